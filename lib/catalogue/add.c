@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "catalogue/describe.h"
+#include "catalogue/catalogue_impl.h"
 #include "container/packed.h"
 #include "create.h"
 #include "error.h"

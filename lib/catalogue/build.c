@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "arena.h"
+#include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
-#include "catalogue/whole.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * catalogue_impl.h - the prefix, the directories of its datasets, and the
- * index.  Private to lib/catalogue, as are describe.h, whole.h, renamed.h
- * and claims.h.  What the files of the room do:
+ * catalogue_impl.h - what the files of lib/catalogue share, and what they do:
  *
  *   catalogue.c    the prefix, its directories, helpers
  *   store.c        read, change and rebuild index.scr, also on a full file system
@@ -31,12 +29,18 @@
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/owners.h"
 #include "error.h"
+#include "meta/dataset.h"
 #include "meta/dataset_dir.h"
+#include "meta/rank2file.h"
 #include "meta/summary.h"
 
 struct catalogue_strays;
 struct catalogue_unnamed;
+struct map;
+struct owners_guard;
+struct plan_file;
 struct stat;
 
 #define CATALOGUE_LOCK "index.lock"
@@ -106,10 +110,6 @@ struct kvtree *catalogue_summary(struct catalogue *c, int64_t id,
 
 void catalogue_unnamed_free(struct catalogue_unnamed *u);
 
-/* --- renamed.c --- */
-
-void catalogue_strays_free(struct catalogue_strays *s);
-
 /* --- store.c --- */
 
 enum catalogue_state {
@@ -135,9 +135,241 @@ const struct index *catalogue_index(struct catalogue *c,
 int catalogue_write_in_place(int dirfd, const char *name,
 			     const struct buf *image, struct error *err);
 
+/* --- describe.c --- */
+
+/* The descriptor of a dataset. */
+struct catalogue_desc {
+	struct kvtree *tree; /* its children are the descriptor; for
+				kvtree_free() */
+	struct dataset view; /* of `tree` */
+	bool composed;	     /* from other traces */
+	int complete;	     /* summary: as in struct summary; -1: unusable */
+	int64_t replaced;    /* summary: dataset that replaced its files; 0 */
+};
+
+/* Sources for a descriptor. */
+struct catalogue_sources {
+	struct catalogue *c;
+	const struct catalogue_dir *dir;
+	struct index *ix;	 /* may be NULL */
+	const struct plan *plan; /* NULL: do not compose a descriptor */
+	const struct catalogue_options *o;
+};
+
+/* Find the descriptor of the dataset, or compose one.  ERROR_ABSENT. */
+int catalogue_describe(const struct catalogue_sources *from,
+		       struct catalogue_desc *out, struct error *err);
+void catalogue_desc_free(struct catalogue_desc *d);
+
+/* Make the descriptor from a record, which may be out->view. */
+int catalogue_desc_make(struct catalogue_desc *out, const struct dataset *d,
+			struct error *err);
+
+/* Read the descriptor in a summary.  ERROR_ABSENT: no file.  ERROR_CORRUPT,
+ * also if the descriptor is missing or that of another dataset. */
+int catalogue_read_summary(const struct catalogue_dir *d,
+			   struct catalogue_desc *out, struct error *err);
+
+/* ERROR_LOST if the job declared the dataset invalid. */
+int catalogue_check_given_up(const struct catalogue_dir *d,
+			     const struct catalogue_desc *desc,
+			     struct error *err);
+
+/* --- replaced.c --- */
+
+/* Write the summary; on a full file system over the old one. */
+int catalogue_write_summary(const struct catalogue_dir *d,
+			    const struct kvtree *t, struct error *err);
+
+/* --- record.c --- */
+
+/*
+ * Write rank2file, summary and index entry of a complete dataset.  A file that
+ * is already right is not written again.  *changed is set if a file was
+ * written.
+ */
+int catalogue_record_ranks(const struct catalogue_dir *d,
+			   const struct rank2file *old,
+			   const struct rank2file *r, bool *changed,
+			   struct error *err);
+int catalogue_record_summary(const struct catalogue_dir *d,
+			     const struct catalogue_desc *desc, bool *changed,
+			     struct error *err);
+int catalogue_record_entry(struct catalogue *c,
+			   const struct catalogue_desc *desc, const char *root,
+			   bool changed, const struct catalogue_options *o,
+			   struct error *err);
+
+/* --- whole.c --- */
+
+/* Make the plan that `o` needs: with headers for the deep check, and with
+ * checksums.  NULL: see catalogue_plan(). */
+struct plan *catalogue_plan_as(struct catalogue *c, int64_t id,
+			       const struct catalogue_options *o,
+			       struct error *err);
+
+/* Does `p` list all files of all ranks, and are all of them right? */
+bool catalogue_data_whole(const struct plan *p);
+
+/* --- fetchable.c --- */
+
+/* The metadata that LLNL's library reads before the files. */
+struct catalogue_fetch {
+	const struct rank2file *ranks; /* of the plan, or `own`; NULL: none */
+	struct rank2file own;
+	bool packed;		    /* rank2file has files in containers */
+	struct catalogue_desc desc; /* of the summary; no tree: unusable */
+	/* Why the library would refuse each of them; ERROR_NONE: good. */
+	struct error no_ranks, no_summary;
+	int64_t replaced; /* dataset that replaced its files; 0 */
+	bool unproved;	  /* and not all checksums are recorded */
+};
+
+/* Read summary and rank2file of dataset e->id in `d`, the latter from its plan
+ * `p` (NULL: none), and compare the summary with the index entry `e`, if that
+ * has a descriptor.  A flaw of them is a
+ * result.  -1: they could not be read.  Call catalogue_fetch_free() also on
+ * failure. */
+int catalogue_fetch_read(struct catalogue_fetch *f,
+			 const struct catalogue_dir *d,
+			 const struct index_entry *e, const struct plan *p,
+			 struct error *err);
+void catalogue_fetch_free(struct catalogue_fetch *f);
+
+/* Record that the files were not replaced after all: see
+ * catalogue_replaced(). */
+void catalogue_fetch_spared(struct catalogue_fetch *f);
+
+/* Compare rank2file with the filemaps that `p` was made from. */
+int catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
+			  struct error *err);
+
+/* Is there a descriptor from which the summary can be written again, without
+ * filemaps? */
+bool catalogue_fetch_described(struct catalogue *c,
+			       const struct catalogue_dir *d,
+			       const struct index_entry *e);
+
+/* --- renamed.c --- */
+
+void catalogue_strays_free(struct catalogue_strays *s);
+
+/* Find a directory in .scr that has the metadata of dataset `id` under another
+ * name. 1: found, *name is borrowed; 0: none. */
+int catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
+			   struct error *err);
+
+/* A directory that is missing, and another that has its files. */
+struct catalogue_renamed {
+	bool looked;
+	char from[4096], to[4096]; /* below the prefix; "": none */
+};
+
+/* Is the file missing, but present in a directory that was renamed?  The first
+ * missing file shows which directory is missing: a sibling of it, of any name,
+ * has this file.  asks->id is the dataset; a file that another dataset owns does
+ * not count. */
+bool catalogue_renamed_file(struct owners_guard *asks,
+			    const struct plan_file *f,
+			    struct catalogue_renamed *r);
+
 /* --- claims.c --- */
 
 /* Is the error about the metadata, rather than a failed system call? */
 bool catalogue_is_verdict(const struct error *why);
+
+/* The metadata that name the files of a dataset. */
+struct catalogue_names {
+	const struct rank2file *r2f; /* of the plan, or `own`; NULL: none */
+	struct rank2file own;
+	struct plan *plan; /* NULL: none */
+};
+
+/*
+ * Read rank2file and, with `both` or if it is unusable, the filemaps.  A
+ * dataset without either has no files. -1: *why is the error of metadata that
+ * are unusable, or a failed system call.  1: the map of a packed dataset is
+ * lost; its data are in containers in its own directory, and it owns no path
+ * outside.  Call catalogue_names_free() also on failure.
+ */
+int catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
+			 bool both, const struct catalogue_options *o,
+			 struct catalogue_names *n, struct error *why);
+void catalogue_names_free(struct catalogue_names *n);
+
+/* Call fn for each file, whose path is NULL if it is not recorded. */
+int catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,
+			 void *arg, struct error *err);
+
+/* The files of one dataset that can be deleted with it.  All zero: none. */
+struct catalogue_claims {
+	const struct work *work;
+	struct catalogue_names names;
+	size_t count, cap;
+	struct claim {
+		const char *path; /* clean; borrowed from `names` */
+		bool shared;	  /* another dataset names it too */
+	} * list;
+	struct map *by_path; /* path -> index in list */
+	size_t refused;	     /* number of names that are not acceptable paths */
+};
+
+/* List all files named by the rank2file or the filemaps of the dataset in
+ * `d`. */
+int catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
+			  const struct catalogue_options *o,
+			  struct catalogue_claims *out, struct error *err);
+void catalogue_claims_fini(struct catalogue_claims *k);
+
+/* --- remove.c --- */
+
+/* Remove the dataset in `dir` with the files in `k` that are not shared: all
+ * but its index entry.  In a dry run, only count; `out` has the counts. */
+int catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
+		     const struct catalogue_claims *k,
+		     const struct catalogue_options *o,
+		     struct delete_result *out, struct error *err);
+
+/* May catalogue_remove() reach all files?  ERROR_UNSAFE: not those behind a link
+ * that is not trusted. */
+int catalogue_erasable(int root, const struct catalogue_claims *k,
+		       struct error *err);
+
+/* --- owners.c --- */
+
+struct owners; /* opaque: a table of paths */
+
+/* A path in it.  The user of the table sets all members except `hash`. */
+struct owned {
+	uint64_t hash; /* 0: a free slot */
+	uint64_t size;
+	uint32_t crc;
+	uint32_t left;
+	bool kept; /* owners_mark() found it */
+	bool has_size, has_crc;
+};
+
+struct owners *owners_new(struct error *err);
+void owners_free(struct owners *t); /* NULL is allowed */
+
+/* Find a path (NULL: none), or add a missing one, all 0.  Borrowed until the
+ * next owners_add(). */
+struct owned *owners_find(const struct owners *t, const char *path);
+struct owned *owners_add(struct owners *t, const char *path, struct error *err);
+
+typedef int (*owners_fn)(void *arg, const struct index *ix, int64_t id,
+			 struct error *err);
+
+/* Call fn for each dataset but `id` from which a job can restart, or which
+ * --add could bring back; with `all`, for every other.  `ix` may be NULL: no
+ * index. */
+int owners_others(struct catalogue *c, int64_t id, bool all, owners_fn fn,
+		  void *arg, struct error *err);
+
+/* Set `kept` of all paths that dataset `id` owns.  *found is their number. -1:
+ * the paths are unknown because of *why. */
+int owners_mark(struct catalogue *c, int64_t id,
+		const struct catalogue_options *o, struct owners *t,
+		size_t *found, struct error *why);
 
 #endif /* CATALOGUE_CATALOGUE_IMPL_H */

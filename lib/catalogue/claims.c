@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "catalogue/claims.h"
+#include "catalogue/catalogue_impl.h"
 #include "error.h"
 #include "map.h"
 #include "mem.h"

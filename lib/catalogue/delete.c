@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "catalogue/claims.h"
+#include "catalogue/catalogue_impl.h"
 #include "container/packed.h"
 #include "container/segmap.h"
 #include "dir.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue/describe.h"
+#include "catalogue/catalogue_impl.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"

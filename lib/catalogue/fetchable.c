@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "catalogue/whole.h"
+#include "catalogue/catalogue_impl.h"
 #include "container/segmap.h"
 #include "map.h"
 #include "meta/index.h"

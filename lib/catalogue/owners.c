@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/claims.h"
+#include "catalogue/catalogue_impl.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "map.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/claims.h"
+#include "catalogue/catalogue_impl.h"
 #include "container/segmap.h"
 #include "dir.h"
 #include "error.h"

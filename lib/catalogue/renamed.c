@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
-#include "catalogue/renamed.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/attr.h"
@@ -230,75 +231,59 @@ choose(const struct lookalike *l, struct owners_guard *asks)
 	return best;
 }
 
-/* Look in the parent of the missing directory for one that has the file. */
-static bool
-search(struct lookalike *l, struct owners_guard *asks,
-       struct catalogue_renamed *out)
-{
-	const bool top = l->parent[0] == '\0';
-	const struct candidate *best = NULL;
-	int fd = top ? l->c->prefix_fd
-		     : path_open_dir(l->c->prefix_fd, l->parent, NULL);
-
-	if (fd >= 0 && dir_each(fd, l->parent, try_name, l, NULL) >= 0)
-		best = choose(l, asks);
-	if (fd >= 0 && !top)
-		close(fd);
-	if (best != NULL)
-		snprintf(out->to, sizeof(out->to), "%s", best->to);
-	return best != NULL;
-}
-
-/* Set out->from to the topmost directory above `path` that is missing.  False:
- * none is. */
-static bool
-find_missing(const struct catalogue *c, const char *path,
-	     struct catalogue_renamed *out)
-{
-	struct error why = ERROR_INIT;
-	struct stat st;
-
-	snprintf(out->from, sizeof(out->from), "%s", path);
-	for (char *slash = strchr(out->from, '/'); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (path_stat_beneath(c->prefix_fd, out->from, &st, &why) < 0)
-			return why.kind == ERROR_ABSENT;
-		*slash = '/';
-	}
-	return false;
-}
-
-/* Find the missing directory above the missing file `path`, and a sibling that
- * has this file.  On failure, nothing is found. */
+/*
+ * Set out->from to the topmost directory above the missing file `path` that is
+ * missing, and out->to to a sibling that has this file.  On failure, nothing is
+ * found.
+ */
 static void
 find(struct owners_guard *asks, const char *path, const struct attr *attr,
      struct catalogue_renamed *out)
 {
 	struct catalogue *c = asks->catalogue;
-	struct lookalike l = { .c = c, .attr = attr };
-	char *name = NULL;
-	bool found = false;
+	struct lookalike l = { .c = c, .attr = attr, .parent = "" };
+	const struct candidate *best = NULL;
+	struct error why = ERROR_INIT;
+	char *slash = NULL, *parent = NULL;
+	struct stat st;
+	int fd = -1;
 
 	out->looked = true;
 	if (!path_is_clean(path) || strlen(path) >= sizeof(out->from) ||
 	    c->searches++ >= SEARCHES_MAX)
 		return;
-	l.arena = arena_new();
-	if (l.arena != NULL && find_missing(c, path, out)) {
-		char *parent = arena_strdup(l.arena, out->from);
-
-		name = parent != NULL ? strrchr(parent, '/') : NULL;
-		l.parent = name != NULL ? parent : "";
-		l.name = name != NULL ? name + 1 : parent;
-		if (name != NULL)
-			*name = '\0';
-		l.rest = path + strlen(out->from) + 1;
-		found = parent != NULL && search(&l, asks, out);
+	snprintf(out->from, sizeof(out->from), "%s", path);
+	for (slash = strchr(out->from, '/'); slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (path_stat_beneath(c->prefix_fd, out->from, &st, &why) < 0)
+			break;
+		*slash = '/';
 	}
-	arena_free(l.arena);
-	if (!found)
+	l.arena = arena_new();
+	if (slash != NULL && why.kind == ERROR_ABSENT && l.arena != NULL)
+		parent = arena_strdup(l.arena, out->from);
+	if (parent != NULL) {
+		l.rest = path + strlen(parent) + 1;
+		l.name = parent;
+		slash = strrchr(parent, '/');
+		if (slash != NULL) {
+			*slash = '\0';
+			l.parent = parent;
+			l.name = slash + 1;
+		}
+		fd = slash == NULL ? c->prefix_fd
+				   : path_open_dir(c->prefix_fd, parent, NULL);
+		if (fd >= 0 && dir_each(fd, l.parent, try_name, &l, NULL) >= 0)
+			best = choose(&l, asks);
+		if (slash != NULL)
+			io_close(fd);
+	}
+	if (best != NULL)
+		snprintf(out->to, sizeof(out->to), "%s", best->to);
+	else
 		out->from[0] = '\0';
+	arena_free(l.arena);
 }
 
 bool

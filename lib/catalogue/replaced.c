@@ -24,7 +24,6 @@
 
 #include "arena.h"
 #include "catalogue/catalogue_impl.h"
-#include "catalogue/describe.h"
 #include "catalogue/owners.h"
 #include "crc.h"
 #include "error.h"

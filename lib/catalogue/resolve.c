@@ -19,10 +19,51 @@
 #include "error.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/dataset.h"
 #include "meta/index.h"
+#include "num.h"
 #include "str.h"
 
 #define SHOWN_MAX 256
+#define WORD_ID "id:"
+
+/* --- Words --- */
+
+void
+word_parse(const char *text, struct word *w)
+{
+	const bool marked = str_starts(text, WORD_ID);
+	const char *digits = text + (marked ? strlen(WORD_ID) : 0);
+	int64_t id = 0;
+
+	*w = (struct word){ .name = text, .id = -1 };
+	if (str_starts(text, WORD_NAME)) {
+		w->name = text + strlen(WORD_NAME);
+		w->marked = true;
+	} else if (str_is_digit(digits[0]) &&
+		   num_i64(digits, 1, DATASET_ID_MAX, &id, NULL) == 0) {
+		w->id = id;
+		w->marked = marked;
+		if (marked)
+			w->name = NULL;
+	}
+}
+
+int
+word_parse_id(const char *text, struct word *w, struct error *err)
+{
+	word_parse(text, w);
+	if (w->id > 0) {
+		w->name = NULL;
+		return 0;
+	}
+	if (w->marked)
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "\"%s\": expected a number from 1 to %d, "
+			 "id:NUMBER or name:NAME",
+			 str_shown(text), DATASET_ID_MAX);
+}
 
 /* --- Datasets that the index does not name --- */
 
@@ -383,27 +424,6 @@ catalogue_name_word(struct catalogue *c, const struct index *ix,
 								 : e->name;
 }
 
-/* Does `before` and `word` together begin with `typed`? */
-static bool
-begins(const char *before, const char *word, const char *typed)
-{
-	const size_t len = strlen(before);
-
-	return strlen(typed) <= len ? str_starts(before, typed)
-				    : str_starts(typed, before) &&
-					      str_starts(word, typed + len);
-}
-
-/* Can a shell complete `word` as it is printed, on one line? */
-static bool
-is_line(const char *word)
-{
-	for (const unsigned char *p = (const unsigned char *)word; *p; p++)
-		if (*p < ' ' || *p == 0x7f)
-			return false;
-	return true;
-}
-
 /* Write the numbers of the datasets that have a directory, but are not in the
  * index; newest first. */
 static int
@@ -420,7 +440,7 @@ unlisted_words(struct catalogue *c, const struct index *ix, const char *typed,
 	for (size_t i = count; i-- > 0;) {
 		if (index_find_id(ix, ids[i], &e, NULL) == 0)
 			continue;
-		if (str_starts(typed, "id:"))
+		if (str_starts(typed, WORD_ID))
 			snprintf(id, sizeof(id), WORD_ID_FMT, ids[i]);
 		else
 			(void)catalogue_word(c, ix, ids[i], id);
@@ -435,9 +455,9 @@ int
 catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
 		FILE *to, struct error *err)
 {
-	const bool ids = str_starts(typed, "id:");
+	const bool ids = str_starts(typed, WORD_ID);
 	const bool marked = str_starts(typed, WORD_NAME);
-	size_t count = 0;
+	size_t count = 0, len = 0;
 	struct index_entry *list = index_entries(ix, &count, err);
 	char id[WORD_ID_SIZE];
 
@@ -445,17 +465,26 @@ catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		const struct index_entry *e = &list[i];
-		const char *before = "", *word = e->name;
+		const char *before = "", *word = e->name, *end = NULL;
 
 		if (ids) {
 			snprintf(id, sizeof(id), WORD_ID_FMT, e->id);
 			word = id;
 		}
-		if (word == NULL || !is_line(word))
+		/* Can a shell complete it as it is printed, on one line? */
+		end = word;
+		while (end != NULL && (unsigned char)*end >= ' ' &&
+		       *end != 0x7f)
+			end++;
+		if (end == NULL || *end != '\0')
 			continue;
 		if (!ids && (marked || !is_plain(c, ix, e)))
 			before = WORD_NAME;
-		if (begins(before, word, typed))
+		len = strlen(before);
+		if (strlen(typed) <= len
+			    ? str_starts(before, typed)
+			    : str_starts(typed, before) &&
+				      str_starts(word, typed + len))
 			fprintf(to, "%s%s\n", before, word);
 	}
 	mem_free(list);

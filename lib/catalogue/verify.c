@@ -11,9 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
-#include "catalogue/renamed.h"
-#include "catalogue/whole.h"
 #include "container/packed.h"
 #include "error.h"
 #include "mem.h"

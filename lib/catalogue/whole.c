@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
-#include "catalogue/renamed.h"
-#include "catalogue/whole.h"
 #include "container/packed.h"
 #include "error.h"
 #include "meta/index.h"

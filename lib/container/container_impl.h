@@ -4,8 +4,7 @@
  *
  *   pack.c         pack()
  *   pack_write.c   fill containers
- *   pack_order.c   order in which files are packed
- *   pack_hidden.c  filemaps, descriptors, redundancy files
+ *   pack_order.c   files to be packed, and metadata files, in their order
  *   pack_old.c     a copy for SCR 1.1.8
  *   pack_sweep.c   remove unused files; compare a file with its packed bytes
  *   unpack.c       unpack()

@@ -82,25 +82,6 @@ add_match(struct extract_list *out, size_t file, struct error *err)
 	return 0;
 }
 
-/* List the matches of a name that is the path of file `at`, or of none. */
-static int
-choose(const struct packed *p, const char *name, size_t at,
-       struct extract_list *out, struct error *err)
-{
-	const size_t before = out->count;
-
-	if (at != SIZE_MAX)
-		return add_match(out, at, err);
-	for (size_t i = 0; i < p->map.nfiles; i++)
-		if (str_glob(p->map.files[i].path, name) &&
-		    add_match(out, i, err) < 0)
-			return -1;
-	if (out->count > before)
-		return 0;
-	return error_set(err, ERROR_ABSENT, "%s: no file of dataset %s",
-			 str_shown(name), p->name);
-}
-
 int
 extract_choose(const struct packed *p, const struct extract_names *n,
 	       struct extract_list *out, struct error *err)
@@ -120,9 +101,21 @@ extract_choose(const struct packed *p, const struct extract_names *n,
 		if (at != MAP_NONE)
 			paths[at] = i;
 	}
-	for (size_t i = 0; i < n->count && rc == 0; i++)
-		rc = choose(p, n->names[i], paths[map_get(n->by, n->names[i])],
-			    out, err);
+	for (size_t i = 0; i < n->count && rc == 0; i++) {
+		const size_t before = out->count;
+		const size_t at = paths[map_get(n->by, n->names[i])];
+
+		if (at != SIZE_MAX)
+			rc = add_match(out, at, err);
+		for (size_t k = 0;
+		     at == SIZE_MAX && k < p->map.nfiles && rc == 0; k++)
+			if (str_glob(p->map.files[k].path, n->names[i]))
+				rc = add_match(out, k, err);
+		if (rc == 0 && out->count == before)
+			rc = error_set(err, ERROR_ABSENT,
+				       "%s: no file of dataset %s",
+				       str_shown(n->names[i]), p->name);
+	}
 	mem_free(paths);
 	return rc;
 }

@@ -60,22 +60,6 @@ find_path(struct loader *l, const char *path, size_t *at, struct error *err)
 	return 0;
 }
 
-/* FILE: attributes of files; files that are not in the map are ignored. */
-static int
-load_attrs(struct loader *l, const struct kvtree *table, struct error *err)
-{
-	const struct kvtree *k = NULL;
-	size_t at = 0;
-
-	kvtree_foreach (k, table) {
-		if (find_path(l, kvtree_key(k), &at, err) < 0)
-			return -1;
-		if (at != MAP_NONE && attr_read(k, &l->h->attrs[at], err) < 0)
-			return error_wrap(err, "FILE");
-	}
-	return 0;
-}
-
 /* FILE without a tree.  Attributes of files that are not in the map are not
  * even parsed. */
 static int
@@ -128,23 +112,6 @@ scan_dirs(struct loader *l, struct kvstream *s, struct error *err)
 	return 0;
 }
 
-static int
-load_dirs(struct loader *l, const struct kvtree *table, struct error *err)
-{
-	const struct kvtree *k = NULL;
-
-	kvtree_foreach (k, table) {
-		struct attr attr = { .has_size = false };
-
-		if (attr_read(k, &attr, err) < 0)
-			return error_wrap(err, "DIR");
-		if (path_is_clean(kvtree_key(k)) &&
-		    hidden_add_dir(l->h, kvtree_key(k), &attr, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Read the tables of a part without a tree. 0: done; 1: the part has an unusual
  * form or needed data of other kinds, and needs load_tree(). */
 static int
@@ -172,48 +139,12 @@ scan_part(struct loader *l, struct kvstream *s, struct error *err)
 	return kvstream_good(s) ? 0 : 1;
 }
 
-/* Read a part for the files from `first` on, without its image.  1: it must be
- * read as a whole. */
-static int
-scan_file(struct loader *l, int dirfd, const char *name, size_t first,
-	  struct error *err)
-{
-	struct kvstream s;
-	int rc = 1;
-
-	if (kvstream_open(&s, dirfd, name) < 0)
-		return 1;
-	rc = scan_part(l, &s, err);
-	kvstream_close(&s);
-	/* The bytes read may be damaged: discard the results. */
-	for (; rc == 1 && is_of_part(l, first); first++)
-		l->h->attrs[first] = (struct attr){ .has_size = false };
-	return rc;
-}
-
-/* Add entry `k` of RED to the table of redundancy files. */
-static int
-add_red(struct loader *l, const struct kvtree *k, struct error *err)
-{
-	struct rank2file_rank *r = l->red.ranks;
-	struct rank2file_file *f = NULL;
-
-	if (!MEM_ROOM(r->files, r->nfiles, l->red_cap))
-		return error_no_memory(err);
-	f = &r->files[r->nfiles];
-	if (rank2file_read_file(k, l->red.arena, f, err) < 0)
-		return -1;
-	if (f->nsegs == 0 && f->size > 0)
-		return value_bad(err, kvtree_key(k), "has no SEG");
-	r->nfiles++;
-	return 0;
-}
-
 /* META; or, if `red`, RED: each entry is read as a file of a rank2file. */
 static int
 load_files(struct loader *l, const struct kvtree *table, bool red,
 	   struct error *err)
 {
+	struct rank2file_rank *r = l->red.ranks;
 	const struct kvtree *k = NULL;
 
 	kvtree_foreach (k, table) {
@@ -221,30 +152,41 @@ load_files(struct loader *l, const struct kvtree *table, bool red,
 			.name = kvtree_key(k),
 			.rank = l->rank,
 			.tree = red ? NULL : kvtree_get(k, "TREE"),
-			.at = red ? l->red.ranks->nfiles : 0,
+			.at = red ? r->nfiles : 0,
 		};
 
 		if (!path_is_clean(f.name) || strchr(f.name, '/') != NULL)
 			return error_set(err, ERROR_UNSAFE,
 					 "%s: not a plain file name",
 					 str_shown(f.name));
-		if (attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0 ||
-		    (red && add_red(l, k, err) < 0))
+		if (attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0)
 			return -1;
 		if (!red && f.tree == NULL)
 			return value_bad(err, f.name, "has no TREE");
+		if (red && !MEM_ROOM(r->files, r->nfiles, l->red_cap))
+			return error_no_memory(err);
+		if (red && rank2file_read_file(k, l->red.arena,
+					       &r->files[r->nfiles], err) < 0)
+			return -1;
+		if (red && r->files[r->nfiles].nsegs == 0 &&
+		    r->files[r->nfiles].size > 0)
+			return value_bad(err, f.name, "has no SEG");
+		r->nfiles += red;
 		if (hidden_add(l->h, &f, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* The tree is kept, as names and contents are borrowed from it. */
+/* The tree is kept, as names and contents are borrowed from it.  Attributes of
+ * files that are not in the map are ignored. */
 static int
 load_tree(struct loader *l, const struct buf *raw, struct error *err)
 {
 	struct hidden *h = l->h;
+	const struct kvtree *k = NULL;
 	struct kvtree *t = NULL;
+	size_t at = 0;
 
 	if (!MEM_ROOM(h->trees, h->ntrees, h->trees_cap))
 		return error_no_memory(err);
@@ -252,9 +194,22 @@ load_tree(struct loader *l, const struct buf *raw, struct error *err)
 	if (t == NULL)
 		return -1;
 	h->trees[h->ntrees++] = t;
-	if (load_attrs(l, kvtree_get(t, "FILE"), err) < 0 ||
-	    load_dirs(l, kvtree_get(t, "DIR"), err) < 0 ||
-	    load_files(l, kvtree_get(t, "META"), false, err) < 0)
+	kvtree_foreach (k, kvtree_get(t, "FILE")) {
+		if (find_path(l, kvtree_key(k), &at, err) < 0)
+			return -1;
+		if (at != MAP_NONE && attr_read(k, &h->attrs[at], err) < 0)
+			return error_wrap(err, "FILE");
+	}
+	kvtree_foreach (k, kvtree_get(t, "DIR")) {
+		struct attr attr = { .has_size = false };
+
+		if (attr_read(k, &attr, err) < 0)
+			return error_wrap(err, "DIR");
+		if (path_is_clean(kvtree_key(k)) &&
+		    hidden_add_dir(h, kvtree_key(k), &attr, err) < 0)
+			return -1;
+	}
+	if (load_files(l, kvtree_get(t, "META"), false, err) < 0)
 		return -1;
 	return load_files(l, kvtree_get(t, "RED"), true, err);
 }
@@ -340,6 +295,7 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 	const char *name = kvtree_key(k);
 	int64_t n = dataset_dir_packed(name);
 	size_t low = 0, high = l->m->nfiles;
+	struct kvstream s;
 	int rc = 1;
 
 	if (n < 0)
@@ -361,7 +317,16 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 		}
 		if (!is_of_part(l, low))
 			return 0;
-		rc = scan_file(l, dirfd, name, low, err);
+		/* Try to do without the image of the part. */
+		if (kvstream_open(&s, dirfd, name) == 0) {
+			rc = scan_part(l, &s, err);
+			kvstream_close(&s);
+			/* The bytes read may be damaged: discard the
+			 * results. */
+			for (; rc == 1 && is_of_part(l, low); low++)
+				l->h->attrs[low] =
+					(struct attr){ .has_size = false };
+		}
 	}
 	return rc > 0 ? load_whole(l, dirfd, k, err) : rc;
 }

@@ -38,12 +38,16 @@ by_place(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-static int
-read_marks(struct marks *m, struct error *err)
+int
+marks_load(struct marks *m, int meta_fd, struct error *err)
 {
 	const struct kvtree *file = NULL, *off = NULL;
+	struct error why = ERROR_INIT;
 	size_t n = 0;
 
+	m->tree = kvtree_read_beneath(meta_fd, DATASET_DIR_MARK, NULL, &why);
+	if (m->tree == NULL)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 	kvtree_foreach (file, kvtree_get(m->tree, "FILE"))
 		n += kvtree_count(file);
 	m->list = mem_calloc(n + 1, sizeof(*m->list));
@@ -65,17 +69,6 @@ read_marks(struct marks *m, struct error *err)
 	}
 	qsort(m->list, m->count, sizeof(*m->list), by_place);
 	return 0;
-}
-
-int
-marks_load(struct marks *m, int meta_fd, struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	m->tree = kvtree_read_beneath(meta_fd, DATASET_DIR_MARK, NULL, &why);
-	if (m->tree == NULL)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	return read_marks(m, err);
 }
 
 int

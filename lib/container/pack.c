@@ -504,33 +504,26 @@ pack_new(struct packing *w, struct error *err)
 	return po->keep ? 0 : remove_originals(w, err);
 }
 
-/* --layout 1: see pack_old.c. */
-static int
-pack_copy(struct packing *w, struct error *err)
-{
-	struct packed *p = w->p, q;
-	int rc = pack_old_open(&q, p, err);
-
-	w->p = &q;
-	w->copied = p;
-	if (rc == 0)
-		rc = pack_new(w, err);
-	w->p = p;
-	pack_old_close(&q);
-	return rc;
-}
-
 int
 pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
      struct error *err)
 {
 	struct packing w;
+	struct packed q;
 	int rc = pack_init(&w, p, po, out, err);
 
-	if (rc == 0)
-		rc = po->layout == 1 && p->layout == 3 ? pack_copy(&w, err)
-		     : p->is_packed ? sweep_leftovers(&w, err)
-				    : pack_new(&w, err);
+	if (rc == 0 && po->layout == 1 && p->layout == 3) {
+		rc = pack_old_open(&q, p, err);
+		w.p = &q;
+		w.copied = p;
+		if (rc == 0)
+			rc = pack_new(&w, err);
+		w.p = p;
+		pack_old_close(&q);
+	} else if (rc == 0) {
+		rc = p->is_packed ? sweep_leftovers(&w, err)
+				  : pack_new(&w, err);
+	}
 	if (rc < 0)
 		room_explain(p->root_fd, 0, err);
 	out->removed += w.removed;

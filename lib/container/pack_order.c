@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_order.c - the order in which the files of a dataset are packed.
+ * pack_order.c - which files of a dataset are packed, in which order.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "arena.h"
+#include "buf.h"
 #include "container/container_impl.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/redset.h"
 #include "work.h"
 
-/* A file, its node and its index in the list. */
+/* A file, its node or its set, and its index in the list. */
 struct item {
 	const struct segmap_file *file;
 	uint32_t node;
 	size_t at;
 };
 
-/* By node, then by rank. */
+/* By node or set, then by rank. */
 static int
 by_node(const void *a, const void *b)
 {
@@ -54,29 +61,24 @@ struct nodes {
 	bool differ;
 };
 
-static void
-note_name(struct nodes *n, const char *name)
+static int
+note_name(void *arg, const char *name, struct error *err)
 {
+	struct nodes *n = arg;
 	struct redset_name r;
 
+	(void)err;
 	if (!redset_name_parse(name, &r, NULL) || r.descriptor || r.map ||
 	    r.rank >= n->nranks)
-		return;
+		return 0;
 	n->differ = n->differ || r.members < 2 ||
 		    (n->size != 0 && r.members != n->size);
 	n->size = r.members;
 	if (r.members < 2)
-		return;
+		return 0;
 	n->known += n->node[r.rank] == UINT32_MAX;
 	n->node[r.rank] = r.member;
 	n->set[r.rank] = r.set;
-}
-
-static int
-note_entry(void *arg, const char *name, struct error *err)
-{
-	(void)err;
-	note_name(arg, name);
 	return 0;
 }
 
@@ -91,28 +93,10 @@ find_nodes(struct packing *w, uint32_t *node, bool *known, struct error *err)
 	memset(node, 0xff, n.nranks * sizeof(*node));
 	/* A repack has moved the packed names to w->hidden. */
 	for (size_t i = 0; i < w->hidden.nfiles; i++)
-		note_name(&n, w->hidden.files[i].name);
-	if (dir_each(p->meta_fd, p->dir, note_entry, &n, err) < 0)
+		(void)note_name(&n, w->hidden.files[i].name, NULL);
+	if (dir_each(p->meta_fd, p->dir, note_name, &n, err) < 0)
 		return -1;
 	*known = n.known == n.nranks && !n.differ;
-	return 0;
-}
-
-static int
-sort_attrs(struct packing *w, struct error *err)
-{
-	const size_t n = w->map.nfiles;
-	struct attr *to = NULL;
-
-	if (w->hidden.nattrs != n || n == 0)
-		return 0;
-	to = mem_calloc(n, sizeof(*to));
-	if (to == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < n; i++)
-		to[i] = w->hidden.attrs[w->from[i]];
-	mem_free(w->hidden.attrs);
-	w->hidden.attrs = to;
 	return 0;
 }
 
@@ -146,48 +130,31 @@ struct seen {
 	uint32_t set, rank;
 };
 
-/* Files by set, then by rank. */
-struct seated {
-	uint32_t set;
-	const struct segmap_file *file;
-};
-
-static int
-by_set(const void *a, const void *b)
-{
-	const struct seated *x = a, *y = b;
-
-	if (x->set != y->set)
-		return x->set < y->set ? -1 : 1;
-	return x->file->rank < y->file->rank ? -1
-					     : x->file->rank > y->file->rank;
-}
-
 enum pack_spare
 pack_judge(const struct packing *w, const struct segmap *m)
 {
-	struct seated *list = mem_calloc(m->nfiles + 1, sizeof(*list));
+	struct item *list = mem_calloc(m->nfiles + 1, sizeof(*list));
 	struct seen *seen = mem_calloc(m->ncontainers + 1, sizeof(*seen));
 	enum pack_spare spare = PACK_SPARE_ONE;
 
 	if (list == NULL || seen == NULL || w->set == NULL)
 		spare = PACK_SPARE_UNKNOWN;
 	for (size_t i = 0; i < m->nfiles && spare == PACK_SPARE_ONE; i++)
-		list[i] = (struct seated){ w->set[m->files[i].rank],
-					   &m->files[i] };
+		list[i] = (struct item){ &m->files[i], w->set[m->files[i].rank],
+					 i };
 	if (spare == PACK_SPARE_ONE)
-		qsort(list, m->nfiles, sizeof(*list), by_set);
+		qsort(list, m->nfiles, sizeof(*list), by_node);
 	for (size_t i = 0; i < m->nfiles && spare >= PACK_SPARE_MAYBE; i++) {
 		const struct segmap_file *f = list[i].file;
 
 		for (size_t k = 0; k < f->nsegs; k++) {
 			struct seen *s = &seen[m->segs[f->first + k].container];
 
-			if (list[i].set == 0)
+			if (list[i].node == 0)
 				spare = PACK_SPARE_NONE;
-			else if (s->set == list[i].set && s->rank != f->rank)
+			else if (s->set == list[i].node && s->rank != f->rank)
 				spare = PACK_SPARE_MAYBE;
-			*s = (struct seen){ list[i].set, f->rank };
+			*s = (struct seen){ list[i].node, f->rank };
 		}
 	}
 	mem_free(seen);
@@ -231,6 +198,7 @@ pack_sort(struct packing *w, struct error *err)
 		w->po->order == PACK_AS_IS && !w->p->is_packed ? PACK_NODE
 							       : w->po->order;
 	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
+	struct attr *attrs = NULL;
 	bool known = false;
 	int rc = -1;
 
@@ -258,8 +226,167 @@ pack_sort(struct packing *w, struct error *err)
 			old->files[w->from[w->map.nfiles]];
 	if (spread && order != PACK_NAME && order != PACK_RANK)
 		set_groups(w, node);
-	rc = sort_attrs(w, err);
+	if (w->hidden.nattrs == old->nfiles && old->nfiles > 0) {
+		attrs = mem_calloc(old->nfiles, sizeof(*attrs));
+		if (attrs == NULL) {
+			error_no_memory(err);
+			goto out;
+		}
+		for (size_t i = 0; i < old->nfiles; i++)
+			attrs[i] = w->hidden.attrs[w->from[i]];
+		mem_free(w->hidden.attrs);
+		w->hidden.attrs = attrs;
+	}
+	rc = 0;
 out:
 	mem_free(node);
+	return rc;
+}
+
+/* --- Metadata --- */
+
+/* A scavenge leaves nine files for each rank: small kvtree files are packed as
+ * trees, the others go into containers of their own. */
+
+/* Larger kvtree files go into a container. */
+#define TREE_MAX ((size_t)1 << 20)
+
+struct name {
+	const char *name;
+	uint32_t rank;
+	uint32_t group; /* see struct segmap_file */
+	bool tree;	/* expected to be a kvtree file */
+};
+
+struct names {
+	struct packing *w;
+	struct name *list;
+	size_t count, cap;
+};
+
+static int
+add_name(void *arg, const char *name, struct error *err)
+{
+	struct names *n = arg;
+	struct name e = { .rank = 0 };
+	struct redset_name red;
+
+	switch (dataset_dir_kind(name, &e.rank)) {
+	case DATASET_DIR_FILEMAP:
+	case DATASET_DIR_DESCRIPTOR:
+		e.tree = true;
+		break;
+	case DATASET_DIR_REDUNDANCY:
+		if (n->w->spread && redset_name_parse(name, &red, NULL))
+			e.group = red.member;
+		break;
+	default:
+		return 0;
+	}
+	if (!MEM_ROOM(n->list, n->count, n->cap))
+		return error_no_memory(err);
+	e.name = arena_strdup(n->w->arena, name);
+	if (e.name == NULL)
+		return error_no_memory(err);
+	n->list[n->count++] = e;
+	return 0;
+}
+
+static int
+by_group(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* A file becomes a tree if encoding the tree gives the same bytes. */
+static int
+add_file(struct packing *w, const struct name *n, struct error *err)
+{
+	struct hidden *h = &w->hidden;
+	struct hidden_file f = { .name = n->name, .rank = n->rank };
+	struct stat *st = &w->red_stats[h->nfiles];
+	struct buf raw = BUF_INIT, again = BUF_INIT;
+	struct kvtree *t = NULL;
+	int fd = dir_open_file(w->p->meta_fd, n->name,
+			       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+			       0);
+	int rc = 0;
+
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", n->name);
+	if (fstat(fd, st) < 0)
+		rc = error_sys(err, "%s: cannot stat", n->name);
+	else if (!S_ISREG(st->st_mode))
+		rc = error_set(err, ERROR_DAMAGED, "%s: not a plain file",
+			       n->name);
+	else
+		attr_from_stat(&f.attr, st);
+	if (rc == 0 && n->tree && st->st_size <= (off_t)TREE_MAX) {
+		rc = io_read_fd(fd, f.name, TREE_MAX, &raw, err);
+		if (rc == 0)
+			t = kvtree_decode(raw.data, raw.len, NULL, NULL);
+		if (t != NULL)
+			rc = kvtree_encode(t, &again, err);
+	}
+	if (rc == 0 && t != NULL && again.len == raw.len &&
+	    memcmp(again.data, raw.data, raw.len) == 0) {
+		h->trees[h->ntrees++] = t;
+		f.tree = t;
+	} else {
+		kvtree_free(t);
+	}
+	if (rc == 0 && f.tree == NULL) {
+		f.at = h->red.nfiles++;
+		h->red.files[f.at] = (struct segmap_file){
+			.path = n->name,
+			.group = n->group,
+			.size = (uint64_t)st->st_size,
+			.has_size = true,
+		};
+	}
+	if (rc == 0)
+		rc = hidden_add(h, &f, err);
+	buf_free(&again);
+	buf_free(&raw);
+	close(fd);
+	return rc;
+}
+
+int
+pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
+{
+	struct names n = { .w = w };
+	struct hidden *h = &w->hidden;
+	int rc = -1;
+
+	if (w->p->layout != 3)
+		return error_set(err, ERROR_USAGE,
+				 "%s: this layout has no redundancy",
+				 w->p->name);
+	if (dir_each(w->p->meta_fd, w->p->dir, add_name, &n, err) < 0)
+		goto out;
+	if (n.count > 0)
+		qsort(n.list, n.count, sizeof(*n.list), by_group);
+	w->red_stats = mem_calloc(n.count + 1, sizeof(*w->red_stats));
+	h->trees = mem_calloc(n.count + 1, sizeof(*h->trees));
+	h->trees_cap = n.count + 1;
+	if (w->red_stats == NULL || h->trees == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (segmap_init(&h->red, n.count, err) < 0)
+		goto out;
+	for (size_t i = 0; i < n.count; i++)
+		if (add_file(w, &n.list[i], err) < 0)
+			goto out;
+	rc = segmap_cut(&h->red, SEGMAP_REDUNDANCY, size, 0, err);
+out:
+	mem_free(n.list);
 	return rc;
 }

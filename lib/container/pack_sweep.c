@@ -326,21 +326,6 @@ forget(const struct replaced *r)
 			m->containers[i].has_size = false;
 }
 
-/* Remove the marks of a rebuild if they concern no file of the map. */
-static int
-remove_marks(const struct packed *p, struct error *err)
-{
-	struct marks marks = { .count = 0 };
-	int rc = marks_load(&marks, p->meta_fd, err);
-
-	if (rc == 0 && marks.count > 0 &&
-	    !marks_any(&marks, &p->map, 0, p->map.nsegs) &&
-	    !marks_any(&marks, &p->hidden.red, 0, p->hidden.red.nsegs))
-		rc = marks_remove(p->meta_fd, err);
-	marks_free(&marks);
-	return rc;
-}
-
 /*
  * Redundancy over filemaps that is computed again has other bytes than before,
  * often more of them.  So it does not fit in its place in a container, and is
@@ -353,6 +338,7 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 {
 	const struct hidden *h = &p->hidden;
 	struct replaced r = { .p = p, .work = work };
+	struct marks marks = { .count = 0 };
 	int rc = 0;
 
 	/* Metadata that could not be read cannot be written again. */
@@ -373,8 +359,14 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 		if (rc == 0)
 			rc = packed_reload(p, work, err);
 	}
+	/* Marks of a rebuild that concern no file of the map. */
 	if (rc == 0)
-		rc = remove_marks(p, err);
+		rc = marks_load(&marks, p->meta_fd, err);
+	if (rc == 0 && marks.count > 0 &&
+	    !marks_any(&marks, &p->map, 0, p->map.nsegs) &&
+	    !marks_any(&marks, &h->red, 0, h->red.nsegs))
+		rc = marks_remove(p->meta_fd, err);
+	marks_free(&marks);
 	mem_free(r.gone);
 	mem_free(r.lost);
 	return rc;

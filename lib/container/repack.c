@@ -207,43 +207,34 @@ move_all(struct repacking *r, struct error *err)
 
 /* --- Numbers --- */
 
-/* Link all containers to their final names, numbered from 0.  1: the file
- * system has no hard links, and the numbers are kept. */
-static int
-link_all(struct repacking *r, struct segmap *to, struct error *err)
-{
-	const struct packed *p = r->w.p;
-
-	for (size_t i = 0; i < to->ncontainers; i++) {
-		const char *name = arena_printf(
-			r->w.arena, SEGMAP_DIR "/" SEGMAP_DATA ".%zu.scr", i);
-
-		if (name == NULL)
-			return error_no_memory(err);
-		if (str_eq(name, to->containers[i].name))
-			continue;
-		if (linkat(p->root_fd, to->containers[i].name, p->root_fd, name,
-			   0) < 0)
-			return errno == EPERM || errno == EOPNOTSUPP ||
-					       errno == ENOSYS ||
-					       errno == EMLINK
-				       ? 1
-				       : error_sys(err, "%s: cannot link",
-						   name);
-		to->containers[i].name = name;
-	}
-	return 0;
-}
-
+/* Link all containers to their final names, numbered from 0.  On a file system
+ * without hard links, the numbers are kept. */
 static int
 renumber(struct repacking *r, struct error *err)
 {
 	struct packing *w = &r->w;
-	int fd = -1, rc = link_all(r, &w->map, err);
+	struct segmap_container *to = w->map.containers;
+	const int at = w->p->root_fd;
+	int fd = -1, rc = -1;
 
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	fd = path_open_dir(w->p->root_fd, SEGMAP_DIR, err);
+	for (size_t i = 0; i < w->map.ncontainers; i++) {
+		const char *name = arena_printf(
+			w->arena, SEGMAP_DIR "/" SEGMAP_DATA ".%zu.scr", i);
+
+		if (name == NULL)
+			return error_no_memory(err);
+		if (str_eq(name, to[i].name))
+			continue;
+		if (linkat(at, to[i].name, at, name, 0) < 0)
+			return errno == EPERM || errno == EOPNOTSUPP ||
+					       errno == ENOSYS ||
+					       errno == EMLINK
+				       ? 0
+				       : error_sys(err, "%s: cannot link",
+						   name);
+		to[i].name = name;
+	}
+	fd = path_open_dir(at, SEGMAP_DIR, err);
 	if (fd < 0)
 		return -1;
 	rc = io_sync_dir(fd, SEGMAP_DIR, err);

@@ -195,13 +195,12 @@ sweep(struct unpacking *u, struct error *err)
 
 	if (pack_sweep(p, NULL, NULL, dry, &u->w.out->removed, err) < 0)
 		return -1;
-	if (dry)
+	if (dry || p->layout != 3)
 		return 0;
-	if ((p->layout == 3 && marks_remove(p->meta_fd, err) < 0))
+	if (marks_remove(p->meta_fd, err) < 0)
 		return -1;
 	/* Other files may be in the directory. */
-	if (p->layout == 3 &&
-	    unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR) < 0 &&
+	if (unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR) < 0 &&
 	    errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
 		return error_sys(err, "%s/%s: cannot remove", p->root,
 				 SEGMAP_DIR);

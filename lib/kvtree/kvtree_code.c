@@ -133,12 +133,14 @@ key_length(const char *key)
 	return (size_t)(p - key) + (size_t)(__builtin_ctzll(w) >> 3);
 }
 
-/* Hash a key to eight bits.  Keys of one list often share their beginning or
- * their end, so use both ends. */
-static inline unsigned int
-key_bits(const char *key, size_t len)
+/* May the list already have the key?  Also add the key to the filter, by a hash
+ * of eight bits.  Keys of one list often share their beginning or their end, so
+ * use both ends. */
+static inline bool
+maybe_seen(struct frame *f, const char *key, size_t len)
 {
-	uint64_t a = 0, b = 0;
+	uint64_t a = 0, b = 0, *word = NULL, bit = 0;
+	bool seen = false;
 
 	memcpy(&a, key, sizeof(a));
 	a = le64toh(a);
@@ -147,17 +149,9 @@ key_bits(const char *key, size_t len)
 	else
 		a &= ~(UINT64_MAX << 8 * len);
 	a = (a ^ b << 21 ^ b >> 43) * UINT64_C(0xff51afd7ed558ccd);
-	return (unsigned int)(a >> 56);
-}
-
-/* May the list already have the key?  Also add the key to the filter. */
-static inline bool
-maybe_seen(struct frame *f, const char *key, size_t len)
-{
-	unsigned int bits = key_bits(key, len);
-	uint64_t *word = &f->seen[bits >> 6], bit = UINT64_C(1) << (bits & 63);
-	bool seen = *word & bit;
-
+	word = &f->seen[a >> 62];
+	bit = UINT64_C(1) << (a >> 56 & 63);
+	seen = *word & bit;
 	*word |= bit;
 	return seen;
 }

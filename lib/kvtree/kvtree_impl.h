@@ -79,7 +79,7 @@ struct kvtree_tree {
 #define KVTREE_FLAG_CRC UINT32_C(1)
 #define KVTREE_COUNT_SIZE 4
 
-/* --- Memory and levels (kvtree_level.c) --- */
+/* --- Memory and levels --- */
 
 static inline struct kvtree_tree *
 kvtree_tree_of(const struct kvtree *t)
@@ -125,12 +125,6 @@ kvtree_level_room(struct kvtree_tree *tree, size_t size)
 	return p;
 }
 
-/* Allocate a node without parent, siblings or children; the key is copied.
- * NULL: ENOMEM. */
-struct kvtree *kvtree_level_node(struct kvtree_tree *tree, const char *key);
-
-void kvtree_level_free(struct kvtree_tree *tree);
-
 /* Convert the children of `t` from a list into a level.  NULL: ENOMEM, and
  * nothing has changed. */
 struct kvtree_level *kvtree_level_make(struct kvtree *t);
@@ -142,15 +136,9 @@ struct kvtree **kvtree_level_search(const struct kvtree *t, const char *key);
  * nothing has changed. */
 int kvtree_level_add(struct kvtree *t, struct kvtree *n, bool last);
 
-/* Remove the child to which *link, from kvtree_level_search(), points. */
-void kvtree_level_cut(struct kvtree *t, struct kvtree **link);
-
 /* Replace the children of `t` by the list `n`, which holds the same nodes in
  * another order. */
 void kvtree_level_relink(struct kvtree *t, struct kvtree *n);
-
-/* Drop all children of `t`. */
-void kvtree_level_drop(struct kvtree *t);
 
 /* --- Walk --- */
 

@@ -29,24 +29,6 @@ leaf_of(const struct kvtree *n)
 
 /* --- Text (formats.md 12) --- */
 
-static int
-print_line(const struct kvtree *n, const struct kvtree *value, size_t depth,
-	   struct buf *out)
-{
-	const size_t indent = 2 * depth;
-
-	if (buf_reserve(out, indent) < 0)
-		return -1;
-	memset(out->data + out->len, ' ', indent);
-	out->len += indent;
-	if (buf_add_str(out, n->key) < 0)
-		return -1;
-	if (value != NULL &&
-	    (buf_add(out, " = ", 3) < 0 || buf_add_str(out, value->key) < 0))
-		return -1;
-	return buf_add_char(out, '\n');
-}
-
 int
 kvtree_print(const struct kvtree *t, enum kvtree_style style, struct buf *out,
 	     struct error *err)
@@ -59,7 +41,9 @@ kvtree_print(const struct kvtree *t, enum kvtree_style style, struct buf *out,
 	kvtree_walk_start(&w, t);
 	while (rc == 0 && (n = kvtree_walk_next(&w)) != NULL) {
 		value = style == KVTREE_KEYVAL ? leaf_of(n) : NULL;
-		if (print_line(n, value, w.depth, out) < 0)
+		if (buf_printf(out, "%*s%s%s%s\n", (int)(2 * w.depth), "",
+			       n->key, value != NULL ? " = " : "",
+			       value != NULL ? value->key : "") < 0)
 			rc = error_no_memory(err);
 		if (value != NULL) /* the leaf is printed already */
 			kvtree_walk_next(&w);
