@@ -193,19 +193,6 @@ out:
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-static const char *
-prefix_of(const struct conf *c, const struct conf_where *w)
-{
-	const struct conf_group *g = NULL;
-	size_t count = 0;
-
-	if (w->prefix != NULL)
-		return w->prefix;
-	/* A file does not move the prefix below which it was found. */
-	g = lines_in(&c->sources[CONF_ENVIRONMENT], "SCR_PREFIX", &count);
-	return g != NULL ? g->value : ".";
-}
-
 /* The path of the file of `level`; NULL: `*below` is its path below the prefix.
  * *named: the user chose it, so a missing file is worth a notice. */
 static const char *
@@ -230,34 +217,25 @@ find_file(struct conf *c, const struct conf_where *w, enum conf_level level,
 	return path;
 }
 
-/* Read a file below the prefix.  Whoever may write there must not make us read
- * another file: links out of the prefix are refused. */
-static int
-read_below(const char *prefix, const char *name, struct buf *out,
-	   struct error *err)
-{
-	struct error why = ERROR_INIT;
-	const int fd = dir_open(AT_FDCWD, prefix);
-	int rc = -1;
-
-	if (fd < 0)
-		return error_sys(err, "%s/%s: cannot open", prefix, name);
-	rc = io_read_file(fd, name, CONF_FILE_MAX, out, &why);
-	close(fd);
-	return rc < 0 ? error_as(err, &why, "%s/%s", prefix, why.text) : 0;
-}
-
 int
 conf_fetch(struct conf *c, const struct conf_where *where,
 	   enum conf_level level, struct buf *out, struct error *err)
 {
 	const bool must = level == CONF_USER && where->user_file != NULL;
-	const char *prefix = prefix_of(c, where), *below = NULL;
-	struct error why = ERROR_INIT;
+	const char *prefix = where->prefix, *below = NULL;
+	const struct conf_group *g = NULL;
+	struct error why = ERROR_INIT, is = ERROR_INIT;
 	bool named = false;
 	const char *path = find_file(c, where, level, &below, &named);
-	int rc = 0;
+	size_t count = 0;
+	int fd = -1, rc = -1;
 
+	/* A file does not move the prefix below which it was found. */
+	if (prefix == NULL) {
+		g = lines_in(&c->sources[CONF_ENVIRONMENT], "SCR_PREFIX",
+			     &count);
+		prefix = g != NULL ? g->value : ".";
+	}
 	c->sources[level].is_file = true;
 	c->sources[level].name =
 		path != NULL
@@ -266,9 +244,18 @@ conf_fetch(struct conf *c, const struct conf_where *where,
 				       str_ends(prefix, "/") ? "" : "/", below);
 	if (c->sources[level].name == NULL)
 		return error_no_memory(err);
-	rc = path != NULL
-		     ? io_read_file(AT_FDCWD, path, CONF_FILE_MAX, out, &why)
-		     : read_below(prefix, below, out, &why);
+	if (path != NULL) {
+		rc = io_read_file(AT_FDCWD, path, CONF_FILE_MAX, out, &why);
+	} else if ((fd = dir_open(AT_FDCWD, prefix)) < 0) {
+		error_sys(&why, "%s/%s: cannot open", prefix, below);
+	} else {
+		/* Whoever may write below the prefix must not make us read
+		 * another file: links out of it are refused. */
+		rc = io_read_file(fd, below, CONF_FILE_MAX, out, &is);
+		close(fd);
+		if (rc < 0)
+			error_as(&why, &is, "%s/%s", prefix, is.text);
+	}
 	if (rc == 0)
 		return 0;
 	buf_clear(out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conf_params.c - the table of all parameters, their values as numbers, and names
- * that are none.
+ * conf_params.c - the table of all parameters, their values as numbers, and
+ * names that are none.
  */
 #include <limits.h>
 #include <stdlib.h>

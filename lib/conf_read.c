@@ -49,22 +49,6 @@ word_end(const char *p, const char *end)
 	return p;
 }
 
-/* The character that `\c` denotes: as in C, else c itself. */
-static char
-unescape(char c)
-{
-	static const char from[] = "abfnrtv", to[] = "\a\b\f\n\r\t\v";
-	const char *at = c != '\0' ? strchr(from, c) : NULL;
-
-	return at != NULL ? to[at - from] : c;
-}
-
-static bool
-name_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
 /* The name of the variable that the '$' at `p` begins; *after points behind it.
  * NULL: no variable. */
 static const char *
@@ -73,7 +57,7 @@ variable(const char *p, const char *end, size_t *len, const char **after)
 	const bool braces = p + 1 < end && p[1] == '{';
 	const char *name = p + 1 + braces, *q = name;
 
-	while (q < end && name_char(*q))
+	while (q < end && (isalnum((unsigned char)*q) || *q == '_'))
 		q++;
 	if (q == name || isdigit((unsigned char)*name) ||
 	    (braces && (q == end || *q != '}')))
@@ -83,30 +67,22 @@ variable(const char *p, const char *end, size_t *len, const char **after)
 	return name;
 }
 
-/* The value of the environment variable, or NULL. */
-static const char *
-lookup(const char *name, size_t len)
-{
-	char copy[256];
-
-	if (len >= sizeof(copy))
-		return NULL;
-	memcpy(copy, name, len);
-	copy[len] = '\0';
-	return getenv(copy);
-}
-
 int
 conf_expand(const char *s, const char *end, bool escapes, struct buf *out,
 	    const char **unset, size_t *unset_len)
 {
-	const char *name = NULL, *value = NULL, *after = NULL;
+	static const char from[] = "abfnrtv", to[] = "\a\b\f\n\r\t\v";
+	const char *name = NULL, *value = NULL, *after = NULL, *at = NULL;
+	char copy[256];
 	size_t len = 0;
 
 	for (; s < end; s = after) {
 		after = s + 1;
 		if (escapes && *s == '\\' && after < end) {
-			buf_add_char(out, unescape(*after++));
+			/* As in C, else the character itself. */
+			at = *after != '\0' ? strchr(from, *after) : NULL;
+			buf_add_char(out, at != NULL ? to[at - from] : *after);
+			after++;
 			continue;
 		}
 		name = *s == '$' ? variable(s, end, &len, &after) : NULL;
@@ -114,7 +90,8 @@ conf_expand(const char *s, const char *end, bool escapes, struct buf *out,
 			buf_add_char(out, *s);
 			continue;
 		}
-		value = lookup(name, len);
+		snprintf(copy, sizeof(copy), "%.*s", (int)len, name);
+		value = len < sizeof(copy) ? getenv(copy) : NULL;
 		if (value != NULL) {
 			buf_add_str(out, value);
 		} else if (*unset == NULL) {
@@ -240,40 +217,19 @@ make_pair(struct reading *r, const struct words *w, struct conf_pair *pair)
 	return pair->value != NULL ? 1 : -1;
 }
 
-/* More than the pairs in the rest of the line. */
-static size_t
-room_for_pairs(const struct reading *r)
-{
-	size_t n = 1;
-
-	for (const char *p = r->p; p < r->end; p++)
-		n += *p == '=';
-	return n;
-}
-
-/* Report SCR_CONF_FILE in a file that is read after the user's file was
- * chosen. */
-static bool
-too_late(struct reading *r, const char *key)
-{
-	if (r->s == &r->c->sources[CONF_APP] || !str_eq(key, "SCR_CONF_FILE"))
-		return false;
-	complain(r, "SCR_CONF_FILE is left out: only the environment and "
-		    "SCR_Config can set it");
-	return true;
-}
-
 /* Parse the pairs of the current line.  -1: no memory. */
 static int
 read_pairs(struct reading *r)
 {
-	struct conf_pair *pairs =
-		arena_alloc(r->c->arena, room_for_pairs(r), sizeof(*pairs));
+	struct conf_pair *pairs = NULL;
 	struct conf_group g;
 	struct words w;
-	size_t n = 0;
+	size_t n = 0, most = 1;
 	int rc = 0;
 
+	for (const char *p = r->p; p < r->end; p++)
+		most += *p == '=';
+	pairs = arena_alloc(r->c->arena, most, sizeof(*pairs));
 	if (pairs == NULL)
 		return -1;
 	while (next_words(r, &w)) {
@@ -285,8 +241,15 @@ read_pairs(struct reading *r)
 			return 0;
 		n += (size_t)rc;
 	}
-	if (n == 0 || too_late(r, pairs[0].key))
+	if (n == 0)
 		return 0;
+	/* The user's file is chosen before the other ones are read. */
+	if (r->s != &r->c->sources[CONF_APP] &&
+	    str_eq(pairs[0].key, "SCR_CONF_FILE")) {
+		complain(r, "SCR_CONF_FILE is left out: only the environment "
+			    "and SCR_Config can set it");
+		return 0;
+	}
 	g = (struct conf_group){ .key = pairs[0].key,
 				 .value = pairs[0].value,
 				 .npairs = n - 1,

@@ -53,72 +53,46 @@ cut(char *text, size_t len, size_t start, size_t end, size_t drop,
 	return len - (to - from) + DOTS_LEN;
 }
 
-/* The longest run of characters other than space.  In an overlong message that
- * is a path. */
-static void
-longest_word(const char *text, size_t *start, size_t *end)
-{
-	size_t i = 0, n = 0;
-
-	*start = *end = 0;
-	while (text[i] != '\0') {
-		n = strcspn(text + i, " \t\n");
-		if (n > *end - *start) {
-			*start = i;
-			*end = i + n;
-		}
-		i += n;
-		i += strspn(text + i, " \t\n");
-	}
-}
-
 /*
- * Cut `text` to fit ERROR_TEXT_MAX.  The longest word loses its middle first,
- * at most half of the word at a time, so that two long paths are cut alike.  If
- * no word is long, the sentence itself loses its middle; most of what is kept
- * is its end, which holds the reason.
+ * Cut `text` to fit ERROR_TEXT_MAX.  The longest word, in an overlong message
+ * a path, loses its middle first, at most half of the word at a time, so that
+ * two long paths are cut alike.  If no word is long, the sentence itself loses
+ * its middle; most of what is kept is its end, which holds the reason.
  */
 static void
 fit(char *text)
 {
-	size_t len = strlen(text), start = 0, end = 0, word = 0, drop = 0;
+	size_t len = strlen(text), start = 0, word = 0, drop = 0;
 
 	while (len >= ERROR_TEXT_MAX) {
 		drop = len - (ERROR_TEXT_MAX - 1);
-		longest_word(text, &start, &end);
-		word = end - start;
+		word = 0;
+		for (size_t i = 0; i < len;) {
+			const size_t n = strcspn(text + i, " \t\n");
+
+			if (n > word) {
+				start = i;
+				word = n;
+			}
+			i += n;
+			i += strspn(text + i, " \t\n");
+		}
 		if (word < 2 * WORD_MIN) {
 			len = cut(text, len, 0, len, drop, 1);
 			continue;
 		}
 		if (drop > word / 2)
 			drop = word / 2;
-		len = cut(text, len, start, end, drop, 2);
+		len = cut(text, len, start, start + word, drop, 2);
 	}
 }
 
-/* The part of `fmt` after the last conversion: the end of the sentence, for any
- * arguments. */
-static const char *
-literal_tail(const char *fmt)
-{
-	const char *tail = fmt, *p = fmt;
-
-	while ((p = strchr(p, '%')) != NULL) {
-		p += 1 + strcspn(p + 1, "%diouxXeEfFgGaAcspm");
-		if (*p != '\0')
-			p++;
-		tail = p;
-	}
-	return tail;
-}
-
-/* Format into work[room].  If even that is too small, the literal tail of `fmt`
- * replaces the end of the overlong argument. */
+/* Format into work[room].  If even that is too small, the end of `fmt`, after
+ * its last conversion, replaces the end of the overlong argument. */
 __attribute__((format(printf, 3, 0))) static void
 format(char *work, size_t room, const char *fmt, va_list ap)
 {
-	const char *tail = NULL;
+	const char *tail = fmt, *p = fmt;
 	size_t len = 0;
 	int n = vsnprintf(work, room, fmt, ap);
 
@@ -128,7 +102,12 @@ format(char *work, size_t room, const char *fmt, va_list ap)
 	}
 	if ((size_t)n < room)
 		return;
-	tail = literal_tail(fmt);
+	while ((p = strchr(p, '%')) != NULL) {
+		p += 1 + strcspn(p + 1, "%diouxXeEfFgGaAcspm");
+		if (*p != '\0')
+			p++;
+		tail = p;
+	}
 	len = strlen(tail);
 	if (len + DOTS_LEN < room)
 		snprintf(work + room - 1 - len - DOTS_LEN, len + DOTS_LEN + 1,
@@ -176,32 +155,31 @@ error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 	return -1;
 }
 
-/* What the error number means, and what to do if that is always the same.
- * The strerror_r() of glibc returns the text; that of POSIX fills the
- * buffer. */
-static const char *
-reason_of(int errnum, char *to, size_t size)
-{
-	if (errnum == EMFILE)
-		return "Too many open files: raise the limit (ulimit -n)";
-#if LIBC_GLIBC(2, 0)
-	return strerror_r(errnum, to, size);
-#else
-	return strerror_r(errnum, to, size) == 0 ? to : "unknown error";
-#endif
-}
-
 int
 error_sys(struct error *err, const char *fmt, ...)
 {
-	char reason[256];
+	char text[256];
+	const char *reason = text;
 	int saved = errno;
 	va_list ap;
 
 	if (err == NULL)
 		return -1;
+	/* What the error number means, and what to do if that is always the
+	 * same.  The strerror_r() of glibc returns the text; that of POSIX
+	 * fills the buffer. */
+	if (saved == EMFILE)
+		reason = "Too many open files: raise the limit (ulimit -n)";
+	else
+#if LIBC_GLIBC(2, 0)
+		reason = strerror_r(saved, text, sizeof(text));
+#else
+		reason = strerror_r(saved, text, sizeof(text)) == 0
+				 ? text
+				 : "unknown error";
+#endif
 	va_start(ap, fmt);
-	compose(err, fmt, ap, reason_of(saved, reason, sizeof(reason)));
+	compose(err, fmt, ap, reason);
 	va_end(ap);
 	err->kind = saved == ENOENT   ? ERROR_ABSENT
 		    : saved == ENOMEM ? ERROR_NOMEM
@@ -327,18 +305,13 @@ error_status(enum error_kind kind)
 static int
 severity(int status)
 {
-	switch (status) {
-	case STATUS_OK:
-		return 0;
-	case STATUS_DAMAGED:
-		return 1;
-	case STATUS_USAGE:
-		return 2;
-	case STATUS_LOST:
-		return 4;
-	default:
-		return 3; /* STATUS_FAILED, and unknown values */
-	}
+	static const int rising[] = { STATUS_OK, STATUS_DAMAGED, STATUS_USAGE,
+				      STATUS_FAILED, STATUS_LOST };
+
+	for (int i = 0; i < 5; i++)
+		if (status == rising[i])
+			return i;
+	return 3; /* unknown values: as STATUS_FAILED */
 }
 
 int

@@ -33,28 +33,13 @@ pass(struct reading *r, enum inifile_kind kind)
 	r->failed = r->fn(r->arg, &r->line) < 0;
 }
 
-/* Is the line a section?  Then the next lines belong to it. */
-static void
-note_section(struct inifile_line *l)
-{
-	const char *close = NULL;
-
-	if (l->text == l->end || *l->text != '[')
-		return;
-	close = memchr(l->text, ']', (size_t)(l->end - l->text));
-	if (close == NULL)
-		return;
-	l->section = l->text + 1;
-	l->section_len = (size_t)(close - l->section);
-}
-
 /* Callback of inih: store at most num - 1 bytes of the next line in `to`. */
 static char *
 give_line(char *to, int num, void *arg)
 {
 	struct reading *r = arg;
 	struct inifile_line *l = &r->line;
-	const char *newline = NULL;
+	const char *newline = NULL, *close = NULL;
 	size_t len = 0;
 
 	pass(r, INIFILE_OTHER);
@@ -74,8 +59,13 @@ give_line(char *to, int num, void *arg)
 	}
 	if (!r->given)
 		len = 0;
-	else
-		note_section(l);
+	/* Is it a section?  Then the next lines belong to it. */
+	if (len > 0 && *l->text == '[')
+		close = memchr(l->text, ']', len);
+	if (close != NULL) {
+		l->section = l->text + 1;
+		l->section_len = (size_t)(close - l->section);
+	}
 	if (len > (size_t)num - 2)
 		len = (size_t)num - 2;
 	if (len > 0)

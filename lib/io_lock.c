@@ -65,9 +65,8 @@ lock_file(int dirfd, const char *name, int operation, bool (*stop)(void),
 	/* Another user's lock file: read permission is enough to lock. */
 	if (fd < 0 && why.errnum == EACCES)
 		fd = io_open(dirfd, name, O_RDONLY, 0, NULL);
-	if (fd < 0) {
+	if (fd < 0)
 		return error_pass(err, &why);
-	}
 	if (lock_fd(fd, operation, stop) < 0) {
 		not_locked(name, err);
 		close(fd);
@@ -119,42 +118,31 @@ lock_both(int fd)
 	return -1;
 }
 
-/* lock_both(), with pauses until it is free. */
-static int
-wait_both(int fd, double seconds)
-{
-	struct timespec pause = { .tv_nsec = PAUSE_MIN };
-
-	for (;;) {
-		if (lock_both(fd) == 0)
-			return 0;
-		if (errno != EWOULDBLOCK || seconds <= 0)
-			return -1;
-		seconds -= (double)pause.tv_nsec * 1e-9;
-		rest(&pause);
-	}
-}
-
 int
 io_open_locked(int dirfd, const char *name, bool create, double seconds,
 	       struct error *err)
 {
+	const int how = O_RDWR | (create ? O_CREAT : 0);
+	struct timespec pause;
 	struct stat st;
+	double left = 0;
 	int fd = -1;
 
 	for (;;) {
-		fd = io_open(dirfd, name, O_RDWR | (create ? O_CREAT : 0), 0666,
-			     err);
+		fd = io_open(dirfd, name, how, 0666, err);
 		if (fd < 0)
 			return -1;
-		if (wait_both(fd, seconds) < 0) {
-			error_sys(err, "%s: cannot lock", name);
-			break;
+		pause = (struct timespec){ .tv_nsec = PAUSE_MIN };
+		for (left = seconds; lock_both(fd) < 0; rest(&pause)) {
+			if (errno != EWOULDBLOCK || left <= 0) {
+				error_sys(err, "%s: cannot lock", name);
+				close(fd);
+				return -1;
+			}
+			left -= (double)pause.tv_nsec * 1e-9;
 		}
 		if (fstat(fd, &st) == 0 && st.st_nlink > 0)
 			return fd;
 		close(fd); /* removed while we waited: open the new one */
 	}
-	close(fd);
-	return -1;
 }

@@ -33,36 +33,25 @@ add_hex(struct buf *out, const char *s)
 		buf_printf(out, "%02x", (unsigned char)*s);
 }
 
-/* Append an ASCII character of a string. */
-static void
-add_ascii(struct buf *out, char c)
-{
-	static const char special[] = "\"\\\b\f\n\r\t";
-	static const char letters[] = "\"\\bfnrt";
-	const char *at = strchr(special, c);
-
-	if (at != NULL)
-		buf_printf(out, "\\%c", letters[at - special]);
-	else if ((unsigned char)c < 0x20)
-		buf_printf(out, "\\u%04X", (unsigned)c);
-	else
-		buf_add_char(out, c);
-}
-
 /* Append the characters of `s`, bad bytes replaced.  Returns whether it is
  * valid UTF-8. */
 static bool
 add_text(struct buf *out, const char *s)
 {
+	static const char special[] = "\"\\\b\f\n\r\t";
+	static const char letters[] = "\"\\bfnrt";
 	bool good = true;
 	uint32_t code = 0;
 
 	while (*s != '\0') {
 		const size_t len = str_decode(s, &code);
+		const char *at = strchr(special, *s);
 
-		if (len == 1)
-			add_ascii(out, *s);
-		else if (len > 1)
+		if (at != NULL)
+			buf_printf(out, "\\%c", letters[at - special]);
+		else if (len == 1 && code < 0x20)
+			buf_printf(out, "\\u%04X", (unsigned)code);
+		else if (len > 0)
 			buf_add(out, s, len);
 		else
 			buf_add_str(out, "\xef\xbf\xbd"); /* U+FFFD */
@@ -293,17 +282,6 @@ json_push_u64(struct json *arr, uint64_t value)
 
 /* --- Printing --- */
 
-/* The bytes of the string at the start of `text`, with its quotes. */
-static size_t
-string_len(const char *text)
-{
-	size_t n = 1;
-
-	while (text[n] != '"')
-		n += text[n] == '\\' ? 2 : 1;
-	return n + 1;
-}
-
 static void
 new_line(FILE *to, int depth)
 {
@@ -318,7 +296,12 @@ print_indented(const char *text, FILE *to)
 	for (size_t n = 1; *text != '\0' && !ferror(to); text += n) {
 		const bool opens = *text == '{' || *text == '[';
 
-		n = *text == '"' ? string_len(text) : 1;
+		n = 1;
+		if (*text == '"') { /* a string, with its quotes */
+			while (text[n] != '"')
+				n += text[n] == '\\' ? 2 : 1;
+			n++;
+		}
 		/* '}' is two behind '{', and ']' two behind '['. */
 		if (opens && text[1] == *text + 2)
 			n = 2;

@@ -2,7 +2,6 @@
 #include "map.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -59,9 +58,11 @@ sip_round(uint64_t v[4])
 
 /* SipHash-1-3 (Aumasson, Bernstein 2012): one round per word, three at the
  * end. */
-static uint64_t
-sip_hash(const uint64_t secret[2], const char *key, size_t len)
+uint64_t
+map_hash(const struct map *m, const char *key)
 {
+	const uint64_t *secret = m->secret;
+	const size_t len = strlen(key);
 	uint64_t v[4] = {
 		secret[0] ^ UINT64_C(0x736f6d6570736575),
 		secret[1] ^ UINT64_C(0x646f72616e646f6d),
@@ -91,37 +92,17 @@ sip_hash(const uint64_t secret[2], const char *key, size_t len)
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-uint64_t
-map_hash(const struct map *m, const char *key)
-{
-	return sip_hash(m->secret, key, strlen(key));
-}
-
 static uint32_t
 hash_key(const struct map *m, const char *key)
 {
 	return (uint32_t)map_hash(m, key);
 }
 
-/* As unpredictable as the system can provide. */
-static void
-choose_secret(struct map *m)
-{
-	struct timespec now = { 0 };
-	ssize_t got = getrandom(m->secret, sizeof(m->secret), GRND_NONBLOCK);
-
-	if (got == (ssize_t)sizeof(m->secret))
-		return;
-	/* Early in boot, or forbidden: at least differ between runs. */
-	clock_gettime(CLOCK_REALTIME, &now);
-	m->secret[0] = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec;
-	m->secret[1] = (uint64_t)(uintptr_t)m;
-}
-
 struct map *
 map_new(void)
 {
 	struct map *m = mem_calloc(1, sizeof(*m));
+	struct timespec now = { 0 };
 
 	if (m == NULL)
 		return NULL;
@@ -131,7 +112,14 @@ map_new(void)
 		return NULL;
 	}
 	m->mask = SLOTS_MIN - 1;
-	choose_secret(m);
+	/* As unpredictable as the system can provide. */
+	if (getrandom(m->secret, sizeof(m->secret), GRND_NONBLOCK) ==
+	    (ssize_t)sizeof(m->secret))
+		return m;
+	/* Early in boot, or forbidden: at least differ between runs. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	m->secret[0] = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec;
+	m->secret[1] = (uint64_t)(uintptr_t)m;
 	return m;
 }
 
@@ -184,21 +172,6 @@ grow_slots(struct map *m)
 	return 0;
 }
 
-/* Make room for one more entry in both tables. */
-static int
-make_room(struct map *m)
-{
-	if (m->count >= ENTRIES_MAX) {
-		errno = ENOMEM;
-		return -1;
-	}
-	if (!MEM_ROOM(m->entries, m->count, m->room))
-		return -1;
-	if (m->count + 1 > (m->mask + 1) / 4 * 3)
-		return grow_slots(m);
-	return 0;
-}
-
 int
 map_put(struct map *m, const char *key, size_t value)
 {
@@ -210,7 +183,12 @@ map_put(struct map *m, const char *key, size_t value)
 		m->entries[s->entry - 1].value = value;
 		return 0;
 	}
-	if (make_room(m) < 0)
+	if (m->count >= ENTRIES_MAX) {
+		errno = ENOMEM;
+		return -1;
+	}
+	if (!MEM_ROOM(m->entries, m->count, m->room) ||
+	    (m->count + 1 > (m->mask + 1) / 4 * 3 && grow_slots(m) < 0))
 		return -1;
 	if (m->mask != mask) /* grown, so moved */
 		s = find(m, key, hash);

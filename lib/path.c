@@ -259,27 +259,13 @@ open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 	return (int)fd;
 }
 
-/* Create the missing file `rel` in an existing directory. */
-static int
-create_beneath(int rootfd, const char *rel, int flags, mode_t mode)
-{
-	const char *base = NULL;
-	int parent = path_open_parent(rootfd, rel, false, 0, &base, NULL);
-	int fd = -1;
-
-	if (parent < 0)
-		return -1;
-	fd = create_file(parent, base, flags, mode, create_owner(rootfd));
-	io_close(parent);
-	return fd;
-}
-
 int
 path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 		  struct error *err)
 {
 	const bool fresh = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
-	int fd = -1, again = 0;
+	const char *base = NULL;
+	int fd = -1, parent = -1, again = 0;
 
 	if (check_clean(rel, err) < 0)
 		return -1;
@@ -293,7 +279,13 @@ path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 			fd = open_beneath(rootfd, rel, flags & ~O_CREAT, 0);
 		if (fd >= 0 || errno != ENOENT || (flags & O_CREAT) == 0)
 			break;
-		fd = create_beneath(rootfd, rel, flags, mode);
+		/* Create it in an existing directory. */
+		parent = path_open_parent(rootfd, rel, false, 0, &base, NULL);
+		if (parent < 0)
+			break;
+		fd = create_file(parent, base, flags, mode,
+				 create_owner(rootfd));
+		io_close(parent);
 	} while (fd < 0 && errno == EEXIST && !fresh && again++ < CREATE_MAX);
 	if (fd >= 0 && (flags & O_ACCMODE) != O_RDONLY &&
 	    !create_may_change(rootfd, fd)) {

@@ -128,9 +128,8 @@ add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
 		forget_all(c); /* descriptors ran out: give up ours */
 		fd = path_open_parent(c->rootfd, rel, false, 0, &base, &why);
 	}
-	if (fd < 0) {
+	if (fd < 0)
 		return error_pass(err, &why);
-	}
 	dir = mem_alloc(len + 1, 1);
 	if (dir == NULL) {
 		close(fd);

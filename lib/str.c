@@ -79,43 +79,35 @@ is_control(uint32_t code)
 	       (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Write the escape sequence of byte `c` to to[5].  Returns its length. */
-static size_t
-escape(char to[5], unsigned char c)
-{
-	if (c == '\n' || c == '\t' || c == '\\') {
-		to[0] = '\\';
-		to[1] = c == '\n' ? 'n' : c == '\t' ? 't' : '\\';
-		to[2] = '\0';
-		return 2;
-	}
-	return (size_t)snprintf(to, 5, "\\x%02x", (unsigned int)c);
-}
-
 char *
 str_printable(char *to, size_t size, const char *s)
 {
+	static const char known[] = "\n\t\\", letters[] = "nt\\";
 	size_t len = 0, n = 0, used = 0;
+	const char *from = NULL, *at = NULL;
 	char escaped[5];
 	uint32_t code = 0;
 
-	if (size == 0)
-		return to;
-	while (*s != '\0') {
-		n = str_decode(s, &code);
+	for (; size > 0 && *s != '\0'; s += n, len += used) {
+		n = used = str_decode(s, &code);
+		from = s;
 		if (n == 0 || is_control(code) || code == '\\') {
 			n = 1; /* escape a long one byte by byte */
-			used = escape(escaped, (unsigned char)*s);
-		} else {
-			used = n;
+			at = strchr(known, *s);
+			used = (size_t)(at != NULL
+						? snprintf(escaped, 5, "\\%c",
+							   letters[at - known])
+						: snprintf(escaped, 5,
+							   "\\x%02x",
+							   (unsigned char)*s));
+			from = escaped;
 		}
 		if (used >= size - len)
 			break; /* never split a character or an escape */
-		memcpy(to + len, used == n ? s : escaped, used);
-		len += used;
-		s += n;
+		memcpy(to + len, from, used);
 	}
-	to[len] = '\0';
+	if (size > 0)
+		to[len] = '\0';
 	return to;
 }
 
@@ -125,37 +117,25 @@ str_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Compare the numbers at *a and *b, of any length, and move both behind
- * them. */
-static int
-compare_numbers(const char **a, const char **b)
-{
-	size_t la = 0, lb = 0;
-	int order = 0;
-
-	*a += strspn(*a, "0");
-	*b += strspn(*b, "0");
-	la = strspn(*a, "0123456789");
-	lb = strspn(*b, "0123456789");
-	if (la != lb)
-		return la < lb ? -1 : 1;
-	order = memcmp(*a, *b, la);
-	*a += la;
-	*b += lb;
-	return order;
-}
-
 int
 str_natural(const char *a, const char *b)
 {
 	const char *p = a, *q = b;
+	size_t m = 0, n = 0;
 	int order = 0;
 
 	while (*p != '\0' || *q != '\0') {
 		if (str_is_digit(*p) && str_is_digit(*q)) {
-			order = compare_numbers(&p, &q);
+			/* Numbers of any length. */
+			p += strspn(p, "0");
+			q += strspn(q, "0");
+			m = strspn(p, "0123456789");
+			n = strspn(q, "0123456789");
+			order = m != n ? (m < n ? -1 : 1) : memcmp(p, q, m);
 			if (order != 0)
 				return order;
+			p += m;
+			q += n;
 			continue;
 		}
 		if (*p != *q)

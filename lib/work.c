@@ -53,39 +53,32 @@ work_end(struct work *w)
 	w->par = NULL;
 }
 
-/* Seconds for a call below `dirfd`: the minimum of several calls, each with a
- * new name, which no cache can hold. */
-static double
-measure(int dirfd)
-{
-	double least = 1;
-
-	for (int i = 0; i < PROBES; i++) {
-		char name[64];
-		struct stat st;
-		double start = clock_seconds(), took = 0;
-
-		snprintf(name, sizeof(name), ".scrkit-probe.%d.%.9f", i, start);
-		(void)fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW);
-		took = clock_seconds() - start;
-		least = took < least ? took : least;
-	}
-	return least;
-}
-
 struct par *
 work_waiting(const struct work *w, int dirfd)
 {
 	struct waiting *v = w != NULL ? w->waiting : NULL;
+	char name[64];
+	struct stat st;
 
 	if (v == NULL)
 		return w != NULL ? w->par : NULL;
 	if (!v->measured && dirfd != -1) {
-		double call = measure(dirfd);
-		unsigned n = call < LOCAL_CALL * WAITING_MAX
-				     ? (unsigned)(call / CALL_PER_THREAD)
-				     : WAITING_MAX;
+		double call = 1;
+		unsigned n = WAITING_MAX;
 
+		/* Seconds for a call: the minimum of several, each with a new
+		 * name, which no cache can hold. */
+		for (int i = 0; i < PROBES; i++) {
+			double start = clock_seconds(), took = 0;
+
+			snprintf(name, sizeof(name), ".scrkit-probe.%d.%.9f", i,
+				 start);
+			(void)fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW);
+			took = clock_seconds() - start;
+			call = took < call ? took : call;
+		}
+		if (call < LOCAL_CALL * WAITING_MAX)
+			n = (unsigned)(call / CALL_PER_THREAD);
 		n = n < WAITING_MIN ? WAITING_MIN : n;
 		n = n < WAITING_MAX ? n : WAITING_MAX;
 		/* If they cannot be started, the work only takes longer. */

@@ -323,9 +323,9 @@ put_tree(struct exporting *x, const char *name, const struct kvtree *t,
 	return rc;
 }
 
-/* Write the metadata: the redundancy that is packed as trees, unless a file with
- * the same name exists; the summary; the rank2file of the unpacked dataset; and
- * the manifest. */
+/* Write the metadata: the redundancy that is packed as trees, unless a file
+ * with the same name exists; the summary; the rank2file of the unpacked
+ * dataset; and the manifest. */
 static int
 put_metadata(struct exporting *x, struct error *err)
 {

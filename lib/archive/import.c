@@ -187,9 +187,9 @@ write_all_small(struct importing *x, struct error *err)
 	return rc;
 }
 
-/* Write the bytes of the entry to the file that was added last.  Small files are
- * added to the block, and many threads will write them together; others, and
- * those of unknown size, are written step by step. */
+/* Write the bytes of the entry to the file that was added last.  Small files
+ * are added to the block, and many threads will write them together; others,
+ * and those of unknown size, are written step by step. */
 static int
 take_bytes(struct importing *x, const struct ark_entry *e, struct error *err)
 {

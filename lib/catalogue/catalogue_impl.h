@@ -3,7 +3,7 @@
  * catalogue_impl.h - what the files of lib/catalogue share, and what they do:
  *
  *   catalogue.c    the prefix, its directories, helpers
- *   store.c        read, change and rebuild index.scr, also on a full file system
+ *   store.c        read, change and rebuild index.scr, also without room
  *   edit.c         drop, drop after, current: the index only
  *   overview.c     all datasets of a prefix, from all sources
  *   resolve.c      the dataset that a word names, and back
@@ -11,14 +11,14 @@
  *   whole.c        plans, and what they mean to the catalogue
  *   build.c        the steps of catalogue_build()
  *   record.c       write rank2file, summary and index entry
- *   add.c          catalogue_add(), also for SCR 1.1.8; after a fetch that failed
+ *   add.c          catalogue_add(), also for SCR 1.1.8; after a failed fetch
  *   verify.c       catalogue_verify()
  *   fetchable.c    what LLNL's library reads before the files
  *   renamed.c      directories renamed by hand
  *   delete.c       catalogue_delete_all(): order, index, locks
  *   remove.c       remove one dataset, never through a link
- *   replaced.c     mark a dataset whose files are replaced; read the mark, refuse
- *                  such a dataset, or take it back
+ *   replaced.c     mark a dataset whose files are replaced; read the mark,
+ *                  refuse such a dataset, or take it back
  *   claims.c       the files of a dataset that can be deleted with it
  *   owners.c       which datasets own which paths
  *   prune.c        which datasets a prune deletes
@@ -267,8 +267,8 @@ struct catalogue_renamed {
 
 /* Is the file missing, but present in a directory that was renamed?  The first
  * missing file shows which directory is missing: a sibling of it, of any name,
- * has this file.  asks->id is the dataset; a file that another dataset owns does
- * not count. */
+ * has this file.  asks->id is the dataset; a file that another dataset owns
+ * does not count. */
 bool catalogue_renamed_file(struct owners_guard *asks,
 			    const struct plan_file *f,
 			    struct catalogue_renamed *r);
@@ -330,8 +330,8 @@ int catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		     const struct catalogue_options *o,
 		     struct delete_result *out, struct error *err);
 
-/* May catalogue_remove() reach all files?  ERROR_UNSAFE: not those behind a link
- * that is not trusted. */
+/* May catalogue_remove() reach all files?  ERROR_UNSAFE: not those behind a
+ * link that is not trusted. */
 int catalogue_erasable(int root, const struct catalogue_claims *k,
 		       struct error *err);
 

@@ -79,14 +79,20 @@ find(struct catalogue *c, const struct index *ix, const char *text,
 	return 0;
 }
 
+/* `lock`, or `some` of its files. */
+struct part {
+	bool lock;
+	const struct packed_some *some;
+};
+
 static int
-open_part(struct catalogue *c, const char *word, bool lock,
-	  const struct packed_some *some, const struct catalogue_options *o,
-	  struct packed *p, struct error *err)
+open_part(struct catalogue *c, const char *word, struct part part,
+	  const struct catalogue_options *o, struct packed *p,
+	  struct error *err)
 {
 	struct packed_where where = {
 		.prefix_fd = c->prefix_fd,
-		.some = some,
+		.some = part.some,
 	};
 	struct error why = ERROR_INIT;
 	struct index *read = NULL;
@@ -106,7 +112,7 @@ open_part(struct catalogue *c, const char *word, bool lock,
 	if (where.name != NULL && !dataset_name_ok(where.name))
 		where.name = NULL;
 	if (rc == 0)
-		rc = packed_open(p, &where, lock, &o->work, err);
+		rc = packed_open(p, &where, part.lock, &o->work, err);
 	index_free(read);
 	return rc;
 }
@@ -116,7 +122,7 @@ catalogue_packed_open(struct catalogue *c, const char *word, bool lock,
 		      const struct catalogue_options *o, struct packed *p,
 		      struct error *err)
 {
-	return open_part(c, word, lock, NULL, o, p, err);
+	return open_part(c, word, (struct part){ .lock = lock }, o, p, err);
 }
 
 int
@@ -125,7 +131,7 @@ catalogue_packed_some(struct catalogue *c, const char *word,
 		      const struct catalogue_options *o, struct packed *p,
 		      struct error *err)
 {
-	return open_part(c, word, false, some, o, p, err);
+	return open_part(c, word, (struct part){ .some = some }, o, p, err);
 }
 
 int

@@ -25,8 +25,8 @@ is_kind(const struct index_entry *e, bool checkpoint)
 /*
  * Mark the entries of one kind that go; the list is sorted, newest first.
  * Everything down to the `last` newest valid entry stays: newer ones that are
- * not valid may be repairable, or still being written.  If there are fewer valid
- * ones, everything.
+ * not valid may be repairable, or still being written.  If there are fewer
+ * valid ones, everything.
  */
 static int
 mark_old(const struct index_entry *list, size_t count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replaced.c - datasets whose files another one replaces: the mark is set before
- * the first one is replaced, read, and taken back.
+ * replaced.c - datasets whose files another one replaces: the mark is set
+ * before the first one is replaced, read, and taken back.
  *
  * First the index: the entry is marked incomplete, and CURRENT moves on, so
  * that no job restarts from a mixture.  Then the summary, from which --add or a

@@ -3,8 +3,8 @@
  * verify.c - scr_index --verify: is a dataset whole?  Change nothing.
  *
  * A plan checks the files, the redundancy and the recorded checksums.  Then the
- * metadata are judged that the library reads at a restart (fetchable.c): without
- * them no job restarts from the files.
+ * metadata are judged that the library reads at a restart (fetchable.c):
+ * without them no job restarts from the files.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -333,8 +333,8 @@ by_plan(struct verify *v, struct plan *p, struct error *err)
 
 /* --- What the library reads first --- */
 
-/* Judge the metadata and the index entry, after the files.  Metadata that can be
- * written again are damaged, not lost. */
+/* Judge the metadata and the index entry, after the files.  Metadata that can
+ * be written again are damaged, not lost. */
 static void
 report_fetch(struct verify *v, bool has_plan)
 {

@@ -193,8 +193,8 @@ struct extraction {
 	struct packed_copy copy;
 };
 
-/* Fails with EEXIST if anything, even a link, is at the path; with `force`, only
- * if that is not a regular file. */
+/* Fails with EEXIST if anything, even a link, is at the path; with `force`,
+ * only if that is not a regular file. */
 static int
 add_file(struct extraction *x, size_t i, bool force, struct error *err)
 {

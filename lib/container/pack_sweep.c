@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_sweep.c - remove what is no longer needed: files that no map lists, after
- * a switch or left by an interrupted run; and packed metadata that a rebuild has
- * replaced.
+ * pack_sweep.c - remove what is no longer needed: files that no map lists,
+ * after a switch or left by an interrupted run; and packed metadata that a
+ * rebuild has replaced.
  */
 #include <errno.h>
 #include <fcntl.h>

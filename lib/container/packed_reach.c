@@ -203,8 +203,8 @@ packed_refuse_incomplete(const struct packed *p, struct error *err)
 
 /* --- Directories --- */
 
-/* Packing leaves the directories of files in place, but changes their times when
- * it removes the files: the previous times are recorded (hidden.h). */
+/* Packing leaves the directories of files in place, but changes their times
+ * when it removes the files: the previous times are recorded (hidden.h). */
 struct dir {
 	const char *path;
 	bool is; /* a directory, with these attributes */

@@ -37,8 +37,8 @@ struct unpacking {
 
 /* --- Look --- */
 
-/* Compare the files that exist with the packed ones, and add the others to those
- * to be written.  Fails if another file is in the way. */
+/* Compare the files that exist with the packed ones, and add the others to
+ * those to be written.  Fails if another file is in the way. */
 static int
 look(struct unpacking *u, struct error *err)
 {

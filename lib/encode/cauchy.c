@@ -25,35 +25,29 @@ coefficient(unsigned k, unsigned member, unsigned j)
 	return field16_inverse((uint16_t)((member - k) ^ (k + j)));
 }
 
-/* Exchange rows, so that the cell of the diagonal is not zero. */
-static void
-find_pivot(struct system *s, unsigned at)
-{
-	unsigned row = at;
-
-	while (s->cell[row][at] == 0) {
-		row++;
-		assert(row < s->k); /* any k members determine the others */
-	}
-	for (unsigned c = 0; row != at && c < s->columns; c++) {
-		uint16_t cell = s->cell[row][c];
-
-		s->cell[row][c] = s->cell[at][c];
-		s->cell[at][c] = cell;
-	}
-}
-
 static void
 eliminate(struct system *s)
 {
 	for (unsigned at = 0; at < s->k; at++) {
 		uint16_t *pivot = s->cell[at], factor = 0;
+		unsigned row = at;
 
-		find_pivot(s, at);
+		/* Exchange rows, so that the cell of the diagonal is not
+		 * zero. */
+		while (s->cell[row][at] == 0) {
+			row++;
+			assert(row < s->k); /* any k members determine the
+					       others */
+		}
+		for (unsigned c = 0; row != at && c < s->columns; c++) {
+			factor = s->cell[row][c];
+			s->cell[row][c] = pivot[c];
+			pivot[c] = factor;
+		}
 		factor = field16_inverse(pivot[at]);
 		for (unsigned c = at; c < s->columns; c++)
 			pivot[c] = field16_mul(pivot[c], factor);
-		for (unsigned row = 0; row < s->k; row++) {
+		for (row = 0; row < s->k; row++) {
 			factor = s->cell[row][at];
 			if (row == at || factor == 0)
 				continue;
@@ -95,33 +89,11 @@ complete(struct cauchy *c, struct error *err)
 	return 0;
 }
 
-/* List inputs and outputs. */
-static int
-choose(unsigned k, const bool *lost, const bool *wanted, struct cauchy *c,
-       struct error *err)
-{
-	unsigned usable = 0;
-
-	for (unsigned m = 0; m < 2 * k; m++)
-		usable += !lost[m] && !wanted[m];
-	if (usable < k)
-		return error_set(err, ERROR_LOST,
-				 "group of %u: %u of %u members left to "
-				 "compute from: %u are needed",
-				 k, usable, 2 * k, k);
-	for (unsigned m = 0; m < 2 * k; m++)
-		if (wanted[m])
-			c->out[c->nout++] = (unsigned char)m;
-	for (unsigned m = 0; c->nout > 0 && c->nin < k; m++)
-		if (!lost[m] && !wanted[m])
-			c->in[c->nin++] = (unsigned char)m;
-	return 0;
-}
-
 struct cauchy *
 cauchy_new(unsigned k, const bool *lost, const bool *wanted, struct error *err)
 {
 	struct cauchy *c = NULL;
+	unsigned usable = 0;
 
 	if (k < CAUCHY_MIN || k > CAUCHY_MAX) {
 		error_set(err, ERROR_CORRUPT,
@@ -129,13 +101,27 @@ cauchy_new(unsigned k, const bool *lost, const bool *wanted, struct error *err)
 			  CAUCHY_MAX);
 		return NULL;
 	}
+	for (unsigned m = 0; m < 2 * k; m++)
+		usable += !lost[m] && !wanted[m];
+	if (usable < k) {
+		error_set(err, ERROR_LOST,
+			  "group of %u: %u of %u members left to compute from: "
+			  "%u are needed",
+			  k, usable, 2 * k, k);
+		return NULL;
+	}
 	c = mem_calloc(1, sizeof(*c));
 	if (c == NULL) {
 		error_no_memory(err);
 		return NULL;
 	}
-	if (choose(k, lost, wanted, c, err) < 0 ||
-	    (c->nout > 0 && complete(c, err) < 0)) {
+	for (unsigned m = 0; m < 2 * k; m++)
+		if (wanted[m])
+			c->out[c->nout++] = (unsigned char)m;
+	for (unsigned m = 0; c->nout > 0 && c->nin < k; m++)
+		if (!lost[m] && !wanted[m])
+			c->in[c->nin++] = (unsigned char)m;
+	if (c->nout > 0 && complete(c, err) < 0) {
 		cauchy_free(c);
 		return NULL;
 	}

@@ -102,18 +102,6 @@ point(const struct code *c, unsigned member, unsigned stripe)
 	return (unsigned char)(slot.check ? c->n + slot.index : member);
 }
 
-/* List the known points of a stripe: its k zeros, then the inputs. */
-static void
-known_points(const struct code *c, unsigned stripe, const struct recipe *r,
-	     unsigned char *x)
-{
-	for (unsigned m = 0; m < c->n; m++)
-		if (code_slot(c, m, stripe).check)
-			*x++ = (unsigned char)m;
-	for (unsigned i = 0; i < r->nin; i++)
-		*x++ = point(c, r->in[i], stripe);
-}
-
 /* Fill in the matrix by Lagrange's formula.  The products are computed once per
  * input and per output, not once per pair. */
 static void
@@ -122,8 +110,14 @@ fill_matrix(const struct code *c, unsigned stripe, struct recipe *r)
 	unsigned char known[CODE_MAX] = { 0 }, below[CODE_MAX];
 	const unsigned char *x = known + c->k;
 	unsigned char *coefficient = r->matrix;
+	unsigned zeros = 0;
 
-	known_points(c, stripe, r, known);
+	/* The known points of the stripe: its k zeros, then the inputs. */
+	for (unsigned m = 0; m < c->n; m++)
+		if (code_slot(c, m, stripe).check)
+			known[zeros++] = (unsigned char)m;
+	for (unsigned i = 0; i < r->nin; i++)
+		known[zeros + i] = point(c, r->in[i], stripe);
 	for (unsigned i = 0; i < r->nin; i++)
 		below[i] = field_product(known, c->n, x[i]);
 	for (unsigned o = 0; o < r->nout; o++) {
@@ -134,19 +128,6 @@ fill_matrix(const struct code *c, unsigned stripe, struct recipe *r)
 			*coefficient++ =
 				field_div(above, field_mul(y ^ x[i], below[i]));
 	}
-}
-
-/* Is the matrix one row of ones?  Some RS recipes are, and then XOR is
- * faster. */
-static bool
-is_all_ones(const struct recipe *r)
-{
-	if (r->nout != 1)
-		return false;
-	for (unsigned i = 0; i < r->nin; i++)
-		if (r->matrix[i] != 1)
-			return false;
-	return true;
 }
 
 /* Compute matrix and tables of `r`; its members are set. */
@@ -167,7 +148,10 @@ complete(const struct code *c, unsigned stripe, struct recipe *r,
 		memset(r->matrix, 1, cells);
 	else
 		fill_matrix(c, stripe, r);
-	r->all_ones = is_all_ones(r);
+	/* One row of ones?  Some RS recipes are, and then XOR is faster. */
+	r->all_ones = r->nout == 1;
+	for (unsigned i = 0; i < r->nin && r->all_ones; i++)
+		r->all_ones = r->matrix[i] == 1;
 	field_expand(r->matrix, r->nin, r->nout, r->tables);
 	return 0;
 }
@@ -290,22 +274,13 @@ recipe_free(struct recipe *r)
 	mem_free(r);
 }
 
-static bool
-aligned(const struct recipe *r, void *const *in, const void *out)
-{
-	uintptr_t bits = (uintptr_t)out;
-
-	for (unsigned i = 0; i < r->nin; i++)
-		bits |= (uintptr_t)in[i];
-	return bits % FIELD_ALIGN == 0;
-}
-
 void
 recipe_run(const struct recipe *r, size_t len, void *const *in,
 	   void *const *out)
 {
 	const struct field_matrix m = { r->nin, r->nout, r->tables };
 	size_t done = 0;
+	uintptr_t bits = 0;
 
 	if (r->nout == 0 || len == 0)
 		return;
@@ -313,7 +288,10 @@ recipe_run(const struct recipe *r, size_t len, void *const *in,
 		memcpy(out[0], in[0], len);
 		return;
 	}
-	if (r->all_ones && aligned(r, in, out[0])) {
+	bits = (uintptr_t)out[0];
+	for (unsigned i = 0; i < r->nin; i++)
+		bits |= (uintptr_t)in[i];
+	if (r->all_ones && bits % FIELD_ALIGN == 0) {
 		done = len - len % FIELD_ALIGN;
 		field_xor(r->nin, done, in, out[0]);
 	}

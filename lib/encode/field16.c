@@ -65,30 +65,6 @@ struct plain_table {
 #define PLAIN_WORDS ((size_t)1024)
 
 static void
-expand_plain(const uint16_t *unit, struct plain_table *t)
-{
-	multiples(unit, 8, t->low);
-	multiples(unit + 8, 8, t->high);
-}
-
-static void
-plain_add(const struct plain_table *t, const unsigned char *in, size_t words,
-	  uint16_t *sum)
-{
-	for (size_t i = 0; i < words; i++)
-		sum[i] ^= t->low[in[2 * i]] ^ t->high[in[2 * i + 1]];
-}
-
-static void
-plain_store(const uint16_t *sum, size_t words, unsigned char *out)
-{
-	for (size_t i = 0; i < words; i++) {
-		out[2 * i] = (unsigned char)(sum[i] & 0xff);
-		out[2 * i + 1] = (unsigned char)(sum[i] >> 8);
-	}
-}
-
-static void
 dot_plain(const struct field16_matrix *m, size_t len, void *const *in,
 	  void *const *out)
 {
@@ -100,11 +76,20 @@ dot_plain(const struct field16_matrix *m, size_t len, void *const *in,
 		words = (len - at) / FIELD16_WORD;
 		words = words < PLAIN_WORDS ? words : PLAIN_WORDS;
 		for (unsigned o = 0; o < m->nout; o++) {
+			unsigned char *to = (unsigned char *)out[o] + at;
+
 			memset(sum, 0, words * sizeof(*sum));
-			for (unsigned i = 0; i < m->nin; i++)
-				plain_add(t++, (unsigned char *)in[i] + at,
-					  words, sum);
-			plain_store(sum, words, (unsigned char *)out[o] + at);
+			for (unsigned i = 0; i < m->nin; i++, t++) {
+				const unsigned char *p =
+					(unsigned char *)in[i] + at;
+
+				for (size_t w = 0; w < words; w++, p += 2)
+					sum[w] ^= t->low[p[0]] ^ t->high[p[1]];
+			}
+			for (size_t w = 0; w < words; w++) {
+				*to++ = (unsigned char)(sum[w] & 0xff);
+				*to++ = (unsigned char)(sum[w] >> 8);
+			}
 		}
 	}
 }
@@ -352,14 +337,17 @@ field16_expand(enum field16_way way, const uint16_t *matrix, unsigned cells,
 	       void *tables)
 {
 	for (unsigned c = 0; c < cells; c++) {
+		struct plain_table *t = (struct plain_table *)tables + c;
 		uint16_t unit[DEGREE];
 
 		for (unsigned i = 0; i < DEGREE; i++)
 			unit[i] = field16_mul(matrix[c], (uint16_t)(1U << i));
-		if (way == FIELD16_AVX2)
+		if (way == FIELD16_AVX2) {
 			expand_avx2(unit, (struct avx2_table *)tables + c);
-		else
-			expand_plain(unit, (struct plain_table *)tables + c);
+			continue;
+		}
+		multiples(unit, 8, t->low);
+		multiples(unit + 8, 8, t->high);
 	}
 }
 

@@ -33,21 +33,12 @@ static const struct field fields[] = {
 
 #define NFIELDS (sizeof(fields) / sizeof(fields[0]))
 
-static int
-read_keys(const struct kvtree *t, struct copied_file *f, struct error *err)
-{
-	int found = fields_read(fields, NFIELDS, t, f, err);
-
-	if (found >= 0 && found < (int)NFIELDS)
-		return value_bad(err, "FILE", "keys missing");
-	return found < 0 ? -1 : 0;
-}
-
 int
 copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 	    struct error *err)
 {
 	const struct kvtree *table = kvtree_get(t, "FILE"), *k = NULL;
+	int found = 0;
 
 	*out = (struct copied){ .nfiles = 0 };
 	if (table == NULL)
@@ -63,7 +54,10 @@ copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 		if (!path_is_clean(kvtree_key(k)))
 			return value_bad(err, kvtree_key(k),
 					 "not a path below the prefix");
-		if (read_keys(k, f, err) < 0)
+		found = fields_read(fields, NFIELDS, k, f, err);
+		if (found >= 0 && found < (int)NFIELDS)
+			found = value_bad(err, "FILE", "keys missing");
+		if (found < 0)
 			return error_wrap(err, "%s", str_shown(kvtree_key(k)));
 		f->path = arena_strdup(arena, kvtree_key(k));
 		if (f->path == NULL)

@@ -53,16 +53,6 @@ static const struct field fields[] = {
 
 #define NFIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* NAME must be a base name, so that it cannot leave its directory. */
-static int
-check_name(const char *name, struct error *err)
-{
-	if (name[0] == '\0' || strchr(name, '/') != NULL || str_eq(name, ".") ||
-	    str_eq(name, ".."))
-		return value_bad(err, name, "not a file name");
-	return 0;
-}
-
 /* Copy the strings into `arena`.  Share those that equal the previous
  * file's. */
 static int
@@ -100,18 +90,6 @@ copy_strings(struct filemap_file *f, const struct filemap_file *before,
 	return 0;
 }
 
-/* Read child `k` of FILE: path -> META -> keys.  Strings are borrowed. */
-static int
-read_file(const struct kvtree *k, struct filemap_file *f, struct error *err)
-{
-	f->cache_path = kvtree_key(k);
-	f->ranks = -1;
-	if (fields_read(fields, NFIELDS, kvtree_get(k, "META"), f, err) < 0 ||
-	    (f->name != NULL && check_name(f->name, err) < 0))
-		return error_wrap(err, "%s", str_shown(f->cache_path));
-	return 0;
-}
-
 int
 filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
 	     struct error *err)
@@ -122,6 +100,7 @@ filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
 	const struct kvtree *k = NULL;
 	struct filemap_file *before = NULL;
 	struct filemap_file *f = NULL;
+	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
 	out->ranks = -1;
@@ -145,8 +124,19 @@ filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
 		return error_no_memory(err);
 	kvtree_foreach (k, table) {
 		f = &out->files[out->nfiles];
-		if (read_file(k, f, err) < 0)
-			return -1;
+		/* path -> META -> keys.  Strings are borrowed so far. */
+		f->cache_path = kvtree_key(k);
+		f->ranks = -1;
+		rc = fields_read(fields, NFIELDS, kvtree_get(k, "META"), f,
+				 err);
+		/* NAME must be a base name, so that it cannot leave its
+		 * directory. */
+		if (rc >= 0 && f->name != NULL &&
+		    (f->name[0] == '\0' || strchr(f->name, '/') != NULL ||
+		     str_eq(f->name, ".") || str_eq(f->name, "..")))
+			rc = value_bad(err, f->name, "not a file name");
+		if (rc < 0)
+			return error_wrap(err, "%s", str_shown(f->cache_path));
 		if (copy_strings(f, before, arena) < 0)
 			return error_no_memory(err);
 		if (f->ranks >= 0 && out->ranks >= 0 && f->ranks != out->ranks)

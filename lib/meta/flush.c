@@ -66,11 +66,11 @@ flush_entries(const struct kvtree *t, size_t *count, struct error *err)
 			     err);
 }
 
-/* The locations, newest first. */
-static int
-put_locations(struct kvtree *entry, const struct flush_entry *e,
-	      struct error *err)
+int
+flush_put(struct kvtree *t, const struct flush_entry *e,
+	  const struct dataset *d, struct error *err)
 {
+	/* The locations, newest first. */
 	const struct {
 		bool is;
 		const char *key;
@@ -80,31 +80,23 @@ put_locations(struct kvtree *entry, const struct flush_entry *e,
 		{ e->sync_flushing, "SYNC_FLUSHING" },
 		{ e->in_cache, "CACHE" },
 	};
-	struct kvtree *t = kvtree_put(entry, "LOCATION", err);
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i].is && kvtree_put(t, all[i].key, err) == NULL)
-			return -1;
-	return t == NULL ? -1 : 0;
-}
-
-int
-flush_put(struct kvtree *t, const struct flush_entry *e,
-	  const struct dataset *d, struct error *err)
-{
 	struct kvtree *table = kvtree_put(t, "DATASET", err), *entry = NULL,
-		      *desc = NULL;
+		      *at = NULL;
 
 	kvtree_remove(table, num_str(e->id));
 	entry = kvtree_put_first(table, num_str(e->id), err);
-	desc = kvtree_put(entry, "DSETDESC", err);
-	if (desc == NULL || dataset_write(desc, d, err) < 0 ||
+	at = kvtree_put(entry, "DSETDESC", err);
+	if (at == NULL || dataset_write(at, d, err) < 0 ||
 	    (d->is_output && kvtree_set(entry, "OUTPUT", "1", err) < 0) ||
-	    (d->is_ckpt && kvtree_set(entry, "CKPT", "1", err) < 0) ||
-	    put_locations(entry, e, err) < 0 ||
-	    (d->name != NULL && kvtree_set(entry, "NAME", d->name, err) < 0))
+	    (d->is_ckpt && kvtree_set(entry, "CKPT", "1", err) < 0))
 		return -1;
-	return 0;
+	at = kvtree_put(entry, "LOCATION", err);
+	if (at == NULL)
+		return -1;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].is && kvtree_put(at, all[i].key, err) == NULL)
+			return -1;
+	return d->name == NULL ? 0 : kvtree_set(entry, "NAME", d->name, err);
 }
 
 bool

@@ -7,22 +7,6 @@
 #include "kvtree/value.h"
 #include "num.h"
 
-/* Read an optional number.  LLNL's tool also writes negative values (formats.md
- * 13).  They mean that the time or count was reached. */
-static int
-read_number(const struct kvtree *t, const char *key, int64_t *out,
-	    struct error *err)
-{
-	*out = -1;
-	if (kvtree_get(t, key) == NULL)
-		return 0;
-	if (kvtree_i64(t, key, INT64_MIN, INT64_MAX, out, err) < 0)
-		return -1;
-	if (*out < 0)
-		*out = 0;
-	return 0;
-}
-
 int
 halt_read_checkpoints(const struct kvtree *t, int64_t *out, struct error *err)
 {
@@ -58,9 +42,19 @@ halt_read(const struct kvtree *t, struct halt *out, struct error *err)
 		if (out->checkpoints_left < 0)
 			out->checkpoints_left = 0;
 	}
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (read_number(t, numbers[i].key, numbers[i].to, err) < 0)
+	/* LLNL's tool also writes negative values (formats.md 13).  They mean
+	 * that the time or count was reached. */
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		int64_t *to = numbers[i].to;
+
+		*to = -1;
+		if (kvtree_get(t, numbers[i].key) == NULL)
+			continue;
+		if (kvtree_i64(t, numbers[i].key, INT64_MIN, INT64_MAX, to,
+			       err) < 0)
 			return -1;
+		*to = *to < 0 ? 0 : *to;
+	}
 	return 0;
 }
 

@@ -105,19 +105,6 @@ parse_stamp(const char *s, int64_t *out)
 	return true;
 }
 
-/* Remove the quotes around a value.  A truncated value has no closing quote. */
-static const char *
-unquoted(char *s)
-{
-	size_t len = strlen(s);
-
-	if (s[0] != '"')
-		return s;
-	if (len > 1 && s[len - 1] == '"')
-		s[len - 1] = '\0';
-	return s + 1;
-}
-
 int
 log_parse(char *line, struct log_line *out, struct error *err)
 {
@@ -139,6 +126,12 @@ log_parse(char *line, struct log_line *out, struct error *err)
 		last = *end == '\0';
 		*end = '\0';
 		to = (char *)out + f->at;
+		if (f->kind == QUOTED && *value == '"') {
+			/* A truncated value has no closing quote. */
+			value++;
+			if (end > value && end[-1] == '"')
+				end[-1] = '\0';
+		}
 		if (f->kind == COUNT)
 			*(int64_t *)to = value_number(value, INT64_MAX, &number)
 						 ? (int64_t)number
@@ -152,8 +145,7 @@ log_parse(char *line, struct log_line *out, struct error *err)
 					? strtod(value, NULL)
 					: -1;
 		else
-			*(const char **)to =
-				f->kind == QUOTED ? unquoted(value) : value;
+			*(const char **)to = value;
 		if (last)
 			break;
 		s = end + 2;

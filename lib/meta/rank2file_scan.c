@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rank2file_scan.c - read parts of a rank2file: without a tree, in one pass: the
- * map of a packed dataset has a dozen keys per file, and millions of files.
+ * rank2file_scan.c - read parts of a rank2file: without a tree, in one pass:
+ * the map of a packed dataset has a dozen keys per file, and millions of files.
  * Unwanted files are skipped.
  *
  * Only the plain form is accepted.  For anything else (an unknown key, a

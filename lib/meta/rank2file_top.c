@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rank2file_top.c - restore files of a packed dataset's map of which both copies
- * are lost: the top file from the parts, and a part from packed.N.scr.
+ * rank2file_top.c - restore files of a packed dataset's map of which both
+ * copies are lost: the top file from the parts, and a part from packed.N.scr.
  *
  * A part has the number of ranks and the places of its files.  The rest of the
  * top file follows from names: those of the parts, and of their packed

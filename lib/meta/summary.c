@@ -39,36 +39,31 @@ summary_load(int dirfd, const char *name, struct stat *st, struct summary *out,
 	return t;
 }
 
-/* Add DSET with the children of `desc` in reverse order: the result of the
- * merge with which LLNL's tool copies them (formats.md 1.4). */
-static int
-put_reversed(struct kvtree *t, const struct kvtree *desc, struct error *err)
-{
-	struct kvtree *copy = kvtree_put(t, "DSET", err), *to = NULL;
-	const struct kvtree *k = NULL;
-
-	if (copy == NULL)
-		return -1;
-	kvtree_foreach (k, desc) {
-		to = kvtree_put_first(copy, kvtree_key(k), err);
-		if (to == NULL || kvtree_merge(to, k, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 struct kvtree *
 summary_build(const struct kvtree *desc, int complete, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
+	struct kvtree *t = kvtree_new(err), *copy = NULL, *to = NULL;
+	const struct kvtree *k = NULL;
 
 	if (t == NULL)
 		return NULL;
 	if (kvtree_set_u64(t, "VERSION", SUMMARY_VERSION, err) < 0 ||
-	    (complete == 1 && kvtree_set_u64(t, "COMPLETE", 1, err) < 0) ||
-	    (desc != NULL && put_reversed(t, desc, err) < 0)) {
-		kvtree_free(t);
-		return NULL;
+	    (complete == 1 && kvtree_set_u64(t, "COMPLETE", 1, err) < 0))
+		goto fail;
+	if (desc == NULL)
+		return t;
+	/* The descriptor in reverse order: the result of the merge with which
+	 * LLNL's tool copies it (formats.md 1.4). */
+	copy = kvtree_put(t, "DSET", err);
+	if (copy == NULL)
+		goto fail;
+	kvtree_foreach (k, desc) {
+		to = kvtree_put_first(copy, kvtree_key(k), err);
+		if (to == NULL || kvtree_merge(to, k, err) < 0)
+			goto fail;
 	}
 	return t;
+fail:
+	kvtree_free(t);
+	return NULL;
 }
