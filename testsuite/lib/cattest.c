@@ -2,22 +2,20 @@
 #include "cattest.h"
 #include "meta/summary.h"
 
-char place[128];
-
 void
 make_prefix(int n, bool indexed, bool summaries)
 {
 	struct index *ix = index_new(NULL);
 
-	scratch_dir(place, sizeof(place));
-	must(mkdir(fmt("%s/.scr", place), 0777) == 0);
+	scratch_new();
+	must(mkdir(here(".scr"), 0777) == 0);
 	for (int i = 1; i <= n; i++) {
 		struct kvtree *d = tree_of(
 			fmt("ID>%d\nNAME>set.%d\nFLAG_CKPT>%d\nFLAG_OUTPUT>%d\n"
 			    "CKPT>%d\nFILES>2\nSIZE>2048\nCOMPLETE>1\n",
 			    i, i, i % 2, !(i % 2), i));
 		struct kvtree *s = summary_build(d, 1, NULL);
-		const char *dir = fmt("%s/.scr/scr.dataset.%d", place, i);
+		const char *dir = here(".scr/scr.dataset.%d", i);
 
 		must(index_add(ix, d, 1, "2026-11-20T23:00:34", NULL) == 0);
 		if (summaries) {
@@ -31,15 +29,14 @@ make_prefix(int n, bool indexed, bool summaries)
 	}
 	if (indexed)
 		must(kvtree_write_file(index_tree(ix), AT_FDCWD,
-				       fmt("%s/.scr/index.scr", place),
-				       NULL) == 0);
+				       here(".scr/index.scr"), NULL) == 0);
 	index_free(ix);
 }
 
 struct catalogue *
 open_prefix(void)
 {
-	struct catalogue *c = catalogue_open(place, NULL);
+	struct catalogue *c = catalogue_open(scratch_root, NULL);
 
 	must(c != NULL);
 	return c;
@@ -129,15 +126,15 @@ void
 make_flushed(void *arg)
 {
 	(void)arg;
-	scratch_dir(place, sizeof(place));
+	scratch_new();
 	for (int i = 0; i < 3; i++)
-		write_text(fmt("%s/d/f%d", place, i), "x");
-	put_tree(fmt("%s/.scr/scr.dataset.7/summary.scr", place),
+		write_text(here("d/f%d", i), "x");
+	put_tree(here(".scr/scr.dataset.7/summary.scr"),
 		 "DSET>ID>7\nDSET>NAME>fl\nDSET>FLAG_CKPT>1\nDSET>CKPT>1\n"
 		 "DSET>FILES>3\nDSET>SIZE>3\nCOMPLETE>1\nVERSION>6\n");
-	put_tree(fmt("%s/.scr/scr.dataset.7/rank2file", place),
+	put_tree(here(".scr/scr.dataset.7/rank2file"),
 		 "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n");
-	put_tree(fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place),
+	put_tree(here(".scr/scr.dataset.7/rank2file.0.0"),
 		 "RANKS>2\nLEVEL>0\nRANK>1>FILE>d/f2\nRANK>0>FILE>d/f1\n"
 		 "RANK>0>FILE>d/f0\n");
 }

@@ -11,8 +11,6 @@
 #include "metatest.h"
 #include "scene.h"
 
-extern char place[128];
-
 /* Make a prefix with datasets 1..n: odd ids are checkpoints, even ids outputs.
  * `indexed`: write the index.  `summaries`: write their summaries. */
 void make_prefix(int n, bool indexed, bool summaries);

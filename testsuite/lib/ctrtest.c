@@ -2,8 +2,6 @@
 #include "ctrtest.h"
 #include "crc.h"
 
-char ctr_place[128];
-
 const struct catalogue_options ctr_options = { .work = { .memory = 1 << 20 } };
 
 /* The byte at offset `at` of all files end to end. */
@@ -30,12 +28,11 @@ store(struct segmap *m, uint64_t size, size_t nranks, bool wrong)
 		m->files[i].crc = crc_update(0, all + m->files[i].start,
 					     m->files[i].size);
 	}
-	scratch_dir(ctr_place, sizeof(ctr_place));
+	scratch_new();
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		struct segmap_container *c = &m->containers[i];
 
-		write_file(fmt("%s/" DIR "/%s", ctr_place, c->name), all + at,
-			   c->size);
+		write_file(here(DIR "/%s", c->name), all + at, c->size);
 		c->has_crc = true;
 		c->crc = crc_update(0, all + at, c->size);
 		at += c->size;
@@ -43,8 +40,7 @@ store(struct segmap *m, uint64_t size, size_t nranks, bool wrong)
 	mem_free(all);
 	for (size_t i = 0; wrong && i < m->nfiles; i += 2)
 		m->files[i].size++;
-	fd = open(fmt("%s/" DIR, ctr_place),
-		  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(here(DIR), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	must(fd >= 0);
 	must(segmap_write(m, nranks, false, &w, NULL) == 0);
 	must(rank2file_store(fd, "rank2file", &w, NULL) == 0);
@@ -70,7 +66,7 @@ small(void)
 char *
 ctr(int n)
 {
-	return fmt("%s/" DIR "/.scr/ctr.%d.scr", ctr_place, n);
+	return here(DIR "/.scr/ctr.%d.scr", n);
 }
 
 static void
@@ -96,7 +92,7 @@ look_at(struct opened *o, const struct plan *plan, bool sums)
 		.arg = o,
 	};
 
-	*o = (struct opened){ .c = catalogue_open(ctr_place, NULL) };
+	*o = (struct opened){ .c = catalogue_open(scratch_root, NULL) };
 	must(o->c != NULL);
 	o->k = containers_open(o->c, "7", &ctr_options, &err);
 	must_be(o->k != NULL, err.text);

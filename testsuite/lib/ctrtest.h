@@ -13,7 +13,6 @@
 
 #define DIR ".scr/scr.dataset.7"
 
-extern char ctr_place[128];
 extern const struct catalogue_options ctr_options;
 
 /* Write containers of `size` bytes for the files of `m`, with all checksums.

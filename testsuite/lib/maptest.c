@@ -136,13 +136,12 @@ read_map(struct segmap *m, const char *table, const char *files,
 
 /* --- Files --- */
 
-char map_root[96];
 int map_dir = -1;
 
 void
 map_enter(void)
 {
-	map_dir = scratch_open(map_root, sizeof(map_root));
+	map_dir = scratch_fd();
 }
 
 /* --- Generated maps --- */

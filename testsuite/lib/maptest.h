@@ -41,7 +41,6 @@ void read_map(struct segmap *m, const char *table, const char *files,
 
 /* --- Files --- */
 
-extern char map_root[96];
 extern int map_dir; /* the same, open */
 
 /* scratch_open() it. */

@@ -4,13 +4,12 @@
 #include "metatest.h"
 #include "temp.h"
 
-char puttest_root[96];
 int puttest_fd = -1;
 
 void
 puttest_root_new(void)
 {
-	puttest_fd = scratch_open(puttest_root, sizeof(puttest_root));
+	puttest_fd = scratch_fd();
 }
 
 struct put *
@@ -60,14 +59,13 @@ puttest_temp(const char *path)
 	char temp[TEMP_NAME_MAX];
 
 	base = base != NULL ? base + 1 : path;
-	return fmt("%s/%.*s%s", puttest_root, (int)(base - path), path,
-		   temp_name(temp, base));
+	return here("%.*s%s", (int)(base - path), path, temp_name(temp, base));
 }
 
 size_t
 puttest_count(void)
 {
-	must(find_files(puttest_root));
+	must(find_files(scratch_root));
 	forget_files();
 	return found.count;
 }
@@ -75,5 +73,5 @@ puttest_count(void)
 bool
 puttest_holds(const char *path, const char *want)
 {
-	return file_holds(fmt("%s/%s", puttest_root, path), want, strlen(want));
+	return file_holds(here("%s", path), want, strlen(want));
 }

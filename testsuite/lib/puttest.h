@@ -8,8 +8,7 @@
 #include "scratch.h"
 #include "transfer/put.h"
 
-extern char puttest_root[96]; /* the scratch directory */
-extern int puttest_fd;	      /* open on it */
+extern int puttest_fd; /* open on it */
 
 /* Make another, empty scratch directory. */
 void puttest_root_new(void);

@@ -276,6 +276,32 @@ scratch_open(char *root, size_t size)
 	return fd;
 }
 
+char scratch_root[96];
+
+void
+scratch_new(void)
+{
+	scratch_dir(scratch_root, sizeof(scratch_root));
+}
+
+int
+scratch_fd(void)
+{
+	return scratch_open(scratch_root, sizeof(scratch_root));
+}
+
+char *
+here(const char *format, ...)
+{
+	char rest[1024];
+	va_list ap;
+
+	va_start(ap, format);
+	must(vsnprintf(rest, sizeof(rest), format, ap) < 1024);
+	va_end(ap);
+	return fmt("%s/%s", scratch_root, rest);
+}
+
 /* --- Files of a directory given by its descriptor --- */
 
 void

@@ -117,6 +117,13 @@ void scratch_dir(char *root, size_t size);
 /* The same, and open it; the next call closes the descriptor. */
 int scratch_open(char *root, size_t size);
 
+/* The scratch directory of a test that needs only one: make or empty it, the
+ * same and open it, a path in it (from fmt()). */
+extern char scratch_root[96];
+void scratch_new(void);
+int scratch_fd(void);
+__attribute__((format(printf, 1, 2))) char *here(const char *format, ...);
+
 /* --- Files of a directory given by its descriptor --- */
 
 /* Write a file; errors are ignored. */

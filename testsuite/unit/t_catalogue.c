@@ -10,15 +10,15 @@ TEST(open)
 {
 	auto_catalogue *c = NULL;
 
-	scratch_dir(place, sizeof(place));
-	write_text(fmt("%s/file", place), "x");
-	refuses(catalogue_open(fmt("%s/file", place), &why), ERROR_SYSTEM, NULL,
+	scratch_new();
+	write_text(here("file"), "x");
+	refuses(catalogue_open(here("file"), &why), ERROR_SYSTEM, NULL,
 		"a prefix that is a file");
-	c = catalogue_open(place, NULL);
+	c = catalogue_open(scratch_root, NULL);
 	ok(c != NULL && catalogue_scr_fd(c) == -1 &&
 		   catalogue_prefix_fd(c) >= 0,
 	   "a prefix without .scr");
-	is_str(catalogue_path(c), place, "... its path");
+	is_str(catalogue_path(c), scratch_root, "... its path");
 	refuses(catalogue_read(c, &why), ERROR_ABSENT, NULL,
 		"... has no index");
 	ok(catalogue_notice(c) == NULL, "... and nothing to note");
@@ -36,7 +36,7 @@ TEST(broken)
 	size_t bad = 0, noted = 0;
 
 	make_prefix(3, true, true);
-	path = fmt("%s/.scr/index.scr", place);
+	path = here(".scr/index.scr");
 	read_whole(path, &whole);
 	c = open_prefix();
 	ix = catalogue_read(c, NULL);
@@ -60,9 +60,9 @@ TEST(broken)
 	ok(noted > 2 * whole.len - 9, "... is noted, without a restart point");
 	/* Without an index; dataset 2 could be built, 3 could not. */
 	must(unlink(path) == 0);
-	must(unlink(fmt("%s/.scr/scr.dataset.2/summary.scr", place)) == 0);
-	write_text(fmt("%s/.scr/scr.dataset.2/filemap_0", place), "x");
-	must(unlink(fmt("%s/.scr/scr.dataset.3/summary.scr", place)) == 0);
+	must(unlink(here(".scr/scr.dataset.2/summary.scr")) == 0);
+	write_text(here(".scr/scr.dataset.2/filemap_0"), "x");
+	must(unlink(here(".scr/scr.dataset.3/summary.scr")) == 0);
 	ix = catalogue_read(c, NULL);
 	ok(ix != NULL && index_count(ix) == 1 &&
 		   strstr(catalogue_notice(c), "dataset 2: not listed"),
@@ -102,12 +102,11 @@ TEST(summaries)
 		auto_index *ix = NULL;
 
 		make_prefix(0, false, false);
-		make_parents(fmt("%s/.scr/scr.dataset.1/x", place));
-		must(kvtree_write_file(
-			     t, AT_FDCWD,
-			     fmt("%s/.scr/scr.dataset.1/summary.scr", place),
-			     NULL) == 0);
-		write_text(fmt("%s/.scr/scr.dataset.1/rank2file", place), "");
+		make_parents(here(".scr/scr.dataset.1/x"));
+		must(kvtree_write_file(t, AT_FDCWD,
+				       here(".scr/scr.dataset.1/summary.scr"),
+				       NULL) == 0);
+		write_text(here(".scr/scr.dataset.1/rank2file"), "");
 		c = open_prefix();
 		ix = catalogue_read(c, NULL);
 		ok(ix != NULL && index_count(ix) == x->taken, x->what);
@@ -154,14 +153,14 @@ TEST(change)
 	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
 		   current_is(c, "set.1"),
 	   "a change");
-	ok(!exists(fmt("%s/.scr/index.scr.bak", place)), "... without backup");
+	ok(!exists(here(".scr/index.scr.bak")), "... without backup");
 	catalogue_close(c);
 
-	scratch_dir(place, sizeof(place));
+	scratch_new();
 	c = open_prefix();
 	how = 1;
 	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
-		   !exists(fmt("%s/.scr/index.scr", place)),
+		   !exists(here(".scr/index.scr")),
 	   "no index is made where nothing is to be written");
 	catalogue_close(c);
 }
@@ -178,7 +177,7 @@ read_and_list(void *arg, struct error *err)
 {
 	struct list_filter f = { .valid = false };
 	const struct list_look wide = { .style = LIST_WIDE };
-	auto_catalogue *c = catalogue_open(place, err);
+	auto_catalogue *c = catalogue_open(scratch_root, err);
 	auto_mem struct index_entry *e = NULL;
 	auto_index *ix = NULL;
 	size_t n = 0;
@@ -199,7 +198,7 @@ read_and_list(void *arg, struct error *err)
 static int
 drop_one(void *arg, struct error *err)
 {
-	auto_catalogue *c = catalogue_open(place, err);
+	auto_catalogue *c = catalogue_open(scratch_root, err);
 	struct catalogue_edit e;
 	int rc = -1;
 
@@ -219,8 +218,7 @@ static bool
 summary_says(int id, const char *what)
 {
 	auto_kvtree *t = kvtree_read_file(
-		AT_FDCWD, fmt("%s/.scr/scr.dataset.%d/summary.scr", place, id),
-		NULL);
+		AT_FDCWD, here(".scr/scr.dataset.%d/summary.scr", id), NULL);
 	const char *complete = t == NULL ? "gone" : kvtree_value(t, "COMPLETE");
 
 	return complete != NULL && str_eq(complete, what);
@@ -264,7 +262,7 @@ TEST(memory)
 
 	make_prefix(5, true, true);
 	ok(fails_well(read_and_list, NULL, NULL), "reading without memory");
-	must(unlink(fmt("%s/.scr/index.scr", place)) == 0);
+	must(unlink(here(".scr/index.scr")) == 0);
 	ok(fails_well(read_and_list, NULL, NULL), "making anew without memory");
 	ok(fails_well(drop_one, anew, &indexed), "changes without memory");
 	indexed = false;

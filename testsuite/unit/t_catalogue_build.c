@@ -42,9 +42,9 @@ TEST(refused)
 {
 	struct build_result r;
 
-	scratch_dir(place, sizeof(place));
-	make_parents(fmt("%s/.scr/scr.dataset.7/x", place));
-	refuses(build(place, &r, &why), ERROR_ABSENT, "scr.dataset.7",
+	scratch_new();
+	make_parents(here(".scr/scr.dataset.7/x"));
+	refuses(build(scratch_root, &r, &why), ERROR_ABSENT, "scr.dataset.7",
 		"no metadata");
 	scene_make(&xor4);
 	put_tree(fmt("%s/.scr/flush.scr", scene_prefix(&xor4)),
@@ -191,7 +191,7 @@ make_cached(const char *cache_path)
 {
 	struct filemap_file f = {
 		.cache_path = cache_path,
-		.dir = place,
+		.dir = scratch_root,
 		.name = "file",
 		.complete = true,
 		.ranks = 1,
@@ -199,12 +199,12 @@ make_cached(const char *cache_path)
 	};
 	auto_kvtree *t = kvtree_new(NULL);
 
-	scratch_dir(place, sizeof(place));
+	scratch_new();
 	must(filemap_add(t, &f, NULL) == 0);
-	write_text(fmt("%s/file", place), "x");
-	make_parents(fmt("%s/.scr/scr.dataset.7/x", place));
+	write_text(here("file"), "x");
+	make_parents(here(".scr/scr.dataset.7/x"));
 	must(kvtree_write_file(t, AT_FDCWD,
-			       fmt("%s/.scr/scr.dataset.7/filemap_0", place),
+			       here(".scr/scr.dataset.7/filemap_0"),
 			       NULL) == 0);
 }
 
@@ -229,8 +229,8 @@ TEST(cache_paths)
 		auto_index *ix = NULL;
 
 		make_cached(c->path);
-		must(build(place, &r, NULL) == 0);
-		ix = entry(place, &e);
+		must(build(scratch_root, &r, NULL) == 0);
+		ix = entry(scratch_root, &e);
 		is_str(e.desc.user, c->user, c->path);
 		is_str(e.desc.job_id, c->job, "... and the job");
 		/* The files are in the prefix itself, so no directory gives a
@@ -246,13 +246,13 @@ build_once(void *arg, struct error *err)
 
 	(void)arg;
 	said.len = 0;
-	return build(place, &r, err);
+	return build(scratch_root, &r, err);
 }
 
 static int
 verify_once(void *arg, struct error *err)
 {
-	auto_catalogue *c = catalogue_open(place, err);
+	auto_catalogue *c = catalogue_open(scratch_root, err);
 	struct verify_result r;
 	struct told t = { .count = 0 };
 	const struct verify_listener problems = { count_told, &t };

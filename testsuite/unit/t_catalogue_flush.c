@@ -30,8 +30,8 @@ enum damage { MISSING, LONGER, A_DIR, LINK_OUT, NO_PARENT, NO_RANK, DOTDOT };
 static void
 damage(enum damage how)
 {
-	char *file = fmt("%s/d/f1", place), *dir = fmt("%s/d", place);
-	char *part = fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place);
+	char *file = here("d/f1"), *dir = here("d");
+	char *part = here(".scr/scr.dataset.7/rank2file.0.0");
 
 	if (how == LONGER) {
 		write_text(file, "xx");
@@ -74,45 +74,48 @@ TEST(flushed)
 	int64_t id = 0;
 
 	make_flushed(NULL);
-	ok(build(place, &r, &why) == 0 && r.ranks == 2 && r.files == 3 &&
+	ok(build(scratch_root, &r, &why) == 0 && r.ranks == 2 && r.files == 3 &&
 		   r.bytes == 3,
 	   "a flushed dataset");
-	is_int(add(place, "fl", &id, &why), 0, "... added");
+	is_int(add(scratch_root, "fl", &id, &why), 0, "... added");
 	is_int(id, SCENE_ID, "... its number");
-	ok(verify(place, &v, &t) == 0 && v.status == STATUS_OK &&
+	ok(verify(scratch_root, &v, &t) == 0 && v.status == STATUS_OK &&
 		   t.count == 0 && v.files == 3 && v.unchecked == 3 &&
 		   v.crc_checked == 0,
 	   "... checked");
 	each (c, cases) {
 		make_flushed(NULL);
 		damage(c->damage);
-		ok(build(place, &r, &why) == -1 && why.kind == c->kind &&
+		ok(build(scratch_root, &r, &why) == -1 && why.kind == c->kind &&
 			   says(&why, c->words),
 		   c->what);
-		ok(add(place, "fl", &id, &why) == -1 && why.kind == c->kind,
+		ok(add(scratch_root, "fl", &id, &why) == -1 &&
+			   why.kind == c->kind,
 		   "... not added");
 		ok(c->kind == ERROR_UNSAFE
-			   ? verify(place, &v, &t) < 0
-			   : verify(place, &v, &t) == 0 &&
+			   ? verify(scratch_root, &v, &t) < 0
+			   : verify(scratch_root, &v, &t) == 0 &&
 				     v.status == error_status(c->kind) &&
 				     t.count > 0,
 		   "... told");
-		ok(!exists(fmt("%s/.scr/index.scr", place)), "... no index");
+		ok(!exists(here(".scr/index.scr")), "... no index");
 	}
 	make_flushed(NULL);
-	must(unlink(fmt("%s/.scr/scr.dataset.7/summary.scr", place)) == 0);
-	refuses(build(place, &r, &why), ERROR_SYSTEM, NULL,
+	must(unlink(here(".scr/scr.dataset.7/summary.scr")) == 0);
+	refuses(build(scratch_root, &r, &why), ERROR_SYSTEM, NULL,
 		"without a descriptor");
-	put_tree(fmt("%s/.scr/flush.scr", place), FLUSHED);
-	refuses(build(place, &r, &why), ERROR_SYSTEM, "they cannot be checked",
-		"without a summary or a size");
-	put_tree(fmt("%s/.scr/flush.scr", place),
+	put_tree(here(".scr/flush.scr"), FLUSHED);
+	refuses(build(scratch_root, &r, &why), ERROR_SYSTEM,
+		"they cannot be checked", "without a summary or a size");
+	put_tree(here(".scr/flush.scr"),
 		 FLUSHED FLUSH "FILES>4\n" FLUSH "SIZE>3\n");
-	ok(build(place, &r, &why) == -1 && says(&why, "cannot be checked"),
+	ok(build(scratch_root, &r, &why) == -1 &&
+		   says(&why, "cannot be checked"),
 	   "without a summary, another count");
-	put_tree(fmt("%s/.scr/flush.scr", place),
+	put_tree(here(".scr/flush.scr"),
 		 FLUSHED FLUSH "FILES>3\n" FLUSH "SIZE>3\n");
-	ok(build(place, &r, &why) == 0, "without a summary, but it adds up");
+	ok(build(scratch_root, &r, &why) == 0,
+	   "without a summary, but it adds up");
 }
 
 TEST(add)
@@ -123,23 +126,24 @@ TEST(add)
 	int64_t id = 0;
 
 	make_flushed(NULL);
-	put_tree(fmt("%s/.scr/scr.dataset.7/summary.scr", place),
+	put_tree(here(".scr/scr.dataset.7/summary.scr"),
 		 "DSET>ID>7\nDSET>NAME>fl\n");
-	refuses(add(place, "fl", &id, &why), ERROR_DAMAGED, NULL,
+	refuses(add(scratch_root, "fl", &id, &why), ERROR_DAMAGED, NULL,
 		"add what is not complete");
-	put_tree(fmt("%s/.scr/scr.dataset.7/summary.scr", place),
+	put_tree(here(".scr/scr.dataset.7/summary.scr"),
 		 "DSET>ID>8\nDSET>NAME>fl\nCOMPLETE>1\n");
-	refuses(add(place, "fl", &id, &why), ERROR_CORRUPT, NULL,
+	refuses(add(scratch_root, "fl", &id, &why), ERROR_CORRUPT, NULL,
 		"add with another's summary");
 	make_flushed(NULL);
-	must(unlink(fmt("%s/.scr/scr.dataset.7/rank2file", place)) == 0);
-	ok(add(place, "fl", &id, &why) == -1 && why.kind == ERROR_DAMAGED &&
+	must(unlink(here(".scr/scr.dataset.7/rank2file")) == 0);
+	ok(add(scratch_root, "fl", &id, &why) == -1 &&
+		   why.kind == ERROR_DAMAGED &&
 		   says(&why, "scr.dataset.7: not added: ") &&
 		   says(&why, "--build"),
 	   "add without the top of rank2file");
-	must(unlink(fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place)) == 0);
-	ok(add(place, "fl", &id, &why) == -1 && why.kind == ERROR_SYSTEM &&
-		   !says(&why, "--build"),
+	must(unlink(here(".scr/scr.dataset.7/rank2file.0.0")) == 0);
+	ok(add(scratch_root, "fl", &id, &why) == -1 &&
+		   why.kind == ERROR_SYSTEM && !says(&why, "--build"),
 	   "add without rank2file: no build can help");
 	scene_make(&xor4);
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
@@ -204,7 +208,7 @@ take_result(void *arg, int64_t id, const struct delete_result *r,
 static int
 delete_once(void *arg, struct error *err)
 {
-	auto_catalogue *c = catalogue_open(place, err);
+	auto_catalogue *c = catalogue_open(scratch_root, err);
 	const struct delete_listener listener = { take_result, arg };
 	const int64_t id = SCENE_ID;
 	int rc = -1;
@@ -222,7 +226,7 @@ flushed_anew(void *arg)
 
 	(void)arg;
 	make_flushed(NULL);
-	must(build(place, &r, NULL) == 0);
+	must(build(scratch_root, &r, NULL) == 0);
 }
 
 TEST(delete)
@@ -231,17 +235,16 @@ TEST(delete)
 
 	/* A file with two names: deleting it frees no space. */
 	flushed_anew(NULL);
-	must(link(fmt("%s/d/f0", place), fmt("%s/copy", place)) == 0);
-	must(unlink(fmt("%s/d/f1", place)) == 0);
+	must(link(here("d/f0"), here("copy")) == 0);
+	must(unlink(here("d/f1")) == 0);
 	ok(delete_once(&r, &why) == 0 && r.files == 2 && r.bytes == 1,
 	   "what is freed");
 
 	/* The index has the dataset, but its metadata are missing. */
 	flushed_anew(NULL);
-	remove_tree(fmt("%s/.scr/scr.dataset.7", place));
+	remove_tree(here(".scr/scr.dataset.7"));
 	ok(delete_once(&r, &why) == 0 && r.files == 0 &&
-		   heard("metadata are missing") &&
-		   exists(fmt("%s/d/f1", place)),
+		   heard("metadata are missing") && exists(here("d/f1")),
 	   "a dataset without metadata keeps its files");
 
 	options.work.log = be_deaf;

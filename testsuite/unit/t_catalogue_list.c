@@ -19,9 +19,9 @@ TEST(ids)
 	size_t n = 0;
 
 	make_prefix(12, true, true);
-	make_parents(fmt("%s/.scr/scr.dataset.012/x", place));
-	make_parents(fmt("%s/.scr/scr.dataset./x", place));
-	make_parents(fmt("%s/.scr/scr.dataset.99/x", place));
+	make_parents(here(".scr/scr.dataset.012/x"));
+	make_parents(here(".scr/scr.dataset./x"));
+	make_parents(here(".scr/scr.dataset.99/x"));
 	c = open_prefix();
 	ids = catalogue_dirs(c, &n, NULL);
 	ok(n == 13 && ids[0] == 1 && ids[9] == 10 && ids[12] == 99,
@@ -313,10 +313,10 @@ TEST(lock)
 	struct catalogue_options o = { .work = { .log = be_deaf } };
 	int dir = -1, lock = -1;
 
-	scratch_dir(place, sizeof(place));
-	dir = open(place, O_RDONLY | O_DIRECTORY);
+	scratch_new();
+	dir = open(scratch_root, O_RDONLY | O_DIRECTORY);
 	lock = lock_take(dir, "here", &o.work, NULL);
-	ok(lock >= 0 && exists(fmt("%s/" LOCK_FILE, place)), "a lock");
+	ok(lock >= 0 && exists(here(LOCK_FILE)), "a lock");
 	o.work.stop = stop_now;
 	ok(lock_take(dir, "here", &o.work, &why) == -1 &&
 		   says(&why, "interrupted"),
@@ -324,23 +324,22 @@ TEST(lock)
 	o.work.stop = NULL;
 	lock_give(dir, lock);
 	/* Another process ended without unlocking: only its file remains. */
-	write_text(fmt("%s/" LOCK_FILE, place), "");
+	write_text(here(LOCK_FILE), "");
 	lock = lock_take(dir, "here", &o.work, NULL);
 	ok(lock >= 0, "a lock of somebody who died");
-	must(unlink(fmt("%s/" LOCK_FILE, place)) == 0);
-	write_text(fmt("%s/" LOCK_FILE, place), "another's");
+	must(unlink(here(LOCK_FILE)) == 0);
+	write_text(here(LOCK_FILE), "another's");
 	lock_give(dir, lock);
-	ok(exists(fmt("%s/" LOCK_FILE, place)),
-	   "another's lock file is not removed");
+	ok(exists(here(LOCK_FILE)), "another's lock file is not removed");
 	lock = lock_take(dir, "here", &o.work, NULL);
 	lock_give(dir, lock);
-	ok(!exists(fmt("%s/" LOCK_FILE, place)), "the own one is");
+	ok(!exists(here(LOCK_FILE)), "the own one is");
 	lock_give(dir, -1);
 	lock_give(dir, -2);
-	remove_tree(place);
+	remove_tree(scratch_root);
 	refuses(lock_take(dir, "gone", &o.work, &why), ERROR_ABSENT, NULL,
 		"a directory that was deleted meanwhile");
-	must(mkdir(place, 0777) == 0);
+	must(mkdir(scratch_root, 0777) == 0);
 	close(dir);
 }
 

@@ -5,22 +5,13 @@
 #include "scratch.h"
 #include "str.h"
 
-static char root[128];
-
-/* The path of a file in the scratch directory. */
-static const char *
-file(const char *name)
-{
-	return fmt("%s/%s", root, name);
-}
-
 /* Remove the caller's environment. */
 static void
 clean(void)
 {
 	clearenv();
-	scratch_dir(root, sizeof(root));
-	must(setenv("SCRKIT_SYSTEM_CONF", file("none.conf"), 1) == 0);
+	scratch_new();
+	must(setenv("SCRKIT_SYSTEM_CONF", here("none.conf"), 1) == 0);
 }
 
 /* The configuration that was read last, and the last error. */
@@ -41,8 +32,8 @@ read_at(const struct conf_where *w)
 static void
 read_bytes(const char *text, size_t len)
 {
-	write_file(file(".scrconf"), text, len);
-	read_at(&(struct conf_where){ .prefix = root });
+	write_file(here(".scrconf"), text, len);
+	read_at(&(struct conf_where){ .prefix = scratch_root });
 }
 
 static void
@@ -130,7 +121,7 @@ TEST(lines)
 		if (l->value == NULL)
 			ok(conf_notice(c) != NULL, "... and it is told");
 		else
-			is_str(conf_source(c, "KEY"), file(".scrconf"),
+			is_str(conf_source(c, "KEY"), here(".scrconf"),
 			       "... from the file");
 	}
 }
@@ -250,17 +241,17 @@ static void
 layers(int from)
 {
 	clean();
-	write_text(file("system.conf"), "SCR_SET_SIZE=3\nSCR_JOB_NAME=system\n"
+	write_text(here("system.conf"), "SCR_SET_SIZE=3\nSCR_JOB_NAME=system\n"
 					"STORE=/system\nCKPT=0\n");
-	setenv("SCRKIT_SYSTEM_CONF", file("system.conf"), 1);
+	setenv("SCRKIT_SYSTEM_CONF", here("system.conf"), 1);
 	if (from <= 2)
-		write_text(file(".scr/app.conf"),
+		write_text(here(".scr/app.conf"),
 			   "SCR_JOB_NAME=app\nSTORE=/a\nSTORE=/b\n");
 	if (from <= 1)
-		write_text(file(".scrconf"), "SCR_JOB_NAME=user\n");
+		write_text(here(".scrconf"), "SCR_JOB_NAME=user\n");
 	if (from <= 0)
 		setenv("SCR_JOB_NAME", "environment", 1);
-	read_at(&(struct conf_where){ .prefix = root });
+	read_at(&(struct conf_where){ .prefix = scratch_root });
 }
 
 TEST(precedence)
@@ -274,7 +265,8 @@ TEST(precedence)
 		layers(i);
 		value_is("SCR_JOB_NAME", names[i], names[i]);
 		is_str(conf_source(c, "SCR_JOB_NAME"),
-		       i == 0 ? sources[0] : file(sources[i]), "... is named");
+		       i == 0 ? sources[0] : here("%s", sources[i]),
+		       "... is named");
 		ok(conf_is_set(c, "SCR_JOB_NAME"), "... and set");
 	}
 	layers(0);
@@ -286,8 +278,8 @@ TEST(precedence)
 	is_str(conf_source(c, "SCR_CURRENT"), NULL, "... has no source");
 	is_str(groups("STORE"), "/a\n/b", "lines are those of one file");
 	is_str(groups("CKPT"), "0", "... the first with any");
-	is_str(conf_file(c, CONF_USER), file(".scrconf"), "the user's file");
-	is_str(conf_file(c, CONF_SYSTEM), file("system.conf"), "the system's");
+	is_str(conf_file(c, CONF_USER), here(".scrconf"), "the user's file");
+	is_str(conf_file(c, CONF_SYSTEM), here("system.conf"), "the system's");
 }
 
 TEST(environment)
@@ -327,24 +319,24 @@ TEST(where)
 	const char *set = NULL;
 
 	clean();
-	set = fmt("SCR_CONF_FILE=%s\n", file("mine"));
-	w.prefix = file("p");
-	write_text(file("p/.scrconf"), "SCR_JOB_NAME=prefix\n");
-	write_text(file("here/.scrconf"), "SCR_JOB_NAME=here\n");
-	write_text(file("mine"), "SCR_JOB_NAME=mine\n");
-	must(chdir(file("here")) == 0);
+	set = fmt("SCR_CONF_FILE=%s\n", here("mine"));
+	w.prefix = here("p");
+	write_text(here("p/.scrconf"), "SCR_JOB_NAME=prefix\n");
+	write_text(here("here/.scrconf"), "SCR_JOB_NAME=here\n");
+	write_text(here("mine"), "SCR_JOB_NAME=mine\n");
+	must(chdir(here("here")) == 0);
 	named(&w, "prefix", "below the prefix given");
 	w.prefix = NULL;
 	named(&w, "here", "below the working directory");
-	setenv("SCR_PREFIX", file("p"), 1);
+	setenv("SCR_PREFIX", here("p"), 1);
 	named(&w, "prefix", "below SCR_PREFIX");
-	setenv("SCR_CONF_FILE", file("mine"), 1);
+	setenv("SCR_CONF_FILE", here("mine"), 1);
 	named(&w, "mine", "SCR_CONF_FILE");
 	unsetenv("SCR_CONF_FILE");
-	write_text(file("p/.scr/app.conf"), set);
+	write_text(here("p/.scr/app.conf"), set);
 	named(&w, "mine", "... as the application set it");
-	write_text(file("p/.scr/app.conf"), "");
-	write_text(file("p/.scrconf"), fmt("SCR_JOB_NAME=prefix\n%s", set));
+	write_text(here("p/.scr/app.conf"), "");
+	write_text(here("p/.scrconf"), fmt("SCR_JOB_NAME=prefix\n%s", set));
 	named(&w, "prefix", "... not as the user's file does");
 	ok(!conf_is_set(c, "SCR_CONF_FILE"), "... which is not in force");
 	ok(strstr(notice(), "p/.scrconf:2: SCR_CONF_FILE is left out: only the "
@@ -366,21 +358,21 @@ open_once(void *arg, struct error *e)
 
 TEST(unreadable)
 {
-	struct conf_where w = { .prefix = root };
+	struct conf_where w = { .prefix = scratch_root };
 
 	clean();
 	read_at(&w);
 	is_str(notice(), "", "no files are no error");
-	w.user_file = file("not.there");
+	w.user_file = here("not.there");
 	is_error(open_once(&w, &err), &err, ERROR_ABSENT, "not.there",
 		 "but for one that is given");
 	is_int(open_once(&w, NULL), -1, "... also if nobody asks why");
 	w.user_file = NULL;
-	setenv("SCR_CONF_FILE", file("not.there"), 1);
+	setenv("SCR_CONF_FILE", here("not.there"), 1);
 	read_at(&w);
 	ok(strstr(notice(), "not.there") != NULL, "one from SCR_CONF_FILE");
 	unsetenv("SCR_CONF_FILE");
-	must(mkdir(file(".scrconf"), 0777) == 0);
+	must(mkdir(here(".scrconf"), 0777) == 0);
 	setenv("SCR_SET_SIZE", "5", 1);
 	read_at(&w);
 	ok(strstr(notice(), ".scrconf") != NULL, "and one that is unreadable");
@@ -412,7 +404,7 @@ TEST(numbers)
 	ok(conf_bool(c, "TWO", false, &b, &err) == 0 && b, "a number");
 	ok(conf_bool(c, "NONE", true, &b, &err) == 0 && b, "... none");
 	is_error(conf_u64(c, "JUNK", 5, &u, &err), &err, ERROR_USAGE,
-		 fmt("JUNK from %s:9: \"12x\"", file(".scrconf")),
+		 fmt("JUNK from %s:9: \"12x\"", here(".scrconf")),
 		 "a wrong number: key, source and value");
 	ok(conf_i64(c, "JUNK", 5, &i, &err) < 0, "... signed");
 	ok(conf_bytes(c, "JUNK", 5, &u, &err) < 0, "... bytes");
@@ -423,10 +415,10 @@ TEST(numbers)
 
 TEST(memory)
 {
-	struct conf_where w = { .prefix = root };
+	struct conf_where w = { .prefix = scratch_root };
 
 	clean();
 	setenv("SCR_GROUP", "$PATH", 1);
-	write_text(file(".scrconf"), "A=1 B=2\nC=3\nC=4 D=$SCR_GROUP\n");
+	write_text(here(".scrconf"), "A=1 B=2\nC=3\nC=4 D=$SCR_GROUP\n");
 	ok(fails_well(open_once, NULL, &w), "when there is no memory");
 }

@@ -5,8 +5,6 @@
 #include "scratch.h"
 #include "str.h"
 
-static char root[128];
-
 /* The configuration, and the last value. */
 static struct conf *c;
 static union conf_value v;
@@ -15,13 +13,13 @@ static union conf_value v;
 static void
 read_text(const char *text)
 {
-	struct conf_where w = { .prefix = root };
+	struct conf_where w = { .prefix = scratch_root };
 
 	conf_close(c);
 	clearenv();
-	scratch_dir(root, sizeof(root));
-	must(setenv("SCRKIT_SYSTEM_CONF", fmt("%s/none.conf", root), 1) == 0);
-	write_text(fmt("%s/.scrconf", root), text);
+	scratch_new();
+	must(setenv("SCRKIT_SYSTEM_CONF", here("none.conf"), 1) == 0);
+	write_text(here(".scrconf"), text);
 	c = conf_open(&w, NULL);
 	must(c != NULL);
 }
@@ -79,7 +77,7 @@ TEST(in_force)
 	is_str(conf_notice(c),
 	       fmt("SCR_SET_SIZE from %s:2: \"0\": expected a whole number "
 		   "from 1 to 4294967295; 8 is used instead\n",
-		   fmt("%s/.scrconf", root)),
+		   here(".scrconf")),
 	       "... which a notice says, with file and line");
 	ok(!in_force("SCR_RETRIES") && v.count == 0,
 	   "no number, and nothing is built in");

@@ -5,24 +5,18 @@
 #include "ftibytes.h"
 #include "scratch.h"
 
-static char root[1024];
-
 /* A level 2 of two nodes; `above` is put before node<k>. */
 static void
 make(const char *above)
 {
-	scratch_dir(root, sizeof(root));
-	write_text(fmt("%s/config.fti", root),
+	scratch_new();
+	write_text(here("config.fti"),
 		   "[basic]\nnode_size = 1\ngroup_size = 2\nhead = 0\n");
-	write_text(fmt("%s/Meta/E/l2/sector0-group0.fti", root), FTIBYTES_META);
-	write_text(fmt("%s/%snode0/E/l2/Ckpt3-Rank0.fti", root, above),
-		   FTIBYTES_DATA0);
-	write_text(fmt("%s/%snode0/E/l2/Ckpt3-Pcof0.fti", root, above),
-		   FTIBYTES_DATA1);
-	write_text(fmt("%s/%snode1/E/l2/Ckpt3-Rank1.fti", root, above),
-		   FTIBYTES_DATA1);
-	write_text(fmt("%s/%snode1/E/l2/Ckpt3-Pcof1.fti", root, above),
-		   FTIBYTES_DATA0);
+	write_text(here("Meta/E/l2/sector0-group0.fti"), FTIBYTES_META);
+	write_text(here("%snode0/E/l2/Ckpt3-Rank0.fti", above), FTIBYTES_DATA0);
+	write_text(here("%snode0/E/l2/Ckpt3-Pcof0.fti", above), FTIBYTES_DATA1);
+	write_text(here("%snode1/E/l2/Ckpt3-Rank1.fti", above), FTIBYTES_DATA1);
+	write_text(here("%snode1/E/l2/Ckpt3-Pcof1.fti", above), FTIBYTES_DATA0);
 }
 
 /* The bytes of the file, or why there are none. */
@@ -51,14 +45,15 @@ test_copies(const char *above)
 	const char *node = NULL, *path = NULL;
 
 	make(above);
-	node = fmt("%s/%snode0", root, above);
+	node = here("%snode0", above);
 	path = fmt("%s/E/l2/Ckpt3-Rank0.fti", node);
 	is_str(obtained(path, NULL, true), FTIBYTES_DATA0, "a damaged file");
 	must(unlink(path) == 0);
 	is_str(obtained(path, NULL, false), FTIBYTES_DATA0, "a missing file");
 	remove_tree(node);
 	is_str(obtained(path, NULL, true), FTIBYTES_DATA0, "a missing node");
-	is_str(obtained(path, root, true), FTIBYTES_DATA0, "below a directory");
+	is_str(obtained(path, scratch_root, true), FTIBYTES_DATA0,
+	       "below a directory");
 }
 
 static void
@@ -67,22 +62,22 @@ test_none(void)
 	const char *path = NULL;
 
 	make("Local/");
-	path = fmt("%s/Local/node1/E/l2/Ckpt3-Rank1.fti", root);
-	remove_tree(fmt("%s/Local/node0", root));
+	path = here("Local/node1/E/l2/Ckpt3-Rank1.fti");
+	remove_tree(here("Local/node0"));
 	ok(strstr(obtained(path, NULL, true), "error 8: ") != NULL,
 	   "the copy is lost, too");
-	ok(strstr(obtained(fmt("%s/Local/node1/E/l2/Ckpt4-Rank1.fti", root),
-			   NULL, true),
+	ok(strstr(obtained(here("Local/node1/E/l2/Ckpt4-Rank1.fti"), NULL,
+			   true),
 		  "no other files of this checkpoint") != NULL,
 	   "another checkpoint");
-	ok(strstr(obtained(fmt("%s/Local/node1/E/l1/Ckpt3-Rank1.fti", root),
-			   NULL, true),
+	ok(strstr(obtained(here("Local/node1/E/l1/Ckpt3-Rank1.fti"), NULL,
+			   true),
 		  "has no copy or parity at this level") != NULL,
 	   "a level without copies");
 	ok(strstr(obtained("Ckpt3-Rank1.fti", NULL, true),
 		  "not in a directory <execution>/<level>") != NULL,
 	   "no directories of FTI");
-	ok(strstr(obtained(path, fmt("%s/none", root), true), "error ") != NULL,
+	ok(strstr(obtained(path, here("none"), true), "error ") != NULL,
 	   "a directory that is missing");
 }
 
@@ -97,12 +92,12 @@ main(void)
 		struct fti_obtain o;
 
 		m.rc = fti_obtain_open(
-			&o, (fmt("%s/Local/node0/E/l2/Ckpt3-Rank0.fti", root)),
-			NULL, NULL, &m.err);
+			&o, (here("Local/node0/E/l2/Ckpt3-Rank0.fti")), NULL,
+			NULL, &m.err);
 		if (m.rc == 0)
 			m.rc = fti_obtain_source(&o, true, NULL, &m.err);
 		fti_obtain_close(&o);
 	}
-	remove_tree(root);
+	remove_tree(scratch_root);
 	return tap_done();
 }

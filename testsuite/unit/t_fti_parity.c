@@ -56,7 +56,7 @@ make_file(struct group *g, unsigned m, size_t size)
 		fill(&g->files[m], 40 + 4 * m + size, m);
 	} else {
 		must(ftitest_pack(raw, 2, 0, g->layout, "file", NULL) == 0);
-		read_whole(fmt("%s/file", puttest_root), &g->files[m]);
+		read_whole(here("file"), &g->files[m]);
 	}
 	buf_free(&bytes[0]);
 	buf_free(&bytes[1]);
@@ -294,6 +294,6 @@ main(void)
 		for (enum sizes s = EVEN; s < SIZES; s++)
 			test_group(l, s);
 	test_sums();
-	remove_tree(puttest_root);
+	remove_tree(scratch_root);
 	return tap_done();
 }

@@ -168,8 +168,6 @@ test_golden(void)
 #define DATA FTIBYTES_DATA0
 #define DATA1 FTIBYTES_DATA1
 
-static char root[1024];
-
 /* Open `path` below the root, and describe it on a line. */
 static const char *
 seen(const char *path, const char *meta)
@@ -235,10 +233,10 @@ TEST(places)
 	};
 
 	each (c, cases) {
-		scratch_dir(root, sizeof(root));
-		write_text(fmt("%s/%s", root, c->file), DATA);
-		write_text(fmt("%s/%s", root, c->meta), META);
-		is_str(seen(fmt("%s/%s", root, c->file), NULL),
+		scratch_new();
+		write_text(here("%s", c->file), DATA);
+		write_text(here("%s", c->meta), META);
+		is_str(seen(here("%s", c->file), NULL),
 		       c->found ? "POSIX: intact"
 				: "unknown: not an FTI-FF file: no metadata of "
 				  "POSIX files describe it",
@@ -251,19 +249,19 @@ TEST(given)
 {
 	const char *file = NULL, *meta = NULL;
 
-	scratch_dir(root, sizeof(root));
-	file = fmt("%s/in/L/E/l1/Ckpt3-Rank0.fti", root);
-	meta = fmt("%s/out/E/l1/sector0-group0.fti", root);
+	scratch_new();
+	file = here("in/L/E/l1/Ckpt3-Rank0.fti");
+	meta = here("out/E/l1/sector0-group0.fti");
 	write_text(file, DATA);
 	write_text(meta, META);
-	link_by_anyone("../out", fmt("%s/in/Meta", root));
-	link_by_anyone(meta, fmt("%s/in/L/E/l1/sector0-group0.fti", root));
+	link_by_anyone("../out", here("in/Meta"));
+	link_by_anyone(meta, here("in/L/E/l1/sector0-group0.fti"));
 	ok(strstr(seen(file, NULL), "unknown: ") != NULL,
 	   "links that lead out are not followed");
 	is_str(seen(file, meta), "POSIX: intact", "metadata that are given");
-	is_str(seen(file, fmt("%s/out/E/l1", root)), "POSIX: intact",
+	is_str(seen(file, here("out/E/l1")), "POSIX: intact",
 	       "their directory");
-	ok(strstr(seen(file, fmt("%s/none", root)), "error 2: ") != NULL,
+	ok(strstr(seen(file, here("none")), "error 2: ") != NULL,
 	   "missing ones");
 	write_text(meta, "[0]\nckpt_file_name = Ckpt3-Rank5.fti\n"
 			 "ckpt_file_size = 10\n");
@@ -272,9 +270,9 @@ TEST(given)
 	   "those of other files");
 	write_text(meta, "[0]\nckpt_file_name = Ckpt3-Rank0.fti\n");
 	ok(strstr(seen(file, meta), "ckpt_file_size") != NULL, "damaged ones");
-	must(unlink(fmt("%s/in/Meta", root)) == 0);
-	must(unlink(fmt("%s/in/L/E/l1/sector0-group0.fti", root)) == 0);
-	write_text(fmt("%s/in/Meta/E/l1/sector0-group0.fti", root),
+	must(unlink(here("in/Meta")) == 0);
+	must(unlink(here("in/L/E/l1/sector0-group0.fti")) == 0);
+	write_text(here("in/Meta/E/l1/sector0-group0.fti"),
 		   "[0]\nckpt_file_name = Ckpt3-Rank0.fti\n");
 	ok(strstr(seen(file, NULL), "ckpt_file_size") != NULL,
 	   "damaged ones that are found");
@@ -288,21 +286,21 @@ TEST(copies)
 	struct fti_source s;
 	char *path = NULL;
 
-	scratch_dir(root, sizeof(root));
-	path = fmt("%s/L/node1/E/l2/Ckpt3-Pcof1.fti", root);
-	write_text(fmt("%s/Meta/E/l2/sector0-group0.fti", root), META);
+	scratch_new();
+	path = here("L/node1/E/l2/Ckpt3-Pcof1.fti");
+	write_text(here("Meta/E/l2/sector0-group0.fti"), META);
 	write_text(path, DATA);
 	is_str(seen(path, NULL), "POSIX: intact",
 	       "a copy is that of the left neighbour's file");
 	write_text(path, DATA1);
 	is_str(seen(path, NULL), "POSIX: damaged", "another file is not");
-	path = fmt("%s/L/node0/E/l2/Ckpt3-Pcof0.fti", root);
+	path = here("L/node0/E/l2/Ckpt3-Pcof0.fti");
 	write_text(path, DATA1);
 	is_str(seen(path, NULL), "POSIX: intact", "the ring is closed");
 	/* Bytes that are computed stand for a file that is missing. */
 	fti_source_memory(&s, DATA1, 10, "computed");
 	o.computed = &s;
-	path = fmt("%s/gone/node1/E/l2/Ckpt3-Rank1.fti", root);
+	path = here("gone/node1/E/l2/Ckpt3-Rank1.fti");
 	ok(fti_rankfile_open(&r, path, &o, &why) == 0 &&
 		   fti_rankfiles_check(&r, 1, true, NULL, &why) == 0 &&
 		   r.form == FTI_FORM_POSIX && r.checked.data_good &&
@@ -320,10 +318,9 @@ TEST(copies)
 
 TEST(no_memory)
 {
-	scratch_dir(root, sizeof(root));
-	write_text(fmt("%s/L/E/l4_archive/Ckpt3-Rank0.fti", root), DATA);
-	write_text(fmt("%s/Meta/E/l4_archive/Ckpt_3/sector0-group0.fti", root),
-		   META);
+	scratch_new();
+	write_text(here("L/E/l4_archive/Ckpt3-Rank0.fti"), DATA);
+	write_text(here("Meta/E/l4_archive/Ckpt_3/sector0-group0.fti"), META);
 	without_memory (n, 2, "each allocation fails") {
 		struct fti_metas *m = fti_metas_new(&n.err);
 		const struct fti_rankfile_options o = options(m);
@@ -332,15 +329,13 @@ TEST(no_memory)
 		n.rc = m == NULL ? -1 : 0;
 		if (n.rc == 0)
 			n.rc = fti_rankfile_open(
-				&r,
-				(fmt("%s/L/E/l4_archive/Ckpt3-Rank0.fti",
-				     root)),
+				&r, (here("L/E/l4_archive/Ckpt3-Rank0.fti")),
 				&o, &n.err);
 		if (n.rc == 0)
 			n.rc = fti_rankfiles_check(&r, 1, true, NULL, &n.err);
 		fti_rankfile_close(&r);
 		fti_metas_free(m);
 	}
-	remove_tree(root);
+	remove_tree(scratch_root);
 	test_golden();
 }

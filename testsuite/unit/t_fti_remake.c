@@ -17,7 +17,7 @@ static unsigned char bytes[3000];
 static const char *
 in_of(size_t i)
 {
-	return fmt("%s/in%zu", puttest_root, i);
+	return here("in%zu", i);
 }
 
 static void
@@ -130,7 +130,7 @@ run(struct test *t, size_t count, const struct work *w, struct error *err)
 
 	must(items != NULL && names != NULL);
 	for (size_t i = 0; i < count; i++) {
-		snprintf(names[i][0], 128, "%s/in%zu", puttest_root, i);
+		snprintf(names[i][0], 128, "%s/in%zu", scratch_root, i);
 		snprintf(names[i][1], 128, "out/%zu", i);
 		items[i].in = names[i][0];
 		items[i].out = (struct fti_job){ .dirfd = puttest_fd,
@@ -166,7 +166,7 @@ are_good(size_t count, size_t but)
 
 		if (i == but)
 			continue;
-		ftitest_open(&t, fmt("%s/out/%zu", puttest_root, i));
+		ftitest_open(&t, here("out/%zu", i));
 		good = t.checked.verdict == FTI_INTACT &&
 		       t.content.nvars == 1 &&
 		       t.content.vars[0].size == sizeof(bytes);
@@ -280,6 +280,6 @@ main(void)
 	without_memory_after (m, t = new_test(2), 2, "without memory")
 		m.rc = run(&t, 2, NULL, &m.err);
 	buf_free(&text);
-	remove_tree(puttest_root);
+	remove_tree(scratch_root);
 	return tap_done();
 }

@@ -111,7 +111,7 @@ check_refused(const char *path, const char *what)
 	ftitest_open(&t, path);
 	ok(t.checked.verdict == FTI_REFUSED, fmt("%s: FTI refuses it", what));
 	ok(repair(&t), fmt("%s: repaired", what));
-	ftitest_open(&after, fmt("%s/repaired", puttest_root));
+	ftitest_open(&after, here("repaired"));
 	ok(after.checked.verdict == FTI_INTACT &&
 		   after.checked.file->layout == t.checked.file->layout &&
 		   after.checked.file->meta.ckpt_id ==
@@ -131,7 +131,7 @@ write_as(const struct ftitest *t, enum fti_layout layout)
 
 	must(fti_describe_same(&d, &t->checked, layout, NULL) == 0 &&
 	     ftitest_write(&d, name, true, NULL) == 0);
-	return fmt("%s/%s", puttest_root, name);
+	return here("%s", name);
 }
 
 /* The last checkpoint of the example in FTI's document. */
@@ -157,12 +157,12 @@ test_shrunk(const char *root)
 		found++;
 		check_refused(list[i].path, fmt("%s %u", set, list[i].rank));
 		if (t.checked.file->layout == FTI_F) {
-			const char *want = fmt("%s/want", puttest_root);
+			const char *want = here("want");
 
 			renew_empty(fmt("%s/repaired-F/Ckpt7-Rank%u.fti", root,
 					list[i].rank),
 				    want);
-			ok(same_files(want, fmt("%s/repaired", puttest_root)),
+			ok(same_files(want, here("repaired")),
 			   "all bytes are those that FTI accepted");
 			/* No golden set of C has this checkpoint. */
 			want = write_as(&t, FTI_C);
@@ -188,6 +188,6 @@ main(void)
 	root = mem_strdup(root);
 	test_shrunk(root);
 	mem_free((void *)(uintptr_t)root);
-	remove_tree(puttest_root);
+	remove_tree(scratch_root);
 	return tap_done();
 }

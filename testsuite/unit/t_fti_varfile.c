@@ -10,7 +10,6 @@
 #include "scratch.h"
 #include "work.h"
 
-static char root[1024];
 static int dir = -1;
 
 static void
@@ -18,8 +17,8 @@ start(void)
 {
 	if (dir >= 0)
 		close(dir);
-	scratch_dir(root, sizeof(root));
-	dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scratch_new();
+	dir = open(scratch_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	must(dir >= 0);
 }
 

@@ -26,7 +26,7 @@ static struct arena *arena; /* what a set of files needs */
 static const char *
 path_of(size_t i, unsigned output, bool back)
 {
-	return fmt("%s/%zu.%u%s", puttest_root, i, output, back ? ".back" : "");
+	return here("%zu.%u%s", i, output, back ? ".back" : "");
 }
 
 static struct fti_job *jobs;
@@ -297,6 +297,6 @@ main(void)
 		}
 	ftitest_free(list, count);
 	work_end(&work);
-	remove_tree(puttest_root);
+	remove_tree(scratch_root);
 	return tap_done();
 }

@@ -53,7 +53,7 @@ static void
 open_it(const char *name)
 {
 	close_it();
-	ftitest_open(&t, fmt("%s/%s", puttest_root, name));
+	ftitest_open(&t, here("%s", name));
 }
 
 static bool
@@ -194,7 +194,7 @@ TEST(posix)
 	ok(fti_describe_posix(&d, &t.content, NULL) == 0 &&
 		   fti_write(&job, 1, NULL, NULL) == 0,
 	   "a POSIX file");
-	read_whole(fmt("%s/posix", puttest_root), &got);
+	read_whole(here("posix"), &got);
 	must(h != NULL && hash_update(h, got.data, got.len, NULL) == 0 &&
 	     hash_text(h, sum, NULL) == 0);
 	is_str(d.meta.checksum, sum, "its checksum");
@@ -257,7 +257,7 @@ is_untouched(void)
 	auto_buf now = BUF_INIT;
 	bool same = false;
 
-	read_whole(fmt("%s/from", puttest_root), &now);
+	read_whole(here("from"), &now);
 	same = now.len == from.len &&
 	       memcmp(now.data, from.data, now.len) == 0 &&
 	       puttest_count() == 1;

@@ -16,8 +16,6 @@
 #include "scratch.h"
 #include "site/job.h"
 
-static char root[128];
-
 /* --- On the node --- */
 
 /* What the last test of a directory said. */
@@ -42,7 +40,7 @@ static void
 test_dirs(void)
 {
 	const uint64_t exa = UINT64_C(1) << 60;
-	const char *dir = fmt("%s/a/b", root), *file = fmt("%s/file", root);
+	const char *dir = here("a/b"), *file = here("file");
 
 	state_is(dir, 0, false, READ, HEALTH_MISSING, "nothing to be read");
 	ok(!exists(dir), "... which is not made");
@@ -69,7 +67,7 @@ test_dirs(void)
 static void
 test_full(void)
 {
-	const char *dir = fmt("%s/small", root);
+	const char *dir = here("small");
 	static char block[1 << 20];
 
 	must(mkdir(dir, 0777) == 0);
@@ -122,8 +120,8 @@ static const char stub_helper[] =
 static void
 script(const char *name, const char *text)
 {
-	write_text(fmt("%s/%s", root, name), text);
-	must(chmod(fmt("%s/%s", root, name), 0755) == 0);
+	write_text(here("%s", name), text);
+	must(chmod(here("%s", name), 0755) == 0);
 }
 
 /* The job and its nodes, and what came of the check. */
@@ -146,7 +144,7 @@ close_scene(void)
 static void
 open_scene(const char *nodes)
 {
-	const struct job_where w = { .prefix = root,
+	const struct job_where w = { .prefix = scratch_root,
 				     .nodes = nodes,
 				     .user = "me",
 				     .job_id = "1",
@@ -159,7 +157,7 @@ open_scene(const char *nodes)
 	s.remote.kind = REMOTE_SSH;
 	s.remote.limit = s.remote.connect = 1;
 	s.o = (struct health_options){ .down = &s.down,
-				       .helper = fmt("%s/helper", root),
+				       .helper = here("helper"),
 				       .remote = &s.remote };
 }
 
@@ -224,7 +222,7 @@ test_nodes(void)
 	ok(strstr(text.data, "good3: Specified as down\n") != NULL &&
 		   strstr(text.data, "full1") == NULL,
 	   "... without a full node for a reader");
-	read_whole(fmt("%s/asked", root), &asked);
+	read_whole(here("asked"), &asked);
 	ok(strstr(asked.data, "good1 check-node --cntl /shm:0 --cache "
 			      "/ssd with blank:0\n") != NULL,
 	   "the command, a path with a blank");
@@ -253,7 +251,7 @@ test_errors(void)
 	open_scene("good1");
 	setenv("PATH", "/nonexistent", 1);
 	refuses(ask(NULL, &why), ERROR_ABSENT, NULL, "no way to reach nodes");
-	setenv("PATH", fmt("%s:/usr/bin:/bin", root), 1);
+	setenv("PATH", fmt("%s:/usr/bin:/bin", scratch_root), 1);
 }
 
 static void
@@ -275,8 +273,8 @@ int
 main(void)
 {
 	setenv("SCRKIT_SYSTEM_CONF", "/nonexistent", 1);
-	scratch_dir(root, sizeof(root));
-	setenv("PATH", fmt("%s:/usr/bin:/bin", root), 1);
+	scratch_new();
+	setenv("PATH", fmt("%s:/usr/bin:/bin", scratch_root), 1);
 	script("ssh", stub_ssh);
 	script("helper", stub_helper);
 	test_good();
@@ -294,6 +292,6 @@ main(void)
 	ok(fails_well(ask, NULL, NULL), "no memory");
 	close_scene();
 	buf_free(&said);
-	remove_tree(root);
+	remove_tree(scratch_root);
 	return tap_done();
 }

@@ -149,7 +149,7 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	       fmt("%zu ranks stored", nranks));
 	is_int(kvtree_count(kvtree_get(s.r.containers, "HIDDEN")), parts,
 	       "... all parts listed");
-	is_int(parts_there(map_root), parts, "... and there");
+	is_int(parts_there(scratch_root), parts, "... and there");
 	is_int(hidden_load(&got, map_dir, &s.r, &s.m, &why), 0, "... loaded");
 	ok(same_hidden(&s.h, &got), "... and the same");
 
@@ -158,9 +158,9 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	must(segmap_write(&s.m, nranks, false, &w, NULL) == 0);
 	w.generation = generation + 1;
 	is_int(hidden_store(&got, map_dir, &s.m, &w, &why), 0, "again");
-	is_int(parts_there(map_root), 2 * (int64_t)parts, "... beside it");
+	is_int(parts_there(scratch_root), 2 * (int64_t)parts, "... beside it");
 	is_int(hidden_sweep(map_dir, &w, &why), 0, "... instead of it");
-	is_int(parts_there(map_root), parts, "... alone");
+	is_int(parts_there(scratch_root), parts, "... alone");
 	is_int(hidden_load(&again, map_dir, &w, &s.m, &why), 0, "... loaded");
 	ok(same_hidden(&s.h, &again), "... and the same");
 	rank2file_free(&w);
@@ -208,7 +208,7 @@ images(size_t nranks, size_t nfiles)
 static const char *
 part_with(const char *table, const char *name)
 {
-	DIR *dir = opendir(map_root);
+	DIR *dir = opendir(scratch_root);
 	const struct dirent *e = NULL;
 	const char *in = "";
 
@@ -427,6 +427,6 @@ main(void)
 	damaged();
 	changed();
 	no_memory();
-	remove_tree(map_root);
+	remove_tree(scratch_root);
 	return tap_done();
 }

@@ -37,19 +37,19 @@ TEST(sweeping)
 
 	map_enter();
 	for (size_t i = 0; i < 4; i++)
-		write_text(fmt("%s/%s", map_root, stay[i]), "");
-	write_text(fmt("%s/packed.1.scr", map_root), "");
-	write_text(fmt("%s/packed.8192.scr", map_root), "");
+		write_text(here("%s", stay[i]), "");
+	write_text(here("packed.1.scr"), "");
+	write_text(here("packed.8192.scr"), "");
 	is_int(hidden_sweep(map_dir, &r, &why), 0, "swept");
 	for (size_t i = 0; i < 4; i++)
-		good &= exists(fmt("%s/%s", map_root, stay[i]));
-	ok(good && !exists(fmt("%s/packed.1.scr", map_root)) &&
-		   !exists(fmt("%s/packed.8192.scr", map_root)),
+		good &= exists(here("%s", stay[i]));
+	ok(good && !exists(here("packed.1.scr")) &&
+		   !exists(here("packed.8192.scr")),
 	   "old parts go, all else stays");
 	r.containers = NULL;
 	is_int(hidden_sweep(map_dir, &r, &why), 0, "swept");
-	is_int(parts_there(map_root), 0, "none listed: all go");
-	must(mkdir(fmt("%s/packed.1.scr", map_root), 0777) == 0);
+	is_int(parts_there(scratch_root), 0, "none listed: all go");
+	must(mkdir(here("packed.1.scr"), 0777) == 0);
 	refuses(hidden_sweep(map_dir, &r, &why), ERROR_SYSTEM, "packed.1.scr",
 		"what cannot be removed is named");
 	ok(hidden_sweep(-1, &r, &why) < 0, "no directory");
@@ -182,10 +182,10 @@ TEST(odd_files)
 
 	map_enter();
 	must(segmap_init(&m, 0, NULL) == 0);
-	must(mkdir(fmt("%s/packed.2.scr", map_root), 0777) == 0);
-	link_by_anyone("/dev/zero", fmt("%s/packed.3.scr", map_root));
-	must(mkfifo(fmt("%s/packed.4.scr", map_root), 0666) == 0);
-	write_text(fmt("%s/packed.5.scr", map_root), "no tree");
+	must(mkdir(here("packed.2.scr"), 0777) == 0);
+	link_by_anyone("/dev/zero", here("packed.3.scr"));
+	must(mkfifo(here("packed.4.scr"), 0666) == 0);
+	write_text(here("packed.5.scr"), "no tree");
 	each (c, cases) {
 		auto_kvtree *table = kvtree_new(NULL);
 		struct rank2file r = { .containers = table };

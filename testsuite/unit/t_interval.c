@@ -6,8 +6,6 @@
 #include "json.h"
 #include "scratch.h"
 
-static char root[128];
-
 static struct interval_stats stats;
 static struct interval found;
 
@@ -16,7 +14,7 @@ static int
 read_log(const char *const *lines, size_t count, struct interval_stats *s)
 {
 	auto_buf text = BUF_INIT;
-	const char *path = fmt("%s/log", root);
+	const char *path = here("log");
 	int rc = -1;
 
 	for (size_t i = 0; i < count; i++)
@@ -145,7 +143,7 @@ TEST(without_data)
 		  "no time" },
 	};
 
-	is_int(interval_read(AT_FDCWD, fmt("%s/none", root), &stats, &why), -1,
+	is_int(interval_read(AT_FDCWD, here("none"), &stats, &why), -1,
 	       "no log");
 	ok(why.kind == ERROR_ABSENT && says(&why, "none"), "... is said");
 	each (l, logs) {
@@ -200,6 +198,6 @@ TEST(no_memory)
 int
 main(void)
 {
-	scratch_dir(root, sizeof(root));
+	scratch_new();
 	return tap_run();
 }

@@ -9,7 +9,6 @@
 
 #include "scratch.h"
 
-static char scratch[128];
 static int dir = -1; /* open on it */
 
 TEST(lock)
@@ -200,7 +199,7 @@ TEST(give_up)
 int
 main(void)
 {
-	dir = scratch_open(scratch, sizeof(scratch));
-	must(chmod(scratch, 0755) == 0);
+	dir = scratch_fd();
+	must(chmod(scratch_root, 0755) == 0);
 	return tap_run();
 }

@@ -12,21 +12,13 @@
 #include "scratch.h"
 #include "str.h"
 
-static char root[128];
-
-static const char *
-file(const char *name)
-{
-	return fmt("%s/%s", root, name);
-}
-
 /* Clear the environment and make an empty prefix. */
 static void
 clean(void)
 {
 	clearenv();
-	scratch_dir(root, sizeof(root));
-	must(setenv("SCRKIT_SYSTEM_CONF", file("none.conf"), 1) == 0);
+	scratch_new();
+	must(setenv("SCRKIT_SYSTEM_CONF", here("none.conf"), 1) == 0);
 	must(setenv("PATH", "/usr/bin:/bin", 1) == 0);
 	must(setenv("USER", "me", 1) == 0);
 }
@@ -36,7 +28,7 @@ in_root(void)
 {
 	static struct job_where w;
 
-	w = (struct job_where){ .prefix = root };
+	w = (struct job_where){ .prefix = scratch_root };
 	return &w;
 }
 
@@ -57,7 +49,7 @@ open_job(const struct job_where *w)
 static void
 open_conf(const char *text)
 {
-	write_text(file(".scrconf"), text);
+	write_text(here(".scrconf"), text);
 	open_job(in_root());
 }
 
@@ -111,9 +103,10 @@ TEST(defaults)
 
 	clean();
 	open_job(in_root());
-	is_str(j.prefix, root, "the prefix as given");
+	is_str(j.prefix, scratch_root, "the prefix as given");
 	is_str(j.user, "me", "USER");
-	ok(j.outside && strncmp(j.id, path_base(root), 8) == 0, "invented id");
+	ok(j.outside && strncmp(j.id, path_base(scratch_root), 8) == 0,
+	   "invented id");
 	want = fmt("/dev/shm/me/scr.%s", j.id);
 	is_str(j.cntl_dir, want, "control directory");
 	is_str(dirs(j.caches, j.ncaches), fmt("%s+0-", want), "cache");
@@ -126,7 +119,7 @@ TEST(defaults)
 TEST(user)
 {
 	const struct passwd *pw = getpwuid(geteuid());
-	struct job_where w = { .prefix = root };
+	struct job_where w = { .prefix = scratch_root };
 
 	clean();
 	open_conf("SCR_USER_NAME=file\n");
@@ -169,7 +162,7 @@ TEST(id)
 	is_str(j.cntl_dir, "/dev/shm/me/scr.42", "... is in the path");
 	open_conf("SCR_JOB_ID=j1\n");
 	is_str(j.id, "j1", "SCR_JOB_ID beats it");
-	open_job(&(struct job_where){ .prefix = root, .job_id = "j2" });
+	open_job(&(struct job_where){ .prefix = scratch_root, .job_id = "j2" });
 	is_str(j.id, "j2", "an option beats both");
 	each (b, bad)
 		refused(&b->w, b->kind, b->words, b->words);
@@ -180,37 +173,37 @@ TEST(prefix)
 	struct job_where w = { .prefix = NULL };
 
 	clean();
-	must(mkdir(file("run 5"), 0777) == 0);
-	must(mkdir(file("here"), 0777) == 0);
-	must(symlink("run 5", file("link")) == 0);
-	write_text(file("run 5/.scrconf"), "SCR_JOB_ID=of-run-5\n");
-	must(chdir(file("here")) == 0);
+	must(mkdir(here("run 5"), 0777) == 0);
+	must(mkdir(here("here"), 0777) == 0);
+	must(symlink("run 5", here("link")) == 0);
+	write_text(here("run 5/.scrconf"), "SCR_JOB_ID=of-run-5\n");
+	must(chdir(here("here")) == 0);
 	open_job(&w);
 	is_str(j.prefix, ".", "the working directory");
-	is_str(j.prefix_real, file("here"), "... and where it is");
+	is_str(j.prefix_real, here("here"), "... and where it is");
 	w.prefix = "../link";
 	open_job(&w);
 	is_str(j.prefix, "../link", "an option");
-	is_str(j.prefix_real, file("run 5"), "... with a blank, by a link");
+	is_str(j.prefix_real, here("run 5"), "... with a blank, by a link");
 	is_str(j.id, "of-run-5", "... its configuration is found");
 	w.prefix = NULL;
-	setenv("SCR_PREFIX", file("link"), 1);
+	setenv("SCR_PREFIX", here("link"), 1);
 	open_job(&w);
-	is_str(j.prefix, file("link"), "SCR_PREFIX");
+	is_str(j.prefix, here("link"), "SCR_PREFIX");
 	is_str(j.id, "of-run-5", "... its configuration is found");
 	unsetenv("SCR_PREFIX");
-	write_text(file("here/.scrconf"),
+	write_text(here("here/.scrconf"),
 		   "SCR_PREFIX=../run\\ 5\nSCR_USER_NAME=u\n");
-	write_text(file("run 5/.scr/app.conf"), "SCR_JOB_NAME=app\n");
+	write_text(here("run 5/.scr/app.conf"), "SCR_JOB_NAME=app\n");
 	open_job(&w);
-	is_str(j.prefix_real, file("run 5"), "SCR_PREFIX in a file");
+	is_str(j.prefix_real, here("run 5"), "SCR_PREFIX in a file");
 	is_str(j.user, "u", "... the file is still the user's");
 	is_str(conf_get(j.conf, "SCR_JOB_NAME"), "app", "... application's");
 	ok(strstr(j.prefix_from, "SCR_PREFIX from ./.scrconf"), "... told");
 	unlink("../here/.scrconf");
 	w.prefix = "not/../there/";
 	open_job(&w);
-	is_str(j.prefix_real, file("here/there"), "one that is not there yet");
+	is_str(j.prefix_real, here("here/there"), "one that is not there yet");
 	must(chdir("/") == 0);
 }
 
@@ -218,7 +211,7 @@ TEST(prefix)
 
 TEST(cntl)
 {
-	struct job_where w = { .prefix = root };
+	struct job_where w = { .prefix = scratch_root };
 
 	clean();
 	setenv("SCR_JOB_ID", "1", 1);
@@ -250,7 +243,7 @@ TEST(cntl)
 
 TEST(caches)
 {
-	struct job_where w = { .prefix = root };
+	struct job_where w = { .prefix = scratch_root };
 
 	clean();
 	setenv("SCR_JOB_ID", "1", 1);
@@ -277,7 +270,7 @@ TEST(caches)
 
 TEST(nodes)
 {
-	struct job_where w = { .prefix = root };
+	struct job_where w = { .prefix = scratch_root };
 
 	clean();
 	setenv("SLURM_JOB_ID", "42", 1);
@@ -304,7 +297,7 @@ TEST(nodes)
 		   "no node list, or none in it");
 	}
 	clean();
-	w = (struct job_where){ .prefix = root, .resmgr = "slurm" };
+	w = (struct job_where){ .prefix = scratch_root, .resmgr = "slurm" };
 	open_job(&w);
 	ok(str_starts(nodes_of(), fmt("%d: ", ERROR_ABSENT)) &&
 		   strstr(nodes_of(), "SCR_NODELIST") &&
@@ -394,7 +387,7 @@ TEST(memory)
 	job_close(&j);
 	unsetenv("USER");
 	setenv("SCR_JOB_ID", "1", 1);
-	must(chdir(root) == 0);
+	must(chdir(scratch_root) == 0);
 	ok(fails_well(open_once, NULL, &w), "when there is no memory");
 	must(chdir("/") == 0);
 }

@@ -9,15 +9,6 @@
 #include "json.h"
 #include "scratch.h"
 
-static char root[256];
-
-/* A path in the scratch directory. */
-static char *
-at(const char *rel)
-{
-	return fmt("%s/%s", root, rel);
-}
-
 #define FILE_AT "p/.scr/halt.scr"
 
 /* --- Changes --- */
@@ -49,7 +40,7 @@ static int
 load(struct error *err)
 {
 	halt_state_free(&s);
-	return halt_load(at("p"), &s, err);
+	return halt_load(here("p"), &s, err);
 }
 
 static int
@@ -59,7 +50,7 @@ set(const char *reason, const char *key, int64_t value, unsigned flags,
 	struct wish w = { reason, key, value, 0 };
 
 	halt_state_free(&s);
-	return halt_update(at("p"), flags, wish, &w, &s, err);
+	return halt_update(here("p"), flags, wish, &w, &s, err);
 }
 
 /* Set a reason, a number, or both. */
@@ -73,8 +64,8 @@ must_set(const char *reason, const char *key, int64_t value)
 static void
 fresh(void)
 {
-	scratch_dir(root, sizeof(root));
-	must(mkdir(at("p"), 0777) == 0);
+	scratch_new();
+	must(mkdir(here("p"), 0777) == 0);
 }
 
 TEST(first)
@@ -84,18 +75,18 @@ TEST(first)
 		   s.is.checkpoints_left == -1,
 	   "before the first run there is nothing");
 	ok(set("why not", NULL, 0, HALT_CREATE | HALT_DRY_RUN, &why) == 0 &&
-		   s.exists && !exists(at("p/.scr")),
+		   s.exists && !exists(here("p/.scr")),
 	   "a dry run makes nothing");
 	is_str(s.is.reason, "why not", "... but tells");
 	ok(set("why not", NULL, 0, HALT_CREATE, &why) == 0 && s.created,
 	   "a first condition makes directory and file");
-	is_str(s.path.data, at(FILE_AT), "... at its place");
+	is_str(s.path.data, here(FILE_AT), "... at its place");
 	ok(set(NULL, "CheckpointsLeft", 0, HALT_CREATE, &why) == 0 &&
 		   !s.created && s.is.checkpoints_left == 0,
 	   "a second one is added");
 	is_str(s.is.reason, "why not", "... to the first");
 	halt_state_free(&s);
-	ok(halt_load(at("none"), &s, &why) < 0 && why.kind == ERROR_ABSENT &&
+	ok(halt_load(here("none"), &s, &why) < 0 && why.kind == ERROR_ABSENT &&
 		   says(&why, "none: cannot open"),
 	   "no such prefix");
 }
@@ -109,22 +100,22 @@ TEST(in_place)
 
 	fresh();
 	must_set("first", "ExitAfter", 5);
-	must(stat(at(FILE_AT), &a) == 0);
+	must(stat(here(FILE_AT), &a) == 0);
 	must(set(NULL, "ExitAfter", -1, 0, NULL) == 0);
-	ok(stat(at(FILE_AT), &b) == 0 && a.st_ino == b.st_ino &&
+	ok(stat(here(FILE_AT), &b) == 0 && a.st_ino == b.st_ino &&
 		   b.st_size < a.st_size,
 	   "rewritten in place, and cut");
-	read_whole(at(FILE_AT), &old);
+	read_whole(here(FILE_AT), &old);
 	halt_state_free(&s);
-	is_int(halt_update(at("p"), HALT_CREATE, wish, &w, &s, &why), -1,
+	is_int(halt_update(here("p"), HALT_CREATE, wish, &w, &s, &why), -1,
 	       "a change that fails");
 	is_str(why.text, "not so", "... says why");
-	read_whole(at(FILE_AT), &new);
+	read_whole(here(FILE_AT), &new);
 	ok(old.len == new.len &&memcmp(old.data, new.data, old.len) == 0,
 	   "... leaves the file");
-	must(unlink(at(FILE_AT)) == 0);
-	ok(halt_update(at("p"), HALT_CREATE, wish, &w, &s, NULL) < 0 &&
-		   !exists(at(FILE_AT)),
+	must(unlink(here(FILE_AT)) == 0);
+	ok(halt_update(here("p"), HALT_CREATE, wish, &w, &s, NULL) < 0 &&
+		   !exists(here(FILE_AT)),
 	   "... and makes none");
 }
 
@@ -145,19 +136,19 @@ TEST(damaged)
 
 	fresh();
 	must_set("y", "ExitAfter", 7);
-	read_whole(at(FILE_AT), &raw);
-	flip(at(FILE_AT), -1);
+	read_whole(here(FILE_AT), &raw);
+	flip(here(FILE_AT), -1);
 	ok(load(NULL) == 0 && s.damaged, "a wrong checksum");
 	for (size_t i = 0; i < 4; i++) {
 		const off_t size = (off_t)raw.len + sizes[i].more;
 
-		write_file(at(FILE_AT), raw.data, raw.len);
-		must(truncate(at(FILE_AT), size > 0 ? size : 0) == 0);
+		write_file(here(FILE_AT), raw.data, raw.len);
+		must(truncate(here(FILE_AT), size > 0 ? size : 0) == 0);
 		ok(load(NULL) == 0 && s.exists && s.damaged == sizes[i].damaged,
 		   sizes[i].what);
 	}
 	ok(set("z", NULL, 0, HALT_CREATE, NULL) == 0 && s.created, "... used");
-	write_text(at(FILE_AT), "junk");
+	write_text(here(FILE_AT), "junk");
 	is_int(set("z", NULL, 0, HALT_CREATE, NULL), -1, "junk is kept");
 	ok(set("z", NULL, 0, HALT_CREATE | HALT_FORCE, NULL) == 0 && !s.created,
 	   "... unless forced");
@@ -175,7 +166,7 @@ TEST(bad_value)
 
 	fresh();
 	must_set("x", NULL, 0);
-	edit_tree(at(FILE_AT), bad_value, key);
+	edit_tree(here(FILE_AT), bad_value, key);
 	ok(load(NULL) == 0 && s.damaged && says(&s.why, "ExitBefore"),
 	   "a value that is none is damage");
 	is_int(set(NULL, "ExitAfter", 1, HALT_CREATE, NULL), -1, "... kept");
@@ -188,17 +179,17 @@ TEST(bad_value)
 TEST(odd_files)
 {
 	fresh();
-	must(mkdir(at("p/.scr"), 0777) == 0 &&
-	     symlink("/nonexistent/x", at(FILE_AT)) == 0);
+	must(mkdir(here("p/.scr"), 0777) == 0 &&
+	     symlink("/nonexistent/x", here(FILE_AT)) == 0);
 	is_int(load(&why), -1, "a symbolic link");
-	ok(why.kind == ERROR_UNSAFE && says(&why, at(FILE_AT)), "... unsafe");
+	ok(why.kind == ERROR_UNSAFE && says(&why, here(FILE_AT)), "... unsafe");
 	ok(set("x", NULL, 0, HALT_CREATE, &why) < 0 && why.kind == ERROR_UNSAFE,
 	   "... to write, too");
-	must(unlink(at(FILE_AT)) == 0 && mkdir(at(FILE_AT), 0777) == 0);
+	must(unlink(here(FILE_AT)) == 0 && mkdir(here(FILE_AT), 0777) == 0);
 	ok(load(&why) == 0 && s.damaged, "a directory is damage");
 	is_int(set("x", NULL, 0, HALT_CREATE, &why), -1, "... to write, too");
-	must(rmdir(at(FILE_AT)) == 0 && rmdir(at("p/.scr")) == 0);
-	write_text(at("p/.scr"), "no directory");
+	must(rmdir(here(FILE_AT)) == 0 && rmdir(here("p/.scr")) == 0);
+	write_text(here("p/.scr"), "no directory");
 	is_int(load(&why), -1, ".scr is a file");
 	ok(set("x", NULL, 0, HALT_CREATE, &why) < 0 && says(&why, "/.scr"),
 	   "... to write, too");
@@ -213,19 +204,20 @@ TEST(foreign)
 
 	fresh();
 	must_set("x", NULL, 0);
-	must(chmod(at(FILE_AT), 0444) == 0 && chmod(root, 0755) == 0 &&
-	     chmod(at("p/.scr"), 0555) == 0);
+	must(chmod(here(FILE_AT), 0444) == 0 &&
+	     chmod(scratch_root, 0755) == 0 &&
+	     chmod(here("p/.scr"), 0555) == 0);
 	pid = fork();
 	if (pid == 0) {
 		become_nobody();
 		/* The other user may not be able to reach the scratch
 		 * directory. */
-		if (stat(at(FILE_AT), &st) < 0)
+		if (stat(here(FILE_AT), &st) < 0)
 			_exit(77);
 		if (load(NULL) < 0 || s.damaged || s.is.reason == NULL)
 			_exit(1);
 		if (set("y", NULL, 0, HALT_CREATE, &why) == 0 ||
-		    why.errnum != EACCES || !says(&why, at(FILE_AT)))
+		    why.errnum != EACCES || !says(&why, here(FILE_AT)))
 			_exit(2);
 		_exit(0);
 	}
@@ -235,7 +227,7 @@ TEST(foreign)
 	else
 		is_int(WEXITSTATUS(status), 0,
 		       "one that may only be read is read");
-	must(chmod(at("p/.scr"), 0755) == 0);
+	must(chmod(here("p/.scr"), 0755) == 0);
 }
 
 /* A process that never releases the lock. */
@@ -245,7 +237,7 @@ TEST(held)
 
 	fresh();
 	must_set("x", NULL, 0);
-	fd = open(at(FILE_AT), O_RDWR | O_CLOEXEC);
+	fd = open(here(FILE_AT), O_RDWR | O_CLOEXEC);
 	must(fd >= 0 && flock(fd, LOCK_SH) == 0);
 	ok(load(NULL) == 0 && s.is.reason != NULL, "locked, and still read");
 	close(fd);
@@ -257,17 +249,17 @@ TEST(remove)
 	bool was = true;
 
 	fresh();
-	ok(halt_remove(at("p"), false, &was, NULL) == 0 && !was, "no .scr");
+	ok(halt_remove(here("p"), false, &was, NULL) == 0 && !was, "no .scr");
 	must_set("x", NULL, 0);
-	ok(halt_remove(at("p"), true, &was, NULL) == 0 && was &&
-		   exists(at(FILE_AT)),
+	ok(halt_remove(here("p"), true, &was, NULL) == 0 && was &&
+		   exists(here(FILE_AT)),
 	   "a dry run removes nothing");
-	must(unlink(at(FILE_AT)) == 0 &&
-	     symlink("/nonexistent/x", at(FILE_AT)) == 0);
-	ok(halt_remove(at("p"), false, &was, NULL) == 0 && was &&
-		   !exists(at(FILE_AT)),
+	must(unlink(here(FILE_AT)) == 0 &&
+	     symlink("/nonexistent/x", here(FILE_AT)) == 0);
+	ok(halt_remove(here("p"), false, &was, NULL) == 0 && was &&
+		   !exists(here(FILE_AT)),
 	   "a symbolic link, itself");
-	is_int(halt_remove(at("none"), false, &was, NULL), -1, "no prefix");
+	is_int(halt_remove(here("none"), false, &was, NULL), -1, "no prefix");
 }
 
 /* --- Evaluating --- */
@@ -390,7 +382,7 @@ check(const struct conf *c, bool want, const char *line, const char *what)
 	auto_buf lines = BUF_INIT;
 	bool stop = !want;
 
-	ok(halt_check(at("p"), c, 1000, &stop, &lines, &why) == 0 &&
+	ok(halt_check(here("p"), c, 1000, &stop, &lines, &why) == 0 &&
 		   stop == want &&
 		   strstr(lines.len > 0 ? lines.data : "", line) != NULL,
 	   what);
@@ -408,19 +400,20 @@ TEST(check)
 		{ "60", "900", true, "(seconds remaining = 0)" },
 		{ "60", "-1", false, "" },
 	};
-	struct conf_where where = { .prefix = root };
+	struct conf_where where = { .prefix = scratch_root };
 	struct conf *c = NULL;
 	bool stop = false;
 
 	fresh();
 	check(NULL, false, "CONTINUE RUN: No halt file found.\n", "no file");
-	must(rmdir(at("p")) == 0);
+	must(rmdir(here("p")) == 0);
 	check(NULL, true, "cannot open the prefix",
 	      "no prefix: unknown, so stop");
-	must(mkdir(at("p"), 0777) == 0);
+	must(mkdir(here("p"), 0777) == 0);
 	must_set("X", NULL, 0);
 	must_set(NULL, "ExitBefore", 1100);
-	edit_tree(at(FILE_AT), (void (*)(struct kvtree *, void *))kvtree_remove,
+	edit_tree(here(FILE_AT),
+		  (void (*)(struct kvtree *, void *))kvtree_remove,
 		  (char[]){ "ExitReason" });
 	check(NULL, false, "", "one that is not");
 	each (l, limits) {
@@ -432,16 +425,16 @@ TEST(check)
 	}
 	setenv("SCR_HALT_SECONDS", "some", 1);
 	c = conf_open(&where, NULL);
-	is_int(halt_check(at("p"), c, 1000, &stop, NULL, &why), -1,
+	is_int(halt_check(here("p"), c, 1000, &stop, NULL, &why), -1,
 	       "a parameter that is not a number");
 	ok(stop && why.kind == ERROR_USAGE && says(&why, "SCR_HALT_SECONDS"),
 	   "... is told, and means stop");
 	conf_close(c);
 	unsetenv("SCR_HALT_SECONDS");
 	unsetenv("SCR_END_TIME");
-	write_text(at(FILE_AT), "junk");
+	write_text(here(FILE_AT), "junk");
 	check(NULL, true, "halt.scr: damaged: ", "damaged: stop");
-	must(unlink(at(FILE_AT)) == 0 && symlink("x", at(FILE_AT)) == 0);
+	must(unlink(here(FILE_AT)) == 0 && symlink("x", here(FILE_AT)) == 0);
 	check(NULL, true, "HALT RUN: ", "so does one that cannot be read");
 }
 
@@ -493,16 +486,16 @@ TEST(memory)
 	fresh();
 	must_set("line\nbreak", "ExitBefore", 5);
 	must_set(NULL, "HaltSeconds", 3600);
-	ok(fails_well(text_it, NULL, at("p")), "no memory to list");
+	ok(fails_well(text_it, NULL, here("p")), "no memory to list");
 	without_memory (m, 2, "no memory to read") {
 		struct halt_state mine;
 
-		m.rc = halt_load((at("p")), &mine, &m.err);
+		m.rc = halt_load((here("p")), &mine, &m.err);
 		if (m.rc == 0)
 			halt_state_free(&mine);
 	}
-	ok(fails_well(update_it, NULL, at("p")), "no memory to change");
-	ok(fails_well(check_it, NULL, at("p")), "no memory to check: stop");
+	ok(fails_well(update_it, NULL, here("p")), "no memory to change");
+	ok(fails_well(check_it, NULL, here("p")), "no memory to check: stop");
 }
 
 int

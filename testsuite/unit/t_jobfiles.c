@@ -10,8 +10,6 @@
 #include "meta/log.h"
 #include "metatest.h"
 
-static char root[128];
-
 /* The last error. */
 
 static const char two[] = "DATASET>7>DSETDESC>ID>7\n"
@@ -29,13 +27,12 @@ put(const char *name, const char *text)
 	auto_kvtree *t = NULL;
 
 	if (text == NULL) {
-		write_text(fmt("%s/.scr/%s", root, name), "junk");
+		write_text(here(".scr/%s", name), "junk");
 		return;
 	}
 	t = tree_of(text);
-	make_parents(fmt("%s/.scr/x", root));
-	must(kvtree_write_file(t, AT_FDCWD, fmt("%s/.scr/%s", root, name),
-			       NULL) == 0);
+	make_parents(here(".scr/x"));
+	must(kvtree_write_file(t, AT_FDCWD, here(".scr/%s", name), NULL) == 0);
 }
 
 static const char *
@@ -63,11 +60,12 @@ TEST(flush)
 	};
 	struct jobfiles_flush f = { .count = 0 };
 
-	is_int(jobfiles_flush_read(root, &f, &why), -1, "no flush file");
+	is_int(jobfiles_flush_read(scratch_root, &f, &why), -1,
+	       "no flush file");
 	is_int(why.kind, ERROR_ABSENT, why.text);
 	jobfiles_flush_free(&f);
 	put(FLUSH_FILE, two);
-	is_int(jobfiles_flush_read(root, &f, &why), 0, "a flush file");
+	is_int(jobfiles_flush_read(scratch_root, &f, &why), 0, "a flush file");
 	ok(f.count == 2 && f.all[0].id == 3, "... its entries");
 	each (p, places)
 		is_str(where(jobfiles_flush_find(&f, p->id), p->first), p->want,
@@ -76,7 +74,8 @@ TEST(flush)
 	jobfiles_flush_free(&f);
 	for (int i = 0; i < 2; i++) {
 		put(FLUSH_FILE, i == 0 ? NULL : "DATASET>x>CKPT>1\n");
-		is_int(jobfiles_flush_read(root, &f, &why), -1, "damaged");
+		is_int(jobfiles_flush_read(scratch_root, &f, &why), -1,
+		       "damaged");
 		ok(why.kind == ERROR_CORRUPT && says(&why, FLUSH_FILE),
 		   why.text);
 	}
@@ -86,14 +85,14 @@ TEST(nodes)
 {
 	int64_t n = -1;
 
-	is_int(jobfiles_nodes(root, &n, &why), -1, "no nodes file");
+	is_int(jobfiles_nodes(scratch_root, &n, &why), -1, "no nodes file");
 	is_int(why.kind, ERROR_ABSENT, why.text);
 	put("nodes.scr", "NODES>4\n");
-	ok(jobfiles_nodes(root, &n, &why) == 0 && n == 4, "nodes");
+	ok(jobfiles_nodes(scratch_root, &n, &why) == 0 && n == 4, "nodes");
 	put("nodes.scr", "OTHER>4\n");
-	ok(jobfiles_nodes(root, &n, &why) == 0 && n == 0, "no number");
+	ok(jobfiles_nodes(scratch_root, &n, &why) == 0 && n == 0, "no number");
 	put("nodes.scr", "NODES>many\n");
-	is_int(jobfiles_nodes(root, &n, &why), -1, "nonsense");
+	is_int(jobfiles_nodes(scratch_root, &n, &why), -1, "nonsense");
 	is_int(why.kind, ERROR_CORRUPT, why.text);
 }
 
@@ -114,9 +113,9 @@ syslog(int priority, const char *fmt, ...)
 /* scr_env.bats has the lines; here, their file and what syslog gets. */
 TEST(log)
 {
-	const struct conf_where w = { .prefix = root };
+	const struct conf_where w = { .prefix = scratch_root };
 	struct log_line l = { LOG_LINE_NONE };
-	const char *log = fmt("%s/.scr/log", root), *last = NULL;
+	const char *log = here(".scr/log"), *last = NULL;
 	char host[256] = "";
 	auto_buf text = BUF_INIT;
 	struct conf *c = NULL;
@@ -129,26 +128,26 @@ TEST(log)
 	l.secs = 1.5;
 	must(gethostname(host, sizeof(host) - 1) == 0);
 	for (int on = 0; on < 2; on++) {
-		write_text(fmt("%s/.scrconf", root),
+		write_text(here(".scrconf"),
 			   fmt("SCR_LOG_ENABLE=1\nSCR_LOG_SYSLOG_ENABLE=%d\n",
 			       on));
 		conf_close(c);
 		c = conf_open(&w, NULL);
 		must(c != NULL);
-		is_int(eventlog_add(root, c, &l, &why), 0, "a line");
+		is_int(eventlog_add(scratch_root, c, &l, &why), 0, "a line");
 		is_str(sent,
 		       on == 0 ? ""
 			       : fmt("user=me, jobid=7, prefix=%s, "
 				     "event=NODE_FAIL, note=\"n2: dead\", "
 				     "secs=1.500000",
-				     root),
+				     scratch_root),
 		       "... syslog has who and where, not the time and host");
 	}
 	read_whole(log, &text);
 	last = strstr(text.data, fmt("host=%s, ", host));
 	ok(last != NULL && strncmp(last - 21, "20", 2) == 0, "... here, now");
 	ok(stat(log, &st) == 0 && (st.st_mode & 0777) == 0600, "... private");
-	ok(eventlog_add(fmt("%s/none", root), c, &l, &why) < 0 &&
+	ok(eventlog_add(here("none"), c, &l, &why) < 0 &&
 		   why.kind == ERROR_ABSENT && says(&why, "none"),
 	   "no prefix");
 	conf_close(c);
@@ -208,9 +207,9 @@ TEST(prepare)
 						  .runs = answer,
 						  .arg = &runs,
 						  .force = c->force };
-		const char *flush = fmt("%s/.scr/%s", root, FLUSH_FILE);
+		const char *flush = here(".scr/%s", FLUSH_FILE);
 
-		scratch_dir(root, sizeof(root));
+		scratch_new();
 		if (c->flush != NULL)
 			put(FLUSH_FILE, c->flush[0] ? c->flush : NULL);
 		put("nodes.scr", "NODES>4\n");
@@ -219,14 +218,14 @@ TEST(prepare)
 				 "DSET>1>COMPLETE>1\nDSET>1>DSET>ID>1\n"
 				 "DSET>1>DSET>NAME>a\nDSET>1>DSET>CKPT>1\n"
 				 "DSET>1>DSET>CREATED>2000\nNAME>a>DSET>1\n");
-		is_int(jobfiles_prepare(root, &job, &p, &why), 0, c->name);
+		is_int(jobfiles_prepare(scratch_root, &job, &p, &why), 0,
+		       c->name);
 		is_int(p.left, c->left, "... is seen");
 		ok(exists(flush) == kept && exists(fmt("%s.bak", flush)) ==
 						    (c->left == JOBFILES_ASIDE),
 		   "... flush file");
-		ok(exists(fmt("%s/.scr/nodes.scr", root)) == kept,
-		   "... nodes file");
-		ok(exists(fmt("%s/.scr/halt.scr", root)), "... halt stays");
+		ok(exists(here(".scr/nodes.scr")) == kept, "... nodes file");
+		ok(exists(here(".scr/halt.scr")), "... halt stays");
 		ok(p.may_run == (c->runs < 0 && !c->force), "... certain?");
 	}
 }
@@ -236,12 +235,12 @@ TEST(prepare_new)
 	const struct jobfiles_job job = { .id = "7" };
 	struct jobfiles_prepared p;
 
-	scratch_dir(root, sizeof(root));
-	is_int(jobfiles_prepare(fmt("%s/new one/two", root), &job, &p, &why), 0,
+	scratch_new();
+	is_int(jobfiles_prepare(here("new one/two"), &job, &p, &why), 0,
 	       "a prefix that is not there");
-	ok(exists(fmt("%s/new one/two/.scr", root)), "... is made");
-	write_text(fmt("%s/file", root), "");
-	is_int(jobfiles_prepare(fmt("%s/file", root), &job, &p, &why), -1,
+	ok(exists(here("new one/two/.scr")), "... is made");
+	write_text(here("file"), "");
+	is_int(jobfiles_prepare(here("file"), &job, &p, &why), -1,
 	       "one that is a file");
 	ok(why.kind == ERROR_SYSTEM && says(&why, "file"), why.text);
 }
@@ -264,12 +263,12 @@ prepare(void *arg, struct error *err)
 
 TEST(no_memory)
 {
-	ok(fails_well(prepare, put_two, root), "no memory to prepare");
+	ok(fails_well(prepare, put_two, scratch_root), "no memory to prepare");
 	put_two(NULL);
 	without_memory (m, 2, "no memory to read") {
 		struct jobfiles_flush f = { .count = 0 };
 
-		m.rc = jobfiles_flush_read(root, &f, &m.err);
+		m.rc = jobfiles_flush_read(scratch_root, &f, &m.err);
 		jobfiles_flush_free(&f);
 	}
 }
@@ -279,6 +278,6 @@ main(void)
 {
 	setenv("SCRKIT_SYSTEM_CONF", "/nonexistent", 1);
 	unsetenv("SCR_LOG_ENABLE");
-	scratch_dir(root, sizeof(root));
+	scratch_new();
 	return tap_run();
 }

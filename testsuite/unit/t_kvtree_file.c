@@ -4,8 +4,6 @@
  */
 #include "metatest.h"
 
-static char dir[128];
-
 static void
 test_files(void)
 {
@@ -64,10 +62,10 @@ test_memory(void)
 int
 main(void)
 {
-	scratch_dir(dir, sizeof(dir));
-	must(chdir(dir) == 0);
+	scratch_new();
+	must(chdir(scratch_root) == 0);
 	test_files();
 	test_memory();
-	ok(rmdir(dir) == 0, "nothing is left behind");
+	ok(rmdir(scratch_root) == 0, "nothing is left behind");
 	return tap_done();
 }

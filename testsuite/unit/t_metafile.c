@@ -7,13 +7,12 @@
 
 #include "metatest.h"
 
-static char dir[128];
 static const char *path;
 
 static void
 put(const char *name, const void *data, size_t len)
 {
-	path = fmt("%s/%s", dir, name);
+	path = here("%s", name);
 	write_file(path, data, len);
 }
 
@@ -102,16 +101,16 @@ TEST(refused)
 		refuses(metafile_read(path, &f, &why), ERROR_CORRUPT, NULL,
 			fmt("no metadata: %s", c->name));
 	}
-	refuses(metafile_read(dir, &f, &why), ERROR_CORRUPT, NULL,
+	refuses(metafile_read(scratch_root, &f, &why), ERROR_CORRUPT, NULL,
 		"a directory");
-	refuses(metafile_read(fmt("%s/none", dir), &f, &why), ERROR_ABSENT,
-		NULL, "no file");
+	refuses(metafile_read(here("none"), &f, &why), ERROR_ABSENT, NULL,
+		"no file");
 }
 
 TEST(memory)
 {
 	auto_buf raw = BUF_INIT;
-	char *file = fmt("%s/a", dir);
+	char *file = here("a");
 
 	sample(&raw);
 	write_file(file, raw.data, raw.len);
@@ -132,6 +131,6 @@ TEST(memory)
 int
 main(void)
 {
-	scratch_dir(dir, sizeof(dir));
+	scratch_new();
 	return tap_run();
 }

@@ -13,7 +13,6 @@
 #define NRANKS 16400
 #define NFILES 20000
 
-static char root[96];
 static int rootfd = -1;
 static struct par *par;
 
@@ -22,8 +21,8 @@ enter(void)
 {
 	if (rootfd >= 0)
 		close(rootfd);
-	scratch_dir(root, sizeof(root));
-	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scratch_new();
+	rootfd = open(scratch_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	must(rootfd >= 0);
 }
 
@@ -160,9 +159,9 @@ sound(const struct segmap *m)
 static void
 restore(const struct tree *stored)
 {
-	struct tree now = tree_load(root);
+	struct tree now = tree_load(scratch_root);
 
-	tree_restore(root, &now, stored);
+	tree_restore(scratch_root, &now, stored);
 	tree_free(&now);
 }
 
@@ -194,22 +193,22 @@ damaged(const struct segmap *m, const struct tree *stored)
 		const char *name = names[i / 4];
 
 		restore(stored);
-		damage(fmt("%s/%s", root, name), i % 4);
+		damage(here("%s", name), i % 4);
 		/* If the top file is read from its copy, all files are
 		 * read. */
 		ok(loads(" 1") && (i < 8 ? got.r.flaw : got.h.flaw) != NULL &&
 			   is_some(m, got.r.partial ? " 1" : "f") &&
 			   got.r.partial == (i >= 4),
 		   fmt("%s: %s: its copy has all", name, how[i % 4]));
-		flip(fmt("%s/copy.%s", root, name), 30);
+		flip(here("copy.%s", name), 30);
 		if (i >= 4 && i < 8) {
 			ok(loads(" 1") && got.r.flaw != NULL &&
 				   is_some(m, " 1"),
 			   "... and so has packed.8192.scr");
-			flip(fmt("%s/packed.8192.scr", root), 30);
+			flip(here("packed.8192.scr"), 30);
 			ok(loads(" 1") && is_some(m, " 1"),
 			   "... and the copy of that");
-			flip(fmt("%s/copy.packed.8192.scr", root), 30);
+			flip(here("copy.packed.8192.scr"), 30);
 		}
 		if (i < 8) {
 			ok(!loads(" 1"), "... not so now");
@@ -236,10 +235,10 @@ add_key(struct kvtree *t, void *arg)
 static void
 unusual(const struct segmap *m)
 {
-	edit_tree(fmt("%s/packed.0.scr", root), add_key, (char[]){ "FUTURE" });
+	edit_tree(here("packed.0.scr"), add_key, (char[]){ "FUTURE" });
 	ok(loads(" 77") && is_some(m, " 77") && got.h.flaw == NULL,
 	   "another key beside the attributes");
-	edit_tree(fmt("%s/rank2file.0.0", root), add_key, (char[]){ "FUTURE" });
+	edit_tree(here("rank2file.0.0"), add_key, (char[]){ "FUTURE" });
 	ok(loads(" 77") && is_some(m, " 77"),
 	   "another key in a part: its recorded copy");
 	enter();
@@ -279,7 +278,7 @@ small_file(void)
 	tree = tree_of("A>x\nB>y\n");
 	must(kvtree_write_file(tree, rootfd, "t", NULL) == 0);
 	kvtree_free(tree);
-	path = fmt("%s/t", root);
+	path = here("t");
 	must(stat(path, &st) == 0);
 	ok(kvstream_open(&s, rootfd, "t") == 0 && count_all(&s) == 2 &&
 		   kvstream_good(&s),
@@ -316,7 +315,7 @@ main(void)
 	make_map(&m, NRANKS, NFILES, false);
 	enter();
 	store(&m, false);
-	stored = tree_load(root);
+	stored = tree_load(scratch_root);
 	sound(&m);
 	ok(fail_each_alloc(load_some, (char[]){ " 13333\xc3" }) > 5,
 	   "no memory");
@@ -328,6 +327,6 @@ main(void)
 	par_free(par);
 	segmap_free(&m);
 	close(rootfd);
-	remove_tree(root);
+	remove_tree(scratch_root);
 	return tap_done();
 }

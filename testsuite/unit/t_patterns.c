@@ -12,7 +12,6 @@
 #include "work.h"
 
 static struct tree want; /* the expected files */
-static char scratch[96];
 static struct par *par;
 
 /* --- Trees --- */
@@ -54,13 +53,13 @@ take(const char *from, const char *item, const char *sub)
 	const char *dir = fmt("%s/%s%s", from, item, sub);
 	struct buf list = BUF_INIT, data = BUF_INIT;
 
-	scratch_dir(scratch, sizeof(scratch));
+	scratch_new();
 	if (!exists(dir))
 		return false;
 	want = tree_load(dir);
 	for (size_t i = 0; i < want.count; i++)
 		if (S_ISREG(want.list[i].mode))
-			write_file(fmt("%s/%s", scratch, want.list[i].path),
+			write_file(here("%s", want.list[i].path),
 				   want.list[i].data.data,
 				   want.list[i].data.len);
 	tree_free(&want);
@@ -74,12 +73,11 @@ take(const char *from, const char *item, const char *sub)
 			continue;
 		*tab = '\0';
 		read_whole(fmt("%s/%s", from, tab + 1), &data);
-		write_file(fmt("%s/%s", scratch, line + 7), data.data,
-			   data.len);
+		write_file(here("%s", line + 7), data.data, data.len);
 	}
 	buf_free(&list);
 	buf_free(&data);
-	want = tree_load(scratch);
+	want = tree_load(scratch_root);
 	return true;
 }
 
@@ -150,13 +148,13 @@ make_plan(const struct scheme *s, struct error *err)
 	size_t n = 0;
 
 	if (s->moved_from == NULL)
-		return plan_at(scratch, 1, &o, err);
+		return plan_at(scratch_root, 1, &o, err);
 	for (size_t i = 0; i < want.count; i++)
 		if (strstr(want.list[i].path, ".grp_") != NULL)
 			names[n++] = want.list[i].path;
 	return plan_files(
-		&(struct plan_by_hand){ scratch, NULL, names, n, false }, &o,
-		err);
+		&(struct plan_by_hand){ scratch_root, NULL, names, n, false },
+		&o, err);
 }
 
 /* Are modes and times of all files as recorded? */
@@ -196,8 +194,7 @@ one_pattern(const struct scheme *s, unsigned lost)
 
 	for (size_t i = 0; i < want.count; i++)
 		if (of_ranks(&want.list[i], lost))
-			must(unlink(fmt("%s/%s", scratch, want.list[i].path)) ==
-			     0);
+			must(unlink(here("%s", want.list[i].path)) == 0);
 	p = make_plan(s, &err);
 	/* Empty files survive more, if rank2file has their paths. */
 	if (p == NULL || (plan_status(p) == STATUS_LOST && must_survive))
@@ -213,13 +210,13 @@ one_pattern(const struct scheme *s, unsigned lost)
 		 (rc == 0 || err.kind != ERROR_LOST || !says(&err, "set ") ||
 		  !says(&err, "rank")))
 		wrong = "the refusal names no set and ranks";
-	now = tree_load(scratch);
+	now = tree_load(scratch_root);
 	if (!compare(&now, lost, good, good && !must_survive) && wrong == NULL)
 		wrong = "data";
 	if (wrong != NULL)
 		printf("# lost %02x: %s\n", lost, wrong);
 	plan_free(p);
-	tree_restore(scratch, &now, &want);
+	tree_restore(scratch_root, &now, &want);
 	tree_free(&now);
 	return wrong == NULL;
 }
@@ -300,6 +297,6 @@ main(void)
 			skip(name, "not in the golden data");
 	}
 	par_free(par);
-	remove_tree(scratch);
+	remove_tree(scratch_root);
 	return tap_done();
 }

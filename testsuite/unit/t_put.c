@@ -255,14 +255,14 @@ TEST(commit_fails)
 		struct put_file *f = NULL;
 
 		put_file(puttest_fd, "file", "x");
-		link_by_anyone("/tmp", fmt("%s/out", puttest_root));
+		link_by_anyone("/tmp", here("out"));
 		must(mkdirat(puttest_fd, "dir", 0777) == 0);
 		puttest_add(p, PUT_MAP, "map", "3");
 		puttest_add(p, PUT_FILE, "first", "1");
 		f = puttest_add(p, PUT_FILE, cases[i].path, "2");
 		if (i > 2) {
 			puttest_make(f);
-			remove_tree(fmt("%s/gone", puttest_root));
+			remove_tree(here("gone"));
 			(void)unlinkat(puttest_fd, puttest_temp("vanished"), 0);
 		}
 		ok(fails_as(put_commit(p, &why), &why, cases[i].kind,

@@ -95,8 +95,7 @@ all_right(size_t files)
 		good &= fstatat(puttest_fd, paths[i], &st, 0) == 0 &&
 			(st.st_mode & 07777) == (attrs[i].mode & 07777) &&
 			st.st_mtim.tv_sec == attrs[i].mtime.tv_sec &&
-			file_holds(fmt("%s/%s", puttest_root, paths[i]), want,
-				   to[i].len) &&
+			file_holds(here("%s", paths[i]), want, to[i].len) &&
 			sums[i].crc == crc_update(0, want, to[i].len);
 	}
 	return good;
@@ -142,7 +141,7 @@ main(void)
 	must(setrlimit(RLIMIT_NOFILE, &few) == 0);
 	fills(4, FILES, false);
 	fills(4, FILES, true);
-	remove_tree(puttest_root);
+	remove_tree(scratch_root);
 	free(data);
 	return tap_done();
 }

@@ -66,7 +66,7 @@ TEST(existing_dirs)
 	struct put *p = start_new(false);
 	char old[128];
 
-	snprintf(old, sizeof(old), "%s/up/new", puttest_root);
+	snprintf(old, sizeof(old), "%s/up/new", scratch_root);
 	write_text(fmt("%s/1", puttest_temp("up/new")), "left over");
 	ok(put_clear(p, NULL) == 0 && puttest_count() == 0, "leftovers go");
 	write_text(fmt("%s/x", puttest_temp("up/new")), "left over");

@@ -46,7 +46,7 @@ TEST(seen_damaged)
 	must(truncate(ctr(2), 9) == 0);
 	seen(NULL, true, "2: whole not a file too long",
 	     "aaaabbbbbb BBBCDDDDDD dddd ", "a directory, and a long one");
-	remove_tree(fmt("%s/" DIR "/.scr", ctr_place));
+	remove_tree(here(DIR "/.scr"));
 	seen(NULL, false, "3: missing missing missing",
 	     "AAAABBBBBB BBBCDDDDDD DDDD ", "all are gone");
 }
@@ -175,10 +175,10 @@ TEST(wrong_maps)
 		struct opened o;
 		int fd = -1;
 
-		scratch_dir(ctr_place, sizeof(ctr_place));
+		scratch_new();
 		write_text(ctr(0), "sixby6");
 		source_init(&s, t->table, t->files);
-		fd = open(fmt("%s/" DIR, ctr_place), O_RDONLY | O_DIRECTORY);
+		fd = open(here(DIR), O_RDONLY | O_DIRECTORY);
 		must(rank2file_store(fd, "rank2file", &s.r, NULL) == 0);
 		close(fd);
 		source_fini(&s);
@@ -189,7 +189,7 @@ TEST(wrong_maps)
 			close_it(&o);
 			continue;
 		}
-		o.c = catalogue_open(ctr_place, NULL);
+		o.c = catalogue_open(scratch_root, NULL);
 		refuses(containers_open(o.c, "7", &ctr_options, &why),
 			ERROR_UNSAFE, NULL,
 			"a name that leaves the directory is refused");
@@ -435,13 +435,14 @@ TEST(svg_many)
 TEST(svg_saved)
 {
 	auto_buf svg = BUF_INIT, got = BUF_INIT;
-	const char *path = fmt("%s/x.svg", ctr_place);
+	const char *path = here("x.svg");
 
 	must(buf_add_str(&svg, "<svg/>") == 0);
 	ok(picture_save(path, &svg, NULL) == 0, "saved");
 	read_whole(path, &got);
 	is_str(got.data, "<svg/>", "as it is");
-	is_int(picture_save(ctr_place, &svg, NULL), -1, "not as a directory");
+	is_int(picture_save(scratch_root, &svg, NULL), -1,
+	       "not as a directory");
 }
 
 /* --- Memory --- */
@@ -488,7 +489,7 @@ TEST(no_memory_left)
 			.o = &options,
 			.all = true,
 		};
-		auto_catalogue *c = catalogue_open(ctr_place, &m.err);
+		auto_catalogue *c = catalogue_open(scratch_root, &m.err);
 		struct containers *k = NULL;
 		auto_buf b = BUF_INIT;
 
@@ -504,7 +505,7 @@ TEST(no_memory_left)
 		}
 		containers_free(k);
 	}
-	must(overview_init(&s, ctr_place, NULL) == 0);
+	must(overview_init(&s, scratch_root, NULL) == 0);
 	ok(fails_well(survey_all, NULL, &s), "those of a survey, too");
 	ok(condition_check_old(&s, "nothing", &ctr_options, &h, NULL) < 0,
 	   "no dataset of the old layout");

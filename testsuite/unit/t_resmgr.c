@@ -12,16 +12,8 @@
 #include "hostlist.h"
 #include "scratch.h"
 
-static char root[128];
-
 /* The resource manager that is open; clean() or the next one closes it. */
 static struct resmgr *rm;
-
-static const char *
-file(const char *name)
-{
-	return fmt("%s/%s", root, name);
-}
 
 /* Clear the environment and set PATH to the mocks and the tools that scripts
  * need. */
@@ -31,9 +23,9 @@ clean(void)
 	resmgr_close(rm);
 	rm = NULL;
 	clearenv();
-	scratch_dir(root, sizeof(root));
-	must(mkdir(file("bin"), 0777) == 0);
-	must(setenv("PATH", fmt("%s:/usr/bin:/bin", file("bin")), 1) == 0);
+	scratch_new();
+	must(mkdir(here("bin"), 0777) == 0);
+	must(setenv("PATH", fmt("%s:/usr/bin:/bin", here("bin")), 1) == 0);
 	must(setenv("TZ", "UTC", 1) == 0);
 	tzset();
 }
@@ -42,10 +34,10 @@ clean(void)
 static void
 command(const char *name, const char *script)
 {
-	const char *path = file(fmt("bin/%s", name));
+	const char *path = here("bin/%s", name);
 
 	write_text(path, fmt("#!/bin/sh\nprintf '%%s\\n' \"$*\" >>%s\n%s\n",
-			     file(fmt("%s.args", name)), script));
+			     here("%s.args", name), script));
 	must(chmod(path, 0755) == 0);
 }
 
@@ -53,8 +45,8 @@ command(const char *name, const char *script)
 static void
 prints(const char *name, const char *text)
 {
-	write_text(file(fmt("%s.out", name)), text);
-	command(name, fmt("cat %s", file(fmt("%s.out", name))));
+	write_text(here("%s.out", name), text);
+	command(name, fmt("cat %s", here("%s.out", name)));
 }
 
 /* Was the mock called with these words among its arguments? */
@@ -64,8 +56,8 @@ called(const char *name, const char *words)
 	auto_buf args = BUF_INIT;
 	bool good = false;
 
-	if (exists(file(fmt("%s.args", name)))) {
-		read_whole(file(fmt("%s.args", name)), &args);
+	if (exists(here("%s.args", name))) {
+		read_whole(here("%s.args", name), &args);
 		good = args.len > 0 && strstr(args.data, words) != NULL;
 		if (!good)
 			printf("# called: %s\n", args.data);
@@ -193,17 +185,17 @@ TEST(detection)
 	refuses(resmgr_open(NULL, "loadleveler", &why), ERROR_USAGE,
 		"loadleveler", "an unknown name");
 
-	setenv("SCRKIT_SYSTEM_CONF", file("none"), 1);
-	write_text(file(".scrconf"), "SCR_RESOURCE_MANAGER=lsf\n"
+	setenv("SCRKIT_SYSTEM_CONF", here("none"), 1);
+	write_text(here(".scrconf"), "SCR_RESOURCE_MANAGER=lsf\n"
 				     "SCR_RESOURCE_MANAGER_TIMEOUT=1\n");
-	c = conf_open(&(struct conf_where){ .prefix = root }, NULL);
+	c = conf_open(&(struct conf_where){ .prefix = scratch_root }, NULL);
 	open_with(c, NULL);
 	is_str(resmgr_name(rm), "lsf", "named in a file");
 	open_with(c, "auto");
 	is_str(resmgr_name(rm), "pbs", "auto looks after all");
 	conf_close(c);
 	setenv("SCR_RESOURCE_MANAGER_TIMEOUT", "soon", 1);
-	c = conf_open(&(struct conf_where){ .prefix = root }, NULL);
+	c = conf_open(&(struct conf_where){ .prefix = scratch_root }, NULL);
 	refuses(resmgr_open(c, NULL, &why), ERROR_USAGE,
 		"SCR_RESOURCE_MANAGER_TIMEOUT from environment",
 		"a time limit that is not a number");
@@ -324,8 +316,8 @@ TEST(commands)
 	is_str(down_of("node[1-4]"), "node2", "the user's formats are not");
 	command("sinfo", "sleep 60 </dev/null >/dev/null & echo node4 down");
 	is_str(down_of("node[1-4]"), "node4", "a child left behind");
-	write_text(file("bin/sinfo"), "junk");
-	must(chmod(file("bin/sinfo"), 0644) == 0);
+	write_text(here("bin/sinfo"), "junk");
+	must(chmod(here("bin/sinfo"), 0644) == 0);
 	is_str(down_of("node[1-4]"), "", "not executable");
 }
 
@@ -355,17 +347,17 @@ TEST(slurm_hangs)
 
 	slurm(NULL);
 	command("scontrol",
-		fmt("sleep 60 & echo $! >>%s\nsleep 60", file("pid")));
+		fmt("sleep 60 & echo $! >>%s\nsleep 60", here("pid")));
 	command("sinfo", "echo node1 down; exec >&-; sleep 60");
 	setenv("SCR_RESOURCE_MANAGER_TIMEOUT", "1", 1);
-	c = conf_open(&(struct conf_where){ .prefix = root }, NULL);
+	c = conf_open(&(struct conf_where){ .prefix = scratch_root }, NULL);
 	open_with(c, NULL);
 	conf_close(c);
 	from = clock_seconds();
 	is_str(nodes_of(), ALL, "scontrol hangs");
 	is_int(end_of(), RESMGR_END_UNKNOWN, "... the end is unknown");
 	seconds = clock_seconds() - from;
-	read_whole(file("pid"), &text);
+	read_whole(here("pid"), &text);
 	ok(seconds >= 1 && seconds < 30, "... for a second");
 	ok(strchr(text.data, '\n') == text.data + text.len - 1, "... once");
 	ok(notes("scontrol: no answer in time"), "... and it is told");
@@ -383,19 +375,19 @@ TEST(lsf_nodes)
 	open_with(NULL, NULL);
 	is_str(resmgr_job_id(rm), "77", "LSF: id");
 	ok(nodes_of()[0] == '!', "... no host file named");
-	setenv("LSB_DJOB_HOSTFILE", file("hosts"), 1);
+	setenv("LSB_DJOB_HOSTFILE", here("hosts"), 1);
 	ok(nodes_of()[0] == '!', "... or none there");
-	write_text(file("hosts"), "batch1\nh3\nh3\nh1\nh1\nh2\nh2\n");
+	write_text(here("hosts"), "batch1\nh3\nh3\nh1\nh1\nh2\nh2\n");
 	is_str(nodes_of(), "h3,h1,h2", "each once, in order");
-	write_text(file("hosts"), "batch1\nh1\nh2\n");
+	write_text(here("hosts"), "batch1\nh1\nh2\n");
 	is_str(nodes_of(), "h1,h2", "... with one slot each");
-	write_text(file("hosts"), "h1\nh1\nh2\nh2");
+	write_text(here("hosts"), "h1\nh1\nh2\nh2");
 	is_str(nodes_of(), "h1,h2", "a first node with slots stays");
-	write_text(file("hosts"), "h1\n");
+	write_text(here("hosts"), "h1\n");
 	is_str(nodes_of(), "h1", "an only node stays");
-	write_text(file("hosts"), "\n");
+	write_text(here("hosts"), "\n");
 	ok(nodes_of()[0] == '!', "an empty file");
-	write_text(file("hosts"), "a b\n-x\n");
+	write_text(here("hosts"), "a b\n-x\n");
 	ok(nodes_of()[0] == '!', "not host names");
 	is_str(down_of("h1,h2"), "", "LSF: none known to be down");
 }
@@ -465,8 +457,8 @@ TEST(pbs_nodes)
 	open_with(NULL, NULL);
 	is_str(resmgr_job_id(rm), "12.server", "PBS: id");
 	ok(nodes_of()[0] == '!', "... no node file named");
-	setenv("PBS_NODEFILE", file("nodes"), 1);
-	write_text(file("nodes"), "r1i0n3\nr1i0n3\nr1i0n4\nr1i0n3\n");
+	setenv("PBS_NODEFILE", here("nodes"), 1);
+	write_text(here("nodes"), "r1i0n3\nr1i0n3\nr1i0n4\nr1i0n3\n");
 	is_str(nodes_of(), "r1i0n3,r1i0n4", "... each node once");
 	is_str(down_of("r1i0n[3-4]"), "", "... without pbsnodes");
 	prints("pbsnodes", "r1i0n4   offline,down   bad disk\n"
@@ -502,8 +494,8 @@ TEST(alps)
 {
 	clean();
 	setenv("PBS_JOBID", "12.sdb", 1);
-	setenv("PBS_NODEFILE", file("nodes"), 1);
-	write_text(file("nodes"), "mom1\n");
+	setenv("PBS_NODEFILE", here("nodes"), 1);
+	write_text(here("nodes"), "mom1\n");
 	setenv("PBS_NUM_NODES", "3", 1);
 	prints("aprun", "12\n40\n13\nApplication 123 resources: utime ~0s\n");
 	open_with(NULL, NULL);
@@ -545,8 +537,8 @@ TEST(memory)
 {
 	clean();
 	setenv("LSB_JOBID", "77", 1);
-	setenv("LSB_DJOB_HOSTFILE", file("hosts"), 1);
-	write_text(file("hosts"), "batch1\nh1\nh2\n");
+	setenv("LSB_DJOB_HOSTFILE", here("hosts"), 1);
+	write_text(here("hosts"), "batch1\nh1\nh2\n");
 	ok(fails_well(ask_all, NULL, (char[]){ "lsf" }), "LSF, no memory");
 	setenv("SLURM_JOB_ID", "42", 1);
 	setenv("SLURM_JOB_NODELIST", "h[1-2]", 1);

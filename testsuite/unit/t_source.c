@@ -7,7 +7,6 @@
 
 #define FILES 70 /* more than are kept open */
 
-static char root[96];
 static char names[FILES][128];
 static struct redundancy_file files[FILES];
 static char all[FILES * FILES];
@@ -16,13 +15,14 @@ static size_t total;
 /* File i has i bytes, every fifth none. */
 TEST(make_files)
 {
-	scratch_dir(root, sizeof(root));
+	scratch_new();
 	for (size_t i = 0; i < FILES; i++) {
 		const size_t len = i % 5 == 0 ? 0 : i;
 
 		for (size_t k = 0; k < len; k++)
 			all[total + k] = (char)(i * 31 + k * 7);
-		snprintf(names[i], sizeof(names[i]), "%s/file.%zu", root, i);
+		snprintf(names[i], sizeof(names[i]), "%s/file.%zu",
+			 scratch_root, i);
 		files[i].path = names[i];
 		files[i].attr.size = len;
 		write_file(files[i].path, all + total, len);

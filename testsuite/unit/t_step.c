@@ -13,7 +13,6 @@
 
 #include "scratch.h"
 
-static char root[256];
 static char said[4096]; /* log of step_stop() */
 
 static void
@@ -52,7 +51,7 @@ static const char head[] =
 static void
 stand_in(const char *name, const char *script)
 {
-	const char *path = fmt("%s/bin/%s", root, name);
+	const char *path = here("bin/%s", name);
 
 	write_text(path, fmt("%s%s", head, script));
 	must(chmod(path, 0755) == 0);
@@ -66,14 +65,14 @@ steps(const char *list)
 
 	while ((ends = strsep(&rest, " ")) != NULL) {
 		id = strsep(&ends, "=");
-		write_text(fmt("%s/steps/%s", root, id), ends ? ends : "any");
+		write_text(here("steps/%s", id), ends ? ends : "any");
 	}
 }
 
 static bool
 is_step(const char *id)
 {
-	return exists(fmt("%s/steps/%s", root, id));
+	return exists(here("steps/%s", id));
 }
 
 static bool
@@ -82,8 +81,8 @@ called(const char *words)
 	auto_buf b = BUF_INIT;
 	bool yes = false;
 
-	if (exists(fmt("%s/calls", root))) {
-		read_whole(fmt("%s/calls", root), &b);
+	if (exists(here("calls"))) {
+		read_whole(here("calls"), &b);
 		yes = b.len > 0 && strstr(b.data, words) != NULL;
 		if (!yes)
 			printf("# calls:\n# %s\n", b.len > 0 ? b.data : "");
@@ -97,8 +96,8 @@ fresh(void)
 {
 	static char path[1024], before[512];
 
-	scratch_dir(root, sizeof(root));
-	must(mkdir(fmt("%s/steps", root), 0777) == 0);
+	scratch_new();
+	must(mkdir(here("steps"), 0777) == 0);
 	stand_in("squeue", "[ ! -e over ] || { echo 'slurm_load_jobs error: "
 			   "Invalid job id specified' >&2; exit 1; }\n"
 			   "[ ! -e mute ] || exec sleep 60\n"
@@ -127,7 +126,7 @@ fresh(void)
 			   "shift; end \"$@\"\n");
 	if (before[0] == '\0')
 		snprintf(before, sizeof(before), "%s", getenv("PATH"));
-	snprintf(path, sizeof(path), "%s/bin:%s", root, before);
+	snprintf(path, sizeof(path), "%s/bin:%s", scratch_root, before);
 	setenv("PATH", path, 1);
 	said[0] = '\0';
 }
@@ -155,10 +154,10 @@ TEST(here)
 
 	fresh();
 	is_str(resmgr_installed(), "slurm", "a manager by its commands");
-	setenv("PATH", fmt("%s/bin", root), 1);
-	remove(fmt("%s/bin/squeue", root));
+	setenv("PATH", here("bin"), 1);
+	remove(here("bin/squeue"));
 	is_str(resmgr_installed(), "flux", "... the next");
-	setenv("PATH", fmt("%s/steps", root), 1);
+	setenv("PATH", here("steps"), 1);
 	is_str(resmgr_installed(), NULL, "... or none");
 	setenv("PATH", before, 1);
 }
@@ -236,7 +235,7 @@ TEST(silent)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		fresh();
 		steps(cases[i].steps);
-		write_text(fmt("%s/%s", root, cases[i].file), "");
+		write_text(here("%s", cases[i].file), "");
 		cannot(i == 0 ? &w : &slurm, cases[i].kind, cases[i].says,
 		       cases[i].says);
 	}
@@ -247,7 +246,7 @@ TEST(silent)
 	steps("77.0=nothing");
 	w.stop = give_up;
 	cannot(&w, -EINTR, NULL, "the user gives up");
-	remove(fmt("%s/bin/squeue", root));
+	remove(here("bin/squeue"));
 	/* Or that of this machine, which knows no such job. */
 	is_int(step_stop(&slurm, &did, &why), -1, "no squeue at all");
 }

@@ -11,7 +11,6 @@
 
 #define WHOLE 10000
 
-static char root[96];
 static int rootfd = -1;
 
 /* A string of three files, a gap, a piece of memory, and a gap at the end. The
@@ -53,7 +52,7 @@ fill(void)
 			t.whole[b] = (unsigned char)(b * 7 + b / 251 + 1);
 		t.sums[i].size = p->len;
 		if (p->path != NULL)
-			write_file(fmt("%s/%s", root, p->path),
+			write_file(here("%s", p->path),
 				   t.whole + p->start - p->off,
 				   p->off + p->len);
 	}
@@ -206,9 +205,8 @@ TEST(errors)
 	fill();
 	c = stripe_cache_new(4, false, t.sums);
 	w = stripe_cache_new(4, true, t.sums);
-	must(truncate(fmt("%s/first", root), 900) == 0 &&
-	     unlink(fmt("%s/third", root)) == 0);
-	link_by_anyone("/etc/passwd", fmt("%s/out", root));
+	must(truncate(here("first"), 900) == 0 && unlink(here("third")) == 0);
+	link_by_anyone("/etc/passwd", here("out"));
 	each (x, cases) {
 		int rc = 0;
 
@@ -218,7 +216,7 @@ TEST(errors)
 			      : stripe_read(&t.s, c, 0, got, 1000, &why);
 		refuses(rc, x->kind, x->path, x->what);
 	}
-	ok(!exists(fmt("%s/third", root)), "no file was made");
+	ok(!exists(here("third")), "no file was made");
 	t.parts[0].path = "first";
 	stripe_cache_drop(c);
 	ok(stripe_read(&t.s, c, 0, got, 900, &why) == 0 &&
@@ -281,7 +279,7 @@ TEST(creating)
 	const struct stripe s = { 2, parts };
 	struct stripe_cache *w = stripe_cache_new(1, true, NULL);
 	struct stripe_cache *c = stripe_cache_new(1, false, NULL);
-	const char *new = fmt("%s/new", root), *old = fmt("%s/old", root);
+	const char *new = here("new"), *old = here("old");
 	char data[21] = "abcdefghijklmnopqrst";
 
 	parts[0].dirfd = parts[1].dirfd = rootfd;
@@ -305,7 +303,7 @@ TEST(creating)
 	parts[0].path = "../new";
 	ok(fails_as(stripe_write(&s, w, 0, data, 1, &why), &why, ERROR_UNSAFE,
 		    NULL) &&
-		   !exists(fmt("%s/../new", root)),
+		   !exists(here("../new")),
 	   "nor anything outside");
 	stripe_cache_free(w);
 	stripe_cache_free(c);
@@ -332,6 +330,6 @@ TEST(sums_of_all)
 int
 main(void)
 {
-	rootfd = scratch_open(root, sizeof(root));
+	rootfd = scratch_fd();
 	return tap_run();
 }

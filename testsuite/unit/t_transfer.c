@@ -13,7 +13,6 @@
 #include "work.h"
 
 static const struct work little = { .memory = 1 }; /* smallest blocks */
-static char root[96];
 static int rootfd = -1;
 
 /* --- Strings --- */
@@ -91,7 +90,7 @@ static void
 set_scene(uint64_t len, uint32_t longest)
 {
 	memset(&s, 0, sizeof(s));
-	rootfd = scratch_open(root, sizeof(root));
+	rootfd = scratch_fd();
 	s.len = len;
 	cut_side(&s.in, "in", longest, false);
 	cut_side(&s.out, "out", longest, true);
@@ -197,7 +196,7 @@ lose(uint64_t *left)
 
 		if (p->path != NULL && below(20) == 0)
 			(void)(below(2) ? unlinkat(rootfd, p->path, 0)
-					: truncate(fmt("%s/%s", root, p->path),
+					: truncate(here("%s", p->path),
 						   (off_t)(p->off +
 							   p->len / 2)));
 	}
@@ -301,7 +300,7 @@ read_errors(void)
 	struct stripe_part out = part(0, 1000, NULL, 0);
 	const struct stripe a = { 1, &in }, b = { 1, &out };
 
-	write_text(fmt("%s/in", root), "short");
+	write_text(here("in"), "short");
 	for (int gone = 0; gone < 2; gone++) {
 		struct unread u = { .answer = 0 };
 		const struct transfer_options o = { .unreadable = unreadable,
@@ -366,7 +365,7 @@ write_errors(void)
 	is_int(u.calls, 0, "which has nothing to do with reading");
 	close(out.dirfd);
 	in.mem = NULL;
-	write_text(fmt("%s/file", root), "x");
+	write_text(here("file"), "x");
 	o = (struct transfer_options){ .work = NULL };
 	refuses(transfer(&from, NULL, 100, &o, &why), -ENOTDIR, in.path,
 		"the number of an error is kept");
@@ -394,6 +393,6 @@ main(void)
 
 		m.rc = transfer(&s.in.s, &s.out.s, s.len, &o, &m.err);
 	}
-	remove_tree(root);
+	remove_tree(scratch_root);
 	return tap_done();
 }

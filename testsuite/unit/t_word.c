@@ -74,21 +74,21 @@ make_names(void)
 	static const int ids[] = { 1, 2, 3, 4, 7, 8, 9 };
 	auto_index *ix = index_new(NULL);
 
-	scratch_dir(place, sizeof(place));
-	must(mkdir(fmt("%s/.scr", place), 0777) == 0);
+	scratch_new();
+	must(mkdir(here(".scr"), 0777) == 0);
 	for (int i = 0; i < 7; i++) {
 		auto_kvtree *d = tree_of(datasets[i]);
 		auto_kvtree *s = summary_build(d, 1, NULL);
-		const char *dir = fmt("%s/.scr/scr.dataset.%d", place, ids[i]);
+		const char *dir = here(".scr/scr.dataset.%d", ids[i]);
 
 		must(i >= 4 || index_add(ix, d, 1, NULL, NULL) == 0);
 		must(mkdir(dir, 0777) == 0);
 		must(kvtree_write_file(s, AT_FDCWD, fmt("%s/summary.scr", dir),
 				       NULL) == 0);
 	}
-	must(kvtree_write_file(index_tree(ix), AT_FDCWD,
-			       fmt("%s/.scr/index.scr", place), NULL) == 0);
-	put_tree(fmt("%s/.scr/flush.scr", place),
+	must(kvtree_write_file(index_tree(ix), AT_FDCWD, here(".scr/index.scr"),
+			       NULL) == 0);
+	put_tree(here(".scr/flush.scr"),
 		 "DATASET>12>NAME>flushed\nDATASET>12>DSETDESC>ID>12\n"
 		 "DATASET>12>LOCATION>CACHE\n");
 }
