@@ -223,8 +223,8 @@ scene_fini(struct scene *s)
 	struct tree *trees[] = { &s->before, &s->after, &s->begin, &s->done,
 				 &s->end };
 
-	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++)
-		tree_free(trees[i]);
+	each (t, trees)
+		tree_free(*t);
 	mem_free(s->transfers);
 }
 
@@ -252,9 +252,9 @@ play(struct scene *s, unsigned few, bool all, unsigned kills)
 	if (s->rules != NULL)
 		one_thread(NULL);
 	if (ok(measure(s, every), fmt("%s: undisturbed", s->name)))
-		for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-			if (every || modes[i].how & QUICK)
-				sweep(s, &modes[i], few);
+		each (m, modes)
+			if (every || m->how & QUICK)
+				sweep(s, m, few);
 	one_thread(&cpus);
 	if (slow && kills > 0)
 		random_kills(s, kills);

@@ -52,9 +52,9 @@ prepare_env(const struct fault *f)
 
 	if (f->fail_at + f->kill_at == 0 && f->count == NULL)
 		return;
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		if (list[i].value != NULL)
-			setenv(list[i].name, list[i].value, 1);
+	each (l, list)
+		if (l->value != NULL)
+			setenv(l->name, l->value, 1);
 }
 
 /* Runs in the child. */

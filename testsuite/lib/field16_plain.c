@@ -14,3 +14,16 @@ plain_mul(uint16_t a, uint16_t b)
 			product ^= (uint32_t)0x1100b << (bit - 16);
 	return (uint16_t)product;
 }
+
+uint16_t
+plain_inverse(uint16_t a)
+{
+	static uint16_t known[64];
+	uint16_t b = a < 64 && known[a] != 0 ? known[a] : 1;
+
+	while (plain_mul(a, b) != 1)
+		b++;
+	if (a < 64)
+		known[a] = b;
+	return b;
+}

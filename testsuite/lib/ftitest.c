@@ -42,8 +42,8 @@ is_ff_set(const char *set)
 		"icp-F/", "head-F/", "keeplast-F/"
 	};
 
-	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-		if (strncmp(set, sets[i], strlen(sets[i])) == 0)
+	each (s, sets)
+		if (strncmp(set, *s, strlen(*s)) == 0)
 			return strncmp(set, "seed7-realsize", 14) != 0;
 	return false;
 }
@@ -128,7 +128,7 @@ read_rows(const char *set)
 	     line = strtok_r(NULL, "\n", &save)) {
 		struct row *r = &rows[nrows];
 
-		must(nrows + 1 < sizeof(rows) / sizeof(rows[0]));
+		must(nrows + 1 < COUNT(rows));
 		nrows += sscanf(line,
 				"%" SCNu32 "%" SCNu32 "%" SCNd32 "%" SCNu64
 				" %64s",

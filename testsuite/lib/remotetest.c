@@ -149,7 +149,7 @@ run_on(struct scene_run *s, const char *nodes, const char *const *argv)
 	rc = remote_run(&s->nodes, argv, &s->o, s->r, &s->err);
 	s->seconds = clock_seconds() - from;
 	at = nruns++;
-	must(at < sizeof(runs) / sizeof(runs[0]));
+	must(at < COUNT(runs));
 	runs[at] = *s;
 	return rc;
 }

@@ -63,6 +63,38 @@ TEST(parts)
 	is_int(attr_read(NULL, &a, NULL), 0, "no tree is no attributes");
 }
 
+/* Reading without a tree gives the same result for plain input: returns 1 if it
+ * was plain. */
+static int
+scan(const struct kvtree *t, const struct attr *want, bool good)
+{
+	auto_buf raw = BUF_INIT;
+	struct kvscan s = { .p = NULL };
+	struct attr a;
+	size_t len = 0;
+
+	if (kvtree_encode(t, &raw, NULL) < 0)
+		return 0;
+	s.p = (const unsigned char *)kvtree_body(raw.data, raw.len, &len, NULL);
+	s.end = s.p + len;
+	attr_scan(&s, &a);
+	if (s.irregular)
+		return 0;
+	return good && s.p == s.end && memcmp(&a, want, sizeof(a)) == 0 ? 1
+									: -1;
+}
+
+static int
+read_one(const struct kvtree *t, struct error *err)
+{
+	struct attr a;
+	int rc = attr_read(t, &a, err);
+
+	return scan(t, &a, rc == 0) < 0
+		       ? error_set(err, ERROR_USAGE, "differs without a tree")
+		       : rc;
+}
+
 TEST(refused)
 {
 	static const char *const bad[] = {
@@ -80,44 +112,7 @@ TEST(refused)
 		"MTIME_SECS>18446744073709551616\n",
 	};
 
-	each (b, bad) {
-		auto_kvtree *t = tree_of(*b);
-		struct attr a;
-
-		refuses(attr_read(t, &a, &why), ERROR_CORRUPT, NULL, label(*b));
-	}
-}
-
-/* Reading without a tree gives the same result for plain input: returns 1 if it
- * was plain. */
-static int
-scan(const struct kvtree *t, const struct attr *want, bool good)
-{
-	struct buf raw = BUF_INIT;
-	struct kvscan s = { .p = NULL };
-	struct attr a;
-	size_t len = 0;
-
-	if (kvtree_encode(t, &raw, NULL) < 0)
-		abort();
-	s.p = (const unsigned char *)kvtree_body(raw.data, raw.len, &len, NULL);
-	s.end = s.p + len;
-	attr_scan(&s, &a);
-	buf_free(&raw);
-	if (s.irregular)
-		return 0;
-	return good && s.p == s.end && memcmp(&a, want, sizeof(a)) == 0 ? 1
-									: -1;
-}
-
-static void
-read_any(const struct kvtree *t, void *arg)
-{
-	struct attr a;
-	int rc = attr_read(t, &a, &why);
-
-	if ((rc < 0 && why.kind != ERROR_CORRUPT) || scan(t, &a, rc == 0) < 0)
-		++*(int *)arg;
+	trees_refused(bad, COUNT(bad), read_one);
 }
 
 TEST(scan)
@@ -146,13 +141,7 @@ TEST(scan)
 
 TEST(damage)
 {
-	auto_kvtree *t = tree_of(full);
-	int odd = 0;
-
-	ok(tree_flip_each(t, read_any, &odd) > 50, "flipped bytes");
-	is_int(odd, 0, "... are read or corrupt");
-	is_int(tree_drop_each(t, read_any, &odd), 20, "missing keys");
-	is_int(odd, 0, "... are read or corrupt");
+	tree_damaged(full, 50, 20, read_one);
 }
 
 static int

@@ -19,22 +19,6 @@ need(size_t len)
 
 /* --- The code by definition --- */
 
-/* By trial. */
-static uint16_t
-plain_inverse(uint16_t a)
-{
-	static uint16_t known[64];
-	uint16_t b = 1;
-
-	if (a < COUNT(known) && known[a] != 0)
-		return known[a];
-	while (plain_mul(a, b) != 1)
-		b++;
-	if (a < COUNT(known))
-		known[a] = b;
-	return b;
-}
-
 /* The members of a group, each of `len` bytes. */
 struct group {
 	unsigned k;

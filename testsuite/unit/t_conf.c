@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SCR parameters: the grammar of the files, and the precedence of sources. */
+/* SCR parameters: the grammar of the files, the precedence of sources, the table of
+ * parameters, and values by their kind. */
 #include "conf.h"
-
 #include "scratch.h"
 #include "str.h"
 
@@ -14,17 +14,16 @@ clean(void)
 	must(setenv("SCRKIT_SYSTEM_CONF", here("none.conf"), 1) == 0);
 }
 
-/* The configuration that was read last, and the last error. */
+/* The configuration that was read last. */
 static struct conf *c;
-static struct error err;
 
 static void
 read_at(const struct conf_where *w)
 {
 	conf_close(c);
-	c = conf_open(w, &err);
+	c = conf_open(w, &why);
 	if (c == NULL)
-		printf("# %s\n", err.text);
+		printf("# %s\n", why.text);
 	must(c != NULL);
 }
 
@@ -364,7 +363,7 @@ TEST(unreadable)
 	read_at(&w);
 	is_str(notice(), "", "no files are no error");
 	w.user_file = here("not.there");
-	is_error(open_once(&w, &err), &err, ERROR_ABSENT, "not.there",
+	is_error(open_once(&w, &why), &why, ERROR_ABSENT, "not.there",
 		 "but for one that is given");
 	is_int(open_once(&w, NULL), -1, "... also if nobody asks why");
 	w.user_file = NULL;
@@ -391,24 +390,24 @@ TEST(numbers)
 	clean();
 	read_text("SCR_RUNS=-1\nN=12\nBUF=1.5M\nBARE=4096\nGB=1GB\nYES=Yes\n"
 		  "OFF=off\nTWO=2\nJUNK=12x\n");
-	ok(conf_u64(c, "N", 5, &u, &err) == 0 && u == 12, "a number");
-	ok(conf_u64(c, "NONE", 5, &u, &err) == 0 && u == 5, "... none");
-	ok(conf_i64(c, "SCR_RUNS", 1, &i, &err) == 0 && i == -1, "below 0");
-	ok(conf_i64(c, "NONE", -7, &i, &err) == 0 && i == -7, "... none");
-	ok(conf_bytes(c, "BUF", 1, &u, &err) == 0 && u == 3 << 19, "bytes");
-	ok(conf_bytes(c, "BARE", 1, &u, &err) == 0 && u == 4096, "... bare");
-	ok(conf_bytes(c, "GB", 1, &u, &err) == 0 && u == 1 << 30, "... GB");
-	ok(conf_bytes(c, "NONE", 9, &u, &err) == 0 && u == 9, "... none");
-	ok(conf_bool(c, "YES", false, &b, &err) == 0 && b, "yes");
-	ok(conf_bool(c, "OFF", true, &b, &err) == 0 && !b, "off");
-	ok(conf_bool(c, "TWO", false, &b, &err) == 0 && b, "a number");
-	ok(conf_bool(c, "NONE", true, &b, &err) == 0 && b, "... none");
-	is_error(conf_u64(c, "JUNK", 5, &u, &err), &err, ERROR_USAGE,
+	ok(conf_u64(c, "N", 5, &u, &why) == 0 && u == 12, "a number");
+	ok(conf_u64(c, "NONE", 5, &u, &why) == 0 && u == 5, "... none");
+	ok(conf_i64(c, "SCR_RUNS", 1, &i, &why) == 0 && i == -1, "below 0");
+	ok(conf_i64(c, "NONE", -7, &i, &why) == 0 && i == -7, "... none");
+	ok(conf_bytes(c, "BUF", 1, &u, &why) == 0 && u == 3 << 19, "bytes");
+	ok(conf_bytes(c, "BARE", 1, &u, &why) == 0 && u == 4096, "... bare");
+	ok(conf_bytes(c, "GB", 1, &u, &why) == 0 && u == 1 << 30, "... GB");
+	ok(conf_bytes(c, "NONE", 9, &u, &why) == 0 && u == 9, "... none");
+	ok(conf_bool(c, "YES", false, &b, &why) == 0 && b, "yes");
+	ok(conf_bool(c, "OFF", true, &b, &why) == 0 && !b, "off");
+	ok(conf_bool(c, "TWO", false, &b, &why) == 0 && b, "a number");
+	ok(conf_bool(c, "NONE", true, &b, &why) == 0 && b, "... none");
+	is_error(conf_u64(c, "JUNK", 5, &u, &why), &why, ERROR_USAGE,
 		 fmt("JUNK from %s:9: \"12x\"", here(".scrconf")),
 		 "a wrong number: key, source and value");
-	ok(conf_i64(c, "JUNK", 5, &i, &err) < 0, "... signed");
-	ok(conf_bytes(c, "JUNK", 5, &u, &err) < 0, "... bytes");
-	ok(conf_bool(c, "JUNK", true, &b, &err) < 0, "... yes or no");
+	ok(conf_i64(c, "JUNK", 5, &i, &why) < 0, "... signed");
+	ok(conf_bytes(c, "JUNK", 5, &u, &why) < 0, "... bytes");
+	ok(conf_bool(c, "JUNK", true, &b, &why) < 0, "... yes or no");
 }
 
 /* --- Faults --- */
@@ -421,4 +420,105 @@ TEST(memory)
 	setenv("SCR_GROUP", "$PATH", 1);
 	write_text(here(".scrconf"), "A=1 B=2\nC=3\nC=4 D=$SCR_GROUP\n");
 	ok(fails_well(open_once, NULL, &w), "when there is no memory");
+}
+
+/* --- Parameters by their kind --- */
+
+/* The last value. */
+static union conf_value v;
+
+/* Read a configuration with this text as the user's file, and nothing else. */
+static void
+read_alone(const char *text)
+{
+	clean();
+	read_text(text);
+}
+
+static bool
+in_force(const char *key)
+{
+	return conf_in_force(c, conf_param(key), &v);
+}
+
+TEST(table)
+{
+	const struct conf_param *p = NULL;
+	bool sorted = true, found = true, parses = true, units = true;
+	const char *before = "";
+	size_t n = 0;
+
+	read_alone("");
+	for (; (p = conf_param_at(n)) != NULL; n++) {
+		sorted = sorted && strcmp(before, p->name) < 0;
+		found = found && conf_param(p->name) == p &&
+			conf_get(c, p->name) == p->value;
+		parses = parses && conf_in_force(c, p, &v);
+		units = units && (p->unit != NULL) == (p->kind >= CONF_NUMBER);
+		before = p->name;
+	}
+	ok(n > 60 && sorted, "parameters are in order");
+	ok(found, "... and each is found, with its built-in value");
+	ok(parses && conf_notice(c) == NULL, "... which parses");
+	ok(units, "numbers have a unit");
+	ok(conf_param("SCR_FLUHS") == NULL && conf_param("") == NULL,
+	   "no such parameter");
+}
+
+/* Values by the kind of their parameter, and what replaces bad ones. */
+TEST(in_force)
+{
+	read_alone("SCR_FLUSH=3\nSCR_SET_SIZE=0\nSCR_ENABLE=no\n"
+		   "SCR_MPI_BUF_SIZE=2K\nSCR_RUNS=-1\nSCR_RETRIES=x\n"
+		   "SCR_CHECKPOINT_OVERHEAD=2.5\nSCR_FLUSH_TYPE=pthread\n"
+		   "SCR_GROUP=POWER\nSCR_FILE_BUF_SIZE=4\n");
+	ok(in_force("SCR_FLUSH") && v.count == 3, "a number");
+	ok(in_force("SCR_ENABLE") && !v.on, "no");
+	ok(in_force("SCR_MPI_BUF_SIZE") && v.count == 2048, "bytes");
+	ok(in_force("SCR_RUNS") && v.number == -1, "below 0");
+	ok(in_force("SCR_CHECKPOINT_OVERHEAD") && v.percent == 2.5, "percent");
+	ok(in_force("SCR_FLUSH_TYPE") && str_eq(v.text, "PTHREAD"),
+	   "a word, as in the table");
+	ok(in_force("SCR_GROUP") && str_eq(v.text, "POWER"), "a text");
+	ok(in_force("SCR_CURRENT") && v.text == NULL,
+	   "not set, and without a default");
+	ok(conf_notice(c) == NULL, "... no notice so far");
+	ok(!in_force("SCR_SET_SIZE") && v.count == 8,
+	   "below the least: the built-in value");
+	is_str(conf_notice(c),
+	       fmt("SCR_SET_SIZE from %s:2: \"0\": expected a whole number "
+		   "from 1 to 4294967295; 8 is used instead\n",
+		   here(".scrconf")),
+	       "... which a notice says, with file and line");
+	ok(!in_force("SCR_RETRIES") && v.count == 0,
+	   "no number, and nothing is built in");
+	ok(!in_force("SCR_FILE_BUF_SIZE") && v.count == 32 << 20,
+	   "too few bytes");
+}
+
+/* Properties of a line as numbers and booleans. */
+TEST(properties)
+{
+	const char *bad = "STORE=/ssd: GROUP: \"WORLD\": ";
+	const struct conf_group *g = NULL;
+	bool yes = true;
+	uint64_t n = 0;
+
+	read_alone("STORE=/dev/shm COUNT=1 MKDIR=off\n"
+		   "STORE=/ssd GROUP=WORLD\n");
+	must(conf_groups(c, "STORE", &g) == 2);
+	ok(conf_property_u64(&g[0], "COUNT", 7, &n, &why) == 0 && n == 1,
+	   "a number");
+	ok(conf_property_bool(&g[0], "MKDIR", true, &yes, &why) == 0 && !yes,
+	   "a boolean");
+	ok(conf_property_u64(&g[1], "COUNT", 7, &n, &why) == 0 && n == 7,
+	   "a missing number");
+	ok(conf_property_bool(&g[1], "MKDIR", true, &yes, &why) == 0 && yes,
+	   "a missing boolean");
+	ok(conf_property_u64(&g[1], "GROUP", 7, &n, &why) == -1 && n == 7 &&
+		   str_starts(why.text, bad),
+	   why.text);
+	ok(conf_property_bool(&g[1], "GROUP", true, &yes, &why) == -1 && yes &&
+		   str_starts(why.text, bad),
+	   why.text);
 }

@@ -4,6 +4,7 @@
  * each pattern of up to k lost files of a group of 4 is computed again, byte
  * for byte.
  */
+#include "field16_plain.h"
 #include "fti/draft.h"
 #include "ftibytes.h"
 #include "ftijob/parity.h"
@@ -64,31 +65,6 @@ make_file(struct group *g, unsigned m, size_t size)
 
 /* --- Parity, by another implementation of the code --- */
 
-static unsigned
-multiply(unsigned a, unsigned b)
-{
-	unsigned out = 0;
-
-	for (; b != 0; b >>= 1) {
-		if (b & 1)
-			out ^= a;
-		a <<= 1;
-		if (a & 0x10000)
-			a ^= 0x1100b;
-	}
-	return out;
-}
-
-static unsigned
-inverse(unsigned a)
-{
-	unsigned out = 1;
-
-	for (int i = 0; i < 65534; i++)
-		out = multiply(out, a);
-	return out;
-}
-
 /* Byte `at` of data `m` with its padding. */
 static unsigned
 padded(const struct group *g, unsigned m, uint64_t at)
@@ -107,18 +83,18 @@ static void
 make_parity(struct group *g, unsigned i)
 {
 	struct buf *to = &g->files[K + i];
-	unsigned c[K];
+	uint16_t c[K];
 
 	for (unsigned j = 0; j < K; j++)
-		c[j] = inverse(i ^ (K + j));
+		c[j] = plain_inverse((uint16_t)(i ^ (K + j)));
 	buf_clear(to);
 	for (uint64_t at = 0; at < g->length; at += 2) {
 		unsigned word = 0;
 
 		for (unsigned j = 0; j < K; j++)
-			word ^= multiply(c[j],
-					 padded(g, j, at) | padded(g, j, at + 1)
-								    << 8);
+			word ^= plain_mul(
+				c[j], (uint16_t)(padded(g, j, at) |
+						 padded(g, j, at + 1) << 8));
 		buf_add_char(to, (char)(word & 255));
 		if (at + 1 < g->length)
 			buf_add_char(to, (char)(word >> 8));
@@ -206,16 +182,6 @@ is_right(const struct group *g, const struct fti_parity *p, unsigned m)
 	return good;
 }
 
-static unsigned
-count_bits(unsigned bits)
-{
-	unsigned n = 0;
-
-	for (; bits != 0; bits &= bits - 1)
-		n++;
-	return n;
-}
-
 static void
 test_group(enum fti_layout layout, enum sizes sizes)
 {
@@ -232,7 +198,7 @@ test_group(enum fti_layout layout, enum sizes sizes)
 
 		set_parity(&p, &g, lost);
 		rc = fti_parity_open(&p, &why);
-		if (count_bits(lost) > K) {
+		if (__builtin_popcount(lost) > K) {
 			refused += rc < 0 && why.kind == ERROR_LOST;
 		} else {
 			for (unsigned m = 0; m < 2 * K && rc == 0; m++)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Typed values in a tree, and printing.
- */
+/* Typed values in a tree, printing, and files. */
 #include "metatest.h"
 
 TEST(set_numbers)
@@ -146,4 +144,55 @@ TEST(memory)
 			error_set(&m.err, ERROR_CORRUPT, "half a print");
 		fclose(null);
 	}
+}
+
+/* --- Files --- */
+
+TEST(files)
+{
+	struct kvtree *t = tree_of("NODES>4\n"), *u = NULL;
+	struct stat st;
+
+	scratch_new();
+	must(chdir(scratch_root) == 0);
+	ok(kvtree_write_file(t, AT_FDCWD, "a.kv", NULL) == 0, "write");
+	ok(stat("a.kv", &st) == 0 && st.st_size == 44 &&
+		   (st.st_mode & 0777) == 0644,
+	   "size and mode");
+	u = kvtree_read_file(AT_FDCWD, "a.kv", &why);
+	ok(tree_says(u, "NODES>4\n"), "read");
+	kvtree_free(u);
+	refuses(kvtree_read_file(AT_FDCWD, "none.kv", &why), ERROR_ABSENT,
+		"none.kv", "no such file");
+	must(truncate("a.kv", 30) == 0);
+	ok(kvtree_read_file(AT_FDCWD, "a.kv", &why) == NULL,
+	   "a truncated file");
+	is_str(why.text, "a.kv: needs 44 bytes, has 30: truncated", "why");
+	must(truncate("a.kv", 0) == 0);
+	ok(kvtree_read_file(AT_FDCWD, "a.kv", &why) == NULL, "an empty file");
+	is_str(why.text, "a.kv: empty file: interrupted write", "why");
+	ok(kvtree_write_file(t, AT_FDCWD, "no/dir.kv", &why) < 0, "no place");
+	ok(kvtree_read_file(AT_FDCWD, ".", &why) == NULL, "a directory");
+	must(unlink("a.kv") == 0);
+	kvtree_free(t);
+}
+
+TEST(file_memory)
+{
+	auto_kvtree *t = kvtree_new(NULL);
+	char name[] = "large.kv";
+
+	for (int i = 0; i < 5000; i++)
+		kvtree_set(t, fmt("key %d", i), "1", NULL);
+	kvtree_write_file(t, AT_FDCWD, name, NULL);
+	without_memory (m, 5, "reading survives ENOMEM") {
+		auto_kvtree *u = kvtree_read_file(AT_FDCWD, name, &m.err);
+
+		m.rc = u != NULL ? 0 : -1;
+	}
+	without_memory (m, 1, "writing does")
+		m.rc = kvtree_write_file(t, AT_FDCWD, "fails.kv", &m.err);
+	unlink("fails.kv");
+	unlink(name);
+	ok(rmdir(scratch_root) == 0, "nothing is left behind");
 }

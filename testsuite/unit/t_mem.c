@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "arena.h"
 #include "scratch.h"
 
 TEST(alloc)
@@ -131,4 +132,300 @@ TEST(threads)
 	}
 	is_int(sum, 2500, "as many succeeded as were allowed");
 	is_int(mem_fail_after(-1), 0, "none is left");
+}
+
+/* --- Buffers --- */
+
+TEST(buf_add)
+{
+	struct buf b = BUF_INIT;
+
+	buf_clear(&b);
+	ok(b.data == NULL, "an empty buf has no memory, also if cleared");
+	buf_free(&b);
+	is_int(buf_add(&b, NULL, 0), 0, "nothing can be added");
+	is_str(b.data, "", "which makes it an empty string");
+	ok(buf_add_str(&b, "one") == 0 && buf_add_char(&b, ' ') == 0 &&
+		   buf_printf(&b, "%d", 2) == 0 && buf_add(&b, "\0x", 2) == 0,
+	   "texts, characters, bytes");
+	is_mem(b.data, "one 2\0x", 8, "all is there, with a NUL behind it");
+	is_int(b.len, 7, "len does not count that NUL");
+	buf_clear(&b);
+	is_str(b.data, "", "buf_clear() makes it an empty string");
+	ok(b.cap > 0, "and keeps the memory");
+	buf_free(&b);
+	ok(b.data == NULL && b.len == 0 && b.cap == 0,
+	   "buf_free(): back to start");
+}
+
+/* Append one byte at a time, and texts of every length. */
+TEST(buf_growth)
+{
+	struct buf b = BUF_INIT;
+	char text[1000];
+	bool good = true;
+	size_t grown = 0, cap = 0;
+
+	for (size_t i = 0; i < 100000; i++) {
+		good = good && buf_add_char(&b, (char)('a' + i % 26)) == 0 &&
+		       b.data[b.len] == '\0';
+		grown += b.cap != cap;
+		cap = b.cap;
+	}
+	for (size_t i = 0; i < 100000; i++)
+		good = good && b.data[i] == (char)('a' + i % 26);
+	ok(good && b.len == 100000, "100000 bytes, one by one");
+	ok(grown < 20, "take few allocations");
+	buf_free(&b);
+	for (size_t len = 0; len < sizeof(text); len++) {
+		memset(text, 'x', len);
+		text[len] = '\0';
+		good = good && buf_add_str(&b, "<") == 0 &&
+		       buf_printf(&b, "%s>", text) == 0 &&
+		       strlen(b.data) == b.len && b.len == len + 2 &&
+		       strcmp(b.data + 1 + len, ">") == 0;
+		buf_free(&b);
+	}
+	ok(good, "buf_printf() of every length");
+}
+
+TEST(buf_reserve)
+{
+	auto_buf b = BUF_INIT;
+	char *data = NULL;
+
+	is_int(buf_reserve(&b, 1000), 0, "buf_reserve()");
+	is_str(b.data, "", "leaves a string");
+	ok(b.cap == 1001, "gets what was asked for and a NUL");
+	data = b.data;
+	memset(b.data, 'x', 1000);
+	b.len = 1000;
+	b.data[1000] = '\0';
+	ok(buf_reserve(&b, 0) == 0 && b.data == data, "no more: nothing moves");
+	ok(buf_reserve(&b, 1) == 0 && b.cap >= 2002, "one more: it doubles");
+	for (size_t i = 0; i < 2; i++) {
+		errno = 0;
+		ok(buf_reserve(&b, SIZE_MAX - 1000 * i) == -1 &&
+			   errno == ENOMEM,
+		   "the largest; a sum that wraps");
+	}
+	is_int(strlen(b.data), 1000, "and the buf is unchanged");
+}
+
+TEST(buf_nomem)
+{
+	auto_buf b = BUF_INIT;
+	char text[200] = "";
+
+	memset(text, 'x', sizeof(text) - 1);
+	mem_fail_after(0);
+	errno = 0;
+	ok(buf_add_char(&b, 'x') == -1 && errno == ENOMEM &&
+		   buf_printf(&b, "x") == -1,
+	   "no memory for the first byte, nor for a text");
+	ok(b.data == NULL && b.cap == 0, "and the buf is unchanged");
+	refuses(buf_check(&b, &why), ERROR_NOMEM, NULL,
+		"but for what buf_check() tells");
+	buf_clear(&b);
+	is_int(buf_check(&b, NULL), 0, "until it is cleared");
+	mem_fail_after(1);
+	is_int(buf_add_str(&b, "begin"), 0, "memory for some bytes");
+	is_int(buf_add_str(&b, text), -1, "none for more");
+	is_int(buf_printf(&b, "%s", text), -1, "none for a text");
+	is_str(b.data, "begin", "the string is unchanged");
+	is_int(b.len, 5, "and its length");
+	is_int(buf_add_str(&b, "!"), 0, "what needs no memory succeeds");
+	mem_fail_after(-1);
+	ok(buf_printf(&b, "%s", text) == 0 && b.len == 5 + 1 + 199,
+	   "all is well with memory");
+}
+
+/* --- Arenas --- */
+
+static bool
+is_zero(const unsigned char *p, size_t len)
+{
+	while (len > 0 && *p == 0) {
+		p++;
+		len--;
+	}
+	return len == 0;
+}
+
+/* Sizes for every path: zero, small, larger than a chunk. */
+static size_t
+size_of(size_t i)
+{
+	static const size_t sizes[] = { 0,  1,	 8,    15,   16,    17,
+					40, 700, 2000, 5000, 70000, 24 };
+
+	return sizes[i % 12];
+}
+
+/*
+ * Allocate `count` objects and strings in `a`, each filled with its own byte:
+ * are they zeroed, aligned and disjoint?
+ */
+static void
+fill(struct arena *a, size_t count, const char *what)
+{
+	unsigned char **objects = mem_calloc(count, sizeof(*objects));
+	char **strings = mem_calloc(count, sizeof(*strings));
+	bool zeroed = true, aligned = true, apart = true;
+	char text[256];
+
+	for (size_t i = 0; i < count; i++) {
+		objects[i] = arena_alloc(a, 1, size_of(i));
+		zeroed = zeroed && is_zero(objects[i], size_of(i));
+		aligned = aligned && (uintptr_t)objects[i] % 16 == 0;
+		memset(objects[i], (int)(i % 255 + 1), size_of(i));
+		memset(text, (int)(i % 255 + 1), i % 255);
+		strings[i] = arena_strndup(a, text, i % 255);
+	}
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < size_of(i); j++)
+			apart = apart && objects[i][j] == i % 255 + 1;
+		memset(text, (int)(i % 255 + 1), i % 255);
+		apart = apart && memcmp(strings[i], text, i % 255) == 0 &&
+			strings[i][i % 255] == '\0';
+	}
+	ok(zeroed && aligned && apart,
+	   fmt("objects are zeroed, aligned and disjoint%s", what));
+	mem_free(strings);
+	mem_free(objects);
+}
+
+TEST(arena_fill)
+{
+	auto_arena *a = arena_new();
+	size_t before = 0;
+
+	fill(a, 1200, "");
+	before = arena_bytes(a);
+	ok(before > 1200 / 12 * 78000, "arena_bytes() counts what is held");
+	arena_reset(a);
+	ok(arena_bytes(a) < before, "arena_reset() gives memory back");
+	ok(arena_bytes(a) >= (size_t)1 << 20, "but keeps the largest chunk");
+	fill(a, 1200, " after a reset");
+	arena_reset(a);
+	arena_reset(a);
+	fill(a, 5, " after two resets");
+	arena_free(NULL);
+}
+
+/* A reset wipes the used bytes of the chunk that it keeps: the largest, which
+ * is not always the newest. */
+TEST(arena_reset)
+{
+	const size_t large = (size_t)3 << 20;
+	struct arena *a = arena_new();
+	unsigned char *p = NULL;
+
+	arena_reset(a);
+	ok(arena_alloc(a, 1, 1) != NULL, "an empty arena can be reset");
+	memset(arena_alloc(a, 300, 1), 1, 300);
+	arena_strdup(a, "some text");
+	arena_reset(a);
+	p = arena_alloc(a, 256, 16);
+	ok(is_zero(p, 4096), "few objects are wiped");
+	memset(arena_alloc(a, 1, large), 1, large);
+	arena_reset(a);
+	ok(arena_bytes(a) > large, "a large object's chunk is kept");
+	p = arena_alloc(a, 1, large);
+	ok(is_zero(p, large), "and wiped");
+	arena_free(a);
+
+	a = arena_new();
+	memset(arena_alloc(a, 1, 100000), 1, 100000);
+	p = arena_alloc(a, 1, 100);
+	ok(is_zero(p, 100), "an arena may begin with a large object");
+	arena_reset(a);
+	p = arena_alloc(a, 1, 100000);
+	ok(is_zero(p, 100000), "and be reset after it");
+	arena_free(a);
+}
+
+/* A million nodes and names need little more memory than their own size. */
+TEST(arena_waste)
+{
+	auto_arena *a = arena_new();
+	bool good = true;
+	size_t net = 0;
+
+	for (size_t i = 0; i < 100000; i++) {
+		good = good && arena_alloc(a, 3, 16) != NULL &&
+		       arena_strdup(a, "rank_123") != NULL;
+		net += 48 + 9;
+	}
+	ok(good, "100000 objects with names");
+	ok(arena_bytes(a) < net + ((size_t)2 << 20), "waste at most 2 MiB");
+}
+
+TEST(arena_strings)
+{
+	auto_arena *a = arena_new();
+	char long_text[5000] = "", *s = arena_strdup(a, "");
+	bool same = true;
+
+	is_str(arena_strdup(a, "word"), "word", "arena_strdup()");
+	is_str(s, "", "arena_strdup() of nothing");
+	is_str(arena_strndup(a, "word", 2), "wo", "arena_strndup()");
+	is_mem(arena_strndup(a, "a\0b", 3), "a\0b", 4,
+	       "arena_strndup() copies any bytes, and a NUL");
+	is_str(arena_strndup(a, NULL, 0), "", "arena_strndup() of no bytes");
+	is_str(arena_printf(a, "%s-%d", "x", 5), "x-5", "arena_printf()");
+	for (size_t len = 100; len < 4999; len += len < 200 ? 1 : 499) {
+		memset(long_text, 'y', len);
+		s = arena_printf(a, "%s", long_text);
+		same = same && s != NULL && strcmp(s, long_text) == 0;
+	}
+	ok(same, "arena_printf() of any length");
+}
+
+TEST(arena_misuse)
+{
+	auto_arena *a = arena_new();
+
+	errno = 0;
+	ok(fails(arena_alloc(a, SIZE_MAX, 2)), "a product that wraps");
+	ok(fails(arena_alloc(a, 1, SIZE_MAX)), "a size near the end");
+	ok(fails(arena_alloc(a, 1, SIZE_MAX - 20)),
+	   "a size that leaves no room for the chunk");
+	ok(fails(arena_strndup(a, "", SIZE_MAX)), "a string of all memory");
+	ok(arena_alloc(a, 1, 10) != NULL, "the arena still works");
+}
+
+/* Returns false if any allocation fails. */
+static bool
+use(struct arena *a)
+{
+	char text[4200] = "";
+
+	memset(text, 'x', sizeof(text) - 1);
+	return arena_alloc(a, 10, 10) != NULL &&
+	       arena_alloc(a, 1, 5000) != NULL &&
+	       arena_strdup(a, "abc") != NULL &&
+	       arena_alloc(a, 60, 60) != NULL &&
+	       arena_printf(a, "%s", text) != NULL &&
+	       arena_strndup(a, text, 200) != NULL;
+}
+
+TEST(arena_nomem)
+{
+	bool failed = true, good = true;
+	long n = 0;
+
+	for (n = 0; failed && n < 100; n++) {
+		auto_arena *a = NULL;
+
+		mem_fail_after(n);
+		errno = 0;
+		a = arena_new();
+		failed = a == NULL || !use(a);
+		good = good && (!failed || errno == ENOMEM);
+		mem_fail_after(-1);
+		good = good && (a == NULL || use(a));
+	}
+	ok(n > 3 && !failed, "the n-th allocation fails, until none does");
+	ok(good, "each failure is ENOMEM, and the arena works after it");
 }
