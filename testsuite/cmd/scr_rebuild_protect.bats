@@ -29,7 +29,7 @@ whole() {
 	misused '' scr_rebuild --protect rs --set-size 1 1
 }
 
-@test "XOR: any one rank of each set" {
+@test "XOR: any one rank of each set; Reed-Solomon: as many as asked for, and no more" {
 	flushed 20
 	ends 0 scr_rebuild -p p --protect xor --verify 1
 	assert_output_has "protected by 40 redundancy files"
@@ -38,9 +38,7 @@ whole() {
 	rm p/ckpt.1/rank_3_* p/ckpt.1/rank_8_* "$D/filemap_3"
 	ends 0 scr_rebuild -p p --verify 1
 	whole
-}
-
-@test "Reed-Solomon: as many as asked for, and no more" {
+	rm -rf p p.* whole
 	flushed 12
 	scr_rebuild -q -p p --protect rs --failures 3 --set-size 12 1
 	run find "$D" -name 'reddesc.er.*.rs.*'
@@ -75,7 +73,7 @@ whole() {
 	diff before <(find "$D" -name '*.redset' -exec sha256sum {} + | sort)
 }
 
-@test "again: the same; another kind: refused" {
+@test "again: the same; another kind, not all there, or too few ranks: refused" {
 	flushed 8
 	scr_rebuild -q -p p --protect xor 1
 	find "$D" -name '*.redset' -exec sha256sum {} + | sort >before
@@ -83,9 +81,7 @@ whole() {
 	ends 0 scr_rebuild -p p --protect xor 1
 	diff before <(find "$D" -name '*.redset' -exec sha256sum {} + | sort)
 	warns 2 "has redundancy already (XOR)" scr_rebuild -p p --protect rs 1
-}
-
-@test "not all there, or too few ranks: refused" {
+	rm -rf p p.* whole
 	flushed 4
 	rm p/ckpt.1/rank_2_1.ckpt
 	try scr_rebuild -p p --protect xor 1
@@ -99,15 +95,13 @@ whole() {
 	assert_stderr_has "cannot tolerate 2 failures"
 }
 
-@test "--dry-run writes nothing" {
+@test "--dry-run writes nothing, and has the numbers of the run, which are those on disk" {
 	built p 1 -n 8 -m 8 -t NONE -s 5K
 	find p -type f | sort >before
 	ends 0 scr_rebuild -p p --protect xor --dry-run 1
 	assert_output_has "would be protected by 16 redundancy files"
 	diff before <(find p -type f | sort)
-}
-
-@test "--dry-run has the numbers of the run, which are those on disk" {
+	rm -rf p p.* whole
 	for type in xor rs; do
 		rm -rf p
 		built p 1 -n 8 -m 8 -f 2 -t NONE -s 5K,300

@@ -75,7 +75,7 @@ repaired() {
 	assert_mtimes
 }
 
-@test "no_flush_file: the descriptor is inferred from the remaining files" {
+@test "no_flush_file: the descriptor is inferred; a summary left by LLNL's build is ignored" {
 	snapshot dmg_no_flush_file before "$at"
 	[[ ! -e $at/.scr/flush.scr ]]
 	ends 3 scr_inspect "$at"
@@ -87,16 +87,14 @@ repaired() {
 	assert_output_has VERSION6 COMPLETE1 ID1 NAMEckpt.1 FLAG_CKPT1 \
 		FLAG_OUTPUT0 FILES14 SIZE158686
 	[[ $output =~ CKPT[0-9]+ ]]
-}
-
-@test "no_flush_file: a summary left by LLNL's failed build is ignored" {
+	rm -r "$at"
 	snapshot dmg_no_flush_file after "$at"
 	build 0
 	assert_whole
 	assert_mtimes
 }
 
-@test "corrupt_redset: rebuilt, and the header repaired" {
+@test "corrupt_redset: rebuilt, and the header repaired, also after LLNL's failed build" {
 	local from
 
 	snapshot dmg_corrupt_redset before "$at"
@@ -112,9 +110,7 @@ repaired() {
 	from=$(golden scr3/xor_4)
 	(cd "$at/.." && grep -v 'index\.scr$' "$from/rebuilt.sha256" |
 		sha256sum -c --quiet)
-}
-
-@test "corrupt_redset: after LLNL's failed build" {
+	rm -r "$at"
 	snapshot dmg_corrupt_redset after "$at"
 	warns 3 "dataset 1:" scr_index --prefix "$at"
 	ends 1 scr_rebuild -p "$at" --partial 1
@@ -124,7 +120,7 @@ repaired() {
 
 # --- Damage that only the redundancy shows ---
 
-@test "flipped_bit: a plain build does not see it, --deep reports it" {
+@test "flipped_bit: a plain build does not see it, --deep reports it; in redundancy, too" {
 	local sha
 
 	snapshot dmg_flipped_bit before "$at"
@@ -144,9 +140,7 @@ repaired() {
 	ends 0 scr_index --prefix "$at" --verify 1
 	ends 0 scr_inspect "$at"
 	same_but "$sha" "$(tree_sha "$at")" "$LOCKS"
-}
-
-@test "a flipped bit in redundancy is found, too" {
+	rm -r "$at"
 	snapshot dmg_flipped_bit before "$at"
 	snapshot xor_4 cache "$BATS_TEST_TMPDIR/cache"
 	cp "$BATS_TEST_TMPDIR/cache/nodes/node1/$IN_CACHE/rank_1.ckpt" \
