@@ -270,30 +270,21 @@ assert_output_is() {
 	[[ $output == "$1" ]] || failed "expected on stdout:" "$1"
 }
 
-# stdout contains each argument.
-assert_output_has() {
-	local text
+# each_in STREAM WANTED TEXT...: stdout or stderr contains (yes) each, or none (no).
+each_in() {
+	local all=$output text is
 
-	for text in "$@"; do
-		[[ $output == *"$text"* ]] || failed "expected in stdout: $text"
+	[[ $1 == stdout ]] || all=$stderr
+	for text in "${@:3}"; do
+		[[ $all == *"$text"* ]] && is=yes || is=no
+		[[ $is == "$2" ]] || failed "expected in $1: $2: $text"
 	done
 }
 
-assert_stderr_lacks() {
-	local text
-
-	for text in "$@"; do
-		[[ $stderr != *"$text"* ]] || failed "not expected on stderr: $text"
-	done
-}
-
-assert_output_lacks() {
-	local text
-
-	for text in "$@"; do
-		[[ $output != *"$text"* ]] || failed "not expected: $text"
-	done
-}
+assert_output_has() { each_in stdout yes "$@"; }
+assert_output_lacks() { each_in stdout no "$@"; }
+assert_stderr_has() { each_in stderr yes "$@"; }
+assert_stderr_lacks() { each_in stderr no "$@"; }
 
 # A line of stdout matches the extended regular expression.
 assert_line() {
@@ -303,15 +294,6 @@ assert_line() {
 # After `try`: stderr is empty.
 assert_stderr_empty() {
 	[[ -z $stderr ]] || failed "expected nothing on stderr"
-}
-
-# After `try`: stderr contains each argument.
-assert_stderr_has() {
-	local text
-
-	for text in "$@"; do
-		[[ $stderr == *"$text"* ]] || failed "expected in stderr: $text"
-	done
 }
 
 # After `try`: stderr is one line, a message "NAME: ..." that contains each

@@ -15,16 +15,6 @@ judged() {
 	grep -qE "^  (L[1-4]|dCP) .* $1( |$)" <<<"$output" || failed "$3: $output"
 }
 
-# follow: the command of the line "next: ".
-follow() {
-	local command
-
-	command=$(sed -n 's/^\(scr_fti: \)\?next: //p' <<<"$output")
-	[ -n "$command" ] || failed "no next line: $output"
-	# shellcheck disable=SC2086 # it has no quotes
-	run $command
-}
-
 @test "33.5, 33.21: every combination of right, missing, damaged and foreign files" {
 	run -0 python3 "$SCRKIT_ROOT/testsuite/campaign/fti.py" --table
 	[[ $output == *" combinations, 0 wrong" ]] || failed "$output"

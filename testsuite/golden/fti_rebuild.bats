@@ -144,16 +144,6 @@ refused() {
 	done
 }
 
-# next_line: the command of the line "next: ", run here.
-run_next() {
-	local command
-
-	command=$(sed -n 's/^\(scr_fti: \)\?next: //p' <<<"$output")
-	[ -n "$command" ] || failed "no next line"
-	# shellcheck disable=SC2086 # it has no quotes
-	run $command
-}
-
 @test "damaged files: found by their checksums, replaced by proven ones" {
 	local set=levels-A-v1.1/L3 file other
 
@@ -173,7 +163,7 @@ run_next() {
 	run scr_fti rebuild c
 	[[ $status != 0 && $output == *"are wrong"* ]] || failed "$output"
 	diff before <(tree_stat c)
-	run_next
+	follow
 	[ "$status" = 0 ] || failed "$output"
 	same "$set"
 	# The same if only parity is computed, which no sum proves.
@@ -183,7 +173,7 @@ run_next() {
 	run scr_fti rebuild c
 	[[ $status != 0 && $output == *"Ckpt3-Rank4.fti"* ]]
 	diff before <(tree_stat c)
-	run_next
+	follow
 	[ "$status" = 0 ] || failed "$output"
 	same "$set"
 }
@@ -192,7 +182,7 @@ run_next() {
 	copy levels-E-v1.6/L3
 	lose "1 2"
 	answers 3 "" scr_fti scan c
-	run_next
+	follow
 	[ "$status" = 0 ]
 	same levels-E-v1.6/L3
 	run scr_fti scan c
@@ -200,7 +190,7 @@ run_next() {
 	# Parity alone: all data are there.
 	find c -name '*RSed*' -delete
 	answers 0 "8 of 8 parity files are missing" scr_fti scan c
-	run_next
+	follow
 	[ "$status" = 0 ]
 	same levels-E-v1.6/L3
 }

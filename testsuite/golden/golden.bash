@@ -59,6 +59,16 @@ copy() {
 	chmod -R u+w c
 }
 
+# follow: run the command of the line "next: ".
+follow() {
+	local command
+
+	command=$(sed -n 's/^\(scr_fti: \)\?next: //p' <<<"$output")
+	[ -n "$command" ] || failed "no next line: $output"
+	# shellcheck disable=SC2086 # it has no quotes
+	run $command
+}
+
 # sector DIR LINE...: POSIX metadata of DIR/Ckpt1-Rank0.fti, $size bytes (its own), which
 # end with these lines.
 sector() {
