@@ -9,17 +9,6 @@ load job
 
 setup_file() { bed_up 5; }
 
-@test "a job ends well; the caches are saved; the next job restarts" {
-	job_lay
-	job_direct 4 steps=3
-	assert_status 0
-	grep -qx 'complete 3' "$JOURNAL"
-	[[ $(job_cached node2) == "2 3" ]]
-	job_post
-	assert_status 0
-	job_restarts 3 1
-}
-
 @test "a rank dies in its third checkpoint; the next job restarts from the second" {
 	dies 3 dataset.3/.scr/reddesc
 	grep -qx 'written 3' "$JOURNAL"

@@ -111,17 +111,6 @@ saves_by() # REMOTE CASE [NODE...]
 	assert_output_lacks dead
 }
 
-@test "a second run copies nothing, and reports the same" {
-	local before
-
-	bed_lay xor_8n4
-	run -0 post
-	before=$(cd "$lay_pfs" && stat -c '%n %i %Y' -- *)
-	answers 0 "is saved" post
-	assert_output_lacks copied
-	[[ $(cd "$lay_pfs" && stat -c '%n %i %Y' -- *) == "$before" ]]
-}
-
 @test "a node hangs, another refuses: each delays by its time-out, both may live" {
 	local start=$SECONDS
 
@@ -151,18 +140,6 @@ saves_by() # REMOTE CASE [NODE...]
 		"$lay_pfs"/.scr/scr.dataset.1/scavenge.o1000) -ge 2 ]]
 }
 
-@test "into containers when the job wants them" {
-	bed_lay xor_8n4
-	bed_kill node3
-	lay_env+=(SCR_USE_CONTAINERS=1)
-	run -0 post --pack-current
-	[[ -n $(ls "$lay_pfs"/.scr/scr.dataset.1/.scr) ]]
-	on login scr_container -p "$lay_prefix" verify 1
-	on login scr_container -p "$lay_prefix" extract -C /pfs/out 1
-	lay_pfs=$BED_DIR/pfs/out
-	assert_saved
-}
-
 # In an allocation of real SLURM: SLURM reports the nodes and which of them are
 # down, and srun reaches them.
 @test "under SLURM, over srun, with a dead node" {
@@ -185,12 +162,4 @@ saves_by() # REMOTE CASE [NODE...]
 	assert_output_lacks dead
 	assert_saved
 	assert_indexed
-}
-
-@test "spare nodes without files are not an error" {
-	bed_lay xor_8n4
-	bed_kill node4
-	bed_revive node4
-	saves
-	assert_output_lacks node4
 }

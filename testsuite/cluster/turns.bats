@@ -2,59 +2,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154 # bats and bed_lay set them
 # Two jobs on one prefix: the second one starts, or ends, while the scavenge of
-# the first one works.
+# the first one works.  (ends.bats: a second job starts too early.)
 
 load bed
 load job
 
 setup_file() { bed_up 4; }
 
-# A scavenge of job 1000 by a command, in the background, for some seconds.
-slow_scavenge() # COMMAND...
-{
+# A scavenge of job 1000, in the background, for some seconds.
+slow_scavenge() {
 	bed_lay xor_8n4
 	bed_slow node1 30000 /tmp/scrgold
-	"$@" >"$BATS_TEST_TMPDIR/first" 2>&1 3>&- &
+	post >"$BATS_TEST_TMPDIR/first" 2>&1 3>&- &
 	first=$!
 	await grep -qs "job 1000" "$lay_pfs/.scr/scavenge.lock"
 }
 
-# The first scavenge has saved its dataset.
-assert_first() {
+@test "a second scavenge waits for its turn" {
+	slow_scavenge
+	answers 1 "scavenge of job 1000 on login" post --wait 1
+	assert_output_has "is working here"
+	answers 0 waiting post
+	assert_output_has "is saved"
 	wait "$first" ||
 		failed "the first scavenge" "$(<"$BATS_TEST_TMPDIR/first")"
 	assert_saved
 }
 
-@test "a second job starts too early: it waits, and finds what was saved" {
-	slow_scavenge post
-	run -0 on login env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun
-	assert_output_has "scavenge of job 1000 on login" "waiting"
-	grep -q "is saved" "$BATS_TEST_TMPDIR/first"
-	answers 0 "1 YES" on login scr_index -p "$lay_prefix"
-	assert_output_has "*"
-	assert_first
-}
-
-@test "a second job starts too early and does not wait: status 1" {
-	slow_scavenge post
-	run -1 on node4 env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun --wait 0
-	assert_output_has "scavenge of job 1000 on login" "--wait"
-	[[ -e $lay_pfs/.scr/flush.scr ]]
-	assert_first
-}
-
-@test "a second scavenge waits for its turn" {
-	slow_scavenge post
-	answers 1 "scavenge of job 1000 on login" post --wait 1
-	assert_output_has "is working here"
-	answers 0 waiting post
-	assert_output_has "is saved"
-	assert_first
-}
-
 @test "a scavenge that was killed holds nobody up" {
-	slow_scavenge post
+	slow_scavenge
 	on login sh -c 'kill -9 $(sed "s/.*process \([0-9]*\).*/\1/" \
 		"$1/.scr/scavenge.lock")' - "$lay_prefix"
 	run -0 on login env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun
@@ -64,18 +40,6 @@ assert_first() {
 	saves
 	# What the killed one has started on the node.
 	while on node1 pgrep -x scr_copy >/dev/null; do sleep 0.2; done
-}
-
-# In two allocations of real SLURM, as batch scripts do it.
-@test "under SLURM: the next job's script waits for the scavenge of the last" {
-	bed_slurm_up
-	slow_scavenge post_in_slurm ""
-	run on login env "${lay_env[@]}" env -u SCR_JOB_ID -u SCR_NODELIST \
-		salloc -Q -N1 scr_prerun
-	assert_status 0
-	assert_output_has "scavenge of job 1000 on login" "waiting"
-	assert_first
-	[[ ! -e $lay_pfs/.scr/flush.scr ]]
 }
 
 @test "--clean: the caches of all nodes are empty afterwards, also a shared one" {
