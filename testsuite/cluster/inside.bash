@@ -219,7 +219,8 @@ node() {
 	# Otherwise each ssh connection waits twice for 40 ms for an
 	# acknowledgement.
 	ip route add "$net.0/24" dev eth0 quickack 1 || exit 1
-	node_environment
+	export HOME=/root USER=root LOGNAME=root SHELL=/bin/bash LANG=C.UTF-8
+	export PATH=${BED_PATH:+$BED_PATH:}$system_path
 	/usr/sbin/sshd -f /etc/ssh/bed_sshd_config || exit 1
 	echo ready >&6
 	exec 5>&- 6>&-
@@ -227,11 +228,6 @@ node() {
 		sleep 86400 &
 		wait
 	done
-}
-
-node_environment() {
-	export HOME=/root USER=root LOGNAME=root SHELL=/bin/bash LANG=C.UTF-8
-	export PATH=${BED_PATH:+$BED_PATH:}$system_path
 }
 
 # The file systems of a node: the machine's root below a private layer, so that

@@ -28,17 +28,12 @@
 
 : "${MPI:=$BIN/../mpi}"
 
-# Skip the test if no MPI job can run here.
-job_ready() {
-	command -v mpiexec >/dev/null || skip "no mpiexec here"
-	[[ -x $MPI/app_kills ]] || skip "built without MPI"
-}
-
 # job_lay [SETTING]...: an empty prefix; the settings of the jobs to come.
 job_lay() {
 	local tree
 
-	job_ready
+	command -v mpiexec >/dev/null || skip "no mpiexec here"
+	[[ -x $MPI/app_kills ]] || skip "built without MPI"
 	tree=$(cd "$BIN/.." && pwd)
 	job_prefix=/pfs/run
 	JOURNAL=$BED_DIR/pfs/journal
@@ -60,11 +55,6 @@ job_lay() {
 	echo 1 >"$BED_DIR/pfs/round"
 }
 
-# The next run of the application is another round.
-job_round() {
-	echo $((++ROUND)) >"$BED_DIR/pfs/round"
-}
-
 # job_direct NODES OPTION...: run the application with a rank on each of
 # node1 to nodeNODES ("1 2 5": on these), without a batch script, like `try`.
 job_direct() {
@@ -74,7 +64,8 @@ job_direct() {
 	[[ $nodes == *' '* ]] || nodes=$(seq -s ' ' "$nodes")
 	read -ra list <<<"$nodes"
 	nodes=$(printf 'node%s,' "${list[@]}")
-	job_round
+	# Another round.
+	echo $((++ROUND)) >"$BED_DIR/pfs/round"
 	BED_LIMIT=${JOB_LIMIT:-60} try on login env "${job_env[@]}" \
 		SCR_JOB_ID="${job_id:-j1}" sh -c 'cd /pfs/run && exec "$@"' - \
 		mpiexec -launcher ssh -hosts "${nodes%,}" -ppn "${PPN:-1}" \

@@ -49,21 +49,16 @@ all() {
 	[[ ! -e $D/rank2file ]]
 }
 
-# older_summary [OPTION]...: dataset 1, built with checksums, has the summary of an
-# earlier run; of the later one flush.scr tells.
-older_summary() {
-	dataset --time 1690000000 "$@"
-	scr_index -q -p p --build 1
-	cp $D/summary.scr older
-	dataset "$@"
-	scr_index -q -p p --checksums --build 1
-	cp -a p whole
-}
-
 @test "33.1 an older summary makes no right file wrong, in containers or not" {
 	for type in XOR RS PARTNER; do
 		for pack in "" pack; do
-			older_summary -t $type
+			# Of the later run flush.scr tells.
+			dataset --time 1690000000 -t $type
+			scr_index -q -p p --build 1
+			cp $D/summary.scr older
+			dataset -t $type
+			scr_index -q -p p --checksums --build 1
+			cp -a p whole
 			[[ -z $pack ]] || scr_container -q -p p pack --size 4000 1
 			cp older $D/summary.scr
 			# Computed from a wrong byte, a file is wrong.
@@ -550,15 +545,6 @@ two() {
 	done
 }
 
-# two_datasets OPTION...: datasets 1 and 2, built; 2 is current.
-two_datasets() {
-	rm -rf p
-	for id in 1 2; do
-		built p $id --checksums -n 4 -s 8K "$@"
-	done
-	rm p/.scr/flush.scr
-}
-
 # follow COMMAND...: what the command advises, and so on; $steps has them all.
 follow() {
 	local next=$*
@@ -573,7 +559,11 @@ follow() {
 
 @test "33.22 what is lost is left in five steps" {
 	for pack in "" pack; do
-		two_datasets -t XOR
+		rm -rf p
+		for id in 1 2; do
+			built p $id --checksums -n 4 -s 8K -t XOR
+		done
+		rm p/.scr/flush.scr
 		for id in $([[ -z $pack ]] || echo 1 2); do
 			scr_container -q -p p pack --size 4000 $id
 		done

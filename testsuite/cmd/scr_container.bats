@@ -1145,12 +1145,6 @@ abandoned() {
 	diff <(cd "$BATS_FILE_TMPDIR/small" && state .) <(cd p && state .)
 }
 
-# slowly MICROSECONDS COMMAND...: each call on a container takes so long.
-slowly() {
-	env LD_PRELOAD="${SHIM%/*}/slow.so" SLOW_PATH=/ctr. SLOW_USEC="$1" \
-		"${@:2}"
-}
-
 @test "an original that changes while it is packed is not removed" {
 	files p 1000=a
 	# Change the file as soon as its container has data.
@@ -1162,7 +1156,8 @@ slowly() {
 		echo more >>p/a
 	) 3>&- &
 	complains 1 "a: changed while it was packed" \
-		slowly 200000 scr_container -p p pack -j 1 1
+		env LD_PRELOAD="${SHIM%/*}/slow.so" SLOW_PATH=/ctr. \
+		SLOW_USEC=200000 scr_container -p p pack -j 1 1
 	wait
 	tail -n 1 p/a | grep -qx more
 }

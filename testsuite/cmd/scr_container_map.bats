@@ -33,11 +33,6 @@ packed() {
 	cp -a "$BATS_FILE_TMPDIR/packed${1-}" p
 }
 
-# The files of the map: the first copies.
-map_files() {
-	ls $meta/rank2file $meta/rank2file.0.* $meta/packed.*.scr
-}
-
 # reads STATUS: all verbs that read work, and verify ends with this status.
 reads() {
 	shows ckpt.1/rank_3_1.ckpt scr_container -p p list 1
@@ -76,7 +71,7 @@ outlives() {
 	local file how cases=() more=()
 
 	packed --with-redundancy
-	for file in $(map_files); do
+	for file in $meta/rank2file{,.0.*} $meta/packed.*.scr; do
 		more+=("$file flip $file 0" "$file truncate -s 20 $file"
 			"$file flip $file $(($(stat -c %s "$file") - 1))"
 			"$file truncate -s 0 $file")

@@ -17,11 +17,6 @@ edit() {
 	craft "$file" <edited
 }
 
-# invert FILE...: other bytes of the same size, written now.
-invert() {
-	perl -0777 -pi -e 's/(.)/chr(255 - ord $1)/ges' "$@"
-}
-
 # Job A's scavenge of dataset 4, $1 ranks, redundancy $2: data, filemaps and
 # parity are on the prefix, and in the index.
 scavenge_of_a() {
@@ -35,7 +30,8 @@ flush_of_b() {
 	local r
 
 	rm -f p/.scr/index.scr p/.scr/flush.scr "$D"/rank2file*
-	invert p/ckpt.4/*
+	# Other bytes of the same size, written now.
+	perl -0777 -pi -e 's/(.)/chr(255 - ord $1)/ges' p/ckpt.4/*
 	edit "$D/summary.scr" -e "/CREATED/{n;s/1700000000/1731536000/}" \
 		-e "/JOBID/{n;s/1000/$2/}" -e "/FILES/{n;s/[0-9]\+/$1/}" \
 		-e "/SIZE/{n;s/[0-9]\+/$(cat p/ckpt.4/* | wc -c)/}"

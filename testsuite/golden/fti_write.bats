@@ -51,13 +51,6 @@ forms() {
 	END { for (form in last) print last[form] }' | sort
 }
 
-# ff_files: data files in FTI-FF, without the damaged ones.
-ff_files() {
-	find "$FTI" \( -name 'Ckpt*-Rank*.fti' -o -name 'Ckpt*-Pcof*.fti' -o \
-		-name 'dCPFile*.fti' \) ! -path '*/bad-F/*' ! -path '*posix*' |
-		sort
-}
-
 # intact FILE...: all of them are.
 intact() {
 	[ "$(scr_fti verify "$@" | grep -c ': intact$')" = $# ] ||
@@ -131,7 +124,10 @@ same_but_pad() {
 @test "repair: files that FTI refuses after a variable has shrunk, in place" {
 	local file n=0 files
 
-	mapfile -t files < <(ff_files)
+	# In FTI-FF, without the damaged ones.
+	mapfile -t files < <(find "$FTI" \( -name 'Ckpt*-Rank*.fti' -o \
+		-name 'Ckpt*-Pcof*.fti' -o -name 'dCPFile*.fti' \) \
+		! -path '*/bad-F/*' ! -path '*posix*' | sort)
 	while read -r file; do
 		n=$((n + 1))
 		cp "$file" "$n.fti"

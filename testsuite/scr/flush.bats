@@ -130,19 +130,15 @@ no_litter() {
 	whole 1
 }
 
-# renames ERRNO: no file of the application gets its name on the prefix.
-renames() {
-	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_ERRNO=$1 SHIM_FAIL_AT=1 \
-		SHIM_STICKY=1 SHIM_PATH=/same/ "${@:2}"
-}
-
 @test "a flush that fails, or is killed, before its first rename: the older dataset is back" {
 	local name
 
 	for name in one two; do
 		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
 		job "$NODE_MAP" app_ckpt name=one dir=same
-		renames ENOSPC job "$NODE_MAP" app_ckpt name=$name dir=same
+		LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_ERRNO=ENOSPC SHIM_FAIL_AT=1 \
+			SHIM_STICKY=1 SHIM_PATH=/same/ \
+			job "$NODE_MAP" app_ckpt name=$name dir=same
 		[[ $stderr == *"dataset 1 (one): marked unfinished"* &&
 			$stderr == *"dataset 1: valid again"* ]] ||
 			failed "messages"

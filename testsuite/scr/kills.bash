@@ -100,11 +100,6 @@ last_note() {
 	awk '$1 != "lost" { what = $1 } END { print what }' "$JOURNAL"
 }
 
-# happened NOTE: add to the journal.
-happened() {
-	echo "$*" >>"$JOURNAL"
-}
-
 # judge [ROUND]: is each restart of the journal one that must be?  Prints what is
 # wrong.  A restart is from the checkpoint that was last reported complete, or
 # from one that was being completed when the job was killed.  In ROUND faults

@@ -65,7 +65,7 @@ lose_storage() {
 		done
 		;;
 	esac
-	happened "lost $storage"
+	echo "lost $storage" >>"$JOURNAL"
 }
 
 # Wait, sometimes for the restart, and then for a part of a second.

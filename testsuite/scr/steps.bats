@@ -48,14 +48,10 @@ each_step() {
 		end_round 0
 		judge || failed "rank $rank, operation $n: $(<"$JOURNAL")"
 		check_prefix || failed "rank $rank, operation $n"
-		no_litter || failed "rank $rank, operation $n"
+		[[ -z $(find "$PREFIX" "$NODES" -name '*.regain.*' -o \
+			-path "$PREFIX/ckpt.*" -name '.*') ]] ||
+			failed "rank $rank, operation $n"
 	done
-}
-
-# What interrupted jobs left has gone.
-no_litter() {
-	[[ -z $(find "$PREFIX" "$NODES" -name '*.regain.*' -o \
-		-path "$PREFIX/ckpt.*" -name '.*') ]]
 }
 
 # each_step on ranks 0 and 1, after two checkpoints, and what `$1` does then.
