@@ -97,8 +97,7 @@ saves_by() # REMOTE CASE [NODE...]
 	find "$lay_pfs" | grep -v scavenge.lock | sort |
 		diff "$BATS_TEST_TMPDIR/before" -
 	answers 0 '"state": "recoverable"' post --plan --json
-	assert_output_has '"ranks_missing": 2' \
-		'"state": "dead"' '"status": 0'
+	assert_output_has '"ranks_missing": 2' '"state": "dead"' '"status": 0'
 }
 
 @test "D3: caches that are full, or cannot be written, are read" {

@@ -54,8 +54,7 @@ tree_of() {
 	[ -e r/.scr/scr.dataset.1/reddesc.er.4.xor.grp_2_of_2.mem_1_of_3.redset ]
 	rm -r p
 	"$GEN/gen_dataset" --prefix p --id 1 --layout both
-	"$GEN/gen_dataset" --prefix p --id 2 --output --name out.2 \
-		--layout both
+	"$GEN/gen_dataset" --prefix p --id 2 --output --name out.2 --layout both
 	for word in ckpt.1 out.2; do
 		grep -q $word p/.scr/flush.scr
 		grep -q $word nodes/node0/cntl/genuser/scr.1000/cindex.scrinfo

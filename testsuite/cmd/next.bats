@@ -453,8 +453,7 @@ in_caches() {
 
 @test "build, add and current of lost data: what is done about them" {
 	indexed 1 2
-	rm "$P/.scr/flush.scr"
-	rm "$P"/ckpt.2/*
+	rm "$P/.scr/flush.scr" "$P"/ckpt.2/*
 	for command in "--build 2 --dry-run" "--build 2" "--add 2" \
 		"--current ckpt.2"; do
 		ends 4 scr_index -p "$P" $command

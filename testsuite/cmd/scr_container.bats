@@ -281,8 +281,7 @@ round() {
 	try scr_container -p p pack --with-redundancy --size 20000 1
 	assert_output_has "packed into " " containers, metadata too"
 	[ -z "$(find $meta -name 'reddesc*' -o -name 'filemap_*')" ]
-	[ -e $ctr/ctr.0.scr ]
-	[ -e $ctr/red.0.scr ]
+	[[ -e $ctr/ctr.0.scr && -e $ctr/red.0.scr ]]
 	try scr_container -p p list 1
 	assert_output_has "$count metadata files packed too" .scr/red.0.scr
 	# Data are readable without their redundancy.
@@ -375,17 +374,14 @@ round() {
 	files p 0=a 10=b 0=c/d
 	round --size 4
 	scr_container -q -p p pack --size 4 1
-	[ -e p/a ]
-	[ -e p/c/d ]
+	[[ -e p/a && -e p/c/d ]]
 	rm -r p/a p/c
 	ends 0 scr_container -p p verify 1
 	prints "" scr_container -p p cat 1 a
 	scr_container -q -p p extract -C empty 1 c/d
 	[ -f empty/c/d ]
 	scr_container -q -p p unpack 1
-	[ -f p/a ]
-	[ -f p/c/d ]
-	[ ! -s p/a ]
+	[[ -f p/a && -f p/c/d && ! -s p/a ]]
 	# Only empty files; no files at all.
 	rm -rf p
 	files p 0=a 0=b
@@ -1115,8 +1111,7 @@ contradicted() {
 			rejects scr_container -p p $verb 1
 			assert_stderr_has "$path"
 		done
-		[ "$(cat canary)" = canary ]
-		[ ! -e /tmp/scrkit-canary ]
+		[[ "$(cat canary)" == canary && ! -e /tmp/scrkit-canary ]]
 		[ ! -e p/a ]
 	done
 }

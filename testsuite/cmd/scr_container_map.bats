@@ -318,8 +318,7 @@ named_a_loss() {
 			[[ ! -e out ]] || failed "$verb: old data"
 		done
 		try scr_index -p p --verify 1
-		[[ $status != 0 ]]
-		[[ $stderr != *"copy was read"* ]]
+		[[ $status != 0 && $stderr != *"copy was read"* ]]
 	done
 	packed
 	until [[ -e $part ]]; do

@@ -406,8 +406,7 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	complains 1 none scr_crc32 none
 	[ -w /dev/full ] || skip "no /dev/full"
 	run bash -c 'scr_env user 2>&1 >/dev/full'
-	[ "$status" = 1 ]
-	[[ $output == *"cannot write"* ]]
+	[[ "$status" == 1 && $output == *"cannot write"* ]]
 }
 
 # healthy STATUS OPTION...: doctor of a job on this machine.

@@ -51,8 +51,7 @@ post() { ends "$1" scr_postrun "${args[@]}" "${@:2}"; }
 
 # failing STATUS [OPTION]...: the same, while what the variables SHIM_* tell fails.
 failing() {
-	SHIM_FAIL_AT=1 SHIM_STICKY=1 LD_PRELOAD=$SHIM \
-		post "$@"
+	SHIM_FAIL_AT=1 SHIM_STICKY=1 LD_PRELOAD=$SHIM post "$@"
 }
 
 # unreadable PATH STATUS [OPTION]...
@@ -588,8 +587,7 @@ agree() {
 	[[ $(indexed) == "3* 2 1 " ]]
 	checkpoints 4
 	post 0 --keep 2
-	[[ $(indexed) == "4* 3 " ]]
-	[[ ! -e p/ckpt.2 ]]
+	[[ $(indexed) == "4* 3 " && ! -e p/ckpt.2 ]]
 	checkpoints 5
 	echo "SCR_PREFIX_SIZE=1" >p/.scrconf
 	post 0
@@ -775,15 +773,12 @@ output_and_checkpoint() {
 	# Not by default, and not by a plan.
 	post 0 --id 2
 	try scr_postrun "${args[@]}" --plan --clean
-	[ -e $cache/scr.dataset.2 ]
-	[ -e $cache/scr.dataset.4 ]
+	[[ -e $cache/scr.dataset.2 && -e $cache/scr.dataset.4 ]]
 	post 0 --clean
 	assert_stderr_has "removed from the caches: 2 4: " \
 		"left in the caches, as not whole on the prefix: 1 3"
-	[ ! -e $cache/scr.dataset.2 ]
-	[ ! -e $cache/scr.dataset.4 ]
-	[ -e $cache/scr.dataset.1/rank_0.ckpt ]
-	[ -e $cache/scr.dataset.3 ]
+	[[ ! -e $cache/scr.dataset.2 && ! -e $cache/scr.dataset.4 ]]
+	[[ -e $cache/scr.dataset.1/rank_0.ckpt && -e $cache/scr.dataset.3 ]]
 	try scr_copy --list --cntldir local/cntl/genuser/scr.1000
 	assert_output_lacks '"id":2' '"id":4'
 	assert_output_has '"id":1' '"id":3'

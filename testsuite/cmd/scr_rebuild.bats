@@ -322,8 +322,7 @@ assert_whole() {
 			reddescmap.er.*.xor.grp_${set}_of_2.*
 	done
 	ends 0 scr_rebuild --xor xor reddesc.er.*.xor.grp_1_of_2.*
-	[ -e ../../ckpt.1/rank_4_0.ckpt ]
-	[ ! -e ../../ckpt.1/rank_5_0.ckpt ]
+	[[ -e ../../ckpt.1/rank_4_0.ckpt && ! -e ../../ckpt.1/rank_5_0.ckpt ]]
 	ends 0 scr_rebuild --xor --verify reddesc.er.*.xor.grp_2_of_2.*
 	cd ../../..
 	assert_whole p

@@ -131,8 +131,7 @@ holds() {
 		run scr_fti extract -v 1 "$FTI/bad-F/good.fti" >/dev/full
 		run bash -c 'scr_fti extract -v 1 "$1" >/dev/full' - \
 			"$FTI/bad-F/good.fti"
-		[ "$status" = 1 ]
-		[[ $output == *"No space left"* ]]
+		[[ "$status" == 1 && $output == *"No space left"* ]]
 	fi
 }
 

@@ -81,8 +81,7 @@ takes() {
 	state j | diff before -
 	run -0 scr_fti restart --select 4 j
 	[[ $output == *"FTI restarts from L4, checkpoint 4"* ]]
-	[[ $(chosen j) == "L4, checkpoint 4" ]]
-	[ ! -e "j/Local/node0/$E/l1" ]
+	[[ $(chosen j) == "L4, checkpoint 4" && ! -e "j/Local/node0/$E/l1" ]]
 	answers 0 "FTI restarts from it already" scr_fti restart --select 4 j
 	undo
 	answers 1 ": no restart was prepared here" scr_fti restart --undo j
@@ -442,6 +441,5 @@ archived() {
 	ln -s "$PWD/outside/stolen" "j/Local/node0/$E/scr_fti.hidden.1"
 	chmod 777 "j/Local/node0/$E" # anybody's link
 	run scr_fti restart --undo j
-	[[ $status != 0 ]]
-	[ -d outside/stolen/l1 ]
+	[[ $status != 0 && -d outside/stolen/l1 ]]
 }

@@ -404,8 +404,7 @@ tree_files() {
 	mv "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
 	warns 3 "L4, checkpoint 4: rank 5 has no file" \
 		scr_fti convert --to A -o a s
-	[[ $stderr == *"next: scr_fti scan --checksums s" ]]
-	[ ! -e a ]
+	[[ $stderr == *"next: scr_fti scan --checksums s" && ! -e a ]]
 	cp gone "$(dirname "$(find s/Global -name 'Ckpt4-Rank4.fti')")/Ckpt4-Rank5.fti"
 	scr_fti repair --id 9 --replace -o "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
 	warns 3 "is of checkpoint 9, expected 4" scr_fti convert --to A -o a s

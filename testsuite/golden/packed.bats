@@ -36,8 +36,7 @@ repaired() {
 	diff -r p whole | grep -Ev 'rank2file|/index\.scr' >differ || true
 	run cat differ
 	assert_output_is ""
-	diff <(plain_index whole/.scr/index.scr) \
-		<(plain_index p/.scr/index.scr)
+	diff <(plain_index whole/.scr/index.scr) <(plain_index p/.scr/index.scr)
 	diff <(cd p && find . -type f ! -name 'rank2file*' ! -name 'index.*' \
 		-exec stat -c '%n %a %u %g %s %Y' {} + | sort) \
 		<(cd whole && find . -type f ! -name 'rank2file*' \

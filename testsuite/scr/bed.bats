@@ -10,8 +10,7 @@ load helper
 	[[ $(cat "$NODES/0/rank_1") == "node0 4" ]]
 	[[ $(cat "$NODES/3/rank_2") == "node3 4" ]]
 	[[ $(cat "$NODES/1/rank_3") == "node1 4" ]]
-	[[ $(find "$NODES" -type f | wc -l) -eq 4 ]]
-	[[ -z $(ls "$SSD") ]]
+	[[ $(find "$NODES" -type f | wc -l) -eq 4 && -z $(ls "$SSD") ]]
 	lose 0
 	[[ $(find "$NODES" -type f | wc -l) -eq 2 ]]
 }

@@ -188,8 +188,7 @@ schemes() {
 	fresh
 	SCR_GLOBAL_RESTART=1 restarts "0 1 2 3" ckpt.3
 	assert_line "from $PREFIX/ckpt.3/d0/rank_0.0"
-	[[ $(names) == "ckpt.2 ckpt.3" ]]
-	[[ -z $(find "$NODES" -name 'rank_*') ]]
+	[[ $(names) == "ckpt.2 ckpt.3" && -z $(find "$NODES" -name 'rank_*') ]]
 	export SCR_FLUSH=1
 	fresh
 	SCR_FETCH=0 after "0 1 2 3" none
