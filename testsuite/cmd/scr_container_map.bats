@@ -71,7 +71,7 @@ outlives() {
 	local file how cases=() more=()
 
 	packed --with-redundancy
-	for file in $meta/rank2file{,.0.*} $meta/packed.*.scr; do
+	for file in "$meta"/rank2file{,.0.*} "$meta"/packed.*.scr; do
 		more+=("$file flip $file 0" "$file truncate -s 20 $file"
 			"$file flip $file $(($(stat -c %s "$file") - 1))"
 			"$file truncate -s 0 $file")

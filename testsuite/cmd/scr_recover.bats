@@ -33,7 +33,7 @@ make_packed() {
 @test "headers of neighbours, or more filemaps than the scheme restores, are lost: computed again" {
 	while IFS='|' read -r types lost; do
 		for type in $types; do
-			make 6 $type
+			make 6 "$type"
 			(cd "$D" && eval "$lost")
 			ends 3 scr_inspect -p p 1
 			scr_index -q -p p --build 1

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.c - what the files contain, and where they are written: below the prefix,
- * in the cache of the rank's node, or in both; nowhere if the node is lost.
+ * place.c - what the files contain, and where they are written: below the
+ * prefix, in the cache of the rank's node, or in both; nowhere if the node is
+ * lost.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 /*
  * redundancy.c - the redundancy sets of a generated dataset.
  *
- * content_fill() can compute any part of a file, so the parity covers the files of
- * lost nodes, too, and no file is read back.
+ * content_fill() can compute any part of a file, so the parity covers the files
+ * of lost nodes, too, and no file is read back.
  */
 
 #include "arena.h"

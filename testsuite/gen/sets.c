@@ -27,8 +27,8 @@ by_first_rank(const void *a, const void *b)
 	return x->ranks[0] < y->ranks[0] ? -1 : x->ranks[0] > y->ranks[0];
 }
 
-/* Make all sets, unordered: ranks that have the same number on their nodes are split,
- * in order, into sets of set_size or slightly more. */
+/* Make all sets, unordered: ranks that have the same number on their nodes are
+ * split, in order, into sets of set_size or slightly more. */
 static void
 make_sets(struct gen *g)
 {
