@@ -585,3 +585,77 @@ follow() {
 		rm -rf damaged
 	done
 }
+
+@test "33.14 repack writes no map of files whose checksums are wrong" {
+	dataset -t XOR
+	scr_index -q -p p --checksums --build 1
+	scr_container -q -p p pack --size 4000 1
+	rm $D/rank2file.0.1 # its copy is read
+	damage $D/.scr/ctr.0.scr 100 XXXX
+	ends 3 scr_container -p p repack 1
+	assert_stderr_has "scr_rebuild -p p --checksums 1"
+	[[ ! -e $D/rank2file.0.1 ]]
+	ends 0 scr_rebuild -p p --checksums 1
+	ends 0 scr_container -p p repack 1
+	ends 0 scr_index -p p --verify --deep --checksums 1
+}
+
+@test "33.12 a container that is longer than recorded: one word, and a way out" {
+	dataset -t XOR
+	scr_index -q -p p --checksums --build 1
+	scr_container -q -p p pack --size 4000 1
+	echo more >>$D/.scr/ctr.1.scr
+	ends 3 scr_inspect -p p -d 1
+	ends 3 scr_index -p p --dry-run --build 1
+	warns 3 "ctr.1.scr: 4005 bytes, should be 4000" scr_index -p p --verify 1
+	assert_stderr_has "next: scr_container -p p unpack 1"
+	scr_container -q -p p unpack 1
+	ends 0 scr_index -p p --verify --deep --checksums 1
+}
+
+@test "33.14 an older rank2file and one wrong file: what contradicts is unknown" {
+	# The wrong file is that of the older run: only it has the recorded checksum.
+	dataset -t RS -k 2 --time 1690000000
+	scr_index -q -p p --checksums --build 1
+	cp $D/rank2file.0.0 p/ckpt.1/rank_2.ckpt .
+	dataset -t RS -k 2 --seed 5
+	scr_index -q -p p --checksums --build 1
+	cp rank2file.0.0 $D
+	cp rank_2.ckpt p/ckpt.1
+	ends 1 scr_inspect -p p -d 1 --deep --checksums
+	ends 1 scr_index -p p --verify --deep --checksums 1
+	# All but one file are there: no other has the recorded checksum.
+	dataset -t XOR -n 2 --seed 5
+	scr_index -q -p p --checksums --build 1
+	cp $D/rank2file.0.0 older
+	dataset -t XOR -n 2
+	scr_index -q -p p --checksums --build 1
+	cp older $D/rank2file.0.0
+	rm p/ckpt.1/rank_1.ckpt $D/reddesc.er.1.*
+	ends 1 scr_index -p p --verify --deep --checksums 1
+}
+
+@test "33.21 filemaps that are proven: their redundancy is wrong, and mended" {
+	for type in XOR PARTNER; do
+		dataset -t $type
+		scr_index -q -p p --build 1
+		red=$(echo $D/reddescmap.er.1.*_of_4.redset)
+		damage $red $(($(stat -c %s $red) - 30)) XX
+		ends 3 scr_inspect -p p -d 1 --deep
+		ends 0 scr_rebuild -p p --deep 1
+		ends 0 scr_index -p p --verify --deep 1
+	done
+}
+
+@test "33.1 a rebuild compares all stripes of the set that it computes from" {
+	dataset -t XOR --files 2
+	scr_index -q -p p --build 1
+	rm p/ckpt.1/rank_3_1.ckpt
+	damage p/ckpt.1/rank_2_0.ckpt 10 XXXX
+	cp -a p kept
+	for command in "scr_rebuild -p p" "scr_index -p p --build"; do
+		ends 3 $command 1
+		assert_stderr_has "the wrong member is unknown"
+		diff -r p/ckpt.1 kept/ckpt.1
+	done
+}
