@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "answer.h"
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
@@ -18,6 +17,7 @@
 #include "ftijob/set.h"
 #include "json.h"
 #include "lock.h"
+#include "output.h"
 #include "path.h"
 #include "report/fti.h"
 #include "str.h"

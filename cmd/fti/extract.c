@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "answer.h"
 #include "arena.h"
 #include "buf.h"
 #include "create.h"
@@ -23,6 +22,7 @@
 #include "io.h"
 #include "mem.h"
 #include "num.h"
+#include "output.h"
 #include "path.h"
 #include "report/hint.h"
 #include "str.h"

@@ -67,31 +67,6 @@ draw(const char *to, const struct fti_rankfile *r)
 	return app_report(STATUS_OK, &err);
 }
 
-static void
-add_json(struct look *l, const struct fti_input *s)
-{
-	if (l->json == NULL)
-		l->json = json_new_array();
-	for (size_t i = 0; i < s->count; i++)
-		json_push(l->json, report_fti_file_json(&s->list[i], l->depth));
-}
-
-static int
-show(struct look *l, const struct fti_input *s)
-{
-	int status = STATUS_OK;
-
-	if (l->svg != NULL && s->count > 0)
-		status = draw(l->svg, &s->list[0]);
-	if (app_json())
-		add_json(l, s);
-	else if (l->svg == NULL || !str_eq(l->svg, "-"))
-		add_text(l, s);
-	if (l->text.len >= TEXT_MAX)
-		status = error_worse_status(status, app_print(&l->text));
-	return status;
-}
-
 /* Returns an exit status. */
 static int
 look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
@@ -100,16 +75,31 @@ look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
 	struct error err = ERROR_INIT;
 	int status = STATUS_OK;
 
+	if (app_json())
+		l->json = json_new_array();
 	for (size_t i = 0; i < paths->count; i += BATCH) {
 		const size_t left = paths->count - i;
 
 		if (fti_input_read(s, paths->list + i,
 				   left < BATCH ? left : BATCH, w, &err) < 0)
 			return app_report(status, &err);
-		for (size_t k = 0; k < s->count; k++)
-			status = error_worse_status(
-				status, report_fti_status(&s->list[k]));
-		status = error_worse_status(status, show(l, s));
+		for (size_t k = 0; k < s->count; k++) {
+			const struct fti_rankfile *r = &s->list[k];
+
+			status = error_worse_status(status,
+						    report_fti_status(r));
+			if (app_json())
+				json_push(l->json,
+					  report_fti_file_json(r, l->depth));
+		}
+		if (l->svg != NULL && s->count > 0)
+			status = error_worse_status(status,
+						    draw(l->svg, &s->list[0]));
+		if (!app_json() && (l->svg == NULL || !str_eq(l->svg, "-")))
+			add_text(l, s);
+		if (l->text.len >= TEXT_MAX)
+			status =
+				error_worse_status(status, app_print(&l->text));
 	}
 	if (app_json())
 		app_answer_list("checkpoint_files", l->json);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "answer.h"
 #include "app.h"
 #include "arena.h"
 #include "error.h"
@@ -16,6 +15,7 @@
 #include "fti/metas.h"
 #include "fti/name.h"
 #include "ftijob/set.h"
+#include "json.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"
@@ -179,24 +179,6 @@ fti_output_place_ini(struct fti_output *p, const char *ini, const char *first,
 			   : fti_output_place(p, ini, job, err);
 }
 
-static struct fti_remake_item *
-add_item(struct fti_output *p, const char *in, const char *out,
-	 struct error *err)
-{
-	struct fti_remake_item *it = NULL;
-
-	if (!MEM_ROOM(p->items, p->count, p->room)) {
-		error_no_memory(err);
-		return NULL;
-	}
-	it = &p->items[p->count];
-	*it = (struct fti_remake_item){ .in = in };
-	if (fti_output_place(p, out, &it->out, err) < 0)
-		return NULL;
-	p->count++;
-	return it;
-}
-
 int
 fti_output_add(struct fti_output *p, char **files, size_t count,
 	       struct error *err)
@@ -212,16 +194,66 @@ fti_output_add(struct fti_output *p, char **files, size_t count,
 		if (below)
 			to = arena_printf(p->arena, "%s/%s", out,
 					  path_base(files[i]));
-		if (to == NULL)
+		if (to == NULL || !MEM_ROOM(p->items, p->count, p->room))
 			return error_no_memory(err);
-		it = add_item(p, files[i], to, err);
-		if (it == NULL)
+		it = &p->items[p->count];
+		*it = (struct fti_remake_item){ .in = files[i] };
+		if (fti_output_place(p, to, &it->out, err) < 0)
 			return -1;
+		p->count++;
 		/* A dry run without -o plans the same. */
 		it->in_place = out == NULL;
 		it->out.replace |= it->in_place;
 	}
 	return 0;
+}
+
+/* --- The answer --- */
+
+void
+fti_answer_file(struct fti_answer *a, const struct report_fti_done *d)
+{
+	if (!app_json())
+		return;
+	if (a->files == NULL)
+		a->files = json_new_array();
+	json_push(a->files, report_fti_done_json(d));
+}
+
+void
+fti_answer_plan(struct fti_answer *a, const char *action,
+		const struct fti_rebuild_file *files, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fti_answer_file(a,
+				&(struct report_fti_done){
+					.path = files[i].path,
+					.action = action,
+					.kind = report_fti_part(files[i].part),
+					.rank = files[i].rank->rank,
+					.size = (int64_t)files[i].size,
+				});
+}
+
+void
+fti_answer_end(struct fti_answer *a)
+{
+	struct json *j = NULL;
+
+	if (!app_json())
+		return;
+	j = json_new_object();
+	json_set_bool(j, "dry_run", a->dry_run);
+	if (a->bytes_read > 0)
+		json_set_u64(j, "bytes_read", a->bytes_read);
+	json_set_u64(j, "bytes_written", a->bytes_written);
+	json_set(j, "files", a->files != NULL ? a->files : json_new_array());
+	json_set_known_str(j, "next", a->next);
+	if (a->more != NULL)
+		json_append(j, a->more);
+	app_answer(j);
+	a->files = NULL;
+	a->more = NULL;
 }
 
 /* --- The run --- */
@@ -279,33 +311,6 @@ refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
 	p->status = error_worse_status(p->status, status);
 }
 
-/* Remake the items.  0, or an exit status. */
-static int
-remake(struct fti_output *p, struct fti_remake *m, struct error *err)
-{
-	struct fti_metas *metas = fti_metas_new(err);
-	int rc = metas == NULL ? -1
-			       : fti_input_how(&p->o->in, metas, &m->open, err);
-
-	m->items = p->items;
-	m->count = p->count;
-	m->refused = refused;
-	m->refused_arg = p;
-	if (rc == 0)
-		rc = fti_remake(m, &p->work, err);
-	fti_metas_free(metas);
-	return rc;
-}
-
-/* The rank in the name of a file, or -1. */
-static int64_t
-rank_of(const char *path)
-{
-	const struct fti_name name = fti_name_parse(path_base(path));
-
-	return fti_name_is_data(name.kind) ? (int64_t)name.rank : -1;
-}
-
 void
 fti_output_answer(const struct fti_output *p, int rc)
 {
@@ -313,6 +318,7 @@ fti_output_answer(const struct fti_output *p, int rc)
 
 	for (size_t i = 0; i < p->count; i++) {
 		const struct fti_remake_item *it = &p->items[i];
+		const struct fti_name name = fti_name_parse(path_base(it->in));
 		const bool writes = rc == 0 && !it->skipped;
 
 		fti_answer_file(&a,
@@ -323,7 +329,9 @@ fti_output_answer(const struct fti_output *p, int rc)
 						  : writes    ? "write"
 							      : "keep",
 					.kind = report_fti_part(FTI_OWN),
-					.rank = rank_of(it->in),
+					.rank = fti_name_is_data(name.kind)
+							? (int64_t)name.rank
+							: -1,
 					.size = writes ? (int64_t)it->size : -1,
 				});
 		if (writes && !a.dry_run)
@@ -336,8 +344,18 @@ int
 fti_output_run(struct fti_output *p, struct fti_remake *m)
 {
 	struct error err = ERROR_INIT;
-	const int rc = remake(p, m, &err);
+	struct fti_metas *metas = fti_metas_new(&err);
+	int rc = -1;
 
+	if (metas != NULL)
+		rc = fti_input_how(&p->o->in, metas, &m->open, &err);
+	m->items = p->items;
+	m->count = p->count;
+	m->refused = refused;
+	m->refused_arg = p;
+	if (rc == 0)
+		rc = fti_remake(m, &p->work, &err);
+	fti_metas_free(metas);
 	app_work_end(&p->work); /* erases the progress line */
 	if (rc == 0 && p->total != NULL)
 		p->total(m->arg, &p->text);

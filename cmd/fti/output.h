@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output.h - shared by the verbs of scr_fti that write checkpoint files: where
- * each file is written, and the run.
+ * output.h - shared by the verbs of scr_fti that write files: where each
+ * checkpoint file is written, the run, and the answer.
  */
 #ifndef CMD_FTI_OUTPUT_H
 #define CMD_FTI_OUTPUT_H
@@ -12,8 +12,10 @@
 
 #include "buf.h"
 #include "fti/remake.h"
+#include "ftijob/renew.h"
 #include "input.h"
 #include "opt.h"
+#include "report/fti.h"
 #include "work.h"
 
 struct arena;
@@ -112,5 +114,38 @@ void fti_output_say(const struct fti_output *p, size_t i, struct buf *out);
 
 /* The id of an option; NULL: *out stays. */
 int fti_id_parse(const char *text, int64_t *out, struct error *err);
+
+/*
+ * What the verbs that write files answer with --json.
+ *
+ *	struct fti_answer a = { .dry_run = o.dry_run };
+ *
+ *	fti_answer_file(&a, &(struct report_fti_done){
+ *		.path = path, .action = "write", .rank = -1, .size = size });
+ *	a.bytes_written = bytes;
+ *	fti_answer_end(&a);
+ *
+ * Without --json the functions do nothing.  Texts printed by app_print() become
+ * the member "answer" by themselves.  A verb that writes data to stdout calls
+ * app_answer_stop() instead.
+ */
+struct fti_answer {
+	bool dry_run;
+	uint64_t bytes_read; /* 0: not known */
+	uint64_t bytes_written;
+	const char *next;   /* the command to run next, or NULL */
+	struct json *more;  /* members of this verb alone, or NULL; is taken */
+	struct json *files; /* for the functions only */
+};
+
+/* Add a file that was written, moved or removed, or would be. */
+void fti_answer_file(struct fti_answer *a, const struct report_fti_done *d);
+
+/* Add the files of a plan. */
+void fti_answer_plan(struct fti_answer *a, const char *action,
+		     const struct fti_rebuild_file *files, size_t count);
+
+/* Give the answer, also after a failure: what was done until then. */
+void fti_answer_end(struct fti_answer *a);
 
 #endif /* CMD_FTI_OUTPUT_H */

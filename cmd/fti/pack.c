@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "answer.h"
 #include "app.h"
 #include "arena.h"
 #include "error.h"
@@ -88,23 +87,11 @@ open_var(struct pack *c, const char *arg, struct error *err)
 	return 0;
 }
 
-static int
-open_vars(struct pack *c, char **args, size_t count, struct error *err)
-{
-	c->vars = mem_calloc(count + 1, sizeof(*c->vars));
-	c->raw = mem_calloc(count + 1, sizeof(*c->raw));
-	if (c->vars == NULL || c->raw == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < count; i++)
-		if (open_var(c, args[i], err) < 0)
-			return -1;
-	return 0;
-}
-
 /* --- The file --- */
 
+/* Describe the file and its place, and of a POSIX file its metadata. */
 static int
-describe(struct pack *c, struct error *err)
+plan(struct pack *c, struct fti_job jobs[static 2], struct error *err)
 {
 	struct timespec now = { .tv_sec = 0 };
 
@@ -116,13 +103,6 @@ describe(struct pack *c, struct error *err)
 		(uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	c->draft.ckpt_id = c->id;
 	c->draft.raw = c->form.posix;
-	return 0;
-}
-
-/* The places of the file, and of its metadata. */
-static int
-place(struct pack *c, struct fti_job jobs[static 2], struct error *err)
-{
 	jobs[0] = (struct fti_job){ .draft = &c->draft };
 	jobs[1] = (struct fti_job){ .text = &c->text };
 	if (fti_output_place(&c->out, c->o.out, &jobs[0], err) < 0)
@@ -132,33 +112,26 @@ place(struct pack *c, struct fti_job jobs[static 2], struct error *err)
 			     : 0;
 }
 
-/* The metadata of the file that is written. */
-static int
-describe_posix(struct pack *c, const struct fti_job jobs[static 2],
-	       struct error *err)
-{
-	if (!c->form.posix)
-		return 0;
-	if (fti_posix_start(&c->sector, (int32_t)c->id, 1, err) < 0 ||
-	    fti_posix_set(&c->sector, 0, path_base(jobs[0].path), &c->draft,
-			  err) < 0)
-		return -1;
-	return fti_posix_finish(&c->sector, jobs[1].name, &c->text, err);
-}
-
 static int
 write_all(struct pack *c, struct fti_writer *w,
 	  const struct fti_job jobs[static 2], struct error *err)
 {
+	const bool posix = c->form.posix;
+
 	if (fti_writer_add(w, &jobs[0], err) < 0 ||
-	    (c->form.posix && fti_writer_add(w, &jobs[1], err) < 0) ||
+	    (posix && fti_writer_add(w, &jobs[1], err) < 0) ||
 	    fti_writer_room(w, err) < 0)
 		return -1;
 	if (c->o.dry_run)
 		return 0;
-	if (fti_writer_run(w, 0, 1, err) < 0 ||
-	    describe_posix(c, jobs, err) < 0 ||
-	    (c->form.posix && fti_writer_run(w, 1, 1, err) < 0))
+	if (fti_writer_run(w, 0, 1, err) < 0)
+		return -1;
+	if (posix &&
+	    (fti_posix_start(&c->sector, (int32_t)c->id, 1, err) < 0 ||
+	     fti_posix_set(&c->sector, 0, path_base(jobs[0].path), &c->draft,
+			   err) < 0 ||
+	     fti_posix_finish(&c->sector, jobs[1].name, &c->text, err) < 0 ||
+	     fti_writer_run(w, 1, 1, err) < 0))
 		return -1;
 	return fti_writer_commit(w, err);
 }
@@ -191,12 +164,16 @@ run(struct pack *c, char **args, size_t count, struct error *err)
 	struct fti_writer *w = NULL;
 	int rc = fti_output_start(&c->out, &c->o, err);
 
+	if (rc == 0) {
+		c->vars = mem_calloc(count + 1, sizeof(*c->vars));
+		c->raw = mem_calloc(count + 1, sizeof(*c->raw));
+		if (c->vars == NULL || c->raw == NULL)
+			rc = error_no_memory(err);
+	}
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = open_var(c, args[i], err);
 	if (rc == 0)
-		rc = open_vars(c, args, count, err);
-	if (rc == 0)
-		rc = describe(c, err);
-	if (rc == 0)
-		rc = place(c, jobs, err);
+		rc = plan(c, jobs, err);
 	if (rc == 0) {
 		w = fti_writer_new(&c->out.work, err);
 		rc = w == NULL ? -1 : write_all(c, w, jobs, err);

@@ -6,12 +6,12 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "answer.h"
 #include "buf.h"
 #include "error.h"
 #include "fti.h"
 #include "ftijob/cover.h"
 #include "ftijob/set.h"
+#include "output.h"
 #include "report/fti.h"
 #include "str.h"
 #include "style.h"

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "answer.h"
 #include "buf.h"
 #include "error.h"
 #include "fti.h"
 #include "ftijob/renew.h"
 #include "ftijob/set.h"
+#include "output.h"
 #include "report/fti.h"
 #include "str.h"
 #include "style.h"

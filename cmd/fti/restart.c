@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "answer.h"
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
 #include "fti.h"
 #include "ftijob/set.h"
 #include "lock.h"
+#include "output.h"
 #include "report/hint.h"
 #include "str.h"
 

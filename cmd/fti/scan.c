@@ -23,18 +23,6 @@ struct scan {
 };
 
 static int
-print_json(const struct scan *c, const struct fti_sets *s)
-{
-	struct json *j = json_new_object();
-
-	json_set_str(j, "root", s->tree.root);
-	json_set(j, "executions", report_fti_sets_json(s, c->files));
-	json_set_known_str(j, "next", c->next);
-	app_answer(j);
-	return STATUS_OK;
-}
-
-static int
 print_text(const struct scan *c, const struct fti_sets *s)
 {
 	const struct style style = style_of(STDOUT_FILENO);
@@ -72,22 +60,6 @@ look_for_restart(struct scan *c, const struct fti_tree *t)
 	fti_rewind_free(&r);
 }
 
-static int
-status_of(const struct fti_sets *s)
-{
-	int status = STATUS_OK;
-
-	for (size_t i = 0; i < s->count; i++) {
-		const struct fti_set *set = &s->list[i];
-
-		status = error_worse_status(
-			status, error_status(fti_set_error(set->state)));
-		if (set->no_topology != NULL)
-			status = error_worse_status(status, STATUS_DAMAGED);
-	}
-	return status;
-}
-
 int
 fti_run_scan(const struct fti_call *call)
 {
@@ -117,16 +89,30 @@ fti_run_scan(const struct fti_call *call)
 	for (size_t i = 0; rc == 0 && i < s.count; i++)
 		rc = fti_set_examine(&s, &s.list[i], c.checksums, &w, &err);
 	app_work_end(&w);
-	if (rc == 0)
+	if (rc == 0) {
 		fti_next(&n, &s, c.next);
-	if (rc == 0)
 		look_for_restart(&c, &s.tree);
-	if (rc == 0)
-		status = error_worse_status(app_json() ? print_json(&c, &s)
-						       : print_text(&c, &s),
-					    status_of(&s));
-	else
+	}
+	if (rc == 0 && app_json()) {
+		struct json *j = json_new_object();
+
+		json_set_str(j, "root", s.tree.root);
+		json_set(j, "executions", report_fti_sets_json(&s, c.files));
+		json_set_known_str(j, "next", c.next);
+		app_answer(j);
+	} else if (rc == 0) {
+		status = print_text(&c, &s);
+	} else {
 		status = app_report(STATUS_OK, &err);
+	}
+	for (size_t i = 0; rc == 0 && i < s.count; i++) {
+		const struct fti_set *set = &s.list[i];
+
+		status = error_worse_status(
+			status, error_status(fti_set_error(set->state)));
+		if (set->no_topology != NULL)
+			status = error_worse_status(status, STATUS_DAMAGED);
+	}
 	fti_sets_free(&s);
 	return status;
 }
