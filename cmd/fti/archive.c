@@ -46,27 +46,23 @@ is_chosen(const struct archive *c, const struct fti_set *set)
 	       set->exec[0] != '\0';
 }
 
+/* Answer with what is done, or would be: begin a line, and add to the JSON. */
 static void
-answer_set(struct archive *c, const struct fti_set *set, const char *action)
+add_set(struct archive *c, const struct fti_set *set, const char *action)
 {
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/%s/" FTI_ARCHIVED "%" PRIu32,
-		 c->name.data, set->exec, set->id);
-	fti_answer_file(&c->answer, &(struct report_fti_done){
-					    .path = path,
-					    .action = action,
-					    .rank = -1,
-					    .size = (int64_t)set->bytes,
-				    });
-}
-
-/* "ID of EXECUTION: ". */
-static void
-add_set(struct archive *c, const struct fti_set *set)
-{
 	buf_printf(&c->out, "checkpoint %" PRIu32 " of %s: ", set->id,
 		   set->exec);
+	snprintf(path, sizeof(path), "%s/%s/" FTI_ARCHIVED "%" PRIu32,
+		 c->name.data, set->exec, set->id);
+	if (action != NULL)
+		fti_answer_file(&c->answer, &(struct report_fti_done){
+						    .path = path,
+						    .action = action,
+						    .rank = -1,
+						    .size = (int64_t)set->bytes,
+					    });
 }
 
 /* --- Keeping --- */
@@ -87,8 +83,7 @@ keep_one(struct archive *c, struct fti_sets *in, struct fti_set *set,
 	rc = fti_archive_keep(&c->a, &in->tree, set, &c->work, err);
 	if (rc < 0)
 		return -1;
-	add_set(c, set);
-	answer_set(c, set, rc == 0 ? "keep" : "archive");
+	add_set(c, set, rc == 0 ? "keep" : "archive");
 	c->answer.bytes_written += c->a.bytes;
 	if (rc == 0)
 		buf_add_str(&c->out, "archived already\n");
@@ -148,12 +143,6 @@ open_archive(struct archive *c, struct fti_sets *in, struct error *err)
 	return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 }
 
-static bool
-is_kept(const struct fti_set *set)
-{
-	return set->level == FTI_ARCHIVE || set->level == FTI_L4;
-}
-
 static int
 list_all(struct archive *c, struct error *err)
 {
@@ -182,56 +171,46 @@ list_all(struct archive *c, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-static int
-remove_one(struct archive *c, const struct fti_set *set, struct error *err)
-{
-	add_set(c, set);
-	answer_set(c, set, "remove");
-	buf_printf(&c->out, "%s\n",
-		   c->dry_run ? "would be removed" : "removed");
-	return c->dry_run ? 0
-			  : fti_archive_remove(&c->a, set->exec, set->id, err);
-}
-
-/* How many of the execution would be archived now? */
-static size_t
-fresh_of(const struct archive *c, const char *exec)
-{
-	const char *at = c->fresh.data;
-	size_t len = 0, n = 0;
-
-	for (const char *line = NULL; (line = str_line(&at, &len)) != NULL;)
-		n += len == strlen(exec) && memcmp(line, exec, len) == 0;
-	return n;
-}
-
 /* Remove all but the newest checkpoints of an execution, list[first] to
  * list[end - 1] by id.  The last whole one stays, wherever it is. */
 static int
 prune_exec(struct archive *c, struct fti_sets *in, size_t first, size_t end,
 	   struct error *err)
 {
-	size_t kept = fresh_of(c, in->list[first].exec);
-	bool whole = kept > 0;
+	const char *exec = in->list[first].exec, *at = c->fresh.data;
+	size_t kept = 0, len = 0;
+	bool whole = false;
 
+	/* Those that would be archived now. */
+	for (const char *line = NULL; (line = str_line(&at, &len)) != NULL;)
+		kept += len == strlen(exec) && memcmp(line, exec, len) == 0;
+	whole = kept > 0;
 	for (size_t i = end; i-- > first;) {
 		struct fti_set *set = &in->list[i];
 
-		if (!is_kept(set) || !is_chosen(c, set))
+		if ((set->level != FTI_ARCHIVE && set->level != FTI_L4) ||
+		    !is_chosen(c, set))
 			continue;
 		if (!whole && fti_set_examine(in, set, true, &c->work, err) < 0)
 			return -1;
 		if (kept < c->keep) {
 			kept++;
 			whole = whole || set->state == FTI_SET_WHOLE;
-		} else if (!whole && set->state == FTI_SET_WHOLE) {
+			continue;
+		}
+		if (!whole && set->state == FTI_SET_WHOLE) {
 			whole = true;
-			add_set(c, set);
+			add_set(c, set, NULL);
 			buf_add_str(&c->out, "stays, as the newest that is "
 					     "whole\n");
-		} else if (remove_one(c, set, err) < 0) {
-			return -1;
+			continue;
 		}
+		add_set(c, set, "remove");
+		buf_printf(&c->out, "%s\n",
+			   c->dry_run ? "would be removed" : "removed");
+		if (!c->dry_run &&
+		    fti_archive_remove(&c->a, set->exec, set->id, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -283,20 +262,6 @@ run(struct archive *c, struct error *err)
 	return rc;
 }
 
-static void
-finish(struct archive *c)
-{
-	c->status =
-		error_worse_status(c->status, app_print_unless_quiet(&c->out));
-	if (c->next[0] != '\0') {
-		app_error("next: %s", c->next);
-		c->answer.next = c->next;
-	}
-	fti_answer_end(&c->answer);
-	buf_free(&c->name);
-	buf_free(&c->fresh);
-}
-
 int
 fti_run_archive(const struct fti_call *call)
 {
@@ -339,6 +304,13 @@ fti_run_archive(const struct fti_call *call)
 		run(&c, &err);
 	app_work_end(&c.work);
 	c.status = app_report(c.status, &err);
-	finish(&c);
+	c.status = error_worse_status(c.status, app_print_unless_quiet(&c.out));
+	if (c.next[0] != '\0') {
+		app_error("next: %s", c.next);
+		c.answer.next = c.next;
+	}
+	fti_answer_end(&c.answer);
+	buf_free(&c.name);
+	buf_free(&c.fresh);
 	return c.status;
 }

@@ -37,52 +37,39 @@ has_time(enum fti_layout l)
 	return fti_format(l)->fields[FTI_TIMESTAMP].size == 8;
 }
 
-static void
-set_time(struct fti_draft *d, const struct fti_rankfile *r,
-	 const struct attr *attr, struct fti_convert_notes *notes)
-{
-	const uint64_t mtime = (uint64_t)attr->mtime.tv_sec * 1000000000 +
-			       (uint64_t)attr->mtime.tv_nsec;
-	const uint64_t old =
-		r->form == FTI_FORM_FF ? r->ff->meta.timestamp : mtime;
-
-	d->timestamp = old;
-	if (d->raw || (r->form == FTI_FORM_FF &&
-		       (has_time(r->ff->layout) || !has_time(d->layout))))
-		return;
-	/* The low 32 bits are known: the last such time before the file was
-	 * complete. */
-	d->timestamp = mtime - ((mtime - old) & UINT32_MAX);
-	notes->time = true;
-}
-
 int
 fti_convert_describe(const struct fti_convert *c, const struct fti_rankfile *r,
 		     const struct attr *attr, struct fti_draft *d,
 		     struct fti_convert_notes *notes, struct error *err)
 {
+	const uint64_t mtime = (uint64_t)attr->mtime.tv_sec * 1000000000 +
+			       (uint64_t)attr->mtime.tv_nsec;
+	const struct fti_meta *m = r->form == FTI_FORM_FF ? &r->ff->meta : NULL;
 	int rc = fti_remake_proven(r, err);
-	bool holds = false;
-	bool has = false;
+	bool holds = false, has = false;
 
 	if (rc < 0)
 		return -1;
 	if (c->form.posix)
 		rc = fti_describe_posix(d, &r->content, err);
-	else if (r->form == FTI_FORM_FF)
+	else if (m != NULL)
 		rc = fti_describe_same(d, &r->checked, c->form.to, err);
 	else
 		rc = fti_describe_compact(d, &r->content, 0, c->form.to, err);
 	if (rc < 0)
 		return -1;
-	*notes = (struct fti_convert_notes){ .id = false };
 	holds = d->raw || fti_has(d->layout, FTI_CKPT_ID);
-	has = r->form == FTI_FORM_FF ? r->ff->meta.ckpt_id >= 0
-				     : r->described.posix->id >= 0;
+	has = m != NULL ? m->ckpt_id >= 0 : r->described.posix->id >= 0;
 	d->ckpt_id = !holds ? -1 : c->id >= 0 ? c->id : r->id;
+	d->timestamp = m != NULL ? m->timestamp : mtime;
 	notes->id = holds && c->id < 0 && !has && r->id >= 0;
-	set_time(d, r, attr, notes);
-	if (d->ckpt_id < 0 && (d->raw || fti_has(d->layout, FTI_CKPT_ID)))
+	notes->time = !d->raw && (m == NULL || (!has_time(r->ff->layout) &&
+						has_time(d->layout)));
+	/* The low 32 bits are known: the last such time before the file was
+	 * complete. */
+	if (notes->time)
+		d->timestamp = mtime - ((mtime - d->timestamp) & UINT32_MAX);
+	if (d->ckpt_id < 0 && holds)
 		return error_set(err, ERROR_USAGE,
 				 "%s: neither the file nor its name has the "
 				 "id of the checkpoint; --id sets it",

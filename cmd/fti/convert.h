@@ -11,11 +11,8 @@
 #include "fti.h"
 #include "output.h"
 
-struct arena;
 struct error;
 struct fti_draft;
-struct fti_set;
-struct fti_tree;
 
 struct fti_convert {
 	struct fti_output_options o;
@@ -45,28 +42,6 @@ const char *fti_convert_to(const struct fti_convert *c);
 
 /* Append the notes. */
 void fti_convert_say(const struct fti_convert_notes *notes, struct buf *out);
-
-/* --- Names below the root of a tree, in `arena`; NULL: no memory --- */
-
-struct fti_convert_names {
-	struct arena *arena;
-	const struct fti_tree *tree;
-	const struct fti_set *set;
-	bool moved; /* a differential checkpoint becomes one of L4 */
-};
-
-/* The metadata file of a group. */
-const char *fti_convert_sector(const struct fti_convert_names *n, size_t group);
-
-/* The file of a rank that becomes one of L4. */
-const char *fti_convert_moved(struct arena *arena, const char *path, int64_t id,
-			      uint32_t rank);
-
-/* The text of a file of an execution, which fits its new files: config.fti, the
- * list of its nodes, or its history.  `moved`: no differential checkpoints are
- * left. */
-int fti_convert_text(const struct fti_convert *c, int dirfd, const char *path,
-		     bool moved, struct buf *out, struct error *err);
 
 /* Convert all checkpoints below a directory.  Returns an exit status. */
 int fti_convert_tree(struct fti_convert *c, const char *dir, struct error *err);

@@ -15,8 +15,10 @@
 #include "convert.h"
 #include "error.h"
 #include "fti/draft.h"
+#include "fti/ini.h"
 #include "fti/posix.h"
 #include "ftijob/set.h"
+#include "io.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"
@@ -110,38 +112,114 @@ find_root(struct run *run, const char *dir, struct error *err)
 	return rc;
 }
 
-/* --- Metadata --- */
+/* The metadata file of a group, below the directory of Topology.fti.  NULL: no
+ * memory. */
+static const char *
+name_sector(struct run *run, const struct part *p, size_t group)
+{
+	struct arena *arena = run->c->out.arena;
+	const struct fti_tree *tree = &run->sets.tree;
+	const char *exec = p->set->exec, *dir = NULL;
+	const uint32_t size = p->set->geometry.node_size;
+	const enum fti_level level = p->moved ? FTI_L4 : p->set->level;
+	const struct fti_name name = {
+		.kind = FTI_NAME_SECTOR,
+		.sector = (uint32_t)(group / size),
+		.rank = (uint32_t)(group % size),
+	};
+	char base[FTI_NAME_MAX];
+	size_t i = 0;
+
+	while (i < tree->count &&
+	       (tree->list[i].name.kind != FTI_NAME_TOPOLOGY ||
+		!str_eq(tree->list[i].exec, exec)))
+		i++;
+	if (i < tree->count)
+		dir = arena_strndup(arena, tree->list[i].path,
+				    (size_t)(path_base(tree->list[i].path) -
+					     tree->list[i].path));
+	else
+		dir = arena_printf(arena, "Meta/%s%s", exec,
+				   exec[0] != '\0' ? "/" : "");
+	if (dir == NULL)
+		return NULL;
+	fti_name_format(&name, base);
+	return level == FTI_ARCHIVE
+		       ? arena_printf(arena, "%s%s/Ckpt_%" PRIu32 "/%s", dir,
+				      fti_level_dir(level), p->set->id, base)
+		       : arena_printf(arena, "%s%s/%s", dir,
+				      fti_level_dir(level), base);
+}
+
+/* --- Files that describe the others --- */
 
 static int
 add_sectors(struct run *run, struct part *p, struct error *err)
 {
-	const struct fti_convert_names names = {
-		.arena = run->c->out.arena,
-		.tree = &run->sets.tree,
-		.set = p->set,
-		.moved = p->moved,
-	};
-
 	p->sectors = run->nsectors;
 	for (size_t g = 0; g < p->set->groups; g++, run->nsectors++) {
 		struct fti_job *job = &run->texts[run->ntexts];
+		struct fti_posix *sector = &run->sectors[run->nsectors];
 		const char *path = NULL;
 
 		/* With heads, the first group of a sector has no ranks. */
 		if (fti_set_member(p->set, (uint32_t)g, 0) == NULL)
 			continue;
-		path = fti_convert_sector(&names, g);
+		path = name_sector(run, p, g);
 		if (path == NULL)
 			return error_no_memory(err);
 		if (place(run, path, job, err) < 0 ||
-		    fti_posix_start(&run->sectors[run->nsectors], 0,
-				    p->set->geometry.group_size, err) < 0)
+		    fti_posix_start(sector, 0, p->set->geometry.group_size,
+				    err) < 0)
 			return -1;
-		run->sectors[run->nsectors].name = job->name;
+		sector->name = job->name;
 		run->inis[run->nsectors] = &run->bufs[run->ntexts];
 		job->text = &run->bufs[run->ntexts++];
 	}
 	return 0;
+}
+
+/* Sections of the history, where io_mode is by 1000 larger than ckpt_io. */
+#define HISTORY "checkpoint_id."
+
+/* The text of a file of an execution, which fits its new files: config.fti, the
+ * list of its nodes, or its history.  `moved`: no differential checkpoints are
+ * left. */
+static int
+convert_text(const struct run *run, const char *path, bool moved,
+	     struct buf *out, struct error *err)
+{
+	const enum fti_name_kind kind = fti_name_parse(path_base(path)).kind;
+	const bool posix = run->c->form.posix;
+	const struct fti_ini_value io = { "basic", "ckpt_io",
+					  posix ? "1" : "3" };
+	struct fti_ini *ini = NULL;
+	const char *section = NULL;
+	int rc = io_read_file(run->sets.tree.fd, path, FTI_INI_MAX, out, err);
+
+	if (rc < 0 || kind == FTI_NAME_TOPOLOGY)
+		return rc;
+	ini = fti_ini_parse(path, out->data, out->len, err);
+	if (ini == NULL)
+		rc = -1;
+	else if (kind != FTI_NAME_HISTORY)
+		rc = fti_ini_set(out, &io, err);
+	for (size_t i = 0; rc == 0 && kind == FTI_NAME_HISTORY &&
+			   (section = fti_ini_section(ini, i)) != NULL;
+	     i++) {
+		const struct fti_ini_value mode = { section, "io_mode",
+						    posix ? "1001" : "1003" };
+		const struct fti_ini_value no_dcp = { section, "is_dcp", "0" };
+
+		if (!str_starts(section, HISTORY))
+			continue;
+		rc = fti_ini_set(out, &mode, err);
+		if (rc == 0 && moved &&
+		    fti_ini_get(ini, section, "is_dcp") != NULL)
+			rc = fti_ini_set(out, &no_dcp, err);
+	}
+	fti_ini_free(ini);
+	return rc;
 }
 
 /* Copy the files that describe the execution: its nodes, its configuration, its
@@ -167,8 +245,7 @@ add_copies(struct run *run, struct error *err)
 		run->ntexts++;
 		job->text = to;
 		if (place(run, path, job, err) < 0 ||
-		    fti_convert_text(run->c, run->sets.tree.fd, path, moved, to,
-				     err) < 0)
+		    convert_text(run, path, moved, to, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -238,36 +315,23 @@ add_ranks(struct run *run, struct part *part, struct error *err)
 	return 0;
 }
 
-static bool
-is_wanted(const struct fti_set *s, int64_t id)
-{
-	return s->level != FTI_TMP && s->level != FTI_REPLICA &&
-	       s->level != FTI_NO_LEVEL && (id < 0 || (int64_t)s->id == id);
-}
-
-/* Differential files of layout B to F stay what they are in these layouts. */
-static bool
-is_moved(const struct run *run, const struct fti_set *s)
-{
-	return s->level == FTI_DCP &&
-	       (run->c->form.posix || run->c->form.to == FTI_A || s->posix);
-}
-
 static int
 add_part(struct run *run, struct fti_set *s, struct error *err)
 {
 	struct part *part = &run->parts[run->nparts];
+	const bool posix = run->c->form.posix, dcp = s->level == FTI_DCP;
 
 	*part = (struct part){
 		.set = s,
 		.first = run->c->out.count,
-		.id = s->level == FTI_DCP ? -1 : (int64_t)s->id,
-		.moved = is_moved(run, s),
+		.id = dcp ? -1 : (int64_t)s->id,
+		/* Differential files of layout B to F stay what they are in
+		 * these layouts. */
+		.moved = dcp && (posix || run->c->form.to == FTI_A || s->posix),
 		.from = "",
 	};
 	run->nparts++;
-	if (run->c->form.posix &&
-	    (s->geometry.group_size == 0 || s->groups == 0)) {
+	if (posix && (s->geometry.group_size == 0 || s->groups == 0)) {
 		refuse_set(run, s,
 			   "the size of its groups is not known, which have "
 			   "the metadata of POSIX files (--node-size, "
@@ -276,24 +340,19 @@ add_part(struct run *run, struct fti_set *s, struct error *err)
 	}
 	if (add_ranks(run, part, err) < 0)
 		return -1;
-	return run->c->form.posix ? add_sectors(run, part, err) : 0;
+	return posix ? add_sectors(run, part, err) : 0;
 }
 
 static int
 add_parts(struct run *run, struct error *err)
 {
+	const size_t sets = run->sets.count;
 	int64_t id = -1;
-	size_t sets = 0;
-	size_t ranks = 0;
-	size_t groups = 0;
-	size_t texts = 0;
+	size_t ranks = 0, groups = 0, texts = run->sets.tree.count + 1;
 
 	if (run->c->ckpt != NULL &&
 	    num_i64(run->c->ckpt, 0, INT32_MAX, &id, err) < 0)
 		return error_wrap(err, "--checkpoint");
-	/* Allocate for all sets. */
-	sets = run->sets.count;
-	texts = run->sets.tree.count + 1;
 	for (size_t i = 0; i < sets; i++) {
 		ranks += run->sets.list[i].nranks;
 		groups += run->sets.list[i].groups;
@@ -310,10 +369,15 @@ add_parts(struct run *run, struct error *err)
 	    run->inis == NULL || run->texts == NULL || run->bufs == NULL ||
 	    run->c->out.items == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < run->sets.count; i++)
-		if (is_wanted(&run->sets.list[i], id) &&
-		    add_part(run, &run->sets.list[i], err) < 0)
+	for (size_t i = 0; i < sets; i++) {
+		struct fti_set *s = &run->sets.list[i];
+
+		if (s->level != FTI_TMP && s->level != FTI_REPLICA &&
+		    s->level != FTI_NO_LEVEL &&
+		    (id < 0 || (int64_t)s->id == id) &&
+		    add_part(run, s, err) < 0)
 			return -1;
+	}
 	if (run->nparts == 0)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: no such checkpoint of FTI",
@@ -357,7 +421,11 @@ check_id(struct run *run, struct item *it, const struct fti_rankfile *r,
 {
 	struct part *p = it->part;
 	struct fti_job *to = &run->c->out.items[(size_t)(it - run->items)].out;
-	const char *path = NULL;
+	struct arena *arena = run->c->out.arena;
+	struct fti_name name = { .kind = FTI_NAME_RANK,
+				 .rank = it->rank->rank };
+	char base[FTI_NAME_MAX], *up = NULL;
+	const char *own = NULL, *path = NULL;
 
 	if (p->id < 0)
 		p->id = r->id;
@@ -368,9 +436,17 @@ check_id(struct run *run, struct item *it, const struct fti_rankfile *r,
 				 r->name, r->id, p->id);
 	if (!p->moved)
 		return 0;
-	path = fti_convert_moved(run->c->out.arena,
-				 it->rank->parts[FTI_OWN].entry->path, p->id,
-				 it->rank->rank);
+	/* "Global/<exec>/dCP/": it becomes one of L4. */
+	own = it->rank->parts[FTI_OWN].entry->path;
+	up = arena_strndup(arena, own, (size_t)(path_base(own) - own));
+	if (up == NULL)
+		return error_no_memory(err);
+	if (up[0] != '\0')
+		up[strlen(up) - 1] = '\0';
+	name.id = (uint32_t)p->id;
+	path = arena_printf(arena, "%.*s%s/%s", (int)(path_base(up) - up), up,
+			    fti_level_dir(FTI_L4),
+			    fti_name_format(&name, base));
 	return path == NULL ? error_no_memory(err) : place(run, path, to, err);
 }
 
@@ -470,39 +546,33 @@ total(void *arg, struct buf *out)
 	buf_printf(out, "next: %s\n", next);
 }
 
-static int
-convert(struct run *run, const char *dir, struct error *err)
+int
+fti_convert_tree(struct fti_convert *c, const char *dir, struct error *err)
 {
+	struct run run = { .c = c, .rootfd = -1 };
+	struct fti_output *p = &c->out;
 	struct fti_remake m = {
 		.describe = describe,
 		.planned = planned,
 		.written = written,
 		.finish = finish,
-		.arg = run,
+		.arg = &run,
 	};
-	struct fti_output *p = &run->c->out;
+	int status = STATUS_OK;
 
-	if (fti_open_sets(&run->sets, dir, &run->c->geometry, &p->work, err) <
-		    0 ||
-	    find_root(run, dir, err) < 0 || add_parts(run, err) < 0)
-		return app_report(STATUS_OK, err);
-	if (p->status != STATUS_OK) {
+	if (fti_open_sets(&run.sets, dir, &c->geometry, &p->work, err) < 0 ||
+	    find_root(&run, dir, err) < 0 || add_parts(&run, err) < 0) {
+		status = app_report(STATUS_OK, err);
+	} else if (p->status != STATUS_OK) {
 		app_error("next: %s", p->next);
 		fti_output_answer(p, 1);
-		return p->status;
+		status = p->status;
+	} else {
+		m.texts = run.texts;
+		m.ntexts = run.ntexts;
+		p->total = total;
+		status = fti_output_run(p, &m);
 	}
-	m.texts = run->texts;
-	m.ntexts = run->ntexts;
-	p->total = total;
-	return fti_output_run(p, &m);
-}
-
-int
-fti_convert_tree(struct fti_convert *c, const char *dir, struct error *err)
-{
-	struct run run = { .c = c, .rootfd = -1 };
-	const int status = convert(&run, dir, err);
-
 	for (size_t i = 0; run.sectors != NULL && i < run.nsectors; i++)
 		fti_posix_fini(&run.sectors[i]);
 	for (size_t i = 0; run.bufs != NULL && i < run.ntexts; i++)

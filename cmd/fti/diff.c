@@ -118,13 +118,29 @@ add_line(struct diff *d, const struct fti_difference *v)
 	buf_add_char(out, '\n');
 }
 
-static void
-add_json(struct diff *d, const struct fti_difference *v, const char *state)
+static int
+take_variable(void *arg, const struct fti_difference *v, struct error *err)
 {
-	struct json *j = json_new_object();
+	struct diff *d = arg;
+	const bool same = v->a != NULL && v->b != NULL &&
+			  v->a->size == v->b->size && v->ranges == 0;
+	struct json *j = NULL;
 
+	if (same)
+		d->same++;
+	else
+		d->differ++;
+	if (!app_json() && !same)
+		add_line(d, v);
+	if (!app_json())
+		return flush(d, err);
+	j = json_new_object();
 	json_set_i64(j, "variable", v->id);
-	json_set_str(j, "state", state);
+	json_set_str(j, "state",
+		     v->a == NULL   ? "added"
+		     : v->b == NULL ? "removed"
+		     : same	    ? "same"
+				    : "changed");
 	if (v->a != NULL)
 		json_set_u64(j, "size_before", v->a->size);
 	if (v->b != NULL)
@@ -134,27 +150,6 @@ add_json(struct diff *d, const struct fti_difference *v, const char *state)
 	json_set(j, "ranges", d->ranges != NULL ? d->ranges : json_new_array());
 	d->ranges = NULL;
 	json_push(d->variables, j);
-}
-
-static int
-take_variable(void *arg, const struct fti_difference *v, struct error *err)
-{
-	struct diff *d = arg;
-	const bool same = v->a != NULL && v->b != NULL &&
-			  v->a->size == v->b->size && v->ranges == 0;
-
-	if (same)
-		d->same++;
-	else
-		d->differ++;
-	if (app_json())
-		add_json(d, v,
-			 v->a == NULL	? "added"
-			 : v->b == NULL ? "removed"
-			 : same		? "same"
-					: "changed");
-	else if (!same)
-		add_line(d, v);
 	return flush(d, err);
 }
 

@@ -95,36 +95,12 @@ set_range(const struct extract *x, struct fti_varfile *it, struct error *err)
 	return 0;
 }
 
-/* The header of NumPy. */
-static int
-set_head(struct extract *x, struct fti_varfile *it, struct error *err)
-{
-	const struct fti_posix_var *v = it->var->described;
-	struct fti_dtype type = x->dtype;
-	struct buf head = BUF_INIT;
-	int rc = 0;
-
-	if (!x->numpy)
-		return 0;
-	if (x->type == NULL)
-		fti_dtype_recorded(v, &type);
-	rc = fti_npy_header(&type, it->len, v, &head, err);
-	if (rc == 0) {
-		it->head = arena_strndup(x->arena, head.data, head.len);
-		it->head_size = head.len;
-		if (it->head == NULL)
-			rc = error_no_memory(err);
-	} else {
-		error_wrap(err, "variable %" PRId32, it->var->id);
-	}
-	buf_free(&head);
-	return rc;
-}
-
 static int
 add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 {
 	struct fti_varfile *it = &x->items[x->count];
+	struct fti_dtype type = x->dtype;
+	struct buf head = BUF_INIT;
 
 	*it = (struct fti_varfile){
 		.content = &x->file.content,
@@ -135,18 +111,21 @@ add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 	if (it->path == NULL)
 		return error_no_memory(err);
 	x->count++;
-	return set_range(x, it, err) < 0 ? -1 : set_head(x, it, err);
-}
-
-static int
-lacks_var(const struct extract *x, int32_t id, struct error *err)
-{
-	return error_set(err, ERROR_ABSENT, "%s: %s variable %" PRId32 "%s",
-			 x->path,
-			 x->file.lacks ? "after this layer the size is not "
-					 "recorded of"
-				       : "has no",
-			 id, x->file.lacks ? ", or it has no such one" : "");
+	if (set_range(x, it, err) < 0)
+		return -1;
+	if (!x->numpy)
+		return 0;
+	/* The header of NumPy. */
+	if (x->type == NULL)
+		fti_dtype_recorded(v->described, &type);
+	if (fti_npy_header(&type, it->len, v->described, &head, err) < 0) {
+		buf_free(&head);
+		return error_wrap(err, "variable %" PRId32, v->id);
+	}
+	it->head = arena_strndup(x->arena, head.data, head.len);
+	it->head_size = head.len;
+	buf_free(&head);
+	return it->head == NULL ? error_no_memory(err) : 0;
 }
 
 static void
@@ -184,7 +163,14 @@ choose(struct extract *x, struct error *err)
 		while (k < c->nvars && x->by_id[k]->id < id)
 			k++;
 		if (k == c->nvars || x->by_id[k]->id != id)
-			return lacks_var(x, id, err);
+			return error_set(
+				err, ERROR_ABSENT,
+				"%s: %s variable %" PRId32 "%s", x->path,
+				x->file.lacks ? "after this layer the size is "
+						"not recorded of"
+					      : "has no",
+				id,
+				x->file.lacks ? ", or it has no such one" : "");
 		if (add_item(x, x->by_id[k], err) < 0)
 			return -1;
 	}
@@ -265,39 +251,16 @@ take_from_group(struct extract *x, struct error *err)
 	return rc;
 }
 
-/* Report that the bytes cannot be had: `err` of the file, `why` of its group.
- * Returns an exit status. */
-static int
-refuse(const struct extract *x, struct error *err, struct error *why)
-{
-	const size_t len = strlen(x->path);
-	const char *reason = why->text;
-	char next[ERROR_TEXT_MAX];
-	int status = error_status(err->kind);
-
-	if (str_starts(reason, x->path) && str_starts(reason + len, ": "))
-		reason += len + 2;
-	if (why->kind == ERROR_LOST)
-		status = STATUS_LOST;
-	else if (why->kind != ERROR_ABSENT)
-		status = STATUS_FAILED; /* nobody knows what the group has */
-	app_error("%s; %s%s", err->text, reason,
-		  err->kind == ERROR_LOST && x->file.content.nvars > 0
-			  ? " (--force extracts it nevertheless)"
-			  : "");
-	if (x->obtain.root != NULL)
-		app_error("next: %s",
-			  report_command("scr_fti scan --checksums", NULL,
-					 x->obtain.root, next, sizeof(next)));
-	return status;
-}
-
 /* Take the bytes from where they are good.  Returns an exit status. */
 static int
 find_bytes(struct extract *x)
 {
-	struct error err = ERROR_INIT, why = ERROR_INIT;
+	struct error err = ERROR_INIT, why = ERROR_INIT, again = ERROR_INIT;
+	const size_t len = strlen(x->path);
+	const char *reason = NULL;
+	char next[ERROR_TEXT_MAX];
 	bool missing = false;
+	int status = STATUS_OK;
 
 	if (take(x, NULL, &err) == 0)
 		return STATUS_OK;
@@ -312,8 +275,6 @@ find_bytes(struct extract *x)
 		return STATUS_OK;
 	}
 	if (x->force && !missing) {
-		struct error again = ERROR_INIT;
-
 		if (take(x, NULL, &again) == 0)
 			return STATUS_OK;
 		for (size_t i = 0; i < x->count; i++)
@@ -321,7 +282,24 @@ find_bytes(struct extract *x)
 		if (x->count > 0)
 			return STATUS_LOST;
 	}
-	return refuse(x, &err, &why);
+	/* The bytes cannot be had: `err` is of the file, `why` of its group. */
+	reason = why.text;
+	if (str_starts(reason, x->path) && str_starts(reason + len, ": "))
+		reason += len + 2;
+	status = error_status(err.kind);
+	if (why.kind == ERROR_LOST)
+		status = STATUS_LOST;
+	else if (why.kind != ERROR_ABSENT)
+		status = STATUS_FAILED; /* nobody knows what the group has */
+	app_error("%s; %s%s", err.text, reason,
+		  err.kind == ERROR_LOST && x->file.content.nvars > 0
+			  ? " (--force extracts it nevertheless)"
+			  : "");
+	if (x->obtain.root != NULL)
+		app_error("next: %s",
+			  report_command("scr_fti scan --checksums", NULL,
+					 x->obtain.root, next, sizeof(next)));
+	return status;
 }
 
 /* --- Files --- */
@@ -390,33 +368,10 @@ tell(const struct extract *x)
 /* --- The verb --- */
 
 static int
-write_items(struct extract *x, bool several, struct error *err)
-{
-	int rc = 0;
-
-	if (is_stream(x))
-		return x->dry_run
-			       ? 0
-			       : fti_varfile_stream(STDOUT_FILENO, &x->items[0],
-						    &x->w, err);
-	rc = place(x, several, err);
-	/* Nothing is in the way in a directory that is missing. */
-	if (rc == 0 && x->dirfd >= 0)
-		rc = fti_varfiles_write(x->dirfd, x->items, x->count,
-					x->replace, &x->w, err);
-	io_close(x->dirfd);
-	if (rc < 0 && x->made)
-		(void)rmdir(x->dir);
-	if (rc < 0 && x->dirfd >= 0 && !str_eq(x->dir, "."))
-		return error_wrap(err, "%s", x->dir);
-	return rc;
-}
-
-static int
 run(struct extract *x)
 {
 	struct error err = ERROR_INIT;
-	int status = STATUS_OK;
+	int status = STATUS_OK, rc = 0;
 
 	x->arena = arena_new();
 	if (x->arena == NULL)
@@ -426,11 +381,25 @@ run(struct extract *x)
 	status = find_bytes(x);
 	if (status != STATUS_OK && (!x->force || x->count == 0))
 		return status;
-	if (write_items(x, x->nids != 1, &err) < 0)
+	if (is_stream(x)) {
+		if (!x->dry_run)
+			rc = fti_varfile_stream(STDOUT_FILENO, &x->items[0],
+						&x->w, &err);
+		return rc < 0 ? app_report(status, &err) : status;
+	}
+	rc = place(x, x->nids != 1, &err);
+	/* Nothing is in the way in a directory that is missing. */
+	if (rc == 0 && x->dirfd >= 0)
+		rc = fti_varfiles_write(x->dirfd, x->items, x->count,
+					x->replace, &x->w, &err);
+	io_close(x->dirfd);
+	if (rc < 0 && x->made)
+		(void)rmdir(x->dir);
+	if (rc < 0 && x->dirfd >= 0 && !str_eq(x->dir, "."))
+		(void)error_wrap(&err, "%s", x->dir);
+	if (rc < 0)
 		return app_report(status, &err);
 	app_work_end(&x->w); /* erases the progress line */
-	if (is_stream(x))
-		return status;
 	return error_worse_status(status, tell(x));
 }
 

@@ -48,20 +48,6 @@ set_next(struct restart *c)
 }
 
 static void
-answer_step(struct restart *c, const struct fti_step *s)
-{
-	const bool put = s->kind == FTI_STEP_PUT;
-
-	fti_answer_file(&c->answer, &(struct report_fti_done){
-					    .path = put ? s->to : s->from,
-					    .action = put ? "put" : "hide",
-					    .from = put ? s->from : NULL,
-					    .rank = -1,
-					    .size = put ? (int64_t)s->size : -1,
-				    });
-}
-
-static void
 print_steps(struct restart *c)
 {
 	const size_t most = app_verbosity() > 0 ? SIZE_MAX : SHOWN;
@@ -70,14 +56,21 @@ print_steps(struct restart *c)
 	for (size_t i = 0; i < c->r.count; i++) {
 		const struct fti_step *s = &c->r.steps[i];
 		const bool put = s->kind == FTI_STEP_PUT;
+		const char *path = put ? s->to : s->from;
 
 		if (s->kind == FTI_STEP_MAKE)
 			continue;
-		answer_step(c, s);
-		if (n++ >= most)
-			continue;
-		buf_printf(&c->out, "  %s %s\n", put ? "put " : "hide",
-			   str_shown(put ? s->to : s->from));
+		fti_answer_file(&c->answer,
+				&(struct report_fti_done){
+					.path = path,
+					.action = put ? "put" : "hide",
+					.from = put ? s->from : NULL,
+					.rank = -1,
+					.size = put ? (int64_t)s->size : -1,
+				});
+		if (n++ < most)
+			buf_printf(&c->out, "  %s %s\n", put ? "put " : "hide",
+				   str_shown(path));
 	}
 	if (n > most)
 		buf_printf(&c->out, "  and %zu more\n", n - most);
@@ -100,18 +93,6 @@ print_config(struct restart *c)
 
 /* --- Which checkpoint --- */
 
-static bool
-is_candidate(const struct restart *c, const struct fti_set *set, bool outside)
-{
-	const bool archived = set->level == FTI_ARCHIVE;
-	const enum fti_level at = archived ? FTI_L4 : set->level;
-
-	return set->id == c->select && at <= FTI_L4 &&
-	       (!outside || at == FTI_L4) &&
-	       (c->level == 0 || c->level == (uint64_t)at) &&
-	       (c->exec == NULL || str_eq(c->exec, set->exec));
-}
-
 /* Examine the candidates, and take the first that is whole, else the first. */
 static int
 look_in(struct restart *c, struct fti_sets *in, bool outside,
@@ -119,8 +100,13 @@ look_in(struct restart *c, struct fti_sets *in, bool outside,
 {
 	for (size_t i = 0; i < in->count; i++) {
 		struct fti_set *set = &in->list[i];
+		const enum fti_level at =
+			set->level == FTI_ARCHIVE ? FTI_L4 : set->level;
 
-		if (!is_candidate(c, set, outside))
+		if (set->id != c->select || at > FTI_L4 ||
+		    (outside && at != FTI_L4) ||
+		    (c->level != 0 && c->level != (uint64_t)at) ||
+		    (c->exec != NULL && !str_eq(c->exec, set->exec)))
 			continue;
 		if (*best != NULL && !str_eq((*best)->exec, set->exec))
 			return error_set(err, ERROR_USAGE,
@@ -154,22 +140,23 @@ add_ids(const struct restart *c, const struct fti_sets *in, struct buf *out)
 				   fti_level_name(in->list[i].level));
 }
 
-static void
+/* No such checkpoint: say which there are. */
+static int
 not_there(struct restart *c, struct error *err)
 {
+	const bool hidden = c->r.number > 1;
 	struct buf ids = BUF_INIT;
 
-	if (c->r.number > 1)
+	if (hidden)
 		set_next(c);
-
 	add_ids(c, &c->here, &ids);
 	if (c->from != NULL)
 		add_ids(c, &c->there, &ids);
 	error_set(err, ERROR_ABSENT, "%s: no checkpoint %" PRIu64 "%s%s",
 		  c->dir, c->select, ids.data != NULL ? ids.data : "",
-		  c->r.number > 1 ? "; an earlier restart has hidden some"
-				  : "");
+		  hidden ? "; an earlier restart has hidden some" : "");
 	buf_free(&ids);
+	return -1;
 }
 
 static int
@@ -193,10 +180,8 @@ choose(struct restart *c, const struct fti_set **set,
 			in = &c->there;
 		}
 	}
-	if (best == NULL) {
-		not_there(c, err);
-		return -1;
-	}
+	if (best == NULL)
+		return not_there(c, err);
 	*set = best;
 	*from = &in->tree;
 	for (size_t i = 0; i < c->here.count; i++) {
@@ -242,13 +227,21 @@ is_choice(struct restart *c, struct fti_sets *in, struct error *err)
 	       best->id == c->r.id && beside == 1;
 }
 
-/* Look again what FTI would take now. */
-static int
-confirm(struct restart *c, struct error *err)
-{
-	struct fti_sets now;
-	int rc = fti_open_sets(&now, c->dir, &c->o, &c->work, err);
+/* --- The verb --- */
 
+static int
+apply(struct restart *c, struct error *err)
+{
+	const int fromfd = c->from != NULL ? c->there.tree.fd : -1;
+	struct fti_sets now;
+	int rc = 0;
+
+	if (fti_rewind_apply(&c->r, fromfd, &c->work, err) < 0) {
+		set_next(c);
+		return -1;
+	}
+	/* Look again what FTI would take now. */
+	rc = fti_open_sets(&now, c->dir, &c->o, &c->work, err);
 	if (rc == 0)
 		rc = is_choice(c, &now, err);
 	fti_sets_free(&now);
@@ -259,25 +252,11 @@ confirm(struct restart *c, struct error *err)
 				 "checkpoint %" PRIu32,
 				 c->dir, c->r.id);
 	}
+	if (rc == 1)
+		buf_printf(&c->out,
+			   "FTI restarts from %s, checkpoint %" PRIu32 "\n",
+			   fti_level_name(c->r.level), c->r.id);
 	return rc < 0 ? -1 : 0;
-}
-
-/* --- The verb --- */
-
-static int
-apply(struct restart *c, struct error *err)
-{
-	const int fromfd = c->from != NULL ? c->there.tree.fd : -1;
-
-	if (fti_rewind_apply(&c->r, fromfd, &c->work, err) < 0) {
-		set_next(c);
-		return -1;
-	}
-	if (confirm(c, err) < 0)
-		return -1;
-	buf_printf(&c->out, "FTI restarts from %s, checkpoint %" PRIu32 "\n",
-		   fti_level_name(c->r.level), c->r.id);
-	return 0;
 }
 
 /* Continue an interrupted run. */
@@ -288,11 +267,11 @@ resume(struct restart *c, struct error *err)
 	    (c->exec != NULL && !str_eq(c->exec, c->r.exec)) ||
 	    (c->level != 0 && c->level != (uint64_t)c->r.level)) {
 		set_next(c);
-		return error_set(
-			err, ERROR_USAGE,
-			"%s: a restart from checkpoint %" PRIu32
-			" was interrupted: undo it, or select that checkpoint again",
-			c->dir, c->r.id);
+		return error_set(err, ERROR_USAGE,
+				 "%s: a restart from checkpoint %" PRIu32
+				 " was interrupted: undo it, or select that "
+				 "checkpoint again",
+				 c->dir, c->r.id);
 	}
 	if (c->from != NULL &&
 	    fti_open_sets(&c->there, c->from, &c->o, &c->work, err) < 0)
@@ -380,7 +359,7 @@ undo(struct restart *c, struct error *err)
 }
 
 static int
-run(struct restart *c, int fd, struct error *err)
+run_locked(struct restart *c, int fd, struct error *err)
 {
 	const int found = fti_rewind_find(&c->r, fd, c->dir, err);
 
@@ -408,7 +387,7 @@ run(struct restart *c, int fd, struct error *err)
 }
 
 static int
-locked(struct restart *c, struct error *err)
+run(struct restart *c, struct error *err)
 {
 	const int fd = dir_open(AT_FDCWD, c->dir);
 	int lock = -2, rc = 0;
@@ -417,7 +396,7 @@ locked(struct restart *c, struct error *err)
 		return error_sys(err, "%s: cannot open", c->dir);
 	if (!c->dry_run)
 		lock = lock_take(fd, c->dir, &c->work, err);
-	rc = lock == -1 ? -1 : run(c, fd, err);
+	rc = lock == -1 ? -1 : run_locked(c, fd, err);
 	lock_give(fd, lock);
 	close(fd);
 	return rc;
@@ -457,7 +436,7 @@ fti_run_restart(const struct fti_call *call)
 		app_usage("give --select ID or --undo");
 	c.answer.dry_run = c.dry_run;
 	if (app_work_start(&c.work, c.jobs, "scr_fti", &err) == 0)
-		locked(&c, &err);
+		run(&c, &err);
 	app_work_end(&c.work);
 	if (err.kind == ERROR_NONE || c.out.len > 0)
 		status = app_print_unless_quiet(&c.out);
