@@ -17,7 +17,6 @@
 #include "opt.h"
 #include "path.h"
 #include "report/condition.h"
-#include "report/condition_text.h"
 #include "report/containers.h"
 #include "report/metafile.h"
 #include "report/picture.h"
@@ -282,39 +281,14 @@ wanted(const struct inspect *in, int64_t id)
 }
 
 static int
-show_group(struct inspect *in, const struct locate_group *g, bool detail,
-	   struct table *t, struct buf *reasons, struct error *err)
-{
-	struct condition h;
-	int rc = condition_check_group(g, in->prefix, &in->look, &h, err);
-
-	note_shown(in, &h);
-	/* Without a plan there are no details. */
-	if (h.plan == NULL)
-		detail = false;
-	if (rc == 0 && app_json()) {
-		json_push(in->groups,
-			  condition_json(&h, detail, in->choice.all_files));
-	} else if (rc == 0 && detail && !inspect_on_stdout(in)) {
-		report_detail(&h, &in->choice, &in->out);
-	} else if (rc == 0) {
-		report_overview_row(t, &h);
-		report_reasons(&h, reasons);
-	}
-	if (rc == 0 && inspect_draws(in))
-		rc = picture_write(in->svg, in->html, &h, NULL, err);
-	condition_fini(&h);
-	return rc;
-}
-
-static int
 show_caches(struct inspect *in, struct error *err)
 {
 	const struct locate_caches *c = &in->caches;
 	const bool alone = in->chosen.count > 0;
-	bool detail = (c->count == 1 && !lists(in)) || in->datasets.count > 0 ||
-		      detailed(in);
+	const bool detailed_all = (c->count == 1 && !lists(in)) ||
+				  in->datasets.count > 0 || detailed(in);
 	struct buf reasons = BUF_INIT;
+	struct condition h;
 	struct table t;
 	size_t shown = 0;
 	int rc = 0;
@@ -326,10 +300,30 @@ show_caches(struct inspect *in, struct error *err)
 		return 0;
 	}
 	table_start_named(&t, report_overview);
-	for (size_t i = 0; rc == 0 && i < c->count; i++)
-		if (wanted(in, c->groups[i].id))
-			rc = show_group(in, &c->groups[i], detail, &t, &reasons,
-					err);
+	for (size_t i = 0; rc == 0 && i < c->count; i++) {
+		bool detail = false;
+
+		if (!wanted(in, c->groups[i].id))
+			continue;
+		rc = condition_check_group(&c->groups[i], in->prefix, &in->look,
+					   &h, err);
+		note_shown(in, &h);
+		/* Without a plan there are no details. */
+		detail = detailed_all && h.plan != NULL;
+		if (rc == 0 && app_json()) {
+			json_push(in->groups,
+				  condition_json(&h, detail,
+						 in->choice.all_files));
+		} else if (rc == 0 && detail && !inspect_on_stdout(in)) {
+			report_detail(&h, &in->choice, &in->out);
+		} else if (rc == 0) {
+			report_overview_row(&t, &h);
+			report_reasons(&h, &reasons);
+		}
+		if (rc == 0 && inspect_draws(in))
+			rc = picture_write(in->svg, in->html, &h, NULL, err);
+		condition_fini(&h);
+	}
 	table_drop_empty(&t);
 	table_choose(&t, &in->chosen, 0);
 	table_end(&t, alone ? 0 : 2, &in->out);
@@ -455,21 +449,6 @@ show_arguments(struct inspect *in, char **args)
 		in->status = app_report(in->status, &err);
 }
 
-/* Refuse to draw several datasets, before any of them is shown. */
-static int
-check_drawn(struct inspect *in, char **args, struct error *err)
-{
-	in->counting = true;
-	show_arguments(in, args);
-	in->counting = false;
-	if (in->drawn > 1)
-		return error_set(err, ERROR_USAGE,
-				 "--svg and --html: one dataset only");
-	locate_caches_fini(&in->caches);
-	return in->status != STATUS_OK ? -1
-				       : locate_caches_init(&in->caches, err);
-}
-
 static int
 run(struct inspect *in, char **args)
 {
@@ -480,8 +459,19 @@ run(struct inspect *in, char **args)
 		error_no_memory(&err);
 		goto out;
 	}
-	if (inspect_draws(in) && check_drawn(in, args, &err) < 0)
-		goto out;
+	/* Refuse to draw several datasets, before any of them is shown. */
+	if (inspect_draws(in)) {
+		in->counting = true;
+		show_arguments(in, args);
+		in->counting = false;
+		if (in->drawn > 1)
+			error_set(&err, ERROR_USAGE,
+				  "--svg and --html: one dataset only");
+		locate_caches_fini(&in->caches);
+		if (in->drawn > 1 || in->status != STATUS_OK ||
+		    locate_caches_init(&in->caches, &err) < 0)
+			goto out;
+	}
 	if (app_work_start(&in->look.work, in->jobs,
 			   in->look.deep || in->look.checksums ? "reading"
 							       : NULL,

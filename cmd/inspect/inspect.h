@@ -14,7 +14,7 @@
 #include "columns.h"
 #include "find/locate.h"
 #include "opt.h"
-#include "report/condition_text.h"
+#include "report/condition.h"
 #include "str.h"
 
 struct arena;

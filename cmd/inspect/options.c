@@ -21,39 +21,12 @@ static const struct app_info info = {
 		 "data are lost; 4 data are lost.",
 };
 
-/* LLNL's programs, which print metadata files. */
-static void
-by_name(struct inspect *in, const char *name)
-{
-	if (str_eq(name, "kvtree_print"))
-		in->mode = "tree";
-	if (!str_eq(name, "scr_print"))
-		return;
-	in->mode = "keyval";
-	in->sort = true;
-}
-
-/* Refuse options of the list together with those of a dataset. */
-static void
-check_list(const struct inspect *in)
-{
-	const char *list = in->columns != NULL ? "--columns" : "--sort-by";
-	const char *other = app_json()		     ? "--json"
-			    : in->datasets.count > 0 ? "--dataset"
-			    : in->choice.map	     ? "--map"
-			    : in->choice.all_files   ? "--files"
-			    : inspect_draws(in)	     ? "--svg or --html"
-						     : NULL;
-
-	if ((in->columns != NULL || in->order != NULL) && other != NULL)
-		app_usage("%s and %s cannot be used together", list, other);
-}
-
 char **
 inspect_parse(struct inspect *in, int argc, char **argv)
 {
 	struct catalogue_options *o = &in->look;
 	char words[COLUMNS_WORDS];
+	const char *name = app_called(argc, argv), *other = NULL;
 	int count = 0;
 	const struct opt opts[] = {
 		OPT_GROUP("Datasets"),
@@ -92,7 +65,12 @@ inspect_parse(struct inspect *in, int argc, char **argv)
 		OPT_END,
 	};
 
-	by_name(in, app_called(argc, argv));
+	/* LLNL's programs, which print metadata files. */
+	if (str_eq(name, "kvtree_print"))
+		in->mode = "tree";
+	in->sort = str_eq(name, "scr_print");
+	if (in->sort)
+		in->mode = "keyval";
 	table_words(report_overview, words);
 	argv = app_start(&info, argc, argv, opts, &count);
 	in->choice.all_containers = in->choice.all_files || app_verbosity() > 0;
@@ -101,7 +79,17 @@ inspect_parse(struct inspect *in, int argc, char **argv)
 	    !str_eq(in->mode, "keyval"))
 		app_usage("-m %s: must be tree or keyval", in->mode);
 	app_columns(&in->chosen, words, in->columns, "--sort-by", in->order);
-	check_list(in);
+	/* Refuse options of the list together with those of a dataset. */
+	other = app_json()		 ? "--json"
+		: in->datasets.count > 0 ? "--dataset"
+		: in->choice.map	 ? "--map"
+		: in->choice.all_files	 ? "--files"
+		: inspect_draws(in)	 ? "--svg or --html"
+					 : NULL;
+	if ((in->columns != NULL || in->order != NULL) && other != NULL)
+		app_usage("%s and %s cannot be used together",
+			  in->columns != NULL ? "--columns" : "--sort-by",
+			  other);
 	if (app_json() && inspect_on_stdout(in))
 		app_usage(
 			"--json and a picture on -: both go to standard output");

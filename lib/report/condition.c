@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * condition.c - check one dataset, on a prefix or in caches, and find the command
- * to run next.
+ * condition.c - check one dataset, on a prefix or in caches, and find the
+ * command to run next.
  */
 #include "report/condition.h"
 
@@ -477,8 +477,8 @@ condition_check_old(struct overview *s, const char *word,
 		.bytes = k->health.bytes,
 	};
 	data = &k->parts[0];
-	/* Without redundancy, damaged bytes of a file are lost.  Damage outside of
-	 * all files is not a loss. */
+	/* Without redundancy, damaged bytes of a file are lost.  Damage outside
+	 * of all files is not a loss. */
 	if (k->health.files_bad > 0)
 		out->status = STATUS_LOST;
 	for (size_t i = 0; out->problems.len > 0 && i < data->map->nsegs; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * condition.h - the condition of one dataset on a prefix or in caches (whole,
- * damaged or lost), and its JSON.  Nothing on disk is changed.
+ * damaged or lost), as text and JSON (scr_inspect(1)).  Nothing on disk is
+ * changed.
  */
 #ifndef REPORT_CONDITION_H
 #define REPORT_CONDITION_H
@@ -14,7 +15,9 @@
 #include "catalogue/overview.h"
 #include "error.h"
 #include "find/locate.h"
+#include "report/table.h"
 #include "rescue/deep.h"
+#include "style.h"
 
 struct containers;
 struct json;
@@ -90,7 +93,36 @@ const char *condition_state(const struct condition *h);
 void condition_next_remade(const struct overview *s, int64_t whole,
 			   struct condition *h);
 
-/* --- JSON (scr_inspect(1)) --- */
+/* --- Text (condition_text.c) --- */
+
+/* Everything is appended to a buf, which remembers a failure: buf_check(). */
+
+/* A prefix: index, halt conditions, nodes. */
+void report_prefix(const struct overview *s, struct buf *out);
+
+/* A table of datasets: its columns, and the row of one. */
+extern const struct table_column report_overview[];
+void report_overview_row(struct table *t, const struct condition *h);
+
+/* Why a dataset is not whole, and the next step: one line for each reason, or
+ * none. */
+void report_reasons(const struct condition *h, struct buf *out);
+
+/* Add the next step if it is for all datasets, unless `out` has it.  The other
+ * functions leave it out: it comes once, and last. */
+void report_next_for_all(const struct condition *h, struct buf *out);
+
+struct report_choice {
+	bool map, all_files;
+	bool all_containers; /* list the whole ones, too */
+	struct style style;
+};
+
+/* Everything about one dataset and its containers. */
+void report_detail(struct condition *h, const struct report_choice *c,
+		   struct buf *out);
+
+/* --- JSON (condition_text.c) --- */
 
 /* One dataset; `detail`: with its plan; `all_files`: with all its files. */
 struct json *condition_json(const struct condition *h, bool detail,

@@ -145,27 +145,25 @@ put_tip(struct drawing *d, const struct box *b, const struct container *c)
 	const struct container_span *s = &d->p.spans[b->from];
 	const struct container_span *last = &d->p.spans[b->to - 1];
 
-	buf_printf(d->out, "<title>");
-	if (b->files == 1) {
-		xml_path(d->out, s->file->path);
+	if (b->files == 1)
 		buf_printf(d->out,
-			   "\nrank %" PRIu32 ", %" PRIu64
+			   "<title>%s\nrank %" PRIu32 ", %" PRIu64
 			   " bytes from byte %" PRIu64 " of %" PRIu64,
-			   s->file->rank, b->end - b->off, s->at,
-			   s->file->size);
-	} else {
-		buf_printf(d->out, "%zu files of rank", b->files);
+			   xml_path(s->file->path), s->file->rank,
+			   b->end - b->off, s->at, s->file->size);
+	else if (b->ranks)
 		buf_printf(d->out,
-			   b->ranks ? "s %" PRIu32 " to %" PRIu32 "\n"
-				    : " %" PRIu32 "\n",
-			   s->file->rank, last->file->rank);
-		xml_path(d->out, s->file->path);
-		buf_printf(d->out, " ... ");
-		xml_path(d->out, last->file->path);
-		buf_printf(d->out, "\n%" PRIu64 " bytes", b->end - b->off);
-	}
-	buf_printf(d->out, " at offset %" PRIu64 " of ", b->off);
-	xml_path(d->out, c->name);
+			   "<title>%zu files of ranks %" PRIu32 " to %" PRIu32,
+			   b->files, s->file->rank, last->file->rank);
+	else
+		buf_printf(d->out, "<title>%zu files of rank %" PRIu32,
+			   b->files, s->file->rank);
+	if (b->files > 1)
+		buf_printf(d->out, "\n%s ... %s\n%" PRIu64 " bytes",
+			   xml_path(s->file->path), xml_path(last->file->path),
+			   b->end - b->off);
+	buf_printf(d->out, " at offset %" PRIu64 " of %s", b->off,
+		   xml_path(c->name));
 	if (b->bad > 0 && b->files > 1)
 		buf_printf(d->out, "\n%zu missing or wrong", b->bad);
 	else if (b->bad > 0)
@@ -177,10 +175,10 @@ put_tip(struct drawing *d, const struct box *b, const struct container *c)
 static void
 open_rect(struct drawing *d, const char *class, double x, int y, double w)
 {
-	buf_printf(d->out, "<rect class=\"%s\"", class);
-	xml_number(d->out, "x", LEFT + x, "");
-	xml_number(d->out, "width", w, "");
-	buf_printf(d->out, " y=\"%d\" height=\"%d\">", y, ROW);
+	buf_printf(d->out,
+		   "<rect class=\"%s\" x=\"%s\" width=\"%s\" y=\"%d\" "
+		   "height=\"%d\">",
+		   class, xml_number(LEFT + x), xml_number(w), y, ROW);
 }
 
 /* Draw the spans of a container; the damaged ones last, on top of their
@@ -234,13 +232,13 @@ put_row(struct drawing *d, const struct container_row *r, int y)
 	char text[256];
 	size_t files = 0;
 
+	container_row_name(d->p.k, r, LABEL_MAX, text, sizeof(text));
 	buf_printf(d->out,
 		   "<text class=\"mono\" text-anchor=\"end\" x=\"%d\" "
 		   "y=\"%d\">",
 		   LEFT - 10, y + 13);
-	container_row_name(d->p.k, r, LABEL_MAX, text, sizeof(text));
 	xml_escaped(d->out, text);
-	buf_printf(d->out, "</text>\n");
+	buf_add_str(d->out, "</text>\n");
 	/* The container itself: files are drawn over it, so what stays visible
 	 * belongs to no file. */
 	for (size_t i = r->first; i <= r->last; i++)
@@ -250,16 +248,15 @@ put_row(struct drawing *d, const struct container_row *r, int y)
 		  : c->state == CONTAINER_WHOLE ? "ma"
 						: "bad",
 		  0, y, w < 1 ? 1 : w);
-	buf_printf(d->out, "<title>");
-	xml_path(d->out, c->name);
-	if (shared) {
-		buf_printf(d->out, " to ");
-		xml_path(d->out, d->p.k->list[r->last].name);
-	}
-	buf_printf(d->out, "\n%s%" PRIu64 " bytes, parts of %zu %s\n%s</title>",
+	buf_printf(d->out, "<title>%s", xml_path(c->name));
+	if (shared)
+		buf_printf(d->out, " to %s",
+			   xml_path(d->p.k->list[r->last].name));
+	buf_printf(d->out,
+		   "\n%s%" PRIu64
+		   " bytes, parts of %zu %s\n%s</title></rect>\n",
 		   shared ? "each " : "", c->size, str_count(files, "file"),
 		   container_state_name(c->state));
-	buf_printf(d->out, "</rect>\n");
 	if (!shared)
 		put_boxes(d, r->first, y);
 	container_row_state(d->p.k, r, text, sizeof(text));
@@ -319,11 +316,11 @@ put_head(struct drawing *d, const char *name)
 	height += d->p.more > 0 ? PITCH : 0;
 	xml_svg(d->out, LEFT + BAR + RIGHT, height, name);
 	put_style(d->out);
-	buf_printf(d->out, "<rect width=\"100%%\" height=\"100%%\" "
-			   "fill=\"#fff\"/>\n"
-			   "<text class=\"head\" x=\"16\" y=\"30\">");
-	xml_text(d->out, name);
-	buf_printf(d->out, "</text>\n<text x=\"16\" y=\"54\">Containers: ");
+	buf_printf(d->out,
+		   "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+		   "<text class=\"head\" x=\"16\" y=\"30\">%s</text>\n"
+		   "<text x=\"16\" y=\"54\">Containers: ",
+		   xml_shown(name));
 	xml_escaped(d->out, line.data != NULL ? line.data : "");
 	d->out->failed |= line.failed;
 	buf_free(&line);

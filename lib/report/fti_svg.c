@@ -63,10 +63,10 @@ struct drawing {
 static void
 put_rect(struct drawing *d, const char *style, double x, double width)
 {
-	buf_printf(d->out, "<rect class=\"%s\"", style);
-	xml_number(d->out, "x", x, "%");
-	xml_number(d->out, "width", width, "%");
-	buf_printf(d->out, " y=\"%d\" height=\"%d\"/>", d->y, BAR);
+	buf_printf(d->out,
+		   "<rect class=\"%s\" x=\"%s%%\" width=\"%s%%\" y=\"%d\" "
+		   "height=\"%d\"/>",
+		   style, xml_number(x), xml_number(width), d->y, BAR);
 }
 
 /* What the share of `bytes` in `of` is on a bar. */
@@ -162,12 +162,12 @@ put_box(struct drawing *d, const struct box *b, double x)
 	put_rect(d, "frame", x, width);
 	snprintf(id, sizeof(id), "%" PRId32,
 		 d->c->file->containers[b->first].c.id);
-	if (b->count == 1 && (double)strlen(id) * LETTER <= width) {
-		buf_add_str(d->out,
-			    "<text class=\"id\" text-anchor=\"middle\"");
-		xml_number(d->out, "x", x + width / 2, "%");
-		buf_printf(d->out, " y=\"%d\">%s</text>", d->y + 17, id);
-	}
+	if (b->count == 1 && (double)strlen(id) * LETTER <= width)
+		buf_printf(
+			d->out,
+			"<text class=\"id\" text-anchor=\"middle\" x=\"%s%%\" "
+			"y=\"%d\">%s</text>",
+			xml_number(x + width / 2), d->y + 17, id);
 	buf_add_str(d->out, "</g>\n");
 }
 
@@ -214,11 +214,8 @@ put_text(struct drawing *d, const char *style, int y, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	buf_printf(d->out, "<text class=\"%s\"", style);
-	xml_number(d->out, "x", LEFT, "%");
-	buf_printf(d->out, " y=\"%d\">", y);
-	xml_text(d->out, text);
-	buf_add_str(d->out, "</text>\n");
+	buf_printf(d->out, "<text class=\"%s\" x=\"%s%%\" y=\"%d\">%s</text>\n",
+		   style, xml_number(LEFT), y, xml_shown(text));
 }
 
 static void
@@ -287,13 +284,12 @@ static void
 put_key(struct drawing *d, const char *style, double x, int y, int dx,
 	const char *text)
 {
-	buf_printf(d->out, "<rect class=\"%s\"", style);
-	xml_number(d->out, "x", x, "%");
-	buf_printf(d->out, " y=\"%d\" width=\"12\" height=\"12\"/><text", y);
-	xml_number(d->out, "x", x, "%");
-	buf_printf(d->out, " dx=\"%d\" y=\"%d\">", dx, y + 11);
-	xml_text(d->out, text);
-	buf_add_str(d->out, "</text>\n");
+	buf_printf(d->out,
+		   "<rect class=\"%s\" x=\"%s%%\" y=\"%d\" width=\"12\" "
+		   "height=\"12\"/><text x=\"%s%%\" dx=\"%d\" y=\"%d\">%s"
+		   "</text>\n",
+		   style, xml_number(x), y, xml_number(x), dx, y + 11,
+		   xml_shown(text));
 }
 
 static void
@@ -387,38 +383,14 @@ put_head(struct drawing *d, size_t height)
 			keys[i].meaning);
 }
 
-/* Which variable each container belongs to, and its state. */
-static int
-look_up(struct drawing *d, struct error *err)
-{
-	const struct fti_file *f = d->c->file;
-
-	d->hues = mem_calloc(f->ncontainers + 1, sizeof(*d->hues));
-	d->states = report_fti_container_states(d->c);
-	if (d->hues == NULL || d->states == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < f->nvars; i++)
-		for (size_t k = f->vars[i].first; k != SIZE_MAX;
-		     k = f->containers[k].next)
-			d->hues[k] = i;
-	d->per = (f->nblocks + ROWS_MAX - 1) / ROWS_MAX;
-	d->per = d->per == 0 ? 1 : d->per;
-	d->rows = (f->nblocks + d->per - 1) / d->per;
-	d->widest = 1;
-	for (size_t i = 0; i < d->rows; i++)
-		if (row_sum(d, i).size > d->widest)
-			d->widest = row_sum(d, i).size;
-	return 0;
-}
-
 int
 report_fti_svg(const struct fti_checked *c, struct buf *out, struct error *err)
 {
 	const struct fti_file *f = c->file;
-	struct drawing d = { .out = out, .c = c };
+	struct drawing d = { .out = out, .c = c, .widest = 1 };
 	const size_t lines =
 		f->nvars <= VARIABLES_MAX ? f->nvars : VARIABLES_MAX + 1;
-	int rc = 0;
+	int rc = -1;
 
 	if (f->kind != FTI_KIND_DATA)
 		return error_set(err, ERROR_USAGE,
@@ -430,8 +402,21 @@ report_fti_svg(const struct fti_checked *c, struct buf *out, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: cannot draw it: its structure is damaged",
 				 f->name);
-	rc = look_up(&d, err);
-	if (rc == 0) {
+	d.hues = mem_calloc(f->ncontainers + 1, sizeof(*d.hues));
+	d.states = report_fti_container_states(c);
+	d.per = (f->nblocks + ROWS_MAX - 1) / ROWS_MAX;
+	d.per = d.per == 0 ? 1 : d.per;
+	d.rows = (f->nblocks + d.per - 1) / d.per;
+	if (d.hues == NULL || d.states == NULL) {
+		error_no_memory(err);
+	} else {
+		for (size_t i = 0; i < f->nvars; i++)
+			for (size_t k = f->vars[i].first; k != SIZE_MAX;
+			     k = f->containers[k].next)
+				d.hues[k] = i;
+		for (size_t i = 0; i < d.rows; i++)
+			if (row_sum(&d, i).size > d.widest)
+				d.widest = row_sum(&d, i).size;
 		put_head(&d, HEAD + PITCH + d.rows * PITCH + 20 + lines * LINE);
 		d.y = HEAD;
 		put_file(&d);

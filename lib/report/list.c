@@ -439,25 +439,18 @@ set_fact(struct json *j, const char *key, const struct fact *f)
 	}
 }
 
-static void
-set_text(struct json *j, const char *key, const char *value)
-{
-	const struct fact f = text_fact(TEXT, value);
-
-	set_fact(j, key, &f);
-}
-
 struct json *
 list_json(const struct catalogue *c, const struct index *ix,
 	  const struct index_entry *entries, size_t count,
 	  const struct list_filter *f)
 {
 	struct json *j = json_new_object(), *list = json_new_array();
+	const char *current = index_current(ix), *notice = catalogue_notice(c);
 	char scratch[SHOWN_MAX];
 
 	json_set_str(j, "prefix", catalogue_path(c));
-	set_text(j, "current", index_current(ix));
-	set_text(j, "notice", catalogue_notice(c));
+	json_set_str(j, "current", current && current[0] ? current : NULL);
+	json_set_str(j, "notice", notice && notice[0] ? notice : NULL);
 	for (size_t i = 0; i < count; i++) {
 		const struct index_entry *e = &entries[i];
 		struct dataset d = e->desc;

@@ -17,8 +17,7 @@
 #include "report/condition.h"
 #include "report/containers.h"
 #include "report/plan_text.h"
-#include "report/ranks.h"
-#include "report/timeline.h"
+#include "report/report_impl.h"
 #include "report/xml.h"
 #include "rescue/plan.h"
 #include "str.h"
@@ -72,50 +71,38 @@ static const char css[] =
 	"dl{grid-template-columns:1fr}dd{margin-bottom:.4em}"
 	"td,th{padding:.2em .3em}}\n";
 
+/* Pixels, cells in a line, and lines. */
+#define LEFT 140
+#define TOP 84
+#define CELL 13
+#define PITCH 15
+#define PER_LINE 64
+#define SVG_LINES 2000
+
 /* A blank at which no line ends: without it "28" and a circle are "280". */
 #define NARROW "\xe2\x80\xaf"
 
-/* By report_cell_state: class, and the sign behind the number of the rank. */
+/* By report_cell_state: class, and the sign behind the number of the rank; and
+ * the colour in an SVG. */
 static const struct {
-	const char *style, *sign;
+	const char *style, *sign, *fill;
 } looks[] = {
-	[REPORT_WHOLE] = { "w", "" },
-	[REPORT_REDUNDANCY] = { "d", NARROW "+" },
-	[REPORT_REBUILD] = { "r", NARROW "\xe2\x97\x8b" }, /* a circle */
-	[REPORT_LOST] = { "l", NARROW "\xe2\x9c\x95" },	   /* a cross */
+	[REPORT_WHOLE] = { "w", "", "#2e9e4f" },
+	[REPORT_REDUNDANCY] = { "d", NARROW "+", "#e0b400" },
+	[REPORT_REBUILD] = { "r", NARROW "\xe2\x97\x8b", /* a circle */
+			     "#e8772e" },
+	[REPORT_LOST] = { "l", NARROW "\xe2\x9c\x95", /* a cross */
+			  "#c8102e" },
 };
-
-static const char *
-style_of_status(int status)
-{
-	return status == STATUS_OK	  ? "w"
-	       : status == STATUS_DAMAGED ? "r"
-	       : status == STATUS_LOST	  ? "l"
-					  : "d";
-}
 
 /* --- Head --- */
 
 static void
-put_title(const struct condition *h, struct buf *out)
-{
-	const char *name = h->entry != NULL ? h->entry->name : NULL;
-
-	buf_printf(out, "Dataset %" PRId64, h->id);
-	if (name == NULL)
-		return;
-	buf_add_str(out, ": ");
-	xml_text(out, name);
-}
-
-static void
 put_fact(struct buf *out, const char *key, const char *value)
 {
-	if (value == NULL || value[0] == '\0')
-		return;
-	buf_printf(out, "<dt>%s</dt><dd>", key);
-	xml_text(out, value);
-	buf_add_str(out, "</dd>\n");
+	if (value != NULL && value[0] != '\0')
+		buf_printf(out, "<dt>%s</dt><dd>%s</dd>\n", key,
+			   xml_shown(value));
 }
 
 static void
@@ -169,18 +156,24 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 static void
 put_head(const struct condition *h, const struct overview *s, struct buf *out)
 {
-	buf_add_str(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
-			 "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
-			 "content=\"width=device-width,initial-scale=1\"/>\n"
-			 "<title>");
-	put_title(h, out);
-	buf_printf(out, "</title>\n<style>%s%s</style></head><body>\n<h1>", css,
-		   timeline_css);
-	put_title(h, out);
-	buf_printf(out, "</h1>\n<p><span class=\"state %s\">%s</span> ",
-		   style_of_status(h->status), condition_state(h));
-	xml_text(out, h->why);
-	buf_add_str(out, "</p>\n");
+	const char *name = h->entry != NULL ? h->entry->name : NULL;
+	const char *style = h->status == STATUS_OK	  ? "w"
+			    : h->status == STATUS_DAMAGED ? "r"
+			    : h->status == STATUS_LOST	  ? "l"
+							  : "d";
+	char title[XML_SHOWN + 64];
+
+	snprintf(title, sizeof(title), "Dataset %" PRId64 "%s%s", h->id,
+		 name != NULL ? ": " : "", name != NULL ? xml_shown(name) : "");
+	buf_printf(
+		out,
+		"<!DOCTYPE html>\n<html lang=\"en\"><head>"
+		"<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
+		"content=\"width=device-width,initial-scale=1\"/>\n"
+		"<title>%s</title>\n<style>%s%s</style></head><body>\n"
+		"<h1>%s</h1>\n<p><span class=\"state %s\">%s</span> %s</p>\n",
+		title, css, timeline_css, title, style, condition_state(h),
+		xml_shown(h->why));
 	if (h->next[0] != '\0') {
 		buf_add_str(out, "<p>next: <code>");
 		xml_escaped(out, h->next);
@@ -192,16 +185,24 @@ put_head(const struct condition *h, const struct overview *s, struct buf *out)
 /* --- Ranks --- */
 
 static void
-put_row_name(const struct ranks *r, const struct ranks_row *row,
-	     struct buf *out)
+put_row_number(const struct ranks *r, const struct ranks_row *row,
+	       struct buf *out)
 {
-	if (row->name != NULL)
-		xml_path(out, row->name);
-	else if (row->number == RANKS_ALONE)
+	if (row->number == RANKS_ALONE)
 		buf_add_str(out, r->nodes ? "unknown" : "each by itself");
 	else
 		buf_printf(out, "%s %" PRIu64, r->nodes ? "node" : "set",
 			   row->number);
+}
+
+static void
+put_row_name(const struct ranks *r, const struct ranks_row *row,
+	     struct buf *out)
+{
+	if (row->name != NULL)
+		buf_add_str(out, xml_path(row->name));
+	else
+		put_row_number(r, row, out);
 }
 
 static void
@@ -350,12 +351,9 @@ put_set(const struct plan *p, const struct plan_set *s, struct buf *out)
 			buf_printf(out, "%" PRIu32 " ", s->members[m].rank);
 	if (s->n > 64)
 		buf_printf(out, "and %" PRIu32 " more", s->n - 64);
-	buf_printf(out, "</td><td>%s", report_set_state(p, s));
-	if (s->reason != NULL) {
-		buf_add_str(out, ": ");
-		xml_text(out, s->reason);
-	}
-	buf_add_str(out, "</td><td>");
+	buf_printf(out, "</td><td>%s%s%s</td><td>", report_set_state(p, s),
+		   s->reason != NULL ? ": " : "",
+		   s->reason != NULL ? xml_shown(s->reason) : "");
 	if ((s->opened || s->sampled) && s->verdict != SET_LOST)
 		buf_printf(out, "%" PRIu32, s->spare);
 	buf_add_str(out, "</td></tr>\n");
@@ -418,9 +416,10 @@ put_files(const struct plan *p, struct buf *out)
 		if (f->fate == FATE_KEEP)
 			continue;
 		shown++;
-		buf_printf(out, "<tr><td>rank %" PRIu32 "</td><td>", f->rank);
-		xml_path(out, f->path);
-		buf_printf(out, "</td><td>%s</td><td>%s</td></tr>\n",
+		buf_printf(out,
+			   "<tr><td>rank %" PRIu32 "</td><td>%s</td><td>%s</td>"
+			   "<td>%s</td></tr>\n",
+			   f->rank, xml_path(f->path),
 			   file_state_name(f->state),
 			   f->fate == FATE_LOST ? report_loss(p)
 						: "can be rebuilt");
@@ -469,6 +468,100 @@ put_page(const struct condition *h, const struct overview *s, struct buf *out,
 	return buf_check(out, err);
 }
 
+/* --- The ranks as an SVG --- */
+
+static size_t
+lines_of(const struct ranks_row *row)
+{
+	return (row->count + PER_LINE - 1) / PER_LINE;
+}
+
+/* Style, ground, title and legend. */
+static void
+put_svg_head(const struct condition *h, const struct ranks *r, struct buf *out)
+{
+	const char *name = h->entry != NULL ? h->entry->name : NULL;
+	int x = 8;
+
+	buf_printf(out,
+		   "<style>text{font:12px sans-serif}"
+		   ".head{font-size:18px}rect{width:%dpx;height:%dpx}",
+		   CELL, CELL);
+	for (int s = 0; s <= REPORT_LOST; s++)
+		buf_printf(out, ".s%d{fill:%s}", s, looks[s].fill);
+	buf_printf(out, "</style>\n<rect style=\"width:100%%;height:100%%\" "
+			"fill=\"#fff\"/>\n");
+	buf_printf(out,
+		   "<text class=\"head\" x=\"8\" y=\"24\">dataset "
+		   "%" PRId64 "  %s  %s</text>\n",
+		   h->id, xml_shown(name != NULL ? name : ""),
+		   condition_state(h));
+	for (int s = 0; s <= REPORT_LOST; s++) {
+		if (r->states[s] == 0)
+			continue;
+		buf_printf(out,
+			   "<rect class=\"s%d\" x=\"%d\" y=\"44\"/><text "
+			   "x=\"%d\" y=\"55\">%zu %s</text>\n",
+			   s, x, x + PITCH + 2, r->states[s],
+			   ranks_state_name(r->p, (enum report_cell_state)s));
+		x += 240;
+	}
+}
+
+static void
+put_svg_row(const struct ranks *r, const struct ranks_row *row, size_t line,
+	    struct buf *out)
+{
+	buf_printf(out, "<text x=\"8\" y=\"%zu\">", TOP + line * PITCH + 11);
+	put_row_number(r, row, out);
+	buf_add_str(out, "</text>\n");
+	for (size_t i = 0; i < row->count; i++) {
+		const struct ranks_cell *c = &r->cells[row->first + i];
+
+		buf_printf(
+			out,
+			"<rect class=\"s%d\" x=\"%zu\" y=\"%zu\"><title>rank "
+			"%" PRIu32 ": %s</title></rect>\n",
+			(int)c->state, LEFT + i % PER_LINE * PITCH,
+			TOP + (line + i / PER_LINE) * PITCH, c->rank,
+			ranks_state_name(r->p, c->state));
+	}
+}
+
+/* Append an SVG: the containers of a packed dataset, else its ranks.
+ * ERROR_USAGE: neither is known. */
+static int
+put_svg(const struct condition *h, const struct overview *s, struct buf *out,
+	struct error *err)
+{
+	struct ranks r;
+	size_t lines = 0, shown = 0, line = 0;
+
+	if (h->containers != NULL || h->plan == NULL || h->plan->nranks <= 0)
+		return report_svg(h, out, err);
+	if (ranks_init(&r, h->plan, s != NULL ? s->nodes : -1, err) < 0) {
+		ranks_free(&r);
+		return -1;
+	}
+	while (shown < r.nrows && lines < SVG_LINES)
+		lines += lines_of(&r.rows[shown++]);
+	xml_svg(out, LEFT + PER_LINE * PITCH + 8, TOP + lines * PITCH + 24,
+		"ranks of a dataset");
+	put_svg_head(h, &r, out);
+	for (size_t i = 0; i < shown; i++) {
+		put_svg_row(&r, &r.rows[i], line, out);
+		line += lines_of(&r.rows[i]);
+	}
+	if (shown < r.nrows)
+		buf_printf(out, "<text x=\"8\" y=\"%zu\">and %zu more</text>\n",
+			   TOP + line * PITCH + 14, r.nrows - shown);
+	buf_add_str(out, "</svg>\n");
+	ranks_free(&r);
+	return buf_check(out, err);
+}
+
+/* --- Files --- */
+
 int
 picture_save(const char *path, const struct buf *text, struct error *err)
 {
@@ -489,7 +582,7 @@ picture_write(const char *svg, const char *html, const struct condition *h,
 	int rc = 0;
 
 	if (svg != NULL)
-		rc = picture_svg(h, s, &text, err) < 0
+		rc = put_svg(h, s, &text, err) < 0
 			     ? -1
 			     : picture_save(svg, &text, err);
 	buf_clear(&text);

@@ -11,11 +11,6 @@ struct condition;
 struct error;
 struct overview;
 
-/* Append an SVG: the containers of a packed dataset, else its ranks.
- * ERROR_USAGE: neither is known. */
-int picture_svg(const struct condition *h, const struct overview *s,
-		struct buf *out, struct error *err);
-
 /* Replace file `path` atomically; "-" is standard output.  ERROR_USAGE: not a
  * regular file. */
 int picture_save(const char *path, const struct buf *text, struct error *err);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/ranks.h"
-
+/* ranks.c - the ranks of a dataset in rows, for a picture. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "mem.h"
 #include "meta/redset.h"
 #include "num.h"
+#include "report/report_impl.h"
 #include "rescue/plan.h"
 
 /* The set of a rank that counts: over its data, else over its filemap. */

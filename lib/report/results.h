@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * results.h - results of scr_index's edit, build, delete and verify, as text
- * and JSON.  A buf remembers a failure: buf_check().
+ * results.h - results of scr_index's edit and build as text and JSON.  A buf
+ * remembers a failure: buf_check().
  */
 #ifndef REPORT_RESULTS_H
 #define REPORT_RESULTS_H
@@ -12,6 +12,9 @@
 
 struct buf;
 struct json;
+
+/* An object that begins with a dataset; "" is no name. */
+struct json *results_new(int64_t id, const char *name);
 
 /* Append a problem to a JSON array. */
 void results_push_problem(struct json *list, const char *text);
@@ -26,19 +29,5 @@ void results_build_text(int64_t id, const struct build_result *r,
 /* What was rebuilt. */
 struct json *results_rebuild_json(const struct rebuild_result *r);
 struct json *results_build_json(int64_t id, const struct build_result *r);
-
-/* A table row for a dataset that is or would be deleted; `r` NULL: the
- * headings. */
-void results_delete_row(int64_t id, const char *name,
-			const struct delete_result *r, struct buf *out);
-struct json *results_delete_json(int64_t id, const char *name,
-				 const struct delete_result *r);
-
-/* A table row for a verified dataset in `state`; `r` NULL: the headings. */
-void results_verify_row(int64_t id, const char *name, const char *state,
-			const struct verify_result *r, struct buf *out);
-struct json *results_verify_json(int64_t id, const char *name,
-				 const char *state,
-				 const struct verify_result *r);
 
 #endif /* REPORT_RESULTS_H */

@@ -316,7 +316,8 @@ report_verdict(const struct scavenge *s, struct buf *out)
 	if (s->dead > 0)
 		buf_printf(out, "; %zu of %zu nodes dead", s->dead,
 			   s->job->nodes.count);
-	/* Of what may be missing: the directories that some nodes do not have. */
+	/* Of what may be missing: the directories that some nodes do not
+	 * have. */
 	for (size_t i = 0;
 	     s->plan.count > 0 && status != STATUS_OK && i < 1 + j->ncaches;
 	     i++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/timeline.h"
-
+/*
+ * timeline.c - the log of a prefix as a part of an HTML page: lanes of marks
+ * over time, and a table of the last events.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,6 +18,7 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/log.h"
+#include "report/report_impl.h"
 #include "report/xml.h"
 #include "str.h"
 #include "when.h"
@@ -167,13 +170,8 @@ collect(struct timeline *t, struct error *err)
 	return 0;
 }
 
-static void
-put_time(struct buf *out, int64_t when)
-{
-	char text[WHEN_TEXT];
-
-	buf_add_str(out, when_shown(text, when, true));
-}
+/* A time in UTC, as an argument of printf. */
+#define time_shown(when) when_shown((char[WHEN_TEXT]){ 0 }, when, true)
 
 static unsigned
 place_of(const struct timeline *t, const struct event *e)
@@ -189,17 +187,13 @@ place_of(const struct timeline *t, const struct event *e)
 static void
 put_what(const struct event *e, struct buf *out)
 {
-	xml_text(out, e->what);
+	buf_add_str(out, xml_shown(e->what));
 	if (e->dataset > 0)
 		buf_printf(out, " dataset %" PRId64, e->dataset);
-	if (e->host != NULL && e->lane == FAILURES) {
-		buf_add_str(out, " on ");
-		xml_text(out, e->host);
-	}
-	if (e->note != NULL && e->lane >= HALTS) {
-		buf_add_str(out, ": ");
-		xml_text(out, e->note);
-	}
+	if (e->host != NULL && e->lane == FAILURES)
+		buf_printf(out, " on %s", xml_shown(e->host));
+	if (e->note != NULL && e->lane >= HALTS)
+		buf_printf(out, ": %s", xml_shown(e->note));
 }
 
 /* One mark for events[from] and those of its lane that are near. */
@@ -217,11 +211,9 @@ put_mark(const struct timeline *t, size_t from, struct buf *out)
 		n++;
 		mine |= t->id > 0 && t->events[i].dataset == t->id;
 	}
-	buf_printf(out, "<b class=\"%s%s\" style=\"left:%u.%u%%\" title=\"",
+	buf_printf(out, "<b class=\"%s%s\" style=\"left:%u.%u%%\" title=\"%s ",
 		   a->lane == FAILURES ? "fail" : "mark", mine ? " this" : "",
-		   at / 10, at % 10);
-	put_time(out, a->time);
-	buf_add_str(out, " ");
+		   at / 10, at % 10, time_shown(a->time));
 	put_what(a, out);
 	if (n > 1)
 		buf_printf(out, ", and %zu more", n - 1);
@@ -262,20 +254,19 @@ timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 		buf_add_str(out, "<h2>Timeline</h2>\n");
 		for (int lane = 0; lane < LANES; lane++)
 			put_lane(&t, (enum lane)lane, out);
-		buf_add_str(out, "<p class=\"ends\"><span>");
-		put_time(out, t.events[0].time);
-		buf_add_str(out, " UTC</span><span>");
-		put_time(out, t.events[t.count - 1].time);
-		buf_add_str(out, " UTC</span></p>\n");
 		from = t.count > LISTED ? t.count - LISTED : 0;
+		buf_printf(out,
+			   "<p class=\"ends\"><span>%s UTC</span><span>%s UTC"
+			   "</span></p>\n",
+			   time_shown(t.events[0].time),
+			   time_shown(t.events[t.count - 1].time));
 		buf_printf(out,
 			   "<details><summary>last %zu %s</summary><div "
 			   "class=\"scroll\"><table>\n",
 			   str_count(t.count - from, "event"));
 		for (size_t i = t.count; i-- > from;) {
-			buf_add_str(out, "<tr><td>");
-			put_time(out, t.events[i].time);
-			buf_add_str(out, "</td><td>");
+			buf_printf(out, "<tr><td>%s</td><td>",
+				   time_shown(t.events[i].time));
 			put_what(&t.events[i], out);
 			buf_add_str(out, "</td></tr>\n");
 		}

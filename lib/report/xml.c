@@ -8,10 +8,16 @@
 #include "str.h"
 
 #define NAME_TEXT 512
+#define LONGEST 6 /* "&quot;" */
 
-void
-xml_escaped(struct buf *out, const char *text)
+_Static_assert(XML_SHOWN > 3 + LONGEST * NAME_TEXT, "room for a text");
+
+/* Write `text` as XML to `to`.  Returns its length. */
+static size_t
+escape(char *to, const char *text)
 {
+	size_t len = 0;
+
 	for (const char *s = text; *s != '\0'; s++) {
 		const char *as = *s == '&'   ? "&amp;"
 				 : *s == '<' ? "&lt;"
@@ -25,40 +31,52 @@ xml_escaped(struct buf *out, const char *text)
 			as = "\xef\xbf\xbd";
 			s += 2;
 		}
-		if (as != NULL)
-			buf_printf(out, "%s", as);
-		else
-			buf_add_char(out, *s);
+		if (as == NULL)
+			to[len++] = *s;
+		for (; as != NULL && *as != '\0'; as++)
+			to[len++] = *as;
 	}
+	to[len] = '\0';
+	return len;
 }
 
 void
-xml_text(struct buf *out, const char *text)
+xml_escaped(struct buf *out, const char *text)
+{
+	if (buf_reserve(out, LONGEST * strlen(text) + 1) == 0)
+		out->len += escape(out->data + out->len, text);
+}
+
+const char *
+xml_text(char to[static XML_SHOWN], const char *text)
 {
 	char shown[NAME_TEXT];
 
-	xml_escaped(out, str_printable(shown, sizeof(shown), text));
+	escape(to, str_printable(shown, sizeof(shown), text));
+	return to;
 }
 
-void
-xml_path(struct buf *out, const char *path)
+const char *
+xml_path_text(char to[static XML_SHOWN], const char *path)
 {
-	size_t len = strlen(path), most = NAME_TEXT / 4 - 1;
+	const size_t len = strlen(path), most = NAME_TEXT / 4 - 1;
+	char shown[NAME_TEXT];
 
-	if (len > most) {
-		buf_printf(out, "...");
-		path += len - most;
-	}
-	xml_text(out, path);
+	if (len <= most)
+		return xml_text(to, path);
+	str_printable(shown, sizeof(shown), path + len - most);
+	memcpy(to, "...", 3);
+	escape(to + 3, shown);
+	return to;
 }
 
-void
-xml_number(struct buf *out, const char *name, double value, const char *unit)
+const char *
+xml_number_text(char to[static XML_NUMBER], double value)
 {
 	const unsigned hundredths = (unsigned)(value * 100 + 0.5);
 
-	buf_printf(out, " %s=\"%u.%02u%s\"", name, hundredths / 100,
-		   hundredths % 100, unit);
+	snprintf(to, XML_NUMBER, "%u.%02u", hundredths / 100, hundredths % 100);
+	return to;
 }
 
 void
@@ -71,9 +89,8 @@ xml_svg(struct buf *out, size_t width, size_t height, const char *title)
 			   width, height);
 	else
 		buf_add_str(out, " width=\"100%\"");
-	buf_printf(out, " height=\"%zu\">\n<title>", height);
-	xml_path(out, title);
-	buf_add_str(out, "</title>\n");
+	buf_printf(out, " height=\"%zu\">\n<title>%s</title>\n", height,
+		   xml_path(title));
 }
 
 void

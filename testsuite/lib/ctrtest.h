@@ -7,7 +7,6 @@
 
 #include "maptest.h"
 #include "report/condition.h"
-#include "report/condition_text.h"
 #include "report/containers.h"
 #include "style.h"
 
