@@ -46,7 +46,7 @@ to_stdout(const struct settings *s)
 }
 
 static int
-export_packed(struct settings *s, struct packed *p, struct error *err)
+export_one(struct settings *s, struct catalogue *c, const char *what)
 {
 	struct export_options eo = {
 		.filter = ARK_NONE,
@@ -54,42 +54,33 @@ export_packed(struct settings *s, struct packed *p, struct error *err)
 		.threads = par_threads(s->look.work.par),
 		.work = &s->look.work,
 	};
+	struct error err = ERROR_INIT;
+	struct packed p = { .id = 0 };
 	struct export_result r;
 	struct json *j = NULL;
 
-	if ((s->compress != NULL &&
-	     ark_filter_parse(s->compress, &eo.filter, err) < 0) ||
-	    export_to(p, s->output, &eo, &r, err) < 0)
-		return -1;
-	if (app_json()) {
+	/* Locked, so that no other process packs it while it is read. */
+	if (catalogue_packed_open(c, what, true, &s->look, &p, &err) < 0)
+		goto out;
+	if (catalogue_packed_refuse(c, &p, &s->look, &err) < 0 ||
+	    catalogue_packed_prove(c, &p, &s->look, &err) < 0 ||
+	    (s->compress != NULL &&
+	     ark_filter_parse(s->compress, &eo.filter, &err) < 0) ||
+	    export_to(&p, s->output, &eo, &r, &err) < 0) {
+		(void)packed_blame(&p, &err);
+		catalogue_packed_judge(c, &p, &s->look, &err);
+	} else if (app_json()) {
 		j = report_archive_json(&r);
-		json_set_str(j, "name", p->name);
+		json_set_str(j, "name", p.name);
 		json_set_u64(j, "bytes_written", r.written);
 		json_push(s->list, j);
 	} else if (!to_stdout(s) && app_verbosity() >= 0) {
-		printf("%s: %zu %s (%s) exported to %s\n", p->name,
+		printf("%s: %zu %s (%s) exported to %s\n", p.name,
 		       str_count(r.files, "file"), str_size(r.bytes),
 		       s->output);
 	}
-	return 0;
-}
-
-static int
-export_one(struct settings *s, struct catalogue *c, const char *what)
-{
-	struct error err = ERROR_INIT;
-	struct packed p = { .id = 0 };
-
-	/* Locked, so that no other process packs it while it is read. */
-	if (catalogue_packed_open(c, what, true, &s->look, &p, &err) == 0) {
-		if (catalogue_packed_refuse(c, &p, &s->look, &err) < 0 ||
-		    catalogue_packed_prove(c, &p, &s->look, &err) < 0 ||
-		    export_packed(s, &p, &err) < 0) {
-			(void)packed_blame(&p, &err);
-			catalogue_packed_judge(c, &p, &s->look, &err);
-		}
-		packed_close(&p);
-	}
+	packed_close(&p);
+out:
 	report_remedy(&err, c, p.id);
 	return app_report(STATUS_OK, &err);
 }
@@ -121,16 +112,12 @@ import_one(struct settings *s, struct catalogue *c, const char *file)
 		json_set_u64(j, "files_unchanged", r.same);
 		json_set_bool(j, "dry_run", s->look.work.dry_run);
 		json_push(s->list, j);
-	} else if (app_verbosity() >= 0 && s->look.work.dry_run) {
-		printf("%s: dataset %" PRId64
-		       ", %zu %s (%s): can be imported\n",
-		       from.name, r.id, str_count(r.files, "file"),
-		       str_size(r.bytes));
 	} else if (app_verbosity() >= 0) {
-		printf("%s: dataset %" PRId64
-		       ", %zu %s (%s) imported, in the index\n",
-		       r.name, r.id, str_count(r.files, "file"),
-		       str_size(r.bytes));
+		printf("%s: dataset %" PRId64 ", %zu %s (%s)%s\n",
+		       s->look.work.dry_run ? from.name : r.name, r.id,
+		       str_count(r.files, "file"), str_size(r.bytes),
+		       s->look.work.dry_run ? ": can be imported"
+					    : " imported, in the index");
 	}
 	return STATUS_OK;
 }
@@ -140,7 +127,7 @@ run(struct settings *s, const char *const *args, size_t count)
 {
 	struct error err = ERROR_INIT;
 	struct catalogue *c = catalogue_open(app_prefix(s->prefix), &err);
-	int status = STATUS_OK, each = STATUS_OK;
+	int status = STATUS_OK;
 
 	if (c == NULL ||
 	    app_work_start(&s->look.work, s->jobs,
@@ -150,11 +137,10 @@ run(struct settings *s, const char *const *args, size_t count)
 	}
 	catalogue_stop_on(c, app_stop);
 	s->list = app_json() ? json_new_array() : NULL;
-	for (size_t i = 0; i < count; i++) {
-		each = s->exporting ? export_one(s, c, args[i])
-				    : import_one(s, c, args[i]);
-		status = error_worse_status(status, each);
-	}
+	for (size_t i = 0; i < count; i++)
+		status = error_worse_status(
+			status, s->exporting ? export_one(s, c, args[i])
+					     : import_one(s, c, args[i]));
 	app_work_end(&s->look.work);
 	app_warn_lines(catalogue_notice(c));
 	if (catalogue_notice(c) != NULL)
@@ -166,33 +152,6 @@ run(struct settings *s, const char *const *args, size_t count)
 }
 
 /* --- The command line --- */
-
-static void
-check(struct settings *s, char **argv, int count)
-{
-	if (count == 0 ||
-	    (!str_eq(argv[0], "export") && !str_eq(argv[0], "import")))
-		app_usage("no verb given: export or import");
-	s->exporting = str_eq(argv[0], "export");
-	if (s->exporting && (s->force || s->look.work.dry_run))
-		app_usage("--force and --dry-run can be used with import only");
-	if (!s->exporting &&
-	    (s->output != NULL || s->compress != NULL || s->redundancy))
-		app_usage("--output, --compress and --with-redundancy can be "
-			  "used with export only");
-	if (count == 1 && s->exporting)
-		app_usage("no dataset given: its name or number");
-	if (count == 1)
-		app_usage(
-			"no archive given: its file, or - for standard input");
-	if (s->exporting && count > 2)
-		app_usage("one archive holds one dataset");
-	if (s->exporting && to_stdout(s) && app_json())
-		app_usage("--json and the archive cannot both go to standard "
-			  "output: use --output FILE");
-	if (s->exporting && to_stdout(s) && isatty(STDOUT_FILENO))
-		app_usage("standard output is a terminal: use --output FILE");
-}
 
 static char **
 parse(struct settings *s, const struct app_info *as, int argc, char **argv,
@@ -218,7 +177,28 @@ parse(struct settings *s, const struct app_info *as, int argc, char **argv,
 	};
 
 	argv = app_start(as, argc, argv, opts, count);
-	check(s, argv, *count);
+	if (*count == 0 ||
+	    (!str_eq(argv[0], "export") && !str_eq(argv[0], "import")))
+		app_usage("no verb given: export or import");
+	s->exporting = str_eq(argv[0], "export");
+	if (s->exporting && (s->force || s->look.work.dry_run))
+		app_usage("--force and --dry-run can be used with import only");
+	if (!s->exporting &&
+	    (s->output != NULL || s->compress != NULL || s->redundancy))
+		app_usage("--output, --compress and --with-redundancy can be "
+			  "used with export only");
+	if (*count == 1 && s->exporting)
+		app_usage("no dataset given: its name or number");
+	if (*count == 1)
+		app_usage(
+			"no archive given: its file, or - for standard input");
+	if (s->exporting && *count > 2)
+		app_usage("one archive holds one dataset");
+	if (s->exporting && to_stdout(s) && app_json())
+		app_usage("--json and the archive cannot both go to standard "
+			  "output: use --output FILE");
+	if (s->exporting && to_stdout(s) && isatty(STDOUT_FILENO))
+		app_usage("standard output is a terminal: use --output FILE");
 	--*count;
 	return argv + 1;
 }

@@ -211,17 +211,6 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 }
 
 static int
-cat(struct settings *s, const struct packed *p, const struct extract_list *list,
-    struct error *err)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (extract_cat(p, list->files[i], STDOUT_FILENO, &s->look.work,
-				err) < 0)
-			return error_status(err->kind);
-	return STATUS_OK;
-}
-
-static int
 extract(struct settings *s, const struct packed *p, const bool *only,
 	struct error *err)
 {
@@ -266,7 +255,11 @@ some_files(struct settings *s, const struct packed *p,
 	else if (names->count > 0)
 		(void)extract_choose(p, names, &list, err);
 	if (err->kind == ERROR_NONE && s->verb == VERB_CAT) {
-		status = cat(s, p, &list, err);
+		for (size_t i = 0; i < list.count && err->kind == ERROR_NONE;
+		     i++)
+			(void)extract_cat(p, list.files[i], STDOUT_FILENO,
+					  &s->look.work, err);
+		status = error_status(err->kind);
 	} else if (only != NULL && err->kind == ERROR_NONE) {
 		memset(only, names->count == 0, p->map.nfiles);
 		for (size_t i = 0; i < list.count; i++)
@@ -387,7 +380,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct error err = ERROR_INIT;
 	struct catalogue *c = catalogue_open(app_prefix(s->prefix), &err);
 	struct extract_names names = { .count = 0 };
-	int status = STATUS_OK, each = STATUS_OK;
+	int status = STATUS_OK;
 
 	if (c == NULL ||
 	    (files &&
@@ -404,8 +397,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	for (size_t i = 0; i < count && (i == 0 || !files); i++) {
 		if (count > 1 && !files)
 			progress_subject(s->look.work.progress, "%s", args[i]);
-		each = one(s, args[i], &names);
-		status = error_worse_status(status, each);
+		status = error_worse_status(status, one(s, args[i], &names));
 	}
 	app_work_end(&s->look.work);
 	app_warn_lines(catalogue_notice(c));
@@ -555,28 +547,14 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	return argv + 1;
 }
 
-/*
- * Export and import are done by scr_archive: loading its libraries would delay
- * each start of this command by three milliseconds.
- */
-static int
-run_helper(char **argv)
-{
-	char path[PATH_MAX];
-
-	execvp(app_beside(path, sizeof(path), "scr_archive"), argv);
-	execvp("scr_archive", argv);
-	app_error("scr_archive: cannot start: %s", strerror(errno));
-	return STATUS_FAILED;
-}
-
 int
 main(int argc, char **argv)
 {
 	struct settings s = { .look.work = { APP_WORK,
 					     .detail = app_log_note } };
 	char **given = mem_calloc((size_t)argc + 1, sizeof(*given));
-	int count = 0, status = 0;
+	char path[PATH_MAX];
+	int count = 0, status = STATUS_FAILED;
 
 	/* Parsing reorders the arguments. */
 	for (int i = 0; given != NULL && i < argc; i++)
@@ -584,10 +562,15 @@ main(int argc, char **argv)
 	argv = parse(&s, argc, argv, &count);
 	s.look.work.dry_run = s.dry_run;
 	app_catch_signals();
-	if (given != NULL && (s.verb == VERB_EXPORT || s.verb == VERB_IMPORT))
-		status = run_helper(given);
-	else
+	/* Export and import are done by scr_archive: loading its libraries
+	 * would delay each start of this command by three milliseconds. */
+	if (given != NULL && (s.verb == VERB_EXPORT || s.verb == VERB_IMPORT)) {
+		execvp(app_beside(path, sizeof(path), "scr_archive"), given);
+		execvp("scr_archive", given);
+		app_error("scr_archive: cannot start: %s", strerror(errno));
+	} else {
 		status = run(&s, (const char *const *)argv, (size_t)count);
+	}
 	mem_free(given);
 	return app_finish(status);
 }

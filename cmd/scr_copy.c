@@ -191,31 +191,6 @@ print_result(const struct settings *s, const struct copy_result *r,
 	return print_line(j, err);
 }
 
-/* Read the ranks to copy into `given`; *ranks points to it, or is NULL: all. */
-static int
-choose_ranks(const struct settings *s, const char *prefix, struct arena *a,
-	     struct copy_ranks *given, const struct copy_ranks **ranks,
-	     struct error *err)
-{
-	int dir = -1, rc = -1;
-
-	*ranks = given;
-	if (s->ranks != NULL)
-		return copy_ranks_parse(s->ranks, a, given, err);
-	if (s->assign != NULL) {
-		/* --assign names a file relative to the prefix. */
-		dir = open(prefix, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (dir < 0)
-			return error_sys(err, "%s: cannot open", prefix);
-		rc = copy_ranks_assigned(dir, s->assign, s->host, a, given,
-					 err);
-		close(dir);
-		return rc;
-	}
-	*ranks = NULL;
-	return 0;
-}
-
 static int
 copy(const struct settings *s, const struct nodecache_where *w,
      const struct copy_options *o, struct work *work, struct error *err)
@@ -264,6 +239,7 @@ run(struct settings *s, const struct nodecache_where *w)
 	struct error err = ERROR_INIT;
 	struct arena *a = arena_new();
 	struct copy_ranks given;
+	int dir = -1, rc = 0;
 	struct work work = {
 		.dry_run = s->dry_run,
 		.stop = app_stop,
@@ -283,11 +259,24 @@ run(struct settings *s, const struct nodecache_where *w)
 	s->id = o.id = s->word.name == NULL
 			       ? s->word.id
 			       : nodecache_named(w, s->word.name, &err);
+	/* The ranks to copy; NULL: all. */
+	if (s->ranks != NULL || s->assign != NULL)
+		o.ranks = &given;
 	if (a == NULL)
-		error_no_memory(&err);
-	else if (o.id >= 0 &&
-		 choose_ranks(s, o.prefix, a, &given, &o.ranks, &err) == 0 &&
-		 work_start(&work, (unsigned)s->jobs, &err) == 0)
+		rc = error_no_memory(&err);
+	else if (o.id >= 0 && s->ranks != NULL)
+		rc = copy_ranks_parse(s->ranks, a, &given, &err);
+	else if (o.id >= 0 && s->assign != NULL) {
+		/* --assign names a file relative to the prefix. */
+		dir = open(o.prefix, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		rc = dir < 0 ? error_sys(&err, "%s: cannot open", o.prefix)
+			     : copy_ranks_assigned(dir, s->assign, s->host, a,
+						   &given, &err);
+		if (dir >= 0)
+			close(dir);
+	}
+	if (rc == 0 && o.id >= 0 &&
+	    work_start(&work, (unsigned)s->jobs, &err) == 0)
 		status = copy(s, w, &o, &work, &err);
 	work_end(&work);
 	arena_free(a);

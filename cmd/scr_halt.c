@@ -227,16 +227,6 @@ change_or_list(struct settings *s, const char *prefix, struct error *err)
 	return rc;
 }
 
-static int
-one(struct settings *s, const char *prefix)
-{
-	struct error err = ERROR_INIT;
-	int rc = s->remove ? remove_one(s, prefix, &err)
-			   : change_or_list(s, prefix, &err);
-
-	return rc < 0 ? app_report(STATUS_OK, &err) : STATUS_OK;
-}
-
 /* --- Stopping at once --- */
 
 struct target {
@@ -250,22 +240,6 @@ target_close(struct target *t)
 {
 	resmgr_close(t->where.manager);
 	conf_close(t->conf);
-}
-
-/* Open the resource manager that we run under; or, if there is none, the one
- * that is installed. */
-static int
-open_manager(struct target *t, const struct settings *s, struct error *err)
-{
-	const char *here = s->resmgr == NULL ? resmgr_installed() : NULL;
-
-	t->where.manager = resmgr_open(t->conf, s->resmgr, err);
-	if (t->where.manager != NULL && here != NULL &&
-	    str_eq(resmgr_name(t->where.manager), "none")) {
-		resmgr_close(t->where.manager);
-		t->where.manager = resmgr_open(t->conf, here, err);
-	}
-	return t->where.manager != NULL ? 0 : -1;
 }
 
 /* Which job: the one named, the one that we run in, else the one that has
@@ -298,6 +272,7 @@ target_open(struct target *t, const struct settings *s, const char *const *dirs,
 {
 	const struct conf_where where = { .prefix = dirs[0] };
 	struct jobfiles_owner owner;
+	const char *here = NULL;
 
 	t->where = (struct step_where){
 		.pid = (int64_t)s->pid,
@@ -309,7 +284,18 @@ target_open(struct target *t, const struct settings *s, const char *const *dirs,
 	if (s->pid > 0)
 		return step_check(&t->where, err);
 	t->conf = conf_open(&where, err);
-	if (t->conf == NULL || open_manager(t, s, err) < 0)
+	if (t->conf == NULL)
+		return -1;
+	/* The resource manager that we run under; or, if there is none, the one
+	 * that is installed. */
+	here = s->resmgr == NULL ? resmgr_installed() : NULL;
+	t->where.manager = resmgr_open(t->conf, s->resmgr, err);
+	if (t->where.manager != NULL && here != NULL &&
+	    str_eq(resmgr_name(t->where.manager), "none")) {
+		resmgr_close(t->where.manager);
+		t->where.manager = resmgr_open(t->conf, here, err);
+	}
+	if (t->where.manager == NULL)
 		return -1;
 	choose_job(t, s, dirs[0]);
 	if (step_check(&t->where, err) < 0)
@@ -330,25 +316,6 @@ target_open(struct target *t, const struct settings *s, const char *const *dirs,
 	return 0;
 }
 
-static int
-stop_now(const struct target *t, struct error *err)
-{
-	struct step_result r;
-
-	if (step_stop(&t->where, &r, err) < 0)
-		return -1;
-	if (r.found == 0)
-		app_warn("no process of the job is running");
-	else if (!t->where.dry_run)
-		app_warn("stopped %zu %s%s; the allocation and its caches "
-			 "stay",
-			 r.found,
-			 t->where.pid > 0 ? "process"
-					  : str_plural(r.found, "step"),
-			 r.killed > 0 ? ", by SIGKILL" : "");
-	return 0;
-}
-
 /* --- All prefixes --- */
 
 static int
@@ -356,7 +323,8 @@ run(struct settings *s, const char *const *dirs, size_t count)
 {
 	struct target target = { .conf = NULL };
 	struct error err = ERROR_INIT;
-	int status = STATUS_OK;
+	struct step_result r;
+	int status = STATUS_OK, rc = 0;
 
 	if (s->immediate && target_open(&target, s, dirs, count, &err) < 0) {
 		status = app_report(STATUS_OK, &err);
@@ -364,17 +332,29 @@ run(struct settings *s, const char *const *dirs, size_t count)
 		return status;
 	}
 	s->prefixes = app_json() ? json_new_array() : NULL;
-	for (size_t i = 0; i < count; i++)
-		status = error_worse_status(status, one(s, dirs[i]));
-	if (s->immediate && status != STATUS_OK)
+	for (size_t i = 0; i < count; i++) {
+		rc = s->remove ? remove_one(s, dirs[i], &err)
+			       : change_or_list(s, dirs[i], &err);
+		if (rc < 0)
+			status = app_report(status, &err);
+	}
+	if (s->immediate && status != STATUS_OK) {
 		app_error("the job was not stopped: it would be restarted");
-	else if (s->immediate && stop_now(&target, &err) < 0) {
+	} else if (s->immediate && step_stop(&target.where, &r, &err) < 0) {
 		status = app_report(status, &err);
 		if (!s->dry_run)
 			app_warn("the halt condition stays set, and no further "
 				 "run starts (a reason holds only until a job "
 				 "calls SCR_Finalize): scr_halt --remove "
 				 "removes it");
+	} else if (s->immediate && r.found == 0) {
+		app_warn("no process of the job is running");
+	} else if (s->immediate && !s->dry_run) {
+		app_warn("stopped %zu %s%s; the allocation and its caches "
+			 "stay",
+			 r.found,
+			 s->pid > 0 ? "process" : str_plural(r.found, "step"),
+			 r.killed > 0 ? ", by SIGKILL" : "");
 	}
 	if (app_json())
 		app_answer_list("prefixes", s->prefixes);

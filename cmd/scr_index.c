@@ -231,12 +231,6 @@ verbs_start(struct settings *s, struct error *err)
 			      err);
 }
 
-const char *
-verbs_shown(const char *name, char to[static 256])
-{
-	return str_printable(to, 256, name != NULL ? name : "?");
-}
-
 int
 verbs_finish(struct json *j, int status, struct error *why)
 {
@@ -246,26 +240,22 @@ verbs_finish(struct json *j, int status, struct error *why)
 	return app_report(status, why);
 }
 
-/* An answer with one dataset. */
-static struct json *
-one_dataset(struct json *dataset)
-{
-	struct json *j = json_new_object(), *list = json_new_array();
-
-	json_push(list, dataset);
-	json_set(j, "datasets", list);
-	return j;
-}
-
 /* Answer `j` (NULL: nothing), or `one` dataset, with the command to run next
  * unless that is "", and report the error.  Returns the exit status. */
 static int
 finish(struct json *j, bool one, const char *next, int status,
        struct error *why)
 {
+	struct json *list = NULL;
+
 	json_set_known_str(j, "next", next);
-	status = verbs_finish(j != NULL && one ? one_dataset(j) : j, status,
-			      why);
+	if (j != NULL && one) {
+		list = json_new_array();
+		json_push(list, j);
+		j = json_new_object();
+		json_set(j, "datasets", list);
+	}
+	status = verbs_finish(j, status, why);
 	if (next[0] != '\0' && j == NULL)
 		app_error("next: %s", next);
 	return status;
@@ -405,23 +395,6 @@ do_edit(struct settings *s, struct catalogue *c)
 
 /* --- Build, add --- */
 
-/* Find the dataset to build.  A number needs no dataset: the build itself
- * reports that it is missing. */
-static int64_t
-find_to_build(const struct settings *s, struct catalogue *c, struct error *err)
-{
-	int64_t id = catalogue_resolve_now(c, s->word, false, err);
-	struct word w;
-
-	word_parse(s->word, &w);
-	if (id >= 0 || err->kind != ERROR_ABSENT || w.marked)
-		return id;
-	if (w.id < 0)
-		app_usage("--build: %s", err->text);
-	error_clear(err);
-	return w.id;
-}
-
 /* The command to run next after a build. */
 static void
 next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
@@ -458,9 +431,19 @@ do_build(struct settings *s, struct catalogue *c)
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
-	const int64_t id = find_to_build(s, c, &err);
+	int64_t id = catalogue_resolve_now(c, s->word, false, &err);
+	struct word w;
 	char next[NEXT_MAX];
 
+	/* A number needs no dataset: the build itself reports that it is
+	 * missing. */
+	word_parse(s->word, &w);
+	if (id < 0 && err.kind == ERROR_ABSENT && !w.marked) {
+		if (w.id < 0)
+			app_usage("--build: %s", err.text);
+		error_clear(&err);
+		id = w.id;
+	}
 	if (id >= 0 && verbs_start(s, &err) == 0)
 		catalogue_build(c, id, &s->o, &r, &err);
 	s->o.checksums |= r.compared;
@@ -502,18 +485,20 @@ do_add(struct settings *s, struct catalogue *c)
 	struct json *j = app_json() ? json_new_object() : NULL;
 	struct buf name = BUF_INIT;
 	const int64_t id = catalogue_resolve_now(c, s->word, true, &err);
-	char text[256], next[NEXT_MAX];
+	char next[NEXT_MAX];
 
 	if (id >= 0 && verbs_start(s, &err) == 0)
 		catalogue_add(c, id, &s->o, &name, &err);
 	app_work_end(&s->o.work);
 	/* In LLNL's words, which scripts read. */
-	if (err.kind == ERROR_NONE && !app_json() && app_verbosity() >= 0)
+	if (err.kind == ERROR_NONE && !app_json() && app_verbosity() >= 0) {
+		const char *shown = verbs_shown(name.data);
+
 		printf("Found `%s' as dataset %" PRId64 " at %s/" SCR_DIR
 		       "/" DATASET_DIR_FMT "\n"
 		       "Adding `%s' to index\n",
-		       verbs_shown(name.data, text), id, catalogue_path(c), id,
-		       text);
+		       shown, id, catalogue_path(c), id, shown);
+	}
 	json_set_i64(j, "id", id);
 	json_set_str(j, "name", name.data);
 	buf_free(&name);

@@ -154,27 +154,12 @@ parse(struct settings *s, int argc, char **argv)
 
 /* --- Settings --- */
 
-/* Find the dataset that --id gives; *id is 0 without the option. */
-static int
-choose_dataset(const struct settings *s, const struct job *job, int64_t *id,
-	       struct error *err)
-{
-	struct catalogue *c = NULL;
-
-	*id = s->word.id;
-	if (s->word.name == NULL)
-		return 0;
-	c = catalogue_open(job->prefix, err);
-	*id = c == NULL ? -1 : catalogue_resolve_now(c, s->dataset, false, err);
-	catalogue_close(c);
-	return *id < 0 ? -1 : 0;
-}
-
 static int
 fill_options(const struct settings *s, const struct job *job,
 	     struct scavenge_options *o, struct error *err)
 {
 	const struct conf *c = job->conf;
+	struct catalogue *of = NULL;
 	bool containers = false;
 
 	if (conf_bool(c, "SCR_USE_CONTAINERS", false, &containers, err) < 0 ||
@@ -184,8 +169,18 @@ fill_options(const struct settings *s, const struct job *job,
 		    0 ||
 	    conf_u64(c, "SCR_PREFIX_SIZE", 0, &o->keep, err) < 0 ||
 	    (conf_is_set(c, "SCR_FILE_BUF_SIZE") &&
-	     conf_bytes(c, "SCR_FILE_BUF_SIZE", 0, &o->buffer, err) < 0) ||
-	    choose_dataset(s, job, &o->only, err) < 0)
+	     conf_bytes(c, "SCR_FILE_BUF_SIZE", 0, &o->buffer, err) < 0))
+		return -1;
+	/* The dataset that --id gives; 0 without the option. */
+	o->only = s->word.id;
+	if (s->word.name != NULL) {
+		of = catalogue_open(job->prefix, err);
+		o->only = of == NULL ? -1
+				     : catalogue_resolve_now(of, s->dataset,
+							     false, err);
+		catalogue_close(of);
+	}
+	if (o->only < 0)
 		return -1;
 	o->containers = (containers || s->containers) && !s->no_containers;
 	o->pack_current = s->pack_current;
@@ -207,25 +202,6 @@ fill_options(const struct settings *s, const struct job *job,
 }
 
 /* --- Output --- */
-
-/* Is the dataset lost as far as the caches show, and not just unknown? */
-static bool
-is_lost(const struct salvage_dataset *d)
-{
-	return d->state == SALVAGE_LOST && !d->done && !d->unfinished &&
-	       d->taken == SALVAGE_FREE && !scavenge_is_unknown(d);
-}
-
-static bool
-has_dir(struct catalogue *c, int64_t id)
-{
-	const int scr = catalogue_scr_fd(c);
-	char name[DATASET_DIR_NAME];
-	struct stat st;
-
-	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
-	return scr >= 0 && dir_stat(scr, name, &st, 0) == 0;
-}
 
 /* What a report names for dataset `id`, if the caches have no more of it. */
 static void
@@ -251,57 +227,43 @@ next_on_prefix(const struct scavenge *s, int64_t id, char *to, size_t size)
 	overview_fini(&all);
 }
 
-/* The command for a dataset that is lost in the caches; "": nothing of it is on
- * the prefix.  A rest in the caches may complete it. */
-static void
-after_loss(const struct scavenge *s, const struct salvage_dataset *d, char *to,
-	   size_t size)
-{
-	if (!has_dir(s->prefix, d->id) && !d->claimed)
-		return;
-	if (d->nranks > 0 && s->o->only != d->id)
-		report_next("scr_postrun --id", s->prefix, d->id, to, size);
-	else
-		next_on_prefix(s, d->id, to, size);
-}
-
 /* Find the command to run after a loss; "": there is none.  If nothing of the
  * lost datasets is on the prefix, it shows from what the next job restarts. */
 static void
 find_next(const struct scavenge *s, const struct settings *set, int status,
 	  char *to, size_t size)
 {
+	int scr = -1;
+	char name[DATASET_DIR_NAME];
+	struct stat st;
+
 	to[0] = '\0';
 	if (set->plan || (status != STATUS_LOST && status != STATUS_DAMAGED))
 		return;
-	for (size_t i = s->plan.count; i-- > 0 && to[0] == '\0';)
-		if (s->plan.datasets[i].undecided)
-			next_on_prefix(s, s->plan.datasets[i].id, to, size);
-		else if (is_lost(&s->plan.datasets[i]))
-			after_loss(s, &s->plan.datasets[i], to, size);
+	scr = catalogue_scr_fd(s->prefix);
+	for (size_t i = s->plan.count; i-- > 0 && to[0] == '\0';) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+
+		if (d->undecided)
+			next_on_prefix(s, d->id, to, size);
+		/* Is it lost as far as the caches show, and not just
+		 * unknown? */
+		if (d->undecided || d->state != SALVAGE_LOST || d->done ||
+		    d->unfinished || d->taken != SALVAGE_FREE ||
+		    scavenge_is_unknown(d))
+			continue;
+		snprintf(name, sizeof(name), DATASET_DIR_FMT, d->id);
+		if (!d->claimed && (scr < 0 || dir_stat(scr, name, &st, 0) < 0))
+			continue;
+		/* A rest in the caches may complete it. */
+		if (d->nranks > 0 && s->o->only != d->id)
+			report_next("scr_postrun --id", s->prefix, d->id, to,
+				    size);
+		else
+			next_on_prefix(s, d->id, to, size);
+	}
 	if (to[0] == '\0' && catalogue_restart_point(s->prefix) > 0)
 		report_command("scr_index", s->job->prefix, NULL, to, size);
-}
-
-static int
-print_result(const struct scavenge *s, const struct settings *set,
-	     const char *next)
-{
-	struct buf text = BUF_INIT;
-	struct json *j = NULL;
-
-	if (app_json()) {
-		j = report_scavenge_json(s);
-		json_set_known_str(j, "next", next);
-		app_answer(j);
-		return STATUS_OK;
-	}
-	if (set->plan)
-		report_salvage(&s->plan, s->o->rate, &text);
-	buf_add_str(&text, "scr_postrun: ");
-	report_verdict(s, &text);
-	buf_add_char(&text, '\n');
-	return app_print(&text);
 }
 
 static int
@@ -311,8 +273,9 @@ work(const struct settings *set, struct job *job,
 	struct scavenge s;
 	int rc = scavenge_open(&s, job, o, err), status = STATUS_OK;
 	char next[4096 + 64] = "";
-	char word[WORD_ID_SIZE];
-	char command[4096 + 64];
+	char word[WORD_ID_SIZE], command[4096 + 64];
+	struct buf text = BUF_INIT;
+	struct json *j = NULL;
 
 	if (rc == 0)
 		rc = set->plan ? scavenge_forecast(&s, err)
@@ -320,8 +283,18 @@ work(const struct settings *set, struct job *job,
 	if (rc == 0) {
 		status = scavenge_status(&s);
 		find_next(&s, set, status, next, sizeof(next));
-		status =
-			error_worse_status(status, print_result(&s, set, next));
+		if (app_json()) {
+			j = report_scavenge_json(&s);
+			json_set_known_str(j, "next", next);
+			app_answer(j);
+		} else {
+			if (set->plan)
+				report_salvage(&s.plan, o->rate, &text);
+			buf_add_str(&text, "scr_postrun: ");
+			report_verdict(&s, &text);
+			buf_add_char(&text, '\n');
+			status = error_worse_status(status, app_print(&text));
+		}
 	}
 	/* Print the command that makes room for each dataset whose number is
 	 * taken. */
@@ -348,17 +321,6 @@ work(const struct settings *set, struct job *job,
 	return status;
 }
 
-/* Bytes per second of earlier scavenges by the log; 0: unknown. */
-static double
-expected_rate(const struct job *job)
-{
-	struct interval_stats past;
-
-	return interval_read_prefix(job->prefix, &past, NULL) == 0
-		       ? interval_scavenge_rate(&past)
-		       : 0;
-}
-
 static int
 run(const struct settings *set, struct job *job, struct error *err)
 {
@@ -370,10 +332,11 @@ run(const struct settings *set, struct job *job, struct error *err)
 	};
 	char copy[4096];
 	struct scavenge_options o = { .catalogue = &look };
+	struct interval_stats past;
 	struct hostlist down = HOSTLIST_INIT;
 	struct buf said = BUF_INIT;
-	int status = STATUS_OK; /* *err overrides it */
 	struct buf text = BUF_INIT;
+	int status = STATUS_OK; /* *err overrides it */
 
 	if ((set->down != NULL && hostlist_add(&down, set->down, err) < 0) ||
 	    fill_options(set, job, &o, err) < 0)
@@ -393,8 +356,9 @@ run(const struct settings *set, struct job *job, struct error *err)
 		app_warn_lines(text.data);
 	buf_free(&text);
 	look.work.dry_run = set->plan;
-	if (set->plan)
-		o.rate = expected_rate(job);
+	/* Bytes per second of earlier scavenges by the log; 0: unknown. */
+	if (set->plan && interval_read_prefix(job->prefix, &past, NULL) == 0)
+		o.rate = interval_scavenge_rate(&past);
 	o.down = &down;
 	o.copy = set->copy != NULL ? set->copy
 				   : app_beside(copy, sizeof(copy), "scr_copy");

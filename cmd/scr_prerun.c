@@ -112,21 +112,6 @@ report_prepared(const struct job *j, const struct jobfiles_prepared *p,
 	buf_free(&line);
 }
 
-/* Can the job write its files?  `scr` is PREFIX/.scr. */
-static int
-try_prefix(const struct job *j, int scr, struct error *err)
-{
-	int top = dir_open(scr, "..");
-	int rc = top < 0 ? error_sys(err, "cannot open") : room_try(top, err);
-
-	if (rc == 0)
-		rc = room_try(scr, err);
-	if (rc < 0)
-		room_explain(scr, 0, err);
-	io_close(top);
-	return rc < 0 ? error_wrap(err, "%s", j->prefix) : 0;
-}
-
 /* Warn of a halt file that stops the job as soon as it starts. */
 static int
 warn_of_halt(const struct job *j, struct error *err)
@@ -193,15 +178,26 @@ run(struct job *j, const struct settings *s, struct error *err)
 		.work = &work,
 	};
 	struct buf text = BUF_INIT;
-	int scr = -1, lock = -1, rc = -1;
+	int scr = -1, top = -1, lock = -1, rc = -1;
 
 	if (s->dry_run)
 		return prepare(j, s, err);
 	scr = jobfiles_open(j->prefix, true, err);
 	if (scr < 0)
 		return -1;
-	if (try_prefix(j, scr, err) == 0)
+	/* Can the job write its files? */
+	top = dir_open(scr, "..");
+	rc = top < 0 ? error_sys(err, "cannot open") : room_try(top, err);
+	if (rc == 0)
+		rc = room_try(scr, err);
+	io_close(top);
+	if (rc < 0) {
+		room_explain(scr, 0, err);
+		error_wrap(err, "%s", j->prefix);
+	} else {
 		lock = turn_take(scr, &turn, err);
+		rc = -1;
+	}
 	if (lock != -1)
 		rc = prepare(j, s, err);
 	turn_end(lock);

@@ -136,44 +136,6 @@ out:
 	return rc;
 }
 
-static int
-show_plan(struct plan *p, struct json *j)
-{
-	struct buf text = BUF_INIT;
-
-	if (app_json()) {
-		json_set(j, "plan", plan_json(p, false));
-		return STATUS_OK;
-	}
-	report_summary(p, NULL, NULL, plan_data_status(p), &text);
-	buf_add_str(&text, "\nwhat a rebuild would do\n");
-	report_actions(p, &text);
-	buf_add_char(&text, '\n');
-	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text);
-	return app_print_unless_quiet(&text);
-}
-
-/* Report the result, and the command to run next. */
-static int
-show_result(const struct subject *t, const struct plan *p,
-	    const struct rebuild_result *r, struct json *j)
-{
-	struct buf text = BUF_INIT;
-	int status = STATUS_OK;
-
-	if (app_json()) {
-		json_set(j, "rebuilt", results_rebuild_json(r));
-		return STATUS_OK;
-	}
-	report_rebuilt(r, &text);
-	status = app_print_unless_quiet(&text);
-	if (status == STATUS_OK && t->kind == SUBJECT_CACHES &&
-	    app_verbosity() >= 0 && p->verdict != SET_LOST)
-		printf("rebuilt for the scavenge only, not for a restart from "
-		       "these caches: save the dataset with scr_postrun\n");
-	return status;
-}
-
 /* Add the command that does `what` to *err. */
 static void
 advise(struct error *err, const char *command, const char *prefix,
@@ -184,22 +146,6 @@ advise(struct error *err, const char *command, const char *prefix,
 	report_command(command, prefix, word, next, sizeof(next));
 	snprintf(advice, sizeof(advice), "%s %s", next, what);
 	app_advise(err, advice);
-}
-
-/* Warn of a damaged map, which a rebuild does not repair.  Files are rebuilt
- * first. */
-static void
-warn_of_map(const struct plan *p, struct catalogue *c, int64_t id)
-{
-	char flaw[ERROR_TEXT_MAX], next[1024];
-	const enum verify_mend mend = catalogue_map_flaw(p, flaw, sizeof(flaw));
-
-	if (c != NULL && mend != MEND_NONE && plan_status(p) != STATUS_OK)
-		app_warn("dataset %" PRId64 ": %s", id, flaw);
-	else if (c != NULL && mend != MEND_NONE)
-		app_warn("dataset %" PRId64 ": %s; next: %s", id, flaw,
-			 report_next(report_mend(mend, false, false), c, id,
-				     next, sizeof(next)));
 }
 
 /* Run the rebuild; a dry run checks the room for it.  Returns an exit status;
@@ -221,6 +167,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		.partial = s->partial || status == STATUS_DAMAGED,
 		.unproved = s->partial,
 	};
+	struct buf text = BUF_INIT;
 
 	if (p->verdict == SET_LOST && !ro.partial) {
 		plan_error(p, err);
@@ -239,13 +186,41 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		return error_status(err->kind);
 	if (s->dry_run)
 		return status;
-	if (show_result(t, p, &r, o->json) != STATUS_OK)
-		return STATUS_FAILED;
+	if (app_json()) {
+		json_set(o->json, "rebuilt", results_rebuild_json(&r));
+	} else {
+		report_rebuilt(&r, &text);
+		if (app_print_unless_quiet(&text) != STATUS_OK)
+			return STATUS_FAILED;
+		if (t->kind == SUBJECT_CACHES && app_verbosity() >= 0 &&
+		    p->verdict != SET_LOST)
+			printf("rebuilt for the scavenge only, not for a "
+			       "restart from these caches: save the dataset "
+			       "with scr_postrun\n");
+	}
 	if (p->verdict == SET_LOST) {
 		plan_error(p, err); /* report the part that is lost */
 		return plan_data_status(p);
 	}
 	return p->unproved != NULL ? STATUS_FAILED : STATUS_OK;
+}
+
+/* What a rebuild would do. */
+static int
+show_plan(struct plan *p, struct json *j)
+{
+	struct buf text = BUF_INIT;
+
+	if (app_json()) {
+		json_set(j, "plan", plan_json(p, false));
+		return STATUS_OK;
+	}
+	report_summary(p, NULL, NULL, plan_data_status(p), &text);
+	buf_add_str(&text, "\nwhat a rebuild would do\n");
+	report_actions(p, &text);
+	buf_add_char(&text, '\n');
+	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text);
+	return app_print_unless_quiet(&text);
 }
 
 /* There is nothing to rebuild, as far as was compared. */
@@ -281,7 +256,8 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	struct plan *p = NULL;
 	int64_t replaced = 0;
 	int status = STATUS_OK;
-	char word[WORD_ID_SIZE];
+	char word[WORD_ID_SIZE], flaw[ERROR_TEXT_MAX], next[1024];
+	enum verify_mend mend = MEND_NONE;
 	bool sums = false, rebuilt = false;
 
 	if (c != NULL &&
@@ -309,7 +285,15 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		status = error_status(err->kind);
 		goto out;
 	}
-	warn_of_map(p, c, t->id);
+	/* A rebuild does not repair a damaged map; files are rebuilt first. */
+	mend = c != NULL ? catalogue_map_flaw(p, flaw, sizeof(flaw))
+			 : MEND_NONE;
+	if (mend != MEND_NONE && status != STATUS_OK)
+		app_warn("dataset %" PRId64 ": %s", t->id, flaw);
+	else if (mend != MEND_NONE)
+		app_warn("dataset %" PRId64 ": %s; next: %s", t->id, flaw,
+			 report_next(report_mend(mend, false, false), c, t->id,
+				     next, sizeof(next)));
 	if (status == STATUS_OK) {
 		if (!app_json() && app_verbosity() >= 0)
 			say_nothing(s, p, sums, o->sets);
@@ -412,20 +396,6 @@ find_next(const struct settings *s, const struct subject *t,
 	}
 }
 
-/* Print the command to run next, if there is one. */
-static void
-print_next(const char *next, struct json *j, bool failed)
-{
-	if (next[0] == '\0')
-		return;
-	if (j != NULL)
-		json_set_str(j, "next", next);
-	else if (failed)
-		app_error("next: %s", next);
-	else if (app_verbosity() >= 0)
-		printf("next: %s\n", next);
-}
-
 static int
 run(struct settings *s, const char *const *args, size_t count)
 {
@@ -477,7 +447,11 @@ run(struct settings *s, const char *const *args, size_t count)
 		/* What the rebuild compared shows only if it is compared. */
 		s->checksums = s->checksums || o.sums;
 		find_next(s, &t, c, o.next, &why, next);
-		print_next(next, j, why.kind != ERROR_NONE);
+		json_set_known_str(j, "next", next);
+		if (j == NULL && next[0] != '\0' && why.kind != ERROR_NONE)
+			app_error("next: %s", next);
+		else if (j == NULL && next[0] != '\0' && app_verbosity() >= 0)
+			printf("next: %s\n", next);
 	}
 	if (j != NULL)
 		app_answer(j);

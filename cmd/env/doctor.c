@@ -227,14 +227,6 @@ shows(size_t n)
 	return n <= NAMED || app_json() || app_verbosity() > 0;
 }
 
-static const char *
-why_bad(const struct remote_result *r)
-{
-	if (r->why != NULL)
-		return r->why;
-	return r->err.len > 0 ? r->err.data : "no answer of scr_env";
-}
-
 /* Judge the answers: reached, how fast, the same version, the same time. */
 static int
 judge_probes(struct doctor *d, const struct hostlist *nodes,
@@ -258,7 +250,10 @@ judge_probes(struct doctor *d, const struct hostlist *nodes,
 				     &elsewhere[i]);
 		if (bad[i] && shows(i + 1 - count))
 			add(d, BAD, "node", "make it reachable, or exclude it",
-			    "%s: %s", nodes->names[i], why_bad(&r[i]));
+			    "%s: %s", nodes->names[i],
+			    r[i].why != NULL   ? r[i].why
+			    : r[i].err.len > 0 ? r[i].err.data
+					       : "no answer of scr_env");
 		if (bad[i])
 			continue;
 		count++;
@@ -366,10 +361,10 @@ check_nodes(struct doctor *d, struct job *j)
 
 /* --- The verbs --- */
 
-/* The scavenge of this job, with the options that choose it. */
-static void
-name_scavenge(const struct doctor *d, const struct job *j, char *to,
-	      size_t size)
+/* Print the results, and the scavenge of this job with the options that choose
+ * it.  Returns the exit status. */
+static int
+finish(struct doctor *d, const struct job *j)
 {
 	const struct {
 		const char *option, *value;
@@ -381,28 +376,21 @@ name_scavenge(const struct doctor *d, const struct job *j, char *to,
 		{ " --conf ", d->where.conf_file },
 		{ " --remote ", d->how.remote },
 	};
+	const bool nodes = j->nodes.count > 0; /* scr_postrun needs them */
 	struct buf command = BUF_INIT;
+	struct json *out = NULL;
+	char next[16384] = "";
+	int rc = STATUS_OK;
 
 	buf_add_str(&command, "scr_postrun --plan");
 	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
 		if (given[i].value != NULL)
 			report_add_quoted(&command, given[i].option,
 					  given[i].value);
-	to[0] = '\0';
 	if (buf_check(&command, NULL) == 0)
-		report_command(command.data, j->prefix_real, NULL, to, size);
+		report_command(command.data, j->prefix_real, NULL, next,
+			       sizeof(next));
 	buf_free(&command);
-}
-
-static int
-finish(struct doctor *d, const struct job *j)
-{
-	const bool nodes = j->nodes.count > 0; /* scr_postrun needs them */
-	struct json *out = NULL;
-	char next[16384];
-	int rc = STATUS_OK;
-
-	name_scavenge(d, j, next, sizeof(next));
 	if (app_json()) {
 		out = json_new_object();
 		json_set(out, "checks", d->list);

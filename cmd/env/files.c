@@ -297,28 +297,14 @@ take_seconds(const char *text)
 	return secs;
 }
 
-static int
-add_to_log(const struct job_where *w, const struct log_line *l)
-{
-	struct log_line full = *l;
-	struct error err = ERROR_INIT;
-	struct job j;
-
-	if (env_open_job(&j, w, &err) < 0)
-		return app_report(STATUS_OK, &err);
-	full.user = j.user;
-	full.job_id = j.id;
-	(void)eventlog_add(j.prefix, j.conf, &full, &err);
-	job_close(&j);
-	return app_report(STATUS_OK, &err);
-}
-
 int
 env_log(const struct env_call *c)
 {
 	const bool transfer = c->tool->which != 0;
 	struct log_line l = { LOG_LINE_NONE };
 	struct job_where w = { .prefix = NULL };
+	struct error err = ERROR_INIT;
+	struct job j;
 	const char *type = NULL, *start = NULL, *secs = NULL, *unused = NULL;
 	uint64_t id = UINT64_MAX, bytes = UINT64_MAX, files = UINT64_MAX;
 	struct opt opts[] = {
@@ -363,36 +349,37 @@ env_log(const struct env_call *c)
 		l.files = (int64_t)files;
 	if (bytes != UINT64_MAX)
 		l.bytes = (double)bytes;
-	return add_to_log(&w, &l);
+	if (env_open_job(&j, &w, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	l.user = j.user;
+	l.job_id = j.id;
+	(void)eventlog_add(j.prefix, j.conf, &l, &err);
+	job_close(&j);
+	return app_report(STATUS_OK, &err);
 }
 
 /* --- Checkpoint interval --- */
 
-struct interval_request {
-	bool stats, percent;
-	enum interval_model model;
-};
-
 static int
-print_interval(const struct interval_stats *s, const struct interval_request *r,
-	       struct error *err)
+print_interval(const struct interval_stats *s, bool stats, bool percent,
+	       enum interval_model model, struct error *err)
 {
 	struct buf out = BUF_INIT;
 	struct interval i = { .cost = 0 };
-	int rc = r->stats ? interval_text(s, &out) : 0;
+	int rc = stats ? interval_text(s, &out) : 0;
 
 	if (rc < 0)
 		error_no_memory(err);
 	if (rc == 0)
-		rc = interval_compute(s, r->model, &i, err);
-	if (r->stats && out.len > 0)
+		rc = interval_compute(s, model, &i, err);
+	if (stats && out.len > 0)
 		fwrite(out.data, 1, out.len, stdout);
 	buf_free(&out);
 	if (rc < 0)
 		return -1;
 	app_note("a checkpoint takes %.1f s, one interrupt every %.0f s",
 		 i.cost, i.mtbi);
-	if (r->percent)
+	if (percent)
 		printf("%.1f\n", i.percent);
 	else
 		printf("%.0f\n", i.seconds < 1 ? 1 : i.seconds);
@@ -425,16 +412,17 @@ print_interval_json(const struct interval_stats *s, enum interval_model model)
 int
 env_interval(const struct env_call *c)
 {
-	struct interval_request r = { .model = INTERVAL_DALY };
-	const char *prefix = NULL, *file = NULL, *model = "daly";
+	const char *prefix = NULL, *file = NULL, *name = "daly";
+	enum interval_model model = INTERVAL_DALY;
+	bool stats = false, percent = false;
 	struct error err = ERROR_INIT;
 	struct interval_stats s;
 	int rc = 0;
 	const struct opt opts[] = {
-		OPT_FLAG(0, "stats", &r.stats, "what the log tells, too"),
-		OPT_STRING(0, "model", &model, "daly|young", OPT_WORDS,
+		OPT_FLAG(0, "stats", &stats, "what the log tells, too"),
+		OPT_STRING(0, "model", &name, "daly|young", OPT_WORDS,
 			   "by which formula (default daly)"),
-		OPT_FLAG(0, "percent", &r.percent,
+		OPT_FLAG(0, "percent", &percent,
 			 "not the seconds between checkpoints, but the part "
 			 "of the time these then take"),
 		APP_OPT_PREFIX(&prefix),
@@ -444,21 +432,21 @@ env_interval(const struct env_call *c)
 	};
 
 	env_options(c, opts);
-	if (!str_eq(model, "daly") && !str_eq(model, "young"))
-		app_usage("--model: %s is neither daly nor young", model);
-	if (str_eq(model, "young"))
-		r.model = INTERVAL_YOUNG;
+	if (!str_eq(name, "daly") && !str_eq(name, "young"))
+		app_usage("--model: %s is neither daly nor young", name);
+	if (str_eq(name, "young"))
+		model = INTERVAL_YOUNG;
 	rc = file != NULL ? interval_read(AT_FDCWD, file, &s, &err)
 			  : interval_read_prefix(app_prefix(prefix), &s, &err);
 	if (rc == 0 && app_json())
-		return print_interval_json(&s, r.model);
+		return print_interval_json(&s, model);
 	if (rc == 0)
-		rc = print_interval(&s, &r, &err);
+		rc = print_interval(&s, stats, percent, model, &err);
 	if (rc == 0)
 		return STATUS_OK;
 	/* Scripts assign the output of LLNL's program to
 	 * SCR_CHECKPOINT_OVERHEAD, so print a number in any case. */
-	if (c->llnl && r.percent && !app_json()) {
+	if (c->llnl && percent && !app_json()) {
 		app_warn("%s; " PERCENT_OTHERWISE " is assumed", err.text);
 		printf(PERCENT_OTHERWISE "\n");
 		return STATUS_OK;
@@ -489,18 +477,6 @@ sum_file(const char *name, uint32_t *crc, struct error *err)
 	return n < 0 ? -1 : 0;
 }
 
-static void
-push_sum(struct json *list, const char *path, uint32_t crc)
-{
-	struct json *j = json_new_object();
-	char text[16];
-
-	snprintf(text, sizeof(text), "0x%08" PRIx32, crc);
-	json_set_str(j, "path", path);
-	json_set_str(j, "crc32", text);
-	json_push(list, j);
-}
-
 int
 env_crc32(const struct env_call *c)
 {
@@ -508,20 +484,26 @@ env_crc32(const struct env_call *c)
 	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;
 	char **args = env_start(c, opts, &count);
-	struct json *list = app_json() ? json_new_array() : NULL;
+	struct json *list = app_json() ? json_new_array() : NULL, *j = NULL;
+	char text[16];
 	uint32_t crc = 0;
 
 	if (count == 0)
 		app_usage("no file given");
 	for (; *args != NULL; args++) {
-		if (sum_file(*args, &crc, &err) < 0)
+		if (sum_file(*args, &crc, &err) < 0) {
 			status = app_report(status, &err);
-		else if (list != NULL)
-			push_sum(list, *args, crc);
-		else if (count == 1)
+		} else if (list != NULL) {
+			j = json_new_object();
+			snprintf(text, sizeof(text), "0x%08" PRIx32, crc);
+			json_set_str(j, "path", *args);
+			json_set_str(j, "crc32", text);
+			json_push(list, j);
+		} else if (count == 1) {
 			printf("%" PRIx32 "\n", crc);
-		else
+		} else {
 			printf("%08" PRIx32 "  %s\n", crc, *args);
+		}
 	}
 	if (list != NULL)
 		app_answer_list("files", list);

@@ -46,26 +46,12 @@ put_dirs(const struct job_cache *dirs, size_t count, const struct env_look *l,
 }
 
 static int
-put_down(struct job *j, const struct env_look *l, struct buf *out,
-	 struct error *err)
-{
-	struct hostlist down = HOSTLIST_INIT;
-	int rc = -1;
-
-	if (env_job_nodes(j, err) < 0)
-		return -1;
-	rc = resmgr_down(j->rm, &j->nodes, &down, err);
-	if (rc == 0)
-		rc = env_put_nodes(&down, l, out, err);
-	hostlist_free(&down);
-	return rc;
-}
-
-static int
 answer(struct job *j, enum env_question q, const struct env_look *l,
        struct buf *out, struct error *err)
 {
+	struct hostlist down = HOSTLIST_INIT;
 	int64_t n = 0;
+	int rc = 0;
 
 	switch (q) {
 	case ENV_NODES:
@@ -73,7 +59,13 @@ answer(struct job *j, enum env_question q, const struct env_look *l,
 			       ? -1
 			       : env_put_nodes(&j->nodes, l, out, err);
 	case ENV_DOWN:
-		return put_down(j, l, out, err);
+		if (env_job_nodes(j, err) < 0)
+			return -1;
+		rc = resmgr_down(j->rm, &j->nodes, &down, err);
+		if (rc == 0)
+			rc = env_put_nodes(&down, l, out, err);
+		hostlist_free(&down);
+		return rc;
 	case ENV_CNTL:
 		/* scr_list_dir prints all of them, the verbs only one. */
 		put_dirs(j->cntls, l->line ? j->ncntls : 1, l, out);
@@ -226,25 +218,6 @@ put_shown(struct listing *t, const struct shown *s)
 		   unit != NULL ? unit : "");
 }
 
-/* Print one line of a parameter with several lines or properties. */
-static void
-put_group(struct listing *t, const struct conf_group *g)
-{
-	struct buf text = BUF_INIT;
-	struct shown s = { .name = g->key, .line = g->number };
-
-	buf_add_str(&text, g->value);
-	for (size_t i = 0; i < g->npairs; i++)
-		buf_printf(&text, " %s=%s", g->pairs[i].key, g->pairs[i].value);
-	s.value = text.data;
-	s.source = conf_source(t->job->conf, g->key);
-	if (text.failed)
-		t->out.failed = true;
-	else
-		put_shown(t, &s);
-	buf_free(&text);
-}
-
 /* What is found out, unless it is set: the job knows it. */
 static bool
 find_out(const struct job *j, const char *key, struct shown *s)
@@ -270,78 +243,54 @@ find_out(const struct job *j, const char *key, struct shown *s)
 	return false;
 }
 
-/* The value of `key` in force. */
 static int
-look_up(const struct listing *t, const char *key, struct shown *s,
-	struct error *err)
+put_key(struct listing *t, const char *key, struct error *err)
 {
 	struct conf *c = t->job->conf;
-	union conf_value v;
-
-	*s = (struct shown){
+	const struct conf_group *groups = NULL;
+	const size_t count = conf_groups(c, key, &groups);
+	struct shown s = {
 		.name = key,
 		.value = conf_get(c, key),
 		.source = conf_source(c, key),
 		.line = conf_line(c, key),
 		.p = conf_param(key),
 	};
-	if (find_out(t->job, key, s))
-		return 0;
-	if (s->p != NULL && !conf_in_force(c, s->p, &v)) {
-		s->value = s->p->value;
-		s->source = "built in";
-		s->line = 0;
+	union conf_value v;
+
+	/* The value in force. */
+	if (!find_out(t->job, key, &s) && s.p != NULL &&
+	    !conf_in_force(c, s.p, &v)) {
+		s.value = s.p->value;
+		s.source = "built in";
+		s.line = 0;
 	}
-	if (s->value != NULL)
-		return 0;
-	return error_set(err, ERROR_ABSENT,
-			 "%s: not set, and without a default", key);
-}
-
-static int
-put_key(struct listing *t, const char *key, struct error *err)
-{
-	const struct conf_group *groups = NULL;
-	const size_t count = conf_groups(t->job->conf, key, &groups);
-	struct shown s;
-
-	if (look_up(t, key, &s, err) < 0)
-		return -1;
-	if (!conf_repeats(key) || count == 0)
+	if (s.value == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: not set, and without a default", key);
+	if (!conf_repeats(key) || count == 0) {
 		put_shown(t, &s);
-	else
-		for (size_t i = 0; i < count; i++)
-			put_group(t, &groups[i]);
+		return 0;
+	}
+	/* A parameter with several lines or properties. */
+	for (size_t i = 0; i < count; i++) {
+		const struct conf_group *g = &groups[i];
+		struct buf text = BUF_INIT;
+
+		buf_add_str(&text, g->value);
+		for (size_t k = 0; k < g->npairs; k++)
+			buf_printf(&text, " %s=%s", g->pairs[k].key,
+				   g->pairs[k].value);
+		s = (struct shown){ .name = g->key,
+				    .value = text.data,
+				    .source = conf_source(c, g->key),
+				    .line = g->number };
+		t->out.failed |= text.failed;
+		if (!text.failed)
+			put_shown(t, &s);
+		buf_free(&text);
+	}
 	return 0;
-}
-
-/* Has the parameter a value?  One without effect is worth a line only if it is
- * set. */
-static bool
-in_force(const struct listing *t, const struct conf_param *p)
-{
-	struct shown s;
-
-	if (p->ignored || p->value == NULL)
-		return conf_is_set(t->job->conf, p->name) ||
-		       find_out(t->job, p->name, &s);
-	return true;
-}
-
-static int
-put_all(struct listing *t, int status)
-{
-	const struct conf_param *p = NULL;
-	struct error err = ERROR_INIT;
-	const char *key = NULL;
-
-	for (size_t i = 0; (p = conf_param_at(i)) != NULL; i++)
-		if (in_force(t, p) && put_key(t, p->name, &err) < 0)
-			status = app_report(status, &err);
-	for (size_t i = 0; (key = conf_list_at(i)) != NULL; i++)
-		if (conf_is_set(t->job->conf, key) && put_key(t, key, &err) < 0)
-			status = app_report(status, &err);
-	return status;
 }
 
 int
@@ -352,6 +301,9 @@ env_conf(const struct env_call *c)
 	const char *before = NULL;
 	size_t skip = 0;
 	int count = 0, status = STATUS_OK;
+	const struct conf_param *p = NULL;
+	const char *key = NULL;
+	struct shown s;
 	struct job j;
 	struct listing t = { .job = &j };
 	const struct opt opts[] = {
@@ -367,8 +319,17 @@ env_conf(const struct env_call *c)
 	/* Older notices were printed when the job was opened. */
 	before = conf_notice(j.conf);
 	skip = before != NULL ? strlen(before) : 0;
-	if (count == 0)
-		status = put_all(&t, status);
+	/* A parameter without effect, or a value, is worth a line only if it is
+	 * set. */
+	for (size_t i = 0; count == 0 && (p = conf_param_at(i)) != NULL; i++)
+		if (((!p->ignored && p->value != NULL) ||
+		     conf_is_set(j.conf, p->name) ||
+		     find_out(&j, p->name, &s)) &&
+		    put_key(&t, p->name, &err) < 0)
+			status = app_report(status, &err);
+	for (size_t i = 0; count == 0 && (key = conf_list_at(i)) != NULL; i++)
+		if (conf_is_set(j.conf, key) && put_key(&t, key, &err) < 0)
+			status = app_report(status, &err);
 	for (; *args != NULL; args++)
 		if (put_key(&t, *args, &err) < 0)
 			status = app_report(status, &err);
@@ -423,49 +384,13 @@ signed_number(const char *option, const char *text)
 	return n;
 }
 
-struct list_request {
-	enum operation op;
-	bool repeats;
-	int64_t nth, keep;
-	struct env_look look;
-};
-
-static int
-list_answer(char **args, const struct list_request *r, struct buf *out,
-	    struct error *err)
-{
-	struct hostlist h = HOSTLIST_INIT;
-	const char *name = NULL;
-	int rc = -1;
-
-	if (combine(&h, args, r->op, err) < 0 ||
-	    (!r->repeats && hostlist_uniq(&h, err) < 0))
-		goto out;
-	if (r->keep != 0)
-		hostlist_keep(&h, r->keep);
-	if (r->nth != 0) {
-		name = hostlist_nth(&h, r->nth);
-		rc = name != NULL ? 0
-				  : error_set(err, ERROR_ABSENT,
-					      "there is no node %" PRId64
-					      " in a list of %zu",
-					      r->nth, h.count);
-		if (rc == 0)
-			buf_printf(out, "%s\n", name);
-	} else {
-		rc = env_put_nodes(&h, &r->look, out, err);
-	}
-out:
-	hostlist_free(&h);
-	return rc;
-}
-
 int
 env_hostlist(const struct env_call *c)
 {
-	struct list_request r = { .op = OP_UNION };
-	const char *nth = NULL, *keep = NULL;
-	int op = OP_UNION, count = 0;
+	struct env_look look = { .plain = false };
+	const char *nth_text = NULL, *keep_text = NULL, *name = NULL;
+	int op = OP_UNION, count = 0, rc = 0;
+	bool repeats = false;
 	const struct opt opts[] = {
 		OPT_GROUP("Lists: of several the union, or"),
 		OPT_VERB('m', "minus", &op, OP_MINUS,
@@ -473,25 +398,44 @@ env_hostlist(const struct env_call *c)
 		OPT_VERB('i', "intersect", &op, OP_BOTH,
 			 "nodes that are in all lists"),
 		OPT_GROUP("What to print of it"),
-		OPT_FLAG('e', "expand", &r.look.plain, "every name"),
-		OPT_STRING('d', "delimiter", &r.look.separator, "TEXT", OPT_ANY,
+		OPT_FLAG('e', "expand", &look.plain, "every name"),
+		OPT_STRING('d', "delimiter", &look.separator, "TEXT", OPT_ANY,
 			   "between the names of --expand (default a comma)"),
-		OPT_FLAG('c', "count", &r.look.count, "number of nodes"),
-		OPT_STRING('n', "nth", &nth, "N", OPT_ANY,
+		OPT_FLAG('c', "count", &look.count, "number of nodes"),
+		OPT_STRING('n', "nth", &nth_text, "N", OPT_ANY,
 			   "the Nth, from 1; from the end: -1"),
-		OPT_STRING('s', "size", &keep, "N", OPT_ANY,
+		OPT_STRING('s', "size", &keep_text, "N", OPT_ANY,
 			   "only the first N, or the last -N"),
-		OPT_FLAG(0, "repeats", &r.repeats, "keep repeated names"),
+		OPT_FLAG(0, "repeats", &repeats, "keep repeated names"),
 		OPT_END,
 	};
 	struct error err = ERROR_INIT;
+	struct hostlist h = HOSTLIST_INIT;
 	struct buf out = BUF_INIT;
 	char **args = env_start(c, opts, &count);
+	int64_t nth = 0, keep = 0;
 
 	if (count == 0)
 		app_usage("no node list given, for example node[1-4,7]");
-	r.op = (enum operation)op;
-	r.nth = signed_number("--nth", nth);
-	r.keep = signed_number("--size", keep);
-	return env_finish(list_answer(args, &r, &out, &err), &out, &err);
+	nth = signed_number("--nth", nth_text);
+	keep = signed_number("--size", keep_text);
+	rc = combine(&h, args, (enum operation)op, &err);
+	if (rc == 0 && !repeats)
+		rc = hostlist_uniq(&h, &err);
+	if (rc == 0 && keep != 0)
+		hostlist_keep(&h, keep);
+	if (rc == 0 && nth != 0) {
+		name = hostlist_nth(&h, nth);
+		if (name != NULL)
+			buf_printf(&out, "%s\n", name);
+		else
+			rc = error_set(&err, ERROR_ABSENT,
+				       "there is no node %" PRId64
+				       " in a list of %zu",
+				       nth, h.count);
+	} else if (rc == 0) {
+		rc = env_put_nodes(&h, &look, &out, &err);
+	}
+	hostlist_free(&h);
+	return env_finish(rc, &out, &err);
 }

@@ -114,27 +114,6 @@ env_set_remote(struct job *j, struct env_remote *r, struct remote_options *o,
 	return j->nodes.count > 0 ? remote_resolve(&j->nodes, o, said, err) : 0;
 }
 
-static int
-put_health(const struct down_request *r, const struct hostlist *nodes,
-	   const struct health *h, enum health_use use, struct buf *out,
-	   struct error *err)
-{
-	const struct env_look look = { .plain = false };
-	struct hostlist down = HOSTLIST_INIT;
-	int rc = -1;
-
-	if (app_json()) {
-		app_answer_list("nodes", health_json(h, nodes, use));
-		return 0;
-	}
-	if (r->reason)
-		return health_reasons(h, nodes, use, out, err);
-	if (health_bad_nodes(h, nodes, use, &down, err) == 0)
-		rc = env_put_nodes(&down, &look, out, err);
-	hostlist_free(&down);
-	return rc;
-}
-
 /* Check the job's nodes, and append the result. */
 static int
 find_down(struct job *j, struct down_request *r, double secs, struct buf *out,
@@ -147,7 +126,8 @@ find_down(struct job *j, struct down_request *r, double secs, struct buf *out,
 		.free = r->free,
 		.remote = &remote,
 	};
-	struct hostlist down = HOSTLIST_INIT;
+	const struct env_look look = { .plain = false };
+	struct hostlist down = HOSTLIST_INIT, bad = HOSTLIST_INIT;
 	struct health h = { .count = 0 };
 	struct buf said = BUF_INIT;
 	int rc = -1;
@@ -166,46 +146,33 @@ find_down(struct job *j, struct down_request *r, double secs, struct buf *out,
 	o.helper = r->how.helper;
 	if (health_check(j, &j->nodes, &o, &h, err) < 0)
 		goto out;
-	rc = put_health(r, &j->nodes, &h, o.use, out, err);
+	if (app_json()) {
+		app_answer_list("nodes", health_json(&h, &j->nodes, o.use));
+		rc = 0;
+	} else if (r->reason) {
+		rc = health_reasons(&h, &j->nodes, o.use, out, err);
+	} else {
+		rc = health_bad_nodes(&h, &j->nodes, o.use, &bad, err);
+		if (rc == 0)
+			rc = env_put_nodes(&bad, &look, out, err);
+	}
 	if (r->log)
 		log_down(j, &j->nodes, &h, o.use, secs);
 out:
 	remote_forget(&remote);
 	health_free(&h);
 	buf_free(&said);
+	hostlist_free(&bad);
 	hostlist_free(&down);
 	return rc;
-}
-
-/* Run down-nodes.  The arguments are nodes to check. */
-static int
-down_nodes(struct down_request *r, char **args, double secs)
-{
-	struct error err = ERROR_INIT;
-	struct buf list = BUF_INIT, out = BUF_INIT;
-	struct job j;
-	int rc = 0;
-
-	for (; *args != NULL; args++)
-		buf_printf(&list, "%s%s", list.len > 0 ? "," : "", *args);
-	if (list.len > 0)
-		r->where.nodes = list.data;
-	rc = buf_check(&list, &err);
-	if (rc == 0)
-		rc = env_open_job(&j, &r->where, &err);
-	if (rc == 0) {
-		app_catch_signals();
-		rc = find_down(&j, r, secs, &out, &err);
-		job_close(&j);
-	}
-	buf_free(&list);
-	return env_finish(rc, &out, &err);
 }
 
 int
 env_down_nodes(const struct env_call *c)
 {
 	struct down_request r = { .down = NULL };
+	struct error err = ERROR_INIT;
+	struct buf list = BUF_INIT, out = BUF_INIT;
 	uint64_t secs = UINT64_MAX;
 	const struct opt opts[] = {
 		OPT_FLAG('r', "reason", &r.reason, "lines with NODES: REASON"),
@@ -227,64 +194,56 @@ env_down_nodes(const struct env_call *c)
 		OPT_END,
 	};
 	char **args = env_start(c, opts, NULL);
+	struct job j;
+	int rc = 0;
 
 	r.how.job_id = r.where.job_id;
-	return down_nodes(&r, args, secs == UINT64_MAX ? -1 : (double)secs);
+	/* The arguments are nodes to check. */
+	for (; *args != NULL; args++)
+		buf_printf(&list, "%s%s", list.len > 0 ? "," : "", *args);
+	if (list.len > 0)
+		r.where.nodes = list.data;
+	rc = buf_check(&list, &err);
+	if (rc == 0)
+		rc = env_open_job(&j, &r.where, &err);
+	if (rc == 0) {
+		app_catch_signals();
+		rc = find_down(&j, &r, secs == UINT64_MAX ? -1 : (double)secs,
+			       &out, &err);
+		job_close(&j);
+	}
+	buf_free(&list);
+	return env_finish(rc, &out, &err);
 }
 
 /* --- On the node --- */
 
-/* Check "DIR" or "DIR:BYTES"; `text` is modified. */
-static enum health_state
-check_dir(const struct health_test *t, char *text, struct buf *out)
-{
-	struct health_dir d = { .path = text };
-	char *colon = strrchr(text, ':');
-
-	if (colon != NULL &&
-	    num_bytes(colon + 1, UINT64_MAX, &d.bytes, NULL) == 0)
-		*colon = '\0';
-	return health_test_dir(t, &d, out);
-}
-
-/* Check the directories of an option.  An item may be a list with `separator`.
- * *worst is raised to the worst state. */
+/* Check the directories of an option, "DIR" or "DIR:BYTES"; an item may be a
+ * list with `separator`.  *worst is raised to the worst state. */
 static void
 check_dirs(const struct health_test *t, const struct opt_list *list,
 	   const char *separator, enum health_state *worst, struct buf *out)
 {
-	enum health_state is = HEALTH_OK;
-
 	for (size_t i = 0; i < list->count; i++) {
 		char *copy = mem_strdup(list->items[i]);
 		char *rest = copy, *one = NULL;
 
 		out->failed = out->failed || copy == NULL;
 		while ((one = strsep(&rest, separator)) != NULL) {
+			struct health_dir d = { .path = one };
+			char *colon = strrchr(one, ':');
+			enum health_state is = HEALTH_OK;
+
 			if (one[0] == '\0')
 				continue;
-			is = check_dir(t, one, out);
+			if (colon != NULL && num_bytes(colon + 1, UINT64_MAX,
+						       &d.bytes, NULL) == 0)
+				*colon = '\0';
+			is = health_test_dir(t, &d, out);
 			*worst = is > *worst ? is : *worst;
 		}
 		mem_free(copy);
 	}
-}
-
-/* Warn of caches that other jobs have left on this node.  That the job is not
- * known is no failure of the node. */
-static void
-warn_of_old_caches(void)
-{
-	const struct job_where w = { .prefix = NULL };
-	struct buf text = BUF_INIT;
-	struct job j;
-
-	if (job_open(&j, &w, NULL) < 0)
-		return;
-	if (job_old_caches(&j, &text, NULL) == 0)
-		app_warn_lines(text.data);
-	buf_free(&text);
-	job_close(&j);
 }
 
 int
@@ -295,7 +254,9 @@ env_check_node(const struct env_call *c)
 	enum health_state worst = HEALTH_OK;
 	/* In LLNL's program an item may be a list with commas. */
 	const char *separator = c->llnl ? "," : "";
-	struct buf out = BUF_INIT;
+	const struct job_where w = { .prefix = NULL };
+	struct job j;
+	struct buf out = BUF_INIT, text = BUF_INIT;
 	bool look = false;
 	int status = STATUS_OK;
 	const struct opt opts[] = {
@@ -312,8 +273,14 @@ env_check_node(const struct env_call *c)
 	env_options(c, opts);
 	if (look)
 		t.use = HEALTH_READ;
-	else
-		warn_of_old_caches();
+	/* Warn of caches that other jobs have left on this node.  That the job
+	 * is not known is no failure of the node. */
+	if (!look && job_open(&j, &w, NULL) == 0) {
+		if (job_old_caches(&j, &text, NULL) == 0)
+			app_warn_lines(text.data);
+		buf_free(&text);
+		job_close(&j);
+	}
 	check_dirs(&t, &cntl, separator, &worst, &out);
 	check_dirs(&t, &cache, separator, &worst, &out);
 	if (worst == HEALTH_OK)
@@ -375,23 +342,14 @@ env_should_exit(const struct env_call *c)
 	return stop ? STATUS_STOP : STATUS_GO_ON;
 }
 
-/* Append each line of `text` (NULL: none) after `before`. */
-static void
-add_lines(struct buf *out, const char *before, const char *text)
-{
-	const char *line = NULL;
-	size_t len = 0;
-
-	while ((line = str_line(&text, &len)) != NULL)
-		buf_printf(out, "%s%.*s\n", before, (int)len, line);
-}
-
 int
 env_retries_halt(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
 	struct error err = ERROR_INIT;
 	struct buf lines = BUF_INIT, out = BUF_INIT;
+	const char *at = NULL, *line = NULL;
+	size_t len = 0;
 	bool stop = true;
 	int rc = -1;
 	const struct opt opts[] = {
@@ -411,7 +369,9 @@ env_retries_halt(const struct env_call *c)
 	rc = halt_check(j.prefix, j.conf, clock_now(), &stop, &lines, &err);
 	job_close(&j);
 	/* LLNL's program begins each line with its name. */
-	add_lines(&out, "scr_retries_halt: ", lines.data);
+	at = lines.data;
+	while ((line = str_line(&at, &len)) != NULL)
+		buf_printf(&out, "scr_retries_halt: %.*s\n", (int)len, line);
 	buf_free(&lines);
 	if (env_finish(rc, &out, &err) != STATUS_OK)
 		return STATUS_STOP;

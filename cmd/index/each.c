@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "app.h"
 #include "buf.h"
@@ -56,25 +57,28 @@ deleted(void *arg, int64_t id, const struct delete_result *r,
 {
 	struct each *w = arg;
 	const bool dry_run = w->s->o.work.dry_run;
-	struct buf row = BUF_INIT;
 	struct index_entry e;
-	char text[256], dir[64];
+	char dir[64];
 	struct json *j = NULL;
 
 	name_entry(w, id, &e, dir, sizeof(dir));
 	if (w->list != NULL) {
-		j = results_delete_json(id, e.name, r);
+		j = results_new(id, e.name);
+		json_set_u64(j, "file_count", r->files);
+		json_set_u64(j, "directory_count", r->dirs);
+		json_set_u64(j, "bytes", r->bytes);
+		json_set_u64(j, "files_kept", r->kept);
 		json_set_bool(j, "deleted", why == NULL && !dry_run);
 		if (why != NULL)
 			json_set_str(j, "reason", why->text);
 		json_push(w->list, j);
 	} else if (why == NULL && dry_run) {
-		results_delete_row(id, e.name, r, &row);
-		app_print(&row);
+		printf("%4" PRId64 " %7zu %5zu %10s %s\n", id, r->files,
+		       r->dirs, str_size(r->bytes), str_shown(e.name));
 	}
 	if (why == NULL && !dry_run)
 		app_warn("dataset %" PRId64 " (%s): deleted: %zu %s, %s", id,
-			 verbs_shown(e.name, text), str_count(r->files, "file"),
+			 verbs_shown(e.name), str_count(r->files, "file"),
 			 str_size(r->bytes));
 }
 
@@ -163,6 +167,71 @@ report_overlap(const struct each *w, int64_t id, struct problems *p)
 	return o->differ ? STATUS_DAMAGED : STATUS_OK;
 }
 
+/* The extent of the comparison:  "sizes only", "sizes, checksums of 3.9 KiB".
+ * Returns `to`. */
+static const char *
+compared_text(const struct verify_result *r, char *to, size_t size)
+{
+	const size_t present = r->files - r->bad_files;
+	const bool sizes = r->unchecked == 0 || r->total_compared;
+	size_t n = 0;
+
+	if (present == 0)
+		n = (size_t)snprintf(to, size, "nothing");
+	else if (r->unchecked == 0)
+		n = (size_t)snprintf(to, size, "sizes");
+	else if (r->total_compared)
+		n = (size_t)snprintf(to, size, "total size");
+	else
+		n = (size_t)snprintf(to, size, "sizes of %zu of %zu",
+				     present - r->unchecked, present);
+	if (r->crc_checked > 0)
+		snprintf(to + n, size - n, ", checksums of %s%s",
+			 str_size(r->crc_bytes),
+			 r->deep_sets > 0 ? ", redundancy" : "");
+	else if (r->deep_sets > 0)
+		snprintf(to + n, size - n, ", redundancy");
+	else if (present > 0 && sizes)
+		snprintf(to + n, size - n, " only");
+	n = strlen(to);
+	if (r->fetch.packed)
+		snprintf(to + n, size - n, ", packed");
+	return to;
+}
+
+/* Add the result, or print its row. */
+static void
+put_verified(const struct each *w, const struct index_entry *e,
+	     const char *state, const char *next, const struct verify_result *r,
+	     struct json *problems)
+{
+	char compared[128], bad_files[24] = "?"; /* lost: unknown which */
+	struct json *j = NULL;
+
+	compared_text(r, compared, sizeof(compared));
+	if (r->bad_files > 0 || r->status != STATUS_LOST)
+		snprintf(bad_files, sizeof(bad_files), "%zu", r->bad_files);
+	if (w->list == NULL) {
+		printf("%4" PRId64 " %-10s %7zu %7s %10s %-30s %s\n", e->id,
+		       state, r->files, bad_files, str_size(r->bytes), compared,
+		       str_shown(e->name));
+		return;
+	}
+	j = results_new(e->id, e->name);
+	json_set_str(j, "state", state);
+	json_set_u64(j, "file_count", r->files);
+	json_set_u64(j, "files_bad", r->bad_files);
+	json_set_u64(j, "files_without_size", r->unchecked);
+	json_set_u64(j, "checksums_compared", r->crc_checked);
+	json_set_u64(j, "bytes_compared", r->crc_bytes);
+	json_set_u64(j, "bytes", r->bytes);
+	json_set_str(j, "compared", compared);
+	json_set_bool(j, "packed", r->fetch.packed);
+	json_set_known_str(j, "next", next);
+	json_set(j, "problems", problems);
+	json_push(w->list, j);
+}
+
 /* Verify one dataset.  A dataset that the index lists as unfinished is verified
  * only if the user names it. */
 static int
@@ -172,15 +241,14 @@ verify_one(struct each *w, const struct index_entry *e)
 	struct error err = ERROR_INIT;
 	struct problems p = { .count = 0 };
 	const struct verify_listener listener = { bad, &p };
-	struct buf row = BUF_INIT, word = BUF_INIT;
-	struct json *j = NULL;
+	struct buf word = BUF_INIT;
 	const char *state = "unfinished";
 	size_t told = 0;
-	char text[256], next[ERROR_TEXT_MAX] = "";
+	char next[ERROR_TEXT_MAX] = "";
 	int status = STATUS_OK;
 
-	p.name = verbs_shown(catalogue_name_word(w->c, w->s->o.index, e, &word),
-			     text);
+	p.name =
+		verbs_shown(catalogue_name_word(w->c, w->s->o.index, e, &word));
 	buf_free(&word);
 	if (w->list != NULL)
 		p.list = json_new_array();
@@ -213,29 +281,8 @@ verify_one(struct each *w, const struct index_entry *e)
 		if (status == STATUS_OK && w->whole == 0)
 			w->whole = e->id;
 	}
-	if (w->list != NULL) {
-		j = results_verify_json(e->id, e->name, state, &r);
-		json_set_known_str(j, "next", next);
-		json_set(j, "problems", p.list);
-		json_push(w->list, j);
-		return status;
-	}
-	results_verify_row(e->id, e->name, state, &r, &row);
-	app_print(&row);
+	put_verified(w, e, state, next, &r, p.list);
 	return status;
-}
-
-/* Print the headings of the table. */
-static void
-print_head(const struct each *w)
-{
-	struct buf head = BUF_INIT;
-
-	if (w->s->verb == VERB_VERIFY)
-		results_verify_row(0, NULL, NULL, NULL, &head);
-	else if (w->s->o.work.dry_run)
-		results_delete_row(0, NULL, NULL, &head);
-	app_print(&head);
 }
 
 static int
@@ -254,22 +301,13 @@ verify_all(struct each *w, const int64_t *ids, size_t count)
 	return app_stop() ? error_worse_status(status, STATUS_FAILED) : status;
 }
 
-static int
-delete_all(struct each *w, const int64_t *ids, size_t count)
-{
-	const struct delete_listener listener = { deleted, w };
-	struct error err = ERROR_INIT;
-
-	catalogue_delete_all(w->c, ids, count, &w->s->o, &listener, &err);
-	return app_report(STATUS_OK, &err);
-}
-
 int
 verbs_each(struct settings *s, struct catalogue *c)
 {
 	struct error err = ERROR_INIT;
 	struct index *ix = catalogue_read(c, &err);
 	struct each w = { .s = s, .c = c };
+	const struct delete_listener listener = { deleted, &w };
 	struct json *j = NULL;
 	int64_t *ids = NULL;
 	size_t count = (size_t)-1;
@@ -294,12 +332,17 @@ verbs_each(struct settings *s, struct catalogue *c)
 		if (s->verb == VERB_VERIFY)
 			owners_overlaps(c, ix, &s->o, &w.overlaps, &w.noverlaps,
 					&err);
-		if (w.list == NULL)
-			print_head(&w);
-		status = error_worse_status(
-			status, s->verb == VERB_VERIFY
-					? verify_all(&w, ids, count)
-					: delete_all(&w, ids, count));
+		if (w.list == NULL && s->verb == VERB_VERIFY)
+			puts("DSET STATE        FILES     BAD       SIZE "
+			     "COMPARED                       NAME");
+		else if (w.list == NULL && s->o.work.dry_run)
+			puts("DSET   FILES  DIRS       SIZE NAME");
+		if (s->verb == VERB_VERIFY)
+			status = error_worse_status(status,
+						    verify_all(&w, ids, count));
+		else
+			catalogue_delete_all(c, ids, count, &s->o, &listener,
+					     &err);
 	}
 	if (w.list != NULL) {
 		j = json_new_object();

@@ -10,6 +10,7 @@
 
 #include "catalogue/catalogue.h"
 #include "report/list.h"
+#include "str.h"
 #include "when.h"
 
 struct error;
@@ -49,8 +50,10 @@ struct settings {
 /* app_work_start() for s->o.work. */
 int verbs_start(struct settings *s, struct error *err);
 
-/* A name made printable for a message.  Returns `to`. */
-const char *verbs_shown(const char *name, char to[static 256]);
+/* A name made printable for a message: an argument of printf, valid until the
+ * end of the block. */
+#define verbs_shown(name) \
+	str_printable((char[256]){ 0 }, 256, (name) != NULL ? (name) : "?")
 
 /* Answer `j` (NULL: nothing), and report the error.  Returns the exit
  * status. */
