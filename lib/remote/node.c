@@ -32,23 +32,6 @@ wait_again(struct remote_run *run, struct remote_node *n)
 	remote_queue(run, n);
 }
 
-/* Record the clause for messages: `why`, after those of the ways before, and of
- * the attempt that decided. */
-static void
-explain(struct remote_run *run, struct remote_node *n, const char *why)
-{
-	const char *kind = remote_kind_name(run->ways[n->way].kind);
-	struct buf *to = &n->result->text;
-
-	buf_clear(to);
-	if (n->sign.len > 0 && !str_ends(n->sign.data, why) &&
-	    (n->before.len == 0 || !strstr(n->before.data, n->sign.data)))
-		buf_printf(&n->before, "%s; ", n->sign.data);
-	if (n->before.len > 0)
-		buf_printf(to, "%s%s: ", n->before.data, kind);
-	n->result->why = buf_add_str(to, why) == 0 ? to->data : "out of memory";
-}
-
 void
 remote_node_end(struct remote_run *run, struct remote_node *n,
 		enum remote_state state, int status, const char *fmt, ...)
@@ -87,8 +70,20 @@ remote_node_end(struct remote_run *run, struct remote_node *n,
 	r->why = NULL;
 	if (n->start > 0)
 		r->seconds = clock_seconds() - n->start;
-	if (fmt != NULL)
-		explain(run, n, why);
+	if (fmt != NULL) {
+		/* `why`, after those of the ways before, and of the attempt
+		 * that decided. */
+		buf_clear(&r->text);
+		if (n->sign.len > 0 && !str_ends(n->sign.data, why) &&
+		    (n->before.len == 0 ||
+		     !strstr(n->before.data, n->sign.data)))
+			buf_printf(&n->before, "%s; ", n->sign.data);
+		if (n->before.len > 0)
+			buf_printf(&r->text, "%s%s: ", n->before.data,
+				   remote_kind_name(run->ways[n->way].kind));
+		r->why = buf_add_str(&r->text, why) == 0 ? r->text.data
+							 : "out of memory";
+	}
 	n->phase = REMOTE_ENDED;
 	buf_free(&n->words);
 	buf_free(&n->before);

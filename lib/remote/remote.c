@@ -82,13 +82,25 @@ out:
 	return rc;
 }
 
-/* Prepare the ways; one that cannot be used is left out if there is another.
- */
 static int
-init_ways(struct remote_run *run, struct error *err)
+init(struct remote_run *run, const struct hostlist *nodes,
+     struct remote_result *results, struct error *err)
 {
+	const unsigned fanout = run->o->fanout;
 	bool any = false;
 
+	run->fanout = fanout == 0 ? REMOTE_FANOUT : fanout;
+	if (run->fanout > REMOTE_FANOUT_MAX)
+		run->fanout = REMOTE_FANOUT_MAX;
+	run->keep = run->o->keep > 0 ? run->o->keep : REMOTE_KEEP;
+	run->talk = run->o->talk > 0 ? run->o->talk : 4 * run->keep;
+	run->polite = run->o->polite > 0 ? run->o->polite : REMOTE_POLITE;
+	run->nodes = mem_calloc(nodes->count, sizeof(*run->nodes));
+	run->buffer = mem_alloc(2, REMOTE_BUFFER);
+	if (run->nodes == NULL || run->buffer == NULL)
+		return error_no_memory(err);
+	/* Prepare the ways; one that cannot be used is left out if there is
+	 * another. */
 	run->arena = arena_new();
 	if (run->arena == NULL)
 		return error_no_memory(err);
@@ -103,29 +115,9 @@ init_ways(struct remote_run *run, struct error *err)
 			return -1;
 		any = any || w->usable;
 	}
-	if (any)
-		error_clear(err);
-	return any ? 0 : -1;
-}
-
-static int
-init(struct remote_run *run, const struct hostlist *nodes,
-     struct remote_result *results, struct error *err)
-{
-	const unsigned fanout = run->o->fanout;
-
-	run->fanout = fanout == 0 ? REMOTE_FANOUT : fanout;
-	if (run->fanout > REMOTE_FANOUT_MAX)
-		run->fanout = REMOTE_FANOUT_MAX;
-	run->keep = run->o->keep > 0 ? run->o->keep : REMOTE_KEEP;
-	run->talk = run->o->talk > 0 ? run->o->talk : 4 * run->keep;
-	run->polite = run->o->polite > 0 ? run->o->polite : REMOTE_POLITE;
-	run->nodes = mem_calloc(nodes->count, sizeof(*run->nodes));
-	run->buffer = mem_alloc(2, REMOTE_BUFFER);
-	if (run->nodes == NULL || run->buffer == NULL)
-		return error_no_memory(err);
-	if (init_ways(run, err) < 0)
+	if (!any)
 		return -1;
+	error_clear(err);
 	run->count = run->waiting = nodes->count;
 	run->tail = &run->queue;
 	for (size_t i = 0; i < nodes->count; i++) {

@@ -484,25 +484,6 @@ step(struct search *s, struct error *err)
 	return rc;
 }
 
-/* SCR_CURRENT, unless this allocation has honoured it already. */
-static int
-honour_current(struct run *run, struct error *err)
-{
-	const char *name = run->p.current, *old = run->held->current;
-	struct error why = ERROR_INIT;
-
-	if (name == NULL || *name == '\0' || (old != NULL && str_eq(old, name)))
-		return 0;
-	if (onprefix_current(run, name, &why) == 0)
-		return held_set_current(run, name, err);
-	if (why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	say_warn_first("Checkpoint named in SCR_CURRENT does not exist in "
-		       "index file: `%s'",
-		       name);
-	return 0;
-}
-
 /* Fetch the newest usable checkpoint; *refused: why another one was not
  * fetched, though it may be whole. */
 static int
@@ -568,12 +549,26 @@ start_over(const struct run *run, const struct error *refused,
 int
 fetching_latest(struct run *run, struct error *err)
 {
-	struct error refused = ERROR_INIT;
+	const char *name = run->p.current, *old = run->held->current;
+	struct error refused = ERROR_INIT, why = ERROR_INIT;
 
 	run->restart_id = 0;
-	if (run->p.fetch &&
-	    (honour_current(run, err) < 0 ||
-	     (run->restart_id == 0 && search(run, &refused, err) < 0)))
+	/* SCR_CURRENT, unless this allocation has honoured it already. */
+	if (run->p.fetch && name != NULL && *name != '\0' &&
+	    (old == NULL || !str_eq(old, name))) {
+		if (onprefix_current(run, name, &why) == 0) {
+			if (held_set_current(run, name, err) < 0)
+				return -1;
+		} else if (why.kind != ERROR_ABSENT) {
+			return error_pass(err, &why);
+		} else {
+			say_warn_first("Checkpoint named in SCR_CURRENT does "
+				       "not exist in index file: `%s'",
+				       name);
+		}
+	}
+	if (run->p.fetch && run->restart_id == 0 &&
+	    search(run, &refused, err) < 0)
 		return -1;
 	return run->restart_id == 0 ? start_over(run, &refused, err) : 0;
 }

@@ -187,25 +187,7 @@ flushing_commit(struct flushing *f, struct error *err)
 	return onprefix_complete(f->run, f->d, err);
 }
 
-/* --- Steps --- */
-
-static int
-flush(struct run *run, const struct held_set *s, struct error *err)
-{
-	struct flushing *f = flushing_plan(run, s, err);
-	int rc = -1;
-
-	if (f == NULL)
-		return -1;
-	team_turn(&run->world, run->p.flush_width);
-	rc = flushing_transfer(f, err);
-	team_turn_done(&run->world, run->p.flush_width);
-	rc = team_agree(&run->world, rc, err);
-	if (rc == 0)
-		rc = flushing_commit(f, err);
-	flushing_free(f);
-	return rc;
-}
+/* --- A flush --- */
 
 /* FLUSH_START and so on; `secs` is negative at the start. */
 static void
@@ -222,8 +204,9 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 	struct held_set *s = held_find(run->held, id);
 	double since = clock_seconds();
 	struct error why = ERROR_INIT;
+	struct flushing *f = NULL;
 	struct log_line l;
-	int rc = 0;
+	int rc = -1;
 
 	if (s == NULL)
 		return error_set(err, ERROR_ABSENT,
@@ -231,7 +214,16 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 	if (onprefix_has(run, id))
 		return 0;
 	note(run, s, "FLUSH_START", -1);
-	rc = flush(run, s, err);
+	f = flushing_plan(run, s, err);
+	if (f != NULL) {
+		team_turn(&run->world, run->p.flush_width);
+		rc = flushing_transfer(f, err);
+		team_turn_done(&run->world, run->p.flush_width);
+		rc = team_agree(&run->world, rc, err);
+		if (rc == 0)
+			rc = flushing_commit(f, err);
+		flushing_free(f);
+	}
 	since = clock_seconds() - since;
 	note(run, s, rc == 0 ? "FLUSH_SUCCESS" : "FLUSH_FAIL", since);
 	/* The only good copy is not evicted. */

@@ -79,16 +79,13 @@ static const enum conf_level levels[] = { CONF_FILES };
 
 #define LEVELS (sizeof(levels) / sizeof(levels[0]))
 
-/* By level: the path of the file, a NUL, its contents. */
-struct files {
-	struct buf of[CONF_LEVELS];
-};
+/* Of each level there is a buffer: the path of the file, a NUL, its contents. */
 
 static int
-add(struct conf *c, enum conf_level level, const struct files *f,
+add(struct conf *c, enum conf_level level, const struct buf *f,
     struct error *err)
 {
-	const struct buf *b = &f->of[level];
+	const struct buf *b = &f[level];
 	const size_t path = strlen(b->data) + 1;
 
 	return conf_add_bytes(c, level, b->data, b->data + path, b->len - path,
@@ -98,9 +95,9 @@ add(struct conf *c, enum conf_level level, const struct files *f,
 /* Read a file, and add it. */
 static int
 fetch(struct conf *c, const struct conf_where *w, enum conf_level level,
-      struct files *f, struct error *err)
+      struct buf *f, struct error *err)
 {
-	struct buf data = BUF_INIT, *out = &f->of[level];
+	struct buf data = BUF_INIT, *out = &f[level];
 	const char *path = NULL;
 	int rc = conf_fetch(c, w, level, &data, err);
 
@@ -118,7 +115,7 @@ fetch(struct conf *c, const struct conf_where *w, enum conf_level level,
 /* Read the files for this prefix; NULL: the prefix from the environment or
  * SCR_Config(). */
 static int
-read_files(struct conf **out, const struct conf_where *given, struct files *f,
+read_files(struct conf **out, const struct conf_where *given, struct buf *f,
 	   struct error *err)
 {
 	struct conf_where w = *given;
@@ -137,7 +134,7 @@ read_files(struct conf **out, const struct conf_where *given, struct files *f,
 /* A file may set the prefix: then the files of the new prefix count, as for the
  * commands (job.h).  The file that set it stays in force. */
 static int
-read_all(struct conf **c, struct files *f, struct error *err)
+read_all(struct conf **c, struct buf *f, struct error *err)
 {
 	struct conf_where w = { .prefix = NULL };
 	struct conf *first = NULL;
@@ -252,7 +249,7 @@ int
 params_read(struct params *p, struct conf **c, const struct settings *s,
 	    const struct team *world, struct arena *a, struct error *err)
 {
-	struct files f = { { BUF_INIT } };
+	struct buf f[CONF_LEVELS] = { BUF_INIT };
 	struct buf packed = BUF_INIT;
 	int rc = 0;
 
@@ -260,12 +257,12 @@ params_read(struct params *p, struct conf **c, const struct settings *s,
 	*p = (struct params){ .prefix = NULL };
 	if (world->rank == 0) {
 		/* The future contents of app.conf. */
-		(void)buf_add(&f.of[CONF_APP], APP_NAME, sizeof(APP_NAME));
+		(void)buf_add(&f[CONF_APP], APP_NAME, sizeof(APP_NAME));
 		if (s != NULL)
-			(void)settings_text(s, &f.of[CONF_APP]);
-		rc = buf_check(&f.of[CONF_APP], err);
+			(void)settings_text(s, &f[CONF_APP]);
+		rc = buf_check(&f[CONF_APP], err);
 		if (rc == 0)
-			rc = read_all(c, &f, err);
+			rc = read_all(c, f, err);
 		if (rc == 0)
 			rc = decide(p, *c, a, err);
 		if (rc == 0)
@@ -273,13 +270,13 @@ params_read(struct params *p, struct conf **c, const struct settings *s,
 	}
 	/* The other ranks parse the files, too. */
 	for (size_t i = 0; i < LEVELS; i++)
-		if (team_share(world, 0, rc, &f.of[levels[i]], err) < 0)
+		if (team_share(world, 0, rc, &f[levels[i]], err) < 0)
 			rc = -1;
 	if (rc == 0 && world->rank != 0) {
 		*c = conf_new(err);
 		rc = *c == NULL ? -1 : 0;
 		for (size_t i = 0; rc == 0 && i < LEVELS; i++)
-			rc = add(*c, levels[i], &f, err);
+			rc = add(*c, levels[i], f, err);
 	}
 	rc = team_share(world, 0, rc, &packed, err);
 	if (rc == 0) {
@@ -290,7 +287,7 @@ params_read(struct params *p, struct conf **c, const struct settings *s,
 	}
 	buf_free(&packed);
 	for (size_t i = 0; i < LEVELS; i++)
-		buf_free(&f.of[levels[i]]);
+		buf_free(&f[levels[i]]);
 	if (rc < 0) {
 		conf_close(*c);
 		*c = NULL;

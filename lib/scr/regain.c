@@ -174,28 +174,6 @@ commit(struct regain *g, struct error *err)
 	return held_commit(g->run, &g->set->d, err);
 }
 
-/* All steps after the parts are known. */
-static int
-restore(struct regain *g, struct error *err)
-{
-	const struct team *world = &g->run->world;
-
-	if (held_place(g->run, g->set->d.id, err) < 0)
-		return -1;
-	if (team_agree(world, open_dirs(g, err), err) < 0 ||
-	    regain_move(g, err) < 0 || regain_set(g, true, err) < 0 ||
-	    regain_commit(g, err) < 0)
-		return -1;
-	/* From here on the names of rebuilt redundancy files are known. */
-	if (rebuild_files(g, err) < 0)
-		return -1;
-	if (!team_any(world, g->changed || !g->set->here || g->nparts > 1))
-		return 0;
-	if (commit(g, err) < 0)
-		return -1;
-	return regain_drop(g, err);
-}
-
 static int
 regain_one(struct run *run, const struct held_set *set, struct error *err)
 {
@@ -221,7 +199,24 @@ regain_one(struct run *run, const struct held_set *set, struct error *err)
 	if (rc == 0)
 		rc = check_ranks(&g, err);
 	if (rc == 0)
-		rc = restore(&g, err);
+		rc = held_place(run, set->d.id, err);
+	if (rc == 0)
+		rc = team_agree(&run->world, open_dirs(&g, err), err);
+	if (rc == 0)
+		rc = regain_move(&g, err);
+	if (rc == 0)
+		rc = regain_set(&g, true, err);
+	if (rc == 0)
+		rc = regain_commit(&g, err);
+	/* From here on the names of rebuilt redundancy files are known. */
+	if (rc == 0)
+		rc = rebuild_files(&g, err);
+	if (rc == 0 &&
+	    team_any(&run->world, g.changed || !set->here || g.nparts > 1)) {
+		rc = commit(&g, err);
+		if (rc == 0)
+			rc = regain_drop(&g, err);
+	}
 	if (rc < 0) {
 		/* If a file was unreadable, it may be right: do not report the
 		 * dataset as lost. */

@@ -159,35 +159,14 @@ part_of(struct regain *g, uint32_t rank, size_t *cap)
 	return &g->parts[g->nparts++];
 }
 
-/* Sort the names that the leader sent into parts. */
-static int
-take_names(struct regain *g, const struct team_mail *in, struct error *err)
-{
-	const char *at = in->count > 0 ? in->notes[0].data : NULL;
-	const char *end = at != NULL ? at + in->notes[0].len : NULL;
-	size_t cap = 0;
-
-	if (part_of(g, g->run->world.rank, &cap) == NULL)
-		return error_no_memory(err);
-	for (; at != end; at += strlen(at) + 1) {
-		struct regain_part *p = NULL;
-		uint32_t rank = 0;
-
-		if (rank_of(at, &rank))
-			p = part_of(g, rank, &cap);
-		if (p == NULL)
-			return error_no_memory(err);
-		found(p, at);
-	}
-	return 0;
-}
-
 int
 regain_list(struct regain *g, struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
 	struct listing l = { .g = g, .sharers = t };
 	struct team_mail out = { 0, NULL }, in = { 0, NULL };
+	const char *at = NULL, *end = NULL;
+	size_t cap = 0;
 	int rc = 0;
 
 	if (t->rank == 0) {
@@ -204,10 +183,26 @@ regain_list(struct regain *g, struct error *err)
 							    l.names[i].len };
 	}
 	rc = team_notes(t, rc, &out, g->arena, &in, err);
-	if (rc == 0)
-		rc = take_names(g, &in, err);
 	for (uint32_t i = 0; l.names != NULL && i < t->size; i++)
 		buf_free(&l.names[i]);
+	/* Sort the names that the leader sent into parts. */
+	if (rc == 0 && part_of(g, g->run->world.rank, &cap) == NULL)
+		rc = error_no_memory(err);
+	if (in.count > 0) {
+		at = in.notes[0].data;
+		end = at + in.notes[0].len;
+	}
+	for (; rc == 0 && at != end; at += strlen(at) + 1) {
+		struct regain_part *p = NULL;
+		uint32_t rank = 0;
+
+		if (rank_of(at, &rank))
+			p = part_of(g, rank, &cap);
+		if (p != NULL)
+			found(p, at);
+		else
+			rc = error_no_memory(err);
+	}
 	return team_agree(&g->run->world, rc, err);
 }
 

@@ -133,25 +133,6 @@ add_line(struct run *run, const struct conf_group *line, struct error *err)
 	return 0;
 }
 
-static int
-read_all(struct run *run, struct error *err)
-{
-	struct stores *s = &run->stores;
-	const struct conf_group *lines = NULL;
-	const size_t n = conf_groups(run->conf, "STORE", &lines);
-
-	s->list = mem_calloc(n + 2, sizeof(*s->list));
-	if (s->list == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < n; i++)
-		if (add_line(run, &lines[i], err) < 0)
-			return -1;
-	if (add(run, run->p.cache_base, run->p.cache_size, err) == NULL)
-		return -1;
-	s->control = add(run, run->p.cntl_base, 0, err);
-	return s->control == NULL ? -1 : 0;
-}
-
 /* --- The number of a node --- */
 
 static int
@@ -353,12 +334,25 @@ stores_make(struct run *run, struct error *err)
 	const char *jobs = arena_printf(run->arena, "%s/scr.%s", run->p.user,
 					run->p.job_id);
 	struct stores *s = &run->stores;
+	const struct conf_group *lines = NULL;
+	const size_t n = conf_groups(run->conf, "STORE", &lines);
 	bool global = false;
 	uint32_t node = 0;
 	int rc = 0;
 
-	*s = (struct stores){ .count = 0 };
-	rc = team_agree(&run->world, read_all(run, err), err);
+	*s = (struct stores){ .list = mem_calloc(n + 2, sizeof(*s->list)) };
+	if (s->list == NULL)
+		rc = error_no_memory(err);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = add_line(run, &lines[i], err);
+	if (rc == 0 &&
+	    add(run, run->p.cache_base, run->p.cache_size, err) == NULL)
+		rc = -1;
+	if (rc == 0) {
+		s->control = add(run, run->p.cntl_base, 0, err);
+		rc = s->control == NULL ? -1 : 0;
+	}
+	rc = team_agree(&run->world, rc, err);
 	if (rc == 0) {
 		if (jobs == NULL)
 			rc = error_no_memory(err);

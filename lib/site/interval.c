@@ -45,23 +45,6 @@ struct reading {
 	double start, last; /* of the run, epoch seconds */
 };
 
-static bool
-is_checkpoint(const struct reading *r, int64_t id)
-{
-	for (size_t i = 0; i < RECENT; i++)
-		if (id > 0 && r->recent[i] == id)
-			return true;
-	return false;
-}
-
-static void
-add(struct interval_sum *sum, const struct log_line *l)
-{
-	sum->count++;
-	if (l->secs > 0 && l->secs < RUN_SECS_MAX)
-		sum->secs += l->secs;
-}
-
 static void
 end_run(struct reading *r)
 {
@@ -104,8 +87,6 @@ static void
 take_event(struct reading *r, const struct log_line *l)
 {
 	struct interval_stats *s = r->s;
-	struct interval_sum *flush =
-		is_checkpoint(r, l->dataset) ? &s->flush : &s->output_flush;
 	const struct {
 		const char *event;
 		struct interval_sum *sum;
@@ -114,8 +95,8 @@ take_event(struct reading *r, const struct log_line *l)
 		{ "COMPUTE_END", &s->compute, NULL },
 		{ "CHECKPOINT_END", &s->checkpoint, NULL },
 		{ "OUTPUT_END", &s->output, NULL },
-		{ "FLUSH_SUCCESS", flush, NULL },
-		{ "FLUSH_FAIL", flush, &s->flush_failed },
+		{ "FLUSH_SUCCESS", &s->output_flush, NULL },
+		{ "FLUSH_FAIL", &s->output_flush, &s->flush_failed },
 		{ "ASYNC_FLUSH_SUCCESS", &s->async_flush, NULL },
 		{ "ASYNC_FLUSH_FAIL", &s->async_flush, &s->flush_failed },
 		{ "FETCH_SUCCESS", &s->fetch, NULL },
@@ -129,10 +110,19 @@ take_event(struct reading *r, const struct log_line *l)
 	};
 
 	for (size_t i = 0; i < COUNT(table); i++) {
+		struct interval_sum *sum = table[i].sum;
+
 		if (!str_eq(l->event, table[i].event))
 			continue;
-		if (table[i].sum != NULL)
-			add(table[i].sum, l);
+		/* Is it that of a checkpoint? */
+		for (size_t k = 0; sum == &s->output_flush && k < RECENT; k++)
+			if (l->dataset > 0 && r->recent[k] == l->dataset)
+				sum = &s->flush;
+		if (sum != NULL) {
+			sum->count++;
+			if (l->secs > 0 && l->secs < RUN_SECS_MAX)
+				sum->secs += l->secs;
+		}
 		if (table[i].count != NULL)
 			++*table[i].count;
 	}

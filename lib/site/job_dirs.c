@@ -211,33 +211,27 @@ add(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-/* One base directory. */
-static void
-describe(const struct job *j, const char *base, struct buf *out)
-{
-	struct found f = { .ours = j->id, .names = BUF_INIT };
-	struct buf path = BUF_INIT;
-
-	if (path_join(&path, base, j->user, NULL) < 0)
-		return;
-	f.fd = dir_open(AT_FDCWD, path.data);
-	if (f.fd >= 0 && dir_each(f.fd, path.data, add, &f, NULL) == 0 &&
-	    f.count > 0)
-		buf_printf(out,
-			   "%s: %zu %s of other jobs, %s (%s): if these have "
-			   "ended, save them with --job-id ID --clean, or "
-			   "delete them\n",
-			   path.data, str_count(f.count, "cache"),
-			   str_size(f.bytes), f.names.data);
-	io_close(f.fd);
-	buf_free(&f.names);
-	buf_free(&path);
-}
-
 int
 job_old_caches(const struct job *j, struct buf *out, struct error *err)
 {
-	for (size_t i = 0; i < j->ncaches; i++)
-		describe(j, j->caches[i].base, out);
+	for (size_t i = 0; i < j->ncaches; i++) {
+		struct found f = { .fd = -1, .ours = j->id, .names = BUF_INIT };
+		struct buf path = BUF_INIT;
+
+		if (path_join(&path, j->caches[i].base, j->user, NULL) == 0)
+			f.fd = dir_open(AT_FDCWD, path.data);
+		if (f.fd >= 0 &&
+		    dir_each(f.fd, path.data, add, &f, NULL) == 0 &&
+		    f.count > 0)
+			buf_printf(out,
+				   "%s: %zu %s of other jobs, %s (%s): if "
+				   "these have ended, save them with --job-id "
+				   "ID --clean, or delete them\n",
+				   path.data, str_count(f.count, "cache"),
+				   str_size(f.bytes), f.names.data);
+		io_close(f.fd);
+		buf_free(&f.names);
+		buf_free(&path);
+	}
 	return buf_check(out, err);
 }

@@ -185,23 +185,6 @@ write_sums(struct flow *f)
 	f->summed += f->slice;
 }
 
-static void
-take(struct flow *f, const struct piece *p, const void *data)
-{
-	const struct recipe *r = NULL;
-	const unsigned char *at = NULL;
-
-	if (!f->coded) {
-		write_body(f, data, p->len, f->copy_at[p->block] + p->off);
-		return;
-	}
-	while (f->summed < p->off)
-		write_sums(f);
-	r = f->recipes[p->block];
-	at = memchr(r->in, (int)p->peer, r->nin); /* its place in the recipe */
-	recipe_add(r, (unsigned)(at - r->in), p->len, data, &f->sums[p->block]);
-}
-
 /* --- Messages --- */
 
 static unsigned
@@ -210,59 +193,49 @@ lane_of(const struct ring *r, unsigned i)
 	return (r->first + i) % LANES;
 }
 
-/* Expect the next piece, if there is one and a lane is free. */
+/* Begin the next message of the ring, if there is one and a lane is free.  A
+ * piece of this member that cannot be read is sent all the same, because other
+ * members wait for it. */
 static bool
-expect(struct flow *f)
+begin(struct flow *f, struct ring *r)
 {
-	struct ring *r = &f->in;
+	const struct team *t = f->j.members;
+	const bool in = r == &f->in;
 	const unsigned lane = lane_of(r, r->count);
+	MPI_Request *requests = &r->requests[lane * r->width];
 	struct piece *p = &r->piece[lane];
+	char *data = r->data[lane];
 
 	if (r->ended || r->count == LANES)
 		return false;
-	r->ended = !next_piece(f, r, true, p);
+	r->ended = !next_piece(f, r, in, p);
 	if (r->ended)
 		return true;
-	MPI_Irecv(r->data[lane], (int)p->len, MPI_BYTE,
-		  (int)team_peer(f->j.members, p->peer), f->tag,
-		  f->j.members->comm, &r->requests[lane]);
+	if (!in && f->rc == 0)
+		f->rc = source_read(f->j.source, p->at, data, p->len, f->err);
+	if (!in && f->rc < 0)
+		memset(data, 0, p->len);
+	if (in)
+		MPI_Irecv(data, (int)p->len, MPI_BYTE,
+			  (int)team_peer(t, p->peer), f->tag, t->comm,
+			  requests);
+	for (unsigned i = 0; !in && i < f->k; i++)
+		MPI_Isend(data, (int)p->len, MPI_BYTE,
+			  (int)team_peer(t, p->to[i]), f->tag, t->comm,
+			  &requests[i]);
 	r->count++;
 	return true;
 }
 
-/* Read and send the next piece of this member.  A piece that cannot be read is
- * sent all the same, because other members wait for it. */
-static bool
-send_next(struct flow *f)
-{
-	struct ring *r = &f->out;
-	const unsigned lane = lane_of(r, r->count);
-	struct piece *p = &r->piece[lane];
-
-	if (r->ended || r->count == LANES)
-		return false;
-	r->ended = !next_piece(f, r, false, p);
-	if (r->ended)
-		return true;
-	if (f->rc == 0)
-		f->rc = source_read(f->j.source, p->at, r->data[lane], p->len,
-				    f->err);
-	if (f->rc < 0)
-		memset(r->data[lane], 0, p->len);
-	for (unsigned i = 0; i < f->k; i++)
-		MPI_Isend(r->data[lane], (int)p->len, MPI_BYTE,
-			  (int)team_peer(f->j.members, p->to[i]), f->tag,
-			  f->j.members->comm,
-			  &r->requests[lane * r->width + i]);
-	r->count++;
-	return true;
-}
-
-/* Remove the oldest message of the ring if it is complete. */
+/* Remove the oldest message of the ring if it is complete: code or keep what
+ * was received. */
 static bool
 finish(struct flow *f, struct ring *r)
 {
 	const unsigned lane = r->first;
+	const struct piece *p = &r->piece[lane];
+	const struct recipe *recipe = NULL;
+	const unsigned char *at = NULL;
 	int done = 1;
 
 	if (r->count == 0)
@@ -272,8 +245,18 @@ finish(struct flow *f, struct ring *r)
 			 MPI_STATUS_IGNORE);
 	if (!done)
 		return false;
-	if (r == &f->in)
-		take(f, &r->piece[lane], r->data[lane]);
+	if (r == &f->in && f->coded) {
+		while (f->summed < p->off)
+			write_sums(f);
+		recipe = f->recipes[p->block];
+		/* Its place among the inputs. */
+		at = memchr(recipe->in, (int)p->peer, recipe->nin);
+		recipe_add(recipe, (unsigned)(at - recipe->in), p->len,
+			   r->data[lane], &f->sums[p->block]);
+	} else if (r == &f->in) {
+		write_body(f, r->data[lane], p->len,
+			   f->copy_at[p->block] + p->off);
+	}
 	r->first = lane_of(r, 1);
 	r->count--;
 	return true;
@@ -289,9 +272,9 @@ flow_run(struct flow *f, struct error *err)
 	f->out.ended = f->k == 0 && source_summed(f->j.source);
 	while (!f->in.ended || !f->out.ended || f->in.count > 0 ||
 	       f->out.count > 0) {
-		bool moved = expect(f);
+		bool moved = begin(f, &f->in);
 
-		moved = send_next(f) || moved;
+		moved = begin(f, &f->out) || moved;
 		moved = finish(f, &f->in) || moved;
 		moved = finish(f, &f->out) || moved;
 		team_rest(&rest, moved);

@@ -47,29 +47,6 @@ write_answers(const struct team_mail *in, struct arena *a,
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-static void
-mark(struct shared_path *paths, size_t count, const struct team_path *list,
-     const struct team_mail *in)
-{
-	size_t first = 0; /* both lists are sorted by rank */
-
-	for (size_t i = 0; i < in->count; i++) {
-		const struct team_note *n = &in->notes[i];
-
-		while (first < count && list[first].home != n->rank)
-			first++;
-		for (size_t k = 0; k + sizeof(uint32_t) <= n->len;
-		     k += sizeof(uint32_t)) {
-			uint32_t number = 0;
-
-			memcpy(&number, (const char *)n->data + k,
-			       sizeof(number));
-			if (number < count - first)
-				paths[list[first + number].number].other = true;
-		}
-	}
-}
-
 int
 shared_find(const struct team *t, int rc, struct shared_path *paths,
 	    size_t count, bool *any, struct error *err)
@@ -78,6 +55,8 @@ shared_find(const struct team *t, int rc, struct shared_path *paths,
 	struct team_mail out = { 0, NULL }, in = { 0, NULL };
 	struct team_mail answers = { 0, NULL };
 	struct team_path *list = NULL;
+	size_t first = 0;
+	uint32_t number = 0;
 
 	if (rc == 0 && a != NULL)
 		list = arena_alloc(a, count, sizeof(*list));
@@ -93,10 +72,21 @@ shared_find(const struct team *t, int rc, struct shared_path *paths,
 		rc = team_agree(t, rc, err);
 	}
 	*any = rc == 0 && team_any(t, answers.count > 0);
-	if (*any) {
+	if (*any)
 		rc = team_notes(t, 0, &answers, a, &in, err);
-		if (rc == 0)
-			mark(paths, count, list, &in);
+	for (size_t i = 0; *any && rc == 0 && i < in.count; i++) {
+		const struct team_note *n = &in.notes[i];
+
+		/* Both lists are sorted by rank. */
+		while (first < count && list[first].home != n->rank)
+			first++;
+		for (size_t k = 0; k + sizeof(number) <= n->len;
+		     k += sizeof(number)) {
+			memcpy(&number, (const char *)n->data + k,
+			       sizeof(number));
+			if (number < count - first)
+				paths[list[first + number].number].other = true;
+		}
 	}
 	arena_free(a);
 	return rc;

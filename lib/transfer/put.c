@@ -151,22 +151,6 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	return fd;
 }
 
-/* If too many files are open, close files that no thread is writing to.  The
- * caller holds the lock. */
-static void
-close_idle(struct put *p)
-{
-	for (size_t i = 0; i < p->count && p->nopen >= p->open_max; i++) {
-		struct put_file *f = p->files[p->hand++ % p->count];
-
-		if (f->state != PUT_OPEN || f->users > 0 || f->fd < 0)
-			continue;
-		close(f->fd);
-		f->fd = -1;
-		p->nopen--;
-	}
-}
-
 int
 put_open(struct put_file *f, struct error *err)
 {
@@ -181,7 +165,19 @@ put_open(struct put_file *f, struct error *err)
 	if (f->fd < 0) {
 		first = f->state == PUT_LISTED;
 		f->state = PUT_MAKING;
-		close_idle(p);
+		/* If too many files are open, close files that no thread is
+		 * writing to. */
+		for (size_t i = 0; i < p->count && p->nopen >= p->open_max;
+		     i++) {
+			struct put_file *idle = p->files[p->hand++ % p->count];
+
+			if (idle->state != PUT_OPEN || idle->users > 0 ||
+			    idle->fd < 0)
+				continue;
+			close(idle->fd);
+			idle->fd = -1;
+			p->nopen--;
+		}
 		pthread_mutex_unlock(&p->lock);
 		fd = open_temp(f, first, err);
 		if (fd >= 0 && first && w->image_size > 0 &&
