@@ -333,8 +333,7 @@ TEST(skipped)
 
 /* --- Decompression bombs --- */
 
-static void
-test_bombs(void)
+TEST(bombs)
 {
 	static const struct {
 		const char *name, *command;
@@ -488,6 +487,5 @@ int
 main(void)
 {
 	start();
-	test_bombs(); /* first, because it measures memory */
 	return tap_run();
 }

@@ -176,8 +176,7 @@ apply(const struct attr *a, int fd, struct owner owner, struct stat *st)
 	return st->st_mode & 07777;
 }
 
-static void
-test_apply(void)
+TEST(apply)
 {
 	struct attr got, a = {
 		.has_owner = true,
@@ -208,8 +207,7 @@ test_apply(void)
 }
 
 /* Not being the owner, do not set the owner or set-id bits.  Needs root. */
-static void
-test_apply_foreign(void)
+TEST(apply_foreign)
 {
 	const struct attr a = {
 		.has_owner = true, .mode = 06755, .uid = 12345, .gid = 12345
@@ -242,6 +240,4 @@ TEST(applying)
 	attr_read(t, &a, NULL);
 	ok(fail_each_alloc(write_all, &a) > 0, "no memory to write");
 	kvtree_free(t);
-	test_apply();
-	test_apply_foreign();
 }

@@ -179,8 +179,7 @@ test_random(unsigned k, unsigned times)
 	is_int(bad, 0, fmt("k = %u: random losses", k));
 }
 
-static void
-test_limits(void)
+TEST(limits)
 {
 	static const unsigned bad[] = { 0, 1, 32, -1U };
 	bool none[CAUCHY_MEMBERS_MAX] = { false };
@@ -215,15 +214,12 @@ make_one(void *arg, struct error *err)
 	return c != NULL ? 0 : -1;
 }
 
-int
-main(void)
+TEST(recipes)
 {
 	for (unsigned k = CAUCHY_MIN; k <= 5; k++)
 		test_patterns(k);
 	test_random(8, 300);
 	test_random(16, 60);
 	test_random(CAUCHY_MAX, 20);
-	test_limits();
 	is_int(fail_each_alloc(make_one, NULL), 2, "allocations fail");
-	return tap_done();
 }

@@ -166,8 +166,7 @@ count_wrong(size_t which, const size_t *lens, size_t nlens,
 	return bad;
 }
 
-static void
-test_buffers(void)
+TEST(buffers)
 {
 	static const size_t lens[] = {
 		0,  1,	 2,   15,  16,	17,  31,  32,  33,  63,	  64,	65,
@@ -197,8 +196,7 @@ test_buffers(void)
 	}
 }
 
-static void
-test_nothing_lost(void)
+TEST(nothing_lost)
 {
 	static const struct code c = { CODE_RS, 4, 2 };
 	static const bool lost[4];
@@ -228,14 +226,10 @@ from_once(void *arg, struct error *err)
 	return r != NULL ? 0 : -1;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
 	struct code c = { CODE_RS, 4, 2 };
 
-	fill_product();
-	test_buffers();
-	test_nothing_lost();
 	without_memory (m, 1, "recipe_new() out of memory") {
 		struct recipe *r = case_recipe(COUNT(cases) - 1, &m.err);
 
@@ -243,5 +237,11 @@ main(void)
 		m.rc = r != NULL ? 0 : -1;
 	}
 	ok(fail_each_alloc(from_once, &c) > 0, "recipe_from() out of memory");
-	return tap_done();
+}
+
+int
+main(void)
+{
+	fill_product();
+	return tap_run();
 }

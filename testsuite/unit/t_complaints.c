@@ -10,8 +10,7 @@ note(struct complaints *c, const char *node, const char *text)
 	must(complaints_add(c, node, text, NULL) == 0);
 }
 
-static void
-test_lines(void)
+TEST(lines)
 {
 	struct complaints c = { .count = 0 };
 	auto_buf out = BUF_INIT;
@@ -38,10 +37,8 @@ test_lines(void)
 	is_int(out.len, 0, "each is told once");
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	test_lines();
 	without_memory (m, 2, "no memory") {
 		struct complaints c = { .count = 0 };
 		auto_buf out = BUF_INIT;
@@ -55,5 +52,4 @@ main(void)
 			m.rc = complaints_take(&c, &out, &m.err);
 		complaints_free(&c);
 	}
-	return tap_done();
 }

@@ -73,8 +73,7 @@ shapes(unsigned threads)
 static const struct compute_options plain = { .work = NULL };
 
 /* A copy can go to more places than a code has outputs. */
-static void
-many_replicas(void)
+TEST(many_replicas)
 {
 	static struct world w;
 	struct compute_set set;
@@ -128,8 +127,7 @@ stopping(unsigned threads)
 	world_end(&w);
 }
 
-static void
-bad_files(void)
+TEST(bad_files)
 {
 	static struct world w;
 	char root[96] = "";
@@ -158,8 +156,7 @@ bad_files(void)
 }
 
 /* With few descriptors and with many. */
-static void
-descriptors(void)
+TEST(descriptors)
 {
 	static const rlim_t limits[] = { 40, 300 };
 	static struct world w;
@@ -181,16 +178,10 @@ descriptors(void)
 	ok(good, "the limit of open files does not matter");
 }
 
-int
-main(void)
+TEST(shapes)
 {
-	umask(022);
 	shapes(1);
 	shapes(4);
-	many_replicas();
 	stopping(1);
 	stopping(4);
-	bad_files();
-	descriptors();
-	return tap_done();
 }

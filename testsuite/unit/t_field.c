@@ -12,8 +12,7 @@ plain_mul(unsigned char a, unsigned char b)
 	return product;
 }
 
-static void
-test_arithmetic(void)
+TEST(arithmetic)
 {
 	unsigned bad_mul = 0, bad_div = 0;
 	unsigned char power = 1;
@@ -39,8 +38,7 @@ test_arithmetic(void)
 	is_int(power, 3, "2^25 = 3");
 }
 
-static void
-test_product(void)
+TEST(product)
 {
 	static const unsigned char x[] = { 7, 0, 200, 9 };
 
@@ -195,17 +193,19 @@ test_xor(struct vectors *v)
 	   "exclusive-or of several segments");
 }
 
-int
-main(void)
+TEST(vectors)
 {
 	struct vectors v;
 
-	fill_product();
 	vectors_init(&v);
-	test_arithmetic();
-	test_product();
 	test_dot(&v);
 	test_xor(&v);
 	vectors_fini(&v);
-	return tap_done();
+}
+
+int
+main(void)
+{
+	fill_product();
+	return tap_run();
 }

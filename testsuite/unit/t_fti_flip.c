@@ -55,8 +55,7 @@ may_go_unnoticed(enum fti_layout l, int field, const struct fti_draft *d,
 
 /* --- The file --- */
 
-static void
-make_vars(void)
+TEST(make_vars)
 {
 	for (size_t i = 0; i < VARS; i++) {
 		for (size_t k = 0; k < sizes[i]; k++)
@@ -286,10 +285,8 @@ print_unnoticed(const struct counts *n, enum fti_layout l)
 	printf("\n");
 }
 
-int
-main(void)
+TEST(flips)
 {
-	make_vars();
 	for (int l = 0; l < FTI_LAYOUTS; l++) {
 		struct counts n = { .flips = 0 };
 		auto_buf image = BUF_INIT;
@@ -309,5 +306,4 @@ main(void)
 		   fmt("layout %d: more files can be repaired", l));
 		fti_draft_fini(&d);
 	}
-	return tap_done();
 }

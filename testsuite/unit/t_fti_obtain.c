@@ -56,8 +56,7 @@ test_copies(const char *above)
 	       "below a directory");
 }
 
-static void
-test_none(void)
+TEST(none)
 {
 	const char *path = NULL;
 
@@ -81,12 +80,10 @@ test_none(void)
 	   "a directory that is missing");
 }
 
-int
-main(void)
+TEST(obtain)
 {
 	test_copies("Local/");
 	test_copies("");
-	test_none();
 	make("Local/");
 	without_memory (m, 2, "each allocation fails") {
 		struct fti_obtain o;
@@ -99,5 +96,4 @@ main(void)
 		fti_obtain_close(&o);
 	}
 	remove_tree(scratch_root);
-	return tap_done();
 }

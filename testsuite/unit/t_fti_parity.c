@@ -222,8 +222,7 @@ test_group(enum fti_layout layout, enum sizes sizes)
 
 /* One file of odd size and one parity are left: without a checksum nothing
  * decides about some last bytes, and a wrong one is noticed. */
-static void
-test_sums(void)
+TEST(sums)
 {
 	static struct fti_parity p;
 	const unsigned lost = 0x78; /* data 3, parity 0 to 2 */
@@ -252,14 +251,16 @@ test_sums(void)
 	free_group(&g);
 }
 
+TEST(groups)
+{
+	for (enum fti_layout l = FTI_A; l <= POSIX; l++)
+		for (enum sizes s = EVEN; s < SIZES; s++)
+			test_group(l, s);
+}
+
 int
 main(void)
 {
 	puttest_root_new();
-	for (enum fti_layout l = FTI_A; l <= POSIX; l++)
-		for (enum sizes s = EVEN; s < SIZES; s++)
-			test_group(l, s);
-	test_sums();
-	remove_tree(scratch_root);
-	return tap_done();
+	return tap_run();
 }

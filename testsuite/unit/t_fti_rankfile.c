@@ -141,8 +141,7 @@ look_at_set(const char *set)
 	ok(count > 0, fmt("%s: %zu variables", set, count));
 }
 
-static void
-test_golden(void)
+TEST(golden)
 {
 	glob_t sets;
 	size_t seen = 0;
@@ -337,5 +336,4 @@ TEST(no_memory)
 		fti_metas_free(m);
 	}
 	remove_tree(scratch_root);
-	test_golden();
 }

@@ -179,8 +179,7 @@ are_good(size_t count, size_t but)
 
 #define MANY 150 /* three batches */
 
-static void
-test_many(void)
+TEST(many)
 {
 	struct test t = new_test(MANY);
 	struct work w = { .dry_run = true };
@@ -240,8 +239,7 @@ stop(void)
 	return stop_after-- <= 0;
 }
 
-static void
-test_stop(void)
+TEST(stop)
 {
 	const struct test new = new_test(3);
 	struct work w = { .stop = stop };
@@ -264,22 +262,17 @@ test_stop(void)
 	ok(rc == 0 && are_good(3, SIZE_MAX), "without a stop, all are");
 }
 
-int
-main(void)
+TEST(changes)
 {
 	struct test t;
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 7);
-	test_many();
 	test_changed(0);
 	test_changed(149);
 	test_damaged(3);
 	test_damaged(149);
-	test_stop();
 	without_memory_after (m, t = new_test(2), 2, "without memory")
 		m.rc = run(&t, 2, NULL, &m.err);
 	buf_free(&text);
-	remove_tree(scratch_root);
-	return tap_done();
 }

@@ -227,8 +227,7 @@ part_with(const char *table, const char *name)
 }
 
 /* A part has the files of its ranks; the last part also those of no rank. */
-static void
-places(void)
+TEST(places)
 {
 	static const uint32_t ranks[] = { 0,	 8191,	8192,	   16384,
 					  16385, 99999, UINT32_MAX };
@@ -271,8 +270,7 @@ places(void)
 	scene_fini(&s);
 }
 
-static void
-adding(void)
+TEST(adding)
 {
 	struct hidden_file f = { .name = "a\n", .rank = 1 };
 	struct hidden h = { .nfiles = 0 };
@@ -290,8 +288,7 @@ adding(void)
 }
 
 /* Flip each byte, and cut the file at each. */
-static void
-damaged(void)
+TEST(damaged)
 {
 	static const uint32_t ranks[] = { 0, 1 };
 	auto_buf raw = BUF_INIT;
@@ -351,8 +348,7 @@ load_tree(const struct kvtree *t, void *arg)
 	}
 }
 
-static void
-changed(void)
+TEST(changed)
 {
 	static const uint32_t ranks[] = { 0, 1 };
 	auto_kvtree *t = NULL;
@@ -387,8 +383,7 @@ fail_all(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-no_memory(void)
+TEST(no_memory)
 {
 	uint32_t ranks[70];
 	struct scene s;
@@ -407,8 +402,7 @@ no_memory(void)
 	scene_fini(&s);
 }
 
-int
-main(void)
+TEST(round_trips)
 {
 	static const uint32_t few[] = { 0, 1, 2 };
 	static const uint32_t far[] = { 5, 8191, 8192, 20000, 77777 };
@@ -418,15 +412,8 @@ main(void)
 	round_trip(0, 0, few, 3, 0, 1);
 	round_trip(8192, 50, far, 5, 1, 1);
 	round_trip(20001, 300, far, 5, 8190, 3);
-	places();
 	images(2, 100);
 	images(9000, 300);
 	images(9000, 3);
 	images(1, 0);
-	adding();
-	damaged();
-	changed();
-	no_memory();
-	remove_tree(scratch_root);
-	return tap_done();
 }

@@ -312,8 +312,7 @@ TEST(nth)
 }
 
 /* A list is unchanged if it cannot grow or be filtered. */
-static void
-test_nomem_unchanged(void)
+TEST(nomem_unchanged)
 {
 	struct hostlist other = list("n[1-100]"), h;
 	auto_buf out = BUF_INIT;
@@ -366,5 +365,4 @@ TEST(no_memory)
 		    hostlist_minus(&h, &other, &m.err) == 0 && h.count == 0)
 			m.rc = 0;
 	}
-	test_nomem_unchanged();
 }

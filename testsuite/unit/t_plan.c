@@ -130,8 +130,7 @@ static const struct scene_step small_losses[] = {
 	  "lost: |members (ranks 0 2) are missing; XOR can restore 1" },
 };
 
-static void
-two_small_losses(void)
+TEST(two_small_losses)
 {
 	struct scene s = { SCENE(XOR, 4, 1, 1, 4), .size = sizes_apart };
 
@@ -201,8 +200,7 @@ static const struct scene_step without_files[] = {
 	  "damaged: |0 files, 1 filemap and 2 redundancy files" },
 };
 
-static void
-ranks_without_files(void)
+TEST(ranks_without_files)
 {
 	struct scene s = { SCENE(PARTNER, 4, 1, 1, 0) };
 	struct plan *p = NULL;
@@ -219,8 +217,7 @@ ranks_without_files(void)
 
 /* --- Messages and queries --- */
 
-static void
-words(void)
+TEST(words)
 {
 	uint32_t ranks[] = { 9, 1, 0, 4, 2, 7, 8, 12 };
 	auto_plan *p = NULL;
@@ -246,8 +243,7 @@ words(void)
 }
 
 /* A file is marked bad after the plan was made. */
-static void
-marking(void)
+TEST(marking)
 {
 	struct plan *p = NULL;
 	const struct plan_file *f = NULL;
@@ -296,11 +292,7 @@ marking(void)
 TEST(steps)
 {
 	SCENE_STEPS(&xor4, 0, file_steps);
-	two_small_losses();
 	SCENE_STEPS(&xor4, PLAN_HEADERS, map_steps);
 	SCENE_STEPS(&xor4, 0, contradictions);
 	SCENE_STEPS(&xor4, 0, unprotected);
-	ranks_without_files();
-	words();
-	marking();
 }

@@ -45,8 +45,7 @@ static const struct {
 	{ UINT64_MAX, UINT64_MAX, 1e-300, " 100 % 16.0 EiB of 16.0 EiB" },
 };
 
-static void
-test_text(void)
+TEST(text)
 {
 	static const char what[] = "ab\xc3\xa4", all[] = "ab\xc3\xa4 6 B";
 	char to[256];
@@ -159,8 +158,7 @@ test_pipe(bool quiet)
 }
 
 /* A signal at any moment of a short-lived progress is harmless. */
-static void
-test_end(void)
+TEST(end)
 {
 	int old = swap_stderr(open("/dev/null", O_WRONLY));
 
@@ -215,8 +213,7 @@ test_terminal(const char *term, bool quiet, bool drawn)
 	close(master);
 }
 
-static void
-test_no_memory(void)
+TEST(no_memory)
 {
 	without_memory (m, 1, "NULL without memory") {
 		struct progress *p = progress_start("copy", true);
@@ -246,17 +243,13 @@ start_silent(const char *term, bool quiet)
 	_exit(tap_has_failed());
 }
 
-int
-main(void)
+TEST(terminals)
 {
 	int status[2] = { -1, -1 };
 	pid_t quiet, dumb;
 
-	signal(SIGPIPE, SIG_IGN);
-	test_text();
 	test_pipe(false);
 	test_pipe(true);
-	test_end();
 	quiet = start_silent("xterm", true);
 	dumb = start_silent("dumb", false);
 	test_terminal("xterm", false, true);
@@ -264,6 +257,11 @@ main(void)
 	waitpid(dumb, &status[1], 0);
 	is_int(status[0], 0, "quiet on a terminal: no line, until SIGUSR1");
 	is_int(status[1], 0, "nor on one that cannot erase");
-	test_no_memory();
-	return tap_done();
+}
+
+int
+main(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	return tap_run();
 }

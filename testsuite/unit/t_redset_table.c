@@ -157,8 +157,7 @@ differs(void (*change)(struct kvtree *t), const char *what, const char *words)
 	}
 }
 
-static void
-damaged(void)
+TEST(damaged)
 {
 	struct redset_table t = { .arena = arena_new() };
 	struct redset_header h;
@@ -184,8 +183,7 @@ damaged(void)
 	drop_set(&s);
 }
 
-int
-main(void)
+TEST(tables)
 {
 	struct set s;
 
@@ -196,7 +194,6 @@ main(void)
 	differs(no_group, "no table", "GROUP");
 	differs(twice, "a rank twice", "a rank occurs twice");
 	differs(smaller, "a smaller job", "GROUP");
-	damaged();
 	make(&s, 8);
 	without_memory (m, 6, "no memory") {
 		struct redset_table t = { .arena = arena_new() };
@@ -208,5 +205,4 @@ main(void)
 		arena_free(t.arena);
 	}
 	drop_set(&s);
-	return tap_done();
 }

@@ -37,8 +37,7 @@ parsed(const char *text)
 	return out;
 }
 
-static void
-test_parse(void)
+TEST(parse)
 {
 	static const struct {
 		const char *what, *text, *want;
@@ -92,8 +91,7 @@ after(const char *texts)
 	return lines;
 }
 
-static void
-test_changes(void)
+TEST(changes)
 {
 	is_str(after("A=1|B=2"), "A=1\nB=2\n", "two parameters");
 	is_str(after("SCR_FLUSH=1|SCR_FLUSH=2"), "SCR_FLUSH=2\n",
@@ -109,8 +107,7 @@ test_changes(void)
 }
 
 /* A value that is set and written as text is read back unchanged. */
-static void
-test_round_trip(void)
+TEST(round_trip)
 {
 	static const char *const values[] = { "plain",	"a=b",	 "=x",
 					      "#1",	"a\\b",	 "a\tb\rc",
@@ -142,13 +139,8 @@ test_round_trip(void)
 	}
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	arena = arena_new();
-	test_parse();
-	test_changes();
-	test_round_trip();
 	without_memory (m, 3, "without memory") {
 		auto_arena *a = arena_new();
 		struct settings *s = settings_new(&m.err);
@@ -169,5 +161,11 @@ main(void)
 		settings_free(s);
 	}
 	arena_free(arena);
-	return tap_done();
+}
+
+int
+main(void)
+{
+	arena = arena_new();
+	return tap_run();
 }

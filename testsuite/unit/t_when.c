@@ -159,8 +159,7 @@ test_parse(const char *zone)
 }
 
 /* Times that do not depend on the zone. */
-static void
-test_epoch(void)
+TEST(epoch)
 {
 	static const struct {
 		const char *text;
@@ -192,8 +191,7 @@ test_epoch(void)
 
 /* New York 2026: 2:00 to 3:00 does not exist on March 8, and 1:00 to 2:00
  * occurs twice on November 1. */
-static void
-test_clock_changes(void)
+TEST(clock_changes)
 {
 	static const struct {
 		const char *zone, *now, *text, *want, *what;
@@ -264,8 +262,7 @@ test_round_trip(const char *zone)
 	is_int(twice, strchr(zone, ',') == NULL ? 0 : 2, "an hour twice");
 }
 
-static void
-test_text(void)
+TEST(text)
 {
 	char text[WHEN_TEXT];
 
@@ -278,8 +275,7 @@ test_text(void)
 	is_str(when_text(text, INT64_MIN), "@-9223372036854775808", "long ago");
 }
 
-static void
-test_span(void)
+TEST(span)
 {
 	static const struct {
 		const char *text;
@@ -334,19 +330,13 @@ test_span(void)
 	       "no control character reaches the terminal");
 }
 
-int
-main(void)
+TEST(zones)
 {
 	test_parse("UTC0");
 	test_parse(NEW_YORK);
 	test_parse(KOLKATA);
-	test_epoch();
-	test_clock_changes();
 	test_round_trip("UTC0");
 	test_round_trip(NEW_YORK);
 	test_round_trip(BERLIN);
 	test_round_trip(KOLKATA);
-	test_text();
-	test_span();
-	return tap_done();
 }

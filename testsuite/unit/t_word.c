@@ -68,8 +68,7 @@ static const char *const datasets[] = {
 	"ID>9\nNAME>same\n",
 };
 
-static void
-make_names(void)
+TEST(make_names)
 {
 	static const int ids[] = { 1, 2, 3, 4, 7, 8, 9 };
 	auto_index *ix = index_new(NULL);
@@ -135,7 +134,6 @@ TEST(resolve)
 	auto_catalogue *c = NULL;
 	auto_index *ix = NULL;
 
-	make_names();
 	c = open_prefix();
 	ix = catalogue_read(c, NULL);
 	must(ix != NULL);
