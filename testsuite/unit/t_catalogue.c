@@ -214,48 +214,6 @@ anew(void *arg)
 	make_prefix(2, *(bool *)arg, true);
 }
 
-static bool
-summary_says(int id, const char *what)
-{
-	auto_kvtree *t = kvtree_read_file(
-		AT_FDCWD, here(".scr/scr.dataset.%d/summary.scr", id), NULL);
-	const char *complete = t == NULL ? "gone" : kvtree_value(t, "COMPLETE");
-
-	return complete != NULL && str_eq(complete, what);
-}
-
-TEST(retire)
-{
-	auto_catalogue *c = NULL;
-	struct index *ix = NULL;
-	struct catalogue_edit ed;
-	struct index_entry e;
-	char reason[128];
-
-	make_prefix(5, true, true);
-	c = open_prefix();
-	is_int(edit(c, CATALOGUE_CURRENT, "set.3", &ed, NULL), 0, "current");
-	is_int(catalogue_retire(c, 3, 5, &options, NULL), 0, "retired");
-	ix = catalogue_read(c, NULL);
-	ok(index_find_id(ix, 3, &e, NULL) == 0 && e.complete == 0 &&
-		   e.replaced == 5 && !e.current &&
-		   str_eq(index_current(ix), "set.1"),
-	   "... incomplete, and CURRENT moved back");
-	is_str(index_entry_reason(&e, reason, sizeof(reason)),
-	       "files replaced by dataset 5", "... the reason");
-	index_free(ix);
-	ok(summary_says(3, "0"), "... and in its summary");
-	is_int(catalogue_retire(c, 3, 5, &options, NULL), 0, "once more");
-	is_int(catalogue_supersede(c, 1, true, &options, NULL), 0,
-	       "replaced by another with its number");
-	ix = catalogue_read(c, NULL);
-	ok(index_find_id(ix, 1, &e, NULL) < 0 && index_current(ix) == NULL,
-	   "... not in the index any more");
-	index_free(ix);
-	ok(summary_says(1, "gone"), "... and no summary");
-	is_int(catalogue_retire(c, 77, 5, &options, NULL), 0, "no such one");
-}
-
 TEST(memory)
 {
 	bool indexed = true;

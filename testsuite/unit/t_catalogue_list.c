@@ -221,6 +221,7 @@ TEST(list)
 	   "without a stamp, it is neither before nor after");
 }
 
+/* Other columns and orders: cmd/scr_index.bats, t_report.c. */
 TEST(columns)
 {
 	static const struct {
@@ -230,32 +231,24 @@ TEST(columns)
 		{ "size", { 6, 123456, 7 } },	/* unknown ones last */
 		{ "-size", { 123456, 6, 7 } },	/* ... too */
 		{ "reason", { 6, 7, 123456 } }, /* a text that is composed */
-		{ "valid", { 7, 6, 123456 } },	/* newer ones first */
 	};
 	struct list_look look = { .bytes = true, .style = LIST_CHOSEN };
 	char words[COLUMNS_WORDS];
 
 	list_column_words(words);
-	is_int(columns_choose(&look.chosen, words,
-			      "name,size,reason,id,fetches", NULL),
-	       0, "columns");
-	lists(3, &look,
-	      "NAME         SIZE REASON                                  "
-	      "DSET FETCHES\n"
-	      "long id      1536 -                                     "
-	      "123456       0\n"
-	      "bad\\nname       - never completed                       "
-	      "     7       0\n"
-	      "UNKNOWN_NAME    0 last fetch failed 2026-11-20T23:00:42 "
-	      "     6       0\n",
-	      "... as wide as their cells, and none is empty");
 	ok(columns_choose(&look.chosen, words, "id,", &why) == -1, "nothing");
-	ok(columns_choose(&look.chosen, words,
-			  "id,id,id,id,id,id,id,id,id,id,id,id,id,id,"
-			  "id,id,id",
-			  &why) == -1 &&
-		   says(&why, "more than 16 columns"),
-	   "too many");
+	refuses(columns_choose(&look.chosen, words,
+			       "id,id,id,id,id,id,id,id,id,id,id,id,id,id,"
+			       "id,id,id",
+			       &why),
+		ERROR_USAGE, "more than 16 columns", "too many");
+	must(columns_choose(&look.chosen, words, "name,reason,id", NULL) == 0);
+	lists(3, &look,
+	      "NAME         REASON                                  DSET\n"
+	      "long id      -                                     123456\n"
+	      "bad\\nname    never completed                            7\n"
+	      "UNKNOWN_NAME last fetch failed 2026-11-20T23:00:42      6\n",
+	      "... as wide as their cells, and none is empty");
 	each (o, orders) {
 		struct index_entry list[3];
 

@@ -230,19 +230,6 @@ TEST(foreign)
 	must(chmod(here("p/.scr"), 0755) == 0);
 }
 
-/* A process that never releases the lock. */
-TEST(held)
-{
-	int fd = -1;
-
-	fresh();
-	must_set("x", NULL, 0);
-	fd = open(here(FILE_AT), O_RDWR | O_CLOEXEC);
-	must(fd >= 0 && flock(fd, LOCK_SH) == 0);
-	ok(load(NULL) == 0 && s.is.reason != NULL, "locked, and still read");
-	close(fd);
-}
-
 /* scr_halt.bats removes files; here, what a command does not meet. */
 TEST(remove)
 {

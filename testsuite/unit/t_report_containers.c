@@ -432,19 +432,6 @@ TEST(svg_many)
 	}
 }
 
-TEST(svg_saved)
-{
-	auto_buf svg = BUF_INIT, got = BUF_INIT;
-	const char *path = here("x.svg");
-
-	must(buf_add_str(&svg, "<svg/>") == 0);
-	ok(picture_save(path, &svg, NULL) == 0, "saved");
-	read_whole(path, &got);
-	is_str(got.data, "<svg/>", "as it is");
-	is_int(picture_save(scratch_root, &svg, NULL), -1,
-	       "not as a directory");
-}
-
 /* --- Memory --- */
 
 static int

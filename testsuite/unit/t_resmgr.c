@@ -547,8 +547,3 @@ TEST(memory)
 	prints("sinfo", "h[1-2] down\n");
 	ok(fails_well(ask_all, NULL, (char[]){ "slurm" }), "SLURM, no memory");
 }
-
-TEST(rest)
-{
-	clean();
-}
