@@ -1,15 +1,113 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The files of lost nodes of golden checkpoints, level 2 and 3, are computed
- * from the others, byte for byte.
- */
+/* Files that are missing or damaged, from copies; those of lost nodes of golden
+ * checkpoints, level 2 and 3, computed from the others, byte for byte. */
 #include <glob.h>
 #include <inttypes.h>
 
+#include "ftibytes.h"
+#include "ftijob/obtain.h"
 #include "ftijob/recover.h"
 #include "ftijob/tree.h"
 #include "ftitest.h"
+#include "scratch.h"
 #include "str.h"
+
+/* --- Copies --- */
+
+/* A level 2 of two nodes; `above` is put before node<k>. */
+static void
+make(const char *above)
+{
+	scratch_new();
+	write_text(here("config.fti"),
+		   "[basic]\nnode_size = 1\ngroup_size = 2\nhead = 0\n");
+	write_text(here("Meta/E/l2/sector0-group0.fti"), FTIBYTES_META);
+	write_text(here("%snode0/E/l2/Ckpt3-Rank0.fti", above), FTIBYTES_DATA0);
+	write_text(here("%snode0/E/l2/Ckpt3-Pcof0.fti", above), FTIBYTES_DATA1);
+	write_text(here("%snode1/E/l2/Ckpt3-Rank1.fti", above), FTIBYTES_DATA1);
+	write_text(here("%snode1/E/l2/Ckpt3-Pcof1.fti", above), FTIBYTES_DATA0);
+}
+
+/* The bytes of the file, or why there are none. */
+static const char *
+obtained(const char *path, const char *from, bool data)
+{
+	struct fti_obtain o;
+	struct error err = ERROR_INIT;
+	const char *text = NULL;
+	char got[16] = "";
+
+	if (fti_obtain_open(&o, path, from, NULL, &err) < 0 ||
+	    fti_obtain_source(&o, data, NULL, &err) < 0)
+		text = fmt("error %d: %s", err.kind, err.text);
+	else if (o.source->size < sizeof(got) &&
+		 fti_source_read(o.source, got, (size_t)o.source->size, 0,
+				 NULL) == 0)
+		text = fmt("%s", got);
+	fti_obtain_close(&o);
+	return text;
+}
+
+static void
+test_copies(const char *above)
+{
+	const char *node = NULL, *path = NULL;
+
+	make(above);
+	node = here("%snode0", above);
+	path = fmt("%s/E/l2/Ckpt3-Rank0.fti", node);
+	is_str(obtained(path, NULL, true), FTIBYTES_DATA0, "a damaged file");
+	must(unlink(path) == 0);
+	is_str(obtained(path, NULL, false), FTIBYTES_DATA0, "a missing file");
+	remove_tree(node);
+	is_str(obtained(path, NULL, true), FTIBYTES_DATA0, "a missing node");
+	is_str(obtained(path, scratch_root, true), FTIBYTES_DATA0,
+	       "below a directory");
+}
+
+TEST(none)
+{
+	const char *path = NULL;
+
+	make("Local/");
+	path = here("Local/node1/E/l2/Ckpt3-Rank1.fti");
+	remove_tree(here("Local/node0"));
+	ok(strstr(obtained(path, NULL, true), "error 8: ") != NULL,
+	   "the copy is lost, too");
+	ok(strstr(obtained(here("Local/node1/E/l2/Ckpt4-Rank1.fti"), NULL,
+			   true),
+		  "no other files of this checkpoint") != NULL,
+	   "another checkpoint");
+	ok(strstr(obtained(here("Local/node1/E/l1/Ckpt3-Rank1.fti"), NULL,
+			   true),
+		  "has no copy or parity at this level") != NULL,
+	   "a level without copies");
+	ok(strstr(obtained("Ckpt3-Rank1.fti", NULL, true),
+		  "not in a directory <execution>/<level>") != NULL,
+	   "no directories of FTI");
+	ok(strstr(obtained(path, here("none"), true), "error ") != NULL,
+	   "a directory that is missing");
+}
+
+TEST(obtain)
+{
+	test_copies("Local/");
+	test_copies("");
+	make("Local/");
+	without_memory (m, 2, "each allocation fails") {
+		struct fti_obtain o;
+
+		m.rc = fti_obtain_open(
+			&o, (here("Local/node0/E/l2/Ckpt3-Rank0.fti")), NULL,
+			NULL, &m.err);
+		if (m.rc == 0)
+			m.rc = fti_obtain_source(&o, true, NULL, &m.err);
+		fti_obtain_close(&o);
+	}
+	remove_tree(scratch_root);
+}
+
+/* --- Golden checkpoints --- */
 
 #define NODES 4
 
@@ -129,13 +227,12 @@ test_case(const char *path)
 	fti_sets_free(&s);
 }
 
-int
-main(void)
+TEST(golden)
 {
 	glob_t configs;
 
 	if (!ftitest_enter("golden files"))
-		return tap_done();
+		return;
 	must(glob("*/L[23]/config.fti", 0, NULL, &configs) == 0);
 	for (size_t i = 0; i < configs.gl_pathc; i++)
 		if (!str_starts(configs.gl_pathv[i], "loss")) {
@@ -143,5 +240,4 @@ main(void)
 			test_case(configs.gl_pathv[i]);
 		}
 	globfree(&configs);
-	return tap_done();
 }

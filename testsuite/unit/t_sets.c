@@ -1,11 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "team/sets.h"
-
+/* Which ranks fail together, are members of a set, and share cores. */
 #include "arena.h"
 #include "scratch.h"
+#include "team/cores.h"
+#include "team/groups.h"
+#include "team/sets.h"
 
-/* The sets of all ranks as text, "0,2,4 1,3", in the order of their numbers;
- * SINGLE in brackets.  Checks that each rank sees the same. */
+/* --- Groups --- */
+
+TEST(groups)
+{
+	const uint64_t keys[] = { 9, UINT64_MAX, 9, 4, UINT64_MAX, 9 };
+	const uint32_t want[] = { 0, 1, 0, 3, 1, 0 };
+	auto_arena *a = arena_new();
+	struct group g;
+
+	is_int(groups_table(keys, 6, a, &g, NULL), 0, "a table of 6 ranks");
+	is_int(g.count, 3, "... groups");
+	is_mem(g.of, want, sizeof(want), "... the lowest rank of each");
+	is_int(groups_table(keys, 1, a, &g, NULL), 0, "one rank");
+	ok(g.count == 1 && g.of[0] == 0, "... is a group");
+	without_memory (m, 3, "no memory") {
+		auto_arena *b = arena_new();
+
+		m.rc = b == NULL ? error_no_memory(&m.err)
+				 : groups_table(keys, 6, b, &g, &m.err);
+	}
+}
+
+/* --- Sets --- */
+
 static const char *
 sets_text(const struct sets_job *j, struct sets_mine *last)
 {
@@ -50,7 +74,7 @@ sets_text(const struct sets_job *j, struct sets_mine *last)
 	return text;
 }
 
-TEST(examples)
+TEST(sets_examples)
 {
 	static const struct {
 		const char *what, *groups, *sets;
@@ -95,7 +119,7 @@ TEST(examples)
 
 /* Each set of each layout: no two members of a group, and no larger limit than
  * the code has. */
-TEST(layouts)
+TEST(sets_layouts)
 {
 	auto_arena *a = arena_new();
 	size_t bad = 0, tried = 0;
@@ -130,7 +154,7 @@ TEST(layouts)
 	ok(tried > 1000, "... in many layouts");
 }
 
-TEST(limit)
+TEST(sets_limit)
 {
 	auto_arena *a = arena_new();
 	auto_mem uint32_t *group = mem_alloc(700, sizeof(*group));
@@ -150,7 +174,7 @@ TEST(limit)
 	ok(most + 3 <= 256, "a set has no more members than the code allows");
 }
 
-TEST(no_memory)
+TEST(sets_no_memory)
 {
 	uint32_t group[6] = { 0, 0, 1, 1, 2, 0 };
 	struct sets_job j = { group, 6, REDSET_XOR, 8, 1 };
@@ -161,4 +185,75 @@ TEST(no_memory)
 		n.rc = a == NULL ? error_no_memory(&n.err)
 				 : sets_find(&j, 0, a, &m, &n.err);
 	}
+}
+
+/* --- Cores, on nodes that do not exist --- */
+
+#define RANKS 9
+
+static hwloc_topology_t topology;
+
+static void
+node(const char *synthetic)
+{
+	if (topology != NULL)
+		hwloc_topology_destroy(topology);
+	must(hwloc_topology_init(&topology) == 0 &&
+	     hwloc_topology_set_synthetic(topology, synthetic) == 0 &&
+	     hwloc_topology_load(topology) == 0);
+}
+
+/* What each of the ranks gets, which are bound to these units: "0-3 4" for two
+ * ranks. */
+static const char *
+shares(const char *bound)
+{
+	static char all[256];
+	hwloc_bitmap_t is[RANKS], mine = hwloc_bitmap_alloc();
+	char copy[256], *rest = copy, *word = NULL, *text = NULL;
+	struct error err = ERROR_INIT;
+	uint32_t n = 0;
+
+	snprintf(copy, sizeof(copy), "%s", bound);
+	while ((word = strsep(&rest, " ")) != NULL) {
+		is[n] = hwloc_bitmap_alloc();
+		hwloc_bitmap_list_sscanf(is[n++], word);
+	}
+	all[0] = '\0';
+	for (uint32_t i = 0; i < n; i++) {
+		must(cores_share(topology, is, n, i, mine, &err) == 0);
+		hwloc_bitmap_list_asprintf(&text, mine);
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s",
+			 i > 0 ? " " : "", *text != '\0' ? text : "-");
+		free(text);
+	}
+	while (n > 0)
+		hwloc_bitmap_free(is[--n]);
+	hwloc_bitmap_free(mine);
+	return all;
+}
+
+TEST(cores)
+{
+	node("numa:2 core:4 pu:1");
+	is_str(shares("0-7"), "0-7", "one rank, bound to nothing: all cores");
+	is_str(shares("0-7 0-7"), "0-3 4-7", "two: a NUMA node each");
+	is_str(shares("0-7 0-7 0-7"), "0-2 3-5 6-7", "three");
+	is_str(shares("0-7 0-7 0-7 0-7 0-7 0-7 0-7 0-7 0-7"),
+	       "0 1 2 3 4 5 6 7 -", "more ranks than cores");
+	is_str(shares("1"), "0-3", "bound to a core: those of its NUMA node");
+	is_str(shares("1 2"), "0-1 2-3", "two there share the free ones");
+	is_str(shares("1 6"), "0-3 4-7", "one in each");
+	is_str(shares("0 1 2 3"), "0 1 2 3", "none is free");
+	is_str(shares("0-3 0-3"), "0-1 2-3", "two bound to the same cores");
+	is_str(shares("0-1 2-3 4"), "0-1 2-3 4-7", "each its own, and free");
+	is_str(shares("4 0-7"), "4 0-3,5-7", "one bound, one that is not");
+
+	node("numa:1 core:2 pu:2");
+	is_str(shares("0-3"), "0,2", "one unit of each core");
+	is_str(shares("0-1 2-3"), "0 2", "... for each of two ranks");
+	is_str(shares("3"), "0,2", "bound to the second unit of a core");
+
+	is_str(shares(""), "-", "not known what it is bound to");
+	hwloc_topology_destroy(topology);
 }
