@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and bed_lay set them
-# shellcheck disable=SC2016,SC2030,SC2031 # for shells there; for one test
+# shellcheck disable=SC2016 # for shells there; for one test
 # The test bed itself: it provides what its tests rely on, and leaves no traces.
 
 load bed

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2034 # bats, bed_lay and we set them, for bed.bash
+# shellcheck disable=SC2034
 # shellcheck disable=SC2119,SC2120 # post takes options, and mostly has none
 # The known defects D1 to D15 of LLNL's tools, reproduced on the bed: scrkit
 # must do the right thing.  Not repeated here: D3 (postrun.bats), D8 and D10

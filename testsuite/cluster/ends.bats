@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154 # bats and job.bash use them
+# shellcheck disable=SC2034
 # Twelve ends of a job, with plain ssh and under SLURM.  The jobs are run by the
 # batch scripts of examples/, with an MPI program linked with libscr, which
 # really dies.  Looked at after each: the verdict and the status of scr_postrun,

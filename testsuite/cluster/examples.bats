@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154 # bats and job.bash use them
+# shellcheck disable=SC2034
 # The batch scripts of examples/, with MPI jobs of one and two ranks a node, with
 # and without spare nodes; ends.bats has more ends of jobs of one rank a node.
 # SLURM and ssh are real; LSF, Flux and PBS cannot be installed here: for them, the

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and bed_lay set them
 # shellcheck disable=SC2119,SC2120 # post takes options, and mostly has none
 # Faults during a scavenge.  At the end the prefix must have the best dataset
 # that the survivors allow, and the status must be right.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2016,SC2154 # scripts of jobs; bats and bed.bash set them
+# shellcheck disable=SC2016 # scripts of jobs
 # scr_halt --immediate under real SLURM: the steps end, but the allocation and
 # the caches remain.
 

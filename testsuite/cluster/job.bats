@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2154 # bats and job.bash set them
 # Real MPI jobs with libscr on several nodes die, and scr_postrun saves what
 # they left.
 

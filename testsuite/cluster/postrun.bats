@@ -1,7 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and bed_lay set them
-# shellcheck disable=SC2030,SC2031 # each test has variables of its own
 # Save the caches of a dead job by real pdsh and ssh, from nodes that died,
 # hang, are full or cut off.
 

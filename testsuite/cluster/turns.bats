@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # bats and bed_lay set them
+# shellcheck disable=SC2016 # scripts of nodes
 # Two jobs on one prefix: the second one starts, or ends, while the scavenge of
 # the first one works.  (ends.bats: a second job starts too early.)
 

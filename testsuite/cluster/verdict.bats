@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # scripts of nodes; bats, bed_lay
+# shellcheck disable=SC2016 # scripts of nodes
 # What scr_postrun can save, it does not give up; what it cannot find, it does not
 # call lost.
 

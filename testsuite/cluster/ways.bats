@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2016,SC2034,SC2154 # bats, bed_lay and we set them, for bed.bash
+# shellcheck disable=SC2016,SC2034 # scripts of nodes
 # Which way leads to a node, and what a node that is not reached means: dead is
 # what no way reaches, unreachable is what refuses.
 

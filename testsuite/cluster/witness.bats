@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2016,SC2034,SC2154 # bats, bed_lay and we set them, for bed.bash
+# shellcheck disable=SC2016,SC2034 # scripts of nodes
 # What is known about nodes that do not answer, and about what they hold: lost is
 # only what every node that could hold it was asked for, and answered.
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
 #
 # Every command in README.md and in the EXAMPLES of the pages is run, in the
 # directories that they speak of.  Those that need a job, a node or a compiler

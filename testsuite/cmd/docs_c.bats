@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
 # The examples in C of the pages of libscr compile against scr.h, without
 # warnings.  scr/pages.bats runs the program of scr(3).
 

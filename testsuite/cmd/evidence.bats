@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # words without blanks; bats sets them
+# shellcheck disable=SC2086 # words without blanks
 # What a dataset is called follows from all evidence: no witness alone says whole or
 # lost, and what was not asked is unknown.
 

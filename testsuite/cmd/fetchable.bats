@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
 # "Whole" and "saved" mean that the library of SCR 3.1 would fetch a dataset and
 # get the right bytes: --verify, --current, --add, scr_inspect, scr_postrun.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2016 # bats sets them; for the shell in there
+# shellcheck disable=SC2016 # for the shell in there
 # A full file system: what makes room works, and messages say what is short.
 
 load helper

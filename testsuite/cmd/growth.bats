@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2046,SC2086,SC2154 # words; bats sets them
+# shellcheck disable=SC2046,SC2086 # words
 # How the work of a command grows with ranks and datasets: counts of calls and
 # instructions for n and 2n, never times.
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
 # A command that a message prints can be run as it stands, from the same
 # directory: it names the prefix, and the dataset by a word that is not
 # ambiguous, quoted for the shell.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
 # The handbook of `make html`: all pages are there, and each link leads somewhere.
 
 load helper

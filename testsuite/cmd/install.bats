@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2154 # bats sets them; each test its own
 # make install and uninstall: every command, under all of its names, runs where
 # it was installed and has its man page and completions.  An application needs
 # nothing but what pkg-config says of scr.  uninstall removes all.

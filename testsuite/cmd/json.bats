@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # What every command answers with --json: one object that follows
 # share/schema/scrkit.json, for errors as well.
 

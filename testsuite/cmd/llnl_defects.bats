@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2119,SC2120,SC2154,SC2030,SC2031 # bats sets them; plain names
+# shellcheck disable=SC2119,SC2120 # arguments are optional
 # The minor known defects of LLNL's tools: B (an unusable command), C (wrong or
 # unsafe) and D (rough).  scrkit must do the right thing.  D1 to D15 need nodes:
 # testsuite/cluster/defects.bats.

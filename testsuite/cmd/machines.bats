@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2016,SC2015 # bats sets them; for sh
+# shellcheck disable=SC2016,SC2015 # for sh
 # Small machines and odd accounts: no threads, few descriptors, a user without a
 # name, no HOME, no /dev/shm, nothing that may be run in /tmp.
 

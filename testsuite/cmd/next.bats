@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2053,SC2086,SC2154,SC2030,SC2031 # bats sets them
+# shellcheck disable=SC2053,SC2086
 # Thirteen prefixes as an operator meets them at 3 a.m.  Only the `next:` lines of
 # the commands are followed, and at most three of them, until the dataset is whole
 # or given up.

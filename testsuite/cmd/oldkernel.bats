@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
 # Older kernels: the tests of paths, links, copying and processes once more
 # without the system calls that Linux has got since 4.18, which a filter answers
 # with ENOSYS.  SCRKIT_SLOW: without each of them, and more tests.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# shellcheck disable=SC2086
 # The index tells the truth while files of one dataset replace those of another:
 # an application that always writes the same names.  At every moment each
 # dataset that the index calls valid has its own bytes.

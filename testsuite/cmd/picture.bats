@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2154,SC2206,SC2030,SC2031 # bats sets them
+# shellcheck disable=SC2086,SC2206
 # scr_inspect --html and --svg: a dataset as a picture.
 
 load helper

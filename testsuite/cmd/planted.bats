@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2119,SC2120,SC2030,SC2031 # bats sets them; arguments are optional
+# shellcheck disable=SC2119,SC2120 # arguments are optional
 # What a user can put in the place of each file, of the prefix and of the nodes,
 # against each command that opens it: none hangs, follows a link out, shows or
 # changes another's file, or takes memory or time without bounds.  Each 37th of all

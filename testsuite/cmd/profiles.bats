@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # Every command on a prefix of another file system, as the profiles of
 # testsuite/shim/profile.c imitate them: the status, the data, and what is said.
 # Prints a table.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2086,SC2154,SC2164 # bats sets them; words
+# shellcheck disable=SC2086,SC2164 # words
 # Datasets as archives: scr_container export and import, by scr_archive.
 
 load helper

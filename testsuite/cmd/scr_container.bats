@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2046,SC2059,SC2086,SC2154,SC2030,SC2031,SC2209
-# (words and formats; bats sets them)
+# shellcheck disable=SC2046,SC2059,SC2086,SC2209 # words and formats
 
 load helper
 

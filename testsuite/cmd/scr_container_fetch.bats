@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # words; bats sets them
+# shellcheck disable=SC2086 # words
 # LLNL's library of today fetches files only: an unpacked dataset can be fetched
 # again, and those of SCR 1.1.8 have a way to it.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2059,SC2086,SC2154,SC2030,SC2031 # words; bats sets them
+# shellcheck disable=SC2059,SC2086 # words
 # The map of a packed dataset is no single point of failure: each of its files
 # has a second copy.
 

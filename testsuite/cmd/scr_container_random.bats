@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2164,SC2016 # bats sets them; plain names
+# shellcheck disable=SC2164,SC2016 # plain names
 # Random trees in random containers: pack, verify, repack, export and import,
 # unpack; the result must be the same.  SCRKIT_SLOW makes more and larger ones.
 # A failure prints the seed; RANDOM_SEED repeats it.

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2012,SC2030,SC2031,SC2046,SC2086,SC2154
-# (plain names, and words; bats sets them)
+# shellcheck disable=SC2012,SC2046,SC2086 # plain names, and words
 # Members of a redundancy set are in different containers: the loss of any
 # container can be repaired, and reports count in containers.
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
 # scr_fti rebuild and protect, killed at any moment or with any file operation
 # failing: originals stay, no file with a name is wrong, and another run
 # completes the work.  SCRKIT_KILLS: how often they are killed (9; with

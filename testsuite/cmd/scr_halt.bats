@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2164,SC2030,SC2031 # bats sets them; plain names
+# shellcheck disable=SC2164 # plain names
 # scr_halt: conditions set, listed, removed; damaged files; the file shared with
 # a running job; --immediate.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2054,SC2086,SC2154,SC2164 # words; bats sets them
+# shellcheck disable=SC2054,SC2086,SC2164 # words
 # Metadata of another dataset: filemaps and redundancy count only if they belong
 # to the dataset that summary and rank2file describe.
 

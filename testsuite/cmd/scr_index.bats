@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2103,SC2154,SC2030,SC2031 # words; bats sets them
+# shellcheck disable=SC2086,SC2103 # words
 # scr_index: listing, changing, building, deleting, verifying.
 
 load helper

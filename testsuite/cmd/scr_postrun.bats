@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # Which datasets are saved, in which order, and the exit status; on a single
 # node, this machine.  Tests with several nodes: testsuite/cluster.
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2154 # bats sets them
 # scr_prerun: prepares a prefix, and leaves the files of other jobs alone.
 
 load helper

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2164 # bats sets them; plain names
+# shellcheck disable=SC2164 # plain names
 # scr_rebuild --protect: redundancy for datasets without it.
 
 load helper

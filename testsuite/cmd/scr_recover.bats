@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2164 # bats sets them; plain names
+# shellcheck disable=SC2164 # plain names
 # What can be recovered is not given up: redundancy lost or damaged beside whole
 # data, packed or not; filemaps lost beside rank2file.
 

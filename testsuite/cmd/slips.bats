@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2154 # bats sets them
+# shellcheck disable=SC2086
 # Slips of an operator: a misspelled name, a prefix in the place of a dataset, an
 # answer that cannot be given.  Each message says what to type.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2103,SC2086,SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# shellcheck disable=SC2103,SC2086
 # What commands that root runs on a user's prefix make and follow: owners, modes,
 # links, FIFOs and devices in the places of files.
 

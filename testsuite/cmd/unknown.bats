@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2053,SC2086,SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# shellcheck disable=SC2053,SC2086
 # What could not be looked at, for its rights or for I/O errors, is unknown (status
 # 1), neither lost nor whole nor saved.  A rebuild does without it where the rest
 # suffices, and says so.  What was renamed by hand is named; lines about a loss name

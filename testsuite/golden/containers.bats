@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2094 # bats sets them
+# shellcheck disable=SC2094
 # Datasets packed by SCR 1.1.8: read, unpacked, and packed again to the same
 # bytes.  The project's selection has only their maps; tests that need the
 # containers are skipped with it.

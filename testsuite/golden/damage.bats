@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2154,SC2012 # words; bats sets them; plain names
+# shellcheck disable=SC2086,SC2012 # words; plain names
 # Damaged datasets, malformed files and the history of an index: each has its
 # right outcome, which sometimes differs from that of LLNL's tools.
 

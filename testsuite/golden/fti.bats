@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # scr_fti on files that the real FTI wrote, in all six layouts, and on files in
 # which a bit was changed; each bit: t_fti_flip.c.
 

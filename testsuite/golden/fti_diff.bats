@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # scr_fti diff: the variables and bytes in which two checkpoint files differ;
 # scr_fti list and dump of POSIX files.
 

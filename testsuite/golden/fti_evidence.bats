@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # What scr_fti says of a checkpoint follows from all evidence: every file must fit
 # its partners.  The combinations of witnesses are in campaign/fti.py.
 

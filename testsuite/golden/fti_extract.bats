@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # scr_fti extract: variables of checkpoint files that the real FTI wrote, in all
 # forms, and of files that are damaged or missing.
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
 # scr_fti dump --svg: blocks and containers of a file as a picture.
 
 load golden

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # scr_fti protect: copies and parity for checkpoints of levels 1 and 4 that the
 # real FTI wrote; where FTI has written the same data at level 2 or 3, they are
 # the same bytes.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # scr_fti rebuild: lost and damaged files of checkpoints that the real FTI wrote
 # come back bit for bit.
 

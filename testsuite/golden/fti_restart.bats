@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2012,SC2030,SC2031 # bats sets them; plain names
+# shellcheck disable=SC2012 # plain names
 # scr_fti restart: an older checkpoint becomes the one that FTI takes, whatever
 # interrupts the command; and scr_fti archive, where older ones come from.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # words; bats sets them
+# shellcheck disable=SC2086 # words
 # The verbs of scr_fti that write checkpoint files, on files that the real FTI
 # wrote: repair, compact, convert, pack.  Each of them in each layout: t_fti_write.
 

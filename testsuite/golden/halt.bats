@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2164 # bats sets them
+# shellcheck disable=SC2164
 # The halt file in a session of LLNL's tool: after each of our commands the file
 # has the same bytes, and the listing is the same.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2155,SC2164,SC2030,SC2031 # bats sets them; plain names
+# shellcheck disable=SC2155,SC2164 # plain names
 # Rebuilds inside containers: golden datasets, packed with their redundancy,
 # lose files and whole containers, and are rebuilt in place to the listed
 # hashes.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2012,SC2155,SC2164 # bats sets them; plain names
+# shellcheck disable=SC2012,SC2155,SC2164 # plain names
 # The scavenged files of every golden case, moved to another path: one
 # `scr_index --build` gives the result of LLNL's, bit for bit.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2016,SC2154,SC2012,SC2030,SC2031 # for sh; bats sets them
+# shellcheck disable=SC2016,SC2012 # for sh
 # Forged metadata, and links in place of files: they are refused with a message, in
 # bounded memory and time, and nothing outside the prefix is read or written.
 # Other types of files: planted.bats.

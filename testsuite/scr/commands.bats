@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2154 # bats and job set them
 # The commands on what libscr has left in the caches and on the prefix, and jobs
 # that go on from what the commands have made of it.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2016 # bats and job set them; for the library
+# shellcheck disable=SC2016 # for the library
 # The configuration: SCR_Config, files and the environment (scenario 60).
 
 load helper

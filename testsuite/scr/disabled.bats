@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and job set them
 # SCR_ENABLE=0, and environments in which little is set (scenarios 61, 62).
 
 load helper

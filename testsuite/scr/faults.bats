@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154 # bats and others use them
+# shellcheck disable=SC2034
 # File operations that fail, one after the other, on one rank or on all: the job
 # ends or continues with a message, and neither hangs nor crashes; nothing valid
 # is lost, and nothing invalid is called whole, neither by our commands nor by

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2034,SC2154 # bats and others use them
+# shellcheck disable=SC2034
 # From the prefix to the caches.
 
 load helper

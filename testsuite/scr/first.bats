@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and job set them
 # The walk of scrkit(7), FIRST STEPS, as a newcomer types it: its commands, read
 # from the page, in an empty directory, with an installation and nothing else.
 

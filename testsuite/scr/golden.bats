@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2154 # bats and job set them
 # Caches that LLNL's library has left restart here without their lost nodes:
 # every file comes back byte for byte, redundancy files included.
 

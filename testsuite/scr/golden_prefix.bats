@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2031,SC2154 # bats and job set them
 # The prefix: libscr flushes what LLNL's library has flushed, and leaves the
 # same metadata; it fetches what LLNL's library has flushed.
 

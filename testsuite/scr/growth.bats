@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and job set them
 # What a call costs each rank as the job grows, and as a rank has more files:
 # collectives, messages, bytes and file operations are counted, not seconds.  Two
 # ranks a node, sets of two.  Prints a table; the laws are those of

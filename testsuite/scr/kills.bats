@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154 # bats and others use them
+# shellcheck disable=SC2034
 # Jobs that are killed at any moment restart from what was last complete.  To
 # run N rounds of the random test, with a seed that failed before:
 #

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
 # Redundancy descriptors and the sets of ranks.  The numbers are those of the
 # scenarios that all of libscr has to pass.
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and job set them
 # Calls in the wrong state, and arguments that differ between ranks, end the job
 # with one clear line (libscr.md 2, scenario 57).
 

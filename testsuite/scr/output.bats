@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats and job set them; a test is a subshell
 # Datasets written by an application, from SCR_Start_output to the end of
 # SCR_Complete_output, and what our commands make of what is left.
 

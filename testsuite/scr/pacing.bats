@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats and job set them; each its own
 # SCR_Need_checkpoint, SCR_Should_exit and the conditions to stop (scenarios 55
 # and 56).
 

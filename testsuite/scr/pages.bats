@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and job set them
 # The program in scr(3), and the examples of scrkit.conf(5), work.
 
 load helper

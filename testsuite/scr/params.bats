@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats and job set them
 # Parameters that LLNL's library reads and ignores, and others that no test of a
 # step shows: each does what scrkit.conf(5) says.
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2154 # bats sets them; each test its own
 # Jobs of two prefixes: a dataset of one is never a checkpoint of the other, be
 # the caches theirs alone (no job id) or common (one id, or LLNL's "defjobid").
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats and job set them
 # libscr on other file systems, as the profiles of testsuite/shim/profile.c
 # imitate them: the prefix, or the cache of all ranks.
 

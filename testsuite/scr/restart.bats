@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2034,SC2030,SC2031,SC2154 # bats and job set them
+# shellcheck disable=SC2034
 # Restart from the caches after failures: no loss, moved ranks, lost nodes,
 # damage (libscr.md 21, scenarios 2 to 11, 17 to 22, 28).
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2034,SC2016,SC2030,SC2031,SC2154 # for sed; bats and job set them
+# shellcheck disable=SC2034,SC2016 # for sed
 # From one job to the next with nothing but scr.h: descriptors and groups, the
 # prefix, output, management (libscr.md 21, by the numbers in parentheses).
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154 # bats and others use them
+# shellcheck disable=SC2034
 # A rank is killed before each of its file operations in turn, in a job that
 # writes a dataset in the caches and flushes it, and in one that restarts.  The
 # fault shim does it.  SCRKIT_SLOW visits every operation, otherwise some.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2154 # bats: each test is a shell
 # The stores of a job and their directories.
 
 load helper

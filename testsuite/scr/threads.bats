@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
 # SCR_FLUSH_TYPE=PTHREAD: several threads of a rank copy.  The bytes are cut in
 # pieces of 8 MiB, so files here are larger.
 
@@ -25,7 +24,6 @@ write_one() # MAP
 @test "a rank flushes with threads, each bound to a core, and says where" {
 	command -v strace >/dev/null || skip "no strace"
 	not_sanitized strace
-	# shellcheck disable=SC2030,SC2031 # for this test
 	RANK_COMMAND="strace -f -o $BATS_TEST_TMPDIR/calls \
 		-e trace=sched_setaffinity,pwrite64,set_mempolicy \
 		-e inject=pwrite64:delay_enter=3000" write_one 0

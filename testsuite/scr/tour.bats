@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and job set them
 # A tour of what libscr does, in few jobs: also for builds with sanitizers and
 # for valgrind, which end a rank that they complain about with another status.
 
