@@ -41,13 +41,27 @@ settings_are() {
 	[[ ! -e p/.scr ]]
 }
 
-@test "the prefix is named with and without --prefix, as in other commands" {
+@test "the prefix with and without --prefix; several, blanks and quotes; the default" {
 	ends 0 scr_halt -p p -c 3
 	[[ $(settings p) == *3* ]] || failed "$(settings p)"
 	[[ $(scr_halt --list -p p) == "$(scr_halt --list p)" ]]
 	SCR_PREFIX=$PWD/nothing scr_halt --prefix=p --remove
 	[[ ! -e p/.scr/halt.scr ]]
 	misused '' scr_halt -p p p
+	mkdir q
+	scr_halt -q p q -c 2
+	[[ -e $FILE && -e q/.scr/halt.scr ]]
+	ends 1 scr_halt -l p none q
+	assert_stderr_one_line "none: cannot open the prefix directory"
+	assert_output_has "for $FILE:" "for $PWD/q/.scr/halt.scr:"
+	scr_halt -q -c 3
+	[[ -e .scr/halt.scr ]]
+	SCR_PREFIX=$PWD/q scr_halt -q -c 4
+	settings_are "  CheckpointsLeft: 4" q
+	mkdir "a 'b\$c"
+	scr_halt -q "a 'b\$c" -c 1
+	run settings "a 'b\$c"
+	assert_output_is "  CheckpointsLeft: 1"
 }
 
 @test "without a condition: after the next checkpoint, before the first run; zero is zero" {
@@ -114,40 +128,6 @@ Halt file settings for $FILE:
 	[[ -e $FILE ]]
 }
 
-@test "several prefixes, blanks and quotes; the default is SCR_PREFIX, then this directory" {
-	mkdir q
-	scr_halt -q p q -c 2
-	[[ -e $FILE && -e q/.scr/halt.scr ]]
-	ends 1 scr_halt -l p none q
-	assert_stderr_one_line "none: cannot open the prefix directory"
-	assert_output_has "for $FILE:" "for $PWD/q/.scr/halt.scr:"
-	scr_halt -q -c 3
-	[[ -e .scr/halt.scr ]]
-	SCR_PREFIX=$PWD/q scr_halt -q -c 4
-	settings_are "  CheckpointsLeft: 4" q
-	mkdir "a 'b\$c"
-	scr_halt -q "a 'b\$c" -c 1
-	run settings "a 'b\$c"
-	assert_output_is "  CheckpointsLeft: 1"
-}
-
-@test "SCR_HALT_SECONDS is reported if a halt file overrides it" {
-	mkdir p/.scr
-	touch p/.scr/nodes.scr
-	SCR_HALT_SECONDS=3600 ends 0 scr_halt p -c 5
-	assert_stderr_one_line "LLNL's library ignores SCR_HALT_SECONDS=3600" \
-		"libscr of scrkit does not" "--seconds 3600"
-	SCR_HALT_SECONDS=3600 try scr_halt p -c 4
-	assert_stderr_empty
-	scr_halt -r p
-	echo SCR_HALT_SECONDS=60 >p/.scrconf
-	try scr_halt p -c 5
-	assert_stderr_one_line SCR_HALT_SECONDS=60
-	scr_halt -r p
-	try scr_halt p -c 5 -s 60
-	assert_stderr_empty
-}
-
 @test "the file is removed; a missing one is no error; nothing to unset: none is made" {
 	scr_halt -q p
 	ends 0 scr_halt --remove p
@@ -161,7 +141,7 @@ Halt file settings for $FILE:
 	[[ ! -e p/.scr ]]
 }
 
-@test "a list of nothing, and JSON" {
+@test "a list of nothing, and JSON; SCR_HALT_SECONDS is reported if a halt file overrides it" {
 	ends 0 scr_halt -l p
 	assert_output_is "Halt file settings for $FILE:
   None"
@@ -179,6 +159,21 @@ Halt file settings for $FILE:
 	scr_halt -q p -c 0
 	try scr_halt -lv p
 	assert_output_has "HALT RUN: No checkpoints remaining."
+	rm -r p/.scr
+	mkdir p/.scr
+	touch p/.scr/nodes.scr
+	SCR_HALT_SECONDS=3600 ends 0 scr_halt p -c 5
+	assert_stderr_one_line "LLNL's library ignores SCR_HALT_SECONDS=3600" \
+		"libscr of scrkit does not" "--seconds 3600"
+	SCR_HALT_SECONDS=3600 try scr_halt p -c 4
+	assert_stderr_empty
+	scr_halt -r p
+	echo SCR_HALT_SECONDS=60 >p/.scrconf
+	try scr_halt p -c 5
+	assert_stderr_one_line SCR_HALT_SECONDS=60
+	scr_halt -r p
+	try scr_halt p -c 5 -s 60
+	assert_stderr_empty
 }
 
 @test "a damaged file is reported, means stop, and changes only by force" {
@@ -211,47 +206,38 @@ Halt file settings for $FILE:
 	[[ -z $(ls small/.scr) ]]
 }
 
+# The job's library may lock by fcntl(), too.
 @test "two commands and a running job lose no changes" {
-	local rounds=20 start=1000000 i pids=()
+	local rounds=12 start=1000000 option i pids
 
 	[[ -z ${SCRKIT_SLOW-} ]] || rounds=1000
-	scr_halt -q p -c "$start"
-	"$GEN/gen_halt_update" --rounds "$rounds" "$FILE" &
-	pids+=($!)
-	for ((i = 1; i <= rounds; i++)); do
-		scr_halt -q p -b "@$((2000000000 + i))" || exit 1
-		scr_halt -l p >b.txt || exit 1
-		grep -q "ExitBefore: .*$(date -d "@$((2000000000 + i))" +%T)" \
-			b.txt || exit 1
-	done &
-	pids+=($!)
-	for ((i = 1; i <= rounds; i++)); do
-		scr_halt -q p -s "$i" || exit 1
-		scr_halt -l p >s.txt || exit 1
-		grep -q "HaltSeconds: *$i\$" s.txt || exit 1
-	done &
-	pids+=($!)
-	for i in "${pids[@]}"; do
-		wait "$i" || failed "one of three lost something"
+	for option in "" --fcntl; do
+		pids=()
+		scr_halt -q p -c "$start"
+		"$GEN/gen_halt_update" ${option:+"$option"} --rounds "$rounds" "$FILE" &
+		pids+=($!)
+		for ((i = 1; i <= rounds; i++)); do
+			scr_halt -q p -b "@$((2000000000 + i))" || exit 1
+			scr_halt -l p >b.txt || exit 1
+			grep -q "ExitBefore: .*$(date -d "@$((2000000000 + i))" +%T)" \
+				b.txt || exit 1
+		done &
+		pids+=($!)
+		for ((i = 1; i <= rounds; i++)); do
+			scr_halt -q p -s "$i" || exit 1
+			scr_halt -l p >s.txt || exit 1
+			grep -q "HaltSeconds: *$i\$" s.txt || exit 1
+		done &
+		pids+=($!)
+		for i in "${pids[@]}"; do
+			wait "$i" || failed "one of three lost something"
+		done
+		attempt settings
+		assert_output_has "CheckpointsLeft: $((start - rounds))" \
+			"HaltSeconds:     $rounds"
+		run -0 scr_inspect -m tree "$FILE"
+		assert_output_has "$((2000000000 + rounds))"
 	done
-	attempt settings
-	assert_output_has "CheckpointsLeft: $((start - rounds))" \
-		"HaltSeconds:     $rounds"
-	run -0 scr_inspect -m tree "$FILE"
-	assert_output_has "$((2000000000 + rounds))"
-}
-
-@test "a job whose library locks by fcntl() loses no changes, either" {
-	rounds=15
-	scr_halt -q p -c 1000
-	"$GEN/gen_halt_update" --fcntl --rounds "$rounds" "$FILE" &
-	pid=$!
-	for ((i = 1; i <= rounds; i++)); do
-		scr_halt -q p -s "$i"
-	done
-	wait "$pid"
-	settings_are "  CheckpointsLeft: $((1000 - rounds))
-  HaltSeconds:     $rounds"
 }
 
 # (bats uses $i itself.)
