@@ -56,7 +56,7 @@ says() {
 	diff <(echo "$kept") <(tree_sha p/.scr)
 }
 
-@test "whole: all agree, and --current takes it" {
+@test "whole: all agree, and --current takes it; --add of one that cannot be fetched" {
 	saved
 	ends 0 scr_inspect -p p
 	scr_index -p p --current ckpt.1
@@ -64,6 +64,15 @@ says() {
 	ends 0 scr_index -p p --verify
 	scr_index -p p --uncurrent
 	scr_index -p p --current ckpt.1
+	rm -r p
+	saved
+	scr_index -p p --drop ckpt.1
+	rm "$meta/rank2file.0.0"
+	ends 3 scr_index -p p --add ckpt.1
+	assert_stderr_one_line "scr.dataset.1: not added: rank2file" \
+		rank2file.0.0 "repair it with --build 1"
+	as_flushed
+	ends 1 scr_index -p p --add ckpt.1
 }
 
 # Each row: of a dataset as a flush leaves it or with filemaps, what is done to its
@@ -156,16 +165,14 @@ with_ranks() {
 	ends 0 scr_index -p p --verify
 }
 
-@test "--current --force takes any checkpoint" {
+@test "--current --force takes any checkpoint; packed: whole, but no job can fetch it" {
 	saved
 	rm "$meta/summary.scr"
 	scr_index -p p --current ckpt.1 --force
 	try scr_index -p p
 	assert_output_has " * ckpt.1"
 	misused --force scr_index -p p --uncurrent --force
-}
-
-@test "packed: whole, but no job can fetch it" {
+	rm -r p
 	saved
 	scr_container -q pack -p p 1
 	ends 0 scr_index -p p --verify
@@ -189,17 +196,6 @@ with_ranks() {
 	shows "sizes, checksums of 3.9 KiB" scr_index -p p --verify --checksums
 	rm "$meta"/rank2file*
 	finds 1 nothing scr_index -p p --verify
-}
-
-@test "--add of a dataset that cannot be fetched" {
-	saved
-	scr_index -p p --drop ckpt.1
-	rm "$meta/rank2file.0.0"
-	ends 3 scr_index -p p --add ckpt.1
-	assert_stderr_one_line "scr.dataset.1: not added: rank2file" \
-		rank2file.0.0 "repair it with --build 1"
-	as_flushed
-	ends 1 scr_index -p p --add ckpt.1
 }
 
 @test "postrun: the summary is gone: written again, and said" {

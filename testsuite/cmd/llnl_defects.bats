@@ -21,14 +21,6 @@ cached() {
 	CACHE=$SCR_CACHE_BASE/genuser/scr.1000/scr.dataset.1
 }
 
-@test "B: no resource manager: SCR_NODELIST, SCR_JOB_ID, SCR_USER_NAME" {
-	cached
-	prints $'genuser\n1000\nlocalhost' scr_env -u -j -n
-	prints "$SCR_CNTL_BASE/genuser/scr.1000" scr_list_dir control
-	ends 0 scr_postrun -p p --resource-manager none
-	assert_output_has "ckpt.1 (dataset 1) is saved"
-}
-
 # LLNL's scr_poststage.py completes what the job's flush started.
 @test "B: scr_poststage: files that are on the prefix are taken as they are" {
 	cached
@@ -40,12 +32,18 @@ cached() {
 	assert_output_has "1 YES" "* ckpt.1"
 }
 
-@test "B: USER unset" {
+@test "B: no resource manager: SCR_NODELIST, SCR_JOB_ID, SCR_USER_NAME; USER unset" {
 	me=$(id -un)
 	cached
 	unset USER SCR_USER_NAME
 	prints "$SCR_CNTL_BASE/$me/scr.1000" scr_list_dir control
 	shows "is saved" scr_postrun -p p --user genuser
+	rm -rf p nodes
+	cached
+	prints $'genuser\n1000\nlocalhost' scr_env -u -j -n
+	prints "$SCR_CNTL_BASE/genuser/scr.1000" scr_list_dir control
+	ends 0 scr_postrun -p p --resource-manager none
+	assert_output_has "ckpt.1 (dataset 1) is saved"
 }
 
 @test "B: without ping no node counts as down" {
@@ -59,33 +57,7 @@ cached() {
 	assert_stderr_empty
 }
 
-# (Run outside bats, which makes each command of a test slow.)
-@test "C: --help exits 0, and so does --version (D), in every command" {
-	bash -e <<-'END'
-		for path in "$BIN"/scr_*; do
-			name=${path##*/}
-			echo "$name"
-			"$name" --help >out 2>err
-			grep -q "^Usage: $name" out
-			"$name" --version >out 2>>err
-			grep -q "^$name (scrkit) [0-9]" out
-			grep -q "^built with " out
-			[[ $(wc -l <out) == 2 && ! -s err ]]
-		done
-	END
-}
-
-@test "C: scr_retries_halt is the same wherever it is called" {
-	mkdir p elsewhere
-	scr_halt -q -b now+50s p
-	echo SCR_HALT_SECONDS=1000 >p/.scrconf
-	echo SCR_HALT_SECONDS=1 >elsewhere/.scrconf
-	for there in . p elsewhere; do
-		(cd "$there" && scr_retries_halt --dir "$BATS_TEST_TMPDIR/p")
-	done
-}
-
-@test "C: a value that is missing is a usage error, not a crash" {
+@test "C: a value that is missing is a usage error; --help exits 0, and --version (D)" {
 	bash <<-'END'
 		for path in "$BIN"/scr_*; do
 			options=$("$path" --dump-options | awk -F'\t' '
@@ -101,6 +73,19 @@ cached() {
 					exit 1
 				fi
 			done
+		done
+	END
+	# (Run outside bats, which makes each command of a test slow.)
+	bash -e <<-'END'
+		for path in "$BIN"/scr_*; do
+			name=${path##*/}
+			echo "$name"
+			"$name" --help >out 2>err
+			grep -q "^Usage: $name" out
+			"$name" --version >out 2>>err
+			grep -q "^$name (scrkit) [0-9]" out
+			grep -q "^built with " out
+			[[ $(wc -l <out) == 2 && ! -s err ]]
 		done
 	END
 }
@@ -136,7 +121,7 @@ cached() {
 	prints n2 scr_list_down_nodes -p p --remote ssh
 }
 
-@test "C: settings in the prefix's file: log, halt, buffer" {
+@test "C: settings in the prefix's file: log, halt, buffer; wherever they are asked" {
 	cached
 	printf '%s\n' SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 \
 		SCR_HALT_SECONDS=600 >p/.scrconf
@@ -148,6 +133,14 @@ cached() {
 	ends 2 scr_postrun -p p
 	assert_stderr_one_line SCR_FILE_BUF_SIZE few p/.scrconf
 	[[ ! -e p/.scr/scr.dataset.1 ]]
+	rm -rf p nodes
+	mkdir p elsewhere
+	scr_halt -q -b now+50s p
+	echo SCR_HALT_SECONDS=1000 >p/.scrconf
+	echo SCR_HALT_SECONDS=1 >elsewhere/.scrconf
+	for there in . p elsewhere; do
+		(cd "$there" && scr_retries_halt --dir "$BATS_TEST_TMPDIR/p")
+	done
 }
 
 @test "C: a second scr_postrun copies nothing, and the flush file knows" {

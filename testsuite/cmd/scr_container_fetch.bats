@@ -130,15 +130,12 @@ into_3() {
 @test "1.1.8, seed_example: unpack and --add" { into_3 seed_example; }
 @test "1.1.8, many: unpack and --add" { into_3 many; }
 
-@test "1.1.8: a missing file is not added" {
+@test "1.1.8: a missing file is not added; export and import, packed and unpacked" {
 	old seed_example
 	scr_container -q -p p unpack 1
 	truncate -s 5 p/scr.dataset.1/rank_2.ckpt
 	warns 3 "not added" scr_index -p p --add scr.dataset.1
 	[[ ! -e p/.scr/scr.dataset.1 ]]
-}
-
-@test "1.1.8: export and import, packed and unpacked" {
 	for case in seed_example many; do
 		rm -rf p q
 		old $case

@@ -37,7 +37,7 @@ each_container_can_go() {
 	done
 }
 
-@test "with redundancy: any container can go" {
+@test "with redundancy: any container can go, also those smaller than a node's files" {
 	for type in XOR PARTNER RS "XOR --ranks 7 --nodes 7"; do
 		make $type
 		shows "tolerates the loss of any 1 container" \
@@ -50,9 +50,6 @@ each_container_can_go() {
 	done
 	# Sets of different sizes.
 	each_container_can_go
-}
-
-@test "with redundancy: containers smaller than the files of a node" {
 	make XOR
 	for options in "pack --with-redundancy --size 12000" \
 		"repack --size 20000" "repack --size 1GB"; do
@@ -87,7 +84,7 @@ each_container_can_go() {
 	each_container_can_go 'ctr.*'
 }
 
-@test "no redundancy: losing one container loses the dataset" {
+@test "no redundancy: losing one container loses the dataset; a missing one: the command" {
 	make XOR
 	rm plain/.scr/scr.dataset.1/*redset plain/.scr/scr.dataset.1/filemap_*
 	renew plain
@@ -95,11 +92,6 @@ each_container_can_go() {
 	ends 0 scr_container -p p --json list 1
 	rm $ctr/ctr.0.scr
 	ends 4 scr_container -p p verify 1
-}
-
-# --- A missing container ------------------------------------------------------
-
-@test "a missing container: status 3, with the dataset and the command" {
 	make XOR
 	scr_container -q -p p pack --with-redundancy 1
 	for how in "truncate -s 100" rm; do
@@ -116,3 +108,4 @@ each_container_can_go() {
 	assert_stderr_one_line ".scr/ctr.1.scr" "scr_rebuild -p p 1"
 	[[ ! -e a.tar ]]
 }
+

@@ -78,7 +78,7 @@ damaged() {
 	tree_sha p | diff before -
 }
 
-@test "redundancy of another job's dataset 4: nothing is rebuilt from it" {
+@test "redundancy of another job's dataset 4, with an id or none: not used" {
 	scavenge_of_a 4 XOR
 	flush_of_b 4 2000
 	ends 0 scr_index -p p --verify 4
@@ -88,9 +88,7 @@ damaged() {
 	((${#stderr} < 130)) || failed "a long line"
 	rm p/ckpt.4/rank_2.ckpt
 	refused
-}
-
-@test "the same when jobs have no id, with checksums, and other schemes" {
+	rm -rf p nodes cache
 	scavenge_of_a 4 RS
 	build_of_b 4 1000
 	rm p/ckpt.4/rank_2.ckpt

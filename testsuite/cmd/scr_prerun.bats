@@ -183,13 +183,19 @@ held() {
 	until [ -e p/held ]; do sleep 0.05; done
 }
 
-@test "a scavenge works here: it is waited for, and said once" {
+@test "a scavenge works here: it is waited for; two jobs that start do not wait" {
 	held 1
 	ends 0 scr_prerun -p p
 	assert_stderr_one_line "the scavenge of job 41 on here" "waiting" "600 s"
 	[ -z "$(cat p/.scr/scavenge.lock)" ] || rm p/.scr/scavenge.lock
 	try scr_prerun -p p
 	assert_stderr_empty
+	rm -r p
+	mkdir -p p/.scr
+	flock -s p/.scr/scavenge.lock sleep 2 3>&- &
+	sleep 0.2
+	ends 0 scr_prerun -p p --wait 0
+	wait
 }
 
 @test "a scavenge still works here after --wait: status 1, nothing is put away" {
@@ -200,14 +206,6 @@ held() {
 	[ -e p/.scr/flush.scr ]
 	ends 1 scr_prerun -p p --wait 1
 	assert_stderr_has "waiting for it, at most 1 s" "run this again"
-	wait
-}
-
-@test "two jobs that start do not wait for each other" {
-	mkdir -p p/.scr
-	flock -s p/.scr/scavenge.lock sleep 2 3>&- &
-	sleep 0.2
-	ends 0 scr_prerun -p p --wait 0
 	wait
 }
 
