@@ -28,10 +28,17 @@ is_all_there(const struct plan_set *s)
 	       redset_is_redundant(s->type) && s->n > 0 && s->flaw == NULL;
 }
 
-/* Is it known which bytes of the set belong together? */
+/* Is it known which bytes of the set belong together?  A filemap that was
+ * composed anew is not the one that its redundancy was made from. */
 static bool
-is_comparable(const struct plan_set *s)
+is_comparable(const struct plan *p, const struct plan_set *s)
 {
+	for (uint32_t m = 0; s->map && m < s->n; m++) {
+		const struct plan_rank *r = plan_rank_of(p, &s->members[m]);
+
+		if (r != NULL && r->composed)
+			return false;
+	}
 	return s->opened && s->solution != NULL &&
 	       redset_is_redundant(s->type) && s->n > 0 && s->flaw == NULL;
 }
@@ -185,7 +192,7 @@ prepare(struct deep *d, struct error *err)
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < d->p->nsets; i++) {
 		d->sets[i].solution = &d->solutions[i];
-		if (d->look[i] && is_comparable(&d->p->sets[i]) &&
+		if (d->look[i] && is_comparable(d->p, &d->p->sets[i]) &&
 		    prepare_set(d, i, err) < 0)
 			return -1;
 	}
@@ -232,7 +239,7 @@ is_covered(const struct deep *d, const struct deep_finding *f)
 
 /*
  * Wrong members were located, but not at all positions that do not match.  What
- * they do not explain is found again, if anything is left there to compare with.
+ * they do not explain is found again, if anything is left there to compare.
  * Otherwise nothing tells whether the others are right, from which those would
  * be computed: unless checksums prove the result, it stays unknown.
  */
@@ -343,8 +350,8 @@ mark_found(struct deep *d, struct error *err)
 	return rc;
 }
 
-/* Merge the findings of a file, and those of a set whose wrong member is unknown;
- * the first one stays. */
+/* Merge the findings of a file, and those of a set whose wrong member is
+ * unknown; the first one stays. */
 static int
 merge_findings(struct deep *d, struct error *err)
 {
@@ -424,7 +431,7 @@ run_all(struct plan *p, const struct work *work, bool mark,
 	memset(d.look, true, p->nsets + 1);
 	rc = run(&d, mark, err);
 	for (size_t i = 0; rc == 0 && i < p->nsets; i++)
-		p->sets[i].searched = mark && is_comparable(&p->sets[i]);
+		p->sets[i].searched = mark && is_comparable(p, &p->sets[i]);
 	mem_free(d.look);
 	return rc;
 }

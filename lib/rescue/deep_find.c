@@ -203,39 +203,70 @@ map_proven(const struct plan *p, const struct plan_member *m)
 	       s->members[r->data_member].state == RED_PRESENT;
 }
 
+/* Are all data of the stripe there, and proven right where it does not match? */
+static bool
+data_proven(const struct deep *d, const struct deep_finding *f,
+	    const bool *wrong)
+{
+	const struct plan_set *s = &d->p->sets[f->set];
+	const struct solution *all = &d->solutions[f->set];
+	const uint32_t need =
+		scheme_of(s->type)->apart ? 1 : s->n - s->failures;
+	uint32_t proven = 0;
+
+	for (size_t i = 0; i < all->njobs; i++) {
+		const struct solve_job *j = &all->jobs[i];
+
+		if (j->stripe != f->stripe || f->first < j->from ||
+		    f->first >= j->from + j->len)
+			continue;
+		for (uint32_t k = 0; k < j->nin + j->nout; k++) {
+			const struct plan_member *m =
+				&s->members[j->in[k].member];
+			uint64_t off = j->in[k].off + (f->first - j->from);
+			size_t at = 0;
+
+			if (j->in[k].body)
+				continue;
+			if (s->map) {
+				proven += map_proven(d->p, m);
+				continue;
+			}
+			at = plan_file_at(m, &off);
+			proven += at == m->list.nfiles || /* padding */
+				  (m->files != NULL &&
+				   m->files[at] != PLAN_NONE &&
+				   proof(d->p, wrong, m->files[at]) > 0);
+		}
+	}
+	return proven == need;
+}
+
 /* The redundancy did not identify the wrong member.  If the checksum of a file
- * is wrong, blame that file.  If all files are proven right, blame the
+ * is wrong, blame that file.  If the data are proven right, blame the
  * redundancy file that differs from what is computed of them. */
 static void
 decide(const struct deep *d, struct deep_finding *f, const bool *wrong)
 {
 	const struct plan_set *s = &d->p->sets[f->set];
-	const bool apart = scheme_of(s->type)->apart;
-	bool all_right = true;
 
 	for (uint32_t m = 0; m < s->n; m++) {
 		const struct plan_member *pm = &s->members[m];
 
-		if (apart && m != f->stripe)
+		if (scheme_of(s->type)->apart && m != f->stripe)
 			continue;
 		for (size_t i = 0; pm->files != NULL && i < pm->list.nfiles;
-		     i++) {
-			int p = pm->files[i] == PLAN_NONE
-					? 0
-					: proof(d->p, wrong, pm->files[i]);
-
-			all_right &= p > 0;
-			if (p >= 0)
-				continue;
-			blame_file(d, f, m, pm->files[i]);
-			return;
-		}
-		all_right &= s->map ? map_proven(d->p, pm) : pm->files != NULL;
+		     i++)
+			if (pm->files[i] != PLAN_NONE &&
+			    proof(d->p, wrong, pm->files[i]) < 0) {
+				blame_file(d, f, m, pm->files[i]);
+				return;
+			}
 	}
-	if (!all_right)
-		return;
-	f->member = f->holder;
-	f->in_body = true;
+	if (data_proven(d, f, wrong)) {
+		f->member = f->holder;
+		f->in_body = true;
+	}
 }
 
 static bool

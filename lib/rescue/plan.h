@@ -231,8 +231,8 @@ struct plan {
 	 * other, so that its state is unknown; or STATUS_LOST. */
 	const char *flaw;
 	int flaw_status;
-	bool undecided; /* data and redundancy differ: what is computed from them
-			   may be wrong (deep_search()) */
+	bool undecided; /* data and redundancy differ: what is computed from
+			   them may be wrong (deep_search()) */
 	bool total_compared; /* sizes are not recorded, but their total is */
 	bool exposed; /* nothing restores a lost filemap: no redundancy, and no
 			  rank2file with the sizes of all files */

@@ -2,7 +2,8 @@
 /*
  * plan_obstacle.c - what is in the way of a repair.  A file that a rebuild
  * writes takes the place of anything but a directory.  A scavenge leaves a
- * dataset alone whose files all have the right size; else it replaces wrong ones.
+ * dataset alone whose files all have the right size; else it replaces wrong
+ * ones.
  */
 #include <stdio.h>
 #include <sys/stat.h>

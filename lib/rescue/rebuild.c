@@ -372,6 +372,8 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 {
 	struct rebuild_result scratch = { .files = 0 };
 	struct rebuild_run r = { .p = p };
+	/* Data that turn out to be lost only now end it. */
+	const bool lost = plan_data_status(p) == STATUS_LOST;
 	int rc = 1;
 
 	if (o != NULL)
@@ -385,7 +387,9 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
 		if (p->flaw != NULL ||
 		    (p->verdict == SET_LOST
-			     ? !r.o.partial
+			     ? !r.o.partial ||
+				       (!lost && !r.o.unproved &&
+					plan_data_status(p) == STATUS_LOST)
 			     : p->barred > 0 ||
 				       (p->unproved != NULL && !r.o.unproved)))
 			rc = plan_error(p, err);

@@ -157,7 +157,7 @@ static const struct found named[] = {
 
 static const struct found unnamed[] = {
 	{ NULL, "a file", "new; flip f2.0 -1", "nobody in set 1", "", false },
-	{ NULL, "a body", "new; flip r3 -5", "nobody in set 1", "unknown",
+	{ NULL, "a body", "new; flip r3 -200", "nobody in set 1", "unknown",
 	  false },
 	{ NULL, "over filemaps", "new; flip R1 -1", "body of 1",
 	  "over filemaps", false },
