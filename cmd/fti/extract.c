@@ -17,7 +17,7 @@
 #include "fti.h"
 #include "fti/npy.h"
 #include "fti/varfile.h"
-#include "ftijob/obtain.h"
+#include "ftijob/recover.h"
 #include "input.h"
 #include "io.h"
 #include "mem.h"

@@ -21,10 +21,9 @@
 #include "path.h"
 #include "str.h"
 
-/* A variable: the bytes of `file` from `skip`. */
+/* A variable: the bytes of a file, without a header. */
 struct var {
 	struct fti_source file, bytes;
-	uint64_t skip;
 	bool opened;
 };
 
@@ -46,15 +45,6 @@ struct pack {
 
 /* --- Variables --- */
 
-static int
-read_var(const struct fti_source *s, void *to, size_t len, uint64_t off,
-	 struct error *err)
-{
-	const struct var *v = s->arg;
-
-	return fti_source_read(&v->file, to, len, off + v->skip, err);
-}
-
 /* "ID=FILE" */
 static int
 open_var(struct pack *c, const char *arg, struct error *err)
@@ -62,6 +52,7 @@ open_var(struct pack *c, const char *arg, struct error *err)
 	struct var *v = &c->vars[c->count];
 	const char *file = strchr(arg, '=');
 	const char *text = NULL;
+	uint64_t skip = 0;
 	int64_t id = 0;
 
 	if (file == NULL)
@@ -74,15 +65,9 @@ open_var(struct pack *c, const char *arg, struct error *err)
 	if (fti_source_open(&v->file, AT_FDCWD, file + 1, err) < 0)
 		return -1;
 	v->opened = true;
-	if (c->numpy && fti_npy_read(&v->file, &v->skip, err) < 0)
+	if (c->numpy && fti_npy_read(&v->file, &skip, err) < 0)
 		return -1;
-	v->bytes = (struct fti_source){
-		.size = v->file.size - v->skip,
-		.name = v->file.name,
-		.read = read_var,
-		.arg = v,
-		.fd = -1,
-	};
+	v->bytes = fti_source_part(&v->file, skip, UINT64_MAX);
 	c->raw[c->count++] = (struct fti_raw){ (int32_t)id, &v->bytes };
 	return 0;
 }

@@ -45,6 +45,28 @@ fti_source_close(struct fti_source *s)
 	s->fd = -1;
 }
 
+static int
+read_part(const struct fti_source *s, void *to, size_t len, uint64_t off,
+	  struct error *err)
+{
+	return fti_source_read(s->whole, to, len, s->at + off, err);
+}
+
+struct fti_source
+fti_source_part(const struct fti_source *whole, uint64_t at, uint64_t size)
+{
+	const uint64_t left = at < whole->size ? whole->size - at : 0;
+
+	return (struct fti_source){
+		.size = size < left ? size : left,
+		.name = whole->name,
+		.read = read_part,
+		.whole = whole,
+		.at = at,
+		.fd = -1,
+	};
+}
+
 int
 fti_source_read(const struct fti_source *s, void *to, size_t len, uint64_t off,
 		struct error *err)

@@ -22,6 +22,9 @@ struct fti_source {
 	int (*read)(const struct fti_source *s, void *to, size_t len,
 		    uint64_t off, struct error *err);
 	void *arg;
+	/* Of fti_source_part(). */
+	const struct fti_source *whole;
+	uint64_t at;
 	/* Of fti_source_open(); else -1, or for the caller. */
 	int fd;
 	struct stat st;
@@ -32,6 +35,11 @@ struct fti_source {
 int fti_source_open(struct fti_source *s, int dirfd, const char *path,
 		    struct error *err);
 void fti_source_close(struct fti_source *s);
+
+/* The bytes of `whole`, which is borrowed, from `at` on: `size`, or as many as
+ * it has. */
+struct fti_source fti_source_part(const struct fti_source *whole, uint64_t at,
+				  uint64_t size);
 
 /* Read with a check of the range: ERROR_CORRUPT. */
 int fti_source_read(const struct fti_source *s, void *to, size_t len,

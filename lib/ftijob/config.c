@@ -108,23 +108,6 @@ fti_config_close(struct fti_config *c)
 }
 
 int
-fti_config_read(int dirfd, const char *path, struct fti_geometry *g,
-		struct error *err)
-{
-	struct fti_config c;
-	const int rc = fti_config_open(&c, dirfd, path, err);
-
-	if (rc == 0 && g->node_size == 0 && c.node_size > 0)
-		g->node_size = (uint32_t)c.node_size;
-	if (rc == 0 && g->group_size == 0 && c.group_size > 0)
-		g->group_size = (uint32_t)c.group_size;
-	if (rc == 0 && g->head < 0)
-		g->head = (int)c.head;
-	fti_config_close(&c);
-	return rc;
-}
-
-int
 fti_topology_read(int dirfd, const char *path, struct fti_geometry *g,
 		  struct error *err)
 {

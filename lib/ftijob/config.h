@@ -40,10 +40,6 @@ int fti_config_take(struct fti_config *c, struct fti_ini *ini,
 		    struct error *err);
 void fti_config_close(struct fti_config *c);
 
-/* Set node_size, group_size and head from config.fti, unless *g has them. */
-int fti_config_read(int dirfd, const char *path, struct fti_geometry *g,
-		    struct error *err);
-
 /* Set the number of nodes from Topology.fti, unless *g has it. */
 int fti_topology_read(int dirfd, const char *path, struct fti_geometry *g,
 		      struct error *err);

@@ -19,6 +19,7 @@ struct error;
 struct fti_parity;
 struct fti_recover; /* opaque */
 struct fti_source;
+struct work;
 
 /* Open the good files of the group of `of`, a rank of the examined checkpoint
  * `set`; if there are no groups, those of the rank.  NULL: ERROR_NOMEM, or a
@@ -49,5 +50,32 @@ int fti_recover_without(struct fti_recover *r, const bool *aside,
 /* Write the name that a file of the rank has.  Returns `to`. */
 char *fti_part_name(struct fti_set *set, const struct fti_rank *of,
 		    enum fti_part part, char to[static FTI_NAME_MAX]);
+
+/* The bytes of one file that is missing or damaged.  They are not proven, too. */
+struct fti_obtain {
+	const struct fti_source *source; /* the bytes */
+	enum fti_level level;
+	char *root;
+	/* For the module only. */
+	struct fti_sets sets;
+	struct fti_set *set;
+	struct fti_rank *rank;
+	struct fti_recover *recover;
+};
+
+/*
+ * Find the files of the checkpoint of `path` below `root`; NULL: in the common
+ * directory of all nodes, as FTI has it.  Nothing is read yet.  ERROR_ABSENT:
+ * there are none; ERROR_LOST: the file has neither copy nor parity.  Call
+ * fti_obtain_close() also after a failure.
+ */
+int fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
+		    const struct work *w, struct error *err);
+void fti_obtain_close(struct fti_obtain *o);
+
+/* Set o->source.  Without `data`, files of the group count as good if their
+ * records are.  ERROR_LOST: too many are missing or damaged. */
+int fti_obtain_source(struct fti_obtain *o, bool data, const struct work *w,
+		      struct error *err);
 
 #endif /* FTIJOB_RECOVER_H */

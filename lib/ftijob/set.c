@@ -402,9 +402,10 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 	return 0;
 }
 
-/* Find the directory of metadata, if it is below the root. */
+/* What config.fti says of the geometry, unless *g has it, and of the directory
+ * of metadata, if it is below the root. */
 static int
-find_meta_dir(struct fti_sets *s, struct error *err)
+read_config(struct fti_sets *s, struct fti_geometry *g, struct error *err)
 {
 	const struct fti_tree *t = &s->tree;
 	struct fti_config c = { .ini = NULL };
@@ -412,6 +413,12 @@ find_meta_dir(struct fti_sets *s, struct error *err)
 	struct error why = ERROR_INIT;
 	int rc = fti_config_open(&c, t->fd, t->config, err);
 
+	if (rc == 0 && g->node_size == 0 && c.node_size > 0)
+		g->node_size = (uint32_t)c.node_size;
+	if (rc == 0 && g->group_size == 0 && c.group_size > 0)
+		g->group_size = (uint32_t)c.group_size;
+	if (rc == 0 && g->head < 0)
+		g->head = (int)c.head;
 	if (rc == 0 && c.meta_dir != NULL && c.meta_dir[0] != '/') {
 		const char *at = fti_tree_dir(s->arena, t->config);
 
@@ -442,9 +449,7 @@ fti_sets_open(struct fti_sets *s, const char *root,
 	s->arena = arena_new();
 	if (s->arena == NULL)
 		return error_no_memory(err);
-	if (t->config != NULL &&
-	    (fti_config_read(t->fd, t->config, &g, err) < 0 ||
-	     find_meta_dir(s, err) < 0))
+	if (t->config != NULL && read_config(s, &g, err) < 0)
 		return -1;
 	for (size_t i = 0, k = 0; i < t->count; i = k) {
 		while (k < t->count && str_eq(t->list[i].exec, t->list[k].exec))

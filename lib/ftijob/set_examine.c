@@ -20,15 +20,11 @@
 /* Files that are open at the same time. */
 #define BATCH 64
 
-/* The part of a file that has those of all ranks. */
-struct window {
-	struct fti_source file, part;
-	uint64_t at;
-};
-
 struct batch {
 	struct fti_rankfile files[BATCH];
-	struct window windows[BATCH]; /* of those of MPI-IO */
+	/* The file of all ranks (MPI-IO), and the part of the rank; whole NULL:
+	 * none. */
+	struct fti_source all[BATCH], part[BATCH];
 	struct fti_part_file *to[BATCH];
 	size_t count;
 };
@@ -38,39 +34,11 @@ end_batch(struct batch *b)
 {
 	for (size_t i = 0; i < b->count; i++) {
 		fti_rankfile_close(&b->files[i]);
-		if (b->windows[i].part.arg != NULL)
-			fti_source_close(&b->windows[i].file);
-		b->windows[i].part.arg = NULL;
+		if (b->part[i].whole != NULL)
+			fti_source_close(&b->all[i]);
+		b->part[i].whole = NULL;
 	}
 	b->count = 0;
-}
-
-static int
-read_window(const struct fti_source *s, void *to, size_t len, uint64_t off,
-	    struct error *err)
-{
-	const struct window *w = s->arg;
-
-	return fti_source_read(&w->file, to, len, w->at + off, err);
-}
-
-static int
-open_window(struct window *w, int dirfd, const struct fti_part_file *p,
-	    uint64_t size, struct error *err)
-{
-	if (fti_source_open(&w->file, dirfd, p->entry->path, err) < 0)
-		return -1;
-	w->at = p->at;
-	w->part = (struct fti_source){
-		.size = w->file.size <= p->at	      ? 0
-			: w->file.size - p->at < size ? w->file.size - p->at
-						      : size,
-		.name = p->entry->path,
-		.read = read_window,
-		.arg = w,
-		.fd = -1,
-	};
-	return 0;
 }
 
 /* --- One file --- */
@@ -201,7 +169,8 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 {
 	struct fti_part_file *to = &rank->parts[part];
 	struct fti_rankfile *r = &b->files[b->count];
-	struct window *window = &b->windows[b->count];
+	struct fti_source *all = &b->all[b->count];
+	struct fti_source *own = &b->part[b->count];
 	struct fti_rankfile_options o = {
 		.dirfd = s->tree.fd,
 		.below = to->entry->path,
@@ -217,15 +186,16 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 			  "the metadata of its group is missing: size and "
 			  "checksum are not known");
 	else if (set->whole != NULL &&
-		 open_window(window, s->tree.fd, to, rank->posix->size, &why) ==
-			 0)
-		o.computed = &window->part;
+		 fti_source_open(all, s->tree.fd, to->entry->path, &why) == 0) {
+		*own = fti_source_part(all, to->at, rank->posix->size);
+		o.computed = own;
+	}
 	if (why.kind == ERROR_NONE &&
 	    fti_rankfile_open(r, to->entry->path, &o, &why) < 0) {
 		fti_rankfile_close(r);
-		if (set->whole != NULL)
-			fti_source_close(&window->file);
-		window->part.arg = NULL;
+		if (own->whole != NULL)
+			fti_source_close(all);
+		own->whole = NULL;
 	}
 	if (why.kind == ERROR_NONE) {
 		b->to[b->count++] = to;

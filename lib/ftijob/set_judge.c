@@ -39,34 +39,6 @@ is_open(const struct fti_rank *r)
 	return false;
 }
 
-/* The files of a group from which nothing can be computed, and those that FTI
- * does not take. */
-struct lack {
-	uint32_t exact, good;
-	bool open; /* some could not be read, or contradict others */
-};
-
-static struct lack
-lack_of(struct fti_set *set, uint32_t g)
-{
-	struct lack l = { 0, 0, false };
-
-	for (uint32_t m = 0; m < set->geometry.group_size; m++) {
-		const struct fti_rank *r = fti_set_member(set, g, m);
-
-		for (int p = FTI_OWN; p <= FTI_PARITY; p += FTI_PARITY) {
-			l.exact += r == NULL || !r->parts[p].exact;
-			l.good += r == NULL ||
-				  r->parts[p].state != FTI_STATE_GOOD;
-		}
-		l.open = l.open || (r != NULL && is_open(r));
-		/* Without its metadata, nothing of the group is computed. */
-		if (set->posix && r != NULL && r->posix == NULL)
-			l.exact += 2 * set->geometry.group_size;
-	}
-	return l;
-}
-
 /* Count the rank; `computed`: others give its file; `open`: perhaps. */
 static void
 tally_rank(struct fti_set *set, struct tally *t, const struct fti_rank *r,
@@ -95,38 +67,59 @@ tally_rank(struct fti_set *set, struct tally *t, const struct fti_rank *r,
 		t->first = r;
 }
 
+/* Count a rank of L3.  Returns whether FTI takes the files of its group. */
+static bool
+tally_coded(struct fti_set *set, struct tally *t, const struct fti_rank *r)
+{
+	const uint32_t k = set->geometry.group_size;
+	/* Files from which nothing can be computed; that FTI does not take. */
+	uint32_t lost = 0, refused = 0;
+	bool open = false;
+
+	for (uint32_t m = 0; m < k; m++) {
+		const struct fti_rank *of = fti_set_member(set, r->group, m);
+
+		for (int p = FTI_OWN; p <= FTI_PARITY; p += FTI_PARITY) {
+			lost += of == NULL || !of->parts[p].exact;
+			refused += of == NULL ||
+				   of->parts[p].state != FTI_STATE_GOOD;
+		}
+		open = open || (of != NULL && is_open(of));
+		/* Without its metadata, nothing of the group is computed. */
+		if (set->posix && of != NULL && of->posix == NULL)
+			lost += 2 * k;
+	}
+	tally_rank(set, t, r, lost <= k, open);
+	return refused <= k;
+}
+
 /* Sets *taken: does FTI restart, although it refuses some of the files? */
 static void
 tally_all(struct fti_set *set, struct tally *t, bool *taken)
 {
-	const uint32_t k = set->geometry.group_size;
-	const bool coded = k > 1 && set->geometry.node_size > 0 &&
-			   (set->level == FTI_L2 || set->level == FTI_L3);
+	const bool grouped =
+		set->geometry.group_size > 1 && set->geometry.node_size > 0;
 
 	set->bad = set->unprotected = set->sums = 0;
 	*taken = true;
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_rank *r = &set->ranks[i];
 		const struct fti_part_file *p = r->parts;
-		const bool good = p[FTI_OWN].state == FTI_STATE_GOOD;
-		struct lack l = { 0, 0, false };
+		bool takes = p[FTI_OWN].state == FTI_STATE_GOOD;
 
 		for (int part = 0; part < FTI_PARTS; part++)
 			set->sums += p[part].right_sum != NULL;
-		if (!coded) {
-			tally_rank(set, t, r, false, is_open(r));
-			*taken = *taken && good;
-		} else if (set->level == FTI_L2) {
+		if (grouped && set->level == FTI_L3) {
+			takes = tally_coded(set, t, r);
+			set->unprotected += !p[FTI_PARITY].exact;
+		} else if (grouped && set->level == FTI_L2) {
+			takes = takes || p[FTI_COPY].state == FTI_STATE_GOOD;
 			tally_rank(set, t, r, p[FTI_COPY].exact, is_open(r));
 			set->unprotected += !p[FTI_COPY].exact;
-			*taken = *taken &&
-				 (good || p[FTI_COPY].state == FTI_STATE_GOOD);
 		} else {
-			l = lack_of(set, r->group);
-			tally_rank(set, t, r, l.exact <= k, l.open);
-			set->unprotected += !p[FTI_PARITY].exact;
-			*taken = *taken && l.good <= k;
+			tally_rank(set, t, r, false, is_open(r));
 		}
+		*taken = *taken && takes;
 	}
 }
 

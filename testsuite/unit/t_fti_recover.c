@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "ftibytes.h"
-#include "ftijob/obtain.h"
+#include "ftijob/recover.h"
 #include "ftijob/recover.h"
 #include "ftijob/tree.h"
 #include "ftitest.h"
