@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * redundancy.c - verbs rebuild and protect of scr_fti: missing and damaged files
+ * of L2 and L3; copies or parity for a checkpoint that has none.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "error.h"
+#include "fti.h"
+#include "ftijob/cover.h"
+#include "ftijob/renew.h"
+#include "ftijob/set.h"
+#include "output.h"
+#include "report/fti.h"
+#include "str.h"
+#include "style.h"
+
+struct settings {
+	struct fti_sets_options o;
+	struct fti_select select;
+	struct work work;
+	uint64_t jobs;
+	const char *dir;
+	uint64_t level; /* protect: to write */
+	/* rebuild */
+	bool checksums;
+	struct fti_answer answer;
+	struct fti_next next;
+	size_t written; /* files, and sums in metadata */
+	char line[FTI_NEXT_MAX];
+};
+
+/* --- Rebuild --- */
+
+static int
+print_rebuild(const struct settings *s, const struct fti_rebuild *r)
+{
+	const struct style style = style_of(STDOUT_FILENO);
+	const bool dry = s->work.dry_run;
+	struct buf out = BUF_INIT;
+
+	if (r->count > 0)
+		report_fti_plan(r, !dry, &out);
+	if (r->sums > 0) {
+		report_fti_name(r->set, &out);
+		buf_printf(&out, ": %zu damaged %s %s the metadata%s\n",
+			   str_count(r->sums, "checksum"),
+			   dry ? "in" : "corrected in",
+			   dry ? " to correct" : "");
+	}
+	if (r->count + r->sums == 0) {
+		report_fti_name(r->set, &out);
+		buf_add_str(&out, ": nothing to rebuild\n");
+	}
+	if (r->count > 0 && (dry || app_verbosity() > 0))
+		report_fti_plan_files(r->files, r->count, true, &out);
+	(void)style_dress(&style, &out);
+	return app_print_unless_quiet(&out);
+}
+
+/* Put the name of the checkpoint before an error. */
+static int
+report(int status, const struct fti_set *set, struct error *err)
+{
+	struct buf name = BUF_INIT;
+
+	report_fti_name(set, &name);
+	(void)error_wrap(err, "%s", name.data);
+	buf_free(&name);
+	return app_report(status, err);
+}
+
+/* Rebuild one checkpoint.  Returns an exit status. */
+static int
+rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
+{
+	struct error err = ERROR_INIT;
+	struct fti_rebuild r = { .count = 0 };
+	int status = STATUS_OK;
+
+	if (fti_set_examine(sets, set, s->checksums, &s->work, &err) < 0 ||
+	    fti_rebuild_plan(&r, sets, set, &s->work, &err) < 0 ||
+	    fti_rebuild_run(&r, &s->work, &err) < 0) {
+		/* A damaged file has been used: checksums tell which. */
+		if (err.kind == ERROR_CORRUPT && !s->checksums) {
+			struct fti_next n = s->next;
+
+			n.checksums = true;
+			fti_next_rebuild(&n, sets, set, s->line);
+		}
+		status = report(STATUS_OK, set, &err);
+	} else {
+		fti_answer_plan(&s->answer, "rebuild", r.files, r.count);
+		s->answer.bytes_read += r.bytes_read;
+		s->answer.bytes_written += r.bytes_written;
+		status = print_rebuild(s, &r);
+		if (r.unread > 0) {
+			error_set(&err, ERROR_SYSTEM,
+				  "%zu %s could not be read, and stay: %s",
+				  str_count(r.unread, "file"), r.why);
+			status = report(status, set, &err);
+		}
+		if (s->work.dry_run && r.count + r.sums > 0)
+			status = error_worse_status(status, STATUS_DAMAGED);
+		if (s->work.dry_run && r.count + r.sums > 0 &&
+		    s->line[0] == '\0')
+			fti_next_rebuild(&s->next, sets, set, s->line);
+	}
+	/* What FTI still refuses is no success. */
+	if (status == STATUS_OK && r.count + r.sums == 0 &&
+	    set->state != FTI_SET_WHOLE) {
+		fti_refuse(&s->next, sets, set, s->line, &err);
+		status = app_report(status, &err);
+	}
+	s->written += s->work.dry_run ? 0 : r.count + r.sums;
+	fti_rebuild_fini(&r);
+	return status;
+}
+
+/* Rebuild all checkpoints that are selected, or with `again` look whether they
+ * are whole now.  Returns an exit status. */
+static int
+each_set(struct settings *s, bool again, struct error *err)
+{
+	struct fti_sets sets = { .count = 0 };
+	int status = STATUS_OK;
+	size_t found = 0;
+	int rc = fti_open_sets(&sets, s->next.dir, &s->o, &s->work, err);
+
+	for (size_t i = 0; rc == 0 && i < sets.count; i++) {
+		struct fti_set *set = &sets.list[i];
+		struct error why = ERROR_INIT;
+
+		if (!fti_selects(&s->select, set) ||
+		    (set->level != FTI_L2 && set->level != FTI_L3))
+			continue;
+		found++;
+		if (!again) {
+			status = error_worse_status(status,
+						    rebuild(s, &sets, set));
+			continue;
+		}
+		rc = fti_set_examine(&sets, set, s->checksums, &s->work, err);
+		if (rc == 0 && set->state != FTI_SET_WHOLE) {
+			fti_refuse(&s->next, &sets, set, s->line, &why);
+			status = app_report(status, &why);
+		}
+	}
+	if (rc == 0 && found == 0 && !again)
+		rc = error_set(err, ERROR_ABSENT,
+			       "%s: no such checkpoint of level 2 or 3",
+			       s->next.dir);
+	fti_sets_free(&sets);
+	return rc < 0 ? app_report(status, err) : status;
+}
+
+static int
+run_rebuild(struct settings *s, struct error *err)
+{
+	int status = each_set(s, false, err);
+
+	if (status == STATUS_OK && s->written > 0)
+		status = each_set(s, true, err);
+	if (!app_json() && s->line[0] != '\0') {
+		if (status == STATUS_DAMAGED && s->work.dry_run)
+			printf("next: %s\n", s->line);
+		else
+			app_error("next: %s", s->line);
+	}
+	s->answer.next = s->line[0] != '\0' ? s->line : NULL;
+	fti_answer_end(&s->answer);
+	return status;
+}
+
+int
+fti_run_rebuild(const struct fti_call *call)
+{
+	struct settings s = { .work = { APP_WORK } };
+	const struct opt opts[] = {
+		OPT_GROUP("What"),
+		FTI_SELECT_OPTIONS(s.select, 2, 3),
+		OPT_FLAG(0, "checksums", &s.checksums,
+			 "read all data first, to find damage in them"),
+		OPT_FLAG('n', "dry-run", &s.work.dry_run,
+			 "list the files that would be written"),
+		FTI_GEOMETRY_OPTIONS(s.o),
+		OPT_GROUP("Work"),
+		APP_OPT_JOBS(&s.jobs),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0, status = STATUS_OK;
+	char **args = fti_start(call, opts, &count);
+
+	s.next = (struct fti_next){ .dir = fti_one_dir(args, count),
+				    .geometry = &s.o,
+				    .checksums = s.checksums };
+	s.answer.dry_run = s.work.dry_run;
+	status = app_work_start(&s.work, s.jobs, "scr_fti", &err) < 0
+			 ? app_report(STATUS_OK, &err)
+			 : run_rebuild(&s, &err);
+	app_work_end(&s.work);
+	return status;
+}
+
+/* --- Protect --- */
+
+static bool
+is_candidate(const struct settings *s, const struct fti_set *set)
+{
+	return (set->level == FTI_L1 || set->level == FTI_L4) &&
+	       fti_selects(&s->select, set);
+}
+
+/* The checkpoint to protect: the only one, or of several of an execution the
+ * one that FTI takes. */
+static struct fti_set *
+choose(const struct settings *s, struct fti_sets *sets, struct error *err)
+{
+	struct fti_set *found = NULL;
+	bool several = false;
+
+	for (size_t i = 0; i < sets->count; i++) {
+		struct fti_set *set = &sets->list[i];
+
+		if (!is_candidate(s, set))
+			continue;
+		several = several || found != NULL;
+		if (found == NULL || fti_sets_choice(sets, set->exec) == set)
+			found = set;
+	}
+	for (size_t i = 0; several && i < sets->count; i++)
+		if (is_candidate(s, &sets->list[i]) &&
+		    (!str_eq(sets->list[i].exec, found->exec) ||
+		     fti_sets_choice(sets, found->exec) != found)) {
+			error_set(err, ERROR_USAGE,
+				  "%s: has several checkpoints of level 1 or "
+				  "4; choose one by --id and --exec",
+				  s->dir);
+			return NULL;
+		}
+	if (found == NULL)
+		error_set(err, ERROR_ABSENT,
+			  "%s: no such checkpoint of level 1 or 4", s->dir);
+	return found;
+}
+
+static int
+print_protect(const struct settings *s, const struct fti_protect *p)
+{
+	const struct style style = style_of(STDOUT_FILENO);
+	struct buf out = BUF_INIT;
+	const struct fti_set *best = NULL;
+	bool other = false;
+
+	report_fti_protect(p, !s->work.dry_run, &out);
+	if (p->count > 0 && (s->work.dry_run || app_verbosity() > 0))
+		report_fti_plan_files(p->files, p->count, false, &out);
+	/* What FTI restarts from, when the files are there. */
+	best = fti_sets_choice(p->sets, p->from->exec);
+	other = best != NULL && best->level < p->level;
+	buf_printf(&out, "FTI restarts from %s, checkpoint %" PRIu32,
+		   fti_level_name(other ? best->level : p->level),
+		   other ? best->id : p->from->id);
+	if (other)
+		buf_printf(&out,
+			   "; if files of it are lost, from %s, checkpoint "
+			   "%" PRIu32,
+			   fti_level_name(p->level), p->from->id);
+	buf_add_char(&out, '\n');
+	(void)style_dress(&style, &out);
+	return app_print_unless_quiet(&out);
+}
+
+static int
+run_protect(struct settings *s, struct error *err)
+{
+	struct fti_sets sets = { .count = 0 };
+	struct fti_protect p = { .count = 0 };
+	struct fti_set *from = NULL;
+	int status = STATUS_OK;
+	int rc = fti_open_sets(&sets, s->dir, &s->o, &s->work, err);
+
+	for (size_t i = 0; rc == 0 && i < sets.count; i++)
+		rc = fti_set_examine(&sets, &sets.list[i], false, &s->work,
+				     err);
+	if (rc == 0)
+		from = choose(s, &sets, err);
+	if (from == NULL)
+		rc = -1;
+	if (rc == 0)
+		rc = fti_protect_plan(&p, &sets, from, (enum fti_level)s->level,
+				      err);
+	if (rc == 0)
+		rc = fti_protect_run(&p, &s->work, err);
+	if (rc == 0) {
+		struct fti_answer a = { .dry_run = s->work.dry_run,
+					.bytes_read = p.bytes_read,
+					.bytes_written = p.bytes_written };
+
+		fti_answer_plan(&a, "write", p.files, p.count);
+		fti_answer_end(&a);
+		status = print_protect(s, &p);
+	} else {
+		status = app_report(STATUS_OK, err);
+	}
+	fti_protect_fini(&p);
+	fti_sets_free(&sets);
+	return status;
+}
+
+int
+fti_run_protect(const struct fti_call *call)
+{
+	struct settings s = { .work = { APP_WORK } };
+	const struct opt opts[] = {
+		OPT_GROUP("What"),
+		OPT_U64(0, "level", &s.level, "N", 2, 3,
+			"make copies (2) or parity (3)"),
+		OPT_U64(0, "id", &s.select.id, "N", 1, INT32_MAX,
+			"the checkpoint with this id"),
+		OPT_STRING(0, "exec", &s.select.exec, "ID", OPT_ANY,
+			   "one of this execution"),
+		OPT_FLAG('n', "dry-run", &s.work.dry_run,
+			 "list the files that would be written"),
+		FTI_GEOMETRY_OPTIONS(s.o),
+		OPT_GROUP("Work"),
+		APP_OPT_JOBS(&s.jobs),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0, status = STATUS_OK;
+	char **args = fti_start(call, opts, &count);
+
+	if (s.level == 0)
+		app_usage("no level given: --level 2 makes copies, --level 3 "
+			  "parity");
+	s.dir = fti_one_dir(args, count);
+	if (app_work_start(&s.work, s.jobs, "scr_fti", &err) < 0)
+		status = app_report(STATUS_OK, &err);
+	else
+		status = run_protect(&s, &err);
+	app_work_end(&s.work);
+	return status;
+}
