@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * redundancy.c - verbs rebuild and protect of scr_fti: missing and damaged files
- * of L2 and L3; copies or parity for a checkpoint that has none.
+ * redundancy.c - verbs rebuild and protect of scr_fti: missing and damaged
+ * files of L2 and L3; copies or parity for a checkpoint that has none.
  */
 #include <inttypes.h>
 #include <stdio.h>

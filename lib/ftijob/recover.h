@@ -51,7 +51,7 @@ int fti_recover_without(struct fti_recover *r, const bool *aside,
 char *fti_part_name(struct fti_set *set, const struct fti_rank *of,
 		    enum fti_part part, char to[static FTI_NAME_MAX]);
 
-/* The bytes of one file that is missing or damaged.  They are not proven, too. */
+/* The bytes of a file that is missing or damaged.  They are not proven. */
 struct fti_obtain {
 	const struct fti_source *source; /* the bytes */
 	enum fti_level level;

@@ -16,8 +16,9 @@
 #include "hash.h"
 #include "transfer/put.h"
 
-/* What the file has to be: the sums of a data file of FTI-FF are in its records;
- * of the metadata of its parity, those of its rank's file say size and time. */
+/* What the file has to be: the sums of a data file of FTI-FF are in its
+ * records; of the metadata of its parity, those of its rank's file say size and
+ * time. */
 static int
 expect(struct renew_out *o, const struct fti_rebuild *r, struct renew_unit *u,
        const struct fti_source *s, struct error *err)
