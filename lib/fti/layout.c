@@ -239,13 +239,15 @@ fti_record_read(enum fti_layout l, enum fti_record r, const void *record,
 	     f < (int)fti_first_field((enum fti_record)(r + 1)); f++) {
 		const struct fti_place p = formats[l].fields[f];
 		unsigned char *member = (unsigned char *)to + fields[f].at;
-		const uint64_t v =
-			(uint64_t)fti_get(l, (enum fti_field)f, record);
+		uint64_t v = 0;
 
-		if (fields[f].kind == BYTES)
+		if (fields[f].kind == BYTES) {
 			memcpy(member, (const unsigned char *)record + p.at,
 			       p.size);
-		else if (fields[f].size == sizeof(uint64_t))
+			continue;
+		}
+		v = (uint64_t)fti_get(l, (enum fti_field)f, record);
+		if (fields[f].size == sizeof(uint64_t))
 			*(uint64_t *)(void *)member = v;
 		else if (fields[f].size == sizeof(uint32_t))
 			*(uint32_t *)(void *)member = (uint32_t)v;
