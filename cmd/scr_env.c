@@ -22,7 +22,7 @@ static const struct env_tool tools[] = {
 	  "print when the job ends, in seconds since 1970; 0 unknown, -1 never",
 	  env_question, ENV_END_TIME },
 	{ "nodes", NULL, "[-c|-e] [OPTION]...", "print the nodes of the job",
-	  env_nodes, 0 },
+	  env_question, ENV_NODES },
 	{ "cntl-dir", NULL, "[-b] [OPTION]...",
 	  "print the control directory of the job", env_dirs, ENV_CNTL },
 	{ "cache-dir", NULL, "[-b] [OPTION]...",
@@ -172,11 +172,11 @@ without_verb(int argc, char **argv)
 	int count = 0;
 
 	for (size_t i = 0, k = 0; i < TOOLS; i++)
-		if (tools[i].verb != NULL)
+		if (tools[i].verb != NULL) {
+			names[k] = tools[i].verb;
 			verbs[k++] = (struct app_verb){ tools[i].verb,
 							tools[i].summary };
-	for (size_t k = 0; verbs[k].name != NULL; k++)
-		names[k] = verbs[k].name;
+		}
 	argv = app_start(&info, argc, argv, opts, &count);
 	meant = count > 0 ? str_meant(argv[0], names) : NULL;
 	if (meant != NULL && str_eq(meant, argv[0]))

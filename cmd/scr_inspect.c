@@ -62,8 +62,13 @@ flush(struct inspect *in, const struct buf *reasons, struct error *err)
 static void
 note_shown(struct inspect *in, const struct condition *h)
 {
+	char line[sizeof(h->next) + 32];
+
 	in->status = error_worse_status(in->status, h->status);
-	report_next_for_all(h, &in->last);
+	snprintf(line, sizeof(line), "  next:       %s\n", h->next);
+	if (h->next_for_all &&
+	    (in->last.len == 0 || strstr(in->last.data, line) == NULL))
+		buf_add_str(&in->last, line);
 }
 
 /* --- Metadata files --- */

@@ -462,18 +462,6 @@ run(struct settings *s, const char *const *args, size_t count)
 
 /* --- The command line --- */
 
-/* The scheme in the name of LLNL's helper, "scr_rebuild_xor"; -1: another
- * name. */
-static int
-scheme_by_name(const char *name)
-{
-	enum redset_type t = REDSET_TYPES;
-
-	if (str_starts(name, "scr_rebuild_"))
-		t = redset_type_of_word(name + strlen("scr_rebuild_"));
-	return t != REDSET_TYPES && redset_is_redundant(t) ? (int)t : -1;
-}
-
 static void
 check_protect(const struct settings *s)
 {
@@ -556,10 +544,16 @@ parse(struct settings *s, int argc, char **argv, int *count)
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .by_hand = scheme_by_name(app_called(argc, argv)),
-			      .look.work = { APP_WORK } };
+	struct settings s = { .by_hand = -1, .look.work = { APP_WORK } };
+	const char *name = app_called(argc, argv);
+	enum redset_type type = REDSET_TYPES;
 	int count = 0;
 
+	/* LLNL's helper has the scheme in its name: "scr_rebuild_xor". */
+	if (str_starts(name, "scr_rebuild_"))
+		type = redset_type_of_word(name + strlen("scr_rebuild_"));
+	if (type != REDSET_TYPES && redset_is_redundant(type))
+		s.by_hand = (int)type;
 	argv = parse(&s, argc, argv, &count);
 	s.look.work.dry_run = s.dry_run;
 	s.look.deep = s.deep;

@@ -141,7 +141,6 @@ int env_set_remote(struct job *j, struct env_remote *r,
 
 /* job.c */
 int env_question(const struct env_call *c); /* which: an env_question */
-int env_nodes(const struct env_call *c);
 /* which: an env_question; or ENV_ARGUMENT: an argument names it */
 int env_dirs(const struct env_call *c);
 int env_conf(const struct env_call *c);

@@ -112,19 +112,7 @@ env_question(const struct env_call *c)
 {
 	const enum env_question q = (enum env_question)c->tool->which;
 	struct job_where w = { .prefix = NULL };
-	const struct env_look l = { .plain = false };
-	const struct opt opts[] = { ENV_JOB_OPTIONS(w), OPT_END };
-
-	env_options(c, opts);
-	return env_ask(&w, &q, 1, &l);
-}
-
-int
-env_nodes(const struct env_call *c)
-{
-	struct job_where w = { .prefix = NULL };
 	struct env_look l = { .plain = false };
-	const enum env_question q = ENV_NODES;
 	const struct opt opts[] = {
 		OPT_FLAG('e', "expand", &l.plain,
 			 "every name, separated by commas"),
@@ -133,7 +121,8 @@ env_nodes(const struct env_call *c)
 		OPT_END,
 	};
 
-	env_options(c, opts);
+	/* The first two are for nodes. */
+	env_options(c, q == ENV_NODES ? opts : opts + 2);
 	return env_ask(&w, &q, 1, &l);
 }
 

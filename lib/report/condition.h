@@ -48,7 +48,9 @@ struct condition {
 	struct containers *containers; /* NULL: not packed, or not checked */
 	char why[ERROR_TEXT_MAX];      /* one sentence if status is not OK */
 	char next[ERROR_TEXT_MAX];     /* the command to run next, or "" */
-	bool next_for_all; /* it searches the caches for all datasets */
+	/* it searches the caches for all datasets: it comes once, and last, and
+	 * the functions below leave it out */
+	bool next_for_all;
 };
 
 /*
@@ -107,10 +109,6 @@ void report_overview_row(struct table *t, const struct condition *h);
 /* Why a dataset is not whole, and the next step: one line for each reason, or
  * none. */
 void report_reasons(const struct condition *h, struct buf *out);
-
-/* Add the next step if it is for all datasets, unless `out` has it.  The other
- * functions leave it out: it comes once, and last. */
-void report_next_for_all(const struct condition *h, struct buf *out);
 
 struct report_choice {
 	bool map, all_files;

@@ -139,17 +139,6 @@ put_next(const struct condition *h, struct buf *out)
 }
 
 void
-report_next_for_all(const struct condition *h, struct buf *out)
-{
-	char line[sizeof(h->next) + 32];
-
-	snprintf(line, sizeof(line), "  next:       %s\n", h->next);
-	if (h->next_for_all &&
-	    (out->len == 0 || strstr(out->data, line) == NULL))
-		buf_add_str(out, line);
-}
-
-void
 report_reasons(const struct condition *h, struct buf *out)
 {
 	const struct overview_entry *e = h->entry;

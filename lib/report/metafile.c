@@ -240,29 +240,21 @@ line_json(char *line)
 	return j;
 }
 
-static struct json *
-lines_json(const char *text)
-{
-	struct json *list = json_new_array();
-	char *copy = mem_strdup(text), *rest = copy;
-
-	if (copy == NULL)
-		json_push(list, NULL);
-	while (rest != NULL && *rest != '\0')
-		json_push(list, line_json(strsep(&rest, "\n")));
-	mem_free(copy);
-	return list;
-}
-
 struct json *
 metafile_json(const struct metafile *f, const char *path)
 {
-	struct json *j = json_new_object();
+	struct json *j = json_new_object(), *lines = NULL;
+	char *copy = NULL, *rest = NULL;
 
 	json_set_str(j, "file", path);
 	if (f->tree == NULL) {
+		copy = rest = mem_strdup(f->text.data);
+		lines = copy != NULL ? json_new_array() : NULL;
+		while (rest != NULL && *rest != '\0')
+			json_push(lines, line_json(strsep(&rest, "\n")));
+		mem_free(copy);
 		json_set_str(j, "format", "log");
-		json_set(j, "lines", lines_json(f->text.data));
+		json_set(j, "lines", lines);
 		return j;
 	}
 	json_set_str(j, "format", f->redundancy ? "redundancy" : "kvtree");

@@ -10,13 +10,6 @@
 #include "report/report_impl.h"
 #include "rescue/plan.h"
 
-/* The set of a rank that counts: over its data, else over its filemap. */
-static uint32_t
-set_of(const struct plan *p, bool data, uint32_t rank)
-{
-	return data ? p->ranks[rank].data_set : p->ranks[rank].map_set;
-}
-
 static enum report_cell_state
 worse(enum report_cell_state a, enum report_cell_state b)
 {
@@ -69,7 +62,7 @@ row_of(const struct ranks *r, bool data, uint32_t rank)
 {
 	const struct plan *p = r->p;
 	const struct plan_rank *pr = &p->ranks[rank];
-	const uint32_t set = set_of(p, data, rank);
+	const uint32_t set = data ? pr->data_set : pr->map_set;
 
 	if (!r->nodes)
 		return set != PLAN_NONE &&
@@ -117,7 +110,10 @@ fill(struct ranks *r, bool data, const uint64_t *order, uint32_t *taken)
 
 		r->cells[i] = (struct ranks_cell){
 			.rank = rank,
-			.set = set_of(p, data, rank),
+			/* the one that counts: over its data, else over its
+			 * filemap */
+			.set = data ? p->ranks[rank].data_set
+				    : p->ranks[rank].map_set,
 			.state = state_of(p, rank),
 		};
 		r->states[r->cells[i].state]++;
