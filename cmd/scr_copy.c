@@ -172,32 +172,13 @@ print_taken(const char *rel)
 }
 
 static int
-print_result(const struct settings *s, const struct copy_result *r,
-	     double seconds, struct error *err)
-{
-	struct json *j = json_new_object();
-
-	json_set_str(j, "host", s->host);
-	json_set_i64(j, "id", s->id);
-	json_set_u64(j, "files", r->files);
-	json_set_u64(j, "copied", r->copied);
-	json_set_u64(j, "adopted", r->adopted);
-	json_set_u64(j, "skipped", r->skipped);
-	json_set_u64(j, "taken", r->taken);
-	json_set_u64(j, "bytes", r->bytes);
-	json_set_u64(j, "bad", r->bad);
-	json_set_u64(j, "unread", r->unread);
-	json_set_real(j, "seconds", seconds);
-	return print_line(j, err);
-}
-
-static int
 copy(const struct settings *s, const struct nodecache_where *w,
      const struct copy_options *o, struct work *work, struct error *err)
 {
 	struct copy_result r = { .files = 0 };
 	struct heartbeat heart = { .s = s };
 	const double start = clock_seconds();
+	struct json *j = NULL;
 	int rc = -1;
 	pthread_condattr_t attr;
 
@@ -225,8 +206,19 @@ copy(const struct settings *s, const struct nodecache_where *w,
 	pthread_mutex_destroy(&heart.lock);
 	progress_end(work->progress);
 	/* Print the result also if the copy failed half-way. */
-	if (print_result(s, &r, clock_seconds() - start, rc == 0 ? err : NULL) <
-	    0)
+	j = json_new_object();
+	json_set_str(j, "host", s->host);
+	json_set_i64(j, "id", s->id);
+	json_set_u64(j, "files", r.files);
+	json_set_u64(j, "copied", r.copied);
+	json_set_u64(j, "adopted", r.adopted);
+	json_set_u64(j, "skipped", r.skipped);
+	json_set_u64(j, "taken", r.taken);
+	json_set_u64(j, "bytes", r.bytes);
+	json_set_u64(j, "bad", r.bad);
+	json_set_u64(j, "unread", r.unread);
+	json_set_real(j, "seconds", clock_seconds() - start);
+	if (print_line(j, rc == 0 ? err : NULL) < 0)
 		rc = -1;
 	if (rc < 0)
 		return error_status(err->kind);

@@ -354,9 +354,9 @@ do_edit(struct settings *s, struct catalogue *c)
 	};
 	struct catalogue_edit e = { .kind = kinds[s->verb], .word = s->word };
 	struct error err = ERROR_INIT;
-	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 	char next[NEXT_MAX] = "";
+	bool done = false, moved = false;
 
 	if (app_json())
 		e.names = json_new_array();
@@ -364,8 +364,7 @@ do_edit(struct settings *s, struct catalogue *c)
 		if (verbs_start(s, &err) == 0)
 			e.look = &s->o;
 	}
-	if (err.kind == ERROR_NONE && catalogue_edit(c, &e, &err) == 0)
-		results_edit_text(&e, &text);
+	done = err.kind == ERROR_NONE && catalogue_edit(c, &e, &err) == 0;
 	app_work_end(&s->o.work);
 	if (e.refused > 0) {
 		/* After --current was refused: what makes the dataset fit for
@@ -381,9 +380,21 @@ do_edit(struct settings *s, struct catalogue *c)
 					 ? "unpack it first, or add --force"
 					 : "repair it first, or add --force");
 	}
-	if (text.len > 0)
-		app_warn("%s", text.data);
-	buf_free(&text);
+	moved = done && e.moved && s->verb != VERB_CURRENT &&
+		s->verb != VERB_UNCURRENT;
+	if (done && s->verb == VERB_CURRENT && e.reason[0] != '\0')
+		app_warn("%s is marked NO (%s): a job may not be able to "
+			 "restart from it",
+			 str_shown(e.current_word), e.reason);
+	else if (moved && e.current[0] != '\0')
+		app_warn("the restart point is %s now",
+			 str_shown(e.current_word));
+	else if (moved && e.next_word[0] != '\0')
+		app_warn("no checkpoint is marked as the restart point: the "
+			 "next job tries %s",
+			 str_shown(e.next_word));
+	else if (moved)
+		app_warn("no valid checkpoint is left");
 	if (app_json()) {
 		j = json_new_object();
 		json_set(j, "dropped", e.names);

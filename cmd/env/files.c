@@ -56,28 +56,6 @@ struct flush_request {
 	int64_t before;
 };
 
-/* Append the ids of all checkpoints, newest first, or of all output
- * datasets. */
-static void
-list_ids(const struct jobfiles_flush *f, const struct flush_request *r,
-	 struct buf *out)
-{
-	const bool outputs = r->verb == FLUSH_LIST_OUTPUT;
-
-	for (size_t i = 0; i < f->count; i++) {
-		const struct flush_entry *e =
-			&f->all[outputs ? i : f->count - 1 - i];
-
-		if (outputs ? !e->is_output : !e->is_ckpt)
-			continue;
-		if (r->before > 0 && e->id >= r->before)
-			continue;
-		buf_printf(out, "%s%" PRId64, out->len > 0 ? " " : "", e->id);
-	}
-	if (out->len > 0)
-		buf_add_char(out, '\n');
-}
-
 /* Find the dataset called r->name; *id is 0 if there is none. */
 static int
 find_named(const struct jobfiles_flush *f, const struct flush_request *r,
@@ -107,12 +85,23 @@ flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 		r->verb == FLUSH_LATEST
 			? (f->count > 0 ? &f->all[f->count - 1] : NULL)
 			: jobfiles_flush_find(f, r->id);
+	const bool outputs = r->verb == FLUSH_LIST_OUTPUT;
 	int status = e != NULL ? STATUS_OK : STATUS_FAILED;
 
 	switch (r->verb) {
 	case FLUSH_LIST_OUTPUT:
 	case FLUSH_LIST_CKPT:
-		list_ids(f, r, out);
+		/* Output datasets from the oldest on, checkpoints from the
+		 * newest. */
+		for (size_t i = 0; i < f->count; i++) {
+			e = &f->all[outputs ? i : f->count - 1 - i];
+			if ((outputs ? e->is_output : e->is_ckpt) &&
+			    (r->before <= 0 || e->id < r->before))
+				buf_printf(out, "%s%" PRId64,
+					   out->len > 0 ? " " : "", e->id);
+		}
+		if (out->len > 0)
+			buf_add_char(out, '\n');
 		/* LLNL's scripts expect status 1 for an empty list. */
 		status = out->len == 0 && r->llnl ? STATUS_FAILED : STATUS_OK;
 		break;

@@ -124,23 +124,6 @@ find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
 		app_error("next: %s", next);
 }
 
-/* Only the index is damaged or missing: building a dataset writes it. */
-static void
-find_next_of_index(const struct each *w, struct json *j)
-{
-	char next[ERROR_TEXT_MAX];
-
-	if (w->s->verb != VERB_VERIFY || catalogue_notice(w->c) == NULL ||
-	    w->steps || w->whole == 0)
-		return;
-	report_next(report_mend(MEND_BUILD, false, false), w->c, w->whole, next,
-		    sizeof(next));
-	if (j != NULL)
-		json_set_str(j, "next", next);
-	else
-		app_error("next: %s", next);
-}
-
 /* Report files that another dataset has, too: they have the bytes of the one
  * that was written last. */
 static int
@@ -309,6 +292,7 @@ verbs_each(struct settings *s, struct catalogue *c)
 	struct each w = { .s = s, .c = c };
 	const struct delete_listener listener = { deleted, &w };
 	struct json *j = NULL;
+	char next[ERROR_TEXT_MAX];
 	int64_t *ids = NULL;
 	size_t count = (size_t)-1;
 	int status = STATUS_OK;
@@ -348,7 +332,17 @@ verbs_each(struct settings *s, struct catalogue *c)
 		j = json_new_object();
 		json_set(j, "datasets", w.list);
 	}
-	find_next_of_index(&w, j);
+	/* Only the index is damaged or missing: building a dataset writes
+	 * it. */
+	if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL && !w.steps &&
+	    w.whole != 0) {
+		report_next(report_mend(MEND_BUILD, false, false), c, w.whole,
+			    next, sizeof(next));
+		if (j != NULL)
+			json_set_str(j, "next", next);
+		else
+			app_error("next: %s", next);
+	}
 	app_work_end(&s->o.work);
 	mem_free(w.overlaps);
 	mem_free(ids);

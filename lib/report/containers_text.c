@@ -88,14 +88,6 @@ collect(struct container_picture *p, const struct containers_part *part,
 	return n;
 }
 
-static bool
-alike(const struct container *a, const struct container *b)
-{
-	return a->redundancy == b->redundancy && a->size == b->size &&
-	       a->state == b->state &&
-	       (a->state == CONTAINER_WHOLE || a->state == CONTAINER_MISSING);
-}
-
 int
 container_picture(const struct containers *k, size_t alone, size_t rows,
 		  struct container_picture *out, struct error *err)
@@ -112,8 +104,12 @@ container_picture(const struct containers *k, size_t alone, size_t rows,
 		struct container_row *row = &out->rows[out->shown];
 
 		out->room = c->size > out->room ? c->size : out->room;
+		/* Neighbours that look the same share a row. */
 		if (out->more == 0 && k->count > alone && i > 0 &&
-		    alike(c - 1, c))
+		    c[-1].redundancy == c->redundancy &&
+		    c[-1].size == c->size && c[-1].state == c->state &&
+		    (c->state == CONTAINER_WHOLE ||
+		     c->state == CONTAINER_MISSING))
 			row[-1].last = i;
 		else if (out->shown == rows)
 			out->more++;

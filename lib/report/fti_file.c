@@ -166,27 +166,6 @@ list_ff(const struct fti_file *f, struct buf *out)
 	table_end(&t, 2, out);
 }
 
-/* A variable of a POSIX file: its size, type, dimensions ("2 x 3", slowest
- * first) and name. */
-static void
-posix_variable(struct table *t, const struct fti_content_var *v)
-{
-	const struct fti_posix_var *d = v->described;
-	const char *type = d != NULL ? fti_type_name(d->type) : NULL;
-	struct buf dims = BUF_INIT;
-
-	for (uint32_t i = 0; d != NULL && i < d->ndims; i++)
-		buf_printf(&dims, "%s%" PRIu64, i > 0 ? " x " : "", d->dims[i]);
-	table_cells(t, "%" PRId32 "\t%" PRIu64, v->id, v->size);
-	if (type == NULL && d != NULL && d->type_size > 0)
-		table_cell(t, "%" PRId32 " bytes", d->type_size);
-	else
-		table_cell(t, "%s", type != NULL ? type : "");
-	table_cell(t, "%s", dims.len > 0 ? dims.data : "");
-	table_name(t, d != NULL ? d->name : "");
-	buf_free(&dims);
-}
-
 static void
 list_posix(const struct fti_rankfile *r, struct buf *out)
 {
@@ -220,8 +199,24 @@ list_posix(const struct fti_rankfile *r, struct buf *out)
 		return;
 	buf_add_char(out, '\n');
 	table_start(&t, ">VARIABLE|>BYTES|TYPE|DIMENSIONS|NAME");
-	for (size_t i = 0; i < c->nvars; i++)
-		posix_variable(&t, &c->vars[i]);
+	for (size_t i = 0; i < c->nvars; i++) {
+		const struct fti_content_var *v = &c->vars[i];
+		const struct fti_posix_var *is = v->described;
+		const char *type = is != NULL ? fti_type_name(is->type) : NULL;
+		struct buf dims = BUF_INIT; /* "2 x 3", slowest first */
+
+		for (uint32_t k = 0; is != NULL && k < is->ndims; k++)
+			buf_printf(&dims, "%s%" PRIu64, k > 0 ? " x " : "",
+				   is->dims[k]);
+		table_cells(&t, "%" PRId32 "\t%" PRIu64, v->id, v->size);
+		if (type == NULL && is != NULL && is->type_size > 0)
+			table_cell(&t, "%" PRId32 " bytes", is->type_size);
+		else
+			table_cell(&t, "%s", type != NULL ? type : "");
+		table_cell(&t, "%s", dims.len > 0 ? dims.data : "");
+		table_name(&t, is != NULL ? is->name : "");
+		buf_free(&dims);
+	}
 	table_end(&t, 2, out);
 }
 

@@ -140,28 +140,6 @@ execution_end(const struct fti_sets *s, size_t first)
 	return end;
 }
 
-/* Append a row of the table of checkpoints. */
-static void
-add_row(struct table *t, const struct fti_set *set)
-{
-	char id[16] = "", when[WHEN_TEXT];
-
-	if (set->id != 0)
-		snprintf(id, sizeof(id), "%" PRIu32, set->id);
-	table_cells(t, "%s\t%s", fti_level_name(set->level), id);
-	if (set->whole != NULL || set->posix)
-		table_cell(t, set->whole != NULL ? "MPI-IO" : "POSIX");
-	else if (set->layout_known)
-		table_cell(t, "FTI-FF %s", fti_format(set->layout)->letter);
-	else
-		table_cell(t, "?");
-	table_cells(t, "%zu/%zu\t%s\t%s\t%s", set->nranks - set->bad,
-		    set->nranks, str_size(set->bytes),
-		    when_shown(when, set->written, false),
-		    fti_set_state_name(set->state));
-	table_cell(t, "%s", set->reason != NULL ? set->reason : "");
-}
-
 /* Which checkpoint FTI restarts from, and why from no other one. */
 static void
 add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
@@ -215,6 +193,7 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 {
 	for (size_t i = 0, k = 0; i < s->count; i = k) {
 		const struct fti_geometry *g = &s->list[i].geometry;
+		char id[16], when[WHEN_TEXT];
 		struct table t;
 
 		k = execution_end(s, i);
@@ -233,8 +212,30 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 		buf_add_str(out, "\n\n");
 		table_start(&t, "LEVEL|>ID|FORMAT|>RANKS|>SIZE|WRITTEN|STATE|"
 				"PROBLEM");
-		for (size_t n = i; n < k; n++)
-			add_row(&t, &s->list[n]);
+		for (size_t n = i; n < k; n++) {
+			const struct fti_set *set = &s->list[n];
+
+			id[0] = '\0';
+			if (set->id != 0)
+				snprintf(id, sizeof(id), "%" PRIu32, set->id);
+			table_cells(&t, "%s\t%s", fti_level_name(set->level),
+				    id);
+			if (set->whole != NULL || set->posix)
+				table_cell(&t, set->whole != NULL ? "MPI-IO"
+								  : "POSIX");
+			else if (set->layout_known)
+				table_cell(&t, "FTI-FF %s",
+					   fti_format(set->layout)->letter);
+			else
+				table_cell(&t, "?");
+			table_cells(&t, "%zu/%zu\t%s\t%s\t%s",
+				    set->nranks - set->bad, set->nranks,
+				    str_size(set->bytes),
+				    when_shown(when, set->written, false),
+				    fti_set_state_name(set->state));
+			table_cell(&t, "%s",
+				   set->reason != NULL ? set->reason : "");
+		}
 		table_end(&t, 2, out);
 		buf_add_char(out, '\n');
 		add_choice(s, i, k, out);

@@ -361,42 +361,40 @@ plan_json(const struct plan *p, bool all_files)
 
 /* --- Deep checks --- */
 
-static struct json *
-finding_json(const struct plan *p, const struct deep_finding *f)
-{
-	struct json *j = json_new_object();
-	const struct plan_set *s = &p->sets[f->set];
-	struct error text = ERROR_INIT;
-
-	deep_error(p, f, &text);
-	json_set_str(j, "problem", text.text);
-	json_set_u64(j, "set", s->number);
-	json_set_str(j, "over", s->map ? "filemaps" : "files");
-	if (f->unread != NULL) {
-		json_set_bool(j, "unknown", true);
-		return j;
-	}
-	json_set_u64(j, "bytes", f->bytes);
-	json_set_u64(j, "stripe", f->stripe);
-	json_set_u64(j, "offset", f->first);
-	if (f->member != PLAN_NONE && f->member < s->n) {
-		set_rank(j, s->members[f->member].rank);
-		json_set_str(j, "kind", f->in_body ? "redundancy" : "data");
-	}
-	if (f->file != PLAN_NONE) {
-		json_set_str(j, "path", p->files[f->file].path);
-		json_set_u64(j, "path_offset", f->file_off);
-	}
-	return j;
-}
-
 struct json *
 plan_json_deep(const struct plan *p, const struct deep_result *r)
 {
 	struct json *j = json_new_object(), *list = json_new_array();
 
-	for (size_t i = 0; i < r->nfindings; i++)
-		json_push(list, finding_json(p, &r->findings[i]));
+	for (size_t i = 0; i < r->nfindings; i++) {
+		const struct deep_finding *f = &r->findings[i];
+		const struct plan_set *s = &p->sets[f->set];
+		struct error text = ERROR_INIT;
+		struct json *e = json_new_object();
+
+		deep_error(p, f, &text);
+		json_set_str(e, "problem", text.text);
+		json_set_u64(e, "set", s->number);
+		json_set_str(e, "over", s->map ? "filemaps" : "files");
+		if (f->unread != NULL) {
+			json_set_bool(e, "unknown", true);
+			json_push(list, e);
+			continue;
+		}
+		json_set_u64(e, "bytes", f->bytes);
+		json_set_u64(e, "stripe", f->stripe);
+		json_set_u64(e, "offset", f->first);
+		if (f->member != PLAN_NONE && f->member < s->n) {
+			set_rank(e, s->members[f->member].rank);
+			json_set_str(e, "kind",
+				     f->in_body ? "redundancy" : "data");
+		}
+		if (f->file != PLAN_NONE) {
+			json_set_str(e, "path", p->files[f->file].path);
+			json_set_u64(e, "path_offset", f->file_off);
+		}
+		json_push(list, e);
+	}
 	json_set_u64(j, "sets_checked", r->sets_checked);
 	json_set_u64(j, "sets_skipped", r->sets_skipped);
 	json_set_u64(j, "bytes_read", r->bytes_read);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * results.c - results of edit and build, as text and JSON.
+ * results.c - results of a build, as text and JSON.
  */
 #include "report/results.h"
 
@@ -29,33 +29,6 @@ results_push_problem(struct json *list, const char *text)
 	json_set_str(j, "problem", text);
 	json_push(list, j);
 }
-
-/* --- Edit --- */
-
-void
-results_edit_text(const struct catalogue_edit *e, struct buf *out)
-{
-	if (e->kind == CATALOGUE_CURRENT && e->reason[0] != '\0')
-		buf_printf(out,
-			   "%s is marked NO (%s): a job may not be able to "
-			   "restart from it",
-			   str_shown(e->current_word), e->reason);
-	else if (e->kind == CATALOGUE_CURRENT ||
-		 e->kind == CATALOGUE_UNCURRENT || !e->moved)
-		return;
-	else if (e->current[0] == '\0' && e->next_word[0] == '\0')
-		buf_add_str(out, "no valid checkpoint is left");
-	else if (e->current[0] == '\0')
-		buf_printf(out,
-			   "no checkpoint is marked as the restart point: the "
-			   "next job tries %s",
-			   str_shown(e->next_word));
-	else
-		buf_printf(out, "the restart point is %s now",
-			   str_shown(e->current_word));
-}
-
-/* --- Build --- */
 
 void
 results_build_text(int64_t id, const struct build_result *r, struct buf *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * results.h - results of scr_index's edit and build as text and JSON.  A buf
- * remembers a failure: buf_check().
+ * results.h - results of scr_index's build as text and JSON.  A buf remembers a
+ * failure: buf_check().
  */
 #ifndef REPORT_RESULTS_H
 #define REPORT_RESULTS_H
@@ -18,10 +18,6 @@ struct json *results_new(int64_t id, const char *name);
 
 /* Append a problem to a JSON array. */
 void results_push_problem(struct json *list, const char *text);
-
-/* Messages for the user about a changed index: one line without newline, or
- * nothing. */
-void results_edit_text(const struct catalogue_edit *e, struct buf *out);
 
 /* One line, without newline, for a dataset that was or can be built. */
 void results_build_text(int64_t id, const struct build_result *r,
