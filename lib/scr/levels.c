@@ -177,25 +177,6 @@ by_word(const void *a, const void *b)
 	return strcmp(x->word, y->word);
 }
 
-/* Output uses one line: the first with OUTPUT=1. */
-static void
-warn_outputs(const struct levels *l)
-{
-	const struct level *first = NULL;
-
-	for (size_t i = 0; i < l->count; i++) {
-		const struct level *is = &l->list[i];
-
-		if (is->output && first != NULL)
-			say_warn_first(
-				"CKPT=%s: OUTPUT=1 is ignored: CKPT=%s has it, "
-				"and sorts first as text",
-				is->word, first->word);
-		else if (is->output)
-			first = is;
-	}
-}
-
 /* The configured descriptors: the same on all ranks. */
 static int
 read_all(struct run *run, struct error *err)
@@ -204,6 +185,7 @@ read_all(struct run *run, struct error *err)
 	const struct conf_group *lines = NULL;
 	const size_t n = conf_groups(run->conf, "CKPT", &lines);
 	const bool use = type_of(run->p.copy_type) == REDSET_TYPES;
+	const char *output = NULL;
 	bool first = false; /* one has INTERVAL=1 */
 
 	l->list = mem_calloc(n + 1, sizeof(*l->list));
@@ -238,7 +220,16 @@ read_all(struct run *run, struct error *err)
 	if (!first && take_implied(run, err) < 0)
 		return -1;
 	qsort(l->list, l->count, sizeof(*l->list), by_word);
-	warn_outputs(l);
+	/* Output uses one line: the first with OUTPUT=1. */
+	for (size_t i = 0; i < l->count; i++) {
+		if (l->list[i].output && output != NULL)
+			say_warn_first(
+				"CKPT=%s: OUTPUT=1 is ignored: CKPT=%s has it, "
+				"and sorts first as text",
+				l->list[i].word, output);
+		else if (l->list[i].output)
+			output = l->list[i].word;
+	}
 	return 0;
 }
 

@@ -148,25 +148,6 @@ add_set(struct buf *b, hwloc_const_bitmap_t set, bool list)
 	return 0;
 }
 
-/* Append the units to which this rank is bound, as a line.  The empty set:
- * unknown. */
-static int
-describe(hwloc_topology_t t, struct buf *line, struct error *err)
-{
-	hwloc_bitmap_t is = hwloc_bitmap_alloc();
-	int rc = is == NULL ? -1 : 0;
-
-	if (rc == 0 && t != NULL &&
-	    hwloc_get_cpubind(t, is, HWLOC_CPUBIND_THREAD) < 0)
-		hwloc_bitmap_zero(is);
-	if (rc == 0)
-		rc = add_set(line, is, false);
-	if (rc == 0)
-		rc = buf_add(line, "\n", 1);
-	hwloc_bitmap_free(is);
-	return rc < 0 ? error_no_memory(err) : 0;
-}
-
 /* Replace the line of this rank by those of all ranks of the node, in order:
  * the first rank collects them. */
 static int
@@ -236,10 +217,17 @@ cores_find(const struct team *world, const struct team *node, bool wants,
 	if (rc == 0) {
 		c->topology = load();
 		c->units = hwloc_bitmap_alloc();
-		if (c->units == NULL)
+		/* At first the units to which this rank is bound, for a line.
+		 * The empty set: unknown. */
+		if (c->units != NULL && c->topology != NULL &&
+		    hwloc_get_cpubind(c->topology, c->units,
+				      HWLOC_CPUBIND_THREAD) < 0)
+			hwloc_bitmap_zero(c->units);
+		if (c->units == NULL || add_set(&lines, c->units, false) < 0 ||
+		    buf_add(&lines, "\n", 1) < 0)
 			rc = error_no_memory(err);
 		else
-			rc = describe(c->topology, &lines, err);
+			hwloc_bitmap_zero(c->units);
 		rc = collect(node, rc, &lines, err);
 		if (rc == 0 && c->topology != NULL)
 			rc = share(node, lines.data, c, err);

@@ -208,45 +208,38 @@ copy(void *arg, size_t n, unsigned worker, struct error *err)
 	return -1;
 }
 
-/* Two threads that write to one file wait for each other on most file systems,
- * so files are cut only if there are fewer files than threads. */
-static int
-cut(struct crew *c, struct error *err)
-{
-	const struct pump_list *l = c->l;
-	const bool whole = l->count >= par_threads(l->par);
-	size_t cap = 0;
-
-	for (size_t i = 0; i < l->count; i++) {
-		const uint64_t size = whole ? 0 : l->size(l->arg, i);
-		uint64_t begin = 0;
-
-		c->files[i].opened = 2;
-		pthread_mutex_init(&c->files[i].lock, NULL);
-		do {
-			if (!MEM_ROOM(c->pieces, c->count, cap))
-				return error_no_memory(err);
-			c->pieces[c->count++] = (struct piece){ i, begin };
-			c->files[i].pieces++;
-			begin += PUMP_PIECE;
-		} while (begin < size);
-	}
-	return 1;
-}
-
 int
 pump_each(const struct pump_list *l, struct error *err)
 {
 	struct crew c = { .l = l, .rc = 1, .lock = PTHREAD_MUTEX_INITIALIZER };
 	const unsigned threads = par_threads(l->par);
+	/* Two threads that write to one file wait for each other on most file
+	 * systems, so files are cut only if there are fewer files than
+	 * threads. */
+	const bool whole = l->count >= threads;
 	struct error why = ERROR_INIT;
+	size_t cap = 0;
 
 	c.files = mem_calloc(l->count + 1, sizeof(*c.files));
 	c.blocks = mem_calloc(threads, sizeof(*c.blocks));
 	if (c.files == NULL || c.blocks == NULL)
 		c.rc = error_no_memory(&c.error);
-	else
-		c.rc = cut(&c, &c.error);
+	for (size_t i = 0; c.rc == 1 && i < l->count; i++) {
+		const uint64_t size = whole ? 0 : l->size(l->arg, i);
+		uint64_t begin = 0;
+
+		c.files[i].opened = 2;
+		pthread_mutex_init(&c.files[i].lock, NULL);
+		do {
+			if (!MEM_ROOM(c.pieces, c.count, cap)) {
+				c.rc = error_no_memory(&c.error);
+				break;
+			}
+			c.pieces[c.count++] = (struct piece){ i, begin };
+			c.files[i].pieces++;
+			begin += PUMP_PIECE;
+		} while (begin < size);
+	}
 	if (c.rc == 1)
 		(void)par_for(l->par, c.count, 1, copy, &c, NULL);
 	for (size_t i = 0; c.rc != 1 && c.files != NULL && i < l->count; i++)
