@@ -79,7 +79,7 @@ static const enum conf_level levels[] = { CONF_FILES };
 
 #define LEVELS (sizeof(levels) / sizeof(levels[0]))
 
-/* Of each level there is a buffer: the path of the file, a NUL, its contents. */
+/* Each level has a buffer: the path of the file, a NUL, its contents. */
 
 static int
 add(struct conf *c, enum conf_level level, const struct buf *f,
