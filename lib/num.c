@@ -151,25 +151,12 @@ unit(const char *s, unsigned int *shift)
 	return *s == '\0';
 }
 
-/* The decimal fraction from..to (digits only) of 2^shift, rounded down. */
-static uint64_t
-fraction(const char *from, const char *to, unsigned int shift)
-{
-	uint64_t v = 0;
-
-	/* Start at the last digit.  Dropping the remainders does not change the
-	 * result, and 9 * 2^60 + 2^60 does not overflow. */
-	while (to > from)
-		v = (((uint64_t)digit(*--to) << shift) + v) / 10;
-	return v;
-}
-
 static bool
 parse_bytes(const char *s, uint64_t *out)
 {
 	const char *point = NULL;
 	unsigned int shift = 0;
-	uint64_t v = 0;
+	uint64_t v = 0, part = 0;
 
 	if (!digits(&s, 10, &v))
 		return false;
@@ -179,11 +166,16 @@ parse_bytes(const char *s, uint64_t *out)
 		if (s == point + 1)
 			return false;
 	}
-	if (!unit(s, &shift) || num_mul(&v, UINT64_C(1) << shift) < 0)
+	if (!unit(s, &shift) || num_mul(&v, UINT64_C(1) << shift) < 0 ||
+	    (point != NULL && shift == 0)) /* a fraction of a byte */
 		return false;
-	if (point != NULL &&
-	    (shift == 0 || num_add(&v, fraction(point + 1, s, shift)) < 0))
-		return false; /* a fraction of a byte, or overflow */
+	/* The fraction of 2^shift, rounded down, from its last digit on.
+	 * Dropping the remainders does not change the result, and
+	 * 9 * 2^60 + 2^60 does not overflow. */
+	while (point != NULL && s > point + 1)
+		part = (((uint64_t)digit(*--s) << shift) + part) / 10;
+	if (num_add(&v, part) < 0)
+		return false;
 	*out = v;
 	return true;
 }

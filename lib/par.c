@@ -365,21 +365,6 @@ tree_quota(const char *mount, const char *path)
 	}
 }
 
-/* Does a list of controllers such as "cpu,cpuacct" contain "cpu"? */
-static bool
-has_cpu(const char *list)
-{
-	for (;;) {
-		size_t len = strcspn(list, ",");
-
-		if (len == 3 && memcmp(list, "cpu", 3) == 0)
-			return true;
-		if (list[len] == '\0')
-			return false;
-		list += len + 1;
-	}
-}
-
 /* The quota for one line of /proc/self/cgroup: "NUMBER:CONTROLLERS:PATH",
  * without controllers for version 2. */
 static unsigned
@@ -397,7 +382,9 @@ line_quota(const char *root, char *line)
 	path[strcspn(path, "\n")] = '\0';
 	if (str_eq(path, "/"))
 		*path = '\0';
-	if (list[0] != '\0' && !has_cpu(list))
+	/* A list of controllers such as "cpu,cpuacct". */
+	snprintf(mount, sizeof(mount), ",%s,", list);
+	if (list[0] != '\0' && strstr(mount, ",cpu,") == NULL)
 		return 0;
 	snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup%s%s", root,
 		 list[0] != '\0' ? "/" : "", list);

@@ -52,18 +52,6 @@ style_of(int fd)
 	return s;
 }
 
-/* Is text[at..at + len) a column of its own in a line of `size` bytes? */
-static bool
-is_column(const char *text, size_t at, size_t len, size_t size)
-{
-	const char *end = text + at + len;
-
-	if (at > 0 && text[at - 1] != ' ')
-		return false;
-	return at + len == size || *end == ',' ||
-	       (*end == ' ' && (at + len + 1 == size || end[1] == ' '));
-}
-
 /* Find the first word that names a state.  Returns its index in states[], and
  * in *at where it is; -1: none. */
 static int
@@ -77,9 +65,15 @@ find_state(const char *text, size_t size, size_t *at)
 		for (size_t i = 0; i < count; i++) {
 			const size_t len = strlen(states[i].word);
 
-			if (len <= size - *at &&
-			    memcmp(text + *at, states[i].word, len) == 0 &&
-			    is_column(text, *at, len, size))
+			const char *end = text + *at + len;
+
+			if (len > size - *at ||
+			    memcmp(text + *at, states[i].word, len) != 0)
+				continue;
+			/* Is it a column of its own in the line? */
+			if (*at + len == size || *end == ',' ||
+			    (*end == ' ' &&
+			     (*at + len + 1 == size || end[1] == ' ')))
 				return (int)i;
 		}
 	}

@@ -229,23 +229,6 @@ set_filter(struct ark_out *out, unsigned threads)
 	return ARCHIVE_OK;
 }
 
-static int
-set_up(struct ark_out *out, unsigned threads)
-{
-	struct archive *a = out->archive;
-	int rc = archive_write_set_format_pax(a);
-
-	if (rc == ARCHIVE_OK)
-		rc = set_filter(out, threads);
-	if (rc != ARCHIVE_OK)
-		return rc;
-	archive_write_set_bytes_per_block(a, ARK_BLOCK);
-	/* A tar file has whole records; compressed data end anywhere. */
-	archive_write_set_bytes_in_last_block(
-		a, out->filter == ARK_NONE ? ARK_RECORD : 1);
-	return archive_write_open(a, out, NULL, take_output, NULL);
-}
-
 struct ark_out *
 ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
 	    bool (*stop)(void), struct error *err)
@@ -271,7 +254,18 @@ ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
 	if (out->archive == NULL || out->entry == NULL)
 		goto no_memory;
 	old = uselocale(out->locale);
-	rc = set_up(out, threads);
+	rc = archive_write_set_format_pax(out->archive);
+	if (rc == ARCHIVE_OK)
+		rc = set_filter(out, threads);
+	if (rc == ARCHIVE_OK) {
+		archive_write_set_bytes_per_block(out->archive, ARK_BLOCK);
+		/* A tar file has whole records; compressed data end
+		 * anywhere. */
+		archive_write_set_bytes_in_last_block(
+			out->archive, filter == ARK_NONE ? ARK_RECORD : 1);
+		rc = archive_write_open(out->archive, out, NULL, take_output,
+					NULL);
+	}
 	uselocale(old);
 	if (rc == ARCHIVE_OK)
 		return out;

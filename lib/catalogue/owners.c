@@ -331,25 +331,6 @@ full_path(int dirfd, const char *path, struct buf *to, struct error *err)
 			       : path_join(to, dir, path, err);
 }
 
-/* The path relative to the prefix, in `arena`; NULL with *err unset: the path
- * is outside of the prefix. */
-static const char *
-below_prefix(const struct put_what *what, const char *prefix,
-	     struct arena *arena, struct error *err)
-{
-	struct buf full = BUF_INIT;
-	const char *rel = NULL, *kept = NULL;
-
-	if (full_path(what->dirfd, what->path, &full, err) == 0) {
-		rel = path_below(full.data, prefix);
-		kept = rel == NULL ? NULL : arena_strdup(arena, rel);
-		if (rel != NULL && kept == NULL)
-			error_no_memory(err);
-	}
-	buf_free(&full);
-	return kept;
-}
-
 /* List the files that are written, also those that replace nothing: a dataset
  * with a missing file must not find a file of another dataset in its place. */
 static int
@@ -358,23 +339,29 @@ list_written(const struct put *p, struct owners_write *w, const char *prefix,
 {
 	const char **paths =
 		arena_alloc(arena, put_count(p) + 1, sizeof(*paths));
-	struct error why = ERROR_INIT;
+	struct buf full = BUF_INIT;
+	const char *rel = NULL;
+	int rc = 0;
 
 	if (paths == NULL)
 		return error_no_memory(err);
 	w->paths = paths;
-	for (size_t i = 0; i < put_count(p); i++) {
+	for (size_t i = 0; i < put_count(p) && rc == 0; i++) {
 		const struct put_what *what = put_what(put_at(p, i));
 
 		*replaces = *replaces || what->replaces;
 		if (!what->replaces && what->kind != PUT_FILE)
 			continue;
-		paths[w->count] = below_prefix(what, prefix, arena, &why);
-		if (why.kind != ERROR_NONE)
-			return error_pass(err, &why);
-		w->count += paths[w->count] != NULL;
+		rc = full_path(what->dirfd, what->path, &full, err);
+		rel = rc == 0 ? path_below(full.data, prefix) : NULL;
+		if (rel == NULL) /* also outside of the prefix */
+			continue;
+		paths[w->count] = arena_strdup(arena, rel);
+		if (paths[w->count++] == NULL)
+			rc = error_no_memory(err);
 	}
-	return 0;
+	buf_free(&full);
+	return rc;
 }
 
 int

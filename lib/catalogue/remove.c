@@ -393,36 +393,29 @@ remove_names(struct removal *d, const struct listing *l, struct error *err)
 	return 0;
 }
 
-/* Record that the files are removed.  If there is no room for the mark, one of
- * the metadata files becomes it. */
-static int
-put_mark(struct removal *d, const struct listing *l, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	int fd = io_open(d->dir->fd, DATASET_DIR_GONE, O_WRONLY | O_CREAT, 0666,
-			 &why);
-
-	if (fd < 0 && room_is_short(&why) && l->count > 0 &&
-	    renameat(d->dir->fd, l->names[0], d->dir->fd, DATASET_DIR_GONE) ==
-		    0)
-		return io_sync_dir(d->dir->fd, d->dir->name, err);
-	if (fd < 0)
-		return error_as(err, &why, "%s/%s", d->dir->name, why.text);
-	close(fd);
-	return io_sync_dir(d->dir->fd, d->dir->name, err);
-}
-
 static int
 remove_meta(struct removal *d, struct error *err)
 {
+	const struct catalogue_dir *dir = d->dir;
 	struct listing l = { .arena = arena_new() };
-	int rc = -1;
+	struct error why = ERROR_INIT;
+	int fd = -1, rc = -1;
 
 	if (l.arena == NULL)
 		return error_no_memory(err);
 	rc = dir_each(d->dir->fd, d->dir->name, list_name, &l, err);
 	if (rc == 0 && !d->o->work.dry_run) {
-		rc = put_mark(d, &l, err);
+		/* Record that the files are removed.  If there is no room for
+		 * the mark, one of the metadata files becomes it. */
+		fd = io_open(dir->fd, DATASET_DIR_GONE, O_WRONLY | O_CREAT,
+			     0666, &why);
+		if (fd < 0 && (!room_is_short(&why) || l.count == 0 ||
+			       renameat(dir->fd, l.names[0], dir->fd,
+					DATASET_DIR_GONE) < 0))
+			rc = error_as(err, &why, "%s/%s", dir->name, why.text);
+		io_close(fd);
+		if (rc == 0)
+			rc = io_sync_dir(dir->fd, dir->name, err);
 		if (rc == 0)
 			rc = remove_names(d, &l, err);
 	} else if (rc == 0 && l.foreign == 0)

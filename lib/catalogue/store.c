@@ -103,23 +103,6 @@ buildable(void *arg, const char *name, struct error *err)
 	return str_eq(name, RANK2FILE_FILE) || dataset_dir_is_recovery(name);
 }
 
-/* Count a dataset without a usable summary, if --build could add it. */
-static void
-leave(struct remake *r, int64_t id)
-{
-	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	bool worth = catalogue_dir_open(r->c, id, &d, NULL) == 0 &&
-		     dir_each(d.fd, d.name, buildable, NULL, NULL) > 0;
-
-	catalogue_dir_close(&d);
-	if (!worth)
-		return;
-	if (r->left++ < REPORTED_MAX)
-		r->left_len += (size_t)snprintf(
-			r->left_ids + r->left_len,
-			sizeof(r->left_ids) - r->left_len, " %" PRId64, id);
-}
-
 /* Add dataset `id` as its summary describes it. */
 static int
 take_summary(struct remake *r, int64_t id, struct error *err)
@@ -128,6 +111,7 @@ take_summary(struct remake *r, int64_t id, struct error *err)
 	char stamp[INDEX_STAMP_SIZE];
 	struct summary s = { .complete = -1 };
 	struct dataset view = { .id = 0 };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct stat st;
 	struct kvtree *tree = catalogue_summary(r->c, id, &s, &st, &why);
 	int rc = tree == NULL ? -1 : dataset_read(s.desc, &view, &why);
@@ -144,7 +128,15 @@ take_summary(struct remake *r, int64_t id, struct error *err)
 		error_pass(err, &why);
 		error_wrap(err, "%s", r->c->path);
 	} else {
-		leave(r, id);
+		/* Count it if --build could add it. */
+		if (catalogue_dir_open(r->c, id, &d, NULL) == 0 &&
+		    dir_each(d.fd, d.name, buildable, NULL, NULL) > 0 &&
+		    r->left++ < REPORTED_MAX)
+			r->left_len += (size_t)snprintf(
+				r->left_ids + r->left_len,
+				sizeof(r->left_ids) - r->left_len, " %" PRId64,
+				id);
+		catalogue_dir_close(&d);
 		rc = 0;
 	}
 	kvtree_free(tree);

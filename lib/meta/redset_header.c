@@ -154,32 +154,6 @@ read_chunks(const struct kvtree *t, struct redset_table *table,
 	return out->chunk > 0 ? 0 : value_bad(err, "CHUNK", "zero");
 }
 
-/* Read one child of FILE: number -> path -> attributes. */
-static int
-read_file(const struct kvtree *k, struct arena *arena, struct redset_member *m,
-	  struct error *err)
-{
-	const struct kvtree *file = kvtree_first(k);
-	struct redset_file *to = NULL;
-	uint64_t i = 0;
-
-	if (!value_number(kvtree_key(k), m->nfiles - 1, &i))
-		return value_bad(err, kvtree_key(k), "not a file number");
-	if (kvtree_count(k) != 1)
-		return value_bad(err, kvtree_key(k), "not exactly one path");
-	to = &m->files[i];
-	if (attr_read(file, &to->attr, err) < 0)
-		return -1;
-	if (!to->attr.has_size)
-		return value_bad(err, kvtree_key(file), "no SIZE");
-	to->path = arena_strdup(arena, kvtree_key(file));
-	if (to->path == NULL)
-		return error_no_memory(err);
-	if (num_add(&m->bytes, to->attr.size) < 0 || m->bytes > BYTES_LIMIT)
-		return value_bad(err, "FILE", "sizes add up to no size");
-	return 0;
-}
-
 /* Read the file list of one member. */
 static int
 read_list(const struct kvtree *node, struct arena *arena,
@@ -200,9 +174,30 @@ read_list(const struct kvtree *node, struct arena *arena,
 	m->files = arena_alloc(arena, have, sizeof(*m->files));
 	if (m->files == NULL)
 		return error_no_memory(err);
-	kvtree_foreach (k, list)
-		if (read_file(k, arena, m, err) < 0)
+	/* The children of FILE: number -> path -> attributes. */
+	kvtree_foreach (k, list) {
+		const struct kvtree *file = kvtree_first(k);
+		struct redset_file *to = NULL;
+
+		if (!value_number(kvtree_key(k), m->nfiles - 1, &n))
+			return value_bad(err, kvtree_key(k),
+					 "not a file number");
+		if (kvtree_count(k) != 1)
+			return value_bad(err, kvtree_key(k),
+					 "not exactly one path");
+		to = &m->files[n];
+		if (attr_read(file, &to->attr, err) < 0)
 			return -1;
+		if (!to->attr.has_size)
+			return value_bad(err, kvtree_key(file), "no SIZE");
+		to->path = arena_strdup(arena, kvtree_key(file));
+		if (to->path == NULL)
+			return error_no_memory(err);
+		if (num_add(&m->bytes, to->attr.size) < 0 ||
+		    m->bytes > BYTES_LIMIT)
+			return value_bad(err, "FILE",
+					 "sizes add up to no size");
+	}
 	return 0;
 }
 

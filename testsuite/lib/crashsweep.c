@@ -111,7 +111,8 @@ sweep(struct scene *s, const struct mode *m, unsigned few)
 	static unsigned long sweeps;
 	unsigned long count = m->fault.reads ? s->reads : s->count;
 	unsigned long step = slow ? 1 : count / (SANITIZED ? few / 3 : few) + 1;
-	unsigned long first = m->how & TRANSFERS ? 0 : sweeps++ * 7 % step;
+	unsigned long most = step <= count ? step : 1;
+	unsigned long first = m->how & TRANSFERS ? 0 : sweeps++ * 7 % most;
 	unsigned runs = 0, bad = 0;
 
 	s->told = 0;

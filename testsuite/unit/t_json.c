@@ -186,6 +186,7 @@ TEST(no_memory)
 		struct json *doc = make_document();
 
 		json_set_str(doc, "odd\xff", "\xff");
+		free(made);
 		made = print(doc, &m.err);
 		m.rc = made != NULL ? 0 : -1;
 	}
