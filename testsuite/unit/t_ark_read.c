@@ -141,16 +141,6 @@ add_data(struct buf *to, const char *data, size_t len)
 	     buf_add(to, zeros, (512 - len % 512) % 512) == 0);
 }
 
-/* Append a line "LENGTH KEY=VALUE" of a pax header. */
-static void
-add_pax(struct buf *to, const char *line)
-{
-	size_t len = strlen(line) + 2; /* blank and line feed */
-	size_t digits = len < 9 ? 1 : len < 98 ? 2 : 3;
-
-	must(buf_printf(to, "%zu %s\n", len + digits, line) == 0);
-}
-
 /* An entry, with optional pax lines before it, and a map of holes as its data;
  * type 0: a file. */
 struct crafted {
@@ -169,8 +159,13 @@ craft(const struct crafted *c)
 	auto_buf pax = BUF_INIT, all = BUF_INIT;
 	char map[516] = "";
 
-	for (size_t i = 0; i < 5 && c->lines[i] != NULL; i++)
-		add_pax(&pax, c->lines[i]);
+	for (size_t i = 0; i < 5 && c->lines[i] != NULL; i++) {
+		size_t len = strlen(c->lines[i]) + 2; /* blank and line feed */
+		size_t digits = len < 9 ? 1 : len < 98 ? 2 : 3;
+
+		must(buf_printf(&pax, "%zu %s\n", len + digits, c->lines[i]) ==
+		     0);
+	}
 	if (pax.len > 0) {
 		add_header(&all, "pax", 'x', "", pax.len);
 		add_data(&all, pax.data, pax.len);

@@ -71,20 +71,6 @@ struct vectors {
 };
 
 static void
-vectors_init(struct vectors *v)
-{
-	for (int i = 0; i < IN_MAX; i++) {
-		v->in[i] = need(aligned_alloc(64, LEN_MAX + 2 * MARGIN));
-		fill(v->in[i], LEN_MAX + 2 * MARGIN);
-	}
-	for (int i = 0; i < OUT_MAX; i++)
-		v->out[i] = need(aligned_alloc(64, LEN_MAX + 2 * MARGIN));
-	v->want = need(malloc(LEN_MAX + 2 * MARGIN));
-	fill(v->matrix, sizeof(v->matrix));
-	v->matrix[1] = 0; /* the field supports 0; recipes do not use it */
-}
-
-static void
 vectors_fini(struct vectors *v)
 {
 	for (int i = 0; i < IN_MAX; i++)
@@ -197,7 +183,15 @@ TEST(vectors)
 {
 	struct vectors v;
 
-	vectors_init(&v);
+	for (int i = 0; i < IN_MAX; i++) {
+		v.in[i] = need(aligned_alloc(64, LEN_MAX + 2 * MARGIN));
+		fill(v.in[i], LEN_MAX + 2 * MARGIN);
+	}
+	for (int i = 0; i < OUT_MAX; i++)
+		v.out[i] = need(aligned_alloc(64, LEN_MAX + 2 * MARGIN));
+	v.want = need(malloc(LEN_MAX + 2 * MARGIN));
+	fill(v.matrix, sizeof(v.matrix));
+	v.matrix[1] = 0; /* the field supports 0; recipes do not use it */
 	test_dot(&v);
 	test_xor(&v);
 	vectors_fini(&v);

@@ -74,24 +74,6 @@ need(size_t size)
 }
 
 static void
-vectors_init(struct vectors *v)
-{
-	for (int i = 0; i < IN_MAX; i++) {
-		v->in[i] = need(LEN_MAX + 2 * MARGIN);
-		for (size_t j = 0; j < LEN_MAX + 2 * MARGIN; j++)
-			v->in[i][j] = (unsigned char)(below(256));
-	}
-	for (int i = 0; i < OUT_MAX; i++)
-		v->out[i] = need(LEN_MAX + 2 * MARGIN);
-	for (int i = 0; i < IN_MAX * OUT_MAX; i++)
-		v->matrix[i] = noise();
-	v->matrix[1] = 0;
-	v->matrix[2] = 1;
-	v->tables = need(field16_expanded(FIELD16_PLAIN) * IN_MAX * OUT_MAX);
-	v->want = need(LEN_MAX + 2 * MARGIN);
-}
-
-static void
 vectors_fini(struct vectors *v)
 {
 	for (int i = 0; i < IN_MAX; i++)
@@ -205,7 +187,19 @@ TEST(any_dot)
 {
 	struct vectors v;
 
-	vectors_init(&v);
+	for (int i = 0; i < IN_MAX; i++) {
+		v.in[i] = need(LEN_MAX + 2 * MARGIN);
+		for (size_t j = 0; j < LEN_MAX + 2 * MARGIN; j++)
+			v.in[i][j] = (unsigned char)(below(256));
+	}
+	for (int i = 0; i < OUT_MAX; i++)
+		v.out[i] = need(LEN_MAX + 2 * MARGIN);
+	for (int i = 0; i < IN_MAX * OUT_MAX; i++)
+		v.matrix[i] = noise();
+	v.matrix[1] = 0;
+	v.matrix[2] = 1;
+	v.tables = need(field16_expanded(FIELD16_PLAIN) * IN_MAX * OUT_MAX);
+	v.want = need(LEN_MAX + 2 * MARGIN);
 	test_dot(&v, FIELD16_PLAIN, "plain");
 	if (field16_best() == FIELD16_AVX2) {
 		test_dot(&v, FIELD16_AVX2, "AVX2");

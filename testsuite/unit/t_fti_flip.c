@@ -250,24 +250,6 @@ judge(struct counts *n, const struct fti_draft *d, const struct fti_checked *c,
 	}
 }
 
-static void
-flip_all(struct counts *n, struct fti_draft *d, struct buf *image)
-{
-	for (size_t bit = 0; bit < 8 * image->len; bit++) {
-		struct fti_source s;
-		struct fti_checked c = { .source = &s };
-
-		image->data[bit / 8] ^= (char)(1 << bit % 8);
-		fti_source_memory(&s, image->data, image->len, "flipped");
-		c.file = fti_file_read(&s, FTI_LAYOUTS, NULL);
-		must(c.file != NULL && fti_check(&c, 1, true, NULL, NULL) == 0);
-		judge(n, d, &c, place_of(d, bit / 8));
-		fti_checked_fini(&c);
-		fti_file_free(c.file);
-		image->data[bit / 8] ^= (char)(1 << bit % 8);
-	}
-}
-
 /* The fields, for the table in the page. */
 static void
 print_unnoticed(const struct counts *n, enum fti_layout l)
@@ -296,7 +278,20 @@ TEST(flips)
 		ftitest_image(&d, &image);
 		ok(is_good(&image, false),
 		   fmt("layout %d: the file is intact", l));
-		flip_all(&n, &d, &image);
+		for (size_t bit = 0; bit < 8 * image.len; bit++) {
+			struct fti_source s;
+			struct fti_checked c = { .source = &s };
+
+			image.data[bit / 8] ^= (char)(1 << bit % 8);
+			fti_source_memory(&s, image.data, image.len, "flipped");
+			c.file = fti_file_read(&s, FTI_LAYOUTS, NULL);
+			must(c.file != NULL &&
+			     fti_check(&c, 1, true, NULL, NULL) == 0);
+			judge(&n, &d, &c, place_of(&d, bit / 8));
+			fti_checked_fini(&c);
+			fti_file_free(c.file);
+			image.data[bit / 8] ^= (char)(1 << bit % 8);
+		}
 		print_unnoticed(&n, (enum fti_layout)l);
 		ok(!n.bad && n.unnoticed > 0,
 		   fmt("layout %d: no flip that matters goes unnoticed, what "

@@ -239,24 +239,14 @@ test_nodes(void)
 	hostlist_free(&bad);
 }
 
-static void
-test_errors(void)
+int
+main(void)
 {
-	setenv("SCR_EXCLUDE_NODES", "a[1-", 1);
-	open_scene("good1");
-	refuses(ask(NULL, &why), ERROR_USAGE,
-		"SCR_EXCLUDE_NODES from environment",
-		"an exclude list that is none");
-	unsetenv("SCR_EXCLUDE_NODES");
-	open_scene("good1");
-	setenv("PATH", "/nonexistent", 1);
-	refuses(ask(NULL, &why), ERROR_ABSENT, NULL, "no way to reach nodes");
+	setenv("SCRKIT_SYSTEM_CONF", "/nonexistent", 1);
+	scratch_new();
 	setenv("PATH", fmt("%s:/usr/bin:/bin", scratch_root), 1);
-}
-
-static void
-test_good(void)
-{
+	script("ssh", stub_ssh);
+	script("helper", stub_helper);
 	ok(health_good(HEALTH_FULL, HEALTH_READ) &&
 		   !health_good(HEALTH_FULL, HEALTH_RUN) &&
 		   health_good(HEALTH_UNWRITABLE, HEALTH_READ) &&
@@ -267,17 +257,6 @@ test_good(void)
 		ok(health_good((enum health_state)i, HEALTH_RUN) ==
 			   (i == HEALTH_OK),
 		   "only a good node is good for a run");
-}
-
-int
-main(void)
-{
-	setenv("SCRKIT_SYSTEM_CONF", "/nonexistent", 1);
-	scratch_new();
-	setenv("PATH", fmt("%s:/usr/bin:/bin", scratch_root), 1);
-	script("ssh", stub_ssh);
-	script("helper", stub_helper);
-	test_good();
 	test_dirs();
 	test_full();
 	setenv("SCR_EXCLUDE_NODES", "good2,dead2", 1);
@@ -286,7 +265,16 @@ main(void)
 	test_nodes();
 	unsetenv("SCR_CNTL_BASE");
 	unsetenv("SCR_CACHE_BASE");
-	test_errors();
+	setenv("SCR_EXCLUDE_NODES", "a[1-", 1);
+	open_scene("good1");
+	refuses(ask(NULL, &why), ERROR_USAGE,
+		"SCR_EXCLUDE_NODES from environment",
+		"an exclude list that is none");
+	unsetenv("SCR_EXCLUDE_NODES");
+	open_scene("good1");
+	setenv("PATH", "/nonexistent", 1);
+	refuses(ask(NULL, &why), ERROR_ABSENT, NULL, "no way to reach nodes");
+	setenv("PATH", fmt("%s:/usr/bin:/bin", scratch_root), 1);
 	open_scene("good1");
 	s.o.down = &s.job.nodes; /* so no node is probed */
 	ok(fails_well(ask, NULL, NULL), "no memory");

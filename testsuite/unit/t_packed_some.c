@@ -139,22 +139,6 @@ is_some(const struct segmap *m, const char *words)
 	return at == got.m.nfiles && got.h.nattrs == at;
 }
 
-static void
-sound(const struct segmap *m)
-{
-	/* Of one file, few, all, none. */
-	static const char *const words[] = { " 13333\xc3", " 777", "f", "?" };
-
-	for (size_t i = 0; i < COUNT(words); i++) {
-		ok(loads(words[i]) && got.r.partial && is_some(m, words[i]),
-		   fmt("files with '%s' as they are stored", words[i]));
-		ok(got.r.flaw == NULL && got.h.flaw == NULL, "... no flaw");
-		if (i == 0)
-			ok(arena_bytes(got.r.arenas[0]) < 1 << 20,
-			   "... one file in little memory");
-	}
-}
-
 /* Undo all changes of the directory. */
 static void
 restore(const struct tree *stored)
@@ -231,22 +215,6 @@ add_key(struct kvtree *t, void *arg)
 	must(kvtree_set(t, arg, "x", NULL) == 0);
 }
 
-/* Valid files in another form than our writers use. */
-static void
-unusual(const struct segmap *m)
-{
-	edit_tree(here("packed.0.scr"), add_key, (char[]){ "FUTURE" });
-	ok(loads(" 77") && is_some(m, " 77") && got.h.flaw == NULL,
-	   "another key beside the attributes");
-	edit_tree(here("rank2file.0.0"), add_key, (char[]){ "FUTURE" });
-	ok(loads(" 77") && is_some(m, " 77"),
-	   "another key in a part: its recorded copy");
-	enter();
-	store(m, true);
-	ok(loads(" 777") && !got.r.partial && got.m.nfiles == NFILES,
-	   "not packed: all files");
-}
-
 /* --- kvstream --- */
 
 static size_t
@@ -307,6 +275,8 @@ small_file(void)
 int
 main(void)
 {
+	/* Of one file, few, all, none. */
+	static const char *const words[] = { " 13333\xc3", " 777", "f", "?" };
 	struct tree stored;
 	struct segmap m;
 
@@ -316,11 +286,28 @@ main(void)
 	enter();
 	store(&m, false);
 	stored = tree_load(scratch_root);
-	sound(&m);
+	for (size_t i = 0; i < COUNT(words); i++) {
+		ok(loads(words[i]) && got.r.partial && is_some(&m, words[i]),
+		   fmt("files with '%s' as they are stored", words[i]));
+		ok(got.r.flaw == NULL && got.h.flaw == NULL, "... no flaw");
+		if (i == 0)
+			ok(arena_bytes(got.r.arenas[0]) < 1 << 20,
+			   "... one file in little memory");
+	}
 	ok(fail_each_alloc(load_some, (char[]){ " 13333\xc3" }) > 5,
 	   "no memory");
 	damaged(&m, &stored);
-	unusual(&m);
+	/* Valid files in another form than our writers use. */
+	edit_tree(here("packed.0.scr"), add_key, (char[]){ "FUTURE" });
+	ok(loads(" 77") && is_some(&m, " 77") && got.h.flaw == NULL,
+	   "another key beside the attributes");
+	edit_tree(here("rank2file.0.0"), add_key, (char[]){ "FUTURE" });
+	ok(loads(" 77") && is_some(&m, " 77"),
+	   "another key in a part: its recorded copy");
+	enter();
+	store(&m, true);
+	ok(loads(" 777") && !got.r.partial && got.m.nfiles == NFILES,
+	   "not packed: all files");
 	tree_free(&stored);
 	drop_some();
 	small_file();

@@ -200,19 +200,6 @@ test_create(const char *scratch)
 
 /* --- Races --- */
 
-/* Exchange a directory and a link to the outside, for ever. */
-static void
-exchange(int root)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) {
-		(void)renameat(root, "d", root, "was");
-		(void)renameat(root, "l", root, "d");
-		(void)renameat(root, "d", root, "l");
-		(void)renameat(root, "was", root, "d");
-	}
-}
-
 static void
 test_race(const char *scratch)
 {
@@ -228,8 +215,15 @@ test_race(const char *scratch)
 	fstatat(root, "../outside/f", &secret, 0);
 	fstatat(root, "d/f", &mine, 0);
 	pid = fork();
-	if (pid == 0)
-		exchange(root);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;) {
+			(void)renameat(root, "d", root, "was");
+			(void)renameat(root, "l", root, "d");
+			(void)renameat(root, "d", root, "l");
+			(void)renameat(root, "was", root, "d");
+		}
+	}
 	/* With one processor the other process may stop at a link for long. */
 	for (unsigned i = 0; i < ROUNDS || (in == 0 && i < 1000 * ROUNDS);
 	     i++) {

@@ -13,16 +13,6 @@
 static char root[96], source[SIZE], block[65536];
 static struct error err;
 
-/* Data, zeros in the middle, and zeros at the end. */
-static void
-fill(void)
-{
-	for (size_t i = 0; i < SIZE; i++)
-		source[i] = (char)((i < 300000 || i > 700000) && i < 900000
-					   ? i % 251 + 1
-					   : 0);
-}
-
 static int
 open_at(const char *name, int flags)
 {
@@ -295,7 +285,11 @@ main(void)
 	int from = -1;
 
 	scratch_dir(root, sizeof(root));
-	fill();
+	/* Data, zeros in the middle, and zeros at the end. */
+	for (size_t i = 0; i < SIZE; i++)
+		source[i] = (char)((i < 300000 || i > 700000) && i < 900000
+					   ? i % 251 + 1
+					   : 0);
 	from = open_at("source", O_RDWR | O_CREAT | O_EXCL);
 	must(pwrite(from, source, SIZE, 0) == SIZE);
 	copies(from);

@@ -298,20 +298,14 @@ TEST(events)
 
 /* --- Memory --- */
 
-static void
-lose_again(void *arg)
-{
-	scene_do(arg, exists(scene_red(arg, 1, false, false))
-			      ? "lose 2; rm f4.0; flip r1 60"
-			      : "lose 2; rm f4.0");
-}
-
 TEST(no_memory)
 {
 	static struct scene s = { SCENE(RS, 5, 1, 2, 2), .crc = true };
 
 	scene_make(&s);
-	lose_again(&s);
+	scene_do(&s, exists(scene_red(&s, 1, false, false))
+			     ? "lose 2; rm f4.0; flip r1 60"
+			     : "lose 2; rm f4.0");
 	without_memory (m, 2, "every allocation may fail") {
 		m.rc = rebuild_now(&s, NULL, NULL, &m.err);
 	}
