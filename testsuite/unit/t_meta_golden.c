@@ -308,18 +308,40 @@ check_index(const struct kvtree *t, struct error *err)
 }
 
 static bool
-check_small(const char *name, const struct kvtree *t, struct error *err)
+check_nodes(const struct kvtree *t, struct error *err)
 {
-	struct summary s;
-	struct halt h;
 	int64_t nodes = 0;
 
-	if (strcmp(name, NODES_FILE) == 0)
-		return nodes_read(t, &nodes, err) == 0 && nodes > 0;
-	if (str_ends(name, HALT_FILE))
-		return halt_read(t, &h, err) == 0;
+	return nodes_read(t, &nodes, err) == 0 && nodes > 0;
+}
+
+static bool
+check_halt(const struct kvtree *t, struct error *err)
+{
+	struct halt h;
+
+	return halt_read(t, &h, err) == 0;
+}
+
+static bool
+check_summary(const struct kvtree *t, struct error *err)
+{
+	struct summary s;
+
 	return summary_read(t, &s, err) == 0 && s.version == SUMMARY_VERSION &&
 	       descriptor_kept(s.desc, err);
+}
+
+static bool
+check_header(const char *path, struct error *err)
+{
+	auto_arena *arena = arena_new();
+	struct one one = { .raw = BUF_INIT };
+	bool good = read_one(path, arena, &one);
+
+	(void)err;
+	buf_free(&one.raw);
+	return good;
 }
 
 /* Parse and format every line of a log. */
@@ -368,115 +390,74 @@ check_rank2file(const char *path, struct error *err)
 	return good;
 }
 
-enum kind {
-	SETS,
-	MAPS,
-	FLUSHES,
-	CINDEXES,
-	INDEXES,
-	SMALL,
-	LOGS,
-	RANK2FILES,
-	KINDS
-};
-
+/* Files by their names, and what must hold of them or of their trees. */
 static const struct {
-	const char *name;
+	const char *what, *name; /* "": by a function; "*": also other files */
 	size_t least; /* of the whole collection; 3 of the selection */
-} kinds[KINDS] = {
-	{ "redundancy headers", 264 },
-	{ "filemaps", 4 },
-	{ "flush files", 4 },
-	{ "cache indices", 4 },
-	{ "indices", 4 },
-	{ "halt, nodes and summary files", 4 },
-	{ "logs", 4 },
-	{ "rank2files", 50 },
+	bool (*path)(const char *path, struct error *err);
+	bool (*tree)(const struct kvtree *t, struct error *err);
+} views[] = {
+	{ "redundancy headers", "", 264, check_header, NULL },
+	{ "filemaps", "", 4, NULL, check_filemap },
+	{ "flush files", FLUSH_FILE, 4, NULL, check_flush },
+	{ "cache indices", CINDEX_FILE, 4, NULL, check_cindex },
+	{ "indices", "index.scr", 4, NULL, check_index },
+	{ "halt files", "*" HALT_FILE, 3, NULL, check_halt },
+	{ "nodes files", NODES_FILE, 3, NULL, check_nodes },
+	{ "summary files", SUMMARY_FILE, 3, NULL, check_summary },
+	{ "logs", "log", 4, check_log, NULL },
+	{ "rank2files", "rank2file", 50, check_rank2file, NULL },
 };
 
-static enum kind
-kind_of(const char *name)
+/* The view of a file; COUNT(views): none. */
+static size_t
+view_of(const char *name)
 {
 	struct redset_name redset;
-	size_t stem = 0;
+	size_t stem = 0, v = 2;
 
 	if (redset_name_parse(name, &redset, &stem))
-		return redset.descriptor ? KINDS : SETS;
+		return redset.descriptor ? COUNT(views) : 0;
 	if (filemap_name_rank(name) >= 0)
-		return MAPS;
-	if (str_ends(name, ".txt"))
-		return KINDS;
-	if (strcmp(name, FLUSH_FILE) == 0)
-		return FLUSHES;
-	if (strcmp(name, CINDEX_FILE) == 0)
-		return CINDEXES;
-	if (strcmp(name, "index.scr") == 0)
-		return INDEXES;
-	if (str_ends(name, HALT_FILE) || strcmp(name, NODES_FILE) == 0 ||
-	    strcmp(name, SUMMARY_FILE) == 0)
-		return SMALL;
-	if (strcmp(name, "rank2file") == 0)
-		return RANK2FILES;
-	return strcmp(name, "log") == 0 ? LOGS : KINDS;
-}
-
-static bool
-check_file(const char *path, enum kind kind, struct arena *arena)
-{
-	struct error err = ERROR_INIT;
-	struct one one = { .raw = BUF_INIT };
-	struct kvtree *t = NULL;
-	bool good = false;
-
-	if (kind == SETS) {
-		good = read_one(path, arena, &one);
-		buf_free(&one.raw);
-		return good;
-	}
-	t = kind == LOGS ? NULL : kvtree_read_file(AT_FDCWD, path, &err);
-	if (kind == LOGS)
-		good = check_log(path, &err);
-	else if (kind == RANK2FILES)
-		good = check_rank2file(path, &err);
-	else if (t != NULL)
-		good = kind == MAPS	  ? check_filemap(t, &err)
-		       : kind == FLUSHES  ? check_flush(t, &err)
-		       : kind == CINDEXES ? check_cindex(t, &err)
-		       : kind == INDEXES
-			       ? check_index(t, &err)
-			       : check_small(base_name(path), t, &err);
-	kvtree_free(t);
-	if (!good)
-		printf("# %s: %s\n", path, err.text);
-	return good;
+		return 1;
+	while (v < COUNT(views) && strcmp(name, views[v].name) != 0 &&
+	       (views[v].name[0] != '*' || !str_ends(name, views[v].name + 1)))
+		v++;
+	return v;
 }
 
 static void
 test_all_files(void)
 {
-	size_t total[KINDS] = { 0 }, bad[KINDS] = { 0 }, i = 0;
-	auto_arena *arena = arena_new();
-	int kind = 0;
+	size_t total[COUNT(views)] = { 0 }, bad[COUNT(views)] = { 0 };
 
 	ok(find_files("scr3"), "golden files are found");
-	for (i = 0; i < found.count; i++) {
+	for (size_t i = 0; i < found.count; i++) {
 		const char *path = found.paths[i];
+		const size_t v = view_of(base_name(path));
+		struct error err = ERROR_INIT;
+		auto_kvtree *t = NULL;
+		bool good = false;
 
-		kind = kind_of(base_name(path));
 		/* Made unreadable on purpose, before and after the repair. */
-		if (kind == KINDS || strstr(path, "/kvtree_bad/") != NULL ||
+		if (v == COUNT(views) || strstr(path, "/kvtree_bad/") != NULL ||
 		    strstr(path, "/dmg_corrupt_redset/") != NULL)
 			continue;
-		total[kind]++;
-		bad[kind] += !check_file(path, (enum kind)kind, arena);
-		arena_reset(arena);
+		if (views[v].tree != NULL)
+			t = kvtree_read_file(AT_FDCWD, path, &err);
+		good = views[v].path != NULL
+			       ? views[v].path(path, &err)
+			       : t != NULL && views[v].tree(t, &err);
+		if (!good)
+			printf("# %s: %s\n", path, err.text);
+		total[v]++;
+		bad[v] += !good;
 	}
-	for (kind = 0; kind < KINDS; kind++) {
-		printf("# %zu %s\n", total[kind], kinds[kind].name);
-		ok(bad[kind] == 0 &&
-			   total[kind] >=
-				   (golden_whole() ? kinds[kind].least : 3),
-		   kinds[kind].name);
+	for (size_t v = 0; v < COUNT(views); v++) {
+		printf("# %zu %s\n", total[v], views[v].what);
+		ok(bad[v] == 0 &&
+			   total[v] >= (golden_whole() ? views[v].least : 3),
+		   views[v].what);
 	}
 	forget_files();
 }
