@@ -248,12 +248,11 @@ read_from(int fd, enum made format, const struct file *files, size_t count)
 struct result
 read_archive(enum made format, const struct file *files, size_t count)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct result r;
 
 	must(fd >= 0);
 	r = read_from(fd, format, files, count);
-	close(fd);
 	return r;
 }
 

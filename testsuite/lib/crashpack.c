@@ -175,7 +175,8 @@ map_agrees(struct pack_scene *x, bool clean)
 	struct rank2file r;
 	struct segmap m;
 	struct hidden h;
-	int fd = open(fmt("%s/" CRASH_META, prefix), O_RDONLY | O_DIRECTORY);
+	auto_fd int fd =
+		open(fmt("%s/" CRASH_META, prefix), O_RDONLY | O_DIRECTORY);
 	bool good = true;
 
 	if (fd < 0 || rank2file_load(fd, "rank2file", &r, &err) < 0 ||
@@ -193,7 +194,6 @@ map_agrees(struct pack_scene *x, bool clean)
 	hidden_free(&h);
 	segmap_free(&m);
 	rank2file_free(&r);
-	close(fd);
 	return good;
 }
 

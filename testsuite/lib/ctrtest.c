@@ -17,7 +17,7 @@ store(struct segmap *m, uint64_t size, size_t nranks, bool wrong)
 	unsigned char *all = NULL;
 	struct rank2file w;
 	uint64_t at = 0;
-	int fd = -1;
+	auto_fd int fd = -1;
 
 	must(segmap_cut(m, SEGMAP_DATA, size, 0, NULL) == 0);
 	all = mem_alloc(m->bytes + 1, 1);
@@ -45,7 +45,6 @@ store(struct segmap *m, uint64_t size, size_t nranks, bool wrong)
 	must(segmap_write(m, nranks, false, &w, NULL) == 0);
 	must(rank2file_store(fd, "rank2file", &w, NULL) == 0);
 	rank2file_free(&w);
-	close(fd);
 }
 
 void

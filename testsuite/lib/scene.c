@@ -213,11 +213,10 @@ scene_write(void *arg, uint32_t member, bool descriptor, uint64_t off,
 	const struct scene_set *x = arg;
 	const char *path =
 		scene_red(x->s, x->ranks[member], x->map, descriptor);
-	int fd =
+	auto_fd int fd =
 		open(path, O_WRONLY | O_CREAT | (off == 0 ? O_TRUNC : 0), 0666);
 
 	must(fd >= 0 && io_pwrite(fd, path, data, len, off, err) == 0);
-	close(fd);
 	return 0;
 }
 

@@ -80,6 +80,7 @@ void scene_make(struct scene *s);
 
 /* Remove all files and free all memory. */
 void scene_end(struct scene *s);
+#define auto_scene __attribute__((cleanup(scene_end))) struct scene
 
 /* --- Losses --- */
 

@@ -3,6 +3,8 @@
 
 #include "arena.h"
 #include "catalogue/catalogue.h"
+#include "encode/code.h"
+#include "fti/posix.h"
 #include "hash.h"
 #include "map.h"
 #include "meta/index.h"
@@ -79,6 +81,25 @@ free_catalogue(struct catalogue **p)
 }
 
 void
+free_fti_posix(struct fti_posix **p)
+{
+	fti_posix_free(*p);
+}
+
+void
+free_recipe(struct recipe **p)
+{
+	recipe_free(*p);
+}
+
+void
+close_fd(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+void
 free_hash(struct hash **p)
 {
 	hash_free(*p);
@@ -150,13 +171,12 @@ make_parents(const char *path)
 void
 write_file(const char *path, const void *data, size_t len)
 {
-	int fd = -1;
+	auto_fd int fd = -1;
 
 	make_parents(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	must(fd >= 0);
 	must(io_pwrite(fd, path, data, len, 0, NULL) == 0);
-	close(fd);
 }
 
 void
@@ -185,7 +205,7 @@ flip(const char *path, long off)
 	struct timespec times[2];
 	unsigned char byte = 0;
 	struct stat st;
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	auto_fd int fd = open(path, O_RDWR | O_CLOEXEC);
 
 	must(fd >= 0 && fstat(fd, &st) == 0);
 	if (off < 0)
@@ -196,7 +216,6 @@ flip(const char *path, long off)
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
 	must(futimens(fd, times) == 0);
-	close(fd);
 }
 
 void
@@ -307,21 +326,19 @@ here(const char *format, ...)
 void
 put_file(int dir, const char *name, const char *text)
 {
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	auto_fd int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
 		printf("# cannot write %s\n", name);
-	close(fd);
 }
 
 bool
 holds_at(int dir, const char *name, const char *text)
 {
 	char got[64] = "";
-	int fd = openat(dir, name, O_RDONLY);
+	auto_fd int fd = openat(dir, name, O_RDONLY);
 	ssize_t n = read(fd, got, sizeof(got) - 1);
 
-	close(fd);
 	return n == (ssize_t)strlen(text) && strcmp(got, text) == 0;
 }
 

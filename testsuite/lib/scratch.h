@@ -20,11 +20,13 @@
 
 struct arena;
 struct catalogue;
+struct fti_posix;
 struct hash;
 struct index;
 struct map;
 struct par;
 struct plan;
+struct recipe;
 
 /* End the test: its environment, not the tested code, is broken. */
 _Noreturn void bail_out(const char *what);
@@ -56,23 +58,31 @@ bool may_give(void);
 #define auto_catalogue __attribute__((cleanup(free_catalogue))) struct catalogue
 #define auto_hash __attribute__((cleanup(free_hash))) struct hash
 #define auto_index __attribute__((cleanup(free_index))) struct index
+#define auto_fti_posix __attribute__((cleanup(free_fti_posix))) struct fti_posix
 #define auto_kvtree __attribute__((cleanup(free_kvtree))) struct kvtree
 #define auto_map __attribute__((cleanup(free_map))) struct map
+#define auto_recipe __attribute__((cleanup(free_recipe))) struct recipe
 #define auto_par __attribute__((cleanup(free_par))) struct par
 #define auto_plan __attribute__((cleanup(free_plan))) struct plan
+
+/* auto_fd int fd = open(...) */
+#define auto_fd __attribute__((cleanup(close_fd)))
 
 /* Of any type, from mem_alloc() or malloc(): auto_mem char *p = ... */
 #define auto_mem __attribute__((cleanup(free_mem)))
 #define auto_free __attribute__((cleanup(free_malloc)))
 
+void close_fd(const int *fd);
 void free_arena(struct arena **p);
 void free_catalogue(struct catalogue **p);
+void free_fti_posix(struct fti_posix **p);
 void free_hash(struct hash **p);
 void free_index(struct index **p);
 void free_kvtree(struct kvtree **p);
 void free_map(struct map **p);
 void free_par(struct par **p);
 void free_plan(struct plan **p);
+void free_recipe(struct recipe **p);
 void free_mem(void *p);
 void free_malloc(void *p);
 

@@ -97,7 +97,7 @@ tree_write(int root, const struct tree_entry *e)
 {
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 					   e->mtime };
-	int fd = -1;
+	auto_fd int fd = -1;
 
 	if (S_ISDIR(e->mode)) {
 		must_be(mkdirat(root, e->path, 0777) == 0 &&
@@ -113,13 +113,12 @@ tree_write(int root, const struct tree_entry *e)
 			fchmod(fd, e->mode & 07777) == 0 &&
 			futimens(fd, times) == 0,
 		e->path);
-	close(fd);
 }
 
 void
 tree_restore(const char *root, const struct tree *now, const struct tree *want)
 {
-	int fd = open(root, O_RDONLY | O_DIRECTORY);
+	auto_fd int fd = open(root, O_RDONLY | O_DIRECTORY);
 
 	must_be(fd >= 0, root);
 	/* Backwards, so that the files in a directory are removed before it. */
@@ -139,5 +138,4 @@ tree_restore(const char *root, const struct tree *now, const struct tree *want)
 		if (e == NULL || !entry_same(e, w, true))
 			tree_write(fd, w);
 	}
-	close(fd);
 }

@@ -49,7 +49,7 @@ encode(struct world *w, unsigned m)
 			code_stripe(&c, m, (struct code_slot){ true, row });
 		unsigned char *to = w->s[m].body + row * w->chunk;
 		bool lost[CODE_MAX] = { false };
-		struct recipe *r = NULL;
+		auto_recipe *r = NULL;
 
 		lost[m] = true;
 		r = recipe_new(&c, s, lost, NULL);
@@ -62,7 +62,6 @@ encode(struct world *w, unsigned m)
 					to[i] ^= times(w->s[j].data[at + i],
 						       r->matrix[k]);
 		}
-		recipe_free(r);
 	}
 }
 

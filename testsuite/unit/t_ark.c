@@ -197,7 +197,7 @@ TEST(misuse)
 {
 	static const char data[10] = "123456789";
 	const struct attr attr = { .has_owner = false };
-	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	auto_fd int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	for (size_t p = 0; p < OWN_PAIRS; p++) {
 		struct ark_out *out =
@@ -230,7 +230,6 @@ TEST(misuse)
 	}
 	ark_out_free(NULL);
 	ark_in_free(NULL);
-	close(fd);
 }
 
 TEST(choice)
@@ -251,7 +250,8 @@ TEST(choice)
 static int
 out_and_in(void *arg, struct error *err)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	auto_fd int fd =
+		open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	struct ark_entry e;
 	struct ark_in *in = NULL;
 	int rc = write_to(fd, pairs[*(size_t *)arg].filter, PAX, few, 4, err);
@@ -263,7 +263,6 @@ out_and_in(void *arg, struct error *err)
 	while (rc == 0 && (rc = ark_in_next(in, &e, err)) > 0)
 		rc = 0;
 	ark_in_free(in);
-	close(fd);
 	return rc;
 }
 

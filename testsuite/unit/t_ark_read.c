@@ -425,7 +425,8 @@ static void
 write_large(uint64_t size)
 {
 	const struct attr attr = { .has_owner = false };
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	auto_fd int fd =
+		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	struct ark_out *out = ark_out_new(fd, "out", ARK_ZSTD, 2, NULL, &err);
 
 	memset(content, 0, MIB);
@@ -437,13 +438,12 @@ write_large(uint64_t size)
 	must(ark_out_end(out, &err) == 0 && put(out, 1, few, &err) == 0);
 	must(ark_out_close(out, &err) == 0);
 	ark_out_free(out);
-	close(fd);
 }
 
 static void
 read_large(uint64_t size, const char *what)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct ark_in *in = ark_in_new(fd, "in", NULL, &err);
 	uint64_t sum = 0;
 	size_t got = 0;
@@ -456,7 +456,6 @@ read_large(uint64_t size, const char *what)
 	ok(ark_in_next(in, &e, &err) == 1 && e.attr.size == few[0].size,
 	   "... and the one behind");
 	ark_in_free(in);
-	close(fd);
 }
 
 /* More than 8 GiB in tar, more than 4 GiB in zip. */

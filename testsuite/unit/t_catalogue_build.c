@@ -60,7 +60,7 @@ TEST(refused)
 /* A prefix that was moved after the job wrote it. */
 TEST(moved)
 {
-	struct scene moved = xor4;
+	auto_scene moved = xor4;
 	struct build_result r;
 	struct verify_result v;
 	struct index_entry e;
@@ -92,7 +92,6 @@ TEST(moved)
 	ok(verify(scene_prefix(&moved), &v, &t) == 0 && v.status == STATUS_LOST,
 	   "... unless it is given by hand");
 	options.moved_from = NULL;
-	scene_end(&moved);
 }
 
 #define FLUSH "DATASET>7>DSETDESC>"

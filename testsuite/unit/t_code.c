@@ -40,7 +40,7 @@ static bool
 losses_right(const struct stripe *s, const bool *lost)
 {
 	struct error err = ERROR_INIT;
-	struct recipe *r = recipe_new(&s->code, s->number, lost, &err);
+	auto_recipe *r = recipe_new(&s->code, s->number, lost, &err);
 	unsigned nlost = 0;
 	bool right = false;
 
@@ -51,7 +51,6 @@ losses_right(const struct stripe *s, const bool *lost)
 	else
 		right = r != NULL && members_right(r, s, lost) &&
 			recipe_right(r, s);
-	recipe_free(r);
 	return right;
 }
 
@@ -164,7 +163,7 @@ coefficient(const struct code *c, unsigned row, unsigned member)
 {
 	const unsigned stripe = (member + c->k) % c->n;
 	bool lost[CODE_MAX] = { false };
-	struct recipe *r = NULL;
+	auto_recipe *r = NULL;
 	unsigned char found = 0;
 
 	lost[(stripe + c->n - row) % c->n] = true;
@@ -172,7 +171,6 @@ coefficient(const struct code *c, unsigned row, unsigned member)
 	for (unsigned i = 0; i < r->nin; i++)
 		if (r->in[i] == member)
 			found = r->matrix[i];
-	recipe_free(r);
 	return found;
 }
 
@@ -303,7 +301,7 @@ chosen_right(const struct stripe *s, unsigned bits)
 {
 	unsigned char in[8], out[8];
 	unsigned nin = 0, nout = 0;
-	struct recipe *r = NULL;
+	auto_recipe *r = NULL;
 	bool right = false;
 
 	for (unsigned m = 0; m < s->code.n; m++)
@@ -316,7 +314,6 @@ chosen_right(const struct stripe *s, unsigned bits)
 	right = r != NULL && r->nin == nin && r->nout == nout &&
 		memcmp(r->in, in, nin) == 0 && memcmp(r->out, out, nout) == 0 &&
 		recipe_right(r, s);
-	recipe_free(r);
 	return right;
 }
 

@@ -148,7 +148,7 @@ static unsigned
 count_wrong(size_t which, const size_t *lens, size_t nlens,
 	    const struct placing *at, size_t nat)
 {
-	struct recipe *r = need(case_recipe(which, NULL));
+	auto_recipe *r = need(case_recipe(which, NULL));
 	auto_free unsigned char *rows = plain_rows(&cases[which].code);
 	unsigned bad = 0;
 
@@ -162,7 +162,6 @@ count_wrong(size_t which, const size_t *lens, size_t nlens,
 			       !placed_right(r, &s, &at[j], true);
 		stripe_fini(&s);
 	}
-	recipe_free(r);
 	return bad;
 }
 
@@ -186,13 +185,12 @@ TEST(buffers)
 					       { true, 0, 0 } };
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct recipe *r = need(case_recipe(i, NULL));
+		auto_recipe *r = need(case_recipe(i, NULL));
 
 		is_int(count_wrong(i, lens, COUNT(lens), at, COUNT(at)) +
 			       count_wrong(i, long_one, 1, ends, COUNT(ends)),
 		       0, cases[i].name);
 		ok(r->all_ones == cases[i].all_ones, "rows of ones are found");
-		recipe_free(r);
 	}
 }
 
@@ -201,8 +199,8 @@ TEST(nothing_lost)
 	static const struct code c = { CODE_RS, 4, 2 };
 	static const bool lost[4];
 	static const unsigned char in[] = { 1, 2 };
-	struct recipe *none = need(recipe_new(&c, 1, lost, NULL));
-	struct recipe *r = need(recipe_from(
+	auto_recipe *none = need(recipe_new(&c, 1, lost, NULL));
+	auto_recipe *r = need(recipe_from(
 		&c, 1, &(struct recipe_members){ in, 2, NULL, 0 }, NULL));
 
 	ok(none->nin == 0 && none->nout == 0 && r->nin == 2 && r->nout == 0,
@@ -210,8 +208,6 @@ TEST(nothing_lost)
 	recipe_run(none, 100, NULL, NULL);
 	recipe_run(r, 100, NULL, NULL);
 	recipe_add(r, 1, 100, NULL, NULL);
-	recipe_free(none);
-	recipe_free(r);
 	recipe_free(NULL);
 }
 

@@ -132,7 +132,7 @@ TEST(bad_files)
 	static struct world w;
 	char root[96] = "";
 	struct compute_set set;
-	int fd = -1;
+	auto_fd int fd = -1;
 
 	scratch_dir(root, sizeof(root));
 	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -151,7 +151,6 @@ TEST(bad_files)
 	refuses(compute(&set, 1, &plain, &why), ERROR_ABSENT, "output",
 		"an output that was not prepared is named");
 	world_end(&w);
-	close(fd);
 	remove_tree(root);
 }
 

@@ -47,7 +47,8 @@ forget_sums(void)
 	struct rank2file r;
 	struct kvtree *k = NULL;
 	bool good = false;
-	int fd = open(fmt("%s/" CRASH_META, prefix), O_RDONLY | O_DIRECTORY);
+	auto_fd int fd =
+		open(fmt("%s/" CRASH_META, prefix), O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0 || rank2file_load(fd, "rank2file", &r, NULL) < 0)
 		return false;
@@ -61,7 +62,6 @@ forget_sums(void)
 	r.generation = r.unused;
 	good = rank2file_store(fd, "rank2file", &r, NULL) == 0;
 	rank2file_free(&r);
-	close(fd);
 	return good;
 }
 

@@ -166,7 +166,7 @@ static const struct found unnamed[] = {
 static void
 one_byte(const struct kind *t, bool crc)
 {
-	struct scene s = t->s;
+	auto_scene s = t->s;
 	const bool names = crc || t->names;
 	struct found file = names ? named[0] : unnamed[0];
 	struct checked c;
@@ -194,7 +194,6 @@ one_byte(const struct kind *t, bool crc)
 	finds(&s, &file);
 	finds(&s, names ? &named[1] : &unnamed[1]);
 	finds(&s, t->names ? &named[2] : &unnamed[2]);
-	scene_end(&s);
 }
 
 /* --- Several bytes, and sets --- */
@@ -295,10 +294,9 @@ static const struct found more[] = {
 TEST(more_bytes)
 {
 	each (m, more) {
-		struct scene s = *m->scene;
+		auto_scene s = *m->scene;
 
 		finds(&s, m);
-		scene_end(&s);
 	}
 }
 
@@ -334,7 +332,7 @@ TEST(explained)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct scene s = *rows[i].scene;
+		auto_scene s = *rows[i].scene;
 		struct deep_result r = { .nfindings = 0 };
 		auto_plan *p = NULL;
 		size_t undecided = 0;
@@ -350,7 +348,6 @@ TEST(explained)
 		ok(p->undecided == (undecided > 0) && r.nfindings >= 2,
 		   fmt("%s: both files are found", rows[i].what));
 		deep_free(&r);
-		scene_end(&s);
 	}
 }
 
@@ -358,7 +355,7 @@ TEST(blocks)
 {
 	static const uint64_t memory[] = { 1, 0, 200000, UINT64_C(1) << 50 };
 	auto_par *par = par_new(4, NULL);
-	struct scene s = schemes[3].s; /* RS k=3, n=7 */
+	auto_scene s = schemes[3].s; /* RS k=3, n=7 */
 	struct checked c;
 	bool good = true;
 
@@ -377,7 +374,6 @@ TEST(blocks)
 		done(&c);
 	}
 	ok(good, "blocks of any size agree and disagree alike");
-	scene_end(&s);
 }
 
 static uint64_t
@@ -417,7 +413,7 @@ TEST(empty_and_unread)
 TEST(reading_fails)
 {
 	for (size_t i = 2; i < 6; i += 3) {
-		struct scene s = schemes[i].s;
+		auto_scene s = schemes[i].s;
 		struct deep_result r;
 		auto_plan *p = NULL;
 
@@ -430,7 +426,6 @@ TEST(reading_fails)
 		must(unlink(scene_red(&s, 1, true, false)) == 0);
 		ok(deep_check(p, NULL, &r, &why) < 0 && r.nfindings == 0,
 		   "or is gone");
-		scene_end(&s);
 	}
 }
 
@@ -464,7 +459,7 @@ TEST(no_memory)
 /* Findings of one culprit, in the order in which threads report them. */
 TEST(any_order)
 {
-	struct scene scene = { SCENE(XOR, 4, 1, 1, 1) };
+	auto_scene scene = { SCENE(XOR, 4, 1, 1, 1) };
 	static const uint32_t found[][2] = {
 		{ 3, 50 }, { 2, 70 }, { 2, 60 }, { 2, 65 }, { 4, 0 },
 	};
@@ -513,7 +508,6 @@ TEST(any_order)
 		deep_free(&r);
 	}
 	plan_free(d.p);
-	scene_end(&scene);
 }
 
 int

@@ -180,10 +180,9 @@ static const char *
 state(const char *vars, size_t layer)
 {
 	struct fti_source s;
-	struct fti_posix *p = described(vars, &s);
+	auto_fti_posix *p = described(vars, &s);
 	const char *shown = state_of(p, &s, layer);
 
-	fti_posix_free(p);
 	return shown;
 }
 
@@ -250,7 +249,7 @@ static void
 test_sums(void)
 {
 	for (int i = 0; i < 2; i++) {
-		struct fti_posix *p = NULL;
+		auto_fti_posix *p = NULL;
 		struct fti_source s;
 		bool all = true;
 
@@ -271,7 +270,6 @@ test_sums(void)
 			all = verdict_of(&p->files[0], &s) ==
 			      (s.size == file.len ? FTI_INTACT : FTI_DAMAGED);
 		ok(all, "each truncation");
-		fti_posix_free(p);
 	}
 	by_crc = false;
 }
@@ -292,7 +290,7 @@ test_order(void)
 	};
 
 	each (c, cases) {
-		struct fti_posix *p = NULL;
+		auto_fti_posix *p = NULL;
 		struct fti_source s;
 
 		craft();
@@ -302,7 +300,6 @@ test_order(void)
 		end();
 		p = described(SAME, &s);
 		is_int(verdict_of(&p->files[0], &s), c->verdict, c->name);
-		fti_posix_free(p);
 	}
 }
 
@@ -310,7 +307,7 @@ test_order(void)
 static void
 test_flips(void)
 {
-	struct fti_posix *p = NULL;
+	auto_fti_posix *p = NULL;
 	struct fti_source s;
 	bool good = true;
 	size_t read = 0;
@@ -335,7 +332,6 @@ test_flips(void)
 			file.data[n] ^= (char)(1 << bit);
 		}
 	ok(good && read > 0, "each changed bit");
-	fti_posix_free(p);
 }
 
 static int
@@ -364,7 +360,7 @@ use_all(void *arg, struct error *err)
 int
 main(void)
 {
-	struct fti_posix *p = NULL;
+	auto_fti_posix *p = NULL;
 	struct fti_source s;
 
 	sum = hash_new(HASH_MD5, NULL);
@@ -376,7 +372,6 @@ main(void)
 	craft();
 	p = described(SAME, &s);
 	ok(fails_well(use_all, NULL, p), "each allocation fails");
-	fti_posix_free(p);
 	hash_free(sum);
 	buf_free(&text);
 	buf_free(&file);

@@ -78,12 +78,11 @@ TEST(old)
 	static const char old[] =
 		"[0]\nCkpt_file_name = Ckpt5-Rank2.fti\nCkpt_file_size = 7\n"
 		"Var0_id = 1\nVar0_size = 4\nVar1_id = 2\nVar1_size = 3\n";
-	struct fti_posix *p = fti_posix_parse("x", old, strlen(old), NULL);
+	auto_fti_posix *p = fti_posix_parse("x", old, strlen(old), NULL);
 
 	ok(p != NULL && p->id == 5 && !p->layered && p->files[0].nvars == 2 &&
 		   p->files[0].vars[1].at == 4 && p->files[0].vars[1].type < 0,
 	   "what is missing is known otherwise");
-	fti_posix_free(p);
 }
 
 static const char full[] =
@@ -127,7 +126,7 @@ good_one(void)
 
 TEST(content)
 {
-	struct fti_posix *p = good_one();
+	auto_fti_posix *p = good_one();
 	struct fti_content c;
 	struct fti_source s;
 	auto_buf out = BUF_INIT;
@@ -152,7 +151,6 @@ TEST(content)
 	p->files[0].vars[1].name = "a#b";
 	refuses(fti_posix_print(p, &out, &why), ERROR_USAGE, NULL,
 		"a name that no ini file can hold is refused");
-	fti_posix_free(p);
 }
 
 /* --- Damage --- */
@@ -209,7 +207,7 @@ fail_read(const struct fti_source *s, void *to, size_t len, uint64_t off,
 
 TEST(unread)
 {
-	struct fti_posix *p = good_one();
+	auto_fti_posix *p = good_one();
 	struct fti_source s = { .size = 10, .name = "data", .read = fail_read };
 	struct fti_checked c = { .posix = &p->files[0], .source = &s };
 
@@ -218,7 +216,6 @@ TEST(unread)
 		   strstr(c.unread, "data: cannot read: ") == c.unread,
 	   "a file that cannot be read is unknown");
 	fti_checked_fini(&c);
-	fti_posix_free(p);
 }
 
 /* --- Any metadata --- */
@@ -227,7 +224,7 @@ TEST(unread)
 static bool
 is_sound(const char *text, size_t len)
 {
-	struct fti_posix *p = fti_posix_parse("x", text, len, NULL);
+	auto_fti_posix *p = fti_posix_parse("x", text, len, NULL);
 	struct fti_source s;
 	bool good = true;
 
@@ -248,7 +245,6 @@ is_sound(const char *text, size_t len)
 					       10;
 		fti_content_fini(&content);
 	}
-	fti_posix_free(p);
 	return good;
 }
 

@@ -106,7 +106,7 @@ look_at(struct fti_metas *m, const char *path, const char *set)
 static bool
 prints(const char *path)
 {
-	struct fti_posix *p = fti_posix_read(AT_FDCWD, path, NULL);
+	auto_fti_posix *p = fti_posix_read(AT_FDCWD, path, NULL);
 	auto_buf was = BUF_INIT, is = BUF_INIT;
 	bool same = false;
 
@@ -114,7 +114,6 @@ prints(const char *path)
 	read_whole(path, &was);
 	same = fti_posix_print(p, &is, NULL) == 0 && was.len == is.len &&
 	       memcmp(was.data, is.data, is.len) == 0;
-	fti_posix_free(p);
 	return same;
 }
 

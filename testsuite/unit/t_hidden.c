@@ -295,7 +295,7 @@ TEST(damaged)
 	size_t odd = 0, loaded = 0;
 	struct hidden got;
 	struct scene s;
-	int fd = -1;
+	auto_fd int fd = -1;
 
 	map_enter();
 	scene_init(&s, 2, 3, ranks, 2);
@@ -323,7 +323,6 @@ TEST(damaged)
 	}
 	is_int(odd, 0, "for cut and flipped parts, copies are read");
 	ok(loaded <= 8, "... but for bits nobody looks at");
-	close(fd);
 	scene_fini(&s);
 }
 
@@ -387,7 +386,8 @@ TEST(no_memory)
 {
 	uint32_t ranks[70];
 	struct scene s;
-	int proc = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_fd int proc =
+		open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	for (uint32_t i = 0; i < 70; i++)
 		ranks[i] = i;
@@ -398,7 +398,6 @@ TEST(no_memory)
 	ok(hidden_store(&s.h, proc, &s.m, &s.r, &why) < 0 &&
 		   says(&why, "packed.0.scr"),
 	   "a directory that takes no files");
-	close(proc);
 	scene_fini(&s);
 }
 

@@ -376,7 +376,7 @@ check_rank2file(const char *path, struct error *err)
 	struct rank2file map;
 	size_t missing = 0;
 	bool good = false;
-	int fd = -1;
+	auto_fd int fd = -1;
 
 	snprintf(dir, sizeof(dir), "%.*s", (int)(base_name(path) - path), path);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -386,7 +386,6 @@ check_rank2file(const char *path, struct error *err)
 		good = missing == lost;
 		rank2file_free(&map);
 	}
-	close(fd);
 	return good;
 }
 

@@ -380,7 +380,7 @@ forbid_openat2(int error)
 static void
 test_cwd(int root)
 {
-	int cwd = open(".", O_RDONLY | O_DIRECTORY);
+	auto_fd int cwd = open(".", O_RDONLY | O_DIRECTORY);
 	const char *base = NULL;
 
 	must(cwd >= 0 && fchdir(root) == 0);
@@ -390,7 +390,6 @@ test_cwd(int root)
 	refuses(path_open_beneath(AT_FDCWD, "up/secret", O_RDONLY, 0, &why),
 		ERROR_UNSAFE, NULL, "a link out of it");
 	must(fchdir(cwd) == 0);
-	close(cwd);
 }
 
 /* Test all functions that open files. */
@@ -409,7 +408,7 @@ main(void)
 {
 	char scratch[128] = "", real[PATH_MAX];
 	struct error err = ERROR_INIT;
-	int root = -1;
+	auto_fd int root = -1;
 
 	scratch_dir(scratch, sizeof(scratch));
 	must(realpath(scratch, real) != NULL);
@@ -439,7 +438,6 @@ main(void)
 		test_open(root, "sandbox");
 	else
 		skip("in a sandbox", "no seccomp");
-	close(root);
 	remove_tree(scratch);
 	return tap_done();
 }

@@ -74,12 +74,11 @@ fill(int dir, unsigned depth)
 		if (what < 2) {
 			put_file(dir, name, "");
 		} else if (what < 4 && depth > 0) {
-			int fd = -1;
+			auto_fd int fd = -1;
 
 			must(mkdirat(dir, name, 0777) == 0);
 			fd = openat(dir, name, O_RDONLY | O_DIRECTORY);
 			fill(fd, depth - 1);
-			close(fd);
 		} else if (what == 4 || what == 5) {
 			random_path(to, sizeof(to), 4);
 			(void)symlinkat(to, dir, name);
@@ -130,7 +129,7 @@ test_trees(const char *scratch)
 	char rel[96];
 
 	for (unsigned t = 0; t < TREES; t++) {
-		int root = new_root(fmt("%s/tree%u", scratch, t));
+		auto_fd int root = new_root(fmt("%s/tree%u", scratch, t));
 
 		fill(root, 3);
 		for (unsigned i = 0; i < PATHS; i++) {
@@ -139,7 +138,6 @@ test_trees(const char *scratch)
 					   below(20) == 0 ? "z/passwd" : rel,
 					   flags[below(8)] | O_CLOEXEC)]++;
 		}
-		close(root);
 	}
 	is_int(counts[0], 0, "random paths of random trees: as openat2()");
 	ok(counts[2] > TREES * PATHS / 20, "and many of them can be opened");
@@ -161,7 +159,7 @@ test_edges(const char *scratch)
 		{ "l39", O_PATH, 1, "40 links are followed" },
 		{ "l40", O_PATH, 0, "41 links are not" },
 	};
-	int root = new_root(fmt("%s/edges", scratch));
+	auto_fd int root = new_root(fmt("%s/edges", scratch));
 
 	memset(long_name, 'n', sizeof(long_name) - 1);
 	for (size_t i = 0; i < sizeof(deep) - 1; i++)
@@ -171,7 +169,6 @@ test_edges(const char *scratch)
 				fmt("l%d", i));
 	each (c, cases)
 		is_int(compare(root, c->rel, c->flags), c->opened, c->what);
-	close(root);
 }
 
 /* Files that are created: never through a link. */
@@ -271,7 +268,7 @@ test_trust(const char *scratch)
 	const char *top = fmt("%s/trust", scratch);
 	const bool gives = may_give();
 	char base[160];
-	int root = -1;
+	auto_fd int root = -1;
 
 	snprintf(base, sizeof(base), "%s", top);
 	must(mkdir(base, 0755) == 0 && mkdir(fmt("%s/root", base), 0755) == 0 &&
@@ -307,7 +304,6 @@ test_trust(const char *scratch)
 				close(fd);
 		}
 	}
-	close(root);
 }
 
 int

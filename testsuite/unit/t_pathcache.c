@@ -158,8 +158,8 @@ test_two(int root)
 {
 	size_t before = open_files();
 	struct pathcache_pair two = { .next = 0 };
-	int sub = openat(root, "sub", O_RDONLY | O_DIRECTORY);
-	int other = openat(root, ".", O_RDONLY | O_DIRECTORY);
+	auto_fd int sub = openat(root, "sub", O_RDONLY | O_DIRECTORY);
+	auto_fd int other = openat(root, ".", O_RDONLY | O_DIRECTORY);
 	struct pathcache *a = pathcache_pair_at(&two, root);
 	const struct pathcache *b = pathcache_pair_at(&two, sub);
 
@@ -178,14 +178,12 @@ test_two(int root)
 	ok(pathcache_pair_at(&two, root) == NULL, "no memory for one");
 	mem_fail_after(-1);
 	pathcache_pair_fini(&two);
-	close(sub);
-	close(other);
 }
 
 static void
 test_special(int root)
 {
-	int cwd = open(".", O_RDONLY | O_DIRECTORY);
+	auto_fd int cwd = open(".", O_RDONLY | O_DIRECTORY);
 	struct pathcache *c = NULL;
 	struct stat st;
 
@@ -208,7 +206,6 @@ test_special(int root)
 		"no file there");
 	must(fchdir(cwd) == 0);
 	pathcache_free(c);
-	close(cwd);
 }
 
 int

@@ -132,10 +132,9 @@ static const struct scene_step small_losses[] = {
 
 TEST(two_small_losses)
 {
-	struct scene s = { SCENE(XOR, 4, 1, 1, 4), .size = sizes_apart };
+	auto_scene s = { SCENE(XOR, 4, 1, 1, 4), .size = sizes_apart };
 
 	SCENE_STEPS(&s, 0, small_losses);
-	scene_end(&s);
 }
 
 /* --- Filemaps --- */
@@ -202,7 +201,7 @@ static const struct scene_step without_files[] = {
 
 TEST(ranks_without_files)
 {
-	struct scene s = { SCENE(PARTNER, 4, 1, 1, 0) };
+	auto_scene s = { SCENE(PARTNER, 4, 1, 1, 0) };
 	struct plan *p = NULL;
 
 	scene_make(&s);
@@ -212,7 +211,6 @@ TEST(ranks_without_files)
 	   "ranks are there, files are not");
 	plan_free(p);
 	SCENE_STEPS(&s, 0, without_files);
-	scene_end(&s);
 }
 
 /* --- Messages and queries --- */

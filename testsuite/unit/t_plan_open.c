@@ -172,9 +172,9 @@ static const struct scene_step partner_sizes = {
 int
 main(void)
 {
-	struct scene rs5 = { SCENE(RS, 5, 1, 2, 2) };
-	struct scene xor8 = { SCENE(XOR, 8, 2, 1, 1) };
-	struct scene partner = { SCENE(PARTNER, 4, 1, 2, 1) };
+	auto_scene rs5 = { SCENE(RS, 5, 1, 2, 2) };
+	auto_scene xor8 = { SCENE(XOR, 8, 2, 1, 1) };
+	auto_scene partner = { SCENE(PARTNER, 4, 1, 2, 1) };
 
 	umask(022);
 	SCENE_STEPS(&xor4, PLAN_HEADERS, bad_files);
@@ -188,8 +188,5 @@ main(void)
 	SCENE_STEPS(&xor4, PLAN_HEADERS, map_sets);
 	scene_steps(&partner, PLAN_HEADERS, &partner_sizes, 1);
 	scene_end(&xor4);
-	scene_end(&rs5);
-	scene_end(&xor8);
-	scene_end(&partner);
 	return tap_done();
 }

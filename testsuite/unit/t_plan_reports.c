@@ -144,7 +144,7 @@ each_scheme(struct scene s)
 /* A rank without remaining files: its filemap is rebuilt first. */
 TEST(lost_rank)
 {
-	struct scene sc = { SCENE(RS, 6, 1, 2, 2), .cache = true };
+	auto_scene sc = { SCENE(RS, 6, 1, 2, 2), .cache = true };
 	struct plan *p = NULL;
 	struct said s;
 
@@ -170,7 +170,6 @@ TEST(lost_rank)
 	refuses(plan_reports(SCENE_ID, NULL, 0, NULL, &why), ERROR_ABSENT, NULL,
 		"no reports");
 	said_fini(&s);
-	scene_end(&sc);
 }
 
 /* The set over data, or over filemaps, of a rank. */
@@ -186,7 +185,7 @@ set_of(const struct plan *p, uint32_t rank, bool map)
  * plan of both, and the plan knows which files of it must be written. */
 TEST(one_set)
 {
-	struct scene sc = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
+	auto_scene sc = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
 	auto_plan *p = NULL, *q = NULL;
 	const struct plan_set *set = NULL;
 	struct plan_red_image image;
@@ -219,7 +218,6 @@ TEST(one_set)
 		   image.body_size == set->chunk,
 	   "the image of a lost redundancy file");
 	said_fini(&s);
-	scene_end(&sc);
 }
 
 int

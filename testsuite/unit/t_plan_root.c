@@ -116,10 +116,10 @@ static const struct find contradicted[] = {
 
 TEST(roots)
 {
-	struct scene many = { SCENE(SINGLE, 2, 2, 0, 300), .size = small,
-			      .was = "/p" };
-	struct scene s = { SCENE(XOR, 4, 1, 1, 2), .was = "/old/place",
-			   .prefix = "/old/place" };
+	auto_scene many = { SCENE(SINGLE, 2, 2, 0, 300), .size = small,
+			    .was = "/p" };
+	auto_scene s = { SCENE(XOR, 4, 1, 1, 2), .was = "/old/place",
+			 .prefix = "/old/place" };
 
 	SCENE_STEPS(&moved, 0, all_there);
 	FINDS(&moved, moves);
@@ -129,14 +129,12 @@ TEST(roots)
 	FINDS(&s, recorded);
 	s.prefix = "/quite/elsewhere";
 	FINDS(&s, contradicted);
-	scene_end(&many);
-	scene_end(&s);
 }
 
 /* The prefix is reached through a symbolic link. */
 TEST(linked)
 {
-	struct scene s = { SCENE(XOR, 4, 1, 1, 2) };
+	auto_scene s = { SCENE(XOR, 4, 1, 1, 2) };
 	struct plan *p = NULL;
 	char link[128];
 
@@ -166,7 +164,6 @@ TEST(linked)
 	   "nor one that is named from where one is");
 	plan_free(p);
 	must(chdir("/") == 0);
-	scene_end(&s);
 }
 
 /* --- Paths that must not be followed --- */
@@ -198,7 +195,7 @@ TEST(unsafe_paths)
 		{ true, brim }, /* too long with the file's name added */
 		{ false, long_path },
 	};
-	struct scene s = { SCENE(SINGLE, 2, 2, 0, 2) };
+	auto_scene s = { SCENE(SINGLE, 2, 2, 0, 2) };
 	auto_plan *p = NULL;
 	char prefix[128];
 
@@ -223,7 +220,6 @@ TEST(unsafe_paths)
 	p = scene_plan(&s, 0, NULL);
 	ok(p != NULL && strcmp(scene_find(p, 1, 0)->path, "rank_1_0.dat") == 0,
 	   "files may lie in the prefix itself");
-	scene_end(&s);
 }
 
 /* --- Memory --- */

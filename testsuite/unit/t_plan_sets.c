@@ -67,11 +67,10 @@ static const struct {
 TEST(each_scheme)
 {
 	each (t, schemes) {
-		struct scene s = t->s;
+		auto_scene s = t->s;
 
 		scene_make(&s);
 		scene_steps(&s, 0, &t->step, 1);
-		scene_end(&s);
 	}
 }
 
@@ -190,7 +189,7 @@ static const struct scene_step cache_steps[] = {
 
 TEST(caches)
 {
-	struct scene s = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
+	auto_scene s = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
 	struct plan *p = NULL;
 	const char *two[] = { NULL, NULL };
 
@@ -225,7 +224,6 @@ TEST(caches)
 	ok(p != NULL && plan_status(p) == STATUS_LOST && p->maps_lost == 4,
 	   "half of the nodes are not enough");
 	plan_free(p);
-	scene_end(&s);
 }
 
 /* The same metadata on two nodes, as left by a restart on other nodes.  If the
@@ -276,7 +274,7 @@ TEST(steps)
 	};
 	struct scene partner = { SCENE(PARTNER, 4, 1, 1, 2) };
 	struct scene single = { SCENE(SINGLE, 4, 4, 0, 2) };
-	struct scene cached = { SCENE(XOR, 4, 1, 1, 1), .cache = true };
+	auto_scene cached = { SCENE(XOR, 4, 1, 1, 1), .cache = true };
 	struct scene xor12 = { SCENE(XOR, 12, 3, 1, 1) };
 
 	SCENE_STEPS(&partner, 0, mixed_partner);
@@ -290,5 +288,4 @@ TEST(steps)
 		older_attempt(o->type, o->sets, o->failures, o->mask);
 	SCENE_STEPS(&cached, PLAN_HEADERS, twice);
 	SCENE_STEPS(&cached, PLAN_CHECKSUMS, bypass);
-	scene_end(&cached);
 }

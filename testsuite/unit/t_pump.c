@@ -66,8 +66,8 @@ static void
 skips_holes(void)
 {
 	static const off_t at[] = { 0, (off_t)1 << 39, ((off_t)1 << 40) - 9 };
-	int from = open_at("huge", O_RDWR | O_CREAT | O_EXCL);
-	int to = open_at("copy", O_RDWR | O_CREAT | O_EXCL);
+	auto_fd int from = open_at("huge", O_RDWR | O_CREAT | O_EXCL);
+	auto_fd int to = open_at("copy", O_RDWR | O_CREAT | O_EXCL);
 	struct pump p = start(from, to);
 	uint32_t crc = 0;
 	uint64_t end = 0;
@@ -94,8 +94,6 @@ skips_holes(void)
 		   st.st_blocks * 512 < 4000000,
 	   "... its data, and the hole");
 out:
-	close(from);
-	close(to);
 }
 
 static int
@@ -282,7 +280,7 @@ copies_many(void)
 int
 main(void)
 {
-	int from = -1;
+	auto_fd int from = -1;
 
 	scratch_dir(root, sizeof(root));
 	/* Data, zeros in the middle, and zeros at the end. */
@@ -296,7 +294,6 @@ main(void)
 	skips_holes();
 	fails(from);
 	copies_many();
-	close(from);
 	remove_tree(root);
 	return tap_done();
 }

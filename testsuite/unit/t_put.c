@@ -89,7 +89,7 @@ TEST(two_roots)
 	static const char *const paths[] = { "dir/one", "two" };
 	struct put *p = puttest_start(one);
 	bool good = true;
-	int second = -1;
+	auto_fd int second = -1;
 
 	must(mkdirat(puttest_fd, "second", 0777) == 0);
 	second = openat(puttest_fd, "second",
@@ -109,7 +109,6 @@ TEST(two_roots)
 		good &= puttest_holds(paths[i], "in first") &&
 			puttest_holds(fmt("second/%s", paths[i]), "in second");
 	ok(good, "each in its own");
-	close(second);
 	put_free(p);
 }
 

@@ -290,7 +290,7 @@ TEST(damage)
 	rank2file_free(&job);
 	for (f = 0; f < 2; f++) {
 		auto_buf raw = BUF_INIT;
-		int fd = openat(dirfd_, names[f], O_RDWR | O_CLOEXEC);
+		auto_fd int fd = openat(dirfd_, names[f], O_RDWR | O_CLOEXEC);
 
 		io_read_fd(fd, names[f], SIZE_MAX, &raw, NULL);
 		for (i = 0; i < raw.len; i++) {
@@ -311,7 +311,6 @@ TEST(damage)
 			rank2file_free(&r);
 		}
 		odd += pwrite(fd, raw.data, raw.len, 0) != (ssize_t)raw.len;
-		close(fd);
 	}
 	is_int(odd, 0, "cut and flipped files are refused");
 	/* The flag for "no checksum" makes the file end early. */
@@ -353,14 +352,13 @@ TEST(unwritable)
 {
 	struct rank2file job;
 	struct error err = ERROR_INIT;
-	int fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_fd int fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	make_job(&job, 2);
 	is_int(rank2file_store(fd, "m", &job, &err), -1,
 	       "a directory that takes no files");
 	ok(err.kind != ERROR_NONE, err.text);
 	rank2file_free(&job);
-	close(fd);
 }
 
 TEST(end)

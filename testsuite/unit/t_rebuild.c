@@ -63,7 +63,7 @@ schemes(unsigned threads)
 	struct progress *progress = progress_start("test", true);
 
 	each (c, cases) {
-		struct scene s = c->s;
+		auto_scene s = c->s;
 		const struct rebuild_options o = {
 			.work = &(struct work){ .par = par,
 						.memory = c->memory,
@@ -84,7 +84,6 @@ schemes(unsigned threads)
 			   r.descriptors == 2 * lost && r.crc_checked == 0 &&
 			   r.bytes_written > 0 && r.bytes_read > 0,
 		   "the result counts what was written");
-		scene_end(&s);
 	}
 	progress_end(progress);
 }

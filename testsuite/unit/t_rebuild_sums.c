@@ -202,7 +202,7 @@ TEST(some_sums)
 
 TEST(no_sums)
 {
-	struct scene s = { SCENE(XOR, 4, 1, 1, 2) };
+	auto_scene s = { SCENE(XOR, 4, 1, 1, 2) };
 	struct rebuild_result r;
 	auto_plan *p = NULL;
 
@@ -213,7 +213,6 @@ TEST(no_sums)
 	p = scene_plan(&s, 0, &why);
 	ok(rebuild(p, NULL, &r, &why) == 0 && r.crc_checked == 0,
 	   "nor compared");
-	scene_end(&s);
 }
 
 /* An unreadable file is an erasure like any other. */
@@ -272,8 +271,8 @@ TEST(no_memory)
 
 TEST(steps)
 {
-	struct scene big = { SCENE(SINGLE, 2, 2, 0, 2), .crc = true,
-			     .size = large };
+	auto_scene big = { SCENE(SINGLE, 2, 2, 0, 2), .crc = true,
+			   .size = large };
 
 	planned(1);
 	planned(4);
@@ -285,5 +284,4 @@ TEST(steps)
 	choices(&copies5, 1100);
 	scene_end(&copies5);
 	SCENE_ATTEMPTS(&xor4, xor_inputs);
-	scene_end(&big);
 }

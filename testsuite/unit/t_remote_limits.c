@@ -282,7 +282,7 @@ TEST(sigchld)
 TEST(surroundings)
 {
 	struct scene_run s = { .o = { .kind = REMOTE_LOCAL } };
-	int fd = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
+	auto_fd int fd = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
 	sigset_t mask, old;
 
 	/* A shell may start this test in the background with signals
@@ -308,7 +308,6 @@ TEST(surroundings)
 		   "signals; files are passed on, with this C library");
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	close(fd);
 }
 
 static int

@@ -447,7 +447,7 @@ TEST(style_terminal)
 	};
 	const struct winsize size = { .ws_row = 24, .ws_col = 44 };
 	int fds[2] = { -1, -1 }, master = posix_openpt(O_RDWR | O_NOCTTY);
-	int slave = -1;
+	auto_fd int slave = -1;
 	struct style s;
 
 	must(pipe(fds) == 0);
@@ -471,7 +471,6 @@ TEST(style_terminal)
 		   fmt("TERM=%s NO_COLOR=%s", t->term,
 		       t->no_color ? t->no_color : "(unset)"));
 	}
-	close(slave);
 	close(master);
 }
 

@@ -312,8 +312,9 @@ static void
 golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 {
 	const char *dir = fmt("containers/%s/scr.dataset.1", name);
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int meta = openat(fd, ".scr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_fd int meta =
+		openat(fd, ".scr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_kvtree *theirs = NULL, *ours = NULL;
 	struct buf image = BUF_INIT;
 	struct segmap m, cut;
@@ -345,8 +346,6 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 	rank2file_free(&r);
 	segmap_free(&cut);
 	segmap_free(&m);
-	close(meta);
-	close(fd);
 }
 
 /* If a damaged tree can be read, the segments of the map are sound. */

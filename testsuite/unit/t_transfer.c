@@ -97,7 +97,7 @@ set_scene(uint64_t len, uint32_t longest)
 	for (size_t i = 0; i < s.in.s.nparts; i++) {
 		struct stripe_part *p = &s.in.parts[i];
 		unsigned char *data = s.whole + p->start;
-		int fd = -1;
+		auto_fd int fd = -1;
 
 		for (uint64_t b = 0; b < p->len; b++)
 			data[b] = (unsigned char)below(256);
@@ -108,7 +108,6 @@ set_scene(uint64_t len, uint32_t longest)
 		fd = openat(rootfd, p->path, O_WRONLY | O_CREAT | O_CLOEXEC,
 			    0600);
 		must(io_pwrite(fd, p->path, data, p->len, p->off, NULL) == 0);
-		close(fd);
 	}
 }
 
