@@ -231,7 +231,7 @@ compute_bytes(const struct compute_set *sets, size_t nsets)
 static void
 choose_block(struct run *r, size_t nsets)
 {
-	uint64_t each = r->work->memory ? r->work->memory / par_threads(r->par)
+	uint64_t room = r->work->memory ? r->work->memory / par_threads(r->par)
 					: COMPUTE_WORKER_MEMORY;
 
 	r->width = 1;
@@ -246,10 +246,10 @@ choose_block(struct run *r, size_t nsets)
 			r->width = n > r->width ? n : r->width;
 		}
 	}
-	each = each / r->width & ~(uint64_t)(COMPUTE_BLOCK_MIN - 1);
+	room = room / r->width & ~(uint64_t)(COMPUTE_BLOCK_MIN - 1);
 	r->block = COMPUTE_BLOCK;
-	if (each < r->block)
-		r->block = each > COMPUTE_BLOCK_MIN ? (size_t)each
+	if (room < r->block)
+		r->block = room > COMPUTE_BLOCK_MIN ? (size_t)room
 						    : COMPUTE_BLOCK_MIN;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SCR parameters: the grammar of the files, the precedence of sources, the table
- * of parameters, and values by their kind. */
+/* SCR parameters: the grammar of the files, the precedence of sources, the
+ * table of parameters, and values by their kind. */
 #include "conf.h"
 #include "scratch.h"
 #include "str.h"

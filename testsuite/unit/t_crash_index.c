@@ -3,8 +3,8 @@
  * scr_index --build on golden and generated datasets, commands that change the
  * index, --delete, and imports of archives, killed and failing at every file
  * operation and killed at random moments.  The index is the old or the new one;
- * a file with its final name has its bytes, another dataset is unchanged, and the
- * same command run again completes the rest.
+ * a file with its final name has its bytes, another dataset is unchanged, and
+ * the same command run again completes the rest.
  */
 #include "crashsweep.h"
 

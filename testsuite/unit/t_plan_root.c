@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Plans of moved prefixes, with unsafe paths, crafted names, and the largest sets. */
+/* Plans of moved prefixes, with unsafe paths, crafted names, and the largest
+ * sets. */
 #include <errno.h>
 #include <sys/resource.h>
 
