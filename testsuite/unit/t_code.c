@@ -302,7 +302,6 @@ chosen_right(const struct stripe *s, unsigned bits)
 	unsigned char in[8], out[8];
 	unsigned nin = 0, nout = 0;
 	auto_recipe *r = NULL;
-	bool right = false;
 
 	for (unsigned m = 0; m < s->code.n; m++)
 		if (bits >> m & 1)
@@ -311,10 +310,9 @@ chosen_right(const struct stripe *s, unsigned bits)
 			out[nout++] = (unsigned char)m;
 	r = recipe_from(&s->code, s->number,
 			&(struct recipe_members){ in, nin, out, nout }, NULL);
-	right = r != NULL && r->nin == nin && r->nout == nout &&
-		memcmp(r->in, in, nin) == 0 && memcmp(r->out, out, nout) == 0 &&
-		recipe_right(r, s);
-	return right;
+	return r != NULL && r->nin == nin && r->nout == nout &&
+	       memcmp(r->in, in, nin) == 0 && memcmp(r->out, out, nout) == 0 &&
+	       recipe_right(r, s);
 }
 
 TEST(chosen)

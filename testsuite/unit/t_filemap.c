@@ -111,12 +111,10 @@ read_one(const struct kvtree *t, struct error *err)
 {
 	auto_arena *arena = arena_new();
 	struct filemap map;
-	int rc = -1;
 
 	if (arena == NULL)
 		return error_set(err, ERROR_NOMEM, "arena");
-	rc = filemap_read(t, arena, &map, err);
-	return rc;
+	return filemap_read(t, arena, &map, err);
 }
 
 static int

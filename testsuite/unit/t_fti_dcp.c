@@ -153,7 +153,6 @@ state_of(const struct fti_posix *p, const struct fti_source *s, size_t layer)
 	auto_buf out = BUF_INIT;
 	struct fti_content c = { .source = NULL };
 	struct fti_dcp d;
-	const char *shown = NULL;
 	int rc = fti_dcp_read(&d, &p->files[0], s, &err);
 
 	if (rc == 0)
@@ -172,8 +171,7 @@ state_of(const struct fti_posix *p, const struct fti_source *s, size_t layer)
 		buf_add_str(&out, " ...");
 	fti_content_fini(&c);
 	fti_dcp_fini(&d);
-	shown = fmt("%s", out.data);
-	return shown;
+	return fmt("%s", out.data);
 }
 
 static const char *

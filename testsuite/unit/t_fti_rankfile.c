@@ -108,13 +108,11 @@ prints(const char *path)
 {
 	auto_fti_posix *p = fti_posix_read(AT_FDCWD, path, NULL);
 	auto_buf was = BUF_INIT, is = BUF_INIT;
-	bool same = false;
 
 	must(p != NULL && p->nfiles >= 2);
 	read_whole(path, &was);
-	same = fti_posix_print(p, &is, NULL) == 0 && was.len == is.len &&
+	return fti_posix_print(p, &is, NULL) == 0 && was.len == is.len &&
 	       memcmp(was.data, is.data, is.len) == 0;
-	return same;
 }
 
 static void

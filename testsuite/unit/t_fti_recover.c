@@ -145,9 +145,8 @@ is_file(const struct fti_source *s, const struct fti_tree *t, const char *path,
 	same = part == FTI_PARITY ? s->size <= want.len : s->size == want.len;
 	got = mem_alloc((size_t)s->size + 1, 1);
 	must(got != NULL);
-	same = same && fti_source_read(s, got, (size_t)s->size, 0, NULL) == 0 &&
+	return same && fti_source_read(s, got, (size_t)s->size, 0, NULL) == 0 &&
 	       memcmp(got, want.data, (size_t)s->size) == 0;
-	return same;
 }
 
 /* Returns the number of files that could be had. */

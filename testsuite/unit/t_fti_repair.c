@@ -33,12 +33,10 @@ static bool
 same_files(const char *a, const char *b)
 {
 	auto_buf x = BUF_INIT, y = BUF_INIT;
-	bool same = false;
 
 	read_padded(a, &x);
 	read_padded(b, &y);
-	same = x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
-	return same;
+	return x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
 }
 
 /* Replace sums of empty containers by that of no bytes: the tested rule is that

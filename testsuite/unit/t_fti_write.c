@@ -168,8 +168,7 @@ same_bytes(const struct item *it)
 	same = a.len == b.len;
 	if (same) /* the last byte of the metadata is not used */
 		a.data[f->meta_at + fti_format(f->layout)->meta - 1] = 0;
-	same = same && memcmp(a.data, b.data, a.len) == 0;
-	return same;
+	return same && memcmp(a.data, b.data, a.len) == 0;
 }
 
 /* --- All files of a set --- */

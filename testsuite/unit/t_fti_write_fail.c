@@ -255,13 +255,11 @@ static bool
 is_untouched(void)
 {
 	auto_buf now = BUF_INIT;
-	bool same = false;
 
 	read_whole(here("from"), &now);
-	same = now.len == from.len &&
+	return now.len == from.len &&
 	       memcmp(now.data, from.data, now.len) == 0 &&
 	       puttest_count() == 1;
-	return same;
 }
 
 TEST(stop)

@@ -15,7 +15,6 @@ read_log(const char *const *lines, size_t count, struct interval_stats *s)
 {
 	auto_buf text = BUF_INIT;
 	const char *path = here("log");
-	int rc = -1;
 
 	for (size_t i = 0; i < count; i++)
 		if (lines[i][0] == '0')
@@ -26,8 +25,7 @@ read_log(const char *const *lines, size_t count, struct interval_stats *s)
 		else
 			must(buf_printf(&text, "%s\n", lines[i]) == 0);
 	write_file(path, text.data, text.len);
-	rc = interval_read(AT_FDCWD, path, s, NULL);
-	return rc;
+	return interval_read(AT_FDCWD, path, s, NULL);
 }
 #define READ(lines, s) read_log(lines, COUNT(lines), s)
 #define START "00:00:00 event=START, procs=4, nodes=4"

@@ -69,13 +69,11 @@ nodes_of(void)
 {
 	struct error err = ERROR_INIT;
 	auto_buf text = BUF_INIT;
-	const char *got = NULL;
 
 	if (job_nodes(&j, &err) < 0)
 		return fmt("%d: %s", (int)err.kind, err.text);
 	must(hostlist_text(&j.nodes, &text, NULL) == 0);
-	got = fmt("%s", text.data);
-	return got;
+	return fmt("%s", text.data);
 }
 
 /* "dir[+bytes][S][N][-] ...", with S: shared, N: node.N, -: implied. */

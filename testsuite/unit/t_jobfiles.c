@@ -39,11 +39,9 @@ static const char *
 where(const struct flush_entry *e, bool first)
 {
 	auto_buf b = BUF_INIT;
-	const char *text = NULL;
 
 	must(jobfiles_location(e, first, &b) == 0);
-	text = fmt("%s", b.data);
-	return text;
+	return fmt("%s", b.data);
 }
 
 TEST(flush)

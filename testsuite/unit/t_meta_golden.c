@@ -252,8 +252,7 @@ check_filemap(const struct kvtree *t, struct error *err)
 		same = filemap_add(copy, &map.files[i], err) == 0;
 	/* After a fetch the library puts COMPLETE first, so ignore the
 	 * order. */
-	same = same && tree_same(copy, t, true);
-	return same;
+	return same && tree_same(copy, t, true);
 }
 
 static bool

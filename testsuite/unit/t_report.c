@@ -190,7 +190,6 @@ all_reports(void *arg, struct error *err)
 				       .findings = &found };
 	struct sample *s = arg;
 	auto_buf b = BUF_INIT;
-	int rc = -1;
 
 	report_summary(&s->p, NULL, NULL, plan_data_status(&s->p), &b);
 	report_sets(&s->p, &b);
@@ -199,8 +198,7 @@ all_reports(void *arg, struct error *err)
 	report_actions(&s->p, &b);
 	report_rebuilt(&r, &b);
 	report_deep(&s->p, &d, &b);
-	rc = buf_check(&b, err);
-	return rc;
+	return buf_check(&b, err);
 }
 
 TEST(no_memory)

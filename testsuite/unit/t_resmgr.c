@@ -98,14 +98,12 @@ down_of(const char *among)
 {
 	auto_hostlist nodes = HOSTLIST_INIT, down = HOSTLIST_INIT;
 	auto_buf text = BUF_INIT;
-	const char *got = NULL;
 
 	must(hostlist_add(&nodes, among, NULL) == 0);
 	must(hostlist_add(&down, "stale", NULL) == 0);
 	must(resmgr_down(rm, &nodes, &down, NULL) == 0);
 	must(hostlist_plain(&down, ",", &text, NULL) == 0);
-	got = fmt("%s", text.len > 0 ? text.data : "");
-	return got;
+	return fmt("%s", text.len > 0 ? text.data : "");
 }
 
 static int64_t
