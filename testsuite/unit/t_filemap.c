@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "meta/filemap.h"
-
+/* Filemaps, and the attributes of files. */
 #include "arena.h"
+#include "kvtree/kvstream.h"
+#include "meta/attr.h"
+#include "meta/filemap.h"
 #include "metatest.h"
 
 #define META "FILE>/c/x.ckpt>META>"
@@ -181,4 +183,245 @@ TEST(names)
 	is_int(filemap_name_rank("filemap_12"), 12, "rank 12");
 	is_str(filemap_name(name, sizeof(name), 12), "filemap_12",
 	       "... and back");
+}
+
+/* --- Attributes --- */
+
+static const char attr_full[] =
+	"ATIME_NSECS>935130957\nATIME_SECS>1795215223\n"
+	"CTIME_NSECS>1\nCTIME_SECS>2\nGID>20\nMODE>33188\n"
+	"MTIME_NSECS>0\nMTIME_SECS>1795215224\n"
+	"SIZE>18446744\nUID>10\n";
+
+TEST(attr_round_trip)
+{
+	auto_kvtree *t = tree_of(attr_full), *copy = kvtree_new(NULL);
+	struct attr a;
+
+	is_int(attr_read(t, &a, NULL), 0, "attributes are read");
+	ok(a.has_size && a.size == 18446744, "... size");
+	ok(a.has_owner && a.mode == 0100644 && a.uid == 10 && a.gid == 20,
+	   "... mode, owner, group");
+	ok(a.has_times && a.atime.tv_sec == 1795215223 &&
+		   a.atime.tv_nsec == 935130957 &&
+		   a.mtime.tv_sec == 1795215224 && a.mtime.tv_nsec == 0,
+	   "... times");
+	is_int(attr_write(copy, &a, NULL), 0, "attributes are written");
+	ok(tree_same(copy, t, false), "... in the order of their keys");
+}
+
+/* Attributes that are written and read separately. */
+TEST(attr_parts)
+{
+	static const struct {
+		const char *text, *what;
+		bool size, owner, times;
+		const char *key, *value; /* written; NULL: nothing */
+	} cases[] = {
+		{ "SIZE>0x10\n", "size alone, hexadecimal as LLNL reads it",
+		  true, false, false, "SIZE", "16" },
+		{ "MODE>33188\nUID>0\nATIME_SECS>5\n",
+		  "half an owner, half a time are none", false, false, false,
+		  NULL, NULL },
+		{ "ATIME_SECS>18446744073709551615\nMTIME_SECS>0\n",
+		  "a time before 1970 has wrapped", false, false, true,
+		  "ATIME_SECS", "18446744073709551615" },
+	};
+	struct attr a;
+
+	each (c, cases) {
+		auto_kvtree *t = tree_of(c->text);
+		auto_kvtree *copy = kvtree_new(NULL);
+
+		ok(attr_read(t, &a, NULL) == 0 && a.has_size == c->size &&
+			   a.has_owner == c->owner && a.has_times == c->times,
+		   c->what);
+		is_int(attr_write(copy, &a, NULL), 0, "... and is written");
+		if (c->key != NULL)
+			is_str(kvtree_value(copy, c->key), c->value,
+			       "... as it was");
+		else
+			is_int(kvtree_count(copy), 0, "... nothing");
+	}
+	is_int(a.atime.tv_sec, -1, "... a second before 1970");
+	is_int(attr_read(NULL, &a, NULL), 0, "no tree is no attributes");
+}
+
+/* Reading without a tree gives the same result for plain input: returns 1 if it
+ * was plain. */
+static int
+scan(const struct kvtree *t, const struct attr *want, bool good)
+{
+	auto_buf raw = BUF_INIT;
+	struct kvscan s = { .p = NULL };
+	struct attr a;
+	size_t len = 0;
+
+	if (kvtree_encode(t, &raw, NULL) < 0)
+		return 0;
+	s.p = (const unsigned char *)kvtree_body(raw.data, raw.len, &len, NULL);
+	s.end = s.p + len;
+	attr_scan(&s, &a);
+	if (s.irregular)
+		return 0;
+	return good && s.p == s.end && memcmp(&a, want, sizeof(a)) == 0 ? 1
+									: -1;
+}
+
+static int
+attr_read_one(const struct kvtree *t, struct error *err)
+{
+	struct attr a;
+	int rc = attr_read(t, &a, err);
+
+	return scan(t, &a, rc == 0) < 0
+		       ? error_set(err, ERROR_USAGE, "differs without a tree")
+		       : rc;
+}
+
+TEST(attr_refused)
+{
+	static const char *const bad[] = {
+		"SIZE>-1\n",
+		"SIZE>9223372036854775808\n",
+		"SIZE>1\nSIZE>2\n",
+		"SIZE\n",
+		"SIZE>12x\n",
+		"SIZE> 12\n",
+		"SIZE>\n",
+		"MODE>4294967296\n",
+		"UID>root\n",
+		"GID>1e3\n",
+		"ATIME_NSECS>1000000000\n",
+		"MTIME_SECS>18446744073709551616\n",
+	};
+
+	trees_refused(bad, COUNT(bad), attr_read_one);
+}
+
+TEST(attr_scan)
+{
+	static const char *const odd[] = {
+		"SIZE>0x10\n",
+		"",
+		"UID>5\nUID>6\n",
+		"SIZE>5\n",
+		"ATIME_SECS>18446744073709551615\nMTIME_SECS>0\n",
+	};
+	struct kvtree *t = tree_of(attr_full);
+	struct attr a;
+
+	is_int(attr_read(t, &a, NULL), 0, "attributes with a tree");
+	is_int(scan(t, &a, true), 1, "attributes without a tree");
+	kvtree_set(t, "MTIME_NSECS", "1000000000", NULL);
+	is_int(scan(t, &a, true), 0, "... not with wrong ones");
+	kvtree_free(t);
+	each (o, odd) {
+		t = tree_of(*o);
+		is_int(scan(t, &a, true), 0, label(*o));
+		kvtree_free(t);
+	}
+}
+
+TEST(attr_damage)
+{
+	tree_damaged(attr_full, 50, 20, attr_read_one);
+}
+
+static int
+attr_write_all(void *arg, struct error *err)
+{
+	auto_kvtree *t = kvtree_new(err);
+
+	return t == NULL ? -1 : attr_write(t, arg, err);
+}
+
+/* A file in $TMPDIR that disappears when it is closed. */
+static int
+scratch_file(void)
+{
+	const char *dir = getenv("TMPDIR");
+	char *name = fmt("%s/attrXXXXXX", dir != NULL ? dir : "/tmp");
+	int fd = mkstemp(name);
+
+	unlink(name);
+	return fd;
+}
+
+static const struct owner none = { .set = false };
+
+/* Apply the attributes; returns the mode of the file then. */
+static int
+apply(const struct attr *a, int fd, struct owner owner, struct stat *st)
+{
+	if (attr_apply(a, fd, "file", owner, NULL, NULL) < 0 ||
+	    fstat(fd, st) < 0)
+		return -1;
+	return st->st_mode & 07777;
+}
+
+TEST(attr_apply)
+{
+	struct attr got, a = {
+		.has_owner = true,
+		.has_times = true,
+		.mode = 0104751,
+		.uid = getuid(),
+		.gid = getgid(),
+		.atime = { .tv_sec = 100, .tv_nsec = 5 },
+		.mtime = { .tv_sec = 1795215223, .tv_nsec = 935130957 },
+	};
+	struct stat st;
+	int fd = scratch_file();
+
+	is_int(apply(&a, fd, none, &st), 0751, "applied without set-id bits");
+	attr_from_stat(&got, &st);
+	ok(got.has_size && got.has_owner && got.has_times &&
+		   got.mode == (S_IFREG | 0751) &&
+		   got.mtime.tv_sec == 1795215223 &&
+		   got.mtime.tv_nsec == 935130957 && got.atime.tv_sec == 100,
+	   "from stat: all");
+	a.has_owner = false;
+	a.mtime.tv_sec = 7;
+	ok(apply(&a, fd, none, &st) == 0751 && st.st_mtime == 7,
+	   "times alone: mode as before");
+	close(fd);
+	a.has_owner = true;
+	is_int(apply(&a, fd, none, &st), -1, "a closed file is an error");
+}
+
+/* Not being the owner, do not set the owner or set-id bits.  Needs root. */
+TEST(attr_apply_foreign)
+{
+	const struct attr a = {
+		.has_owner = true, .mode = 06755, .uid = 12345, .gid = 12345
+	};
+	struct stat st;
+	int fd = scratch_file();
+
+	if (geteuid() != 0 || fchown(fd, 65534, 65534) < 0 ||
+	    setegid(65534) < 0 || seteuid(65534) < 0) {
+		skip("giving away a file", "not root, or cannot become nobody");
+		close(fd);
+		return;
+	}
+	ok(apply(&a, fd, none, &st) == 0755 && st.st_uid == 65534,
+	   "a file that is not ours to give: no set-id bits");
+	must(seteuid(0) == 0 && setegid(0) == 0);
+	ok(apply(&a, fd, none, &st) == 0755 && st.st_uid == 65534,
+	   "root does not take over the recorded owner nor set-id bits");
+	ok(apply(&a, fd, (struct owner){ true, 1, 2 }, &st) == 0755 &&
+		   st.st_uid == 1 && st.st_gid == 2,
+	   "the owner of the prefix is given");
+	close(fd);
+}
+
+TEST(attr_applying)
+{
+	struct kvtree *t = tree_of(attr_full);
+	struct attr a;
+
+	attr_read(t, &a, NULL);
+	ok(fail_each_alloc(attr_write_all, &a) > 0, "no memory to write");
+	kvtree_free(t);
 }

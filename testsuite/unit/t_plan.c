@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * t_plan.c - plans for datasets with data files and filemaps in any state.
- * (Redundancy files: t_plan_sets, t_plan_open; roots: t_plan_root; files given
- * by hand: t_plan_files; malicious input: t_plan_root.)
+ * (Redundancy files: t_plan_sets; files opened or given by hand: t_plan_files;
+ * roots and malicious input: t_plan_root.)
  */
 #include "rescue/plan.h"
 #include "rescue/rescue_impl.h"
