@@ -659,3 +659,64 @@ follow() {
 		diff -r p/ckpt.1 kept/ckpt.1
 	done
 }
+
+# well FIRST COMMAND...: what this advises, and so on, ends with dataset 1 whole.
+well() {
+	follow "$@"
+	((status == 0 && ${#steps[@]} < 5)) || failed "${steps[@]}"
+	all 0
+}
+
+@test "33.12 a mode that shuts its owner out, and a directory in the place of a file" {
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	renew p kept
+	chmod 0 p/ckpt.1/rank_1.ckpt
+	all 1
+	ends 1 scr_index -p p --build 1
+	well scr_inspect -p p -d 1
+	renew kept
+	rm p/ckpt.1/rank_1.ckpt
+	mkdir p/ckpt.1/rank_1.ckpt
+	for command in "scr_index -p p --build 1" "scr_rebuild -p p 1"; do
+		ends 3 ${command/ -p/ --dry-run -p}
+		warns 1 "next: mv p/ckpt.1/rank_1.ckpt p/ckpt.1/rank_1.ckpt.old && $command" \
+			$command
+	done
+	well scr_index -p p --build 1
+	diff -r kept/ckpt.1 p/ckpt.1 --exclude "*.old"
+}
+
+@test "33.22 advice for a link to nothing, a filemap of garbage and --current" {
+	for damage in "rm p/ckpt.1/rank_1.ckpt; ln -s /nowhere/x p/ckpt.1/rank_1.ckpt" \
+		"echo garbage >$D/filemap_1"; do
+		dataset -t XOR --ckpt
+		scr_index -q -p p --build 1
+		renew p kept
+		eval "$damage"
+		renew p damaged
+		for command in scr_inspect "scr_index --build" scr_rebuild; do
+			renew damaged
+			read -ra words <<<"$command"
+			well "${words[0]}" -p p "${words[@]:1}" 1
+			diff -r kept/ckpt.1 p/ckpt.1
+		done
+	done
+	rm p/ckpt.1/rank_1.ckpt
+	well scr_index -p p --current 1
+	diff -r kept/ckpt.1 p/ckpt.1
+}
+
+@test "33.21 a flipped byte of redundancy beside files that their checksums prove" {
+	for type in XOR RS PARTNER; do
+		dataset -t $type --crc
+		scr_index -q -p p --checksums --build 1
+		red=$(echo $D/reddesc.er.1.${type,,}.*)
+		sha256sum "$red" >sum
+		flip "$red" $(($(stat -c %s "$red") - 50))
+		ends 3 scr_inspect -p p --deep --checksums -d 1
+		assert_output_has "${red##*/}: its contents are damaged"
+		well scr_inspect -p p --deep --checksums 1
+		sha256sum --quiet -c sum
+	done
+}

@@ -99,6 +99,24 @@ refused() {
 	refused "$NODE_MAP" "leads out"
 }
 
+@test "33.4: a checkpoint that cannot be read is no reason to start over" {
+	local path code
+
+	while read -r path code; do
+		SHIM_RANKS=all SHIM_OP=open SHIM_PATH=$path SHIM_ERRNO=$code \
+			SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+			job "$NODE_MAP" app_calls init have_restart finalize
+		assert_line "have_restart -> 1 0"
+		warned "ERROR: .*SCR_Have_restart: dataset 3 .*SCR_START_OVER=1"
+		[[ $(ids .valid) == "1 2 3" ]]
+	done <<-END
+		rank_2 EIO
+		rank_2 EACCES
+		rank2file EACCES
+		summary.scr EIO
+	END
+}
+
 @test "what a rebuild on the prefix can save is rebuilt" {
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.4
 	saved 4
