@@ -116,6 +116,8 @@ sweep(struct scene *s, const struct mode *m, unsigned few)
 	unsigned runs = 0, bad = 0;
 
 	s->told = 0;
+	if (first >= count) /* of a step of count + 1 */
+		first = 0;
 	for (unsigned long n = first + 1; n <= count; n += step) {
 		struct fault f = m->fault;
 
