@@ -46,6 +46,25 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 
+/* deep_doubt_record(), unless the index has another witness against the files:
+ * they were replaced by those of a later dataset. */
+static int
+doubt_record(struct catalogue *c, struct plan *p,
+	     const struct catalogue_options *o, struct error *err)
+{
+	const char *flaw = p->flaw;
+	int64_t by = 0;
+
+	if (deep_doubt_record(p, &o->work, err) < 0)
+		return -1;
+	if (p->flaw == flaw)
+		return 0;
+	if (catalogue_replaced(c, p->id, o, &by, err) < 0)
+		return -1;
+	p->flaw = by > 0 ? flaw : p->flaw;
+	return 0;
+}
+
 struct plan *
 catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	       const struct catalogue_options *o, struct error *err)
@@ -85,9 +104,9 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 		index_free(read);
 	}
 	close(d.meta_fd);
-	if (p != NULL && (((flags & PLAN_CHECKSUMS) &&
-			   deep_doubt_record(p, &o->work, &why) < 0) ||
-			  weigh_renamed(c, p, o, &why) < 0)) {
+	if (p != NULL &&
+	    (((flags & PLAN_CHECKSUMS) && doubt_record(c, p, o, &why) < 0) ||
+	     weigh_renamed(c, p, o, &why) < 0)) {
 		plan_free(p);
 		p = NULL;
 	}
