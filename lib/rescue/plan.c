@@ -330,8 +330,7 @@ make(struct planner *w, struct error *err)
 			return -1;
 		if (w->again)
 			continue;
-		if (checks &&
-		    (plan_check_all(w, err) < 0 || plan_doubt_maps(w, err) < 0))
+		if (checks && plan_check_all(w, err) < 0)
 			return -1;
 		if (plan_solve_sets(w, false, err) < 0)
 			return -1;

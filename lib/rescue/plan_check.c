@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plan_check.c - read the files with a recorded checksum and verify it: data
- * files, and redundancy files in containers.
+ * files, and redundancy files in containers.  Files that turn out to be damaged
+ * or unreadable when the plan is already made: their sets are solved again.
  */
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "arena.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
+#include "path.h"
 #include "progress.h"
 #include "rescue/plan_impl.h"
+#include "str.h"
 #include "transfer/transfer.h"
 #include "work.h"
 
@@ -98,6 +104,59 @@ plan_check_files(struct plan *p, const struct work *work, bool *look,
 	return rc;
 }
 
+/* Was the file on disk written at the time that the filemap says (0), or later
+ * (1)?  -1: unknown. */
+static int
+is_later(const struct planner *w, const struct plan_file *f)
+{
+	struct stat st;
+
+	if (!f->attr.has_times ||
+	    path_stat_beneath(w->p.places[f->place].root_fd, f->path, &st,
+			      NULL) < 0 ||
+	    st.st_mtim.tv_sec < f->attr.mtime.tv_sec)
+		return -1;
+	return st.st_mtim.tv_sec > f->attr.mtime.tv_sec;
+}
+
+/* A job writes all filemaps of a dataset within this time, in seconds. */
+#define RUN_MAX 3600
+
+/* The checksums in a filemap are wrong, its file is later, and the filemap is
+ * much older than another, whose file is right: it may be that of an older
+ * run. */
+static int
+doubt_maps(struct planner *w, struct error *err)
+{
+	const struct plan_file *wrong = NULL, *right = NULL;
+
+	for (size_t i = 0; i < w->p.nfiles && w->record != NULL; i++) {
+		const struct plan_file *f = &w->p.files[i];
+		const uint32_t set = w->p.ranks[f->rank].data_set;
+
+		if (f->nsegs > 0 || f->record_crc || !f->has_crc ||
+		    (set != PLAN_NONE &&
+		     redset_is_redundant(w->p.sets[set].type)))
+			continue;
+		if (f->state == FILE_WRONG_CRC && wrong == NULL &&
+		    is_later(w, f) > 0)
+			wrong = f;
+		else if (f->state == FILE_PRESENT && right == NULL &&
+			 is_later(w, f) == 0)
+			right = f;
+	}
+	if (wrong == NULL || right == NULL || w->p.flaw != NULL ||
+	    wrong->attr.mtime.tv_sec + RUN_MAX > right->attr.mtime.tv_sec)
+		return 0;
+	w->p.flaw_status = STATUS_FAILED;
+	w->p.flaw = arena_printf(w->p.arena,
+				 "%s has another checksum than filemap_%" PRIu32
+				 " says, and is later: one of the "
+				 "two is that of another run",
+				 str_shown(wrong->path), wrong->rank);
+	return w->p.flaw == NULL ? error_no_memory(err) : 0;
+}
+
 int
 plan_check_all(struct planner *w, struct error *err)
 {
@@ -114,7 +173,7 @@ plan_check_all(struct planner *w, struct error *err)
 						      ? FILE_UNREAD
 						      : FILE_WRONG_CRC;
 	mem_free(look);
-	return rc;
+	return rc < 0 ? -1 : doubt_maps(w, err);
 }
 
 int
@@ -254,4 +313,160 @@ plan_check_reds(struct planner *w, struct error *err)
 	if (par_for(w->par, w->p.nsets, 1, check_set, w, err) < 0)
 		return -1;
 	return mark_found(w, err);
+}
+
+/* --- What turns out to be damaged --- */
+
+const char *
+plan_unread_text(const struct plan *p, const char *path)
+{
+	return plan_or_brief(
+		arena_printf(p->arena, "%s: cannot be read (I/O error)", path),
+		path);
+}
+
+/* Solve the set of a file again, whose state has changed. */
+static int
+solve_again(struct planner *w, size_t file, struct error *err)
+{
+	const uint32_t set = w->p.ranks[w->p.files[file].rank].data_set;
+
+	if (set == PLAN_NONE)
+		return 0;
+	if (!w->p.sets[set].opened && plan_reopen_set(w, set, err) < 0)
+		return -1;
+	return plan_solve_set(w, &w->p.sets[set], w->p.arena, err);
+}
+
+static int
+mark_body(struct planner *w, struct plan_set *s, uint32_t member,
+	  const char *problem, bool unread, struct error *err)
+{
+	s->members[member].state = RED_DAMAGED;
+	s->members[member].problem = problem;
+	s->members[member].unread = unread;
+	if (plan_make_header(w, s, member, w->p.arena, err) < 0)
+		return -1;
+	return plan_solve_set(w, s, w->p.arena, err);
+}
+
+int
+plan_mark(struct plan *p, size_t file, enum file_state state, struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+
+	p->files[file].state = state;
+	if (solve_again(w, file, err) < 0)
+		return -1;
+	plan_finish(w);
+	return 0;
+}
+
+int
+plan_mark_all(struct plan *p, const bool *look, enum file_state state,
+	      struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (look[i])
+			p->files[i].state = state;
+	/* Once for the files of a rank, which have adjacent numbers. */
+	for (size_t i = 0, last = SIZE_MAX; i < p->nfiles; i++) {
+		if (!look[i] || (last != SIZE_MAX &&
+				 p->files[last].rank == p->files[i].rank))
+			continue;
+		if (solve_again(w, i, err) < 0)
+			return -1;
+		last = i;
+	}
+	plan_finish(w);
+	return 0;
+}
+
+int
+plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+	struct plan_set *s = &p->sets[set];
+
+	if ((!s->opened && plan_reopen_set(w, set, err) < 0) ||
+	    mark_body(w, s, member, "its contents are damaged", false, err) < 0)
+		return -1;
+	plan_finish(w);
+	return 0;
+}
+
+/* --- Unreadable files --- */
+
+size_t
+plan_file_at(const struct plan_member *m, uint64_t *at)
+{
+	size_t i = 0;
+
+	for (; i < m->list.nfiles && *at >= m->list.files[i].attr.size; i++)
+		*at -= m->list.files[i].attr.size;
+	return i;
+}
+
+int
+plan_mark_at(struct planner *w, struct plan_set *s, const struct solve_ref *at,
+	     const char **text, struct error *err)
+{
+	struct plan_member *m = &s->members[at->member];
+	struct plan_rank *r = NULL;
+	uint64_t off = at->off;
+	size_t file = 0;
+
+	if (at->body) {
+		*text = plan_unread_text(&w->p, m->name);
+		return mark_body(w, s, at->member, *text, true, err);
+	}
+	if (s->map) {
+		r = &w->p.ranks[m->rank];
+		*text = plan_unread_text(&w->p, r->map.name);
+		r->map_known = false;
+		r->map.unread = true;
+		r->map.why = *text;
+		return plan_solve_set(w, s, w->p.arena, err);
+	}
+	file = m->files[plan_file_at(m, &off)];
+	*text = plan_unread_text(&w->p, w->p.files[file].path);
+	w->p.files[file].state = FILE_UNREAD;
+	return solve_again(w, file, err);
+}
+
+int
+plan_suppose(struct plan *p, uint32_t set, const struct solve_ref *at,
+	     bool wrong, struct error *err)
+{
+	struct plan_member *m = &p->sets[set].members[at->member];
+	uint64_t off = at->off;
+
+	if (at->body && wrong)
+		return plan_mark_body(p, set, at->member, err);
+	if (!at->body)
+		return plan_mark(p, m->files[plan_file_at(m, &off)],
+				 wrong ? FILE_WRONG_CRC : FILE_PRESENT, err);
+	m->state = RED_PRESENT;
+	m->problem = NULL;
+	if (plan_solve_set((struct planner *)p, &p->sets[set], p->arena, err) <
+	    0)
+		return -1;
+	plan_finish((struct planner *)p);
+	return 0;
+}
+
+int
+plan_mark_unread(struct plan *p, uint32_t set, const struct solve_ref *at,
+		 const char **text, struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+	struct plan_set *s = &p->sets[set];
+
+	if (plan_mark_at(w, s, at, text, err) < 0 ||
+	    (s->map && plan_restore_set(w, s, err) < 0))
+		return -1;
+	plan_finish(w);
+	return 0;
 }

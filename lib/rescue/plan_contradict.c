@@ -6,7 +6,9 @@
  * Each can be left over from an older dataset, or be that of another one, put
  * there by mistake.  None decides alone.  The headers of the redundancy, the
  * times of the files, the files on disk and the totals of the descriptor are
- * asked; if they do not decide, the dataset is unknown.
+ * asked; if they do not decide, the dataset is unknown.  Of the headers of one
+ * set, and the filemaps of its ranks, one that most others contradict is that
+ * of another dataset.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -19,6 +21,172 @@
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
+
+/* How far a filemap agrees with the list in a header. */
+enum agreement { BY_NAME, BY_SIZE, BY_TIME };
+
+/* Are the recorded times those of one version of a file?  Whole seconds: not
+ * all file systems keep more. */
+static bool
+same_time(const struct attr *a, const struct attr *b)
+{
+	return !a->has_times || !b->has_times ||
+	       (a->mtime.tv_sec <= b->mtime.tv_sec + 1 &&
+		b->mtime.tv_sec <= a->mtime.tv_sec + 1);
+}
+
+static bool
+map_names_list(const struct planner *w, const struct plan_rank *r,
+	       const struct redset_member *l, enum agreement how)
+{
+	if (!r->map_known || r->composed || r->nfiles != l->nfiles)
+		return false;
+	for (size_t i = 0; i < l->nfiles; i++) {
+		/* Mostly in reverse order. */
+		const size_t guess = l->nfiles - 1 - i;
+		size_t k = 0;
+
+		for (; k < r->nfiles; k++) {
+			const struct plan_file *f =
+				&w->p.files[r->first_file +
+					    (guess + k) % r->nfiles];
+
+			if ((how < BY_SIZE ||
+			     f->attr.size == l->files[i].attr.size) &&
+			    (how < BY_TIME ||
+			     same_time(&f->attr, &l->files[i].attr)) &&
+			    strcmp(f->cache_path, l->files[i].path) == 0)
+				break;
+		}
+		if (k == r->nfiles)
+			return false;
+	}
+	return true;
+}
+
+/* Does the filemap of the rank name these files, with these sizes? */
+static bool
+map_has_list(const struct planner *w, const struct plan_rank *r,
+	     const struct redset_member *l)
+{
+	return map_names_list(w, r, l, BY_SIZE);
+}
+
+/* --- Headers of one set --- */
+
+static bool
+same_list(const struct redset_member *a, const struct redset_member *b)
+{
+	if (a->nfiles != b->nfiles)
+		return false;
+	for (size_t i = 0; i < a->nfiles; i++)
+		if (a->files[i].attr.size != b->files[i].attr.size ||
+		    !same_time(&a->files[i].attr, &b->files[i].attr) ||
+		    strcmp(a->files[i].path, b->files[i].path) != 0)
+			return false;
+	return true;
+}
+
+/* Count for each member the lists of its header that others contradict: their
+ * own headers, and if there are any, the filemap of its rank. */
+static void
+count_disputes(const struct planner *w, const struct plan_set *s,
+	       uint32_t *disputes)
+{
+	memset(disputes, 0, s->n * sizeof(*disputes));
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct redset_header *h = s->members[i].red->read;
+
+		for (uint32_t d = 1;
+		     h != NULL && d < s->n && d <= redset_neighbours(&h->desc);
+		     d++) {
+			const uint32_t j = redset_left(&h->desc, i, d);
+			const struct redset_header *g = s->members[j].red->read;
+
+			if (g == NULL || !h->members[j].known ||
+			    same_list(&h->members[j], &g->members[j]))
+				continue;
+			disputes[i]++;
+			disputes[j]++;
+		}
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+		const struct plan_rank *r = plan_rank_of(&w->p, m);
+
+		disputes[i] += disputes[i] > 0 && !s->map && r != NULL &&
+			       r->map_known && !r->composed &&
+			       !map_names_list(w, r, &m->red->read->members[i],
+					       BY_TIME);
+	}
+}
+
+int
+plan_outvote_headers(const struct planner *w, struct plan_set *s,
+		     struct error *err)
+{
+	uint32_t *disputes = mem_calloc(s->n, sizeof(*disputes));
+	bool one = disputes != NULL;
+
+	while (one) {
+		uint32_t worst = 0;
+
+		count_disputes(w, s, disputes);
+		for (uint32_t i = 1; i < s->n; i++)
+			if (disputes[i] > disputes[worst])
+				worst = i;
+		one = disputes[worst] > 0;
+		for (uint32_t i = 0; i < s->n; i++)
+			one = one &&
+			      (i == worst || disputes[i] < disputes[worst]);
+		if (!one)
+			break;
+		s->members[worst].state = RED_DAMAGED;
+		s->members[worst].problem = "belongs to another dataset";
+		s->members[worst].red->foreign = true;
+		s->members[worst].red->read = NULL;
+		s->members[worst].list.known = false;
+	}
+	mem_free(disputes);
+	return disputes == NULL ? error_no_memory(err) : 0;
+}
+
+bool
+plan_outvote_maps(struct planner *w, const struct plan_set *s)
+{
+	uint32_t agree = 0, contradict = 0, misplaced = 0;
+
+	/* First count, then forget. */
+	for (uint32_t i = 0; i < 2 * s->n; i++) {
+		const struct plan_member *m = &s->members[i % s->n];
+		struct plan_rank *r = plan_rank_of(&w->p, m);
+
+		if (i == s->n && (contradict + misplaced == 0 ||
+				  agree + misplaced <= contradict))
+			return false;
+		if (r == NULL || !r->map_known || r->composed || !m->list.known)
+			continue;
+		if (map_names_list(w, r, &m->list, BY_NAME)) {
+			agree += i < s->n;
+		} else if (i >= s->n) {
+			r->doubted = true;
+			plan_owner_forget(w, m->rank);
+		} else if (r->doubted) {
+			return false; /* its own redundancy made it again */
+		} else {
+			uint32_t k = 0; /* whose it is */
+
+			while (k < s->n &&
+			       !(s->members[k].list.known &&
+				 map_has_list(w, r, &s->members[k].list)))
+				k++;
+			misplaced += k < s->n;
+			contradict += k == s->n;
+		}
+	}
+	plan_owner_sweep(w);
+	return true;
+}
 
 /* Does a file of one rank have the place of another one's?  Then one of the
  * filemaps may be a copy of the other. */
@@ -116,18 +284,6 @@ is_there(const struct planner *w, const struct rank2file_file *f,
 	return file_state_of(&st, size) == FILE_PRESENT;
 }
 
-/* Are all files of a rank there, as rank2file has them? */
-static bool
-record_fits(const struct planner *w, const struct rank2file_rank *r)
-{
-	uint64_t size = 0;
-
-	for (size_t i = 0; i < r->nfiles; i++)
-		if (!is_there(w, &r->files[i], &size))
-			return false;
-	return true;
-}
-
 static enum totals
 totals_of_record(const struct planner *w)
 {
@@ -151,44 +307,15 @@ totals_of_record(const struct planner *w)
 	return compare_totals(w, files, bytes);
 }
 
-static bool
-map_fits(const struct planner *w, const struct plan_rank *r)
-{
-	for (size_t i = 0; i < r->nfiles; i++)
-		if (plan_file_lost(&w->p.files[r->first_file + i]))
-			return false;
-	return true;
-}
-
 bool
 plan_denies_list(const struct planner *w, const struct redset_member *l)
 {
 	return plan_record_denies(w, l) &&
 	       !(l->desc.rank < w->p.nranks &&
-		 plan_map_has_list(w, &w->p.ranks[l->desc.rank], l));
+		 map_has_list(w, &w->p.ranks[l->desc.rank], l));
 }
 
 /* --- Filemaps and rank2file --- */
-
-/* The list of files of a rank in the headers of its set; NULL: none is
- * known. */
-static int
-list_of(struct planner *w, const struct plan_rank *r,
-	const struct redset_member **out, struct error *err)
-{
-	struct plan_set *s = NULL;
-
-	*out = NULL;
-	if (r->data_set == PLAN_NONE)
-		return 0;
-	s = &w->p.sets[r->data_set];
-	if (s->n == 0 ||
-	    (!s->opened && plan_open_set(w, s, w->p.arena, err) < 0))
-		return s->n == 0 ? 0 : -1;
-	if (!s->foreign && s->members[r->data_member].list.known)
-		*out = &s->members[r->data_member].list;
-	return 0;
-}
 
 /* --- The verdict --- */
 
@@ -199,20 +326,31 @@ weigh(struct planner *w, uint32_t rank, enum totals maps, enum totals record,
 {
 	const struct plan_rank *pr = &w->p.ranks[rank];
 	const struct rank2file_rank *r = plan_record_rank(w, rank);
-	const struct redset_member *list = NULL;
+	struct plan_set *s =
+		pr->data_set == PLAN_NONE ? NULL : &w->p.sets[pr->data_set];
+	const struct redset_member *list = NULL; /* in the headers of its set */
+	bool fits = true, record_fits = r != NULL;
+	uint64_t size = 0;
 
-	if (list_of(w, pr, &list, err) < 0)
-		return -1;
+	if (s != NULL && s->n > 0) {
+		if (!s->opened && plan_open_set(w, s, w->p.arena, err) < 0)
+			return -1;
+		if (!s->foreign && s->members[pr->data_member].list.known)
+			list = &s->members[pr->data_member].list;
+	}
 	/* Of these, only the descriptor was written by neither.  Headers came
 	 * with the filemaps, but there are several for each list.  Files that
 	 * fit can be those of another dataset. */
 	*out = 4 * ((maps == TOTALS_EQUAL && record != TOTALS_UNKNOWN) -
 		    (record == TOTALS_EQUAL));
 	if (list != NULL)
-		*out += 2 * plan_map_has_list(w, pr, list) -
+		*out += 2 * map_has_list(w, pr, list) -
 			2 * !plan_record_denies(w, list);
-	*out += plan_owner_dates(w, rank) + map_fits(w, pr) -
-		(r != NULL && record_fits(w, r));
+	for (size_t i = 0; i < pr->nfiles && fits; i++)
+		fits = !plan_file_lost(&w->p.files[pr->first_file + i]);
+	for (size_t i = 0; r != NULL && i < r->nfiles && record_fits; i++)
+		record_fits = is_there(w, &r->files[i], &size);
+	*out += plan_owner_dates(w, rank) + fits - record_fits;
 	return 0;
 }
 
@@ -222,19 +360,6 @@ set_flaw(struct planner *w, int status, const char *text, struct error *err)
 	w->p.flaw = text;
 	w->p.flaw_status = status;
 	return text == NULL ? error_no_memory(err) : 0;
-}
-
-static int
-undecided(struct planner *w, uint32_t rank, struct error *err)
-{
-	return set_flaw(w, STATUS_FAILED,
-			arena_printf(w->p.arena,
-				     "filemap_%" PRIu32 " and rank2file name "
-				     "different files of rank %" PRIu32
-				     ", and nothing shows which of them is "
-				     "right",
-				     rank, rank),
-			err);
 }
 
 int
@@ -385,7 +510,17 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 		const bool differ = plan_contradicts(w, (uint32_t)i);
 
 		if (balance[i] == 0 && differ && sum == 0)
-			rc = undecided(w, (uint32_t)i, err);
+			rc = set_flaw(
+				w, STATUS_FAILED,
+				arena_printf(
+					w->p.arena,
+					"filemap_%" PRId64
+					" and rank2file name "
+					"different files of rank %" PRId64
+					", and "
+					"nothing shows which of them is right",
+					i, i),
+				err);
 		else if (balance[i] < 0 ||
 			 (balance[i] == 0 && differ && sum < 0)) {
 			plan_owner_forget(w, i);
@@ -436,58 +571,4 @@ plan_unsized(struct planner *w, struct error *err)
 				     str_count(w->p.nfiles, "file"), bytes,
 				     w->owner.is.bytes),
 			err);
-}
-
-/* Was the file on disk written at the time that the filemap says (0), or later
- * (1)?  -1: unknown. */
-static int
-is_later(const struct planner *w, const struct plan_file *f)
-{
-	struct stat st;
-
-	if (!f->attr.has_times ||
-	    path_stat_beneath(w->p.places[f->place].root_fd, f->path, &st,
-			      NULL) < 0 ||
-	    st.st_mtim.tv_sec < f->attr.mtime.tv_sec)
-		return -1;
-	return st.st_mtim.tv_sec > f->attr.mtime.tv_sec;
-}
-
-/* A job writes all filemaps of a dataset within this time, in seconds. */
-#define RUN_MAX 3600
-
-/* The checksums in a filemap are wrong, its file is later, and the filemap is
- * much older than another, whose file is right: it may be that of an older
- * run. */
-int
-plan_doubt_maps(struct planner *w, struct error *err)
-{
-	const struct plan_file *wrong = NULL, *right = NULL;
-
-	for (size_t i = 0; i < w->p.nfiles && w->record != NULL; i++) {
-		const struct plan_file *f = &w->p.files[i];
-		const uint32_t set = w->p.ranks[f->rank].data_set;
-
-		if (f->nsegs > 0 || f->record_crc || !f->has_crc ||
-		    (set != PLAN_NONE &&
-		     redset_is_redundant(w->p.sets[set].type)))
-			continue;
-		if (f->state == FILE_WRONG_CRC && wrong == NULL &&
-		    is_later(w, f) > 0)
-			wrong = f;
-		else if (f->state == FILE_PRESENT && right == NULL &&
-			 is_later(w, f) == 0)
-			right = f;
-	}
-	if (wrong == NULL || right == NULL || w->p.flaw != NULL ||
-	    wrong->attr.mtime.tv_sec + RUN_MAX > right->attr.mtime.tv_sec)
-		return 0;
-	return set_flaw(
-		w, STATUS_FAILED,
-		arena_printf(w->p.arena,
-			     "%s has another checksum than filemap_%" PRIu32
-			     " says, and is later: one of the "
-			     "two is that of another run",
-			     str_shown(wrong->path), wrong->rank),
-		err);
 }

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_error.c - a plan in words: states of files, ranks, and what is lost.
+ * plan_error.c - a plan in words: states of files, ranks, what is lost and why,
+ * and what is in the way of a repair.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/rank2file.h"
+#include "meta/summary.h"
 #include "num.h"
+#include "path.h"
 #include "rescue/plan.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
@@ -42,8 +46,9 @@ red_state_name(enum red_state s)
 							      : "unknown";
 }
 
-const char *
-plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count)
+/* plan_ranks_text() into any arena; sorts `ranks`.  NULL: no memory. */
+static const char *
+ranks_in(struct arena *a, uint32_t *ranks, size_t count)
 {
 	struct buf text = BUF_INIT;
 	const char *out = NULL;
@@ -78,7 +83,7 @@ plan_ranks_text(struct plan *p, const uint32_t *ranks, size_t count)
 	if (copy != NULL && count > 0)
 		memcpy(copy, ranks, count * sizeof(*copy));
 	if (copy != NULL)
-		text = plan_ranks_in(p->arena, copy, count);
+		text = ranks_in(p->arena, copy, count);
 	mem_free(copy);
 	return text != NULL ? text : "?";
 }
@@ -218,18 +223,6 @@ unread_error(const struct plan *p, struct error *err)
 			 s->map ? " over filemaps" : "", s->reason);
 }
 
-/* No data are lost, only filemaps in caches. */
-static int
-unplaced_error(const struct plan *p, struct error *err)
-{
-	return error_set(err, ERROR_LOST,
-			 "dataset %lld: %zu %s lost: redundancy headers name "
-			 "the files, but nothing tells where they belong on "
-			 "the prefix",
-			 (long long)p->id, p->maps_lost,
-			 p->maps_lost == 1 ? "filemap is" : "filemaps are");
-}
-
 /* No file is known to be lost, but nothing names those of some ranks. */
 static int
 unclaimed_error(const struct plan *p, struct error *err)
@@ -258,8 +251,15 @@ lost_error(const struct plan *p, struct error *err)
 	const struct plan_set *s = lost_set(p);
 	char problem[ERROR_TEXT_MAX / 2], unknown[96];
 
+	/* No data are lost, only filemaps in caches. */
 	if (p->maps_unplaced > 0 && plan_data_status(p) == STATUS_DAMAGED)
-		return unplaced_error(p, err);
+		return error_set(
+			err, ERROR_LOST,
+			"dataset %lld: %zu %s lost: redundancy headers name "
+			"the files, but nothing tells where they belong on "
+			"the prefix",
+			(long long)p->id, p->maps_lost,
+			p->maps_lost == 1 ? "filemap is" : "filemaps are");
 	if (s == NULL)
 		return lost_outside(p, err);
 	return error_set(err, ERROR_LOST,
@@ -320,4 +320,157 @@ plan_error(const struct plan *p, struct error *err)
 			 (long long)p->id, str_count(p->files_rebuild, "file"),
 			 str_count(p->maps_missing, "filemap"),
 			 str_count(p->red_missing, "file"));
+}
+
+/* --- Why a set is lost --- */
+
+const char *
+plan_or_brief(const char *text, const char *brief)
+{
+	return text != NULL ? text : brief;
+}
+
+const char *
+plan_explain(const struct plan_set *s, const struct solve_member *losses,
+	     const bool *any, struct arena *arena)
+{
+	static const char brief[] = "too many members are missing";
+	uint32_t ranks[PLAN_SET_MAX];
+	const char *names = NULL, *text = NULL;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if ((any[i] || losses[i].body_lost) &&
+		    s->members[i].rank != PLAN_NONE)
+			ranks[n++] = s->members[i].rank;
+	names = ranks_in(arena, ranks, n);
+	if (names == NULL)
+		return brief;
+	text = scheme_of(s->type)->explain(
+		arena,
+		&(struct scheme_loss){ names, n, s->n, s->failures, s->type });
+	return plan_or_brief(text, brief);
+}
+
+const char *
+plan_unknown_lists(const struct plan_set *s, const bool *any,
+		   struct arena *arena)
+{
+	uint32_t ranks[PLAN_SET_MAX], all[PLAN_SET_MAX];
+	const char *names = NULL, *all_names = NULL, *text = NULL;
+	size_t n = 0, nall = 0, nameless = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+		bool unknown = !m->list.known &&
+			       (any[i] || redset_is_redundant(s->type));
+
+		if (unknown && m->rank == PLAN_NONE)
+			nameless++;
+		else if (unknown)
+			ranks[n++] = m->rank;
+		if ((unknown || any[i]) && m->rank != PLAN_NONE)
+			all[nall++] = m->rank;
+	}
+	if (n + nameless == 0)
+		return NULL;
+	names = ranks_in(arena, ranks, n);
+	all_names = ranks_in(arena, all, nall);
+	if (names == NULL || all_names == NULL)
+		text = NULL;
+	else if (nameless > 0)
+		text = arena_printf(
+			arena,
+			"%s%s%s%zu of its %u members are missing, and the "
+			"only lists of their files with them",
+			nall > 0 ? "ranks " : "", all_names,
+			nall > 0 ? " and another " : "", nameless, s->n);
+	else if (n == nall)
+		text = arena_printf(
+			arena,
+			"%s %s and the neighbours that hold their lists of "
+			"files are missing",
+			n == 1 ? "rank" : "ranks", names);
+	else
+		text = arena_printf(
+			arena,
+			"ranks %s are missing, and with them the only lists of "
+			"files of %s %s",
+			all_names, n == 1 ? "rank" : "ranks", names);
+	return plan_or_brief(text, "lists of files are lost");
+}
+
+/* --- What is in the way of a repair --- */
+
+/* Write the path of `name`, among the metadata of the place, if that is a
+ * directory. */
+static bool
+meta_obstacle(const struct plan *p, uint32_t place, const char *name, char *to,
+	      size_t size)
+{
+	const struct place *at = &p->places[place];
+	struct stat st;
+
+	return name != NULL &&
+	       path_stat_beneath(at->meta_fd, name, &st, NULL) == 0 &&
+	       S_ISDIR(st.st_mode) &&
+	       snprintf(to, size, "%s/%s", at->meta, name) < (int)size;
+}
+
+/* A file that a rebuild writes takes the place of anything but a directory.  A
+ * scavenge leaves a dataset alone whose files all have the right size; else it
+ * replaces wrong ones. */
+bool
+plan_obstacle(const struct plan *p, char *to, size_t size)
+{
+	static const char *const names[] = { SUMMARY_FILE, RANK2FILE_FILE,
+					     RANK2FILE_FILE ".0.0" };
+	bool seen = false; /* a scavenge sees that the dataset is lost */
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!p->places[0].cache &&
+		    meta_obstacle(p, 0, names[i], to, size))
+			return true;
+	for (size_t i = 0; i < p->nfiles && !seen; i++)
+		seen = p->files[i].fate == FATE_LOST &&
+		       p->files[i].state != FILE_WRONG_CRC;
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+		const struct place *at = &p->places[f->place];
+
+		struct stat st;
+		const bool lost = p->flaw == NULL && !seen &&
+				  f->fate == FATE_LOST &&
+				  f->state == FILE_WRONG_CRC && !f->packed;
+		const bool dir =
+			f->fate != FATE_KEEP && f->state == FILE_WRONG_TYPE &&
+			path_stat_beneath(at->root_fd, f->path, &st, NULL) ==
+				0 &&
+			S_ISDIR(st.st_mode);
+
+		if ((lost || dir) &&
+		    snprintf(to, size, "%s/%s", at->root, f->path) < (int)size)
+			return true;
+		for (size_t k = 0; f->fate == FATE_REBUILD && k < f->nsegs; k++)
+			if (f->segs[k].gone &&
+			    meta_obstacle(p, 0, f->segs[k].path, to, size))
+				return true;
+	}
+	for (int64_t i = 0; i < p->nranks; i++) {
+		const struct plan_meta *m = &p->ranks[i].map;
+
+		if (m->fate == FATE_REBUILD &&
+		    meta_obstacle(p, m->place, m->name, to, size))
+			return true;
+	}
+	for (size_t i = 0; i < p->nsets; i++)
+		for (uint32_t k = 0; k < p->sets[i].n; k++) {
+			const struct plan_member *m = &p->sets[i].members[k];
+
+			if (m->fate == FATE_REBUILD &&
+			    meta_obstacle(p, m->place, m->name, to, size))
+				return true;
+		}
+	to[0] = '\0';
+	return false;
 }

@@ -3,25 +3,23 @@
  * plan_impl.h - types and functions shared by the parts of the planner.
  * Private to plan.c and plan_*.c.
  *
- *   plan_source.c  constructors: directories, files by hand, reports
- *   plan_scan.c    names of metadata files, contents of filemaps
+ *   plan_source.c  constructors: directories, files by hand, reports; names of
+ *                  metadata files, contents of filemaps
  *   descriptor.c   which descriptor is that of the dataset
  *   plan_owner.c   which of these belong to the dataset
  *   plan_record.c  what rank2file and copied_R.scr record of the files
- *   plan_others.c  paths that belong to other datasets
- *   plan_contradict.c  where filemaps and rank2file differ
- *   plan_outvote.c  where headers of a set, or filemaps, contradict the others
- *   plan_unclaimed.c  whether files of lost filemaps may be on the prefix
+ *   plan_others.c  paths that belong to other datasets, or to no rank
+ *   plan_contradict.c  where filemaps, rank2file and headers differ
  *   plan_compose.c filemaps from rank2file
  *   plan_packed.c  the same for packed datasets
  *   plan_root.c    recorded paths -> paths below the root
- *   plan_set.c     names of redundancy files -> sets
+ *   plan_set.c     names of redundancy files -> sets, and what one that lacks
+ *                  nothing tolerates
  *   plan_open.c    headers of a set -> lists of files, new headers
  *   plan_renew.c   the same from filemaps, if headers are lost
  *   plan_solve.c   losses of a set -> solution, verdict
- *   plan_sample.c  what a set that lacks nothing tolerates
- *   plan_obstacle.c what is in the way of a repair
  *   plan.c         sequence of these steps, totals, states
+ *   plan_check.c   files that turn out to be damaged
  *   plan_error.c   the same in words
  */
 #ifndef RESCUE_PLAN_IMPL_H
@@ -122,26 +120,12 @@ struct planner {
 			     them */
 };
 
-/* --- plan_scan.c --- */
-
-/* Add the names of one metadata directory. */
-int plan_scan_dir(struct planner *w, uint32_t place, struct error *err);
+/* --- plan_source.c --- */
 
 /* Add one name if it is that of a filemap or redundancy file.  `hidden` is set
  * if the file is packed. */
 int plan_scan_one(struct planner *w, uint32_t place, const char *name,
 		  const struct hidden_file *hidden, struct error *err);
-
-/* Add a reported filemap or redundancy file. */
-int plan_add_map(struct planner *w, const struct plan_report *r,
-		 struct error *err);
-int plan_add_red(struct planner *w, const struct plan_red_report *r,
-		 struct error *err);
-
-/* Add the name of a redundancy file given by hand.  `map`: it protects
- * filemaps. */
-int plan_scan_name(struct planner *w, const char *name, bool map,
-		   struct error *err);
 
 /* Read all filemaps; sets nranks, ranks[].map, map_known, filemaps[]. */
 int plan_scan_maps(struct planner *w, struct error *err);
@@ -251,19 +235,9 @@ int plan_refuse_overlap(const struct planner *w, struct error *err);
 /* If sizes are not recorded, compare the total: may set p.flaw. */
 int plan_unsized(struct planner *w, struct error *err);
 
-/* When checksums were compared: may a filemap be older than its files?  May set
- * p.flaw. */
-int plan_doubt_maps(struct planner *w, struct error *err);
-
 /* Do both the rank2file and the filemap of its rank, as far as they are known,
  * contradict this list in a header? */
 bool plan_denies_list(const struct planner *w, const struct redset_member *l);
-
-/* --- plan_outvote.c --- */
-
-/* Does the filemap of the rank name these files, with these sizes? */
-bool plan_map_has_list(const struct planner *w, const struct plan_rank *r,
-		       const struct redset_member *l);
 
 /* Mark members of an opened set whose headers contradict more of the others
  * than these each other. */
@@ -287,8 +261,6 @@ int plan_compose_from_headers(struct planner *w, size_t *count,
 /* When all sets over files are solved: encode these filemaps, and solve their
  * sets again. */
 int plan_compose_finish(struct planner *w, struct error *err);
-
-/* --- plan_unclaimed.c --- */
 
 /* Filemaps are lost: set p.unclaimed. */
 int plan_ask_unclaimed(struct planner *w, struct error *err);
@@ -326,9 +298,6 @@ int plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
 
 /* Look up the segments of all files of the plan. */
 void plan_place_packed(struct planner *w);
-
-/* State of a packed file.  Sets f->found_size. */
-enum file_state plan_packed_state(struct plan_file *f);
 
 /* The newest time in the files of the segment map, in microseconds; -1: none is
  * recorded. */
@@ -461,8 +430,6 @@ int plan_reopen_set(struct planner *w, uint32_t set, struct error *err);
 /* Record the ranks and files in the headers that were read. */
 int plan_join_set(struct planner *w, uint32_t set, struct error *err);
 
-/* --- plan_sample.c --- */
-
 /* Is the filemap of the member's rank missing, or one of its files? */
 bool plan_rank_lacks(const struct planner *w, const struct plan_member *m,
 		     bool map);
@@ -478,7 +445,7 @@ bool plan_wants_headers(const struct planner *w, bool map);
 int plan_sample_sets(struct planner *w, size_t *sets, size_t *count,
 		     struct error *err);
 
-/* --- plan_reason.c --- */
+/* --- plan_error.c --- */
 
 /* `text`, or `brief` if there was no memory to make `text` (NULL). */
 const char *plan_or_brief(const char *text, const char *brief);
@@ -498,7 +465,8 @@ const char *plan_unknown_lists(const struct plan_set *s, const bool *any,
 /* --- plan_check.c --- */
 
 /* Read every present file that has a recorded checksum.  A wrong checksum
- * changes the state of the file. */
+ * changes the state of the file; may set p.flaw: a filemap may be older than
+ * its files. */
 int plan_check_all(struct planner *w, struct error *err);
 
 /* The same for packed redundancy files, whose checksums were recorded when they
@@ -516,18 +484,13 @@ bool plan_maps_alone(const struct planner *w);
 /* Set verdicts and totals. */
 void plan_finish(struct planner *w);
 
-/* --- plan_error.c --- */
-
-/* plan_ranks_text() into any arena; sorts `ranks`.  NULL: no memory. */
-const char *plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count);
-
 /* --- plan_strings.c --- */
 
 /* Rebuild lost filemaps in memory and decode them: of one set, or of all. */
 int plan_restore_set(struct planner *w, struct plan_set *s, struct error *err);
 int plan_restore_maps(struct planner *w, struct error *err);
 
-/* --- plan_mark.c --- */
+/* --- plan_check.c --- */
 
 /* "PATH: cannot be read (I/O error)"; or `path`, if there is no memory. */
 const char *plan_unread_text(const struct plan *p, const char *path);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plan_packed.c - plans of packed datasets: where files and redundancy files
- * lie in containers, and which segments are present (containers.md 1, 2).
+ * lie in containers, which segments are present (containers.md 1, 2), and how
+ * many containers can be lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -77,18 +78,6 @@ make_view(const struct plan_packed *k, struct plan_view *v,
 	return 0;
 }
 
-/* Containers are in a directory of their own.  Without this directory nothing
- * is packed, and rank2file need not be read. */
-static bool
-has_containers(const struct place *pl)
-{
-	struct stat st;
-
-	return dir_stat(pl->meta_fd, SEGMAP_DIR, &st, AT_SYMLINK_NOFOLLOW) ==
-		       0 &&
-	       S_ISDIR(st.st_mode);
-}
-
 /* The first flaw of a map; a gap is only lost space. */
 struct map_flaw {
 	const struct segmap *map;
@@ -149,9 +138,14 @@ int
 plan_load_packed(struct planner *w, struct error *err)
 {
 	struct plan_packed *k = NULL;
+	struct stat st;
 	int rc = 0;
 
-	if (!has_containers(&w->p.places[0]))
+	/* Containers are in a directory of their own.  Without this directory
+	 * nothing is packed, and rank2file need not be read. */
+	if (dir_stat(w->p.places[0].meta_fd, SEGMAP_DIR, &st,
+		     AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISDIR(st.st_mode))
 		return 0;
 	k = mem_calloc(1, sizeof(*k));
 	if (k == NULL)
@@ -210,25 +204,6 @@ plan_long_container(const struct plan *p, char *to, size_t size)
 
 /* --- Names --- */
 
-/* Names that exist as files.  These take precedence over packed ones, because
- * they were restored later. */
-static struct map *
-names_there(const struct planner *w)
-{
-	struct map *m = map_new();
-
-	for (size_t i = 0; m != NULL && i < w->nmaps; i++)
-		if (map_put(m, w->maps[i].name, 0) < 0)
-			goto fail;
-	for (size_t i = 0; m != NULL && i < w->nreds; i++)
-		if (map_put(m, w->reds[i].name, 0) < 0)
-			goto fail;
-	return m;
-fail:
-	map_free(m);
-	return NULL;
-}
-
 int
 plan_scan_packed(struct planner *w, struct error *err)
 {
@@ -239,9 +214,16 @@ plan_scan_packed(struct planner *w, struct error *err)
 	if (w->packed == NULL)
 		return 0;
 	h = &w->packed->hidden;
-	there = names_there(w);
-	if (there == NULL)
-		return error_no_memory(err);
+	/* Names that exist as files take precedence over packed ones, because
+	 * they were restored later. */
+	there = map_new();
+	rc = there == NULL ? -1 : 0;
+	for (size_t i = 0; i < w->nmaps && rc == 0; i++)
+		rc = map_put(there, w->maps[i].name, 0);
+	for (size_t i = 0; i < w->nreds && rc == 0; i++)
+		rc = map_put(there, w->reds[i].name, 0);
+	if (rc < 0)
+		error_no_memory(err);
 	for (size_t i = 0; i < h->nfiles && rc == 0; i++)
 		if (map_get(there, h->files[i].name) == MAP_NONE)
 			rc = plan_scan_one(w, 0, h->files[i].name, &h->files[i],
@@ -441,15 +423,6 @@ plan_place_packed(struct planner *w)
 	}
 }
 
-enum file_state
-plan_packed_state(struct plan_file *f)
-{
-	f->found_size = plan_segs_size(f->segs, f->nsegs);
-	if (f->found_size != f->attr.size)
-		return FILE_WRONG_SIZE;
-	return plan_segs_good(f->segs, f->nsegs) ? FILE_PRESENT : FILE_MISSING;
-}
-
 int64_t
 plan_packed_newest(const struct planner *w)
 {
@@ -501,4 +474,115 @@ plan_file_parts(const struct plan *p, size_t file, uint64_t start, size_t sum,
 		.sum = sum,
 	};
 	return 1;
+}
+
+/* --- How many containers can be lost --- */
+
+/* The share of one set in one container. */
+struct share {
+	size_t set;	    /* index of the set + 1; 0: none yet */
+	uint32_t last;	    /* the member counted last, + 1 */
+	uint32_t last_data; /* the same for its data */
+	uint32_t members;   /* members with anything in the container */
+	uint32_t data;	    /* members with data in it */
+};
+
+struct counting {
+	const struct plan *p;
+	const struct plan_packed *k;
+	struct share *shares; /* by container: of data, then of redundancy */
+	bool *critical;	      /* by container of data */
+	uint32_t spare;	      /* of the set being counted */
+	uint32_t most;	      /* members of this set in one container */
+};
+
+/* Count segment `s` of view `v`, which belongs to a member of a set. */
+static void
+count_seg(struct counting *c, const struct plan_view *v,
+	  const struct plan_seg *s, size_t set, uint32_t member)
+{
+	const bool data = v == &c->k->data;
+	const size_t at = v->map->segs[s - v->segs].container;
+	struct share *to =
+		&c->shares[at + (data ? 0 : c->k->data.map->ncontainers)];
+
+	if (to->set != set + 1)
+		*to = (struct share){ .set = set + 1 };
+	to->members += to->last != member + 1;
+	to->last = member + 1;
+	to->data += data && to->last_data != member + 1;
+	to->last_data = data ? member + 1 : to->last_data;
+	if (to->members > c->most)
+		c->most = to->members;
+	if (to->data > c->spare)
+		c->critical[at] = true;
+}
+
+static void
+count_rank(struct counting *c, uint32_t rank, size_t set, uint32_t member)
+{
+	const struct plan_rank *r = NULL;
+
+	if (rank >= c->p->nranks)
+		return;
+	r = &c->p->ranks[rank];
+	for (size_t i = 0; i < r->nfiles; i++) {
+		const struct plan_file *f = &c->p->files[r->first_file + i];
+
+		for (size_t k = 0; k < f->nsegs; k++)
+			count_seg(c, &c->k->data, &f->segs[k], set, member);
+	}
+}
+
+size_t
+plan_container_spare(const struct plan *p, bool rebuilt, size_t *critical)
+{
+	const struct plan_packed *k = plan_containers(p);
+	struct counting c = { .p = p, .k = k };
+	size_t least = SIZE_MAX, n = 0;
+
+	*critical = 0;
+	if (k == NULL)
+		return 0;
+	c.shares = mem_calloc(k->data.map->ncontainers +
+				      k->red.map->ncontainers + 1,
+			      sizeof(*c.shares));
+	c.critical =
+		mem_calloc(k->data.map->ncontainers + 1, sizeof(*c.critical));
+	for (size_t i = 0;
+	     i < p->nsets && c.critical != NULL && c.shares != NULL; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (s->map || (!s->opened && !s->sampled))
+			continue;
+		c.most = 0;
+		c.spare = s->verdict == SET_LOST ? 0
+			  : rebuilt		 ? s->failures
+						 : s->spare;
+		for (uint32_t m = 0; m < s->n; m++) {
+			const struct plan_red *red = s->members[m].red;
+
+			count_rank(&c, s->members[m].rank, i, m);
+			for (size_t j = 0; j < red->nsegs; j++)
+				count_seg(&c, &k->red, &red->segs[j], i, m);
+		}
+		/* The set can lose this number, whichever they are, if none is
+		 * critical: at least one, as a container of redundancy holds no
+		 * data. */
+		n = c.most == 0 ? SIZE_MAX : c.spare / c.most;
+		n = n == 0 ? 1 : n;
+		least = n < least ? n : least;
+	}
+	if (c.shares == NULL || c.critical == NULL)
+		least = 0;
+	/* Data of ranks in no set cannot be computed. */
+	c.spare = 0;
+	for (int64_t i = 0; least > 0 && i < p->nranks; i++)
+		if (p->ranks[i].data_set == PLAN_NONE)
+			count_rank(&c, (uint32_t)i, p->nsets + (size_t)i, 0);
+	for (size_t i = 0; i < k->data.map->ncontainers && c.critical; i++)
+		*critical += c.critical[i];
+	mem_free(c.shares);
+	mem_free(c.critical);
+	return *critical > 0 || least == SIZE_MAX ? 0 : least;
 }

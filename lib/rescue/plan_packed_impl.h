@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plan_packed_impl.h - the containers of a plan.  Private to plan_packed.c
- * (reading), plan_packed_write.c (rebuild in place) and plan_packed_spare.c.
+ * (reading) and plan_packed_write.c (rebuild in place).
  */
 #ifndef RESCUE_PLAN_PACKED_IMPL_H
 #define RESCUE_PLAN_PACKED_IMPL_H

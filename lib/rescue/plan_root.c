@@ -510,7 +510,11 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 	if (f->state != FILE_MISSING)
 		return 0;
 	if (f->nsegs > 0) {
-		f->state = plan_packed_state(f);
+		f->found_size = plan_segs_size(f->segs, f->nsegs);
+		if (f->found_size != f->attr.size)
+			f->state = FILE_WRONG_SIZE;
+		else if (plan_segs_good(f->segs, f->nsegs))
+			f->state = FILE_PRESENT;
 		return 0;
 	}
 	if (pathcache_stat(job->caches[worker * w->p.nplaces + f->place],

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plan_set.c - group redundancy files into sets by their names, and assign
- * ranks to sets.
+ * ranks to sets.  The tolerance of a set that lacks nothing, from one header:
+ * opening all headers would take two more files for each rank.  Instead, the
+ * sizes and times of the other redundancy files are compared.  If one does not
+ * fit, all headers of the set are read.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arena.h"
+#include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "rescue/plan_impl.h"
@@ -56,25 +62,6 @@ plan_add_members(struct planner *w, struct plan_set *s, struct error *err)
 }
 
 static int
-start_set(struct planner *w, struct plan_set *s, const struct red_entry *e,
-	  struct error *err)
-{
-	if (e->n.members > PLAN_SET_MAX)
-		return error_set(
-			err, ERROR_CORRUPT,
-			"%s: a set of %u members is too large for any job",
-			e->name, e->n.members);
-	*s = (struct plan_set){
-		.map = e->n.map,
-		.type = e->n.type,
-		.number = e->n.set,
-		.sets = e->n.sets,
-		.n = e->n.members,
-	};
-	return plan_add_members(w, s, err);
-}
-
-static int
 add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	   struct error *err)
 {
@@ -107,13 +94,6 @@ present(const struct plan_set *s)
 	return n;
 }
 
-/* Does `a` have a larger share of its members' files than `b`? */
-static bool
-more_is_left(const struct plan_set *a, const struct plan_set *b)
-{
-	return present(a) * b->n > present(b) * a->n;
-}
-
 /*
  * Redundancy files of an older attempt, with other sets, may lie beside newer
  * ones.  So a rank belongs to the set with the larger share of present
@@ -130,7 +110,8 @@ plan_claim_rank(struct planner *w, uint32_t set, uint32_t member)
 		return;
 	claim = s->map ? &r->map_set : &r->data_set;
 	if (*claim != PLAN_NONE &&
-	    (*claim == set || !more_is_left(s, &w->p.sets[*claim])))
+	    (*claim == set || present(s) * w->p.sets[*claim].n <=
+				      present(&w->p.sets[*claim]) * s->n))
 		return;
 	*claim = set;
 	*(s->map ? &r->map_member : &r->data_member) = member;
@@ -190,29 +171,6 @@ add_gone(struct planner *w, size_t first, struct error *err)
 	return 0;
 }
 
-static bool
-same_kind(const struct redset_name *a, const struct redset_name *b)
-{
-	return a->map == b->map && a->type == b->type && a->sets == b->sets;
-}
-
-/* Start the set of entry i.  If entry i is the first one of a new kind of sets,
- * first complete the previous kind (add_gone()). */
-static int
-next_set(struct planner *w, size_t i, size_t *first, struct error *err)
-{
-	const struct red_entry *e = &w->reds[i];
-	struct plan_set *s = NULL;
-
-	if (i > 0 && !same_kind(&w->reds[i - 1].n, &e->n)) {
-		if (add_gone(w, *first, err) < 0)
-			return -1;
-		*first = w->p.nsets;
-	}
-	s = plan_push_set(w, err);
-	return s == NULL ? -1 : start_set(w, s, e, err);
-}
-
 bool
 plan_concerns(const struct planner *w, const struct plan_rank *r)
 {
@@ -230,9 +188,11 @@ plan_make_sets(struct planner *w, struct error *err)
 		return 0;
 	qsort(w->reds, w->nreds, sizeof(*w->reds), compare_red);
 	for (size_t i = 0; i < w->nreds; i++) {
-		const struct red_entry *e = &w->reds[i];
+		const struct red_entry *e = &w->reds[i],
+				       *before = i > 0 ? e - 1 : e;
+		struct plan_set *s = NULL;
 
-		if (i == 0 || compare_set(&w->reds[i - 1].n, &e->n) != 0) {
+		if (i == 0 || compare_set(&before->n, &e->n) != 0) {
 			/* A crafted name must not make the plan allocate an
 			 * unbounded number of members. */
 			members += e->n.members;
@@ -241,7 +201,28 @@ plan_make_sets(struct planner *w, struct error *err)
 						 "%s: its set has far more "
 						 "members than there are files",
 						 e->name);
-			if (next_set(w, i, &first, err) < 0)
+			if (before->n.map != e->n.map ||
+			    before->n.type != e->n.type ||
+			    before->n.sets != e->n.sets) {
+				if (add_gone(w, first, err) < 0)
+					return -1;
+				first = w->p.nsets;
+			}
+			s = plan_push_set(w, err);
+			if (s == NULL)
+				return -1;
+			if (e->n.members > PLAN_SET_MAX)
+				return error_set(
+					err, ERROR_CORRUPT,
+					"%s: a set of %u members is too "
+					"large for any job",
+					e->name, e->n.members);
+			s->map = e->n.map;
+			s->type = e->n.type;
+			s->number = e->n.set;
+			s->sets = e->n.sets;
+			s->n = e->n.members;
+			if (plan_add_members(w, s, err) < 0)
 				return -1;
 		}
 		if (add_member(w, &w->p.sets[w->p.nsets - 1], e, err) < 0)
@@ -301,4 +282,179 @@ plan_set_fates(struct planner *w)
 	}
 	judge_gone(w, true, map_lost);
 	judge_gone(w, false, data_lost);
+}
+
+#define SECOND INT64_C(1000000)
+
+/* --- Does a set have losses? --- */
+
+bool
+plan_rank_lacks(const struct planner *w, const struct plan_member *m, bool map)
+{
+	const struct plan_rank *r = plan_rank_of(&w->p, m);
+
+	if (r == NULL || (!r->map_known && !w->bare))
+		return true;
+	for (size_t i = 0; !map && i < r->nfiles; i++)
+		if (plan_file_lost(&w->p.files[r->first_file + i]))
+			return true;
+	return false;
+}
+
+bool
+plan_set_lacks(const struct planner *w, const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		if (m->state == RED_MISSING || m->state == RED_DAMAGED ||
+		    plan_rank_lacks(w, m, s->map) ||
+		    w->p.ranks[m->rank].composed) /* its list is needed */
+			return true;
+	}
+	return false;
+}
+
+/* What the filemaps and the header `h` of one member tell about all members. */
+static struct redset_member *
+list_members(const struct planner *w, const struct plan_set *s,
+	     const struct redset_header *h)
+{
+	struct redset_member *all = mem_calloc(s->n, sizeof(*all));
+	const struct plan_rank *r = NULL;
+
+	for (uint32_t i = 0; all != NULL && i < s->n; i++) {
+		all[i].desc = h->desc;
+		all[i].desc.member = i;
+		all[i].known = true;
+		r = &w->p.ranks[s->members[i].rank];
+		for (size_t k = 0; !s->map && k < r->nfiles; k++)
+			all[i].bytes += w->p.files[r->first_file + k].attr.size;
+	}
+	return all;
+}
+
+/* Are size and time of the redundancy file plausible?  It must have room for a
+ * header and its `body`, and not be older than the dataset.  The headers of a
+ * set differ little in size. */
+static bool
+fits(const struct planner *w, const struct plan_set *s,
+     const struct plan_member *m, uint64_t body)
+{
+	const uint64_t header = s->members[0].red->body_start;
+	struct stat st;
+
+	if (m->red->report != NULL || m->red->nsegs > 0)
+		return true;
+	return dir_stat(w->p.places[m->place].meta_fd, m->name, &st,
+			AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) &&
+	       (uint64_t)st.st_size >= body + header - header / 4 &&
+	       (!w->owner.known ||
+		st.st_mtim.tv_sec >= w->owner.floor / SECOND);
+}
+
+/* Read a header.  s->sampled: everything fits. */
+static int
+sample_set(struct planner *w, struct plan_set *s, struct arena *arena,
+	   struct error *err)
+{
+	const struct plan_member *m = &s->members[0];
+	struct redset_table table = { .arena = arena };
+	struct redset_member *all = NULL;
+	uint64_t body = 0;
+	bool good = false;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->members[i].state != RED_UNCHECKED)
+			return 0;
+	if (plan_read_header(w, s, 0, &table, err) < 0)
+		return -1;
+	if (m->state != RED_PRESENT)
+		return 0;
+	plan_owner_set(w, s);
+	s->foreign = false; /* all headers together decide */
+	if (m->state != RED_PRESENT)
+		return 0;
+	s->failures = m->red->read->desc.failures;
+	s->chunk = m->red->read->chunk;
+	all = list_members(w, s, m->red->read);
+	if (all == NULL)
+		return error_no_memory(err);
+	good = redset_body_size(all, s->chunk, 0, &body, NULL) == 0 &&
+	       m->file_size >= m->red->body_start + body;
+	for (uint32_t i = 1; good && i < s->n; i++)
+		good = redset_body_size(all, s->chunk, i, &body, NULL) == 0 &&
+		       fits(w, s, &s->members[i], body);
+	s->sampled = good;
+	mem_free(all);
+	return 0;
+}
+
+/* Does the header that was read agree with the filemaps?  If so, the set is
+ * whole. */
+static int
+take_sample(struct planner *w, size_t set, struct error *err)
+{
+	struct plan_set *s = &w->p.sets[set];
+	struct solve_member *none = NULL;
+	struct solve_set whole;
+
+	if (!s->sampled)
+		return 0;
+	if (plan_join_set(w, (uint32_t)set, err) < 0)
+		return -1;
+	s->sampled = s->flaw == NULL && !plan_set_lacks(w, s);
+	if (s->flaw != NULL) {
+		/* One header against a filemap: all headers together decide. */
+		struct plan_member *m = &s->members[0];
+
+		s->flaw = NULL;
+		m->state = RED_UNCHECKED;
+		m->red->read = NULL;
+		m->list.known = false;
+		for (uint32_t i = 0; i < s->n; i++)
+			s->members[i].files = NULL;
+		return 0;
+	}
+	none = mem_calloc(s->n, sizeof(*none));
+	if (none == NULL)
+		return error_no_memory(err);
+	whole = plan_solve_of(s, none);
+	s->spare = scheme_of(s->type)->spare(&whole);
+	mem_free(none);
+	return 0;
+}
+
+bool
+plan_wants_headers(const struct planner *w, bool map)
+{
+	return (w->o->flags & PLAN_HEADERS) || w->overlap ||
+	       (!map && (w->o->flags & PLAN_UNPROVED) && !plan_provable(&w->p));
+}
+
+int
+plan_sample_sets(struct planner *w, size_t *sets, size_t *count,
+		 struct error *err)
+{
+	size_t *whole = mem_alloc(*count + 1, sizeof(*whole));
+	size_t n = 0, kept = 0;
+	int rc = 0;
+
+	if (whole == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < *count; i++)
+		if (plan_set_lacks(w, &w->p.sets[sets[i]]))
+			sets[kept++] = sets[i];
+		else
+			whole[n++] = sets[i];
+	rc = plan_each_set(w, whole, n, sample_set, err);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		rc = take_sample(w, whole[i], err);
+		if (rc == 0 && !w->p.sets[whole[i]].sampled)
+			sets[kept++] = whole[i];
+	}
+	mem_free(whole);
+	*count = kept;
+	return rc;
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rebuild.c - carry out a plan: compute the contents of the files to write,
- * verify checksums, commit.
+ * rebuild.c - carry out a plan: list the files to write, and the strings that
+ * go into them; compute their contents, verify checksums, commit.
  */
 #include "rescue/rebuild.h"
+
+#include <inttypes.h>
 
 #include "arena.h"
 #include "container/pack.h"
 #include "error.h"
 #include "mem.h"
 #include "progress.h"
-#include "rescue/deep.h"
 #include "rescue/rebuild_impl.h"
 #include "room.h"
 #include "scheme/compute.h"
@@ -29,6 +30,244 @@ rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
 	    (s->unproved && !r->o.unproved))
 		return false;
 	return s->verdict == SET_REBUILDABLE || r->o.partial;
+}
+
+/* --- The files to write --- */
+
+/* Add a lost data file to the files to write, and to its member's string. */
+static int
+file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
+	    struct stripe *out, struct error *err)
+{
+	const struct plan_file *f = &r->p->files[index];
+	const struct place *pl = &r->p->places[f->place];
+	const struct put_what what = {
+		.kind = PUT_FILE,
+		.dirfd = pl->root_fd,
+		.path = f->path,
+		.size = f->attr.size,
+		.attr = &f->attr,
+		.replaces = f->state != FILE_MISSING,
+	};
+	struct put_file *to = NULL;
+
+	if (f->nsegs > 0) { /* in place */
+		struct stripe_part *parts = out->parts + out->nparts;
+		const size_t n = plan_file_parts(
+			r->p, index, at, f->has_crc ? index : STRIPE_NO_SUM,
+			parts);
+
+		/* Without a checksum, only what is missing is written. */
+		for (size_t i = 0; i < n; i++)
+			if (r->trial || (!f->has_crc && !f->segs[i].gone &&
+					 f->state == FILE_MISSING))
+				parts[i].path = NULL;
+		r->in_place.files++;
+		out->nparts += n;
+		return 0;
+	}
+	if (!r->trial) {
+		to = put_add(r->put, &what, err);
+		if (to == NULL)
+			return -1;
+	}
+	if (f->attr.size == 0)
+		return 0;
+	out->parts[out->nparts++] = (struct stripe_part){
+		.start = at,
+		.len = f->attr.size,
+		.put = to,
+		.sum = f->has_crc ? index : STRIPE_NO_SUM,
+	};
+	return 0;
+}
+
+static int
+body_target(struct rebuild_run *r, const struct plan_member *m,
+	    struct stripe *out, struct error *err)
+{
+	const struct place *pl = &r->p->places[m->place];
+	const struct solve_range body = {
+		m->red->header_size,
+		m->red->header_size + m->red->body_size,
+	};
+	struct put_file *to = NULL;
+	uint64_t size = 0;
+	struct put_what d = {
+		.kind = PUT_DESCRIPTOR,
+		.dirfd = pl->meta_fd,
+		.path = m->red->descriptor.name,
+		.size = m->red->descriptor.image_size,
+		.image = m->red->descriptor.image,
+		.image_size = m->red->descriptor.image_size,
+	};
+	struct put_what b = {
+		.kind = PUT_REDUNDANCY,
+		.dirfd = pl->meta_fd,
+		.path = m->name,
+		.image = m->red->header,
+		.image_size = m->red->header_size,
+	};
+
+	if (m->fate != FATE_REBUILD || m->name == NULL || r->trial)
+		return 0;
+	b.size = body.to;
+	if (m->red->nsegs > 0) { /* write_headers() writes its header */
+		size = plan_segs_size(m->red->segs, m->red->nsegs);
+		if (size != body.to)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: packed as %" PRIu64
+					 " bytes, but it has %" PRIu64
+					 ": unpack the dataset first",
+					 m->name, size, body.to);
+		r->in_place.redundancy++;
+		return plan_red_string(r->p, m->red, &body, r->arena, out, err);
+	}
+	to = put_add(r->put, &b, err);
+	if (to == NULL)
+		return -1;
+	if (stripe_room(out, r->arena, 1, err) < 0)
+		return -1;
+	if (body.to > body.from) {
+		out->parts[0] = (struct stripe_part){
+			.len = body.to - body.from,
+			.put = to,
+			.off = body.from,
+			.sum = STRIPE_NO_SUM,
+		};
+		out->nparts = 1;
+	}
+	if (plan_writes_descriptor(m) && put_add(r->put, &d, err) == NULL)
+		return -1;
+	return 0;
+}
+
+/* Add jobs that copy the bodies behind damaged headers to new files; `c` has
+ * the strings of the set. */
+static int
+add_copies(struct rebuild_run *r, uint32_t index, const struct compute_set *c,
+	   struct error *err)
+{
+	const struct plan_set *s = &r->p->sets[index];
+	struct solution *copies = arena_alloc(r->arena, 1, sizeof(*copies));
+	struct solve_ref *at = arena_alloc(r->arena, s->n, sizeof(*at));
+
+	if (copies != NULL)
+		copies->jobs =
+			arena_alloc(r->arena, s->n, sizeof(*copies->jobs));
+	if (copies == NULL || copies->jobs == NULL || at == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (!plan_copies_body(s, &s->members[i]))
+			continue;
+		at[i] = (struct solve_ref){ i, true, 0 };
+		copies->jobs[copies->njobs++] = (struct solve_job){
+			.len = s->members[i].red->body_size,
+			.nin = 1,
+			.nout = 1,
+			.in = &at[i],
+			.out = &at[i],
+		};
+	}
+	r->of[r->nsets] = index;
+	r->sets[r->nsets] = *c;
+	r->sets[r->nsets++].solution = copies;
+	return 0;
+}
+
+static int
+set_targets(struct rebuild_run *r, uint32_t index, struct error *err)
+{
+	const struct plan_set *s = &r->p->sets[index];
+	struct compute_set *c = &r->sets[r->nsets];
+	struct stripe *to = NULL, *to_body = NULL;
+	struct plan_strings have;
+
+	to = arena_alloc(r->arena, s->n, sizeof(*to));
+	to_body = arena_alloc(r->arena, s->n, sizeof(*to_body));
+	if (to == NULL || to_body == NULL)
+		return error_no_memory(err);
+	if (plan_strings(r->p, s, true, r->arena, &have, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		const struct plan_rank *pr = plan_rank_of(r->p, m);
+		uint64_t at = 0;
+
+		if (!s->map && stripe_room(&to[i], r->arena,
+					   plan_data_room(r->p, m), err) < 0)
+			return -1;
+		for (size_t k = 0;
+		     !s->map && m->files != NULL && k < m->list.nfiles; k++) {
+			const uint32_t f = m->files[k];
+
+			if (f != PLAN_NONE &&
+			    r->p->files[f].fate == FATE_REBUILD &&
+			    file_target(r, f, at, &to[i], err) < 0)
+				return -1;
+			at += m->list.files[k].attr.size;
+		}
+		/* Lost filemaps were computed while the plan was made. */
+		if (s->map && !r->trial && pr != NULL &&
+		    pr->map.fate == FATE_REBUILD && pr->map.image != NULL &&
+		    put_add(r->put,
+			    &(struct put_what){
+				    .kind = PUT_MAP,
+				    .dirfd =
+					    r->p->places[pr->map.place].meta_fd,
+				    .path = pr->map.name,
+				    .size = pr->map.image_size,
+				    .image = pr->map.image,
+				    .image_size = pr->map.image_size,
+				    .attr = &m->list.files[0].attr,
+			    },
+			    err) == NULL)
+			return -1;
+		if (body_target(r, m, &to_body[i], err) < 0)
+			return -1;
+	}
+	*c = (struct compute_set){
+		.solution = s->solution,
+		.data = have.data,
+		.body = have.body,
+		.new_data = to,
+		.new_body = to_body,
+	};
+	r->of[r->nsets++] = index;
+	return s->salvage ? add_copies(r, index, c, err) : 0;
+}
+
+/* List the files to write, and what to compute for them. */
+static int
+list_targets(struct rebuild_run *r, struct error *err)
+{
+	/* With the copies of its bodies, a set is there twice. */
+	const size_t n = 2 * r->p->nsets + 1;
+	bool any = false; /* checksums are recorded */
+
+	r->sets = arena_alloc(r->arena, n, sizeof(*r->sets));
+	r->of = arena_alloc(r->arena, n, sizeof(*r->of));
+	r->unread = arena_alloc(r->arena, n, sizeof(*r->unread));
+	if (r->sets == NULL || r->of == NULL || r->unread == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < r->p->nsets; i++)
+		if (rebuild_wants(r, &r->p->sets[i]) &&
+		    set_targets(r, i, err) < 0)
+			return -1;
+	for (size_t i = 0; i < r->p->nfiles && !any; i++)
+		any = r->p->files[i].has_crc;
+	if (!any)
+		return 0;
+	r->sums = arena_alloc(r->arena, r->p->nfiles, sizeof(*r->sums));
+	r->new_sums = arena_alloc(r->arena, r->p->nfiles, sizeof(*r->new_sums));
+	r->look = arena_alloc(r->arena, r->p->nfiles, sizeof(*r->look));
+	if (r->sums == NULL || r->new_sums == NULL || r->look == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < r->p->nfiles; i++)
+		r->sums[i].size = r->new_sums[i].size =
+			r->p->files[i].attr.size;
+	return 0;
 }
 
 /* --- Contents --- */
@@ -134,23 +373,12 @@ report_guesses(struct rebuild_run *r)
 
 /* --- Rounds --- */
 
-static int
-write_header(struct rebuild_run *r, const struct plan_red *red,
-	     struct stripe_cache *c, struct error *err)
-{
-	const struct solve_range header = { 0, red->header_size };
-	struct stripe s;
-
-	if (plan_red_string(r->p, red, &header, r->arena, &s, err) < 0)
-		return -1;
-	return stripe_write(&s, c, 0, red->header, red->header_size, err);
-}
-
 /* Write the headers of packed redundancy files. */
 static int
 write_headers(struct rebuild_run *r, struct error *err)
 {
 	struct stripe_cache *c = stripe_cache_new(1, true, NULL);
+	struct stripe string;
 	int rc = c == NULL ? error_no_memory(err) : 0;
 
 	for (size_t i = 0; i < r->p->nsets; i++) {
@@ -159,9 +387,18 @@ write_headers(struct rebuild_run *r, struct error *err)
 		for (uint32_t k = 0; rebuild_wants(r, s) && k < s->n; k++) {
 			const struct plan_member *m = &s->members[k];
 
-			if (rc == 0 && m->red->nsegs > 0 &&
-			    m->fate == FATE_REBUILD)
-				rc = write_header(r, m->red, c, err);
+			const struct solve_range header = {
+				0, m->red->header_size
+			};
+
+			if (rc < 0 || m->red->nsegs == 0 ||
+			    m->fate != FATE_REBUILD)
+				continue;
+			rc = plan_red_string(r->p, m->red, &header, r->arena,
+					     &string, err);
+			if (rc == 0)
+				rc = stripe_write(&string, c, 0, m->red->header,
+						  m->red->header_size, err);
 		}
 	}
 	stripe_cache_free(c);
@@ -245,7 +482,7 @@ round_once(struct rebuild_run *r, struct error *err)
 		arena_free(r->arena);
 		return error_no_memory(err);
 	}
-	if (rebuild_list_targets(r, err) == 0) {
+	if (list_targets(r, err) == 0) {
 		progress_phase(r->work->progress, "rebuilding",
 			       compute_bytes(r->sets, r->nsets));
 		rc = attempt(r, err);
@@ -253,15 +490,6 @@ round_once(struct rebuild_run *r, struct error *err)
 	put_free(r->put);
 	arena_free(r->arena);
 	return rc;
-}
-
-static bool
-any_present(const struct plan_seg *segs, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!segs[i].gone)
-			return true;
-	return false;
 }
 
 /* Are bytes in containers replaced that are there?  They may be right, until
@@ -273,15 +501,17 @@ is_contested(const struct rebuild_run *r)
 	const struct plan *p = r->p;
 	bool any = false;
 
-	for (size_t i = 0; !any && i < p->nfiles; i++)
-		any = p->files[i].fate == FATE_REBUILD &&
-		      any_present(p->files[i].segs, p->files[i].nsegs);
+	for (size_t i = 0; i < p->nfiles; i++)
+		for (size_t k = 0; !any && k < p->files[i].nsegs; k++)
+			any = p->files[i].fate == FATE_REBUILD &&
+			      !p->files[i].segs[k].gone;
 	for (size_t i = 0; i < p->nsets; i++)
 		for (uint32_t m = 0; !any && m < p->sets[i].n; m++) {
 			const struct plan_member *is = &p->sets[i].members[m];
 
-			any = is->fate == FATE_REBUILD &&
-			      any_present(is->red->segs, is->red->nsegs);
+			for (size_t k = 0; !any && k < is->red->nsegs; k++)
+				any = is->fate == FATE_REBUILD &&
+				      !is->red->segs[k].gone;
 		}
 	return any && !r->work->dry_run;
 }
@@ -302,48 +532,6 @@ try_and_do(struct rebuild_run *r, struct error *err)
 		*r->result = before;
 	}
 	return round_once(r, err);
-}
-
-/*
- * Where something is lost, more may be left than is needed: compare it first.
- * Returns 1 if files turned out to be damaged: the plan has changed.
- */
-static int
-compare_rest(struct rebuild_run *r, struct error *err)
-{
-	struct deep_result found;
-	int rc = 0;
-
-	if (r->work->dry_run)
-		return 0;
-	if (deep_search_losses(r->p, r->work, &found, err) < 0)
-		return -1;
-	for (size_t i = 0; rc >= 0 && i < found.nfindings; i++) {
-		struct error why = ERROR_INIT;
-
-		/* What needs an unreadable file, finds it. */
-		if (found.findings[i].unread != NULL ||
-		    found.findings[i].provable)
-			continue;
-		if (rebuild_supposes(r, found.findings[i].set)) {
-			rc = rebuild_suppose(r, found.findings[i].set, err);
-			break;
-		}
-		rc = 1;
-		r->result->crc_wrong += found.findings[i].file != PLAN_NONE;
-		deep_error(r->p, &found.findings[i], &why);
-		if (deep_is_located(&found.findings[i]))
-			work_detail(r->work, "%s", why.text);
-		else
-			rc = error_as(err, &why, "dataset %lld: %s",
-				      (long long)r->p->id, why.text);
-		if (rc < 0) {
-			r->result->undecided = true;
-			error_remedy(err, REMEDY_CHOOSE);
-		}
-	}
-	deep_free(&found);
-	return rc;
 }
 
 int
@@ -395,7 +583,7 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 			rc = plan_error(p, err);
 		else if (plan_status(p) == STATUS_OK)
 			rc = 0;
-		else if ((rc = compare_rest(&r, err)) == 0)
+		else if ((rc = rebuild_compare_rest(&r, err)) == 0)
 			rc = try_and_do(&r, err);
 	}
 	mem_free(r.guesses);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rebuild_impl.h - types and functions shared by rebuild.c (computing),
- * rebuild_targets.c (files to write) and rebuild_sums.c (verifying checksums).
- * Private to them.
+ * rebuild_impl.h - types and functions shared by rebuild.c (computing) and
+ * rebuild_sums.c (verifying checksums).  Private to them.
  */
 #ifndef RESCUE_REBUILD_IMPL_H
 #define RESCUE_REBUILD_IMPL_H
@@ -52,27 +51,15 @@ struct rebuild_run {
 /* Is the set to be rebuilt in this run? */
 bool rebuild_wants(const struct rebuild_run *r, const struct plan_set *s);
 
-/* --- rebuild_targets.c --- */
-
-/* List the files to write, and what to compute for them. */
-int rebuild_list_targets(struct rebuild_run *r, struct error *err);
-
-/* --- rebuild_sums.c --- */
-
-/* Allocate sums, new_sums and look, if any file has a recorded checksum. */
-int rebuild_make_sums(struct rebuild_run *r, struct error *err);
-
 /* Compare the checksums of files read and files computed with the recorded
  * ones.  Returns the number of files that are damaged and were marked; -1 on
  * error. */
 long rebuild_check_sums(struct rebuild_run *r, struct error *err);
 
-/* No checksum tells which input of the set is wrong: suppose it of one after
- * the other; the checksums of the results prove the right one.  Returns 1 if
- * the plan has changed; 0: all have been tried; or -1. */
-int rebuild_suppose(struct rebuild_run *r, uint32_t set, struct error *err);
-
-/* Is the set computed without an input that is supposed to be wrong? */
-bool rebuild_supposes(const struct rebuild_run *r, uint32_t set);
+/*
+ * Where something is lost, more may be left than is needed: compare it first.
+ * Returns 1 if files turned out to be damaged: the plan has changed.
+ */
+int rebuild_compare_rest(struct rebuild_run *r, struct error *err);
 
 #endif /* RESCUE_REBUILD_IMPL_H */

@@ -1,36 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rebuild_sums.c - compare recorded checksums with the files read and the files
- * computed.
+ * computed, and what more is left than a rebuild needs.
  */
 #include <string.h>
 
 #include "arena.h"
 #include "error.h"
 #include "mem.h"
+#include "rescue/deep.h"
 #include "rescue/rebuild_impl.h"
 #include "work.h"
-
-int
-rebuild_make_sums(struct rebuild_run *r, struct error *err)
-{
-	size_t n = r->p->nfiles;
-	bool any = false;
-
-	for (size_t i = 0; i < n && !any; i++)
-		any = r->p->files[i].has_crc;
-	if (!any)
-		return 0;
-	r->sums = arena_alloc(r->arena, n, sizeof(*r->sums));
-	r->new_sums = arena_alloc(r->arena, n, sizeof(*r->new_sums));
-	r->look = arena_alloc(r->arena, n, sizeof(*r->look));
-	if (r->sums == NULL || r->new_sums == NULL || r->look == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < n; i++)
-		r->sums[i].size = r->new_sums[i].size =
-			r->p->files[i].attr.size;
-	return 0;
-}
 
 static int
 mark_damaged(struct rebuild_run *r, size_t file, struct error *err)
@@ -123,27 +103,6 @@ reads_body(const struct plan_set *s, uint32_t member)
 	return false;
 }
 
-/* Compare the recorded checksum of a redundancy file.  Returns 1 if it cannot
- * be read: the plan has changed. */
-static int
-check_body(struct rebuild_run *r, uint32_t set, uint32_t member, bool *right,
-	   bool *wrong, struct error *err)
-{
-	const struct solve_ref at = { member, true, 0 };
-	const char *text = NULL;
-	struct error why = ERROR_INIT;
-
-	if (plan_check_red(r->p, &r->p->sets[set].members[member], right, wrong,
-			   &why) == 0)
-		return 0;
-	if (!error_is_unread(&why))
-		return error_pass(err, &why);
-	if (plan_mark_unread(r->p, set, &at, &text, err) < 0)
-		return -1;
-	work_say(r->work, "%s: treated as lost", text);
-	return 1;
-}
-
 /* Mark redundancy files of a set as damaged: one that cannot be read, or those
  * with a wrong checksum.  Returns their number, -1 on error. */
 static long
@@ -156,12 +115,23 @@ blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 
 	if (bad == NULL)
 		return error_no_memory(err);
-	for (uint32_t m = 0; m < s->n && rc == 0; m++) {
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct solve_ref at = { m, true, 0 };
+		const char *text = NULL;
+		struct error why = ERROR_INIT;
 		bool right = false;
 
 		if (!reads_body(s, m))
 			continue;
-		rc = check_body(r, set, m, &right, &bad[m], err);
+		if (plan_check_red(r->p, &s->members[m], &right, &bad[m],
+				   &why) < 0) {
+			if (!error_is_unread(&why))
+				return error_pass(err, &why);
+			if (plan_mark_unread(r->p, set, &at, &text, err) < 0)
+				return -1;
+			work_say(r->work, "%s: treated as lost", text);
+			return 1; /* the plan has changed */
+		}
 		marked += bad[m];
 	}
 	for (uint32_t m = 0; m < s->n && rc == 0; m++)
@@ -195,8 +165,9 @@ doubt_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 	return marked;
 }
 
-bool
-rebuild_supposes(const struct rebuild_run *r, uint32_t set)
+/* Is the set computed without an input that is supposed to be wrong? */
+static bool
+supposes(const struct rebuild_run *r, uint32_t set)
 {
 	for (size_t i = 0; i < r->nguesses; i++)
 		if (r->guesses[i].set == set && r->guesses[i].active)
@@ -264,8 +235,11 @@ find_suspect(const struct rebuild_run *r, uint32_t set, struct solve_ref *at)
 	return false;
 }
 
-int
-rebuild_suppose(struct rebuild_run *r, uint32_t set, struct error *err)
+/* No checksum tells which input of the set is wrong: suppose it of one after
+ * the other; the checksums of the results prove the right one.  Returns 1 if
+ * the plan has changed; 0: all have been tried; or -1. */
+static int
+suppose(struct rebuild_run *r, uint32_t set, struct error *err)
 {
 	struct rebuild_guess g = { .set = set, .active = true };
 
@@ -308,7 +282,7 @@ find_culprit(struct rebuild_run *r, const struct plan_file *f,
 	if (marked == 0)
 		marked = blame_bodies(r, set, err);
 	if (marked == 0)
-		marked = rebuild_suppose(r, set, err);
+		marked = suppose(r, set, err);
 	return marked == 0 ? doubt_bodies(r, set, err) : marked;
 }
 
@@ -403,4 +377,42 @@ rebuild_check_sums(struct rebuild_run *r, struct error *err)
 	if (bad == 0)
 		bad = check_rest(r, err);
 	return bad;
+}
+
+int
+rebuild_compare_rest(struct rebuild_run *r, struct error *err)
+{
+	struct deep_result found;
+	int rc = 0;
+
+	if (r->work->dry_run)
+		return 0;
+	if (deep_search_losses(r->p, r->work, &found, err) < 0)
+		return -1;
+	for (size_t i = 0; rc >= 0 && i < found.nfindings; i++) {
+		struct error why = ERROR_INIT;
+
+		/* What needs an unreadable file, finds it. */
+		if (found.findings[i].unread != NULL ||
+		    found.findings[i].provable)
+			continue;
+		if (supposes(r, found.findings[i].set)) {
+			rc = suppose(r, found.findings[i].set, err);
+			break;
+		}
+		rc = 1;
+		r->result->crc_wrong += found.findings[i].file != PLAN_NONE;
+		deep_error(r->p, &found.findings[i], &why);
+		if (deep_is_located(&found.findings[i]))
+			work_detail(r->work, "%s", why.text);
+		else
+			rc = error_as(err, &why, "dataset %lld: %s",
+				      (long long)r->p->id, why.text);
+		if (rc < 0) {
+			r->result->undecided = true;
+			error_remedy(err, REMEDY_CHOOSE);
+		}
+	}
+	deep_free(&found);
+	return rc;
 }
