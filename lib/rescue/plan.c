@@ -202,8 +202,9 @@ count_unread(struct plan *p)
 					      : NULL);
 }
 
-bool
-plan_maps_alone(const struct planner *w)
+/* Is there redundancy over files, but none over the filemaps? */
+static bool
+maps_alone(const struct planner *w)
 {
 	bool data = false;
 
@@ -223,7 +224,7 @@ plan_finish(struct planner *w)
 	struct plan *p = &w->p;
 
 	plan_set_fates(w);
-	p->exposed = plan_maps_alone(w) && !plan_record_has_all(w);
+	p->exposed = maps_alone(w) && !plan_record_has_all(w);
 	count_unread(p);
 	p->verdict = SET_WHOLE;
 	count_files(w);
@@ -296,16 +297,6 @@ find_files(struct planner *w, struct error *err)
 	return plan_record_sums(w, err);
 }
 
-/* Files have other numbers when the plan is made again. */
-static void
-forget_links(struct planner *w)
-{
-	for (size_t i = 0; w->again && i < w->p.nsets; i++)
-		for (uint32_t m = 0; m < w->p.sets[i].n; m++)
-			w->p.sets[i].members[m].files = NULL;
-	w->again = false;
-}
-
 static int
 make(struct planner *w, struct error *err)
 {
@@ -318,7 +309,11 @@ make(struct planner *w, struct error *err)
 	    check_any(w, err) < 0)
 		return -1;
 	do {
-		forget_links(w);
+		/* Files have other numbers when the plan is made again. */
+		for (size_t i = 0; w->again && i < w->p.nsets; i++)
+			for (uint32_t m = 0; m < w->p.sets[i].n; m++)
+				w->p.sets[i].members[m].files = NULL;
+		w->again = false;
 		if (!w->bare && (plan_solve_sets(w, true, err) < 0 ||
 				 (!reported && plan_restore_maps(w, err) < 0)))
 			return -1;

@@ -272,31 +272,12 @@ check_set(void *arg, size_t set, unsigned worker, struct error *err)
 	return 0;
 }
 
-static int
-mark_found(struct planner *w, struct error *err)
-{
-	const char *text = NULL;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < w->p.nsets; i++)
-		for (uint32_t m = 0; m < w->p.sets[i].n && rc == 0; m++) {
-			struct plan_member *is = &w->p.sets[i].members[m];
-			const struct solve_ref at = { m, true, 0 };
-
-			if (is->red->wrong) {
-				rc = plan_mark_body(&w->p, i, m, err);
-				is->wrong_sum = true;
-			} else if (is->red->unread)
-				rc = plan_mark_unread(&w->p, i, &at, &text,
-						      err);
-		}
-	return rc;
-}
-
 int
 plan_check_reds(struct planner *w, struct error *err)
 {
+	const char *text = NULL;
 	uint64_t len = 0;
+	int rc = 0;
 
 	for (size_t i = 0; i < w->p.nsets; i++)
 		for (uint32_t m = 0; m < w->p.sets[i].n; m++) {
@@ -312,7 +293,20 @@ plan_check_reds(struct planner *w, struct error *err)
 		       len);
 	if (par_for(w->par, w->p.nsets, 1, check_set, w, err) < 0)
 		return -1;
-	return mark_found(w, err);
+	for (uint32_t i = 0; i < w->p.nsets; i++)
+		for (uint32_t m = 0; m < w->p.sets[i].n && rc == 0; m++) {
+			struct plan_member *is = &w->p.sets[i].members[m];
+			const struct solve_ref at = { m, true, 0 };
+
+			if (is->red->wrong) {
+				rc = plan_mark_body(&w->p, i, m, err);
+				is->wrong_sum = true;
+			} else if (is->red->unread) {
+				rc = plan_mark_unread(&w->p, i, &at, &text,
+						      err);
+			}
+		}
+	return rc;
 }
 
 /* --- What turns out to be damaged --- */

@@ -145,17 +145,6 @@ list_dirs(struct search *s, struct error *err)
 	return 0;
 }
 
-/* Does a file have the recorded size and time?  Some file systems keep whole
- * seconds. */
-static bool
-is_recorded(const struct stat *st, const struct attr *a)
-{
-	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == a->size &&
-	       a->has_times && st->st_mtim.tv_sec == a->mtime.tv_sec &&
-	       (st->st_mtim.tv_nsec == a->mtime.tv_nsec ||
-		st->st_mtim.tv_nsec == 0);
-}
-
 /* The only directory with an unclaimed file of this name, size and time: one of
  * another time may be an older dataset's.  NULL: none, or several. */
 static const char *
@@ -173,7 +162,13 @@ find_dir(const struct search *s, const struct redset_file *f)
 		    map_get(s->claimed, path.data) != MAP_NONE ||
 		    path_stat_beneath(s->w->p.places[0].root_fd, path.data, &st,
 				      NULL) < 0 ||
-		    !is_recorded(&st, &f->attr))
+		    !S_ISREG(st.st_mode) ||
+		    (uint64_t)st.st_size != f->attr.size ||
+		    !f->attr.has_times ||
+		    st.st_mtim.tv_sec != f->attr.mtime.tv_sec ||
+		    /* Some file systems keep whole seconds. */
+		    (st.st_mtim.tv_nsec != f->attr.mtime.tv_nsec &&
+		     st.st_mtim.tv_nsec != 0))
 			continue;
 		found = s->dirs[i];
 		count++;
@@ -404,35 +399,33 @@ lacks_sizes(const struct planner *w, struct plan_rank *r)
 	return false;
 }
 
-static int
-finish_set(struct planner *w, struct plan_set *s, struct error *err)
-{
-	bool unsized = !redset_is_redundant(s->type);
-
-	for (uint32_t i = 0; i < s->n; i++)
-		unsized = unsized ||
-			  lacks_sizes(w, &w->p.ranks[s->members[i].rank]);
-	if (unsized)
-		return do_without(w, s, err);
-	for (uint32_t i = 0; i < s->n; i++) {
-		const uint32_t rank = s->members[i].rank;
-
-		if (w->p.ranks[rank].composed &&
-		    encode_map(w, &w->p.ranks[rank], &w->filemaps[rank], err) <
-			    0)
-			return -1;
-	}
-	return renew_set(w, s, err);
-}
-
 int
 plan_compose_finish(struct planner *w, struct error *err)
 {
 	for (size_t i = 0; i < w->p.nsets; i++) {
 		struct plan_set *s = &w->p.sets[i];
+		bool unsized = !redset_is_redundant(s->type);
 
-		if (s->map && s->n > 0 && is_composed(w, s) &&
-		    finish_set(w, s, err) < 0)
+		if (!s->map || s->n == 0 || !is_composed(w, s))
+			continue;
+		for (uint32_t m = 0; m < s->n; m++)
+			unsized =
+				unsized ||
+				lacks_sizes(w, &w->p.ranks[s->members[m].rank]);
+		if (unsized) {
+			if (do_without(w, s, err) < 0)
+				return -1;
+			continue;
+		}
+		for (uint32_t m = 0; m < s->n; m++) {
+			const uint32_t rank = s->members[m].rank;
+
+			if (w->p.ranks[rank].composed &&
+			    encode_map(w, &w->p.ranks[rank], &w->filemaps[rank],
+				       err) < 0)
+				return -1;
+		}
+		if (renew_set(w, s, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -181,7 +181,6 @@ void plan_owner_say(const struct planner *w);
 /* Read what is left of rank2file. */
 int plan_record_load(struct planner *w, struct error *err);
 bool plan_record_usable(const struct planner *w);
-void plan_record_drop(struct planner *w); /* do without it */
 
 /* Does the summary, or the index, say that it names all files? */
 bool plan_record_vouched(const struct planner *w);
@@ -477,9 +476,6 @@ int plan_check_reds(struct planner *w, struct error *err);
 
 /* Make the plan from the names that were added: all steps in their order. */
 int plan_make(struct planner *w, struct error *err);
-
-/* Is there redundancy over files, but none over the filemaps? */
-bool plan_maps_alone(const struct planner *w);
 
 /* Set verdicts and totals. */
 void plan_finish(struct planner *w);

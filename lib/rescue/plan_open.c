@@ -198,25 +198,6 @@ same_set(const struct redset_header *a, const struct redset_header *b)
 	       a->desc.ranks == b->desc.ranks;
 }
 
-/* The header that more than half of the headers agree with (Boyer-Moore
- * majority vote).  If there is no majority, any header. */
-static const struct redset_header *
-majority(const struct plan_set *s)
-{
-	const struct redset_header *best = NULL, *h = NULL;
-	size_t votes = 0;
-
-	for (uint32_t i = 0; i < s->n; i++) {
-		h = s->members[i].red->read;
-		if (h == NULL)
-			continue;
-		if (votes == 0)
-			best = h;
-		votes = same_set(h, best) ? votes + 1 : votes - 1;
-	}
-	return best;
-}
-
 /* Is the chunk no longer than the data need, or does a redundancy file have its
  * length?  If not, all headers are wrong: nothing is computed, or written, over
  * a length that no file has. */
@@ -244,13 +225,23 @@ chunk_fits(const struct plan_set *s)
 	       s->chunk <= need;
 }
 
-/* Take the facts of the set from the majority of headers; mark members that
- * contradict it as damaged. */
+/* Take the facts of the set from the header that more than half of the headers
+ * agree with (Boyer-Moore majority vote; without a majority, any header); mark
+ * members that contradict it as damaged. */
 static void
 agree(struct plan_set *s)
 {
-	const struct redset_header *right = majority(s);
+	const struct redset_header *right = NULL, *h = NULL;
+	size_t votes = 0;
 
+	for (uint32_t i = 0; i < s->n; i++) {
+		h = s->members[i].red->read;
+		if (h == NULL)
+			continue;
+		if (votes == 0)
+			right = h;
+		votes = same_set(h, right) ? votes + 1 : votes - 1;
+	}
 	if (right != NULL) {
 		s->failures = right->desc.failures;
 		s->chunk = right->chunk;
@@ -386,17 +377,6 @@ facts_init(struct facts *f, const struct plan_set *s, struct error *err)
 	return 0;
 }
 
-/* Is a descriptor neither a file nor packed? */
-static bool
-is_missing(const struct planner *w, const struct plan_meta *d)
-{
-	struct stat st;
-
-	return w->reported || (plan_hidden_find(&w->p, d->name) == NULL &&
-			       path_stat_beneath(w->p.places[d->place].meta_fd,
-						 d->name, &st, NULL) < 0);
-}
-
 /* Encode header and descriptor of a member whose file will be rewritten. */
 static int
 make_images(const struct planner *w, struct plan_set *s, uint32_t member,
@@ -406,6 +386,7 @@ make_images(const struct planner *w, struct plan_set *s, uint32_t member,
 	struct plan_meta *d = &m->red->descriptor, header = { .image = NULL };
 	struct kvtree *tree = NULL;
 	struct error local = ERROR_INIT;
+	struct stat st;
 	int rc = 0;
 
 	if (redset_body_size(f->lists, s->chunk, member, &m->red->body_size,
@@ -421,7 +402,10 @@ make_images(const struct planner *w, struct plan_set *s, uint32_t member,
 	}
 	m->red->header = header.image;
 	m->red->header_size = m->red->body_start = header.image_size;
-	if (d->name != NULL && is_missing(w, d))
+	if (d->name != NULL &&
+	    (w->reported || (plan_hidden_find(&w->p, d->name) == NULL &&
+			     path_stat_beneath(w->p.places[d->place].meta_fd,
+					       d->name, &st, NULL) < 0)))
 		d->fate = FATE_REBUILD;
 	tree = redset_descriptor_build(f->descs, member, err);
 	rc = plan_keep_image(tree, arena, d, err);
@@ -483,25 +467,6 @@ body_answers(const struct planner *w, const struct plan_member *m)
 	return good;
 }
 
-/*
- * May the body behind a damaged header be used?  Only if the file has the
- * expected size, because then the body is at the expected offset.  A packed
- * file must also stay packed.  If the header was unreadable, the body itself
- * must be readable.
- */
-static void
-check_salvage(const struct planner *w, const struct plan_set *s,
-	      uint32_t member, bool packed)
-{
-	struct plan_member *m = &s->members[member];
-
-	if (m->red->header == NULL ||
-	    m->file_size != m->red->body_start + m->red->body_size ||
-	    (packed && m->red->nsegs == 0) ||
-	    (m->unread && !body_answers(w, m)))
-		m->state = RED_DAMAGED;
-}
-
 static int
 finish_member(const struct planner *w, struct plan_set *s, uint32_t member,
 	      const struct facts *f, struct arena *arena, struct error *err)
@@ -516,20 +481,17 @@ finish_member(const struct planner *w, struct plan_set *s, uint32_t member,
 	if (make_images(w, s, member, f, arena, err) < 0)
 		return -1;
 	plan_renew_place(s, member);
-	if (m->state == RED_HEADER_DAMAGED)
-		check_salvage(w, s, member, packed);
+	/* May the body behind a damaged header be used?  Only if the file has
+	 * the expected size, because then the body is at the expected offset.
+	 * A packed file must also stay packed.  If the header was unreadable,
+	 * the body itself must be readable. */
+	if (m->state == RED_HEADER_DAMAGED &&
+	    (m->red->header == NULL ||
+	     m->file_size != m->red->body_start + m->red->body_size ||
+	     (packed && m->red->nsegs == 0) ||
+	     (m->unread && !body_answers(w, m))))
+		m->state = RED_DAMAGED;
 	return 0;
-}
-
-/* Any header has the ranks of all members. */
-static void
-take_ranks(struct plan_set *s)
-{
-	const uint32_t *ranks = rank_table(s);
-
-	for (uint32_t i = 0; ranks != NULL && i < s->n; i++)
-		if (s->members[i].rank == PLAN_NONE)
-			s->members[i].rank = ranks[i];
 }
 
 int
@@ -537,6 +499,7 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	      struct error *err)
 {
 	struct redset_table table = { .arena = arena };
+	const uint32_t *ranks = NULL;
 	struct facts f;
 	int rc = -1;
 
@@ -552,15 +515,18 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	if (plan_outvote_headers(w, s, err) < 0)
 		return -1;
 	inherit_lists(s);
-	take_ranks(s);
+	/* Any header has the ranks of all members. */
+	ranks = rank_table(s);
+	for (uint32_t i = 0; ranks != NULL && i < s->n; i++)
+		if (s->members[i].rank == PLAN_NONE)
+			s->members[i].rank = ranks[i];
 	if (plan_renew_lists(w, s, arena, err) < 0)
 		return -1;
 	if (facts_init(&f, s, err) < 0)
 		return -1;
-	for (uint32_t i = 0; i < s->n; i++) {
+	for (uint32_t i = 0; i < s->n; i++)
 		if (plan_name_member(w, s, i, arena, err) < 0)
 			goto out;
-	}
 	for (uint32_t i = 0; i < s->n; i++)
 		if (finish_member(w, s, i, &f, arena, err) < 0)
 			goto out;

@@ -154,26 +154,6 @@ find_dir(const struct planner *w, struct plan_others *o, struct error *err)
 
 /* --- What another dataset says --- */
 
-/* Open its directory, and read what is left of its rank2file. */
-static int
-ask(const struct planner *w, struct plan_others *o, int64_t id,
-    struct error *err)
-{
-	char name[DATASET_DIR_NAME + sizeof(SCR_DIR "/")];
-	struct error why = ERROR_INIT;
-
-	forget_asked(o);
-	o->asked = id;
-	snprintf(name, sizeof(name), SCR_DIR "/" DATASET_DIR_FMT, id);
-	o->fd = path_open_dir(w->p.places[0].root_fd, name, NULL);
-	if (o->fd < 0)
-		return 0;
-	if (rank2file_load_left(o->fd, RANK2FILE_FILE, NULL, &o->ranks, &why) <
-	    0)
-		return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
-	return plan_paths(&o->ranks, false, &o->paths, err);
-}
-
 /* Does the filemap of the rank there name the path? */
 static int
 in_filemap(const struct plan_others *o, uint32_t rank, const char *path,
@@ -216,7 +196,9 @@ plan_other_of(struct planner *w, uint32_t rank, const char *path, int64_t *id,
 	      struct error *err)
 {
 	const size_t len = path == NULL ? 0 : (size_t)(path_base(path) - path);
+	char name[DATASET_DIR_NAME + sizeof(SCR_DIR "/")];
 	struct plan_others *o = w->others;
+	struct error why = ERROR_INIT;
 	bool named = false;
 
 	*id = 0;
@@ -238,8 +220,20 @@ plan_other_of(struct planner *w, uint32_t rank, const char *path, int64_t *id,
 	}
 	if (o->named == 0)
 		return 0;
-	if (o->asked != o->named && ask(w, o, o->named, err) < 0)
-		return -1;
+	if (o->asked != o->named) {
+		forget_asked(o);
+		o->asked = o->named;
+		snprintf(name, sizeof(name), SCR_DIR "/" DATASET_DIR_FMT,
+			 o->asked);
+		o->fd = path_open_dir(w->p.places[0].root_fd, name, NULL);
+		if (o->fd >= 0 &&
+		    rank2file_load_left(o->fd, RANK2FILE_FILE, NULL, &o->ranks,
+					&why) == 0 &&
+		    plan_paths(&o->ranks, false, &o->paths, err) < 0)
+			return -1;
+		if (why.kind == ERROR_NOMEM)
+			return error_no_memory(err);
+	}
 	if (o->paths.by_path != NULL)
 		named = map_get(o->paths.by_path, path) != MAP_NONE;
 	else if (o->fd >= 0 && in_filemap(o, rank, path, &named, err) < 0)

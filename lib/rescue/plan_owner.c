@@ -257,19 +257,6 @@ plan_owner_sweep(struct planner *w)
 	w->nmaps = kept;
 }
 
-/* Time of the filemap in entry i; -1: unknown, or another entry of this rank
- * was read. */
-static int64_t
-entry_time(const struct planner *w, size_t i)
-{
-	const int64_t rank = w->maps[i].rank;
-	const struct plan_rank *r = &w->p.ranks[rank];
-
-	if (!r->map_known || r->map.name != w->maps[i].name)
-		return -1;
-	return newest_of_map(&w->filemaps[rank]);
-}
-
 int
 plan_owner_maps(struct planner *w, struct error *err)
 {
@@ -281,7 +268,13 @@ plan_owner_maps(struct planner *w, struct error *err)
 	if (allow_for_clocks(w, err) < 0)
 		return -1;
 	for (size_t i = 0; i < w->nmaps; i++) {
-		const int64_t newest = entry_time(w, i);
+		const int64_t rank = w->maps[i].rank;
+		const struct plan_rank *r = &w->p.ranks[rank];
+		/* -1: unknown, or another entry of this rank was read. */
+		const int64_t newest =
+			r->map_known && r->map.name == w->maps[i].name
+				? newest_of_map(&w->filemaps[rank])
+				: -1;
 
 		if (!plan_owner_is_older(w, newest)) {
 			ours = ours || newest >= 0;
@@ -289,7 +282,7 @@ plan_owner_maps(struct planner *w, struct error *err)
 		}
 		if (newest > w->owner.newest)
 			w->owner.newest = newest;
-		plan_owner_forget(w, w->maps[i].rank);
+		plan_owner_forget(w, rank);
 		foreign = true;
 	}
 	/* Filemaps without files follow the others. */

@@ -60,49 +60,49 @@ mark_gone(const struct plan_packed *k, struct error *err)
 	return NULL;
 }
 
-/* Call fn for the segments of each file that is rebuilt inside containers. */
+/* Take the segments of a file that is rebuilt inside containers: into the list
+ * of marks; or without a list they are present from now on. */
 static int
-each_rebuilt(const struct plan *p,
-	     int (*fn)(void *arg, struct plan_seg *segs, size_t n,
-		       struct error *err),
-	     void *arg, struct error *err)
+take_segs(struct kvtree *list, struct plan_seg *segs, size_t n,
+	  struct error *err)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < p->nfiles && rc == 0; i++)
-		if (p->files[i].nsegs > 0 && p->files[i].fate == FATE_REBUILD)
-			rc = fn(arg, p->files[i].segs, p->files[i].nsegs, err);
-	for (size_t i = 0; i < p->nsets; i++) {
-		for (uint32_t k = 0; k < p->sets[i].n && rc == 0; k++) {
-			const struct plan_member *m = &p->sets[i].members[k];
-
-			/* Only the header of a salvaged body is written.  After
-			 * an interruption the file is as damaged as before. */
-			if (m->red->nsegs > 0 && m->fate == FATE_REBUILD)
-				rc = fn(arg, m->red->segs,
-					plan_uses_body(&p->sets[i], m)
-						? 0
-						: m->red->nsegs,
-					err);
-		}
-	}
-	return rc;
+	for (size_t i = 0; i < n; i++)
+		if (list == NULL)
+			segs[i].gone = false;
+		else if (mark_seg(list, &segs[i], err) < 0)
+			return -1;
+	return 0;
 }
 
-struct marking {
-	struct kvtree *list;
-	size_t count;
-};
-
+/* The same for each such file; *count is their number. */
 static int
-mark_rebuilt(void *arg, struct plan_seg *segs, size_t n, struct error *err)
+take_rebuilt(const struct plan *p, struct kvtree *list, size_t *count,
+	     struct error *err)
 {
-	struct marking *m = arg;
+	*count = 0;
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
 
-	m->count++;
-	for (size_t i = 0; i < n; i++)
-		if (mark_seg(m->list, &segs[i], err) < 0)
+		if (f->nsegs == 0 || f->fate != FATE_REBUILD)
+			continue;
+		(*count)++;
+		if (take_segs(list, f->segs, f->nsegs, err) < 0)
 			return -1;
+	}
+	for (size_t i = 0; i < p->nsets; i++)
+		for (uint32_t k = 0; k < p->sets[i].n; k++) {
+			const struct plan_member *m = &p->sets[i].members[k];
+
+			if (m->red->nsegs == 0 || m->fate != FATE_REBUILD)
+				continue;
+			(*count)++;
+			/* Only the header of a salvaged body is written.  After
+			 * an interruption the file is as damaged as before. */
+			if (!plan_uses_body(&p->sets[i], m) &&
+			    take_segs(list, m->red->segs, m->red->nsegs, err) <
+				    0)
+				return -1;
+		}
 	return 0;
 }
 
@@ -141,8 +141,8 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 {
 	struct plan_packed *k = plan_containers(p);
 	const int dirfd = p->places[0].meta_fd;
-	struct marking m = { .count = 0 };
 	struct kvtree *t = NULL;
+	size_t count = 0;
 	int rc = 0;
 
 	*marked = false;
@@ -151,9 +151,8 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 	t = mark_gone(k, err);
 	if (t == NULL)
 		return -1;
-	m.list = kvtree_get(t, "FILE");
-	rc = each_rebuilt(p, mark_rebuilt, &m, err);
-	if (rc < 0 || m.count == 0)
+	rc = take_rebuilt(p, kvtree_get(t, "FILE"), &count, err);
+	if (rc < 0 || count == 0)
 		goto out;
 	rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
 	if (rc == 0 &&
@@ -186,39 +185,22 @@ sync_containers(const struct plan *p, const struct segmap *m, struct error *err)
 	return 0;
 }
 
-static int
-sync_names(const struct plan *p, struct error *err)
-{
-	int fd = path_open_dir(p->places[0].meta_fd, SEGMAP_DIR, err);
-	int rc = fd < 0 ? -1 : io_sync_dir(fd, SEGMAP_DIR, err);
-
-	io_close(fd);
-	return rc;
-}
-
-/* The segments are present from now on. */
-static int
-found_again(void *arg, struct plan_seg *segs, size_t n, struct error *err)
-{
-	(void)arg;
-	(void)err;
-	for (size_t i = 0; i < n; i++)
-		segs[i].gone = false;
-	return 0;
-}
-
 int
 plan_end_packed(struct plan *p, struct error *err)
 {
 	struct plan_packed *k = plan_containers(p);
 	const int dirfd = p->places[0].meta_fd;
 	struct kvtree *t = NULL;
-	int rc = 0;
+	size_t count = 0;
+	int fd = -1, rc = 0;
 
 	if (sync_containers(p, &k->map, err) < 0 ||
-	    sync_containers(p, &k->hidden.red, err) < 0 ||
-	    sync_names(p, err) < 0 ||
-	    each_rebuilt(p, found_again, NULL, err) < 0)
+	    sync_containers(p, &k->hidden.red, err) < 0)
+		return -1;
+	fd = path_open_dir(p->places[0].meta_fd, SEGMAP_DIR, err);
+	rc = fd < 0 ? -1 : io_sync_dir(fd, SEGMAP_DIR, err);
+	io_close(fd);
+	if (rc < 0 || take_rebuilt(p, NULL, &count, err) < 0)
 		return -1;
 	t = mark_gone(k, err);
 	if (t == NULL)

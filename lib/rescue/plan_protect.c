@@ -108,16 +108,6 @@ check_sets(const struct protection *t, struct error *err)
 	return 0;
 }
 
-static void
-forget_sets(struct planner *w)
-{
-	for (size_t i = 0; i < w->p.nsets; i++)
-		plan_forget_solution(&w->p.sets[i]);
-	w->p.nsets = 0;
-	for (int64_t i = 0; i < w->p.nranks; i++)
-		w->p.ranks[i].data_set = w->p.ranks[i].map_set = PLAN_NONE;
-}
-
 /* --- Sets --- */
 
 static int
@@ -152,18 +142,6 @@ make_set(const struct protection *t, uint32_t number, bool map,
 		      : rc;
 }
 
-/* Is all of this redundancy present? */
-static bool
-is_protected(const struct protection *t)
-{
-	const struct plan *p = &t->w->p;
-
-	for (size_t i = 0; i < p->nsets; i++)
-		if (p->sets[i].n == 0 || p->sets[i].foreign)
-			return false;
-	return p->verdict == SET_WHOLE && p->nsets == 2 * (size_t)t->nsets;
-}
-
 int
 plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 	     uint32_t failures, struct error *err)
@@ -173,6 +151,7 @@ plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 		.type = type,
 		.failures = failures == 0 ? FAILURES_DEFAULT : failures,
 	};
+	bool whole = true;
 
 	if (scheme_of(type)->chunk == NULL)
 		return error_set(err, ERROR_USAGE,
@@ -190,9 +169,15 @@ plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 	if (check_sizes(&t, err) < 0 || check_data(p, err) < 0 ||
 	    check_sets(&t, err) < 0)
 		return -1;
-	if (is_protected(&t))
-		return 0;
-	forget_sets(t.w);
+	for (size_t i = 0; i < p->nsets; i++)
+		whole = whole && p->sets[i].n > 0 && !p->sets[i].foreign;
+	if (whole && p->verdict == SET_WHOLE && p->nsets == 2 * (size_t)t.nsets)
+		return 0; /* all of this redundancy is present */
+	for (size_t i = 0; i < p->nsets; i++)
+		plan_forget_solution(&p->sets[i]);
+	p->nsets = 0;
+	for (int64_t i = 0; i < p->nranks; i++)
+		p->ranks[i].data_set = p->ranks[i].map_set = PLAN_NONE;
 	for (int map = 1; map >= 0; map--)
 		for (uint32_t g = 0; g < t.nsets; g++)
 			if (make_set(&t, g, map, err) < 0)

@@ -80,22 +80,6 @@ plan_record_free(struct plan_record *r)
 
 /* --- rank2file --- */
 
-/* Read what is left of rank2file.  If it is damaged or missing, r->why says so:
- * then it counts as empty. */
-static int
-load(struct planner *w, struct plan_record *r, struct error *err)
-{
-	r->ranks = plan_packed_ranks(&w->p);
-	if (r->ranks != NULL)
-		return 0;
-	if (rank2file_load_left(w->p.places[0].meta_fd, RANK2FILE_FILE, NULL,
-				&r->own, &r->why) == 0)
-		r->ranks = &r->own;
-	else if (r->why.kind != ERROR_ABSENT && !plan_blames_file(&r->why))
-		return error_pass(err, &r->why);
-	return 0;
-}
-
 /* Leave out the ranks whose files are those of another dataset. */
 static int
 sift(struct planner *w, struct rank2file *r, struct error *err)
@@ -134,8 +118,18 @@ plan_record_load(struct planner *w, struct error *err)
 		return error_no_memory(err);
 	w->record = r;
 	r->vouched = w->owner.complete;
-	if (load(w, r, err) < 0 ||
-	    (r->ranks == &r->own && sift(w, &r->own, err) < 0))
+	r->ranks = plan_packed_ranks(&w->p);
+	if (r->ranks == NULL) {
+		/* If it is damaged or missing, r->why says so: then it counts
+		 * as empty. */
+		if (rank2file_load_left(w->p.places[0].meta_fd, RANK2FILE_FILE,
+					NULL, &r->own, &r->why) == 0)
+			r->ranks = &r->own;
+		else if (r->why.kind != ERROR_ABSENT &&
+			 !plan_blames_file(&r->why))
+			return error_pass(err, &r->why);
+	}
+	if (r->ranks == &r->own && sift(w, &r->own, err) < 0)
 		return -1;
 	r->usable =
 		r->ranks != NULL && (r->vouched || w->nmaps + w->nreds == 0);
@@ -173,12 +167,6 @@ plan_record_vouched(const struct planner *w)
 	return plan_record_usable(w) && w->record->vouched;
 }
 
-void
-plan_record_drop(struct planner *w)
-{
-	w->record->usable = false;
-}
-
 /* The entry of a file of the plan; NULL: none. */
 const struct rank2file_file *
 plan_record_find(const struct planner *w, const struct plan_file *f)
@@ -191,25 +179,6 @@ plan_record_find(const struct planner *w, const struct plan_file *f)
 	if (at == MAP_NONE || r->paths.entries[at].rank != f->rank)
 		return NULL;
 	return r->paths.entries[at].file;
-}
-
-/* Take the checksums in rank2file. */
-static void
-take_sums(struct planner *w)
-{
-	for (size_t i = 0; i < w->p.nfiles; i++) {
-		struct plan_file *f = &w->p.files[i];
-		const struct rank2file_file *is = NULL;
-
-		if (f->has_crc)
-			continue;
-		is = plan_record_find(w, f);
-		if (is == NULL || !is->has_crc ||
-		    (is->has_size && is->size != f->attr.size))
-			continue;
-		f->has_crc = f->record_crc = true;
-		f->crc = is->crc;
-	}
 }
 
 const struct rank2file_rank *
@@ -361,7 +330,7 @@ plan_judge_record(struct planner *w, struct error *err)
 		return 0;
 	w->p.outdated = true;
 	w->p.packed = false; /* the containers are the older one's */
-	plan_record_drop(w);
+	w->record->usable = false;
 	return 0;
 }
 
@@ -430,7 +399,17 @@ plan_record_sums(struct planner *w, struct error *err)
 
 	if (w->record == NULL)
 		return 0;
-	take_sums(w);
+	for (size_t i = 0; i < w->p.nfiles; i++) {
+		struct plan_file *f = &w->p.files[i];
+		const struct rank2file_file *is =
+			f->has_crc ? NULL : plan_record_find(w, f);
+
+		if (is == NULL || !is->has_crc ||
+		    (is->has_size && is->size != f->attr.size))
+			continue;
+		f->has_crc = f->record_crc = true;
+		f->crc = is->crc;
+	}
 	arena = arena_new();
 	if (arena == NULL)
 		return error_no_memory(err);
