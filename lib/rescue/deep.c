@@ -294,23 +294,6 @@ pass(struct deep *d, struct error *err)
 	return rc;
 }
 
-/* Mark the files of the findings of a pass. */
-static int
-mark_files(struct deep *d, struct error *err)
-{
-	bool *look = mem_calloc(d->p->nfiles + 1, sizeof(*look));
-	int rc = 0;
-
-	if (look == NULL)
-		return error_no_memory(err);
-	for (size_t i = d->first; i < d->out->nfindings; i++)
-		if (d->out->findings[i].file != PLAN_NONE)
-			look[d->out->findings[i].file] = true;
-	rc = plan_mark_all(d->p, look, FILE_WRONG_CRC, err);
-	mem_free(look);
-	return rc;
-}
-
 /* Mark what a pass has found.  Returns 1 if something is to be compared again:
  * the rest of the sets with a wrong file. */
 static int
@@ -318,6 +301,7 @@ mark_found(struct deep *d, struct error *err)
 {
 	struct deep_result *out = d->out;
 	size_t kept = d->first;
+	bool *files = NULL;
 	int rc = 0;
 
 	memset(d->look, false, d->p->nsets * sizeof(*d->look));
@@ -332,9 +316,18 @@ mark_found(struct deep *d, struct error *err)
 		d->look[f->set] = true;
 		rc = 1;
 	}
-	if (rc == 1 && mark_files(d, err) < 0)
-		return -1;
-	for (size_t i = d->first; i < out->nfindings; i++) {
+	if (rc == 1) {
+		files = mem_calloc(d->p->nfiles + 1, sizeof(*files));
+		if (files == NULL)
+			return error_no_memory(err);
+		for (size_t i = d->first; i < out->nfindings; i++)
+			if (out->findings[i].file != PLAN_NONE)
+				files[out->findings[i].file] = true;
+		if (plan_mark_all(d->p, files, FILE_WRONG_CRC, err) < 0)
+			rc = -1;
+		mem_free(files);
+	}
+	for (size_t i = d->first; rc >= 0 && i < out->nfindings; i++) {
 		const struct deep_finding *f = &out->findings[i];
 
 		if (f->unread != NULL || deep_is_located(f) ||
@@ -346,7 +339,7 @@ mark_found(struct deep *d, struct error *err)
 			d->open[d->nopen++] = *f;
 		}
 	}
-	out->nfindings = kept;
+	out->nfindings = rc < 0 ? out->nfindings : kept;
 	return rc;
 }
 

@@ -379,18 +379,6 @@ ask_copied(struct planner *w, const struct plan_rank *r, uint32_t rank,
 	return error_pass(err, &why);
 }
 
-static bool
-lacks_sum(const struct planner *w, const struct plan_rank *r)
-{
-	for (size_t i = 0; i < r->nfiles; i++) {
-		const struct plan_file *f = &w->p.files[r->first_file + i];
-
-		if (plan_file_lost(f) && !f->has_crc)
-			return true;
-	}
-	return false;
-}
-
 int
 plan_record_sums(struct planner *w, struct error *err)
 {
@@ -414,7 +402,15 @@ plan_record_sums(struct planner *w, struct error *err)
 	if (arena == NULL)
 		return error_no_memory(err);
 	for (int64_t i = 0; i < w->p.nranks && rc == 0; i++) {
-		if (!lacks_sum(w, &w->p.ranks[i]))
+		const struct plan_rank *r = &w->p.ranks[i];
+		bool lacks = false;
+
+		for (size_t k = 0; k < r->nfiles; k++)
+			lacks = lacks ||
+				(plan_file_lost(
+					 &w->p.files[r->first_file + k]) &&
+				 !w->p.files[r->first_file + k].has_crc);
+		if (!lacks)
 			continue;
 		arena_reset(arena);
 		rc = ask_copied(w, &w->p.ranks[i], (uint32_t)i, arena, err);

@@ -157,15 +157,6 @@ renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
 	return scheme_of(s->type)->chunk(&of, longest, &s->chunk, NULL) < 0;
 }
 
-static void
-forget_lists(struct plan_set *s, const bool *made)
-{
-	for (uint32_t i = 0; i < s->n; i++)
-		if (made[i])
-			s->members[i].list =
-				(struct redset_member){ .known = false };
-}
-
 int
 plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		 struct error *err)
@@ -194,10 +185,12 @@ plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 	}
 	if (rc == 0 && !headers)
 		rc = all ? renew_geometry(w, s, arena, err) : 1;
-	if (rc != 0) {
-		forget_lists(s, made);
+	for (uint32_t i = 0; rc != 0 && i < s->n; i++)
+		if (made[i])
+			s->members[i].list =
+				(struct redset_member){ .known = false };
+	if (rc != 0)
 		return rc < 0 ? -1 : 0;
-	}
 	for (uint32_t i = 0; i < s->n; i++)
 		if (made[i])
 			s->members[i].list.desc = (struct redset_desc){
@@ -215,17 +208,6 @@ plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 }
 
 /* --- Members whose ranks no remaining file names --- */
-
-/* Are all filemaps and data files present? */
-static bool
-has_all(const struct plan *p)
-{
-	for (int64_t i = 0; i < p->nranks; i++)
-		if (!p->ranks[i].map_known)
-			return false;
-	return p->nranks > 0 &&
-	       p->maps_missing + p->files_missing + p->unread == 0;
-}
 
 /* The set over filemaps of the same ranks as this one over files, or the
  * reverse; NULL: none is left. */
@@ -403,9 +385,14 @@ plan_renew_gone(struct planner *w, struct error *err)
 {
 	bool done = false;
 
+	/* Are all filemaps and data files present? */
 	if (w->by_hand || w->bare || w->reported || w->p.nplaces != 1 ||
-	    w->p.places[0].cache || !has_all(&w->p))
+	    w->p.places[0].cache || w->p.nranks <= 0 ||
+	    w->p.maps_missing + w->p.files_missing + w->p.unread > 0)
 		return 0;
+	for (int64_t i = 0; i < w->p.nranks; i++)
+		if (!w->p.ranks[i].map_known)
+			return 0;
 	for (uint32_t i = 0; i < w->p.nsets; i++) {
 		const struct plan_set *s = &w->p.sets[i];
 

@@ -30,32 +30,6 @@
 
 /* --- The recorded root --- */
 
-/* Add the files of all known filemaps. */
-static int
-show_files(const struct planner *w, struct recorded *r, struct error *err)
-{
-	for (int64_t i = 0; i < w->p.nranks; i++) {
-		const struct filemap *m = &w->filemaps[i];
-
-		for (size_t j = 0; w->p.ranks[i].map_known && j < m->nfiles;
-		     j++)
-			if (m->files[j].dir != NULL &&
-			    m->files[j].name != NULL &&
-			    recorded_show(r, &m->files[j], err) < 0)
-				return -1;
-	}
-	return 0;
-}
-
-/* Does this error mean that the file is absent?  Other errors, as a lack of
- * memory or descriptors, must not be mistaken for a wrong guess. */
-static bool
-is_answer(const struct error *why)
-{
-	return plan_blames_file(why) || why->errnum == EACCES ||
-	       why->errnum == ENAMETOOLONG;
-}
-
 struct looking {
 	const struct planner *w;
 	atomic_bool
@@ -75,7 +49,11 @@ is_present(void *arg, const char *rel, const struct filemap_file *f,
 	if (f->attr.has_size && plan_packed_knows(&w->p, rel, f->attr.size))
 		return 1;
 	if (path_stat_beneath(w->p.places[0].root_fd, rel, &st, &why) < 0) {
-		if (!is_answer(&why))
+		/* Does this error mean that the file is absent?  Others, as a
+		 * lack of memory or descriptors, must not be mistaken for a
+		 * wrong guess. */
+		if (!plan_blames_file(&why) && why.errnum != EACCES &&
+		    why.errnum != ENAMETOOLONG)
 			return error_pass(err, &why);
 		if (why.kind == ERROR_UNSAFE)
 			l->unsafe = true;
@@ -209,8 +187,16 @@ find_root(struct planner *w, struct error *err)
 	bool here = false;
 	int rc = -1;
 
-	if (show_files(w, &r, err) < 0)
-		goto out;
+	for (int64_t i = 0; i < w->p.nranks; i++) {
+		const struct filemap *m = &w->filemaps[i];
+
+		for (size_t j = 0; w->p.ranks[i].map_known && j < m->nfiles;
+		     j++)
+			if (m->files[j].dir != NULL &&
+			    m->files[j].name != NULL &&
+			    recorded_show(&r, &m->files[j], err) < 0)
+				goto out;
+	}
 	if (w->o->moved_from != NULL) {
 		rc = given_root(w, w->o->moved_from, err);
 		if (rc == 0)

@@ -146,15 +146,6 @@ map_lost(const struct plan *p, const struct plan_member *m)
 	       (r->map.fate == FATE_REBUILD && !r->composed);
 }
 
-static bool
-member_file_lost(const struct plan *p, const struct plan_set *s,
-		 const struct plan_member *m, size_t i)
-{
-	const struct plan_file *f = plan_member_file(p, m, i);
-
-	return s->map ? map_lost(p, m) : f == NULL || plan_file_lost(f);
-}
-
 int
 plan_member_losses(const struct plan *p, const struct plan_set *s,
 		   const struct plan_member *m, struct arena *arena,
@@ -169,9 +160,10 @@ plan_member_losses(const struct plan *p, const struct plan_set *s,
 	if (ranges == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < m->list.nfiles; i++) {
+		const struct plan_file *f = plan_member_file(p, m, i);
 		uint64_t size = m->list.files[i].attr.size;
 
-		if (member_file_lost(p, s, m, i)) {
+		if (s->map ? map_lost(p, m) : f == NULL || plan_file_lost(f)) {
 			any = 1;
 			if (size > 0 && out->nlost > 0 &&
 			    ranges[out->nlost - 1].to == at)
@@ -280,18 +272,6 @@ try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
 	return 0;
 }
 
-static void
-find_sources(struct plan_set *s)
-{
-	const struct solution *sol = s->solution;
-
-	for (uint32_t i = 0; i < s->n; i++)
-		s->members[i].source = false;
-	for (size_t j = 0; sol != NULL && j < sol->njobs; j++)
-		for (uint32_t i = 0; i < sol->jobs[j].nin; i++)
-			s->members[sol->jobs[j].in[i].member].source = true;
-}
-
 /* Is a file computed from bytes behind a damaged header, and has no checksum
  * that could prove it?  Filemaps prove themselves. */
 static bool
@@ -315,6 +295,8 @@ static void
 judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
       const bool *any, struct arena *arena)
 {
+	const struct solution *sol = s->solution;
+
 	s->missing = 0;
 	for (uint32_t i = 0; i < s->n; i++) {
 		enum red_state st = s->members[i].state;
@@ -338,7 +320,11 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 	for (uint32_t i = 0; i < s->n; i++)
 		member_fates(w, s, i);
 	s->unproved = is_unproved(w, s);
-	find_sources(s);
+	for (uint32_t i = 0; i < s->n; i++)
+		s->members[i].source = false;
+	for (size_t j = 0; sol != NULL && j < sol->njobs; j++)
+		for (uint32_t i = 0; i < sol->jobs[j].nin; i++)
+			s->members[sol->jobs[j].in[i].member].source = true;
 	if (s->verdict == SET_LOST && s->reason == NULL)
 		s->reason = "a file was never completed";
 }
@@ -416,23 +402,6 @@ plan_each_set(struct planner *w, const size_t *sets, size_t count,
 	return par_for(w->par, count, 0, run_one, &job, err);
 }
 
-/* A filemap of another size than the one that its set protects is missing. */
-static void
-check_map(struct planner *w, const struct plan_member *m)
-{
-	struct plan_rank *r = plan_rank_of(&w->p, m);
-	uint64_t more = 0;
-
-	if (!m->list.known || r == NULL)
-		return;
-	more = r->map.image_size - m->list.bytes; /* 0 or the tail is right */
-	if (!r->map_known || r->map.fate != FATE_KEEP || more == 0 ||
-	    more == r->map.tail)
-		return;
-	r->map_known = false;
-	r->map.why = "not as long as its redundancy set says";
-}
-
 /* The headers of an opened set contain the number of ranks of the job and the
  * ranks of the members: record both. */
 static int
@@ -456,11 +425,25 @@ link_members(struct planner *w, size_t set, struct error *err)
 {
 	struct plan_set *s = &w->p.sets[set];
 
-	for (uint32_t m = 0; m < s->n; m++)
-		if (s->map)
-			check_map(w, &s->members[m]);
-		else if (link_member(w, s, &s->members[m], err) < 0)
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct redset_member *l = &s->members[m].list;
+		struct plan_rank *r = plan_rank_of(&w->p, &s->members[m]);
+		uint64_t more = 0;
+
+		if (!s->map && link_member(w, s, &s->members[m], err) < 0)
 			return -1;
+		if (!s->map || !l->known || r == NULL || !r->map_known ||
+		    r->map.fate != FATE_KEEP)
+			continue;
+		/* A filemap of another size than the one that its set protects
+		 * is missing. */
+		more = r->map.image_size -
+		       l->bytes; /* 0 or the tail is right */
+		if (more == 0 || more == r->map.tail)
+			continue;
+		r->map_known = false;
+		r->map.why = "not as long as its redundancy set says";
+	}
 	if (s->flaw != NULL && !s->map && !w->bare && plan_outvote_maps(w, s)) {
 		s->flaw = NULL;
 		w->again = true;

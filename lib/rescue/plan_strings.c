@@ -45,21 +45,6 @@ map_part(const struct plan *p, const struct plan_member *m, uint64_t at,
 	return out->mem != NULL || r->map.fate == FATE_KEEP;
 }
 
-/* The parts for file i of a member.  Returns their number; 0 if the file is
- * missing. */
-static size_t
-data_parts(const struct plan *p, const struct plan_member *m, size_t i,
-	   bool sums, uint64_t at, struct stripe_part *out)
-{
-	const struct plan_file *f = plan_member_file(p, m, i);
-
-	if (f == NULL || f->state != FILE_PRESENT)
-		return 0;
-	return plan_file_parts(p, m->files[i], at,
-			       sums && f->has_crc ? m->files[i] : STRIPE_NO_SUM,
-			       out);
-}
-
 size_t
 plan_data_room(const struct plan *p, const struct plan_member *m)
 {
@@ -69,39 +54,6 @@ plan_data_room(const struct plan *p, const struct plan_member *m)
 		if (m->files[i] != PLAN_NONE)
 			n += p->files[m->files[i]].nsegs;
 	return n;
-}
-
-/* Inputs for all strings of a set. */
-struct making {
-	const struct plan *p;
-	const struct plan_set *set;
-	bool sums;
-	struct arena *arena;
-};
-
-static int
-data_string(const struct making *k, const struct plan_member *m,
-	    struct stripe *out, struct error *err)
-{
-	const struct plan *p = k->p;
-	uint64_t at = 0;
-
-	if (stripe_room(out, k->arena, plan_data_room(p, m), err) < 0)
-		return -1;
-	if (k->set->map && m->rank >= p->nranks)
-		return 0;
-	for (size_t i = 0; i < m->list.nfiles; i++) {
-		struct stripe_part *to = &out->parts[out->nparts];
-		uint64_t len = m->list.files[i].attr.size;
-
-		if (len > 0)
-			out->nparts +=
-				k->set->map
-					? map_part(p, m, at, len, to)
-					: data_parts(p, m, i, k->sums, at, to);
-		at += len;
-	}
-	return 0;
 }
 
 static int
@@ -133,17 +85,37 @@ int
 plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 	     struct arena *arena, struct plan_strings *out, struct error *err)
 {
-	const struct making k = { p, s, sums, arena };
-
 	out->data = arena_alloc(arena, s->n, sizeof(*out->data));
 	out->body = arena_alloc(arena, s->n, sizeof(*out->body));
 	if (out->data == NULL || out->body == NULL)
 		return error_no_memory(err);
-	for (uint32_t i = 0; i < s->n; i++)
-		if (data_string(&k, &s->members[i], &out->data[i], err) < 0 ||
-		    body_string(p, &s->members[i], arena, &out->body[i], err) <
-			    0)
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+		struct stripe *to = &out->data[i];
+		uint64_t at = 0;
+
+		if (stripe_room(to, arena, plan_data_room(p, m), err) < 0 ||
+		    body_string(p, m, arena, &out->body[i], err) < 0)
 			return -1;
+		if (s->map && m->rank >= p->nranks)
+			continue;
+		for (size_t k = 0; k < m->list.nfiles; k++) {
+			const struct plan_file *f = plan_member_file(p, m, k);
+			struct stripe_part *part = &to->parts[to->nparts];
+			uint64_t len = m->list.files[k].attr.size;
+
+			if (len > 0 && s->map)
+				to->nparts += map_part(p, m, at, len, part);
+			else if (len > 0 && f != NULL &&
+				 f->state == FILE_PRESENT)
+				to->nparts += plan_file_parts(
+					p, m->files[k], at,
+					sums && f->has_crc ? m->files[k]
+							   : STRIPE_NO_SUM,
+					part);
+			at += len;
+		}
+	}
 	return 0;
 }
 
@@ -234,18 +206,6 @@ note_unread(void *arg, const struct compute_unread *what)
 	return 0;
 }
 
-/* Drop the targets of the rebuilt filemaps. */
-static void
-drop_targets(struct planner *w, const struct plan_set *s)
-{
-	for (uint32_t i = 0; i < s->n; i++) {
-		struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
-
-		if (r != NULL && !r->map_known)
-			r->map.image = NULL;
-	}
-}
-
 /* Returns 1 if an input cannot be read: the set is solved without it. */
 static int
 restore_once(struct planner *w, struct plan_set *s, struct error *err)
@@ -276,7 +236,13 @@ restore_once(struct planner *w, struct plan_set *s, struct error *err)
 		return -1;
 	if (!u.found)
 		return take_targets(w, s, err);
-	drop_targets(w, s);
+	/* Drop the targets of the rebuilt filemaps. */
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
+
+		if (r != NULL && !r->map_known)
+			r->map.image = NULL;
+	}
 	return plan_mark_at(w, s, &u.at, &text, err) < 0 ? -1 : 1;
 }
 

@@ -19,17 +19,6 @@
 #include "rescue/plan_impl.h"
 #include "str.h"
 
-/* Set a recorded checksum in plan file `f`. */
-static void
-take(struct plan_file *f, struct plan_sum *sum, uint32_t crc)
-{
-	sum->known = true;
-	sum->carried = !f->has_crc;
-	sum->crc = crc;
-	f->has_crc = true;
-	f->crc = crc;
-}
-
 void
 plan_sums_forget(struct plan *p, size_t file, struct plan_sum *sum)
 {
@@ -158,30 +147,26 @@ struct taking {
 	struct arena *arena;	 /* reset for each rank */
 };
 
-/* Is the file unchanged since it was copied? */
-static bool
-is_same(const struct taking *t, const struct copied_file *c)
-{
-	struct stat st;
-
-	return pathcache_stat(t->files, c->path, &st, NULL) == 0 &&
-	       (uint64_t)st.st_size == c->size &&
-	       st.st_mtim.tv_sec == c->mtime.tv_sec &&
-	       st.st_mtim.tv_nsec == c->mtime.tv_nsec;
-}
-
 static void
 take_file(struct taking *t, size_t at, const struct copied_file *c)
 {
 	struct plan_file *f = &t->p->files[at];
 	struct plan_sum *sum = &t->sums[at];
+	struct stat st;
 
 	if (f->state != FILE_PRESENT || f->nsegs > 0 || sum->known ||
-	    f->attr.size != c->size || (f->has_crc && f->crc != c->crc) ||
-	    !is_same(t, c))
+	    f->attr.size != c->size || (f->has_crc && f->crc != c->crc))
 		return;
-	f->copy_crc = !f->has_crc;
-	take(f, sum, c->crc);
+	/* Is the file unchanged since it was copied? */
+	if (pathcache_stat(t->files, c->path, &st, NULL) < 0 ||
+	    (uint64_t)st.st_size != c->size ||
+	    st.st_mtim.tv_sec != c->mtime.tv_sec ||
+	    st.st_mtim.tv_nsec != c->mtime.tv_nsec)
+		return;
+	sum->known = true;
+	sum->carried = f->copy_crc = !f->has_crc;
+	sum->crc = f->crc = c->crc;
+	f->has_crc = true;
 }
 
 /* Find the record of each file.  Both lists usually have the same order, so

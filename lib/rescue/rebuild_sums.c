@@ -267,28 +267,10 @@ suppose(struct rebuild_run *r, uint32_t set, struct error *err)
 	return 0;
 }
 
-/* A rebuilt file has a wrong checksum, so one of its inputs is damaged.  Check
- * the files of its set.  Returns the number of files marked, -1 on error. */
-static long
-find_culprit(struct rebuild_run *r, const struct plan_file *f,
-	     struct error *err)
-{
-	uint32_t set = r->p->ranks[f->rank].data_set;
-	long marked = 0;
-
-	for (size_t i = 0; i < r->p->nfiles; i++)
-		r->look[i] = r->p->ranks[r->p->files[i].rank].data_set == set;
-	marked = look_again(r, r->look, err);
-	if (marked == 0)
-		marked = blame_bodies(r, set, err);
-	if (marked == 0)
-		marked = suppose(r, set, err);
-	return marked == 0 ? doubt_bodies(r, set, err) : marked;
-}
-
 static long
 check_outputs(struct rebuild_run *r, struct error *err)
 {
+	uint32_t set = PLAN_NONE;
 	long marked = 0;
 
 	for (size_t i = 0; r->new_sums != NULL && i < r->p->nfiles; i++) {
@@ -300,7 +282,19 @@ check_outputs(struct rebuild_run *r, struct error *err)
 		r->result->crc_checked++;
 		if (r->new_sums[i].crc == f->crc)
 			continue;
-		marked = find_culprit(r, f, err);
+		/* One of its inputs is damaged: check the files of its set. */
+		set = r->p->ranks[f->rank].data_set;
+		for (size_t k = 0; k < r->p->nfiles; k++)
+			r->look[k] =
+				r->p->ranks[r->p->files[k].rank].data_set ==
+				set;
+		marked = look_again(r, r->look, err);
+		if (marked == 0)
+			marked = blame_bodies(r, set, err);
+		if (marked == 0)
+			marked = suppose(r, set, err);
+		if (marked == 0)
+			marked = doubt_bodies(r, set, err);
 		if (marked != 0)
 			return marked;
 		return error_set(
@@ -333,21 +327,6 @@ unconfirmed(const struct rebuild_run *r, const struct plan_set *s)
 	return false;
 }
 
-static void
-look_at_parts(struct rebuild_run *r, const struct plan_member *m)
-{
-	for (size_t i = 0; i < m->list.nfiles; i++) {
-		const struct plan_file *f = plan_member_file(r->p, m, i);
-		const uint64_t seen = f ? r->sums[m->files[i]].seen : 0;
-
-		if (seen == 0 || seen == f->attr.size || !f->has_crc ||
-		    f->state != FILE_PRESENT)
-			continue;
-		r->look[m->files[i]] = true;
-		r->result->crc_checked++;
-	}
-}
-
 /* Check the files that were read only in part.  If a rebuilt file has no
  * checksum, a damaged input would get into it unnoticed. */
 static long
@@ -362,7 +341,19 @@ check_rest(struct rebuild_run *r, struct error *err)
 		if (s->map || !rebuild_wants(r, s) || !unconfirmed(r, s))
 			continue;
 		for (uint32_t m = 0; m < s->n; m++)
-			look_at_parts(r, &s->members[m]);
+			for (size_t k = 0; k < s->members[m].list.nfiles; k++) {
+				const struct plan_file *f = plan_member_file(
+					r->p, &s->members[m], k);
+				const size_t at =
+					f ? (size_t)(f - r->p->files) : 0;
+				const uint64_t seen = f ? r->sums[at].seen : 0;
+
+				if (seen == 0 || seen == f->attr.size ||
+				    !f->has_crc || f->state != FILE_PRESENT)
+					continue;
+				r->look[at] = true;
+				r->result->crc_checked++;
+			}
 	}
 	return look_again(r, r->look, err);
 }

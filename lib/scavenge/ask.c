@@ -25,34 +25,6 @@
 
 /* --- Directories of the job --- */
 
-void
-scavenge_count_places(struct scavenge *s, const struct nodecache *v)
-{
-	for (size_t i = 0; i < 1 + s->job->ncaches; i++)
-		s->there[i] += i >= 63 || (v->there >> i & 1) != 0;
-}
-
-static bool
-is_anywhere(const struct scavenge *s)
-{
-	for (size_t i = 0; i < 1 + s->job->ncaches; i++)
-		if (s->there[i] > 0)
-			return true;
-	return false;
-}
-
-/*
- * Is a node among those that answered on which the job ran?  nodes.scr has the
- * number of nodes of its last run (0: unknown); the other nodes are spare.
- */
-static bool
-has_witness(const struct scavenge *s, size_t ran)
-{
-	const size_t all = s->job->nodes.count;
-
-	return s->alive > 0 && (s->alive == all || s->alive + ran > all);
-}
-
 /* Is the job that wrote flush.scr another one than that we look for? */
 static bool
 is_another(const struct job *j, const struct jobfiles_owner *owner)
@@ -65,20 +37,28 @@ int
 scavenge_check_places(const struct scavenge *s, struct error *err)
 {
 	struct jobfiles_owner owner;
+	const size_t all = s->job->nodes.count;
 	int64_t ran = 0;
+	bool anywhere = false;
 	const struct job *j = NULL;
 	struct buf text = BUF_INIT;
 
-	if (is_anywhere(s) || s->alive == 0 ||
+	for (size_t i = 0; i < 1 + s->job->ncaches; i++)
+		anywhere = anywhere || s->there[i] > 0;
+	if (anywhere || s->alive == 0 ||
 	    (s->flush_known && s->others_listed == 0 &&
 	     scavenge_status(s) == STATUS_OK))
 		return 0;
 	if (jobfiles_nodes(s->job->prefix, &ran, NULL) < 0 || ran < 0)
 		ran = 0;
 	jobfiles_owner(s->job->prefix, &owner);
-	if (!s->flush_known ? ran == 0
-			    : !has_witness(s, (size_t)ran) &&
-				      !is_another(s->job, &owner))
+	/* Is a node among those that answered on which the job ran?  nodes.scr
+	 * has the number of nodes of its last run (0: unknown); the other nodes
+	 * are spare. */
+	if (!s->flush_known
+		    ? ran == 0
+		    : s->alive != all && s->alive + (size_t)ran <= all &&
+			      !is_another(s->job, &owner))
 		return 0;
 	j = s->job;
 	buf_printf(&text, "job %s of user %s: none of %zu nodes has %s", j->id,
@@ -110,12 +90,23 @@ scavenge_check_places(const struct scavenge *s, struct error *err)
 
 /* --- The state of a node --- */
 
+/* What is known of a node. */
+struct witness {
+	bool user;    /* the user calls it down */
+	bool survey;  /* its survey could be read */
+	bool answer;  /* it answered something else */
+	bool life;    /* it, or something before it, took a connection, refused,
+			 or printed something */
+	bool unheard; /* nobody took the connection */
+	bool manager; /* the resource manager calls it down */
+};
+
 /*
  * The state of a node.  Dead is only a node that nobody has heard, and that
  * took no connection or is called down; what hangs or is silent may live.
  */
 static enum scavenge_node_state
-scavenge_conclude(const struct scavenge_witness *w)
+scavenge_conclude(const struct witness *w)
 {
 	enum { NO, YES, ANY };
 	/* The first row that all witnesses fit. */
@@ -167,7 +158,7 @@ hides(struct scavenge *s, uint32_t node)
 /* Set the state of a node that has no survey.  Its cache is not used; it may
  * have what is missing, unless it is gone. */
 static int
-mark(struct scavenge *s, uint32_t node, const struct scavenge_witness *w,
+mark(struct scavenge *s, uint32_t node, const struct witness *w,
      const char *why, struct error *err)
 {
 	struct scavenge_node *n = &s->nodes[node];
@@ -192,7 +183,7 @@ int
 scavenge_unreached(struct scavenge *s, uint32_t node,
 		   const struct remote_result *r, struct error *err)
 {
-	struct scavenge_witness w = {
+	struct witness w = {
 		.life = r->begun || r->state == REMOTE_REFUSED,
 		.unheard = r->state == REMOTE_DEAD,
 	};
@@ -227,7 +218,7 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 		goto out;
 	}
 	for (size_t i = 0; i < all->count; i++) {
-		struct scavenge_witness w = { .user = false };
+		struct witness w = { .user = false };
 
 		s->nodes[i].name = all->names[i];
 		w.user = map_get(down, all->names[i]) != MAP_NONE;
@@ -309,23 +300,6 @@ is_known_other(const struct scavenge *s, int64_t id, uint64_t created)
 	return o != NULL && created > 0;
 }
 
-/* Remember it, also for nodes that have no file of it, only metadata. */
-static int
-add_other(struct scavenge *s, const struct nodecache_dataset *v,
-	  struct error *err)
-{
-	struct salvage_dataset *d = salvage_find(&s->plan, v->id);
-	struct scavenge_other *o = arena_alloc(s->arena, 1, sizeof(*o));
-
-	if (o == NULL)
-		return error_no_memory(err);
-	*o = (struct scavenge_other){ v->id, v->created, s->others };
-	s->others = o;
-	if (d != NULL && is_known_other(s, d->id, d->created))
-		salvage_drop(&s->plan, d);
-	return 0;
-}
-
 /* Does the dataset belong to a job with another prefix?  Then it is left alone;
  * with --moved-from, the user has said that it is ours. */
 static int
@@ -333,6 +307,8 @@ is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v,
 	   bool *foreign, struct error *err)
 {
 	struct buf other = BUF_INIT;
+	struct salvage_dataset *d = NULL;
+	struct scavenge_other *o = NULL;
 	int rc = 0;
 
 	*foreign = is_known_other(s, v->id, v->created);
@@ -345,8 +321,19 @@ is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v,
 				       ": not saved: it is of the prefix %s; "
 				       "save it with that one (-p)",
 				       v->id, other.data);
-		if (rc == 0)
-			rc = add_other(s, v, err);
+		/* Remember it, also for nodes that have no file of it, only
+		 * metadata. */
+		o = rc == 0 ? arena_alloc(s->arena, 1, sizeof(*o)) : NULL;
+		if (rc == 0 && o == NULL)
+			rc = error_no_memory(err);
+		if (rc == 0) {
+			*o = (struct scavenge_other){ v->id, v->created,
+						      s->others };
+			s->others = o;
+			d = salvage_find(&s->plan, v->id);
+		}
+		if (d != NULL && is_known_other(s, d->id, d->created))
+			salvage_drop(&s->plan, d);
 	}
 	buf_free(&other);
 	return rc;
@@ -391,7 +378,7 @@ static int
 take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 	    struct error *err)
 {
-	const struct scavenge_witness w = { .answer = true };
+	const struct witness w = { .answer = true };
 	struct scavenge_node *n = &s->nodes[node];
 	struct error why = ERROR_INIT;
 	struct nodecache v;
@@ -416,7 +403,8 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 	if (n->host == NULL)
 		rc = error_no_memory(err);
 	s->alive++;
-	scavenge_count_places(s, &v);
+	for (size_t i = 0; i < 1 + s->job->ncaches; i++)
+		s->there[i] += i >= 63 || (v.there >> i & 1) != 0;
 	if (v.unread)
 		hides(s, node);
 	/* A spare node has no cache: not worth a line in the log. */
@@ -429,26 +417,6 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 		rc = take_dataset(s, node, &v.datasets[i], err);
 	nodecache_free(&v);
 	return rc;
-}
-
-static int
-take_answers(struct scavenge *s, const struct remote_result *r, size_t count,
-	     const uint32_t *which, struct error *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		int rc = 0;
-
-		if (r[i].state == REMOTE_DONE)
-			rc = take_survey(s, which[i], &r[i], err);
-		else if (scavenge_unreached(s, which[i], &r[i], err) == 0)
-			rc = scavenge_complain(s, which[i], err, "%s",
-					       s->nodes[which[i]].why);
-		else
-			rc = -1;
-		if (rc < 0)
-			return -1;
-	}
-	return scavenge_report(s, err);
 }
 
 int
@@ -519,8 +487,19 @@ scavenge_ask(struct scavenge *s, struct error *err)
 			call.remote.limit = SCAVENGE_SECONDS;
 		rc = scavenge_call_run(&call, s, nodes, count, err);
 	}
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		const struct remote_result *r = &call.results[i];
+
+		if (r->state == REMOTE_DONE)
+			rc = take_survey(s, nodes[i], r, err);
+		else if (scavenge_unreached(s, nodes[i], r, err) == 0)
+			rc = scavenge_complain(s, nodes[i], err, "%s",
+					       s->nodes[nodes[i]].why);
+		else
+			rc = -1;
+	}
 	if (rc == 0)
-		rc = take_answers(s, call.results, count, nodes, err);
+		rc = scavenge_report(s, err);
 	scavenge_call_end(&call);
 	return rc;
 }

@@ -38,16 +38,6 @@
 
 /* --- The cache --- */
 
-/* Keep the descriptor `d` for the records of the ranks. */
-static int
-keep_desc(struct copier *c, const struct dataset *d, struct error *err)
-{
-	if (c->desc != NULL || d == NULL || d->id != c->o->id)
-		return 0;
-	c->desc = kvtree_new(err);
-	return c->desc == NULL ? -1 : dataset_write(c->desc, d, err);
-}
-
 /* Open all cache directories of the dataset. */
 static int
 open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
@@ -70,8 +60,14 @@ open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
 			continue;
 		if (d->problem != NULL)
 			problem = d->problem;
-		if (keep_desc(c, d->desc, err) < 0)
-			return -1;
+		/* Keep the descriptor for the records of the ranks. */
+		if (c->desc == NULL && d->desc != NULL &&
+		    d->desc->id == c->o->id) {
+			c->desc = kvtree_new(err);
+			if (c->desc == NULL ||
+			    dataset_write(c->desc, d->desc, err) < 0)
+				return -1;
+		}
 		if (d->dir == NULL)
 			continue;
 		if (nodecache_dir_open(dir, d->dir, &why) == 0) {
@@ -134,26 +130,13 @@ read_map(struct copier *c, struct copy_rank *r, struct error *err)
 	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
 }
 
-/* Metadata on the prefix get the permissions that the filemap has in the
- * cache. */
-static mode_t
-mode_of(const struct copy_rank *r)
-{
-	char name[64];
-	struct stat st;
-
-	if (dir_stat(r->dir->meta, filemap_name(name, sizeof(name), r->rank),
-		     &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISREG(st.st_mode))
-		return 0644;
-	return (st.st_mode & 0666) | 0600;
-}
-
 /* Sort the ranks, keep one slot of each, and read the filemaps. */
 static int
 read_maps(struct copier *c, struct error *err)
 {
 	const size_t count = c->nranks;
+	char name[64];
+	struct stat st;
 	int rc = 0;
 
 	if (count > 0)
@@ -165,7 +148,14 @@ read_maps(struct copier *c, struct error *err)
 		if (c->nranks > 0 && r[-1].rank == c->ranks[i].rank)
 			continue;
 		*r = c->ranks[i];
-		r->mode = mode_of(r);
+		/* Metadata on the prefix get the permissions that the filemap
+		 * has in the cache. */
+		filemap_name(name, sizeof(name), r->rank);
+		r->mode = dir_stat(r->dir->meta, name, &st,
+				   AT_SYMLINK_NOFOLLOW) == 0 &&
+					  S_ISREG(st.st_mode)
+				  ? (st.st_mode & 0666) | 0600
+				  : 0644;
 		c->nranks++;
 		rc = read_map(c, r, err);
 	}
@@ -330,14 +320,6 @@ find_items(struct copier *c, struct error *err)
 
 /* --- Run --- */
 
-static size_t
-block_size(size_t wanted)
-{
-	if (wanted == 0)
-		return PUMP_BLOCK;
-	return wanted < BLOCK_MAX ? wanted : BLOCK_MAX;
-}
-
 static int
 make_workers(struct copier *c, struct error *err)
 {
@@ -358,18 +340,6 @@ make_workers(struct copier *c, struct error *err)
 	return 0;
 }
 
-/* Put all complete files in place and record them, even if others failed. */
-static int
-flush_all(struct copier *c, int rc, struct error *err)
-{
-	if (put_settle(c->put, 0, rc == 0 ? err : NULL) < 0 ||
-	    copy_rank_finish_all(c, rc == 0 ? err : NULL) < 0)
-		rc = -1;
-	if (rc < 0)
-		(void)copy_rank_record(c, NULL);
-	return rc;
-}
-
 /* Copy the ranks that this process has locked. */
 static int
 copy_ours(struct copier *c, struct error *err)
@@ -382,28 +352,16 @@ copy_ours(struct copier *c, struct error *err)
 			rc = copy_rank_finish(c, &c->ranks[i], err);
 	if (rc == 0)
 		rc = par_for(c->par, c->nitems, 1, copy_item, c, err);
-	return dry ? rc : flush_all(c, rc, err);
-}
-
-static int
-copy_all(struct copier *c, struct error *err)
-{
-	size_t taken = 0;
-	int rc = 0;
-
-	for (size_t n = 0; n < c->nranks && rc == 0; n += taken) {
-		rc = copy_turn_begin(c, &taken, err);
-		if (rc == 0 && taken > 0)
-			rc = copy_ours(c, err);
-		copy_turn_end(c);
-	}
+	if (dry)
+		return rc;
+	/* Put all complete files in place and record them, even if others
+	 * failed. */
+	if (put_settle(c->put, 0, rc == 0 ? err : NULL) < 0 ||
+	    copy_rank_finish_all(c, rc == 0 ? err : NULL) < 0)
+		rc = -1;
+	if (rc < 0)
+		(void)copy_rank_record(c, NULL);
 	return rc;
-}
-
-static int
-open_meta(const struct copier *c, struct error *err)
-{
-	return path_open_dir(c->prefix_fd, c->meta, err);
 }
 
 /* Make the directory of the metadata, on disk.  scr_postrun has made it before
@@ -438,11 +396,14 @@ open_prefix(struct copier *c, struct error *err)
 	c->owner = create_owner(c->prefix_fd);
 	snprintf(c->meta, sizeof(c->meta), SCR_DIR "/" DATASET_DIR_FMT,
 		 c->o->id);
-	c->meta_fd = open_meta(c, &why);
+	c->meta_fd = path_open_dir(c->prefix_fd, c->meta, &why);
 	if (c->meta_fd < 0 && why.kind == ERROR_ABSENT &&
 	    !c->o->work->dry_run) {
 		error_clear(&why);
-		c->meta_fd = make_meta(c, &why) < 0 ? -1 : open_meta(c, &why);
+		c->meta_fd =
+			make_meta(c, &why) < 0
+				? -1
+				: path_open_dir(c->prefix_fd, c->meta, &why);
 	}
 	if (c->meta_fd >= 0 ||
 	    (c->o->work->dry_run && why.kind == ERROR_ABSENT))
@@ -458,12 +419,15 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 		.o = o,
 		.r = r,
 		.arena = arena_new(),
-		.block = block_size(o->block),
+		.block = o->block == 0		? PUMP_BLOCK
+			 : o->block < BLOCK_MAX ? o->block
+						: BLOCK_MAX,
 		.prefix_fd = -1,
 		.meta_fd = -1,
 		.finished = clock_seconds(),
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
+	size_t taken = 0;
 	int rc = -1;
 
 	*r = (struct copy_result){ .files = 0 };
@@ -472,7 +436,13 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 	else if (open_dirs(&c, w, err) == 0 && open_prefix(&c, err) == 0 &&
 		 find_ranks(&c, err) == 0 && copy_find_roots(&c, err) == 0 &&
 		 find_items(&c, err) == 0 && make_workers(&c, err) == 0)
-		rc = copy_all(&c, err);
+		rc = 0;
+	for (size_t n = 0; n < c.nranks && rc == 0; n += taken) {
+		rc = copy_turn_begin(&c, &taken, err);
+		if (rc == 0 && taken > 0)
+			rc = copy_ours(&c, err);
+		copy_turn_end(&c);
+	}
 	if (rc < 0 && room_is_short(err)) {
 		room_explain(c.prefix_fd, c.open_bytes, err);
 		error_wrap(err, "%s: full: make room and run it again",

@@ -249,17 +249,6 @@ flush_due(void *arg, const void *data, size_t len, uint64_t at,
 	return copy_rank_finish_due(j->c, err);
 }
 
-/* Has the file in the cache changed since `was`? */
-static bool
-has_changed(const struct job *j, const struct stat *was)
-{
-	struct stat is;
-
-	return fstat(j->from, &is) < 0 || is.st_size != was->st_size ||
-	       is.st_mtim.tv_sec != was->st_mtim.tv_sec ||
-	       is.st_mtim.tv_nsec != was->st_mtim.tv_nsec;
-}
-
 /* Copy the data and compute the checksum.  1: done; 0: the file in the cache is
  * bad, and j->why gives the reason; -1: error. */
 static int
@@ -286,31 +275,14 @@ copy_bytes(struct job *j, int to, struct error *err)
 	return rc;
 }
 
-/* Does the error affect only this target, and not the other files? */
-static bool
-in_the_way(const struct error *why)
-{
-	return why->kind == ERROR_UNSAFE || why->errnum == ENOTDIR ||
-	       why->errnum == ENAMETOOLONG;
-}
-
 static int
 no_place(struct job *j, const struct error *why, struct error *err)
 {
-	return in_the_way(why) ? bad(j, why, err) : error_pass(err, why);
-}
-
-/* As copy_bytes().  2: the file in the cache has changed meanwhile. */
-static int
-copy_unchanged(struct job *j, int to, struct error *err)
-{
-	struct stat was;
-	int rc = 0;
-
-	if (fstat(j->from, &was) < 0)
-		return error_sys(err, "%s: cannot stat", j->it->from);
-	rc = copy_bytes(j, to, err);
-	return rc >= 0 && has_changed(j, &was) ? 2 : rc;
+	/* Does the error affect only this target, and not the other files? */
+	return why->kind == ERROR_UNSAFE || why->errnum == ENOTDIR ||
+			       why->errnum == ENAMETOOLONG
+		       ? bad(j, why, err)
+		       : error_pass(err, why);
 }
 
 /* If the file in the cache changes while it is copied, copy it once more. */
@@ -319,6 +291,7 @@ copy_data(struct job *j, struct error *err)
 {
 	struct put_file *f = j->it->to;
 	struct error why = ERROR_INIT;
+	struct stat was, is;
 	int rc = 2;
 
 	for (int left = 2; rc == 2 && left > 0; left--) {
@@ -326,7 +299,14 @@ copy_data(struct job *j, struct error *err)
 
 		if (to < 0)
 			return no_place(j, &why, err);
-		rc = copy_unchanged(j, to, err);
+		rc = fstat(j->from, &was) < 0
+			     ? error_sys(err, "%s: cannot stat", j->it->from)
+			     : copy_bytes(j, to, err);
+		if (rc >= 0 &&
+		    (fstat(j->from, &is) < 0 || is.st_size != was.st_size ||
+		     is.st_mtim.tv_sec != was.st_mtim.tv_sec ||
+		     is.st_mtim.tv_nsec != was.st_mtim.tv_nsec))
+			rc = 2;
 		if (rc == 1)
 			return put_wrote(f, j->it->attr->size, err);
 		put_drop(f);
@@ -356,13 +336,6 @@ find_target(struct job *j, struct error *err)
 	return 0;
 }
 
-static bool
-may_be_right(const struct job *j)
-{
-	return j->there && S_ISREG(j->st.st_mode) &&
-	       (uint64_t)j->st.st_size == j->it->attr->size;
-}
-
 /* Check a file that the job wrote to the prefix itself. */
 static int
 check_bypass(struct job *j, struct error *err)
@@ -382,14 +355,6 @@ check_bypass(struct job *j, struct error *err)
 		  "%s: %" PRIu64 " bytes, expected %" PRIu64, j->it->rel,
 		  (uint64_t)st.st_size, j->it->attr->size);
 	return bad(j, &j->why, err);
-}
-
-/* Does another file have the name of this data file?  Redundancy files, in the
- * dataset's own directory, have no other owner. */
-static bool
-is_taken(const struct job *j)
-{
-	return j->there && j->it->file != NULL && !j->c->o->replace;
 }
 
 static int
@@ -416,7 +381,8 @@ copy_or_adopt(struct job *j, struct error *err)
 
 	if (find_target(j, &why) < 0)
 		return no_place(j, &why, err);
-	if (may_be_right(j)) {
+	if (j->there && S_ISREG(j->st.st_mode) &&
+	    (uint64_t)j->st.st_size == j->it->attr->size) {
 		if (is_ours(j))
 			return done(j, COPY_SKIPPED, err);
 		rc = j->c->o->work->dry_run ? 1 : adopt(j, err);
@@ -430,22 +396,13 @@ copy_or_adopt(struct job *j, struct error *err)
 			  "%s: a directory is in its place", j->it->rel);
 		return bad(j, &j->why, err);
 	}
-	if (is_taken(j))
+	/* Another file has the name of this data file.  Redundancy files, in
+	 * the dataset's own directory, have no other owner. */
+	if (j->there && j->it->file != NULL && !j->c->o->replace)
 		return refuse_taken(j, err);
 	if (j->c->o->work->dry_run)
 		return done(j, COPY_COPIED, err);
 	return copy_data(j, err);
-}
-
-static int
-open_source(struct job *j)
-{
-	const struct nodecache_dir *d = j->c->ranks[j->it->rank].dir;
-	struct stat st;
-
-	return j->it->file != NULL ? nodecache_dir_file(d, j->it->file, &j->why)
-				   : nodecache_dir_regular(d->meta, j->it->from,
-							   &st, &j->why);
 }
 
 int
@@ -459,6 +416,8 @@ copy_item(void *arg, size_t i, unsigned worker, struct error *err)
 		.from = -1,
 		.why = ERROR_INIT,
 	};
+	const struct nodecache_dir *dir = NULL;
+	struct stat st;
 	int rc = 0;
 
 	if (!c->ranks[j.it->rank].ours)
@@ -469,7 +428,11 @@ copy_item(void *arg, size_t i, unsigned worker, struct error *err)
 		return done(&j, j.it->state, err);
 	if (j.it->bypass)
 		return check_bypass(&j, err);
-	j.from = open_source(&j);
+	dir = c->ranks[j.it->rank].dir;
+	j.from = j.it->file != NULL
+			 ? nodecache_dir_file(dir, j.it->file, &j.why)
+			 : nodecache_dir_regular(dir->meta, j.it->from, &st,
+						 &j.why);
 	rc = copy_or_adopt(&j, err);
 	io_close(j.from);
 	return rc;

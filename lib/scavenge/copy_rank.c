@@ -196,20 +196,10 @@ make_put(struct copier *c, struct error *err)
 	return 0;
 }
 
-static int
-wait_turn(const struct copier *c, struct error *err)
-{
-	const struct timespec pause = { .tv_nsec = BUSY_PAUSE };
-
-	if (copy_stopped(c, err) < 0)
-		return -1;
-	nanosleep(&pause, NULL);
-	return 0;
-}
-
 int
 copy_turn_begin(struct copier *c, size_t *taken, struct error *err)
 {
+	const struct timespec pause = { .tv_nsec = BUSY_PAUSE };
 	struct pathcache *prefix = NULL;
 	int rc = -1;
 
@@ -220,8 +210,12 @@ copy_turn_begin(struct copier *c, size_t *taken, struct error *err)
 	if (c->shares == -1)
 		return error_wrap(err, "%s", c->meta);
 	*taken = take_ranks(c);
-	if (*taken == 0)
-		return wait_turn(c, err);
+	if (*taken == 0) {
+		if (copy_stopped(c, err) < 0)
+			return -1;
+		nanosleep(&pause, NULL);
+		return 0;
+	}
 	prefix = pathcache_new(c->prefix_fd);
 	if (prefix == NULL)
 		error_no_memory(err);
@@ -363,25 +357,6 @@ copy_rank_has_map(const struct copier *c, const struct copy_rank *r)
 			 &r->image));
 }
 
-/* Write the filemap byte for byte as in the cache: the redundancy data were
- * computed over these bytes. */
-static int
-write_map(struct records *w, const struct copy_rank *r, struct error *err)
-{
-	const bool same = copy_rank_has_map(w->c, r);
-	char name[RECORD_NAME_MAX];
-
-	if (!r->map_here)
-		return 0;
-	filemap_name(name, sizeof(name), r->rank);
-	if (!same && add_record(w, r, name, &r->image, err) < 0)
-		return -1;
-	w->skipped += same;
-	w->copied += !same;
-	w->bytes += same ? 0 : r->image.len;
-	return 0;
-}
-
 /* --- Groups of ranks --- */
 
 /* Sync the directories of all copied files before the filemaps name the files;
@@ -390,6 +365,7 @@ static int
 finish_group(struct copier *c, const size_t *group, size_t count,
 	     struct par *par, struct error *err)
 {
+	char name[RECORD_NAME_MAX];
 	struct records w;
 	int rc = put_sync(c->put, NULL, err);
 
@@ -399,8 +375,18 @@ finish_group(struct copier *c, const size_t *group, size_t count,
 		const struct copy_rank *r = &c->ranks[group[i]];
 
 		rc = write_copied(&w, r, err);
-		if (rc == 0 && !r->taken)
-			rc = write_map(&w, r, err);
+		/* The filemap is written byte for byte as in the cache: the
+		 * redundancy data were computed over these bytes. */
+		if (rc < 0 || r->taken || !r->map_here)
+			continue;
+		if (copy_rank_has_map(c, r)) {
+			w.skipped++;
+			continue;
+		}
+		filemap_name(name, sizeof(name), r->rank);
+		rc = add_record(&w, r, name, &r->image, err);
+		w.copied++;
+		w.bytes += r->image.len;
 	}
 	if (rc == 0)
 		rc = put_commit(w.put, err);

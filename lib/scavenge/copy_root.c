@@ -65,33 +65,6 @@ is_copied(void *arg, const char *rel, const struct filemap_file *f,
 	       (uint64_t)st.st_size == f->attr.size;
 }
 
-/* Is `path` the same directory as the prefix? */
-static bool
-is_prefix(const struct copier *c, const char *path)
-{
-	struct stat a, b;
-
-	return fstat(c->prefix_fd, &a) == 0 && stat(path, &b) == 0 &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-/* Find another name of the prefix: the longest leading part of `common` that is
- * the same directory. */
-static bool
-other_name(const struct copier *c, const struct recorded *r, struct buf *name)
-{
-	buf_clear(name);
-	if (buf_add(name, r->common.data, r->common.len) < 0)
-		return false;
-	while (name->len > 1 && name->data[0] == '/') {
-		if (is_prefix(c, name->data))
-			return true;
-		name->len = (size_t)(strrchr(name->data, '/') - name->data);
-		name->data[name->len] = '\0';
-	}
-	return false;
-}
-
 /* No file lies below a known path: the prefix was moved, or is mounted
  * elsewhere.  Find its other name or its former path. */
 static int
@@ -101,11 +74,26 @@ find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 	const struct recorded_search search = { .here = is_copied, .arg = c };
 	struct recorded_guess best = { .hits = 0 };
 	const char *found = NULL;
+	struct stat here, there;
 	int rc = 0;
 
-	if (other_name(c, r, &best.root)) {
-		found = best.root.data;
-	} else {
+	if (buf_add(&best.root, r->common.data, r->common.len) < 0 ||
+	    fstat(c->prefix_fd, &here) < 0)
+		buf_clear(&best.root);
+	/* Another name is the longest leading part of the common one that is
+	 * the same directory. */
+	while (found == NULL && best.root.len > 1 && best.root.data[0] == '/') {
+		if (stat(best.root.data, &there) == 0 &&
+		    here.st_dev == there.st_dev &&
+		    here.st_ino == there.st_ino) {
+			found = best.root.data;
+			break;
+		}
+		best.root.len =
+			(size_t)(strrchr(best.root.data, '/') - best.root.data);
+		best.root.data[best.root.len] = '\0';
+	}
+	if (found == NULL) {
 		rc = recorded_infer(r, &search, &best, err);
 		if (best.hits > 0 && !best.tie)
 			found = best.root.data;

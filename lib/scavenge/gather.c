@@ -73,27 +73,6 @@ take_progress(void *arg, size_t node, const char *line)
 	c->done[node] = done;
 }
 
-/* Write the file that lists the ranks each node copies. */
-static int
-write_shares(const struct copying *c, struct error *err)
-{
-	const struct scavenge *s = c->s;
-	struct buf text = BUF_INIT;
-	int rc = 0;
-
-	for (size_t i = 0; i < c->count; i++) {
-		buf_printf(&text, "%s ", s->nodes[c->nodes[i]].host);
-		salvage_ranks(c->d, c->nodes[i], &text);
-		buf_add_char(&text, '\n');
-	}
-	rc = buf_check(&text, err);
-	if (rc == 0)
-		rc = io_replace(catalogue_prefix_fd(s->prefix), c->shares,
-				text.data, text.len, 0666, err);
-	buf_free(&text);
-	return rc;
-}
-
 /* Keep the output of the nodes for later diagnosis, in the files that LLNL's
  * scripts write (formats.md 2). */
 static void
@@ -169,24 +148,6 @@ read_result(struct copying *c, const struct remote_result *r,
 	return 0;
 }
 
-/*
- * A node did not come to the end, which was reported.  One that began is
- * asked once more, as what cut it off may be over; then it is dead if no way
- * reaches it now.
- */
-static int
-take_cut(struct copying *c, uint32_t node, const struct remote_result *r,
-	 struct error *err)
-{
-	if (r->begun && !c->cut[node]) {
-		c->cut[node] = c->retry = true;
-		return 0;
-	}
-	c->unsure = true;
-	c->s->alive--;
-	return scavenge_unreached(c->s, node, r, err);
-}
-
 /* Say once what nodes warn of that have copied everything. */
 static void
 pass_warning(const struct copying *c, const struct remote_result *r)
@@ -250,8 +211,17 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 			s->blocked = n;
 			continue;
 		}
+		/* It did not come to the end, which was reported.  One that
+		 * began is asked once more, as what cut it off may be over;
+		 * then it is dead if no way reaches it now. */
 		*again = true;
-		if (take_cut(c, c->nodes[i], &r[i], err) < 0)
+		if (r[i].begun && !c->cut[c->nodes[i]]) {
+			c->cut[c->nodes[i]] = c->retry = true;
+			continue;
+		}
+		c->unsure = true;
+		s->alive--;
+		if (scavenge_unreached(s, c->nodes[i], &r[i], err) < 0)
 			return -1;
 	}
 	pass_warning(c, r);
@@ -295,6 +265,7 @@ copy_round(struct copying *c, bool *again, struct error *err)
 {
 	struct scavenge *s = c->s;
 	struct scavenge_call call;
+	struct buf shares = BUF_INIT;
 	int rc = call_init(&call, c, err);
 
 	*again = c->retry = false;
@@ -308,7 +279,17 @@ copy_round(struct copying *c, bool *again, struct error *err)
 	if (salvage_is_shared(&c->s->plan, c->d)) {
 		call.argv[call.argc++] = "--assign";
 		call.argv[call.argc++] = c->shares;
-		rc = write_shares(c, err);
+		/* The ranks that each node copies. */
+		for (size_t i = 0; i < c->count; i++) {
+			buf_printf(&shares, "%s ", s->nodes[c->nodes[i]].host);
+			salvage_ranks(c->d, c->nodes[i], &shares);
+			buf_add_char(&shares, '\n');
+		}
+		rc = buf_check(&shares, err);
+		if (rc == 0)
+			rc = io_replace(catalogue_prefix_fd(s->prefix),
+					c->shares, shares.data, shares.len,
+					0666, err);
 	}
 	call.remote.line = take_progress;
 	call.remote.arg = c;
@@ -320,6 +301,7 @@ copy_round(struct copying *c, bool *again, struct error *err)
 			rc = take_results(c, call.results, again, err);
 	}
 out:
+	buf_free(&shares);
 	scavenge_call_end(&call);
 	mem_free(c->done);
 	c->done = NULL;
@@ -380,19 +362,20 @@ make_way(struct copying *c, struct error *err)
 		       : error_pass(err, &why);
 }
 
-/* Keep in c->nodes those that are to copy ranks whose filemap they have lost.
- */
-static void
-keep_unmapped(struct copying *c)
+static int
+choose_copiers(struct copying *c, struct error *err)
 {
-	const struct salvage_dataset *d = c->d;
 	size_t n = 0;
 
-	for (size_t i = 0; i < c->count; i++) {
+	if (salvage_nodes(&c->s->plan, c->d, &c->nodes, &c->count, err) < 0)
+		return -1;
+	/* Of these, those that are to copy ranks whose filemap they have
+	 * lost. */
+	for (size_t i = 0; c->unmapped && i < c->count; i++) {
 		bool any = false;
 
-		for (uint32_t r = 0; r < d->nranks && !any; r++) {
-			const struct salvage_holder *h = d->ranks[r].best;
+		for (uint32_t r = 0; r < c->d->nranks && !any; r++) {
+			const struct salvage_holder *h = c->d->ranks[r].best;
 
 			any = h != NULL && h->node == c->nodes[i] &&
 			      !h->found.map;
@@ -400,16 +383,7 @@ keep_unmapped(struct copying *c)
 		if (any)
 			c->nodes[n++] = c->nodes[i];
 	}
-	c->count = n;
-}
-
-static int
-choose_copiers(struct copying *c, struct error *err)
-{
-	if (salvage_nodes(&c->s->plan, c->d, &c->nodes, &c->count, err) < 0)
-		return -1;
-	if (c->unmapped)
-		keep_unmapped(c);
+	c->count = c->unmapped ? n : c->count;
 	return 0;
 }
 
@@ -468,19 +442,6 @@ copy_unmapped(struct copying *c, struct error *err)
 	return copy_rounds(c, err);
 }
 
-/* Make the directory of the metadata here, and not on each node. */
-static int
-make_dir(const struct copying *c, struct error *err)
-{
-	const int prefix = catalogue_prefix_fd(c->s->prefix);
-
-	if (create_dir(prefix, c->dir, 0777, create_owner(prefix)) < 0 &&
-	    errno != EEXIST)
-		return error_sys(err, "%s/%s: cannot make", c->s->job->prefix,
-				 c->dir);
-	return io_sync_dir(catalogue_scr_fd(c->s->prefix), SCR_DIR, err);
-}
-
 int
 scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
@@ -497,8 +458,14 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	snprintf(c.shares, sizeof(c.shares), "%s/" SHARES, c.dir);
 	rc = supersede(&c, CATALOGUE_ANOTHER, err);
 	progress_phase(s->work->progress, "copying", d->bytes);
+	/* Make the directory of the metadata here, and not on each node. */
+	if (rc == 0 &&
+	    create_dir(prefix, c.dir, 0777, create_owner(prefix)) < 0 &&
+	    errno != EEXIST)
+		rc = error_sys(err, "%s/%s: cannot make", s->job->prefix,
+			       c.dir);
 	if (rc == 0)
-		rc = make_dir(&c, err);
+		rc = io_sync_dir(catalogue_scr_fd(s->prefix), SCR_DIR, err);
 	if (rc == 0)
 		rc = owners_expect(s->prefix, d->id, s->o->catalogue, &retired,
 				   err);
@@ -519,14 +486,6 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	return rc;
 }
 
-/* Has the prefix metadata of the dataset? */
-static bool
-has_dir(const struct copying *c)
-{
-	return faccessat(catalogue_prefix_fd(c->s->prefix), c->dir, F_OK, 0) ==
-	       0;
-}
-
 /*
  * Set d->bytes to what a run will copy: some files may be on the prefix
  * already.  If a node does not tell, or several share a cache, all that the
@@ -542,7 +501,9 @@ scavenge_measure(struct scavenge *s, struct salvage_dataset *d,
 	int rc = 0;
 
 	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
-	if (!d->bypass && (salvage_is_shared(&s->plan, d) || !has_dir(&c)))
+	if (!d->bypass &&
+	    (salvage_is_shared(&s->plan, d) ||
+	     faccessat(catalogue_prefix_fd(s->prefix), c.dir, F_OK, 0) != 0))
 		return 0;
 	if (choose_copiers(&c, err) < 0)
 		return -1;

@@ -30,20 +30,6 @@ is_ours(const struct scavenge *s, const struct flush_entry *e)
 	       d.job_id != NULL && str_eq(d.job_id, s->job->id);
 }
 
-/* The job of this entry, if that is another one; else NULL.  It may be in
- * `scratch`. */
-static const char *
-other_job(const struct scavenge *s, const struct flush_entry *e,
-	  char scratch[static 128])
-{
-	struct dataset d;
-
-	if (e->desc == NULL || dataset_read(e->desc, &d, NULL) < 0 ||
-	    d.job_id == NULL || str_eq(d.job_id, s->job->id))
-		return NULL;
-	return str_printable(scratch, 128, d.job_id);
-}
-
 /* Is it that of another dataset of this number than the caches have? */
 static bool
 is_other(const struct salvage_dataset *d, const struct flush_entry *e)
@@ -80,6 +66,7 @@ add_flushed(struct scavenge *s, const struct flush_entry *e, struct error *err)
 	struct salvage_dataset *d = salvage_find(&s->plan, e->id);
 	const char *job = NULL;
 	char scratch[128];
+	struct dataset other;
 	struct index_entry k;
 	const bool indexed = ix != NULL &&
 			     index_find_id(ix, e->id, &k, NULL) == 0 &&
@@ -92,8 +79,10 @@ add_flushed(struct scavenge *s, const struct flush_entry *e, struct error *err)
 	if (d == NULL && !flush_needed(e) && !indexed)
 		return 0;
 	/* The caches of another job have it, which are not asked. */
-	job = d == NULL && !indexed ? other_job(s, e, scratch) : NULL;
-	if (job != NULL) {
+	if (d == NULL && !indexed && e->desc != NULL &&
+	    dataset_read(e->desc, &other, NULL) == 0 && other.job_id != NULL &&
+	    !str_eq(other.job_id, s->job->id)) {
+		job = str_printable(scratch, sizeof(scratch), other.job_id);
 		s->others_listed++;
 		work_say(s->work,
 			 "dataset %" PRId64

@@ -254,25 +254,6 @@ look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 	return look_at_files(l, &m, r, err);
 }
 
-/*
- * Two nodes see the same directory if inode and time of change are equal.
- * Inodes alone are not enough: node-local stores of one kind have the same ones
- * everywhere.  The device number is no help, since each node numbers its own
- * devices.
- */
-static int
-identify(struct looking *l, struct error *err)
-{
-	struct stat st;
-
-	if (fstat(l->dir.fd, &st) < 0)
-		return 0;
-	l->d->store =
-		arena_printf(l->arena, "%ju:%jd.%09ld", (uintmax_t)st.st_ino,
-			     (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
-	return l->d->store == NULL ? error_no_memory(err) : 0;
-}
-
 static int
 see_file(void *arg, const char *name, struct error *err)
 {
@@ -287,10 +268,21 @@ static int
 look_at_dir(struct looking *l, struct error *err)
 {
 	struct nodecache_dataset *d = l->d;
+	struct stat st;
 
-	if (identify(l, err) < 0 ||
-	    (l->dir.count == 0 &&
-	     dir_each(l->dir.fd, d->dir, see_file, d, err) < 0))
+	/* Two nodes see the same directory if inode and time of change are
+	 * equal.  Inodes alone are not enough: node-local stores of one kind
+	 * have the same ones everywhere.  The device number is no help, since
+	 * each node numbers its own devices. */
+	if (fstat(l->dir.fd, &st) == 0) {
+		d->store = arena_printf(
+			l->arena, "%ju:%jd.%09ld", (uintmax_t)st.st_ino,
+			(intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+		if (d->store == NULL)
+			return error_no_memory(err);
+	}
+	if (l->dir.count == 0 &&
+	    dir_each(l->dir.fd, d->dir, see_file, d, err) < 0)
 		return -1;
 	d->ranks = arena_alloc(l->arena, l->dir.count + 1, sizeof(*d->ranks));
 	if (d->ranks == NULL)

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodecache_find.c - the directories of all datasets in a node's cache.
+ * nodecache_find.c - the directories of all datasets in a node's cache, and
+ * removing one.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/cindex.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
+#include "scavenge/nodecache.h"
 #include "scavenge/nodecache_impl.h"
 #include "str.h"
 
@@ -288,4 +294,92 @@ nodecache_named(const struct nodecache_where *w, const char *name,
 out:
 	nodecache_free(&n);
 	return id;
+}
+
+/* --- Removing a dataset --- */
+
+/* Is the directory, whose path the cache index gives, one of a dataset with
+ * this number in a cache of the job? */
+static bool
+is_in_cache(const struct nodecache_where *w, const char *dir, int64_t id)
+{
+	char at[PATH_MAX], cache[PATH_MAX];
+	bool is = false;
+
+	if (realpath(dir, at) == NULL || dataset_dir_id(path_base(at)) != id)
+		return false;
+	for (size_t i = 0; i < w->ncachedirs && !is; i++)
+		is = realpath(w->cachedirs[i], cache) != NULL &&
+		     path_below(at, cache) != NULL;
+	return is;
+}
+
+static bool
+is_there(const struct nodecache_dataset *d)
+{
+	return d->dir != NULL && access(d->dir, F_OK) == 0;
+}
+
+static int
+remove_dataset(const struct nodecache_where *w,
+	       const struct nodecache_dataset *d, uint64_t *bytes,
+	       struct error *err)
+{
+	struct kvtree *t = NULL;
+	int dir = -1, rc = -1;
+
+	/* Another node may remove it from a shared cache meanwhile. */
+	if (is_there(d) && !is_in_cache(w, d->dir, d->id) && is_there(d))
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: not in a cache of the job", d->dir);
+	if (is_there(d))
+		(void)io_tree_size(AT_FDCWD, d->dir, bytes, NULL);
+	/* The entry of the cache index goes before the directory, as one that
+	 * is not whole must not be listed. */
+	dir = dir_open(AT_FDCWD, w->cntl);
+	if (dir < 0)
+		return error_sys(err, "%s: cannot open", w->cntl);
+	t = kvtree_read_file(dir, CINDEX_FILE, err);
+	if (t != NULL) {
+		cindex_remove(t, d->id);
+		rc = kvtree_write_file(t, dir, CINDEX_FILE, err);
+	}
+	kvtree_free(t);
+	close(dir);
+	if (rc < 0)
+		return error_wrap(err, "%s", w->cntl);
+	return d->dir == NULL ? 0 : io_remove_tree(AT_FDCWD, d->dir, err);
+}
+
+int
+nodecache_clean(const struct nodecache_where *w, int64_t id, uint64_t created,
+		uint64_t *bytes, struct error *err)
+{
+	struct nodecache n = { .arena = arena_new() };
+	int rc = n.arena == NULL ? error_no_memory(err)
+				 : nodecache_dirs(&n, w, err);
+	uint64_t other = 0;
+	size_t removed = 0;
+
+	*bytes = 0;
+	for (size_t i = 0; rc == 0 && i < n.ndatasets; i++) {
+		const struct nodecache_dataset *d = &n.datasets[i];
+
+		if (d->id != id)
+			continue;
+		if (d->created != created) {
+			other = d->created > 0 ? d->created : other;
+			continue;
+		}
+		rc = remove_dataset(w, d, bytes, err);
+		removed++;
+	}
+	if (rc == 0 && removed == 0 && other > 0)
+		rc = error_set(err, ERROR_ABSENT,
+			       "dataset %" PRId64
+			       ": not removed: it was created at %" PRIu64
+			       ", not at %" PRIu64,
+			       id, other, created);
+	nodecache_free(&n);
+	return rc == 0 && removed == 0 ? 1 : rc;
 }

@@ -77,24 +77,6 @@ report_left(const struct scavenge *s)
 
 /* --- Opening --- */
 
-static int
-take_lock(struct scavenge *s, struct error *err)
-{
-	const struct turn t = {
-		.prefix = s->job->prefix,
-		.seconds = s->o->wait,
-		.job = s->job->id,
-		.work = s->work,
-	};
-
-	if (s->work->dry_run)
-		return 0;
-	if (catalogue_open_scr(s->prefix, true, err) < 0)
-		return -1;
-	s->lock = turn_take(catalogue_scr_fd(s->prefix), &t, err);
-	return s->lock == -1 ? -1 : 0;
-}
-
 /*
  * Choose the file that shows a node that its prefix is ours.  A plan makes
  * none: it takes flush.scr, which is missing where nothing is mounted.  Without
@@ -125,6 +107,12 @@ scavenge_open(struct scavenge *s, struct job *job,
 	      const struct scavenge_options *o, struct error *err)
 {
 	const double start = clock_seconds();
+	const struct turn turn = {
+		.prefix = job->prefix,
+		.seconds = o->wait,
+		.job = job->id,
+		.work = &o->catalogue->work,
+	};
 	int64_t ran = 0;
 
 	*s = (struct scavenge){
@@ -148,7 +136,14 @@ scavenge_open(struct scavenge *s, struct job *job,
 	if (s->prefix == NULL)
 		return -1;
 	catalogue_stop_on(s->prefix, s->work->stop);
-	if (take_lock(s, err) < 0 || show(s, err) < 0)
+	if (!s->work->dry_run) {
+		if (catalogue_open_scr(s->prefix, true, err) < 0)
+			return -1;
+		s->lock = turn_take(catalogue_scr_fd(s->prefix), &turn, err);
+		if (s->lock == -1)
+			return -1;
+	}
+	if (show(s, err) < 0)
 		return -1;
 	/* nodes.scr has the number of nodes of the last run. */
 	if (jobfiles_nodes(job->prefix, &ran, NULL) == 0 &&
@@ -202,26 +197,6 @@ scavenge_close(struct scavenge *s)
 
 /* --- Order of saving --- */
 
-/* Save output datasets, oldest first, until one cannot be saved: *limit is its
- * id.  A job restarted from a later checkpoint would never write that output
- * again, so no later checkpoint may be saved. */
-static int
-save_outputs(struct scavenge *s, int64_t *limit, struct error *err)
-{
-	*limit = INT64_MAX;
-	for (size_t i = 0; i < s->plan.count; i++) {
-		struct salvage_dataset *d = &s->plan.datasets[i];
-
-		if (!d->output || d->done || d->unfinished)
-			continue;
-		if (*limit == INT64_MAX && scavenge_save(s, d, err) < 0)
-			return -1;
-		if (!d->done && *limit == INT64_MAX)
-			*limit = d->id;
-	}
-	return 0;
-}
-
 static int
 save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 {
@@ -234,7 +209,7 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 			continue;
 		if (scavenge_look(s, d, err) < 0)
 			return -1;
-		/* save_outputs() has tried datasets that are output, too. */
+		/* Datasets that are output, too, have been tried. */
 		if (!d->done && !d->output && scavenge_save(s, d, err) < 0)
 			return -1;
 		if (d->done)
@@ -254,8 +229,20 @@ save_all(struct scavenge *s, struct error *err)
 	if (s->o->only > 0)
 		return scavenge_save(s, salvage_find(&s->plan, s->o->only),
 				     err);
-	if (save_outputs(s, &limit, err) < 0 ||
-	    save_checkpoint(s, limit, err) < 0)
+	/* Save output datasets, oldest first, until one cannot be saved.  A job
+	 * restarted from a later checkpoint would never write that output
+	 * again, so no later checkpoint may be saved. */
+	for (size_t i = 0; i < s->plan.count; i++) {
+		struct salvage_dataset *d = &s->plan.datasets[i];
+
+		if (!d->output || d->done || d->unfinished)
+			continue;
+		if (limit == INT64_MAX && scavenge_save(s, d, err) < 0)
+			return -1;
+		if (!d->done && limit == INT64_MAX)
+			limit = d->id;
+	}
+	if (save_checkpoint(s, limit, err) < 0)
 		return -1;
 	if (s->o->keep > 0)
 		scavenge_prune(s);
@@ -314,31 +301,11 @@ is_open(const struct salvage_dataset *d, int64_t saved)
 	return d->id > saved;
 }
 
-/* May it be a checkpoint, or output? */
-static bool
-is_either(const struct salvage_dataset *d)
-{
-	return !d->ckpt && !d->output && scavenge_is_unknown(d);
-}
-
-/* See struct scavenge_outlook. */
-static int64_t
-find_gone(const struct scavenge *s, const struct scavenge_outlook *o)
-{
-	const int64_t id = o->unfinished - 1;
-	struct index_entry e;
-
-	if (id <= o->saved || salvage_find(&s->plan, id) != NULL ||
-	    (s->known.index != NULL &&
-	     index_find_id(s->known.index, id, &e, NULL) == 0))
-		return 0;
-	return id;
-}
-
 struct scavenge_outlook
 scavenge_outlook(const struct scavenge *s)
 {
 	struct scavenge_outlook o = { .newest = 0 };
+	struct index_entry e;
 	int64_t limit = INT64_MAX;
 
 	for (size_t i = 0; i < s->plan.count; i++) {
@@ -364,36 +331,36 @@ scavenge_outlook(const struct scavenge *s)
 		if (d->ckpt && good && d->id < limit && d->id > o.saved)
 			o.saved = d->id;
 		/* Their ids ascend. */
-		if (d->ckpt || is_either(d))
+		if (d->ckpt || (!d->output && scavenge_is_unknown(d)))
 			o.newer = d->ckpt ? 0 : d->id;
 	}
 	for (size_t i = 0; i < s->plan.count; i++)
 		o.unknown += is_open(&s->plan.datasets[i], o.saved);
-	o.gone = find_gone(s, &o);
+	if (o.unfinished - 1 > o.saved &&
+	    salvage_find(&s->plan, o.unfinished - 1) == NULL &&
+	    (s->known.index == NULL ||
+	     index_find_id(s->known.index, o.unfinished - 1, &e, NULL) < 0))
+		o.gone = o.unfinished - 1;
 	return o;
-}
-
-/* The status of the only dataset to save. */
-static int
-status_of(const struct salvage_dataset *d)
-{
-	if (d != NULL && scavenge_is_hopeful(d))
-		return STATUS_OK;
-	return d == NULL || scavenge_is_unknown(d) ? STATUS_FAILED
-						   : STATUS_LOST;
 }
 
 int
 scavenge_status(const struct scavenge *s)
 {
 	const struct scavenge_outlook o = scavenge_outlook(s);
+	const struct salvage_dataset *d = NULL;
 
 	/* Without flush.scr only the nodes know the datasets of the job. */
 	if (s->stopped ||
 	    (s->plan.count == 0 && s->plan.hidden && !s->flush_ours))
 		return STATUS_FAILED;
-	if (s->o->only > 0)
-		return status_of(salvage_find(&s->plan, s->o->only));
+	if (s->o->only > 0) {
+		d = salvage_find(&s->plan, s->o->only);
+		if (d != NULL && scavenge_is_hopeful(d))
+			return STATUS_OK;
+		return d == NULL || scavenge_is_unknown(d) ? STATUS_FAILED
+							   : STATUS_LOST;
+	}
 	if (o.outputs_lost > 0 ||
 	    ((o.newest > 0 || o.gone > 0) && o.saved == 0 && o.unknown == 0))
 		return STATUS_LOST;

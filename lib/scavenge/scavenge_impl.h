@@ -17,9 +17,6 @@ int scavenge_judge(struct salvage *p, struct salvage_dataset *d,
 /* List the caches of all nodes, and mark those that failed. */
 int scavenge_ask(struct scavenge *s, struct error *err);
 
-/* Count the directories of the job that a node has. */
-void scavenge_count_places(struct scavenge *s, const struct nodecache *v);
-
 /*
  * ERROR_SYSTEM: no node that took part in the job has a directory of it, though
  * something may be left to save.  We look for the wrong job, or in the wrong
@@ -61,17 +58,6 @@ int scavenge_report(struct scavenge *s, struct error *err);
  * exact reason.  It may be in to[size]. */
 const char *scavenge_reason(const struct remote_result *r, char *to,
 			    size_t size);
-
-/* What is known of a node. */
-struct scavenge_witness {
-	bool user;    /* the user calls it down */
-	bool survey;  /* its survey could be read */
-	bool answer;  /* it answered something else */
-	bool life;    /* it, or something before it, took a connection, refused,
-			 or printed something */
-	bool unheard; /* nobody took the connection */
-	bool manager; /* the resource manager calls it down */
-};
 
 /* The command did not end on the node: conclude its state.  Its cache is not
  * used.  It may have what is missing, unless it is dead. */
@@ -129,10 +115,6 @@ int scavenge_yield(struct scavenge *s, struct salvage_dataset *d,
  * their metadata. */
 int scavenge_check_number(struct scavenge *s, struct salvage_dataset *d,
 			  bool copied, struct error *err);
-
-/* Record in flush.scr that the dataset is on the parallel file system, so that
- * the job's library does not flush it again. */
-void scavenge_mark_flushed(const struct scavenge *s, int64_t id);
 
 /*
  * Is the dataset `e` of the index later than `d`?  If flush.scr lists `d` as
