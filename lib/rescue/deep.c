@@ -141,44 +141,6 @@ unreadable(void *arg, const struct compute_unread *what)
 
 /* --- Work --- */
 
-/* Make the jobs that compare what is left of the set. */
-static int
-prepare_set(struct deep *d, uint32_t set, struct error *err)
-{
-	const struct plan_set *s = &d->p->sets[set];
-	struct solve_member *m = arena_alloc(d->arena, s->n, sizeof(*m));
-	const struct solve_set left = plan_solve_of(s, m);
-	struct plan_strings strings;
-
-	if (m == NULL)
-		return error_no_memory(err);
-	for (uint32_t i = 0; i < s->n; i++) {
-		m[i].body_lost = plan_body_lost(&s->members[i], s->salvage);
-		if (plan_member_losses(d->p, s, &s->members[i], d->arena, &m[i],
-				       err) < 0)
-			return -1;
-	}
-	if (plan_strings(d->p, s, false, d->arena, &strings, err) < 0)
-		return -1;
-	d->sets[set].data = strings.data;
-	d->sets[set].body = strings.body;
-	return solve_check(&left, d->where, &d->solutions[set], err);
-}
-
-/* Count the bytes of a set that is all there, without the padding. */
-static uint64_t
-bytes_of(const struct deep *d, size_t set)
-{
-	const struct plan_set *s = &d->p->sets[set];
-	uint64_t n = 0;
-
-	if (!is_all_there(s))
-		return compute_bytes(&d->sets[set], 1);
-	for (uint32_t i = 0; i < s->n; i++)
-		n += s->members[i].list.bytes + s->members[i].red->body_size;
-	return n;
-}
-
 static int
 prepare(struct deep *d, struct error *err)
 {
@@ -191,9 +153,31 @@ prepare(struct deep *d, struct error *err)
 	if (d->sets == NULL || d->solutions == NULL || d->by_file == NULL)
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < d->p->nsets; i++) {
+		const struct plan_set *s = &d->p->sets[i];
+		struct solve_member *m = NULL;
+		struct plan_strings strings;
+		struct solve_set left;
+
 		d->sets[i].solution = &d->solutions[i];
-		if (d->look[i] && is_comparable(d->p, &d->p->sets[i]) &&
-		    prepare_set(d, i, err) < 0)
+		if (!d->look[i] || !is_comparable(d->p, s))
+			continue;
+		/* Make the jobs that compare what is left of the set. */
+		m = arena_alloc(d->arena, s->n, sizeof(*m));
+		if (m == NULL)
+			return error_no_memory(err);
+		left = plan_solve_of(s, m);
+		for (uint32_t k = 0; k < s->n; k++) {
+			m[k].body_lost =
+				plan_body_lost(&s->members[k], s->salvage);
+			if (plan_member_losses(d->p, s, &s->members[k],
+					       d->arena, &m[k], err) < 0)
+				return -1;
+		}
+		if (plan_strings(d->p, s, false, d->arena, &strings, err) < 0)
+			return -1;
+		d->sets[i].data = strings.data;
+		d->sets[i].body = strings.body;
+		if (solve_check(&left, d->where, &d->solutions[i], err) < 0)
 			return -1;
 	}
 	return 0;
@@ -212,7 +196,12 @@ count_sets(const struct deep *d)
 		d->out->sets_checked += any;
 		d->out->sets_partly += any && !is_all_there(s);
 		d->out->sets_skipped += !any;
-		d->out->bytes_read += any ? bytes_of(d, i) : 0;
+		if (any && !is_all_there(s))
+			d->out->bytes_read += compute_bytes(&d->sets[i], 1);
+		/* Of a set that is all there, without the padding. */
+		for (uint32_t m = 0; is_all_there(s) && m < s->n; m++)
+			d->out->bytes_read += s->members[m].list.bytes +
+					      s->members[m].red->body_size;
 	}
 }
 

@@ -104,17 +104,6 @@ take_copied(void *arg, const struct kvtree *desc, struct error *err)
 	return 0;
 }
 
-static void
-ask_copied(const struct descriptor_at *at, struct descriptor *d)
-{
-	struct copied_search s = { d, at->id };
-	struct error why = ERROR_INIT;
-
-	error_set(&d->why, ERROR_ABSENT, "no descriptor");
-	if (copied_each_desc(at->meta_fd, at->meta, take_copied, &s, &why) < 0)
-		error_pass(&d->why, &why);
-}
-
 /* The entry in the index is written after all else. */
 static void
 ask_index(const struct descriptor_at *at, struct descriptor *d, bool *complete)
@@ -174,15 +163,20 @@ static int
 ask_all(const struct descriptor_at *at, struct descriptors *all, bool *listed,
 	struct error *err)
 {
-	struct descriptor *from = all->from;
+	struct descriptor *from = all->from, *copied = &from[DESCRIPTOR_COPIED];
+	struct error why = ERROR_INIT;
 
 	ask_summary(at, all);
 	ask_flush(at, &from[DESCRIPTOR_FLUSH]);
-	error_set(&from[DESCRIPTOR_COPIED].why, ERROR_ABSENT, "not read");
+	error_set(&copied->why, ERROR_ABSENT, "not read");
 	error_set(&from[DESCRIPTOR_ENTRY].why, ERROR_ABSENT, "not read");
 	if (usable(all, DESCRIPTOR_FLUSH) || !usable(all, DESCRIPTOR_SUMMARY)) {
-		error_clear(&from[DESCRIPTOR_COPIED].why);
-		ask_copied(at, &from[DESCRIPTOR_COPIED]);
+		error_clear(&copied->why);
+		error_set(&copied->why, ERROR_ABSENT, "no descriptor");
+		if (copied_each_desc(at->meta_fd, at->meta, take_copied,
+				     &(struct copied_search){ copied, at->id },
+				     &why) < 0)
+			error_pass(&copied->why, &why);
 	}
 	if (!usable(all, DESCRIPTOR_SUMMARY) ||
 	    contradict(all, DESCRIPTOR_SUMMARY, DESCRIPTOR_FLUSH)) {
@@ -190,11 +184,11 @@ ask_all(const struct descriptor_at *at, struct descriptors *all, bool *listed,
 		ask_index(at, &from[DESCRIPTOR_ENTRY], listed);
 	}
 	for (int i = 0; i < DESCRIPTOR_SOURCES; i++) {
-		const struct error *why = &from[i].why;
+		const struct error *is = &from[i].why;
 
-		if (why->kind != ERROR_NONE && why->kind != ERROR_ABSENT &&
-		    !plan_blames_file(why))
-			return error_pass(err, why);
+		if (is->kind != ERROR_NONE && is->kind != ERROR_ABSENT &&
+		    !plan_blames_file(is))
+			return error_pass(err, is);
 	}
 	return 0;
 }

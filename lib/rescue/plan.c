@@ -111,24 +111,6 @@ count_sets(struct plan *p)
 
 /* --- Bytes that a rebuild reads and writes --- */
 
-/* A chunk can reach beyond the end of its string: nothing is read there. */
-static uint64_t
-bytes_in(const struct plan_set *s, const struct solve_job *j)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < j->nin; i++) {
-		const struct solve_ref *r = &j->in[i];
-		const struct plan_member *m = &s->members[r->member];
-		const uint64_t end =
-			r->body ? m->red->body_size : m->list.bytes;
-
-		if (r->off < end)
-			sum += end - r->off < j->len ? end - r->off : j->len;
-	}
-	return sum;
-}
-
 /* The files of a member that are written: data or a filemap, redundancy. */
 static uint64_t
 bytes_out(const struct plan *p, const struct plan_set *s,
@@ -162,8 +144,24 @@ count_bytes(struct plan *p)
 
 		if (s->solution == NULL || s->verdict == SET_WHOLE)
 			continue;
-		for (size_t j = 0; j < s->solution->njobs; j++)
-			p->bytes_read += bytes_in(s, &s->solution->jobs[j]);
+		for (size_t j = 0; j < s->solution->njobs; j++) {
+			const struct solve_job *job = &s->solution->jobs[j];
+
+			/* A chunk can reach beyond the end of its string:
+			 * nothing is read there. */
+			for (uint32_t k = 0; k < job->nin; k++) {
+				const struct solve_ref *r = &job->in[k];
+				const struct plan_member *m =
+					&s->members[r->member];
+				const uint64_t end = r->body ? m->red->body_size
+							     : m->list.bytes;
+
+				if (r->off < end)
+					p->bytes_read += end - r->off < job->len
+								 ? end - r->off
+								 : job->len;
+			}
+		}
 		for (uint32_t m = 0; m < s->n; m++) {
 			const struct plan_member *is = &s->members[m];
 
@@ -239,21 +237,6 @@ plan_finish(struct planner *w)
 
 /* --- Making one --- */
 
-/* Choose the threads, and make an arena for each of them. */
-static int
-start_workers(struct planner *w, struct error *err)
-{
-	w->par = work_waiting(w->work, w->p.places[0].meta_fd);
-	w->nworkers = par_threads(w->par);
-	w->arenas = mem_calloc(w->nworkers, sizeof(*w->arenas));
-	for (unsigned i = 0; w->arenas != NULL && i < w->nworkers; i++) {
-		w->arenas[i] = arena_new();
-		if (w->arenas[i] == NULL)
-			return error_no_memory(err);
-	}
-	return w->arenas != NULL ? 0 : error_no_memory(err);
-}
-
 /* ERROR_ABSENT if the dataset has no metadata for a plan. */
 static int
 check_any(const struct planner *w, struct error *err)
@@ -304,9 +287,19 @@ make(struct planner *w, struct error *err)
 	const bool checks =
 		(w->o->flags & PLAN_CHECKSUMS) && !w->bare && !reported;
 
-	if (start_workers(w, err) < 0 || plan_scan_maps(w, err) < 0 ||
-	    plan_make_sets(w, err) < 0 || plan_owner_names(w, err) < 0 ||
-	    check_any(w, err) < 0)
+	/* Choose the threads, and make an arena for each of them. */
+	w->par = work_waiting(w->work, w->p.places[0].meta_fd);
+	w->nworkers = par_threads(w->par);
+	w->arenas = mem_calloc(w->nworkers, sizeof(*w->arenas));
+	for (unsigned i = 0; w->arenas != NULL && i < w->nworkers; i++) {
+		w->arenas[i] = arena_new();
+		if (w->arenas[i] == NULL)
+			return error_no_memory(err);
+	}
+	if (w->arenas == NULL)
+		return error_no_memory(err);
+	if (plan_scan_maps(w, err) < 0 || plan_make_sets(w, err) < 0 ||
+	    plan_owner_names(w, err) < 0 || check_any(w, err) < 0)
 		return -1;
 	do {
 		/* Files have other numbers when the plan is made again. */
@@ -314,9 +307,12 @@ make(struct planner *w, struct error *err)
 			for (uint32_t m = 0; m < w->p.sets[i].n; m++)
 				w->p.sets[i].members[m].files = NULL;
 		w->again = false;
-		if (!w->bare && (plan_solve_sets(w, true, err) < 0 ||
-				 (!reported && plan_restore_maps(w, err) < 0)))
+		if (!w->bare && plan_solve_sets(w, true, err) < 0)
 			return -1;
+		for (size_t i = 0; !w->bare && !reported && i < w->p.nsets; i++)
+			if (w->p.sets[i].map &&
+			    plan_restore_set(w, &w->p.sets[i], err) < 0)
+				return -1;
 		if (w->maps_only) {
 			plan_finish(w);
 			return 0;

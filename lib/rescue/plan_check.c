@@ -21,41 +21,11 @@
 #include "work.h"
 
 struct check {
-	const struct plan *p;
 	struct stripe_sum *sums; /* by file */
 	atomic_bool *unread;	 /* by file: an I/O error */
 	struct stripe files;	 /* those to be read, one after the other */
 	uint64_t len;		 /* of that string */
 };
-
-/* List the files to be read: those of look[], by file; unless `all`, only those
- * whose checksum can be compared. */
-static int
-list_files(struct check *c, bool *look, bool all, struct error *err)
-{
-	const struct plan *p = c->p;
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->nfiles; i++)
-		n += plan_file_nparts(&p->files[i]);
-	c->sums = mem_calloc(p->nfiles + 1, sizeof(*c->sums));
-	c->unread = mem_calloc(p->nfiles + 1, sizeof(*c->unread));
-	c->files.parts = mem_calloc(n + 1, sizeof(*c->files.parts));
-	if (c->sums == NULL || c->unread == NULL || c->files.parts == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		look[i] &= all || (f->state == FILE_PRESENT && f->has_crc);
-		if (!look[i])
-			continue;
-		c->sums[i].size = f->attr.size;
-		c->files.nparts += plan_file_parts(
-			p, i, c->len, i, &c->files.parts[c->files.nparts]);
-		c->len += f->attr.size;
-	}
-	return 0;
-}
 
 /* The checksum of a file that cannot be read completely covers fewer bytes than
  * its size, so the file counts as wrong. */
@@ -76,14 +46,35 @@ int
 plan_check_files(struct plan *p, const struct work *work, bool *look,
 		 uint32_t *crcs, struct error *err)
 {
-	struct check c = { .p = p };
+	struct check c = { .len = 0 };
 	struct transfer_options t = {
 		.work = work,
 		.unreadable = note_unreadable,
 		.arg = &c,
 	};
-	int rc = list_files(&c, look, crcs != NULL, err);
+	size_t parts = 1;
+	int rc = 0;
 
+	for (size_t i = 0; i < p->nfiles; i++)
+		parts += plan_file_nparts(&p->files[i]);
+	c.sums = mem_calloc(p->nfiles + 1, sizeof(*c.sums));
+	c.unread = mem_calloc(p->nfiles + 1, sizeof(*c.unread));
+	c.files.parts = mem_calloc(parts, sizeof(*c.files.parts));
+	if (c.sums == NULL || c.unread == NULL || c.files.parts == NULL)
+		rc = error_no_memory(err);
+	/* Without `crcs`, only those whose checksum can be compared. */
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		look[i] &= crcs != NULL ||
+			   (f->state == FILE_PRESENT && f->has_crc);
+		if (!look[i])
+			continue;
+		c.sums[i].size = f->attr.size;
+		c.files.nparts += plan_file_parts(
+			p, i, c.len, i, &c.files.parts[c.files.nparts]);
+		c.len += f->attr.size;
+	}
 	if (rc == 0) {
 		t.sums = c.sums;
 		progress_phase(work->progress, "comparing checksums", c.len);

@@ -87,40 +87,6 @@ same_list(const struct redset_member *a, const struct redset_member *b)
 	return true;
 }
 
-/* Count for each member the lists of its header that others contradict: their
- * own headers, and if there are any, the filemap of its rank. */
-static void
-count_disputes(const struct planner *w, const struct plan_set *s,
-	       uint32_t *disputes)
-{
-	memset(disputes, 0, s->n * sizeof(*disputes));
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct redset_header *h = s->members[i].red->read;
-
-		for (uint32_t d = 1;
-		     h != NULL && d < s->n && d <= redset_neighbours(&h->desc);
-		     d++) {
-			const uint32_t j = redset_left(&h->desc, i, d);
-			const struct redset_header *g = s->members[j].red->read;
-
-			if (g == NULL || !h->members[j].known ||
-			    same_list(&h->members[j], &g->members[j]))
-				continue;
-			disputes[i]++;
-			disputes[j]++;
-		}
-	}
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct plan_member *m = &s->members[i];
-		const struct plan_rank *r = plan_rank_of(&w->p, m);
-
-		disputes[i] += disputes[i] > 0 && !s->map && r != NULL &&
-			       r->map_known && !r->composed &&
-			       !map_names_list(w, r, &m->red->read->members[i],
-					       BY_TIME);
-	}
-}
-
 int
 plan_outvote_headers(const struct planner *w, struct plan_set *s,
 		     struct error *err)
@@ -131,7 +97,37 @@ plan_outvote_headers(const struct planner *w, struct plan_set *s,
 	while (one) {
 		uint32_t worst = 0;
 
-		count_disputes(w, s, disputes);
+		/* Count for each member the lists of its header that others
+		 * contradict: their own headers, and if there are any, the
+		 * filemap of its rank. */
+		memset(disputes, 0, s->n * sizeof(*disputes));
+		for (uint32_t i = 0; i < s->n; i++) {
+			const struct redset_header *h = s->members[i].red->read;
+
+			for (uint32_t d = 1; h != NULL && d < s->n &&
+					     d <= redset_neighbours(&h->desc);
+			     d++) {
+				const uint32_t j = redset_left(&h->desc, i, d);
+				const struct redset_header *g =
+					s->members[j].red->read;
+
+				if (g == NULL || !h->members[j].known ||
+				    same_list(&h->members[j], &g->members[j]))
+					continue;
+				disputes[i]++;
+				disputes[j]++;
+			}
+		}
+		for (uint32_t i = 0; i < s->n; i++) {
+			const struct plan_member *m = &s->members[i];
+			const struct plan_rank *r = plan_rank_of(&w->p, m);
+
+			disputes[i] +=
+				disputes[i] > 0 && !s->map && r != NULL &&
+				r->map_known && !r->composed &&
+				!map_names_list(w, r, &m->red->read->members[i],
+						BY_TIME);
+		}
 		for (uint32_t i = 1; i < s->n; i++)
 			if (disputes[i] > disputes[worst])
 				worst = i;

@@ -272,25 +272,12 @@ lost_error(const struct plan *p, struct error *err)
 			 unknown_files(p, unknown, sizeof(unknown)));
 }
 
-static int
-barred_error(const struct plan *p, struct error *err)
+int
+plan_error(const struct plan *p, struct error *err)
 {
 	const struct plan_file *f = p->files;
 	char more[48] = "";
 
-	while (f->state != FILE_PRESENT || !f->barred)
-		f++;
-	if (p->barred > 1)
-		snprintf(more, sizeof(more), " (and %zu more %s)",
-			 str_count(p->barred - 1, "file"));
-	errno = EACCES;
-	return error_sys(err, "dataset %lld: %s%s: cannot read",
-			 (long long)p->id, str_shown(f->path), more);
-}
-
-int
-plan_error(const struct plan *p, struct error *err)
-{
 	if (p->flaw != NULL)
 		return error_set(err,
 				 p->flaw_status == STATUS_LOST ? ERROR_LOST
@@ -302,8 +289,16 @@ plan_error(const struct plan *p, struct error *err)
 	if (p->verdict == SET_LOST)
 		return p->unread > 0 ? unread_error(p, err)
 				     : lost_error(p, err);
-	if (p->barred > 0)
-		return barred_error(p, err);
+	if (p->barred > 0) {
+		while (f->state != FILE_PRESENT || !f->barred)
+			f++;
+		if (p->barred > 1)
+			snprintf(more, sizeof(more), " (and %zu more %s)",
+				 str_count(p->barred - 1, "file"));
+		errno = EACCES;
+		return error_sys(err, "dataset %lld: %s%s: cannot read",
+				 (long long)p->id, str_shown(f->path), more);
+	}
 	if (p->unproved != NULL) {
 		error_set(err, ERROR_SYSTEM,
 			  "dataset %lld: what is lost can only be computed "

@@ -311,14 +311,9 @@ bool plan_packed_knows(const struct plan *p, const char *path, uint64_t size);
  * the root of their place. */
 int plan_map_files(struct planner *w, struct error *err);
 
-/* For plans without filemaps: turn a path from a redundancy header into a path
- * below the place's root.  NULL: error. */
-const char *plan_bare_path(struct planner *w, const char *path,
-			   struct error *err);
-
-/* Append a file.  Returns its index, or SIZE_MAX on error. */
-size_t plan_add_file(struct planner *w, const struct plan_file *f,
-		     struct error *err);
+/* Add file i of the member's list, for a plan without filemaps. */
+int plan_bare_file(struct planner *w, struct plan_member *m, size_t i,
+		   struct error *err);
 
 /* stat all files from index `first` on and set their states. */
 int plan_stat_files(struct planner *w, size_t first, struct error *err);
@@ -386,10 +381,6 @@ int plan_make_header(const struct planner *w, struct plan_set *s,
 int plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		     struct error *err);
 
-/* Open and solve a set whose members have ranks, but perhaps no redundancy
- * file.  Returns 1 if the list of a member is unknown. */
-int plan_renew_set(struct planner *w, uint32_t set, struct error *err);
-
 /*
  * On a prefix, if all data are present, find the ranks of members that no
  * remaining file of their set names, up to all: those of the set with the same
@@ -398,10 +389,6 @@ int plan_renew_set(struct planner *w, uint32_t set, struct error *err);
  * as it is.
  */
 int plan_renew_gone(struct planner *w, struct error *err);
-
-/* If a member's redundancy file is packed and its size changes, write it as a
- * file of its own. */
-void plan_renew_place(struct plan_set *s, uint32_t member);
 
 /* --- plan_solve.c --- */
 
@@ -435,9 +422,6 @@ bool plan_rank_lacks(const struct planner *w, const struct plan_member *m,
 
 /* Is a file, filemap or redundancy file of the set missing? */
 bool plan_set_lacks(const struct planner *w, const struct plan_set *s);
-
-/* Are all headers of the sets of this kind to be read? */
-bool plan_wants_headers(const struct planner *w, bool map);
 
 /* Read one header of each of the `*count` sets that lack nothing.  Remove from
  * `sets` those for which this suffices: they are sampled. */
@@ -482,9 +466,8 @@ void plan_finish(struct planner *w);
 
 /* --- plan_strings.c --- */
 
-/* Rebuild lost filemaps in memory and decode them: of one set, or of all. */
+/* Rebuild the lost filemaps of a set in memory and decode them. */
 int plan_restore_set(struct planner *w, struct plan_set *s, struct error *err);
-int plan_restore_maps(struct planner *w, struct error *err);
 
 /* --- plan_check.c --- */
 

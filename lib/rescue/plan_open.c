@@ -429,25 +429,6 @@ plan_make_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	return rc;
 }
 
-/* Mark the member as damaged if its file is shorter than header and lists
- * require. */
-static void
-check_size(const struct plan_set *s, uint32_t member,
-	   const struct redset_member *lists)
-{
-	struct plan_member *m = &s->members[member];
-	struct error why = ERROR_INIT;
-
-	if (redset_body_size(lists, s->chunk, member, &m->red->body_size,
-			     &why) < 0) {
-		/* A lost list (ERROR_LOST) is not a fault of this file. */
-		if (why.kind == ERROR_CORRUPT)
-			bad_member_text(m, "impossible sizes in its header");
-	} else if (m->file_size < m->red->body_start + m->red->body_size) {
-		bad_member_text(m, "truncated");
-	}
-}
-
 /* Can the beginning and the end of the body be read? */
 static bool
 body_answers(const struct planner *w, const struct plan_member *m)
@@ -473,14 +454,33 @@ finish_member(const struct planner *w, struct plan_set *s, uint32_t member,
 {
 	struct plan_member *m = &s->members[member];
 	const bool packed = m->red->nsegs > 0;
+	struct error why = ERROR_INIT;
 
-	if (m->state == RED_PRESENT)
-		check_size(s, member, f->lists);
+	if (m->state == RED_PRESENT) {
+		/* Is the file as long as header and lists require?  A lost list
+		 * (ERROR_LOST) is not a fault of this file. */
+		if (redset_body_size(f->lists, s->chunk, member,
+				     &m->red->body_size, &why) == 0) {
+			if (m->file_size <
+			    m->red->body_start + m->red->body_size)
+				bad_member_text(m, "truncated");
+		} else if (why.kind == ERROR_CORRUPT) {
+			bad_member_text(m, "impossible sizes in its header");
+		}
+	}
 	if (m->state == RED_PRESENT)
 		return 0;
 	if (make_images(w, s, member, f, arena, err) < 0)
 		return -1;
-	plan_renew_place(s, member);
+	/* If a packed file changes, write it as a file of its own: a new file
+	 * takes precedence over a packed one.  The header of a set over files
+	 * gets its old bytes, because filemaps have the same attributes; that of
+	 * a set over filemaps does not. */
+	if (packed && m->red->header != NULL &&
+	    ((s->map && m->red->renewed) ||
+	     plan_segs_size(m->red->segs, m->red->nsegs) !=
+		     m->red->header_size + m->red->body_size))
+		m->red->nsegs = 0;
 	/* May the body behind a damaged header be used?  Only if the file has
 	 * the expected size, because then the body is at the expected offset.
 	 * A packed file must also stay packed.  If the header was unreadable,

@@ -111,23 +111,6 @@ plan_owner_is_older(const struct planner *w, int64_t newest)
 	return w->owner.known && newest >= 0 && newest < w->owner.floor;
 }
 
-/* The newest time in the header of a member: that of its own list, and of the
- * lists of its left neighbours. */
-static int64_t
-newest_of_header(const struct redset_header *h, uint32_t member, uint32_t n)
-{
-	int64_t newest = -1;
-
-	for (uint32_t d = 0; d <= redset_neighbours(&h->desc); d++) {
-		const struct redset_member *l =
-			&h->members[(member + n - d) % n];
-
-		for (size_t i = 0; l->known && i < l->nfiles; i++)
-			raise(&newest, &l->files[i].attr);
-	}
-	return newest;
-}
-
 /* --- Filemaps --- */
 
 /* The job id in a path of a cache (formats.md 2): does it contradict the
@@ -315,10 +298,20 @@ plan_owner_set(const struct planner *w, struct plan_set *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
 		const struct redset_header *h = m->red->read;
-		const int64_t newest =
-			h != NULL ? newest_of_header(h, i, s->n) : -1;
-		const bool old = plan_owner_is_older(w, newest);
+		int64_t newest = -1;
+		bool old = false;
 
+		/* The newest time in its own list, and in the lists of its left
+		 * neighbours. */
+		for (uint32_t d = 0;
+		     h != NULL && d <= redset_neighbours(&h->desc); d++) {
+			const struct redset_member *l =
+				&h->members[(i + s->n - d) % s->n];
+
+			for (size_t k = 0; l->known && k < l->nfiles; k++)
+				raise(&newest, &l->files[k].attr);
+		}
+		old = plan_owner_is_older(w, newest);
 		if (!old && !(h != NULL && !s->map &&
 			      plan_denies_list(w, &h->members[i]))) {
 			ours += newest >= 0;
@@ -348,20 +341,6 @@ count_set(struct plan_owner *o, const struct plan_set *s)
 	}
 }
 
-/* Is a set of this kind left that has a file? */
-static bool
-kind_left(const struct plan *p, const struct plan_set *s)
-{
-	for (size_t i = 0; i < p->nsets; i++) {
-		const struct plan_set *t = &p->sets[i];
-
-		if (t->n > 0 && !t->foreign && t->map == s->map &&
-		    t->type == s->type && t->sets == s->sets)
-			return true;
-	}
-	return false;
-}
-
 size_t
 plan_owner_drop_sets(struct planner *w)
 {
@@ -372,9 +351,18 @@ plan_owner_drop_sets(struct planner *w)
 		dropped += p->sets[i].foreign;
 	if (dropped == 0)
 		return 0;
-	for (size_t i = 0; i < p->nsets; i++)
-		if (p->sets[i].n == 0 && !kind_left(p, &p->sets[i]))
-			p->sets[i].foreign = true;
+	for (size_t i = 0; i < p->nsets; i++) {
+		struct plan_set *s = &p->sets[i];
+		bool left = s->n > 0; /* a set of this kind that has a file */
+
+		for (size_t k = 0; k < p->nsets && !left; k++) {
+			const struct plan_set *t = &p->sets[k];
+
+			left = t->n > 0 && !t->foreign && t->map == s->map &&
+			       t->type == s->type && t->sets == s->sets;
+		}
+		s->foreign = s->foreign || !left;
+	}
 	for (size_t i = 0; i < p->nsets; i++) {
 		if (p->sets[i].foreign) {
 			count_set(&w->owner, &p->sets[i]);

@@ -208,21 +208,6 @@ plan_record_has_all(const struct planner *w)
 	return true;
 }
 
-/* The file of rank `r` with this base name, first tried at `guess`; NULL:
- * none. */
-static const struct rank2file_file *
-by_name(const struct rank2file_rank *r, const char *name, size_t guess)
-{
-	for (size_t i = 0; i < r->nfiles; i++) {
-		const struct rank2file_file *f =
-			&r->files[(guess + i) % r->nfiles];
-
-		if (strcmp(path_base(f->path), name) == 0)
-			return f;
-	}
-	return NULL;
-}
-
 bool
 plan_record_denies(const struct planner *w, const struct redset_member *l)
 {
@@ -243,9 +228,13 @@ plan_record_denies(const struct planner *w, const struct redset_member *l)
 		const char *name = path_base(l->files[i].path);
 		const size_t back = l->nfiles - 1 - i;
 
-		f = strcmp(path_base(r->files[back].path), name) == 0
-			    ? &r->files[back]
-			    : by_name(r, name, i);
+		if (strcmp(path_base(r->files[back].path), name) == 0)
+			f = &r->files[back];
+		for (size_t k = 0; f == NULL && k < r->nfiles; k++)
+			if (strcmp(path_base(
+					   r->files[(i + k) % r->nfiles].path),
+				   name) == 0)
+				f = &r->files[(i + k) % r->nfiles];
 		if (f == NULL ||
 		    (f->has_size && f->size != l->files[i].attr.size))
 			return true;

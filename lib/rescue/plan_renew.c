@@ -8,6 +8,7 @@
  * The header of a member has the list of its files, with the attributes of the
  * filemap (formats.md 4.2, 5.3), in the reverse order.
  */
+#include <inttypes.h>
 #include <sys/stat.h>
 
 #include "arena.h"
@@ -17,6 +18,7 @@
 #include "num.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
+#include "str.h"
 
 static int
 list_data(struct planner *w, struct plan_member *m, struct arena *arena,
@@ -238,19 +240,6 @@ is_seat_of(const struct plan *p, const struct plan_set *s, uint32_t member,
 		(s->map ? r->map_member : r->data_member) == member);
 }
 
-/* The number of members of a set without any; 0: unknown. */
-static uint32_t
-count_members(const struct plan *p, const struct plan_set *s)
-{
-	const struct plan_set *t = twin_of(p, s);
-	const uint32_t nranks = (uint32_t)p->nranks, first = s->number - 1;
-	uint32_t n = t != NULL ? t->n : 0;
-
-	if (n == 0 && s->sets > 0 && first < nranks)
-		n = (nranks - first + s->sets - 1) / s->sets;
-	return n > PLAN_SET_MAX ? 0 : n;
-}
-
 /* The ranks of plan_protect(): number - 1, number - 1 + sets ... */
 static bool
 seat_regularly(const struct plan *p, const struct plan_set *s, uint32_t *ranks)
@@ -329,19 +318,10 @@ lacks_ranks(const struct plan_set *s)
 	return s->n == 0;
 }
 
-/* The losses that the other sets tolerate: a job has one scheme for all sets.
- * 0: unknown. */
-static uint32_t
-other_failures(const struct plan *p, enum redset_type type)
-{
-	for (size_t i = 0; i < p->nsets; i++)
-		if (p->sets[i].type == type && p->sets[i].failures > 0)
-			return p->sets[i].failures;
-	return 0;
-}
-
-int
-plan_renew_set(struct planner *w, uint32_t set, struct error *err)
+/* Open and solve a set whose members have ranks, but perhaps no redundancy
+ * file.  Returns 1 if the list of a member is unknown. */
+static int
+renew_set(struct planner *w, uint32_t set, struct error *err)
 {
 	struct plan_set *s = &w->p.sets[set];
 
@@ -359,12 +339,21 @@ static int
 renew_gone(struct planner *w, uint32_t set, bool *done, struct error *err)
 {
 	struct plan_set *s = &w->p.sets[set];
-	const struct plan_set gone = *s;
+	const struct plan_set gone = *s, *twin = twin_of(&w->p, s);
+	const uint32_t nranks = (uint32_t)w->p.nranks, first = s->number - 1;
 	int rc = 0;
 
 	if (s->n == 0) {
-		s->n = count_members(&w->p, s);
-		s->failures = other_failures(&w->p, s->type);
+		if (twin != NULL)
+			s->n = twin->n;
+		else if (s->sets > 0 && first < nranks)
+			s->n = (nranks - first + s->sets - 1) / s->sets;
+		s->n = s->n > PLAN_SET_MAX ? 0 : s->n;
+		/* A job has one scheme for all sets. */
+		s->failures = 0;
+		for (size_t i = 0; i < w->p.nsets && s->failures == 0; i++)
+			if (w->p.sets[i].type == s->type)
+				s->failures = w->p.sets[i].failures;
 		if (s->n > 0 && plan_add_members(w, s, err) < 0)
 			return -1;
 	}
@@ -372,7 +361,7 @@ renew_gone(struct planner *w, uint32_t set, bool *done, struct error *err)
 		*s = gone;
 		return 0;
 	}
-	rc = plan_renew_set(w, set, err);
+	rc = renew_set(w, set, err);
 	if (rc == 0)
 		*done = true;
 	else if (rc > 0)
@@ -405,17 +394,183 @@ plan_renew_gone(struct planner *w, struct error *err)
 	return 0;
 }
 
-void
-plan_renew_place(struct plan_set *s, uint32_t member)
-{
-	struct plan_red *red = s->members[member].red;
+/*
+ * --- Redundancy for a dataset that has none ---
+ *
+ * The plan gets new sets in which all data are present and every redundancy
+ * file is missing; the rebuild then writes these files.  Set g of G has the
+ * ranks g, g + G, g + 2 G ...: ranks that share a container or a node are in
+ * different sets.
+ */
 
-	/* The header of a set over files gets its old bytes, because filemaps
-	 * have the same attributes; that of a set over filemaps does not.  A
-	 * new file takes precedence over a packed one. */
-	if (red->nsegs > 0 && red->header != NULL &&
-	    ((s->map && red->renewed) ||
-	     plan_segs_size(red->segs, red->nsegs) !=
-		     red->header_size + red->body_size))
-		red->nsegs = 0;
+#define SET_SIZE_DEFAULT 8
+#define FAILURES_DEFAULT 2
+
+struct protection {
+	struct planner *w;
+	enum redset_type type;
+	uint32_t nsets, failures;
+};
+
+static uint32_t
+members_of(const struct protection *t, uint32_t set)
+{
+	uint32_t n = (uint32_t)t->w->p.nranks;
+
+	return n / t->nsets + (set < n % t->nsets);
+}
+
+/* Fail if a set would have too few ranks, or more than can be computed. */
+static int
+check_sizes(const struct protection *t, struct error *err)
+{
+	const struct plan *p = &t->w->p;
+	const uint32_t nranks = (uint32_t)p->nranks;
+	const uint32_t code = scheme_of(t->type)->most;
+	const uint32_t most = code == 0 ? PLAN_SET_MAX : code - t->failures;
+	const uint32_t least = members_of(t, t->nsets - 1);
+
+	if (least < 2 || least <= t->failures)
+		return error_set(err, ERROR_USAGE,
+				 "dataset %" PRId64 ": sets of %" PRIu32
+				 " ranks cannot tolerate %" PRIu32 " failures",
+				 p->id, least, t->failures);
+	if (members_of(t, 0) <= most)
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "dataset %" PRId64 ": a set of %" PRIu32
+			 " ranks is too large for %s with %" PRIu32
+			 " %s (at most %" PRIu32 "): set sizes up to %" PRIu32
+			 " are possible",
+			 p->id, members_of(t, 0), redset_type_name(t->type),
+			 str_count(t->failures, "failure"), most,
+			 nranks / (1 + (nranks - 1) / most));
+}
+
+/* Fail unless all filemaps and data files are present. */
+static int
+check_data(const struct plan *p, struct error *err)
+{
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (!p->ranks[i].map_known || p->ranks[i].map.fate != FATE_KEEP)
+			return error_set(err, ERROR_DAMAGED,
+					 "dataset %" PRId64
+					 ": the filemap of rank %" PRId64
+					 " is missing: build it first",
+					 p->id, i);
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].state != FILE_PRESENT)
+			return error_set(
+				err,
+				p->files[i].fate == FATE_LOST ? ERROR_LOST
+							      : ERROR_DAMAGED,
+				"%s (rank %" PRIu32
+				"): %s: only a whole dataset can be "
+				"protected",
+				str_shown(p->files[i].path), p->files[i].rank,
+				file_state_name(p->files[i].state));
+	return 0;
+}
+
+/* Fail if the dataset has other sets than those that this run would make.
+ * Equal sets come from an interrupted run. */
+static int
+check_sets(const struct protection *t, struct error *err)
+{
+	const struct plan *p = &t->w->p;
+
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+		bool same = s->type == t->type && s->sets == t->nsets &&
+			    (s->n == 0 || s->n == members_of(t, s->number - 1));
+
+		for (uint32_t m = 0; m < s->n && same; m++)
+			same = s->members[m].rank == PLAN_NONE ||
+			       s->members[m].rank ==
+				       s->number - 1 + m * t->nsets;
+		if (!same)
+			return error_set(err, ERROR_USAGE,
+					 "dataset %" PRId64
+					 ": has redundancy already (%s)",
+					 p->id, redset_type_name(s->type));
+	}
+	return 0;
+}
+
+/* --- Sets --- */
+
+static int
+make_set(const struct protection *t, uint32_t number, bool map,
+	 struct error *err)
+{
+	struct planner *w = t->w;
+	struct plan_set *s = plan_push_set(w, err);
+	uint32_t *ranks = NULL;
+	int rc = 0;
+
+	if (s == NULL)
+		return -1;
+	s->map = map;
+	s->type = t->type;
+	s->number = number + 1;
+	s->sets = t->nsets;
+	s->failures = t->failures;
+	s->n = members_of(t, number);
+	s->ranks = ranks = arena_alloc(w->p.arena, s->n, sizeof(*ranks));
+	if (ranks == NULL)
+		return error_no_memory(err);
+	if (plan_add_members(w, s, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++)
+		ranks[i] = s->members[i].rank = number + i * t->nsets;
+	rc = renew_set(w, (uint32_t)(w->p.nsets - 1), err);
+	return rc > 0 ? error_set(err, ERROR_DAMAGED,
+				  "dataset %" PRId64 ": set %" PRIu32
+				  " of %" PRIu32 " cannot be made",
+				  w->p.id, number + 1, t->nsets)
+		      : rc;
+}
+
+int
+plan_protect(struct plan *p, enum redset_type type, uint32_t size,
+	     uint32_t failures, struct error *err)
+{
+	struct protection t = {
+		.w = (struct planner *)p,
+		.type = type,
+		.failures = failures == 0 ? FAILURES_DEFAULT : failures,
+	};
+	bool whole = true;
+
+	if (scheme_of(type)->chunk == NULL)
+		return error_set(err, ERROR_USAGE,
+				 "%s: scrkit does not make this redundancy",
+				 redset_type_name(type));
+	if (redset_format(type)->key == NULL)
+		t.failures = redset_format(type)->failures;
+	size = size == 0 ? SET_SIZE_DEFAULT : size;
+	if (p->nranks <= 0)
+		return error_set(err, ERROR_USAGE,
+				 "dataset %" PRId64 ": has no ranks", p->id);
+	/* No set is smaller than requested, unless there are too few ranks. */
+	t.nsets = (uint32_t)p->nranks / size;
+	t.nsets = t.nsets == 0 ? 1 : t.nsets;
+	if (check_sizes(&t, err) < 0 || check_data(p, err) < 0 ||
+	    check_sets(&t, err) < 0)
+		return -1;
+	for (size_t i = 0; i < p->nsets; i++)
+		whole = whole && p->sets[i].n > 0 && !p->sets[i].foreign;
+	if (whole && p->verdict == SET_WHOLE && p->nsets == 2 * (size_t)t.nsets)
+		return 0; /* all of this redundancy is present */
+	for (size_t i = 0; i < p->nsets; i++)
+		plan_forget_solution(&p->sets[i]);
+	p->nsets = 0;
+	for (int64_t i = 0; i < p->nranks; i++)
+		p->ranks[i].data_set = p->ranks[i].map_set = PLAN_NONE;
+	for (int map = 1; map >= 0; map--)
+		for (uint32_t g = 0; g < t.nsets; g++)
+			if (make_set(&t, g, map, err) < 0)
+				return -1;
+	plan_finish(t.w);
+	return 0;
 }

@@ -225,8 +225,9 @@ out:
 
 /* --- Files --- */
 
-size_t
-plan_add_file(struct planner *w, const struct plan_file *f, struct error *err)
+/* Append a file.  Returns its index, or SIZE_MAX on error. */
+static size_t
+add_file(struct planner *w, const struct plan_file *f, struct error *err)
 {
 	if (w->p.nfiles >= PLAN_NONE / 2 ||
 	    !MEM_ROOM(w->p.files, w->p.nfiles, w->files_cap)) {
@@ -391,7 +392,7 @@ map_rank(struct planner *w, int64_t rank, struct mapper *mapper,
 					 (long long)rank, f->cache_path);
 		pf.path = cache ? cache_path(w, f, rank, &pf.state, err)
 				: prefix_path(w, mapper, f, rank, err);
-		if (pf.path == NULL || plan_add_file(w, &pf, err) == SIZE_MAX)
+		if (pf.path == NULL || add_file(w, &pf, err) == SIZE_MAX)
 			return -1;
 	}
 	return 0;
@@ -417,8 +418,10 @@ plan_map_files(struct planner *w, struct error *err)
 	return rc;
 }
 
-const char *
-plan_bare_path(struct planner *w, const char *path, struct error *err)
+/* Turn a path from a redundancy header into a path below the root of the place.
+ * NULL: error. */
+static const char *
+bare_path(struct planner *w, const char *path, struct error *err)
 {
 	struct buf root = BUF_INIT;
 	const char *rel = NULL, *from = w->o->moved_from;
@@ -439,6 +442,25 @@ plan_bare_path(struct planner *w, const char *path, struct error *err)
 out:
 	buf_free(&root);
 	return rel;
+}
+
+int
+plan_bare_file(struct planner *w, struct plan_member *m, size_t i,
+	       struct error *err)
+{
+	const struct redset_file *rf = &m->list.files[i];
+	struct plan_file f = {
+		.rank = m->rank,
+		.place = 0,
+		.path = bare_path(w, rf->path, err),
+		.cache_path = rf->path,
+		.attr = rf->attr,
+		.state = FILE_MISSING,
+	};
+	size_t at = f.path ? add_file(w, &f, err) : SIZE_MAX;
+
+	m->files[i] = (uint32_t)at;
+	return at == SIZE_MAX ? -1 : 0;
 }
 
 /* --- States on disk --- */

@@ -426,13 +426,6 @@ take_sample(struct planner *w, size_t set, struct error *err)
 	return 0;
 }
 
-bool
-plan_wants_headers(const struct planner *w, bool map)
-{
-	return (w->o->flags & PLAN_HEADERS) || w->overlap ||
-	       (!map && (w->o->flags & PLAN_UNPROVED) && !plan_provable(&w->p));
-}
-
 int
 plan_sample_sets(struct planner *w, size_t *sets, size_t *count,
 		 struct error *err)

@@ -36,25 +36,6 @@ find_file(const struct planner *w, uint32_t rank, const char *cache_path,
 	return PLAN_NONE;
 }
 
-/* Add a file that is known only from a header, for a plan without filemaps. */
-static int
-bare_file(struct planner *w, struct plan_member *m, size_t i, struct error *err)
-{
-	const struct redset_file *rf = &m->list.files[i];
-	struct plan_file f = {
-		.rank = m->rank,
-		.place = 0,
-		.path = plan_bare_path(w, rf->path, err),
-		.cache_path = rf->path,
-		.attr = rf->attr,
-		.state = FILE_MISSING,
-	};
-	size_t at = f.path ? plan_add_file(w, &f, err) : SIZE_MAX;
-
-	m->files[i] = (uint32_t)at;
-	return at == SIZE_MAX ? -1 : 0;
-}
-
 /* Add what rank2file does not have to a file of a composed filemap. */
 static void
 complete_file(struct plan_file *f, const struct redset_file *from)
@@ -95,7 +76,7 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 
 		m->files[i] = PLAN_NONE;
 		if (w->bare) {
-			if (bare_file(w, m, i, err) < 0)
+			if (plan_bare_file(w, m, i, err) < 0)
 				return -1;
 			continue;
 		}
@@ -467,34 +448,15 @@ superseded(const struct planner *w, size_t set)
 	return false;
 }
 
-/* Do in one thread what concerns several sets: assign ranks to sets and, for
- * plans without filemaps, extend the list of files.  Sets of an older attempt
- * are removed from the list. */
-static int
-join_sets(struct planner *w, size_t *sets, size_t *count, struct error *err)
-{
-	size_t first = w->p.nfiles, kept = 0;
-
-	for (size_t i = 0; i < *count; i++)
-		if (claim_members(w, sets[i], err) < 0)
-			return -1;
-	for (size_t i = 0; i < *count; i++)
-		if (!superseded(w, sets[i]))
-			sets[kept++] = sets[i];
-	*count = kept;
-	for (size_t i = 0; i < kept; i++)
-		if (link_members(w, sets[i], err) < 0)
-			return -1;
-	return w->bare ? plan_stat_files(w, first, err) : 0;
-}
-
 /* List the sets of one kind that are not yet open in `sets`, and open them.
  * Sets of another dataset are removed.  Returns 1 if there were any: this may
  * uncover sets that seemed to be superseded by them. */
 static int
 open_sets(struct planner *w, bool map, size_t *sets, struct error *err)
 {
-	const bool all = plan_wants_headers(w, map);
+	const bool all = (w->o->flags & PLAN_HEADERS) || w->overlap ||
+			 (!map && (w->o->flags & PLAN_UNPROVED) &&
+			  !plan_provable(&w->p));
 	size_t count = 0;
 
 	for (size_t i = 0; i < w->p.nsets; i++) {
@@ -519,7 +481,8 @@ int
 plan_solve_sets(struct planner *w, bool map, struct error *err)
 {
 	size_t *sets = mem_alloc(w->p.nsets + 1, sizeof(*sets));
-	size_t count = 0;
+	const size_t first = w->p.nfiles;
+	size_t count = 0, kept = 0;
 	int rc = 1;
 
 	if (sets == NULL)
@@ -529,9 +492,20 @@ plan_solve_sets(struct planner *w, bool map, struct error *err)
 	for (size_t i = 0; i < w->p.nsets; i++)
 		if (w->p.sets[i].map == map && w->p.sets[i].opened)
 			sets[count++] = i;
-	if (rc < 0 || join_sets(w, sets, &count, err) < 0 ||
-	    plan_each_set(w, sets, count, plan_solve_set, err) < 0)
-		rc = -1;
+	/* Do in one thread what concerns several sets: assign ranks to sets
+	 * and, for plans without filemaps, extend the list of files.  Sets of an
+	 * older attempt are removed from the list. */
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = claim_members(w, sets[i], err);
+	for (size_t i = 0; i < count; i++)
+		if (!superseded(w, sets[i]))
+			sets[kept++] = sets[i];
+	for (size_t i = 0; i < kept && rc == 0; i++)
+		rc = link_members(w, sets[i], err);
+	if (rc == 0 && w->bare)
+		rc = plan_stat_files(w, first, err);
+	if (rc == 0)
+		rc = plan_each_set(w, sets, kept, plan_solve_set, err);
 	mem_free(sets);
 	return rc;
 }

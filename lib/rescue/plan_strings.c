@@ -255,13 +255,3 @@ plan_restore_set(struct planner *w, struct plan_set *s, struct error *err)
 		rc = restore_once(w, s, err);
 	return rc < 0 ? -1 : 0;
 }
-
-int
-plan_restore_maps(struct planner *w, struct error *err)
-{
-	for (size_t i = 0; i < w->p.nsets; i++)
-		if (w->p.sets[i].map &&
-		    plan_restore_set(w, &w->p.sets[i], err) < 0)
-			return -1;
-	return 0;
-}

@@ -70,34 +70,6 @@ note(struct plan_sum *sum, uint32_t crc)
 	sum->crc = crc;
 }
 
-/* Use the checksums of the files that were read.  A wrong file is marked in the
- * plan, or if it was rebuilt, an error. */
-static int
-use_read(struct plan *p, struct plan_sum *sums, const bool *wrong,
-	 const uint32_t *crcs, bool rebuilt, struct error *err)
-{
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		if (!sums[i].wanted || f->nsegs > 0)
-			continue;
-		if (!wrong[i])
-			note(&sums[i], crcs[i]);
-		else if (rebuilt)
-			return error_set(
-				err, ERROR_DAMAGED,
-				"%s: wrong checksum (rank %" PRIu32
-				"): rebuilt from redundancy: the redundancy "
-				"or the record of it is wrong",
-				str_shown(f->path), f->rank);
-		else if (plan_mark(p, i,
-				   f->unread ? FILE_UNREAD : FILE_WRONG_CRC,
-				   err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 int
 plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
 	       const struct work *work, struct error *err)
@@ -114,8 +86,27 @@ plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
 	}
 	if (rc == 0 && any)
 		rc = plan_check_files(p, work, look, crcs, err);
-	if (rc == 0)
-		rc = use_read(p, sums, look, crcs, rebuilt, err);
+	/* look[]: the file is wrong.  It is marked in the plan, or if it was
+	 * rebuilt, an error. */
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (!sums[i].wanted || f->nsegs > 0)
+			continue;
+		if (!look[i])
+			note(&sums[i], crcs[i]);
+		else if (rebuilt)
+			rc = error_set(
+				err, ERROR_DAMAGED,
+				"%s: wrong checksum (rank %" PRIu32
+				"): rebuilt from redundancy: the redundancy "
+				"or the record of it is wrong",
+				str_shown(f->path), f->rank);
+		else
+			rc = plan_mark(p, i,
+				       f->unread ? FILE_UNREAD : FILE_WRONG_CRC,
+				       err);
+	}
 	mem_free(look);
 	mem_free(crcs);
 	return rc;
@@ -169,60 +160,41 @@ take_file(struct taking *t, size_t at, const struct copied_file *c)
 	f->has_crc = true;
 }
 
-/* Find the record of each file.  Both lists usually have the same order, so
- * continue the search after the last match. */
-static void
-take_rank(struct taking *t, const struct plan_rank *r, const struct copied *c)
-{
-	for (size_t i = 0, k = 0; i < r->nfiles; i++) {
-		const char *path = t->p->files[r->first_file + i].path;
-		size_t tries = 0;
-
-		if (path == NULL)
-			continue;
-		while (tries < c->nfiles && strcmp(c->files[k].path, path)) {
-			k = (k + 1) % c->nfiles;
-			tries++;
-		}
-		if (tries < c->nfiles)
-			take_file(t, r->first_file + i, &c->files[k]);
-	}
-}
-
 /* Ignore unreadable records: the data will be read again instead. */
 static int
 take_record(void *arg, const char *name, struct error *err)
 {
 	struct taking *t = arg;
 	int64_t rank = copied_name_rank(name);
+	const struct plan_rank *r = NULL;
 	struct error why = ERROR_INIT;
 	struct kvtree *tree = NULL;
 	struct copied c;
 
 	if (rank < 0 || rank >= t->p->nranks || !t->p->ranks[rank].map_known)
 		return 0;
+	r = &t->p->ranks[rank];
 	arena_reset(t->arena);
 	tree = kvtree_read_file(t->p->places[0].meta_fd, name, &why);
 	if (tree != NULL && copied_read(tree, t->arena, &c, &why) == 0) {
 		t->records++;
-		take_rank(t, &t->p->ranks[rank], &c);
+		/* Find the record of each file.  Both lists usually have the
+		 * same order, so continue the search after the last match. */
+		for (size_t i = 0, k = 0; i < r->nfiles; i++) {
+			const char *path = t->p->files[r->first_file + i].path;
+			size_t tries = path != NULL ? 0 : c.nfiles;
+
+			while (tries < c.nfiles &&
+			       strcmp(c.files[k].path, path) != 0) {
+				k = (k + 1) % c.nfiles;
+				tries++;
+			}
+			if (tries < c.nfiles)
+				take_file(t, r->first_file + i, &c.files[k]);
+		}
 	}
 	kvtree_free(tree);
 	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
-}
-
-/* Does the file have the modification time that its filemap records? */
-static bool
-has_its_time(const struct taking *t, const struct plan_file *f)
-{
-	struct stat st;
-
-	return f->attr.has_times &&
-	       pathcache_stat(t->files, f->path, &st, NULL) == 0 &&
-	       st.st_mtim.tv_sec == f->attr.mtime.tv_sec &&
-	       /* Some file systems keep seconds or microseconds. */
-	       (st.st_mtim.tv_nsec == 0 ||
-		st.st_mtim.tv_nsec / 1000 == f->attr.mtime.tv_nsec / 1000);
 }
 
 /*
@@ -234,6 +206,8 @@ has_its_time(const struct taking *t, const struct plan_file *f)
 static int
 doubt_others(struct taking *t, struct error *err)
 {
+	struct stat st;
+
 	for (int64_t i = 0; i < t->p->nranks; i++) {
 		const struct plan_rank *r = &t->p->ranks[i];
 
@@ -243,8 +217,16 @@ doubt_others(struct taking *t, struct error *err)
 			const size_t at = r->first_file + k;
 			const struct plan_file *f = &t->p->files[at];
 
-			if (f->state == FILE_PRESENT && f->nsegs == 0 &&
-			    f->path != NULL && !has_its_time(t, f) &&
+			if (f->state != FILE_PRESENT || f->nsegs > 0 ||
+			    f->path == NULL)
+				continue;
+			/* Some file systems keep seconds or microseconds. */
+			if ((!f->attr.has_times ||
+			     pathcache_stat(t->files, f->path, &st, NULL) < 0 ||
+			     st.st_mtim.tv_sec != f->attr.mtime.tv_sec ||
+			     (st.st_mtim.tv_nsec != 0 &&
+			      st.st_mtim.tv_nsec / 1000 !=
+				      f->attr.mtime.tv_nsec / 1000)) &&
 			    plan_mark(t->p, at, FILE_WRONG_CRC, err) < 0)
 				return -1;
 		}

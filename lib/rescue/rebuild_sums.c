@@ -72,25 +72,6 @@ look_again(struct rebuild_run *r, bool *look, struct error *err)
 	return marked;
 }
 
-/* Does a checksum prove all present data? */
-static bool
-data_proven(const struct rebuild_run *r, const struct plan_set *s)
-{
-	for (uint32_t m = 0; m < s->n; m++) {
-		const struct plan_member *pm = &s->members[m];
-
-		for (size_t i = 0; pm->files && i < pm->list.nfiles; i++) {
-			const struct plan_file *f =
-				plan_member_file(r->p, pm, i);
-
-			if (f == NULL || (f->state == FILE_PRESENT &&
-					  !f->has_crc && f->attr.size > 0))
-				return false;
-		}
-	}
-	return true;
-}
-
 /* Does the solution of the set read the body of this member? */
 static bool
 reads_body(const struct plan_set *s, uint32_t member)
@@ -151,8 +132,18 @@ doubt_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 
 	if (used == NULL)
 		return error_no_memory(err);
-	if (!data_proven(r, s))
-		return 0;
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *pm = &s->members[m];
+
+		for (size_t i = 0; pm->files && i < pm->list.nfiles; i++) {
+			const struct plan_file *f =
+				plan_member_file(r->p, pm, i);
+
+			if (f == NULL || (f->state == FILE_PRESENT &&
+					  !f->has_crc && f->attr.size > 0))
+				return 0;
+		}
+	}
 	for (uint32_t m = 0; m < s->n; m++)
 		used[m] = reads_body(s, m);
 	for (uint32_t m = 0; m < s->n; m++) {

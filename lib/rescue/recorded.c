@@ -9,22 +9,6 @@
 #include "par.h"
 #include "path.h"
 
-/* Shorten `common` to the leading path components that it shares with `dir`. */
-static void
-cut_common(struct buf *common, const char *dir)
-{
-	size_t i = 0, cut = 0;
-
-	while (i < common->len && common->data[i] == dir[i] && dir[i] != '\0') {
-		i++;
-		if ((i == common->len || common->data[i] == '/') &&
-		    (dir[i] == '/' || dir[i] == '\0'))
-			cut = i;
-	}
-	common->len = cut;
-	common->data[cut] = '\0';
-}
-
 /* The number of files is unknown in advance.  When the sample is full, every
  * second file is dropped, and only half as many files are sampled from then
  * on. */
@@ -49,6 +33,8 @@ recorded_show(struct recorded *r, const struct filemap_file *f,
 	      struct error *err)
 {
 	const bool first = r->last == NULL;
+	const char *dir = NULL;
+	size_t i = 0, cut = 0;
 
 	take(r, f);
 	r->seen++;
@@ -60,7 +46,17 @@ recorded_show(struct recorded *r, const struct filemap_file *f,
 	if (first && buf_add(&r->common, r->dir.data, r->dir.len) < 0)
 		return error_no_memory(err);
 	r->last = f->dir;
-	cut_common(&r->common, r->dir.data);
+	dir = r->dir.data;
+	/* Shorten `common` to the leading path components that it shares. */
+	while (i < r->common.len && r->common.data[i] == dir[i] &&
+	       dir[i] != '\0') {
+		i++;
+		if ((i == r->common.len || r->common.data[i] == '/') &&
+		    (dir[i] == '/' || dir[i] == '\0'))
+			cut = i;
+	}
+	r->common.len = cut;
+	r->common.data[cut] = '\0';
 	return 0;
 }
 

@@ -189,18 +189,6 @@ out:
 }
 
 static int
-explain_set(struct judge *j, const struct nodecache_red *r, uint32_t lost,
-	    struct error *err)
-{
-	j->why = arena_printf(j->p->arena,
-			      "set %" PRIu32 " of %" PRIu32 " (%s%s): %" PRIu32
-			      " of %" PRIu32 " members are missing",
-			      r->set, r->sets, redset_type_name(r->type),
-			      j->map ? ", filemaps" : "", lost, r->members);
-	return j->why == NULL ? error_no_memory(err) : 0;
-}
-
-static int
 explain_ranks(struct judge *j, struct error *err)
 {
 	struct buf list = BUF_INIT;
@@ -240,13 +228,16 @@ find_seat(const struct judge *j, uint32_t rank)
 	return red != NULL && red->there ? red : NULL;
 }
 
+/* Sets j->why if files are lost.  Otherwise all protected files are whole, or
+ * may be rebuilt. */
 static int
-look_at_ranks(struct judge *j, uint32_t *alone, struct error *err)
+judge_kind(struct judge *j, struct error *err)
 {
 	const struct salvage_dataset *d = j->d;
 	const uint32_t most = d->nranks > d->nhere ? d->nranks : d->nhere;
+	uint32_t alone = 0;
+	uint64_t members = 0;
 
-	*alone = 0;
 	j->seats = mem_alloc((size_t)most + 1, sizeof(*j->seats));
 	if (j->seats == NULL)
 		return error_no_memory(err);
@@ -257,38 +248,26 @@ look_at_ranks(struct judge *j, uint32_t *alone, struct error *err)
 			j->seats[j->nseats++] =
 				(struct seat){ red, is_whole(j, i) };
 		else
-			*alone += is_whole(j, i);
+			alone += is_whole(j, i);
 	}
 	for (int64_t i = 0; i < d->world; i++)
 		j->lost += !is_whole(j, i);
-	return 0;
-}
-
-/* Sets j->why if files are lost.  Otherwise all protected files are whole, or
- * may be rebuilt. */
-static int
-judge_kind(struct judge *j, struct error *err)
-{
-	uint32_t alone = 0;
-	uint64_t members = 0;
-
-	if (look_at_ranks(j, &alone, err) < 0)
-		return -1;
 	if (j->lost == 0)
 		return 0;
 	if (j->nseats > 0)
 		qsort(j->seats, j->nseats, sizeof(*j->seats), by_seat);
 	for (size_t i = 0, end = 0; i < j->nseats; i = end) {
+		const struct nodecache_red *r = j->seats[i].red;
 		uint32_t beyond = 0, lost = 0;
 		bool beaten = false;
 
-		for (end = i + 1; end < j->nseats &&
-				  same_set(j->seats[i].red, j->seats[end].red);)
+		for (end = i + 1;
+		     end < j->nseats && same_set(r, j->seats[end].red);)
 			end++;
 		/* Names that claim more members than the job has ranks are
 		 * wrong: leave the verdict to the rebuild. */
-		members += j->seats[i].red->members;
-		if (members > (uint64_t)j->d->world)
+		members += r->members;
+		if (members > (uint64_t)d->world)
 			return 0;
 		if (count_lost(&j->seats[i], end - i, &lost, &beyond, err) < 0)
 			return -1;
@@ -297,8 +276,16 @@ judge_kind(struct judge *j, struct error *err)
 		    solve_seats(&j->seats[i], end - i, alone == 0, &beaten,
 				err) < 0)
 			return -1;
-		if (beyond > alone || beaten)
-			return explain_set(j, j->seats[i].red, lost, err);
+		if (beyond > alone || beaten) {
+			j->why = arena_printf(
+				j->p->arena,
+				"set %" PRIu32 " of %" PRIu32
+				" (%s%s): %" PRIu32 " of %" PRIu32
+				" members are missing",
+				r->set, r->sets, redset_type_name(r->type),
+				j->map ? ", filemaps" : "", lost, r->members);
+			return j->why == NULL ? error_no_memory(err) : 0;
+		}
 		j->covered += lost;
 	}
 	return j->covered >= j->lost ? 0 : explain_ranks(j, err);
@@ -316,16 +303,6 @@ lost_at_once(const struct salvage_dataset *d)
 	return d->astray ? "files that the job wrote to the prefix itself are "
 			   "missing or damaged"
 			 : NULL;
-}
-
-/* Only filemaps are lost. */
-static const char *
-explain_places(struct arena *a, const char *maps)
-{
-	return arena_printf(a,
-			    "%s; the files can be had, but only filemaps tell "
-			    "their places on the prefix",
-			    maps);
 }
 
 int
@@ -352,7 +329,12 @@ scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
 	}
 	if (whys[1] != NULL && whys[0] == NULL && !d->unread) {
 		d->unplaced = true;
-		whys[1] = explain_places(p->arena, whys[1]);
+		/* Only filemaps are lost. */
+		whys[1] =
+			arena_printf(p->arena,
+				     "%s; the files can be had, but only "
+				     "filemaps tell their places on the prefix",
+				     whys[1]);
 		if (whys[1] == NULL)
 			rc = error_no_memory(err);
 	}

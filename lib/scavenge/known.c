@@ -445,15 +445,26 @@ add_older(struct scavenge *s, int64_t before, int *rc, struct error *err)
 	return d;
 }
 
-/* Find the checkpoint on the prefix from which the next job restarts, if none
- * that the caches or flush.scr know can be saved. */
-static int
-look_behind(struct scavenge *s, struct error *err)
+int
+scavenge_look_ahead(struct scavenge *s, struct error *err)
 {
-	int64_t before = INT64_MAX;
 	struct salvage_dataset *d = NULL;
+	int64_t before = INT64_MAX;
+	bool good = false;
 	int rc = 0;
 
+	for (size_t i = s->plan.count; i-- > 0;) {
+		d = &s->plan.datasets[i];
+		if (!d->output && (good || !d->ckpt))
+			continue;
+		if (scavenge_look(s, d, err) < 0)
+			return -1;
+		good = good || (d->ckpt && scavenge_is_hopeful(d));
+	}
+	if (good || s->plan.count == 0 || s->o->only > 0)
+		return 0;
+	/* Find the checkpoint on the prefix from which the next job restarts,
+	 * if none that the caches or flush.scr know can be saved. */
 	while (rc == 0 && (d = add_older(s, before, &rc, err)) != NULL) {
 		before = (int64_t)d->created;
 		rc = scavenge_look(s, d, err);
@@ -461,25 +472,6 @@ look_behind(struct scavenge *s, struct error *err)
 			break;
 	}
 	return rc < 0 ? -1 : salvage_plan(&s->plan, err);
-}
-
-int
-scavenge_look_ahead(struct scavenge *s, struct error *err)
-{
-	bool good = false;
-
-	for (size_t i = s->plan.count; i-- > 0;) {
-		struct salvage_dataset *d = &s->plan.datasets[i];
-
-		if (!d->output && (good || !d->ckpt))
-			continue;
-		if (scavenge_look(s, d, err) < 0)
-			return -1;
-		good = good || (d->ckpt && scavenge_is_hopeful(d));
-	}
-	return good || s->plan.count == 0 || s->o->only > 0
-		       ? 0
-		       : look_behind(s, err);
 }
 
 int

@@ -23,25 +23,10 @@
 
 /* --- Writing --- */
 
-static struct json *
-ranges_json(const struct nodecache_red *r)
-{
-	struct json *list = json_new_array();
-
-	for (size_t i = 0; i < r->nlost; i++) {
-		struct json *j = json_new_object();
-
-		json_set_u64(j, "from", r->lost[i].from);
-		json_set_u64(j, "to", r->lost[i].to);
-		json_push(list, j);
-	}
-	return list;
-}
-
 static void
 set_red(struct json *rank, const char *key, const struct nodecache_red *r)
 {
-	struct json *j = NULL;
+	struct json *j = NULL, *lost = NULL;
 
 	if (!r->there) {
 		json_set_null(rank, key);
@@ -58,8 +43,16 @@ set_red(struct json *rank, const char *key, const struct nodecache_red *r)
 	json_set_u64(j, "bytes", r->bytes);
 	if (r->left != UINT64_MAX)
 		json_set_u64(j, "left", r->left);
-	if (r->nlost > 0)
-		json_set(j, "lost", ranges_json(r));
+	for (size_t i = 0; i < r->nlost; i++) {
+		struct json *one = json_new_object();
+
+		lost = lost == NULL ? json_new_array() : lost;
+		json_set_u64(one, "from", r->lost[i].from);
+		json_set_u64(one, "to", r->lost[i].to);
+		json_push(lost, one);
+	}
+	if (lost != NULL)
+		json_set(j, "lost", lost);
 	json_set(rank, key, j);
 }
 
@@ -276,29 +269,12 @@ parse_rank(const struct json_value *v, struct arena *a,
 }
 
 static int
-parse_ranks(const struct json_value *v, struct arena *a,
-	    struct nodecache_dataset *d, struct error *err)
-{
-	size_t count = json_count(v);
-
-	d->ranks = arena_alloc(a, count + 1, sizeof(*d->ranks));
-	if (d->ranks == NULL)
-		return error_no_memory(err);
-	for (; d->nranks < count; d->nranks++) {
-		struct nodecache_rank *r = &d->ranks[d->nranks];
-
-		if (parse_rank(json_at(v, d->nranks), a, r, err) < 0)
-			return -1;
-		if (d->nranks > 0 && r->rank <= r[-1].rank)
-			return bad(err, "rank");
-	}
-	return 0;
-}
-
-static int
 parse_dataset(const struct json_value *v, struct arena *a,
 	      struct nodecache_dataset *d, struct error *err)
 {
+	const struct json_value *list = NULL;
+	size_t count = 0;
+
 	if (!json_get_i64(v, "id", 1, DATASET_ID_MAX, &d->id))
 		return bad(err, "id");
 	if (!json_get_bool(v, "bypass", &d->bypass))
@@ -318,7 +294,20 @@ parse_dataset(const struct json_value *v, struct arena *a,
 	    json_get_str(v, "unread", a, &d->unread, err) < 0 ||
 	    json_get_str(v, "problem", a, &d->problem, err) < 0)
 		return -1;
-	return parse_ranks(json_get(v, "ranks"), a, d, err);
+	list = json_get(v, "ranks");
+	count = json_count(list);
+	d->ranks = arena_alloc(a, count + 1, sizeof(*d->ranks));
+	if (d->ranks == NULL)
+		return error_no_memory(err);
+	for (; d->nranks < count; d->nranks++) {
+		struct nodecache_rank *r = &d->ranks[d->nranks];
+
+		if (parse_rank(json_at(list, d->nranks), a, r, err) < 0)
+			return -1;
+		if (d->nranks > 0 && r->rank <= r[-1].rank)
+			return bad(err, "rank");
+	}
+	return 0;
 }
 
 static int

@@ -57,28 +57,20 @@ salvage_find(const struct salvage *p, int64_t id)
 	return NULL;
 }
 
-static struct salvage_dataset *
-add_dataset(struct salvage *p, int64_t id, struct error *err)
-{
-	if (!MEM_ROOM(p->datasets, p->count, p->cap)) {
-		error_no_memory(err);
-		return NULL;
-	}
-	p->datasets[p->count] =
-		(struct salvage_dataset){ .id = id, .world = -1 };
-	return &p->datasets[p->count++];
-}
-
 struct salvage_dataset *
 salvage_dataset(struct salvage *p, const struct nodecache_dataset *like,
 		struct error *err)
 {
 	struct salvage_dataset *d = salvage_find(p, like->id);
 
-	if (d == NULL)
-		d = add_dataset(p, like->id, err);
-	if (d == NULL)
-		return NULL;
+	if (d == NULL) {
+		if (!MEM_ROOM(p->datasets, p->count, p->cap)) {
+			error_no_memory(err);
+			return NULL;
+		}
+		d = &p->datasets[p->count++];
+		*d = (struct salvage_dataset){ .id = like->id, .world = -1 };
+	}
 	if (d->name == NULL && like->name != NULL) {
 		d->name = arena_strdup(p->arena, like->name);
 		if (d->name == NULL) {
@@ -104,25 +96,6 @@ salvage_dataset(struct salvage *p, const struct nodecache_dataset *like,
 	}
 	d->world = like->world;
 	return d;
-}
-
-static int
-make_room(struct salvage_dataset *d, uint32_t rank, struct error *err)
-{
-	uint32_t cap = d->nranks ? d->nranks : 16;
-	void *n = NULL;
-
-	while (cap <= rank)
-		cap *= 2;
-	if (cap == d->nranks)
-		return 0;
-	n = mem_realloc(d->ranks, cap, sizeof(*d->ranks));
-	if (n == NULL)
-		return error_no_memory(err);
-	d->ranks = n;
-	memset(&d->ranks[d->nranks], 0, (cap - d->nranks) * sizeof(*d->ranks));
-	d->nranks = cap;
-	return 0;
 }
 
 static bool
@@ -151,7 +124,9 @@ int
 salvage_found(struct salvage *p, struct salvage_dataset *d, uint32_t node,
 	      const struct nodecache_rank *f, struct error *err)
 {
+	uint32_t cap = d->nranks ? d->nranks : 16;
 	struct salvage_holder *h = NULL;
+	void *ranks = NULL;
 
 	if (f->rank < 0 || f->rank >= SALVAGE_MAX_RANKS || node >= p->nnodes ||
 	    (d->world >= 0 && f->rank >= d->world) || !is_possible(&f->red) ||
@@ -160,8 +135,17 @@ salvage_found(struct salvage *p, struct salvage_dataset *d, uint32_t node,
 				 "dataset %" PRId64 ": rank %" PRId64
 				 " with an impossible place in its set",
 				 d->id, f->rank);
-	if (make_room(d, (uint32_t)f->rank, err) < 0)
-		return -1;
+	while (cap <= f->rank)
+		cap *= 2;
+	if (cap > d->nranks) {
+		ranks = mem_realloc(d->ranks, cap, sizeof(*d->ranks));
+		if (ranks == NULL)
+			return error_no_memory(err);
+		d->ranks = ranks;
+		memset(&d->ranks[d->nranks], 0,
+		       (cap - d->nranks) * sizeof(*d->ranks));
+		d->nranks = cap;
+	}
 	h = arena_alloc(p->arena, 1, sizeof(*h));
 	if (h == NULL)
 		return error_no_memory(err);

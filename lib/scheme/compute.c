@@ -116,18 +116,6 @@ read_string(const struct run *r, struct stripe_worker *w,
 	return 0;
 }
 
-static void
-compute_outputs(const struct compute_block *b)
-{
-	void *in[CODE_MAX], *out[CODE_MAX];
-
-	for (uint32_t i = 0; i < b->job->nin; i++)
-		in[i] = compute_string(b, i);
-	for (uint32_t i = 0; i < b->job->nout; i++)
-		out[i] = compute_made(b, i);
-	recipe_run(b->job->recipe, b->len, in, out);
-}
-
 /* Not limited by CODE_MAX: a job that copies can have any number of outputs. */
 static int
 write_outputs(const struct run *r, struct stripe_worker *w,
@@ -164,6 +152,7 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 		.step = r->block,
 		.nread = count_read(r, j),
 	};
+	void *in[CODE_MAX], *out[CODE_MAX];
 	int rc = 0;
 
 	if (work_go_on(r->work, err) < 0)
@@ -175,8 +164,12 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 		rc = read_string(r, w, &b, i, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
+	for (uint32_t i = 0; j->recipe != NULL && i < j->nin; i++)
+		in[i] = compute_string(&b, i);
+	for (uint32_t i = 0; j->recipe != NULL && i < j->nout; i++)
+		out[i] = compute_made(&b, i);
 	if (j->recipe != NULL)
-		compute_outputs(&b);
+		recipe_run(j->recipe, b.len, in, out);
 	rc = r->o->compare != NULL ? r->o->compare(r->o->arg, &b, err)
 				   : write_outputs(r, w, &b, err);
 	if (rc == 0)

@@ -124,39 +124,6 @@ lost_at(const struct striping *s, uint64_t from, bool *lost)
 	return count;
 }
 
-static int
-lose_chunks(const struct striping *s, const bool *lost, uint64_t from,
-	    uint64_t to, struct error *err)
-{
-	for (uint32_t i = 0; i < s->ndamaged; i++) {
-		const struct solve_ref at = chunk_ref(s, s->damaged[i], from);
-
-		if (lost[s->damaged[i]] &&
-		    solve_add_lost(s->w, &at, to - from, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int
-add_job(const struct striping *s, uint64_t from, uint64_t to, struct error *err)
-{
-	const struct recipe *r = s->recipe;
-	struct solve_job *j = solve_add_job(s->w, r->nin, r->nout, err);
-
-	if (j == NULL)
-		return -1;
-	j->recipe = r;
-	j->stripe = s->stripe;
-	j->from = from;
-	j->len = to - from;
-	for (unsigned i = 0; i < r->nin; i++)
-		j->in[i] = chunk_ref(s, r->in[i], from);
-	for (unsigned i = 0; i < r->nout; i++)
-		j->out[i] = chunk_ref(s, r->out[i], from);
-	return 0;
-}
-
 /* A recipe that computes the chunks that are left from n - k of them: data
  * before check chunks. */
 static struct recipe *
@@ -203,6 +170,8 @@ static int
 solve_stripe(struct striping *s, struct error *err)
 {
 	bool lost[CODE_MAX] = { false };
+	const struct recipe *r = NULL;
+	struct solve_job *j = NULL;
 
 	/* XOR: the sum of all others is the same in any stripe. */
 	if (s->c.type != CODE_XOR || s->w->check)
@@ -214,14 +183,30 @@ solve_stripe(struct striping *s, struct error *err)
 
 		if (s->w->check ? count >= s->c.k : count == 0)
 			continue;
-		if (count > s->c.k) {
-			if (lose_chunks(s, lost, from, to, err) < 0)
+		for (uint32_t m = 0; count > s->c.k && m < s->ndamaged; m++) {
+			const struct solve_ref at =
+				chunk_ref(s, s->damaged[m], from);
+
+			if (lost[at.member] &&
+			    solve_add_lost(s->w, &at, to - from, err) < 0)
 				return -1;
-			continue;
 		}
-		if (set_recipe(s, lost, err) < 0 ||
-		    add_job(s, from, to, err) < 0)
+		if (count > s->c.k)
+			continue;
+		if (set_recipe(s, lost, err) < 0)
 			return -1;
+		r = s->recipe;
+		j = solve_add_job(s->w, r->nin, r->nout, err);
+		if (j == NULL)
+			return -1;
+		j->recipe = r;
+		j->stripe = s->stripe;
+		j->from = from;
+		j->len = to - from;
+		for (unsigned k = 0; k < r->nin; k++)
+			j->in[k] = chunk_ref(s, r->in[k], from);
+		for (unsigned k = 0; k < r->nout; k++)
+			j->out[k] = chunk_ref(s, r->out[k], from);
 	}
 	return 0;
 }

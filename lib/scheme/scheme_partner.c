@@ -10,17 +10,6 @@
 #include "scheme/compute.h"
 #include "scheme/scheme_impl.h"
 
-/* Offset in the holder's body of the copy of member (holder - d)'s data. */
-static uint64_t
-copy_offset(const struct solve_set *set, uint32_t holder, uint32_t d)
-{
-	uint64_t off = 0;
-
-	for (uint32_t e = 1; e < d; e++)
-		off += set->member[(holder + set->n - e) % set->n].bytes;
-	return off;
-}
-
 static uint32_t
 replicas(const struct solve_set *set)
 {
@@ -33,7 +22,9 @@ copy_ref(const struct solve_set *set, uint32_t x, uint32_t d, uint64_t off)
 {
 	const uint32_t h = (x + d) % set->n;
 
-	return (struct solve_ref){ h, true, copy_offset(set, h, d) + off };
+	for (uint32_t e = 1; e < d; e++)
+		off += set->member[(h + set->n - e) % set->n].bytes;
+	return (struct solve_ref){ h, true, off };
 }
 
 /* The range has no source: its data and all its copies are lost. */
@@ -162,25 +153,20 @@ spare(const struct solve_set *set)
 	return least > 0 && least != UINT32_MAX ? least - 1 : 0;
 }
 
-/* Is a copy of member m's data present?  The next members hold the copies. */
-static bool
-has_copy(const struct scheme_seats *s, uint32_t m)
-{
-	const uint32_t copies = s->failures > 0 ? s->failures : 1;
-
-	for (uint32_t i = 1; i <= copies && i < s->members; i++)
-		if (s->present[(m + i) % s->members])
-			return true;
-	return false;
-}
-
 static uint32_t
 beyond(const struct scheme_seats *s)
 {
+	const uint32_t copies = s->failures > 0 ? s->failures : 1;
 	uint32_t n = 0;
 
-	for (uint32_t m = 0; m < s->members; m++)
-		n += !s->whole[m] && !has_copy(s, m);
+	for (uint32_t m = 0; m < s->members; m++) {
+		bool copy = false;
+
+		/* The next members hold the copies of member m's data. */
+		for (uint32_t i = 1; i <= copies && i < s->members; i++)
+			copy = copy || s->present[(m + i) % s->members];
+		n += !s->whole[m] && !copy;
+	}
 	return n;
 }
 
