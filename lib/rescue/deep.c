@@ -92,17 +92,6 @@ found_string(struct deep *d, const struct compute_block *b,
 	return 0;
 }
 
-static bool
-agrees(const struct compute_block *b)
-{
-	bool same = true;
-
-	for (uint32_t i = 0; same && i < b->job->nout; i++)
-		same = memcmp(compute_string(b, b->job->nin + i),
-			      compute_expected(b, i), b->len) == 0;
-	return same;
-}
-
 static int
 check_block(void *arg, const struct compute_block *b, struct error *err)
 {
@@ -118,9 +107,13 @@ check_block(void *arg, const struct compute_block *b, struct error *err)
 	};
 	const struct solve_ref *who = NULL;
 	unsigned char *differs = NULL;
+	bool same = true;
 	int rc = 0;
 
-	if (agrees(b))
+	for (uint32_t i = 0; same && i < b->job->nout; i++)
+		same = memcmp(compute_string(b, b->job->nin + i),
+			      compute_expected(b, i), b->len) == 0;
+	if (same)
 		return 0;
 	differs = mem_calloc(b->len, 1);
 	if (differs == NULL)
@@ -226,27 +219,6 @@ is_covered(const struct deep *d, const struct deep_finding *f)
 	return any;
 }
 
-/*
- * Wrong members were located, but not at all positions that do not match.  What
- * they do not explain is found again, if anything is left there to compare.
- * Otherwise nothing tells whether the others are right, from which those would
- * be computed: unless checksums prove the result, it stays unknown.
- */
-static int
-keep_unexplained(struct deep *d, struct error *err)
-{
-	for (size_t i = 0; i < d->nopen; i++) {
-		const struct deep_finding *f = &d->open[i];
-
-		if (!is_covered(d, f) &&
-		    !plan_can_prove(d->p, &d->p->sets[f->set]) &&
-		    deep_found(d, f, err) < 0)
-			return -1;
-	}
-	d->nopen = 0;
-	return 0;
-}
-
 static int
 pass(struct deep *d, struct error *err)
 {
@@ -274,8 +246,19 @@ pass(struct deep *d, struct error *err)
 			     d->p->nsets, 0, deep_check_reds, d, err);
 	if (rc == 0)
 		rc = deep_decide(d, err);
-	if (rc == 0)
-		rc = keep_unexplained(d, err);
+	/* Wrong members were located, but not at all positions that do not
+	 * match.  What they do not explain is found again, if anything is left
+	 * there to compare with.  Otherwise nothing tells whether the others
+	 * are right, from which those would be computed: unless checksums prove
+	 * the result, it stays unknown. */
+	for (size_t i = 0; rc == 0 && i < d->nopen; i++) {
+		const struct deep_finding *f = &d->open[i];
+
+		if (!is_covered(d, f) &&
+		    !plan_can_prove(d->p, &d->p->sets[f->set]))
+			rc = deep_found(d, f, err);
+	}
+	d->nopen = rc == 0 ? 0 : d->nopen;
 	for (size_t i = 0; d->solutions != NULL && i < d->p->nsets; i++)
 		solution_free(&d->solutions[i]);
 	d->solutions = NULL;

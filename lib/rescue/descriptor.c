@@ -47,21 +47,6 @@ take(struct descriptor *d, const struct kvtree *desc, const char *name,
 }
 
 static void
-ask_flush(const struct descriptor_at *at, struct descriptor *d)
-{
-	struct flush_entry e;
-
-	d->tree = kvtree_read_beneath(at->prefix_fd, SCR_DIR "/" FLUSH_FILE,
-				      NULL, &d->why);
-	if (d->tree == NULL || flush_find(d->tree, at->id, &e, &d->why) < 0)
-		return;
-	if (e.desc != NULL)
-		take(d, e.desc, e.name, at->id);
-	else /* fetched datasets have none */
-		error_set(&d->why, ERROR_ABSENT, "no descriptor");
-}
-
-static void
 ask_summary(const struct descriptor_at *at, struct descriptors *all)
 {
 	struct descriptor *d = &all->from[DESCRIPTOR_SUMMARY];
@@ -164,10 +149,20 @@ ask_all(const struct descriptor_at *at, struct descriptors *all, bool *listed,
 	struct error *err)
 {
 	struct descriptor *from = all->from, *copied = &from[DESCRIPTOR_COPIED];
+	struct descriptor *flush = &from[DESCRIPTOR_FLUSH];
+	struct flush_entry e;
 	struct error why = ERROR_INIT;
 
 	ask_summary(at, all);
-	ask_flush(at, &from[DESCRIPTOR_FLUSH]);
+	flush->tree = kvtree_read_beneath(at->prefix_fd, SCR_DIR "/" FLUSH_FILE,
+					  NULL, &flush->why);
+	if (flush->tree != NULL &&
+	    flush_find(flush->tree, at->id, &e, &flush->why) == 0) {
+		if (e.desc != NULL)
+			take(flush, e.desc, e.name, at->id);
+		else /* fetched datasets have none */
+			error_set(&flush->why, ERROR_ABSENT, "no descriptor");
+	}
 	error_set(&copied->why, ERROR_ABSENT, "not read");
 	error_set(&from[DESCRIPTOR_ENTRY].why, ERROR_ABSENT, "not read");
 	if (usable(all, DESCRIPTOR_FLUSH) || !usable(all, DESCRIPTOR_SUMMARY)) {

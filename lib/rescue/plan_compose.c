@@ -227,18 +227,6 @@ compose_member(const struct search *s, const struct plan_member *m,
 	return 1;
 }
 
-static bool
-lacks_map(const struct planner *w, const struct plan_set *s)
-{
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
-
-		if (r != NULL && !r->map_known)
-			return true;
-	}
-	return false;
-}
-
 static int
 compose_set(const struct search *s, struct plan_set *set, const char *root,
 	    size_t *count, struct error *err)
@@ -274,8 +262,15 @@ plan_compose_from_headers(struct planner *w, size_t *count, struct error *err)
 		return 0;
 	for (size_t i = 0; rc == 0 && !s.too_many && i < w->p.nsets; i++) {
 		struct plan_set *set = &w->p.sets[i];
+		bool lacks = false;
 
-		if (set->map || set->n == 0 || !lacks_map(w, set))
+		for (uint32_t m = 0; !set->map && m < set->n && !lacks; m++) {
+			const struct plan_rank *r =
+				plan_rank_of(&w->p, &set->members[m]);
+
+			lacks = r != NULL && !r->map_known;
+		}
+		if (!lacks)
 			continue;
 		if (!w->searched) {
 			w->searched = true;

@@ -474,8 +474,8 @@ finish_member(const struct planner *w, struct plan_set *s, uint32_t member,
 		return -1;
 	/* If a packed file changes, write it as a file of its own: a new file
 	 * takes precedence over a packed one.  The header of a set over files
-	 * gets its old bytes, because filemaps have the same attributes; that of
-	 * a set over filemaps does not. */
+	 * gets its old bytes, because filemaps have the same attributes; that
+	 * of a set over filemaps does not. */
 	if (packed && m->red->header != NULL &&
 	    ((s->map && m->red->renewed) ||
 	     plan_segs_size(m->red->segs, m->red->nsegs) !=

@@ -318,35 +318,6 @@ look_in(struct search *s, int fd, struct error *err)
 	return rc < 0 ? error_pass(err, &why) : rc;
 }
 
-/* Look in the directory, on the way to file `path`, that is directly below the
- * prefix, and in all below it; or in the prefix alone. */
-static int
-look_near(struct search *s, const char *path, struct map *looked,
-	  struct error *err)
-{
-	const size_t len = strcspn(path, "/");
-	const char *dir = NULL;
-	int fd = -1, rc = 0;
-
-	buf_clear(&s->path);
-	s->below = path[len] == '/';
-	if ((s->below && buf_add(&s->path, path, len + 1) < 0) ||
-	    buf_add_str(&s->path, "") < 0)
-		return error_no_memory(err);
-	if (map_get(looked, s->path.data) != MAP_NONE)
-		return 0;
-	if (map_put(looked, s->path.data, 0) < 0)
-		return error_no_memory(err);
-	dir = arena_strndup(s->w->p.arena, path, len);
-	if (dir == NULL)
-		return error_no_memory(err);
-	fd = path_open_dir(s->w->p.places[0].root_fd, s->below ? dir : ".",
-			   NULL);
-	rc = look_in(s, fd, err);
-	io_close(fd);
-	return rc;
-}
-
 int
 plan_ask_unclaimed(struct planner *w, struct error *err)
 {
@@ -358,13 +329,36 @@ plan_ask_unclaimed(struct planner *w, struct error *err)
 		.names = p->nfiles + NAMES_MAX,
 	};
 	struct map *looked = map_new();
+	int fd = -1;
 	int rc = s.claimed == NULL || looked == NULL ? error_no_memory(err) : 0;
 
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
 		if (map_put(s.claimed, p->files[i].path, i) < 0)
 			rc = error_no_memory(err);
-	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
-		rc = look_near(&s, p->files[i].path, looked, err);
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		const char *path = p->files[i].path, *dir = NULL;
+		const size_t len = strcspn(path, "/");
+
+		/* Look in the directory, on the way to the file, that is
+		 * directly below the prefix, and in all below it; or in the
+		 * prefix alone. */
+		buf_clear(&s.path);
+		s.below = path[len] == '/';
+		if ((s.below && buf_add(&s.path, path, len + 1) < 0) ||
+		    buf_add_str(&s.path, "") < 0)
+			rc = error_no_memory(err);
+		if (rc < 0 || map_get(looked, s.path.data) != MAP_NONE)
+			continue;
+		dir = arena_strndup(p->arena, path, len);
+		if (dir == NULL || map_put(looked, s.path.data, 0) < 0) {
+			rc = error_no_memory(err);
+			continue;
+		}
+		fd = path_open_dir(p->places[0].root_fd, s.below ? dir : ".",
+				   NULL);
+		rc = look_in(&s, fd, err);
+		io_close(fd);
+	}
 	if (rc == 0 && p->nfiles == 0)
 		s.found = "nothing says where they are";
 	p->unclaimed = s.found;

@@ -20,26 +20,6 @@
 #include "rescue/plan_impl.h"
 #include "str.h"
 
-static int
-list_data(struct planner *w, struct plan_member *m, struct arena *arena,
-	  struct error *err)
-{
-	const struct filemap *map = &w->filemaps[m->rank];
-	struct redset_member *l = &m->list;
-
-	l->files = arena_alloc(arena, map->nfiles + 1, sizeof(*l->files));
-	if (l->files == NULL)
-		return error_no_memory(err);
-	l->nfiles = map->nfiles;
-	for (size_t i = 0; i < map->nfiles; i++) {
-		const struct filemap_file *f = &map->files[map->nfiles - 1 - i];
-
-		l->files[i] = (struct redset_file){ f->cache_path, f->attr };
-		l->bytes += f->attr.size;
-	}
-	return 0;
-}
-
 /* The filemap itself, in the directory of the metadata beside the files. */
 static int
 list_map(struct planner *w, struct plan_member *m, struct arena *arena,
@@ -75,18 +55,6 @@ list_map(struct planner *w, struct plan_member *m, struct arena *arena,
 	m->list.nfiles = 1;
 	m->list.bytes = f->attr.size;
 	return 0;
-}
-
-/* Can the list be made from the filemap? */
-static bool
-has_map(const struct planner *w, const struct plan_set *s,
-	const struct plan_member *m)
-{
-	const struct plan_rank *r = plan_rank_of(&w->p, m);
-
-	return r != NULL && r->map_known && !r->unsized &&
-	       (!s->map || (r->map.name != NULL &&
-			    (r->composed || r->map.fate == FATE_KEEP)));
 }
 
 /* The number of losses that the set tolerates, from the descriptor file of a
@@ -174,14 +142,35 @@ plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		return 0;
 	for (uint32_t i = 0; i < s->n && rc == 0; i++) {
 		struct plan_member *m = &s->members[i];
+		const struct plan_rank *r = plan_rank_of(&w->p, m);
+		const struct filemap *map = NULL;
 
 		headers = headers || m->red->read != NULL;
-		if (m->list.known || !has_map(w, s, m)) {
+		/* Can the list be made from the filemap? */
+		if (m->list.known || r == NULL || !r->map_known || r->unsized ||
+		    (s->map && (r->map.name == NULL ||
+				(!r->composed && r->map.fate != FATE_KEEP)))) {
 			all = all && m->list.known;
 			continue;
 		}
-		rc = s->map ? list_map(w, m, arena, err)
-			    : list_data(w, m, arena, err);
+		map = &w->filemaps[m->rank];
+		if (s->map) {
+			rc = list_map(w, m, arena, err);
+		} else {
+			m->list.nfiles = map->nfiles;
+			m->list.files = arena_alloc(arena, map->nfiles + 1,
+						    sizeof(*m->list.files));
+			if (m->list.files == NULL)
+				rc = error_no_memory(err);
+		}
+		for (size_t k = 0; rc == 0 && !s->map && k < map->nfiles; k++) {
+			const struct filemap_file *f =
+				&map->files[map->nfiles - 1 - k];
+
+			m->list.files[k] =
+				(struct redset_file){ f->cache_path, f->attr };
+			m->list.bytes += f->attr.size;
+		}
 		m->list.known = made[i] = true;
 		m->red->renewed = true;
 	}

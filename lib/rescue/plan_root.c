@@ -255,37 +255,13 @@ outside(const struct planner *w, const struct filemap_file *f, int64_t rank,
 			 (long long)rank, f->dir, f->name, w->p.recorded_root);
 }
 
-static int
-change_dir(const struct planner *w, struct mapper *m,
-	   const struct filemap_file *f, int64_t rank, struct error *err)
-{
-	size_t len = strlen(f->dir);
-
-	if (m->dir.data != NULL && m->dir.len == len &&
-	    memcmp(m->dir.data, f->dir, len) == 0)
-		return 0;
-	m->rel = NULL;
-	buf_clear(&m->dir);
-	if (buf_add(&m->dir, f->dir, len) < 0)
-		return error_no_memory(err);
-	if (path_normal(f->dir, &m->norm, err) < 0)
-		return -1;
-	/* find_root() has set recorded_root, because this file exists. */
-	m->rel = path_below(m->norm.data, w->p.recorded_root);
-	if (m->rel != NULL && m->rel[0] != '\0' && !path_is_clean(m->rel))
-		m->rel = NULL;
-	if (m->rel != NULL)
-		return 0;
-	buf_free(&m->dir); /* do not reuse the rejected directory */
-	return outside(w, f, rank, err);
-}
-
 /* Make a path below the prefix from PATH and NAME.  NULL: error. */
 static const char *
 prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 	    int64_t rank, struct error *err)
 {
 	const char *rel = NULL;
+	size_t len = 0;
 
 	if (f->dir == NULL || f->name == NULL) {
 		error_set(err, ERROR_CORRUPT,
@@ -293,8 +269,29 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 			  (long long)rank, f->cache_path);
 		return NULL;
 	}
-	if (change_dir(w, m, f, rank, err) < 0)
-		return NULL;
+	len = strlen(f->dir);
+	if (m->dir.data == NULL || m->dir.len != len ||
+	    memcmp(m->dir.data, f->dir, len) != 0) {
+		m->rel = NULL;
+		buf_clear(&m->dir);
+		if (buf_add(&m->dir, f->dir, len) < 0) {
+			error_no_memory(err);
+			return NULL;
+		}
+		if (path_normal(f->dir, &m->norm, err) < 0)
+			return NULL;
+		/* find_root() has set recorded_root, because this file
+		 * exists. */
+		m->rel = path_below(m->norm.data, w->p.recorded_root);
+		if (m->rel != NULL && m->rel[0] != '\0' &&
+		    !path_is_clean(m->rel))
+			m->rel = NULL;
+		if (m->rel == NULL) {
+			buf_free(&m->dir); /* do not reuse it */
+			outside(w, f, rank, err);
+			return NULL;
+		}
+	}
 	rel = arena_printf(w->p.arena, "%s%s%s", m->rel,
 			   m->rel[0] != '\0' ? "/" : "", f->name);
 	if (rel == NULL) {
@@ -341,29 +338,6 @@ cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
 	return base;
 }
 
-/* Take the states of a rank's files from its report. */
-static int
-take_states(struct planner *w, uint32_t rank, struct error *err)
-{
-	const struct plan_rank *r = &w->p.ranks[rank];
-	const struct plan_report *said = bsearch(&rank, w->reports, w->nreports,
-						 sizeof(*said), num_by_u32);
-
-	if (said == NULL || (said->files != NULL && said->nfiles != r->nfiles))
-		return error_set(err, ERROR_USAGE,
-				 "rank %" PRIu32 ": its report lacks the files "
-				 "of its filemap",
-				 rank);
-	for (size_t i = 0; i < r->nfiles; i++) {
-		struct plan_file *f = &w->p.files[r->first_file + i];
-
-		if (f->state == FILE_MISSING)
-			f->state = said->files != NULL ? said->files[i]
-						       : FILE_PRESENT;
-	}
-	return 0;
-}
-
 static int
 map_rank(struct planner *w, int64_t rank, struct mapper *mapper,
 	 struct error *err)
@@ -402,6 +376,9 @@ int
 plan_map_files(struct planner *w, struct error *err)
 {
 	struct mapper m = { .dir = BUF_INIT, .norm = BUF_INIT };
+	const struct plan_report *said = NULL;
+	const struct plan_rank *pr = NULL;
+	uint32_t rank = 0;
 	int rc = 0;
 
 	if (!w->p.places[0].cache)
@@ -410,8 +387,27 @@ plan_map_files(struct planner *w, struct error *err)
 		if (!w->p.ranks[r].map_known)
 			continue;
 		rc = map_rank(w, r, &m, err);
-		if (rc == 0 && w->reported)
-			rc = take_states(w, (uint32_t)r, err);
+		if (rc < 0 || !w->reported)
+			continue;
+		/* Take the states of its files from its report. */
+		rank = (uint32_t)r;
+		pr = &w->p.ranks[r];
+		said = bsearch(&rank, w->reports, w->nreports, sizeof(*said),
+			       num_by_u32);
+		if (said == NULL ||
+		    (said->files != NULL && said->nfiles != pr->nfiles))
+			rc = error_set(err, ERROR_USAGE,
+				       "rank %" PRIu32
+				       ": its report lacks the files of its "
+				       "filemap",
+				       rank);
+		for (size_t i = 0; rc == 0 && i < pr->nfiles; i++) {
+			struct plan_file *f = &w->p.files[pr->first_file + i];
+
+			if (f->state == FILE_MISSING)
+				f->state = said->files != NULL ? said->files[i]
+							       : FILE_PRESENT;
+		}
 	}
 	buf_free(&m.norm);
 	buf_free(&m.dir);

@@ -315,25 +315,6 @@ plan_set_lacks(const struct planner *w, const struct plan_set *s)
 	return false;
 }
 
-/* What the filemaps and the header `h` of one member tell about all members. */
-static struct redset_member *
-list_members(const struct planner *w, const struct plan_set *s,
-	     const struct redset_header *h)
-{
-	struct redset_member *all = mem_calloc(s->n, sizeof(*all));
-	const struct plan_rank *r = NULL;
-
-	for (uint32_t i = 0; all != NULL && i < s->n; i++) {
-		all[i].desc = h->desc;
-		all[i].desc.member = i;
-		all[i].known = true;
-		r = &w->p.ranks[s->members[i].rank];
-		for (size_t k = 0; !s->map && k < r->nfiles; k++)
-			all[i].bytes += w->p.files[r->first_file + k].attr.size;
-	}
-	return all;
-}
-
 /* Are size and time of the redundancy file plausible?  It must have room for a
  * header and its `body`, and not be older than the dataset.  The headers of a
  * set differ little in size. */
@@ -378,9 +359,19 @@ sample_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		return 0;
 	s->failures = m->red->read->desc.failures;
 	s->chunk = m->red->read->chunk;
-	all = list_members(w, s, m->red->read);
+	/* What the filemaps and this header tell about all members. */
+	all = mem_calloc(s->n, sizeof(*all));
 	if (all == NULL)
 		return error_no_memory(err);
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_rank *r = &w->p.ranks[s->members[i].rank];
+
+		all[i].desc = m->red->read->desc;
+		all[i].desc.member = i;
+		all[i].known = true;
+		for (size_t k = 0; !s->map && k < r->nfiles; k++)
+			all[i].bytes += w->p.files[r->first_file + k].attr.size;
+	}
 	good = redset_body_size(all, s->chunk, 0, &body, NULL) == 0 &&
 	       m->file_size >= m->red->body_start + body;
 	for (uint32_t i = 1; good && i < s->n; i++)

@@ -253,25 +253,6 @@ try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
 	return 0;
 }
 
-/* Is a file computed from bytes behind a damaged header, and has no checksum
- * that could prove it?  Filemaps prove themselves. */
-static bool
-is_unproved(const struct planner *w, const struct plan_set *s)
-{
-	if (!s->salvage || s->map || s->verdict != SET_REBUILDABLE)
-		return false;
-	for (uint32_t m = 0; m < s->n; m++)
-		for (size_t i = 0; i < s->members[m].list.nfiles; i++) {
-			const struct plan_file *f =
-				plan_member_file(&w->p, &s->members[m], i);
-
-			if (f != NULL && f->fate == FATE_REBUILD &&
-			    !plan_file_provable(f))
-				return true;
-		}
-	return false;
-}
-
 static void
 judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
       const bool *any, struct arena *arena)
@@ -300,7 +281,18 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 	}
 	for (uint32_t i = 0; i < s->n; i++)
 		member_fates(w, s, i);
-	s->unproved = is_unproved(w, s);
+	/* Is a file computed from bytes behind a damaged header, and has no
+	 * checksum that could prove it?  Filemaps prove themselves. */
+	s->unproved = false;
+	for (uint32_t m = 0; s->salvage && !s->map && m < s->n; m++)
+		for (size_t i = 0; i < s->members[m].list.nfiles; i++) {
+			const struct plan_file *f =
+				plan_member_file(&w->p, &s->members[m], i);
+
+			if (s->verdict == SET_REBUILDABLE && f != NULL &&
+			    f->fate == FATE_REBUILD && !plan_file_provable(f))
+				s->unproved = true;
+		}
 	for (uint32_t i = 0; i < s->n; i++)
 		s->members[i].source = false;
 	for (size_t j = 0; sol != NULL && j < sol->njobs; j++)
@@ -493,8 +485,8 @@ plan_solve_sets(struct planner *w, bool map, struct error *err)
 		if (w->p.sets[i].map == map && w->p.sets[i].opened)
 			sets[count++] = i;
 	/* Do in one thread what concerns several sets: assign ranks to sets
-	 * and, for plans without filemaps, extend the list of files.  Sets of an
-	 * older attempt are removed from the list. */
+	 * and, for plans without filemaps, extend the list of files.  Sets
+	 * of an older attempt are removed from the list. */
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = claim_members(w, sets[i], err);
 	for (size_t i = 0; i < count; i++)

@@ -423,21 +423,6 @@ add_place(struct planner *w)
 	return pl;
 }
 
-static int
-add_cache(struct planner *w, const char *dir, struct error *err)
-{
-	struct place *pl = add_place(w);
-
-	pl->cache = true;
-	if (open_dir(w, dir, &pl->root_fd, &pl->root, err) < 0)
-		return -1;
-	pl->meta = arena_printf(w->p.arena, "%s/.scr", dir);
-	if (pl->meta == NULL)
-		return error_no_memory(err);
-	pl->meta_fd = path_open_dir(pl->root_fd, ".scr", err);
-	return pl->meta_fd < 0 ? error_wrap(err, "%s", dir) : 0;
-}
-
 struct plan *
 plan_prefix(const struct plan_dataset *d, const struct plan_options *o,
 	    struct error *err)
@@ -473,6 +458,7 @@ plan_caches(const char *const *dirs, size_t ndirs, const struct plan_options *o,
 	    struct error *err)
 {
 	struct planner *w = planner_new(o, ndirs ? ndirs : 1, err);
+	struct place *pl = NULL;
 	const char *dir = NULL;
 	int rc = -1;
 
@@ -480,9 +466,21 @@ plan_caches(const char *const *dirs, size_t ndirs, const struct plan_options *o,
 		return NULL;
 	w->p.id = -1;
 	for (size_t i = 0; i < ndirs; i++) {
+		pl = add_place(w);
+		pl->cache = true;
 		dir = path_normal_in(w->p.arena, "", dirs[i], err);
-		if (dir == NULL || add_cache(w, dirs[i], err) < 0 ||
-		    scan_dir(w, (uint32_t)i, err) < 0)
+		if (dir == NULL ||
+		    open_dir(w, dirs[i], &pl->root_fd, &pl->root, err) < 0)
+			return made(w, -1);
+		pl->meta = arena_printf(w->p.arena, "%s/.scr", dirs[i]);
+		if (pl->meta == NULL) {
+			error_no_memory(err);
+			return made(w, -1);
+		}
+		pl->meta_fd = path_open_dir(pl->root_fd, ".scr", err);
+		if (pl->meta_fd < 0)
+			error_wrap(err, "%s", dirs[i]);
+		if (pl->meta_fd < 0 || scan_dir(w, (uint32_t)i, err) < 0)
 			return made(w, -1);
 		if (w->p.id < 0)
 			w->p.id = dataset_dir_id(path_base(dir));

@@ -492,15 +492,18 @@ round_once(struct rebuild_run *r, struct error *err)
 	return rc;
 }
 
-/* Are bytes in containers replaced that are there?  They may be right, until
- * checksums prove those that are computed.  (Other files are written beside the
- * old ones.) */
-static bool
-is_contested(const struct rebuild_run *r)
+/* Try it before anything is replaced in its place. */
+static int
+try_and_do(struct rebuild_run *r, struct error *err)
 {
+	const struct rebuild_result before = *r->result;
 	const struct plan *p = r->p;
 	bool any = false;
+	int rc = 0;
 
+	/* Are bytes in containers replaced that are there?  They may be right,
+	 * until checksums prove those that are computed.  (Other files are
+	 * written beside the old ones.) */
 	for (size_t i = 0; i < p->nfiles; i++)
 		for (size_t k = 0; !any && k < p->files[i].nsegs; k++)
 			any = p->files[i].fate == FATE_REBUILD &&
@@ -513,17 +516,7 @@ is_contested(const struct rebuild_run *r)
 				any = is->fate == FATE_REBUILD &&
 				      !is->red->segs[k].gone;
 		}
-	return any && !r->work->dry_run;
-}
-
-/* Try it before anything is replaced in its place. */
-static int
-try_and_do(struct rebuild_run *r, struct error *err)
-{
-	const struct rebuild_result before = *r->result;
-	int rc = 0;
-
-	r->trial = is_contested(r);
+	r->trial = any && !r->work->dry_run;
 	if (r->trial) {
 		rc = round_once(r, err);
 		r->trial = false;

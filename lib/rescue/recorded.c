@@ -9,25 +9,6 @@
 #include "par.h"
 #include "path.h"
 
-/* The number of files is unknown in advance.  When the sample is full, every
- * second file is dropped, and only half as many files are sampled from then
- * on. */
-static void
-take(struct recorded *r, const struct filemap_file *f)
-{
-	if (r->step == 0)
-		r->step = 1;
-	if (r->seen % r->step != 0)
-		return;
-	if (r->count == RECORDED_SAMPLE) {
-		r->count /= 2;
-		r->step *= 2;
-		for (size_t i = 0; i < r->count; i++)
-			r->sample[i] = r->sample[2 * i];
-	}
-	r->sample[r->count++] = f;
-}
-
 int
 recorded_show(struct recorded *r, const struct filemap_file *f,
 	      struct error *err)
@@ -36,7 +17,19 @@ recorded_show(struct recorded *r, const struct filemap_file *f,
 	const char *dir = NULL;
 	size_t i = 0, cut = 0;
 
-	take(r, f);
+	/* The number of files is unknown in advance.  When the sample is full,
+	 * every second file is dropped, and only half as many files are sampled
+	 * from then on. */
+	r->step = r->step == 0 ? 1 : r->step;
+	if (r->seen % r->step == 0) {
+		if (r->count == RECORDED_SAMPLE) {
+			r->count /= 2;
+			r->step *= 2;
+			for (size_t k = 0; k < r->count; k++)
+				r->sample[k] = r->sample[2 * k];
+		}
+		r->sample[r->count++] = f;
+	}
 	r->seen++;
 	/* Most files have the same directory as the previous one. */
 	if (!first && strcmp(r->last, f->dir) == 0)

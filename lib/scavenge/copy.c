@@ -130,15 +130,35 @@ read_map(struct copier *c, struct copy_rank *r, struct error *err)
 	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
 }
 
-/* Sort the ranks, keep one slot of each, and read the filemaps. */
 static int
-read_maps(struct copier *c, struct error *err)
+find_ranks(struct copier *c, struct error *err)
 {
-	const size_t count = c->nranks;
+	size_t max = 1, count = 0;
 	char name[64];
 	struct stat st;
 	int rc = 0;
 
+	for (size_t d = 0; d < c->ndirs; d++)
+		max += c->dirs[d].count;
+	c->ranks = arena_alloc(c->arena, max, sizeof(*c->ranks));
+	c->waiting = arena_alloc(c->arena, max, sizeof(*c->waiting));
+	if (c->ranks == NULL || c->waiting == NULL)
+		return error_no_memory(err);
+	for (size_t d = 0; d < c->ndirs; d++)
+		for (size_t i = 0; i < c->dirs[d].count; i++) {
+			const struct nodecache_slot *s = &c->dirs[d].slots[i];
+			struct copy_rank *r = &c->ranks[c->nranks];
+
+			if (c->o->ranks != NULL &&
+			    !copy_ranks_has(c->o->ranks, s->rank))
+				continue;
+			r->rank = s->rank;
+			r->dir = &c->dirs[d];
+			r->slot = s;
+			c->nranks++;
+		}
+	/* Sort the ranks, keep one slot of each, and read the filemaps. */
+	count = c->nranks;
 	if (count > 0)
 		qsort(c->ranks, count, sizeof(*c->ranks), compare_rank);
 	c->nranks = 0;
@@ -160,33 +180,6 @@ read_maps(struct copier *c, struct error *err)
 		rc = read_map(c, r, err);
 	}
 	return rc;
-}
-
-static int
-find_ranks(struct copier *c, struct error *err)
-{
-	size_t max = 1;
-
-	for (size_t d = 0; d < c->ndirs; d++)
-		max += c->dirs[d].count;
-	c->ranks = arena_alloc(c->arena, max, sizeof(*c->ranks));
-	c->waiting = arena_alloc(c->arena, max, sizeof(*c->waiting));
-	if (c->ranks == NULL || c->waiting == NULL)
-		return error_no_memory(err);
-	for (size_t d = 0; d < c->ndirs; d++)
-		for (size_t i = 0; i < c->dirs[d].count; i++) {
-			const struct nodecache_slot *s = &c->dirs[d].slots[i];
-			struct copy_rank *r = &c->ranks[c->nranks];
-
-			if (c->o->ranks != NULL &&
-			    !copy_ranks_has(c->o->ranks, s->rank))
-				continue;
-			r->rank = s->rank;
-			r->dir = &c->dirs[d];
-			r->slot = s;
-			c->nranks++;
-		}
-	return read_maps(c, err);
 }
 
 /* --- Files --- */
@@ -266,36 +259,13 @@ add_red(struct copier *c, struct copy_rank *r, const char *name,
 	return 0;
 }
 
-/* If two files have the same target, copy the first and refuse the other. */
-static int
-find_doubles(struct copier *c, struct error *err)
-{
-	struct map *seen = map_new();
-	struct error twice = ERROR_INIT;
-	int rc = seen == NULL ? error_no_memory(err) : 0;
-
-	for (size_t i = 0; i < c->nitems && rc == 0; i++) {
-		struct copy_item *it = &c->items[i];
-
-		if (it->state == COPY_BAD)
-			continue;
-		if (map_get(seen, it->rel) != MAP_NONE) {
-			error_set(&twice, ERROR_DAMAGED,
-				  "%s: its path is that of another file",
-				  it->from);
-			refuse(c, it, &twice);
-		} else if (map_put(seen, it->rel, i) < 0) {
-			rc = error_no_memory(err);
-		}
-	}
-	map_free(seen);
-	return rc;
-}
-
 static int
 find_items(struct copier *c, struct error *err)
 {
+	struct map *seen = NULL;
+	struct error twice = ERROR_INIT;
 	uint64_t bytes = 0;
+	int rc = 0;
 
 	for (size_t i = 0; i < c->nranks; i++) {
 		struct copy_rank *r = &c->ranks[i];
@@ -309,13 +279,29 @@ find_items(struct copier *c, struct error *err)
 				return -1;
 		r->left = r->count;
 	}
-	if (find_doubles(c, err) < 0)
-		return -1;
-	for (size_t i = 0; i < c->nitems; i++)
-		bytes += copy_item_bytes(&c->items[i]);
+	/* If two files have the same target, copy the first and refuse the
+	 * other. */
+	seen = map_new();
+	rc = seen == NULL ? error_no_memory(err) : 0;
+	for (size_t i = 0; i < c->nitems && rc == 0; i++) {
+		struct copy_item *it = &c->items[i];
+
+		if (it->state != COPY_BAD &&
+		    map_get(seen, it->rel) != MAP_NONE) {
+			error_set(&twice, ERROR_DAMAGED,
+				  "%s: its path is that of another file",
+				  it->from);
+			refuse(c, it, &twice);
+		} else if (it->state != COPY_BAD &&
+			   map_put(seen, it->rel, i) < 0) {
+			rc = error_no_memory(err);
+		}
+		bytes += copy_item_bytes(it);
+	}
+	map_free(seen);
 	c->open_bytes = bytes;
 	progress_phase(c->o->work->progress, "copying", bytes);
-	return 0;
+	return rc;
 }
 
 /* --- Run --- */
@@ -364,31 +350,12 @@ copy_ours(struct copier *c, struct error *err)
 	return rc;
 }
 
-/* Make the directory of the metadata, on disk.  scr_postrun has made it before
- * it starts many nodes. */
-static int
-make_meta(const struct copier *c, struct error *err)
-{
-	const int scr =
-		dataset_dir_open_scr(c->prefix_fd, c->o->prefix, true, err);
-	int rc = -1;
-
-	if (scr < 0)
-		return -1;
-	if (create_dir(scr, path_base(c->meta), 0777, c->owner) < 0 &&
-	    errno != EEXIST)
-		error_sys(err, "%s: cannot make", c->meta);
-	else
-		rc = io_sync_dir(scr, SCR_DIR, err);
-	close(scr);
-	return rc;
-}
-
 /* Open the prefix, and the directory of the dataset's metadata in it. */
 static int
 open_prefix(struct copier *c, struct error *err)
 {
 	struct error why = ERROR_INIT;
+	int scr = -1;
 
 	c->prefix_fd = dir_open(AT_FDCWD, c->o->prefix);
 	if (c->prefix_fd < 0)
@@ -399,11 +366,18 @@ open_prefix(struct copier *c, struct error *err)
 	c->meta_fd = path_open_dir(c->prefix_fd, c->meta, &why);
 	if (c->meta_fd < 0 && why.kind == ERROR_ABSENT &&
 	    !c->o->work->dry_run) {
+		/* Make it, on disk.  scr_postrun has made it before it starts
+		 * many nodes. */
 		error_clear(&why);
-		c->meta_fd =
-			make_meta(c, &why) < 0
-				? -1
-				: path_open_dir(c->prefix_fd, c->meta, &why);
+		scr = dataset_dir_open_scr(c->prefix_fd, c->o->prefix, true,
+					   &why);
+		if (scr >= 0 &&
+		    create_dir(scr, path_base(c->meta), 0777, c->owner) < 0 &&
+		    errno != EEXIST)
+			error_sys(&why, "%s: cannot make", c->meta);
+		else if (scr >= 0 && io_sync_dir(scr, SCR_DIR, &why) == 0)
+			c->meta_fd = path_open_dir(c->prefix_fd, c->meta, &why);
+		io_close(scr);
 	}
 	if (c->meta_fd >= 0 ||
 	    (c->o->work->dry_run && why.kind == ERROR_ABSENT))

@@ -319,23 +319,6 @@ copy_data(struct job *j, struct error *err)
 
 /* --- One item --- */
 
-/* Find the directory of the target, and whether the target exists. */
-static int
-find_target(struct job *j, struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	j->there = false;
-	if (j->it->absent)
-		return 0;
-	j->parent = pathcache_parent(j->w->parents, j->it->rel, &j->base, &why);
-	if (j->parent < 0)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	j->there =
-		dir_stat(j->parent, j->base, &j->st, AT_SYMLINK_NOFOLLOW) == 0;
-	return 0;
-}
-
 /* Check a file that the job wrote to the prefix itself. */
 static int
 check_bypass(struct job *j, struct error *err)
@@ -379,8 +362,16 @@ copy_or_adopt(struct job *j, struct error *err)
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
-	if (find_target(j, &why) < 0)
-		return no_place(j, &why, err);
+	/* Find the directory of the target, and whether the target exists. */
+	if (!j->it->absent) {
+		j->parent = pathcache_parent(j->w->parents, j->it->rel,
+					     &j->base, &why);
+		if (j->parent < 0 && why.kind != ERROR_ABSENT)
+			return no_place(j, &why, err);
+		j->there =
+			j->parent >= 0 && dir_stat(j->parent, j->base, &j->st,
+						   AT_SYMLINK_NOFOLLOW) == 0;
+	}
 	if (j->there && S_ISREG(j->st.st_mode) &&
 	    (uint64_t)j->st.st_size == j->it->attr->size) {
 		if (is_ours(j))

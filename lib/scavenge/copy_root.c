@@ -26,32 +26,6 @@ below_known(const struct copier *c, const char *path)
 	return rel;
 }
 
-/* Add the files of all filemaps to `r`.  *here: at least one file lies below a
- * known path of the prefix.  *prefix: the prefix recorded in a filemap under
- * our own key, or NULL. */
-static int
-show_files(const struct copier *c, struct recorded *r, bool *here,
-	   const char **prefix, struct error *err)
-{
-	for (size_t i = 0; i < c->nranks; i++) {
-		const struct filemap *m = &c->ranks[i].map;
-
-		if (*prefix == NULL)
-			*prefix = m->prefix;
-		for (size_t j = 0; j < m->nfiles; j++) {
-			const struct filemap_file *f = &m->files[j];
-
-			if (f->dir == NULL || f->name == NULL ||
-			    f->dir[0] != '/')
-				continue;
-			if (recorded_show(r, f, err) < 0)
-				return -1;
-			*here = *here || below_known(c, r->dir.data) != NULL;
-		}
-	}
-	return 0;
-}
-
 static int
 is_copied(void *arg, const char *rel, const struct filemap_file *f,
 	  struct error *err)
@@ -143,10 +117,27 @@ copy_find_roots(struct copier *c, struct error *err)
 	/* With --moved-from, no other path counts. */
 	if (c->o->moved_from != NULL)
 		return add_root(c, 0, c->o->moved_from, false, err);
-	if (add_root(c, 0, c->o->prefix, true, err) == 0 &&
-	    add_root(c, 1, c->o->prefix, false, err) == 0 &&
-	    show_files(c, &r, &here, &prefix, err) == 0)
-		rc = here || r.seen == 0 ? 0 : find_moved(c, &r, prefix, err);
+	if (add_root(c, 0, c->o->prefix, true, err) < 0 ||
+	    add_root(c, 1, c->o->prefix, false, err) < 0)
+		goto out;
+	for (size_t i = 0; i < c->nranks; i++) {
+		const struct filemap *m = &c->ranks[i].map;
+
+		if (prefix == NULL)
+			prefix = m->prefix; /* under our own key */
+		for (size_t j = 0; j < m->nfiles; j++) {
+			const struct filemap_file *f = &m->files[j];
+
+			if (f->dir == NULL || f->name == NULL ||
+			    f->dir[0] != '/')
+				continue;
+			if (recorded_show(&r, f, err) < 0)
+				goto out;
+			here = here || below_known(c, r.dir.data) != NULL;
+		}
+	}
+	rc = here || r.seen == 0 ? 0 : find_moved(c, &r, prefix, err);
+out:
 	recorded_free(&r);
 	return rc;
 }

@@ -109,43 +109,38 @@ struct node_result {
 	uint64_t bad, taken, unread;
 };
 
-/* Take one line: a file that was not replaced, or the totals. */
-static int
-take_line(struct copying *c, const char *line, size_t len,
-	  struct node_result *out, struct error *err)
-{
-	struct json_value *j = json_parse(line, len, NULL);
-	const char *path = NULL;
-	int rc = 0;
-
-	if (j == NULL)
-		return 0;
-	if (json_get_u64(j, "bytes", UINT64_MAX, &out->bytes)) {
-		(void)json_get_u64(j, "bad", UINT64_MAX, &out->bad);
-		(void)json_get_u64(j, "taken", UINT64_MAX, &out->taken);
-		(void)json_get_u64(j, "unread", UINT64_MAX, &out->unread);
-	} else if (json_get_str(j, "taken", c->s->arena, &path, NULL) == 0 &&
-		   path != NULL) {
-		if (MEM_ROOM(c->taken, c->ntaken, c->taken_cap))
-			c->taken[c->ntaken++] = path;
-		else
-			rc = error_no_memory(err);
-	}
-	json_release(j);
-	return rc;
-}
-
 static int
 read_result(struct copying *c, const struct remote_result *r,
 	    struct node_result *out, struct error *err)
 {
-	const char *text = r->out.data, *line = NULL;
+	const char *text = r->out.data, *line = NULL, *path = NULL;
 	size_t len = 0;
+	int rc = 0;
 
-	while ((line = str_line(&text, &len)) != NULL)
-		if (*line == '{' && take_line(c, line, len, out, err) < 0)
-			return -1;
-	return 0;
+	/* A line tells of a file that was not replaced, or the totals. */
+	while (rc == 0 && (line = str_line(&text, &len)) != NULL) {
+		struct json_value *j =
+			*line == '{' ? json_parse(line, len, NULL) : NULL;
+
+		if (j != NULL &&
+		    json_get_u64(j, "bytes", UINT64_MAX, &out->bytes)) {
+			(void)json_get_u64(j, "bad", UINT64_MAX, &out->bad);
+			(void)json_get_u64(j, "taken", UINT64_MAX, &out->taken);
+			(void)json_get_u64(j, "unread", UINT64_MAX,
+					   &out->unread);
+		} else if (j != NULL &&
+			   json_get_str(j, "taken", c->s->arena, &path, NULL) ==
+				   0 &&
+			   path != NULL) {
+			if (MEM_ROOM(c->taken, c->ntaken, c->taken_cap))
+				c->taken[c->ntaken++] = path;
+			else
+				rc = error_no_memory(err);
+		}
+		if (j != NULL)
+			json_release(j);
+	}
+	return rc;
 }
 
 /* Say once what nodes warn of that have copied everything. */

@@ -136,24 +136,6 @@ scavenge_is_later(const struct scavenge *s, const struct index_entry *e,
 	return at > 0 && dt > 0 ? at > dt : e->id > d->id;
 }
 
-/* Are there checkpoints in the caches, and is `e` later than all of them? */
-static bool
-is_newest(const struct scavenge *s, const struct index_entry *e)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < s->plan.count; i++) {
-		const struct salvage_dataset *d = &s->plan.datasets[i];
-
-		if (!d->ckpt || !(d->cached || d->listed) || d->created == 0)
-			continue;
-		if (!scavenge_is_later(s, e, d))
-			return false;
-		any = true;
-	}
-	return any;
-}
-
 /*
  * Add the checkpoints of the index that are newer than all datasets in the
  * caches: a later job wrote them.  The restart point must not move back to an
@@ -173,36 +155,25 @@ add_newer(struct scavenge *s, struct error *err)
 			.world = -1,
 		};
 
-		if (index_entry_valid(e) && e->desc.is_ckpt &&
-		    is_newest(s, e) && salvage_find(&s->plan, e->id) == NULL &&
+		bool any = false, newest = true;
+
+		/* Are there checkpoints in the caches, and is `e` later than
+		 * all of them? */
+		for (size_t k = 0; k < s->plan.count; k++) {
+			const struct salvage_dataset *d = &s->plan.datasets[k];
+
+			if (!d->ckpt || !(d->cached || d->listed) ||
+			    d->created == 0)
+				continue;
+			newest = newest && scavenge_is_later(s, e, d);
+			any = true;
+		}
+		if (index_entry_valid(e) && e->desc.is_ckpt && any && newest &&
+		    salvage_find(&s->plan, e->id) == NULL &&
 		    salvage_dataset(&s->plan, &like, err) == NULL)
 			return -1;
 	}
 	return 0;
-}
-
-/*
- * The valid dataset `e` of the index has the number of `d`, and was created
- * later: ids have started again since the job of these caches.  `e` stays, and
- * `d` is not copied.
- */
-static int
-leave_older(struct scavenge *s, struct salvage_dataset *d,
-	    const struct index_entry *e, struct error *err)
-{
-	work_say(s->work,
-		 "dataset %" PRId64
-		 ": the prefix has a newer one of this number: the one in the "
-		 "caches is not copied",
-		 d->id);
-	salvage_leave(d);
-	d->name = e->name == NULL ? NULL : arena_strdup(s->arena, e->name);
-	d->created = (uint64_t)e->desc.created_us;
-	d->ckpt = e->desc.is_ckpt;
-	d->output = e->desc.is_output;
-	d->claimed = true;
-	return d->name == NULL && e->name != NULL ? error_no_memory(err)
-						  : salvage_plan(&s->plan, err);
 }
 
 /*
@@ -226,7 +197,24 @@ take_claims(struct scavenge *s, struct error *err)
 		if (d->claimed)
 			continue;
 		if (scavenge_is_later(s, &e, d)) {
-			if (leave_older(s, d, &e, err) < 0)
+			/* Ids have started again since the job of these caches:
+			 * `e` stays, and `d` is not copied. */
+			work_say(s->work,
+				 "dataset %" PRId64
+				 ": the prefix has a newer one of this number: "
+				 "the one in the caches is not copied",
+				 d->id);
+			salvage_leave(d);
+			d->name = e.name == NULL
+					  ? NULL
+					  : arena_strdup(s->arena, e.name);
+			if (d->name == NULL && e.name != NULL)
+				return error_no_memory(err);
+			d->created = (uint64_t)e.desc.created_us;
+			d->ckpt = e.desc.is_ckpt;
+			d->output = e.desc.is_output;
+			d->claimed = true;
+			if (salvage_plan(&s->plan, err) < 0)
 				return -1;
 			continue;
 		}

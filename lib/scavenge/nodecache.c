@@ -394,41 +394,6 @@ read_red(struct looking *l, const char *name, const struct redset_name *n,
 }
 
 static int
-look_at_reds(struct looking *l, const struct nodecache_slot *s,
-	     struct nodecache_rank *r, struct error *err)
-{
-	for (size_t i = 0; i < s->nred; i++) {
-		struct error why = ERROR_INIT;
-		struct redset_name n;
-		struct nodecache_red *to = NULL;
-
-		if (!redset_name_parse(s->red[i], &n, NULL) || n.descriptor)
-			continue;
-		to = n.map ? &r->mapred : &r->red;
-		if (!to->there && read_red(l, s->red[i], &n, r, &why) < 0 &&
-		    problem(l, &r->problem, &why, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int
-look_at_files(struct looking *l, const struct filemap *m,
-	      struct nodecache_rank *r, struct error *err)
-{
-	for (size_t i = 0; i < m->nfiles; i++) {
-		struct error why = ERROR_INIT;
-		int fd = nodecache_dir_file(&l->dir, &m->files[i], &why);
-
-		io_close(fd);
-		count_file(r, &m->files[i], fd >= 0);
-		if (fd < 0 && problem(l, &r->problem, &why, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int
 look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 {
 	struct error why = ERROR_INIT;
@@ -453,8 +418,18 @@ look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 			  r->rank, m.ranks, l->d->world);
 		if (problem(l, &l->d->problem, &why, err) < 0)
 			return -1;
+		error_clear(&why);
 	}
-	return look_at_files(l, &m, r, err);
+	for (size_t i = 0; i < m.nfiles; i++) {
+		int fd = nodecache_dir_file(&l->dir, &m.files[i], &why);
+
+		io_close(fd);
+		count_file(r, &m.files[i], fd >= 0);
+		if (fd < 0 && problem(l, &r->problem, &why, err) < 0)
+			return -1;
+		error_clear(&why);
+	}
+	return 0;
 }
 
 static int
@@ -495,28 +470,21 @@ look_at_dir(struct looking *l, struct error *err)
 		struct nodecache_rank *r = &d->ranks[d->nranks++];
 
 		r->rank = s->rank;
-		if ((s->map && look_at_map(l, r, err) < 0) ||
-		    look_at_reds(l, s, r, err) < 0)
+		if (s->map && look_at_map(l, r, err) < 0)
 			return -1;
+		for (size_t k = 0; k < s->nred; k++) {
+			struct error why = ERROR_INIT;
+			struct redset_name n;
+
+			if (!redset_name_parse(s->red[k], &n, NULL) ||
+			    n.descriptor || (n.map ? r->mapred : r->red).there)
+				continue;
+			if (read_red(l, s->red[k], &n, r, &why) < 0 &&
+			    problem(l, &r->problem, &why, err) < 0)
+				return -1;
+		}
 	}
 	return 0;
-}
-
-static int
-look_at_dataset(struct looking *l, struct nodecache_dataset *d,
-		struct error *err)
-{
-	struct error why = ERROR_INIT;
-	int rc = 0;
-
-	if (d->dir == NULL)
-		return 0;
-	l->d = d;
-	rc = nodecache_dir_open(&l->dir, d->dir, &why) < 0
-		     ? problem(l, &d->problem, &why, err)
-		     : look_at_dir(l, err);
-	nodecache_dir_close(&l->dir);
-	return rc;
 }
 
 static bool
@@ -547,8 +515,17 @@ nodecache_read(struct nodecache *n, const struct nodecache_where *w,
 	for (size_t i = 0; i < w->ncachedirs && i < 62; i++)
 		n->there |= (uint64_t)may_exist(w->cachedirs[i]) << (i + 1);
 	rc = nodecache_dirs(n, w, err);
-	for (size_t i = 0; i < n->ndatasets && rc == 0; i++)
-		rc = look_at_dataset(&l, &n->datasets[i], err);
+	for (size_t i = 0; i < n->ndatasets && rc == 0; i++) {
+		struct error why = ERROR_INIT;
+
+		l.d = &n->datasets[i];
+		if (l.d->dir == NULL)
+			continue;
+		rc = nodecache_dir_open(&l.dir, l.d->dir, &why) < 0
+			     ? problem(&l, &l.d->problem, &why, err)
+			     : look_at_dir(&l, err);
+		nodecache_dir_close(&l.dir);
+	}
 	goto out;
 no_memory:
 	error_no_memory(err);

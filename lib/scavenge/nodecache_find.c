@@ -84,33 +84,12 @@ copy_str(struct arena *a, const char **s, struct error *err)
 	return *s == NULL ? error_no_memory(err) : 0;
 }
 
-/* Take what the descriptor of entry `e` says. */
-static int
-take_desc(struct finding *f, const struct cindex_entry *e,
-	  struct nodecache_dataset *to, struct error *why, struct error *err)
-{
-	struct dataset found, *desc = NULL;
-
-	if (e->desc == NULL || dataset_read(e->desc, &found, why) < 0)
-		return 0;
-	desc = arena_alloc(f->arena, 1, sizeof(*desc));
-	if (desc == NULL)
-		return error_no_memory(err);
-	if (dataset_copy(desc, &found, f->arena, err) < 0)
-		return -1;
-	to->desc = desc;
-	to->name = desc->name;
-	to->ckpt = desc->is_ckpt;
-	to->output = desc->is_output;
-	to->created = desc->created_us > 0 ? (uint64_t)desc->created_us : 0;
-	return 0;
-}
-
 static int
 add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
 {
 	struct nodecache_dataset *new = add_dataset(f, e->id, err);
 	struct error why = ERROR_INIT;
+	struct dataset found, *desc = NULL;
 
 	if (new == NULL)
 		return -1;
@@ -121,8 +100,21 @@ add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
 			  e->id);
 	else
 		new->dir = e->path;
-	if (take_desc(f, e, new, &why, err) < 0 ||
-	    copy_str(f->arena, &new->dir, err) < 0)
+	/* Take what its descriptor says. */
+	if (e->desc != NULL && dataset_read(e->desc, &found, &why) == 0) {
+		desc = arena_alloc(f->arena, 1, sizeof(*desc));
+		if (desc == NULL)
+			return error_no_memory(err);
+		if (dataset_copy(desc, &found, f->arena, err) < 0)
+			return -1;
+		new->desc = desc;
+		new->name = desc->name;
+		new->ckpt = desc->is_ckpt;
+		new->output = desc->is_output;
+		new->created =
+			desc->created_us > 0 ? (uint64_t)desc->created_us : 0;
+	}
+	if (copy_str(f->arena, &new->dir, err) < 0)
 		return -1;
 	return why.kind == ERROR_NONE
 		       ? 0

@@ -179,23 +179,6 @@ get_u32(const struct json_value *v, const char *key, uint32_t min, uint32_t max,
 	return 0;
 }
 
-static int
-parse_type(const struct json_value *v, struct arena *a, struct nodecache_red *r,
-	   struct error *err)
-{
-	const char *type = NULL;
-
-	if (json_get_str(v, "type", a, &type, err) < 0)
-		return -1;
-	for (int t = 0; t < REDSET_TYPES && type != NULL; t++) {
-		if (strcmp(type, redset_type_name((enum redset_type)t)) != 0)
-			continue;
-		r->type = (enum redset_type)t;
-		return 0;
-	}
-	return bad(err, "type");
-}
-
 /* Ranges ascend, and lie in the data of the member. */
 static int
 parse_ranges(const struct json_value *v, struct arena *a,
@@ -226,11 +209,20 @@ parse_red(const struct json_value *v, struct arena *a, struct nodecache_red *r,
 	  struct error *err)
 {
 	const uint32_t max = REDSET_MAX_RANKS;
+	const char *type = NULL;
+	int t = 0;
 
 	if (v == NULL)
 		return 0;
-	if (parse_type(v, a, r, err) < 0 ||
-	    get_u32(v, "sets", 1, max, &r->sets, err) < 0 ||
+	if (json_get_str(v, "type", a, &type, err) < 0)
+		return -1;
+	while (type != NULL && t < REDSET_TYPES &&
+	       strcmp(type, redset_type_name((enum redset_type)t)) != 0)
+		t++;
+	if (type == NULL || t == REDSET_TYPES)
+		return bad(err, "type");
+	r->type = (enum redset_type)t;
+	if (get_u32(v, "sets", 1, max, &r->sets, err) < 0 ||
 	    get_u32(v, "set", 1, r->sets, &r->set, err) < 0 ||
 	    get_u32(v, "members", 1, max, &r->members, err) < 0 ||
 	    get_u32(v, "member", 1, r->members, &r->member, err) < 0 ||

@@ -288,19 +288,6 @@ scavenge_forecast(struct scavenge *s, struct error *err)
 
 /* --- Result --- */
 
-/* Does the dataset leave the result open?  Not if it is a checkpoint that
- * cannot be read or placed, and an older one is saved. */
-static bool
-is_open(const struct salvage_dataset *d, int64_t saved)
-{
-	if (!scavenge_is_unknown(d) || d->output)
-		return scavenge_is_unknown(d);
-	if (d->ckpt && (d->unread || d->unplaced || d->undecided) &&
-	    !d->hidden && !d->unbuilt)
-		return saved == 0;
-	return d->id > saved;
-}
-
 struct scavenge_outlook
 scavenge_outlook(const struct scavenge *s)
 {
@@ -334,8 +321,20 @@ scavenge_outlook(const struct scavenge *s)
 		if (d->ckpt || (!d->output && scavenge_is_unknown(d)))
 			o.newer = d->ckpt ? 0 : d->id;
 	}
-	for (size_t i = 0; i < s->plan.count; i++)
-		o.unknown += is_open(&s->plan.datasets[i], o.saved);
+	for (size_t i = 0; i < s->plan.count; i++) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+
+		/* A checkpoint that cannot be read or placed does not leave the
+		 * result open if an older one is saved. */
+		if (!scavenge_is_unknown(d) || d->output)
+			o.unknown += scavenge_is_unknown(d);
+		else if (d->ckpt &&
+			 (d->unread || d->unplaced || d->undecided) &&
+			 !d->hidden && !d->unbuilt)
+			o.unknown += o.saved == 0;
+		else
+			o.unknown += d->id > o.saved;
+	}
 	if (o.unfinished - 1 > o.saved &&
 	    salvage_find(&s->plan, o.unfinished - 1) == NULL &&
 	    (s->known.index == NULL ||

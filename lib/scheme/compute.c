@@ -72,21 +72,6 @@ find_item(const struct run *r, uint64_t block)
 	return &r->items[lo];
 }
 
-/* Report a string that cannot be read.  Returns 1 if its set or block is left
- * out, or -1. */
-static int
-leave_out(const struct run *r, const struct compute_unread *what,
-	  struct error *err)
-{
-	if (r->o->unreadable == NULL)
-		return error_pass(err, what->why);
-	if ((r->o->compare != NULL ||
-	     !atomic_exchange(&r->left_out[what->set], true)) &&
-	    r->o->unreadable(r->o->arg, what) < 0)
-		return error_pass(err, what->why);
-	return 1;
-}
-
 /* Read a block of one string, piece by piece, to find the piece that fails.
  * Returns 1 if its set or block is left out. */
 static int
@@ -101,17 +86,24 @@ read_string(const struct run *r, struct stripe_worker *w,
 	struct error why = ERROR_INIT;
 
 	for (uint64_t at = off, cut = 0; at < end; at = cut) {
+		const struct compute_unread what = {
+			.set = b->set,
+			.at = { ref->member, ref->body, at },
+			.why = &why,
+		};
+
 		cut = stripe_cut(s, at);
 		cut = cut < end ? cut : end;
 		if (stripe_read(s, w->in, at, to + (at - off),
-				(size_t)(cut - at), &why) < 0)
-			return leave_out(
-				r,
-				&(struct compute_unread){
-					.set = b->set,
-					.at = { ref->member, ref->body, at },
-					.why = &why },
-				err);
+				(size_t)(cut - at), &why) == 0)
+			continue;
+		if (r->o->unreadable == NULL)
+			return error_pass(err, &why);
+		if ((r->o->compare != NULL ||
+		     !atomic_exchange(&r->left_out[b->set], true)) &&
+		    r->o->unreadable(r->o->arg, &what) < 0)
+			return error_pass(err, &why);
+		return 1;
 	}
 	return 0;
 }

@@ -27,22 +27,6 @@ copy_ref(const struct solve_set *set, uint32_t x, uint32_t d, uint64_t off)
 	return (struct solve_ref){ h, true, off };
 }
 
-/* The range has no source: its data and all its copies are lost. */
-static int
-lose_stretch(struct solving *w, uint32_t x, const struct solve_range *r,
-	     struct error *err)
-{
-	for (uint32_t d = 0; d <= replicas(w->set); d++) {
-		const struct solve_ref at =
-			d == 0 ? (struct solve_ref){ x, false, r->from }
-			       : copy_ref(w->set, x, d, r->from);
-
-		if (solve_add_lost(w, &at, r->to - r->from, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Add a job that restores one range of member x's data: the data if they are
  * lost, and all lost copies. */
 static int
@@ -64,8 +48,16 @@ solve_stretch(struct solving *w, uint32_t x, struct solve_range r, bool lost,
 	}
 	if (nout == 0)
 		return 0;
+	/* The range has no source: its data and all its copies are lost. */
+	for (uint32_t d = 0; lost && source == 0 && d <= replicas(set); d++) {
+		const struct solve_ref at =
+			d == 0 ? data : copy_ref(set, x, d, r.from);
+
+		if (solve_add_lost(w, &at, r.to - r.from, err) < 0)
+			return -1;
+	}
 	if (lost && source == 0)
-		return lose_stretch(w, x, &r, err);
+		return 0;
 	j = solve_add_job(w, 1, nout, err);
 	if (j == NULL)
 		return -1;
