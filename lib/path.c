@@ -401,3 +401,21 @@ path_open_parent(int rootfd, const char *rel, bool make, mode_t mode,
 			   : "cannot open its directory",
 		      err);
 }
+
+bool
+path_dangles(int dirfd, const char *path, char *to, size_t size)
+{
+	struct stat st;
+
+	for (const char *end = path; *end != '\0';) {
+		end += strspn(end, "/");
+		end += strcspn(end, "/");
+		if (snprintf(to, size, "%.*s", (int)(end - path), path) >=
+			    (int)size ||
+		    dir_stat(dirfd, to, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return false;
+		if (S_ISLNK(st.st_mode) && dir_stat(dirfd, to, &st, 0) < 0)
+			return errno == ENOENT;
+	}
+	return false;
+}

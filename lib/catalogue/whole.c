@@ -2,7 +2,9 @@
 /*
  * whole.c - plans of datasets, and what they mean to the catalogue.
  */
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -11,6 +13,7 @@
 #include "container/packed.h"
 #include "error.h"
 #include "meta/index.h"
+#include "path.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "str.h"
@@ -43,6 +46,36 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 			       "%s: missing; %s looks like it, but lacks other "
 			       "files: rename it back to see what is left",
 			       str_shown(r.from), str_shown(r.to));
+	return p->flaw == NULL ? error_no_memory(err) : 0;
+}
+
+/* Files behind a link to nothing may be on a file system that is not mounted. */
+static int
+weigh_dangling(struct plan *p, struct error *err)
+{
+	char link[PATH_MAX], at[PATH_MAX] = "";
+	size_t there = 0;
+
+	for (size_t i = 0; p->flaw == NULL && i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (f->state != FILE_MISSING || f->fate != FATE_LOST ||
+		    f->nsegs > 0 || f->path == NULL)
+			continue;
+		if (!path_dangles(p->places[0].root_fd, f->path, link,
+				  sizeof(link)))
+			return 0;
+		memcpy(at, link, sizeof(at));
+		there++;
+	}
+	if (there == 0 || there < p->files_lost || p->maps_lost > 0)
+		return 0;
+	p->flaw_status = STATUS_FAILED;
+	p->flaw =
+		arena_printf(p->arena,
+			     "%s: a link to what is not there; it may be on a "
+			     "file system that is not mounted",
+			     str_shown(at));
 	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 
@@ -106,7 +139,7 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	close(d.meta_fd);
 	if (p != NULL &&
 	    (((flags & PLAN_CHECKSUMS) && doubt_record(c, p, o, &why) < 0) ||
-	     weigh_renamed(c, p, o, &why) < 0)) {
+	     weigh_renamed(c, p, o, &why) < 0 || weigh_dangling(p, &why) < 0)) {
 		plan_free(p);
 		p = NULL;
 	}

@@ -392,15 +392,17 @@ stamp(struct search *s, int64_t id, enum catalogue_stamp what)
 
 /*
  * Try one dataset.  If files are missing, rank 0 rebuilds it on the prefix, if
- * that is possible, and it is tried again.  Only what a rebuild calls lost is
- * bad: if it could not look at a file, the dataset may be whole.
+ * that is possible, and it is tried again.  Only what the strongest check calls
+ * lost is bad: else the dataset may be whole, elsewhere or under another name.
  */
 static enum fetch_verdict
 try_one(struct search *s, const struct dataset *d, struct error *err)
 {
 	const struct team *world = &s->run->world;
 	struct error first = ERROR_INIT, why = ERROR_INIT;
+	const struct index_entry e = { .id = d->id, .name = d->name };
 	struct catalogue_options o;
+	struct verify_result is;
 	struct build_result r;
 	enum fetch_verdict v = FETCH_BROKEN;
 
@@ -416,12 +418,13 @@ try_one(struct search *s, const struct dataset *d, struct error *err)
 		if (catalogue_build(s->c, d->id, &o, &r, &why) < 0)
 			say_debug("dataset %" PRId64 ": not rebuilt: %s", d->id,
 				  why.text);
+		error_clear(&why);
 		if (r.status != STATUS_OK)
-			v = why.kind == ERROR_SYSTEM ||
-					    why.kind == ERROR_UNSAFE ||
-					    why.kind == ERROR_NOMEM
-				    ? FETCH_REFUSED
-				    : FETCH_BAD;
+			v = catalogue_verify(s->c, &e, &o, NULL, &is, &why) ==
+						    0 &&
+					    is.status == STATUS_LOST
+				    ? FETCH_BAD
+				    : FETCH_REFUSED;
 	}
 	v = (enum fetch_verdict)team_most(world, (uint64_t)v);
 	if (v != FETCH_DONE)

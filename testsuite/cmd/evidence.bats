@@ -449,6 +449,26 @@ two() {
 	finds 4 "next:       rm $D" scr_inspect -p p -d 1
 }
 
+@test "33.11 a link to what is not mounted: unknown, and --delete refuses" {
+	for type in NONE XOR; do
+		for what in ckpt.1 ckpt.1/rank_2.ckpt; do
+			[[ $type$what != XORckpt.1/* ]] || continue # rebuilt
+			rm -rf away && mkdir away
+			dataset -t $type
+			scr_index -q -p p --build 1
+			rm p/.scr/flush.scr
+			mv p/$what away
+			ln -s ../scratch/${what##*/} p/$what
+			all 1
+			ends 1 scr_rebuild -p p 1
+			warns 1 "$what: a link to what is not there" \
+				scr_index -p p --delete 1
+			rm p/$what && mv away/${what##*/} p/$what
+			ends 0 scr_index -p p --verify 1
+		done
+	done
+}
+
 @test "33.22 an older filemap, and nothing else: no advice to delete" {
 	dataset -t NONE --crc --time 1600000000 --seed 5
 	cp $D/filemap_3 older

@@ -117,6 +117,29 @@ refused() {
 	END
 }
 
+@test "33.4: checkpoints that are renamed or not mounted are no reason to start over" {
+	local id
+
+	for id in 1 2 3; do
+		mv "ckpt.$id" "ckpt.$id.old"
+	done
+	refused "$NODE_MAP" "ckpt.3"
+	for id in 1 2 3; do
+		ln -s "../elsewhere/ckpt.$id" "ckpt.$id"
+	done
+	refused "$NODE_MAP" "ckpt.3"
+	for id in 1 2 3; do
+		rm "ckpt.$id"
+		mv "ckpt.$id.old" "ckpt.$id"
+		mv ".scr/scr.dataset.$id" ".scr/old.$id"
+	done
+	refused "$NODE_MAP" "ckpt.3"
+	for id in 1 2 3; do
+		mv ".scr/old.$id" ".scr/scr.dataset.$id"
+	done
+	fetched "3 ckpt.3"
+}
+
 @test "what a rebuild on the prefix can save is rebuilt" {
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.4
 	saved 4
