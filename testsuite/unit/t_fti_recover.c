@@ -6,7 +6,6 @@
 
 #include "ftibytes.h"
 #include "ftijob/recover.h"
-#include "ftijob/recover.h"
 #include "ftijob/tree.h"
 #include "ftitest.h"
 #include "scratch.h"
