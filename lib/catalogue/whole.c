@@ -49,7 +49,8 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 
-/* Files behind a link to nothing may be on a file system that is not mounted. */
+/* Files behind a link to nothing may be on a file system that is not mounted.
+ */
 static int
 weigh_dangling(struct plan *p, struct error *err)
 {

@@ -203,7 +203,7 @@ map_proven(const struct plan *p, const struct plan_member *m)
 	       s->members[r->data_member].state == RED_PRESENT;
 }
 
-/* Are all data of the stripe there, and proven right where it does not match? */
+/* Are all data of the stripe there, and proven right where it differs? */
 static bool
 data_proven(const struct deep *d, const struct deep_finding *f,
 	    const bool *wrong)
