@@ -256,7 +256,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	struct plan *p = NULL;
 	int64_t replaced = 0;
 	int status = STATUS_OK;
-	char word[WORD_ID_SIZE], flaw[ERROR_TEXT_MAX], next[1024];
+	char word[WORD_ID_SIZE], flaw[ERROR_TEXT_MAX];
 	enum verify_mend mend = MEND_NONE;
 	bool sums = false, rebuilt = false;
 
@@ -288,12 +288,8 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	/* A rebuild does not repair a damaged map; files are rebuilt first. */
 	mend = c != NULL ? catalogue_map_flaw(p, flaw, sizeof(flaw))
 			 : MEND_NONE;
-	if (mend != MEND_NONE && status != STATUS_OK)
+	if (mend != MEND_NONE)
 		app_warn("dataset %" PRId64 ": %s", t->id, flaw);
-	else if (mend != MEND_NONE)
-		app_warn("dataset %" PRId64 ": %s; next: %s", t->id, flaw,
-			 report_next(report_mend(mend, false, false), c, t->id,
-				     next, sizeof(next)));
 	if (status == STATUS_OK) {
 		if (!app_json() && app_verbosity() >= 0)
 			say_nothing(s, p, sums, o->sets);
@@ -311,6 +307,10 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		if (status == STATUS_DAMAGED)
 			o->next.mend = report_check(REPORT_CHECK_INSPECT, true,
 						    s->checksums);
+	}
+	if (status == STATUS_OK && mend != MEND_NONE) {
+		status = STATUS_DAMAGED;
+		o->next.mend = report_mend(mend, false, false);
 	}
 out:
 	plan_free(p);
@@ -371,7 +371,7 @@ find_next(const struct settings *s, const struct subject *t,
 	/* What was found, what stopped a rebuild, as a full disk, or what
 	 * --protect needs first. */
 	if (!n.barred && !n.undecided &&
-	    ((s->dry_run && n.status != STATUS_FAILED) ||
+	    ((s->dry_run && command == NULL && n.status != STATUS_FAILED) ||
 	     (n.status == STATUS_FAILED &&
 	      (error_may_pass(why) || n.obstacle[0] != '\0')) ||
 	     (s->protect != NULL && n.status == STATUS_DAMAGED)))

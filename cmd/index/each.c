@@ -226,9 +226,8 @@ verify_one(struct each *w, const struct index_entry *e)
 	const struct verify_listener listener = { bad, &p };
 	struct buf word = BUF_INIT;
 	const char *state = "unfinished";
-	size_t told = 0;
 	char next[ERROR_TEXT_MAX] = "";
-	int status = STATUS_OK;
+	int status = STATUS_OK, shared = STATUS_OK;
 
 	p.name =
 		verbs_shown(catalogue_name_word(w->c, w->s->o.index, e, &word));
@@ -244,11 +243,10 @@ verify_one(struct each *w, const struct index_entry *e)
 				r.mend = MEND_BUILD;
 			r.status = error_worse_status(r.status, STATUS_DAMAGED);
 		}
-		told = p.count;
 		if (err.kind == ERROR_NONE)
-			r.status = error_worse_status(
-				r.status, report_overlap(w, e->id, &p));
-		if (p.count != told || err.kind != ERROR_NONE)
+			shared = report_overlap(w, e->id, &p);
+		r.status = error_worse_status(r.status, shared);
+		if (shared != STATUS_OK || err.kind != ERROR_NONE)
 			r.mend = MEND_NONE;
 		/* Print what is left to say. */
 		if (p.count > PROBLEMS_SHOWN && app_verbosity() <= 0)

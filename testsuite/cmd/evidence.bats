@@ -301,6 +301,21 @@ two() {
 	renew p whole
 }
 
+@test "33.22 a part of another dataset: --verify advises what mends it, as inspect does" {
+	dataset -t XOR
+	gen -p p -n 4 -s 8K -t XOR -i 2 --seed 3
+	for id in 1 2; do
+		scr_index -q -p p --build $id
+	done
+	cp p/.scr/scr.dataset.2/rank2file.0.0 $D
+	rm p/ckpt.1/rank_2.ckpt
+	warns 3 "next: scr_index -p p --build 1" scr_index -p p --verify 1
+	complains 3 "" scr_inspect -p p 1
+	assert_output_has "next:       scr_index -p p --build 1"
+	ends 0 scr_index -p p --build 1
+	ends 0 scr_index -p p --verify 1
+}
+
 @test "33.14 metadata that name files of another dataset: no witness of this one" {
 	# Nothing else names its files, as after a flush of LLNL's library.
 	two XOR
@@ -496,6 +511,8 @@ two() {
 	scr_container -q -p p pack --size 4000 1
 	rm $D/rank2file
 	warns 3 "scr_container -p p repack 1" scr_index -p p --build 1
+	warns 3 "next: scr_container -p p repack 1" scr_rebuild -p p 1
+	warns 3 "next: scr_container -p p repack 1" scr_rebuild -p p -n 1
 	# The header of a file that restores nothing is no damage.
 	dataset -t SINGLE
 	scr_index -q -p p --build 1
@@ -615,7 +632,7 @@ follow() {
 	ends 3 scr_container -p p repack 1
 	assert_stderr_has "scr_rebuild -p p --checksums 1"
 	[[ ! -e $D/rank2file.0.1 ]]
-	ends 0 scr_rebuild -p p --checksums 1
+	ends 3 scr_rebuild -p p --checksums 1 # the map is still damaged
 	ends 0 scr_container -p p repack 1
 	ends 0 scr_index -p p --verify --deep --checksums 1
 }
