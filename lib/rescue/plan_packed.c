@@ -191,7 +191,8 @@ plan_long_container(const struct plan *p, char *to, size_t size)
 			const struct segmap_container *c =
 				&v->map->containers[i];
 
-			if (v->have[i] <= c->size)
+			/* 0: not recorded. */
+			if (c->size == 0 || v->have[i] <= c->size)
 				continue;
 			snprintf(to, size,
 				 "%s: %" PRIu64 " bytes, should be %" PRIu64,
