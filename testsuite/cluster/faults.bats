@@ -78,13 +78,14 @@ assert_whole() {
 # the nodes may still be working.  In half of the rounds one node is dead, which
 # makes the probe a second longer.
 @test "killed at random moments, and run again" {
-	local rounds=6 killed=0 i ms
+	local rounds=6 killed=0 n ms
 
 	((${SCRKIT_SLOW:-0} == 0)) || rounds=50
-	for ((i = 0; i < rounds; i++)); do
+	# Not i, which `run -N` of bats 1.8 changes.
+	for ((n = 0; n < rounds; n++)); do
 		bed_lay xor_8n4
 		ms=$((RANDOM % 550))
-		((i % 2)) || { bed_kill node3 && ms=$((ms + 950)); }
+		((n % 2)) || { bed_kill node3 && ms=$((ms + 950)); }
 		status=0
 		on login env "${lay_env[@]}" timeout -s KILL \
 			"$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))" \
