@@ -243,7 +243,8 @@ catalogue_erasable(int root, const struct catalogue_claims *k,
 
 	for (size_t i = 0; i < k->count && rc == 0; i++) {
 		if (!k->list[i].shared &&
-		    path_dangles(root, k->list[i].path, link, sizeof(link)))
+		    path_dangles(root, k->list[i].path, link, sizeof(link)) &&
+		    strcmp(link, k->list[i].path) != 0)
 			rc = error_set(
 				err, ERROR_UNSAFE,
 				"%s: a link to what is not there; it may "

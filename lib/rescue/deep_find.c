@@ -187,11 +187,12 @@ deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err)
 
 /* Is the filemap of a member right?  It has a checksum of its own, but may be
  * that of an older dataset: the header of its files' redundancy must name the
- * same files. */
+ * same files, of the same times. */
 static bool
 map_proven(const struct plan *p, const struct plan_member *m)
 {
 	const struct plan_rank *r = plan_rank_of(p, m);
+	const struct plan_member *files = NULL;
 	const struct plan_set *s = NULL;
 
 	if (r == NULL || !r->map_known || r->composed || r->doubted ||
@@ -199,8 +200,19 @@ map_proven(const struct plan *p, const struct plan_member *m)
 	    r->data_set == PLAN_NONE)
 		return false;
 	s = &p->sets[r->data_set];
-	return s->opened && s->flaw == NULL &&
-	       s->members[r->data_member].state == RED_PRESENT;
+	files = &s->members[r->data_member];
+	if (!s->opened || s->flaw != NULL || files->state != RED_PRESENT ||
+	    files->files == NULL)
+		return false;
+	for (size_t i = 0; i < files->list.nfiles; i++) {
+		const struct attr *a = &files->list.files[i].attr;
+		const struct plan_file *f = plan_member_file(p, files, i);
+
+		if (f == NULL || !a->has_times || !f->attr.has_times ||
+		    a->mtime.tv_sec != f->attr.mtime.tv_sec)
+			return false;
+	}
+	return files->list.nfiles > 0;
 }
 
 /* Are all data of the stripe there, and proven right where it differs? */

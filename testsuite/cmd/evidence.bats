@@ -464,7 +464,7 @@ two() {
 	finds 4 "next:       rm $D" scr_inspect -p p -d 1
 }
 
-@test "33.11 a link to what is not mounted: unknown, and --delete refuses" {
+@test "33.11 a link to what is not mounted: unknown; --delete refuses such a directory" {
 	for type in NONE XOR; do
 		for what in ckpt.1 ckpt.1/rank_2.ckpt; do
 			[[ $type$what != XORckpt.1/* ]] || continue # rebuilt
@@ -476,8 +476,9 @@ two() {
 			ln -s ../scratch/${what##*/} p/$what
 			all 1
 			ends 1 scr_rebuild -p p 1
-			warns 1 "$what: a link to what is not there" \
-				scr_index -p p --delete 1
+			[[ $what != ckpt.1 ]] ||
+				warns 1 "ckpt.1: a link to what is not there" \
+					scr_index -p p --delete 1
 			rm p/$what && mv away/${what##*/} p/$what
 			ends 0 scr_index -p p --verify 1
 		done
