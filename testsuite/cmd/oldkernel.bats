@@ -32,8 +32,8 @@ again() {
 }
 
 @test "unit tests, without any of these calls" {
-	for test in path path_walk io io_lock put put_new pump transfer copy \
-		remote ${SCRKIT_SLOW:+pathcache put_fill rebuild hidden}; do
+	for test in path path_walk io put put_new pump transfer copy \
+		remote ${SCRKIT_SLOW:+pathcache rebuild hidden}; do
 		try "$WITHOUT" all "$BIN/../test/t_$test"
 		((status == 0)) || failed "t_$test: $status" \
 			"$(grep -A 3 '^not ok' <<<"$output")"
