@@ -41,9 +41,8 @@ again() {
 }
 
 @test "links, without openat2" {
-	again openat2 cmd/trust.bats "a link|belongs to the owner of|scavenge"
-	again openat2 cmd/planted.bats "linked"
-	[[ -z ${SCRKIT_GOLDEN-} ]] || again openat2 golden/security.bats links
+	again openat2 cmd/confinement.bats \
+		"links in|the log|belongs to the owner|scavenge|hard link"
 }
 
 @test "a link that stays inside the prefix: the newest checkpoint is saved" {
@@ -82,10 +81,9 @@ again() {
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
 	for call in openat2 statx renameat2 close_range pidfd_open \
 		copy_file_range clone3 faccessat2 all; do
-		for file in trust planted scr_copy scr_postrun scr_rebuild \
+		for file in confinement conduct scr_copy scr_postrun scr_rebuild \
 			scr_archive; do
 			again "$call" "cmd/$file.bats"
 		done
-		[[ -z ${SCRKIT_GOLDEN-} ]] || again "$call" golden/security.bats
 	done
 }

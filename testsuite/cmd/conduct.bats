@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2103,SC2086
-# What commands that root runs on a user's prefix make and follow: owners, modes,
-# links, FIFOs and devices in the places of files.
+# shellcheck disable=SC2086,SC2103
+# How all commands behave: plans and what only reads change nothing; a reader who
+# leaves is no failure; a signal ends who waits, and nothing is left; files keep
+# their modes, times and holes.
 
 load helper
 
@@ -34,305 +35,11 @@ two() {
 	scr_container -q -p packed pack --size 20000 2
 }
 
-# What below $1 does not belong to the user 1234 and the group 4321.
-foreign() {
-	find "$1" \( ! -uid 1234 -o ! -gid 4321 \) -printf '%P %u:%g %M\n'
-}
-
-assert_his() {
-	local dir
-
-	for dir; do
-		[[ -z $(foreign "$dir") ]] ||
-			failed "not the user's:" "$(foreign "$dir")"
-	done
-}
-
-give() {
-	chown -R 1234:4321 "$@"
-}
-
-@test "root: what is made belongs to the owner of the prefix" {
-	gives
-	make --lose 1
-	mkdir q x
-	give p q x
-	ends 0 scr_index -p p --build 1
-	assert_his p
-	scr_container -q -p p pack --size 20000 --with-redundancy 1
-	assert_his p
-	scr_container -q -p p repack --size 30000 1
-	assert_his p
-	scr_archive -q -p p export --with-redundancy -o x/ar 1
-	scr_container -q -p p extract -C x/files 1
-	scr_container -q -p p unpack 1
-	scr_container -q -p p pack --layout 1 1
-	assert_his p x
-	scr_archive -q -p q import x/ar
-	scr_halt -q --seconds 10 q
-	SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 scr_env log-event -p q -T NOTE -N x
-	scr_index -q -p q --current ckpt.1
-	assert_his q
-	rm -rf p/ckpt.1 p/.scr p/scr.dataset.1
-	scr_prerun -q -p p || :
-	assert_his p
-	scr_copy --cntldir nodes/node0/cntl/genuser/scr.1000 \
-		--cachedir nodes/node0/cache/genuser/scr.1000 --id 1 --prefix p \
-		>/dev/null
-	assert_his p
-}
-
-@test "root: a scavenge into a user's prefix; a dataset of SCR 1.1.8 that is added" {
-	gives
-	one_node
-	in_cache
-	mkdir -p p/.scr
-	rm p/.scr/nodes.scr
-	chown 1234:4321 p
-	SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 ends 0 scr_postrun "${args[@]}"
-	rest=$(foreign p)
-	[[ $rest == ".scr "* && $rest != *$'\n'* ]] ||
-		failed "not the user's:" "$rest"
-	rm -r p
-	gives
-	cp -R "$(golden containers/seed_example)" p
-	chmod -R u+rwX p
-	give p
-	scr_container -q -p p unpack 1
-	scr_index -q -p p --add scr.dataset.1
-	[[ -d p/.scr/scr.dataset.1 ]]
-	assert_his p
-}
-
-# Metadata and files that ask for what root must not give: set-id and sticky bits,
-# user and group 12.
-ask_for_too_much() {
-	indexed --mode 7755 --owner 12 --crc "$@"
-	give p nodes
-	chown -R 12:12 p/ckpt.1
-	find p/ckpt.1 nodes -type f -exec chmod 7755 {} +
-	mkdir q
-	give q
-}
-
-# What is there already has no such bits and owners, only the metadata ask for
-# them.
-without_bits() {
-	give "$1"
-	find "$1" -type f -exec chmod a-st {} +
-}
-
-# Writers of files, from these or an archive of them.  They write below q, which
-# belongs to the user, or into the caches.
-write_scavenge() {
-	mkdir -p q/.scr/scr.dataset.1
-	cp p/.scr/flush.scr p/.scr/nodes.scr q/.scr
-	give q
-	for node in 0 1 2 3; do
-		ln -sfn nodes/node$node local
-		scr_copy --cntldir local/cntl/genuser/scr.1000 --id 1 \
-			--cachedir local/cache/genuser/scr.1000 --prefix q \
-			--moved-from "$PWD/p" >/dev/null
-	done
-}
-
-write_postrun() {
-	cp -a p/.scr q/.scr
-	rm -rf q/.scr/scr.dataset.1 q/.scr/index*
-	scr_postrun -p q -r local -w "$HOSTNAME" -J 1000 --cachedir local/cache \
-		--cntldir local/cntl --moved-from "$PWD/p" >/dev/null
-}
-
-# Files, filemaps, redundancy and descriptors of two ranks are lost.
-write_rebuild() {
-	cp -a p/. q
-	without_bits q
-	rm q/ckpt.1/rank_[23]_* q/.scr/scr.dataset.1/{filemap_[23],*er.[23].*}
-	scr_rebuild -q -p q 1
-}
-
-write_build() {
-	cp -a p/. q
-	without_bits q
-	rm q/ckpt.1/rank_[23]_* q/.scr/scr.dataset.1/{filemap_[23],*er.[23].*}
-	rm q/.scr/index.scr q/.scr/scr.dataset.1/{summary,rank2file}*
-	scr_index -q -p q --build 1
-}
-
-write_caches() {
-	without_bits nodes
-	rm -rf nodes/node1/cache/genuser/scr.1000/scr.dataset.1/{rank_2*,.scr/*er.2.*}
-	scr_rebuild -q nodes/node*/cache/genuser/scr.1000/scr.dataset.1
-	[[ -e nodes/node1/cache/genuser/scr.1000/scr.dataset.1/rank_2_0.ckpt ]]
-	mv nodes q/nodes
-}
-
-write_extract() {
-	scr_container -q -p p extract -C q 1
-}
-
-write_extract_packed() {
-	scr_container -q -p p pack --size 20000 1
-	scr_container -q -p p extract -C q 1
-}
-
-write_unpack() {
-	cp -a p/. q
-	scr_container -q -p q pack --size 20000 --with-redundancy 1
-	give q
-	scr_container -q -p q unpack 1
-}
-
-write_import() {
-	scr_archive -q -p p export --with-redundancy -o ar 1
-	scr_archive -q -p q import ar
-}
-
-# From an archive that another program made.
-write_import_tar() {
-	scr_archive -q -p p export --with-redundancy -o ar 1
-	mkdir t
-	tar -xf ar -C t
-	chown -R 12:12 t
-	chmod -R 7755 t
-	(cd t && find . ! -name 'manifest*' >../list &&
-		tar -cf ../ar2 --no-recursion -T ../list \
-			./.scr/scr.dataset.1/manifest.sha256)
-	tar --numeric-owner -tvf ar2 | grep -q '^-rwsr-sr-t 12/12'
-	scr_archive -q -p q import ar2
-}
-
-@test "root: set-id bits, sticky bits and owners that are asked for are not given" {
-	gives
-	for how in scavenge postrun rebuild build caches extract \
-		extract_packed unpack import import_tar; do
-		rm -rf p q t nodes ar ar2
-		if [[ $how == postrun ]]; then
-			ask_for_too_much -m 1 -t SINGLE
-		elif [[ -e asked ]]; then
-			cp -a asked/. .
-		else
-			ask_for_too_much
-			mkdir asked
-			cp -a p q nodes asked
-		fi
-		ln -sfn nodes/node0 local
-		write_$how
-		bad=$(foreign q; find q -perm /7000 -printf '%P %M\n')
-		[[ -z $bad ]] || failed "$how:" "$bad"
-		# The other bits are as they were asked for.
-		[[ $(find q -name "rank_2_[01].ckpt" -printf '%m ') == "755 755 " ]] ||
-			failed "$how: $(find q -name "rank_2_*" -printf '%f %m ')"
-	done
-}
-
-@test "the log: a link or a FIFO is refused in one line" {
-	mkdir -p p/.scr
-	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
-	ln -s "$PWD/canary" p/.scr/log
-	ends 1 timeout -k 1 20 scr_env log-event -p p -T NOTE -N x
-	assert_stderr_one_line "p/.scr/log" "symbolic link"
-	[[ ! -e canary ]]
-	rm p/.scr/log
-	mkfifo p/.scr/log
-	ends 1 timeout -k 1 20 scr_env log-event -p p -T NOTE -N x
-	assert_stderr_one_line "p/.scr/log" "not a regular file"
-}
-
 # through NAME: dataset 1 of p in the archive NAME.ar, imported to the prefix NAME.
 through() {
 	scr_archive -q -p p export -o "$1.ar" 1
 	mkdir "$1"
 	scr_archive -q -p "$1" import "$1.ar"
-}
-
-# in_map OLD NEW: change a path in the map of p.
-in_map() {
-	local part tree
-
-	part=$(echo $meta/rank2file.0.*)
-	tree=$(scr_inspect -m tree "$part")
-	write_part "$part" <<<"${tree//"$1"/$2}"
-}
-
-# add_to_archive FROM TO FILE...: add files of directory extra to an archive, and
-# to its manifest.
-add_to_archive() {
-	local from=$1 to=$2 file
-
-	shift 2
-	rm -rf t
-	mkdir t
-	bsdtar -xf "$from" -C t
-	for file; do
-		mkdir -p "t/$(dirname "$file")"
-		cp "extra/$file" "t/$file"
-		(cd t && sha256sum "$file") >>t/.scr/scr.dataset.1/manifest.sha256
-	done
-	(cd t && { find . -type f ! -name manifest.sha256 -printf '%P\n' |
-		LC_ALL=C sort && echo .scr/scr.dataset.1/manifest.sha256; } \
-		>../list && bsdtar -cf "../$to" --format pax -T ../list)
-}
-
-@test "import: only files that the archive's own rank2file names" {
-	command -v bsdtar >/dev/null || skip "bsdtar is not installed"
-	indexed
-	scr_archive -q -p p export -o ar 1
-	mkdir extra
-	add_to_archive ar same
-	mkdir q
-	scr_archive -q -p q import same
-	rm -rf q
-	for file in .scrconf evil ckpt.1/rank_99.ckpt .scr/app.conf \
-		.scr/log other/.scrconf; do
-		mkdir -p "extra/${file%/*}" 2>/dev/null || true
-		[[ $file == */* ]] || rm -rf "extra/$file"
-		echo SCR_DEBUG=1 >"extra/$file"
-		add_to_archive ar bad "$file"
-		mkdir q
-		complains 1 "$file" scr_archive -p q import bad
-		[[ -z $(find q -mindepth 1) ]] || failed "left:" "$(find q)"
-		rmdir q
-	done
-}
-
-@test "unpack, extract: a map that names .scrconf or metadata, or one path twice" {
-	indexed
-	scr_container -q -p p pack --size 20000 1
-	cp -a p good
-	for bad in .scrconf .scr/app.conf .scr/halt.scr; do
-		for how in unpack "extract -C ." "extract -C out"; do
-			rm -rf p out
-			cp -a good p
-			in_map ckpt.1/rank_2_0.ckpt "$bad"
-			tree_stat p >before
-			cd p
-			complains 1 "$bad" scr_container $how 1
-			cd ..
-			diff before <(tree_stat p)
-			[[ ! -e p/out/$bad && ! -e p/$bad ]]
-		done
-	done
-	rm -rf p out
-	text="ckpt.1/rank_1_0.ckpt: is a file of rank 1 and of rank 2"
-	indexed
-	rm -f $meta/filemap_* $meta/*.redset
-	scr_container -q -p p pack --size 20000 1
-	in_map ckpt.1/rank_2_0.ckpt ckpt.1/rank_1_0.ckpt
-	ends 1 scr_index -p p --verify
-	[[ $output$stderr == *"$text"* ]] || failed "$text"
-	try scr_container -p p verify 1
-	((status == 1 || status == 3 || status == 4)) || failed "status"
-	[[ $output$stderr == *"$text"* ]] || failed "$text"
-	tree_stat p >before
-	complains 3 "$text: cannot be unpacked" scr_container -p p unpack 1
-	diff before <(tree_stat p)
-	unpack=$stderr
-	ends 3 scr_container -p p extract -C out 1
-	[[ $stderr == "$unpack" ]] || failed "expected" "$unpack"
-	[[ ! -d out || -z $(find out -type f) ]]
-	# What is not concerned can be had.
-	scr_container -q -p p extract -C out 1 ckpt.1/rank_4_0.ckpt
 }
 
 @test "a read-only prefix: everything that only reads" {
@@ -548,7 +255,7 @@ used() {
 	chmod 755 p/run/a/ckpt.1
 	mkdir -p q3/.scr/index.lock
 	as=()
-	! may_give || { give q3 && become 1234; }
+	! may_give || { chown -R 1234:4321 q3 && become 1234; }
 	ends 1 "${as[@]}" scr_archive -p q3 import ar
 	[[ ! -e q3/run ]] || failed "left:" "$(find q3)"
 }
@@ -616,4 +323,140 @@ used() {
 	sleep 0.2
 	kill -HUP $pid
 	wait $pid
+}
+
+# silent FILE: a pipe that somebody holds open, and neither writes nor reads, with
+# the beginning of the file already in it.
+silent() {
+	rm -f pipe
+	mkfifo pipe
+	exec 8<>pipe
+	[[ ! -s $1 ]] || head -c 30000 "$1" >pipe
+}
+
+# The signals, each with a part of COMMAND..., and TERM with all of them; with
+# SLOW=1 each.  Lines "SIGNAL COMMAND".
+each_signal() {
+	local i command signals=(TERM INT HUP QUIT)
+
+	for ((i = 0; i < $#; i++)); do
+		command=${*:i+1:1}
+		if [[ -n ${SCRKIT_SLOW-} ]]; then
+			printf "%s $command\n" "${signals[@]}"
+		else
+			echo "TERM $command"
+			echo "${signals[i % 3 + 1]} $command"
+		fi
+	done
+}
+
+# ends_on SIGNAL COMMAND...: started without input from here, it waits; after the
+# signal it ends soon with one line or by the signal.
+ends_on() {
+	local sig=$1 pid start
+
+	shift
+	# A shell lets its background processes ignore SIGINT, and read nothing.
+	env --default-signal "$@" 2>err <&0 8>&- &
+	pid=$!
+	sleep 0.4
+	kill -0 $pid 2>/dev/null || failed "does not wait: $*" "$(<err)"
+	kill "-$sig" $pid
+	start=$SECONDS
+	while kill -0 $pid 2>/dev/null && ((SECONDS < start + 4)); do
+		sleep 0.05
+	done
+	if kill -0 $pid 2>/dev/null; then
+		kill -KILL $pid
+		failed "deaf to SIG$sig: $*"
+	fi
+	status=0
+	wait $pid || status=$?
+	((status == 1 || status == 128 + $(kill -l "$sig"))) ||
+		failed "$sig: $*: status $status" "$(<err)"
+	(($(wc -l <err) <= 1)) || failed "$sig: $*:" "$(<err)"
+}
+
+@test "33.E a signal while JSON waits for its reader: one line; an endless log is not read" {
+	built p 1 -n 300 -t SINGLE -s 10
+	mkfifo pipe
+	exec 8<>pipe
+	head -c 65000 /dev/zero >pipe
+	ends_on TERM scr_container -p p list --json 1 >pipe
+	exec 8>&-
+	assert_status 1
+	grep -q "standard output: cannot write" err
+	rm -r p
+	indexed
+	truncate -s 1T p/.scr/log 2>/dev/null || skip "no large files here"
+	ends 1 timeout 10 scr_env interval -p p
+	assert_stderr_one_line p/.scr/log "longer than the limit"
+}
+
+@test "an archive that never comes: a signal ends import, nothing is left" {
+	indexed
+	scr_archive -q -p p export --with-redundancy -o whole 1
+	: >none
+	gzip -c whole >packed
+	mkdir q
+	mkfifo fifo # no writer at all
+	while read -r sig part line; do
+		silent "$part"
+		read -ra cmd <<<"$line"
+		ends_on "$sig" "${cmd[@]}" <pipe
+		exec 8>&-
+		[[ -z $(find q -mindepth 1) ]] ||
+			failed "$sig, $part: left" "$(find q)"
+	done < <(each_signal "none scr_archive -p q import fifo" \
+		"none scr_archive -p q import -" \
+		"none scr_archive -p q import pipe" \
+		"whole scr_archive -p q import -" \
+		"packed scr_archive -p q import pipe" \
+		"whole scr_env crc32 pipe")
+	# A slow writer is waited for.
+	{ head -c 9000 whole; sleep 0.6; tail -c +9001 whole; } |
+		scr_archive -q -p q import -
+	diff -r p/ckpt.1 q/ckpt.1
+	rm -rf q/* q/.scr
+	{ sleep 0.5; cat whole >fifo; } &
+	scr_archive -q -p q import fifo
+	diff -r p/ckpt.1 q/ckpt.1
+}
+
+@test "a pipe that nobody reads: a signal ends the command" {
+	indexed -s 90000,1
+	"$GEN/gen_meta" --index 500 -p big
+	silent /dev/null
+	while read -r sig line; do
+		read -ra cmd <<<"$line"
+		ends_on "$sig" "${cmd[@]}" >pipe
+	done < <(each_signal "scr_archive -p p export 1" \
+		"scr_archive -p p export --compress gzip 1" \
+		"scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt" \
+		"scr_index -p big --all --json")
+	exec 8>&-
+	# A reader that takes its time gets all of it.
+	scr_archive -p p export 1 | { sleep 0.5; cat; } >slow
+	scr_archive -q -p p export -o fast 1
+	cmp slow fast
+}
+
+@test "a lock that somebody holds: a signal ends who waits for it" {
+	indexed
+	scr_archive -q -p p export -o ar 1
+	mkdir -p q/.scr
+	exec 8<>p/.scr/index.lock 9<>q/.scr/index.lock
+	flock 8
+	flock 9
+	tree_stat p | grep -v index.lock >before
+	while read -r sig line; do
+		read -ra cmd <<<"$line"
+		ends_on "$sig" "${cmd[@]}" 9>&-
+	done < <(each_signal "scr_index -p p --drop ckpt.1" \
+		"scr_index -p p --build 1" "scr_index -p p --current ckpt.1" \
+		"scr_index -p p --delete ckpt.1" "scr_archive -p q import ar")
+	exec 8>&- 9>&-
+	diff before <(tree_stat p | grep -v index.lock)
+	[[ $(find q -type f) == q/.scr/index.lock ]] ||
+		failed "left:" "$(find q)"
 }
