@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086 # words
+# shellcheck disable=SC2086,SC2154 # words
 # Checkpoints named by time step: the name of one is the number of another.  The
-# words of every verb of every command that name a dataset.
+# words of every verb of every command that name a dataset, as tables.
 
 load helper
 
@@ -34,17 +34,8 @@ make_steps() {
 }
 
 steps() {
+	rm -rf p
 	cp -a "$BATS_FILE_TMPDIR/p" .
-}
-
-# refused_by: each command on stdin refuses a word with both readings.
-refused_by() {
-	local args
-
-	while read -r args; do
-		try $args
-		assert_both_readings
-	done
 }
 
 # Everything below p, but not the locks.
@@ -52,22 +43,47 @@ state() {
 	(cd p && find . -type f ! -name '*.lock' -exec sha256sum {} + | sort -k 2)
 }
 
-# Print the datasets in the index, the oldest first: "1=2 2=4 ...".
+# rows: each line "STATUS|COMMAND|TEXT;TEXT...|FACT..." on stdin in turn: it ends so,
+# each TEXT is in its output, and each FACT holds after it: "+PATH", "-PATH": this is
+# below p, or not; "=1=2,2=4": the datasets in the index, the oldest first; "*NAME":
+# the restart point.  Status "both": a refusal of the word 4 with both readings.
+rows() {
+	local want line texts facts text fact
+
+	while IFS='|' read -r want line texts facts; do
+		eval "try $line"
+		if [[ $want == both ]]; then
+			assert_status 2
+			[[ -z $output ]] || failed "expected nothing on stdout"
+			assert_stderr_one_line id:4 name:4 "dataset 2"
+			continue
+		fi
+		((status == want)) || failed "$line: expected status $want"
+		while [[ -n $texts ]]; do
+			text=${texts%%;*} texts=${texts#"$text"}
+			texts=${texts#;}
+			[[ $'\n'$output$'\n'$stderr == *"$text"* ]] ||
+				failed "$line: expected: $text"
+		done
+		for fact in $facts; do
+			case $fact in
+			+*) [[ -e p/${fact#+} ]] ;;
+			-*) [[ ! -e p/${fact#-} ]] ;;
+			=*) [[ $(index) == "${fact#=}" ]] ;;
+			\**) [[ $(scr_index -p p | sed -n 's/^.\{33\}\* //p') == "${fact#\*}" ]] ;;
+			esac || failed "$line: not so: $fact" "$(index)"
+		done
+	done
+}
+
+# The datasets in the index, the oldest first: "1=2,2=4,...".
 index() {
 	scr_index -p p --all | awk 'NR > 1 { print $1, $0 }' | sort -n |
-		sed -E 's/^([0-9]+) .* ([^ ]+) *$/\1=\2/' | xargs
+		sed -E 's/^([0-9]+) .* ([^ ]+) *$/\1=\2/' | paste -s -d ,
 }
 
-current() {
-	scr_index -p p | sed -n 's/^.\{33\}\* //p'
-}
-
-# A refusal: status 2, both readings, nothing on stdout.
-assert_both_readings() {
-	assert_status 2
-	[[ -z $output ]] || failed "expected nothing on stdout"
-	assert_stderr_one_line id:4 name:4 "dataset 2"
-}
+# refused_by COMMAND...: each command refuses the word 4 with both readings.
+refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 
 # --- Refused -----------------------------------------------------------------
 
@@ -75,37 +91,12 @@ assert_both_readings() {
 	steps
 	scr_container -q -p p pack name:12
 	state >before
-	refused_by <<-'END'
-		scr_index -p p --delete 4
-		scr_index -p p --drop 4
-		scr_index -p p --drop-after 4
-		scr_index -p p --current 4
-		scr_index -p p --add 4
-		scr_index -p p --build 4
-		scr_index -p p --verify 4
-		scr_index -p p --delete 4 --dry-run
-		scr_index -p p --build 4 --dry-run
-		scr_index -p p --build 4 --deep
-		scr_index -p p --verify 4 --checksums
-		scr_inspect -p p 4
-		scr_inspect -p p -d 4
-		scr_inspect p -d 4
-		scr_inspect -p p --deep 4
-		scr_inspect -p p --svg x.svg 4
-		scr_rebuild -p p 4
-		scr_rebuild -p p -n 4
-		scr_rebuild -p p --protect xor 4
-		scr_rebuild -p p --deep 4
-		scr_container -p p pack 4
-		scr_container -p p unpack 4
-		scr_container -p p repack 4
-		scr_container -p p list 4
-		scr_container -p p verify 4
-		scr_container -p p cat 4 x
-		scr_container -p p extract -C . 4
-		scr_container -p p export -o x 4
-		scr_archive export -p p -o x 4
-	END
+	refused_by "scr_index -p p --"{delete,drop,drop-after,current,add,build,verify}" 4" \
+		"scr_index -p p --"{"delete 4 --dry-run","build 4 "{--dry-run,--deep},"verify 4 --checksums"} \
+		"scr_inspect "{"-p p "{,"-d ","--deep ","--svg x.svg "},"p -d "}4 \
+		"scr_rebuild -p p "{,"-n ","--protect xor ","--deep "}4 \
+		"scr_container -p p "{pack,unpack,repack,list,verify,"extract -C .","export -o x"}" 4" \
+		"scr_container -p p cat 4 x" "scr_archive export -p p -o x 4"
 	ends 2 scr_index -p p --json --delete 4
 	assert_output_has '"status": 2' id:4 name:4
 	state | diff before -
@@ -120,26 +111,16 @@ assert_both_readings() {
 	scr_index -q -p p --drop-all
 	rm p/.scr/flush.scr
 	# The names are in summaries; no dataset is in the index.
-	refused_by <<-'END'
-		scr_index -p p --build 4
-		scr_index -p p --add 4
-		scr_index -p p --delete 4
-		scr_rebuild -p p 4
-		scr_inspect -p p 4
-		scr_container -p p list 4
-	END
+	refused_by "scr_index -p p --"{build,add,delete}" 4" \
+		{scr_rebuild,scr_inspect}" -p p 4" "scr_container -p p list 4"
 	# One of them is.
 	scr_index -q -p p --build id:4
-	refused_by <<<"scr_index -p p --delete 4"
+	refused_by "scr_index -p p --delete 4"
 	rm -r p
 	# The names are in the flush file only.
 	make 4 8
 	make 2 4
-	refused_by <<-'END'
-		scr_index -p p --build 4
-		scr_inspect -p p 4
-		scr_rebuild -p p 4
-	END
+	refused_by "scr_index -p p --build 4" {scr_inspect,scr_rebuild}" -p p 4"
 }
 
 @test "a number that is the name of the same dataset, or of none, is not refused" {
@@ -147,14 +128,9 @@ assert_both_readings() {
 	make 5 7
 	scr_index -q -p p --build 3
 	scr_index -q -p p --build 5
-	for word in 3 id:3 name:3; do
-		shows "   3 whole" scr_index -p p --verify $word
-	done
-	for word in 5 7 id:5 name:7; do
-		shows "   5 whole" scr_index -p p --verify $word
-		ends 0 scr_inspect -p p $word
-		[[ $output == "dataset 5  7"* ]]
-	done
+	rows < <(printf '0|scr_index -p p --verify %s|   %s whole\n' 3 3 id:3 3 name:3 3 5 5 \
+		7 5 id:5 5 name:7 5
+		printf '0|scr_inspect -p p %s|dataset 5  7\n' 5 7 id:5 name:7)
 	for word in id:7 name:5 name:id:5 id:name:7 id: name: id:x; do
 		for args in "scr_index -p p --verify" "scr_index -p p --drop" \
 			"scr_inspect -p p" "scr_rebuild -p p" \
@@ -162,107 +138,82 @@ assert_both_readings() {
 			complains 1 "$word" $args $word
 		done
 	done
-	[[ $(index) == "3=3 5=7" ]]
+	[[ $(index) == "3=3,5=7" ]]
 }
 
 # --- id: and name: -----------------------------------------------------------
 
-@test "scr_index --delete id:4 and name:4 delete these; the number in a path stays one" {
+@test "scr_index: delete, current, drop, drop-after, add, build, verify by id: and name:" {
 	steps
 	rm p/.scr/flush.scr # which says that dataset 2 is in the caches
-	warns 0 "dataset 2 (4): deleted" scr_index -p p --delete name:4
-	[[ $(index) == "1=2 3=6 4=8 5=10 6=12" ]]
-	[[ ! -e p/4 && -e p/8/rank_0.ckpt && -e p/2/rank_0.ckpt ]]
-	ends 0 scr_index -p p --delete id:6
-	[[ $(index) == "1=2 3=6 4=8 5=10" && ! -e p/12 && -e p/6/rank_0.ckpt ]]
-	# Now dataset 4 alone goes by this word.
-	ends 0 scr_index -p p --delete 4
-	[[ $(index) == "1=2 3=6 5=10" ]]
-	rm -r p
+	rows <<-'END'
+		0|scr_index -p p --delete name:4|dataset 2 (4): deleted|=1=2,3=6,4=8,5=10,6=12 -4 +8/rank_0.ckpt +2/rank_0.ckpt
+		0|scr_index -p p --delete id:6||=1=2,3=6,4=8,5=10 -12 +6/rank_0.ckpt
+		0|scr_index -p p --delete 4||=1=2,3=6,5=10
+	END
 	steps
+	# The number in a path stays one.
 	for id in 1 2 3 4 5 6; do
-		ends 0 scr_inspect p/.scr/scr.dataset.$id
-		[[ $output == "dataset $id  $((2 * id))"* ]]
-		(cd p/.scr/scr.dataset.$id && scr_inspect .) >out
-		grep -q "^dataset $id  " out
+		rows <<-END
+			0|scr_inspect p/.scr/scr.dataset.$id|dataset $id  $((2 * id))
+			0|env -C p/.scr/scr.dataset.$id scr_inspect .|dataset $id  
+		END
 	done
 	rm p/4/rank_1.ckpt p/8/rank_1.ckpt
-	ends 0 scr_rebuild p/.scr/scr.dataset.4
-	[[ -e p/8/rank_1.ckpt && ! -e p/4/rank_1.ckpt ]]
+	rows <<-'END'
+		0|scr_rebuild p/.scr/scr.dataset.4||+8/rank_1.ckpt -4/rank_1.ckpt
+		0|scr_rebuild -p p name:4||+4/rank_1.ckpt
+		0|scr_index -p p --current id:4||*8
+		0|scr_index -p p --current name:4||*4
+		0|scr_index -p p --current id:2||*4
+		0|scr_index -p p --current name:2||*2
+		0|scr_index -p p --current id:5||*10
+		0|scr_index -p p --current 5||*10
+		0|scr_index -p p --current 12||*12
+		0|scr_index -p p --drop name:4||=1=2,3=6,4=8,5=10,6=12
+		0|scr_index -p p --drop id:4||=1=2,3=6,5=10,6=12
+		both|scr_index -p p --add 4
+		0|scr_index -p p --add name:4||=1=2,2=4,3=6,5=10,6=12
+		0|scr_index -p p --add id:4||=1=2,2=4,3=6,4=8,5=10,6=12
+		0|scr_index -p p --drop-after id:5||=1=2,2=4,3=6,4=8,5=10
+		0|scr_index -p p --drop-after name:4||=1=2,2=4
+		0|scr_index -p p --build name:6|dataset 3 (6)
+		0|scr_index -p p --build id:4|dataset 4 (8)|=1=2,2=4,3=6,4=8
+		0|scr_index -p p --verify id:4|   4 whole
+		0|scr_index -p p --verify name:4 --json|"id": 2;"name": "4"
+		0|scr_index -p p --drop 1||=2=4,3=6,4=8
+	END
 }
 
-@test "scr_index: current, drop, drop-after, add, build, verify by id: and name:" {
+@test "scr_inspect, scr_rebuild, scr_container and scr_archive by id: and name:" {
 	steps
-	for word in id:4=8 name:4=4 id:2=4 name:2=2 id:5=10 5=10 12=12; do
-		scr_index -p p --current "${word%=*}"
-		[[ $(current) == "${word#*=}" ]]
-	done
-	scr_index -q -p p --drop name:4
-	[[ $(index) == "1=2 3=6 4=8 5=10 6=12" ]]
-	scr_index -q -p p --drop id:4
-	[[ $(index) == "1=2 3=6 5=10 6=12" ]]
-	try scr_index -p p --add 4
-	assert_both_readings
-	scr_index -q -p p --add name:4
-	[[ $(index) == "1=2 2=4 3=6 5=10 6=12" ]]
-	scr_index -q -p p --add id:4
-	[[ $(index) == "1=2 2=4 3=6 4=8 5=10 6=12" ]]
-	scr_index -q -p p --drop-after id:5
-	[[ $(index) == "1=2 2=4 3=6 4=8 5=10" ]]
-	scr_index -q -p p --drop-after name:4
-	[[ $(index) == "1=2 2=4" ]]
-	warns 0 "dataset 3 (6)" scr_index -p p --build name:6
-	warns 0 "dataset 4 (8)" scr_index -p p --build id:4
-	[[ $(index) == "1=2 2=4 3=6 4=8" ]]
-	shows "   4 whole" scr_index -p p --verify id:4
-	ends 0 scr_index -p p --verify name:4 --json
-	assert_output_has '"id": 2' '"name": "4"'
-	# An entry without a usable NAME goes by its number.
-	scr_index -q -p p --drop 1
-	[[ $(index) == "2=4 3=6 4=8" ]]
-}
-
-@test "scr_inspect and scr_rebuild by id: and name:" {
-	steps
-	for args in "id:4=4  8" "name:4=2  4" "-d id:2=2  4" "-d name:2=1  2" \
-		"5=5  10" "10=5  10"; do
-		ends 0 scr_inspect -p p ${args%=*}
-		[[ $output == "dataset ${args#*=}"* ]] || failed "$args"
-	done
 	rm p/4/rank_1.ckpt p/8/rank_1.ckpt
-	ends 0 scr_rebuild -p p name:4
-	[[ -e p/4/rank_1.ckpt && ! -e p/8/rank_1.ckpt ]]
-	ends 0 scr_rebuild -p p id:4
-	[[ -e p/8/rank_1.ckpt ]]
-	# A file or directory of this name does not get in the way.
-	mkdir -p id:4/.scr
-	rm p/8/rank_2.ckpt
-	ends 0 scr_rebuild -p p id:4
-	[[ -e p/8/rank_2.ckpt ]]
-	try scr_inspect -p p id:4
-	[[ $output == "dataset 4  8"* ]]
-}
-
-@test "scr_container and scr_archive by id: and name:" {
-	steps
-	scr_container -q -p p pack id:4
-	[[ ! -e p/8/rank_0.ckpt && -e p/4/rank_0.ckpt ]]
-	scr_container -q -p p pack name:4
-	[[ ! -e p/4/rank_0.ckpt ]]
-	shows 4/rank_0.ckpt scr_container -p p list name:4
-	shows 8/rank_0.ckpt scr_container -p p list id:4
-	for verb in verify repack; do
-		ends 0 scr_container -p p $verb id:4 name:4
-	done
+	mkdir q
+	rows <<-'END'
+		3|scr_inspect -p p id:4|dataset 4  8
+		3|scr_inspect -p p name:4|dataset 2  4
+		3|scr_inspect -p p -d id:2|dataset 2  4
+		0|scr_inspect -p p -d name:2|dataset 1  2
+		0|scr_inspect -p p 5|dataset 5  10
+		0|scr_inspect -p p 10|dataset 5  10
+		0|scr_rebuild -p p name:4||+4/rank_1.ckpt -8/rank_1.ckpt
+		0|scr_rebuild -p p id:4||+8/rank_1.ckpt
+		0|mkdir -p id:4/.scr && rm p/8/rank_2.ckpt
+		0|scr_rebuild -p p id:4||+8/rank_2.ckpt
+		0|scr_inspect -p p id:4|dataset 4  8
+		0|scr_container -p p pack id:4||-8/rank_0.ckpt +4/rank_0.ckpt
+		0|scr_container -p p pack name:4||-4/rank_0.ckpt
+		0|scr_container -p p list name:4|4/rank_0.ckpt
+		0|scr_container -p p list id:4|8/rank_0.ckpt
+		0|scr_container -p p verify id:4 name:4
+		0|scr_container -p p repack id:4 name:4
+		0|scr_container -p p extract -C p/x name:4||+x/4/rank_0.ckpt -x/8
+		0|scr_archive export -p p -o 4.tar id:4
+		0|scr_archive import -p q 4.tar|dataset 4,
+		0|scr_archive export -p p -o 2.tar name:4
+		0|scr_archive import -p q 2.tar|dataset 2,
+	END
 	scr_container -p p cat id:4 8/rank_0.ckpt >out
-	scr_container -q -p p extract -C x name:4
-	[[ -e x/4/rank_0.ckpt && ! -e x/8 ]]
-	for word in id:4=4 name:4=2; do
-		scr_archive export -q -p p -o "a.tar" "${word%=*}"
-		mkdir q
-		shows "dataset ${word#*=}," scr_archive import -p q a.tar
-		rm -r q
-	done
 	scr_container -q -p p unpack id:4 name:4
 	cmp out p/8/rank_0.ckpt
 	[[ -e p/4/rank_0.ckpt ]]
@@ -276,27 +227,27 @@ assert_both_readings() {
 		scr_index -q -p p --build $id
 	done
 	for word in id:4=4 name:id:4=7 four=4 7=7 name:name:x=8 id:8=8; do
-		ends 0 scr_index -p p --verify "${word%=*}" --json
-		assert_output_has "\"id\": ${word#*=}"
-		ends 0 scr_inspect -p p "${word%=*}"
-		[[ $output == "dataset ${word#*=} "* ]]
+		rows <<-END
+			0|scr_index -p p --verify ${word%=*} --json|"id": ${word#*=}
+			0|scr_inspect -p p ${word%=*}|dataset ${word#*=} 
+		END
 	done
 	ends 1 scr_index -p p --verify name:x
-	run scr_index -p p --dump-datasets=
-	assert_output_is "$(printf '%s\n' name:name:x name:id:4 four)"
+	prints "$(printf '%s\n' name:name:x name:id:4 four)" \
+		scr_index -p p --dump-datasets=
 	rm -r p
 	for id in 4 2; do
 		make $id $((2 * id)) -t NONE
 		scr_index -q -p p --build $id
 		rm p/.scr/scr.dataset.$id/filemap_*
 	done
-	ends 0 scr_rebuild -p p --protect xor id:4
-	[[ -e p/.scr/scr.dataset.4/filemap_0 ]]
-	[[ ! -e p/.scr/scr.dataset.2/filemap_0 ]]
-	grep -q 8/rank_0.ckpt p/.scr/scr.dataset.4/filemap_0
 	# A table of all datasets, and the containers of each.
-	scr_container -q -p p pack id:4
-	shows containers scr_inspect -p p --map id:4
+	rows <<-'END'
+		0|scr_rebuild -p p --protect xor id:4||+.scr/scr.dataset.4/filemap_0 -.scr/scr.dataset.2/filemap_0
+		0|grep 8/rank_0.ckpt p/.scr/scr.dataset.4/filemap_0
+		0|scr_container -q -p p pack id:4
+		0|scr_inspect -p p --map id:4|containers
+	END
 }
 
 @test "one name of several datasets: the index decides, else it is refused" {
@@ -310,26 +261,25 @@ assert_both_readings() {
 	mv scr.dataset.[37] p/.scr
 	scr_index -q -p p --drop-all
 	state >before
-	for args in "scr_index -p p --build sameX" "scr_index -p p --add sameX" \
-		"scr_index -p p --delete sameX" "scr_inspect -p p sameX" \
-		"scr_rebuild -p p name:sameX"; do
+	for args in "scr_index -p p --"{build,add,delete}" sameX" \
+		"scr_inspect -p p sameX" "scr_rebuild -p p name:sameX"; do
 		ends 2 $args
 		assert_stderr_one_line sameX id:3 id:7
 	done
 	state | diff before -
-	scr_index -q -p p --add id:3
-	shows "   3 whole" scr_index -p p --verify sameX
-	# But which of them is to be added is open.
-	ends 2 scr_index -p p --add sameX
+	# Which of them is to be added is open.
+	rows <<-'END'
+		0|scr_index -p p --add id:3
+		0|scr_index -p p --verify sameX|   3 whole
+		2|scr_index -p p --add sameX
+	END
 }
 
 # --- Numbers that come from elsewhere ----------------------------------------
 
 # Outputs in the cache of this node, named as another's number.
 @test "scr_postrun: saves and packs the right one; --id takes the words" {
-	ln -s nodes/node0 local
-	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
-		--cntldir local/cntl)
+	one_node
 	save() {
 		gen -p p -n 2 -m 1 --layout cache --nodes-dir nodes -t SINGLE \
 			-s 1000 --lose "" -i "$1" --output --name "$2"
@@ -339,51 +289,44 @@ assert_both_readings() {
 	save 2 4
 	save 3 6
 	save 4 8
-	ends 0 scr_postrun "${args[@]}" --id 2 --containers
-	[[ -e p/2/rank_0.ckpt && ! -e p/4/rank_0.ckpt ]]
-	[[ -d p/.scr/scr.dataset.2 && ! -e p/.scr/scr.dataset.4 ]]
-	ends 0 scr_postrun "${args[@]}" --id name:6
-	[[ -e p/6/rank_0.ckpt && ! -e p/8 ]]
-	ends 0 scr_postrun "${args[@]}" --id id:4
-	[[ -e p/8/rank_0.ckpt ]]
-	complains 1 name:nothing scr_postrun "${args[@]}" --id name:nothing
-	try scr_postrun "${args[@]}" --id abc
-	assert_usage_error --id abc
+	rows <<-'END'
+		0|scr_postrun "${args[@]}" --id 2 --containers||+2/rank_0.ckpt -4/rank_0.ckpt +.scr/scr.dataset.2 -.scr/scr.dataset.4
+		0|scr_postrun "${args[@]}" --id name:6||+6/rank_0.ckpt -8
+		0|scr_postrun "${args[@]}" --id id:4||+8/rank_0.ckpt
+		1|scr_postrun "${args[@]}" --id name:nothing|name:nothing
+	END
+	misused abc scr_postrun "${args[@]}" --id abc
+	assert_stderr_has --id
 }
 
-@test "scr_copy --id takes id: and name:" {
+@test "scr_copy --id and scr_env flush-file take id: and name:; numbers stay numbers" {
 	for id in 2 4; do
 		gen -p p -n 2 -m 1 --layout cache --lose "" -t SINGLE -s 1000 \
 			-i $id --name $((2 * id))
 	done
 	args=(--cntldir nodes/node0/cntl/genuser/scr.1000
 		--cachedir nodes/node0/cache/genuser/scr.1000 -d p)
-	ends 0 scr_copy "${args[@]}" --id 4
-	[[ -e p/8/rank_0.ckpt && ! -e p/4 ]]
-	rm -r p/8
-	ends 0 scr_copy "${args[@]}" --id id:4
-	[[ -e p/8/rank_0.ckpt && ! -e p/4 ]]
-	ends 0 scr_copy "${args[@]}" --id name:4
-	[[ -e p/4/rank_0.ckpt ]]
-	complains 1 name:6 scr_copy "${args[@]}" --id name:6
+	rows <<-'END'
+		0|scr_copy "${args[@]}" --id 4||+8/rank_0.ckpt -4
+		0|rm -r p/8
+		0|scr_copy "${args[@]}" --id id:4||+8/rank_0.ckpt -4
+		0|scr_copy "${args[@]}" --id name:4||+4/rank_0.ckpt
+		1|scr_copy "${args[@]}" --id name:6|name:6
+	END
 	for word in abc id:0 id:x 0; do
-		try scr_copy "${args[@]}" --id $word
-		assert_usage_error --id "$word"
+		misused "$word" scr_copy "${args[@]}" --id $word
+		assert_stderr_has --id
 	done
-}
-
-@test "scr_env flush-file: numbers stay numbers; id: and name:" {
+	rm -rf p nodes
 	for id in 2 4; do
 		make $id $((2 * id)) --layout cache
 	done
 	for word in 4=8 id:4=8 name:4=4 name:8=8; do
 		prints "${word#*=}" scr_env flush-file -p p --name "${word%=*}"
 	done
-	for verb in --location --need-flush; do
-		ends 0 scr_env flush-file -p p $verb id:4
-		ends 0 scr_env flush-file -p p $verb name:4
-		ends 1 scr_env flush-file -p p $verb name:6
-	done
+	rows < <(for verb in --location --need-flush; do
+		printf '%s|scr_env flush-file -p p '$verb' %s\n' 0 id:4 0 name:4 1 name:6
+	done)
 	prints 2 scr_env flush-file -p p --list-ckpt --before id:4
 	# LLNL's scripts pass numbers.
 	prints 8 scr_flush_file -d p --name 4
@@ -397,36 +340,49 @@ assert_both_readings() {
 @test "printed commands name the dataset that they speak of" {
 	steps
 	rm p/8/rank_1.ckpt p/10/rank_1.ckpt
-	finds 3 "next:       scr_rebuild -p p id:4" scr_inspect -p p id:4
-	finds 3 "next:       scr_rebuild -p p 5" scr_inspect -p p id:5
-	scr_index -q -p p --drop id:4
-	warns 3 "--build id:4" scr_index -p p --add id:4
-	finds 3 "next:       scr_index -p p --build id:4" scr_inspect -p p
+	rows <<-'END'
+		3|scr_inspect -p p id:4|next:       scr_rebuild -p p id:4
+		3|scr_inspect -p p id:5|next:       scr_rebuild -p p 5
+		0|scr_index -p p --drop id:4
+		3|scr_index -p p --add id:4|--build id:4
+		3|scr_inspect -p p|next:       scr_index -p p --build id:4
+	END
 	# The command as it is printed.
-	hint=$(scr_inspect -p p id:4 |
-		sed -n 's/^ *next: *//p') || :
-	ends 0 bash -c "$hint"
-	[[ -e p/8/rank_1.ckpt && ! -e p/10/rank_1.ckpt ]]
-	[[ $(index) == "1=2 2=4 3=6 4=8 5=10 6=12" ]]
-	scr_index -q -p p --drop id:5
-	hint=$(scr_rebuild -p p 5 | sed -n 's/^next: \(scr_index .*\)/\1/p')
-	[[ $hint == "scr_index -p p --build 5" ]]
-	bash -c "$hint" 2>/dev/null
+	hint=$(scr_inspect -p p id:4 | sed -n 's/^ *next: *//p') || :
+	rows <<-'END'
+		0|bash -c "$hint"||+8/rank_1.ckpt -10/rank_1.ckpt =1=2,2=4,3=6,4=8,5=10,6=12
+		0|scr_index -p p --drop id:5
+		0|scr_rebuild -p p 5|next: scr_index -p p --build 5
+		0|scr_index -p p --build 5
+	END
 }
 
-@test "messages do not look like the number of another; hints quote names for the shell" {
+@test "messages do not look like the number of another; an id stays an id; names are quoted" {
 	steps
 	scr_index -p p --current name:6
 	rm p/.scr/flush.scr
 	ends 0 scr_index -p p --drop name:6
 	assert_stderr_one_line "the restart point is name:4 now"
 	rm p/4/rank_0.ckpt p/4/rank_1.ckpt
-	warns 4 "scr_index: name:4: " scr_index -p p --verify name:4
-	ends 2 scr_container cat "a'b c"
 	# shellcheck disable=SC2028 # as it is printed
-	assert_stderr_has "scr_container list 'a'\\''b c'"
-	ends 2 scr_env flush-file --summary --name 'a b'
-	assert_stderr_has "scr_index --build 'a b'"
+	rows <<-'END'
+		4|scr_index -p p --verify name:4|scr_index: name:4: 
+		2|scr_container cat "a'b c"|scr_container list 'a'\''b c'
+		2|scr_env flush-file --summary --name 'a b'|scr_index --build 'a b'
+	END
+	steps
+	rm p/.scr/scr.dataset.{4,5}/summary.scr
+	try scr_index -p p --verify id:4
+	assert_stderr_one_line "summary.scr: missing"
+	rows <<-'END'
+		3|scr_index -p p --verify id:4|next: scr_index -p p --build id:4
+		0|scr_index -p p --build id:4
+		0|scr_index -p p --verify id:4
+		0|rm p/.scr/index.scr
+		3|scr_index -p p|dataset 5: not listed;as it has no valid summary: --build id:5 adds it to the index
+		0|rm p/.scr/scr.dataset.2/summary.scr
+		3|scr_index -p p|datasets 2 5: not listed;as they have no valid summary: --build id:N adds them to the index
+	END
 }
 
 # --- Completion --------------------------------------------------------------
@@ -510,22 +466,4 @@ END
 	echo "$output"
 	((lines[3] < 3 * lines[2]))
 	((lines[4] < 2 * lines[5]))
-}
-
-@test "the words in hints: an id stays an id" {
-	steps
-	rm p/.scr/scr.dataset.{4,5}/summary.scr
-	try scr_index -p p --verify id:4
-	assert_stderr_one_line "summary.scr: missing"
-	assert_stderr_has "next: scr_index -p p --build id:4"
-	scr_index -q -p p --build id:4
-	scr_index -p p --verify id:4
-	rm p/.scr/index.scr
-	try scr_index -p p
-	assert_stderr_has "dataset 5: not listed" \
-		"as it has no valid summary: --build id:5 adds it to the index"
-	rm p/.scr/scr.dataset.2/summary.scr
-	try scr_index -p p
-	assert_stderr_has "datasets 2 5: not listed" \
-		"as they have no valid summary: --build id:N adds them to the index"
 }
