@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2154 # words
+# shellcheck disable=SC2034,SC2086,SC2154 # words
 # Checkpoints named by time step: the name of one is the number of another.  The
 # words of every verb of every command that name a dataset, as tables.
 
