@@ -162,14 +162,11 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		.work = &w,
 		.guard = { c != NULL ? owners_ask : NULL, &owners,
 			   owners_failed },
-		/* If all data can be rebuilt, lost redundancy must not prevent
-		 * that. */
-		.partial = s->partial || status == STATUS_DAMAGED,
-		.unproved = s->partial,
+		.extent = s->partial ? REBUILD_UNPROVED : REBUILD_ALL,
 	};
 	struct buf text = BUF_INIT;
 
-	if (p->verdict == SET_LOST && !ro.partial) {
+	if (p->verdict == SET_LOST && !s->partial && status != STATUS_DAMAGED) {
 		plan_error(p, err);
 		if (c != NULL && catalogue_only_renamed(c, t->id, &s->look,
 							&o->renamed, err))

@@ -187,8 +187,6 @@ mend(struct build *b, struct error *err)
 	struct rebuild_options ro = {
 		.work = &b->o->work,
 		.guard = { owners_ask, &owners, owners_failed },
-		/* All data are present; only redundancy cannot be rebuilt. */
-		.partial = b->plan->verdict == SET_LOST,
 	};
 	const struct plan *p = b->plan;
 
@@ -535,7 +533,7 @@ catalogue_restore_maps(struct catalogue *c, int64_t id,
 	const struct rebuild_options ro = {
 		.work = &o->work,
 		.guard = { owners_ask, &owners, owners_failed },
-		.partial = true,
+		.extent = REBUILD_PARTIAL,
 	};
 	struct catalogue_dir dir = CATALOGUE_DIR_INIT;
 	struct rebuild_result result = { .maps = 0 };

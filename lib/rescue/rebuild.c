@@ -26,10 +26,23 @@
 bool
 rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
 {
-	if (s->solution == NULL || s->verdict == SET_WHOLE ||
-	    (s->unproved && !r->o.unproved))
+	return s->solution != NULL && s->verdict != SET_WHOLE &&
+	       (!s->unproved || r->o.extent == REBUILD_UNPROVED);
+}
+
+/* May the plan, which may have changed, be carried out? */
+static bool
+allowed(const struct rebuild_run *r)
+{
+	const struct plan *p = r->p;
+
+	if (p->flaw != NULL)
 		return false;
-	return s->verdict == SET_REBUILDABLE || r->o.partial;
+	if (p->verdict == SET_LOST)
+		return r->o.extent != REBUILD_ALL ||
+		       plan_data_status(p) == STATUS_DAMAGED;
+	return p->barred == 0 &&
+	       (p->unproved == NULL || r->o.extent == REBUILD_UNPROVED);
 }
 
 /* --- The files to write --- */
@@ -322,8 +335,7 @@ mark_unread(struct rebuild_run *r, struct error *err)
 		else
 			work_detail(r->work, "%s", text);
 	}
-	if (r->p->verdict != SET_LOST || r->o.partial)
-		report_unread(r, first, count);
+	report_unread(r, first, count);
 	return (long)r->nunread;
 }
 
@@ -553,8 +565,6 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 {
 	struct rebuild_result scratch = { .files = 0 };
 	struct rebuild_run r = { .p = p };
-	/* Data that turn out to be lost only now end it. */
-	const bool lost = plan_data_status(p) == STATUS_LOST;
 	int rc = 1;
 
 	if (o != NULL)
@@ -563,16 +573,10 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	*r.result = scratch;
 	r.work = work_or_default(o != NULL ? o->work : NULL);
 	pthread_mutex_init(&r.lock, NULL);
-	if (p->verdict == SET_REBUILDABLE || r.o.partial)
+	if (p->verdict != SET_WHOLE && allowed(&r))
 		report_unread(&r, p->first_unread, p->unread);
 	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
-		if (p->flaw != NULL ||
-		    (p->verdict == SET_LOST
-			     ? !r.o.partial ||
-				       (!lost && !r.o.unproved &&
-					plan_data_status(p) == STATUS_LOST)
-			     : p->barred > 0 ||
-				       (p->unproved != NULL && !r.o.unproved)))
+		if (!allowed(&r))
 			rc = plan_error(p, err);
 		else if (plan_status(p) == STATUS_OK)
 			rc = 0;

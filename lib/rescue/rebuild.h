@@ -26,12 +26,17 @@ struct error;
 struct plan;
 struct work;
 
+/* What is rebuilt of a dataset; lost redundancy alone never prevents it. */
+enum rebuild_extent {
+	REBUILD_ALL,	  /* all data, or nothing */
+	REBUILD_PARTIAL,  /* what can be, although other data are lost */
+	REBUILD_UNPROVED, /* and what nothing confirms (plan.unproved) */
+};
+
 struct rebuild_options {
 	const struct work *work; /* damaged files that are found are reported
 				    with work_detail() */
-	bool partial;  /* rebuild what can be rebuilt although other data are
-			 lost */
-	bool unproved; /* and what nothing confirms (plan.unproved) */
+	enum rebuild_extent extent;
 	struct put_guard guard;
 };
 
@@ -47,8 +52,8 @@ struct rebuild_result {
 
 /*
  * Carry out `p`, or in a dry run only count what that would do, and check the
- * room for it; `o` and `result` may be NULL.  If anything is lost, nothing is
- * written (unless `partial`), and the error is ERROR_LOST with the sentence of
+ * room for it; `o` and `result` may be NULL.  If data are lost, nothing is
+ * written (with REBUILD_ALL), and the error is ERROR_LOST with the sentence of
  * plan_error().  After other errors renamed files stay and temporary files are
  * removed.
  */

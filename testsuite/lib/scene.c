@@ -440,7 +440,7 @@ bool
 scene_rebuilds(struct scene *s, struct plan *p)
 {
 	struct error err = ERROR_INIT;
-	const struct rebuild_options o = { .unproved = true };
+	const struct rebuild_options o = { .extent = REBUILD_UNPROVED };
 	bool good = p != NULL && rebuild(p, &o, NULL, &err) == 0;
 
 	if (!good)

@@ -123,7 +123,7 @@ static void
 lost(void)
 {
 	struct plan *p = NULL;
-	struct rebuild_options o = { .partial = true };
+	struct rebuild_options o = { .extent = REBUILD_PARTIAL };
 	struct rebuild_result r;
 
 	scene_attempts(&xor8, &one_lost, 1);
@@ -198,7 +198,7 @@ TEST(stopped)
  * carried out are not. */
 TEST(inputs_vanish)
 {
-	const struct rebuild_options o = { .unproved = true };
+	const struct rebuild_options o = { .extent = REBUILD_UNPROVED };
 	static const struct {
 		const char *what, *before, *after;
 		struct scene *s;
@@ -283,7 +283,7 @@ TEST(events)
 	int count = 0;
 	const struct rebuild_options o = {
 		.work = &(struct work){ .log = note, .log_arg = &count },
-		.unproved = true,
+		.extent = REBUILD_UNPROVED,
 	};
 
 	scene_do(&xor8, "new; lose 2");
