@@ -163,18 +163,6 @@ report_file(struct verify *v, const struct plan *p, const struct plan_file *f)
 		       file_state_name(f->state), f->rank, fate);
 }
 
-/* Report a file that is present, but that the job cannot read.  The verdict of
- * the plan names a file that this user may not read. */
-static void
-report_unreadable(struct verify *v, const struct plan_file *f)
-{
-	if (f->state == FILE_PRESENT && f->unreadable && !f->barred)
-		report(v, STATUS_FAILED,
-		       "%s: its mode does not let its owner read it (rank "
-		       "%" PRIu32 "): unknown",
-		       str_shown(f->path), f->rank);
-}
-
 static void
 report_files(struct verify *v, const struct plan *p)
 {
@@ -192,7 +180,6 @@ report_files(struct verify *v, const struct plan *p)
 		}
 		v->out->bytes += f->attr.size;
 		v->out->unchecked += !f->attr.has_size;
-		report_unreadable(v, f);
 	}
 	report_astray(v);
 }
@@ -524,11 +511,10 @@ verify_with(struct verify *v, const struct plan *p, struct error *err)
 	} else if (catalogue_dir_open(v->c, v->e->id, &v->dir, err) == 0 &&
 		   read_meta(v, p, err) == 0 &&
 		   catalogue_fetch_match(&v->fetch, p, err) == 0) {
-		/* Renamed directories, and files that the job cannot read; the
-		 * caller judges what else the plan shows. */
+		/* Renamed directories; the caller judges what else the plan
+		 * shows. */
 		for (size_t i = 0; i < p->nfiles; i++)
-			if (!is_renamed(v, &p->files[i]))
-				report_unreadable(v, &p->files[i]);
+			is_renamed(v, &p->files[i]);
 		report_astray(v);
 		report_map(v, p);
 		report_fetch(v, true);

@@ -391,5 +391,5 @@ plan_data_status(const struct plan *p)
 	if (p->nranks <= 0 || p->files_lost > 0 ||
 	    p->maps_lost > p->maps_unplaced)
 		return plan_status(p);
-	return STATUS_DAMAGED;
+	return p->barred > 0 ? STATUS_FAILED : STATUS_DAMAGED;
 }

@@ -95,8 +95,8 @@ struct plan_file {
 	uint64_t found_size; /* size on disk, in bytes; valid for
 				FILE_WRONG_SIZE */
 	bool unreadable;     /* its mode does not let its owner read it */
-	bool barred;	     /* present, but neither the job nor this user may
-				read it */
+	bool barred;	     /* present, but the job may not read it, whoever
+				looks */
 	bool unread;	     /* an I/O error kept it from being compared */
 	bool packed;	     /* in containers, or empty; false: a file of its
 				own */

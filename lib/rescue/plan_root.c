@@ -477,27 +477,33 @@ struct stat_job {
 };
 
 /*
- * Is the present file out of reach for the job?  Its owner may not read it, or
- * this is the user of the job, and the file has become that of another user.
- * In most cases the mode tells; only in the others the file is opened.  Root
- * may read all files.
+ * Is the present file out of reach for the job, whoever looks?  Its owner may not
+ * read it, although root may; or it has become the file of a user who owns neither
+ * the place nor the dataset, and only that one may read it.  If this is the user of
+ * the job, the file is opened where the mode does not tell.
  */
 static bool
 is_barred(const struct planner *w, const struct plan_file *f,
 	  const struct stat *st)
 {
-	const uid_t uid = geteuid();
-	const mode_t all = S_IRUSR | S_IRGRP | S_IROTH;
-	const mode_t needed = uid == st->st_uid ? S_IRUSR : all;
+	const mode_t others = S_IRGRP | S_IROTH;
+	const int root_fd = w->p.places[f->place].root_fd;
 	struct error why = ERROR_INIT;
+	struct stat root;
 	int fd = -1;
 
-	if (uid == 0 || (st->st_mode & needed) == needed ||
-	    ((st->st_mode & S_IRUSR) != 0 &&
-	     (!f->attr.has_owner || f->attr.uid != uid)))
+	if ((st->st_mode & S_IRUSR) == 0)
+		return true;
+	if (!f->attr.has_owner || f->attr.uid == st->st_uid ||
+	    (st->st_mode & others) == others)
 		return false;
-	fd = path_open_beneath(w->p.places[f->place].root_fd, f->path,
-			       O_RDONLY | O_NONBLOCK, 0, &why);
+	if (f->attr.uid != geteuid())
+		return (st->st_mode & others) == 0 &&
+		       fstat(root_fd, &root) == 0 && root.st_uid != st->st_uid;
+	if (f->attr.uid == 0)
+		return false;
+	fd = path_open_beneath(root_fd, f->path, O_RDONLY | O_NONBLOCK, 0,
+			       &why);
 	io_close(fd);
 	return fd < 0 && why.kind == ERROR_SYSTEM && why.errnum == EACCES;
 }

@@ -514,7 +514,7 @@ two() {
 	warns 3 "scr_container -p p repack 1" scr_index -p p --build 1
 	for option in "" -n; do
 		complains 3 "its copy was read" scr_rebuild $option -p p 1
-		assert_output_has "next: scr_container -p p repack 1"
+		assert_stderr_has "next: scr_container -p p repack 1"
 	done
 	# The header of a file that restores nothing is no damage.
 	dataset -t SINGLE
@@ -714,7 +714,14 @@ well() {
 	chmod 0 p/ckpt.1/rank_1.ckpt
 	all 1
 	ends 1 scr_index -p p --build 1
+	ends 1 scr_rebuild -p p 1
 	well scr_inspect -p p -d 1
+	# Not built: nothing but the mode tells.
+	dataset -t XOR
+	chmod 0 p/ckpt.1/rank_1.ckpt
+	all 1
+	ends 1 scr_rebuild --dry-run -p p 1
+	ends 1 scr_index -p p --build 1
 	renew kept
 	rm p/ckpt.1/rank_1.ckpt
 	mkdir p/ckpt.1/rank_1.ckpt

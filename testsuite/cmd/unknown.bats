@@ -484,7 +484,9 @@ flushed() { rm p/.scr/scr.dataset.1/{filemap,reddesc}*; }
 			stranger 1 scr_inspect --json -p p -d 1
 			[[ $(grep -c '"state": "unknown"' <<<"$output") == 2 ]]
 			diff <(echo "$kept") <(tree_sha p)
-			ends 0 scr_inspect -p p -d 1
+			# For root, too, who may read it.
+			ends 1 scr_inspect -p p -d 1
+			ends 1 scr_rebuild -p p 1
 		done
 		# Redundancy does not replace it, either.
 		rm p/ckpt.1/rank_2.ckpt
