@@ -201,9 +201,11 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		json_push(s->list, j);
 	} else if (err->kind == ERROR_NONE) {
 		struct buf line = BUF_INIT;
+		char next[NEXT_MAX];
 
 		report_health_text(p, &h, status, &line);
-		report_health_next(c, p, &h, status, &line);
+		app_next(report_health_next(c, p, &h, status, next,
+					    sizeof(next)));
 		app_print_unless_quiet(&line);
 	}
 	packed_health_free(&h);
@@ -330,10 +332,11 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 	if (p.flaw != NULL && s->verb == VERB_UNPACK && !s->look.work.dry_run)
 		app_warn("%s: %s", p.name, p.flaw);
 	else if (p.flaw != NULL && s->verb != VERB_VERIFY &&
-		 s->verb != VERB_REPACK)
-		app_warn(
-			"%s: %s; next: %s", p.name, p.flaw,
+		 s->verb != VERB_REPACK) {
+		app_warn("%s: %s", p.name, p.flaw);
+		app_next(
 			report_packed_command(NULL, c, &p, next, sizeof(next)));
+	}
 	if (s->verb != VERB_LIST && s->verb != VERB_VERIFY &&
 	    catalogue_packed_refuse(c, &p, &s->look, &err) < 0)
 		goto out;

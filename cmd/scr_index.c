@@ -231,34 +231,43 @@ verbs_start(struct settings *s, struct error *err)
 			      err);
 }
 
-int
-verbs_finish(struct json *j, int status, struct error *why)
+/* Note the command to run next, unless it does not help against the error. */
+static void
+note_next(const struct settings *s, struct json *j, const char *next,
+	  struct error *why)
 {
-	status = error_worse_status(status, error_status(why->kind));
+	if (report_stop(why, app_prefix(s->prefix), s->barred))
+		return;
+	json_set_known_str(j, "next", next);
+	app_next(next);
+}
+
+int
+verbs_finish(const struct settings *s, struct json *j, const char *next,
+	     int status, struct error *why)
+{
+	note_next(s, j, next, why);
 	if (j != NULL)
 		app_answer(j);
 	return app_report(status, why);
 }
 
-/* Answer `j` (NULL: nothing), or `one` dataset, with the command to run next
- * unless that is "", and report the error.  Returns the exit status. */
+/* The same for an answer about one dataset, which has the command. */
 static int
-finish(struct json *j, bool one, const char *next, int status,
-       struct error *why)
+finish_one(const struct settings *s, struct json *j, const char *next,
+	   int status, struct error *why)
 {
 	struct json *list = NULL;
 
-	json_set_known_str(j, "next", next);
-	if (j != NULL && one) {
+	note_next(s, j, next, why);
+	if (j != NULL) {
 		list = json_new_array();
 		json_push(list, j);
 		j = json_new_object();
 		json_set(j, "datasets", list);
+		app_answer(j);
 	}
-	status = verbs_finish(j, status, why);
-	if (next[0] != '\0' && j == NULL)
-		app_error("next: %s", next);
-	return status;
+	return app_report(status, why);
 }
 
 /* --- List --- */
@@ -277,7 +286,7 @@ do_list(struct settings *s, struct catalogue *c)
 	int status = STATUS_OK;
 
 	if (ix == NULL)
-		return verbs_finish(NULL, status, &err);
+		return verbs_finish(s, NULL, "", status, &err);
 	if (catalogue_notice(c) != NULL) {
 		status = STATUS_DAMAGED;
 		report_command("scr_inspect", catalogue_path(c), NULL, next,
@@ -301,7 +310,7 @@ do_list(struct settings *s, struct catalogue *c)
 			   app_print, &err);
 	mem_free(entries);
 	index_free(ix);
-	return finish(j, false, next, status, &err);
+	return verbs_finish(s, j, next, status, &err);
 }
 
 /* For completions: the words of datasets that begin with s->word. */
@@ -401,7 +410,7 @@ do_edit(struct settings *s, struct catalogue *c)
 		json_set_str(j, "current",
 			     e.current[0] != '\0' ? e.current : NULL);
 	}
-	return finish(j, false, next, STATUS_OK, &err);
+	return verbs_finish(s, j, next, STATUS_OK, &err);
 }
 
 /* --- Build, add --- */
@@ -479,14 +488,16 @@ do_build(struct settings *s, struct catalogue *c)
 	if (r.map != MEND_NONE &&
 	    (err.kind != ERROR_NONE || (r.dry_run && r.rebuild.files > 0)))
 		app_warn("dataset %" PRId64 ": %s", id, r.map_flaw);
-	else if (r.map != MEND_NONE)
-		app_warn("dataset %" PRId64 ": %s; next: %s", id, r.map_flaw,
-			 report_next(report_mend(r.map, false, false), c, id,
+	else if (r.map != MEND_NONE) {
+		app_warn("dataset %" PRId64 ": %s", id, r.map_flaw);
+		app_next(report_next(report_mend(r.map, false, false), c, id,
 				     next, sizeof(next)));
+	}
 	next_of_build(s, c, id, &r, &err, next);
+	s->barred = r.barred;
 	if (app_json() && id >= 0)
 		j = results_build_json(id, &r);
-	return finish(j, true, next, r.status, &err);
+	return finish_one(s, j, next, r.status, &err);
 }
 
 static int
@@ -519,7 +530,7 @@ do_add(struct settings *s, struct catalogue *c)
 			   : report_check(REPORT_CHECK_BUILD, false,
 					  s->o.checksums),
 		   next);
-	return finish(id >= 0 ? j : NULL, true, next, STATUS_OK, &err);
+	return finish_one(s, id >= 0 ? j : NULL, next, STATUS_OK, &err);
 }
 
 /* --- Main --- */

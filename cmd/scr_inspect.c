@@ -66,7 +66,7 @@ note_shown(struct inspect *in, const struct condition *h)
 
 	in->status = error_worse_status(in->status, h->status);
 	snprintf(line, sizeof(line), "  next:       %s\n", h->next);
-	if (h->next_for_all &&
+	if (h->next[0] != '\0' &&
 	    (in->last.len == 0 || strstr(in->last.data, line) == NULL))
 		buf_add_str(&in->last, line);
 }
@@ -488,7 +488,7 @@ run(struct inspect *in, char **args)
 		in->groups = json_new_array();
 	}
 	show_arguments(in, args);
-	/* Print the steps that are for several datasets, once. */
+	/* Behind all reasons, and each once. */
 	if (in->last.len > 0 && !app_json() && !lists(in) &&
 	    !inspect_on_stdout(in))
 		printf("%s%s", in->apart ? "\n" : "", in->last.data);

@@ -311,8 +311,7 @@ work(const struct settings *set, struct job *job,
 			 "run saves that of the caches: %s",
 			 d->id, command);
 	}
-	if (next[0] != '\0' && !app_json())
-		app_warn("next: %s", next);
+	app_next(next);
 	app_debug("asking %.3f s, copying %.3f s, rebuilding %.3f s, packing "
 		  "%.3f s",
 		  s.seconds[SCAVENGE_ASK], s.seconds[SCAVENGE_COPY],

@@ -63,6 +63,7 @@ struct outcome {
 	struct next_case next;
 	char obstacle[RENAMED_MAX];
 	struct verify_result renamed; /* names of a directory */
+	bool barred;		      /* the job may not read some files */
 	struct json *json;	      /* the answer; or NULL */
 	size_t sets;		      /* that --deep compared */
 	bool sums;		      /* the rebuild compared checksums */
@@ -276,6 +277,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		goto out;
 	}
 	status = plan_status(p);
+	o->barred = p->barred > 0;
 	plan_obstacle(p, o->obstacle, sizeof(o->obstacle));
 	if (status == STATUS_OK && !s->dry_run &&
 	    rebuild_finish(p, &s->look.work, err) < 0) {
@@ -367,7 +369,7 @@ find_next(const struct settings *s, const struct subject *t,
 	next[0] = '\0';
 	/* What was found, what stopped a rebuild, as a full disk, or what
 	 * --protect needs first. */
-	if (!n.barred && !n.undecided &&
+	if (!n.undecided &&
 	    ((s->dry_run && command == NULL && n.status != STATUS_FAILED) ||
 	     (n.status == STATUS_FAILED &&
 	      (error_may_pass(why) || n.obstacle[0] != '\0')) ||
@@ -401,8 +403,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct subject t;
 	struct catalogue *c = NULL;
 	struct outcome o = { .next.status = STATUS_FAILED, .json = j };
-	struct error why = ERROR_INIT;
-	char next[ERROR_TEXT_MAX];
+	char next[ERROR_TEXT_MAX] = "";
 	int status = STATUS_FAILED;
 	int rc = s->by_hand >= 0
 			 ? subject_find_files(&t, s->prefix,
@@ -430,26 +431,25 @@ run(struct settings *s, const char *const *args, size_t count)
 	app_work_end(&s->look.work);
 	if (c != NULL)
 		report_remedy(&err, c, t.id);
-	why = err;
 	/* The status is that of the data, the error that of a set. */
 	o.next.kept = status == STATUS_DAMAGED && err.kind == ERROR_LOST;
 	o.next.status = status;
 	o.next.obstacle = o.obstacle;
 	o.next.was = o.renamed.was;
 	o.next.is = o.renamed.is;
-	o.next.barred = err.errnum == EACCES;
+	/* What the rebuild compared shows only if it is compared. */
+	s->checksums = s->checksums || o.sums;
+	if (t.kind != SUBJECT_FILES &&
+	    !report_stop(&err,
+			 c != NULL || t.ndirs == 0 ? app_prefix(t.prefix)
+						   : t.dirs[0],
+			 o.barred)) {
+		find_next(s, &t, c, o.next, &err, next);
+		json_set_known_str(j, "next", next);
+		app_next(next);
+	}
 	/* With --partial the status is not the one of the error. */
 	app_report(status, &err);
-	if (t.kind != SUBJECT_FILES) {
-		/* What the rebuild compared shows only if it is compared. */
-		s->checksums = s->checksums || o.sums;
-		find_next(s, &t, c, o.next, &why, next);
-		json_set_known_str(j, "next", next);
-		if (j == NULL && next[0] != '\0' && why.kind != ERROR_NONE)
-			app_error("next: %s", next);
-		else if (j == NULL && next[0] != '\0' && app_verbosity() >= 0)
-			printf("next: %s\n", next);
-	}
 	if (j != NULL)
 		app_answer(j);
 	catalogue_close(c);

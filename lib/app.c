@@ -46,7 +46,8 @@ static struct {
 	const char *name;
 	bool quiet;
 	int verbose;
-	bool terminal; /* stderr is a terminal that can erase a line */
+	bool terminal;	 /* stderr is a terminal that can erase a line */
+	struct buf next; /* what app_next() noted, one command a line */
 } app = { .name = "scrkit" };
 
 static atomic_int signal_caught;
@@ -90,6 +91,33 @@ app_say(enum app_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	say(level, fmt, ap);
 	va_end(ap);
+}
+
+void
+app_next(const char *command)
+{
+	const char *at = app.next.data, *line = NULL;
+	size_t len = 0;
+
+	if (command == NULL || command[0] == '\0' || app_json())
+		return;
+	while ((line = str_line(&at, &len)) != NULL)
+		if (strlen(command) == len && memcmp(line, command, len) == 0)
+			return;
+	buf_printf(&app.next, "%s\n", command);
+}
+
+/* With -q, only after a failure. */
+static void
+say_next(int status)
+{
+	const char *at = app.next.data, *line = NULL;
+	size_t len = 0;
+
+	while ((line = str_line(&at, &len)) != NULL)
+		app_say(status == STATUS_OK ? APP_WARN : APP_ERROR,
+			"next: %.*s", (int)len, line);
+	buf_free(&app.next);
 }
 
 void
@@ -157,8 +185,9 @@ app_columns(struct columns *c, const char *words, const char *columns,
 		app_usage("%s: %s", order, err.text);
 }
 
-int
-app_finish(int status)
+/* The first half of app_finish(). */
+static int
+close_stdout(int status)
 {
 	struct pollfd out = { .fd = STDOUT_FILENO };
 	bool pending = false, failed = false, gone = false;
@@ -183,6 +212,14 @@ app_finish(int status)
 	else
 		app_error("standard output: cannot write");
 	return error_worse_status(status, STATUS_FAILED);
+}
+
+int
+app_finish(int status)
+{
+	status = close_stdout(status);
+	say_next(status);
+	return status;
 }
 
 static void

@@ -72,6 +72,11 @@ void app_say(enum app_level level, const char *fmt, ...)
 #define app_note(...) app_say(APP_NOTE, __VA_ARGS__)
 #define app_debug(...) app_say(APP_DEBUG, __VA_ARGS__)
 
+/* Note the command to run next, unless it is "" or NULL: app_finish() prints
+ * "name: next: ..." on stderr, behind everything else.  One that was noted
+ * before is not printed twice; with --json none is, as the answer has it. */
+void app_next(const char *command);
+
 /* Print each line of `text` as a warning.  NULL is ignored. */
 void app_warn_lines(const char *text);
 
@@ -90,8 +95,9 @@ struct columns;
 void app_columns(struct columns *c, const char *words, const char *columns,
 		 const char *order, const char *sort);
 
-/* Flush stdout and report a failure, such as a full disk or a closed pipe.
- * Returns the exit status for main() to return. */
+/* Flush stdout and report a failure, such as a full disk or a closed pipe;
+ * print what app_next() noted.  Returns the exit status for main() to
+ * return. */
 int app_finish(int status);
 
 /* Make SIGINT and SIGTERM set a flag instead of ending the process.  Loops that

@@ -81,7 +81,7 @@ find_state(const char *text, size_t size, size_t *at)
 }
 
 /* Where the last column of a line begins: behind the last two blanks in its
- * first half.  0: it has no columns, or is a command to be pasted. */
+ * first half.  0: it has no columns. */
 static size_t
 last_column(const char *text, size_t size, size_t width)
 {
@@ -89,8 +89,7 @@ last_column(const char *text, size_t size, size_t width)
 
 	while (first < size && text[first] == ' ')
 		first++;
-	if ((size - first > 5 && memcmp(text + first, "next:", 5) == 0) ||
-	    memchr(text, '\033', size) != NULL)
+	if (memchr(text, '\033', size) != NULL)
 		return 0;
 	for (size_t i = first + 2; i < size && (at == 0 || i < width / 2); i++)
 		if (text[i] != ' ' && text[i - 1] == ' ' && text[i - 2] == ' ')

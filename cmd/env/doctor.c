@@ -397,8 +397,7 @@ finish(struct doctor *d, const struct job *j)
 		json_set_str(out, "next", nodes ? next : NULL);
 		app_answer(out);
 	} else {
-		if (nodes && app_verbosity() >= 0)
-			buf_printf(&d->out, "next: %s\n", next);
+		app_next(nodes ? next : NULL);
 		rc = app_print(&d->out);
 	}
 	return d->bad ? STATUS_FAILED : rc;

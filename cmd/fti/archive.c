@@ -305,10 +305,8 @@ fti_run_archive(const struct fti_call *call)
 	app_work_end(&c.work);
 	c.status = app_report(c.status, &err);
 	c.status = error_worse_status(c.status, app_print_unless_quiet(&c.out));
-	if (c.next[0] != '\0') {
-		app_error("next: %s", c.next);
-		c.answer.next = c.next;
-	}
+	app_next(c.next);
+	c.answer.next = c.next;
 	fti_answer_end(&c.answer);
 	buf_free(&c.name);
 	buf_free(&c.fresh);

@@ -543,7 +543,7 @@ total(void *arg, struct buf *out)
 		arena_strdup(run->c->out.arena,
 			     report_command("scr_fti rebuild", NULL,
 					    run->c->o.out, next, sizeof(next)));
-	buf_printf(out, "next: %s\n", next);
+	app_next(next);
 }
 
 int
@@ -564,7 +564,7 @@ fti_convert_tree(struct fti_convert *c, const char *dir, struct error *err)
 	    find_root(&run, dir, err) < 0 || add_parts(&run, err) < 0) {
 		status = app_report(STATUS_OK, err);
 	} else if (p->status != STATUS_OK) {
-		app_error("next: %s", p->next);
+		app_next(p->next);
 		fti_output_answer(p, 1);
 		status = p->status;
 	} else {

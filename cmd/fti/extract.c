@@ -296,9 +296,8 @@ find_bytes(struct extract *x)
 			  ? " (--force extracts it nevertheless)"
 			  : "");
 	if (x->obtain.root != NULL)
-		app_error("next: %s",
-			  report_command("scr_fti scan --checksums", NULL,
-					 x->obtain.root, next, sizeof(next)));
+		app_next(report_command("scr_fti scan --checksums", NULL,
+					x->obtain.root, next, sizeof(next)));
 	return status;
 }
 

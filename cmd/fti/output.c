@@ -363,8 +363,7 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 	if (rc < 0)
 		return error_worse_status(p->status, fti_output_report(&err));
 	if (rc > 0) {
-		if (p->next != NULL)
-			app_error("next: %s", p->next);
+		app_next(p->next);
 		return p->status;
 	}
 	return app_print_unless_quiet(&p->text);

@@ -164,13 +164,8 @@ run_rebuild(struct settings *s, struct error *err)
 
 	if (status == STATUS_OK && s->written > 0)
 		status = each_set(s, true, err);
-	if (!app_json() && s->line[0] != '\0') {
-		if (status == STATUS_DAMAGED && s->work.dry_run)
-			printf("next: %s\n", s->line);
-		else
-			app_error("next: %s", s->line);
-	}
-	s->answer.next = s->line[0] != '\0' ? s->line : NULL;
+	app_next(s->line);
+	s->answer.next = s->line;
 	fti_answer_end(&s->answer);
 	return status;
 }

@@ -443,10 +443,8 @@ fti_run_restart(const struct fti_call *call)
 	else
 		buf_free(&c.out);
 	status = app_report(status, &err);
-	if (c.next[0] != '\0') {
-		app_error("next: %s", c.next);
-		c.answer.next = c.next;
-	}
+	app_next(c.next);
+	c.answer.next = c.next;
 	fti_answer_end(&c.answer);
 	fti_rewind_free(&c.r);
 	fti_sets_free(&c.here);

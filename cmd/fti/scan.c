@@ -34,8 +34,7 @@ print_text(const struct scan *c, const struct fti_sets *s)
 			   fti_level_name(s->list[i].level), s->list[i].id);
 		report_fti_ranks(&s->list[i], &out);
 	}
-	if (c->next[0] != '\0')
-		buf_printf(&out, "next: %s\n", c->next);
+	app_next(c->next);
 	(void)style_dress(&style, &out);
 	return app_print_unless_quiet(&out);
 }

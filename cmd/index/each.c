@@ -101,8 +101,7 @@ bad(void *arg, const char *what)
 	p->count++;
 }
 
-/* Find the command to run next, and print it unless the answer is in JSON.
- * Empty: there is none. */
+/* Find the command to run next, and note it.  Empty: there is none. */
 static void
 find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
 	  char next[static ERROR_TEXT_MAX])
@@ -120,8 +119,7 @@ find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
 
 	report_next_step(w->c, w->s->o.index, id, &n, next, ERROR_TEXT_MAX);
 	w->steps = w->steps || next[0] != '\0';
-	if (next[0] != '\0' && w->list == NULL)
-		app_error("next: %s", next);
+	app_next(next);
 }
 
 /* Report files that another dataset has, too: they have the bytes of the one
@@ -336,14 +334,12 @@ verbs_each(struct settings *s, struct catalogue *c)
 	    w.whole != 0) {
 		report_next(report_mend(MEND_BUILD, false, false), c, w.whole,
 			    next, sizeof(next));
-		if (j != NULL)
-			json_set_str(j, "next", next);
-		else
-			app_error("next: %s", next);
+		json_set_known_str(j, "next", next);
+		app_next(next);
 	}
 	app_work_end(&s->o.work);
 	mem_free(w.overlaps);
 	mem_free(ids);
 	index_free(ix);
-	return verbs_finish(j, status, &err);
+	return verbs_finish(s, j, "", status, &err);
 }

@@ -42,6 +42,8 @@ struct settings {
 	struct catalogue_keep rules;
 	char before[WHEN_TEXT], since[WHEN_TEXT], within[WHEN_TEXT];
 	bool all, names_only, force;
+	bool barred; /* the job may not read some files: scr_inspect says
+			which */
 	uint64_t jobs, keep, keep_daily; /* 0: not given */
 };
 
@@ -55,9 +57,11 @@ int verbs_start(struct settings *s, struct error *err);
 #define verbs_shown(name) \
 	str_printable((char[256]){ 0 }, 256, (name) != NULL ? (name) : "?")
 
-/* Answer `j` (NULL: nothing), and report the error.  Returns the exit
+/* Answer `j` (NULL: nothing) with the command to run next, unless that is "" or
+ * does not help against the error, and report the error.  Returns the exit
  * status. */
-int verbs_finish(struct json *j, int status, struct error *why);
+int verbs_finish(const struct settings *s, struct json *j, const char *next,
+		 int status, struct error *why);
 
 /* --- each.c --- */
 

@@ -511,8 +511,10 @@ catalogue_build(struct catalogue *c, int64_t id,
 	}
 	if (rc < 0)
 		out->status = error_status(why.kind);
-	if (b.plan != NULL)
+	if (b.plan != NULL) {
+		out->barred = b.plan->barred > 0;
 		plan_obstacle(b.plan, out->obstacle, sizeof(out->obstacle));
+	}
 	mem_free(b.sums);
 	plan_free(b.plan);
 	catalogue_desc_free(&b.desc);

@@ -200,6 +200,7 @@ struct build_result {
 	/* data and redundancy differ, and it is unknown which is wrong */
 	bool undecided;
 	bool compared; /* checksums were compared, also if not asked for */
+	bool barred;   /* failed: the job may not read some files */
 	char obstacle[RENAMED_MAX]; /* of plan_obstacle() */
 	/* the first damage that the build could not repair, of what no restart
 	 * needs; "": none */

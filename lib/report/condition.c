@@ -133,16 +133,6 @@ plan_flags(const struct catalogue_options *o)
 
 /* --- The command to run next --- */
 
-/* Note whether the step is for other datasets, too. */
-static void
-note_scavenge(struct condition *h)
-{
-	char all[sizeof(h->next)];
-
-	report_scavenge(h->prefix, NULL, all, sizeof(all));
-	h->next_for_all = str_eq(h->next, all);
-}
-
 /* Set h->next of a dataset on a prefix; "": there is nothing to do. */
 static void
 find_next(const struct overview *s, struct condition *h)
@@ -204,7 +194,6 @@ find_next(const struct overview *s, struct condition *h)
 	else
 		report_next_step(s->catalogue, s->index, h->id, &n, h->next,
 				 sizeof(h->next));
-	note_scavenge(h);
 }
 
 /* The same of a dataset in caches, checked with the options `o`. */
@@ -234,7 +223,6 @@ find_next_group(struct condition *h, const struct catalogue_options *o)
 		command = report_check(REPORT_CHECK_REBUILD, o->deep,
 				       o->checksums);
 	report_next_dirs(command, &at, h->next, sizeof(h->next));
-	note_scavenge(h);
 }
 
 void

@@ -47,10 +47,9 @@ struct condition {
 	bool deep_done, checksums;     /* of the options */
 	struct containers *containers; /* NULL: not packed, or not checked */
 	char why[ERROR_TEXT_MAX];      /* one sentence if status is not OK */
-	char next[ERROR_TEXT_MAX];     /* the command to run next, or "" */
-	/* it searches the caches for all datasets: it comes once, and last, and
-	 * the functions below leave it out */
-	bool next_for_all;
+	/* the command to run next, or ""; the functions below that print text
+	 * leave it out: it comes last */
+	char next[ERROR_TEXT_MAX];
 };
 
 /*
@@ -106,8 +105,7 @@ void report_prefix(const struct overview *s, struct buf *out);
 extern const struct table_column report_overview[];
 void report_overview_row(struct table *t, const struct condition *h);
 
-/* Why a dataset is not whole, and the next step: one line for each reason, or
- * none. */
+/* Why a dataset is not whole: one line for each reason, or none. */
 void report_reasons(const struct condition *h, struct buf *out);
 
 struct report_choice {

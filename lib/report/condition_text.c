@@ -131,13 +131,6 @@ report_overview_row(struct table *t, const struct condition *h)
 			    : "");
 }
 
-static void
-put_next(const struct condition *h, struct buf *out)
-{
-	if (h->next[0] != '\0' && !h->next_for_all)
-		buf_printf(out, "  next:       %s\n", h->next);
-}
-
 void
 report_reasons(const struct condition *h, struct buf *out)
 {
@@ -159,7 +152,6 @@ report_reasons(const struct condition *h, struct buf *out)
 	    (h->status == STATUS_OK || h->status == STATUS_DAMAGED) &&
 	    !(h->deep_done && h->deep.nfindings > 0))
 		buf_printf(out, "  %snot in the index\n", dataset);
-	put_next(h, out);
 }
 
 /* --- One dataset --- */
@@ -187,7 +179,6 @@ report_flushed(const struct condition *h, struct buf *out)
 	buf_printf(out, "\n");
 	while ((line = str_line(&at, &len)) != NULL)
 		buf_printf(out, "  %.*s\n", (int)len, line);
-	put_next(h, out);
 }
 
 static void
@@ -240,7 +231,6 @@ report_planned(struct condition *h, const struct report_choice *c,
 	}
 	if (h->deep_done)
 		report_deep(p, &h->deep, out);
-	put_next(h, out);
 	buf_printf(out, "\n");
 	report_sets(p, out);
 	if (c->map) {

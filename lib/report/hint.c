@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
@@ -14,6 +16,7 @@
 #include "meta/index.h"
 #include "path.h"
 #include "rescue/plan.h"
+#include "room.h"
 #include "str.h"
 
 void
@@ -237,6 +240,45 @@ report_next_dirs(const char *command, const struct next_dirs *d, char *to,
 		add_command(&out, "scr_postrun", d->prefix, NULL);
 	}
 	return finish(&out, to, size);
+}
+
+bool
+report_stop(struct error *err, const char *place, bool barred)
+{
+	const struct error why = *err;
+	const struct passwd *owner = NULL;
+	struct stat st;
+
+	if (room_is_short(&why)) {
+		error_as(err, &why, "%s; make room there, then run this again",
+			 why.text);
+	} else if (why.kind != ERROR_SYSTEM ||
+		   (why.errnum != EACCES && why.errnum != EPERM &&
+		    why.errnum != EROFS)) {
+		return false;
+	} else if (why.errnum == EROFS) {
+		error_as(err, &why, "%s; run this again when it is writable",
+			 why.text);
+	} else if (stat(place, &st) == 0 && st.st_uid != geteuid()) {
+		owner = getpwuid(st.st_uid);
+		if (owner != NULL)
+			error_as(err, &why, "%s; run this as %s, who owns %s",
+				 why.text, str_shown(owner->pw_name),
+				 str_shown(place));
+		else
+			error_as(err, &why,
+				 "%s; run this as user %lu, who owns %s",
+				 why.text, (unsigned long)st.st_uid,
+				 str_shown(place));
+	} else if (barred) {
+		return false;
+	} else {
+		error_as(
+			err, &why,
+			"%s; change its mode, or that of its directory, then run this again",
+			why.text);
+	}
+	return true;
 }
 
 char *

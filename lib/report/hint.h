@@ -11,6 +11,7 @@
 
 struct buf;
 struct catalogue;
+struct error;
 struct index;
 struct plan;
 
@@ -48,7 +49,6 @@ const char *report_mend(enum verify_mend mend, bool deep, bool checksums);
 struct next_case {
 	int status;  /* STATUS_FAILED: unknown */
 	bool absent; /* unfinished: no files are expected */
-	bool barred; /* unknown: this user may not read something */
 	/* if a rebuild of files is all that is missing: its command, with the
 	 * option that finds the damage again; else NULL */
 	const char *rebuild;
@@ -104,6 +104,14 @@ char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 /* The same, with the index read now, and the newest datasets in it. */
 void report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 		     char *to, size_t size);
+
+/*
+ * If no command helps against the error in *err, but what its sentence then says
+ * does, return true: room, a file system that can be written, or the owner of
+ * `place`, a prefix or cache.  `barred`: the owner can do something about it
+ * (report_chmod()).
+ */
+bool report_stop(struct error *err, const char *place, bool barred);
 
 /* Write the command that lets their owner read the files of the plan, or "" if
  * the owner may read all of them.  Returns `to`. */

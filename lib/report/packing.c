@@ -352,26 +352,26 @@ report_health_text(const struct packed *p, const struct packed_health *h,
 	}
 }
 
-void
+char *
 report_health_next(struct catalogue *c, const struct packed *p,
-		   const struct packed_health *h, int status, struct buf *out)
+		   const struct packed_health *h, int status, char *to,
+		   size_t size)
 {
 	const bool data = h->files_bad + h->hidden_bad > 0 || h->unfinished;
 	struct index *ix = catalogue_read(c, NULL);
 	struct next_case n = { status, .kept = status == STATUS_DAMAGED,
 			       .packed = true };
-	char next[NEXT_MAX] = "";
 
+	to[0] = '\0';
 	index_newest(ix, n.newest);
 	if (status == STATUS_DAMAGED && (data || h->map_damaged))
 		report_packed_command(data ? "scr_rebuild --checksums" : NULL,
-				      c, p, next, sizeof(next));
+				      c, p, to, size);
 	else if (status != STATUS_OK && p->layout != 1 &&
 		 (status != STATUS_FAILED || h->map_flaws == 0))
-		report_next_step(c, ix, p->id, &n, next, sizeof(next));
-	if (next[0] != '\0')
-		buf_printf(out, "next: %s\n", next);
+		report_next_step(c, ix, p->id, &n, to, size);
 	index_free(ix);
+	return to;
 }
 
 struct json *

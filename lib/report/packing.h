@@ -52,10 +52,11 @@ const char *report_packed_command(const char *command, struct catalogue *c,
 /* Result of packed_check(), from which the exit status `status` follows. */
 void report_health_text(const struct packed *p, const struct packed_health *h,
 			int status, struct buf *out);
-/* Append the command to run next after this check, if there is one. */
-void report_health_next(struct catalogue *c, const struct packed *p,
-			const struct packed_health *h, int status,
-			struct buf *out);
+/* Write the command to run next after this check; "": there is none.  Returns
+ * `to`. */
+char *report_health_next(struct catalogue *c, const struct packed *p,
+			 const struct packed_health *h, int status, char *to,
+			 size_t size);
 struct json *report_health_json(const struct packed_health *h);
 
 /* Result of an export or import. */

@@ -83,6 +83,24 @@ attempt() {
 	read -r -d '' stderr <"$err"
 	IFS=$'\n' read -r -d '' -a stderr_lines <"$err"
 	set "-$flags"
+	[[ $output$stderr != *"next: "* ]] || next_comes_last "$*"
+}
+
+# next_comes_last COMMAND: 33.22: on no stream a line follows a line `next:`, except
+# others of these.
+next_comes_last() {
+	local stream line seen
+
+	for stream in "$output" "$stderr"; do
+		seen=
+		while IFS= read -r line; do
+			if [[ $line =~ ^([a-z_-]+:)?\ *next:\  ]]; then
+				seen=1
+			elif [[ -n $seen ]]; then
+				failed "$1: behind next: $line"
+			fi
+		done <<<"$stream"
+	done
 }
 
 # The same; what it answers in JSON has to follow the schema.  Python is slow to

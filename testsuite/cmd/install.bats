@@ -261,7 +261,8 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 	# Commands that are named have the same beginning.
 	try env PATH="$at/bin:/usr/bin:/bin" sk-scr_env doctor -p p --remote \
 		local --nodes "$(uname -n)"
-	assert_output_has "1 of 1 answered" "next: sk-scr_postrun -p "
+	assert_output_has "1 of 1 answered"
+	assert_stderr_has "next: sk-scr_postrun -p "
 	try make_in uninstall PROGRAM_PREFIX=sk-
 	[[ -z $(find "$to" ! -type d) ]]
 }

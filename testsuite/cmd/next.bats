@@ -180,6 +180,9 @@ restarts_from() {
 	rm "$P/ckpt.1/rank_2.ckpt"
 	warns 1 quota env LD_PRELOAD="$BIN/../profile.so" PROFILE=quota \
 		PROFILE_PATH="$P" scr_rebuild -p "$P" 1
+	assert_stderr_has "make room there, then run this again"
+	next_is ""
+	ends 0 scr_rebuild -p "$P" 1
 	bash -c "$(next_line)"
 	whole 1
 }
@@ -288,7 +291,8 @@ ends_whole() {
 	scr_container -q -p "$P" pack --size 8000 2
 	printf X >>"$P/.scr/scr.dataset.2/.scr/ctr.0.scr"
 	try scr_container -p "$P" verify 2
-	assert_output_has "no data are missing" "next: scr_container -p $P unpack 2"
+	assert_output_has "no data are missing"
+	next_is "scr_container -p $P unpack 2"
 	ends_whole
 	rm -rf p
 	made SINGLE

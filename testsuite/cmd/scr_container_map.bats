@@ -48,9 +48,8 @@ reads() {
 # read, messages have each TEXT, unpack restores the files, and repack the map.
 outlives() {
 	reads 3
-	assert_stderr_has "$@"
-	assert_output_has "no data are missing" \
-		"next: scr_container -p p repack 1"
+	assert_stderr_has "$@" "next: scr_container -p p repack 1"
+	assert_output_has "no data are missing"
 	# A dry rebuild, inspect and the index see no loss.
 	ends 3 scr_rebuild -n -p p 1
 	try scr_inspect -p p 1
@@ -259,7 +258,7 @@ named_a_loss() {
 		cp -a one p
 		$how $o/$files
 		warns 3 scr.dataset.1 scr_container -p p verify scr.dataset.1
-		assert_output_has "repack scr.dataset.1"
+		assert_stderr_has "repack scr.dataset.1"
 		scr_container -q -p p extract -C out scr.dataset.1
 		diff -r whole out
 		scr_container -q -p p repack scr.dataset.1

@@ -333,7 +333,7 @@ make() {
 	try scr_inspect -p p -o id,current --sort-by name
 	assert_output_is $'ID  CURRENT\n 1  -\n 2  -\n10  -'
 	ends 3 scr_inspect -p p --sort-by -id
-	assert_output_has "prefix p" "next: "
+	assert_output_has "prefix p" "dataset 2: 1 file "
 	[[ $(grep -o ' ckpt\.[0-9]*' <<<"$output" | xargs) == \
 		"ckpt.10 ckpt.2 ckpt.1" ]]
 	try scr_inspect -p p -o id,colour

@@ -204,7 +204,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 		renew whole
 		damage "$(ctr p)/red.1.scr" "$at"
 		ends 3 scr_container -p p verify 1
-		assert_line "^next: scr_rebuild -p p --checksums 1$"
+		assert_stderr_has "next: scr_rebuild -p p --checksums 1"
 		ends 3 scr_inspect -p p --checksums
 		assert_output_has "1 redundancy file missing or damaged" \
 			"next:       scr_rebuild -p p --checksums 1"

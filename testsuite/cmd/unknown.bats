@@ -502,6 +502,46 @@ flushed() { rm p/.scr/scr.dataset.1/{filemap,reddesc}*; }
 	stranger 0 scr_inspect -p p 1
 }
 
+# ends_there TEXT COMMAND...: for a stranger, `as`, it fails because of TEXT, and
+# names no command.
+ends_there() {
+	ends 1 "${as[@]}" "${@:2}"
+	assert_stderr_has "$1"
+	assert_output_lacks next:
+	assert_stderr_lacks next:
+}
+
+@test "33.22 another user, or a directory that its owner may not write: who or what helps" {
+	local command next owner
+
+	become 65534
+	owner=$(id -un 1234 2>/dev/null || echo user 1234)
+	for mode in 644 600; do
+		for command in "scr_index -p p --build 1" "scr_rebuild -p p 1"; do
+			rm -rf p
+			gen -p p -n 4 -s 1000 -t XOR --owner 1234
+			rm p/ckpt.1/rank_1.ckpt
+			chown -R 1234 p
+			chmod $mode p/ckpt.1/*
+			# It is followed from the report to its end.
+			ends 3 "${as[@]}" scr_inspect -p p 1
+			next=$(sed -n 's/^ *next: *//p' <<<"$output")
+			[[ $next == "scr_index -p p --build 1" ]]
+			ends_there "run this as $owner, who owns p" $next
+			ends_there "run this as $owner, who owns p" $command
+		done
+	done
+	for command in "scr_index -p p --build 1" "scr_rebuild -p p 1" \
+		"scr_index -p p --drop 1"; do
+		rm -rf p
+		built p 1 -n 4 -s 1000 -t XOR --owner 65534
+		rm p/ckpt.1/rank_1.ckpt
+		chown -R 65534 p
+		chmod 555 p/ckpt.1 p/.scr
+		ends_there "Permission denied; change its mode" $command
+	done
+}
+
 @test "a file in a cache that this user may not read" {
 	dir=nodes/node0/cache/genuser/scr.1000/scr.dataset.1
 	become 65534

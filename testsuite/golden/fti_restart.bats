@@ -151,8 +151,8 @@ takes() {
 	answers 3 "is refused, not whole" scr_fti restart --select 4 j
 	[[ ${lines[-1]} == "scr_fti: next: scr_fti repair --in-place j/Global/$E/l4/Ckpt4-Rank2.fti" ]]
 	run -3 scr_fti scan --checksums j
-	[[ ${lines[-1]} == "next: scr_fti repair --in-place j/Global/$E/l4/Ckpt4-Rank2.fti" ]]
-	${lines[-1]#next: }
+	[[ ${lines[-1]} == "scr_fti: next: scr_fti repair --in-place j/Global/$E/l4/Ckpt4-Rank2.fti" ]]
+	${lines[-1]#scr_fti: next: }
 	scr_fti restart --select 4 j
 	scr_fti restart --undo j
 	state j >before
@@ -194,8 +194,8 @@ takes() {
 	[[ $output == *"was interrupted: undo it, or select that checkpoint again"* ]]
 	[[ ${lines[-1]} == "scr_fti: next: scr_fti restart --undo j" ]]
 	run -0 scr_fti scan j
-	[[ ${lines[-1]} == "next: scr_fti restart --undo j" ]]
-	${lines[-1]#next: }
+	[[ ${lines[-1]} == "scr_fti: next: scr_fti restart --undo j" ]]
+	${lines[-1]#scr_fti: next: }
 	state j | diff before -
 }
 

@@ -364,9 +364,9 @@ tree_files() {
 @test "convert: copies and parity are left, and the sizes for them are in the files" {
 	local pt max to next
 
-	scr_fti convert --to F -o f "$FTI/levels-A-v1.1/L3" >said
+	scr_fti convert --to F -o f "$FTI/levels-A-v1.1/L3" >said 2>&1
 	grep "8 copies and parity files of levels 2 and 3 are not converted" said
-	grep "^next: scr_fti rebuild f$" said
+	grep "^scr_fti: next: scr_fti rebuild f$" said
 	max=$(find f -name 'Ckpt3-Rank[0246].fti' -printf '%s\n' |
 		sort -n | tail -n 1)
 	scr_fti dump "$(find f -name Ckpt3-Rank4.fti)" |
@@ -375,8 +375,8 @@ tree_files() {
 	tree_files "$FTI/levels-A-v1.1/L3" >want
 	for to in A D E F posix; do
 		rm -rf g
-		scr_fti convert --to $to -o g "$FTI/levels-A-v1.1/L3" >said
-		next=$(sed -n 's/^next: //p' said)
+		scr_fti convert --to $to -o g "$FTI/levels-A-v1.1/L3" 2>said
+		next=$(sed -n 's/^scr_fti: next: //p' said)
 		eval "$next" >said
 		scr_fti scan --checksums g
 		rm -r g/Local/node1 g/Local/node2
