@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -266,18 +267,83 @@ rank2file_is_damage(const struct error *why)
 	       why->errnum == EIO;
 }
 
+/* Has file `name` the recorded checksum? */
+static bool
+is_that(const struct rank2file_loader *l, int dirfd, const char *name,
+	const struct kvtree *k)
+{
+	struct buf raw = BUF_INIT;
+	const bool is = read_bytes(l, dirfd, name, &raw, NULL) == 0 &&
+			rank2file_has_sum(k, raw.data, raw.len);
+
+	buf_free(&raw);
+	return is;
+}
+
+/* Is each part that the top file `top` records there, or its second copy? */
+static bool
+has_parts(const struct rank2file_loader *l, int dirfd, const struct kvtree *top)
+{
+	const struct kvtree *k = NULL, *list = kvtree_get2(top, "CTR", "COPY");
+	char copy[sizeof(RANK2FILE_COPY) + NAME_MAX];
+	uint64_t level = 0, writer = 0;
+
+	kvtree_foreach (k, list) {
+		const char *name = kvtree_key(k);
+
+		snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
+		if (!rank2file_part_scan(&l->base, name, &level, &writer) ||
+		    (!is_that(l, dirfd, name, k) &&
+		     !is_that(l, dirfd, copy, k)))
+			return false;
+	}
+	return list != NULL;
+}
+
+/* The second copy of the top file, which was read, if it is another one: the
+ * parts show whose they are. */
+static struct kvtree *
+read_other_top(struct rank2file_loader *l, int dirfd, const struct kvtree *top,
+	       const char *name)
+{
+	struct buf raw = BUF_INIT;
+	struct kvtree *copy = NULL;
+
+	if (kvtree_get2(top, "CTR", "COPY") != NULL && l->given == NULL &&
+	    read_bytes(l, dirfd, name, &raw, NULL) == 0 &&
+	    (raw.len != l->raw.len ||
+	     memcmp(raw.data, l->raw.data, raw.len) != 0))
+		copy = kvtree_decode(raw.data, raw.len, NULL, NULL);
+	buf_free(&raw);
+	if (copy != NULL && has_parts(l, dirfd, copy) &&
+	    !has_parts(l, dirfd, top))
+		return copy;
+	kvtree_free(copy);
+	return NULL;
+}
+
 /* Read the top file, or else its copy, or else make it from the parts. */
 static struct kvtree *
 read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct kvtree *top = read_tree(l, dirfd, l->base.base, 0, &why);
-	const char *name = NULL;
+	const char *name =
+		arena_printf(l->out->arena, RANK2FILE_COPY "%s", l->base.base);
+	struct kvtree *other = NULL;
 
-	if (top != NULL)
+	if (top != NULL && name != NULL)
+		other = read_other_top(l, dirfd, top, name);
+	if (other != NULL) {
+		kvtree_free(top);
+		top = other;
+		error_set(&why, ERROR_CORRUPT, "%s: not the map of its parts",
+			  l->base.base);
+		l->out->instead = "its copy was read";
+	} else if (top != NULL) {
 		return top;
-	name = arena_printf(l->out->arena, RANK2FILE_COPY "%s", l->base.base);
-	if (name != NULL && rank2file_is_damage(&why)) {
+	}
+	if (top == NULL && name != NULL && rank2file_is_damage(&why)) {
 		top = read_tree(l, dirfd, name, 0, NULL);
 		if (kvtree_get2(top, "CTR", "COPY") != NULL &&
 		    (l->given != NULL ||

@@ -78,20 +78,21 @@ all() {
 }
 
 @test "33.1 a part of an older map of containers: its copies are right" {
-	for damage in rank2file.0.1 packed.1.scr; do
+	for damage in rank2file.0.1 packed.1.scr rank2file "rank2file packed.1.scr"; do
 		for type in SINGLE XOR; do
 			dataset -t $type --seed 5
 			scr_index -q -p p --build 1
 			scr_container -q -p p pack --size 4000 --with-redundancy 1
-			cp $D/$damage older
+			rm -rf older && mkdir older
+			for file in $damage; do cp $D/$file older; done
 			dataset -t $type
 			scr_index -q -p p --build 1
 			cp -a p whole
 			scr_container -q -p p pack --size 4000 --with-redundancy 1
-			cp older $D/$damage
+			cp older/* $D
 			all 3
 			ends 3 scr_index -p p --verify --deep --checksums 1
-			assert_stderr_has $damage "all data are present" \
+			assert_stderr_has ${damage%% *} "all data are present" \
 				"next: scr_container -p p repack 1"
 			scr_container -p p repack 1
 			ends 0 scr_index -p p --verify --deep --checksums 1
