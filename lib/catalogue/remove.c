@@ -316,6 +316,24 @@ struct removal {
 	struct delete_result *out;
 };
 
+/* Remove what has the name of a container but is no file: a link, but not what
+ * it leads to, or an empty directory. */
+static bool
+remove_impostor(struct removal *d, const char *name, const struct stat *st)
+{
+	char to[PATH_MAX] = "";
+
+	if (S_ISDIR(st->st_mode))
+		return unlinkat(d->containers, name, AT_REMOVEDIR) == 0;
+	if (!S_ISLNK(st->st_mode) ||
+	    readlinkat(d->containers, name, to, sizeof(to) - 1) < 0 ||
+	    unlinkat(d->containers, name, 0) < 0)
+		return false;
+	work_say(&d->o->work, "%s/%s/%s: only a link: %s is not removed",
+		 d->dir->name, SEGMAP_DIR, name, str_shown(to));
+	return true;
+}
+
 /* Remove one container.  Other files in the directory are kept. */
 static int
 remove_container(void *arg, const char *name, struct error *err)
@@ -326,6 +344,9 @@ remove_container(void *arg, const char *name, struct error *err)
 
 	if (!segmap_is_container(name) ||
 	    dir_stat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (!S_ISREG(st.st_mode) && !d->o->work.dry_run &&
+	    remove_impostor(d, name, &st))
 		return 0;
 	if (!S_ISREG(st.st_mode)) {
 		d->out->kept++;

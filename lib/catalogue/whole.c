@@ -49,6 +49,21 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 
+/* Is what is lost of the file behind links to nothing?  The last link goes to
+ * `to`. */
+static bool
+dangles(const struct plan *p, const struct plan_file *f,
+	char to[static PATH_MAX])
+{
+	const struct place *at = &p->places[0];
+
+	for (size_t i = 0; i < f->nsegs; i++)
+		if (f->segs[i].gone &&
+		    !path_dangles(at->meta_fd, f->segs[i].path, to, PATH_MAX))
+			return false;
+	return f->nsegs > 0 || path_dangles(at->root_fd, f->path, to, PATH_MAX);
+}
+
 /* Files behind a link to nothing may be on a file system that is not mounted.
  */
 static int
@@ -61,10 +76,9 @@ weigh_dangling(struct plan *p, struct error *err)
 		const struct plan_file *f = &p->files[i];
 
 		if (f->state != FILE_MISSING || f->fate != FATE_LOST ||
-		    f->nsegs > 0 || f->path == NULL)
+		    f->path == NULL)
 			continue;
-		if (!path_dangles(p->places[0].root_fd, f->path, link,
-				  sizeof(link)))
+		if (!dangles(p, f, link))
 			return 0;
 		memcpy(at, link, sizeof(at));
 		there++;

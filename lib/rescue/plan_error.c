@@ -4,6 +4,7 @@
  * and what is in the way of a repair.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -412,6 +413,21 @@ meta_obstacle(const struct plan *p, uint32_t place, const char *name, char *to,
 	       snprintf(to, size, "%s/%s", at->meta, name) < (int)size;
 }
 
+/* The same of a container, which is written in place: a link to nothing is in
+ * the way, too. */
+static bool
+seg_obstacle(const struct plan *p, const struct plan_seg *s, char *to,
+	     size_t size)
+{
+	const struct place *at = &p->places[0];
+	char link[PATH_MAX];
+
+	return s->gone &&
+	       (meta_obstacle(p, 0, s->path, to, size) ||
+		(path_dangles(at->meta_fd, s->path, link, sizeof(link)) &&
+		 snprintf(to, size, "%s/%s", at->meta, link) < (int)size));
+}
+
 /* A file that a rebuild writes takes the place of anything but a directory.  A
  * scavenge leaves a dataset alone whose files all have the right size; else it
  * replaces wrong ones. */
@@ -447,8 +463,7 @@ plan_obstacle(const struct plan *p, char *to, size_t size)
 		    snprintf(to, size, "%s/%s", at->root, f->path) < (int)size)
 			return true;
 		for (size_t k = 0; f->fate == FATE_REBUILD && k < f->nsegs; k++)
-			if (f->segs[k].gone &&
-			    meta_obstacle(p, 0, f->segs[k].path, to, size))
+			if (seg_obstacle(p, &f->segs[k], to, size))
 				return true;
 	}
 	for (int64_t i = 0; i < p->nranks; i++) {
@@ -462,9 +477,13 @@ plan_obstacle(const struct plan *p, char *to, size_t size)
 		for (uint32_t k = 0; k < p->sets[i].n; k++) {
 			const struct plan_member *m = &p->sets[i].members[k];
 
-			if (m->fate == FATE_REBUILD &&
-			    meta_obstacle(p, m->place, m->name, to, size))
+			if (m->fate != FATE_REBUILD)
+				continue;
+			if (meta_obstacle(p, m->place, m->name, to, size))
 				return true;
+			for (size_t l = 0; l < m->red->nsegs; l++)
+				if (seg_obstacle(p, &m->red->segs[l], to, size))
+					return true;
 		}
 	to[0] = '\0';
 	return false;

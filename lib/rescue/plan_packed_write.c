@@ -120,9 +120,12 @@ lengthen(const struct plan *p, const struct plan_view *v, struct error *err)
 
 		if (v->have[i] >= size)
 			continue;
+		/* What is there may be behind a link. */
 		fd = path_open_beneath(p->places[0].meta_fd, c->name,
-				       O_WRONLY | O_CREAT | O_NOFOLLOW, 0666,
-				       err);
+				       v->have[i] > 0 ? O_WRONLY
+						      : O_WRONLY | O_CREAT |
+								O_NOFOLLOW,
+				       0666, err);
 		if (fd < 0)
 			return -1;
 		if (ftruncate(fd, (off_t)size) < 0)

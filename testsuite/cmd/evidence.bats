@@ -484,6 +484,18 @@ two() {
 			ends 0 scr_index -p p --verify 1
 		done
 	done
+	# A container, whose files redundancy may have.
+	for type in SINGLE XOR; do
+		dataset -t $type
+		scr_index -q -p p --build 1
+		scr_container -q -p p pack 1 --size 8K
+		mv $D/.scr/ctr.1.scr away
+		ln -s ../scratch/ctr.1.scr $D/.scr/ctr.1.scr
+		[[ $type == SINGLE ]] || { well scr_inspect -p p 1 && continue; }
+		ends 1 scr_inspect -p p -d 1
+		assert_output_has "ctr.1.scr: a link to what is not there"
+		assert_output_lacks "next:"
+	done
 }
 
 @test "33.12 an older flush.scr says nothing of the dataset that the index lists" {
@@ -571,9 +583,24 @@ two() {
 	complains 1 "a symbolic link" scr_index -p p --delete 1
 	rm $D/.scr
 	mv beside $D/.scr
+	touch $D/.scr/ctr.1.scr/file
 	warns 0 "not a plain file, not removed" scr_index -p p --delete 1
 	[[ -d $D/.scr/ctr.1.scr && ! -e $D/.scr/ctr.0.scr && ! -e $D/rank2file ]]
 	rm -r $D
+	# An empty directory, or a link, keeps no dataset.
+	for damage in "mkdir ctr" "ln -s ../../../lost ctr"; do
+		dataset -t SINGLE
+		rm p/.scr/flush.scr
+		scr_index -q -p p --build 1
+		scr_container -q -p p pack 1 --size 8K
+		mv $D/.scr/ctr.1.scr p/lost
+		damage p/lost 0 XXXX
+		truncate -s 10 p/lost
+		$damage && mv -T ctr $D/.scr/ctr.1.scr
+		follow scr_inspect -p p 1 # --drop
+		follow scr_inspect -p p 1 # --delete
+		[[ ! -e $D ]] || failed "${steps[@]}"
+	done
 	# A directory in the place of metadata.
 	dataset -t NONE
 	scr_index -q -p p --build 1
