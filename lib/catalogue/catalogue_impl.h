@@ -263,6 +263,7 @@ int catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 struct catalogue_renamed {
 	bool looked;
 	char from[4096], to[4096]; /* below the prefix; "": none */
+	bool barred; /* `to` has its name, but may not be searched */
 };
 
 /* Is the file missing, but present in a directory that was renamed?  The first

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* renamed.c - find directories that somebody renamed by hand: their files are
  * not lost. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -147,6 +148,7 @@ struct candidate {
 	const char *to;	  /* the directory */
 	const char *file; /* the file in it */
 	bool alike;	  /* its name resembles that of the missing one */
+	bool barred;	  /* it is, and this user may not look into it */
 };
 
 struct lookalike {
@@ -167,11 +169,11 @@ struct lookalike {
  */
 static bool
 has_file(const struct catalogue *c, const char *path, const struct attr *attr,
-	 bool alike)
+	 bool alike, struct error *why)
 {
 	struct stat st;
 
-	if (path_stat_beneath(c->prefix_fd, path, &st, NULL) < 0 ||
+	if (path_stat_beneath(c->prefix_fd, path, &st, why) < 0 ||
 	    !S_ISREG(st.st_mode))
 		return false;
 	if (attr->has_size && (uint64_t)st.st_size != attr->size)
@@ -191,6 +193,8 @@ try_name(void *arg, const char *name, struct error *err)
 	struct candidate *k = &l->list[l->count];
 	const char *at = strstr(name, l->name);
 	const char after = at != NULL ? at[strlen(l->name)] : '0';
+	struct error why = ERROR_INIT;
+	bool has = false;
 
 	if (l->c->looks++ >= LOOKS_MAX || l->count == CANDIDATES_MAX)
 		return 1;
@@ -206,12 +210,14 @@ try_name(void *arg, const char *name, struct error *err)
 	};
 	if (k->to == NULL || k->file == NULL)
 		return error_no_memory(err);
-	l->count += has_file(l->c, k->file, l->attr, k->alike);
+	has = has_file(l->c, k->file, l->attr, k->alike, &why);
+	k->barred = k->alike && why.errnum == EACCES;
+	l->count += has || k->barred;
 	return 0;
 }
 
-/* The candidate whose file belongs to no other dataset; preferably one with a
- * similar name.  NULL: none. */
+/* The candidate whose file belongs to no other dataset; preferably one that has
+ * it, and with a similar name.  NULL: none. */
 static const struct candidate *
 choose(const struct lookalike *l, struct owners_guard *asks)
 {
@@ -226,7 +232,8 @@ choose(const struct lookalike *l, struct owners_guard *asks)
 		return NULL;
 	for (size_t i = 0; i < l->count; i++)
 		if (!owned[i] &&
-		    (best == NULL || (l->list[i].alike && !best->alike)))
+		    (best == NULL || (best->barred && !l->list[i].barred) ||
+		     (l->list[i].alike && !l->list[i].barred && !best->alike)))
 			best = &l->list[i];
 	return best;
 }
@@ -279,9 +286,10 @@ find(struct owners_guard *asks, const char *path, const struct attr *attr,
 		if (slash != NULL)
 			io_close(fd);
 	}
-	if (best != NULL)
+	if (best != NULL) {
 		snprintf(out->to, sizeof(out->to), "%s", best->to);
-	else
+		out->barred = best->barred;
+	} else
 		out->from[0] = '\0';
 	arena_free(l.arena);
 }
@@ -298,9 +306,10 @@ catalogue_renamed_file(struct owners_guard *asks, const struct plan_file *f,
 	if (!r->looked)
 		find(asks, f->path, &f->attr, r);
 	n = strlen(r->from);
-	if (n == 0 || strncmp(f->path, r->from, n) != 0 || f->path[n] != '/')
+	if (n == 0 || r->barred || strncmp(f->path, r->from, n) != 0 ||
+	    f->path[n] != '/')
 		return false;
 	return snprintf(to, sizeof(to), "%s%s", r->to, f->path + n) <
 		       (int)sizeof(to) &&
-	       has_file(asks->catalogue, to, &f->attr, true);
+	       has_file(asks->catalogue, to, &f->attr, true, NULL);
 }

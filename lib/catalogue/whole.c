@@ -21,7 +21,8 @@
 /*
  * Files seem to be lost.  If a directory of the dataset was renamed, only the
  * verdict after it is renamed back tells whether the others are: with all lost
- * files in it the dataset is damaged, else unknown.
+ * files in it the dataset is damaged, else, or if it cannot be searched,
+ * unknown.
  */
 static int
 weigh_renamed(struct catalogue *c, struct plan *p,
@@ -39,13 +40,16 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 		there += f->fate == FATE_LOST &&
 			 catalogue_renamed_file(&asks, f, &r);
 	}
-	if (there == 0 || (there == p->files_lost && p->maps_lost == 0))
+	if (!r.barred &&
+	    (there == 0 || (there == p->files_lost && p->maps_lost == 0)))
 		return 0;
 	p->flaw_status = STATUS_FAILED;
 	p->flaw = arena_printf(p->arena,
-			       "%s: missing; %s looks like it, but lacks other "
-			       "files: rename it back to see what is left",
-			       str_shown(r.from), str_shown(r.to));
+			       "%s: missing; %s looks like it, but %s: rename "
+			       "it back to see what is left",
+			       str_shown(r.from), str_shown(r.to),
+			       r.barred ? "may not be searched"
+					: "lacks other files");
 	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 

@@ -807,3 +807,18 @@ well() {
 		sha256sum --quiet -c sum
 	done
 }
+
+@test "33.12: a directory with a new name that may not be searched: unknown" {
+	restricted
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	mv p/ckpt.1 p/ckpt.1.old
+	chmod 0 p/ckpt.1.old
+	for command in "scr_inspect -p p -d 1" "scr_index -p p --verify 1" \
+		"scr_rebuild -p p 1" "scr_index -p p --build 1"; do
+		ends 1 "${as[@]}" $command
+		[[ $output$stderr == *"ckpt.1.old looks like it, but may not be searched"* ]]
+	done
+	chmod 755 p/ckpt.1.old
+	ends 3 "${as[@]}" scr_inspect -p p -d 1
+}
