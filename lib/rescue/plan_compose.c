@@ -395,33 +395,34 @@ lacks_sizes(const struct planner *w, struct plan_rank *r)
 }
 
 int
-plan_compose_finish(struct planner *w, struct error *err)
+plan_compose_set(struct planner *w, struct plan_set *s, struct error *err)
 {
-	for (size_t i = 0; i < w->p.nsets; i++) {
-		struct plan_set *s = &w->p.sets[i];
-		bool unsized = !redset_is_redundant(s->type);
+	bool unsized = !redset_is_redundant(s->type);
 
-		if (!s->map || s->n == 0 || !is_composed(w, s))
-			continue;
-		for (uint32_t m = 0; m < s->n; m++)
-			unsized =
-				unsized ||
-				lacks_sizes(w, &w->p.ranks[s->members[m].rank]);
-		if (unsized) {
-			if (do_without(w, s, err) < 0)
-				return -1;
-			continue;
-		}
-		for (uint32_t m = 0; m < s->n; m++) {
-			const uint32_t rank = s->members[m].rank;
+	if (!is_composed(w, s))
+		return 0;
+	for (uint32_t m = 0; m < s->n; m++)
+		unsized = unsized ||
+			  lacks_sizes(w, &w->p.ranks[s->members[m].rank]);
+	if (unsized)
+		return do_without(w, s, err) < 0 ? -1 : 1;
+	for (uint32_t m = 0; m < s->n; m++) {
+		const uint32_t rank = s->members[m].rank;
 
-			if (w->p.ranks[rank].composed &&
-			    encode_map(w, &w->p.ranks[rank], &w->filemaps[rank],
-				       err) < 0)
-				return -1;
-		}
-		if (renew_set(w, s, err) < 0)
+		if (w->p.ranks[rank].composed &&
+		    encode_map(w, &w->p.ranks[rank], &w->filemaps[rank], err) <
+			    0)
 			return -1;
 	}
+	return renew_set(w, s, err) < 0 ? -1 : 1;
+}
+
+int
+plan_compose_finish(struct planner *w, struct error *err)
+{
+	for (size_t i = 0; i < w->p.nsets; i++)
+		if (w->p.sets[i].map && w->p.sets[i].n > 0 &&
+		    plan_compose_set(w, &w->p.sets[i], err) < 0)
+			return -1;
 	return 0;
 }

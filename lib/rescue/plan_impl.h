@@ -75,6 +75,7 @@ struct plan_owner {
 	struct dataset is; /* files -1: not recorded */
 	int64_t floor;	   /* metadata with older times belong to an older
 			  dataset */
+	bool by_id;	   /* filemaps name its cache directory */
 	/* Summary or index say that the dataset is complete: then rank2file
 	 * names all its files. */
 	bool complete;
@@ -264,6 +265,10 @@ int plan_compose_finish(struct planner *w, struct error *err);
 /* Filemaps are lost: set p.unclaimed. */
 int plan_ask_unclaimed(struct planner *w, struct error *err);
 
+/* The same of one set over filemaps, whose members have ranks.  1: done; 0: none
+ * of its filemaps is composed, or one is unknown. */
+int plan_compose_set(struct planner *w, struct plan_set *s, struct error *err);
+
 /* --- plan_packed.c --- */
 
 /* The rank2file of a packed dataset; NULL: it is not packed. */
@@ -382,8 +387,9 @@ int plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		     struct error *err);
 
 /*
- * On a prefix, if all data are present, find the ranks of members that no
- * remaining file of their set names, up to all: those of the set with the same
+ * On a prefix, if all filemaps are known and, for sets over files, all data are
+ * present, find the ranks of members that no remaining file of their set names,
+ * up to all: those of the set with the same
  * number over the other kind of files, or ranks in no set, as plan_protect()
  * would choose them.  So they can be rebuilt.  A set for which this fails stays
  * as it is.

@@ -149,7 +149,8 @@ plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		/* Can the list be made from the filemap? */
 		if (m->list.known || r == NULL || !r->map_known || r->unsized ||
 		    (s->map && (r->map.name == NULL ||
-				(!r->composed && r->map.fate != FATE_KEEP)))) {
+				(r->composed ? r->map.image == NULL
+					     : r->map.fate != FATE_KEEP)))) {
 			all = all && m->list.known;
 			continue;
 		}
@@ -167,8 +168,16 @@ plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 			const struct filemap_file *f =
 				&map->files[map->nfiles - 1 - k];
 
-			m->list.files[k] =
-				(struct redset_file){ f->cache_path, f->attr };
+			m->list.files[k] = (struct redset_file){
+				/* As a composed filemap will name it. */
+				f->cache_path[0] == '/'
+					? f->cache_path
+					: arena_printf(arena, "%s%s", f->dir,
+						       f->name),
+				f->attr,
+			};
+			if (m->list.files[k].path == NULL)
+				rc = error_no_memory(err);
 			m->list.bytes += f->attr.size;
 		}
 		m->list.known = made[i] = true;
@@ -350,7 +359,11 @@ renew_gone(struct planner *w, uint32_t set, bool *done, struct error *err)
 		*s = gone;
 		return 0;
 	}
-	rc = renew_set(w, set, err);
+	rc = s->map ? plan_compose_set(w, s, err) : 0;
+	if (rc > 0)
+		rc = plan_join_set(w, set, err);
+	else if (rc == 0)
+		rc = renew_set(w, set, err);
 	if (rc == 0)
 		*done = true;
 	else if (rc > 0)
@@ -363,10 +376,9 @@ plan_renew_gone(struct planner *w, struct error *err)
 {
 	bool done = false;
 
-	/* Are all filemaps and data files present? */
+	/* Are all filemaps known? */
 	if (w->by_hand || w->bare || w->reported || w->p.nplaces != 1 ||
-	    w->p.places[0].cache || w->p.nranks <= 0 ||
-	    w->p.maps_missing + w->p.files_missing + w->p.unread > 0)
+	    w->p.places[0].cache || w->p.nranks <= 0 || w->p.unread > 0)
 		return 0;
 	for (int64_t i = 0; i < w->p.nranks; i++)
 		if (!w->p.ranks[i].map_known)
@@ -374,7 +386,8 @@ plan_renew_gone(struct planner *w, struct error *err)
 	for (uint32_t i = 0; i < w->p.nsets; i++) {
 		const struct plan_set *s = &w->p.sets[i];
 
-		if (redset_is_redundant(s->type) && lacks_ranks(s) &&
+		if ((s->map || w->p.files_missing == 0) &&
+		    redset_is_redundant(s->type) && lacks_ranks(s) &&
 		    renew_gone(w, i, &done, err) < 0)
 			return -1;
 	}

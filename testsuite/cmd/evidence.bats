@@ -822,3 +822,34 @@ well() {
 	chmod 755 p/ckpt.1.old
 	ends 3 "${as[@]}" scr_inspect -p p -d 1
 }
+
+@test "33.12: a lost rank, and the only redundancy that names it as to filemaps" {
+	for type in RS PARTNER; do
+		for damage in ": >" "truncate -s 30" "rm"; do
+			dataset -t $type -n 2 -k 1
+			scr_index -q -p p --build 1
+			renew p whole
+			rm p/ckpt.1/rank_1.ckpt $D/filemap_1 $D/redd*.er.1.*
+			eval "$damage" $D/reddescmap.er.0.*mem*
+			all 3
+			scr_index -q -p p --build 1
+			all 0
+			ends 0 scr_index -p p --verify --deep --checksums 1
+			diff -r whole/ckpt.1 p/ckpt.1
+			rm $D/filemap_0 p/ckpt.1/rank_0.ckpt
+			scr_index -q -p p --build 1
+			diff -r whole/ckpt.1 p/ckpt.1
+		done
+	done
+	# Of a packed dataset: the filemap that is written is that of its header.
+	dataset -t PARTNER
+	scr_index -q -p p --checksums --build 1
+	renew p whole
+	scr_container -q -p p pack --size 40K 1
+	rm $D/filemap_[03] $D/redd*.er.[03].*
+	all 3
+	scr_index -q -p p --build 1
+	scr_container -q -p p unpack 1
+	all 0
+	diff -r whole/ckpt.1 p/ckpt.1
+}
