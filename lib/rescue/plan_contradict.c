@@ -95,11 +95,11 @@ plan_outvote_headers(const struct planner *w, struct plan_set *s,
 	bool one = disputes != NULL;
 
 	while (one) {
-		uint32_t worst = 0;
+		uint32_t most = 0;
 
 		/* Count for each member the lists of its header that others
 		 * contradict: their own headers, and if there are any, the
-		 * filemap of its rank. */
+		 * filemaps of their ranks. */
 		memset(disputes, 0, s->n * sizeof(*disputes));
 		for (uint32_t i = 0; i < s->n; i++) {
 			const struct redset_header *h = s->members[i].red->read;
@@ -119,32 +119,60 @@ plan_outvote_headers(const struct planner *w, struct plan_set *s,
 			}
 		}
 		for (uint32_t i = 0; i < s->n; i++) {
-			const struct plan_member *m = &s->members[i];
-			const struct plan_rank *r = plan_rank_of(&w->p, m);
+			const struct redset_header *h = s->members[i].red->read;
 
-			disputes[i] +=
-				disputes[i] > 0 && !s->map && r != NULL &&
-				r->map_known && !r->composed &&
-				!map_names_list(w, r, &m->red->read->members[i],
-						BY_TIME);
+			for (uint32_t k = 0; disputes[i] > 0 && k < s->n; k++) {
+				const struct plan_rank *r =
+					plan_rank_of(&w->p, &s->members[k]);
+
+				disputes[i] +=
+					!s->map && h->members[k].known &&
+					r != NULL && r->map_known &&
+					!r->composed &&
+					!map_names_list(w, r, &h->members[k],
+							BY_TIME);
+			}
 		}
-		for (uint32_t i = 1; i < s->n; i++)
-			if (disputes[i] > disputes[worst])
-				worst = i;
-		one = disputes[worst] > 0;
 		for (uint32_t i = 0; i < s->n; i++)
-			one = one &&
-			      (i == worst || disputes[i] < disputes[worst]);
-		if (!one)
-			break;
-		s->members[worst].state = RED_DAMAGED;
-		s->members[worst].problem = "belongs to another dataset";
-		s->members[worst].red->foreign = true;
-		s->members[worst].red->read = NULL;
-		s->members[worst].list.known = false;
+			most = disputes[i] > most ? disputes[i] : most;
+		/* If all are contradicted alike, nothing shows who is right. */
+		one = false;
+		for (uint32_t i = 0; i < s->n; i++)
+			one = one || (disputes[i] > 0 && disputes[i] < most);
+		for (uint32_t i = 0; one && i < s->n; i++) {
+			if (disputes[i] < most)
+				continue;
+			s->members[i].state = RED_DAMAGED;
+			s->members[i].problem = "belongs to another dataset";
+			s->members[i].red->foreign = true;
+			s->members[i].red->read = NULL;
+			s->members[i].list.known = false;
+		}
 	}
 	mem_free(disputes);
 	return disputes == NULL ? error_no_memory(err) : 0;
+}
+
+/* Are all files that the filemap names older than those of the list? */
+static bool
+map_is_older(const struct planner *w, const struct plan_rank *r,
+	     const struct redset_member *l)
+{
+	int64_t newest = INT64_MIN;
+
+	for (size_t i = 0; i < r->nfiles; i++) {
+		const struct attr *a = &w->p.files[r->first_file + i].attr;
+
+		if (!a->has_times)
+			return false;
+		if (a->mtime.tv_sec > newest)
+			newest = a->mtime.tv_sec;
+	}
+	for (size_t i = 0; i < l->nfiles; i++)
+		if (!l->files[i].attr.has_times ||
+		    l->files[i].attr.mtime.tv_sec <= newest + 1)
+			return false;
+	return l->nfiles > 0;
 }
 
 bool
@@ -162,7 +190,8 @@ plan_outvote_maps(struct planner *w, const struct plan_set *s)
 			return false;
 		if (r == NULL || !r->map_known || r->composed || !m->list.known)
 			continue;
-		if (map_names_list(w, r, &m->list, BY_NAME)) {
+		if (map_names_list(w, r, &m->list, BY_NAME) &&
+		    !map_is_older(w, r, &m->list)) {
 			agree += i < s->n;
 		} else if (i >= s->n) {
 			r->doubted = true;

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "buf.h"
+#include "meta/dataset_dir.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
@@ -240,11 +241,51 @@ plan_owner_sweep(struct planner *w)
 	w->nmaps = kept;
 }
 
+/* The dataset in whose cache directory a file was, by its path there; -1:
+ * unknown. */
+static int64_t
+id_in_path(const char *path)
+{
+	char dir[DATASET_DIR_NAME];
+	const size_t len = path == NULL ? 0 : (size_t)(path_base(path) - path);
+	size_t from = len > 0 ? len - 1 : 0;
+
+	while (from > 0 && path[from - 1] != '/')
+		from--;
+	if (from == 0 || len - from > sizeof(dir))
+		return -1;
+	snprintf(dir, sizeof(dir), "%.*s", (int)(len - 1 - from), path + from);
+	return dataset_dir_id(dir);
+}
+
+/* Some filemaps name files of the cache directory of this dataset: those that
+ * name files of another one's are not of this dataset. */
+static void
+forget_other_ids(struct planner *w)
+{
+	for (int pass = 0; pass < 2 && w->p.id > 0; pass++)
+		for (size_t i = 0; i < w->nmaps; i++) {
+			const int64_t rank = w->maps[i].rank;
+			const struct filemap *m = &w->filemaps[rank];
+			const int64_t id =
+				m->nfiles > 0
+					? id_in_path(m->files[0].cache_path)
+					: -1;
+
+			w->owner.by_id = w->owner.by_id || id == w->p.id;
+			if (pass > 0 && w->owner.by_id && id > 0 &&
+			    id != w->p.id)
+				plan_owner_forget(w, rank);
+		}
+	plan_owner_sweep(w);
+}
+
 int
 plan_owner_maps(struct planner *w, struct error *err)
 {
 	bool ours = false, foreign = false;
 
+	forget_other_ids(w);
 	if (!w->owner.known)
 		return 0;
 	choose_descriptor(w);
@@ -298,8 +339,8 @@ plan_owner_set(const struct planner *w, struct plan_set *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
 		const struct redset_header *h = m->red->read;
-		int64_t newest = -1;
-		bool old = false;
+		int64_t newest = -1, id = -1;
+		bool old = false, other = false;
 
 		/* The newest time in its own list, and in the lists of its left
 		 * neighbours. */
@@ -308,12 +349,17 @@ plan_owner_set(const struct planner *w, struct plan_set *s)
 			const struct redset_member *l =
 				&h->members[(i + s->n - d) % s->n];
 
-			for (size_t k = 0; l->known && k < l->nfiles; k++)
+			for (size_t k = 0; l->known && k < l->nfiles; k++) {
 				raise(&newest, &l->files[k].attr);
+				id = id_in_path(l->files[k].path);
+				other = other || (id > 0 && id != w->p.id);
+			}
 		}
 		old = plan_owner_is_older(w, newest);
-		if (!old && !(h != NULL && !s->map &&
-			      plan_denies_list(w, &h->members[i]))) {
+		other = other && w->owner.by_id && !s->map;
+		if (!old && !other &&
+		    !(h != NULL && !s->map &&
+		      plan_denies_list(w, &h->members[i]))) {
 			ours += newest >= 0;
 			continue;
 		}

@@ -48,13 +48,13 @@ complete_file(struct plan_file *f, const struct redset_file *from)
 		f->attr = from->attr;
 }
 
-/* Was the redundancy made from an older file than the one the filemap names?
- * Whole seconds: not all file systems keep more. */
+/* Is a file that was recorded older than another one?  Whole seconds: not all
+ * file systems keep more. */
 static bool
-is_older(const struct redset_file *rf, const struct plan_file *f)
+is_older(const struct attr *a, const struct attr *than)
 {
-	return rf->attr.has_times && f->attr.has_times &&
-	       rf->attr.mtime.tv_sec + 1 < f->attr.mtime.tv_sec;
+	return a->has_times && than->has_times &&
+	       a->mtime.tv_sec + 1 < than->mtime.tv_sec;
 }
 
 static int
@@ -63,7 +63,7 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 {
 	static const char brief[] =
 		"filemaps and headers cannot be used together";
-	size_t n = m->list.nfiles, older = 0;
+	size_t n = m->list.nfiles, older = 0, newer = 0;
 
 	if (!m->list.known || m->files != NULL)
 		return 0;
@@ -94,7 +94,8 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 		f = &w->p.files[m->files[i]];
 		if (w->p.ranks[m->rank].composed)
 			complete_file(&w->p.files[m->files[i]], rf);
-		older += is_older(rf, f);
+		older += is_older(&rf->attr, &f->attr);
+		newer += is_older(&f->attr, &rf->attr);
 		if (f->attr.size != rf->attr.size)
 			s->flaw = plan_or_brief(
 				arena_printf(
@@ -111,6 +112,13 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 			arena_printf(w->p.arena,
 				     "made from older files than filemap_%u "
 				     "names: it is that of another dataset",
+				     m->rank),
+			brief);
+	if (newer == n && n > 0)
+		s->flaw = plan_or_brief(
+			arena_printf(w->p.arena,
+				     "filemap_%u names older files than it was "
+				     "made from",
 				     m->rank),
 			brief);
 	return 0;

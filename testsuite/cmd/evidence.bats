@@ -853,3 +853,47 @@ well() {
 	all 0
 	diff -r whole/ckpt.1 p/ckpt.1
 }
+
+# alone: the datasets of prefix p, with nothing but filemaps and redundancy.
+alone() { rm -rf p/.scr/flush.scr p/.scr/index.scr $D/summary.scr $D/rank2file*; }
+
+@test "33.14: without a descriptor, older or foreign filemaps and headers are outvoted" {
+	local kept="--time 1600000000 --seed 5"
+
+	# A filemap of a dataset whose name nothing records.
+	dataset -t XOR --set-size 2 --crc
+	gen -p p -n 4 -s 8K -t XOR --set-size 2 --crc -i 2 --seed 7
+	alone
+	renew p whole
+	cp p/.scr/scr.dataset.2/filemap_3 $D/
+	damage p/ckpt.1/rank_0.ckpt 0 XXXX
+	ends 3 scr_index -p p --verify --deep --checksums 1
+	assert_stderr_lacks lost
+	scr_index -q -p p --build 1 --deep --checksums
+	diff -r whole/ckpt.1 p/ckpt.1
+	cmp whole/.scr/scr.dataset.1/filemap_3 $D/filemap_3
+	# A filemap of an older run.
+	dataset -t XOR --crc $kept
+	cp $D/filemap_0 older
+	dataset -t XOR --crc
+	alone
+	renew p whole
+	cp older $D/filemap_0
+	truncate -s 100 p/ckpt.1/rank_1.ckpt
+	ends 3 scr_inspect -p p -d 1 --deep --checksums
+	scr_index -q -p p --build 1 --checksums
+	diff -r whole/ckpt.1 p/ckpt.1
+	cmp whole/.scr/scr.dataset.1/filemap_0 $D/filemap_0
+	# Two headers of an older run, each as often contradicted as the other.
+	dataset -t PARTNER $kept
+	cp $D/reddesc.er.[02].*mem* .
+	dataset -t PARTNER
+	alone
+	renew p whole
+	mv reddesc.er.[02].*mem* $D/
+	: >"$(echo $D/reddesc.er.3.*mem*)"
+	truncate -s 100 p/ckpt.1/rank_0.ckpt
+	ends 3 scr_inspect -p p -d 1
+	scr_index -q -p p --build 1
+	diff -r whole/ckpt.1 p/ckpt.1
+}
