@@ -327,11 +327,15 @@ static struct kvtree *
 read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct kvtree *top = read_tree(l, dirfd, l->base.base, 0, &why);
+	struct kvtree *top = NULL, *other = NULL;
 	const char *name =
 		arena_printf(l->out->arena, RANK2FILE_COPY "%s", l->base.base);
-	struct kvtree *other = NULL;
 
+	if (l->top_doubted)
+		error_set(&why, ERROR_CORRUPT, "%s: not the map of its parts",
+			  l->base.base);
+	else
+		top = read_tree(l, dirfd, l->base.base, 0, &why);
 	if (top != NULL && name != NULL)
 		other = read_other_top(l, dirfd, top, name);
 	if (other != NULL) {
@@ -417,12 +421,21 @@ end(struct rank2file_loader *l)
 static int
 load(struct rank2file_loader *l, const char *base, struct error *err)
 {
+	struct rank2file_loader again = {
+		.out = l->out,
+		.raw = BUF_INIT,
+		.dirfd = l->dirfd,
+		.par = l->par,
+		.wanted = l->wanted,
+		.top_doubted = true,
+	};
 	unsigned *g = &l->out->unused;
 	char name[RANK2FILE_NAME_SIZE];
-	int rc = begin(l, base, err);
+	struct error why = ERROR_INIT;
+	int rc = begin(l, base, &why);
 
 	if (rc == 0)
-		rc = rank2file_read_parts(l, err);
+		rc = rank2file_read_parts(l, &why);
 	/* Find a generation of which no part is among the files read.  LLNL's
 	 * MPI writer may use any number: one for each MiB of a part. */
 	for (uint64_t first = 0; rc == 0 && (first < l->nranks || first == 0) &&
@@ -436,9 +449,14 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 		}
 	}
 	end(l);
-	if (rc < 0)
-		rank2file_free(l->out);
-	return rc;
+	if (rc == 0)
+		return 0;
+	rank2file_free(l->out);
+	/* The parts may be lost only by a top file that is not theirs. */
+	if (why.kind == ERROR_LOST && l->given == NULL && !l->top_copied &&
+	    !l->top_doubted && load(&again, base, NULL) == 0)
+		return 0;
+	return error_pass(err, &why);
 }
 
 int

@@ -133,6 +133,7 @@ struct rank2file_loader {
 	size_t room; /* capacity of out->trees */
 	bool top_is_part;
 	bool top_copied;	       /* the top file is a second copy */
+	bool top_doubted;	       /* it is not that of the parts */
 	struct rank2file_part *images; /* parts to read */
 	size_t nimages, images_room;
 	int dirfd;

@@ -897,3 +897,25 @@ alone() { rm -rf p/.scr/flush.scr p/.scr/index.scr $D/summary.scr $D/rank2file*;
 	scr_index -q -p p --build 1
 	diff -r whole/ckpt.1 p/ckpt.1
 }
+
+@test "33.12: an older or foreign top of the containers' map, and a part lost: its copy is read" {
+	for source in older foreign; do
+		dataset -t PARTNER --time 1600000000 --seed 5 -n 3 -s 2K
+		[[ $source == older ]] ||
+			dataset -t PARTNER -n 2 -s 2K
+		scr_index -q -p p --build 1
+		scr_container -q -p p pack --size 4000 1
+		cp $D/rank2file top
+		dataset -t PARTNER
+		scr_index -q -p p --build 1
+		renew p whole
+		scr_container -q -p p pack --size 4000 1
+		cp top $D/rank2file
+		rm $D/rank2file.0.1
+		all 3
+		scr_container -q -p p repack 1
+		all 0
+		scr_container -q -p p unpack 1
+		diff -r whole/ckpt.1 p/ckpt.1
+	done
+}
