@@ -161,6 +161,10 @@ fti_next(const struct fti_next *n, const struct fti_sets *s,
 	for (size_t i = 0; to[0] == '\0' && i < s->count; i++)
 		if (s->list[i].state == FTI_SET_WHOLE)
 			(void)fti_next_topology(n, &s->list[i], to);
+	for (size_t i = 0; to[0] == '\0' && i < s->count; i++)
+		if (fti_set_asks_data(&s->list[i]))
+			report_command("scr_fti scan --checksums", NULL, n->dir,
+				       to, FTI_NEXT_MAX);
 }
 
 int

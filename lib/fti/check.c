@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
@@ -271,7 +272,8 @@ check_posix(struct fti_checked *c, const struct work *w, struct error *err)
 struct task {
 	struct fti_checked *c;
 	size_t container;
-	char *unread; /* why its bytes could not be read */
+	int64_t length; /* the bytes in use that its sum proves; -1: none */
+	char *unread;	/* why its bytes could not be read */
 };
 
 struct run {
@@ -313,14 +315,68 @@ sum_whole(const struct fti_checked *c, struct hash *h, const struct work *w,
 }
 
 static int
+by_length(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The data of a container differ from their sum.  Perhaps a byte of chunksize
+ * is damaged: with which one is the sum right?  Else *out stays. */
+static int
+find_length(const struct fti_checked *c, const struct fti_file_container *of,
+	    int64_t *out, const struct work *w, struct error *err)
+{
+	const struct fti_container *k = &of->c;
+	const unsigned width =
+		fti_format(c->file->layout)->fields[FTI_CHUNKSIZE].size;
+	int64_t lengths[8 * 256];
+	size_t count = 0;
+	uint64_t at = 0;
+	unsigned char sum[HASH_MD5_SIZE];
+	struct hash *h = hash_new(HASH_MD5, err),
+		    *part = hash_new(HASH_MD5, err);
+	int rc = h == NULL || part == NULL ? -1 : 0;
+
+	lengths[count++] = k->size;
+	for (unsigned i = 0; i < width * 256; i++) {
+		uint64_t n = (uint64_t)of->used ^ (uint64_t)(i % 256)
+							  << (i / 256 * 8);
+
+		if (width < sizeof(n))
+			n &= UINT32_MAX;
+		if (i % 256 > 0 && n < (uint64_t)k->size)
+			lengths[count++] = (int64_t)n;
+	}
+	qsort(lengths, count, sizeof(*lengths), by_length);
+	for (size_t i = 0; rc == 0 && *out < 0 && i < count; i++) {
+		const uint64_t end = (uint64_t)lengths[i];
+
+		rc = fti_source_sum(c->source, k->fptr + at, end - at, h, w,
+				    err);
+		at = end;
+		if (rc == 0 && (hash_copy(part, h, err) < 0 ||
+				hash_sum(part, sum, err) < 0))
+			rc = -1;
+		if (rc == 0 && memcmp(sum, k->hash, sizeof(sum)) == 0)
+			*out = lengths[i];
+	}
+	hash_free(h);
+	hash_free(part);
+	return rc;
+}
+
+static int
 run_task(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct run *r = arg;
 	struct hash *h = r->hashes[worker];
 	struct task *t = &r->tasks[i];
 	const bool whole = t->container == WHOLE;
-	const struct fti_container *c =
-		whole ? NULL : &t->c->file->containers[t->container].c;
+	const struct fti_file_container *of =
+		whole ? NULL : &t->c->file->containers[t->container];
+	const struct fti_container *c = whole ? NULL : &of->c;
 	unsigned char drop[HASH_MD5_SIZE];
 	struct error why = ERROR_INIT;
 	int rc = 0;
@@ -331,8 +387,14 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 		   : fti_source_sum(t->c->source, c->fptr, (uint64_t)c->used, h,
 				    r->w, &why);
 	if (rc == 0)
-		return hash_sum(
-			h, whole ? t->c->whole : t->c->sums[t->container], err);
+		rc = hash_sum(h, whole ? t->c->whole : t->c->sums[t->container],
+			      &why);
+	/* An emptied container has an old sum, or none. */
+	if (rc == 0 && !whole && (c->used > 0 || c->has_content == 1) &&
+	    memcmp(t->c->sums[t->container], c->hash, HASH_MD5_SIZE) != 0)
+		rc = find_length(t->c, of, &t->length, r->w, &why);
+	if (rc == 0)
+		return 0;
 	if (why.kind == ERROR_NOMEM || work_stopped(r->w))
 		return error_pass(err, &why);
 	t->unread = mem_strdup(why.text);
@@ -340,12 +402,44 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 				 : hash_sum(h, drop, err);
 }
 
+/* Take the bytes in use that the sum of the container proves. */
+static int
+settle_length(const struct task *t, struct hash *h, const struct work *w,
+	      struct error *err)
+{
+	struct fti_checked *c = t->c;
+	struct fti_file_container *of = NULL;
+
+	if (c->posix != NULL || t->container == WHOLE || c->unread != NULL)
+		return 0;
+	of = &c->file->containers[t->container];
+	if (t->length >= 0) {
+		of->c.used = t->length;
+		memcpy(c->sums[t->container], of->c.hash, HASH_MD5_SIZE);
+	} else if (of->c.has_content == 0 && of->c.used > 0 &&
+		   memcmp(c->sums[t->container], of->c.hash, HASH_MD5_SIZE)) {
+		of->c.used = 0;
+	}
+	if (of->c.used == of->used)
+		return 0;
+	of->settled =
+		t->length >= 0 || of->c.used == 0 ||
+		memcmp(c->sums[t->container], of->c.hash, HASH_MD5_SIZE) == 0;
+	fti_file_measure(c->file);
+	/* The only sum over the file that does not count records. */
+	if (c->file->layout == FTI_B &&
+	    (sum_whole(c, h, w, err) < 0 || hash_sum(h, c->whole, err) < 0))
+		return -1;
+	return 0;
+}
+
 static int
 add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes)
 {
 	if (!MEM_ROOM(r->tasks, r->count, r->room))
 		return -1;
-	r->tasks[r->count++] = (struct task){ .c = c, .container = container };
+	r->tasks[r->count++] =
+		(struct task){ .c = c, .container = container, .length = -1 };
 	r->bytes += bytes;
 	return 0;
 }
@@ -406,17 +500,18 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 		progress_phase(r.w->progress, "verifying", r.bytes);
 		rc = par_for(r.w->par, r.count, 0, run_task, &r, err);
 	}
-	for (size_t i = 0; i < r.count && rc == 0; i++) {
-		struct task *t = &r.tasks[i];
-
-		if (t->unread == NULL || t->c->unread != NULL)
-			continue;
-		t->c->unread = t->unread;
-		t->unread = NULL;
-	}
 	h = rc == 0 ? hash_new(HASH_MD5, err) : NULL;
 	if (h == NULL)
 		rc = -1;
+	for (size_t i = 0; i < r.count && rc == 0; i++) {
+		struct task *t = &r.tasks[i];
+
+		if (t->unread != NULL && t->c->unread == NULL) {
+			t->c->unread = t->unread;
+			t->unread = NULL;
+		}
+		rc = settle_length(t, h, w, err);
+	}
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (files[i].posix == NULL)
 			rc = fti_judge(&files[i], h, err);

@@ -42,6 +42,7 @@ struct fti_checked {
 	enum fti_verdict verdict;
 	bool data_read; /* else only the records */
 	bool data_good; /* sums prove all data, whatever else is wrong */
+	bool open;	/* else: no sum disproves them, as far as is known */
 	/* Its bytes are those that FTI wrote, although FTI may refuse them. */
 	bool exact;
 	/* POSIX: the sum of the file, if the stored one is damaged, else "". */

@@ -29,8 +29,9 @@
 
 /* The containers, with the fields that others determine; for mem_free(). */
 static struct fti_container *
-correct(const struct fti_file *f, struct error *err)
+correct(const struct fti_checked *c, struct error *err)
 {
+	const struct fti_file *f = c->file;
 	struct fti_container *list =
 		mem_calloc(f->ncontainers + 1, sizeof(*list));
 
@@ -47,6 +48,8 @@ correct(const struct fti_file *f, struct error *err)
 			*k = f->containers[i].c;
 			k->part = part++;
 			k->dptr = dptr;
+			if (k->used > 0)
+				memcpy(k->hash, c->sums[i], HASH_MD5_SIZE);
 			/* Bytes, or the only container of an empty variable. */
 			k->has_content = k->used > 0 ||
 					 (k->has_content == 1 && k->part == 0);
@@ -75,6 +78,7 @@ add_block(const struct fti_checked *c, size_t b,
 		data += (uint64_t)list[i].size;
 	right.dbsize = (int64_t)(data + format->block +
 				 (end - block->first) * format->container);
+	right.numvars = (int64_t)(end - block->first);
 	fti_record_write(f->layout, FTI_BLOCK, &right, record);
 	if (hash_update(h, record, format->block, err) < 0)
 		return -1;
@@ -91,7 +95,7 @@ add_block(const struct fti_checked *c, size_t b,
 
 /*
  * The checksum of the file differs, although all containers agree with their
- * sums: is it known what is wrong?  *proven: with fields that can be computed
+ * sums, or in A perhaps because of a damaged sum: is it known what is wrong?  *proven: with fields that can be computed
  * from others the checksum is right, or the stored one is damaged.
  */
 static int
@@ -110,7 +114,7 @@ prove(const struct fti_checked *c, struct hash *h, bool *proven,
 	*proven = false;
 	if (!f->usable)
 		return 0;
-	list = correct(f, &why);
+	list = correct(c, &why);
 	rc = list == NULL ? -1 : 0;
 	for (size_t b = 0; rc == 0 && f->layout == FTI_A && b < f->nblocks; b++)
 		rc = add_block(c, b, list, h, &why);
@@ -187,15 +191,15 @@ match_checksum(const struct fti_checked *c, struct hash *h, enum match *out,
 	return 0;
 }
 
+/* `proven`: as prove() says. */
 static int
 judge_checksum(struct fti_checked *c, enum match match, size_t wrong,
-	       struct hash *h, struct error *err)
+	       bool proven, struct error *err)
 {
 	struct fti_file *f = c->file;
 	const struct fti_where where = FTI_META_FIELD(FTI_CHECKSUM);
-	bool proven = false;
 
-	if (match == MATCH_READER || f->cut > 0)
+	if (match == MATCH_READER || f->cut > 0 || (wrong > 0 && proven))
 		return 0;
 	if (match == MATCH_WRITER && f->empty > 0)
 		return fti_find(f, FTI_RULE_STALE, where, err,
@@ -209,8 +213,6 @@ judge_checksum(struct fti_checked *c, enum match match, size_t wrong,
 		return fti_find(f, FTI_RULE_DATA, where, err,
 				"the data differ from the checksum of the "
 				"file");
-	if (prove(c, h, &proven, err) < 0)
-		return -1;
 	return fti_find(f, proven ? FTI_RULE_META : FTI_RULE_DATA, where, err,
 			"the checksum of the file is wrong, although the data "
 			"of all containers agree with their sums%s",
@@ -226,52 +228,72 @@ compare(struct fti_checked *c, struct hash *h, struct error *err)
 	struct fti_file *f = c->file;
 	enum match match = MATCH_NONE;
 	size_t wrong = 0;
+	bool proven = false;
 
 	if (match_checksum(c, h, &match, err) < 0)
 		return -1;
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_container *k = &f->containers[i].c;
-		const bool proven = match != MATCH_NONE;
 
-		if (k->used <= 0 ||
-		    memcmp(k->hash, c->sums[i], HASH_MD5_SIZE) == 0)
-			continue;
-		wrong++;
-		if (fti_find(f, proven ? FTI_RULE_SUM : FTI_RULE_DATA,
+		wrong += k->used > 0 &&
+			 memcmp(k->hash, c->sums[i], HASH_MD5_SIZE) != 0;
+	}
+	/* That of A is over the sums, too. */
+	if (match == MATCH_NONE && f->cut == 0 && f->kind == FTI_KIND_DATA &&
+	    (wrong == 0 || f->layout == FTI_A) && prove(c, h, &proven, err) < 0)
+		return -1;
+	for (size_t i = 0; i < f->ncontainers; i++) {
+		const struct fti_container *k = &f->containers[i].c;
+		const bool good = match != MATCH_NONE || proven;
+
+		if (k->used > 0 &&
+		    memcmp(k->hash, c->sums[i], HASH_MD5_SIZE) != 0 &&
+		    fti_find(f, good ? FTI_RULE_SUM : FTI_RULE_DATA,
 			     FTI_CONTAINER_FIELD(i, FTI_CHUNK_HASH), err,
-			     proven ? "its stored sum is damaged; the checksum "
-				      "of the file proves the data (variable "
-				      "%" PRId32 ")"
-				    : "its data differ from their sum "
-				      "(variable %" PRId32 ")",
+			     good ? "its stored sum is damaged; the checksum "
+				    "of the file proves the data (variable "
+				    "%" PRId32 ")"
+				  : "its data differ from their sum "
+				    "(variable %" PRId32 ")",
 			     k->id) < 0)
 			return -1;
 	}
-	return judge_checksum(c, match, wrong, h, err);
+	return judge_checksum(c, match, wrong, proven, err);
 }
 
 int
 fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
 {
-	const struct fti_file *f = c->file;
+	struct fti_file *f = c->file;
 
 	c->verdict = c->unread != NULL ? FTI_UNREAD : FTI_FOREIGN;
 	if (c->unread != NULL || f->kind == FTI_KIND_NONE)
 		return 0;
 	/* Without all records there is nothing to compare. */
+	/* What no sum has disproved is not lost. */
+	c->open = f->complete ? f->usable
+			      : (int64_t)f->size == f->meta.ckpt_size ||
+					(int64_t)f->size == f->meta.fs;
+	if (f->complete && fti_file_check_lengths(f, err) < 0)
+		return -1;
 	if ((f->complete || f->kind == FTI_KIND_PARITY) &&
 	    compare(c, h, err) < 0)
 		return -1;
 	c->data_good = f->usable || f->kind == FTI_KIND_PARITY;
 	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
-		if (n->rule == FTI_RULE_DATA)
+		if (n->rule == FTI_RULE_DATA) {
 			c->data_good = false;
+			c->open = c->open &&
+				  !(c->data_read && n->field == FTI_CHUNK_HASH);
+		}
 	if (f->nfindings == 0 || f->worst == FTI_RULE_UNUSED)
 		c->verdict = FTI_INTACT;
 	else if (f->worst <= FTI_RULE_SUM && c->data_good)
 		c->verdict = FTI_REFUSED;
 	else
 		c->verdict = FTI_DAMAGED;
+	c->open = c->open && c->verdict == FTI_DAMAGED &&
+		  f->kind == FTI_KIND_DATA;
 	c->exact = c->verdict == FTI_INTACT ||
 		   (c->verdict == FTI_REFUSED && f->worst <= FTI_RULE_STALE);
 	return 0;

@@ -39,30 +39,8 @@ add_block(struct fti_draft *d, struct error *err)
 
 /* --- Proven files --- */
 
-/* May the finding stay?  Sizes, flags and sums are computed again.  The number
- * of a container and its offset prove each other; if both are wrong, it is
- * perhaps that of another variable. */
-static bool
-is_redundant(const struct fti_finding *n)
-{
-	switch (n->field) {
-	case FTI_FS:
-	case FTI_CKPT_SIZE:
-	case FTI_META_SIZE:
-	case FTI_DATA_SIZE:
-	case FTI_DBSIZE:
-	case FTI_HASCONTENT:
-	case FTI_DPTR:
-		return true;
-	case FTI_CONTAINERID:
-		return n->next == NULL || n->next->field != FTI_DPTR ||
-		       n->next->container != n->container;
-	default:
-		return false;
-	}
-}
-
-/* The finding that cannot be repaired, or NULL. */
+/* The finding that cannot be repaired, or NULL.  Sizes, offsets, flags and sums
+ * are computed again. */
 static const struct fti_finding *
 worst_finding(const struct fti_file *f)
 {
@@ -70,7 +48,7 @@ worst_finding(const struct fti_file *f)
 
 	while (n != NULL &&
 	       (n->rule < FTI_RULE_DATA || n->rule == FTI_RULE_META ||
-		(n->rule == FTI_RULE_STRUCTURE && is_redundant(n))))
+		n->rule == FTI_RULE_DERIVED))
 		n = n->next;
 	return n;
 }

@@ -95,19 +95,46 @@ fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 
 /* --- Records --- */
 
+/* The way through all records. */
+struct way {
+	uint64_t start; /* of the first block record */
+	uint64_t end;	/* of the blocks */
+	uint64_t last;	/* of records */
+	/* In this block the number of containers follows from dbsize; or if
+	 * sizes are to be believed, where the next one begins follows from
+	 * them.  SIZE_MAX: all is as the records say. */
+	size_t odd;
+	bool by_sizes;
+	/* The first block whose containers have more or fewer bytes than it
+	 * says, or where the way ended. */
+	size_t doubt;
+};
+
+/* The bytes that the containers of a block have, as its record says. */
+static uint64_t
+bytes_of(enum fti_layout l, const struct fti_block *b, uint64_t containers)
+{
+	const struct fti_format *format = fti_format(l);
+	const uint64_t records = format->block + containers * format->container;
+
+	return (uint64_t)b->dbsize - (format->footer ? 0 : records);
+}
+
 /*
- * Read a block record at *at and its container records, which end at `end` or
- * before, and move *at behind them.  Returns 1; 0: numvars cannot be right; -1:
- * an error.
+ * Read a block record at *at and its container records, and move *at behind
+ * them; *data: the bytes of the containers.  Returns 1; 0: numvars cannot be
+ * right; -1: an error.
  */
 static int
 read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
-	   uint64_t *at, uint64_t end, struct error *err)
+	   const struct way *way, uint64_t *at, uint64_t *data,
+	   struct error *err)
 {
+	const bool odd = way->odd == f->nblocks && !way->by_sizes;
 	const struct fti_format *format = fti_format(l);
 	const unsigned char *bytes = record(r, *at, format->block, err);
 	struct fti_file_block *b = NULL;
-	int64_t n = 0;
+	uint64_t n = 0, room = 0;
 
 	if (bytes == NULL)
 		return -1;
@@ -117,12 +144,17 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
 	fti_record_read(l, FTI_BLOCK, bytes, &b->b);
 	b->at = *at;
 	b->first = f->ncontainers;
-	n = b->b.numvars;
 	*at += format->block;
-	if (n < 1 || (uint64_t)n > (end - *at) / format->container)
+	*data = 0;
+	room = (way->last - *at) / format->container;
+	n = odd ? room : (uint64_t)b->b.numvars;
+	if (n < 1 || n > room)
 		return 0;
-	for (int64_t i = 0; i < n; i++, *at += format->container) {
+	for (uint64_t i = 0; i < n; i++, *at += format->container) {
 		struct fti_file_container *c = NULL;
+
+		if (odd && i > 0 && *data == bytes_of(l, &b->b, i))
+			return 1;
 
 		bytes = record(r, *at, format->container, err);
 		if (bytes == NULL)
@@ -135,49 +167,101 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
 		c->at = *at;
 		c->block = f->nblocks - 1;
 		c->next = SIZE_MAX;
+		c->used = c->c.used;
+		*data += (uint64_t)c->c.size;
 	}
-	return 1;
+	return !odd || *data == bytes_of(l, &b->b, n);
 }
 
 /*
  * All blocks.  If their records follow the data, they end at the metadata; else
  * each block follows its records, which say where the next one begins.  Returns
- * as read_block(); 0 also if they end elsewhere.
+ * as read_block(); 0 also if they end elsewhere; 2: there, but the containers of
+ * a block have more or fewer bytes than it says.
+ */
+static int
+go(struct fti_file *f, struct reader *r, enum fti_layout l, struct way *way,
+   struct error *err)
+{
+	const struct fti_format *format = fti_format(l);
+	uint64_t at = way->start, data = 0;
+	bool sure = true;
+
+	f->nblocks = f->ncontainers = 0;
+	while (at < way->end) {
+		const struct fti_file_block *b = NULL;
+		const uint64_t begin = at;
+		const bool odd = way->odd == f->nblocks;
+		uint64_t size = 0;
+		int rc = 0;
+
+		if (sure)
+			way->doubt = f->nblocks;
+		if (way->last < at || way->last - at < format->block)
+			return 0;
+		rc = read_block(f, r, l, way, &at, &data, err);
+		if (rc != 1)
+			return rc;
+		b = &f->blocks[f->nblocks - 1];
+		sure = sure &&
+		       (odd ||
+			data == bytes_of(l, &b->b, f->ncontainers - b->first));
+		if (format->footer)
+			continue;
+		size = odd && way->by_sizes ? at - begin + data
+					    : (uint64_t)b->b.dbsize;
+		if (size > way->end - begin || size < at - begin)
+			return 0;
+		at = begin + size;
+	}
+	return f->nblocks == 0 ? 0 : sure ? 1 : 2;
+}
+
+/*
+ * Find all records.  Where one number is damaged, another one has the same: the
+ * size of the file, numvars or dbsize.  Returns 1; 2: a damaged number was
+ * found; 0: they do not fit; -1: an error.
  */
 static int
 walk(struct fti_file *f, struct reader *r, enum fti_layout l,
      const struct fti_meta *m, struct error *err)
 {
 	const struct fti_format *format = fti_format(l);
-	const bool footer = format->footer;
+	const uint64_t size = f->size + f->cut, footer = size - format->meta;
 	/* B leaves out empty containers at its end. */
-	const uint64_t end =
-		footer ? f->size + f->cut - format->meta : (uint64_t)m->fs;
-	const uint64_t last = footer ? end : f->size; /* of records */
-	uint64_t at = footer ? (uint64_t)m->data_size : format->meta;
+	const uint64_t ends[] = { (uint64_t)m->fs, (uint64_t)m->ckpt_size,
+				  size };
+	const uint64_t starts[] = { (uint64_t)m->data_size,
+				    size - (uint64_t)m->meta_size, UINT64_MAX };
+	struct way doubtful = { .end = 0 };
 
-	f->nblocks = f->ncontainers = 0;
-	if (footer ? m->data_size < 0 || at > end : m->fs < 0)
-		return 0;
-	while (at < end) {
-		const struct fti_block *b = NULL;
-		const uint64_t begin = at;
+	for (size_t n = 0; n < 6; n++) {
+		const size_t i = n % 3;
+		struct way way = {
+			.start = format->footer ? starts[i] : format->meta,
+			.end = format->footer ? footer : ends[i],
+			.last = format->footer ? footer : f->size,
+			.odd = SIZE_MAX,
+		};
 		int rc = 0;
 
-		if (last < at || last - at < format->block)
-			return 0;
-		rc = read_block(f, r, l, &at, last, err);
-		if (rc != 1)
-			return rc;
-		if (footer)
+		if (way.start > footer || way.end > INT64_MAX)
 			continue;
-		b = &f->blocks[f->nblocks - 1].b;
-		if (b->dbsize < 0 || (uint64_t)b->dbsize > end - begin ||
-		    (uint64_t)b->dbsize < at - begin)
-			return 0;
-		at = begin + (uint64_t)b->dbsize;
+		rc = go(f, r, l, &way, err);
+		if (rc == 2 && doubtful.end == 0)
+			doubtful = way;
+		if (rc == 1 || rc < 0)
+			return rc == 1 && i > 0 ? 2 : rc;
+		/* First all other sizes of the file. */
+		way.odd = way.doubt;
+		for (int k = format->footer; n >= 3 && k < 2; k++) {
+			way.by_sizes = k == 0;
+			rc = go(f, r, l, &way, err);
+			if (rc == 1 || rc < 0)
+				return rc == 1 ? 2 : rc;
+		}
 	}
-	return f->nblocks > 0;
+	return doubtful.end == 0 ? 0 : go(f, r, l, &doubtful, err);
 }
 
 /* --- The layout --- */
@@ -186,7 +270,8 @@ struct candidate {
 	enum fti_layout layout;
 	struct fti_meta meta;
 	uint64_t at; /* of the metadata record */
-	bool parity, good, complete;
+	bool parity, good;
+	int complete; /* 2: with a damaged number */
 	int score;
 };
 
@@ -218,12 +303,13 @@ judge(struct fti_file *f, struct reader *r, struct hash *h, struct candidate *c,
 			    m->data_size == size - m->meta_size);
 		if (c->good || c->score > 0)
 			rc = walk(f, r, c->layout, m, err);
-		c->complete = rc == 1;
+		c->complete = rc;
 	}
 	if (!c->good && c->score + c->complete < 2)
 		c->score = 0;
 	else
-		c->score += 100 * c->good + 10 * c->complete;
+		c->score += 100 * c->good + (c->complete == 1 ? 10 : 0) +
+			    (c->complete == 2 ? 5 : 0);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -396,7 +482,7 @@ fti_file_read(const struct fti_source *s, enum fti_layout layout,
 			      "no layout of FTI-FF fits");
 	} else if (rc == 0 && f->kind == FTI_KIND_DATA) {
 		rc = walk(f, r, c.layout, &c.meta, err);
-		f->complete = rc == 1;
+		f->complete = rc > 0;
 		rc = rc < 0 ? -1 : 0;
 	}
 	if (rc == 0)

@@ -33,7 +33,8 @@ enum fti_rule {
 			   from other files */
 	FTI_RULE_DATA,	/* data differ from their sum */
 	FTI_RULE_META,	/* the metadata record differs from its sum */
-	FTI_RULE_STRUCTURE, /* sizes, offsets or order of records */
+	FTI_RULE_DERIVED,   /* a size, offset or flag; others tell its value */
+	FTI_RULE_STRUCTURE, /* the same, and its value is not known */
 	FTI_RULE_FORMAT,    /* no layout fits */
 };
 
@@ -61,8 +62,11 @@ struct fti_file_block {
 	size_t first;	/* number of its first container in the file */
 };
 
+/* Sizes and offsets are those that others tell, if the record has others. */
 struct fti_file_container {
 	struct fti_container c;
+	int64_t used; /* c.used as in the record */
+	bool settled; /* that is wrong, and fti_check() knows the right one */
 	uint64_t at;  /* offset of its record */
 	size_t block; /* number of its block */
 	size_t next;  /* the next container of the variable, or SIZE_MAX */
@@ -121,6 +125,11 @@ struct fti_file *fti_file_new(const struct fti_source *s, struct error *err);
 struct fti_file *fti_file_read(const struct fti_source *s,
 			       enum fti_layout layout, struct error *err);
 void fti_file_free(struct fti_file *f);
+
+/* For fti_check(): the sizes of variables, after bytes in use were settled; and
+ * findings about these. */
+void fti_file_measure(struct fti_file *f);
+int fti_file_check_lengths(struct fti_file *f, struct error *err);
 
 /* Add a finding.  Its text is formatted; the number of the container, or of the
  * block with the field, comes first.  -1: no memory. */

@@ -23,10 +23,10 @@ expect(struct fti_file *f, struct fti_where where, uint64_t got, uint64_t want,
 	if (got == want)
 		return 0;
 	return where.field == FTI_FPTR || where.field == FTI_DPTR
-		       ? fti_find(f, FTI_RULE_STRUCTURE, where, err,
+		       ? fti_find(f, FTI_RULE_DERIVED, where, err,
 				  "%s is %" PRIu64 ", expected %" PRIu64 "%s",
 				  name, got, want, of)
-		       : fti_find(f, FTI_RULE_STRUCTURE, where, err,
+		       : fti_find(f, FTI_RULE_DERIVED, where, err,
 				  "%s is %" PRId64 ", expected %" PRId64 "%s",
 				  name, (int64_t)got, (int64_t)want, of);
 }
@@ -117,7 +117,7 @@ report_break(struct fti_file *f, struct error *err)
 static int
 check_container(struct fti_file *f, size_t i, uint64_t *at, struct error *err)
 {
-	const struct fti_container *c = &f->containers[i].c;
+	struct fti_container *c = &f->containers[i].c;
 
 	if (c->size < 0) {
 		f->usable = false;
@@ -126,18 +126,13 @@ check_container(struct fti_file *f, size_t i, uint64_t *at, struct error *err)
 			     "containersize is %" PRId64, c->size) < 0)
 			return -1;
 	} else {
-		if (c->used < 0 || c->used > c->size) {
-			f->usable = false;
-			if (fti_find(f, FTI_RULE_STRUCTURE,
-				     FTI_CONTAINER_FIELD(i, FTI_CHUNKSIZE), err,
-				     "chunksize is %" PRId64
-				     ", containersize %" PRId64,
-				     c->used, c->size) < 0)
-				return -1;
-		}
 		if (expect(f, FTI_CONTAINER_FIELD(i, FTI_FPTR), c->fptr, *at,
 			   "", err) < 0)
 			return -1;
+		c->fptr = *at;
+		/* Until its sum tells (fti_check()). */
+		if (c->used < 0 || c->used > c->size)
+			c->used = c->size;
 		if (c->used != 0 && (c->fptr > f->size ||
 				     (uint64_t)c->used > f->size - c->fptr))
 			f->usable = false;
@@ -148,7 +143,7 @@ check_container(struct fti_file *f, size_t i, uint64_t *at, struct error *err)
 			       : (uint64_t)c->size;
 	}
 	if (c->has_content > 1 &&
-	    fti_find(f, FTI_RULE_STRUCTURE,
+	    fti_find(f, FTI_RULE_DERIVED,
 		     FTI_CONTAINER_FIELD(i, FTI_HASCONTENT), err,
 		     "hascontent is %u, expected 0 or 1", c->has_content) < 0)
 		return -1;
@@ -156,11 +151,43 @@ check_container(struct fti_file *f, size_t i, uint64_t *at, struct error *err)
 	    fti_find(f, FTI_RULE_UNUSED, FTI_CONTAINER_FIELD(i, FTI_HASCKPT),
 		     err, "hasCkpt is %u, expected 0 or 1", c->has_ckpt) < 0)
 		return -1;
-	if (c->has_content == 0 && c->used != 0)
-		return fti_find(f, FTI_RULE_STRUCTURE,
-				FTI_CONTAINER_FIELD(i, FTI_HASCONTENT), err,
-				"hascontent is 0, but chunksize is %" PRId64,
-				c->used);
+	return 0;
+}
+
+/* The bytes of the containers first ... end - 1 differ from dbsize, by which
+ * they would be `want`: is that because of one size?  Offsets tell. */
+static int
+settle_size(struct fti_file *f, size_t b, size_t end, uint64_t want,
+	    struct error *err)
+{
+	const bool footer = fti_format(f->layout)->footer;
+	const size_t first = f->blocks[b].first;
+	uint64_t sum = 0, behind = f->size;
+
+	/* Where the block ends. */
+	if (footer)
+		behind = b + 1 < f->nblocks ? f->containers[end].c.fptr
+					    : f->blocks[0].at;
+	else if (b + 1 < f->nblocks)
+		behind = f->blocks[b + 1].at;
+	else if (f->layout == FTI_B && f->meta.fs > (int64_t)f->size)
+		behind = (uint64_t)f->meta.fs;
+	for (size_t i = first; i < end; i++)
+		sum += (uint64_t)f->containers[i].c.size;
+	for (size_t i = first; sum != want && i < end; i++) {
+		struct fti_container *c = &f->containers[i].c;
+		const uint64_t size =
+			(i + 1 < end ? f->containers[i + 1].c.fptr : behind) -
+			c->fptr;
+
+		if (size > behind || sum - (uint64_t)c->size + size != want)
+			continue;
+		if (expect(f, FTI_CONTAINER_FIELD(i, FTI_CONTAINERSIZE),
+			   (uint64_t)c->size, size, "", err) < 0)
+			return -1;
+		c->size = (int64_t)size;
+		return 0;
+	}
 	return 0;
 }
 
@@ -176,6 +203,12 @@ check_block(struct fti_file *f, size_t b, uint64_t *at, struct error *err)
 	if (!format->footer)
 		*at += format->block + (end - block->first) * format->container;
 	block->start = *at;
+	if (expect(f, FTI_BLOCK_FIELD(b, FTI_NUMVARS),
+		   (uint64_t)block->b.numvars, end - block->first, "",
+		   err) < 0 ||
+	    settle_size(f, b, end, (uint64_t)block->b.dbsize - (*at - begin),
+			err) < 0)
+		return -1;
 	for (size_t i = block->first; i < end; i++)
 		if (check_container(f, i, at, err) < 0)
 			return -1;
@@ -190,29 +223,26 @@ static int
 add_to_var(struct fti_file *f, struct fti_var *v, size_t i, struct error *err)
 {
 	const struct fti_container *c = &f->containers[i].c;
-	const struct fti_container *before =
-		v->parts > 0 ? &f->containers[v->last].c : NULL;
 	char of[32];
 
 	snprintf(of, sizeof(of), " (variable %" PRId32 ")", c->id);
+	/* The number of a container and its offset prove each other; if both
+	 * are wrong, it is perhaps that of another variable. */
+	if ((uint64_t)c->part != v->parts && c->dptr != v->room &&
+	    fti_find(f, FTI_RULE_STRUCTURE, FTI_CONTAINER_FIELD(i, FTI_ID), err,
+		     "id is %" PRId32 ", but containerid and dptr do not fit",
+		     c->id) < 0)
+		return -1;
 	if (expect(f, FTI_CONTAINER_FIELD(i, FTI_CONTAINERID),
 		   (uint64_t)c->part, v->parts, of, err) < 0 ||
 	    expect(f, FTI_CONTAINER_FIELD(i, FTI_DPTR), c->dptr, v->room, of,
 		   err) < 0)
-		return -1;
-	if (before != NULL && before->used < before->size && c->used > 0 &&
-	    fti_find(f, FTI_RULE_STRUCTURE,
-		     FTI_CONTAINER_FIELD(i, FTI_CHUNKSIZE), err,
-		     "has data, but the one before it of variable %" PRId32
-		     " is not full",
-		     c->id) < 0)
 		return -1;
 	if (v->parts++ == 0)
 		v->first = i;
 	else
 		f->containers[v->last].next = i;
 	v->last = i;
-	v->size += (uint64_t)(c->used > 0 ? c->used : 0);
 	v->room += (uint64_t)(c->size > 0 ? c->size : 0);
 	return 0;
 }
@@ -268,10 +298,77 @@ fti_file_check(struct fti_file *f, struct error *err)
 
 		rc = v == NULL ? error_no_memory(err)
 			       : add_to_var(f, v, i, err);
-		f->live += (uint64_t)(c->used > 0 ? c->used : 0);
 		f->allocated += (uint64_t)(c->size > 0 ? c->size : 0);
 		f->empty += c->has_content == 0;
 	}
 	map_free(ids);
+	fti_file_measure(f);
 	return rc;
+}
+
+void
+fti_file_measure(struct fti_file *f)
+{
+	f->live = 0;
+	for (size_t v = 0; v < f->nvars; v++) {
+		f->vars[v].size = 0;
+		for (size_t i = f->vars[v].first; i != SIZE_MAX;
+		     i = f->containers[i].next)
+			if (f->containers[i].c.used > 0)
+				f->vars[v].size +=
+					(uint64_t)f->containers[i].c.used;
+		f->live += f->vars[v].size;
+	}
+}
+
+/* The bytes in use of a container. */
+static int
+check_length(struct fti_file *f, size_t i, struct error *err)
+{
+	const bool proven = f->containers[i].settled;
+	const struct fti_container *c = &f->containers[i].c;
+	const int64_t was = f->containers[i].used;
+	const struct fti_where where = FTI_CONTAINER_FIELD(i, FTI_CHUNKSIZE);
+
+	if (was != c->used && proven &&
+	    expect(f, where, (uint64_t)was, (uint64_t)c->used, "", err) < 0)
+		return -1;
+	if (was != c->used && !proven) {
+		f->usable = false;
+		if (fti_find(f, FTI_RULE_STRUCTURE, where, err,
+			     "chunksize is %" PRId64 ", containersize %" PRId64,
+			     was, c->size) < 0)
+			return -1;
+	}
+	if (c->has_content == 0 && c->used != 0)
+		return fti_find(f, FTI_RULE_DERIVED,
+				FTI_CONTAINER_FIELD(i, FTI_HASCONTENT), err,
+				"hascontent is 0, but chunksize is %" PRId64,
+				c->used);
+	return 0;
+}
+
+int
+fti_file_check_lengths(struct fti_file *f, struct error *err)
+{
+	for (size_t i = 0; i < f->ncontainers; i++)
+		if (check_length(f, i, err) < 0)
+			return -1;
+	for (size_t v = 0; v < f->nvars; v++)
+		for (size_t i = f->vars[v].first, next = 0; i != SIZE_MAX;
+		     i = next) {
+			const struct fti_container *c = &f->containers[i].c;
+
+			next = f->containers[i].next;
+			if (next != SIZE_MAX && c->used < c->size &&
+			    f->containers[next].c.used > 0 &&
+			    fti_find(f, FTI_RULE_STRUCTURE,
+				     FTI_CONTAINER_FIELD(next, FTI_CHUNKSIZE),
+				     err,
+				     "has data, but the one before it of "
+				     "variable %" PRId32 " is not full",
+				     c->id) < 0)
+				return -1;
+		}
+	return 0;
 }

@@ -53,6 +53,7 @@ struct fti_part_file {
 	uint64_t at; /* where it begins in the file of all ranks */
 	enum fti_state state;
 	bool data_good; /* its data are proven, whatever the state */
+	bool open;	/* damaged, but nothing disproves its data */
 	bool cut;	/* FTI-FF: the sizes of others in its record are gone */
 	bool exact; /* it is as FTI wrote it: others can be computed from it */
 	uint64_t size;	       /* in bytes */
@@ -157,6 +158,9 @@ const char *fti_state_name(enum fti_state s);
 
 /* Do the data of the file serve, whatever FTI says of it? */
 bool fti_part_usable(const struct fti_part_file *p);
+
+/* Is it unknown, and will its data tell more? */
+bool fti_set_asks_data(const struct fti_set *set);
 
 /* The rank with this number, or NULL. */
 struct fti_rank *fti_set_rank(struct fti_set *set, uint32_t rank);

@@ -126,6 +126,7 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 	to->state = states[c->verdict];
 	to->data_good = c->data_good;
 	to->exact = c->exact;
+	to->open = c->open;
 	if (c->verdict == FTI_DAMAGED && fti_repairable(c))
 		to->state = FTI_STATE_REFUSED;
 	if (problem == NULL && c->file->findings != NULL)

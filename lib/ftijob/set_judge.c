@@ -20,6 +20,17 @@ fti_part_usable(const struct fti_part_file *p)
 	       (p->state == FTI_STATE_REFUSED && p->data_good);
 }
 
+bool
+fti_set_asks_data(const struct fti_set *set)
+{
+	bool asks = false;
+
+	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++)
+		asks = asks ||
+		       set->ranks[i / FTI_PARTS].parts[i % FTI_PARTS].open;
+	return asks && !set->data_read && set->state == FTI_SET_UNKNOWN;
+}
+
 struct tally {
 	/* Ranks whose file is computed from others; that FTI refuses, or that
 	 * is repaired first; that nothing gives; of these, where a file could
@@ -34,7 +45,7 @@ is_open(const struct fti_rank *r)
 {
 	for (int p = 0; p < FTI_PARTS; p++)
 		if (r->parts[p].state == FTI_STATE_UNKNOWN ||
-		    r->parts[p].state == FTI_STATE_FOREIGN)
+		    r->parts[p].open || r->parts[p].state == FTI_STATE_FOREIGN)
 			return true;
 	return false;
 }

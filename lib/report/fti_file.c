@@ -36,7 +36,9 @@ report_fti_status(const struct fti_rankfile *r)
 	case FTI_REFUSED:
 		return STATUS_DAMAGED;
 	default:
-		return r->checked.data_good ? STATUS_DAMAGED : STATUS_LOST;
+		return r->checked.data_good ? STATUS_DAMAGED
+		       : r->checked.open    ? STATUS_FAILED
+					    : STATUS_LOST;
 	}
 }
 

@@ -6,6 +6,7 @@ number make the same case.
 
     fti.py [--cases N] [--seed S] [--case NUMBER] [--jobs N] [--seconds T]
     fti.py --table
+    fti.py --sweep [--cases N] [--seed S]
 
 Asserted: never whole with other bytes at the strongest check; never lost if a copy,
 parity or repair gives the bytes; nothing right altered; after status 0 of a rebuild
@@ -459,9 +460,16 @@ class Case:
             self.kept()
             shutil.rmtree(self.root)
             write_tree(self.root, self.tree)
-        seen, first = set(), state
+        first, (state, now) = state, self.follow(state, following)
+        if first in ("rebuildable", "whole") and t.recoverable() and t.meta:
+            self.check(state == "whole" and t.all_right(now),
+                       "next: ends with " + state)
+        return first
+
+    def follow(self, state, following):
+        """Run each next: to its end.  The state then, and the files."""
+        seen, now = set(), read_tree(self.root)
         while following is not None:
-            now = read_tree(self.root)
             step = following + hashlib.md5(repr(sorted(now.items())).encode()
                                            ).hexdigest()
             self.check(step not in seen, "next: goes round")
@@ -473,11 +481,25 @@ class Case:
             else:
                 subprocess.run(words, check=True)
             now = self.kept()
-            state, following, status = self.scan("--checksums")
-        if first in ("rebuildable", "whole") and t.recoverable() and t.meta:
-            self.check(state == "whole" and t.all_right(now if seen else None),
-                       "next: ends with " + state)
-        return first
+            state, following, _ = self.scan("--checksums")
+        return state, now
+
+    def play_flip(self, path):
+        """One bit of a record of this file is wrong: it comes back bit for bit, unless
+        no sum covers it; or the checkpoint is unknown."""
+        shutil.rmtree(self.root, ignore_errors=True)
+        write_tree(self.root, self.tree)
+        state, following, _ = self.scan()
+        self.check(state != "lost", "lost, and no data was read")
+        self.check(state != "unknown" or self.shape.level in (2, 3) or following or
+                   self.scan("--checksums")[0] == state, "no next: to --checksums")
+        state, following, _ = self.scan("--checksums")
+        self.check(state != "lost", "lost")
+        state, now = self.follow(state, following)
+        self.check(state in ("whole", "unknown"), "next: ends with " + state)
+        self.check(state == "unknown" or path in self.truth.weak or
+                   self.truth.right(path, now), "whole, and not as before")
+        return state
 
 
 # --- The table: every combination of witnesses, and the words of the commands ---
@@ -543,7 +565,8 @@ def expect_coded(_, *members):
 def spoil(shape, tree, path, state):
     data = shape.base[path]
     meta = 0 if shape.form in "AB" else len(data) - LAYOUTS[shape.form][0]
-    at = {DAMAGED: len(data) // 4, RECORD: meta + 40}.get(state)
+    at = {DAMAGED: len(data) // 4 if meta else len(data) - 9,
+          RECORD: meta + 40}.get(state)
     if state == MISSING:
         del tree[path]
     elif state == OTHER:
@@ -609,6 +632,60 @@ def table():
     return len(wrong) > 0
 
 
+# --- The sweep: each bit of the records of a file ---
+
+
+def flips():
+    """(shape, kind of file, offset in its records, bit) of all."""
+    for form, (meta, block, record, _) in sorted(LAYOUTS.items()):
+        for level, kind in ((1, "own"), (2, "own"), (2, "copy"), (3, "own"),
+                            (3, "parity"), (4, "own")):
+            size = meta if kind == "parity" else meta + block + 2 * record
+            for bit in range(8 * size):
+                yield (form, level, 2, 2, 1), kind, bit // 8, 1 << bit % 8
+
+
+def flip(task):
+    key, kind, at, bit = task
+    work = os.path.join(WORK, str(os.getpid()))
+    os.makedirs(work, exist_ok=True)
+    if key not in KNOWN:
+        KNOWN[key] = Shape(OPTIONS.scr_fti, work, *key)
+    shape = KNOWN[key]
+    path = {"own": shape.own, "copy": shape.copy, "parity": shape.parity}[kind](1)
+    data = shape.base[path]
+    if kind == "parity":
+        at += len(data) - shape.record
+    elif shape.form not in "AB":
+        meta, block, record, _ = LAYOUTS[shape.form]
+        at += len(data) - meta - block - 2 * record
+    case = Case(OPTIONS.scr_fti, work, shape, 0, 0)
+    case.log = ["flip %s %d %d" % (path, at, bit)]
+    case.tree = dict(shape.base)
+    case.tree[path] = data[:at] + bytes([data[at] ^ bit]) + data[at + 1:]
+    case.truth = Truth(shape, case.tree, {path} if unprotected(
+        shape, path, at) else set())
+    try:
+        return case.play_flip(path), None
+    except (Failure, subprocess.SubprocessError, json.JSONDecodeError) as e:
+        return "failed", "%s\n  %s\n  %s" % (shape, "\n  ".join(case.log), e)
+
+
+def sweep():
+    tasks = list(flips())
+    if OPTIONS.cases < len(tasks):
+        tasks = random.Random(OPTIONS.seed).sample(tasks, OPTIONS.cases)
+    states = Counter()
+    with Pool(OPTIONS.jobs) as pool:
+        for state, why in pool.imap_unordered(flip, tasks, 20):
+            states[state] += 1
+            if why is not None:
+                print(why, flush=True)
+    print("%d flips; %s" % (len(tasks), ", ".join(
+        "%s %d" % s for s in sorted(states.items()))))
+    return states["failed"] > 0
+
+
 # --- Main ---
 
 OPTIONS = None
@@ -636,6 +713,8 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--table", action="store_true",
                    help="every combination of a few witnesses instead")
+    p.add_argument("--sweep", action="store_true",
+                   help="flips of so many bits of records instead")
     p.add_argument("--cases", type=int, default=200)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--case", type=int, help="only this one, and leave its files")
@@ -645,8 +724,8 @@ def main():
     OPTIONS = p.parse_args()
     OPTIONS.scr_fti = os.path.abspath(os.path.join(OPTIONS.bin, "scr_fti"))
     WORK = tempfile.mkdtemp(prefix="fti-campaign.", dir=os.environ.get("TMPDIR"))
-    if OPTIONS.table:
-        wrong = table()
+    if OPTIONS.table or OPTIONS.sweep:
+        wrong = table() if OPTIONS.table else sweep()
         shutil.rmtree(WORK)
         return wrong
     states, failed, start = Counter(), 0, time.monotonic()

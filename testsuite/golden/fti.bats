@@ -26,17 +26,17 @@ verdict() {
 		myhash-flip damaged; its data are intact
 		ckptsize-flip damaged; its data are intact
 		metasize-flip damaged; its data are intact
-		datasize-flip damaged
+		datasize-flip damaged; its data are intact
 		fs-flip damaged; its data are intact
 		maxfs-flip damaged; its data are intact
 		ptfs-flip damaged; its data are intact
 		timestamp-flip damaged; its data are intact
-		numvars-flip damaged
+		numvars-flip damaged; its data are intact
 		dbsize-flip damaged; its data are intact
 		dptr-flip damaged; its data are intact
-		fptr-flip damaged
-		chunksize-flip damaged
-		containersize-flip damaged
+		fptr-flip damaged; its data are intact
+		chunksize-flip damaged; its data are intact
+		containersize-flip damaged; its data are intact
 		containerid-flip damaged; its data are intact
 		hascontent-flip damaged; its data are intact
 		hasckpt-flip intact

@@ -112,7 +112,7 @@ variable 1: 100 bytes in 100 ranges changed (20 are listed; --all lists all)"
 	ends 4 scr_fti diff "$good" "$FTI/bad-F/data-flip.fti"
 	assert_output_has "variable 1: bytes "
 	assert_stderr_has "data-flip.fti: damaged" "differ from their sum"
-	ends 4 scr_fti diff "$good" "$FTI/bad-F/numvars-flip.fti"
+	ends 4 scr_fti diff "$good" "$FTI/bad-F/footer-only.fti"
 	assert_output_is ""
 	ends 4 scr_fti diff "$good" "$FTI/bad-F/empty.fti"
 	complains 1 "none: cannot open" scr_fti diff "$good" none

@@ -25,6 +25,12 @@ judged() {
 	[ "$status" = 0 ] || failed "$output"
 }
 
+@test "33.13: each bit of a record comes back, or the checkpoint is unknown" {
+	run python3 "$SCRKIT_ROOT/testsuite/campaign/fti.py" --sweep \
+		--cases $((${#SCRKIT_SLOW} > 0 ? 3000 : 100)) --seed $((RANDOM))
+	[ "$status" = 0 ] || failed "$output"
+}
+
 @test "33.5: a rank's file copied over another's is not whole, and comes back" {
 	local set dir
 
@@ -51,8 +57,9 @@ judged() {
 @test "33.13: damage that repair mends is not lost" {
 	local name
 
-	for name in checksum myhash ckptsize metasize fs maxfs ptfs timestamp dbsize \
-		dptr containerid hascontent; do
+	for name in checksum myhash ckptsize metasize datasize fs maxfs ptfs timestamp \
+		numvars dbsize dptr fptr chunksize containersize containerid \
+		hascontent; do
 		copy head-F/L4
 		cp "$FTI/bad-F/$name-flip.fti" c/Global/*/l4/Ckpt4-Rank1.fti
 		judged refused 3 c
