@@ -181,6 +181,7 @@ fti_input_ids(const struct opt_list *list, size_t *count, struct error *err)
 		if (num_i64(list->items[i], INT32_MIN, INT32_MAX, &id, err) <
 		    0) {
 			(void)error_wrap(err, "--variable");
+			mem_free(ids);
 			app_usage("%s", err->text);
 		}
 		ids[i] = (int32_t)id;
