@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "error.h"
 #include "meta/dataset.h"
+#include "scr/onprefix.h"
 #include "scr/run.h"
 #include "site/eventlog.h"
 #include "team/say.h"
@@ -45,7 +46,8 @@ events_add(struct run *run, const struct log_line *l)
 		return;
 	full.user = run->p.user;
 	full.job_id = run->p.job_id;
-	if (eventlog_add(run->p.prefix, run->conf, &full, &why) == 0)
+	if (eventlog_add(run->p.prefix, run->conf, &full, &why) == 0 ||
+	    onprefix_unwritable(run, &why))
 		return;
 	say_warn("event log: no more events are written: %s", why.text);
 	run->no_log = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/onprefix.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "num.h"
+#include "room.h"
 #include "scr/held.h"
 #include "scr/run.h"
 #include "site/jobfiles.h"
@@ -328,9 +330,18 @@ onprefix_failed(struct run *run, int64_t id)
 
 /* --- flush.scr --- */
 
-/* Remove the entries of datasets in no cache, and put in those that are due.
- * An unreadable file is replaced: it only informs the commands about the
- * caches. */
+static bool
+listed(const struct flush_entry *list, size_t count, int64_t id)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i].id == id)
+			return true;
+	return false;
+}
+
+/* Remove the entries of datasets in no cache, and put in those that are due, or
+ * that an earlier run could not put in.  An unreadable file is replaced: it only
+ * informs the commands about the caches. */
 static int
 write_flush(const struct run *run, int fd, struct error *err)
 {
@@ -357,25 +368,47 @@ write_flush(const struct run *run, int fd, struct error *err)
 		kvtree_remove(kvtree_get(t, "DATASET"), num_str(list[i].id));
 		changed = true;
 	}
-	mem_free(list);
 	for (size_t i = 0; rc == 0 && i < run->held->count; i++) {
 		const struct held_set *s = run->held->list[i];
 		const struct flush_entry e = { .id = s->d.id,
 					       .in_cache = true,
 					       .on_pfs = s->due == DUE_PFS };
 
-		if (s->due == DUE_NOTHING)
+		if (s->due == DUE_NOTHING && listed(list, count, s->d.id))
 			continue;
 		rc = flush_put(t, &e, &s->d, err);
 		sync |= e.on_pfs;
 		changed = true;
 	}
+	mem_free(list);
 	/* The index lists the datasets on the prefix, too: without this record
 	 * they would only be flushed again. */
 	if (rc == 0 && changed)
 		rc = kvtree_write(t, fd, FLUSH_FILE, sync, err);
 	kvtree_free(t);
 	return rc;
+}
+
+/* Rank 0: one warning, until a file can be written again. */
+static void
+not_noted(struct run *run, const struct error *why)
+{
+	if (!run->notes_fail)
+		say_warn("%s/" SCR_DIR
+			 ": %s: the job continues; scr_postrun and other "
+			 "commands do not know of its datasets until it can "
+			 "write this file",
+			 run->p.prefix, why->text);
+	run->notes_fail = true;
+}
+
+bool
+onprefix_unwritable(struct run *run, const struct error *why)
+{
+	if (why->errnum != EROFS && !room_is_short(why))
+		return false;
+	not_noted(run, why);
+	return true;
 }
 
 void
@@ -409,14 +442,10 @@ onprefix_note(struct run *run, const struct dataset *d, bool on_pfs)
 					run->held->list[i]->due = DUE_NOTHING;
 		}
 		io_close(fd);
-		if (rc < 0 && !run->notes_fail)
-			say_warn(
-				"%s/" SCR_DIR
-				": %s: the job continues; scr_postrun "
-				"and other commands do not know of its datasets until "
-				"it can write this file",
-				run->p.prefix, why.text);
-		run->notes_fail = rc < 0;
+		if (rc < 0)
+			not_noted(run, &why);
+		else
+			run->notes_fail = false;
 	}
 	/* A rank that goes on may end the job. */
 	(void)team_agree(&run->world, 0, NULL);

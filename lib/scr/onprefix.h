@@ -69,6 +69,13 @@ int onprefix_delete(struct run *run, const char *name, struct error *err);
 void onprefix_failed(struct run *run, int64_t id);
 
 /*
+ * Rank 0: is the prefix full or read-only, so that a file in it that only the
+ * commands read cannot be written?  Then there is one warning for all such files
+ * until onprefix_note() can write.
+ */
+bool onprefix_unwritable(struct run *run, const struct error *why);
+
+/*
  * Record in flush.scr where the held dataset `d` is (NULL: only update the
  * rest).  Datasets that are no longer in the caches are removed from it.  If
  * nothing changes, the file is not written.

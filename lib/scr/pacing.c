@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "error.h"
 #include "scr/events.h"
+#include "scr/onprefix.h"
 #include "scr/run.h"
 #include "site/halt.h"
 #include "site/interval.h"
@@ -107,13 +108,14 @@ count_down(struct kvtree *t, void *arg, struct error *err)
 
 /* Rank 0.  A halt file that cannot be changed does not stop the job. */
 static void
-change(const struct run *run, unsigned flags,
+change(struct run *run, unsigned flags,
        int (*fn)(struct kvtree *t, void *arg, struct error *err), void *arg)
 {
 	struct error why = ERROR_INIT;
 	struct halt_state s = { .exists = false };
 
-	if (halt_update(run->p.prefix, flags, fn, arg, &s, &why) < 0)
+	if (halt_update(run->p.prefix, flags, fn, arg, &s, &why) < 0 &&
+	    !onprefix_unwritable(run, &why))
 		say_warn("halt file: %s", why.text);
 	halt_state_free(&s);
 }
@@ -142,7 +144,8 @@ pacing_begin(struct run *run)
 
 	run->pace = (struct pacing){ .last = clock_seconds() };
 	if (run->world.rank == 0 &&
-	    halt_begin(run->p.prefix, false, &was, &why) < 0)
+	    halt_begin(run->p.prefix, false, &was, &why) < 0 &&
+	    !onprefix_unwritable(run, &why))
 		say_warn("halt file: %s", why.text);
 }
 

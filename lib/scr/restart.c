@@ -38,7 +38,7 @@ struct restart {
 /* Rank 0: get the unfinished restarts from dataset `d` so far; then add `add`
  * (1), or remove the count (-1).  An unreadable file counts as 0. */
 static uint64_t
-attempts(const struct run *run, const struct dataset *d, int add)
+attempts(struct run *run, const struct dataset *d, int add)
 {
 	struct error why = ERROR_INIT, unread = ERROR_INIT;
 	uint64_t id = 0, created = 0, count = 0;
@@ -70,7 +70,7 @@ attempts(const struct run *run, const struct dataset *d, int add)
 	if (scr >= 0 && add < 0 && unlinkat(scr, ATTEMPTS_FILE, 0) < 0 &&
 	    errno != ENOENT)
 		error_sys(&why, ATTEMPTS_FILE);
-	if (why.kind != ERROR_NONE)
+	if (why.kind != ERROR_NONE && !onprefix_unwritable(run, &why))
 		say_warn("attempts to restart are not counted: %s", why.text);
 	io_close(scr);
 	return count;

@@ -129,6 +129,24 @@ unwritable() {
 	done
 }
 
+@test "33.19: a prefix that is mounted read-only: one warning, and none is missing later" {
+	privately && return
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 SCR_HALT_SECONDS=1
+	fresh
+	rm -rf .scr/* && mount --bind "$PREFIX" "$PREFIX"
+	cd "$PREFIX" && mount -o remount,ro,bind "$PREFIX"
+	works "0 1 2 3" app_restart 2 files=2
+	assert_line "restart ckpt.3"
+	assert_line "complete 5 0"
+	[[ $(grep -c WARNING <<<"$stderr") -eq 1 ]] || failed "not one warning"
+	warned "WARNING: .*/\.scr: .*Read-only file system: the job continues"
+	mount -o remount,rw,bind "$PREFIX"
+	restarts "0 1 2 3" ckpt.5
+	[[ $stderr != *WARNING* ]] || failed "a warning is left"
+	[[ $(scr_flush_file --dir "$PREFIX" --list-ckpt) == "5 4" ]]
+	[[ -e .scr/app.conf && -e .scr/nodes.scr ]]
+}
+
 @test "a file removed, truncated, extended (18)" {
 	for SCR_COPY_TYPE in XOR PARTNER RS; do
 		fresh
