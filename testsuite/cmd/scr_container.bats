@@ -561,7 +561,7 @@ round() {
 	assert_output_has " f210 "
 	rm $ctr/ctr.0.scr
 	warns 4 "(-v shows all)" scr_container -p p verify 1
-	[ "$(wc -l <<<"$stderr")" -eq 21 ]
+	[ "$(wc -l <<<"$stderr")" -eq 22 ] # the last one: next
 	try scr_container -v -p p verify 1
 	[ "$(grep -c 'f[0-9]* (rank' <<<"$stderr")" -eq 210 ]
 }
