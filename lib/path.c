@@ -403,19 +403,25 @@ path_open_parent(int rootfd, const char *rel, bool make, mode_t mode,
 }
 
 bool
-path_dangles(int dirfd, const char *path, char *to, size_t size)
+path_dangles(int dirfd, const char *path, char *link, char *to)
 {
 	struct stat st;
+	ssize_t len = 0;
 
 	for (const char *end = path; *end != '\0';) {
 		end += strspn(end, "/");
 		end += strcspn(end, "/");
-		if (snprintf(to, size, "%.*s", (int)(end - path), path) >=
-			    (int)size ||
-		    dir_stat(dirfd, to, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (snprintf(link, PATH_MAX, "%.*s", (int)(end - path), path) >=
+			    PATH_MAX ||
+		    dir_stat(dirfd, link, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return false;
-		if (S_ISLNK(st.st_mode) && dir_stat(dirfd, to, &st, 0) < 0)
-			return errno == ENOENT;
+		if (!S_ISLNK(st.st_mode) || dir_stat(dirfd, link, &st, 0) == 0)
+			continue;
+		if (errno != ENOENT)
+			return false;
+		len = readlinkat(dirfd, link, to, PATH_MAX - 1);
+		to[len > 0 ? len : 0] = '\0';
+		return true;
 	}
 	return false;
 }

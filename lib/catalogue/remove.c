@@ -237,22 +237,21 @@ catalogue_erasable(int root, const struct catalogue_claims *k,
 		   struct error *err)
 {
 	struct eraser e = { .root = root, .fd = -1 };
-	char link[PATH_MAX];
+	char link[PATH_MAX] = "", to[PATH_MAX] = "";
 	const char *base = NULL;
 	int rc = 0;
 
 	for (size_t i = 0; i < k->count && rc == 0; i++) {
 		if (!k->list[i].shared &&
-		    path_dangles(root, k->list[i].path, link, sizeof(link)) &&
+		    path_dangles(root, k->list[i].path, link, to) &&
 		    strcmp(link, k->list[i].path) != 0)
 			rc = error_set(
 				err, ERROR_UNSAFE,
-				"%s: a link to what is not there; it may "
-				"be on a file system that is not "
-				"mounted: mount it or remove the link, "
-				"or --drop the dataset from the index "
-				"only",
-				str_shown(link));
+				"%s: a link to %s, which is missing; it may be "
+				"on a file system that is not mounted: mount "
+				"it or remove the link, or --drop the dataset "
+				"from the index only",
+				str_shown(link), str_shown(to));
 		else if (!k->list[i].shared &&
 			 parent(&e, k->list[i].path, &base) < 0 &&
 			 errno == ELOOP)

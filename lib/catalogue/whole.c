@@ -57,15 +57,15 @@ weigh_renamed(struct catalogue *c, struct plan *p,
  * `to`. */
 static bool
 dangles(const struct plan *p, const struct plan_file *f,
-	char to[static PATH_MAX])
+	char link[static PATH_MAX], char to[static PATH_MAX])
 {
 	const struct place *at = &p->places[0];
 
 	for (size_t i = 0; i < f->nsegs; i++)
 		if (f->segs[i].gone &&
-		    !path_dangles(at->meta_fd, f->segs[i].path, to, PATH_MAX))
+		    !path_dangles(at->meta_fd, f->segs[i].path, link, to))
 			return false;
-	return f->nsegs > 0 || path_dangles(at->root_fd, f->path, to, PATH_MAX);
+	return f->nsegs > 0 || path_dangles(at->root_fd, f->path, link, to);
 }
 
 /* Files behind a link to nothing may be on a file system that is not mounted.
@@ -73,7 +73,7 @@ dangles(const struct plan *p, const struct plan_file *f,
 static int
 weigh_dangling(struct plan *p, struct error *err)
 {
-	char link[PATH_MAX], at[PATH_MAX] = "";
+	char link[PATH_MAX] = "", to[PATH_MAX] = "";
 	size_t there = 0;
 
 	for (size_t i = 0; p->flaw == NULL && i < p->nfiles; i++) {
@@ -82,9 +82,8 @@ weigh_dangling(struct plan *p, struct error *err)
 		if (f->state != FILE_MISSING || f->fate != FATE_LOST ||
 		    f->path == NULL)
 			continue;
-		if (!dangles(p, f, link))
+		if (!dangles(p, f, link, to))
 			return 0;
-		memcpy(at, link, sizeof(at));
 		there++;
 	}
 	if (there == 0 || there < p->files_lost || p->maps_lost > 0)
@@ -92,9 +91,9 @@ weigh_dangling(struct plan *p, struct error *err)
 	p->flaw_status = STATUS_FAILED;
 	p->flaw =
 		arena_printf(p->arena,
-			     "%s: a link to what is not there; it may be on a "
-			     "file system that is not mounted",
-			     str_shown(at));
+			     "%s: a link to %s, which is missing; it may be on "
+			     "a file system that is not mounted",
+			     str_shown(link), str_shown(to));
 	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 

@@ -476,10 +476,10 @@ two() {
 			mv p/$what away
 			ln -s ../scratch/${what##*/} p/$what
 			all 1
-			ends 1 scr_rebuild -p p 1
+			to="$what: a link to ../scratch/${what##*/}, which is missing"
+			warns 1 "$to" scr_rebuild -p p 1
 			[[ $what != ckpt.1 ]] ||
-				warns 1 "ckpt.1: a link to what is not there" \
-					scr_index -p p --delete 1
+				warns 1 "$to" scr_index -p p --delete 1
 			rm p/$what && mv away/${what##*/} p/$what
 			ends 0 scr_index -p p --verify 1
 		done
