@@ -221,17 +221,22 @@ show_plan(struct plan *p, struct json *j)
 	return app_print_unless_quiet(&text);
 }
 
-/* There is nothing to rebuild, as far as was compared. */
+/* There is nothing to rebuild, as far as was compared.  `mend`: but something
+ * else is to be repaired. */
 static void
 say_nothing(const struct settings *s, const struct plan *p, bool sums,
-	    size_t sets)
+	    size_t sets, enum verify_mend mend)
 {
 	size_t known = 0;
 
 	for (size_t i = 0; i < p->nfiles; i++)
 		known += p->files[i].has_crc;
-	printf("nothing to rebuild: all files, filemaps and redundancy files "
-	       "are present");
+	printf("%s: all files, filemaps and redundancy files are present",
+	       mend == MEND_NONE   ? "nothing to rebuild"
+	       : mend == MEND_LONG ? "damaged: a container, which no rebuild "
+				     "repairs; not damaged"
+				   : "damaged: the map of the containers, "
+				     "which no rebuild repairs; not damaged");
 	if (sums)
 		printf("; checksums of %zu of %zu files compared", known,
 		       p->nfiles);
@@ -291,7 +296,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		app_warn("dataset %" PRId64 ": %s", t->id, flaw);
 	if (status == STATUS_OK) {
 		if (!app_json() && app_verbosity() >= 0)
-			say_nothing(s, p, sums, o->sets);
+			say_nothing(s, p, sums, o->sets, mend);
 	} else if (s->dry_run && show_plan(p, j) != STATUS_OK) {
 		status = STATUS_FAILED;
 	} else {

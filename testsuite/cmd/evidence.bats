@@ -540,6 +540,9 @@ two() {
 	for option in "" -n; do
 		complains 3 "its copy was read" scr_rebuild $option -p p 1
 		assert_stderr_has "next: scr_container -p p repack 1"
+		assert_output_has "damaged: the map of the containers," \
+			"not damaged: all files, filemaps"
+		assert_output_lacks "nothing to rebuild"
 	done
 	# The header of a file that restores nothing is no damage.
 	dataset -t SINGLE
@@ -689,6 +692,7 @@ follow() {
 	ends 3 scr_index -p p --dry-run --build 1
 	warns 3 "ctr.1.scr: 4005 bytes, should be 4000" scr_index -p p --verify 1
 	assert_stderr_has "next: scr_container -p p unpack 1"
+	finds 3 "damaged: a container," scr_rebuild -p p 1
 	scr_container -q -p p unpack 1
 	ends 0 scr_index -p p --verify --deep --checksums 1
 }
