@@ -75,6 +75,8 @@ class Truth:
         that it is damaged; "other": only its body is."""
         path = self.ds.type.get((rank, is_map))
         was, now = self.ds.code.get(path), self.ds.bytes_now(self.tree, path)
+        if now is not None and was is not None and not self.has_sum(path):
+            now = now[:len(was)]  # nobody reads what follows
         if was == now:
             return "right"
         if was is None or now is None or len(was) != len(now) or self.has_sum(path):
