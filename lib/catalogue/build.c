@@ -154,7 +154,7 @@ look_deep(struct build *b, struct error *err)
 
 		deep_error(b->plan, f, &why);
 		if (!located && b->plan->verdict == SET_LOST &&
-		    !catalogue_data_whole(b->plan)) {
+		    !catalogue_data_kept(b->plan)) {
 			rc = plan_error(b->plan, err);
 		} else if (!located) {
 			rc = error_as(err, &why, "%s: %s", b->subject,
@@ -332,11 +332,10 @@ build_plan(struct build *b, struct error *err)
 				 b->subject);
 	if (p->verdict == SET_LOST) {
 		plan_error(p, err);
-		if (!catalogue_data_whole(p))
+		if (!catalogue_data_kept(p))
 			return -1;
 		work_say(&b->o->work,
-			 "%s: all files are present, but their redundancy is "
-			 "lost: %s",
+			 "%s: no data are lost, but redundancy is: %s",
 			 b->subject, err != NULL ? err->text : "");
 		error_clear(err);
 	}

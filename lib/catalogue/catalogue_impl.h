@@ -208,8 +208,8 @@ struct plan *catalogue_plan_as(struct catalogue *c, int64_t id,
 			       const struct catalogue_options *o,
 			       struct error *err);
 
-/* Does `p` list all files of all ranks, and are all of them right? */
-bool catalogue_data_whole(const struct plan *p);
+/* Does `p` list all files of all ranks, and is none of them lost? */
+bool catalogue_data_kept(const struct plan *p);
 
 /* --- fetchable.c --- */
 

@@ -255,7 +255,7 @@ report_verdict(struct verify *v, const struct plan *p)
 	     p->maps_lost == 0) ||
 	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))
 		return;
-	if (catalogue_data_whole(p) && why.kind != ERROR_SYSTEM)
+	if (catalogue_data_kept(p) && why.kind != ERROR_SYSTEM)
 		report_spare(v, "%s", why.text);
 	else
 		report(v, error_status(why.kind), "%s", why.text);
