@@ -420,11 +420,11 @@ seg_obstacle(const struct plan *p, const struct plan_seg *s, char *to,
 	     size_t size)
 {
 	const struct place *at = &p->places[0];
-	char link[PATH_MAX];
+	char link[PATH_MAX], leads[PATH_MAX];
 
 	return s->gone &&
 	       (meta_obstacle(p, 0, s->path, to, size) ||
-		(path_dangles(at->meta_fd, s->path, link, sizeof(link)) &&
+		(path_dangles(at->meta_fd, s->path, link, leads) &&
 		 snprintf(to, size, "%s/%s", at->meta, link) < (int)size));
 }
 
