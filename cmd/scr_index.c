@@ -471,6 +471,7 @@ do_build(struct settings *s, struct catalogue *c)
 	/* What a rebuild compared shows only if it is compared. */
 	s->o.checksums = s->o.checksums || r.rebuild.crc_checked > 0 ||
 			 r.rebuild.crc_wrong > 0;
+	s->o.deep = s->o.deep || r.rebuild.deep;
 	if (err.kind == ERROR_NONE) {
 		results_build_text(id, &r, &text);
 		if (buf_check(&text, &err) == 0)

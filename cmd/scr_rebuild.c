@@ -66,7 +66,7 @@ struct outcome {
 	bool barred;		      /* the job may not read some files */
 	struct json *json;	      /* the answer; or NULL */
 	size_t sets;		      /* that --deep compared */
-	bool sums;		      /* the rebuild compared checksums */
+	bool sums, deep; /* the rebuild compared checksums, redundancy */
 };
 
 /* Mark damage found by --deep as lost, so that it is rebuilt.  Fails if the
@@ -179,6 +179,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	w.detail = w.log; /* report damage found while reading */
 	rc = rebuild(p, &ro, &r, err);
 	o->sums = r.crc_checked > 0 || r.crc_wrong > 0;
+	o->deep = r.deep;
 	o->next.undecided = r.undecided;
 	if (rc < 0)
 		return error_status(err->kind);
@@ -444,6 +445,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	o.next.is = o.renamed.is;
 	/* What the rebuild compared shows only if it is compared. */
 	s->checksums = s->checksums || o.sums;
+	s->deep = s->deep || o.deep;
 	if (t.kind != SUBJECT_FILES &&
 	    !report_stop(&err,
 			 c != NULL || t.ndirs == 0 ? app_prefix(t.prefix)

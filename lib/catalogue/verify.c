@@ -275,6 +275,10 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 		report(v, error_status(why.kind), "%s", why.text);
 		v->out->bad_files += r.findings[i].file != PLAN_NONE;
 	}
+	/* With what it found, more may be lost. */
+	if (error_worse_status(v->out->status, plan_data_status(p)) !=
+	    v->out->status)
+		report_verdict(v, p);
 	v->out->undecided = deep_undecided(&r);
 	v->out->deep_sets = r.sets_checked;
 	deep_free(&r);

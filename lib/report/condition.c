@@ -121,6 +121,8 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 		if (!deep_is_located(&h->deep.findings[i]))
 			h->mend = NULL;
 	}
+	/* With what it found, more may be lost. */
+	h->status = error_worse_status(h->status, plan_data_status(h->plan));
 	return 0;
 }
 

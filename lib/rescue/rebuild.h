@@ -46,6 +46,7 @@ struct rebuild_result {
 	uint64_t bytes_read, bytes_written;
 	size_t crc_checked; /* files whose checksum was verified */
 	size_t crc_wrong;   /* files present but damaged, and rebuilt */
+	bool deep;	    /* redundancy was compared, and differs */
 	bool undecided;	    /* failed: data and redundancy differ, and it is
 			       unknown which is wrong */
 };

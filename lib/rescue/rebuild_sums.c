@@ -383,6 +383,7 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 			break;
 		}
 		rc = 1;
+		r->result->deep = true;
 		r->result->crc_wrong += found.findings[i].file != PLAN_NONE;
 		deep_error(r->p, &found.findings[i], &why);
 		if (deep_is_located(&found.findings[i]))

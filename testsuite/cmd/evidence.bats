@@ -669,6 +669,46 @@ follow() {
 	done
 }
 
+@test "33.22 a loss that only redundancy shows: one word, and no circle" {
+	dataset -n 2 -t XOR --crc -s 900,500
+	rm p/.scr/flush.scr
+	scr_index -q -p p --build 1
+	rm p/ckpt.1/rank_1.ckpt
+	truncate -s 10 p/ckpt.1/rank_0.ckpt
+	red=$(echo $D/reddesc.er.1.xor.*)
+	tr '\0-\377' x <"$red" >garbage && cp garbage "$red"
+	for command in "scr_inspect -p p -d" "scr_index -p p --verify" \
+		"scr_rebuild -p p --dry-run" "scr_index -p p --dry-run --build"; do
+		ends 4 $command 1 --deep --checksums
+	done
+	follow scr_inspect -p p 1
+	[[ ${steps[2]} == "scr_inspect -p p --deep 1" &&
+		${steps[3]} == "scr_index -p p --drop 1" && ${#steps[@]} == 4 ]] ||
+		failed "${steps[@]}"
+}
+
+@test "33.14 a header of SINGLE of another dataset is no witness" {
+	gen -p q -n 4 -s 8K -t SINGLE -i 3
+	dataset -t SINGLE
+	scr_index -q -p p --build 1
+	cp q/.scr/scr.dataset.3/reddesc.er.1.single.* $D
+	all 0
+	ends 0 scr_index -p p --verify --deep --checksums 1
+}
+
+@test "33.12 only redundancy of the filemaps is lost: no data are" {
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	rm $D/reddescmap.er.{0,2}.xor.* $D/filemap_2 p/ckpt.1/rank_2.ckpt
+	all 3
+	renew p damaged
+	for command in "scr_index --build" scr_rebuild scr_inspect; do
+		renew damaged
+		read -ra words <<<"$command"
+		well "${words[0]}" -p p "${words[@]:1}" 1
+	done
+}
+
 @test "33.14 repack writes no map of files whose checksums are wrong" {
 	dataset -t XOR
 	scr_index -q -p p --checksums --build 1
