@@ -421,8 +421,9 @@ end(struct rank2file_loader *l)
 static int
 load(struct rank2file_loader *l, const char *base, struct error *err)
 {
+	struct rank2file other;
 	struct rank2file_loader again = {
-		.out = l->out,
+		.out = &other,
 		.raw = BUF_INIT,
 		.dirfd = l->dirfd,
 		.par = l->par,
@@ -432,6 +433,7 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 	unsigned *g = &l->out->unused;
 	char name[RANK2FILE_NAME_SIZE];
 	struct error why = ERROR_INIT;
+	bool doubt = false;
 	int rc = begin(l, base, &why);
 
 	if (rc == 0)
@@ -448,14 +450,23 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 			(*g)++;
 		}
 	}
+	/* Is the top file not that of the parts, but its copy? */
+	for (size_t i = 0; i < l->nimages; i++)
+		doubt = doubt || l->images[i].unrecorded;
+	doubt = (doubt || why.kind == ERROR_LOST) && l->given == NULL &&
+		!l->top_copied && !l->top_doubted;
 	end(l);
+	if (doubt && load(&again, base, NULL) == 0) {
+		if (again.top_copied || rc < 0) {
+			rank2file_free(l->out);
+			*l->out = other;
+			return 0;
+		}
+		rank2file_free(&other);
+	}
 	if (rc == 0)
 		return 0;
 	rank2file_free(l->out);
-	/* The parts may be lost only by a top file that is not theirs. */
-	if (why.kind == ERROR_LOST && l->given == NULL && !l->top_copied &&
-	    !l->top_doubted && load(&again, base, NULL) == 0)
-		return 0;
 	return error_pass(err, &why);
 }
 

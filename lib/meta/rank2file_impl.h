@@ -122,9 +122,10 @@ struct rank2file_part {
 	/* Why it was not read, and the source that was read instead; NULL: it
 	 * was. */
 	const char *flaw, *instead;
-	uint64_t said;	/* its RANKS; 0: none */
-	bool irregular; /* not in plain form: read it as a tree */
-	bool lost;	/* left out: see rank2file_load_left() */
+	uint64_t said;	 /* its RANKS; 0: none */
+	bool irregular;	 /* not in plain form: read it as a tree */
+	bool lost;	 /* left out: see rank2file_load_left() */
+	bool unrecorded; /* the top file has another checksum of it */
 };
 
 struct rank2file_loader {
@@ -133,7 +134,7 @@ struct rank2file_loader {
 	size_t room; /* capacity of out->trees */
 	bool top_is_part;
 	bool top_copied;	       /* the top file is a second copy */
-	bool top_doubted;	       /* it is not that of the parts */
+	bool top_doubted;	       /* it may not be that of the parts */
 	struct rank2file_part *images; /* parts to read */
 	size_t nimages, images_room;
 	int dirfd;

@@ -154,8 +154,10 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 			  "%s: not the part that %s records", im->name,
 			  l->base.base);
 		if (read_copy(l, im, arena, &why) < 0 &&
-		    read_spare(l, im, arena, &why) < 0)
+		    read_spare(l, im, arena, &why) < 0) {
 			*im = own;
+			im->unrecorded = true;
+		}
 		return 0;
 	}
 	if (rank2file_is_damage(&why) && (read_copy(l, im, arena, &why) == 0 ||

@@ -155,6 +155,42 @@ find_generation(struct topping *t)
 	       summary.st_mtim.tv_sec <= map.st_mtim.tv_sec;
 }
 
+/* Read packed.N.scr `name`, or else its second copy, into t->raw: that whose
+ * table is `part`, as another dataset's has another one.  Neither: t->raw is
+ * empty. */
+static void
+read_own(struct topping *t, const char *name, const struct kvtree *part)
+{
+	char file[sizeof(RANK2FILE_COPY) + RANK2FILE_NAME_SIZE];
+	struct buf is = BUF_INIT, own = BUF_INIT;
+	bool same = false;
+
+	if (kvtree_encode(part, &is, NULL) < 0)
+		buf_clear(&is);
+	for (int copy = 0; copy < 2 && !same; copy++) {
+		const struct kvtree *spare = NULL;
+		struct kvtree *all = NULL;
+
+		snprintf(file, sizeof(file), "%s%s", copy ? RANK2FILE_COPY : "",
+			 name);
+		if (kvtree_read_sound(t->dirfd, file, &t->raw, NULL) < 0)
+			continue;
+		all = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
+		spare = kvtree_get(all, RANK2FILE_SPARE);
+		buf_clear(&own);
+		same = all != NULL &&
+		       (spare == NULL ||
+			(kvtree_encode(spare, &own, NULL) == 0 &&
+			 own.len == is.len &&
+			 memcmp(own.data, is.data, is.len) == 0));
+		kvtree_free(all);
+	}
+	if (!same)
+		buf_clear(&t->raw);
+	buf_free(&is);
+	buf_free(&own);
+}
+
 /* Add the part of the ranks from `first` on to the top file; *nranks becomes
  * the number of all ranks. */
 static int
@@ -183,11 +219,11 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 		       NULL) == 0)
 		rc = 0;
 	*packed = *packed || has_segments(part);
-	kvtree_free(part);
 	/* An unreadable part may have had metadata files. */
 	snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT, number);
-	if (rc == 0 && read_any(t, name) < 0)
-		buf_clear(&t->raw);
+	if (rc == 0)
+		read_own(t, name, part);
+	kvtree_free(part);
 	k = rank2file_set_sum(kvtree_put(ctr, "HIDDEN", NULL), name, &t->raw,
 			      NULL);
 	return rc == 0 && k != NULL ? kvtree_set_u64(k, "META", 1, NULL) : -1;

@@ -963,3 +963,43 @@ alone() { rm -rf p/.scr/flush.scr p/.scr/index.scr $D/summary.scr $D/rank2file*;
 		diff -r whole/ckpt.1 p/ckpt.1
 	done
 }
+
+@test "33.1: a foreign top of the containers' map alters no container" {
+	dataset -t XOR -s 2K -n 2
+	scr_index -q -p p --build 1
+	scr_container -q -p p pack --size 7000 1
+	cp $D/rank2file top
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	renew p whole
+	scr_container -q -p p pack --size 8K 1
+	cp -a $D/.scr containers
+	cp top $D/rank2file
+	rm $D/.scr/ctr.2.scr
+	all 3
+	assert_stderr_has "rank2file: not the map of its parts: its copy was read"
+	scr_rebuild -q -p p 1 || (($? == 3))
+	diff -r containers $D/.scr
+	scr_container -q -p p repack 1
+	all 0
+}
+
+@test "33.1: packed metadata of another dataset, and both tops of the map lost" {
+	dataset -t XOR
+	gen -p p -n 4 -s 8K -t XOR -i 2 --seed 3
+	for id in 1 2; do
+		scr_index -q -p p --build $id
+	done
+	scr_container -q -p p pack --size 8K 2
+	scr_container -q -p p pack --size 8K --with-redundancy 1
+	cp -a $D/.scr containers
+	cp p/.scr/scr.dataset.2/packed.1.scr $D/
+	rm $D/rank2file $D/copy.rank2file
+	for file in ctr red; do
+		damage $D/.scr/$file.1.scr 0 XX
+	done
+	ends 3 scr_inspect -p p -d 1
+	assert_output_has "redundancy  XOR"
+	scr_container -p p repack 1 || true
+	(($(ls $D/.scr | wc -l) == $(ls containers | wc -l)))
+}
