@@ -5,10 +5,12 @@
 #include "rescue/deep.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "arena.h"
 #include "error.h"
 #include "mem.h"
+#include "path.h"
 #include "rescue/deep_impl.h"
 #include "str.h"
 
@@ -116,6 +118,19 @@ deep_blame(const struct deep *d, struct deep_finding *f,
 
 /* --- Recorded checksums --- */
 
+/* Is the file older than the one whose redundancy was computed?  Then rank2file
+ * may be as old as it. */
+static bool
+is_left_over(const struct plan *p, const struct plan_file *f)
+{
+	struct stat st;
+
+	return f->record_crc && !f->packed && f->attr.has_times &&
+	       path_stat_beneath(p->places[f->place].root_fd, f->path, &st,
+				 NULL) == 0 &&
+	       st.st_mtim.tv_sec + 1 < f->attr.mtime.tv_sec;
+}
+
 /* Do recorded checksums prove the file right (1), wrong (-1), or neither (0)?
  * A checksum that was computed while the file was copied proves only that it
  * has changed since. */
@@ -128,7 +143,7 @@ proof(const struct plan *p, const bool *wrong, uint32_t file)
 		return f->state == FILE_PRESENT && f->attr.size == 0;
 	if (wrong[file])
 		return -1;
-	return f->copy_crc ? 0 : 1;
+	return !f->copy_crc && !is_left_over(p, f);
 }
 
 /* Blame `file` of `member`.  The offset of its first wrong byte is known only

@@ -1003,3 +1003,22 @@ alone() { rm -rf p/.scr/flush.scr p/.scr/index.scr $D/summary.scr $D/rank2file*;
 	scr_container -p p repack 1 || true
 	(($(ls $D/.scr | wc -l) == $(ls containers | wc -l)))
 }
+
+@test "33.1: files and checksums of an older run are no proof against newer redundancy" {
+	for type in PARTNER XOR; do
+		dataset -t $type --time 1600000000 --seed 5
+		scr_index -q -p p --checksums --build 1
+		renew p older
+		dataset -t $type
+		scr_index -q -p p --checksums --build 1
+		cp -a older/ckpt.1/. p/ckpt.1/
+		cp older/.scr/scr.dataset.1/rank2file.0.0 $D/
+		rm p/.scr/flush.scr
+		renew p kept
+		for command in "scr_index --build 1" "scr_rebuild 1"; do
+			ends 3 $command --deep --checksums -p p
+			[[ $stderr == *"is unknown"* ]]
+			diff -r kept p
+		done
+	done
+}
