@@ -342,6 +342,10 @@ plan_owner_set(const struct planner *w, struct plan_set *s)
 		int64_t newest = -1, id = -1;
 		bool old = false, other = false;
 
+		if (m->red->foreign) { /* sampled before */
+			foreign++;
+			continue;
+		}
 		/* The newest time in its own list, and in the lists of its left
 		 * neighbours. */
 		for (uint32_t d = 0;

@@ -1022,3 +1022,15 @@ alone() { rm -rf p/.scr/flush.scr p/.scr/index.scr $D/summary.scr $D/rank2file*;
 		done
 	done
 }
+
+@test "33.15: redundancy over filemaps, of another dataset or damaged: --deep and no option agree" {
+	dataset -t XOR -n 2 --time 1600000000 --seed 5
+	cp $D/reddescmap.er.0.*mem* older
+	dataset -t XOR -n 2
+	scr_index -q -p p --build 1
+	cp older "$(echo $D/reddescmap.er.0.*mem*)"
+	damage "$(echo $D/reddescmap.er.1.*mem*)" 700 XXXX
+	: >"$(echo $D/reddesc.er.1.*mem*)"
+	scr_index -q -p p --deep --checksums --build 1
+	all 0
+}
