@@ -526,6 +526,8 @@ def words_of(damage, ds):
 
 def run_shape(job):
     options, number, cases = job
+    if options.until and time.time() > options.until:
+        return [], 0
     tools = Tools(options.bin, options.gen, options.work + "/%08d" % os.getpid())
     clear()
     shape = shapes.Shape(number, random_of(options.seed, "shape", number), tools,

@@ -100,8 +100,17 @@ class Dataset:
         e = trees.resolve(tree, path)
         if e is not None or path not in self.extents:
             return e.data if e is not None else None
+        now = self.joined(tree, self.extents[path])
+        # A repack gives files other places, and writes a map of them.
+        if path in self.data and now != self.data[path] and \
+                path in (map_ := self.mapped(tree)):
+            again = self.joined(tree, map_[path])
+            now = again if again == self.data[path] else now
+        return now
+
+    def joined(self, tree, extents):
         out = b""
-        for ctr, off, length in self.extents[path]:
+        for ctr, off, length in extents:
             e = trees.resolve(tree, ctr)
             part = e.data[off:off + length] if e else b""
             if len(part) != length:
@@ -109,6 +118,15 @@ class Dataset:
             out += part
         return out
 
+    def mapped(self, tree):
+        """The places of files in containers, as rank2file says now."""
+        out = {}
+        for path in tree:
+            part = path.startswith(self.meta + "rank2file.") and trees.resolve(tree, path)
+            for name, attrs in named(meta.decode(part.data)) if part else ():
+                if "SEG" in attrs:
+                    out[name] = self.segments(attrs)
+        return out
 
 def named(tree, dir=""):
     """The files that a filemap, a part of rank2file or a redundancy file names, and
