@@ -124,6 +124,15 @@ bed_writable() { "$BED" writable "$@"; }
 bed_slow() { "$BED" slow "$@"; }
 bed_fast() { "$BED" fast "$@"; }
 
+# bed_skew SECONDS NODE...: their clocks are so far behind.
+bed_skew() {
+	local node
+
+	for node in "${@:2}"; do
+		"$BED" skew "$node" "$1" || return
+	done
+}
+
 # bed_heal: undo all faults.  bed_wipe: also empty all storage and undo bed_lay.
 bed_heal() { "$BED" heal; }
 bed_wipe() {

@@ -193,6 +193,22 @@ gone() {
 	[[ $(seconds on node1 cp /ssd/f /tmp/f) -le 1 ]]
 }
 
+@test "a clock that is behind, and with it the times of the node's own files" {
+	ahead() {
+		on "$1" perl -e 'open(F, ">", $ARGV[0]); close(F);
+			print time - $ARGV[1], " ", (stat $ARGV[0])[9] - $ARGV[1]' \
+			"$2" "$EPOCHSECONDS"
+	}
+	bed_slow node1 1000000 /none
+	bed_skew 300 node1
+	bed_fast node1
+	[[ $(ahead node1 /ssd/f) =~ ^-(29.|300)\ -(29.|300)$ ]]
+	[[ $(ahead node1 /pfs/f) =~ ^-(29.|300)\ .$ ]]
+	[[ $(ahead node2 /ssd/f) =~ ^.\ .$ ]]
+	bed_heal
+	[[ $(ahead node1 /ssd/f) =~ ^.\ .$ ]]
+}
+
 # --- Golden caches ---------------------------------------------------------------
 
 # The files on the nodes, in the form of the snapshot's list.

@@ -25,6 +25,8 @@
 #                                make DIR (/ssd) read-only; /pfs for this node
 #     slow NODE RATE [DIR] | fast NODE
 #                                RATE bytes per second from and to DIR (/ssd)
+#     skew NODE SECONDS | unskew NODE
+#                                its clock is so far behind
 #     heal                       undoes all of these
 #     wipe                       heal, then empty all storage, /pfs too
 #
@@ -35,7 +37,7 @@
 #     BED_SHARE    directories, separated by ":", that all nodes see at the same
 #                  path, read-only; BED_WRITE: the same, writable
 #     BED_PATH     directories that come first in PATH on all nodes
-#     BED_PRELOAD  directory of slowdisk.so
+#     BED_PRELOAD  directory of slowdisk.so and skew.so
 #     BED_SSD, BED_PFS   size of /ssd (256m), and of /pfs, which all share (2g)
 # Below BED_DIR, `pfs` is the nodes' /pfs and `log` holds the logs of the nodes.
 # Exit status: 0, that of the command, or 1 with a message.
@@ -215,7 +217,7 @@ switch)
 	;;
 status | bind | kill | kill-soft | revive | freeze | thaw | unplug | plug | \
 	refuse | accept | fill | drain | readonly | writable | slow | fast | \
-	heal | wipe | slurm-up)
+	skew | unskew | heal | wipe | slurm-up)
 	inside "$@"
 	;;
 exec)

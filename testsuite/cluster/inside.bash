@@ -495,25 +495,51 @@ do_writable() {
 	healed "$1" writable "${2:-/ssd}"
 }
 
-# Preload slowdisk.so into all new processes of the node.
-do_slow() {
-	need_up "$1"
-	[ -e "$BED_PRELOAD/slowdisk.so" ] ||
-		die "no slowdisk.so in BED_PRELOAD ($BED_PRELOAD)"
+# preload NODE LIBRARY TEXT: preload LIBRARY.so into all new processes of the node;
+# /etc/LIBRARY has the text.
+preload() {
+	[ -e "$BED_PRELOAD/$2.so" ] ||
+		die "no $2.so in BED_PRELOAD ($BED_PRELOAD)"
 	# A library in use must not be rewritten in place.
 	# shellcheck disable=SC2016 # for the shell there
 	on_node "$1" sh -c '
-		echo "$1" >/etc/slowdisk && cat >/usr/lib/slowdisk.so.new &&
-		mv /usr/lib/slowdisk.so.new /usr/lib/slowdisk.so &&
-		echo /usr/lib/slowdisk.so >/etc/ld.so.preload' - \
-		"${3:-/ssd} ${2?}" <"$BED_PRELOAD/slowdisk.so" || exit 1
+		so=/usr/lib/$1.so
+		echo "$2" >"/etc/$1" && cat >"$so.new" && mv "$so.new" "$so" ||
+			exit 1
+		grep -qxF "$so" /etc/ld.so.preload ||
+			echo "$so" >>/etc/ld.so.preload' - "$2" "$3" \
+		<"$BED_PRELOAD/$2.so" || exit 1
+}
+
+# unload NODE LIBRARY
+unload() {
+	# shellcheck disable=SC2016 # for the shell there
+	on_node "$1" sh -c 'sed -i "\\,/$1\.so$,d" /etc/ld.so.preload
+		rm -f "/etc/$1"' - "$2"
+}
+
+do_slow() {
+	need_up "$1"
+	preload "$1" slowdisk "${3:-/ssd} ${2?}"
 	fault "$1" fast
 }
 
 do_fast() {
 	need_up "$1"
-	on_node "$1" sh -c ': >/etc/ld.so.preload; rm -f /etc/slowdisk'
+	unload "$1" slowdisk
 	healed "$1" fast
+}
+
+do_skew() {
+	need_up "$1"
+	preload "$1" skew "${2?}"
+	fault "$1" unskew
+}
+
+do_unskew() {
+	need_up "$1"
+	unload "$1" skew
+	healed "$1" unskew
 }
 
 do_heal() {
