@@ -70,7 +70,8 @@ set_current(struct index *ix, const struct index_entry *entry,
 	if (entry->current ||
 	    (e->forward && name != NULL &&
 	     index_find_name(ix, name, &now, NULL) == 0 &&
-	     index_entry_valid(&now) && index_entry_newer(&now, entry) &&
+	     index_entry_valid(&now) &&
+	     index_entry_later(&now, entry->id, entry->desc.created_us, NULL) &&
 	     (e->broken == NULL || now.id != e->broken->id ||
 	      now.desc.created_us != e->broken->desc.created_us)))
 		return 1;

@@ -269,7 +269,7 @@ ask(void *arg, const struct index *ix, int64_t id, struct error *err)
 	if (ix != NULL)
 		(void)index_find_id(ix, id, &e, NULL);
 	newer = s->w->created > 0 && index_entry_valid(&e) &&
-		e.desc.created_us > s->w->created;
+		index_entry_later(&e, s->w->id, s->w->created, s->w->job);
 	if (!is_listed(ix, id) || (s->w->replace && !newer))
 		return s->o->work.dry_run ? 0
 					  : catalogue_retire(s->c, id, s->w->id,

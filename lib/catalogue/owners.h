@@ -41,9 +41,11 @@ struct owners_write {
 				     prefix */
 	size_t count;
 	bool replace; /* the user asked for it: retire the owners */
-	/* With `replace`: when the dataset was created; a valid one that was
-	 * created later keeps its files.  0: none does. */
+	/* With `replace`: when the dataset was created, and the job that wrote
+	 * it, for index_entry_later(); a valid one that is later keeps its
+	 * files.  0: none does. */
 	int64_t created;
+	const char *job;
 };
 
 /*

@@ -434,11 +434,11 @@ restore_entry(struct index *ix, void *arg, struct error *err)
 	if (index_find_id(ix, id, &e, NULL) < 0 || e.complete != 0 ||
 	    e.replaced == 0)
 		return 1;
-	/* Only if no newer checkpoint has become the current one since. */
+	/* CURRENT moved to a smaller number.  Has a checkpoint become the current
+	 * one since, it has a larger one. */
 	back = index_extra(ix, id, INDEX_WAS_CURRENT) != NULL &&
 	       (current == NULL ||
-		(index_find_name(ix, current, &now, NULL) == 0 &&
-		 index_entry_newer(&e, &now)));
+		(index_find_name(ix, current, &now, NULL) == 0 && now.id < id));
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
 		if (index_set_extra(ix, id, marks[i], NULL, err) < 0)
 			return -1;

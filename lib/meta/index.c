@@ -518,11 +518,17 @@ index_entry_valid(const struct index_entry *e)
 }
 
 bool
-index_entry_newer(const struct index_entry *a, const struct index_entry *b)
+index_entry_later(const struct index_entry *e, int64_t id, int64_t created_us,
+		  const char *job)
 {
-	const int64_t at = a->desc.created_us, bt = b->desc.created_us;
+	const int64_t at = e->desc.created_us;
+	const bool known = job != NULL && e->desc.job_id != NULL;
 
-	return at > 0 && bt > 0 ? at > bt : a->id > b->id;
+	if (known && !str_eq(e->desc.job_id, job))
+		return false;
+	if (known && e->id != id)
+		return e->id > id;
+	return at > 0 && created_us > 0 ? at > created_us : e->id > id;
 }
 
 const char *

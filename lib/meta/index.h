@@ -82,10 +82,14 @@ void index_newest(const struct index *ix, int64_t out[2]);
 /* VALID in listings: COMPLETE is 1 and there is no FAILED stamp. */
 bool index_entry_valid(const struct index_entry *e);
 
-/* Was `a` created after `b`?  If the time of one is unknown: has it the higher
- * id? */
-bool index_entry_newer(const struct index_entry *a,
-		       const struct index_entry *b);
+/*
+ * Is `e` later than dataset `id`, which was created at `created_us`?  `job`, or
+ * NULL, is the one that ran last on the prefix, if it wrote `id`: its datasets
+ * are later than those of all others, and in the order of their numbers.  Only
+ * otherwise the clocks decide, and the numbers if a time is unknown.
+ */
+bool index_entry_later(const struct index_entry *e, int64_t id,
+		       int64_t created_us, const char *job);
 
 /* Write the reason why the entry is not valid into `to`, as one clause ("never
  * completed", "last fetch failed 2026-11-20T23:00:34", ...).  If the entry is

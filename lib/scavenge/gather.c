@@ -337,6 +337,7 @@ make_way(struct copying *c, struct error *err)
 	const struct owners_write w = {
 		.id = c->d->id,
 		.created = (int64_t)c->d->created,
+		.job = c->d->ours ? s->job->id : NULL,
 		.paths = c->taken,
 		.count = c->ntaken,
 		.replace = true,

@@ -126,14 +126,8 @@ bool
 scavenge_is_later(const struct scavenge *s, const struct index_entry *e,
 		  const struct salvage_dataset *d)
 {
-	const int64_t at = e->desc.created_us, dt = (int64_t)d->created;
-
-	if (d->ours && e->desc.job_id != NULL &&
-	    !str_eq(e->desc.job_id, s->job->id))
-		return false;
-	if (d->ours && e->desc.job_id != NULL && e->id != d->id)
-		return e->id > d->id;
-	return at > 0 && dt > 0 ? at > dt : e->id > d->id;
+	return index_entry_later(e, d->id, (int64_t)d->created,
+				 d->ours ? s->job->id : NULL);
 }
 
 /*
@@ -443,7 +437,9 @@ scavenge_look_ahead(struct scavenge *s, struct error *err)
 
 	for (size_t i = s->plan.count; i-- > 0;) {
 		d = &s->plan.datasets[i];
-		if (!d->output && (good || !d->ckpt))
+		/* Lost is what the prefix lacks, too. */
+		if (!d->output && (good || !d->ckpt) &&
+		    d->state != SALVAGE_LOST)
 			continue;
 		if (scavenge_look(s, d, err) < 0)
 			return -1;

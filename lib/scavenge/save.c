@@ -114,16 +114,17 @@ scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 	const char *name = ix == NULL ? NULL : index_current(ix);
 	struct salvage_dataset *k = NULL;
 	struct index_entry was;
+	bool later = false;
 
 	snprintf(word, sizeof(word), WORD_ID_FMT, d->id);
 	if (name != NULL && index_find_name(ix, name, &was, NULL) == 0) {
-		k = salvage_find(&s->plan, was.id);
-		if (k != NULL && scavenge_look(s, k, err) < 0)
-			return -1;
 		/* It yields if it is bad, or not later than `d`. */
-		if (!scavenge_is_later(s, &was, d) ||
-		    (k != NULL && k->looked && !k->done &&
-		     !scavenge_is_unknown(k)))
+		later = scavenge_is_later(s, &was, d);
+		k = salvage_find(&s->plan, was.id);
+		if (later && k != NULL && scavenge_look(s, k, err) < 0)
+			return -1;
+		if (!later || (k != NULL && k->looked && !k->done &&
+			       !scavenge_is_unknown(k)))
 			e.broken = &was;
 	}
 	if (catalogue_edit(s->prefix, &e, err) < 0)

@@ -116,11 +116,8 @@ int scavenge_yield(struct scavenge *s, struct salvage_dataset *d,
 int scavenge_check_number(struct scavenge *s, struct salvage_dataset *d,
 			  bool copied, struct error *err);
 
-/*
- * Is the dataset `e` of the index later than `d`?  If flush.scr lists `d` as
- * one of this job, the job is the last that ran on the prefix, and its datasets
- * are in the order of their numbers.  Only otherwise the clocks decide.
- */
+/* Is the dataset `e` of the index later than `d`?  If flush.scr lists `d` as
+ * one of this job, the job is the last that ran on the prefix. */
 bool scavenge_is_later(const struct scavenge *s, const struct index_entry *e,
 		       const struct salvage_dataset *d);
 

@@ -8,6 +8,7 @@
  *   steps=N     checkpoints to write (1000000)
  *   size=N      bytes of the largest file (1000); some are empty
  *   files=N     files of a rank (2)
+ *   same=1      the files of each checkpoint replace those of the one before
  *   pause=MS    a step takes so long beside (0)
  *   lone=R      rank R kills itself in the second step, in the middle of its
  *               files; lone=all: all ranks do
@@ -75,8 +76,8 @@ all_say(int yes)
 static void
 name_of(char *to, size_t size, int step, int file)
 {
-	snprintf(to, size, "ckpt.%d/d%d/rank_%d.%d", step, rank % 2, rank,
-		 file);
+	snprintf(to, size, "ckpt.%d/d%d/rank_%d.%d",
+		 number("same", 0) ? 0 : step, rank % 2, rank, file);
 }
 
 /* The contents: a line that says what it is, and bytes that depend on it. */
