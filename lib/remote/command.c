@@ -253,6 +253,8 @@ static void
 add_srun(struct words *w, const struct remote_run *run, const char *program,
 	 const char *node)
 {
+	const struct map *groups = run->known->groups;
+
 	ADD(w, program, "--nodes=1", "--ntasks=1", "--mpi=none",
 	    "--input=none");
 	if (!run->known->old_srun)
@@ -262,6 +264,9 @@ add_srun(struct words *w, const struct remote_run *run, const char *program,
 				    whole(run->o->connect)));
 	if (run->o->job_id != NULL)
 		add(w, arena_printf(w->arena, "--jobid=%s", run->o->job_id));
+	else if (groups != NULL && map_get(groups, node) != MAP_NONE)
+		add(w, arena_printf(w->arena, "--het-group=%zu",
+				    map_get(groups, node)));
 	add(w, arena_printf(w->arena, "--nodelist=%s", node));
 }
 

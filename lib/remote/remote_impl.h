@@ -57,9 +57,11 @@ struct remote_ways {
 	size_t count;
 	unsigned tries;	     /* attempts by each */
 	bool old_srun;	     /* it does not know --overlap */
-	struct arena *arena; /* names in `reached` */
+	struct arena *arena; /* names in `reached` and `groups` */
 	struct map *reached; /* nodes that another way than the first reached:
 				its index */
+	struct map *groups;  /* SLURM, nodes of a heterogeneous job: their
+				component; or NULL */
 };
 
 struct remote_node {

@@ -186,6 +186,40 @@ detect(struct remote_ways *w, const struct hostlist *nodes,
 					: "what is installed";
 }
 
+/* Without --het-group srun reaches only the first component of a heterogeneous
+ * job. */
+static int
+find_groups(struct remote_ways *w, struct error *err)
+{
+	const char *text = NULL;
+	char name[64];
+
+	for (size_t g = 0;; g++) {
+		struct hostlist nodes = HOSTLIST_INIT;
+		bool good = true;
+		int rc = 0;
+
+		snprintf(name, sizeof(name), "SLURM_JOB_NODELIST_HET_GROUP_%zu",
+			 g);
+		text = getenv(name);
+		if (text == NULL)
+			return 0;
+		if (w->groups == NULL) {
+			w->arena = arena_new();
+			w->groups = map_new();
+		}
+		good = w->arena != NULL && w->groups != NULL;
+		rc = good ? hostlist_add(&nodes, text, err) : 0;
+		for (size_t i = 0; i < nodes.count && good; i++) {
+			text = arena_strdup(w->arena, nodes.names[i]);
+			good = text != NULL && map_put(w->groups, text, g) == 0;
+		}
+		hostlist_free(&nodes);
+		if (rc < 0 || !good)
+			return good ? -1 : error_no_memory(err);
+	}
+}
+
 int
 remote_resolve(const struct hostlist *nodes, struct remote_options *o,
 	       struct buf *said, struct error *err)
@@ -198,6 +232,8 @@ remote_resolve(const struct hostlist *nodes, struct remote_options *o,
 		return error_no_memory(err);
 	o->ways = w;
 	w->tries = REMOTE_TRIES;
+	if (find_groups(w, err) < 0)
+		return -1;
 	why = detect(w, nodes, o);
 	if (w->count == 0)
 		return error_set(
@@ -234,6 +270,7 @@ remote_forget(struct remote_options *o)
 	if (o->ways == NULL)
 		return;
 	map_free(o->ways->reached);
+	map_free(o->ways->groups);
 	arena_free(o->ways->arena);
 	mem_free(o->ways);
 	o->ways = NULL;
