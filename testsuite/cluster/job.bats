@@ -76,3 +76,130 @@ says() {
 	bed_revive node2
 	job_restarts 2 1
 }
+
+# --- One job after another: what the prefix proves ----------------------------
+
+# The next job has other nodes: what was in the caches is gone.
+other_nodes() {
+	local node
+
+	for node in node1 node2 node3 node4; do
+		on $node find /ssd -mindepth 1 -delete
+	done
+}
+
+# plans_and_runs STATUS TEXT [ABSENT]...: scr_postrun --plan, then scr_postrun.
+plans_and_runs() {
+	local done
+
+	for done in can\ be is; do
+		if [[ $done == is ]]; then job_post; else job_post --plan; fi
+		assert_status "$1"
+		assert_output_has "$2 $done saved"
+		assert_output_lacks "${@:3}"
+	done
+}
+
+# The number of the dataset that is the restart point.
+restart_point() {
+	on login scr_index -p /pfs/run | sed -n 's/^ *\([0-9]*\) YES .*\* .*/\1/p'
+}
+
+@test "33.9 the prefix is another directory on two nodes: no flush, and unknown until it is there" {
+	job_lay SCR_FLUSH=1
+	printf '%s\t/ssd/own\t/pfs/run\n' node2 node4 | "$BED" bind
+	job_direct 4 steps=2
+	assert_status 0
+	assert_stderr_has "dataset 1: not flushed, stays in the cache" \
+		"/pfs/run on node2: another directory than on the other nodes"
+	for plan in --plan ''; do
+		# shellcheck disable=SC2086 # none
+		job_post $plan
+		assert_status 1
+		assert_output_has UNKNOWN "maybe alive: node[2,4]"
+		assert_stderr_has "node[2,4]: " "another directory"
+	done
+	[[ -z $(on node2 ls /pfs/run) && ! -e $BED_DIR/pfs/run/ckpt.2 ]]
+	for node in node2 node4; do on $node umount /pfs/run; done
+	plans_and_runs 0 "newest checkpoint ckpt.2 (dataset 2)"
+	job_restarts 2 1
+}
+
+@test "33.10 killed when all of a checkpoint was on the prefix, and two nodes are lost: saved" {
+	job_lay SCR_FLUSH=3 SHIM_OP=rename
+	job_direct 4 die=3:0:scr.dataset.3/summary
+	((status != 0))
+	bed_kill node2 node3
+	plans_and_runs 0 "newest checkpoint ckpt.3 (dataset 3)" "3 lost"
+	bed_revive node2 node3
+	job_restarts 3 1
+}
+
+@test "33.10 what the job before has left in its caches is not lost by this one" {
+	job_lay SCR_FLUSH=4 SCR_CACHE_SIZE=4
+	job_direct 4 abort=6:0
+	other_nodes
+	# The application of the second one did not start.
+	job_id=j2 job_post --plan
+	assert_status 1
+	assert_stderr_has "dataset 5: of job j1: not looked for; see --job-id j1"
+	job_id=j2 job_direct 4 abort=2:0
+	grep -qx "restart 4 1" "$JOURNAL"
+	job_id=j2 plans_and_runs 0 "newest checkpoint ckpt.5 (dataset 6)" lost
+}
+
+# When a dataset was made, as a text that can be compared.
+made() {
+	on login scr_inspect -p /pfs/run "$1" | sed -n 's/.*, made \(.*\) by .*/\1/p'
+}
+
+# second_job [OPTION]...: job j1 is saved; j2 restarts from checkpoint 3, and
+# writes 4 to 6 on nodes whose clocks are five minutes behind.
+second_job() {
+	job_direct 4 steps=3 "$@"
+	assert_status 0
+	job_post
+	assert_status 0
+	other_nodes
+	bed_skew 300 node1 node2 node3 node4
+	job_id=j2 job_direct 4 abort=4:0 "$@"
+	grep -qx "restart 3 1" "$JOURNAL"
+}
+
+@test "33.16 clocks are five minutes behind: what a job wrote after its restart is newer" {
+	job_lay SCR_CACHE_SIZE=4
+	second_job
+	job_id=j2 job_post --plan
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.6 (dataset 6) can be saved"
+	assert_output_lacks "restarts from"
+	bed_kill node3
+	job_id=j2 job_post
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.6 (dataset 6) is saved"
+	assert_output_lacks "restarts from"
+	[[ $(restart_point) == 6 && $(made 6) < $(made 3) ]]
+	run -0 on login scr_index -p /pfs/run --verify --deep --checksums
+	answers 0 ckpt.3 on login scr_index -p /pfs/run --prune --keep=1 --dry-run
+	assert_output_lacks ckpt.6
+	bed_heal
+	job_restarts 6 2
+
+	# The next one fetches 6, which then is damaged.  3, whose clock is ahead
+	# of it, is in no cache, and not lost.
+	other_nodes
+	job_id=j3 job_direct 4 abort=1:0
+	truncate -s 1 "$BED_DIR"/pfs/run/ckpt.6/d*/rank_[02].1
+	job_id=j3 plans_and_runs 0 "newest checkpoint ckpt.6 (dataset 6)" lost
+	[[ $(restart_point) == 6 ]]
+}
+
+@test "33.16 the same, and each checkpoint replaces the files of the one before" {
+	job_lay SCR_CACHE_SIZE=3
+	second_job same=1
+	job_id=j2 plans_and_runs 0 "newest checkpoint ckpt.6 (dataset 6)" lost
+	[[ $(restart_point) == 6 ]]
+	bed_heal
+	job_id=j3 job_direct 4 steps=0 same=1
+	[[ $(tail -n 2 "$JOURNAL") == "restart 6 2"$'\n'end ]]
+}

@@ -119,9 +119,26 @@ as_other() {
 @test "33.8 under SLURM: all components of a heterogeneous job are asked" {
 	bed_slurm_up
 	bed_lay xor_8n4
-	answers 0 complete on login env "${lay_env[@]}" env -u SCR_NODELIST \
-		salloc -Q -N2 : -N2 scr_postrun -t 2 -v --plan
-	assert_output_has "nodes: 4:" "8/8"
+	mkdir "$BED_DIR/pfs/bin"
+	printf '#!/bin/sh\nexit 1\n' >"$BED_DIR/pfs/bin/scontrol"
+	cat >"$BED_DIR/pfs/script" <<-'EOF'
+		#!/bin/sh
+		scr_postrun -t 2 -v --plan -r "$1" 2>&1 || exit
+		PATH=/pfs/bin:$PATH # the environment knows them, too
+		exec scr_postrun -t 2 -v --plan -r "$1" 2>&1
+	EOF
+	chmod +x "$BED_DIR"/pfs/bin/scontrol "$BED_DIR/pfs/script"
+	# srun alone reaches them, too.
+	for way in "auto salloc -Q" "srun sbatch -Q -W -o /pfs/out"; do
+		# shellcheck disable=SC2086 # words
+		run -0 on login env "${lay_env[@]}" env -u SCR_NODELIST \
+			${way#* } -N2 : -N2 /pfs/script ${way%% *}
+		[[ $way != *sbatch* ]] || output=$(cat "$BED_DIR/pfs/out")
+		for text in "nodes: 4: node" "8/8" "ckpt.1 (dataset 1) can"; do
+			[[ $(grep -c "$text" <<<"$output") == 2 ]] ||
+				failed "$way: $text" "$output"
+		done
+	done
 }
 
 @test "33.9 the prefix is another directory on some nodes: unknown, and nothing is written there" {
