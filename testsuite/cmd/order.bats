@@ -436,6 +436,19 @@ meanwhile() {
 	done
 }
 
+# 2 restarted from 1, and was made by a clock that was behind.
+@test "33.16 a mark is taken back: the restart point is again what it was" {
+	dir=elsewhere saved 1 9
+	saved 2 1
+	[[ $(valid) == "2* 1 " ]]
+	generate 3 3 --layout cache
+	ends 1 env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ \
+		SHIM_FAIL_AT=1 SHIM_ERRNO=ENOSPC scr_postrun "${args[@]}"
+	assert_stderr_has "dataset 2: valid again"
+	[[ $(valid) == "2* 1 " ]]
+	truth "a scavenge failed"
+}
+
 # scavenge_of NODE...: copy dataset 2 from these of 4 nodes, as a scavenge does.
 copy_from() {
 	local node
