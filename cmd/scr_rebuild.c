@@ -384,10 +384,13 @@ find_next(const struct settings *s, const struct subject *t,
 				       s->checksums);
 	/* A report also knows the records that no rebuild uses, and other
 	 * nodes. */
+	/* A refusal says all. */
+	if (why->kind != ERROR_UNSAFE)
+		n.look = report_check(REPORT_CHECK_INSPECT, s->deep,
+				      s->checksums);
 	if (n.status == STATUS_LOST || why->kind == ERROR_ABSENT ||
 	    (t->kind == SUBJECT_CACHES && command == NULL))
-		command = report_check(REPORT_CHECK_INSPECT, s->deep,
-				       s->checksums);
+		command = n.look;
 	if (n.status == STATUS_USAGE || (s->dry_run && n.status == STATUS_OK))
 		return;
 	if (t->kind == SUBJECT_CACHES && n.status != STATUS_OK) {

@@ -109,6 +109,8 @@ find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
 	const struct next_case n = {
 		.status = status,
 		.mend = report_mend(r->mend, w->s->o.deep, w->s->o.checksums),
+		.look = report_check(REPORT_CHECK_INSPECT, w->s->o.deep,
+				     w->s->o.checksums),
 		.undecided = r->undecided,
 		.nameless = r->nameless,
 		.obstacle = r->obstacle,

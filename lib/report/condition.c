@@ -163,7 +163,6 @@ find_next(const struct overview *s, struct condition *h)
 								 : h->mend,
 		.undecided = deep_undecided(&h->deep),
 		.searched = s->searched,
-		.inspected = true,
 		.nameless = h->plan != NULL ? h->plan->maps_lost > 0
 					    : h->verify.nameless,
 		.was = h->verify.was,

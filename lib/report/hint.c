@@ -342,7 +342,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	else if (n->rebuild != NULL && command != NULL && e.complete == 1)
 		command = n->rebuild;
 	else if (n->status == STATUS_FAILED && command == NULL)
-		command = n->inspected || n->nameless ? NULL : "scr_inspect";
+		command = n->nameless ? NULL : n->look;
 	else if (n->status == STATUS_OK && command == NULL &&
 		 (!indexed || !index_entry_valid(&e)))
 		command = "scr_index --build";

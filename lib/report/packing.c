@@ -360,7 +360,7 @@ report_health_next(struct catalogue *c, const struct packed *p,
 	const bool data = h->files_bad + h->hidden_bad > 0 || h->unfinished;
 	struct index *ix = catalogue_read(c, NULL);
 	struct next_case n = { status, .kept = status == STATUS_DAMAGED,
-			       .packed = true };
+			       .packed = true, .look = "scr_inspect" };
 
 	to[0] = '\0';
 	index_newest(ix, n.newest);
