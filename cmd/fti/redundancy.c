@@ -23,7 +23,6 @@ struct settings {
 	struct fti_select select;
 	struct work work;
 	uint64_t jobs;
-	const char *dir;
 	uint64_t level; /* protect: to write */
 	/* rebuild */
 	bool checksums;
@@ -32,6 +31,36 @@ struct settings {
 	size_t written; /* files, and sums in metadata */
 	char line[FTI_NEXT_MAX];
 };
+
+/* Print the command to run next, if there is one, and give the answer. */
+static int
+end(struct settings *s, int status)
+{
+	app_next(s->line);
+	s->answer.next = s->line;
+	fti_answer_end(&s->answer);
+	return status;
+}
+
+/* Start what an option set and arguments describe. */
+static int
+start(struct settings *s, const struct fti_call *call, const struct opt *opts,
+      int (*run)(struct settings *s, struct error *err))
+{
+	struct error err = ERROR_INIT;
+	int count = 0, status = STATUS_OK;
+	char **args = fti_start(call, opts, &count);
+
+	s->next = (struct fti_next){ .dir = fti_one_dir(args, count),
+				     .geometry = &s->o,
+				     .checksums = s->checksums };
+	s->answer.dry_run = s->work.dry_run;
+	status = app_work_start(&s->work, s->jobs, "scr_fti", &err) < 0
+			 ? app_report(STATUS_OK, &err)
+			 : run(s, &err);
+	app_work_end(&s->work);
+	return end(s, status);
+}
 
 /* --- Rebuild --- */
 
@@ -164,9 +193,6 @@ run_rebuild(struct settings *s, struct error *err)
 
 	if (status == STATUS_OK && s->written > 0)
 		status = each_set(s, true, err);
-	app_next(s->line);
-	s->answer.next = s->line;
-	fti_answer_end(&s->answer);
 	return status;
 }
 
@@ -186,19 +212,8 @@ fti_run_rebuild(const struct fti_call *call)
 		APP_OPT_JOBS(&s.jobs),
 		OPT_END,
 	};
-	struct error err = ERROR_INIT;
-	int count = 0, status = STATUS_OK;
-	char **args = fti_start(call, opts, &count);
 
-	s.next = (struct fti_next){ .dir = fti_one_dir(args, count),
-				    .geometry = &s.o,
-				    .checksums = s.checksums };
-	s.answer.dry_run = s.work.dry_run;
-	status = app_work_start(&s.work, s.jobs, "scr_fti", &err) < 0
-			 ? app_report(STATUS_OK, &err)
-			 : run_rebuild(&s, &err);
-	app_work_end(&s.work);
-	return status;
+	return start(&s, call, opts, run_rebuild);
 }
 
 /* --- Protect --- */
@@ -234,12 +249,13 @@ choose(const struct settings *s, struct fti_sets *sets, struct error *err)
 			error_set(err, ERROR_USAGE,
 				  "%s: has several checkpoints of level 1 or "
 				  "4; choose one by --id and --exec",
-				  s->dir);
+				  s->next.dir);
 			return NULL;
 		}
 	if (found == NULL)
 		error_set(err, ERROR_ABSENT,
-			  "%s: no such checkpoint of level 1 or 4", s->dir);
+			  "%s: no such checkpoint of level 1 or 4",
+			  s->next.dir);
 	return found;
 }
 
@@ -276,28 +292,32 @@ run_protect(struct settings *s, struct error *err)
 	struct fti_sets sets = { .count = 0 };
 	struct fti_protect p = { .count = 0 };
 	struct fti_set *from = NULL;
-	int status = STATUS_OK;
-	int rc = fti_open_sets(&sets, s->dir, &s->o, &s->work, err);
+	int status = STATUS_OK, rc = 0;
 
+	if (s->level == 0)
+		app_usage("no level given: --level 2 makes copies, --level 3 "
+			  "parity");
+	rc = fti_open_sets(&sets, s->next.dir, &s->o, &s->work, err);
 	for (size_t i = 0; rc == 0 && i < sets.count; i++)
 		rc = fti_set_examine(&sets, &sets.list[i], false, &s->work,
 				     err);
 	if (rc == 0)
 		from = choose(s, &sets, err);
-	if (from == NULL)
-		rc = -1;
+	/* A dry run finds all that the run would. */
+	rc = from == NULL ? -1
+			  : fti_set_examine(&sets, from, true, &s->work, err);
+	if (rc == 0 && from->state != FTI_SET_WHOLE &&
+	    from->state != FTI_SET_REFUSED)
+		rc = fti_refuse(&s->next, &sets, from, s->line, err);
 	if (rc == 0)
 		rc = fti_protect_plan(&p, &sets, from, (enum fti_level)s->level,
 				      err);
 	if (rc == 0)
 		rc = fti_protect_run(&p, &s->work, err);
 	if (rc == 0) {
-		struct fti_answer a = { .dry_run = s->work.dry_run,
-					.bytes_read = p.bytes_read,
-					.bytes_written = p.bytes_written };
-
-		fti_answer_plan(&a, "write", p.files, p.count);
-		fti_answer_end(&a);
+		s->answer.bytes_read = p.bytes_read;
+		s->answer.bytes_written = p.bytes_written;
+		fti_answer_plan(&s->answer, "write", p.files, p.count);
 		status = print_protect(s, &p);
 	} else {
 		status = app_report(STATUS_OK, err);
@@ -326,18 +346,6 @@ fti_run_protect(const struct fti_call *call)
 		APP_OPT_JOBS(&s.jobs),
 		OPT_END,
 	};
-	struct error err = ERROR_INIT;
-	int count = 0, status = STATUS_OK;
-	char **args = fti_start(call, opts, &count);
 
-	if (s.level == 0)
-		app_usage("no level given: --level 2 makes copies, --level 3 "
-			  "parity");
-	s.dir = fti_one_dir(args, count);
-	if (app_work_start(&s.work, s.jobs, "scr_fti", &err) < 0)
-		status = app_report(STATUS_OK, &err);
-	else
-		status = run_protect(&s, &err);
-	app_work_end(&s.work);
-	return status;
+	return start(&s, call, opts, run_protect);
 }

@@ -111,6 +111,31 @@ find_dirs(struct fti_protect *p, struct error *err)
 	return 0;
 }
 
+/* The execution of the files to write.  That of a flat copy has no name: the
+ * directory does in which that of the level is. */
+static int
+find_exec(struct fti_protect *p, struct error *err)
+{
+	struct arena *a = p->sets->arena;
+	struct buf real = BUF_INIT;
+	const char *in = NULL;
+	int rc = 0;
+
+	p->exec = p->from->exec;
+	for (size_t i = 0; in == NULL && i < p->from->geometry.nodes; i++)
+		in = p->dirs[i];
+	if (!p->from->flat || in == NULL)
+		return 0;
+	in = fti_tree_dir(a, in);
+	if (in != NULL && in[0] == '\0') {
+		rc = path_real(p->sets->tree.root, &real, err);
+		in = rc < 0 ? NULL : real.data;
+	}
+	p->exec = in == NULL ? NULL : arena_strdup(a, path_base(in));
+	buf_free(&real);
+	return rc == 0 && p->exec == NULL ? error_no_memory(err) : rc;
+}
+
 /* --- Sizes --- */
 
 /* The bytes that the file of a rank has at its new level. */
@@ -230,7 +255,8 @@ check_from(const struct fti_set *from, enum fti_level level, struct error *err)
 	if (g->group_size < 2 || g->node_size == 0 || g->nodes == 0 ||
 	    g->nodes % g->group_size != 0)
 		return error_set(err, ERROR_SYSTEM,
-				 "the size of nodes or groups is not known");
+				 "the size of nodes or groups is not known: "
+				 "--node-size and --group-size tell it");
 	return 0;
 }
 
@@ -241,13 +267,14 @@ fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 	int rc = 0;
 
 	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
-	if (check_from(from, level, err) < 0)
+	if (check_from(from, level, err) < 0 || find_dirs(p, err) < 0 ||
+	    find_exec(p, err) < 0)
 		return -1;
 	/* FTI takes the first file of a level that it finds, of any id. */
 	for (size_t i = 0; i < p->sets->count; i++) {
 		struct fti_set *set = &p->sets->list[i];
 
-		if (set->level != p->level || !str_eq(set->exec, p->from->exec))
+		if (set->level != p->level || !str_eq(set->exec, p->exec))
 			continue;
 		if (set->id != p->from->id)
 			return error_set(err, ERROR_USAGE,
@@ -257,8 +284,6 @@ fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 					 fti_level_name(p->level), set->id);
 		p->there = set;
 	}
-	if (find_dirs(p, err) < 0)
-		return -1;
 	for (uint32_t g = 0; g < from->groups && rc == 0; g++)
 		if (fti_set_member(from, g, 0) != NULL)
 			rc = add_group(p, g, err);
@@ -448,7 +473,7 @@ fti_protect_run(const struct fti_protect *p, const struct work *w,
 	for (size_t i = 0; rc == 0 && set == NULL && i < s.count; i++)
 		if (s.list[i].level == p->level &&
 		    s.list[i].id == p->from->id &&
-		    str_eq(s.list[i].exec, p->from->exec))
+		    str_eq(s.list[i].exec, p->exec))
 			set = &s.list[i];
 	if (rc == 0 && set == NULL)
 		rc = error_set(err, ERROR_ABSENT,

@@ -138,12 +138,59 @@ same() {
 	copy head-F/L4
 	rm c/Global/*/l4/Ckpt4-Rank5.fti
 	find c | sort >before
-	answers 4 "" scr_fti protect --level 3 c
+	answers 4 "is lost, not whole" scr_fti protect --level 3 c
 	diff before <(find c | sort)
 	# Damaged data get no parity.
 	copy head-F/L4
 	damage "$(echo c/Global/*/l4/Ckpt4-Rank5.fti)" 99 x
 	run scr_fti protect --level 3 c
-	[[ $status != 0 && $output == *"Ckpt4-Rank5.fti"* ]] ||
+	[ "$status" = 4 ] || failed "$output"
+	follow
+	[[ $status = 4 && $output == *" 5     1  damaged "* ]] ||
 		failed "$output"
+}
+
+@test "33.22: a flat copy: the run does what the dry run promises, or both refuse" {
+	local level set sets=(levels-E-v1.6) geometry="--node-size 2 --group-size 4"
+
+	[ ! -d "$FTI/loss" ] || sets+=(posix-levels-odd)
+	for set in "${sets[@]}"; do
+		for level in 2 3; do
+			rm -rf c
+			mkdir c
+			find "$FTI/$set/L3" -name '*Rank*.fti' -path '*/l3/*' \
+				-exec cp {} c \;
+			find "$FTI/$set/L3" -name 'sector*' -path '*/l3/*' \
+				-exec cp {} c \;
+			chmod -R u+w c
+			sed -i '/rsed_checksum/d' c/sector* 2>/dev/null || true
+			find c | sort >before
+			answers 1 "--node-size and --group-size tell it" \
+				scr_fti protect -n --level "$level" c
+			answers 1 "--node-size and --group-size tell it" \
+				scr_fti protect --level "$level" c
+			# shellcheck disable=SC2086 # two options
+			answers 0 "8 data" scr_fti protect -n --level "$level" \
+				$geometry c
+			diff before <(find c | sort)
+			# shellcheck disable=SC2086 # two options
+			answers 0 "8 data" scr_fti protect --level "$level" \
+				$geometry c
+			rm "c/l$level/Ckpt3-Rank2.fti"
+			# shellcheck disable=SC2086 # two options
+			answers 0 "rebuilt 1 file" scr_fti rebuild $geometry c
+			# shellcheck disable=SC2086 # two options
+			answers 0 "already" scr_fti protect --level "$level" \
+				$geometry c
+		done
+	done
+	# Damaged data: a dry run finds them, too, and nothing is left behind.
+	rm -r c/l3
+	damage c/Ckpt3-Rank7.fti 99 x
+	find c | sort >before
+	for level in "-n" ""; do
+		# shellcheck disable=SC2086 # options
+		answers 4 "" scr_fti protect $level --level 3 $geometry c
+		diff before <(find c | sort)
+	done
 }
