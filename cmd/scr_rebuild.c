@@ -447,7 +447,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	o.next.was = o.renamed.was;
 	o.next.is = o.renamed.is;
 	/* What the rebuild compared shows only if it is compared. */
-	s->checksums = s->checksums || o.sums;
+	s->checksums = s->checksums || o.sums || s->protect != NULL;
 	s->deep = s->deep || o.deep;
 	if (t.kind != SUBJECT_FILES &&
 	    !report_stop(&err,

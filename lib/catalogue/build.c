@@ -472,7 +472,7 @@ look_after(struct build *b, struct error *err)
 	if (b->out->dry_run)
 		return 0;
 	/* The map of the containers is mended by another command. */
-	if (r.mend > MEND_BUILD)
+	if (r.mend >= MEND_MAP)
 		return 0;
 	return fetchable_error(&r.fetch, err) < 0
 		       ? error_wrap(err, "%s: after the build", b->subject)

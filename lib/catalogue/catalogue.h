@@ -178,11 +178,19 @@ struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 enum verify_mend {
 	MEND_NONE,  /* nothing is damaged, or only the user can mend it */
 	MEND_BUILD, /* catalogue_build(), with the same options */
+	/* If only redundancy is lost: protect() */
+	MEND_XOR,
+	MEND_PARTNER,
+	MEND_RS,
 	/* If only the map of the containers is damaged: */
 	MEND_MAP,    /* repack() */
 	MEND_UNPACK, /* unpack(), forced: packed metadata are lost, too */
-	MEND_LONG,   /* unpack(): a container is longer than recorded */
+	MEND_LONG,   /* unpack(): a container is longer than recorded, or its
+			redundancy is lost */
 };
+
+/* The step that mends what `p`, of which no data are lost, shows. */
+enum verify_mend catalogue_plan_mend(const struct plan *p);
 
 struct build_result {
 	char name[1024]; /* of the dataset */

@@ -38,6 +38,7 @@ struct verify {
 	bool by_hand; /* only the user can repair some of the damage */
 	bool map_looked;
 	enum verify_mend map;	    /* catalogue_map_flaw() */
+	enum verify_mend spare;	    /* catalogue_plan_mend() */
 	size_t astray, astray_lost; /* files below renamed.from; those that
 				       cannot be rebuilt */
 };
@@ -491,6 +492,8 @@ verify(struct verify *v, struct error *err)
 		report_fetch(v, p != NULL);
 		report_twins(v);
 	}
+	if (p != NULL && v->out->fetch.status == STATUS_OK)
+		v->spare = catalogue_plan_mend(p);
 	v->out->nameless = v->out->nameless || p == NULL;
 	if (rc == 0 && p == NULL)
 		report(v, STATUS_FAILED,
@@ -527,6 +530,7 @@ verify_with(struct verify *v, const struct plan *p, struct error *err)
 	v->out->mend = v->out->status != STATUS_DAMAGED || v->by_hand
 			       ? MEND_NONE
 		       : v->map != MEND_NONE && v->reported == 1 ? v->map
+		       : v->spare > MEND_BUILD			 ? v->spare
 								 : MEND_BUILD;
 	catalogue_fetch_free(&v->fetch);
 	catalogue_dir_close(&v->dir);

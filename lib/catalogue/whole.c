@@ -178,6 +178,30 @@ catalogue_plan_as(struct catalogue *c, int64_t id,
 }
 
 enum verify_mend
+catalogue_plan_mend(const struct plan *p)
+{
+	static const enum verify_mend again[REDSET_TYPES] = {
+		[REDSET_XOR] = MEND_XOR,
+		[REDSET_PARTNER] = MEND_PARTNER,
+		[REDSET_RS] = MEND_RS,
+	};
+
+	if (plan_data_status(p) != STATUS_DAMAGED)
+		return MEND_NONE;
+	if (p->verdict != SET_LOST ||
+	    p->files_rebuild + p->red_missing + p->maps_missing > p->maps_lost)
+		return MEND_BUILD;
+	for (size_t i = 0; i < p->nsets; i++)
+		if (p->sets[i].verdict == SET_LOST && p->packed)
+			return MEND_LONG;
+		else if (p->sets[i].verdict == SET_LOST &&
+			 again[p->sets[i].type] != MEND_NONE &&
+			 plan_protectable(p, p->sets[i].type))
+			return again[p->sets[i].type];
+	return MEND_NONE;
+}
+
+enum verify_mend
 catalogue_map_flaw(const struct plan *p, char *to, size_t size)
 {
 	bool incomplete = false;

@@ -84,12 +84,13 @@ entry_of(const struct overview *s, int64_t id)
 static void
 judge_plan(struct condition *h, const struct catalogue_options *o)
 {
+	const enum verify_mend mend = catalogue_plan_mend(h->plan);
 	struct error why = ERROR_INIT;
 
 	h->status = plan_data_status(h->plan);
 	h->mend = h->plan->unproved != NULL ? "scr_rebuild --partial"
-		  : plan_status(h->plan) == STATUS_DAMAGED
-			  ? report_mend(MEND_BUILD, o->deep, o->checksums)
+		  : h->group == NULL || mend == MEND_BUILD
+			  ? report_mend(mend, o->deep, o->checksums)
 			  : NULL;
 	if (plan_status(h->plan) == STATUS_DAMAGED)
 		snprintf(h->why, sizeof(h->why),

@@ -118,6 +118,12 @@ const char *
 report_mend(enum verify_mend mend, bool deep, bool checksums)
 {
 	switch (mend) {
+	case MEND_XOR:
+		return "scr_rebuild --protect xor";
+	case MEND_PARTNER:
+		return "scr_rebuild --protect partner";
+	case MEND_RS:
+		return "scr_rebuild --protect rs";
 	case MEND_MAP:
 		return "scr_container repack";
 	case MEND_UNPACK:

@@ -417,6 +417,9 @@ int plan_mark_body(struct plan *p, uint32_t set, uint32_t member,
 int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 		 uint32_t failures, struct error *err);
 
+/* Would it do so, with its defaults? */
+bool plan_protectable(const struct plan *p, enum redset_type type);
+
 /*
  * The number of containers that a packed dataset can lose without losing data,
  * whichever containers these are; `rebuilt`: after a rebuild.  The plan has its

@@ -533,32 +533,52 @@ make_set(const struct protection *t, uint32_t number, bool map,
 		      : rc;
 }
 
-int
-plan_protect(struct plan *p, enum redset_type type, uint32_t size,
-	     uint32_t failures, struct error *err)
+/* Choose the sets of t->type.  Fail if the dataset cannot have them. */
+static int
+choose_sets(struct protection *t, uint32_t size, uint32_t failures,
+	    struct error *err)
 {
-	struct protection t = {
-		.w = (struct planner *)p,
-		.type = type,
-		.failures = failures == 0 ? FAILURES_DEFAULT : failures,
-	};
-	bool whole = true;
+	const struct plan *p = &t->w->p;
 
-	if (scheme_of(type)->chunk == NULL)
+	if (scheme_of(t->type)->chunk == NULL)
 		return error_set(err, ERROR_USAGE,
 				 "%s: scrkit does not make this redundancy",
-				 redset_type_name(type));
-	if (redset_format(type)->key == NULL)
-		t.failures = redset_format(type)->failures;
+				 redset_type_name(t->type));
+	t->failures = failures == 0 ? FAILURES_DEFAULT : failures;
+	if (redset_format(t->type)->key == NULL)
+		t->failures = redset_format(t->type)->failures;
 	size = size == 0 ? SET_SIZE_DEFAULT : size;
 	if (p->nranks <= 0)
 		return error_set(err, ERROR_USAGE,
 				 "dataset %" PRId64 ": has no ranks", p->id);
 	/* No set is smaller than requested, unless there are too few ranks. */
-	t.nsets = (uint32_t)p->nranks / size;
-	t.nsets = t.nsets == 0 ? 1 : t.nsets;
-	if (check_sizes(&t, err) < 0 || check_data(p, err) < 0 ||
-	    check_sets(&t, err) < 0)
+	t->nsets = (uint32_t)p->nranks / size;
+	t->nsets = t->nsets == 0 ? 1 : t->nsets;
+	return check_sizes(t, err) < 0 || check_data(p, err) < 0 ||
+			       check_sets(t, err) < 0
+		       ? -1
+		       : 0;
+}
+
+bool
+plan_protectable(const struct plan *p, enum redset_type type)
+{
+	struct protection t = { .w = (struct planner *)p, .type = type };
+
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (p->ranks[i].composed)
+			return false;
+	return choose_sets(&t, 0, 0, NULL) == 0;
+}
+
+int
+plan_protect(struct plan *p, enum redset_type type, uint32_t size,
+	     uint32_t failures, struct error *err)
+{
+	struct protection t = { .w = (struct planner *)p, .type = type };
+	bool whole = true;
+
+	if (choose_sets(&t, size, failures, err) < 0)
 		return -1;
 	for (size_t i = 0; i < p->nsets; i++)
 		whole = whole && p->sets[i].n > 0 && !p->sets[i].foreign;

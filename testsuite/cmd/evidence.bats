@@ -709,6 +709,39 @@ follow() {
 	done
 }
 
+@test "33.22 only redundancy is lost: it is computed again, unless it is packed" {
+	gen -p q -n 2 -s 8K -t XOR -i 2 --time 1700001000
+	for command in "scr_inspect -p p" "scr_index -p p --verify"; do
+		dataset -n 2 -t XOR
+		scr_index -q -p p --build 1
+		cp q/.scr/scr.dataset.2/reddesc.er.0.xor.* $D
+		flip "$(echo $D/reddesc.er.1.xor.*)" 40
+		all 3
+		well $command 1
+		[[ ${steps[1]} == "scr_rebuild -p p --protect xor 1" ]] ||
+			failed "${steps[@]}"
+		ends 0 scr_index -p p --verify --deep --checksums 1
+		# What is left of it is rebuilt before the dataset is unpacked.
+		dataset -n 2 -t PARTNER
+		scr_index -q -p p --build 1
+		scr_container -q -p p pack 1
+		rm $D/filemap_1 $D/redd*.er.1.* "$(echo $D/reddesc.er.0.partner.*)"
+		mkdir "$(echo $D/reddescmap.er.0.partner.* | sed s/map//)"
+		follow $command 1
+		[[ ${steps[1]} == "scr_index -p p --build 1" ]]
+		well $command 1
+	done
+}
+
+@test "33.22 --protect has compared checksums: so does the look that it advises" {
+	dataset -t XOR
+	scr_index -q -p p --checksums --build 1
+	damage p/ckpt.1/rank_1.ckpt 0 XXXX
+	rm p/ckpt.1/rank_2.ckpt
+	warns 4 "next: scr_inspect -p p --checksums 1" \
+		scr_rebuild -p p --protect xor 1
+}
+
 @test "33.14 repack writes no map of files whose checksums are wrong" {
 	dataset -t XOR
 	scr_index -q -p p --checksums --build 1
