@@ -37,7 +37,9 @@ bed_up() {
 	fi
 	tree=$(cd "$BIN/.." && pwd)
 	export BED_DIR=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/bed
-	BED_TIE=$$ BED_LIFE=${TEST_TIMEOUT:-900} BED_PRELOAD=$tree \
+	# As long as run.sh waits for the file.
+	BED_TIE=$$ BED_LIFE=${TEST_TIMEOUT:-$((${SCRKIT_SLOW:-0} ? 3600 : 900))} \
+		BED_PRELOAD=$tree \
 		BED_SHARE=$(cd "$TESTSUITE/.." && pwd) BED_WRITE=$tree \
 		BED_PATH=$tree/bin:$tree/gen "$BED" up "${1:-4}"
 }

@@ -124,6 +124,24 @@ TEST(signs)
 	remote_forget(&s.o);
 }
 
+TEST(components)
+{
+	struct scene_run s = { .o = { .kind = REMOTE_SRUN } };
+
+	setenv("SLURM_JOB_NODELIST_HET_GROUP_0", "a[1-2]", 1);
+	setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "b1", 1);
+	resolve(&s);
+	write_text(getenv("STUB_LOG"), "");
+	is_int(run_line(&s, "a2,b1,c", "echo hi"), 0,
+	       "33.8 a heterogeneous job");
+	is_int(logged("--het-group=0 --nodelist=a2"), 1, "one component");
+	is_int(logged("--het-group=1 --nodelist=b1"), 1, "the other");
+	is_int(logged("--het-group"), 2, "a node of neither");
+	remote_forget(&s.o);
+	unsetenv("SLURM_JOB_NODELIST_HET_GROUP_0");
+	unsetenv("SLURM_JOB_NODELIST_HET_GROUP_1");
+}
+
 /* A launcher of another version, or built otherwise. */
 TEST(old)
 {
