@@ -79,14 +79,15 @@ says() {
 
 # --- One job after another: what the prefix proves ----------------------------
 
-# The next job has other nodes: what was in the caches is gone.
-other_nodes() {
+# empty NODE...: what was in their caches is gone, as after a reboot.
+empty() {
 	local node
 
-	for node in node1 node2 node3 node4; do
-		on $node find /ssd -mindepth 1 -delete
-	done
+	for node; do on "$node" find /ssd -mindepth 1 -delete; done
 }
+
+# The next job has other nodes.
+other_nodes() { empty node1 node2 node3 node4; }
 
 # plans_and_runs STATUS TEXT [ABSENT]...: scr_postrun --plan, then scr_postrun.
 plans_and_runs() {
@@ -125,13 +126,12 @@ restart_point() {
 	job_restarts 2 1
 }
 
-@test "33.10 killed when all of a checkpoint was on the prefix, and two nodes are lost: saved" {
+@test "33.10 killed when all of a checkpoint was on the prefix, and two caches are lost: saved" {
 	job_lay SCR_FLUSH=3 SHIM_OP=rename
 	job_direct 4 die=3:0:scr.dataset.3/summary
 	((status != 0))
-	bed_kill node2 node3
+	empty node2 node3
 	plans_and_runs 0 "newest checkpoint ckpt.3 (dataset 3)" "3 lost"
-	bed_revive node2 node3
 	job_restarts 3 1
 }
 
