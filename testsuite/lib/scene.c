@@ -389,7 +389,7 @@ scene_plan_with(const struct scene *s, const struct plan_options *o,
 struct plan *
 scene_plan(const struct scene *s, unsigned flags, struct error *err)
 {
-	const struct plan_options o = { .flags = flags };
+	const struct plan_options o = { .flags = flags, .moved_from = s->from };
 
 	return scene_plan_with(s, &o, err);
 }

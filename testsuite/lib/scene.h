@@ -31,6 +31,7 @@ struct scene {
 	uint64_t (*size)(unsigned rank, unsigned file);
 
 	/* Result. */
+	const char *from; /* plan_options.moved_from */
 	char root[96];	  /* scratch directory */
 	struct tree kept; /* the files that scene_same() expects */
 	struct redset_member *lists[2]; /* data files, filemaps */

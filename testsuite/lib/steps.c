@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "steps.h"
+#include "arena.h"
 #include "rescue/rebuild.h"
+#include "rows.h"
 #include "str.h"
 
 /* The node at this path gets this value, or is removed. */
@@ -140,6 +142,7 @@ scene_do(struct scene *s, const char *commands)
 {
 	char *all = mem_strdup(commands), *rest = all;
 
+	s->from = NULL;
 	for (char *c = NULL; (c = strsep(&rest, ";")) != NULL;) {
 		char *word[16] = { strtok(c, " ") };
 		int n = 1;
@@ -152,6 +155,8 @@ scene_do(struct scene *s, const char *commands)
 			scene_make(s);
 		else if (strcmp(word[0], "keep") == 0)
 			scene_keep(s);
+		else if (strcmp(word[0], "from") == 0)
+			s->from = arena_strdup(s->arena, word[1]);
 		else if (strstr("lose data reds mapreds rm", word[0]) != NULL)
 			for (int i = 1; i < n; i++)
 				scene_do_ranks(s, word, word[i]);
@@ -232,6 +237,9 @@ scene_tell(struct buf *to, const struct plan *p, const struct scene *s)
 				   wrong ? ", with wrong contents"
 					 : scene_fate(m->fate));
 	}
+	if (s->was != NULL)
+		buf_printf(to, "at %s: %s\n", p->recorded_root,
+			   scene_find(p, 1, 1)->path);
 	for (size_t i = 0; i < p->nsets; i++)
 		scene_tell_set(to, &p->sets[i]);
 	buf_printf(to,
@@ -242,14 +250,17 @@ scene_tell(struct buf *to, const struct plan *p, const struct scene *s)
 		   (unsigned long long)p->bytes_written);
 }
 
+static const char *const kinds[] = {
+	[ERROR_NONE] = "none",	     [ERROR_USAGE] = "usage",
+	[ERROR_ABSENT] = "absent",   [ERROR_SYSTEM] = "system",
+	[ERROR_NOMEM] = "no memory", [ERROR_CORRUPT] = "corrupt",
+	[ERROR_UNSAFE] = "unsafe",   [ERROR_LOST] = "lost",
+	[ERROR_DAMAGED] = "damaged",
+};
+
 const char *
 scene_told(const struct scene *s, unsigned flags)
 {
-	static const char *const kinds[] = {
-		[ERROR_USAGE] = "usage",     [ERROR_ABSENT] = "absent",
-		[ERROR_SYSTEM] = "system",   [ERROR_NOMEM] = "no memory",
-		[ERROR_CORRUPT] = "corrupt", [ERROR_UNSAFE] = "unsafe",
-	};
 	static const char *const verdicts[] = {
 		[STATUS_OK] = "whole",
 		[STATUS_DAMAGED] = "damaged",
@@ -277,59 +288,75 @@ scene_told(const struct scene *s, unsigned flags)
 }
 
 void
-scene_steps(struct scene *s, unsigned flags, const struct scene_step *steps,
-	    size_t n)
+scene_step(struct scene *s, unsigned flags, const char *what,
+	   const char *change, const char *want)
 {
-	for (size_t i = 0; i < n; i++) {
-		char *all = mem_strdup(steps[i].says), *rest = all;
-		const char *told = NULL;
-		bool good = true, back = false;
+	char *all = mem_strdup(want), *rest = all;
+	const char *told = NULL;
+	bool good = true, back = false;
 
-		scene_do(s, steps[i].change);
-		told = scene_told(s, flags);
-		for (char *part = NULL; (part = strsep(&rest, "|")) != NULL;)
-			if (strcmp(part, "back") == 0)
-				back = true;
-			else if (part == all)
-				good = str_starts(told, part);
-			else
-				good &= strstr(told, part) != NULL;
-		if (!good)
-			printf("# want %s\n# told %s", steps[i].says, told);
-		ok(good, steps[i].what);
-		if (back)
-			ok(scene_rebuilds(s, scene_plan(s, flags, NULL)),
-			   fmt("%s: comes back", steps[i].what));
-		mem_free(all);
-	}
+	scene_do(s, change);
+	told = scene_told(s, flags);
+	for (char *part = NULL; (part = strsep(&rest, "|")) != NULL;)
+		if (strcmp(part, "back") == 0)
+			back = true;
+		else if (part == all)
+			good = str_starts(told, part);
+		else
+			good &= strstr(told, part) != NULL;
+	if (!good)
+		printf("# want %s\n# told %s", want, told);
+	ok(good, what);
+	if (back)
+		ok(scene_rebuilds(s, scene_plan(s, flags, NULL)),
+		   fmt("%s: comes back", what));
+	mem_free(all);
+}
+
+/* `want`: "rebuilt: SAYS" or "fails KIND: SAYS". */
+static void
+scene_attempt(struct scene *s, const char *what, const char *change,
+	      const char *want)
+{
+	const bool fails = str_starts(want, "fails ");
+	const char *text = strstr(want, ": ") + 2;
+	struct error err = ERROR_INIT;
+	struct rebuild_result r;
+	struct plan *p = NULL;
+	bool good = false;
+
+	scene_do(s, change);
+	if (fails)
+		scene_keep(s);
+	p = scene_plan(s, 0, &err);
+	good = p != NULL && rebuild(p, NULL, &r, &err) == 0;
+	plan_free(p);
+	if (good)
+		snprintf(err.text, sizeof(err.text),
+			 "%zu files, %zu maps, %zu reds, "
+			 "%zu descriptors, %zu sums wrong",
+			 r.files, r.maps, r.redundancy, r.descriptors,
+			 r.crc_wrong);
+	good = good != fails && says(&err, text) &&
+	       (!fails || str_starts(want + strlen("fails "),
+				     fmt("%s: ", kinds[err.kind])));
+	if (!good)
+		printf("# %s\n", err.text);
+	ok(good, what);
+	ok(scene_same(s), "... all files are as they should be");
 }
 
 void
-scene_attempts(struct scene *s, const struct scene_attempt *list, size_t n)
+scene_table(struct scene *s, unsigned flags, const char *section)
 {
-	for (; n-- > 0; list++) {
-		struct error err = ERROR_INIT;
-		struct rebuild_result r;
-		struct plan *p = NULL;
-		int rc = -1;
+	struct row r = { .next = NULL };
 
-		scene_do(s, list->change);
-		if (list->fails != ERROR_NONE)
-			scene_keep(s);
-		p = scene_plan(s, 0, &err);
-		rc = p != NULL ? rebuild(p, NULL, &r, &err) : -1;
-		plan_free(p);
-		if (rc == 0)
-			snprintf(err.text, sizeof(err.text),
-				 "%zu files, %zu maps, %zu reds, "
-				 "%zu descriptors, %zu sums wrong",
-				 r.files, r.maps, r.redundancy, r.descriptors,
-				 r.crc_wrong);
-		if (err.kind != list->fails || !says(&err, list->says))
-			printf("# %s\n", err.text);
-		ok((rc < 0) == (list->fails != ERROR_NONE) &&
-			   err.kind == list->fails && says(&err, list->says),
-		   list->what);
-		ok(scene_same(s), "... all files are as they should be");
+	while (row_next(&r, section)) {
+		const char *says = r.field[2];
+
+		if (str_starts(says, "rebuilt:") || str_starts(says, "fails "))
+			scene_attempt(s, r.field[0], r.field[1], says);
+		else
+			scene_step(s, flags, r.field[0], r.field[1], says);
 	}
 }

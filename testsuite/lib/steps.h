@@ -16,6 +16,7 @@ void edit_keys(const char *file, const char *path, const char *value);
  * Change files by commands, separated by "; ":
  *     new                 make the scene anew
  *     keep                scene_keep()
+ *     from PATH           the old name of the prefix, for this plan
  *     lose RANKS..., data RANKS..., reds RANKS..., mapreds RANKS...
  *     rm FILES...         remove, also a directory
  *     flip FILES BYTE...
@@ -43,6 +44,7 @@ bool scene_has(const struct scene *s, const char *files, bool yes);
  *     rank_1_0.dat wrong size 5, rebuild
  *     m3 missing, lost
  *     r2 damaged, rebuild: its problem
+ *     at /old/name: path of file 1 of rank 1 (of a moved prefix)
  *     set 1: 2 missing, 0 spare, salvage, flaw: ..., lost: ...
  *     3 files, 1 maps, 2 reds missing; 1 files, 0 maps, 2 ranks lost; 9 bytes
  *     to write
@@ -52,29 +54,13 @@ const char *scene_told(const struct scene *s, unsigned flags);
 /* After the changes, scene_told() begins with the first part of `says` and has
  * the others, which are separated by '|'.  The part "back": scene_rebuilds(),
  * too. */
-struct scene_step {
-	const char *what, *change, *says;
-};
+void scene_step(struct scene *s, unsigned flags, const char *what,
+		const char *change, const char *says);
 
-void scene_steps(struct scene *s, unsigned flags,
-		 const struct scene_step *steps, size_t n);
-
-#define SCENE_STEPS(s, flags, steps) \
-	scene_steps(s, flags, steps, sizeof(steps) / sizeof((steps)[0]))
-
-/* A rebuild after the changes.  If it fails with an error of this kind, all
- * files are as before it, else as they were kept.  `says`: a part of the error,
- * or of "2 files, 1 maps, 3 reds, 3 descriptors, 0 sums wrong". */
-struct scene_attempt {
-	const char *what, *change;
-	enum error_kind fails;
-	const char *says;
-};
-
-void scene_attempts(struct scene *s, const struct scene_attempt *list,
-		    size_t n);
-
-#define SCENE_ATTEMPTS(s, list) \
-	scene_attempts(s, list, sizeof(list) / sizeof((list)[0]))
+/* The same for each row of a section (rows.h): what, change, says.  Or a rebuild
+ * after the change: "rebuilt: " and a part of "2 files, 1 maps, 3 reds, 3
+ * descriptors, 0 sums wrong", all files are as they were kept; or "fails KIND: "
+ * and a part of the error, all files are as before it. */
+void scene_table(struct scene *s, unsigned flags, const char *section);
 
 #endif /* STEPS_H */

@@ -78,43 +78,6 @@ TEST(absent)
 
 /* --- Files --- */
 
-#define ONE_FILE \
-	"set 1: 1 missing, 0 spare\n1 files, 0 maps, 0 reds missing; " \
-	"0 files, 0 maps, 0 ranks lost; 337 bytes to write"
-
-static const struct scene_step file_steps[] = {
-	{ "a file too short", "new; copy f1.0 @/ckpt/dir_0/copy; cut f1.0 5",
-	  "damaged: |rank_1_0.dat wrong size 5, rebuild|" ONE_FILE },
-	{ "a file too long", "cut f1.0 5000",
-	  "damaged: |rank_1_0.dat wrong size 5000, rebuild|" ONE_FILE },
-	{ "a missing file", "rm f1.0",
-	  "damaged: |rank_1_0.dat missing, rebuild|" ONE_FILE },
-	{ "a directory", "dir f1.0",
-	  "damaged: |rank_1_0.dat not a file, rebuild|" ONE_FILE },
-	{ "a FIFO", "fifo f1.0",
-	  "damaged: |rank_1_0.dat not a file, rebuild|" ONE_FILE },
-	{ "a dangling link", "link f1.0 nowhere",
-	  "damaged: |rank_1_0.dat missing, rebuild|" ONE_FILE },
-	{ "a link to a directory", "link f1.0 ..",
-	  "damaged: |rank_1_0.dat not a file, rebuild|" ONE_FILE },
-	{ "a link within the prefix", "link f1.0 ../dir_0/copy", "whole: " },
-	{ "a link out of the prefix is refused", "link f1.0 /etc/passwd",
-	  "refused unsafe: " },
-	{ "so is one that goes round in circles", "link f1.0 rank_1_0.dat",
-	  "refused unsafe: " },
-	{ "a file where a directory should be: its files are missing",
-	  "new; rm @/ckpt/dir_1; text @/ckpt/dir_1",
-	  "damaged: |2 files, 0 maps, 0 reds missing; 0 files" },
-	{ "an empty file that is missing comes back", "new; rm f1.1",
-	  "damaged: |1 file, 0 filemaps and 0 redundancy files|"
-	  "rank_1_1.dat missing, rebuild|; 0 bytes to write" },
-	{ "a file that was never completed is lost",
-	  "new; set m2 FILE>/cache/scr.dataset.7/rank_2_1.dat>META>COMPLETE 0",
-	  "lost: |a file was never completed|rank_2_1.dat never completed, lost|"
-	  "1 files, 0 maps, 1 ranks lost" },
-	{ "and parity over it is worth nothing", "data 1", "lost: " },
-};
-
 static uint64_t
 sizes_apart(unsigned rank, unsigned file)
 {
@@ -122,82 +85,16 @@ sizes_apart(unsigned rank, unsigned file)
 	return file == rank ? 10 : 400;
 }
 
-static const struct scene_step small_losses[] = {
-	{ "two ranks lack a small file, apart from each other: XOR brings both "
-	  "back",
-	  "new; rm f0.0 f2.2", "damaged: |set 1: 2 missing, 0 spare" },
-	{ "in the same place: lost", "rm f2.1",
-	  "lost: |members (ranks 0 2) are missing; XOR can restore 1" },
-};
-
 TEST(two_small_losses)
 {
 	auto_scene s = { SCENE(XOR, 4, 1, 1, 4), .size = sizes_apart };
 
-	SCENE_STEPS(&s, 0, small_losses);
+	scene_table(&s, 0, "plan small losses");
 }
 
 /* --- Filemaps --- */
 
-static const struct scene_step map_steps[] = {
-	{ "a missing filemap", "new; rm m1", "damaged: |m1 missing, rebuild" },
-	{ "an empty file", "text m1", "damaged: |m1 empty file" },
-	{ "garbage", "text m1 garbage_that_is_no_tree_at_all,_but_long_enough",
-	  "damaged: |m1 |byte|, rebuild" },
-	{ "a filemap cut short", "new; cut m1 -1",
-	  "damaged: |m1 |byte|, rebuild" },
-	{ "a filemap with a flipped bit", "new; flip m1 60",
-	  "damaged: |m1 |checksum|, rebuild" },
-	{ "another tree", "new; set m1 FILE; set m1 OTHER 1",
-	  "damaged: |not a filemap" },
-	{ "a directory", "dir m1",
-	  "damaged: |m1 filemap_1: not a regular file, rebuild" },
-	{ "a link that leads out", "link m1 /etc/passwd",
-	  "damaged: |m1 |leads out|, rebuild" },
-	{ "a dangling link", "link m1 nowhere",
-	  "damaged: |m1 |filemap_1|, rebuild" },
-	{ "a FIFO", "fifo m1",
-	  "damaged: |m1 filemap_1: not a regular file, rebuild" },
-	{ "one of another length than its set protects",
-	  "new; copy m2 m1; cut m1 2000",
-	  "damaged: |m1 not as long as its redundancy set says, rebuild" },
-};
-
-static const struct scene_step contradictions[] = {
-	{ "a link to the filemap beside it will do",
-	  "new; copy m1 @/.scr/scr.dataset.7/real; link m1 real", "whole: " },
-	{ "filemaps that disagree on the number of ranks",
-	  "new; set m1 FILE>*>META>RANKS 5", "refused corrupt: |filemap_1|5" },
-	{ "a filemap beyond the last rank", "new; set m0-3 FILE>*>META>RANKS 2",
-	  "refused corrupt: |filemap_3|2 ranks" },
-	{ "a file without a size", "new; set m1 FILE>*>META>SIZE",
-	  "refused corrupt: |no SIZE" },
-	{ "a file without a place", "new; set m1 FILE>*>META>PATH",
-	  "refused corrupt: |no PATH or NAME" },
-	{ "filemaps that say nothing of it agree",
-	  "new; set m0-3 FILE>*>META>RANKS", "whole: " },
-};
-
 /* The filemap lists more files than the redundancy covers. */
-#define EXTRA "set m1 FILE>/cache/scr.dataset.7/extra>META>"
-
-static const struct scene_step unprotected[] = {
-	{ "a file that nothing protects, but is there",
-	  "new; " EXTRA "SIZE 4; " EXTRA "PATH @/ckpt/dir_1; " EXTRA
-	  "NAME extra; " EXTRA "COMPLETE 1; text @/ckpt/dir_1/extra more",
-	  "whole: " },
-	{ "it is missing: lost", "rm @/ckpt/dir_1/extra",
-	  "lost: |dir_1/extra of rank 1: missing" },
-	/* The damaged set must not hide the lost file. */
-	{ "and so it stays when the set can be rebuilt", "rm f2.0",
-	  "lost: |extra missing, lost" },
-};
-
-static const struct scene_step without_files[] = {
-	{ "a dataset without files", "new", "whole: |0 files" },
-	{ "a filemap is missing, and nothing else", "lose 2",
-	  "damaged: |0 files, 1 filemap and 2 redundancy files" },
-};
 
 TEST(ranks_without_files)
 {
@@ -210,7 +107,7 @@ TEST(ranks_without_files)
 		   p->verdict == SET_WHOLE,
 	   "ranks are there, files are not");
 	plan_free(p);
-	SCENE_STEPS(&s, 0, without_files);
+	scene_table(&s, 0, "plan without files");
 }
 
 /* --- Messages and queries --- */
@@ -289,8 +186,8 @@ TEST(marking)
 
 TEST(steps)
 {
-	SCENE_STEPS(&xor4, 0, file_steps);
-	SCENE_STEPS(&xor4, PLAN_HEADERS, map_steps);
-	SCENE_STEPS(&xor4, 0, contradictions);
-	SCENE_STEPS(&xor4, 0, unprotected);
+	scene_table(&xor4, 0, "plan files");
+	scene_table(&xor4, PLAN_HEADERS, "plan maps");
+	scene_table(&xor4, 0, "plan contradictions");
+	scene_table(&xor4, 0, "plan unprotected");
 }

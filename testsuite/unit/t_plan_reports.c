@@ -116,11 +116,13 @@ same_plan(const struct plan *a, const struct plan *b)
 static void
 each_scheme(struct scene s)
 {
-	static const struct scene_step losses[] = {
-		{ "all is there", "new", NULL },
-		{ "files of a rank are lost", "data 3", NULL },
-		{ "and its redundancy", "reds 3", NULL },
-		{ "and those of another", "data 5; reds 5", NULL },
+	static const struct {
+		const char *what, *change;
+	} losses[] = {
+		{ "all is there", "new" },
+		{ "files of a rank are lost", "data 3" },
+		{ "and its redundancy", "reds 3" },
+		{ "and those of another", "data 5; reds 5" },
 	};
 
 	s.cache = true;

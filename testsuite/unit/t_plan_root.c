@@ -12,61 +12,7 @@
 static struct scene moved = { SCENE(XOR, 4, 1, 1, 2),
 			      .was = "/old/place/prefix" };
 
-/* After changes, the plan finds `root`, with the files below it.  NULL: it
- * fails with this kind of error and the words `what`. */
-struct find {
-	const char *change, *from, *root;
-	enum error_kind kind;
-	const char *what;
-};
-
-static void
-finds(struct scene *s, const struct find *f, size_t n)
-{
-	for (; n-- > 0; f++) {
-		const struct plan_options o = { .moved_from = f->from };
-		auto_plan *p = NULL;
-
-		scene_do(s, f->change);
-		p = scene_plan_with(s, &o, &why);
-		if (f->root == NULL)
-			ok(p == NULL && why.kind == f->kind &&
-				   says(&why, f->what),
-			   f->what);
-		else
-			ok(p != NULL &&
-				   strcmp(p->recorded_root, f->root) == 0 &&
-				   strcmp(scene_find(p, 1, 1)->path,
-					  "ckpt/dir_1/rank_1_1.dat") == 0,
-			   f->what);
-	}
-}
-
-#define FINDS(s, list) finds(s, list, sizeof(list) / sizeof((list)[0]))
-#define OLD "/old/place/prefix"
-
 /* --- Inferred, given, or recorded --- */
-
-static const struct scene_step all_there[] = {
-	{ "all of a moved prefix is there", "new", "whole: " },
-	{ "what was lost comes back where the prefix is now", "lose 2",
-	  "damaged: |back" },
-};
-
-static const struct find moves[] = {
-	{ "new", NULL, OLD, ERROR_NONE, "a moved prefix" },
-	{ "lose 0; data 1; cut f2.0 1; rm f2.1", NULL, OLD, ERROR_NONE,
-	  "a single rank's files are enough" },
-	{ "new", "/old//place/./prefix/", OLD, ERROR_NONE,
-	  "given by hand, in any spelling" },
-	{ "", "/old/place/pre", NULL, ERROR_USAGE,
-	  "/old/place/pre does not match" },
-	{ "", OLD "/ckpt/dir_0", NULL, ERROR_USAGE, "those of " OLD " are" },
-	{ "data 0-3", "/elsewhere", NULL, ERROR_USAGE,
-	  "files below " OLD "/ckpt" },
-	{ "", OLD, OLD, ERROR_NONE, "no file needs to be there" },
-	{ "", NULL, NULL, ERROR_USAGE, OLD "/ckpt; none of them is here" },
-};
 
 /* Of many files, only some are compared. */
 static uint64_t
@@ -75,45 +21,9 @@ small(unsigned rank, unsigned file)
 	return 10 + rank + file;
 }
 
-static const struct find sample[] = {
-	{ "new", NULL, "/p", ERROR_NONE, "600 files, a root below \"/\"" },
-};
-
-static const struct find several[] = {
-	{ "new; tree @/ckpt @/prefix/ckpt", NULL, NULL, ERROR_USAGE,
-	  "they match here in several ways" },
-	{ "", OLD, OLD, ERROR_NONE, "said by hand" },
-	{ "rm @/prefix/ckpt/dir_1/rank_1_0.dat", NULL, OLD, ERROR_NONE,
-	  "where more of them fit" },
-	{ "cut f3.0 1", NULL, NULL, ERROR_USAGE, "several ways" },
-	/* A third candidate that is worse than the others changes nothing. */
-	{ "tree @/ckpt/dir_0 @/place/prefix/ckpt/dir_0", NULL, NULL,
-	  ERROR_USAGE, "--moved-from" },
-};
-
 /* 300 characters: too long a name for any file system. */
-#define N50 "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
-#define N300 N50 N50 N50 N50 N50 N50
-
-static const struct find none_fits[] = {
-	{ "new; data 0-3; text f0.0 of_another_size", NULL, NULL, ERROR_USAGE,
-	  "none of them is here" },
-	{ "set m2 FILE>*>META>NAME " N300, NULL, NULL, ERROR_USAGE,
-	  "none of them is here" },
-	{ "link @/ckpt /tmp", NULL, NULL, ERROR_UNSAFE,
-	  "leads out of the prefix" },
-};
-
-static const struct find recorded[] = {
-	{ "new; lose 0; data 0-3", NULL, "/old/place", ERROR_NONE,
-	  "filemaps that say what the prefix was called" },
-};
 
 /* If the recorded prefix is wrong, the paths of the files decide. */
-static const struct find contradicted[] = {
-	{ "new", NULL, "/old/place", ERROR_NONE,
-	  "filemaps that contradict themselves" },
-};
 
 TEST(roots)
 {
@@ -122,14 +32,14 @@ TEST(roots)
 	auto_scene s = { SCENE(XOR, 4, 1, 1, 2), .was = "/old/place",
 			 .prefix = "/old/place" };
 
-	SCENE_STEPS(&moved, 0, all_there);
-	FINDS(&moved, moves);
-	FINDS(&moved, several);
-	FINDS(&moved, none_fits);
-	FINDS(&many, sample);
-	FINDS(&s, recorded);
+	scene_table(&moved, 0, "root all there");
+	scene_table(&moved, 0, "root moves");
+	scene_table(&moved, 0, "root several");
+	scene_table(&moved, 0, "root none fits");
+	scene_table(&many, 0, "root sample");
+	scene_table(&s, 0, "root recorded");
 	s.prefix = "/quite/elsewhere";
-	FINDS(&s, contradicted);
+	scene_table(&s, 0, "root contradicted");
 }
 
 /* The prefix is reached through a symbolic link. */
@@ -169,16 +79,6 @@ TEST(linked)
 
 /* --- Paths that must not be followed --- */
 
-#define PATH "new; set m1 FILE>*>META>PATH "
-
-static const struct find unsafe[] = {
-	{ PATH "/etc", NULL, NULL, ERROR_USAGE, "files below /;" },
-	/* Data must not overwrite metadata files. */
-	{ PATH "@/.scr", NULL, NULL, ERROR_UNSAFE, "files among the metadata" },
-	{ PATH "@; set m1 FILE>*>META>NAME .scr", NULL, NULL, ERROR_UNSAFE,
-	  "files among the metadata" },
-};
-
 TEST(unsafe_paths)
 {
 	static char long_path[4200], brim[4091], path[5000];
@@ -211,13 +111,11 @@ TEST(unsafe_paths)
 		snprintf(path, sizeof(path), "%s%s", t->below ? prefix : "",
 			 t->path);
 		edit_keys(scene_map(&s, 1), "FILE>*>META>PATH", path);
-		finds(&s,
-		      &(struct find){ "", prefix, NULL, ERROR_UNSAFE,
-				      "filemap_1: " },
-		      1);
+		scene_step(&s, 0, t->path, fmt("from %s", prefix),
+			   "refused unsafe: |filemap_1: ");
 	}
-	FINDS(&s, unsafe);
-	scene_do(&s, PATH "@");
+	scene_table(&s, 0, "root unsafe");
+	scene_do(&s, "new; set m1 FILE>*>META>PATH @");
 	p = scene_plan(&s, 0, NULL);
 	ok(p != NULL && strcmp(scene_find(p, 1, 0)->path, "rank_1_0.dat") == 0,
 	   "files may lie in the prefix itself");

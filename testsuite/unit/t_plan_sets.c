@@ -8,116 +8,36 @@
 
 #include "path.h"
 #include "rescue/rebuild.h"
+#include "rows.h"
 #include "steps.h"
+#include "str.h"
 
 /* --- Too many members missing --- */
 
-static const struct {
-	struct scene s;
-	struct scene_step step;
-} schemes[] = {
-	{ { SCENE(XOR, 4, 1, 1, 2) },
-	  { "XOR, one rank", "lose 2",
-	    "damaged: |2 files, 1 filemap and 2 redundancy files" } },
-	{ { SCENE(XOR, 4, 1, 1, 2) },
-	  { "XOR, two ranks", "lose 1 3",
-	    "lost: |set 1 of 1 (XOR over filemaps) cannot be rebuilt: 2 of 4 "
-	    "members (ranks 1 3) are missing; XOR can restore 1" } },
-	{ { SCENE(XOR, 4, 1, 1, 2) },
-	  { "XOR, two neighbours", "lose 1 2",
-	    "lost: |ranks 1 2 are missing, and with them the only lists of "
-	    "files of rank 1" } },
-	{ { SCENE(XOR, 4, 1, 1, 2) },
-	  { "XOR, all but one", "lose 1-3", "lost: |ranks 1-3 are missing" } },
-	{ { SCENE(XOR, 8, 2, 1, 2) },
-	  { "XOR, two ranks of two sets", "lose 2 5",
-	    "damaged: |4 files, 2 filemaps" } },
-	{ { SCENE(XOR, 8, 2, 1, 2) },
-	  { "XOR, two ranks of one of two sets", "lose 1 5",
-	    "lost: |set 2 of 2 (XOR over filemaps) cannot be rebuilt: 2 of 4 "
-	    "members (ranks 1 5" } },
-	{ { SCENE(RS, 5, 1, 2, 2) },
-	  { "RS k=2, two ranks", "lose 1 2",
-	    "damaged: |4 files, 2 filemaps" } },
-	{ { SCENE(RS, 6, 1, 2, 2) },
-	  { "RS k=2, three ranks", "lose 0 2 4",
-	    "lost: |members (ranks 0 2 4) are missing; RS can restore 2" } },
-	{ { SCENE(RS, 5, 1, 2, 2) },
-	  { "RS k=2, three neighbours", "lose 1-3",
-	    "lost: |the only lists of files of rank 1" } },
-	{ { SCENE(PARTNER, 4, 1, 1, 2) },
-	  { "PARTNER, ranks apart", "lose 0 2",
-	    "damaged: |4 files, 2 filemaps" } },
-	{ { SCENE(PARTNER, 4, 1, 1, 2) },
-	  { "PARTNER, neighbours", "lose 0 3",
-	    "lost: |ranks 0 and another 1 of its 4 members are missing, and "
-	    "the only lists of their files with them" } },
-	{ { SCENE(PARTNER, 5, 1, 2, 2) },
-	  { "PARTNER with two replicas, neighbours", "lose 0 4",
-	    "damaged: |4 files, 2 filemaps" } },
-	{ { SCENE(SINGLE, 4, 4, 0, 2) },
-	  { "SINGLE", "lose 2",
-	    "lost: |no member is left of set 3 of 4 (SINGLE over filemaps), to "
-	    "which rank 2 belongs; the files of 1 of 4 ranks are unknown" } },
-	{ { SCENE(SINGLE, 4, 4, 0, 2) },
-	  { "SINGLE, two ranks", "lose 1 2",
-	    "lost: |rank 1 belongs; the files of 2 of 4 ranks are unknown" } },
-};
-
 TEST(each_scheme)
 {
-	each (t, schemes) {
-		auto_scene s = t->s;
+	static const enum redset_type types[] = { REDSET_XOR, REDSET_RS,
+						  REDSET_PARTNER,
+						  REDSET_SINGLE };
+	struct row r = { .next = NULL };
 
+	while (row_next(&r, "sets schemes")) {
+		auto_scene s = { .files = 2 };
+		char type[16];
+
+		must(sscanf(r.field[0], "%15s %u %u %u", type, &s.ranks,
+			    &s.sets, &s.failures) == 4);
+		each (t, types)
+			if (str_eq(redset_type_name(*t), type))
+				s.type = *t;
 		scene_make(&s);
-		scene_steps(&s, 0, &t->step, 1);
+		scene_step(&s, 0, r.field[1], r.field[2], r.field[3]);
 	}
 }
 
 /* Ranks that lost only their files, or only their redundancy. */
-static const struct scene_step mixed_partner[] = {
-	{ "PARTNER: a file, and a redundancy file that is not its copy",
-	  "new; rm f0.0 r3", "damaged: " },
-	{ "and its copy", "rm r1",
-	  "lost: |members (ranks 0 1 3) are missing: both a rank and the copy "
-	  "of its data" },
-	{ "a redundancy file alone is missing", "new; rm r2",
-	  "damaged: |r2 missing, rebuild: |set 1: 1 missing, 0 spare|"
-	  "0 files, 0 maps, 1 reds missing|back" },
-};
-
-static const struct scene_step mixed_single[] = {
-	{ "SINGLE: without its redundancy file no data are lost", "new; rm r2",
-	  "whole: " },
-	{ "without a file they are", "rm f1.0",
-	  "lost: |rank 1 missing; SINGLE keeps no redundancy" },
-	{ "or without both", "rm r1",
-	  "lost: |rank_1_0.dat of rank 1: missing, and no redundancy is left" },
-};
 
 /* --- Sets without any remaining file --- */
-
-static const struct scene_step vanished[] = {
-	{ "a set of which no redundancy file is left: all data are there",
-	  "new; reds 1 4 7 10",
-	  "damaged: |r1 missing, rebuild|r4 missing|r7 missing|"
-	  "r10 missing, rebuild: |set 2: 4 missing|"
-	  "0 files, 0 maps, 4 reds missing" },
-	{ "a file of one of its ranks is lost", "rm f4.0", "lost: " },
-	{ "three of its ranks are lost", "data 1 10",
-	  "lost: |set 2: |lost: no redundancy file of it survived|"
-	  "0 maps, 3 ranks lost" },
-	/* Sets over filemaps: the first and the last of three are missing. */
-	{ "filemaps are all there",
-	  "new; mapreds 0 2 3 5 6 8 9 11; mapreds 2 4", "damaged: " },
-	{ "one is not", "rm m5",
-	  "unknown: |nothing names the files of 1 of 12 ranks|map 2: |lost: no redundancy file of it survived\nmap 3: "
-	  "|1 maps, 1 ranks lost" },
-	{ "no redundancy, no loss", "new; reds 0-11; mapreds 0-11", "whole: " },
-	{ "no filemap, a loss", "rm m7",
-	  "unknown: |nothing names the files of 1 of 12 ranks (filemap_7: "
-	  "missing|may be one of them" },
-};
 
 /* --- Files of an earlier attempt --- */
 
@@ -169,23 +89,11 @@ older_attempt(enum redset_type type, unsigned sets, unsigned failures,
 	is_int(scene_status(&now, 0, &why), STATUS_OK, fmt("whole %s", what));
 	is_int(scene_status(&now, PLAN_HEADERS, &why), STATUS_OK,
 	       fmt("also looking at headers, %s", what));
-	scene_steps(&now, PLAN_HEADERS,
-		    &(struct scene_step){ what, "lose 2 5", "damaged: |back" },
-		    1);
+	scene_step(&now, PLAN_HEADERS, what, "lose 2 5", "damaged: |back");
 	scene_end(&now);
 }
 
 /* --- Caches --- */
-
-static const struct scene_step cache_steps[] = {
-	{ "a node is lost: its files will be put to the first", "new; lose 4 5",
-	  "damaged: |rank_5_0.dat missing, rebuild, at 0|m4 missing, rebuild" },
-	/* The remaining files of a rank determine where the others are
-	 * written. */
-	{ "a rank of which the redundancy is left keeps its place",
-	  "new; data 6; rm m6",
-	  "damaged: |rank_6_0.dat missing, rebuild, at 3|back" },
-};
 
 TEST(caches)
 {
@@ -204,7 +112,7 @@ TEST(caches)
 	       "its files lie there by their base names");
 	plan_free(p);
 
-	scene_steps(&s, 0, &cache_steps[0], 1);
+	scene_table(&s, 0, "sets cache lost");
 	p = scene_plan(&s, 0, &why);
 	ok(p != NULL && rebuild(p, NULL, NULL, &why) == 0, "rebuilt");
 	plan_free(p);
@@ -212,7 +120,7 @@ TEST(caches)
 		   exists(fmt("%s/.scr/filemap_4", scene_node(&s, 0))),
 	   "there they are");
 	is_int(scene_status(&s, PLAN_HEADERS, &why), STATUS_OK, "whole again");
-	scene_steps(&s, 0, &cache_steps[1], 1);
+	scene_table(&s, 0, "sets cache kept");
 
 	scene_do(&s, "new; lose 1");
 	ok(scene_plan_fails_well(&s, 0, STATUS_DAMAGED),
@@ -228,39 +136,9 @@ TEST(caches)
 
 /* The same metadata on two nodes, as left by a restart on other nodes.  If the
  * plan read the second files, it would report the damage. */
-#define OTHER "@/../../node3/scr.dataset.7/.scr/"
-#define OTHER_RED OTHER "reddesc.er.0.xor.grp_1_of_1.mem_1_of_4.redset"
-
-static const struct scene_step twice[] = {
-	{ "files of a rank in two places",
-	  "new; copy r0 " OTHER_RED "; copy m0 " OTHER "filemap_0", "whole: " },
-	{ "the second are not read",
-	  "text " OTHER_RED " garbage; text " OTHER "filemap_0 garbage",
-	  "whole: " },
-	{ "a damaged first one is no loss",
-	  "new; copy m0 " OTHER "filemap_0; text m0 garbage",
-	  "damaged: |0 files, 0 maps, 0 ranks lost" },
-};
 
 /* Bypass: data files were written directly to the prefix, without
  * redundancy. */
-#define BYPASS "set m0-3 FILE>/lustre/run/file.dat>META>"
-#define KEY(name) \
-	"new; set m1 FILE>" name ">META>SIZE 4; set m1 FILE>" name \
-	">META>COMPLETE 1"
-
-static const struct scene_step bypass[] = {
-	{ "files that were never in the cache are not missed there",
-	  "new; reds 0-3; mapreds 0-3; data 0-3; set m0-3 FILE; " BYPASS
-	  "SIZE 4; " BYPASS "COMPLETE 1; " BYPASS "PATH /lustre/run; " BYPASS
-	  "CRC 0x1",
-	  "whole: |file.dat not in cache, at 3|0 files, 0 maps, 0 reds missing" },
-	{ "a relative path is no file of a cache", KEY("file.dat"),
-	  "refused unsafe: |file.dat" },
-	{ "nor is a directory", KEY("/cache/.."),
-	  "refused unsafe: |/cache/.." },
-	{ "nor is no name", KEY("/cache/"), "refused unsafe: |/cache/" },
-};
 
 TEST(steps)
 {
@@ -277,15 +155,16 @@ TEST(steps)
 	auto_scene cached = { SCENE(XOR, 4, 1, 1, 1), .cache = true };
 	struct scene xor12 = { SCENE(XOR, 12, 3, 1, 1) };
 
-	SCENE_STEPS(&partner, 0, mixed_partner);
-	SCENE_STEPS(&single, 0, mixed_single);
-	SCENE_STEPS(&xor12, 0, vanished);
-	scene_steps(&xor12, PLAN_HEADERS, vanished, 1);
+	scene_table(&partner, 0, "sets partner");
+	scene_table(&single, 0, "sets single");
+	scene_table(&xor12, 0, "sets vanished");
+	scene_table(&xor12, 0, "sets more vanished");
+	scene_table(&xor12, PLAN_HEADERS, "sets vanished");
 	scene_end(&partner);
 	scene_end(&single);
 	scene_end(&xor12);
 	each (o, older)
 		older_attempt(o->type, o->sets, o->failures, o->mask);
-	SCENE_STEPS(&cached, PLAN_HEADERS, twice);
-	SCENE_STEPS(&cached, PLAN_CHECKSUMS, bypass);
+	scene_table(&cached, PLAN_HEADERS, "sets twice");
+	scene_table(&cached, PLAN_CHECKSUMS, "sets bypass");
 }

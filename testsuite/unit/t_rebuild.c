@@ -89,35 +89,8 @@ schemes(unsigned threads)
 }
 
 /* Data without redundancy, redundancy without data, filemaps alone. */
-static const struct scene_attempt parts[] = {
-	{ "redundancy files alone", "new; reds 1 4; mapreds 0", ERROR_NONE,
-	  "0 files, 0 maps, 3 reds, 3 descriptors" },
-	{ "a redundancy file whose descriptor is there", "rm r2", ERROR_NONE,
-	  "0 files, 0 maps, 1 reds, 0 descriptors" },
-	{ "filemaps alone", "rm m3 m5", ERROR_NONE,
-	  "0 files, 2 maps, 0 reds, 0 descriptors" },
-	{ "empty files alone", "rm f4.1 f1.1", ERROR_NONE,
-	  "2 files, 0 maps, 0 reds, 0 descriptors" },
-	{ "nothing at all", "", ERROR_NONE,
-	  "0 files, 0 maps, 0 reds, 0 descriptors" },
-	/* Files of another kind in their places. */
-	{ "a dangling link and a short file are replaced",
-	  "link f2.0 nowhere; cut f3.0 1", ERROR_NONE, "2 files, 0 maps" },
-	{ "a FIFO, and a filemap that is a link",
-	  "fifo f2.0; link m2 /etc/passwd", ERROR_NONE, "1 files, 1 maps" },
-};
 
 /* --- Partial rebuilds and refusals --- */
-
-static const struct scene_attempt in_the_way = { "a directory is not replaced",
-						 "new; dir f2.0", ERROR_SYSTEM,
-						 "cannot rename" };
-
-static const struct scene_attempt one_lost = {
-	"one of two sets is lost", "new; lose 1 5 2", ERROR_LOST,
-	"set 2 of 2 (XOR over filemaps) cannot be rebuilt: "
-	"2 of 4 members (ranks 1 5) are missing"
-};
 
 static void
 lost(void)
@@ -126,7 +99,7 @@ lost(void)
 	struct rebuild_options o = { .extent = REBUILD_PARTIAL };
 	struct rebuild_result r;
 
-	scene_attempts(&xor8, &one_lost, 1);
+	scene_table(&xor8, 0, "rebuild one lost");
 	ok(rebuild_now(&xor8, &o, &r, &why) == 0, "what can be, can be");
 	/* Rank 1 is too short to have data in all stripes, so the parity of
 	 * rank 5 can be computed, too. */
@@ -317,8 +290,8 @@ main(void)
 {
 	schemes(1);
 	schemes(4);
-	SCENE_ATTEMPTS(&rs6, parts);
-	scene_attempts(&rs6, &in_the_way, 1);
+	scene_table(&rs6, 0, "rebuild parts");
+	scene_table(&rs6, 0, "rebuild in the way");
 	lost();
 	return tap_run();
 }

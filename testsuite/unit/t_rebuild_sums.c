@@ -54,11 +54,6 @@ planned(unsigned threads)
 	progress_end(progress);
 }
 
-static const struct scene_step too_many[] = {
-	{ "four ranks are too many", "flip f1-4.0 0; flip f1-4.1 0",
-	  "lost: |members (ranks 1-4) are missing; RS can restore 2" },
-};
-
 static uint64_t
 large(unsigned rank, unsigned file)
 {
@@ -66,44 +61,11 @@ large(unsigned rank, unsigned file)
 }
 
 /* Files of several blocks, of which several are damaged. */
-static const struct scene_step large_files[] = {
-	{ "17 MiB are summed up", "new", "whole: " },
-	{ "and found wrong: without redundancy they are lost",
-	  "flip f0.0 1000 -1000; flip f1.1 270000",
-	  "lost: |rank 0 missing; SINGLE keeps no redundancy|"
-	  "2 files, 0 maps, 2 ranks lost" },
-};
 
 /* --- During the rebuild --- */
 
-static const struct scene_attempt even_inputs[] = {
-	{ "RS: a damaged file is found while a lost rank is rebuilt, and is put "
-	  "right as well",
-	  "new; lose 2; flip f4.0 30", ERROR_NONE,
-	  "3 files, 1 maps, 2 reds, 2 "
-	  "descriptors, 1 sums wrong" },
-	{ "two damaged files and a lost rank are too much",
-	  "lose 2; flip f4.1 30; flip f0.0 30", ERROR_LOST,
-	  "members (ranks 0 2 4) are missing; RS can restore 2" },
-	/* Only redundancy is lost, so only a part of each file is read. */
-	{ "nor does redundancy come from a damaged file",
-	  "new; rm r5; flip f1.0 -1", ERROR_NONE,
-	  "1 reds, 0 descriptors, 1 sums wrong" },
-};
-
 /* For a small file only parts of the other files are read, so their checksums
  * are not verified.  That of the result is. */
-static const struct scene_attempt outputs[] = {
-	{ "RS: an output that is wrong leads to the damaged input",
-	  "new; rm f0.0; flip f3.1 200", ERROR_NONE,
-	  "2 files, 0 maps, 0 reds, 0 "
-	  "descriptors, 1 sums wrong" },
-};
-
-static const struct scene_attempt xor_inputs[] = {
-	{ "XOR: one is too much, though only a part of it was needed",
-	  "new; lose 1; flip f3.1 30", ERROR_LOST, "" },
-};
 
 /* What is found is told. */
 static void
@@ -131,16 +93,11 @@ TEST(told)
 /* A redundancy file's body has no checksum, but all data have. */
 TEST(bad_parity)
 {
-	static const struct scene_attempt misfit = {
-		"parity that does not fit the data is blamed", "rm f3.1",
-		ERROR_LOST, "its contents are damaged"
-	};
-
 	scene_make(&xor4);
 	for (unsigned r = 0; r < 3; r++)
 		for (long off = 1; off < 340; off += 8)
 			flip(scene_red(&xor4, r, false, false), -off);
-	scene_attempts(&xor4, &misfit, 1);
+	scene_table(&xor4, 0, "sums bad parity");
 }
 
 static struct scene copies5 = { SCENE(PARTNER, 5, 1, 2, 2), .crc = true };
@@ -190,14 +147,9 @@ TEST(cut_short)
 /* The rebuilt file has no recorded checksum, but an input has. */
 TEST(some_sums)
 {
-	static const struct scene_attempt no_sum = {
-		"a file without a checksum does not come from a damaged one",
-		"keep; rm f0.0; flip f3.1 200", ERROR_NONE, "1 sums wrong"
-	};
-
 	scene_do(&rs6, "new; set m0 FILE>*>META>CRC");
 	must(utimensat(AT_FDCWD, scene_map(&rs6, 0), NULL, 0) == 0);
-	scene_attempts(&rs6, &no_sum, 1);
+	scene_table(&rs6, 0, "sums none");
 }
 
 TEST(no_sums)
@@ -218,18 +170,15 @@ TEST(no_sums)
 /* An unreadable file is an erasure like any other. */
 TEST(unreadable)
 {
-	static const struct scene_step step = {
-		"a file that may not be read is an error", "",
-		"refused system: "
-	};
-
 	scene_make(&rs6);
 	must(chmod(scene_data(&rs6, 1, 0), 0) == 0);
 	if (access(scene_data(&rs6, 1, 0), R_OK) == 0) {
 		skip("a file that may not be read", "root may read all");
 		return;
 	}
-	scene_steps(&rs6, PLAN_CHECKSUMS, &step, 1);
+	scene_step(&rs6, PLAN_CHECKSUMS,
+		   "a file that may not be read is an error", "",
+		   "refused system: ");
 }
 
 /* --- Memory --- */
@@ -276,12 +225,12 @@ TEST(steps)
 
 	planned(1);
 	planned(4);
-	SCENE_STEPS(&even6, PLAN_CHECKSUMS, too_many);
-	SCENE_STEPS(&big, PLAN_CHECKSUMS, large_files);
-	SCENE_ATTEMPTS(&even6, even_inputs);
-	SCENE_ATTEMPTS(&rs6, outputs);
+	scene_table(&even6, PLAN_CHECKSUMS, "sums too many");
+	scene_table(&big, PLAN_CHECKSUMS, "sums large files");
+	scene_table(&even6, 0, "sums even inputs");
+	scene_table(&rs6, 0, "sums outputs");
 	choices(&rs6, 340);
 	choices(&copies5, 1100);
 	scene_end(&copies5);
-	SCENE_ATTEMPTS(&xor4, xor_inputs);
+	scene_table(&xor4, 0, "sums xor inputs");
 }
