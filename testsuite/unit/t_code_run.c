@@ -211,17 +211,6 @@ TEST(nothing_lost)
 	recipe_free(NULL);
 }
 
-static int
-from_once(void *arg, struct error *err)
-{
-	static const unsigned char in[] = { 0, 1 }, out[] = { 3 };
-	struct recipe *r = recipe_from(
-		arg, 0, &(struct recipe_members){ in, 2, out, 1 }, err);
-
-	recipe_free(r);
-	return r != NULL ? 0 : -1;
-}
-
 TEST(no_memory)
 {
 	struct code c = { CODE_RS, 4, 2 };
@@ -232,7 +221,15 @@ TEST(no_memory)
 		recipe_free(r);
 		m.rc = r != NULL ? 0 : -1;
 	}
-	ok(fail_each_alloc(from_once, &c) > 0, "recipe_from() out of memory");
+	without_memory (m, 1, "recipe_from() out of memory") {
+		static const unsigned char in[] = { 0, 1 }, out[] = { 3 };
+		struct recipe *r = recipe_from(
+			&c, 0, &(struct recipe_members){ in, 2, out, 1 },
+			&m.err);
+
+		recipe_free(r);
+		m.rc = r != NULL ? 0 : -1;
+	}
 }
 
 int

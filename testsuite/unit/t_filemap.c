@@ -119,14 +119,6 @@ read_one(const struct kvtree *t, struct error *err)
 	return filemap_read(t, arena, &map, err);
 }
 
-static int
-write_all(void *arg, struct error *err)
-{
-	auto_kvtree *t = kvtree_new(err);
-
-	return t == NULL ? -1 : filemap_add(t, arg, err);
-}
-
 TEST(damage)
 {
 	static const char *const bad[] = {
@@ -152,7 +144,11 @@ TEST(damage)
 	trees_refused(bad, COUNT(bad), read_one);
 	tree_damaged(full, 100, 35, read_one);
 	filemap_read(t, arena, &map, NULL);
-	ok(fail_each_alloc(write_all, map.files) > 0, "no memory to write");
+	without_memory (m, 1, "no memory to write") {
+		auto_kvtree *made = kvtree_new(&m.err);
+
+		m.rc = made == NULL ? -1 : filemap_add(made, map.files, &m.err);
+	}
 	/* Enough files to make the arena grow. */
 	for (int i = 0; i < 60; i++) {
 		struct filemap_file f = map.files[0];
@@ -328,14 +324,6 @@ TEST(attr_damage)
 	tree_damaged(attr_full, 50, 20, attr_read_one);
 }
 
-static int
-attr_write_all(void *arg, struct error *err)
-{
-	auto_kvtree *t = kvtree_new(err);
-
-	return t == NULL ? -1 : attr_write(t, arg, err);
-}
-
 /* A file in $TMPDIR that disappears when it is closed. */
 static int
 scratch_file(void)
@@ -422,6 +410,10 @@ TEST(attr_applying)
 	struct attr a;
 
 	attr_read(t, &a, NULL);
-	ok(fail_each_alloc(attr_write_all, &a) > 0, "no memory to write");
+	without_memory (m, 1, "no memory to write") {
+		auto_kvtree *made = kvtree_new(&m.err);
+
+		m.rc = made == NULL ? -1 : attr_write(made, &a, &m.err);
+	}
 	kvtree_free(t);
 }

@@ -427,53 +427,25 @@ TEST(check)
 
 /* --- Memory --- */
 
-static int
-update_it(void *arg, struct error *err)
-{
-	struct wish w = { "another reason", "ExitAfter", 77, 0 };
-	struct halt_state mine;
-	int rc = halt_update(arg, HALT_CREATE, wish, &w, &mine, err);
-
-	if (rc == 0)
-		halt_state_free(&mine);
-	return rc;
-}
-
-static int
-check_it(void *arg, struct error *err)
-{
-	auto_buf lines = BUF_INIT;
-	bool stop = false;
-	int rc = halt_check(arg, NULL, 1000, &stop, &lines, err);
-
-	if (!stop)
-		rc = error_set(err, ERROR_LOST, "go on?");
-	return rc;
-}
-
-static int
-text_it(void *arg, struct error *err)
-{
-	struct halt_state mine;
-	auto_buf text = BUF_INIT;
-	int rc = halt_load(arg, &mine, err);
-
-	if (rc == 0) {
-		rc = halt_text(&mine, &text, err);
-		json_free(halt_json(arg, &mine, 5));
-		halt_state_free(&mine);
-	}
-	if (rc == 0)
-		must(strstr(text.data, "ExitReason:      line\\nbreak\n"));
-	return rc;
-}
-
 TEST(memory)
 {
 	fresh();
 	must_set("line\nbreak", "ExitBefore", 5);
 	must_set(NULL, "HaltSeconds", 3600);
-	ok(fails_well(text_it, NULL, here("p")), "no memory to list");
+	without_memory (m, 2, "no memory to list") {
+		struct halt_state mine;
+		auto_buf text = BUF_INIT;
+
+		m.rc = halt_load(here("p"), &mine, &m.err);
+		if (m.rc == 0) {
+			m.rc = halt_text(&mine, &text, &m.err);
+			json_free(halt_json(here("p"), &mine, 5));
+			halt_state_free(&mine);
+		}
+		if (m.rc == 0)
+			must(strstr(text.data,
+				    "ExitReason:      line\\nbreak\n"));
+	}
 	without_memory (m, 2, "no memory to read") {
 		struct halt_state mine;
 
@@ -481,8 +453,23 @@ TEST(memory)
 		if (m.rc == 0)
 			halt_state_free(&mine);
 	}
-	ok(fails_well(update_it, NULL, here("p")), "no memory to change");
-	ok(fails_well(check_it, NULL, here("p")), "no memory to check: stop");
+	without_memory (m, 2, "no memory to change") {
+		struct wish w = { "another reason", "ExitAfter", 77, 0 };
+		struct halt_state mine;
+
+		m.rc = halt_update(here("p"), HALT_CREATE, wish, &w, &mine,
+				   &m.err);
+		if (m.rc == 0)
+			halt_state_free(&mine);
+	}
+	without_memory (m, 2, "no memory to check: stop") {
+		auto_buf lines = BUF_INIT;
+		bool stop = false;
+
+		m.rc = halt_check(here("p"), NULL, 1000, &stop, &lines, &m.err);
+		if (!stop)
+			m.rc = error_set(&m.err, ERROR_LOST, "go on?");
+	}
 }
 
 int

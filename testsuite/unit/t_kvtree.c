@@ -312,28 +312,6 @@ static const char many[] =
 	"A>1\nB>C>D\nE\nL>1\nL>2\nL>3\nL>4\nL>5\nL>6\nL>7\n"
 	"L>8\nL>9\nL>10\nL>11\nL>12\nL>13\nL>14\nL>15\nL>16\n";
 
-/* Merge into a tree such that lists become indexed levels, below new and old
- * keys.  After a failed merge the tree is sound: the merge can be repeated. */
-static int
-try_merge(void *arg, struct error *err)
-{
-	struct kvtree *t = NULL, *from = arg;
-	int rc = -1;
-	long left = mem_fail_after(-1);
-
-	t = tree_of(many);
-	mem_fail_after(left);
-	rc = kvtree_merge(t, from, err);
-	left = mem_fail_after(-1);
-	if (rc < 0 && kvtree_merge(t, from, NULL) < 0) {
-		error_set(err, ERROR_CORRUPT, "tree is broken");
-		left = -1;
-	}
-	kvtree_free(t);
-	mem_fail_after(left);
-	return rc;
-}
-
 static int
 try_change(void *arg, struct error *err)
 {
@@ -365,7 +343,21 @@ TEST(memory)
 		kvtree_put(kvtree_get(from, "L"), key, NULL);
 		kvtree_set(kvtree_put(from, "N", NULL), key, "1", NULL);
 	}
-	ok(fail_each_alloc(try_merge, from) > 5, "merge survives ENOMEM");
+	/* Lists become indexed levels, below new and old keys.  After a failed
+	 * merge the tree is sound: the merge can be repeated. */
+	without_memory (m, 6, "merge survives ENOMEM") {
+		long left = mem_fail_after(-1);
+		auto_kvtree *t = tree_of(many);
+
+		mem_fail_after(left);
+		m.rc = kvtree_merge(t, from, &m.err);
+		left = mem_fail_after(-1);
+		if (m.rc < 0 && kvtree_merge(t, from, NULL) < 0) {
+			error_set(&m.err, ERROR_CORRUPT, "tree is broken");
+			left = -1;
+		}
+		mem_fail_after(left);
+	}
 	ok(fail_each_alloc(try_change, NULL) > 5, "put and sort do");
 	without_memory (m, 1, "set does") {
 		struct kvtree *t = NULL;

@@ -395,17 +395,6 @@ try_decode(void *arg, struct error *err)
 	return t != NULL ? 0 : -1;
 }
 
-static int
-try_encode(void *arg, struct error *err)
-{
-	auto_buf b = BUF_INIT;
-	int rc = kvtree_encode(arg, &b, err);
-
-	if (rc < 0 && b.len > 0)
-		error_set(err, ERROR_CORRUPT, "half an image");
-	return rc;
-}
-
 TEST(memory)
 {
 	auto_kvtree *t = kvtree_new(NULL);
@@ -415,7 +404,13 @@ TEST(memory)
 		kvtree_set(t, fmt("key %d", i), "1", NULL);
 	kvtree_encode(t, &b, NULL);
 	ok(fail_each_alloc(try_decode, &b) > 4, "decode survives ENOMEM");
-	ok(fail_each_alloc(try_encode, t) > 0, "encode does");
+	without_memory (m, 1, "encode does") {
+		auto_buf image = BUF_INIT;
+
+		m.rc = kvtree_encode(t, &image, &m.err);
+		if (m.rc < 0 && image.len > 0)
+			error_set(&m.err, ERROR_CORRUPT, "half an image");
+	}
 	/* With the last key duplicated, decoding starts over. */
 	buf_clear(&tree);
 	bigend_add32(&tree, 5001);

@@ -222,17 +222,6 @@ struct planned {
 	struct names n;
 };
 
-static int
-plan_once(void *arg, struct error *err)
-{
-	const struct planned *x = arg;
-	struct plan *p = plan_by_hand(&x->w, &x->n, false, err);
-	bool good = p != NULL && plan_status(p) == STATUS_DAMAGED;
-
-	plan_free(p);
-	return good ? 0 : p == NULL ? -1 : error_set(err, ERROR_DAMAGED, "!");
-}
-
 static void
 no_memory(struct scene *s)
 {
@@ -241,7 +230,16 @@ no_memory(struct scene *s)
 	scene_do(s, "new; data 1");
 	locate(&x.w, s, false);
 	name_reds(&x.n, s, 0xff, false, x.w.sub);
-	ok(fails_well(plan_once, NULL, &x), "every allocation may fail");
+	without_memory (m, 2, "every allocation may fail") {
+		const struct planned *it = &x;
+		struct plan *p = plan_by_hand(&it->w, &it->n, false, &m.err);
+		bool good = p != NULL && plan_status(p) == STATUS_DAMAGED;
+
+		plan_free(p);
+		m.rc = good	   ? 0
+		       : p == NULL ? -1
+				   : error_set(&m.err, ERROR_DAMAGED, "!");
+	}
 }
 
 TEST(no_memory)

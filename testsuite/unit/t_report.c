@@ -177,37 +177,35 @@ TEST(command)
 	is_str(report_state(99), "unknown", "no such state");
 }
 
-static int
-all_reports(void *arg, struct error *err)
-{
-	const struct style style = { .utf8 = true };
-	const struct rebuild_result r = { .files = 1,
-					  .crc_checked = 2,
-					  .crc_wrong = 1 };
-	struct deep_finding found = { .member = PLAN_NONE, .file = PLAN_NONE };
-	const struct deep_result d = { .sets_checked = 1,
-				       .nfindings = 1,
-				       .findings = &found };
-	struct sample *s = arg;
-	auto_buf b = BUF_INIT;
-
-	report_summary(&s->p, NULL, NULL, plan_data_status(&s->p), &b);
-	report_sets(&s->p, &b);
-	report_files(&s->p, true, 0, &b);
-	report_map(&s->p, &style, &b);
-	report_actions(&s->p, &b);
-	report_rebuilt(&r, &b);
-	report_deep(&s->p, &d, &b);
-	return buf_check(&b, err);
-}
-
 TEST(no_memory)
 {
 	struct sample s;
 
 	sample_init(&s);
 	lose(&s, 2, FATE_REBUILD);
-	ok(fail_each_alloc(all_reports, &s) > 4, "each allocation may fail");
+	without_memory (m, 5, "each allocation may fail") {
+		const struct style style = { .utf8 = true };
+		const struct rebuild_result r = { .files = 1,
+						  .crc_checked = 2,
+						  .crc_wrong = 1 };
+		struct deep_finding found = { .member = PLAN_NONE,
+					      .file = PLAN_NONE };
+		const struct deep_result d = { .sets_checked = 1,
+					       .nfindings = 1,
+					       .findings = &found };
+		struct sample *it = &s;
+		auto_buf b = BUF_INIT;
+
+		report_summary(&it->p, NULL, NULL, plan_data_status(&it->p),
+			       &b);
+		report_sets(&it->p, &b);
+		report_files(&it->p, true, 0, &b);
+		report_map(&it->p, &style, &b);
+		report_actions(&it->p, &b);
+		report_rebuilt(&r, &b);
+		report_deep(&it->p, &d, &b);
+		m.rc = buf_check(&b, &m.err);
+	}
 	json_free(plan_json(&s.p, true));
 	sample_fini(&s);
 }
@@ -417,18 +415,6 @@ TEST(style_dress)
 	}
 }
 
-static int
-dress(void *arg, struct error *err)
-{
-	auto_buf text = BUF_INIT;
-	int rc = buf_add_str(&text, "   1 whole\n");
-
-	rc = rc < 0 ? rc : style_dress(arg, &text);
-	if (text.failed != (rc < 0))
-		rc = error_set(err, ERROR_USAGE, "not told");
-	return rc < 0 && err->kind == ERROR_NONE ? error_no_memory(err) : rc;
-}
-
 TEST(style_terminal)
 {
 	static const struct {
@@ -473,5 +459,15 @@ TEST(style_no_memory)
 {
 	const struct style style = { .color = true };
 
-	ok(fail_each_alloc(dress, (void *)&style) > 1, "out of memory");
+	without_memory (m, 2, "out of memory") {
+		auto_buf text = BUF_INIT;
+		int rc = buf_add_str(&text, "   1 whole\n");
+
+		rc = rc < 0 ? rc : style_dress((void *)&style, &text);
+		if (text.failed != (rc < 0))
+			rc = error_set(&m.err, ERROR_USAGE, "not told");
+		m.rc = rc < 0 && m.err.kind == ERROR_NONE
+			       ? error_no_memory(&m.err)
+			       : rc;
+	}
 }

@@ -347,22 +347,6 @@ TEST(texts)
 }
 
 static int
-parse_list(void *arg, struct error *err)
-{
-	char prog[] = "prog", a[] = "-xa", b[] = "-xb", c[] = "-xc";
-	char *argv[] = { prog, a, b, c, NULL };
-	struct opt table[OPT_COUNT_MAX];
-	struct result r = { 0 };
-	int rc = -1;
-
-	(void)arg;
-	make_table(table, &r);
-	rc = opt_parse(table, 4, argv, err);
-	opt_list_free(&r.list);
-	return rc;
-}
-
-static int
 texts(void *arg, struct error *err)
 {
 	struct opt table[OPT_COUNT_MAX];
@@ -379,7 +363,16 @@ texts(void *arg, struct error *err)
 
 TEST(no_memory)
 {
-	is_int(fail_each_alloc(parse_list, NULL), 1, "three items: once");
+	without_memory (m, 1, "three items: once") {
+		char prog[] = "prog", a[] = "-xa", b[] = "-xb", c[] = "-xc";
+		char *argv[] = { prog, a, b, c, NULL };
+		struct opt table[OPT_COUNT_MAX];
+		struct result r = { 0 };
+
+		make_table(table, &r);
+		m.rc = opt_parse(table, 4, argv, &m.err);
+		opt_list_free(&r.list);
+	}
 	ok(fails_well(texts, NULL, NULL), "no memory for help and dump");
 }
 
