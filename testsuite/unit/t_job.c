@@ -359,24 +359,6 @@ TEST(telling)
 	   "what SLURM did not tell");
 }
 
-static int
-open_once(void *arg, struct error *err)
-{
-	auto_buf text = BUF_INIT;
-	int64_t end = 0;
-	int rc = -1;
-
-	if (job_open(&j, arg, err) < 0)
-		return -1;
-	if (job_nodes(&j, err) == 0 && job_end_time(&j, &end, err) == 0) {
-		rc = job_notice(&j, true, &text);
-		if (rc < 0)
-			error_no_memory(err);
-	}
-	job_close(&j);
-	return rc;
-}
-
 TEST(memory)
 {
 	struct job_where w = { .prefix = "not/there", .nodes = "a[1-3]" };
@@ -386,6 +368,19 @@ TEST(memory)
 	unsetenv("USER");
 	setenv("SCR_JOB_ID", "1", 1);
 	must(chdir(scratch_root) == 0);
-	ok(fails_well(open_once, NULL, &w), "when there is no memory");
+	without_memory (m, 2, "when there is no memory") {
+		auto_buf text = BUF_INIT;
+		int64_t end = 0;
+
+		m.rc = job_open(&j, &w, &m.err);
+		if (m.rc < 0)
+			continue;
+		if (job_nodes(&j, &m.err) < 0 ||
+		    job_end_time(&j, &end, &m.err) < 0)
+			m.rc = -1;
+		else if (job_notice(&j, true, &text) < 0)
+			m.rc = error_no_memory(&m.err);
+		job_close(&j);
+	}
 	must(chdir("/") == 0);
 }
