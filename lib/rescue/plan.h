@@ -37,6 +37,7 @@ struct json;
 struct rank2file;
 struct plan_red; /* opaque */
 struct solution;
+struct solve_member;
 struct stat;
 struct work;
 
@@ -383,6 +384,13 @@ struct plan_red_image {
 
 /* Borrowed from the plan. */
 void plan_red_image(const struct plan_member *m, struct plan_red_image *out);
+
+/* Set the length and the lost ranges of a member's data string, for solve().
+ * Returns 1 if a file is lost, even an empty one, which has no range; 0; or -1
+ * on error. */
+int plan_member_losses(const struct plan *p, const struct plan_set *s,
+		       const struct plan_member *m, struct arena *arena,
+		       struct solve_member *out, struct error *err);
 
 /* What is left of the rank2file of a dataset on a prefix (see `flaw`); NULL:
  * *why. */

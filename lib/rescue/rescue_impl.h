@@ -76,13 +76,6 @@ plan_body_lost(const struct plan_member *m, bool salvage)
 	       (m->state == RED_HEADER_DAMAGED && !salvage);
 }
 
-/* Set the length and the lost ranges of a member's data string, for solve().
- * Returns 1 if a file is lost, even an empty one, which has no range; 0; or -1
- * on error. */
-int plan_member_losses(const struct plan *p, const struct plan_set *s,
-		       const struct plan_member *m, struct arena *arena,
-		       struct solve_member *out, struct error *err);
-
 /* A set for solve() and the functions of its scheme. */
 static inline struct solve_set
 plan_solve_of(const struct plan_set *s, const struct solve_member *members)

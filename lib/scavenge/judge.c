@@ -2,14 +2,13 @@
 /*
  * judge.c - can the missing files of a dataset be rebuilt?
  *
- * The verdict is taken from names and sizes alone: each set is solved
- * (scheme/solve.h) as in a rebuild.  What these leave open counts as present: a
- * needless attempt costs a copy, giving up costs the dataset.  Two cases stay
- * open:
+ * Each set is solved (scheme/solve.h) as in a plan, from what the nodes tell of
+ * its headers and files.  What they leave open counts as present: a needless
+ * attempt costs a copy, giving up costs the dataset.  Two cases stay open:
  *
- * - A rank that lacks only its redundancy file does not show which set it
- *   belongs to.
- * - The size of a lost member's data is only known from its right neighbour.
+ * - A rank that lacks only its redundancy file is known by the header of its
+ *   right neighbour; without that, it may be in any set.
+ * - The size of a lost member's data is only known from there, too.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -82,109 +81,75 @@ same_set(const struct nodecache_red *x, const struct nodecache_red *y)
 	       x->members == y->members;
 }
 
-/* Count the members of the set of these `n` seats with missing files, and those
- * of them that certainly exceed the scheme's tolerance. */
+/* Members of a set. */
+struct tally {
+	uint32_t missing;  /* their files or redundancy file are not whole */
+	uint32_t nameless; /* no header names their files, nor the rank */
+	bool lost;	   /* data cannot be computed */
+};
+
+/*
+ * Solve the set of these `n` seats.  A set that cannot be solved is left to the
+ * rebuild.
+ */
 static int
-count_lost(const struct seat *s, size_t n, uint32_t *lost, uint32_t *beyond,
-	   struct error *err)
+solve_seats(const struct judge *j, const struct seat *s, size_t n,
+	    struct tally *out, struct error *err)
 {
 	const struct nodecache_red *r = s[0].red;
 	const struct redset_format *f = redset_format(r->type);
-	bool *present = mem_calloc(r->members, sizeof(*present));
-	bool *whole = mem_calloc(r->members, sizeof(*whole));
-	const struct scheme_seats seats = {
-		.members = r->members,
-		.failures = f->key != NULL ? r->failures : f->failures,
-		.present = present,
-		.whole = whole,
-	};
-	const bool good = present != NULL && whole != NULL;
-
-	for (size_t i = 0; good && i < n; i++) {
-		present[s[i].red->member - 1] = true;
-		whole[s[i].red->member - 1] |= s[i].whole;
-	}
-	*lost = 0;
-	for (uint32_t m = 0; good && m < r->members; m++)
-		*lost += !whole[m];
-	if (good)
-		*beyond = scheme_of(r->type)->beyond(&seats);
-	mem_free(present);
-	mem_free(whole);
-	return good ? 0 : error_no_memory(err);
-}
-
-/* The losses of the set of these `n` seats.  `whole` has room for a range of
- * each member; `gone`: members without a seat are on no node. */
-static void
-set_losses(const struct seat *s, size_t n, bool gone, struct solve_member *m,
-	   struct solve_range *whole)
-{
-	const uint32_t count = s[0].red->members;
-
-	for (uint32_t i = 0; i < count; i++)
-		m[i].body_lost = true;
-	for (size_t i = 0; i < n; i++)
-		m[s[i].red->member - 1] = (struct solve_member){
-			.bytes = s[i].red->bytes,
-			.nlost = s[i].whole ? 0 : s[i].red->nlost,
-			.lost = s[i].red->lost,
-		};
-	for (size_t i = 0; gone && i < n; i++) {
-		const uint32_t member = s[i].red->member;
-		const uint32_t left = member == 1 ? count - 1 : member - 2;
-
-		if (!m[left].body_lost || s[i].red->left == UINT64_MAX)
-			continue;
-		m[left].bytes = s[i].red->left;
-		whole[left].to = s[i].red->left;
-		m[left].nlost = s[i].red->left > 0;
-		m[left].lost = &whole[left];
-	}
-}
-
-/* Are data of the set of these `n` seats lost?  If the set cannot be solved,
- * this is left to the rebuild. */
-static int
-solve_seats(const struct seat *s, size_t n, bool gone, bool *lost,
-	    struct error *err)
-{
-	const struct nodecache_red *r = s[0].red;
-	const struct redset_format *f = redset_format(r->type);
+	const uint32_t failures = f->key != NULL ? r->failures : f->failures;
+	struct {
+		struct solve_range all; /* of its data */
+		bool seat, whole;
+	} *is = mem_calloc(r->members, sizeof(*is));
 	struct solve_member *m = mem_calloc(r->members, sizeof(*m));
-	struct solve_range *whole = mem_calloc(r->members, sizeof(*whole));
+	const struct solve_set set = { r->type, r->members, failures, r->chunk,
+				       m };
 	struct solution solution = { .nlost = 0 };
 	struct error why = ERROR_INIT;
-	const struct solve_set set = {
-		.type = r->type,
-		.n = r->members,
-		.failures = f->key != NULL ? r->failures : f->failures,
-		.chunk = r->chunk,
-		.member = m,
-	};
-	int rc = 0;
+	int rc = is == NULL || m == NULL ? error_no_memory(err) : 0;
 
-	*lost = false;
-	if (m == NULL || whole == NULL) {
-		rc = error_no_memory(err);
-		goto out;
+	*out = (struct tally){ .missing = set.n };
+	for (uint32_t i = 0; rc == 0 && i < set.n; i++)
+		m[i].body_lost = true;
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const struct nodecache_red *red = s[i].red;
+		const uint32_t at = red->member - 1;
+		const uint32_t left = (at + set.n - 1) % set.n;
+
+		out->missing -= s[i].whole && !is[at].whole;
+		is[at].whole |= s[i].whole;
+		is[at].seat = true;
+		m[at] = (struct solve_member){
+			.bytes = red->bytes,
+			.nlost = s[i].whole ? 0 : red->nlost,
+			.lost = red->lost,
+		};
+		if (is[left].seat || red->left_rank < 0)
+			continue;
+		is[left].all.to = m[left].bytes = red->left;
+		m[left].lost = &is[left].all;
+		m[left].nlost = red->left > 0 && !is_whole(j, red->left_rank);
 	}
-	for (size_t i = 0; i < n; i++)
-		if (s[i].red->bytes == UINT64_MAX)
-			goto out;
-	if (f->body == REDSET_BODY_CHUNKS && r->chunk == 0)
-		goto out;
-	set_losses(s, n, gone, m, whole);
-	if (solve(&set, &solution, &why) < 0) {
-		rc = why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
-		goto out;
+	/* The files of a member are named in its header, and in those of its
+	 * right neighbours. */
+	for (uint32_t i = 0; rc == 0 && i < set.n; i++) {
+		bool named = is[i].seat;
+
+		for (uint32_t k = 1; k <= failures && k < set.n; k++)
+			named = named || is[(i + k) % set.n].seat;
+		out->nameless += !named;
 	}
-	for (size_t i = 0; i < solution.nlost; i++)
-		*lost = *lost || !solution.lost[i].body;
-	solution_free(&solution);
-out:
-	mem_free(whole);
+	if (rc == 0 && out->missing > 0 && solve(&set, &solution, &why) < 0 &&
+	    why.kind == ERROR_NOMEM)
+		rc = error_pass(err, &why);
+	for (size_t i = 0; rc == 0 && i < solution.nlost; i++)
+		out->lost |= !solution.lost[i].body;
+	if (why.kind == ERROR_NONE)
+		solution_free(&solution);
 	mem_free(m);
+	mem_free(is);
 	return rc;
 }
 
@@ -258,8 +223,7 @@ judge_kind(struct judge *j, struct error *err)
 		qsort(j->seats, j->nseats, sizeof(*j->seats), by_seat);
 	for (size_t i = 0, end = 0; i < j->nseats; i = end) {
 		const struct nodecache_red *r = j->seats[i].red;
-		uint32_t beyond = 0, lost = 0;
-		bool beaten = false;
+		struct tally t;
 
 		for (end = i + 1;
 		     end < j->nseats && same_set(r, j->seats[end].red);)
@@ -269,24 +233,22 @@ judge_kind(struct judge *j, struct error *err)
 		members += r->members;
 		if (members > (uint64_t)d->world)
 			return 0;
-		if (count_lost(&j->seats[i], end - i, &lost, &beyond, err) < 0)
+		if (solve_seats(j, &j->seats[i], end - i, &t, err) < 0)
 			return -1;
-		/* Ranks without a redundancy file may belong to this set. */
-		if (beyond <= alone && lost > 0 &&
-		    solve_seats(&j->seats[i], end - i, alone == 0, &beaten,
-				err) < 0)
-			return -1;
-		if (beyond > alone || beaten) {
-			j->why = arena_printf(
-				j->p->arena,
-				"set %" PRIu32 " of %" PRIu32
-				" (%s%s): %" PRIu32 " of %" PRIu32
-				" members are missing",
-				r->set, r->sets, redset_type_name(r->type),
-				j->map ? ", filemaps" : "", lost, r->members);
+		/* Ranks without a redundancy file may be those that no header
+		 * names. */
+		if (t.lost || t.nameless > alone) {
+			j->why = arena_printf(j->p->arena,
+					      "set %" PRIu32 " of %" PRIu32
+					      " (%s%s): %" PRIu32 " of %" PRIu32
+					      " members are missing",
+					      r->set, r->sets,
+					      redset_type_name(r->type),
+					      j->map ? ", filemaps" : "",
+					      t.missing, r->members);
 			return j->why == NULL ? error_no_memory(err) : 0;
 		}
-		j->covered += lost;
+		j->covered += t.missing;
 	}
 	return j->covered >= j->lost ? 0 : explain_ranks(j, err);
 }

@@ -219,16 +219,22 @@ take_claims(struct scavenge *s, struct error *err)
 }
 
 /* The place of a rank in a set, if its redundancy file is on the prefix. */
-static struct nodecache_red
-place_in(const struct plan *p, uint32_t set, uint32_t member)
+static int
+place_in(const struct plan *p, uint32_t set, uint32_t member,
+	 struct arena *arena, struct nodecache_red *to, struct error *err)
 {
 	const struct plan_set *t = set == PLAN_NONE ? NULL : &p->sets[set];
 	const struct plan_member *m =
 		t != NULL && t->opened ? &t->members[member] : NULL;
+	const struct plan_member *left = NULL;
+	struct solve_member has = { .nlost = 0 };
 
 	if (m == NULL || m->state != RED_PRESENT || !m->list.known)
-		return (struct nodecache_red){ .there = false };
-	return (struct nodecache_red){
+		return 0;
+	if (plan_member_losses(p, t, m, arena, &has, err) < 0)
+		return -1;
+	left = &t->members[(member + t->n - 1) % t->n];
+	*to = (struct nodecache_red){
 		.there = true,
 		.type = t->type,
 		.set = t->number,
@@ -237,9 +243,13 @@ place_in(const struct plan *p, uint32_t set, uint32_t member)
 		.members = t->n,
 		.failures = t->failures,
 		.chunk = t->chunk,
-		.bytes = m->list.bytes,
-		.left = UINT64_MAX,
+		.bytes = has.bytes,
+		.left = left->list.bytes,
+		.left_rank = left->list.known ? (int64_t)left->rank : -1,
+		.nlost = has.nlost,
+		.lost = has.lost,
 	};
+	return 0;
 }
 
 /* Note what the prefix has of each rank. */
@@ -251,7 +261,7 @@ look_for_ranks(struct scavenge *s, struct salvage_dataset *d,
 	struct plan *p =
 		catalogue_plan(s->prefix, d->id, PLAN_HEADERS, o, &why);
 	struct salvage_here *here = NULL;
-	int rc = -1;
+	int rc = 0;
 
 	/* What cannot be planned is of no use. */
 	if (p == NULL || p->nranks < 0 ||
@@ -260,7 +270,8 @@ look_for_ranks(struct scavenge *s, struct salvage_dataset *d,
 		return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
 	}
 	here = arena_alloc(s->arena, (size_t)p->nranks + 1, sizeof(*here));
-	for (int64_t i = 0; here != NULL && i < p->nranks; i++) {
+	rc = here == NULL ? error_no_memory(err) : 0;
+	for (int64_t i = 0; rc == 0 && i < p->nranks; i++) {
 		const struct plan_rank *r = &p->ranks[i];
 
 		here[i].whole = r->map.fate == FATE_KEEP;
@@ -268,12 +279,13 @@ look_for_ranks(struct scavenge *s, struct salvage_dataset *d,
 			here[i].whole =
 				here[i].whole &&
 				p->files[r->first_file + k].fate == FATE_KEEP;
-		here[i].red = place_in(p, r->data_set, r->data_member);
-		here[i].mapred = place_in(p, r->map_set, r->map_member);
+		rc = place_in(p, r->data_set, r->data_member, s->arena,
+			      &here[i].red, err);
+		if (rc == 0)
+			rc = place_in(p, r->map_set, r->map_member, s->arena,
+				      &here[i].mapred, err);
 	}
-	if (here == NULL) {
-		error_no_memory(err);
-	} else {
+	if (rc == 0) {
 		d->world = p->nranks;
 		d->here = here;
 		d->nhere = (uint32_t)p->nranks;

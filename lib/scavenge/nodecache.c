@@ -326,6 +326,8 @@ take_header(struct looking *l, const struct redset_header *h, bool map,
 	    struct nodecache_rank *r, struct error *err)
 {
 	const struct redset_member *own = &h->members[h->desc.member];
+	const struct redset_member *left =
+		&h->members[redset_left(&h->desc, h->desc.member, 1)];
 	struct nodecache_red *red = map ? &r->mapred : &r->red;
 	struct solve_range *whole = NULL;
 
@@ -334,10 +336,8 @@ take_header(struct looking *l, const struct redset_header *h, bool map,
 	red->failures = h->desc.failures;
 	red->chunk = h->chunk;
 	red->bytes = own->bytes;
-	red->left = UINT64_MAX;
-	if (redset_neighbours(&h->desc) > 0)
-		red->left = h->members[redset_left(&h->desc, h->desc.member, 1)]
-				    .bytes;
+	red->left = left->bytes;
+	red->left_rank = left->known ? (int64_t)left->desc.rank : -1;
 	if (!map)
 		return r->map && r->bad == 0 ? 0 : look_at_list(l, own, r, err);
 	if (r->map)

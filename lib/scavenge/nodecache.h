@@ -98,8 +98,10 @@ struct nodecache_red {
 	uint32_t set, sets, member, members; /* set, member: from 1 */
 	uint32_t failures; /* failures tolerated; PARTNER: copies */
 	/* Of the header, in bytes: the size of a chunk, and of the data of the
-	 * member and of its left neighbour; UINT64_MAX: unknown. */
+	 * member and of its left neighbour, whose rank is left_rank (-1: both
+	 * unknown). */
 	uint64_t chunk, bytes, left;
+	int64_t left_rank;
 	/* Ranges of the member's data in files that are missing or damaged. */
 	size_t nlost;
 	const struct solve_range *lost;

@@ -41,8 +41,10 @@ set_red(struct json *rank, const char *key, const struct nodecache_red *r)
 	json_set_u64(j, "failures", r->failures);
 	json_set_u64(j, "chunk", r->chunk);
 	json_set_u64(j, "bytes", r->bytes);
-	if (r->left != UINT64_MAX)
+	if (r->left_rank >= 0) {
 		json_set_u64(j, "left", r->left);
+		json_set_i64(j, "left_rank", r->left_rank);
+	}
 	for (size_t i = 0; i < r->nlost; i++) {
 		struct json *one = json_new_object();
 
@@ -228,10 +230,12 @@ parse_red(const struct json_value *v, struct arena *a, struct nodecache_red *r,
 	    get_u32(v, "member", 1, r->members, &r->member, err) < 0 ||
 	    get_u32(v, "failures", 0, FAILURES_MAX, &r->failures, err) < 0)
 		return -1;
-	r->bytes = r->left = UINT64_MAX; /* not told: unknown */
+	r->left_rank = -1; /* not told: unknown */
 	(void)json_get_u64(v, "chunk", SIZES_MAX, &r->chunk);
 	(void)json_get_u64(v, "bytes", SIZES_MAX, &r->bytes);
-	(void)json_get_u64(v, "left", SIZES_MAX, &r->left);
+	if (json_get_u64(v, "left", SIZES_MAX, &r->left))
+		(void)json_get_i64(v, "left_rank", 0, REDSET_MAX_RANKS,
+				   &r->left_rank);
 	r->there = true;
 	return parse_ranges(json_get(v, "lost"), a, r, err);
 }

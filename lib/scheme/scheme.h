@@ -24,14 +24,6 @@ struct solve_ref;
 struct solve_set;
 struct solving;
 
-/* What is known about a set from names and sizes alone. */
-struct scheme_seats {
-	uint32_t members, failures;
-	const bool *present; /* by member: its redundancy file is present */
-	const bool *whole;   /* by member: its redundancy file and the files
-				that it protects are present */
-};
-
 /* A set that is lost: of its `members`, the `count` named in `ranks` ("0 2")
  * lack files; it tolerates `failures`. */
 struct scheme_loss {
@@ -58,10 +50,6 @@ struct scheme {
 	/* Number of further whole members that the set can lose without losing
 	 * data, whichever members these are. */
 	uint32_t (*spare)(const struct solve_set *set);
-
-	/* Lower bound of the number of members that cannot be rebuilt; 0 if
-	 * this number depends on more than `s` contains. */
-	uint32_t (*beyond)(const struct scheme_seats *s);
 
 	/* One clause that explains why a set is lost, allocated from `a`.
 	 * NULL: no memory. */

@@ -250,19 +250,6 @@ spare(const struct solve_set *set)
 	return missing < set->failures ? set->failures - missing : 0;
 }
 
-/* Two members that each lost a file can both be rebuilt if the files lie at
- * different positions of the stripes.  So only members whose redundancy file is
- * missing, too, are counted. */
-static uint32_t
-beyond(const struct scheme_seats *s)
-{
-	uint32_t gone = 0;
-
-	for (uint32_t m = 0; m < s->members; m++)
-		gone += !s->present[m];
-	return gone > s->failures ? gone : 0;
-}
-
 static const char *
 explain(struct arena *a, const struct scheme_loss *l)
 {
@@ -358,7 +345,6 @@ blame(const struct solve_set *s, const struct compute_block *b,
 const struct scheme scheme_xor = {
 	.solve = solve_code,
 	.spare = spare,
-	.beyond = beyond,
 	.explain = explain,
 	.chunk = chunk_size,
 	.most = CODE_MAX,
@@ -370,7 +356,6 @@ const struct scheme scheme_rs = {
 	.label_from = 1,
 	.solve = solve_code,
 	.spare = spare,
-	.beyond = beyond,
 	.explain = explain,
 	.chunk = chunk_size,
 	.most = CODE_MAX,

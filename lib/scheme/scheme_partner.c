@@ -145,23 +145,6 @@ spare(const struct solve_set *set)
 	return least > 0 && least != UINT32_MAX ? least - 1 : 0;
 }
 
-static uint32_t
-beyond(const struct scheme_seats *s)
-{
-	const uint32_t copies = s->failures > 0 ? s->failures : 1;
-	uint32_t n = 0;
-
-	for (uint32_t m = 0; m < s->members; m++) {
-		bool copy = false;
-
-		/* The next members hold the copies of member m's data. */
-		for (uint32_t i = 1; i <= copies && i < s->members; i++)
-			copy = copy || s->present[(m + i) % s->members];
-		n += !s->whole[m] && !copy;
-	}
-	return n;
-}
-
 static const char *
 explain(struct arena *a, const struct scheme_loss *l)
 {
@@ -210,7 +193,6 @@ const struct scheme scheme_partner = {
 	.apart = true,
 	.solve = solve_partner,
 	.spare = spare,
-	.beyond = beyond,
 	.explain = explain,
 	.blame = blame,
 };

@@ -30,16 +30,6 @@ spare(const struct solve_set *set)
 	return 0;
 }
 
-static uint32_t
-beyond(const struct scheme_seats *s)
-{
-	uint32_t n = 0;
-
-	for (uint32_t m = 0; m < s->members; m++)
-		n += !s->whole[m];
-	return n;
-}
-
 static const char *
 explain(struct arena *a, const struct scheme_loss *l)
 {
@@ -50,6 +40,5 @@ explain(struct arena *a, const struct scheme_loss *l)
 const struct scheme scheme_single = {
 	.solve = solve_single,
 	.spare = spare,
-	.beyond = beyond,
 	.explain = explain,
 };

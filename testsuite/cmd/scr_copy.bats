@@ -87,9 +87,9 @@ no_temps() {
 	output=${output/"${BASH_REMATCH[1]}"/S}
 	red='"map":true,"files":2,"bytes":2000,"bad":0'
 	red+=',"red":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2,'
-	red+='"chunk":1000,"bytes":2000,"left":2000}'
+	red+='"chunk":1000,"bytes":2000,"left":2000,"left_rank":W}'
 	red+=',"mapred":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2,'
-	red+='"chunk":C,"bytes":M,"left":L}'
+	red+='"chunk":C,"bytes":M,"left":L,"left_rank":W}'
 	red+=',"redundancy":B'
 	for r in 2 3; do
 		bytes=$(find nodes/node1/cache -name "*.er.$r.*grp*" \
@@ -97,6 +97,7 @@ no_temps() {
 		((bytes > 1000))
 		ranks+=${ranks:+,}"{\"rank\":$r,${red//N/$((r - 1))}}"
 		ranks=${ranks/B/$bytes}
+		ranks=${ranks//W/$((r - 2))}
 		bytes=$(stat -c %s nodes/node1/cache/*/*/*/.scr/filemap_$r)
 		ranks=${ranks/M/$bytes}
 		ranks=${ranks/C/$(((bytes + 1) / 2))}

@@ -25,6 +25,7 @@ seat_of(const struct job *j, uint32_t rank)
 {
 	uint32_t node = rank / j->per, row = rank % j->per;
 	uint32_t size = j->type == REDSET_SINGLE ? 1 : j->size;
+	uint32_t left = node - node % size + (node + size - 1) % size;
 
 	return (struct nodecache_red){
 		.there = true,
@@ -34,6 +35,10 @@ seat_of(const struct job *j, uint32_t rank)
 		.member = node % size + 1,
 		.members = size,
 		.failures = j->failures,
+		.chunk = j->type > REDSET_PARTNER ? 1000 : 0,
+		.bytes = 1000 * (size - j->failures),
+		.left = 1000 * (size - j->failures),
+		.left_rank = left * j->per + row,
 	};
 }
 
@@ -176,6 +181,58 @@ TEST(bad_files)
 	salvage_free(&p);
 	salvage_free(&bare);
 	salvage_free(&mixed);
+}
+
+/* What each rank of one set has lost: nothing; r: only its redundancy file;
+ * e: an empty file; d: all. */
+TEST(ranks_of_a_set)
+{
+	static const struct {
+		enum redset_type type;
+		uint32_t failures;
+		const char *ranks, *name;
+		enum salvage_state want;
+	} cases[] = {
+		{ REDSET_RS, 2, ".r.rd.",
+		  "33: no stripe lacks more than two chunks",
+		  SALVAGE_RECOVERABLE },
+		{ REDSET_RS, 2, "..rrd.", "a stripe lacks three",
+		  SALVAGE_LOST },
+		{ REDSET_XOR, 1, ".rd.", "two of a stripe", SALVAGE_LOST },
+		{ REDSET_PARTNER, 1, "d.e",
+		  "33: an empty file, whose copy is gone, has no bytes",
+		  SALVAGE_RECOVERABLE },
+		{ REDSET_PARTNER, 1, ".r.d", "the copy is with the next",
+		  SALVAGE_RECOVERABLE },
+		{ REDSET_PARTNER, 1, "r..d", "and here it may be",
+		  SALVAGE_RECOVERABLE },
+		{ REDSET_SINGLE, 0, "e", "33: an empty file needs no copy",
+		  SALVAGE_RECOVERABLE },
+		{ REDSET_SINGLE, 0, "d", "33: unless nothing names it",
+		  SALVAGE_LOST },
+	};
+
+	each (c, cases) {
+		const uint32_t n = (uint32_t)strlen(c->ranks);
+		const struct job j = { n, 1, n, c->type, c->failures };
+		struct salvage p;
+
+		must(salvage_init(&p, n, NULL) == 0);
+		for (uint32_t r = 0; r < n; r++) {
+			struct nodecache_rank f = { .rank = r, .map = true };
+
+			f.red = f.mapred = seat_of(&j, r);
+			f.red.there = f.mapred.there = c->ranks[r] != 'r';
+			f.bad = c->ranks[r] == 'e';
+			must(c->ranks[r] == 'd' ||
+			     salvage_found(&p, dataset(&p, 1, n), r, &f,
+					   NULL) == 0);
+		}
+		must(dataset(&p, 1, n) != NULL);
+		is_str(salvage_state_name(verdict(&p, 1, "")->state),
+		       salvage_state_name(c->want), c->name);
+		salvage_free(&p);
+	}
 }
 
 /* --- Assignment of copies --- */
