@@ -202,21 +202,14 @@ count_sets(const struct deep *d)
 static bool
 is_covered(const struct deep *d, const struct deep_finding *f)
 {
-	const struct solution *s = &d->solutions[f->set];
-	uint64_t at = f->first;
-	bool any = true;
+	const struct solve_job *j = NULL;
 
-	while (any && at <= f->last) {
-		any = false;
-		for (size_t i = 0; i < s->njobs && !any; i++) {
-			const struct solve_job *j = &s->jobs[i];
-
-			any = j->stripe == f->stripe && j->from <= at &&
-			      at - j->from < j->len;
-			at = any ? j->from + j->len : at;
-		}
+	for (uint64_t at = f->first; at <= f->last; at = j->from + j->len) {
+		j = deep_job(d, f, at);
+		if (j == NULL)
+			return false;
 	}
-	return any;
+	return true;
 }
 
 static int

@@ -95,6 +95,21 @@ deep_unread(struct deep *d, uint32_t set, const struct error *why,
 	return rc;
 }
 
+const struct solve_job *
+deep_job(const struct deep *d, const struct deep_finding *f, uint64_t at)
+{
+	const struct solution *s = &d->solutions[f->set];
+
+	for (size_t i = 0; i < s->njobs; i++) {
+		const struct solve_job *j = &s->jobs[i];
+
+		if (j->stripe == f->stripe && j->from <= at &&
+		    at - j->from < j->len)
+			return j;
+	}
+	return NULL;
+}
+
 uint64_t
 deep_blame(const struct deep *d, struct deep_finding *f,
 	   const struct solve_job *j, const struct solve_ref *who)
@@ -152,18 +167,11 @@ static void
 blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
 	   uint32_t file)
 {
-	const struct solution *s = &d->solutions[f->set];
+	const struct solve_job *j = deep_job(d, f, f->first);
 
-	for (size_t i = 0; i < s->njobs; i++) {
-		const struct solve_job *j = &s->jobs[i];
-
-		if (j->stripe != f->stripe || f->first < j->from ||
-		    f->first >= j->from + j->len)
-			continue;
-		for (uint32_t k = 0; k < j->nin + j->nout; k++)
-			if (j->in[k].member == member && !j->in[k].body)
-				deep_blame(d, f, j, &j->in[k]);
-	}
+	for (uint32_t k = 0; j != NULL && k < j->nin + j->nout; k++)
+		if (j->in[k].member == member && !j->in[k].body)
+			deep_blame(d, f, j, &j->in[k]);
 	f->member = member;
 	if (f->file != file)
 		f->file_off = 0;
@@ -236,35 +244,26 @@ data_proven(const struct deep *d, const struct deep_finding *f,
 	    const bool *wrong)
 {
 	const struct plan_set *s = &d->p->sets[f->set];
-	const struct solution *all = &d->solutions[f->set];
+	const struct solve_job *j = deep_job(d, f, f->first);
 	const uint32_t need =
 		scheme_of(s->type)->apart ? 1 : s->n - s->failures;
 	uint32_t proven = 0;
 
-	for (size_t i = 0; i < all->njobs; i++) {
-		const struct solve_job *j = &all->jobs[i];
+	for (uint32_t k = 0; j != NULL && k < j->nin + j->nout; k++) {
+		const struct plan_member *m = &s->members[j->in[k].member];
+		uint64_t off = j->in[k].off + (f->first - j->from);
+		size_t at = 0;
 
-		if (j->stripe != f->stripe || f->first < j->from ||
-		    f->first >= j->from + j->len)
+		if (j->in[k].body)
 			continue;
-		for (uint32_t k = 0; k < j->nin + j->nout; k++) {
-			const struct plan_member *m =
-				&s->members[j->in[k].member];
-			uint64_t off = j->in[k].off + (f->first - j->from);
-			size_t at = 0;
-
-			if (j->in[k].body)
-				continue;
-			if (s->map) {
-				proven += map_proven(d->p, m);
-				continue;
-			}
-			at = plan_file_at(m, &off);
-			proven += at == m->list.nfiles || /* padding */
-				  (m->files != NULL &&
-				   m->files[at] != PLAN_NONE &&
-				   proof(d->p, wrong, m->files[at]) > 0);
+		if (s->map) {
+			proven += map_proven(d->p, m);
+			continue;
 		}
+		at = plan_file_at(m, &off);
+		proven += at == m->list.nfiles || /* padding */
+			  (m->files != NULL && m->files[at] != PLAN_NONE &&
+			   proof(d->p, wrong, m->files[at]) > 0);
 	}
 	return proven == need;
 }

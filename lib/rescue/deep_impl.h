@@ -43,6 +43,11 @@ int deep_found(struct deep *d, const struct deep_finding *f, struct error *err);
 int deep_unread(struct deep *d, uint32_t set, const struct error *why,
 		struct error *err);
 
+/* The job of this pass that compares position `at` of the finding's stripe;
+ * NULL: none. */
+const struct solve_job *deep_job(const struct deep *d,
+				 const struct deep_finding *f, uint64_t at);
+
 /* Record in *f that the string `who` of the job is wrong at f->first.  Returns
  * the number of bytes from there to the end of the wrong file. */
 uint64_t deep_blame(const struct deep *d, struct deep_finding *f,
