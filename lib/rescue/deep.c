@@ -437,41 +437,44 @@ deep_search_losses(struct plan *p, const struct work *work,
 }
 
 /*
- * The first file over which rank2file and the redundancy contradict each other;
- * nfiles: none.  Of look[], which rank2file calls wrong, it is one whose set is
- * whole and has no finding; of the others one that the redundancy calls wrong.
+ * Set *at to the first file over which rank2file and the redundancy contradict
+ * each other; nfiles: none.  Of look[], which rank2file calls wrong, it is one
+ * whose set is whole and has no finding; of the others one that the redundancy
+ * calls wrong.
  */
-static size_t
-first_contradicted(const struct plan *p, const struct deep_result *r,
-		   const bool *look)
+static int
+find_contradicted(struct plan *p, const struct work *work, const bool *look,
+		  size_t *at, struct error *err)
 {
-	size_t i = 0;
+	struct deep_result r = { .nfindings = 0 };
+	int rc = plan_mark_all(p, look, FILE_PRESENT, err);
 
-	for (size_t f = 0; f < r->nfindings; f++) {
-		const uint32_t file = r->findings[f].file;
+	if (rc == 0)
+		rc = deep_check(p, work, &r, err);
+	*at = p->nfiles;
+	for (size_t f = 0; f < r.nfindings && *at == p->nfiles; f++) {
+		const uint32_t file = r.findings[f].file;
 
 		if (file != PLAN_NONE && !look[file] &&
 		    p->files[file].record_crc)
-			return file;
+			*at = file;
 	}
-
-	for (; i < p->nfiles; i++) {
+	for (size_t i = 0; rc == 0 && i < p->nfiles && *at == p->nfiles; i++) {
 		const uint32_t set = p->ranks[p->files[i].rank].data_set;
 		bool agrees = look[i] && is_all_there(&p->sets[set]);
 
-		for (size_t f = 0; f < r->nfindings && agrees; f++)
-			agrees = r->findings[f].set != set;
-		if (agrees)
-			break;
+		for (size_t f = 0; f < r.nfindings && agrees; f++)
+			agrees = r.findings[f].set != set;
+		*at = agrees ? i : p->nfiles;
 	}
-	return i;
+	deep_free(&r);
+	return rc < 0 ? -1 : plan_mark_all(p, look, FILE_WRONG_CRC, err);
 }
 
 int
 deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 {
 	bool *look = mem_calloc(p->nfiles + 1, sizeof(*look));
-	struct deep_result r = { .nfindings = 0 };
 	size_t wrong = 0, right = 0, at = p->nfiles;
 	int rc = look == NULL ? error_no_memory(err) : 0;
 
@@ -483,37 +486,29 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 		look[i] = look[i] && p->ranks[f->rank].data_set != PLAN_NONE;
 		right += f->state == FILE_PRESENT && f->record_crc;
 	}
-	if (rc < 0 || wrong == 0)
-		goto out;
-	rc = plan_mark_all(p, look, FILE_PRESENT, err);
-	if (rc == 0)
-		rc = deep_check(p, work, &r, err);
-	if (rc == 0)
-		at = first_contradicted(p, &r, look);
-	deep_free(&r);
-	if (rc == 0)
-		rc = plan_mark_all(p, look, FILE_WRONG_CRC, err);
+	if (rc == 0 && wrong > 0)
+		rc = find_contradicted(p, work, look, &at, err);
 	/* An older rank2file is less rare than damage of each file, and not all
 	 * that it calls wrong can be computed. */
-	if (rc < 0 || (at == p->nfiles &&
-		       (right > 0 || p->nfiles == 1 || p->verdict != SET_LOST)))
+	if (rc < 0 || wrong == 0 ||
+	    (at == p->nfiles &&
+	     (right > 0 || p->nfiles == 1 || p->verdict != SET_LOST)))
 		goto out;
 	p->flaw_status = STATUS_FAILED;
-	p->flaw = at == p->nfiles
-			  ? "rank2file has other checksums of all files that "
-			    "were read: it may be an older one"
-			  : arena_printf(
-				    p->arena,
-				    look[at] ? "rank2file has another checksum "
-					       "of %s%s, whose bytes agree "
-					       "with their redundancy: one of "
-					       "the two is wrong"
-					     : "rank2file has the checksum of "
-					       "%s%s, whose bytes contradict "
-					       "their redundancy: one of the "
-					       "two is wrong",
-				    str_shown(p->files[at].path),
-				    look[at] && wrong > 1 ? " and others" : "");
+	if (at == p->nfiles)
+		p->flaw = "rank2file has other checksums of all files that "
+			  "were read: it may be an older one";
+	else
+		p->flaw = arena_printf(
+			p->arena,
+			look[at] ? "rank2file has another checksum of %s%s, "
+				   "whose bytes agree with their redundancy: "
+				   "one of the two is wrong"
+				 : "rank2file has the checksum of %s%s, whose "
+				   "bytes contradict their redundancy: one of "
+				   "the two is wrong",
+			str_shown(p->files[at].path),
+			look[at] && wrong > 1 ? " and others" : "");
 	rc = p->flaw == NULL ? error_no_memory(err) : 0;
 out:
 	mem_free(look);
