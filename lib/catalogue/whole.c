@@ -43,14 +43,15 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 	if (!r.barred &&
 	    (there == 0 || (there == p->files_lost && p->maps_lost == 0)))
 		return 0;
-	p->flaw_status = STATUS_FAILED;
-	p->flaw = arena_printf(p->arena,
-			       "%s: missing; %s looks like it, but %s: rename "
-			       "it back to see what is left",
-			       str_shown(r.from), str_shown(r.to),
-			       r.barred ? "may not be searched"
-					: "lacks other files");
-	return p->flaw == NULL ? error_no_memory(err) : 0;
+	return plan_set_flaw(
+		p, STATUS_FAILED,
+		arena_printf(p->arena,
+			     "%s: missing; %s looks like it, but %s: rename "
+			     "it back to see what is left",
+			     str_shown(r.from), str_shown(r.to),
+			     r.barred ? "may not be searched"
+				      : "lacks other files"),
+		err);
 }
 
 /* Is what is lost of the file behind links to nothing?  The last link goes to
@@ -88,13 +89,13 @@ weigh_dangling(struct plan *p, struct error *err)
 	}
 	if (there == 0 || there < p->files_lost || p->maps_lost > 0)
 		return 0;
-	p->flaw_status = STATUS_FAILED;
-	p->flaw =
+	return plan_set_flaw(
+		p, STATUS_FAILED,
 		arena_printf(p->arena,
 			     "%s: a link to %s, which is missing; it may be on "
 			     "a file system that is not mounted",
-			     str_shown(link), str_shown(to));
-	return p->flaw == NULL ? error_no_memory(err) : 0;
+			     str_shown(link), str_shown(to)),
+		err);
 }
 
 /* deep_doubt_record(), unless the index has another witness against the files:
@@ -103,17 +104,16 @@ static int
 doubt_record(struct catalogue *c, struct plan *p,
 	     const struct catalogue_options *o, struct error *err)
 {
-	const char *flaw = p->flaw;
+	const char *doubt = NULL;
 	int64_t by = 0;
 
-	if (deep_doubt_record(p, &o->work, err) < 0)
+	if (deep_doubt_record(p, &o->work, &doubt, err) < 0)
 		return -1;
-	if (p->flaw == flaw)
+	if (doubt == NULL)
 		return 0;
 	if (catalogue_replaced(c, p->id, o, &by, err) < 0)
 		return -1;
-	p->flaw = by > 0 ? flaw : p->flaw;
-	return 0;
+	return by > 0 ? 0 : plan_set_flaw(p, STATUS_FAILED, doubt, err);
 }
 
 struct plan *

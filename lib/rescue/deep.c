@@ -472,7 +472,8 @@ find_contradicted(struct plan *p, const struct work *work, const bool *look,
 }
 
 int
-deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
+deep_doubt_record(struct plan *p, const struct work *work, const char **doubt,
+		  struct error *err)
 {
 	bool *look = mem_calloc(p->nfiles + 1, sizeof(*look));
 	size_t wrong = 0, right = 0, at = p->nfiles;
@@ -494,12 +495,11 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 	    (at == p->nfiles &&
 	     (right > 0 || p->nfiles == 1 || p->verdict != SET_LOST)))
 		goto out;
-	p->flaw_status = STATUS_FAILED;
 	if (at == p->nfiles)
-		p->flaw = "rank2file has other checksums of all files that "
-			  "were read: it may be an older one";
+		*doubt = "rank2file has other checksums of all files that "
+			 "were read: it may be an older one";
 	else
-		p->flaw = arena_printf(
+		*doubt = arena_printf(
 			p->arena,
 			look[at] ? "rank2file has another checksum of %s%s, "
 				   "whose bytes agree with their redundancy: "
@@ -509,7 +509,7 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 				   "the two is wrong",
 			str_shown(p->files[at].path),
 			look[at] && wrong > 1 ? " and others" : "");
-	rc = p->flaw == NULL ? error_no_memory(err) : 0;
+	rc = *doubt == NULL ? error_no_memory(err) : 0;
 out:
 	mem_free(look);
 	return rc;

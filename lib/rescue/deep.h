@@ -91,11 +91,11 @@ bool deep_undecided(const struct deep_result *r);
 /*
  * Files have other checksums than rank2file records.  If all of their set is
  * there, and its redundancy agrees with the data, two witnesses contradict each
- * other, and it is unknown which is right: p->flaw is set; also if no file at
- * all has its recorded checksum.  Reads these sets.
+ * other, and it is unknown which is right: *doubt says so, in the plan's
+ * memory; also if no file at all has its recorded checksum.  Reads these sets.
  */
 int deep_doubt_record(struct plan *p, const struct work *work,
-		      struct error *err);
+		      const char **doubt, struct error *err);
 
 /* Set *err to one sentence that describes a finding, with ERROR_DAMAGED; or
  * with ERROR_SYSTEM, if a file could not be read.  Returns -1. */

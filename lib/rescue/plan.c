@@ -356,6 +356,14 @@ plan_make(struct planner *w, struct error *err)
 
 /* --- States --- */
 
+int
+plan_set_flaw(struct plan *p, int status, const char *text, struct error *err)
+{
+	p->flaw = text;
+	p->flaw_status = status;
+	return text == NULL ? error_no_memory(err) : 0;
+}
+
 bool
 plan_provable(const struct plan *p)
 {

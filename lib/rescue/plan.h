@@ -398,6 +398,10 @@ const struct rank2file *plan_rank2file(const struct plan *p, struct error *why);
 
 void plan_free(struct plan *p); /* NULL is allowed */
 
+/* Set p->flaw, in the plan's memory; NULL: there was none. */
+int plan_set_flaw(struct plan *p, int status, const char *text,
+		  struct error *err);
+
 /* Set the state of a file that turned out to be damaged while it was read, and
  * solve its set again.  Changes verdicts and totals.  Returns 0, or -1 on
  * error. */

@@ -139,13 +139,14 @@ doubt_maps(struct planner *w, struct error *err)
 	if (wrong == NULL || right == NULL || w->p.flaw != NULL ||
 	    wrong->attr.mtime.tv_sec + RUN_MAX > right->attr.mtime.tv_sec)
 		return 0;
-	w->p.flaw_status = STATUS_FAILED;
-	w->p.flaw = arena_printf(w->p.arena,
-				 "%s has another checksum than filemap_%" PRIu32
-				 " says, and is later: one of the "
-				 "two is that of another run",
-				 str_shown(wrong->path), wrong->rank);
-	return w->p.flaw == NULL ? error_no_memory(err) : 0;
+	return plan_set_flaw(
+		&w->p, STATUS_FAILED,
+		arena_printf(w->p.arena,
+			     "%s has another checksum than filemap_%" PRIu32
+			     " says, and is later: one of the two is that of "
+			     "another run",
+			     str_shown(wrong->path), wrong->rank),
+		err);
 }
 
 int

@@ -379,14 +379,6 @@ weigh(struct planner *w, uint32_t rank, enum totals maps, enum totals record,
 	return 0;
 }
 
-static int
-set_flaw(struct planner *w, int status, const char *text, struct error *err)
-{
-	w->p.flaw = text;
-	w->p.flaw_status = status;
-	return text == NULL ? error_no_memory(err) : 0;
-}
-
 int
 plan_refuse_overlap(const struct planner *w, struct error *err)
 {
@@ -465,8 +457,8 @@ drop_others(struct planner *w, size_t *dropped, struct error *err)
 	if (first < 0)
 		return 0;
 	if (undecided || ours == 0)
-		return set_flaw(
-			w, STATUS_FAILED,
+		return plan_set_flaw(
+			&w->p, STATUS_FAILED,
 			arena_printf(
 				w->p.arena,
 				"filemap_%" PRId64
@@ -535,8 +527,8 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 		const bool differ = plan_contradicts(w, (uint32_t)i);
 
 		if (balance[i] == 0 && differ && sum == 0)
-			rc = set_flaw(
-				w, STATUS_FAILED,
+			rc = plan_set_flaw(
+				&w->p, STATUS_FAILED,
 				arena_printf(
 					w->p.arena,
 					"filemap_%" PRId64
@@ -581,19 +573,20 @@ plan_unsized(struct planner *w, struct error *err)
 	if (w->owner.is.files != (int64_t)w->p.nfiles)
 		return plan_record_vouched(w)
 			       ? 0
-			       : set_flaw(w, STATUS_FAILED,
-					  "nothing records the size of its "
-					  "files, so they cannot be checked",
-					  err);
+			       : plan_set_flaw(
+					 &w->p, STATUS_FAILED,
+					 "nothing records the size of its "
+					 "files, so they cannot be checked",
+					 err);
 	w->p.total_compared = w->owner.is.bytes == bytes;
 	if (w->p.total_compared)
 		return 0;
-	return set_flaw(w, STATUS_LOST,
-			arena_printf(w->p.arena,
-				     "its %zu %s add up to %" PRIu64
-				     " bytes, the descriptor says %" PRIu64
-				     ": one was cut or overwritten",
-				     str_count(w->p.nfiles, "file"), bytes,
-				     w->owner.is.bytes),
-			err);
+	return plan_set_flaw(&w->p, STATUS_LOST,
+			     arena_printf(w->p.arena,
+					  "its %zu %s add up to %" PRIu64
+					  " bytes, the descriptor says %" PRIu64
+					  ": one was cut or overwritten",
+					  str_count(w->p.nfiles, "file"), bytes,
+					  w->owner.is.bytes),
+			     err);
 }

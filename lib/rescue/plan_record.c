@@ -309,12 +309,12 @@ plan_judge_record(struct planner *w, struct error *err)
 		differ = plan_owner_is_older(w, newest);
 	else if (w->packed == NULL && compare_sums(w, &equal, &differ, err) < 0)
 		return -1;
-	if (newest < 0 && w->packed != NULL && !differ) {
-		w->p.flaw = "its summary is that of an older dataset, and "
-			    "nothing shows of which one the containers are";
-		w->p.flaw_status = STATUS_FAILED;
-		return 0;
-	}
+	if (newest < 0 && w->packed != NULL && !differ)
+		return plan_set_flaw(
+			&w->p, STATUS_FAILED,
+			"its summary is that of an older dataset, and nothing "
+			"shows of which one the containers are",
+			err);
 	if (!differ || equal)
 		return 0;
 	w->p.outdated = true;
