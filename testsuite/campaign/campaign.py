@@ -219,7 +219,7 @@ class Case:
         status = {w: a.status for w, a in words.items() if "unfinished" not in a.out}
         o, t = ds.opts, self.truth[ds.id]
         if o["state"] == "raw" or "index drop" in self.hit or (
-                "index" in self.hit and ds.meta + "summary.scr" not in self.tree):
+                "index" in self.hit and not t.has_summary()):
             # In no index: nothing is damaged, but it has to be built.
             ready = {0 if x == 3 else x for x in status.values()}
             if len(ready) == 1:
@@ -412,6 +412,9 @@ class Case:
         a, _ = self.do(check, tree)
         if now.right and (a.status == 1 and self.stale() or
                           a.status == 3 and now.doubtful()):
+            return
+        # What is wrong in a renamed directory shows when it is back.
+        if "moved" in self.hit and now.doubtful() and not now.solvable and a.status in (1, 3):
             return
         if not now.right or a.status != 0:
             self.find("e ends %s" % (WORDS.get(a.status, a.status) if now.right else

@@ -231,6 +231,11 @@ class Truth:
         return any(self.intact(p) for p in (
             self.ds.meta + "summary.scr", ".scr/flush.scr", ".scr/index.scr"))
 
+    def has_summary(self):
+        """Can it be read, whatever it says?"""
+        e = trees.resolve(self.tree, self.ds.meta + "summary.scr")
+        return e is not None and e.mode & 0o400 != 0 and meta.decode(e.data) is not None
+
     def recoverable(self):
         return self.known and self.solvable
 
