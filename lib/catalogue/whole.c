@@ -204,13 +204,20 @@ catalogue_plan_mend(const struct plan *p)
 enum verify_mend
 catalogue_map_flaw(const struct plan *p, char *to, size_t size)
 {
-	bool incomplete = false;
+	bool incomplete = false, flaw = false, is_long = false;
+	char text[ERROR_TEXT_MAX];
 
 	if (p == NULL)
 		return MEND_NONE;
-	if (plan_map_flaw(p, to, size, &incomplete))
-		return incomplete ? MEND_UNPACK : MEND_MAP;
-	return plan_long_container(p, to, size) ? MEND_LONG : MEND_NONE;
+	/* Containers that are too long are not repacked. */
+	is_long = plan_long_container(p, text, sizeof(text));
+	flaw = plan_map_flaw(p, to, size, &incomplete);
+	if (!flaw && is_long)
+		snprintf(to, size, "%s", text);
+	return incomplete ? MEND_UNPACK
+	       : is_long  ? MEND_LONG
+	       : flaw	  ? MEND_MAP
+			  : MEND_NONE;
 }
 
 enum verify_mend

@@ -766,8 +766,18 @@ follow() {
 	warns 3 "ctr.1.scr: 4005 bytes, should be 4000" scr_index -p p --verify 1
 	assert_stderr_has "next: scr_container -p p unpack 1"
 	finds 3 "damaged: a container," scr_rebuild -p p 1
+	renew p longer
 	scr_container -q -p p unpack 1
 	ends 0 scr_index -p p --verify --deep --checksums 1
+	# ... and a damaged map: repack refuses such a container.
+	renew longer
+	damage $D/packed.1.scr 100 XXXX
+	for command in "scr_inspect -p p" "scr_index -p p --build" \
+		"scr_index -p p --verify"; do
+		renew p both
+		well $command 1
+		renew both
+	done
 }
 
 @test "33.14 an older rank2file and one wrong file: what contradicts is unknown" {
