@@ -83,7 +83,7 @@ attempt() {
 	read -r -d '' stderr <"$err"
 	IFS=$'\n' read -r -d '' -a stderr_lines <"$err"
 	set "-$flags"
-	[[ $output$stderr != *"next: "* || $* == *"sh -c "* ]] ||
+	[[ $1 != *scr_* || $output$stderr != *"next: "* ]] ||
 		next_comes_last "$*"
 }
 

@@ -314,7 +314,7 @@ meanwhile() {
 			[[ $(scr_index -p p --names-only --valid) != *t1* ]]
 		else
 			# It was marked, perhaps, and that is taken back.
-			marked=$((marked + $(grep -c "valid again" out)))
+			marked=$((marked + $(grep -c "valid again" out || :)))
 			[[ $(valid) == "1* " ]] || failed "$(cat out)"
 			scr_index -p p --verify 1
 		fi
