@@ -227,6 +227,38 @@ next_on_prefix(const struct scavenge *s, int64_t id, char *to, size_t size)
 	overview_fini(&all);
 }
 
+/* The same scavenge of dataset `id` alone. */
+static void
+next_again(const struct scavenge *s, const struct settings *set, int64_t id,
+	   char *to, size_t size)
+{
+	const struct job_where *w = &set->where;
+	const struct {
+		const char *option, *value;
+	} given[] = {
+		{ " --job-id ", w->job_id },
+		{ " --user ", w->user },
+		{ " --nodes ", w->nodes },
+		{ " --down ", set->down },
+		{ " --cntldir ", w->cntl_base },
+		{ " --cachedir ", w->cache_base },
+		{ " --resource-manager ", w->resmgr },
+		{ " --conf ", w->conf_file },
+		{ " --remote ", set->remote },
+	};
+	struct buf command = BUF_INIT;
+
+	buf_add_str(&command, "scr_postrun");
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		if (given[i].value != NULL)
+			report_add_quoted(&command, given[i].option,
+					  given[i].value);
+	buf_add_str(&command, " --id");
+	if (buf_check(&command, NULL) == 0)
+		report_next(command.data, s->prefix, id, to, size);
+	buf_free(&command);
+}
+
 /* Find the command to run after a loss; "": there is none.  If nothing of the
  * lost datasets is on the prefix, it shows from what the next job restarts. */
 static void
@@ -257,8 +289,7 @@ find_next(const struct scavenge *s, const struct settings *set, int status,
 			continue;
 		/* A rest in the caches may complete it. */
 		if (d->nranks > 0 && s->o->only != d->id)
-			report_next("scr_postrun --id", s->prefix, d->id, to,
-				    size);
+			next_again(s, set, d->id, to, size);
 		else
 			next_on_prefix(s, d->id, to, size);
 	}

@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "conf.h"
 #include "error.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "path.h"
 #include "rescue/plan.h"
 #include "room.h"
+#include "site/job.h"
+#include "site/resmgr.h"
 #include "str.h"
 
 void
@@ -218,13 +221,33 @@ clear_way(const char *obstacle, size_t size, struct buf *out)
 	buf_free(&away);
 }
 
+/* Add the scavenge.  If neither the configuration nor a resource manager names
+ * the nodes, the user has to: the command says so in a comment of the shell. */
+static void
+add_scavenge(struct buf *out, const char *prefix)
+{
+	const struct job_where where = { .prefix = prefix };
+	struct job j;
+	bool known = false;
+
+	if (job_open(&j, &where, NULL) == 0)
+		known = conf_is_set(j.conf, "SCR_NODELIST") ||
+			resmgr_job_id(j.rm) != NULL;
+	job_close(&j);
+	add_command(out, "scr_postrun", prefix, NULL);
+	if (!known)
+		buf_add_str(out,
+			    " --nodes NODES  # NODES: those of the job, which "
+			    "no resource manager names here");
+}
+
 char *
 report_scavenge(const char *prefix, const char *obstacle, char *to, size_t size)
 {
 	struct buf out = BUF_INIT;
 
 	clear_way(obstacle, size, &out);
-	add_command(&out, "scr_postrun", prefix, NULL);
+	add_scavenge(&out, prefix);
 	return finish(&out, to, size);
 }
 
@@ -243,7 +266,7 @@ report_next_dirs(const char *command, const struct next_dirs *d, char *to,
 	 * not fit. */
 	if (command == NULL || out.failed || out.len >= size) {
 		buf_clear(&out);
-		add_command(&out, "scr_postrun", d->prefix, NULL);
+		add_scavenge(&out, d->prefix);
 	}
 	return finish(&out, to, size);
 }

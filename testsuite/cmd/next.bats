@@ -11,6 +11,8 @@ setup() {
 	in_no_job
 	export SCR_USER_NAME=genuser
 	P=$PWD/p
+	# What the scavenge still lacks outside of a job (33.22).
+	nodes="--nodes NODES  # NODES: those of the job, which no resource manager names here"
 }
 
 # dataset ID OPTION...: a dataset of four ranks on four nodes, with redundancy
@@ -115,6 +117,8 @@ restarts_from() {
 	scr_index -q -p "$P" --drop 1
 	rm "$P"/.scr/scr.dataset.1/{filemap_*,rank2file*,summary.scr}
 	ends 1 scr_inspect -p "$P" 1
+	next_is "scr_postrun -p $P $nodes"
+	SCR_NODELIST=n1 try scr_inspect -p "$P" 1
 	next_is "scr_postrun -p $P"
 }
 
@@ -345,15 +349,15 @@ cached() {
 	# Too much is lost here: other nodes may have it.
 	rm -r nodes && cached XOR 1 1,2
 	chase scr_rebuild nodes
-	took "*scr_postrun"
+	took "*scr_postrun $nodes"
 	try scr_inspect -p "$P" --json nodes
-	[[ $(jq -r '.caches[0].next' <<<"$output") == "scr_postrun -p $P" ]]
+	[[ $(jq -r '.caches[0].next' <<<"$output") == "scr_postrun -p $P $nodes" ]]
 	# More directories than fit into a command.
 	rm -r nodes
 	gen -p "$P" --nodes-dir nodes --layout cache -n 40 -m 40 -s 30 -t XOR \
 		--set-size 4 -i 1 --lose 1
 	try scr_inspect nodes
-	next_is scr_postrun
+	next_is "scr_postrun $nodes"
 }
 
 @test "two datasets of one name: the newer one stays in the index" {
@@ -636,8 +640,8 @@ saved() {
 	scr_index -q -p "$P" --build 1 2>/dev/null || true
 	for look in "" "1 2 3"; do
 		try scr_inspect -p "$P" $look
-		next_is "scr_postrun -p $P"
-		[[ ${lines[*]: -1} == "  next:       scr_postrun -p $P" ]] ||
+		next_is "scr_postrun -p $P $nodes"
+		[[ ${lines[*]: -1} == "  next:       scr_postrun -p $P $nodes" ]] ||
 			failed "$look: not last"
 	done
 	try scr_inspect -p "$P" --json
@@ -648,7 +652,19 @@ saved() {
 	cached XOR 1 1,2
 	cached XOR 2 1,2
 	try scr_inspect nodes
-	next_is scr_postrun
+	next_is "scr_postrun $nodes"
 	try scr_inspect -d 1 -d 2 nodes
-	next_is scr_postrun
+	next_is "scr_postrun $nodes"
+}
+
+@test "33.22 the scavenge of one dataset has the options of that of all" {
+	one_node
+	in_cache -i 2 --name ckpt.2
+	truncate -s 10 local/cache/genuser/scr.1000/scr.dataset.2/rank_1.ckpt
+	try scr_postrun "${args[@]}" --id 2
+	try scr_postrun "${args[@]}"
+	assert_status 4
+	next_is "scr_postrun -p p --job-id 1000 --nodes $(uname -n) --cntldir local/cntl --cachedir local/cache --remote local --id 2"
+	try bash -c "$(next_line)"
+	assert_status 4
 }
