@@ -72,7 +72,7 @@ make_packed() {
 		renew packed
 		# shellcheck disable=SC2086 # a pattern
 		(cd "$D/.scr" && rm $lost)
-		finds 3 "scr_rebuild" scr_container -p p verify 1
+		warns 3 "scr_rebuild" scr_container -p p verify 1
 		ends 0 scr_rebuild -p p --deep 1
 		ends 0 scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
 		ends 0 scr_rebuild -p p --deep --dry-run 1
