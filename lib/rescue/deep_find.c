@@ -158,7 +158,7 @@ proof(const struct plan *p, const bool *wrong, uint32_t file)
 		return f->state == FILE_PRESENT && f->attr.size == 0;
 	if (wrong[file])
 		return -1;
-	return !f->copy_crc && !is_left_over(p, f);
+	return f->copy_crc ? 0 : 1;
 }
 
 /* Blame `file` of `member`.  The offset of its first wrong byte is known only
@@ -263,7 +263,8 @@ data_proven(const struct deep *d, const struct deep_finding *f,
 		at = plan_file_at(m, &off);
 		proven += at == m->list.nfiles || /* padding */
 			  (m->files != NULL && m->files[at] != PLAN_NONE &&
-			   proof(d->p, wrong, m->files[at]) > 0);
+			   proof(d->p, wrong, m->files[at]) > 0 &&
+			   !is_left_over(d->p, &d->p->files[m->files[at]]));
 	}
 	return proven == need;
 }
