@@ -191,8 +191,8 @@ convert_text(const struct run *run, const char *path, bool moved,
 {
 	const enum fti_name_kind kind = fti_name_parse(path_base(path)).kind;
 	const bool posix = run->c->form.posix;
-	const struct fti_ini_value io = { "basic", "ckpt_io",
-					  posix ? "1" : "3" };
+	const struct fti_ini_value io = { "basic", "ckpt_io", posix ? "1" : "3",
+					  false };
 	struct fti_ini *ini = NULL;
 	const char *section = NULL;
 	int rc = io_read_file(run->sets.tree.fd, path, FTI_INI_MAX, out, err);
@@ -208,8 +208,10 @@ convert_text(const struct run *run, const char *path, bool moved,
 			   (section = fti_ini_section(ini, i)) != NULL;
 	     i++) {
 		const struct fti_ini_value mode = { section, "io_mode",
-						    posix ? "1001" : "1003" };
-		const struct fti_ini_value no_dcp = { section, "is_dcp", "0" };
+						    posix ? "1001" : "1003",
+						    false };
+		const struct fti_ini_value no_dcp = { section, "is_dcp", "0",
+						      false };
 
 		if (!str_starts(section, HISTORY))
 			continue;

@@ -28,7 +28,8 @@ struct settings {
 	bool checksums;
 	struct fti_answer answer;
 	struct fti_next next;
-	size_t written; /* files, and sums in metadata */
+	size_t written;	 /* files, and values in metadata */
+	unsigned levels; /* 1 and 4: with such values, as bits */
 	char line[FTI_NEXT_MAX];
 };
 
@@ -73,14 +74,14 @@ print_rebuild(const struct settings *s, const struct fti_rebuild *r)
 
 	if (r->count > 0)
 		report_fti_plan(r, !dry, &out);
-	if (r->sums > 0) {
+	if (r->values > 0) {
 		report_fti_name(r->set, &out);
 		buf_printf(&out, ": %zu damaged %s %s the metadata%s\n",
-			   str_count(r->sums, "checksum"),
+			   str_count(r->values, "value"),
 			   dry ? "in" : "corrected in",
 			   dry ? " to correct" : "");
 	}
-	if (r->count + r->sums == 0) {
+	if (r->count + r->values == 0) {
 		report_fti_name(r->set, &out);
 		buf_add_str(&out, ": nothing to rebuild\n");
 	}
@@ -132,19 +133,19 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 				  str_count(r.unread, "file"), r.why);
 			status = report(status, set, &err);
 		}
-		if (s->work.dry_run && r.count + r.sums > 0)
+		if (s->work.dry_run && r.count + r.values > 0)
 			status = error_worse_status(status, STATUS_DAMAGED);
-		if (s->work.dry_run && r.count + r.sums > 0 &&
+		if (s->work.dry_run && r.count + r.values > 0 &&
 		    s->line[0] == '\0')
 			fti_next_rebuild(&s->next, sets, set, s->line);
 	}
 	/* What FTI still refuses is no success. */
-	if (status == STATUS_OK && r.count + r.sums == 0 &&
+	if (status == STATUS_OK && r.count + r.values == 0 &&
 	    set->state != FTI_SET_WHOLE) {
 		fti_refuse(&s->next, sets, set, s->line, &err);
 		status = app_report(status, &err);
 	}
-	s->written += s->work.dry_run ? 0 : r.count + r.sums;
+	s->written += s->work.dry_run ? 0 : r.count + r.values;
 	fti_rebuild_fini(&r);
 	return status;
 }
@@ -163,9 +164,16 @@ each_set(struct settings *s, bool again, struct error *err)
 		struct fti_set *set = &sets.list[i];
 		struct error why = ERROR_INIT;
 
-		if (!fti_selects(&s->select, set) ||
-		    (set->level != FTI_L2 && set->level != FTI_L3))
+		if (!fti_selects(&s->select, set))
 			continue;
+		if (set->level != FTI_L2 && set->level != FTI_L3) {
+			rc = fti_set_examine(&sets, set, s->checksums, &s->work,
+					     err);
+			if (set->values > 0)
+				s->levels |= 1U << set->level;
+			if (rc < 0 || (s->levels & 1U << set->level) == 0)
+				continue;
+		}
 		found++;
 		if (!again) {
 			status = error_worse_status(status,
@@ -202,7 +210,7 @@ fti_run_rebuild(const struct fti_call *call)
 	struct settings s = { .work = { APP_WORK } };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
-		FTI_SELECT_OPTIONS(s.select, 2, 3),
+		FTI_SELECT_OPTIONS(s.select, 1, 4),
 		OPT_FLAG(0, "checksums", &s.checksums,
 			 "read all data first, to find damage in them"),
 		OPT_FLAG('n', "dry-run", &s.work.dry_run,

@@ -143,12 +143,11 @@ fti_next(const struct fti_next *n, const struct fti_sets *s,
 		const struct fti_set *set = &s->list[i];
 		const bool mend = set->state == FTI_SET_REBUILDABLE;
 		const bool sums =
-			set->sums > 0 && set->state == FTI_SET_REFUSED &&
-			(set->level == FTI_L2 || set->level == FTI_L3);
+			set->values > 0 && set->state == FTI_SET_REFUSED;
 
 		if (!mend && !sums &&
 		    (set->state != FTI_SET_WHOLE ||
-		     set->unprotected + set->sums == 0))
+		     set->unprotected + set->values == 0))
 			continue;
 		if (best == NULL ||
 		    (mend && best->state != FTI_SET_REBUILDABLE))

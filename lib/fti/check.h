@@ -79,6 +79,9 @@ int fti_pass_add(struct fti_pass *p, const void *data, size_t len,
 int fti_pass_end(struct fti_pass *p, struct error *err);
 void fti_pass_free(struct fti_pass *p); /* NULL is ignored */
 
+/* So many digits of sums of different bytes are never the same. */
+#define FTI_DIGITS_ALIKE 24
+
 /* Do two sums in text differ so little that one of them is damaged, and both
  * are of the same bytes? */
 bool fti_sums_alike(const char *a, const char *b);

@@ -319,6 +319,8 @@ fti_ini_set(struct buf *text, const struct fti_ini_value *v, struct error *err)
 	if (inifile_each(data, len, look_at_line, &p) < 0)
 		return error_no_memory(err);
 	cut = p.value;
+	while (v->alone && cut.at != NULL && cut.end < end && *cut.end != '\n')
+		cut.end++;
 	if (cut.at == NULL && p.section_end != NULL)
 		cut = (struct span){ p.section_end, p.section_end };
 	else if (cut.at == NULL)

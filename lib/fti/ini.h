@@ -72,6 +72,7 @@ int fti_ini_add(struct buf *out, const char *key, const char *value);
  */
 struct fti_ini_value {
 	const char *section, *key, *value;
+	bool alone; /* what follows in its line is no comment, and goes */
 };
 int fti_ini_set(struct buf *text, const struct fti_ini_value *v,
 		struct error *err);

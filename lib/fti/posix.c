@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "fti/check.h"
 #include "fti/content.h"
 #include "fti/draft.h"
 #include "fti/ini.h"
@@ -84,6 +85,22 @@ get_bytes(const struct reading *r, const char *key, const int64_t *missing,
 	return 0;
 }
 
+/* The size of a file: 0 if its text is damaged, as that of the file tells it.
+ * Nothing else tells that of layers. */
+static int
+get_size(const struct reading *r, const char *key, const int64_t *missing,
+	 uint64_t *out, struct error *err)
+{
+	if (get_bytes(r, key, missing, out, err) == 0)
+		return 0;
+	if (r->p->layered || get(r, key) == NULL || err == NULL ||
+	    err->kind != ERROR_CORRUPT)
+		return -1;
+	error_clear(err);
+	*out = 0;
+	return 0;
+}
+
 /* A number that may be missing: -1. */
 static int
 get_small(const struct reading *r, const char *key, int32_t *out,
@@ -127,13 +144,11 @@ read_var(struct reading *r, size_t j, uint64_t end, struct error *err)
 	v->id = (int32_t)id;
 	v->name = get_text(r, KEY("var%zu_name", j));
 	v->idchar = get_text(r, KEY("var%zu_idchar", j));
-	if (!r->p->layered &&
-	    (v->at > r->f->size || v->size > r->f->size - v->at))
-		return error_set(
-			err, ERROR_CORRUPT,
-			"%s: [%s] var%zu: %" PRIu64 " bytes at %" PRIu64
-			", but its file has %" PRIu64 " bytes",
-			r->p->name, r->section, j, v->size, v->at, r->f->size);
+	if (v->size > INT64_MAX - v->at)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: [%s] var%zu: %" PRIu64
+				 " bytes at %" PRIu64,
+				 r->p->name, r->section, j, v->size, v->at);
 	if (get_number(r, KEY("var%zu_ndims", j), dims, &none, &ndims, err) < 0)
 		return -1;
 	v->ndims = (uint32_t)ndims;
@@ -163,11 +178,14 @@ read_file(struct reading *r, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: [%s] ckpt_file_name: not a file name",
 				 r->p->name, r->section);
-	if (get_bytes(r, "ckpt_file_size", NULL, &f->size, err) < 0 ||
-	    get_bytes(r, "ckpt_file_maxs", &none, &f->max_size, err) < 0)
+	if (get_size(r, "ckpt_file_size", NULL, &f->size, err) < 0 ||
+	    get_size(r, "ckpt_file_maxs", &none, &f->max_size, err) < 0)
 		return -1;
 	f->sum = get(r, "ckpt_checksum");
 	f->parity_sum = get(r, "rsed_checksum");
+	/* What is left of a sum tells nothing. */
+	if (f->parity_sum != NULL && strlen(f->parity_sum) < FTI_DIGITS_ALIKE)
+		f->parity_sum = NULL;
 	while (get(r, KEY("var%zu_id", f->nvars)) != NULL)
 		f->nvars++;
 	while (layered && get(r, KEY("dcp_layer%zu_size", f->nlayers)) != NULL)

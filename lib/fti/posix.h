@@ -65,7 +65,7 @@ struct fti_posix {
 
 /*
  * Read the ini file `path` below `dirfd`, or what was read, which is taken.
- * Every number is checked: each variable lies in its file.  NULL:
+ * Whether a variable lies in its file is for the reader of that.  NULL:
  * ERROR_CORRUPT, ERROR_NOMEM, or a reading error.
  */
 struct fti_posix *fti_posix_read(int dirfd, const char *path,

@@ -132,32 +132,37 @@ prove_inputs(const struct fti_rebuild *r, const struct work *w,
 	return rc;
 }
 
-/* --- Sums of POSIX files --- */
+/* --- Metadata of POSIX files --- */
 
-/* The text of a file of metadata while sums are corrected. */
+/* The text of a file of metadata while values are corrected. */
 struct correction {
 	const struct fti_posix *p;
 	struct buf text;
 	bool changed;
 };
 
-/* Set the sum of a file of a rank, if it is in these metadata, and another. */
+/* Set a value of the file of a rank, if it is in these metadata. */
 static int
-set_sum(struct correction *c, const struct fti_rank *r, enum fti_part part,
-	const char *sum, struct error *err)
+set_value(struct correction *c, const struct fti_rank *r, enum fti_value value,
+	  const char *text, struct error *err)
 {
+	static const char *const keys[FTI_VALUES] = {
+		[FTI_VALUE_NAME] = "ckpt_file_name",
+		[FTI_VALUE_SIZE] = "ckpt_file_size",
+		[FTI_VALUE_PARITY_SIZE] = "ckpt_file_maxs",
+		[FTI_VALUE_SUM] = "ckpt_checksum",
+		[FTI_VALUE_PARITY_SUM] = "rsed_checksum",
+	};
 	const struct fti_posix_file *of = r->posix;
-	const bool parity = part == FTI_PARITY;
-	const char *old = of == NULL ? NULL : parity ? of->parity_sum : of->sum;
 	char section[NUM_TEXT];
 	const struct fti_ini_value v = {
 		.section = section,
-		.key = parity ? "rsed_checksum" : "ckpt_checksum",
-		.value = sum,
+		.key = keys[value],
+		.value = text,
+		.alone = true,
 	};
 
-	if (sum == NULL || of == NULL ||
-	    (old != NULL && strcmp(old, sum) == 0) || of < c->p->files ||
+	if (text == NULL || of == NULL || of < c->p->files ||
 	    of >= c->p->files + c->p->nfiles)
 		return 0;
 	num_text(section, (uint64_t)(of - c->p->files));
@@ -165,11 +170,23 @@ set_sum(struct correction *c, const struct fti_rank *r, enum fti_part part,
 	return fti_ini_set(&c->text, &v, err);
 }
 
-/* Add the sums of POSIX parity to the metadata that lack them.  sums[i] is that
- * of the plan's file i. */
+/* The sum of file `i` of the plan, if its metadata have another, or none. */
+static const char *
+new_sum(const struct fti_rebuild *r, char (*sums)[HASH_TEXT], size_t i)
+{
+	const struct fti_posix_file *of = r->files[i].rank->posix;
+	const char *old = of == NULL			   ? NULL
+			  : r->files[i].part == FTI_PARITY ? of->parity_sum
+							   : of->sum;
+
+	return old != NULL && strcmp(old, sums[i]) == 0 ? NULL : sums[i];
+}
+
+/* Correct damaged values, and add the sums of POSIX parity to the metadata that
+ * lack them.  sums[i] is that of the plan's file i. */
 static int
-record_sums(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
-	    struct error *err)
+record_values(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
+	      struct error *err)
 {
 	const int fd = r->sets->tree.fd;
 	const struct fti_set *set = r->set;
@@ -180,16 +197,18 @@ record_sums(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
 					.text = BUF_INIT };
 
 		rc = io_read_file(fd, c.p->name, FTI_INI_MAX, &c.text, err);
+		for (size_t k = 0; k < set->nranks * FTI_VALUES && rc == 0; k++)
+			rc = set_value(&c, &set->ranks[k / FTI_VALUES],
+				       (enum fti_value)(k % FTI_VALUES),
+				       set->ranks[k / FTI_VALUES]
+					       .right[k % FTI_VALUES],
+				       err);
 		for (size_t k = 0; k < r->count && rc == 0; k++)
-			rc = set_sum(&c, r->files[k].rank, r->files[k].part,
-				     sums[k], err);
-		for (size_t k = 0; k < set->nranks * FTI_PARTS && rc == 0;
-		     k++) {
-			const struct fti_rank *of = &set->ranks[k / FTI_PARTS];
-
-			rc = set_sum(&c, of, (enum fti_part)(k % FTI_PARTS),
-				     of->parts[k % FTI_PARTS].right_sum, err);
-		}
+			rc = set_value(&c, r->files[k].rank,
+				       r->files[k].part == FTI_PARITY
+					       ? FTI_VALUE_PARITY_SUM
+					       : FTI_VALUE_SUM,
+				       new_sum(r, sums, k), err);
 		if (rc == 0 && c.changed)
 			rc = io_replace(fd, c.p->name, c.text.data, c.text.len,
 					0666, err);
@@ -458,6 +477,8 @@ run(struct run *r, struct error *err)
 
 	if (rc < 0 || r->w->dry_run)
 		return rc;
+	if (plan->count == 0)
+		return record_values(plan, r->sums, err);
 	rc = start(r, err);
 	if (rc == 0)
 		rc = prove_inputs(r->r, r->w, err);
@@ -484,7 +505,7 @@ run(struct run *r, struct error *err)
 	if (rc == 0)
 		rc = put_commit(r->put, err);
 	if (rc == 0)
-		rc = record_sums(r->r, r->sums, err);
+		rc = record_values(r->r, r->sums, err);
 	if (rc < 0)
 		(void)room_explain(r->r->sets->tree.fd, r->r->bytes_written,
 				   err);
@@ -501,7 +522,7 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	int lock = -2, rc = 0;
 
 	r.w = work_or_default(w);
-	if (plan->count + plan->sums == 0)
+	if (plan->count + plan->values == 0)
 		return 0;
 	/* Restart, archive or another rebuild would write the same files. */
 	if (!r.w->dry_run)

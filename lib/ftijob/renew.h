@@ -38,15 +38,16 @@ struct fti_rebuild {
 	size_t count, room;
 	size_t parts[FTI_PARTS]; /* how many of `files` are of each part */
 	uint64_t bytes_read, bytes_written;
-	/* POSIX: damaged sums in the metadata of files that are right. */
-	size_t sums;
+	/* POSIX: damaged values in the metadata of files that are right. */
+	size_t values;
 	/* Files that could not be read stay as they are. */
 	size_t unread;
 	const char *why; /* the reason of the first one */
 };
 
 /*
- * Plan for the examined checkpoint `set`.  ERROR_LOST: a file cannot be
+ * Plan for the examined checkpoint `set`; of L1 and L4 only damaged metadata of
+ * POSIX files are corrected.  ERROR_LOST: a file cannot be
  * computed; ERROR_USAGE: no L2 or L3; ERROR_ABSENT: it is not known in which
  * directory a file belongs; ERROR_SYSTEM: files or groups are unknown.  Call
  * fti_rebuild_fini() also after a failure.

@@ -279,10 +279,13 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 	int rc = 0;
 
 	*r = (struct fti_rebuild){ .sets = sets, .set = set };
+	r->values = set->values;
 	if (set->level != FTI_L2 && set->level != FTI_L3)
-		return error_set(err, ERROR_USAGE,
-				 "%s has neither copies nor parity",
-				 fti_level_name(set->level));
+		return set->values > 0
+			       ? 0
+			       : error_set(err, ERROR_USAGE,
+					   "%s has neither copies nor parity",
+					   fti_level_name(set->level));
 	if (set->state == FTI_SET_LOST || set->state == FTI_SET_UNKNOWN)
 		return error_set(err, fti_set_error(set->state), "%s",
 				 set->reason);
@@ -290,7 +293,6 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
 	rc = find_places(&p, err);
-	r->sums = set->sums;
 	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {
 		rc = work_go_on(w, err);
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)

@@ -257,8 +257,10 @@ int
 rewind_config_text(const struct fti_rewind *r, const struct buf *old,
 		   struct buf *out, struct error *err)
 {
-	const struct fti_ini_value failure = { "restart", "failure", "1" };
-	const struct fti_ini_value exec = { "restart", "exec_id", r->exec };
+	const struct fti_ini_value failure = { "restart", "failure", "1",
+					       false };
+	const struct fti_ini_value exec = { "restart", "exec_id", r->exec,
+					    false };
 
 	buf_clear(out);
 	if (buf_add(out, old->data, old->len) < 0)

@@ -56,10 +56,19 @@ struct fti_part_file {
 	bool open;	/* damaged, but nothing disproves its data */
 	bool cut;	/* FTI-FF: the sizes of others in its record are gone */
 	bool exact; /* it is as FTI wrote it: others can be computed from it */
-	uint64_t size;	       /* in bytes */
-	struct fti_meta meta;  /* unless missing or damaged; FTI-FF */
-	const char *right_sum; /* POSIX: if that of the metadata is damaged */
-	const char *problem;   /* the first, or NULL */
+	uint64_t size;	      /* in bytes */
+	struct fti_meta meta; /* unless missing or damaged; FTI-FF */
+	const char *problem;  /* the first, or NULL */
+};
+
+/* What metadata say of a file. */
+enum fti_value {
+	FTI_VALUE_NAME,
+	FTI_VALUE_SIZE,
+	FTI_VALUE_PARITY_SIZE,
+	FTI_VALUE_SUM,
+	FTI_VALUE_PARITY_SUM,
+	FTI_VALUES,
 };
 
 struct fti_rank {
@@ -70,6 +79,9 @@ struct fti_rank {
 	struct fti_part_file parts[FTI_PARTS];
 	/* POSIX: what its files should be; NULL: not known. */
 	const struct fti_posix_file *posix;
+	/* POSIX: what damaged values of its metadata should be; NULL: they are
+	 * right, or nothing tells. */
+	const char *right[FTI_VALUES];
 };
 
 enum fti_set_state {
@@ -107,7 +119,7 @@ struct fti_set {
 	bool data_read; /* else only records and sizes are proven */
 	enum fti_set_state state;
 	size_t bad;	      /* ranks without a good file of their own */
-	size_t sums;	      /* POSIX: damaged ones in its metadata */
+	size_t values;	      /* POSIX: damaged ones in its metadata */
 	size_t unprotected;   /* copies or parity files that are not good */
 	const char *conflict; /* which files contradict each other, or NULL */
 	const char *reason;   /* why it is not whole and protected, or NULL */

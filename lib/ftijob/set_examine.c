@@ -16,6 +16,7 @@
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
 #include "mem.h"
+#include "str.h"
 
 /* Files that are open at the same time. */
 #define BATCH 64
@@ -25,7 +26,8 @@ struct batch {
 	/* The file of all ranks (MPI-IO), and the part of the rank; whole NULL:
 	 * none. */
 	struct fti_source all[BATCH], part[BATCH];
-	struct fti_part_file *to[BATCH];
+	struct fti_rank *of[BATCH];
+	enum fti_part parts[BATCH];
 	size_t count;
 };
 
@@ -107,9 +109,37 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 	return set_problem(s, to, text, err);
 }
 
+/* The file proves what values of its metadata should be. */
+static int
+set_right(struct fti_sets *s, struct fti_rank *of, const struct fti_rankfile *r,
+	  struct error *err)
+{
+	const struct fti_posix_file *f = of->posix;
+	const uint64_t size = r->source->size;
+	const char *sum = r->checked.right_sum;
+
+	if (sum[0] != '\0') {
+		const char **to = &of->right[r->parity ? FTI_VALUE_PARITY_SUM
+						       : FTI_VALUE_SUM];
+
+		*to = arena_strdup(s->arena, sum);
+		if (*to == NULL)
+			return error_no_memory(err);
+	}
+	if (size != (r->parity ? f->max_size : f->size)) {
+		const char **to = &of->right[r->parity ? FTI_VALUE_PARITY_SIZE
+						       : FTI_VALUE_SIZE];
+
+		*to = arena_printf(s->arena, "%" PRIu64, size);
+		if (*to == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
 static int
 take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
-     struct fti_part_file *to, struct error *err)
+     struct fti_rank *of, enum fti_part part, struct error *err)
 {
 	static const enum fti_state states[] = {
 		[FTI_INTACT] = FTI_STATE_GOOD,
@@ -119,6 +149,7 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 		[FTI_UNREAD] = FTI_STATE_UNKNOWN,
 	};
 	const struct fti_checked *c = &r->checked;
+	struct fti_part_file *to = &of->parts[part];
 	const char *problem = c->unread;
 
 	to->problem = NULL;
@@ -135,11 +166,12 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 		return -1;
 	if (r->ff != NULL)
 		return check_ff(s, set, r->ff, to, err);
-	if (to->exact && c->right_sum[0] != '\0') {
-		to->right_sum = arena_strdup(s->arena, c->right_sum);
-		if (to->right_sum == NULL)
-			return error_no_memory(err);
-	}
+	if (to->exact && r->form == FTI_FORM_POSIX &&
+	    set_right(s, of, r, err) < 0)
+		return -1;
+	/* FTI looks for the damaged name. */
+	if (to->state == FTI_STATE_GOOD && of->right[FTI_VALUE_NAME] != NULL)
+		to->state = FTI_STATE_REFUSED;
 	/* Nothing says what it should be: what is no sum proves no damage. */
 	if (!r->parity && r->form == FTI_FORM_POSIX && !to->exact &&
 	    (r->described.file->sum == NULL ||
@@ -199,7 +231,8 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 		own->whole = NULL;
 	}
 	if (why.kind == ERROR_NONE) {
-		b->to[b->count++] = to;
+		b->of[b->count] = rank;
+		b->parts[b->count++] = part;
 		return 0;
 	}
 	to->state = FTI_STATE_UNKNOWN;
@@ -228,7 +261,8 @@ read_files(struct fti_sets *s, struct fti_set *set, bool data,
 			continue;
 		rc = fti_rankfiles_check(b->files, b->count, data, w, err);
 		for (size_t k = 0; k < b->count && rc == 0; k++)
-			rc = take(s, set, &b->files[k], b->to[k], err);
+			rc = take(s, set, &b->files[k], b->of[k], b->parts[k],
+				  err);
 		end_batch(b);
 	}
 	if (b != NULL)
@@ -238,6 +272,86 @@ read_files(struct fti_sets *s, struct fti_set *set, bool data,
 }
 
 /* --- The metadata of the groups of a POSIX checkpoint --- */
+
+/* Most members know the size of the largest file: set it for the others. */
+static int
+correct_sizes(struct fti_sets *s, struct fti_set *set, struct fti_posix *p,
+	      struct error *err)
+{
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const uint64_t size = p->files[i].max_size;
+		size_t votes = 0;
+
+		for (size_t k = 0; k < p->nfiles; k++)
+			votes += p->files[k].max_size == size;
+		for (size_t k = 0; 2 * votes > p->nfiles && k < p->nfiles;
+		     k++) {
+			struct fti_rank *r = fti_set_rank(
+				set, fti_name_parse(p->files[k].name).rank);
+
+			if (r == NULL || p->files[k].max_size == size)
+				continue;
+			p->files[k].max_size = size;
+			r->right[FTI_VALUE_PARITY_SIZE] =
+				arena_printf(s->arena, "%" PRIu64, size);
+			if (r->right[FTI_VALUE_PARITY_SIZE] == NULL)
+				return error_no_memory(err);
+		}
+	}
+	return 0;
+}
+
+/* Correct damaged names: the ranks of the members of a group lie node_size
+ * apart, so each member tells that of the first one, and most are right. */
+static int
+correct_names(struct fti_sets *s, struct fti_set *set, struct fti_posix *p,
+	      struct error *err)
+{
+	const uint32_t step = set->geometry.node_size;
+	uint32_t ranks[FTI_POSIX_MEMBERS];
+	bool named[FTI_POSIX_MEMBERS];
+	int best = -1;
+	unsigned most = 0, all = 0;
+
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct fti_name n = fti_name_parse(p->files[i].name);
+
+		ranks[i] = n.rank;
+		named[i] = n.kind == FTI_NAME_RANK && n.id == set->id &&
+			   n.rank >= i * step;
+		all += named[i];
+	}
+	for (size_t i = 0; step > 0 && !p->layered && i < p->nfiles; i++) {
+		unsigned votes = 0;
+
+		for (size_t k = 0; k < p->nfiles; k++)
+			votes += named[i] && named[k] &&
+				 ranks[k] - k * step == ranks[i] - i * step;
+		if (votes > most) {
+			most = votes;
+			best = (int)i;
+		}
+	}
+	for (size_t i = 0; 2 * most > all && i < p->nfiles; i++) {
+		const struct fti_name n = {
+			.kind = FTI_NAME_RANK,
+			.id = set->id,
+			.rank = ranks[best] + (uint32_t)i * step -
+				(uint32_t)best * step,
+		};
+		struct fti_rank *r = fti_set_rank(set, n.rank);
+		char name[FTI_NAME_MAX];
+
+		if (r == NULL ||
+		    str_eq(fti_name_format(&n, name), p->files[i].name))
+			continue;
+		r->right[FTI_VALUE_NAME] = arena_strdup(s->arena, name);
+		p->files[i].name = r->right[FTI_VALUE_NAME];
+		if (p->files[i].name == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
 
 /* Read a sector file.  A bad one is like a missing one, but says why. */
 static int
@@ -256,6 +370,9 @@ read_metadata(struct fti_sets *s, struct fti_set *set,
 		s->inis[s->ninis++] = p;
 		if (set->level == FTI_DCP && p->layered && p->id > 0)
 			set->id = (uint32_t)p->id;
+		if (correct_names(s, set, p, err) < 0 ||
+		    correct_sizes(s, set, p, err) < 0)
+			return -1;
 		/* The members of a group describe the files of their ranks. */
 		for (size_t i = 0; i < p->nfiles; i++) {
 			const struct fti_name n =
@@ -291,6 +408,8 @@ read_all_metadata(struct fti_sets *s, struct fti_set *set, struct error *err)
 	int rc = 0;
 
 	set->undescribed = 0;
+	for (size_t i = 0; i < set->nranks; i++)
+		memset(set->ranks[i].right, 0, sizeof(set->ranks[i].right));
 	for (size_t i = 0; i < set->count && rc == 0; i++)
 		rc = read_metadata(s, set, &list[set->first + i], err);
 	for (size_t i = 0; i < set->nmetadata && rc == 0; i++)

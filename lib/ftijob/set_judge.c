@@ -111,15 +111,15 @@ tally_all(struct fti_set *set, struct tally *t, bool *taken)
 	const bool grouped =
 		set->geometry.group_size > 1 && set->geometry.node_size > 0;
 
-	set->bad = set->unprotected = set->sums = 0;
+	set->bad = set->unprotected = set->values = 0;
 	*taken = true;
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_rank *r = &set->ranks[i];
 		const struct fti_part_file *p = r->parts;
 		bool takes = p[FTI_OWN].state == FTI_STATE_GOOD;
 
-		for (int part = 0; part < FTI_PARTS; part++)
-			set->sums += p[part].right_sum != NULL;
+		for (int v = 0; v < FTI_VALUES; v++)
+			set->values += r->right[v] != NULL;
 		if (grouped && set->level == FTI_L3) {
 			takes = tally_coded(set, t, r);
 			set->unprotected += !p[FTI_PARITY].exact;
@@ -222,9 +222,9 @@ put_reason(const struct fti_sets *s, const struct fti_set *set,
 		buf_add_str(out,
 			    "no file is of FTI-FF; if they are POSIX files, "
 			    "their metadata (sector files) is missing");
-	else if (whole && set->sums > 0)
+	else if (whole && set->values > 0)
 		buf_printf(out, "%zu damaged %s in the metadata (sector files)",
-			   str_count(set->sums, "checksum"));
+			   str_count(set->values, "value"));
 	else if (whole && t->refused > 0)
 		buf_printf(out,
 			   "FTI refuses %zu of %zu files, and takes what %s "
@@ -308,7 +308,7 @@ fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err)
 	set->state = state_of(s, set, &t, taken);
 	set->refusal = refusal_of(set, &t, taken);
 	if (set->state == FTI_SET_WHOLE && set->unprotected == 0 &&
-	    t.refused + set->sums == 0)
+	    t.refused + set->values == 0)
 		return 0;
 	put_reason(s, set, &t, &text);
 	if (buf_check(&text, err) == 0)

@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import struct
@@ -127,6 +128,9 @@ class Shape:
 
     def parity(self, r):
         return "%s/Ckpt1-RSed%d.fti" % (self.dir(r // self.per_node, 3), r)
+
+    def sector(self, r):
+        return "Meta/%s/l%d/sector0-group%d.fti" % (EXEC, self.level, r)
 
     def group(self, r):
         return [self.neighbour(r, i) for i in range(self.k)]
@@ -643,6 +647,16 @@ def flips():
             size = meta if kind == "parity" else meta + block + 2 * record
             for bit in range(8 * size):
                 yield (form, level, 2, 2, 1), kind, bit // 8, 1 << bit % 8
+    for level in (1, 2, 3, 4):
+        for bit in range(8 * 120):
+            yield ("posix", level, 4, 4, 2), "values", bit // 8, 1 << bit % 8
+
+
+def values(shape, path):
+    """Where metadata have the names, sizes and sums of files."""
+    return [at for m in re.finditer(rb"^(?:ckpt_file|ckpt_check|rsed)\w+ *= *(.*)",
+                                    shape.base[path], re.M)
+            for at in range(m.start(1), m.end(1))]
 
 
 def flip(task):
@@ -652,9 +666,12 @@ def flip(task):
     if key not in KNOWN:
         KNOWN[key] = Shape(OPTIONS.scr_fti, work, *key)
     shape = KNOWN[key]
-    path = {"own": shape.own, "copy": shape.copy, "parity": shape.parity}[kind](1)
+    path = {"own": shape.own, "copy": shape.copy, "parity": shape.parity,
+            "values": shape.sector}[kind](1)
     data = shape.base[path]
-    if kind == "parity":
+    if kind == "values":
+        at = values(shape, path)[at]
+    elif kind == "parity":
         at += len(data) - shape.record
     elif shape.form not in "AB":
         meta, block, record, _ = LAYOUTS[shape.form]
