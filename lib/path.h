@@ -64,8 +64,8 @@ const char *path_normal_in(struct arena *a, const char *dir, const char *name,
 const char *path_base(const char *path);
 
 /* Is `path`, or a directory above it, a link to something that does not exist?
- * It may be on a file system that is not mounted.  The link, and where it leads,
- * go to `link` and `to`, of PATH_MAX bytes. */
+ * It may be on a file system that is not mounted.  The link, and where it
+ * leads, go to `link` and `to`, of PATH_MAX bytes. */
 bool path_dangles(int dirfd, const char *path, char *link, char *to);
 
 /* Write the absolute normal form, with symbolic links resolved, to `out`. */

@@ -106,9 +106,9 @@ void report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 		     char *to, size_t size);
 
 /*
- * If no command helps against the error in *err, but what its sentence then says
- * does, return true: room, a file system that can be written, or the owner of
- * `place`, a prefix or cache.  `barred`: the owner can do something about it
+ * If no command helps against the error in *err, but what its sentence then
+ * says does, return true: room, a file system that can be written, or the owner
+ * of `place`, a prefix or cache.  `barred`: the owner can do something about it
  * (report_chmod()).
  */
 bool report_stop(struct error *err, const char *place, bool barred);

@@ -477,10 +477,10 @@ struct stat_job {
 };
 
 /*
- * Is the present file out of reach for the job, whoever looks?  Its owner may not
- * read it, although root may; or it has become the file of a user who owns neither
- * the place nor the dataset, and only that one may read it.  If this is the user of
- * the job, the file is opened where the mode does not tell.
+ * Is the present file out of reach for the job, whoever looks?  Its owner may
+ * not read it, although root may; or it has become the file of a user who owns
+ * neither the place nor the dataset, and only that one may read it.  If this is
+ * the user of the job, the file is opened if the mode does not tell.
  */
 static bool
 is_barred(const struct planner *w, const struct plan_file *f,

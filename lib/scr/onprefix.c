@@ -340,8 +340,8 @@ listed(const struct flush_entry *list, size_t count, int64_t id)
 }
 
 /* Remove the entries of datasets in no cache, and put in those that are due, or
- * that an earlier run could not put in.  An unreadable file is replaced: it only
- * informs the commands about the caches. */
+ * that an earlier run could not put in.  An unreadable file is replaced: it
+ * only informs the commands about the caches. */
 static int
 write_flush(const struct run *run, int fd, struct error *err)
 {

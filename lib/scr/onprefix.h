@@ -70,8 +70,8 @@ void onprefix_failed(struct run *run, int64_t id);
 
 /*
  * Rank 0: is the prefix full or read-only, so that a file in it that only the
- * commands read cannot be written?  Then there is one warning for all such files
- * until onprefix_note() can write.
+ * commands read cannot be written?  Then there is one warning for all such
+ * files until onprefix_note() can write.
  */
 bool onprefix_unwritable(struct run *run, const struct error *why);
 
