@@ -175,6 +175,21 @@ map_is_older(const struct planner *w, const struct plan_rank *r,
 	return l->nfiles > 0;
 }
 
+/* Has the filemap of a rank the list of a member, which is another one? */
+static bool
+is_of_another(const struct planner *w, const struct plan_rank *r)
+{
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		const struct plan_set *s = &w->p.sets[i];
+
+		for (uint32_t k = 0; !s->map && k < s->n; k++)
+			if (s->members[k].list.known &&
+			    map_has_list(w, r, &s->members[k].list))
+				return true;
+	}
+	return false;
+}
+
 bool
 plan_outvote_maps(struct planner *w, const struct plan_set *s)
 {
@@ -199,14 +214,10 @@ plan_outvote_maps(struct planner *w, const struct plan_set *s)
 		} else if (r->doubted) {
 			return false; /* its own redundancy made it again */
 		} else {
-			uint32_t k = 0; /* whose it is */
+			const bool other = is_of_another(w, r);
 
-			while (k < s->n &&
-			       !(s->members[k].list.known &&
-				 map_has_list(w, r, &s->members[k].list)))
-				k++;
-			misplaced += k < s->n;
-			contradict += k == s->n;
+			misplaced += other;
+			contradict += !other;
 		}
 	}
 	plan_owner_sweep(w);

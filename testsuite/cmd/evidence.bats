@@ -742,6 +742,14 @@ follow() {
 		scr_rebuild -p p --protect xor 1
 }
 
+@test "33.14 filemaps that were swapped between sets: the headers of both show it" {
+	gen -p p -n 4 -m 2 -t RS -k 1 -s 300,40
+	mv $D/filemap_2 2 && mv $D/filemap_3 $D/filemap_2 && mv 2 $D/filemap_3
+	ends 3 scr_inspect -p p --deep --checksums 1
+	assert_output_has "that of another"
+	well scr_inspect -p p --deep --checksums 1
+}
+
 @test "33.14 repack writes no map of files whose checksums are wrong" {
 	dataset -t XOR
 	scr_index -q -p p --checksums --build 1
