@@ -434,8 +434,8 @@ restore_entry(struct index *ix, void *arg, struct error *err)
 	if (index_find_id(ix, id, &e, NULL) < 0 || e.complete != 0 ||
 	    e.replaced == 0)
 		return 1;
-	/* CURRENT moved to a smaller number.  Has a checkpoint become the current
-	 * one since, it has a larger one. */
+	/* CURRENT has moved to a smaller number, unless a later checkpoint has
+	 * become the current one since. */
 	back = index_extra(ix, id, INDEX_WAS_CURRENT) != NULL &&
 	       (current == NULL ||
 		(index_find_name(ix, current, &now, NULL) == 0 && now.id < id));
