@@ -347,7 +347,8 @@ next_after(const struct settings *s, struct catalogue *c, int64_t id,
 				       s->o.checksums);
 	else if (why->kind == ERROR_SYSTEM || why->kind == ERROR_DAMAGED)
 		command = again;
-	if (id > 0 && command != NULL && !app_stop())
+	if (id > 0 && command != NULL && why->remedy != REMEDY_DECIDE &&
+	    !app_stop())
 		report_next(command, c, id, next, NEXT_MAX);
 }
 

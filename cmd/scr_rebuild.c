@@ -382,16 +382,16 @@ find_next(const struct settings *s, const struct subject *t,
 	     (s->protect != NULL && n.status == STATUS_DAMAGED)))
 		command = report_check(REPORT_CHECK_REBUILD, s->deep,
 				       s->checksums);
-	/* A report also knows the records that no rebuild uses, and other
-	 * nodes. */
-	/* A refusal says all. */
+	/* A refusal says all.  A report also knows the records that no rebuild
+	 * uses, and other nodes. */
 	if (why->kind != ERROR_UNSAFE)
 		n.look = report_check(REPORT_CHECK_INSPECT, s->deep,
 				      s->checksums);
 	if (n.status == STATUS_LOST || why->kind == ERROR_ABSENT ||
 	    (t->kind == SUBJECT_CACHES && command == NULL))
 		command = n.look;
-	if (n.status == STATUS_USAGE || (s->dry_run && n.status == STATUS_OK))
+	if (n.status == STATUS_USAGE || why->remedy == REMEDY_DECIDE ||
+	    (s->dry_run && n.status == STATUS_OK))
 		return;
 	if (t->kind == SUBJECT_CACHES && n.status != STATUS_OK) {
 		report_next_dirs(command, &at, next, ERROR_TEXT_MAX);

@@ -275,11 +275,11 @@ ask(void *arg, const struct index *ix, int64_t id, struct error *err)
 					  : catalogue_retire(s->c, id, s->w->id,
 							     s->o, err);
 	str_printable(shown, sizeof(shown), e.name != NULL ? e.name : "?");
-	return error_set(err, ERROR_DAMAGED,
-			 "dataset %" PRId64
-			 ": would replace files of dataset %" PRId64
-			 " (%s); drop that one from the index first",
-			 s->w->id, id, shown);
+	error_set(err, ERROR_DAMAGED,
+		  "dataset %" PRId64 ": would replace files of dataset %" PRId64
+		  " (%s); drop that one from the index first",
+		  s->w->id, id, shown);
+	return error_remedy(err, REMEDY_DECIDE);
 }
 
 int

@@ -59,7 +59,7 @@ struct next_case {
 	/* data and redundancy differ, and it is unknown which is wrong:
 	 * another checkpoint becomes the current one, but it is kept */
 	bool undecided;
-	const char *look; /* the report that shows more; NULL: it asks */
+	const char *look; /* the report that shows more; NULL: none does */
 	/* nothing names the files of some ranks: a scavenge may find them */
 	bool nameless;
 	/* a scavenge has searched the caches of all nodes: what is lost is not

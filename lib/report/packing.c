@@ -31,6 +31,7 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 		[REMEDY_PARTIAL] = "scr_rebuild --partial",
 		[REMEDY_CHOOSE] = "scr_rebuild",
 		[REMEDY_VERIFY] = "scr_container verify",
+		[REMEDY_DECIDE] = NULL,
 	};
 	const struct error why = *err;
 	const struct next_case lost = { .status = STATUS_LOST };
@@ -38,7 +39,7 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 
 	/* A dataset of SCR 1.1.8 may have no number, which all remedies
 	 * need. */
-	if (why.remedy == REMEDY_NONE || id <= 0)
+	if (commands[why.remedy] == NULL || id <= 0)
 		return;
 	if (why.kind == ERROR_LOST)
 		report_next_now(c, id, &lost, next, sizeof(next));
