@@ -154,7 +154,7 @@ give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 
 	/* If a job would restart from it, another one is chosen first. */
 	if (other > 0 &&
-	    (e->current || (current == NULL && index_entry_valid(e)))) {
+	    (e->current || (current == NULL && n->newest[0] == e->id))) {
 		*id = other;
 		return "scr_index --current";
 	}
