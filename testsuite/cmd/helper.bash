@@ -85,6 +85,7 @@ attempt() {
 	set "-$flags"
 	[[ $1 != *scr_* || $output$stderr != *"next: "* ]] ||
 		next_comes_last "$*"
+	followed "$@"
 }
 
 # next_comes_last COMMAND: 33.22: on no stream of this one command a line follows a
@@ -104,10 +105,69 @@ next_comes_last() {
 	done
 }
 
+# followed COMMAND...: what it has named as "next: " in $output and $stderr is followed
+# in a copy of the test's directory, by advice.sh, which says what fails.  Commands of
+# a test that differ only in numbers are followed once for each verdict, with SLOW=1
+# always.  What a script of several lines prints may be about a state that has passed.
+followed() {
+	[[ $output$stderr != *next:* || $* == *$'\n'* ]] || (follow_each "$@")
+}
+
+follow_each() {
+	local here dir base copy=$BATS_RUN_TMPDIR/copy.$BASHPID rc bad=0 next key
+	local seen=$BATS_RUN_TMPDIR/seen.$BATS_TEST_NUMBER.${BATS_TEST_FILENAME##*/} known=''
+
+	set +eET
+	trap - ERR EXIT DEBUG
+	shopt -s extglob
+	unset LD_PRELOAD "${!SHIM_@}"
+	here=$(pwd -P) base=$here
+	for dir in "$BATS_FILE_TMPDIR" "$BATS_TEST_TMPDIR"; do
+		dir=$(realpath "$dir")
+		[[ $here/ != "$dir"/* ]] || base=$dir
+	done
+	[[ $(realpath "$TESTSUITE") != "$here"/* ]] || base=$dir
+	[[ ! -e $seen ]] || IFS= read -r -d '' known <"$seen"
+	while IFS= read -r next; do
+		next=${next%$'\r'}
+		key="|$status ${next//+([0-9])/N}|"
+		[[ -n ${SCRKIT_SLOW-} || $known != *"$key"* ]] || continue
+		known+=$key
+		cp -a "$base" "$copy"
+		unshare -m "$TESTSUITE/cmd/advice.sh" "$copy" "$base" "$status" "$next" "$@" \
+			>"$copy.said" 2>&1
+		rc=$?
+		chmod -R u+rwX "$copy" 2>/dev/null
+		rm -rf "$copy" "$copy.over"
+		if ((rc == 1)); then
+			bad=1
+			printf '%s\n-> status %d\n%s\n%s\n' "$*" "$status" "$output" "$stderr"
+			cat "$copy.said"
+		elif ((rc != 0)); then
+			echo "$next" >>"$BATS_RUN_TMPDIR/unfollowed"
+		fi >&2
+	done < <(sed -n 's/^\([a-z_]*: \)\? *next: *//p; s/.*; next: //p' \
+		<<<"$output"$'\n'"$stderr")
+	printf %s "$known" >"$seen"
+	rm -f "$copy.said"
+	return "$bad"
+}
+
+# run: that of bats; what the command advises is followed.
+eval "bats_$(declare -f run)"
+run() {
+	stderr=
+	bats_run "$@"
+	while [[ ${1-} == [-!]* ]]; do
+		shift
+	done
+	followed "$@"
+}
+
 # The same; what it answers in JSON has to follow the schema.  Python is slow to
 # start: teardown_file looks at all answers of a file at once.
 try() {
-	attempt "$@"
+	attempt "$@" || return
 	[[ " $* " != *" --json "* || $output != "{"* ]] || keep_answer
 }
 
@@ -121,6 +181,9 @@ keep_answer() {
 teardown_file() {
 	local all=("$BATS_FILE_TMPDIR/answer."*)
 
+	[[ ! -e $BATS_RUN_TMPDIR/unfollowed ]] ||
+		echo "# not followed, as nothing can be mounted: $(wc -l \
+			<"$BATS_RUN_TMPDIR/unfollowed") lines \"next:\"" >&3
 	[[ ! -e ${all[0]} ]] || json_check "${all[@]}"
 }
 
