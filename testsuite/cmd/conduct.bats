@@ -460,3 +460,88 @@ ends_on() {
 	[[ $(find q -type f) == q/.scr/index.lock ]] ||
 		failed "left:" "$(find q)"
 }
+
+@test "a value that is missing is a usage error; --help exits 0, and --version" {
+	bash <<-'END'
+		for path in "$BIN"/scr_*; do
+			options=$("$path" --dump-options | awk -F'\t' '
+				$3 == "-" || $1 == "verb" { next }
+				$2 != "-" { print "--" $2 }
+				$1 != "-" { print "-" $1 }')
+			for option in $options; do
+				out=$("$path" "$option" 2>&1)
+				rc=$?
+				if [[ "$rc $out" != "2 "*"needs a value"* ]]
+				then
+					echo "$path $option: $rc: $out"
+					exit 1
+				fi
+			done
+		done
+	END
+	# (Run outside bats, which makes each command of a test slow.)
+	bash -e <<-'END'
+		for path in "$BIN"/scr_*; do
+			name=${path##*/}
+			echo "$name"
+			"$name" --help >out 2>err
+			grep -q "^Usage: $name" out
+			"$name" --version >out 2>>err
+			grep -q "^$name (scrkit) [0-9]" out
+			grep -q "^built with " out
+			[[ $(wc -l <out) == 2 && ! -s err ]]
+		done
+	END
+}
+
+@test "errors are on stderr, and stdout is empty" {
+	mkdir -p p/.scr
+	echo junk >p/.scr/index.scr
+	echo junk >junk
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	while read -r line; do
+		# shellcheck disable=SC2086 # words
+		try $line
+		[[ $status != 0 ]] || failed "$line: status"
+		[[ -z $output ]] || failed "$line: stdout"
+		[[ $stderr == "${line%% *}: "* ]] || failed "$line: stderr"
+	done <<-'END'
+		scr_archive export -p p 9
+		scr_container -p p list 9
+		scr_copy --list --cntldir none --nonsense
+		scr_crc32 none
+		scr_env nodes
+		scr_env nothing
+		scr_flush_file --dir p --latest
+		scr_halt --list none
+		scr_hostlist n[1-
+		scr_index -p none
+		scr_index -p p --add nothing
+		scr_index -p p --build 9
+		scr_inspect -m tree junk
+		scr_inspect none
+		scr_list_dir nothing
+		scr_list_down_nodes
+		scr_log_event -p none -T X
+		scr_log_transfer -p none -T X
+		scr_postrun -p p
+		scr_postrun -p p -w n[1-
+		scr_prerun -p junk
+		scr_rebuild -p p 9
+		scr_retries_halt --nonsense
+		scr_should_exit -p p --down n[1-
+	END
+}
+
+@test "a rebuild starts no processes, and no more threads than it may" {
+	command -v strace >/dev/null || skip "no strace"
+	strace -f -o /dev/null true 2>/dev/null || skip "may not trace"
+	gen -p p -n 32 -m 32 --set-size 4 -s 1000 --lose 0,4,8,12,16,20,24,28
+	ends 0 env PATH="$PATH" strace -qq -f -e trace=process -o calls \
+		"$BIN/scr_index" -p p --build 1 --jobs 2
+	assert_stderr_has "rebuilt 8 files"
+	(($(grep -c 'execve(' calls) == 1)) || failed "$(cat calls)"
+	# The number of live threads: started less ended.
+	awk '/clone3?\(/ { now++ } / exit\(/ { now-- }
+		now > most { most = now } END { exit most > 2 }' calls
+}

@@ -361,8 +361,7 @@ refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 	steps
 	scr_index -p p --current name:6
 	rm p/.scr/flush.scr
-	ends 0 scr_index -p p --drop name:6
-	assert_stderr_one_line "the restart point is name:4 now"
+	complains 0 "the restart point is name:4 now" scr_index -p p --drop name:6
 	rm p/4/rank_0.ckpt p/4/rank_1.ckpt
 	# shellcheck disable=SC2028 # as it is printed
 	rows <<-'END'

@@ -10,6 +10,7 @@ saved() {
 	local dir
 
 	dir=$(golden "scr3/${1-index_multi/prefix_after_run}")
+	rm -rf p
 	cp -a "$dir" p
 	chmod -R u+w p
 }
@@ -282,14 +283,12 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 @test "retries-halt: a reason, none, damaged (D12); should-exit: as many nodes as last" {
 	mkdir -p p/.scr
 	finds 1 "CONTINUE RUN" scr_retries_halt --dir p
-	rm -r p
 	saved
 	shows "HALT RUN: Reason: SCR_FINALIZE_CALLED." scr_retries_halt --dir p
 	shows "SCR_FINALIZE_CALLED" scr_should_exit -p p
 	echo junk >p/.scr/halt.scr
 	ends 0 scr_retries_halt -d p
 	ends 0 scr_should_exit -p p
-	rm -r p
 	saved
 	rm p/.scr/halt.scr
 	export SCR_NODELIST='n[1-5]'
@@ -318,10 +317,8 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	ends 1 scr_flush_file -d p --need-flush 5
 	try scr_env flush-file -p p --json
 	assert_output_has '"name": "both.3"' '"needs_flush": false'
-	rm -rf p
 	saved xor_4/cache/prefix
 	prints '' scr_flush_file -d p --need-flush 1
-	rm -r p
 	saved
 	mv p "run 5"
 	prints "5 3" scr_flush_file -d "run 5" --list-ckpt
@@ -466,4 +463,37 @@ healthy() {
 	healthy 0
 	[[ $output =~ warning\ \ limits\ .*ulimit\ -n ]]
 	[[ $(scr_env probe) =~ ^[0-9.]+\ [0-9]+$ ]]
+}
+
+@test "without ping no node counts as down" {
+	stub_ssh
+	# PATH has only the commands that the mock needs.
+	ln -s "$(command -v sh)" stub
+	export SCR_CNTL_BASE=$PWD/cntl SCR_CACHE_BASE=$PWD/cache
+	prints '' env "PATH=$BIN:$PWD/stub" scr_list_down_nodes -r --remote ssh n1 n2
+	assert_stderr_empty
+}
+
+@test "settings in the prefix's file: which job, which nodes; scr_should_exit -p" {
+	mkdir p
+	echo SCR_MIN_NODES=1 >.scrconf
+	printf '%s\n' 'SCR_JOB_ID=55' 'SCR_USER_NAME=you' \
+		'SCR_NODELIST=n[1-4]' 'SCR_EXCLUDE_NODES=n2' \
+		'SCR_NODE_TESTS=echo' 'SCR_MIN_NODES=4' \
+		'SCR_CNTL_BASE=/cntl' 'SCR_CACHE_BASE=/ssd' >p/.scrconf
+	prints $'you\n55\nn1,n2,n3,n4' scr_env -p p -u -j -n
+	prints /ssd/you/scr.55 scr_list_dir -p p cache
+	prints 'nodes_remaining=3 < nodes_needed=4' \
+		scr_should_exit -p p --down n1
+	stub_ssh
+	# /cntl is missing, but with named tests it is not checked.
+	prints n2 scr_list_down_nodes -p p --remote ssh
+}
+
+@test "scr_env -v prints the nodes, too" {
+	SCR_NODELIST='n[1-3]' prints me scr_env user -v
+	assert_stderr_has 'nodes: 3: n[1-3] (SCR_NODELIST from environment)'
+	# Without -v, missing nodes are not reported.
+	warns 0 "prefix: " scr_env user -v
+	[[ $stderr != *"nodes: "* ]]
 }

@@ -51,8 +51,7 @@ settings_are() {
 	mkdir q
 	scr_halt -q p q -c 2
 	[[ -e $FILE && -e q/.scr/halt.scr ]]
-	ends 1 scr_halt -l p none q
-	assert_stderr_one_line "none: cannot open the prefix directory"
+	complains 1 "none: cannot open the prefix directory" scr_halt -l p none q
 	assert_output_has "for $FILE:" "for $PWD/q/.scr/halt.scr:"
 	scr_halt -q -c 3
 	[[ -e .scr/halt.scr ]]
@@ -335,4 +334,15 @@ slurm() {
 	ends 1 scr_halt -i --pid "$pid" p
 	assert_stderr_has "process $pid: no such process" \
 		"the halt condition stays set"
+}
+
+@test "large numbers are exact, or refused" {
+	try scr_halt -a 2138-11-19T09:46:40 p
+	assert_output_has "ExitAfter:       Wed Nov 19 09:46:40 2138"
+	try scr_retries_halt --dir p
+	assert_status 1 # not yet
+	# 4294967297 must not be truncated to 1.
+	misused 4294967297 scr_halt -c 4294967297 p
+	misused 4294967297 scr_flush_file --dir p --location 4294967297
+	misused 4294967297 scr_index -p p --build 4294967297
 }

@@ -945,3 +945,13 @@ pruned_later() {
 	ends 1 scr_index -p q --build 1
 	tree_sha elsewhere | diff before -
 }
+
+@test "no tables of redundancy in summary.scr, whatever the ranks" {
+	built p 1 -n 8 -m 4 -s 1000 -t RS -k 2 --lose 1
+	run ! grep -E '^  [A-Z]*(RS|XOR|PARTNER)$' \
+		<(scr_inspect -m tree p/.scr/scr.dataset.1/summary.scr)
+	small=$(stat -c %s p/.scr/scr.dataset.1/summary.scr)
+	built q 1 -n 64 -m 32 -s 1000 -t RS -k 2 --lose 1
+	# (Longer numbers may add a few bytes.)
+	(($(stat -c %s q/.scr/scr.dataset.1/summary.scr) <= small + 16))
+}

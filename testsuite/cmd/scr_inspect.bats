@@ -341,8 +341,7 @@ make() {
 	for more in "-d 1" --json --map --files "--svg x"; do
 		misused "cannot be used together" scr_inspect -p p -o id $more
 	done
-	ends 2 scr_inspect -p p --sort-by id 2
-	assert_stderr_one_line "2: --columns and --sort-by are for the list"
+	complains 2 "2: --columns and --sort-by are for the list" scr_inspect -p p --sort-by id 2
 	# Of caches, too, also of one dataset.
 	gen -p c --nodes-dir nodes -n 4 -m 4 -s 100 --layout cache
 	prints $'ID  RANKS\n 1      4' scr_inspect -o id,ranks nodes/*/cache

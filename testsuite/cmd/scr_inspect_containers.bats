@@ -16,6 +16,7 @@ setup_file() {
 # make NAME [FROM]: a dataset on prefix NAME, 8 ranks on 4 nodes, 16 files in 7
 # containers; FROM red: its redundancy is packed, too.
 make() {
+	rm -rf "$1"
 	cp -a "$BATS_FILE_TMPDIR/${2-p}" "$1"
 }
 
@@ -70,7 +71,6 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	[ ! -e x.svg ]
 	ends 0 scr_inspect --svg x.svg -d 2 nodes/*/cache
 	assert_xml x.svg
-	rm -r p
 	make p
 	complains 1 nowhere/x.svg scr_inspect --svg nowhere/x.svg p
 	mkfifo pipe
@@ -96,7 +96,6 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	scr_container unpack -q -p p 1
 	ends 0 scr_inspect -v -p p 1
 	assert_output_lacks containers CONTAINER
-	rm -r p
 	make p red
 	ends 0 scr_inspect -v --map -p p 1
 	assert_output_has "16 files, redundancy in 4 more, metadata packed too" \
@@ -116,7 +115,6 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	LC_ALL=C.UTF-8 try scr_inspect -p p --map 1
 	assert_output_has "  ctr.0           ▒▒▒" "▒█" "█▒" "█ ▒ one file"
 	assert_output_lacks $'\e['
-	rm -r p
 	make p
 	truncate -s 20000 "$(ctr p)/ctr.2.scr"
 	truncate -s 30000 "$(ctr p)/ctr.2.scr"

@@ -88,8 +88,7 @@ slurm() {
 	while read -r program state manager; do
 		prefix unsaved
 		stub "$program" <<<"#!/bin/sh"$'\n'"echo '1000 $state'"
-		ends 0 scr_prerun -p p --resource-manager "$manager" --job-id 7
-		assert_stderr_one_line "never saved"
+		complains 0 "never saved" scr_prerun -p p --resource-manager "$manager" --job-id 7
 	done <<-'END'
 		bjobs EXIT lsf
 		squeue TO slurm

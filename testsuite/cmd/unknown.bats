@@ -26,6 +26,7 @@ saved() {
 	local id=1
 
 	[[ ${1-} != [1-9] ]] || { id=$1 && shift; }
+	((id != 1)) || rm -rf p
 	built p "$id" -n 4 --set-size 2 -s 1000 "$@"
 	meta=p/.scr/scr.dataset.$id
 }
@@ -94,12 +95,10 @@ mended() {
 	eio 0 filemap_2 scr_index -p p --verify
 	rm "$meta"/rank2file* "$meta"/reddesc*
 	unknown filemap_2 "filemap_2: cannot read: Input/output error"
-	rm -r p
 	saved
 	rm "$meta/filemap_1" "$meta"/rank2file* "$meta"/reddesc.er* \
 		"$meta"/reddescmap.er.1.*
 	unknown filemap_0 "filemap_0: cannot read: Input/output error"
-	rm -r p
 	saved
 	rm p/ckpt.1/rank_0.ckpt
 	unknown "${part##*/}" "Input/output error"
@@ -113,7 +112,6 @@ mended() {
 	rm "$meta"/{filemap,reddesc}*
 	eio 1 rank_2.ckpt scr_index -p p --verify --checksums
 	assert_output_has unknown
-	rm -r p
 	saved
 	for file in summary.scr rank2file rank2file.0.0; do
 		eio 1 "$meta/$file" scr_index -p p --verify
@@ -176,7 +174,6 @@ mended() {
 	eio 1 rank_2.ckpt scr_rebuild -p p 1 --checksums
 	assert_stderr_has "rank_2.ckpt: cannot be read" "cannot be rebuilt"
 	[[ $was == "$(sha256sum p/ckpt.1/rank_2.ckpt)" ]]
-	rm -r p
 	saved
 	mended filemap_2 "filemap_2: cannot read: Input/output error"
 	mended "${part##*/}" "Input/output error" --deep
@@ -265,7 +262,6 @@ each_fails() {
 	# What can be computed without it is.
 	diff <(echo "$whole") <(tree_sha p) | grep "^>" && failed "wrong bytes"
 	[[ ! -e p/ckpt.1/rank_3.ckpt && -z $(find p -name "*.tmp") ]]
-	rm -r p
 	saved -t PARTNER --set-size 4 --failures 2 -s 50000
 	whole=$(tree_sha p)
 	each_fails p/ckpt.1/rank_0.ckpt reddesc.er.{1,2}.partner.
@@ -341,8 +337,7 @@ each_fails() {
 		[[ -s p/ckpt.1/rank_$rank.ckpt ]] || failed "rank $rank"
 	done
 	[[ ! -e p/ckpt.1/rank_2.ckpt ]]
-	ends 0 scr_postrun "${args[@]}"
-	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved"
+	shows "newest checkpoint ckpt.1 (dataset 1) is saved" scr_postrun "${args[@]}"
 	scr_index -p p --verify
 	# Filemaps and the dataset directory.
 	for file in scr.dataset.1/.scr/filemap_2 scr.dataset.1/.scr/; do
@@ -624,8 +619,7 @@ ends_there() {
 		"before-the-upgrade looks like it: rename it back"
 	for detail in "" "-d 4"; do
 		# shellcheck disable=SC2086 # words
-		ends 3 scr_inspect -p p $detail
-		assert_output_has "before-the-upgrade looks like it"
+		finds 3 "before-the-upgrade looks like it" scr_inspect -p p $detail
 		assert_output_lacks " lost"
 	done
 	# Files of it are gone: unknown, until it is renamed back.
@@ -644,7 +638,6 @@ ends_there() {
 	rm -r p/before-the-upgrade
 	ends 4 scr_index -p p --verify
 	assert_stderr_lacks looks
-	rm -r p
 	saved 4
 	saved 5
 	scr_index -q -p p --build 4 --checksums
