@@ -33,7 +33,7 @@ copy() {
 make() {
 	local at=$1/ckpt.1
 
-	[[ $* == *--id* ]] || rm -rf "$1"/* "$1"/.scr
+	[[ $* == *--id* ]] || rm -rf "${1:?}"/* "$1"/.scr
 	gen -p "$1" --nodes-dir "$1.nodes" -n 8 -m 4 -s 10000,5000 -f 2 \
 		-t NONE --recorded-prefix /job/p "${@:2}"
 	chmod 600 "$at/rank_1_0.ckpt"
