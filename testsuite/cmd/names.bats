@@ -156,7 +156,7 @@ refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 	for id in 1 2 3 4 5 6; do
 		rows <<-END
 			0|scr_inspect p/.scr/scr.dataset.$id|dataset $id  $((2 * id))
-			0|env -C p/.scr/scr.dataset.$id scr_inspect .|dataset $id  
+			0|env -C p/.scr/scr.dataset.$id scr_inspect .|dataset $id
 		END
 	done
 	rm p/4/rank_1.ckpt p/8/rank_1.ckpt
@@ -229,7 +229,7 @@ refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 	for word in id:4=4 name:id:4=7 four=4 7=7 name:name:x=8 id:8=8; do
 		rows <<-END
 			0|scr_index -p p --verify ${word%=*} --json|"id": ${word#*=}
-			0|scr_inspect -p p ${word%=*}|dataset ${word#*=} 
+			0|scr_inspect -p p ${word%=*}|dataset ${word#*=}
 		END
 	done
 	ends 1 scr_index -p p --verify name:x
@@ -365,7 +365,7 @@ refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 	rm p/4/rank_0.ckpt p/4/rank_1.ckpt
 	# shellcheck disable=SC2028 # as it is printed
 	rows <<-'END'
-		4|scr_index -p p --verify name:4|scr_index: name:4: 
+		4|scr_index -p p --verify name:4|scr_index: name:4:
 		2|scr_container cat "a'b c"|scr_container list 'a'\''b c'
 		2|scr_env flush-file --summary --name 'a b'|scr_index --build 'a b'
 	END

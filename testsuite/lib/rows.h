@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rows.h - the rows of a table in a text file, testsuite/unit/damage.table, which
- * says how it is written.
+ * rows.h - the rows of a table in a text file, testsuite/unit/damage.table,
+ * which says how it is written.
  */
 #ifndef ROWS_H
 #define ROWS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that are missing or damaged, from copies.  Those of each pattern of lost
- * nodes of golden checkpoints, byte for byte: fti_rebuild.bats. */
+/* Files that are missing or damaged, from copies.  Those of each pattern of
+ * lost nodes of golden checkpoints, byte for byte: fti_rebuild.bats. */
 #include "ftibytes.h"
 #include "ftijob/recover.h"
 #include "scratch.h"
