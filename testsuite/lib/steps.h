@@ -57,8 +57,8 @@ const char *scene_told(const struct scene *s, unsigned flags);
 void scene_step(struct scene *s, unsigned flags, const char *what,
 		const char *change, const char *says);
 
-/* The same for each row of a section (rows.h): what, change, says.  Or a rebuild
- * after the change: "rebuilt: " and a part of "2 files, 1 maps, 3 reds,
+/* The same for each row of a section (rows.h): what, change, says.  Or a
+ * rebuild after the change: "rebuilt: " and a part of "2 files, 1 maps, 3 reds,
  * 3 descriptors, 0 sums wrong", all files are as they were kept; or
  * "fails KIND:" and a part of the error, all files are as before it. */
 void scene_table(struct scene *s, unsigned flags, const char *section);
