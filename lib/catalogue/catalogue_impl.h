@@ -261,18 +261,18 @@ int catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 
 /* A directory that is missing, and another that has its files. */
 struct catalogue_renamed {
+	struct owners_guard asks; /* for this dataset, with `all` */
 	bool looked;
 	char from[4096], to[4096]; /* below the prefix; "": none */
-	bool barred; /* `to` has its name, but may not be searched */
+	bool barred;	    /* `to` has its name, but may not be searched */
+	size_t files, lost; /* found there; those that cannot be rebuilt */
 };
 
 /* Is the file missing, but present in a directory that was renamed?  The first
  * missing file shows which directory is missing: a sibling of it, of any name,
- * has this file.  asks->id is the dataset; a file that another dataset owns
- * does not count. */
-bool catalogue_renamed_file(struct owners_guard *asks,
-			    const struct plan_file *f,
-			    struct catalogue_renamed *r);
+ * has this file.  A file that another dataset owns does not count. */
+bool catalogue_renamed_file(struct catalogue_renamed *r,
+			    const struct plan_file *f);
 
 /* --- claims.c --- */
 

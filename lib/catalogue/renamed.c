@@ -244,10 +244,9 @@ choose(const struct lookalike *l, struct owners_guard *asks)
  * found.
  */
 static void
-find(struct owners_guard *asks, const char *path, const struct attr *attr,
-     struct catalogue_renamed *out)
+find(const char *path, const struct attr *attr, struct catalogue_renamed *out)
 {
-	struct catalogue *c = asks->catalogue;
+	struct catalogue *c = out->asks.catalogue;
 	struct lookalike l = { .c = c, .attr = attr, .parent = "" };
 	const struct candidate *best = NULL;
 	struct error why = ERROR_INIT;
@@ -282,7 +281,7 @@ find(struct owners_guard *asks, const char *path, const struct attr *attr,
 		fd = slash == NULL ? c->prefix_fd
 				   : path_open_dir(c->prefix_fd, parent, NULL);
 		if (fd >= 0 && dir_each(fd, l.parent, try_name, &l, NULL) >= 0)
-			best = choose(&l, asks);
+			best = choose(&l, &out->asks);
 		if (slash != NULL)
 			io_close(fd);
 	}
@@ -295,8 +294,7 @@ find(struct owners_guard *asks, const char *path, const struct attr *attr,
 }
 
 bool
-catalogue_renamed_file(struct owners_guard *asks, const struct plan_file *f,
-		       struct catalogue_renamed *r)
+catalogue_renamed_file(struct catalogue_renamed *r, const struct plan_file *f)
 {
 	char to[sizeof(r->to)];
 	size_t n = 0;
@@ -304,12 +302,16 @@ catalogue_renamed_file(struct owners_guard *asks, const struct plan_file *f,
 	if (f->state != FILE_MISSING || f->nsegs > 0 || f->path == NULL)
 		return false;
 	if (!r->looked)
-		find(asks, f->path, &f->attr, r);
+		find(f->path, &f->attr, r);
 	n = strlen(r->from);
 	if (n == 0 || r->barred || strncmp(f->path, r->from, n) != 0 ||
 	    f->path[n] != '/')
 		return false;
-	return snprintf(to, sizeof(to), "%s%s", r->to, f->path + n) <
-		       (int)sizeof(to) &&
-	       has_file(asks->catalogue, to, &f->attr, true, NULL);
+	if (snprintf(to, sizeof(to), "%s%s", r->to, f->path + n) >=
+		    (int)sizeof(to) ||
+	    !has_file(r->asks.catalogue, to, &f->attr, true, NULL))
+		return false;
+	r->files++;
+	r->lost += f->fate == FATE_LOST;
+	return true;
 }

@@ -37,10 +37,8 @@ struct verify {
 	struct catalogue_renamed renamed;
 	bool by_hand; /* only the user can repair some of the damage */
 	bool map_looked;
-	enum verify_mend map;	    /* catalogue_map_flaw() */
-	enum verify_mend spare;	    /* catalogue_plan_mend() */
-	size_t astray, astray_lost; /* files below renamed.from; those that
-				       cannot be rebuilt */
+	enum verify_mend map;	/* catalogue_map_flaw() */
+	enum verify_mend spare; /* catalogue_plan_mend() */
 };
 
 /* Report one problem, and set the status that follows from it; with `fetch`,
@@ -105,14 +103,14 @@ note_renamed(struct verify *v, const char *in, const char *was, const char *is)
 static void
 report_astray(struct verify *v)
 {
-	v->by_hand = v->by_hand || v->astray > 0;
-	if (v->astray == 0)
+	v->by_hand = v->by_hand || v->renamed.files > 0;
+	if (v->renamed.files == 0)
 		return;
 	note_renamed(v, "", v->renamed.from, v->renamed.to);
 	report(v, STATUS_DAMAGED,
 	       "%s: missing, with %zu %s; %s looks like it: rename it "
 	       "back",
-	       str_shown(v->renamed.from), str_count(v->astray, "file"),
+	       str_shown(v->renamed.from), str_count(v->renamed.files, "file"),
 	       str_shown(v->renamed.to));
 }
 
@@ -131,18 +129,6 @@ judge(const struct plan *p, enum fate f, const char **words)
 				 : STATUS_LOST;
 }
 
-static bool
-is_renamed(struct verify *v, const struct plan_file *f)
-{
-	struct owners_guard asks = { v->c, v->e->id, v->o, .all = true };
-
-	if (!catalogue_renamed_file(&asks, f, &v->renamed))
-		return false;
-	v->astray++;
-	v->astray_lost += f->fate == FATE_LOST;
-	return true;
-}
-
 static void
 report_file(struct verify *v, const struct plan *p, const struct plan_file *f)
 {
@@ -151,7 +137,7 @@ report_file(struct verify *v, const struct plan *p, const struct plan_file *f)
 	int status = judge(p, f->fate, &fate);
 
 	v->out->bad_files++;
-	if (is_renamed(v, f))
+	if (catalogue_renamed_file(&v->renamed, f))
 		return;
 	str_printable(path, sizeof(path), f->path);
 	if (f->state == FILE_WRONG_SIZE)
@@ -254,7 +240,7 @@ report_verdict(struct verify *v, const struct plan *p)
 	    (why.kind == ERROR_DAMAGED && v->reported > 0) ||
 	    (v->reported > 0 && p->flaw == NULL && p->nsets == 0 &&
 	     p->maps_lost == 0) ||
-	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))
+	    (v->renamed.lost > 0 && v->renamed.lost == p->files_lost))
 		return;
 	if (catalogue_data_kept(p) && why.kind != ERROR_SYSTEM)
 		report_spare(v, "%s", why.text);
@@ -521,7 +507,7 @@ verify_with(struct verify *v, const struct plan *p, struct error *err)
 		/* Renamed directories; the caller judges what else the plan
 		 * shows. */
 		for (size_t i = 0; i < p->nfiles; i++)
-			is_renamed(v, &p->files[i]);
+			catalogue_renamed_file(&v->renamed, &p->files[i]);
 		report_astray(v);
 		report_map(v, p);
 		report_fetch(v, true);
@@ -543,7 +529,14 @@ catalogue_verify(struct catalogue *c, const struct index_entry *e,
 		 const struct verify_listener *problems,
 		 struct verify_result *out, struct error *err)
 {
-	struct verify v = { c, e, o, out, problems, .dir = CATALOGUE_DIR_INIT };
+	struct verify v = { c,
+			    e,
+			    o,
+			    out,
+			    problems,
+			    .dir = CATALOGUE_DIR_INIT,
+			    .renamed = { .asks = { c, e->id, .o = o,
+						   .all = true } } };
 
 	return verify_with(&v, NULL, err);
 }
@@ -578,9 +571,14 @@ catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 		      struct verify_result *out, struct error *err)
 {
 	const struct catalogue_options o = { .deep = false };
-	struct verify v = {
-		c, e, &o, out, problems, .dir = CATALOGUE_DIR_INIT
-	};
+	struct verify v = { c,
+			    e,
+			    &o,
+			    out,
+			    problems,
+			    .dir = CATALOGUE_DIR_INIT,
+			    .renamed = { .asks = { c, e->id, .o = &o,
+						   .all = true } } };
 
 	return verify_with(&v, p, err);
 }

@@ -28,20 +28,16 @@ static int
 weigh_renamed(struct catalogue *c, struct plan *p,
 	      const struct catalogue_options *o, struct error *err)
 {
-	struct owners_guard asks = { c, p->id, .o = o, .all = true };
-	struct catalogue_renamed r = { .looked = false };
-	size_t there = 0;
+	struct catalogue_renamed r = { .asks = { c, p->id, .o = o,
+						 .all = true } };
 
 	if (p->verdict != SET_LOST || p->flaw != NULL)
 		return 0;
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		there += f->fate == FATE_LOST &&
-			 catalogue_renamed_file(&asks, f, &r);
-	}
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].fate == FATE_LOST)
+			(void)catalogue_renamed_file(&r, &p->files[i]);
 	if (!r.barred &&
-	    (there == 0 || (there == p->files_lost && p->maps_lost == 0)))
+	    (r.lost == 0 || (r.lost == p->files_lost && p->maps_lost == 0)))
 		return 0;
 	return plan_set_flaw(
 		p, STATUS_FAILED,
