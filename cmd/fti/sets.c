@@ -172,10 +172,13 @@ fti_next(const struct fti_next *n, const struct fti_sets *s,
 	for (size_t i = 0; i < s->count; i++) {
 		const struct fti_set *set = &s->list[i];
 		const bool mend = set->state == FTI_SET_REBUILDABLE;
-		const bool sums =
-			set->values > 0 && set->state == FTI_SET_REFUSED;
+		/* FTI takes what enough parity gives. */
+		const bool refused =
+			set->state == FTI_SET_REFUSED &&
+			(set->values > 0 ||
+			 (set->level == FTI_L3 && set->unprotected > 0));
 
-		if (!mend && !sums &&
+		if (!mend && !refused &&
 		    (set->state != FTI_SET_WHOLE ||
 		     set->unprotected + set->values == 0))
 			continue;

@@ -4,7 +4,7 @@
 says and does about them.  The truth is known.  A case is a number: the same seed and
 number make the same case.
 
-    fti.py [--cases N] [--seed S] [--case NUMBER] [--jobs N] [--seconds T]
+    fti.py [--cases N] [--seed S] [--case NUMBER] [--jobs N] [--seconds T] [--form F]
     fti.py --table
     fti.py --sweep [--cases N] [--seed S]
 
@@ -37,15 +37,16 @@ LAYOUTS = {"A": (96, 12, 64, "q"), "B": (90, 12, 62, "q"), "C": (110, 12, 62, "q
            "D": (110, 12, 58, "q"), "E": (82, 8, 50, "i"), "F": (106, 12, 58, "q")}
 
 
-def container(layout, var, at, data):
+def container(layout, var, at, data, part=0, dptr=0, room=0):
+    """With `room` an emptied one, which keeps an old sum."""
     number = LAYOUTS[layout][3]
     out = struct.pack("<i", var)
     if layout in "ABC":
         out += struct.pack("<i", var - 1)
-    out += struct.pack("<i?", 0, True)
+    out += struct.pack("<i?", part, room == 0)
     out += bytes(3) if layout == "A" else bytes(1)
-    out += struct.pack("<QQ", 0, at)
-    out += struct.pack("<2" + number, len(data), len(data))
+    out += struct.pack("<QQ", dptr, at)
+    out += struct.pack("<2" + number, len(data), room or len(data))
     return out + hashlib.md5(data).digest()
 
 
@@ -85,15 +86,67 @@ def ff_file(layout, parts, when):
     return out + blocks + body if first else body + blocks + out
 
 
+def shrunk_file(layout, parts, when):
+    """The same of C to F; variables have become smaller, and each has a second
+    container, which is empty."""
+    meta, block, record, number = LAYOUTS[layout]
+    at, records = 0, b""
+    for i, data in enumerate(parts):
+        records += container(layout, i + 1, at, data)
+        at += len(data)
+    first = struct.pack("<i" + number, len(parts), at) + records
+    records = b""
+    for i, data in enumerate(parts):
+        records += container(layout, i + 1, at, b"", 1, len(data), 7 + i)
+        at += 7 + i
+    rest = sum(7 + i for i in range(len(parts)))
+    data = b"".join(parts) + bytes(rest)
+    out = data + first + struct.pack("<i" + number, len(parts), rest) + records
+    size = len(out) + meta
+    return seal(layout, out + bytes(33 + 16) + struct.pack("<i", 1) + struct.pack(
+        "<6" + number, size, size - len(data), len(data), size, -1, -1) + (
+            struct.pack("<q", when) if layout in "CD" else struct.pack(
+                "<I", when & 0xffffffff)) + bytes(1), False)
+
+
+def seal(layout, data, stale):
+    """Set the sums of such a file: as it should be, or as FTI writes it, which sums
+    what emptied containers have kept."""
+    meta, block, record, number = LAYOUTS[layout]
+    head = len(data) - meta
+    start = struct.unpack_from("<" + number, data, head + 53 + 2 * struct.calcsize(
+        number))[0]
+    out, sums, at = bytearray(data), b"", start
+    while at < head:
+        count = struct.unpack_from("<i", data, at)[0]
+        at += block
+        for _ in range(count):
+            flags = at + (12 if layout == "C" else 8)
+            if stale and not out[flags]:
+                out[at + record - 16:at + record] = hashlib.md5(
+                    b"old %d" % at).digest()
+            if stale or out[flags]:
+                sums += out[at + record - 16:at + record]
+            at += record
+    checksum = hashlib.md5(sums).hexdigest().encode() + bytes(1)
+    numbers = struct.unpack_from("<6" + number, data, head + 53)
+    stamp = data[head + 53 + 6 * struct.calcsize(number):-1]
+    digest = hashlib.md5(checksum + stamp + struct.pack(
+        "<6" + number, *numbers[:4], numbers[5], numbers[4])).digest()
+    out[head:head + 49] = checksum + digest
+    return bytes(out)
+
+
 # --- A shape: one checkpoint, and one of an older run at the same places ---
 
 
 class Shape:
     def __init__(self, scr_fti, work, form, level, k, nodes, per_node):
-        self.form, self.level, self.k = form, level, k
+        self.form, self.shrunk = form.replace("shrunk ", ""), form.startswith("shrunk")
+        self.level, self.k = level, k
         self.nodes, self.per_node = nodes, per_node
         self.n = nodes * per_node
-        self.record = 0 if form == "posix" else LAYOUTS[form][0]
+        self.record = 0 if form == "posix" else LAYOUTS[self.form][0]
         self.base = self.build(scr_fti, work, 0)
         self.older = self.build(scr_fti, work, 1)
         self.intact = set()
@@ -102,8 +155,8 @@ class Shape:
                             if "/Ckpt1-" in p}
 
     def __str__(self):
-        return "%s L%d, %d nodes of %d, groups of %d" % (
-            self.form, self.level, self.nodes, self.per_node, self.k)
+        return "%s%s L%d, %d nodes of %d, groups of %d" % (
+            "shrunk " * self.shrunk, self.form, self.level, self.nodes, self.per_node, self.k)
 
     def dir(self, node, level):
         if level == 4:
@@ -152,7 +205,8 @@ class Shape:
             parts = [rng.randbytes(sizes.randrange(1, 400)) for _ in range(2)]
             content[r] = parts
             name = "%s/Ckpt1-Rank%d.fti" % (self.dir(r // self.per_node, first), r)
-            files[name] = (b"".join(parts) if self.form == "posix" else ff_file(
+            write = shrunk_file if self.shrunk else ff_file
+            files[name] = (b"".join(parts) if self.form == "posix" else write(
                 self.form, parts,
                 TIME - run * 7_200_000_000_000 + rng.randrange(1 << 30)))
         if self.form == "posix":
@@ -165,6 +219,12 @@ class Shape:
                            check=True)
             for name in [p for p in files if "/l1/" in p]:
                 os.unlink(os.path.join(at, name))
+        if self.shrunk:
+            files = {p: seal(self.form, d, True) if "Rank" in p else d
+                     for p, d in read_tree(at).items() if "RSed" not in p}
+            shutil.rmtree(at)
+            write_tree(at, files)
+            subprocess.run([scr_fti, "rebuild", "-q", at], check=True)
         return read_tree(at)
 
     def describe(self, files, content, level):
@@ -193,6 +253,8 @@ SHAPES = [(form, level, k, nodes, per)
           for form in ("A", "B", "C", "D", "E", "F", "posix")
           for level in (1, 2, 3, 4)
           for k, nodes, per in ((4, 4, 1), (2, 2, 2), (3, 6, 1), (4, 4, 2))]
+SHAPES += [("shrunk " + form, 3, k, nodes, per) for form in "CDEF"
+           for k, nodes, per in ((4, 4, 1), (2, 2, 2), (3, 6, 1), (4, 4, 2))]
 
 
 def read_tree(root):
@@ -222,6 +284,8 @@ def unprotected(shape, path, at):
     size = len(shape.base[path])
     if shape.form == "posix" or "RSed" in path:
         return False
+    if shape.shrunk:
+        return True
     meta, block, record, _ = LAYOUTS[shape.form]
     start = 0 if shape.form in "AB" else size - meta
     if start <= at < start + meta:
@@ -465,7 +529,8 @@ class Case:
             shutil.rmtree(self.root)
             write_tree(self.root, self.tree)
         first, (state, now) = state, self.follow(state, following)
-        if first in ("rebuildable", "whole") and t.recoverable() and t.meta:
+        mended = ("rebuildable", "whole") + ("refused",) * s.shrunk
+        if first in mended and t.recoverable() and t.meta:
             self.check(state == "whole" and t.all_right(now),
                        "next: ends with " + state)
         return first
@@ -712,7 +777,7 @@ KNOWN = {}
 
 def one(number):
     rng = random.Random("shape %d %d" % (OPTIONS.seed, number // 20))
-    key = rng.choice(SHAPES)
+    key = rng.choice([s for s in SHAPES if OPTIONS.form in s[0]])
     work = os.path.join(WORK, str(os.getpid()))
     os.makedirs(work, exist_ok=True)
     if key not in KNOWN:
@@ -737,6 +802,7 @@ def main():
     p.add_argument("--case", type=int, help="only this one, and leave its files")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--seconds", type=float, help="stop after so long")
+    p.add_argument("--form", default="", help="only these shapes: shrunk, posix, A ...")
     p.add_argument("--bin", default=os.environ.get("BIN", "build/plain/bin"))
     OPTIONS = p.parse_args()
     OPTIONS.scr_fti = os.path.abspath(os.path.join(OPTIONS.bin, "scr_fti"))
