@@ -557,7 +557,7 @@ main(int argc, char **argv)
 	parse(&s, argc, argv);
 	c = catalogue_open(app_prefix(s.prefix), &err);
 	if (c == NULL)
-		return app_finish(app_report(STATUS_OK, &err));
+		return app_finish(verbs_finish(&s, NULL, "", STATUS_OK, &err));
 	catalogue_stop_on(c, app_stop);
 	status = verbs[s.verb](&s, c);
 	app_warn_lines(catalogue_notice(c));

@@ -228,6 +228,7 @@ verify_one(struct each *w, const struct index_entry *e)
 	const char *state = "unfinished";
 	char next[ERROR_TEXT_MAX] = "";
 	int status = STATUS_OK, shared = STATUS_OK;
+	bool stop = false;
 
 	p.name =
 		verbs_shown(catalogue_name_word(w->c, w->s->o.index, e, &word));
@@ -252,11 +253,12 @@ verify_one(struct each *w, const struct index_entry *e)
 		if (p.count > PROBLEMS_SHOWN && app_verbosity() <= 0)
 			app_error("%s: %zu more problems (-v shows all)",
 				  p.name, p.count - PROBLEMS_SHOWN);
+		stop = report_stop(&err, app_prefix(w->s->prefix), false);
 		status = app_report(r.status, &err);
 		/* Without --moved-from, for example, it is not known. */
 		if (status == STATUS_USAGE)
 			status = STATUS_FAILED;
-		else if (status != STATUS_OK)
+		else if (status != STATUS_OK && !stop)
 			find_next(w, e->id, status, &r, next);
 		state = report_state(status);
 		if (status == STATUS_OK && w->whole == 0)

@@ -39,6 +39,18 @@ set_why(struct condition *h, const char *text)
 	snprintf(h->why, sizeof(h->why), "%s", text);
 }
 
+/* The same for an error: also who can do something about it. */
+static void
+set_reason(struct condition *h, const struct error *why)
+{
+	struct error said = *why;
+
+	(void)report_stop(&said,
+			  h->prefix != NULL ? h->prefix : h->group->dirs[0],
+			  h->plan != NULL && h->plan->barred > 0);
+	set_why(h, said.text);
+}
+
 /* Append the first problem to the reason. */
 static void
 first_problem(struct condition *h)
@@ -66,7 +78,7 @@ could_not(struct condition *h, const struct catalogue_options *o,
 	h->status = error_status(why->kind);
 	if (h->status == STATUS_USAGE) /* "give --moved-from" */
 		h->status = STATUS_FAILED;
-	set_why(h, why->text);
+	set_reason(h, why);
 	return 0;
 }
 
@@ -97,7 +109,7 @@ judge_plan(struct condition *h, const struct catalogue_options *o)
 			 "%s missing or damaged, can be rebuilt",
 			 report_lacks(h->plan));
 	else if (plan_error(h->plan, &why) < 0)
-		set_why(h, why.text);
+		set_reason(h, &why);
 }
 
 static int

@@ -526,6 +526,22 @@ ends_there() {
 			ends_there "run this as $owner, who owns p" $command
 		done
 	done
+	# What may not be looked at, by the one who looks.
+	for path in p p/.scr/scr.dataset.1 p/.scr/scr.dataset.1/filemap_1; do
+		rm -rf p
+		built p 1 -n 4 -s 1000 -t XOR --owner 1234
+		chown -R 1234 p
+		chmod go= $path
+		for command in "scr_index -p p --build 1" "scr_rebuild -p p 1" \
+			"scr_index -p p --verify 1"; do
+			ends_there "run this as $owner, who owns p" $command
+		done
+		[[ $path == p ]] || {
+			ends 1 "${as[@]}" scr_inspect -p p 1
+			assert_output_has "run this as $owner, who owns p"
+			assert_output_lacks next:
+		}
+	done
 	for command in "scr_index -p p --build 1" "scr_rebuild -p p 1" \
 		"scr_index -p p --drop 1"; do
 		rm -rf p
