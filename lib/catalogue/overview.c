@@ -201,9 +201,12 @@ take_summary(struct overview *s, struct overview_entry *e, struct error *err)
 	if (tree != NULL && summary_read(tree, &sum, &why) < 0)
 		sum.desc = NULL;
 	said = kvtree_value(sum.desc, "NAME");
-	if (dataset_read(sum.desc, &d, &why) == 0 && d.id == e->id)
+	if (dataset_read(sum.desc, &d, &why) < 0)
+		d.id = -1;
+	/* A sound one of another dataset names that. */
+	if (d.id == e->id) {
 		rc = keep_desc(s, e, &d, err);
-	else if (s->any_name && said != NULL) {
+	} else if (s->any_name && said != NULL && d.id < 0) {
 		e->name = arena_strdup(s->arena, said);
 		rc = e->name == NULL ? error_no_memory(err) : 0;
 	}

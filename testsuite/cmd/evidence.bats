@@ -750,6 +750,16 @@ follow() {
 	well scr_inspect -p p --deep --checksums 1
 }
 
+@test "33.22 the summary of another dataset gives its name to none: it can be built" {
+	rm -rf p
+	for id in 1 2; do built p $id -n 4 -s 60 -t PARTNER; done
+	scr_index -q -p p --drop id:1
+	rm p/.scr/flush.scr $D/filemap_* $D/redd*
+	cp p/.scr/scr.dataset.2/summary.scr $D
+	warns 3 "next: scr_index -p p --build 1" scr_index -p p --verify id:1
+	well scr_index -p p --verify id:1
+}
+
 @test "33.14 repack writes no map of files whose checksums are wrong" {
 	dataset -t XOR
 	scr_index -q -p p --checksums --build 1
