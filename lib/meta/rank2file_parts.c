@@ -158,6 +158,7 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 			*im = own;
 			im->unrecorded = true;
 		}
+		im->contradicts = true;
 		return 0;
 	}
 	if (rank2file_is_damage(&why) && (read_copy(l, im, arena, &why) == 0 ||

@@ -1095,3 +1095,28 @@ alone() { rm -rf p/.scr/flush.scr p/.scr/index.scr $D/summary.scr $D/rank2file*;
 	scr_index -q -p p --deep --checksums --build 1
 	all 0
 }
+
+@test "33.12: a top and a part of an older map of containers: packed.N.scr says which" {
+	for damage in "rank2file copy.rank2file.0.1" "copy.rank2file rank2file.0.1"; do
+		dataset -t SINGLE --seed 5
+		scr_index -q -p p --build 1
+		scr_container -q -p p pack --size 4000 1
+		for file in $damage; do
+			cp $D/$file older.$file
+		done
+		dataset -t SINGLE
+		scr_index -q -p p --build 1
+		renew p whole
+		scr_container -q -p p pack --size 4000 1
+		for file in $damage; do
+			mv older.$file $D/$file
+		done
+		all 3
+		ends 3 scr_index -p p --verify --deep --checksums 1
+		assert_stderr_lacks lost
+		scr_container -q -p p repack 1
+		all 0
+		scr_container -q -p p unpack 1
+		diff -r whole/ckpt.1 p/ckpt.1
+	done
+}
