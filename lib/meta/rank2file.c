@@ -15,7 +15,6 @@
 #include "kvtree/value.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/dataset_dir.h"
 #include "meta/rank2file_impl.h"
 #include "str.h"
 
@@ -419,21 +418,30 @@ end(struct rank2file_loader *l)
 	map_free(l->seen);
 }
 
-/* Is packed.N.scr that of the top file? */
-static bool
-fits_spares(const struct rank2file_loader *l)
+/* How many files of the map, and copies, have their checksum in the top
+ * file? */
+static size_t
+count_witnesses(const struct rank2file_loader *l)
 {
+	static const char *const tables[] = { "COPY", "HIDDEN" };
+	char name[NAME_MAX + 1];
 	const struct kvtree *k = NULL;
 	struct buf raw = BUF_INIT;
-	bool fits = true;
+	size_t count = 0;
 
-	kvtree_foreach (k, kvtree_get(l->out->containers, "HIDDEN"))
-		fits = fits && dataset_dir_packed(kvtree_key(k)) >= 0 &&
-		       io_read_file(l->dirfd, kvtree_key(k), KVTREE_MAX_ENCODED,
-				    &raw, NULL) == 0 &&
-		       rank2file_has_sum(k, raw.data, raw.len);
+	for (int t = 0; t < 4; t++)
+		kvtree_foreach (k,
+				kvtree_get(l->out->containers, tables[t / 2])) {
+			snprintf(name, sizeof(name), "%s%s",
+				 t % 2 ? RANK2FILE_COPY : "", kvtree_key(k));
+			count +=
+				strchr(name, '/') == NULL &&
+				io_read_file(l->dirfd, name, KVTREE_MAX_ENCODED,
+					     &raw, NULL) == 0 &&
+				rank2file_has_sum(k, raw.data, raw.len);
+		}
 	buf_free(&raw);
-	return fits;
+	return count;
 }
 
 static int
@@ -451,7 +459,7 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 	unsigned *g = &l->out->unused;
 	char name[RANK2FILE_NAME_SIZE];
 	struct error why = ERROR_INIT;
-	bool doubt = false, wrong = false;
+	bool doubt = false;
 	int rc = begin(l, base, &why);
 
 	if (rc == 0)
@@ -469,17 +477,14 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 		}
 	}
 	/* Is the top file not that of the parts, but its copy? */
-	for (size_t i = 0; i < l->nimages; i++) {
+	for (size_t i = 0; i < l->nimages; i++)
 		doubt = doubt || l->images[i].contradicts;
-		wrong = wrong || l->images[i].unrecorded;
-	}
 	doubt = (doubt || why.kind == ERROR_LOST) && l->given == NULL &&
 		!l->top_copied && !l->top_doubted;
 	end(l);
 	if (doubt && load(&again, base, NULL) == 0) {
-		if (rc < 0 ||
-		    (again.top_copied &&
-		     (wrong || (!fits_spares(l) && fits_spares(&again))))) {
+		if (rc < 0 || (again.top_copied &&
+			       count_witnesses(&again) > count_witnesses(l))) {
 			rank2file_free(l->out);
 			*l->out = other;
 			return 0;

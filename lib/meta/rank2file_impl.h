@@ -122,12 +122,10 @@ struct rank2file_part {
 	/* Why it was not read, and the source that was read instead; NULL: it
 	 * was. */
 	const char *flaw, *instead;
-	uint64_t said;	/* its RANKS; 0: none */
-	bool irregular; /* not in plain form: read it as a tree */
-	bool lost;	/* left out: see rank2file_load_left() */
-	/* The file is sound, but the top file has another checksum; and what
-	 * was read has another one, too. */
-	bool contradicts, unrecorded;
+	uint64_t said;	  /* its RANKS; 0: none */
+	bool irregular;	  /* not in plain form: read it as a tree */
+	bool lost;	  /* left out: see rank2file_load_left() */
+	bool contradicts; /* the top file has another checksum of it */
 };
 
 struct rank2file_loader {

@@ -154,10 +154,8 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 			  "%s: not the part that %s records", im->name,
 			  l->base.base);
 		if (read_copy(l, im, arena, &why) < 0 &&
-		    read_spare(l, im, arena, &why) < 0) {
+		    read_spare(l, im, arena, &why) < 0)
 			*im = own;
-			im->unrecorded = true;
-		}
 		im->contradicts = true;
 		return 0;
 	}
