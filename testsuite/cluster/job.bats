@@ -91,12 +91,12 @@ other_nodes() { empty node1 node2 node3 node4; }
 
 # plans_and_runs STATUS TEXT [ABSENT]...: scr_postrun --plan, then scr_postrun.
 plans_and_runs() {
-	local done
+	local verb
 
-	for done in can\ be is; do
-		if [[ $done == is ]]; then job_post; else job_post --plan; fi
+	for verb in can\ be is; do
+		if [[ $verb == is ]]; then job_post; else job_post --plan; fi
 		assert_status "$1"
-		assert_output_has "$2 $done saved"
+		assert_output_has "$2 $verb saved"
 		assert_output_lacks "${@:3}"
 	done
 }
