@@ -395,6 +395,7 @@ build(struct build *b, int64_t id, struct error *err)
 	b->strict.checksums = b->o->checksums || b->replaced > 0;
 	/* No checksum is recorded of what its redundancy contradicts. */
 	b->strict.compare = b->o->compare || b->strict.checksums;
+	b->out->compared = b->strict.checksums;
 	if (read_old(b, err) < 0 || look(b, err) < 0)
 		return -1;
 	b->out->map = catalogue_map_flaw(b->plan, b->out->map_flaw,

@@ -44,10 +44,14 @@ read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	struct error *why = &f->no_summary;
 	const struct dataset *s = &f->desc.view, *listed = &e->desc;
 	char here[INDEX_STAMP_SIZE], there[INDEX_STAMP_SIZE];
+	const bool read = catalogue_read_summary(d, &f->desc, why) == 0;
 
-	if (catalogue_read_summary(d, &f->desc, why) < 0)
-		return unusable(why, SUMMARY_FILE, err);
 	f->replaced = f->desc.replaced;
+	/* Without room to mark the summary, it was removed. */
+	if (f->replaced == 0 && f->desc.complete != 1 && e->complete == 0)
+		f->replaced = e->replaced;
+	if (!read)
+		return unusable(why, SUMMARY_FILE, err);
 	if (f->replaced > 0)
 		return 0; /* judged when rank2file is read */
 	if (f->desc.complete != 1)

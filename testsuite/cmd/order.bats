@@ -555,6 +555,8 @@ refused() {
 	cp -a p before && rm -f before/.scr/index.{lock,spare}
 	refused 4 scr_index -p p --build 1
 	refused 4 scr_rebuild -p p 1
+	refused 4 scr_index -p p --verify 1
+	refused 4 scr_inspect -p p 1
 	refused 3 scr_container -p p pack 1
 }
 
