@@ -346,7 +346,8 @@ next_after(const struct settings *s, struct catalogue *c, int64_t id,
 		command = report_check(REPORT_CHECK_INSPECT, s->o.deep,
 				       s->o.checksums);
 	else if (why->kind == ERROR_SYSTEM || why->kind == ERROR_DAMAGED)
-		command = again;
+		command = why->remedy == REMEDY_VERIFY ? "scr_container verify"
+						       : again;
 	if (id > 0 && command != NULL && why->remedy != REMEDY_DECIDE &&
 	    !app_stop())
 		report_next(command, c, id, next, NEXT_MAX);

@@ -80,7 +80,7 @@ chain() {
 		shift
 	done
 	[[ ${who[0]-} == @(env|setpriv) ]] || who=()
-	[[ $# != 1 || $1 != *" "* ]] || set -- bash -c "$1"
+	[[ ${1-} != *" "* ]] || set -- bash -c "$1"
 	while [[ -n $next ]]; do
 		((${#before[@]} < 2 * LONGEST)) || { wrong="more than $LONGEST steps" && return; }
 		take "${who[@]}" bash -c "$next"
@@ -107,7 +107,7 @@ chain() {
 		[[ $said != *"$stop"* ]] || return
 	done
 	# A stronger look may find more.
-	[[ ${before[-2]} != @(*--checksums*|*--deep*) || \
+	[[ ${before[-2]} != @(*--checksums*|*--deep*|*"scr_container "*verify*) || \
 		" $* " == @(*" --checksums "*|*" --deep "*) ]] || return
 	((${rank[rc]-9} <= ${rank[status]-9})) || wrong="ends worse than it began"
 }
