@@ -206,7 +206,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 
 /* What a rebuild would do. */
 static int
-show_plan(struct plan *p, struct json *j)
+show_plan(const struct plan *p, struct json *j)
 {
 	struct buf text = BUF_INIT;
 

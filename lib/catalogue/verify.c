@@ -173,7 +173,7 @@ report_files(struct verify *v, const struct plan *p)
 
 /* Report lost filemaps: which files the ranks had is unknown. */
 static int
-report_maps(struct verify *v, struct plan *p, struct error *err)
+report_maps(struct verify *v, const struct plan *p, struct error *err)
 {
 	uint32_t *lost = mem_alloc((size_t)p->nranks + 1, sizeof(*lost));
 	const char *fate = NULL;

@@ -197,7 +197,7 @@ report_planned(struct condition *h, const struct report_choice *c,
 	       struct buf *out)
 {
 	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
-	struct plan *p = h->plan;
+	const struct plan *p = h->plan;
 	const int data = plan_data_status(p);
 	const char *at = h->problems.data, *line = NULL;
 	size_t len = 0;

@@ -26,7 +26,7 @@ enum members { ALL, LACKING, SOURCES };
 
 /* World ranks of members; borrowed from the plan. */
 static const char *
-ranks_text(struct plan *p, const struct plan_set *s, enum members wanted)
+ranks_text(const struct plan *p, const struct plan_set *s, enum members wanted)
 {
 	uint32_t *ranks = mem_alloc((size_t)s->n + 1, sizeof(*ranks));
 	const char *text = ranks != NULL ? "" : "?";
@@ -58,7 +58,7 @@ alike(const struct plan_set *a, const struct plan_set *b)
 #define RUN_MIN 9
 
 static void
-set_cells(struct table *t, struct plan *p, size_t first, size_t last)
+set_cells(struct table *t, const struct plan *p, size_t first, size_t last)
 {
 	const struct plan_set *s = &p->sets[first];
 	const char *members = first == last ? ranks_text(p, s, ALL) : "...";
@@ -86,7 +86,7 @@ set_cells(struct table *t, struct plan *p, size_t first, size_t last)
 }
 
 void
-report_sets(struct plan *p, struct buf *out)
+report_sets(const struct plan *p, struct buf *out)
 {
 	struct table t;
 
@@ -187,7 +187,7 @@ report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 /* --- Actions of a rebuild --- */
 
 void
-report_actions(struct plan *p, struct buf *out)
+report_actions(const struct plan *p, struct buf *out)
 {
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];

@@ -238,7 +238,7 @@ report_spare_text(const struct plan *p, bool rebuilt,
 /* ": ranks 4 5 lack ...": world ranks with missing or damaged files, ascending,
  * cut if they are too many to read, and what. */
 static void
-put_lacking(struct buf *out, struct plan *p)
+put_lacking(struct buf *out, const struct plan *p)
 {
 	size_t n = p->nranks > 0 ? (size_t)p->nranks : 0, k = 0;
 	bool *lacks = mem_calloc(n + 1, sizeof(*lacks));
@@ -280,7 +280,7 @@ put_lacking(struct buf *out, struct plan *p)
 /* Behind the state of a damaged dataset: what it lacks; "all of it can be
  * rebuilt", and the tolerance or the reason. */
 static void
-put_damage(struct buf *out, struct plan *p, int status)
+put_damage(struct buf *out, const struct plan *p, int status)
 {
 	const bool damaged = plan_status(p) == STATUS_DAMAGED;
 	struct error why = ERROR_INIT;
@@ -309,7 +309,7 @@ put_damage(struct buf *out, struct plan *p, int status)
 }
 
 void
-report_summary(struct plan *p, const struct dataset *d,
+report_summary(const struct plan *p, const struct dataset *d,
 	       const struct containers *k, int status, struct buf *out)
 {
 	const char *root = str_shown(p->places[0].root);

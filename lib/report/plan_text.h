@@ -29,12 +29,12 @@ const char *report_state(int status);
  * dataset tolerates.  `d`: its descriptor, or NULL; `k`: its containers, or
  * NULL; `status`: of all of it, which may be worse than that of the plan.
  */
-void report_summary(struct plan *p, const struct dataset *d,
+void report_summary(const struct plan *p, const struct dataset *d,
 		    const struct containers *k, int status, struct buf *out);
 
 /* A table of the redundancy sets, one row each; a long run of whole, equal sets
  * shares a row. */
-void report_sets(struct plan *p, struct buf *out);
+void report_sets(const struct plan *p, struct buf *out);
 
 /* One line for each file, filemap and redundancy file that is missing or
  * damaged, with its fate; with `all`, also for whole ones.  At most `limit`
@@ -47,7 +47,7 @@ void report_map(const struct plan *p, const struct style *style,
 		struct buf *out);
 
 /* What a rebuild would compute, from which ranks. */
-void report_actions(struct plan *p, struct buf *out);
+void report_actions(const struct plan *p, struct buf *out);
 
 /* The result of a rebuild: one line. */
 void report_rebuilt(const struct rebuild_result *r, struct buf *out);

@@ -481,7 +481,7 @@ int plan_error(const struct plan *p, struct error *err);
 
 /* Format ranks for people, as "0-3 8".  The string lives as long as the
  * plan. */
-const char *plan_ranks_text(struct plan *p, const uint32_t *ranks,
+const char *plan_ranks_text(const struct plan *p, const uint32_t *ranks,
 			    size_t count);
 
 /* The state of a file by its type and, if `size` is not NULL, its size. */

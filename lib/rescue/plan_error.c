@@ -76,7 +76,7 @@ out:
 }
 
 const char *
-plan_ranks_text(struct plan *p, const uint32_t *ranks, size_t count)
+plan_ranks_text(const struct plan *p, const uint32_t *ranks, size_t count)
 {
 	uint32_t *copy = mem_alloc(count + 1, sizeof(*copy));
 	const char *text = NULL;
