@@ -60,7 +60,7 @@ check_edit(const struct fti_ini *was, const uint8_t *data, size_t size,
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct fti_ini_value set = { "restart", "failure", "3" };
+	const struct fti_ini_value set = { "restart", "failure", "3", false };
 	struct fti_ini *ini = parse(data, size);
 	struct fti_config c;
 	struct buf path = BUF_INIT;

@@ -157,7 +157,7 @@ set_in(const void *text, size_t len, const struct fti_ini_value *v,
 
 TEST(edits)
 {
-	const struct fti_ini_value set = { "a", "k", "new" };
+	const struct fti_ini_value set = { "a", "k", "new", false };
 	static const char *const bad[] = { "a\nb", "a;b", "a#b", " a",
 					   "a ",   "\"a", "a'" };
 	auto_buf out = BUF_INIT;
@@ -175,7 +175,8 @@ TEST(edits)
 	}
 	each (b, bad)
 		all = all &&
-		      set_in("", 0, &(struct fti_ini_value){ "a", "k", *b },
+		      set_in("", 0,
+			     &(struct fti_ini_value){ "a", "k", *b, false },
 			     &out, &why) < 0 &&
 		      why.kind == ERROR_USAGE;
 	ok(all, "values that no ini file can hold are refused");
@@ -264,7 +265,7 @@ look_at_config(const char *path)
 	read_whole(path, &is);
 	for (size_t i = 0; i < 3; i++) {
 		const struct fti_ini_value v = { "restart", "failure",
-						 values[i] };
+						 values[i], false };
 
 		good = good && set_in(is.data, is.len, &v, &out, &why) == 0;
 		buf_clear(&is);
@@ -300,7 +301,7 @@ TEST(misuse)
 {
 	without_memory (m, 2, "each allocation fails") {
 		static const char text[] = "[a]\nk = v\nj = w\n[b]\nk = v\n";
-		const struct fti_ini_value v = { "a", "k", "new" };
+		const struct fti_ini_value v = { "a", "k", "new", false };
 		struct fti_ini *ini =
 			fti_ini_parse("x", text, strlen(text), &m.err);
 		auto_buf out = BUF_INIT;
