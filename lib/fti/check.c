@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
@@ -311,59 +310,6 @@ sum_whole(const struct fti_checked *c, struct hash *h, const struct work *w,
 }
 
 static int
-by_length(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The data of a container differ from their sum.  Perhaps a byte of chunksize
- * is damaged: with which one is the sum right?  Else *out stays. */
-static int
-find_length(const struct fti_checked *c, const struct fti_file_container *of,
-	    int64_t *out, const struct work *w, struct error *err)
-{
-	const struct fti_container *k = &of->c;
-	const unsigned width =
-		fti_format(c->file->layout)->fields[FTI_CHUNKSIZE].size;
-	int64_t lengths[8 * 256];
-	size_t count = 0;
-	uint64_t at = 0;
-	unsigned char sum[HASH_MD5_SIZE];
-	struct hash *h = hash_new(HASH_MD5, err),
-		    *part = hash_new(HASH_MD5, err);
-	int rc = h == NULL || part == NULL ? -1 : 0;
-
-	lengths[count++] = k->size;
-	for (unsigned i = 0; i < width * 256; i++) {
-		uint64_t n = (uint64_t)of->used ^ (uint64_t)(i % 256)
-							  << (i / 256 * 8);
-
-		if (width < sizeof(n))
-			n &= UINT32_MAX;
-		if (i % 256 > 0 && n < (uint64_t)k->size)
-			lengths[count++] = (int64_t)n;
-	}
-	qsort(lengths, count, sizeof(*lengths), by_length);
-	for (size_t i = 0; rc == 0 && *out < 0 && i < count; i++) {
-		const uint64_t end = (uint64_t)lengths[i];
-
-		rc = fti_source_sum(c->source, k->fptr + at, end - at, h, w,
-				    err);
-		at = end;
-		if (rc == 0 && (hash_copy(part, h, err) < 0 ||
-				hash_sum(part, sum, err) < 0))
-			rc = -1;
-		if (rc == 0 && memcmp(sum, k->hash, sizeof(sum)) == 0)
-			*out = lengths[i];
-	}
-	hash_free(h);
-	hash_free(part);
-	return rc;
-}
-
-static int
 run_task(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct run *r = arg;
@@ -388,7 +334,7 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 	/* An emptied container has an old sum, or none. */
 	if (rc == 0 && !whole && (c->used > 0 || c->has_content == 1) &&
 	    memcmp(t->c->sums[t->container], c->hash, HASH_MD5_SIZE) != 0)
-		rc = find_length(t->c, of, &t->length, r->w, &why);
+		rc = fti_check_length(t->c, of, &t->length, r->w, &why);
 	if (rc == 0)
 		return 0;
 	if (why.kind == ERROR_NOMEM || work_stopped(r->w))

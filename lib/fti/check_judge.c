@@ -6,6 +6,7 @@
  * only one of them is wrong, that sum is damaged and the data are good.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
@@ -95,8 +96,9 @@ add_block(const struct fti_checked *c, size_t b,
 
 /*
  * The checksum of the file differs, although all containers agree with their
- * sums, or in A perhaps because of a damaged sum: is it known what is wrong?  *proven: with fields that can be computed
- * from others the checksum is right, or the stored one is damaged.
+ * sums, or in A perhaps because of a damaged sum: is it known what is wrong?
+ * *proven: with fields that can be computed from others the checksum is right,
+ * or the stored one is damaged.
  */
 static int
 prove(const struct fti_checked *c, struct hash *h, bool *proven,
@@ -138,6 +140,58 @@ prove(const struct fti_checked *c, struct hash *h, bool *proven,
 	*proven = memcmp(f->meta.checksum, text, HASH_MD5_TEXT) == 0 ||
 		  memcmp(f->meta.hash, sum, HASH_MD5_SIZE) == 0;
 	return 0;
+}
+
+static int
+by_length(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int
+fti_check_length(const struct fti_checked *c,
+		 const struct fti_file_container *of, int64_t *out,
+		 const struct work *w, struct error *err)
+{
+	const struct fti_container *k = &of->c;
+	const unsigned width =
+		fti_format(c->file->layout)->fields[FTI_CHUNKSIZE].size;
+	int64_t lengths[8 * 256];
+	size_t count = 0;
+	uint64_t at = 0;
+	unsigned char sum[HASH_MD5_SIZE];
+	struct hash *h = hash_new(HASH_MD5, err),
+		    *part = hash_new(HASH_MD5, err);
+	int rc = h == NULL || part == NULL ? -1 : 0;
+
+	lengths[count++] = k->size;
+	for (unsigned i = 0; i < width * 256; i++) {
+		uint64_t n = (uint64_t)of->used ^ (uint64_t)(i % 256)
+							  << (i / 256 * 8);
+
+		if (width < sizeof(n))
+			n &= UINT32_MAX;
+		if (i % 256 > 0 && n < (uint64_t)k->size)
+			lengths[count++] = (int64_t)n;
+	}
+	qsort(lengths, count, sizeof(*lengths), by_length);
+	for (size_t i = 0; rc == 0 && *out < 0 && i < count; i++) {
+		const uint64_t end = (uint64_t)lengths[i];
+
+		rc = fti_source_sum(c->source, k->fptr + at, end - at, h, w,
+				    err);
+		at = end;
+		if (rc == 0 && (hash_copy(part, h, err) < 0 ||
+				hash_sum(part, sum, err) < 0))
+			rc = -1;
+		if (rc == 0 && memcmp(sum, k->hash, sizeof(sum)) == 0)
+			*out = lengths[i];
+	}
+	hash_free(h);
+	hash_free(part);
+	return rc;
 }
 
 /* How the stored checksum of a file compares. */

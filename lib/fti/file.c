@@ -176,8 +176,8 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
 /*
  * All blocks.  If their records follow the data, they end at the metadata; else
  * each block follows its records, which say where the next one begins.  Returns
- * as read_block(); 0 also if they end elsewhere; 2: there, but the containers of
- * a block have more or fewer bytes than it says.
+ * as read_block(); 0 also if they end elsewhere; 2: there, but the containers
+ * of a block have more or fewer bytes than it says.
  */
 static int
 go(struct fti_file *f, struct reader *r, enum fti_layout l, struct way *way,

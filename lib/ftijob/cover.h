@@ -26,7 +26,7 @@ struct fti_protect {
 	struct fti_set *from;
 	struct fti_set *there; /* the same checkpoint at the level, or NULL */
 	enum fti_level level;
-	const char *exec; /* the name of its execution there */
+	const char *exec;		/* the name of its execution there */
 	struct fti_rebuild_file *files; /* by group */
 	size_t count, room;
 	size_t parts[FTI_PARTS]; /* how many of `files` are of each part */

@@ -206,7 +206,7 @@ refused() {
 	rm "$dir/Ckpt3-Rank2.fti"
 	answers 1 "no such checkpoint" scr_fti rebuild --id 4 c
 	answers 1 "" scr_fti rebuild --level 2 c
-	answers 2 "" scr_fti rebuild --level 4 c
+	answers 1 "no such checkpoint" scr_fti rebuild --level 4 c
 	answers 1 "" scr_fti rebuild --exec other c
 	answers 0 "" scr_fti rebuild --exec "$(basename "$(dirname "$dir")")" c
 	same levels-E-v1.6/L3
