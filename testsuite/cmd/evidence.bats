@@ -752,7 +752,7 @@ follow() {
 
 @test "33.22 the summary of another dataset gives its name to none: it can be built" {
 	rm -rf p
-	for id in 1 2; do built p $id -n 4 -s 60 -t PARTNER; done
+	for id in 1 2; do built p $id --checksums -n 4 -s 60 -t PARTNER; done
 	scr_index -q -p p --drop id:1
 	rm p/.scr/flush.scr $D/filemap_* $D/redd*
 	cp p/.scr/scr.dataset.2/summary.scr $D
