@@ -64,10 +64,9 @@ map_names_list(const struct planner *w, const struct plan_rank *r,
 	return true;
 }
 
-/* Does the filemap of the rank name these files, with these sizes? */
-static bool
-map_has_list(const struct planner *w, const struct plan_rank *r,
-	     const struct redset_member *l)
+bool
+plan_map_has_list(const struct planner *w, const struct plan_rank *r,
+		  const struct redset_member *l)
 {
 	return map_names_list(w, r, l, BY_SIZE);
 }
@@ -175,21 +174,6 @@ map_is_older(const struct planner *w, const struct plan_rank *r,
 	return l->nfiles > 0;
 }
 
-/* Has the filemap of a rank the list of a member, which is another one? */
-static bool
-is_of_another(const struct planner *w, const struct plan_rank *r)
-{
-	for (size_t i = 0; i < w->p.nsets; i++) {
-		const struct plan_set *s = &w->p.sets[i];
-
-		for (uint32_t k = 0; !s->map && k < s->n; k++)
-			if (s->members[k].list.known &&
-			    map_has_list(w, r, &s->members[k].list))
-				return true;
-	}
-	return false;
-}
-
 bool
 plan_outvote_maps(struct planner *w, const struct plan_set *s)
 {
@@ -214,7 +198,7 @@ plan_outvote_maps(struct planner *w, const struct plan_set *s)
 		} else if (r->doubted) {
 			return false; /* its own redundancy made it again */
 		} else {
-			const bool other = is_of_another(w, r);
+			const bool other = plan_map_misplaced(w, r);
 
 			misplaced += other;
 			contradict += !other;
@@ -348,7 +332,7 @@ plan_denies_list(const struct planner *w, const struct redset_member *l)
 {
 	return plan_record_denies(w, l) &&
 	       !(l->desc.rank < w->p.nranks &&
-		 map_has_list(w, &w->p.ranks[l->desc.rank], l));
+		 plan_map_has_list(w, &w->p.ranks[l->desc.rank], l));
 }
 
 /* --- Filemaps and rank2file --- */
@@ -380,7 +364,7 @@ weigh(struct planner *w, uint32_t rank, enum totals maps, enum totals record,
 	*out = 4 * ((maps == TOTALS_EQUAL && record != TOTALS_UNKNOWN) -
 		    (record == TOTALS_EQUAL));
 	if (list != NULL)
-		*out += 2 * map_has_list(w, pr, list) -
+		*out += 2 * plan_map_has_list(w, pr, list) -
 			2 * !plan_record_denies(w, list);
 	for (size_t i = 0; i < pr->nfiles && fits; i++)
 		fits = !plan_file_lost(&w->p.files[pr->first_file + i]);

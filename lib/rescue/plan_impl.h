@@ -235,6 +235,13 @@ int plan_refuse_overlap(const struct planner *w, struct error *err);
 /* If sizes are not recorded, compare the total: may set p.flaw. */
 int plan_unsized(struct planner *w, struct error *err);
 
+/* Does the filemap of the rank name these files, with these sizes? */
+bool plan_map_has_list(const struct planner *w, const struct plan_rank *r,
+		       const struct redset_member *l);
+
+/* A filemap that does not have the list of its rank: has it one of another? */
+bool plan_map_misplaced(const struct planner *w, const struct plan_rank *r);
+
 /* Do both the rank2file and the filemap of its rank, as far as they are known,
  * contradict this list in a header? */
 bool plan_denies_list(const struct planner *w, const struct redset_member *l);

@@ -401,6 +401,20 @@ claim_members(struct planner *w, size_t set, struct error *err)
 	return 0;
 }
 
+bool
+plan_map_misplaced(const struct planner *w, const struct plan_rank *r)
+{
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		const struct plan_set *s = &w->p.sets[i];
+
+		for (uint32_t k = 0; !s->map && k < s->n; k++)
+			if (s->members[k].list.known &&
+			    plan_map_has_list(w, r, &s->members[k].list))
+				return true;
+	}
+	return false;
+}
+
 /* A header of SINGLE, from which nothing is computed, contradicts the filemap,
  * whose files are there: then it is that of another dataset. */
 static void
