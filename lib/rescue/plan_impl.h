@@ -272,8 +272,8 @@ int plan_compose_finish(struct planner *w, struct error *err);
 /* Filemaps are lost: set p.unclaimed. */
 int plan_ask_unclaimed(struct planner *w, struct error *err);
 
-/* The same of one set over filemaps, whose members have ranks.  1: done; 0: none
- * of its filemaps is composed, or one is unknown. */
+/* The same of one set over filemaps, whose members have ranks.  1: done; 0:
+ * none of its filemaps is composed, or one is unknown. */
 int plan_compose_set(struct planner *w, struct plan_set *s, struct error *err);
 
 /* --- plan_packed.c --- */

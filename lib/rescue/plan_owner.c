@@ -247,9 +247,13 @@ static int64_t
 id_in_path(const char *path)
 {
 	char dir[DATASET_DIR_NAME];
-	const size_t len = path == NULL ? 0 : (size_t)(path_base(path) - path);
-	size_t from = len > 0 ? len - 1 : 0;
+	size_t len = path == NULL ? 0 : (size_t)(path_base(path) - path);
+	size_t from = 0;
 
+	if (len > strlen("/" SCR_DIR "/") &&
+	    str_starts(path + len - strlen("/" SCR_DIR "/"), "/" SCR_DIR "/"))
+		len -= strlen(SCR_DIR "/"); /* a filemap */
+	from = len > 0 ? len - 1 : 0;
 	while (from > 0 && path[from - 1] != '/')
 		from--;
 	if (from == 0 || len - from > sizeof(dir))
@@ -360,7 +364,7 @@ plan_owner_set(const struct planner *w, struct plan_set *s)
 			}
 		}
 		old = plan_owner_is_older(w, newest);
-		other = other && w->owner.by_id && !s->map;
+		other = other && w->owner.by_id;
 		if (!old && !other &&
 		    !(h != NULL && !s->map &&
 		      plan_denies_list(w, &h->members[i]))) {

@@ -1121,3 +1121,16 @@ alone() { rm -rf p/.scr/flush.scr p/.scr/index.scr $D/summary.scr $D/rank2file*;
 		diff -r whole/ckpt.1 p/ckpt.1
 	done
 }
+
+@test "33.14: redundancy over filemaps of another dataset, in a set of two: the other file is right" {
+	dataset -t PARTNER -n 2
+	gen -p p -n 2 -s 8K -t PARTNER -i 2 --seed 3
+	scr_index -q -p p --build 1
+	renew p whole
+	cp p/.scr/scr.dataset.2/reddescmap.er.1.*mem* $D/
+	truncate -s 100 $D/rank2file.0.0
+	scr_index -q -p p --deep --checksums --build 1
+	all 0
+	diff <(cd whole/.scr/scr.dataset.1 && sha256sum filemap_* redd*) \
+		<(cd $D && sha256sum filemap_* redd*)
+}
