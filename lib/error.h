@@ -37,7 +37,7 @@ enum error_remedy {
 	REMEDY_PARTIAL,	  /* rebuild it from what nothing confirms */
 	REMEDY_CHOOSE,	  /* the user says which file is wrong */
 	REMEDY_VERIFY,	  /* list the damage */
-	REMEDY_DECIDE,	  /* the user says which of two datasets stays */
+	REMEDY_DECIDE,	  /* no command: the user decides, or all is known */
 };
 
 /* Exit statuses of every command of the toolkit. */

@@ -589,6 +589,8 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	pthread_mutex_destroy(&r.lock);
 	if (rc < 0)
 		room_explain(p->places[0].meta_fd, 0, err);
+	if (rc < 0 && r.contradicted && err != NULL && err->kind == ERROR_LOST)
+		error_remedy(err, REMEDY_DECIDE);
 	if (rc == 1)
 		rc = error_set(err, ERROR_CORRUPT,
 			       "dataset %lld: too many damaged files",

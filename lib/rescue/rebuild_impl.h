@@ -41,6 +41,8 @@ struct rebuild_run {
 	size_t nunread;
 	struct rebuild_result in_place; /* what is written into containers */
 	bool trial; /* compute, compare checksums, and write nothing */
+	/* what was computed has another checksum: a look does not see that */
+	bool contradicted;
 	struct stripe_sum *sums, *new_sums; /* by file; NULL: no checksums are
 					       recorded */
 	struct rebuild_guess *guesses;	    /* of all rounds */

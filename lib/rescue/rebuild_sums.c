@@ -280,6 +280,7 @@ check_outputs(struct rebuild_run *r, struct error *err)
 				r->p->ranks[r->p->files[k].rank].data_set ==
 				set;
 		marked = look_again(r, r->look, err);
+		r->contradicted = r->contradicted || marked == 0;
 		if (marked == 0)
 			marked = blame_bodies(r, set, err);
 		if (marked == 0)

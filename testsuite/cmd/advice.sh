@@ -80,7 +80,10 @@ chain() {
 		shift
 	done
 	[[ ${who[0]-} == @(env|setpriv) ]] || who=()
-	[[ ${1-} != *" "* ]] || set -- bash -c "$1"
+	case ${1-} in
+	*"&&"*) set -- ;;
+	*" "*) set -- bash -c "$1" ;;
+	esac
 	while [[ -n $next ]]; do
 		((${#before[@]} < 2 * LONGEST)) || { wrong="more than $LONGEST steps" && return; }
 		take "${who[@]}" bash -c "$next"
