@@ -22,6 +22,8 @@ readonly LONGEST=5 # commands
 stops=(
 	# Which nodes the job had.
 	"no resource manager reports the nodes of the job; SCR_NODELIST can"
+	# Whether the link goes, or what it led to comes back.
+	"a symbolic link blocks the path"
 )
 
 # apart COMMAND...: no file but those of the copy can be changed, and of directories
@@ -85,6 +87,8 @@ chain() {
 	*" "*) set -- bash -c "$1" ;;
 	esac
 	while [[ -n $next ]]; do
+		# A clear stop: which nodes the job had only the reader knows.
+		[[ $next != *"--nodes NODES"* ]] || return
 		((${#before[@]} < 2 * LONGEST)) || { wrong="more than $LONGEST steps" && return; }
 		take "${who[@]}" bash -c "$next"
 		((rc != 2)) || { wrong="usage error" && return; }
@@ -110,7 +114,7 @@ chain() {
 		[[ $said != *"$stop"* ]] || return
 	done
 	# A stronger look may find more.
-	[[ ${before[-2]} != @(*--checksums*|*--deep*|*"scr_container "*verify*) || \
+	[[ ${before[-2]} != @(*--checksums*|*--deep*|*"scr_container "*@(verify|repack|unpack)*) || \
 		" $* " == @(*" --checksums "*|*" --deep "*) ]] || return
 	((${rank[rc]-9} <= ${rank[status]-9})) || wrong="ends worse than it began"
 }
