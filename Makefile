@@ -141,8 +141,12 @@ $O/bin/%: $O/cmd/%.o $O/libcore.a
 LINKS := $(addprefix scr_,check_node ckpt_interval crc32 flush_file hostlist \
 	list_dir list_down_nodes log_event log_transfer nodes_file \
 	retries_halt should_exit)
+# Names of scr_run, with the launcher in them.
+RUN_LINKS := $(addprefix scr_,srun mpirun mpiexec jsrun lrun aprun flux)
 $O/links: $O/bin/scr_env Makefile
-	$Qfor n in $(LINKS); do ln -sf scr_env $O/bin/$$n || exit 1; done; touch $@
+	$Qfor n in $(LINKS); do ln -sf scr_env $O/bin/$$n || exit 1; done
+	$Qfor n in $(RUN_LINKS); do ln -sf scr_run $O/bin/$$n || exit 1; done
+	$Qtouch $@
 $O/test/%: $O/testsuite/unit/%.o $O/libtest.a $O/scr.a $O/libcore.a
 	$(link) -lhwloc $(MPI_LIBS)
 $(filter $O/mpi/app_%,$(MPIS)): $O/testsuite/mpi/shared.o
@@ -361,11 +365,11 @@ DEXE := $(if $(P_),$(DESTDIR)$(LIBEXECDIR),$(DBIN))
 # LLNL's names for what scr_inspect and scr_rebuild do, as LINKS for scr_env.
 INSPECT_LINKS := scr_print kvtree_print
 REBUILD_LINKS := scr_rebuild_xor scr_rebuild_rs scr_rebuild_partner
-ALL_LINKS := $(LINKS) $(INSPECT_LINKS) $(REBUILD_LINKS)
+ALL_LINKS := $(LINKS) $(INSPECT_LINKS) $(REBUILD_LINKS) $(RUN_LINKS)
 NAMES   := $(notdir $(CMDS)) $(ALL_LINKS)
 PAGES1  := $(notdir $(wildcard man/*.1))
 # The command whose link $1 is.
-of = $(if $(filter $1,$(LINKS)),scr_env,$(if $(filter $1,$(INSPECT_LINKS)),scr_inspect,scr_rebuild))
+of = $(if $(filter $1,$(LINKS)),scr_env,$(if $(filter $1,$(INSPECT_LINKS)),scr_inspect,$(if $(filter $1,$(RUN_LINKS)),scr_run,scr_rebuild)))
 # Text that names commands, with what stands before their names.
 renamed = sed -E 's/(^|[^A-Za-z0-9_-])((scr|kvtree)_[a-z])/\1$(P_)\2/g'
 with_prefix = $(if $(P_),$(renamed),cat) "$1" >"$2" && chmod 644 "$2"

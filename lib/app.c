@@ -430,7 +430,7 @@ app_start(const struct app_info *info, int argc, char **argv,
 		app_error("out of memory");
 		exit(STATUS_FAILED);
 	}
-	n = opt_parse(all, argc, argv, &err);
+	n = opt_parse(all, argc, argv, info->command, &err);
 	if (help || version || dump)
 		answer(info, all, help, version);
 	if (n < 0 && err.kind == ERROR_USAGE)

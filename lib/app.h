@@ -37,6 +37,7 @@ struct app_info {
 	const char *notes; /* text after the options in --help; may be NULL */
 	const char *verb;  /* whose options these are; may be NULL */
 	bool raw;	   /* prints data: no --json */
+	bool command;	   /* its arguments are a command line to run */
 };
 
 /*

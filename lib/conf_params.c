@@ -114,14 +114,15 @@ static const struct conf_param params[] = {
 	NUMBER("SCR_RESTART_ATTEMPTS", "restarts", IS("3"), MIN_MAX(1, UINT32_MAX))
 	NUMBER("SCR_RETRIES", "runs")
 	SIGNED("SCR_RUNS", "runs", IS("1"))
+	TEXT("SCR_RUN_NODES")
 	NUMBER("SCR_SET_FAILURES", "members", IS("2"), MIN_MAX(1, 255))
 	NUMBER("SCR_SET_SIZE", "ranks", IS("8"), MIN_MAX(1, UINT32_MAX))
 	BOOL("SCR_START_OVER", IS("0"))
 	TEXT("SCR_USER_NAME")
 	BOOL("SCR_USE_CONTAINERS", IS("0"))
-	BOOL("SCR_WATCHDOG", IS("0"), IGNORED)
-	NUMBER("SCR_WATCHDOG_TIMEOUT", "seconds", IGNORED)
-	NUMBER("SCR_WATCHDOG_TIMEOUT_PFS", "seconds", IGNORED)
+	BOOL("SCR_WATCHDOG", IS("0"))
+	NUMBER("SCR_WATCHDOG_TIMEOUT", "seconds")
+	NUMBER("SCR_WATCHDOG_TIMEOUT_PFS", "seconds")
 };
 /* clang-format on */
 

@@ -316,7 +316,8 @@ parse_short(struct parse *p, const char *word)
 }
 
 int
-opt_parse(const struct opt *opts, int argc, char **argv, struct error *err)
+opt_parse(const struct opt *opts, int argc, char **argv, bool command,
+	  struct error *err)
 {
 	struct parse p = {
 		.opts = opts,
@@ -332,14 +333,16 @@ opt_parse(const struct opt *opts, int argc, char **argv, struct error *err)
 		char *word = argv[p.next++];
 		int rc = 0;
 
-		if (!options || word[0] != '-' || word[1] == '\0')
+		if (!options || word[0] != '-' || word[1] == '\0') {
 			argv[kept++] = word; /* kept < next */
-		else if (str_eq(word, "--"))
+			options = options && !command;
+		} else if (str_eq(word, "--")) {
 			options = false;
-		else if (word[1] == '-')
+		} else if (word[1] == '-') {
 			rc = parse_long(&p, word + 2);
-		else
+		} else {
 			rc = parse_short(&p, word + 1);
+		}
 		if (rc < 0)
 			return -1;
 	}

@@ -137,12 +137,16 @@ int halt_running(const struct halt_state *s, const struct halt_job *j,
 int halt_check(const char *prefix, const struct conf *c, int64_t now,
 	       bool *stop, struct buf *lines, struct error *err);
 
+/* The nodes that a run of the job needs: `given` unless that is 0, else
+ * SCR_MIN_NODES, else as many as the last run had, else all (of job_nodes()).
+ * ERROR_USAGE (the parameter), ERROR_CORRUPT (nodes file). */
+int halt_nodes_needed(struct job *j, uint64_t given, size_t *needed,
+		      struct error *err);
+
 /* A loop that restarts a job. */
 struct halt_loop {
 	const struct hostlist *down; /* unusable nodes; NULL: not checked */
-	/* Nodes needed.  0: SCR_MIN_NODES, else the number of the last run,
-	 * else all. */
-	uint64_t min_nodes;
+	uint64_t min_nodes; /* as `given` of halt_nodes_needed() */
 	int64_t runs; /* runs left; -1: no limit */
 	int64_t now;  /* seconds since the epoch */
 };

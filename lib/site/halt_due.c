@@ -197,16 +197,32 @@ halt_check(const char *prefix, const struct conf *c, int64_t now, bool *stop,
 	return met < 0 ? -1 : buf_check(lines, err);
 }
 
-/* Are there enough nodes that are not down?  A run needs as many as the caller
- * says, or SCR_MIN_NODES, or as many as the last one; else all. */
+int
+halt_nodes_needed(struct job *j, uint64_t given, size_t *needed,
+		  struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int64_t last = 0;
+
+	if (given == 0 && conf_u64(j->conf, "SCR_MIN_NODES", 0, &given, err) < 0)
+		return -1;
+	if (given == 0 && jobfiles_nodes(j->prefix, &last, &why) < 0 &&
+	    why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	*needed = given > 0  ? (size_t)given
+		  : last > 0 ? (size_t)last
+			     : j->nodes.count;
+	return 0;
+}
+
+/* Are there enough nodes that are not down? */
 static int
 check_nodes(struct job *j, const struct halt_loop *r, bool *stop,
 	    struct buf *lines, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct hostlist left = HOSTLIST_INIT;
-	uint64_t needed = r->min_nodes;
-	int64_t last = 0;
+	size_t needed = 0;
 	int rc = 0;
 
 	if (job_nodes(j, &why) < 0) {
@@ -219,20 +235,12 @@ check_nodes(struct job *j, const struct halt_loop *r, bool *stop,
 	}
 	if (hostlist_add_list(&left, &j->nodes, err) < 0 ||
 	    (r->down != NULL && hostlist_minus(&left, r->down, err) < 0) ||
-	    (needed == 0 &&
-	     conf_u64(j->conf, "SCR_MIN_NODES", 0, &needed, err) < 0))
+	    halt_nodes_needed(j, r->min_nodes, &needed, err) < 0)
 		rc = -1;
-	if (rc == 0 && needed == 0) {
-		if (jobfiles_nodes(j->prefix, &last, &why) < 0 &&
-		    why.kind != ERROR_ABSENT)
-			rc = error_pass(err, &why);
-		needed = last > 0 ? (uint64_t)last : j->nodes.count;
-	}
 	if (rc == 0 && left.count < needed) {
 		*stop = true;
 		if (buf_printf(lines,
-			       "nodes_remaining=%zu < nodes_needed=%" PRIu64
-			       "\n",
+			       "nodes_remaining=%zu < nodes_needed=%zu\n",
 			       left.count, needed) < 0)
 			rc = error_no_memory(err);
 	}

@@ -116,10 +116,12 @@ function __scrkit
 	end
 end
 
-for command in scr_archive scr_check_node scr_ckpt_interval scr_container \
-		scr_copy scr_crc32 scr_env scr_flush_file scr_fti scr_halt scr_hostlist scr_index \
-		scr_inspect scr_list_dir scr_list_down_nodes scr_log_event \
-		scr_log_transfer scr_nodes_file scr_postrun scr_prerun scr_rebuild \
-		scr_retries_halt scr_should_exit
+for command in scr_aprun scr_archive scr_check_node scr_ckpt_interval \
+		scr_container scr_copy scr_crc32 scr_env scr_flush_file \
+		scr_flux scr_fti scr_halt scr_hostlist scr_index scr_inspect \
+		scr_jsrun scr_list_dir scr_list_down_nodes scr_log_event \
+		scr_log_transfer scr_lrun scr_mpiexec scr_mpirun \
+		scr_nodes_file scr_postrun scr_prerun scr_rebuild \
+		scr_retries_halt scr_run scr_should_exit scr_srun
 	complete -c $command -f -a '(__scrkit)'
 end

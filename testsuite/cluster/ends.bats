@@ -104,7 +104,7 @@ cut_scavenge() {
 		first=$(on login squeue -h -o %A)
 		on login scancel "$first"
 	else
-		on login pkill -KILL -f 'examples/ssh.jo[b]' || true
+		on login pkill -KILL -x scr_run || true
 		on login pkill -KILL -x scr_postrun || true
 	fi
 	wait "$JOB" || true

@@ -110,15 +110,18 @@ job_await() { await test -e "$BED_DIR/pfs/$1"; }
 # their stand-ins in standin/, and PBS is its environment.
 batch() {
 	local scripts=$TESTSUITE/../examples need=$((4 / ${PPN:-1})) script=()
+	local post=$TESTSUITE/cluster/standin/scr_postrun
 
 	way=$1
 	shift
 	job_lay "${LAY[@]}"
 	ROUND=1
-	job_env+=(PAUSE=0 SCR_RUNS=1 WATCH=1 "NEEDED=$need" "${SET[@]}")
+	job_env+=(SCR_RUNS=1 "NEEDED=$need" SCR_NODE_TIMEOUT=5
+		"OPTIONS=--pause 0 --node-watch 1 --postrun=$post ${OPTIONS-}"
+		"${SET[@]}")
 	cat >"$BED_DIR/pfs/launch" <<-'EOF'
 		#!/bin/sh
-		exec mpiexec -launcher ssh -hosts "$NODES" -ppn "${PPN:-1}" -n 4 \
+		exec mpiexec -launcher ssh -hosts "$SCR_RUN_NODES" -ppn "${PPN:-1}" -n 4 \
 			/pfs/app "$@"
 	EOF
 	chmod +x "$BED_DIR/pfs/launch"
@@ -176,7 +179,7 @@ batch_end() {
 	wait "$JOB" || status=$?
 	output=$(cat "$BED_DIR/pfs/out") stderr=
 	JOB=
-	[[ $output == *"the job ended with"* ]] || failed "the job hangs"
+	[[ $output == *"scr_postrun: "* ]] || failed "the job hangs"
 }
 
 # Let the application go on that holds at /pfs/held.
@@ -214,9 +217,9 @@ ended() {
 		assert_status 0
 	else
 		((status != 0)) || failed "expected a failure"
+		assert_output_has "ended with $status, scr_postrun with 0"
 	fi
-	assert_output_has "checkpoint ckpt.$2 (dataset $2) is saved" \
-		"ended with $status, scr_postrun with 0"
+	assert_output_has "checkpoint ckpt.$2 (dataset $2) is saved"
 	batch_left_nothing
 	bed_heal
 }
@@ -250,7 +253,7 @@ each() {
 	PPN=$2
 	for end in "${@:4}"; do
 		start=$SECONDS
-		MINUTES='' SET=() SBATCH=() LAY=() SIZE=''
+		MINUTES='' SET=() SBATCH=() LAY=() SIZE='' OPTIONS=''
 		NODES=$((4 / PPN)) "$end" "$way" "$3"
 		echo "# $way, $PPN ranks a node, $3 nodes, $end: status" \
 			"$status, $((SECONDS - start)) s" >&3
@@ -304,7 +307,7 @@ dead_node() {
 		restarts 5
 	else
 		ended failed 2
-		assert_output_has "no further run"
+		assert_output_has "not launched again"
 	fi
 }
 
@@ -325,9 +328,10 @@ time_limit() {
 
 	if [[ $1 == slurm ]]; then
 		MINUTES=1 SBATCH=(--signal=B:USR1@40)
+		OPTIONS='--requeue-status 75'
 	else
-		SET=(SCR_END_TIME=$(($(date +%s) + 9)) GRACE=5
-			SCR_HALT_SECONDS=0)
+		SET=(SCR_END_TIME=$(($(date +%s) + 12)) SCR_HALT_SECONDS=0)
+		OPTIONS='--save-time 5 --requeue-status 75'
 	fi
 	# SLURM may send the signal a minute early, before the first checkpoint.
 	for try in 1 2 3 4; do
@@ -336,8 +340,8 @@ time_limit() {
 		[[ $output == *"caches hold no dataset"* ]] || break
 		batch_stop
 	done
-	((status != 0))
-	assert_output_has "is saved" "ended with $status, scr_postrun with 0"
+	assert_status 75
+	assert_output_has "is saved" "ended with 75, scr_postrun with 0"
 	batch_left_nothing
 	restarts "$(sed -n 's/^complete \([0-9]*\).*/\1/p' "$JOURNAL" |
 		tail -n 1)"

@@ -84,7 +84,7 @@ parse_opts(const char *line, struct buf *out)
 	make_table(table, &r);
 	snprintf(words, sizeof(words), "prog %s", line);
 	argc = split(words, argv, 32);
-	n = opt_parse(table, argc, argv, &why);
+	n = opt_parse(table, argc, argv, false, &why);
 	buf_clear(out);
 	buf_add_str(out, "");
 	if (n < 0) {
@@ -234,16 +234,16 @@ TEST(misuse)
 	bool bytes_good = true;
 
 	make_table(table, &r);
-	is_int(opt_parse(table, 0, none, &why), 0, "argc 0");
+	is_int(opt_parse(table, 0, none, false, &why), 0, "argc 0");
 	ok(none[0] == NULL, "argv stays empty");
-	is_int(opt_parse(table, 1, argv, NULL), 0, "the name alone");
+	is_int(opt_parse(table, 1, argv, false, NULL), 0, "the name alone");
 	ok(argv[0] == NULL, "no argument is left");
 
 	snprintf(name, sizeof(name), "--%04990d", 0);
 	argv[0] = prog;
-	refuses(opt_parse(table, 2, argv, &why), ERROR_USAGE, NULL,
+	refuses(opt_parse(table, 2, argv, false, &why), ERROR_USAGE, NULL,
 		"a name of 5000 bytes is a usage error");
-	is_int(opt_parse(table, 2, argv, NULL), -1, "also if nobody asks why");
+	is_int(opt_parse(table, 2, argv, false, NULL), -1, "also if nobody asks why");
 
 	/* Any byte as a short option, and as the start of a long one. */
 	for (int c = 1; c < 256; c++) {
@@ -251,13 +251,13 @@ TEST(misuse)
 		int n;
 
 		snprintf(name, sizeof(name), "-%c", c);
-		n = opt_parse(table, 2, argv, &e);
+		n = opt_parse(table, 2, argv, false, &e);
 		if (n < 0 ? e.kind != ERROR_USAGE : strchr("alv-", c) == NULL)
 			bytes_good = false;
 		argv[0] = prog;
 		argv[1] = name;
 		snprintf(name, sizeof(name), "--%c!", c);
-		if (opt_parse(table, 2, argv, &e) != -1 ||
+		if (opt_parse(table, 2, argv, false, &e) != -1 ||
 		    e.kind != ERROR_USAGE)
 			bytes_good = false;
 	}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_run - run a parallel program until it ends well: prepare, launch, watch,
+ * launch again on the nodes that are left, save the caches.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "mem.h"
+#include "num.h"
+#include "opt.h"
+#include "remote/remote.h"
+#include "run/decide.h"
+#include "run/launcher.h"
+#include "run/loop.h"
+#include "site/job.h"
+#include "site/resmgr.h"
+#include "str.h"
+
+#define GRACE_SECONDS 15
+#define PAUSE_SECONDS 10
+#define NODE_SECONDS 30
+
+static const struct app_info info = {
+	.name = "scr_run",
+	.summary = "run a parallel program until it ends well, and save its "
+		   "checkpoints",
+	.usage = "[OPTION]... LAUNCHER [LAUNCHER-ARGUMENT]... PROGRAM "
+		 "[ARGUMENT]...",
+	.notes = "Exit status: the program's own; a halt is 0.  If the program "
+		 "succeeded: 121 data\n"
+		 "are lost, 122 only an older checkpoint is saved, 123 it is "
+		 "unknown what is saved.\n"
+		 "124 the last run hung; 125 nothing was launched; 126, 127 the "
+		 "launcher cannot be\n"
+		 "executed, or does not exist; 2 wrong options.",
+	.raw = true,
+	.command = true,
+};
+
+struct settings {
+	struct job_where where;
+	struct run_options run;
+	const char *runs, *run_command, *restart_command;
+	uint64_t timeout, flush_timeout, start_timeout, again;
+	bool no_watchdog;
+};
+
+static void
+warn(const char *line)
+{
+	app_warn("%s", line);
+}
+
+static void
+detail(const char *line)
+{
+	app_note("%s", line);
+}
+
+/* LLNL has a command for each launcher: scr_srun, scr_mpirun, ... */
+static const char *
+launcher_in(const char *name)
+{
+	return str_starts(name, "scr_") && !str_eq(name, "scr_run") ? name + 4
+								    : NULL;
+}
+
+static char **
+parse(struct settings *s, int argc, char **argv, int *count)
+{
+	struct run_options *r = &s->run;
+	const struct opt opts[] = {
+		OPT_GROUP("Runs"),
+		OPT_STRING(0, "runs", &s->runs, "N", OPT_ANY,
+			   "runs at most; -1: no limit (SCR_RUNS)"),
+		OPT_U64('N', "nodes", &r->nodes, "N", 1, INT32_MAX,
+			"nodes of a run; the others are spares (default: all)"),
+		OPT_U64(0, "min-nodes", &r->min_nodes, "N", 1, INT32_MAX,
+			"nodes that a run needs (SCR_MIN_NODES; default: as "
+			"many as the last run)"),
+		OPT_U64(0, "pause", &r->pause, "SECONDS", 0, 86400,
+			"before another run (default 10); twice as long after "
+			"each that failed at once"),
+		OPT_STRING(0, "run-cmd", &s->run_command, "COMMAND", OPT_ANY,
+			   "the program, after the words of the launcher"),
+		OPT_STRING(0, "restart-cmd", &s->restart_command, "COMMAND",
+			   OPT_ANY,
+			   "the program, if there is a checkpoint to restart "
+			   "from: its name replaces " RUN_CKPT_NAME),
+		OPT_FLAG('n', "dry-run", &r->dry_run,
+			 "only report what would be launched where, and why"),
+		OPT_GROUP("End"),
+		OPT_U64(0, "save-time", &r->save, "SECONDS", 1, UINT32_MAX,
+			"kept for saving the caches before the time ends "
+			"(default: from the log, else 300)"),
+		OPT_STRING(0, "postrun", &r->postrun, "COMMAND", OPT_ANY,
+			   "what saves the caches, with its options (default: "
+			   "scr_postrun)"),
+		OPT_U64(0, "grace", &r->grace, "SECONDS", 0, 86400,
+			"from SIGTERM to SIGKILL (default 15)"),
+		OPT_U64(0, "requeue-status", &s->again, "N", 1, 255,
+			"exit status after a halt, at the end of the time, and "
+			"after SIGUSR1 (default 0)"),
+		OPT_GROUP("Watchdog"),
+		OPT_U64(0, "timeout", &s->timeout, "SECONDS", 1, UINT32_MAX,
+			"end a run without a new dataset in this time "
+			"(SCR_WATCHDOG_TIMEOUT)"),
+		OPT_U64(0, "flush-timeout", &s->flush_timeout, "SECONDS", 1,
+			UINT32_MAX,
+			"the same while a dataset is flushed "
+			"(SCR_WATCHDOG_TIMEOUT_PFS)"),
+		OPT_U64(0, "start-timeout", &s->start_timeout, "SECONDS", 1,
+			UINT32_MAX,
+			"the same up to the first dataset of a run (default: "
+			"twice --timeout)"),
+		OPT_FLAG(0, "no-watchdog", &s->no_watchdog,
+			 "never end a run that hangs"),
+		OPT_U64(0, "node-watch", &r->node_watch, "SECONDS", 0, 86400,
+			"end a run if a node does not answer twice in a row, "
+			"asked every N seconds (default 30; 0: never)"),
+		OPT_GROUP("Which job"),
+		APP_OPT_PREFIX(&s->where.prefix),
+		OPT_STRING('J', "job-id", &s->where.job_id, "ID", OPT_ANY,
+			   "the job (default: SCR_JOB_ID, then this "
+			   "allocation's)"),
+		OPT_STRING('w', "nodelist", &s->where.nodes, "LIST", OPT_ANY,
+			   "its nodes (SCR_NODELIST)"),
+		OPT_STRING(0, "resource-manager", &s->where.resmgr,
+			   "auto|" RESMGR_NAMES, OPT_WORDS,
+			   "resource manager (default: detected)"),
+		OPT_STRING(0, "conf", &s->where.conf_file, "FILE", OPT_FILE,
+			   "user's configuration file (SCR_CONF_FILE)"),
+		OPT_STRING(0, "remote", &r->remote, REMOTE_NAMES, OPT_WORDS,
+			   "how to reach the nodes (SCR_REMOTE)"),
+		OPT_END
+	};
+
+	*s = (struct settings){
+		.run = {
+			.grace = GRACE_SECONDS,
+			.pause = PAUSE_SECONDS,
+			.node_watch = NODE_SECONDS,
+			.log = warn,
+			.detail = detail,
+		},
+	};
+	return app_start(&info, argc, argv, opts, count);
+}
+
+/* --- The command --- */
+
+/* Split `text` at blanks and append its words. */
+static int
+add_words(const char **words, size_t *count, size_t max, char *text)
+{
+	char *word = NULL;
+
+	while ((word = strsep(&text, " \t")) != NULL) {
+		if (word[0] == '\0')
+			continue;
+		if (*count == max)
+			return -1;
+		words[(*count)++] = word;
+	}
+	return 0;
+}
+
+/*
+ * The words of a run: the launcher of our name, the arguments, and those of
+ * `more`.  Freed at the end of the process.
+ */
+static const char **
+words_of(const char *launcher, char **args, int count, const char *more)
+{
+	const size_t max = (size_t)count + 1 +
+			   (more != NULL ? strlen(more) : 0);
+	const char **words = mem_calloc(max + 1, sizeof(*words));
+	size_t n = 0;
+
+	if (words == NULL)
+		return NULL;
+	if (launcher != NULL)
+		words[n++] = launcher;
+	for (int i = 0; i < count; i++)
+		words[n++] = args[i];
+	if (more != NULL && add_words(words, &n, max, mem_strdup(more)) < 0)
+		return NULL;
+	return words;
+}
+
+/* --- Settings --- */
+
+static int
+fill(struct settings *s, const struct conf *c, struct error *err)
+{
+	struct run_options *r = &s->run;
+	uint64_t retries = 0, limit = 0, flush = 0;
+	bool watchdog = false;
+
+	r->again = (int)s->again;
+	if (s->runs == NULL &&
+	    (conf_u64(c, "SCR_RETRIES", 0, &retries, err) < 0 ||
+	     conf_i64(c, "SCR_RUNS", (int64_t)retries + 1, &r->runs, err) < 0))
+		return -1;
+	if (r->runs < -1 || r->runs == 0)
+		return error_set(err, ERROR_USAGE,
+				 "SCR_RUNS: %lld: expected a number of runs, "
+				 "or -1",
+				 (long long)r->runs);
+	if (conf_bool(c, "SCR_WATCHDOG", false, &watchdog, err) < 0 ||
+	    conf_u64(c, "SCR_WATCHDOG_TIMEOUT", 0, &limit, err) < 0 ||
+	    conf_u64(c, "SCR_WATCHDOG_TIMEOUT_PFS", 0, &flush, err) < 0)
+		return -1;
+	if (s->timeout > 0 || s->flush_timeout > 0 || s->start_timeout > 0)
+		watchdog = true;
+	if (s->no_watchdog || !watchdog)
+		return 0;
+	limit = s->timeout > 0 ? s->timeout : limit;
+	flush = s->flush_timeout > 0 ? s->flush_timeout : flush;
+	r->limits = (struct run_limits){
+		.compute = limit,
+		.flush = flush > 0 ? flush : 2 * limit,
+		.start = s->start_timeout > 0 ? s->start_timeout : 2 * limit,
+	};
+	if (limit == 0 && r->limits.start == 0 && flush == 0)
+		return error_set(err, ERROR_USAGE,
+				 "SCR_WATCHDOG is set, but no time: set "
+				 "SCR_WATCHDOG_TIMEOUT, or give --timeout");
+	return 0;
+}
+
+/* Options that the program and our own commands must follow, too. */
+static void
+hand_down(const struct job_where *w)
+{
+	const struct {
+		const char *name, *value;
+	} given[] = {
+		{ "SCR_PREFIX", w->prefix },
+		{ "SCR_JOB_ID", w->job_id },
+		{ "SCR_NODELIST", w->nodes },
+		{ "SCR_CONF_FILE", w->conf_file },
+		{ "SCR_RESOURCE_MANAGER", w->resmgr },
+	};
+
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		if (given[i].value != NULL)
+			setenv(given[i].name, given[i].value, 1);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *launcher = launcher_in(app_called(argc, argv));
+	struct error err = ERROR_INIT;
+	char env[PATH_MAX], prerun[PATH_MAX], postrun[PATH_MAX];
+	struct settings s;
+	struct job job;
+	bool enabled = true;
+	int count = 0, status = RUN_STATUS_FAILED;
+	char **args = parse(&s, argc, argv, &count);
+
+	if (count == 0 && (launcher == NULL || s.run_command == NULL))
+		app_usage("no command given, for example: scr_run srun -n 8 "
+			  "./app");
+	if (s.runs != NULL &&
+	    (num_i64(s.runs, -1, INT32_MAX, &s.run.runs, &err) < 0 ||
+	     s.run.runs == 0))
+		app_usage("option '--runs': %s",
+			  err.kind != ERROR_NONE ? err.text
+						 : "0: nothing would run");
+	if (s.restart_command != NULL && s.run_command == NULL)
+		app_usage("--restart-cmd needs --run-cmd");
+	s.run.command = words_of(launcher, args, count, s.run_command);
+	if (s.restart_command != NULL)
+		s.run.restart =
+			words_of(launcher, args, count, s.restart_command);
+	if (s.run.command == NULL ||
+	    (s.restart_command != NULL && s.run.restart == NULL)) {
+		error_no_memory(&err);
+		app_report(STATUS_OK, &err);
+		return app_finish(RUN_STATUS_FAILED);
+	}
+	if (job_open(&job, &s.where, &err) < 0) {
+		status = err.kind == ERROR_USAGE ? STATUS_USAGE : status;
+		app_report(STATUS_OK, &err);
+		return app_finish(status);
+	}
+	s.run.job = &job;
+	hand_down(&s.where);
+	s.run.env = app_beside(env, sizeof(env), "scr_env");
+	s.run.prerun = app_beside(prerun, sizeof(prerun), "scr_prerun");
+	if (s.run.postrun == NULL)
+		s.run.postrun =
+			app_beside(postrun, sizeof(postrun), "scr_postrun");
+	if (conf_bool(job.conf, "SCR_ENABLE", true, &enabled, &err) == 0 &&
+	    !enabled) {
+		app_note("SCR_ENABLE is 0: only the program is run");
+		execvp(s.run.command[0], (char *const *)s.run.command);
+		error_sys(&err, "%s: cannot execute it", s.run.command[0]);
+		status = err.kind == ERROR_ABSENT ? RUN_STATUS_MISSING
+						  : RUN_STATUS_EXEC;
+	} else if (err.kind == ERROR_NONE && fill(&s, job.conf, &err) == 0) {
+		(void)run_job(&s.run, &status, &err);
+	}
+	if (err.kind == ERROR_USAGE)
+		status = STATUS_USAGE;
+	app_report(STATUS_OK, &err);
+	job_close(&job);
+	return app_finish(status);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * launcher.h - tell the site's launcher which nodes to use.
+ *
+ * The user's words are passed on unchanged as long as every node can be used.
+ * Else srun, jsrun, lrun and flux get an option that excludes nodes; aprun and
+ * mpiexec get the list of nodes to use.  A host file or a list of hosts that
+ * the user gives to mpiexec is replaced by what is left of it.  Any other
+ * launcher gets its words unchanged, and finds the nodes in the environment:
+ * SCR_RUN_NODES, with commas.
+ */
+#ifndef RUN_LAUNCHER_H
+#define RUN_LAUNCHER_H
+
+struct arena;
+struct error;
+struct hostlist;
+
+/* The host file for mpiexec, in PREFIX/.scr. */
+#define RUN_HOSTS "run.hosts"
+
+struct run_nodes {
+	const struct hostlist *all; /* of the job; empty: unknown */
+	const struct hostlist *use; /* those to run on */
+	const char *hosts;	    /* path of RUN_HOSTS */
+	int scr;		    /* its directory; -1: a dry run */
+};
+
+/* Add the hosts that the user gives to mpiexec, as a list or in a file, without
+ * repetitions.  Errors: as below. */
+int run_launcher_hosts(const char *const *words, struct hostlist *out,
+		       struct error *err);
+
+/*
+ * The words to execute, ended by NULL, in `a`: `words` (ended by NULL, the
+ * first is the launcher), with the nodes of `n`.  Writes RUN_HOSTS if it is
+ * needed.  NULL: ERROR_ABSENT or ERROR_SYSTEM (the user's host file),
+ * ERROR_USAGE (a list of hosts), ERROR_NOMEM.
+ */
+const char **run_launcher_argv(const char *const *words,
+			       const struct run_nodes *n, struct arena *a,
+			       struct error *err);
+
+#endif /* RUN_LAUNCHER_H */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * record.h - what the wrapper of a job does, on disk: PREFIX/.scr/run.json.
+ *
+ * The file is for people, for other commands, and for a wrapper that takes over
+ * from one that was killed: the command, the runs that are left, and the nodes
+ * that are not used any more.  A lock on PREFIX/.scr/run.lock, held as long as
+ * the wrapper lives, tells whether it does.  No decision of a rescue depends on
+ * this file.
+ */
+#ifndef RUN_RECORD_H
+#define RUN_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "hostlist.h"
+
+struct arena;
+struct error;
+
+#define RUN_RECORD "run.json"
+#define RUN_LOCK "run.lock"
+
+enum run_state {
+	RUN_STARTING, /* preparing the prefix, asking the nodes */
+	RUN_RUNNING,
+	RUN_PAUSING, /* before the next run */
+	RUN_SAVING,  /* scr_postrun */
+	RUN_ENDED,
+};
+
+struct run_record {
+	enum run_state state;
+	const char *job, *host;
+	int64_t pid;
+	int64_t since; /* of this state, seconds since 1970 */
+	int64_t runs;  /* that were started */
+	int64_t left;  /* runs; -1: no limit */
+	const char *const *argv; /* the user's command, ended by NULL */
+	/* Nodes that are not used any more, and why. */
+	struct hostlist bad;
+	const char **reasons; /* of each; may be NULL */
+	const char *why;      /* the last decision; NULL */
+	int64_t dataset;      /* the newest completed; 0: none */
+	int status;	      /* ENDED: exit status; else -1 */
+};
+
+/* The word for a state in the file and in messages. */
+const char *run_state_word(enum run_state s);
+
+/* Replace the file in directory `scr`. */
+int run_record_write(int scr, const struct run_record *r, struct error *err);
+
+/* Read it; all strings are in `a`, r->bad is for hostlist_free(), also after a
+ * failure.  ERROR_ABSENT: there is none; ERROR_CORRUPT. */
+int run_record_read(int scr, struct run_record *r, struct arena *a,
+		    struct error *err);
+
+/*
+ * Take the lock.  Returns a descriptor to close; -2: this file system has no
+ * locks; -1: ERROR_SYSTEM with errnum EWOULDBLOCK, another wrapper holds it.
+ */
+int run_record_lock(int scr, struct error *err);
+
+#endif /* RUN_RECORD_H */

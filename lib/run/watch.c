@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "run/watch.h"
+
+#include <stddef.h>
+
+#include "fnv.h"
+#include "meta/flush.h"
+#include "site/jobfiles.h"
+
+void
+run_progress_read(const char *prefix, struct run_progress *p)
+{
+	struct jobfiles_flush f = { .count = 0 };
+
+	*p = (struct run_progress){ .newest = 0 };
+	(void)jobfiles_flush_read(prefix, &f, NULL);
+	for (size_t i = 0; i < f.count; i++) {
+		const struct flush_entry *e = &f.all[i];
+		const int64_t seen[] = { (int64_t)p->state, e->id, e->in_cache,
+					 e->on_pfs, e->flushing,
+					 e->sync_flushing };
+
+		p->newest = e->id > p->newest ? e->id : p->newest;
+		p->flushing = p->flushing || e->flushing || e->sync_flushing;
+		p->state = fnv_bytes((const char *)seen, sizeof(seen));
+	}
+	jobfiles_flush_free(&f);
+}
+
+void
+run_watch_start(struct run_watch *w, const struct run_limits *l,
+		const struct run_progress *p, double now)
+{
+	*w = (struct run_watch){ .limits = *l, .last = *p, .since = now };
+}
+
+bool
+run_watch_look(struct run_watch *w, const struct run_progress *p, double now)
+{
+	const struct run_limits *l = &w->limits;
+	uint64_t limit = 0;
+
+	if (p->state != w->last.state) {
+		w->last = *p;
+		w->since = now;
+		w->begun = true;
+	}
+	limit = p->flushing ? l->flush : !w->begun ? l->start : l->compute;
+	return limit > 0 && now - w->since > (double)limit;
+}

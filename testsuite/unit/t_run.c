@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The wrapper of a job: every combination of facts and its decision, the exit
+ * statuses, the words for each launcher, the watchdog, its record. */
+#include <fcntl.h>
+#include <signal.h>
+
+#include "arena.h"
+#include "error.h"
+#include "hostlist.h"
+#include "run/decide.h"
+#include "run/launcher.h"
+#include "run/record.h"
+#include "run/watch.h"
+#include "scratch.h"
+#include "str.h"
+#include "tap.h"
+
+/* --- What next --- */
+
+/* Must the program not be launched?  By a rule of its own, without an order. */
+static bool
+must_stop(const struct run_facts *f)
+{
+	return f->end == RUN_OK || f->end == RUN_NOT_STARTED ||
+	       f->signal != 0 || f->late || f->halt != RUN_HALT_NONE ||
+	       f->runs_left == 0 || f->futile >= 2 ||
+	       (f->nodes_known && f->usable < f->needed);
+}
+
+/* The reason must be true. */
+static bool
+is_true(enum run_why reason, const struct run_facts *f)
+{
+	switch (reason) {
+	case RUN_WHY_DONE:
+		return f->end == RUN_OK;
+	case RUN_WHY_SIGNAL:
+		return f->signal != 0 && f->end != RUN_OK;
+	case RUN_WHY_HALT:
+		return f->halt == RUN_HALT_MET;
+	case RUN_WHY_FINISHED:
+		return f->halt == RUN_HALT_FINISHED;
+	case RUN_WHY_LATE:
+		return f->late;
+	case RUN_WHY_CANNOT:
+		return f->end == RUN_NOT_STARTED;
+	case RUN_WHY_DAMAGED:
+		return f->halt == RUN_HALT_UNKNOWN;
+	case RUN_WHY_RUNS:
+		return f->runs_left == 0;
+	case RUN_WHY_FUTILE:
+		return f->futile >= 2;
+	case RUN_WHY_NODES:
+		return f->nodes_known && f->usable < f->needed;
+	case RUN_WHY_START:
+		return f->end == RUN_NEVER;
+	case RUN_WHY_AGAIN:
+		return f->end != RUN_NEVER && f->end != RUN_OK;
+	}
+	return false;
+}
+
+TEST(every_combination)
+{
+	static const int signals[] = { 0, SIGTERM, SIGUSR1 };
+	static const int64_t runs[] = { -1, 0, 2 };
+	size_t wrong = 0, rows = 0, launched = 0;
+	unsigned seen = 0;
+
+	/* clang-format off */
+	for (int end = RUN_NEVER; end <= RUN_STOPPED; end++)
+	for (int s = 0; s < 3; s++)
+	for (int late = 0; late < 2; late++)
+	for (int halt = RUN_HALT_NONE; halt <= RUN_HALT_UNKNOWN; halt++)
+	for (unsigned futile = 0; futile < 4; futile++)
+	for (int r = 0; r < 3; r++)
+	for (size_t usable = 0; usable < 6; usable++) {
+		const struct run_facts f = {
+			.end = (enum run_end)end,
+			.signal = signals[s],
+			.late = late == 1,
+			.halt = (enum run_halt)halt,
+			.futile = futile,
+			.runs_left = runs[r],
+			.nodes_known = usable < 5,
+			.usable = usable,
+			.needed = 3,
+		};
+		const enum run_why reason = run_decide(&f);
+
+		rows++;
+		seen |= 1u << reason;
+		launched += run_launches(reason);
+		wrong += run_launches(reason) == must_stop(&f) ||
+			 !is_true(reason, &f) || run_why_text(reason) == NULL;
+	}
+	/* clang-format on */
+	is_int(wrong, 0, "each decision and its reason");
+	is_int(rows, 6 * 3 * 2 * 4 * 4 * 3 * 6, "rows");
+	is_int(seen, (1u << RUN_WHYS) - 1, "each reason was given");
+	is_int(launched, 4 * 1 * 1 * 1 * 2 * 2 * 3, "rows that launch");
+}
+
+TEST(statuses)
+{
+	static const struct {
+		struct run_result is;
+		int status;
+	} rows[] = {
+		{ { RUN_WHY_DONE, RUN_OK, 0, 0, STATUS_OK, 75 }, 0 },
+		{ { RUN_WHY_DONE, RUN_OK, 0, 0, STATUS_DAMAGED, 75 }, 122 },
+		{ { RUN_WHY_DONE, RUN_OK, 0, 0, STATUS_LOST, 75 }, 121 },
+		{ { RUN_WHY_DONE, RUN_OK, 0, 0, STATUS_FAILED, 75 }, 123 },
+		{ { RUN_WHY_DONE, RUN_OK, 0, 0, 143, 75 }, 123 },
+		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGTERM, 0, 75 }, 143 },
+		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGTERM, 4, 75 }, 143 },
+		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGUSR1, 0, 75 }, 75 },
+		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGUSR1, 0, 0 }, 0 },
+		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGUSR1, 4, 75 }, 121 },
+		{ { RUN_WHY_SIGNAL, RUN_NEVER, 0, SIGINT, 0, 0 }, 130 },
+		{ { RUN_WHY_HALT, RUN_FAILED, 137, 0, 0, 0 }, 0 },
+		{ { RUN_WHY_HALT, RUN_FAILED, 137, 0, 0, 75 }, 75 },
+		{ { RUN_WHY_HALT, RUN_NEVER, 0, 0, 0, 0 }, 0 },
+		{ { RUN_WHY_HALT, RUN_FAILED, 137, 0, 3, 75 }, 122 },
+		{ { RUN_WHY_LATE, RUN_STOPPED, 143, 0, 0, 75 }, 75 },
+		{ { RUN_WHY_FINISHED, RUN_FAILED, 7, 0, 0, 75 }, 7 },
+		{ { RUN_WHY_CANNOT, RUN_NOT_STARTED, 127, 0, 0, 75 }, 127 },
+		{ { RUN_WHY_RUNS, RUN_FAILED, 7, 0, 0, 75 }, 7 },
+		{ { RUN_WHY_RUNS, RUN_FAILED, 7, 0, 4, 75 }, 7 },
+		{ { RUN_WHY_RUNS, RUN_HUNG, 143, 0, 0, 75 }, 124 },
+		{ { RUN_WHY_FUTILE, RUN_FAILED, 1, 0, 0, 75 }, 1 },
+		{ { RUN_WHY_NODES, RUN_FAILED, 1, 0, 0, 75 }, 1 },
+		{ { RUN_WHY_NODES, RUN_NEVER, 0, 0, 0, 75 }, 125 },
+		{ { RUN_WHY_DAMAGED, RUN_NEVER, 0, 0, 0, 75 }, 125 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		is_int(run_status(&rows[i].is), rows[i].status,
+		       run_why_text(rows[i].is.why));
+}
+
+/* --- Launchers --- */
+
+/* The words for the nodes a, b, c of which `use` can be used, with blanks
+ * between; hosts are in "H".  "!": an error. */
+static const char *
+words_for(const char *command, const char *use, struct buf *out)
+{
+	struct hostlist all = HOSTLIST_INIT, some = HOSTLIST_INIT;
+	struct arena *a = arena_new();
+	char *copy = arena_strdup(a, command), *word = NULL;
+	const char *words[32] = { NULL }, **argv = NULL;
+	struct run_nodes n = { &all, &some, "H", open(".", O_RDONLY) };
+
+	for (size_t i = 0; (word = strsep(&copy, " ")) != NULL; i++)
+		words[i] = word;
+	must(hostlist_add(&all, "a,b,c", NULL) == 0 &&
+	     hostlist_add(&some, use, NULL) == 0);
+	argv = run_launcher_argv(words, &n, a, NULL);
+	buf_clear(out);
+	for (size_t i = 0; argv != NULL && argv[i] != NULL; i++)
+		buf_printf(out, "%s%s", i > 0 ? " " : "", argv[i]);
+	if (argv == NULL)
+		buf_add_str(out, "!");
+	close(n.scr);
+	hostlist_free(&all);
+	hostlist_free(&some);
+	arena_free(a);
+	return out->data;
+}
+
+TEST(launchers)
+{
+	static const struct {
+		const char *command, *use, *words, *hosts;
+	} rows[] = {
+		{ "srun -n 4 app", "a,b,c", "srun -n 4 app", NULL },
+		{ "srun -n 4 app", "a,c", "srun --exclude b -n 4 app", NULL },
+		{ "/opt/bin/srun app", "c", "/opt/bin/srun --exclude a,b app",
+		  NULL },
+		{ "jsrun app", "a", "jsrun --exclude_hosts b,c app", NULL },
+		{ "lrun app", "a,b", "lrun --exclude_hosts=c app", NULL },
+		{ "flux run -n 2 app", "a,b",
+		  "flux run --requires=-host:c -n 2 app", NULL },
+		{ "aprun -n 2 app", "a,b", "aprun -L a,b -n 2 app", NULL },
+		{ "mpiexec -n 2 app", "a,c",
+		  "mpiexec -machinefile H -n 2 app", "a\nc\n" },
+		{ "mpiexec -n 2 -hosts a,b:4,c:2 app x", "a,c",
+		  "mpiexec -n 2 -hosts a,c:2 app x", NULL },
+		{ "mpirun --hostfile given -n 2 app", "b,c",
+		  "mpirun --hostfile H -n 2 app", "b:2\nc slots=3\n" },
+		{ "mpiexec -n 2 -hosts a,b app", "c", "!", NULL },
+		{ "mpirun -f none app", "b", "!", NULL },
+		{ "sh -c x", "b", "sh -c x", NULL },
+	};
+	auto_buf out = BUF_INIT, hosts = BUF_INIT;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		unlink(RUN_HOSTS);
+		write_text("given", "a\n# b\nb:2\n\nc slots=3\n");
+		is_str(words_for(rows[i].command, rows[i].use, &out),
+		       rows[i].words, rows[i].command);
+		if (rows[i].hosts == NULL)
+			continue;
+		buf_clear(&hosts);
+		read_whole(RUN_HOSTS, &hosts);
+		is_str(hosts.data, rows[i].hosts, "its host file");
+	}
+}
+
+TEST(hosts_of_the_user)
+{
+	static const char *const list[] = { "mpiexec", "-hosts", "x:2,y,x",
+					    "app", NULL };
+	static const char *const file[] = { "mpirun", "-f", "given", "app",
+					    NULL };
+	static const char *const none[] = { "srun", "-f", "given", NULL };
+	struct hostlist h = HOSTLIST_INIT;
+
+	write_text("given", "a slots=2\n# b\nc:3\n");
+	is_int(run_launcher_hosts(list, &h, NULL), 0, "a list");
+	ok(h.count == 2 && str_eq(h.names[0], "x") && str_eq(h.names[1], "y"),
+	   "each host once");
+	hostlist_free(&h);
+	is_int(run_launcher_hosts(file, &h, NULL), 0, "a file");
+	ok(h.count == 2 && str_eq(h.names[1], "c"), "without comments");
+	hostlist_free(&h);
+	ok(run_launcher_hosts(none, &h, NULL) == 0 && h.count == 0,
+	   "srun's -f is no host file");
+}
+
+/* --- The watchdog --- */
+
+TEST(watchdog)
+{
+	static const struct run_limits limits = { 10, 50, 20 };
+	/* seconds, state of the flush file, flushing; hangs */
+	static const struct {
+		int at, state;
+		bool flushing, hangs;
+	} looks[] = {
+		{ 5, 1, false, false },	  { 19, 1, false, false },
+		{ 21, 1, false, true },	  { 22, 2, false, false },
+		{ 31, 2, false, false },  { 33, 2, false, true },
+		{ 34, 3, true, false },	  { 80, 3, true, false },
+		{ 85, 3, true, true },	  { 90, 4, false, false },
+		{ 101, 4, false, true },
+	};
+	struct run_progress p = { .state = 1 };
+	struct run_watch w;
+
+	run_watch_start(&w, &limits, &p, 0);
+	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+		p.state = (uint64_t)looks[i].state;
+		p.flushing = looks[i].flushing;
+		is_int(run_watch_look(&w, &p, looks[i].at), looks[i].hangs,
+		       "a look at the run");
+	}
+	run_watch_start(&w, &(struct run_limits){ 0 }, &p, 0);
+	ok(!run_watch_look(&w, &p, 1e9), "without limits nothing hangs");
+}
+
+/* --- The record --- */
+
+TEST(record)
+{
+	static const char *const words[] = { "srun", "-n", "a b", "\xff", "",
+					     NULL };
+	const char *dead[] = { "dead" };
+	struct run_record in = {
+		.state = RUN_PAUSING, .job = "j 1", .host = "h", .pid = 7,
+		.since = 9, .runs = 2, .left = -1, .argv = words,
+		.reasons = dead, .why = "because", .dataset = 5, .status = -1,
+	};
+	struct run_record out;
+	struct arena *a = arena_new();
+	struct error err = ERROR_INIT;
+	const int scr = open(".", O_RDONLY);
+	int one = -1, two = -1;
+
+	must(hostlist_add(&in.bad, "n1", NULL) == 0);
+	ok(run_record_read(scr, &out, a, &err) < 0 && err.kind == ERROR_ABSENT,
+	   "no record");
+	is_int(run_record_write(scr, &in, NULL), 0, "written");
+	is_int(run_record_read(scr, &out, a, NULL), 0, "read");
+	ok(out.state == in.state && str_eq(out.job, in.job) && out.pid == 7 &&
+		   out.runs == 2 && out.left == -1 && out.dataset == 5,
+	   "its facts");
+	for (size_t i = 0; i < 5; i++)
+		is_str(out.argv[i], words[i], "a word of the command");
+	ok(out.argv[5] == NULL, "and no more");
+	ok(out.bad.count == 1 && str_eq(out.bad.names[0], "n1") &&
+		   str_eq(out.reasons[0], "dead"),
+	   "the node that is not used");
+	hostlist_free(&out.bad);
+	write_text(RUN_RECORD, "{\"state\":\"flying\",\"job_id\":\"x\"}");
+	ok(run_record_read(scr, &out, a, &err) < 0 &&
+		   err.kind == ERROR_CORRUPT,
+	   "no record of ours");
+	one = run_record_lock(scr, NULL);
+	two = run_record_lock(scr, &err);
+	ok(one >= 0 && two == -1 && err.kind == ERROR_SYSTEM,
+	   "one wrapper at a time");
+	close(one);
+	close(scr);
+	hostlist_free(&in.bad);
+	hostlist_free(&out.bad);
+	arena_free(a);
+}
