@@ -34,13 +34,14 @@ static const struct app_info info = {
 		   "checkpoints",
 	.usage = "[OPTION]... LAUNCHER [LAUNCHER-ARGUMENT]... PROGRAM "
 		 "[ARGUMENT]...",
-	.notes = "Exit status: the program's own; a halt is 0.  If the program "
-		 "succeeded: 121 data\n"
-		 "are lost, 122 only an older checkpoint is saved, 123 it is "
-		 "unknown what is saved.\n"
-		 "124 the last run hung; 125 nothing was launched; 126, 127 the "
-		 "launcher cannot be\n"
-		 "executed, or does not exist; 2 wrong options.",
+	.notes =
+		"Exit status: the program's own; a halt is 0.  If the program "
+		"succeeded: 121 data\n"
+		"are lost, 122 only an older checkpoint is saved, 123 it is "
+		"unknown what is saved.\n"
+		"124 the last run hung; 125 nothing was launched; 126, 127 the "
+		"launcher cannot be\n"
+		"executed, or does not exist; 2 wrong options.",
 	.raw = true,
 	.command = true,
 };
@@ -180,8 +181,8 @@ add_words(const char **words, size_t *count, size_t max, char *text)
 static const char **
 words_of(const char *launcher, char **args, int count, const char *more)
 {
-	const size_t max = (size_t)count + 1 +
-			   (more != NULL ? strlen(more) : 0);
+	const size_t max =
+		(size_t)count + 1 + (more != NULL ? strlen(more) : 0);
 	const char **words = mem_calloc(max + 1, sizeof(*words));
 	size_t n = 0;
 

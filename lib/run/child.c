@@ -59,10 +59,11 @@ become(const char *const *argv, enum run_child_kind kind, int out, int report,
 	if (kind != RUN_CHILD_PROGRAM) {
 		/* Not in the terminal's foreground: ^C is for the program. */
 		(void)setpgid(0, 0);
-		null = open("/dev/null", O_RDONLY);
+		null = open("/dev/null", O_RDWR);
 		if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
 		    dup2(kind == RUN_CHILD_ASK ? out : STDERR_FILENO,
-			 STDOUT_FILENO) < 0)
+			 STDOUT_FILENO) < 0 ||
+		    (kind == RUN_CHILD_ASK && dup2(null, STDERR_FILENO) < 0))
 			_exit(1);
 	}
 	signal(SIGPIPE, SIG_DFL);

@@ -18,7 +18,7 @@
 struct error;
 
 struct run_signals {
-	int fd; /* a signalfd; -1: not open */
+	int fd;		 /* a signalfd; -1: not open */
 	sigset_t before; /* the mask that children get */
 };
 
@@ -35,7 +35,7 @@ void run_signals_close(struct run_signals *s);
 enum run_child_kind {
 	RUN_CHILD_PROGRAM, /* those of the wrapper */
 	RUN_CHILD_TOOL,	   /* no input; its output goes to our stderr */
-	RUN_CHILD_ASK,	   /* no input; its output is collected */
+	RUN_CHILD_ASK,	   /* no input; stdout is collected, stderr dropped */
 };
 
 struct run_child {

@@ -35,7 +35,8 @@ run_why_text(enum run_why why)
 		[RUN_WHY_SIGNAL] = "a signal asks to stop",
 		[RUN_WHY_HALT] = "a halt condition is met",
 		[RUN_WHY_FINISHED] = "the program has called SCR_Finalize",
-		[RUN_WHY_LATE] = "the rest of the time is for saving the caches",
+		[RUN_WHY_LATE] =
+			"the rest of the time is for saving the caches",
 		[RUN_WHY_CANNOT] = "the program cannot be started",
 		[RUN_WHY_DAMAGED] = "the halt file cannot be read",
 		[RUN_WHY_RUNS] = "no run is left (SCR_RUNS)",

@@ -47,18 +47,18 @@ struct run_facts {
 };
 
 enum run_why {
-	RUN_WHY_DONE,	 /* the program ended with 0 */
-	RUN_WHY_SIGNAL,	 /* the wrapper was asked to stop */
-	RUN_WHY_HALT,	 /* a halt condition is met */
+	RUN_WHY_DONE,	  /* the program ended with 0 */
+	RUN_WHY_SIGNAL,	  /* the wrapper was asked to stop */
+	RUN_WHY_HALT,	  /* a halt condition is met */
 	RUN_WHY_FINISHED, /* the program had come to its end */
-	RUN_WHY_LATE,	 /* the allocation ends */
-	RUN_WHY_CANNOT,	 /* the program cannot be started */
-	RUN_WHY_DAMAGED, /* the halt file cannot be read: it may say stop */
-	RUN_WHY_RUNS,	 /* SCR_RUNS */
-	RUN_WHY_FUTILE,	 /* it fails again and again */
-	RUN_WHY_NODES,	 /* too few are left */
-	RUN_WHY_START,	 /* launch: it has not run yet */
-	RUN_WHY_AGAIN,	 /* launch: it failed, and another run may succeed */
+	RUN_WHY_LATE,	  /* the allocation ends */
+	RUN_WHY_CANNOT,	  /* the program cannot be started */
+	RUN_WHY_DAMAGED,  /* the halt file cannot be read: it may say stop */
+	RUN_WHY_RUNS,	  /* SCR_RUNS */
+	RUN_WHY_FUTILE,	  /* it fails again and again */
+	RUN_WHY_NODES,	  /* too few are left */
+	RUN_WHY_START,	  /* launch: it has not run yet */
+	RUN_WHY_AGAIN,	  /* launch: it failed, and another run may succeed */
 };
 #define RUN_WHYS (RUN_WHY_AGAIN + 1)
 
@@ -104,6 +104,5 @@ struct run_result {
  * r->again, what is not saved counts.
  */
 int run_status(const struct run_result *r);
-
 
 #endif /* RUN_DECIDE_H */

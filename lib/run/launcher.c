@@ -24,7 +24,7 @@ enum style {
 
 static const struct launcher {
 	const char *name;
-	bool use;	    /* takes the nodes to use, not those to leave out */
+	bool use; /* takes the nodes to use, not those to leave out */
 	enum style style;
 	const char *option;
 	const char *after; /* a word that stays before the option; NULL */
@@ -43,7 +43,7 @@ static const struct launcher {
 
 /* Options of mpiexec with a host file, and with a list of hosts. */
 static const char *const file_options[] = {
-	"-f",	       "-hostfile",    "--hostfile",
+	"-f",		"-hostfile",	 "--hostfile",
 	"-machinefile", "--machinefile", "-default-hostfile",
 };
 static const char *const list_options[] = { "-hosts", "-host", "--host", "-H" };
@@ -151,7 +151,8 @@ name_hosts(const char **argv, size_t count, const struct launcher *l,
 	const char *next = NULL;
 	int rc = -1;
 
-	if (use == NULL || (at > 0 && read_hosts(argv[at], file, &given, err) < 0))
+	if (use == NULL ||
+	    (at > 0 && read_hosts(argv[at], file, &given, err) < 0))
 		goto out;
 	for (next = given.data;
 	     next != NULL && next_host(&next, file ? "\n" : ",", &len, &name);
@@ -168,8 +169,8 @@ name_hosts(const char **argv, size_t count, const struct launcher *l,
 	if (buf_check(&text, err) < 0)
 		goto out;
 	if (text.len == 0) {
-		error_set(err, ERROR_USAGE,
-			  "%s: none of its nodes can be used", argv[at]);
+		error_set(err, ERROR_USAGE, "%s: none of its nodes can be used",
+			  argv[at]);
 		goto out;
 	}
 	if (at == 0) {
@@ -216,8 +217,7 @@ run_launcher_argv(const char *const *words, const struct run_nodes *n,
 	if (l == NULL || n->use->count == n->all->count)
 		return argv;
 	if (l->style == HOST_FILE)
-		return name_hosts(argv, count, l, n, a, err) == 0 ? argv
-								   : NULL;
+		return name_hosts(argv, count, l, n, a, err) == 0 ? argv : NULL;
 	if (hostlist_add_list(&out, l->use ? n->use : n->all, err) < 0 ||
 	    (!l->use && hostlist_minus(&out, n->use, err) < 0) ||
 	    hostlist_plain(&out, ",", &text, err) < 0)

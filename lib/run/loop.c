@@ -65,8 +65,8 @@ struct run {
 	const char *hosts; /* path of RUN_HOSTS */
 	int scr, lock;
 	int64_t began, end; /* seconds since 1970; the end: or RESMGR_END_* */
-	bool late, hung;   /* why the run is being ended */
-	int status;	   /* of the last run */
+	bool late, hung;    /* why the run is being ended */
+	int status;	    /* of the last run */
 };
 
 static void say(const struct run *r, const char *fmt, ...)
@@ -206,9 +206,10 @@ ask(struct run *r, const struct hostlist *nodes, bool read, struct run_child *c,
     struct error *err)
 {
 	struct buf list = BUF_INIT, down = BUF_INIT;
-	const char *argv[16] = { r->o->env,    "down-nodes",	       "--json",
-				 "--prefix",   r->job->prefix_real, "--job-id",
-				 r->job->id, "--nodes" };
+	const char *argv[16] = {
+		r->o->env,	     "down-nodes", "--json",   "--prefix",
+		r->job->prefix_real, "--job-id",   r->job->id, "--nodes"
+	};
 	size_t n = 8;
 	int rc = -1;
 
@@ -301,10 +302,10 @@ choose_nodes(struct run *r, struct error *err)
 		return 0;
 	if (ask(r, &r->job->nodes, false, &c, &why) == 0) {
 		finish(r, &c, ANSWER);
-		if (r->facts.signal == 0 &&
-		    answers(r, &c, give_up, &why) < 0)
-			say(r, "the nodes cannot be asked (%s): go on with "
-			       "what is known of them",
+		if (r->facts.signal == 0 && answers(r, &c, give_up, &why) < 0)
+			say(r,
+			    "the nodes cannot be asked (%s): go on with "
+			    "what is known of them",
 			    why.text);
 		run_child_free(&c);
 	} else {
@@ -312,10 +313,9 @@ choose_nodes(struct run *r, struct error *err)
 	}
 	if (hostlist_add_list(&r->use, &r->job->nodes, err) < 0 ||
 	    hostlist_minus(&r->use, &r->record.bad, err) < 0 ||
-	    halt_nodes_needed(r->job,
-			      r->o->min_nodes > 0 ? r->o->min_nodes
-						  : r->o->nodes,
-			      &r->facts.needed, err) < 0)
+	    halt_nodes_needed(
+		    r->job, r->o->min_nodes > 0 ? r->o->min_nodes : r->o->nodes,
+		    &r->facts.needed, err) < 0)
 		return -1;
 	r->facts.usable = r->use.count;
 	/* Spares are the last ones. */
@@ -435,14 +435,15 @@ watch(struct run *r, struct run_child *c)
 			r->record.dataset = now.newest;
 		if (!r->hung && run_watch_look(&w, &now, t)) {
 			r->hung = true;
-			say(r, "no progress for %.0f s (last dataset: %" PRId64
-			       "): the run is ended",
+			say(r,
+			    "no progress for %.0f s (last dataset: %" PRId64
+			    "): the run is ended",
 			    t - w.since, now.newest);
 		}
 		if (!r->late && is_late(r)) {
 			r->late = true;
-			say(r, "the time ends in %" PRId64
-			       " s: the run is ended",
+			say(r,
+			    "the time ends in %" PRId64 " s: the run is ended",
 			    r->end - clock_now());
 		}
 		if (probe.pid > 0 && run_child_poll(&probe)) {
@@ -502,8 +503,7 @@ run_once(struct run *r, struct error *err)
 		return -1;
 	hostlist_free(&r->silent);
 	r->hung = false;
-	if (r->use.count > 0 &&
-	    hostlist_plain(&r->use, ",", &list, err) == 0)
+	if (r->use.count > 0 && hostlist_plain(&r->use, ",", &list, err) == 0)
 		setenv("SCR_RUN_NODES", list.data, 1);
 	buf_free(&list);
 	r->record.runs++;
@@ -544,6 +544,7 @@ run_once(struct run *r, struct error *err)
 static void
 look_for_halt(struct run *r)
 {
+	const enum run_halt before = r->facts.halt;
 	struct error why = ERROR_INIT;
 	struct buf lines = BUF_INIT;
 	bool stop = false;
@@ -561,7 +562,7 @@ look_for_halt(struct run *r)
 		else if (s.is.reason != NULL &&
 			 str_eq(s.is.reason, HALT_FINISHED))
 			r->facts.halt = RUN_HALT_FINISHED;
-		else if (lines.len > 0)
+		else if (before != RUN_HALT_MET && lines.len > 0)
 			say(r, "%.*s", (int)strcspn(lines.data, "\n"),
 			    lines.data);
 		halt_state_free(&s);
@@ -585,8 +586,9 @@ save(struct run *r)
 		if (status != STATUS_FAILED || i + 1 == SAVES ||
 		    (r->end > 0 && clock_now() + (int64_t)took >= r->end))
 			break;
-		say(r, "it is unknown what is saved: scr_postrun is run again "
-		       "in %.0f s",
+		say(r,
+		    "it is unknown what is saved: scr_postrun is run again "
+		    "in %.0f s",
 		    SAVE_PAUSE);
 		/* A signal that has come does not shorten this pause. */
 		pause_for(r, SAVE_PAUSE);
@@ -651,14 +653,15 @@ take_over(struct run *r, struct error *err)
 		rc = error_set(err, ERROR_SYSTEM,
 			       "%s: scr_run runs this job already (%s, process "
 			       "%" PRId64 ")",
-			       r->job->prefix, old.host != NULL ? old.host : "?",
-			       old.pid);
+			       r->job->prefix,
+			       old.host != NULL ? old.host : "?", old.pid);
 	else if (r->lock == -1 && why.errnum != EWOULDBLOCK)
 		say(r, "%s", why.text);
 	if (rc == 0 && r->lock != -1 && old.state != RUN_ENDED &&
 	    str_eq(old.job, r->job->id)) {
-		say(r, "scr_run on %s, process %" PRId64
-		       ", was killed in run %" PRId64 ": taking over",
+		say(r,
+		    "scr_run on %s, process %" PRId64
+		    ", was killed in run %" PRId64 ": taking over",
 		    old.host != NULL ? old.host : "?", old.pid, old.runs);
 		end_steps(r, (double)r->o->grace);
 		r->record.runs = old.runs;
@@ -732,8 +735,8 @@ loop(struct run *r, int *status, struct error *err)
 		say(r, "%s: %zu can be used, %zu are needed", run_why_text(why),
 		    r->facts.usable, r->facts.needed);
 	else if (why != RUN_WHY_DONE)
-		say(r, "not launched%s: %s",
-		    r->record.runs > 0 ? " again" : "", run_why_text(why));
+		say(r, "not launched%s: %s", r->record.runs > 0 ? " again" : "",
+		    run_why_text(why));
 	result.saved = save(r);
 	result.why = why;
 	result.end = r->facts.end;
@@ -759,8 +762,11 @@ run_job(const struct run_options *o, int *status, struct error *err)
 		.job = o->job,
 		.signals = { .fd = -1 },
 		.facts = { .runs_left = o->runs },
-		.record = { .job = o->job->id, .host = host, .pid = getpid(),
-			    .left = o->runs, .argv = o->command,
+		.record = { .job = o->job->id,
+			    .host = host,
+			    .pid = getpid(),
+			    .left = o->runs,
+			    .argv = o->command,
 			    .status = -1 },
 		.arena = arena_new(),
 		.began = clock_now(),
@@ -776,8 +782,7 @@ run_job(const struct run_options *o, int *status, struct error *err)
 		return error_no_memory(err);
 	r.hosts = arena_printf(r.arena, "%s/.scr/" RUN_HOSTS,
 			       o->job->prefix_real);
-	if (r.hosts == NULL ||
-	    run_signals_open(&r.signals, err) < 0)
+	if (r.hosts == NULL || run_signals_open(&r.signals, err) < 0)
 		goto out;
 	if (job_nodes(o->job, &why) < 0 &&
 	    (why.kind != ERROR_ABSENT || find_nodes(&r, err) < 0)) {

@@ -35,9 +35,9 @@ struct run_record {
 	enum run_state state;
 	const char *job, *host;
 	int64_t pid;
-	int64_t since; /* of this state, seconds since 1970 */
-	int64_t runs;  /* that were started */
-	int64_t left;  /* runs; -1: no limit */
+	int64_t since;		 /* of this state, seconds since 1970 */
+	int64_t runs;		 /* that were started */
+	int64_t left;		 /* runs; -1: no limit */
 	const char *const *argv; /* the user's command, ended by NULL */
 	/* Nodes that are not used any more, and why. */
 	struct hostlist bad;

@@ -16,9 +16,9 @@ run_progress_read(const char *prefix, struct run_progress *p)
 	(void)jobfiles_flush_read(prefix, &f, NULL);
 	for (size_t i = 0; i < f.count; i++) {
 		const struct flush_entry *e = &f.all[i];
-		const int64_t seen[] = { (int64_t)p->state, e->id, e->in_cache,
-					 e->on_pfs, e->flushing,
-					 e->sync_flushing };
+		const int64_t seen[] = { (int64_t)p->state, e->id,
+					 e->in_cache,	    e->on_pfs,
+					 e->flushing,	    e->sync_flushing };
 
 		p->newest = e->id > p->newest ? e->id : p->newest;
 		p->flushing = p->flushing || e->flushing || e->sync_flushing;

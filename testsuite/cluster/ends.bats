@@ -73,8 +73,8 @@ halt_now() {
 		which=(--pid "$(on login pgrep -f -o 'mpiexec.*/pfs/ap[p]')")
 	ends 0 on login scr_halt --immediate --grace 3 "${which[@]}" /pfs/run
 	batch_end
-	assert_output_has "checkpoint ckpt.2 (dataset 2) is saved" \
-		"scr_postrun with 0"
+	assert_status 0
+	assert_output_has "checkpoint ckpt.2 (dataset 2) is saved"
 	batch_left_nothing
 	ends 0 on login scr_halt --remove /pfs/run
 	job_restarts 2 1
@@ -148,8 +148,7 @@ too_early() {
 	bed_fast node2
 	wait "$one" || failed "status $?: $(<"$BED_DIR/pfs/out")"
 	output=$(<"$BED_DIR/pfs/out")
-	assert_output_has "checkpoint ckpt.3 (dataset 3) is saved" \
-		"scr_postrun with 0"
+	assert_output_has "checkpoint ckpt.3 (dataset 3) is saved"
 	wait "$JOB" || failed "status $?: $(<"$BED_DIR/pfs/out2")"
 	output=$(<"$BED_DIR/pfs/out2")
 	assert_output_has "checkpoint ckpt.4 (dataset 4) is saved"

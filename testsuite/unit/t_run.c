@@ -183,8 +183,8 @@ TEST(launchers)
 		{ "flux run -n 2 app", "a,b",
 		  "flux run --requires=-host:c -n 2 app", NULL },
 		{ "aprun -n 2 app", "a,b", "aprun -L a,b -n 2 app", NULL },
-		{ "mpiexec -n 2 app", "a,c",
-		  "mpiexec -machinefile H -n 2 app", "a\nc\n" },
+		{ "mpiexec -n 2 app", "a,c", "mpiexec -machinefile H -n 2 app",
+		  "a\nc\n" },
 		{ "mpiexec -n 2 -hosts a,b:4,c:2 app x", "a,c",
 		  "mpiexec -n 2 -hosts a,c:2 app x", NULL },
 		{ "mpirun --hostfile given -n 2 app", "b,c",
@@ -239,11 +239,11 @@ TEST(watchdog)
 		int at, state;
 		bool flushing, hangs;
 	} looks[] = {
-		{ 5, 1, false, false },	  { 19, 1, false, false },
-		{ 21, 1, false, true },	  { 22, 2, false, false },
-		{ 31, 2, false, false },  { 33, 2, false, true },
-		{ 34, 3, true, false },	  { 80, 3, true, false },
-		{ 85, 3, true, true },	  { 90, 4, false, false },
+		{ 5, 1, false, false },	 { 19, 1, false, false },
+		{ 21, 1, false, true },	 { 22, 2, false, false },
+		{ 31, 2, false, false }, { 33, 2, false, true },
+		{ 34, 3, true, false },	 { 80, 3, true, false },
+		{ 85, 3, true, true },	 { 90, 4, false, false },
 		{ 101, 4, false, true },
 	};
 	struct run_progress p = { .state = 1 };
@@ -264,13 +264,22 @@ TEST(watchdog)
 
 TEST(record)
 {
-	static const char *const words[] = { "srun", "-n", "a b", "\xff", "",
-					     NULL };
+	static const char *const words[] = { "srun", "-n", "a b",
+					     "\xff", "",   NULL };
 	const char *dead[] = { "dead" };
 	struct run_record in = {
-		.state = RUN_PAUSING, .job = "j 1", .host = "h", .pid = 7,
-		.since = 9, .runs = 2, .left = -1, .argv = words,
-		.reasons = dead, .why = "because", .dataset = 5, .status = -1,
+		.state = RUN_PAUSING,
+		.job = "j 1",
+		.host = "h",
+		.pid = 7,
+		.since = 9,
+		.runs = 2,
+		.left = -1,
+		.argv = words,
+		.reasons = dead,
+		.why = "because",
+		.dataset = 5,
+		.status = -1,
 	};
 	struct run_record out;
 	struct arena *a = arena_new();
@@ -294,8 +303,7 @@ TEST(record)
 	   "the node that is not used");
 	hostlist_free(&out.bad);
 	write_text(RUN_RECORD, "{\"state\":\"flying\",\"job_id\":\"x\"}");
-	ok(run_record_read(scr, &out, a, &err) < 0 &&
-		   err.kind == ERROR_CORRUPT,
+	ok(run_record_read(scr, &out, a, &err) < 0 && err.kind == ERROR_CORRUPT,
 	   "no record of ours");
 	one = run_record_lock(scr, NULL);
 	two = run_record_lock(scr, &err);

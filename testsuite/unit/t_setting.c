@@ -370,7 +370,7 @@ TEST(no_memory)
 		struct result r = { 0 };
 
 		make_table(table, &r);
-		m.rc = opt_parse(table, 4, argv, &m.err);
+		m.rc = opt_parse(table, 4, argv, false, &m.err);
 		opt_list_free(&r.list);
 	}
 	ok(fails_well(texts, NULL, NULL), "no memory for help and dump");
