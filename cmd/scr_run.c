@@ -74,6 +74,33 @@ launcher_in(const char *name)
 								    : NULL;
 }
 
+/* By such a name, all words are the launcher's, but for LLNL's two options in
+ * front.  NULL: no memory. */
+static char **
+words_by_name(int *argc, char **argv)
+{
+	static char end[] = "--";
+	static const char *const own[] = { "--run-cmd=", "--restart-cmd=",
+					   "--help", "--version" };
+	char **words = mem_calloc((size_t)*argc + 2, sizeof(*words));
+	int n = 0;
+
+	if (words == NULL)
+		return NULL;
+	for (bool front = true; n < *argc; n++) {
+		bool is = n == 0;
+
+		for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+			is = is || str_starts(argv[n], own[i]);
+		if (front && !is)
+			words[n] = end;
+		front = front && is;
+		words[n + !front] = argv[n];
+	}
+	*argc += words[n] != NULL;
+	return words;
+}
+
 static char **
 parse(struct settings *s, int argc, char **argv, int *count)
 {
@@ -267,8 +294,13 @@ main(int argc, char **argv)
 	struct job job;
 	bool enabled = true;
 	int count = 0, status = RUN_STATUS_FAILED;
-	char **args = parse(&s, argc, argv, &count);
+	char **args = launcher != NULL ? words_by_name(&argc, argv) : argv;
 
+	if (args == NULL) {
+		app_error("out of memory");
+		return RUN_STATUS_FAILED;
+	}
+	args = parse(&s, argc, args, &count);
 	if (count == 0 && (launcher == NULL || s.run_command == NULL))
 		app_usage("no command given, for example: scr_run srun -n 8 "
 			  "./app");

@@ -1,0 +1,218 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2016 # scripts of the program
+# scr_run on this machine: what it launches, when it stops, and its status.  Real jobs
+# on several nodes: cluster/ends.bats and examples.bats.  The decision itself: t_run.c.
+
+load helper
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	export SCR_PREFIX=$PWD/p SCR_CACHE_BASE=$PWD/cache SCR_CNTL_BASE=$PWD/cntl
+	export SCR_CONF_FILE=/dev/null
+	export SCR_REMOTE=local
+	unset SCR_JOB_ID SCR_NODELIST SCR_RUNS
+}
+
+# Wait until the program has begun.
+begun() {
+	for ((n = 0; n < 200; n++)); do
+		[[ ! -e runs ]] || return 0
+		sleep 0.05
+	done
+	failed "it does not run"
+}
+
+# program STATUS [COMMAND]: a program that notes each run in the file `runs`.
+program() {
+	printf '#!/bin/sh\necho run >>runs\n%s\nexit %s\n' "${2-:}" "$1" >app
+	chmod +x app
+}
+
+runs() { wc -l <runs 2>/dev/null || echo 0; }
+
+record() { scr_json "$1" <p/.scr/run.json; }
+
+scr_json() {
+	python3 -c 'import json,sys
+print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+}
+
+# Each row: options; status and command of the program; exit status and runs; words.
+@test "the program's status, a table" {
+	while IFS='|' read -r options status command want count words; do
+		echo "$options, $status, $command"
+		rm -rf p runs
+		program "$status" "$command"
+		# shellcheck disable=SC2086 # several options
+		attempt scr_run --pause 0 $options ./app
+		assert_status "$want"
+		[[ $(runs) == "$count" ]] || failed "runs: $(runs)"
+		[[ -z $words ]] || assert_stderr_has "$words"
+		[[ $(record state) == ended && $(record status) == "$want" ]]
+	done <<-'END'
+		|0||0|1|
+		--runs 3|0||0|1|
+		|7||7|1|no run is left
+		--runs 5|7||7|2|failed twice at once
+		--runs -1|7||7|2|failed twice at once
+		--runs 3|0|[ $(wc -l <runs) -gt 1 ] && exit 0; exit 9|0|2|run 1 ended with status 9
+		--runs 3|127||127|1|cannot be started
+		--runs 3|0|kill -SEGV $$|139|2|
+		--runs 3 --timeout 1 --start-timeout 1 --grace 1|0|exec sleep 60|124|3|no progress
+	END
+}
+
+@test "what cannot be launched; usage" {
+	ends 2 scr_run
+	assert_stderr_has "no command given"
+	ends 2 scr_run --runs 0 ./app
+	ends 2 scr_run --restart-cmd x ./app
+	ends 2 scr_run --no-such-option ./app
+	SCR_RUNS=x ends 2 scr_run true
+	attempt scr_run nosuch
+	assert_status 127
+	assert_stderr_has "nosuch: cannot execute it"
+	echo >notexec
+	attempt scr_run ./notexec
+	assert_status 126
+	mkdir p2 && echo junk >p2/.scr
+	attempt scr_run -p p2 true
+	assert_status 125
+}
+
+@test "output, input, arguments and environment are the program's own" {
+	program 0 'cat; printf "%s\n" "$@" >&2; echo "$SCR_RUN_NODES" "$SCR_JOB_ID"'
+	attempt scr_run ./app -h --json "a  b" '$x' -- --prefix <<<"in"
+	assert_status 0
+	assert_output_is "in
+$(uname -n) $(scr_env job-id)"
+	assert_stderr_has "a  b" '$x' --prefix
+	attempt scr_run -- sh -c 'exit 4' x
+	assert_status 4
+	# Output is not held back.
+	mkfifo pipe
+	scr_run sh -c 'echo first; read x <go' >pipe 2>/dev/null 3>&- &
+	mkfifo go
+	read -r line <pipe
+	[[ $line == first ]]
+	echo >go
+	wait $!
+}
+
+@test "SCR_ENABLE=0: only the program" {
+	program 5
+	SCR_ENABLE=0 attempt scr_run ./app
+	assert_status 5
+	[[ ! -e p && $(runs) == 1 ]]
+}
+
+@test "signals end the program, and the caches are saved" {
+	while IFS='|' read -r signal options want; do
+		rm -rf p runs
+		program 0 'exec sleep 60'
+		# shellcheck disable=SC2086 # several options
+		scr_run $options ./app 2>said 3>&- &
+		begun
+		sleep 0.2
+		kill "-$signal" $!
+		rc=0
+		wait $! || rc=$?
+		((rc == want)) || failed "$signal: $rc" "$(cat said)"
+		grep -q "a signal asks to stop" said
+		grep -q "^scr_postrun: " said
+	done <<-'END'
+		TERM||143
+		HUP||129
+		USR1||0
+		USR1|--requeue-status 75|75
+	END
+}
+
+@test "the time of the job ends; a halt is no failure" {
+	program 0 'exec sleep 60'
+	SCR_END_TIME=$(($(date +%s) + 5)) attempt scr_run --save-time 3 ./app
+	assert_status 0
+	assert_stderr_has "the time ends in" "for saving the caches"
+	rm -rf p runs
+	program 3 'scr_halt -q "$SCR_PREFIX"'
+	attempt scr_run --runs 5 --requeue-status 75 ./app
+	assert_status 75
+	[[ $(runs) == 1 ]]
+	assert_stderr_has "HALT RUN"
+	# It is in the way of the next job, too.
+	attempt scr_run --runs 5 ./app
+	assert_status 0
+	[[ $(runs) == 1 ]]
+}
+
+@test "data that are not saved have statuses of their own" {
+	while read -r saved want; do
+		printf '#!/bin/sh\nexit %s\n' "$saved" >post
+		chmod +x post
+		program 0
+		attempt scr_run --postrun "./post -x" ./app
+		assert_status "$want"
+		program 9
+		attempt scr_run --postrun ./post ./app
+		assert_status 9
+	done <<-'END'
+		0 0
+		3 122
+		4 121
+	END
+}
+
+@test "nodes: excluded ones, spares, the hosts of mpiexec; a dry run" {
+	export SCR_EXCLUDE_NODES=b SCR_NODE_TIMEOUT=5
+	stub mpiexec <<<$'#!/bin/sh\necho "$@"; cat p/.scr/run.hosts'
+	here=$(uname -n)
+	SCR_NODELIST=$here,b ends 0 scr_run --min-nodes 1 mpiexec -n 2 app
+	assert_output_is "-machinefile $PWD/p/.scr/run.hosts -n 2 app
+$here"
+	assert_stderr_has "b is not used any more: User excluded"
+	[[ $(record excluded) == *"'node': 'b'"* ]]
+	attempt scr_run mpiexec -hosts "$here,b" app
+	assert_status 125
+	assert_stderr_has "too few nodes are left: 1 can be used, 2 are needed"
+	ends 0 scr_run -n mpiexec -hosts "$here,b" app
+	assert_stderr_has "no launch: too few nodes" "command: mpiexec -hosts $here app"
+}
+
+@test "killed, and started again: it takes over; two at once are refused" {
+	program 0 'echo $$ >pid; exec sleep 60'
+	scr_run --runs 2 ./app 2>/dev/null 3>&- &
+	one=$!
+	begun
+	attempt scr_run ./app
+	assert_status 125
+	assert_stderr_has "scr_run runs this job already"
+	kill -KILL $one
+	wait $one || true
+	# The launcher does not survive it.
+	for ((n = 0; n < 100; n++)); do
+		kill -0 "$(cat pid)" 2>/dev/null || break
+		sleep 0.05
+	done
+	! kill -0 "$(cat pid)"
+	program 0
+	attempt scr_run --runs 1 ./app
+	assert_status 0
+	assert_stderr_has "was killed in run 1: taking over"
+	[[ $(record runs) == 2 ]]
+}
+
+@test "restarts have another command; names of launchers" {
+	stub srun <<<$'#!/bin/sh\necho "words $*"'
+	ends 0 scr_srun --run-cmd="app -x  1" -n 2
+	assert_output_is "words -n 2 app -x 1"
+	ends 0 scr_srun -n 2 --runs=5 app -h
+	assert_output_is "words -n 2 --runs=5 app -h"
+	ends 0 scr_srun --help
+	assert_output_has "Usage: scr_run"
+	gen -p p -n 2 -s 1000 -i 3 --name ckpt.3
+	scr_index -q -p p --build 3
+	rm -f p/.scr/flush.scr p/.scr/nodes.scr
+	ends 0 scr_run --run-cmd "app" --restart-cmd "app --from SCR_CKPT_NAME" srun
+	assert_output_is "words app --from ckpt.3"
+}
