@@ -19,7 +19,7 @@
 #include "remote/remote.h"
 #include "run/decide.h"
 #include "run/launcher.h"
-#include "run/loop.h"
+#include "run/run_job.h"
 #include "site/job.h"
 #include "site/resmgr.h"
 #include "str.h"

@@ -98,9 +98,9 @@ struct opt {
 /*
  * Parse argv[1..argc-1].  Arguments that are not options are moved to the front
  * of argv and terminated by NULL.  With `command` the first of them begins a
- * command line, whose words are not options of ours.  Returns their number, or -1 with
- * ERROR_USAGE.  OPT_TYPE_LIST items are borrowed from argv; the caller frees
- * the array with opt_list_free().
+ * command line, whose words are not options of ours.  Returns their number, or
+ * -1 with ERROR_USAGE.  OPT_TYPE_LIST items are borrowed from argv; the caller
+ * frees the array with opt_list_free().
  */
 int opt_parse(const struct opt *opts, int argc, char **argv, bool command,
 	      struct error *err);

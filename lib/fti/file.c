@@ -105,6 +105,8 @@ struct way {
 	 * them.  SIZE_MAX: all is as the records say. */
 	size_t odd;
 	bool by_sizes;
+	uint64_t at, data; /* of the next record; bytes of the containers of
+			      the last block */
 	/* The first block whose containers have more or fewer bytes than it
 	 * says, or where the way ended. */
 	size_t doubt;
@@ -121,18 +123,16 @@ bytes_of(enum fti_layout l, const struct fti_block *b, uint64_t containers)
 }
 
 /*
- * Read a block record at *at and its container records, and move *at behind
- * them; *data: the bytes of the containers.  Returns 1; 0: numvars cannot be
- * right; -1: an error.
+ * Read the next block record of the way and its container records.  Returns 1;
+ * 0: numvars cannot be right; -1: an error.
  */
 static int
 read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
-	   const struct way *way, uint64_t *at, uint64_t *data,
-	   struct error *err)
+	   struct way *way, struct error *err)
 {
 	const bool odd = way->odd == f->nblocks && !way->by_sizes;
 	const struct fti_format *format = fti_format(l);
-	const unsigned char *bytes = record(r, *at, format->block, err);
+	const unsigned char *bytes = record(r, way->at, format->block, err);
 	struct fti_file_block *b = NULL;
 	uint64_t n = 0, room = 0;
 
@@ -142,21 +142,21 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
 		return error_no_memory(err);
 	b = &f->blocks[f->nblocks++];
 	fti_record_read(l, FTI_BLOCK, bytes, &b->b);
-	b->at = *at;
+	b->at = way->at;
 	b->first = f->ncontainers;
-	*at += format->block;
-	*data = 0;
-	room = (way->last - *at) / format->container;
+	way->at += format->block;
+	way->data = 0;
+	room = (way->last - way->at) / format->container;
 	n = odd ? room : (uint64_t)b->b.numvars;
 	if (n < 1 || n > room)
 		return 0;
-	for (uint64_t i = 0; i < n; i++, *at += format->container) {
+	for (uint64_t i = 0; i < n; i++, way->at += format->container) {
 		struct fti_file_container *c = NULL;
 
-		if (odd && i > 0 && *data == bytes_of(l, &b->b, i))
+		if (odd && i > 0 && way->data == bytes_of(l, &b->b, i))
 			return 1;
 
-		bytes = record(r, *at, format->container, err);
+		bytes = record(r, way->at, format->container, err);
 		if (bytes == NULL)
 			return -1;
 		if (!MEM_ROOM(f->containers, f->ncontainers,
@@ -164,13 +164,13 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
 			return error_no_memory(err);
 		c = &f->containers[f->ncontainers++];
 		fti_record_read(l, FTI_CONTAINER, bytes, &c->c);
-		c->at = *at;
+		c->at = way->at;
 		c->block = f->nblocks - 1;
 		c->next = SIZE_MAX;
 		c->used = c->c.used;
-		*data += (uint64_t)c->c.size;
+		way->data += (uint64_t)c->c.size;
 	}
-	return !odd || *data == bytes_of(l, &b->b, n);
+	return !odd || way->data == bytes_of(l, &b->b, n);
 }
 
 /*
@@ -184,35 +184,36 @@ go(struct fti_file *f, struct reader *r, enum fti_layout l, struct way *way,
    struct error *err)
 {
 	const struct fti_format *format = fti_format(l);
-	uint64_t at = way->start, data = 0;
 	bool sure = true;
 
 	f->nblocks = f->ncontainers = 0;
-	while (at < way->end) {
+	way->at = way->start;
+	while (way->at < way->end) {
 		const struct fti_file_block *b = NULL;
-		const uint64_t begin = at;
+		const uint64_t begin = way->at;
 		const bool odd = way->odd == f->nblocks;
 		uint64_t size = 0;
 		int rc = 0;
 
 		if (sure)
 			way->doubt = f->nblocks;
-		if (way->last < at || way->last - at < format->block)
+		if (way->last < way->at || way->last - way->at < format->block)
 			return 0;
-		rc = read_block(f, r, l, way, &at, &data, err);
+		rc = read_block(f, r, l, way, err);
 		if (rc != 1)
 			return rc;
 		b = &f->blocks[f->nblocks - 1];
 		sure = sure &&
 		       (odd ||
-			data == bytes_of(l, &b->b, f->ncontainers - b->first));
+			way->data ==
+				bytes_of(l, &b->b, f->ncontainers - b->first));
 		if (format->footer)
 			continue;
-		size = odd && way->by_sizes ? at - begin + data
+		size = odd && way->by_sizes ? way->at - begin + way->data
 					    : (uint64_t)b->b.dbsize;
-		if (size > way->end - begin || size < at - begin)
+		if (size > way->end - begin || size < way->at - begin)
 			return 0;
-		at = begin + size;
+		way->at = begin + size;
 	}
 	return f->nblocks == 0 ? 0 : sure ? 1 : 2;
 }

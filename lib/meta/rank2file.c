@@ -259,14 +259,6 @@ load_map(struct rank2file_loader *l, int dirfd, const struct kvtree *map,
 
 /* --- Second copies --- */
 
-/* Can a second copy help against this error? */
-bool
-rank2file_is_damage(const struct error *why)
-{
-	return why->kind == ERROR_CORRUPT || why->kind == ERROR_ABSENT ||
-	       why->errnum == EIO;
-}
-
 /* Has file `name` the recorded checksum? */
 static bool
 is_that(const struct rank2file_loader *l, int dirfd, const char *name,
@@ -598,12 +590,10 @@ rank2file_load(int dirfd, const char *base, struct rank2file *out,
 void
 rank2file_free(struct rank2file *r)
 {
-	size_t i = 0;
-
-	for (i = 0; i < r->ntrees; i++)
+	for (size_t i = 0; i < r->ntrees; i++)
 		kvtree_free(r->trees[i]);
 	mem_free(r->trees);
-	for (i = 0; i < r->narenas; i++)
+	for (size_t i = 0; i < r->narenas; i++)
 		arena_free(r->arenas[i]);
 	mem_free(r->arenas);
 	kvtree_free(r->top);

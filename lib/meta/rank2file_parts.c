@@ -44,6 +44,14 @@ rank2file_refuse(struct rank2file *out, struct error *err, const char *fmt, ...)
 	return out->refused == NULL ? error_no_memory(err) : 0;
 }
 
+/* Can a second copy help against this error? */
+bool
+rank2file_is_damage(const struct error *why)
+{
+	return why->kind == ERROR_CORRUPT || why->kind == ERROR_ABSENT ||
+	       why->errnum == EIO;
+}
+
 /* Does the top file have the checksum of part `im`? */
 static bool
 is_recorded(const struct rank2file_loader *l, const struct rank2file_part *im)

@@ -449,9 +449,10 @@ scavenge_look_ahead(struct scavenge *s, struct error *err)
 
 	for (size_t i = s->plan.count; i-- > 0;) {
 		d = &s->plan.datasets[i];
-		/* Lost is what the prefix lacks, too. */
+		/* A plan calls lost what the prefix lacks, too; a run may still
+		 * replace files of that dataset. */
 		if (!d->output && (good || !d->ckpt) &&
-		    d->state != SALVAGE_LOST)
+		    (d->state != SALVAGE_LOST || !s->work->dry_run))
 			continue;
 		if (scavenge_look(s, d, err) < 0)
 			return -1;

@@ -146,9 +146,9 @@ int halt_nodes_needed(struct job *j, uint64_t given, size_t *needed,
 /* A loop that restarts a job. */
 struct halt_loop {
 	const struct hostlist *down; /* unusable nodes; NULL: not checked */
-	uint64_t min_nodes; /* as `given` of halt_nodes_needed() */
-	int64_t runs; /* runs left; -1: no limit */
-	int64_t now;  /* seconds since the epoch */
+	uint64_t min_nodes;	     /* as `given` of halt_nodes_needed() */
+	int64_t runs;		     /* runs left; -1: no limit */
+	int64_t now;		     /* seconds since the epoch */
 };
 
 /*

@@ -204,7 +204,8 @@ halt_nodes_needed(struct job *j, uint64_t given, size_t *needed,
 	struct error why = ERROR_INIT;
 	int64_t last = 0;
 
-	if (given == 0 && conf_u64(j->conf, "SCR_MIN_NODES", 0, &given, err) < 0)
+	if (given == 0 &&
+	    conf_u64(j->conf, "SCR_MIN_NODES", 0, &given, err) < 0)
 		return -1;
 	if (given == 0 && jobfiles_nodes(j->prefix, &last, &why) < 0 &&
 	    why.kind != ERROR_ABSENT)

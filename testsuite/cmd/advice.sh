@@ -22,6 +22,8 @@ readonly LONGEST=5 # commands
 stops=(
 	# Which nodes the job had.
 	"no resource manager reports the nodes of the job; SCR_NODELIST can"
+	# Only that user may.
+	"; run this as "
 	# Whether the link goes, or what it led to comes back.
 	"a symbolic link blocks the path"
 )

@@ -241,30 +241,3 @@ run_docs() {
 @test "scr_postrun(1)" { run_docs man/scr_postrun.1; }
 @test "scr_halt(1)" { run_docs man/scr_halt.1; }
 @test "scr_prerun(1)" { run_docs man/scr_prerun.1; }
-
-@test "33.E batch scripts: no run starts while it is unknown which nodes are up" {
-	mkdir fakes
-	# shellcheck disable=SC2016 # for the script
-	printf '#!/bin/sh\necho "${0##*/} $*" >>%s/calls\n' "$W" >fakes/srun
-	for name in mpiexec flux jsrun mpirun; do
-		cp fakes/srun fakes/$name
-	done
-	cp fakes/srun fakes/scr_postrun
-	printf '#!/bin/sh\n' | tee fakes/scr_prerun >fakes/scr_retries_halt
-	chmod +x fakes/*
-	for fail in down_nodes:1:1 should_exit:0:2; do
-		IFS=: read -r _ down should <<<"$fail"
-		printf '#!/bin/sh\nexit %s\n' "$down" >fakes/scr_list_down_nodes
-		printf '#!/bin/sh\nexit %s\n' "$should" >fakes/scr_should_exit
-		chmod +x fakes/*
-		for script in "$DOCS"/examples/*.{batch,sbatch,qsub,bsub,job}; do
-			rm -f calls
-			SCR_PREFIX=$W/p SCR_NODELIST=node1,node2 NEEDED=2 SCR_JOB_ID=7 \
-				SLURM_JOB_NUM_NODES=2 PATH=$W/fakes:$PATH \
-				timeout 20 bash "$script" app >out 2>&1 || true
-			touch calls
-			[[ $(<calls) == "scr_postrun " ]] ||
-				failed "$script, $fail:" "$(<calls)" "$(<out)"
-		done
-	done
-}

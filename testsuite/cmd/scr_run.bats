@@ -194,7 +194,7 @@ $here"
 		kill -0 "$(cat pid)" 2>/dev/null || break
 		sleep 0.05
 	done
-	! kill -0 "$(cat pid)"
+	run ! kill -0 "$(cat pid)"
 	program 0
 	attempt scr_run --runs 1 ./app
 	assert_status 0

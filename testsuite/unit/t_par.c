@@ -167,10 +167,10 @@ TEST(misuse)
 	par_free(p);
 
 	without_memory (m, 2, "a pool: two allocations") {
-		struct par *p = par_new(2, &m.err);
+		struct par *two = par_new(2, &m.err);
 
-		par_free(p);
-		m.rc = p != NULL ? 0 : -1;
+		par_free(two);
+		m.rc = two != NULL ? 0 : -1;
 	}
 	mem_fail_after(0);
 	ok(par_cpus() >= 1, "without memory there still is a processor");

@@ -68,9 +68,9 @@ test_normal(void)
 	}
 	buf_free(&out);
 	without_memory (m, 1, "no memory") {
-		auto_buf out = BUF_INIT;
+		auto_buf some = BUF_INIT;
 
-		m.rc = path_normal("/a/b", &out, &m.err);
+		m.rc = path_normal("/a/b", &some, &m.err);
 	}
 }
 

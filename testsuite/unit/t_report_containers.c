@@ -475,20 +475,21 @@ TEST(no_memory_left)
 		static const struct catalogue_options sums = {
 			.work = { .memory = 1 << 20 }, .checksums = true
 		};
-		struct condition h = { .id = 0 };
+		struct condition shown = { .id = 0 };
 		struct overview *it = &s;
 		auto_buf b = BUF_INIT;
-		int rc =
-			condition_check(it, &it->entries[0], &sums, &h, &m.err);
+		int rc = condition_check(it, &it->entries[0], &sums, &shown,
+					 &m.err);
 
 		if (rc == 0)
-			rc = condition_check_containers(it, &sums, &h, &m.err);
+			rc = condition_check_containers(it, &sums, &shown,
+							&m.err);
 		if (rc == 0) {
-			report_detail(&h, &choice, &b);
-			json_free(condition_json(&h, true, true));
+			report_detail(&shown, &choice, &b);
+			json_free(condition_json(&shown, true, true));
 			rc = buf_check(&b, &m.err);
 		}
-		condition_fini(&h);
+		condition_fini(&shown);
 		m.rc = rc;
 	}
 	ok(condition_check_old(&s, "nothing", &ctr_options, &h, NULL) < 0,

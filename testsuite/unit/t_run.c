@@ -9,7 +9,7 @@
 #include "hostlist.h"
 #include "run/decide.h"
 #include "run/launcher.h"
-#include "run/record.h"
+#include "run/runfile.h"
 #include "run/watch.h"
 #include "scratch.h"
 #include "str.h"

@@ -243,7 +243,8 @@ TEST(misuse)
 	argv[0] = prog;
 	refuses(opt_parse(table, 2, argv, false, &why), ERROR_USAGE, NULL,
 		"a name of 5000 bytes is a usage error");
-	is_int(opt_parse(table, 2, argv, false, NULL), -1, "also if nobody asks why");
+	is_int(opt_parse(table, 2, argv, false, NULL), -1,
+	       "also if nobody asks why");
 
 	/* Any byte as a short option, and as the start of a long one. */
 	for (int c = 1; c < 256; c++) {

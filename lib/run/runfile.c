@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "run/record.h"
+#include "run/runfile.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop.h - run a program until it ends well: prepare the prefix, launch, watch,
+ * run_job.h - run a program until it ends well: prepare the prefix, launch, watch,
  * launch again on the nodes that are left, save the caches.
  *
  * The program gets descriptors, terminal and environment of the wrapper
@@ -9,8 +9,8 @@
  * by run_decide().  The preparation, the questions to nodes and the saving are
  * the toolkit's commands, run as processes of their own.
  */
-#ifndef RUN_LOOP_H
-#define RUN_LOOP_H
+#ifndef RUN_RUN_JOB_H
+#define RUN_RUN_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,4 +49,4 @@ struct run_options {
  * RUN_STATUS_FAILED, or an exit status of exec. */
 int run_job(const struct run_options *o, int *status, struct error *err);
 
-#endif /* RUN_LOOP_H */
+#endif /* RUN_RUN_JOB_H */

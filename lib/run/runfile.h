@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record.h - what the wrapper of a job does, on disk: PREFIX/.scr/run.json.
+ * runfile.h - what the wrapper of a job does, on disk: PREFIX/.scr/run.json.
  *
  * The file is for people, for other commands, and for a wrapper that takes over
  * from one that was killed: the command, the runs that are left, and the nodes
@@ -8,8 +8,8 @@
  * the wrapper lives, tells whether it does.  No decision of a rescue depends on
  * this file.
  */
-#ifndef RUN_RECORD_H
-#define RUN_RECORD_H
+#ifndef RUN_RUNFILE_H
+#define RUN_RUNFILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,4 +64,4 @@ int run_record_read(int scr, struct run_record *r, struct arena *a,
  */
 int run_record_lock(int scr, struct error *err);
 
-#endif /* RUN_RECORD_H */
+#endif /* RUN_RUNFILE_H */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run_impl.h - shared by the sources of the loop: run_job.c (the job) calls
+ * run_once.c (a run of the program), and both call run_tools.c (commands of the
+ * toolkit, signals, nodes).
+ */
+#ifndef RUN_RUN_IMPL_H
+#define RUN_RUN_IMPL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hostlist.h"
+#include "run/child.h"
+#include "run/decide.h"
+#include "run/run_job.h"
+#include "run/runfile.h"
+
+struct arena;
+struct error;
+struct job;
+
+/* Seconds between two looks at a running program. */
+#define RUN_TICK 1.0
+
+struct run {
+	const struct run_options *o;
+	struct job *job;
+	struct run_signals signals;
+	struct run_facts facts;
+	struct run_record record;
+	/* Nodes of this run; those that did not answer at the last look, and at
+	 * this one. */
+	struct hostlist use, silent, now_silent;
+	struct arena *arena;
+	const char *hosts; /* path of RUN_HOSTS */
+	int scr, lock;
+	int64_t began, end; /* seconds since 1970; the end: or RESMGR_END_* */
+	bool late, hung;    /* why the run is being ended */
+	int status;	    /* of the last run */
+};
+
+/* --- run_tools.c --- */
+
+/* A warning. */
+void run_say(const struct run *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Record the state.  A prefix that is full or read-only does not stop the
+ * job. */
+void run_note(struct run *r, enum run_state state);
+
+/* A signal to the wrapper.  `c` runs the program; NULL: none runs. */
+void run_obey(struct run *r, const struct run_signal *got,
+	      const struct run_child *c);
+
+/* Wait for a command of the toolkit, at most `seconds` (< 0: without end). */
+void run_finish(struct run *r, struct run_child *c, double seconds);
+
+/* Wait; a signal that asks to stop ends it. */
+void run_pause(struct run *r, double seconds);
+
+/* Run a command of the toolkit, its words in `text`, on the prefix.  Returns
+ * its exit status. */
+int run_tool(struct run *r, const char *text);
+
+/* End the steps of the job that still run, if the resource manager can. */
+void run_end_steps(const struct run *r, double grace);
+
+/* Start to ask `nodes` whether they can be used, or, for `read`, whether they
+ * answer. */
+int run_ask(struct run *r, const struct hostlist *nodes, bool read,
+	    struct run_child *c, struct error *err);
+
+/* Take the answer of run_ask(): call fn() for each node that cannot be used.
+ * -1: it is no answer. */
+int run_answers(struct run *r, const struct run_child *c,
+		int (*fn)(struct run *r, const char *name, const char *why,
+			  struct error *err),
+		struct error *err);
+
+/* A node that is not used any more. */
+int run_give_up(struct run *r, const char *name, const char *why,
+		struct error *err);
+
+/* Before a run: which nodes can be used?  If the nodes cannot be asked, those
+ * that are known to be down stay so, and the run is tried. */
+int run_choose_nodes(struct run *r, struct error *err);
+
+/* --- run_once.c --- */
+
+/* Seconds that saving the caches may take: twice what the newest dataset takes
+ * at the speed of the last scavenge or flush. */
+uint64_t run_saving_time(const struct run *r);
+
+/* Is the rest of the time needed for that? */
+bool run_is_late(const struct run *r);
+
+/* The words of the next run, in r->arena. */
+const char **run_words(struct run *r, struct error *err);
+
+/* Launch the program, and watch it until it has ended: r->facts, r->status.
+ * -1: it cannot be launched. */
+int run_once(struct run *r, struct error *err);
+
+#endif /* RUN_RUN_IMPL_H */

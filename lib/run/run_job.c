@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "clock.h"
+#include "conf.h"
+#include "error.h"
+#include "hostlist.h"
+#include "io.h"
+#include "run/launcher.h"
+#include "run/run_impl.h"
+#include "site/halt.h"
+#include "site/job.h"
+#include "site/jobfiles.h"
+#include "site/resmgr.h"
+#include "str.h"
+
+/* scr_postrun is run so often if its answer is "unknown", with a pause. */
+#define SAVES 3
+#define SAVE_PAUSE 15.0
+
+/* --- The job --- */
+
+/* What the halt file says; why it stops the job is reported. */
+static void
+look_for_halt(struct run *r)
+{
+	const enum run_halt before = r->facts.halt;
+	struct error why = ERROR_INIT;
+	struct buf lines = BUF_INIT;
+	bool stop = false;
+	struct halt_state s = { .exists = false };
+
+	r->facts.halt = RUN_HALT_NONE;
+	if (halt_check(r->job->prefix, r->job->conf, clock_now(), &stop, &lines,
+		       &why) < 0) {
+		run_say(r, "%s", why.text);
+		r->facts.halt = RUN_HALT_UNKNOWN;
+	} else if (stop) {
+		r->facts.halt = RUN_HALT_MET;
+		if (halt_load(r->job->prefix, &s, NULL) < 0 || s.damaged)
+			r->facts.halt = RUN_HALT_UNKNOWN;
+		else if (s.is.reason != NULL &&
+			 str_eq(s.is.reason, HALT_FINISHED))
+			r->facts.halt = RUN_HALT_FINISHED;
+		else if (before != RUN_HALT_MET && lines.len > 0)
+			run_say(r, "%.*s", (int)strcspn(lines.data, "\n"),
+				lines.data);
+		halt_state_free(&s);
+	}
+	buf_free(&lines);
+}
+
+/* Save the caches, again if the answer is unknown and there is time. */
+static int
+save(struct run *r)
+{
+	int status = STATUS_FAILED;
+	double took = 0;
+
+	run_note(r, RUN_SAVING);
+	for (int i = 0; i < SAVES; i++) {
+		const double start = clock_seconds();
+
+		status = run_tool(r, r->o->postrun);
+		took = clock_seconds() - start + SAVE_PAUSE;
+		if (status != STATUS_FAILED || i + 1 == SAVES ||
+		    (r->end > 0 && clock_now() + (int64_t)took >= r->end))
+			break;
+		run_say(r,
+			"it is unknown what is saved: scr_postrun is run again "
+			"in %.0f s",
+			SAVE_PAUSE);
+		/* A signal that has come does not shorten this pause. */
+		run_pause(r, SAVE_PAUSE);
+	}
+	return status;
+}
+
+/* Variables for the program, unless they are set. */
+static void
+export_facts(const struct run *r)
+{
+	char text[32];
+
+	setenv("SCR_JOB_ID", r->job->id, 0);
+	if (r->end == RESMGR_END_UNKNOWN)
+		return;
+	snprintf(text, sizeof(text), "%" PRId64, r->end);
+	setenv("SCR_END_TIME", text, 0);
+	if (r->end < 0 || conf_is_set(r->job->conf, "SCR_HALT_SECONDS"))
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64, 2 * run_saving_time(r));
+	setenv("SCR_HALT_SECONDS", text, 0);
+}
+
+/* Without a resource manager and SCR_NODELIST: the nodes are those that the
+ * user names to mpiexec, else this machine. */
+static int
+find_nodes(struct run *r, struct error *err)
+{
+	struct hostlist found = HOSTLIST_INIT;
+	struct buf list = BUF_INIT;
+	int rc = run_launcher_hosts(r->o->command, &found, err);
+
+	if (rc == 0 && found.count == 0)
+		rc = hostlist_add_name(&found, r->record.host, err);
+	if (rc == 0)
+		rc = hostlist_text(&found, &list, err);
+	if (rc == 0) {
+		r->job->nodes_given = arena_strdup(r->arena, list.data);
+		rc = job_nodes(r->job, err);
+		/* For our own commands, and those of the program. */
+		setenv("SCR_NODELIST", list.data, 1);
+	}
+	hostlist_free(&found);
+	buf_free(&list);
+	return rc;
+}
+
+/* Take over from a wrapper of this job that was killed. */
+static int
+take_over(struct run *r, struct error *err)
+{
+	struct run_record old;
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	r->lock = run_record_lock(r->scr, &why);
+	if (run_record_read(r->scr, &old, r->arena, NULL) < 0)
+		old = (struct run_record){ .state = RUN_ENDED };
+	if (r->lock == -1 && why.errnum == EWOULDBLOCK && old.job != NULL &&
+	    str_eq(old.job, r->job->id))
+		rc = error_set(err, ERROR_SYSTEM,
+			       "%s: scr_run runs this job already (%s, process "
+			       "%" PRId64 ")",
+			       r->job->prefix,
+			       old.host != NULL ? old.host : "?", old.pid);
+	else if (r->lock == -1 && why.errnum != EWOULDBLOCK)
+		run_say(r, "%s", why.text);
+	if (rc == 0 && r->lock != -1 && old.state != RUN_ENDED &&
+	    str_eq(old.job, r->job->id)) {
+		run_say(r,
+			"scr_run on %s, process %" PRId64
+			", was killed in run %" PRId64 ": taking over",
+			old.host != NULL ? old.host : "?", old.pid, old.runs);
+		run_end_steps(r, (double)r->o->grace);
+		r->record.runs = old.runs;
+		/* The run that it did not see end does not count. */
+		r->facts.runs_left = old.left >= 0 && old.state == RUN_RUNNING
+					     ? old.left + 1
+					     : old.left;
+		for (size_t i = 0; rc == 0 && i < old.bad.count; i++)
+			rc = run_give_up(r, old.bad.names[i],
+					 old.reasons[i] != NULL ? old.reasons[i]
+								: "",
+					 err);
+	}
+	hostlist_free(&old.bad);
+	return rc;
+}
+
+static void
+report_dry(struct run *r, const char *const *argv, enum run_why why)
+{
+	struct buf text = BUF_INIT;
+
+	run_say(r, "%s: %s", run_launches(why) ? "launch" : "no launch",
+		run_why_text(why));
+	if (r->facts.nodes_known && hostlist_text(&r->use, &text, NULL) == 0)
+		run_say(r, "nodes: %s (%zu usable, %zu needed)",
+			text.len > 0 ? text.data : "none", r->facts.usable,
+			r->facts.needed);
+	buf_clear(&text);
+	for (; argv != NULL && *argv != NULL; argv++)
+		buf_printf(&text, " %s", *argv);
+	if (text.len > 0)
+		run_say(r, "command:%s", text.data);
+	buf_free(&text);
+}
+
+static int
+loop(struct run *r, int *status, struct error *err)
+{
+	struct run_result result = { .again = r->o->again };
+	uint64_t pause = r->o->pause;
+	enum run_why why = RUN_WHY_START;
+
+	for (;;) {
+		look_for_halt(r);
+		r->facts.late = r->late || run_is_late(r);
+		/* Nodes are asked only if nothing else stops the job. */
+		r->facts.nodes_known = false;
+		if (run_launches(run_decide(&r->facts)) &&
+		    run_choose_nodes(r, err) < 0)
+			break;
+		why = run_decide(&r->facts);
+		r->record.why = run_why_text(why);
+		if (r->o->dry_run) {
+			report_dry(r, run_words(r, err), why);
+			*status = STATUS_OK;
+			return 0;
+		}
+		if (!run_launches(why) || run_once(r, err) < 0)
+			break;
+		look_for_halt(r);
+		r->facts.late = r->late || run_is_late(r);
+		if (!run_launches(run_decide(&r->facts)))
+			continue;
+		run_note(r, RUN_PAUSING);
+		run_pause(r, (double)pause);
+		if (r->facts.futile > 0)
+			pause *= 2;
+	}
+	if (why == RUN_WHY_NODES)
+		run_say(r, "%s: %zu can be used, %zu are needed",
+			run_why_text(why), r->facts.usable, r->facts.needed);
+	else if (why != RUN_WHY_DONE)
+		run_say(r, "not launched%s: %s",
+			r->record.runs > 0 ? " again" : "", run_why_text(why));
+	result.saved = save(r);
+	result.why = why;
+	result.end = r->facts.end;
+	result.status = r->status;
+	result.signal = r->facts.signal;
+	*status = err->kind != ERROR_NONE && r->record.runs == 0
+			  ? RUN_STATUS_FAILED
+			  : run_status(&result);
+	r->record.status = *status;
+	run_note(r, RUN_ENDED);
+	if (r->record.runs > 0 && (*status != 0 || r->record.runs > 1))
+		run_say(r, "the job ended with %d, scr_postrun with %d",
+			*status, result.saved);
+	return err->kind != ERROR_NONE ? -1 : 0;
+}
+
+int
+run_job(const struct run_options *o, int *status, struct error *err)
+{
+	char host[256] = "";
+	struct run r = {
+		.o = o,
+		.job = o->job,
+		.signals = { .fd = -1 },
+		.facts = { .runs_left = o->runs },
+		.record = { .job = o->job->id,
+			    .host = host,
+			    .pid = getpid(),
+			    .left = o->runs,
+			    .argv = o->command,
+			    .status = -1 },
+		.arena = arena_new(),
+		.began = clock_now(),
+		.scr = -1,
+		.lock = -1,
+	};
+	struct error why = ERROR_INIT;
+	int rc = -1;
+
+	*status = RUN_STATUS_FAILED;
+	(void)gethostname(host, sizeof(host) - 1);
+	if (r.arena == NULL)
+		return error_no_memory(err);
+	r.hosts = arena_printf(r.arena, "%s/.scr/" RUN_HOSTS,
+			       o->job->prefix_real);
+	if (r.hosts == NULL || run_signals_open(&r.signals, err) < 0)
+		goto out;
+	if (job_nodes(o->job, &why) < 0 &&
+	    (why.kind != ERROR_ABSENT || find_nodes(&r, err) < 0)) {
+		if (why.kind != ERROR_ABSENT)
+			error_pass(err, &why);
+		goto out;
+	}
+	if (job_end_time(o->job, &r.end, err) < 0)
+		goto out;
+	if (!o->dry_run) {
+		r.scr = jobfiles_open(o->job->prefix, true, err);
+		if (r.scr < 0 || take_over(&r, err) < 0)
+			goto out;
+		run_note(&r, RUN_STARTING);
+		export_facts(&r);
+		if (run_tool(&r, o->prerun) != STATUS_OK) {
+			error_set(err, ERROR_SYSTEM,
+				  "%s: scr_prerun failed: nothing is launched",
+				  o->job->prefix);
+			goto out;
+		}
+	}
+	rc = loop(&r, status, err);
+out:
+	run_signals_close(&r.signals);
+	hostlist_free(&r.use);
+	hostlist_free(&r.silent);
+	hostlist_free(&r.now_silent);
+	hostlist_free(&r.record.bad);
+	io_close(r.scr);
+	if (r.lock >= 0)
+		close(r.lock);
+	arena_free(r.arena);
+	return rc;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "catalogue/catalogue.h"
+#include "clock.h"
+#include "error.h"
+#include "hostlist.h"
+#include "meta/dataset.h"
+#include "meta/flush.h"
+#include "meta/index.h"
+#include "run/launcher.h"
+#include "run/run_impl.h"
+#include "site/interval.h"
+#include "site/job.h"
+#include "site/jobfiles.h"
+#include "str.h"
+
+/* Seconds for saving the caches if their size or the speed is unknown, but at
+ * most this part of the job's time; and what is added to an estimate. */
+#define SAVE_UNKNOWN 300
+#define SAVE_PART 4
+#define SAVE_MORE 30
+
+/* --- Time --- */
+
+uint64_t
+run_saving_time(const struct run *r)
+{
+	struct jobfiles_flush f = { .count = 0 };
+	struct interval_stats past;
+	struct dataset d;
+	const double part = (double)(r->end - r->began) / SAVE_PART;
+	double rate = 0, seconds = part < SAVE_UNKNOWN ? part : SAVE_UNKNOWN;
+
+	if (r->o->save > 0)
+		return r->o->save;
+	if (interval_read_prefix(r->job->prefix, &past, NULL) == 0)
+		rate = interval_scavenge_rate(&past);
+	if (rate > 0 && jobfiles_flush_read(r->job->prefix, &f, NULL) == 0 &&
+	    f.count > 0 &&
+	    dataset_read(f.all[f.count - 1].desc, &d, NULL) == 0 &&
+	    d.files >= 0)
+		seconds = SAVE_MORE + 2 * (double)d.bytes / rate;
+	jobfiles_flush_free(&f);
+	return (uint64_t)seconds;
+}
+
+bool
+run_is_late(const struct run *r)
+{
+	return r->end > 0 &&
+	       clock_now() + (int64_t)run_saving_time(r) >= r->end;
+}
+
+/* --- A run --- */
+
+const char **
+run_words(struct run *r, struct error *err)
+{
+	const struct run_nodes n = {
+		.all = &r->job->nodes,
+		.use = &r->use,
+		.hosts = r->hosts,
+		.scr = r->o->dry_run ? -1 : r->scr,
+	};
+	const char *const *from = r->o->command;
+	const char **copy = NULL;
+	struct catalogue *c = NULL;
+	struct index *ix = NULL;
+	struct index_entry e;
+	const char *name = NULL;
+	size_t count = 0;
+
+	if (r->o->restart != NULL &&
+	    (c = catalogue_open(r->job->prefix, NULL)) != NULL &&
+	    (ix = catalogue_read_quietly(c, NULL)) != NULL &&
+	    index_find_id(ix, catalogue_restart_point(c), &e, NULL) == 0)
+		name = arena_strdup(r->arena, e.name != NULL ? e.name : "");
+	index_free(ix);
+	catalogue_close(c);
+	if (name != NULL)
+		from = r->o->restart;
+	while (from[count] != NULL)
+		count++;
+	copy = arena_alloc(r->arena, count + 1, sizeof(*copy));
+	if (copy == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++)
+		copy[i] = name != NULL && str_eq(from[i], RUN_CKPT_NAME)
+				  ? name
+				  : from[i];
+	return run_launcher_argv(copy, &n, r->arena, err);
+}
+
+/* A node of the run did not answer: was it silent at the last look, too? */
+static int
+silent(struct run *r, const char *name, const char *why, struct error *err)
+{
+	for (size_t i = 0; i < r->silent.count; i++) {
+		if (!str_eq(r->silent.names[i], name))
+			continue;
+		r->hung = true;
+		return run_give_up(r, name, why, err);
+	}
+	return hostlist_add_name(&r->now_silent, name, err);
+}
+
+/* Watch the program until it has ended. */
+static void
+watch(struct run *r, struct run_child *c)
+{
+	struct run_child probe = RUN_CHILD_INIT;
+	struct run_child *both[] = { c, &probe };
+	struct error err = ERROR_INIT;
+	struct run_progress now;
+	struct run_signal got;
+	struct run_watch w;
+	double ending = 0, asked = clock_seconds(), t = 0;
+
+	run_progress_read(r->job->prefix, &now);
+	run_watch_start(&w, &r->o->limits, &now, asked);
+	while (!run_child_poll(c)) {
+		if (run_child_wait(&r->signals, both, 2, RUN_TICK, &got))
+			run_obey(r, &got, c);
+		t = clock_seconds();
+		run_progress_read(r->job->prefix, &now);
+		if (now.newest > r->record.dataset)
+			r->record.dataset = now.newest;
+		if (!r->hung && run_watch_look(&w, &now, t)) {
+			r->hung = true;
+			run_say(r,
+				"no progress for %.0f s (last dataset: %" PRId64
+				"): the run is ended",
+				t - w.since, now.newest);
+		}
+		if (!r->late && run_is_late(r)) {
+			r->late = true;
+			run_say(r,
+				"the time ends in %" PRId64
+				" s: the run is ended",
+				r->end - clock_now());
+		}
+		if (probe.pid > 0 && run_child_poll(&probe)) {
+			(void)run_answers(r, &probe, silent, &err);
+			error_clear(&err);
+			hostlist_free(&r->silent);
+			r->silent = r->now_silent;
+			r->now_silent = (struct hostlist)HOSTLIST_INIT;
+			run_child_free(&probe);
+			asked = t;
+		}
+		if (probe.pid == 0 && r->o->node_watch > 0 && !r->hung &&
+		    r->use.count > 0 && t - asked > (double)r->o->node_watch)
+			(void)run_ask(r, &r->use, true, &probe, NULL);
+		if (ending == 0 &&
+		    (r->hung || r->late || r->facts.signal != 0)) {
+			ending = t;
+			if (r->facts.signal == 0)
+				run_child_kill(c, SIGTERM);
+		} else if (ending > 0 && t - ending > (double)r->o->grace) {
+			/* With SIGKILL srun leaves its step behind. */
+			run_child_kill(c, SIGKILL);
+			run_end_steps(r, 1);
+			ending = t;
+		}
+	}
+	if (probe.pid > 0) {
+		run_child_kill(&probe, SIGTERM);
+		run_finish(r, &probe, 2);
+	}
+	run_child_free(&probe);
+}
+
+/* How the run ended. */
+static enum run_end
+end_of(const struct run *r, const struct run_child *c)
+{
+	if (r->hung)
+		return RUN_HUNG;
+	if (r->late || r->facts.signal != 0)
+		return RUN_STOPPED;
+	return c->status == 0 ? RUN_OK : RUN_FAILED;
+}
+
+int
+run_once(struct run *r, struct error *err)
+{
+	struct run_facts *f = &r->facts;
+	const char **argv = run_words(r, err);
+	struct error why = ERROR_INIT;
+	struct buf list = BUF_INIT;
+	struct run_child c = RUN_CHILD_INIT;
+	const int64_t before = r->record.dataset;
+	const double start = clock_seconds();
+
+	if (argv == NULL)
+		return -1;
+	hostlist_free(&r->silent);
+	r->hung = false;
+	if (r->use.count > 0 && hostlist_plain(&r->use, ",", &list, err) == 0)
+		setenv("SCR_RUN_NODES", list.data, 1);
+	buf_free(&list);
+	r->record.runs++;
+	if (f->runs_left > 0)
+		f->runs_left--;
+	r->record.left = f->runs_left;
+	run_note(r, RUN_RUNNING);
+	if (run_child_start(&c, argv, RUN_CHILD_PROGRAM, &r->signals, &why) <
+	    0) {
+		run_say(r, "%s", why.text);
+		f->end = RUN_NOT_STARTED;
+		r->status = why.kind == ERROR_ABSENT ? RUN_STATUS_MISSING
+						     : RUN_STATUS_EXEC;
+		return 0;
+	}
+	watch(r, &c);
+	r->status = c.status;
+	f->end = end_of(r, &c);
+	/* env(1), a shell and the loader say so of a program. */
+	if (f->end == RUN_FAILED &&
+	    (c.status == RUN_STATUS_EXEC || c.status == RUN_STATUS_MISSING) &&
+	    clock_seconds() - start < RUN_SOON)
+		f->end = RUN_NOT_STARTED;
+	f->futile = f->end == RUN_FAILED && r->record.dataset == before &&
+				    clock_seconds() - start < RUN_SOON
+			    ? f->futile + 1
+			    : 0;
+	run_child_free(&c);
+	if (f->end != RUN_OK)
+		run_say(r, "run %" PRId64 " ended with status %d after %.0f s",
+			r->record.runs, r->status, clock_seconds() - start);
+	return 0;
+}

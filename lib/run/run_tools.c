@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "clock.h"
+#include "error.h"
+#include "hostlist.h"
+#include "json.h"
+#include "run/run_impl.h"
+#include "site/halt.h"
+#include "site/job.h"
+#include "site/step.h"
+#include "str.h"
+
+/* Seconds for an answer of all nodes. */
+#define ANSWER_SECONDS 120.0
+
+/* Words of a command of the toolkit that the user gives. */
+#define TOOL_WORDS 62
+
+void
+run_say(const struct run *r, const char *fmt, ...)
+{
+	char line[ERROR_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	r->o->log(line);
+}
+
+void
+run_note(struct run *r, enum run_state state)
+{
+	r->record.state = state;
+	r->record.since = clock_now();
+	if (r->scr < 0)
+		return;
+	/* While another job has the record, this one has none. */
+	if (r->lock == -1)
+		r->lock = run_record_lock(r->scr, NULL);
+	if (r->lock != -1)
+		(void)run_record_write(r->scr, &r->record, NULL);
+}
+
+/* --- Signals --- */
+
+void
+run_obey(struct run *r, const struct run_signal *got, const struct run_child *c)
+{
+	switch (got->number) {
+	case SIGQUIT:
+	case SIGUSR2:
+	case SIGCONT:
+		/* Those of the terminal have reached the program. */
+		if (c != NULL && !got->terminal)
+			run_child_kill(c, got->number);
+		return;
+	case SIGCHLD:
+		return;
+	default:
+		if (r->facts.signal == 0)
+			r->facts.signal = got->number;
+		if (c != NULL && !got->terminal)
+			run_child_kill(c, got->number == SIGUSR1 ? SIGTERM
+								 : got->number);
+	}
+}
+
+void
+run_finish(struct run *r, struct run_child *c, double seconds)
+{
+	const double until = clock_seconds() + seconds;
+	struct run_signal got;
+
+	while (!run_child_poll(c)) {
+		if (seconds >= 0 && clock_seconds() > until)
+			run_child_kill(c, SIGKILL);
+		if (run_child_wait(&r->signals, &c, 1, RUN_TICK, &got))
+			run_obey(r, &got, NULL);
+	}
+}
+
+void
+run_pause(struct run *r, double seconds)
+{
+	const double until = clock_seconds() + seconds;
+	struct run_signal got;
+	double left = 0;
+
+	while (r->facts.signal == 0 && (left = until - clock_seconds()) > 0)
+		if (run_child_wait(&r->signals, NULL, 0, left, &got))
+			run_obey(r, &got, NULL);
+}
+
+int
+run_tool(struct run *r, const char *text)
+{
+	char *rest = arena_strdup(r->arena, text);
+	const char *argv[TOOL_WORDS + 3] = { NULL };
+	size_t n = 0;
+	struct error err = ERROR_INIT;
+	struct run_child c;
+	int status = STATUS_FAILED;
+
+	while (rest != NULL && n < TOOL_WORDS)
+		if (*(argv[n] = strsep(&rest, " \t")) != '\0')
+			n++;
+	argv[n++] = "-p";
+	argv[n++] = r->job->prefix_real;
+	argv[n] = NULL;
+	if (run_child_start(&c, argv, RUN_CHILD_TOOL, &r->signals, &err) < 0) {
+		run_say(r, "%s", err.text);
+		return status;
+	}
+	run_finish(r, &c, -1);
+	status = c.status;
+	run_child_free(&c);
+	return status;
+}
+
+void
+run_end_steps(const struct run *r, double grace)
+{
+	const struct step_where w = {
+		.manager = r->job->rm,
+		.job = { .id = r->job->id, .around = true },
+		.grace = grace,
+		.answer = 5,
+	};
+	struct step_result done;
+	struct error err = ERROR_INIT;
+
+	if (step_check(&w, NULL) == 0 && step_stop(&w, &done, &err) < 0)
+		run_say(r, "%s", err.text);
+}
+
+/* --- Nodes --- */
+
+int
+run_ask(struct run *r, const struct hostlist *nodes, bool read,
+	struct run_child *c, struct error *err)
+{
+	struct buf list = BUF_INIT, down = BUF_INIT;
+	const char *argv[16] = {
+		r->o->env,	     "down-nodes", "--json",   "--prefix",
+		r->job->prefix_real, "--job-id",   r->job->id, "--nodes"
+	};
+	size_t n = 8;
+	int rc = -1;
+
+	if (hostlist_text(nodes, &list, err) < 0 ||
+	    hostlist_text(&r->record.bad, &down, err) < 0)
+		goto out;
+	argv[n++] = list.data;
+	if (down.len > 0 && !read) {
+		argv[n++] = "--down";
+		argv[n++] = down.data;
+	}
+	if (read)
+		argv[n++] = "--read";
+	if (r->o->remote != NULL) {
+		argv[n++] = "--remote";
+		argv[n++] = r->o->remote;
+	}
+	rc = run_child_start(c, argv, RUN_CHILD_ASK, &r->signals, err);
+out:
+	buf_free(&list);
+	buf_free(&down);
+	return rc;
+}
+
+int
+run_give_up(struct run *r, const char *name, const char *why, struct error *err)
+{
+	struct run_record *rec = &r->record;
+	const char **reasons =
+		arena_alloc(r->arena, rec->bad.count + 1, sizeof(*reasons));
+
+	for (size_t i = 0; i < rec->bad.count; i++)
+		if (str_eq(rec->bad.names[i], name))
+			return 0;
+	if (reasons == NULL || hostlist_add_name(&rec->bad, name, err) < 0)
+		return reasons == NULL ? error_no_memory(err) : -1;
+	if (rec->bad.count > 1)
+		memcpy(reasons, rec->reasons,
+		       (rec->bad.count - 1) * sizeof(*reasons));
+	reasons[rec->bad.count - 1] = arena_strdup(r->arena, why);
+	rec->reasons = reasons;
+	run_say(r, "%s is not used any more: %s", name, why);
+	return 0;
+}
+
+int
+run_answers(struct run *r, const struct run_child *c,
+	    int (*fn)(struct run *r, const char *name, const char *why,
+		      struct error *err),
+	    struct error *err)
+{
+	struct json_value *v = json_parse(
+		c->said.data != NULL ? c->said.data : "", c->said.len, err);
+	const struct json_value *list = json_get(v, "nodes");
+	const char *name = NULL, *why = NULL;
+	int rc = v == NULL ? -1 : 0;
+	bool usable = false;
+
+	if (rc == 0 && c->status != STATUS_OK)
+		rc = error_set(err, ERROR_SYSTEM, "status %d", c->status);
+	for (size_t i = 0; rc == 0 && i < json_count(list); i++) {
+		const struct json_value *node = json_at(list, i);
+
+		if (json_get_bool(node, "usable", &usable) && usable)
+			continue;
+		rc = json_get_str(node, "name", r->arena, &name, err);
+		if (rc == 0)
+			rc = json_get_str(node, "reason", r->arena, &why, err);
+		if (rc == 0 && name != NULL)
+			rc = fn(r, name, why != NULL ? why : "", err);
+	}
+	json_release(v);
+	return rc;
+}
+
+int
+run_choose_nodes(struct run *r, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct run_child c = RUN_CHILD_INIT;
+
+	hostlist_free(&r->use);
+	r->facts.nodes_known = r->job->nodes.count > 0;
+	if (!r->facts.nodes_known)
+		return 0;
+	if (run_ask(r, &r->job->nodes, false, &c, &why) == 0) {
+		run_finish(r, &c, ANSWER_SECONDS);
+		if (r->facts.signal == 0 &&
+		    run_answers(r, &c, run_give_up, &why) < 0)
+			run_say(r,
+				"the nodes cannot be asked (%s): go on with "
+				"what is known of them",
+				why.text);
+		run_child_free(&c);
+	} else {
+		run_say(r, "%s", why.text);
+	}
+	if (hostlist_add_list(&r->use, &r->job->nodes, err) < 0 ||
+	    hostlist_minus(&r->use, &r->record.bad, err) < 0 ||
+	    halt_nodes_needed(
+		    r->job, r->o->min_nodes > 0 ? r->o->min_nodes : r->o->nodes,
+		    &r->facts.needed, err) < 0)
+		return -1;
+	r->facts.usable = r->use.count;
+	/* Spares are the last ones. */
+	if (r->o->nodes > 0)
+		hostlist_keep(&r->use, (int64_t)r->o->nodes);
+	return 0;
+}
