@@ -221,10 +221,6 @@ descriptors_read(const struct descriptor_at *at, struct descriptors *out,
 		if (created(out, first) > created(out, DESCRIPTOR_SUMMARY))
 			out->later = first;
 	}
-	/* flush.scr may be of an earlier run; a summary has its say above. */
-	if (!usable(out, DESCRIPTOR_SUMMARY) &&
-	    created(out, DESCRIPTOR_ENTRY) > created(out, out->chosen))
-		out->chosen = DESCRIPTOR_ENTRY;
 	/* The index lists the dataset here, unless a later one came. */
 	if (!out->summary)
 		out->complete =

@@ -498,18 +498,6 @@ two() {
 	done
 }
 
-@test "33.12 an older flush.scr says nothing of the dataset that the index lists" {
-	dataset -t NONE --time 1600000000
-	cp p/.scr/flush.scr older
-	dataset -t NONE
-	scr_index -q -p p --build 1
-	cp older p/.scr/flush.scr
-	rm $D/summary.scr
-	damage $D/filemap_2 40 XXXX
-	all 3
-	well scr_inspect -p p 1
-}
-
 @test "33.22 an older filemap, and nothing else: no advice to delete" {
 	dataset -t NONE --crc --time 1600000000 --seed 5
 	cp $D/filemap_3 older
