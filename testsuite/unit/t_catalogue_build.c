@@ -412,7 +412,9 @@ TEST(flush_add)
 		"add what is not complete");
 	put_tree(here(".scr/scr.dataset.7/summary.scr"),
 		 "DSET>ID>8\nDSET>NAME>fl\nCOMPLETE>1\n");
-	refuses(add(scratch_root, "fl", &id, &why), ERROR_CORRUPT, NULL,
+	refuses(add(scratch_root, "fl", &id, &why), ERROR_ABSENT, NULL,
+		"a name that only another's summary gives");
+	refuses(add(scratch_root, "7", &id, &why), ERROR_CORRUPT, NULL,
 		"add with another's summary");
 	make_flushed(NULL);
 	must(unlink(here(".scr/scr.dataset.7/rank2file")) == 0);
