@@ -307,8 +307,7 @@ read_other_top(struct rank2file_loader *l, int dirfd, const struct kvtree *top,
 	     memcmp(raw.data, l->raw.data, raw.len) != 0))
 		copy = kvtree_decode(raw.data, raw.len, NULL, NULL);
 	buf_free(&raw);
-	if (copy != NULL && has_parts(l, dirfd, copy) &&
-	    !has_parts(l, dirfd, top))
+	if (has_parts(l, dirfd, copy) && !has_parts(l, dirfd, top))
 		return copy;
 	kvtree_free(copy);
 	return NULL;
@@ -366,7 +365,7 @@ read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 	return top;
 }
 
-/* Read the top file and the maps. */
+/* Read the top file and the maps, and queue the parts. */
 static int
 begin(struct rank2file_loader *l, const char *base, struct error *err)
 {
@@ -381,7 +380,6 @@ begin(struct rank2file_loader *l, const char *base, struct error *err)
 	l->base = rank2file_base_split(base);
 	if (l->out->arena == NULL || l->seen == NULL)
 		return error_no_memory(err);
-	/* Read the top file and the maps, and queue the parts. */
 	top = read_top(l, l->dirfd, err);
 	ranks = kvtree_get(top, "RANKS");
 	if (top == NULL)

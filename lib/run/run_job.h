@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run_job.h - run a program until it ends well: prepare the prefix, launch, watch,
- * launch again on the nodes that are left, save the caches.
+ * run_job.h - run a program until it ends well: prepare the prefix, launch,
+ * watch, launch again on the nodes that are left, save the caches.
  *
  * The program gets descriptors, terminal and environment of the wrapper
  * unchanged, but for SCR_JOB_ID, SCR_END_TIME, SCR_HALT_SECONDS (if they are
