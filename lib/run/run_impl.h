@@ -36,8 +36,10 @@ struct run {
 	const char *hosts; /* path of RUN_HOSTS */
 	int scr, lock;
 	int64_t began, end; /* seconds since 1970; the end: or RESMGR_END_* */
-	bool late, hung;    /* why the run is being ended */
-	int status;	    /* of the last run */
+	uint64_t saving;    /* run_saving_time(), of the second `saving_at` */
+	int64_t saving_at;
+	bool late, hung; /* why the run is being ended */
+	int status;	 /* of the last run */
 };
 
 /* --- run_tools.c --- */
@@ -91,10 +93,10 @@ int run_choose_nodes(struct run *r, struct error *err);
 
 /* Seconds that saving the caches may take: twice what the newest dataset takes
  * at the speed of the last scavenge or flush. */
-uint64_t run_saving_time(const struct run *r);
+uint64_t run_saving_time(struct run *r);
 
 /* Is the rest of the time needed for that? */
-bool run_is_late(const struct run *r);
+bool run_is_late(struct run *r);
 
 /* The words of the next run, in r->arena. */
 const char **run_words(struct run *r, struct error *err);

@@ -85,7 +85,7 @@ save(struct run *r)
 
 /* Variables for the program, unless they are set. */
 static void
-export_facts(const struct run *r)
+export_facts(struct run *r)
 {
 	char text[32];
 

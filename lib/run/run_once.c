@@ -26,10 +26,13 @@
 #define SAVE_PART 4
 #define SAVE_MORE 30
 
+/* Seconds for which an estimate lasts: the log can be long. */
+#define SAVE_LASTS 60
+
 /* --- Time --- */
 
 uint64_t
-run_saving_time(const struct run *r)
+run_saving_time(struct run *r)
 {
 	struct jobfiles_flush f = { .count = 0 };
 	struct interval_stats past;
@@ -39,6 +42,8 @@ run_saving_time(const struct run *r)
 
 	if (r->o->save > 0)
 		return r->o->save;
+	if (r->saving_at > 0 && clock_now() < r->saving_at + SAVE_LASTS)
+		return r->saving;
 	if (interval_read_prefix(r->job->prefix, &past, NULL) == 0)
 		rate = interval_scavenge_rate(&past);
 	if (rate > 0 && jobfiles_flush_read(r->job->prefix, &f, NULL) == 0 &&
@@ -47,11 +52,12 @@ run_saving_time(const struct run *r)
 	    d.files >= 0)
 		seconds = SAVE_MORE + 2 * (double)d.bytes / rate;
 	jobfiles_flush_free(&f);
-	return (uint64_t)seconds;
+	r->saving_at = clock_now();
+	return r->saving = (uint64_t)seconds;
 }
 
 bool
-run_is_late(const struct run *r)
+run_is_late(struct run *r)
 {
 	return r->end > 0 &&
 	       clock_now() + (int64_t)run_saving_time(r) >= r->end;
