@@ -80,15 +80,18 @@ static char **
 words_by_name(int *argc, char **argv)
 {
 	static char end[] = "--";
-	static const char *const own[] = { "--run-cmd=", "--restart-cmd=",
-					   "--help", "--version" };
+	static const char *const own[] = { "--run-cmd", "--restart-cmd",
+					   "--help", "--version",
+					   "--dump-options" };
 	char **words = mem_calloc((size_t)*argc + 2, sizeof(*words));
 	int n = 0;
 
 	if (words == NULL)
 		return NULL;
 	for (bool front = true; n < *argc; n++) {
-		bool is = n == 0;
+		/* The name, or the value of the option before. */
+		bool is = n == 0 || str_eq(argv[n - 1], own[0]) ||
+			  str_eq(argv[n - 1], own[1]);
 
 		for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 			is = is || str_starts(argv[n], own[i]);
@@ -101,10 +104,21 @@ words_by_name(int *argc, char **argv)
 	return words;
 }
 
+/* Commands of the two runs: by the name of a launcher the only options. */
+#define COMMAND_OPTIONS(s) \
+	OPT_STRING(0, "run-cmd", &(s)->run_command, "COMMAND", OPT_ANY, \
+		   "the program, after the words of the launcher"), \
+		OPT_STRING(0, "restart-cmd", &(s)->restart_command, "COMMAND", \
+			   OPT_ANY, \
+			   "the program, if there is a checkpoint to restart " \
+			   "from: its name replaces " RUN_CKPT_NAME)
+
 static char **
-parse(struct settings *s, int argc, char **argv, int *count)
+parse(struct settings *s, const char *name, int argc, char **argv, int *count)
 {
 	struct run_options *r = &s->run;
+	struct app_info by_name = info;
+	const struct opt few[] = { COMMAND_OPTIONS(s), OPT_END };
 	const struct opt opts[] = {
 		OPT_GROUP("Runs"),
 		OPT_STRING(0, "runs", &s->runs, "N", OPT_ANY,
@@ -117,12 +131,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_U64(0, "pause", &r->pause, "SECONDS", 0, 86400,
 			"before another run (default 10); twice as long after "
 			"each that failed at once"),
-		OPT_STRING(0, "run-cmd", &s->run_command, "COMMAND", OPT_ANY,
-			   "the program, after the words of the launcher"),
-		OPT_STRING(0, "restart-cmd", &s->restart_command, "COMMAND",
-			   OPT_ANY,
-			   "the program, if there is a checkpoint to restart "
-			   "from: its name replaces " RUN_CKPT_NAME),
+		COMMAND_OPTIONS(s),
 		OPT_FLAG('n', "dry-run", &r->dry_run,
 			 "only report what would be launched where, and why"),
 		OPT_GROUP("End"),
@@ -180,7 +189,12 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			.detail = detail,
 		},
 	};
-	return app_start(&info, argc, argv, opts, count);
+	by_name.name = name;
+	by_name.usage = "[OPTION]... [LAUNCHER-ARGUMENT]... PROGRAM "
+			"[ARGUMENT]...";
+	return launcher_in(name) != NULL
+		       ? app_start(&by_name, argc, argv, few, count)
+		       : app_start(&info, argc, argv, opts, count);
 }
 
 /* --- The command --- */
@@ -287,7 +301,8 @@ hand_down(const struct job_where *w)
 int
 main(int argc, char **argv)
 {
-	const char *launcher = launcher_in(app_called(argc, argv));
+	const char *name = app_called(argc, argv);
+	const char *launcher = launcher_in(name);
 	struct error err = ERROR_INIT;
 	char env[PATH_MAX], prerun[PATH_MAX], postrun[PATH_MAX];
 	struct settings s;
@@ -300,7 +315,7 @@ main(int argc, char **argv)
 		app_error("out of memory");
 		return RUN_STATUS_FAILED;
 	}
-	args = parse(&s, argc, args, &count);
+	args = parse(&s, name, argc, args, &count);
 	if (count == 0 && (launcher == NULL || s.run_command == NULL))
 		app_usage("no command given, for example: scr_run srun -n 8 "
 			  "./app");

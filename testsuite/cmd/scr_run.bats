@@ -209,7 +209,7 @@ $here"
 	ends 0 scr_srun -n 2 --runs=5 app -h
 	assert_output_is "words -n 2 --runs=5 app -h"
 	ends 0 scr_srun --help
-	assert_output_has "Usage: scr_run"
+	assert_output_has "Usage: scr_srun"
 	gen -p p -n 2 -s 1000 -i 3 --name ckpt.3
 	scr_index -q -p p --build 3
 	rm -f p/.scr/flush.scr p/.scr/nodes.scr
