@@ -163,8 +163,8 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
 			      f->room_containers))
 			return error_no_memory(err);
 		c = &f->containers[f->ncontainers++];
+		*c = (struct fti_file_container){ .at = way->at };
 		fti_record_read(l, FTI_CONTAINER, bytes, &c->c);
-		c->at = way->at;
 		c->block = f->nblocks - 1;
 		c->next = SIZE_MAX;
 		c->used = c->c.used;

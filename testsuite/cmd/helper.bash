@@ -108,9 +108,11 @@ next_comes_last() {
 # followed COMMAND...: what it has named as "next: " in $output and $stderr is followed
 # in a copy of the test's directory, by advice.sh, which says what fails.  Commands of
 # a test that differ only in numbers are followed once for each verdict, with SLOW=1
-# always.  What a script of several lines prints may be about a state that has passed.
+# always.  What a script of several lines, or in a file,
+# prints may be about a state that has passed.
 followed() {
-	[[ $output$stderr != *next:* || $* == *$'\n'* ]] || (follow_each "$@")
+	[[ $output$stderr != *next:* || $* == *$'\n'* || $* != *scr_* ]] ||
+		(follow_each "$@")
 }
 
 follow_each() {

@@ -195,6 +195,8 @@ TEST(launchers)
 	};
 	auto_buf out = BUF_INIT, hosts = BUF_INIT;
 
+	scratch_new();
+	must(chdir(scratch_root) == 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		unlink(RUN_HOSTS);
 		write_text("given", "a\n# b\nb:2\n\nc slots=3\n");
@@ -217,6 +219,8 @@ TEST(hosts_of_the_user)
 	static const char *const none[] = { "srun", "-f", "given", NULL };
 	struct hostlist h = HOSTLIST_INIT;
 
+	scratch_new();
+	must(chdir(scratch_root) == 0);
 	write_text("given", "a slots=2\n# b\nc:3\n");
 	is_int(run_launcher_hosts(list, &h, NULL), 0, "a list");
 	ok(h.count == 2 && str_eq(h.names[0], "x") && str_eq(h.names[1], "y"),
@@ -284,9 +288,11 @@ TEST(record)
 	struct run_record out;
 	struct arena *a = arena_new();
 	struct error err = ERROR_INIT;
-	const int scr = open(".", O_RDONLY);
-	int one = -1, two = -1;
+	int scr = -1, one = -1, two = -1;
 
+	scratch_new();
+	must(chdir(scratch_root) == 0);
+	scr = open(".", O_RDONLY);
 	must(hostlist_add(&in.bad, "n1", NULL) == 0);
 	ok(run_record_read(scr, &out, a, &err) < 0 && err.kind == ERROR_ABSENT,
 	   "no record");
