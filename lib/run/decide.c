@@ -40,8 +40,8 @@ run_why_text(enum run_why why)
 		[RUN_WHY_CANNOT] = "the program cannot be started",
 		[RUN_WHY_DAMAGED] = "the halt file cannot be read",
 		[RUN_WHY_RUNS] = "no run is left (SCR_RUNS)",
-		[RUN_WHY_FUTILE] = "it failed twice at once, without a new "
-				   "dataset",
+		[RUN_WHY_FUTILE] =
+			"it failed twice at once, without a new dataset",
 		[RUN_WHY_NODES] = "too few nodes are left",
 		[RUN_WHY_START] = "first run",
 		[RUN_WHY_AGAIN] = "it failed, and runs are left",

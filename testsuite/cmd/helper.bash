@@ -112,8 +112,16 @@ next_comes_last() {
 # prints may be about a state that has passed.  Nodes of the bed are elsewhere.
 followed() {
 	[[ $output$stderr != *next:* || $* == *$'\n'* || $* != *scr_* ||
-		$1 == on ]] ||
-		(follow_each "$@")
+		$1 == on ]] || ! may_follow || (follow_each "$@")
+}
+
+# Without a mount namespace of its own nothing can be followed safely.
+may_follow() {
+	if [[ -z ${MAY_FOLLOW-} ]]; then
+		MAY_FOLLOW=no
+		! unshare -m true 2>/dev/null || MAY_FOLLOW=yes
+	fi
+	[[ $MAY_FOLLOW == yes ]]
 }
 
 follow_each() {
