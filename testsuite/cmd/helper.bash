@@ -107,7 +107,7 @@ next_comes_last() {
 
 # followed COMMAND...: what it has named as "next: " in $output and $stderr is followed
 # in a copy of the test's directory, by advice.sh, which says what fails.  Commands of
-# a test that differ only in numbers are followed once for each verdict, with SLOW=1
+# a file that differ only in numbers are followed once for each verdict, with SLOW=1
 # always.  What a script of several lines, or in a file,
 # prints may be about a state that has passed.  Nodes of the bed are elsewhere.
 followed() {
@@ -115,8 +115,15 @@ followed() {
 		$1 == on ]] || ! may_follow || (follow_each "$@")
 }
 
+# Suites whose advice is followed; SLOW=1: that of all.
+FOLLOWED=" advice evidence full growth hints next order scr_identity scr_index \
+scr_inspect scr_inspect_containers scr_rebuild slips unknown "
+
 # Without a mount namespace of its own nothing can be followed safely.
 may_follow() {
+	local suite=${BATS_TEST_FILENAME##*/}
+
+	[[ -n ${SCRKIT_SLOW-} || $FOLLOWED == *" ${suite%.bats} "* ]] || return
 	if [[ -z ${MAY_FOLLOW-} ]]; then
 		MAY_FOLLOW=no
 		! unshare -m true 2>/dev/null || MAY_FOLLOW=yes
@@ -126,7 +133,7 @@ may_follow() {
 
 follow_each() {
 	local here dir base copy=$BATS_RUN_TMPDIR/copy.$BASHPID rc bad=0 next key
-	local seen=$BATS_RUN_TMPDIR/seen.$BATS_TEST_NUMBER.${BATS_TEST_FILENAME##*/} known=''
+	local seen=$BATS_RUN_TMPDIR/seen.${BATS_TEST_FILENAME##*/} known=''
 
 	set +eET
 	trap - ERR EXIT DEBUG
