@@ -219,8 +219,10 @@ loop(struct run *r, int *status, struct error *err)
 			pause *= 2;
 	}
 	if (why == RUN_WHY_NODES)
-		run_say(r, "%s: %zu can be used, %zu are needed",
-			run_why_text(why), r->facts.usable, r->facts.needed);
+		run_say(r,
+			"not launched%s: %s: %zu can be used, %zu are needed",
+			r->record.runs > 0 ? " again" : "", run_why_text(why),
+			r->facts.usable, r->facts.needed);
 	else if (why != RUN_WHY_DONE)
 		run_say(r, "not launched%s: %s",
 			r->record.runs > 0 ? " again" : "", run_why_text(why));
