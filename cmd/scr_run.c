@@ -60,12 +60,6 @@ warn(const char *line)
 	app_warn("%s", line);
 }
 
-static void
-detail(const char *line)
-{
-	app_note("%s", line);
-}
-
 /* LLNL has a command for each launcher: scr_srun, scr_mpirun, ... */
 static const char *
 launcher_in(const char *name)
@@ -186,7 +180,6 @@ parse(struct settings *s, const char *name, int argc, char **argv, int *count)
 			.pause = PAUSE_SECONDS,
 			.node_watch = NODE_SECONDS,
 			.log = warn,
-			.detail = detail,
 		},
 	};
 	by_name.name = name;

@@ -39,8 +39,7 @@ struct run_options {
 	bool dry_run;	    /* report what would be launched */
 	/* Paths of the commands; postrun: with options, separated by blanks. */
 	const char *prerun, *env, *postrun;
-	void (*log)(const char *line);	  /* warnings */
-	void (*detail)(const char *line); /* notes */
+	void (*log)(const char *line); /* warnings */
 };
 
 #define RUN_CKPT_NAME "SCR_CKPT_NAME"
