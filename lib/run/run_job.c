@@ -44,8 +44,11 @@ look_for_halt(struct run *r)
 		r->facts.halt = RUN_HALT_UNKNOWN;
 	} else if (stop) {
 		r->facts.halt = RUN_HALT_MET;
-		if (halt_load(r->job->prefix, &s, NULL) < 0 || s.damaged)
-			r->facts.halt = RUN_HALT_UNKNOWN;
+		if (halt_load(r->job->prefix, &s, &why) < 0 || s.damaged)
+			/* A dry run: scr_prerun would make the prefix. */
+			r->facts.halt = why.kind == ERROR_ABSENT
+						? RUN_HALT_NONE
+						: RUN_HALT_UNKNOWN;
 		else if (s.is.reason != NULL &&
 			 str_eq(s.is.reason, HALT_FINISHED))
 			r->facts.halt = RUN_HALT_FINISHED;

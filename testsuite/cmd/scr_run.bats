@@ -175,6 +175,9 @@ $here"
 	attempt scr_run mpiexec -hosts "$here,b" app
 	assert_status 125
 	assert_stderr_has "too few nodes are left: 1 can be used, 2 are needed"
+	ends 0 scr_run -n -p fresh true
+	assert_stderr_has "launch: first run"
+	[[ ! -e fresh ]]
 	ends 0 scr_run -n mpiexec -hosts "$here,b" app
 	assert_stderr_has "no launch: too few nodes" "command: mpiexec -hosts $here app"
 }
