@@ -78,7 +78,8 @@ mark_deep(const struct settings *s, struct plan *p, struct outcome *o,
 	struct deep_result r = { .nfindings = 0 };
 	int rc = 0;
 
-	if (deep_search(p, &s->look.work, &r, err) < 0)
+	if (rebuild_search(p, s->checksums && s->dry_run, &s->look.work, &r,
+			   err) < 0)
 		return -1;
 	o->next.undecided = deep_undecided(&r);
 	o->sets = r.sets_checked;

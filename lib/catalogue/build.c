@@ -145,7 +145,8 @@ look_deep(struct build *b, struct error *err)
 
 	if (b->o->compare)
 		report_unproved(b);
-	if (deep_search(b->plan, &b->o->work, &r, err) < 0)
+	if (rebuild_search(b->plan, b->o->checksums && b->o->work.dry_run,
+			   &b->o->work, &r, err) < 0)
 		return -1;
 	b->out->undecided = deep_undecided(&r);
 	for (size_t i = 0; i < r.nfindings && rc == 0; i++) {

@@ -20,6 +20,7 @@
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "rescue/plan_sums.h"
+#include "rescue/rebuild.h"
 #include "str.h"
 
 /* Buffer size for a path in a sentence. */
@@ -254,7 +255,7 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 	struct deep_result r = { .nfindings = 0 };
 	struct error why = ERROR_INIT;
 
-	if (deep_search(p, &v->o->work, &r, err) < 0)
+	if (rebuild_search(p, v->o->checksums, &v->o->work, &r, err) < 0)
 		return -1;
 	for (size_t i = 0; i < r.nfindings; i++) {
 		deep_error(p, &r.findings[i], &why);

@@ -19,6 +19,7 @@
 #include "report/hint.h"
 #include "report/plan_text.h"
 #include "rescue/plan.h"
+#include "rescue/rebuild.h"
 #include "str.h"
 
 static void
@@ -120,7 +121,7 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 
 	if (!o->deep || h->plan == NULL)
 		return 0;
-	if (deep_search(h->plan, &o->work, &h->deep, err) < 0)
+	if (rebuild_search(h->plan, o->checksums, &o->work, &h->deep, err) < 0)
 		return -1;
 	h->deep_done = true;
 	if (h->deep.nfindings > 0)

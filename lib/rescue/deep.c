@@ -439,8 +439,8 @@ deep_search_losses(struct plan *p, const struct work *work,
 /*
  * Set *at to the first file over which rank2file and the redundancy contradict
  * each other; nfiles: none.  Of look[], which rank2file calls wrong, it is one
- * whose set is whole and has no finding; of the others one that the redundancy
- * calls wrong.
+ * whose set is whole and has no finding but of other files; of the others one
+ * that the redundancy calls wrong.
  */
 static int
 find_contradicted(struct plan *p, const struct work *work, const bool *look,
@@ -464,7 +464,9 @@ find_contradicted(struct plan *p, const struct work *work, const bool *look,
 		bool agrees = look[i] && is_all_there(&p->sets[set]);
 
 		for (size_t f = 0; f < r.nfindings && agrees; f++)
-			agrees = r.findings[f].set != set;
+			agrees = r.findings[f].set != set ||
+				 (r.findings[f].file != PLAN_NONE &&
+				  r.findings[f].file != i);
 		*at = agrees ? i : p->nfiles;
 	}
 	deep_free(&r);

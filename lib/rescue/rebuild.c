@@ -451,7 +451,7 @@ attempt(struct rebuild_run *r, struct error *err)
 
 	if (!r->trial && put_check_room(r->put, "the rebuilt files", err) < 0)
 		return -1;
-	if (r->work->dry_run) {
+	if (r->work->dry_run && !r->trial) {
 		r->result->bytes_read = r->p->bytes_read;
 		count_results(r);
 		return 0;
@@ -513,6 +513,9 @@ try_and_do(struct rebuild_run *r, struct error *err)
 	bool any = false;
 	int rc = 0;
 
+	r->trial = r->o.trial;
+	if (r->trial)
+		return round_once(r, err);
 	/* Are bytes in containers replaced that are there?  They may be right,
 	 * until checksums prove those that are computed.  (Other files are
 	 * written beside the old ones.) */
@@ -584,7 +587,7 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 			rc = try_and_do(&r, err);
 	}
 	mem_free(r.guesses);
-	if (rc == 0 && !r.work->dry_run)
+	if (rc == 0 && !r.work->dry_run && !r.o.trial)
 		rc = rebuild_finish(p, r.work, err);
 	pthread_mutex_destroy(&r.lock);
 	if (rc < 0)

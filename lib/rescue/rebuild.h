@@ -22,6 +22,7 @@
 
 #include "transfer/put.h"
 
+struct deep_result;
 struct error;
 struct plan;
 struct work;
@@ -38,6 +39,7 @@ struct rebuild_options {
 				    with work_detail() */
 	enum rebuild_extent extent;
 	struct put_guard guard;
+	bool trial; /* compute, compare recorded checksums, and write nothing */
 };
 
 struct rebuild_result {
@@ -65,5 +67,13 @@ int rebuild(struct plan *p, const struct rebuild_options *o,
  * more. rebuild() calls this, too. */
 int rebuild_finish(const struct plan *p, const struct work *work,
 		   struct error *err);
+
+/*
+ * The strongest look: deep_search(), and with `sums` a trial of the rebuild.
+ * What it shows to be wrong is marked; if the result has not its recorded
+ * checksums nevertheless, p.flaw says so.
+ */
+int rebuild_search(struct plan *p, bool sums, const struct work *work,
+		   struct deep_result *out, struct error *err);
 
 #endif /* RESCUE_REBUILD_H */

@@ -121,8 +121,9 @@ blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 	return rc != 0 ? rc : marked;
 }
 
-/* If all data are proven right, all bodies that were used may be wrong.  Marks
- * them, and returns their number, -1 on error. */
+/* If all data are proven right, all bodies that were used may be wrong; first
+ * of all those behind damaged headers.  Marks them, and returns their number,
+ * -1 on error. */
 static long
 doubt_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 {
@@ -145,7 +146,9 @@ doubt_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 		}
 	}
 	for (uint32_t m = 0; m < s->n; m++)
-		used[m] = reads_body(s, m);
+		used[m] = reads_body(s, m) &&
+			  (!s->salvage ||
+			   s->members[m].state == RED_HEADER_DAMAGED);
 	for (uint32_t m = 0; m < s->n; m++) {
 		if (!used[m])
 			continue;
@@ -368,7 +371,7 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 	struct deep_result found;
 	int rc = 0;
 
-	if (r->work->dry_run)
+	if (r->work->dry_run && !r->o.trial)
 		return 0;
 	if (deep_search_losses(r->p, r->work, &found, err) < 0)
 		return -1;
@@ -399,4 +402,28 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 	}
 	deep_free(&found);
 	return rc;
+}
+
+int
+rebuild_search(struct plan *p, bool sums, const struct work *work,
+	       struct deep_result *out, struct error *err)
+{
+	const struct rebuild_options o = { .work = work, .trial = true };
+	struct error why = ERROR_INIT;
+	bool any = false;
+
+	if (deep_search(p, work, out, err) < 0)
+		return -1;
+	for (size_t i = 0; sums && i < p->nfiles && !any; i++)
+		any = p->files[i].has_crc && p->files[i].fate == FATE_REBUILD;
+	if (!any || plan_status(p) != STATUS_DAMAGED ||
+	    rebuild(p, &o, NULL, &why) == 0 || plan_status(p) == STATUS_LOST)
+		return 0;
+	if (why.kind != ERROR_LOST && why.kind != ERROR_DAMAGED) {
+		deep_free(out);
+		return error_pass(err, &why);
+	}
+	p->flaw_status = error_status(why.kind);
+	p->flaw = arena_strdup(p->arena, why.text);
+	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
