@@ -547,8 +547,8 @@ catalogue_only_renamed(struct catalogue *c, int64_t id,
 		       const struct catalogue_options *o,
 		       struct verify_result *r, struct error *err)
 {
-	struct catalogue_options quiet = { .work = o->work, .index = o->index };
 	const struct index_entry e = { .id = id, .complete = -1 };
+	struct catalogue_options quiet = *o; /* as strong as was asked */
 
 	if (err->kind != ERROR_LOST && err->kind != ERROR_SYSTEM)
 		return false;
