@@ -53,6 +53,10 @@ struct kvtree *rank2file_make_top(const struct rank2file_base *base, int dirfd);
 struct kvtree *rank2file_make_plain_top(const struct rank2file_base *base,
 					int dirfd);
 
+/* Does the part have a file in containers?  If not, another program wrote the
+ * map, and the dataset is not packed. */
+bool rank2file_has_segments(const struct kvtree *part);
+
 /* Is `top`, the second copy of a packed dataset's top file, left over?  It is
  * if another program has written a map since: parts of that are there. */
 bool rank2file_is_left_over(const struct rank2file_base *base, int dirfd,

@@ -139,6 +139,17 @@ read_spare(const struct rank2file_loader *l, struct rank2file_part *im,
 	return rc;
 }
 
+/* Is any of its files in containers? */
+static bool
+is_packed_part(const struct rank2file_part *im)
+{
+	struct kvtree *part = kvtree_decode(im->data, im->len, NULL, NULL);
+	const bool is = rank2file_has_segments(part);
+
+	kvtree_free(part);
+	return is;
+}
+
 static int
 read_image(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -152,9 +163,10 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 		if (kvtree_get2(l->out->containers, "COPY", im->name) == NULL ||
 		    is_recorded(l, im))
 			return 0;
-		/* A sound part of another map: another program has written
-		 * it, and the copy of the top file is older. */
-		if (l->top_copied)
+		/* A sound part of another map.  Without containers: another
+		 * program has written it, and the copy of the top file is
+		 * older. */
+		if (l->top_copied && !is_packed_part(im))
 			return error_set(err, ERROR_CORRUPT, "%s",
 					 l->out->flaw);
 		own = *im;

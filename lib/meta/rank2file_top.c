@@ -83,10 +83,8 @@ read_any(struct topping *t, const char *name)
 		       : kvtree_read_sound(t->dirfd, copy, &t->raw, NULL);
 }
 
-/* Does the part have a file in containers?  If not, another program wrote the
- * map, and the dataset is not packed. */
-static bool
-has_segments(const struct kvtree *part)
+bool
+rank2file_has_segments(const struct kvtree *part)
 {
 	const struct kvtree *rank = NULL, *file = NULL;
 
@@ -110,7 +108,8 @@ note_other(void *arg, const char *name, struct error *err)
 	    kvtree_get(t->copies, name) != NULL || read_any(t, name) < 0)
 		return 0;
 	part = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
-	t->others = t->others || (part != NULL && !has_segments(part));
+	t->others =
+		t->others || (part != NULL && !rank2file_has_segments(part));
 	kvtree_free(part);
 	return 0;
 }
@@ -218,7 +217,7 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	    kvtree_set(k, "FILE", rank2file_part_file(t->base, name, file),
 		       NULL) == 0)
 		rc = 0;
-	*packed = *packed || has_segments(part);
+	*packed = *packed || rank2file_has_segments(part);
 	/* An unreadable part may have had metadata files. */
 	snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT, number);
 	if (rc == 0)

@@ -547,6 +547,9 @@ def run_shape(job):
             break
         ds, list_, _, _ = make_case(shape, n, options.seed, tools)
         case = try_case(shape, ds, list_, tools, n, options.seed)
+        if options.keep:
+            tools.put(case.tree)
+            shutil.copytree("p", options.keep + "/p", symlinks=True)
         found = {}
         for f in case.findings:
             found.setdefault(f[:2], f)
@@ -577,6 +580,8 @@ def main():
     p.add_argument("--seconds", type=int, default=0, help="stop after this time")
     p.add_argument("--shrink", action="store_true", help="find the smallest damages")
     p.add_argument("--verbose", action="store_true")
+    p.add_argument("--keep", metavar="DIR", type=os.path.abspath,
+                   help="write the prefix of --case to DIR/p")
     p.add_argument("--expected", help="a table of cases of seed 1 that break a rule "
                    "as is known")
     p.add_argument("--record", help="write such a table")
