@@ -259,108 +259,76 @@ load_map(struct rank2file_loader *l, int dirfd, const struct kvtree *map,
 
 /* --- Second copies --- */
 
-/* Has file `name` the recorded checksum? */
+/* Is there a second copy `name` of the top file that was just read, and
+ * another one? */
 static bool
-is_that(const struct rank2file_loader *l, int dirfd, const char *name,
-	const struct kvtree *k)
+copy_differs(const struct rank2file_loader *l, const char *name)
 {
 	struct buf raw = BUF_INIT;
-	const bool is = read_bytes(l, dirfd, name, &raw, NULL) == 0 &&
-			rank2file_has_sum(k, raw.data, raw.len);
+	const bool differs = l->given == NULL &&
+			     read_bytes(l, l->dirfd, name, &raw, NULL) == 0 &&
+			     (raw.len != l->raw.len ||
+			      memcmp(raw.data, l->raw.data, raw.len) != 0);
 
 	buf_free(&raw);
-	return is;
+	return differs;
 }
 
-/* Is each part that the top file `top` records there, or its second copy? */
-static bool
-has_parts(const struct rank2file_loader *l, int dirfd, const struct kvtree *top)
-{
-	const struct kvtree *k = NULL, *list = kvtree_get2(top, "CTR", "COPY");
-	char copy[sizeof(RANK2FILE_COPY) + NAME_MAX];
-	uint64_t level = 0, writer = 0;
-
-	kvtree_foreach (k, list) {
-		const char *name = kvtree_key(k);
-
-		snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
-		if (!rank2file_part_scan(&l->base, name, &level, &writer) ||
-		    (!is_that(l, dirfd, name, k) &&
-		     !is_that(l, dirfd, copy, k)))
-			return false;
-	}
-	return list != NULL;
-}
-
-/* The second copy of the top file, which was read, if it is another one: the
- * parts show whose they are. */
+/* The top file of a packed dataset, its second copy, or that of all parts that
+ * are there; `why`: what is wrong with the file itself. */
 static struct kvtree *
-read_other_top(struct rank2file_loader *l, int dirfd, const struct kvtree *top,
-	       const char *name)
+read_source(struct rank2file_loader *l, struct error *why)
 {
-	struct buf raw = BUF_INIT;
-	struct kvtree *copy = NULL;
-
-	if (kvtree_get2(top, "CTR", "COPY") != NULL && l->given == NULL &&
-	    read_bytes(l, dirfd, name, &raw, NULL) == 0 &&
-	    (raw.len != l->raw.len ||
-	     memcmp(raw.data, l->raw.data, raw.len) != 0))
-		copy = kvtree_decode(raw.data, raw.len, NULL, NULL);
-	buf_free(&raw);
-	if (has_parts(l, dirfd, copy) && !has_parts(l, dirfd, top))
-		return copy;
-	kvtree_free(copy);
-	return NULL;
-}
-
-/* Read the top file, or else its copy, or else make it from the parts. */
-static struct kvtree *
-read_top(struct rank2file_loader *l, int dirfd, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct kvtree *top = NULL, *other = NULL;
-	const char *name =
+	const char *copy =
 		arena_printf(l->out->arena, RANK2FILE_COPY "%s", l->base.base);
+	struct kvtree *top = NULL;
 
-	if (l->top_doubted)
-		error_set(&why, ERROR_CORRUPT, "%s: not the map of its parts",
-			  l->base.base);
-	else
-		top = read_tree(l, dirfd, l->base.base, 0, &why);
-	if (top != NULL && name != NULL)
-		other = read_other_top(l, dirfd, top, name);
-	if (other != NULL) {
-		kvtree_free(top);
-		top = other;
-		error_set(&why, ERROR_CORRUPT, "%s: not the map of its parts",
-			  l->base.base);
-		l->out->instead = "its copy was read";
-	} else if (top != NULL) {
+	switch (l->source) {
+	case RANK2FILE_TOP:
+		top = read_tree(l, l->dirfd, l->base.base, 0, why);
+		l->doubt = copy != NULL &&
+			   kvtree_get2(top, "CTR", "COPY") != NULL &&
+			   copy_differs(l, copy);
 		return top;
-	}
-	if (top == NULL && name != NULL && rank2file_is_damage(&why)) {
-		top = read_tree(l, dirfd, name, 0, NULL);
+	case RANK2FILE_TOP_COPY:
+		l->out->instead = "its copy was read";
+		if (copy == NULL || !rank2file_is_damage(why))
+			return NULL;
+		top = read_tree(l, l->dirfd, copy, 0, NULL);
 		if (kvtree_get2(top, "CTR", "COPY") != NULL &&
 		    (l->given != NULL ||
-		     !rank2file_is_left_over(&l->base, dirfd, top))) {
-			l->top_copied = true;
-			l->out->instead = "its copy was read";
-		} else {
-			kvtree_free(top);
-			top = l->given != NULL
-				      ? NULL
-				      : rank2file_make_top(&l->base, dirfd);
-			l->out->instead = "its parts were read";
-		}
-	}
-	if (top == NULL && l->left && why.errnum != EIO &&
-	    rank2file_is_damage(&why)) {
-		top = rank2file_make_plain_top(&l->base, dirfd);
+		     !rank2file_is_left_over(&l->base, l->dirfd, top)))
+			return top;
+		kvtree_free(top);
+		return NULL;
+	case RANK2FILE_TOP_MADE:
 		l->out->instead = "its parts were read";
+		return l->given == NULL && rank2file_is_damage(why)
+			       ? rank2file_make_top(&l->base, l->dirfd)
+			       : NULL;
+	default:
+		return l->left && why->errnum != EIO && rank2file_is_damage(why)
+			       ? rank2file_make_plain_top(&l->base, l->dirfd)
+			       : NULL;
 	}
+}
+
+/* Read the top file, or what there is instead, from l->source on. */
+static struct kvtree *
+read_top(struct rank2file_loader *l, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *top = NULL;
+
+	if (l->source != RANK2FILE_TOP)
+		error_set(&why, ERROR_CORRUPT, "%s: not the map of its parts",
+			  l->base.base);
+	while ((top = read_source(l, &why)) == NULL &&
+	       l->source < RANK2FILE_TOP_PLAIN)
+		l->source++;
 	if (top == NULL)
 		error_pass(err, &why);
-	else
+	else if (l->source != RANK2FILE_TOP)
 		l->out->flaw = arena_strdup(l->out->arena, why.text);
 	return top;
 }
@@ -380,7 +348,7 @@ begin(struct rank2file_loader *l, const char *base, struct error *err)
 	l->base = rank2file_base_split(base);
 	if (l->out->arena == NULL || l->seen == NULL)
 		return error_no_memory(err);
-	top = read_top(l, l->dirfd, err);
+	top = read_top(l, err);
 	ranks = kvtree_get(top, "RANKS");
 	if (top == NULL)
 		return -1;
@@ -444,12 +412,10 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 		.dirfd = l->dirfd,
 		.par = l->par,
 		.wanted = l->wanted,
-		.top_doubted = true,
 	};
 	unsigned *g = &l->out->unused;
 	char name[RANK2FILE_NAME_SIZE];
 	struct error why = ERROR_INIT;
-	bool doubt = false;
 	int rc = begin(l, base, &why);
 
 	if (rc == 0)
@@ -466,17 +432,19 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 			(*g)++;
 		}
 	}
-	/* Is the top file not that of the parts, but its copy? */
+	/* Is the top file, or its copy, not that of the parts? */
 	for (size_t i = 0; i < l->nimages; i++)
-		doubt = doubt || l->images[i].contradicts;
-	doubt = (doubt || why.kind == ERROR_LOST) && l->given == NULL &&
-		!l->top_copied && !l->top_doubted;
+		l->doubt = l->doubt || l->images[i].contradicts;
+	l->doubt = (l->doubt || why.kind == ERROR_LOST) && l->given == NULL &&
+		   l->source < RANK2FILE_TOP_MADE;
 	end(l);
-	if (doubt && load(&again, base, NULL) == 0) {
-		if (rc < 0 || (again.top_copied &&
-			       count_witnesses(&again) > count_witnesses(l))) {
+	again.source = l->source + 1;
+	if (l->doubt && load(&again, base, NULL) == 0) {
+		if (rc < 0 ? again.source == RANK2FILE_TOP_COPY
+			   : count_witnesses(&again) > count_witnesses(l)) {
 			rank2file_free(l->out);
 			*l->out = other;
+			l->source = again.source;
 			return 0;
 		}
 		rank2file_free(&other);

@@ -132,13 +132,22 @@ struct rank2file_part {
 	bool contradicts; /* the top file has another checksum of it */
 };
 
+/* Where the top file is from, best first. */
+enum rank2file_source {
+	RANK2FILE_TOP,
+	RANK2FILE_TOP_COPY,
+	RANK2FILE_TOP_MADE,  /* from the parts of a packed dataset */
+	RANK2FILE_TOP_PLAIN, /* or of any other: rank2file_load_left() */
+};
+
 struct rank2file_loader {
 	struct rank2file_base base;
 	struct rank2file *out;
 	size_t room; /* capacity of out->trees */
 	bool top_is_part;
-	bool top_copied;	       /* the top file is a second copy */
-	bool top_doubted;	       /* it may not be that of the parts */
+	enum rank2file_source source; /* of the top file: the first one to be
+					  tried, then that which was read */
+	bool doubt; /* its copy is another one, or it contradicts the parts */
 	struct rank2file_part *images; /* parts to read */
 	size_t nimages, images_room;
 	int dirfd;

@@ -166,7 +166,7 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 		/* A sound part of another map.  Without containers: another
 		 * program has written it, and the copy of the top file is
 		 * older. */
-		if (l->top_copied && !is_packed_part(im))
+		if (l->source == RANK2FILE_TOP_COPY && !is_packed_part(im))
 			return error_set(err, ERROR_CORRUPT, "%s",
 					 l->out->flaw);
 		own = *im;
@@ -286,7 +286,7 @@ rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 	size_t n = 0;
 
 	/* Without CTR, the entries of all files tell whether it is packed. */
-	if (out->containers == NULL || l->top_copied)
+	if (out->containers == NULL || l->source == RANK2FILE_TOP_COPY)
 		l->wanted = NULL;
 	out->partial = l->wanted != NULL;
 	n = par_threads(l->par);
