@@ -121,7 +121,6 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 		.moved_from = o->moved_from,
 		.work = &o->work,
 		.index = o->index,
-		.remade = c->remade,
 	};
 	struct plan_dataset d = {
 		.prefix = c->path,
@@ -131,25 +130,24 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	struct error why = ERROR_INIT;
 	struct plan *p = NULL;
 	struct catalogue_dir at = CATALOGUE_DIR_INIT;
-	enum catalogue_state state = CATALOGUE_GOOD;
-	const struct index *ix = o->index;
 	struct index *read = NULL;
 
 	if (catalogue_dir_open(c, id, &at, err) < 0)
 		return NULL;
 	d.meta_fd = at.fd;
+	/* Or that of the summaries: the names of the other datasets. */
+	if (po.index == NULL)
+		po.index = read = catalogue_read_quietly(c, NULL);
+	po.remade = c->remade;
 	p = plan_prefix(&d, &po, &why);
-	if (p == NULL && why.kind == ERROR_USAGE && po.moved_from == NULL) {
-		/* An index rebuilt by catalogue_read() has no recorded
-		 * paths. */
-		if (ix == NULL && catalogue_load(c, &read, &state, NULL) == 0)
-			ix = read;
-		if (ix != NULL)
-			po.moved_from = index_extra(ix, id, INDEX_ROOT);
+	if (p == NULL && why.kind == ERROR_USAGE && po.moved_from == NULL &&
+	    po.index != NULL) {
+		/* A remade index has no recorded paths. */
+		po.moved_from = index_extra(po.index, id, INDEX_ROOT);
 		if (po.moved_from != NULL)
 			p = plan_prefix(&d, &po, &why);
-		index_free(read);
 	}
+	index_free(read);
 	close(d.meta_fd);
 	if (p != NULL &&
 	    (((flags & PLAN_CHECKSUMS) && doubt_record(c, p, o, &why) < 0) ||

@@ -335,8 +335,6 @@ plan_denies_list(const struct planner *w, const struct redset_member *l)
 		 plan_map_has_list(w, &w->p.ranks[l->desc.rank], l));
 }
 
-/* --- Filemaps and rank2file --- */
-
 /* --- The verdict --- */
 
 /* Who is right about a rank?  > 0: the filemap; < 0: rank2file. */
@@ -370,7 +368,8 @@ weigh(struct planner *w, uint32_t rank, enum totals maps, enum totals record,
 		fits = !plan_file_lost(&w->p.files[pr->first_file + i]);
 	for (size_t i = 0; r != NULL && i < r->nfiles && record_fits; i++)
 		record_fits = is_there(w, &r->files[i], &size);
-	*out += plan_owner_dates(w, rank) + fits - record_fits;
+	*out += plan_owner_dates(w, rank) + fits - record_fits -
+		2 * plan_record_exchanged(w, rank);
 	return 0;
 }
 

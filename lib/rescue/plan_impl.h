@@ -193,6 +193,10 @@ int64_t plan_record_ranks(const struct planner *w);
 const struct rank2file_file *plan_record_find(const struct planner *w,
 					      const struct plan_file *f);
 
+/* Is the filemap of the rank that of another one, by rank2file?  Both know its
+ * files: somebody exchanged two filemaps. */
+bool plan_record_exchanged(const struct planner *w, uint32_t rank);
+
 /* Does rank2file contradict that the rank has the files of this list? */
 bool plan_record_denies(const struct planner *w, const struct redset_member *l);
 

@@ -167,18 +167,24 @@ plan_record_vouched(const struct planner *w)
 	return plan_record_usable(w) && w->record->vouched;
 }
 
-/* The entry of a file of the plan; NULL: none. */
-const struct rank2file_file *
-plan_record_find(const struct planner *w, const struct plan_file *f)
+static const struct plan_path *
+find_path(const struct planner *w, const struct plan_file *f)
 {
 	const struct plan_record *r = w->record;
 	size_t at = MAP_NONE;
 
 	if (r != NULL && r->ranks != NULL && !w->p.outdated && f->path != NULL)
 		at = map_get(r->paths.by_path, f->path);
-	if (at == MAP_NONE || r->paths.entries[at].rank != f->rank)
-		return NULL;
-	return r->paths.entries[at].file;
+	return at == MAP_NONE ? NULL : &r->paths.entries[at];
+}
+
+/* The entry of a file of the plan; NULL: none. */
+const struct rank2file_file *
+plan_record_find(const struct planner *w, const struct plan_file *f)
+{
+	const struct plan_path *is = find_path(w, f);
+
+	return is != NULL && is->rank == f->rank ? is->file : NULL;
 }
 
 const struct rank2file_rank *
@@ -190,6 +196,25 @@ plan_record_rank(const struct planner *w, uint32_t rank)
 		return NULL;
 	r = &w->record->ranks->ranks[rank];
 	return r->present ? r : NULL;
+}
+
+bool
+plan_record_exchanged(const struct planner *w, uint32_t rank)
+{
+	const struct plan_rank *pr = &w->p.ranks[rank];
+	const struct rank2file_rank *r = NULL;
+	int64_t owner = -1;
+
+	for (size_t i = 0; i < pr->nfiles; i++) {
+		const struct plan_path *is =
+			find_path(w, &w->p.files[pr->first_file + i]);
+
+		if (is == NULL || (i > 0 && is->rank != owner))
+			return false;
+		owner = is->rank;
+	}
+	r = owner < 0 ? NULL : plan_record_rank(w, (uint32_t)owner);
+	return r != NULL && owner != rank && r->nfiles == pr->nfiles;
 }
 
 bool

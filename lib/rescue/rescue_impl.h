@@ -38,12 +38,14 @@ int plan_mark_unread(struct plan *p, uint32_t set, const struct solve_ref *at,
 
 /* --- The files that a rank2file names --- */
 
+struct plan_path {
+	uint32_t rank;
+	const struct rank2file_file *file;
+};
+
 struct plan_paths {
 	struct map *by_path; /* index in `entries` */
-	struct {
-		uint32_t rank;
-		const struct rank2file_file *file;
-	} * entries;
+	struct plan_path *entries;
 	size_t count;
 };
 
