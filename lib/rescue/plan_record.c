@@ -117,7 +117,8 @@ plan_record_load(struct planner *w, struct error *err)
 	if (r == NULL)
 		return error_no_memory(err);
 	w->record = r;
-	r->vouched = w->owner.complete;
+	/* Only complete datasets are packed. */
+	r->vouched = w->owner.complete || w->packed != NULL;
 	r->ranks = plan_packed_ranks(&w->p);
 	if (r->ranks == NULL) {
 		/* If it is damaged or missing, r->why says so: then it counts

@@ -590,6 +590,14 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	if (rc == 0 && !r.work->dry_run && !r.o.trial)
 		rc = rebuild_finish(p, r.work, err);
 	pthread_mutex_destroy(&r.lock);
+	if (rc < 0 && r.recorded && err != NULL && err->kind == ERROR_LOST) {
+		plan_set_flaw(p, STATUS_FAILED,
+			      "rank2file has other checksums than what is "
+			      "computed: it is an older one, or a file without "
+			      "a checksum is damaged",
+			      NULL);
+		plan_error(p, err);
+	}
 	if (rc < 0)
 		room_explain(p->places[0].meta_fd, 0, err);
 	if (rc < 0 && r.contradicted && err != NULL && err->kind == ERROR_LOST)

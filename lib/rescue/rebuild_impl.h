@@ -43,6 +43,7 @@ struct rebuild_run {
 	bool trial; /* compute, compare checksums, and write nothing */
 	/* what was computed has another checksum: a look does not see that */
 	bool contradicted;
+	bool recorded; /* and rank2file has that: it may be an older one */
 	struct stripe_sum *sums, *new_sums; /* by file; NULL: no checksums are
 					       recorded */
 	struct rebuild_guess *guesses;	    /* of all rounds */

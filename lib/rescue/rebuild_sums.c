@@ -276,6 +276,7 @@ check_outputs(struct rebuild_run *r, struct error *err)
 		r->result->crc_checked++;
 		if (r->new_sums[i].crc == f->crc)
 			continue;
+		r->recorded = r->recorded || f->record_crc;
 		/* One of its inputs is damaged: check the files of its set. */
 		set = r->p->ranks[f->rank].data_set;
 		for (size_t k = 0; k < r->p->nfiles; k++)
@@ -284,6 +285,7 @@ check_outputs(struct rebuild_run *r, struct error *err)
 				set;
 		marked = look_again(r, r->look, err);
 		r->contradicted = r->contradicted || marked == 0;
+		r->result->deep = r->result->deep || marked == 0;
 		if (marked == 0)
 			marked = blame_bodies(r, set, err);
 		if (marked == 0)
