@@ -210,6 +210,15 @@ plan_can_prove(const struct plan *p, const struct plan_set *s)
 		const struct plan_member *pm = &s->members[m];
 
 		bodies = bodies || pm->fate == FATE_REBUILD;
+		/* Filemaps have checksums of their own. */
+		if (s->map) {
+			const struct plan_rank *r = plan_rank_of(p, pm);
+
+			all = all && r != NULL && r->map_known &&
+			      !r->composed && !r->doubted;
+			any = any || (r != NULL && r->map.fate == FATE_REBUILD);
+			continue;
+		}
 		for (size_t i = 0; i < pm->list.nfiles; i++) {
 			const struct plan_file *f = plan_member_file(p, pm, i);
 			const bool sure = f != NULL && plan_file_provable(f);
@@ -222,8 +231,8 @@ plan_can_prove(const struct plan *p, const struct plan_set *s)
 		}
 	}
 	/* Redundancy has no checksum: it is computed from proven data. */
-	return any && s->verdict == SET_REBUILDABLE && !s->map &&
-	       (bodies ? all : lost);
+	return any && s->verdict == SET_REBUILDABLE &&
+	       (bodies || s->map ? all : lost);
 }
 
 /* --- Packed redundancy files --- */
