@@ -2,6 +2,7 @@
 #include "report/hint.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -12,7 +13,9 @@
 
 #include "buf.h"
 #include "conf.h"
+#include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "path.h"
@@ -196,8 +199,27 @@ move_back(const char *prefix, const struct next_case *n, struct buf *out)
 	buf_free(&back);
 }
 
-/* Write "mv DIR DIR.old && ", if a directory is in the way and this fits in
- * `size` bytes, to `out`, which is empty. */
+static int
+is_any(void *arg, const char *name, struct error *err)
+{
+	(void)arg;
+	(void)name;
+	(void)err;
+	return 1;
+}
+
+static bool
+is_empty_dir(const char *path)
+{
+	const int fd = dir_open_plain(AT_FDCWD, path);
+	const bool is = fd >= 0 && dir_each(fd, path, is_any, NULL, NULL) == 0;
+
+	io_close(fd);
+	return is;
+}
+
+/* If a directory is in the way, write "rmdir DIR && ", or "mv DIR DIR.old && ",
+ * to `out`, which is empty, if it fits in `size` bytes. */
 static void
 clear_way(const char *obstacle, size_t size, struct buf *out)
 {
@@ -211,7 +233,10 @@ clear_way(const char *obstacle, size_t size, struct buf *out)
 		buf_clear(&away);
 		buf_printf(&away, "%s.old%d", obstacle, i);
 	}
-	if (!away.failed) {
+	if (is_empty_dir(obstacle)) {
+		report_add_quoted(out, "rmdir ", obstacle);
+		buf_add_str(out, " && ");
+	} else if (!away.failed) {
 		report_add_quoted(out, "mv ", obstacle);
 		report_add_quoted(out, " ", away.data);
 		buf_add_str(out, " && ");

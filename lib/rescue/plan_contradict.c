@@ -233,8 +233,9 @@ find_overlap(const struct planner *w, const struct plan_file **one,
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-bool
-plan_contradicts(const struct planner *w, uint32_t rank)
+/* Do they name other files, or with `sums`, other contents? */
+static bool
+contradicts(const struct planner *w, uint32_t rank, bool sums)
 {
 	const struct rank2file_rank *r = plan_record_rank(w, rank);
 	const struct plan_rank *pr = &w->p.ranks[rank];
@@ -250,10 +251,16 @@ plan_contradicts(const struct planner *w, uint32_t rank)
 		const struct rank2file_file *is = plan_record_find(w, f);
 
 		if (is == NULL || (is->has_size && is->size != f->attr.size) ||
-		    (is->has_crc && f->has_crc && is->crc != f->crc))
+		    (sums && is->has_crc && f->has_crc && is->crc != f->crc))
 			return true;
 	}
 	return false;
+}
+
+bool
+plan_contradicts(const struct planner *w, uint32_t rank)
+{
+	return contradicts(w, rank, true);
 }
 
 /* --- What the other witnesses say --- */
@@ -358,9 +365,12 @@ weigh(struct planner *w, uint32_t rank, enum totals maps, enum totals record,
 	}
 	/* Of these, only the descriptor was written by neither.  Headers came
 	 * with the filemaps, but there are several for each list.  Files that
-	 * fit can be those of another dataset. */
-	*out = 4 * ((maps == TOTALS_EQUAL && record != TOTALS_UNKNOWN) -
-		    (record == TOTALS_EQUAL));
+	 * fit can be those of another dataset.  Totals say nothing of
+	 * checksums. */
+	*out = !contradicts(w, rank, false) ? 0
+					    : 4 * ((maps == TOTALS_EQUAL &&
+						    record != TOTALS_UNKNOWN) -
+						   (record == TOTALS_EQUAL));
 	if (list != NULL)
 		*out += 2 * plan_map_has_list(w, pr, list) -
 			2 * !plan_record_denies(w, list);
@@ -481,7 +491,7 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 	const struct plan_file *one = NULL, *other = NULL;
 	enum totals maps = TOTALS_UNKNOWN, record = TOTALS_UNKNOWN;
 	bool all = false, any = false;
-	int64_t sum = 0;
+	int64_t sum = 0, old_sums = 0;
 	int *balance = NULL, rc = 0;
 
 	*dropped = 0;
@@ -519,6 +529,11 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 	/* Filemaps are many files, a part of rank2file is one. */
 	for (int64_t i = 0; rc == 0 && i < w->p.nranks; i++) {
 		const bool differ = plan_contradicts(w, (uint32_t)i);
+		const struct plan_rank *r = &w->p.ranks[i];
+
+		if (r->map_known && !r->composed && r->nfiles > 0 &&
+		    !contradicts(w, (uint32_t)i, false))
+			old_sums += differ && balance[i] >= 0 ? 1 : -1;
 
 		if (balance[i] == 0 && differ && sum == 0)
 			rc = plan_set_flaw(
@@ -543,44 +558,9 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 	mem_free(balance);
 	if (rc < 0)
 		return -1;
+	/* The checksums of an older rank2file. */
+	w->old_sums = w->old_sums || old_sums > 0;
+	for (size_t i = 0; w->old_sums && i < w->p.nfiles; i++)
+		w->p.files[i].has_crc &= !w->p.files[i].record_crc;
 	return *dropped > 0 ? drop(w, all, err) : 0;
-}
-
-/* LLNL's flush records no sizes.  Then the total must be that of the
- * descriptor.  Only a rank2file that the summary vouches for needs no total. */
-int
-plan_unsized(struct planner *w, struct error *err)
-{
-	uint64_t bytes = 0;
-	size_t unsized = 0;
-
-	for (size_t i = 0; i < w->p.nfiles; i++) {
-		const struct plan_file *f = &w->p.files[i];
-
-		if (plan_file_lost(f))
-			return 0;
-		unsized += !f->attr.has_size;
-		bytes += f->attr.size;
-	}
-	if (unsized == 0 || w->p.flaw != NULL)
-		return 0;
-	if (w->owner.is.files != (int64_t)w->p.nfiles)
-		return plan_record_vouched(w)
-			       ? 0
-			       : plan_set_flaw(
-					 &w->p, STATUS_FAILED,
-					 "nothing records the size of its "
-					 "files, so they cannot be checked",
-					 err);
-	w->p.total_compared = w->owner.is.bytes == bytes;
-	if (w->p.total_compared)
-		return 0;
-	return plan_set_flaw(&w->p, STATUS_LOST,
-			     arena_printf(w->p.arena,
-					  "its %zu %s add up to %" PRIu64
-					  " bytes, the descriptor says %" PRIu64
-					  ": one was cut or overwritten",
-					  str_count(w->p.nfiles, "file"), bytes,
-					  w->owner.is.bytes),
-			     err);
 }

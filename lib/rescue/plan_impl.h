@@ -115,6 +115,7 @@ struct planner {
 	bool searched;	  /* for files that headers name */
 	bool compared;	  /* filemaps with rank2file */
 	bool judged;	  /* by plan_judge_record() */
+	bool old_sums;	  /* most filemaps contradict those in rank2file */
 	bool overlap;	  /* two filemaps name a file: headers may show which
 			     of them is wrong */
 	bool again;	  /* filemaps were found to be wrong: plan without
@@ -203,6 +204,9 @@ bool plan_record_denies(const struct planner *w, const struct redset_member *l);
 /* Take the checksums in rank2file, and of missing files those in
  * copied_R.scr. */
 int plan_record_sums(struct planner *w, struct error *err);
+/* If sizes are not recorded, compare the total: may set p.flaw. */
+int plan_unsized(struct planner *w, struct error *err);
+
 void plan_record_free(struct plan_record *r); /* NULL is allowed */
 
 /* The entry of the rank in rank2file; NULL: none. */
@@ -235,9 +239,6 @@ int plan_contradictions(struct planner *w, size_t *dropped, struct error *err);
 /* Without rank2file: ERROR_DAMAGED if two filemaps name a file, and the
  * descriptor counts others. */
 int plan_refuse_overlap(const struct planner *w, struct error *err);
-
-/* If sizes are not recorded, compare the total: may set p.flaw. */
-int plan_unsized(struct planner *w, struct error *err);
 
 /* Does the filemap of the rank name these files, with these sizes? */
 bool plan_map_has_list(const struct planner *w, const struct plan_rank *r,

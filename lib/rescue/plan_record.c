@@ -405,7 +405,8 @@ plan_record_sums(struct planner *w, struct error *err)
 	for (size_t i = 0; i < w->p.nfiles; i++) {
 		struct plan_file *f = &w->p.files[i];
 		const struct rank2file_file *is =
-			f->has_crc ? NULL : plan_record_find(w, f);
+			f->has_crc || w->old_sums ? NULL
+						  : plan_record_find(w, f);
 
 		if (is == NULL || !is->has_crc ||
 		    (is->has_size && is->size != f->attr.size))
@@ -432,4 +433,43 @@ plan_record_sums(struct planner *w, struct error *err)
 	}
 	arena_free(arena);
 	return rc;
+}
+
+/* LLNL's flush records no sizes.  Then the total must be that of the
+ * descriptor.  Only a rank2file that the summary vouches for needs no total. */
+int
+plan_unsized(struct planner *w, struct error *err)
+{
+	uint64_t bytes = 0;
+	size_t unsized = 0;
+
+	for (size_t i = 0; i < w->p.nfiles; i++) {
+		const struct plan_file *f = &w->p.files[i];
+
+		if (plan_file_lost(f))
+			return 0;
+		unsized += !f->attr.has_size;
+		bytes += f->attr.size;
+	}
+	if (unsized == 0 || w->p.flaw != NULL)
+		return 0;
+	if (w->owner.is.files != (int64_t)w->p.nfiles)
+		return plan_record_vouched(w)
+			       ? 0
+			       : plan_set_flaw(
+					 &w->p, STATUS_FAILED,
+					 "nothing records the size of its "
+					 "files, so they cannot be checked",
+					 err);
+	w->p.total_compared = w->owner.is.bytes == bytes;
+	if (w->p.total_compared)
+		return 0;
+	return plan_set_flaw(&w->p, STATUS_LOST,
+			     arena_printf(w->p.arena,
+					  "its %zu %s add up to %" PRIu64
+					  " bytes, the descriptor says %" PRIu64
+					  ": one was cut or overwritten",
+					  str_count(w->p.nfiles, "file"), bytes,
+					  w->owner.is.bytes),
+			     err);
 }
