@@ -408,11 +408,14 @@ plan_compose_set(struct planner *w, struct plan_set *s, struct error *err)
 		return do_without(w, s, err) < 0 ? -1 : 1;
 	for (uint32_t m = 0; m < s->n; m++) {
 		const uint32_t rank = s->members[m].rank;
+		struct plan_rank *r = &w->p.ranks[rank];
 
-		if (w->p.ranks[rank].composed &&
-		    encode_map(w, &w->p.ranks[rank], &w->filemaps[rank], err) <
-			    0)
+		/* What the old redundancy has restored is written, too. */
+		if (r->composed &&
+		    encode_map(w, r, &w->filemaps[rank], err) < 0)
 			return -1;
+		r->composed = r->composed || (r->map.fate == FATE_REBUILD &&
+					      r->map.image != NULL);
 	}
 	return renew_set(w, s, err) < 0 ? -1 : 1;
 }

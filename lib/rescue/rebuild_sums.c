@@ -276,9 +276,10 @@ check_outputs(struct rebuild_run *r, struct error *err)
 		r->result->crc_checked++;
 		if (r->new_sums[i].crc == f->crc)
 			continue;
-		r->recorded = r->recorded || f->record_crc;
 		/* One of its inputs is damaged: check the files of its set. */
 		set = r->p->ranks[f->rank].data_set;
+		r->recorded = r->recorded ||
+			      (f->record_crc && !r->p->sets[set].salvage);
 		for (size_t k = 0; k < r->p->nfiles; k++)
 			r->look[k] =
 				r->p->ranks[r->p->files[k].rank].data_set ==

@@ -567,7 +567,7 @@ two() {
 	mkdir $D/.scr/ctr.1.scr
 	for command in "scr_inspect -p p 1" "scr_index -p p --verify 1"; do
 		ends 3 $command
-		[[ $output$stderr == *"mv $D/.scr/ctr.1.scr $D/.scr/ctr.1.scr.old && scr_"* ]]
+		[[ $output$stderr == *"rmdir $D/.scr/ctr.1.scr && scr_"* ]]
 	done
 	mv $D/.scr beside
 	ln -s ../../../beside $D/.scr
@@ -597,7 +597,7 @@ two() {
 	scr_index -q -p p --build 1
 	rm $D/summary.scr
 	mkdir $D/summary.scr
-	finds 3 "mv p/.scr/scr.dataset.1/summary.scr p" scr_inspect -p p -d 1
+	finds 3 "rmdir p/.scr/scr.dataset.1/summary.scr && " scr_inspect -p p -d 1
 	for damage in rank2file.0.1 packed.1.scr rank2file; do
 		dataset -t XOR
 		scr_index -q -p p --build 1
@@ -860,9 +860,11 @@ well() {
 	mkdir p/ckpt.1/rank_1.ckpt
 	for command in "scr_index -p p --build 1" "scr_rebuild -p p 1"; do
 		ends 3 ${command/ -p/ --dry-run -p}
-		warns 1 "next: mv p/ckpt.1/rank_1.ckpt p/ckpt.1/rank_1.ckpt.old && $command" \
-			$command
+		warns 1 "next: rmdir p/ckpt.1/rank_1.ckpt && $command" $command
 	done
+	touch p/ckpt.1/rank_1.ckpt/kept
+	warns 1 "next: mv p/ckpt.1/rank_1.ckpt p/ckpt.1/rank_1.ckpt.old && $command" \
+		$command
 	well scr_index -p p --build 1
 	diff -r kept/ckpt.1 p/ckpt.1 --exclude "*.old"
 }
