@@ -152,10 +152,23 @@ map_targets(struct planner *w, struct plan_set *s, struct stripe *out,
 	return 0;
 }
 
+/* Forget the rebuilt filemaps that were not taken. */
+static void
+drop_targets(struct planner *w, const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
+
+		if (r != NULL && !r->map_known)
+			r->map.image = NULL;
+	}
+}
+
 /* Decode the rebuilt filemaps, and name them, so that a rebuild can write
- * them. */
+ * them.  *bad: those that are not valid, which have lost their fate. */
 static int
-take_targets(struct planner *w, struct plan_set *s, struct error *err)
+take_targets(struct planner *w, struct plan_set *s, size_t *bad,
+	     struct error *err)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
@@ -168,15 +181,15 @@ take_targets(struct planner *w, struct plan_set *s, struct error *err)
 				   &w->filemaps[m->rank], &why) < 0) {
 			if (why.kind == ERROR_NOMEM)
 				return error_pass(err, &why);
+			(*bad)++;
 			r->map.fate = FATE_LOST;
-			r->map.why = arena_printf(w->p.arena,
-						  "rebuilt, but not a valid "
-						  "filemap: %s",
-						  why.text);
-			if (r->map.why == NULL)
-				return error_no_memory(err);
 			s->verdict = SET_LOST;
-			s->reason = r->map.why;
+			s->reason = arena_printf(w->p.arena,
+						 "rebuilt, but not a valid "
+						 "filemap: %s",
+						 why.text);
+			if (s->reason == NULL)
+				return error_no_memory(err);
 			continue;
 		}
 		r->map_known = true;
@@ -208,7 +221,8 @@ note_unread(void *arg, const struct compute_unread *what)
 
 /* Returns 1 if an input cannot be read: the set is solved without it. */
 static int
-restore_once(struct planner *w, struct plan_set *s, struct error *err)
+restore_once(struct planner *w, struct plan_set *s, size_t *bad,
+	     struct error *err)
 {
 	struct unread u = { .found = false };
 	struct compute_options o = {
@@ -235,23 +249,73 @@ restore_once(struct planner *w, struct plan_set *s, struct error *err)
 	if (compute(&set, 1, &o, err) < 0)
 		return -1;
 	if (!u.found)
-		return take_targets(w, s, err);
-	/* Drop the targets of the rebuilt filemaps. */
-	for (uint32_t i = 0; i < s->n; i++) {
-		struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
-
-		if (r != NULL && !r->map_known)
-			r->map.image = NULL;
-	}
+		return take_targets(w, s, bad, err);
+	drop_targets(w, s);
 	return plan_mark_at(w, s, &u.at, &text, err) < 0 ? -1 : 1;
 }
 
-int
-plan_restore_set(struct planner *w, struct plan_set *s, struct error *err)
+static int
+restore(struct planner *w, struct plan_set *s, size_t *bad, struct error *err)
 {
 	int rc = 1;
 
+	*bad = 0;
 	while (rc == 1 && s->solution != NULL && s->verdict == SET_REBUILDABLE)
-		rc = restore_once(w, s, err);
+		rc = restore_once(w, s, bad, err);
 	return rc < 0 ? -1 : 0;
+}
+
+/* Restore what is left to restore without a redundancy file.  Returns 1 if
+ * all filemaps are valid then; else the plan is as before. */
+static int
+restore_without(struct planner *w, struct plan_set *s, uint32_t member,
+		struct error *err)
+{
+	struct plan_member *m = &s->members[member];
+	size_t bad = 0;
+
+	drop_targets(w, s);
+	m->state = RED_DAMAGED;
+	m->problem = "its contents are damaged: filemaps computed from them "
+		     "are not valid";
+	if (plan_solve_set(w, s, w->p.arena, err) < 0 ||
+	    restore(w, s, &bad, err) < 0)
+		return -1;
+	if (bad == 0 && s->verdict == SET_REBUILDABLE)
+		return 1;
+	m->state = RED_PRESENT;
+	m->problem = NULL;
+	return 0;
+}
+
+/* A filemap that is not valid was computed from a wrong file: each redundancy
+ * file is left out in turn. */
+int
+plan_restore_set(struct planner *w, struct plan_set *s, struct error *err)
+{
+	size_t bad = 0;
+	int rc = restore(w, s, &bad, err);
+	const char *why = s->reason;
+
+	if (rc < 0 || bad == 0)
+		return rc;
+	for (uint32_t m = 0; rc == 0 && m < s->n; m++)
+		if (s->members[m].state == RED_PRESENT)
+			rc = restore_without(w, s, m, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	drop_targets(w, s);
+	if (plan_solve_set(w, s, w->p.arena, err) < 0)
+		return -1;
+	s->verdict = SET_LOST;
+	s->reason = why;
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
+
+		if (r == NULL || r->map_known || r->map.fate != FATE_REBUILD)
+			continue;
+		r->map.fate = FATE_LOST;
+		r->map.why = why;
+	}
+	return 0;
 }
