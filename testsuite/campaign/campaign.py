@@ -7,6 +7,7 @@ and number make the same case.
     campaign.py [--cases N] [--seed S] [--case NUMBER] [--jobs N] [--seconds T]
 """
 import argparse
+import json
 import os
 import random
 import re
@@ -137,6 +138,8 @@ def verb(line):
 
 
 class Case:
+    every = False  # act in all ways
+
     def __init__(self, tools, shape, tree, hit, rng):
         self.tools, self.shape, self.tree, self.rng = tools, shape, tree, rng
         self.hit = hit  # the kinds of damage
@@ -260,7 +263,7 @@ class Case:
         lines = ["scr_index -p p --build %d", "scr_index -p p --build %d --checksums",
                  "scr_index -p p --build %d --deep --checksums", "scr_rebuild -p p %d",
                  "scr_rebuild -p p %d --deep --checksums"]
-        some = self.rng.sample(lines, 2)
+        some = lines if self.every else self.rng.sample(lines, 2)
         if ds.opts["pack"]:
             some += ["scr_container -p p unpack %d"]
         if not ds.opts["pack"] and self.rng.random() < 0.3:
@@ -533,19 +536,33 @@ def words_of(damage, ds):
     return "%s %s" % (damage[0], damages.role(damage[1], ds))
 
 
+def rows_of(path):
+    with open(path) as f:
+        return [json.loads(line) for line in f if line.strip() and line[0] != "#"]
+
+
 def run_shape(job):
     options, number, cases = job
     if options.until and time.time() > options.until:
         return [], 0
     tools = Tools(options.bin, options.gen, options.work + "/%08d" % os.getpid())
     clear()
-    shape = shapes.Shape(number, random_of(options.seed, "shape", number), tools,
+    row = rows_of(options.once)[number] if options.once else None
+    rng = random_of(options.seed, "shape", number)
+    shape = shapes.Shape(number, row["shape"] if row else shapes.choose(rng), tools,
                          tools.work)
     results = []
     for n in cases:
         if options.until and time.time() > options.until:
             break
-        ds, list_, _, _ = make_case(shape, n, options.seed, tools)
+        if row:
+            ds = next(d for d in shape.sets if d.id == row["dataset"])
+            list_ = [tuple(d) for d in row["damages"]]
+        else:
+            ds, list_, _, _ = make_case(shape, n, options.seed, tools)
+        if options.row:
+            print(json.dumps({"shape": shape.opts, "dataset": ds.id, "damages": list_}))
+        Case.every = row is not None
         case = try_case(shape, ds, list_, tools, n, options.seed)
         if options.keep:
             tools.put(case.tree)
@@ -582,6 +599,9 @@ def main():
     p.add_argument("--verbose", action="store_true")
     p.add_argument("--keep", metavar="DIR", type=os.path.abspath,
                    help="write the prefix of --case to DIR/p")
+    p.add_argument("--once", metavar="FILE", type=os.path.abspath,
+                   help="instead of random cases, those of this file, a JSON line each")
+    p.add_argument("--row", action="store_true", help="print the cases as such lines")
     p.add_argument("--expected", help="a table of cases of seed 1 that break a rule "
                    "as is known")
     p.add_argument("--record", help="write such a table")
@@ -596,7 +616,11 @@ def main():
     o.work = tempfile.mkdtemp(prefix="campaign.", dir=base)
     os.chmod(o.work, 0o755)
     begun = time.time()
-    if o.case is not None:
+    if o.once:
+        count = len(rows_of(o.once))
+        o.verbose = o.case is not None
+        jobs = [(o, k, [k]) for k in range(count) if o.case in (None, k)]
+    elif o.case is not None:
         o.verbose = True
         jobs = [(o, o.case // PER_SHAPE, [o.case])]
     else:

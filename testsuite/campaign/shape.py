@@ -192,8 +192,8 @@ def choose(rng):
 class Shape:
     """A prefix: its tree, its datasets, and older versions of their files."""
 
-    def __init__(self, number, rng, tools, work):
-        self.opts = choose(rng)
+    def __init__(self, number, opts, tools, work):
+        self.opts = opts
         self.number = number
         self.tree, self.sets = self.make(tools, work, 0)
         # The same datasets as an earlier run of the job left them.

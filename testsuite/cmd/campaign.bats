@@ -9,3 +9,8 @@ load helper
 	TMPDIR=/dev/shm python3 "$TESTSUITE/campaign/campaign.py" --cases 1000 \
 		--seconds 100 --expected "$TESTSUITE/campaign/expected"
 }
+
+@test "33: damaged prefixes that once were judged wrong" {
+	TMPDIR=/dev/shm python3 "$TESTSUITE/campaign/campaign.py" \
+		--once "$TESTSUITE/campaign/once"
+}
