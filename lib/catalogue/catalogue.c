@@ -158,9 +158,13 @@ int
 catalogue_dir_unlink(const struct catalogue_dir *d, const char *name,
 		     struct error *err)
 {
-	/* EISDIR: a directory of this name is not ours. */
-	if (unlinkat(d->fd, name, 0) == 0 || errno == ENOENT || errno == EISDIR)
+	if (unlinkat(d->fd, name, 0) == 0 || errno == ENOENT)
 		return 0;
+	/* A directory of this name is not ours, but an empty one is nobody's. */
+	if (errno == EISDIR) {
+		(void)unlinkat(d->fd, name, AT_REMOVEDIR);
+		return 0;
+	}
 	return error_sys(err, "%s/%s: cannot remove", d->name, name);
 }
 
