@@ -85,6 +85,11 @@ plan_compose_maps(struct planner *w, size_t *count, struct error *err)
 	int rc = 0;
 
 	*count = 0;
+	for (int64_t i = 0; i < w->p.nranks; i++)
+		if (!w->p.ranks[i].map_known) {
+			plan_record_ask(w);
+			break;
+		}
 	for (int64_t i = 0; rc == 0 && i < w->p.nranks; i++) {
 		const struct rank2file_rank *from =
 			plan_record_rank(w, (uint32_t)i);

@@ -335,6 +335,12 @@ totals_of_record(const struct planner *w)
 }
 
 bool
+plan_record_fits(const struct planner *w)
+{
+	return totals_of_record(w) == TOTALS_EQUAL;
+}
+
+bool
 plan_denies_list(const struct planner *w, const struct redset_member *l)
 {
 	return plan_record_denies(w, l) &&

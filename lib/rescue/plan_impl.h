@@ -184,6 +184,9 @@ void plan_owner_say(const struct planner *w);
 int plan_record_load(struct planner *w, struct error *err);
 bool plan_record_usable(const struct planner *w);
 
+/* A filemap is lost: take rank2file if the descriptor fits it. */
+void plan_record_ask(const struct planner *w);
+
 /* Does the summary, or the index, say that it names all files? */
 bool plan_record_vouched(const struct planner *w);
 
@@ -246,6 +249,9 @@ bool plan_map_has_list(const struct planner *w, const struct plan_rank *r,
 
 /* A filemap that does not have the list of its rank: has it one of another? */
 bool plan_map_misplaced(const struct planner *w, const struct plan_rank *r);
+
+/* Does the descriptor count the files and bytes that rank2file names? */
+bool plan_record_fits(const struct planner *w);
 
 /* Do both the rank2file and the filemap of its rank, as far as they are known,
  * contradict this list in a header? */

@@ -162,6 +162,17 @@ plan_record_ranks(const struct planner *w)
 	return plan_record_usable(w) ? (int64_t)w->record->ranks->nranks : 0;
 }
 
+void
+plan_record_ask(const struct planner *w)
+{
+	struct plan_record *r = w->record;
+
+	if (r == NULL || r->ranks == NULL || r->usable || w->p.outdated)
+		return;
+	r->usable = true;
+	r->usable = r->vouched = plan_record_fits(w);
+}
+
 bool
 plan_record_vouched(const struct planner *w)
 {
