@@ -100,7 +100,14 @@ buildable(void *arg, const char *name, struct error *err)
 {
 	(void)arg;
 	(void)err;
-	return str_eq(name, RANK2FILE_FILE) || dataset_dir_is_recovery(name);
+	switch (dataset_dir_kind(name, NULL)) {
+	case DATASET_DIR_RANK2FILE:
+	case DATASET_DIR_RANK2FILE_PART:
+	case DATASET_DIR_COPY:
+		return true;
+	default:
+		return dataset_dir_is_recovery(name);
+	}
 }
 
 /* Add dataset `id` as its summary describes it. */
