@@ -202,7 +202,9 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		plan_error(p, err); /* report the part that is lost */
 		return plan_data_status(p);
 	}
-	return p->unproved != NULL ? STATUS_FAILED : STATUS_OK;
+	if (p->unproved != NULL)
+		return STATUS_FAILED;
+	return p->undecided ? STATUS_DAMAGED : STATUS_OK;
 }
 
 /* What a rebuild would do. */

@@ -369,7 +369,8 @@ run(struct deep *d, bool mark, struct error *err)
 		d->p->sets[f->set].spare = 0;
 		f->provable = f->unread == NULL && f->member == PLAN_NONE &&
 			      plan_can_prove(d->p, &d->p->sets[f->set]);
-		d->p->undecided |= f->unread == NULL && !f->provable;
+		if (f->unread == NULL && !f->provable)
+			d->p->undecided = d->p->sets[f->set].undecided = true;
 	}
 	pthread_mutex_destroy(&d->lock);
 	return rc;
@@ -426,8 +427,9 @@ deep_search_losses(struct plan *p, const struct work *work,
 	if (d.look == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < p->nsets; i++) {
-		d.look[i] =
-			!p->sets[i].searched && p->sets[i].verdict != SET_WHOLE;
+		d.look[i] = !p->sets[i].searched &&
+			    p->sets[i].verdict != SET_WHOLE &&
+			    !plan_leaves_set(p, &p->sets[i]);
 		any = any || d.look[i];
 	}
 	if (any)

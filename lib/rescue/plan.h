@@ -200,7 +200,8 @@ struct plan_set {
 			       valid if opened */
 	struct solution *solution; /* what to compute (solve.h); NULL: not
 				      solved */
-	bool searched; /* what is left of it was compared (deep.h) */
+	bool searched;	/* what is left of it was compared (deep.h) */
+	bool undecided; /* and contradicts itself: see plan.undecided */
 	bool salvage; /* bodies behind damaged headers are used, because the set
 			  is lost without them */
 	bool unproved; /* and no checksum confirms what is computed from them */

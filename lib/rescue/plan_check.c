@@ -235,6 +235,32 @@ plan_can_prove(const struct plan *p, const struct plan_set *s)
 	       (bodies || s->map ? all : lost);
 }
 
+/* Are data of the set, or filemaps, computed? */
+static bool
+lacks_data(const struct plan *p, const struct plan_set *s)
+{
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *pm = &s->members[m];
+		const struct plan_rank *pr = plan_rank_of(p, pm);
+
+		if (s->map && pr != NULL && pr->map.fate != FATE_KEEP)
+			return true;
+		for (size_t i = 0; !s->map && i < pm->list.nfiles; i++) {
+			const struct plan_file *f = plan_member_file(p, pm, i);
+
+			if (f == NULL || f->fate != FATE_KEEP)
+				return true;
+		}
+	}
+	return false;
+}
+
+bool
+plan_leaves_set(const struct plan *p, const struct plan_set *s)
+{
+	return s->undecided && !lacks_data(p, s);
+}
+
 /* --- Packed redundancy files --- */
 
 static bool

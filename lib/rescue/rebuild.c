@@ -26,7 +26,8 @@
 bool
 rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
 {
-	return s->solution != NULL && s->verdict != SET_WHOLE &&
+	return !plan_leaves_set(r->p, s) && s->solution != NULL &&
+	       s->verdict != SET_WHOLE &&
 	       (!s->unproved || r->o.extent == REBUILD_UNPROVED);
 }
 
@@ -516,9 +517,8 @@ try_and_do(struct rebuild_run *r, struct error *err)
 	r->trial = r->o.trial;
 	if (r->trial)
 		return round_once(r, err);
-	/* Are bytes in containers replaced that are there?  They may be right,
-	 * until checksums prove those that are computed.  (Other files are
-	 * written beside the old ones.) */
+	/* Bytes in containers may be right, until checksums prove those that
+	 * are computed.  (Other files are written beside the old ones.) */
 	for (size_t i = 0; i < p->nfiles; i++)
 		for (size_t k = 0; !any && k < p->files[i].nsegs; k++)
 			any = p->files[i].fate == FATE_REBUILD &&
@@ -570,8 +570,7 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	struct rebuild_run r = { .p = p };
 	int rc = 1;
 
-	if (o != NULL)
-		r.o = *o;
+	r.o = o != NULL ? *o : r.o;
 	r.result = result ? result : &scratch;
 	*r.result = scratch;
 	r.work = work_or_default(o != NULL ? o->work : NULL);
@@ -590,21 +589,12 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	if (rc == 0 && !r.work->dry_run && !r.o.trial)
 		rc = rebuild_finish(p, r.work, err);
 	pthread_mutex_destroy(&r.lock);
-	if (rc < 0 && r.recorded && err != NULL && err->kind == ERROR_LOST) {
-		plan_set_flaw(p, STATUS_FAILED,
-			      "rank2file has other checksums than what is "
-			      "computed: it is an older one, or a file without "
-			      "a checksum is damaged",
-			      NULL);
-		plan_error(p, err);
-	}
-	if (rc < 0)
+	if (rc < 0) {
+		rebuild_doubt(&r, err);
 		room_explain(p->places[0].meta_fd, 0, err);
-	if (rc < 0 && r.contradicted && err != NULL && err->kind == ERROR_LOST)
-		error_remedy(err, REMEDY_DECIDE);
-	if (rc == 1)
-		rc = error_set(err, ERROR_CORRUPT,
-			       "dataset %lld: too many damaged files",
-			       (long long)p->id);
-	return rc;
+	}
+	return rc <= 0 ? rc
+		       : error_set(err, ERROR_CORRUPT,
+				   "dataset %lld: too many damaged files",
+				   (long long)p->id);
 }

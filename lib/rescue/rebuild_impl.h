@@ -51,6 +51,10 @@ struct rebuild_run {
 	bool *look; /* by file: read it again; NULL like sums */
 };
 
+/* The rebuild failed: was it because recorded checksums contradict the result?
+ */
+void rebuild_doubt(struct rebuild_run *r, struct error *err);
+
 /* Is the set to be rebuilt in this run? */
 bool rebuild_wants(const struct rebuild_run *r, const struct plan_set *s);
 

@@ -368,16 +368,36 @@ rebuild_check_sums(struct rebuild_run *r, struct error *err)
 	return bad;
 }
 
+void
+rebuild_doubt(struct rebuild_run *r, struct error *err)
+{
+	if (!r->contradicted || err == NULL || err->kind != ERROR_LOST)
+		return;
+	if (!r->recorded) {
+		error_remedy(err, REMEDY_DECIDE);
+		return;
+	}
+	plan_set_flaw(r->p, STATUS_FAILED,
+		      "rank2file has other checksums than what is computed: "
+		      "it is an older one, or a file without a checksum is "
+		      "damaged",
+		      NULL);
+	plan_error(r->p, err);
+}
+
 int
 rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 {
 	struct deep_result found;
+	bool others = false;
 	int rc = 0;
 
 	if (r->work->dry_run && !r->o.trial)
 		return 0;
 	if (deep_search_losses(r->p, r->work, &found, err) < 0)
 		return -1;
+	for (size_t i = 0; i < r->p->nsets; i++)
+		others = others || rebuild_wants(r, &r->p->sets[i]);
 	for (size_t i = 0; rc >= 0 && i < found.nfindings; i++) {
 		struct error why = ERROR_INIT;
 
@@ -395,6 +415,10 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 		deep_error(r->p, &found.findings[i], &why);
 		if (deep_is_located(&found.findings[i]))
 			work_detail(r->work, "%s", why.text);
+		else if (others &&
+			 plan_leaves_set(r->p,
+					 &r->p->sets[found.findings[i].set]))
+			work_say(r->work, "%s: left alone", why.text);
 		else
 			rc = error_as(err, &why, "dataset %lld: %s",
 				      (long long)r->p->id, why.text);

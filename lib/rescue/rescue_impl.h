@@ -198,6 +198,10 @@ bool plan_can_prove(const struct plan *p, const struct plan_set *s);
 int plan_suppose(struct plan *p, uint32_t set, const struct solve_ref *at,
 		 bool wrong, struct error *err);
 
+/* Does a set that contradicts itself lack only redundancy?  It is left alone: no
+ * other set depends on it. */
+bool plan_leaves_set(const struct plan *p, const struct plan_set *s);
+
 /* Is the body behind a damaged header used? */
 static inline bool
 plan_uses_body(const struct plan_set *s, const struct plan_member *m)
