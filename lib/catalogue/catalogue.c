@@ -160,7 +160,7 @@ catalogue_dir_unlink(const struct catalogue_dir *d, const char *name,
 {
 	if (unlinkat(d->fd, name, 0) == 0 || errno == ENOENT)
 		return 0;
-	/* A directory of this name is not ours, but an empty one is nobody's. */
+	/* A directory of this name is not ours; an empty one is nobody's. */
 	if (errno == EISDIR) {
 		(void)unlinkat(d->fd, name, AT_REMOVEDIR);
 		return 0;
