@@ -167,13 +167,15 @@ renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 			return fti_sums_alike(o->sum, want)
 				       ? 0
 				       : differs(o, "checksum", err);
-		/* Parity of which no sum is recorded has proven inputs. */
-		return parity ? 0
-			      : error_set(err, ERROR_CORRUPT,
-					  "%s: the metadata of its group "
-					  "(sector file) have no checksum of "
-					  "it",
-					  o->file->path);
+		/* Parity of which no sum is recorded has proven inputs; so do
+		 * data, if all files were read. */
+		return parity || r->set->data_read
+			       ? 0
+			       : error_set(err, ERROR_CORRUPT,
+					   "%s: the metadata of its group "
+					   "(sector file) have no checksum of "
+					   "it",
+					   o->file->path);
 	}
 	/* Write the record behind the parity. */
 	memcpy(o->meta.checksum, o->sum, HASH_MD5_TEXT);

@@ -104,15 +104,19 @@ proves_computed(const struct confrontation *c, const struct fti_parity *p,
 	int rc = 0;
 
 	for (unsigned m = 0; m < p->k && rc == 0; m++) {
+		const struct fti_posix_file *posix =
+			fti_set_member(c->set, c->group, m)->posix;
 		const struct fti_source *s = fti_parity_source(p, m);
 		const struct fti_rankfile_options o = {
 			.computed = s,
 			.known = true,
 			.layout = p->layout,
-			.posix = fti_set_member(c->set, c->group, m)->posix,
+			.posix = posix,
 		};
 
-		if (p->members[m].data == NULL)
+		/* If no sum of it is recorded, those of the others prove it. */
+		if (p->members[m].data == NULL &&
+		    (posix == NULL || posix->sum != NULL))
 			rc = fti_rankfile_open(&files[count++], s->name, &o,
 					       err);
 	}

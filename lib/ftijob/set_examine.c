@@ -150,6 +150,8 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 	};
 	const struct fti_checked *c = &r->checked;
 	struct fti_part_file *to = &of->parts[part];
+	const char *sum =
+		r->described.file == NULL ? NULL : r->described.file->sum;
 	const char *problem = c->unread;
 
 	to->problem = NULL;
@@ -172,17 +174,16 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 	/* FTI looks for the damaged name. */
 	if (to->state == FTI_STATE_GOOD && of->right[FTI_VALUE_NAME] != NULL)
 		to->state = FTI_STATE_REFUSED;
-	/* Nothing says what it should be: what is no sum proves no damage. */
-	if (!r->parity && r->form == FTI_FORM_POSIX && !to->exact &&
-	    (r->described.file->sum == NULL ||
-	     strspn(r->described.file->sum, "0123456789abcdef") !=
-		     HASH_MD5_TEXT - 1)) {
-		to->state = FTI_STATE_UNKNOWN;
-		to->exact = to->data_good = false;
-		return set_problem(s, to,
-				   "the metadata of its group have no checksum "
-				   "of it",
-				   err);
+	/* What is no sum disproves nothing; FTI needs one. */
+	if (!r->parity && r->form == FTI_FORM_POSIX && c->unread == NULL &&
+	    (sum == NULL || (!to->exact && strspn(sum, "0123456789abcdef") !=
+						   HASH_MD5_TEXT - 1))) {
+		if (set_damaged(s, to,
+				"the metadata of its group have no checksum "
+				"of it",
+				err) < 0)
+			return -1;
+		to->open = true;
 	}
 	/* FTI needs it; an interrupted fti_protect_run() leaves it out. */
 	if (r->parity && c->unread == NULL &&
