@@ -52,12 +52,16 @@ struct one {
 bool
 fti_sums_alike(const char *a, const char *b)
 {
-	unsigned same = 0;
+	const size_t x = strlen(a), y = strlen(b);
+	unsigned start = 0, end = 0;
 
-	/* Behind a damaged end of its line more may follow, or it is cut. */
-	for (size_t i = 0; a[i] != '\0' && b[i] != '\0'; i++)
-		same += a[i] == b[i];
-	return same >= FTI_DIGITS_ALIKE;
+	/* In a damaged line more may stand before it or behind it, or it is
+	 * cut. */
+	for (size_t i = 0; i < x && i < y; i++) {
+		start += a[i] == b[i];
+		end += a[x - 1 - i] == b[y - 1 - i];
+	}
+	return start >= FTI_DIGITS_ALIKE || end >= FTI_DIGITS_ALIKE;
 }
 
 /* Compare a sum with the stored one, which is any text. */
