@@ -28,6 +28,7 @@ struct settings {
 	bool checksums;
 	struct fti_answer answer;
 	struct fti_next next;
+	size_t found;	 /* checkpoints that are selected */
 	size_t written;	 /* files, and values in metadata */
 	unsigned levels; /* 1 and 4: with such values, as bits */
 	char line[FTI_NEXT_MAX];
@@ -150,32 +151,38 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 	return status;
 }
 
-/* Rebuild all checkpoints that are selected, or with `again` look whether they
- * are whole now.  Returns an exit status. */
+/* First those that have copies or parity, then those of L1 and L4 that these may
+ * give; in the end a look whether all are whole. */
+enum pass { CODED, COPIED, AGAIN };
+
+/* Rebuild the checkpoints that are selected.  Returns an exit status. */
 static int
-each_set(struct settings *s, bool again, struct error *err)
+each_set(struct settings *s, enum pass pass, struct error *err)
 {
 	struct fti_sets sets = { .count = 0 };
 	int status = STATUS_OK;
-	size_t found = 0;
 	int rc = fti_open_sets(&sets, s->next.dir, &s->o, &s->work, err);
 
 	for (size_t i = 0; rc == 0 && i < sets.count; i++) {
 		struct fti_set *set = &sets.list[i];
 		struct error why = ERROR_INIT;
 
-		if (!fti_selects(&s->select, set))
+		const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
+
+		if (!fti_selects(&s->select, set) ||
+		    (pass != AGAIN && coded != (pass == CODED)))
 			continue;
-		if (set->level != FTI_L2 && set->level != FTI_L3) {
+		if (!coded) {
 			rc = fti_set_examine(&sets, set, s->checksums, &s->work,
 					     err);
-			if (set->values > 0)
+			if (set->values > 0 ||
+			    set->state == FTI_SET_REBUILDABLE)
 				s->levels |= 1U << set->level;
 			if (rc < 0 || (s->levels & 1U << set->level) == 0)
 				continue;
 		}
-		found++;
-		if (!again) {
+		s->found++;
+		if (pass != AGAIN) {
 			status = error_worse_status(status,
 						    rebuild(s, &sets, set));
 			continue;
@@ -186,7 +193,7 @@ each_set(struct settings *s, bool again, struct error *err)
 			status = app_report(status, &why);
 		}
 	}
-	if (rc == 0 && found == 0 && !again)
+	if (rc == 0 && s->found == 0 && pass == COPIED)
 		rc = error_set(err, ERROR_ABSENT,
 			       "%s: no such checkpoint of level 2 or 3",
 			       s->next.dir);
@@ -197,10 +204,12 @@ each_set(struct settings *s, bool again, struct error *err)
 static int
 run_rebuild(struct settings *s, struct error *err)
 {
-	int status = each_set(s, false, err);
+	int status = each_set(s, CODED, err);
 
+	if (err->kind == ERROR_NONE)
+		status = error_worse_status(status, each_set(s, COPIED, err));
 	if (status == STATUS_OK && s->written > 0)
-		status = each_set(s, true, err);
+		status = each_set(s, AGAIN, err);
 	return status;
 }
 

@@ -22,7 +22,8 @@ struct fti_recover {
 	struct fti_set *set;
 	const struct fti_rank *ranks[CAUCHY_MAX]; /* by member; NULL: none */
 	unsigned count;
-	struct fti_source files[CAUCHY_MAX][FTI_PARTS]; /* fd -1: not open */
+	struct fti_source files[CAUCHY_MAX]
+			       [FTI_PARTS + 1]; /* fd -1: not open */
 	struct fti_parity parity;
 	bool aside[CAUCHY_MEMBERS_MAX]; /* members that are not used */
 	struct error why;		/* why nothing can be computed */
@@ -163,7 +164,7 @@ fti_recover_new(const struct fti_sets *s, struct fti_set *set,
 	}
 	r->set = set;
 	for (unsigned m = 0; m < CAUCHY_MAX; m++)
-		for (int p = 0; p < FTI_PARTS; p++)
+		for (int p = 0; p <= FTI_ELSEWHERE; p++)
 			r->files[m][p].fd = -1;
 	r->count = groups ? k : 1;
 	for (unsigned m = 0; m < r->count; m++)
@@ -171,16 +172,13 @@ fti_recover_new(const struct fti_sets *s, struct fti_set *set,
 			groups ? fti_set_member(r->set, of->group, m) : of;
 	if (!groups)
 		error_set(&r->why, ERROR_SYSTEM, "the groups are not known");
-	for (unsigned i = 0; rc == 0 && i < r->count * FTI_PARTS; i++) {
-		const struct fti_rank *rank = r->ranks[i / FTI_PARTS];
-		const struct fti_part_file *f =
-			rank == NULL ? NULL : &rank->parts[i % FTI_PARTS];
-
-		if (f != NULL && fti_part_usable(f))
-			rc = fti_source_open(
-				&r->files[i / FTI_PARTS][i % FTI_PARTS],
-				s->tree.fd, f->entry->path, err);
-	}
+	for (unsigned m = 0; m < r->count; m++)
+		for (int p = 0; rc == 0 && p <= FTI_ELSEWHERE; p++)
+			if (r->ranks[m] != NULL &&
+			    fti_part_usable(&r->ranks[m]->parts[p]))
+				rc = fti_source_open(
+					&r->files[m][p], s->tree.fd,
+					r->ranks[m]->parts[p].entry->path, err);
 	if (rc == 0) {
 		if (set->level == FTI_L3 && r->why.kind == ERROR_NONE)
 			(void)open_parity(r, &r->why);
@@ -199,7 +197,7 @@ fti_recover_free(struct fti_recover *r)
 		return;
 	fti_parity_close(&r->parity);
 	for (unsigned m = 0; m < CAUCHY_MAX; m++)
-		for (int p = 0; p < FTI_PARTS; p++)
+		for (int p = 0; p <= FTI_ELSEWHERE; p++)
 			fti_source_close(&r->files[m][p]);
 	arena_free(r->arena);
 	mem_free(r);
@@ -246,6 +244,9 @@ fti_recover_source(const struct fti_recover *r, const struct fti_rank *of,
 		return &r->files[m][part];
 	if (part != FTI_PARITY && of->parts[other].exact)
 		return &r->files[m][other];
+	if (part == FTI_OWN && of->parts[FTI_ELSEWHERE].exact &&
+	    fti_set_copies(r->set))
+		return &r->files[m][FTI_ELSEWHERE];
 	p = part == FTI_COPY ? NULL : fti_recover_parity(r, &why);
 	if (p != NULL)
 		return fti_parity_source(p, part == FTI_PARITY ? p->k + m : m);

@@ -395,7 +395,8 @@ run_block(void *arg, size_t i, unsigned worker, struct error *err)
 static int
 run_units(struct run *r, size_t *at, struct error *err)
 {
-	const uint32_t k = r->r->set->geometry.group_size;
+	const struct fti_set *set = r->r->set;
+	const uint32_t k = set->level == FTI_L3 ? set->geometry.group_size : 1;
 	const size_t units = FILES_MAX / (3 * k) + 1;
 	const size_t files = 2 * (size_t)par_threads(r->w->par);
 	size_t outs = 0;
@@ -456,7 +457,7 @@ start(struct run *r, struct error *err)
 {
 	const unsigned k = r->r->set->geometry.group_size;
 
-	r->buffers = r->r->set->level == FTI_L2 ? 1 : 2 * k;
+	r->buffers = r->r->set->level == FTI_L3 ? 2 * k : 1;
 	r->step = MEMORY / r->buffers / PAGE * PAGE;
 	r->step = r->step > STEP ? STEP : r->step;
 	r->step = r->step < STEP_LEAST ? STEP_LEAST : r->step;

@@ -29,8 +29,9 @@
 static uint32_t
 node_of(struct fti_set *set, const struct fti_rank *r, enum fti_part part)
 {
-	return part == FTI_COPY ? fti_set_neighbour(set, r, false)->node
-				: r->node;
+	return part == FTI_COPY && set->level == FTI_L2
+		       ? fti_set_neighbour(set, r, false)->node
+		       : r->node;
 }
 
 /* `dir` with the directory `to` instead of `from`.  NULL: it has no such part,
@@ -60,11 +61,19 @@ struct planning {
 	bool one;		     /* all are in the same directory */
 };
 
+static bool
+same_dir(const struct fti_entry *a, const struct fti_entry *b)
+{
+	const size_t len = (size_t)(path_base(a->path) - a->path);
+
+	return len == (size_t)(path_base(b->path) - b->path) &&
+	       strncmp(a->path, b->path, len) == 0;
+}
+
 static int
 find_places(struct planning *p, struct error *err)
 {
 	struct fti_set *set = p->r->set;
-	const char *first = NULL;
 
 	p->count = set->geometry.nodes;
 	p->one = true;
@@ -79,15 +88,14 @@ find_places(struct planning *p, struct error *err)
 
 		if (e == NULL)
 			continue;
+		p->one = p->one && (p->any == NULL || same_dir(p->any, e));
+		p->any = e;
 		node = node_of(set, r, part);
 		if (node >= p->count || p->dirs[node] != NULL)
 			continue;
 		p->dirs[node] = fti_tree_dir(p->r->sets->arena, e->path);
 		if (p->dirs[node] == NULL)
 			return error_no_memory(err);
-		first = first == NULL ? p->dirs[node] : first;
-		p->one = p->one && str_eq(first, p->dirs[node]);
-		p->any = e;
 	}
 	return 0;
 }
@@ -202,7 +210,7 @@ add_file(const struct planning *p, const struct fti_rebuild_file *what,
 	}
 	r->parts[f->part]++;
 	r->bytes_written += f->size;
-	if (r->set->level == FTI_L2)
+	if (r->set->level != FTI_L3)
 		r->bytes_read += f->size;
 	return 0;
 }
@@ -235,6 +243,21 @@ add_files(const struct planning *p, const struct fti_recover *from,
 			return -1;
 	}
 	return 0;
+}
+
+/* What is good at another level. */
+static int
+add_copied(const struct planning *p, struct fti_rank *rank, struct error *err)
+{
+	struct fti_recover *from = NULL;
+	int rc = 0;
+
+	if (rank->parts[FTI_OWN].exact || !rank->parts[FTI_ELSEWHERE].exact)
+		return 0;
+	from = fti_recover_new(p->r->sets, p->r->set, rank, err);
+	rc = from == NULL ? -1 : add_files(p, from, rank, err);
+	fti_recover_free(from);
+	return rc;
 }
 
 static int
@@ -275,12 +298,13 @@ int
 fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		 struct fti_set *set, const struct work *w, struct error *err)
 {
+	const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
 	struct planning p = { .r = r };
 	int rc = 0;
 
 	*r = (struct fti_rebuild){ .sets = sets, .set = set };
 	r->values = set->values;
-	if (set->level != FTI_L2 && set->level != FTI_L3)
+	if (!coded && set->state != FTI_SET_REBUILDABLE)
 		return set->values > 0
 			       ? 0
 			       : error_set(err, ERROR_USAGE,
@@ -289,11 +313,14 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 	if (set->state == FTI_SET_LOST || set->state == FTI_SET_UNKNOWN)
 		return error_set(err, fti_set_error(set->state), "%s",
 				 set->reason);
-	if (set->geometry.group_size < 2 || set->geometry.node_size == 0)
+	if (coded &&
+	    (set->geometry.group_size < 2 || set->geometry.node_size == 0))
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
 	rc = find_places(&p, err);
-	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {
+	for (size_t i = 0; !coded && i < set->nranks && rc == 0; i++)
+		rc = add_copied(&p, &set->ranks[i], err);
+	for (uint32_t g = 0; coded && g < set->groups && rc == 0; g++) {
 		rc = work_go_on(w, err);
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)
 			rc = add_group(&p, g, err);

@@ -102,7 +102,7 @@ renew_open_unit(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
 	u->from = fti_recover_new(r->sets, r->set, f->rank, err);
 	if (u->from == NULL)
 		return -1;
-	u->count = r->set->level == FTI_L2 ? 1 : (unsigned)(end - first);
+	u->count = r->set->level == FTI_L3 ? (unsigned)(end - first) : 1;
 	if (r->set->level == FTI_L3)
 		return open_coded(u, r, first, err);
 	u->source = fti_recover_source(u->from, f->rank, f->part, err);

@@ -103,6 +103,17 @@ fits_dirs(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
 	return several;
 }
 
+/* Has no first rank of a node of `size` ranks a file? */
+static bool
+are_heads(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
+{
+	for (size_t i = first; i < end; i++)
+		if (fti_name_is_of_rank(t->list[i].name.kind) &&
+		    t->list[i].name.rank % size == 0)
+			return false;
+	return true;
+}
+
 /* Infer from the files first ... end - 1 of an execution what is not known. */
 static void
 infer(const struct fti_tree *t, size_t first, size_t end,
@@ -111,7 +122,7 @@ infer(const struct fti_tree *t, size_t first, size_t end,
 	uint32_t top = 0, groups = 0, last = 0, only = 0;
 	uint32_t sectors = 0, members = 0;
 	int64_t node = -1;
-	bool any = false, heads = true;
+	bool any = false;
 
 	for (size_t i = first; i < end; i++) {
 		const struct fti_entry *e = &t->list[i];
@@ -147,17 +158,19 @@ infer(const struct fti_tree *t, size_t first, size_t end,
 		g->node_size = (top + g->nodes) / g->nodes;
 	if (g->node_size == 0 && node == 0)
 		g->node_size = top + 1;
+	/* The smallest of which no first rank has a file. */
+	for (uint32_t s = 2; g->node_size == 0 && g->head > 0 && s <= top + 1;
+	     s++)
+		if (are_heads(t, first, end, s))
+			g->node_size = s;
 	last = g->node_size > 0 ? top / g->node_size + 1 : 0;
 	if (node >= 0 && (uint64_t)node + 1 > last)
 		last = (uint32_t)node + 1;
 	if (g->nodes < last)
 		g->nodes = last;
-	for (size_t i = first; i < end && g->node_size > 0; i++)
-		if (fti_name_is_of_rank(t->list[i].name.kind) &&
-		    t->list[i].name.rank % g->node_size == 0)
-			heads = false;
-	if (g->head < 0)
-		g->head = heads && g->node_size > 1;
+	if (g->head < 0 && g->node_size > 0)
+		g->head = g->node_size > 1 &&
+			  are_heads(t, first, end, g->node_size);
 	/* The nodes are a multiple of the group. */
 	for (uint32_t k = 2; k < 32 && k <= g->nodes; k++)
 		if (g->nodes % k == 0) {
@@ -246,9 +259,10 @@ fti_set_neighbour(struct fti_set *set, const struct fti_rank *r, bool left)
 {
 	const uint32_t k = set->geometry.group_size;
 
-	return k < 2 ? NULL
-		     : fti_set_member(set, r->group,
-				      (r->member + (left ? k - 1 : 1)) % k);
+	return k < 2 || set->geometry.node_size == 0
+		       ? NULL
+		       : fti_set_member(set, r->group,
+					(r->member + (left ? k - 1 : 1)) % k);
 }
 
 /* --- Files --- */

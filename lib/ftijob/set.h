@@ -45,7 +45,15 @@ enum fti_state {
 	FTI_STATE_FOREIGN, /* intact, but not of this checkpoint */
 };
 
-enum fti_part { FTI_OWN, FTI_COPY, FTI_PARITY, FTI_PARTS };
+enum fti_part {
+	FTI_OWN,
+	FTI_COPY,
+	FTI_PARITY,
+	FTI_PARTS,
+	/* The same file in a directory of another level, as the replica of L4
+	 * that a head makes. */
+	FTI_ELSEWHERE = FTI_PARTS,
+};
 
 /* One file of a checkpoint, as it was found. */
 struct fti_part_file {
@@ -75,8 +83,9 @@ struct fti_rank {
 	uint32_t rank; /* in the world */
 	uint32_t node, group, member;
 	/* OWN and PARITY by its own number; COPY is the copy of its file, which
-	 * is named after the right neighbour. */
-	struct fti_part_file parts[FTI_PARTS];
+	 * is named after the right neighbour; ELSEWHERE only if OWN is not
+	 * exact. */
+	struct fti_part_file parts[FTI_PARTS + 1];
 	/* POSIX: what its files should be; NULL: not known. */
 	const struct fti_posix_file *posix;
 	/* POSIX: what damaged values of its metadata should be; NULL: they are
@@ -118,9 +127,11 @@ struct fti_set {
 	/* After fti_set_examine(). */
 	bool data_read; /* else only records and sizes are proven */
 	enum fti_set_state state;
-	size_t bad;	      /* ranks without a good file of their own */
-	size_t values;	      /* POSIX: damaged ones in its metadata */
-	size_t unprotected;   /* copies or parity files that are not good */
+	size_t bad;	    /* ranks without a good file of their own */
+	size_t values;	    /* POSIX: damaged ones in its metadata */
+	size_t unprotected; /* copies or parity files that are not good */
+	/* Parity at L3 that may give what is lost here, once it is rebuilt. */
+	bool coded_elsewhere;
 	const char *conflict; /* which files contradict each other, or NULL */
 	const char *reason;   /* why it is not whole and protected, or NULL */
 	const char *refusal;  /* why FTI would not restart from it, or NULL */
@@ -170,6 +181,9 @@ const char *fti_state_name(enum fti_state s);
 
 /* Do the data of the file serve, whatever FTI says of it? */
 bool fti_part_usable(const struct fti_part_file *p);
+
+/* Are files that are good at another level copied to this one? */
+bool fti_set_copies(const struct fti_set *set);
 
 /* Is it unknown, and will its data tell more? */
 bool fti_set_asks_data(const struct fti_set *set);

@@ -524,8 +524,8 @@ confront_ranks(struct confrontation *c, struct error *err)
 		char from[WHEN_TEXT], to[WHEN_TEXT];
 		int rc = 0;
 
-		if (!p->exact && p[FTI_COPY].exact)
-			p = &p[FTI_COPY];
+		if (!p->exact)
+			p = &p[p[FTI_COPY].exact ? FTI_COPY : FTI_ELSEWHERE];
 		if (!p->exact)
 			continue;
 		first = first == NULL ? p : first;

@@ -32,7 +32,7 @@ struct batch {
 };
 
 static void
-end_batch(struct batch *b)
+close_batch(struct batch *b)
 {
 	for (size_t i = 0; i < b->count; i++) {
 		fti_rankfile_close(&b->files[i]);
@@ -241,11 +241,62 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 				       : set_problem(s, to, why.text, err);
 }
 
+/* Check the files of the batch, and empty it. */
+static int
+end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b, bool data,
+	  const struct work *w, struct error *err)
+{
+	int rc = fti_rankfiles_check(b->files, b->count, data, w, err);
+
+	for (size_t k = 0; k < b->count && rc == 0; k++)
+		rc = take(s, set, &b->files[k], b->of[k], b->parts[k], err);
+	close_batch(b);
+	return rc;
+}
+
+/* The rank whose own file is not exact, and of which this file of another level
+ * is one; or NULL. */
+static struct fti_rank *
+lacking(struct fti_set *set, const struct fti_entry *e)
+{
+	struct fti_rank *r = NULL;
+
+	if (!str_eq(e->exec, set->exec) || e->name.id != set->id ||
+	    e->level == set->level ||
+	    (e->level > FTI_L4 && e->level != FTI_ARCHIVE &&
+	     e->level != FTI_REPLICA))
+		return NULL;
+	if (e->name.kind == FTI_NAME_RANK || e->name.kind == FTI_NAME_COPY)
+		r = fti_set_rank(set, e->name.rank);
+	if (r != NULL && e->name.kind == FTI_NAME_COPY)
+		r = fti_set_neighbour(set, r, true);
+	return r == NULL || r->parts[FTI_OWN].exact ||
+			       r->parts[FTI_ELSEWHERE].exact
+		       ? NULL
+		       : r;
+}
+
+/* Does L3 have parity of the checkpoint, and is it not lost there? */
+static bool
+coded_elsewhere(const struct fti_sets *s, const struct fti_set *set)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct fti_set *o = &s->list[i];
+
+		if (o != set && o->level == FTI_L3 && o->id == set->id &&
+		    str_eq(o->exec, set->exec) && o->state != FTI_SET_LOST)
+			return true;
+	}
+	return false;
+}
+
 static int
 read_files(struct fti_sets *s, struct fti_set *set, bool data,
 	   const struct work *w, struct error *err)
 {
 	const size_t count = set->nranks * FTI_PARTS;
+	const struct fti_tree *t = &s->tree;
+	const struct fti_entry *before = NULL;
 	struct batch *b = mem_calloc(1, sizeof(*b));
 	int rc = b == NULL ? error_no_memory(err) : 0;
 
@@ -260,14 +311,29 @@ read_files(struct fti_sets *s, struct fti_set *set, bool data,
 			rc = add_file(s, set, b, r, part, err);
 		if (rc < 0 || (!last && b->count < BATCH))
 			continue;
-		rc = fti_rankfiles_check(b->files, b->count, data, w, err);
-		for (size_t k = 0; k < b->count && rc == 0; k++)
-			rc = take(s, set, &b->files[k], b->of[k], b->parts[k],
-				  err);
-		end_batch(b);
+		rc = end_batch(s, set, b, data, w, err);
 	}
+	/* One level after the other, as long as a rank lacks a file. */
+	for (size_t i = 0; rc == 0 && i < t->count; i++) {
+		const struct fti_entry *e = &t->list[i];
+		struct fti_rank *r = lacking(set, e);
+
+		if (r == NULL || set->level == FTI_DCP)
+			continue;
+		if (b->count == BATCH ||
+		    (before != NULL && (before->level != e->level ||
+					before->name.kind != e->name.kind)))
+			rc = end_batch(s, set, b, data, w, err);
+		before = e;
+		if (rc < 0 || r->parts[FTI_ELSEWHERE].exact)
+			continue;
+		r->parts[FTI_ELSEWHERE] = (struct fti_part_file){ .entry = e };
+		rc = add_file(s, set, b, r, FTI_ELSEWHERE, err);
+	}
+	if (rc == 0)
+		rc = end_batch(s, set, b, data, w, err);
 	if (b != NULL)
-		end_batch(b);
+		close_batch(b);
 	mem_free(b);
 	return rc;
 }
@@ -444,12 +510,16 @@ fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 	int64_t newest = -1;
 
 	set->data_read = data;
+	for (size_t i = 0; i < set->nranks; i++)
+		set->ranks[i].parts[FTI_ELSEWHERE] =
+			(struct fti_part_file){ .state = FTI_STATE_MISSING };
 	set->conflict = set->reason = NULL;
 	if ((set->posix && read_all_metadata(s, set, err) < 0) ||
 	    read_files(s, set, data, w, err) < 0 ||
 	    fti_set_confront(s, set, w, err) < 0)
 		return -1;
 	set->layout_known = set->layout_known || set->layout_guessed;
+	set->coded_elsewhere = coded_elsewhere(s, set);
 	/* When it was written: as its records say. */
 	for (size_t i = 0; i < set->nranks && !set->posix; i++) {
 		const struct fti_part_file *p = &set->ranks[i].parts[FTI_OWN];

@@ -31,11 +31,19 @@ fti_set_asks_data(const struct fti_set *set)
 	return asks && !set->data_read && set->state == FTI_SET_UNKNOWN;
 }
 
+bool
+fti_set_copies(const struct fti_set *set)
+{
+	return (set->level == FTI_L1 || set->level == FTI_L4) &&
+	       set->whole == NULL;
+}
+
 struct tally {
 	/* Ranks whose file is computed from others; that FTI refuses, or that
 	 * is repaired first; that nothing gives; of these, where a file could
 	 * not be read, or contradicts others. */
 	size_t mend, refused, lost, unknown;
+	size_t elsewhere; /* `refused`, as only another level has it */
 	const struct fti_rank *first; /* that is lost */
 };
 
@@ -43,7 +51,7 @@ struct tally {
 static bool
 is_open(const struct fti_rank *r)
 {
-	for (int p = 0; p < FTI_PARTS; p++)
+	for (int p = 0; p <= FTI_ELSEWHERE; p++)
 		if (r->parts[p].state == FTI_STATE_UNKNOWN ||
 		    r->parts[p].open || r->parts[p].state == FTI_STATE_FOREIGN)
 			return true;
@@ -56,8 +64,9 @@ tally_rank(struct fti_set *set, struct tally *t, const struct fti_rank *r,
 	   bool computed, bool open)
 {
 	const struct fti_part_file *own = &r->parts[FTI_OWN];
-	const bool from_copy =
-		set->level == FTI_L2 && fti_part_usable(&r->parts[FTI_COPY]);
+	const bool from_copy = (set->level == FTI_L2 &&
+				fti_part_usable(&r->parts[FTI_COPY])) ||
+			       r->parts[FTI_ELSEWHERE].exact;
 
 	t->refused += own->state == FTI_STATE_REFUSED;
 	if (own->exact)
@@ -70,6 +79,7 @@ tally_rank(struct fti_set *set, struct tally *t, const struct fti_rank *r,
 		return;
 	if (from_copy) {
 		t->refused++;
+		t->elsewhere += r->parts[FTI_ELSEWHERE].exact;
 		return;
 	}
 	t->lost++;
@@ -104,12 +114,38 @@ tally_coded(struct fti_set *set, struct tally *t, const struct fti_rank *r)
 	return refused <= k;
 }
 
+static bool
+is_grouped(const struct fti_set *set)
+{
+	return set->geometry.group_size > 1 && set->geometry.node_size > 0;
+}
+
+/* If the ranks without a file may be heads, which have none: the ranks of a
+ * node; else 0. */
+static uint32_t
+heads_of(const struct fti_set *set)
+{
+	uint32_t size = 0;
+
+	if (set->geometry.head >= 0)
+		return 0;
+	for (size_t i = 0; i < set->nranks; i++) {
+		const bool lacks = set->ranks[i].parts[FTI_OWN].entry == NULL;
+
+		if (lacks && i > 0 && size == 0)
+			size = (uint32_t)i;
+		if (lacks != (size == 0 ? i == 0 : i % size == 0))
+			return 0;
+	}
+	size = size == 0 ? (uint32_t)set->nranks : size;
+	return size > 1 ? size : 0;
+}
+
 /* Sets *taken: does FTI restart, although it refuses some of the files? */
 static void
 tally_all(struct fti_set *set, struct tally *t, bool *taken)
 {
-	const bool grouped =
-		set->geometry.group_size > 1 && set->geometry.node_size > 0;
+	const bool grouped = is_grouped(set);
 
 	set->bad = set->unprotected = set->values = 0;
 	*taken = true;
@@ -128,7 +164,10 @@ tally_all(struct fti_set *set, struct tally *t, bool *taken)
 			tally_rank(set, t, r, p[FTI_COPY].exact, is_open(r));
 			set->unprotected += !p[FTI_COPY].exact;
 		} else {
-			tally_rank(set, t, r, false, is_open(r));
+			tally_rank(set, t, r,
+				   fti_set_copies(set) &&
+					   p[FTI_ELSEWHERE].exact,
+				   is_open(r));
 		}
 		*taken = *taken && takes;
 	}
@@ -188,6 +227,8 @@ put_lacking(const struct fti_sets *s, const struct fti_set *set,
 	else if (has_odd_loss(set))
 		buf_add_str(out, "; FTI itself would get the last byte of an "
 				 "odd size wrong");
+	if (t->lost > 0 && set->coded_elsewhere)
+		buf_add_str(out, ", unless L3 gives it when it is rebuilt");
 	if (t->lost > 0 && s->tree.unread != NULL)
 		buf_printf(out,
 			   "; it may be in a directory that cannot be read: %s",
@@ -235,16 +276,29 @@ put_reason(const struct fti_sets *s, const struct fti_set *set,
 		buf_printf(out, "%zu of %zu %s are missing or damaged",
 			   set->unprotected, set->nranks,
 			   copied ? "copies" : "parity files");
+	else if (set->state == FTI_SET_REFUSED && t->elsewhere > 0)
+		buf_printf(out,
+			   "%zu of %zu ranks lack a good file at this level, "
+			   "but another level has it",
+			   t->elsewhere, set->nranks);
 	else if (set->state == FTI_SET_REFUSED)
 		buf_printf(out,
 			   "%zu of %zu files are intact, but FTI refuses them",
 			   t->refused, set->nranks);
+	else if (unknown && heads_of(set) > 0)
+		buf_printf(out,
+			   "%zu of %zu ranks lack their file; if they are "
+			   "heads: --heads --node-size %" PRIu32,
+			   set->bad, set->nranks, heads_of(set));
 	else if (unknown && (copied || set->level == FTI_L3) &&
-		 set->geometry.group_size < 2)
+		 !is_grouped(set))
 		buf_printf(out,
 			   "%zu of %zu ranks lack their file; the size of the "
-			   "groups is not known (--group-size)",
-			   set->bad, set->nranks);
+			   "%s is not known (%s)",
+			   set->bad, set->nranks,
+			   set->geometry.group_size > 1 ? "nodes" : "groups",
+			   set->geometry.group_size > 1 ? "--node-size"
+							: "--group-size");
 	else
 		put_lacking(s, set, t, out);
 }
@@ -260,9 +314,10 @@ state_of(const struct fti_sets *s, const struct fti_set *set,
 	if (t->lost > 0)
 		return t->unknown > 0 || s->tree.unread != NULL ||
 				       set->undescribed > 0 ||
+				       set->coded_elsewhere ||
 				       set->left_out != NULL ||
-				       (coded &&
-					set->geometry.group_size < 2) ||
+				       (coded && !is_grouped(set)) ||
+				       heads_of(set) > 0 ||
 				       (!set->posix && !set->layout_known &&
 					set->found > 0)
 			       ? FTI_SET_UNKNOWN
@@ -290,6 +345,8 @@ refusal_of(const struct fti_set *set, const struct tally *t, bool taken)
 		return "files are lost";
 	if (set->state == FTI_SET_UNKNOWN)
 		return "not known";
+	if (set->state == FTI_SET_REBUILDABLE && fti_set_copies(set))
+		return "files are missing there";
 	if (set->flat || (set->level > FTI_L4 && set->level != FTI_DCP))
 		return "it does not look there";
 	if (set->no_topology != NULL)

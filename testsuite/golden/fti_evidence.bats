@@ -61,6 +61,7 @@ judged() {
 		numvars dbsize dptr fptr chunksize containersize containerid \
 		hascontent; do
 		copy head-F/L4
+		rm -r c/Local # the replica
 		cp "$FTI/bad-F/$name-flip.fti" c/Global/*/l4/Ckpt4-Rank1.fti
 		judged refused 3 c
 		follow
@@ -165,6 +166,30 @@ judged() {
 		"$FTI/$set"/Local/node1/*/l3/Ckpt3-Rank2.fti
 }
 
+@test "33.13: flat files of a job with heads" {
+	local level
+
+	for level in L1 L2 L3 L4; do
+		rm -rf flat
+		mkdir flat
+		find "$FTI/head-F/$level" -name "Ckpt*" -exec cp {} flat \;
+		answers 1 "if they are heads: --heads --node-size 3" \
+			scr_fti scan flat
+		answers 1 "" scr_fti scan --group-size 4 flat
+		answers 0 whole scr_fti scan --heads flat
+		rm flat/Ckpt?-Rank5.fti
+		run scr_fti scan --group-size 4 --heads flat
+		case $level in
+		L1 | L4) [ "$status" = 4 ] || failed "$output" ;;
+		*)
+			[ "$status" = 3 ] || failed "$output"
+			follow
+			[ "$status" = 0 ] || failed "$output"
+			;;
+		esac
+	done
+}
+
 @test "33.17: FTI stops without Topology.fti; an empty one is enough" {
 	copy levels-E-v1.6/L3
 	rm c/Meta/*/Topology.fti
@@ -207,6 +232,7 @@ judged() {
 @test "33.23: what cannot be read is named only if it matters" {
 	restricted
 	copy head-F/L4
+	rm -r c/Local
 	mkdir -m 700 c/Global/stash
 	chmod 0 c/Global/stash
 	answers 0 whole "${as[@]}" scr_fti scan c
@@ -219,6 +245,7 @@ judged() {
 
 @test "33.23: a file that is cut in its last record has all its data" {
 	copy head-F/L4
+	rm -r c/Local
 	cp "$FTI/bad-F/good.fti" cut.fti
 	truncate -s -50 cut.fti
 	answers 3 "of its metadata record the last 50 bytes are missing" \
@@ -237,4 +264,33 @@ judged() {
 	answers 0 "2026-11-20 23:01:42" scr_fti scan "$FTI/levels-A-v1.1/L3"
 	run -0 scr_fti scan -q "$FTI/levels-A-v1.1/L3"
 	[ -z "$output" ]
+}
+
+@test "33.13: what a level lacks, and another level has, is not lost" {
+	local exec
+
+	# A head copies L4 from its replica.
+	copy head-F/L4
+	rm c/Global/*/l4/Ckpt4-Rank[14].fti
+	flip "$(echo c/Global/*/l4/Ckpt4-Rank8.fti)" 99
+	answers 3 "FTI skips L4, checkpoint 4: files are missing there" \
+		scr_fti scan --checksums c
+	follow
+	[ "$status" = 0 ] || failed "$output"
+	diff -r c "$FTI/head-F/L4" || failed "not as before"
+	# The replica of a node is lost with it; that is no loss.
+	rm -r c/Local/node1
+	answers 3 "replica   4  FTI-FF F    6/8 " scr_fti scan c
+	# L4 is rebuilt from L3, when that is rebuilt.
+	copy levels-F-even/L4
+	exec=$(basename c/Global/*)
+	scr_fti protect -q --level 3 c
+	rm c/Local/node1/"$exec"/l3/* c/Global/"$exec"/l4/Ckpt4-Rank2.fti
+	answers 1 "unless L3 gives it" scr_fti scan c
+	follow
+	answers 3 rebuildable scr_fti scan c
+	follow
+	[ "$status" = 0 ] || failed "$output"
+	cmp -n 49 {c,"$FTI"/levels-F-even/L4}/Global/"$exec"/l4/Ckpt4-Rank2.fti
+	judged whole 0 c
 }

@@ -136,12 +136,14 @@ same() {
 	answers 2 "L2 has checkpoint 3 already" scr_fti protect --level 2 c
 	# A checkpoint that lacks a file.
 	copy head-F/L4
+	rm -r c/Local
 	rm c/Global/*/l4/Ckpt4-Rank5.fti
 	find c | sort >before
 	answers 4 "is lost, not whole" scr_fti protect --level 3 c
 	diff before <(find c | sort)
 	# Damaged data get no parity.
 	copy head-F/L4
+	rm -r c/Local
 	damage "$(echo c/Global/*/l4/Ckpt4-Rank5.fti)" 99 x
 	run scr_fti protect --level 3 c
 	[ "$status" = 4 ] || failed "$output"
