@@ -29,6 +29,7 @@ struct batch {
 	struct fti_rank *of[BATCH];
 	enum fti_part parts[BATCH];
 	size_t count;
+	const struct work *w;
 };
 
 static void
@@ -71,6 +72,7 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 {
 	const bool parity = to->entry->name.kind == FTI_NAME_PARITY;
 	const struct fti_name *n = NULL;
+	bool known = false;
 	char text[128];
 
 	to->meta = f->meta;
@@ -82,9 +84,11 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 					  : "holds parity, not a checkpoint",
 				   err);
 	/* A damaged file of C looks like one of D: others know better. */
-	if (!set->layout_known) {
+	known = to->exact ||
+		(to->state == FTI_STATE_REFUSED && f->meta_good && f->cut == 0);
+	if (!set->layout_known && (known || !set->layout_guessed)) {
 		set->layout = f->layout;
-		set->layout_known = to->exact || to->state == FTI_STATE_REFUSED;
+		set->layout_known = known;
 		set->layout_guessed = true;
 	}
 	/* The names of differential checkpoints have no id. */
@@ -243,10 +247,11 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 
 /* Check the files of the batch, and empty it. */
 static int
-end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b, bool data,
-	  const struct work *w, struct error *err)
+end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
+	  struct error *err)
 {
-	int rc = fti_rankfiles_check(b->files, b->count, data, w, err);
+	int rc = fti_rankfiles_check(b->files, b->count, set->data_read, b->w,
+				     err);
 
 	for (size_t k = 0; k < b->count && rc == 0; k++)
 		rc = take(s, set, &b->files[k], b->of[k], b->parts[k], err);
@@ -290,29 +295,46 @@ coded_elsewhere(const struct fti_sets *s, const struct fti_set *set)
 	return false;
 }
 
+/* Read this part of all ranks; `again`: of those where it is not exact. */
 static int
-read_files(struct fti_sets *s, struct fti_set *set, bool data,
-	   const struct work *w, struct error *err)
+read_part(struct fti_sets *s, struct fti_set *set, struct batch *b,
+	  enum fti_part part, bool again, struct error *err)
 {
-	const size_t count = set->nranks * FTI_PARTS;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < set->nranks; i++) {
+		struct fti_rank *r = &set->ranks[i];
+
+		if (r->parts[part].entry != NULL &&
+		    (!again || !r->parts[part].exact))
+			rc = add_file(s, set, b, r, part, err);
+		if (rc == 0 && b->count == BATCH)
+			rc = end_batch(s, set, b, err);
+	}
+	return rc < 0 ? -1 : end_batch(s, set, b, err);
+}
+
+static int
+read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
+	   struct error *err)
+{
 	const struct fti_tree *t = &s->tree;
 	const struct fti_entry *before = NULL;
+	const bool known = set->posix || set->layout_known;
 	struct batch *b = mem_calloc(1, sizeof(*b));
 	int rc = b == NULL ? error_no_memory(err) : 0;
 
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct fti_rank *r = &set->ranks[i % set->nranks];
-		const enum fti_part part = (enum fti_part)(i / set->nranks);
-		/* The ranks' own files say which layout all others have. */
-		const bool last =
-			i + 1 == count || (!set->posix && i + 1 == set->nranks);
-
-		if (r->parts[part].entry != NULL)
-			rc = add_file(s, set, b, r, part, err);
-		if (rc < 0 || (!last && b->count < BATCH))
-			continue;
-		rc = end_batch(s, set, b, data, w, err);
+	if (rc == 0) {
+		b->w = w;
+		rc = read_part(s, set, b, FTI_OWN, false, err);
 	}
+	/* The ranks' own files say which layout all others have. */
+	if (rc == 0 && !known && set->layout_known)
+		rc = read_part(s, set, b, FTI_OWN, true, err);
+	if (rc == 0)
+		rc = read_part(s, set, b, FTI_COPY, false, err);
+	if (rc == 0)
+		rc = read_part(s, set, b, FTI_PARITY, false, err);
 	/* One level after the other, as long as a rank lacks a file. */
 	for (size_t i = 0; rc == 0 && i < t->count; i++) {
 		const struct fti_entry *e = &t->list[i];
@@ -322,8 +344,9 @@ read_files(struct fti_sets *s, struct fti_set *set, bool data,
 			continue;
 		if (b->count == BATCH ||
 		    (before != NULL && (before->level != e->level ||
-					before->name.kind != e->name.kind)))
-			rc = end_batch(s, set, b, data, w, err);
+					before->name.kind != e->name.kind ||
+					before->name.rank == e->name.rank)))
+			rc = end_batch(s, set, b, err);
 		before = e;
 		if (rc < 0 || r->parts[FTI_ELSEWHERE].exact)
 			continue;
@@ -331,7 +354,7 @@ read_files(struct fti_sets *s, struct fti_set *set, bool data,
 		rc = add_file(s, set, b, r, FTI_ELSEWHERE, err);
 	}
 	if (rc == 0)
-		rc = end_batch(s, set, b, data, w, err);
+		rc = end_batch(s, set, b, err);
 	if (b != NULL)
 		close_batch(b);
 	mem_free(b);
@@ -515,7 +538,7 @@ fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 			(struct fti_part_file){ .state = FTI_STATE_MISSING };
 	set->conflict = set->reason = NULL;
 	if ((set->posix && read_all_metadata(s, set, err) < 0) ||
-	    read_files(s, set, data, w, err) < 0 ||
+	    read_files(s, set, w, err) < 0 ||
 	    fti_set_confront(s, set, w, err) < 0)
 		return -1;
 	set->layout_known = set->layout_known || set->layout_guessed;

@@ -294,3 +294,20 @@ judged() {
 	cmp -n 49 {c,"$FTI"/levels-F-even/L4}/Global/"$exec"/l4/Ckpt4-Rank2.fti
 	judged whole 0 c
 }
+
+@test "33.13: a cut file does not tell the layout of the others" {
+	local file
+
+	copy levels-C-v1.3/L3
+	scr_fti convert -q --to D -o d c
+	scr_fti rebuild -q d
+	file=$(echo d/Local/node0/*/l3/Ckpt3-Rank0.fti)
+	cp -R d whole
+	truncate -s -33 "$file"
+	rm "$(dirname "$file")"/Ckpt3-RSed1.fti
+	answers 3 "FTI-FF D" scr_fti scan --checksums d
+	[[ $output == *rebuildable* ]] || failed "$output"
+	follow
+	[ "$status" = 0 ] || failed "$output"
+	diff -r -x .scrkit.lock -x '*RSed*' d whole || failed "not as before"
+}
