@@ -20,6 +20,7 @@
 #include "report/list.h"
 #include "report/packing.h"
 #include "report/results.h"
+#include "stop.h"
 #include "str.h"
 
 #define NEXT_MAX ERROR_TEXT_MAX
@@ -236,7 +237,7 @@ static void
 note_next(const struct settings *s, struct json *j, const char *next,
 	  struct error *why)
 {
-	if (report_stop(why, app_prefix(s->prefix), s->barred))
+	if (stop_say(why, app_prefix(s->prefix), s->barred))
 		return;
 	json_set_known_str(j, "next", next);
 	app_next(next);

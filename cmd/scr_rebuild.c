@@ -24,6 +24,7 @@
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "scheme/scheme.h"
+#include "stop.h"
 #include "str.h"
 
 /* Lines about files that --dry-run shows without -v. */
@@ -453,7 +454,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	s->checksums = s->checksums || o.sums || s->protect != NULL;
 	s->deep = s->deep || o.deep;
 	if (t.kind != SUBJECT_FILES &&
-	    !report_stop(&err,
+	    !stop_say(&err,
 			 t.prefix != NULL ? t.prefix
 			 : t.ndirs > 0	  ? t.dirs[0]
 					  : app_prefix(s->prefix),

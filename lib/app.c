@@ -26,6 +26,7 @@
 #include "mem.h"
 #include "opt.h"
 #include "path.h"
+#include "stop.h"
 #include "str.h"
 #include "stream.h"
 #include "style.h"
@@ -46,8 +47,11 @@ static struct {
 	const char *name;
 	bool quiet;
 	int verbose;
-	bool terminal;	 /* stderr is a terminal that can erase a line */
-	struct buf next; /* what app_next() noted, one command a line */
+	bool terminal;	    /* stderr is a terminal that can erase a line */
+	struct buf next;    /* what app_next() noted, one command a line */
+	struct buf words;   /* of its command line, but -q and -v */
+	const char *prefix; /* of app_prefix() */
+	bool failed;	    /* a system call did, and it was reported */
 } app = { .name = "scrkit" };
 
 static atomic_int signal_caught;
@@ -107,7 +111,45 @@ app_next(const char *command)
 	buf_printf(&app.next, "%s\n", command);
 }
 
-/* With -q, only after a failure. */
+/* The next word of a line, and its length; 0: none. */
+static size_t
+next_word(const char **at, const char *end)
+{
+	*at += strspn(*at, " ");
+	return *at < end ? strcspn(*at, " \n") : 0;
+}
+
+/* Does `line` have all words of `of`? */
+static bool
+has_words(const char *line, size_t len, const char *of, size_t of_len)
+{
+	for (const char *w = of; w < of + of_len;) {
+		const size_t n = next_word(&w, of + of_len);
+		const char *at = line;
+		size_t k = next_word(&at, line + len);
+
+		for (; k > 0 && (k != n || memcmp(at, w, n) != 0);
+		     k = next_word(&at, line + len))
+			at += k;
+		if (n > 0 && k == 0)
+			return false;
+		w += n;
+	}
+	return true;
+}
+
+/* Is it the command line of this process, whatever the order of its options? */
+static bool
+is_again(const char *command, size_t len)
+{
+	const struct buf *own = &app.words;
+
+	return own->data != NULL &&
+	       has_words(own->data, own->len, command, len) &&
+	       has_words(command, len, own->data, own->len);
+}
+
+/* With -q, only after a failure.  What has just failed would fail again. */
 static void
 say_next(int status)
 {
@@ -115,9 +157,11 @@ say_next(int status)
 	size_t len = 0;
 
 	while ((line = str_line(&at, &len)) != NULL)
-		app_say(status == STATUS_OK ? APP_WARN : APP_ERROR,
-			"next: %.*s", (int)len, line);
+		if (!app.failed || !is_again(line, len))
+			app_say(status == STATUS_OK ? APP_WARN : APP_ERROR,
+				"next: %.*s", (int)len, line);
 	buf_free(&app.next);
+	buf_free(&app.words);
 }
 
 void
@@ -141,8 +185,10 @@ app_verbosity(void)
 int
 app_report(int status, struct error *err)
 {
-	int own = error_status(err->kind);
+	const int own = error_status(err->kind);
 
+	app.failed = app.failed || err->kind == ERROR_SYSTEM;
+	(void)stop_say(err, app.prefix, true);
 	if (err->kind != ERROR_NONE)
 		app_error("%s", err->text);
 	error_clear(err);
@@ -411,6 +457,10 @@ app_start(const struct app_info *info, int argc, char **argv,
 	struct opt *all = NULL;
 	int n, fd = 0;
 
+	buf_add_str(&app.words, path_base(argv[0]));
+	for (char **arg = argv + 1; *arg != NULL; arg++)
+		if (!str_eq(*arg, "-q") && !str_eq(*arg, "-v"))
+			buf_printf(&app.words, " %s", *arg);
 	/* If 0, 1 or 2 were closed, the next file opened would get that number
 	 * and receive the command's output.  Occupy them with descriptors that
 	 * cannot be read (0) or written (1, 2). */
@@ -481,9 +531,10 @@ app_prefix(const char *given)
 {
 	const char *env = getenv("SCR_PREFIX");
 
-	if (given != NULL)
-		return given;
-	return env != NULL && env[0] != '\0' ? env : ".";
+	app.prefix = given != NULL		     ? given
+		     : env != NULL && env[0] != '\0' ? env
+						     : ".";
+	return app.prefix;
 }
 
 const char *

@@ -38,6 +38,7 @@ enum error_remedy {
 	REMEDY_CHOOSE,	  /* the user says which file is wrong */
 	REMEDY_VERIFY,	  /* list the damage */
 	REMEDY_DECIDE,	  /* no command: the user decides, or all is known */
+	REMEDY_STOP,	  /* the sentence says it (stop_say()) */
 };
 
 /* Exit statuses of every command of the toolkit. */

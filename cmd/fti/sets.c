@@ -21,7 +21,7 @@ fti_one_dir(char **args, int count)
 {
 	if (count > 1)
 		app_usage("%s: one directory can be given at a time", args[1]);
-	return count > 0 ? args[0] : ".";
+	return app_prefix(count > 0 ? args[0] : ".");
 }
 
 int

@@ -18,6 +18,7 @@
 #include "report/hint.h"
 #include "report/plan_text.h"
 #include "report/results.h"
+#include "stop.h"
 #include "str.h"
 #include "verbs.h"
 
@@ -253,7 +254,7 @@ verify_one(struct each *w, const struct index_entry *e)
 		if (p.count > PROBLEMS_SHOWN && app_verbosity() <= 0)
 			app_error("%s: %zu more problems (-v shows all)",
 				  p.name, p.count - PROBLEMS_SHOWN);
-		stop = report_stop(&err, app_prefix(w->s->prefix), false);
+		stop = stop_say(&err, app_prefix(w->s->prefix), false);
 		status = app_report(r.status, &err);
 		/* Without --moved-from, for example, it is not known. */
 		if (status == STATUS_USAGE)

@@ -20,6 +20,7 @@
 #include "report/plan_text.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
+#include "stop.h"
 #include "str.h"
 
 static void
@@ -46,7 +47,7 @@ set_reason(struct condition *h, const struct error *why)
 {
 	struct error said = *why;
 
-	(void)report_stop(&said,
+	(void)stop_say(&said,
 			  h->prefix != NULL ? h->prefix : h->group->dirs[0],
 			  h->plan != NULL && h->plan->barred > 0);
 	set_why(h, said.text);

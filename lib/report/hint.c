@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,6 @@
 #include "meta/index.h"
 #include "path.h"
 #include "rescue/plan.h"
-#include "room.h"
 #include "site/job.h"
 #include "site/resmgr.h"
 #include "str.h"
@@ -294,45 +292,6 @@ report_next_dirs(const char *command, const struct next_dirs *d, char *to,
 		add_scavenge(&out, d->prefix);
 	}
 	return finish(&out, to, size);
-}
-
-bool
-report_stop(struct error *err, const char *place, bool barred)
-{
-	const struct error why = *err;
-	const struct passwd *owner = NULL;
-	struct stat st;
-
-	if (room_is_short(&why)) {
-		error_as(err, &why, "%s; make room there, then run this again",
-			 why.text);
-	} else if (why.kind != ERROR_SYSTEM ||
-		   (why.errnum != EACCES && why.errnum != EPERM &&
-		    why.errnum != EROFS)) {
-		return false;
-	} else if (why.errnum == EROFS) {
-		error_as(err, &why, "%s; run this again when it is writable",
-			 why.text);
-	} else if (stat(place, &st) == 0 && st.st_uid != geteuid()) {
-		owner = getpwuid(st.st_uid);
-		if (owner != NULL)
-			error_as(err, &why, "%s; run this as %s, who owns %s",
-				 why.text, str_shown(owner->pw_name),
-				 str_shown(place));
-		else
-			error_as(err, &why,
-				 "%s; run this as user %lu, who owns %s",
-				 why.text, (unsigned long)st.st_uid,
-				 str_shown(place));
-	} else if (barred) {
-		return false;
-	} else {
-		error_as(
-			err, &why,
-			"%s; change its mode, or that of its directory, then run this again",
-			why.text);
-	}
-	return true;
 }
 
 char *

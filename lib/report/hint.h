@@ -105,14 +105,6 @@ char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 void report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 		     char *to, size_t size);
 
-/*
- * If no command helps against the error in *err, but what its sentence then
- * says does, return true: room, a file system that can be written, or the owner
- * of `place`, a prefix or cache.  `barred`: the owner can do something about it
- * (report_chmod()).
- */
-bool report_stop(struct error *err, const char *place, bool barred);
-
 /* Write the command that lets their owner read the files of the plan, or "" if
  * the owner may read all of them.  Returns `to`. */
 char *report_chmod(const struct plan *p, char *to, size_t size);

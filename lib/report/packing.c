@@ -32,6 +32,7 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 		[REMEDY_CHOOSE] = "scr_rebuild",
 		[REMEDY_VERIFY] = "scr_container verify",
 		[REMEDY_DECIDE] = NULL,
+		[REMEDY_STOP] = NULL,
 	};
 	const struct error why = *err;
 	const struct next_case lost = { .status = STATUS_LOST };

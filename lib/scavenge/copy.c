@@ -419,8 +419,7 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 	}
 	if (rc < 0 && room_is_short(err)) {
 		room_explain(c.prefix_fd, c.open_bytes, err);
-		error_wrap(err, "%s: full: make room and run it again",
-			   o->prefix);
+		error_wrap(err, "%s: full", o->prefix);
 	}
 	r->files = r->copied + r->adopted + r->skipped + r->taken + r->bad;
 	for (unsigned i = 0; c.workers != NULL && i < c.nworkers; i++) {

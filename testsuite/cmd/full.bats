@@ -281,3 +281,44 @@ scene_record() {
 		END
 	done
 }
+
+@test "33.22: no failing system call: the same command again; each says what helps" {
+	local errno at command said next
+	local -A helps=([ENOSPC]="make room" [EDQUOT]="make room"
+		[EROFS]="when it is writable" [EIO]="" [EACCES]="")
+
+	rm -rf lost
+	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" lost
+	chmod -R u+w lost
+	rm -r lost/Local/node1
+	while IFS= read -r command; do
+		for errno in ENOSPC EROFS EDQUOT EIO EACCES; do
+			for at in 1 3 8; do
+				rm -rf p q c out && cp -a packed p && mkdir q
+				cp -R lost c
+				try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT=$at \
+					SHIM_STICKY=1 SHIM_ERRNO=$errno $command
+				# Nothing was written if a read failed.
+				[[ $status != 0 && $stderr != *"--force"* ]] || continue
+				[[ -z ${helps[$errno]} || $stderr == *"${helps[$errno]}"* ]] ||
+					failed "$command: $errno at $at: $stderr"
+				next=$(sed -n 's/^[a-z_]*: next: //p' <<<"$stderr")
+				[[ $next != "$command" ]] ||
+					failed "$errno: advises itself: $command"
+			done
+		done
+	done <<-'END'
+		scr_index -p p --build 4
+		scr_index -p p --drop 4
+		scr_index -p p --current t4
+		scr_rebuild -p p 4
+		scr_rebuild -p p --protect xor 4
+		scr_container -p p unpack 4
+		scr_container -p p repack 4
+		scr_container -p p export -o out 4
+		scr_archive -p p export -o out 4
+		scr_archive -p q import archive
+		scr_halt -p p --checkpoints 5
+		scr_fti rebuild c
+	END
+}
