@@ -259,6 +259,19 @@ open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 	return (int)fd;
 }
 
+bool
+path_owner_reads(int fd)
+{
+	struct stat st;
+	mode_t need = S_IRUSR;
+
+	if (fstat(fd, &st) < 0)
+		return true;
+	if (S_ISDIR(st.st_mode))
+		need |= S_IXUSR;
+	return (st.st_mode & need) == need;
+}
+
 int
 path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 		  struct error *err)
@@ -292,6 +305,12 @@ path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 		close(fd);
 		return error_set(err, ERROR_UNSAFE,
 				 "%s: a link to a file of another user", rel);
+	}
+	if (fd >= 0 && (flags & O_ACCMODE) == O_RDONLY &&
+	    (flags & O_PATH) == 0 && !path_owner_reads(fd)) {
+		close(fd);
+		fd = -1;
+		errno = EACCES;
 	}
 	return fd >= 0 ? fd : refuse(rootfd, rel, "cannot open", err);
 }

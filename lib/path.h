@@ -71,9 +71,14 @@ bool path_dangles(int dirfd, const char *path, char *link, char *to);
 /* Write the absolute normal form, with symbolic links resolved, to `out`. */
 int path_real(const char *path, struct buf *out, struct error *err);
 
+/* Do the file's modes let its owner read it, and search a directory?  That
+ * decides for all: root sees what the job would. */
+bool path_owner_reads(int fd);
+
 /* Open rel beneath rootfd; `flags` as for open(2), O_CLOEXEC, O_NONBLOCK and
  * O_NOCTTY are added.  With O_CREAT a missing file is created (create.h).
- * Returns a descriptor to close, or -1. */
+ * What its owner may not read, nobody reads (path_owner_reads()).  Returns a
+ * descriptor to close, or -1. */
 int path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 		      struct error *err);
 

@@ -199,8 +199,12 @@ open_map(const struct place *pl, const char *name, struct error *err)
 	int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
 	int fd = dir_open_file(pl->meta_fd, name, flags | O_NOFOLLOW, 0);
 
-	if (fd >= 0)
+	if (fd >= 0 && path_owner_reads(fd))
 		return fd;
+	if (fd >= 0) {
+		close(fd);
+		errno = EACCES;
+	}
 	if (errno == ELOOP)
 		return path_open_beneath(pl->meta_fd, name, flags, 0, err);
 	return error_sys(err, "%s: cannot open", name);
