@@ -332,6 +332,8 @@ int
 path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 		  struct error *err)
 {
+	const char *base = NULL;
+	struct stat dir;
 	int fd = -1, rc = -1;
 
 	if (check_clean(rel, err) < 0)
@@ -340,6 +342,15 @@ path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 	if (fd >= 0)
 		rc = fstat(fd, st);
 	io_close(fd);
+	/* Root searches every directory. */
+	if (rc == 0 && geteuid() == 0 && path_base(rel) != rel) {
+		fd = path_open_parent(rootfd, rel, false, 0, &base, NULL);
+		if (fd >= 0 && fstat(fd, &dir) == 0 &&
+		    (dir.st_mode & S_IXUSR) == 0)
+			rc = -1;
+		io_close(fd);
+		errno = EACCES;
+	}
 	return rc == 0 ? 0 : refuse(rootfd, rel, "cannot stat", err);
 }
 

@@ -27,6 +27,7 @@ struct slot {
 	uint64_t hash; /* of dir */
 	uint64_t used; /* time of the last use, by `clock` */
 	int fd;
+	bool closed; /* its owner may not search it */
 };
 
 struct pathcache {
@@ -122,6 +123,7 @@ add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
 	const char *base = NULL;
 	struct slot *s = NULL;
 	char *dir = NULL;
+	struct stat st;
 	int fd = path_open_parent(c->rootfd, rel, false, 0, &base, &why);
 
 	if (fd < 0 && (why.errnum == EMFILE || why.errnum == ENFILE)) {
@@ -137,6 +139,8 @@ add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
 	}
 	memcpy(dir, rel, len);
 	dir[len] = '\0';
+	if (fstat(fd, &st) < 0)
+		st.st_mode = S_IXUSR;
 	s = take_slot(c);
 	*s = (struct slot){
 		.dir = dir,
@@ -144,6 +148,7 @@ add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
 		.hash = hash,
 		.used = ++c->clock,
 		.fd = fd,
+		.closed = (st.st_mode & S_IXUSR) == 0,
 	};
 	return fd;
 }
@@ -195,6 +200,10 @@ pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 {
 	if (pathcache_lstat(c, rel, st, err) < 0)
 		return -1;
+	if (path_base(rel) != rel && c->slots[c->last].closed) {
+		errno = EACCES;
+		return error_sys(err, "%s: cannot stat", rel);
+	}
 	if (S_ISLNK(st->st_mode))
 		return path_stat_beneath(c->rootfd, rel, st, err);
 	return 0;
