@@ -690,3 +690,34 @@ ends_there() {
 	try scr_index -p p
 	assert_output_lacks ckpt.1
 }
+
+@test "33.12: modes hold for root as for the owner: files, metadata, containers, directories" {
+	local name command dir all
+
+	restricted
+	((${#as[@]} > 0)) || skip "not root"
+	built plain 1 --checksums -n 4 -s 3000 -t XOR -m 4
+	cp -a plain packed
+	scr_container -q -p packed pack 1
+	for dir in plain packed; do
+		mapfile -t all < <(cd "$dir" && find . -mindepth 1 \
+			! -name "*.lock" ! -name "*log" ! -name "*.spare" | sort)
+		pick 5 "${all[@]}"
+		for name in "${picked[@]}"; do
+			for command in "scr_inspect -p p 1" "scr_rebuild -p p -n 1" \
+				"scr_index -p p --verify --checksums 1" \
+				"scr_index -p p --build 1" \
+				"scr_container -p p verify 1"; do
+				renew "$dir"
+				chmod 0 "p/$name"
+				try "${as[@]}" $command
+				set -- "$status" "$output"
+				renew "$dir"
+				chmod 0 "p/$name"
+				try $command
+				[[ $status == "$1" && $output == "$2" ]] ||
+					failed "$dir/$name: $command: not $1: $2"
+			done
+		done
+	done
+}
