@@ -56,6 +56,7 @@ struct place {
 struct plan_seg {
 	const char *path;  /* relative to the place's metadata directory */
 	uint64_t off, len; /* in bytes */
+	bool barred;	   /* the owner of the container may not read it */
 	bool gone;	   /* missing, or left half written by a rebuild */
 };
 

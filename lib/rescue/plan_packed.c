@@ -45,21 +45,26 @@ static int
 make_view(const struct plan_packed *k, struct plan_view *v,
 	  const struct segmap *m, int meta_fd, struct error *err)
 {
+	bool *barred = mem_calloc(m->ncontainers + 1, sizeof(*barred));
 	struct error why = ERROR_INIT;
 	struct stat st;
 
 	v->map = m;
 	v->have = mem_calloc(m->ncontainers + 1, sizeof(*v->have));
 	v->segs = mem_calloc(m->nsegs + 1, sizeof(*v->segs));
-	if (v->have == NULL || v->segs == NULL)
+	if (v->have == NULL || v->segs == NULL || barred == NULL) {
+		mem_free(barred);
 		return error_no_memory(err);
+	}
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		error_clear(&why);
 		if (path_stat_beneath(meta_fd, m->containers[i].name, &st,
 				      &why) == 0) {
 			if (S_ISREG(st.st_mode))
 				v->have[i] = (uint64_t)st.st_size;
+			barred[i] = (st.st_mode & S_IRUSR) == 0;
 		} else if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR) {
+			mem_free(barred);
 			return error_pass(err, &why);
 		}
 	}
@@ -71,10 +76,12 @@ make_view(const struct plan_packed *k, struct plan_view *v,
 			.path = m->containers[s->container].name,
 			.off = s->off,
 			.len = s->len,
+			.barred = barred[s->container],
 		};
 		to->gone = s->off + s->len > v->have[s->container] ||
 			   marks_hit(&k->marks, to->path, to->off, to->len);
 	}
+	mem_free(barred);
 	return 0;
 }
 

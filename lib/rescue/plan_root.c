@@ -526,6 +526,8 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 			f->state = FILE_WRONG_SIZE;
 		else if (plan_segs_good(f->segs, f->nsegs))
 			f->state = FILE_PRESENT;
+		for (size_t s = 0; s < f->nsegs; s++)
+			f->barred = f->barred || f->segs[s].barred;
 		return 0;
 	}
 	if (pathcache_stat(job->caches[worker * w->p.nplaces + f->place],
