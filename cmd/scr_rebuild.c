@@ -455,10 +455,10 @@ run(struct settings *s, const char *const *args, size_t count)
 	s->deep = s->deep || o.deep;
 	if (t.kind != SUBJECT_FILES &&
 	    !stop_say(&err,
-			 t.prefix != NULL ? t.prefix
-			 : t.ndirs > 0	  ? t.dirs[0]
-					  : app_prefix(s->prefix),
-			 o.barred)) {
+		      t.prefix != NULL ? t.prefix
+		      : t.ndirs > 0    ? t.dirs[0]
+				       : app_prefix(s->prefix),
+		      o.barred)) {
 		find_next(s, &t, c, o.next, &err, next);
 		json_set_known_str(j, "next", next);
 		app_next(next);

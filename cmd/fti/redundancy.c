@@ -151,8 +151,8 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 	return status;
 }
 
-/* First those that have copies or parity, then those of L1 and L4 that these may
- * give; in the end a look whether all are whole. */
+/* First those that have copies or parity, then those of L1 and L4 that these
+ * may give; in the end a look whether all are whole. */
 enum pass { CODED, COPIED, AGAIN };
 
 /* Rebuild the checkpoints that are selected.  Returns an exit status. */

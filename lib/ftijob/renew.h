@@ -46,11 +46,12 @@ struct fti_rebuild {
 };
 
 /*
- * Plan for the examined checkpoint `set`; to L1 and L4 files are copied that are
- * good at another level, and damaged metadata of POSIX files are corrected.
- * ERROR_LOST: a file cannot be computed; ERROR_USAGE: no L2 or L3; ERROR_ABSENT: it is not known in which
- * directory a file belongs; ERROR_SYSTEM: files or groups are unknown.  Call
- * fti_rebuild_fini() also after a failure.
+ * Plan for the examined checkpoint `set`; to L1 and L4 files are copied that
+ * are good at another level, and damaged metadata of POSIX files are corrected.
+ * ERROR_LOST: a file cannot be computed; ERROR_USAGE: no L2 or L3;
+ * ERROR_ABSENT: it is not known in which directory a file belongs;
+ * ERROR_SYSTEM: files or groups are unknown.  Call fti_rebuild_fini() also
+ * after a failure.
  */
 int fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		     struct fti_set *set, const struct work *w,

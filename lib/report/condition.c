@@ -47,9 +47,8 @@ set_reason(struct condition *h, const struct error *why)
 {
 	struct error said = *why;
 
-	(void)stop_say(&said,
-			  h->prefix != NULL ? h->prefix : h->group->dirs[0],
-			  h->plan != NULL && h->plan->barred > 0);
+	(void)stop_say(&said, h->prefix != NULL ? h->prefix : h->group->dirs[0],
+		       h->plan != NULL && h->plan->barred > 0);
 	set_why(h, said.text);
 }
 
