@@ -108,6 +108,8 @@ data() {
 	ends 0 scr_index -p p --verify --checksums "$@" 1
 	[[ ! -e $C ]] || scr_container -q -p p unpack 1
 	diff -r whole/ckpt.1 $f -x "*.old"
+	diff <(cd whole/ckpt.1 && stat -c '%n %a %Y %s' -- *) \
+		<(cd $f && stat -c '%n %a %Y %s' -- * | grep -v ^[^/]*.old)
 	[[ ! -e $was || $(scr_inspect $was $D/summary.scr | grep CREATED | uniq | wc -l) == 1 ]]
 }
 
@@ -134,7 +136,7 @@ damaged() {
 			base=${bases%% or *} bases=${bases#"$base"}
 			bases=${bases# or }
 			echo "$base|$damage"
-			base $base
+			eval "base $base"
 			eval "$damage"
 			judged
 		done

@@ -413,7 +413,7 @@ away() {
 @test "33.12 a mode that shuts its owner out, and a directory in the place of a file" {
 	damaged <<-'END'
 		XOR|chmod 0 $f/rank_1.ckpt|1||refused 1
-		XOR|chmod 0 $f/rank_1.ckpt|||well scr_inspect -p p 1
+		XOR|chmod 0 $f/rank_1.ckpt|||eval well scr_inspect -p p 1
 		XOR bare|chmod 0 $f/rank_1.ckpt|1||refused 1
 	END
 	ends 1 scr_rebuild --dry-run -p p 1

@@ -1,75 +1,52 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2164 # plain names
+# shellcheck disable=SC2034,SC2086 # words; for tables
 # What can be recovered is not given up: redundancy lost or damaged beside whole
 # data, packed or not; filemaps lost beside rank2file.
 
-load helper
+load damaged
 
-D=p/.scr/scr.dataset.1
-
-# Make p: $1 ranks, redundancy $2, in the index with checksums.
-make() {
-	gen=(-q -p p -n "$1" -f 2 -t "$2" -s "5K,300")
-	gen "${gen[@]}"
-	scr_index -q -p p --build 1 --checksums
-	cp -a p whole
+setup() {
+	in_no_job
+	six="-n 6 -f 2 -s 5K,300 sums"
 }
 
-# All files have their bytes, modes and times, and the redundancy fits them.
-same() {
-	gen "${gen[@]}" --check
-	ends 0 scr_index -p p --verify --deep --checksums 1
-}
+@test "headers of neighbours, filemaps and the summary are lost: computed again" {
+	built q 1 -n 6 --time 1800000000
+	local more="rm $D/filemap_[1234]" top="$D/rank2file* $D/summary.scr"
 
-# The same with filemaps and redundancy in containers.
-make_packed() {
-	make "$@"
-	scr_container -q -p p pack --with-redundancy --size 6000 1
-	cp -a p packed
-}
-
-# What is lost, without more than the scheme restores of data.
-@test "headers of neighbours, or more filemaps than the scheme restores, are lost: computed again" {
-	while IFS='|' read -r types lost; do
-		for type in $types; do
-			make 6 "$type"
-			(cd "$D" && eval "$lost")
-			ends 3 scr_inspect -p p 1
-			scr_index -q -p p --build 1
-			same
-			# New filemaps and their redundancy are like others.
-			rm "$D"/filemap_3 p/ckpt.1/rank_3_0.ckpt
-			scr_rebuild -q -p p 1
-			same
-			rm -rf p whole
-		done
-	done <<-'END'
-		XOR RS PARTNER|truncate -s 0 *.er.[123].*mem_*
-		XOR RS PARTNER|rm filemap_[1234] ../../ckpt.1/rank_2_*
+	# What is computed is like the others.  The index alone has the size of
+	# rank2file, if it is the one of this dataset; else headers have the names.
+	damaged <<-'END'
+		XOR $six or RS $six or PARTNER $six|truncate -s 0 $D/*.er.[123].*mem_*|3||~build
+		XOR $six or RS $six or PARTNER $six|$more $f/rank_2_*|3||~build
+		XOR $six or RS $six or PARTNER $six|truncate -s 0 $D/*.er.[123].*mem_*; scr_index -q -p p --build 1; rm $D/filemap_3 $f/rank_3_0.ckpt|||~rebuild
+		XOR $six or RS $six or PARTNER $six|$more $f/rank_2_*; scr_index -q -p p --build 1; rm $D/filemap_3 $f/rank_3_0.ckpt|||~rebuild
+		XOR $six|rm $D/*map* $f/rank_2_*|||~build
+		XOR $six or RS $six or PARTNER $six or SINGLE $six|rm $D/filemap_* $D/summary.scr|3||~build
+		XOR $six pack=10M|rm $D/filemap_[0-4] $D/summary.scr|3||~build
+		XOR $six|rm $D/filemap_* $D/summary.scr p/.scr/index.scr|||ends 1 scr_index -p p --build 1
+		XOR $six|rm $D/filemap_* $D/summary.scr; cp q/.scr/index.scr p/.scr|||ends 1 scr_index -p p --build 1
+		XOR $six or RS $six|$more $top|3||~build
+		XOR $six or RS $six|$more $top $f/rank_2_0.ckpt|||ends 1 scr_index -p p --build 1
+		SINGLE -n 4 -f 2 sums|rm $D/filemap_[12] $D/rank2file*|3||~build
+		SINGLE -n 4 -f 2 sums|rm $D/filemap_[12] $D/rank2file*; scr_index -q -p p --build 1; rm $D/filemap_[03]|0
+		SINGLE -n 4 -f 2 sums|rm $D/filemap_[12] $D/rank2file*; scr_index -q -p p --build 1; rm $D/filemap_[03] $f/rank_2_0.ckpt|4
+		RS $six pack=6000 red|flip $C/red.0.scr 5200; rm $C/ctr.2.scr|||~rebuild
 	END
 }
 
-@test "all filemaps are lost" {
-	make 6 XOR
-	rm "$D"/*map* p/ckpt.1/rank_2_*
-	scr_index -q -p p --build 1
-	gen "${gen[@]}" --check
-}
-
 @test "containers of redundancy are lost, the data whole: unpack, computed again" {
-	make_packed 6 XOR
+	base XOR $six pack=6000 red
 	rm "$D"/.scr/red.*
 	complains 0 "12 redundancy files were lost" scr_container -p p unpack 1
 	diff -r p/ckpt.1 whole/ckpt.1
 	scr_rebuild -q -p p --protect xor 1
 	rm p/ckpt.1/rank_2_*
 	scr_index -q -p p --build 1
-	diff -r p/ckpt.1 whole/ckpt.1
-	rm -r p whole packed
-	make_packed 6 XOR
+	data
 	for lost in 'red.*' 'red.0.scr' 'red.[12].scr'; do
-		renew packed
+		base XOR $six pack=6000 red
 		# shellcheck disable=SC2086 # a pattern
 		(cd "$D/.scr" && rm $lost)
 		warns 3 "scr_rebuild" scr_container -p p verify 1
@@ -78,8 +55,7 @@ make_packed() {
 		ends 0 scr_rebuild -p p --deep --dry-run 1
 		rm "$D/.scr/ctr.1.scr"
 		ends 0 scr_rebuild -p p 1
-		scr_container -q -p p unpack 1
-		diff -r p/ckpt.1 whole/ckpt.1
+		data
 	done
 }
 
@@ -94,7 +70,7 @@ sound() {
 
 @test "computed again over packed filemaps: what comes after is right" {
 	for type in XOR RS PARTNER; do
-		make_packed 6 $type
+		base $type $six pack=6000 red
 		rm "$D"/.scr/red.*
 		scr_rebuild -q -p p 1
 		ls "$D"/reddescmap.*mem_* >/dev/null
@@ -128,12 +104,11 @@ sound() {
 		renew packed
 		scr_index -q -p p --delete 1
 		[[ ! -e $D && ! -e p/ckpt.1 ]]
-		rm -rf p whole
 	done
 }
 
 @test "the same, killed at any moment, and run again" {
-	make_packed 4 XOR
+	base XOR -n 4 -f 2 -s 5K,300 sums pack=6000 red
 	rm "$D"/.scr/red.*
 	renew p packed
 	operations scr_rebuild -q -j 1 -p p 1
@@ -149,7 +124,7 @@ sound() {
 }
 
 @test "a rebuild that was interrupted blocks only what it wrote" {
-	make_packed 6 RS
+	base RS $six pack=6000 red
 	printf '  %s\n' FILE '  .scr/red.0.scr' '    0' '      LENGTH' \
 		'        100' | craft "$D/rebuild.scr"
 	ends 0 scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
@@ -161,12 +136,12 @@ sound() {
 	last=$(scr_container -p p list 1 | awk '/rank_/ { f = $3 } END { print f }')
 	ends 0 scr_container -p p extract -C out2 1 "$last"
 	scr_rebuild -q -p p 1
-	scr_container -q -p p unpack 1
-	diff -r p whole
+	same
 }
 
 @test "packed redundancy that is damaged is known by its checksum, and rebuilds no data" {
-	make_packed 6 XOR
+	base XOR $six pack=6000 red
+	renew p packed
 	for red in "$D"/.scr/red.*; do
 		renew packed
 		for ((at = 700; at < $(stat -c %s "$red"); at += 1500)); do
@@ -174,79 +149,6 @@ sound() {
 		done
 		ends 0 scr_rebuild -p p --deep 1
 		ends 0 scr_container -p p verify 1
-		scr_container -q -p p unpack 1
-		same
-		rm -rf p
+		data --deep
 	done
-	rm -r whole packed
-	make_packed 6 RS
-	renew packed
-	# The bodies of the redundancy files are at their ends.
-	flip "$D/.scr/red.0.scr" 5200
-	rm "$D/.scr/ctr.2.scr"
-	ends 0 scr_rebuild -p p 1
-	scr_container -q -p p unpack 1
-	diff -r p/ckpt.1 whole/ckpt.1
-}
-
-@test "all filemaps and the summary are lost: the index tells of rank2file" {
-	for type in XOR RS PARTNER SINGLE; do
-		make 6 $type
-		rm "$D"/filemap_* "$D"/summary.scr
-		ends 3 scr_index -p p --verify 1
-		scr_index -q -p p --build 1
-		gen "${gen[@]}" --check
-		scr_index -p p --verify --checksums 1
-		rm -r p whole
-	done
-	# In containers.
-	make 6 XOR
-	scr_container -q -p p pack 1
-	rm "$D"/filemap_[0-4] "$D"/summary.scr
-	ends 3 scr_index -p p --verify 1
-	scr_index -q -p p --build 1
-	scr_container -q -p p unpack 1
-	gen "${gen[@]}" --check
-	# Not if it is another dataset that the index has, or none.
-	for index in another none; do
-		rm -r p
-		cp -a whole p
-		rm "$D"/filemap_* "$D"/summary.scr
-		if [[ $index == none ]]; then
-			rm p/.scr/index.scr
-		else
-			built q 1 -n 6 --time 1800000000
-			cp q/.scr/index.scr p/.scr
-		fi
-		ends 1 scr_index -p p --build 1
-	done
-}
-
-@test "more filemaps are lost than the scheme restores: headers have the names" {
-	for type in XOR RS; do
-		make 6 $type
-		rm "$D"/filemap_[1234] "$D"/rank2file* "$D"/summary.scr
-		ends 3 scr_inspect -p p 1
-		scr_index -q -p p --build 1
-		same
-		diff -r p/ckpt.1 whole/ckpt.1
-		# With one of these files missing nothing tells where it was.
-		rm "$D"/filemap_[1234] "$D"/rank2file* "$D"/summary.scr
-		rm p/ckpt.1/rank_2_0.ckpt
-		ends 1 scr_index -p p --build 1
-		rm -rf p whole
-	done
-}
-
-@test "the same without redundancy: the data are whole" {
-	make 4 SINGLE
-	rm "$D"/filemap_[12] "$D"/rank2file*
-	ends 3 scr_index -p p --verify 1
-	scr_index -q -p p --build 1
-	ends 0 scr_index -p p --verify 1
-	assert_stderr_empty
-	rm "$D"/filemap_[03]
-	ends 0 scr_inspect -p p 1
-	rm p/ckpt.1/rank_2_0.ckpt
-	ends 4 scr_inspect -p p 1
 }
