@@ -4,7 +4,7 @@
 do about them.  The truth is known: see truth.py.  A case is a number: the same seed
 and number make the same case.
 
-    campaign.py [--cases N] [--seed S] [--case NUMBER] [--jobs N] [--seconds T]
+    campaign.py [--cases N] [--seed S] [--case NUMBER] [--jobs N] [--seconds T] [--part K/N]
 """
 import argparse
 import json
@@ -594,6 +594,7 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--case", type=int, help="only this one, with all that is said")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
+    p.add_argument("--part", default="0/1", help="K/N: one of N parts of the cases")
     p.add_argument("--seconds", type=int, default=0, help="stop after this time")
     p.add_argument("--shrink", action="store_true", help="find the smallest damages")
     p.add_argument("--verbose", action="store_true")
@@ -611,6 +612,7 @@ def main():
     o = p.parse_args()
     os.umask(0o022)
     o.bin, o.gen = os.path.abspath(o.bin), os.path.abspath(o.gen)
+    part, of = map(int, o.part.split("/"))
     o.until = time.time() + o.seconds if o.seconds else 0
     base = os.environ.get("TMPDIR") or "/dev/shm"
     o.work = tempfile.mkdtemp(prefix="campaign.", dir=base)
@@ -625,7 +627,7 @@ def main():
         jobs = [(o, o.case // PER_SHAPE, [o.case])]
     else:
         jobs = [(o, k, list(range(k * PER_SHAPE, min(o.cases, (k + 1) * PER_SHAPE))))
-                for k in range((o.cases + PER_SHAPE - 1) // PER_SHAPE)]
+                for k in range((o.cases + PER_SHAPE - 1) // PER_SHAPE) if k % of == part]
     kinds, total, bad, runs = {}, 0, 0, 0
     try:
         with Pool(o.jobs) as pool:
