@@ -5,7 +5,7 @@
 # the commands are followed, and at most three of them, until the dataset is whole
 # or given up.
 
-load helper
+load damaged
 
 setup() {
 	in_no_job
@@ -52,9 +52,9 @@ took() {
 	[[ ${taken[*]} == $1 ]] || failed "took: ${taken[*]}"
 }
 
-# follow ID: look at the dataset, and run what is named until nothing is.  Sets
+# look_after ID: look at the dataset, and run what is named until nothing is.  Sets
 # `taken`, the commands that were run.
-follow() {
+look_after() {
 	local command
 
 	taken=()
@@ -107,13 +107,37 @@ restarts_from() {
 		failed "$(scr_index -p "$P")"
 }
 
-@test "1: all filemaps are missing" {
+@test "1 to 13: one dataset, damaged as in life: what the looks name makes it whole" {
+	local look
+
+	# Lost filemaps; no flush.scr, and a scavenge that was interrupted; a corrupt index;
+	# a moved prefix; a truncated file; a wrong byte of parity; a lost container; one
+	# that is too long; packed redundancy that is lost.
+	damaged <<-'END'
+		XOR|rm $D/filemap_*|3||~well scr_inspect -p p 1
+		XOR bare forgotten|rm $f/rank_2.ckpt $D/filemap_2 $D/*.er.2.*|3||~well scr_inspect -p p 1
+		XOR two|damage p/.scr/index.scr 20 garbage|||well scr_inspect -p p
+		XOR --recorded-prefix /job/p|rm $f/rank_2.ckpt|3||well scr_inspect -p p 1
+		XOR two forgotten|truncate -s 1000 $f/rank_1.ckpt|3||well scr_inspect -p p 1
+		XOR sums|behind $(red 1) 9|3 --deep --checksums|mem_2_of_4.redset: its contents are damaged|well scr_inspect -p p --deep --checksums 1
+		XOR two pack=4000 red|rm $C/ctr.1.scr|3||~well scr_inspect -p p 1
+		XOR two pack=8000|printf X >>$C/ctr.0.scr|3|next: scr_container -p p unpack 1|well scr_inspect -p p 1
+		SINGLE two pack=4000 red|rm $C/red.0.scr|||~well scr_inspect -p p 1
+	END
+	# A byte of a file is wrong, packed or not.
+	for look in "scr_inspect --checksums" "scr_inspect --deep" \
+		"scr_inspect --checksums --deep" "scr_index --checksums --verify" \
+		"scr_index --deep --verify" "scr_rebuild -n --checksums" \
+		"scr_rebuild -n --deep"; do
+		damaged <<-END
+			XOR sums|damage \$f/rank_0.ckpt 100|||well $look 1 -p p
+			XOR sums pack=100M red|damage \$C/ctr.0.scr 100|||~well $look 1 -p p
+		END
+	done
+}
+
+@test "1: nothing names the files: they are not deleted, as the nodes may have the filemaps" {
 	indexed 1
-	rm "$P"/.scr/scr.dataset.1/filemap_*
-	follow 1
-	whole 1
-	# Without rank2file, too, nothing names the files.  They are not deleted:
-	# the nodes may have the filemaps.
 	scr_index -q -p "$P" --drop 1
 	rm "$P"/.scr/scr.dataset.1/{filemap_*,rank2file*,summary.scr}
 	ends 1 scr_inspect -p "$P" 1
@@ -122,64 +146,27 @@ restarts_from() {
 	next_is "scr_postrun -p $P"
 }
 
-@test "2, 5: no flush.scr, a scavenge was interrupted before its summary; two half scavenged" {
-	dataset 1 --lose 2
-	rm -f "$P/.scr/flush.scr"
-	follow 1
-	whole 1
-	rm -r p right.*
+@test "5: two half scavenged" {
 	dataset 1 --lose 1
 	dataset 2 --lose 3
-	follow 2
-	follow 1
+	look_after 2
+	look_after 1
 	whole 1
 	whole 2
 }
 
-@test "3, 4: the index is corrupt; the prefix was moved" {
-	indexed 1 2
-	damage "$P/.scr/index.scr" 20 garbage
-	ends 3 scr_inspect -p "$P"
-	bash -c "$(next_line)"
-	ends 0 scr_inspect -p "$P"
-	whole 1
-	whole 2
-	rm -r p right.*
-	indexed 1
-	mv "$P" q
-	P=$PWD/q
-	rm "$P/ckpt.1/rank_2.ckpt"
-	follow 1
-	whole 1
-}
-
-@test "6: a truncated file; and one too many" {
+@test "6: one truncated file too many" {
 	indexed 1 2
 	rm "$P/.scr/flush.scr" # nor is it in the caches
 	scr_index -q -p "$P" --current ckpt.2
-	truncate -s 1000 "$P/ckpt.2/rank_1.ckpt"
-	follow 2
-	whole 2
 	truncate -s 1000 "$P"/ckpt.2/rank_{1,2}.ckpt
 	rm "$P"/.scr/scr.dataset.2/reddesc.er.{1,2}.*
-	follow 2
+	look_after 2
 	given_up 2
 	restarts_from ckpt.1
 }
 
-@test "7, 8: a flipped byte of parity; the disk is full" {
-	indexed 1
-	scr_index -q -p "$P" --checksums --build 1
-	local file
-
-	file=$(echo "$P"/.scr/scr.dataset.1/reddesc.er.1.xor.*)
-	damage "$file" $(($(stat -c %s "$file") - 9))
-	ends 3 scr_inspect -p "$P" --deep --checksums 1
-	assert_output_has "mem_2_of_4.redset: its contents are damaged"
-	bash -c "$(next_line)"
-	ends 0 scr_inspect -p "$P" --deep --checksums 1
-	whole 1
-	rm -r p right.*
+@test "8: the disk is full" {
 	indexed 1
 	rm "$P/ckpt.1/rank_2.ckpt"
 	warns 1 quota env LD_PRELOAD="$BIN/../profile.so" PROFILE=quota \
@@ -199,16 +186,7 @@ restarts_from() {
 	ends 1 "${as[@]}" scr_inspect -p "$P" 1
 	[[ "$output$stderr" != *[Ll]ost* ]]
 	assert_stderr_has "Permission denied"
-	follow 1
-	whole 1
-}
-
-@test "10: a container is lost" {
-	indexed 1 2
-	scr_container -q -p "$P" pack --with-redundancy 1
-	rm "$P"/.scr/scr.dataset.1/.scr/ctr.1.scr
-	follow 1
-	scr_container -q -p "$P" unpack 1
+	look_after 1
 	whole 1
 }
 
@@ -217,7 +195,7 @@ restarts_from() {
 	rm "$P/.scr/flush.scr"
 	scr_index -q -p "$P" --current ckpt.4
 	rm -r "$P/ckpt.4"
-	follow 4
+	look_after 4
 	given_up 4
 	restarts_from ckpt.3
 	rm -r "$P/.scr/scr.dataset.3"
@@ -237,38 +215,10 @@ restarts_from() {
 		-t XOR -m 4 --lose 1
 	gen -p "$P" -n 4 -s 3000 --dir 1 -i 7 --name 1 --seed 7 -t XOR -m 4 \
 		--lose 2
-	follow 1
-	follow 7
+	look_after 1
+	look_after 7
 	for id in 1 7; do
 		ends 0 scr_index -p "$P" --verify "id:$id"
-	done
-}
-
-@test "13: a byte of a file is wrong, packed or not, found in three ways" {
-	indexed 1
-	scr_index -q -p "$P" --checksums --build 1
-	cp -a "$P" unpacked
-	scr_container -q -p "$P" pack --with-redundancy 1
-	cp -a "$P" packed
-	all=("scr_inspect --checksums" "scr_inspect --deep"
-		"scr_inspect --checksums --deep" "scr_index --checksums --verify"
-		"scr_index --deep --verify" "scr_rebuild -n --checksums"
-		"scr_rebuild -n --deep")
-	for kind in unpacked packed; do
-		picked=("${all[@]}")
-		[[ $kind == unpacked ]] || pick 2 "${all[@]}"
-		for look in "${picked[@]}"; do
-			renew $kind "$P"
-			bytes=$P/.scr/scr.dataset.1/.scr/ctr.0.scr
-			[[ $kind = packed ]] || bytes=$P/ckpt.1/rank_0.ckpt
-			damage "$bytes" 100
-			ends 3 $look -p "$P" 1
-			bash -c "$(next_line)" || failed "$look: $(next_line)"
-			ends 0 scr_inspect -p "$P" --checksums --deep 1
-			[[ $kind = unpacked ]] ||
-				scr_container -q -p "$P" unpack 1
-			whole 1
-		done
 	done
 }
 
@@ -281,40 +231,6 @@ made() {
 			--dir ckpt.$id --name ckpt.$id
 	done
 	scr_index -q -p "$P" --current ckpt.2
-}
-
-# ends_whole: one command makes dataset 2 whole.
-ends_whole() {
-	follow 2
-	[[ ${#taken[@]} == 1 ]]
-	ends 0 scr_inspect -p "$P" 2
-}
-
-@test "a container is too long, packed redundancy is lost: nothing is given up" {
-	made XOR
-	scr_container -q -p "$P" pack --size 8000 2
-	printf X >>"$P/.scr/scr.dataset.2/.scr/ctr.0.scr"
-	try scr_container -p "$P" verify 2
-	assert_output_has "no data are missing"
-	next_is "scr_container -p $P unpack 2"
-	ends_whole
-	rm -rf p
-	made SINGLE
-	scr_container -q -p "$P" pack --with-redundancy --size 4000 2
-	rm "$P/.scr/scr.dataset.2/.scr/red.0.scr"
-	ends_whole
-}
-
-@test "prune keeps the last checkpoint that is whole" {
-	made XOR
-	rm -r "$P/ckpt.2"
-	ends 3 scr_index -p "$P" --prune --keep 1
-	assert_stderr_has "only 0 of the checkpoints that would be kept" ckpt.2
-	[[ -e $P/ckpt.1/rank_0.ckpt ]]
-	ends 3 scr_index -p "$P" --prune --keep 1 --dry-run
-	scr_index -q -p "$P" --delete ckpt.2
-	ends 0 scr_index -p "$P" --prune --keep 1
-	[[ -e $P/ckpt.1/rank_0.ckpt ]]
 }
 
 @test "redundancy of the filemaps alone tolerates no loss; an index that cannot be read" {
@@ -471,7 +387,7 @@ in_caches() {
 	done
 	chase scr_index -p "$P" --build 2 --dry-run
 	[[ ${#taken[@]} -gt 1 ]] || failed "${taken[*]}"
-	follow 2
+	look_after 2
 	given_up 2
 	# What can be rebuilt.
 	rm "$P/ckpt.1/rank_1.ckpt"
@@ -488,9 +404,9 @@ in_caches() {
 	rm "$P/.scr/flush.scr"
 	scr_index -q -p "$P" --current ckpt.2
 	rm -r "$P/.scr/scr.dataset.2"
-	for command in scr_rebuild "scr_rebuild -n" "scr_index --build" \
-		"scr_index --add" "scr_index --current"; do
-		try ${command%% *} -p "$P" ${command#"${command%% *}"} 2
+	for command in "scr_rebuild -p $P" "scr_rebuild -p $P -n" "scr_index -p $P --build" \
+		"scr_index -p $P --add" "scr_index -p $P --current"; do
+		try $command 2
 		next_is "scr_inspect -p $P 2"
 	done
 	chase scr_rebuild -p "$P" 2
@@ -546,13 +462,13 @@ in_caches() {
 	file=$(echo "$P"/.scr/scr.dataset.2/reddesc.er.1.xor.*)
 	damage "$file" $(($(stat -c %s "$file") - 9)) '\377\376\375'
 	cp -a "$P" wrong
-	for command in "scr_inspect --deep" "scr_index --deep --verify" \
-		"scr_index --deep --build" "scr_rebuild --deep" \
-		"scr_rebuild -n --deep"; do
+	for command in "scr_inspect -p $P --deep" "scr_index -p $P --deep --verify" \
+		"scr_index -p $P --deep --build" "scr_rebuild -p $P --deep" \
+		"scr_rebuild -p $P -n --deep"; do
 		rm -r "$P"
 		cp -a wrong "$P"
 		for want in "--current 1" ""; do
-			ends 3 ${command%% *} -p "$P" ${command#"${command%% *}"} \
+			ends 3 $command \
 				2
 			[[ "$output$stderr" == *"its data or its parity"* ]] ||
 				failed "$command: facts"
@@ -580,15 +496,15 @@ saved() {
 
 @test "lost on the prefix, perhaps still in the caches: a scavenge before --delete" {
 	for state in indexed dropped listed; do
-		for command in "scr_inspect" "scr_index --verify" \
-			"scr_index --build" "scr_rebuild"; do
+		for command in "scr_inspect -p $P" "scr_index -p $P --verify" \
+			"scr_index -p $P --build" "scr_rebuild -p $P"; do
 			[[ $state == indexed || $command == scr_inspect ]] ||
 				continue
 			saved 1 2
 			[[ $state != dropped ]] || scr_index -q -p "$P" --drop 2
 			[[ $state != listed ]] || rm "$P"/.scr/*.2/*map*
 			rm "$P/ckpt.2/rank_1.ckpt"
-			chase ${command%% *} -p "$P" ${command#"${command%% *}"} 2
+			chase $command 2
 			took "*scr_postrun -p $P"
 			restarts_from ckpt.2
 			whole 2
