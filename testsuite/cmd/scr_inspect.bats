@@ -4,6 +4,8 @@
 
 load helper
 
+D=p/.scr/scr.dataset.1 f=p/ckpt.1
+
 # make NAME OPTION...: make a dataset on prefix NAME, 8 ranks on 4 nodes.
 make() {
 	local name=$1
@@ -13,7 +15,29 @@ make() {
 		--recorded-prefix /job/p "$@"
 }
 
-# --- Usage -------------------------------------------------------------------
+# looked: each line "MAKE|DAMAGE|STATUS ARGUMENT...|WORD|WORD..." on stdin: dataset 1 is
+# made anew on prefix p with these options (same: it is not), and damaged; scr_inspect
+# with the arguments ends so, and prints each WORD ("~": a line that matches; "!": not).
+looked() {
+	local row word
+
+	while IFS='|' read -r -u 7 -a row; do
+		echo "${row[*]}"
+		if [[ ${row[0]} != same ]]; then
+			rm -rf p p.nodes
+			make p ${row[0]}
+		fi
+		eval "${row[1]}"
+		ends "${row[2]%% *}" scr_inspect ${row[2]#* }
+		for word in "${row[@]:3}"; do
+			case $word in
+			"~"*) assert_line "${word#?}" ;;
+			!*) assert_output_lacks "${word#?}" ;;
+			*) assert_output_has "$word" ;;
+			esac
+		done
+	done 7<&0
+}
 
 @test "usage errors; missing and foreign files give one line and exit status 1" {
 	mkdir empty
@@ -27,8 +51,6 @@ make() {
 	misused xml scr_inspect -m xml file
 	misused 0 scr_inspect -j 0 file
 }
-
-# --- Metadata files -----------------------------------------------------------
 
 @test "bytes behind an image are reported, the image is printed" {
 	make p
@@ -69,69 +91,69 @@ make() {
 		'"seconds": 1.5' '"unparsed": "nonsense"'
 }
 
-# --- A prefix ----------------------------------------------------------------
-
-@test "a whole dataset: exit status 0, and what could be lost next" {
-	make p
-	ends 0 scr_inspect p
-	assert_output_has "prefix p" "XOR, 2 sets of 4" \
-		"the loss of any 1 rank in each set" "scr_index -p p --build 1"
-	assert_line "^ +1 +ckpt.1 .* whole "
-	before=$(tree_stat p)
-	scr_inspect p --deep --checksums --files --map >/dev/null
-	[ "$before" = "$(tree_stat p)" ]
+@test "what is damaged, lost, and tolerated, and the command to run" {
+	looked <<-'END'
+		--|before=$(tree_stat p)|0 p|prefix p|XOR, 2 sets of 4|the loss of any 1 rank in each set|scr_index -p p --build 1|~^ +1 +ckpt.1 .* whole 
+		same|scr_inspect p --deep --checksums --files --map >/dev/null; [[ $before == "$(tree_stat p)" ]]|0 p
+		--lose 2 --files 2||3 p|4 files (|2 filemaps|4 redundancy files|damaged
+		same||3 -p p ckpt.1|ranks 4 5 lack 4 files|next:       scr_index -p p --build 1|after a rebuild the loss of any 1 rank in each set|~^ +4  ckpt.1/rank_4_0.ckpt .* missing +can be rebuilt$|~^ +5  filemap_5 +missing +can be rebuilt$|~^  2 of 2  files +XOR +0 of 1 .* 1 3 5 7  5 +can be rebuilt$
+		--lose 1,2||4 p|~^ +1  ckpt.1 .* lost *$|cannot be rebuilt: ranks 2 4|next:       scr_postrun -p p|!any 1 rank|!no loss
+		same||4 -p p 1|!tolerates
+		same||4 --json -p p 1|"state": "lost"
+		same|(($(grep -c '"tolerance_left"' <<<"$output") < $(grep -c '"tolerance":' <<<"$output")))|4 p
+		-t SINGLE||0 -p p 1|tolerates   no loss
+		-t RS|rm $D/reddescmap.*|0 -p p -d 1|~tolerates   no loss$
+		same|rm $D/filemap_5 $D/*.er.5.* $f/rank_5.ckpt|4 -p p -d 1
+		-t RS|scr_index -q -p p --checksums --build 1; rm $D/reddescmap.*|0 -p p -d 1|~tolerates   the loss of any 2 ranks in each set$
+		same|rm $D/filemap_5 $D/*.er.5.* $f/rank_5.ckpt|3 -p p -d 1
+		-t RS --layout cache|rm p.nodes/node*/cache/*/*/*/.scr/reddescmap.*|0 p.nodes/node*/cache/*/*/scr.dataset.1|~tolerates   no loss$
+		-t RS --failures 2 --lose 0,1||3 p|k=2,
+		-t PARTNER --lose 0,2||3 p|PARTNER,
+		-t PARTNER --lose 0,1||4 p|PARTNER,
+		-t SINGLE --lose 3||4 p|SINGLE
+		--|printf x >>$f/rank_0.ckpt|3 -p p 1|wrong size
+		--|rm $f/rank_0.ckpt; mkdir $f/rank_0.ckpt; damage $D/filemap_3 40 x|3 -p p 1|not a file|checksum mismatch
+		--|rm $D/{filemap_{0,2},reddesc*.er.*}|1 -p p 1|; the files of 2 ranks are unknown|ranks 0 2 lack 2 filemaps
+		--|rm $D/reddesc.er.{0,2}.xor.*|3 -p p 1|damaged
+		same|rm $D/reddesc*|0 -p p 1|redundancy  none
+		--crc|damage $f/rank_1.ckpt 500|0 p
+		same||3 -p p --checksums 1|wrong checksum
+		-t XOR|damage $f/rank_1.ckpt 500|0 p
+		same||3 -p p --deep 1|set 2 of 2|~  tolerates   no loss in some sets, 1 rank in others
+		-t RS|damage $f/rank_1.ckpt 500|0 p
+		same||3 -p p --deep 1|set 2 of 2|rank_1.ckpt of rank 1|byte 500|state       damaged: rank 1 lacks 1 file|tolerates   the loss of any 1 rank in each set, up to 2 in some; after a rebuild the loss of any 2 ranks
+		same||3 -p p --deep --json 1|"findings": [|"path": "ckpt.1/rank_1.ckpt"|"path_offset": 500
+		-t XOR --ranks 4 --set-size 4|rm $f/rank_1*|3 -p p 1|~tolerates   no loss; after a rebuild the loss of any 1 rank
+		-t RS|scr_index -q -p p --build 1; scr_container pack -q -p p --size 1MB --with-redundancy 1; damage $D/.scr/ctr.0.scr 500|0 -p p 1|~  tolerates   the loss of any 2 containers
+		same||3 -p p --deep 1|  tolerates   the loss of any 1 container; after a rebuild the loss of any 2 containers
+		same||3 -p p --checksums 1|  tolerates   the loss of any 1 container; after a rebuild the loss of any 2 containers
+		-t PARTNER --set-size 4|rm $D/reddesc.er.*2_of_2*|3 -p p 1
+		same|rm $f/rank_1.ckpt|4 -p p 1|~ lost +no redundancy file of it survived
+		same||4 -p p 1 --json
+		same|[[ $(jq -c '[.prefixes[].datasets[].plan.sets[].state]' <<<"$output") == '["whole","whole","whole","lost"]' ]]|4 p
+		--||0 -p p 1|it was written as /job/p
+		same|rm -r $f|1 -p p 1|--moved-from
+		same||4 -p p --moved-from /job/p 1
+		--files 20 --lose 2||3 -p p 1|... and |!rank_0_0.ckpt
+		same||3 -p p --files 1|!... and |~rank_0_0.ckpt .* present$
+		--lose 2||3 --json p|"status": 3|"prefix": "p"|"state": "damaged"|"tolerates": "no loss"|"indexed": false|!"plan"
+		same||3 --json -p p 1|"plan": {|"files_to_rebuild": 2|"scheme": "XOR"|"action": "rebuild"|"recorded_root": "/job/p"|!rank_0.ckpt
+		same||3 --json --files -p p 1|rank_0.ckpt
+	END
 }
 
-@test "a lost node: exit status 3, the ranks, the files, the command to run" {
-	make p --lose 2 --files 2
-	ends 3 scr_inspect p
-	assert_output_has "4 files (" "2 filemaps" "4 redundancy files" damaged
-	ends 3 scr_inspect -p p ckpt.1
-	assert_output_has "ranks 4 5 lack 4 files" \
-		"next:       scr_index -p p --build 1" \
-		"after a rebuild the loss of any 1 rank in each set"
-	assert_line "^ +4  ckpt.1/rank_4_0.ckpt .* missing +can be rebuilt$"
-	assert_line "^ +5  filemap_5 +missing +can be rebuilt$"
-	assert_line "^  2 of 2  files +XOR +0 of 1 .* 1 3 5 7  5 +can be rebuilt$"
-}
-
-@test "two lost nodes: exit status 4, and why; only of what is there is told what could be lost" {
-	make p --lose 1,2
-	ends 4 scr_inspect p
-	assert_line "^ +1  ckpt.1 .* lost *$"
-	assert_output_has "cannot be rebuilt: ranks 2 4"
-	assert_output_has "next:       scr_postrun -p p"
-	assert_output_lacks "any 1 rank" "no loss"
-	ends 4 scr_inspect -p p 1
-	assert_output_lacks "tolerates"
-	finds 4 '"state": "lost"' scr_inspect --json -p p 1
-	# Of the sets, too, only those that are not lost.
-	(($(grep -o '"tolerance_left": [0-9]*' <<<"$output" | wc -l) <
-	$(grep -o '"tolerance":' <<<"$output" | wc -l)))
-	make single --type SINGLE
-	shows "tolerates   no loss" scr_inspect -p single 1
-}
-
-@test "redundancy of the data alone: the loss of a rank loses its filemap" {
-	local sums lost
-
-	for sums in "" --checksums; do
-		rm -rf p
-		make p -t RS
-		[[ -z $sums ]] || scr_index -q -p p $sums --build 1
-		rm p/.scr/*/reddescmap.*
-		lost="no loss"
-		# rank2file has the sizes, and restores filemaps.
-		[[ -z $sums ]] || lost="the loss of any 2 ranks in each set"
-		ends 0 scr_inspect -p p -d 1
-		assert_line "tolerates   $lost\$"
-		rm p/.scr/*/filemap_5 p/.scr/*/*.er.5.* p/ckpt.1/rank_5.ckpt
-		ends $((${#sums} > 0 ? 3 : 4)) scr_inspect -p p -d 1
-	done
-	make q -t RS --layout cache
-	rm q.nodes/node*/cache/*/*/*/.scr/reddescmap.*
-	try scr_inspect q.nodes/node*/cache/*/*/scr.dataset.1
-	assert_line "tolerates   no loss\$"
+@test "--map draws lost nodes as a column, in ASCII where UTF-8 is not; whole sets share a line" {
+	looked <<-'END'
+		--lose 2||3 -p p --map 1|~^  set 1 +0 #  2 #  4 o  6 #$|~^  set 2 +1 #  3 #  5 o  7 #$|~# whole   o to be rebuilt$
+		--lose 1,2||4 -p p --map 1|~^  set 1 +0 #  2 X  4 X  6 #$
+		--|rm $D/reddesc.er.4.xor*|3 -p p --map 1|~^  set 1 +0 #  2 #  4 \+  6 #$|only its redundancy
+		-n 64 --set-size 4 -s 10 -f 1||0 -p p --map 1|1-16 of 16|~^  sets 1-16 +# all of them$
+		same|rm $f/rank_33.ckpt|3 -p p --map 1|~^  set [0-9]+ .*33 o
+		--lose 2||3 -p p --map 1
+	END
+	LC_ALL=C.UTF-8 try scr_inspect -p p --map 1
+	assert_line "^  set 1 +0 ●  2 ●  4 ○  6 ●$"
+	assert_output_lacks $'\e'
 }
 
 # formats.md 1.1: readers stop at the end of the image.
@@ -156,103 +178,6 @@ make() {
 	scr_index -q -p p --build 1
 	ends 0 scr_inspect -p p -d 1 --deep
 	assert_line "deep check  4 sets read"
-}
-
-@test "RS survives two nodes, PARTNER two that are not neighbours" {
-	while read -r name code text options; do
-		make "$name" $options
-		finds "$code" "$text" scr_inspect "$name"
-	done <<-'END'
-		rs 3 k=2, --type RS --failures 2 --lose 0,1
-		partner 3 PARTNER, --type PARTNER --lose 0,2
-		partner2 4 PARTNER, --type PARTNER --lose 0,1
-		single 4 SINGLE --type SINGLE --lose 3
-	END
-}
-
-@test "a wrong size, a directory, a damaged header; unknown files are counted" {
-	make p
-	printf x >>p/ckpt.1/rank_0.ckpt
-	finds 3 "wrong size" scr_inspect -p p 1
-	rm p/ckpt.1/rank_0.ckpt
-	mkdir p/ckpt.1/rank_0.ckpt
-	damage p/.scr/scr.dataset.1/filemap_3 40 x
-	ends 3 scr_inspect -p p 1
-	assert_output_has "not a file" "checksum mismatch"
-	rm -r p
-	make p
-	rm p/.scr/scr.dataset.1/{filemap_{0,2},reddesc*.er.*}
-	ends 1 scr_inspect -p p 1
-	assert_output_has "; the files of 2 ranks are unknown" \
-		"ranks 0 2 lack 2 filemaps"
-}
-
-@test "lost redundancy of data that are there is damage, not loss" {
-	make p
-	rm p/.scr/scr.dataset.1/reddesc.er.{0,2}.xor.*
-	finds 3 damaged scr_inspect -p p 1
-	rm p/.scr/scr.dataset.1/reddesc*
-	shows "redundancy  none" scr_inspect -p p 1
-	[ "$status" -ne 4 ]
-}
-
-@test "a flipped bit: --checksums where one is recorded, --deep without; RS tells where" {
-	make p --crc
-	damage p/ckpt.1/rank_1.ckpt 500
-	ends 0 scr_inspect p
-	finds 3 "wrong checksum" scr_inspect -p p --checksums 1
-	for type in XOR RS; do
-		make $type --type $type
-		damage $type/ckpt.1/rank_1.ckpt 500
-		ends 0 scr_inspect $type
-		finds 3 "set 2 of 2" scr_inspect -p $type --deep 1
-	done
-	assert_output_has "rank_1.ckpt of rank 1" "byte 500"
-	ends 3 scr_inspect -p RS --deep --json 1
-	assert_output_has '"findings": [' '"path": "ckpt.1/rank_1.ckpt"' \
-		'"path_offset": 500'
-}
-
-@test "what filemaps tolerate does not hide that the data tolerate nothing" {
-	make X --type XOR --ranks 4 --set-size 4
-	rm X/ckpt.1/rank_1*
-	ends 3 scr_inspect -p X 1
-	assert_line "tolerates   no loss; after a rebuild the loss of any 1 rank"
-}
-
-@test "--deep: the damage counts in what is tolerated" {
-	make XOR --type XOR
-	damage XOR/ckpt.1/rank_1.ckpt 500
-	ends 3 scr_inspect -p XOR --deep 1
-	assert_line "  tolerates   no loss in some sets, 1 rank in others"
-	make RS --type RS
-	cp -a RS packed
-	damage RS/ckpt.1/rank_1.ckpt 500
-	ends 3 scr_inspect -p RS --deep 1
-	assert_output_has "state       damaged: rank 1 lacks 1 file" \
-		"tolerates   the loss of any 1 rank in each set, up to 2 in some; after a rebuild the loss of any 2 ranks"
-	scr_index -q -p packed --build 1
-	scr_container pack -q -p packed --size 1MB --with-redundancy 1
-	damage packed/.scr/scr.dataset.1/.scr/ctr.0.scr 500
-	try scr_inspect -p packed 1
-	assert_line "  tolerates   the loss of any 2 containers"
-	for how in --deep --checksums; do
-		ends 3 scr_inspect -p packed $how 1
-		assert_output_has "  tolerates   the loss of any 1 container; after a rebuild the loss of any 2 containers"
-	done
-}
-
-@test "a set without redundancy files has lost them, in text and JSON" {
-	make p --type PARTNER --set-size 4
-	rm p/.scr/scr.dataset.1/reddesc.er.*2_of_2*
-	try scr_inspect -p p 1
-	assert_status 3 # computed again from whole data
-	rm p/ckpt.1/rank_1.ckpt
-	ends 4 scr_inspect -p p 1
-	assert_line " lost +no redundancy file of it survived"
-	try scr_inspect -p p 1 --json
-	[[ $(jq -c '[.prefixes[0].datasets[0].plan.sets[].state]' <<<"$output") == \
-		'["whole","whole","whole","lost"]' ]]
 }
 
 @test "a flushed dataset is checked by its rank2file" {
@@ -305,16 +230,6 @@ make() {
 	[[ $output == "dataset 1  first"* ]]
 }
 
-@test "a moved prefix: reported, and --moved-from if it cannot be inferred" {
-	make p
-	shows "it was written as /job/p" scr_inspect -p p 1
-	rm -r p/ckpt.1
-	finds 1 --moved-from scr_inspect -p p 1
-	ends 4 scr_inspect -p p --moved-from /job/p 1
-}
-
-# --- Pictures and lists ------------------------------------------------------
-
 @test "the list has columns and an order, as that of scr_index" {
 	local id
 
@@ -347,32 +262,6 @@ make() {
 	prints $'ID  RANKS\n 1      4' scr_inspect -o id,ranks nodes/*/cache
 }
 
-@test "--map draws lost nodes as a column, in ASCII where UTF-8 is not; whole sets share a line" {
-	make p --lose 2
-	try scr_inspect -p p --map 1
-	assert_line "^  set 1 +0 #  2 #  4 o  6 #$"
-	assert_line "^  set 2 +1 #  3 #  5 o  7 #$"
-	assert_line "# whole   o to be rebuilt$"
-	LC_ALL=C.UTF-8 try scr_inspect -p p --map 1
-	assert_line "^  set 1 +0 ●  2 ●  4 ○  6 ●$"
-	assert_output_lacks $'\e'
-	make q --lose 1,2
-	try scr_inspect -p q --map 1
-	assert_line "^  set 1 +0 #  2 X  4 X  6 #$"
-	make r
-	rm r/.scr/scr.dataset.1/reddesc.er.4.xor*
-	try scr_inspect -p r --map 1
-	assert_line "^  set 1 +0 #  2 #  4 \+  6 #$"
-	assert_output_has "only its redundancy"
-	rm -r p
-	gen -p p -n 64 -m 4 --set-size 4 -s 10
-	shows "1-16 of 16" scr_inspect -p p --map 1
-	assert_line "^  sets 1-16 +# all of them$"
-	rm p/ckpt.1/rank_33.ckpt
-	ends 3 scr_inspect -p p --map 1
-	assert_line "^  set [0-9]+ .*33 o"
-}
-
 @test "colours only on a terminal, and not with NO_COLOR" {
 	local command="scr_inspect -p p --map 1"
 
@@ -383,31 +272,6 @@ make() {
 	NO_COLOR=1 TERM=xterm run script -qec "$command" /dev/null
 	[[ $output != *$'\e['* ]]
 }
-
-@test "--files lists all; without it many problems are cut short" {
-	make p --files 20 --lose 2
-	finds 3 "... and " scr_inspect -p p 1
-	assert_output_lacks rank_0_0.ckpt
-	try scr_inspect -p p --files 1
-	assert_output_lacks "... and "
-	assert_line "rank_0_0.ckpt .* present$"
-}
-
-@test "JSON of a prefix, brief and with the plan" {
-	make p --lose 2
-	ends 3 scr_inspect --json p
-	assert_output_has '"status": 3' '"prefix": "p"' '"state": "damaged"' \
-		'"tolerates": "no loss"' '"indexed": false'
-	assert_output_lacks '"plan"'
-	ends 3 scr_inspect --json -p p 1
-	assert_output_has '"plan": {' '"files_to_rebuild": 2' \
-		'"scheme": "XOR"' '"action": "rebuild"' \
-		'"recorded_root": "/job/p"'
-	assert_output_lacks rank_0.ckpt
-	finds 3 rank_0.ckpt scr_inspect --json --files -p p 1
-}
-
-# --- Caches ------------------------------------------------------------------
 
 @test "caches of several nodes are judged as one; in bypass mode they have only filemaps" {
 	make p --layout cache
