@@ -149,9 +149,9 @@ judged() {
 
 	IFS=, read -ra looks <<<"$looks"
 	for look in "${looks[@]}"; do [[ -z $look ]] || all $look; done
+	eval "words=\"$words\""
 	IFS=';' read -ra words <<<"$words"
 	for word in "${words[@]}"; do
-		eval "word=\"$word\""
 		[[ $word != !* && $said == *"$word"* || $word == !* && $said != *"${word#!}"* ]] ||
 			failed "expected: $word" "$said"
 	done

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2086 # several words, a pattern
 
-load helper
+load damaged
 
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
+	in_no_job
+	all="-n 8 -m 4 -f 2 -s 10000,5000"
 	args=(--ranks 8 --nodes 4 --size "10000,5000" --files 2
 		--recorded-prefix /job/p)
 }
@@ -40,19 +41,63 @@ assert_whole() {
 	complains 2 "of one dataset" scr_rebuild a b
 }
 
-@test "every scheme: lost files are restored bit for bit" {
-	for case in XOR:2 PARTNER:1 PARTNER:0,2 RS:0,3 RS:1; do
-		rm -rf p p.*
-		make p --type "${case%:*}" --lose "${case#*:}"
-		ends 0 scr_rebuild -p p 1
-		[[ $stderr == "scr_rebuild: next: scr_index -p p --build 1" ]]
-		assert_output_has "rebuilt: "
-		assert_whole p
-		gen -p p "${args[@]}" -t "${case%:*}" --check
+# gone NODE...: the two ranks of each.
+gone() {
+	local node rank
+
+	for node; do
+		for rank in $((2 * node)) $((2 * node + 1)); do
+			rm $f/rank_${rank}_* $D/filemap_$rank $D/*.er.$rank.*
+		done
 	done
 }
 
+# bare RANK...: their redundancy files.
+bare() {
+	local rank
+
+	for rank; do rm $D/reddesc.er.$rank.*grp*; done
+}
+
+@test "what a scheme restores is restored bit for bit, data and redundancy" {
+	local next="all of it can be rebuilt;next:       scr_rebuild -p p 1"
+
+	damaged <<-'END'
+		XOR $all|gone 2|3||rebuild
+		PARTNER $all or RS $all|gone 1|3||rebuild
+		PARTNER $all|gone 0 2|3||rebuild
+		RS $all|gone 0 3|3||rebuild
+		XOR $all|rm $f/rank_{0,2}_* $f/rank_1_0.ckpt; bare 0 2|4|set 1 of 2|ends 4 scr_rebuild -p p 1
+		XOR $all --crc|damage $f/rank_3_0.ckpt 77|0, 3 --checksums||rebuild --checksums
+		RS $all --crc|gone 2; damage $f/rank_0_0.ckpt 77|3||rebuild --verify
+		RS $all|damage $f/rank_3_1.ckpt 77|0, 3 --deep||rebuild --deep --verify
+		XOR $all|damage $f/rank_3_1.ckpt 77|3 --deep|is inconsistent|refused 3 --deep
+	END
+	# Redundancy that is lost is computed again from the data: of a part of a set,
+	# and of a set without a file.
+	damaged <<-'END'
+		XOR $all or RS -k 2 $all or PARTNER $all|bare 0 2 4|3|ranks 0 2 4 lack;$next|rebuild
+		RS -k 2 $all pack=8000 or PARTNER -k 2 $all pack=8000|bare 0 2 4|3|ranks 0 2 4 lack;$next|rebuild
+		XOR $all or RS -k 2 $all or PARTNER -k 2 $all|bare 0 2 4 6|3|ranks 0 2 4 6 lack;$next|rebuild
+		XOR $all pack=8000 or PARTNER $all pack=8000|bare 0 2 4 6|3|ranks 0 2 4 6 lack;$next|rebuild
+	END
+	# Of PARTNER, no file that is left may name the ranks of the members.  They are
+	# those of the set over the filemaps, or any that are in no set.
+	damaged <<-'END'
+		PARTNER $all --cyclic|bare 0 1 2|3|$next|~rebuild
+		PARTNER $all --cyclic|bare 0 1 2 3|3|$next|~rebuild
+		PARTNER $all --cyclic|rm $D/reddesc{,map}.er.{0,1,2,4,5}.*|3|$next|~rebuild
+		PARTNER $all --cyclic|rm $D/reddescmap.er.{0,1,5,6}.*|3|$next|~rebuild
+		PARTNER $all --cyclic|rm $D/reddesc{,map}.er.{0,1,2,4,5}.*; scr_rebuild -q -p p 1; rm $f/rank_[05]_* $D/filemap_[05]|||~rebuild
+		PARTNER $all --cyclic|rm $D/reddescmap.er.{0,1,5,6}.*; scr_rebuild -q -p p 1; rm $f/rank_[05]_* $D/filemap_[05]|||~rebuild
+	END
+}
+
 @test "a second run finds nothing to do, and changes nothing; -q" {
+	make p --lose 1
+	shows "rebuilt: " scr_rebuild -p p 1
+	[[ $stderr == "scr_rebuild: next: scr_index -p p --build 1" ]]
+	rm -r p p.*
 	make p --lose 1
 	prints "" scr_rebuild -q --verify -p p 1
 	assert_stderr_empty
@@ -154,17 +199,17 @@ assert_whole() {
 
 @test "--partial rebuilds the sets that can be, exit status 4" {
 	make p --lose ""
-	rm p/ckpt.1/rank_{0,2}_*.ckpt p/ckpt.1/rank_1_0.ckpt \
-		p/.scr/scr.dataset.1/reddesc.er.{0,2}.xor*
+	rm $f/rank_{0,2}_*.ckpt $f/rank_1_0.ckpt
+	bare 0 2
 	ends 4 scr_rebuild -p p 1
-	[ ! -e p/ckpt.1/rank_1_0.ckpt ]
+	[ ! -e $f/rank_1_0.ckpt ]
 	warns 4 "set 1 of 2" scr_rebuild --partial -p p 1
-	cmp p/ckpt.1/rank_1_0.ckpt p.whole/ckpt.1/rank_1_0.ckpt
-	[ ! -e p/ckpt.1/rank_0_0.ckpt ]
+	cmp $f/rank_1_0.ckpt p.whole/ckpt.1/rank_1_0.ckpt
+	[ ! -e $f/rank_0_0.ckpt ]
 }
 
 # Names can claim more than a scheme can do: that is no reason to fail.
-@test "lost redundancy of whole data is computed again; names can claim too much" {
+@test "names can claim too much" {
 	make p --ranks 520 --files 1 --size 100 -t RS --set-size 4 -k 2
 	scr_index -q -p p --build 1
 	cd p/.scr/scr.dataset.1
@@ -177,80 +222,6 @@ assert_whole() {
 		try $command -p p 1
 		((status == 0 || status == 3))
 	done
-	# Redundancy that is lost is computed again from the data: of a part of a set,
-	# and of a set without a file.
-	rm -rf p p.* right
-	red=p/.scr/scr.dataset.1
-	while IFS='|' read -r packed lost type; do
-		rm -rf p p.* right
-		built p 1 "${args[@]}" --set-size 4 -t $type
-		[[ -z $packed ]] || scr_container -q -p p pack --size 8000 1
-		cp -a $red right
-		for rank in $lost; do
-			rm $red/reddesc.er."$rank".*.grp*
-		done
-		ends 3 scr_index -p p --verify 1
-		ends 3 scr_inspect -p p 1
-		assert_output_has "ranks $lost lack" "all of it can be rebuilt" \
-			"next:       scr_rebuild -p p 1"
-		ends 0 scr_rebuild -p p 1
-		diff -r -x .scrkit.lock $red right
-	done <<-END
-		|0 2 4|XOR
-		|0 2 4 6|XOR
-		packed|0 2 4 6|XOR
-		|0 2 4|RS -k 2
-		packed|0 2 4|RS -k 2
-		|0 2 4 6|RS -k 2
-		|0 2 4|PARTNER
-		packed|0 2 4 6|PARTNER
-		packed|0 2 4|PARTNER -k 2
-		|0 2 4 6|PARTNER -k 2
-	END
-}
-
-# Of PARTNER, no file that is left may name the ranks of the members.  They are
-# those of the set over the filemaps, or any that are in no set.
-@test "PARTNER, members whose ranks are unknown: computed again" {
-	red=p/.scr/scr.dataset.1
-	for lost in "reddesc.er.{0,1,2}.*" "reddesc.er.{0,1,2,3}.*" \
-		"reddesc{,map}.er.{0,1,2,4,5}.*" "reddescmap.er.{0,1,5,6}.*"; do
-		rm -rf p p.* right
-		make p --cyclic -t PARTNER --set-size 4
-		scr_index -q -p p --build 1
-		cp -a $red right
-		eval "rm $red/$lost"
-		finds 3 "next:       scr_rebuild -p p 1" scr_inspect -p p 1
-		ends 0 scr_rebuild -p p 1
-		# Headers over filemaps have their times.
-		diff -r -x .scrkit.lock -x 'reddescmap*' $red right
-		ends 0 scr_index -p p --verify --deep 1
-		rm p/ckpt.1/rank_0_* p/ckpt.1/rank_5_* $red/filemap_[05]
-		ends 0 scr_rebuild -p p 1
-		diff -r p/ckpt.1 p.whole/ckpt.1
-	done
-}
-
-@test "a wrong checksum is an erasure; --deep repairs identified damage, or refuses to guess" {
-	make p --crc --lose ""
-	damage p/ckpt.1/rank_3_0.ckpt 77
-	shows "nothing to rebuild" scr_rebuild -p p 1
-	shows "rebuilt: 1 file" scr_rebuild --checksums -p p 1
-	assert_whole p
-	make q --crc --lose 2 --type RS
-	damage q/ckpt.1/rank_0_0.ckpt 77
-	warns 0 "rank_0_0.ckpt" scr_rebuild --verify -p q 1
-	assert_whole q
-	rm -r p p.*
-	make p --type RS --lose ""
-	damage p/ckpt.1/rank_3_1.ckpt 77
-	warns 0 "rank_3_1.ckpt" scr_rebuild --deep --verify -p p 1
-	assert_whole p
-	make x --lose ""
-	damage x/ckpt.1/rank_3_1.ckpt 77
-	before=$(tree_sha x)
-	warns 3 "is inconsistent" scr_rebuild --deep -p x 1
-	[ "$before" = "$(tree_sha x | grep -v scrkit.lock)" ]
 }
 
 @test "the directory of a dataset, and SCR_PREFIX; bare redundancy files" {
