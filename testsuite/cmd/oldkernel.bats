@@ -73,7 +73,7 @@ again() {
 
 @test "copying and rebuilding, without any of these calls" {
 	again all cmd/scr_copy.bats "every scheme|full prefix"
-	again all cmd/scr_rebuild.bats "every scheme|surviving"
+	again all cmd/scr_rebuild.bats "restores is restored|surviving"
 	again all cmd/scr_archive.bats "existing|nothing gets"
 }
 

@@ -383,7 +383,7 @@ copy_slowly() {
 	rm "$file"
 	# Another process copies the same rank, and takes its time.
 	on 0
-	LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=rank_0_0.ckpt SLOW_USEC=800000 \
+	LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=rank_0_0.ckpt SLOW_USEC=300000 \
 		"${cmd[@]}" >other &
 	sleep 0.4
 	shows "scr_copy: $host: progress " copy 0

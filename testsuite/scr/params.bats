@@ -8,7 +8,7 @@ load helper
 NODE_MAP="0 1 2 3"
 
 # at_once TEXT STEP...: `prefix STEP...`, with each read and write of a file
-# taking 50 ms more.  Sets `most` to the ranks that at the same time were busy
+# taking $delay (50000) microseconds more.  Sets `most` to the ranks that at the same time were busy
 # with files whose paths contain TEXT.
 at_once() {
 	local text=$1
@@ -18,7 +18,7 @@ at_once() {
 	cat >traced <<-END
 		#!/bin/sh
 		exec strace -f -ttt -y -e trace=pread64,pwrite64 \
-			-e inject=pread64,pwrite64:delay_exit=50000 \
+			-e inject=pread64,pwrite64:delay_exit=${delay:-50000} \
 			-o "$BATS_TEST_TMPDIR/trace.\$PMI_RANK" "$MPI/prefix" "\$@"
 	END
 	chmod +x traced
@@ -107,7 +107,7 @@ traces() {
 	traces
 	for size in 4096 65536; do
 		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr
-		SCR_COPY_TYPE=XOR SCR_MPI_BUF_SIZE=$size \
+		delay=1 SCR_COPY_TYPE=XOR SCR_MPI_BUF_SIZE=$size \
 			at_once nothing write=ckpt.1:1:200000
 		# Data strings are read in messages.
 		grep -h "pread64.*scr.dataset.1/rank_.*= [0-9]" "$BATS_TEST_TMPDIR"/trace.* |
