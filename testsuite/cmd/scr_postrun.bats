@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2086 # words
 # Which datasets are saved, in which order, and the exit status; on a single
 # node, this machine.  Tests with several nodes: testsuite/cluster.
 
@@ -86,61 +87,100 @@ indexed() {
 	[[ ! -e p/ckpt.1 ]]
 }
 
-# lost: the status, what is said, and what is in the index.
-@test "output and the newest checkpoint; an output is lost: the checkpoint before it" {
-	checkpoints 2 4 5 7
-	outputs 3 6
-	cp -a . "$BATS_TEST_TMPDIR.made"
-	while IFS='|' read -r lost want said output_said ids; do
-		rm -rf p nodes
-		cp -a "$BATS_TEST_TMPDIR.made/." .
-		[[ -z $lost ]] || lose "$lost"
-		post "$want"
-		assert_output_has "$said" "output: $output_said"
-		[[ $(indexed) == "$ids " ]]
-		[[ $ids == 7* ]] || continue
-		[[ ! -e p/ckpt.5 ]]
-		rm -rf p nodes
-		cp -a "$BATS_TEST_TMPDIR.made/." .
-		post 0 --plan
-		assert_output_has "newest checkpoint ckpt.7 (dataset 7) can be" \
-			"; output: 2 of 2 can be saved"
-	done <<-'END'
-		|0|newest checkpoint ckpt.7|2 of 2 saved|7* 6 3
-		6|4|OLDER checkpoint ckpt.5|1 of 2 saved, 1 LOST|5* 3
-		3|4|OLDER checkpoint ckpt.2|0 of 2 saved, 2 LOST|2*
-	END
+# agree STATUS [OPTION]...: --plan says what the run then does.
+agree() {
+	post "$1" --plan "${@:2}"
+	post "$@"
 }
 
-# agree STATUS: --plan says what the run then does.
-agree() {
-	post "$1" --plan
-	post "$1"
+# verdicts: each line "MAKE|DAMAGE|STATUS [OPTION]...|WORDS|INDEX" on stdin: of the
+# datasets that MAKE leaves in the caches, after DAMAGE, the plan and the run end so ("run": the
+# run alone); the run says all WORDS, with semicolons between ("!": not), and INDEX is `indexed` then.
+verdicts() {
+	local make damage want words ids word kept
+
+	while IFS='|' read -r -u 7 make damage want words ids; do
+		echo "$make|$damage"
+		rm -rf p nodes
+		kept="$BATS_TEST_TMPDIR.${make//[ \/]/_}"
+		if [[ ! -e $kept ]]; then
+			eval "$make"
+			mkdir "$kept"
+			cp -a p nodes "$kept"
+		else
+			cp -a "$kept/." .
+		fi
+		eval "$damage"
+		case $want in
+		run*) post ${want#run} ;; # the plan reads no bytes
+		*) agree $want ;;
+		esac
+		IFS=';' read -ra words <<<"$words"
+		for word in "${words[@]}"; do
+			[[ $word != !* && $output$stderr == *"$word"* ||
+				$word == !* && $output$stderr != *"${word#!}"* ]] ||
+				failed "expected: $word"
+		done
+		[[ -z $ids || $(indexed) == "$ids " ]] || failed "in the index: $(indexed)"
+	done 7<&0
+}
+
+@test "what is saved, older, unknown and lost" {
+	local cache=local/cache/genuser/scr.1000/scr.dataset
+	local mixed="checkpoints 2 4 5 7; outputs 3 6" never="!LOST;!is lost"
+	local filemaps="unknown, not lost;only filemaps tell their places on the prefix;left in the caches;!LOST;!could not be read"
+
+	verdicts <<-END
+		$mixed||0|newest checkpoint ckpt.7;output: 2 of 2 saved|7* 6 3
+		$mixed|lose 6|4|OLDER checkpoint ckpt.5;output: 1 of 2 saved, 1 LOST|5* 3
+		$mixed|lose 3|4|OLDER checkpoint ckpt.2;output: 0 of 2 saved, 2 LOST|2*
+		checkpoints 1 2 3|lose 3|3|OLDER checkpoint ckpt.2;ckpt.3 (dataset 3) is not;dataset 3 ckpt.3: lost|2*
+		checkpoints 1 2|lose 1; lose 2|4|LOST: no checkpoint
+		checkpoints 1 2|rm -r $cache.2|3|OLDER checkpoint ckpt.1
+		protected XOR 1|changed 1 3|run 1|UNKNOWN;1 dataset could not be judged;set 1 of 1 (XOR) is inconsistent;--no-compare;$never
+		protected XOR 1|changed 1 3|run 1 --id 1|!LOST
+		protected XOR 1|changed 1 3|run 0 --no-compare
+		protected XOR 1; protected XOR 2|changed 2 3|run 3|OLDER checkpoint ckpt.1;ckpt.2 (dataset 2) could not be judged;dataset 2: set 1 of 1 (XOR) is inconsistent: 1 byte differs;ranks 0 1 2 3|1*
+		protected XOR 1; protected XOR 2|changed 2 3; post 3|run 3
+		protected XOR 1; protected XOR 2|changed 2 3; post 3|run 1 --id 2|--no-compare saves it as it is;!--build;!--delete
+		protected XOR 1; protected XOR 2|changed 2 3; post 3|run 0 --no-compare||2* 1
+		protected XOR 1 --crc|changed 1 3|run 0|rank_3.ckpt: checksum
+		protected XOR 7|rm $cache.7/rank_1.ckpt|0|scr_postrun: dataset 7: 1 of 1 redundancy set has lost files: contents compared only in part
+		checkpoints 1; protected XOR 2|rm $cache.2/.scr/filemap_*|3|$filemaps
+		protected XOR 2|rm $cache.2/.scr/filemap_*|1|$filemaps
+		checkpoints 1; protected SINGLE 2|rm $cache.2/.scr/filemap_*|3|$filemaps
+		checkpoints 1; protected XOR 2|rm $cache.2/.scr/filemap_* $cache.2/rank_[12]*|3|lost:
+		protected XOR 2|rm $cache.2/.scr/filemap_* $cache.2/rank_[12]*|4|lost:
+		checkpoints 1; protected SINGLE 2|rm $cache.2/.scr/filemap_* $cache.2/rank_[12]*|3|lost:
+		protected SINGLE 2|rm $cache.2/.scr/*|1|no filemap and no redundancy file is left that names the files
+		protected SINGLE 2|rm $cache.2/.scr/* $cache.2/rank*|4
+	END
+	# Redundancy headers name the files; these schemes restore filemaps.
+	for type in RS PARTNER; do
+		verdicts <<<"protected $type 2|rm $cache.2/.scr/filemap_*|0"
+		unchanged $type 2
+	done
+	verdicts <<<"protected XOR 1 --crc|changed 1 3|run 0"
+	unchanged XOR 1
+	verdicts <<<"$mixed||0"
+	[[ ! -e p/ckpt.5 ]]
+	post 0 --plan
+	assert_output_has "newest checkpoint ckpt.7 (dataset 7) "
+}
+
+# gone RANK...: all files of a rank ("_F": only file F), and its metadata ("dead").
+gone() {
+	local rank dir=local/cache/genuser/scr.1000/scr.dataset.2
+
+	for rank; do
+		[[ $rank != dead* ]] || rm "$dir"/.scr/*{"_${rank#dead}",".er.${rank#dead}."*}
+		rm "$dir"/rank_"${rank#dead}"*
+	done
 }
 
 @test "--plan looks at the files: what is gone from the caches is not saved" {
-	dir=local/cache/genuser/scr.1000/scr.dataset.2
-	# type: ranks of which all files are gone ("_F": only file F), status
 	while read -r type lost want; do
-		rm -rf p nodes
-		if [[ ! -e made.$type ]]; then
-			checkpoints 1
-			protected "$type" 2 -f 2
-			mkdir "made.$type"
-			mv p nodes "made.$type"
-		fi
-		cp -a "made.$type"/* .
-		echo "$type, $lost"
-		for rank in ${lost//,/ }; do
-			case $rank in
-			dead*)
-				rank=${rank#dead}
-				rm "$dir"/.scr/*{"_$rank",".er.$rank."*}
-				;;
-			esac
-			rm "$dir"/rank_"$rank"*
-		done
-		agree "$want"
+		verdicts <<<"checkpoints 1; protected $type 2 -f 2|gone ${lost//,/ }|$want"
 	done <<-END
 		XOR 1 0
 		XOR 0,1 3
@@ -158,45 +198,6 @@ agree() {
 		PARTNER dead1,0 3
 		PARTNER dead1,2 0
 	END
-}
-
-# Redundancy headers name the files; only filemaps tell their places on the prefix.
-@test "no filemap is left: restored, or left in the caches, but not lost" {
-	dir=local/cache/genuser/scr.1000/scr.dataset.2
-	while read -r type older; do
-		rm -rf p nodes
-		[[ -z $older ]] || checkpoints 1
-		protected "$type" 2
-		rm "$dir"/.scr/filemap_*
-		if [[ $type == RS || $type == PARTNER ]]; then
-			agree 0
-			unchanged "$type" 2
-			continue
-		fi
-		agree "${older:-1}"
-		assert_stderr_has "unknown, not lost" \
-			"only filemaps tell their places on the prefix"
-		assert_output_has "left in the caches"
-		assert_output_lacks LOST "could not be read"
-		# What is lost is lost.
-		rm "$dir"/rank_[12]*
-		agree "${older:-4}"
-		assert_stderr_has lost:
-	done <<-END
-		RS
-		PARTNER
-		XOR 3
-		XOR
-		SINGLE 3
-	END
-	# Nobody knows the files; without files nothing is left.
-	rm -rf p nodes
-	protected SINGLE 2
-	rm "$dir"/.scr/*
-	agree 1
-	assert_stderr_has "no filemap and no redundancy file is left that names the files"
-	rm "$dir"/rank*
-	agree 4
 }
 
 @test "--plan looks at files that the job wrote to the prefix itself" {
@@ -229,15 +230,8 @@ agree() {
 	agree 4
 }
 
-@test "the newest is lost: an older one, status 3; the same in JSON" {
-	checkpoints 1 2 3
-	lose 3
-	post 3
-	assert_output_has "OLDER checkpoint ckpt.2" "ckpt.3 (dataset 3) is not"
-	assert_stderr_has "dataset 3 ckpt.3: lost"
-	[[ $(indexed) == "2* " ]]
-	# Another run copies nothing and reports the same.
-	post 3
+@test "the newest is lost: what can be copied on request; the same in JSON" {
+	verdicts <<<"checkpoints 1 2 3|lose 3; post 3|3"
 	# The remaining files of the lost dataset can be copied on request.
 	post 4 --id 3
 	assert_output_is "scr_postrun: LOST: ckpt.3 (dataset 3) cannot be saved"
@@ -251,36 +245,6 @@ agree() {
 	post 3 --json
 	assert_output_has '"state": "saved"' '"verdict": "OLDER'
 	[[ $output =~ '"bytes_copied": '[1-9] ]]
-}
-
-@test "33: the only one contradicts its redundancy: unknown, not lost; alone, and with --id" {
-	protected XOR 1
-	changed 1 3
-	post 1
-	assert_output_has "UNKNOWN" "1 dataset could not be judged"
-	assert_stderr_has "set 1 of 1 (XOR) is inconsistent" "--no-compare"
-	[[ $output$stderr != *LOST* && $output$stderr != *"is lost"* ]]
-	post 1 --id 1
-	[[ $output$stderr != *LOST* ]]
-	post 0 --no-compare
-}
-
-@test "a byte has changed in the newest: the redundancy shows it; an older one, status 3" {
-	protected XOR 1
-	protected XOR 2
-	changed 2 3
-	post 3
-	assert_output_has "OLDER checkpoint ckpt.1" "ckpt.2 (dataset 2) could not be judged"
-	assert_stderr_has "dataset 2: set 1 of 1 (XOR) is inconsistent: 1 byte differs" \
-		"ranks 0 1 2 3"
-	[[ $(indexed) == "1* " ]]
-	post 3
-	# What is known to be wrong is not to be added to the index.
-	post 1 --id 2
-	assert_stderr_has "--no-compare saves it as it is"
-	[[ $stderr != *--build* && $stderr != *--delete* ]]
-	post 0 --no-compare
-	[[ $(indexed) == "2* 1 " ]]
 }
 
 @test "RS: bytes that have changed are repaired, and the checksums are the right ones" {
@@ -300,10 +264,6 @@ agree() {
 	checkpoints 6
 	post 0
 	assert_stderr_one_line "scr_postrun: dataset 6: no redundancy and no recorded checksums: contents not verified"
-	protected XOR 7
-	rm nodes/node0/cache/genuser/scr.1000/scr.dataset.7/rank_1.ckpt
-	post 0
-	assert_stderr_has "scr_postrun: dataset 7: 1 of 1 redundancy set has lost files: contents compared only in part"
 }
 
 @test "files with recorded checksums are not read again to be compared" {
@@ -316,12 +276,6 @@ agree() {
 		grep -q read calls || [[ -n $crc ]] || failed "$(cat calls)"
 	done
 	! grep read calls || failed "$(cat calls)"
-	rm -rf p nodes
-	protected XOR 1 --crc
-	changed 1 3
-	post 0
-	assert_stderr_has "rank_3.ckpt: checksum"
-	unchanged XOR 1
 }
 
 @test "--id: the verdict is on that dataset, before and after" {
@@ -562,19 +516,6 @@ agree() {
 	assert_stderr_has .scr: cannot remove
 	post 0
 	scr_index -p p --verify 2
-}
-
-@test "all are lost: status 4; no node has the newest that the job had: an older one" {
-	checkpoints 1 2
-	lose 1
-	lose 2
-	agree 4
-	assert_output_has "LOST: no checkpoint"
-	rm -rf p nodes
-	checkpoints 1 2
-	rm -r local/cache/genuser/scr.1000/scr.dataset.2
-	post 3
-	assert_output_has "OLDER checkpoint ckpt.1"
 }
 
 @test "--keep: a window of checkpoints, as with SCR_PREFIX_SIZE" {
