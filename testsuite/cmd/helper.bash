@@ -358,6 +358,61 @@ misused() {
 	assert_usage_error "$1"
 }
 
+# rows: each line "STATUS|COMMAND|TEXT;TEXT...|FACT..." on stdin in turn: it ends so,
+# each TEXT is in its output ("2>": on stderr; "!": not; "=": stdout is this; "one":
+# stderr is one line, "2=": nothing), and each FACT holds after it: "+PATH", "-PATH":
+# this is below p, or not; "=1=2,2=4": the datasets in the index, the oldest first;
+# "*NAME": the restart point, or none.  Status "": nothing is looked at; "use": a usage
+# error; "both": a refusal of the word 4 with both readings.
+rows() {
+	local want line texts facts text fact has
+
+	while IFS='|' read -r -u 7 want line texts facts; do
+		echo "$line"
+		[[ -n $want ]] || { eval "$line" && continue; }
+		eval "try $line"
+		case $want in
+		both)
+			assert_status 2
+			assert_output_is ""
+			assert_stderr_one_line id:4 name:4 "dataset 2"
+			;;
+		use) assert_usage_error ;;
+		*) [[ $status == $want ]] || failed "$line: expected status $want" ;;
+		esac
+		while [[ -n $texts ]]; do
+			text=${texts%%;*} texts=${texts#"$text"}
+			texts=${texts#;}
+			case $text in
+			one) assert_stderr_one_line ;;
+			2=) assert_stderr_empty ;;
+			=*) assert_output_is "${text#=}" ;;
+			2\>*) assert_stderr_has "${text#2>}" ;;
+			!*) each_in stdout no "${text#!}" && each_in stderr no "${text#!}" ;;
+			*) [[ $'\n'$output$'\n'$stderr == *"$text"* ]] ||
+				failed "$line: expected: $text" ;;
+			esac
+		done
+		for fact in $facts; do
+			case $fact in
+			+*) [[ -e p/${fact#+} ]] ;;
+			-*) [[ ! -e p/${fact#-} ]] ;;
+			=*) [[ $(index) == "${fact#=}" ]] ;;
+			\**) [[ $(current) == "${fact#\*}" ]] ;;
+			esac || failed "$line: not so: $fact" "$(index)"
+		done
+	done 7<&0
+}
+
+# The datasets in the index of p, the oldest first: "1=2,2=4,...".
+index() {
+	scr_index -p p --all | awk 'NR > 1 { print $1, $0 }' | sort -n |
+		sed -E 's/^([0-9]+) .* ([^ ]+) *$/\1=\2/' | paste -s -d ,
+}
+
+# The name of its restart point.
+current() { scr_index -p p | sed -n 's/^.\{33\}\* //p'; }
+
 # stdout has N lines.
 assert_line_count() {
 	local count=0

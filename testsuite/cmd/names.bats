@@ -43,45 +43,6 @@ state() {
 	(cd p && find . -type f ! -name '*.lock' -exec sha256sum {} + | sort -k 2)
 }
 
-# rows: each line "STATUS|COMMAND|TEXT;TEXT...|FACT..." on stdin in turn: it ends so,
-# each TEXT is in its output, and each FACT holds after it: "+PATH", "-PATH": this is
-# below p, or not; "=1=2,2=4": the datasets in the index, the oldest first; "*NAME":
-# the restart point.  Status "both": a refusal of the word 4 with both readings.
-rows() {
-	local want line texts facts text fact
-
-	while IFS='|' read -r want line texts facts; do
-		eval "try $line"
-		if [[ $want == both ]]; then
-			assert_status 2
-			[[ -z $output ]] || failed "expected nothing on stdout"
-			assert_stderr_one_line id:4 name:4 "dataset 2"
-			continue
-		fi
-		((status == want)) || failed "$line: expected status $want"
-		while [[ -n $texts ]]; do
-			text=${texts%%;*} texts=${texts#"$text"}
-			texts=${texts#;}
-			[[ $'\n'$output$'\n'$stderr == *"$text"* ]] ||
-				failed "$line: expected: $text"
-		done
-		for fact in $facts; do
-			case $fact in
-			+*) [[ -e p/${fact#+} ]] ;;
-			-*) [[ ! -e p/${fact#-} ]] ;;
-			=*) [[ $(index) == "${fact#=}" ]] ;;
-			\**) [[ $(scr_index -p p | sed -n 's/^.\{33\}\* //p') == "${fact#\*}" ]] ;;
-			esac || failed "$line: not so: $fact" "$(index)"
-		done
-	done
-}
-
-# The datasets in the index, the oldest first: "1=2,2=4,...".
-index() {
-	scr_index -p p --all | awk 'NR > 1 { print $1, $0 }' | sort -n |
-		sed -E 's/^([0-9]+) .* ([^ ]+) *$/\1=\2/' | paste -s -d ,
-}
-
 # refused_by COMMAND...: each command refuses the word 4 with both readings.
 refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 

@@ -80,10 +80,6 @@ names() {
 	scr_index -p p --names-only --all
 }
 
-current() {
-	scr_index -p p | sed -n 's/^.\{33\}\* //p'
-}
-
 # --- The command line ---
 
 @test "usage errors; options that do not go with the verb are refused, not ignored" {
@@ -149,20 +145,24 @@ current() {
 	multi s6_fetch_failed
 	scr_index -p p -l | diff - <(scr_index -p p)
 	scr_index -p p --list | diff - <(scr_index -p p)
-	[ "$(scr_index -p p -n | xargs)" = "ckpt.5 both.3 ckpt.1" ]
-	[ "$(scr_index -p p -n --all | xargs)" = "ckpt.5 both.3 out.2 ckpt.1" ]
-	[ "$(scr_index -p p -n --valid | xargs)" = "both.3 ckpt.1" ]
-	[ "$(scr_index -p p -n --outputs | xargs)" = "both.3 out.2" ]
-	[ "$(scr_index -p p -n --outputs --checkpoints | xargs)" = \
-		"ckpt.5 both.3 out.2 ckpt.1" ]
-	[ "$(scr_index -p p -n --before 2026-11-20T23:00:20 | xargs)" = ckpt.1 ]
-	[ "$(scr_index -p p -n --since 2026-11-20T23:00:34 | xargs)" = \
-		"ckpt.5 both.3" ]
-	[ "$(scr_index -p p -n --since '11pm nov 20 2026' | wc -l)" -eq 3 ]
-	[ "$(scr_index -p p -n --before 1s | wc -l)" -eq 3 ]
-	[ -z "$(scr_index -p p -n --since 1s)" ]
-	[ "$(scr_index -p p -n --after 2026-11-20 | wc -l)" -eq 3 ]
-	[ -z "$(scr_index -p p -n --before 2026-11-20)" ]
+	while IFS='|' read -r args want; do
+		[[ $(eval "scr_index -p p -n $args" | xargs) == "$want" ]] || failed "$args"
+	done <<-'END'
+		|ckpt.5 both.3 ckpt.1
+		--all|ckpt.5 both.3 out.2 ckpt.1
+		--valid|both.3 ckpt.1
+		--outputs|both.3 out.2
+		--outputs --checkpoints|ckpt.5 both.3 out.2 ckpt.1
+		--before 2026-11-20T23:00:20|ckpt.1
+		--since 2026-11-20T23:00:34|ckpt.5 both.3
+		--since '11pm nov 20 2026'|ckpt.5 both.3 ckpt.1
+		--before 1s|ckpt.5 both.3 ckpt.1
+		--since 1s|
+		--after 2026-11-20|ckpt.5 both.3 ckpt.1
+		--before 2026-11-20|
+		--all --sort name|both.3 ckpt.1 ckpt.5 out.2
+		--sort -flushed|both.3 ckpt.5 ckpt.1
+	END
 }
 
 @test "a terminal: colours and folded lines; a pipe: neither" {
@@ -190,10 +190,6 @@ ckpt.5    5 20666 2026-11-20T23:00:40
 both.3    3 20666 2026-11-20T23:00:42
 out.2     2 20666 -
 ckpt.1    1 20666 -"
-	[ "$(scr_index -p p -n --all --sort name | xargs)" = \
-		"both.3 ckpt.1 ckpt.5 out.2" ]
-	[ "$(scr_index -p p -n --sort -flushed | xargs)" = \
-		"both.3 ckpt.5 ckpt.1" ]
 	[ "$(scr_index -p p --sort id --json | jq -c '[.datasets[].id]')" = \
 		"[1,2,3,5]" ]
 	# Every column can be chosen, and sorted by.
@@ -245,28 +241,25 @@ ckpt.1    1 20666 -"
 
 @test "dropping the restart point: the latest earlier valid one; of the oldest" {
 	multi
-	scr_index -q -p p --drop ckpt.5
-	[ "$(current)" = both.3 ]
-	scr_index -q -p p --drop both.3
-	[ "$(current)" = ckpt.1 ]
-	scr_index -q -p p --add ckpt.5
-	complains 0 "no checkpoint is marked as the restart point: the next job tries ckpt.5" \
-		scr_index -p p -d ckpt.1
-	ends 0 scr_index -p p --drop-all
-	assert_stderr_empty
+	rows <<-'END'
+		0|scr_index -q -p p --drop ckpt.5||*both.3
+		0|scr_index -q -p p --drop both.3||*ckpt.1
+		0|scr_index -q -p p --add ckpt.5
+		0|scr_index -p p -d ckpt.1|one;no checkpoint is marked as the restart point: the next job tries ckpt.5
+		0|scr_index -p p --drop-all|2=
+	END
 }
 
 @test "--drop-after works with outputs; --drop-all forgets all, and no file" {
 	multi
 	find p -name '*.dat' | sort >before
-	for _ in 1 2; do # then nothing newer is no error
-		scr_index -q -p p --drop-after out.2
-		[ "$(names | xargs)" = "out.2 ckpt.1" ]
-	done
-	ends 1 scr_index -p p --drop-after nosuch
-	ends 0 scr_index -p p --drop-all --json
-	assert_output_has '"ckpt.1"' '"out.2"' '"current": null'
-	[ -z "$(names)" ]
+	# Once nothing newer is there, it is no error.
+	rows <<-'END'
+		0|scr_index -q -p p --drop-after out.2||=1=ckpt.1,2=out.2
+		0|scr_index -q -p p --drop-after out.2||=1=ckpt.1,2=out.2
+		1|scr_index -p p --drop-after nosuch
+		0|scr_index -p p --drop-all --json|"ckpt.1";"out.2";"current": null|=
+	END
 	find p -name '*.dat' | sort | diff before -
 	for name in ckpt.1 out.2 both.3 ckpt.5; do
 		scr_index -q -p p --add $name
@@ -276,19 +269,15 @@ ckpt.1    1 20666 -"
 
 @test "--uncurrent; --current of a dataset marked NO warns; a build clears the mark" {
 	multi
-	scr_index -p p --uncurrent
-	[ -z "$(current)" ]
-	scr_index -p p --uncurrent
-	dir=$(golden scr3/index_multi)
-	cp "$dir/s6_fetch_failed/index.scr" p/.scr/index.scr
-	ends 0 scr_index -p p --current ckpt.5
-	assert_stderr_one_line ckpt.5 "last fetch failed"
-	[ "$(current)" = ckpt.5 ]
-	rm -r p
-	multi s6_fetch_failed
-	warns 0 "failed fetch" scr_index -p p --build 5
+	rows <<-END
+		0|scr_index -p p --uncurrent||*
+		0|scr_index -p p --uncurrent
+		|cp "$(golden scr3/index_multi)/s6_fetch_failed/index.scr" p/.scr/index.scr
+		0|scr_index -p p --current ckpt.5|one;2>ckpt.5;2>last fetch failed|*ckpt.5
+		|rm -r p && multi s6_fetch_failed
+		0|scr_index -p p --build 5|2>failed fetch|*both.3
+	END
 	[ "$(scr_index -p p -n --valid | head -n 1)" = ckpt.5 ]
-	[ "$(current)" = both.3 ]
 }
 
 @test "keys that we do not know survive a change" {
@@ -508,26 +497,21 @@ ckpt.1    1 20666 -"
 		tree_sha p >before
 		# Nor in a container or an archive.
 		ends 3 scr_container -p p pack 1
-		if [[ $type == RS* ]]; then
-			assert_stderr_one_line "dataset 1: ckpt.1/rank_2.ckpt of rank 2:" "scr_rebuild -p p --deep 1"
-		else
-			assert_stderr_one_line "unknown" "a file that you distrust, move it away: scr_rebuild -p p 1"
-		fi
-		ends 3 scr_archive -p p export -o out.tar 1
-		[[ ! -e out.tar ]]
-		tree_sha p | diff before -
-		if [[ $type == RS* ]]; then
-			# It tells which one is wrong.
-			warns 0 rank_2.ckpt scr_index -p p --build 1 --checksums
-			cmp good p/ckpt.1/rank_2.ckpt
-		else
-			ends 3 scr_index -p p --build 1 --checksums
-			tree_sha p | diff before -
-			mv p/ckpt.1/rank_2.ckpt .
-			ends 0 scr_rebuild -p p 1
-			cmp good p/ckpt.1/rank_2.ckpt
-			ends 0 scr_index -p p --build 1 --checksums
-		fi
+		said="unknown;a file that you distrust, move it away: scr_rebuild -p p 1"
+		[[ $type != RS* ]] ||
+			said="dataset 1: ckpt.1/rank_2.ckpt of rank 2:;scr_rebuild -p p --deep 1"
+		rows <<-END
+			3|scr_container -p p pack 1|one;$said
+			3|scr_archive -p p export -o out.tar 1
+			|[[ ! -e out.tar ]] && tree_sha p >after && diff before after
+		END
+		[[ $type == RS* ]] || rows <<-'END' # it does not tell which one is wrong
+			3|scr_index -p p --build 1 --checksums
+			|tree_sha p >after && diff before after && mv p/ckpt.1/rank_2.ckpt .
+			0|scr_rebuild -p p 1
+		END
+		ends 0 scr_index -p p --build 1 --checksums
+		cmp good p/ckpt.1/rank_2.ckpt
 		ends 0 scr_index -p p --verify --deep --checksums
 	done
 }
@@ -582,38 +566,34 @@ ckpt.1    1 20666 -"
 @test "--verify: whole, lost, by name and number" {
 	multi
 	tree_stat p >before
-	ends 0 scr_index -p p --verify
+	prints "$(scr_index -p p --verify)" scr_index -p p --verify
 	assert_stderr_empty
 	assert_line_count 5
 	tree_stat p | diff before -
 	rm p/out.2_rank_3.dat
 	truncate -s 10 p/ckpt.1_rank_0.dat
-	ends 4 scr_index -p p --verify
-	assert_stderr_has "out.2: out.2_rank_3.dat: missing (rank 3): lost" \
-		"its 4 files add up to"
-	ends 0 scr_index -p p --verify both.3
-	assert_line_count 2
-	ends 4 scr_index -p p --verify 2 --json
-	assert_output_has '"name": "out.2"' '"state": "lost"' '"files_bad": 1' \
-		out.2_rank_3.dat
-	assert_stderr_empty
-	complains 1 4 scr_index -p p --verify 4
+	rows <<-'END'
+		4|scr_index -p p --verify|2>out.2: out.2_rank_3.dat: missing (rank 3): lost;2>its 4 files add up to
+		0|scr_index -p p --verify both.3|3 whole;!out.2
+		4|scr_index -p p --verify 2 --json|"name": "out.2";"state": "lost";"files_bad": 1;out.2_rank_3.dat;2=
+		1|scr_index -p p --verify 4|one;2>4
+	END
 }
 
 @test "--verify, --add: a dataset that can be rebuilt is damaged, exit 3" {
 	built p 1 -n 4 -t XOR -s 5000
-	rm p/ckpt.1/rank_2.ckpt
-	complains 3 "can be rebuilt" scr_index -p p --verify
-	scr_index -q -p p --build 1
-	rm p/.scr/scr.dataset.1/filemap_1 p/.scr/scr.dataset.1/reddesc.er.3.xor*
-	ends 3 scr_index -p p --verify
-	assert_stderr_has "filemap of rank 1" reddesc.er.3.xor
-	scr_index -q -p p --build 1
-	ends 0 scr_index -p p --verify
-	scr_index -q -p p --drop ckpt.1
-	rm p/ckpt.1/rank_1.ckpt
-	complains 3 "--build 1" scr_index -p p --add ckpt.1
-	[ -z "$(names)" ]
+	rows <<-'END'
+		|rm p/ckpt.1/rank_2.ckpt
+		3|scr_index -p p --verify|one;2>can be rebuilt
+		0|scr_index -q -p p --build 1
+		|rm p/.scr/scr.dataset.1/filemap_1 p/.scr/scr.dataset.1/reddesc.er.3.xor*
+		3|scr_index -p p --verify|2>filemap of rank 1;2>reddesc.er.3.xor
+		0|scr_index -q -p p --build 1
+		0|scr_index -p p --verify
+		0|scr_index -q -p p --drop ckpt.1
+		|rm p/ckpt.1/rank_1.ckpt
+		3|scr_index -p p --add ckpt.1|one;2>--build 1|=
+	END
 }
 
 @test "--verify: unfinished datasets only if asked for" {
@@ -691,15 +671,13 @@ ckpt.1    1 20666 -"
 @test "--delete: files that another dataset names stay, also one not in the index" {
 	added p 1 one shared mine.1
 	added p 2 two shared mine.2
-	ends 0 scr_index -p p --delete two --json
-	assert_output_has '"file_count": 1' '"files_kept": 1' '"deleted": true'
-	[[ -e p/shared && ! -e p/mine.2 ]]
-	scr_index -q -p p --verify one
-	flushed p 3 three shared mine.3
-	scr_index -q -p p --delete one
-	[ -e p/shared ]
-	scr_index -q -p p --delete 3
-	[ ! -e p/shared ]
+	rows <<-'END'
+		0|scr_index -p p --delete two --json|"file_count": 1;"files_kept": 1;"deleted": true|+shared -mine.2
+		0|scr_index -q -p p --verify one
+		|flushed p 3 three shared mine.3
+		0|scr_index -q -p p --delete one||+shared
+		0|scr_index -q -p p --delete 3||-shared
+	END
 }
 
 @test "--delete: unknown names and numbers; the files are unknown: nothing is removed" {
@@ -765,18 +743,17 @@ ckpt.1    1 20666 -"
 
 @test "--prune counts valid ones only; newer ones that are not stay" {
 	multi s6_fetch_failed
-	# 5 is marked NO, so 3 is the newest valid one, and the restart point.
-	shows ckpt.1 scr_index -p p --prune --keep 1 --dry-run
-	assert_output_lacks ckpt.5 both.3 out.2
-	scr_index -q -p p --prune --keep 1
-	[ "$(names | xargs)" = "ckpt.5 both.3 out.2" ]
-	scr_index -q -p p --uncurrent
-	added p 8 ckpt.8 f8
-	# 3 is an output, too.
-	scr_index -q -p p --prune --keep 1
-	[ "$(names | xargs)" = "ckpt.8 both.3 out.2" ]
-	scr_index -q -p p --prune --keep 1 --outputs
-	[ "$(names | xargs)" = "ckpt.8 out.2" ]
+	# 5 is marked NO, so 3 is the newest valid one, and the restart point; 3 is an
+	# output, too.
+	rows <<-'END'
+		0|scr_index -p p --prune --keep 1 --dry-run|ckpt.1;!ckpt.5;!both.3;!out.2
+		0|scr_index -q -p p --prune --keep 1
+		|[[ $(names) == $'ckpt.5\nboth.3\nout.2' ]]
+		0|scr_index -q -p p --uncurrent
+		|added p 8 ckpt.8 f8
+		0|scr_index -q -p p --prune --keep 1||=2=out.2,3=both.3,8=ckpt.8
+		0|scr_index -q -p p --prune --keep 1 --outputs||=2=out.2,8=ckpt.8
+	END
 }
 
 @test "--prune by days and by age" {

@@ -6,7 +6,7 @@
 # suffices, and says so.  What was renamed by hand is named; lines about a loss name
 # only what is lost.
 
-load helper
+load damaged
 
 setup() {
 	in_no_job
@@ -587,96 +587,38 @@ ends_there() {
 	done
 }
 
-@test "a renamed metadata directory is named" {
-	saved 4
-	saved 5
-	mv p/.scr/scr.dataset.4 p/.scr/scr.dataset.4.old
-	ends 3 scr_index -p p --verify
-	assert_stderr_one_line ckpt.4 scr.dataset.4.old "rename it back"
-	finds 3 scr.dataset.4.old scr_inspect -p p
-	assert_output_lacks lost
-	mv p/.scr/scr.dataset.4.old p/.scr/kept
-	ends 3 scr_index -p p --verify 4
-	assert_stderr_one_line ckpt.4 kept
-	rm -r p/.scr/kept
-	ends 4 scr_index -p p --verify
-}
+@test "a renamed directory is named, and counts as damage; a loss names what is lost" {
+	local like="looks like it" gone="missing, with 4 files"
 
-@test "a renamed directory of data is named, and counts as damage" {
-	saved 4
-	saved 5
-	for like in ckpt.4.old save-ckpt.4; do
-		mv p/ckpt.4 "p/$like"
-		ends 3 scr_index -p p --verify
-		assert_stderr_one_line "ckpt.4: missing, with 4 files" \
-			"$like looks like it"
-		finds 3 "$like looks like it" scr_inspect -p p
-		assert_output_lacks " lost"
-		mv "p/$like" p/ckpt.4
+	damaged <<-'END'
+		XOR two|mv $f $f.old|3|ckpt.1: $gone;ckpt.1.old $like;!: lost
+		XOR two|mv $f p/save-ckpt.1|3|ckpt.1: $gone;save-ckpt.1 $like;!: lost
+		XOR two|rm $D/{filemap,reddesc}*; mv $f $f.old|3|ckpt.1: $gone
+		XOR two|rm $D/{filemap,reddesc}* $f/rank_*; mv $f $f.old|4
+		XOR two|rm $D/{filemap,reddesc}* $f/rank_*; mv p/ckpt.2 p/ckpt.20; mkdir p/ckpt.2|4
+		SINGLE two|mv $f p/before-the-upgrade|3|ckpt.1: $gone;before-the-upgrade $like: rename it back;!: lost
+		SINGLE two|rm $f/rank_{2,3}*; mv $f p/before-the-upgrade|1|ckpt.1: missing, with 2 files;rank_2.ckpt: missing (rank 2): unknown;to see what is left
+		SINGLE two|touch $f/*; mv $f p/before-the-upgrade|4|!looks
+		SINGLE two|rm -r $f|4|!looks
+		XOR sums two|rm $D/{filemap,reddesc}*; mv $f p/before-the-upgrade|3|ckpt.1: $gone;before-the-upgrade $like: rename it back
+		XOR sums two|rm -r $D/{filemap,reddesc}* $f|4|!looks
+		SINGLE two|rm $D/filemap_{1,2} $D/rank2file* $f/rank_{1,2}*|4|filemaps of ranks 1 2: lost;the files of 2 ranks are unknown;!ranks are lost;!rank_0.ckpt
+	END
+	# The metadata: in one line, also among all datasets.
+	for damage in "mv $D p/.scr/kept" "rm -r $D"; do
+		base XOR two
+		$damage
+		complains $([[ $damage == mv* ]] && echo 3 || echo 4) ckpt.1 scr_index -p p --verify 1
+		[[ $damage != mv* || $stderr == *kept* ]]
 	done
-	rm "$meta"/../scr.dataset.4/{filemap,reddesc}*
-	mv p/ckpt.4 p/ckpt.4.old
-	complains 3 "ckpt.4: missing, with 4 files" scr_index -p p --verify
-	truncate -s 1 p/ckpt.4.old/rank_0.ckpt
-	rm p/ckpt.4.old/rank_*
-	ends 4 scr_index -p p --verify
-	# The directory of another dataset with files of these names.
-	mv p/ckpt.5 p/ckpt.40
-	mkdir p/ckpt.5
-	ends 4 scr_index -p p --verify 4
-}
-
-@test "a directory of data with a new name is found by its files, as rank2file names them" {
-	saved 4 -t SINGLE
-	saved 5
-	mv p/ckpt.4 p/before-the-upgrade
-	ends 3 scr_index -p p --verify
-	assert_stderr_one_line "ckpt.4: missing, with 4 files" \
-		"before-the-upgrade looks like it: rename it back"
-	for detail in "" "-d 4"; do
-		# shellcheck disable=SC2086 # words
-		finds 3 "before-the-upgrade looks like it" scr_inspect -p p $detail
+	for damage in "mv $D $D.old" "mv $f $f.old"; do
+		base XOR two
+		$damage
+		complains 3 ckpt.1 scr_index -p p --verify
+		assert_stderr_has "rename it back"
+		finds 3 ".old" scr_inspect -p p
 		assert_output_lacks " lost"
 	done
-	# Files of it are gone: unknown, until it is renamed back.
-	cp -a p/before-the-upgrade kept
-	rm p/before-the-upgrade/rank_{2,3}.ckpt
-	ends 1 scr_index -p p --verify 4
-	assert_stderr_has "ckpt.4: missing, with 2 files" \
-		"rank_2.ckpt: missing (rank 2): unknown" "to see what is left"
-	# Another directory with files of these names, sizes, but not these times.
-	touch kept/*
-	rm -r p/before-the-upgrade
-	cp -a kept p/before-the-upgrade
-	ends 4 scr_index -p p --verify 4
-	assert_stderr_lacks looks
-	# Nor is it the directory of another dataset.
-	rm -r p/before-the-upgrade
-	ends 4 scr_index -p p --verify
-	assert_stderr_lacks looks
-	saved 4
-	saved 5
-	scr_index -q -p p --build 4 --checksums
-	rm p/.scr/scr.dataset.4/{filemap,reddesc}*
-	mv p/ckpt.4 p/before-the-upgrade
-	ends 3 scr_index -p p --verify
-	assert_stderr_one_line "ckpt.4: missing, with 4 files" \
-		"before-the-upgrade looks like it: rename it back"
-	# The files of dataset 5 have the same names and sizes.
-	rm -r p/before-the-upgrade
-	ends 4 scr_index -p p --verify
-	assert_stderr_lacks looks
-}
-
-@test "a loss names what is lost, and counts the ranks of unknown files" {
-	saved 1 -t SINGLE
-	rm "$meta"/filemap_{1,2} "$meta"/rank2file* p/ckpt.1/rank_{1,2}*
-	ends 4 scr_index -p p --verify
-	assert_stderr_has "filemaps of ranks 1 2: lost" \
-		"the files of 2 ranks are unknown"
-	[[ $stderr != *"ranks are lost"* && $stderr != *"rank_0.ckpt"* ]] ||
-		failed "calls more lost than is"
-	finds 4 "the files of 2 of 4 ranks are unknown" scr_inspect -p p
 }
 
 @test "--deep names the ranks that may be wrong, and does not advise to index" {
