@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2016,SC2086 # for sh; words
 # Every command on a prefix of another file system, as the profiles of
-# testsuite/shim/profile.c imitate them: the status, the data, and what is said.
-# Prints a table.
+# testsuite/shim/profile.c imitate them, on small machines and under odd accounts (no
+# threads, few descriptors, a user without a name, no HOME, no /dev/shm, nothing that may
+# be run in /tmp): the status, the data, and what is said.  Prints a table.
 
 load helper
 
@@ -10,7 +12,11 @@ PROFILES=${SHIM%/*}/profile.so
 
 setup() {
 	[[ -e $PROFILES ]] || skip "no shim"
+	# Other users may not reach the directory of the test.
+	HERE=$(mktemp -d /var/tmp/scrkit-profiles.XXXXXX)
+	chmod 755 "$HERE"
 	in_no_job
+	cd "$HERE" || return 1
 	export SCR_USER_NAME=genuser
 	ln -s nodes/node0 local
 	post=(scr_postrun -p pfs -r local -w "$(uname -n)" -J 1000 --cachedir
@@ -21,11 +27,13 @@ setup() {
 	said=$PWD/said
 }
 
+teardown() { rm -rf "${HERE:?}"; }
+
 # generate ID OPTION...: a dataset of four ranks, and its files in right.ID.
 generate() {
 	gen -p pfs -n 4 -m 1 --nodes-dir nodes -s 5000 --dir "ckpt.$1/sub" \
 		-i "$1" --name "ckpt.$1" --seed "$1" --lose "" -t SINGLE \
-		--recorded-prefix "$BATS_TEST_TMPDIR/pfs" "${@:2}"
+		--recorded-prefix "$HERE/pfs" "${@:2}"
 	gen -p "right.$1" -n 4 -m 1 -s 5000 --dir "ckpt.$1/sub" -i "$1" \
 		--name "ckpt.$1" --seed "$1" -t SINGLE
 }
@@ -36,12 +44,18 @@ start_over() {
 	rm -rf pfs nodes right.* out.tar
 	cp -a saved/. .
 	: >"$said"
+	# Another user works in it.
+	[[ -z ${other-} ]] || chmod -R a+rwX .
 }
 
-# on NAME COMMAND...: run it on such a file system, like `try`.
+# on NAME COMMAND...: run it on such a file system, like `try`; with `around` before it,
+# if NAME is none of the profiles.
 on() {
-	try env LD_PRELOAD="$PROFILES" PROFILE="$1" PROFILE_PATH="$PWD/pfs" \
-		PROFILE_FILE="$said" "${@:2}"
+	around=("${other[@]}")
+	[[ -n ${other-} ]] || around=(env LD_PRELOAD="$PROFILES" PROFILE="$1"
+		PROFILE_PATH="$PWD/pfs" PROFILE_FILE="$said")
+	[[ $2 != scr_postrun || -z ${post_as-} ]] || around=("${post_as[@]}")
+	try "${around[@]}" "${@:2}"
 }
 
 # row PROFILE COMMAND: a line of the table.
@@ -79,40 +93,42 @@ works() {
 
 # all_work PROFILE: everything that an operator does with a prefix works there.
 all_work() {
+	local name command facts
+
 	start_over
-	works "$1" list scr_index -p pfs
-	works "$1" verify scr_index -p pfs --verify --checksums
-	works "$1" inspect scr_inspect pfs
-	works "$1" prerun scr_prerun -p pfs
-	works "$1" halt scr_halt -c 3 pfs
-	[[ -s pfs/.scr/halt.scr ]]
-	works "$1" "halt --list" scr_halt -l pfs
-	works "$1" "halt --remove" scr_halt -r pfs
-	[[ ! -e pfs/.scr/halt.scr ]]
-	works "$1" postrun "${post[@]}"
-	has 1 2
-	[[ $1 != acl-only || $stderr == *"does not take modes and times"* ]]
-	works "$1" "postrun again" "${post[@]}"
-	rm pfs/.scr/index.scr
-	works "$1" build scr_index -p pfs --build 1
-	works "$1" "build 2" scr_index -p pfs --build 2
-	works "$1" current scr_index -p pfs --current ckpt.1
-	rm pfs/ckpt.1/sub/rank_2.ckpt
-	works "$1" rebuild scr_rebuild -p pfs 1
-	has 1 2
-	works "$1" pack scr_container -p pfs pack 2
-	works "$1" "verify packed" scr_container -p pfs verify 2
-	works "$1" repack scr_container -p pfs repack 2
-	works "$1" unpack scr_container -p pfs unpack 2
-	has 1 2
-	works "$1" export scr_container -p pfs export -o out.tar 2
-	works "$1" delete scr_index -p pfs --delete 2
-	[[ ! -e pfs/ckpt.2 && ! -e pfs/.scr/scr.dataset.2 ]] ||
-		failed "$1: left: $(find pfs/ckpt.2 pfs/.scr/scr.dataset.2)"
-	works "$1" import scr_container -p pfs import out.tar
-	has 1 2
-	works "$1" prune scr_index -p pfs --prune --keep 1
-	works "$1" "inspect again" scr_inspect pfs
+	while IFS='|' read -r -u 7 name command facts; do
+		if [[ $command == post ]]; then
+			works "$1" "$name" "${post[@]}"
+		else
+			works "$1" "$name" $command
+		fi
+		[[ $1 != acl-only || $name != postrun ||
+			$stderr == *"does not take modes and times"* ]]
+		eval "$facts"
+	done 7<<-'END'
+		list|scr_index -p pfs
+		verify|scr_index -p pfs --verify --checksums -j 8
+		inspect|scr_inspect pfs
+		prerun|scr_prerun -p pfs
+		halt|scr_halt -c 3 pfs|[[ -s pfs/.scr/halt.scr ]]
+		halt --list|scr_halt -l pfs
+		halt --remove|scr_halt -r pfs|[[ ! -e pfs/.scr/halt.scr ]]
+		postrun|post|has 1 2
+		postrun again|post|rm pfs/.scr/index.scr
+		build|scr_index -p pfs --build 1
+		build 2|scr_index -p pfs --build 2
+		current|scr_index -p pfs --current ckpt.1|rm pfs/ckpt.1/sub/rank_2.ckpt
+		rebuild|scr_rebuild -p pfs -j 8 1|has 1 2
+		pack|scr_container -p pfs pack -j 8 2
+		verify packed|scr_container -p pfs verify 2
+		repack|scr_container -p pfs repack 2
+		unpack|scr_container -p pfs unpack -j 8 2|has 1 2
+		export|scr_container -p pfs export -o out.tar 2
+		delete|scr_index -p pfs --delete 2|[[ ! -e pfs/ckpt.2 && ! -e pfs/.scr/scr.dataset.2 ]]
+		import|scr_container -p pfs import out.tar|has 1 2
+		prune|scr_index -p pfs --prune --keep 1
+		inspect again|scr_inspect pfs
+	END
 	no_leftovers
 }
 
@@ -178,4 +194,54 @@ all_fail() {
 }
 @test "a disk fails when a file is written back" {
 	reason="Input/output error" all_fail eio
+}
+
+# --- Small machines and odd accounts ---
+
+# all_in PREFIX...: the same with this before each command; scr_postrun with $post_as.
+all_in() {
+	local other=("$@")
+
+	all_work machine
+}
+
+another_user() {
+	become 4711
+	chmod a+rwx .
+	"${as[@]}" test -w . || skip "another user cannot get here"
+	! getent passwd 4711 || skip "user 4711 has a name"
+}
+
+@test "a user without a name, and no HOME" {
+	another_user
+	all_in env -u HOME -u USER -u LOGNAME "${as[@]}"
+}
+
+@test "no thread can be started" {
+	another_user
+	# scr_postrun needs processes in any case.
+	post_as=("${as[@]}")
+	all_in "${as[@]}" prlimit --nproc=1
+}
+
+@test "32 descriptors suffice for four ranks; what 16 do not, is said" {
+	all_in sh -c 'ulimit -n 32; exec "$@"' -
+	start_over
+	rm pfs/ckpt.1/sub/rank_2.ckpt
+	try sh -c 'ulimit -n 16; exec scr_rebuild -p pfs 1'
+	if ((status != 0)); then
+		assert_status 1
+		assert_stderr_has "Too many open files: raise the limit (ulimit -n)"
+		assert_output_lacks lost
+	fi
+	scr_rebuild -q -p pfs 1
+	has 1
+}
+
+@test "no /dev/shm, and nothing in /tmp may be run" {
+	own_mounts
+	[[ $(realpath "$BIN") != /tmp/* ]] || skip "the commands are in /tmp"
+	all_in "${own[@]}" sh -c 'mount -t tmpfs -o ro,size=4k none /dev/shm &&
+		mount --bind /tmp /tmp && mount -o remount,bind,noexec /tmp &&
+		exec "$@"' -
 }
