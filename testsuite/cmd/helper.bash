@@ -413,6 +413,32 @@ index() {
 # The name of its restart point.
 current() { scr_index -p p | sed -n 's/^.\{33\}\* //p'; }
 
+# looked: each line "MAKE|DAMAGE|STATUS ARGUMENT...|WORD|WORD..." on stdin: dataset 1 is
+# made anew on prefix p by `make p`, a function of the file, with these options (same: it
+# is not), and damaged; scr_inspect with the arguments ends so, and prints each WORD ("~":
+# a line that matches; "!": not).
+looked() {
+	local row word
+
+	while IFS='|' read -r -u 7 -a row; do
+		echo "${row[*]}"
+		if [[ ${row[0]} != same ]]; then
+			rm -rf p p.nodes
+			# shellcheck disable=SC2086 # words
+			make p ${row[0]}
+		fi
+		eval "${row[1]}"
+		eval "ends ${row[2]%% *} scr_inspect ${row[2]#* }"
+		for word in "${row[@]:3}"; do
+			case $word in
+			"~"*) assert_line "${word#?}" ;;
+			!*) assert_output_lacks "${word#?}" ;;
+			*) assert_output_has "$word" ;;
+			esac
+		done
+	done 7<&0
+}
+
 # stdout has N lines.
 assert_line_count() {
 	local count=0

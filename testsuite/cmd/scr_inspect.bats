@@ -15,30 +15,6 @@ make() {
 		--recorded-prefix /job/p "$@"
 }
 
-# looked: each line "MAKE|DAMAGE|STATUS ARGUMENT...|WORD|WORD..." on stdin: dataset 1 is
-# made anew on prefix p with these options (same: it is not), and damaged; scr_inspect
-# with the arguments ends so, and prints each WORD ("~": a line that matches; "!": not).
-looked() {
-	local row word
-
-	while IFS='|' read -r -u 7 -a row; do
-		echo "${row[*]}"
-		if [[ ${row[0]} != same ]]; then
-			rm -rf p p.nodes
-			make p ${row[0]}
-		fi
-		eval "${row[1]}"
-		ends "${row[2]%% *}" scr_inspect ${row[2]#* }
-		for word in "${row[@]:3}"; do
-			case $word in
-			"~"*) assert_line "${word#?}" ;;
-			!*) assert_output_lacks "${word#?}" ;;
-			*) assert_output_has "$word" ;;
-			esac
-		done
-	done 7<&0
-}
-
 @test "usage errors; missing and foreign files give one line and exit status 1" {
 	mkdir empty
 	printf 'hello\n' >text
