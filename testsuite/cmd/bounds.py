@@ -7,11 +7,13 @@ import os
 import random
 import resource
 import shutil
-import struct
 import subprocess
 import sys
 import time
-import zlib
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../campaign")
+import meta
 
 BIG = [2**31 - 1, 2**32 - 1, 2**32, 2**40, 2**46, 2**62, 2**63 - 1, 2**64 - 1]
 SECONDS = 10
@@ -46,56 +48,34 @@ KNOWN = [
 ]
 
 
-def decode(data):
-    """Tree (list of [key, tree]) of a kvtree file, and the bytes behind it."""
-    magic, size = struct.unpack(">IxxxxQ", data[:16])
-    if magic != 0x951FC3F5:
-        raise ValueError
-
-    def node(at):
-        tree = []
-        (count,) = struct.unpack(">I", data[at : at + 4])
-        at += 4
-        for _ in range(count):
-            end = data.index(0, at)
-            below, after = node(end + 1)
-            tree.append([data[at:end], below])
-            at = after
-        return tree, at
-
-    return node(20)[0], data[size:]
-
-
-def encode(tree, rest):
-    def node(t):
-        return struct.pack(">I", len(t)) + b"".join(
-            k + b"\0" + node(below) for k, below in t
-        )
-
-    body = node(tree)
-    data = struct.pack(">IHHQI", 0x951FC3F5, 1, 1, len(body) + 24, 1) + body
-    return data + struct.pack(">I", zlib.crc32(data)) + rest
-
-
-def numbers(tree, key=b""):
-    """(key above, place in its tree, index) of every number."""
-    for i, (k, below) in enumerate(tree):
-        if k.lstrip(b"-").isdigit():
-            yield key, tree, i
+def numbers(tree, key=""):
+    """(key above, its tree, the number) of every number."""
+    for k, below in list(tree.items()):
+        if k.lstrip("-").isdigit():
+            yield key, tree, k
         yield from numbers(below, k)
 
 
 def trees(prefix, part):
+    """Path, tree and what is behind it, of the metadata files."""
     for path in sorted(glob.glob(prefix + "/.scr/**", recursive=True)) + sorted(
         glob.glob(prefix + "/.scr/*/.scr/*")
     ):
         if os.path.isfile(path) and part in path:
             with open(path, "rb") as f:
                 data = f.read()
-            try:
-                yield (path, *decode(data))
-            except (ValueError, struct.error, IndexError):
-                pass
+            tree = meta.decode(data)
+            if tree is not None:
+                yield path, tree, data[meta.image(data):]
+
+
+def put(path, tree, rest, place, number, value):
+    """Write the tree with another number there, in its order."""
+    items = [(str(value) if k == number else k, v) for k, v in place.items()]
+    place.clear()
+    place.update(items)
+    with open(path, "wb") as f:
+        f.write(meta.encode(tree) + rest)
 
 
 def limit():
@@ -132,12 +112,10 @@ def in_each(key, part, value):
     def change(prefix):
         found = 0
         for path, tree, rest in trees(prefix, part):
-            at = [n for n in numbers(tree) if n[0] == key.encode()]
-            for _, place, i in at[:1]:
-                place[i][0] = b"%d" % value
+            at = [n for n in numbers(tree) if n[0] == key]
+            for _, place, number in at[:1]:
+                put(path, tree, rest, place, number, value)
                 found += 1
-                with open(path, "wb") as f:
-                    f.write(encode(tree, rest))
         return found > 0
 
     return change
@@ -146,10 +124,7 @@ def in_each(key, part, value):
 def in_one(name, index, value):
     def change(prefix):
         for path, tree, rest in trees(prefix, name):
-            _, place, i = list(numbers(tree))[index]
-            place[i][0] = b"%d" % value
-            with open(path, "wb") as f:
-                f.write(encode(tree, rest))
+            put(path, tree, rest, *list(numbers(tree))[index][1:], value)
             return True
         return False
 
@@ -163,7 +138,7 @@ def fields(base):
         for index, (above, _, _) in enumerate(numbers(tree)):
             for value in BIG:
                 yield (
-                    "%s: number %d, %s = %d" % (name, index, above.decode(), value),
+                    "%s: number %d, %s = %d" % (name, index, above, value),
                     in_one(name, index, value),
                 )
 
