@@ -48,17 +48,12 @@ load restarts
 }
 
 @test "a spare node, and a second failure after a rebuild (7, 8)" {
-	local map="0 1 4 3"
-
 	for SCR_COPY_TYPE in PARTNER XOR RS; do
-		fresh
-		lose 2
-		restarts "$map" ckpt.3
-		[[ -s $(dataset 4 3)/rank_2.0 ]]
-		lose 1
-		restarts "$map" ckpt.3
-		cp -r "$(dataset 1 3)" "$BATS_TEST_TMPDIR/before"
-		restarts "$map" ckpt.3
+		story <<-'END'
+			fresh; lose 2|0 1 4 3|ckpt.3
+			[[ -s $(dataset 4 3)/rank_2.0 ]]; lose 1|0 1 4 3|ckpt.3
+			cp -r "$(dataset 1 3)" "$BATS_TEST_TMPDIR/before"|0 1 4 3|ckpt.3
+		END
 		diff -r "$(dataset 1 3)" "$BATS_TEST_TMPDIR/before"
 		rm -rf "$BATS_TEST_TMPDIR/before"
 	done
@@ -81,12 +76,11 @@ load restarts
 }
 
 @test "several ranks on a node: both are rebuilt (11); names without directory" {
-	fresh "0 0 1 1 2 2"
-	lose 1
-	restarts "0 0 1 1 2 2" ckpt.3
 	# As old applications ask.
-	fresh
-	restarts "0 1 2 3" ckpt.3 base=1
+	story <<-'END'
+		fresh "0 0 1 1 2 2"; lose 1|0 0 1 1 2 2|ckpt.3
+		fresh||ckpt.3 base=1
+	END
 }
 
 @test "another number of ranks is refused, and the caches stay (17, 33.4)" {
@@ -147,43 +141,42 @@ unwritable() {
 	[[ -e .scr/app.conf && -e .scr/nodes.scr ]]
 }
 
-@test "a file removed, truncated, extended (18)" {
+@test "files, parity and headers removed, truncated, extended, flipped (18, 19, 21)" {
 	for SCR_COPY_TYPE in XOR PARTNER RS; do
-		fresh
-		f=$(dataset 1 3)/rank_1.0
-		rm "$f"
-		restarts "0 1 2 3" ckpt.3
-		truncate -s 10 "$f"
-		echo more >>"$(dataset 3 3)/rank_3.1"
-		restarts "0 1 2 3" ckpt.3
-		echo more >>"$f"
-		rm "$(dataset 1 3)/rank_1.1" # empty
-		restarts "0 1 2 3" ckpt.3
-	done
-}
-
-@test "a flipped byte of a file is repaired; SINGLE: the older one (19)" {
-	for SCR_COPY_TYPE in PARTNER XOR RS; do
-		fresh
-		flip "$(dataset 2 3)/rank_2.0" 500
-		SCR_DEBUG=1 restarts "0 1 2 3" ckpt.3
 		# 33.24: the operator hears of it, and once of the rebuild.
+		SCR_DEBUG=1 story <<-'END'
+			fresh; f=$(dataset 1 3)/rank_1.0; rm "$f"||ckpt.3
+			truncate -s 10 "$f"; echo more >>"$(dataset 3 3)/rank_3.1"||ckpt.3
+			echo more >>"$f"; rm "$(dataset 1 3)/rank_1.1" # empty||ckpt.3
+			fresh; flip "$(dataset 2 3)/rank_2.0" 500||ckpt.3
+		END
 		warned "rank 2 on node2: dataset 3: .*/rank_2.0: its checksum is wrong"
 		[[ $(grep -c "Rebuilt dataset 3" <<<"$output") -eq 1 ]]
 	done
-	export SCR_COPY_TYPE=SINGLE
-	fresh
-	flip "$(dataset 2 3)/rank_2.0" 500
-	restarts "0 1 2 3" ckpt.2
-	[[ $stderr == *"dataset 3 \`ckpt.3'"*"removed"* ]]
+	for SCR_COPY_TYPE in $SOME; do
+		story <<-'END'
+			fresh; rm "$(dataset 2 3)"/.scr/*_of_*||ckpt.3
+			[[ $(echo "$(dataset 2 3)"/.scr/*_of_*.redset) == *" "* ]]; lose 1||ckpt.3
+			fresh; for red in "$(dataset 1 3)"/.scr/reddesc*_of_*; do flip "$red" 60; done||ckpt.3
+			flip "$(dataset 0 3)/.scr/filemap_0" 60||ckpt.3
+			lose 2||ckpt.3
+		END
+	done
+	SCR_COPY_TYPE=SINGLE story <<-'END'
+		fresh; flip "$(dataset 2 3)/rank_2.0" 500||ckpt.2|dataset 3 `ckpt.3'*removed
+	END
 }
 
-@test "flipped parity, and another node lost: the older one (20)" {
-	fresh
-	red=$(echo "$(dataset 1 3)"/.scr/reddesc.er.1.xor.*)
-	flip "$red" $(($(stat -c %s "$red") - 100))
-	after 3 ckpt.2
-	[[ $stderr == *"dataset 3"*"the checksum is wrong"* ]]
+@test "more than a scheme restores: the older one (20)" {
+	story <<-'END'
+		fresh; near_end "$(echo "$(dataset 1 3)"/.scr/reddesc.er.1.xor.*)" 100; lose 3||ckpt.2|dataset 3*the checksum is wrong
+		fresh; flip "$(dataset 1 3)/rank_1.0" 500; lose 3||ckpt.2|dataset 3*cannot be rebuilt
+	END
+	# Rank 2 has the copy of rank 1, rank 3 that of rank 2.
+	SCR_COPY_TYPE=PARTNER story <<-'END'
+		fresh; flip "$(dataset 1 3)/rank_1.0" 500; lose 3||ckpt.3
+		flip "$(dataset 2 3)/rank_2.0" 500; lose 3||ckpt.2|dataset 3*cannot be rebuilt
+	END
 }
 
 @test "a node lost, and a flipped byte of a file of another one" {
@@ -199,19 +192,6 @@ unwritable() {
 		scr_inspect --checksums "$NODES"/?/"$CACHE"/scr.dataset.3
 		[[ -z $(find "$NODES" -name '.regain.*') ]]
 	done
-	export SCR_COPY_TYPE=XOR
-	fresh
-	flip "$(dataset 1 3)/rank_1.0" 500
-	after 3 ckpt.2
-	[[ $stderr == *"dataset 3"*"cannot be rebuilt"* ]]
-	# Rank 2 has the copy of rank 1, rank 3 that of rank 2.
-	export SCR_COPY_TYPE=PARTNER
-	fresh
-	flip "$(dataset 1 3)/rank_1.0" 500
-	after 3 ckpt.3
-	flip "$(dataset 2 3)/rank_2.0" 500
-	after 3 ckpt.2
-	[[ $stderr == *"dataset 3"*"cannot be rebuilt"* ]]
 }
 
 # read_bytes NAME SIZE: how often each byte of a file was read, by all ranks.
@@ -251,53 +231,19 @@ read_bytes() {
 	done
 }
 
-@test "missing parity is made again (21)" {
-	for SCR_COPY_TYPE in $SOME; do
-		fresh
-		rm "$(dataset 2 3)"/.scr/*_of_*
-		restarts "0 1 2 3" ckpt.3
-		[[ $(echo "$(dataset 2 3)"/.scr/*_of_*.redset | wc -w) -eq 2 ]]
-		after 1 ckpt.3
-	done
-}
-
-@test "a flipped byte in the header of a redundancy file, in a filemap" {
-	for SCR_COPY_TYPE in $SOME; do
-		fresh
-		for red in "$(dataset 1 3)"/.scr/reddesc*_of_*; do
-			flip "$red" 60
-		done
-		restarts "0 1 2 3" ckpt.3
-		flip "$(dataset 0 3)/.scr/filemap_0" 60
-		restarts "0 1 2 3" ckpt.3
-		after 2 ckpt.3
-	done
-}
-
-@test "damaged metadata of a node (22)" {
-	fresh
-	echo garbage >"$NODES/1/$CACHE/cindex.scrinfo"
-	restarts "0 1 2 3" ckpt.3
-	truncate -s 20 "$(dataset 2 3)/.scr/filemap_2"
-	restarts "0 1 2 3" ckpt.3
-	for k in 0 1 2 3; do
-		truncate -s 20 "$(dataset $k 3)/.scr/filemap_$k"
-	done
-	restarts "0 1 2 3" ckpt.2
-	for k in 0 1 2 3; do
-		echo garbage >"$NODES/$k/$CACHE/cindex.scrinfo"
-	done
-	restarts "0 1 2 3" none
-}
-
-@test "a node has no metadata of a dataset, or nothing of it" {
+@test "damaged metadata of a node (22); none of a dataset, or nothing of it" {
 	for k in 0 2; do
-		fresh
-		rm -r "$(dataset $k 3)/.scr"
-		restarts "0 1 2 3" ckpt.3
-		rm -r "$(dataset $k 3)"
-		restarts "0 1 2 3" ckpt.3
+		story <<-'END'
+			fresh; rm -r "$(dataset $k 3)/.scr"||ckpt.3
+			rm -r "$(dataset $k 3)"||ckpt.3
+		END
 	done
+	story <<-'END'
+		fresh; echo garbage >"$NODES/1/$CACHE/cindex.scrinfo"||ckpt.3
+		truncate -s 20 "$(dataset 2 3)/.scr/filemap_2"||ckpt.3
+		for k in 0 1 2 3; do truncate -s 20 "$(dataset $k 3)/.scr/filemap_$k"; done||ckpt.2
+		for k in 0 1 2 3; do echo garbage >"$NODES/$k/$CACHE/cindex.scrinfo"; done||none
+	END
 }
 
 @test "a rank rejects a checkpoint: the next older one (28), removed or not" {

@@ -51,3 +51,23 @@ after() {
 # The directory of a dataset on node K.
 dataset() { echo "$NODES/$1/$CACHE/scr.dataset.$2"; }
 
+# story: each line "BEFORE|MAP|NAME [ARG]...|WORD;WORD..." on stdin in turn: after BEFORE,
+# a job on MAP (0 1 2 3) restarts from NAME, and says each WORD (a pattern).
+story() {
+	local before map what words all word
+
+	while IFS='|' read -r -u 7 before map what words; do
+		echo "$SCR_COPY_TYPE: $before"
+		eval "$before"
+		# shellcheck disable=SC2086 # words
+		restarts "${map:-0 1 2 3}" $what
+		IFS=';' read -ra all <<<"$words"
+		for word in "${all[@]}"; do
+			# shellcheck disable=SC2053 # a pattern
+			[[ $output$'\n'$stderr == *$word* ]] || failed "expected: $word"
+		done
+	done 7<&0
+}
+
+# near_end FILE BYTES: a bit so many bytes before its end is changed.
+near_end() { flip "$1" $(($(stat -c %s "$1") - $2)); }

@@ -95,8 +95,7 @@ schemes() {
 	for at in 100 600; do
 		for n in 0 1 2; do
 			fresh
-			red=$(echo "$(dataset $n 3)"/.scr/reddesc.er.$n.rs.*)
-			flip "$red" $(($(stat -c %s "$red") - at))
+			near_end "$(echo "$(dataset $n 3)"/.scr/reddesc.er.$n.rs.*)" $at
 			after 3 ckpt.3
 			[[ $stderr == *"damaged, now rebuilt"* ]] || continue
 			((++repaired))
@@ -109,49 +108,36 @@ schemes() {
 	fresh
 	for n in 0 1 2; do
 		red=$(echo "$(dataset $n 3)"/.scr/reddesc.er.$n.rs.*)
-		flip "$red" $(($(stat -c %s "$red") - 100))
-		flip "$red" $(($(stat -c %s "$red") - 600))
+		near_end "$red" 100
+		near_end "$red" 600
 	done
 	after 3 ckpt.2
 	[[ $stderr == *"dataset 3"*"the checksum is wrong"* ]]
 	# Rank 1 has the copy of rank 0.
 	export SCR_COPY_TYPE=PARTNER
-	fresh
-	red=$(echo "$(dataset 1 3)"/.scr/reddesc.er.1.partner.*)
-	flip "$red" $(($(stat -c %s "$red") - 100))
-	after 3 ckpt.3
-	after 0 ckpt.2
-	[[ $stderr == *"dataset 3"*"the checksum is wrong"* ]]
+	story <<-'END'
+		fresh; near_end "$(echo "$(dataset 1 3)"/.scr/reddesc.er.1.partner.*)" 100; lose 3||ckpt.3
+		lose 0||ckpt.2|dataset 3*the checksum is wrong
+	END
 }
 
 @test "all nodes lost, two of a set of XOR lost: fetched (24, 25)" {
-	export SCR_FLUSH=1
-	fresh
-	SCR_DEBUG=1 after "0 1 2 3" ckpt.3
-	[[ $output == *"Attempting fetch: ckpt.3"* ]]
-	cmp "ckpt.3/d2/rank_2.0" "$(dataset 2 3)/rank_2.0"
-	[[ $(schemes 3) == xor1 ]]
-	after 1 ckpt.3 # what was fetched is protected
-	fresh
-	SCR_DEBUG=1 after "1 2" ckpt.3
-	[[ $output == *"Attempting fetch: ckpt.3"* ]]
-	[[ $stderr == *"dataset 2 "*"removed"*"dataset 3 "*"removed"* ]]
+	export SCR_FLUSH=1 SCR_DEBUG=1
+	story <<-'END'
+		fresh; lose 0 1 2 3||ckpt.3|Attempting fetch: ckpt.3
+		cmp ckpt.3/d2/rank_2.0 "$(dataset 2 3)/rank_2.0"; [[ $(schemes 3) == xor1 ]]; lose 1 # what was fetched is protected||ckpt.3
+		fresh; lose 1 2||ckpt.3|Attempting fetch: ckpt.3;dataset 2 *removed*dataset 3 *removed
+	END
 	[[ $(cached 0) == 3 ]]
 }
 
 @test "corrupt on the prefix: the older one, and then none (26)" {
 	export SCR_FLUSH=1
-	fresh
-	rm ckpt.3/d1/rank_1.0
-	after "0 1 2 3" ckpt.2
-	[[ $stderr == *"ckpt.3"*"not fetched"*"ckpt.3/d1/rank_1.0"* ]]
-	[[ $(names) == "ckpt.1 ckpt.2 ckpt.3!" ]]
-	flip ckpt.2/d2/rank_2.0 500
-	after "0 1 2 3" ckpt.1
-	[[ $stderr == *"ckpt.2/d2/rank_2.0: checksum"* ]]
-	truncate -s 10 ckpt.1/d3/rank_3.0
-	after "0 1 2 3" none
-	[[ $stderr == *"ckpt.1/d3/rank_3.0: has 10 bytes, expected 10"* ]]
+	story <<-'END'
+		fresh; rm ckpt.3/d1/rank_1.0; lose 0 1 2 3||ckpt.2|ckpt.3*not fetched*ckpt.3/d1/rank_1.0
+		[[ $(names) == "ckpt.1 ckpt.2 ckpt.3!" ]]; flip ckpt.2/d2/rank_2.0 500; lose 0 1 2 3||ckpt.1|ckpt.2/d2/rank_2.0: checksum
+		truncate -s 10 ckpt.1/d3/rank_3.0; lose 0 1 2 3||none|ckpt.1/d3/rank_3.0: has 10 bytes, expected 10
+	END
 	[[ $(names) == "ckpt.1! ckpt.2! ckpt.3!" ]]
 	# A fresh start gets ids that are free.
 	job "0 1 2 3" app_restart 1 files=2
@@ -203,23 +189,6 @@ schemes() {
 	[[ -z $(cached 0)$(cached 1) ]]
 }
 
-@test "33.18: bypass: a flipped byte does not reach the application" {
-	local gone
-
-	export SCR_CACHE_BYPASS=1
-	for gone in "" "0 1 2 3"; do
-		fresh
-		flip ckpt.3/d1/rank_1.0 500
-		after "$gone" ckpt.2
-	done
-	whole 1 2
-	# Shared files have none, and who wants none has none.
-	fresh "0 1 2 3" shared=1
-	SCR_CRC_ON_FLUSH=0 fresh
-	scr_inspect -m tree .scr/scr.dataset.3/rank2file.0.0 >printout
-	[[ $(<printout) == *FILE* && $(<printout) != *CRC* ]]
-}
-
 @test "restarts in a row, between jobs and in one process (1, 33)" {
 	for SCR_COPY_TYPE in $SCHEMES; do
 		fresh
@@ -240,20 +209,27 @@ schemes() {
 	[[ $(names) == "ckpt.1 ckpt.2 ckpt.3 ckpt.4" ]]
 }
 
-@test "bypass: node loss is harmless, a truncated file is not (43)" {
+@test "bypass: node loss is harmless, a truncated or flipped file is not (43, 33.18)" {
 	export SCR_CACHE_BYPASS=1
 	for SCR_COPY_TYPE in $SCHEMES; do
-		fresh
-		[[ -z $(find "$NODES" -name 'rank_*') && -s ckpt.3/d1/rank_1.0 ]]
-		restarts "0 1 2 3" ckpt.3
-		after 2 ckpt.3
+		story <<-'END'
+			fresh; [[ -z $(find "$NODES" -name "rank_*") && -s ckpt.3/d1/rank_1.0 ]]||ckpt.3
+			lose 2||ckpt.3
+		END
 	done
-	truncate -s 10 ckpt.3/d1/rank_1.0
-	restarts "0 1 2 3" ckpt.2
-	after "0 1 2 3" ckpt.2
-	fresh
-	rm ckpt.3/d2/rank_2.0
-	restarts "0 1 2 3" ckpt.2
+	story <<-'END'
+		truncate -s 10 ckpt.3/d1/rank_1.0||ckpt.2
+		lose 0 1 2 3||ckpt.2
+		fresh; rm ckpt.3/d2/rank_2.0||ckpt.2
+		fresh; flip ckpt.3/d1/rank_1.0 500||ckpt.2
+		fresh; flip ckpt.3/d1/rank_1.0 500; lose 0 1 2 3||ckpt.2
+	END
+	whole 1 2
+	# Shared files have no checksum, and who wants none has none.
+	fresh "0 1 2 3" shared=1
+	SCR_CRC_ON_FLUSH=0 fresh
+	scr_inspect -m tree .scr/scr.dataset.3/rank2file.0.0 >printout
+	[[ $(<printout) == *FILE* && $(<printout) != *CRC* ]]
 }
 
 @test "a file of all ranks, back after a restart (44)" {
