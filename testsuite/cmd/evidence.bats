@@ -275,14 +275,12 @@ away() {
 }
 
 @test "33.22 no command advises itself, options are kept" {
-	local mv="mv $C/ctr.1.scr $C/ctr.1.scr.old && scr_"
-
 	damaged <<-'END'
 		RS|damage "$(red 2 map)" 40 XXXX
 		NONE|mv $f $f.old|3|next: mv $f.old $f
 		NONE|mv $f $f.old; rm $f.old/rank_2.ckpt|1|to see what is left;next: mv $f.old $f
-		NONE|rm $D/summary.scr; mkdir $D/summary.scr|3|mv $D/summary.scr p
-		XOR pack=8K|rm $C/ctr.1.scr; mkdir $C/ctr.1.scr|3|$mv
+		NONE|rm $D/summary.scr; mkdir $D/summary.scr|3|rmdir $D/summary.scr && 
+		XOR pack=8K|rm $C/ctr.1.scr; mkdir $C/ctr.1.scr|3|rmdir $C/ctr.1.scr && scr_
 	END
 	mv $C beside
 	ln -s ../../../beside $C
@@ -422,8 +420,10 @@ away() {
 	mkdir $f/rank_1.ckpt
 	for command in "scr_index -p p --build 1" "scr_rebuild -p p 1"; do
 		ends 3 ${command/ -p/ --dry-run -p}
-		warns 1 "next: mv $f/rank_1.ckpt $f/rank_1.ckpt.old && $command" $command
+		warns 1 "next: rmdir $f/rank_1.ckpt && $command" $command
 	done
+	touch $f/rank_1.ckpt/kept
+	warns 1 "next: mv $f/rank_1.ckpt $f/rank_1.ckpt.old && $command" $command
 	well scr_index -p p --build 1
 	same
 }
