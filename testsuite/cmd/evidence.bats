@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2086 # words without blanks
+# shellcheck disable=SC2030,SC2031,SC2034,SC2086 # words without blanks
 # What a dataset is called follows from all evidence: no witness alone says whole or
 # lost, and what was not asked is unknown.
 
@@ -222,7 +222,7 @@ away() {
 		damaged <<<"${what% *} forgotten|away ${what#* }|1|\$to"
 		what=${what#* }
 		warns 1 "$to" scr_rebuild -p p 1
-		[[ $what != $f ]] || warns 1 "$to" scr_index -p p --delete 1
+		[[ $what != "$f" ]] || warns 1 "$to" scr_index -p p --delete 1
 		rm $what && mv away/${what##*/} $what
 		ends 0 scr_index -p p --verify 1
 	done

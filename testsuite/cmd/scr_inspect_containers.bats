@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086 # words
+# shellcheck disable=SC2034,SC2086 # words
 # scr_inspect of packed datasets.
 
 load helper

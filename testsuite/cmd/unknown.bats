@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2053,SC2086
+# shellcheck disable=SC2034,SC2053,SC2086 # for tables
 # What could not be looked at, for its rights or for I/O errors, is unknown (status
 # 1), neither lost nor whole nor saved.  A rebuild does without it where the rest
 # suffices, and says so.  What was renamed by hand is named; lines about a loss name
@@ -608,8 +608,9 @@ ends_there() {
 	for damage in "mv $D p/.scr/kept" "rm -r $D"; do
 		base XOR two
 		$damage
-		complains $([[ $damage == mv* ]] && echo 3 || echo 4) ckpt.1 scr_index -p p --verify 1
-		[[ $damage != mv* || $stderr == *kept* ]]
+		try scr_index -p p --verify 1
+		assert_stderr_one_line ckpt.1
+		[[ $status$damage == 3mv* && $stderr == *kept* || $status$damage == 4rm* ]]
 	done
 	for damage in "mv $D $D.old" "mv $f $f.old"; do
 		base XOR two

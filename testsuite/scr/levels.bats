@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2034 # for tables
 # What the configuration makes of a job: its descriptors and sets of ranks, its
 # failure groups, its stores and their directories.  The numbers are those of the
 # scenarios that all of libscr has to pass.
