@@ -119,6 +119,8 @@ setup() { in_no_job && one_node; }
 		PARTNER two|cp $T/filemap_3 $D; rm $f/rank_1.ckpt|3||build
 		PARTNER two|rm p/.scr/index.scr $D/rank2file* $D/summary.scr $f/rank_0.ckpt; swap $D/filemap_1 $D/filemap_3|3||build
 		PARTNER forgotten|cp $O/reddesc.er.3.* $D; rm $f/rank_3.ckpt|3||build
+		SINGLE sums -s 5000,300 or XOR sums -s 5000,300 or RS sums -s 5000,300|cp $D/filemap_2 $D/filemap_1|||~build
+		SINGLE -s 5000,300 or XOR -s 5000,300 or RS -s 5000,300|cp $D/filemap_2 $D/filemap_1; rm $D/rank2file* $D/summary.scr|||~build
 		PARTNER -n 2 two|cp $T/reddescmap.er.1.*mem* $D; truncate -s 100 $D/rank2file.0.0|||build --deep --checksums
 		RS -m 2 -k 1 -s 300,40|swap $D/filemap_2 $D/filemap_3|3 --deep --checksums|that of another|well scr_inspect -p p --deep --checksums 1
 		XOR --set-size 2 --crc two alone|cp $T/filemap_3 $D; damage $f/rank_0.ckpt 0 XXXX|3 --deep --checksums|!: lost|build --deep --checksums

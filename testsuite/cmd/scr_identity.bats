@@ -242,31 +242,3 @@ build_of_b_by_other_clocks() {
 	done
 	tree_sha p | diff before -
 }
-
-# One filemap is a copy of its neighbour's.  rank2file knows better; without it,
-# nothing is recorded from the copy.
-@test "the filemap of another rank under the name of this one" {
-	for scheme in SINGLE XOR RS; do
-		rm -rf p
-		scavenge_of_a 4 "$scheme"
-		# Files of different sizes, so that totals tell as well.
-		[[ $(stat -c %s p/ckpt.4/* | sort -u | wc -l) -gt 1 ]]
-		cp "$D/rank2file.0.0" good
-		cp "$D/filemap_2" "$D/filemap_1"
-		cp -a p damaged
-		ends 0 scr_index -p p --build 4
-		run -0 scr_index -p p --verify --deep 4
-		diff <(scr_inspect -m tree good) \
-			<(scr_inspect -m tree "$D/rank2file.0.0")
-		run -0 scr_inspect -p p 4
-
-		rm -rf p
-		mv damaged p
-		rm "$D"/rank2file* "$D"/summary.scr
-		# The headers of the redundancy name the files of rank 1.
-		scr_index -q -p p --build 4
-		ends 0 scr_index -p p --verify --deep 4
-		diff <(scr_inspect -m tree good | grep ckpt.4/ | sort) \
-			<(scr_inspect -m tree "$D/rank2file.0.0" | grep ckpt.4/ | sort)
-	done
-}
