@@ -388,7 +388,7 @@ rows() {
 			2=) assert_stderr_empty ;;
 			=*) assert_output_is "${text#=}" ;;
 			2\>*) assert_stderr_has "${text#2>}" ;;
-			!*) each_in stdout no "${text#!}" && each_in stderr no "${text#!}" ;;
+			!*) [[ $output$stderr != *"${text#!}"* ]] || failed "$line: $text" ;;
 			*) [[ $'\n'$output$'\n'$stderr == *"$text"* ]] ||
 				failed "$line: expected: $text" ;;
 			esac

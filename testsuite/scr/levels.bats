@@ -11,18 +11,18 @@ load helper
 # stdin: with these lines in .scrconf, the program prints each LINE, and each WARNING
 # once; others there are only if the last one is "...".
 configured() {
-	local settings conf map program lines warnings all line row
+	local settings conf map program wanted warnings all line row
 
 	while IFS= read -r -u 7 row; do
 		eval "row=\"${row//\"/\\\"}\""
 		echo "$row"
-		IFS='|' read -r settings conf map program lines warnings <<<"$row"
+		IFS='|' read -r settings conf map program wanted warnings <<<"$row"
 		rm -rf "${NODES:?}"/* .scrconf
 		IFS=';' read -ra all <<<"$conf"
 		((${#all[@]} == 0)) || printf '%s\n' "${all[@]}" >.scrconf
 		# shellcheck disable=SC2086 # words
 		env_of "$settings" works "$map" $program
-		IFS=';' read -ra all <<<"$lines"
+		IFS=';' read -ra all <<<"$wanted"
 		for line in "${all[@]}"; do assert_line "$line"; done
 		IFS=';' read -ra all <<<"$warnings"
 		for line in "${all[@]}"; do [[ $line == ... ]] || warned "$line"; done
