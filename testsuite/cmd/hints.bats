@@ -36,7 +36,7 @@ hints() {
 }
 
 # each_hint DAMAGE COMMAND...: each command that COMMAND names works on dataset
-# id:2 of the prefix; afterwards it is whole.
+# id:2 of the prefix, of $base; afterwards it is whole, or it ends with $want.
 each_hint() {
 	local damage=$1 hint all
 
@@ -56,16 +56,26 @@ each_hint() {
 	done <<<"$all"
 }
 
-@test "the map of the containers is damaged: each command names the next" {
-	for damage in "rm $meta/rank2file $meta/rank2file.*" \
-		"rm $meta/packed.*.scr" "rm $meta/rank2file"; do
-		each_hint "$damage" scr_index -p "$dir" --verify id:2
-		each_hint "$damage" scr_index -p "$dir" --build id:2
-		each_hint "$damage" scr_inspect -p "$dir" id:2
-		each_hint "$damage" scr_container -p "$dir" verify id:2
-		each_hint "$damage" scr_container -p "$dir" list id:2
-		each_hint "$damage" scr_rebuild -p "$dir" id:2
-	done
+@test "each command that a message names works as it stands" {
+	local base want damage commands command all
+
+	while IFS='|' read -r -u 7 base want damage commands; do
+		IFS=';' read -ra all <<<"$commands"
+		for command in "${all[@]}"; do
+			read -ra words <<<"$command"
+			each_hint "$damage" "${words[0]}" -p "$dir" "${words[@]:1}" id:2
+		done
+	done 7<<-END
+		packed||rm $meta/rank2file $meta/rank2file.*|scr_index --verify;scr_index --build;scr_inspect;scr_container verify;scr_container list;scr_rebuild
+		packed||rm $meta/packed.*.scr|scr_index --verify;scr_index --build;scr_inspect;scr_container verify;scr_container list;scr_rebuild
+		packed||rm $meta/rank2file|scr_index --verify;scr_index --build;scr_inspect;scr_container verify;scr_container list;scr_rebuild
+		packed||rm $meta/*packed.*.scr|scr_index --verify;scr_container verify;scr_container list
+		packed||rm $meta/.scr/ctr.1.scr|scr_container extract -C out;scr_container verify
+		packed|3|rm $meta/.scr/ctr.1.scr|scr_container repack
+		plain||rm d2/rank_1.ckpt|scr_index --verify;scr_inspect
+		plain||damage d2/rank_1.ckpt 50 X|scr_index --checksums --verify;scr_inspect --checksums
+		plain||rm $meta/summary.scr|scr_index --current
+	END
 	# It is said once, in the same words.
 	said="rank2file: cannot open: No such file or directory: its copy was"
 	said+=" read; all data are present"
@@ -81,34 +91,11 @@ each_hint() {
 	done
 }
 
-@test "what the map alone had is lost: a forced unpack" {
-	damage="rm $meta/*packed.*.scr"
-	each_hint "$damage" scr_index -p "$dir" --verify id:2
-	each_hint "$damage" scr_container -p "$dir" verify id:2
-	each_hint "$damage" scr_container -p "$dir" list id:2
-}
-
-@test "files and containers are missing or wrong" {
-	local rubbish='damage d2/rank_1.ckpt 50 X'
-
-	each_hint "rm $meta/.scr/ctr.1.scr" scr_container -p "$dir" \
-		extract -C out id:2
-	each_hint "rm $meta/.scr/ctr.1.scr" scr_container -p "$dir" verify id:2
-	want=3 each_hint "rm $meta/.scr/ctr.1.scr" scr_container -p "$dir" \
-		repack id:2
-	base=plain
-	each_hint "rm d2/rank_1.ckpt" scr_index -p "$dir" --verify id:2
-	each_hint "rm d2/rank_1.ckpt" scr_inspect -p "$dir" id:2
-	each_hint "$rubbish" scr_index -p "$dir" --checksums --verify id:2
-	each_hint "$rubbish" scr_inspect -p "$dir" --checksums id:2
-}
-
 @test "usage, refusals and advice" {
 	renew packed "$dir"
 	[[ $(hints scr_container -p "$dir" cat id:2) == \
 	"scr_container -p 'it'\\''s p' list id:2"* ]]
 	base=plain
-	each_hint "rm $meta/summary.scr" scr_index -p "$dir" --current id:2
 	each_hint "scr_index -q -p . --drop id:2" scr_inspect -p "$dir"
 	renew plain "$dir"
 	rm -f "$dir/$meta"/{filemap,redd,rank2}*
