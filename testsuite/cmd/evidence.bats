@@ -281,7 +281,7 @@ away() {
 		RS|damage "$(red 2 map)" 40 XXXX
 		NONE|mv $f $f.old|3|next: mv $f.old $f
 		NONE|mv $f $f.old; rm $f.old/rank_2.ckpt|1|to see what is left;next: mv $f.old $f
-		NONE|rm $D/summary.scr; mkdir $D/summary.scr|3|rmdir $D/summary.scr && 
+		NONE|rm $D/summary.scr; mkdir $D/summary.scr|3|rmdir $D/summary.scr &&
 		XOR pack=8K|rm $C/ctr.1.scr; mkdir $C/ctr.1.scr|3|rmdir $C/ctr.1.scr && scr_
 	END
 	mv $C beside

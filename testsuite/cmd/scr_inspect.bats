@@ -69,7 +69,7 @@ make() {
 
 @test "what is damaged, lost, and tolerated, and the command to run" {
 	looked <<-'END'
-		--|before=$(tree_stat p)|0 p|prefix p|XOR, 2 sets of 4|the loss of any 1 rank in each set|scr_index -p p --build 1|~^ +1 +ckpt.1 .* whole 
+		--|before=$(tree_stat p)|0 p|prefix p|XOR, 2 sets of 4|the loss of any 1 rank in each set|scr_index -p p --build 1|~^ +1 +ckpt.1 .* whole +
 		same|scr_inspect p --deep --checksums --files --map >/dev/null; [[ $before == "$(tree_stat p)" ]]|0 p
 		--lose 2 --files 2||3 p|4 files (|2 filemaps|4 redundancy files|damaged
 		same||3 -p p ckpt.1|ranks 4 5 lack 4 files|next:       scr_index -p p --build 1|after a rebuild the loss of any 1 rank in each set|~^ +4  ckpt.1/rank_4_0.ckpt .* missing +can be rebuilt$|~^ +5  filemap_5 +missing +can be rebuilt$|~^  2 of 2  files +XOR +0 of 1 .* 1 3 5 7  5 +can be rebuilt$

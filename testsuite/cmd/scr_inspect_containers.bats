@@ -97,7 +97,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 		|echo >>$C/ctr.4.scr|3 -p p 1|; 1 damaged|too long
 		same|truncate -s 15000 $C/ctr.1.scr|3 -p p --map 1|; 2 damaged|~^  ctr.1 +[#=]+X+  truncated$|~^  ctr.4 +[#=]+  too long$|truncated: 15000 B, not 30000|too long: 30001 B, not 30000
 		|damage $C/ctr.3.scr 9000|0 -p p --map 1|!missing or wrong
-		same||3 -p p --map --checksums 1|; 1 damaged|~^  ctr.2 +[#=]+$|~^  ctr.3 +[#=]+X+[#=]+  wrong checksum$|~^ +4  ckpt.1/rank_4_1.ckpt .* wrong checksum 
+		same||3 -p p --map --checksums 1|; 1 damaged|~^  ctr.2 +[#=]+$|~^  ctr.3 +[#=]+X+[#=]+  wrong checksum$|~^ +4  ckpt.1/rank_4_1.ckpt .* wrong checksum +
 		|rm p/.scr/scr.dataset.1/{filemap,reddesc}*|0 -p p --checksums 1|containers  7 of
 		same|damage $C/ctr.3.scr 7000; rm $C/ctr.5.scr|4 -p p 1|; 1 damaged|rank_7_1.ckpt
 		same||4 -p p --map --checksums 1|; 2 damaged|rank_7_1.ckpt|rank_3_0.ckpt|~^  ctr.3 +X+[#=]+  wrong checksum$|~^  ctr.5 +X+  missing$

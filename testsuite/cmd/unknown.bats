@@ -215,8 +215,8 @@ rebuilt() {
 	assert_stderr_has "header was damaged and is rewritten" "checksums confirm"
 	rm p/ckpt.1/rank_0.ckpt
 	damage "$part" $(($(stat -c %s "$part") - 500))
-	eio 1 "${part##*/}" scr_rebuild -p p 1
-	assert_stderr_has "rank2file has other checksums than what is computed"
+	eio 4 "${part##*/}" scr_rebuild -p p 1
+	assert_stderr_has "cannot be rebuilt" "its contents are damaged"
 	[[ ! -e p/ckpt.1/rank_0.ckpt ]]
 }
 
