@@ -75,7 +75,7 @@ no_temps() {
 }
 
 @test "--list: one line of JSON; --dry-run changes nothing" {
-	local r bytes ranks=''
+	local r bytes map set ranks=''
 
 	make --size 1000 --type RS
 	ends 0 scr_copy --list --cntldir nodes/node1/cntl/genuser/scr.1000 \
@@ -84,23 +84,17 @@ no_temps() {
 	assert_line_count 1
 	[[ $output =~ \"store\":\"([0-9]+:[0-9.]+)\" ]]
 	output=${output/"${BASH_REMATCH[1]}"/S}
-	red='"map":true,"files":2,"bytes":2000,"bad":0'
-	red+=',"red":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2,'
-	red+='"chunk":1000,"bytes":2000,"left":2000,"left_rank":W}'
-	red+=',"mapred":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2,'
-	red+='"chunk":C,"bytes":M,"left":L,"left_rank":W}'
-	red+=',"redundancy":B'
 	for r in 2 3; do
 		bytes=$(find nodes/node1/cache -name "*.er.$r.*grp*" \
 			-printf '%s\n' | awk '{ n += $1 } END { print n }')
 		((bytes > 1000))
-		ranks+=${ranks:+,}"{\"rank\":$r,${red//N/$((r - 1))}}"
-		ranks=${ranks/B/$bytes}
-		ranks=${ranks//W/$((r - 2))}
-		bytes=$(stat -c %s nodes/node1/cache/*/*/*/.scr/filemap_$r)
-		ranks=${ranks/M/$bytes}
-		ranks=${ranks/C/$(((bytes + 1) / 2))}
-		ranks=${ranks/L/$(stat -c %s nodes/node0/cache/*/*/*/.scr/filemap_$((r - 2)))}
+		map=$(stat -c %s nodes/node1/cache/*/*/*/.scr/filemap_$r)
+		set="\"type\":\"RS\",\"set\":$((r - 1)),\"sets\":2,\"member\":2,\"members\":4,\"failures\":2"
+		ranks+=${ranks:+,}"{\"rank\":$r,\"map\":true,\"files\":2,\"bytes\":2000,\"bad\":0,$(
+			)\"red\":{$set,\"chunk\":1000,\"bytes\":2000,\"left\":2000,\"left_rank\":$((r - 2))},$(
+			)\"mapred\":{$set,\"chunk\":$(((map + 1) / 2)),\"bytes\":$map,\"left\":$(
+			stat -c %s nodes/node0/cache/*/*/*/.scr/filemap_$((r - 2))),\"left_rank\":$((r - 2))},$(
+			)\"redundancy\":$bytes}"
 	done
 	assert_output_is "{\"format\":1,\"host\":\"$host\",$(
 		)\"cntl\":\"nodes/node1/cntl/genuser/scr.1000\",$(
