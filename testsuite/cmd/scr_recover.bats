@@ -15,8 +15,8 @@ setup() {
 	built q 1 -n 6 --time 1800000000
 	local more="rm $D/filemap_[1234]" top="$D/rank2file* $D/summary.scr"
 
-	# What is computed is like the others.  The index alone has the size of
-	# rank2file, if it is the one of this dataset; else headers have the names.
+	# What is computed is like the others.  The index or flush.scr has the size of what
+	# rank2file names; else headers have the names.
 	damaged <<-'END'
 		XOR $six or RS $six or PARTNER $six|truncate -s 0 $D/*.er.[123].*mem_*|3||~build
 		XOR $six or RS $six or PARTNER $six|$more $f/rank_2_*|3||~build
@@ -25,8 +25,9 @@ setup() {
 		XOR $six|rm $D/*map* $f/rank_2_*|||~build
 		XOR $six or RS $six or PARTNER $six or SINGLE $six|rm $D/filemap_* $D/summary.scr|3||~build
 		XOR $six pack=10M|rm $D/filemap_[0-4] $D/summary.scr|3||~build
-		XOR $six|rm $D/filemap_* $D/summary.scr p/.scr/index.scr|||ends 1 scr_index -p p --build 1
-		XOR $six|rm $D/filemap_* $D/summary.scr; cp q/.scr/index.scr p/.scr|||ends 1 scr_index -p p --build 1
+		XOR $six|rm $D/filemap_* $D/summary.scr p/.scr/index.scr|3||~build
+		XOR $six|rm $D/filemap_* $D/summary.scr; cp q/.scr/index.scr p/.scr|||~build
+		XOR $six|rm $D/filemap_* $D/summary.scr p/.scr/{index,flush}.scr|1||ends 1 scr_index -p p --build 1
 		XOR $six or RS $six|$more $top|3||~build
 		XOR $six or RS $six|$more $top $f/rank_2_0.ckpt|||ends 1 scr_index -p p --build 1
 		SINGLE -n 4 -f 2 sums|rm $D/filemap_[12] $D/rank2file*|3||~build
