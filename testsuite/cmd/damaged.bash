@@ -109,7 +109,7 @@ data() {
 	[[ ! -e $C ]] || scr_container -q -p p unpack 1
 	diff -r whole/ckpt.1 $f -x "*.old"
 	diff <(cd whole/ckpt.1 && stat -c '%n %a %Y %s' -- *) \
-		<(cd $f && stat -c '%n %a %Y %s' -- * | grep -v ^[^/]*.old)
+		<(cd $f && stat -c '%n %a %Y %s' -- * | grep -v "^[^ ]*\.old ")
 	[[ ! -e $was || $(scr_inspect $was $D/summary.scr | grep CREATED | uniq | wc -l) == 1 ]]
 }
 

@@ -365,7 +365,7 @@ misused() {
 # "*NAME": the restart point, or none.  Status "": nothing is looked at; "use": a usage
 # error; "both": a refusal of the word 4 with both readings.
 rows() {
-	local want line texts facts text fact has
+	local want line texts facts text fact
 
 	while IFS='|' read -r -u 7 want line texts facts; do
 		echo "$line"
