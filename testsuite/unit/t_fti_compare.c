@@ -3,7 +3,6 @@
  * to files and to descriptors. */
 #include <errno.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 
 #include "fti/compare.h"
 #include "fti/varfile.h"
@@ -372,56 +371,6 @@ TEST(write_stream)
 	fti_content_fini(&c);
 }
 
-/* --- More than 4 GiB: zeros with a few other bytes --- */
-
-#define HUGE_FILE (((uint64_t)4 << 30) + 200000)
-
-static int
-make_huge(const struct fti_source *s, void *to, size_t len, uint64_t off,
-	  struct error *err)
-{
-	(void)s;
-	(void)err;
-	memset(to, 0, len);
-	if (off + len == HUGE_FILE)
-		((char *)to)[len - 1] = 'z';
-	return 0;
-}
-
-static void
-write_huge(void)
-{
-	struct fti_source s = { .size = HUGE_FILE,
-				.name = "x",
-				.read = make_huge };
-	struct fti_content c = { .source = &s };
-	struct work w = { .par = par_new(2, NULL) };
-	struct stat st;
-	char last = 0;
-	int fd = -1;
-
-	start();
-	must(fti_content_add_var(&c, 1, NULL) == 0 &&
-	     fti_content_add_piece(&c, 0, HUGE_FILE, NULL) == 0);
-	{
-		const struct fti_varfile x = { &c,	  &c.vars[0], 0,
-					       HUGE_FILE, "h",	      1,
-					       "huge" };
-
-		must(fti_varfiles_write(dir, &x, 1, false, &w, NULL) == 0);
-	}
-	fd = openat(dir, "huge", O_RDONLY);
-	must(fd >= 0 && fstat(fd, &st) == 0);
-	must(pread(fd, &last, 1, (off_t)HUGE_FILE) == 1);
-	ok((uint64_t)st.st_size == HUGE_FILE + 1 && last == 'z',
-	   "more than 4 GiB");
-	ok(st.st_blocks < 10000, "zeros are holes");
-	close(fd);
-	fti_content_fini(&c);
-	par_free(w.par);
-	start();
-}
-
 static int
 write_all(void *arg, struct error *err)
 {
@@ -444,10 +393,6 @@ TEST(write_no_memory)
 	struct fti_content c;
 	struct fti_source s;
 
-	if (getenv("SCRKIT_VALGRIND") != NULL)
-		skip("more than 4 GiB", "under valgrind");
-	else
-		write_huge();
 	two_pieces(&c, &s);
 	ok(fails_well(write_all, NULL, &c), "each allocation fails");
 	fti_content_fini(&c);

@@ -2,12 +2,9 @@
 /* FTI's ini files: the grammar, edits, and the configuration. */
 #include "fti/ini.h"
 
-#include <sys/stat.h>
-
 #include "ftijob/config.h"
-#include "ftijob/set.h"
-#include "ftitest.h"
-#include "metatest.h"
+#include "scratch.h"
+#include "str.h"
 
 static struct fti_ini *
 parse(const char *text)
@@ -243,56 +240,6 @@ TEST(beneath)
 				 : rc < 0 && why.kind == ERROR_UNSAFE,
 		   p->from);
 	}
-}
-
-/* --- Golden files --- */
-
-/* Each golden configuration is read, and an edit and back gives its bytes. */
-static void
-look_at_config(const char *path)
-{
-	static const char *const values[] = { "3", "1", "2" };
-	struct fti_config c;
-	auto_buf was = BUF_INIT, is = BUF_INIT, out = BUF_INIT;
-	bool good = fti_config_open(&c, AT_FDCWD, path, &why) == 0 &&
-		    c.node_size > 0 && c.group_size > 1 && c.head >= 0 &&
-		    c.local_test == 1 && c.exec_id != NULL &&
-		    str_eq(c.ckpt_dir, "./Local") &&
-		    str_eq(c.glbl_dir, "./Global");
-	size_t same = 0;
-
-	read_whole(path, &was);
-	read_whole(path, &is);
-	for (size_t i = 0; i < 3; i++) {
-		const struct fti_ini_value v = { "restart", "failure",
-						 values[i], false };
-
-		good = good && set_in(is.data, is.len, &v, &out, &why) == 0;
-		buf_clear(&is);
-		must(buf_add(&is, out.data, out.len) == 0);
-		same += is.len == was.len &&
-			memcmp(is.data, was.data, was.len) == 0;
-	}
-	ok(good && same == 1, path);
-	fti_config_close(&c);
-}
-
-TEST(golden)
-{
-	if (!ftitest_enter("golden configurations") || !find_files("."))
-		return;
-	for (size_t i = 0; i < found.count; i++) {
-		struct fti_geometry g = { .nodes = 0 };
-
-		if (str_eq(base_name(found.paths[i]), "config.fti"))
-			look_at_config(found.paths[i]);
-		if (str_eq(base_name(found.paths[i]), "Topology.fti"))
-			ok(fti_topology_read(AT_FDCWD, found.paths[i], &g,
-					     &why) == 0 &&
-				   g.nodes >= 2,
-			   found.paths[i]);
-	}
-	forget_files();
 }
 
 /* --- Misuse --- */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checkpoint files of a rank in all forms: metadata found, content, proofs. */
+/* Checkpoint files of a rank: where metadata are found.  Content of golden files:
+ * fti_extract.bats. */
 #include "fti/rankfile.h"
 
-#include <glob.h>
-
+#include "fti/file.h"
 #include "ftibytes.h"
-#include "ftitest.h"
-#include "metatest.h"
+#include "scratch.h"
 
 static struct fti_rankfile_options
 options(struct fti_metas *m)
@@ -14,148 +13,6 @@ options(struct fti_metas *m)
 	return (struct fti_rankfile_options){ .metas = m,
 					      .layout = FTI_LAYOUTS,
 					      .layer = FTI_DCP_LAST };
-}
-
-/* --- Golden files --- */
-
-/* The rank as EXPECTED.tsv counts. */
-static uint32_t
-rank_of(const struct fti_rankfile *r, const char *set)
-{
-	uint32_t n = r->label.rank;
-
-	if (str_starts(set, "head-F")) /* one of three is a head */
-		n = n / 3 * 2 + n % 3 - 1;
-	/* The copy of the left neighbour, on the node before. */
-	return r->copy ? (n + 6) % 8 : n;
-}
-
-/* Does each variable that is listed hold what it must?  Returns their
- * number. */
-static size_t
-holds(const struct fti_rankfile *r, const char *set)
-{
-	const struct ftitest_golden g = {
-		.set = set,
-		.ckpt = (uint32_t)r->id,
-		.rank = rank_of(r, set),
-	};
-	size_t count = 0;
-
-	ok(ftitest_holds(&r->content, &g, &count) &&
-		   (r->lacks || count == ftitest_vars(&g)),
-	   r->name);
-	return count;
-}
-
-static bool
-is_proven(const struct fti_rankfile *r)
-{
-	bool all = r->checked.data_good;
-
-	for (size_t i = 0; i < r->content.npieces; i++)
-		all = all && r->proven[i];
-	return all && (r->checked.verdict == FTI_INTACT ||
-		       r->checked.verdict == FTI_REFUSED);
-}
-
-/* Look at the states after the earlier layers.  Returns the number of
- * variables that were compared. */
-static size_t
-look_at_layers(struct fti_rankfile_options *o, const char *path,
-	       const char *set, size_t last)
-{
-	struct fti_rankfile r;
-	size_t count = 0;
-
-	for (o->layer = 0; o->layer < last; o->layer++) {
-		must(fti_rankfile_open(&r, path, o, NULL) == 0);
-		ok(r.id > 0 && r.layer == o->layer, "an earlier layer");
-		count += holds(&r, set);
-		fti_rankfile_close(&r);
-	}
-	o->layer = FTI_DCP_LAST;
-	return count;
-}
-
-static size_t
-look_at(struct fti_metas *m, const char *path, const char *set)
-{
-	struct fti_rankfile_options o = options(m);
-	struct error err = ERROR_INIT;
-	struct fti_rankfile r;
-	const bool posix = strstr(set, "posix") != NULL;
-	size_t count = 0;
-
-	must(fti_rankfile_open(&r, path, &o, &err) == 0);
-	must(fti_rankfiles_check(&r, 1, true, NULL, NULL) == 0);
-	if (r.form == FTI_FORM_UNKNOWN || (r.form == FTI_FORM_FF) == posix ||
-	    !is_proven(&r))
-		ok(false, path);
-	if (!r.parity) {
-		count = holds(&r, set);
-		ok(r.content.nvars > 0 && r.unusable == NULL, path);
-	}
-	if (r.form == FTI_FORM_LAYERS)
-		count += look_at_layers(&o, path, set, r.layer);
-	fti_rankfile_close(&r);
-	return count;
-}
-
-/* Is the metadata of POSIX files the same when it is written? */
-static bool
-prints(const char *path)
-{
-	auto_fti_posix *p = fti_posix_read(AT_FDCWD, path, NULL);
-	auto_buf was = BUF_INIT, is = BUF_INIT;
-
-	must(p != NULL && p->nfiles >= 2);
-	read_whole(path, &was);
-	return fti_posix_print(p, &is, NULL) == 0 && was.len == is.len &&
-	       memcmp(was.data, is.data, is.len) == 0;
-}
-
-static void
-look_at_set(const char *set)
-{
-	struct fti_metas *m = fti_metas_new(NULL);
-	size_t count = 0;
-
-	must(m != NULL && find_files(set));
-	for (size_t i = 0; i < found.count; i++) {
-		const char *path = found.paths[i];
-		const enum fti_name_kind kind =
-			fti_name_parse(base_name(path)).kind;
-
-		if (kind >= FTI_NAME_RANK && kind <= FTI_NAME_LAYERS &&
-		    strstr(path, "/tmp/") == NULL)
-			count += look_at(m, path, set);
-		if (kind == FTI_NAME_SECTOR && strstr(set, "posix") != NULL)
-			ok(prints(path), path);
-	}
-	forget_files();
-	fti_metas_free(m);
-	ok(count > 0, fmt("%s: %zu variables", set, count));
-}
-
-TEST(golden)
-{
-	glob_t sets;
-	size_t seen = 0;
-
-	if (!ftitest_enter("golden files"))
-		return;
-	must(glob("*/EXPECTED.tsv", 0, NULL, &sets) == 0);
-	for (size_t i = 0; i < sets.gl_pathc; i++) {
-		/* Its files are large, and like those of seed7-F-master. */
-		if (str_starts(sets.gl_pathv[i], "seed7-realsize/"))
-			continue;
-		*strchr(sets.gl_pathv[i], '/') = '\0';
-		look_at_set(sets.gl_pathv[i]);
-		seen++;
-	}
-	globfree(&sets);
-	ok(seen > 0, "sets were looked at");
 }
 
 /* --- Where metadata are found --- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Small metadata files. */
+/* Small metadata files: what readers make of trees, and what is written. */
 #include <endian.h>
+#include <inttypes.h>
 
 #include "arena.h"
 #include "meta/cindex.h"
@@ -11,7 +12,131 @@
 #include "meta/summary.h"
 #include "metatest.h"
 
-/* --- The index of a cache, and the nodes file --- */
+/* What the readers below found, as text. */
+static struct buf told;
+
+#define tell(...) (void)buf_printf(&told, __VA_ARGS__)
+
+/* A word after a blank, or nothing. */
+#define word(text) (text) != NULL ? " " : "", (text) != NULL ? (text) : ""
+#define flag(is, name) (is) ? " " name : ""
+
+/* --- Readers --- */
+
+static int
+cindex_told(const struct kvtree *t, struct error *err)
+{
+	size_t count = 0;
+	auto_mem struct cindex_entry *e = cindex_entries(t, &count, err);
+
+	for (size_t i = 0; e != NULL && i < count; i++)
+		tell("%" PRId64 "%s%s%s%s%s\n", e[i].id, word(e[i].path),
+		     flag(e[i].bypass, "bypass"),
+		     word(kvtree_value(e[i].desc, "ID")));
+	return count == (size_t)-1 ? -1 : 0;
+}
+
+static int
+nodes_told(const struct kvtree *t, struct error *err)
+{
+	int64_t nodes = 0;
+
+	if (nodes_read(t, &nodes, err) < 0)
+		return -1;
+	tell("%" PRId64 " nodes\n", nodes);
+	return 0;
+}
+
+static void
+tell_flush(const struct flush_entry *e)
+{
+	tell("%" PRId64 "%s%s%s%s%s%s%s%s%s%s\n", e->id, word(e->name),
+	     flag(e->is_ckpt, "ckpt"), flag(e->is_output, "output"),
+	     flag(e->in_cache, "cache"), flag(e->on_pfs, "pfs"),
+	     e->flushing ? e->sync_flushing ? " both" : " flushing"
+			 : flag(e->sync_flushing, "sync"),
+	     flag(flush_needed(e), "needed"),
+	     word(kvtree_value(e->desc, "ID")));
+}
+
+static int
+flush_told(const struct kvtree *t, struct error *err)
+{
+	size_t count = 0;
+	auto_mem struct flush_entry *e = flush_entries(t, &count, err);
+
+	for (size_t i = 0; e != NULL && i < count; i++)
+		tell_flush(&e[i]);
+	return count == (size_t)-1 ? -1 : 0;
+}
+
+/* One entry. */
+static int
+flush_told_5(const struct kvtree *t, struct error *err)
+{
+	struct flush_entry e;
+
+	if (flush_find(t, 5, &e, err) < 0)
+		return -1;
+	tell_flush(&e);
+	return 0;
+}
+
+static int
+halt_told(const struct kvtree *t, struct error *err)
+{
+	struct halt h;
+
+	if (halt_read(t, &h, err) < 0)
+		return -1;
+	tell("left %" PRId64 " before %" PRId64 " after %" PRId64
+	     " seconds %" PRId64 "%s%s\n",
+	     h.checkpoints_left, h.exit_before, h.exit_after, h.halt_seconds,
+	     word(h.reason));
+	return 0;
+}
+
+static int
+left_told(const struct kvtree *t, struct error *err)
+{
+	int64_t left = 0;
+
+	if (halt_read_checkpoints(t, &left, err) < 0)
+		return -1;
+	tell("left %" PRId64 "\n", left);
+	return 0;
+}
+
+static int
+summary_told(const struct kvtree *t, struct error *err)
+{
+	struct summary s;
+
+	if (summary_read(t, &s, err) < 0)
+		return -1;
+	tell("version %" PRId64 " complete %d%s\n", s.version, s.complete,
+	     flag(s.desc != NULL && s.desc == kvtree_get(t, "DSET"), "desc"));
+	return 0;
+}
+
+static int
+copied_told(const struct kvtree *t, struct error *err)
+{
+	auto_arena *arena = arena_new();
+	struct copied c;
+
+	if (arena == NULL)
+		return error_no_memory(err);
+	if (copied_read(t, arena, &c, err) < 0)
+		return -1;
+	for (size_t i = 0; i < c.nfiles; i++)
+		tell("%s %" PRIu64 " %x %ld.%ld\n", c.files[i].path,
+		     c.files[i].size, c.files[i].crc,
+		     (long)c.files[i].mtime.tv_sec, c.files[i].mtime.tv_nsec);
+	return 0;
+}
+
+/* --- What they read --- */
 
 static const char cindex_full[] =
 	"CURRENT>a\nDSET>12>DSETDESC>ID>12\n"
@@ -19,43 +144,121 @@ static const char cindex_full[] =
 	"DSET>2>PATH>/c/scr.dataset.2\nDSET>2>BYPASS>1\n"
 	"DSET>3>NEW>x\n";
 
-TEST(cindex_read)
-{
-	auto_kvtree *t = tree_of(cindex_full);
-	size_t count = 0;
-	struct cindex_entry *e = cindex_entries(t, &count, &why);
+static const char flush_full[] =
+	"DATASET>7>DSETDESC>ID>7\nDATASET>7>CKPT>1\n"
+	"DATASET>7>LOCATION>PFS\nDATASET>7>LOCATION>CACHE\n"
+	"DATASET>7>NAME>ckpt.7\n"
+	"DATASET>3>OUTPUT>1\nDATASET>3>LOCATION>CACHE\n"
+	"DATASET>3>LOCATION>FLUSHING\n"
+	"DATASET>3>LOCATION>SYNC_FLUSHING\n"
+	"DATASET>11>LOCATION>CACHE\n";
 
-	is_int(count, 3, "entries are read");
-	ok(e[0].id == 2 && e[1].id == 3 && e[2].id == 12, "... by id");
-	is_str(e[2].path, "/c/scr.dataset.12", "... path");
-	ok(!e[2].bypass && e[0].bypass, "... bypass");
-	is_str(kvtree_value(e[2].desc, "ID"), "12", "... descriptor");
-	ok(e[1].path == NULL && e[1].desc == NULL && !e[1].bypass,
-	   "... an entry that says nothing");
-	mem_free(e);
-	tree_clear(t);
-	ok(cindex_entries(t, &count, &why) == NULL && count == 0, "none");
-	for (int i = 0; i < 2; i++) {
-		tree_clear(t);
-		tree_add(t, i == 0 ? "DSET>1>PATH\n" : "DSET>01>PATH>x\n");
-		ok(cindex_entries(t, &count, &why) == NULL &&
-			   count == (size_t)-1 && why.kind == ERROR_CORRUPT,
-		   why.text);
+static const char halt_full[] = "HaltSeconds>30\nExitAfter>1900000000\n"
+				"ExitBefore>2000000000\nCheckpointsLeft>10\n"
+				"ExitReason>reason with spaces\n";
+
+#define A "FILE>ckpt.1/a>"
+#define B "FILE>.scr/scr.dataset.1/b>"
+
+static const char copied_full[] = A
+	"SIZE>7\n" A "CRC>0xda711cb\n" A "MTIME_SECS>5\n" A "MTIME_NSECS>6\n" B
+	"SIZE>0\n" B "CRC>0\n" B "MTIME_SECS>0\n" B "MTIME_NSECS>0\n";
+
+TEST(readers)
+{
+	static const struct {
+		TREE_READER(read);
+		const char *tree, *want; /* want: or the kind of the error */
+	} cases[] = {
+		{ cindex_told, cindex_full,
+		  "2 /c/scr.dataset.2 bypass\n3\n12 /c/scr.dataset.12 12\n" },
+		{ cindex_told, "", "" },
+		{ cindex_told, "DSET>1>PATH\n", "corrupt" },
+		{ cindex_told, "DSET>01>PATH>x\n", "corrupt" },
+		{ nodes_told, "NODES>4\n", "4 nodes\n" },
+		{ nodes_told, "", "absent" },
+		{ nodes_told, "NODES>-1\n", "corrupt" },
+		{ flush_told, flush_full,
+		  "3 output cache both needed\n7 ckpt.7 ckpt cache pfs 7\n"
+		  "11 cache needed\n" },
+		{ flush_told, "", "" },
+		{ flush_told, "DATASET>5>CKPT>no\n", "corrupt" },
+		{ flush_told, "DATASET>x>CKPT>1\n", "corrupt" },
+		{ flush_told_5, flush_full, "absent" },
+		{ flush_told_5, "DATASET>6>CKPT>1\nDATASET>5>CKPT>1\n",
+		  "5 ckpt\n" },
+		{ flush_told_5, "DATASET>5>CKPT>no\n", "corrupt" },
+		{ halt_told, halt_full,
+		  "left 10 before 2000000000 after 1900000000 seconds 30 "
+		  "reason with spaces\n" },
+		{ halt_told, "", "left -1 before -1 after -1 seconds -1\n" },
+		{ halt_told, "CheckpointsLeft>-3\n",
+		  "left 0 before -1 after -1 seconds -1\n" },
+		/* As LLNL's tool writes it. */
+		{ halt_told, "CheckpointsLeft>4294967295\n",
+		  "left 0 before -1 after -1 seconds -1\n" },
+		{ left_told, "CheckpointsLeft>4294967295\n", "left -1\n" },
+		{ left_told, "", "absent" },
+		{ halt_told, "ExitAfter>soon\n", "corrupt" },
+		{ halt_told, "ExitReason\n", "corrupt" },
+		{ summary_told,
+		  "DSET>ID>1\nDSET>NAME>a\nCOMPLETE>1\nVERSION>6\nRS>1\n",
+		  "version 6 complete 1 desc\n" },
+		{ summary_told, "", "version -1 complete -1\n" },
+		{ summary_told, "COMPLETE>0\n", "version -1 complete 0\n" },
+		{ summary_told, "COMPLETE>2\n", "corrupt" },
+		{ summary_told, "VERSION>six\n", "corrupt" },
+		{ copied_told, copied_full,
+		  "ckpt.1/a 7 da711cb 5.6\n.scr/scr.dataset.1/b 0 0 0.0\n" },
+		{ copied_told, "", "" },
+		{ copied_told, "FILES>x\n", "corrupt" },
+		{ copied_told, "FILE>/abs>SIZE>1\n", "corrupt" },
+		{ copied_told, "FILE>../out>SIZE>1\n", "corrupt" },
+		{ copied_told, "FILE>a/../../b>SIZE>1\n", "corrupt" },
+		{ copied_told, "FILE>>SIZE>1\n", "corrupt" },
+		{ copied_told, A "SIZE>7\n" A "CRC>0x1\n" A "MTIME_SECS>5\n",
+		  "corrupt" },
+		{ copied_told,
+		  A "SIZE>7\n" A "MTIME_NSECS>1\n" A "MTIME_SECS>5\n",
+		  "corrupt" },
+		{ copied_told,
+		  A "SIZE>-1\n" A "CRC>0x1\n" A "MTIME_SECS>5\n" A
+		    "MTIME_NSECS>1\n",
+		  "corrupt" },
+		{ copied_told,
+		  A "SIZE>1\n" A "CRC>0x100000000\n" A "MTIME_SECS>5\n" A
+		    "MTIME_NSECS>1\n",
+		  "corrupt" },
+		{ copied_told,
+		  A "SIZE>1\n" A "CRC>0x1\n" A "MTIME_SECS>5\n" A
+		    "MTIME_NSECS>1000000000\n",
+		  "corrupt" },
+	};
+
+	each (c, cases) {
+		auto_kvtree *t = tree_of(c->tree);
+
+		buf_clear(&told);
+		tell("%s", "");
+		if (c->read(t, &why) == 0)
+			is_str(told.data, c->want, label(c->tree));
+		else
+			is_str(c->want,
+			       why.kind == ERROR_CORRUPT  ? "corrupt"
+			       : why.kind == ERROR_ABSENT ? "absent"
+							  : why.text,
+			       label(c->tree));
 	}
+	is_int(flush_find(NULL, 1, &(struct flush_entry){ 0 }, &why), -1,
+	       "no tree");
+	tree_damaged(cindex_full, 30, 19, cindex_told);
+	tree_damaged(flush_full, 50, 22, flush_told);
+	tree_damaged(halt_full, 30, 10, halt_told);
+	tree_damaged("DSET>ID>1\nCOMPLETE>1\nVERSION>6\n", 10, 7, summary_told);
+	tree_damaged(copied_full, 50, 19, copied_told);
 }
 
-TEST(cindex_nodes)
-{
-	auto_kvtree *t = tree_of("NODES>4\n");
-	int64_t nodes = 0;
-
-	ok(nodes_read(t, &nodes, &why) == 0 && nodes == 4, "nodes");
-	tree_clear(t);
-	refuses(nodes_read(t, &nodes, &why), ERROR_ABSENT, NULL, "no nodes");
-	tree_add(t, "NODES>-1\n");
-	refuses(nodes_read(t, &nodes, &why), ERROR_CORRUPT, NULL,
-		"less than none");
-}
+/* --- What is written --- */
 
 /* As LLNL's library wrote it on the node of rank 0. */
 static int
@@ -93,99 +296,15 @@ TEST(cindex_write)
 	is_int(b.len, 423, "... to the size of LLNL's file");
 	memcpy(&crc, b.data + b.len - 4, 4);
 	is_int(be32toh(crc), 0xd16e8298, "... with its checksum");
-	ok(cindex_current(t) == NULL, "no CURRENT");
-	ok(cindex_set_current(t, "x y", NULL) == 0 &&
+	ok(cindex_current(t) == NULL &&
+		   cindex_set_current(t, "x y", NULL) == 0 &&
 		   strcmp(cindex_current(t), "x y") == 0,
-	   "... one that was set");
-}
-
-static int
-cindex_read_all(const struct kvtree *t, struct error *err)
-{
-	size_t count = 0;
-
-	mem_free(cindex_entries(t, &count, err));
-	return count == (size_t)-1 ? -1 : 0;
-}
-
-TEST(cindex_damage)
-{
-	tree_damaged(cindex_full, 30, 19, cindex_read_all);
+	   "no CURRENT, then one that was set");
 	without_memory (m, 1, "no memory to write") {
-		auto_kvtree *t = kvtree_new(&m.err);
+		auto_kvtree *new = kvtree_new(&m.err);
 
-		m.rc = t == NULL ? -1 : cindex_write_one(t, &m.err);
+		m.rc = new == NULL ? -1 : cindex_write_one(new, &m.err);
 	}
-}
-
-/* --- The flush file --- */
-
-static const char flush_full[] =
-	"DATASET>7>DSETDESC>ID>7\nDATASET>7>CKPT>1\n"
-	"DATASET>7>LOCATION>PFS\nDATASET>7>LOCATION>CACHE\n"
-	"DATASET>7>NAME>ckpt.7\n"
-	"DATASET>3>OUTPUT>1\nDATASET>3>LOCATION>CACHE\n"
-	"DATASET>3>LOCATION>FLUSHING\n"
-	"DATASET>3>LOCATION>SYNC_FLUSHING\n"
-	"DATASET>11>LOCATION>CACHE\n";
-
-TEST(flush_read)
-{
-	auto_kvtree *t = tree_of(flush_full);
-	struct flush_entry *all = NULL, e;
-	size_t count = 0;
-
-	is_int(flush_find(t, 7, &e, NULL), 0, "an entry is found");
-	ok(e.id == 7 && e.is_ckpt && !e.is_output && e.in_cache && e.on_pfs &&
-		   !e.flushing && !e.sync_flushing,
-	   "... flags");
-	is_str(e.name, "ckpt.7", "... name");
-	is_str(kvtree_value(e.desc, "ID"), "7", "... descriptor");
-	ok(!flush_needed(&e), "... needs no flush");
-	is_int(flush_find(t, 3, &e, NULL), 0, "another entry");
-	ok(!e.is_ckpt && e.is_output && e.flushing && e.sync_flushing &&
-		   e.name == NULL && e.desc == NULL && flush_needed(&e),
-	   "... needs flush");
-	is_int(flush_find(t, 8, &e, &why), -1, "no such entry");
-	is_int(why.kind, ERROR_ABSENT, why.text);
-	is_int(flush_find(t, -1, &e, &why), -1, "no such id");
-	is_int(flush_find(NULL, 1, &e, &why), -1, "no tree");
-	all = flush_entries(t, &count, &why);
-	ok(count == 3 && all[0].id == 3 && all[1].id == 7 && all[2].id == 11,
-	   "all entries by id");
-	mem_free(all);
-	tree_clear(t);
-	ok(flush_entries(t, &count, &why) == NULL && count == 0,
-	   "an empty file");
-}
-
-static int
-flush_read_all(const struct kvtree *t, struct error *err)
-{
-	size_t count = 0;
-
-	mem_free(flush_entries(t, &count, err));
-	return count == (size_t)-1 ? -1 : 0;
-}
-
-static int
-flush_find_one(const struct kvtree *t, struct error *err)
-{
-	struct flush_entry e;
-
-	return flush_find(t, 5, &e, err);
-}
-
-TEST(flush_damage)
-{
-	static const char *const bad[] = {
-		"DATASET>5>CKPT>no\n",
-		"DATASET>x>CKPT>1\n",
-	};
-
-	trees_refused(bad, 2, flush_read_all);
-	trees_refused(bad, 1, flush_find_one);
-	tree_damaged(flush_full, 50, 22, flush_read_all);
 }
 
 /* Put all entries of a file of LLNL's library into a new tree. */
@@ -251,56 +370,13 @@ TEST(flush_replace)
 	   "... first, with nothing of the old one");
 }
 
-/* --- The halt file --- */
-
-static const char halt_full[] = "HaltSeconds>30\nExitAfter>1900000000\n"
-				"ExitBefore>2000000000\nCheckpointsLeft>10\n"
-				"ExitReason>reason with spaces\n";
-
-TEST(halt_read)
-{
-	auto_kvtree *t = tree_of(halt_full);
-	struct halt h;
-
-	is_int(halt_read(t, &h, NULL), 0, "halt file");
-	is_str(h.reason, "reason with spaces", "... reason");
-	is_int(h.checkpoints_left, 10, "... checkpoints");
-	is_int(h.exit_before, 2000000000, "... before");
-	is_int(h.exit_after, 1900000000, "... after");
-	is_int(h.halt_seconds, 30, "... seconds");
-	tree_clear(t);
-	is_int(halt_read(t, &h, NULL), 0, "nothing set");
-	ok(h.reason == NULL && h.checkpoints_left == -1 &&
-		   h.exit_before == -1 && h.exit_after == -1 &&
-		   h.halt_seconds == -1,
-	   "... is nothing");
-	tree_add(t, "CheckpointsLeft>-3\n");
-	ok(halt_read(t, &h, NULL) == 0 && h.checkpoints_left == 0,
-	   "less than none left is none");
-	tree_clear(t);
-	tree_add(t, "CheckpointsLeft>4294967295\n");
-	ok(halt_read(t, &h, NULL) == 0 && h.checkpoints_left == 0 &&
-		   halt_read_checkpoints(t, &h.checkpoints_left, NULL) == 0 &&
-		   h.checkpoints_left == -1,
-	   "... also as LLNL's tool writes it");
-	tree_clear(t);
-	is_int(halt_read_checkpoints(t, &h.checkpoints_left, &why), -1,
-	       "no count");
-	is_int(why.kind, ERROR_ABSENT, "... is absent");
-	tree_add(t, "ExitAfter>soon\n");
-	is_int(halt_read(t, &h, &why), -1, "no number");
-	is_int(why.kind, ERROR_CORRUPT, why.text);
-	tree_clear(t);
-	tree_add(t, "ExitReason\n");
-	is_int(halt_read(t, &h, &why), -1, "no reason");
-}
-
 /* Values set in the order of LLNL's tool are stored in the order of its
  * file. */
 TEST(halt_set)
 {
 	auto_kvtree *t = tree_of("HaltSeconds>1\nOurs>x\n");
 	auto_kvtree *want = tree_of(halt_full);
+	char long_reason[5000] = "";
 
 	ok(halt_set_reason(t, "reason with spaces", NULL) == 0 &&
 		   halt_set_number(t, "CheckpointsLeft", 10, NULL) == 0 &&
@@ -316,67 +392,15 @@ TEST(halt_set)
 	kvtree_remove(want, "ExitReason");
 	kvtree_remove(want, "ExitAfter");
 	ok(tree_same(t, want, false), "... those alone");
-}
-
-static int
-halt_read_one(const struct kvtree *t, struct error *err)
-{
-	struct halt h;
-
-	return halt_read(t, &h, err);
-}
-
-TEST(halt_damage)
-{
-	char long_reason[5000];
-
-	tree_damaged(halt_full, 30, 10, halt_read_one);
-	memset(long_reason, 'x', sizeof(long_reason));
-	long_reason[sizeof(long_reason) - 1] = '\0';
+	memset(long_reason, 'x', sizeof(long_reason) - 1);
 	without_memory (m, 1, "no memory to set") {
-		auto_kvtree *t = kvtree_new(&m.err);
+		auto_kvtree *new = kvtree_new(&m.err);
 
-		m.rc = t == NULL || halt_set_reason(t, long_reason, &m.err) < 0
+		m.rc = new == NULL || halt_set_reason(new, long_reason,
+						      &m.err) < 0
 			       ? -1
-			       : halt_set_number(t, "ExitAfter", 1, &m.err);
+			       : halt_set_number(new, "ExitAfter", 1, &m.err);
 	}
-}
-
-/* --- Summaries --- */
-
-static int
-summary_read_one(const struct kvtree *t, struct error *err)
-{
-	struct summary s;
-
-	return summary_read(t, &s, err);
-}
-
-TEST(summary_read)
-{
-	static const char *const bad[] = { "COMPLETE>2\n", "VERSION>six\n" };
-	static const struct {
-		const char *text;
-		int version, complete;
-	} cases[] = {
-		{ "DSET>ID>1\nDSET>NAME>a\nCOMPLETE>1\nVERSION>6\nRS>1\n", 6,
-		  1 },
-		{ "", -1, -1 },
-		{ "COMPLETE>0\n", -1, 0 },
-	};
-	struct summary s;
-
-	each (c, cases) {
-		auto_kvtree *t = tree_of(c->text);
-
-		ok(summary_read(t, &s, NULL) == 0 && s.version == c->version &&
-			   s.complete == c->complete &&
-			   s.desc == kvtree_get(t, "DSET"),
-		   label(c->text));
-	}
-	trees_refused(bad, 2, summary_read_one);
-	tree_damaged("DSET>ID>1\nCOMPLETE>1\nVERSION>6\n", 10, 7,
-		     summary_read_one);
 }
 
 TEST(summary_build)
@@ -409,15 +433,6 @@ TEST(summary_build)
 	}
 }
 
-/* --- Records of copied files --- */
-
-#define A "FILE>ckpt.1/a>"
-#define B "FILE>.scr/scr.dataset.1/b>"
-
-static const char copied_full[] = A
-	"SIZE>7\n" A "CRC>0xda711cb\n" A "MTIME_SECS>5\n" A "MTIME_NSECS>6\n" B
-	"SIZE>0\n" B "CRC>0\n" B "MTIME_SECS>0\n" B "MTIME_NSECS>0\n";
-
 /* Write `c` as an image, and read it again: returns the tree. */
 static struct kvtree *
 copied_rewrite(struct copied *c, const struct kvtree *desc, struct arena *arena)
@@ -437,17 +452,16 @@ TEST(copied_round_trip)
 	auto_arena *arena = arena_new();
 	struct copied c;
 
-	is_int(copied_read(t, arena, &c, NULL), 0, "a record is read");
+	must(copied_read(t, arena, &c, NULL) == 0);
 	copy = copied_rewrite(&c, NULL, arena);
-	ok(tree_same(copy, t, false), "... and written as it was");
+	ok(tree_same(copy, t, false), "a record is written as it was");
 	kvtree_free(copy);
 	kvtree_free(t);
-	is_int(c.nfiles, 2, "... two files");
-	is_str(c.files[0].path, "ckpt.1/a", "... path");
-	ok(c.files[0].size == 7 && c.files[0].crc == 0xda711cb, "... sum");
-	ok(c.files[0].mtime.tv_sec == 5 && c.files[0].mtime.tv_nsec == 6,
-	   "... time");
-	is_str(c.files[1].path, ".scr/scr.dataset.1/b", "... in order");
+	without_memory (m, 1, "no memory to write") {
+		auto_buf image = BUF_INIT;
+
+		m.rc = copied_encode(&c, NULL, &image, &m.err);
+	}
 	c.files[0].mtime.tv_sec = -1;
 	kvtree_free(copied_rewrite(&c, NULL, arena));
 	is_int(c.files[0].mtime.tv_sec, 0, "a time before 1970 is none");
@@ -458,51 +472,7 @@ TEST(copied_round_trip)
 	ok(c.nfiles == 2 && desc != NULL && kvtree_count(desc) == 3 &&
 		   kvtree_get2(desc, "NAME", "out.7") != NULL,
 	   "with a descriptor, which is read again");
-	tree_clear(t);
-	ok(copied_read(t, arena, &c, NULL) == 0 && c.nfiles == 0,
-	   "an empty one has no files");
 	kvtree_free(t);
-}
-
-static int
-copied_read_all(const struct kvtree *t, struct error *err)
-{
-	auto_arena *arena = arena_new();
-	struct copied c;
-
-	return arena == NULL ? error_no_memory(err)
-			     : copied_read(t, arena, &c, err);
-}
-
-TEST(copied_damage)
-{
-	static const char *const bad[] = {
-		"FILES>x\n",
-		"FILE>/abs>SIZE>1\n",
-		"FILE>../out>SIZE>1\n",
-		"FILE>a/../../b>SIZE>1\n",
-		"FILE>>SIZE>1\n",
-		A "SIZE>7\n" A "CRC>0x1\n" A "MTIME_SECS>5\n",
-		A "SIZE>7\n" A "MTIME_NSECS>1\n" A "MTIME_SECS>5\n",
-		A "SIZE>-1\n" A "CRC>0x1\n" A "MTIME_SECS>5\n" A
-		  "MTIME_NSECS>1\n",
-		A "SIZE>1\n" A "CRC>0x100000000\n" A "MTIME_SECS>5\n" A
-		  "MTIME_NSECS>1\n",
-		A "SIZE>1\n" A "CRC>0x1\n" A "MTIME_SECS>5\n" A
-		  "MTIME_NSECS>1000000000\n",
-	};
-	auto_kvtree *t = tree_of(copied_full);
-	auto_arena *arena = arena_new();
-	struct copied c;
-
-	trees_refused(bad, COUNT(bad), copied_read_all);
-	tree_damaged(copied_full, 50, 19, copied_read_all);
-	copied_read(t, arena, &c, NULL);
-	without_memory (m, 1, "no memory to write") {
-		auto_buf image = BUF_INIT;
-
-		m.rc = copied_encode(&c, NULL, &image, &m.err);
-	}
 }
 
 TEST(copied_names)
