@@ -59,7 +59,7 @@ write_conf(struct buf *out, const struct conf_source *s)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct conf *one = read_conf(data, size), *two = NULL;
+	auto_conf *one = read_conf(data, size), *two = NULL;
 	struct buf a = BUF_INIT, b = BUF_INIT;
 	const struct conf_source *s = &one->sources[CONF_USER];
 	const struct conf_group *g = NULL;
@@ -75,7 +75,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_require(conf_notice(two) == NULL);
 	write_conf(&b, &two->sources[CONF_USER]);
 	fuzz_same(&a, &b);
-	conf_close(two);
-	conf_close(one);
 	return 0;
 }

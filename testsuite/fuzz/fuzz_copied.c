@@ -11,8 +11,8 @@
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct kvtree *t = fuzz_tree(data, size);
-	struct arena *arena = arena_new();
+	auto_kvtree *t = fuzz_tree(data, size);
+	auto_arena *arena = arena_new();
 	struct buf a = BUF_INIT, b = BUF_INIT;
 	struct copied c;
 
@@ -26,7 +26,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_require(copied_encode(&c, NULL, &b, NULL) == 0);
 		fuzz_same(&a, &b);
 	}
-	kvtree_free(t);
-	arena_free(arena);
 	return 0;
 }

@@ -20,8 +20,8 @@ write_map(const struct filemap *map)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct kvtree *t = fuzz_tree(data, size), *one = NULL, *two = NULL;
-	struct arena *arena = arena_new();
+	auto_kvtree *t = fuzz_tree(data, size), *one = NULL, *two = NULL;
+	auto_arena *arena = arena_new();
 	struct buf a = BUF_INIT, b = BUF_INIT;
 	struct filemap map;
 
@@ -33,9 +33,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			     kvtree_encode(two, &b, NULL) == 0);
 		fuzz_same(&a, &b);
 	}
-	kvtree_free(one);
-	kvtree_free(two);
-	kvtree_free(t);
-	arena_free(arena);
 	return 0;
 }

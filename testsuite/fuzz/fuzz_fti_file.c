@@ -12,7 +12,7 @@
 static void
 check_content(const struct fti_file *f, const struct fti_source *s)
 {
-	struct fti_content c;
+	auto_fti_content c;
 
 	if (fti_content_file(&c, f, s, NULL) == 0) {
 		fuzz_require(c.nvars == f->nvars);
@@ -27,7 +27,6 @@ check_content(const struct fti_file *f, const struct fti_source *s)
 							 NULL) == 0);
 		}
 	}
-	fti_content_fini(&c);
 }
 
 /* A finding is one line of text about an existing record. */

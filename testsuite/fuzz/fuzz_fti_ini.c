@@ -35,8 +35,8 @@ static void
 check_edit(const struct fti_ini *was, const uint8_t *data, size_t size,
 	   const struct fti_ini_value *v)
 {
-	struct buf out = BUF_INIT;
-	struct fti_ini *is = NULL;
+	auto_buf out = BUF_INIT;
+	auto_fti_ini *is = NULL;
 	size_t head = 0, tail = 0;
 
 	fuzz_require(buf_add(&out, data, size) == 0 &&
@@ -53,8 +53,6 @@ check_edit(const struct fti_ini *was, const uint8_t *data, size_t size,
 		tail++;
 	/* What differs is one value, or a new line: section, key and value. */
 	fuzz_require(out.len - head - tail <= 80);
-	fti_ini_free(is);
-	buf_free(&out);
 }
 
 int
@@ -63,7 +61,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct fti_ini_value set = { "restart", "failure", "3", false };
 	struct fti_ini *ini = parse(data, size);
 	struct fti_config c;
-	struct buf path = BUF_INIT;
+	auto_buf path = BUF_INIT;
 
 	for (size_t i = 0; fti_ini_section(ini, i) != NULL; i++)
 		fuzz_require(strchr(fti_ini_section(ini, i), '\n') == NULL);
@@ -75,7 +73,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fuzz_require(str_eq(path.data, ".") ||
 				     path_is_clean(path.data));
 	}
-	buf_free(&path);
 	fti_config_close(&c);
 	return 0;
 }

@@ -16,7 +16,7 @@ look_at_file(const struct fti_posix_file *f)
 {
 	struct fti_checked checked[2] = { { .posix = f },
 					  { .posix = f, .parity = true } };
-	struct fti_content c;
+	auto_fti_content c;
 	struct fti_source s;
 
 	fti_source_memory(&s, zeros, sizeof(zeros), "fuzz");
@@ -36,7 +36,6 @@ look_at_file(const struct fti_posix_file *f)
 							 1, c.vars[i].size - 1,
 							 NULL) == 0);
 	}
-	fti_content_fini(&c);
 }
 
 /* What is written by us is read as the same. */
@@ -44,7 +43,7 @@ static void
 check_print(const struct fti_posix *p)
 {
 	struct buf one = BUF_INIT, two = BUF_INIT;
-	struct fti_posix *again = NULL;
+	auto_fti_posix *again = NULL;
 
 	if (fti_posix_print(p, &one, NULL) == 0) {
 		again = fti_posix_parse("fuzz", one.data, one.len, NULL);
@@ -52,7 +51,6 @@ check_print(const struct fti_posix *p)
 			     fti_posix_print(again, &two, NULL) == 0);
 		fuzz_same(&one, &two);
 	}
-	fti_posix_free(again);
 	buf_free(&one);
 }
 

@@ -63,7 +63,7 @@ check_image(const struct buf *image, enum fti_layout layout,
 static void
 write_draft(struct fti_draft *d, const struct fti_content *want)
 {
-	struct buf image = BUF_INIT;
+	auto_buf image = BUF_INIT;
 
 	if (d->ckpt_id < 0)
 		d->ckpt_id = 1;
@@ -71,7 +71,6 @@ write_draft(struct fti_draft *d, const struct fti_content *want)
 		ftitest_image(d, &image);
 		check_image(&image, d->layout, want);
 	}
-	buf_free(&image);
 }
 
 static void
@@ -79,7 +78,7 @@ write_all(const struct fti_checked *c, const struct fti_content *content)
 {
 	struct fti_change *list = NULL;
 	size_t count = 0;
-	struct fti_draft d;
+	auto_fti_draft d;
 
 	for (int l = 0; l < FTI_LAYOUTS; l++) {
 		if (fti_describe_same(&d, c, (enum fti_layout)l, NULL) == 0)
@@ -95,7 +94,6 @@ write_all(const struct fti_checked *c, const struct fti_content *content)
 		fuzz_require(fti_changes(c, &d, &list, &count, NULL) == 0);
 	}
 	mem_free(list);
-	fti_draft_fini(&d);
 }
 
 int
@@ -116,10 +114,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		write_all(&c, &content);
 		fti_content_fini(&content);
 	} else {
-		struct fti_draft d;
+		auto_fti_draft d;
 
 		fuzz_require(fti_describe_repair(&d, &c, NULL) < 0);
-		fti_draft_fini(&d);
 	}
 	fti_checked_fini(&c);
 	fti_file_free(c.file);

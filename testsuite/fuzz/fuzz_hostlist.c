@@ -12,7 +12,7 @@
 static void
 check_name(const char *name)
 {
-	struct hostlist h;
+	auto_hostlist h;
 
 	fuzz_require(strlen(name) <= HOSTLIST_NAME_MAX);
 	h = (struct hostlist)HOSTLIST_INIT;
@@ -20,14 +20,13 @@ check_name(const char *name)
 	fuzz_require(hostlist_add(&h, name, NULL) == 0);
 	fuzz_require(h.count == 2 && strcmp(h.names[0], name) == 0 &&
 		     strcmp(h.names[1], name) == 0);
-	hostlist_free(&h);
 }
 
 static void
 check_list(struct hostlist *h)
 {
-	struct buf text = BUF_INIT, plain = BUF_INIT;
-	struct hostlist again;
+	auto_buf text = BUF_INIT, plain = BUF_INIT;
+	auto_hostlist again;
 
 	fuzz_require(hostlist_text(h, &text, NULL) == 0);
 	fuzz_require(hostlist_plain(h, ",", &plain, NULL) == 0);
@@ -44,9 +43,6 @@ check_list(struct hostlist *h)
 		     again.count == h->count);
 	fuzz_require(hostlist_uniq(h, NULL) == 0 && h->count <= again.count);
 	fuzz_require(hostlist_minus(h, &again, NULL) == 0 && h->count == 0);
-	hostlist_free(&again);
-	buf_free(&text);
-	buf_free(&plain);
 }
 
 int
@@ -55,7 +51,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* A list with space for only ROOM more names, to reach the limit. */
 	static const char *names[HOSTLIST_MAX];
 	const size_t full = HOSTLIST_MAX - ROOM;
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	struct hostlist h, found;
 
 	fuzz_require(buf_add(&text, data, size) == 0);
@@ -74,6 +70,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	h.names = NULL; /* `names` is static */
 	hostlist_free(&h);
-	buf_free(&text);
 	return 0;
 }

@@ -57,15 +57,15 @@ check_entries(struct index *ix)
 {
 	size_t count = 0;
 	struct index_entry *all = index_entries(ix, &count, NULL), one;
-	char why[64];
+	char text[64];
 
 	fuzz_require(count == index_count(ix) || all == NULL);
 	for (size_t i = 0; all != NULL && i < count; i++) {
 		fuzz_require(i == 0 || all[i].id < all[i - 1].id);
 		fuzz_require(index_find_id(ix, all[i].id, &one, NULL) == 0);
-		fuzz_require(
-			index_entry_valid(&one) ==
-			(*index_entry_reason(&one, why, sizeof(why)) == '\0'));
+		fuzz_require(index_entry_valid(&one) ==
+			     (*index_entry_reason(&one, text, sizeof(text)) ==
+			      '\0'));
 		/* The name may be missing in the other table. */
 		if (all[i].name != NULL &&
 		    index_find_name(ix, all[i].name, &one, NULL) == 0)

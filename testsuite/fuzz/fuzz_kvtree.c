@@ -31,7 +31,7 @@ static void
 use(struct kvtree *t)
 {
 	struct buf a = BUF_INIT, b = BUF_INIT;
-	struct kvtree *u = NULL, *copy = kvtree_new(NULL);
+	auto_kvtree *u = NULL, *copy = kvtree_new(NULL);
 	size_t used = 0;
 
 	look_up(t);
@@ -56,8 +56,6 @@ use(struct kvtree *t)
 	while (kvtree_first(copy) != NULL)
 		kvtree_remove(copy, kvtree_key(kvtree_first(copy)));
 	fuzz_require(kvtree_count(copy) == 0);
-	kvtree_free(copy);
-	kvtree_free(u);
 	buf_free(&b);
 }
 
@@ -66,20 +64,19 @@ static void
 as_file(const uint8_t *data, size_t size)
 {
 	size_t used = 0;
-	struct kvtree *t = kvtree_decode(data, size, &used, NULL);
+	auto_kvtree *t = kvtree_decode(data, size, &used, NULL);
 
 	if (t != NULL) {
 		fuzz_require(used <= size);
 		use(t);
 	}
-	kvtree_free(t);
 }
 
 /* The same with size and checksum corrected, to reach the decoder of trees. */
 static void
 as_tree(const uint8_t *data, size_t size)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	uint8_t *exact = NULL;
 	size_t body = size > KVTREE_MIN_ENCODED ? size - 24 : 4;
 
@@ -98,7 +95,6 @@ as_tree(const uint8_t *data, size_t size)
 	memcpy(exact, b.data, b.len);
 	as_file(exact, b.len);
 	free(exact);
-	buf_free(&b);
 }
 
 int

@@ -11,7 +11,7 @@
 static void
 check(struct buf *line)
 {
-	struct buf one = BUF_INIT, two = BUF_INIT;
+	auto_buf one = BUF_INIT, two = BUF_INIT;
 	struct log_line l;
 
 	if (log_parse(line->data, &l, NULL) == 0) {
@@ -27,14 +27,12 @@ check(struct buf *line)
 		    log_parse(one.data, &l, NULL) == 0)
 			fuzz_require(log_format(&l, &two) == 0);
 	}
-	buf_free(&one);
-	buf_free(&two);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct buf line = BUF_INIT;
+	auto_buf line = BUF_INIT;
 
 	fuzz_require(buf_add(&line, data, size) == 0);
 	check(&line);
@@ -43,6 +41,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_require(buf_add_str(&line, "2026-11-20T22:53:22: ") == 0 &&
 		     buf_add(&line, data, size) == 0);
 	check(&line);
-	buf_free(&line);
 	return 0;
 }

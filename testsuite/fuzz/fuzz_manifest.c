@@ -25,7 +25,7 @@ write_again(const struct manifest *m, struct buf *to)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct manifest *m = manifest_parse(data, size, NULL), *n = NULL;
+	auto_manifest *m = manifest_parse(data, size, NULL), *n = NULL;
 	struct buf a = BUF_INIT, b = BUF_INIT;
 
 	if (m != NULL) {
@@ -36,7 +36,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		write_again(n, &b);
 		fuzz_same(&a, &b);
 	}
-	manifest_free(n);
-	manifest_free(m);
 	return 0;
 }

@@ -41,7 +41,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf a = BUF_INIT, b = BUF_INIT;
-	struct nodecache n;
+	auto_nodecache n;
 
 	if (nodecache_parse(&n, (const char *)data, size, NULL) == 0) {
 		check(&n);
@@ -51,6 +51,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_require(nodecache_json(&n, &b, NULL) == 0);
 		fuzz_same(&a, &b);
 	}
-	nodecache_free(&n);
 	return 0;
 }

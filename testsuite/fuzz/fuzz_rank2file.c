@@ -70,7 +70,7 @@ compare(const struct buf *image)
 static void
 unpack(int dirfd, const uint8_t *data, size_t size)
 {
-	struct buf image = BUF_INIT;
+	auto_buf image = BUF_INIT;
 
 	while (size >= 3) {
 		size_t len = (size_t)data[1] << 8 | data[2];
@@ -88,7 +88,6 @@ unpack(int dirfd, const uint8_t *data, size_t size)
 		data += len;
 		size -= len;
 	}
-	buf_free(&image);
 }
 
 static void

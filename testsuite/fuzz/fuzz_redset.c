@@ -55,8 +55,8 @@ try_build(const struct redset_header *h, struct arena *arena)
 	const uint32_t owner = h->desc.member;
 	struct redset_header again;
 	uint64_t body = 0, other = 0;
-	struct kvtree *t = redset_header_build(h->members, h->ranks, h->chunk,
-					       owner, NULL);
+	auto_kvtree *t = redset_header_build(h->members, h->ranks, h->chunk,
+					     owner, NULL);
 
 	fuzz_require(t != NULL);
 	fuzz_require(
@@ -66,15 +66,14 @@ try_build(const struct redset_header *h, struct arena *arena)
 		fuzz_require(redset_body_size(again.members, again.chunk, owner,
 					      &other, NULL) == 0 &&
 			     body == other);
-	kvtree_free(t);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	struct redset_header h;
-	struct kvtree *t = NULL;
+	auto_kvtree *t = NULL;
 
 	try_name(data, size);
 	if (size > 0) {
@@ -88,7 +87,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				try_build(&h, arena);
 		}
 	}
-	kvtree_free(t);
-	arena_free(arena);
 	return 0;
 }

@@ -131,16 +131,14 @@ check_sort(const struct segmap *m)
 static size_t
 write_again(const struct segmap *m, bool same)
 {
-	struct rank2file w;
-	struct segmap again;
+	auto_rank2file w;
+	auto_segmap again;
 	size_t count = 0;
 
 	fuzz_require(segmap_write(m, RANKS_MAX, false, &w, NULL) == 0);
 	fuzz_require(segmap_read(&again, &w, NULL) == 0);
 	fuzz_require(!same || same_map(m, &again));
 	count = again.ncontainers;
-	segmap_free(&again);
-	rank2file_free(&w);
 	return count;
 }
 
@@ -150,7 +148,7 @@ static void
 check_write(struct segmap *m)
 {
 	const size_t count = write_again(m, false);
-	struct rank2file w;
+	auto_rank2file w;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < m->ncontainers; i++) {
@@ -161,7 +159,6 @@ check_write(struct segmap *m)
 	fuzz_require(write_again(m, true) == m->ncontainers);
 	fuzz_require(segmap_write(m, RANKS_MAX, true, &w, NULL) == 0);
 	fuzz_require(!segmap_is_packed(&w));
-	rank2file_free(&w);
 }
 
 int

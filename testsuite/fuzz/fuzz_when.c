@@ -32,7 +32,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	 * the maximum, and a leap day. */
 	static const int64_t nows[] = { 0,	    1784548800, 1792890000,
 					1774738800, WHEN_MAX,	1709164800 };
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	uint64_t secs = 0;
 
 	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
@@ -42,6 +42,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(text.data, nows[i]);
 	if (when_span(text.data, &secs, NULL) == 0)
 		fuzz_require(secs <= (uint64_t)WHEN_MAX);
-	buf_free(&text);
 	return 0;
 }

@@ -5,16 +5,16 @@
 void
 make_prefix(int n, bool indexed, bool summaries)
 {
-	struct index *ix = index_new(NULL);
+	auto_index *ix = index_new(NULL);
 
 	scratch_new();
 	must(mkdir(here(".scr"), 0777) == 0);
 	for (int i = 1; i <= n; i++) {
-		struct kvtree *d = tree_of(
+		auto_kvtree *d = tree_of(
 			fmt("ID>%d\nNAME>set.%d\nFLAG_CKPT>%d\nFLAG_OUTPUT>%d\n"
 			    "CKPT>%d\nFILES>2\nSIZE>2048\nCOMPLETE>1\n",
 			    i, i, i % 2, !(i % 2), i));
-		struct kvtree *s = summary_build(d, 1, NULL);
+		auto_kvtree *s = summary_build(d, 1, NULL);
 		const char *dir = here(".scr/scr.dataset.%d", i);
 
 		must(index_add(ix, d, 1, "2026-11-20T23:00:34", NULL) == 0);
@@ -24,13 +24,10 @@ make_prefix(int n, bool indexed, bool summaries)
 					       fmt("%s/summary.scr", dir),
 					       NULL) == 0);
 		}
-		kvtree_free(s);
-		kvtree_free(d);
 	}
 	if (indexed)
 		must(kvtree_write_file(index_tree(ix), AT_FDCWD,
 				       here(".scr/index.scr"), NULL) == 0);
-	index_free(ix);
 }
 
 struct catalogue *
@@ -102,24 +99,22 @@ build(const char *prefix, struct build_result *r, struct error *err)
 struct index *
 entry(const char *prefix, struct index_entry *e)
 {
-	struct catalogue *c = catalogue_open(prefix, NULL);
+	auto_catalogue *c = catalogue_open(prefix, NULL);
 	struct index *ix = catalogue_read(c, NULL);
 
 	*e = (struct index_entry){ .id = 0 };
 	if (ix != NULL)
 		(void)index_find_id(ix, SCENE_ID, e, NULL);
-	catalogue_close(c);
 	return ix;
 }
 
 void
 put_tree(const char *path, const char *text)
 {
-	struct kvtree *t = tree_of(text);
+	auto_kvtree *t = tree_of(text);
 
 	make_parents(path);
 	must(kvtree_write_file(t, AT_FDCWD, path, NULL) == 0);
-	kvtree_free(t);
 }
 
 void
@@ -153,13 +148,12 @@ verify(const char *prefix, struct verify_result *r, struct told *t)
 {
 	const struct verify_listener problems = { count_told, t };
 	const struct index_entry entry = { .id = SCENE_ID, .complete = -1 };
-	struct catalogue *c = catalogue_open(prefix, NULL);
+	auto_catalogue *c = catalogue_open(prefix, NULL);
 	int rc = -1;
 
 	must(c != NULL);
 	t->count = 0;
 	t->last[0] = '\0';
 	rc = catalogue_verify(c, &entry, &options, &problems, r, NULL);
-	catalogue_close(c);
 	return rc;
 }

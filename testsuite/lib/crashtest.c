@@ -361,10 +361,9 @@ scene_load(const struct scene *s)
 void
 set_back(const struct scene *s)
 {
-	struct tree now = tree_load(prefix);
+	auto_tree now = tree_load(prefix);
 
 	tree_restore(prefix, &now, &s->before);
-	tree_free(&now);
 }
 
 /* Run the second command, undisturbed.  A completed deletion or drop fails if
@@ -403,7 +402,7 @@ status_right(const struct scene *s, const struct fault *f, int status)
 bool
 disturbed(struct scene *s, const struct fault *f, unsigned *tally)
 {
-	struct tree now, loaded = { .count = 0 };
+	auto_tree now, loaded = { .count = 0 };
 	const struct tree *form = &now;
 	bool good = true, killed = false, is_done = false, known = false;
 	int status = 0;
@@ -436,7 +435,5 @@ disturbed(struct scene *s, const struct fault *f, unsigned *tally)
 		tally[is_done			     ? DONE
 		      : now.count == s->before.count ? NOTHING
 						     : PARTLY]++;
-	tree_free(&loaded);
-	tree_free(&now);
 	return run_again(s, is_done) && good;
 }

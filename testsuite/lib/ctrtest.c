@@ -15,7 +15,7 @@ void
 store(struct segmap *m, uint64_t size, size_t nranks, bool wrong)
 {
 	unsigned char *all = NULL;
-	struct rank2file w;
+	auto_rank2file w;
 	uint64_t at = 0;
 	auto_fd int fd = -1;
 
@@ -44,13 +44,12 @@ store(struct segmap *m, uint64_t size, size_t nranks, bool wrong)
 	must(fd >= 0);
 	must(segmap_write(m, nranks, false, &w, NULL) == 0);
 	must(rank2file_store(fd, "rank2file", &w, NULL) == 0);
-	rank2file_free(&w);
 }
 
 void
 small(void)
 {
-	struct segmap m;
+	auto_segmap m;
 
 	must(segmap_init(&m, 5, NULL) == 0);
 	add_file(&m, 0, "d/a", 4);
@@ -59,7 +58,6 @@ small(void)
 	add_file(&m, 1, "d/c", 1);
 	add_file(&m, 1, "d/d", 10);
 	store(&m, 10, 2, false);
-	segmap_free(&m);
 }
 
 char *

@@ -20,12 +20,11 @@ fuzz_image(const uint8_t *data, size_t size, struct buf *out)
 struct kvtree *
 fuzz_tree(const uint8_t *data, size_t size)
 {
-	struct buf image = BUF_INIT;
+	auto_buf image = BUF_INIT;
 	struct kvtree *t = NULL;
 
 	fuzz_image(data, size, &image);
 	t = kvtree_decode(image.data, image.len, NULL, NULL);
-	buf_free(&image);
 	return t;
 }
 

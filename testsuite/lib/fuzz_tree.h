@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-#include "buf.h"
-#include "kvtree/kvtree.h"
+#include "scratch.h"
 
 /* The input as a kvtree file; free with buf_free(). */
 void fuzz_image(const uint8_t *data, size_t size, struct buf *out);

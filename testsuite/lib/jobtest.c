@@ -12,10 +12,9 @@ int dirfd_;
 void
 put_job_file(const char *name, const char *text)
 {
-	struct kvtree *t = tree_of(text);
+	auto_kvtree *t = tree_of(text);
 
 	must(kvtree_write_file(t, dirfd_, name, NULL) == 0);
-	kvtree_free(t);
 }
 
 void

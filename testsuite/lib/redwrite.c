@@ -49,14 +49,14 @@ write_trees(struct work *x)
 	const struct redwrite *w = x->w;
 	const uint32_t *ranks = x->chunk > 0 ? w->ranks : NULL;
 	struct redset_desc *d = need(calloc(x->code.n, sizeof(*d)));
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 
 	for (uint32_t m = 0; m < x->code.n; m++)
 		d[m] = w->members[m].desc;
 	for (uint32_t m = 0; m < x->code.n && x->rc == 0; m++) {
-		struct kvtree *desc = redset_descriptor_build(d, m, NULL);
-		struct kvtree *head = redset_header_build(w->members, ranks,
-							  x->chunk, m, NULL);
+		auto_kvtree *desc = redset_descriptor_build(d, m, NULL);
+		auto_kvtree *head = redset_header_build(w->members, ranks,
+							x->chunk, m, NULL);
 
 		must(kvtree_encode(need(desc), &out, NULL) == 0);
 		x->rc = w->write(w->arg, m, true, 0, out.data, out.len, x->err);
@@ -65,10 +65,7 @@ write_trees(struct work *x)
 		write_red(x, m, 0, out.data, out.len);
 		x->body[m] = out.len;
 		buf_clear(&out);
-		kvtree_free(desc);
-		kvtree_free(head);
 	}
-	buf_free(&out);
 	free(d);
 }
 
@@ -125,7 +122,7 @@ redwrite(const struct redwrite *w, struct error *err)
 {
 	const struct redset_desc *d = &w->members[0].desc;
 	const bool rs = d->type == REDSET_RS;
-	struct arena *arena = need(arena_new());
+	auto_arena *arena = need(arena_new());
 	struct work x = {
 		.w = w,
 		.err = err,
@@ -156,6 +153,5 @@ redwrite(const struct redwrite *w, struct error *err)
 			encode_block(&x, rows, s, off, len);
 		}
 	free(rows);
-	arena_free(arena);
 	return x.rc;
 }

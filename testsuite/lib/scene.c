@@ -292,11 +292,10 @@ scene_within(const struct tree *a, const struct tree *b, const char *odd)
 bool
 scene_same(struct scene *s)
 {
-	struct tree now = tree_load(s->root);
+	auto_tree now = tree_load(s->root);
 	bool same = scene_within(&s->kept, &now, "missing");
 
 	same = scene_within(&now, &s->kept, "new") && same;
-	tree_free(&now);
 	return same;
 }
 

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scratch.h"
 
+#include "archive/manifest.h"
 #include "arena.h"
 #include "catalogue/catalogue.h"
+#include "conf.h"
 #include "encode/code.h"
+#include "fti/ini.h"
 #include "fti/posix.h"
 #include "hash.h"
 #include "map.h"
 #include "meta/index.h"
 #include "par.h"
 #include "rescue/plan.h"
+#include "transfer/put.h"
+#include "transfer/stripe.h"
 
 _Noreturn void
 bail_out(const char *what)
@@ -68,71 +73,34 @@ fmt(const char *format, ...)
 
 /* --- Variables --- */
 
-void
-free_arena(struct arena **p)
-{
-	arena_free(*p);
-}
+/* Pointers, for the attribute cleanup. */
+#define FREES(type, call) \
+	void free_##type(struct type **p) \
+	{ \
+		call(*p); \
+	}
 
-void
-free_catalogue(struct catalogue **p)
-{
-	catalogue_close(*p);
-}
-
-void
-free_fti_posix(struct fti_posix **p)
-{
-	fti_posix_free(*p);
-}
-
-void
-free_recipe(struct recipe **p)
-{
-	recipe_free(*p);
-}
+FREES(arena, arena_free)
+FREES(catalogue, catalogue_close)
+FREES(conf, conf_close)
+FREES(fti_ini, fti_ini_free)
+FREES(fti_posix, fti_posix_free)
+FREES(hash, hash_free)
+FREES(index, index_free)
+FREES(kvtree, kvtree_free)
+FREES(manifest, manifest_free)
+FREES(map, map_free)
+FREES(par, par_free)
+FREES(plan, plan_free)
+FREES(put, put_free)
+FREES(recipe, recipe_free)
+FREES(stripe_cache, stripe_cache_free)
 
 void
 close_fd(const int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
-}
-
-void
-free_hash(struct hash **p)
-{
-	hash_free(*p);
-}
-
-void
-free_index(struct index **p)
-{
-	index_free(*p);
-}
-
-void
-free_kvtree(struct kvtree **p)
-{
-	kvtree_free(*p);
-}
-
-void
-free_map(struct map **p)
-{
-	map_free(*p);
-}
-
-void
-free_par(struct par **p)
-{
-	par_free(*p);
-}
-
-void
-free_plan(struct plan **p)
-{
-	plan_free(*p);
 }
 
 void

@@ -19,6 +19,11 @@
 #include "tap.h"
 
 struct arena;
+struct manifest;
+struct fti_ini;
+struct stripe_cache;
+struct put;
+struct conf;
 struct catalogue;
 struct fti_posix;
 struct hash;
@@ -52,6 +57,15 @@ bool may_give(void);
 
 #define auto_buf __attribute__((cleanup(buf_free))) struct buf
 #define auto_hostlist __attribute__((cleanup(hostlist_free))) struct hostlist
+#define auto_fti_content \
+	__attribute__((cleanup(fti_content_fini))) struct fti_content
+#define auto_fti_draft __attribute__((cleanup(fti_draft_fini))) struct fti_draft
+#define auto_hidden __attribute__((cleanup(hidden_free))) struct hidden
+#define auto_nodecache __attribute__((cleanup(nodecache_free))) struct nodecache
+#define auto_rank2file __attribute__((cleanup(rank2file_free))) struct rank2file
+#define auto_salvage __attribute__((cleanup(salvage_free))) struct salvage
+#define auto_segmap __attribute__((cleanup(segmap_free))) struct segmap
+#define auto_tree __attribute__((cleanup(tree_free))) struct tree
 
 /* Pointers: auto_kvtree *t = ... */
 #define auto_arena __attribute__((cleanup(free_arena))) struct arena
@@ -62,6 +76,12 @@ bool may_give(void);
 #define auto_kvtree __attribute__((cleanup(free_kvtree))) struct kvtree
 #define auto_map __attribute__((cleanup(free_map))) struct map
 #define auto_recipe __attribute__((cleanup(free_recipe))) struct recipe
+#define auto_conf __attribute__((cleanup(free_conf))) struct conf
+#define auto_put __attribute__((cleanup(free_put))) struct put
+#define auto_stripe_cache \
+	__attribute__((cleanup(free_stripe_cache))) struct stripe_cache
+#define auto_fti_ini __attribute__((cleanup(free_fti_ini))) struct fti_ini
+#define auto_manifest __attribute__((cleanup(free_manifest))) struct manifest
 #define auto_par __attribute__((cleanup(free_par))) struct par
 #define auto_plan __attribute__((cleanup(free_plan))) struct plan
 
@@ -74,6 +94,11 @@ bool may_give(void);
 
 void close_fd(const int *fd);
 void free_arena(struct arena **p);
+void free_conf(struct conf **p);
+void free_put(struct put **p);
+void free_stripe_cache(struct stripe_cache **p);
+void free_fti_ini(struct fti_ini **p);
+void free_manifest(struct manifest **p);
 void free_catalogue(struct catalogue **p);
 void free_fti_posix(struct fti_posix **p);
 void free_hash(struct hash **p);

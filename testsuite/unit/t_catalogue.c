@@ -31,7 +31,7 @@ TEST(broken)
 {
 	auto_buf whole = BUF_INIT;
 	auto_catalogue *c = NULL;
-	struct index *ix = NULL;
+	auto_index *ix = NULL;
 	char *path = NULL;
 	size_t bad = 0, noted = 0;
 
@@ -71,7 +71,6 @@ TEST(broken)
 	must(mkdir(path, 0777) == 0);
 	ix = catalogue_read(c, NULL);
 	ok(ix != NULL && index_count(ix) == 1, "a directory in its place");
-	index_free(ix);
 }
 
 /* Invalid summaries. */
@@ -137,7 +136,7 @@ current_is(struct catalogue *c, const char *name)
 
 TEST(change)
 {
-	struct catalogue *c = NULL;
+	auto_catalogue *c = NULL;
 	int how = 1;
 
 	make_prefix(3, true, true);
@@ -162,7 +161,6 @@ TEST(change)
 	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
 		   !exists(here(".scr/index.scr")),
 	   "no index is made where nothing is to be written");
-	catalogue_close(c);
 }
 
 static int

@@ -119,8 +119,8 @@ TEST(prune)
 		{ { .last = 9, .daily = 1 }, "", "too few valid ones" },
 	};
 	struct catalogue_edit e;
-	struct catalogue *c = NULL;
-	struct index *ix = NULL;
+	auto_catalogue *c = NULL;
+	auto_index *ix = NULL;
 	size_t n = 0;
 
 	make_prefix(9, true, false);
@@ -143,8 +143,6 @@ TEST(prune)
 		   catalogue_prune(c, ix, &ages[0].keep, &n, &why) == NULL &&
 		   n == (size_t)-1 && why.kind == ERROR_DAMAGED,
 	   "nothing is pruned by a guess");
-	index_free(ix);
-	catalogue_close(c);
 }
 
 static struct buf listed;

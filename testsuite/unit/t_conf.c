@@ -349,9 +349,8 @@ TEST(where)
 static int
 open_once(void *arg, struct error *e)
 {
-	struct conf *one = conf_open(arg, e);
+	auto_conf *one = conf_open(arg, e);
 
-	conf_close(one);
 	return one != NULL ? 0 : -1;
 }
 

@@ -16,10 +16,9 @@ static struct tree bases[BASES];
 static void
 start_from(enum base base)
 {
-	struct tree now = tree_load(prefix);
+	auto_tree now = tree_load(prefix);
 
 	tree_restore(prefix, &now, &bases[base]);
-	tree_free(&now);
 }
 
 static void

@@ -380,7 +380,7 @@ TEST(reading_fails)
 TEST(no_memory)
 {
 	for (size_t i = 0; i < 6; i++) {
-		struct scene s = schemes[i].s;
+		auto_scene s = schemes[i].s;
 		auto_plan *p = NULL;
 
 		scene_do(&s, "new; flip f2.0 10; flip R1 -1");
@@ -396,7 +396,6 @@ TEST(no_memory)
 						 "%zu findings", r.nfindings);
 			deep_free(&r);
 		}
-		scene_end(&s);
 	}
 }
 

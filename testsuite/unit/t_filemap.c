@@ -406,7 +406,7 @@ TEST(attr_apply_foreign)
 
 TEST(attr_applying)
 {
-	struct kvtree *t = tree_of(attr_full);
+	auto_kvtree *t = tree_of(attr_full);
 	struct attr a;
 
 	attr_read(t, &a, NULL);
@@ -415,5 +415,4 @@ TEST(attr_applying)
 
 		m.rc = made == NULL ? -1 : attr_write(made, &a, &m.err);
 	}
-	kvtree_free(t);
 }

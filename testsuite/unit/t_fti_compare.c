@@ -298,7 +298,7 @@ two_pieces(struct fti_content *c, struct fti_source *s)
 
 TEST(write_files)
 {
-	struct fti_content c;
+	auto_fti_content c;
 	struct fti_source s;
 	struct work dry = { .dry_run = true };
 
@@ -334,12 +334,11 @@ TEST(write_files)
 			   holds_at(dir, "head", "head"),
 		   "replaced");
 	}
-	fti_content_fini(&c);
 }
 
 TEST(write_stream)
 {
-	struct fti_content c;
+	auto_fti_content c;
 	struct fti_source s;
 	int fd[2];
 	char read_back[32] = "";
@@ -368,7 +367,6 @@ TEST(write_stream)
 			ERROR_CORRUPT, NULL, "a file that became shorter");
 		close(fd[0]);
 	}
-	fti_content_fini(&c);
 }
 
 static int
@@ -390,10 +388,9 @@ write_all(void *arg, struct error *err)
 
 TEST(write_no_memory)
 {
-	struct fti_content c;
+	auto_fti_content c;
 	struct fti_source s;
 
 	two_pieces(&c, &s);
 	ok(fails_well(write_all, NULL, &c), "each allocation fails");
-	fti_content_fini(&c);
 }

@@ -151,7 +151,7 @@ state_of(const struct fti_posix *p, const struct fti_source *s, size_t layer)
 {
 	struct error err = ERROR_INIT;
 	auto_buf out = BUF_INIT;
-	struct fti_content c = { .source = NULL };
+	auto_fti_content c = { .source = NULL };
 	struct fti_dcp d;
 	int rc = fti_dcp_read(&d, &p->files[0], s, &err);
 
@@ -169,7 +169,6 @@ state_of(const struct fti_posix *p, const struct fti_source *s, size_t layer)
 	}
 	if (rc > 0)
 		buf_add_str(&out, " ...");
-	fti_content_fini(&c);
 	fti_dcp_fini(&d);
 	return fmt("%s", out.data);
 }
@@ -349,7 +348,7 @@ main(void)
 	without_memory (m, 2, "each allocation fails") {
 		const struct fti_posix *it = p;
 		struct fti_checked checked = { .posix = &it->files[0] };
-		struct fti_content c = { .source = NULL };
+		auto_fti_content c = { .source = NULL };
 		struct fti_source source;
 		struct fti_dcp d;
 
@@ -362,7 +361,6 @@ main(void)
 		if (m.rc == 0)
 			m.rc = fti_check(&checked, 1, true, NULL, &m.err);
 		fti_checked_fini(&checked);
-		fti_content_fini(&c);
 		fti_dcp_fini(&d);
 	}
 	hash_free(sum);

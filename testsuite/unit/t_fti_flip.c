@@ -203,7 +203,7 @@ is_good(const struct buf *image, bool id)
 static bool
 repair(const struct fti_checked *c, struct buf *out, bool *unproven)
 {
-	struct fti_draft d;
+	auto_fti_draft d;
 	auto_mem struct fti_change *list = NULL;
 	size_t count = 0;
 	const bool can = fti_describe_repair(&d, c, NULL) == 0;
@@ -215,7 +215,6 @@ repair(const struct fti_checked *c, struct buf *out, bool *unproven)
 		ftitest_image(&d, out);
 		must(fti_changes(c, &d, &list, &count, NULL) == 0);
 	}
-	fti_draft_fini(&d);
 	return can;
 }
 
@@ -289,7 +288,7 @@ TEST(flips)
 	for (int l = 0; l < FTI_LAYOUTS; l++) {
 		struct counts n = { .flips = 0 };
 		auto_buf image = BUF_INIT, right = BUF_INIT;
-		struct fti_draft d;
+		auto_fti_draft d;
 
 		make_draft(&d, (enum fti_layout)l);
 		ftitest_image(&d, &image);
@@ -318,6 +317,5 @@ TEST(flips)
 		       l));
 		ok(n.repaired > n.unnoticed,
 		   fmt("layout %d: more files can be repaired", l));
-		fti_draft_fini(&d);
 	}
 }

@@ -53,10 +53,9 @@ static const struct {
 TEST(grammar)
 {
 	each (l, lines) {
-		struct fti_ini *ini = parse(l->text);
+		auto_fti_ini *ini = parse(l->text);
 
 		is_str(fti_ini_get(ini, "a", "k"), l->value, l->name);
-		fti_ini_free(ini);
 	}
 }
 
@@ -64,7 +63,7 @@ TEST(grammar)
 TEST(long)
 {
 	char value[5001], key[FTI_INI_KEY_MAX];
-	struct fti_ini *ini = NULL;
+	auto_fti_ini *ini = NULL;
 
 	memset(value, 'v', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
@@ -82,7 +81,6 @@ TEST(long)
 	ok(ini != NULL && fti_ini_get(ini, "a", "k") == NULL &&
 		   fti_ini_get(ini, "a", "j") != NULL,
 	   "a line with a NUL byte is left out");
-	fti_ini_free(ini);
 }
 
 TEST(numbers)
@@ -161,14 +159,13 @@ TEST(edits)
 	bool all = true;
 
 	each (e, edits) {
-		struct fti_ini *ini = NULL;
+		auto_fti_ini *ini = NULL;
 
 		is_int(set_in(e->text, strlen(e->text), &set, &out, &why), 0,
 		       e->name);
 		is_str(out.data, e->after, "is the text expected");
 		ini = parse(out.data);
 		is_str(fti_ini_get(ini, "a", "k"), "new", "and is read so");
-		fti_ini_free(ini);
 	}
 	each (b, bad)
 		all = all &&
@@ -249,14 +246,13 @@ TEST(misuse)
 	without_memory (m, 2, "each allocation fails") {
 		static const char text[] = "[a]\nk = v\nj = w\n[b]\nk = v\n";
 		const struct fti_ini_value v = { "a", "k", "new", false };
-		struct fti_ini *ini =
+		auto_fti_ini *ini =
 			fti_ini_parse("x", text, strlen(text), &m.err);
 		auto_buf out = BUF_INIT;
 
 		m.rc = ini == NULL ? -1 : 0;
 		if (m.rc == 0)
 			m.rc = set_in(text, strlen(text), &v, &out, &m.err);
-		fti_ini_free(ini);
 	}
 	refuses(fti_ini_parse("x", "", FTI_INI_MAX + 1, &why), ERROR_CORRUPT,
 		NULL, "a file that is too large is not parsed");

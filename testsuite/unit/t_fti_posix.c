@@ -151,7 +151,7 @@ TEST(content)
 
 TEST(damage)
 {
-	struct fti_posix *p = good_one();
+	auto_fti_posix *p = good_one();
 	struct fti_source s;
 	char bytes[10];
 	bool all = true;
@@ -185,7 +185,6 @@ TEST(damage)
 	p->files[0].vars[1].size = 5;
 	is_int(verdict_of(&p->files[0], &s, true), FTI_REFUSED,
 	       "bytes of no variable");
-	fti_posix_free(p);
 }
 
 static int
@@ -227,7 +226,7 @@ is_sound(const char *text, size_t len)
 	fti_source_memory(&s, data, 10, "data");
 	for (size_t i = 0; i < p->nfiles; i++) {
 		struct fti_checked c = { .posix = &p->files[i], .source = &s };
-		struct fti_content content;
+		auto_fti_content content;
 
 		good = fti_check(&c, 1, true, NULL, NULL) == 0 && good;
 		fti_checked_fini(&c);
@@ -237,7 +236,6 @@ is_sound(const char *text, size_t len)
 				       content.pieces[k].at +
 						       content.pieces[k].len <=
 					       10;
-		fti_content_fini(&content);
 	}
 	return good;
 }
@@ -262,10 +260,10 @@ TEST(any)
 TEST(no_memory)
 {
 	without_memory (m, 2, "each allocation fails") {
-		struct fti_posix *p =
+		auto_fti_posix *p =
 			fti_posix_parse("x", full, strlen(full), &m.err);
 		struct fti_checked c = { .posix = NULL };
-		struct fti_content content = { .source = NULL };
+		auto_fti_content content = { .source = NULL };
 		auto_buf out = BUF_INIT;
 		struct fti_source s;
 
@@ -282,8 +280,6 @@ TEST(no_memory)
 		if (m.rc == 0)
 			m.rc = fti_posix_print(p, &out, &m.err);
 		ok(m.rc < 0 || str_eq(out.data, full), "all or nothing");
-		fti_content_fini(&content);
 		fti_checked_fini(&c);
-		fti_posix_free(p);
 	}
 }

@@ -181,7 +181,7 @@ TEST(large)
 
 TEST(posix)
 {
-	struct fti_draft d;
+	auto_fti_draft d;
 	const struct fti_job job = { .draft = &d,
 				     .dirfd = puttest_fd,
 				     .path = "posix" };
@@ -202,7 +202,6 @@ TEST(posix)
 		   memcmp(got.data + 600000, bytes[2], 5000) == 0,
 	   "its bytes");
 	is_int(d.containers[2].c.fptr, 600000, "offset of a variable");
-	fti_draft_fini(&d);
 }
 
 /* --- Failures --- */
@@ -231,7 +230,7 @@ start(void)
 static int
 convert(const struct work *w, struct error *err)
 {
-	struct fti_draft a, b = { .nown = 0 };
+	auto_fti_draft a, b = { .nown = 0 };
 	const struct fti_job jobs[] = {
 		{ .draft = &a,
 		  .dirfd = puttest_fd,
@@ -245,8 +244,6 @@ convert(const struct work *w, struct error *err)
 		rc = fti_describe_repair(&b, &t.checked, err);
 	if (rc == 0)
 		rc = fti_write(jobs, 2, w, err);
-	fti_draft_fini(&a);
-	fti_draft_fini(&b);
 	return rc;
 }
 

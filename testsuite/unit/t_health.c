@@ -194,7 +194,7 @@ test_nodes(void)
 	};
 	const size_t count = COUNT(want);
 	auto_buf asked = BUF_INIT, text = BUF_INIT;
-	struct hostlist bad;
+	auto_hostlist bad;
 	double from = 0;
 
 	open_scene("good1,full1,worse1,odd1,refuse1,dead1,good2,dead2,"
@@ -236,7 +236,6 @@ test_nodes(void)
 	ok(strncmp(s.h.nodes[7].why, "User excluded via SCR_EXCLUDE_NODES; ",
 		   37) == 0,
 	   s.h.nodes[7].why);
-	hostlist_free(&bad);
 }
 
 int

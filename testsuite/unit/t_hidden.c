@@ -139,8 +139,8 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	   unsigned generation, size_t parts)
 {
 	struct scene s;
-	struct hidden got, again;
-	struct rank2file w;
+	auto_hidden got, again;
+	auto_rank2file w;
 
 	map_enter();
 	scene_init(&s, nranks, nfiles, ranks, n);
@@ -163,9 +163,6 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	is_int(parts_there(scratch_root), parts, "... alone");
 	is_int(hidden_load(&again, map_dir, &w, &s.m, &why), 0, "... loaded");
 	ok(same_hidden(&s.h, &again), "... and the same");
-	rank2file_free(&w);
-	hidden_free(&again);
-	hidden_free(&got);
 	scene_fini(&s);
 }
 
@@ -244,8 +241,8 @@ TEST(places)
 		{ "FILE", "dir/f 199\xc3\xa9", "packed.8195.scr" },
 		{ "RED", "red 4294967295.er", "packed.16387.scr" },
 	};
-	struct hidden got;
-	struct rank2file w;
+	auto_hidden got;
+	auto_rank2file w;
 	struct scene s;
 
 	map_enter();
@@ -265,15 +262,13 @@ TEST(places)
 	each (c, where)
 		is_str(part_with(c->table, c->name), c->part,
 		       "... and stays where it was");
-	rank2file_free(&w);
-	hidden_free(&got);
 	scene_fini(&s);
 }
 
 TEST(adding)
 {
 	struct hidden_file f = { .name = "a\n", .rank = 1 };
-	struct hidden h = { .nfiles = 0 };
+	auto_hidden h = { .nfiles = 0 };
 
 	ok(hidden_find(&h, "a") == NULL, "nothing in none");
 	must(hidden_init(&h, NULL) == 0);
@@ -283,7 +278,6 @@ TEST(adding)
 	ok(h.nfiles == 1 && hidden_find(&h, "a\n") == h.files &&
 		   hidden_find(&h, "b") == NULL,
 	   "and found");
-	hidden_free(&h);
 	hidden_free(&h);
 }
 

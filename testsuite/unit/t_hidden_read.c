@@ -63,7 +63,7 @@ load(struct hidden *h, const char *first, const char *second, struct error *err)
 	auto_kvtree *table = tree_of("HIDDEN>packed.0.scr\n");
 	struct rank2file r = { .containers = table };
 	const char *text[2] = { first, second };
-	struct segmap m;
+	auto_segmap m;
 	int rc = 0;
 
 	for (size_t i = 0; i < 2 && text[i] != NULL; i++) {
@@ -76,7 +76,6 @@ load(struct hidden *h, const char *first, const char *second, struct error *err)
 	must(segmap_init(&m, 1, NULL) == 0);
 	add_file(&m, 0, "f", 5);
 	rc = hidden_load(h, map_dir, &r, &m, err);
-	segmap_free(&m);
 	return rc;
 }
 
@@ -137,9 +136,9 @@ TEST(refused)
 
 TEST(accepted)
 {
-	struct hidden h;
+	auto_hidden h;
 	struct rank2file r = { .nranks = 0 };
-	struct segmap m;
+	auto_segmap m;
 
 	map_enter();
 	is_int(load(&h,
@@ -158,8 +157,6 @@ TEST(accepted)
 	is_int(hidden_load(&h, map_dir, &r, &m, &why), 0, "no list");
 	ok(h.nattrs == 0 && h.nfiles == 0 && hidden_find(&h, "a") == NULL,
 	   "... is none");
-	hidden_free(&h);
-	segmap_free(&m);
 }
 
 /* Other types of files in place of a part. */
@@ -178,7 +175,7 @@ TEST(odd_files)
 		{ "packed.4.scr", "packed.4.scr", ERROR_NONE },
 		{ "packed.5.scr", "packed.5.scr", ERROR_NONE },
 	};
-	struct segmap m;
+	auto_segmap m;
 
 	map_enter();
 	must(segmap_init(&m, 0, NULL) == 0);
@@ -206,5 +203,4 @@ TEST(odd_files)
 		if (rc == 0)
 			hidden_free(&h);
 	}
-	segmap_free(&m);
 }

@@ -127,7 +127,7 @@ TEST(expand)
 /* The longest valid names and numbers, to the byte. */
 TEST(limits)
 {
-	struct hostlist h = list(LONG_250 "[10000-10001]");
+	auto_hostlist h = list(LONG_250 "[10000-10001]");
 	char name[300];
 
 	is_int(strlen(h.names[1]), HOSTLIST_NAME_MAX, "longest name");
@@ -152,7 +152,6 @@ TEST(limits)
 	is_int(hostlist_add(&h, LONG_250 "[1-2000000]", NULL), -1,
 	       "half a gigabyte of names");
 	is_int(h.count, 1, "none of them is left");
-	hostlist_free(&h);
 }
 
 TEST(add_name)
@@ -206,7 +205,7 @@ static const struct vector texts[] = {
 TEST(text)
 {
 	auto_buf b = BUF_INIT, c = BUF_INIT;
-	struct hostlist h;
+	auto_hostlist h;
 
 	each (t, texts) {
 		h = list(t->text);
@@ -225,7 +224,6 @@ TEST(text)
 	buf_add_char(&c, ':');
 	hostlist_plain(&h, ", ", &c, NULL);
 	is_str(c.data, "nodes n[1-3]:n1, n2, n3", "texts are added to a buf");
-	hostlist_free(&h);
 }
 
 /* Is this the text of the list? */

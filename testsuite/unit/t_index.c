@@ -292,7 +292,7 @@ TEST(changes)
 /* What must be in a descriptor, and what need not be. */
 TEST(desc)
 {
-	struct index *ix = index_new(NULL);
+	auto_index *ix = index_new(NULL);
 	struct kvtree *t = desc_of(9, "i", false);
 
 	ok(tree_says(index_tree(ix), "VERSION>2\n"), "a new index");
@@ -312,7 +312,6 @@ TEST(desc)
 	/* LLNL's --drop-after can leave a restart point without a dataset. */
 	ix = from("VERSION>2\nCURRENT>gone\n");
 	is_str(index_current(ix), "gone", "a restart point that is gone");
-	index_free(ix);
 }
 
 /* Seconds to add `n` datasets, find all, and drop them from the newest down,

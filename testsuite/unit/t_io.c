@@ -42,7 +42,7 @@ TEST(read)
 		  "limit of 100 bytes" },
 	};
 	struct error err = ERROR_INIT;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	int fd = -1;
 
 	put_file(dir, "f", "0123456789");
@@ -83,7 +83,6 @@ TEST(read)
 			 &err, ERROR_NOMEM, NULL, "without memory");
 		mem_fail_after(-1);
 	}
-	buf_free(&b);
 }
 
 TEST(pread)

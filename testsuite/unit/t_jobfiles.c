@@ -116,7 +116,7 @@ TEST(log)
 	const char *log = here(".scr/log"), *last = NULL;
 	char host[256] = "";
 	auto_buf text = BUF_INIT;
-	struct conf *c = NULL;
+	auto_conf *c = NULL;
 	struct stat st;
 
 	l.user = "me";
@@ -148,7 +148,6 @@ TEST(log)
 	ok(eventlog_add(here("none"), c, &l, &why) < 0 &&
 		   why.kind == ERROR_ABSENT && says(&why, "none"),
 	   "no prefix");
-	conf_close(c);
 }
 
 static int

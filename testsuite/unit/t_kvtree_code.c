@@ -122,7 +122,7 @@ TEST(round_trips)
 
 TEST(part)
 {
-	struct kvtree *t = kvtree_decode(nodes, sizeof(nodes), NULL, NULL);
+	auto_kvtree *t = kvtree_decode(nodes, sizeof(nodes), NULL, NULL);
 	auto_buf b = BUF_INIT;
 
 	buf_add_str(&b, "text");
@@ -134,7 +134,6 @@ TEST(part)
 	kvtree_free(t);
 	t = kvtree_decode(b.data, b.len, NULL, NULL);
 	ok(kvtree_get(t, "4") != NULL && kvtree_count(t) == 1, "or a part");
-	kvtree_free(t);
 }
 
 /* --- Damaged images --- */
@@ -389,9 +388,8 @@ static int
 try_decode(void *arg, struct error *err)
 {
 	const struct buf *b = arg;
-	struct kvtree *t = kvtree_decode(b->data, b->len, NULL, err);
+	auto_kvtree *t = kvtree_decode(b->data, b->len, NULL, err);
 
-	kvtree_free(t);
 	return t != NULL ? 0 : -1;
 }
 

@@ -56,7 +56,7 @@ is_all(const struct manifest *m)
 TEST(round_trip)
 {
 	auto_buf text = BUF_INIT;
-	struct manifest *m = NULL;
+	auto_manifest *m = NULL;
 	size_t found = 0;
 
 	write_all(&text);
@@ -70,14 +70,13 @@ TEST(round_trip)
 	manifest_free(m);
 	m = parse("", &why);
 	ok(m != NULL && manifest_count(m) == 0, "nothing is a manifest");
-	manifest_free(m);
 	manifest_free(NULL);
 }
 
 TEST(text)
 {
 	auto_buf text = BUF_INIT;
-	struct manifest *m = NULL;
+	auto_manifest *m = NULL;
 
 	must(manifest_add(&text, S1, "a b", NULL) == 0);
 	must(manifest_add(&text, S2, "c\\d\ne\rf", NULL) == 0);
@@ -87,7 +86,6 @@ TEST(text)
 	ok(m != NULL && strcmp(manifest_at(m, 0)->path, "a") == 0 &&
 		   strcmp(manifest_at(m, 1)->path, "\\") == 0,
 	   "as sha256sum -b writes it");
-	manifest_free(m);
 }
 
 TEST(refused)
@@ -174,14 +172,13 @@ TEST(damaged)
 	write_all(&text);
 	for (size_t len = 0; len < text.len; len++) {
 		auto_free char *exact = malloc(len + 1);
-		struct manifest *m = NULL;
+		auto_manifest *m = NULL;
 
 		must(exact != NULL);
 		memcpy(exact, text.data, len);
 		m = manifest_parse(exact, len, &why);
 		wrong +=
 			(m != NULL) != (len == 0 || text.data[len - 1] == '\n');
-		manifest_free(m);
 	}
 	is_int(wrong, 0, "cut: only whole lines are read");
 	for (size_t at = 0; at < text.len; at++)
@@ -235,7 +232,7 @@ TEST(no_memory)
 {
 	without_memory (n, 2, "no memory") {
 		auto_buf text = BUF_INIT;
-		struct manifest *m = NULL;
+		auto_manifest *m = NULL;
 
 		n.rc = 0;
 		for (int i = 0; i < 200 && n.rc == 0; i++)
@@ -244,6 +241,5 @@ TEST(no_memory)
 		if (n.rc == 0)
 			m = manifest_parse(text.data, text.len, &n.err);
 		n.rc = m != NULL ? 0 : -1;
-		manifest_free(m);
 	}
 }

@@ -319,7 +319,7 @@ TEST(arena_fill)
 TEST(arena_reset)
 {
 	const size_t large = (size_t)3 << 20;
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	unsigned char *p = NULL;
 
 	arena_reset(a);
@@ -343,7 +343,6 @@ TEST(arena_reset)
 	arena_reset(a);
 	p = arena_alloc(a, 1, 100000);
 	ok(is_zero(p, 100000), "and be reset after it");
-	arena_free(a);
 }
 
 /* A million nodes and names need little more memory than their own size. */

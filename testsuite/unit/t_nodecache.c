@@ -41,7 +41,7 @@ state_of(const struct nodecache_rank *r)
 TEST(whole)
 {
 	char host[256] = "";
-	struct nodecache n;
+	auto_nodecache n;
 	const struct nodecache_dataset *d = NULL;
 	const struct nodecache_rank *r = NULL;
 
@@ -68,7 +68,6 @@ TEST(whole)
 		   r->red.set, r->red.sets, r->red.member, r->red.members,
 		   r->red.failures),
 	       "PARTNER 1/1, 3/4, 1", "... and where it belongs");
-	nodecache_free(&n);
 }
 
 #define RED_1 "er.1.partner.grp_1_of_1.mem_2_of_4.redset"
@@ -129,7 +128,7 @@ TEST(damaged)
 	each (t, damages) {
 		const struct damage *d = t;
 		const struct nodecache_rank *r = NULL;
-		struct nodecache n;
+		auto_nodecache n;
 
 		cache_make(&cache);
 		do_damage(d);
@@ -142,13 +141,12 @@ TEST(damaged)
 			   strcmp(state_of(&r[0]),
 				  "map, 2 files, 0 bad, red, mapred") == 0,
 		   "... and the others are as they were");
-		nodecache_free(&n);
 	}
 }
 
 TEST(contradictions)
 {
-	struct nodecache n;
+	auto_nodecache n;
 
 	cache_make(&cache);
 	edit_keys(fmt("%s/.scr/filemap_3", cache.dataset), "FILE>*>META>RANKS",
@@ -162,7 +160,6 @@ TEST(contradictions)
 	   "a file that was never completed is bad");
 	is_int(n.datasets[0].ranks[2].unfinished, 1, "... and unfinished");
 	ok(told(n.datasets[0].ranks[2].problem, "never completed"), "... too");
-	nodecache_free(&n);
 }
 
 #define INDEX "shm/u/scr.1/" CINDEX_FILE
@@ -197,7 +194,7 @@ TEST(lost_index)
 	each (s, searches) {
 		const char *dir = s->cachedir;
 		const char *text = NULL;
-		struct nodecache n;
+		auto_nodecache n;
 
 		must(system(fmt("cd %s && %s", cache.root, s->change)) == 0);
 		look(&n, dir != NULL ? fmt("%s/%s", cache.root, dir) : NULL);
@@ -212,7 +209,6 @@ TEST(lost_index)
 		}
 		printf("# %s\n", text);
 		ok(fnmatch(s->want, text, 0) == 0, s->what);
-		nodecache_free(&n);
 	}
 }
 
@@ -230,7 +226,7 @@ same_json(const struct nodecache *n, const char *text)
 static void
 make_line(struct buf *line)
 {
-	struct nodecache n;
+	auto_nodecache n;
 
 	cache_make(&cache);
 	must(unlink(fmt("%s/rank 3.0", cache.dataset)) == 0);
@@ -241,7 +237,6 @@ make_line(struct buf *line)
 	/* Bytes that are not UTF-8 are preserved. */
 	n.datasets[0].name = "ckpt \xff";
 	must(nodecache_json(&n, line, NULL) == 0);
-	nodecache_free(&n);
 }
 
 /* With many ranks the answer takes several lines.  No line exceeds pdsh's
@@ -370,7 +365,7 @@ TEST(refused)
 
 	each (c, cases) {
 		char *text = fmt("%s", c->text);
-		struct nodecache n;
+		auto_nodecache n;
 		int rc = 0;
 
 		for (char *p = text; (p = strchr(p, '\'')) != NULL;)
@@ -383,7 +378,6 @@ TEST(refused)
 			ok(rc < 0 && why.kind == ERROR_CORRUPT &&
 				   says(&why, c->says),
 			   text[0] ? text : "nothing at all");
-		nodecache_free(&n);
 	}
 }
 
@@ -396,18 +390,16 @@ TEST(no_memory)
 	make_line(&line);
 	without_memory (m, 2, "no memory to look") {
 		const struct nodecache_where w = { .cntl = cache.cntl };
-		struct nodecache n = { .arena = NULL };
+		auto_nodecache n = { .arena = NULL };
 
 		m.rc = nodecache_read(&n, &w, &m.err);
-		nodecache_free(&n);
 	}
 	without_memory (m, 2, "... to pass it on") {
-		struct nodecache n = { .arena = NULL };
+		auto_nodecache n = { .arena = NULL };
 		auto_buf again = BUF_INIT;
 
 		m.rc = nodecache_parse(&n, line.data, line.len, &m.err);
 		if (m.rc == 0)
 			m.rc = nodecache_json(&n, &again, &m.err);
-		nodecache_free(&n);
 	}
 }

@@ -42,8 +42,8 @@ attr_of(size_t i)
 static void
 store(const struct segmap *m, bool plain)
 {
-	struct hidden h;
-	struct rank2file r;
+	auto_hidden h;
+	auto_rank2file r;
 
 	must(hidden_init(&h, NULL) == 0);
 	h.nattrs = m->nfiles;
@@ -54,8 +54,6 @@ store(const struct segmap *m, bool plain)
 	must(segmap_write(m, NRANKS, plain, &r, NULL) == 0);
 	must(plain || hidden_store(&h, rootfd, m, &r, NULL) == 0);
 	must(rank2file_store(rootfd, "rank2file", &r, NULL) == 0);
-	rank2file_free(&r);
-	hidden_free(&h);
 }
 
 static bool
@@ -143,10 +141,9 @@ is_some(const struct segmap *m, const char *words)
 static void
 restore(const struct tree *stored)
 {
-	struct tree now = tree_load(scratch_root);
+	auto_tree now = tree_load(scratch_root);
 
 	tree_restore(scratch_root, &now, stored);
-	tree_free(&now);
 }
 
 static void
@@ -278,7 +275,7 @@ main(void)
 	/* Of one file, few, all, none. */
 	static const char *const words[] = { " 13333\xc3", " 777", "f", "?" };
 	struct tree stored;
-	struct segmap m;
+	auto_segmap m;
 
 	par = par_new(3, NULL);
 	must(par != NULL);
@@ -312,7 +309,6 @@ main(void)
 	drop_some();
 	small_file();
 	par_free(par);
-	segmap_free(&m);
 	close(rootfd);
 	remove_tree(scratch_root);
 	return tap_done();

@@ -189,7 +189,7 @@ one_pattern(const struct scheme *s, unsigned lost)
 	const char *wrong = NULL;
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
-	struct tree now;
+	auto_tree now;
 	int rc = -1;
 
 	for (size_t i = 0; i < want.count; i++)
@@ -217,7 +217,6 @@ one_pattern(const struct scheme *s, unsigned lost)
 		printf("# lost %02x: %s\n", lost, wrong);
 	plan_free(p);
 	tree_restore(scratch_root, &now, &want);
-	tree_free(&now);
 	return wrong == NULL;
 }
 

@@ -140,7 +140,7 @@ TEST(words)
 /* A file is marked bad after the plan was made. */
 TEST(marking)
 {
-	struct plan *p = NULL;
+	auto_plan *p = NULL;
 	const struct plan_file *f = NULL;
 
 	scene_make(&xor4);
@@ -181,7 +181,6 @@ TEST(marking)
 	ok(plan_mark(p, (size_t)(f - p->files), FILE_MISSING, &why) == 0 &&
 		   plan_status(p) == STATUS_LOST && f->fate == FATE_LOST,
 	   "the redundancy has vanished since: the file is lost");
-	plan_free(p);
 }
 
 TEST(steps)

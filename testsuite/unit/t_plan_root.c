@@ -128,10 +128,9 @@ plan_moved(void *arg, struct error *err)
 {
 	struct scene *s = arg;
 	const struct plan_options o = { .moved_from = s->prefix };
-	struct plan *p = scene_plan_with(s, &o, err);
+	auto_plan *p = scene_plan_with(s, &o, err);
 	bool good = p != NULL && p->moved && plan_status(p) == STATUS_DAMAGED;
 
-	plan_free(p);
 	return good ? 0 : p == NULL ? -1 : error_set(err, ERROR_DAMAGED, "!");
 }
 
@@ -258,7 +257,7 @@ TEST(limits_largest_sets)
 		{ REDSET_RS, 252, 4096, 5,
 		  "with 5 failures (at most 251): set sizes up to 126" },
 	};
-	struct scene s = { .type = REDSET_SINGLE, .files = 1, .bare = true };
+	auto_scene s = { .type = REDSET_SINGLE, .files = 1, .bare = true };
 
 	each (c, cases) {
 		auto_plan *p = NULL;
@@ -281,5 +280,4 @@ TEST(limits_largest_sets)
 				   says(&why, c->says),
 			   fmt("refused: %s", c->says));
 	}
-	scene_end(&s);
 }

@@ -98,7 +98,7 @@ older_attempt(enum redset_type type, unsigned sets, unsigned failures,
 TEST(caches)
 {
 	auto_scene s = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
-	struct plan *p = NULL;
+	auto_plan *p = NULL;
 	const char *two[] = { NULL, NULL };
 
 	scene_make(&s);
@@ -131,7 +131,6 @@ TEST(caches)
 	p = plan_caches(two, 2, NULL, &why);
 	ok(p != NULL && plan_status(p) == STATUS_LOST && p->maps_lost == 4,
 	   "half of the nodes are not enough");
-	plan_free(p);
 }
 
 /* The same metadata on two nodes, as left by a restart on other nodes.  If the

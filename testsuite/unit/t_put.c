@@ -55,7 +55,7 @@ round_trip(unsigned threads)
 
 TEST(giving_up)
 {
-	struct put *p = puttest_start(one);
+	auto_put *p = puttest_start(one);
 	struct put_file *f = NULL;
 
 	put_file(puttest_fd, "old", "before");
@@ -80,14 +80,13 @@ TEST(giving_up)
 	put_set_size(f, UINT64_C(1) << 60);
 	refuses(put_check_room(p, "them", &why), -ENOSPC, NULL,
 		"an exabyte has no room");
-	put_free(p);
 }
 
 /* Two roots with directories of the same name. */
 TEST(two_roots)
 {
 	static const char *const paths[] = { "dir/one", "two" };
-	struct put *p = puttest_start(one);
+	auto_put *p = puttest_start(one);
 	bool good = true;
 	auto_fd int second = -1;
 
@@ -109,7 +108,6 @@ TEST(two_roots)
 		good &= puttest_holds(paths[i], "in first") &&
 			puttest_holds(fmt("second/%s", paths[i]), "in second");
 	ok(good, "each in its own");
-	put_free(p);
 }
 
 static struct put_file *
@@ -143,7 +141,7 @@ TEST(attributes)
 	static const mode_t modes[] = { 0644, 0640, 0471, 0666, 0777, 04755 };
 	struct attr a[12],
 		times = { .has_times = true, .mtime = { 1100000000, 7 } };
-	struct put *p = puttest_start(one);
+	auto_put *p = puttest_start(one);
 	bool good = true, giving = may_give();
 
 	for (int i = 0; i < 12; i++) {
@@ -184,7 +182,6 @@ TEST(attributes)
 		good &= mode_of(puttest_fd, fmt("b%d", i)) == 0606 &&
 			mode_of(puttest_fd, fmt("c%d", i)) == 0644;
 	ok(good, "a mode that the umask would not allow; none");
-	put_free(p);
 }
 
 /* What an interrupted run left under the temporary name, or another user

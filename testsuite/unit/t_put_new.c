@@ -216,7 +216,7 @@ fills(unsigned threads, size_t files, bool halves)
 	auto_par *par = par_new(threads, NULL);
 	const struct work work = { .par = par };
 	const struct transfer_options o = { .work = &work, .sums_to = sums };
-	struct put *p = puttest_start(par);
+	auto_put *p = puttest_start(par);
 	struct stripe_part from = { .mem = data, .sum = STRIPE_NO_SUM };
 	const struct stripe in = { 1, &from }, out = { files, to };
 	bool good = true;
@@ -229,7 +229,6 @@ fills(unsigned threads, size_t files, bool halves)
 	ok(good, "filled: nothing has its name before the commit");
 	good = put_commit(p, NULL) == 0 && all_right(files);
 	ok(good, fmt("%zu files, %u threads: put in place", files, threads));
-	put_free(p);
 }
 
 TEST(fills)

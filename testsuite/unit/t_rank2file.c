@@ -344,7 +344,7 @@ TEST(no_memory)
 
 TEST(unwritable)
 {
-	struct rank2file job;
+	auto_rank2file job;
 	struct error err = ERROR_INIT;
 	auto_fd int fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -352,7 +352,6 @@ TEST(unwritable)
 	is_int(rank2file_store(fd, "m", &job, &err), -1,
 	       "a directory that takes no files");
 	ok(err.kind != ERROR_NONE, err.text);
-	rank2file_free(&job);
 }
 
 TEST(end)

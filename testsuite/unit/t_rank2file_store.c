@@ -98,7 +98,7 @@ static void
 next_generation(const char *base, unsigned want, const char *form,
 		const char *parts)
 {
-	struct rank2file r, again;
+	auto_rank2file r, again;
 
 	is_int(rank2file_load(dirfd_, base, &r, NULL), 0, base);
 	is_int(r.unused, want, "... has a generation that is not in use");
@@ -107,8 +107,6 @@ next_generation(const char *base, unsigned want, const char *form,
 	is_str(parts_of(form), parts, "... instead of the old one");
 	is_int(rank2file_load(dirfd_, base, &again, NULL), 0, "... loaded");
 	ok(same_job(&r, &again) && again.generation == 0, "... the same");
-	rank2file_free(&again);
-	rank2file_free(&r);
 }
 
 TEST(generations)
@@ -253,7 +251,7 @@ TEST(twice)
 TEST(distinct)
 {
 	struct buf image[2] = { BUF_INIT, BUF_INIT };
-	struct rank2file job;
+	auto_rank2file job;
 
 	make_job(&job, 9000);
 	job.ranks[7].expected = 5;
@@ -267,7 +265,6 @@ TEST(distinct)
 	   "... to the same bytes");
 	buf_free(&image[0]);
 	buf_free(&image[1]);
-	rank2file_free(&job);
 }
 
 /* Collects what rank2file_each_rank() gives. */
@@ -355,7 +352,7 @@ read_job(struct collecting *c, const char *base, bool whole, size_t *parts,
 static void
 same(size_t n, size_t parts)
 {
-	struct rank2file job;
+	auto_rank2file job;
 
 	make_job(&job, n);
 	is_int(rank2file_store(dirfd_, "m", &job, NULL), 0, "stored");
@@ -368,7 +365,6 @@ same(size_t n, size_t parts)
 		ok(same_job(&job, &c.job), "... every rank");
 		rank2file_free(&c.job);
 	}
-	rank2file_free(&job);
 }
 
 TEST(each_of_many)

@@ -95,7 +95,7 @@ schemes(unsigned threads)
 static void
 lost(void)
 {
-	struct plan *p = NULL;
+	auto_plan *p = NULL;
 	struct rebuild_options o = { .extent = REBUILD_PARTIAL };
 	struct rebuild_result r;
 
@@ -127,7 +127,6 @@ lost(void)
 	ok(rebuild(p, &o, &r, &why) == 0 && r.files >= 1 &&
 		   exists(scene_data(&xor8, 1, 1)),
 	   "comes back");
-	plan_free(p);
 }
 
 static atomic_int polls;

@@ -179,7 +179,7 @@ reads(struct kvtree *t, uint32_t name, int member, const char *what)
 TEST(rebuilt)
 {
 	auto_arena *arena = arena_new();
-	struct kvtree *t = NULL, *other = NULL;
+	auto_kvtree *t = NULL, *other = NULL;
 	struct redset_header h;
 	struct set s;
 
@@ -205,8 +205,6 @@ TEST(rebuilt)
 	is_int(redset_header_read(t, 1, 1, arena, &h, NULL), 0, "... is read");
 	ok(h.members[0].known && h.members[1].known && !h.members[2].known,
 	   "... without it");
-	kvtree_free(other);
-	kvtree_free(t);
 }
 
 /* Remove the node "A>B>C". */
@@ -290,7 +288,7 @@ TEST(hostile)
 TEST(huge)
 {
 	struct set s;
-	struct kvtree *t = NULL;
+	auto_kvtree *t = NULL;
 
 	make_set(&s, REDSET_PARTNER, 1);
 	for (uint32_t m = 0; m < MEMBERS; m++) {
@@ -310,7 +308,6 @@ TEST(huge)
 	kvtree_set(kvtree_get2(kvtree_get(t, "DESC"), "1", "DESC"), "RANKS",
 		   "100000000", NULL);
 	reads(t, 1, -1, "XOR of 10^8 members");
-	kvtree_free(t);
 }
 
 TEST(lost)

@@ -353,7 +353,7 @@ TEST(settle)
 		struct remote_options o = { .kind = c->named,
 					    .around = c->around };
 		auto_buf said = BUF_INIT;
-		struct hostlist h;
+		auto_hostlist h;
 		int rc = -1;
 
 		h = (struct hostlist)HOSTLIST_INIT;
@@ -370,7 +370,6 @@ TEST(settle)
 			   said.data);
 		}
 		remote_forget(&o);
-		hostlist_free(&h);
 	}
 	setenv("PATH", path, 1);
 }

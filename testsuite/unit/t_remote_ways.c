@@ -12,12 +12,11 @@
 static void
 resolve(struct scene_run *s)
 {
-	struct hostlist h;
+	auto_hostlist h;
 
 	h = (struct hostlist)HOSTLIST_INIT;
 	must(hostlist_add(&h, "a,b", NULL) == 0);
 	must(remote_resolve(&h, &s->o, NULL, NULL) == 0);
-	hostlist_free(&h);
 }
 
 /* How often does the log of the stubs contain `words`? */

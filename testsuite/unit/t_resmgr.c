@@ -145,7 +145,7 @@ is_found(const char *want, const char *what)
 
 TEST(detection)
 {
-	struct conf *c = NULL;
+	auto_conf *c = NULL;
 
 	clean();
 	is_found("none", "no job");
@@ -197,7 +197,6 @@ TEST(detection)
 	refuses(resmgr_open(c, NULL, &why), ERROR_USAGE,
 		"SCR_RESOURCE_MANAGER_TIMEOUT from environment",
 		"a time limit that is not a number");
-	conf_close(c);
 	resmgr_close(NULL);
 }
 

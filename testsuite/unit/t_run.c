@@ -146,8 +146,8 @@ TEST(statuses)
 static const char *
 words_for(const char *command, const char *use, struct buf *out)
 {
-	struct hostlist all = HOSTLIST_INIT, some = HOSTLIST_INIT;
-	struct arena *a = arena_new();
+	auto_hostlist all = HOSTLIST_INIT, some = HOSTLIST_INIT;
+	auto_arena *a = arena_new();
 	char *copy = arena_strdup(a, command), *word = NULL;
 	const char *words[32] = { NULL }, **argv = NULL;
 	struct run_nodes n = { &all, &some, "H", open(".", O_RDONLY) };
@@ -163,9 +163,6 @@ words_for(const char *command, const char *use, struct buf *out)
 	if (argv == NULL)
 		buf_add_str(out, "!");
 	close(n.scr);
-	hostlist_free(&all);
-	hostlist_free(&some);
-	arena_free(a);
 	return out->data;
 }
 
@@ -286,7 +283,7 @@ TEST(record)
 		.status = -1,
 	};
 	struct run_record out;
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	struct error err = ERROR_INIT;
 	int scr = -1, one = -1, two = -1;
 
@@ -319,5 +316,4 @@ TEST(record)
 	close(scr);
 	hostlist_free(&in.bad);
 	hostlist_free(&out.bad);
-	arena_free(a);
 }

@@ -123,7 +123,7 @@ TEST(verdicts)
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct salvage p;
+		auto_salvage p;
 		const struct salvage_dataset *d = NULL;
 
 		fill(&p, &cases[i].job, 7);
@@ -135,7 +135,6 @@ TEST(verdicts)
 			    strncmp(d->why, cases[i].says,
 				    strlen(cases[i].says)) == 0),
 		   d->why ? d->why : "... and no reason needed");
-		salvage_free(&p);
 	}
 }
 
@@ -143,7 +142,7 @@ TEST(verdicts)
 TEST(bad_files)
 {
 	const struct job j = { 4, 1, 4, REDSET_XOR, 1 };
-	struct salvage p, bare, mixed;
+	auto_salvage p, bare, mixed;
 	const struct salvage_dataset *d = NULL;
 
 	must(salvage_init(&p, 4, NULL) == 0);
@@ -178,9 +177,6 @@ TEST(bad_files)
 	   "without redundancy files, but with all data: complete");
 	ok(verdict(&mixed, 1, "")->state == SALVAGE_RECOVERABLE,
 	   "where it cannot be told, it is tried");
-	salvage_free(&p);
-	salvage_free(&bare);
-	salvage_free(&mixed);
 }
 
 /* What each rank of one set has lost: nothing; r: only its redundancy file;
@@ -215,7 +211,7 @@ TEST(ranks_of_a_set)
 	each (c, cases) {
 		const uint32_t n = (uint32_t)strlen(c->ranks);
 		const struct job j = { n, 1, n, c->type, c->failures };
-		struct salvage p;
+		auto_salvage p;
 
 		must(salvage_init(&p, n, NULL) == 0);
 		for (uint32_t r = 0; r < n; r++) {
@@ -231,7 +227,6 @@ TEST(ranks_of_a_set)
 		must(dataset(&p, 1, n) != NULL);
 		is_str(salvage_state_name(verdict(&p, 1, "")->state),
 		       salvage_state_name(c->want), c->name);
-		salvage_free(&p);
 	}
 }
 
@@ -241,7 +236,7 @@ TEST(ranks_of_a_set)
 TEST(shared)
 {
 	const struct job j = { 4, 4, 4, REDSET_XOR, 1 };
-	struct salvage p;
+	auto_salvage p;
 	auto_buf text = BUF_INIT;
 	uint32_t *nodes = NULL;
 	size_t count = 0, copied = 0;
@@ -281,14 +276,13 @@ TEST(shared)
 	buf_clear(&text);
 	salvage_ranks(verdict(&p, 3, ""), 0, &text);
 	is_str(text.data, "0,2-3,5-6,8", "... in stretches");
-	salvage_free(&p);
 }
 
 /* --- Malformed input --- */
 
 TEST(odd)
 {
-	struct salvage p;
+	auto_salvage p;
 	struct salvage_dataset *d = NULL;
 	struct nodecache_rank f = { .rank = 4 };
 	auto_buf text = BUF_INIT;
@@ -331,13 +325,12 @@ TEST(odd)
 	d = verdict(&p, 2, "");
 	ok(d->state == SALVAGE_LOST && d->why != NULL,
 	   "nobody knows how many ranks: lost, and why");
-	salvage_free(&p);
 }
 
 TEST(reports)
 {
 	const struct job j = { 4, 2, 4, REDSET_XOR, 1 };
-	struct salvage p;
+	auto_salvage p;
 	auto_buf text = BUF_INIT;
 	struct json *json = NULL;
 	struct salvage_dataset *d = NULL;
@@ -359,7 +352,6 @@ TEST(reports)
 	json = report_salvage_json(&p, 0);
 	must(json != NULL);
 	json_free(json);
-	salvage_free(&p);
 }
 
 /* The answer of a node of job `j`: a line of JSON. */
@@ -401,7 +393,7 @@ answer(const struct job *j, uint32_t node, struct buf *out)
 static void
 take(struct salvage *p, uint32_t node, const struct buf *text)
 {
-	struct nodecache n;
+	auto_nodecache n;
 
 	must(nodecache_parse(&n, text->data, text->len, NULL) == 0);
 	for (size_t i = 0; i < n.ndatasets; i++) {
@@ -413,7 +405,6 @@ take(struct salvage *p, uint32_t node, const struct buf *text)
 			must(salvage_found(p, d, node, &v->ranks[r], NULL) ==
 			     0);
 	}
-	nodecache_free(&n);
 }
 
 /*

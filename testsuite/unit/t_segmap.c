@@ -50,7 +50,7 @@ TEST(cut_random)
 	for (int round = 0; round < 300; round++) {
 		uint64_t size = 1 + below(40), sum = 0;
 		size_t n = below(12), first = below(3) * 9;
-		struct segmap m;
+		auto_segmap m;
 
 		must(segmap_init(&m, n, NULL) == 0);
 		for (size_t i = 0; i < n; i++) {
@@ -75,7 +75,6 @@ TEST(cut_random)
 				c->has_size && c->used == c->size &&
 				c->size == (last ? sum - i * size : size);
 		}
-		segmap_free(&m);
 	}
 	ok(good, "each byte of any files lies where it should");
 	ok(fits, "the containers are filled, but for the last");
@@ -99,7 +98,7 @@ TEST(cut_limits)
 
 	each (c, cases) {
 		struct error err = ERROR_INIT;
-		struct segmap m;
+		auto_segmap m;
 		int rc = 0;
 
 		must(segmap_init(&m, 2, NULL) == 0);
@@ -108,7 +107,6 @@ TEST(cut_limits)
 		rc = segmap_cut(&m, SEGMAP_DATA, c->size, 0, &err);
 		is_int(rc, c->kind == ERROR_NONE ? 0 : -1, c->what);
 		is_int(err.kind, c->kind, err.text);
-		segmap_free(&m);
 	}
 }
 
@@ -136,12 +134,11 @@ TEST(reading)
 
 	each (c, cases) {
 		struct source s;
-		struct segmap m;
+		auto_segmap m;
 
 		read_map(&m, c->table, c->files, &s);
 		is_str(map_text(&m), c->text, "a map, rank after rank");
 		is_int(segmap_is_packed(&s.r), c->packed, "... packed");
-		segmap_free(&m);
 		source_fini(&s);
 	}
 }
@@ -218,8 +215,8 @@ static void
 round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	   unsigned generation)
 {
-	struct rank2file w, r;
-	struct segmap m, got;
+	auto_rank2file w, r;
+	auto_segmap m, got;
 
 	map_enter();
 	make_map(&m, nranks, nfiles, mixed);
@@ -237,18 +234,14 @@ round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	ok(!segmap_is_packed(&w) && w.containers == NULL &&
 		   w.ranks[0].nfiles == r.ranks[0].nfiles,
 	   "plain is without segments, and has all files");
-	segmap_free(&got);
-	segmap_free(&m);
-	rank2file_free(&w);
-	rank2file_free(&r);
 }
 
 TEST(writing)
 {
 	struct kvtree *t = kvtree_new(NULL);
-	struct rank2file w;
+	auto_rank2file w;
 	struct source s;
-	struct segmap m;
+	auto_segmap m;
 
 	must(segmap_init(&m, 1, NULL) == 0);
 	add_file(&m, 3, "a", 5);
@@ -268,22 +261,19 @@ TEST(writing)
 	ok(w.ranks[0].files[0].has_size && w.ranks[0].files[0].size == 7 &&
 		   !w.ranks[0].files[1].has_size,
 	   "a size is written where segments tell it");
-	rank2file_free(&w);
-	segmap_free(&m);
 	source_fini(&s);
 }
 
 TEST(by_path)
 {
 	struct source s;
-	struct segmap m;
+	auto_segmap m;
 	auto_map *by = NULL;
 
 	read_map(&m, "", "0 b 1\n1 a 2\n2 a 3\n", &s);
 	by = segmap_by_path(&m);
 	is_int(map_get(by, "a"), 1, "the first of several");
 	ok(map_get(by, "c") == MAP_NONE, "none that is not there");
-	segmap_free(&m);
 	source_fini(&s);
 }
 
@@ -317,8 +307,8 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 		openat(fd, ".scr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_kvtree *theirs = NULL, *ours = NULL;
 	struct buf image = BUF_INIT;
-	struct segmap m, cut;
-	struct rank2file r, w;
+	auto_segmap m, cut;
+	auto_rank2file r, w;
 	size_t *order = NULL;
 
 	must_be(rank2file_load(meta, "rank2file.scr", &r, &why) == 0, why.text);
@@ -342,10 +332,6 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 	buf_free(&image);
 	ok(theirs != NULL && tree_same(ours, theirs, true),
 	   "... what we write is what they did, but for the order of keys");
-	rank2file_free(&w);
-	rank2file_free(&r);
-	segmap_free(&cut);
-	segmap_free(&m);
 }
 
 /* If a damaged tree can be read, the segments of the map are sound. */
@@ -399,8 +385,8 @@ TEST(damaged)
 TEST(large)
 {
 	enum { N = 100000 };
-	struct rank2file w;
-	struct segmap m, got;
+	auto_rank2file w;
+	auto_segmap m, got;
 	auto_mem size_t *order = mem_calloc(N + 1, sizeof(*order));
 
 	must(segmap_init(&m, N + 1, NULL) == 0);
@@ -417,9 +403,6 @@ TEST(large)
 	ok(segmap_sort(&got, true, order, NULL) == 0 &&
 		   strcmp(got.files[order[N]].path, "f99999") == 0,
 	   "... are sorted");
-	segmap_free(&got);
-	segmap_free(&m);
-	rank2file_free(&w);
 }
 
 static int
@@ -456,11 +439,10 @@ fail_all(void *arg, struct error *err)
 
 TEST(no_memory)
 {
-	struct segmap m;
+	auto_segmap m;
 
 	make_map(&m, RANKS, 30, true);
 	ok(fail_each_alloc(fail_all, &m) > 18, "no memory");
-	segmap_free(&m);
 }
 
 TEST(round_trips)

@@ -79,7 +79,7 @@ TEST(judging)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct verdict v = { .text = BUF_INIT };
 		struct source s;
-		struct segmap m;
+		auto_segmap m;
 
 		read_map(&m, cases[i].table, cases[i].files, &s);
 		v.m = &m;
@@ -93,7 +93,6 @@ TEST(judging)
 				   strchr(v.text.data, '\n')[1] == '\0',
 			   "the first answer ends it");
 		buf_free(&v.text);
-		segmap_free(&m);
 		source_fini(&s);
 	}
 }
@@ -111,7 +110,7 @@ TEST(judging_random)
 		struct verdict v = { .gap = gap, .overlap = overlap };
 		char *files = fmt("%s", "");
 		struct source s;
-		struct segmap m;
+		auto_segmap m;
 
 		for (unsigned i = below(6); i > 0; i--) {
 			unsigned off = below(SPAN / 2), len = 1 + below(20);
@@ -135,7 +134,6 @@ TEST(judging_random)
 			printf("# %s# %s", files, v.text.data);
 		good &= !damage;
 		buf_free(&v.text);
-		segmap_free(&m);
 		source_fini(&s);
 	}
 	ok(good, "gaps and overlaps are those counted byte by byte");
@@ -148,7 +146,7 @@ TEST(flaw_room)
 					  .other = SIZE_MAX };
 	bool good = true;
 	struct source s;
-	struct segmap m;
+	auto_segmap m;
 
 	read_map(&m, "", "0 a 5 c 0+5\n", &s);
 	for (size_t size = 1; size < 80; size++) {
@@ -159,7 +157,6 @@ TEST(flaw_room)
 			memchr(to, '\0', size) != NULL;
 	}
 	ok(good, "a finding fits into any room");
-	segmap_free(&m);
 	source_fini(&s);
 }
 
@@ -171,7 +168,7 @@ TEST(sorting)
 	};
 	size_t order[8];
 	struct source s;
-	struct segmap m;
+	auto_segmap m;
 
 	/* By place; what has none stays in front of its neighbour. */
 	read_map(
@@ -188,7 +185,6 @@ TEST(sorting)
 			names = fmt("%s %s", names, m.files[order[i]].path);
 		is_str(names, orders[ranks], "by place");
 	}
-	segmap_free(&m);
 	source_fini(&s);
 }
 
@@ -238,7 +234,7 @@ TEST(sorting_random)
 
 TEST(no_memory)
 {
-	struct segmap m;
+	auto_segmap m;
 
 	make_map(&m, 2, 5, false);
 	without_memory (x, 5, "no memory") {
@@ -248,5 +244,4 @@ TEST(no_memory)
 		if (x.rc == 0)
 			x.rc = segmap_check(&m, ignore, NULL, &x.err);
 	}
-	segmap_free(&m);
 }

@@ -491,7 +491,7 @@ TEST(setting_round_trip)
 
 	each (v, values) {
 		struct settings *s = settings_new(NULL);
-		struct conf *c = conf_new(NULL);
+		auto_conf *c = conf_new(NULL);
 		const struct conf_group *g = NULL;
 		struct setting is;
 
@@ -508,7 +508,6 @@ TEST(setting_round_trip)
 		is_str(g->value, is.value, "... value");
 		is_str(conf_property(g, "NAME"), is.pairs[0].value,
 		       "... property");
-		conf_close(c);
 		settings_free(s);
 	}
 }

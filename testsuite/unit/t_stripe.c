@@ -81,7 +81,7 @@ sums_right(void)
 TEST(reading)
 {
 	static unsigned char got[WHOLE];
-	struct stripe_cache *c = stripe_cache_new(4, false, NULL);
+	auto_stripe_cache *c = stripe_cache_new(4, false, NULL);
 
 	fill();
 	memset(got, 0xee, sizeof(got));
@@ -101,7 +101,6 @@ TEST(reading)
 		   "the whole, gaps as zero bytes; again after a drop");
 		stripe_cache_drop(c);
 	}
-	stripe_cache_free(c);
 	stripe_cache_free(NULL);
 }
 
@@ -200,7 +199,7 @@ TEST(errors)
 		{ "dir", false, ERROR_SYSTEM, "a directory to read" },
 	};
 	static unsigned char got[1000];
-	struct stripe_cache *c = NULL, *w = NULL;
+	auto_stripe_cache *c = NULL, *w = NULL;
 
 	fill();
 	c = stripe_cache_new(4, false, t.sums);
@@ -222,8 +221,6 @@ TEST(errors)
 	ok(stripe_read(&t.s, c, 0, got, 900, &why) == 0 &&
 		   memcmp(got, t.whole, 900) == 0,
 	   "what a short file still has can be read");
-	stripe_cache_free(w);
-	stripe_cache_free(c);
 }
 
 /* Files larger than the distance after which write-back starts. */
@@ -277,8 +274,8 @@ TEST(creating)
 		{ .start = 10, .len = 10, .path = "old", .create = true },
 	};
 	const struct stripe s = { 2, parts };
-	struct stripe_cache *w = stripe_cache_new(1, true, NULL);
-	struct stripe_cache *c = stripe_cache_new(1, false, NULL);
+	auto_stripe_cache *w = stripe_cache_new(1, true, NULL);
+	auto_stripe_cache *c = stripe_cache_new(1, false, NULL);
 	const char *new = here("new"), *old = here("old");
 	char data[21] = "abcdefghijklmnopqrst";
 
@@ -305,8 +302,6 @@ TEST(creating)
 		    NULL) &&
 		   !exists(here("../new")),
 	   "nor anything outside");
-	stripe_cache_free(w);
-	stripe_cache_free(c);
 }
 
 TEST(no_memory)
