@@ -6,38 +6,7 @@
  */
 #include "cattest.h"
 #include "par.h"
-#include "report/results.h"
 #include "scene.h"
-
-TEST(build)
-{
-	struct build_result r;
-	struct index_entry e;
-	auto_index *ix = NULL;
-	struct buf text = BUF_INIT;
-
-	scene_make(&xor4);
-	scene_lose(&xor4, 2);
-	ok(build(scene_prefix(&xor4), &r, &why) == 0 && r.status == STATUS_OK,
-	   "a dataset that lost a rank is built");
-	ok(r.ranks == 4 && r.files == 8 && r.rebuild.files == 2 &&
-		   r.rebuild.maps == 1,
-	   "... what was done");
-	ok(r.descriptor_guessed && heard("no descriptor"),
-	   "... without a descriptor");
-	is_str(r.name, "ckpt", "... named by the directory of its files");
-	results_build_text(SCENE_ID, &r, &text);
-	ok(strstr(text.data, "(ckpt): 8 files of 4 ranks") != NULL &&
-		   strstr(text.data, "rebuilt 2 files, 1 filemap and") != NULL,
-	   "... told in a line");
-	buf_free(&text);
-	ix = entry(scene_prefix(&xor4), &e);
-	ok(e.id == SCENE_ID && index_entry_valid(&e) && e.desc.is_ckpt &&
-		   e.desc.ckpt_id == SCENE_ID && e.desc.files == 8 &&
-		   e.desc.bytes == r.bytes && e.desc.created_us > 0,
-	   "... its entry");
-	ok(index_current(ix) == NULL, "... which is not the restart point");
-}
 
 TEST(refused)
 {
@@ -449,34 +418,6 @@ TEST(flush_add)
 }
 
 /* --- Checksums (one wrong file: cmd/scr_index.bats) --- */
-
-TEST(flush_sums)
-{
-	struct build_result r;
-
-	options.checksums = true;
-	options.work.par = par_new(2, NULL);
-	scene_make(&xor4);
-	must(build(scene_prefix(&xor4), &r, NULL) == 0);
-	scene_lose_data(&xor4, 2);
-	flip(scene_data(&xor4, 1, 0), 5);
-	refuses(build(scene_prefix(&xor4), &r, &why), ERROR_LOST, NULL,
-		"a wrong one beside a lost one");
-
-	/* Damaged redundancy gives a file with a wrong checksum. */
-	scene_make(&xor4);
-	must(build(scene_prefix(&xor4), &r, NULL) == 0);
-	for (long at = -200; at < 0; at++)
-		flip(scene_red(&xor4, 0, false, false), at);
-	(void)unlink(scene_data(&xor4, 1, 0));
-	(void)unlink(scene_data(&xor4, 1, 1));
-	ok(build(scene_prefix(&xor4), &r, &why) == -1,
-	   "what is rebuilt is compared, too");
-
-	par_free(options.work.par);
-	options.work.par = NULL;
-	options.checksums = false;
-}
 
 static void
 take_result(void *arg, int64_t id, const struct delete_result *r,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_catalogue_list.c - listing the index, finding datasets by name and number,
- * selecting what to prune; and the lock of a dataset.
+ * t_catalogue_list.c - finding datasets by name and number, selecting what to
+ * prune; and the lock of a dataset.  Lists: cmd/scr_index.bats.
  */
 #include <time.h>
 
@@ -143,119 +143,6 @@ TEST(prune)
 		   catalogue_prune(c, ix, &ages[0].keep, &n, &why) == NULL &&
 		   n == (size_t)-1 && why.kind == ERROR_DAMAGED,
 	   "nothing is pruned by a guess");
-}
-
-static struct buf listed;
-
-static int
-collect(struct buf *text)
-{
-	must(buf_add(&listed, text->data, text->len) == 0);
-	buf_clear(text);
-	return 0;
-}
-
-static const struct index_entry rows[] = {
-	{ .id = 123456,
-	  .name = "long id",
-	  .complete = 1,
-	  .flushed = "2026-11-20T23:00:34",
-	  .current = true,
-	  .desc = { .is_ckpt = true, .files = 3, .bytes = 1536 } },
-	{ .id = 7,
-	  .name = "bad\nname",
-	  .complete = 0,
-	  .desc = { .is_ckpt = true, .is_output = true, .files = -1 } },
-	{ .id = 6,
-	  .name = NULL,
-	  .complete = 1,
-	  .failed = "2026-11-20T23:00:42",
-	  .flushed = "x",
-	  .desc = { .is_output = true, .files = 0 } },
-};
-
-static void
-lists(size_t n, const struct list_look *look, const char *want,
-      const char *what)
-{
-	const struct list_filter all = { .valid = false };
-
-	buf_clear(&listed);
-	must(list_print(&(struct list_rows){ NULL, rows, n }, &all, look,
-			collect, NULL) == 0);
-	is_str(listed.data, want, what);
-}
-
-TEST(list)
-{
-	const struct list_look llnl = { .style = LIST_LLNL };
-	const struct list_look wide = { .style = LIST_WIDE };
-	const struct list_look names = { .style = LIST_NAMES };
-	const struct list_filter after = { .after = "2026-11-20" };
-	const struct list_filter before = { .before = "2026-11-20" };
-
-	lists(3, &llnl,
-	      "DSET VALID FLUSHED             CUR NAME\n"
-	      "123456 YES   2026-11-20T23:00:34   * long id\n"
-	      "   7 NO                            bad\\nname\n"
-	      "   6 NO    x     UNKNOWN_NAME\n",
-	      "LLNL's table");
-	lists(3, &wide,
-	      "DSET VALID FLUSHED             CUR KIND     FILES       SIZE "
-	      "NAME         REASON\n"
-	      "123456 YES   2026-11-20T23:00:34   * ckpt         3    1.5 KiB "
-	      "long id\n"
-	      "   7 NO                            both         -          - "
-	      "bad\\nname    never completed\n"
-	      "   6 NO    x     output       0        0 B UNKNOWN_NAME last "
-	      "fetch failed 2026-11-20T23:00:42\n",
-	      "the wide table");
-	lists(3, &names, "long id\nbad\\nname\n", "names");
-	lists(0, &llnl, "DSET VALID FLUSHED             CUR NAME\n",
-	      "an empty table");
-	/* The filters: cmd/scr_index.bats. */
-	ok(list_match(&after, &rows[0]) && !list_match(&after, &rows[1]) &&
-		   !list_match(&before, &rows[1]),
-	   "without a stamp, it is neither before nor after");
-}
-
-/* Other columns and orders: cmd/scr_index.bats, t_report.c. */
-TEST(columns)
-{
-	static const struct {
-		const char *by;
-		int64_t ids[3];
-	} orders[] = {
-		{ "size", { 6, 123456, 7 } },	/* unknown ones last */
-		{ "-size", { 123456, 6, 7 } },	/* ... too */
-		{ "reason", { 6, 7, 123456 } }, /* a text that is composed */
-	};
-	struct list_look look = { .bytes = true, .style = LIST_CHOSEN };
-	char words[COLUMNS_WORDS];
-
-	list_column_words(words);
-	ok(columns_choose(&look.chosen, words, "id,", &why) == -1, "nothing");
-	refuses(columns_choose(&look.chosen, words,
-			       "id,id,id,id,id,id,id,id,id,id,id,id,id,id,"
-			       "id,id,id",
-			       &why),
-		ERROR_USAGE, "more than 16 columns", "too many");
-	must(columns_choose(&look.chosen, words, "name,reason,id", NULL) == 0);
-	lists(3, &look,
-	      "NAME         REASON                                  DSET\n"
-	      "long id      -                                     123456\n"
-	      "bad\\nname    never completed                            7\n"
-	      "UNKNOWN_NAME last fetch failed 2026-11-20T23:00:42      6\n",
-	      "... as wide as their cells, and none is empty");
-	each (o, orders) {
-		struct index_entry list[3];
-
-		memcpy(list, rows, sizeof(rows));
-		must(columns_sort(&look.chosen, words, o->by, NULL) == 0);
-		must(list_sort(NULL, list, 3, &look, NULL) == 0);
-		for (size_t k = 0; k < 3; k++)
-			is_int(list[k].id, o->ids[k], o->by);
-	}
 }
 
 TEST(times)

@@ -68,29 +68,6 @@ fresh(void)
 	must(mkdir(here("p"), 0777) == 0);
 }
 
-TEST(first)
-{
-	fresh();
-	ok(load(&why) == 0 && !s.exists && !s.damaged &&
-		   s.is.checkpoints_left == -1,
-	   "before the first run there is nothing");
-	ok(set("why not", NULL, 0, HALT_CREATE | HALT_DRY_RUN, &why) == 0 &&
-		   s.exists && !exists(here("p/.scr")),
-	   "a dry run makes nothing");
-	is_str(s.is.reason, "why not", "... but tells");
-	ok(set("why not", NULL, 0, HALT_CREATE, &why) == 0 && s.created,
-	   "a first condition makes directory and file");
-	is_str(s.path.data, here(FILE_AT), "... at its place");
-	ok(set(NULL, "CheckpointsLeft", 0, HALT_CREATE, &why) == 0 &&
-		   !s.created && s.is.checkpoints_left == 0,
-	   "a second one is added");
-	is_str(s.is.reason, "why not", "... to the first");
-	halt_state_free(&s);
-	ok(halt_load(here("none"), &s, &why) < 0 && why.kind == ERROR_ABSENT &&
-		   says(&why, "none: cannot open"),
-	   "no such prefix");
-}
-
 /* A job keeps the file open and locked, so a change must keep the inode. */
 TEST(in_place)
 {
@@ -228,25 +205,6 @@ TEST(foreign)
 		is_int(WEXITSTATUS(status), 0,
 		       "one that may only be read is read");
 	must(chmod(here("p/.scr"), 0755) == 0);
-}
-
-/* scr_halt.bats removes files; here, what a command does not meet. */
-TEST(remove)
-{
-	bool was = true;
-
-	fresh();
-	ok(halt_remove(here("p"), false, &was, NULL) == 0 && !was, "no .scr");
-	must_set("x", NULL, 0);
-	ok(halt_remove(here("p"), true, &was, NULL) == 0 && was &&
-		   exists(here(FILE_AT)),
-	   "a dry run removes nothing");
-	must(unlink(here(FILE_AT)) == 0 &&
-	     symlink("/nonexistent/x", here(FILE_AT)) == 0);
-	ok(halt_remove(here("p"), false, &was, NULL) == 0 && was &&
-		   !exists(here(FILE_AT)),
-	   "a symbolic link, itself");
-	is_int(halt_remove(here("none"), false, &was, NULL), -1, "no prefix");
 }
 
 /* --- Evaluating --- */

@@ -37,35 +37,6 @@ prints(struct metafile_options o, const char *want)
 	metafile_fini(&f);
 }
 
-TEST(print)
-{
-	static const struct metafile_options sort = { .sort = true };
-	auto_buf raw = BUF_INIT;
-	struct metafile f;
-	auto_free char *json = NULL;
-
-	sample(&raw);
-	put("a", raw.data, raw.len);
-	prints((struct metafile_options){ .tree = false },
-	       "  B = 2\n  A\n    y\n    x\n");
-	prints(sort, "  A\n    x\n    y\n  B = 2\n");
-	prints((struct metafile_options){ .tree = true },
-	       "  B\n    2\n  A\n    y\n    x\n");
-	buf_add(&raw, "body!", 5);
-	put("reddesc.er.3.xor.grp_1_of_1.mem_2_of_2.redset", raw.data, raw.len);
-	prints(sort,
-	       "  A\n    x\n    y\n  B = 2\n  (then 5 bytes of redundancy)\n");
-	prints((struct metafile_options){ .sort = true, .exact = true },
-	       "  A\n    x\n    y\n  B = 2\n");
-	put("plain", raw.data, raw.len);
-	must(metafile_read(path, &f, NULL) == 0);
-	is_int(f.trailing, 5, "trailing bytes are counted");
-	ok(!f.redundancy, "but are no redundancy");
-	json = json_text(metafile_json(&f, path));
-	ok(strstr(json, "\"B\": \"2\"") != NULL, "as JSON");
-	metafile_fini(&f);
-}
-
 static const char log_text[] =
 	"2026-11-20T22:53:38: host=n, jobid=1, event=START, procs=4\n"
 	"\033[31mno log line\n";

@@ -38,38 +38,6 @@ state_of(const struct nodecache_rank *r)
 		   r->mapred.there ? ", mapred" : "");
 }
 
-TEST(whole)
-{
-	char host[256] = "";
-	auto_nodecache n;
-	const struct nodecache_dataset *d = NULL;
-	const struct nodecache_rank *r = NULL;
-
-	cache_make(&cache);
-	look(&n, NULL);
-	gethostname(host, sizeof(host) - 1);
-	is_str(n.host, host, "host");
-	is_str(n.cntl, cache.cntl, "control directory");
-	must(n.ndatasets == 1);
-	d = n.datasets;
-	is_str(fmt("%d %s: %s%s%s, %d of %d ranks", (int)d->id, d->name,
-		   d->ckpt ? "ckpt" : "", d->output ? "output" : "",
-		   d->bypass ? "bypass" : "", (int)d->nranks, (int)d->world),
-	       "5 ckpt 5: ckpt, 4 of 4 ranks", "one dataset");
-	is_str(d->dir, cache.dataset, "... directory");
-	ok(d->store != NULL && strchr(d->store, ':') != NULL, "... store");
-	r = &d->ranks[2];
-	ok(!n.problem && !d->problem && !r->problem, "no problem");
-	is_str(state_of(r), "map, 2 files, 0 bad, red, mapred",
-	       "files of a rank");
-	ok(r->rank == 2 && r->bytes == 1200 && r->redundancy > 1000,
-	   "... with the copy of another rank");
-	is_str(fmt("%s %u/%u, %u/%u, %u", redset_type_name(r->red.type),
-		   r->red.set, r->red.sets, r->red.member, r->red.members,
-		   r->red.failures),
-	       "PARTNER 1/1, 3/4, 1", "... and where it belongs");
-}
-
 #define RED_1 "er.1.partner.grp_1_of_1.mem_2_of_4.redset"
 
 /* Damage to rank 1, what is told of it then, and why.  Without a filemap, files

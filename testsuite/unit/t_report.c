@@ -309,6 +309,11 @@ TEST(table_words)
 		"no column");
 	refuses(columns_choose(&how, words, "i", &why), ERROR_USAGE, NULL,
 		"half a word");
+	refuses(columns_choose(&how, words,
+			       "id,id,id,id,id,id,id,id,id,id,id,id,id,id,id,"
+			       "id,id",
+			       &why),
+		ERROR_USAGE, "more than 16 columns", "too many");
 	refuses(columns_sort(&how, words, "-", &why), ERROR_USAGE, NULL,
 		"no order");
 	must(columns_sort(&how, words, "+name", NULL) == 0);

@@ -39,18 +39,6 @@ seen(const struct plan *p, bool sums, const char *want_states,
 	close_it(&o);
 }
 
-TEST(seen_damaged)
-{
-	small();
-	must(unlink(ctr(1)) == 0 && mkdir(ctr(1), 0777) == 0);
-	must(truncate(ctr(2), 9) == 0);
-	seen(NULL, true, "2: whole not a file too long",
-	     "aaaabbbbbb BBBCDDDDDD dddd ", "a directory, and a long one");
-	remove_tree(here(DIR "/.scr"));
-	seen(NULL, false, "3: missing missing missing",
-	     "AAAABBBBBB BBBCDDDDDD DDDD ", "all are gone");
-}
-
 /* Truncate each container to every length. */
 TEST(cut_anywhere)
 {
