@@ -475,7 +475,7 @@ cross() { # ARCHITECTURE MACHINE TEST...
 	done
 }
 
-units=(t_kvtree t_kvtree_value t_crc t_code t_field16
+units=(t_kvtree t_kvtree_value t_crc t_code t_field
 	t_solve t_redset t_redset_table t_filemap t_index t_records
 	t_rank2file t_segmap t_path t_path_walk)
 

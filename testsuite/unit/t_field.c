@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The fields of 2^8 and 2^16 against their definitions, all ways to multiply a
+ * matrix, and recipes against a plain implementation.  (fti_rebuild.bats: parity
+ * that FTI wrote.) */
 #include "encode/field.h"
 
 #include "code_plain.h"
+#include "encode/cauchy.h"
+#include "encode/field16.h"
+#include "field16_plain.h"
+
+/* A pseudo-random word. */
+static uint16_t
+word(void)
+{
+	return (uint16_t)below(65536);
+}
 
 static unsigned char
-plain_mul(unsigned char a, unsigned char b)
+byte_mul(unsigned char a, unsigned char b)
 {
 	unsigned char product = 0;
 
@@ -12,15 +25,16 @@ plain_mul(unsigned char a, unsigned char b)
 	return product;
 }
 
-TEST(arithmetic)
+TEST(bytes)
 {
+	static const unsigned char x[] = { 7, 0, 200, 9 };
 	unsigned bad_mul = 0, bad_div = 0;
 	unsigned char power = 1;
 
 	for (unsigned a = 0; a < 256; a++)
 		for (unsigned b = 0; b < 256; b++) {
 			unsigned char p =
-				plain_mul((unsigned char)a, (unsigned char)b);
+				byte_mul((unsigned char)a, (unsigned char)b);
 
 			bad_mul += field_mul((unsigned char)a,
 					     (unsigned char)b) != p;
@@ -36,165 +50,442 @@ TEST(arithmetic)
 			is_int(power, 29, "2^8 = 29");
 	}
 	is_int(power, 3, "2^25 = 3");
-}
-
-TEST(product)
-{
-	static const unsigned char x[] = { 7, 0, 200, 9 };
-
 	is_int(field_product(x, 0, 5), 1, "an empty product is 1");
 	is_int(field_product(x, 4, 5),
-	       plain_mul(plain_mul(7 ^ 5, 5), plain_mul(200 ^ 5, 9 ^ 5)),
+	       byte_mul(byte_mul(7 ^ 5, 5), byte_mul(200 ^ 5, 9 ^ 5)),
 	       "product of differences");
 	is_int(field_product(x, 4, 200),
-	       plain_mul(plain_mul(7 ^ 200, 200), 9 ^ 200),
+	       byte_mul(byte_mul(7 ^ 200, 200), 9 ^ 200),
 	       "product leaves out the zero");
 }
 
-static void
-fill(unsigned char *p, size_t len)
+TEST(words)
 {
-	for (size_t i = 0; i < len; i++)
-		p[i] = (unsigned char)below(256);
+	unsigned bad = 0, order = 0;
+	uint16_t power = 1;
+
+	for (unsigned a = 0; a < 65536; a++)
+		for (int bit = 0; bit < 16; bit++) {
+			uint16_t b = (uint16_t)(1U << bit);
+
+			bad += field16_mul((uint16_t)a, b) !=
+			       plain_mul((uint16_t)a, b);
+		}
+	is_int(bad, 0, "products by powers of 2 are those of the definition");
+	bad = 0;
+	for (int i = 0; i < 100000; i++) {
+		uint16_t a = word(), b = word();
+
+		bad += field16_mul(a, b) != plain_mul(a, b);
+	}
+	is_int(bad, 0, "so are random products");
+	is_int(field16_mul(0x8000, 2), 0x100b, "2^16 = 0x100b");
+	bad = 0;
+	for (unsigned a = 1; a < 65536; a++)
+		bad += plain_mul((uint16_t)a, field16_inverse((uint16_t)a)) !=
+		       1;
+	is_int(bad, 0, "every element but 0 has an inverse");
+	do {
+		power = field16_mul(power, 2);
+		order++;
+	} while (power != 1 && order < 65536);
+	is_int(order, 65535, "2 generates all elements but 0");
 }
 
-#define IN_MAX 20
-#define OUT_MAX 10
-#define LEN_MAX 270016 /* several blocks even with the fewest inputs */
+/* --- Matrices --- */
+
+#define IN_MAX 31
+#define OUT_MAX 13
+#define CELLS (IN_MAX * OUT_MAX)
+#define LEN_MAX 270016 /* several segments even with the fewest inputs */
 #define MARGIN 64
 
-struct vectors {
-	unsigned char *in[IN_MAX], *out[OUT_MAX]; /* with MARGIN both sides */
-	unsigned char *want; /* the output that is checked */
-	unsigned char matrix[IN_MAX * OUT_MAX];
-	unsigned char tables[IN_MAX * OUT_MAX * FIELD_EXPANDED];
+/* The ways to multiply: bytes, all inputs at once or added one by one; words; and
+ * the exclusive or, the matrix of ones. */
+enum way { BYTES, ADDED, XOR, WORDS, AVX2 };
+
+/* With MARGIN on both sides. */
+static unsigned char *ins[IN_MAX], *outs[OUT_MAX], *want;
+static uint16_t matrix[CELLS];
+static void *tables;
+
+/* A product of `len` bytes, with buffers that begin `shift` bytes off their
+ * alignment; of words, output i another i bytes. */
+struct shape {
+	unsigned nin, nout;
+	size_t shift, len;
 };
 
-static void
-vectors_fini(struct vectors *v)
+static size_t
+start_of(const struct shape *s, enum way way, unsigned o)
 {
-	for (int i = 0; i < IN_MAX; i++)
-		free(v->in[i]);
-	for (int i = 0; i < OUT_MAX; i++)
-		free(v->out[i]);
-	free(v->want);
-}
-
-/* Is output `o` right in the `len` bytes at MARGIN + off, and 0xEE
- * elsewhere? */
-static bool
-output_right(const struct vectors *v, const struct field_matrix *m, unsigned o,
-	     size_t from, size_t len)
-{
-	const unsigned char *row = v->matrix + o * m->nin;
-
-	memset(v->want, 0xee, from + len + MARGIN);
-	memset(v->want + from, 0, len);
-	for (unsigned j = 0; j < m->nin; j++)
-		plain_add(v->want + from, v->in[j] + from, len, row[j]);
-	return memcmp(v->want, v->out[o], from + len + MARGIN) == 0;
-}
-
-/* The product, of all inputs at once or added one by one to zeros. */
-static void
-multiply(const struct field_matrix *m, size_t off, size_t len, void **in,
-	 void **out, bool add)
-{
-	void *to[OUT_MAX];
-
-	for (unsigned o = 0; add && o < m->nout; o++)
-		to[o] = memset((char *)out[o] + off, 0, len);
-	for (unsigned i = 0; add && i < m->nin; i++)
-		field_add(m, i, len, (char *)in[i] + off, to);
-	if (!add)
-		field_dot(m, off, len, in, out);
+	return s->shift + (way >= WORDS ? o % MARGIN / 2 : 0);
 }
 
 static bool
-dot_right(struct vectors *v, unsigned nin, unsigned nout, size_t off,
-	  size_t len)
+output_right(const struct shape *s, enum way way, unsigned o)
 {
-	struct field_matrix m = { nin, nout, v->tables };
-	void *in[IN_MAX], *out[OUT_MAX];
+	const size_t at = start_of(s, way, o);
 
-	field_expand(v->matrix, nin, nout, v->tables);
-	for (unsigned i = 0; i < nin; i++)
-		in[i] = v->in[i] + MARGIN / 2;
-	for (int add = 0; add < 2; add++) {
-		for (unsigned o = 0; o < nout; o++) {
-			out[o] = v->out[o] + MARGIN / 2;
-			memset(v->out[o], 0xee, MARGIN + off + len + MARGIN);
+	memset(want, 0xee, at + s->len + MARGIN);
+	memset(want + at, 0, s->len);
+	for (unsigned i = 0; i < s->nin; i++) {
+		const unsigned char *from = ins[i] + s->shift;
+		const uint16_t factor = way == XOR ? 1 : matrix[o * s->nin + i];
+
+		if (way < WORDS)
+			plain_add(want + at, from, s->len,
+				  (unsigned char)factor);
+		for (size_t b = 0; way >= WORDS && b < s->len; b += 2) {
+			const uint16_t p = plain_mul(
+				factor, (uint16_t)(from[b] | from[b + 1] << 8));
+
+			want[at + b] ^= (unsigned char)(p & 0xff);
+			want[at + b + 1] ^= (unsigned char)(p >> 8);
 		}
-		multiply(&m, off, len, in, out, add);
-		for (unsigned o = 0; o < nout; o++)
-			if (!output_right(v, &m, o, MARGIN / 2 + off, len))
-				return false;
 	}
-	return true;
+	return memcmp(outs[o], want, at + s->len + MARGIN) == 0;
 }
 
 static void
-test_dot(struct vectors *v)
+multiply(const struct shape *s, enum way way)
 {
+	const struct field_matrix m = { s->nin, s->nout, tables };
+	const struct field16_matrix m16 = { way == AVX2 ? FIELD16_AVX2
+							: FIELD16_PLAIN,
+					    s->nin, s->nout, tables };
+	unsigned char cells[CELLS];
+	void *in[IN_MAX], *out[OUT_MAX], *base[IN_MAX], *first[OUT_MAX];
+
+	for (unsigned i = 0; i < s->nin; i++) {
+		base[i] = ins[i];
+		in[i] = ins[i] + s->shift;
+	}
+	for (unsigned o = 0; o < s->nout; o++) {
+		memset(outs[o], 0xee, s->len + 2 * MARGIN);
+		first[o] = outs[o];
+		out[o] = outs[o] + start_of(s, way, o);
+	}
+	for (unsigned i = 0; i < CELLS; i++)
+		cells[i] = (unsigned char)matrix[i];
+	if (way >= WORDS)
+		field16_expand(m16.way, matrix, s->nin * s->nout, tables);
+	else
+		field_expand(cells, s->nin, s->nout, tables);
+	switch (way) {
+	case BYTES:
+		field_dot(&m, s->shift, s->len, base, first);
+		break;
+	case ADDED:
+		for (unsigned o = 0; o < s->nout; o++)
+			memset(out[o], 0, s->len);
+		for (unsigned i = 0; i < s->nin; i++)
+			field_add(&m, i, s->len, in[i], out);
+		break;
+	case XOR:
+		field_xor(s->nin, s->len, in, out[0]);
+		break;
+	default:
+		field16_dot(&m16, s->len, in, out);
+	}
+}
+
+static bool
+right(enum way way, unsigned nin, unsigned nout, size_t shift, size_t len)
+{
+	const struct shape s = { nin, nout, shift, len };
+	bool good = true;
+
+	multiply(&s, way);
+	for (unsigned o = 0; o < nout; o++)
+		good = good && output_right(&s, way, o);
+	return good;
+}
+
+static void
+test_way(enum way way, const char *name)
+{
+	const unsigned step = way >= WORDS ? 5 : 3;
 	unsigned bad = 0;
 
-	for (unsigned nin = 1; nin <= IN_MAX; nin += 3)
+	printf("# %s\n", name);
+	for (unsigned nin = 1; nin <= IN_MAX; nin += step)
 		for (unsigned nout = 1; nout <= OUT_MAX; nout++)
-			bad += !dot_right(v, nin, nout, nin, 90 + nout);
+			bad += !right(way, nin, nout, nin % 21,
+				      100 + 2UL * nout);
 	is_int(bad, 0, "matrices of all shapes");
 	bad = 0;
-	for (size_t len = 0; len < 200; len++)
-		bad += !dot_right(v, 5, 2, len % 7, len);
+	for (size_t len = 0; len < 200; len += way >= WORDS ? 2 : 1)
+		bad += !right(way, 5, 2, len % 7, len);
 	is_int(bad, 0, "short vectors of all lengths and alignments");
-	ok(dot_right(v, 2, 1, 3, LEN_MAX - MARGIN),
+	ok(right(way, 4, 3, 4, 4098) && right(way, 2, 1, 3, LEN_MAX - MARGIN),
 	   "vectors of several segments");
-	ok(dot_right(v, IN_MAX, 7, 1, 60000),
+	ok(right(way, IN_MAX, 7, 1, way >= WORDS ? 9000 : 60000),
 	   "the same with many inputs and outputs");
 }
 
-static bool
-xor_right(struct vectors *v, unsigned nin, size_t len)
-{
-	struct field_matrix m = { nin, 1, NULL };
-	void *in[IN_MAX];
-
-	memset(v->matrix, 1, nin);
-	memset(v->out[0], 0xee, MARGIN + len + MARGIN);
-	for (unsigned i = 0; i < nin; i++)
-		in[i] = v->in[i] + FIELD_ALIGN;
-	field_xor(nin, len, in, v->out[0] + FIELD_ALIGN);
-	return output_right(v, &m, 0, FIELD_ALIGN, len);
-}
-
+/* Do the ways give the same bytes? */
 static void
-test_xor(struct vectors *v)
+test_same(void)
 {
+	const struct shape s = { 8, 5, 1, 60002 };
+	unsigned char *plain[OUT_MAX];
 	unsigned bad = 0;
 
-	for (unsigned nin = 2; nin <= IN_MAX; nin++)
-		for (size_t len = 0; len < 700; len += FIELD_ALIGN)
-			bad += !xor_right(v, nin, len);
-	is_int(bad, 0, "exclusive-or of 2 to 20 vectors");
-	ok(xor_right(v, 2, LEN_MAX / FIELD_ALIGN * FIELD_ALIGN - MARGIN),
-	   "exclusive-or of several segments");
+	multiply(&s, WORDS);
+	for (unsigned o = 0; o < s.nout; o++)
+		plain[o] = memcpy(need(malloc(s.len + 2 * MARGIN)), outs[o],
+				  s.len + 2 * MARGIN);
+	multiply(&s, AVX2);
+	for (unsigned o = 0; o < s.nout; o++) {
+		bad += memcmp(plain[o], outs[o], s.len + 2 * MARGIN) != 0;
+		free(plain[o]);
+	}
+	is_int(bad, 0, "both ways give the same bytes");
 }
 
 TEST(vectors)
 {
-	struct vectors v;
+	unsigned bad = 0;
 
 	for (int i = 0; i < IN_MAX; i++) {
-		v.in[i] = need(aligned_alloc(64, LEN_MAX + 2 * MARGIN));
-		fill(v.in[i], LEN_MAX + 2 * MARGIN);
+		ins[i] = need(aligned_alloc(64, LEN_MAX + 2 * MARGIN));
+		for (size_t j = 0; j < LEN_MAX + 2 * MARGIN; j++)
+			ins[i][j] = (unsigned char)below(256);
 	}
 	for (int i = 0; i < OUT_MAX; i++)
-		v.out[i] = need(aligned_alloc(64, LEN_MAX + 2 * MARGIN));
-	v.want = need(malloc(LEN_MAX + 2 * MARGIN));
-	fill(v.matrix, sizeof(v.matrix));
-	v.matrix[1] = 0; /* the field supports 0; recipes do not use it */
-	test_dot(&v);
-	test_xor(&v);
-	vectors_fini(&v);
+		outs[i] = need(aligned_alloc(64, LEN_MAX + 2 * MARGIN));
+	for (int i = 0; i < CELLS; i++)
+		matrix[i] = word();
+	matrix[1] = 0; /* the field supports 0; recipes do not use it */
+	matrix[2] = 1;
+	tables = need(
+		aligned_alloc(64, field16_expanded(FIELD16_PLAIN) * CELLS));
+	want = need(malloc(LEN_MAX + 2 * MARGIN));
+	test_way(BYTES, "bytes");
+	test_way(ADDED, "bytes, one by one");
+	test_way(WORDS, "words");
+	if (field16_best() == FIELD16_AVX2) {
+		test_way(AVX2, "words, AVX2");
+		test_same();
+	} else {
+		skip("AVX2", "not on this processor");
+	}
+	for (unsigned nin = 2; nin <= 20; nin++)
+		for (size_t len = 0; len < 700; len += FIELD_ALIGN)
+			bad += !right(XOR, nin, 1, FIELD_ALIGN, len);
+	is_int(bad, 0, "exclusive-or of 2 to 20 vectors");
+	ok(right(XOR, 2, 1, FIELD_ALIGN,
+		 LEN_MAX / FIELD_ALIGN * FIELD_ALIGN - MARGIN),
+	   "exclusive-or of several segments");
+	for (int i = 0; i < IN_MAX; i++)
+		free(ins[i]);
+	for (int i = 0; i < OUT_MAX; i++)
+		free(outs[i]);
+	free(tables);
+	free(want);
+}
+
+/* --- The code by definition --- */
+
+/* The members of a group, each of `len` bytes. */
+struct group {
+	unsigned k;
+	size_t len;
+	unsigned char *member[CAUCHY_MEMBERS_MAX];
+};
+
+/* Parity `i` of the group's data. */
+static void
+group_parity(const struct group *g, unsigned i, unsigned char *parity)
+{
+	memset(parity, 0, g->len);
+	for (unsigned j = 0; j < g->k; j++) {
+		uint16_t factor = plain_inverse((uint16_t)(i ^ (g->k + j)));
+		const unsigned char *data = g->member[j];
+
+		for (size_t b = 0; b < g->len; b += 2) {
+			unsigned word = data[b] | (unsigned)data[b + 1] << 8;
+			uint16_t p = plain_mul(factor, (uint16_t)word);
+
+			parity[b] ^= (unsigned char)(p & 0xff);
+			parity[b + 1] ^= (unsigned char)(p >> 8);
+		}
+	}
+}
+
+static void
+group_init(struct group *g, unsigned k, size_t len)
+{
+	g->k = k;
+	g->len = len;
+	for (unsigned m = 0; m < 2 * k; m++) {
+		g->member[m] = need(aligned_alloc(64, (len + 63) / 64 * 64));
+		for (size_t b = 0; m < k && b < len; b++)
+			g->member[m][b] = (unsigned char)below(256);
+	}
+	for (unsigned i = 0; i < k; i++)
+		group_parity(g, i, g->member[k + i]);
+}
+
+static void
+group_fini(struct group *g)
+{
+	for (unsigned m = 0; m < 2 * g->k; m++)
+		free(g->member[m]);
+}
+
+/* --- Recipes --- */
+
+/* Are inputs and outputs those that the header promises? */
+static bool
+members_right(const struct cauchy *c, unsigned k, const bool *lost,
+	      const bool *wanted)
+{
+	unsigned nin = 0, nout = 0;
+
+	for (unsigned m = 0; m < 2 * k; m++) {
+		if (wanted[m] && (nout >= c->nout || c->out[nout++] != m))
+			return false;
+		if (!wanted[m] && !lost[m] && nin < c->nin && c->in[nin++] != m)
+			return false;
+	}
+	return nout == c->nout && nin == c->nin && nin == (nout > 0 ? k : 0);
+}
+
+/* Does the recipe compute the group's members? */
+static bool
+computes(const struct cauchy *c, const struct group *g)
+{
+	void *in[CAUCHY_MAX], *out[CAUCHY_MAX];
+	bool right = true;
+
+	for (unsigned i = 0; i < c->nin; i++)
+		in[i] = g->member[c->in[i]];
+	for (unsigned o = 0; o < c->nout; o++)
+		out[o] = need(aligned_alloc(64, (g->len + 63) / 64 * 64));
+	cauchy_run(c, g->len, in, out);
+	for (unsigned o = 0; o < c->nout; o++) {
+		right &= memcmp(out[o], g->member[c->out[o]], g->len) == 0;
+		free(out[o]);
+	}
+	for (unsigned i = 0; i < c->nin * c->nout; i++)
+		right &= c->matrix[i] != 0;
+	return right;
+}
+
+/* Compute `wanted` without them and without `lost`, or expect ERROR_LOST. */
+static bool
+cauchy_right(const struct group *g, const bool *lost, const bool *wanted)
+{
+	struct error err = ERROR_INIT;
+	struct cauchy *c = cauchy_new(g->k, lost, wanted, &err);
+	unsigned left = 0;
+	bool right = false;
+
+	for (unsigned m = 0; m < 2 * g->k; m++)
+		left += !lost[m] && !wanted[m];
+	if (left < g->k)
+		right = c == NULL && err.kind == ERROR_LOST;
+	else
+		right = c != NULL && members_right(c, g->k, lost, wanted) &&
+			computes(c, g);
+	cauchy_free(c);
+	return right;
+}
+
+/* Every set of lost members: all of them wanted, and the first of them. */
+static void
+test_patterns(unsigned k)
+{
+	struct group g;
+	unsigned bad = 0;
+
+	group_init(&g, k, 66);
+	for (unsigned set = 0; set < 1U << 2 * k; set++) {
+		bool lost[CAUCHY_MEMBERS_MAX] = { false };
+		bool first[CAUCHY_MEMBERS_MAX] = { false };
+
+		for (unsigned m = 0; m < 2 * k; m++)
+			lost[m] = set >> m & 1;
+		if (set != 0)
+			first[__builtin_ctz(set)] = true;
+		bad += !cauchy_right(&g, lost, lost);
+		bad += !cauchy_right(&g, lost, first);
+	}
+	group_fini(&g);
+	is_int(bad, 0, fmt("k = %u: all losses", k));
+}
+
+/* Random sets of lost members, and of wanted ones, lost or not. */
+static void
+test_random(unsigned k, unsigned times)
+{
+	struct group g;
+	unsigned bad = 0;
+
+	group_init(&g, k, 130);
+	for (unsigned i = 0; i < times; i++) {
+		bool lost[CAUCHY_MEMBERS_MAX] = { false };
+		bool wanted[CAUCHY_MEMBERS_MAX] = { false };
+
+		for (unsigned n = below(k + 2); n > 0; n--) {
+			unsigned m = below(2 * k);
+
+			lost[m] = below(4) != 0;
+			wanted[m] = !lost[m] || below(4) != 0;
+		}
+		bad += !cauchy_right(&g, lost, wanted);
+		bad += !cauchy_right(&g, lost, lost);
+	}
+	for (unsigned shift = 0; shift <= k; shift++) {
+		bool lost[CAUCHY_MEMBERS_MAX] = { false };
+
+		memset(lost + shift, true, k);
+		bad += !cauchy_right(&g, lost, lost);
+	}
+	group_fini(&g);
+	is_int(bad, 0, fmt("k = %u: random losses", k));
+}
+
+TEST(cauchy_limits)
+{
+	static const unsigned bad[] = { 0, 1, 32, -1U };
+	bool none[CAUCHY_MEMBERS_MAX] = { false };
+	bool lost[CAUCHY_MEMBERS_MAX] = { true, true, false, true };
+	struct cauchy *c = NULL;
+
+	each (b, bad) {
+		refuses(cauchy_new(*b, none, none, &why), ERROR_CORRUPT, NULL,
+			fmt("no group of %u", *b));
+	}
+	refuses(cauchy_new(2, lost, none, &why), ERROR_LOST, NULL,
+		"three of four lost");
+	is_str(why.text,
+	       "group of 2: 1 of 4 members left to compute from: 2 are needed",
+	       "it says why");
+	c = cauchy_new(2, none, none, &why);
+	must(c != NULL);
+	ok(c->nin == 0 && c->nout == 0, "nothing wanted");
+	cauchy_run(c, 64, NULL, NULL);
+	cauchy_free(c);
+	cauchy_free(NULL);
+}
+
+TEST(cauchy_recipes)
+{
+	for (unsigned k = CAUCHY_MIN; k <= 5; k++)
+		test_patterns(k);
+	test_random(8, 300);
+	test_random(16, 60);
+	test_random(CAUCHY_MAX, 20);
+	without_memory (m, 2, "allocations fail") {
+		const bool lost[CAUCHY_MEMBERS_MAX] = { true, false, true };
+		struct cauchy *c = cauchy_new(4, lost, lost, &m.err);
+
+		cauchy_free(c);
+		m.rc = c != NULL ? 0 : -1;
+	}
 }
 
 int

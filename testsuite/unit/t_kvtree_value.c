@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Typed values in a tree, printing, and files. */
+/* Typed values in a tree.  Printing, and files: golden/rebuild.bats, damage.bats. */
 #include "kvtree/value.h"
 
 #include "metatest.h"
@@ -57,20 +57,6 @@ TEST(typed_values)
 	ok(value_u64(kvtree_get(t, "k\x01\x1b"), 5, &n, &why) < 0 &&
 		   strchr(why.text, '\x1b') == NULL,
 	   "a key that drives terminals is made harmless");
-}
-
-TEST(set_numbers)
-{
-	auto_kvtree *t = kvtree_new(NULL);
-
-	kvtree_set_u64(t, "u", UINT64_MAX, NULL);
-	kvtree_set_i64(t, "i", INT64_MIN, NULL);
-	kvtree_set_crc(t, "c", 0x1f, NULL);
-	is_str(kvtree_value(t, "u"), "18446744073709551615", "set_u64");
-	is_str(kvtree_value(t, "i"), "-9223372036854775808", "set_i64");
-	is_str(kvtree_value(t, "c"), "0x1f", "set_crc");
-	kvtree_set_crc(t, "c", 0, NULL);
-	is_str(kvtree_value(t, "c"), "0", "set_crc of zero");
 }
 
 /* A value, and whether it is a u64 up to 1000 and an i64 in -10..1000. */
@@ -156,24 +142,6 @@ TEST(get_nothing)
 		"nor in NULL");
 }
 
-TEST(print)
-{
-	auto_kvtree *t = tree_of("A>1\nB>x>y\nC>1\nC>2\nD\n>\n");
-	auto_buf b = BUF_INIT;
-
-	buf_add_str(&b, "before\n");
-	ok(kvtree_print(t, KVTREE_TREE, &b, NULL) == 0, "print as tree");
-	is_str(b.data,
-	       "before\n  A\n    1\n  B\n    x\n      y\n  C\n    1\n    2\n"
-	       "  D\n  \n    \n",
-	       "each key on its line");
-	buf_clear(&b);
-	ok(kvtree_print(t, KVTREE_KEYVAL, &b, NULL) == 0, "print as keyval");
-	is_str(b.data,
-	       "  A = 1\n  B\n    x = y\n  C\n    1\n    2\n  D\n   = \n",
-	       "values on the line of their key");
-}
-
 TEST(json)
 {
 	auto_kvtree *t = tree_of("A>1\nB>x>y\nB>z>q>1\nC>1\nC>2>3>4\nD\n\"\n");
@@ -205,40 +173,13 @@ TEST(memory)
 
 /* --- Files --- */
 
-TEST(files)
-{
-	struct kvtree *t = tree_of("NODES>4\n"), *u = NULL;
-	struct stat st;
-
-	scratch_new();
-	must(chdir(scratch_root) == 0);
-	ok(kvtree_write_file(t, AT_FDCWD, "a.kv", NULL) == 0, "write");
-	ok(stat("a.kv", &st) == 0 && st.st_size == 44 &&
-		   (st.st_mode & 0777) == 0644,
-	   "size and mode");
-	u = kvtree_read_file(AT_FDCWD, "a.kv", &why);
-	ok(tree_says(u, "NODES>4\n"), "read");
-	kvtree_free(u);
-	refuses(kvtree_read_file(AT_FDCWD, "none.kv", &why), ERROR_ABSENT,
-		"none.kv", "no such file");
-	must(truncate("a.kv", 30) == 0);
-	ok(kvtree_read_file(AT_FDCWD, "a.kv", &why) == NULL,
-	   "a truncated file");
-	is_str(why.text, "a.kv: needs 44 bytes, has 30: truncated", "why");
-	must(truncate("a.kv", 0) == 0);
-	ok(kvtree_read_file(AT_FDCWD, "a.kv", &why) == NULL, "an empty file");
-	is_str(why.text, "a.kv: empty file: interrupted write", "why");
-	ok(kvtree_write_file(t, AT_FDCWD, "no/dir.kv", &why) < 0, "no place");
-	ok(kvtree_read_file(AT_FDCWD, ".", &why) == NULL, "a directory");
-	must(unlink("a.kv") == 0);
-	kvtree_free(t);
-}
-
 TEST(file_memory)
 {
 	auto_kvtree *t = kvtree_new(NULL);
 	char name[] = "large.kv";
 
+	scratch_new();
+	must(chdir(scratch_root) == 0);
 	for (int i = 0; i < 5000; i++)
 		kvtree_set(t, fmt("key %d", i), "1", NULL);
 	kvtree_write_file(t, AT_FDCWD, name, NULL);

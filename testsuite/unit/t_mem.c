@@ -1,38 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <pthread.h>
 
 #include "arena.h"
 #include "map.h"
 #include "scratch.h"
-
-TEST(alloc)
-{
-	static const char zero[300];
-	char *p = mem_calloc(30, 10);
-
-	must(p != NULL);
-	is_mem(p, zero, 300, "mem_calloc() gives zeroes");
-	memcpy(p, "0123456789", 10);
-	p = mem_realloc(p, 1000, 10);
-	is_mem(p, "0123456789", 10, "mem_realloc() keeps the contents");
-	mem_free(p);
-	p = mem_realloc(NULL, 2, 3);
-	ok(p != NULL, "mem_realloc() of NULL allocates");
-	mem_free(p);
-	mem_free(NULL);
-	p = mem_strdup("word");
-	is_str(p, "word", "mem_strdup()");
-	mem_free(p);
-	p = mem_alloc(0, 8);
-	ok(p != NULL, "no objects: not NULL");
-	p = mem_realloc(p, 0, 0);
-	ok(p != NULL, "resizing to nothing does not free");
-	mem_free(p);
-	p = mem_calloc(8, 0);
-	ok(p != NULL, "objects of no size: not NULL");
-	mem_free(p);
-}
 
 TEST(room)
 {
@@ -104,35 +75,6 @@ TEST(fail)
 	is_int(mem_fail_after(-7), 5, "the previous value is told");
 	is_int(mem_fail_after(-1), -1, "any negative value means never");
 	mem_free(p);
-}
-
-static void *
-allocate(void *count)
-{
-	for (size_t i = 0; i < 1000; i++) {
-		auto_mem void *p = mem_alloc(1, 1);
-
-		*(size_t *)count += p != NULL;
-	}
-	return NULL;
-}
-
-/* All threads share one limit, and none exceeds it. */
-TEST(threads)
-{
-	size_t counts[4] = { 0 }, sum = 0;
-	pthread_t threads[4];
-
-	mem_fail_after(2500);
-	for (size_t i = 0; i < 4; i++)
-		must(pthread_create(&threads[i], NULL, allocate, &counts[i]) ==
-		     0);
-	for (size_t i = 0; i < 4; i++) {
-		pthread_join(threads[i], NULL);
-		sum += counts[i];
-	}
-	is_int(sum, 2500, "as many succeeded as were allowed");
-	is_int(mem_fail_after(-1), 0, "none is left");
 }
 
 /* --- Buffers --- */
