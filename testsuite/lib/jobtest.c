@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
+#include <dirent.h>
 
 #include "arena.h"
 #include "jobtest.h"
-
-/* The scratch directory and its descriptor. */
-static char job_dir[96];
 
 int dirfd_;
 
@@ -15,12 +12,6 @@ put_job_file(const char *name, const char *text)
 	auto_kvtree *t = tree_of(text);
 
 	must(kvtree_write_file(t, dirfd_, name, NULL) == 0);
-}
-
-void
-drop(const char *name)
-{
-	must(unlinkat(dirfd_, name, 0) == 0 || errno == ENOENT);
 }
 
 /* Give rank `i` up to 14 segments: with more than ten, their numbers are not in
@@ -87,29 +78,86 @@ make_job(struct rank2file *r, size_t n)
 }
 
 bool
+same_rank(const struct rank2file_rank *a, const struct rank2file_rank *b)
+{
+	bool same = a->present == b->present && a->nfiles == b->nfiles;
+
+	for (size_t k = 0; same && k < a->nfiles; k++)
+		same = same_file(&a->files[k], &b->files[k]);
+	return same;
+}
+
+bool
 same_job(const struct rank2file *a, const struct rank2file *b)
 {
 	bool same = a->nranks == b->nranks;
 
-	for (size_t i = 0; same && i < a->nranks; i++) {
-		const struct rank2file_rank *x = &a->ranks[i];
-		const struct rank2file_rank *y = &b->ranks[i];
-
-		same = x->present == y->present && x->nfiles == y->nfiles;
-		for (size_t k = 0; same && k < x->nfiles; k++)
-			same = same_file(&x->files[k], &y->files[k]);
-	}
+	for (size_t i = 0; same && i < a->nranks; i++)
+		same = same_rank(&a->ranks[i], &b->ranks[i]);
 	return same;
+}
+
+const char *
+rank_text(size_t rank, const struct rank2file_rank *r)
+{
+	char *text = fmt("; %zu of %" PRIu64, rank, r->expected);
+
+	for (const struct rank2file_file *f = r->files;
+	     f != r->files + r->nfiles; f++) {
+		text = fmt("%s, %s", text, f->path);
+		if (f->has_size)
+			text = fmt("%s %" PRIu64, text, f->size);
+		if (f->has_crc)
+			text = fmt("%s %#x", text, f->crc);
+		for (size_t k = 0; k < f->nsegs; k++)
+			text = fmt("%s <%s@%" PRIu64 "+%" PRIu64, text,
+				   f->segs[k].file, f->segs[k].off,
+				   f->segs[k].len);
+	}
+	return text;
+}
+
+const char *
+job_text(const char *base)
+{
+	auto_rank2file r;
+	const char *text = NULL;
+
+	if (rank2file_load(dirfd_, base, &r, &why) < 0)
+		return fmt("error %d: %s", why.kind, why.text);
+	text = fmt("%zu", r.nranks);
+	for (size_t i = 0; i < r.nranks; i++)
+		if (r.ranks[i].present)
+			text = fmt("%s%s", text, rank_text(i, &r.ranks[i]));
+	return r.refused ? fmt("%s; %s", text, r.refused) : text;
+}
+
+void
+is_kept(const char *base, const struct rank2file *job, struct rank2file *got)
+{
+	is_int(rank2file_store(dirfd_, base, job, &why), 0, base);
+	is_int(rank2file_load(dirfd_, base, got, &why), 0, "... is loaded");
+	ok(same_job(job, got), "... as it was stored");
+}
+
+const char *
+job_files(void)
+{
+	struct dirent **all = NULL;
+	const int n = scandir(scratch_root, &all, NULL, alphasort);
+	const char *text = "";
+
+	for (int i = 0; i < n; i++) {
+		if (all[i]->d_name[0] != '.')
+			text = fmt("%s%s ", text, all[i]->d_name);
+		free(all[i]);
+	}
+	free(all);
+	return text;
 }
 
 void
 job_enter(void)
 {
-	dirfd_ = scratch_open(job_dir, sizeof(job_dir));
-}
-
-void
-job_leave(void)
-{
-	is_int(rmdir(job_dir), 0, "nothing is left behind");
+	dirfd_ = scratch_fd();
 }

@@ -3,196 +3,146 @@
 
 #include "jobtest.h"
 
-/* Store and load, with both kinds of names. */
-static void
-test_round_trip(size_t n, const char *base, const char *last)
+TEST(round_trip)
 {
-	struct rank2file job, got;
+	static const struct {
+		size_t ranks;
+		const char *base, *files;
+	} jobs[] = {
+		{ 20000, "rank2file",
+		  "rank2file rank2file.0.0 rank2file.0.16384 "
+		  "rank2file.0.8192 " },
+		{ 7, "r.scr", "r.0.0.scr r.scr " },
+		{ 1, "a", "a a.0.0 " },
+		{ 0, "a", "a " },
+	};
 
-	make_job(&job, n);
-	is_int(rank2file_store(dirfd_, base, &job, &why), 0, "a job stored");
-	ok(exists_at(dirfd_, base) && exists_at(dirfd_, last),
-	   "... in its files");
-	for (int i = 0; i < 2; i++) {
-		is_int(rank2file_load(dirfd_, base, &got, &why), 0, why.text);
-		ok(same_job(&job, &got), "... is loaded");
-		is_int(rank2file_store(dirfd_, base, &got, &why), 0,
-		       "... stored again");
-		rank2file_free(&got);
+	each (j, jobs) {
+		auto_rank2file job, got, again;
+
+		make_job(&job, j->ranks);
+		is_kept(j->base, &job, &got);
+		is_kept(j->base, &got, &again);
+		is_str(job_files(), j->files, "... in these files");
+		job_enter();
 	}
-	rank2file_free(&job);
 }
 
 TEST(parts)
 {
-	struct rank2file job, got;
-	struct kvtree *t = NULL;
+	auto_rank2file job, small, got;
+	auto_kvtree *part = NULL, *top = NULL, *old = NULL;
 
-	test_round_trip(20000, "rank2file", "rank2file.0.16384");
-	t = kvtree_read_file(dirfd_, "rank2file.0.16384", NULL);
-	is_str(kvtree_value(t, "RANKS"), "20000",
+	make_job(&job, 20000);
+	is_kept("rank2file", &job, &got);
+	part = kvtree_read_file(dirfd_, "rank2file.0.16384", NULL);
+	is_str(kvtree_value(part, "RANKS"), "20000",
 	       "RANKS of a part is the job's");
-	is_str(kvtree_key(kvtree_first(kvtree_get(t, "RANK"))), "19999",
+	is_str(kvtree_key(kvtree_first(kvtree_get(part, "RANK"))), "19999",
 	       "... highest rank first");
-	kvtree_free(t);
-	t = kvtree_read_file(dirfd_, "rank2file", NULL);
-	is_int(kvtree_count(kvtree_get(t, "RANK")), 3, "three parts");
-	kvtree_free(t);
+	top = kvtree_read_file(dirfd_, "rank2file", NULL);
+	is_int(kvtree_count(kvtree_get(top, "RANK")), 3, "three parts");
 
-	/* Replace it by a smaller job. */
 	put_job_file("rank2file.1.0", "LEVEL>1\n");
 	put_job_file("rank2file.0.00", "x\n");
 	put_job_file("rank2file.0.5.bak", "x\n");
-	make_job(&job, 4);
-	is_int(rank2file_store(dirfd_, "rank2file", &job, NULL), 0,
-	       "a smaller job stored");
-	rank2file_free(&job);
-	ok(exists_at(dirfd_, "rank2file.0.0") &&
-		   !exists_at(dirfd_, "rank2file.0.8192") &&
-		   !exists_at(dirfd_, "rank2file.0.16384") &&
-		   !exists_at(dirfd_, "rank2file.1.0"),
-	   "... old parts go");
-	ok(exists_at(dirfd_, "rank2file.0.00") &&
-		   exists_at(dirfd_, "rank2file.0.5.bak"),
-	   "... other files stay");
-	is_int(rank2file_load(dirfd_, "rank2file", &got, NULL), 0, "loaded");
-	is_int(got.nranks, 4, "... it is");
-	rank2file_free(&got);
-	drop("rank2file.0.00");
-	drop("rank2file.0.5.bak");
-	drop("rank2file.0.0");
-	drop("rank2file");
-	test_round_trip(7, "r.scr", "r.0.0.scr");
-	t = kvtree_read_file(dirfd_, "r.scr", NULL);
-	is_str(kvtree_value(kvtree_get2(t, "RANK", "0"), "FILE"),
-	       ".scr/r.0.0.scr", "old names are whole");
-	kvtree_free(t);
-	drop("r.0.0.scr");
-	drop("r.scr");
-	test_round_trip(1, "a", "a.0.0");
-	drop("a.0.0");
-	drop("a");
-	test_round_trip(0, "a", "a");
-	drop("a");
+	make_job(&small, 4);
+	is_int(rank2file_store(dirfd_, "rank2file", &small, NULL), 0,
+	       "a smaller job replaces it, old parts go, other files stay");
+	is_str(job_text("rank2file"),
+	       "4; 0 of 0; 1 of 1, ckpt/rank 1.0; 2 of 2, ckpt/rank 2.0, "
+	       "ckpt/rank 2.1 2000 0x2468ace <.scr/ctr.2.scr@18000000000+77 "
+	       "<.scr/ctr.3.scr@0+78; 3 of 0",
+	       "... it is");
+	is_str(job_files(),
+	       "rank2file rank2file.0.0 rank2file.0.00 rank2file.0.5.bak ",
+	       "... these files");
+	is_int(rank2file_store(dirfd_, "r.scr", &small, NULL), 0, "old names");
+	old = kvtree_read_file(dirfd_, "r.scr", NULL);
+	is_str(kvtree_value(kvtree_get2(old, "RANK", "0"), "FILE"),
+	       ".scr/r.0.0.scr", "... are whole");
 }
 
-/* Files in the formats of LLNL's writers. */
+/* Files in the formats of LLNL's writers, some of which LLNL's reader refuses,
+ * and ours reads. */
 TEST(forms)
-{
-	struct rank2file r;
-
-	/* Of the MPI library: three levels, a part that begins with rank 1. */
-	put_job_file("m",
-		     "RANKS>4\nLEVEL>2\nRANK>0>FILE>.1.0\nRANK>0>OFFSET>0\n"
-		     "RANK>2>FILE>.1.2\nRANK>2>OFFSET>0\n");
-	put_job_file("m.1.0",
-		     "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>1>FILE>.0.1\n");
-	put_job_file("m.1.2", "RANKS>4\nLEVEL>1\nRANK>2>FILE>.0.2\n");
-	put_job_file("m.0.0", "RANKS>4\nLEVEL>0\nRANK>0>FILE>a\n");
-	put_job_file("m.0.1", "RANKS>4\nLEVEL>0\nRANK>1\n");
-	put_job_file("m.0.2",
-		     "RANKS>2\nLEVEL>0\nRANK>3>FILE>d\nRANK>3>FILE>c\n");
-	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "three levels");
-	ok(r.nranks == 4 && r.ranks[0].present && r.ranks[1].present &&
-		   !r.ranks[2].present && r.ranks[3].present,
-	   "... present are those listed");
-	is_str(r.ranks[0].files[0].path, "a", "... a file");
-	is_int(r.ranks[1].nfiles, 0, "... none");
-	is_str(r.ranks[3].files[1].path, "c", "... the second of two");
-	rank2file_free(&r);
-
-	/* Of scr_index, which did not find one file. */
-	put_job_file("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\n");
-	put_job_file("m.0.0",
-		     "RANKS>1\nLEVEL>0\nRANK>0>FILES>3\nRANK>0>FILE>a>SIZE>7\n"
-		     "RANK>0>FILE>a>CRC>0xff\nRANK>0>FILE>a>SEG>0>LENGTH>7\n"
-		     "RANK>0>FILE>a>SEG>0>FILE>c\n"
-		     "RANK>0>FILE>a>SEG>0>OFFSET>0\n"
-		     "RANK>0>FILE>a>OTHER>x\nRANK>0>FILE>b\n");
-	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "scr_index");
-	is_int(r.ranks[0].nfiles, 2, "... two files");
-	is_int(r.ranks[0].expected, 3, "... of three");
-	ok(r.ranks[0].files[0].has_size && r.ranks[0].files[0].size == 7 &&
-		   r.ranks[0].files[0].has_crc &&
-		   r.ranks[0].files[0].crc == 0xff,
-	   "... size and checksum");
-	is_str(kvtree_value(kvtree_get2(r.ranks[0].files[0].node, "SEG", "0"),
-			    "LENGTH"),
-	       "7", "... and all else");
-	is_int(rank2file_store(dirfd_, "m", &r, NULL), 0, "... is stored");
-	rank2file_free(&r);
-	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... and loaded");
-	ok(r.ranks[0].expected == 3 &&
-		   kvtree_get2(r.ranks[0].files[0].node, "OTHER", "x") != NULL,
-	   "... with all it had");
-	rank2file_free(&r);
-
-	put_job_file("m", "RANKS>2\nLEVEL>0\nRANK>1>FILE>a\n");
-	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "a part alone");
-	ok(r.ranks[1].nfiles == 1 && !r.ranks[0].present, "... says all");
-	rank2file_free(&r);
-	drop("m.0.0");
-	drop("m");
-}
-
-/* What LLNL's reader refuses, and ours reads. */
-TEST(foreign)
 {
 	static const char top[] =
 		"RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n";
 	static const struct {
-		const char *top, *part, *why;
+		const char *top, *part, *want;
 	} all[] = {
-		{ top, "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n", NULL },
+		{ top, "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n",
+		  "2; 0 of 0; 1 of 0" },
 		{ top, "RANKS>1\nLEVEL>0\nRANK>0\nRANK>1\n",
+		  "2; 0 of 0; 1 of 0; "
 		  "m.0.0: says that the job had 1 ranks, not 2" },
 		{ top, "LEVEL>0\nRANK>0\nRANK>1\n",
+		  "2; 0 of 0; 1 of 0; "
 		  "m.0.0: says that the job had 0 ranks, not 2" },
 		{ top, "RANKS>1\nLEVEL>0\nRANK>0>X>odd\nRANK>1\n",
+		  "2; 0 of 0; 1 of 0; "
 		  "m.0.0: says that the job had 1 ranks, not 2" },
 		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\n",
 		  "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n",
+		  "2; 0 of 0; 1 of 0; m.0.0: the map has no OFFSET for it" },
+		{ "RANKS>2\nLEVEL>0\nRANK>1>FILE>a\n", "x\n",
+		  "2; 1 of 1, a; m: a part, not a map of parts" },
+		/* Of the MPI library: three levels, a part that begins with
+		 * rank 1. */
+		{ "RANKS>4\nLEVEL>2\nRANK>0>FILE>.1.0\nRANK>0>OFFSET>0\n"
+		  "RANK>2>FILE>.1.2\nRANK>2>OFFSET>0\n",
+		  "RANKS>4\nLEVEL>0\nRANK>0>FILE>a\n",
+		  "4; 0 of 1, a; 1 of 0; 3 of 2, d, c; "
 		  "m.0.0: the map has no OFFSET for it" },
-		{ "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n", "x\n",
-		  "m: a part, not a map of parts" },
+		/* Of scr_index, which did not find one file. */
+		{ "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n",
+		  "RANKS>1\nLEVEL>0\nRANK>0>FILES>3\nRANK>0>FILE>a>SIZE>7\n"
+		  "RANK>0>FILE>a>CRC>0xff\nRANK>0>FILE>a>SEG>0>LENGTH>7\n"
+		  "RANK>0>FILE>a>SEG>0>FILE>c\n"
+		  "RANK>0>FILE>a>SEG>0>OFFSET>0\n"
+		  "RANK>0>FILE>a>OTHER>x\nRANK>0>FILE>b\n",
+		  "1; 0 of 3, a 7 0xff <c@0+7, b" },
 	};
-	struct rank2file r;
+	auto_rank2file r, again;
 
+	put_job_file("m.1.0",
+		     "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>1>FILE>.0.1\n");
+	put_job_file("m.1.2", "RANKS>4\nLEVEL>1\nRANK>2>FILE>.0.2\n");
+	put_job_file("m.0.1", "RANKS>4\nLEVEL>0\nRANK>1\n");
+	put_job_file("m.0.2",
+		     "RANKS>2\nLEVEL>0\nRANK>3>FILE>d\nRANK>3>FILE>c\n");
 	each (a, all) {
 		put_job_file("m", a->top);
 		put_job_file("m.0.0", a->part);
-		is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "read");
-		ok(r.ranks[0].present && r.ranks[1].present, "... completely");
-		is_str(r.refused, a->why, "... would LLNL's?");
-		rank2file_free(&r);
+		is_str(job_text("m"), a->want, "a form");
 	}
-	drop("m.0.0");
-	drop("m");
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "the last");
+	is_kept("m", &r, &again);
+	ok(again.ranks[0].expected == 3 &&
+		   kvtree_get2(again.ranks[0].files[0].node, "OTHER", "x"),
+	   "... is stored with all it had");
+	is_str(kvtree_value(kvtree_get2(r.ranks[0].files[0].node, "SEG", "0"),
+			    "LENGTH"),
+	       "7", "... also what is known");
 }
 
 /* A tree that is not at the start of its file. */
 TEST(offset)
 {
-	struct kvtree *t = tree_of("RANKS>1\nLEVEL>0\nRANK>0>FILE>a\n");
-	struct buf raw = BUF_INIT;
-	struct rank2file r;
+	auto_kvtree *t = tree_of("RANKS>1\nLEVEL>0\nRANK>0>FILE>a\n");
+	auto_buf raw = BUF_INIT;
 
 	buf_add_str(&raw, "before");
 	kvtree_encode(t, &raw, NULL);
 	io_replace(dirfd_, "m.0.0", raw.data, raw.len, 0666, NULL);
 	put_job_file("m",
 		     "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>6\n");
-	is_int(rank2file_load(dirfd_, "m", &r, &why), 0, "an offset");
-	is_str(r.ranks[0].files[0].path, "a", "... is heeded");
-	rank2file_free(&r);
+	is_str(job_text("m"), "1; 0 of 1, a", "an offset is heeded");
 	put_job_file("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\n"
 			  "RANK>0>OFFSET>1000\n");
-	is_int(rank2file_load(dirfd_, "m", &r, &why), -1, "one too far");
-	is_int(why.kind, ERROR_CORRUPT, why.text);
-	buf_free(&raw);
-	kvtree_free(t);
-	drop("m.0.0");
-	drop("m");
+	job_text("m");
+	is_int(why.kind, ERROR_CORRUPT, "one too far");
 }
 
 #define TOP_OF(part) "RANKS>4\nLEVEL>1\nRANK>0>FILE>" part "\n"
@@ -272,22 +222,18 @@ TEST(refused)
 	       "a new name among old ones");
 	is_int(rank2file_load(dirfd_, "nosuch", &r, &why), -1, "no file");
 	is_int(why.kind, ERROR_ABSENT, why.text);
-	drop("m");
-	drop("m.scr");
-	drop("m.0.0");
-	drop("m.0.2");
 }
 
 /* Cut the files at each byte, and change each byte. */
 TEST(damage)
 {
 	static const char *const names[] = { "m", "m.0.0" };
-	struct rank2file job, r;
+	auto_rank2file job;
+	struct rank2file r;
 	size_t i = 0, f = 0, odd = 0, loaded = 0;
 
 	make_job(&job, 3);
 	rank2file_store(dirfd_, "m", &job, NULL);
-	rank2file_free(&job);
 	for (f = 0; f < 2; f++) {
 		auto_buf raw = BUF_INIT;
 		auto_fd int fd = openat(dirfd_, names[f], O_RDWR | O_CLOEXEC);
@@ -315,13 +261,12 @@ TEST(damage)
 	is_int(odd, 0, "cut and flipped files are refused");
 	/* The flag for "no checksum" makes the file end early. */
 	ok(loaded <= 16, "... but for bits nobody looks at");
-	drop("m");
-	drop("m.0.0");
+	is_str(job_files(), "m m.0.0 ", "... these files");
 }
 
 TEST(no_memory)
 {
-	struct rank2file job;
+	auto_rank2file job;
 	size_t i = 0;
 
 	make_job(&job, 200);
@@ -337,9 +282,6 @@ TEST(no_memory)
 		if (x.rc == 0)
 			rank2file_free(&r);
 	}
-	rank2file_free(&job);
-	drop("m");
-	drop("m.0.0");
 }
 
 TEST(unwritable)
@@ -354,14 +296,9 @@ TEST(unwritable)
 	ok(err.kind != ERROR_NONE, err.text);
 }
 
-TEST(end)
-{
-	job_leave();
-}
-
 int
 main(void)
 {
-	job_enter();
+	tap_before = job_enter;
 	return tap_run();
 }
