@@ -10,7 +10,10 @@
  * in turn.  The -aa- line is bare against bare and shows the noise of this
  * machine.
  *
- * Scratch files go to $BENCH_DIR, default /dev/shm.
+ *	bench_kvtree DIR
+ *
+ * DIR/.scr/index.scr is the index of 100,000 datasets that is read; scratch
+ * files go to DIR.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -28,7 +31,6 @@
 #include "kvtree/kvtree.h"
 
 #define ENTRIES 1000000
-#define DATASETS 100000
 #define SMALL_FILES 16000
 #define PAIRS 5
 
@@ -94,57 +96,6 @@ bench_level(int dirfd)
 }
 
 /* --- An index --- */
-
-/* A dataset descriptor (formats.md 3.1). */
-static int
-add_descriptor(struct kvtree *d, int id)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "ckpt.%d", id);
-	return kvtree_set_i64(d, "ID", id, &err) |
-	       kvtree_set(d, "NAME", name, &err) |
-	       kvtree_set(d, "FLAG_CKPT", "1", &err) |
-	       kvtree_set(d, "FLAG_OUTPUT", "0", &err) |
-	       kvtree_set_i64(d, "CREATED", 1795215218613360 + id, &err) |
-	       kvtree_set(d, "USER", "golduser", &err) |
-	       kvtree_set(d, "JOBNAME", "goldjob", &err) |
-	       kvtree_set(d, "JOBID", "1000", &err) |
-	       kvtree_set(d, "CLUSTER", "goldcluster", &err) |
-	       kvtree_set_i64(d, "CKPT", id, &err) |
-	       kvtree_set(d, "FILES", "14", &err) |
-	       kvtree_set(d, "SIZE", "158686", &err) |
-	       kvtree_set(d, "COMPLETE", "1", &err);
-}
-
-/* An index of many datasets (formats.md 3.2). */
-static struct kvtree *
-make_index(void)
-{
-	struct kvtree *t = kvtree_new(&err);
-	struct kvtree *names = NULL, *ids = NULL, *e = NULL;
-	char text[32];
-	int id = 0;
-
-	check(t != NULL && kvtree_set(t, "CURRENT", "ckpt.1", &err) == 0);
-	names = kvtree_put(t, "NAME", &err);
-	ids = kvtree_put(t, "DSET", &err);
-	check(kvtree_set(t, "VERSION", "2", &err) == 0);
-	for (id = DATASETS; id > 0; id--) {
-		snprintf(text, sizeof(text), "ckpt.%d", id);
-		e = kvtree_put(names, text, &err);
-		check(e != NULL && kvtree_set_i64(e, "DSET", id, &err) == 0);
-		snprintf(text, sizeof(text), "%d", id);
-		e = kvtree_put(ids, text, &err);
-		check(e != NULL &&
-		      kvtree_set(e, "FLUSHED", "2026-11-20T22:53:40", &err) ==
-			      0 &&
-		      kvtree_set(e, "COMPLETE", "1", &err) == 0);
-		e = kvtree_put(e, "DSET", &err);
-		check(e != NULL && add_descriptor(e, id) == 0);
-	}
-	return t;
-}
 
 static uint64_t
 bare_walk(const char *data, size_t len)
@@ -221,11 +172,10 @@ static void
 bench_index(int dirfd)
 {
 	struct buf image = BUF_INIT;
+	struct kvtree *t = kvtree_read_file(dirfd, ".scr/index.scr", &err);
 	double start = now();
-	struct kvtree *t = make_index();
 
-	report("kvtree-make-index", now() - start, "100,000 datasets");
-	start = now();
+	check(t != NULL);
 	check(kvtree_write_file(t, dirfd, "index.kv", &err) == 0);
 	report("kvtree-write-index", now() - start, "encode and write it");
 	kvtree_free(t);
@@ -246,13 +196,15 @@ bench_index(int dirfd)
 static void
 bench_small(int dirfd)
 {
-	struct kvtree *t = kvtree_new(&err), *u = NULL;
+	struct kvtree *t = kvtree_read_file(dirfd, ".scr/index.scr", &err);
+	struct kvtree *u = NULL;
 	struct buf raw = BUF_INIT;
 	double start = 0;
 	int i = 0;
 
-	check(t != NULL && add_descriptor(t, 1) == 0 &&
-	      kvtree_write_file(t, dirfd, "small.kv", &err) == 0);
+	check(t != NULL &&
+	      kvtree_write_file(kvtree_first(kvtree_get(t, "DSET")), dirfd,
+				"small.kv", &err) == 0);
 	start = now();
 	for (i = 0; i < SMALL_FILES; i++)
 		check(io_read_file(dirfd, "small.kv", KVTREE_MAX_ENCODED, &raw,
@@ -271,21 +223,14 @@ bench_small(int dirfd)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
-	const char *base = getenv("BENCH_DIR");
-	char dir[4096];
-	int dirfd = -1;
+	const int dirfd = argc > 1 ? open(argv[1], O_DIRECTORY) : -1;
 
-	snprintf(dir, sizeof(dir), "%s/bench-kvtree-XXXXXX",
-		 base != NULL ? base : "/dev/shm");
-	if (mkdtemp(dir) == NULL || (dirfd = open(dir, O_DIRECTORY)) < 0) {
-		perror(dir);
-		return 1;
-	}
+	if (dirfd < 0)
+		return 2;
 	bench_level(dirfd);
 	bench_index(dirfd);
 	bench_small(dirfd);
-	close(dirfd);
-	return rmdir(dir) < 0;
+	return 0;
 }

@@ -6,7 +6,6 @@
  */
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,26 +14,7 @@
 
 #include <isa-l.h>
 
-static const unsigned char *p;
-
-static uint32_t
-count(void)
-{
-	uint32_t n = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-		     (uint32_t)p[2] << 8 | p[3];
-
-	p += 4;
-	return n;
-}
-
-static const char *
-key(void)
-{
-	const char *k = (const char *)p;
-
-	p += strlen(k) + 1;
-	return k;
-}
+#include "bytes.h"
 
 static void
 skip_tree(void)

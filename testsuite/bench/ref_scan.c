@@ -14,28 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static unsigned char *p;
+#include "bytes.h"
+
 static size_t files, bad;
 static const char *from, *to;
-
-static uint32_t
-count(void)
-{
-	uint32_t n = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-		     (uint32_t)p[2] << 8 | p[3];
-
-	p += 4;
-	return n;
-}
-
-static const char *
-key(void)
-{
-	const char *k = (const char *)p;
-
-	p += strlen(k) + 1;
-	return k;
-}
 
 /* Walk FILE -> path -> META -> key -> value in one pass. */
 static void

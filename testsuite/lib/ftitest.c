@@ -21,17 +21,6 @@ ftitest_root(void)
 	return root != NULL && exists(root) ? root : NULL;
 }
 
-bool
-ftitest_enter(const char *what)
-{
-	const char *root = ftitest_root();
-
-	if (root != NULL && chdir(root) == 0)
-		return true;
-	skip(what, "SCRKIT_GOLDEN is not set, or has no fti");
-	return false;
-}
-
 /* --- The golden files --- */
 
 static bool

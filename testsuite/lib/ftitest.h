@@ -15,9 +15,6 @@
 /* "$SCRKIT_GOLDEN/fti", or NULL: there are none. */
 const char *ftitest_root(void);
 
-/* Change to this directory, or skip the test. */
-bool ftitest_enter(const char *what);
-
 /* A golden data file. */
 struct ftitest_golden {
 	const char *path, *set; /* `set`: the directory with EXPECTED.tsv */

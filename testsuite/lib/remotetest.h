@@ -42,7 +42,7 @@ struct scene_run {
 	double seconds;
 };
 
-/* Run a command on nodes.  The results stay until remote_leave(). */
+/* Run a command on nodes.  The results stay. */
 int run_on(struct scene_run *s, const char *nodes, const char *const *argv);
 
 /* Run a line of /bin/sh on nodes. */

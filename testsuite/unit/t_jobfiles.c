@@ -10,8 +10,6 @@
 #include "meta/log.h"
 #include "metatest.h"
 
-/* The last error. */
-
 static const char two[] = "DATASET>7>DSETDESC>ID>7\n"
 			  "DATASET>7>DSETDESC>JOBID>1000\n"
 			  "DATASET>7>CKPT>1\nDATASET>7>LOCATION>CACHE\n"
