@@ -118,9 +118,8 @@ put_tree(const char *path, const char *text)
 }
 
 void
-make_flushed(void *arg)
+make_flushed(void)
 {
-	(void)arg;
 	scratch_new();
 	for (int i = 0; i < 3; i++)
 		write_text(here("d/f%d", i), "x");
@@ -148,12 +147,11 @@ verify(const char *prefix, struct verify_result *r, struct told *t)
 {
 	const struct verify_listener problems = { count_told, t };
 	const struct index_entry entry = { .id = SCENE_ID, .complete = -1 };
-	auto_catalogue *c = catalogue_open(prefix, NULL);
-	int rc = -1;
+	auto_catalogue *c = catalogue_open(prefix, &why);
 
-	must(c != NULL);
 	t->count = 0;
 	t->last[0] = '\0';
-	rc = catalogue_verify(c, &entry, &options, &problems, r, NULL);
-	return rc;
+	return c == NULL ? -1
+			 : catalogue_verify(c, &entry, &options, &problems, r,
+					    &why);
 }

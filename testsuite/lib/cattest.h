@@ -47,9 +47,8 @@ struct index *entry(const char *prefix, struct index_entry *e);
 /* Write a tree, given as text for tree_of(), and make the directories above. */
 void put_tree(const char *path, const char *text);
 
-/* Make a flushed dataset of two ranks with three files of one byte.  The
- * argument is that of fails_well(). */
-void make_flushed(void *arg);
+/* Make a flushed dataset of two ranks with three files of one byte. */
+void make_flushed(void);
 
 struct told {
 	int count;
@@ -59,7 +58,7 @@ struct told {
 /* For catalogue_verify(): counts the reports in a struct told. */
 void count_told(void *arg, const char *what);
 
-/* Verify the scene below that prefix; *t counts the reports. */
+/* Verify the scene below that prefix: `why`; *t counts the reports. */
 int verify(const char *prefix, struct verify_result *r, struct told *t);
 
 #endif /* CATTEST_H */

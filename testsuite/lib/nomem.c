@@ -17,45 +17,6 @@ after(long n)
 		       : n + 1 + n / 32;
 }
 
-/* `first`: stop at the first success, even if an allocation failed. */
-static long
-exhaust(int (*fn)(void *arg, struct error *err), void (*redo)(void *arg),
-	void *arg, bool first)
-{
-	struct error err = ERROR_INIT;
-	long left = 0;
-	int rc = -1;
-
-	for (long n = 0; n < 100000; n = first ? n + 1 : after(n)) {
-		if (redo != NULL)
-			redo(arg);
-		error_clear(&err);
-		mem_fail_after(n);
-		rc = fn(arg, &err);
-		left = mem_fail_after(-1);
-		if (rc == 0 && (first || left > 0))
-			return n;
-		if (rc < 0 && err.kind != ERROR_NOMEM) {
-			printf("# allocation %ld: %s\n", n, err.text);
-			return -1;
-		}
-	}
-	return -1;
-}
-
-long
-fail_each_alloc(int (*fn)(void *arg, struct error *err), void *arg)
-{
-	return exhaust(fn, NULL, arg, true);
-}
-
-bool
-fails_well(int (*fn)(void *arg, struct error *err), void (*redo)(void *arg),
-	   void *arg)
-{
-	return exhaust(fn, redo, arg, false) > 1;
-}
-
 bool
 nomem_next(struct nomem *m, long least, const char *what, const char *file,
 	   int line)

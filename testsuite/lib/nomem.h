@@ -10,23 +10,11 @@
 #include "error.h"
 
 /*
- * Call fn(arg) with its 1st, 2nd ... allocation and all later ones failing,
- * until it succeeds.  Returns the number of failures, or -1 if one was not
- * ERROR_NOMEM.
- */
-long fail_each_alloc(int (*fn)(void *arg, struct error *err), void *arg);
-
-/* The same until no allocation fails, for functions that can succeed with less
- * memory.  Beyond 48 allocations only a sample of them fails, but all with
- * SCRKIT_SLOW.  True if each call failed properly and the function needs at
- * least two allocations.  redo(arg), if not NULL, runs before each call to
- * restore its state. */
-bool fails_well(int (*fn)(void *arg, struct error *err),
-		void (*redo)(void *arg), void *arg);
-
-/*
- * The same for a block, which sets m.rc and fills m.err.  Checks that the block
- * needs at least `least` allocations, and what fails_well() does:
+ * Run the block, which sets m.rc and fills m.err, with its 1st, 2nd ...
+ * allocation and all later ones failing, until no allocation fails: it may
+ * succeed with less memory, but fail only as ERROR_NOMEM.  Checks that, and that
+ * the block needs at least `least` allocations.  Beyond 48 allocations only a
+ * sample of them fails, but all with SCRKIT_SLOW.
  *
  *	without_memory (m, 2, "reading without memory")
  *		m.rc = thing_read(&thing, &m.err);

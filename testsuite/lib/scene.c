@@ -406,33 +406,16 @@ scene_status(const struct scene *s, unsigned flags, struct error *err)
 	return status;
 }
 
-struct planned {
-	const struct scene *s;
-	unsigned flags;
-	int status;
-};
-
-static int
-scene_plan_once(void *arg, struct error *err)
+void
+scene_plan_no_memory(const struct scene *s, unsigned flags, int status)
 {
-	const struct planned *x = arg;
-	struct plan *p = scene_plan(x->s, x->flags, err);
-	int status = p != NULL ? plan_status(p) : STATUS_FAILED;
+	without_memory (m, 2, "every allocation of a plan may fail") {
+		auto_plan *p = scene_plan(s, flags, &m.err);
 
-	plan_free(p);
-	if (p == NULL)
-		return -1;
-	return status == x->status
-		       ? 0
-		       : error_set(err, ERROR_DAMAGED, "status %d", status);
-}
-
-bool
-scene_plan_fails_well(const struct scene *s, unsigned flags, int status)
-{
-	struct planned x = { s, flags, status };
-
-	return fails_well(scene_plan_once, NULL, &x);
+		m.rc = p != NULL ? 0 : -1;
+		if (p != NULL && (int)plan_status(p) != status)
+			m.rc = error_set(&m.err, ERROR_DAMAGED, "another one");
+	}
 }
 
 bool

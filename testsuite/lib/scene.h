@@ -103,8 +103,8 @@ struct plan *scene_plan(const struct scene *s, unsigned flags,
 /* The status of a new plan, STATUS_FAILED if there is none; its message. */
 int scene_status(const struct scene *s, unsigned flags, struct error *err);
 
-/* Can each allocation of a plan with this status fail? */
-bool scene_plan_fails_well(const struct scene *s, unsigned flags, int status);
+/* Check that each allocation of a plan with this status can fail. */
+void scene_plan_no_memory(const struct scene *s, unsigned flags, int status);
 
 /* Can the plan be carried out, and is then every file as it was kept?  Frees
  * the plan. */

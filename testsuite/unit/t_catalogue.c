@@ -171,7 +171,7 @@ drop(struct buf *text)
 }
 
 static int
-read_and_list(void *arg, struct error *err)
+read_and_list(struct error *err)
 {
 	struct list_filter f = { .valid = false };
 	const struct list_look wide = { .style = LIST_WIDE };
@@ -180,8 +180,6 @@ read_and_list(void *arg, struct error *err)
 	auto_index *ix = NULL;
 	size_t n = 0;
 	int rc = -1;
-
-	(void)arg;
 
 	if (c != NULL)
 		ix = catalogue_read(c, err);
@@ -193,35 +191,23 @@ read_and_list(void *arg, struct error *err)
 	return rc;
 }
 
-static int
-drop_one(void *arg, struct error *err)
-{
-	auto_catalogue *c = catalogue_open(scratch_root, err);
-	struct catalogue_edit e;
-	int rc = -1;
-
-	(void)arg;
-	if (c != NULL)
-		rc = edit(c, CATALOGUE_DROP, "set.1", &e, err);
-	return rc;
-}
-
-static void
-anew(void *arg)
-{
-	make_prefix(2, *(bool *)arg, true);
-}
-
 TEST(memory)
 {
-	bool indexed = true;
-
 	make_prefix(5, true, true);
-	ok(fails_well(read_and_list, NULL, NULL), "reading without memory");
-	must(unlink(here(".scr/index.scr")) == 0);
-	ok(fails_well(read_and_list, NULL, NULL), "making anew without memory");
-	ok(fails_well(drop_one, anew, &indexed), "changes without memory");
-	indexed = false;
-	ok(fails_well(drop_one, anew, &indexed),
-	   "changes of a missing index without memory");
+	for (int missing = 0; missing < 2; missing++) {
+		without_memory (m, 2, missing ? "making anew" : "reading")
+			m.rc = read_and_list(&m.err);
+		must(missing || unlink(here(".scr/index.scr")) == 0);
+	}
+	for (int missing = 0; missing < 2; missing++)
+		without_memory_after (m, make_prefix(2, !missing, true), 2,
+				      missing ? "no index" : "changing one") {
+			auto_catalogue *c =
+				catalogue_open(scratch_root, &m.err);
+			struct catalogue_edit e;
+
+			m.rc = c == NULL ? -1
+					 : edit(c, CATALOGUE_DROP, "set.1", &e,
+						&m.err);
+		}
 }

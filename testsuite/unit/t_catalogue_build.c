@@ -208,49 +208,29 @@ TEST(cache_paths)
 	}
 }
 
-static int
-build_once(void *arg, struct error *err)
-{
-	struct build_result r;
-
-	(void)arg;
-	said.len = 0;
-	return build(scratch_root, &r, err);
-}
-
-static int
-verify_once(void *arg, struct error *err)
-{
-	auto_catalogue *c = catalogue_open(scratch_root, err);
-	struct verify_result r;
-	struct told t = { .count = 0 };
-	const struct verify_listener problems = { count_told, &t };
-	const struct index_entry entry = { .id = SCENE_ID, .complete = -1 };
-	int rc = -1;
-
-	(void)arg;
-	if (c != NULL)
-		rc = catalogue_verify(c, &entry, &options, &problems, &r, err);
-	return rc;
-}
-
-static void
-cached_anew(void *arg)
-{
-	(void)arg;
-	make_cached("/me/scr.1/scr.dataset.7/file");
-}
-
 TEST(memory)
 {
 	options.work.log = be_deaf;
-	ok(fails_well(build_once, make_flushed, NULL),
-	   "a flushed dataset without memory");
-	options.checksums = true;
-	ok(fails_well(verify_once, NULL, NULL), "... checked");
-	ok(fails_well(build_once, cached_anew, NULL),
-	   "one with filemaps without memory");
-	ok(fails_well(verify_once, NULL, NULL), "... checked");
+	for (int cached = 0; cached < 2; cached++) {
+		without_memory_after (
+			m,
+			cached ? make_cached("/me/scr.1/scr.dataset.7/file")
+			       : make_flushed(),
+			2, cached ? "filemaps" : "flushed") {
+			struct build_result r;
+
+			said.len = 0;
+			m.rc = build(scratch_root, &r, &m.err);
+		}
+		options.checksums = true;
+		without_memory (x, 2, "... checked") {
+			struct verify_result v;
+			struct told t;
+
+			x.rc = verify(scratch_root, &v, &t);
+			x.err = why;
+		}
+	}
 	options.checksums = false;
 	options.work.log = hear;
 }
@@ -322,7 +302,7 @@ TEST(flush_flushed)
 	struct told t;
 	int64_t id = 0;
 
-	make_flushed(NULL);
+	make_flushed();
 	ok(build(scratch_root, &r, &why) == 0 && r.ranks == 2 && r.files == 3 &&
 		   r.bytes == 3,
 	   "a flushed dataset");
@@ -333,7 +313,7 @@ TEST(flush_flushed)
 		   v.crc_checked == 0,
 	   "... checked");
 	each (c, cases) {
-		make_flushed(NULL);
+		make_flushed();
 		damage(c->damage);
 		ok(build(scratch_root, &r, &why) == -1 && why.kind == c->kind &&
 			   says(&why, c->words),
@@ -349,7 +329,7 @@ TEST(flush_flushed)
 		   "... told");
 		ok(!exists(here(".scr/index.scr")), "... no index");
 	}
-	make_flushed(NULL);
+	make_flushed();
 	must(unlink(here(".scr/scr.dataset.7/summary.scr")) == 0);
 	refuses(build(scratch_root, &r, &why), ERROR_SYSTEM, NULL,
 		"without a descriptor");
@@ -374,7 +354,7 @@ TEST(flush_add)
 	struct build_result r;
 	int64_t id = 0;
 
-	make_flushed(NULL);
+	make_flushed();
 	put_tree(here(".scr/scr.dataset.7/summary.scr"),
 		 "DSET>ID>7\nDSET>NAME>fl\n");
 	refuses(add(scratch_root, "fl", &id, &why), ERROR_DAMAGED, NULL,
@@ -385,7 +365,7 @@ TEST(flush_add)
 		"a name that only another's summary gives");
 	refuses(add(scratch_root, "7", &id, &why), ERROR_CORRUPT, NULL,
 		"add with another's summary");
-	make_flushed(NULL);
+	make_flushed();
 	must(unlink(here(".scr/scr.dataset.7/rank2file")) == 0);
 	ok(add(scratch_root, "fl", &id, &why) == -1 &&
 		   why.kind == ERROR_DAMAGED &&
@@ -429,26 +409,25 @@ take_result(void *arg, int64_t id, const struct delete_result *r,
 }
 
 static int
-delete_once(void *arg, struct error *err)
+delete_once(struct delete_result *r, struct error *err)
 {
 	auto_catalogue *c = catalogue_open(scratch_root, err);
-	const struct delete_listener listener = { take_result, arg };
+	const struct delete_listener listener = { take_result, r };
 	const int64_t id = SCENE_ID;
 	int rc = -1;
 
-	memset(arg, 0, sizeof(struct delete_result));
+	*r = (struct delete_result){ .files = 0 };
 	if (c != NULL)
 		rc = catalogue_delete_all(c, &id, 1, &options, &listener, err);
 	return rc;
 }
 
 static void
-flushed_anew(void *arg)
+flushed_anew(void)
 {
 	struct build_result r;
 
-	(void)arg;
-	make_flushed(NULL);
+	make_flushed();
 	must(build(scratch_root, &r, NULL) == 0);
 }
 
@@ -457,21 +436,21 @@ TEST(flush_delete)
 	struct delete_result r;
 
 	/* A file with two names: deleting it frees no space. */
-	flushed_anew(NULL);
+	flushed_anew();
 	must(link(here("d/f0"), here("copy")) == 0);
 	must(unlink(here("d/f1")) == 0);
 	ok(delete_once(&r, &why) == 0 && r.files == 2 && r.bytes == 1,
 	   "what is freed");
 
 	/* The index has the dataset, but its metadata are missing. */
-	flushed_anew(NULL);
+	flushed_anew();
 	remove_tree(here(".scr/scr.dataset.7"));
 	ok(delete_once(&r, &why) == 0 && r.files == 0 &&
 		   heard("metadata are missing") && exists(here("d/f1")),
 	   "a dataset without metadata keeps its files");
 
 	options.work.log = be_deaf;
-	ok(fails_well(delete_once, flushed_anew, &r),
-	   "deleting without memory");
+	without_memory_after (m, flushed_anew(), 2, "deleting")
+		m.rc = delete_once(&r, &m.err);
 	options.work.log = hear;
 }

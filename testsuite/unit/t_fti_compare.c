@@ -369,28 +369,25 @@ TEST(write_stream)
 	}
 }
 
-static int
-write_all(void *arg, struct error *err)
-{
-	struct fti_content *c = arg;
-	const struct fti_varfile list[] = {
-		{ c, &c->vars[0], 0, 13, "x", 1, "a" },
-		{ c, &c->vars[1], 0, 0, NULL, 0, "b" },
-	};
-
-	if (fti_varfiles_write(dir, list, 2, true, NULL, err) < 0) {
-		ok(!exists_at(dir, "a") || holds_at(dir, "a", "xhello world, "),
-		   "all or nothing");
-		return -1;
-	}
-	return fti_varfile_stream(open("/dev/null", O_WRONLY), list, NULL, err);
-}
-
 TEST(write_no_memory)
 {
 	auto_fti_content c;
 	struct fti_source s;
 
 	two_pieces(&c, &s);
-	ok(fails_well(write_all, NULL, &c), "each allocation fails");
+	without_memory (m, 2, "each allocation fails") {
+		const struct fti_varfile list[] = {
+			{ &c, &c.vars[0], 0, 13, "x", 1, "a" },
+			{ &c, &c.vars[1], 0, 0, NULL, 0, "b" },
+		};
+
+		m.rc = fti_varfiles_write(dir, list, 2, true, NULL, &m.err);
+		if (m.rc < 0)
+			ok(!exists_at(dir, "a") ||
+				   holds_at(dir, "a", "xhello world, "),
+			   "all or nothing");
+		else
+			m.rc = fti_varfile_stream(open("/dev/null", O_WRONLY),
+						  list, NULL, &m.err);
+	}
 }

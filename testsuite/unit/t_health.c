@@ -162,9 +162,8 @@ open_scene(const char *nodes)
 }
 
 static int
-ask(void *arg, struct error *err)
+ask(struct error *err)
 {
-	(void)arg;
 	health_free(&s.h);
 	return health_check(&s.job, &s.job.nodes, &s.o, &s.h, err);
 }
@@ -201,7 +200,7 @@ test_nodes(void)
 		   "good3");
 	must(hostlist_add(&s.down, "good3", NULL) == 0);
 	from = clock_seconds();
-	is_int(ask(NULL, NULL), 0, "nodes are asked");
+	is_int(ask(NULL), 0, "nodes are asked");
 	ok(clock_seconds() - from < 8, "... a dead one holds nobody up");
 	for (size_t i = 0; i < count; i++) {
 		is_int(s.h.nodes[i].state, want[i].state, want[i].node);
@@ -230,7 +229,7 @@ test_nodes(void)
 		   strstr(asked.data, "good3") == NULL,
 	   "those known to be bad are not asked");
 	s.o.use = HEALTH_READ;
-	is_int(ask(NULL, NULL), 0, "asked for reading");
+	is_int(ask(NULL), 0, "asked for reading");
 	for (size_t i = 0; i < count; i++)
 		is_int(s.h.nodes[i].state, want[i].to_read, want[i].node);
 	ok(strncmp(s.h.nodes[7].why, "User excluded via SCR_EXCLUDE_NODES; ",
@@ -266,17 +265,17 @@ main(void)
 	unsetenv("SCR_CACHE_BASE");
 	setenv("SCR_EXCLUDE_NODES", "a[1-", 1);
 	open_scene("good1");
-	refuses(ask(NULL, &why), ERROR_USAGE,
-		"SCR_EXCLUDE_NODES from environment",
+	refuses(ask(&why), ERROR_USAGE, "SCR_EXCLUDE_NODES from environment",
 		"an exclude list that is none");
 	unsetenv("SCR_EXCLUDE_NODES");
 	open_scene("good1");
 	setenv("PATH", "/nonexistent", 1);
-	refuses(ask(NULL, &why), ERROR_ABSENT, NULL, "no way to reach nodes");
+	refuses(ask(&why), ERROR_ABSENT, NULL, "no way to reach nodes");
 	setenv("PATH", fmt("%s:/usr/bin:/bin", scratch_root), 1);
 	open_scene("good1");
 	s.o.down = &s.job.nodes; /* so no node is probed */
-	ok(fails_well(ask, NULL, NULL), "no memory");
+	without_memory (m, 2, "no memory")
+		m.rc = ask(&m.err);
 	close_scene();
 	buf_free(&said);
 	remove_tree(scratch_root);

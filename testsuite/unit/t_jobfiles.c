@@ -240,26 +240,15 @@ TEST(prepare_new)
 	ok(why.kind == ERROR_SYSTEM && says(&why, "file"), why.text);
 }
 
-static void
-put_two(void *arg)
-{
-	(void)arg;
-	put(FLUSH_FILE, two);
-}
-
-static int
-prepare(void *arg, struct error *err)
-{
-	const struct jobfiles_job job = { .id = "7", .force = true };
-	struct jobfiles_prepared p;
-
-	return jobfiles_prepare(arg, &job, &p, err);
-}
-
 TEST(no_memory)
 {
-	ok(fails_well(prepare, put_two, scratch_root), "no memory to prepare");
-	put_two(NULL);
+	without_memory_after (x, put(FLUSH_FILE, two), 2, "... to prepare") {
+		const struct jobfiles_job job = { .id = "7", .force = true };
+		struct jobfiles_prepared p;
+
+		x.rc = jobfiles_prepare(scratch_root, &job, &p, &x.err);
+	}
+	put(FLUSH_FILE, two);
 	without_memory (m, 2, "no memory to read") {
 		struct jobfiles_flush f = { .count = 0 };
 

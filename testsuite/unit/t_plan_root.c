@@ -123,25 +123,22 @@ TEST(unsafe_paths)
 
 /* --- Memory --- */
 
-static int
-plan_moved(void *arg, struct error *err)
-{
-	struct scene *s = arg;
-	const struct plan_options o = { .moved_from = s->prefix };
-	auto_plan *p = scene_plan_with(s, &o, err);
-	bool good = p != NULL && p->moved && plan_status(p) == STATUS_DAMAGED;
-
-	return good ? 0 : p == NULL ? -1 : error_set(err, ERROR_DAMAGED, "!");
-}
-
 TEST(no_memory)
 {
 	scene_make(&moved);
 	scene_lose(&moved, 3);
-	ok(fails_well(plan_moved, NULL, &moved), "every allocation may fail");
-	moved.prefix = moved.was;
-	ok(fails_well(plan_moved, NULL, &moved), "also with the root given");
-	moved.prefix = NULL;
+	for (int given = 0; given < 2; given++)
+		without_memory (m, 2, given ? "the root is given" : "found") {
+			const struct plan_options o = {
+				.moved_from = given ? moved.was : NULL,
+			};
+			auto_plan *p = scene_plan_with(&moved, &o, &m.err);
+
+			m.rc = p != NULL ? 0 : -1;
+			if (p != NULL &&
+			    !(p->moved && plan_status(p) == STATUS_DAMAGED))
+				m.rc = error_set(&m.err, ERROR_DAMAGED, "!");
+		}
 }
 
 static struct scene scene = { SCENE(XOR, 4, 1, 1, 2) };
@@ -205,12 +202,9 @@ TEST(limits_no_memory)
 	static struct scene s = { SCENE(RS, 8, 2, 2, 2), .crc = true };
 
 	scene_do(&s, "new; lose 2; rm m3 f5.0; flip r4 40; flip f7.0 40");
-	ok(scene_plan_fails_well(&s, PLAN_HEADERS | PLAN_CHECKSUMS,
-				 STATUS_DAMAGED),
-	   "every allocation may fail");
+	scene_plan_no_memory(&s, PLAN_HEADERS | PLAN_CHECKSUMS, STATUS_DAMAGED);
 	scene_do(&s, "lose 0 6");
-	ok(scene_plan_fails_well(&s, 0, STATUS_LOST),
-	   "also where something is lost");
+	scene_plan_no_memory(&s, 0, STATUS_LOST);
 	scene_end(&s);
 }
 

@@ -310,36 +310,30 @@ TEST(surroundings)
 	signal(SIGPIPE, SIG_DFL);
 }
 
-static int
-once(void *arg, struct error *err)
+TEST(no_memory)
 {
+	static const enum remote_kind kinds[] = { REMOTE_SRUN, REMOTE_PDSH };
 	static const char *const argv[] = { "/bin/sh", "-c",
 					    "echo hi; echo oh >&2; "
 					    "[ $NODE = a ] || printf half",
 					    NULL };
-	const enum remote_kind *kind = arg;
-	struct remote_options o = { .kind = *kind };
 	const char *list[] = { "a", "b2" };
 	const struct hostlist nodes = { .names = list, .count = 2 };
-	struct remote_result r[2];
-	int rc = remote_run(&nodes, argv, &o, r, err);
-
-	if (rc == 0)
-		must(strcmp(out_of(&r[1]), "hi\nhalf") == 0);
-	remote_results_free(r, 2);
-	return rc;
-}
-
-TEST(no_memory)
-{
-	static const enum remote_kind kinds[] = { REMOTE_SRUN, REMOTE_PDSH };
 
 	for (size_t i = 0; i < 2; i++) {
 		enum remote_kind kind = kinds[i];
 
 		if (kind == REMOTE_PDSH && !have_pdsh())
 			continue;
-		ok(fails_well(once, NULL, &kind), remote_kind_name(kind));
+		without_memory (m, 2, remote_kind_name(kind)) {
+			struct remote_options o = { .kind = kind };
+			struct remote_result r[2];
+
+			m.rc = remote_run(&nodes, argv, &o, r, &m.err);
+			if (m.rc == 0)
+				must(strcmp(out_of(&r[1]), "hi\nhalf") == 0);
+			remote_results_free(r, 2);
+		}
 	}
 	ok(no_children(), "no child is left");
 }

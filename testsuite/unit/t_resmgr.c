@@ -513,11 +513,11 @@ TEST(alps)
 
 /* Ask all questions. */
 static int
-ask_all(void *arg, struct error *err)
+ask_all(const char *name, struct error *err)
 {
 	static const char *names[] = { "h1", "h2" };
 	const struct hostlist nodes = { .names = names, .count = 2 };
-	struct resmgr *r = resmgr_open(NULL, arg, err);
+	struct resmgr *r = resmgr_open(NULL, name, err);
 	auto_hostlist h = HOSTLIST_INIT;
 	int64_t end = 0;
 	int rc = -1;
@@ -536,11 +536,13 @@ TEST(memory)
 	setenv("LSB_JOBID", "77", 1);
 	setenv("LSB_DJOB_HOSTFILE", here("hosts"), 1);
 	write_text(here("hosts"), "batch1\nh1\nh2\n");
-	ok(fails_well(ask_all, NULL, (char[]){ "lsf" }), "LSF, no memory");
+	without_memory (m, 2, "LSF, no memory")
+		m.rc = ask_all("lsf", &m.err);
 	setenv("SLURM_JOB_ID", "42", 1);
 	setenv("SLURM_JOB_NODELIST", "h[1-2]", 1);
 	prints("scontrol", "JobId=42 TimeLimit=1 EndTime=2026-11-21T10:00:00 "
 			   "NodeList=h[1-2]\n");
 	prints("sinfo", "h[1-2] down\n");
-	ok(fails_well(ask_all, NULL, (char[]){ "slurm" }), "SLURM, no memory");
+	without_memory (x, 2, "SLURM, no memory")
+		x.rc = ask_all("slurm", &x.err);
 }

@@ -405,44 +405,33 @@ TEST(large)
 	   "... are sorted");
 }
 
-static int
-fail_all(void *arg, struct error *err)
-{
-	struct map *by = segmap_by_path(arg);
-	struct kvtree *t = kvtree_new(err);
-	struct rank2file w;
-	struct segmap m, cut;
-	int rc = by == NULL ? error_set(err, ERROR_NOMEM, "paths") : 0;
-
-	if (t == NULL || (rc == 0 && segmap_write_file(arg, 0, t, err) < 0))
-		rc = -1;
-	kvtree_free(t);
-	map_free(by);
-	if (rc < 0 || segmap_write(arg, RANKS, false, &w, err) < 0)
-		return -1;
-	rc = segmap_read(&m, &w, err);
-	rank2file_free(&w);
-	segmap_free(&m);
-	if (rc < 0)
-		return -1;
-	rc = segmap_init(&cut, 4, err);
-	for (uint32_t i = 0; rc == 0 && i < 4; i++)
-		cut.files[cut.nfiles++] = (struct segmap_file){
-			.path = "f",
-			.size = 1000,
-		};
-	if (rc == 0)
-		rc = segmap_cut(&cut, SEGMAP_DATA, 7, 0, err);
-	segmap_free(&cut);
-	return rc;
-}
-
 TEST(no_memory)
 {
 	auto_segmap m;
 
 	make_map(&m, RANKS, 30, true);
-	ok(fail_each_alloc(fail_all, &m) > 18, "no memory");
+	without_memory (x, 19, "no memory") {
+		auto_map *by = segmap_by_path(&m);
+		auto_kvtree *t = kvtree_new(&x.err);
+		auto_rank2file w = { .nranks = 0 };
+		auto_segmap got = { .nfiles = 0 }, cut = { .nfiles = 0 };
+
+		x.rc = by == NULL ? error_no_memory(&x.err) : 0;
+		if (t == NULL || x.rc < 0 ||
+		    segmap_write_file(&m, 0, t, &x.err) < 0 ||
+		    segmap_write(&m, RANKS, false, &w, &x.err) < 0 ||
+		    segmap_read(&got, &w, &x.err) < 0 ||
+		    segmap_init(&cut, 4, &x.err) < 0) {
+			x.rc = -1;
+			continue;
+		}
+		while (cut.nfiles < 4)
+			cut.files[cut.nfiles++] = (struct segmap_file){
+				.path = "f",
+				.size = 1000,
+			};
+		x.rc = segmap_cut(&cut, SEGMAP_DATA, 7, 0, &x.err);
+	}
 }
 
 TEST(round_trips)
