@@ -48,6 +48,14 @@ may_give(void)
 	return may;
 }
 
+_Atomic int stop_after;
+
+bool
+is_stopped(void)
+{
+	return stop_after-- <= 0;
+}
+
 uint32_t
 below(uint32_t n)
 {

@@ -53,6 +53,10 @@ void become_nobody(void);
 /* May this process give files to others? */
 bool may_give(void);
 
+/* To be asked whether to stop: yes, after so many times no. */
+extern _Atomic int stop_after;
+bool is_stopped(void);
+
 /* --- Variables that are freed at the end of their block --- */
 
 #define auto_buf __attribute__((cleanup(buf_free))) struct buf

@@ -180,12 +180,6 @@ TEST(times)
 
 /* --- Locks (waiting for one: cmd/scr_index.bats) --- */
 
-static bool
-stop_now(void)
-{
-	return true;
-}
-
 TEST(lock)
 {
 	struct catalogue_options o = { .work = { .log = be_deaf } };
@@ -195,7 +189,7 @@ TEST(lock)
 	dir = open(scratch_root, O_RDONLY | O_DIRECTORY);
 	lock = lock_take(dir, "here", &o.work, NULL);
 	ok(lock >= 0 && exists(here(LOCK_FILE)), "a lock");
-	o.work.stop = stop_now;
+	o.work.stop = is_stopped;
 	ok(lock_take(dir, "here", &o.work, &why) == -1 &&
 		   says(&why, "interrupted"),
 	   "... that keeps others out, until they are stopped");

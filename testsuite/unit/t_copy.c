@@ -124,14 +124,6 @@ TEST(generations)
 
 /* --- Interruptions and other processes --- */
 
-static int stop_after;
-
-static bool
-stop(void)
-{
-	return stop_after-- <= 0;
-}
-
 TEST(stop)
 {
 	bool good = true;
@@ -141,7 +133,7 @@ TEST(stop)
 	for (int n = 1;; n++) {
 		stop_after = n;
 		runs++;
-		how.stop = stop;
+		how.stop = is_stopped;
 		with.block = 512;
 		if (run_copy() == 0)
 			break;

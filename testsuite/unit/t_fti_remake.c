@@ -231,18 +231,10 @@ test_damaged(size_t at)
 	       at));
 }
 
-static long stop_after;
-
-static bool
-stop(void)
-{
-	return stop_after-- <= 0;
-}
-
 TEST(stop)
 {
 	const struct test new = new_test(3);
-	struct work w = { .stop = stop };
+	struct work w = { .stop = is_stopped };
 	bool untouched = true;
 	int rc = -1;
 	long n = 0;
@@ -251,7 +243,7 @@ TEST(stop)
 	for (n = 0; rc < 0 && n < 1000; n++) {
 		struct test t = new;
 
-		stop_after = n;
+		stop_after = (int)n;
 		rc = run(&t, 3, &w, &why);
 		if (rc < 0)
 			untouched &=

@@ -206,14 +206,6 @@ TEST(posix)
 
 /* --- Failures --- */
 
-static long stop_after;
-
-static bool
-stop(void)
-{
-	return stop_after-- <= 0;
-}
-
 /* The bytes of the file "from". */
 static struct buf from;
 
@@ -261,7 +253,7 @@ is_untouched(void)
 
 TEST(stop)
 {
-	struct work w = { .stop = stop };
+	struct work w = { .stop = is_stopped };
 	bool untouched = true;
 	long n = 0;
 	int rc = -1;
@@ -269,7 +261,7 @@ TEST(stop)
 	must(work_start(&w, 1, NULL) == 0);
 	start();
 	for (n = 0; rc < 0 && n < 1000; n++) {
-		stop_after = n;
+		stop_after = (int)n;
 		rc = convert(&w, &why);
 		if (rc < 0)
 			untouched &= why.errnum == EINTR && is_untouched();

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/resource.h>
 
 #include "par.h"
@@ -129,33 +128,20 @@ lost(void)
 	   "comes back");
 }
 
-static atomic_int polls;
-
-static bool
-stop_at_once(void)
-{
-	return true;
-}
-
-static bool
-stop_later(void)
-{
-	return ++polls > 2;
-}
-
 TEST(stopped)
 {
-	struct work w = { .stop = stop_at_once, .memory = 1 };
+	struct work w = { .stop = is_stopped, .memory = 1 };
 	const struct rebuild_options o = { .work = &w };
 	struct rebuild_result r;
 
+	stop_after = 0;
 	rs6.size = long_size;
 	scene_do(&rs6, "new; data 1; keep");
 	rs6.size = NULL;
 	refuses(rebuild_now(&rs6, &o, &r, &why), -EINTR, NULL,
 		"stopped at once");
 	ok(scene_same(&rs6), "nothing is left of it");
-	w.stop = stop_later;
+	stop_after = 2;
 	refuses(rebuild_now(&rs6, &o, &r, &why), -EINTR, NULL,
 		"stopped in the middle");
 	ok(scene_same(&rs6) && r.files == 0, "nothing is left of that");

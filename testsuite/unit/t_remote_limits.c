@@ -172,25 +172,17 @@ TEST(limit)
 	ok(strstr(out_of(&s.r[1]), "\n\n") != NULL, "it did say things");
 }
 
-static int stops;
-
-static bool
-stop_soon(void)
-{
-	return ++stops > 6;
-}
-
 static void
 test_stop(enum remote_kind kind)
 {
 	struct scene_run s = { .o = { .kind = kind,
 				      .fanout = 3,
 				      .polite = 0.3,
-				      .stop = stop_soon } };
+				      .stop = is_stopped } };
 	const size_t before = open_files();
 	struct sigaction usual;
 
-	stops = 0;
+	stop_after = 6;
 	is_int(run_line(&s, "ok1,stop2,dead3,mute4,ok5,ok6",
 			"[ $NODE != stop2 ] || sleep 20"),
 	       -1, remote_kind_name(kind));
@@ -201,7 +193,7 @@ test_stop(enum remote_kind kind)
 	ok(no_children() && open_files() == before, "nothing is left");
 	ok(is_gone("dead3") && is_gone("stop2"), "no process either");
 
-	stops = 100;
+	stop_after = 0;
 	is_int(run_line(&s, "a,b", "echo"), -1, "at once");
 	ok(came(&s.r[0], REMOTE_NOT_STARTED, -1, "stopped"), "nothing begins");
 	sigaction(SIGCHLD, NULL, &usual);

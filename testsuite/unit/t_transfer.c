@@ -321,29 +321,21 @@ read_errors(void)
 
 /* --- Fatal errors --- */
 
-static _Atomic int calls_left;
-
-static bool
-stop_later(void)
-{
-	return calls_left-- <= 0;
-}
-
 static void
 stopping(unsigned threads)
 {
 	auto_par *par = par_new(threads, NULL);
 	const struct work work = { .par = par,
 				   .memory = 1,
-				   .stop = stop_later };
+				   .stop = is_stopped };
 	const struct transfer_options o = { .work = &work };
 
 	set_scene(900000, 50000);
 	for (int left = 50; left >= 0; left -= 50) {
-		calls_left = left;
+		stop_after = left;
 		refuses(transfer(&s.in.s, &s.out.s, s.len, &o, &why), -EINTR,
 			NULL, fmt("stopped by %u threads", threads));
-		ok(calls_left > -50, fmt("... after %d calls", left));
+		ok(stop_after > -50, fmt("... after %d calls", left));
 	}
 }
 
