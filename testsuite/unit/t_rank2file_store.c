@@ -272,8 +272,8 @@ TEST(each_forms)
 	} forms[] = {
 		{ "t",
 		  "LEVEL>0\nRANKS>2\nRANK>1>FILES>0\n"
-		  "RANK>0>FILE>a>SIZE>5\n",
-		  false, 0, "; 1 of 0; 0 of 1, a 5" },
+		  "RANK>0>FILES>3\nRANK>0>FILE>a>SIZE>5\n",
+		  false, 0, "; 1 of 0; 0 of 3, a 5" },
 		{ "u", "LEVEL>0\nRANKS>1\nODD>1\nRANK>0>FILE>a>SIZE>5\n", false,
 		  1, NULL },
 		{ "v", "LEVEL>0\nRANKS>1\nODD>1\nRANK>0>FILE>a>SIZE>5\n", true,
