@@ -43,7 +43,7 @@ void read_map(struct segmap *m, const char *table, const char *files,
 
 extern int map_dir; /* the same, open */
 
-/* scratch_open() it. */
+/* Make or empty it. */
 void map_enter(void);
 
 /* --- Generated maps --- */

@@ -258,19 +258,6 @@ scratch_dir(char *root, size_t size)
 	scratches[scratch_count++].of = getpid();
 }
 
-int
-scratch_open(char *root, size_t size)
-{
-	static int fd = -1;
-
-	if (fd >= 0)
-		close(fd);
-	scratch_dir(root, size);
-	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(fd >= 0);
-	return fd;
-}
-
 char scratch_root[96];
 
 void
@@ -282,7 +269,14 @@ scratch_new(void)
 int
 scratch_fd(void)
 {
-	return scratch_open(scratch_root, sizeof(scratch_root));
+	static int fd = -1;
+
+	if (fd >= 0)
+		close(fd);
+	scratch_new();
+	fd = open(scratch_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(fd >= 0);
+	return fd;
 }
 
 char *

@@ -153,11 +153,8 @@ void link_by_anyone(const char *to, const char *path);
  * process removes it when it ends. */
 void scratch_dir(char *root, size_t size);
 
-/* The same, and open it; the next call closes the descriptor. */
-int scratch_open(char *root, size_t size);
-
 /* The scratch directory of a test that needs only one: make or empty it, the
- * same and open it, a path in it (from fmt()). */
+ * same and open it until the next call, a path in it (from fmt()). */
 extern char scratch_root[96];
 void scratch_new(void);
 int scratch_fd(void);

@@ -183,10 +183,8 @@ TEST(times)
 TEST(lock)
 {
 	struct catalogue_options o = { .work = { .log = be_deaf } };
-	int dir = -1, lock = -1;
+	int dir = scratch_fd(), lock = -1;
 
-	scratch_new();
-	dir = open(scratch_root, O_RDONLY | O_DIRECTORY);
 	lock = lock_take(dir, "here", &o.work, NULL);
 	ok(lock >= 0 && exists(here(LOCK_FILE)), "a lock");
 	o.work.stop = is_stopped;
@@ -212,7 +210,6 @@ TEST(lock)
 	refuses(lock_take(dir, "gone", &o.work, &why), ERROR_ABSENT, NULL,
 		"a directory that was deleted meanwhile");
 	must(mkdir(scratch_root, 0777) == 0);
-	close(dir);
 }
 
 int

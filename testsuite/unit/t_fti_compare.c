@@ -272,16 +272,6 @@ TEST(failures)
 
 static int dir = -1;
 
-static void
-start(void)
-{
-	if (dir >= 0)
-		close(dir);
-	scratch_new();
-	dir = open(scratch_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(dir >= 0);
-}
-
 /* A variable of two pieces, in the wrong order in the file. */
 static const char bytes[] = "world, hello ";
 
@@ -302,7 +292,7 @@ TEST(write_files)
 	struct fti_source s;
 	struct work dry = { .dry_run = true };
 
-	start();
+	dir = scratch_fd();
 	two_pieces(&c, &s);
 	{
 		const struct fti_varfile list[] = {

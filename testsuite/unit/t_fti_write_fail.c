@@ -243,11 +243,7 @@ convert(const struct work *w, struct error *err)
 static bool
 is_untouched(void)
 {
-	auto_buf now = BUF_INIT;
-
-	read_whole(here("from"), &now);
-	return now.len == from.len &&
-	       memcmp(now.data, from.data, now.len) == 0 &&
+	return file_holds(here("from"), from.data, from.len) &&
 	       puttest_count() == 1;
 }
 

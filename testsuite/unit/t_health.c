@@ -278,6 +278,5 @@ main(void)
 		m.rc = ask(&m.err);
 	close_scene();
 	buf_free(&said);
-	remove_tree(scratch_root);
 	return tap_done();
 }

@@ -201,7 +201,6 @@ TEST(damaged)
 /* sha256sum accepts our manifests. */
 TEST(sha256sum)
 {
-	static char root[128];
 	struct hash *h = hash_new(HASH_SHA256, NULL);
 	auto_buf text = BUF_INIT;
 	char sum[HASH_TEXT];
@@ -213,18 +212,17 @@ TEST(sha256sum)
 		hash_free(h);
 		return;
 	}
-	scratch_dir(root, sizeof(root));
+	scratch_new();
 	for (size_t i = 0; i < PATHS; i++) {
-		write_text(fmt("%s/%s", root, paths[i]), paths[i]);
+		write_text(here("%s", paths[i]), paths[i]);
 		must(hash_update(h, paths[i], strlen(paths[i]), NULL) == 0 &&
 		     hash_text(h, sum, NULL) == 0 &&
 		     manifest_add(&text, sum, paths[i], NULL) == 0);
 	}
-	write_file(fmt("%s/sums", root), text.data, text.len);
-	ok(system(fmt("cd '%s' && sha256sum -c --strict --quiet sums", root)) ==
-		   0,
+	write_file(here("sums"), text.data, text.len);
+	ok(system(fmt("cd '%s' && sha256sum -c --strict --quiet sums",
+		      scratch_root)) == 0,
 	   "sha256sum -c agrees");
-	remove_tree(root);
 	hash_free(h);
 }
 

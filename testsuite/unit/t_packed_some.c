@@ -16,16 +16,6 @@
 static int rootfd = -1;
 static struct par *par;
 
-static void
-enter(void)
-{
-	if (rootfd >= 0)
-		close(rootfd);
-	scratch_new();
-	rootfd = open(scratch_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(rootfd >= 0);
-}
-
 static struct attr
 attr_of(size_t i)
 {
@@ -239,7 +229,7 @@ small_file(void)
 	struct stat st;
 	size_t good = 0;
 
-	enter();
+	rootfd = scratch_fd();
 	tree = tree_of("A>x\nB>y\n");
 	must(kvtree_write_file(tree, rootfd, "t", NULL) == 0);
 	kvtree_free(tree);
@@ -280,7 +270,7 @@ main(void)
 	par = par_new(3, NULL);
 	must(par != NULL);
 	make_map(&m, NRANKS, NFILES, false);
-	enter();
+	rootfd = scratch_fd();
 	store(&m, false);
 	stored = tree_load(scratch_root);
 	for (size_t i = 0; i < COUNT(words); i++) {
@@ -301,7 +291,7 @@ main(void)
 	edit_tree(here("rank2file.0.0"), add_key, (char[]){ "FUTURE" });
 	ok(loads(" 77") && is_some(&m, " 77"),
 	   "another key in a part: its recorded copy");
-	enter();
+	rootfd = scratch_fd();
 	store(&m, true);
 	ok(loads(" 777") && !got.r.partial && got.m.nfiles == NFILES,
 	   "not packed: all files");
@@ -309,7 +299,5 @@ main(void)
 	drop_some();
 	small_file();
 	par_free(par);
-	close(rootfd);
-	remove_tree(scratch_root);
 	return tap_done();
 }

@@ -244,23 +244,22 @@ static const struct {
 
 TEST(quota)
 {
-	char root[256] = "", files[512], *rest = NULL;
+	char files[512], *rest = NULL;
 
 	each (g, groups) {
-		scratch_dir(root, sizeof(root));
+		scratch_new();
 		if (g->own != NULL)
-			write_text(fmt("%s/proc/self/cgroup", root), g->own);
+			write_text(here("proc/self/cgroup"), g->own);
 		snprintf(files, sizeof(files), "%s", g->files);
 		for (char *f = strtok_r(files, "|", &rest); f != NULL;
 		     f = strtok_r(NULL, "|", &rest)) {
 			char *text = strchr(f, '=');
 
 			*text++ = '\0';
-			write_text(fmt("%s/sys/fs/cgroup/%s", root, f), text);
+			write_text(here("sys/fs/cgroup/%s", f), text);
 		}
-		is_int(par_quota(root), g->quota, g->what);
+		is_int(par_quota(scratch_root), g->quota, g->what);
 	}
-	remove_tree(root);
 }
 
 TEST(cpus)

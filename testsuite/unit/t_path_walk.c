@@ -322,6 +322,5 @@ main(void)
 	}
 	test_create(scratch);
 	test_race(scratch);
-	remove_tree(scratch);
 	return tap_done();
 }

@@ -215,8 +215,7 @@ main(void)
 		test_parent,	test_stat, test_kept,
 		test_many_dirs, test_two,  test_special,
 	};
-	char scratch[128] = "";
-	int root = scratch_open(scratch, sizeof(scratch));
+	int root = scratch_fd();
 
 	put_file(root, "file", "top file");
 	mkdirat(root, "sub", 0777);
@@ -234,6 +233,5 @@ main(void)
 		(*t)(root);
 		is_int(open_files(), before, "no file left open");
 	}
-	remove_tree(scratch);
 	return tap_done();
 }

@@ -10,13 +10,13 @@
 
 #define SIZE 1000000 /* no multiple of the block */
 
-static char root[96], source[SIZE], block[65536];
+static char source[SIZE], block[65536];
 static struct error err;
 
 static int
 open_at(const char *name, int flags)
 {
-	int fd = open(fmt("%s/%s", root, name), flags | O_CLOEXEC, 0600);
+	int fd = open(here("%s", name), flags | O_CLOEXEC, 0600);
 
 	must(fd >= 0);
 	return fd;
@@ -46,7 +46,7 @@ copies(int from)
 	struct stat st;
 
 	ok(pump_run(&p, &why, &err) == 1 && p.crc == crc &&
-		   file_holds(fmt("%s/target", root), source, SIZE),
+		   file_holds(here("target"), source, SIZE),
 	   "copied: all bytes and their checksum");
 	ok(fstat(to, &st) == 0 && st.st_blocks * 512 < 700000,
 	   "long runs of zeros are holes");
@@ -193,9 +193,9 @@ many_open(void *arg, size_t i, struct pump *p, struct error *e)
 		.crc = many_crc(i) + (i == crew.wrong),
 		.to_name = "to",
 	};
-	snprintf(name, sizeof(name), "%s/from.%zu", root, i);
+	snprintf(name, sizeof(name), "%s/from.%zu", scratch_root, i);
 	p->from = open(name, O_RDONLY | O_CLOEXEC);
-	snprintf(name, sizeof(name), "%s/to.%zu", root, i);
+	snprintf(name, sizeof(name), "%s/to.%zu", scratch_root, i);
 	p->to = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	must(p->from >= 0 && p->to >= 0);
 	return 1;
@@ -247,7 +247,7 @@ copies_many(void)
 	for (size_t i = 0; i < 4 * PIECES; i++)
 		crew.data[i] = (char)(i % 253 + 1);
 	for (size_t i = 0; i < MANY; i++) {
-		const char *name = fmt("%s/from.%zu", root, i);
+		const char *name = here("from.%zu", i);
 
 		write_file(name, many_data(i),
 			   many[i].sparse ? 4 * PIECES : many[i].size);
@@ -259,8 +259,8 @@ copies_many(void)
 
 		for (size_t i = 0; i < MANY; i++)
 			all = all && crew.whole[i] &&
-			      file_holds(fmt("%s/to.%zu", root, i),
-					 many_data(i), many[i].size);
+			      file_holds(here("to.%zu", i), many_data(i),
+					 many[i].size);
 		ok(all, fmt("%u threads: all are copied", threads));
 	}
 	for (size_t i = 3; i < MANY; i++) {
@@ -281,7 +281,7 @@ main(void)
 {
 	auto_fd int from = -1;
 
-	scratch_dir(root, sizeof(root));
+	scratch_new();
 	/* Data, zeros in the middle, and zeros at the end. */
 	for (size_t i = 0; i < SIZE; i++)
 		source[i] = (char)((i < 300000 || i > 700000) && i < 900000
@@ -293,6 +293,5 @@ main(void)
 	skips_holes();
 	fails(from);
 	copies_many();
-	remove_tree(root);
 	return tap_done();
 }

@@ -46,7 +46,7 @@ work(const char *dir)
 
 /* --- The tests --- */
 
-static char scratch[128], self[512];
+static char self[512];
 
 /*
  * Run the worker with these settings, "SHIM_FAIL_AT=3 SHIM_SHORT=1".  Returns its exit
@@ -56,8 +56,8 @@ static char scratch[128], self[512];
 static int
 run(char *settings, long *operations)
 {
-	const char *counts = fmt("%s/count", scratch);
-	const char *work_dir = fmt("%s/w", scratch);
+	const char *counts = here("count");
+	const char *work_dir = here("w");
 	char *word = NULL;
 	int status = -1;
 	FILE *f = NULL;
@@ -134,7 +134,7 @@ main(int argc, char **argv)
 		skip("fault shim", "a sanitizer, or SHIM does not name it");
 		return tap_done();
 	}
-	scratch_dir(scratch, sizeof(scratch));
+	scratch_new();
 	test_each();
 	each (c, cases) {
 		long n = 0;
@@ -142,6 +142,6 @@ main(int argc, char **argv)
 		is_int(run(fmt("%s", c->settings), &n), c->status, c->what);
 		is_int(n, c->count, "... after so many operations");
 	}
-	ok(rmdir(scratch) == 0, "nothing is left behind");
+	ok(rmdir(scratch_root) == 0, "nothing is left behind");
 	return tap_done();
 }

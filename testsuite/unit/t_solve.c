@@ -317,19 +317,16 @@ stopping(unsigned threads)
 TEST(compute_bad_files)
 {
 	static struct world w;
-	char root[96] = "";
 	struct compute_set set;
-	auto_fd int fd = -1;
+	const int fd = scratch_fd();
 
-	scratch_dir(root, sizeof(root));
-	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	set = one_lost(&w, 1000);
 	w.s[1].parts[0].mem = NULL;
 	w.s[1].parts[0].dirfd = fd;
 	w.s[1].parts[0].path = "input";
 	refuses(compute(&set, 1, &no_options, &why), ERROR_ABSENT, "input",
 		"an input that is missing is named");
-	write_file(fmt("%s/input", root), w.s[1].data, 1000);
+	write_file(here("input"), w.s[1].data, 1000);
 	ok(compute(&set, 1, &no_options, NULL) == 0 && world_came_back(&w),
 	   "once it is there all is well");
 	w.s[0].new_parts[0].mem = NULL;
@@ -338,7 +335,6 @@ TEST(compute_bad_files)
 	refuses(compute(&set, 1, &no_options, &why), ERROR_ABSENT, "output",
 		"an output that was not prepared is named");
 	world_end(&w);
-	remove_tree(root);
 }
 
 /* With few descriptors and with many. */

@@ -384,6 +384,5 @@ main(void)
 
 		m.rc = transfer(&s.in.s, &s.out.s, s.len, &o, &m.err);
 	}
-	remove_tree(scratch_root);
 	return tap_done();
 }
