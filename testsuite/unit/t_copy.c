@@ -192,6 +192,47 @@ put_right(void)
 
 /* --- Lists of ranks --- */
 
+/* Another process copies the same rank: wait, and take what it made. */
+TEST(other)
+{
+	const struct timespec t = { .tv_nsec = 200000000 };
+	const char *there = NULL;
+	int status = 0, pipes[2];
+	char go = 0;
+	pid_t child = -1;
+
+	cache_make(&cache);
+	there = at("ckpt/0/other");
+	make_parents(there);
+	make_parents(at(META "/x"));
+	must(pipe(pipes) == 0);
+	child = fork();
+	must(child >= 0);
+	if (child == 0) {
+		int dir = open(at(META), O_RDONLY | O_DIRECTORY);
+		int lock = lock_shares_open(dir, NULL, NULL);
+
+		if (lock < 0 || !lock_shares_take(lock, 1, 1) ||
+		    write(pipes[1], "x", 1) != 1)
+			_exit(1);
+		nanosleep(&t, NULL);
+		if (rename(source(1, 0), there) < 0 ||
+		    link(there, source(1, 0)) < 0 ||
+		    rename(there, target(1, 0)) < 0)
+			_exit(2);
+		lock_shares_close(dir, lock);
+		_exit(0);
+	}
+	must(read(pipes[0], &go, 1) == 1);
+	ok(run_copy() == 0 && result.bad == 0 && result.adopted == 1 &&
+		   same_files(source(1, 0), target(1, 0)) && no_temps(),
+	   "a rank that another process is copying");
+	ok(!exists(at(META "/" LOCK_SHARES_FILE)), "no lock is left");
+	must(waitpid(child, &status, 0) == child && status == 0);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 TEST(lists)
 {
 	static const char *const bad[] = { "x",	  "1-",	  "-1",		 "3-1",

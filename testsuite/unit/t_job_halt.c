@@ -207,6 +207,25 @@ TEST(foreign)
 	must(chmod(here("p/.scr"), 0755) == 0);
 }
 
+/* scr_halt.bats removes files; here, what a command does not meet. */
+TEST(remove)
+{
+	bool was = true;
+
+	fresh();
+	ok(halt_remove(here("p"), false, &was, NULL) == 0 && !was, "no .scr");
+	must_set("x", NULL, 0);
+	ok(halt_remove(here("p"), true, &was, NULL) == 0 && was &&
+		   exists(here(FILE_AT)),
+	   "a dry run removes nothing");
+	must(unlink(here(FILE_AT)) == 0 &&
+	     symlink("none/x", here(FILE_AT)) == 0);
+	ok(halt_remove(here("p"), false, &was, NULL) == 0 && was &&
+		   !exists(here(FILE_AT)),
+	   "a symbolic link, itself");
+	is_int(halt_remove(here("none"), false, &was, NULL), -1, "no prefix");
+}
+
 /* --- Evaluating --- */
 
 static const struct {
