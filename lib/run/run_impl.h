@@ -32,6 +32,8 @@ struct run {
 	/* Nodes of this run; those that did not answer at the last look, and at
 	 * this one. */
 	struct hostlist use, silent, now_silent;
+	/* Steps that ran before the program, if only that tells them apart. */
+	struct hostlist before;
 	struct arena *arena;
 	const char *hosts; /* path of RUN_HOSTS */
 	int scr, lock;
@@ -66,8 +68,15 @@ void run_pause(struct run *r, double seconds);
  * its exit status. */
 int run_tool(struct run *r, const char *text);
 
-/* End the steps of the job that still run, if the resource manager can. */
-void run_end_steps(const struct run *r, double grace);
+/* Before the program is launched: note the steps of others, if need be. */
+void run_steps_before(struct run *r);
+
+/* Add the running steps of the program to the record, if the resource manager
+ * lists steps. */
+void run_find_steps(struct run *r);
+
+/* End the steps in the record that still run. */
+void run_end_steps(struct run *r, double grace);
 
 /* Start to ask `nodes` whether they can be used, or, for `read`, whether they
  * answer. */

@@ -127,6 +127,29 @@ find_nodes(struct run *r, struct error *err)
 	return rc;
 }
 
+/* End the steps of a wrapper that was killed. */
+static int
+end_old_steps(struct run *r, const struct run_record *old, struct error *err)
+{
+	const char *own = r->record.mark, *round = NULL;
+
+	if (old->mark == NULL || !str_starts(old->mark, RUN_MARK "=") ||
+	    (round = strrchr(old->mark, '.')) == NULL)
+		return 0;
+	/* If the job was requeued, all steps have ended, and their ids are
+	 * used again. */
+	if (!str_eq(round, strrchr(own, '.')))
+		return 0;
+	if (hostlist_add_list(&r->record.steps, &old->steps, err) < 0)
+		return -1;
+	r->record.mark = old->mark;
+	if (!resmgr_own_by_time(r->job->rm))
+		run_find_steps(r);
+	run_end_steps(r, (double)r->o->grace);
+	r->record.mark = own;
+	return 0;
+}
+
 /* Take over from a wrapper of this job that was killed. */
 static int
 take_over(struct run *r, struct error *err)
@@ -153,7 +176,6 @@ take_over(struct run *r, struct error *err)
 			"scr_run on %s, process %" PRId64
 			", was killed in run %" PRId64 ": taking over",
 			old.host != NULL ? old.host : "?", old.pid, old.runs);
-		run_end_steps(r, (double)r->o->grace);
 		r->record.runs = old.runs;
 		/* The run that it did not see end does not count. */
 		r->facts.runs_left = old.left >= 0 && old.state == RUN_RUNNING
@@ -164,8 +186,11 @@ take_over(struct run *r, struct error *err)
 					 old.reasons[i] != NULL ? old.reasons[i]
 								: "",
 					 err);
+		if (rc == 0)
+			rc = end_old_steps(r, &old, err);
 	}
 	hostlist_free(&old.bad);
+	hostlist_free(&old.steps);
 	return rc;
 }
 
@@ -265,6 +290,7 @@ run_job(const struct run_options *o, int *status, struct error *err)
 		.scr = -1,
 		.lock = -1,
 	};
+	const char *round = getenv("SLURM_RESTART_COUNT");
 	struct error why = ERROR_INIT;
 	int rc = -1;
 
@@ -274,7 +300,11 @@ run_job(const struct run_options *o, int *status, struct error *err)
 		return error_no_memory(err);
 	r.hosts = arena_printf(r.arena, "%s/.scr/" RUN_HOSTS,
 			       o->job->prefix_real);
-	if (r.hosts == NULL || run_signals_open(&r.signals, err) < 0)
+	r.record.mark = arena_printf(r.arena, RUN_MARK "=%s.%d.%" PRId64 ".%s",
+				     host, (int)getpid(), r.began,
+				     round != NULL ? round : "0");
+	if (r.hosts == NULL || r.record.mark == NULL ||
+	    run_signals_open(&r.signals, err) < 0)
 		goto out;
 	if (job_nodes(o->job, &why) < 0 &&
 	    (why.kind != ERROR_ABSENT || find_nodes(&r, err) < 0)) {
@@ -303,7 +333,9 @@ out:
 	hostlist_free(&r.use);
 	hostlist_free(&r.silent);
 	hostlist_free(&r.now_silent);
+	hostlist_free(&r.before);
 	hostlist_free(&r.record.bad);
+	hostlist_free(&r.record.steps);
 	io_close(r.scr);
 	if (r.lock >= 0)
 		close(r.lock);

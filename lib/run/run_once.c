@@ -29,6 +29,9 @@
 /* Seconds for which an estimate lasts: the log can be long. */
 #define SAVE_LASTS 60
 
+/* Seconds between two looks for steps of the program; fewer in the beginning. */
+#define STEP_LOOK 60
+
 /* --- Time --- */
 
 uint64_t
@@ -128,10 +131,11 @@ watch(struct run *r, struct run_child *c)
 	struct run_progress now;
 	struct run_signal got;
 	struct run_watch w;
-	double ending = 0, asked = clock_seconds(), t = 0;
+	const double start = clock_seconds();
+	double ending = 0, asked = start, look = start + RUN_TICK, t = 0;
 
 	run_progress_read(r->job->prefix, &now);
-	run_watch_start(&w, &r->o->limits, &now, asked);
+	run_watch_start(&w, &r->o->limits, &now, start);
 	while (!run_child_poll(c)) {
 		if (run_child_wait(&r->signals, both, 2, RUN_TICK, &got))
 			run_obey(r, &got, c);
@@ -165,13 +169,20 @@ watch(struct run *r, struct run_child *c)
 		if (probe.pid == 0 && r->o->node_watch > 0 && !r->hung &&
 		    r->use.count > 0 && t - asked > (double)r->o->node_watch)
 			(void)run_ask(r, &r->use, true, &probe, NULL);
+		if (ending == 0 && t > look) {
+			run_find_steps(r);
+			look = t +
+			       (t - start < STEP_LOOK ? t - start : STEP_LOOK);
+		}
 		if (ending == 0 &&
 		    (r->hung || r->late || r->facts.signal != 0)) {
 			ending = t;
 			if (r->facts.signal == 0)
 				run_child_kill(c, SIGTERM);
 		} else if (ending > 0 && t - ending > (double)r->o->grace) {
-			/* With SIGKILL srun leaves its step behind. */
+			/* With SIGKILL srun leaves its step behind, and nothing
+			 * shows any more whose it is. */
+			run_find_steps(r);
 			run_child_kill(c, SIGKILL);
 			run_end_steps(r, 1);
 			ending = t;
@@ -205,6 +216,7 @@ run_once(struct run *r, struct error *err)
 	struct run_child c = RUN_CHILD_INIT;
 	const int64_t before = r->record.dataset;
 	const double start = clock_seconds();
+	int started = 0;
 
 	if (argv == NULL)
 		return -1;
@@ -218,8 +230,13 @@ run_once(struct run *r, struct error *err)
 		f->runs_left--;
 	r->record.left = f->runs_left;
 	run_note(r, RUN_RUNNING);
-	if (run_child_start(&c, argv, RUN_CHILD_PROGRAM, &r->signals, &why) <
-	    0) {
+	run_steps_before(r);
+	setenv(RUN_MARK, strchr(r->record.mark, '=') + 1, 1);
+	started =
+		run_child_start(&c, argv, RUN_CHILD_PROGRAM, &r->signals, &why);
+	/* Our own commands are not part of the program. */
+	unsetenv(RUN_MARK);
+	if (started < 0) {
 		run_say(r, "%s", why.text);
 		f->end = RUN_NOT_STARTED;
 		r->status = why.kind == ERROR_ABSENT ? RUN_STATUS_MISSING
@@ -227,6 +244,9 @@ run_once(struct run *r, struct error *err)
 		return 0;
 	}
 	watch(r, &c);
+	/* Steps can outlive their launcher. */
+	if (c.status != 0)
+		run_end_steps(r, (double)r->o->grace);
 	r->status = c.status;
 	f->end = end_of(r, &c);
 	/* env(1), a shell and the loader say so of a program. */

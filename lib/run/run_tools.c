@@ -14,11 +14,15 @@
 #include "run/run_impl.h"
 #include "site/halt.h"
 #include "site/job.h"
+#include "site/resmgr.h"
 #include "site/step.h"
 #include "str.h"
 
 /* Seconds for an answer of all nodes. */
 #define ANSWER_SECONDS 120.0
+
+/* Seconds for an answer about steps: signals wait for it. */
+#define STEP_SECONDS 3
 
 /* Words of a command of the toolkit that the user gives. */
 #define TOOL_WORDS 62
@@ -125,19 +129,55 @@ run_tool(struct run *r, const char *text)
 	return status;
 }
 
-void
-run_end_steps(const struct run *r, double grace)
+static struct step_where
+steps_of(const struct run *r)
 {
-	const struct step_where w = {
+	return (struct step_where){
 		.manager = r->job->rm,
 		.job = { .id = r->job->id, .around = true },
-		.grace = grace,
-		.answer = 5,
+		.only = &r->record.steps,
+		.answer = STEP_SECONDS,
 	};
+}
+
+void
+run_steps_before(struct run *r)
+{
+	const struct step_where w = steps_of(r);
+
+	hostlist_free(&r->before);
+	resmgr_limit(w.manager, w.answer, NULL);
+	if (resmgr_own_by_time(w.manager) && step_check(&w, NULL) == 0)
+		(void)resmgr_steps(w.manager, &w.job, &r->before, NULL);
+}
+
+void
+run_find_steps(struct run *r)
+{
+	const struct step_where w = steps_of(r);
+	struct hostlist *steps = &r->record.steps, now = HOSTLIST_INIT;
+	const size_t had = steps->count;
+
+	resmgr_limit(w.manager, w.answer, NULL);
+	if (step_check(&w, NULL) == 0 &&
+	    resmgr_own(w.manager, &w.job, r->record.mark, &r->before, &now,
+		       NULL) == 0 &&
+	    hostlist_add_list(steps, &now, NULL) == 0 &&
+	    hostlist_uniq(steps, NULL) == 0 && steps->count > had)
+		run_note(r, r->record.state);
+	hostlist_free(&now);
+}
+
+void
+run_end_steps(struct run *r, double grace)
+{
+	struct step_where w = steps_of(r);
 	struct step_result done;
 	struct error err = ERROR_INIT;
 
-	if (step_check(&w, NULL) == 0 && step_stop(&w, &done, &err) < 0)
+	w.grace = grace;
+	if (w.only->count > 0 && step_check(&w, NULL) == 0 &&
+	    step_stop(&w, &done, &err) < 0)
 		run_say(r, "%s", err.text);
 }
 

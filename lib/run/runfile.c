@@ -23,6 +23,47 @@ run_state_word(enum run_state s)
 	return words[s];
 }
 
+/* An array of objects {key: name, "why": reason}. */
+static struct json *
+names_json(const struct hostlist *h, const char *key,
+	   const char *const *reasons)
+{
+	struct json *list = json_new_array();
+
+	for (size_t i = 0; i < h->count; i++) {
+		struct json *one = json_new_object();
+
+		json_set_str(one, key, h->names[i]);
+		if (reasons != NULL)
+			json_set_str(one, "why", reasons[i]);
+		json_push(list, one);
+	}
+	return list;
+}
+
+/* Read that of member `list`; `reasons`, if not NULL, become an array. */
+static int
+read_names(const struct json_value *v, const char *list, const char *key,
+	   struct hostlist *out, const char ***reasons, struct arena *a,
+	   struct error *err)
+{
+	const struct json_value *all = json_get(v, list);
+	const size_t count = json_count(all);
+	const char *name = NULL,
+		   **why = arena_alloc(a, count + 1, sizeof(*why));
+
+	if (why == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count; i++)
+		if (json_get_str(json_at(all, i), key, a, &name, err) < 0 ||
+		    json_get_str(json_at(all, i), "why", a, &why[i], err) < 0 ||
+		    hostlist_add_name(out, name != NULL ? name : "", err) < 0)
+			return -1;
+	if (reasons != NULL)
+		*reasons = why;
+	return 0;
+}
+
 int
 run_record_write(int scr, const struct run_record *r, struct error *err)
 {
@@ -51,16 +92,9 @@ run_record_write(int scr, const struct run_record *r, struct error *err)
 		json_push(list, word);
 	}
 	json_set(j, "command", list);
-	list = json_new_array();
-	for (size_t i = 0; i < r->bad.count; i++) {
-		struct json *node = json_new_object();
-
-		json_set_str(node, "node", r->bad.names[i]);
-		json_set_str(node, "why",
-			     r->reasons != NULL ? r->reasons[i] : NULL);
-		json_push(list, node);
-	}
-	json_set(j, "excluded", list);
+	json_set(j, "excluded", names_json(&r->bad, "node", r->reasons));
+	json_set_known_str(j, "mark", r->mark);
+	json_set(j, "steps", names_json(&r->steps, "step", NULL));
 	if (json_line(j, &text, err) == 0 && buf_add_char(&text, '\n') == 0)
 		rc = io_replace_lazy(scr, RUN_RECORD, text.data, text.len, 0666,
 				     err);
@@ -87,6 +121,7 @@ run_record_read(int scr, struct run_record *r, struct arena *a,
 	if (v == NULL || json_get_str(v, "state", a, &state, err) < 0 ||
 	    json_get_str(v, "job_id", a, &r->job, err) < 0 ||
 	    json_get_str(v, "host", a, &r->host, err) < 0 ||
+	    json_get_str(v, "mark", a, &r->mark, err) < 0 ||
 	    json_get_str(v, "why", a, &r->why, err) < 0)
 		goto out;
 	for (size_t i = 0; state != NULL && i < WORDS; i++)
@@ -114,18 +149,9 @@ run_record_read(int scr, struct run_record *r, struct arena *a,
 		    0)
 			goto out;
 	r->argv = argv;
-	list = json_get(v, "excluded");
-	r->reasons = arena_alloc(a, json_count(list) + 1, sizeof(*r->reasons));
-	for (size_t i = 0; r->reasons != NULL && i < json_count(list); i++) {
-		const struct json_value *node = json_at(list, i);
-
-		if (json_get_str(node, "node", a, &name, err) < 0 ||
-		    json_get_str(node, "why", a, &r->reasons[i], err) < 0 ||
-		    hostlist_add_name(&r->bad, name != NULL ? name : "", err) <
-			    0)
-			goto out;
-	}
-	rc = r->reasons != NULL ? 0 : error_no_memory(err);
+	rc = read_names(v, "excluded", "node", &r->bad, &r->reasons, a, err);
+	if (rc == 0)
+		rc = read_names(v, "steps", "step", &r->steps, NULL, a, err);
 out:
 	if (rc < 0 && err != NULL && err->kind == ERROR_CORRUPT)
 		error_wrap(err, "%s", RUN_RECORD);

@@ -23,6 +23,10 @@ struct error;
 #define RUN_RECORD "run.json"
 #define RUN_LOCK "run.lock"
 
+/* The launcher has this variable in its environment, and so have the steps that
+ * it starts: they are told from those of others in the same allocation. */
+#define RUN_MARK "SCRKIT_RUN"
+
 enum run_state {
 	RUN_STARTING, /* preparing the prefix, asking the nodes */
 	RUN_RUNNING,
@@ -42,9 +46,13 @@ struct run_record {
 	/* Nodes that are not used any more, and why. */
 	struct hostlist bad;
 	const char **reasons; /* of each; may be NULL */
-	const char *why;      /* the last decision; NULL */
-	int64_t dataset;      /* the newest completed; 0: none */
-	int status;	      /* ENDED: exit status; else -1 */
+	/* Steps of the resource manager that run the program; and what marks
+	 * them in their environment, see RUN_MARK. */
+	struct hostlist steps;
+	const char *mark;
+	const char *why; /* the last decision; NULL */
+	int64_t dataset; /* the newest completed; 0: none */
+	int status;	 /* ENDED: exit status; else -1 */
 };
 
 /* The word for a state in the file and in messages. */
@@ -53,8 +61,8 @@ const char *run_state_word(enum run_state s);
 /* Replace the file in directory `scr`. */
 int run_record_write(int scr, const struct run_record *r, struct error *err);
 
-/* Read it; all strings are in `a`, r->bad is for hostlist_free(), also after a
- * failure.  ERROR_ABSENT: there is none; ERROR_CORRUPT. */
+/* Read it; all strings are in `a`, r->bad and r->steps are for hostlist_free(),
+ * also after a failure.  ERROR_ABSENT: there is none; ERROR_CORRUPT. */
 int run_record_read(int scr, struct run_record *r, struct arena *a,
 		    struct error *err);
 

@@ -311,6 +311,24 @@ resmgr_steps(struct resmgr *r, const struct resmgr_job *job,
 	return r->ops->steps(r, job, out, err);
 }
 
+bool
+resmgr_own_by_time(const struct resmgr *r)
+{
+	return r->ops->own == NULL;
+}
+
+int
+resmgr_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
+	   const struct hostlist *before, struct hostlist *out,
+	   struct error *err)
+{
+	if (r->ops->own != NULL)
+		return r->ops->own(r, job, mark, out, err);
+	if (resmgr_steps(r, job, out, err) < 0)
+		return -1;
+	return hostlist_minus(out, before, err);
+}
+
 int
 resmgr_signal(struct resmgr *r, const struct resmgr_job *job,
 	      const struct hostlist *steps, bool hard, struct error *err)

@@ -127,6 +127,19 @@ int resmgr_step_check(const struct resmgr *r, const struct resmgr_job *job,
 int resmgr_steps(struct resmgr *r, const struct resmgr_job *job,
 		 struct hostlist *out, struct error *err);
 
+/*
+ * Add the ids of the running steps that a launcher with `mark` (NAME=VALUE) in
+ * its environment started: under SLURM on this machine, under Flux anywhere.
+ * The other managers do not say who started a step: there, all steps that are
+ * not in `before`.  Errors: as above.
+ */
+int resmgr_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
+	       const struct hostlist *before, struct hostlist *out,
+	       struct error *err);
+
+/* Does resmgr_own() need `before`? */
+bool resmgr_own_by_time(const struct resmgr *r);
+
 /* Send `steps` SIGTERM, or SIGKILL if `hard`. */
 int resmgr_signal(struct resmgr *r, const struct resmgr_job *job,
 		  const struct hostlist *steps, bool hard, struct error *err);

@@ -168,6 +168,44 @@ flux_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
 	return resmgr_run(r, argv, step_line, out, err);
 }
 
+/* A job's description has the environment of the command that submitted it. */
+static int
+spec_line(struct resmgr *r, char *text, void *arg, struct error *err)
+{
+	const char **value = arg;
+
+	(void)r;
+	(void)err;
+	if (*value != NULL && strstr(text, *value) != NULL)
+		*value = NULL;
+	return 0;
+}
+
+static int
+flux_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
+	 struct hostlist *out, struct error *err)
+{
+	struct hostlist all = HOSTLIST_INIT;
+	int rc = flux_steps(r, job, &all, err);
+
+	for (size_t i = 0; rc == 0 && i < all.count; i++) {
+		const char *argv[16] = { NULL }, *value = strchr(mark, '=') + 1;
+		size_t n = flux_proxy(job, argv);
+
+		memcpy(argv + n,
+		       (const char *[]){ "flux", "job", "info", all.names[i],
+					 "jobspec" },
+		       5 * sizeof(*argv));
+		/* A job that has gone since is none of ours. */
+		if (resmgr_ask(r, argv, spec_line, &value, err) < 0)
+			rc = -1;
+		else if (value == NULL)
+			rc = hostlist_add_name(out, all.names[i], err);
+	}
+	hostlist_free(&all);
+	return rc;
+}
+
 const struct resmgr_ops resmgr_flux = {
 	.name = "flux",
 	.id_variables = { "FLUX_JOB_ID" },
@@ -183,6 +221,7 @@ const struct resmgr_ops resmgr_flux = {
 	.step_command = "flux",
 	.check = flux_check,
 	.steps = flux_steps,
+	.own = flux_own,
 	.signal = { { "flux", "job", "kill", "--signal=SIGTERM" },
 		    { "flux", "job", "kill", "--signal=SIGKILL" } },
 	.proxy = flux_proxy,

@@ -78,6 +78,10 @@ struct resmgr_ops {
 	int (*check)(const struct resmgr_job *job, struct error *err);
 	int (*steps)(struct resmgr *r, const struct resmgr_job *job,
 		     struct hostlist *out, struct error *err);
+	/* Those that a launcher with `mark` in its environment started; left
+	 * out: unknown. */
+	int (*own)(struct resmgr *r, const struct resmgr_job *job,
+		   const char *mark, struct hostlist *out, struct error *err);
 	/* The commands that send SIGTERM and SIGKILL to the steps whose ids
 	 * follow.  proxy() may be left out; it writes the words that reach the
 	 * job from here to `words`, and returns their number. */

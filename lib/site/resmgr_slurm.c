@@ -3,20 +3,26 @@
  * resmgr_slurm.c - SLURM: scontrol for the job, sinfo for its nodes, squeue and
  * scancel for its steps.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "error.h"
 #include "hostlist.h"
+#include "io.h"
 #include "num.h"
 #include "site/resmgr_impl.h"
 #include "str.h"
 
 /* Most bytes of an argument of a command; the kernel's limit is 128 KiB. */
 #define ARGUMENT_MAX ((size_t)100 << 10)
+
+/* Most bytes of an environment that is searched. */
+#define ENVIRON_MAX ((size_t)8 << 20)
 
 /* The value of " KEY=" in a line of `scontrol --oneliner`, up to the next blank.
  * NULL: not found, or no memory.  Values with blanks are not supported. */
@@ -249,6 +255,54 @@ slurm_steps(struct resmgr *r, const struct resmgr_job *job,
 	return error_pass(err, &why);
 }
 
+/* The steps of a launcher. */
+struct own {
+	const char *mark;
+	struct hostlist *out;
+};
+
+/* "StepId=1234.5 ... SrunHost:Pid=node1:678".  The environment of the process
+ * that started the step shows whose it is. */
+static int
+own_line(struct resmgr *r, char *text, void *arg, struct error *err)
+{
+	static const char step[] = "StepId=", from[] = "SrunHost:Pid=";
+	const struct own *own = arg;
+	const char *at = strstr(text, from);
+	struct buf raw = BUF_INIT;
+	char host[256] = "", path[64];
+	size_t len = 0;
+	bool ours = false;
+
+	if (!str_starts(text, step) || at == NULL)
+		return 0;
+	at += strlen(from);
+	len = strcspn(at, ":");
+	(void)gethostname(host, sizeof(host) - 1);
+	if (at[len] != ':' || strncmp(at, host, len) != 0 ||
+	    (host[len] != '\0' && host[len] != '.'))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%.*s/environ",
+		 (int)strspn(at + len + 1, "0123456789"), at + len + 1);
+	if (io_read_file(AT_FDCWD, path, ENVIRON_MAX, &raw, NULL) == 0)
+		for (size_t i = 0; i < raw.len && !ours;
+		     i += strlen(raw.data + i) + 1)
+			ours = str_eq(raw.data + i, own->mark);
+	buf_free(&raw);
+	return ours ? step_line(r, text + strlen(step), own->out, err) : 0;
+}
+
+static int
+slurm_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
+	  struct hostlist *out, struct error *err)
+{
+	const char *argv[] = { "scontrol", "--oneliner", "show",
+			       "step",	   job->id,	 NULL };
+	struct own own = { mark, out };
+
+	return resmgr_run(r, argv, own_line, &own, err);
+}
+
 const struct resmgr_ops resmgr_slurm = {
 	.name = "slurm",
 	.id_variables = { "SLURM_JOB_ID", "SLURM_JOBID" },
@@ -262,6 +316,7 @@ const struct resmgr_ops resmgr_slurm = {
 		  .state = 1 },
 	.step_command = "squeue",
 	.steps = slurm_steps,
+	.own = slurm_own,
 	.signal = { { "scancel", "--signal=TERM" },
 		    { "scancel", "--signal=KILL" } },
 	.launcher = REMOTE_SRUN,

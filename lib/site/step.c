@@ -108,6 +108,8 @@ stop_steps(const struct step_where *w, struct step_result *r, struct error *err)
 
 	resmgr_limit(w->manager, w->answer > 0 ? w->answer : ANSWER, w->stop);
 	rc = resmgr_steps(w->manager, &w->job, &steps, err);
+	if (rc == 0 && w->only != NULL)
+		rc = hostlist_both(&steps, w->only, err);
 	if (rc == 0)
 		r->found = steps.count;
 	if (rc == 0 && steps.count == 0 && !w->job.around &&

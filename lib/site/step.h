@@ -5,7 +5,7 @@
  *
  * The resource manager (resmgr.h) lists the running steps.  They get SIGTERM,
  * and SIGKILL if they still run after a grace period.  The step that we run in
- * is left alone; all others of the job are ended.  For a run that no manager
+ * is left alone; all others of the job are ended, or those that are named.  For a run that no manager
  * knows, a process such as mpiexec takes the place of the steps.  If it leads a
  * process group, the whole group is ended.
  */
@@ -19,10 +19,12 @@
 #include "site/resmgr.h"
 
 struct error;
+struct hostlist;
 
 struct step_where {
 	struct resmgr *manager;
 	struct resmgr_job job;
+	const struct hostlist *only; /* of the job's steps; NULL: all */
 	int64_t pid; /* > 0: end this process; manager and job are ignored */
 	/* Seconds from SIGTERM to SIGKILL, and from SIGKILL to giving up. */
 	double grace;

@@ -90,3 +90,30 @@ lost_after() {
 		done
 	done
 }
+
+# The launcher is killed, and its step goes on.  It is ended before the program is
+# launched again; a step of somebody else in the same allocation is not.
+own_steps() {
+	local steps
+
+	SET=(SCR_RUNS=2) OPTIONS='--pause 5 --grace 5'
+	batch "$@" steps=3 hold=3:/pfs/held
+	job_await held
+	on login srun --jobid="$(on login squeue -h -o %A)" --overlap -N1 \
+		sleep 300 </dev/null 3>&- &
+	await eval '[[ $(on login squeue -h -s -o %j) == *sleep* ]]'
+	await grep -q "\"steps\":.{" "$BED_DIR/pfs/run/.scr/run.json"
+	on node1 pkill -KILL -x srun
+	await grep -q "run 1 ended" "$BED_DIR/pfs/out"
+	steps=$(on login squeue -h -s -o %j)
+	[[ $steps == *sleep* && $steps != *app* ]] || failed "steps: $steps"
+	batch_go_on
+	batch_end
+	assert_status 0
+	grep -qx "restart 2 1" "$JOURNAL"
+	batch_left_nothing
+}
+
+@test "SLURM: its own step is ended, that of another program is not" {
+	each slurm 1 4 own_steps
+}

@@ -205,6 +205,82 @@ $here"
 	[[ $(record runs) == 2 ]]
 }
 
+# managers: stand-ins of the commands of SLURM, Flux and LSF.  A file of steps/ is a
+# step: its name is the id, its content the process of its launcher.  Number 1 is
+# somebody else's, and so is 2, which begins after ours: LSF does not tell whose it is.  The launcher ignores
+# SIGTERM, and its step outlives it.
+managers() {
+	mkdir -p steps
+	sleep 1000 3>&- &
+	echo $! >steps/1
+	stub launch <<-'END'
+		#!/bin/bash
+		trap "" TERM
+		echo $$ >steps/5
+		tr '\0' '\n' </proc/$$/environ >spec
+		echo run >>runs
+		sleep 2
+		echo $PPID >steps/2
+		sleep 30 &
+		wait
+		sleep 28
+	END
+	stub squeue <<<'ls steps | sed "s/^/7./"'
+	stub scontrol <<-'END'
+		for s in $(ls steps); do
+			echo "StepId=7.$s UserId=0 SrunHost:Pid=$(uname -n):$(cat steps/$s)"
+		done
+	END
+	stub jslist <<<'ls steps | sed "s/$/ x Running/"'
+	stub jskill <<<'echo "$*" >>ended; for s; do rm -f "steps/$s"; done'
+	stub scancel <<<'shift; echo "$*" >>ended; for s; do rm -f "steps/${s#7.}"; done'
+	stub flux <<-'END'
+		case $1/$2 in
+		jobs/*) ls steps ;;
+		job/info) test "$3" != 5 || cat spec ;;
+		job/kill) shift 3; echo "$*" >>ended; for s; do rm -f "steps/$s"; done ;;
+		*) exit 1 ;;
+		esac
+	END
+	sed -i '1{/^#!/!s/^/#!\/bin\/bash\n/}' stub/*
+}
+
+@test "it ends its own steps, not those of others in the allocation" {
+	while IFS="|" read -r manager step left variables; do
+		rm -rf p steps stub ended runs
+		managers
+		export SCR_NODELIST=$(uname -n) SCR_RESOURCE_MANAGER=$manager
+		# shellcheck disable=SC2086 # several variables
+		attempt env $variables scr_run --start-timeout 3 --grace 1 \
+			--pause 0 launch
+		assert_status 124
+		[[ $(echo $(ls steps)) == "$left" ]] ||
+			failed "$manager: $(cat ended)" "left: $(ls steps)"
+		# Killed, and taken over.
+		rm -f ended runs
+		# shellcheck disable=SC2086
+		env $variables scr_run --pause 0 launch 2>said 3>&- &
+		one=$!
+		begun
+		for ((n = 0; n < 100; n++)); do
+			! grep -q '"steps":\[{' p/.scr/run.json || break
+			sleep 0.05
+		done
+		kill -KILL $one
+		wait $one || true
+		# shellcheck disable=SC2086
+		attempt env $variables scr_run --pause 0 true
+		assert_status 0
+		[[ $(sort -u ended) == "$step" && ! -e steps/5 ]] ||
+			failed "$manager: $(cat ended)" "left: $(ls steps)"
+		kill "$(cat steps/1)"
+	done <<-'END'
+		slurm|7.5|1 2|SLURM_JOB_ID=7
+		flux|5|1 2|FLUX_URI=x FLUX_ENCLOSING_ID=7
+		lsf|5|1|LSB_JOBID=7
+	END
+}
+
 @test "restarts have another command; names of launchers" {
 	stub srun <<<$'#!/bin/sh\necho "words $*"'
 	ends 0 scr_srun --run-cmd="app -x  1" -n 2

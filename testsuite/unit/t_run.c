@@ -278,6 +278,7 @@ TEST(record)
 		.left = -1,
 		.argv = words,
 		.reasons = dead,
+		.mark = RUN_MARK "=h.7.9.0",
 		.why = "because",
 		.dataset = 5,
 		.status = -1,
@@ -290,7 +291,8 @@ TEST(record)
 	scratch_new();
 	must(chdir(scratch_root) == 0);
 	scr = open(".", O_RDONLY);
-	must(hostlist_add(&in.bad, "n1", NULL) == 0);
+	must(hostlist_add(&in.bad, "n1", NULL) == 0 &&
+	     hostlist_add_name(&in.steps, "7+0.5", NULL) == 0);
 	ok(run_record_read(scr, &out, a, &err) < 0 && err.kind == ERROR_ABSENT,
 	   "no record");
 	is_int(run_record_write(scr, &in, NULL), 0, "written");
@@ -304,7 +306,11 @@ TEST(record)
 	ok(out.bad.count == 1 && str_eq(out.bad.names[0], "n1") &&
 		   str_eq(out.reasons[0], "dead"),
 	   "the node that is not used");
+	ok(str_eq(out.mark, in.mark) && out.steps.count == 1 &&
+		   str_eq(out.steps.names[0], "7+0.5"),
+	   "the step, and its mark");
 	hostlist_free(&out.bad);
+	hostlist_free(&out.steps);
 	write_text(RUN_RECORD, "{\"state\":\"flying\",\"job_id\":\"x\"}");
 	ok(run_record_read(scr, &out, a, &err) < 0 && err.kind == ERROR_CORRUPT,
 	   "no record of ours");
@@ -315,5 +321,7 @@ TEST(record)
 	close(one);
 	close(scr);
 	hostlist_free(&in.bad);
+	hostlist_free(&in.steps);
 	hostlist_free(&out.bad);
+	hostlist_free(&out.steps);
 }
