@@ -20,7 +20,9 @@
 #include "run/decide.h"
 #include "run/launcher.h"
 #include "run/run_job.h"
+#include "run/runfile.h"
 #include "site/job.h"
+#include "site/jobfiles.h"
 #include "site/resmgr.h"
 #include "str.h"
 
@@ -51,7 +53,7 @@ struct settings {
 	struct run_options run;
 	const char *runs, *run_command, *restart_command;
 	uint64_t timeout, flush_timeout, start_timeout, again;
-	bool no_watchdog;
+	bool no_watchdog, resume;
 };
 
 static void
@@ -126,6 +128,8 @@ parse(struct settings *s, const char *name, int argc, char **argv, int *count)
 			"before another run (default 10); twice as long after "
 			"each that failed at once"),
 		COMMAND_OPTIONS(s),
+		OPT_FLAG(0, "resume", &s->resume,
+			 "go on with the job of a scr_run that was killed"),
 		OPT_FLAG('n', "dry-run", &r->dry_run,
 			 "only report what would be launched where, and why"),
 		OPT_GROUP("End"),
@@ -291,6 +295,33 @@ hand_down(const struct job_where *w)
 			setenv(given[i].name, given[i].value, 1);
 }
 
+/* Become the wrapper that was killed, with its command line.  It finds its
+ * record, and takes over. */
+static int
+resume(struct job *job, struct error *err)
+{
+	struct run_record old = { .status = -1 };
+	const int scr = jobfiles_open(job->prefix, false, err);
+
+	if (scr < 0 || run_record_read(scr, &old, job->arena, err) < 0)
+		return error_wrap(err, "%s: no scr_run to resume",
+				  job->prefix_real);
+	if (old.state == RUN_ENDED || old.argv[0] == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: scr_run has ended with status %d: "
+				 "nothing to resume",
+				 job->prefix_real, old.status);
+	/* On another machine, the environment may be another. */
+	setenv("SCR_JOB_ID", old.job, 1);
+	setenv("SCR_PREFIX", job->prefix_real, 1);
+	if (old.nodes != NULL && str_eq(resmgr_name(job->rm), "none"))
+		setenv("SCR_NODELIST", old.nodes, 0);
+	if (old.dir != NULL && chdir(old.dir) < 0)
+		return error_sys(err, "%s", old.dir);
+	execv("/proc/self/exe", (char *const *)old.argv);
+	return error_sys(err, "%s: cannot execute it", old.argv[0]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -302,14 +333,20 @@ main(int argc, char **argv)
 	struct job job;
 	bool enabled = true;
 	int count = 0, status = RUN_STATUS_FAILED;
+	/* Parsing moves the words. */
+	const char **whole = words_of(NULL, argv, argc, NULL);
 	char **args = launcher != NULL ? words_by_name(&argc, argv) : argv;
 
-	if (args == NULL) {
+	if (args == NULL || whole == NULL) {
 		app_error("out of memory");
 		return RUN_STATUS_FAILED;
 	}
 	args = parse(&s, name, argc, args, &count);
-	if (count == 0 && (launcher == NULL || s.run_command == NULL))
+	s.run.argv = whole;
+	if (s.resume && count > 0)
+		app_usage("--resume takes the command from the record");
+	if (!s.resume && count == 0 &&
+	    (launcher == NULL || s.run_command == NULL))
 		app_usage("no command given, for example: scr_run srun -n 8 "
 			  "./app");
 	if (s.runs != NULL &&
@@ -324,7 +361,7 @@ main(int argc, char **argv)
 	if (s.restart_command != NULL)
 		s.run.restart =
 			words_of(launcher, args, count, s.restart_command);
-	if (s.run.command == NULL ||
+	if ((s.run.command == NULL && !s.resume) ||
 	    (s.restart_command != NULL && s.run.restart == NULL)) {
 		error_no_memory(&err);
 		app_report(STATUS_OK, &err);
@@ -336,6 +373,12 @@ main(int argc, char **argv)
 		return app_finish(status);
 	}
 	s.run.job = &job;
+	if (s.resume) {
+		(void)resume(&job, &err);
+		app_report(STATUS_OK, &err);
+		job_close(&job);
+		return app_finish(RUN_STATUS_FAILED);
+	}
 	hand_down(&s.where);
 	s.run.env = app_beside(env, sizeof(env), "scr_env");
 	s.run.prerun = app_beside(prerun, sizeof(prerun), "scr_prerun");

@@ -18,6 +18,8 @@ run_decide(const struct run_facts *f)
 		[RUN_WHY_DAMAGED] = f->halt == RUN_HALT_UNKNOWN,
 		[RUN_WHY_RUNS] = f->runs_left == 0,
 		[RUN_WHY_FUTILE] = f->futile >= RUN_FUTILE,
+		[RUN_WHY_FRUITLESS] =
+			f->runs_left < 0 && f->fruitless >= RUN_FRUITLESS,
 		[RUN_WHY_NODES] = f->nodes_known && f->usable < f->needed,
 	};
 
@@ -42,6 +44,8 @@ run_why_text(enum run_why why)
 		[RUN_WHY_RUNS] = "no run is left (SCR_RUNS)",
 		[RUN_WHY_FUTILE] =
 			"it failed twice at once, without a new dataset",
+		[RUN_WHY_FRUITLESS] =
+			"five runs in a row ended without a new dataset",
 		[RUN_WHY_NODES] = "too few nodes are left",
 		[RUN_WHY_START] = "first run",
 		[RUN_WHY_AGAIN] = "it failed, and runs are left",

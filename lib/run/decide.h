@@ -34,13 +34,19 @@ enum run_halt {
 #define RUN_SOON 30 /* seconds */
 #define RUN_FUTILE 2
 
+/* Nor is one without an end to the number of runs that has failed so often in a
+ * row, however late. */
+#define RUN_FRUITLESS 5
+
 struct run_facts {
 	enum run_end end;
 	int signal; /* that asked the wrapper to stop; 0: none */
 	bool late;  /* no time is left but for saving the caches */
 	enum run_halt halt;
-	unsigned futile;   /* runs in a row that failed within RUN_SOON seconds
-			      and completed no dataset */
+	/* Runs in a row that failed and completed no dataset, not counting
+	 * those whose restart libscr counts, or that lost a node; and of them,
+	 * those within RUN_SOON seconds. */
+	unsigned fruitless, futile;
 	int64_t runs_left; /* -1: no limit */
 	bool nodes_known;
 	size_t usable, needed; /* nodes, if known */
@@ -56,9 +62,10 @@ enum run_why {
 	RUN_WHY_DAMAGED,  /* the halt file cannot be read: it may say stop */
 	RUN_WHY_RUNS,	  /* SCR_RUNS */
 	RUN_WHY_FUTILE,	  /* it fails again and again */
-	RUN_WHY_NODES,	  /* too few are left */
-	RUN_WHY_START,	  /* launch: it has not run yet */
-	RUN_WHY_AGAIN,	  /* launch: it failed, and another run may succeed */
+	RUN_WHY_FRUITLESS,
+	RUN_WHY_NODES, /* too few are left */
+	RUN_WHY_START, /* launch: it has not run yet */
+	RUN_WHY_AGAIN, /* launch: it failed, and another run may succeed */
 };
 #define RUN_WHYS (RUN_WHY_AGAIN + 1)
 

@@ -42,6 +42,7 @@ struct run {
 	int64_t saving_at;
 	bool late, hung; /* why the run is being ended */
 	int status;	 /* of the last run */
+	double beaten;	 /* see run_beat() */
 };
 
 /* --- run_tools.c --- */
@@ -53,6 +54,10 @@ void run_say(const struct run *r, const char *fmt, ...)
 /* Record the state.  A prefix that is full or read-only does not stop the
  * job. */
 void run_note(struct run *r, enum run_state state);
+
+/* Without locks: show that this wrapper lives.  If another one has taken over,
+ * stop, and leave the job to it. */
+void run_beat(struct run *r, const struct run_child *c);
 
 /* A signal to the wrapper.  `c` runs the program; NULL: none runs. */
 void run_obey(struct run *r, const struct run_signal *got,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,19 +151,47 @@ end_old_steps(struct run *r, const struct run_record *old, struct error *err)
 	return 0;
 }
 
+/* Without locks: does a wrapper still write its record? */
+static bool
+changes(struct run *r, const struct run_record *old)
+{
+	const double until = clock_seconds() + RUN_LEASE;
+	int64_t last = old->written;
+	struct run_record now;
+
+	run_say(r,
+		"this file system has no locks: waiting up to %d s for a sign "
+		"of scr_run on %s, process %" PRId64,
+		RUN_LEASE, old->host != NULL ? old->host : "?", old->pid);
+	/* Not yet with a record of our own. */
+	r->beaten = until;
+	while (last == old->written && r->facts.signal == 0 &&
+	       clock_seconds() < until) {
+		run_pause(r, RUN_TICK);
+		if (run_record_read(r->scr, &now, r->arena, NULL) == 0)
+			last = now.written;
+		hostlist_free(&now.bad);
+		hostlist_free(&now.steps);
+	}
+	return last != old->written;
+}
+
 /* Take over from a wrapper of this job that was killed. */
 static int
 take_over(struct run *r, struct error *err)
 {
 	struct run_record old;
 	struct error why = ERROR_INIT;
+	bool ours = false;
 	int rc = 0;
 
 	r->lock = run_record_lock(r->scr, &why);
 	if (run_record_read(r->scr, &old, r->arena, NULL) < 0)
 		old = (struct run_record){ .state = RUN_ENDED };
-	if (r->lock == -1 && why.errnum == EWOULDBLOCK && old.job != NULL &&
-	    str_eq(old.job, r->job->id))
+	ours = old.job != NULL && str_eq(old.job, r->job->id);
+	if (ours &&
+	    ((r->lock == -1 && why.errnum == EWOULDBLOCK) ||
+	     (r->lock == -2 && old.state != RUN_ENDED && changes(r, &old))))
 		rc = error_set(err, ERROR_SYSTEM,
 			       "%s: scr_run runs this job already (%s, process "
 			       "%" PRId64 ")",
@@ -170,8 +199,7 @@ take_over(struct run *r, struct error *err)
 			       old.host != NULL ? old.host : "?", old.pid);
 	else if (r->lock == -1 && why.errnum != EWOULDBLOCK)
 		run_say(r, "%s", why.text);
-	if (rc == 0 && r->lock != -1 && old.state != RUN_ENDED &&
-	    str_eq(old.job, r->job->id)) {
+	if (rc == 0 && r->lock != -1 && old.state != RUN_ENDED && ours) {
 		run_say(r,
 			"scr_run on %s, process %" PRId64
 			", was killed in run %" PRId64 ": taking over",
@@ -254,7 +282,7 @@ loop(struct run *r, int *status, struct error *err)
 	else if (why != RUN_WHY_DONE)
 		run_say(r, "not launched%s: %s",
 			r->record.runs > 0 ? " again" : "", run_why_text(why));
-	result.saved = save(r);
+	result.saved = r->scr >= 0 ? save(r) : STATUS_FAILED;
 	result.why = why;
 	result.end = r->facts.end;
 	result.status = r->status;
@@ -273,7 +301,7 @@ loop(struct run *r, int *status, struct error *err)
 int
 run_job(const struct run_options *o, int *status, struct error *err)
 {
-	char host[256] = "";
+	char host[256] = "", dir[PATH_MAX] = "";
 	struct run r = {
 		.o = o,
 		.job = o->job,
@@ -283,7 +311,8 @@ run_job(const struct run_options *o, int *status, struct error *err)
 			    .host = host,
 			    .pid = getpid(),
 			    .left = o->runs,
-			    .argv = o->command,
+			    .argv = o->argv,
+			    .dir = dir,
 			    .status = -1 },
 		.arena = arena_new(),
 		.began = clock_now(),
@@ -292,10 +321,13 @@ run_job(const struct run_options *o, int *status, struct error *err)
 	};
 	const char *round = getenv("SLURM_RESTART_COUNT");
 	struct error why = ERROR_INIT;
+	struct buf nodes = BUF_INIT;
 	int rc = -1;
 
 	*status = RUN_STATUS_FAILED;
 	(void)gethostname(host, sizeof(host) - 1);
+	if (getcwd(dir, sizeof(dir)) == NULL)
+		r.record.dir = NULL;
 	if (r.arena == NULL)
 		return error_no_memory(err);
 	r.hosts = arena_printf(r.arena, "%s/.scr/" RUN_HOSTS,
@@ -312,8 +344,10 @@ run_job(const struct run_options *o, int *status, struct error *err)
 			error_pass(err, &why);
 		goto out;
 	}
-	if (job_end_time(o->job, &r.end, err) < 0)
+	if (job_end_time(o->job, &r.end, err) < 0 ||
+	    hostlist_text(&o->job->nodes, &nodes, err) < 0)
 		goto out;
+	r.record.nodes = nodes.data;
 	if (!o->dry_run) {
 		r.scr = jobfiles_open(o->job->prefix, true, err);
 		if (r.scr < 0 || take_over(&r, err) < 0)
@@ -336,6 +370,7 @@ out:
 	hostlist_free(&r.before);
 	hostlist_free(&r.record.bad);
 	hostlist_free(&r.record.steps);
+	buf_free(&nodes);
 	io_close(r.scr);
 	if (r.lock >= 0)
 		close(r.lock);

@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "clock.h"
+#include "conf.h"
 #include "error.h"
 #include "hostlist.h"
 #include "meta/dataset.h"
@@ -139,6 +140,7 @@ watch(struct run *r, struct run_child *c)
 	while (!run_child_poll(c)) {
 		if (run_child_wait(&r->signals, both, 2, RUN_TICK, &got))
 			run_obey(r, &got, c);
+		run_beat(r, c);
 		t = clock_seconds();
 		run_progress_read(r->job->prefix, &now);
 		if (now.newest > r->record.dataset)
@@ -215,9 +217,15 @@ run_once(struct run *r, struct error *err)
 	struct buf list = BUF_INIT;
 	struct run_child c = RUN_CHILD_INIT;
 	const int64_t before = r->record.dataset;
+	const size_t bad = r->record.bad.count;
 	const double start = clock_seconds();
+	struct jobfiles_restarts old = { .count = 0 }, then = { .count = 0 };
+	uint64_t most = 0;
+	bool counted = false;
 	int started = 0;
 
+	(void)jobfiles_restarts(r->scr, &old, NULL);
+	(void)conf_u64(r->job->conf, "SCR_RESTART_ATTEMPTS", 3, &most, NULL);
 	if (argv == NULL)
 		return -1;
 	hostlist_free(&r->silent);
@@ -254,13 +262,29 @@ run_once(struct run *r, struct error *err)
 	    (c.status == RUN_STATUS_EXEC || c.status == RUN_STATUS_MISSING) &&
 	    clock_seconds() - start < RUN_SOON)
 		f->end = RUN_NOT_STARTED;
-	f->futile = f->end == RUN_FAILED && r->record.dataset == before &&
+	(void)jobfiles_restarts(r->scr, &then, NULL);
+	/* libscr itself gives up a checkpoint that is the cause. */
+	counted = then.count > 0 && memcmp(&then, &old, sizeof(old)) != 0;
+	if (r->record.dataset != before || counted || r->record.bad.count > bad)
+		f->fruitless = f->futile = 0;
+	else if (f->end == RUN_FAILED || f->end == RUN_HUNG)
+		f->fruitless++;
+	f->futile = f->end == RUN_FAILED && f->fruitless > 0 &&
 				    clock_seconds() - start < RUN_SOON
 			    ? f->futile + 1
 			    : 0;
 	run_child_free(&c);
-	if (f->end != RUN_OK)
-		run_say(r, "run %" PRId64 " ended with status %d after %.0f s",
-			r->record.runs, r->status, clock_seconds() - start);
+	if (f->end == RUN_OK)
+		return 0;
+	run_say(r, "run %" PRId64 " ended with status %d after %.0f s",
+		r->record.runs, r->status, clock_seconds() - start);
+	if (counted)
+		run_say(r,
+			"restart %" PRIu64 " of %" PRIu64
+			" from dataset %" PRIu64 " has failed%s",
+			then.count, most, then.id,
+			then.count < most
+				? ""
+				: ": the next run takes an older one");
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "error.h"
 #include "hostlist.h"
+#include "io.h"
 #include "json.h"
 #include "run/run_impl.h"
 #include "site/halt.h"
@@ -78,12 +79,41 @@ run_obey(struct run *r, const struct run_signal *got, const struct run_child *c)
 }
 
 void
+run_beat(struct run *r, const struct run_child *c)
+{
+	struct arena *a = NULL;
+	struct run_record now;
+
+	if (r->lock != -2 || r->scr < 0 ||
+	    clock_seconds() < r->beaten + RUN_BEAT || (a = arena_new()) == NULL)
+		return;
+	r->beaten = clock_seconds();
+	if (run_record_read(r->scr, &now, a, NULL) == 0 &&
+	    now.state != RUN_ENDED && now.mark != NULL &&
+	    !str_eq(now.mark, r->record.mark)) {
+		run_say(r,
+			"scr_run on %s, process %" PRId64
+			", has taken over: this one ends",
+			now.host != NULL ? now.host : "?", now.pid);
+		io_close(r->scr);
+		r->scr = -1;
+		run_obey(r, &(struct run_signal){ .number = SIGTERM }, c);
+	} else {
+		(void)run_record_write(r->scr, &r->record, NULL);
+	}
+	hostlist_free(&now.bad);
+	hostlist_free(&now.steps);
+	arena_free(a);
+}
+
+void
 run_finish(struct run *r, struct run_child *c, double seconds)
 {
 	const double until = clock_seconds() + seconds;
 	struct run_signal got;
 
 	while (!run_child_poll(c)) {
+		run_beat(r, NULL);
 		if (seconds >= 0 && clock_seconds() > until)
 			run_child_kill(c, SIGKILL);
 		if (run_child_wait(&r->signals, &c, 1, RUN_TICK, &got))
@@ -98,9 +128,12 @@ run_pause(struct run *r, double seconds)
 	struct run_signal got;
 	double left = 0;
 
-	while (r->facts.signal == 0 && (left = until - clock_seconds()) > 0)
-		if (run_child_wait(&r->signals, NULL, 0, left, &got))
+	while (r->facts.signal == 0 && (left = until - clock_seconds()) > 0) {
+		run_beat(r, NULL);
+		if (run_child_wait(&r->signals, NULL, 0,
+				   left < RUN_TICK ? left : RUN_TICK, &got))
 			run_obey(r, &got, NULL);
+	}
 }
 
 int

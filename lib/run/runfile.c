@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "clock.h"
 #include "error.h"
 #include "io.h"
 #include "json.h"
@@ -80,6 +81,9 @@ run_record_write(int scr, const struct run_record *r, struct error *err)
 	json_set_i64(j, "runs", r->runs);
 	json_set_i64(j, "runs_left", r->left);
 	json_set_known_str(j, "why", r->why);
+	json_set_known_str(j, "directory", r->dir);
+	json_set_known_str(j, "nodes", r->nodes);
+	json_set_i64(j, "written", clock_now());
 	if (r->dataset > 0)
 		json_set_i64(j, "newest_dataset", r->dataset);
 	if (r->state == RUN_ENDED)
@@ -122,6 +126,8 @@ run_record_read(int scr, struct run_record *r, struct arena *a,
 	    json_get_str(v, "job_id", a, &r->job, err) < 0 ||
 	    json_get_str(v, "host", a, &r->host, err) < 0 ||
 	    json_get_str(v, "mark", a, &r->mark, err) < 0 ||
+	    json_get_str(v, "directory", a, &r->dir, err) < 0 ||
+	    json_get_str(v, "nodes", a, &r->nodes, err) < 0 ||
 	    json_get_str(v, "why", a, &r->why, err) < 0)
 		goto out;
 	for (size_t i = 0; state != NULL && i < WORDS; i++)
@@ -142,6 +148,7 @@ run_record_read(int scr, struct run_record *r, struct arena *a,
 	}
 	if (json_get_i64(v, "status", 0, 255, &status))
 		r->status = (int)status;
+	(void)json_get_i64(v, "written", 1, INT64_MAX, &r->written);
 	(void)json_get_i64(v, "newest_dataset", 1, INT64_MAX, &r->dataset);
 	/* A word that is missing ends the command. */
 	for (size_t i = 0; i < count; i++)

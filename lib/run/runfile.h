@@ -5,8 +5,10 @@
  * The file is for people, for other commands, and for a wrapper that takes over
  * from one that was killed: the command, the runs that are left, and the nodes
  * that are not used any more.  A lock on PREFIX/.scr/run.lock, held as long as
- * the wrapper lives, tells whether it does.  No decision of a rescue depends on
- * this file.
+ * the wrapper lives, tells whether it does.  If the file system has no locks,
+ * the wrapper writes the file again every RUN_BEAT seconds: one that has not
+ * changed for RUN_LEASE seconds is of a wrapper that died.  No decision of a
+ * rescue depends on this file.
  */
 #ifndef RUN_RUNFILE_H
 #define RUN_RUNFILE_H
@@ -22,6 +24,10 @@ struct error;
 
 #define RUN_RECORD "run.json"
 #define RUN_LOCK "run.lock"
+
+/* NFS shows a change to other nodes after up to 60 seconds. */
+#define RUN_BEAT 5
+#define RUN_LEASE 90
 
 /* The launcher has this variable in its environment, and so have the steps that
  * it starts: they are told from those of others in the same allocation. */
@@ -39,10 +45,14 @@ struct run_record {
 	enum run_state state;
 	const char *job, *host;
 	int64_t pid;
-	int64_t since;		 /* of this state, seconds since 1970 */
-	int64_t runs;		 /* that were started */
-	int64_t left;		 /* runs; -1: no limit */
-	const char *const *argv; /* the user's command, ended by NULL */
+	int64_t since; /* of this state, seconds since 1970 */
+	int64_t runs;  /* that were started */
+	int64_t left;  /* runs; -1: no limit */
+	/* The wrapper's own command line, ended by NULL, and its directory; the
+	 * nodes of the job; these may be NULL. */
+	const char *const *argv;
+	const char *dir, *nodes;
+	int64_t written; /* set by run_record_write() */
 	/* Nodes that are not used any more, and why. */
 	struct hostlist bad;
 	const char **reasons; /* of each; may be NULL */

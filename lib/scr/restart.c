@@ -22,8 +22,6 @@
 #include "site/jobfiles.h"
 #include "team/say.h"
 
-#define ATTEMPTS_FILE "restart.scr"
-
 struct restart {
 	struct arena *arena;
 	const struct held_set *set;
@@ -41,35 +39,30 @@ static uint64_t
 attempts(struct run *run, const struct dataset *d, int add)
 {
 	struct error why = ERROR_INIT, unread = ERROR_INIT;
-	uint64_t id = 0, created = 0, count = 0;
+	struct jobfiles_restarts was = { .count = 0 };
+	uint64_t count = 0;
 	struct kvtree *t = NULL;
 	int scr = -1;
 
 	if (run->world.rank != 0)
 		return 0;
 	scr = jobfiles_open(run->p.prefix, true, &why);
-	if (scr >= 0)
-		t = kvtree_read_file(scr, ATTEMPTS_FILE, &unread);
-	if (scr >= 0 && t == NULL && unread.kind != ERROR_ABSENT)
+	if (scr >= 0 && jobfiles_restarts(scr, &was, &unread) < 0)
 		say_warn("%s: ignored", unread.text);
-	if (t == NULL ||
-	    kvtree_u64(t, "ID", DATASET_ID_MAX, &id, &unread) < 0 ||
-	    kvtree_u64(t, "CREATED", INT64_MAX, &created, &unread) < 0 ||
-	    kvtree_u64(t, "ATTEMPTS", UINT32_MAX, &count, &unread) < 0 ||
-	    id != (uint64_t)d->id || created != (uint64_t)d->created_us)
-		count = 0;
-	kvtree_free(t);
+	if (was.id == (uint64_t)d->id && was.created == (uint64_t)d->created_us)
+		count = was.count;
 	if (scr >= 0 && add > 0) {
 		t = kvtree_new(&why);
 		if (t != NULL && kvtree_set_i64(t, "ID", d->id, &why) == 0 &&
 		    kvtree_set_i64(t, "CREATED", d->created_us, &why) == 0 &&
 		    kvtree_set_u64(t, "ATTEMPTS", count + 1, &why) == 0)
-			(void)kvtree_write_file(t, scr, ATTEMPTS_FILE, &why);
+			(void)kvtree_write_file(t, scr, JOBFILES_RESTARTS,
+						&why);
 		kvtree_free(t);
 	}
-	if (scr >= 0 && add < 0 && unlinkat(scr, ATTEMPTS_FILE, 0) < 0 &&
+	if (scr >= 0 && add < 0 && unlinkat(scr, JOBFILES_RESTARTS, 0) < 0 &&
 	    errno != ENOENT)
-		error_sys(&why, ATTEMPTS_FILE);
+		error_sys(&why, JOBFILES_RESTARTS);
 	if (why.kind != ERROR_NONE && !onprefix_unwritable(run, &why))
 		say_warn("attempts to restart are not counted: %s", why.text);
 	io_close(scr);

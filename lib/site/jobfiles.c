@@ -90,6 +90,23 @@ read_tree(const char *prefix, const char *name, struct error *err)
 	return t;
 }
 
+int
+jobfiles_restarts(int scr, struct jobfiles_restarts *out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *t = kvtree_read_file(scr, JOBFILES_RESTARTS, &why);
+
+	if (t == NULL ||
+	    kvtree_u64(t, "ID", DATASET_ID_MAX, &out->id, &why) < 0 ||
+	    kvtree_u64(t, "CREATED", INT64_MAX, &out->created, &why) < 0 ||
+	    kvtree_u64(t, "ATTEMPTS", UINT32_MAX, &out->count, &why) < 0)
+		*out = (struct jobfiles_restarts){ .count = 0 };
+	kvtree_free(t);
+	return why.kind == ERROR_NONE || why.kind == ERROR_ABSENT
+		       ? 0
+		       : error_pass(err, &why);
+}
+
 /* --- Flush file --- */
 
 int

@@ -76,6 +76,19 @@ struct json *jobfiles_flush_json(const struct jobfiles_flush *f);
  * ERROR_ABSENT: no nodes file; ERROR_CORRUPT. */
 int jobfiles_nodes(const char *prefix, int64_t *count, struct error *err);
 
+/* Restarts from one dataset in a row that began and did not end: libscr counts
+ * them in this file of PREFIX/.scr, and gives the dataset up in the end. */
+#define JOBFILES_RESTARTS "restart.scr"
+
+struct jobfiles_restarts {
+	uint64_t id, created, count;
+};
+
+/* Read the file in directory `scr`.  No file, or one that cannot be read, which
+ * is an error: all zero. */
+int jobfiles_restarts(int scr, struct jobfiles_restarts *out,
+		      struct error *err);
+
 /* The action of jobfiles_prepare() on the files of earlier jobs. */
 enum jobfiles_left {
 	JOBFILES_NONE, /* no files found */

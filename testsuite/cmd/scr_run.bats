@@ -198,11 +198,43 @@ $here"
 		sleep 0.05
 	done
 	run ! kill -0 "$(cat pid)"
+	# Its command line is in the record; runs that are left, too.
+	program 0 '[ "$x" = 1 ] && exit 3'
+	mkdir other
+	cd other
+	x=1 attempt env -u SCR_PREFIX scr_run -p ../p --resume
+	cd ..
+	assert_status 3
+	assert_stderr_has "was killed in run 1: taking over"
+	[[ $(record runs) == 3 && $(record status) == 3 ]]
+	attempt scr_run --resume
+	assert_status 125
+	assert_stderr_has "scr_run has ended with status 3: nothing to resume"
+}
+
+# no_locks COMMAND...: on a file system without locks.
+no_locks() { LD_PRELOAD=${SHIM%/*}/profile.so PROFILE=noflock PROFILE_PATH=$PWD/p "$@"; }
+
+@test "without locks: a record that changes shows that scr_run lives" {
+	program 0 'exec sleep 60'
+	no_locks scr_run ./app 2>first 3>&- &
+	one=$!
+	begun
+	attempt no_locks scr_run --resume
+	assert_status 125
+	assert_stderr_has "no locks: waiting up to 90 s" "runs this job already"
+	# Another one has taken over, for example while this one was stopped.
+	sed -i 's/\("mark":"[^"]*\)"/\1x"/' p/.scr/run.json
+	rc=0
+	wait $one || rc=$?
+	((rc == 143)) || failed "status $rc" "$(cat first)"
+	grep -q "has taken over: this one ends" first
+	[[ $(record state) == running && $(record mark) == *x ]]
+	[[ -n ${SCRKIT_SLOW-} ]] || return 0
 	program 0
-	attempt scr_run --runs 1 ./app
+	attempt no_locks scr_run ./app
 	assert_status 0
 	assert_stderr_has "was killed in run 1: taking over"
-	[[ $(record runs) == 2 ]]
 }
 
 # managers: stand-ins of the commands of SLURM, Flux and LSF.  A file of steps/ is a
@@ -279,6 +311,32 @@ managers() {
 		flux|5|1 2|FLUX_URI=x FLUX_ENCLOSING_ID=7
 		lsf|5|1|LSB_JOBID=7
 	END
+}
+
+@test "a checkpoint that kills its reader: the restarts are counted, an older one is taken" {
+	mpi=$BIN/../mpi
+	[[ -x $mpi/app_restart ]] || skip "built without MPI"
+	export SCR_COPY_TYPE=SINGLE SCR_CACHE_SIZE=3 SCR_FLUSH=0 SCR_CACHE_BYPASS=0
+	export SCR_JOB_ID=j
+	mkdir p
+	(cd p && "$mpi/app_restart" 3 files=2 >/dev/null)
+	scr_halt -q --remove p
+	program 0 "cd p
+		[ \$(wc -l <../runs) -gt 3 ] || exec $mpi/app_restart 0 files=2 die=1
+		exec $mpi/app_restart 0 files=2"
+	attempt scr_run --runs -1 --pause 0 ./app
+	assert_status 0
+	assert_stderr_has "restart 1 of 3 from dataset 3 has failed" \
+		"restart 3 of 3 from dataset 3 has failed: the next run takes an older"
+	assert_output_has "restart ckpt.2"
+	[[ $(runs) == 4 ]]
+	# Without such a count, runs end: no checkpoint is read for ever.
+	rm -r runs p
+	program 0 'exec sleep 60'
+	attempt scr_run --runs -1 --pause 0 --start-timeout 1 ./app
+	assert_status 124
+	assert_stderr_has "five runs in a row ended without a new dataset"
+	[[ $(runs) == 5 ]]
 }
 
 @test "restarts have another command; names of launchers" {

@@ -24,6 +24,7 @@ must_stop(const struct run_facts *f)
 	return f->end == RUN_OK || f->end == RUN_NOT_STARTED ||
 	       f->signal != 0 || f->late || f->halt != RUN_HALT_NONE ||
 	       f->runs_left == 0 || f->futile >= 2 ||
+	       (f->runs_left < 0 && f->fruitless >= 5) ||
 	       (f->nodes_known && f->usable < f->needed);
 }
 
@@ -50,6 +51,8 @@ is_true(enum run_why reason, const struct run_facts *f)
 		return f->runs_left == 0;
 	case RUN_WHY_FUTILE:
 		return f->futile >= 2;
+	case RUN_WHY_FRUITLESS:
+		return f->runs_left == -1 && f->fruitless >= 5;
 	case RUN_WHY_NODES:
 		return f->nodes_known && f->usable < f->needed;
 	case RUN_WHY_START:
@@ -73,6 +76,7 @@ TEST(every_combination)
 	for (int late = 0; late < 2; late++)
 	for (int halt = RUN_HALT_NONE; halt <= RUN_HALT_UNKNOWN; halt++)
 	for (unsigned futile = 0; futile < 4; futile++)
+	for (unsigned less = 0; less < 3; less++)
 	for (int r = 0; r < 3; r++)
 	for (size_t usable = 0; usable < 6; usable++) {
 		const struct run_facts f = {
@@ -81,6 +85,7 @@ TEST(every_combination)
 			.late = late == 1,
 			.halt = (enum run_halt)halt,
 			.futile = futile,
+			.fruitless = 3 + less,
 			.runs_left = runs[r],
 			.nodes_known = usable < 5,
 			.usable = usable,
@@ -96,9 +101,9 @@ TEST(every_combination)
 	}
 	/* clang-format on */
 	is_int(wrong, 0, "each decision and its reason");
-	is_int(rows, 6 * 3 * 2 * 4 * 4 * 3 * 6, "rows");
+	is_int(rows, 6 * 3 * 2 * 4 * 4 * 3 * 3 * 6, "rows");
 	is_int(seen, (1u << RUN_WHYS) - 1, "each reason was given");
-	is_int(launched, 4 * 1 * 1 * 1 * 2 * 2 * 3, "rows that launch");
+	is_int(launched, 4 * 1 * 1 * 1 * 2 * (2 + 3) * 3, "rows that launch");
 }
 
 TEST(statuses)
