@@ -30,7 +30,7 @@
 /* Seconds for which an estimate lasts: the log can be long. */
 #define SAVE_LASTS 60
 
-/* Seconds between two looks for steps of the program; fewer in the beginning. */
+/* Seconds between two looks for steps of the program; fewer at first. */
 #define STEP_LOOK 60
 
 /* --- Time --- */

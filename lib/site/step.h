@@ -5,9 +5,9 @@
  *
  * The resource manager (resmgr.h) lists the running steps.  They get SIGTERM,
  * and SIGKILL if they still run after a grace period.  The step that we run in
- * is left alone; all others of the job are ended, or those that are named.  For a run that no manager
- * knows, a process such as mpiexec takes the place of the steps.  If it leads a
- * process group, the whole group is ended.
+ * is left alone; all others of the job are ended, or those that are named.  For
+ * a run that no manager knows, a process such as mpiexec takes the place of the
+ * steps.  If it leads a process group, the whole group is ended.
  */
 #ifndef SITE_STEP_H
 #define SITE_STEP_H
