@@ -16,7 +16,6 @@
 #include "hostlist.h"
 #include "json.h"
 #include "meta/dataset_dir.h"
-#include "opt.h"
 #include "path.h"
 #include "remote/remote.h"
 #include "report/condition.h"
@@ -25,7 +24,7 @@
 #include "scavenge/scavenge.h"
 #include "scavenge/turn.h"
 #include "site/interval.h"
-#include "site/job.h"
+#include "site/job_options.h"
 #include "site/resmgr.h"
 
 /* Default time-outs of a node in seconds: to connect, and of its silence. */
@@ -85,9 +84,7 @@ parse(struct settings *s, int argc, char **argv)
 			 "the prefix"),
 		OPT_GROUP("Which job"),
 		APP_OPT_PREFIX(&s->where.prefix),
-		OPT_STRING('J', "job-id", &s->where.job_id, "ID", OPT_ANY,
-			   "the job (default: SCR_JOB_ID, then this "
-			   "allocation's)"),
+		JOB_ID_OPTION('J', s->where),
 		OPT_STRING('u', "user", &s->where.user, "NAME", OPT_ANY,
 			   "the user who ran it"),
 		OPT_STRING('w', "nodes", &s->where.nodes, "LIST", OPT_ANY,
@@ -98,11 +95,7 @@ parse(struct settings *s, int argc, char **argv)
 			   "base of the control directory (SCR_CNTL_BASE)"),
 		OPT_STRING(0, "cachedir", &s->where.cache_base, "DIR", OPT_DIR,
 			   "base of the cache directory (SCR_CACHE_BASE)"),
-		OPT_STRING(0, "resource-manager", &s->where.resmgr,
-			   "auto|" RESMGR_NAMES, OPT_WORDS,
-			   "resource manager (default: detected)"),
-		OPT_STRING(0, "conf", &s->where.conf_file, "FILE", OPT_FILE,
-			   "configuration file (SCR_CONF_FILE)"),
+		JOB_MANAGER_OPTIONS(s->where),
 		APP_OPT_MOVED_FROM(&s->moved_from),
 		OPT_GROUP("How"),
 		OPT_STRING('r', "remote", &s->remote, REMOTE_NAMES, OPT_WORDS,

@@ -17,12 +17,11 @@
 #include "error.h"
 #include "io.h"
 #include "json.h"
-#include "opt.h"
 #include "report/hint.h"
 #include "room.h"
 #include "scavenge/turn.h"
 #include "site/halt.h"
-#include "site/job.h"
+#include "site/job_options.h"
 #include "site/jobfiles.h"
 #include "site/resmgr.h"
 #include "str.h"
@@ -226,14 +225,8 @@ main(int argc, char **argv)
 			 "only report what would be done"),
 		OPT_U64(0, "wait", &s.wait, "SECONDS", 0, UINT32_MAX,
 			"wait for a scavenge of this prefix (default 600)"),
-		OPT_STRING(0, "job-id", &w.job_id, "ID", OPT_ANY,
-			   "job (default SCR_JOB_ID, then this allocation's)"),
-		OPT_STRING(0, "resource-manager", &w.resmgr,
-			   "auto|" RESMGR_NAMES, OPT_WORDS,
-			   "resource manager (default: detected)"),
-		OPT_STRING(0, "resmgr", &w.resmgr, "NAME", OPT_ANY, NULL),
-		OPT_STRING(0, "conf", &w.conf_file, "FILE", OPT_FILE,
-			   "user's configuration file"),
+		JOB_ID_OPTION(0, w),
+		JOB_MANAGER_OPTIONS(w),
 		OPT_END,
 	};
 	struct job j;

@@ -15,13 +15,12 @@
 #include "error.h"
 #include "mem.h"
 #include "num.h"
-#include "opt.h"
 #include "remote/remote.h"
 #include "run/decide.h"
 #include "run/launcher.h"
 #include "run/run_job.h"
 #include "run/runfile.h"
-#include "site/job.h"
+#include "site/job_options.h"
 #include "site/jobfiles.h"
 #include "site/resmgr.h"
 #include "str.h"
@@ -163,16 +162,10 @@ parse(struct settings *s, const char *name, int argc, char **argv, int *count)
 			"asked every N seconds (default 30; 0: never)"),
 		OPT_GROUP("Which job"),
 		APP_OPT_PREFIX(&s->where.prefix),
-		OPT_STRING('J', "job-id", &s->where.job_id, "ID", OPT_ANY,
-			   "the job (default: SCR_JOB_ID, then this "
-			   "allocation's)"),
+		JOB_ID_OPTION('J', s->where),
 		OPT_STRING('w', "nodelist", &s->where.nodes, "LIST", OPT_ANY,
 			   "its nodes (SCR_NODELIST)"),
-		OPT_STRING(0, "resource-manager", &s->where.resmgr,
-			   "auto|" RESMGR_NAMES, OPT_WORDS,
-			   "resource manager (default: detected)"),
-		OPT_STRING(0, "conf", &s->where.conf_file, "FILE", OPT_FILE,
-			   "user's configuration file (SCR_CONF_FILE)"),
+		JOB_MANAGER_OPTIONS(s->where),
 		OPT_STRING(0, "remote", &r->remote, REMOTE_NAMES, OPT_WORDS,
 			   "how to reach the nodes (SCR_REMOTE)"),
 		OPT_END

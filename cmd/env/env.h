@@ -9,9 +9,8 @@
 #include <stdbool.h>
 
 #include "app.h"
-#include "opt.h"
 #include "remote/remote.h"
-#include "site/job.h"
+#include "site/job_options.h"
 #include "site/resmgr.h"
 
 struct buf;
@@ -93,20 +92,13 @@ int env_put_nodes(const struct hostlist *h, const struct env_look *l,
 		OPT_STRING('d', "dir", &(dir), "DIR", OPT_DIR, "the same")
 #define ENV_JOB_OPTIONS(w) \
 	OPT_GROUP("Which job"), APP_OPT_PREFIX(&(w).prefix), \
-		OPT_STRING( \
-			0, "job-id", &(w).job_id, "ID", OPT_ANY, \
-			"job (default SCR_JOB_ID, then this allocation's)"), \
+		JOB_ID_OPTION(0, w), \
 		OPT_STRING(0, "user", &(w).user, "NAME", OPT_ANY, \
 			   "user (default SCR_USER_NAME, then $USER)"), \
 		OPT_STRING( \
 			0, "nodes", &(w).nodes, "LIST", OPT_ANY, \
 			"its nodes (default SCR_NODELIST, then the job's)"), \
-		OPT_STRING(0, "resource-manager", &(w).resmgr, \
-			   "auto|" RESMGR_NAMES, OPT_WORDS, \
-			   "resource manager (default: detected)"), \
-		OPT_STRING(0, "resmgr", &(w).resmgr, "NAME", OPT_ANY, NULL), \
-		OPT_STRING(0, "conf", &(w).conf_file, "FILE", OPT_FILE, \
-			   "user's configuration file")
+		JOB_MANAGER_OPTIONS(w)
 
 /* How commands are run on the nodes. */
 struct env_remote {
