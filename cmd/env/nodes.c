@@ -3,6 +3,7 @@
  * nodes.c - verbs of scr_env: which nodes are healthy, and whether to restart
  * the job.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,6 +125,7 @@ find_down(struct job *j, struct down_request *r, double secs, struct buf *out,
 		.use = r->read ? HEALTH_READ : HEALTH_RUN,
 		.reach_only = reach_only(j->conf),
 		.free = r->free,
+		.newest = r->read,
 		.remote = &remote,
 	};
 	const struct env_look look = { .plain = false };
@@ -250,6 +252,7 @@ int
 env_check_node(const struct env_call *c)
 {
 	struct opt_list cntl = { .count = 0 }, cache = { .count = 0 };
+	struct opt_list jobs = { .count = 0 };
 	struct health_test t = { .use = HEALTH_RUN };
 	enum health_state worst = HEALTH_OK;
 	/* In LLNL's program an item may be a list with commas. */
@@ -257,6 +260,7 @@ env_check_node(const struct env_call *c)
 	const struct job_where w = { .prefix = NULL };
 	struct job j;
 	struct buf out = BUF_INIT, text = BUF_INIT;
+	int64_t newest = 0;
 	bool look = false;
 	int status = STATUS_OK;
 	const struct opt opts[] = {
@@ -266,6 +270,8 @@ env_check_node(const struct env_call *c)
 			 "cache directory, and the size it needs"),
 		OPT_FLAG('f', "free", &t.free,
 			 "sizes are of free space, not of the file system"),
+		OPT_LIST(0, "newest", &jobs, "DIR", OPT_DIR,
+			 "cache directory of a job: print its newest dataset"),
 		OPT_FLAG(0, "read", &look, "only check that they can be read"),
 		OPT_END,
 	};
@@ -283,11 +289,16 @@ env_check_node(const struct env_call *c)
 	}
 	check_dirs(&t, &cntl, separator, &worst, &out);
 	check_dirs(&t, &cache, separator, &worst, &out);
+	for (size_t i = 0; i < jobs.count; i++)
+		health_newest(jobs.items[i], &newest);
+	if (newest > 0)
+		buf_printf(&out, HEALTH_NEWEST "%" PRId64 "\n", newest);
 	if (worst == HEALTH_OK)
 		buf_add_str(&out, HEALTH_PASS "\n");
 	status = app_print(&out);
 	opt_list_free(&cntl);
 	opt_list_free(&cache);
+	opt_list_free(&jobs);
 	return worst == HEALTH_OK ? status : STATUS_FAILED;
 }
 

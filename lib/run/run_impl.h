@@ -40,6 +40,7 @@ struct run {
 	int64_t began, end; /* seconds since 1970; the end: or RESMGR_END_* */
 	uint64_t saving;    /* run_saving_time(), of the second `saving_at` */
 	int64_t saving_at;
+	int64_t cached;	 /* the newest dataset seen in the caches */
 	bool late, hung; /* why the run is being ended */
 	int status;	 /* of the last run */
 	double beaten;	 /* see run_beat() */

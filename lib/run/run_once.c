@@ -136,6 +136,7 @@ watch(struct run *r, struct run_child *c)
 	double ending = 0, asked = start, look = start + RUN_TICK, t = 0;
 
 	run_progress_read(r->job->prefix, &now);
+	now.cached = r->cached;
 	run_watch_start(&w, &r->o->limits, &now, start);
 	while (!run_child_poll(c)) {
 		if (run_child_wait(&r->signals, both, 2, RUN_TICK, &got))
@@ -143,14 +144,16 @@ watch(struct run *r, struct run_child *c)
 		run_beat(r, c);
 		t = clock_seconds();
 		run_progress_read(r->job->prefix, &now);
+		now.cached = r->cached;
 		if (now.newest > r->record.dataset)
 			r->record.dataset = now.newest;
 		if (!r->hung && run_watch_look(&w, &now, t)) {
 			r->hung = true;
 			run_say(r,
 				"no progress for %.0f s (last dataset: %" PRId64
+				", in the caches %" PRId64
 				"): the run is ended",
-				t - w.since, now.newest);
+				t - w.since, now.newest, now.cached);
 		}
 		if (!r->late && run_is_late(r)) {
 			r->late = true;

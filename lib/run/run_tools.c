@@ -287,7 +287,11 @@ run_answers(struct run *r, const struct run_child *c,
 		rc = error_set(err, ERROR_SYSTEM, "status %d", c->status);
 	for (size_t i = 0; rc == 0 && i < json_count(list); i++) {
 		const struct json_value *node = json_at(list, i);
+		int64_t newest = 0;
 
+		if (json_get_i64(node, "newest", 1, INT64_MAX, &newest) &&
+		    newest > r->cached)
+			r->cached = newest;
 		if (json_get_bool(node, "usable", &usable) && usable)
 			continue;
 		rc = json_get_str(node, "name", r->arena, &name, err);

@@ -40,7 +40,7 @@ run_watch_look(struct run_watch *w, const struct run_progress *p, double now)
 	const struct run_limits *l = &w->limits;
 	uint64_t limit = 0;
 
-	if (p->state != w->last.state) {
+	if (p->state != w->last.state || p->cached > w->last.cached) {
 		w->last = *p;
 		w->since = now;
 		w->begun = true;

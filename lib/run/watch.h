@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * watch.h - does a job go on?  Its progress is what libscr writes to the flush
- * file: the newest dataset, and where it is.  A run hangs if that does not
+ * file: the newest dataset, and where it is; and the newest dataset in the
+ * caches, where it may still be written.  A run hangs if that does not
  * change for a time: one for computing, one while a dataset is flushed, and one
  * from the start of a run to its first dataset.
  */
@@ -12,13 +13,14 @@
 #include <stdint.h>
 
 struct run_progress {
+	int64_t cached; /* dataset in the caches; 0: none, or not asked */
 	int64_t newest; /* dataset; 0: none */
 	uint64_t state; /* a hash of all ids and locations */
 	bool flushing;	/* a dataset is being flushed */
 };
 
 /* The progress as the flush file of `prefix` shows it; a file that is missing
- * or cannot be read shows none. */
+ * or cannot be read shows none.  p->cached is 0. */
 void run_progress_read(const char *prefix, struct run_progress *p);
 
 /* Seconds; 0: no limit. */

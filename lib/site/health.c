@@ -20,6 +20,8 @@
 #include "json.h"
 #include "map.h"
 #include "mem.h"
+#include "num.h"
+#include "path.h"
 #include "remote/complaints.h"
 #include "remote/remote.h"
 #include "room.h"
@@ -149,6 +151,41 @@ health_test_dir(const struct health_test *t, const struct health_dir *d,
 	return f.state;
 }
 
+struct newest {
+	const char *dir;
+	int64_t *id;
+};
+
+static int
+newer(void *arg, const char *name, struct error *err)
+{
+	static const char dataset[] = "scr.dataset.", node[] = "node.";
+	const struct newest *n = arg;
+	struct buf path = BUF_INIT;
+	int64_t id = 0;
+
+	(void)err;
+	if (str_starts(name, dataset) &&
+	    num_i64(name + strlen(dataset), 1, INT32_MAX, &id, NULL) == 0)
+		*n->id = id > *n->id ? id : *n->id;
+	else if (str_starts(name, node) &&
+		 path_join(&path, n->dir, name, NULL) == 0)
+		health_newest(path.data, n->id);
+	buf_free(&path);
+	return 0;
+}
+
+void
+health_newest(const char *dir, int64_t *newest)
+{
+	struct newest n = { dir, newest };
+	const int fd = dir_open(AT_FDCWD, dir);
+
+	if (fd >= 0)
+		(void)dir_each(fd, dir, newer, &n, NULL);
+	io_close(fd);
+}
+
 /* --- What is known without probing --- */
 
 /* Set this state and reason for the nodes that are in `list`. */
@@ -211,7 +248,8 @@ node_command(const struct job *j, const struct health_options *o,
 	     struct arena *arena, struct error *err)
 {
 	const size_t ndirs = o->reach_only ? 0 : 1 + j->ncaches;
-	const char **argv = arena_alloc(arena, 5 + 2 * ndirs, sizeof(*argv));
+	const char **argv =
+		arena_alloc(arena, 5 + 2 * (ndirs + j->ncaches), sizeof(*argv));
 	size_t n = 0;
 
 	if (argv == NULL)
@@ -235,6 +273,10 @@ node_command(const struct job *j, const struct health_options *o,
 		if (argv[n] == NULL)
 			goto no_memory;
 	}
+	for (size_t i = 0; o->newest && i < j->ncaches; i++) {
+		argv[++n] = "--newest";
+		argv[++n] = j->caches[i].dir;
+	}
 	return argv;
 no_memory:
 	error_no_memory(err);
@@ -247,7 +289,7 @@ no_memory:
  * HEALTH_STATES if `text` contains no answer.
  */
 static enum health_state
-read_answer(const char *text, struct buf *why)
+read_answer(const char *text, struct buf *why, int64_t *newest)
 {
 	const size_t pass = strlen(HEALTH_PASS), fail = strlen(HEALTH_FAIL);
 	enum health_state worst = HEALTH_STATES;
@@ -261,6 +303,7 @@ read_answer(const char *text, struct buf *why)
 			worst = worst == HEALTH_STATES ? HEALTH_OK : worst;
 			continue;
 		}
+		(void)sscanf(line, HEALTH_NEWEST "%" SCNd64, newest);
 		if (len <= fail || strncmp(line, HEALTH_FAIL, fail) != 0)
 			continue;
 		line += fail;
@@ -295,7 +338,7 @@ judge(struct health_node *n, const struct remote_result *r, struct arena *a,
 	size_t len = 0;
 
 	if (r->state == REMOTE_DONE)
-		state = read_answer(r->out.data, &why);
+		state = read_answer(r->out.data, &why, &n->newest);
 	if (state == HEALTH_STATES) {
 		/* A state known before the probe stays. */
 		state = n->state == HEALTH_OK ? HEALTH_UNREACHABLE : n->state;
@@ -431,6 +474,8 @@ health_json(const struct health *h, const struct hostlist *nodes,
 		json_set_str(j, "state", words[h->nodes[i].state]);
 		json_set_bool(j, "usable", health_good(h->nodes[i].state, use));
 		json_set_str(j, "reason", h->nodes[i].why);
+		if (h->nodes[i].newest > 0)
+			json_set_i64(j, "newest", h->nodes[i].newest);
 		json_push(list, j);
 	}
 	return list;

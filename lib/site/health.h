@@ -51,6 +51,8 @@ bool health_good(enum health_state state, enum health_use use);
  * fails. */
 #define HEALTH_PASS "scr_check_node: PASS"
 #define HEALTH_FAIL "scr_check_node: FAIL: "
+/* Before it, the newest dataset of a job's caches, if that was asked. */
+#define HEALTH_NEWEST "scr_check_node: NEWEST: "
 
 struct health_dir {
 	const char *path;
@@ -71,10 +73,15 @@ struct health_test {
 enum health_state health_test_dir(const struct health_test *t,
 				  const struct health_dir *d, struct buf *out);
 
+/* Raise *newest to the id of the newest dataset, finished or not, in the cache
+ * directory `dir` of a job; one that cannot be read has none. */
+void health_newest(const char *dir, int64_t *newest);
+
 /* --- Many nodes --- */
 
 struct health_node {
 	enum health_state state;
+	int64_t newest;	 /* dataset in its caches; 0: none, or not asked */
 	const char *why; /* a clause for messages; "" for HEALTH_OK */
 };
 
@@ -89,6 +96,7 @@ struct health_options {
 	const struct hostlist *down; /* known to be down; NULL: none */
 	bool reach_only;	     /* do not check directories */
 	bool free;		     /* see health_test */
+	bool newest;		     /* ask for health_node.newest */
 	const char *helper;	     /* program on the nodes that runs
 			       health_test_dir(): its verb check-node */
 	const struct remote_options *remote;

@@ -339,6 +339,17 @@ managers() {
 	[[ $(runs) == 5 ]]
 }
 
+@test "a dataset that appears in a cache is progress" {
+	program 0 'for n in 1 2 3 4; do
+		mkdir -p "$SCR_CACHE_BASE/$USER/scr.j/scr.dataset.$n"; sleep 1.5
+	done'
+	export SCR_JOB_ID=j USER=${USER:-$(id -un)}
+	ends 0 scr_run --timeout 4 --start-timeout 4 --node-watch 1 ./app
+	rm -r cache
+	ends 124 scr_run --timeout 4 --start-timeout 4 --node-watch 0 --grace 1 ./app
+	assert_stderr_has "no progress for 4 s (last dataset: 0, in the caches 0)"
+}
+
 @test "restarts have another command; names of launchers" {
 	stub srun <<<$'#!/bin/sh\necho "words $*"'
 	ends 0 scr_srun --run-cmd="app -x  1" -n 2
