@@ -51,7 +51,7 @@ struct settings {
 	struct job_where where;
 	struct run_options run;
 	const char *runs, *run_command, *restart_command;
-	uint64_t timeout, flush_timeout, start_timeout, again;
+	uint64_t again;
 	bool no_watchdog, resume;
 };
 
@@ -144,17 +144,7 @@ parse(struct settings *s, const char *name, int argc, char **argv, int *count)
 			"exit status after a halt, at the end of the time, and "
 			"after SIGUSR1 (default 0)"),
 		OPT_GROUP("Watchdog"),
-		OPT_U64(0, "timeout", &s->timeout, "SECONDS", 1, UINT32_MAX,
-			"end a run without a new dataset in this time "
-			"(SCR_WATCHDOG_TIMEOUT)"),
-		OPT_U64(0, "flush-timeout", &s->flush_timeout, "SECONDS", 1,
-			UINT32_MAX,
-			"the same while a dataset is flushed "
-			"(SCR_WATCHDOG_TIMEOUT_PFS)"),
-		OPT_U64(0, "start-timeout", &s->start_timeout, "SECONDS", 1,
-			UINT32_MAX,
-			"the same up to the first dataset of a run (default: "
-			"twice --timeout)"),
+		RUN_LIMIT_OPTIONS(r->limits),
 		OPT_FLAG(0, "no-watchdog", &s->no_watchdog,
 			 "never end a run that hangs"),
 		OPT_U64(0, "node-watch", &r->node_watch, "SECONDS", 0, 86400,
@@ -234,7 +224,7 @@ static int
 fill(struct settings *s, const struct conf *c, struct error *err)
 {
 	struct run_options *r = &s->run;
-	uint64_t retries = 0, limit = 0, flush = 0;
+	uint64_t retries = 0;
 	bool watchdog = false;
 
 	r->again = (int)s->again;
@@ -247,25 +237,13 @@ fill(struct settings *s, const struct conf *c, struct error *err)
 				 "SCR_RUNS: %lld: expected a number of runs, "
 				 "or -1",
 				 (long long)r->runs);
-	if (conf_bool(c, "SCR_WATCHDOG", false, &watchdog, err) < 0 ||
-	    conf_u64(c, "SCR_WATCHDOG_TIMEOUT", 0, &limit, err) < 0 ||
-	    conf_u64(c, "SCR_WATCHDOG_TIMEOUT_PFS", 0, &flush, err) < 0)
+	if (conf_bool(c, "SCR_WATCHDOG", false, &watchdog, err) < 0)
 		return -1;
-	if (s->timeout > 0 || s->flush_timeout > 0 || s->start_timeout > 0)
+	if (r->limits.compute > 0 || r->limits.flush > 0 || r->limits.start > 0)
 		watchdog = true;
-	if (s->no_watchdog || !watchdog)
-		return 0;
-	limit = s->timeout > 0 ? s->timeout : limit;
-	flush = s->flush_timeout > 0 ? s->flush_timeout : flush;
-	r->limits = (struct run_limits){
-		.compute = limit,
-		.flush = flush > 0 ? flush : 2 * limit,
-		.start = s->start_timeout > 0 ? s->start_timeout : 2 * limit,
-	};
-	if (limit == 0 && r->limits.start == 0 && flush == 0)
-		return error_set(err, ERROR_USAGE,
-				 "SCR_WATCHDOG is set, but no time: set "
-				 "SCR_WATCHDOG_TIMEOUT, or give --timeout");
+	if (watchdog && !s->no_watchdog)
+		return run_limits_complete(&r->limits, c, err);
+	r->limits = (struct run_limits){ .compute = 0 };
 	return 0;
 }
 

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "conf.h"
+#include "error.h"
 #include "fnv.h"
 #include "meta/flush.h"
 #include "site/jobfiles.h"
@@ -25,6 +27,24 @@ run_progress_read(const char *prefix, struct run_progress *p)
 		p->state = fnv_bytes((const char *)seen, sizeof(seen));
 	}
 	jobfiles_flush_free(&f);
+}
+
+int
+run_limits_complete(struct run_limits *l, const struct conf *c,
+		    struct error *err)
+{
+	if ((l->compute == 0 &&
+	     conf_u64(c, "SCR_WATCHDOG_TIMEOUT", 0, &l->compute, err) < 0) ||
+	    (l->flush == 0 &&
+	     conf_u64(c, "SCR_WATCHDOG_TIMEOUT_PFS", 0, &l->flush, err) < 0))
+		return -1;
+	if (l->compute == 0 && l->start == 0 && l->flush == 0)
+		return error_set(err, ERROR_USAGE,
+				 "the watchdog has no time: set "
+				 "SCR_WATCHDOG_TIMEOUT, or give --timeout");
+	l->flush = l->flush > 0 ? l->flush : 2 * l->compute;
+	l->start = l->start > 0 ? l->start : 2 * l->compute;
+	return 0;
 }
 
 void

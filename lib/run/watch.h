@@ -12,6 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct conf;
+struct error;
+
 struct run_progress {
 	int64_t cached; /* dataset in the caches; 0: none, or not asked */
 	int64_t newest; /* dataset; 0: none */
@@ -27,6 +30,24 @@ void run_progress_read(const char *prefix, struct run_progress *p);
 struct run_limits {
 	uint64_t compute, flush, start;
 };
+
+/* The options that set them. */
+#define RUN_LIMIT_OPTIONS(l) \
+	OPT_U64(0, "timeout", &(l).compute, "SECONDS", 1, UINT32_MAX, \
+		"end a run without a new dataset in this time " \
+		"(SCR_WATCHDOG_TIMEOUT)"), \
+		OPT_U64(0, "flush-timeout", &(l).flush, "SECONDS", 1, \
+			UINT32_MAX, \
+			"the same while a dataset is flushed " \
+			"(SCR_WATCHDOG_TIMEOUT_PFS)"), \
+		OPT_U64(0, "start-timeout", &(l).start, "SECONDS", 1, \
+			UINT32_MAX, \
+			"the same up to the first dataset of a run (default: " \
+			"twice --timeout)")
+
+/* Set those that no option has set.  ERROR_USAGE: there is no time at all. */
+int run_limits_complete(struct run_limits *l, const struct conf *c,
+			struct error *err);
 
 struct run_watch {
 	struct run_limits limits;

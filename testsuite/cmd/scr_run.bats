@@ -350,6 +350,25 @@ managers() {
 	assert_stderr_has "no progress for 4 s (last dataset: 0, in the caches 0)"
 }
 
+@test "scr_watchdog: a process or a step that hangs; one that ends" {
+	ends 2 scr_watchdog -p .
+	ends 2 scr_watchdog --pid 77 -j 7.5 --timeout 1
+	ends 2 scr_watchdog --pid $$ # no time
+	sleep 1000 3>&- &
+	ends 124 scr_watchdog --dir . --pid $! --timeout 1 --start-timeout 1
+	assert_stderr_has "no progress for 1 s (last dataset: 0): the run is ended"
+	run ! kill -0 $!
+	sleep 1 3>&- &
+	ends 0 scr_watchdog -d . --pid $! --timeout 100
+	managers
+	echo 1 >steps/5
+	export SCR_RESOURCE_MANAGER=slurm
+	SCR_WATCHDOG_TIMEOUT=1 ends 124 scr_watchdog -d . -j 7.5 --start-timeout 1
+	[[ $(<ended) == 7.5 && -e steps/1 ]]
+	ends 0 scr_watchdog -d . -j 7.5 --timeout 100
+	kill "$(cat steps/1)"
+}
+
 @test "restarts have another command; names of launchers" {
 	stub srun <<<$'#!/bin/sh\necho "words $*"'
 	ends 0 scr_srun --run-cmd="app -x  1" -n 2
