@@ -39,6 +39,7 @@ static const struct env_tool tools[] = {
 	  "print the nodes that cannot be used", env_down_nodes, 0 },
 	{ "check-node", "scr_check_node", "[OPTION]...",
 	  "check the directories of this node", env_check_node, 0 },
+	{ "run", NULL, "[OPTION]...", "print what scr_run does", env_run, 0 },
 	{ "doctor", NULL, "[OPTION]...",
 	  "check everything that a job and its scavenge need", env_doctor, 0 },
 	{ "probe", NULL, "[OPTION]...",

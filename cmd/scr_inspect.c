@@ -20,6 +20,7 @@
 #include "report/containers.h"
 #include "report/metafile.h"
 #include "report/picture.h"
+#include "run/runfile.h"
 #include "str.h"
 #include "style.h"
 
@@ -179,6 +180,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	 struct error *err)
 {
 	const bool alone = in->chosen.count > 0; /* only the table */
+	struct error why = ERROR_INIT;
 	struct table t;
 	struct buf reasons = BUF_INIT;
 	struct condition h;
@@ -186,8 +188,12 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	bool steps = false; /* there is a next step for some dataset */
 	int rc = 0;
 
-	if (!alone)
+	if (!alone) {
 		report_prefix(s, &in->out);
+		if (run_record_show(catalogue_path(s->catalogue), "  ",
+				    &in->out, &why) < 0)
+			app_warn("%s", why.text);
+	}
 	table_start_named(&t, report_overview);
 	for (size_t i = 0; rc == 0 && i < s->count; i++) {
 		rc = condition_check(s, &s->entries[i], &in->look, &h, err);

@@ -135,6 +135,7 @@ int env_set_remote(struct job *j, struct env_remote *r,
 int env_question(const struct env_call *c); /* which: an env_question */
 /* which: an env_question; or ENV_ARGUMENT: an argument names it */
 int env_dirs(const struct env_call *c);
+int env_run(const struct env_call *c);
 int env_conf(const struct env_call *c);
 int env_hostlist(const struct env_call *c);
 

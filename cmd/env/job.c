@@ -13,6 +13,7 @@
 #include "hostlist.h"
 #include "json.h"
 #include "num.h"
+#include "run/runfile.h"
 #include "site/jobfiles.h"
 #include "site/resmgr.h"
 #include "str.h"
@@ -154,6 +155,27 @@ env_dirs(const struct env_call *c)
 	else if (!str_eq(args[0], "control"))
 		app_usage("%s: neither control nor cache", args[0]);
 	return env_ask(&w, &q, 1, &l);
+}
+
+int
+env_run(const struct env_call *c)
+{
+	struct job_where w = { .prefix = NULL };
+	struct error err = ERROR_INIT;
+	struct buf out = BUF_INIT;
+	const struct opt opts[] = { ENV_JOB_OPTIONS(w), OPT_END };
+	struct job j;
+	int rc = 0;
+
+	env_options(c, opts);
+	rc = env_open_job(&j, &w, &err);
+	if (rc == 0) {
+		rc = run_record_show(j.prefix, "", &out, &err);
+		if (rc == 0 && out.len == 0)
+			app_note("%s: scr_run was not used", j.prefix_real);
+		job_close(&j);
+	}
+	return env_finish(rc, &out, &err);
 }
 
 /* --- Parameters --- */

@@ -186,6 +186,12 @@ take_over(struct run *r, struct error *err)
 	int rc = 0;
 
 	r->lock = run_record_lock(r->scr, &why);
+	if (r->lock == -1) {
+		/* A look at the record holds it for a moment. */
+		run_pause(r, RUN_TICK);
+		error_clear(&why);
+		r->lock = run_record_lock(r->scr, &why);
+	}
 	if (run_record_read(r->scr, &old, r->arena, NULL) < 0)
 		old = (struct run_record){ .state = RUN_ENDED };
 	ours = old.job != NULL && str_eq(old.job, r->job->id);

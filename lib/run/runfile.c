@@ -2,6 +2,10 @@
 #include "run/runfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -10,6 +14,8 @@
 #include "io.h"
 #include "json.h"
 #include "lock.h"
+#include "meta/index.h"
+#include "site/jobfiles.h"
 #include "str.h"
 
 #define RECORD_MAX ((size_t)64 << 20)
@@ -165,6 +171,56 @@ out:
 	json_release(v);
 	buf_free(&text);
 	return rc;
+}
+
+/* Does the wrapper live?  Its lock shows it, or else how old the record is. */
+static bool
+lives(int scr, const struct run_record *r)
+{
+	const int fd = openat(scr, RUN_LOCK, O_RDONLY | O_CLOEXEC);
+	const bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+	const int why = errno;
+
+	io_close(fd);
+	return locked &&
+	       (why == EWOULDBLOCK || clock_now() < r->written + RUN_LEASE);
+}
+
+int
+run_record_show(const char *prefix, const char *indent, struct buf *out,
+		struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const int scr = jobfiles_open(prefix, false, &why);
+	struct arena *a = arena_new();
+	struct run_record r = { .status = -1 };
+	char stamp[INDEX_STAMP_SIZE];
+
+	if (a != NULL && scr >= 0 && run_record_read(scr, &r, a, &why) == 0) {
+		const bool dead = r.state != RUN_ENDED && !lives(scr, &r);
+
+		buf_printf(out, "%sscr_run     %s%s since %s, run %" PRId64,
+			   indent, dead ? "killed while " : "", words[r.state],
+			   index_stamp(stamp, r.since), r.runs);
+		if (r.left >= 0)
+			buf_printf(out, ", %" PRId64 " left", r.left);
+		if (r.state == RUN_ENDED)
+			buf_printf(out, ", status %d", r.status);
+		buf_printf(out, ", job %s, %s process %" PRId64 "%s\n",
+			   str_shown(r.job), r.host != NULL ? r.host : "?",
+			   r.pid, dead ? ": scr_run --resume" : "");
+		for (size_t i = 0; i < r.bad.count; i++)
+			buf_printf(out, "%snot used    %s: %s\n", indent,
+				   r.bad.names[i],
+				   r.reasons[i] != NULL ? r.reasons[i] : "");
+	}
+	hostlist_free(&r.bad);
+	hostlist_free(&r.steps);
+	arena_free(a);
+	io_close(scr);
+	return why.kind == ERROR_NONE || why.kind == ERROR_ABSENT
+		       ? buf_check(out, err)
+		       : error_pass(err, &why);
 }
 
 int

@@ -20,6 +20,7 @@
 #include "hostlist.h"
 
 struct arena;
+struct buf;
 struct error;
 
 #define RUN_RECORD "run.json"
@@ -74,6 +75,12 @@ int run_record_write(int scr, const struct run_record *r, struct error *err);
 /* Read it; all strings are in `a`, r->bad and r->steps are for hostlist_free(),
  * also after a failure.  ERROR_ABSENT: there is none; ERROR_CORRUPT. */
 int run_record_read(int scr, struct run_record *r, struct arena *a,
+		    struct error *err);
+
+/* Append what the wrapper of `prefix` does, or did, and the nodes that it does
+ * not use, as lines that begin with `indent`; nothing without a record.  -1: the
+ * record cannot be read. */
+int run_record_show(const char *prefix, const char *indent, struct buf *out,
 		    struct error *err);
 
 /*

@@ -171,6 +171,9 @@ $(uname -n) $(scr_env job-id)"
 	assert_output_is "-machinefile $PWD/p/.scr/run.hosts -n 2 app
 $here"
 	assert_stderr_has "b is not used any more: User excluded"
+	run scr_env run
+	assert_output_has "scr_run     ended since" "status 0" \
+		"not used    b: User excluded"
 	[[ $(record excluded) == *"'node': 'b'"* ]]
 	attempt scr_run mpiexec -hosts "$here,b" app
 	assert_status 125
@@ -190,6 +193,8 @@ $here"
 	attempt scr_run ./app
 	assert_status 125
 	assert_stderr_has "scr_run runs this job already"
+	ends 0 scr_env run
+	assert_output_has "scr_run     running since"
 	kill -KILL $one
 	wait $one || true
 	# The launcher does not survive it.
@@ -198,6 +203,9 @@ $here"
 		sleep 0.05
 	done
 	run ! kill -0 "$(cat pid)"
+	ends 0 scr_env run
+	assert_output_has "killed while running since" "run 1, 1 left" \
+		"process $one: scr_run --resume"
 	# Its command line is in the record; runs that are left, too.
 	program 0 '[ "$x" = 1 ] && exit 3'
 	mkdir other
@@ -382,4 +390,6 @@ managers() {
 	rm -f p/.scr/flush.scr p/.scr/nodes.scr
 	ends 0 scr_run --run-cmd "app" --restart-cmd "app --from SCR_CKPT_NAME" srun
 	assert_output_is "words app --from ckpt.3"
+	ends 0 scr_inspect p
+	assert_output_has "  scr_run     ended since"
 }
