@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doctor.c - verbs doctor and probe of scr_env: does this job have all that it
+ * doctor.c - the verb doctor of scr_env: does this job have all that it
  * and a scavenge need?  One line for each check, with the remedy.
  */
 #include <errno.h>
@@ -8,13 +8,17 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "buf.h"
 #include "clock.h"
+#include "conf.h"
 #include "dir.h"
 #include "env.h"
 #include "error.h"
@@ -22,26 +26,27 @@
 #include "io.h"
 #include "json.h"
 #include "mem.h"
+#include "meta/redset.h"
 #include "path.h"
+#include "remote/complaints.h"
 #include "remote/remote.h"
 #include "report/hint.h"
 #include "room.h"
 #include "site/health.h"
 #include "site/interval.h"
+#include "site/jobfiles.h"
 #include "str.h"
 #include "token.h"
 
 /* Descriptors that a scavenge needs: two for each of 64 nodes, and files. */
 #define DESCRIPTORS 256
 
+/* A text in this libscr, and the most bytes of a library. */
+#define OURS "SCRKIT_SYSTEM_CONF"
+#define LIBRARY_MAX ((size_t)64 << 20)
+
 /* Seconds by which clocks may differ. */
 #define SKEW 2
-
-/* Nodes that are named in a line. */
-#define NAMED 8
-
-/* The answer of a node that does not see the file it was asked for. */
-#define ELSEWHERE " elsewhere"
 
 enum verdict { GOOD, WARNING, BAD };
 
@@ -92,12 +97,57 @@ add(struct doctor *d, enum verdict v, const char *what, const char *remedy,
 
 /* --- This machine --- */
 
+/* Complain of a redundancy scheme that there is not; NULL: none is named. */
+static void
+check_scheme(struct conf *c, const char *type)
+{
+	bool known = type == NULL || strcasecmp(type, "FILE") == 0;
+
+	for (int t = 0; !known && t < REDSET_TYPES; t++)
+		known = strcasecmp(type,
+				   redset_type_name((enum redset_type)t)) == 0;
+	if (!known)
+		conf_complain(c, "%s: no such redundancy scheme", type);
+}
+
+/* Is another libscr found before this one? */
+static void
+check_library(struct doctor *d)
+{
+	const char *path = getenv("LD_LIBRARY_PATH"), *dir = NULL;
+	char *copy = mem_strdup(path != NULL ? path : ""), *rest = copy;
+	struct buf file = BUF_INIT, raw = BUF_INIT;
+	bool found = false;
+
+	while (!found && (dir = strsep(&rest, ":")) != NULL) {
+		buf_clear(&file);
+		buf_clear(&raw);
+		if (path_join(&file, dir, "libscr.so", NULL) < 0 ||
+		    io_read_file(AT_FDCWD, file.data, LIBRARY_MAX, &raw, NULL) <
+			    0)
+			continue;
+		found = true;
+		if (memmem(raw.data, raw.len, OURS, strlen(OURS)) == NULL)
+			add(d, WARNING, "library",
+			    "put the one of scrkit first in LD_LIBRARY_PATH, "
+			    "or relink the program",
+			    "%s is another libscr", file.data);
+	}
+	buf_free(&file);
+	buf_free(&raw);
+	mem_free(copy);
+}
+
 static void
 check_job(struct doctor *d, struct job *j)
 {
 	struct buf notice = BUF_INIT;
 	const char *at = NULL, *line = NULL;
 	struct error err = ERROR_INIT;
+	const struct conf_param *p = NULL;
+	const struct conf_group *g = NULL;
+	struct jobfiles_owner owner;
+	union conf_value v;
 	int64_t end = 0;
 	size_t len = 0;
 
@@ -108,9 +158,14 @@ check_job(struct doctor *d, struct job *j)
 	if (job_end_time(j, &end, &err) < 0)
 		add(d, BAD, "end", "correct SCR_END_TIME", "%s", err.text);
 	else
-		add(d, end == 0 ? WARNING : GOOD, "end",
-		    "set SCR_END_TIME to seconds since 1970, so that the job "
-		    "can stop in time",
+		add(d,
+		    end == 0 || (end < 0 && str_eq(resmgr_name(j->rm), "slurm"))
+			    ? WARNING
+			    : GOOD,
+		    "end",
+		    end < 0 ? "give sbatch --time, if the partition ends jobs"
+			    : "set SCR_END_TIME to seconds since 1970, so that "
+			      "the job can stop in time",
 		    end == 0  ? "unknown"
 		    : end < 0 ? "no time limit"
 			      : "%" PRId64 " s from now",
@@ -120,11 +175,27 @@ check_job(struct doctor *d, struct job *j)
 		    "set SCR_CHECKPOINT_SECONDS, _INTERVAL or _OVERHEAD",
 		    "no interval is set: one is due every %d seconds",
 		    INTERVAL_SECONDS);
+	/* Values that are not allowed are found when they are asked for. */
+	for (size_t i = 0; (p = conf_param_at(i)) != NULL; i++)
+		(void)conf_in_force(j->conf, p, &v);
+	check_scheme(j->conf, conf_get(j->conf, "SCR_COPY_TYPE"));
+	for (size_t n = conf_groups(j->conf, "CKPT", &g); n-- > 0;)
+		check_scheme(j->conf, conf_property(&g[n], "TYPE"));
 	if (job_notice(j, false, &notice) == 0)
 		for (at = notice.data; (line = str_line(&at, &len)) != NULL;)
 			add(d, WARNING, "settings", "correct it", "%.*s",
 			    (int)len, line);
 	buf_free(&notice);
+	if (!str_eq(j->cntls[0].base, conf_get(j->conf, "SCR_CNTL_BASE")))
+		add(d, BAD, "control", "set SCR_CNTL_BASE",
+		    "CNTLDIR=%s is for commands only: the library uses %s",
+		    j->cntls[0].base, conf_get(j->conf, "SCR_CNTL_BASE"));
+	jobfiles_owner(j->prefix, &owner);
+	if (str_eq(owner.id, j->id) && owner.user[0] != '\0' &&
+	    !str_eq(owner.user, j->user))
+		add(d, WARNING, "user", "set SCR_USER_NAME, or give --user",
+		    "%s, but job %s is of %s: its caches are not found",
+		    j->user, j->id, owner.user);
 }
 
 static void
@@ -183,7 +254,7 @@ check_prefix(struct doctor *d, const struct job *j)
 
 /* --- The nodes --- */
 
-/* What a node answered: "VERSION SECONDS", and perhaps ELSEWHERE. */
+/* What a node answered: "VERSION SECONDS", and perhaps ENV_ELSEWHERE. */
 static bool
 read_probe(const struct remote_result *r, char *version, size_t size,
 	   int64_t *clock, bool *elsewhere)
@@ -195,7 +266,7 @@ read_probe(const struct remote_result *r, char *version, size_t size,
 	if (space == NULL || (size_t)(space - text) >= size)
 		return false;
 	snprintf(version, size, "%.*s", (int)(space - text), text);
-	*elsewhere = strstr(space, ELSEWHERE) != NULL;
+	*elsewhere = strstr(space, ENV_ELSEWHERE) != NULL;
 	return sscanf(space, "%" SCNd64, clock) == 1;
 }
 
@@ -204,35 +275,67 @@ static void
 add_nodes(struct doctor *d, enum verdict v, const char *what,
 	  const char *remedy, const struct hostlist *nodes, const bool *which)
 {
+	struct hostlist some = HOSTLIST_INIT;
 	struct buf names = BUF_INIT;
-	size_t n = 0;
 
-	/* "node1,node7 (and 3 more)" */
-	for (size_t i = 0; i < nodes->count; i++) {
-		if (!which[i] || n++ >= NAMED)
-			continue;
-		buf_printf(&names, "%s%s", n > 1 ? "," : "", nodes->names[i]);
-	}
-	if (n > NAMED)
-		buf_printf(&names, " (and %zu more)", n - NAMED);
-	if (names.len > 0)
+	for (size_t i = 0; i < nodes->count; i++)
+		if (which[i])
+			(void)hostlist_add_name(&some, nodes->names[i], NULL);
+	if (some.count > 0 && hostlist_text(&some, &names, NULL) == 0)
 		add(d, v, what, remedy, "%s", names.data);
+	hostlist_free(&some);
 	buf_free(&names);
 }
 
-/* Is the n-th bad node named? */
-static bool
-shows(size_t n)
+/* Nodes that complain: a line for each complaint. */
+static void
+add_complaints(struct doctor *d, const char *what, const char *remedy,
+	       struct complaints *c)
 {
-	return n <= NAMED || app_json() || app_verbosity() > 0;
+	struct buf lines = BUF_INIT;
+	const char *at = NULL, *line = NULL;
+	size_t len = 0;
+
+	if (complaints_take(c, &lines, NULL) == 0)
+		for (at = lines.data; (line = str_line(&at, &len)) != NULL;)
+			add(d, BAD, what, remedy, "%.*s", (int)len, line);
+	complaints_free(c);
+	buf_free(&lines);
+}
+
+/* Caches that are part of the root directory's file system on some nodes, and
+ * not on others. */
+static void
+judge_mounts(struct doctor *d, const struct job *j,
+	     const struct remote_result *r, size_t answers, bool *which)
+{
+	for (size_t k = 0; k < j->ncaches; k++) {
+		struct buf line = BUF_INIT;
+		size_t n = 0;
+
+		buf_printf(&line, ENV_ROOT "%s\n", j->caches[k].base);
+		for (size_t i = 0; i < j->nodes.count; i++) {
+			which[i] = r[i].out.len > 0 && line.len > 0 &&
+				   strstr(r[i].out.data, line.data) != NULL;
+			n += which[i];
+		}
+		if (n > 0 && n < answers)
+			add_nodes(d, BAD, "mount",
+				  "the cache is not mounted there: mount it, "
+				  "or exclude the node",
+				  &j->nodes, which);
+		buf_free(&line);
+	}
 }
 
 /* Judge the answers: reached, how fast, the same version, the same time. */
 static int
-judge_probes(struct doctor *d, const struct hostlist *nodes,
+judge_probes(struct doctor *d, const struct job *j,
 	     const struct remote_result *r, int64_t before, int64_t after,
 	     struct error *err)
 {
+	const struct hostlist *nodes = &j->nodes;
+	struct complaints silent = { .count = 0 };
 	bool *bad = mem_calloc(4 * nodes->count + 1, sizeof(*bad));
 	bool *old = NULL, *late = NULL, *elsewhere = NULL;
 	double fast = 1e9, slow = 0;
@@ -248,22 +351,23 @@ judge_probes(struct doctor *d, const struct hostlist *nodes,
 	for (size_t i = 0; i < nodes->count; i++) {
 		bad[i] = !read_probe(&r[i], version, sizeof(version), &clock,
 				     &elsewhere[i]);
-		if (bad[i] && shows(i + 1 - count))
-			add(d, BAD, "node", "make it reachable, or exclude it",
-			    "%s: %s", nodes->names[i],
-			    r[i].why != NULL   ? r[i].why
-			    : r[i].err.len > 0 ? r[i].err.data
-					       : "no answer of scr_env");
-		if (bad[i])
+		if (bad[i]) {
+			(void)complaints_add(&silent, nodes->names[i],
+					     r[i].why != NULL ? r[i].why
+					     : r[i].err.len > 0
+						     ? r[i].err.data
+						     : "no answer of scr_env",
+					     NULL);
 			continue;
+		}
 		count++;
 		fast = r[i].seconds < fast ? r[i].seconds : fast;
 		slow = r[i].seconds > slow ? r[i].seconds : slow;
 		old[i] = !str_eq(version, SCRKIT_VERSION);
 		late[i] = clock < before - SKEW || clock > after + SKEW;
 	}
-	add(d, count == nodes->count ? GOOD : BAD, "nodes",
-	    "-v names the nodes that did not answer",
+	add_complaints(d, "node", "make it reachable, or exclude it", &silent);
+	add(d, count == nodes->count ? GOOD : BAD, "nodes", NULL,
 	    count > 0 ? "%zu of %zu answered, in %.2f to %.2f s"
 		      : "%zu of %zu answered",
 	    count, nodes->count, fast, slow);
@@ -277,6 +381,7 @@ judge_probes(struct doctor *d, const struct hostlist *nodes,
 		  "the prefix is another directory there: mount its file "
 		  "system, or exclude the node",
 		  nodes, elsewhere);
+	judge_mounts(d, j, r, count, bad);
 	mem_free(bad);
 	return 0;
 }
@@ -285,24 +390,35 @@ static int
 probe_all(struct doctor *d, struct job *j, const struct remote_options *o,
 	  struct error *err)
 {
-	const char *argv[] = { d->how.helper, "probe", NULL, NULL };
+	const char **argv = mem_calloc(2 * j->ncaches + 4, sizeof(*argv));
 	struct remote_result *r = mem_calloc(j->nodes.count + 1, sizeof(*r));
 	const int64_t before = clock_now();
 	struct token token = TOKEN_INIT;
 	struct buf path = BUF_INIT;
+	size_t n = 0;
 	int rc = -1;
 
-	if (r == NULL)
+	if (r == NULL || argv == NULL) {
+		mem_free(r);
+		mem_free(argv);
 		return error_no_memory(err);
+	}
+	argv[n++] = d->how.helper;
+	argv[n++] = "probe";
+	for (size_t i = 0; i < j->ncaches; i++) {
+		argv[n++] = "--mount";
+		argv[n++] = j->caches[i].base;
+	}
 	if (d->prefix >= 0 && token_make(&token, d->prefix, "doctor") == 0 &&
 	    path_join(&path, j->prefix_real, token.name, NULL) == 0)
-		argv[2] = path.data;
+		argv[n] = path.data;
 	if (remote_run(&j->nodes, argv, o, r, err) == 0)
-		rc = judge_probes(d, &j->nodes, r, before, clock_now(), err);
+		rc = judge_probes(d, j, r, before, clock_now(), err);
 	token_end(&token);
 	buf_free(&path);
 	remote_results_free(r, j->nodes.count);
 	mem_free(r);
+	mem_free(argv);
 	return rc;
 }
 
@@ -318,18 +434,20 @@ check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
 		.remote = o,
 	};
 	size_t good = 0;
+	struct complaints bad = { .count = 0 };
 	const int rc = health_check(j, &j->nodes, &ho, &h, err);
 
 	for (size_t i = 0; rc == 0 && i < h.count; i++) {
 		good += h.nodes[i].state == HEALTH_OK;
 		if (h.nodes[i].state != HEALTH_OK &&
-		    h.nodes[i].state != HEALTH_UNREACHABLE &&
-		    shows(i + 1 - good))
-			add(d, BAD, "directories",
-			    "repair or exclude the node, or set "
-			    "SCR_CACHE_BASE and SCR_CNTL_BASE",
-			    "%s: %s", j->nodes.names[i], h.nodes[i].why);
+		    h.nodes[i].state != HEALTH_UNREACHABLE)
+			(void)complaints_add(&bad, j->nodes.names[i],
+					     h.nodes[i].why, NULL);
 	}
+	add_complaints(d, "directories",
+		       "repair or exclude the node, or set SCR_CACHE_BASE and "
+		       "SCR_CNTL_BASE",
+		       &bad);
 	if (rc == 0 && good > 0)
 		add(d, GOOD, "directories", NULL,
 		    "writable on %zu of %zu nodes", good, h.count);
@@ -427,24 +545,10 @@ env_doctor(const struct env_call *c)
 	check_job(&d, &j);
 	check_prefix(&d, &j);
 	check_limits(&d);
+	check_library(&d);
 	check_nodes(&d, &j);
 	status = finish(&d, &j);
 	io_close(d.prefix);
 	job_close(&j);
 	return status;
-}
-
-int
-env_probe(const struct env_call *c)
-{
-	const struct opt opts[] = { OPT_END };
-	struct buf out = BUF_INIT;
-	int count = 0;
-	char **args = env_start(c, opts, &count);
-	const bool seen =
-		count == 0 || dir_access(AT_FDCWD, args[0], F_OK) == 0;
-
-	buf_printf(&out, "%s %" PRId64 "%s\n", SCRKIT_VERSION, clock_now(),
-		   seen ? "" : ELSEWHERE);
-	return app_print(&out);
 }

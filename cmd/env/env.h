@@ -129,6 +129,13 @@ int env_set_remote(struct job *j, struct env_remote *r,
 		   struct remote_options *o, struct buf *said,
 		   struct error *err);
 
+/* The answer of a node that does not see the file it was asked for. */
+#define ENV_ELSEWHERE " elsewhere"
+
+/* A line of its answer begins so, and a directory follows that is in the file
+ * system of the root directory. */
+#define ENV_ROOT "root "
+
 /* --- The verbs --- */
 
 /* job.c */
@@ -142,12 +149,12 @@ int env_hostlist(const struct env_call *c);
 /* nodes.c */
 int env_down_nodes(const struct env_call *c);
 int env_check_node(const struct env_call *c);
+int env_probe(const struct env_call *c);
 int env_should_exit(const struct env_call *c);
 int env_retries_halt(const struct env_call *c);
 
 /* doctor.c */
 int env_doctor(const struct env_call *c);
-int env_probe(const struct env_call *c);
 
 /* files.c */
 int env_flush_file(const struct env_call *c);

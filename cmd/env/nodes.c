@@ -3,13 +3,16 @@
  * nodes.c - verbs of scr_env: which nodes are healthy, and whether to restart
  * the job.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "buf.h"
 #include "clock.h"
 #include "conf.h"
+#include "dir.h"
 #include "env.h"
 #include "error.h"
 #include "hostlist.h"
@@ -300,6 +303,50 @@ env_check_node(const struct env_call *c)
 	opt_list_free(&cache);
 	opt_list_free(&jobs);
 	return worst == HEALTH_OK ? status : STATUS_FAILED;
+}
+
+/* Is `dir`, or what is there of its path, in the file system of "/"? */
+static bool
+on_root(const char *dir)
+{
+	char *path = mem_strdup(dir), *slash = NULL;
+	struct stat root, here;
+	bool same = false;
+
+	if (path == NULL)
+		return false;
+	while (stat(path, &here) < 0 && (slash = strrchr(path, '/')) != NULL &&
+	       slash != path)
+		*slash = '\0';
+	same = slash == path ||
+	       (stat(path, &here) == 0 && stat("/", &root) == 0 &&
+		here.st_dev == root.st_dev);
+	mem_free(path);
+	return same;
+}
+
+int
+env_probe(const struct env_call *c)
+{
+	struct opt_list mounts = { .count = 0 };
+	const struct opt opts[] = {
+		OPT_LIST(0, "mount", &mounts, "DIR", OPT_DIR,
+			 "say if this directory is in the root file system"),
+		OPT_END,
+	};
+	struct buf out = BUF_INIT;
+	int count = 0;
+	char **args = env_start(c, opts, &count);
+	const bool seen =
+		count == 0 || dir_access(AT_FDCWD, args[0], F_OK) == 0;
+
+	buf_printf(&out, "%s %" PRId64 "%s\n", SCRKIT_VERSION, clock_now(),
+		   seen ? "" : ENV_ELSEWHERE);
+	for (size_t i = 0; i < mounts.count; i++)
+		if (on_root(mounts.items[i]))
+			buf_printf(&out, ENV_ROOT "%s\n", mounts.items[i]);
+	opt_list_free(&mounts);
+	return app_print(&out);
 }
 
 /* --- Restart or stop --- */

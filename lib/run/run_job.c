@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -304,6 +306,20 @@ loop(struct run *r, int *status, struct error *err)
 	return err->kind != ERROR_NONE ? -1 : 0;
 }
 
+/* The prefix cannot be prepared: who could do that? */
+static void
+name_owner(const struct run *r)
+{
+	const char *prefix = r->job->prefix;
+	const struct passwd *who = NULL;
+	struct stat st;
+
+	if (stat(prefix, &st) == 0 && st.st_uid != geteuid())
+		run_say(r, "%s: belongs to user %s, not to you", prefix,
+			(who = getpwuid(st.st_uid)) != NULL ? who->pw_name
+							    : "unknown");
+}
+
 int
 run_job(const struct run_options *o, int *status, struct error *err)
 {
@@ -356,6 +372,8 @@ run_job(const struct run_options *o, int *status, struct error *err)
 	r.record.nodes = nodes.data;
 	if (!o->dry_run) {
 		r.scr = jobfiles_open(o->job->prefix, true, err);
+		if (r.scr < 0)
+			name_owner(&r);
 		if (r.scr < 0 || take_over(&r, err) < 0)
 			goto out;
 		run_note(&r, RUN_STARTING);
@@ -364,8 +382,15 @@ run_job(const struct run_options *o, int *status, struct error *err)
 			error_set(err, ERROR_SYSTEM,
 				  "%s: scr_prerun failed: nothing is launched",
 				  o->job->prefix);
+			name_owner(&r);
 			goto out;
 		}
+		if (r.end > 0)
+			run_say(&r,
+				"the time ends in %" PRId64
+				" s: the last %" PRIu64
+				" s are for saving the caches",
+				r.end - clock_now(), run_saving_time(&r));
 	}
 	rc = loop(&r, status, err);
 out:

@@ -78,8 +78,8 @@ int run_record_read(int scr, struct run_record *r, struct arena *a,
 		    struct error *err);
 
 /* Append what the wrapper of `prefix` does, or did, and the nodes that it does
- * not use, as lines that begin with `indent`; nothing without a record.  -1: the
- * record cannot be read. */
+ * not use, as lines that begin with `indent`; nothing without a record.  -1:
+ * the record cannot be read. */
 int run_record_show(const char *prefix, const char *indent, struct buf *out,
 		    struct error *err);
 

@@ -465,6 +465,79 @@ healthy() {
 	[[ $(scr_env probe) =~ ^[0-9.]+\ [0-9]+$ ]]
 }
 
+# other DEED [SSH]: scr_env of the node "bad" does this when it is probed, or ssh
+# does; any other node is this machine.
+other() {
+	printf '#!/bin/bash\n[[ $NODE$1 != badprobe ]] || { %s; }\nexec scr_env "$@"\n' \
+		"$1" >helper
+	stub ssh <<-END
+		#!/bin/bash
+		while [[ \$1 == -* ]]; do
+			case \$1 in -o | -l | -p) shift 2 ;; *) shift ;; esac
+		done
+		[[ \$1 != bad ]] || { ${2-:}; }
+		export NODE=\$1
+		shift
+		exec sh -c "\$*"
+	END
+	chmod +x helper
+}
+
+# Each row: what is done; settings; options; what doctor says.  The node "bad" of
+# the first rows is reached by ssh.
+@test "doctor: thirteen misconfigurations" {
+	privately && return
+	local rows=0 version
+	local here no=$PWD/file/c
+
+	here=$(uname -n)
+	version=$(scr_env probe)
+	version=${version% *}
+	export SCR_CHECKPOINT_SECONDS=0 SCR_JOB_ID=7 SCR_CACHE_BASE=$PWD/c \
+		SCR_CNTL_BASE=$PWD/c
+	mkdir p c full ro lib
+	touch file lib/libscr.so
+	mount -t tmpfs -o size=8k none full
+	head -c 8192 /dev/zero >full/x || true
+	mount -t tmpfs -o ro none ro
+	stub scontrol <<<'echo JobId=7 TimeLimit=UNLIMITED EndTime=Unknown'
+	sed -i '1s/^/#!\/bin\/sh\n/' stub/scontrol
+	while IFS='|' read -r deed settings options want; do
+		rm -f p/.scrconf
+		eval "$deed"
+		if [[ $options == *--remote* ]]; then
+			options+=" --helper $PWD/helper"
+		else
+			options+=" --nodes $here --remote local"
+		fi
+		# shellcheck disable=SC2086 # several settings, several options
+		output=$(env $settings scr_env doctor -p p $options 2>&1) || true
+		[[ $output == *"$want"* ]] ||
+			failed "$deed|$settings|$options|$want" || exit 1
+		rows=$((rows + 1))
+	done <<-END
+		other 'echo $version \$EPOCHSECONDS; echo root $PWD/full; exit'|SCR_CACHE_BASE=$PWD/full|--nodes bad,x,y --remote ssh|failed   mount       bad: the cache is not mounted
+		other 'echo $version \$EPOCHSECONDS elsewhere; exit'||--nodes bad,x --remote ssh|failed   prefix      bad: the prefix is another directory
+		other : 'echo Permission denied, publickey >&2; exit 255'||--nodes bad,x --remote ssh|failed   node        bad: Permission denied, publickey
+		other 'echo $version \$((EPOCHSECONDS - 3600)); exit'||--nodes bad,x --remote ssh|warning  clock       bad: set the clock
+		|SCR_FLUSH=ten||warning  settings    SCR_FLUSH from environment: "ten": expected
+		|SCR_COPY_TYPE=XORR||warning  settings    XORR: no such redundancy scheme
+		echo CKPT=0 TYPE=XORR >p/.scrconf|||warning  settings    XORR: no such redundancy scheme
+		|LD_LIBRARY_PATH=/none:$PWD/lib||warning  library     $PWD/lib/libscr.so is another libscr
+		echo CNTLDIR=$PWD/c >p/.scrconf|-u SCR_CNTL_BASE||failed   control     CNTLDIR=$PWD/c is for commands only
+		gen -p p -n 2 -s 10 -i 1|SCR_JOB_ID=1000 SCR_USER_NAME=other||warning  user        other, but job
+		|SLURM_JOB_ID=7|--resource-manager slurm|warning  end         no time limit
+		|SCR_CACHE_BASE=$no||failed   directories $here: missing: $no: Not a directory
+		|SCR_CACHE_BASE=$PWD/ro||failed   directories $here: unwritable: $PWD/ro: Read-only
+		|SCR_CACHE_BASE=$PWD/full||failed   directories $here: full: $PWD/full: No space
+		echo CACHEDIR=$PWD/c BYTES=9PB >p/.scrconf|||failed   directories $here: small: $PWD/c:
+	END
+	((rows == 15))
+	output=$(LD_LIBRARY_PATH=$BIN/..:$PWD/lib scr_env doctor -p p \
+		--nodes "$here" --remote local) || true
+	[[ $output != *library* ]] || failed "our own library" || exit 1
+}
+
 @test "without ping no node counts as down" {
 	stub_ssh
 	# PATH has only the commands that the mock needs.

@@ -81,6 +81,15 @@ print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 	assert_status 125
 }
 
+@test "a prefix that belongs to somebody else: its owner is named" {
+	become 65534
+	mkdir theirs
+	chmod 755 . theirs
+	attempt "${as[@]}" scr_run -p theirs true
+	assert_status 125
+	assert_stderr_has "theirs: belongs to user $(id -un), not to you" "Permission denied"
+}
+
 @test "output, input, arguments and environment are the program's own" {
 	program 0 'cat; printf "%s\n" "$@" >&2; echo "$SCR_RUN_NODES" "$SCR_JOB_ID"'
 	attempt scr_run ./app -h --json "a  b" '$x' -- --prefix <<<"in"
@@ -133,7 +142,8 @@ $(uname -n) $(scr_env job-id)"
 	program 0 'exec sleep 60'
 	SCR_END_TIME=$(($(date +%s) + 5)) attempt scr_run --save-time 3 ./app
 	assert_status 0
-	assert_stderr_has "the time ends in" "for saving the caches"
+	assert_stderr_has "s: the last 3 s are for saving the caches" \
+		"s: the run is ended"
 	rm -rf p runs
 	program 3 'scr_halt -q "$SCR_PREFIX"'
 	attempt scr_run --runs 5 --requeue-status 75 ./app
