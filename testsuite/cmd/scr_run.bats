@@ -255,6 +255,46 @@ no_locks() { LD_PRELOAD=${SHIM%/*}/profile.so PROFILE=noflock PROFILE_PATH=$PWD/
 	assert_stderr_has "was killed in run 1: taking over"
 }
 
+# cpu COMMAND...: milliseconds of processor time that a run of it takes.  On a busy
+# machine, time by the clock says nothing.
+cpu() {
+	local TIMEFORMAT='%U %S' LC_ALL=C
+
+	{ time for _ in {1..10}; do "$@" >/dev/null 2>&1; done; } 2>&1 |
+		awk '{ printf "%d\n", ($1 + $2) * 100 }'
+}
+
+# 20 ms where a command starts in 2 ms: seven of them are run.
+@test "scr_run adds no more than the time of ten commands to the launcher's" {
+	command -v mpiexec >/dev/null || skip "no mpiexec here"
+	[[ -z ${SCRKIT_VALGRIND-} ]] || skip "slow"
+	one=$(cpu scr_env --version)
+	alone=$(cpu mpiexec -n 1 true)
+	within=$(cpu scr_run mpiexec -n 1 true)
+	echo "# a command: $one ms, mpiexec: $alone ms, within scr_run: $within ms" >&3
+	((within - alone <= 10 * one + 5)) || failed "$one $alone $within"
+}
+
+# mpiexec cuts lines of several ranks apart: eight processes take its place.
+@test "a million lines of 8 ranks arrive unchanged, at once, and as fast" {
+	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
+	local lines='BEGIN { for (i = 1; i <= 125000; i++) { print r, i; fflush() } }'
+
+	program 0 "for r in 0 1 2 3 4 5 6 7; do awk -v r=\$r '$lines' & done; wait
+		sleep \$1"
+	for r in {0..7}; do seq -f "$r %.0f" 125000; done | sort >want
+	# The first line is here while the program still runs.
+	scr_run ./app 3 2>/dev/null 3>&- | {
+		read -r line && cp p/.scr/run.json then && { echo "$line" && cat; } >all
+	}
+	grep -q '"state":"running"' then
+	sort all | cmp - want
+	alone=$(cpu ./app 0)
+	within=$(cpu scr_run ./app 0)
+	echo "# alone: $alone ms, within scr_run: $within ms" >&3
+	((within <= alone * 11 / 10 + 50)) || failed "$alone $within"
+}
+
 # managers: stand-ins of the commands of SLURM, Flux and LSF.  A file of steps/ is a
 # step: its name is the id, its content the process of its launcher.  Number 1 is
 # somebody else's, and so is 2, which begins after ours: LSF does not tell whose it is.  The launcher ignores
