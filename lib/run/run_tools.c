@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -204,6 +205,8 @@ run_find_steps(struct run *r)
 void
 run_end_steps(struct run *r, double grace)
 {
+	const struct timespec look = { .tv_nsec = 100000000 };
+	const double until = clock_seconds() + grace;
 	struct step_where w = steps_of(r);
 	struct step_result done;
 	struct error err = ERROR_INIT;
@@ -212,6 +215,13 @@ run_end_steps(struct run *r, double grace)
 	if (w.only->count > 0 && step_check(&w, NULL) == 0 &&
 	    step_stop(&w, &done, &err) < 0)
 		run_say(r, "%s", err.text);
+	/* And what the launcher has left on this machine. */
+	if (step_signal_marked(r->record.mark, SIGTERM) == 0)
+		return;
+	while (step_signal_marked(r->record.mark, 0) > 0 &&
+	       clock_seconds() < until)
+		nanosleep(&look, NULL);
+	(void)step_signal_marked(r->record.mark, SIGKILL);
 }
 
 /* --- Nodes --- */

@@ -2,6 +2,7 @@
 /* resmgr.c - choose the resource manager, and pass queries to its table. */
 #include "site/resmgr.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -10,12 +11,16 @@
 #include "conf.h"
 #include "error.h"
 #include "hostlist.h"
+#include "io.h"
 #include "mem.h"
 #include "site/resmgr_impl.h"
 #include "str.h"
 
 /* Default of SCR_RESOURCE_MANAGER_TIMEOUT, in seconds. */
 #define SECONDS 5
+
+/* Most bytes of an environment that is searched. */
+#define ENVIRON_MAX ((size_t)8 << 20)
 
 #define DECLARE(name) extern const struct resmgr_ops resmgr_##name;
 RESMGR_MANAGERS(DECLARE)
@@ -309,6 +314,22 @@ resmgr_steps(struct resmgr *r, const struct resmgr_job *job,
 	     struct hostlist *out, struct error *err)
 {
 	return r->ops->steps(r, job, out, err);
+}
+
+bool
+resmgr_marked(const char *pid, const char *mark)
+{
+	struct buf raw = BUF_INIT;
+	char path[64];
+	bool ours = false;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
+	if (io_read_file(AT_FDCWD, path, ENVIRON_MAX, &raw, NULL) == 0)
+		for (size_t i = 0; i < raw.len && !ours;
+		     i += strlen(raw.data + i) + 1)
+			ours = str_eq(raw.data + i, mark);
+	buf_free(&raw);
+	return ours;
 }
 
 bool

@@ -3,7 +3,6 @@
  * resmgr_slurm.c - SLURM: scontrol for the job, sinfo for its nodes, squeue and
  * scancel for its steps.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -13,16 +12,12 @@
 #include "arena.h"
 #include "error.h"
 #include "hostlist.h"
-#include "io.h"
 #include "num.h"
 #include "site/resmgr_impl.h"
 #include "str.h"
 
 /* Most bytes of an argument of a command; the kernel's limit is 128 KiB. */
 #define ARGUMENT_MAX ((size_t)100 << 10)
-
-/* Most bytes of an environment that is searched. */
-#define ENVIRON_MAX ((size_t)8 << 20)
 
 /* The value of " KEY=" in a line of `scontrol --oneliner`, up to the next blank.
  * NULL: not found, or no memory.  Values with blanks are not supported. */
@@ -269,8 +264,7 @@ own_line(struct resmgr *r, char *text, void *arg, struct error *err)
 	static const char step[] = "StepId=", from[] = "SrunHost:Pid=";
 	const struct own *own = arg;
 	const char *at = strstr(text, from);
-	struct buf raw = BUF_INIT;
-	char host[256] = "", path[64];
+	char host[256] = "", pid[32];
 	size_t len = 0;
 	bool ours = false;
 
@@ -282,13 +276,9 @@ own_line(struct resmgr *r, char *text, void *arg, struct error *err)
 	if (at[len] != ':' || strncmp(at, host, len) != 0 ||
 	    (host[len] != '\0' && host[len] != '.'))
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%.*s/environ",
+	snprintf(pid, sizeof(pid), "%.*s",
 		 (int)strspn(at + len + 1, "0123456789"), at + len + 1);
-	if (io_read_file(AT_FDCWD, path, ENVIRON_MAX, &raw, NULL) == 0)
-		for (size_t i = 0; i < raw.len && !ours;
-		     i += strlen(raw.data + i) + 1)
-			ours = str_eq(raw.data + i, own->mark);
-	buf_free(&raw);
+	ours = resmgr_marked(pid, own->mark);
 	return ours ? step_line(r, text + strlen(step), own->out, err) : 0;
 }
 

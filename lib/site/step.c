@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -247,4 +248,21 @@ step_stop(const struct step_where *w, struct step_result *r, struct error *err)
 	if (step_check(w, err) < 0)
 		return -1;
 	return w->pid > 0 ? stop_process(w, r, err) : stop_steps(w, r, err);
+}
+
+size_t
+step_signal_marked(const char *mark, int signal)
+{
+	const struct dirent *e = NULL;
+	DIR *all = opendir("/proc");
+	size_t n = 0;
+
+	while (all != NULL && (e = readdir(all)) != NULL)
+		if (isdigit((unsigned char)e->d_name[0]) &&
+		    resmgr_marked(e->d_name, mark) &&
+		    kill((pid_t)strtol(e->d_name, NULL, 10), signal) == 0)
+			n++;
+	if (all != NULL)
+		closedir(all);
+	return n;
 }

@@ -53,4 +53,8 @@ int step_check(const struct step_where *w, struct error *err);
 int step_stop(const struct step_where *w, struct step_result *r,
 	      struct error *err);
 
+/* Send `signal` to the processes of this machine that have `mark` in their
+ * environment.  Returns how many there are. */
+size_t step_signal_marked(const char *mark, int signal);
+
 #endif /* SITE_STEP_H */

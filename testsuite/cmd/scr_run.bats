@@ -427,6 +427,49 @@ managers() {
 	kill "$(cat steps/1)"
 }
 
+# The names of the processes of this test: with its prefix in their environment.
+left() {
+	local file
+
+	for file in $(env -u SCR_PREFIX grep -lsz "^SCR_PREFIX=$PWD/p\$" /proc/[0-9]*/environ); do
+		cat "${file%environ}comm" 2>/dev/null || true
+	done
+}
+
+@test "SIGKILL at 50 random moments of a job that is launched again and again" {
+	[[ -n ${SCRKIT_SLOW-} && -x $BIN/../mpi/app_kills ]] || skip "slow, or no MPI"
+	export SCR_JOB_ID=j SCR_COPY_TYPE=SINGLE SCR_CACHE_SIZE=3 SCR_CACHE_BYPASS=0
+	printf '#!/bin/bash\ncd p && echo run >>../runs && exec timeout 1.5 \
+		mpiexec -n 2 %s/../mpi/app_kills "$(wc -l <../runs)" ../journal \
+		pause=20\n' "$BIN" >app
+	chmod +x app
+	RANDOM=${SEED:-1}
+	for round in {1..50}; do
+		setsid scr_run --runs -1 --pause 0 ./app >>said 2>&1 3>&- &
+		one=$!
+		sleep "$((RANDOM % 4)).$((RANDOM % 10))"
+		kill -KILL $one
+		wait $one || true
+		# Those that do not end by themselves end when it is taken over.
+		for ((n = 0; n < 20; n++)); do
+			[[ -n $(left) ]] || break
+			sleep 0.1
+		done
+		((n < 20)) || stayed=$((${stayed-0} + 1))
+	done
+	# Never from an older checkpoint than the newest.
+	echo "# $(grep -c ^restart journal) starts, $(grep -c ^complete journal)" \
+		"checkpoints, $(grep -c "taking over" said) taken over," \
+		"${stayed-0} launchers stayed" >&3
+	awk '/^complete/ { last = $2 }
+		/^restart/ && $2 + 0 < last { print last, $0; bad = 1 }
+		END { exit bad || last < 50 }' journal ||
+		failed "$(tail -n 20 said)"
+	attempt scr_run ./app
+	assert_stderr_has "is saved"
+	[[ -z $(left) ]] || failed "left: $(left)"
+}
+
 @test "restarts have another command; names of launchers" {
 	stub srun <<<$'#!/bin/sh\necho "words $*"'
 	ends 0 scr_srun --run-cmd="app -x  1" -n 2
