@@ -120,12 +120,11 @@ lengthen(const struct plan *p, const struct plan_view *v, struct error *err)
 
 		if (v->have[i] >= size)
 			continue;
-		/* What is there may be behind a link. */
+		/* A container behind a link has its full length.  A shorter file
+		 * there may be anything. */
 		fd = path_open_beneath(p->places[0].meta_fd, c->name,
-				       v->have[i] > 0 ? O_WRONLY
-						      : O_WRONLY | O_CREAT |
-								O_NOFOLLOW,
-				       0666, err);
+				       O_WRONLY | O_CREAT | O_NOFOLLOW, 0666,
+				       err);
 		if (fd < 0)
 			return -1;
 		if (ftruncate(fd, (off_t)size) < 0)

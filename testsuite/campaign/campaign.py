@@ -402,9 +402,10 @@ class Case:
                 return
             self.kept(step, a, tree, after)
             self.built(step, a, ds, tree, after)
-            if a.status == 1 and "then run this again" in a.err and \
-                    self.hit & {"mode", "modedir"}:
-                return  # a clear stop: the user has to change a mode
+            if a.status == 1 and (
+                    "then run this again" in a.err and self.hit & {"mode", "modedir"} or
+                    "a symbolic link blocks the path" in a.err):
+                return  # a clear stop: the user has to change a mode, or a link
             tree, steps = after, next_lines(a)
             step = steps[0] if steps else None
             if step is None:  # who acts at night looks again
