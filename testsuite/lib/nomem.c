@@ -12,7 +12,7 @@
 static long
 after(long n)
 {
-	return getenv("SCRKIT_SLOW") != NULL || n < 48 + SANITIZED
+	return getenv("SCRKIT_SLOW") != NULL || n < 96 + SANITIZED
 		       ? n + 1
 		       : n + 1 + n / 32;
 }

@@ -12,9 +12,9 @@
 /*
  * Run the block, which sets m.rc and fills m.err, with its 1st, 2nd ...
  * allocation and all later ones failing, until no allocation fails: it may
- * succeed with less memory, but fail only as ERROR_NOMEM.  Checks that, and that
- * the block needs at least `least` allocations.  Beyond 48 allocations only a
- * sample of them fails, but all with SCRKIT_SLOW.
+ * succeed with less memory, but fail only as ERROR_NOMEM.  Checks that, and
+ * that the block needs at least `least` allocations.  Beyond 96 allocations
+ * only a sample of them fails, but all with SCRKIT_SLOW.
  *
  *	without_memory (m, 2, "reading without memory")
  *		m.rc = thing_read(&thing, &m.err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fields of 2^8 and 2^16 against their definitions, all ways to multiply a
- * matrix, and recipes against a plain implementation.  (fti_rebuild.bats: parity
- * that FTI wrote.) */
+ * matrix, and recipes against a plain implementation.  (Parity that FTI wrote:
+ * fti_rebuild.bats.) */
 #include "encode/field.h"
 
 #include "code_plain.h"
@@ -100,8 +100,8 @@ TEST(words)
 #define LEN_MAX 270016 /* several segments even with the fewest inputs */
 #define MARGIN 64
 
-/* The ways to multiply: bytes, all inputs at once or added one by one; words; and
- * the exclusive or, the matrix of ones. */
+/* The ways to multiply: bytes, all inputs at once or added one by one; words;
+ * and the exclusive or, the matrix of ones. */
 enum way { BYTES, ADDED, XOR, WORDS, AVX2 };
 
 /* With MARGIN on both sides. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checkpoint files of a rank: where metadata are found.  Content of golden files:
- * fti_extract.bats. */
+/* Checkpoint files of a rank: where metadata are found.  Content of golden
+ * files: fti_extract.bats. */
 #include "fti/rankfile.h"
 
 #include "fti/file.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Typed values in a tree.  Printing, and files: golden/rebuild.bats, damage.bats. */
+/* Typed values in a tree.  Printing, and files: golden/rebuild.bats,
+ * damage.bats. */
 #include "kvtree/value.h"
 
 #include "metatest.h"
