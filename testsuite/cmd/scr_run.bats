@@ -465,7 +465,9 @@ left() {
 		/^restart/ && $2 + 0 < last { print last, $0; bad = 1 }
 		END { exit bad || last < 50 }' journal ||
 		failed "$(tail -n 20 said)"
+	program 0
 	attempt scr_run ./app
+	assert_status 0
 	assert_stderr_has "is saved"
 	[[ -z $(left) ]] || failed "left: $(left)"
 }
