@@ -346,7 +346,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 			  : index_entry_valid(&e) ? NULL
 						  : "scr_index --build";
 	else if (n->status == STATUS_LOST && !n->searched &&
-		 catalogue_in_cache(c, id))
+		 (n->undecided || catalogue_in_cache(c, id)))
 		return report_scavenge(catalogue_path(c), n->obstacle, to,
 				       size);
 	else if (n->status == STATUS_LOST ||

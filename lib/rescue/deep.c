@@ -467,7 +467,10 @@ find_contradicted(struct plan *p, const struct work *work, const bool *look,
 
 		for (size_t f = 0; f < r.nfindings && agrees; f++)
 			agrees = r.findings[f].set != set ||
-				 (r.findings[f].file != PLAN_NONE &&
+				 /* Only two failures locate a wrong file
+				  * without its checksum. */
+				 (p->sets[set].failures > 1 &&
+				  r.findings[f].file != PLAN_NONE &&
 				  r.findings[f].file != i);
 		*at = agrees ? i : p->nfiles;
 	}
