@@ -22,6 +22,7 @@
 #include "progress.h"
 #include "report/hint.h"
 #include "report/packing.h"
+#include "stop.h"
 #include "str.h"
 
 /* Lines shown without -v: files of a list, and flaws. */
@@ -371,6 +372,7 @@ out:
 		status = error_status(err.kind);
 	}
 	packed_close(&p);
+	(void)stop_say(&err, catalogue_path(c), false);
 	report_remedy(&err, c, p.id);
 	app_report(status, &err);
 	return status;

@@ -45,10 +45,10 @@ stop_say(struct error *err, const char *place, bool barred)
 	} else if (barred) {
 		return false;
 	} else {
-		error_as(
-			err, &why,
-			"%s; change its mode, or that of its directory, then run this again",
-			why.text);
+		error_as(err, &why,
+			 "%s; change its mode, or that of its directory, then "
+			 "run this again",
+			 why.text);
 	}
 	error_remedy(err, REMEDY_STOP);
 	return true;
