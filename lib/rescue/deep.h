@@ -85,6 +85,9 @@ deep_is_located(const struct deep_finding *f)
 	       (f->member != PLAN_NONE && (f->in_body || f->file != PLAN_NONE));
 }
 
+/* Is its set, which lacks only redundancy, left alone by a rebuild of others? */
+bool deep_is_left(const struct plan *p, const struct deep_finding *f);
+
 /* Do data and redundancy differ, and is it unknown which is wrong? */
 bool deep_undecided(const struct deep_result *r);
 

@@ -389,15 +389,12 @@ int
 rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 {
 	struct deep_result found;
-	bool others = false;
 	int rc = 0;
 
 	if (r->work->dry_run && !r->o.trial)
 		return 0;
 	if (deep_search_losses(r->p, r->work, &found, err) < 0)
 		return -1;
-	for (size_t i = 0; i < r->p->nsets; i++)
-		others = others || rebuild_wants(r, &r->p->sets[i]);
 	for (size_t i = 0; rc >= 0 && i < found.nfindings; i++) {
 		struct error why = ERROR_INIT;
 
@@ -415,9 +412,7 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 		deep_error(r->p, &found.findings[i], &why);
 		if (deep_is_located(&found.findings[i]))
 			work_detail(r->work, "%s", why.text);
-		else if (others &&
-			 plan_leaves_set(r->p,
-					 &r->p->sets[found.findings[i].set]))
+		else if (deep_is_left(r->p, &found.findings[i]))
 			work_say(r->work, "%s: left alone", why.text);
 		else
 			rc = error_as(err, &why, "dataset %lld: %s",
@@ -444,13 +439,13 @@ rebuild_search(struct plan *p, bool sums, const struct work *work,
 	for (size_t i = 0; sums && i < p->nfiles && !any; i++)
 		any = p->files[i].has_crc && p->files[i].fate == FATE_REBUILD;
 	if (!any || plan_status(p) != STATUS_DAMAGED ||
-	    rebuild(p, &o, NULL, &why) == 0 || plan_status(p) == STATUS_LOST)
+	    rebuild(p, &o, NULL, &why) == 0 || plan_status(p) == STATUS_LOST ||
+	    p->flaw != NULL)
 		return 0;
 	if (why.kind != ERROR_LOST && why.kind != ERROR_DAMAGED) {
 		deep_free(out);
 		return error_pass(err, &why);
 	}
-	p->flaw_status = error_status(why.kind);
-	p->flaw = arena_strdup(p->arena, why.text);
-	return p->flaw == NULL ? error_no_memory(err) : 0;
+	return plan_set_flaw(p, error_status(why.kind),
+			     arena_strdup(p->arena, why.text), err);
 }
