@@ -225,9 +225,11 @@ find_next_group(struct condition *h, const struct catalogue_options *o)
 	};
 
 	h->next[0] = '\0';
+	/* Without a plan, the reason says what stands in the way. */
 	if (h->status == STATUS_OK ||
-	    (h->status == STATUS_FAILED && h->plan != NULL &&
-	     report_chmod(h->plan, h->next, sizeof(h->next))[0] != '\0'))
+	    (h->status == STATUS_FAILED &&
+	     (h->plan == NULL ||
+	      report_chmod(h->plan, h->next, sizeof(h->next))[0] != '\0')))
 		return;
 	if (h->plan != NULL)
 		plan_obstacle(h->plan, obstacle, sizeof(obstacle));
