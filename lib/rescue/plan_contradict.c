@@ -373,10 +373,11 @@ weigh(struct planner *w, uint32_t rank, enum totals maps, enum totals record,
 	 * with the filemaps, but there are several for each list.  Files that
 	 * fit can be those of another dataset.  Totals say nothing of
 	 * checksums. */
-	*out = !contradicts(w, rank, false) ? 0
-					    : 4 * ((maps == TOTALS_EQUAL &&
-						    record != TOTALS_UNKNOWN) -
-						   (record == TOTALS_EQUAL));
+	*out = plan_contradicts(w, rank) && !contradicts(w, rank, false)
+		       ? 0
+		       : 4 * ((maps == TOTALS_EQUAL &&
+			       record != TOTALS_UNKNOWN) -
+			      (record == TOTALS_EQUAL));
 	if (list != NULL)
 		*out += 2 * plan_map_has_list(w, pr, list) -
 			2 * !plan_record_denies(w, list);

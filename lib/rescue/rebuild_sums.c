@@ -261,6 +261,20 @@ suppose(struct rebuild_run *r, uint32_t set, struct error *err)
 	return 0;
 }
 
+/* Has any other file of the set, all of which were read, the checksum in
+ * rank2file? */
+static bool
+is_confirmed(const struct plan *p, uint32_t set)
+{
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->ranks[p->files[i].rank].data_set == set &&
+		    p->files[i].record_crc &&
+		    p->files[i].state == FILE_PRESENT &&
+		    p->files[i].attr.size > 0)
+			return true;
+	return false;
+}
+
 static long
 check_outputs(struct rebuild_run *r, struct error *err)
 {
@@ -278,14 +292,15 @@ check_outputs(struct rebuild_run *r, struct error *err)
 			continue;
 		/* One of its inputs is damaged: check the files of its set. */
 		set = r->p->ranks[f->rank].data_set;
-		r->recorded = r->recorded ||
-			      (f->record_crc && !r->p->sets[set].salvage);
 		for (size_t k = 0; k < r->p->nfiles; k++)
 			r->look[k] =
 				r->p->ranks[r->p->files[k].rank].data_set ==
 				set;
 		marked = look_again(r, r->look, err);
 		r->contradicted = r->contradicted || marked == 0;
+		r->recorded = r->recorded || (marked == 0 && f->record_crc &&
+					      !r->p->sets[set].salvage &&
+					      !is_confirmed(r->p, set));
 		r->result->deep = r->result->deep || marked == 0;
 		if (marked == 0)
 			marked = blame_bodies(r, set, err);
