@@ -156,7 +156,7 @@ as_other() {
 	done
 	[[ -z $(on node1 ls -A "$lay_prefix") ]]
 	[[ ! -e $lay_pfs/ckpt.1 && -z $(ls -A "$lay_pfs"/.scr/.scrkit*) ]]
-	answers 1 "failed   prefix      node1,node2: the prefix is another" \
+	answers 1 "failed   prefix      node[1-2]: the prefix is another" \
 		on login env "${lay_env[@]}" scr_env doctor
 	# One of four: the redundancy of the others suffices.
 	on node2 mount --bind "/pfs/xor_8n4/prefix" "$lay_prefix"
