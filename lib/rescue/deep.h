@@ -85,7 +85,7 @@ deep_is_located(const struct deep_finding *f)
 	       (f->member != PLAN_NONE && (f->in_body || f->file != PLAN_NONE));
 }
 
-/* Is its set, which lacks only redundancy, left alone by a rebuild of others? */
+/* Does its set lack only redundancy, so that a rebuild of others leaves it? */
 bool deep_is_left(const struct plan *p, const struct deep_finding *f);
 
 /* Do data and redundancy differ, and is it unknown which is wrong? */

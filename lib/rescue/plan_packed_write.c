@@ -120,8 +120,8 @@ lengthen(const struct plan *p, const struct plan_view *v, struct error *err)
 
 		if (v->have[i] >= size)
 			continue;
-		/* A container behind a link has its full length.  A shorter file
-		 * there may be anything. */
+		/* A container behind a link has its full length.  A shorter
+		 * file there may be anything. */
 		fd = path_open_beneath(p->places[0].meta_fd, c->name,
 				       O_WRONLY | O_CREAT | O_NOFOLLOW, 0666,
 				       err);

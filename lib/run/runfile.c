@@ -24,12 +24,6 @@ static const char *const words[] = { "starting", "running", "pausing", "saving",
 				     "ended" };
 #define WORDS (sizeof(words) / sizeof(words[0]))
 
-const char *
-run_state_word(enum run_state s)
-{
-	return words[s];
-}
-
 /* An array of objects {key: name, "why": reason}. */
 static struct json *
 names_json(const struct hostlist *h, const char *key,
@@ -48,13 +42,11 @@ names_json(const struct hostlist *h, const char *key,
 	return list;
 }
 
-/* Read that of member `list`; `reasons`, if not NULL, become an array. */
+/* Read it; `reasons`, if not NULL, become an array. */
 static int
-read_names(const struct json_value *v, const char *list, const char *key,
-	   struct hostlist *out, const char ***reasons, struct arena *a,
-	   struct error *err)
+read_names(const struct json_value *all, const char *key, struct hostlist *out,
+	   const char ***reasons, struct arena *a, struct error *err)
 {
-	const struct json_value *all = json_get(v, list);
 	const size_t count = json_count(all);
 	const char *name = NULL,
 		   **why = arena_alloc(a, count + 1, sizeof(*why));
@@ -162,9 +154,11 @@ run_record_read(int scr, struct run_record *r, struct arena *a,
 		    0)
 			goto out;
 	r->argv = argv;
-	rc = read_names(v, "excluded", "node", &r->bad, &r->reasons, a, err);
+	rc = read_names(json_get(v, "excluded"), "node", &r->bad, &r->reasons,
+			a, err);
 	if (rc == 0)
-		rc = read_names(v, "steps", "step", &r->steps, NULL, a, err);
+		rc = read_names(json_get(v, "steps"), "step", &r->steps, NULL,
+				a, err);
 out:
 	if (rc < 0 && err != NULL && err->kind == ERROR_CORRUPT)
 		error_wrap(err, "%s", RUN_RECORD);

@@ -66,9 +66,6 @@ struct run_record {
 	int status;	 /* ENDED: exit status; else -1 */
 };
 
-/* The word for a state in the file and in messages. */
-const char *run_state_word(enum run_state s);
-
 /* Replace the file in directory `scr`. */
 int run_record_write(int scr, const struct run_record *r, struct error *err);
 

@@ -101,6 +101,7 @@ own_steps() {
 	job_await held
 	on login srun --jobid="$(on login squeue -h -o %A)" --overlap -N1 \
 		sleep 300 </dev/null 3>&- &
+	# shellcheck disable=SC2016 # for eval
 	await eval '[[ $(on login squeue -h -s -o %j) == *sleep* ]]'
 	await grep -q "\"steps\":.{" "$BED_DIR/pfs/run/.scr/run.json"
 	on node1 pkill -KILL -x srun

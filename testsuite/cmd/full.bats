@@ -283,7 +283,7 @@ scene_record() {
 }
 
 @test "33.22: no failing system call: the same command again; each says what helps" {
-	local errno at command said next
+	local errno at command next
 	local -A helps=([ENOSPC]="make room" [EDQUOT]="make room"
 		[EROFS]="when it is writable" [EIO]="" [EACCES]="")
 
@@ -296,6 +296,7 @@ scene_record() {
 			for at in 1 3 8; do
 				rm -rf p q c out && cp -a packed p && mkdir q
 				cp -R lost c
+				# shellcheck disable=SC2086 # several words
 				try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT=$at \
 					SHIM_STICKY=1 SHIM_ERRNO=$errno $command
 				# Nothing was written if a read failed.

@@ -468,6 +468,7 @@ healthy() {
 # other DEED [SSH]: scr_env of the node "bad" does this when it is probed, or ssh
 # does; any other node is this machine.
 other() {
+	# shellcheck disable=SC2016 # for the script
 	printf '#!/bin/bash\n[[ $NODE$1 != badprobe ]] || { %s; }\nexec scr_env "$@"\n' \
 		"$1" >helper
 	stub ssh <<-END

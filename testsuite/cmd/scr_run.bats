@@ -219,9 +219,7 @@ $here"
 	# Its command line is in the record; runs that are left, too.
 	program 0 '[ "$x" = 1 ] && exit 3'
 	mkdir other
-	cd other
-	x=1 attempt env -u SCR_PREFIX scr_run -p ../p --resume
-	cd ..
+	x=1 attempt env -u SCR_PREFIX -C other scr_run -p ../p --resume
 	assert_status 3
 	assert_stderr_has "was killed in run 1: taking over"
 	[[ $(record runs) == 3 && $(record status) == 3 ]]
@@ -278,16 +276,16 @@ cpu() {
 # mpiexec cuts lines of several ranks apart: eight processes take its place.
 @test "a million lines of 8 ranks arrive unchanged, at once, and as fast" {
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
-	local lines='BEGIN { for (i = 1; i <= 125000; i++) { print r, i; fflush() } }'
+	local text='BEGIN { for (i = 1; i <= 125000; i++) { print r, i; fflush() } }'
 
-	program 0 "for r in 0 1 2 3 4 5 6 7; do awk -v r=\$r '$lines' & done; wait
+	program 0 "for r in 0 1 2 3 4 5 6 7; do awk -v r=\$r '$text' & done; wait
 		sleep \$1"
 	for r in {0..7}; do seq -f "$r %.0f" 125000; done | sort >want
 	# The first line is here while the program still runs.
 	scr_run ./app 3 2>/dev/null 3>&- | {
-		read -r line && cp p/.scr/run.json then && { echo "$line" && cat; } >all
+		read -r line && cp p/.scr/run.json during && { echo "$line" && cat; } >all
 	}
-	grep -q '"state":"running"' then
+	grep -q '"state":"running"' during
 	sort all | cmp - want
 	alone=$(cpu ./app 0)
 	within=$(cpu scr_run ./app 0)
@@ -339,12 +337,12 @@ managers() {
 	while IFS="|" read -r manager step left variables; do
 		rm -rf p steps stub ended runs
 		managers
-		export SCR_NODELIST=$(uname -n) SCR_RESOURCE_MANAGER=$manager
+		export SCR_NODELIST=$HOSTNAME SCR_RESOURCE_MANAGER=$manager
 		# shellcheck disable=SC2086 # several variables
 		attempt env $variables scr_run --start-timeout 3 --grace 1 \
 			--pause 0 launch
 		assert_status 124
-		[[ $(echo $(ls steps)) == "$left" ]] ||
+		[[ $(cd steps && echo *) == "$left" ]] ||
 			failed "$manager: $(cat ended)" "left: $(ls steps)"
 		# Killed, and taken over.
 		rm -f ended runs
@@ -444,7 +442,7 @@ left() {
 		pause=20\n' "$BIN" >app
 	chmod +x app
 	RANDOM=${SEED:-1}
-	for round in {1..50}; do
+	for _ in {1..50}; do
 		setsid scr_run --runs -1 --pause 0 ./app >>said 2>&1 3>&- &
 		one=$!
 		sleep "$((RANDOM % 4)).$((RANDOM % 10))"
