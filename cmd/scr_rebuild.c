@@ -183,7 +183,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	rc = rebuild(p, &ro, &r, err);
 	o->sums = r.crc_checked > 0 || r.crc_wrong > 0;
 	o->deep = r.deep;
-	o->next.undecided = r.undecided;
+	o->next.undecided = o->next.undecided || r.undecided || p->undecided;
 	if (rc < 0)
 		return error_status(err->kind);
 	if (s->dry_run)
@@ -380,11 +380,11 @@ find_next(const struct settings *s, const struct subject *t,
 	next[0] = '\0';
 	/* What was found, what stopped a rebuild, as a full disk, or what
 	 * --protect needs first. */
-	if (!n.undecided &&
-	    ((s->dry_run && command == NULL && n.status != STATUS_FAILED) ||
-	     (n.status == STATUS_FAILED &&
-	      (error_may_pass(why) || n.obstacle[0] != '\0')) ||
-	     (s->protect != NULL && n.status == STATUS_DAMAGED)))
+	if ((n.status == STATUS_FAILED && n.obstacle[0] != '\0') ||
+	    (!n.undecided &&
+	     ((s->dry_run && command == NULL && n.status != STATUS_FAILED) ||
+	      (n.status == STATUS_FAILED && error_may_pass(why)) ||
+	      (s->protect != NULL && n.status == STATUS_DAMAGED))))
 		command = report_check(REPORT_CHECK_REBUILD, s->deep,
 				       s->checksums);
 	/* A refusal says all.  A report also knows the records that no rebuild

@@ -3,10 +3,12 @@
  * scr_run - run a parallel program until it ends well: prepare, launch, watch,
  * launch again on the nodes that are left, save the caches.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -274,9 +276,19 @@ resume(struct job *job, struct error *err)
 	struct run_record old = { .status = -1 };
 	const int scr = jobfiles_open(job->prefix, false, err);
 
+	struct stat st;
+
 	if (scr < 0 || run_record_read(scr, &old, job->arena, err) < 0)
 		return error_wrap(err, "%s: no scr_run to resume",
 				  job->prefix_real);
+	/* Its command is executed. */
+	if (fstatat(scr, RUN_RECORD, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: " RUN_RECORD " is not yours alone: its "
+				 "command is not run: run this as its owner",
+				 job->prefix_real);
 	if (old.state == RUN_ENDED || old.argv[0] == NULL)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: scr_run has ended with status %d: "
@@ -314,8 +326,9 @@ main(int argc, char **argv)
 	}
 	args = parse(&s, name, argc, args, &count);
 	s.run.argv = whole;
-	if (s.resume && count > 0)
-		app_usage("--resume takes the command from the record");
+	if (s.resume && (count > 0 || s.run.dry_run))
+		app_usage("--resume takes the command from the record, and "
+			  "runs it");
 	if (!s.resume && count == 0 &&
 	    (launcher == NULL || s.run_command == NULL))
 		app_usage("no command given, for example: scr_run srun -n 8 "

@@ -134,16 +134,6 @@ report_unproved(const struct build *b)
 			 sets == 1 ? "set has" : "sets have");
 }
 
-/* No checksum is recorded of files that their redundancy contradicts. */
-static void
-forget_unproven(struct build *b, uint32_t set)
-{
-	for (size_t i = 0; i < b->plan->nfiles; i++)
-		if (b->plan->ranks[b->plan->files[i].rank].data_set == set &&
-		    !plan_file_provable(&b->plan->files[i]))
-			b->sums[i] = (struct plan_sum){ .known = false };
-}
-
 /* Report what the deep check finds and marks.  ERROR_DAMAGED: it cannot be
  * determined which file is wrong. */
 static int
@@ -161,8 +151,8 @@ look_deep(struct build *b, struct error *err)
 	b->out->undecided = deep_undecided(&r);
 	for (size_t i = 0; i < r.nfindings && rc == 0; i++) {
 		const struct deep_finding *f = &r.findings[i];
-		const bool left = deep_is_left(b->plan, f);
-		const bool located = deep_is_located(f) || left;
+		const bool located =
+			deep_is_located(f) || deep_is_left(b->plan, f);
 
 		deep_error(b->plan, f, &why);
 		if (!located && b->plan->verdict == SET_LOST &&
@@ -173,8 +163,6 @@ look_deep(struct build *b, struct error *err)
 				      why.text);
 		} else {
 			work_say(&b->o->work, "%s: %s", b->subject, why.text);
-			if (left)
-				forget_unproven(b, f->set);
 			if (f->file != PLAN_NONE && !b->o->work.dry_run)
 				plan_sums_forget(b->plan, f->file,
 						 &b->sums[f->file]);
@@ -211,6 +199,17 @@ mend(struct build *b, struct error *err)
 	if (rebuild(b->plan, &ro, &b->out->rebuild, err) < 0) {
 		b->out->undecided = b->out->rebuild.undecided;
 		return -1;
+	}
+	/* A set was left alone: nothing is recorded of what contradicts
+	 * itself. */
+	if (p->undecided) {
+		b->out->undecided = true;
+		error_set(
+			err, ERROR_DAMAGED,
+			"%s: a redundancy set contradicts itself, and nothing "
+			"shows what is wrong in it; others were rebuilt",
+			b->subject);
+		return error_remedy(err, REMEDY_CHOOSE);
 	}
 	b->changed =
 		b->changed || b->out->rebuild.files + b->out->rebuild.maps > 0;

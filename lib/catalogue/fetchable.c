@@ -233,6 +233,9 @@ catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 		     "belongs to an older dataset, whose files were replaced");
 		return 0;
 	}
+	if (p->old_sums)
+		flaw(why, RANK2FILE_FILE,
+		     "has other checksums than most filemaps: an older one");
 	if (f->ranks->nranks != (size_t)p->nranks) {
 		error_set(why, ERROR_CORRUPT,
 			  RANK2FILE_FILE ": has %zu ranks, the filemaps have "

@@ -229,6 +229,8 @@ struct plan {
 	/* The summary is that of an older dataset, whose files have been
 	 * replaced; and so are rank2file and the containers. */
 	bool older_summary, outdated;
+	/* Most filemaps contradict the checksums in rank2file. */
+	bool old_sums;
 	/* What is wrong with the dataset as a whole, although no file is known
 	 * to be; NULL: nothing.  STATUS_FAILED: witnesses contradict each
 	 * other, so that its state is unknown; or STATUS_LOST. */

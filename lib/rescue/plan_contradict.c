@@ -566,8 +566,8 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 	if (rc < 0)
 		return -1;
 	/* The checksums of an older rank2file. */
-	w->old_sums = w->old_sums || old_sums > 0;
-	for (size_t i = 0; w->old_sums && i < w->p.nfiles; i++)
+	w->p.old_sums = w->p.old_sums || old_sums > 0;
+	for (size_t i = 0; w->p.old_sums && i < w->p.nfiles; i++)
 		w->p.files[i].has_crc &= !w->p.files[i].record_crc;
 	return *dropped > 0 ? drop(w, all, err) : 0;
 }

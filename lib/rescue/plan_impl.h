@@ -115,7 +115,6 @@ struct planner {
 	bool searched;	  /* for files that headers name */
 	bool compared;	  /* filemaps with rank2file */
 	bool judged;	  /* by plan_judge_record() */
-	bool old_sums;	  /* most filemaps contradict those in rank2file */
 	bool overlap;	  /* two filemaps name a file: headers may show which
 			     of them is wrong */
 	bool again;	  /* filemaps were found to be wrong: plan without

@@ -170,7 +170,12 @@ plan_record_ask(const struct planner *w)
 	if (r == NULL || r->ranks == NULL || r->usable || w->p.outdated)
 		return;
 	r->usable = true;
-	r->usable = r->vouched = plan_record_fits(w);
+	r->vouched = plan_record_fits(w);
+	/* Another dataset's can have the same totals. */
+	for (int64_t i = 0; r->vouched && i < w->p.nranks; i++)
+		r->vouched = !plan_contradicts(w, (uint32_t)i) ||
+			     plan_record_exchanged(w, (uint32_t)i);
+	r->usable = r->vouched;
 }
 
 bool
@@ -416,8 +421,8 @@ plan_record_sums(struct planner *w, struct error *err)
 	for (size_t i = 0; i < w->p.nfiles; i++) {
 		struct plan_file *f = &w->p.files[i];
 		const struct rank2file_file *is =
-			f->has_crc || w->old_sums ? NULL
-						  : plan_record_find(w, f);
+			f->has_crc || w->p.old_sums ? NULL
+						    : plan_record_find(w, f);
 
 		if (is == NULL || !is->has_crc ||
 		    (is->has_size && is->size != f->attr.size))

@@ -278,7 +278,8 @@ restore_without(struct planner *w, struct plan_set *s, uint32_t member,
 	m->state = RED_DAMAGED;
 	m->problem = "its contents are damaged: filemaps computed from them "
 		     "are not valid";
-	if (plan_solve_set(w, s, w->p.arena, err) < 0 ||
+	if (plan_make_header(w, s, member, w->p.arena, err) < 0 ||
+	    plan_solve_set(w, s, w->p.arena, err) < 0 ||
 	    restore(w, s, &bad, err) < 0)
 		return -1;
 	if (bad == 0 && s->verdict == SET_REBUILDABLE)

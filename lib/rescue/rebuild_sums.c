@@ -386,17 +386,21 @@ rebuild_check_sums(struct rebuild_run *r, struct error *err)
 void
 rebuild_doubt(struct rebuild_run *r, struct error *err)
 {
-	if (!r->contradicted || err == NULL || err->kind != ERROR_LOST)
+	const char *doubt = NULL;
+
+	if (err == NULL || err->kind != ERROR_LOST)
 		return;
-	if (!r->recorded) {
+	if (!r->contradicted)
+		(void)deep_doubt_record(r->p, r->work, &doubt, NULL);
+	else if (r->recorded)
+		doubt = "rank2file has other checksums than what is computed: "
+			"it is an older one, or a file without a checksum is "
+			"damaged";
+	else
 		error_remedy(err, REMEDY_DECIDE);
+	if (doubt == NULL)
 		return;
-	}
-	plan_set_flaw(r->p, STATUS_FAILED,
-		      "rank2file has other checksums than what is computed: "
-		      "it is an older one, or a file without a checksum is "
-		      "damaged",
-		      NULL);
+	plan_set_flaw(r->p, STATUS_FAILED, doubt, NULL);
 	plan_error(r->p, err);
 }
 
@@ -432,10 +436,9 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 		else
 			rc = error_as(err, &why, "dataset %lld: %s",
 				      (long long)r->p->id, why.text);
-		if (rc < 0) {
-			r->result->undecided = true;
+		r->result->undecided |= !deep_is_located(&found.findings[i]);
+		if (rc < 0)
 			error_remedy(err, REMEDY_CHOOSE);
-		}
 	}
 	deep_free(&found);
 	return rc;

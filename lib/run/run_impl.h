@@ -34,6 +34,7 @@ struct run {
 	struct hostlist use, silent, now_silent;
 	/* Steps that ran before the program, if only that tells them apart. */
 	struct hostlist before;
+	bool blind; /* and they are not known */
 	struct arena *arena;
 	const char *hosts; /* path of RUN_HOSTS */
 	int scr, lock;

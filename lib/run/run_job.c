@@ -140,15 +140,15 @@ end_old_steps(struct run *r, const struct run_record *old, struct error *err)
 	    (round = strrchr(old->mark, '.')) == NULL)
 		return 0;
 	/* If the job was requeued, all steps have ended, and their ids are
-	 * used again. */
-	if (!str_eq(round, strrchr(own, '.')))
+	 * used again.  Not all managers count that. */
+	if (!str_eq(round, strrchr(own, '.')) || resmgr_own_by_time(r->job->rm))
 		return 0;
 	if (hostlist_add_list(&r->record.steps, &old->steps, err) < 0)
 		return -1;
 	r->record.mark = old->mark;
-	if (!resmgr_own_by_time(r->job->rm))
-		run_find_steps(r);
+	run_find_steps(r);
 	run_end_steps(r, (double)r->o->grace);
+	hostlist_free(&r->record.steps);
 	r->record.mark = own;
 	return 0;
 }
@@ -175,7 +175,7 @@ changes(struct run *r, const struct run_record *old)
 		hostlist_free(&now.bad);
 		hostlist_free(&now.steps);
 	}
-	return last != old->written;
+	return last != old->written || r->facts.signal != 0;
 }
 
 /* Take over from a wrapper of this job that was killed. */

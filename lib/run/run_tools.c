@@ -41,6 +41,22 @@ run_say(const struct run *r, const char *fmt, ...)
 	r->o->log(line);
 }
 
+/* Without locks: is the record that of another job, whose wrapper lives? */
+static bool
+is_others(struct run *r)
+{
+	struct run_record now;
+	bool is = false;
+
+	if (run_record_read(r->scr, &now, r->arena, NULL) == 0)
+		is = now.state != RUN_ENDED &&
+		     !str_eq(now.job, r->record.job) &&
+		     clock_now() < now.written + RUN_LEASE;
+	hostlist_free(&now.bad);
+	hostlist_free(&now.steps);
+	return is;
+}
+
 void
 run_note(struct run *r, enum run_state state)
 {
@@ -51,7 +67,7 @@ run_note(struct run *r, enum run_state state)
 	/* While another job has the record, this one has none. */
 	if (r->lock == -1)
 		r->lock = run_record_lock(r->scr, NULL);
-	if (r->lock != -1)
+	if (r->lock >= 0 || (r->lock == -2 && !is_others(r)))
 		(void)run_record_write(r->scr, &r->record, NULL);
 }
 
@@ -89,9 +105,12 @@ run_beat(struct run *r, const struct run_child *c)
 	    clock_seconds() < r->beaten + RUN_BEAT || (a = arena_new()) == NULL)
 		return;
 	r->beaten = clock_seconds();
-	if (run_record_read(r->scr, &now, a, NULL) == 0 &&
-	    now.state != RUN_ENDED && now.mark != NULL &&
-	    !str_eq(now.mark, r->record.mark)) {
+	if (run_record_read(r->scr, &now, a, NULL) < 0)
+		now = (struct run_record){ .state = RUN_ENDED };
+	if (now.state != RUN_ENDED && !str_eq(now.job, r->record.job)) {
+		; /* another job has the record */
+	} else if (now.state != RUN_ENDED && now.mark != NULL &&
+		   !str_eq(now.mark, r->record.mark)) {
 		run_say(r,
 			"scr_run on %s, process %" PRId64
 			", has taken over: this one ends",
@@ -181,8 +200,9 @@ run_steps_before(struct run *r)
 
 	hostlist_free(&r->before);
 	resmgr_limit(w.manager, w.answer, NULL);
-	if (resmgr_own_by_time(w.manager) && step_check(&w, NULL) == 0)
-		(void)resmgr_steps(w.manager, &w.job, &r->before, NULL);
+	r->blind = resmgr_own_by_time(w.manager) &&
+		   (step_check(&w, NULL) < 0 ||
+		    resmgr_steps(w.manager, &w.job, &r->before, NULL) < 0);
 }
 
 void
@@ -193,7 +213,7 @@ run_find_steps(struct run *r)
 	const size_t had = steps->count;
 
 	resmgr_limit(w.manager, w.answer, NULL);
-	if (step_check(&w, NULL) == 0 &&
+	if (!r->blind && step_check(&w, NULL) == 0 &&
 	    resmgr_own(w.manager, &w.job, r->record.mark, &r->before, &now,
 		       NULL) == 0 &&
 	    hostlist_add_list(steps, &now, NULL) == 0 &&

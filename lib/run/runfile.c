@@ -98,7 +98,7 @@ run_record_write(int scr, const struct run_record *r, struct error *err)
 	json_set_known_str(j, "mark", r->mark);
 	json_set(j, "steps", names_json(&r->steps, "step", NULL));
 	if (json_line(j, &text, err) == 0 && buf_add_char(&text, '\n') == 0)
-		rc = io_replace_lazy(scr, RUN_RECORD, text.data, text.len, 0666,
+		rc = io_replace_lazy(scr, RUN_RECORD, text.data, text.len, 0644,
 				     err);
 	buf_free(&text);
 	return rc;
