@@ -424,15 +424,18 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 	      const struct build_result *r, const struct error *why,
 	      char next[static NEXT_MAX])
 {
+	/* What stopped it comes first. */
+	const bool barred = r->obstacle[0] != '\0' && why->kind == ERROR_SYSTEM;
 	const struct next_case n = {
 		.status = STATUS_DAMAGED,
-		.undecided = r->undecided,
+		.undecided = r->undecided && !barred,
 		.obstacle = r->obstacle,
 		.was = r->was,
 		.is = r->is,
-		.mend = r->undecided ? NULL
-				     : report_check(REPORT_CHECK_BUILD,
-						    s->o.deep, s->o.checksums),
+		.mend = r->undecided && !barred
+				? NULL
+				: report_check(REPORT_CHECK_BUILD, s->o.deep,
+					       s->o.checksums),
 	};
 
 	if (!r->undecided && r->was[0] == '\0' &&
