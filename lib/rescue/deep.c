@@ -451,8 +451,13 @@ find_contradicted(struct plan *p, const struct work *work, const bool *look,
 	struct deep_result r = { .nfindings = 0 };
 	int rc = plan_mark_all(p, look, FILE_PRESENT, err);
 
+	/* What is in doubt blames no file. */
+	for (size_t i = 0; i < p->nfiles; i++)
+		p->files[i].has_crc &= !look[i];
 	if (rc == 0)
 		rc = deep_check(p, work, &r, err);
+	for (size_t i = 0; i < p->nfiles; i++)
+		p->files[i].has_crc |= look[i];
 	*at = p->nfiles;
 	for (size_t f = 0; f < r.nfindings && *at == p->nfiles; f++) {
 		const uint32_t file = r.findings[f].file;
@@ -464,14 +469,20 @@ find_contradicted(struct plan *p, const struct work *work, const bool *look,
 	for (size_t i = 0; rc == 0 && i < p->nfiles && *at == p->nfiles; i++) {
 		const uint32_t set = p->ranks[p->files[i].rank].data_set;
 		bool agrees = look[i] && is_all_there(&p->sets[set]);
+		uint32_t wrong = PLAN_NONE;
 
-		for (size_t f = 0; f < r.nfindings && agrees; f++)
-			agrees = r.findings[f].set != set ||
-				 /* Only two failures locate a wrong file
-				  * without its checksum. */
-				 (p->sets[set].failures > 1 &&
-				  r.findings[f].file != PLAN_NONE &&
-				  r.findings[f].file != i);
+		/* With two failures, one wrong member is located without its
+		 * checksum. */
+		for (size_t f = 0; f < r.nfindings && agrees; f++) {
+			const struct deep_finding *d = &r.findings[f];
+
+			if (d->set != set)
+				continue;
+			agrees = p->sets[set].failures > 1 &&
+				 d->file != PLAN_NONE && d->file != i &&
+				 (wrong == PLAN_NONE || wrong == d->member);
+			wrong = d->member;
+		}
 		*at = agrees ? i : p->nfiles;
 	}
 	deep_free(&r);
