@@ -85,3 +85,18 @@ dir_each(int fd, const char *what,
 	closedir(dir);
 	return rc;
 }
+
+static int
+stop_at_first(void *arg, const char *name, struct error *err)
+{
+	(void)arg;
+	(void)name;
+	(void)err;
+	return 1;
+}
+
+bool
+dir_is_empty(int fd)
+{
+	return dir_each(fd, "", stop_at_first, NULL, NULL) == 0;
+}

@@ -35,4 +35,7 @@ int dir_each(int fd, const char *what,
 	     int (*fn)(void *arg, const char *name, struct error *err),
 	     void *arg, struct error *err);
 
+/* Is directory `fd` empty?  If it cannot be read: no. */
+bool dir_is_empty(int fd);
+
 #endif /* DIR_H */

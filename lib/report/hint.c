@@ -197,25 +197,6 @@ move_back(const char *prefix, const struct next_case *n, struct buf *out)
 	buf_free(&back);
 }
 
-static int
-is_any(void *arg, const char *name, struct error *err)
-{
-	(void)arg;
-	(void)name;
-	(void)err;
-	return 1;
-}
-
-static bool
-is_empty_dir(const char *path)
-{
-	const int fd = dir_open_plain(AT_FDCWD, path);
-	const bool is = fd >= 0 && dir_each(fd, path, is_any, NULL, NULL) == 0;
-
-	io_close(fd);
-	return is;
-}
-
 /* If a directory is in the way, write "rmdir DIR && ", or "mv DIR DIR.old && ",
  * to `out`, which is empty, if it fits in `size` bytes. */
 static void
@@ -223,6 +204,7 @@ clear_way(const char *obstacle, size_t size, struct buf *out)
 {
 	struct buf away = BUF_INIT;
 	struct stat st;
+	int fd = -1;
 
 	if (obstacle == NULL || obstacle[0] == '\0')
 		return;
@@ -231,7 +213,8 @@ clear_way(const char *obstacle, size_t size, struct buf *out)
 		buf_clear(&away);
 		buf_printf(&away, "%s.old%d", obstacle, i);
 	}
-	if (is_empty_dir(obstacle)) {
+	fd = dir_open_plain(AT_FDCWD, obstacle);
+	if (fd >= 0 && dir_is_empty(fd)) {
 		report_add_quoted(out, "rmdir ", obstacle);
 		buf_add_str(out, " && ");
 	} else if (!away.failed) {
@@ -241,6 +224,7 @@ clear_way(const char *obstacle, size_t size, struct buf *out)
 	}
 	if (out->len >= size)
 		buf_clear(out);
+	io_close(fd);
 	buf_free(&away);
 }
 

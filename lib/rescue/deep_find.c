@@ -358,12 +358,13 @@ suspects(const struct plan_set *s, char *to, size_t size)
 bool
 deep_is_left(const struct plan *p, const struct deep_finding *f)
 {
-	bool others = false;
-
+	if (!plan_leaves_set(p, &p->sets[f->set]))
+		return false;
 	for (size_t i = 0; i < p->nsets; i++)
-		others = others || (p->sets[i].verdict == SET_REBUILDABLE &&
-				    !plan_leaves_set(p, &p->sets[i]));
-	return others && plan_leaves_set(p, &p->sets[f->set]);
+		if (p->sets[i].verdict == SET_REBUILDABLE &&
+		    !plan_leaves_set(p, &p->sets[i]))
+			return true;
+	return false;
 }
 
 bool

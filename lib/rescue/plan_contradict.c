@@ -325,7 +325,9 @@ totals_of_record(const struct planner *w)
 			return TOTALS_UNKNOWN;
 		files += r->nfiles;
 		for (size_t k = 0; k < r->nfiles; k++) {
-			(void)is_there(w, &r->files[k], &size);
+			size = r->files[k].size;
+			if (!r->files[k].has_size)
+				(void)is_there(w, &r->files[k], &size);
 			if (size == UINT64_MAX)
 				return TOTALS_UNKNOWN;
 			bytes += size;

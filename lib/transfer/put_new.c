@@ -90,15 +90,6 @@ put_clear(struct put *p, struct error *err)
 
 /* --- New directories --- */
 
-static int
-stop_at_first(void *arg, const char *name, struct error *err)
-{
-	(void)arg;
-	(void)name;
-	(void)err;
-	return 1;
-}
-
 /* May a rename replace the directory `base`? Only if the directory is empty and
  * differs from a new one in *st at most: no access list, no striping. */
 static bool
@@ -109,8 +100,7 @@ is_replaceable(int parent, const char *base, struct stat *st)
 
 	if (fd < 0)
 		return false;
-	if (fstat(fd, st) == 0 &&
-	    dir_each(fd, base, stop_at_first, NULL, NULL) == 0) {
+	if (fstat(fd, st) == 0 && dir_is_empty(fd)) {
 		ssize_t n = flistxattr(fd, NULL, 0);
 
 		good = n == 0 || (n < 0 && errno == ENOTSUP);
