@@ -13,9 +13,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -106,11 +108,14 @@ take_rebuilt(const struct plan *p, struct kvtree *list, size_t *count,
 	return 0;
 }
 
-/* Extend the containers to the sizes that their files need. */
+/* Extend the containers to the sizes that their files need; with `look`, only
+ * see whether that can be done. */
 static int
-lengthen(const struct plan *p, const struct plan_view *v, struct error *err)
+lengthen(const struct plan *p, const struct plan_view *v, bool look,
+	 struct error *err)
 {
 	const struct segmap *m = v->map;
+	struct stat st;
 
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *c = &m->containers[i];
@@ -122,6 +127,18 @@ lengthen(const struct plan *p, const struct plan_view *v, struct error *err)
 			continue;
 		/* A container behind a link has its full length.  A shorter
 		 * file there may be anything. */
+		if (look &&
+		    dir_stat(p->places[0].meta_fd, c->name, &st,
+			     AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISLNK(st.st_mode))
+			return error_set(err, ERROR_UNSAFE,
+					 "%s: a symbolic link to what is not "
+					 "the container, as it is too short: "
+					 "put the container in its place, then "
+					 "run this again",
+					 c->name);
+		if (look)
+			continue;
 		fd = path_open_beneath(p->places[0].meta_fd, c->name,
 				       O_WRONLY | O_CREAT | O_NOFOLLOW, 0666,
 				       err);
@@ -156,15 +173,19 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 	rc = take_rebuilt(p, kvtree_get(t, "FILE"), &count, err);
 	if (rc < 0 || count == 0)
 		goto out;
-	rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
+	if (lengthen(p, &k->data, true, err) < 0 ||
+	    lengthen(p, &k->red, true, err) < 0)
+		rc = -1;
+	if (rc == 0)
+		rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
 	if (rc == 0 &&
 	    create_dir(dirfd, SEGMAP_DIR, 0777, create_owner(dirfd)) < 0 &&
 	    errno != EEXIST)
 		rc = error_sys(err, "%s: cannot make", SEGMAP_DIR);
 	if (rc == 0)
-		rc = lengthen(p, &k->data, err);
+		rc = lengthen(p, &k->data, false, err);
 	if (rc == 0)
-		rc = lengthen(p, &k->red, err);
+		rc = lengthen(p, &k->red, false, err);
 	*marked = rc == 0;
 out:
 	kvtree_free(t);

@@ -403,7 +403,8 @@ class Case:
             self.kept(step, a, tree, after)
             self.built(step, a, ds, tree, after)
             if a.status == 1 and (
-                    "then run this again" in a.err and self.hit & {"mode", "modedir"} or
+                    "then run this again" in a.err and
+                    self.hit & {"mode", "modedir", "link"} or
                     "a symbolic link blocks the path" in a.err):
                 return  # a clear stop: the user has to change a mode, or a link
             tree, steps = after, next_lines(a)

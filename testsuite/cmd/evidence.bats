@@ -457,3 +457,17 @@ away() {
 	chmod 755 $f.old
 	ends 3 "${as[@]}" scr_inspect -p p -d 1
 }
+
+@test "a container behind a link: nothing is written into what is not it, and no mark is left" {
+	local D=p/.scr/scr.dataset.1
+
+	gen_dataset -p p -n 4 -t XOR
+	scr_index -q -p p --build 1
+	scr_container -q -p p pack 1 --size 100K
+	echo mine >beside
+	ln -sfn "$PWD/beside" $D/.scr/ctr.0.scr
+	for command in "scr_rebuild -p p 1" "scr_index -p p --build 1"; do
+		complains 1 "put the container in its place, then run this again" $command
+		[[ $(<beside) == mine && ! -e $D/rebuild.scr ]]
+	done
+}
