@@ -461,7 +461,7 @@ away() {
 @test "a container behind a link: nothing is written into what is not it, and no mark is left" {
 	local D=p/.scr/scr.dataset.1
 
-	gen_dataset -p p -n 4 -t XOR
+	"$GEN"/gen_dataset -p p -n 4 -t XOR
 	scr_index -q -p p --build 1
 	scr_container -q -p p pack 1 --size 100K
 	echo mine >beside
