@@ -461,9 +461,9 @@ away() {
 @test "a container behind a link: nothing is written into what is not it, and no mark is left" {
 	local D=p/.scr/scr.dataset.1
 
-	"$GEN"/gen_dataset -p p -n 4 -t XOR
+	gen -p p -n 4 -s 8K -t XOR
 	scr_index -q -p p --build 1
-	scr_container -q -p p pack 1 --size 100K
+	scr_container -q -p p pack 1 --size 8K
 	echo mine >beside
 	ln -sfn "$PWD/beside" $D/.scr/ctr.0.scr
 	for command in "scr_rebuild -p p 1" "scr_index -p p --build 1"; do
