@@ -425,21 +425,20 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 	      char next[static NEXT_MAX])
 {
 	/* What stopped it comes first. */
-	const bool barred = r->obstacle[0] != '\0' && why->kind == ERROR_SYSTEM;
+	const bool barred =
+		r->way.obstacle[0] != '\0' && why->kind == ERROR_SYSTEM;
 	const struct next_case n = {
 		.status = STATUS_DAMAGED,
 		.undecided = r->undecided && !barred,
-		.obstacle = r->obstacle,
-		.was = r->was,
-		.is = r->is,
+		.way = r->way,
 		.mend = r->undecided && !barred
 				? NULL
 				: report_check(REPORT_CHECK_BUILD, s->o.deep,
 					       s->o.checksums),
 	};
 
-	if (!r->undecided && r->was[0] == '\0' &&
-	    (r->obstacle[0] == '\0' || why->kind != ERROR_SYSTEM) &&
+	if (!r->undecided && r->way.was[0] == '\0' &&
+	    (r->way.obstacle[0] == '\0' || why->kind != ERROR_SYSTEM) &&
 	    !error_may_pass(why) &&
 	    !(r->dry_run && r->status == STATUS_DAMAGED)) {
 		next_after(s, c, id, why, "scr_inspect", next);

@@ -62,12 +62,10 @@ static const struct app_info info = {
 /* What the command to run next depends on. */
 struct outcome {
 	struct next_case next;
-	char obstacle[RENAMED_MAX];
-	struct verify_result renamed; /* names of a directory */
-	bool barred;		      /* the job may not read some files */
-	struct json *json;	      /* the answer; or NULL */
-	size_t sets;		      /* that --deep compared */
-	bool sums, deep; /* the rebuild compared checksums, redundancy */
+	bool barred;	   /* the job may not read some files */
+	struct json *json; /* the answer; or NULL */
+	size_t sets;	   /* that --deep compared */
+	bool sums, deep;   /* the rebuild compared checksums, redundancy */
 };
 
 /* Mark damage found by --deep as lost, so that it is rebuilt.  Fails if the
@@ -170,11 +168,9 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	};
 	struct buf text = BUF_INIT;
 
-	if (p->verdict == SET_LOST && !s->partial && status != STATUS_DAMAGED) {
+	if (p->was != NULL || (p->verdict == SET_LOST && !s->partial &&
+			       status != STATUS_DAMAGED)) {
 		plan_error(p, err);
-		if (c != NULL && catalogue_only_renamed(c, t->id, &s->look,
-							&o->renamed, err))
-			return error_status(err->kind);
 		if (s->dry_run) /* the plan says so */
 			error_clear(err);
 		return status;
@@ -220,8 +216,10 @@ show_plan(const struct plan *p, struct json *j)
 		return STATUS_OK;
 	}
 	report_summary(p, NULL, NULL, plan_data_status(p), &text);
-	buf_add_str(&text, "\nwhat a rebuild would do\n");
-	report_actions(p, &text);
+	if (p->was == NULL) {
+		buf_add_str(&text, "\nwhat a rebuild would do\n");
+		report_actions(p, &text);
+	}
 	buf_add_char(&text, '\n');
 	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text);
 	return app_print_unless_quiet(&text);
@@ -289,7 +287,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	}
 	status = plan_status(p);
 	o->barred = p->barred > 0;
-	plan_obstacle(p, o->obstacle, sizeof(o->obstacle));
+	plan_find_way(p, &o->next.way);
 	if (status == STATUS_OK && !s->dry_run &&
 	    rebuild_finish(p, &s->look.work, err) < 0) {
 		status = error_status(err->kind);
@@ -374,13 +372,13 @@ find_next(const struct settings *s, const struct subject *t,
 		.dirs = t->dirs,
 		.ndirs = t->ndirs,
 		.prefix = s->prefix,
-		.obstacle = n.obstacle,
+		.obstacle = n.way.obstacle,
 	};
 
 	next[0] = '\0';
 	/* What was found, what stopped a rebuild, as a full disk, or what
 	 * --protect needs first. */
-	if ((n.status == STATUS_FAILED && n.obstacle[0] != '\0') ||
+	if ((n.status == STATUS_FAILED && n.way.obstacle[0] != '\0') ||
 	    (!n.undecided &&
 	     ((s->dry_run && command == NULL && n.status != STATUS_FAILED) ||
 	      (n.status == STATUS_FAILED && error_may_pass(why)) ||
@@ -448,9 +446,6 @@ run(struct settings *s, const char *const *args, size_t count)
 	/* The status is that of the data, the error that of a set. */
 	o.next.kept = status == STATUS_DAMAGED && err.kind == ERROR_LOST;
 	o.next.status = status;
-	o.next.obstacle = o.obstacle;
-	o.next.was = o.renamed.was;
-	o.next.is = o.renamed.is;
 	/* What the rebuild compared shows only if it is compared. */
 	s->checksums = s->checksums || o.sums || s->protect != NULL;
 	s->deep = s->deep || o.deep;

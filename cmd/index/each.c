@@ -114,9 +114,7 @@ find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
 				     w->s->o.checksums),
 		.undecided = r->undecided,
 		.nameless = r->nameless,
-		.obstacle = r->obstacle,
-		.was = r->was,
-		.is = r->is,
+		.way = r->way,
 		.newest = { w->newest[0], w->newest[1] },
 	};
 

@@ -499,7 +499,6 @@ catalogue_build(struct catalogue *c, int64_t id,
 		struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct verify_result r;
 	struct build b = {
 		.c = c,
 		.o = &b.strict,
@@ -518,15 +517,11 @@ catalogue_build(struct catalogue *c, int64_t id,
 	if (rc == 0)
 		rc = look_after(&b, &why);
 	c->building = 0;
-	if (rc < 0 && catalogue_only_renamed(c, id, o, &r, &why)) {
-		memcpy(out->was, r.was, sizeof(out->was));
-		memcpy(out->is, r.is, sizeof(out->is));
-	}
 	if (rc < 0)
 		out->status = error_status(why.kind);
 	if (b.plan != NULL) {
 		out->barred = b.plan->barred > 0;
-		plan_obstacle(b.plan, out->obstacle, sizeof(out->obstacle));
+		plan_find_way(b.plan, &out->way);
 	}
 	mem_free(b.sums);
 	plan_free(b.plan);

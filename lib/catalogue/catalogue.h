@@ -19,6 +19,7 @@
 #include "catalogue/fetchable.h"
 #include "catalogue/word.h"
 #include "error.h"
+#include "rescue/plan.h"
 #include "rescue/rebuild.h"
 #include "when.h"
 #include "work.h"
@@ -171,9 +172,6 @@ struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 			    const struct catalogue_options *o,
 			    struct error *err);
 
-/* Maximum length of the path of a directory that the user has to move. */
-#define RENAMED_MAX 1024
-
 /* The step that repairs all damage found. */
 enum verify_mend {
 	MEND_NONE,  /* nothing is damaged, or only the user can mend it */
@@ -209,11 +207,10 @@ struct build_result {
 	bool undecided;
 	bool compared; /* checksums were compared, also if not asked for */
 	bool barred;   /* failed: the job may not read some files */
-	char obstacle[RENAMED_MAX]; /* of plan_obstacle() */
+	struct plan_way way;
 	/* the first damage that the build could not repair, of what no restart
 	 * needs; "": none */
 	char left[ERROR_TEXT_MAX];
-	char was[RENAMED_MAX], is[RENAMED_MAX]; /* as in verify_result */
 	bool dry_run;
 };
 
@@ -259,13 +256,10 @@ struct verify_result {
 	size_t crc_checked;  /* files whose checksum was compared */
 	uint64_t crc_bytes;  /* the bytes read for that */
 	size_t deep_sets;    /* redundancy sets compared with the data */
-	/* A directory that was renamed by hand, and its new name, below the
-	 * prefix; "": none, or too long. */
-	char was[RENAMED_MAX], is[RENAMED_MAX];
-	char obstacle[RENAMED_MAX]; /* of plan_obstacle() */
-	bool undecided;		    /* of deep_undecided() */
-	bool nameless;		    /* nothing names the files of some ranks */
-	bool unread; /* an I/O error kept something from being read */
+	struct plan_way way; /* also for the directory of its metadata */
+	bool undecided;	     /* of deep_undecided() */
+	bool nameless;	     /* nothing names the files of some ranks */
+	bool unread;	     /* an I/O error kept something from being read */
 };
 
 /* Called with a sentence for each problem. */
@@ -292,12 +286,6 @@ int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 			  const struct plan *p,
 			  const struct verify_listener *problems,
 			  struct verify_result *out, struct error *err);
-
-/* Dataset `id` seems to be lost (*err).  Is a directory of it only renamed?
- * Then r->was and r->is are its names, and *err says so: ERROR_DAMAGED. */
-bool catalogue_only_renamed(struct catalogue *c, int64_t id,
-			    const struct catalogue_options *o,
-			    struct verify_result *r, struct error *err);
 
 /* --- Packed datasets --- */
 

@@ -56,10 +56,10 @@ struct catalogue {
 	 * which have neither FAILED nor CURRENT. */
 	bool remade;
 	struct catalogue_strays *strays; /* NULL: not listed yet */
-	/*
-	 * Searches for renamed directories of data so far, and names examined.
-	 */
+	/* Searches for renamed directories of data so far, and names examined;
+	 * and is one going on, which makes plans of other datasets? */
 	size_t searches, looks;
+	bool weighing;
 	struct catalogue_unnamed *unnamed; /* resolve.c; NULL: not read yet */
 	int64_t building; /* id of the dataset being built, which a rebuilt
 			     index need not report; 0: none */
@@ -262,6 +262,7 @@ int catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 /* A directory that is missing, and another that has its files. */
 struct catalogue_renamed {
 	struct owners_guard asks; /* for this dataset, with `all` */
+	bool sure;		  /* only what has the recorded size and time */
 	bool looked;
 	char from[4096], to[4096]; /* below the prefix; "": none */
 	bool barred;	    /* `to` has its name, but may not be searched */

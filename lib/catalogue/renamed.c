@@ -159,6 +159,7 @@ struct lookalike {
 	const struct attr *attr;
 	struct arena *arena;
 	struct candidate list[CANDIDATES_MAX];
+	bool sure; /* resembling is not enough */
 	size_t count;
 };
 
@@ -210,7 +211,7 @@ try_name(void *arg, const char *name, struct error *err)
 	};
 	if (k->to == NULL || k->file == NULL)
 		return error_no_memory(err);
-	has = has_file(l->c, k->file, l->attr, k->alike, &why);
+	has = has_file(l->c, k->file, l->attr, k->alike && !l->sure, &why);
 	k->barred = k->alike && why.errnum == EACCES;
 	l->count += has || k->barred;
 	return 0;
@@ -247,7 +248,9 @@ static void
 find(const char *path, const struct attr *attr, struct catalogue_renamed *out)
 {
 	struct catalogue *c = out->asks.catalogue;
-	struct lookalike l = { .c = c, .attr = attr, .parent = "" };
+	struct lookalike l = {
+		.c = c, .attr = attr, .parent = "", .sure = out->sure
+	};
 	const struct candidate *best = NULL;
 	struct error why = ERROR_INIT;
 	char *slash = NULL, *parent = NULL;
@@ -309,7 +312,7 @@ catalogue_renamed_file(struct catalogue_renamed *r, const struct plan_file *f)
 		return false;
 	if (snprintf(to, sizeof(to), "%s%s", r->to, f->path + n) >=
 		    (int)sizeof(to) ||
-	    !has_file(r->asks.catalogue, to, &f->attr, true, NULL))
+	    !has_file(r->asks.catalogue, to, &f->attr, !r->sure, NULL))
 		return false;
 	r->files++;
 	r->lost += f->fate == FATE_LOST;

@@ -35,7 +35,6 @@ struct verify {
 	size_t reported;			/* problems reported so far */
 	struct catalogue_dir dir;
 	struct catalogue_fetch fetch;
-	struct catalogue_renamed renamed;
 	bool by_hand; /* only the user can repair some of the damage */
 	bool map_looked;
 	enum verify_mend map;	/* catalogue_map_flaw() */
@@ -89,32 +88,6 @@ report_map(struct verify *v, const struct plan *p)
 
 /* --- By the plan: files, redundancy, recorded checksums --- */
 
-static void
-note_renamed(struct verify *v, const char *in, const char *was, const char *is)
-{
-	struct verify_result *r = v->out;
-
-	if (snprintf(r->was, sizeof(r->was), "%s%s", in, was) >=
-		    (int)sizeof(r->was) ||
-	    snprintf(r->is, sizeof(r->is), "%s%s", in, is) >=
-		    (int)sizeof(r->is))
-		r->was[0] = '\0';
-}
-
-static void
-report_astray(struct verify *v)
-{
-	v->by_hand = v->by_hand || v->renamed.files > 0;
-	if (v->renamed.files == 0)
-		return;
-	note_renamed(v, "", v->renamed.from, v->renamed.to);
-	report(v, STATUS_DAMAGED,
-	       "%s: missing, with %zu %s; %s looks like it: rename it "
-	       "back",
-	       str_shown(v->renamed.from), str_count(v->renamed.files, "file"),
-	       str_shown(v->renamed.to));
-}
-
 /* What becomes of a file or filemap, in words, and the status.  What seems lost
  * may exist if something else could not be read. */
 static int
@@ -138,7 +111,7 @@ report_file(struct verify *v, const struct plan *p, const struct plan_file *f)
 	int status = judge(p, f->fate, &fate);
 
 	v->out->bad_files++;
-	if (catalogue_renamed_file(&v->renamed, f))
+	if (f->astray) /* the verdict tells */
 		return;
 	str_printable(path, sizeof(path), f->path);
 	if (f->state == FILE_WRONG_SIZE)
@@ -158,7 +131,8 @@ report_files(struct verify *v, const struct plan *p)
 	v->out->total_compared = p->total_compared;
 	v->out->nameless = p->maps_lost > 0;
 	v->out->unread = p->unread > 0;
-	plan_obstacle(p, v->out->obstacle, sizeof(v->out->obstacle));
+	plan_find_way(p, &v->out->way);
+	v->by_hand = v->by_hand || p->was != NULL;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
@@ -169,7 +143,6 @@ report_files(struct verify *v, const struct plan *p)
 		v->out->bytes += f->attr.size;
 		v->out->unchecked += !f->attr.has_size;
 	}
-	report_astray(v);
 }
 
 /* Report lost filemaps: which files the ranks had is unknown. */
@@ -238,10 +211,9 @@ report_verdict(struct verify *v, const struct plan *p)
 
 	/* A lost file that no set protects has been reported. */
 	if (plan_error(p, &why) == 0 ||
-	    (why.kind == ERROR_DAMAGED && v->reported > 0) ||
+	    (why.kind == ERROR_DAMAGED && p->flaw == NULL && v->reported > 0) ||
 	    (v->reported > 0 && p->flaw == NULL && p->nsets == 0 &&
-	     p->maps_lost == 0) ||
-	    (v->renamed.lost > 0 && v->renamed.lost == p->files_lost))
+	     p->maps_lost == 0))
 		return;
 	if (catalogue_data_kept(p) && why.kind != ERROR_SYSTEM)
 		report_spare(v, "%s", why.text);
@@ -399,7 +371,6 @@ static int
 verify_gone(struct verify *v, struct error *err)
 {
 	const char *like = NULL;
-	char name[DATASET_DIR_NAME];
 	int found = 0;
 
 	v->by_hand = true;
@@ -408,15 +379,15 @@ verify_gone(struct verify *v, struct error *err)
 	found = catalogue_renamed_meta(v->c, v->e->id, &like, err);
 	if (found < 0)
 		return -1;
-	snprintf(name, sizeof(name), DATASET_DIR_FMT, v->e->id);
-	if (found > 0)
-		note_renamed(v, SCR_DIR "/", name, like);
-	if (found > 0)
+	if (found > 0) {
+		snprintf(v->out->way.was, PLAN_WAY_MAX,
+			 SCR_DIR "/" DATASET_DIR_FMT, v->e->id);
+		snprintf(v->out->way.is, PLAN_WAY_MAX, SCR_DIR "/%s", like);
 		report(v, STATUS_DAMAGED,
 		       "its metadata directory " DATASET_DIR_FMT
 		       " is gone; %s looks like it: rename it back",
 		       v->e->id, str_shown(like));
-	else
+	} else
 		report(v, STATUS_LOST,
 		       "its metadata directory is missing: its files "
 		       "are unknown");
@@ -505,11 +476,7 @@ verify_with(struct verify *v, const struct plan *p, struct error *err)
 	} else if (catalogue_dir_open(v->c, v->e->id, &v->dir, err) == 0 &&
 		   read_meta(v, p, err) == 0 &&
 		   catalogue_fetch_match(&v->fetch, p, err) == 0) {
-		/* Renamed directories; the caller judges what else the plan
-		 * shows. */
-		for (size_t i = 0; i < p->nfiles; i++)
-			catalogue_renamed_file(&v->renamed, &p->files[i]);
-		report_astray(v);
+		/* The caller judges what the plan shows. */
 		report_map(v, p);
 		report_fetch(v, true);
 		rc = 0;
@@ -530,39 +497,9 @@ catalogue_verify(struct catalogue *c, const struct index_entry *e,
 		 const struct verify_listener *problems,
 		 struct verify_result *out, struct error *err)
 {
-	struct verify v = { c,
-			    e,
-			    o,
-			    out,
-			    problems,
-			    .dir = CATALOGUE_DIR_INIT,
-			    .renamed = { .asks = { c, e->id, .o = o,
-						   .all = true } } };
+	struct verify v = { c, e, o, out, problems, .dir = CATALOGUE_DIR_INIT };
 
 	return verify_with(&v, NULL, err);
-}
-
-bool
-catalogue_only_renamed(struct catalogue *c, int64_t id,
-		       const struct catalogue_options *o,
-		       struct verify_result *r, struct error *err)
-{
-	const struct index_entry e = { .id = id, .complete = -1 };
-	struct catalogue_options quiet = *o; /* as strong as was asked */
-
-	if (err->kind != ERROR_LOST && err->kind != ERROR_SYSTEM)
-		return false;
-	quiet.work.log = quiet.work.detail = NULL;
-	if (catalogue_verify(c, &e, &quiet, NULL, r, NULL) < 0 ||
-	    r->was[0] == '\0')
-		return false;
-	if (r->status == STATUS_DAMAGED)
-		error_set(err, ERROR_DAMAGED,
-			  "dataset %" PRId64
-			  ": %s: missing; %s looks like it: rename "
-			  "it back",
-			  id, r->was, r->is);
-	return true;
 }
 
 int
@@ -572,14 +509,9 @@ catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 		      struct verify_result *out, struct error *err)
 {
 	const struct catalogue_options o = { .deep = false };
-	struct verify v = { c,
-			    e,
-			    &o,
-			    out,
-			    problems,
-			    .dir = CATALOGUE_DIR_INIT,
-			    .renamed = { .asks = { c, e->id, .o = &o,
-						   .all = true } } };
+	struct verify v = {
+		c, e, &o, out, problems, .dir = CATALOGUE_DIR_INIT
+	};
 
 	return verify_with(&v, p, err);
 }

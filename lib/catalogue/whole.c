@@ -19,34 +19,50 @@
 #include "str.h"
 
 /*
- * Files seem to be lost.  If a directory of the dataset was renamed, only the
- * verdict after it is renamed back tells whether the others are: with all lost
- * files in it the dataset is damaged, else, or if it cannot be searched,
- * unknown.
+ * Files are missing.  If a directory of the dataset was renamed, only the
+ * verdict after it is renamed back tells whether the others are lost: with all
+ * of them in it the dataset is damaged, else, or if it cannot be searched,
+ * unknown.  What can be computed is, unless the directory surely has it.
  */
 static int
 weigh_renamed(struct catalogue *c, struct plan *p,
 	      const struct catalogue_options *o, struct error *err)
 {
 	struct catalogue_renamed r = { .asks = { c, p->id, .o = o,
-						 .all = true } };
+						 .all = true },
+				       .sure = p->verdict != SET_LOST };
 
-	if (p->verdict != SET_LOST || p->flaw != NULL)
+	if (p->files_missing == 0 || c->weighing)
 		return 0;
+	c->weighing = true;
 	for (size_t i = 0; i < p->nfiles; i++)
-		if (p->files[i].fate == FATE_LOST)
-			(void)catalogue_renamed_file(&r, &p->files[i]);
-	if (!r.barred &&
-	    (r.lost == 0 || (r.lost == p->files_lost && p->maps_lost == 0)))
+		p->files[i].astray = catalogue_renamed_file(&r, &p->files[i]);
+	c->weighing = false;
+	if (r.files > 0) {
+		p->was = arena_strdup(p->arena, r.from);
+		p->is = arena_strdup(p->arena, r.to);
+		if (p->was == NULL || p->is == NULL)
+			return error_no_memory(err);
+	}
+	if (p->flaw != NULL || (r.files == 0 && (r.sure || !r.barred)))
 		return 0;
+	if (r.barred || r.lost < p->files_lost || p->maps_lost > 0)
+		return plan_set_flaw(
+			p, STATUS_FAILED,
+			arena_printf(p->arena,
+				     "%s: missing; %s looks like it, but %s: "
+				     "rename it back to see what is left",
+				     str_shown(r.from), str_shown(r.to),
+				     r.barred ? "may not be searched"
+					      : "lacks other files"),
+			err);
 	return plan_set_flaw(
-		p, STATUS_FAILED,
+		p, STATUS_DAMAGED,
 		arena_printf(p->arena,
-			     "%s: missing; %s looks like it, but %s: rename "
-			     "it back to see what is left",
-			     str_shown(r.from), str_shown(r.to),
-			     r.barred ? "may not be searched"
-				      : "lacks other files"),
+			     "%s: missing, with %zu %s; %s looks like it: "
+			     "rename it back",
+			     str_shown(r.from), str_count(r.files, "file"),
+			     str_shown(r.to)),
 		err);
 }
 

@@ -105,7 +105,7 @@ judge_plan(struct condition *h, const struct catalogue_options *o)
 		  : h->group == NULL || mend == MEND_BUILD
 			  ? report_mend(mend, o->deep, o->checksums)
 			  : NULL;
-	if (plan_status(h->plan) == STATUS_DAMAGED)
+	if (plan_status(h->plan) == STATUS_DAMAGED && h->plan->flaw == NULL)
 		snprintf(h->why, sizeof(h->why),
 			 "%s missing or damaged, can be rebuilt",
 			 report_lacks(h->plan));
@@ -157,8 +157,7 @@ find_next(const struct overview *s, struct condition *h)
 	/* NULL: more is wrong than the plan has. */
 	const struct plan *plan =
 		h->problems.len == 0 && h->deep.nfindings == 0 ? h->plan : NULL;
-	char obstacle[RENAMED_MAX] = "";
-	const struct next_case n = {
+	struct next_case n = {
 		.status = h->status,
 		.absent = h->absent,
 		/* A rebuild does not write a damaged index. */
@@ -179,15 +178,13 @@ find_next(const struct overview *s, struct condition *h)
 		.searched = s->searched,
 		.nameless = h->plan != NULL ? h->plan->maps_lost > 0
 					    : h->verify.nameless,
-		.was = h->verify.was,
-		.is = h->verify.is,
-		.obstacle = h->plan != NULL ? obstacle : h->verify.obstacle,
+		.way = h->verify.way,
 		.newest = { s->newest[0], s->newest[1] },
 	};
 
 	h->next[0] = '\0';
 	if (h->plan != NULL)
-		plan_obstacle(h->plan, obstacle, sizeof(obstacle));
+		plan_find_way(h->plan, &n.way);
 	if (h->status == STATUS_OK)
 		h->namesake = catalogue_namesake(s->catalogue, s->index, h->id);
 	if (h->namesake > 0)
@@ -216,12 +213,12 @@ static void
 find_next_group(struct condition *h, const struct catalogue_options *o)
 {
 	const char *command = NULL;
-	char obstacle[RENAMED_MAX] = "";
+	struct plan_way way = { .obstacle = "" };
 	const struct next_dirs at = {
 		.dirs = h->group->dirs,
 		.ndirs = h->group->ndirs,
 		.prefix = h->prefix,
-		.obstacle = obstacle,
+		.obstacle = way.obstacle,
 	};
 
 	h->next[0] = '\0';
@@ -232,7 +229,7 @@ find_next_group(struct condition *h, const struct catalogue_options *o)
 	      report_chmod(h->plan, h->next, sizeof(h->next))[0] != '\0')))
 		return;
 	if (h->plan != NULL)
-		plan_obstacle(h->plan, obstacle, sizeof(obstacle));
+		plan_find_way(h->plan, &way);
 	if (h->status == STATUS_FAILED)
 		command = report_check(REPORT_CHECK_INSPECT, o->deep,
 				       o->checksums);
@@ -342,8 +339,6 @@ check_metadata(struct overview *s, const struct overview_entry *e,
 				  err) < 0)
 		return -1;
 	h->packed = r.fetch.packed;
-	memcpy(h->verify.was, r.was, sizeof(r.was));
-	memcpy(h->verify.is, r.is, sizeof(r.is));
 	if (r.status != STATUS_OK) {
 		first_problem(h);
 		/* Files are rebuilt before the map is written again. */

@@ -188,8 +188,8 @@ move_back(const char *prefix, const struct next_case *n, struct buf *out)
 {
 	struct buf from = BUF_INIT, back = BUF_INIT;
 
-	if (path_join(&from, prefix, n->is, NULL) == 0 &&
-	    path_join(&back, prefix, n->was, NULL) == 0) {
+	if (path_join(&from, prefix, n->way.is, NULL) == 0 &&
+	    path_join(&back, prefix, n->way.was, NULL) == 0) {
 		report_add_quoted(out, "mv ", from.data);
 		report_add_quoted(out, " ", back.data);
 	}
@@ -312,7 +312,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	char word[WORD_ID_SIZE];
 	struct buf out = BUF_INIT;
 
-	if (n->was != NULL && n->was[0] != '\0') {
+	if (n->way.was[0] != '\0') {
 		move_back(catalogue_path(c), n, &out);
 		return finish(&out, to, size);
 	}
@@ -321,7 +321,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	if (n->nameless && !n->searched &&
 	    (n->status == STATUS_FAILED ||
 	     (n->status == STATUS_LOST && !indexed)))
-		return report_scavenge(catalogue_path(c), n->obstacle, to,
+		return report_scavenge(catalogue_path(c), n->way.obstacle, to,
 				       size);
 	if (n->absent)
 		command = indexed ? "scr_index --drop" : "scr_index --delete";
@@ -331,7 +331,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 						  : "scr_index --build";
 	else if (n->status == STATUS_LOST && !n->searched &&
 		 (n->undecided || catalogue_in_cache(c, id)))
-		return report_scavenge(catalogue_path(c), n->obstacle, to,
+		return report_scavenge(catalogue_path(c), n->way.obstacle, to,
 				       size);
 	else if (n->status == STATUS_LOST ||
 		 (n->status == STATUS_DAMAGED && command == NULL))
@@ -352,7 +352,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		command = NULL;
 	if (command != NULL) {
 		if (n->status != STATUS_LOST)
-			clear_way(n->obstacle, size, &out);
+			clear_way(n->way.obstacle, size, &out);
 		/* Another one becomes current: a job must be able to fetch
 		 * it. */
 		if (id != e.id && catalogue_in_containers(c, id)) {

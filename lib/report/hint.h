@@ -65,15 +65,12 @@ struct next_case {
 	/* a scavenge has searched the caches of all nodes: what is lost is not
 	 * there */
 	bool searched;
-	/* a directory below the prefix that was renamed: its old name and the
-	 * new one; NULL or "": none */
-	const char *was, *is;
-	const char *obstacle; /* of plan_obstacle(); NULL or "": none */
-	int64_t newest[2];    /* of index_newest() */
+	struct plan_way way;
+	int64_t newest[2]; /* of index_newest() */
 };
 
-/* The command that searches the caches of all nodes; of plan_obstacle():
- * `obstacle`, or NULL. */
+/* The command that searches the caches of all nodes; `obstacle`: of a plan_way,
+ * or NULL. */
 char *report_scavenge(const char *prefix, const char *obstacle, char *to,
 		      size_t size);
 
@@ -82,7 +79,7 @@ struct next_dirs {
 	const char *const *dirs;
 	size_t ndirs;
 	const char *prefix;   /* for a scavenge; NULL: the default one */
-	const char *obstacle; /* of plan_obstacle(); NULL or "": none */
+	const char *obstacle; /* of a plan_way; NULL or "": none */
 };
 
 /* The command of report_command() for these directories.  If it is NULL, or

@@ -282,7 +282,8 @@ put_lacking(struct buf *out, const struct plan *p)
 static void
 put_damage(struct buf *out, const struct plan *p, int status)
 {
-	const bool damaged = plan_status(p) == STATUS_DAMAGED;
+	const bool damaged =
+		plan_status(p) == STATUS_DAMAGED && p->flaw == NULL;
 	struct error why = ERROR_INIT;
 
 	put_lacking(out, p);
@@ -298,7 +299,7 @@ put_damage(struct buf *out, const struct plan *p, int status)
 			   report_spare(p, false), report_spare(p, true));
 	else if (damaged)
 		buf_printf(out, "\n");
-	else if (report_may_lose(p, plan_data_status(p)))
+	else if (p->flaw == NULL && report_may_lose(p, plan_data_status(p)))
 		buf_printf(out,
 			   "; no data are lost\n"
 			   "  because     %s\n"

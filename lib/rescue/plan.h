@@ -102,6 +102,7 @@ struct plan_file {
 	bool unread;	     /* an I/O error kept it from being compared */
 	bool packed;	     /* in containers, or empty; false: a file of its
 				own */
+	bool astray;	     /* missing, and in the directory plan.is */
 	size_t nsegs;
 	struct plan_seg *segs;
 };
@@ -233,9 +234,13 @@ struct plan {
 	bool old_sums;
 	/* What is wrong with the dataset as a whole, although no file is known
 	 * to be; NULL: nothing.  STATUS_FAILED: witnesses contradict each
-	 * other, so that its state is unknown; or STATUS_LOST. */
+	 * other, so that its state is unknown; STATUS_DAMAGED: only a user can
+	 * mend it; or STATUS_LOST. */
 	const char *flaw;
 	int flaw_status;
+	/* A directory below the prefix that somebody renamed, and its new name;
+	 * NULL: none. */
+	const char *was, *is;
 	bool undecided; /* data and redundancy differ: what is computed from
 			   them may be wrong (deep_search()) */
 	bool total_compared; /* sizes are not recorded, but their total is */
@@ -454,11 +459,21 @@ bool plan_map_flaw(const struct plan *p, char *to, size_t size,
  * right.  false: there is none. */
 bool plan_long_container(const struct plan *p, char *to, size_t size);
 
-/* Write the path of what is to be moved away before the next step, which would
- * fail, or keep it: a directory in the place of a file; or, if all files have
- * the right size, a lost one with wrong content: else a scavenge takes the
- * dataset for whole.  "" and false: there is none. */
-bool plan_obstacle(const struct plan *p, char *to, size_t size);
+/* Maximum length of the path of what a user has to move. */
+#define PLAN_WAY_MAX 1024
+
+/* What a user has to move before the next step, which would fail, or keep it;
+ * "": nothing. */
+struct plan_way {
+	/* A directory in the place of a file; or, if all files have the right
+	 * size, a lost one with wrong content: else a scavenge takes the
+	 * dataset for whole. */
+	char obstacle[PLAN_WAY_MAX];
+	/* Of a directory that was renamed, below the prefix. */
+	char was[PLAN_WAY_MAX], is[PLAN_WAY_MAX];
+};
+
+void plan_find_way(const struct plan *p, struct plan_way *out);
 
 /* plan_file_provable() for all files. */
 bool plan_provable(const struct plan *p);

@@ -282,7 +282,9 @@ plan_error(const struct plan *p, struct error *err)
 	if (p->flaw != NULL)
 		return error_set(err,
 				 p->flaw_status == STATUS_LOST ? ERROR_LOST
-							       : ERROR_SYSTEM,
+				 : p->flaw_status == STATUS_DAMAGED
+					 ? ERROR_DAMAGED
+					 : ERROR_SYSTEM,
 				 "dataset %lld: %s", (long long)p->id, p->flaw);
 	if (p->verdict == SET_LOST && p->unread == 0 &&
 	    plan_status(p) == STATUS_FAILED)
@@ -431,8 +433,8 @@ seg_obstacle(const struct plan *p, const struct plan_seg *s, char *to,
 /* A file that a rebuild writes takes the place of anything but a directory.  A
  * scavenge leaves a dataset alone whose files all have the right size; else it
  * replaces wrong ones. */
-bool
-plan_obstacle(const struct plan *p, char *to, size_t size)
+static bool
+find_obstacle(const struct plan *p, char *to, size_t size)
 {
 	static const char *const names[] = { SUMMARY_FILE, RANK2FILE_FILE,
 					     RANK2FILE_FILE ".0.0" };
@@ -487,4 +489,16 @@ plan_obstacle(const struct plan *p, char *to, size_t size)
 		}
 	to[0] = '\0';
 	return false;
+}
+
+void
+plan_find_way(const struct plan *p, struct plan_way *out)
+{
+	memset(out, 0, sizeof(*out));
+	(void)find_obstacle(p, out->obstacle, sizeof(out->obstacle));
+	if (p->was != NULL && strlen(p->was) < sizeof(out->was) &&
+	    strlen(p->is) < sizeof(out->is)) {
+		snprintf(out->was, sizeof(out->was), "%s", p->was);
+		snprintf(out->is, sizeof(out->is), "%s", p->is);
+	}
 }

@@ -71,7 +71,8 @@ int rebuild_finish(const struct plan *p, const struct work *work,
 /*
  * The strongest look: deep_search(), and with `sums` a trial of the rebuild.
  * What it shows to be wrong is marked; if the result has not its recorded
- * checksums nevertheless, p.flaw says so.
+ * checksums nevertheless, p.flaw says so.  Nothing is looked at while a renamed
+ * directory is away.
  */
 int rebuild_search(struct plan *p, bool sums, const struct work *work,
 		   struct deep_result *out, struct error *err);

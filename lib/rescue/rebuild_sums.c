@@ -452,6 +452,9 @@ rebuild_search(struct plan *p, bool sums, const struct work *work,
 	struct error why = ERROR_INIT;
 	bool any = false;
 
+	memset(out, 0, sizeof(*out));
+	if (p->was != NULL) /* there is little to compare yet */
+		return 0;
 	if (deep_search(p, work, out, err) < 0)
 		return -1;
 	for (size_t i = 0; sums && i < p->nfiles && !any; i++)
