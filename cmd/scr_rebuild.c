@@ -80,7 +80,7 @@ mark_deep(const struct settings *s, struct plan *p, struct outcome *o,
 	if (rebuild_search(p, s->checksums && s->dry_run, &s->look.work, &r,
 			   err) < 0)
 		return -1;
-	o->next.undecided = deep_undecided(&r);
+	o->next.undecided = deep_stuck(p, &r);
 	o->sets = r.sets_checked;
 	for (size_t i = 0; rc == 0 && i < r.nfindings; i++) {
 		struct error why = ERROR_INIT;
@@ -179,7 +179,8 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	rc = rebuild(p, &ro, &r, err);
 	o->sums = r.crc_checked > 0 || r.crc_wrong > 0;
 	o->deep = r.deep;
-	o->next.undecided = o->next.undecided || r.undecided || p->undecided;
+	o->next.undecided = o->next.undecided || r.undecided ||
+			    (p->undecided && !s->dry_run);
 	if (rc < 0)
 		return error_status(err->kind);
 	if (s->dry_run)

@@ -148,7 +148,7 @@ look_deep(struct build *b, struct error *err)
 	if (rebuild_search(b->plan, b->o->checksums && b->o->work.dry_run,
 			   &b->o->work, &r, err) < 0)
 		return -1;
-	b->out->undecided = deep_undecided(&r);
+	b->out->undecided = deep_stuck(b->plan, &r);
 	for (size_t i = 0; i < r.nfindings && rc == 0; i++) {
 		const struct deep_finding *f = &r.findings[i];
 		const bool located =

@@ -231,7 +231,8 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 		return -1;
 	for (size_t i = 0; i < r.nfindings; i++) {
 		deep_error(p, &r.findings[i], &why);
-		v->by_hand = v->by_hand || !deep_is_located(&r.findings[i]);
+		v->by_hand = v->by_hand || (!deep_is_located(&r.findings[i]) &&
+					    !deep_is_left(p, &r.findings[i]));
 		report(v, error_status(why.kind), "%s", why.text);
 		v->out->bad_files += r.findings[i].file != PLAN_NONE;
 	}
@@ -240,6 +241,7 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 	    v->out->status)
 		report_verdict(v, p);
 	v->out->undecided = deep_undecided(&r);
+	v->out->stuck = deep_stuck(p, &r);
 	v->out->deep_sets = r.sets_checked;
 	deep_free(&r);
 	return 0;

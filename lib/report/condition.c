@@ -132,7 +132,8 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 			set_why(h, why.text);
 		h->status =
 			error_worse_status(h->status, error_status(why.kind));
-		if (!deep_is_located(&h->deep.findings[i]))
+		if (!deep_is_located(&h->deep.findings[i]) &&
+		    !deep_is_left(h->plan, &h->deep.findings[i]))
 			h->mend = NULL;
 	}
 	/* With what it found, more may be lost. */
@@ -174,7 +175,7 @@ find_next(const struct overview *s, struct condition *h)
 		/* A rebuild does not decide which witness is right. */
 		.mend = h->plan != NULL && h->plan->flaw != NULL ? NULL
 								 : h->mend,
-		.undecided = deep_undecided(&h->deep),
+		.undecided = h->plan != NULL && deep_stuck(h->plan, &h->deep),
 		.searched = s->searched,
 		.nameless = h->plan != NULL ? h->plan->maps_lost > 0
 					    : h->verify.nameless,

@@ -91,6 +91,9 @@ bool deep_is_left(const struct plan *p, const struct deep_finding *f);
 /* Do data and redundancy differ, and is it unknown which is wrong? */
 bool deep_undecided(const struct deep_result *r);
 
+/* Is there one that deep_is_left() is not true for: nothing can be rebuilt? */
+bool deep_stuck(const struct plan *p, const struct deep_result *r);
+
 /*
  * Files have other checksums than rank2file records.  If all of their set is
  * there, and its redundancy agrees with the data, two witnesses contradict each
