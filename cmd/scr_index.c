@@ -490,16 +490,15 @@ do_build(struct settings *s, struct catalogue *c)
 		error_remedy(&err, REMEDY_CHOOSE);
 		report_remedy(&err, c, id);
 	}
+	if (r.map != MEND_NONE)
+		app_warn("dataset %" PRId64 ": %s", id, r.map_flaw);
 	/* Files are rebuilt first. */
-	if (r.map != MEND_NONE &&
-	    (err.kind != ERROR_NONE || (r.dry_run && r.rebuild.files > 0)))
-		app_warn("dataset %" PRId64 ": %s", id, r.map_flaw);
-	else if (r.map != MEND_NONE) {
-		app_warn("dataset %" PRId64 ": %s", id, r.map_flaw);
-		app_next(report_next(report_mend(r.map, false, false), c, id,
-				     next, sizeof(next)));
-	}
-	next_of_build(s, c, id, &r, &err, next);
+	if (r.map == MEND_NONE || err.kind != ERROR_NONE ||
+	    (r.dry_run && r.rebuild.files > 0))
+		next_of_build(s, c, id, &r, &err, next);
+	else
+		report_next(report_mend(r.map, false, false), c, id, next,
+			    sizeof(next));
 	s->barred = r.barred;
 	if (app_json() && id >= 0)
 		j = results_build_json(id, &r);

@@ -366,6 +366,16 @@ is_linked(int fd)
 }
 
 int
+io_rename(int dirfd, const char *from, const char *to)
+{
+	if (renameat(dirfd, from, dirfd, to) == 0)
+		return 0;
+	return errno == EISDIR && unlinkat(dirfd, to, AT_REMOVEDIR) == 0
+		       ? renameat(dirfd, from, dirfd, to)
+		       : -1;
+}
+
+int
 io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 		mode_t mode, struct error *err)
 {
@@ -413,7 +423,7 @@ io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 	fd = -1;
 	if (rc < 0)
 		error_sys(err, "%s: cannot close", name);
-	else if (renameat(dirfd, temp, dirfd, name) < 0)
+	else if (io_rename(dirfd, temp, name) < 0)
 		rc = error_sys(err, "%s: cannot replace", name);
 out:
 	if (rc < 0)

@@ -90,6 +90,10 @@ int io_replace(int dirfd, const char *name, const void *data, size_t len,
 int io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 		    mode_t mode, struct error *err);
 
+/* renameat(2) in one directory.  An empty directory in the place of the file
+ * `to` is removed.  -1 with errno. */
+int io_rename(int dirfd, const char *from, const char *to);
+
 /*
  * Check that the file `path`, which the user chose, may be replaced by a
  * rename.  ERROR_USAGE: it exists and is not a regular file (links are

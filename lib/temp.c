@@ -90,7 +90,7 @@ temp_commit(int dirfd, const char *base)
 {
 	char temp[TEMP_NAME_MAX];
 
-	return renameat(dirfd, temp_name(temp, base), dirfd, base);
+	return io_rename(dirfd, temp_name(temp, base), base);
 }
 
 int

@@ -12,7 +12,9 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "mem.h"
 #include "meta/rank2file.h"
 #include "meta/summary.h"
@@ -400,32 +402,43 @@ plan_unknown_lists(const struct plan_set *s, const bool *any,
 
 /* --- What is in the way of a repair --- */
 
-/* Write the path of `name`, among the metadata of the place, if that is a
- * directory. */
+/* Is `name` a directory?  An empty one makes way for the file (io_rename()). */
+static bool
+blocks(int dirfd, const char *name)
+{
+	int fd = path_open_dir(dirfd, name, NULL);
+	const bool does = fd >= 0 && !dir_is_empty(fd);
+
+	io_close(fd);
+	return does;
+}
+
+/* Write the path of `name`, among the metadata of the place, if it is in the
+ * way. */
 static bool
 meta_obstacle(const struct plan *p, uint32_t place, const char *name, char *to,
 	      size_t size)
 {
 	const struct place *at = &p->places[place];
-	struct stat st;
 
-	return name != NULL &&
-	       path_stat_beneath(at->meta_fd, name, &st, NULL) == 0 &&
-	       S_ISDIR(st.st_mode) &&
+	return name != NULL && blocks(at->meta_fd, name) &&
 	       snprintf(to, size, "%s/%s", at->meta, name) < (int)size;
 }
 
-/* The same of a container, which is written in place: a link to nothing is in
- * the way, too. */
+/* The same of a container, which is written in place: an empty directory and a
+ * link to nothing are in the way, too. */
 static bool
 seg_obstacle(const struct plan *p, const struct plan_seg *s, char *to,
 	     size_t size)
 {
 	const struct place *at = &p->places[0];
 	char link[PATH_MAX], leads[PATH_MAX];
+	struct stat st;
 
 	return s->gone &&
-	       (meta_obstacle(p, 0, s->path, to, size) ||
+	       ((path_stat_beneath(at->meta_fd, s->path, &st, NULL) == 0 &&
+		 S_ISDIR(st.st_mode) &&
+		 snprintf(to, size, "%s/%s", at->meta, s->path) < (int)size) ||
 		(path_dangles(at->meta_fd, s->path, link, leads) &&
 		 snprintf(to, size, "%s/%s", at->meta, link) < (int)size));
 }
@@ -450,16 +463,12 @@ find_obstacle(const struct plan *p, char *to, size_t size)
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		const struct place *at = &p->places[f->place];
-
-		struct stat st;
 		const bool lost = p->flaw == NULL && !seen &&
 				  f->fate == FATE_LOST &&
 				  f->state == FILE_WRONG_CRC && !f->packed;
-		const bool dir =
-			f->fate != FATE_KEEP && f->state == FILE_WRONG_TYPE &&
-			path_stat_beneath(at->root_fd, f->path, &st, NULL) ==
-				0 &&
-			S_ISDIR(st.st_mode);
+		const bool dir = f->fate != FATE_KEEP &&
+				 f->state == FILE_WRONG_TYPE &&
+				 blocks(at->root_fd, f->path);
 
 		if ((lost || dir) &&
 		    snprintf(to, size, "%s/%s", at->root, f->path) < (int)size)
