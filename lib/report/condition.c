@@ -327,19 +327,27 @@ check_metadata(struct overview *s, const struct overview_entry *e,
 	const struct catalogue_options quiet = { .index = s->index };
 	const struct index_entry k = entry_of(s, h->id);
 	struct verify_result r = { .status = STATUS_OK };
+	char flaw[ERROR_TEXT_MAX];
 	int64_t replaced = 0;
 
 	if (!e->indexed || !e->finished) {
 		if (catalogue_replaced(s->catalogue, h->id, &quiet, &replaced,
 				       err) < 0)
 			return -1;
-		if (replaced == 0 && k.replaced == 0)
-			return 0;
 	}
-	if (catalogue_verify_plan(s->catalogue, &k, h->plan, &problems, &r,
-				  err) < 0)
-		return -1;
-	h->packed = r.fetch.packed;
+	if ((e->indexed && e->finished) || replaced > 0 || k.replaced > 0) {
+		if (catalogue_verify_plan(s->catalogue, &k, h->plan, &problems,
+					  &r, err) < 0)
+			return -1;
+		h->packed = r.fetch.packed;
+	} else {
+		/* Only the containers have to be right. */
+		r.mend = catalogue_map_flaw(h->plan, flaw, sizeof(flaw));
+		if (r.mend == MEND_NONE)
+			return 0;
+		r.status = STATUS_DAMAGED;
+		add_problem(h, flaw);
+	}
 	if (r.status != STATUS_OK) {
 		first_problem(h);
 		/* Files are rebuilt before the map is written again. */
