@@ -121,12 +121,15 @@ struct plan_meta {
 };
 
 struct plan_rank {
-	struct plan_meta map;	    /* state of its filemap */
-	bool map_known;		    /* read, or rebuilt in memory: its files are
+	struct plan_meta map; /* state of its filemap */
+	bool map_known;	      /* read, or rebuilt in memory: its files are
 				       valid */
-	bool composed;		    /* its filemap is made from rank2file */
-	bool unsized;		    /* which has not the sizes of all files */
-	bool doubted;		    /* its filemap was set aside once */
+	bool composed;	      /* its filemap is made from rank2file */
+	bool unsized;	      /* which has not the sizes of all files */
+	bool doubted;	      /* its filemap was set aside once */
+	const void *refused;  /* what its set computes, and it is not: of
+				refused_size bytes; NULL: nothing */
+	size_t refused_size;
 	bool unplaced;		    /* its filemap is lost; its files in the
 				       cache are known from redundancy headers,
 				       but not their paths on the prefix */

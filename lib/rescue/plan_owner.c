@@ -224,6 +224,10 @@ plan_owner_forget(struct planner *w, int64_t rank)
 {
 	struct plan_rank *r = &w->p.ranks[rank];
 
+	if (r->map.fate == FATE_REBUILD) {
+		r->refused = r->map.image;
+		r->refused_size = r->map.image_size;
+	}
 	r->map = (struct plan_meta){ .why = "that of another dataset" };
 	r->map_known = false;
 	w->filemaps[rank] = (struct filemap){ .ranks = -1 };

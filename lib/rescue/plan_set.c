@@ -307,9 +307,11 @@ plan_set_lacks(const struct planner *w, const struct plan_set *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
 
+		/* The list of a filemap that is made again is needed, too. */
 		if (m->state == RED_MISSING || m->state == RED_DAMAGED ||
 		    plan_rank_lacks(w, m, s->map) ||
-		    w->p.ranks[m->rank].composed) /* its list is needed */
+		    w->p.ranks[m->rank].composed ||
+		    (!s->map && w->p.ranks[m->rank].map.fate == FATE_REBUILD))
 			return true;
 	}
 	return false;

@@ -3,6 +3,8 @@
  * plan_strings.c - strings that read the data and bodies of a set's members;
  * with them, lost filemaps are rebuilt in memory.
  */
+#include <string.h>
+
 #include "arena.h"
 #include "error.h"
 #include "rescue/plan_impl.h"
@@ -177,7 +179,13 @@ take_targets(struct planner *w, struct plan_set *s, size_t *bad,
 
 		if (r == NULL || r->map_known || r->map.image == NULL)
 			continue;
-		if (filemap_decode(r->map.image, r->map.image_size, w->p.arena,
+		if (r->refused != NULL &&
+		    r->refused_size == r->map.image_size &&
+		    memcmp(r->refused, r->map.image, r->refused_size) == 0)
+			error_set(&why, ERROR_CORRUPT,
+				  "that of another dataset");
+		if (why.kind != ERROR_NONE ||
+		    filemap_decode(r->map.image, r->map.image_size, w->p.arena,
 				   &w->filemaps[m->rank], &why) < 0) {
 			if (why.kind == ERROR_NOMEM)
 				return error_pass(err, &why);
@@ -185,7 +193,7 @@ take_targets(struct planner *w, struct plan_set *s, size_t *bad,
 			r->map.fate = FATE_LOST;
 			s->verdict = SET_LOST;
 			s->reason = arena_printf(w->p.arena,
-						 "rebuilt, but not a valid "
+						 "rebuilt, but not its "
 						 "filemap: %s",
 						 why.text);
 			if (s->reason == NULL)

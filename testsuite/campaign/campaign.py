@@ -568,7 +568,9 @@ def run_shape(job):
         case = try_case(shape, ds, list_, tools, n, options.seed)
         if options.keep:
             tools.put(case.tree)
-            shutil.copytree("p", options.keep + "/p", symlinks=True)
+            for top in ("p", "beside"):
+                if os.path.isdir(top):
+                    shutil.copytree(top, options.keep + "/" + top, symlinks=True)
         found = {}
         for f in case.findings:
             found.setdefault(f[:2], f)
