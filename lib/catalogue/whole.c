@@ -31,6 +31,7 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 	struct catalogue_renamed r = { .asks = { c, p->id, .o = o,
 						 .all = true },
 				       .sure = p->verdict != SET_LOST };
+	bool part = false;
 
 	if (p->files_missing == 0 || c->weighing)
 		return 0;
@@ -46,23 +47,25 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 	}
 	if (p->flaw != NULL || (r.files == 0 && (r.sure || !r.barred)))
 		return 0;
-	if (r.barred || r.lost < p->files_lost || p->maps_lost > 0)
+	if (r.barred)
 		return plan_set_flaw(
 			p, STATUS_FAILED,
 			arena_printf(p->arena,
-				     "%s: missing; %s looks like it, but %s: "
-				     "rename it back to see what is left",
-				     str_shown(r.from), str_shown(r.to),
-				     r.barred ? "may not be searched"
-					      : "lacks other files"),
+				     "%s: missing; %s looks like it, but may "
+				     "not be searched: rename it back to see "
+				     "what is left",
+				     str_shown(r.from), str_shown(r.to)),
 			err);
+	part = r.lost < p->files_lost || p->maps_lost > 0;
 	return plan_set_flaw(
-		p, STATUS_DAMAGED,
+		p, part ? STATUS_FAILED : STATUS_DAMAGED,
 		arena_printf(p->arena,
-			     "%s: missing, with %zu %s; %s looks like it: "
-			     "rename it back",
+			     "%s: missing, with %zu %s; %s looks like it%s: "
+			     "rename it back%s",
 			     str_shown(r.from), str_count(r.files, "file"),
-			     str_shown(r.to)),
+			     str_shown(r.to),
+			     part ? ", but lacks other files" : "",
+			     part ? " to see what is left" : ""),
 		err);
 }
 

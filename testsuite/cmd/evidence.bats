@@ -281,7 +281,7 @@ away() {
 		RS|damage "$(red 2 map)" 40 XXXX
 		NONE|mv $f $f.old|3|next: mv $f.old $f
 		NONE|mv $f $f.old; rm $f.old/rank_2.ckpt|1|to see what is left;next: mv $f.old $f
-		NONE|rm $D/summary.scr; mkdir $D/summary.scr|3|rmdir $D/summary.scr &&
+		NONE|rm $D/summary.scr; mkdir -p $D/summary.scr/x|3|mv $D/summary.scr $D/summary.scr.old &&
 		XOR pack=8K|rm $C/ctr.1.scr; mkdir $C/ctr.1.scr|3|rmdir $C/ctr.1.scr && scr_
 	END
 	mv $C beside
@@ -420,14 +420,19 @@ away() {
 	base XOR
 	rm $f/rank_1.ckpt
 	mkdir $f/rank_1.ckpt
+	touch $f/rank_1.ckpt/kept
+	cp -a p blocked
 	for command in "scr_index -p p --build 1" "scr_rebuild -p p 1"; do
 		ends 3 ${command/ -p/ --dry-run -p}
-		warns 1 "next: rmdir $f/rank_1.ckpt && $command" $command
+		warns 1 "next: mv $f/rank_1.ckpt $f/rank_1.ckpt.old && $command" $command
+		well $command
+		# An empty one makes way by itself.
+		renew blocked
+		rm $f/rank_1.ckpt/kept
+		ends 0 $command
+		same
+		renew blocked
 	done
-	touch $f/rank_1.ckpt/kept
-	warns 1 "next: mv $f/rank_1.ckpt $f/rank_1.ckpt.old && $command" $command
-	well scr_index -p p --build 1
-	same
 }
 
 @test "33.22 advice for a link to nothing, a filemap of garbage and --current" {
