@@ -136,7 +136,7 @@ report_files(struct verify *v, const struct plan *p)
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
-		if (f->state != FILE_PRESENT) {
+		if (f->state != FILE_PRESENT && !f->found) {
 			report_file(v, p, f);
 			continue;
 		}
@@ -187,7 +187,7 @@ report_set(struct verify *v, const struct plan_set *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
 
-		if (!redset_is_redundant(s->type) ||
+		if (!redset_is_redundant(s->type) || m->found ||
 		    (m->fate == FATE_KEEP && m->state != RED_DAMAGED &&
 		     m->state != RED_HEADER_DAMAGED))
 			continue;
@@ -221,35 +221,30 @@ report_verdict(struct verify *v, const struct plan *p)
 		report(v, error_status(why.kind), "%s", why.text);
 }
 
-static int
-verify_deep(struct verify *v, struct plan *p, struct error *err)
+static void
+report_findings(struct verify *v, const struct plan *p,
+		const struct deep_result *r)
 {
-	struct deep_result r = { .nfindings = 0 };
 	struct error why = ERROR_INIT;
 
-	if (rebuild_search(p, v->o->checksums, &v->o->work, &r, err) < 0)
-		return -1;
-	for (size_t i = 0; i < r.nfindings; i++) {
-		deep_error(p, &r.findings[i], &why);
-		v->by_hand = v->by_hand || (!deep_is_located(&r.findings[i]) &&
-					    !deep_is_left(p, &r.findings[i]));
+	for (size_t i = 0; i < r->nfindings; i++) {
+		const struct deep_finding *f = &r->findings[i];
+
+		deep_error(p, f, &why);
+		v->by_hand = v->by_hand ||
+			     (!deep_is_located(f) && !deep_is_left(p, f));
 		report(v, error_status(why.kind), "%s", why.text);
-		v->out->bad_files += r.findings[i].file != PLAN_NONE;
+		v->out->bad_files += f->file != PLAN_NONE;
 	}
-	/* With what it found, more may be lost. */
-	if (error_worse_status(v->out->status, plan_data_status(p)) !=
-	    v->out->status)
-		report_verdict(v, p);
-	v->out->undecided = deep_undecided(&r);
-	v->out->stuck = deep_stuck(p, &r);
-	v->out->deep_sets = r.sets_checked;
-	deep_free(&r);
-	return 0;
+	v->out->undecided = deep_undecided(r);
+	v->out->stuck = deep_stuck(p, r);
+	v->out->deep_sets = r->sets_checked;
 }
 
 static int
 by_plan(struct verify *v, struct plan *p, struct error *err)
 {
+	struct deep_result r = { .nfindings = 0 };
 	struct plan_sum *sums = NULL;
 	int rc = 0;
 
@@ -271,17 +266,23 @@ by_plan(struct verify *v, struct plan *p, struct error *err)
 		v->out->crc_checked++;
 		v->out->crc_bytes += f->attr.size;
 	}
-	if (rc < 0 || report_maps(v, p, err) < 0)
-		return -1;
-	report_files(v, p);
-	for (size_t i = 0; i < p->nsets; i++)
-		report_set(v, &p->sets[i]);
-	report_verdict(v, p);
-	if ((v->o->deep && verify_deep(v, p, err) < 0) ||
-	    catalogue_fetch_match(&v->fetch, p, err) < 0)
-		return -1;
-	report_map(v, p);
-	return 0;
+	/* With what it finds, more may be lost. */
+	if (rc == 0 && v->o->deep)
+		rc = rebuild_search(p, v->o->checksums, &v->o->work, &r, err);
+	if (rc == 0)
+		rc = report_maps(v, p, err);
+	if (rc == 0) {
+		report_files(v, p);
+		for (size_t i = 0; i < p->nsets; i++)
+			report_set(v, &p->sets[i]);
+		report_findings(v, p, &r);
+		report_verdict(v, p);
+		rc = catalogue_fetch_match(&v->fetch, p, err);
+	}
+	deep_free(&r);
+	if (rc == 0)
+		report_map(v, p);
+	return rc;
 }
 
 /* --- What the library reads first --- */

@@ -278,6 +278,8 @@ mark_found(struct deep *d, struct error *err)
 		if (f->in_body &&
 		    plan_mark_body(d->p, f->set, f->member, err) < 0)
 			return -1;
+		if (f->in_body)
+			d->p->sets[f->set].members[f->member].found = true;
 		d->look[f->set] = true;
 		rc = 1;
 	}
@@ -285,9 +287,15 @@ mark_found(struct deep *d, struct error *err)
 		files = mem_calloc(d->p->nfiles + 1, sizeof(*files));
 		if (files == NULL)
 			return error_no_memory(err);
-		for (size_t i = d->first; i < out->nfindings; i++)
-			if (out->findings[i].file != PLAN_NONE)
-				files[out->findings[i].file] = true;
+		for (size_t i = d->first; i < out->nfindings; i++) {
+			const uint32_t at = out->findings[i].file;
+
+			if (at == PLAN_NONE)
+				continue;
+			files[at] = true;
+			d->p->files[at].found |=
+				d->p->files[at].state == FILE_PRESENT;
+		}
 		if (plan_mark_all(d->p, files, FILE_WRONG_CRC, err) < 0)
 			rc = -1;
 		mem_free(files);

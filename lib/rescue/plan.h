@@ -103,6 +103,7 @@ struct plan_file {
 	bool packed;	     /* in containers, or empty; false: a file of its
 				own */
 	bool astray;	     /* missing, and in the directory plan.is */
+	bool found;	     /* a deep_finding tells that it is wrong */
 	size_t nsegs;
 	struct plan_seg *segs;
 };
@@ -167,6 +168,7 @@ struct plan_member {
 	const char *problem; /* why it cannot be used; NULL: it can */
 	bool unread;	     /* because of an I/O error: it may be right */
 	bool wrong_sum;	     /* only its recorded checksum shows the damage */
+	bool found;	     /* a deep_finding tells that it is damaged */
 	uint64_t file_size;
 	struct redset_member list; /* its files; valid if list.known */
 	uint32_t *files; /* index in plan.files of list.files[i], or PLAN_NONE;
