@@ -4,7 +4,7 @@
 #     scripts/portable.sh [compile] [symbols] [newcomer] [debian11] [packages]
 #         [arm64] [s390x] [prepare]
 # compile   lib and cmd with gcc, clang, musl and two cross compilers, as C11
-#           without extensions
+#           without extensions; only looked at
 # symbols   the programs need nothing newer than glibc 2.28 and zlib 1.2.11
 # newcomer  in a bare Debian, as a container image has it (minbase, make, git):
 #           `make demo` and `make quick` from a clone in the home of root, and from
@@ -14,8 +14,8 @@
 # debian11  in a root directory with Debian 11 (glibc 2.31, gcc 10, OpenSSL 1.1.1,
 #           zlib 1.2.11, libarchive 3.4, MPICH 3.4), made by debootstrap: build,
 #           and `make check` without sanitizers and valgrind
-# packages  the packages of `make deb` and `make rpm`: installed in a Debian 12,
-#           tried, removed
+# packages  the packages of `make deb` and `make rpm`, but compiled without
+#           optimisation: installed in a Debian 12, tried, removed
 # arm64     cross-built for Debian 12 on aarch64; unit tests of formats and
 # s390x     coding, run by qemu
 # prepare   only make the root directories of all these
@@ -103,7 +103,6 @@ compile() {
 	# As the macros of glibc 2.28 would have it.
 	printf '#include <features.h>\n#undef __GLIBC_MINOR__\n%s\n' \
 		'#define __GLIBC_MINOR__ 28' >"$DIR/glibc-2.28.h"
-	compile_with gcc gcc
 	compile_with "gcc, as with glibc 2.28" gcc \
 		-include "$PWD/$DIR/glibc-2.28.h"
 	compile_with clang clang
@@ -239,9 +238,10 @@ prepare() {
 
 # --- A newcomer ---
 
-# as_root TARGET: in the clone in the home of root.
+# as_root TARGET: in the clone in the home of root.  Compiled without optimisation, as
+# the user has tried it with.
 as_root() {
-	inside env -u LC_ALL LANG=C sh -c "cd && cd scrkit && make $1"
+	inside env -u LC_ALL LANG=C CFLAGS=-O0 sh -c "cd && cd scrkit && make $1"
 }
 
 # as_user TARGET: from the archive.
@@ -353,7 +353,7 @@ debian11() {
 	mkdir "$root/src"
 	scripts/files.sh | tar --null -T - -cf - | tar -C "$root/src" -xf -
 	doing "debian11: make tests"
-	inside sh -c "cd /src && make -j$jobs tests" >"$root.build" 2>&1 || {
+	inside sh -c "cd /src && make -j$jobs CFLAGS='-O1 -g1' tests" >"$root.build" 2>&1 || {
 		bad "debian11: build: $(grep -m 1 -E 'error|Error' "$root.build")"
 		return
 	}
@@ -407,7 +407,7 @@ packages() {
 	kept debian12 "${debian12[*]}" bookworm || return
 	copy debian12
 	doing "packages: deb"
-	package=$(scripts/package.sh deb "$version" 2>"$root.build" | tail -n 1)
+	package=$(CFLAGS='-O0 -g0' scripts/package.sh deb "$version" 2>"$root.build" | tail -n 1)
 	[ -e "$package" ] || { bad "packages: deb: $(tail -n 1 "$root.build")" && return; }
 	cp "$package" "$root/scrkit.deb"
 	apt_get install /scrkit.deb || {
@@ -420,7 +420,7 @@ packages() {
 		return
 	}
 	doing "packages: rpm"
-	package=$(scripts/package.sh rpm "$version" 2>"$root.build" | tail -n 1)
+	package=$(CFLAGS='-O0 -g0' scripts/package.sh rpm "$version" 2>"$root.build" | tail -n 1)
 	[ -e "$package" ] || { bad "packages: rpm: $(tail -n 1 "$root.build")" && return; }
 	# The libraries are those that the other package has brought.
 	rpm --root "$root" --nodeps -i "$package" >>"$root.log" 2>&1 || {
@@ -455,7 +455,7 @@ cross() { # ARCHITECTURE MACHINE TEST...
 	doing "$arch: cross build"
 	o=$DIR/$arch.build
 	# Of MPI only the declarations are needed.
-	make -s -j"$jobs" O="$o" STATIC=0 MPI_LIBS= \
+	make -s -j"$jobs" O="$o" CFLAGS=-O1 STATIC=0 MPI_LIBS= \
 		MPI_CFLAGS="$(mpicc -show 2>/dev/null | grep -o -e '-I[^ ]*' |
 			xargs)" \
 		CC="$machine-linux-gnu-gcc --sysroot=$root" \
