@@ -440,11 +440,12 @@ uninstall: ## remove what install put there
 
 # --- Packages -----------------------------------------------------------
 
-DIST := build/dist/scrkit-$(VERSION)
+DISTDIR ?= build/dist
+DIST := $(DISTDIR)/scrkit-$(VERSION)
 dist: ## build/dist/scrkit-VERSION.tar.gz, which builds without git
-	$Qrm -rf build/dist && mkdir -p $(DIST)
+	$Qrm -rf $(DISTDIR) && mkdir -p $(DIST)
 	$Qscripts/files.sh | xargs -0 cp --parents -a -t $(DIST)
-	$Qtar -C build/dist --sort=name --owner=0 --group=0 --numeric-owner \
+	$Qtar -C $(DISTDIR) --sort=name --owner=0 --group=0 --numeric-owner \
 		-czf $(DIST).tar.gz scrkit-$(VERSION)
 	$Qrm -rf $(DIST); echo $(DIST).tar.gz
 

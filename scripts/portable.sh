@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Does the toolkit build, and do its tests pass, on systems unlike this one?
 #     scripts/portable.sh [compile] [symbols] [newcomer] [debian11] [packages]
-#         [arm64] [s390x] [prepare]
+#         [arm64] [s390x]
 # compile   lib and cmd with gcc, clang, musl and two cross compilers, as C11
 #           without extensions; only looked at
 # symbols   the programs need nothing newer than glibc 2.28 and zlib 1.2.11
@@ -18,8 +18,7 @@
 #           optimisation: installed in a Debian 12, tried, removed
 # arm64     cross-built for Debian 12 on aarch64; unit tests of formats and
 # s390x     coding, run by qemu
-# prepare   only make the root directories of all these
-# Without arguments: all but that.  What cannot be done here is reported, and skipped: no
+# Without arguments: all.  What cannot be done here is reported, and skipped: no
 # compiler, no network, not root.  MIRROR is one of Debian's (that of debootstrap),
 # SUITES are the suites of debian11 (unit bats).  ROOTS (/var/cache/scrkit) keeps the
 # roots as they are made, for 30 days; a run works in copies below DIR
@@ -27,12 +26,13 @@
 #
 # TARGETS are what a newcomer makes instead of demo and quick, with semicolons
 # between them: TARGETS="check;install PREFIX=/tmp/scrkit".
-# LIMIT: seconds for each step of a root, 600.  PREPARED=1: roots that are not there
-# are not made.  TOTALS (build/totals) is the file of the last line.
+# LIMIT: seconds for each step of a root, 900.  TOTALS (build/totals) is the file of the
+# last line.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 : "${MIRROR:=}" "${DIR:=build/portable}"
-: "${LIMIT:=600}" "${TARGETS:=demo;quick}" "${SUITES:=unit:build/plain bats:build/plain}"
+: "${LIMIT:=900}" "${TARGETS:=demo;quick}" "${SUITES:=unit:build/plain bats:build/plain}"
+export DISTDIR=$DIR/dist # another run makes its own
 jobs=$(nproc 2>/dev/null || echo 1)
 : "${TOTALS:=build/totals}" "${ROOTS:=${XDG_CACHE_HOME:-/var/cache}/scrkit}"
 suites=(bookworm trixie)
@@ -173,10 +173,6 @@ kept() ( # a process of its own, for the lock
 	exec 9>"$root.lock" && flock 9
 	[ "$packages" != "$(cat "$root/.complete" 2>/dev/null)" ] ||
 		[ -z "$(find "$root/.complete" -mtime -30)" ] || exit 0
-	if [ -n "${PREPARED-}" ]; then
-		skip "$1: there is no such root"
-		exit 1
-	fi
 	doing "$1: debootstrap"
 	rm -rf "$root"
 	if ! timeout "$LIMIT" debootstrap --variant=minbase "${@:3}" "$root" \
@@ -225,15 +221,6 @@ inside() {
 apt_get() {
 	inside env DEBIAN_FRONTEND=noninteractive apt-get -qq \
 		"$1" -y --no-install-recommends "${@:2}" >>"$root.log" 2>&1
-}
-
-# prepare: all roots.
-prepare() {
-	kept "$SUITE" "make git" "$SUITE"
-	kept debian11 "${debian11[*]}" bullseye
-	kept debian12 "${debian12[*]}" bookworm
-	kept arm64 "" "${foreign[@]}" --arch=arm64 bookworm
-	kept s390x "" "${foreign[@]}" --arch=s390x bookworm
 }
 
 # --- A newcomer ---
@@ -497,7 +484,7 @@ main() {
 	for name; do
 		doing "$name"
 		case $name in
-		compile | symbols | newcomer | debian11 | packages | prepare)
+		compile | symbols | newcomer | debian11 | packages)
 			"$name"
 			;;
 		arm64) cross arm64 aarch64 "${existing[@]}" ;;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Run test suites, several files at a time.  Prints a line for each file with
-# its failures, then all failures once more, and the totals as the last line:
-# "N passed, N failed[, N skipped]".
+# Run test suites, several files at a time: one more than there are processors, those
+# on pretend nodes (cluster) twice as many.  Prints a line for each file with its
+# seconds, those of the processor ("busy"), and its failures, then all failures once
+# more, and the totals as the last line: "N passed, N failed[, N skipped]".
 # The exit status is 1 if anything failed.
 #
 #     run.sh [--only TEXT] [--list FILE] [--jobs N] [--quick] [--tell]
@@ -63,7 +64,7 @@ list=()
 declare -A patterns=() # by the names of --list
 slow=1
 tell=
-jobs=$(nproc 2>/dev/null || echo 1)
+jobs=
 while :; do
 	case ${1-} in
 	--only) only=${2?} && shift 2 ;;
@@ -82,6 +83,11 @@ while :; do
 	esac
 done
 [ $# -gt 0 ] || usage
+# Tests wait for a third of their time, those on pretend nodes for most of it.
+if [ -z "$jobs" ]; then
+	jobs=$(nproc 2>/dev/null || echo 1)
+	[[ $* == *cluster:* ]] && jobs=$((2 * jobs)) || jobs=$((jobs + 1))
+fi
 
 # Not in /tmp, where a test forbids to run programs.
 open=$(mktemp -d /var/tmp/scrkit-check.XXXXXX) && chmod 755 "$open" || exit 1
@@ -193,6 +199,7 @@ run_one() {
 	trap 'kill $!; wait; exit 1' TERM
 	wait $! 2>/dev/null
 	echo $? >"$scratch/$1.rc"
+	times >"$scratch/$1.cpu"
 	cat "$scratch/$1".vg.* >"$scratch/$1.vg" 2>/dev/null
 	if [ "$suite" = unit ] || [ "$suite" = valgrind ]; then
 		find "$dir" -mindepth 1 -printf '%P\n' >"$scratch/$1.left"
@@ -262,9 +269,13 @@ total_passed=0 total_failed=0 total_skipped=0
 # Judge the finished job $1, print its line, add to the totals.
 report() {
 	local log=$scratch/$1.out rc passed=0 failed=0 skipped=0 planned=0
-	local reason='' left=''
+	local reason='' left='' busy
 
 	rc=$(cat "$scratch/$1.rc" 2>/dev/null || echo 255)
+	# Of the processes that somebody waited for: "0m1.2s 0m0.3s" in the second line.
+	busy=$(awk -F '[ms ]+' 'NR == 2 { printf "%.1f", 60 * $1 + $2 + 60 * $3 + $4 }' \
+		"$scratch/$1.cpu" 2>/dev/null)
+	echo "${suites[$1]}:${trees[$1]} ${busy:-0}" >>"$scratch/busy"
 	if [ "${suites[$1]}" = examples ]; then
 		case $rc in
 		0) passed=1 ;;
@@ -292,12 +303,12 @@ report() {
 	total_failed=$((total_failed + failed))
 	total_skipped=$((total_skipped + skipped))
 	{
-		printf '%-5s %-9s %s: %d passed%s%s%s (%d s)\n' \
+		printf '%-5s %-9s %s: %d passed%s%s%s (%d s, %.0f busy)\n' \
 			"$([ "$failed" -eq 0 ] && echo ok || echo FAIL)" \
 			"${suites[$1]}" "${files[$1]}" "$passed" \
 			"$([ "$failed" -eq 0 ] || echo ", $failed failed")" \
 			"$([ "$skipped" -eq 0 ] || echo ", $skipped skipped")" \
-			"${reason:+: $reason}" $((SECONDS - started[$1]))
+			"${reason:+: $reason}" $((SECONDS - started[$1])) "${busy:-0}"
 		if [ "$failed" -gt 0 ]; then
 			if [ "${suites[$1]}" = examples ]; then
 				sed 's/^/    /' "$log" | tail -n 60
@@ -539,6 +550,14 @@ if [ "$((total_passed + total_failed))" -eq 0 ]; then
 	echo "no tests were run"
 	total_failed=1
 fi
+awk '{ n[$1]++; s[$1] += $2; all += $2 }
+END {
+	print "\nprocessor time, in seconds:"
+	for (k in n)
+		printf "    %-36s %4d files %6d\n", k, n[k], s[k] | "sort"
+	close("sort")
+	printf "    %-36s %17d\n", "all", all
+}' "$scratch/busy"
 totals="$total_passed passed, $total_failed failed"
 [ "$total_skipped" -eq 0 ] || totals+=", $total_skipped skipped"
 mkdir -p build && sort "$scratch/results" >build/results
