@@ -25,7 +25,8 @@
 #
 # TREE is a build tree, such as build/plain.  Suites:
 #     unit      TREE/test/t_*, TAP
-#     valgrind  those of testsuite/valgrind.list under valgrind; slow: all of them
+#     valgrind  half of testsuite/valgrind.list under valgrind, in turn, day by day;
+#               slow: all units
 #     fuzz      TREE/fuzz/replay_X with the files of testsuite/data/corpus/X
 #     bats      testsuite/cmd/*.bats and testsuite/golden/*.bats
 #     mpi       testsuite/scr/*.bats: libscr, with MPI ranks on pretend nodes;
@@ -382,7 +383,8 @@ for arg; do
 		add unit "$tree" "${programs[@]}"
 		;;
 	valgrind:*)
-		mapfile -t some < <(grep -v '^#' testsuite/valgrind.list)
+		mapfile -t some < <(grep -v '^#' testsuite/valgrind.list |
+			awk -v day=$((EPOCHSECONDS / 86400)) '(NR + day) % 2')
 		[ -z "$slow" ] || some=(testsuite/unit/t_*.c)
 		programs "$tree/test" "${some[@]}"
 		add valgrind "$tree" "${programs[@]}"
