@@ -1,29 +1,77 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-double
-now(void)
+#include <isa-l.h>
+
+const unsigned char *p;
+
+void
+die(const char *what)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	perror(what);
+	exit(1);
 }
 
-static int
-compare(const void *a, const void *b)
+void
+in_threads(unsigned threads, void *(*work)(void *))
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	pthread_t t[64];
 
-	return (x > y) - (x < y);
+	for (unsigned i = 1; i < threads && i < 64; i++)
+		pthread_create(&t[i], NULL, work, NULL);
+	work(NULL);
+	for (unsigned i = 1; i < threads && i < 64; i++)
+		pthread_join(t[i], NULL);
 }
 
-double
-median(double *v, int n)
+uint32_t
+count(void)
 {
-	qsort(v, (size_t)n, sizeof(*v), compare);
-	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+	uint32_t n = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+		     (uint32_t)p[2] << 8 | p[3];
+
+	p += 4;
+	return n;
+}
+
+const char *
+key(void)
+{
+	const char *k = (const char *)p;
+
+	p += strlen(k) + 1;
+	return k;
+}
+
+void
+read_tree(int dirfd, const char *name)
+{
+	static unsigned char *data;
+	static size_t cap;
+	int fd = openat(dirfd, name, O_RDONLY);
+	size_t size = 0;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		die(name);
+	size = (size_t)st.st_size;
+	if (size > cap) {
+		cap = 2 * size;
+		data = realloc(data, cap);
+	}
+	if (data == NULL || read(fd, data, size) != (ssize_t)size)
+		die(name);
+	close(fd);
+	p = data + size - 4;
+	if (crc32_gzip_refl(0, data, size - 4) != count())
+		die(name);
+	p = data + 20;
 }

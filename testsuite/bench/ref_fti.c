@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common.h"
 #include "encode/cauchy.h"
 #include "hash.h"
 
@@ -31,13 +32,6 @@ static int in[K], out[LOST];
 static off_t size; /* of the parity files */
 static atomic_size_t next, summed;
 static int sums;
-
-static void
-die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 static void
 block(off_t off, unsigned char *memory)
@@ -99,7 +93,6 @@ main(int argc, char **argv)
 {
 	const bool lost[2 * K] = { [2] = true, [3] = true };
 	unsigned threads = 0;
-	pthread_t t[64];
 	struct stat st;
 
 	if (argc != 8)
@@ -122,11 +115,7 @@ main(int argc, char **argv)
 			die(name);
 	}
 	pthread_barrier_init(&written, NULL, threads);
-	for (unsigned i = 1; i < threads && i < 64; i++)
-		pthread_create(&t[i], NULL, work, NULL);
-	work(NULL);
-	for (unsigned i = 1; i < threads && i < 64; i++)
-		pthread_join(t[i], NULL);
+	in_threads(threads, work);
 	for (int k = 0; k < LOST && strstr(argv[1], "sync") != NULL; k++)
 		if (fsync(out[k]) < 0)
 			die("fsync");

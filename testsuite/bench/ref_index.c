@@ -7,14 +7,9 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <isa-l.h>
-
-#include "bytes.h"
+#include "common.h"
 
 static void
 skip_tree(void)
@@ -82,22 +77,11 @@ dataset(const char *id)
 int
 main(int argc, char **argv)
 {
-	int fd = argc > 1 ? open(argv[1], O_RDONLY) : -1;
-	unsigned char *data = NULL;
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return 1;
-	data = malloc((size_t)st.st_size);
-	if (data == NULL ||
-	    read(fd, data, (size_t)st.st_size) != (ssize_t)st.st_size)
-		return 1;
+	if (argc < 2)
+		return 2;
 	setvbuf(stdout, NULL, _IOFBF, 1 << 16);
-	p = data + st.st_size - 4;
-	if (crc32_gzip_refl(0, data, (uint64_t)st.st_size - 4) != count())
-		return 1;
+	read_tree(AT_FDCWD, argv[1]);
 	puts("DSET VALID FLUSHED             CUR NAME");
-	p = data + 20;
 	for (uint32_t n = count(); n > 0; n--) {
 		bool dsets = strcmp(key(), "DSET") == 0;
 

@@ -8,12 +8,10 @@
  *                                        OUT/list
  *   ref_pack repeat THREADS FILES OUT    the same, then read OUT/data again
  *   ref_pack unpack THREADS OUT FILES    OUT/data into files of directory FILES
- *   ref_pack read THREADS OUT            read OUT/data with checksums
  *   ref_pack raw THREADS OUT             read OUT/data
  */
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +21,8 @@
 #include <unistd.h>
 
 #include <isa-l.h>
+
+#include "common.h"
 
 #define BLOCK ((uint64_t)256 << 10)
 #define UNIT ((uint64_t)4 << 20)
@@ -38,15 +38,13 @@ static uint64_t total;
 static int src = -1, dst = -1, data = -1;
 static atomic_ullong next;
 static atomic_uint sum;
-static int raw; /* no checksums */
+static enum { PACK, UNPACK, READ_BACK, RAW } mode; /* RAW: no checksums */
 
 static void
 must(int good, const char *what)
 {
-	if (good)
-		return;
-	perror(what);
-	exit(1);
+	if (!good)
+		die(what);
 }
 
 static void
@@ -126,7 +124,7 @@ read_back(uint64_t from, uint64_t end, unsigned char *block)
 	for (uint64_t n = 0; from < end; from += n) {
 		n = end - from < BLOCK ? end - from : BLOCK;
 		must(pread(data, block, n, (off_t)from) == (ssize_t)n, "read");
-		if (!raw)
+		if (mode != RAW)
 			sum ^= crc32_gzip_refl(0, block, n);
 	}
 }
@@ -134,33 +132,19 @@ read_back(uint64_t from, uint64_t end, unsigned char *block)
 static void *
 work(void *arg)
 {
-	int mode = *(int *)arg;
 	unsigned char *block = aligned_alloc(4096, BLOCK);
 	uint64_t from = 0;
 
 	while ((from = next++ * UNIT) < total) {
 		uint64_t end = from + UNIT < total ? from + UNIT : total;
 
-		if (mode == 2)
+		if (mode >= READ_BACK)
 			read_back(from, end, block);
 		else
-			move(from, end, mode, block);
+			move(from, end, mode == UNPACK, block);
 	}
 	free(block);
-	return NULL;
-}
-
-static void
-run(int mode, int threads)
-{
-	pthread_t t[64];
-
-	next = 0;
-	for (int i = 1; i < threads && i < 64; i++)
-		pthread_create(&t[i], NULL, work, &mode);
-	work(&mode);
-	for (int i = 1; i < threads && i < 64; i++)
-		pthread_join(t[i], NULL);
+	return arg;
 }
 
 static void
@@ -206,29 +190,26 @@ load_list(const char *dir)
 int
 main(int argc, char **argv)
 {
-	const char *mode = argc > 3 ? argv[1] : "";
-	int threads = argc > 3 ? atoi(argv[2]) : 1;
+	const char *verb = argc > 3 ? argv[1] : "";
+	unsigned threads = argc > 3 ? (unsigned)atoi(argv[2]) : 1;
 
-	if (argc == 5 &&
-	    (strcmp(mode, "pack") == 0 || strcmp(mode, "repeat") == 0)) {
+	if (argc == 5 && strcmp(verb, "unpack") != 0) {
 		list_dir(argv[3]);
 		open_data(argv[4], O_RDWR | O_CREAT | O_TRUNC);
-		run(0, threads);
+		in_threads(threads, work);
 		save_list(argv[4]);
-		if (mode[0] == 'r')
-			run(2, threads);
-	} else if (argc == 5 && strcmp(mode, "unpack") == 0) {
+		next = 0;
+		mode = READ_BACK;
+		if (strcmp(verb, "repeat") == 0)
+			in_threads(threads, work);
+	} else if (argc >= 4) {
+		mode = argc == 5 ? UNPACK : RAW;
 		load_list(argv[3]);
 		open_data(argv[3], O_RDONLY);
-		dst = open(argv[4], O_RDONLY | O_DIRECTORY);
-		must(dst >= 0, argv[4]);
-		run(1, threads);
-	} else if (argc == 4 &&
-		   (strcmp(mode, "read") == 0 || strcmp(mode, "raw") == 0)) {
-		raw = mode[1] == 'a';
-		load_list(argv[3]);
-		open_data(argv[3], O_RDONLY);
-		run(2, threads);
+		if (mode == UNPACK)
+			dst = open(argv[4], O_RDONLY | O_DIRECTORY);
+		must(mode == RAW || dst >= 0, argv[4]);
+		in_threads(threads, work);
 	} else {
 		fprintf(stderr, "usage: see the source\n");
 		return 2;

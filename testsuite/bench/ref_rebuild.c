@@ -11,7 +11,6 @@
  * OUT/data.M and OUT/red.M (body only).
  */
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 
 #include <isa-l.h>
 
+#include "common.h"
 #include "encode/code.h"
 
 #define BLOCK ((size_t)128 << 10)
@@ -34,24 +34,17 @@ static atomic_size_t next;
 static _Atomic uint32_t sum;
 
 static void
-die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static void
 block(size_t i, unsigned char *memory)
 {
 	unsigned stripe = (unsigned)(i / nblocks);
 	uint64_t off = i % nblocks * BLOCK;
 	const struct recipe *r = recipes[stripe];
 	size_t len = chunk - off < BLOCK ? (size_t)(chunk - off) : BLOCK;
-	unsigned char *p[CODE_MAX];
+	unsigned char *part[CODE_MAX];
 	void *v[CODE_MAX];
 
 	for (unsigned k = 0; k < r->nin + r->nout; k++)
-		v[k] = p[k] = memory + k * BLOCK;
+		v[k] = part[k] = memory + k * BLOCK;
 	for (unsigned k = 0; k < r->nin; k++) {
 		struct code_slot s = code_slot(&code, r->in[k], stripe);
 		uint64_t at = s.index * chunk + off;
@@ -59,20 +52,20 @@ block(size_t i, unsigned char *memory)
 
 		if (!s.check && at + n > size) {
 			n = at < size ? (size_t)(size - at) : 0;
-			memset(p[k] + n, 0, len - n);
+			memset(part[k] + n, 0, len - n);
 		}
-		if (pread(s.check ? red[r->in[k]] : data[r->in[k]], p[k], n,
+		if (pread(s.check ? red[r->in[k]] : data[r->in[k]], part[k], n,
 			  (off_t)(s.check ? body_at[r->in[k]] + at : at)) !=
 		    (ssize_t)n)
 			die("read");
 		if (!s.check)
-			sum ^= crc32_gzip_refl(0, p[k], n);
+			sum ^= crc32_gzip_refl(0, part[k], n);
 	}
 	if (code.type == CODE_XOR)
 		xor_gen((int)r->nin + 1, (int)((len + 31) & ~31ul), v);
 	else
 		ec_encode_data((int)len, (int)r->nin, (int)r->nout, r->tables,
-			       p, p + r->nin);
+			       part, part + r->nin);
 	for (unsigned k = 0; k < r->nout; k++) {
 		struct code_slot s = code_slot(&code, r->out[k], stripe);
 		uint64_t at = s.index * chunk + off;
@@ -81,9 +74,9 @@ block(size_t i, unsigned char *memory)
 		if (!s.check && at + n > size)
 			n = at < size ? (size_t)(size - at) : 0;
 		if (!s.check)
-			sum ^= crc32_gzip_refl(0, p[r->nin + k], n);
+			sum ^= crc32_gzip_refl(0, part[r->nin + k], n);
 		if (pwrite(s.check ? out_red[r->out[k]] : out_data[r->out[k]],
-			   p[r->nin + k], n, (off_t)at) != (ssize_t)n)
+			   part[r->nin + k], n, (off_t)at) != (ssize_t)n)
 			die("write");
 	}
 }
@@ -116,15 +109,12 @@ create(const char *dir, const char *what, unsigned m)
 int
 main(int argc, char **argv)
 {
-	unsigned threads = 0;
-	pthread_t t[64];
 	unsigned char head[20];
 
 	if (argc < 10)
 		return 2;
 	code.type = strcmp(argv[1], "rs") == 0 ? CODE_RS : CODE_XOR;
 	code.k = (unsigned)strtoul(argv[2], NULL, 10);
-	threads = (unsigned)strtoul(argv[3], NULL, 10);
 	size = strtoull(argv[4], NULL, 10);
 	code.n = (unsigned)(argc - 6) / 2;
 	chunk = code_chunk_size(&code, size);
@@ -149,10 +139,6 @@ main(int argc, char **argv)
 		if (recipes[s] == NULL)
 			die("recipe");
 	}
-	for (unsigned i = 1; i < threads && i < 64; i++)
-		pthread_create(&t[i], NULL, work, NULL);
-	work(NULL);
-	for (unsigned i = 1; i < threads && i < 64; i++)
-		pthread_join(t[i], NULL);
+	in_threads((unsigned)strtoul(argv[3], NULL, 10), work);
 	return 0;
 }

@@ -6,15 +6,13 @@
  *   ref_scan DATASET-DIRECTORY OLD-PREFIX NEW-PREFIX
  */
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "bytes.h"
+#include "common.h"
 
 static size_t files, bad;
 static const char *from, *to;
@@ -57,22 +55,7 @@ file(void)
 static void
 filemap(int dirfd, const char *name)
 {
-	int fd = openat(dirfd, name, O_RDONLY);
-	static unsigned char *data;
-	static size_t cap;
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		exit(1);
-	if ((size_t)st.st_size > cap) {
-		cap = 2 * (size_t)st.st_size;
-		data = realloc(data, cap);
-	}
-	if (data == NULL ||
-	    read(fd, data, (size_t)st.st_size) != (ssize_t)st.st_size)
-		exit(1);
-	close(fd);
-	p = data + 20;
+	read_tree(dirfd, name);
 	for (uint32_t n = count(); n > 0; n--) {
 		key();
 		for (uint32_t m = count(); m > 0; m--) {

@@ -17,7 +17,8 @@ tree=$(cd "$1" && pwd) || exit 1
 pattern=${2:-}
 rounds=${BENCH_ROUNDS:-5}
 size=${BENCH_SIZE:-268435456}
-bed=$(cd "$(dirname "$0")/../cluster" && pwd)/bed.sh
+here=$(cd "$(dirname "$0")" && pwd)
+bed=$here/../cluster/bed.sh pairs=$here/pairs.py
 bin=$tree/bin gen=$tree/gen bench=$tree/bench
 tmp=$(mktemp -d "${BENCH_TMP:-/dev/shm}/scrkit-bench.XXXXXX") || exit 1
 disk=$(mktemp -d "${BENCH_DISK:-$tree}/scrkit-bench.XXXXXX") || exit 1
@@ -29,27 +30,18 @@ missed=0
 note() { printf '# %s\n' "$*"; }
 wanted() { [[ -z $pattern || $1 == *$pattern* ]]; }
 
-# measure NAME GOAL [options of pairs]
-measure() {
+# result NAME GOAL [arguments of pairs.py]
+result() {
 	local line
-	line=$("$bench/pairs" "$1" "$2" "$rounds" "${@:3}" 2>&1 | tail -n 1)
+	line=$("$pairs" "$1" "$2" "${@:3}" 2>&1 | tail -n 1)
 	printf '%s\n' "$line"
 	# No result counts as a missed goal.
 	[[ $line == *$'\t'* && $line != *MISSED* ]] || missed=$((missed + 1))
 }
+# measure NAME GOAL [options of pairs.py]
+measure() { result "$1" "$2" "$rounds" "${@:3}"; }
 # Measure the reference against itself.
 noise() { measure "$1 A/A" - -a "$2" -b "$2"; }
-
-kernels() {
-	note "coding: ours against raw ISA-L, processor time (goal: ratio >= 0.9)"
-	note "words (no goal): GF(2^16), against a copy of the inputs and the same matrix over GF(2^8)"
-	"$bench/bench_code"
-	note "kvtree: 10^6 entries read in <= 0.5 s; index of 100,000 against a bare walk"
-	"$gen/gen_meta" -q --index 100000 -p "$tmp/kvtree"
-	"$bench/bench_kvtree" "$tmp/kvtree"
-	note "metadata commit against its bare system calls, on disk"
-	"$bench/bench_commit" "$disk" 9
-}
 
 # The arguments of ref_rebuild for prefix $1 with ranks $2 (blank separated)
 # lost.
@@ -104,7 +96,7 @@ rebuilds() {
 	note "peak memory of a rebuild, KiB, with 1 and 2 threads (bound: 65536 + 4096 x threads + metadata)"
 	for t in 1 2; do
 		sh -c "$(lose "$tmp/p" "3 6")"
-		"$bench/peak" "$bin/scr_rebuild" -q --jobs "$t" --prefix "$tmp/p" 1
+		"$pairs" peak "$bin/scr_rebuild" -q --jobs "$t" --prefix "$tmp/p" 1
 	done
 	rm -rf "$tmp/p" "$tmp/out"
 }
@@ -130,10 +122,31 @@ fti_rebuild() {
 		missed=$((missed + 1))
 }
 
+# fti_job ROOT: an FTI job of four ranks on as many nodes, with an FTI-FF
+# checkpoint of level 1.
+fti_job() {
+	local r id=2026-01-01_00-00-00 at
+
+	mkdir -p "$1/Meta/$id"
+	printf '%s\n' '[basic]' 'head = 0' 'node_size = 1' 'ckpt_dir = ./Local' \
+		'glbl_dir = ./Global' 'meta_dir = ./Meta' 'group_size = 4' \
+		'ckpt_io = 3' '[restart]' 'failure = 1' "exec_id = $id" \
+		'[advanced]' 'local_test = 1' >"$1/config.fti"
+	printf '%s\n' '[topology]' '0 = node0' '1 = node1' '2 = node2' \
+		'3 = node3' >"$1/Meta/$id/Topology.fti"
+	for r in 0 1 2 3; do
+		at=$1/Local/node$r/$id/l1
+		mkdir -p "$at"
+		head -c $((size + 1000 * r)) /dev/urandom >"$tmp/var"
+		"$bin/scr_fti" pack -q --to F --id 1 -o "$at/Ckpt1-Rank$r.fti" "1=$tmp/var"
+	done
+	rm "$tmp/var"
+}
+
 fti_rebuilds() {
 	local p
 	for p in "$tmp/fti" "$disk/fti"; do
-		"$gen/gen_fti" "$p" 4 "$size" F
+		fti_job "$p"
 		"$bin/scr_fti" protect -q --level 3 "$p"
 		rm -r "$p"/Local/node*/*/l1
 	done
@@ -145,7 +158,7 @@ fti_rebuilds() {
 	fti_rebuild fti-rebuild-disk-bare "$disk/fti" sync 2
 	note "peak memory, KiB"
 	rm -f "$tmp"/fti/Local/node[23]/*/l3/Ckpt1-Rank*.fti
-	"$bench/peak" "$bin/scr_fti" rebuild -q --jobs 2 "$tmp/fti"
+	"$pairs" peak "$bin/scr_fti" rebuild -q --jobs 2 "$tmp/fti"
 	rm -rf "$tmp/fti" "$disk/fti" "$tmp/right"
 }
 
@@ -268,19 +281,27 @@ pack() {
 	done
 	note "peak memory of packing and unpacking, KiB"
 	sh -c "$(unpacked "$p")"
-	"$bench/peak" "$c" pack -q -p "$p" 1
-	"$bench/peak" "$c" unpack -q -p "$p" 1
+	"$pairs" peak "$c" pack -q -p "$p" 1
+	"$pairs" peak "$c" unpack -q -p "$p" 1
 	rm -rf "$p" "$out" "$tmp/tar"
 }
 
 packs() {
+	local n c=$bin/scr_container
+
 	note "packing, against the same reads, checksums and writes, and against tar (processor time; wall with two threads)"
 	pack big 4 1 512M
 	rounds=${BENCH_ROUNDS:-9} pack small 100 100 64K
-	note "the segment map of 10^6 files (goal: 5 million entries a second; one of them in 0.05 s)"
-	"$bench/bench_map" make "$tmp/m" 1000000
-	"$bench/bench_map" read "$tmp/m"
-	rm -rf "$tmp/m"
+	note "one file of many in containers, and the growth with their number"
+	for n in 50 100; do
+		"$gen/gen_dataset" -q -p "$tmp/m$n" -n "$n" -m "$n" -f 1000 -t SINGLE -s 10
+		"$bin/scr_index" -q -p "$tmp/m$n" --build 1
+		"$c" pack -q -p "$tmp/m$n" 1
+	done
+	measure map-100k/50k 2.3 -a "$c list -p $tmp/m100 1 >$tmp/a" -b "$c list -p $tmp/m50 1 >$tmp/b"
+	measure cat-100k/50k 1.5 -a "$c cat -p $tmp/m100 1 ckpt.1/rank_7_0.ckpt >$tmp/a" \
+		-b "$c cat -p $tmp/m50 1 ckpt.1/rank_7_0.ckpt >$tmp/b"
+	rm -rf "$tmp"/m*
 }
 
 # nodes_up [OPTION]...: make four nodes with a job's checkpoint in their caches:
@@ -309,41 +330,6 @@ nodes_up() {
 nodes_clear="rm -rf $BED_DIR/pfs/*; mkdir $BED_DIR/pfs/ref"
 nodes_clear+="; cp -a $tmp/job $BED_DIR/pfs/p"
 
-# ratios NAME GOAL: a line as of pairs from lines "OURS REFERENCE" in seconds,
-# and the same in processor seconds.  Only the seconds count for the goal: what
-# ranks wait for each other is in no processor time.
-ratios() {
-	awk -v name="$1" -v goal="$2" '
-		function sort(v, n,  i, j, x) {
-			for (i = 2; i <= n; i++) {
-				x = v[i]
-				for (j = i - 1; j > 0 && v[j] > x; j--)
-					v[j + 1] = v[j]
-				v[j + 1] = x
-			}
-		}
-		function median(v, n) {
-			sort(v, n)
-			return (v[int((n + 1) / 2)] + v[int(n / 2) + 1]) / 2
-		}
-		NF == 2 || NF == 4 {
-			a[++n] = $1; b[n] = $2; r[n] = $1 / $2
-			c[n] = $4 > 0 ? $3 / $4 : 1e9
-		}
-		END {
-			if (n == 0)
-				exit 1
-			m = median(r, n)
-			cpu = median(c, n)
-			met = m <= goal + 0
-			printf "%s\t%.4f\t%.4f\t%.2f\t%.2f..%.2f\t%s\t%s\t%s\n",
-				name, median(a, n), median(b, n), m, r[1], r[n],
-				cpu < 1e9 ? sprintf("%.2f", cpu) : "-", goal, goal == "-" ? "-" : met ? "met" : "MISSED"
-		}' >"$tmp/ratios" || echo "$1: no result: MISSED" >"$tmp/ratios"
-	cat "$tmp/ratios"
-	! grep -q MISSED "$tmp/ratios" || missed=$((missed + 1))
-}
-
 # phase NAME GOAL A B: as pairs, but for A only the copying phase counts, as A
 # reports it.  Processor time is not measured: other processes spend it.
 phase() {
@@ -357,15 +343,17 @@ phase() {
 		sh -c "$4" || return
 		b=$EPOCHREALTIME
 		((i < 0)) || echo "${a##*[!0-9]} $start $b"
-	done | awk '{ print $1 / 1000, $3 - $2 }' | ratios "$1" "$2"
+	done | awk '{ print $1 / 1000, $3 - $2 }' | result "$1" "$2"
 }
 
 scavenges() {
 	local on="$bed exec login" reason dir=/ssd/genuser/scr.1000/scr.dataset.1
 	local ours cp memory share
 
-	note "node lists of 100,000 hosts, seconds (goal: under 0.5)"
-	"$bench/bench_hostlist"
+	note "a node list of 100,000 hosts, read and compressed again; its growth"
+	measure hosts-100k/50k 2.3 \
+		-a "$bin/scr_env hostlist \$(seq -f n%.0f 100000) >$tmp/a" \
+		-b "$bin/scr_env hostlist \$(seq -f n%.0f 50000) >$tmp/b"
 	if ! reason=$("$bed" check); then
 		note "no scavenge measured: $reason"
 		return
@@ -432,7 +420,7 @@ restarts() {
 			$((64 << 20)) "$tmp/out" $(cached); } 2>&1)
 		((i < 0)) || awk -v a="${a[0]}" -v c="${a[2]}" \
 			'{ print a, $1, c, $2 + $3 }' <<<"$b"
-	done | ratios "$1" 1.3
+	done | result "$1" 1.3
 	rm -rf "$tmp/out"
 }
 
@@ -462,35 +450,35 @@ libscr() {
 	for type in SINGLE PARTNER XOR RS; do
 		SCR_COPY_TYPE=$type
 		case $type in
-		XOR | RS) speed 8 encode $((64 << 20)) | ratios "encode-$type" 1.3 ;;
-		*) speed 8 encode $((64 << 20)) | ratios "encode-$type" - ;;
+		XOR | RS) speed 8 encode $((64 << 20)) | result "encode-$type" 1.3 ;;
+		*) speed 8 encode $((64 << 20)) | result "encode-$type" - ;;
 		esac
 		speed 8 parts $((64 << 20)) | tee "$tmp/parts" |
-			ratios "parts-$type" -
+			result "parts-$type" -
 		parts "$tmp/parts"
 	done
 	SCR_COPY_TYPE=SINGLE
 	note "flush and fetch against cp -p and sync on all nodes at once; fetch-XOR also protects"
-	speed 8 flush $((64 << 20)) | ratios flush 1.11
-	speed 8 fetch $((64 << 20)) | ratios fetch 1.11
+	speed 8 flush $((64 << 20)) | result flush 1.11
+	speed 8 fetch $((64 << 20)) | result fetch 1.11
 	note "flush-threads: one rank with four files of 128 MiB, and SCR_FLUSH_TYPE=PTHREAD"
 	SCR_FLUSH_TYPE=PTHREAD speed 1 flush $((128 << 20)) 4 |
-		ratios flush-threads 1.11
+		result flush-threads 1.11
 	SCR_COPY_TYPE=XOR
-	speed 8 fetch $((64 << 20)) | ratios fetch-XOR -
+	speed 8 fetch $((64 << 20)) | result fetch-XOR -
 	note "restart: SCR_Init with one of 8 nodes lost, against the bare rebuild with $(nproc) threads"
 	restarts restart-XOR xor 1
 	SCR_COPY_TYPE=RS restarts restart-RS rs 2
 	note "small: a dataset of 4 ranks x 4 KiB, against one barrier and one new file with fsync; in memory and on disk"
 	SCR_COPY_TYPE=XOR
-	speed 4 small 4096 | ratios small -
+	speed 4 small 4096 | result small -
 	NODES=$disk/nodes SCR_PREFIX=$disk/prefix
 	mkdir -p "$NODES" "$SCR_PREFIX"
-	speed 4 small 4096 | ratios small-disk -
+	speed 4 small 4096 | result small-disk -
 	note "flush and fetch between caches in memory and a prefix on disk, and from a disk that is not cached"
 	NODES=$b/nodes SCR_COPY_TYPE=SINGLE
-	speed 8 flush $((64 << 20)) | ratios flush-disk 1.11
-	speed 8 fetch $((64 << 20)) | ratios fetch-disk 1.11
+	speed 8 flush $((64 << 20)) | result flush-disk 1.11
+	speed 8 fetch $((64 << 20)) | result fetch-disk 1.11
 	rm -rf "$b" "$disk/nodes" "$disk/prefix"
 }
 
@@ -558,7 +546,7 @@ startup() {
 }
 
 printf 'name\tours\treference\tratio\tleast..greatest\tcpu ratio\tgoal\tverdict\n'
-for part in kernels rebuilds fti_rebuilds cold index builds packs fti_files \
+for part in rebuilds fti_rebuilds cold index builds packs fti_files \
 	scavenges libscr startup; do
 	if wanted "$part"; then $part; fi
 done
