@@ -97,7 +97,9 @@ CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(wildcard cmd/*.c))
 UNIT  := $(patsubst testsuite/unit/%.c,$O/test/%,$(wildcard testsuite/unit/t_*.c))
 FUZZ  := $(patsubst testsuite/fuzz/fuzz_%.c,%,$(wildcard testsuite/fuzz/fuzz_*.c))
 REPLAY := $(FUZZ:%=$O/fuzz/replay_%)
-GENS  := $(patsubst testsuite/gen/%.c,$O/gen/%,$(wildcard testsuite/gen/gen_*.c))
+# Names of gen_meta.py.
+GENPY := $(addprefix $O/gen/gen_,craft meta halt_update)
+GENS  := $O/gen/gen_dataset $(GENPY)
 GENLIB := $(call obj,$(filter-out testsuite/gen/gen_%,$(wildcard testsuite/gen/*.c)))
 TESTLIB := $(call obj,$(wildcard testsuite/lib/*.c))
 BENCHLIB := $(call obj,$(wildcard testsuite/bench/common*.c))
@@ -157,6 +159,8 @@ $O/mpi/app_%: $O/testsuite/mpi/app_%.o $O/libscr.so
 		$^ $(MPI_LIBS) -ldl
 $O/mpi/%: $O/testsuite/mpi/%.o $O/scr.a $O/libtest.a $O/libcore.a
 	$(link) -lhwloc $(MPI_LIBS)
+$(GENPY): testsuite/gen/gen_meta.py
+	$Qmkdir -p $(@D) && ln -sf $(abspath $<) $@
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
 	$(link)
 $O/bench/%: $O/testsuite/bench/%.o $(BENCHLIB) $O/libcore.a

@@ -88,16 +88,20 @@ def multiply(a, b):
     return out
 
 
-TIMES = [bytes(multiply(a, b) for b in range(256)) for a in range(256)]
-INVERSE = [row.find(1) for row in TIMES]
+@functools.lru_cache(None)
+def tables():
+    """Products, and inverses; made when they are needed, which most runs do not."""
+    times = [bytes(multiply(a, b) for b in range(256)) for a in range(256)]
+    return times, [row.find(1) for row in times]
 
 
 def weight(points, i, y):
     """Of the value at points[i], in the value at y of the polynomial."""
+    times, inverse = tables()
     out = 1
     for j, x in enumerate(points):
         if j != i:
-            out = TIMES[out][TIMES[y ^ x][INVERSE[points[i] ^ x]]]
+            out = times[out][times[y ^ x][inverse[points[i] ^ x]]]
     return out
 
 
@@ -117,7 +121,7 @@ def adds_up(scheme, n, k, chunk, changes):
     for y, value in left[n - k:]:
         must = [0] * chunk
         for i, (_, v) in enumerate(left[:n - k]):
-            times = TIMES[weight(known, i, y)]
+            times = tables()[0][weight(known, i, y)]
             must = [a ^ times[b] for a, b in zip(must, v)]
         if bytes(must) != value:
             return False

@@ -7,7 +7,7 @@
  * a run with lost nodes and one without differ only in the lost files, and
  * `diff -r` shows whether a rebuild was right.
  *
- * Without memory the program ends: see must() of scratch.h.
+ * What fails ends the program.
  */
 #ifndef GEN_GEN_H
 #define GEN_GEN_H
@@ -20,7 +20,9 @@
 #include "meta/redset.h"
 
 struct arena;
+struct buf;
 struct error;
+struct kvtree;
 
 #define GEN_USER "genuser"
 #define GEN_JOB "1000"
@@ -74,7 +76,6 @@ struct gen {
 	struct gen_rank *ranks;
 	struct gen_set *sets;
 	uint32_t nsets;
-	int prefix_fd, nodes_fd; /* -1: no files are written there */
 };
 
 /* arena_alloc() that does not fail; a text in g->arena. */
@@ -99,12 +100,11 @@ void sets_desc(const struct gen *g, uint32_t set, uint32_t member,
 void content_fill(uint64_t variant, uint32_t rank, uint32_t file, uint64_t off,
 		  size_t len, unsigned char *to);
 
-/* Make the directories; open prefix_fd and nodes_fd. */
-int place_open(struct gen *g, struct error *err);
-void place_close(struct gen *g);
+/* Make the directories. */
+void place_open(struct gen *g);
 
 /* A file that is being written in up to two places; in none if its node is
- * lost.  After an error it stays open: the program ends. */
+ * lost. */
 struct place_file {
 	int n;
 	int fd[2];
@@ -113,25 +113,18 @@ struct place_file {
 
 /* Create a data file (`rel` below the prefix, `base` in cache) or, if `rel` is
  * NULL, the metadata file `base`. */
-int place_create(const struct gen *g, uint32_t rank, const char *rel,
-		 const char *base, struct place_file *out, struct error *err);
-int place_write(struct place_file *f, const void *data, size_t len,
-		uint64_t off, struct error *err);
+void place_create(const struct gen *g, uint32_t rank, const char *rel,
+		  const char *base, struct place_file *out);
+void place_write(struct place_file *f, const void *data, size_t len,
+		 uint64_t off);
 
 /* Close the file.  `attr`, if not NULL, sets mode and times. */
-int place_done(struct place_file *f, const struct attr *attr,
-	       struct error *err);
+void place_done(struct place_file *f, const struct attr *attr);
 
-/* Write a whole metadata file. */
-int place_meta(const struct gen *g, uint32_t rank, const char *name,
-	       const void *data, size_t len, const struct attr *attr,
-	       struct error *err);
-
-/* Write a file that exists once in the cache of a node; `dir` is below
- * node<K>/. */
-int place_node_file(const struct gen *g, uint32_t node, const char *dir,
-		    const char *name, const void *data, size_t len,
-		    struct error *err);
+/* Write a whole metadata file; a tree, with its directory. */
+void place_meta(const struct gen *g, uint32_t rank, const char *name,
+		const struct buf *data, const struct attr *attr);
+void place_tree(const char *path, const struct kvtree *t);
 
 /* --- metawrite.c: all files except data and redundancy --- */
 
@@ -139,16 +132,14 @@ int place_node_file(const struct gen *g, uint32_t node, const char *dir,
 void metawrite_plan(struct gen *g);
 
 /* Encode and write all filemaps. */
-int metawrite_filemaps(struct gen *g, struct error *err);
+void metawrite_filemaps(struct gen *g);
 
 /* Write flush.scr, nodes.scr and, for each node, cindex.scrinfo and the er and
  * shuffile files.  Needs ranks[].set.  Entries of other datasets are kept. */
-int metawrite_indexes(const struct gen *g, struct error *err);
-
-/* --- redundancy.c --- */
+void metawrite_indexes(const struct gen *g);
 
 /* Encode all sets and write their redundancy files, over the filemaps or over
  * the data files. */
-int redundancy_write(const struct gen *g, bool map, struct error *err);
+void redundancy_write(const struct gen *g, bool map);
 
 #endif /* GEN_GEN_H */

@@ -3,27 +3,12 @@
  * gen_dataset - make a dataset with redundancy on pretend nodes, as LLNL's
  * library and a scavenge leave it, or check the files of a rebuilt one.
  */
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "app.h"
-#include "arena.h"
-#include "buf.h"
-#include "crc.h"
-#include "error.h"
 #include "gen/gen.h"
-#include "io.h"
 #include "meta/dataset.h"
 #include "num.h"
 #include "opt.h"
-#include "path.h"
-#include "str.h"
+#include "scratch.h"
 
 /* --- Options --- */
 
@@ -168,19 +153,18 @@ apply_settings(struct gen *g, const struct settings *s, struct error *err)
 
 /* --- Making --- */
 
-static int
+static void
 write_data_file(const struct gen *g, uint32_t rank, uint32_t number,
-		unsigned char *block, struct error *err)
+		unsigned char *block)
 {
 	struct gen_file *f = &g->ranks[rank].files[number];
 	struct place_file out;
 	size_t len = 0;
 
-	if (place_create(g, rank, f->rel, f->base, &out, err) < 0)
-		return -1;
+	place_create(g, rank, f->rel, f->base, &out);
 	/* A lost file is not written; only its checksum is needed. */
 	if (out.n == 0 && !g->crc)
-		return 0;
+		return;
 	for (uint64_t off = 0; off < f->attr.size; off += len) {
 		len = f->attr.size - off < GEN_BLOCK
 			      ? (size_t)(f->attr.size - off)
@@ -188,28 +172,24 @@ write_data_file(const struct gen *g, uint32_t rank, uint32_t number,
 		content_fill(g->seed, rank, number, off, len, block);
 		if (g->crc)
 			f->crc = crc_update(f->crc, block, len);
-		if (place_write(&out, block, len, off, err) < 0)
-			return -1;
+		place_write(&out, block, len, off);
 	}
-	return place_done(&out, &f->attr, err);
+	place_done(&out, &f->attr);
 }
 
-static int
-make(struct gen *g, unsigned char *block, struct error *err)
+static void
+make(struct gen *g, unsigned char *block)
 {
-	if (place_open(g, err) < 0)
-		return -1;
+	place_open(g);
 	for (uint32_t r = 0; r < g->nranks; r++)
 		for (uint32_t i = 0; i < g->nfiles; i++)
-			if (write_data_file(g, r, i, block, err) < 0)
-				return -1;
-	if (metawrite_filemaps(g, err) < 0 || metawrite_indexes(g, err) < 0)
-		return -1;
-	if (g->none)
-		return 0;
-	return redundancy_write(g, true, err) < 0
-		       ? -1
-		       : redundancy_write(g, false, err);
+			write_data_file(g, r, i, block);
+	metawrite_filemaps(g);
+	metawrite_indexes(g);
+	if (!g->none) {
+		redundancy_write(g, true);
+		redundancy_write(g, false);
+	}
 }
 
 /* --- Checking --- */
@@ -224,7 +204,8 @@ check_file(const struct gen *g, uint32_t rank, uint32_t number,
 	unsigned char *want = block + GEN_BLOCK;
 	struct stat st;
 	size_t len = 0;
-	int fd = openat(g->prefix_fd, f->rel, O_RDONLY | O_CLOEXEC);
+	auto_fd int fd =
+		open(fmt("%s/%s", g->prefix, f->rel), O_RDONLY | O_CLOEXEC);
 	int rc = 0;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -245,8 +226,6 @@ check_file(const struct gen *g, uint32_t rank, uint32_t number,
 			rc = error_set(err, ERROR_DAMAGED,
 				       "%s: contents differ", f->rel);
 	}
-	if (fd >= 0)
-		close(fd);
 	return rc;
 }
 
@@ -256,7 +235,6 @@ check(struct gen *g, unsigned char *block)
 	struct error err = ERROR_INIT;
 	int status = STATUS_OK;
 
-	g->prefix_fd = open(g->prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (uint32_t r = 0; r < g->nranks; r++)
 		for (uint32_t i = 0; i < g->nfiles; i++)
 			if (check_file(g, r, i, block, &err) < 0)
@@ -273,11 +251,7 @@ static const struct app_info info = {
 static int
 run(const struct settings *s, struct error *err)
 {
-	struct gen g = {
-		.prefix_fd = -1,
-		.nodes_fd = -1,
-		.arena = arena_new(),
-	};
+	struct gen g = { .arena = arena_new() };
 	unsigned char *block = gen_alloc(g.arena, 2, GEN_BLOCK);
 	int status = STATUS_OK;
 
@@ -286,9 +260,8 @@ run(const struct settings *s, struct error *err)
 		if (s->check)
 			status = check(&g, block);
 		else
-			make(&g, block, err);
+			make(&g, block);
 	}
-	place_close(&g);
 	arena_free(g.arena);
 	return app_report(status, err);
 }

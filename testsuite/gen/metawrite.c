@@ -3,19 +3,12 @@
  * metawrite.c - write filemaps, and the small files that list the datasets
  * (formats.md 3.5, 3.7, 4.1, 4.2, 7).
  */
-#include <inttypes.h>
-#include <limits.h>
-
-#include "arena.h"
-#include "crc.h"
 #include "gen/gen.h"
 #include "meta/cindex.h"
 #include "meta/dataset.h"
 #include "meta/filemap.h"
 #include "meta/flush.h"
 #include "metatest.h"
-#include "path.h"
-#include "scratch.h"
 
 void *
 gen_alloc(struct arena *arena, size_t count, size_t size)
@@ -119,15 +112,14 @@ add_file(const struct gen *g, struct kvtree *t, const struct gen_file *f)
 	must(filemap_add(t, &entry, NULL) == 0);
 }
 
-int
-metawrite_filemaps(struct gen *g, struct error *err)
+void
+metawrite_filemaps(struct gen *g)
 {
-	struct kvtree *t = kvtree_new(NULL);
-	struct buf out = BUF_INIT;
+	auto_kvtree *t = kvtree_new(NULL);
+	auto_buf out = BUF_INIT;
 	char name[64];
-	int rc = 0;
 
-	for (uint32_t rank = 0; rc == 0 && rank < g->nranks; rank++) {
+	for (uint32_t rank = 0; rank < g->nranks; rank++) {
 		struct gen_rank *r = &g->ranks[rank];
 
 		tree_clear(t);
@@ -140,12 +132,9 @@ metawrite_filemaps(struct gen *g, struct error *err)
 		memcpy(r->map, out.data, out.len);
 		plan_attr(g, rank, g->nfiles, out.len, &r->map_attr);
 		r->map_attr.mode = S_IFREG | (g->mode != 0 ? g->mode : 0644);
-		rc = place_meta(g, rank, filemap_name(name, sizeof(name), rank),
-				r->map, out.len, &r->map_attr, err);
+		place_meta(g, rank, filemap_name(name, sizeof(name), rank),
+			   &out, &r->map_attr);
 	}
-	buf_free(&out);
-	kvtree_free(t);
-	return rc;
 }
 
 /* --- Lists of datasets --- */
@@ -175,41 +164,23 @@ add_descriptor(const struct gen *g, struct kvtree *t, const char *key)
 	must(dataset_write(kvtree_put(t, key, NULL), &d, NULL) == 0);
 }
 
-/* Read the tree in file `name` below `dir`, if it exists, and make the dataset
- * the first entry of `table`. */
+/* Read the tree at `path`, if it exists, and make the dataset the first entry of
+ * `table`. */
 static struct kvtree *
-read_table(const struct gen *g, int dir, const char *name, const char *table,
-	   struct kvtree **entry, struct error *err)
+read_table(const struct gen *g, const char *path, const char *table,
+	   struct kvtree **entry)
 {
-	struct kvtree *t = faccessat(dir, name, F_OK, 0) < 0
-				   ? kvtree_new(err)
-				   : kvtree_read_file(dir, name, err);
+	struct kvtree *t = exists(path) ? kvtree_read_file(AT_FDCWD, path, NULL)
+					: kvtree_new(NULL);
 	struct kvtree *entries = NULL;
-	char id[32];
+	const char *id = fmt("%" PRId64, g->id);
 
-	if (t == NULL)
-		return NULL;
+	must_be(t != NULL, path);
 	entries = kvtree_put(t, table, NULL);
-	snprintf(id, sizeof(id), "%" PRId64, g->id);
 	kvtree_remove(entries, id);
 	*entry = kvtree_put_first(entries, id, NULL);
 	add_descriptor(g, *entry, "DSETDESC");
 	return t;
-}
-
-/* Write `t` into a directory of the node, and free it. */
-static int
-write_tree(const struct gen *g, uint32_t node, const char *dir,
-	   const char *name, struct kvtree *t, struct error *err)
-{
-	struct buf out = BUF_INIT;
-	int rc = 0;
-
-	must(kvtree_encode(t, &out, NULL) == 0);
-	rc = place_node_file(g, node, dir, name, out.data, out.len, err);
-	buf_free(&out);
-	kvtree_free(t);
-	return rc;
 }
 
 /* --- Other files in a node's cache (formats.md 7) --- */
@@ -248,23 +219,24 @@ list_shuffle(const struct gen *g, uint32_t rank, bool map, bool first,
 	}
 }
 
-static int
-write_shuffle(const struct gen *g, uint32_t node, bool map, struct error *err)
+static void
+write_shuffle(const struct gen *g, uint32_t node, bool map)
 {
-	struct kvtree *t = kvtree_new(NULL), *state = kvtree_new(NULL);
+	auto_kvtree *t = kvtree_new(NULL), *state = kvtree_new(NULL);
 	struct kvtree *ranks = kvtree_put(t, "RANK", NULL);
 	const uint64_t count = (map ? 1 : g->nfiles) + 2;
-	char name[64], dir[PATH_MAX];
+	const char *at =
+		fmt("%s/node%" PRIu32 "/cache/" GEN_USER "/scr." GEN_JOB
+		    "/scr.dataset.%" PRId64 "/.scr/reddesc%s.er",
+		    g->nodes_dir, node, g->id, map ? "map" : "");
 	bool first = true;
-	int rc = 0;
 
 	for (uint32_t r = 0; r < g->nranks; r++) {
 		struct kvtree *e = NULL;
 
 		if (g->ranks[r].node != node)
 			continue;
-		snprintf(name, sizeof(name), "%" PRIu32, r);
-		e = kvtree_put(ranks, name, NULL);
+		e = kvtree_put(ranks, fmt("%" PRIu32, r), NULL);
 		if (first)
 			kvtree_set_u64(e, "FILES", count, NULL);
 		list_shuffle(g, r, map, first, kvtree_put(e, "FILE", NULL));
@@ -272,56 +244,42 @@ write_shuffle(const struct gen *g, uint32_t node, bool map, struct error *err)
 		first = false;
 	}
 	kvtree_set(state, "STATE", "2", NULL);
-	snprintf(dir, sizeof(dir),
-		 "cache/" GEN_USER "/scr." GEN_JOB "/scr.dataset.%" PRId64
-		 "/.scr",
-		 g->id);
-	snprintf(name, sizeof(name), "reddesc%s.er.er", map ? "map" : "");
-	rc = write_tree(g, node, dir, name, state, err);
-	snprintf(name, sizeof(name), "reddesc%s.er.shuffile", map ? "map" : "");
-	return write_tree(g, node, dir, name, t, err) < 0 ? -1 : rc;
+	place_tree(fmt("%s.er", at), state);
+	place_tree(fmt("%s.shuffile", at), t);
 }
 
-int
-metawrite_indexes(const struct gen *g, struct error *err)
+void
+metawrite_indexes(const struct gen *g)
 {
-	const char *dir = "cntl/" GEN_USER "/scr." GEN_JOB;
-	char path[PATH_MAX];
+	const char *path = fmt("%s/.scr/" FLUSH_FILE, g->prefix);
 	struct kvtree *e = NULL;
-	struct kvtree *t = read_table(g, g->prefix_fd, ".scr/" FLUSH_FILE,
-				      "DATASET", &e, err);
-	int rc = -1;
+	struct kvtree *t = read_table(g, path, "DATASET", &e);
 
-	if (t == NULL)
-		return -1;
 	if (g->is_output)
 		kvtree_set(e, "OUTPUT", "1", NULL);
 	if (g->is_ckpt)
 		kvtree_set(e, "CKPT", "1", NULL);
 	kvtree_set(e, "LOCATION", "CACHE", NULL);
 	kvtree_set(e, "NAME", g->name, NULL);
-	rc = kvtree_write_file(t, g->prefix_fd, ".scr/" FLUSH_FILE, err);
+	place_tree(path, t);
 	tree_clear(t);
 	kvtree_set_u64(t, "NODES", g->nnodes, NULL);
-	if (rc == 0)
-		rc = kvtree_write_file(t, g->prefix_fd, ".scr/" NODES_FILE,
-				       err);
+	place_tree(fmt("%s/.scr/" NODES_FILE, g->prefix), t);
 	kvtree_free(t);
-	for (uint32_t k = 0; rc == 0 && g->in_cache && k < g->nnodes; k++) {
+	for (uint32_t k = 0; g->in_cache && k < g->nnodes; k++) {
 		if (g->lost[k])
 			continue;
-		snprintf(path, sizeof(path), "node%" PRIu32 "/%s/" CINDEX_FILE,
-			 k, dir);
-		t = read_table(g, g->nodes_fd, path, "DSET", &e, err);
-		if (t == NULL)
-			return -1;
+		path = fmt("%s/node%" PRIu32 "/cntl/" GEN_USER "/scr." GEN_JOB
+			   "/" CINDEX_FILE,
+			   g->nodes_dir, k);
+		t = read_table(g, path, "DSET", &e);
 		kvtree_set(e, "BYPASS", "0", NULL);
 		kvtree_set(e, "PATH", g->cache_dir, NULL);
-		rc = write_tree(g, k, dir, CINDEX_FILE, t, err);
-		if (rc == 0 && !g->none)
-			rc = write_shuffle(g, k, true, err);
-		if (rc == 0 && !g->none)
-			rc = write_shuffle(g, k, false, err);
+		place_tree(path, t);
+		kvtree_free(t);
+		if (!g->none) {
+			write_shuffle(g, k, true);
+			write_shuffle(g, k, false);
+		}
 	}
-	return rc;
 }

@@ -4,18 +4,8 @@
  * prefix, in the cache of the rank's node, or in both; nowhere if the node is
  * lost.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "error.h"
 #include "gen/gen.h"
-#include "io.h"
+#include "scratch.h"
 
 /* Mix the bits of a counter (the finalizer of MurmurHash3). */
 static uint64_t
@@ -46,179 +36,115 @@ content_fill(uint64_t variant, uint32_t rank, uint32_t file, uint64_t off,
 	memcpy(to, &word, len);
 }
 
-/* Make `path` below `dir`, with its missing parents. */
-static int
-make_path(int dir, const char *path, struct error *err)
-{
-	char part[PATH_MAX];
-
-	for (const char *end = path; *end != '\0';) {
-		end = strchrnul(end + 1, '/');
-		snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
-		if (mkdirat(dir, part, 0777) < 0 && errno != EEXIST)
-			return error_sys(err, "%s: cannot make directory",
-					 part);
-	}
-	return 0;
-}
-
-static int
-open_root(const char *path, int *fd, struct error *err)
-{
-	if (make_path(AT_FDCWD, path, err) < 0)
-		return -1;
-	*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return *fd < 0 ? error_sys(err, "%s", path) : 0;
-}
-
-/* Format "node3/cache/genuser/scr.1000/scr.dataset.7" + `tail`. */
+/* End the program, unless `good`: the system says why. */
 static void
-cache_path(char to[static PATH_MAX], const struct gen *g, uint32_t node,
-	   const char *tail)
+must_have(bool good, const char *path)
 {
-	snprintf(to, PATH_MAX,
-		 "node%" PRIu32 "/cache/" GEN_USER "/scr." GEN_JOB
-		 "/scr.dataset.%" PRId64 "%s",
-		 node, g->id, tail);
+	if (good)
+		return;
+	fprintf(stderr, "gen_dataset: %s: %s\n", path, strerror(errno));
+	exit(1);
 }
 
-int
-place_open(struct gen *g, struct error *err)
+/* "NODES/node3/cache/genuser/scr.1000/scr.dataset.7/" and `rest`. */
+static const char *
+cache_path(const struct gen *g, uint32_t node, const char *rest)
 {
-	char path[PATH_MAX];
+	return fmt("%s/node%" PRIu32 "/cache/" GEN_USER "/scr." GEN_JOB
+		   "/scr.dataset.%" PRId64 "/%s",
+		   g->nodes_dir, node, g->id, rest);
+}
 
-	/* The prefix is always made, because flush.scr is below it. */
-	snprintf(path, sizeof(path), ".scr/scr.dataset.%" PRId64, g->id);
-	if (open_root(g->prefix, &g->prefix_fd, err) < 0 ||
-	    make_path(g->prefix_fd, g->in_prefix ? path : ".scr", err) < 0)
-		return -1;
-	if (!g->in_cache)
-		return 0;
-	if (open_root(g->nodes_dir, &g->nodes_fd, err) < 0)
-		return -1;
-	for (uint32_t node = 0; node < g->nnodes; node++) {
-		if (g->lost[node])
-			continue;
-		cache_path(path, g, node, "/.scr");
-		if (make_path(g->nodes_fd, path, err) < 0)
-			return -1;
+/* The prefix is always made, because flush.scr is below it. */
+void
+place_open(struct gen *g)
+{
+	const char *dir =
+		g->in_prefix ? fmt("scr.dataset.%" PRId64 "/", g->id) : "";
+
+	make_parents(fmt("%s/.scr/%s", g->prefix, dir));
+	for (uint32_t node = 0; g->in_cache && node < g->nnodes; node++)
+		if (!g->lost[node])
+			make_parents(cache_path(g, node, ".scr/"));
+}
+
+/* Create `path` as another place of `f`. */
+static void
+add_place(struct place_file *f, const char *path)
+{
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+	int fd = open(path, flags, 0666);
+
+	if (fd < 0 && errno == ENOENT) {
+		make_parents(path);
+		fd = open(path, flags, 0666);
 	}
-	return 0;
+	must_have(fd >= 0, path);
+	f->fd[f->n++] = fd;
 }
 
 void
-place_close(struct gen *g)
-{
-	if (g->prefix_fd >= 0)
-		close(g->prefix_fd);
-	if (g->nodes_fd >= 0)
-		close(g->nodes_fd);
-	g->prefix_fd = g->nodes_fd = -1;
-}
-
-/* Create `path` below `dir` as another place of `f`. */
-static int
-add_place(struct place_file *f, int dir, const char *path, struct error *err)
-{
-	const char *slash = strrchr(path, '/');
-	char parent[PATH_MAX];
-	int fd = openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-			0666);
-
-	if (fd < 0 && errno == ENOENT && slash != NULL) {
-		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path),
-			 path);
-		if (make_path(dir, parent, err) < 0)
-			return -1;
-		fd = openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-			    0666);
-	}
-	if (fd < 0)
-		return error_sys(err, "%s", path);
-	f->fd[f->n++] = fd;
-	return 0;
-}
-
-int
 place_create(const struct gen *g, uint32_t rank, const char *rel,
-	     const char *base, struct place_file *out, struct error *err)
+	     const char *base, struct place_file *out)
 {
-	char path[PATH_MAX], tail[NAME_MAX + 16];
-	uint32_t node = g->ranks[rank].node;
+	const uint32_t node = g->ranks[rank].node;
 
-	*out = (struct place_file){ .n = 0, .fd = { -1, -1 }, .name = base };
-	if (g->lost[node])
-		return 0;
-	if (g->in_prefix) {
-		snprintf(path, sizeof(path), ".scr/scr.dataset.%" PRId64 "/%s",
-			 g->id, base);
-		if (add_place(out, g->prefix_fd, rel != NULL ? rel : path,
-			      err) < 0)
-			return -1;
-	}
-	if (g->in_cache) {
-		snprintf(tail, sizeof(tail), "/%s%s",
-			 rel != NULL ? "" : ".scr/", base);
-		cache_path(path, g, node, tail);
-		if (add_place(out, g->nodes_fd, path, err) < 0)
-			return -1;
-	}
-	return 0;
+	*out = (struct place_file){ .n = 0, .name = base };
+	if (!g->lost[node] && g->in_prefix)
+		add_place(out, rel != NULL ? fmt("%s/%s", g->prefix, rel)
+					   : fmt("%s/.scr/scr.dataset.%" PRId64
+						 "/%s",
+						 g->prefix, g->id, base));
+	if (!g->lost[node] && g->in_cache)
+		add_place(out,
+			  cache_path(g, node,
+				     fmt("%s%s", rel ? "" : ".scr/", base)));
 }
 
-int
-place_write(struct place_file *f, const void *data, size_t len, uint64_t off,
-	    struct error *err)
+void
+place_write(struct place_file *f, const void *data, size_t len, uint64_t off)
 {
 	for (int i = 0; i < f->n; i++)
-		if (io_pwrite(f->fd[i], f->name, data, len, off, err) < 0)
-			return -1;
-	return 0;
+		must_have(io_pwrite(f->fd[i], f->name, data, len, off, NULL) ==
+				  0,
+			  f->name);
 }
 
-int
-place_done(struct place_file *f, const struct attr *attr, struct error *err)
+void
+place_done(struct place_file *f, const struct attr *a)
 {
-	int rc = 0, fd = -1;
-
 	while (f->n > 0) {
-		fd = f->fd[--f->n];
-		if (rc == 0 && attr != NULL &&
-		    (fchmod(fd, attr->mode & 07777) < 0 ||
-		     futimens(fd, (struct timespec[]){ attr->atime,
-						       attr->mtime }) < 0))
-			rc = error_sys(err, "%s: cannot set mode and times",
-				       f->name);
-		if (close(fd) < 0 && rc == 0)
-			rc = error_sys(err, "%s", f->name);
+		const int fd = f->fd[--f->n];
+
+		must_have(a == NULL ||
+				  (fchmod(fd, a->mode & 07777) == 0 &&
+				   futimens(fd,
+					    (struct timespec[]){
+						    a->atime, a->mtime }) == 0),
+			  f->name);
+		must_have(close(fd) == 0, f->name);
 	}
-	return rc;
 }
 
-int
+void
 place_meta(const struct gen *g, uint32_t rank, const char *name,
-	   const void *data, size_t len, const struct attr *attr,
-	   struct error *err)
+	   const struct buf *data, const struct attr *attr)
 {
 	struct place_file f;
 
-	if (place_create(g, rank, NULL, name, &f, err) < 0 ||
-	    place_write(&f, data, len, 0, err) < 0)
-		return -1;
-	return place_done(&f, attr, err);
+	place_create(g, rank, NULL, name, &f);
+	place_write(&f, data->data, data->len, 0);
+	place_done(&f, attr);
 }
 
-int
-place_node_file(const struct gen *g, uint32_t node, const char *dir,
-		const char *name, const void *data, size_t len,
-		struct error *err)
+void
+place_tree(const char *path, const struct kvtree *t)
 {
-	struct place_file f = { .n = 0, .name = name };
-	char path[PATH_MAX];
+	struct place_file f = { .n = 0, .name = path };
+	auto_buf out = BUF_INIT;
 
-	snprintf(path, sizeof(path), "node%" PRIu32 "/%s/%s", node, dir, name);
-	if (add_place(&f, g->nodes_fd, path, err) < 0 ||
-	    place_write(&f, data, len, 0, err) < 0)
-		return -1;
-	return place_done(&f, NULL, err);
+	must(kvtree_encode(t, &out, NULL) == 0);
+	add_place(&f, path);
+	place_write(&f, out.data, out.len, 0);
+	place_done(&f, NULL);
 }

@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "redwrite.h"
 
-#include "arena.h"
 #include "code_plain.h"
 
 /* Bytes encoded at once. */
 #define BLOCK ((size_t)128 << 10)
 
 /* A set that is being encoded. */
-struct work {
+struct coding {
 	const struct redwrite *w;
-	struct error *err;
 	struct code code;
 	uint64_t chunk;
 	uint64_t *body;	     /* offset of the body in each redundancy file */
 	unsigned char *data; /* BLOCK bytes */
 	unsigned char *sums; /* BLOCK bytes for each check row */
-	int rc;		     /* -1: a file could not be written */
 };
 
 /* Read `len` bytes at `off` of a member's data string into x->data, padded with
  * zeros behind its end. */
 static void
-read_padded(const struct work *x, uint32_t member, uint64_t off, size_t len)
+read_padded(const struct coding *x, uint32_t member, uint64_t off, size_t len)
 {
 	const uint64_t bytes = x->w->members[member].bytes;
 	const uint64_t left = off < bytes ? bytes - off : 0;
@@ -32,19 +29,16 @@ read_padded(const struct work *x, uint32_t member, uint64_t off, size_t len)
 	memset(x->data + have, 0, len - have);
 }
 
-/* Write to a redundancy file, unless an earlier write failed. */
 static void
-write_red(struct work *x, uint32_t member, uint64_t off, const void *data,
-	  size_t len)
+write_red(const struct coding *x, uint32_t member, uint64_t off,
+	  const void *data, size_t len)
 {
-	if (x->rc == 0)
-		x->rc = x->w->write(x->w->arg, member, false, off, data, len,
-				    x->err);
+	x->w->write(x->w->arg, member, false, off, data, len);
 }
 
 /* Write the descriptor and the header of each member. */
 static void
-write_trees(struct work *x)
+write_trees(struct coding *x)
 {
 	const struct redwrite *w = x->w;
 	const uint32_t *ranks = x->chunk > 0 ? w->ranks : NULL;
@@ -53,13 +47,13 @@ write_trees(struct work *x)
 
 	for (uint32_t m = 0; m < x->code.n; m++)
 		d[m] = w->members[m].desc;
-	for (uint32_t m = 0; m < x->code.n && x->rc == 0; m++) {
+	for (uint32_t m = 0; m < x->code.n; m++) {
 		auto_kvtree *desc = redset_descriptor_build(d, m, NULL);
 		auto_kvtree *head = redset_header_build(w->members, ranks,
 							x->chunk, m, NULL);
 
 		must(kvtree_encode(need(desc), &out, NULL) == 0);
-		x->rc = w->write(w->arg, m, true, 0, out.data, out.len, x->err);
+		w->write(w->arg, m, true, 0, out.data, out.len);
 		buf_clear(&out);
 		must(kvtree_encode(need(head), &out, NULL) == 0);
 		write_red(x, m, 0, out.data, out.len);
@@ -72,7 +66,7 @@ write_trees(struct work *x)
 /* Write copies of the data strings of the left neighbours, end to end
  * (formats.md 5.5). */
 static void
-copy_partners(struct work *x, uint32_t member)
+copy_partners(struct coding *x, uint32_t member)
 {
 	const struct redset_desc *desc = &x->w->members[member].desc;
 	uint64_t to = x->body[member];
@@ -93,7 +87,7 @@ copy_partners(struct work *x, uint32_t member)
 
 /* Encode `len` bytes at `off` of each check chunk of a stripe (5.6, 5.7). */
 static void
-encode_block(struct work *x, const unsigned char *rows, unsigned stripe,
+encode_block(struct coding *x, const unsigned char *rows, unsigned stripe,
 	     uint64_t off, size_t len)
 {
 	const unsigned n = x->code.n, k = x->code.k;
@@ -117,15 +111,14 @@ encode_block(struct work *x, const unsigned char *rows, unsigned stripe,
 	}
 }
 
-int
-redwrite(const struct redwrite *w, struct error *err)
+void
+redwrite(const struct redwrite *w)
 {
 	const struct redset_desc *d = &w->members[0].desc;
 	const bool rs = d->type == REDSET_RS;
 	auto_arena *arena = need(arena_new());
-	struct work x = {
+	struct coding x = {
 		.w = w,
-		.err = err,
 		.code = { rs ? CODE_RS : CODE_XOR, d->members,
 			  rs ? d->failures : 1 },
 	};
@@ -147,11 +140,10 @@ redwrite(const struct redwrite *w, struct error *err)
 	if (x.chunk > 0)
 		rows = plain_rows(&x.code);
 	for (unsigned s = 0; x.chunk > 0 && s < x.code.n; s++)
-		for (uint64_t off = 0; off < x.chunk && x.rc == 0; off += len) {
+		for (uint64_t off = 0; off < x.chunk; off += len) {
 			len = x.chunk - off < BLOCK ? (size_t)(x.chunk - off)
 						    : BLOCK;
 			encode_block(&x, rows, s, off, len);
 		}
 	free(rows);
-	return x.rc;
 }

@@ -8,8 +8,6 @@
 
 #include "meta/redset.h"
 
-struct error;
-
 struct redwrite {
 	const struct redset_member *members; /* with lists, sizes */
 	const uint32_t *ranks;		     /* rank of each member */
@@ -21,13 +19,12 @@ struct redwrite {
 		     unsigned char *to);
 
 	/* Write bytes of the member's descriptor or redundancy file.  The first
-	 * call for a file has offset 0.  Returns 0 or -1. */
-	int (*write)(void *arg, uint32_t member, bool descriptor, uint64_t off,
-		     const void *data, size_t len, struct error *err);
+	 * call for a file has offset 0. */
+	void (*write)(void *arg, uint32_t member, bool descriptor, uint64_t off,
+		      const void *data, size_t len);
 };
 
-/* Write the set described by members[0].desc.  Returns 0, or -1 with the error
- * of write(). */
-int redwrite(const struct redwrite *w, struct error *err);
+/* Write the set described by members[0].desc. */
+void redwrite(const struct redwrite *w);
 
 #endif /* REDWRITE_H */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scene.h"
-#include "arena.h"
-#include "crc.h"
 #include "planat.h"
 #include "redwrite.h"
 #include "rescue/rebuild.h"
@@ -206,9 +204,9 @@ scene_read(void *arg, uint32_t member, uint64_t off, size_t len,
 	memcpy(to, x->strings[member] + off, len);
 }
 
-static int
+static void
 scene_write(void *arg, uint32_t member, bool descriptor, uint64_t off,
-	    const void *data, size_t len, struct error *err)
+	    const void *data, size_t len)
 {
 	const struct scene_set *x = arg;
 	const char *path =
@@ -216,8 +214,7 @@ scene_write(void *arg, uint32_t member, bool descriptor, uint64_t off,
 	auto_fd int fd =
 		open(path, O_WRONLY | O_CREAT | (off == 0 ? O_TRUNC : 0), 0666);
 
-	must(fd >= 0 && io_pwrite(fd, path, data, len, off, err) == 0);
-	return 0;
+	must(fd >= 0 && io_pwrite(fd, path, data, len, off, NULL) == 0);
 }
 
 static void
@@ -251,7 +248,7 @@ scene_make_set(struct scene *s, unsigned set, bool map)
 			to += size;
 		}
 	}
-	must(redwrite(&w, NULL) == 0);
+	redwrite(&w);
 }
 
 /* --- Comparing --- */
