@@ -19,10 +19,32 @@
 #define SCRKIT_TEST_CALLS_H
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
 
 /* The function that ours replaces.  It is looked up in each call, because speed
  * does not matter here. */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+/* The path of a call on `fd` (NULL), or on `name` below it. */
+static inline void
+calls_path(char to[static 2 * PATH_MAX], int fd, const char *name)
+{
+	char link[64] = "/proc/self/cwd";
+	ssize_t len = 0;
+
+	if (fd != AT_FDCWD)
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (name == NULL || name[0] != '/')
+		len = REAL(readlink)(link, to, PATH_MAX - 1);
+	if (len < 0)
+		len = 0;
+	to[len] = '\0';
+	if (name != NULL)
+		snprintf(to + len, PATH_MAX, "%s%s", len > 0 ? "/" : "", name);
+}
 
 /* clang-format off */
 #define KINDS(X) \

@@ -24,19 +24,15 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "calls.h"
 #include "openat2.h"
@@ -84,18 +80,9 @@ is_profile(const char *name)
 static bool
 find_path(int fd, const char *name, char *path)
 {
-	char link[64] = "/proc/self/cwd";
 	const char *only = getenv("PROFILE_PATH");
-	ssize_t len = 0;
 
-	if (fd != AT_FDCWD)
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	if (name == NULL || name[0] != '/')
-		len = REAL(readlink)(link, path, PATH_MAX - 1);
-	if (len < 0)
-		len = 0;
-	snprintf(path + len, PATH_MAX, "%s%s", name != NULL ? "/" : "",
-		 name != NULL ? name : "");
+	calls_path(path, fd, name);
 	return only != NULL && strstr(path, only) != NULL;
 }
 

@@ -35,13 +35,10 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -49,7 +46,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "calls.h"
 #include "openat2.h"
@@ -120,25 +116,6 @@ write_count(void)
 	append(file, line);
 }
 
-/* The path of an operation: that of `fd`, followed by "/name" if `name` is
- * relative. */
-static void
-full_path(char to[static 2 * PATH_MAX], int fd, const char *name)
-{
-	char link[64] = "/proc/self/cwd";
-	ssize_t len = 0;
-
-	if (fd != AT_FDCWD)
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	if (name == NULL || name[0] != '/')
-		len = readlink(link, to, PATH_MAX - 1);
-	if (len < 0)
-		len = 0;
-	to[len] = '\0';
-	if (name != NULL)
-		snprintf(to + len, PATH_MAX, "%s%s", len > 0 ? "/" : "", name);
-}
-
 struct op {
 	unsigned long number; /* 0: not counted */
 	bool halve;
@@ -190,7 +167,7 @@ enter(struct op *op, const char *what, int fd, const char *name, size_t len)
 	*op = (struct op){ .number = 0 };
 	if (name == NULL && fd >= 0 && fd <= 2)
 		return false;
-	full_path(path, fd, name);
+	calls_path(path, fd, name);
 	errno = saved;
 	if (!counts(path) || !counts_op(what))
 		return false;

@@ -13,19 +13,15 @@
  * kernel; and reading directories, which the C library does internally.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "calls.h"
 #include "openat2.h"
@@ -70,19 +66,12 @@ wait_for(enum kind kind, const struct timespec *t)
 static bool
 counts(int fd, const char *name)
 {
-	char link[64] = "/proc/self/cwd", path[2 * PATH_MAX];
+	char path[2 * PATH_MAX];
 	const char *only = getenv("SLOW_PATH");
-	ssize_t len = 0;
 
 	if (only == NULL)
 		return true;
-	if (fd != AT_FDCWD)
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	if (name == NULL || name[0] != '/')
-		len = readlink(link, path, PATH_MAX - 1);
-	if (len < 0)
-		len = 0;
-	snprintf(path + len, PATH_MAX, "/%s", name != NULL ? name : "");
+	calls_path(path, fd, name);
 	return strstr(path, only) != NULL;
 }
 
