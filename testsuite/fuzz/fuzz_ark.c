@@ -4,13 +4,10 @@
  * endless loop.  7zip archives are excluded, because their directory can make
  * libarchive allocate gigabytes (ark.h).
  */
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "archive/ark.h"
 #include "fuzz_tree.h"
-#include "path.h"
 
 /* Unpacking more of one input finds nothing new. */
 #define READ_MAX ((size_t)8 << 20)

@@ -3,8 +3,6 @@
  * Configuration files: any bytes can be read; a configuration that was read,
  * written and read again is the same.
  */
-#include <stdio.h>
-
 #include "conf.h"
 #include "conf_impl.h"
 #include "fuzz_tree.h"

@@ -3,10 +3,8 @@
  * Records of copied files: a record that was read, written and read again is
  * the same; no path leaves the prefix.
  */
-#include "arena.h"
 #include "fuzz_tree.h"
 #include "meta/copied.h"
-#include "path.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,6 @@
 /*
  * Filemaps: one that was read, written and read again is the same.
  */
-#include "arena.h"
 #include "fuzz_tree.h"
 #include "meta/filemap.h"
 

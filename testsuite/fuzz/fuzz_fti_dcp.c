@@ -3,7 +3,6 @@
  * Layers of FTI's differential checkpoints.  The input is the metadata, a NUL
  * byte, and the file.
  */
-#include "error.h"
 #include "fti/check.h"
 #include "fti/dcp.h"
 #include "ftibytes.h"

@@ -3,7 +3,6 @@
  * FTI-FF files: any bytes are read and judged; the variables of a file that is
  * usable can be read, and lie in the file.
  */
-#include "error.h"
 #include "fti/check.h"
 #include "fti/file.h"
 #include "ftibytes.h"

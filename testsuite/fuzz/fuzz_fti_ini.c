@@ -3,12 +3,9 @@
  * FTI's ini files: any bytes can be read; an edit changes the one value and
  * nothing else.
  */
-#include "error.h"
 #include "fti/ini.h"
 #include "ftijob/config.h"
 #include "fuzz_tree.h"
-#include "path.h"
-#include "str.h"
 
 static struct fti_ini *
 parse(const void *data, size_t size)

@@ -3,11 +3,8 @@
  * The journal of a restart: whatever it says, all paths stay below the root,
  * and what is renamed goes to directories of our own.
  */
-#include "arena.h"
-#include "error.h"
 #include "ftijob/rewind.h"
 #include "fuzz_tree.h"
-#include "path.h"
 
 static void
 check(const struct fti_rewind *r)

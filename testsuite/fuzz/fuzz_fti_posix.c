@@ -3,7 +3,6 @@
  * Metadata of FTI's POSIX checkpoints, with a data file of 4096 bytes:
  * variables lie in the file; what was written and read again is the same.
  */
-#include "error.h"
 #include "fti/check.h"
 #include "fti/file.h"
 #include "ftibytes.h"

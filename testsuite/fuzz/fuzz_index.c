@@ -4,7 +4,6 @@
  * nodes.scr.  Each reader gets the same tree.
  */
 #include "fuzz_tree.h"
-#include "mem.h"
 #include "meta/cindex.h"
 #include "meta/flush.h"
 #include "meta/haltfile.h"

@@ -4,10 +4,7 @@
  * encoding, respect the limit of depth, and survive printing, merging, sorting
  * and look-up.
  */
-#include <stdlib.h>
-
 #include "bigend.h"
-#include "crc.h"
 #include "fuzz_tree.h"
 #include "json.h"
 

@@ -3,11 +3,8 @@
  * Manifests: one that was read has clean paths and finds them, and is the same
  * after it was written and read again.
  */
-#include <stdlib.h>
-
 #include "archive/manifest.h"
 #include "fuzz_tree.h"
-#include "path.h"
 
 static void
 write_again(const struct manifest *m, struct buf *to)

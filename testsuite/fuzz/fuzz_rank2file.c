@@ -7,7 +7,6 @@
  * both readers: if the one without a tree accepts a file, the other must accept
  * it, too, with the same result.
  */
-#include "arena.h"
 #include "fuzz_tree.h"
 #include "jobtest.h"
 #include "kvtree/kvstream.h"

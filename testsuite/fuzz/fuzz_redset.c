@@ -4,7 +4,6 @@
  * owner for a name (255: none).  A header with all its lists that was read,
  * built and read again is the same.
  */
-#include "arena.h"
 #include "fuzz_tree.h"
 #include "meta/redset.h"
 

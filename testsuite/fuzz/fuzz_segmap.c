@@ -5,10 +5,6 @@
  * read, checked, sorted, and written as a rank2file that must give the same
  * map.
  */
-#include <stdlib.h>
-
-#include "arena.h"
-#include "container/segmap.h"
 #include "fuzz_tree.h"
 #include "kvtree/value.h"
 #include "map.h"

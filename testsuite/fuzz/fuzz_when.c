@@ -3,9 +3,6 @@
  * Times and spans as users write them: a value that was parsed is in its
  * bounds, and a time that was formatted and parsed again is the same.
  */
-#include <stdlib.h>
-#include <time.h>
-
 #include "fuzz_tree.h"
 #include "when.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <signal.h>
-
 #include "arktest.h"
-#include "path.h"
 
 const struct pair pairs[PAIRS] = {
 	{ PAX, ARK_NONE, false },  { PAX, ARK_GZIP, false },

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "copytest.h"
-#include "crc.h"
 #include "metatest.h"
-#include "temp.h"
 
 /* --- The cache --- */
 

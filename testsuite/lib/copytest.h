@@ -7,14 +7,11 @@
 #ifndef COPYTEST_H
 #define COPYTEST_H
 
-#include "arena.h"
 #include "meta/cindex.h"
 #include "meta/copied.h"
-#include "par.h"
 #include "scavenge/copy.h"
 #include "scavenge/nodecache.h"
 #include "scratch.h"
-#include "work.h"
 
 #define CACHE_RANKS 4
 

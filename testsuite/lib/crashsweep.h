@@ -12,12 +12,6 @@
 #ifndef CRASHSWEEP_H
 #define CRASHSWEEP_H
 
-#include <sys/wait.h>
-#include <time.h>
-
-#include "path.h"
-#include "str.h"
-#include "tap.h"
 #include "treetest.h"
 
 #define ARGS_MAX 7

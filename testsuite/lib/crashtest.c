@@ -4,7 +4,6 @@
 #include "catalogue/catalogue.h"
 #include "meta/index.h"
 #include "metatest.h"
-#include "temp.h"
 
 /* Seconds after which a run counts as hung. */
 #define RUN_LIMIT 60

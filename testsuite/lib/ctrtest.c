@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ctrtest.h"
-#include "crc.h"
 
 const struct catalogue_options ctr_options = { .work = { .memory = 1 << 20 } };
 

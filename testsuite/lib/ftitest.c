@@ -3,13 +3,10 @@
 
 #include "fti/draft.h"
 
-#include <inttypes.h>
-
 #include "fti/name.h"
 #include "ftibytes.h"
 #include "hash.h"
 #include "metatest.h"
-#include "path.h"
 #include "puttest.h"
 
 const char *

@@ -7,8 +7,6 @@
 #ifndef FUZZ_TREE_H
 #define FUZZ_TREE_H
 
-#include <string.h>
-
 #include "scratch.h"
 
 /* The input as a kvtree file; free with buf_free(). */

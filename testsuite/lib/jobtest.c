@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <dirent.h>
-
-#include "arena.h"
 #include "jobtest.h"
 
 int dirfd_;

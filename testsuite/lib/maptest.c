@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <dirent.h>
-#include <inttypes.h>
-
-#include "container/hidden.h"
 #include "maptest.h"
+#include "container/hidden.h"
 #include "meta/dataset_dir.h"
 
 /* --- Maps as text --- */

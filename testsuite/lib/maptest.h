@@ -6,7 +6,6 @@
 #ifndef MAPTEST_H
 #define MAPTEST_H
 
-#include "arena.h"
 #include "container/segmap.h"
 #include "meta/rank2file.h"
 #include "metatest.h"

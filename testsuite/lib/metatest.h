@@ -8,7 +8,6 @@
 
 #include "json.h"
 #include "scratch.h"
-#include "str.h"
 
 /* Add the keys of each line to `t`: "A>B>C" adds C below B below A.  Lines with
  * the same first keys share these nodes. */

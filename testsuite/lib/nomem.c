@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-
-#include "error.h"
-#include "mem.h"
 #include "nomem.h"
+#include "mem.h"
 #include "tap.h"
 
 /* The allocation to fail after the n-th one.  Of many allocations most are of

@@ -2,7 +2,6 @@
 #include "puttest.h"
 
 #include "metatest.h"
-#include "temp.h"
 
 int puttest_fd = -1;
 

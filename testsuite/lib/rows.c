@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rows.h"
 
-#include <stdlib.h>
-
-#include "arena.h"
-
 #define FILE_NAME "testsuite/unit/damage.table"
 #define BETWEEN " :: "
 

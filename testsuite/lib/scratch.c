@@ -2,7 +2,6 @@
 #include "scratch.h"
 
 #include "archive/manifest.h"
-#include "arena.h"
 #include "catalogue/catalogue.h"
 #include "conf.h"
 #include "encode/code.h"
@@ -11,7 +10,6 @@
 #include "hash.h"
 #include "map.h"
 #include "meta/index.h"
-#include "par.h"
 #include "rescue/plan.h"
 #include "transfer/put.h"
 #include "transfer/stripe.h"

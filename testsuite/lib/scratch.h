@@ -6,19 +6,35 @@
 #ifndef SCRATCH_H
 #define SCRATCH_H
 
+/* What most tests call. */
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "buf.h"
+#include "crc.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "nomem.h"
+#include "par.h"
+#include "path.h"
+#include "str.h"
 #include "tap.h"
+#include "temp.h"
+#include "work.h"
 
-struct arena;
 struct manifest;
 struct fti_ini;
 struct stripe_cache;
@@ -29,7 +45,6 @@ struct fti_posix;
 struct hash;
 struct index;
 struct map;
-struct par;
 struct plan;
 struct recipe;
 

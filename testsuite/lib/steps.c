@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "steps.h"
-#include "arena.h"
 #include "rescue/rebuild.h"
 #include "rows.h"
-#include "str.h"
 
 /* The node at this path gets this value, or is removed. */
 struct scene_edit {

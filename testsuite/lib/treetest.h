@@ -6,8 +6,6 @@
 #ifndef TREETEST_H
 #define TREETEST_H
 
-#include <sys/stat.h>
-
 #include "scratch.h"
 
 struct tree_entry {

@@ -5,7 +5,6 @@
 #ifndef WORLD_H
 #define WORLD_H
 
-#include "arena.h"
 #include "scheme/compute.h"
 #include "scheme/solve.h"
 #include "scratch.h"

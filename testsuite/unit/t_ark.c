@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "archive/ark.h"
-
-#include <errno.h>
 #include <locale.h>
 
 #include "arktest.h"

@@ -2,10 +2,6 @@
 /*
  * Reading of archives that are damaged, malicious, or written by other tools.
  */
-#include "archive/ark.h"
-
-#include <sys/resource.h>
-
 #include "arktest.h"
 
 /* --- Damage --- */

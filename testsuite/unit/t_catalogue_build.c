@@ -5,8 +5,6 @@
  * Second builds, dry runs and losses: cmd/scr_index.bats.
  */
 #include "cattest.h"
-#include "par.h"
-#include "scene.h"
 
 TEST(refused)
 {

@@ -3,8 +3,6 @@
  * t_catalogue_list.c - finding datasets by name and number, selecting what to
  * prune; and the lock of a dataset.  Lists: cmd/scr_index.bats.
  */
-#include <time.h>
-
 #include "cattest.h"
 #include "lock.h"
 #include "report/list.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Limits, layout, matrix and recipes, compared to the plain implementation. */
-#include "encode/code.h"
-
 #include "code_plain.h"
 
 /* Does the recipe have the members that the header promises? */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* recipe_run() and recipe_add() with unaligned buffers; recipes without
  * memory. */
-#include "encode/code.h"
-
 #include <sys/mman.h>
 
 #include "code_plain.h"

@@ -3,7 +3,6 @@
  * table of parameters, and values by their kind. */
 #include "conf.h"
 #include "scratch.h"
-#include "str.h"
 
 /* Remove the caller's environment. */
 static void

@@ -5,8 +5,6 @@
  * prefixes that were moved.
  */
 #include <sys/file.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "copytest.h"
 #include "lock.h"

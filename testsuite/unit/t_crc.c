@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
 #include <zlib.h>
 
-#include "crc.h"
 #include "hash.h"
 #include "scratch.h"
 

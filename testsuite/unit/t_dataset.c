@@ -2,7 +2,6 @@
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 
-#include "arena.h"
 #include "metatest.h"
 
 static const char full[] =

@@ -5,14 +5,11 @@
  */
 #include "rescue/deep_impl.h"
 
-#include "par.h"
 #include "progress.h"
 #include "rescue/rebuild.h"
 #include "rescue/rescue_impl.h"
 #include "rows.h"
 #include "steps.h"
-#include "str.h"
-#include "work.h"
 
 /* A check of the whole dataset, with its plan. */
 struct checked {

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <limits.h>
-
 #include "scratch.h"
-#include "str.h"
 
 #define LONG 20000
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Filemaps, and the attributes of files. */
-#include "arena.h"
 #include "kvtree/kvstream.h"
 #include "meta/attr.h"
 #include "meta/filemap.h"

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Variables of two files compared, against a bare comparison; variables written
  * to files and to descriptors. */
-#include <errno.h>
-#include <inttypes.h>
-
 #include "fti/compare.h"
 #include "fti/varfile.h"
 #include "ftibytes.h"
-#include "par.h"
 #include "scratch.h"
-#include "work.h"
 
 #define SIZE ((size_t)9 << 20) /* more than two parts */
 

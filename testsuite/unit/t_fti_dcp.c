@@ -4,9 +4,7 @@
 #include "fti/dcp.h"
 
 #include <endian.h>
-#include <inttypes.h>
 
-#include "crc.h"
 #include "fti/check.h"
 #include "fti/file.h"
 #include "ftibytes.h"

@@ -4,7 +4,6 @@
 
 #include "ftijob/config.h"
 #include "scratch.h"
-#include "str.h"
 
 static struct fti_ini *
 parse(const char *text)

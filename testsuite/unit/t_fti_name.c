@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of FTI's files, whole and bounded, whatever the bytes; records in all
  * layouts; headers of NumPy's files; where files of archives belong. */
-#include <stdlib.h>
-
-#include "arena.h"
 #include "fti/layout.h"
 #include "fti/name.h"
 #include "fti/npy.h"
 #include "fti/posix.h"
 #include "ftijob/archive.h"
 #include "scratch.h"
-#include "str.h"
 
 static const char *const names[] = {
 	"Ckpt3-Rank0.fti",

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* POSIX checkpoints of FTI: metadata, content, sums. */
-#include "fti/posix.h"
-
-#include <errno.h>
-
 #include "fti/check.h"
 #include "fti/file.h"
 #include "fti/name.h"
 #include "ftibytes.h"
 #include "scratch.h"
-#include "str.h"
 
 /* A file compared with its metadata: the verdict.  Prints findings. */
 static enum fti_verdict

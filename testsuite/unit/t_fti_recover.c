@@ -4,7 +4,6 @@
 #include "ftibytes.h"
 #include "ftijob/recover.h"
 #include "scratch.h"
-#include "str.h"
 
 /* A level 2 of two nodes; `above` is put before node<k>. */
 static void

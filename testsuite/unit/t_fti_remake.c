@@ -3,14 +3,11 @@
  * Writing many checkpoint files from others: batches, files that change between
  * plan and writing, refusals, stops, lack of memory.
  */
-#include <errno.h>
-
 #include "fti/draft.h"
 #include "fti/remake.h"
 #include "ftibytes.h"
 #include "ftitest.h"
 #include "puttest.h"
-#include "work.h"
 
 static unsigned char bytes[3000];
 

@@ -4,15 +4,10 @@
  * each layout and back, compacted, and packed again from its variables; all
  * results are intact and hold the variables that are expected.
  */
-#include <inttypes.h>
-
-#include "arena.h"
 #include "fti/draft.h"
 #include "ftibytes.h"
 #include "ftitest.h"
-#include "par.h"
 #include "puttest.h"
-#include "work.h"
 
 #define OUTPUTS (FTI_LAYOUTS + 3) /* and compact, with room, pack */
 #define COMPACT FTI_LAYOUTS

@@ -3,15 +3,11 @@
  * Writing FTI-FF files from made-up variables: limits of layouts, large files,
  * POSIX files; and failures: stops, changed files, lack of memory.
  */
-
-#include <errno.h>
-
 #include "fti/draft.h"
 #include "ftibytes.h"
 #include "ftitest.h"
 #include "hash.h"
 #include "puttest.h"
-#include "work.h"
 
 #define VARS 3
 

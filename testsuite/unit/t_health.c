@@ -6,7 +6,6 @@
  */
 #include "site/health.h"
 
-#include <errno.h>
 #include <sys/mount.h>
 
 #include "clock.h"

@@ -5,8 +5,6 @@
  */
 #include "container/hidden.h"
 
-#include <dirent.h>
-
 #include "maptest.h"
 
 /* --- Scenes --- */

@@ -5,8 +5,6 @@
  */
 #include "container/hidden.h"
 
-#include <dirent.h>
-
 #include "maptest.h"
 #include "meta/dataset_dir.h"
 

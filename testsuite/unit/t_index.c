@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/index.h"
 
-#include <time.h>
-
 #include "metatest.h"
 
 #define STAMP "2026-11-20T23:00:34"

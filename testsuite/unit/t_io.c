@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/resource.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 
 #include "scratch.h"
-#include "temp.h"
 
 static int dir = -1; /* open on it */
 

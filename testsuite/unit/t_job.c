@@ -8,9 +8,7 @@
 #include <pwd.h>
 
 #include "conf.h"
-#include "path.h"
 #include "scratch.h"
-#include "str.h"
 
 /* Clear the environment and make an empty prefix. */
 static void

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/halt.h"
 
-#include <errno.h>
 #include <sys/file.h>
-#include <sys/wait.h>
 
 #include "conf.h"
 #include "json.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "json.h"
 
-#include <errno.h>
-
 #include "scratch.h"
 
 #define BAD "\xef\xbf\xbd" /* U+FFFD */

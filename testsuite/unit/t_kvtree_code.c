@@ -3,7 +3,6 @@
  * Encoded trees (formats.md 1.1, 1.2): round trips, damage, duplicate keys.
  */
 #include "bigend.h"
-#include "crc.h"
 #include "metatest.h"
 
 /* formats.md 1.2: NODES = 4. */

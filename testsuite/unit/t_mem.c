@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-
-#include "arena.h"
 #include "map.h"
 #include "scratch.h"
 

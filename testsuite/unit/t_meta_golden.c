@@ -4,7 +4,6 @@
  * again, read by its typed view and written again.  What LLNL's tools print,
  * build and refuse, and redundancy files of lost nodes: testsuite/golden.
  */
-#include "arena.h"
 #include "meta/cindex.h"
 #include "meta/filemap.h"
 #include "meta/flush.h"

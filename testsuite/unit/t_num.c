@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <inttypes.h>
-
 #include "num.h"
 #include "scratch.h"
-#include "str.h"
 
 #define MARK 4711 /* output that a failed call must not change */
 #define EXA (UINT64_C(1) << 60)

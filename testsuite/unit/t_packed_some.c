@@ -7,7 +7,6 @@
 #include "container/hidden.h"
 #include "kvtree/kvstream.h"
 #include "maptest.h"
-#include "par.h"
 #include "treetest.h"
 
 #define NRANKS 16400

@@ -4,11 +4,7 @@
  * with links of all kinds; and never out of their root, whatever another
  * process renames meanwhile.
  */
-#include <errno.h>
-#include <limits.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "path_impl.h"
 #include "scratch.h"

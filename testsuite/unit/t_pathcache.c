@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <dirent.h>
-#include <sys/resource.h>
-
-#include "path.h"
 #include "scratch.h"
 
 #define DIRS 200 /* more than the cache holds */

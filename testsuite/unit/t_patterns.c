@@ -5,11 +5,9 @@
  * with mode, owner and times.  If not, the error names the set and the ranks,
  * and no file changes.
  */
-#include "par.h"
 #include "planat.h"
 #include "rescue/rebuild.h"
 #include "treetest.h"
-#include "work.h"
 
 static struct tree want; /* the expected files */
 static struct par *par;

@@ -4,7 +4,6 @@
  * (Redundancy files: t_plan_sets; files opened or given by hand: t_plan_files;
  * roots and malicious input: t_plan_root.)
  */
-#include "rescue/plan.h"
 #include "rescue/rescue_impl.h"
 
 #include "planat.h"

@@ -3,8 +3,6 @@
  * Plans of redundancy files that are given by hand; plans for which the headers
  * of redundancy files are read, in any state.
  */
-#include "path.h"
-#include "rescue/plan.h"
 #include "rescue/rebuild.h"
 #include "steps.h"
 

@@ -3,10 +3,8 @@
  * t_plan_reports.c - plans from reports of processes about their ranks must
  * equal plans from the directories.
  */
-#include "rescue/plan.h"
 #include "scheme/solve.h"
 
-#include "path.h"
 #include "steps.h"
 
 #define RANKS 8

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans of moved prefixes, with unsafe paths, crafted names, and the largest
  * sets. */
-#include <errno.h>
-#include <sys/resource.h>
-
 #include "planat.h"
-#include "rescue/plan.h"
 #include "rescue/plan_impl.h"
 #include "steps.h"
 

@@ -4,13 +4,9 @@
  * are missing as a whole, have older ones beside them, or are in the caches of
  * several nodes.
  */
-#include "rescue/plan.h"
-
-#include "path.h"
 #include "rescue/rebuild.h"
 #include "rows.h"
 #include "steps.h"
-#include "str.h"
 
 /* --- Too many members missing --- */
 

@@ -4,9 +4,7 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 
 #include "scratch.h"
 

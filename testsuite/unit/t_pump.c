@@ -2,10 +2,6 @@
 /* t_pump.c - one file is copied: contents, checksum, holes, failures. */
 #include "transfer/pump.h"
 
-#include <errno.h>
-
-#include "crc.h"
-#include "par.h"
 #include "scratch.h"
 
 #define SIZE 1000000 /* no multiple of the block */

@@ -3,10 +3,7 @@
  * t_put.c - put files in place: no file gets its name early, no temporary file
  * is left after a failure, and leftovers and links in the way do no harm.
  */
-#include <errno.h>
-
 #include "meta/attr.h"
-#include "par.h"
 #include "puttest.h"
 
 static struct par *one; /* a pool of one thread */

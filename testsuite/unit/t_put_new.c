@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* New directories and files that are put in place, and put with what is written
  * into them. */
-#include <sys/resource.h>
-
-#include "crc.h"
 #include "meta/attr.h"
-#include "par.h"
 #include "puttest.h"
 #include "transfer/stripe.h"
 #include "transfer/transfer.h"
-#include "work.h"
 
 static struct par *one; /* a pool of one thread */
 

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "meta/rank2file.h"
-
 #include "jobtest.h"
 
 TEST(round_trip)

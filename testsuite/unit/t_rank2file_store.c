@@ -4,11 +4,7 @@
  * generation of parts beside the current one, and the removal of old parts;
  * and read part by part.
  */
-#include "meta/rank2file.h"
-
-#include "arena.h"
 #include "jobtest.h"
-#include "temp.h"
 
 #define SEG "RANK>0>FILE>a>SEG>"
 

@@ -5,16 +5,8 @@
  */
 #include "rescue/rebuild.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <sys/resource.h>
-
-#include "par.h"
 #include "progress.h"
 #include "steps.h"
-#include "str.h"
-#include "temp.h"
-#include "work.h"
 
 static struct scene rs6 = { SCENE(RS, 6, 1, 2, 2) };
 

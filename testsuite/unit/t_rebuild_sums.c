@@ -5,10 +5,8 @@
  */
 #include "rescue/rebuild.h"
 
-#include "par.h"
 #include "progress.h"
 #include "steps.h"
-#include "work.h"
 
 static struct scene rs6 = { SCENE(RS, 6, 1, 2, 2), .crc = true };
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Small metadata files: what readers make of trees, and what is written. */
 #include <endian.h>
-#include <inttypes.h>
 
-#include "arena.h"
 #include "meta/cindex.h"
 #include "meta/copied.h"
 #include "meta/dataset.h"

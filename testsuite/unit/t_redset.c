@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/redset.h"
 
-#include "arena.h"
 #include "metatest.h"
 
 /* --- Descriptors ------------------------------------------------------ */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of redundancy files, and their headers, parsed with a table of ranks
  * that they share. */
-#include "arena.h"
 #include "meta/redset.h"
 #include "metatest.h"
 

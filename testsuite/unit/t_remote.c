@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All launchers that run commands on nodes, with the same faults. */
-#include "remote/remote.h"
-
 #include <pthread.h>
 
 #include "remotetest.h"

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Many nodes, some of them dead, and a machine with scarce resources. */
-#include "remote/remote.h"
-
-#include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "libc.h"
 #include "remotetest.h"
-#include "str.h"
 
 /* --- Leaks --- */
 

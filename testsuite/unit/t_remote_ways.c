@@ -3,10 +3,7 @@
  * failures tell; nodes that print too much; complaints of many nodes as few
  * lines. */
 #include "remote/complaints.h"
-#include "remote/remote.h"
 #include "remotetest.h"
-#include "scratch.h"
-#include "str.h"
 
 /* Choose the ways to the nodes of a run. */
 static void

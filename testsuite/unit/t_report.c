@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reports of a plan made by hand, tables with columns that a user chooses, and
  * colours and widths of terminals. */
-#include <stdlib.h>
 #include <sys/ioctl.h>
 
-#include "arena.h"
 #include "json.h"
 #include "report/hint.h"
 #include "report/plan_text.h"

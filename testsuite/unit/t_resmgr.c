@@ -5,8 +5,6 @@
  */
 #include "site/resmgr.h"
 
-#include <time.h>
-
 #include "clock.h"
 #include "conf.h"
 #include "hostlist.h"

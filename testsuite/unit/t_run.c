@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The wrapper of a job: every combination of facts and its decision, the exit
  * statuses, the words for each launcher, the watchdog, its record. */
-#include <fcntl.h>
-#include <signal.h>
-
-#include "arena.h"
-#include "error.h"
 #include "hostlist.h"
 #include "run/decide.h"
 #include "run/launcher.h"
 #include "run/runfile.h"
 #include "run/watch.h"
 #include "scratch.h"
-#include "str.h"
-#include "tap.h"
 
 /* --- What next --- */
 

@@ -3,10 +3,6 @@
  * t_salvage.c - what the caches of many nodes hold together, and the verdict if
  * some of them are lost.
  */
-#include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-
 #include "json.h"
 #include "report/scavenged.h"
 #include "scavenge/salvage.h"

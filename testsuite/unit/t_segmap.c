@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segment maps: cutting, untrusted input, round trips, maps of SCR 1.1.8. */
-#include "container/segmap.h"
-
 #include "map.h"
 #include "maptest.h"
 

@@ -3,8 +3,6 @@
  * t_segmap_check.c - flaws in a segment map, compared to a count of single
  * bytes; and sorting files by their segments.
  */
-#include "container/segmap.h"
-
 #include "maptest.h"
 
 struct verdict {

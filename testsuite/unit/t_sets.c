@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which ranks fail together, are members of a set, and share cores. */
-#include "arena.h"
 #include "scratch.h"
 #include "team/cores.h"
 #include "team/groups.h"

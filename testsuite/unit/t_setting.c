@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Options of a command line, and settings of a line of text. */
-#include <inttypes.h>
-
-#include "arena.h"
 #include "conf.h"
 #include "opt.h"
 #include "scr/setting.h"
 #include "scratch.h"
-#include "str.h"
 
 struct result {
 	bool all, secret;

@@ -4,13 +4,7 @@
  * threads, memory limit and block size; errors on the way.  (t_rebuild tests
  * progress and failing allocations.)
  */
-#include <errno.h>
-#include <sys/resource.h>
-
-#include "crc.h"
-#include "par.h"
 #include "scheme/scheme.h"
-#include "work.h"
 #include "world.h"
 
 /* Solve and compute. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "team/source.h"
 
-#include "crc.h"
 #include "scratch.h"
 #include "team/redundancy.h"
 

@@ -5,12 +5,6 @@
  */
 #include "site/step.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <time.h>
-
 #include "scratch.h"
 
 static char said[4096]; /* log of step_stop() */

@@ -5,8 +5,6 @@
  */
 #include "transfer/stripe.h"
 
-#include "crc.h"
-#include "par.h"
 #include "scratch.h"
 
 #define WHOLE 10000

@@ -5,12 +5,7 @@
  */
 #include "transfer/transfer.h"
 
-#include <errno.h>
-
-#include "crc.h"
-#include "par.h"
 #include "scratch.h"
-#include "work.h"
 
 static const struct work little = { .memory = 1 }; /* smallest blocks */
 static int rootfd = -1;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <time.h>
-
 #include "scratch.h"
 #include "when.h"
 
