@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2086 # words
 # The verbs of scr_fti that write checkpoint files, on files that the real FTI
-# wrote: repair, compact, convert, pack.  Each of them in each layout: t_fti_write.
+# wrote: repair, compact, convert, pack.
 
 load golden
 
@@ -147,6 +147,15 @@ same_but_pad() {
 		sed -n 's/: [^:]*FTI refuses it$//p' | forms)
 	((n > 0))
 	intact ./*.fti
+	# All bytes are those that FTI accepted, but for sums of empty containers.
+	[ -d "$FTI/repaired-F" ] || return 0
+	for file in "$FTI"/repaired-F/*; do
+		cp "$FTI"/seed7-F-master/ckpt7/Local/node?/*/l1/"${file##*/}" 7.fti
+		scr_fti repair -q --replace -o 8.fti 7.fti
+		[ "$(cmp -l 8.fti "$file" | wc -l)" -lt 66 ]
+		diff <(scr_fti dump 8.fti) <(scr_fti dump "$file") >differ ||
+			run ! grep -v -e : -e '^[^<>]' -e 'empty$' differ
+	done
 }
 
 @test "compact: room in the containers, in place, several files, nothing to do" {
@@ -251,6 +260,52 @@ same_but_pad() {
 	scr_fti convert --to B -o b/Ckpt4-Rank0.fti Ckpt4-Rank0.fti
 	scr_fti convert --to F -o back b/Ckpt4-Rank0.fti
 	same_but_pad back "$good"
+}
+
+# containers FILE...: the ids and places in the data of all; of those in use the sums.
+containers() {
+	scr_fti dump "$@" | awk '
+		/^[^ ].*: / { on = 0 }
+		on && NF >= 9 { print $1, $2, $3, $5, $7, $8, $NF == "empty" ? "" : $9 }
+		$1 == "BLOCK" { on = $2 == "ID" }'
+}
+
+@test "each file to each layout and back, compacted, packed: intact, with its variables" {
+	local file files id list n=0 own to
+
+	mapfile -t list < <(find "$FTI" \( -name 'Ckpt*-Rank*.fti' -o \
+		-name 'dCPFile*.fti' \) ! -path '*/bad-F/*' ! -path '*posix*' \
+		! -path '*/loss*' ! -path '*realsize*' | sort | forms)
+	for file in "${list[@]}"; do
+		echo "$file"
+		rm -rf w
+		id=$(grep -oi 'ckpt[0-9]*' <<<"$file" | tail -n 1)
+		variables "$file" >want
+		containers "$file" >had
+		own=$(scr_fti dump "$file" | awk '$1 == "layout" { print $2 }')
+		for to in A B C D E F; do
+			scr_fti convert -q --to $to --id ${id:4} -o w/$to "$file"
+		done
+		scr_fti convert -q --to "$own" --id ${id:4} -o w/back w/?
+		containers w/? w/back/? |
+			diff - <(cat had had had had had had had had had had had had)
+		scr_fti compact -q -o w/small "$file"
+		scr_fti compact -q --room 25 -o w/roomy "$file"
+		scr_fti dump w/small | grep -q "(100 %)"
+		rm -rf raw
+		scr_fti extract -q -o raw "$file"
+		scr_fti pack -q --to F --id ${id:4} -o w/packed $(sed \
+			's/\([0-9]*\) .*/\1=raw\/var\1.bin/' want)
+		files=(w/? w/back/? w/small w/roomy w/packed)
+		intact "${files[@]}"
+		same_variables "${files[@]}"
+		# Neither old sums, nor bytes left in room, nor undefined ones.
+		scr_fti dump "$file" | grep -q "(100 %)" && [ "$own" != A ] ||
+			continue
+		same_but_pad "$file" w/$own
+		n=$((n + 1))
+	done
+	((n > 0))
 }
 
 @test "convert: layer by layer, differential files are what the application had" {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Variables of two files compared, against a bare comparison; variables written
- * to files and to descriptors. */
+/* Variables of two files compared, against a bare comparison; failures to write
+ * variables.  Writing them: fti_extract.bats. */
 #include "fti/compare.h"
 #include "fti/varfile.h"
 #include "ftibytes.h"
@@ -265,8 +265,6 @@ TEST(failures)
 
 /* --- Writing --- */
 
-static int dir = -1;
-
 /* A variable of two pieces, in the wrong order in the file. */
 static const char bytes[] = "world, hello ";
 
@@ -281,83 +279,29 @@ two_pieces(struct fti_content *c, struct fti_source *s)
 	     fti_content_add_var(c, 2, NULL) == 0);
 }
 
-TEST(write_files)
+TEST(write_shorter)
 {
 	auto_fti_content c;
 	struct fti_source s;
-	struct work dry = { .dry_run = true };
-
-	dir = scratch_fd();
-	two_pieces(&c, &s);
-	{
-		const struct fti_varfile list[] = {
-			{ &c, &c.vars[1], 0, 0, NULL, 0, "empty" },
-			{ &c, &c.vars[0], 0, 13, NULL, 0, "all" },
-			{ &c, &c.vars[0], 4, 5, NULL, 0, "range" },
-			{ &c, &c.vars[1], 0, 0, "head", 4, "head" },
-			{ &c, &c.vars[0], 6, 5, ">", 1, "sub/both" },
-		};
-
-		must(fti_varfiles_write(dir, list, 5, false, &dry, NULL) == 0);
-		ok(!exists_at(dir, "all"), "a dry run");
-		must(fti_varfiles_write(dir, list, 5, false, NULL, NULL) == 0);
-		ok(holds_at(dir, "empty", "") &&
-			   holds_at(dir, "all", "hello world, ") &&
-			   holds_at(dir, "range", "o wor") &&
-			   holds_at(dir, "head", "head") &&
-			   holds_at(dir, "sub/both", ">world"),
-		   "files");
-		put_file(dir, "all", "old");
-		must(unlinkat(dir, "head", 0) == 0);
-		refuses(fti_varfiles_write(dir, list + 1, 3, false, NULL, &why),
-			ERROR_USAGE, "all: exists", "a name that exists");
-		ok(holds_at(dir, "all", "old") && !exists_at(dir, "head"),
-		   "nothing is written");
-		ok(fti_varfiles_write(dir, list + 1, 3, true, NULL, NULL) ==
-				   0 &&
-			   holds_at(dir, "all", "hello world, ") &&
-			   holds_at(dir, "head", "head"),
-		   "replaced");
-	}
-}
-
-TEST(write_stream)
-{
-	auto_fti_content c;
-	struct fti_source s;
-	int fd[2];
-	char read_back[32] = "";
+	const int fd = open("/dev/null", O_WRONLY);
 
 	two_pieces(&c, &s);
+	s.size = 12;
 	{
 		const struct fti_varfile x = { &c,  &c.vars[0], 0,   13,
 					       "<", 1,		NULL };
 
-		must(pipe(fd) == 0);
-		must(fti_varfile_stream(fd[1], &x, NULL, NULL) == 0);
-		close(fd[1]);
-		must(read(fd[0], read_back, sizeof(read_back)) == 14);
-		is_str(read_back, "<hello world, ", "to a pipe");
-		close(fd[0]);
-		fd[0] = open("/dev/full", O_WRONLY);
-		ok(fd[0] < 0 ||
-			   (fti_varfile_stream(fd[0], &x, NULL, &why) < 0 &&
-			    why.errnum == ENOSPC),
-		   "a full disk");
-		if (fd[0] >= 0)
-			close(fd[0]);
-		s.size = 12;
-		fd[0] = open("/dev/null", O_WRONLY);
-		refuses(fti_varfile_stream(fd[0], &x, NULL, &why),
-			ERROR_CORRUPT, NULL, "a file that became shorter");
-		close(fd[0]);
+		refuses(fti_varfile_stream(fd, &x, NULL, &why), ERROR_CORRUPT,
+			NULL, "a file that became shorter");
 	}
+	close(fd);
 }
 
 TEST(write_no_memory)
 {
 	auto_fti_content c;
 	struct fti_source s;
+	const int dir = scratch_fd();
 
 	two_pieces(&c, &s);
 	without_memory (m, 2, "each allocation fails") {

@@ -104,60 +104,52 @@ struct place {
 	bool data;
 };
 
-static int
-field_at(enum fti_layout l, enum fti_field first, enum fti_field last,
-	 size_t at)
+/* The bytes at `to` are a record. */
+static void
+map_record(struct place *to, enum fti_layout l, enum fti_record r,
+	   size_t container)
 {
-	for (int f = (int)first; f <= (int)last; f++) {
+	const int end = (int)fti_first_field((enum fti_record)(r + 1));
+
+	for (size_t i = 0; i < fti_record_size(l, r); i++)
+		to[i] = (struct place){ FTI_PAD, container, false };
+	for (int f = (int)fti_first_field(r); f < end; f++) {
 		const struct fti_place *p = &fti_format(l)->fields[f];
 
-		if (at >= p->at && at < (size_t)p->at + p->size)
-			return f;
+		for (size_t i = 0; i < p->size; i++)
+			to[p->at + i].field = f;
 	}
-	return FTI_PAD;
 }
 
-static struct place
-place_of(const struct fti_draft *d, size_t at)
+static void
+map_bytes(struct place *map, const struct fti_draft *d)
 {
 	const struct fti_format *format = fti_format(d->layout);
-	const size_t meta = format->footer ? d->size - format->meta : 0;
 
-	if (at >= meta && at < meta + format->meta)
-		return (struct place){ field_at(d->layout, FTI_CHECKSUM,
-						FTI_TIMESTAMP, at - meta),
-				       SIZE_MAX, false };
-	for (size_t b = 0; b < d->nblocks; b++) {
-		const size_t begin = d->blocks[b].at;
-		const size_t n = at - begin - format->block;
-
-		if (at < begin || at >= begin + fti_draft_records_size(d, b))
-			continue;
-		if (at < begin + format->block)
-			return (struct place){ field_at(d->layout, FTI_NUMVARS,
-							FTI_DBSIZE, at - begin),
-					       SIZE_MAX, false };
-		return (struct place){
-			field_at(d->layout, FTI_ID, FTI_CHUNK_HASH,
-				 n % format->container),
-			d->blocks[b].first + n / format->container, false
-		};
-	}
-	/* Bytes that are reserved, but not in use. */
-	for (size_t i = 0; i < d->ncontainers; i++) {
+	for (size_t i = 0; i < d->size; i++)
+		map[i] = (struct place){ FTI_PAD, SIZE_MAX, true };
+	for (size_t i = 0; i < PARTS; i++) {
 		const struct fti_container *k = &d->containers[i].c;
+		const size_t b = i >= BLOCK;
 
-		if (at >= k->fptr + (uint64_t)k->used &&
-		    at < k->fptr + (uint64_t)k->size)
-			return (struct place){ FTI_PAD, i, false };
+		/* Bytes that are reserved, but not in use. */
+		for (int64_t at = k->used; at < k->size; at++)
+			map[k->fptr + (uint64_t)at] =
+				(struct place){ FTI_PAD, i, false };
+		map_record(map + d->blocks[b].at, d->layout, FTI_BLOCK,
+			   SIZE_MAX);
+		map_record(map + d->blocks[b].at + format->block +
+				   (i - d->blocks[b].first) * format->container,
+			   d->layout, FTI_CONTAINER, i);
 	}
-	return (struct place){ FTI_PAD, SIZE_MAX, true };
+	map_record(map + (format->footer ? d->size - format->meta : 0),
+		   d->layout, FTI_META, SIZE_MAX);
 }
 
 /* --- Flips --- */
 
 struct counts {
-	size_t flips, unnoticed, refused, repaired, open;
+	size_t flips, unnoticed, repaired;
 	bool seen[FTI_FIELDS + 1]; /* fields in which a flip goes unnoticed */
 	bool bad;
 };
@@ -218,68 +210,50 @@ repair(const struct fti_checked *c, struct buf *out, bool *unproven)
 }
 
 static void
+expect(struct counts *n, bool good, const char *what, enum fti_layout l,
+       struct place p)
+{
+	if (good)
+		return;
+	printf("# layout %s: %s: %s of container %zu\n", fti_format(l)->letter,
+	       what,
+	       p.field == FTI_PAD ? "no field"
+				  : fti_field_name((enum fti_field)p.field),
+	       p.container);
+	n->bad = true;
+}
+
+static void
 judge(struct counts *n, const struct fti_draft *d, const struct fti_checked *c,
       struct place p, const struct buf *image)
 {
+	const enum fti_layout l = d->layout;
+	const bool intact = c->verdict == FTI_INTACT;
 	auto_buf out = BUF_INIT;
 	bool unproven = false;
 	const bool can = repair(c, &out, &unproven);
 
 	n->flips++;
-	if (c->verdict == FTI_INTACT) {
-		n->unnoticed++;
-		n->seen[p.field] = true;
-		if (p.data ||
-		    !may_go_unnoticed(d->layout, p.field, d, p.container)) {
-			printf("# layout %d: field %d of container %zu\n",
-			       (int)d->layout, p.field, p.container);
-			n->bad = true;
-		}
-	}
+	n->unnoticed += intact;
+	n->repaired += can;
+	n->seen[p.field] |= intact;
+	expect(n,
+	       !intact || (!p.data &&
+			   may_go_unnoticed(l, p.field, d, p.container)),
+	       "unnoticed", l, p);
 	if (!can) {
-		n->refused++;
-		n->open += c->open;
-		if (!p.data && !c->open) {
-			printf("# layout %d: lost, field %d of container %zu\n",
-			       (int)d->layout, p.field, p.container);
-			n->bad = true;
-		}
-		n->bad |= c->verdict == FTI_INTACT || c->verdict == FTI_REFUSED;
-	} else {
-		n->repaired++;
-		if (!is_good(&out,
-			     p.field == FTI_ID && c->verdict == FTI_INTACT)) {
-			printf("# layout %d: repaired, field %d of container "
-			       "%zu\n",
-			       (int)d->layout, p.field, p.container);
-			n->bad = true;
-		}
-		if (c->verdict != FTI_INTACT && !unproven &&
-		    (out.len != image->len ||
-		     memcmp(out.data, image->data, out.len) != 0)) {
-			printf("# layout %d: not as before, field %d of "
-			       "container %zu\n",
-			       (int)d->layout, p.field, p.container);
-			n->bad = true;
-		}
+		expect(n,
+		       (p.data || c->open) && !intact &&
+			       c->verdict != FTI_REFUSED,
+		       "lost", l, p);
+		return;
 	}
-}
-
-/* The fields, for the table in the page. */
-static void
-print_unnoticed(const struct counts *n, enum fti_layout l)
-{
-	printf("# layout %s: %zu flips, %zu unnoticed, %zu refused, %zu "
-	       "repaired, %zu unknown; unprotected:",
-	       fti_format(l)->letter, n->flips, n->unnoticed, n->refused,
-	       n->repaired, n->open);
-	for (int f = 0; f <= FTI_FIELDS; f++)
-		if (n->seen[f])
-			printf(" %s",
-			       f == FTI_PAD
-				       ? "(bytes of no field)"
-				       : fti_field_name((enum fti_field)f));
-	printf("\n");
+	expect(n, is_good(&out, p.field == FTI_ID && intact), "repaired", l, p);
+	expect(n,
+	       intact || unproven ||
+		       (out.len == image->len &&
+			memcmp(out.data, image->data, out.len) == 0),
+	       "not as before", l, p);
 }
 
 TEST(flips)
@@ -287,11 +261,15 @@ TEST(flips)
 	for (int l = 0; l < FTI_LAYOUTS; l++) {
 		struct counts n = { .flips = 0 };
 		auto_buf image = BUF_INIT, right = BUF_INIT;
+		auto_mem struct place *map = NULL;
 		auto_fti_draft d;
 
 		make_draft(&d, (enum fti_layout)l);
 		ftitest_image(&d, &image);
 		ftitest_image(&d, &right);
+		map = mem_calloc(image.len, sizeof(*map));
+		must(map != NULL);
+		map_bytes(map, &d);
 		ok(is_good(&image, false),
 		   fmt("layout %d: the file is intact", l));
 		for (size_t bit = 0; bit < 8 * image.len; bit++) {
@@ -303,12 +281,21 @@ TEST(flips)
 			c.file = fti_file_read(&s, FTI_LAYOUTS, NULL);
 			must(c.file != NULL &&
 			     fti_check(&c, 1, true, NULL, NULL) == 0);
-			judge(&n, &d, &c, place_of(&d, bit / 8), &right);
+			judge(&n, &d, &c, map[bit / 8], &right);
 			fti_checked_fini(&c);
 			fti_file_free(c.file);
 			image.data[bit / 8] ^= (char)(1 << bit % 8);
 		}
-		print_unnoticed(&n, (enum fti_layout)l);
+		/* For the table in the page. */
+		printf("# layout %s: %zu flips, %zu unnoticed, %zu repaired; "
+		       "unprotected:",
+		       fti_format((enum fti_layout)l)->letter, n.flips,
+		       n.unnoticed, n.repaired);
+		for (int f = 0; f < FTI_FIELDS; f++)
+			if (n.seen[f])
+				printf(" %s",
+				       fti_field_name((enum fti_field)f));
+		printf("\n");
 		ok(!n.bad && n.unnoticed > 0,
 		   fmt("33.13: layout %d: no flip that matters goes "
 		       "unnoticed, what is repaired is right, no record is "

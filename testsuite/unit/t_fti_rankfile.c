@@ -4,8 +4,9 @@
 #include "fti/rankfile.h"
 
 #include "fti/file.h"
+
 #include "ftibytes.h"
-#include "metatest.h"
+#include "scratch.h"
 
 static struct fti_rankfile_options
 options(struct fti_metas *m)
@@ -168,42 +169,6 @@ TEST(copies)
 }
 
 /* --- No memory --- */
-
-/* Is the metadata of POSIX files the same when it is written? */
-static bool
-prints(const char *path)
-{
-	auto_fti_posix *p = fti_posix_read(AT_FDCWD, path, NULL);
-	auto_buf is = BUF_INIT;
-
-	return p != NULL && p->nfiles >= 2 &&
-	       fti_posix_print(p, &is, NULL) == 0 &&
-	       file_holds(path, is.data, is.len);
-}
-
-TEST(golden)
-{
-	size_t count = 0, same = 0;
-
-	if (!golden_enter("golden metadata") || !exists("fti"))
-		return;
-	must(find_files("fti"));
-	for (size_t i = 0; i < found.count; i++) {
-		const char *path = found.paths[i];
-
-		if (strstr(path, "posix") == NULL ||
-		    fti_name_parse(base_name(path)).kind != FTI_NAME_SECTOR)
-			continue;
-		count++;
-		if (prints(path))
-			same++;
-		else
-			printf("# %s\n", path);
-	}
-	forget_files();
-	ok(count > 0, "metadata of POSIX files");
-	is_int(same, count, "... are the same when they are written");
-}
 
 TEST(no_memory)
 {
