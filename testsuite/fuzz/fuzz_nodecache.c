@@ -41,15 +41,18 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf a = BUF_INIT, b = BUF_INIT;
+	struct error err = ERROR_INIT;
 	auto_nodecache n;
 
-	if (nodecache_parse(&n, (const char *)data, size, NULL) == 0) {
+	if (nodecache_parse(&n, (const char *)data, size, &err) == 0) {
 		check(&n);
 		fuzz_require(nodecache_json(&n, &a, NULL) == 0);
 		nodecache_free(&n);
 		fuzz_require(nodecache_parse(&n, a.data, a.len, NULL) == 0);
 		fuzz_require(nodecache_json(&n, &b, NULL) == 0);
 		fuzz_same(&a, &b);
+	} else {
+		fuzz_require(err.kind == ERROR_CORRUPT);
 	}
 	return 0;
 }

@@ -72,6 +72,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	auto_arena *arena = arena_new();
 	struct redset_header h;
+	struct error err = ERROR_INIT;
 	auto_kvtree *t = NULL;
 
 	try_name(data, size);
@@ -80,10 +81,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		t = fuzz_tree(data + 1, size - 1);
 		if (t != NULL &&
-		    redset_header_read(t, size, owner, arena, &h, NULL) == 0) {
+		    redset_header_read(t, size, owner, arena, &h, &err) == 0) {
 			fuzz_require(h.members[h.desc.member].known);
+			for (uint32_t j = 0; j < h.desc.members; j++)
+				fuzz_require(!h.members[j].known ||
+					     h.members[j].desc.member == j);
 			if (is_whole(&h))
 				try_build(&h, arena);
+		} else {
+			fuzz_require(t == NULL || err.kind == ERROR_CORRUPT);
 		}
 	}
 	return 0;

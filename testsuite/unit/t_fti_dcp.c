@@ -298,37 +298,6 @@ test_order(void)
 	}
 }
 
-/* Whatever the bytes: no crash, and pieces within the file. */
-static void
-test_flips(void)
-{
-	auto_fti_posix *p = NULL;
-	struct fti_source s;
-	bool good = true;
-	size_t read = 0;
-
-	craft();
-	p = described(SAME, &s);
-	for (size_t n = 0; n < file.len; n++)
-		for (int bit = 0; bit < 8; bit++) {
-			struct fti_dcp d;
-			struct fti_content c = { .source = NULL };
-
-			file.data[n] ^= (char)(1 << bit);
-			if (fti_dcp_read(&d, &p->files[0], &s, NULL) == 0 &&
-			    fti_content_dcp(&c, &d, FTI_DCP_LAST, NULL) == 0)
-				read++;
-			for (size_t k = 0; k < c.npieces; k++)
-				good = good &&
-				       c.pieces[k].at + c.pieces[k].len <=
-					       file.len;
-			fti_content_fini(&c);
-			fti_dcp_fini(&d);
-			file.data[n] ^= (char)(1 << bit);
-		}
-	ok(good && read > 0, "each changed bit");
-}
-
 int
 main(void)
 {
@@ -340,7 +309,6 @@ main(void)
 	test_states();
 	test_sums();
 	test_order();
-	test_flips();
 	craft();
 	p = described(SAME, &s);
 	without_memory (m, 2, "each allocation fails") {

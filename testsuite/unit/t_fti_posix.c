@@ -208,50 +208,6 @@ TEST(unread)
 
 /* --- Any metadata --- */
 
-/* Whatever was read can be used safely. */
-static bool
-is_sound(const char *text, size_t len)
-{
-	auto_fti_posix *p = fti_posix_parse("x", text, len, NULL);
-	struct fti_source s;
-	bool good = true;
-
-	if (p == NULL)
-		return true;
-	fti_source_memory(&s, data, 10, "data");
-	for (size_t i = 0; i < p->nfiles; i++) {
-		struct fti_checked c = { .posix = &p->files[i], .source = &s };
-		auto_fti_content content;
-
-		good = fti_check(&c, 1, true, NULL, NULL) == 0 && good;
-		fti_checked_fini(&c);
-		if (fti_content_posix(&content, &p->files[i], &s, NULL) == 0)
-			for (size_t k = 0; k < content.npieces; k++)
-				good = good &&
-				       content.pieces[k].at +
-						       content.pieces[k].len <=
-					       10;
-	}
-	return good;
-}
-
-TEST(any)
-{
-	char text[sizeof(full)];
-	bool all = true;
-
-	for (size_t n = 0; n < strlen(full); n++)
-		all = all && is_sound(full, n);
-	ok(all, "each truncation of the metadata");
-	for (size_t n = 0; n < strlen(full); n++)
-		for (int bit = 0; bit < 8; bit++) {
-			memcpy(text, full, sizeof(full));
-			text[n] ^= (char)(1 << bit);
-			all = all && is_sound(text, strlen(full));
-		}
-	ok(all, "each changed bit of the metadata");
-}
-
 TEST(no_memory)
 {
 	without_memory (m, 2, "each allocation fails") {

@@ -94,44 +94,6 @@ TEST(refused)
 	}
 }
 
-/* Is a line refused, or does formatting and parsing it again change nothing?
- * Frees the line. */
-static bool
-stable(char *line)
-{
-	auto_buf one = BUF_INIT, two = BUF_INIT;
-	struct log_line l;
-	bool good =
-		log_parse(line, &l, NULL) < 0 ||
-		(log_format(&l, &one) == 0 &&
-		 log_parse(fmt("%.*s", (int)one.len - 1, one.data), &l, NULL) ==
-			 0 &&
-		 log_format(&l, &two) == 0 && strcmp(one.data, two.data) == 0);
-
-	if (!good)
-		printf("# %s\n# %s\n", one.data, two.data);
-	mem_free(line);
-	return good;
-}
-
-/* Every prefix of a line, and the line with each byte changed. */
-TEST(damage)
-{
-	size_t bad = 0, tried = 0;
-
-	each (l, lines)
-		for (size_t k = 0; k < strlen(*l); k++) {
-			char *copy = mem_strdup(*l);
-
-			copy[k] ^= (char)(1 << (k % 7));
-			bad += !stable(mem_strdup(fmt("%.*s", (int)k, *l)));
-			bad += !stable(copy);
-			tried += 2;
-		}
-	is_int(bad, 0, "cut and flipped lines");
-	ok(tried > 1000, "... many of them");
-}
-
 TEST(long)
 {
 	char note[3000] = "";

@@ -332,52 +332,6 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 	   "... what we write is what they did, but for the order of keys");
 }
 
-/* If a damaged tree can be read, the segments of the map are sound. */
-static void
-read_damaged(const struct kvtree *t, void *arg)
-{
-	auto_arena *arena = arena_new();
-	struct rank2file_file f;
-	struct rank2file_rank rank = { .present = true, .files = &f };
-	struct rank2file r = { .nranks = 1, .ranks = &rank };
-	const struct kvtree *k = kvtree_first(kvtree_get(t, "FILE"));
-	size_t *bad = arg;
-	struct segmap m;
-
-	r.containers = kvtree_get(t, "CTR");
-	rank.nfiles = k != NULL;
-	if ((k == NULL || rank2file_read_file(k, arena, &f, NULL) == 0) &&
-	    segmap_read(&m, &r, NULL) == 0) {
-		for (size_t i = 0; i < m.nsegs; i++)
-			*bad += m.segs[i].len == 0 ||
-				m.segs[i].container >= m.ncontainers ||
-				m.containers[m.segs[i].container].used <
-					m.segs[i].off + m.segs[i].len;
-		for (size_t i = 0; i < m.ncontainers; i++)
-			*bad += m.containers[i].name[0] == '/' ||
-				strstr(m.containers[i].name, "..") != NULL;
-		segmap_free(&m);
-	}
-}
-
-TEST(damaged)
-{
-	auto_kvtree *t = tree_of(
-		"CTR>SIZE>10\nCTR>BYTES>12\nCTR>FILE>./>SIZE>10\n"
-		"CTR>FILE>ctr.0.scr>SIZE>10\nCTR>FILE>ctr.0.scr>CRC>0xff\n"
-		"FILE>f>SIZE>12\nFILE>f>CRC>0x1\n"
-		"FILE>f>SEG>0>FILE>ctr.0.scr\nFILE>f>SEG>0>OFFSET>0\n"
-		"FILE>f>SEG>0>LENGTH>10\nFILE>f>SEG>1>FILE>a./x\n"
-		"FILE>f>SEG>1>OFFSET>0\nFILE>f>SEG>1>LENGTH>2\n");
-	size_t bad = 0, flipped = 0, dropped = 0;
-
-	kvtree_remove(kvtree_get2(t, "CTR", "FILE"), "./");
-	flipped = tree_flip_each(t, read_damaged, &bad);
-	dropped = tree_drop_each(t, read_damaged, &bad);
-	ok(flipped > 100 && dropped > 20, "many ways to be damaged");
-	is_int(bad, 0, "but no segment that is unsound");
-}
-
 /* One file with a hundred thousand segments, and as many files of one
  * segment. */
 TEST(large)
