@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/copied.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
+#include "meta/filemap.h"
 
 #include "metatest.h"
 
@@ -121,20 +123,22 @@ TEST(names)
 		{ "ckpt.1", true }, { "a b/c", true }, { "\xc3\xa4", true },
 		{ "", false },	    { "a\nb", false }, { "a\x7f", false },
 	};
+	/* Names with a number: the text before it, the least and the most, the
+	 * text behind it. */
 	static const struct {
-		const char *dir;
-		int64_t id;
-	} dirs[] = {
-		{ "scr.dataset.7", 7 },
-		{ "scr.dataset.2147483647", 2147483647 },
-		{ "scr.dataset.2147483648", -1 },
-		{ "scr.dataset.0", -1 },
-		{ "scr.dataset.07", -1 },
-		{ "scr.dataset.-7", -1 },
-		{ "scr.dataset.", -1 },
-		{ "scr.dataset.7x", -1 },
-		{ "xscr.dataset.7", -1 },
-		{ "", -1 },
+		int64_t (*number)(const char *name);
+		const char *head;
+		int least;
+		uint64_t most;
+		const char *tail;
+	} numbered[] = {
+		{ dataset_dir_id, "scr.dataset.", 1, INT32_MAX, "" },
+		{ dataset_dir_packed, "packed.", 0, INT64_MAX, ".scr" },
+		{ filemap_name_rank, "filemap_", 0, INT32_MAX, "" },
+		{ copied_name_rank, "copied_", 0, INT32_MAX, ".scr" },
+	};
+	static const char *const wrong[] = {
+		"-1", "07", "00", "", "7x", " 7", "99999999999999999999", "/",
 	};
 	char name[1025];
 
@@ -144,8 +148,27 @@ TEST(names)
 	name[1024] = '\0';
 	ok(!dataset_name_ok(name), "a name of 1024 bytes");
 	ok(dataset_name_ok(name + 1), "a name of 1023 bytes");
-	each (d, dirs)
-		is_int(dataset_dir_id(d->dir), d->id, label(d->dir));
+	each (d, numbered) {
+		const char *h = d->head, *t = d->tail;
+
+		is_int(d->number(fmt("%s0%s", h, t)), d->least ? -1 : 0, h);
+		is_int(d->number(fmt("%s12%s", h, t)), 12, h);
+		is_int(d->number(fmt("%s%" PRIu64 "%s", h, d->most, t)),
+		       (int64_t)d->most, h);
+		is_int(d->number(fmt("%s%" PRIu64 "%s", h, d->most + 1, t)), -1,
+		       h);
+		each (w, wrong)
+			is_int(d->number(fmt("%s%s%s", h, *w, t)), -1, *w);
+		ok(d->number(fmt("x%s7%s", h, t)) < 0 &&
+			   d->number(fmt("%s7%s.bak", h, t)) < 0 &&
+			   d->number(fmt("%s7%s/x", h, t)) < 0 &&
+			   (*t == '\0' || d->number(fmt("%s7", h)) < 0) &&
+			   d->number("") < 0,
+		   "other names");
+	}
+	is_str(filemap_name(name, sizeof(name), 12), "filemap_12",
+	       "... and back");
+	is_str(copied_name(name, 12), "copied_12.scr", "... and back");
 }
 
 TEST(dir)

@@ -162,24 +162,6 @@ TEST(damage)
 	}
 }
 
-TEST(names)
-{
-	static const char *const bad[] = {
-		"filemap_",   "filemap_012",	    "filemap_-1",
-		"filemap_1x", "old_filemap_3.bak",  "filemap_3.bak",
-		"filemap",    "filemap_2147483648", "filemap_ 1",
-		"",
-	};
-	char name[64];
-
-	each (b, bad)
-		is_int(filemap_name_rank(*b), -1, label(*b));
-	is_int(filemap_name_rank("filemap_0"), 0, "rank 0");
-	is_int(filemap_name_rank("filemap_12"), 12, "rank 12");
-	is_str(filemap_name(name, sizeof(name), 12), "filemap_12",
-	       "... and back");
-}
-
 /* --- Attributes --- */
 
 static const char attr_full[] =

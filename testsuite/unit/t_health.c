@@ -244,16 +244,6 @@ main(void)
 	setenv("PATH", fmt("%s:/usr/bin:/bin", scratch_root), 1);
 	script("ssh", stub_ssh);
 	script("helper", stub_helper);
-	ok(health_good(HEALTH_FULL, HEALTH_READ) &&
-		   !health_good(HEALTH_FULL, HEALTH_RUN) &&
-		   health_good(HEALTH_UNWRITABLE, HEALTH_READ) &&
-		   !health_good(HEALTH_MISSING, HEALTH_READ) &&
-		   !health_good(HEALTH_EXCLUDED, HEALTH_READ),
-	   "a full or read-only node is good for reading");
-	for (int i = 0; i < HEALTH_STATES; i++)
-		ok(health_good((enum health_state)i, HEALTH_RUN) ==
-			   (i == HEALTH_OK),
-		   "only a good node is good for a run");
 	test_dirs();
 	test_full();
 	setenv("SCR_EXCLUDE_NODES", "good2,dead2", 1);

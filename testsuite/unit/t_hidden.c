@@ -279,45 +279,6 @@ TEST(adding)
 	hidden_free(&h);
 }
 
-/* Flip each byte, and cut the file at each. */
-TEST(damaged)
-{
-	static const uint32_t ranks[] = { 0, 1 };
-	auto_buf raw = BUF_INIT;
-	size_t odd = 0, loaded = 0;
-	struct hidden got;
-	struct scene s;
-	auto_fd int fd = -1;
-
-	map_enter();
-	scene_init(&s, 2, 3, ranks, 2);
-	must(hidden_store(&s.h, map_dir, &s.m, &s.r, NULL) == 0);
-	fd = openat(map_dir, "packed.0.scr", O_RDWR | O_CLOEXEC);
-	must(io_read_fd(fd, "packed", SIZE_MAX, &raw, NULL) == 0);
-	for (size_t i = 0; i < raw.len; i++) {
-		char flipped = (char)(raw.data[i] ^ 1 << i % 8);
-		int rc = 0;
-
-		must(pwrite(fd, &flipped, 1, (off_t)i) == 1);
-		rc = hidden_load(&got, map_dir, &s.r, &s.m, &why);
-		odd += rc < 0 || got.unread || got.nfiles != s.h.nfiles;
-		loaded += rc == 0 && got.flaw == NULL;
-		hidden_free(&got);
-		must(pwrite(fd, raw.data + i, 1, (off_t)i) == 1);
-	}
-	must(unlinkat(map_dir, "copy.packed.0.scr", 0) == 0);
-	for (size_t i = raw.len; i-- > 0;) {
-		must(ftruncate(fd, (off_t)i) == 0);
-		odd += hidden_load(&got, map_dir, &s.r, &s.m, NULL) < 0 ||
-		       !got.unread || got.nfiles != 0 ||
-		       got.incomplete != (s.h.nfiles > 0);
-		hidden_free(&got);
-	}
-	is_int(odd, 0, "for cut and flipped parts, copies are read");
-	ok(loaded <= 8, "... but for bits nobody looks at");
-	scene_fini(&s);
-}
-
 /* Change the tree itself, so that the checksum is right. */
 static void
 load_tree(const struct kvtree *t, void *arg)

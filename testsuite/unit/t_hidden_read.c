@@ -8,22 +8,6 @@
 #include "maptest.h"
 #include "meta/dataset_dir.h"
 
-TEST(names)
-{
-	static const char *const bad[] = {
-		"packed.00.scr",    "packed.-1.scr",
-		"packed..scr",	    "packed.1",
-		"packed.1.scr.bak", "packed.99999999999999999999.scr",
-		"Packed.1.scr",	    "packed.1.scr/x",
-		"../packed.1.scr",  "",
-	};
-
-	is_int(dataset_dir_packed("packed.0.scr"), 0, "the first part");
-	is_int(dataset_dir_packed("packed.8192.scr"), 8192, "another");
-	each (b, bad)
-		ok(dataset_dir_packed(*b) < 0, label(*b));
-}
-
 /* Only old parts are removed from the metadata directory. */
 TEST(sweeping)
 {

@@ -421,13 +421,6 @@ TEST(memory)
 			must(strstr(text.data,
 				    "ExitReason:      line\\nbreak\n"));
 	}
-	without_memory (m, 2, "no memory to read") {
-		struct halt_state mine;
-
-		m.rc = halt_load((here("p")), &mine, &m.err);
-		if (m.rc == 0)
-			halt_state_free(&mine);
-	}
 	without_memory (m, 2, "no memory to change") {
 		struct wish w = { "another reason", "ExitAfter", 77, 0 };
 		struct halt_state mine;

@@ -167,30 +167,6 @@ test_edges(const char *scratch)
 		is_int(compare(root, c->rel, c->flags), c->opened, c->what);
 }
 
-/* Files that are created: never through a link. */
-static void
-test_create(const char *scratch)
-{
-	int root = new_root(fmt("%s/create", scratch)), fd = -1;
-
-	mkdirat(root, "sub", 0777);
-	(void)symlinkat("sub", root, "to_sub");
-	(void)symlinkat("../out", root, "out");
-	fd = path_walk(root, "to_sub/new", O_WRONLY | O_CREAT | O_EXCL, 0640,
-		       false);
-	ok(fd >= 0 && exists_at(root, "sub/new"),
-	   "a file is created behind a link that stays inside");
-	close(fd);
-	ok(path_walk(root, "out", O_WRONLY | O_CREAT | O_EXCL, 0600, false) <
-			   0 &&
-		   errno == EEXIST,
-	   "none in the place of a link, which exists");
-	ok(path_walk(root, "out", O_WRONLY | O_CREAT, 0600, false) < 0 &&
-		   errno == EXDEV && !exists_at(root, "../out"),
-	   "none behind a link that leads out");
-	close(root);
-}
-
 /* --- Races --- */
 
 static void
@@ -316,7 +292,6 @@ main(void)
 	} else {
 		skip("as openat2()", "there is none");
 	}
-	test_create(scratch);
 	test_race(scratch);
 	return tap_done();
 }

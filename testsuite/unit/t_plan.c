@@ -116,15 +116,6 @@ TEST(words)
 	uint32_t ranks[] = { 9, 1, 0, 4, 2, 7, 8, 12 };
 	auto_plan *p = NULL;
 
-	for (int i = 0; i < FILE_STATES; i++)
-		ok(file_state_name((enum file_state)i)[0] != '\0' &&
-			   strcmp(file_state_name((enum file_state)i),
-				  "unknown") != 0,
-		   fmt("state %d of files has a name", i));
-	is_str(file_state_name(FILE_STATES), "unknown", "no more have");
-	is_str(red_state_name(RED_PRESENT), "present", "redundancy present");
-	is_str(red_state_name(RED_UNCHECKED), "unchecked", "or not checked");
-	is_str(red_state_name((enum red_state)99), "unknown", "no more");
 	scene_make(&xor4);
 	p = scene_plan(&xor4, 0, &why);
 	is_str(plan_ranks_text(p, ranks, 8), "0-2 4 7-9 12", "ranks");

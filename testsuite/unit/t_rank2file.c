@@ -222,46 +222,6 @@ TEST(refused)
 	is_int(why.kind, ERROR_ABSENT, why.text);
 }
 
-/* Cut the files at each byte, and change each byte. */
-TEST(damage)
-{
-	static const char *const names[] = { "m", "m.0.0" };
-	auto_rank2file job;
-	struct rank2file r;
-	size_t i = 0, f = 0, odd = 0, loaded = 0;
-
-	make_job(&job, 3);
-	rank2file_store(dirfd_, "m", &job, NULL);
-	for (f = 0; f < 2; f++) {
-		auto_buf raw = BUF_INIT;
-		auto_fd int fd = openat(dirfd_, names[f], O_RDWR | O_CLOEXEC);
-
-		io_read_fd(fd, names[f], SIZE_MAX, &raw, NULL);
-		for (i = 0; i < raw.len; i++) {
-			struct error err = ERROR_INIT;
-			char flipped = (char)(raw.data[i] ^ 1 << i % 8);
-
-			if (pwrite(fd, &flipped, 1, (off_t)i) != 1 ||
-			    (rank2file_load(dirfd_, "m", &r, &err) < 0 &&
-			     err.kind != ERROR_CORRUPT))
-				odd++;
-			loaded += err.kind == ERROR_NONE;
-			rank2file_free(&r);
-			odd += pwrite(fd, raw.data + i, 1, (off_t)i) != 1;
-		}
-		for (i = raw.len; i-- > 0;) {
-			odd += ftruncate(fd, (off_t)i) < 0 ||
-			       rank2file_load(dirfd_, "m", &r, NULL) == 0;
-			rank2file_free(&r);
-		}
-		odd += pwrite(fd, raw.data, raw.len, 0) != (ssize_t)raw.len;
-	}
-	is_int(odd, 0, "cut and flipped files are refused");
-	/* The flag for "no checksum" makes the file end early. */
-	ok(loaded <= 16, "... but for bits nobody looks at");
-	is_str(job_files(), "m m.0.0 ", "... these files");
-}
-
 TEST(no_memory)
 {
 	auto_rank2file job;
@@ -280,18 +240,6 @@ TEST(no_memory)
 		if (x.rc == 0)
 			rank2file_free(&r);
 	}
-}
-
-TEST(unwritable)
-{
-	auto_rank2file job;
-	struct error err = ERROR_INIT;
-	auto_fd int fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	make_job(&job, 2);
-	is_int(rank2file_store(fd, "m", &job, &err), -1,
-	       "a directory that takes no files");
-	ok(err.kind != ERROR_NONE, err.text);
 }
 
 int

@@ -473,19 +473,3 @@ TEST(copied_round_trip)
 	kvtree_free(t);
 }
 
-TEST(copied_names)
-{
-	static const char *const bad[] = {
-		"copied_",	 "copied_1",
-		"copied_01.scr", "copied_-1.scr",
-		"xcopied_1.scr", "copied_1.scr.bak",
-		"copied_.scr",	 "",
-	};
-	char name[COPIED_NAME_MAX];
-
-	each (b, bad)
-		is_int(copied_name_rank(*b), -1, label(*b));
-	is_int(copied_name_rank("copied_0.scr"), 0, "rank 0");
-	is_int(copied_name_rank("copied_12.scr"), 12, "rank 12");
-	is_str(copied_name(name, 12), "copied_12.scr", "... and back");
-}

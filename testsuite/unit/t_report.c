@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reports of a plan made by hand, tables with columns that a user chooses, and
+/* Reports of a plan, tables with columns that a user chooses, and
  * colours and widths of terminals. */
 #include <sys/ioctl.h>
 
@@ -8,101 +8,25 @@
 #include "report/plan_text.h"
 #include "report/table.h"
 #include "rescue/deep.h"
-#include "rescue/plan.h"
 #include "rescue/rebuild.h"
-#include "scratch.h"
+#include "scene.h"
 #include "style.h"
 
-#define N 4
+static struct scene xor4 = { SCENE(XOR, 4, 1, 1, 1) };
 
-/* A XOR set of four ranks with one file each. */
-struct sample {
-	struct plan p;
-	struct place place;
-	struct plan_rank ranks[N];
-	struct plan_file files[N];
-	struct plan_member members[N];
-	struct plan_set set;
-	uint32_t index[N];
-};
-
-static void
-sample_init(struct sample *s)
+/* A plan for a XOR set that has lost these ranks; `b` is PLAN_NONE: only `a`. */
+static struct plan *
+plan_without(uint32_t a, uint32_t b)
 {
-	static const char *const paths[N] = { "a/0", "a/\033[1m", "a/2",
-					      "a/3" };
+	struct plan *p = NULL;
 
-	*s = (struct sample){ .place = { .root = "/p", .meta = "/p/.scr/x" } };
-	for (uint32_t i = 0; i < N; i++) {
-		s->index[i] = i;
-		s->ranks[i] = (struct plan_rank){
-			.map_known = true,
-			.first_file = i,
-			.nfiles = 1,
-			.data_member = i,
-			.map_set = PLAN_NONE,
-		};
-		s->files[i] = (struct plan_file){
-			.rank = i,
-			.path = paths[i],
-			.attr = { .size = 1024 },
-		};
-		s->members[i] = (struct plan_member){
-			.rank = i,
-			.name = "reddesc",
-			.list = { .known = true, .nfiles = 1 },
-			.files = &s->index[i],
-		};
-	}
-	s->set = (struct plan_set){
-		.type = REDSET_XOR,
-		.number = 1,
-		.sets = 1,
-		.n = N,
-		.failures = 1,
-		.spare = 1,
-		.chunk = 342,
-		.opened = true,
-		.members = s->members,
-	};
-	s->p = (struct plan){
-		.arena = arena_new(),
-		.id = 7,
-		.nplaces = 1,
-		.places = &s->place,
-		.nranks = N,
-		.ranks = s->ranks,
-		.nfiles = N,
-		.files = s->files,
-		.nsets = 1,
-		.sets = &s->set,
-		.bytes = 4096,
-	};
-}
-
-static void
-sample_fini(struct sample *s)
-{
-	arena_free(s->p.arena);
-}
-
-/* Rank `r` has lost its file and its redundancy. */
-static void
-lose(struct sample *s, uint32_t r, enum fate fate)
-{
-	s->files[r].state = FILE_MISSING;
-	s->files[r].fate = fate;
-	s->members[r].state = RED_MISSING;
-	s->members[r].fate = fate;
-	s->set.verdict = fate == FATE_LOST ? SET_LOST : SET_REBUILDABLE;
-	s->set.reason = "ranks are missing";
-	s->set.spare = 0;
-	s->p.verdict = s->set.verdict;
-	s->p.files_missing++;
-	if (fate == FATE_LOST)
-		s->p.files_lost++;
-	else
-		s->p.files_rebuild++;
+	scene_make(&xor4);
+	scene_lose(&xor4, a);
+	if (b != PLAN_NONE)
+		scene_lose(&xor4, b);
+	p = scene_plan(&xor4, PLAN_HEADERS, NULL);
+	must(p != NULL);
+	return p;
 }
 
 static bool
@@ -117,39 +41,36 @@ TEST(odd)
 {
 	const struct style narrow = { .width = 20 };
 	const struct style utf8 = { .utf8 = true, .color = true };
-	struct sample s;
+	struct plan *p = plan_without(2, PLAN_NONE);
 	auto_buf b = BUF_INIT;
 
-	sample_init(&s);
-	report_files(&s.p, true, 3, &b);
+	p->files[1].path = "a/\033[1m";
+	report_files(p, true, 3, &b);
 	ok(has(&b, "a/\\x1b[1m") && !has(&b, "\033"), "printable names");
-	ok(has(&b, "... and 5 more"), "a limit");
-	lose(&s, 2, FATE_REBUILD);
-	is_str(report_spare(&s.p, true), "the loss of any 1 rank in each set",
+	ok(has(&b, "... and 13 more"), "a limit");
+	is_str(report_spare(p, true), "the loss of any 1 rank in each set",
 	       "spare after a rebuild");
 	buf_clear(&b);
-	report_map(&s.p, &narrow, &b);
+	report_map(p, &narrow, &b);
 	ok(has(&b, "2 o\n") && has(&b, "3 #\n"), "a narrow map");
-	is_int(plan_data_status(&s.p), STATUS_DAMAGED, "status");
-	sample_fini(&s);
+	is_int(plan_data_status(p), STATUS_DAMAGED, "status");
+	plan_free(p);
 
-	sample_init(&s);
-	lose(&s, 1, FATE_LOST);
-	lose(&s, 3, FATE_LOST);
+	p = plan_without(1, 3);
 	buf_clear(&b);
-	report_summary(&s.p, NULL, NULL, plan_data_status(&s.p), &b);
-	ok(has(&b, "state       lost: ranks 1 3 lack 2 files") &&
-		   has(&b, "ranks are missing"),
+	report_summary(p, NULL, NULL, plan_data_status(p), &b);
+	ok(has(&b, "state       lost: ranks 1 3 lack 2 filemaps and 4 "
+		   "redundancy files"),
 	   "summary");
-	is_int(plan_data_status(&s.p), STATUS_LOST, "status");
+	is_int(plan_data_status(p), STATUS_LOST, "status");
 	/* A set without any remaining file. */
-	s.set.n = 0;
+	p->sets[1].n = 0;
 	buf_clear(&b);
-	report_sets(&s.p, &b);
-	report_map(&s.p, &utf8, &b);
+	report_sets(p, &b);
+	report_map(p, &utf8, &b);
 	ok(has(&b, "lost") && has(&b, "none of its files is left"),
 	   "a set that is gone");
-	sample_fini(&s);
+	plan_free(p);
 }
 
 TEST(command)
@@ -177,10 +98,8 @@ TEST(command)
 
 TEST(no_memory)
 {
-	struct sample s;
+	auto_plan *p = plan_without(2, PLAN_NONE);
 
-	sample_init(&s);
-	lose(&s, 2, FATE_REBUILD);
 	without_memory (m, 5, "each allocation may fail") {
 		const struct style style = { .utf8 = true };
 		const struct rebuild_result r = { .files = 1,
@@ -191,21 +110,18 @@ TEST(no_memory)
 		const struct deep_result d = { .sets_checked = 1,
 					       .nfindings = 1,
 					       .findings = &found };
-		struct sample *it = &s;
 		auto_buf b = BUF_INIT;
 
-		report_summary(&it->p, NULL, NULL, plan_data_status(&it->p),
-			       &b);
-		report_sets(&it->p, &b);
-		report_files(&it->p, true, 0, &b);
-		report_map(&it->p, &style, &b);
-		report_actions(&it->p, &b);
+		report_summary(p, NULL, NULL, plan_data_status(p), &b);
+		report_sets(p, &b);
+		report_files(p, true, 0, &b);
+		report_map(p, &style, &b);
+		report_actions(p, &b);
 		report_rebuilt(&r, &b);
-		report_deep(&it->p, &d, &b);
+		report_deep(p, &d, &b);
 		m.rc = buf_check(&b, &m.err);
 	}
-	json_free(plan_json(&s.p, true));
-	sample_fini(&s);
+	json_free(plan_json(p, true));
 }
 
 /* --- Tables --- */
