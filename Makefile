@@ -95,7 +95,8 @@ LIB   := $(filter-out $(SCR),$(call obj,$(wildcard lib/*.c lib/*/*.c)))
 VERBS := $(wildcard cmd/env/*.c)
 CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(wildcard cmd/*.c))
 UNIT  := $(patsubst testsuite/unit/%.c,$O/test/%,$(wildcard testsuite/unit/t_*.c))
-FUZZ  := $(patsubst testsuite/fuzz/fuzz_%.c,%,$(wildcard testsuite/fuzz/fuzz_*.c))
+# One program, which runs the target that its name ends with.
+FUZZ  := $(notdir $(wildcard testsuite/data/corpus/*))
 REPLAY := $(FUZZ:%=$O/fuzz/replay_%)
 # Names of gen_meta.py.
 GENPY := $(addprefix $O/gen/gen_,craft meta halt_update)
@@ -165,11 +166,14 @@ $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
 	$(link)
 $O/bench/%: $O/testsuite/bench/%.o $(BENCHLIB) $O/libcore.a
 	$(link)
-$O/fuzz/replay_%: $O/testsuite/fuzz/fuzz_%.o $O/testsuite/fuzz/replay.o \
-		$O/libtest.a $O/libcore.a
+$O/fuzz/replay: $(call obj,$(wildcard testsuite/fuzz/*.c)) $O/libtest.a $O/libcore.a
 	$(link)
-$O/fuzz/fuzz_%: $O/testsuite/fuzz/fuzz_%.o $O/libtest.a $O/libcore.a
+$O/fuzz/fuzz: $(call obj,$(wildcard testsuite/fuzz/fuzz_*.c)) $O/libtest.a $O/libcore.a
 	$(link) -fsanitize=fuzzer
+$(REPLAY): $O/fuzz/replay
+	$Qln -f $< $@
+$(FUZZ:%=$O/fuzz/fuzz_%): $O/fuzz/fuzz
+	$Qln -f $< $@
 # Preloaded into the commands, sanitized or not, so built without a sanitizer.
 $O/%.so: testsuite/shim/%.c testsuite/shim/calls.h testsuite/shim/openat2.h $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"

@@ -369,7 +369,6 @@ programs() {
 	programs=("${@:2}")
 	programs=("${programs[@]##*/}")
 	programs=("${programs[@]%.c}")
-	programs=("${programs[@]/#fuzz_/replay_}")
 	programs=("${programs[@]/#/$1/}")
 }
 
@@ -390,8 +389,8 @@ for arg; do
 		add valgrind "$tree" "${programs[@]}"
 		;;
 	fuzz:*)
-		programs "$tree/fuzz" testsuite/fuzz/fuzz_*.c
-		add fuzz "$tree" "${programs[@]}"
+		some=(testsuite/data/corpus/*)
+		add fuzz "$tree" "${some[@]/#*\//$tree/fuzz/replay_}"
 		;;
 	bats:*) add bats "$tree" testsuite/cmd/*.bats testsuite/golden/*.bats ;;
 	mpi:*) add mpi "$tree" testsuite/scr/*.bats ;;

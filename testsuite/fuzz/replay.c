@@ -7,13 +7,7 @@
  * Every file is tried whole, cut at each byte, and with one bit of each byte
  * flipped, in an exact allocation; of large files at most TRIES of them.
  */
-#include <dirent.h>
-#include <errno.h>
-#include <sys/stat.h>
-
-#include "tap.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_tree.h"
 
 #define TRIES 400
 

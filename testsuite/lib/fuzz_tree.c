@@ -3,6 +3,31 @@
 
 #include "bigend.h"
 
+static struct fuzz_target *targets;
+
+void
+fuzz_add(struct fuzz_target *t)
+{
+	t->next = targets;
+	targets = t;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct fuzz_target *mine;
+	const char *name = strchr(program_invocation_short_name, '_');
+
+	if (mine == NULL) {
+		mine = targets;
+		while (mine != NULL && !str_eq(mine->name, name + 1))
+			mine = mine->next;
+		fuzz_require(mine != NULL);
+	}
+	mine->run(data, size);
+	return 0;
+}
+
 void
 fuzz_image(const uint8_t *data, size_t size, struct buf *out)
 {

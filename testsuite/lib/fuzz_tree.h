@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_tree.h - make a tree of a fuzzer's input.  A whole kvtree file is used
- * as it is.  Any other input becomes the body of one, with a valid header and
- * checksum, so that the fuzzer does not have to guess them.
+ * fuzz_tree.h - targets of fuzzers, and trees of their inputs.  A whole kvtree
+ * file is used as it is.  Any other input becomes the body of one, with a valid
+ * header and checksum, so that the fuzzer does not have to guess them.
  */
 #ifndef FUZZ_TREE_H
 #define FUZZ_TREE_H
@@ -21,7 +21,28 @@ void fuzz_require(bool promise);
 /* Require that both have the same bytes; frees them. */
 void fuzz_same(struct buf *a, struct buf *b);
 
-/* The target: each file of testsuite/fuzz has one. */
+struct fuzz_target {
+	const char *name;
+	void (*run)(const uint8_t *data, size_t size);
+	struct fuzz_target *next;
+};
+
+void fuzz_add(struct fuzz_target *t);
+
+/* A target; its inputs are in testsuite/data/corpus/NAME. */
+#define FUZZ(target) \
+	static void fuzz_##target(const uint8_t *data, size_t size); \
+	__attribute__((constructor)) static void add_##target(void) \
+	{ \
+		static struct fuzz_target me = { #target, fuzz_##target, \
+						 NULL }; \
+\
+		fuzz_add(&me); \
+	} \
+	static void fuzz_##target(const uint8_t *data, size_t size)
+
+/* Run the target that the name of the program ends with: replay_NAME or
+ * fuzz_NAME. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif /* FUZZ_TREE_H */

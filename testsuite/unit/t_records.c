@@ -472,4 +472,3 @@ TEST(copied_round_trip)
 	   "with a descriptor, which is read again");
 	kvtree_free(t);
 }
-
