@@ -307,7 +307,8 @@ FUZZ(fti_posix)
 }
 
 /* Writing FTI-FF files from any bytes: what is proven becomes an intact file
- * with the same variables, in each layout and repaired; headers of NumPy files. */
+ * with the same variables, in each layout and repaired; headers of NumPy
+ * files. */
 
 /* Larger files, with reserved bytes, are only planned. */
 #define LARGEST ((uint64_t)1 << 20)

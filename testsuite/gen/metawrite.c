@@ -164,8 +164,8 @@ add_descriptor(const struct gen *g, struct kvtree *t, const char *key)
 	must(dataset_write(kvtree_put(t, key, NULL), &d, NULL) == 0);
 }
 
-/* Read the tree at `path`, if it exists, and make the dataset the first entry of
- * `table`. */
+/* Read the tree at `path`, if it exists, and make the dataset the first entry
+ * of `table`. */
 static struct kvtree *
 read_table(const struct gen *g, const char *path, const char *table,
 	   struct kvtree **entry)

@@ -294,8 +294,8 @@ containers() {
 		scr_fti dump w/small | grep -q "(100 %)"
 		rm -rf raw
 		scr_fti extract -q -o raw "$file"
-		scr_fti pack -q --to F --id ${id:4} -o w/packed $(sed \
-			's/\([0-9]*\) .*/\1=raw\/var\1.bin/' want)
+		mapfile -t files < <(sed 's,\([0-9]*\) .*,\1=raw/var\1.bin,' want)
+		scr_fti pack -q --to F --id ${id:4} -o w/packed "${files[@]}"
 		files=(w/? w/back/? w/small w/roomy w/packed)
 		intact "${files[@]}"
 		same_variables "${files[@]}"

@@ -14,7 +14,7 @@
 
 static struct scene xor4 = { SCENE(XOR, 4, 1, 1, 1) };
 
-/* A plan for a XOR set that has lost these ranks; `b` is PLAN_NONE: only `a`. */
+/* A plan for a XOR set without these ranks; `b` is PLAN_NONE: only `a`. */
 static struct plan *
 plan_without(uint32_t a, uint32_t b)
 {
