@@ -93,6 +93,11 @@ int error_as(struct error *err, const struct error *cause, const char *fmt, ...)
 /* "out of memory", ERROR_NOMEM.  Returns -1. */
 int error_no_memory(struct error *err);
 
+/* The same for functions that return a pointer: they return NULL. */
+#define error_set_null(...) (error_set(__VA_ARGS__), NULL)
+#define error_sys_null(...) (error_sys(__VA_ARGS__), NULL)
+#define error_no_memory_null(err) (error_no_memory(err), NULL)
+
 /* Forget the error. */
 void error_clear(struct error *err);
 

@@ -350,8 +350,7 @@ hostlist_map(const struct hostlist *h, struct error *err)
 	if (rc == 0)
 		return first;
 	map_free(first);
-	error_no_memory(err);
-	return NULL;
+	return error_no_memory_null(err);
 }
 
 int

@@ -171,10 +171,8 @@ par_new_begin(unsigned threads, void (*begin)(void *arg, unsigned worker),
 {
 	struct par *p = mem_calloc(1, sizeof(*p));
 
-	if (p == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (p == NULL)
+		return error_no_memory_null(err);
 	p->threads = threads > 0 ? threads : 1;
 	p->begin = begin;
 	p->begin_arg = arg;

@@ -319,10 +319,8 @@ ark_in_new(int fd, const char *name, bool (*stop)(void), struct error *err)
 	locale_t old;
 	int rc = -1;
 
-	if (in == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (in == NULL)
+		return error_no_memory_null(err);
 	in->fd = fd;
 	in->stop = stop;
 	in->name = mem_strdup(name);

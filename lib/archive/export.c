@@ -131,10 +131,8 @@ put_long(struct exporting *x, const struct entry *e, struct error *err)
 static struct entry *
 add_entry(struct exporting *x, const char *path, struct error *err)
 {
-	if (path == NULL || !MEM_ROOM(x->list, x->count, x->cap)) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (path == NULL || !MEM_ROOM(x->list, x->count, x->cap))
+		return error_no_memory_null(err);
 	x->list[x->count] = (struct entry){ .path = path };
 	return &x->list[x->count++];
 }

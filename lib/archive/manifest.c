@@ -149,15 +149,11 @@ manifest_parse(const void *data, size_t len, struct error *err)
 	const char *s = data, *end = NULL;
 	struct manifest *m = NULL;
 
-	if (len > MANIFEST_MAX) {
-		error_set(err, ERROR_CORRUPT, "manifest: too long");
-		return NULL;
-	}
+	if (len > MANIFEST_MAX)
+		return error_set_null(err, ERROR_CORRUPT, "manifest: too long");
 	m = mem_calloc(1, sizeof(*m));
-	if (m == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (m == NULL)
+		return error_no_memory_null(err);
 	m->arena = arena_new();
 	m->by_path = map_new();
 	if (m->arena == NULL || m->by_path == NULL) {

@@ -26,10 +26,8 @@ catalogue_open(const char *path, struct error *err)
 	struct catalogue *c = mem_calloc(1, sizeof(*c));
 	struct error why = ERROR_INIT;
 
-	if (c == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (c == NULL)
+		return error_no_memory_null(err);
 	c->scr_fd = -1;
 	c->prefix_fd = dir_open(AT_FDCWD, path);
 	if (c->prefix_fd < 0) {

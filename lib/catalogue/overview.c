@@ -60,10 +60,8 @@ need_entry(struct overview *s, size_t sorted, int64_t id, struct error *err)
 
 	if (e != NULL)
 		return e;
-	if (!MEM_ROOM(s->entries, s->count, s->cap)) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (!MEM_ROOM(s->entries, s->count, s->cap))
+		return error_no_memory_null(err);
 	e = &s->entries[s->count++];
 	*e = (struct overview_entry){ .id = id, .reason = "" };
 	return e;

@@ -61,8 +61,7 @@ owners_new(struct error *err)
 	if (t != NULL && t->hasher != NULL && t->slots != NULL)
 		return t;
 	owners_free(t);
-	error_no_memory(err);
-	return NULL;
+	return error_no_memory_null(err);
 }
 
 /* The slot of a hash, or the free slot where it belongs. */

@@ -89,12 +89,11 @@ catalogue_prune(const struct catalogue *c, const struct index *ix,
 	bool *goes = NULL;
 
 	*count = (size_t)-1;
-	if (c->remade) {
-		error_set(err, ERROR_DAMAGED,
-			  "the index is damaged or missing: repair it, look at "
-			  "the list, then prune");
-		return NULL;
-	}
+	if (c->remade)
+		return error_set_null(
+			err, ERROR_DAMAGED,
+			"the index is damaged or missing: repair it, look at "
+			"the list, then prune");
 	list = index_entries(ix, &n, err);
 	*count = n;
 	if (n == 0 || n == (size_t)-1)

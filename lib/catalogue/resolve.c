@@ -58,10 +58,8 @@ unnamed(struct catalogue *c, const struct index *ix, bool all,
 	catalogue_unnamed_free(u);
 	c->unnamed = NULL;
 	u = mem_calloc(1, sizeof(*u));
-	if (u == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (u == NULL)
+		return error_no_memory_null(err);
 	u->all = all;
 	u->by_name = map_new();
 	u->seen = (struct overview){

@@ -233,11 +233,11 @@ catalogue_read(struct catalogue *c, struct error *err)
 	if (r.state != CATALOGUE_MISSING || r.added + r.left > 0)
 		return r.ix;
 	index_free(r.ix);
-	error_set(err, ERROR_ABSENT,
-		  "%s: no index and no datasets: is this the prefix directory "
-		  "of a job? name another with --prefix DIR",
-		  c->path);
-	return NULL;
+	return error_set_null(
+		err, ERROR_ABSENT,
+		"%s: no index and no datasets: is this the prefix directory "
+		"of a job? name another with --prefix DIR",
+		c->path);
 }
 
 int

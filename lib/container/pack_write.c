@@ -63,8 +63,7 @@ put_containers(const struct packing *w, struct stripe *to, struct error *err)
 
 	if (put == NULL || a == NULL) {
 		put_free(put);
-		error_no_memory(err);
-		return NULL;
+		return error_no_memory_null(err);
 	}
 	find_access(&w->hidden, a);
 	for (size_t i = 0; i < to->nparts; i++) {

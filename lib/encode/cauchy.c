@@ -95,26 +95,21 @@ cauchy_new(unsigned k, const bool *lost, const bool *wanted, struct error *err)
 	struct cauchy *c = NULL;
 	unsigned usable = 0;
 
-	if (k < CAUCHY_MIN || k > CAUCHY_MAX) {
-		error_set(err, ERROR_CORRUPT,
-			  "group of %u: not between %d and %d", k, CAUCHY_MIN,
-			  CAUCHY_MAX);
-		return NULL;
-	}
+	if (k < CAUCHY_MIN || k > CAUCHY_MAX)
+		return error_set_null(err, ERROR_CORRUPT,
+				      "group of %u: not between %d and %d", k,
+				      CAUCHY_MIN, CAUCHY_MAX);
 	for (unsigned m = 0; m < 2 * k; m++)
 		usable += !lost[m] && !wanted[m];
-	if (usable < k) {
-		error_set(err, ERROR_LOST,
-			  "group of %u: %u of %u members left to compute from: "
-			  "%u are needed",
-			  k, usable, 2 * k, k);
-		return NULL;
-	}
+	if (usable < k)
+		return error_set_null(
+			err, ERROR_LOST,
+			"group of %u: %u of %u members left to compute from: "
+			"%u are needed",
+			k, usable, 2 * k, k);
 	c = mem_calloc(1, sizeof(*c));
-	if (c == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (c == NULL)
+		return error_no_memory_null(err);
 	for (unsigned m = 0; m < 2 * k; m++)
 		if (wanted[m])
 			c->out[c->nout++] = (unsigned char)m;

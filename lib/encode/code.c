@@ -163,10 +163,8 @@ recipe_of(const struct code *c, unsigned stripe, const struct recipe *members,
 {
 	struct recipe *r = mem_alloc(1, sizeof(*r));
 
-	if (r == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (r == NULL)
+		return error_no_memory_null(err);
 	*r = *members;
 	if (complete(c, stripe, r, err) == 0)
 		return r;
@@ -214,13 +212,12 @@ recipe_new(const struct code *c, unsigned stripe, const bool *lost,
 	for (unsigned m = 0; m < c->n; m++)
 		if (lost[m])
 			r.out[r.nout++] = (unsigned char)m;
-	if (r.nout > c->k) {
-		error_set(err, ERROR_LOST,
-			  "stripe %u: %u chunks lost: no more than %u can be "
-			  "computed",
-			  stripe, r.nout, c->k);
-		return NULL;
-	}
+	if (r.nout > c->k)
+		return error_set_null(
+			err, ERROR_LOST,
+			"stripe %u: %u chunks lost: no more than %u can be "
+			"computed",
+			stripe, r.nout, c->k);
 	if (r.nout > 0)
 		choose_inputs(c, stripe, lost, &r);
 	return recipe_of(c, stripe, &r, err);
@@ -255,13 +252,12 @@ recipe_from(const struct code *c, unsigned stripe,
 		return NULL;
 	if (m->nin != code_data_chunks(c) ||
 	    take_members(c, m->in, m->nin, r.in, seen) < 0 ||
-	    take_members(c, m->out, m->nout, r.out, seen) < 0) {
-		error_set(err, ERROR_USAGE,
-			  "recipe: %u inputs, %u outputs: not ascending, or "
-			  "not of the set",
-			  m->nin, m->nout);
-		return NULL;
-	}
+	    take_members(c, m->out, m->nout, r.out, seen) < 0)
+		return error_set_null(
+			err, ERROR_USAGE,
+			"recipe: %u inputs, %u outputs: not ascending, or "
+			"not of the set",
+			m->nin, m->nout);
 	return recipe_of(c, stripe, &r, err);
 }
 

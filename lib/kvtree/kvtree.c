@@ -256,10 +256,8 @@ kvtree_new(struct error *err)
 	struct kvtree_tree *tree = NULL;
 
 	tree = mem_aligned(KVTREE_SEGMENT, KVTREE_SEGMENT);
-	if (tree == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (tree == NULL)
+		return error_no_memory_null(err);
 	*tree = (struct kvtree_tree){
 		.self = tree,
 		.root = { .key = "" },
@@ -407,10 +405,8 @@ add(struct kvtree *t, const char *key, bool last, struct error *err)
 {
 	struct kvtree *n = new_node(kvtree_tree_of(t), key);
 
-	if (n == NULL || kvtree_level_add(t, n, last) < 0) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (n == NULL || kvtree_level_add(t, n, last) < 0)
+		return error_no_memory_null(err);
 	return n;
 }
 

@@ -91,10 +91,8 @@ part_name(struct rank2file_loader *l, const char *file, uint64_t level,
 				    file + strlen(RANK2FILE_OLD_DIR));
 	else
 		name = "";
-	if (name == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (name == NULL)
+		return error_no_memory_null(err);
 	if (rank2file_part_scan(b, name, &at, &writer) && at + 1 == level)
 		return name;
 	value_bad(err, file, "not the name of a part");
@@ -121,8 +119,7 @@ rank2file_given(const struct rank2file_loader *l, const char *name,
 
 	if (at != MAP_NONE)
 		return &l->given[at];
-	error_set(err, ERROR_ABSENT, "%s: missing", name);
-	return NULL;
+	return error_set_null(err, ERROR_ABSENT, "%s: missing", name);
 }
 
 /* Read a whole file.  Refuse a symbolic link that leads out of the
@@ -163,11 +160,9 @@ read_tree(struct rank2file_loader *l, int dirfd, const char *name,
 	if (see(l, name, err) < 0 ||
 	    read_bytes(l, dirfd, name, &l->raw, err) < 0)
 		return NULL;
-	if (offset > l->raw.len) {
-		error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64, name,
-			  offset);
-		return NULL;
-	}
+	if (offset > l->raw.len)
+		return error_set_null(err, ERROR_CORRUPT,
+				      "%s: no offset %" PRIu64, name, offset);
 	l->bytes += l->raw.len;
 	tree = kvtree_decode(l->raw.data + offset, l->raw.len - (size_t)offset,
 			     NULL, err);

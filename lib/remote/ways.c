@@ -71,14 +71,12 @@ remote_find(const char *name, struct arena *a, struct error *err)
 	const char *found = NULL;
 	char path[PATH_MAX];
 
-	if (!look_up(name, path)) {
-		error_set(
+	if (!look_up(name, path))
+		return error_set_null(
 			err, ERROR_ABSENT,
 			"%s: not found in PATH: install it, or choose another "
 			"way to run commands on the nodes",
 			name);
-		return NULL;
-	}
 	found = arena_strdup(a, path);
 	if (found == NULL)
 		error_no_memory(err);

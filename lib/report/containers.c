@@ -122,10 +122,8 @@ containers_open(struct catalogue *c, const char *word,
 {
 	struct containers *k = mem_calloc(1, sizeof(*k));
 
-	if (k == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (k == NULL)
+		return error_no_memory_null(err);
 	if (catalogue_packed_open(c, word, false, o, &k->packed, err) < 0) {
 		mem_free(k);
 		return NULL;

@@ -263,21 +263,17 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 	const char *rel = NULL;
 	size_t len = 0;
 
-	if (f->dir == NULL || f->name == NULL) {
-		error_set(err, ERROR_CORRUPT,
-			  "filemap_%lld: %s has no PATH or NAME",
-			  (long long)rank, f->cache_path);
-		return NULL;
-	}
+	if (f->dir == NULL || f->name == NULL)
+		return error_set_null(err, ERROR_CORRUPT,
+				      "filemap_%lld: %s has no PATH or NAME",
+				      (long long)rank, f->cache_path);
 	len = strlen(f->dir);
 	if (m->dir.data == NULL || m->dir.len != len ||
 	    memcmp(m->dir.data, f->dir, len) != 0) {
 		m->rel = NULL;
 		buf_clear(&m->dir);
-		if (buf_add(&m->dir, f->dir, len) < 0) {
-			error_no_memory(err);
-			return NULL;
-		}
+		if (buf_add(&m->dir, f->dir, len) < 0)
+			return error_no_memory_null(err);
 		if (path_normal(f->dir, &m->norm, err) < 0)
 			return NULL;
 		/* find_root() has set recorded_root, because this file
@@ -294,21 +290,18 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 	}
 	rel = arena_printf(w->p.arena, "%s%s%s", m->rel,
 			   m->rel[0] != '\0' ? "/" : "", f->name);
-	if (rel == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (rel == NULL)
+		return error_no_memory_null(err);
 	if (strlen(rel) >= PATH_MAX || !path_is_clean(f->name)) {
 		outside(w, f, rank, err);
 		return NULL;
 	}
-	if (!dataset_dir_is_data(rel)) {
-		error_set(err, ERROR_UNSAFE,
-			  "filemap_%lld: %s: a job has no files among the "
-			  "metadata",
-			  (long long)rank, rel);
-		return NULL;
-	}
+	if (!dataset_dir_is_data(rel))
+		return error_set_null(
+			err, ERROR_UNSAFE,
+			"filemap_%lld: %s: a job has no files among the "
+			"metadata",
+			(long long)rank, rel);
 	return rel;
 }
 
@@ -322,13 +315,11 @@ cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
 	const char *base = path_base(f->cache_path);
 	size_t dir = (size_t)(base - f->cache_path);
 
-	if (!path_is_clean(base) || base == f->cache_path) {
-		error_set(
+	if (!path_is_clean(base) || base == f->cache_path)
+		return error_set_null(
 			err, ERROR_UNSAFE,
 			"filemap_%lld: %s is not the path of a file in a cache",
 			(long long)rank, f->cache_path);
-		return NULL;
-	}
 	if (f->dir != NULL && dir == strlen(f->dir) + 1 &&
 	    memcmp(f->dir, f->cache_path, dir - 1) == 0)
 		*state = FILE_ELSEWHERE;

@@ -130,10 +130,8 @@ plan_claim_ranks(struct planner *w)
 struct plan_set *
 plan_push_set(struct planner *w, struct error *err)
 {
-	if (!MEM_ROOM(w->p.sets, w->p.nsets, w->sets_cap)) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (!MEM_ROOM(w->p.sets, w->p.nsets, w->sets_cap))
+		return error_no_memory_null(err);
 	memset(&w->p.sets[w->p.nsets], 0, sizeof(*w->p.sets));
 	return &w->p.sets[w->p.nsets++];
 }

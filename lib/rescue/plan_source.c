@@ -372,10 +372,8 @@ planner_new(const struct plan_options *o, size_t nplaces, struct error *err)
 {
 	struct planner *w = mem_calloc(1, sizeof(*w));
 
-	if (w == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (w == NULL)
+		return error_no_memory_null(err);
 	w->o = o != NULL ? o : &no_options;
 	w->work = work_or_default(w->o->work);
 	w->p.arena = arena_new();

@@ -39,10 +39,8 @@ plan_sums(struct plan *p, struct error *err)
 {
 	struct plan_sum *sums = mem_calloc(p->nfiles + 1, sizeof(*sums));
 
-	if (sums == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (sums == NULL)
+		return error_no_memory_null(err);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		const struct rank2file_file *r =

@@ -187,10 +187,8 @@ find_ranks(struct copier *c, struct error *err)
 static struct copy_item *
 add_item(struct copier *c, struct copy_rank *r, struct error *err)
 {
-	if (!MEM_ROOM(c->items, c->nitems, c->items_cap)) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (!MEM_ROOM(c->items, c->nitems, c->items_cap))
+		return error_no_memory_null(err);
 	r->count++;
 	c->items[c->nitems] = (struct copy_item){
 		.rank = (size_t)(r - c->ranks),

@@ -147,11 +147,10 @@ copy_rel(struct copier *c, const struct filemap_file *f, struct error *err)
 {
 	const char *path = NULL, *rel = NULL;
 
-	if (f->dir == NULL || f->name == NULL) {
-		error_set(err, ERROR_CORRUPT, "%s: no PATH or NAME recorded",
-			  f->cache_path);
-		return NULL;
-	}
+	if (f->dir == NULL || f->name == NULL)
+		return error_set_null(err, ERROR_CORRUPT,
+				      "%s: no PATH or NAME recorded",
+				      f->cache_path);
 	path = path_normal_in(c->arena, f->dir, f->name, err);
 	if (path == NULL)
 		return NULL;

@@ -67,10 +67,8 @@ note(struct finding *f, const struct error *why, struct error *err)
 static struct nodecache_dataset *
 add_dataset(struct finding *f, int64_t id, struct error *err)
 {
-	if (!MEM_ROOM(f->list, f->count, f->cap)) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (!MEM_ROOM(f->list, f->count, f->cap))
+		return error_no_memory_null(err);
 	f->list[f->count] = (struct nodecache_dataset){ .id = id, .world = -1 };
 	return &f->list[f->count++];
 }

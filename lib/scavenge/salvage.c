@@ -64,19 +64,15 @@ salvage_dataset(struct salvage *p, const struct nodecache_dataset *like,
 	struct salvage_dataset *d = salvage_find(p, like->id);
 
 	if (d == NULL) {
-		if (!MEM_ROOM(p->datasets, p->count, p->cap)) {
-			error_no_memory(err);
-			return NULL;
-		}
+		if (!MEM_ROOM(p->datasets, p->count, p->cap))
+			return error_no_memory_null(err);
 		d = &p->datasets[p->count++];
 		*d = (struct salvage_dataset){ .id = like->id, .world = -1 };
 	}
 	if (d->name == NULL && like->name != NULL) {
 		d->name = arena_strdup(p->arena, like->name);
-		if (d->name == NULL) {
-			error_no_memory(err);
-			return NULL;
-		}
+		if (d->name == NULL)
+			return error_no_memory_null(err);
 	}
 	if (d->created == 0)
 		d->created = like->created;
@@ -87,13 +83,11 @@ salvage_dataset(struct salvage *p, const struct nodecache_dataset *like,
 	d->nameless |= like->nameless;
 	if (like->world < 0 || d->world == like->world)
 		return d;
-	if (d->world >= 0 || like->world > SALVAGE_MAX_RANKS) {
-		error_set(err, ERROR_CORRUPT,
-			  "dataset %" PRId64 ": %" PRId64
-			  " ranks, others say %" PRId64,
-			  d->id, like->world, d->world);
-		return NULL;
-	}
+	if (d->world >= 0 || like->world > SALVAGE_MAX_RANKS)
+		return error_set_null(err, ERROR_CORRUPT,
+				      "dataset %" PRId64 ": %" PRId64
+				      " ranks, others say %" PRId64,
+				      d->id, like->world, d->world);
 	d->world = like->world;
 	return d;
 }

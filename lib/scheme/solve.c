@@ -49,10 +49,8 @@ solve_add_job(struct solving *w, uint32_t nin, uint32_t nout, struct error *err)
 
 	if (MEM_ROOM(s->jobs, s->njobs, w->jobs_cap))
 		refs = arena_alloc(s->arena, (size_t)nin + nout, sizeof(*refs));
-	if (refs == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (refs == NULL)
+		return error_no_memory_null(err);
 	j = &s->jobs[s->njobs++];
 	*j = (struct solve_job){
 		.nin = nin,

@@ -137,10 +137,8 @@ outset_begin(const struct run *run, const struct level *level, const char *dir,
 	struct outset *o = mem_calloc(1, sizeof(*o));
 	struct error why = ERROR_INIT;
 
-	if (o == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (o == NULL)
+		return error_no_memory_null(err);
 	o->run = run;
 	o->level = level;
 	o->id = id;

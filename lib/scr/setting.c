@@ -37,17 +37,14 @@ take_name(struct parsing *s)
 	while (isalnum((unsigned char)*s->p) ||
 	       (*s->p != '\0' && strchr("_-./", *s->p) != NULL))
 		s->p++;
-	if (s->p == from || (*s->p != '\0' && *s->p != ' ' && *s->p != '=')) {
-		error_set(s->err, ERROR_USAGE,
-			  "expected the name of a parameter at \"%s\"",
-			  str_quoted(from));
-		return NULL;
-	}
+	if (s->p == from || (*s->p != '\0' && *s->p != ' ' && *s->p != '='))
+		return error_set_null(
+			s->err, ERROR_USAGE,
+			"expected the name of a parameter at \"%s\"",
+			str_quoted(from));
 	name = arena_strndup(s->arena, from, (size_t)(s->p - from));
-	if (name == NULL) {
-		error_no_memory(s->err);
-		return NULL;
-	}
+	if (name == NULL)
+		return error_no_memory_null(s->err);
 	for (char *c = name; *c != '\0'; c++)
 		*c = (char)toupper((unsigned char)*c);
 	skip_blanks(s);
@@ -166,8 +163,7 @@ settings_new(struct error *err)
 	if (s != NULL && s->arena != NULL)
 		return s;
 	mem_free(s);
-	error_no_memory(err);
-	return NULL;
+	return error_no_memory_null(err);
 }
 
 void

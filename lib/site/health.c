@@ -279,8 +279,7 @@ node_command(const struct job *j, const struct health_options *o,
 	}
 	return argv;
 no_memory:
-	error_no_memory(err);
-	return NULL;
+	return error_no_memory_null(err);
 }
 
 /*

@@ -52,10 +52,8 @@ enter(struct dirs *d, const char *base, bool implied, struct error *err)
 	new->dir = arena_printf(j->arena, "%s%s%s/scr.%s", base,
 				str_ends(base, "/") ? "" : "/", j->user, j->id);
 	new->implied = implied;
-	if (new->dir == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (new->dir == NULL)
+		return error_no_memory_null(err);
 	d->count++;
 	return new;
 }

@@ -45,11 +45,10 @@ by_name(const char *name, struct error *err)
 		if (is)
 			return m;
 	}
-	error_set(
+	return error_set_null(
 		err, ERROR_USAGE,
 		"resource manager \"%s\": unknown: expected auto|" RESMGR_NAMES,
 		str_quoted(name));
-	return NULL;
 }
 
 /* The id of the job we run in, from the manager's variables, or NULL. */

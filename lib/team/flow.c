@@ -366,10 +366,8 @@ flow_new(const struct flow_job *j, struct error *err)
 	struct flow *f = mem_calloc(1, sizeof(*f));
 	int rc = 0;
 
-	if (f == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (f == NULL)
+		return error_no_memory_null(err);
 	f->j = *j;
 	f->n = j->members->size;
 	f->me = j->members->rank;

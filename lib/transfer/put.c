@@ -74,10 +74,8 @@ put_add(struct put *p, const struct put_what *what, struct error *err)
 
 	if (place == NULL)
 		return NULL;
-	if (f == NULL || !MEM_ROOM(p->files, p->count, p->cap)) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (f == NULL || !MEM_ROOM(p->files, p->count, p->cap))
+		return error_no_memory_null(err);
 	*f = (struct put_file){
 		.put = p,
 		.what = *what,

@@ -43,10 +43,8 @@ find_place(struct put *p, int dirfd, const char *path, size_t len,
 	own = arena_strndup(p->arena, path, len);
 	if (key == NULL || place == NULL || own == NULL ||
 	    !MEM_ROOM(p->places, p->nplaces, p->places_cap) ||
-	    map_put(p->by_path, key, p->nplaces) < 0) {
-		error_no_memory(err);
-		return NULL;
-	}
+	    map_put(p->by_path, key, p->nplaces) < 0)
+		return error_no_memory_null(err);
 	*place = (struct put_place){ .dirfd = dirfd, .path = own, .fd = -1 };
 	p->places[p->nplaces++] = place;
 	if (len == 0) {
