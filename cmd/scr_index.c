@@ -19,7 +19,6 @@
 #include "report/hint.h"
 #include "report/list.h"
 #include "report/packing.h"
-#include "report/results.h"
 #include "stop.h"
 #include "str.h"
 
@@ -478,7 +477,7 @@ do_build(struct settings *s, struct catalogue *c)
 			 r.rebuild.crc_wrong > 0;
 	s->o.deep = s->o.deep || r.rebuild.deep;
 	if (err.kind == ERROR_NONE) {
-		results_build_text(id, &r, &text);
+		report_build_text(id, &r, &text);
 		if (buf_check(&text, &err) == 0)
 			app_warn("%s", text.data);
 	}
@@ -501,7 +500,7 @@ do_build(struct settings *s, struct catalogue *c)
 			    sizeof(next));
 	s->barred = r.barred;
 	if (app_json() && id >= 0)
-		j = results_build_json(id, &r);
+		j = report_build_json(id, &r);
 	return finish_one(s, j, next, r.status, &err);
 }
 

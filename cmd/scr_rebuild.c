@@ -2,7 +2,6 @@
 /*
  * scr_rebuild - rebuild lost files of a dataset from redundancy.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +19,6 @@
 #include "report/hint.h"
 #include "report/packing.h"
 #include "report/plan_text.h"
-#include "report/results.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "scheme/scheme.h"
@@ -186,7 +184,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	if (s->dry_run)
 		return status;
 	if (app_json()) {
-		json_set(o->json, "rebuilt", results_rebuild_json(&r));
+		json_set(o->json, "rebuilt", report_rebuild_json(&r));
 	} else {
 		report_rebuilt(&r, &text);
 		if (app_print_unless_quiet(&text) != STATUS_OK)
@@ -347,7 +345,7 @@ make_safe(const struct settings *s, const struct subject *t,
 	if (protect(c, t->id, &po, &r, err) < 0)
 		return error_status(err->kind);
 	if (j != NULL)
-		json_set(j, "protected", results_rebuild_json(&r));
+		json_set(j, "protected", report_rebuild_json(&r));
 	else if (app_verbosity() >= 0 && r.redundancy == 0)
 		printf("dataset %" PRId64 ": has this redundancy already\n",
 		       t->id);

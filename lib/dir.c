@@ -49,12 +49,6 @@ dir_access(int dir, const char *name, int mode)
 	return rc < 0 && errno == ESTALE ? faccessat(dir, name, mode, 0) : rc;
 }
 
-bool
-dir_cannot_sync(int error)
-{
-	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
-}
-
 int
 dir_each(int fd, const char *what,
 	 int (*fn)(void *arg, const char *name, struct error *err), void *arg,

@@ -20,11 +20,6 @@ int dir_open_plain(int dir, const char *name); /* a directory, no link */
 int dir_stat(int dir, const char *name, struct stat *st, int flags);
 int dir_access(int dir, const char *name, int mode);
 
-/* Does this errno of fsync(2) or syncfs(2) on a directory say that the file
- * system cannot do it, as some network file systems?  Their renames are durable
- * without it. */
-bool dir_cannot_sync(int error);
-
 /*
  * Call fn for each name in directory `fd` except "." and "..", in no particular
  * order.  `what` names the directory in messages.  If fn returns a value other

@@ -274,12 +274,6 @@ json_push_str(struct json *arr, const char *value)
 	json_set_str(arr, NULL, value);
 }
 
-void
-json_push_u64(struct json *arr, uint64_t value)
-{
-	json_set_u64(arr, NULL, value);
-}
-
 /* --- Printing --- */
 
 static void

@@ -64,7 +64,6 @@ void json_append(struct json *obj, struct json *more);
 /* Append to an array. */
 void json_push(struct json *arr, struct json *value);
 void json_push_str(struct json *arr, const char *value);
-void json_push_u64(struct json *arr, uint64_t value);
 
 /* Print `j` indented by two blanks, members in the order they were set, with a
  * final newline.  Frees `j`, also on failure. */

@@ -3,7 +3,6 @@
 
 #include <langinfo.h>
 #include <locale.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>

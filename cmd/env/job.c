@@ -3,7 +3,6 @@
  * job.c - verbs of scr_env: the job, its parameters, node lists.
  */
 #include <inttypes.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "buf.h"

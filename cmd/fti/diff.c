@@ -4,7 +4,6 @@
  * checkpoint files differ.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "buf.h"

@@ -4,7 +4,6 @@
  * files of L2 and L3; copies or parity for a checkpoint that has none.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "buf.h"

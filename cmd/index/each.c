@@ -16,8 +16,8 @@
 #include "num.h"
 #include "progress.h"
 #include "report/hint.h"
+#include "report/packing.h"
 #include "report/plan_text.h"
-#include "report/results.h"
 #include "stop.h"
 #include "str.h"
 #include "verbs.h"
@@ -64,7 +64,7 @@ deleted(void *arg, int64_t id, const struct delete_result *r,
 
 	name_entry(w, id, &e, dir, sizeof(dir));
 	if (w->list != NULL) {
-		j = results_new(id, e.name);
+		j = report_dataset_new(id, e.name);
 		json_set_u64(j, "file_count", r->files);
 		json_set_u64(j, "directory_count", r->dirs);
 		json_set_u64(j, "bytes", r->bytes);
@@ -95,7 +95,7 @@ bad(void *arg, const char *what)
 	struct problems *p = arg;
 
 	if (p->list != NULL) {
-		results_push_problem(p->list, what);
+		report_push_problem(p->list, what);
 	} else if (p->count < PROBLEMS_SHOWN || app_verbosity() > 0) {
 		app_error("%s: %s", p->name, what);
 	}
@@ -199,7 +199,7 @@ put_verified(const struct each *w, const struct index_entry *e,
 		       str_shown(e->name));
 		return;
 	}
-	j = results_new(e->id, e->name);
+	j = report_dataset_new(e->id, e->name);
 	json_set_str(j, "state", state);
 	json_set_u64(j, "file_count", r->files);
 	json_set_u64(j, "files_bad", r->bad_files);

@@ -9,8 +9,6 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

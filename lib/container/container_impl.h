@@ -118,11 +118,10 @@ int packed_container_flaw(const struct packed *p,
 			  struct packed_flaw *flaw,
 			  char to[static PACKED_FLAW_TEXT], struct error *err);
 
-/* Make the directory for a copy of `p` in the old layout.  Call
- * pack_old_close() also on failure.  ERROR_SYSTEM with EEXIST: it has a
+/* Make the directory for a copy of `p` in the old layout.  Close
+ * q->meta_fd and q->root_fd also on failure.  ERROR_SYSTEM with EEXIST: it has a
  * dataset. */
 int pack_old_open(struct packed *q, const struct packed *p, struct error *err);
-void pack_old_close(struct packed *q);
 
 /* Add the empty files and the summary of the copy. */
 int pack_old_finish(const struct packing *w, const struct packed *p,

@@ -2,7 +2,6 @@
 #include "container/hidden.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

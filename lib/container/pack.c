@@ -519,7 +519,8 @@ pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 		if (rc == 0)
 			rc = pack_new(&w, err);
 		w.p = p;
-		pack_old_close(&q);
+		io_close(q.meta_fd);
+		io_close(q.root_fd);
 	} else if (rc == 0) {
 		rc = p->is_packed ? sweep_leftovers(&w, err)
 				  : pack_new(&w, err);

@@ -58,34 +58,6 @@ pack_old_open(struct packed *q, const struct packed *p, struct error *err)
 	return 0;
 }
 
-void
-pack_old_close(struct packed *q)
-{
-	io_close(q->meta_fd);
-	io_close(q->root_fd);
-}
-
-/* Make the empty files: without segments, they must exist as files. */
-static int
-make_empty(const struct packing *w, struct error *err)
-{
-	struct put *put = put_new(&(struct put_options){ .par = NULL }, err);
-	struct put_what what = { .dirfd = w->p->root_fd };
-	int rc = put == NULL ? -1 : 0;
-
-	for (size_t i = 0; i < w->map.nfiles && rc == 0; i++) {
-		what.path = w->map.files[i].path;
-		what.attr = &w->hidden.attrs[i];
-		if (w->map.files[i].size == 0 &&
-		    put_add(put, &what, err) == NULL)
-			rc = -1;
-	}
-	if (rc == 0)
-		rc = put_commit(put, err);
-	put_free(put);
-	return rc;
-}
-
 /* The descriptor is written as SCR 1.1.8 does: complete, without the flags. */
 static int
 write_summary(const struct packed *q, const struct packed *p, struct error *err)
@@ -118,5 +90,20 @@ int
 pack_old_finish(const struct packing *w, const struct packed *p,
 		struct error *err)
 {
-	return make_empty(w, err) < 0 ? -1 : write_summary(w->p, p, err);
+	struct put *put = put_new(&(struct put_options){ .par = NULL }, err);
+	struct put_what what = { .dirfd = w->p->root_fd };
+	int rc = put == NULL ? -1 : 0;
+
+	/* The empty files: without segments, they must exist as files. */
+	for (size_t i = 0; i < w->map.nfiles && rc == 0; i++) {
+		what.path = w->map.files[i].path;
+		what.attr = &w->hidden.attrs[i];
+		if (w->map.files[i].size == 0 &&
+		    put_add(put, &what, err) == NULL)
+			rc = -1;
+	}
+	if (rc == 0)
+		rc = put_commit(put, err);
+	put_free(put);
+	return rc < 0 ? -1 : write_summary(w->p, p, err);
 }

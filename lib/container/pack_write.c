@@ -2,8 +2,6 @@
 /*
  * pack_write.c - write containers, and read them again.
  */
-#include <errno.h>
-#include <inttypes.h>
 #include <unistd.h>
 
 #include "arena.h"

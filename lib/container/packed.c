@@ -44,6 +44,22 @@ open_dir(int root, const char *rel, int *fd, struct error *err)
 	return error_pass(err, &why);
 }
 
+/* 1: a container. */
+static int
+is_container(void *arg, const char *name, struct error *err)
+{
+	(void)arg;
+	(void)err;
+	return segmap_is_container(name);
+}
+
+/* Is there a container in the directory? */
+static bool
+any_container(int dirfd)
+{
+	return dir_each(dirfd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
+}
+
 /* Open layout 1: PREFIX/NAME/.scr has a rank2file.scr, or containers without a
  * map. */
 static int
@@ -61,7 +77,7 @@ open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 		return -1;
 	if (p->meta_fd < 0 || (dir_stat(p->meta_fd, RANK2FILE_OLD, &st,
 					AT_SYMLINK_NOFOLLOW) != 0 &&
-			       !packed_any_container(p->meta_fd)))
+			       !any_container(p->meta_fd)))
 		return 0;
 	p->layout = 1;
 	p->base = RANK2FILE_OLD;
@@ -472,21 +488,6 @@ packed_file(const struct packed *p, const struct segmap *m,
 
 /* --- Is the map lost? --- */
 
-/* 1: a container. */
-static int
-is_container(void *arg, const char *name, struct error *err)
-{
-	(void)arg;
-	(void)err;
-	return segmap_is_container(name);
-}
-
-bool
-packed_any_container(int dirfd)
-{
-	return dir_each(dirfd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
-}
-
 /* 1: a readable file of rank2file.  Then not all files are lost, or another
  * program has written a map without containers. */
 static int
@@ -509,7 +510,7 @@ packed_has_containers(int root_fd)
 	bool any = false;
 
 	if (fd >= 0) {
-		any = packed_any_container(fd);
+		any = any_container(fd);
 		close(fd);
 	}
 	return any;

@@ -85,9 +85,6 @@ void packed_close(struct packed *p);
  * map of existing containers?  Then *why becomes ERROR_LOST. */
 bool packed_map_lost(int meta_fd, struct error *why);
 
-/* Is there a container in the directory? */
-bool packed_any_container(int dirfd);
-
 /* The same of the directory of a dataset, in which that one is. */
 bool packed_has_containers(int root_fd);
 

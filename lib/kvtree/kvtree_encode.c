@@ -2,7 +2,6 @@
 /*
  * kvtree_encode.c - from trees to bytes, and the files that hold one tree.
  */
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -8,7 +8,6 @@
  * duplicate key or file, another number format, a count beyond the image) the
  * caller builds a tree, which also reports errors.
  */
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,6 @@
  * metadata have their tables.
  */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

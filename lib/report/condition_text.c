@@ -13,8 +13,8 @@
 #include "meta/index.h"
 #include "report/condition.h"
 #include "report/containers.h"
+#include "report/packing.h"
 #include "report/plan_text.h"
-#include "report/results.h"
 #include "rescue/plan.h"
 #include "str.h"
 
@@ -305,7 +305,7 @@ condition_json(const struct condition *h, bool detail, bool all_files)
 			if (text.failed)
 				json_push(list, NULL);
 			else
-				results_push_problem(list, text.data);
+				report_push_problem(list, text.data);
 		}
 		buf_free(&text);
 		json_set(j, "problems", list);

@@ -3,7 +3,6 @@
  * fti_file.c - files of FTI as text and JSON.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "buf.h"
@@ -463,7 +462,7 @@ posix_variable_json(const struct fti_rankfile *r,
 	if (d != NULL && d->ndims > 0) {
 		list = json_new_array();
 		for (uint32_t i = 0; i < d->ndims; i++)
-			json_push_u64(list, d->dims[i]);
+			json_set_u64(list, NULL, d->dims[i]);
 		json_set(j, "dimensions", list);
 	}
 	if (!pieces)

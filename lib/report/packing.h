@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packing.h - packed datasets as text and JSON (scr_container(1)).  A buf
- * remembers a failure: buf_check().
+ * packing.h - packed datasets (scr_container(1)), and datasets that were built,
+ * as text and JSON.  A buf remembers a failure: buf_check().
  */
 #ifndef REPORT_PACKING_H
 #define REPORT_PACKING_H
@@ -16,9 +16,11 @@
 #include "report/table.h"
 
 struct buf;
+struct build_result;
 struct catalogue;
 struct error;
 struct json;
+struct rebuild_result;
 
 /* Add the command that removes the cause of the error in *err, if one is known,
  * to its sentence; `id`: the dataset in `c`. */
@@ -61,5 +63,20 @@ struct json *report_health_json(const struct packed_health *h);
 
 /* Result of an export or import. */
 struct json *report_archive_json(const struct export_result *r);
+
+/* --- A build --- */
+
+/* An object that begins with a dataset; "" is no name. */
+struct json *report_dataset_new(int64_t id, const char *name);
+
+/* Append a problem to a JSON array. */
+void report_push_problem(struct json *list, const char *text);
+
+/* One line, without newline, for a dataset that was or can be built. */
+void report_build_text(int64_t id, const struct build_result *r,
+		       struct buf *out);
+/* What was rebuilt. */
+struct json *report_rebuild_json(const struct rebuild_result *r);
+struct json *report_build_json(int64_t id, const struct build_result *r);
 
 #endif /* REPORT_PACKING_H */

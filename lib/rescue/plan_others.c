@@ -15,7 +15,6 @@
  * unknown whether data are lost.  They are lost only if there is none.
  */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -100,16 +100,6 @@ struct copier {
 	double finished; /* time of the last group, clock_seconds() */
 };
 
-/* --- copy_root.c --- */
-
-/* Find the paths that metadata use for the prefix: c->roots. */
-int copy_find_roots(struct copier *c, struct error *err);
-
-/* The target of `f` below the prefix; in the arena.  NULL: ERROR_UNSAFE,
- * ERROR_CORRUPT, ERROR_NOMEM. */
-const char *copy_rel(struct copier *c, const struct filemap_file *f,
-		     struct error *err);
-
 /* --- copy_file.c --- */
 
 /* Bytes to copy for one item; 0 if the job wrote the file to the prefix. */

@@ -5,14 +5,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "dir.h"
 #include "error.h"
 #include "fnv.h"
@@ -33,7 +32,6 @@
 #include "team/newfile.h"
 #include "team/redundancy.h"
 #include "team/say.h"
-#include "team/shared.h"
 #include "team/source.h"
 
 struct outset_file {
@@ -320,26 +318,103 @@ outset_summed(struct outset *o, const char *name, uint32_t crc)
 
 /* --- Completing --- */
 
+/* Reply to each rank with the numbers of the paths that a lower rank has. */
+static int
+write_answers(const struct team_mail *in, struct arena *a,
+	      struct team_mail *out, struct error *err)
+{
+	struct map *seen = map_new();
+	struct buf numbers = BUF_INIT;
+	int rc = seen == NULL ? -1 : 0;
+
+	out->notes = arena_alloc(a, in->count, sizeof(*out->notes));
+	if (out->notes == NULL)
+		rc = -1;
+	for (size_t i = 0; rc == 0 && i < in->count; i++) {
+		const char *at = in->notes[i].data,
+			   *end = at + in->notes[i].len;
+		struct team_note *n = &out->notes[out->count];
+
+		buf_clear(&numbers);
+		for (uint32_t k = 0; at < end; k++, at += strlen(at) + 1)
+			if (map_get(seen, at) != MAP_NONE)
+				buf_add(&numbers, &k, sizeof(k));
+			else if (map_put(seen, at, 0) < 0)
+				rc = -1;
+		if (numbers.len == 0)
+			continue;
+		n->rank = in->notes[i].rank;
+		n->len = numbers.len;
+		n->data = arena_strndup(a, numbers.data, numbers.len);
+		if (n->data == NULL || numbers.failed)
+			rc = -1;
+		out->count++;
+	}
+	buf_free(&numbers);
+	map_free(seen);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+/*
+ * Set `other` of the files of this rank that a lower rank has, too.  *any: a
+ * rank has such a file.  Each path is sent to one rank, selected by its hash,
+ * which sees all ranks that have it; no rank sees all paths.
+ */
+static int
+find_shared(struct outset *o, bool *any, struct error *err)
+{
+	const struct team *t = &o->run->world;
+	struct arena *a = arena_new();
+	struct team_mail out = { 0, NULL }, in = { 0, NULL };
+	struct team_mail answers = { 0, NULL };
+	struct team_path *list =
+		a == NULL ? NULL : arena_alloc(a, o->nfiles, sizeof(*list));
+	size_t first = 0;
+	uint32_t number = 0;
+	int rc = 0;
+
+	for (size_t i = 0; list != NULL && i < o->nfiles; i++)
+		list[i] = (struct team_path){ team_home(o->files[i].path,
+							t->size),
+					      i, o->files[i].path };
+	rc = list == NULL ? error_no_memory(err)
+			  : team_paths(list, o->nfiles, a, &out, err);
+	rc = team_notes(t, rc, &out, a, &in, err);
+	if (rc == 0) {
+		rc = write_answers(&in, a, &answers, err);
+		rc = team_agree(t, rc, err);
+	}
+	*any = rc == 0 && team_any(t, answers.count > 0);
+	if (*any)
+		rc = team_notes(t, 0, &answers, a, &in, err);
+	for (size_t i = 0; *any && rc == 0 && i < in.count; i++) {
+		const struct team_note *n = &in.notes[i];
+
+		/* Both lists are sorted by rank. */
+		while (first < o->nfiles && list[first].home != n->rank)
+			first++;
+		for (size_t k = 0; k + sizeof(number) <= n->len;
+		     k += sizeof(number)) {
+			memcpy(&number, (const char *)n->data + k,
+			       sizeof(number));
+			if (number < o->nfiles - first)
+				o->files[list[first + number].number].other =
+					true;
+		}
+	}
+	arena_free(a);
+	return rc;
+}
+
 /* Find files that several ranks have routed.  They end the job if the ranks
  * cannot share files. */
 static int
 find_owners(struct outset *o, struct error *err)
 {
-	struct shared_path *paths = mem_calloc(o->nfiles + 1, sizeof(*paths));
-	bool shared = false;
-	int rc = paths == NULL ? error_no_memory(err) : 0;
-
-	for (size_t i = 0; rc == 0 && i < o->nfiles; i++)
-		paths[i].path = o->files[i].path;
-	rc = shared_find(&o->run->world, rc, paths, o->nfiles, &shared, err);
-	for (size_t i = 0; rc == 0 && paths != NULL && i < o->nfiles; i++)
-		o->files[i].other = paths[i].other;
-	mem_free(paths);
-	if (rc < 0)
+	if (find_shared(o, &o->shared, err) < 0)
 		return -1;
-	o->shared = shared;
 	/* Ranks of a store of group WORLD see the same files. */
-	if (!shared || o->level->bypass ||
+	if (!o->shared || o->level->bypass ||
 	    str_eq(o->level->store->group->name, GROUPS_WORLD))
 		return 0;
 	for (size_t i = 0; i < o->nfiles; i++)
