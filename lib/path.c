@@ -231,16 +231,13 @@ struct how {
 #define SYS_openat2 437
 #endif
 
-/* open(2) of a clean path below rootfd.  Returns a descriptor, or -1 with
+/* open(2) of a clean path below rootfd, which exists.  Returns a descriptor, or -1 with
  * errno: EXDEV if the path leads out, ELOOP if links are in a circle. */
 static int
-open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
+open_beneath(int rootfd, const char *rel, int flags)
 {
-	const bool makes =
-		(flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 	struct how how = {
 		.flags = (uint32_t)(flags | O_CLOEXEC),
-		.mode = makes ? mode & 07777 : 0, /* else EINVAL */
 		.resolve = HOW_BENEATH | HOW_NO_MAGICLINKS,
 	};
 	int again = 0, stale = 0;
@@ -255,7 +252,7 @@ open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 	 * is genuine, the walk fails with it, too.  EXDEV: the link that leads
 	 * out may be a trusted one. */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EXDEV))
-		return path_walk(rootfd, rel, flags | O_CLOEXEC, mode, false);
+		return path_walk(rootfd, rel, flags | O_CLOEXEC, 0, false);
 	return (int)fd;
 }
 
@@ -289,7 +286,7 @@ path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 	do {
 		errno = ENOENT;
 		if (!fresh)
-			fd = open_beneath(rootfd, rel, flags & ~O_CREAT, 0);
+			fd = open_beneath(rootfd, rel, flags & ~O_CREAT);
 		if (fd >= 0 || errno != ENOENT || (flags & O_CREAT) == 0)
 			break;
 		/* Create it in an existing directory. */
@@ -338,7 +335,7 @@ path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 
 	if (check_clean(rel, err) < 0)
 		return -1;
-	fd = open_beneath(rootfd, rel, O_PATH, 0);
+	fd = open_beneath(rootfd, rel, O_PATH);
 	if (fd >= 0)
 		rc = fstat(fd, st);
 	io_close(fd);
@@ -360,7 +357,7 @@ open_dir(int rootfd, const char *rel)
 	if (rel[0] == '\0') /* the root itself */
 		return dir_open_file(rootfd, ".",
 				     O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-	return open_beneath(rootfd, rel, O_PATH | O_DIRECTORY, 0);
+	return open_beneath(rootfd, rel, O_PATH | O_DIRECTORY);
 }
 
 /*

@@ -429,24 +429,6 @@ put_all(struct exporting *x, struct error *err)
 	return ark_out_close(x->ark, err);
 }
 
-static void
-fini(struct exporting *x)
-{
-	const unsigned n = x->workers != NULL ? par_threads(x->par) : 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		pathcache_free(x->workers[i].parents);
-		stripe_cache_free(x->workers[i].cache);
-	}
-	mem_free(x->workers);
-	ark_out_free(x->ark);
-	buf_free(&x->manifest);
-	hash_free(x->hash);
-	mem_free(x->block);
-	mem_free(x->list);
-	arena_free(x->arena);
-}
-
 /*
  * Write dataset `p` (one of SCR 1.1.8: packed_renew()) as an archive to the
  * descriptor `fd`, which may be a pipe; `name` is for messages.  Checksums are
@@ -494,7 +476,17 @@ export_dataset(struct packed *p, int fd, const char *name,
 		rc = put_all(&x, err);
 	if (x.ark != NULL)
 		out->written = ark_out_bytes(x.ark);
-	fini(&x);
+	for (unsigned i = 0; x.workers != NULL && i < n; i++) {
+		pathcache_free(x.workers[i].parents);
+		stripe_cache_free(x.workers[i].cache);
+	}
+	mem_free(x.workers);
+	ark_out_free(x.ark);
+	buf_free(&x.manifest);
+	hash_free(x.hash);
+	mem_free(x.block);
+	mem_free(x.list);
+	arena_free(x.arena);
 	return rc;
 }
 

@@ -49,8 +49,7 @@ ask_left(struct build *b, struct error *err)
 	struct rank2file r = { .nranks = 0 };
 	struct error why = ERROR_INIT;
 
-	if (rank2file_load_left(b->dir.fd, RANK2FILE_FILE, NULL, &r, &why) <
-		    0 &&
+	if (rank2file_load_left(b->dir.fd, &r, &why) < 0 &&
 	    !catalogue_is_verdict(&why))
 		return error_pass(err, &why);
 	for (size_t i = 0; i < r.nranks && !b->strict.checksums; i++)

@@ -347,9 +347,6 @@ remove_container(void *arg, const char *name, struct error *err)
 	if (!S_ISREG(st.st_mode) && !d->o->work.dry_run &&
 	    remove_impostor(d, name, &st))
 		return 0;
-	if (S_ISDIR(st.st_mode) && !d->o->work.dry_run &&
-	    unlinkat(d->containers, name, AT_REMOVEDIR) == 0)
-		return 0;
 	if (!S_ISREG(st.st_mode)) {
 		d->out->kept++;
 		work_say(&d->o->work, "%s/%s/%s: not a plain file, not removed",

@@ -440,18 +440,6 @@ take_back(const struct packing *w)
 	rank2file_free(&now);
 }
 
-/* Make the directory of the containers, in layout 1 that of the metadata. */
-static int
-make_dir(const struct packed *p, struct error *err)
-{
-	if (create_dir(p->root_fd, SEGMAP_DIR, 0777,
-		       create_owner(p->root_fd)) == 0)
-		return io_sync_dir(p->root_fd, p->root, err);
-	return errno == EEXIST ? 0
-			       : error_sys(err, "%s/%s: cannot make", p->root,
-					   SEGMAP_DIR);
-}
-
 static int
 take_dir(void *arg, const char *path, const struct attr *attr,
 	 struct error *err)
@@ -475,6 +463,7 @@ pack_new(struct packing *w, struct error *err)
 	const struct pack_options *po = w->po;
 	struct packed *p = w->p;
 	uint64_t size = po->size > 0 ? po->size : SEGMAP_SIZE_DEFAULT;
+	int rc = 0;
 
 	/* In layout 1 the dataset is a copy. */
 	if (look(w, err) < 0 ||
@@ -489,7 +478,13 @@ pack_new(struct packing *w, struct error *err)
 		return -1;
 	if (po->work->dry_run)
 		return po->keep ? 0 : remove_originals(w, err);
-	if (make_dir(p, err) < 0 || marks_remove(p->meta_fd, err) < 0 ||
+	/* The directory of the containers, in layout 1 that of the metadata. */
+	if (create_dir(p->root_fd, SEGMAP_DIR, 0777,
+		       create_owner(p->root_fd)) == 0)
+		rc = io_sync_dir(p->root_fd, p->root, err);
+	else if (errno != EEXIST)
+		rc = error_sys(err, "%s/%s: cannot make", p->root, SEGMAP_DIR);
+	if (rc < 0 || marks_remove(p->meta_fd, err) < 0 ||
 	    pack_sweep(p, NULL, NULL, false, NULL, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0 ||
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||

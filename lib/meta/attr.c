@@ -86,24 +86,7 @@ refused(const char *name, const char *what, struct error *err)
 	return refuses ? 1 : -1;
 }
 
-/* Set the owner, or else the recorded group, of a file that has those of `is`.
- * Another group than the user's (EPERM), or one that is unknown to the user
- * namespace (EINVAL), is not reported. */
-static int
-apply_owner(const struct attr *a, int fd, const char *name, struct owner owner,
-	    const struct stat *is, struct error *err)
-{
-	int rc = 0;
-
-	if (owner.set && (is->st_uid != owner.uid || is->st_gid != owner.gid))
-		rc = create_give(fd, owner);
-	else if (!owner.set && geteuid() != 0 && is->st_gid != a->gid)
-		rc = fchown(fd, (uid_t)-1, a->gid);
-	if (rc == 0 || errno == EPERM || errno == EINVAL)
-		return 0;
-	return refused(name, "change the owner", err);
-}
-
+/* Set mode, and the owner, or else the recorded group. */
 static int
 apply_access(const struct attr *a, int fd, const char *name, struct owner owner,
 	     const struct stat *is, struct error *err)
@@ -120,7 +103,15 @@ apply_access(const struct attr *a, int fd, const char *name, struct owner owner,
 	/* A directory inherits the group of the one above, and the bit. */
 	if (S_ISDIR(is->st_mode))
 		mode |= is->st_mode & S_ISGID;
-	rc = apply_owner(a, fd, name, owner, is, err);
+	if (owner.set && (is->st_uid != owner.uid || is->st_gid != owner.gid))
+		rc = create_give(fd, owner);
+	else if (!owner.set && geteuid() != 0 && is->st_gid != a->gid)
+		rc = fchown(fd, (uid_t)-1, a->gid);
+	/* Another group than the user's (EPERM), or one that is unknown to the
+	 * user namespace (EINVAL), is not reported. */
+	rc = rc == 0 || errno == EPERM || errno == EINVAL
+		     ? 0
+		     : refused(name, "change the owner", err);
 	if (rc < 0 || (is->st_mode & 07777) == mode || fchmod(fd, mode) == 0)
 		return rc;
 	return refused(name, "change the mode", err);

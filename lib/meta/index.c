@@ -427,30 +427,21 @@ index_current(const struct index *ix)
 	return kvtree_value(ix->tree, "CURRENT");
 }
 
-/* The name of `id` in the NAME table; NULL: none.  A fetch can leave an entry
- * without a name in its descriptor.  O(n). */
-static const char *
-name_of(const struct index *ix, int64_t id)
-{
-	const struct kvtree *k = NULL;
-	int64_t other = 0;
-
-	kvtree_foreach (k, kvtree_get(ix->tree, "NAME"))
-		if (index_name_id(k, &other, NULL) == 0 && other == id)
-			return kvtree_key(k);
-	return NULL;
-}
-
 int
 index_find_id(const struct index *ix, int64_t id, struct index_entry *out,
 	      struct error *err)
 {
-	const struct kvtree *entry = index_need_node(ix, id, err);
+	const struct kvtree *entry = index_need_node(ix, id, err), *k = NULL;
+	int64_t other = 0;
 
 	if (entry == NULL || read_entry(entry, id, out, err) < 0)
 		return -1;
+	/* A fetch can leave an entry without a name in its descriptor. */
 	if (out->name == NULL)
-		out->name = name_of(ix, id);
+		kvtree_foreach (k, kvtree_get(ix->tree, "NAME"))
+			if (out->name == NULL &&
+			    index_name_id(k, &other, NULL) == 0 && other == id)
+				out->name = kvtree_key(k);
 	out->current = is_current(out->name, index_current(ix));
 	return 0;
 }

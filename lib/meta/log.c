@@ -156,24 +156,6 @@ log_parse(char *line, struct log_line *out, struct error *err)
 	return 0;
 }
 
-/* Append ", key=value", with or without quotes. */
-static void
-add_text(struct buf *out, const char *key, const char *value, bool quote)
-{
-	size_t i = 0, start = 0;
-
-	if (value == NULL)
-		return;
-	buf_printf(out, ", %s=%s", key, quote ? "\"" : "");
-	start = out->len;
-	buf_add_str(out, value);
-	if (quote)
-		buf_add_char(out, '"');
-	for (i = start; i < out->len; i++)
-		if ((unsigned char)out->data[i] < ' ' || out->data[i] == 0x7f)
-			out->data[i] = '?';
-}
-
 int
 log_format(const struct log_line *l, struct buf *out)
 {
@@ -185,15 +167,25 @@ log_format(const struct log_line *l, struct buf *out)
 		const void *from = (const char *)l + fields[i].at;
 		const int64_t *count = from;
 		const double *amount = from;
+		const char *const *text = from;
+		const char *quote = fields[i].kind == QUOTED ? "\"" : "";
+		size_t at = 0;
 
 		/* Append a field unless it is absent. */
 		if (fields[i].kind == COUNT && *count >= 0)
 			buf_printf(out, ", %s=%" PRId64, fields[i].key, *count);
 		else if (fields[i].kind == AMOUNT && *amount >= 0)
 			buf_printf(out, ", %s=%f", fields[i].key, *amount);
-		else if (fields[i].kind == TEXT || fields[i].kind == QUOTED)
-			add_text(out, fields[i].key, *(const char *const *)from,
-				 fields[i].kind == QUOTED);
+		if ((fields[i].kind != TEXT && fields[i].kind != QUOTED) ||
+		    *text == NULL)
+			continue;
+		buf_printf(out, ", %s=%s", fields[i].key, quote);
+		at = out->len;
+		buf_printf(out, "%s%s", *text, quote);
+		for (; at < out->len; at++)
+			if ((unsigned char)out->data[at] < ' ' ||
+			    out->data[at] == 0x7f)
+				out->data[at] = '?';
 	}
 	/* Remove the comma of the first field: only a blank follows the
 	 * stamp. */

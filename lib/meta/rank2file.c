@@ -467,18 +467,16 @@ rank2file_load_some(int dirfd, const char *base, struct par *par,
 }
 
 int
-rank2file_load_left(int dirfd, const char *base, struct par *par,
-		    struct rank2file *out, struct error *err)
+rank2file_load_left(int dirfd, struct rank2file *out, struct error *err)
 {
 	struct rank2file_loader l = {
 		.out = out,
 		.raw = BUF_INIT,
 		.dirfd = dirfd,
-		.par = par,
 		.left = true,
 	};
 
-	return load(&l, base, err);
+	return load(&l, RANK2FILE_FILE, err);
 }
 
 int

@@ -127,8 +127,7 @@ int rank2file_load_some(int dirfd, const char *base, struct par *par,
  * their names, and a part that cannot be read is left out, so that its ranks
  * are not present. out->flaw tells.  ERROR_ABSENT: no file of the map is left.
  */
-int rank2file_load_left(int dirfd, const char *base, struct par *par,
-			struct rank2file *out, struct error *err);
+int rank2file_load_left(int dirfd, struct rank2file *out, struct error *err);
 
 /* The same as rank2file_load() from images of the files in memory, by their
  * names. */

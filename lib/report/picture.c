@@ -508,26 +508,6 @@ put_svg_head(const struct condition *h, const struct ranks *r, struct buf *out)
 	}
 }
 
-static void
-put_svg_row(const struct ranks *r, const struct ranks_row *row, size_t line,
-	    struct buf *out)
-{
-	buf_printf(out, "<text x=\"8\" y=\"%zu\">", TOP + line * PITCH + 11);
-	put_row_number(r, row, out);
-	buf_add_str(out, "</text>\n");
-	for (size_t i = 0; i < row->count; i++) {
-		const struct ranks_cell *c = &r->cells[row->first + i];
-
-		buf_printf(
-			out,
-			"<rect class=\"s%d\" x=\"%zu\" y=\"%zu\"><title>rank "
-			"%" PRIu32 ": %s</title></rect>\n",
-			(int)c->state, LEFT + i % PER_LINE * PITCH,
-			TOP + (line + i / PER_LINE) * PITCH, c->rank,
-			ranks_state_name(r->p, c->state));
-	}
-}
-
 /* Append an SVG: the containers of a packed dataset, else its ranks.
  * ERROR_USAGE: neither is known. */
 static int
@@ -548,9 +528,24 @@ put_svg(const struct condition *h, const struct overview *s, struct buf *out,
 	xml_svg(out, LEFT + PER_LINE * PITCH + 8, TOP + lines * PITCH + 24,
 		"ranks of a dataset");
 	put_svg_head(h, &r, out);
-	for (size_t i = 0; i < shown; i++) {
-		put_svg_row(&r, &r.rows[i], line, out);
-		line += lines_of(&r.rows[i]);
+	for (size_t i = 0; i < shown; line += lines_of(&r.rows[i++])) {
+		const struct ranks_row *row = &r.rows[i];
+
+		buf_printf(out, "<text x=\"8\" y=\"%zu\">",
+			   TOP + line * PITCH + 11);
+		put_row_number(&r, row, out);
+		buf_add_str(out, "</text>\n");
+		for (size_t k = 0; k < row->count; k++) {
+			const struct ranks_cell *c = &r.cells[row->first + k];
+
+			buf_printf(out,
+				   "<rect class=\"s%d\" x=\"%zu\" y=\"%zu\">"
+				   "<title>rank %" PRIu32 ": %s</title></rect>"
+				   "\n",
+				   (int)c->state, LEFT + k % PER_LINE * PITCH,
+				   TOP + (line + k / PER_LINE) * PITCH, c->rank,
+				   ranks_state_name(r.p, c->state));
+		}
 	}
 	if (shown < r.nrows)
 		buf_printf(out, "<text x=\"8\" y=\"%zu\">and %zu more</text>\n",

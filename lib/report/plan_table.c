@@ -290,30 +290,12 @@ file_json(const struct plan *p, const struct plan_file *f)
 	return j;
 }
 
-static struct json *
-totals_json(const struct plan *p)
-{
-	struct json *j = json_new_object();
-
-	json_set_u64(j, "files_missing", p->files_missing);
-	json_set_u64(j, "files_to_rebuild", p->files_rebuild);
-	json_set_u64(j, "files_lost", p->files_lost);
-	json_set_u64(j, "filemaps_missing", p->maps_missing);
-	json_set_u64(j, "filemaps_lost", p->maps_lost);
-	json_set_u64(j, "filemaps_unplaced", p->maps_unplaced);
-	json_set_u64(j, "redundancy_to_rebuild", p->red_missing);
-	json_set_u64(j, "ranks_lost", p->ranks_lost);
-	json_set_u64(j, "bytes_to_read", p->bytes_read);
-	json_set_u64(j, "bytes_to_write", p->bytes_written);
-	return j;
-}
-
 struct json *
 plan_json(const struct plan *p, bool all_files)
 {
 	struct json *j = json_new_object(), *places = json_new_array();
 	struct json *sets = json_new_array(), *maps = json_new_array();
-	struct json *files = json_new_array();
+	struct json *files = json_new_array(), *totals = json_new_object();
 	struct error why = ERROR_INIT;
 
 	for (size_t i = 0; i < p->nplaces; i++) {
@@ -343,6 +325,16 @@ plan_json(const struct plan *p, bool all_files)
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (all_files || p->files[i].fate != FATE_KEEP)
 			json_push(files, file_json(p, &p->files[i]));
+	json_set_u64(totals, "files_missing", p->files_missing);
+	json_set_u64(totals, "files_to_rebuild", p->files_rebuild);
+	json_set_u64(totals, "files_lost", p->files_lost);
+	json_set_u64(totals, "filemaps_missing", p->maps_missing);
+	json_set_u64(totals, "filemaps_lost", p->maps_lost);
+	json_set_u64(totals, "filemaps_unplaced", p->maps_unplaced);
+	json_set_u64(totals, "redundancy_to_rebuild", p->red_missing);
+	json_set_u64(totals, "ranks_lost", p->ranks_lost);
+	json_set_u64(totals, "bytes_to_read", p->bytes_read);
+	json_set_u64(totals, "bytes_to_write", p->bytes_written);
 	if (p->id > 0)
 		json_set_i64(j, "id", p->id);
 	json_set_str(j, "state", report_state(plan_status(p)));
@@ -354,7 +346,7 @@ plan_json(const struct plan *p, bool all_files)
 	json_set(j, "places", places);
 	json_set_known_str(j, "recorded_root", p->recorded_root);
 	json_set_bool(j, "moved", p->moved);
-	json_set(j, "totals", totals_json(p));
+	json_set(j, "totals", totals);
 	json_set(j, "sets", sets);
 	json_set(j, "filemaps", maps);
 	json_set(j, "files", files);

@@ -169,20 +169,6 @@ put_checkpoint(const struct scavenge *s, const struct scavenge_outlook *o,
 	}
 }
 
-static void
-put_outputs(const struct scavenge *s, const struct scavenge_outlook *o,
-	    struct buf *out)
-{
-	const size_t lost = o->outputs_lost, unknown = o->outputs_unknown;
-
-	buf_printf(out, "; output: %zu of %zu %s", o->outputs - lost - unknown,
-		   o->outputs, s->work->dry_run ? "can be saved" : "saved");
-	if (lost > 0)
-		buf_printf(out, ", %zu LOST", lost);
-	if (unknown > 0)
-		buf_printf(out, ", %zu could not be judged", unknown);
-}
-
 /* The verdict on all datasets. */
 static void
 put_all(const struct scavenge *s, struct buf *out)
@@ -243,7 +229,14 @@ put_all(const struct scavenge *s, struct buf *out)
 	if (s->restart != NULL)
 		buf_printf(out, "; the next job restarts from %s", s->restart);
 	if (o.outputs > 0)
-		put_outputs(s, &o, out);
+		buf_printf(out, "; output: %zu of %zu %s",
+			   o.outputs - o.outputs_lost - o.outputs_unknown,
+			   o.outputs,
+			   s->work->dry_run ? "can be saved" : "saved");
+	if (o.outputs_lost > 0)
+		buf_printf(out, ", %zu LOST", o.outputs_lost);
+	if (o.outputs_unknown > 0)
+		buf_printf(out, ", %zu could not be judged", o.outputs_unknown);
 	if (left > 0)
 		buf_printf(out, "; %zu %s left in the caches",
 			   str_count(left, "dataset"));

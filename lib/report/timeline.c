@@ -220,25 +220,6 @@ put_mark(const struct timeline *t, size_t from, struct buf *out)
 	return i;
 }
 
-static void
-put_lane(const struct timeline *t, enum lane lane, struct buf *out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->count; i++)
-		n += t->events[i].lane == lane;
-	if (n == 0)
-		return;
-	buf_printf(out, "<div class=\"lane\"><span>%s %zu</span>", lanes[lane],
-		   n);
-	for (size_t i = 0; i < t->count;)
-		if (t->events[i].lane == lane)
-			i = put_mark(t, i, out);
-		else
-			i++;
-	buf_add_str(out, "</div>\n");
-}
-
 int
 timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 {
@@ -251,8 +232,23 @@ timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 		size_t from = 0;
 
 		buf_add_str(out, "<h2>Timeline</h2>\n");
-		for (int lane = 0; lane < LANES; lane++)
-			put_lane(&t, (enum lane)lane, out);
+		for (int lane = 0; lane < LANES; lane++) {
+			size_t n = 0;
+
+			for (size_t i = 0; i < t.count; i++)
+				n += (int)t.events[i].lane == lane;
+			if (n == 0)
+				continue;
+			buf_printf(out,
+				   "<div class=\"lane\"><span>%s %zu</span>",
+				   lanes[lane], n);
+			for (size_t i = 0; i < t.count;)
+				if ((int)t.events[i].lane == lane)
+					i = put_mark(&t, i, out);
+				else
+					i++;
+			buf_add_str(out, "</div>\n");
+		}
 		from = t.count > LISTED ? t.count - LISTED : 0;
 		buf_printf(out,
 			   "<p class=\"ends\"><span>%s UTC</span><span>%s UTC"

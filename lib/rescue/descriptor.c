@@ -136,12 +136,13 @@ created(const struct descriptors *all, enum descriptor_source s)
 	return us > 0 ? us : 0;
 }
 
+/* Has the source another time of creation than the summary? */
 static bool
-contradict(const struct descriptors *all, enum descriptor_source a,
-	   enum descriptor_source b)
+contradicts(const struct descriptors *all, enum descriptor_source from)
 {
-	return created(all, a) > 0 && created(all, b) > 0 &&
-	       created(all, a) != created(all, b);
+	const int64_t is = created(all, DESCRIPTOR_SUMMARY);
+
+	return is > 0 && created(all, from) > 0 && created(all, from) != is;
 }
 
 static int
@@ -174,7 +175,7 @@ ask_all(const struct descriptor_at *at, struct descriptors *all, bool *listed,
 			error_pass(&copied->why, &why);
 	}
 	if (!usable(all, DESCRIPTOR_SUMMARY) ||
-	    contradict(all, DESCRIPTOR_SUMMARY, DESCRIPTOR_FLUSH)) {
+	    contradicts(all, DESCRIPTOR_FLUSH)) {
 		error_clear(&from[DESCRIPTOR_ENTRY].why);
 		ask_index(at, &from[DESCRIPTOR_ENTRY], listed);
 	}
@@ -213,10 +214,10 @@ descriptors_read(const struct descriptor_at *at, struct descriptors *out,
 			    (need < 1 || out->from[i].view.name != NULL) &&
 			    (need < 2 || created(out, i) > 0))
 				out->chosen = i;
-	if (contradict(out, DESCRIPTOR_SUMMARY, first) &&
+	if (contradicts(out, first) &&
 	    created(out, DESCRIPTOR_ENTRY) == created(out, first)) {
 		out->summary = false;
-	} else if (contradict(out, DESCRIPTOR_SUMMARY, first)) {
+	} else if (contradicts(out, first)) {
 		out->chosen = DESCRIPTOR_SUMMARY;
 		if (created(out, first) > created(out, DESCRIPTOR_SUMMARY))
 			out->later = first;

@@ -382,8 +382,7 @@ struct plan_report {
  * sets.  The reports are needed only during the call.
  */
 struct plan *plan_reports(int64_t id, const struct plan_report *reports,
-			  size_t n, const struct plan_options *o,
-			  struct error *err);
+			  size_t n, struct error *err);
 
 /* A redundancy file of a plan from reports: the start of its body, and the
  * header to write if its member has FATE_REBUILD (else NULL). */

@@ -226,9 +226,8 @@ plan_other_of(struct planner *w, uint32_t rank, const char *path, int64_t *id,
 			 o->asked);
 		o->fd = path_open_dir(w->p.places[0].root_fd, name, NULL);
 		if (o->fd >= 0 &&
-		    rank2file_load_left(o->fd, RANK2FILE_FILE, NULL, &o->ranks,
-					&why) == 0 &&
-		    plan_paths(&o->ranks, false, &o->paths, err) < 0)
+		    rank2file_load_left(o->fd, &o->ranks, &why) == 0 &&
+		    plan_paths(&o->ranks, &o->paths, err) < 0)
 			return -1;
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);

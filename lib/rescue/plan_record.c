@@ -32,14 +32,12 @@ struct plan_record {
 /* --- Files by path --- */
 
 int
-plan_paths(const struct rank2file *r, bool summed, struct plan_paths *out,
-	   struct error *err)
+plan_paths(const struct rank2file *r, struct plan_paths *out, struct error *err)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->nranks; i++)
-		for (size_t k = 0; k < r->ranks[i].nfiles; k++)
-			n += !summed || r->ranks[i].files[k].has_crc;
+		n += r->ranks[i].nfiles;
 	out->by_path = map_new();
 	out->entries = mem_calloc(n + 1, sizeof(*out->entries));
 	if (out->by_path == NULL || out->entries == NULL)
@@ -50,8 +48,6 @@ plan_paths(const struct rank2file *r, bool summed, struct plan_paths *out,
 		for (size_t k = 0; k < rank->nfiles; k++) {
 			const struct rank2file_file *f = &rank->files[k];
 
-			if (summed && !f->has_crc)
-				continue;
 			out->entries[out->count].rank = (uint32_t)i;
 			out->entries[out->count].file = f;
 			if (map_put(out->by_path, f->path, out->count++) < 0)
@@ -123,8 +119,8 @@ plan_record_load(struct planner *w, struct error *err)
 	if (r->ranks == NULL) {
 		/* If it is damaged or missing, r->why says so: then it counts
 		 * as empty. */
-		if (rank2file_load_left(w->p.places[0].meta_fd, RANK2FILE_FILE,
-					NULL, &r->own, &r->why) == 0)
+		if (rank2file_load_left(w->p.places[0].meta_fd, &r->own,
+					&r->why) == 0)
 			r->ranks = &r->own;
 		else if (r->why.kind != ERROR_ABSENT &&
 			 !plan_blames_file(&r->why))
@@ -134,8 +130,7 @@ plan_record_load(struct planner *w, struct error *err)
 		return -1;
 	r->usable =
 		r->ranks != NULL && (r->vouched || w->nmaps + w->nreds == 0);
-	return r->ranks != NULL ? plan_paths(r->ranks, false, &r->paths, err)
-				: 0;
+	return r->ranks != NULL ? plan_paths(r->ranks, &r->paths, err) : 0;
 }
 
 bool

@@ -566,9 +566,9 @@ add_report(struct planner *w, const struct plan_report *r, struct error *err)
 
 struct plan *
 plan_reports(int64_t id, const struct plan_report *reports, size_t n,
-	     const struct plan_options *o, struct error *err)
+	     struct error *err)
 {
-	struct plan_options all = o != NULL ? *o : no_options;
+	struct plan_options all = no_options;
 	struct planner *w = NULL;
 	int rc = 0;
 

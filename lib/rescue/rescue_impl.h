@@ -49,9 +49,8 @@ struct plan_paths {
 	size_t count;
 };
 
-/* List all files in `out` (zeroed); if `summed`, those with a checksum.  Call
- * plan_paths_free() also on failure. */
-int plan_paths(const struct rank2file *r, bool summed, struct plan_paths *out,
+/* List all files in `out` (zeroed).  Call plan_paths_free() also on failure. */
+int plan_paths(const struct rank2file *r, struct plan_paths *out,
 	       struct error *err);
 void plan_paths_free(struct plan_paths *p);
 

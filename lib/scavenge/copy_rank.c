@@ -34,24 +34,6 @@
 /* Upper bound for the size of the file that assigns ranks to hosts. */
 #define ASSIGN_MAX ((size_t)256 << 20)
 
-/* Parse one "7" or "0-3".  Returns the position after it, or NULL if
- * invalid. */
-static const char *
-scan_range(const char *p, struct copy_range *out)
-{
-	uint64_t first = 0, last = 0;
-
-	p = value_scan(p, REDSET_MAX_RANKS, &first);
-	last = first;
-	if (p != NULL && *p == '-')
-		p = value_scan(p + 1, REDSET_MAX_RANKS, &last);
-	if (p == NULL || last < first || (*p != '\0' && *p != ','))
-		return NULL;
-	out->first = (uint32_t)first;
-	out->last = (uint32_t)last;
-	return p;
-}
-
 int
 copy_ranks_parse(const char *text, struct arena *a, struct copy_ranks *out,
 		 struct error *err)
@@ -68,14 +50,23 @@ copy_ranks_parse(const char *text, struct arena *a, struct copy_ranks *out,
 	if (out->list == NULL)
 		return error_no_memory(err);
 	while (*p != '\0') {
-		p = scan_range(p, &out->list[out->count]);
-		if (p == NULL || (*p == ',' && p[1] == '\0'))
+		uint64_t first = 0, last = 0;
+
+		p = value_scan(p, REDSET_MAX_RANKS, &first);
+		last = first;
+		if (p != NULL && *p == '-')
+			p = value_scan(p + 1, REDSET_MAX_RANKS, &last);
+		if (p == NULL || last < first || (*p != '\0' && *p != ',') ||
+		    (*p == ',' && p[1] == '\0'))
 			return error_set(
 				err, ERROR_USAGE,
 				"\"%.*s\": ranks are written as \"0-3,7\"",
 				len > 200 ? 200 : (int)len, text);
 		p += *p == ',';
-		out->count++;
+		out->list[out->count++] = (struct copy_range){
+			(uint32_t)first,
+			(uint32_t)last,
+		};
 	}
 	/* Sort the ranges and merge those that overlap or touch, so that
 	 * copy_ranks_has() can use binary search. */

@@ -74,13 +74,6 @@ by_seat(const void *a, const void *b)
 	return 0;
 }
 
-static bool
-same_set(const struct nodecache_red *x, const struct nodecache_red *y)
-{
-	return x->type == y->type && x->sets == y->sets && x->set == y->set &&
-	       x->members == y->members;
-}
-
 /* Members of a set. */
 struct tally {
 	uint32_t missing;  /* their files or redundancy file are not whole */
@@ -178,21 +171,6 @@ explain_ranks(struct judge *j, struct error *err)
 	return j->why == NULL ? error_no_memory(err) : 0;
 }
 
-/* The redundancy file of the rank in a cache, or on the prefix; NULL: none. */
-static const struct nodecache_red *
-find_seat(const struct judge *j, uint32_t rank)
-{
-	const struct salvage_dataset *d = j->d;
-	const struct nodecache_red *red = NULL;
-
-	if (rank < d->nranks && d->ranks[rank].best != NULL)
-		red = j->map ? &d->ranks[rank].best->found.mapred
-			     : &d->ranks[rank].best->found.red;
-	if ((red == NULL || !red->there) && rank < d->nhere)
-		red = j->map ? &d->here[rank].mapred : &d->here[rank].red;
-	return red != NULL && red->there ? red : NULL;
-}
-
 /* Sets j->why if files are lost.  Otherwise all protected files are whole, or
  * may be rebuilt. */
 static int
@@ -207,9 +185,15 @@ judge_kind(struct judge *j, struct error *err)
 	if (j->seats == NULL)
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < most; i++) {
-		const struct nodecache_red *red = find_seat(j, i);
+		const struct nodecache_red *red = NULL;
 
-		if (red != NULL)
+		/* Its redundancy file in a cache, or on the prefix. */
+		if (i < d->nranks && d->ranks[i].best != NULL)
+			red = j->map ? &d->ranks[i].best->found.mapred
+				     : &d->ranks[i].best->found.red;
+		if ((red == NULL || !red->there) && i < d->nhere)
+			red = j->map ? &d->here[i].mapred : &d->here[i].red;
+		if (red != NULL && red->there)
 			j->seats[j->nseats++] =
 				(struct seat){ red, is_whole(j, i) };
 		else
@@ -225,9 +209,13 @@ judge_kind(struct judge *j, struct error *err)
 		const struct nodecache_red *r = j->seats[i].red;
 		struct tally t;
 
-		for (end = i + 1;
-		     end < j->nseats && same_set(r, j->seats[end].red);)
-			end++;
+		for (end = i + 1; end < j->nseats; end++) {
+			const struct nodecache_red *x = j->seats[end].red;
+
+			if (x->type != r->type || x->sets != r->sets ||
+			    x->set != r->set || x->members != r->members)
+				break;
+		}
 		/* Names that claim more members than the job has ranks are
 		 * wrong: leave the verdict to the rebuild. */
 		members += r->members;
@@ -253,20 +241,6 @@ judge_kind(struct judge *j, struct error *err)
 	return j->covered >= j->lost ? 0 : explain_ranks(j, err);
 }
 
-/* Why the dataset is lost without looking at its sets; NULL: it is not. */
-static const char *
-lost_at_once(const struct salvage_dataset *d)
-{
-	if (d->world < 0 && d->nameless)
-		return "no filemap and no redundancy file is left that names "
-		       "the files in the caches";
-	if (d->world < 0)
-		return "no filemap and no redundancy file is left";
-	return d->astray ? "files that the job wrote to the prefix itself are "
-			   "missing or damaged"
-			 : NULL;
-}
-
 int
 scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
 {
@@ -274,7 +248,14 @@ scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
 	int rc = 0;
 
 	d->state = SALVAGE_COMPLETE;
-	d->why = lost_at_once(d);
+	/* Is it lost without a look at its sets? */
+	d->why = d->world < 0 && d->nameless
+			 ? "no filemap and no redundancy file is left that "
+			   "names the files in the caches"
+		 : d->world < 0 ? "no filemap and no redundancy file is left"
+		 : d->astray	? "files that the job wrote to the prefix "
+				  "itself are missing or damaged"
+				: NULL;
 	d->missing = 0;
 	d->hidden = p->hidden;
 	d->unplaced = d->nameless && !d->unread;

@@ -137,19 +137,6 @@ scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 	return 0;
 }
 
-/* Can the next job restart from this checkpoint?  1, 0; -1: error. */
-static int
-is_restart(struct scavenge *s, const struct index_entry *e, struct error *err)
-{
-	struct fetchable f;
-
-	if (!index_entry_valid(e) || !e->desc.is_ckpt)
-		return 0;
-	if (catalogue_fetchable(s->prefix, e, s->o->catalogue, &f, err) < 0)
-		return -1;
-	return f.status == STATUS_OK;
-}
-
 /* The restart point, if a checkpoint is or can be saved: does it stay another
  * one? */
 static bool
@@ -168,6 +155,7 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 {
 	const bool saved = scavenge_outlook(s).saved > 0;
 	struct catalogue_entries all;
+	struct fetchable f;
 	struct error why = ERROR_INIT;
 	char shown[256];
 	int rc = 0;
@@ -185,8 +173,15 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 
 		if (saved ? !is_other_restart(s, e)
 			  : e->current != (i < all.count) ||
-				    (rc = is_restart(s, e, err)) <= 0)
+				    !index_entry_valid(e) || !e->desc.is_ckpt)
 			continue;
+		/* Can the next job fetch it? */
+		if (!saved) {
+			rc = catalogue_fetchable(s->prefix, e, s->o->catalogue,
+						 &f, err);
+			if (rc < 0 || f.status != STATUS_OK)
+				continue;
+		}
 		str_printable(shown, sizeof(shown), e->name ? e->name : "?");
 		s->restart = arena_printf(s->arena, "%s (dataset %" PRId64 ")",
 					  shown, e->id);

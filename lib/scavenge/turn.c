@@ -17,26 +17,9 @@
 #include "work.h"
 
 #define LOCK CATALOGUE_SCAVENGE_LOCK
-#define HOLDER_TEXT 512
 
 /* Nanoseconds between two attempts. */
 #define PAUSE 100000000
-
-/* Name the scavenge that holds the lock. */
-static const char *
-read_holder(int scr, char to[static HOLDER_TEXT])
-{
-	char text[HOLDER_TEXT / 2] = "";
-	int fd = io_open(scr, LOCK, O_RDONLY, 0, NULL);
-	ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof(text) - 1, 0);
-
-	io_close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	snprintf(to, HOLDER_TEXT, "%s%s",
-		 text[0] == '\0' ? "another scavenge" : "the scavenge of ",
-		 str_shown(text));
-	return to;
-}
 
 /* Tell those who wait whose scavenge it is; NULL: nobody's.  A failure does not
  * matter. */
@@ -57,45 +40,41 @@ is_held(int fd, const struct error *why)
 	return fd < 0 && why->errnum == EWOULDBLOCK;
 }
 
-/* The lock is held: try again until it is not, or the time is over. */
-static int
-await(int scr, const struct turn *t, const char *holder, struct error *why)
-{
-	const struct timespec pause = { .tv_nsec = PAUSE };
-	const double end = clock_seconds() + (double)t->seconds;
-	int fd = -1;
-
-	if (t->seconds > 0)
-		work_say(t->work,
-			 "%s: %s is working here: waiting for it, at most "
-			 "%" PRIu64 " s",
-			 t->prefix, holder, t->seconds);
-	while (is_held(fd, why) && clock_seconds() < end &&
-	       !work_stopped(t->work)) {
-		nanosleep(&pause, NULL);
-		error_clear(why);
-		fd = io_trylock(scr, LOCK, t->job != NULL, why);
-	}
-	return fd;
-}
-
 int
 turn_take(int scr, const struct turn *t, struct error *err)
 {
-	char holder[HOLDER_TEXT];
+	const struct timespec pause = { .tv_nsec = PAUSE };
+	const double end = clock_seconds() + (double)t->seconds;
+	char holder[256] = "";
+	const char *whose = "another scavenge";
 	struct error why = ERROR_INIT;
-	int fd = io_trylock(scr, LOCK, t->job != NULL, &why);
+	int fd = io_trylock(scr, LOCK, t->job != NULL, &why), named = -1;
 
 	if (is_held(fd, &why)) {
-		read_holder(scr, holder);
-		fd = await(scr, t, holder, &why);
+		named = io_open(scr, LOCK, O_RDONLY, 0, NULL);
+		if (named >= 0 &&
+		    pread(named, holder, sizeof(holder) - 1, 0) > 0)
+			whose = "the scavenge of ";
+		io_close(named);
+		if (t->seconds > 0)
+			work_say(t->work,
+				 "%s: %s%s is working here: waiting for it, at "
+				 "most %" PRIu64 " s",
+				 t->prefix, whose, str_shown(holder),
+				 t->seconds);
+	}
+	while (is_held(fd, &why) && clock_seconds() < end &&
+	       !work_stopped(t->work)) {
+		nanosleep(&pause, NULL);
+		error_clear(&why);
+		fd = io_trylock(scr, LOCK, t->job != NULL, &why);
 	}
 	if (is_held(fd, &why))
 		return error_set(
 			err, ERROR_SYSTEM,
-			"%s: %s is working here: run this again when it has "
+			"%s: %s%s is working here: run this again when it has "
 			"ended, or use a longer --wait",
-			t->prefix, holder);
+			t->prefix, whose, str_shown(holder));
 	if (fd < 0 && lock_unsupported(&why)) {
 		(void)unlinkat(scr, LOCK, 0);
 		work_say(t->work,

@@ -54,25 +54,6 @@ add_list(struct kvtree *t, const struct common *c,
 	return files == NULL ? -1 : rc;
 }
 
-/* Write the state.  Data and filemaps have the same state: it is one file with
- * two names, if the device supports links. */
-static int
-write_state(const struct common *c, bool data, struct error *err)
-{
-	const bool sync = c->store->global;
-	const int dirfd = c->metafd;
-	struct kvtree *t = kvtree_new(err);
-	int rc = t == NULL ? -1 : kvtree_set(t, "STATE", STATE_ENCODED, err);
-
-	if (rc == 0 && data)
-		rc = newfile_tree(dirfd, STEM_DATA ".er", t, sync, err);
-	if (rc == 0 && (!data || linkat(dirfd, STEM_DATA ".er", dirfd,
-					STEM_MAP ".er", 0) < 0))
-		rc = newfile_tree(dirfd, STEM_MAP ".er", t, sync, err);
-	kvtree_free(t);
-	return rc;
-}
-
 /*
  * The leader: gather the received lists, and write them.  Then sync the file
  * system of a node's own cache at once, with the files of the application.  On
@@ -87,6 +68,7 @@ write_lists(const struct common *c, const struct team_mail *in,
 	struct kvtree *all = kvtree_new(err);
 	const struct kvtree *stem = NULL;
 	char name[64];
+	bool data = false;
 	int fd = -1, rc = all == NULL ? -1 : 0;
 
 	for (size_t i = 0; rc == 0 && i < in->count; i++) {
@@ -104,8 +86,19 @@ write_lists(const struct common *c, const struct team_mail *in,
 		if (rc == 0)
 			rc = newfile_tree(c->metafd, name, stem, global, err);
 	}
+	/* Data and filemaps have the same state: it is one file with two names,
+	 * if the device supports links. */
+	data = kvtree_get(all, STEM_DATA) != NULL;
+	kvtree_free(all);
+	all = rc == 0 ? kvtree_new(err) : NULL;
 	if (rc == 0)
-		rc = write_state(c, kvtree_get(all, STEM_DATA) != NULL, err);
+		rc = all == NULL ? -1
+				 : kvtree_set(all, "STATE", STATE_ENCODED, err);
+	if (rc == 0 && data)
+		rc = newfile_tree(c->metafd, STEM_DATA ".er", all, global, err);
+	if (rc == 0 && (!data || linkat(c->metafd, STEM_DATA ".er", c->metafd,
+					STEM_MAP ".er", 0) < 0))
+		rc = newfile_tree(c->metafd, STEM_MAP ".er", all, global, err);
 	kvtree_free(all);
 	if (rc == 0 && !global && syncfs(c->metafd) < 0)
 		rc = error_sys(err, "%s", c->dir);

@@ -221,7 +221,7 @@ plan_of(const struct regain *g, const char *at, size_t len, bool map,
 			rc = unpack(a, &at, map, &reports[n++], err);
 	}
 	if (rc == 0)
-		p = plan_reports(g->set->d.id, reports, n, NULL, err);
+		p = plan_reports(g->set->d.id, reports, n, err);
 	mem_free(reports);
 	arena_free(a);
 	return p;
@@ -270,30 +270,6 @@ judge(const struct regain *g, const struct plan *p, bool map, bool *some,
 	return 0;
 }
 
-/* As the keeper: make the plan from the received reports; if something must be
- * computed, the reports are left in *all. */
-static int
-keeper_plans(const struct regain *g, bool map, const struct team_mail *in,
-	     struct buf *all, struct error *err)
-{
-	bool some = false;
-	struct plan *p = NULL;
-	int rc = -1;
-
-	if (in->count == 0)
-		return 0;
-	for (size_t i = 0; i < in->count; i++)
-		(void)buf_add(all, in->notes[i].data, in->notes[i].len);
-	if (buf_check(all, err) == 0)
-		p = plan_of(g, all->data, all->len, map, err);
-	if (p != NULL)
-		rc = judge(g, p, map, &some, err);
-	if (!some)
-		buf_clear(all);
-	plan_free(p);
-	return rc;
-}
-
 /*
  * Find the members of the set, and whether to rebuild: send the report of this
  * rank to its keeper; as a keeper, send all reports to the members of a set
@@ -307,6 +283,8 @@ find(struct regain *g, bool map, struct team_mail *in, bool *some,
 	struct buf mine = BUF_INIT, all = BUF_INIT;
 	struct team_note note = { .rank = NOBODY };
 	struct team_mail out = { 1, &note }, reports = { 0, NULL };
+	struct plan *p = NULL;
+	bool needed = false;
 	int rc = call_members(g, map, &note.rank, err);
 
 	if (rc == 0)
@@ -317,9 +295,21 @@ find(struct regain *g, bool map, struct team_mail *in, bool *some,
 	if (rc == 0)
 		rc = team_notes(world, 0, &out, g->arena, &reports, err);
 	if (rc == 0) {
-		rc = keeper_plans(g, map, &reports, &all, err);
+		/* As the keeper: make the plan.  If something must be computed,
+		 * the members need the reports. */
+		for (size_t i = 0; i < reports.count; i++)
+			(void)buf_add(&all, reports.notes[i].data,
+				      reports.notes[i].len);
+		rc = buf_check(&all, err);
+		if (rc == 0 && reports.count > 0) {
+			p = plan_of(g, all.data, all.len, map, err);
+			rc = p == NULL ? -1 : judge(g, p, map, &needed, err);
+			plan_free(p);
+		}
+		if (!needed)
+			buf_clear(&all);
 		out.count = 0;
-		if (rc == 0 && all.len > 0) {
+		if (rc == 0 && needed) {
 			out.count = reports.count;
 			out.notes =
 				arena_alloc(g->arena, out.count, sizeof(note));

@@ -76,20 +76,6 @@ find_ranks(struct run *run, const struct settings *s, struct error *err)
 	return 0;
 }
 
-/* Flush the datasets that should be on the prefix.  With SCR_GLOBAL_RESTART the
- * job reads them there, so the caches are purged if all flushes succeed. */
-static int
-move_to_prefix(struct run *run, struct error *err)
-{
-	if (!flushing_restart(run) || !run->p.global_restart)
-		return 0;
-	run->restart_id = 0;
-	if (held_purge(run, err) < 0)
-		return -1;
-	onprefix_note(run, NULL, false);
-	return 0;
-}
-
 struct run *
 run_begin(const struct settings *s, struct error *err)
 {
@@ -128,9 +114,17 @@ run_begin(const struct settings *s, struct error *err)
 	start.procs = run->world.size;
 	start.nodes = run->nodes;
 	events_add(run, &start);
-	if (regain_all(run, err) < 0 || restart_find(run, err) < 0 ||
-	    move_to_prefix(run, err) < 0)
+	if (regain_all(run, err) < 0 || restart_find(run, err) < 0)
 		goto fail;
+	/* Flush the datasets that should be on the prefix.  With
+	 * SCR_GLOBAL_RESTART the job reads them there, so the caches are purged
+	 * if all flushes succeed. */
+	if (flushing_restart(run) && run->p.global_restart) {
+		run->restart_id = 0;
+		if (held_purge(run, err) < 0)
+			goto fail;
+		onprefix_note(run, NULL, false);
+	}
 	events_compute(run, true);
 	return run;
 fail:

@@ -99,13 +99,12 @@ add_lines(struct dirs *d, const char *key, struct error *err)
 	return 0;
 }
 
-/* Allocate the list, with room for all lines of these keys and for `more`. */
+/* Allocate the list, with room for all lines of these keys and for another. */
 static int
-start(struct dirs *d, struct job *j, const char *const *keys, size_t more,
-      struct error *err)
+start(struct dirs *d, struct job *j, const char *const *keys, struct error *err)
 {
 	const struct conf_group *g = NULL;
-	size_t n = more;
+	size_t n = 1;
 
 	for (; *keys != NULL; keys++)
 		n += conf_groups(j->conf, *keys, &g);
@@ -143,7 +142,7 @@ job_find_dirs(struct job *j, const struct job_where *w, struct error *err)
 	size_t n = 0;
 	int rc = 0;
 
-	if (start(&d, j, of_cntl, 1, err) < 0 ||
+	if (start(&d, j, of_cntl, err) < 0 ||
 	    add_lines(&d, of_cntl[0], err) < 0)
 		return -1;
 	if (w->cntl_base != NULL)
@@ -160,7 +159,7 @@ job_find_dirs(struct job *j, const struct job_where *w, struct error *err)
 
 	base = conf_get(j->conf, "SCR_CACHE_BASE");
 	set = conf_is_set(j->conf, "SCR_CACHE_BASE");
-	if (start(&d, j, of_cache, 1, err) < 0)
+	if (start(&d, j, of_cache, err) < 0)
 		return -1;
 	for (const char *const *key = of_cache; *key != NULL; key++)
 		if (add_lines(&d, *key, err) < 0)

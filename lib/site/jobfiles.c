@@ -264,30 +264,6 @@ index_has_newer(const char *prefix, int64_t time)
 	return has;
 }
 
-/*
- * The newest dataset that is only in caches and not superseded: output, or a
- * checkpoint that no newer one follows, neither in flush.scr nor on the prefix.
- * 0: none.
- */
-static int64_t
-find_unsaved(const char *prefix, const struct jobfiles_flush *f)
-{
-	bool newest = true;
-
-	for (size_t i = f->count; i-- > 0;) {
-		const struct flush_entry *e = &f->all[i];
-		const bool superseded =
-			e->is_ckpt && !e->is_output &&
-			(!newest ||
-			 index_has_newer(prefix, dataset_created(e->desc)));
-
-		if (flush_needed(e) && !superseded)
-			return e->id;
-		newest = newest && !e->is_ckpt;
-	}
-	return 0;
-}
-
 /* Remove `name`, or rename it to `aside` if that is not NULL. */
 static int
 put_away(int dir, const char *name, const char *aside, struct error *err)
@@ -307,6 +283,7 @@ decide(const char *prefix, const struct jobfiles_flush *f,
        const struct jobfiles_job *job, struct jobfiles_prepared *out)
 {
 	struct jobfiles_owner owner;
+	bool newest = true;
 	int alive = 0;
 
 	find_owner(f, &owner);
@@ -322,7 +299,20 @@ decide(const char *prefix, const struct jobfiles_flush *f,
 		if (alive != 0)
 			return JOBFILES_RUNNING;
 	}
-	out->unsaved = find_unsaved(prefix, f);
+	/* The newest dataset that is only in caches and not superseded: output,
+	 * or a checkpoint that no newer one follows, neither in flush.scr nor
+	 * on the prefix. */
+	out->unsaved = 0;
+	for (size_t i = f->count; i-- > 0 && out->unsaved == 0;) {
+		const struct flush_entry *e = &f->all[i];
+
+		if (flush_needed(e) &&
+		    (!e->is_ckpt || e->is_output ||
+		     (newest &&
+		      !index_has_newer(prefix, dataset_created(e->desc)))))
+			out->unsaved = e->id;
+		newest = newest && !e->is_ckpt;
+	}
 	return out->unsaved > 0 ? JOBFILES_ASIDE : JOBFILES_REMOVED;
 }
 

@@ -132,7 +132,7 @@ each_scheme(struct scene s)
 		p = scene_plan(&s, PLAN_HEADERS, &why);
 		must(p != NULL);
 		say(&said, &s, p);
-		q = plan_reports(SCENE_ID, said.reports, said.n, NULL, &why);
+		q = plan_reports(SCENE_ID, said.reports, said.n, &why);
 		said_fini(&said); /* only borrowed */
 		ok(q != NULL && same_plan(p, q) &&
 			   plan_error(p, NULL) == plan_error(q, NULL),
@@ -154,7 +154,7 @@ TEST(lost_rank)
 	say(&s, &sc, p);
 	plan_free(p);
 	memmove(&s.reports[2], &s.reports[3], 3 * sizeof(s.reports[0]));
-	p = plan_reports(SCENE_ID, s.reports, 5, NULL, &why);
+	p = plan_reports(SCENE_ID, s.reports, 5, &why);
 	ok(p != NULL && p->ranks[2].map.fate == FATE_REBUILD &&
 		   p->verdict == SET_REBUILDABLE && p->nsets == 2 &&
 		   p->sets[0].solution->njobs > 0 &&
@@ -162,12 +162,12 @@ TEST(lost_rank)
 	   "both sets of a lost rank have a solution");
 	plan_free(p);
 	s.reports[0].nfiles--;
-	refuses(plan_reports(SCENE_ID, s.reports, 5, NULL, &why), ERROR_USAGE,
-		NULL, "states that do not fit the filemap");
+	refuses(plan_reports(SCENE_ID, s.reports, 5, &why), ERROR_USAGE, NULL,
+		"states that do not fit the filemap");
 	s.reds[1][0].name = "filemap_1";
-	refuses(plan_reports(SCENE_ID, s.reports, 5, NULL, &why), ERROR_USAGE,
-		NULL, "a name of no redundancy file");
-	refuses(plan_reports(SCENE_ID, NULL, 0, NULL, &why), ERROR_ABSENT, NULL,
+	refuses(plan_reports(SCENE_ID, s.reports, 5, &why), ERROR_USAGE, NULL,
+		"a name of no redundancy file");
+	refuses(plan_reports(SCENE_ID, NULL, 0, &why), ERROR_ABSENT, NULL,
 		"no reports");
 	said_fini(&s);
 }
@@ -201,7 +201,7 @@ TEST(one_set)
 		if (set_of(p, s.reports[i].rank, false) == set)
 			s.reports[n++] = s.reports[i];
 	must(n == 4);
-	q = plan_reports(SCENE_ID, s.reports, n, NULL, &why);
+	q = plan_reports(SCENE_ID, s.reports, n, &why);
 	must(q != NULL);
 	ok(q->nranks == 8 && q->verdict == SET_LOST,
 	   "the ranks of the other set count as lost");
