@@ -417,25 +417,6 @@ run(struct settings *s, const char *const *args, size_t count)
 
 /* --- The command line --- */
 
-static int
-verb_by_name(const char *name)
-{
-	static const char *const names[VERBS + 1] = {
-		"pack",	  "unpack", "list",   "cat",	"extract",
-		"verify", "repack", "export", "import", NULL,
-	};
-	const char *meant = str_meant(name, names);
-
-	for (int i = 0; i < VERBS; i++)
-		if (str_eq(name, names[i]))
-			return i;
-	if (meant != NULL)
-		app_usage("%s: no such verb; did you mean %s?", name, meant);
-	app_usage("%s: not one of pack, unpack, repack, list, cat, extract, "
-		  "verify, export, import",
-		  name);
-}
-
 /* Reject options that do not go with the verb. */
 static void
 check_options(struct settings *s, const char *verb)
@@ -488,6 +469,11 @@ check_options(struct settings *s, const char *verb)
 static char **
 parse(struct settings *s, int argc, char **argv, int *count)
 {
+	static const char *const names[VERBS + 1] = {
+		"pack",	  "unpack", "list",   "cat",	"extract",
+		"verify", "repack", "export", "import", NULL,
+	};
+	const char *meant = NULL;
 	char words[COLUMNS_WORDS];
 	const struct opt opts[] = {
 		OPT_GROUP("Packing and unpacking"),
@@ -537,7 +523,16 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	if (*count == 0)
 		app_usage("no verb given: pack, unpack, repack, list, cat, "
 			  "extract, verify, export or import");
-	s->verb = verb_by_name(argv[0]);
+	for (s->verb = 0; s->verb < VERBS; s->verb++)
+		if (str_eq(argv[0], names[s->verb]))
+			break;
+	meant = s->verb == VERBS ? str_meant(argv[0], names) : NULL;
+	if (meant != NULL)
+		app_usage("%s: no such verb; did you mean %s?", argv[0], meant);
+	if (s->verb == VERBS)
+		app_usage("%s: not one of pack, unpack, repack, list, cat, "
+			  "extract, verify, export, import",
+			  argv[0]);
 	check_options(s, argv[0]);
 	if (s->verb == VERB_EXPORT || s->verb == VERB_IMPORT)
 		return argv;

@@ -194,16 +194,6 @@ without_verb(int argc, char **argv)
 	return env_ask(&w, q, n, &l);
 }
 
-/* Names of LLNL's programs may end in .py. */
-static bool
-is_named(const char *name, const char *llnl)
-{
-	const size_t len = llnl != NULL ? strlen(llnl) : 0;
-
-	return len > 0 && strncmp(name, llnl, len) == 0 &&
-	       (name[len] == '\0' || str_eq(name + len, ".py"));
-}
-
 int
 main(int argc, char **argv)
 {
@@ -214,7 +204,10 @@ main(int argc, char **argv)
 		const struct env_tool *t = &tools[i];
 
 		c.tool = t;
-		c.llnl = is_named(name, t->llnl);
+		/* Names of LLNL's programs may end in .py. */
+		c.llnl = t->llnl != NULL && str_starts(name, t->llnl) &&
+			 (str_eq(name, t->llnl) ||
+			  str_eq(name + strlen(t->llnl), ".py"));
 		if (c.llnl)
 			return app_finish(t->run(&c));
 		if (t->verb == NULL || argc < 2 || !str_eq(argv[1], t->verb))

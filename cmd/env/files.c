@@ -257,35 +257,6 @@ env_nodes_file(const struct env_call *c)
 
 /* --- Log --- */
 
-/* Parse seconds since 1970, or a date and time. */
-static int64_t
-take_time(const char *text)
-{
-	struct error err = ERROR_INIT;
-	const int64_t now = clock_now();
-	int64_t t = now;
-
-	if (text == NULL || num_i64(text, 0, WHEN_MAX, &t, NULL) == 0)
-		return t;
-	if (when_parse(text, now, &t, &err) < 0)
-		app_usage("--start: %s", err.text);
-	return t;
-}
-
-static double
-take_seconds(const char *text)
-{
-	char *end = NULL;
-	double secs = -1;
-
-	if (text == NULL)
-		return -1;
-	secs = strtod(text, &end);
-	if (end == text || *end != '\0' || !isfinite(secs) || secs < 0)
-		app_usage("--secs: %s: not a number of seconds", text);
-	return secs;
-}
-
 int
 env_log(const struct env_call *c)
 {
@@ -295,6 +266,8 @@ env_log(const struct env_call *c)
 	struct error err = ERROR_INIT;
 	struct job j;
 	const char *type = NULL, *start = NULL, *secs = NULL, *unused = NULL;
+	const int64_t now = clock_now();
+	char *rest = NULL;
 	uint64_t id = UINT64_MAX, bytes = UINT64_MAX, files = UINT64_MAX;
 	struct opt opts[] = {
 		OPT_STRING('T', "type", &type, "TYPE", OPT_ANY,
@@ -330,8 +303,17 @@ env_log(const struct env_call *c)
 	if (type == NULL)
 		app_usage("no event given: --type TYPE");
 	*(transfer ? &l.xfer : &l.event) = type;
-	l.time = take_time(start);
-	l.secs = take_seconds(secs);
+	/* Seconds since 1970, or a date and time. */
+	l.time = now;
+	if (start != NULL && num_i64(start, 0, WHEN_MAX, &l.time, NULL) < 0 &&
+	    when_parse(start, now, &l.time, &err) < 0)
+		app_usage("--start: %s", err.text);
+	if (secs != NULL) {
+		l.secs = strtod(secs, &rest);
+		if (rest == secs || *rest != '\0' || !isfinite(l.secs) ||
+		    l.secs < 0)
+			app_usage("--secs: %s: not a number of seconds", secs);
+	}
 	if (id != UINT64_MAX)
 		l.dataset = (int64_t)id;
 	if (files != UINT64_MAX)

@@ -358,26 +358,6 @@ env_conf(const struct env_call *c)
 /* How the lists in the arguments are combined. */
 enum operation { OP_UNION, OP_MINUS, OP_BOTH };
 
-static int
-combine(struct hostlist *h, char **args, enum operation op, struct error *err)
-{
-	struct hostlist other = HOSTLIST_INIT;
-	int rc = hostlist_add(h, args[0], err);
-
-	for (size_t i = 1; rc == 0 && args[i] != NULL; i++) {
-		if (op == OP_UNION) {
-			rc = hostlist_add(h, args[i], err);
-			continue;
-		}
-		rc = hostlist_add(&other, args[i], err);
-		if (rc == 0)
-			rc = op == OP_MINUS ? hostlist_minus(h, &other, err)
-					    : hostlist_both(h, &other, err);
-		hostlist_free(&other);
-	}
-	return rc;
-}
-
 /* Parse the number of an option, which must not be 0; 0: option not given. */
 static int64_t
 signed_number(const char *option, const char *text)
@@ -420,7 +400,7 @@ env_hostlist(const struct env_call *c)
 		OPT_END,
 	};
 	struct error err = ERROR_INIT;
-	struct hostlist h = HOSTLIST_INIT;
+	struct hostlist h = HOSTLIST_INIT, other = HOSTLIST_INIT;
 	struct buf out = BUF_INIT;
 	char **args = env_start(c, opts, &count);
 	int64_t nth = 0, keep = 0;
@@ -429,7 +409,14 @@ env_hostlist(const struct env_call *c)
 		app_usage("no node list given, for example node[1-4,7]");
 	nth = signed_number("--nth", nth_text);
 	keep = signed_number("--size", keep_text);
-	rc = combine(&h, args, (enum operation)op, &err);
+	rc = hostlist_add(&h, args[0], &err);
+	for (size_t i = 1; rc == 0 && args[i] != NULL; i++) {
+		rc = hostlist_add(op == OP_UNION ? &h : &other, args[i], &err);
+		if (rc == 0 && op != OP_UNION)
+			rc = op == OP_MINUS ? hostlist_minus(&h, &other, &err)
+					    : hostlist_both(&h, &other, &err);
+		hostlist_free(&other);
+	}
 	if (rc == 0 && !repeats)
 		rc = hostlist_uniq(&h, &err);
 	if (rc == 0 && keep != 0)

@@ -33,16 +33,6 @@ struct settings {
 	char line[FTI_NEXT_MAX];
 };
 
-/* Print the command to run next, if there is one, and give the answer. */
-static int
-end(struct settings *s, int status)
-{
-	app_next(s->line);
-	s->answer.next = s->line;
-	fti_answer_end(&s->answer);
-	return status;
-}
-
 /* Start what an option set and arguments describe. */
 static int
 start(struct settings *s, const struct fti_call *call, const struct opt *opts,
@@ -60,7 +50,10 @@ start(struct settings *s, const struct fti_call *call, const struct opt *opts,
 			 ? app_report(STATUS_OK, &err)
 			 : run(s, &err);
 	app_work_end(&s->work);
-	return end(s, status);
+	app_next(s->line);
+	s->answer.next = s->line;
+	fti_answer_end(&s->answer);
+	return status;
 }
 
 /* --- Rebuild --- */

@@ -22,23 +22,6 @@ struct scan {
 	char next[FTI_NEXT_MAX];
 };
 
-static int
-print_text(const struct scan *c, const struct fti_sets *s)
-{
-	const struct style style = style_of(STDOUT_FILENO);
-	struct buf out = BUF_INIT;
-
-	report_fti_sets(s, &out);
-	for (size_t i = 0; c->files && i < s->count; i++) {
-		buf_printf(&out, "\n%s %s, checkpoint %u\n", s->list[i].exec,
-			   fti_level_name(s->list[i].level), s->list[i].id);
-		report_fti_ranks(&s->list[i], &out);
-	}
-	app_next(c->next);
-	(void)style_dress(&style, &out);
-	return app_print_unless_quiet(&out);
-}
-
 /* A restart that was interrupted comes first. */
 static void
 look_for_restart(struct scan *c, const struct fti_tree *t)
@@ -77,6 +60,8 @@ fti_run_scan(const struct fti_call *call)
 	struct work w = { APP_WORK };
 	struct error err = ERROR_INIT;
 	struct fti_sets s = { .count = 0 };
+	const struct style style = style_of(STDOUT_FILENO);
+	struct buf out = BUF_INIT;
 	int count = 0, status = STATUS_OK, rc = 0;
 	char **args = fti_start(call, opts, &count);
 
@@ -100,7 +85,17 @@ fti_run_scan(const struct fti_call *call)
 		json_set_known_str(j, "next", c.next);
 		app_answer(j);
 	} else if (rc == 0) {
-		status = print_text(&c, &s);
+		report_fti_sets(&s, &out);
+		for (size_t i = 0; c.files && i < s.count; i++) {
+			buf_printf(&out, "\n%s %s, checkpoint %u\n",
+				   s.list[i].exec,
+				   fti_level_name(s.list[i].level),
+				   s.list[i].id);
+			report_fti_ranks(&s.list[i], &out);
+		}
+		app_next(c.next);
+		(void)style_dress(&style, &out);
+		status = app_print_unless_quiet(&out);
 	} else {
 		status = app_report(STATUS_OK, &err);
 	}

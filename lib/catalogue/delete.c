@@ -331,20 +331,6 @@ examine(struct deletions *all, size_t i, struct error *err)
 	return rc;
 }
 
-/* Examine the datasets up to the first one that cannot be deleted. */
-static int
-examine_all(struct deletions *all, struct error *err)
-{
-	for (; all->good < all->count; all->good++)
-		if (examine(all, all->good, &all->why) < 0)
-			break;
-	/* ERROR_ABSENT, ERROR_USAGE: no directory, so it names no files. */
-	if (all->good == 0 || all->good == all->count ||
-	    all->why.kind == ERROR_ABSENT || all->why.kind == ERROR_USAGE)
-		return 0;
-	return doubt(all, all->list[all->good].id, &all->why, err);
-}
-
 /* Mark the files of all other datasets: of those that stay, and of those after
  * the first one that cannot be deleted. */
 static int
@@ -417,9 +403,17 @@ delete_all(struct deletions *all, struct error *err)
 	int rc = -1;
 
 	all->to = group_end(0, all->count);
-	if (open_group(all, err) == 0 && examine_all(all, err) == 0 &&
-	    mark_others(all, err) == 0)
-		rc = 0;
+	/* Examine the datasets up to the first one that cannot be deleted. */
+	if (open_group(all, err) == 0)
+		for (rc = 0; all->good < all->count; all->good++)
+			if (examine(all, all->good, &all->why) < 0)
+				break;
+	/* ERROR_ABSENT, ERROR_USAGE: no directory, so it names no files. */
+	if (rc == 0 && all->good > 0 && all->good < all->count &&
+	    all->why.kind != ERROR_ABSENT && all->why.kind != ERROR_USAGE)
+		rc = doubt(all, all->list[all->good].id, &all->why, err);
+	if (rc == 0)
+		rc = mark_others(all, err);
 	all->to = group_end(0, all->good);
 	while (rc == 0 && next < all->good) {
 		if (next > 0)

@@ -119,25 +119,6 @@ out:
 	return ids;
 }
 
-/* What the strongest check says of a checkpoint: STATUS_... */
-static int
-ask(struct catalogue *c, const struct index_entry *e,
-    const struct catalogue_options *o, struct error *err)
-{
-	struct verify_result r = { .status = STATUS_OK };
-	struct error why = ERROR_INIT;
-
-	if (catalogue_verify(c, e, o, NULL, &r, &why) == 0)
-		/* Redundancy is of no use to a job that restarts. */
-		return r.status == STATUS_DAMAGED && !r.undecided
-			       ? r.fetch.status
-			       : r.status;
-	if (why.kind != ERROR_NOMEM && !work_stopped(&o->work))
-		return STATUS_FAILED;
-	error_pass(err, &why);
-	return -1;
-}
-
 int
 catalogue_prune_check(struct catalogue *c, const struct index *ix,
 		      const struct catalogue_goes *goes,
@@ -145,6 +126,8 @@ catalogue_prune_check(struct catalogue *c, const struct index *ix,
 		      const struct catalogue_options *o, struct error *err)
 {
 	struct catalogue_options strong = *o;
+	struct verify_result v;
+	struct error why = ERROR_INIT;
 	char shown[256] = "";
 	bool unknown = false;
 	size_t n = 0, whole = 0, left = keep->last > 0 ? keep->last : 1;
@@ -161,7 +144,17 @@ catalogue_prune_check(struct catalogue *c, const struct index *ix,
 		if (!index_entry_valid(&list[i]) || !list[i].desc.is_ckpt ||
 		    gone)
 			continue;
-		rc = ask(c, &list[i], &strong, err);
+		/* Redundancy is of no use to a job that restarts. */
+		v = (struct verify_result){ .status = STATUS_OK };
+		error_clear(&why);
+		if (catalogue_verify(c, &list[i], &strong, NULL, &v, &why) == 0)
+			rc = v.status == STATUS_DAMAGED && !v.undecided
+				     ? v.fetch.status
+				     : v.status;
+		else if (why.kind != ERROR_NOMEM && !work_stopped(&o->work))
+			rc = STATUS_FAILED;
+		else
+			rc = error_pass(err, &why);
 		left -= rc == STATUS_OK;
 		whole += rc == STATUS_OK;
 		unknown |= rc == STATUS_FAILED;

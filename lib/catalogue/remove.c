@@ -163,24 +163,6 @@ survives(void *arg, const char *name, struct error *err)
 	return map_get(m->e->doomed, m->path.data) == MAP_NONE;
 }
 
-/* Dry run: count `dir` as removed if it would be empty. */
-static int
-pretend(struct eraser *e, const char *dir, struct error *err)
-{
-	struct emptiness m = { .e = e, .dir = dir };
-	int fd = path_open_trusted(e->root, dir), rc = 1;
-
-	if (fd < 0)
-		return 0;
-	rc = dir_each(fd, dir, survives, &m, err);
-	buf_free(&m.path);
-	close(fd);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	e->out->dirs++;
-	return doom(e, dir, err);
-}
-
 /* Remove the directories above all erased paths that are now empty. */
 static int
 erase_dirs(struct eraser *e, struct error *err)
@@ -191,8 +173,18 @@ erase_dirs(struct eraser *e, struct error *err)
 		const char *base = NULL;
 		int fd = -1;
 
+		/* Dry run: count it as removed if it would be empty. */
 		if (e->work->dry_run) {
-			if (pretend(e, e->dirs[i], err) < 0)
+			struct emptiness m = { .e = e, .dir = e->dirs[i] };
+			int rc = 1;
+
+			fd = path_open_trusted(e->root, m.dir);
+			if (fd >= 0)
+				rc = dir_each(fd, m.dir, survives, &m, err);
+			buf_free(&m.path);
+			io_close(fd);
+			e->out->dirs += rc == 0;
+			if (rc < 0 || (rc == 0 && doom(e, m.dir, err) < 0))
 				return -1;
 			continue;
 		}

@@ -82,24 +82,6 @@ note_name(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-static int
-find_nodes(struct packing *w, uint32_t *node, bool *known, struct error *err)
-{
-	const struct packed *p = w->p;
-	struct nodes n = { .node = node,
-			   .set = w->set,
-			   .nranks = p->r2f.nranks };
-
-	memset(node, 0xff, n.nranks * sizeof(*node));
-	/* A repack has moved the packed names to w->hidden. */
-	for (size_t i = 0; i < w->hidden.nfiles; i++)
-		(void)note_name(&n, w->hidden.files[i].name, NULL);
-	if (dir_each(p->meta_fd, p->dir, note_name, &n, err) < 0)
-		return -1;
-	*known = n.known == n.nranks && !n.differ;
-	return 0;
-}
-
 /* --- Sets in different containers --- */
 
 /*
@@ -199,6 +181,7 @@ pack_sort(struct packing *w, struct error *err)
 							       : w->po->order;
 	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
 	struct attr *attrs = NULL;
+	struct nodes n;
 	bool known = false;
 	int rc = -1;
 
@@ -208,9 +191,15 @@ pack_sort(struct packing *w, struct error *err)
 		error_no_memory(err);
 		goto out;
 	}
+	n = (struct nodes){ .node = node, .set = w->set, .nranks = nranks };
+	memset(node, 0xff, nranks * sizeof(*node));
+	/* A repack has moved the packed names to w->hidden. */
+	for (size_t i = 0; i < w->hidden.nfiles; i++)
+		(void)note_name(&n, w->hidden.files[i].name, NULL);
 	if (segmap_init(&w->map, old->nfiles, err) < 0 ||
-	    find_nodes(w, node, &known, err) < 0)
+	    dir_each(w->p->meta_fd, w->p->dir, note_name, &n, err) < 0)
 		goto out;
+	known = n.known == n.nranks && !n.differ;
 	if (order == PACK_NODE && !known && !spread) {
 		/* Treat all ranks as those of one node. */
 		memset(node, 0, nranks * sizeof(*node));

@@ -109,25 +109,6 @@ packed_is_old(int prefix_fd, const char *name)
 	return found;
 }
 
-/* Open layout 3: dataset `id`; `name` (or NULL) is its name. */
-static int
-open_new(struct packed *p, int64_t id, const char *name, struct error *err)
-{
-	p->layout = 3;
-	p->id = id;
-	p->base = RANK2FILE_FILE;
-	p->dir = arena_printf(p->arena, SCR_DIR "/" DATASET_DIR_FMT, id);
-	p->root = p->dir;
-	p->name = name != NULL ? arena_strdup(p->arena, name)
-			       : arena_printf(p->arena, "dataset %" PRId64, id);
-	if (p->dir == NULL || p->name == NULL)
-		return error_no_memory(err);
-	p->meta_fd = path_open_dir(p->prefix_fd, p->dir, err);
-	p->root_fd = p->meta_fd;
-	p->file_fd = p->prefix_fd;
-	return p->meta_fd < 0 ? -1 : 0;
-}
-
 int
 packed_renew(struct packed *p, struct error *err)
 {
@@ -235,7 +216,21 @@ packed_open(struct packed *p, const struct packed_where *where, bool lock,
 	if (p->arena == NULL)
 		return error_no_memory(err);
 	if (where->old == NULL) {
-		rc = open_new(p, where->id, where->name, err);
+		p->layout = 3;
+		p->id = where->id;
+		p->base = RANK2FILE_FILE;
+		p->dir = p->root = arena_printf(
+			p->arena, SCR_DIR "/" DATASET_DIR_FMT, p->id);
+		p->name = where->name != NULL
+				  ? arena_strdup(p->arena, where->name)
+				  : arena_printf(p->arena, "dataset %" PRId64,
+						 p->id);
+		if (p->dir == NULL || p->name == NULL)
+			return error_no_memory(err);
+		p->meta_fd = path_open_dir(p->prefix_fd, p->dir, err);
+		p->root_fd = p->meta_fd;
+		p->file_fd = p->prefix_fd;
+		rc = p->meta_fd < 0 ? -1 : 0;
 	} else {
 		rc = open_old(p, where->old, &found, err);
 		if (rc == 0 && !found)

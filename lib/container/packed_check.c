@@ -176,20 +176,6 @@ check_plain(struct checker *c, size_t i, struct error *err)
 	return 0;
 }
 
-static int
-check_files(struct checker *c, struct error *err)
-{
-	const struct segmap *m = c->m;
-
-	for (size_t i = 0; i < m->nfiles; i++) {
-		c->out->bytes += m->files[i].size;
-		c->out->no_sum += !m->files[i].has_crc && m->files[i].size > 0;
-		if (m->files[i].nsegs == 0 && check_plain(c, i, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* --- Checksums --- */
 
 /* Were the bytes of the file read?  Unpacked files without a recorded checksum
@@ -380,12 +366,21 @@ check(struct checker *c, struct error *err)
 	if (c->container_bad == NULL)
 		return error_no_memory(err);
 	c->flaw.kind = PACKED_MAP;
-	if (segmap_check(c->m, report_map_flaw, c, err) == 0 &&
-	    check_containers(c, err) == 0 &&
-	    (c->red || c->look->containers || check_files(c, err) == 0)) {
-		c->flaw.kind = PACKED_SUM;
-		rc = c->look->sums ? check_sums(c, err) : 0;
+	if (segmap_check(c->m, report_map_flaw, c, err) == 0)
+		rc = check_containers(c, err);
+	for (size_t i = 0; rc == 0 && i < c->m->nfiles; i++) {
+		const struct segmap_file *f = &c->m->files[i];
+
+		if (c->red || c->look->containers)
+			break;
+		c->out->bytes += f->size;
+		c->out->no_sum += !f->has_crc && f->size > 0;
+		if (f->nsegs == 0)
+			rc = check_plain(c, i, err);
 	}
+	c->flaw.kind = PACKED_SUM;
+	if (rc == 0 && c->look->sums)
+		rc = check_sums(c, err);
 	mem_free(c->container_bad);
 	return rc;
 }

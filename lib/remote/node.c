@@ -15,23 +15,6 @@
 /* No login has more bytes to say. */
 #define GREETING ((size_t)1 << 20)
 
-/* Let the node wait for the next attempt, as if it had not been asked. */
-static void
-wait_again(struct remote_run *run, struct remote_node *n)
-{
-	buf_clear(&n->result->out);
-	buf_clear(&n->result->err);
-	n->result->cut = false;
-	buf_clear(&n->words);
-	n->complained = n->heard = false;
-	n->bytes = 0;
-	n->proc = NULL;
-	n->phase = REMOTE_WAITING;
-	n->due = clock_seconds() + REMOTE_PAUSE;
-	run->waiting++;
-	remote_queue(run, n);
-}
-
 void
 remote_node_end(struct remote_run *run, struct remote_node *n,
 		enum remote_state state, int status, const char *fmt, ...)
@@ -59,7 +42,19 @@ remote_node_end(struct remote_run *run, struct remote_node *n,
 		if (n->heard && state > REMOTE_REFUSED)
 			state = REMOTE_REFUSED;
 		if (remote_way_next(run, n, state, why)) {
-			wait_again(run, n);
+			/* It waits for the next attempt, as if it had not been
+			 * asked. */
+			buf_clear(&r->out);
+			buf_clear(&r->err);
+			r->cut = false;
+			buf_clear(&n->words);
+			n->complained = n->heard = false;
+			n->bytes = 0;
+			n->proc = NULL;
+			n->phase = REMOTE_WAITING;
+			n->due = clock_seconds() + REMOTE_PAUSE;
+			run->waiting++;
+			remote_queue(run, n);
 			return;
 		}
 		state = n->sofar;

@@ -148,29 +148,11 @@ check_recipe(const struct striping *s, const bool *lost, struct error *err)
 			   &(struct recipe_members){ in, nin, out, nout }, err);
 }
 
-/* Make the recipe, unless it is the last one: adjacent ranges mostly have lost
- * the same members. */
-static int
-set_recipe(struct striping *s, const bool *lost, struct error *err)
-{
-	struct recipe *r = NULL;
-
-	if (s->recipe != NULL && memcmp(lost, s->lost, s->set->n) == 0)
-		return 0;
-	r = s->w->check ? check_recipe(s, lost, err)
-			: recipe_new(&s->c, s->stripe, lost, err);
-	if (solve_keep_recipe(s->w, r, err) < 0)
-		return -1;
-	memcpy(s->lost, lost, s->set->n);
-	s->recipe = r;
-	return 0;
-}
-
 static int
 solve_stripe(struct striping *s, struct error *err)
 {
 	bool lost[CODE_MAX] = { false };
-	const struct recipe *r = NULL;
+	struct recipe *r = NULL;
 	struct solve_job *j = NULL;
 
 	/* XOR: the sum of all others is the same in any stripe. */
@@ -193,8 +175,18 @@ solve_stripe(struct striping *s, struct error *err)
 		}
 		if (count > s->c.k)
 			continue;
-		if (set_recipe(s, lost, err) < 0)
-			return -1;
+		/* Adjacent ranges mostly have lost the same members: then the
+		 * last recipe serves. */
+		if (s->recipe == NULL ||
+		    memcmp(lost, s->lost, s->set->n) != 0) {
+			r = s->w->check
+				    ? check_recipe(s, lost, err)
+				    : recipe_new(&s->c, s->stripe, lost, err);
+			if (solve_keep_recipe(s->w, r, err) < 0)
+				return -1;
+			memcpy(s->lost, lost, s->set->n);
+			s->recipe = r;
+		}
 		r = s->recipe;
 		j = solve_add_job(s->w, r->nin, r->nout, err);
 		if (j == NULL)

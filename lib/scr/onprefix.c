@@ -330,15 +330,6 @@ onprefix_failed(struct run *run, int64_t id)
 
 /* --- flush.scr --- */
 
-static bool
-listed(const struct flush_entry *list, size_t count, int64_t id)
-{
-	for (size_t i = 0; i < count; i++)
-		if (list[i].id == id)
-			return true;
-	return false;
-}
-
 /* Remove the entries of datasets in no cache, and put in those that are due, or
  * that an earlier run could not put in.  An unreadable file is replaced: it
  * only informs the commands about the caches. */
@@ -374,7 +365,11 @@ write_flush(const struct run *run, int fd, struct error *err)
 					       .in_cache = true,
 					       .on_pfs = s->due == DUE_PFS };
 
-		if (s->due == DUE_NOTHING && listed(list, count, s->d.id))
+		size_t k = 0;
+
+		while (k < count && list[k].id != s->d.id)
+			k++;
+		if (s->due == DUE_NOTHING && k < count)
 			continue;
 		rc = flush_put(t, &e, &s->d, err);
 		sync |= e.on_pfs;

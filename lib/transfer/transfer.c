@@ -64,23 +64,6 @@ take(struct run *r, uint64_t *off, uint64_t *end)
 	return *off < *end;
 }
 
-static void
-set_shares(struct run *r, unsigned n)
-{
-	const size_t parts = r->from->nparts > r->to->nparts ? r->from->nparts
-							     : r->to->nparts;
-
-	r->files = parts / n / SHARES;
-	r->files = r->files < 1 ? 1 : r->files;
-	r->files = r->files < STRETCH_FILES ? r->files : STRETCH_FILES;
-	r->stretch = (r->end - r->next) / n / SHARES;
-	r->stretch -= r->stretch % r->block;
-	if (r->stretch < r->block)
-		r->stretch = r->block;
-	if (r->stretch > STRETCH_BLOCKS * r->block)
-		r->stretch = STRETCH_BLOCKS * r->block;
-}
-
 /* --- Copying --- */
 
 /* Copy one block or less.  *was_read: reading succeeded, so a failure is that
@@ -196,7 +179,16 @@ transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 	while (memory > 0 && r.block > TRANSFER_BLOCK_MIN &&
 	       r.block > memory / n)
 		r.block /= 2;
-	set_shares(&r, n);
+	r.files = (from->nparts > r.to->nparts ? from->nparts : r.to->nparts) /
+		  n / SHARES;
+	r.files = r.files < 1 ? 1 : r.files;
+	r.files = r.files < STRETCH_FILES ? r.files : STRETCH_FILES;
+	r.stretch = len / n / SHARES;
+	r.stretch -= r.stretch % r.block;
+	if (r.stretch < r.block)
+		r.stretch = r.block;
+	if (r.stretch > STRETCH_BLOCKS * r.block)
+		r.stretch = STRETCH_BLOCKS * r.block;
 	r.workers =
 		stripe_workers_new(par, r.block, 64, o->sums, o->sums_to, err);
 	if (r.workers != NULL)
