@@ -242,35 +242,13 @@ target_close(struct target *t)
 	conf_close(t->conf);
 }
 
-/* Which job: the one named, the one that we run in, else the one that has
- * datasets in the caches by the flush file of the prefix. */
-static void
-choose_job(struct target *t, const struct settings *s, const char *prefix)
-{
-	struct resmgr_job *job = &t->where.job;
-
-	job->around = s->job_id == NULL;
-	job->id = s->job_id;
-	if (job->id == NULL)
-		job->id = conf_get(t->conf, "SCR_JOB_ID");
-	if (job->id == NULL)
-		job->id = resmgr_job_id(t->where.manager);
-	if (job->id != NULL)
-		return;
-	jobfiles_owner(prefix, &t->owner);
-	if (t->owner.id[0] == '\0')
-		return;
-	job->id = t->owner.id;
-	job->around = false;
-	app_note("job %s (from the flush file of %s)", job->id, prefix);
-}
-
 /* Find the job whose steps to stop, before the halt file is written. */
 static int
 target_open(struct target *t, const struct settings *s, const char *const *dirs,
 	    size_t count, struct error *err)
 {
 	const struct conf_where where = { .prefix = dirs[0] };
+	struct resmgr_job *job = &t->where.job;
 	struct jobfiles_owner owner;
 	const char *here = NULL;
 
@@ -297,7 +275,22 @@ target_open(struct target *t, const struct settings *s, const char *const *dirs,
 	}
 	if (t->where.manager == NULL)
 		return -1;
-	choose_job(t, s, dirs[0]);
+	/* The job named, the one that we run in, else the one that has datasets
+	 * in the caches by the flush file of the prefix. */
+	job->around = s->job_id == NULL;
+	job->id = s->job_id;
+	if (job->id == NULL)
+		job->id = conf_get(t->conf, "SCR_JOB_ID");
+	if (job->id == NULL)
+		job->id = resmgr_job_id(t->where.manager);
+	if (job->id == NULL)
+		jobfiles_owner(dirs[0], &t->owner);
+	if (job->id == NULL && t->owner.id[0] != '\0') {
+		job->id = t->owner.id;
+		job->around = false;
+		app_note("job %s (from the flush file of %s)", job->id,
+			 dirs[0]);
+	}
 	if (step_check(&t->where, err) < 0)
 		return app_advise(err, "--job-id names the job, --pid a "
 				       "launcher to stop");

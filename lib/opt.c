@@ -79,13 +79,9 @@ unknown_name(const struct opt *o, const char *name, size_t len,
 		if (o->type != OPT_TYPE_GROUP && o->name != NULL &&
 		    o->help != NULL && str_is_nearer(name, len, o->name, &best))
 			meant = o->name;
-	if (meant != NULL)
-		error_set(err, ERROR_USAGE,
-			  "unrecognized option '--%.*s'; did you mean '--%s'?",
-			  shown, name, meant);
-	else
-		error_set(err, ERROR_USAGE, "unrecognized option '--%.*s'",
-			  shown, name);
+	error_set(err, ERROR_USAGE, "unrecognized option '--%.*s'%s%s%s", shown,
+		  name, meant != NULL ? "; did you mean '--" : "",
+		  meant != NULL ? meant : "", meant != NULL ? "'?" : "");
 }
 
 static bool

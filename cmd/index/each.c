@@ -267,22 +267,6 @@ verify_one(struct each *w, const struct index_entry *e)
 	return status;
 }
 
-static int
-verify_all(struct each *w, const int64_t *ids, size_t count)
-{
-	struct index_entry e;
-	char dir[64];
-	int status = STATUS_OK;
-
-	for (size_t i = 0; i < count && !app_stop(); i++) {
-		name_entry(w, ids[i], &e, dir, sizeof(dir));
-		if (count > 1)
-			progress_subject(w->s->o.work.progress, "%s", e.name);
-		status = error_worse_status(status, verify_one(w, &e));
-	}
-	return app_stop() ? error_worse_status(status, STATUS_FAILED) : status;
-}
-
 int
 verbs_each(struct settings *s, struct catalogue *c)
 {
@@ -291,7 +275,8 @@ verbs_each(struct settings *s, struct catalogue *c)
 	struct each w = { .s = s, .c = c };
 	const struct delete_listener listener = { deleted, &w };
 	struct json *j = NULL;
-	char next[ERROR_TEXT_MAX];
+	struct index_entry e;
+	char next[ERROR_TEXT_MAX], dir[64];
 	int64_t *ids = NULL;
 	size_t count = (size_t)-1;
 	int status = STATUS_OK;
@@ -320,10 +305,17 @@ verbs_each(struct settings *s, struct catalogue *c)
 			     "COMPARED                       NAME");
 		else if (w.list == NULL && s->o.work.dry_run)
 			puts("DSET   FILES  DIRS       SIZE NAME");
-		if (s->verb == VERB_VERIFY)
-			status = error_worse_status(status,
-						    verify_all(&w, ids, count));
-		else
+		for (size_t i = 0;
+		     s->verb == VERB_VERIFY && i < count && !app_stop(); i++) {
+			name_entry(&w, ids[i], &e, dir, sizeof(dir));
+			if (count > 1)
+				progress_subject(s->o.work.progress, "%s",
+						 e.name);
+			status = error_worse_status(status, verify_one(&w, &e));
+		}
+		if (s->verb == VERB_VERIFY && app_stop())
+			status = error_worse_status(status, STATUS_FAILED);
+		else if (s->verb != VERB_VERIFY)
 			catalogue_delete_all(c, ids, count, &s->o, &listener,
 					     &err);
 	}

@@ -308,31 +308,12 @@ fit_time(struct timespec *ts)
 	return seconds >= -last && seconds <= last;
 }
 
-static void
-describe(struct ark_out *out, enum ark_kind kind, const struct attr *attr)
-{
-	const unsigned mode = kind == ARK_DIR ? 0755 : 0644;
-	struct archive_entry *e = out->entry;
-	struct timespec mtime = attr->mtime, atime = attr->atime;
-
-	archive_entry_clear(e);
-	archive_entry_set_pathname(e, out->path);
-	archive_entry_set_size(e, (la_int64_t)out->size);
-	archive_entry_set_filetype(e, kind == ARK_DIR ? AE_IFDIR : AE_IFREG);
-	archive_entry_set_nlink(e, 1);
-	archive_entry_set_perm(e, attr->mode != 0 ? attr->mode & 07777 : mode);
-	archive_entry_set_uid(e, attr->has_owner ? attr->uid : geteuid());
-	archive_entry_set_gid(e, attr->has_owner ? attr->gid : getegid());
-	if (attr->has_times && fit_time(&mtime))
-		archive_entry_set_mtime(e, mtime.tv_sec, mtime.tv_nsec);
-	if (attr->has_times && fit_time(&atime))
-		archive_entry_set_atime(e, atime.tv_sec, atime.tv_nsec);
-}
-
 static int
 begin(struct ark_out *out, enum ark_kind kind, const char *path, uint64_t size,
       const struct attr *attr, struct error *err)
 {
+	struct archive_entry *e = out->entry;
+	struct timespec mtime = attr->mtime, atime = attr->atime;
 	locale_t old;
 	int rc = -1;
 
@@ -348,7 +329,20 @@ begin(struct ark_out *out, enum ark_kind kind, const char *path, uint64_t size,
 	out->done = 0;
 	out->state = IN_ENTRY;
 	old = uselocale(out->locale);
-	describe(out, kind, attr);
+	archive_entry_clear(e);
+	archive_entry_set_pathname(e, out->path);
+	archive_entry_set_size(e, (la_int64_t)out->size);
+	archive_entry_set_filetype(e, kind == ARK_DIR ? AE_IFDIR : AE_IFREG);
+	archive_entry_set_nlink(e, 1);
+	archive_entry_set_perm(e, attr->mode != 0   ? attr->mode & 07777
+				  : kind == ARK_DIR ? 0755
+						    : 0644);
+	archive_entry_set_uid(e, attr->has_owner ? attr->uid : geteuid());
+	archive_entry_set_gid(e, attr->has_owner ? attr->gid : getegid());
+	if (attr->has_times && fit_time(&mtime))
+		archive_entry_set_mtime(e, mtime.tv_sec, mtime.tv_nsec);
+	if (attr->has_times && fit_time(&atime))
+		archive_entry_set_atime(e, atime.tv_sec, atime.tv_nsec);
 	rc = archive_write_header(out->archive, out->entry);
 	uselocale(old);
 	/* The warning says that the name is not UTF-8; it is stored

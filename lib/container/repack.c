@@ -143,32 +143,6 @@ compose(struct repacking *r, struct error *err)
 	return compact(m, err);
 }
 
-/* --- Free old bytes --- */
-
-/* Punch holes where the bytes from ... end - 1 of `next` were.  On a file
- * system without holes, the room is freed when the container is removed. */
-static void
-punch(const struct repacking *r, uint64_t from, uint64_t end)
-{
-	for (size_t i = 0; i < r->source.nparts; i++) {
-		const struct stripe_part *p = &r->source.parts[i];
-		const uint64_t a = p->start > from ? p->start : from;
-		const uint64_t b =
-			p->start + p->len < end ? p->start + p->len : end;
-		int fd = -1;
-
-		if (a < b)
-			fd = path_open_beneath(p->dirfd, p->path, O_WRONLY, 0,
-					       NULL);
-		if (fd < 0)
-			continue; /* removed as a whole */
-		(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				(off_t)(p->off + (a - p->start)),
-				(off_t)(b - a));
-		close(fd);
-	}
-}
-
 static int
 move_all(struct repacking *r, struct error *err)
 {
@@ -200,7 +174,27 @@ move_all(struct repacking *r, struct error *err)
 		    pack_sweep(w->p, &w->map, &w->hidden.red, false,
 			       &w->out->removed, err) < 0)
 			return -1;
-		punch(r, b.begin, r->moved);
+		/* Punch holes where the bytes were.  On a file system without
+		 * holes, the room is freed when the container is removed. */
+		for (size_t i = 0; i < r->source.nparts; i++) {
+			const struct stripe_part *p = &r->source.parts[i];
+			const uint64_t end = p->start + p->len;
+			const uint64_t from =
+				p->start > b.begin ? p->start : b.begin;
+			const uint64_t to = end < r->moved ? end : r->moved;
+			int fd = -1;
+
+			if (from < to)
+				fd = path_open_beneath(p->dirfd, p->path,
+						       O_WRONLY, 0, NULL);
+			if (fd < 0)
+				continue; /* removed as a whole */
+			(void)fallocate(
+				fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				(off_t)(p->off + (from - p->start)),
+				(off_t)(to - from));
+			close(fd);
+		}
 	}
 	return 0;
 }

@@ -162,29 +162,6 @@ look_hidden(struct unpacking *u, struct error *err)
 
 /* --- Sweep --- */
 
-/* Sort the files of each rank by place, so that they can be packed again in the
- * same order; SCR 1.1.8 lists them in any order. */
-static int
-restore_order(struct unpacking *u, struct error *err)
-{
-	const struct segmap *from = &u->w.p->map;
-	struct segmap *to = &u->w.map;
-	size_t *order =
-		arena_alloc(u->w.arena, from->nfiles + 1, sizeof(*order));
-
-	if (order == NULL)
-		return error_no_memory(err);
-	if (segmap_init(to, from->nfiles, err) < 0 ||
-	    segmap_sort(from, true, order, err) < 0)
-		return -1;
-	/* In an unfinished repack, places do not give the order, but the list
-	 * is sorted. */
-	for (size_t i = 0; i < from->nfiles; i++)
-		to->files[i] = from->files[from->moving ? i : order[i]];
-	to->nfiles = from->nfiles;
-	return 0;
-}
-
 /* Remove the containers and their directory; a dry run counts them. */
 static int
 sweep(struct unpacking *u, struct error *err)
@@ -214,6 +191,7 @@ work(struct unpacking *u, struct error *err)
 	struct packing *w = &u->w;
 	const struct packed *p = w->p;
 	const struct hidden *h = &p->hidden;
+	size_t *order = NULL;
 
 	if (packed_refuse_marked(p, 0, p->map.nfiles, NULL, err) < 0 ||
 	    segmap_refuse_twins(&p->map, NULL, ERROR_DAMAGED,
@@ -241,8 +219,22 @@ work(struct unpacking *u, struct error *err)
 		return -1;
 	if (put_new_dirs(u->put, err) < 0 ||
 	    packed_copy_run(&u->copy, w->po->work, err) < 0 ||
-	    put_commit(u->put, err) < 0 || restore_order(u, err) < 0 ||
-	    pack_switch(w->p, &w->map, NULL, false, err) < 0 ||
+	    put_commit(u->put, err) < 0)
+		return -1;
+	/* Sort the files of each rank by place, so that they can be packed
+	 * again in the same order; SCR 1.1.8 lists them in any order. */
+	order = arena_alloc(w->arena, p->map.nfiles + 1, sizeof(*order));
+	if (order == NULL)
+		return error_no_memory(err);
+	if (segmap_init(&w->map, p->map.nfiles, err) < 0 ||
+	    segmap_sort(&p->map, true, order, err) < 0)
+		return -1;
+	/* In an unfinished repack, places do not give the order, but the list
+	 * is sorted. */
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		w->map.files[i] = p->map.files[p->map.moving ? i : order[i]];
+	w->map.nfiles = p->map.nfiles;
+	if (pack_switch(w->p, &w->map, NULL, false, err) < 0 ||
 	    sweep(u, err) < 0)
 		return -1;
 	/* A failure is ignored, because all files are in place. */

@@ -200,29 +200,19 @@ count_unread(struct plan *p)
 					      : NULL);
 }
 
-/* Is there redundancy over files, but none over the filemaps? */
-static bool
-maps_alone(const struct planner *w)
-{
-	bool data = false;
-
-	if (w->bare || w->by_hand || w->reported)
-		return false;
-	for (size_t i = 0; i < w->p.nsets; i++) {
-		if (w->p.sets[i].map)
-			return false;
-		data = data || redset_is_redundant(w->p.sets[i].type);
-	}
-	return data;
-}
-
 void
 plan_finish(struct planner *w)
 {
 	struct plan *p = &w->p;
+	bool data = false, maps = w->bare || w->by_hand || w->reported;
 
 	plan_set_fates(w);
-	p->exposed = maps_alone(w) && !plan_record_has_all(w);
+	/* Is there redundancy over files, but none over the filemaps? */
+	for (size_t i = 0; i < p->nsets; i++) {
+		maps = maps || p->sets[i].map;
+		data = data || redset_is_redundant(p->sets[i].type);
+	}
+	p->exposed = data && !maps && !plan_record_has_all(w);
 	count_unread(p);
 	p->verdict = SET_WHOLE;
 	count_files(w);

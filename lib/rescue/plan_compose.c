@@ -328,22 +328,6 @@ encode_map(struct planner *w, struct plan_rank *r, const struct filemap *m,
 	return rc;
 }
 
-/* Are all filemaps of a set read or composed, and at least one composed? */
-static bool
-is_composed(const struct planner *w, const struct plan_set *s)
-{
-	bool composed = false;
-
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
-
-		if (r == NULL || !r->map_known || r->unplaced)
-			return false;
-		composed = composed || r->composed;
-	}
-	return composed;
-}
-
 /* Compute all redundancy files of a set over filemaps again. */
 static int
 renew_set(struct planner *w, struct plan_set *s, struct error *err)
@@ -369,48 +353,46 @@ renew_set(struct planner *w, struct plan_set *s, struct error *err)
 	return plan_solve_set(w, s, w->p.arena, err);
 }
 
-/* Nothing needs the composed filemaps of a set without redundancy: rank2file
- * has the same files.  So they do not count as missing; nor do those that lack
- * sizes, of which none can be written. */
-static int
-do_without(struct planner *w, struct plan_set *s, struct error *err)
-{
-	for (uint32_t i = 0; i < s->n; i++)
-		w->p.ranks[s->members[i].rank].map.fate = FATE_KEEP;
-	if (!redset_is_redundant(s->type))
-		return plan_solve_set(w, s, w->p.arena, err);
-	plan_forget_solution(s);
-	s->verdict = SET_WHOLE;
-	s->missing = 0;
-	for (uint32_t i = 0; i < s->n; i++)
-		s->members[i].fate = FATE_KEEP;
-	return 0;
-}
-
-/* Does a rank lack sizes that rank2file and the headers of its set do not
- * have? */
-static bool
-lacks_sizes(const struct planner *w, struct plan_rank *r)
-{
-	for (size_t i = 0; r->unsized && i < r->nfiles; i++)
-		if (!w->p.files[r->first_file + i].attr.has_size)
-			return true;
-	r->unsized = false;
-	return false;
-}
-
 int
 plan_compose_set(struct planner *w, struct plan_set *s, struct error *err)
 {
-	bool unsized = !redset_is_redundant(s->type);
+	const bool coded = redset_is_redundant(s->type);
+	bool unsized = !coded, composed = false;
 
-	if (!is_composed(w, s))
+	/* Are all filemaps read or composed, and at least one composed? */
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_rank *r = plan_rank_of(&w->p, &s->members[m]);
+
+		if (r == NULL || !r->map_known || r->unplaced)
+			return 0;
+		composed = composed || r->composed;
+	}
+	if (!composed)
 		return 0;
-	for (uint32_t m = 0; m < s->n; m++)
-		unsized = unsized ||
-			  lacks_sizes(w, &w->p.ranks[s->members[m].rank]);
-	if (unsized)
-		return do_without(w, s, err) < 0 ? -1 : 1;
+	/* Does a rank lack sizes that rank2file and the headers of its set do
+	 * not have? */
+	for (uint32_t m = 0; m < s->n && !unsized; m++) {
+		struct plan_rank *r = &w->p.ranks[s->members[m].rank];
+
+		for (size_t i = 0; r->unsized && i < r->nfiles && !unsized; i++)
+			unsized = !w->p.files[r->first_file + i].attr.has_size;
+		r->unsized = unsized && r->unsized;
+	}
+	/* Nothing needs the composed filemaps of a set without redundancy:
+	 * rank2file has the same files.  So they do not count as missing; nor
+	 * do those that lack sizes, of which none can be written. */
+	for (uint32_t m = 0; unsized && m < s->n; m++)
+		w->p.ranks[s->members[m].rank].map.fate = FATE_KEEP;
+	if (!coded)
+		return plan_solve_set(w, s, w->p.arena, err) < 0 ? -1 : 1;
+	if (unsized) {
+		plan_forget_solution(s);
+		s->verdict = SET_WHOLE;
+		s->missing = 0;
+		for (uint32_t i = 0; i < s->n; i++)
+			s->members[i].fate = FATE_KEEP;
+		return 1;
+	}
 	for (uint32_t m = 0; m < s->n; m++) {
 		const uint32_t rank = s->members[m].rank;
 		struct plan_rank *r = &w->p.ranks[rank];

@@ -36,18 +36,6 @@ find_file(const struct planner *w, uint32_t rank, const char *cache_path,
 	return PLAN_NONE;
 }
 
-/* Add what rank2file does not have to a file of a composed filemap. */
-static void
-complete_file(struct plan_file *f, const struct redset_file *from)
-{
-	f->cache_path = from->path;
-	if (!f->attr.has_size && f->state == FILE_PRESENT &&
-	    f->found_size != from->attr.size)
-		f->state = FILE_WRONG_SIZE;
-	if (!f->attr.has_size || f->attr.size == from->attr.size)
-		f->attr = from->attr;
-}
-
 /* Is a file that was recorded older than another one?  Whole seconds: not all
  * file systems keep more. */
 static bool
@@ -72,7 +60,7 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
 		const struct redset_file *rf = &m->list.files[i];
-		const struct plan_file *f = NULL;
+		struct plan_file *f = NULL;
 
 		m->files[i] = PLAN_NONE;
 		if (w->bare) {
@@ -92,8 +80,15 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 			continue;
 		}
 		f = &w->p.files[m->files[i]];
-		if (w->p.ranks[m->rank].composed)
-			complete_file(&w->p.files[m->files[i]], rf);
+		/* A composed filemap lacks what rank2file does not have. */
+		if (w->p.ranks[m->rank].composed) {
+			f->cache_path = rf->path;
+			if (!f->attr.has_size && f->state == FILE_PRESENT &&
+			    f->found_size != rf->attr.size)
+				f->state = FILE_WRONG_SIZE;
+			if (!f->attr.has_size || f->attr.size == rf->attr.size)
+				f->attr = rf->attr;
+		}
 		older += is_older(&rf->attr, &f->attr);
 		newer += is_older(&f->attr, &rf->attr);
 		if (f->attr.size != rf->attr.size)

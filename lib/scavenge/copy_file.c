@@ -341,22 +341,6 @@ check_bypass(struct job *j, struct error *err)
 }
 
 static int
-refuse_taken(struct job *j, struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	error_set(&why, ERROR_DAMAGED,
-		  "%s: exists with other contents: not replaced", j->it->rel);
-	copy_blame(j->c, &j->c->ranks[j->it->rank], &why);
-	pthread_mutex_lock(&j->c->lock);
-	j->c->ranks[j->it->rank].taken = true;
-	if (j->c->o->taken != NULL)
-		j->c->o->taken(j->it->rel);
-	pthread_mutex_unlock(&j->c->lock);
-	return done(j, COPY_TAKEN, err);
-}
-
-static int
 copy_or_adopt(struct job *j, struct error *err)
 {
 	struct error why = ERROR_INIT;
@@ -389,8 +373,18 @@ copy_or_adopt(struct job *j, struct error *err)
 	}
 	/* Another file has the name of this data file.  Redundancy files, in
 	 * the dataset's own directory, have no other owner. */
-	if (j->there && j->it->file != NULL && !j->c->o->replace)
-		return refuse_taken(j, err);
+	if (j->there && j->it->file != NULL && !j->c->o->replace) {
+		error_set(&why, ERROR_DAMAGED,
+			  "%s: exists with other contents: not replaced",
+			  j->it->rel);
+		copy_blame(j->c, &j->c->ranks[j->it->rank], &why);
+		pthread_mutex_lock(&j->c->lock);
+		j->c->ranks[j->it->rank].taken = true;
+		if (j->c->o->taken != NULL)
+			j->c->o->taken(j->it->rel);
+		pthread_mutex_unlock(&j->c->lock);
+		return done(j, COPY_TAKEN, err);
+	}
 	if (j->c->o->work->dry_run)
 		return done(j, COPY_COPIED, err);
 	return copy_data(j, err);

@@ -143,28 +143,6 @@ read_result(struct copying *c, const struct remote_result *r,
 	return rc;
 }
 
-/* Say once what nodes warn of that have copied everything. */
-static void
-pass_warning(const struct copying *c, const struct remote_result *r)
-{
-	const struct scavenge *s = c->s;
-	char text[512], more[64] = "";
-	size_t first = c->count, count = 0;
-
-	for (size_t i = 0; i < c->count; i++)
-		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_OK &&
-		    r[i].err.len > 0 && count++ == 0)
-			first = i;
-	if (count == 0)
-		return;
-	if (count > 1)
-		snprintf(more, sizeof(more), " (and %zu more %s)", count - 1,
-			 count == 2 ? "node" : "nodes");
-	work_say(s->work, "%s: dataset %" PRId64 ": %s%s",
-		 s->nodes[c->nodes[first]].name, c->d->id,
-		 scavenge_reason(&r[first], text, sizeof(text)), more);
-}
-
 /* Count copied bytes and report failures.  *again is set if a node did not come
  * to the end. */
 static int
@@ -173,7 +151,8 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 {
 	struct scavenge *s = c->s;
 	const char *why = NULL;
-	char text[512];
+	char text[512], more[64] = "";
+	size_t first = 0, warn = 0;
 
 	for (size_t i = 0; i < c->count; i++) {
 		struct scavenge_node *n = &s->nodes[c->nodes[i]];
@@ -219,7 +198,18 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		if (scavenge_unreached(s, c->nodes[i], &r[i], err) < 0)
 			return -1;
 	}
-	pass_warning(c, r);
+	/* Say once what nodes warn of that have copied everything. */
+	for (size_t i = 0; i < c->count; i++)
+		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_OK &&
+		    r[i].err.len > 0 && warn++ == 0)
+			first = i;
+	if (warn > 1)
+		snprintf(more, sizeof(more), " (and %zu more %s)", warn - 1,
+			 warn == 2 ? "node" : "nodes");
+	if (warn > 0)
+		work_say(s->work, "%s: dataset %" PRId64 ": %s%s",
+			 s->nodes[c->nodes[first]].name, c->d->id,
+			 scavenge_reason(&r[first], text, sizeof(text)), more);
 	return scavenge_report(s, err);
 }
 

@@ -152,7 +152,8 @@ static int
 solve_stripe(struct striping *s, struct error *err)
 {
 	bool lost[CODE_MAX] = { false };
-	struct recipe *r = NULL;
+	const struct recipe *r = NULL;
+	struct recipe *made = NULL;
 	struct solve_job *j = NULL;
 
 	/* XOR: the sum of all others is the same in any stripe. */
@@ -179,13 +180,13 @@ solve_stripe(struct striping *s, struct error *err)
 		 * last recipe serves. */
 		if (s->recipe == NULL ||
 		    memcmp(lost, s->lost, s->set->n) != 0) {
-			r = s->w->check
-				    ? check_recipe(s, lost, err)
-				    : recipe_new(&s->c, s->stripe, lost, err);
-			if (solve_keep_recipe(s->w, r, err) < 0)
+			made = s->w->check ? check_recipe(s, lost, err)
+					   : recipe_new(&s->c, s->stripe, lost,
+							err);
+			if (solve_keep_recipe(s->w, made, err) < 0)
 				return -1;
 			memcpy(s->lost, lost, s->set->n);
-			s->recipe = r;
+			s->recipe = made;
 		}
 		r = s->recipe;
 		j = solve_add_job(s->w, r->nin, r->nout, err);

@@ -47,29 +47,6 @@ append_log(const char *prefix, const struct buf *line, struct error *err)
 	return rc;
 }
 
-/* Send the event with who and where instead of the time and the host, which
- * syslog adds itself. */
-static int
-send_syslog(const char *prefix, const struct log_line *l, struct error *err)
-{
-	struct log_line event = *l;
-	struct buf line = BUF_INIT;
-	const char *text = NULL;
-
-	event.host = event.job_id = NULL;
-	if (log_format(&event, &line) < 0)
-		return error_no_memory(err);
-	text = strstr(line.data, ": ") + 2;
-	openlog("SCR", 0, LOG_LOCAL7);
-	syslog(LOG_INFO, "user=%s, jobid=%s, prefix=%s, %.*s",
-	       l->user != NULL ? l->user : "",
-	       l->job_id != NULL ? l->job_id : "", prefix,
-	       (int)strcspn(text, "\n"), text);
-	closelog();
-	buf_free(&line);
-	return 0;
-}
-
 int
 eventlog_add(const char *prefix, const struct conf *c, const struct log_line *l,
 	     struct error *err)
@@ -78,6 +55,7 @@ eventlog_add(const char *prefix, const struct conf *c, const struct log_line *l,
 	char host[HOST_NAME_MAX + 1] = "localhost";
 	struct log_line full = *l;
 	struct buf line = BUF_INIT;
+	const char *who = NULL, *event = NULL;
 	int rc = 0;
 
 	if (conf_bool(c, "SCR_LOG_ENABLE", false, &on, err) < 0 ||
@@ -95,8 +73,20 @@ eventlog_add(const char *prefix, const struct conf *c, const struct log_line *l,
 		return error_no_memory(err);
 	if (text)
 		rc = append_log(prefix, &line, err);
-	if (sys && send_syslog(prefix, &full, rc < 0 ? NULL : err) < 0)
-		rc = -1;
+	buf_free(&line);
+	if (!sys)
+		return rc;
+	/* Syslog adds time and host itself. */
+	who = full.job_id;
+	full.host = full.job_id = NULL;
+	if (log_format(&full, &line) < 0)
+		return rc < 0 ? -1 : error_no_memory(err);
+	event = strstr(line.data, ": ") + 2;
+	openlog("SCR", 0, LOG_LOCAL7);
+	syslog(LOG_INFO, "user=%s, jobid=%s, prefix=%s, %.*s",
+	       full.user != NULL ? full.user : "", who != NULL ? who : "",
+	       prefix, (int)strcspn(event, "\n"), event);
+	closelog();
 	buf_free(&line);
 	return rc;
 }

@@ -100,28 +100,6 @@ prepare(struct protecting *p, struct error *err)
 	return 0;
 }
 
-/* Encode the list of this member: the header of a set of one member. */
-static int
-encode_list(const struct protecting *p, struct buf *out, struct error *err)
-{
-	struct redset_member mine = p->members[p->j->set->member];
-	struct kvtree *t = NULL;
-	int rc = -1;
-
-	mine.desc = (struct redset_desc){ .type = REDSET_SINGLE,
-					  .enabled = true,
-					  .set = mine.desc.rank,
-					  .sets = mine.desc.ranks,
-					  .members = 1,
-					  .rank = mine.desc.rank,
-					  .ranks = mine.desc.ranks };
-	t = redset_header_build(&mine, NULL, 0, 0, err);
-	if (t != NULL)
-		rc = kvtree_encode(t, out, err);
-	kvtree_free(t);
-	return rc;
-}
-
 /* Send the list to the right neighbours, which keep it in their headers, and
  * receive the lists of the left ones. */
 static int
@@ -131,11 +109,23 @@ swap_lists(struct protecting *p, struct error *err)
 	const uint32_t k = redset_neighbours(&p->descs[t->rank]);
 	struct team_note *notes = arena_alloc(p->arena, k, sizeof(*notes));
 	struct team_mail out = { k, notes }, in;
+	struct redset_member mine = p->members[p->j->set->member];
+	struct kvtree *tree = NULL;
 	struct buf list = BUF_INIT;
 	int rc = notes == NULL ? error_no_memory(err) : 0;
 
+	/* The list of this member: the header of a set of one member. */
+	mine.desc = (struct redset_desc){ .type = REDSET_SINGLE,
+					  .enabled = true,
+					  .set = mine.desc.rank,
+					  .sets = mine.desc.ranks,
+					  .members = 1,
+					  .rank = mine.desc.rank,
+					  .ranks = mine.desc.ranks };
+	tree = rc < 0 ? NULL : redset_header_build(&mine, NULL, 0, 0, err);
 	if (rc == 0)
-		rc = encode_list(p, &list, err);
+		rc = tree == NULL ? -1 : kvtree_encode(tree, &list, err);
+	kvtree_free(tree);
 	for (uint32_t i = 0; rc == 0 && i < k; i++)
 		notes[i] = (struct team_note){ (t->rank + 1 + i) % t->size,
 					       list.data, list.len };
@@ -165,28 +155,6 @@ swap_lists(struct protecting *p, struct error *err)
 
 /* --- Files --- */
 
-/* Write <stem>.er.R.redset.  If the filemap's descriptor equals that of the
- * data, it is a hard link. */
-static int
-write_descriptor(const struct protecting *p, struct error *err)
-{
-	struct redundancy_job data = *p->j;
-	char name[REDUNDANCY_NAME], same[REDUNDANCY_NAME];
-	struct kvtree *t = NULL;
-	int rc = -1;
-
-	redundancy_name(p->j, true, name);
-	data.map = false;
-	if (p->j->map && linkat(p->dirfd, redundancy_name(&data, true, same),
-				p->dirfd, name, 0) == 0)
-		return 0;
-	t = redset_descriptor_build(p->descs, p->j->set->member, err);
-	if (t != NULL)
-		rc = newfile_tree(p->dirfd, name, t, p->j->sync, err);
-	kvtree_free(t);
-	return rc;
-}
-
 /* Write everything except the body. */
 static int
 begin_files(struct protecting *p, struct error *err)
@@ -203,12 +171,26 @@ begin_files(struct protecting *p, struct error *err)
 		.source = &p->source,
 		.name = p->name,
 	};
+	struct redundancy_job data = *p->j;
+	char name[REDUNDANCY_NAME], same[REDUNDANCY_NAME];
 	struct kvtree *t = NULL;
 	uint64_t longest = 0;
 	int rc = -1;
 
-	if (write_descriptor(p, err) < 0)
-		return -1;
+	/* Write <stem>.er.R.redset.  If the filemap's descriptor equals that of
+	 * the data, it is a hard link. */
+	redundancy_name(p->j, true, name);
+	data.map = false;
+	if (!p->j->map || linkat(p->dirfd, redundancy_name(&data, true, same),
+				 p->dirfd, name, 0) < 0) {
+		t = redset_descriptor_build(p->descs, s->member, err);
+		if (t == NULL ||
+		    newfile_tree(p->dirfd, name, t, p->j->sync, err) < 0) {
+			kvtree_free(t);
+			return -1;
+		}
+		kvtree_free(t);
+	}
 	for (uint32_t m = 0; m < s->members; m++)
 		if (p->bytes[m] > longest)
 			longest = p->bytes[m];
