@@ -276,45 +276,6 @@ some_files(struct settings *s, const struct packed *p,
 
 /* --- Several datasets --- */
 
-/* Warn if the checkpoint that the next job would restart from is packed: no
- * library can fetch it then. */
-static void
-warn_of_restart(const struct settings *s, struct catalogue *c,
-		const struct packed *p)
-{
-	char next[NEXT_MAX];
-
-	if (s->keep || p->layout == 1 || s->layout == 1 ||
-	    catalogue_restart_point(c) != p->id)
-		return;
-	app_warn("%s: the next job restarts from it, but no job can while it "
-		 "is packed: %s before that job starts",
-		 p->name,
-		 report_packed_command("scr_container unpack", c, p, next,
-				       sizeof(next)));
-}
-
-/* Open a dataset; if files are named, read no more than they need. */
-static int
-open_dataset(const struct settings *s, const char *word,
-	     const struct extract_names *names, struct packed *p,
-	     struct error *err)
-{
-	const bool changes = s->verb == VERB_PACK || s->verb == VERB_UNPACK ||
-			     s->verb == VERB_REPACK;
-	const struct packed_some some = {
-		.files = { extract_wants, names },
-		.attrs = s->verb == VERB_EXTRACT,
-	};
-
-	if (names->count > 0)
-		return catalogue_packed_some(s->catalogue, word, &some,
-					     &s->look, p, err);
-	return catalogue_packed_open(s->catalogue, word,
-				     changes && !s->look.work.dry_run, &s->look,
-				     p, err);
-}
-
 /* Run the verb for one dataset, and report its errors. */
 static int
 one(struct settings *s, const char *word, const struct extract_names *names)
@@ -323,9 +284,20 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 	struct error err = ERROR_INIT;
 	struct packed p = { .id = 0 };
 	char next[NEXT_MAX];
+	const bool changes = s->verb == VERB_PACK || s->verb == VERB_UNPACK ||
+			     s->verb == VERB_REPACK;
+	const struct packed_some some = {
+		.files = { extract_wants, names },
+		.attrs = s->verb == VERB_EXTRACT,
+	};
 	int status = STATUS_FAILED;
 
-	if (open_dataset(s, word, names, &p, &err) < 0) {
+	/* If files are named, no more is read than they need. */
+	if ((names->count > 0
+		     ? catalogue_packed_some(c, word, &some, &s->look, &p, &err)
+		     : catalogue_packed_open(c, word,
+					     changes && !s->look.work.dry_run,
+					     &s->look, &p, &err)) < 0) {
 		report_remedy(&err, c, p.id);
 		return app_report(STATUS_OK, &err);
 	}
@@ -353,8 +325,17 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		    !s->look.work.dry_run && p.layout == 3 &&
 		    catalogue_forgive(c, p.id, &s->look, &err) < 0)
 			status = error_status(err.kind);
-		if (s->verb == VERB_PACK && status == STATUS_OK)
-			warn_of_restart(s, c, &p);
+		/* No library can fetch a packed checkpoint. */
+		if (s->verb == VERB_PACK && status == STATUS_OK && !s->keep &&
+		    p.layout != 1 && s->layout != 1 &&
+		    catalogue_restart_point(c) == p.id)
+			app_warn("%s: the next job restarts from it, but no "
+				 "job can while it is packed: %s before that "
+				 "job starts",
+				 p.name,
+				 report_packed_command("scr_container unpack",
+						       c, &p, next,
+						       sizeof(next)));
 		break;
 	case VERB_LIST:
 		status = list(s, &p);

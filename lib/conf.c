@@ -74,26 +74,6 @@ lines_in(const struct conf_source *s, const char *key, size_t *count)
 	return *count > 0 ? &s->lines[first] : NULL;
 }
 
-/* Add the properties of `more` that `g` lacks. -1: no memory. */
-static int
-join(struct conf *c, struct conf_group *g, const struct conf_group *more)
-{
-	struct conf_pair *all = arena_alloc(
-		c->arena, g->npairs + more->npairs + 1, sizeof(*all));
-	size_t n = g->npairs;
-
-	if (all == NULL)
-		return -1;
-	for (size_t i = 0; i < n; i++)
-		all[i] = g->pairs[i];
-	for (size_t i = 0; i < more->npairs; i++)
-		if (conf_property(g, more->pairs[i].key) == NULL)
-			all[n++] = more->pairs[i];
-	g->pairs = all;
-	g->npairs = n;
-	return 0;
-}
-
 /* Keep the first of the lines with the same value. */
 static int
 merge(struct conf *c, struct conf_source *s, struct conf_group *g, size_t count,
@@ -104,6 +84,8 @@ merge(struct conf *c, struct conf_source *s, struct conf_group *g, size_t count,
 
 	for (const struct conf_group *from = g; from < end; from++) {
 		const size_t at = map_get(by, from->value);
+		struct conf_pair *all = NULL;
+		size_t n = 0;
 
 		if (at == MAP_NONE) {
 			if (map_put(by, from->value, (size_t)(to - g)) < 0)
@@ -111,8 +93,18 @@ merge(struct conf *c, struct conf_source *s, struct conf_group *g, size_t count,
 			*to++ = *from;
 			continue;
 		}
-		if (join(c, &g[at], from) < 0)
+		/* Add the properties that the first line lacks. */
+		n = g[at].npairs;
+		all = arena_alloc(c->arena, n + from->npairs + 1, sizeof(*all));
+		if (all == NULL)
 			return -1;
+		for (size_t i = 0; i < n; i++)
+			all[i] = g[at].pairs[i];
+		for (size_t i = 0; i < from->npairs; i++)
+			if (conf_property(&g[at], from->pairs[i].key) == NULL)
+				all[n++] = from->pairs[i];
+		g[at].pairs = all;
+		g[at].npairs = n;
 		if (c->notice.len <= CONF_NOTICE_MAX)
 			conf_complain(
 				c,

@@ -18,6 +18,7 @@
 #include "crc.h"
 #include "env.h"
 #include "error.h"
+#include "io.h"
 #include "json.h"
 #include "meta/dataset.h"
 #include "meta/flush.h"
@@ -427,27 +428,6 @@ env_interval(const struct env_call *c)
 
 /* --- Checksums --- */
 
-static int
-sum_file(const char *name, uint32_t *crc, struct error *err)
-{
-	const int fd = open(name, O_RDONLY | O_CLOEXEC);
-	char block[CRC_BLOCK];
-	ssize_t n = 0;
-
-	*crc = 0;
-	if (fd < 0)
-		return error_sys(err, "%s", name);
-	do {
-		n = read(fd, block, sizeof(block));
-		if (n > 0)
-			*crc = crc_update(*crc, block, (size_t)n);
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	if (n < 0)
-		error_sys(err, "%s: cannot read", name);
-	close(fd);
-	return n < 0 ? -1 : 0;
-}
-
 int
 env_crc32(const struct env_call *c)
 {
@@ -456,13 +436,27 @@ env_crc32(const struct env_call *c)
 	int count = 0, status = STATUS_OK;
 	char **args = env_start(c, opts, &count);
 	struct json *list = app_json() ? json_new_array() : NULL, *j = NULL;
-	char text[16];
+	char text[16], block[CRC_BLOCK];
 	uint32_t crc = 0;
+	ssize_t n = 0;
+	int fd = -1;
 
 	if (count == 0)
 		app_usage("no file given");
 	for (; *args != NULL; args++) {
-		if (sum_file(*args, &crc, &err) < 0) {
+		fd = open(*args, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			error_sys(&err, "%s", *args);
+		crc = 0;
+		do {
+			n = fd < 0 ? 0 : read(fd, block, sizeof(block));
+			if (n > 0)
+				crc = crc_update(crc, block, (size_t)n);
+		} while (n > 0 || (n < 0 && errno == EINTR));
+		if (n < 0)
+			error_sys(&err, "%s: cannot read", *args);
+		io_close(fd);
+		if (err.kind != ERROR_NONE) {
 			status = app_report(status, &err);
 		} else if (list != NULL) {
 			j = json_new_object();

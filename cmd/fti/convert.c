@@ -11,7 +11,6 @@
 #include "error.h"
 #include "fti/draft.h"
 #include "fti/file.h"
-#include "fti/posix.h"
 #include "path.h"
 #include "str.h"
 
@@ -89,124 +88,101 @@ fti_convert_say(const struct fti_convert_notes *notes, struct buf *out)
 
 /* --- Files --- */
 
-struct run {
-	struct fti_convert *c;
-	struct fti_convert_notes notes;
-	int64_t id; /* of the files before */
-	struct fti_posix sector;
-	struct buf ini;
-	struct fti_job job; /* of it */
-};
-
 static int
 describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	 struct error *err)
 {
-	struct run *run = arg;
+	struct fti_convert *c = arg;
 
-	return fti_convert_describe(run->c, r, &run->c->out.items[i].attr, d,
-				    &run->notes, err);
+	return fti_convert_describe(c, r, &c->out.items[i].attr, d, &c->notes,
+				    err);
 }
 
 static int
 planned(void *arg, size_t i, const struct fti_rankfile *r,
 	const struct fti_draft *d, struct error *err)
 {
-	struct run *run = arg;
-	struct buf *out = &run->c->out.text;
+	struct fti_convert *c = arg;
+	struct buf *out = &c->out.text;
 	const char *from = fti_convert_form(r);
 
-	if (d->raw && run->id >= 0 && run->id != d->ckpt_id)
+	if (d->raw && c->before >= 0 && c->before != d->ckpt_id)
 		return error_set(err, ERROR_USAGE,
 				 "%s: is of checkpoint %" PRId64
 				 ", another file of %" PRId64
 				 ": one metadata file has one checkpoint",
-				 r->name, d->ckpt_id, run->id);
-	run->id = d->ckpt_id;
+				 r->name, d->ckpt_id, c->before);
+	c->before = d->ckpt_id;
 	buf_printf(out, "%s: %s -> %s, %zu %s, %" PRIu64 " bytes",
-		   str_shown(r->name), from, fti_convert_to(run->c),
+		   str_shown(r->name), from, fti_convert_to(c),
 		   str_count(r->content.nvars, "variable"), d->size);
-	fti_output_say(&run->c->out, i, out);
-	fti_convert_say(&run->notes, out);
+	fti_output_say(&c->out, i, out);
+	fti_convert_say(&c->notes, out);
 	return buf_check(out, err);
 }
 
 static int
 written(void *arg, size_t i, const struct fti_draft *d, struct error *err)
 {
-	struct run *run = arg;
+	struct fti_convert *c = arg;
 
-	if (!run->c->form.posix)
+	if (!c->form.posix)
 		return 0;
-	if (run->sector.arena == NULL &&
-	    fti_posix_start(&run->sector, (int32_t)d->ckpt_id,
-			    run->c->out.count, err) < 0)
+	if (c->sector.arena == NULL &&
+	    fti_posix_start(&c->sector, (int32_t)d->ckpt_id, c->out.count,
+			    err) < 0)
 		return -1;
-	return fti_posix_set(&run->sector, i,
-			     path_base(run->c->out.items[i].out.path), d, err);
+	return fti_posix_set(&c->sector, i, path_base(c->out.items[i].out.path),
+			     d, err);
 }
 
 static int
 finish(void *arg, struct error *err)
 {
-	struct run *run = arg;
+	struct fti_convert *c = arg;
 
-	return run->c->form.posix
-		       ? fti_posix_finish(&run->sector, run->job.name,
-					  &run->ini, err)
-		       : 0;
+	return c->form.posix ? fti_posix_finish(&c->sector, c->job.name,
+						&c->text, err)
+			     : 0;
 }
 
 static int
 convert_files(struct fti_convert *c, char **files, size_t count,
 	      struct error *err)
 {
-	struct run run = { .c = c, .id = -1 };
 	struct fti_remake m = {
-		.texts = &run.job,
+		.texts = &c->job,
 		.ntexts = c->form.posix,
 		.describe = describe,
 		.planned = planned,
 		.written = written,
 		.finish = finish,
-		.arg = &run,
+		.arg = c,
 	};
 	int status = STATUS_OK;
 
 	if (fti_output_add(&c->out, files, count, err) < 0 ||
 	    (c->form.posix &&
 	     fti_output_place_ini(&c->out, c->ini, c->out.items[0].out.name,
-				  &run.job, err) < 0))
+				  &c->job, err) < 0))
 		return app_report(STATUS_OK, err);
-	run.job.text = &run.ini;
+	c->job.text = &c->text;
 	status = fti_output_run(&c->out, &m);
-	fti_posix_fini(&run.sector);
-	buf_free(&run.ini);
+	fti_posix_fini(&c->sector);
+	buf_free(&c->text);
 	return status;
 }
 
 /* --- The verb --- */
 
-static int
-run(struct fti_convert *c, char **args, size_t count, struct error *err)
-{
-	const bool tree = fti_is_directory(args[0]);
-
-	if (tree && (c->id >= 0 || c->ini != NULL || c->o.in.meta != NULL ||
-		     c->o.in.layer != UINT64_MAX))
-		app_usage("--id, --ini, --meta and --layer are for files");
-	if (!tree && c->ckpt != NULL)
-		app_usage("--checkpoint is for a directory");
-	if (fti_output_start(&c->out, &c->o, err) < 0)
-		return app_report(STATUS_OK, err);
-	return tree ? fti_convert_tree(c, args[0], err)
-		    : convert_files(c, args, count, err);
-}
-
 int
 fti_run_convert(const struct fti_call *call)
 {
-	struct fti_convert c = { .o.in = FTI_INPUT_ALL, .id = -1 };
+	struct fti_convert c = {
+		.o.in = FTI_INPUT_ALL,
+		.id = -1,
+		.before = -1,
+	};
 	const char *id = NULL;
 	const struct opt opts[] = {
 		OPT_GROUP("Conversion"),
@@ -228,6 +204,7 @@ fti_run_convert(const struct fti_call *call)
 		OPT_END,
 	};
 	struct error err = ERROR_INIT;
+	bool tree = false;
 	int count = 0, status = STATUS_OK;
 	char **args = fti_start(call, opts, &count);
 
@@ -244,7 +221,17 @@ fti_run_convert(const struct fti_call *call)
 			  FTI_POSIX_MEMBERS);
 	if (fti_id_parse(id, &c.id, &err) < 0)
 		return app_report(STATUS_OK, &err);
-	status = run(&c, args, (size_t)count, &err);
+	tree = fti_is_directory(args[0]);
+	if (tree && (c.id >= 0 || c.ini != NULL || c.o.in.meta != NULL ||
+		     c.o.in.layer != UINT64_MAX))
+		app_usage("--id, --ini, --meta and --layer are for files");
+	if (!tree && c.ckpt != NULL)
+		app_usage("--checkpoint is for a directory");
+	if (fti_output_start(&c.out, &c.o, &err) < 0)
+		status = app_report(STATUS_OK, &err);
+	else
+		status = tree ? fti_convert_tree(&c, args[0], &err)
+			      : convert_files(&c, args, (size_t)count, &err);
 	fti_output_end(&c.out);
 	return status;
 }

@@ -9,10 +9,17 @@
 #include <stdint.h>
 
 #include "fti.h"
+#include "fti/posix.h"
 #include "output.h"
 
 struct error;
 struct fti_draft;
+
+/* What a file could not say of its new form. */
+struct fti_convert_notes {
+	bool id;   /* its id is from its name */
+	bool time; /* its time is that of its modification */
+};
 
 struct fti_convert {
 	struct fti_output_options o;
@@ -22,12 +29,12 @@ struct fti_convert {
 	struct fti_sets_options geometry;
 	const char *ckpt; /* id of the only one below a directory, or NULL */
 	struct fti_output out;
-};
-
-/* What a file could not say of its new form. */
-struct fti_convert_notes {
-	bool id;   /* its id is from its name */
-	bool time; /* its time is that of its modification */
+	/* Of files: */
+	struct fti_convert_notes notes;
+	int64_t before;		 /* id of the files before; -1: none */
+	struct fti_posix sector; /* their metadata, */
+	struct buf text;	 /* as text, */
+	struct fti_job job;	 /* which is written */
 };
 
 /* Describe the new form of a file with these attributes. */

@@ -404,37 +404,13 @@ copy_rounds(struct copying *c, struct error *err)
 	return rc;
 }
 
-/*
- * A node copies the files that the filemap of a rank names.  If a node has lost
- * a filemap, restore it on the prefix, from the redundancy that was copied: the
- * node copies by it then.
- */
-static int
-copy_unmapped(struct copying *c, struct error *err)
-{
-	struct scavenge *s = c->s;
-	size_t restored = 0;
-
-	c->unmapped = true;
-	if (choose_copiers(c, err) < 0)
-		return -1;
-	if (c->count == 0)
-		return 0;
-	/* Without the filemaps the files may still be rebuilt. */
-	if (catalogue_restore_maps(s->prefix, c->d->id, s->o->catalogue,
-				   &restored, NULL) < 0 ||
-	    restored == 0)
-		return 0;
-	return copy_rounds(c, err);
-}
-
 int
 scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
 	const double start = clock_seconds();
 	const int prefix = catalogue_prefix_fd(s->prefix);
 	struct copying c = { .s = s, .d = d };
-	size_t retired = 0;
+	size_t retired = 0, restored = 0;
 	int rc = 0;
 
 	c.cut = arena_alloc(s->arena, s->plan.nnodes, sizeof(*c.cut));
@@ -457,8 +433,19 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 				   err);
 	if (rc == 0)
 		rc = copy_rounds(&c, err);
-	if (rc == 0 && !s->stopped && d->taken == SALVAGE_FREE)
-		rc = copy_unmapped(&c, err);
+	/* A node copies the files that the filemap of a rank names.  If a node
+	 * has lost a filemap, restore it on the prefix, from the redundancy
+	 * that was copied: the node copies by it then.  Without the filemaps
+	 * the files may still be rebuilt. */
+	if (rc == 0 && !s->stopped && d->taken == SALVAGE_FREE) {
+		c.unmapped = true;
+		rc = choose_copiers(&c, err);
+		if (rc == 0 && c.count > 0 &&
+		    catalogue_restore_maps(s->prefix, d->id, s->o->catalogue,
+					   &restored, NULL) == 0 &&
+		    restored > 0)
+			rc = copy_rounds(&c, err);
+	}
 	if (!c.unsure &&
 	    (retired > 0 || (c.replace && (rc < 0 || s->blocked != NULL ||
 					   d->taken != SALVAGE_FREE))))

@@ -77,31 +77,6 @@ report_left(const struct scavenge *s)
 
 /* --- Opening --- */
 
-/*
- * Choose the file that shows a node that its prefix is ours.  A plan makes
- * none: it takes flush.scr, which is missing where nothing is mounted.  Without
- * room for a file the nodes are asked all the same, as the prefix may have the
- * files of the job already.
- */
-static int
-show(struct scavenge *s, struct error *err)
-{
-	const int scr = catalogue_scr_fd(s->prefix);
-	const char *name = s->token.name;
-
-	if (s->work->dry_run)
-		name = scr < 0 || dir_access(scr, FLUSH_FILE, F_OK) < 0
-			       ? NULL
-			       : FLUSH_FILE;
-	else if (token_make(&s->token, scr, "scavenge") < 0)
-		name = NULL;
-	if (name == NULL)
-		return 0;
-	s->sees = arena_printf(s->arena, "%s/" SCR_DIR "/%s",
-			       s->job->prefix_real, name);
-	return s->sees == NULL ? error_no_memory(err) : 0;
-}
-
 int
 scavenge_open(struct scavenge *s, struct job *job,
 	      const struct scavenge_options *o, struct error *err)
@@ -113,7 +88,9 @@ scavenge_open(struct scavenge *s, struct job *job,
 		.job = job->id,
 		.work = &o->catalogue->work,
 	};
+	const char *sees = NULL;
 	int64_t ran = 0;
+	int scr = -1;
 
 	*s = (struct scavenge){
 		.job = job,
@@ -143,8 +120,22 @@ scavenge_open(struct scavenge *s, struct job *job,
 		if (s->lock == -1)
 			return -1;
 	}
-	if (show(s, err) < 0)
-		return -1;
+	/* The file that shows a node that its prefix is ours.  A plan makes
+	 * none: it takes flush.scr, which is missing where nothing is mounted.
+	 * Without room for a file the nodes are asked all the same, as the
+	 * prefix may have the files of the job already. */
+	scr = catalogue_scr_fd(s->prefix);
+	if (s->work->dry_run)
+		sees = scr >= 0 && dir_access(scr, FLUSH_FILE, F_OK) == 0
+			       ? FLUSH_FILE
+			       : NULL;
+	else if (token_make(&s->token, scr, "scavenge") == 0)
+		sees = s->token.name;
+	if (sees != NULL)
+		s->sees = arena_printf(s->arena, "%s/" SCR_DIR "/%s",
+				       job->prefix_real, sees);
+	if (sees != NULL && s->sees == NULL)
+		return error_no_memory(err);
 	/* nodes.scr has the number of nodes of the last run. */
 	if (jobfiles_nodes(job->prefix, &ran, NULL) == 0 &&
 	    ran > (int64_t)job->nodes.count) {
