@@ -11,8 +11,10 @@
  *   dir=DIR       directory of the files (default: the name of the dataset)
  *   die=N         the job is killed in step N, before the last rank writes
  *   flags=N       SCR_FLAGs (1); flags2=N: those of every second step
- *   from=DIR      rank R does not make up its files: it copies DIR/NAME, with
- *                 mode and times, for each line NAME of the file DIR.R
+ *   from=DIR      the files of rank R are in the file DIR.R: of a line NAME it
+ *                 copies DIR/NAME, with mode and times; of a line NAME TAB N it
+ *                 writes N bytes; below=DIR/: it asks for DIR/NAME
+ *   show=R        rank R prints "NAME -> PATH" for each file
  *   shared=1      all ranks route one more file, which rank 0 writes
  *   equal=1       all files of a rank have the same name, in different
  *                 directories
@@ -105,10 +107,13 @@ write_file(const char *path, int step, int file)
 static int
 route(const char *name, char *path)
 {
-	if (SCR_Route_file(name, path) == SCR_SUCCESS)
-		return 0;
-	fprintf(stderr, "rank %d: %s: no route\n", rank, name);
-	return -1;
+	if (SCR_Route_file(name, path) != SCR_SUCCESS) {
+		fprintf(stderr, "rank %d: %s: no route\n", rank, name);
+		return -1;
+	}
+	if (number("show", -1) == rank)
+		printf("%s -> %s\n", name, path);
+	return 0;
 }
 
 /* Copy a file of the option `from`. */
@@ -134,18 +139,26 @@ copy_file(const char *from, const char *to)
 }
 
 static int
-copy_files(const char *dir)
+listed_files(const char *dir)
 {
-	char name[512], from[1024], path[SCR_MAX_FILENAME];
+	char line[512], from[1024], name[1024], path[SCR_MAX_FILENAME];
 	FILE *list = NULL;
+	unsigned seed = (unsigned)rank * 100;
 	int rc = 0;
 
 	snprintf(from, sizeof(from), "%s.%d", dir, rank);
 	list = fopen(from, "r");
-	while (list != NULL && fgets(name, sizeof(name), list) != NULL) {
-		name[strcspn(name, "\n")] = '\0';
-		snprintf(from, sizeof(from), "%s/%s", dir, name);
-		if (route(name, path) < 0 || copy_file(from, path) < 0)
+	while (list != NULL && fgets(line, sizeof(line), list) != NULL) {
+		const char *bytes = strchr(line, '\t');
+
+		line[strcspn(line, "\t\n")] = '\0';
+		snprintf(from, sizeof(from), "%s/%s", dir, line);
+		snprintf(name, sizeof(name), "%s%s", text("below", ""), line);
+		if (route(name, path) < 0)
+			rc = -1;
+		else if (bytes == NULL)
+			rc = copy_file(from, path) < 0 ? -1 : rc;
+		else if (!write_bytes(path, seed++, atol(bytes + 1)))
 			rc = -1;
 	}
 	if (list != NULL)
@@ -178,7 +191,7 @@ write_files(const char *dir, int step)
 	if (number("rotate", 0))
 		as = (rank + step) % size;
 	if (text("from", NULL) != NULL)
-		rc = copy_files(text("from", NULL));
+		rc = listed_files(text("from", NULL));
 	for (int i = 0; i < count; i++) {
 		if (number("equal", 0))
 			snprintf(name, sizeof(name), "%s/%d/f.%d", dir, i, as);
