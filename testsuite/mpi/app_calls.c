@@ -5,7 +5,8 @@
  * its argument: a name, a file, a text or a number.  unlink=FILE removes a file
  * on the nodes that have it.  ARG "@" stands for the
  * number of the rank, and "NULL" for a null pointer.  Rank 0 prints "CALL ->
- * RESULT", and behind it the flag or text that the function returned.  Before
+ * RESULT", and behind it the flag or text that the function returned; of
+ * ask=TEXT, which is SCR_Config(), "TEXT -> ANSWER".  Before
  * the call, the flag is 7 and the text is "untouched".
  */
 #include <mpi.h>
@@ -41,6 +42,17 @@ has_value(const char *config)
 
 	free(value);
 	return has;
+}
+
+static void
+ask(const char *config)
+{
+	char *answer = (char *)SCR_Configf("%s", config); /* to free */
+
+	if (rank == 0)
+		printf("%s -> %s\n", config,
+		       answer != NULL ? answer : "(none)");
+	free(answer);
 }
 
 static int
@@ -103,6 +115,10 @@ main(int argc, char **argv)
 		const char *arg = strchr(argv[i], '=');
 		int rc = 0;
 
+		if (strncmp(argv[i], "ask=", 4) == 0) {
+			ask(argv[i] + 4);
+			continue;
+		}
 		snprintf(call, sizeof(call), "%.*s", (int)strcspn(argv[i], "="),
 			 argv[i]);
 		if (arg != NULL && strcmp(++arg, "@") == 0)

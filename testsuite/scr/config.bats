@@ -26,11 +26,11 @@ says() {
 		>"$SCRKIT_SYSTEM_CONF"
 	printf 'SCR_DEBUG=0\nSCR_FLUSH=22\n' >.scrconf
 	export SCR_CHECKPOINT_SECONDS=41
-	job "0 1" app_config SCR_SET_SIZE=31 SCR_FLUSH=32 \
-		SCR_CHECKPOINT_SECONDS=33 SCR_FLUSH SCR_SET_SIZE -- \
-		SCR_CHECKPOINT_SECONDS SCR_FLUSH SCR_SET_SIZE SCR_PREFIX_SIZE \
-		SCR_SET_FAILURES
-	says "SCR_FLUSH -> 22" "SCR_SET_SIZE -> 31" "init 0" "final 0" \
+	job "0 1" app_calls ask=SCR_SET_SIZE=31 ask=SCR_FLUSH=32 \
+		ask=SCR_CHECKPOINT_SECONDS=33 ask=SCR_FLUSH ask=SCR_SET_SIZE init \
+		ask=SCR_CHECKPOINT_SECONDS ask=SCR_FLUSH ask=SCR_SET_SIZE \
+		ask=SCR_PREFIX_SIZE ask=SCR_SET_FAILURES finalize
+	says "SCR_FLUSH -> 22" "SCR_SET_SIZE -> 31" "init -> 0" "finalize -> 0" \
 		"SCR_CHECKPOINT_SECONDS -> 41" "SCR_PREFIX_SIZE -> 13" \
 		"SCR_SET_FAILURES -> 2"
 }
@@ -41,8 +41,9 @@ says() {
 		$'SCR_GROUP=NODE#x # a comment\n' \
 		$'SCR_JOB_NAME=$PLACE/a\nSCR_CLUSTER_NAME=${PLACE}b\\$c\n' \
 		$'CKPT=0 TYPE=XOR SET_SIZE=$SIZE2\n' $'scr_flush=8' >.scrconf
-	job "0 1" app_config SCR_SET_SIZE SCR_GROUP SCR_JOB_NAME \
-		SCR_CLUSTER_NAME "CKPT=0 TYPE" "CKPT=0 SET_SIZE" SCR_FLUSH
+	job "0 1" app_calls ask=SCR_SET_SIZE ask=SCR_GROUP ask=SCR_JOB_NAME \
+		ask=SCR_CLUSTER_NAME "ask=CKPT=0 TYPE" "ask=CKPT=0 SET_SIZE" \
+		ask=SCR_FLUSH
 	says "SCR_SET_SIZE -> 9" "SCR_GROUP -> NODE#x" \
 		"SCR_JOB_NAME -> /there/a" "SCR_CLUSTER_NAME -> /thereb\$c" \
 		"CKPT=0 TYPE -> XOR" "CKPT=0 SET_SIZE -> 7" "SCR_FLUSH -> 8"
@@ -51,7 +52,8 @@ says() {
 
 @test "a line that is wrong is named, and its neighbours count (60)" {
 	printf '%s\n' SCR_FLUSH=4 'SCR_DEBUG 1' SCR_SET_SIZE=5 >.scrconf
-	job "0 1" app_config SCR_FLUSH SCR_SET_SIZE SCR_DEBUG --
+	job "0 1" app_calls ask=SCR_FLUSH ask=SCR_SET_SIZE ask=SCR_DEBUG init \
+		finalize
 	says "SCR_FLUSH -> 4" "SCR_SET_SIZE -> 5" "SCR_DEBUG -> 0"
 	grep -q 'WARNING: rank .*/\.scrconf:2: ' <<<"$stderr" || failed "line 2"
 }
@@ -59,8 +61,8 @@ says() {
 @test "values that do not parse, and unknown names, are warned about once" {
 	printf 'SCR_SET_SIZE=many\nSCR_FLUHS=1\nSCR_FLUHS=2\n' >.scrconf
 	export SCR_CHECKPOINT_OVERHEAD=1.5.2 SCR_FLUSH_TYPE=NOPE SCR_QQQQQ=1
-	job "0 1" app_config -- SCR_FLUSH
-	says "init 0"
+	job "0 1" app_calls init ask=SCR_FLUSH finalize
+	says "init -> 0"
 	warned 'SCR_SET_SIZE from .*"many".*8 is used'
 	warned 'unknown parameter SCR_FLUHS; did you mean SCR_FLUSH?'
 	grep -q 'environment: unknown parameter SCR_QQQQQ$' <<<"$stderr" ||
@@ -70,7 +72,8 @@ says() {
 	grep -q 'SCR_FLUSH_TYPE.*"NOPE".*SYNC is used' <<<"$stderr" ||
 		failed "SCR_FLUSH_TYPE"
 	# Queries before SCR_Init() do not repeat it, and give what is used.
-	job "0 1" app_config SCR_FLUSH SCR_SET_SIZE -- SCR_FLUSH SCR_FLUSH_TYPE
+	job "0 1" app_calls ask=SCR_FLUSH ask=SCR_SET_SIZE init ask=SCR_FLUSH \
+		ask=SCR_FLUSH_TYPE finalize
 	says "SCR_FLUSH -> 10" "SCR_SET_SIZE -> 8" "SCR_FLUSH_TYPE -> SYNC"
 	warned 'unknown parameter SCR_FLUHS'
 	grep -q 'SCR_SET_SIZE from .*\.scrconf:1: "many"' <<<"$stderr" ||
@@ -81,10 +84,11 @@ says() {
 }
 
 @test "SCR_Config sets, asks, unsets; app.conf tells the commands" {
-	job "0 1" app_config "STORE=$SSD GROUP=NODE COUNT=3" "STORE=$SSD MKDIR=1" \
-		"STORE=$SSD COUNT" STORE "SCR_JOB_NAME = a=b" SCR_JOB_NAME \
-		SCR_FLUSH=7 SCR_FLUSH= SCR_FLUSH -- SCR_JOB_NAME \
-		"STORE=$SSD MKDIR" SCR_JOB_ID SCR_PREFIX
+	job "0 1" app_calls "ask=STORE=$SSD GROUP=NODE COUNT=3" \
+		"ask=STORE=$SSD MKDIR=1" "ask=STORE=$SSD COUNT" ask=STORE \
+		"ask=SCR_JOB_NAME = a=b" ask=SCR_JOB_NAME ask=SCR_FLUSH=7 \
+		ask=SCR_FLUSH= ask=SCR_FLUSH init ask=SCR_JOB_NAME \
+		"ask=STORE=$SSD MKDIR" ask=SCR_JOB_ID ask=SCR_PREFIX finalize
 	says "STORE=$SSD COUNT -> 3" "STORE -> $SSD" "SCR_JOB_NAME -> a=b" \
 		"SCR_FLUSH -> 10" "STORE=$SSD MKDIR -> 1" "SCR_JOB_ID -> j1" \
 		"SCR_PREFIX -> $PREFIX"
@@ -104,10 +108,11 @@ SCR_JOB_NAME=a\\=b" ]] || failed "app.conf"
 	mkdir other
 	echo SCR_FLUSH=5 >other/.scrconf
 	echo SCR_FLUSH=6 >mine.conf
-	job "0 1" app_config SCR_PREFIX=other SCR_FLUSH -- SCR_FLUSH
+	job "0 1" app_calls ask=SCR_PREFIX=other ask=SCR_FLUSH init ask=SCR_FLUSH \
+		finalize
 	says "SCR_FLUSH -> 5"
 	[[ -s other/.scr/nodes.scr && ! -e .scr ]] || failed "the prefix"
-	job "0 1" app_config SCR_CONF_FILE=mine.conf SCR_FLUSH
+	job "0 1" app_calls ask=SCR_CONF_FILE=mine.conf ask=SCR_FLUSH
 	says "SCR_FLUSH -> 6"
 }
 
@@ -119,8 +124,8 @@ SCR_JOB_NAME=a\\=b" ]] || failed "app.conf"
 		SCR_CACHE_BASE=$SSD/$host exec "$@"
 	END
 	chmod +x own.sh
-	job "0 1" "$PWD/own.sh" "$MPI/app_config" -- SCR_FLUSH
-	says "init 0"
+	job "0 1" "$PWD/own.sh" "$MPI/app_calls" init ask=SCR_FLUSH finalize
+	says "init -> 0"
 	[[ -d $NODES/0/tester && -d $NODES/1/tester ]] || failed "user"
 	[[ -d $NODES/0/node0 && -d $NODES/1/node1 ]] || failed "bases"
 }

@@ -52,10 +52,10 @@ harmless() {
 }
 
 @test "without USER and HOME, and without anything (62)" {
-	job "0 1" app_config -- SCR_USER_NAME
+	job "0 1" app_calls init ask=SCR_USER_NAME finalize
 	[[ $output == *"SCR_USER_NAME -> tester"* ]] || failed "USER"
 	unset USER LOGNAME HOME
-	works "0 1" app_config -- SCR_USER_NAME
+	works "0 1" app_calls init ask=SCR_USER_NAME finalize
 	user=$("${as_root[@]}" id -un)
 	[[ $output == *"SCR_USER_NAME -> $user"* ]] || failed "account"
 	[[ -d $NODES/0/$user/scr.j1 ]] || failed "directory"
