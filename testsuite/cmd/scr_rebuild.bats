@@ -93,6 +93,25 @@ bare() {
 	END
 }
 
+@test "packed: containers of data and redundancy, of any size, are rebuilt in place" {
+	damaged <<-'END'
+		XOR $all pack=30000 red|rm $C/ctr.2.scr|3|.scr/ctr.2.scr |rebuild
+		XOR $all pack=1000 red|rm $C/red.3.scr|3|.scr/red.3.scr |rebuild
+		XOR $all pack=1000 red|rm $C/ctr.{0,20}.scr|3||rebuild
+		XOR -n 7 -m 7 --set-size 3 -f 2 -s 9000,0 pack=9000 red|rm $C/ctr.1.scr|3||rebuild
+		RS $all -k 2 pack=30000 red|rm $C/ctr.1.scr $C/red.0.scr|3||rebuild
+		RS -n 8 -m 8 -k 3 -f 2 -s 9000,0 pack=20000 red|rm $C/ctr.{0,1}.scr $C/red.1.scr|3||rebuild
+		RS -k 2 pack=9000 red|rm $C/ctr.{0,3}.scr|3||rebuild
+		PARTNER $all pack=20000 red|rm $C/ctr.0.scr|3||rebuild
+		RS $all -k 2 sums pack=60000 red|flip $C/ctr.0.scr 100; flip $C/ctr.1.scr 20000|3 --checksums|ctr.0.scr;ctr.1.scr|rebuild --checksums
+		XOR $all pack=50000 red|truncate -s 1234 $C/ctr.1.scr|3||build
+		XOR $all pack=20000|rm $C/ctr.5.scr|3||rebuild
+		XOR $all pack=30000 red|rm $C/ctr.1.scr; mv p q; ends 0 scr_rebuild -p q 1; mv q p|||same
+		XOR $all pack=30000 red|rm $C/ctr.[0-9].scr; renew p lost|4|set 1 of 2;members|ends 4 scr_rebuild -p p 1
+	END
+	diff -r -x .scrkit.lock p lost
+}
+
 @test "a second run finds nothing to do, and changes nothing; -q" {
 	make p --lose 1
 	shows "rebuilt: " scr_rebuild -p p 1
