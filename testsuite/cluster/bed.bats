@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2016 # for shells there; for one test
-# The test bed itself: it provides what its tests rely on, and leaves no traces.
+# The test bed itself: faults that no other test would miss, and no traces.  What
+# the others show: golden caches, launchers, SLURM, MPI, slow storage.
 
 load bed
 
@@ -71,14 +72,6 @@ gone() {
 	cd "$BIN"
 	[[ $(on node1 pwd) == "$(pwd)" ]]
 	complains 1 node9 on node9 true
-}
-
-@test "pdsh over ssh reaches all nodes, and has the commands of this build" {
-	ends 0 on login pdsh -S -R ssh -w 'node[1-4]' 'command -v scr_index'
-	diff <(printf "node%s: $(cd "$BIN" && pwd)/scr_index\n" 1 2 3 4) \
-		<(sort <<<"$output")
-	shows node4 on node2 ssh node4 'scr_index --version && hostname'
-	assert_output_has scr_index
 }
 
 @test "storage: a node's own, and shared by all" {
@@ -184,15 +177,6 @@ gone() {
 	done
 }
 
-@test "slow storage" {
-	on node1 dd if=/dev/zero of=/ssd/f bs=1M count=1
-	bed_slow node1 1000000
-	[[ $(seconds on node1 cp /ssd/f /tmp/f) -ge 1 ]]
-	[[ $(seconds on node1 cp /tmp/f /pfs/f) -le 1 ]]
-	bed_fast node1
-	[[ $(seconds on node1 cp /ssd/f /tmp/f) -le 1 ]]
-}
-
 @test "a clock that is behind, and with it the times of the node's own files" {
 	ahead() {
 		on "$1" perl -e 'open(F, ">", $ARGV[0]); close(F);
@@ -209,112 +193,7 @@ gone() {
 	[[ $(ahead node1 /ssd/f) =~ ^.\ .$ ]]
 }
 
-# --- Golden caches ---------------------------------------------------------------
-
-# The files on the nodes, in the form of the snapshot's list.
-laid() {
-	local i
-
-	for i in 0 1 2 3; do
-		on "node$((i + 1))" sh -c \
-			'cd "$1/.." && find local -type f -exec sha256sum {} +' - \
-			"${lay_cache%/*}" | sed "s,  local,  nodes/node$i,"
-	done
-	(cd "$lay_pfs/.." && find prefix -type f -exec sha256sum {} +)
-}
-
-@test "a golden cache, laid out as its job left it" {
-	from=$(golden scr3/xor_4)
-	bed_lay xor_4
-	diff <(sort "$from/cache.sha256") <(laid | sort)
-	# Times too, because unchanged files are recognized by them.
-	[[ $(on node2 stat -c %Y "$lay_cache/golduser/scr.1000/scr.dataset.1/rank_1.ckpt") == \
-		$(awk '/node1.*rank_1.ckpt$/ { print int($5) }' "$from/cache.stat.txt") ]]
-	on node2 test -e "$lay_prefix/.scr/flush.scr"
-	# The paths in the metadata lead to the files.
-	path=$(on node2 scr_inspect -m tree \
-		"$lay_cache/golduser/scr.1000/scr.dataset.1/.scr/filemap_1" |
-		sed -n 's,^ *\(/tmp/scrgold.*/rank_1.ckpt\)$,\1,p')
-	on node2 test -s "${path%%$'\n'*}"
-	# The cache is on /ssd and is lost with the node.
-	bed_fill node1
-	try on node1 dd if=/dev/zero "of=$lay_cache/f" bs=4k count=1
-	assert_stderr_has "No space left"
-	bed_kill node1
-	bed_revive node1
-	[[ -z $(on node1 find "${lay_cache%/*}" -type f) ]]
-	on node1 test -e "$lay_prefix/.scr/flush.scr"
-}
-
-@test "a golden cache in a directory that all nodes share; a prefix with blanks" {
-	bed_lay -s rs2_4 "other place/p"
-	dir=$lay_cache/golduser/scr.1000/scr.dataset.1
-	for i in 0 1 2 3; do
-		on node1 test -s "$dir/rank_$i.ckpt"
-	done
-	[[ $(on node1 stat -c %d:%i "$dir") == $(on node4 stat -c %d:%i "$dir") ]]
-	[[ -e "$BED_DIR/pfs/other place/p/.scr/flush.scr" ]]
-	[[ $(on node3 env "${lay_env[@]}" sh -c 'ls "$SCR_PREFIX/.scr"') == *flush.scr* ]]
-}
-
-# --- SLURM -----------------------------------------------------------------------
-
-@test "SLURM: a step on four nodes; one dies, is given up, and comes back" {
-	bed_slurm_up
-	try on login srun -N4 sh -c 'echo "$(hostname) $(command -v scr_index)"'
-	assert_status 0
-	diff <(printf "node%s $(cd "$BIN" && pwd)/scr_index\n" 1 2 3 4) \
-		<(sort <<<"$output")
-	bed_kill node4
-	ends 0 on login srun -N3 -x node4 hostname
-	assert_line_count 3
-	# SLURM alone takes more than 15 seconds to notice it.
-	down() { [[ $(on login sinfo -h -t down -N -o %n) == node4 ]]; }
-	[[ -n ${SCRKIT_SLOW-} ]] || bed_slurm_lost node4
-	await down
-	bed_revive node4
-	ends 0 on login srun -N4 hostname
-	assert_line_count 4
-}
-
-# --- MPI -------------------------------------------------------------------------
-
-@test "MPI over four nodes" {
-	command -v mpicc mpiexec >/dev/null || skip "no MPI here"
-	cp "$BIN/../finshim.so" "$BED_DIR/pfs"
-	mpicc -o "$BED_DIR/pfs/sum" -x c - <<-'END'
-		#include <mpi.h>
-		#include <stdio.h>
-		int main(int argc, char **argv)
-		{
-			int rank, sum;
-			MPI_Init(&argc, &argv);
-			MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-			MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-			printf("%d\n", sum);
-			return MPI_Finalize();
-		}
-	END
-	ends 0 on login mpiexec -genv LD_PRELOAD /pfs/finshim.so -launcher ssh \
-		-hosts node1,node2,node3,node4 -n 8 /pfs/sum
-	assert_line_count 8
-	assert_output_has 28
-}
-
 # --- No traces ---------------------------------------------------------------
-
-@test "two beds at once, with the same addresses" {
-	two() { BED_DIR=$BATS_TEST_TMPDIR/two BED_TIE=$$ "$BED" "$@"; }
-	two up 2
-	two exec node1 touch /pfs/two /ssd/two
-	two exec login ssh node1 test -e /pfs/two
-	ends 2 on login ssh node1 ls /pfs/two /ssd/two
-	complains 1 "up already" "$BED" up 2
-	all=$(processes "$BATS_TEST_TMPDIR/two")
-	two down
-	gone "$BATS_TEST_TMPDIR/two" "$all" ""
-	on login ssh node4 true
-}
 
 @test "kill -9 of the one process that holds a bed up leaves nothing" {
 	export BED_DIR=$BATS_TEST_TMPDIR/own
