@@ -45,27 +45,6 @@ steps() {
 	on login squeue -h -s -j "$job" -o %i | grep -v -e batch -e extern
 }
 
-@test "the step ends, not the allocation: the batch script goes on" {
-	job 'srun -n4 bash -c "touch /ssd/cached; sleep 300"
-		echo "step ended" >/pfs/after; sleep 300'
-	stops "stopping step $job.0" --grace 5
-	no_step
-	for i in 1 2 3 4; do
-		on "node$i" test -e /ssd/cached
-	done
-	await test -e "$BED_DIR/pfs/after"
-	shows JOB_HALTED on login scr_halt --list /pfs/run
-	ends 0 on login scr_retries_halt --dir /pfs/run
-}
-
-@test "a step that ignores SIGTERM is killed after the grace" {
-	job 'srun -n4 bash -c "trap : TERM; while :; do sleep 1; done"
-		sleep 300'
-	stops "killing step $job.0" --grace 1
-	assert_stderr_has "by SIGKILL"
-	no_step
-}
-
 @test "from inside of the job: our own step is left alone" {
 	job 'srun -n4 --overlap sleep 300 &
 		sleep 2

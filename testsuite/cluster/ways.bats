@@ -86,23 +86,6 @@ caches() {
 	((SECONDS - start < 30))
 }
 
-@test "an srun older than --overlap is used without it" {
-	bed_slurm_up
-	bed_lay xor_8n4
-	program srun 'for a do
-			shift
-			[ "$a" != --overlap ] || {
-				echo "srun: unrecognized option '\''--overlap'\''"
-				echo "Try \"srun --help\" for more information"
-				exit 1
-			} >&2
-			set -- "$@" "$a"
-		done
-		exec /usr/bin/srun "$@"'
-	remote=srun answers 0 "is saved" post_in_slurm ""
-	assert_saved
-}
-
 @test "wrong host keys of two nodes: unknown, the caches stay; mended: saved" {
 	local before
 
@@ -181,27 +164,6 @@ caches() {
 	assert_saved
 }
 
-@test "a node that prints without end is ended, and rebuilt from the others" {
-	talks 50 "exec yes" "printed more than"
-	talks 20 "while :; do echo; sleep 0.1; done" "not done within 2 s" \
-		--limit 2
-}
-
-# talks SECONDS COMMAND COMPLAINT OPTION...: COMMAND is run on node2 in place of
-# scr_copy.
-talks() {
-	local start=$SECONDS
-
-	bed_lay xor_8n4
-	program talk '[ "$(hostname)" != node2 ] ||
-			'"$2"'
-		exec scr_copy "$@"'
-	remote=ssh saves --copy-program /pfs/bin/talk "${@:4}"
-	assert_output_has "node2: $3"
-	((SECONDS - start < $1))
-	bed_wipe
-}
-
 # cut_off TIMES STATUS TEXT: the connection to node2 ends TIMES times while it
 # copies.
 cut_off() {
@@ -233,16 +195,6 @@ cut_off() {
 	saves
 }
 
-@test "the same complaint of several nodes is one line" {
-	bed_lay rs2_8n4
-	bed_refuse node2 node3 node4
-	remote=ssh answers 1 "node[2-4]: ssh: connect to host NODE port 22" post
-	answers 0 "node[2-4]: Failed to echo UP: ssh: connect to host NODE port 22" \
-		on login env "${lay_env[@]}" scr_env down-nodes --reason \
-		--remote ssh
-	[[ $(grep -c refused <<<"$output") == 1 ]]
-}
-
 @test "in a job of SLURM: the health check asks by the same ways" {
 	bed_slurm_up
 	bed_lay xor_8n4
@@ -251,17 +203,4 @@ cut_off() {
 		salloc -Q -N4 scr_list_down_nodes
 	assert_status 0
 	[[ -z $output ]]
-}
-
-@test "doctor: four nodes; one dead, one that refuses" {
-	bed_lay xor_8n4
-	answers 0 "ok       nodes       4 of 4 answered" \
-		on login env "${lay_env[@]}" scr_env doctor
-	assert_output_has "directories writable on 4 of 4 nodes"
-	bed_unplug node3
-	bed_refuse node2
-	answers 1 "failed   node        node2: " \
-		on login env "${lay_env[@]}" scr_env doctor --timeout 2
-	assert_output_has "failed   node        node3: " "2 of 4 answered" \
-		"writable on 2 of 4 nodes"
 }
