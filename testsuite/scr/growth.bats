@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What a call costs each rank as the job grows, and as a rank has more files:
 # collectives, messages, bytes and file operations are counted, not seconds.  Two
-# ranks a node, sets of two.  Prints a table; the laws are those of
-# lib/scr/README.md.
+# ranks a node, sets of two.  The laws are those of lib/scr/README.md.
 
 load helper
 
@@ -43,7 +42,7 @@ count() {
 	rows Have_restart Have_restart_fetch
 }
 
-# Tables, laws: sizes are "RANKS.FILES" of those counted.  Counts of rank 0 are
+# Laws: sizes are "RANKS.FILES" of those counted.  Counts of rank 0 are
 # in $4, the most of another rank is in $5.
 sizes() {
 	local n
@@ -51,47 +50,6 @@ sizes() {
 	for n; do
 		sed "s/^/$n /" "$BATS_FILE_TMPDIR/$n"
 	done
-}
-
-# table SIZE...: counts of rank 0 and of the others, side by side, and the law of
-# a growing job, from the first size to the last: constant ("1"), or what each
-# rank more costs.
-table() {
-	sizes "$@" | awk -v all="$*" '
-	function law(of, row) {
-		first = of[row, size[1]]
-		last = of[row, size[n]]
-		if (last <= first)
-			return "1"
-		return sprintf("1 + %.2g P", (last - first) / more)
-	}
-	!(($2, $3) in seen) { seen[$2, $3]; order[++rows] = $2 SUBSEP $3 }
-	{
-		cell[$2, $3, $1] = $4 "/" $5
-		some[$2, $3] += $4 + $5
-		zero[$2, $3, $1] = $4
-		other[$2, $3, $1] = $5
-	}
-	END {
-		n = split(all, size)
-		printf "# %-18s %-11s", "rank 0/others", "ranks.files:"
-		for (i = 1; i <= n; i++)
-			printf " %12s", size[i]
-		more = int(size[n]) - int(size[1])
-		laws = substr(size[1], index(size[1], ".")) == \
-			substr(size[n], index(size[n], "."))
-		print laws ? "  law (P: ranks)" : ""
-		for (r = 1; r <= rows; r++) {
-			split(order[r], k, SUBSEP)
-			if (some[k[1], k[2]] == 0)
-				continue
-			printf "# %-18s %-11s", k[1], k[2]
-			for (i = 1; i <= n; i++)
-				printf " %12s", cell[k[1], k[2], size[i]]
-			print laws ? "  " law(zero, order[r]) ", " \
-				law(other, order[r]) : ""
-		}
-	}' >&3
 }
 
 # grows SIZE SIZE: check the laws between two sizes of the job; print what breaks
@@ -187,7 +145,6 @@ crosses() {
 @test "4 and 32 ranks: no rank does more in the larger job" {
 	count 4 2
 	count 32 2
-	table 4.2 32.2
 	ends 0 grows 4.2 32.2
 }
 
@@ -196,7 +153,6 @@ crosses() {
 	count 4 32
 	count 16 2
 	count 16 32
-	table 4.2 4.32 16.2 16.32
 	ends 0 crosses 4 16 2 32
 }
 
@@ -205,7 +161,6 @@ crosses() {
 	count 4 2
 	count 64 2
 	count 256 2
-	table 4.2 64.2 256.2
 	ends 0 grows 4.2 64.2
 	ends 0 grows 64.2 256.2
 }
