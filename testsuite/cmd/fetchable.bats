@@ -126,17 +126,6 @@ with_ranks() {
 	craft "$2" <printout
 }
 
-@test "parts of a rank2file that LLNL's library refuses: more than 8192 ranks" {
-	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow; the next is like it"
-	saved -n 8200 -s 10 -t SINGLE
-	as_flushed
-	with_ranks 8192 "$meta/rank2file.0.0"
-	with_ranks 8 "$meta/rank2file.0.8192"
-	says 3 "says that the job had 8 ranks, not 8200"
-	scr_index -q -p p --build 1
-	scr_index -p p --verify
-}
-
 @test "the same in small parts, as LLNL's library writes them" {
 	saved
 	printf '%s\n' RANKS '  4' LEVEL '  1' RANK '  2' '    FILE' '      .0.2' \

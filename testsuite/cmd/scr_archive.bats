@@ -81,25 +81,6 @@ files_of() {
 	done
 }
 
-@test "every format that others write: import" {
-	command -v bsdtar >/dev/null || skip "bsdtar is not installed"
-	dataset
-	files_of p >before
-	scr_container -q -p p export --with-redundancy -o pax 1
-	pick 2 ustar "gnutar --gzip" cpio "cpio --zstd" newc zip \
-		"zip --options zip:compression=store" \
-		"7zip --options 7zip:compression=copy" \
-		"7zip --options 7zip:compression=lzma2"
-	for how in "${picked[@]}"; do
-		rm -rf ar q
-		mkdir q
-		bsdtar -c --format=$how -f ar @pax
-		shows "imported" scr_container -p q import ar
-		scr_index -q -p q --verify --checksums --deep
-		diff <(cut -d ' ' -f 1 before) <(files_of q | cut -d ' ' -f 1)
-	done
-}
-
 @test "tar alone makes a dataset of it; through a pipe" {
 	dataset
 	files_of p >before
@@ -124,22 +105,10 @@ files_of() {
 	dataset
 	cp "$BATS_FILE_TMPDIR/ar" .
 	size=$(stat -c %s ar)
-	for at in 700 2500 9000 $((size / 2)); do
-		cp ar bad
-		damage bad "$at" $'\377'
-		cmp -s ar bad && continue
-		rm -rf q
-		mkdir q
-		try scr_container -p q import bad
-		# A damaged byte in the padding is harmless.
-		if [[ $status == 0 ]]; then
-			diff <(files_of p) <(files_of q)
-			continue
-		fi
-		assert_status 1
-		no_file_below q
-	done
-	for cut in 0 1 511 512 5000 $((size / 2)) $((size - 12000)); do
+	cp ar bad
+	damage bad 2500 $'\377'
+	refused bad
+	for cut in 0 511 5000 $((size - 12000)); do
 		head -c "$cut" ar >bad
 		refused bad
 	done
@@ -246,13 +215,4 @@ files_of() {
 	scr_index -q -p p --drop ckpt.1
 	shows "ckpt.1: 16 files" scr_archive -p p export -o ar 1
 	[[ $output != *scr.dataset* ]]
-}
-
-@test "JSON" {
-	dataset
-	scr_archive -p p export --json -o ar 1 >j
-	grep -q '"file_count": 16' j
-	mkdir q
-	scr_archive -p q import --json ar >j
-	grep -q '"name": "ckpt.1"' j
 }

@@ -10,14 +10,11 @@ ctr=$meta/.scr
 
 # packed: files a (100 bytes), b (250) and c (200) in containers of 140 bytes: b
 # is at the end of ctr.0.scr, fills ctr.1.scr, and ends at byte 70 of ctr.2.scr.
-# small: a dataset, to interrupt its packing (t_crash_pack.c does at all moments).
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	umask 022
 	files packed 100=a 250=b 200=c
 	scr_container -q -p packed pack --size 140 1
-	built small 1 --checksums -n 2 -m 2 -f 2 -s 1000,500 \
-		--recorded-prefix /job/p
 }
 
 # copy NAME: as prefix p.
@@ -1087,28 +1084,6 @@ contradicted() {
 }
 
 # --- Interruptions -----------------------------------------------------------
-
-# abandoned STATUS [VARIABLE=VALUE]...: a pack of dataset small that fails at a
-# container.
-abandoned() {
-	copy small
-	ends "$1" env LD_PRELOAD="$SHIM" SHIM_PATH=ctr. "${@:2}" \
-		scr_container -q -j 1 -p p pack --size 1500 1
-}
-
-@test "a pack that was killed, or met a full disk: nothing of it is left" {
-	abandoned 137 SHIM_KILL_AT=6
-	[ -e $ctr/ctr.1.scr ]
-	cp -a p q
-	scr_container -q -p p unpack 1
-	diff <(cd "$BATS_FILE_TMPDIR/small" && state .) <(cd p && state .)
-	# Of another size: no old container is left.
-	scr_container -q -p q pack --size 1MB 1
-	prints ctr.0.scr ls q/.scr/scr.dataset.1/.scr
-	abandoned 1 SHIM_FAIL_AT=6 SHIM_ERRNO=ENOSPC SHIM_STICKY=1
-	assert_stderr_one_line "No space left on device"
-	diff <(cd "$BATS_FILE_TMPDIR/small" && state .) <(cd p && state .)
-}
 
 @test "an original that changes while it is packed is not removed" {
 	files p 1000=a

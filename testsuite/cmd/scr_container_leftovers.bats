@@ -55,21 +55,6 @@ operations() {
 	cat count
 }
 
-@test "unpack is killed, and pack is run instead" {
-	local seen=0
-
-	pack_instead() {
-		[[ -z $(find p -path '*/.scrkit-*.tmp/*') ]] || seen=1
-		scr_container -q -p p pack 1
-		scr_container -q -p p verify 1
-		[[ -z $(temps p) ]] || failed "left: $(temps p)"
-		scr_container -q -p p unpack 1
-		diff -r plain/ckpt.1 p/ckpt.1
-	}
-	at_each_kill pack_instead
-	((seen)) || failed "no kill left a temporary directory"
-}
-
 @test "unpack is killed, and the dataset deleted" {
 	delete_it() {
 		scr_index -q -p p --delete 1

@@ -168,13 +168,6 @@ no_temps() {
 	(($(find "p q" -name 'filemap_*' | wc -l) == 100))
 }
 
-@test "a node lost: the others' copies are enough" {
-	make --size 100000,5000
-	for n in 0 1 3; do copy $n; done
-	ends 0 scr_index -p "p q" --build 1
-	assert_right --size 100000,5000
-}
-
 # Copies of LLNL's golden caches, from the nodes on which its own scr_copy ran,
 # must give the same prefix.
 golden_copy() {
@@ -206,45 +199,6 @@ golden_copy() {
 	for case in xor_8n4 rs2_8n4 partner_8n4 partner_4 rs2_4; do
 		golden_copy $case
 	done
-}
-
-@test "several nodes with one cache: each copies its share" {
-	make --size 1000
-	printf '%s\n' "other 0" "$host 1" >"p q/shares"
-	ends 0 copy 0 --assign shares
-	[[ -e "p q/.scr/scr.dataset.1/filemap_1" ]]
-	[[ ! -e "p q/.scr/scr.dataset.1/filemap_0" ]]
-	ends 0 copy 0 --ranks 0
-	[[ -e "p q/.scr/scr.dataset.1/filemap_0" ]]
-}
-
-@test "two concurrent copies: both right, no partial files" {
-	make --size 3000000 --crc
-	on 0
-	for i in 1 2 3 4; do
-		"${cmd[@]}" >out.$i 2>err.$i &
-		pids[i]=$!
-	done
-	for i in 1 2 3 4; do wait "${pids[i]}"; done
-	cat err.* >all
-	[[ ! -s all ]]
-	no_temps
-	for n in 1 2 3; do copy $n; done
-	assert_right --size 3000000 --crc
-}
-
-@test "a damaged file: reported, not committed, exit 3" {
-	make --size 10000 --crc
-	dir=nodes/node1/cache/genuser/scr.1000/scr.dataset.1
-	damage $dir/rank_2_0.ckpt 77 xxxx
-	rm $dir/rank_3_1.ckpt
-	finds 3 "Return code: 3" copy 1
-	assert_stderr_has "rank 2: rank_2_0.ckpt: checksum" \
-		"rank 3: rank_3_1.ckpt: cannot open"
-	(($(result bad) == 2))
-	for n in 0 2 3; do copy $n; done
-	ends 0 scr_index -p "p q" --build 1
-	assert_right --size 10000 --crc
 }
 
 @test "killed at some moments: only whole files, and it resumes" {
@@ -414,12 +368,4 @@ copy_slowly() {
 		done
 	done
 	ends 0 "${cmd[@]}"
-}
-
-@test "a read-only prefix: one line, exit 1" {
-	privately && return
-	make --size 1000
-	mount --bind "p q" "p q"
-	mount -o remount,bind,ro "p q"
-	complains 1 "Read-only file system" copy 1
 }

@@ -291,16 +291,6 @@ slurm() {
 	complains 0 "no process of the job is running" scr_halt -i p
 }
 
-@test "--immediate with conditions, another job's id, a stubborn step" {
-	slurm
-	unset SLURM_JOB_ID
-	echo KILL >steps/77.0
-	ends 0 scr_halt -i p --job-id 77 --grace 1 -R 'bad node' --unset-seconds
-	assert_stderr_has "killing step 77.0" "by SIGKILL"
-	settings_are "  ExitReason:      bad node"
-	[[ ! -e steps/77.0 ]]
-}
-
 @test "--immediate does not stop a job that would be restarted" {
 	slurm
 	mkdir p/.scr

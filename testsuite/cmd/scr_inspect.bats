@@ -238,17 +238,6 @@ make() {
 	prints $'ID  RANKS\n 1      4' scr_inspect -o id,ranks nodes/*/cache
 }
 
-@test "colours only on a terminal, and not with NO_COLOR" {
-	local command="scr_inspect -p p --map 1"
-
-	command -v script >/dev/null || skip "no script(1)"
-	make p --lose 2
-	TERM=xterm run script -qec "$command" /dev/null
-	[[ $output == *$'\e['* ]]
-	NO_COLOR=1 TERM=xterm run script -qec "$command" /dev/null
-	[[ $output != *$'\e['* ]]
-}
-
 @test "caches of several nodes are judged as one; in bypass mode they have only filemaps" {
 	make p --layout cache
 	ends 0 scr_inspect p.nodes

@@ -140,21 +140,6 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	assert_line "^  ctr.2 +[#=]+X+[#=]+  half rebuilt$"
 }
 
-@test "the picture in colours, as wide as the terminal" {
-	command -v script >/dev/null || skip "no script(1)"
-	make p
-	rm "$(ctr p)/ctr.3.scr"
-	TERM=xterm run script -qec "stty cols 50 && scr_inspect -p p --map 1" \
-		/dev/null
-	[[ $output == *$'\e[31mXXXXXXXXXXXXXXXX\e[0m  missing'* ]]
-	NO_COLOR=1 TERM=xterm run script -qec \
-		"stty cols 50 && scr_inspect -p p --map 1" /dev/null
-	assert_line "^  ctr.0 +=+#+=+.$"
-	[[ $output != *$'\e['* ]]
-	[ "$(sed -n '/bytes by/,/missing or/p' <<<"$output" | tr -d '\r' |
-		wc -L)" -le 50 ]
-}
-
 # --- SVG ---------------------------------------------------------------------
 
 @test "--checksums reads packed redundancy files, as verify does" {
@@ -202,41 +187,6 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	assert_xml x.svg
 	grep -q 'missing or wrong<.title>' x.svg
 	grep -q '>truncated<' x.svg
-}
-
-# A map of 3000 ranks with 8 files each, in one container.
-@test "--svg of a large dataset is bounded" {
-	local o=p/scr.dataset.1/.scr
-
-	mkdir -p $o
-	printf '  %s\n' RANKS '  3000' LEVEL '  1' RANK '  0' '    OFFSET' \
-		'      0' '    FILE' '      .scr/rank2file.0.0.scr' |
-		craft $o/rank2file.scr
-	awk 'function put(key, value) {
-		print at key "\n" at "  " value
-	}
-	BEGIN {
-		print "  RANKS\n    3000\n  LEVEL\n    0\n  RANK"
-		for (r = 0; r < 3000; r++) {
-			print "    " r "\n      FILE"
-			for (f = 0; f < 8; f++) {
-				print "        f" r "_" f
-				at = "          "
-				put("SIZE", 10)
-				put("SEG", 0)
-				at = at "    "
-				put("LENGTH", 10)
-				put("FILE", ".scr/ctr.0.scr")
-				put("OFFSET", 80 * r + 10 * f)
-			}
-		}
-	}' | craft $o/rank2file.0.0.scr
-	truncate -s 240000 $o/ctr.0.scr
-	ends 0 scr_inspect -q --svg x.svg p/scr.dataset.1
-	assert_xml x.svg
-	[ "$(grep -c '<rect' x.svg)" -le 20100 ]
-	[ "$(stat -c %s x.svg)" -lt 6000000 ]
-	grep -q '<title>8 files of rank 7$' x.svg
 }
 
 # --- JSON --------------------------------------------------------------------

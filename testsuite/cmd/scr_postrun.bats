@@ -138,6 +138,7 @@ verdicts() {
 		checkpoints 1 2|lose 1; lose 2|4|LOST: no checkpoint
 		checkpoints 1 2|rm -r $cache.2|3|OLDER checkpoint ckpt.1
 		protected XOR 1|changed 1 3|run 1|UNKNOWN;1 dataset could not be judged;set 1 of 1 (XOR) is inconsistent;--no-compare;$never
+		protected PARTNER 1|changed 1 3|run 1|UNKNOWN;(PARTNER): the data of rank 3 and their copy at rank;$never
 		protected XOR 1|changed 1 3|run 1 --id 1|!LOST
 		protected XOR 1|changed 1 3|run 0 --no-compare
 		protected XOR 1; protected XOR 2|changed 2 3|run 3|OLDER checkpoint ckpt.1;ckpt.2 (dataset 2) could not be judged;dataset 2: set 1 of 1 (XOR) is inconsistent: 1 byte differs;ranks 0 1 2 3|1*

@@ -93,6 +93,9 @@ bare() {
 	END
 }
 
+# holds FILE: the first container that has bytes of it.
+holds() { scr_container -p p list -o file,where 1 | awk -v f=$1 '$1 == f { print $2 }'; }
+
 @test "packed: containers of data and redundancy, of any size, are rebuilt in place" {
 	damaged <<-'END'
 		XOR $all pack=30000 red|rm $C/ctr.2.scr|3|.scr/ctr.2.scr |rebuild
@@ -107,6 +110,7 @@ bare() {
 		XOR $all pack=50000 red|truncate -s 1234 $C/ctr.1.scr|3||build
 		XOR $all pack=20000|rm $C/ctr.5.scr|3||rebuild
 		XOR $all pack=30000 red|rm $C/ctr.1.scr; mv p q; ends 0 scr_rebuild -p q 1; mv q p|||same
+		XOR -f 2 -s 3000,1500 sums pack=8000 red or RS -k 1 -f 2 -s 3000,1500 sums pack=8000 red|flip $C/red.1.scr 300; rm $D/$(holds ckpt.1/rank_2_0.ckpt)|3||rebuild
 		XOR $all pack=30000 red|rm $C/ctr.[0-9].scr; renew p lost|4|set 1 of 2;members|ends 4 scr_rebuild -p p 1
 	END
 	diff -r -x .scrkit.lock p lost
@@ -277,27 +281,6 @@ bare() {
 	done
 	make p --layout cache --id 2 --lose 2
 	complains 2 "2 datasets" scr_rebuild p.nodes
-}
-
-@test "an interrupted rebuild leaves whole files only; concurrent ones do not disturb" {
-	make p --lose 2 --size 1000000
-	for i in 1 2 3 4; do
-		timeout -s TERM "0.0$i" scr_rebuild -q -j 1 -p p 1 2>/dev/null ||
-			true
-		! diff -rq p/ckpt.1 p.whole/ckpt.1 | grep -v "^Only in" ||
-			failed "a file is not whole"
-	done
-	ends 0 scr_rebuild --verify -p p 1
-	assert_whole p
-	rm -rf p p.*
-	make p --lose 2 --size 300000
-	scr_rebuild -p p 1 >a 2>&1 &
-	scr_rebuild -p p 1 >b 2>&1 &
-	wait
-	cat a b
-	grep -q "^rebuilt" a b
-	grep -q "^nothing to rebuild" a b
-	assert_whole p
 }
 
 @test "as LLNL's helpers: map first, then the data; called by their names" {

@@ -67,23 +67,6 @@ verdict() {
 	[[ $output != *": intact"* ]]
 }
 
-@test "all files of FTI, in all six layouts, are intact or known to be refused" {
-	local file verdict bad=0
-
-	while read -r file; do
-		case $file in */bad-F/* | *posix*) continue ;; esac
-		verdict=$(verdict "$file") || true
-		case $verdict:$file in
-		intact:*) ;;
-		# FTI refuses these: containers became empty.
-		*"FTI refuses it":*/seed7-*/ckpt7/* | \
-			*"FTI refuses it":*/dcp-F/ckpt[45]/*) ;;
-		*) echo "$file: $verdict" && bad=1 ;;
-		esac
-	done < <(find "$FTI" -name 'Ckpt*.fti' -o -name 'dCPFile*.fti')
-	[ "$bad" = 0 ]
-}
-
 # judged SET STATE STATUS: scan with checksums says STATE of the only checkpoint.
 judged() {
 	run scr_fti scan --checksums "$FTI/$1"

@@ -321,40 +321,6 @@ numpy() {
 	[ ! -e out ]
 }
 
-@test "through the files of lost nodes of all golden losses" {
-	local loss set file level exec rank compared=0
-
-	[[ -d $FTI/loss ]] || skip "in the complete data"
-	for loss in l2-node1-lost l2-node0+2-lost l2-rank3-file-lost \
-		l3-node1-lost l3-node1+2-lost l3odd-node1+2-lost \
-		posix-l3odd-node3-lost; do
-		set=levels-F-even
-		[[ $loss != l3odd* ]] || set=levels-F-odd
-		[[ $loss != posix* ]] || set=posix-levels-odd
-		level=l${loss#*l}
-		level=l${level:1:1}
-		exec=$(ls "$FTI/loss/$loss/Local/node0" 2>/dev/null ||
-			ls "$FTI/loss/$loss/Local/node1")
-		for rank in 0 1 2 3 4 5 6 7; do
-			file=$FTI/loss/$loss/Local/node$((rank / 2))/$exec/$level
-			file+=/Ckpt${level#l}-Rank$rank.fti
-			rm -rf out
-			ends 0 scr_fti extract -o out "$file"
-			holds "$set" "${level#l}" "$rank" out
-		done
-	done
-	((compared == 7 * 8 * 3)) || failed "$compared"
-	for loss in l2-node1+2-lost-UNRECOVERABLE \
-		l3-node1+2+3-lost-UNRECOVERABLE; do
-		level=${loss%%-*}
-		exec=$(ls "$FTI/loss/$loss/Local/node0")
-		rm -rf out
-		ends 4 scr_fti extract -o out \
-			"$FTI/loss/$loss/Local/node1/$exec/$level/Ckpt${level#l}-Rank2.fti"
-		[ ! -e out ]
-	done
-}
-
 @test "hostile files: an answer, never a crash, never bytes of nowhere" {
 	local file rc bytes size at
 

@@ -129,20 +129,6 @@ refused() {
 	done
 }
 
-@test "single files: each data file and each parity" {
-	local file files set=levels-A-v1.1/L3
-
-	copy "$set"
-	mapfile -t files < <(cd c && find Local -type f | sort)
-	pick 3 "${files[@]}"
-	for file in "${picked[@]}"; do
-		echo "$file"
-		rm "c/$file"
-		answers 0 ": rebuilt 1 file: " scr_fti rebuild c
-		same "$set"
-	done
-}
-
 @test "damaged files: found by their checksums, replaced by proven ones" {
 	local set=levels-A-v1.1/L3 file other
 
