@@ -13,6 +13,12 @@
  *   current=NAME, drop=NAME, delete=NAME, failed=ID
  *   held              print the datasets in the caches
  *
+ * and, for which each rank R prints a line "R: ...", in the order of ranks:
+ *
+ *   groups            NAME=lowest rank of its group, for each group
+ *   stores            base, directory, COUNT, number of sharers; "off"
+ *   levels            word, interval, type, members of its set
+ *
  * Rank 0 prints "STEP -> ok", or "STEP -> failed" and says why on stderr.
  */
 #include <fcntl.h>
@@ -153,6 +159,64 @@ fetch(struct error *err)
 		       : 0;
 }
 
+/* --- Answers, in the order of ranks --- */
+
+static void
+print_groups(void)
+{
+	for (size_t i = 0; i < run->groups.count; i++)
+		printf(" %s=%u/%u", run->groups.list[i].name,
+		       run->groups.list[i].of[run->world.rank],
+		       run->groups.list[i].count);
+}
+
+static void
+print_stores(void)
+{
+	for (size_t i = 0; i < run->stores.count; i++) {
+		const struct store *s = &run->stores.list[i];
+
+		if (s->enabled)
+			printf(" %s %llu of %u%s", s->dir,
+			       (unsigned long long)s->count, s->sharers.size,
+			       s == run->stores.control ? " control" : "");
+		else
+			printf(" %s off", s->base);
+	}
+}
+
+static void
+print_levels(void)
+{
+	for (size_t i = 0; i < run->levels.count; i++) {
+		const struct level *l = &run->levels.list[i];
+
+		printf(" %s/%u%s %s(%s%u) ", l->word, l->interval,
+		       l->output ? "o" : "", redset_type_name(l->type),
+		       redset_type_name(l->set.type), l->set.failures);
+		for (uint32_t m = 0; m < l->set.members; m++)
+			printf("%s%u", m > 0 ? "," : "", l->set.ranks[m]);
+		if (l->members.size != l->set.members ||
+		    l->members.rank != l->set.member)
+			printf(" but its team differs");
+	}
+}
+
+static void
+in_turn(void (*print)(void))
+{
+	for (uint32_t r = 0; r < run->world.size; r++) {
+		if (r == run->world.rank) {
+			printf("%u:", r);
+			print();
+			printf("\n");
+			fflush(stdout);
+			usleep(20000); /* mpiexec prints lines as they arrive */
+		}
+		MPI_Barrier(run->world.comm);
+	}
+}
+
 /* --- Steps --- */
 
 static void
@@ -212,6 +276,12 @@ step(const char *arg, struct error *err)
 		return flip(id, err);
 	if (strncmp(arg, "held", n) == 0)
 		print_held();
+	else if (strncmp(arg, "groups", n) == 0)
+		in_turn(print_groups);
+	else if (strncmp(arg, "stores", n) == 0)
+		in_turn(print_stores);
+	else if (strncmp(arg, "levels", n) == 0)
+		in_turn(print_levels);
 	else
 		return error_set(err, ERROR_USAGE, "%s: unknown", arg);
 	return 0;

@@ -335,3 +335,29 @@ valid() { ids .valid; }
 	[[ $stderr == *"dataset 3 (ckpt.3): marked unfinished"* ]] ||
 		failed "message"
 }
+
+@test "never more than COUNT, the oldest goes first; what is unfinished goes at the next start (54)" {
+	local cache=tester/scr.j1
+
+	job "0 0 1" app_ckpt steps=4 die=4
+	((status != 0)) || failed "not killed"
+	[[ $(cached 0) == "3 4" && $(cached 1) == "3 4" ]] || failed "$(cached 0)"
+	mkdir -p "$NODES/1/$cache/scr.dataset.x" keep
+	ln -s "$PREFIX/keep" "$NODES/1/$cache/scr.dataset.9"
+	touch keep/me
+	works "0 0 1" app_ckpt steps=0
+	[[ $(cached 0) == 3 && $(cached 1) == "x 3" && -f keep/me ]]
+	# Entries elsewhere than in the job's cache are left out.
+	SCR_JOB_ID=j2 works "0 0 1" app_ckpt steps=0
+	cp "$NODES/0/$cache/cindex.scrinfo" "$NODES/0/tester/scr.j2/"
+	SCR_JOB_ID=j2 works "0 0 1" app_calls init have_restart finalize
+	assert_line "have_restart -> 0 0"
+	[[ $stderr == *"dataset 3: left out: not in a cache directory of this job"* ]]
+	[[ $(cached "0/$cache") == 3 ]]
+	# Stores are counted apart.
+	fresh
+	printf '%s\n' "STORE=$SSD/a COUNT=1" "STORE=$SSD COUNT=2" \
+		"CKPT=0 STORE=$SSD" "CKPT=1 STORE=$SSD/a INTERVAL=2" >.scrconf
+	SCR_COPY_TYPE=FILE works "0 1" app_ckpt steps=4
+	[[ $(cached 0) == "1 3 4" && $(cached 1/a) == 4 ]] || failed "$(cached 0)"
+}
