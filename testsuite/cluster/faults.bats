@@ -60,20 +60,6 @@ assert_whole() {
 	assert_whole
 }
 
-@test "a damaged filemap, a short file, a flipped bit of metadata" {
-	local at=golduser/scr.1000 row
-
-	for row in "node1 printf junk >cache/$at/scr.dataset.1/.scr/filemap_0" \
-		"node3 truncate -s 5 cache/$at/scr.dataset.1/rank_4.ckpt" \
-		"node2 printf junk >cntl/$at/cindex.scrinfo"; do
-		bed_lay xor_8n4
-		on "${row%% *}" sh -c "cd ${lay_cache%/*} && ${row#* }"
-		saves
-		assert_whole
-		bed_wipe
-	done
-}
-
 # Kill it at random moments and run it again while the processes it started on
 # the nodes may still be working.  In half of the rounds one node is dead, which
 # makes the probe a second longer.

@@ -180,28 +180,6 @@ used() {
 	(($(used p/ckpt.1) < 1000000)) || failed "$(used p/ckpt.1) bytes on disk"
 }
 
-@test "extract, import: modes and times survive" {
-	make --lose ""
-	chmod 600 p/ckpt.1/rank_0_0.ckpt
-	chmod 755 p/ckpt.1/rank_1_0.ckpt
-	chmod 444 p/ckpt.1/rank_2_0.ckpt
-	touch -d 2001-02-03T04:05:06.123456789 p/ckpt.1/*
-	scr_index -q -p p --build 1
-	modes() { (cd "$1" && stat -c '%n %a %y' ckpt.1/*); }
-	modes p >before
-	scr_container -q -p p extract -C plain 1
-	diff before <(modes plain)
-	through q
-	diff before <(modes q)
-	scr_container -q -p p pack --size 20000 1
-	scr_container -q -p p extract -C out 1
-	diff before <(modes out)
-	through q2
-	diff before <(modes q2)
-	scr_container -q -p p unpack 1
-	diff before <(modes p)
-}
-
 @test "extract, import: modes and times of directories survive" {
 	indexed --name run/a/ckpt.1
 	chmod 750 p/run p/run/a

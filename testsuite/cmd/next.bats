@@ -166,30 +166,6 @@ restarts_from() {
 	restarts_from ckpt.1
 }
 
-@test "8: the disk is full" {
-	indexed 1
-	rm "$P/ckpt.1/rank_2.ckpt"
-	warns 1 quota env LD_PRELOAD="$BIN/../profile.so" PROFILE=quota \
-		PROFILE_PATH="$P" scr_rebuild -p "$P" 1
-	assert_stderr_has "make room there, then run this again"
-	next_is ""
-	ends 0 scr_rebuild -p "$P" 1
-	bash -c "$(next_line)"
-	whole 1
-}
-
-@test "9: permission denied" {
-	become 65534
-	indexed 1
-	chmod 700 "$P"
-	chmod 755 "$BATS_TEST_TMPDIR" || true
-	ends 1 "${as[@]}" scr_inspect -p "$P" 1
-	[[ "$output$stderr" != *[Ll]ost* ]]
-	assert_stderr_has "Permission denied"
-	look_after 1
-	whole 1
-}
-
 @test "11: deleted by hand: the files, the metadata, both" {
 	indexed 1 2 3 4
 	rm "$P/.scr/flush.scr"
@@ -310,31 +286,6 @@ cached() {
 	next_is "scr_index -p $P --build 1"
 }
 
-@test "a directory in the place of a file: moved away first" {
-	export SCR_PREFIX=$P
-	for at in ckpt.1/rank_1.ckpt .scr/scr.dataset.1/filemap_1 \
-		.scr/scr.dataset.1/reddesc.er.1.xor.grp_1_of_1.mem_2_of_4.redset; do
-		for command in "scr_inspect" "scr_index --build" \
-			"scr_index --verify" "scr_index --dry-run --build" \
-			"scr_rebuild" "scr_rebuild -n"; do
-			# Without --deep, scr_index does not open redundancy.
-			[[ $at != *redset || $command != scr_index* ]] || continue
-			rm -rf "$P" right.1
-			indexed 1
-			rm "$P/$at"
-			mkdir -p "$P/$at/kept" "$P/$at.old"
-			chase $command 1
-			[[ ${#taken[@]} == 1 ]] || failed "$command: ${taken[*]}"
-			[[ ${taken[0]} == "mv $P/$at $P/$at.old1 && scr_"* ]] ||
-				failed "$command: ${taken[*]}"
-			[[ -d $P/$at.old1/kept ]]
-			rm -r "$P/$at.old" "$P/$at.old1"
-			whole 1
-			ends 0 scr_inspect -p "$P" 1
-		done
-	done
-}
-
 # job_here: the job's one node is this machine, with storage in local.
 job_here() {
 	export SCR_JOB_ID=1000 SCR_REMOTE=local SCR_CACHE_BASE=local/cache \
@@ -413,22 +364,6 @@ in_caches() {
 	[[ ${taken[1]} == "scr_index -p $P --current 1" ]] || failed "${taken[*]}"
 	restarts_from ckpt.1
 	[[ -e $P/ckpt.2/rank_1.ckpt ]]
-}
-
-@test "a damaged index: the report of one dataset, too, names what writes it" {
-	for damage in "truncate -s 0" "truncate -s 40"; do
-		rm -rf "$P" right.*
-		indexed 1 2
-		$damage "$P/.scr/index.scr"
-		ends 3 scr_inspect -p "$P" 1
-		next_is "scr_index -p $P --build 1"
-		bash -c "$(next_line)"
-		# Entries of other datasets, and the damaged file, are kept.
-		ends 0 scr_inspect -p "$P"
-		[[ $(scr_index -p "$P" --json | jq -c '[.datasets[].id]') == \
-		"[2,1]" ]]
-		[[ -e $P/.scr/index.scr.bak ]]
-	done
 }
 
 @test "a damaged index, and datasets that are whole, damaged or lost: one step" {

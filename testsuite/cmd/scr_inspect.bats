@@ -156,17 +156,6 @@ make() {
 	assert_line "deep check  4 sets read"
 }
 
-@test "a flushed dataset is checked by its rank2file" {
-	dir=$(golden scr3/xor_4)
-	cp -R "$dir/flushed/prefix" p
-	chmod -R u+w p
-	shows "restart from ckpt.1" scr_inspect p
-	assert_line "^ +1  \*  ckpt.1 .* none +whole"
-	rm p/ckpt.1/rank_2.ckpt
-	finds 4 "rank_2.ckpt of rank 2: missing" scr_inspect p
-	finds 4 "rank_2.ckpt of rank 2: missing" scr_inspect -p p 1
-}
-
 @test "halt conditions, nodes, restart point, datasets in the index only" {
 	dir=$(golden scr3/index_multi)
 	cp -R "$dir/s0_after_run" p0
@@ -179,17 +168,6 @@ make() {
 	# The directories of the files are missing.
 	assert_status 4
 	assert_line "5: its metadata directory is missing"
-}
-
-@test "a damaged index is reported, and the datasets are found all the same" {
-	make p
-	scr_index -q -p p --build 1
-	damage p/.scr/index.scr 50 x
-	sum=$(sha256sum <p/.scr/index.scr)
-	ends 3 scr_inspect p
-	assert_stderr_has index.scr "checksum mismatch"
-	assert_line "^ +1 .* whole"
-	[ "$sum" = "$(sha256sum <p/.scr/index.scr)" ]
 }
 
 @test "datasets are named by path, name and number; SCR_PREFIX is the default" {

@@ -215,44 +215,6 @@ repaired() {
 	done
 }
 
-@test "kvtree_bad in the place of a filemap, header, summary, flush file" {
-	local root file name n=0
-
-	root=$(golden scr3/kvtree_bad)
-	snapshot xor_4 scavenged "$BATS_TEST_TMPDIR/elsewhere"
-	build 0
-	rm "$at/.scr/index.scr" "$at/ckpt.1/rank_2.ckpt"
-	cp -a "$at" "$at.whole"
-	for file in "$root"/*.kv; do
-		for name in scr.dataset.1/filemap_0 flush.scr \
-			scr.dataset.1/summary.scr scr.dataset.1/rank2file \
-			scr.dataset.1/reddesc.er.3.xor.grp_1_of_1.mem_4_of_4.redset \
-			scr.dataset.1/reddescmap.er.0.xor.grp_1_of_1.mem_1_of_4.redset \
-			scr.dataset.1/reddesc.er.3.redset; do
-			# Of the seven names other ones for each file.
-			((n++ % 6 == 0)) || [[ -n ${SCRKIT_SLOW-} ]] || continue
-			renew "$at.whole" "$at"
-			cp "$file" "$at/.scr/$name"
-			try timeout 5 scr_index --prefix "$at" --build 1
-			case $name:$status in
-			# Rank 3 has lost its parity and rank 2 a file.
-			*reddesc.er.3.xor*:4)
-				assert_stderr_one_line "set 1 of 1" "2 3"
-				continue
-				;;
-			# The set is not read, because no member is missing.
-			*reddescmap.er.0*:0)
-				assert_whole 'reddesc.*\.er\.[03]\.'
-				try timeout 5 scr_index --prefix "$at" \
-					--build 1 --deep
-				;;
-			esac
-			[[ $status == 0 ]] || failed "$file as $name"
-			assert_whole 'reddesc\.er\.3\.redset$'
-		done
-	done
-}
-
 # --- index_multi -------------------------------------------------------------
 
 # same_list STATE: our list is equal to that of LLNL's tool, byte for byte.

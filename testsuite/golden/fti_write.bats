@@ -214,24 +214,6 @@ same_but_pad() {
 	[ "$(verdict x.fti)" = intact ]
 }
 
-@test "more files than are open at the same time" {
-	local i
-
-	mkdir in
-	for ((i = 0; i < 150; i++)); do
-		cp "$FTI/bad-F/good.fti" in/Ckpt4-Rank$i.fti
-	done
-	(ulimit -n 200 && scr_fti compact -j 3 -o out in/*.fti) |
-		grep "saves 0 bytes"
-	[ "$(find out -type f | wc -l)" = 150 ]
-	scr_fti verify -q out/*.fti
-	# The last one is damaged: no file is written.
-	chmod u+w in/Ckpt4-Rank99.fti
-	damage in/Ckpt4-Rank99.fti 9 '\125'
-	ends 3 scr_fti compact -o out2 in/*.fti
-	[ ! -e out2 ]
-}
-
 # --- convert ---
 
 @test "convert: what a layout lacks comes from the name, an option, the time of the file, and is said" {
