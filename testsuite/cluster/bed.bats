@@ -64,8 +64,7 @@ gone() {
 # --- Commands and nodes ------------------------------------------------------
 
 @test "a command on a node: its arguments, input, output and status" {
-	try on node3 sh -c 'hostname; cat; echo "$1" >&2; exit 7' - 'a "b" $c' \
-		<<<hello
+	try on node3 sh -c 'hostname; cat; echo "$1" >&2; exit 7' - 'a "b" $c' <<<hello
 	assert_status 7
 	assert_output_is $'node3\nhello'
 	[[ $stderr == 'a "b" $c' ]]

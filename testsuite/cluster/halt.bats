@@ -31,8 +31,7 @@ no_step() { [[ -z $(steps) ]]; }
 # stops TEXT OPTION...: scr_halt --immediate stops a step, and says TEXT; the
 # job goes on.
 stops() {
-	warns 0 "$1" on login scr_halt --immediate --job-id "$job" "${@:2}" \
-		/pfs/run
+	warns 0 "$1" on login scr_halt --immediate --job-id "$job" "${@:2}" /pfs/run
 	assert_stderr_has "stopped 1 step"
 	[[ $(state) == RUNNING ]]
 }

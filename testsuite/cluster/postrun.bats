@@ -22,8 +22,7 @@ assert_indexed() {
 	saves
 	assert_output_has "is saved" "1 of 4 nodes dead"
 	grep -q "event=SCAVENGE_START, dset=1, name=\"ckpt.1\"" "$lay_pfs/.scr/log"
-	grep -q "event=SCAVENGE_END, dset=1, name=\"ckpt.1\", secs=" \
-		"$lay_pfs/.scr/log"
+	grep -q "event=SCAVENGE_END, dset=1, name=\"ckpt.1\", secs=" "$lay_pfs/.scr/log"
 	assert_indexed
 	run -0 on login scr_index -p "$lay_prefix" --verify --deep
 }

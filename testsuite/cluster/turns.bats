@@ -80,8 +80,7 @@ slow_scavenge() {
 	for i in 1 2 3 4 5 6; do
 		on login scr_index -p "$lay_prefix" --build 1 >/dev/null 2>&1 &
 		pids+=($!)
-		on login scr_index -p "$lay_prefix" --current ckpt.1 \
-			>/dev/null 2>&1 &
+		on login scr_index -p "$lay_prefix" --current ckpt.1 >/dev/null 2>&1 &
 		pids+=($!)
 	done
 	for i in "${pids[@]}"; do

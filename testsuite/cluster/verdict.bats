@@ -105,8 +105,7 @@ in_vain() {
 	bed_kill node1 node2 node3 node4
 	lay_env+=("SCR_NODELIST=node[1-5]")
 	answers 4 LOST post
-	assert_output_has "golduser/scr.1000 exists on 0 of 1 nodes" \
-		"4 of 5 nodes dead"
+	assert_output_has "golduser/scr.1000 exists on 0 of 1 nodes" "4 of 5 nodes dead"
 }
 
 @test "caches that only some nodes have are counted in the verdict" {

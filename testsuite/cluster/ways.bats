@@ -56,8 +56,7 @@ caches() {
 	bed_slurm_up
 	bed_lay xor_8n4
 	bed_refuse node1 node2
-	remote=auto answers 0 "by srun, then by pdsh with ssh" \
-		post_in_slurm "" -v
+	remote=auto answers 0 "by srun, then by pdsh with ssh" post_in_slurm "" -v
 	assert_output_has "is saved"
 	assert_output_lacks dead
 	assert_saved
@@ -105,8 +104,7 @@ caches() {
 	assert_output_has '"status": 1'
 
 	# Where the redundancy suffices all goes on.
-	ssh_config "node1" "StrictHostKeyChecking yes" \
-		"UserKnownHostsFile /tmp/wrong"
+	ssh_config "node1" "StrictHostKeyChecking yes" "UserKnownHostsFile /tmp/wrong"
 	remote=auto answers 0 node1 post
 	ssh_config_back
 	remote=auto saves

@@ -35,8 +35,7 @@ fails() {
 
 @test "33.22: advice that leads to a good end, or to a clear stop" {
 	advises 3 "scr_state 0"
-	try scr_state --verify
-	assert_status 3
+	ends 3 scr_state --verify
 	[[ $output == *"next: scr_state 0" && $(<state) == 3 ]]
 	advises 3 "test -d $PWD/stub && scr_state 0"
 	try env A=B scr_state --verify

@@ -20,8 +20,7 @@ setup() {
 		'r\tremove\tNAME\tdataset\thidden\t' \
 		'p\tprefix\tDIR\tdir\tshown\tthe prefix' \
 		'-\tformat\ttree|json|text\twords\tshown\tthe form' \
-		'x\txor\tFILE\tfile\tshown\ta file' \
-		'j\t-\tN\tany\tshown\tthreads' \
+		'x\txor\tFILE\tfile\tshown\ta file' 'j\t-\tN\tany\tshown\tthreads' \
 		'q\tquiet\t-\tany\tshown\tless'
 	cat >man/scr_index.1 <<-'END'
 		.It Fl b Ar ID , Fl -build Ns = Ns Ar ID
@@ -291,8 +290,7 @@ scr_nothing fak|e/"
 	diff <(fish -c 'source out; for line in $argv; complete -C $line; end' \
 		"scr_env n" "scr_env --" "scr_env nodes --c" \
 		"scr_env nodes --model " "scr_env nodes --model=" \
-		"scr_container --prefix=x u" \
-		"scr_container --prefix=/there cat ckpt." \
+		"scr_container --prefix=x u" "scr_container --prefix=/there cat ckpt." \
 		"scr_container --prefix=/there cat ckpt.there ot" \
 		"scr_index --bu") - <<-'END'
 		nodes	the nodes

@@ -173,10 +173,8 @@ used() {
 		truncate -s "$size" "$file"
 	done
 	scr_copy --cntldir local/cntl/genuser/scr.1000 \
-		--cachedir local/cache/genuser/scr.1000 --id 1 --prefix p \
-		>/dev/null
-	cmp local/cache/genuser/scr.1000/scr.dataset.1/rank_1.ckpt \
-		p/ckpt.1/rank_1.ckpt
+		--cachedir local/cache/genuser/scr.1000 --id 1 --prefix p >/dev/null
+	cmp local/cache/genuser/scr.1000/scr.dataset.1/rank_1.ckpt p/ckpt.1/rank_1.ckpt
 	(($(used p/ckpt.1) < 1000000)) || failed "$(used p/ckpt.1) bytes on disk"
 }
 
@@ -293,8 +291,7 @@ used() {
 	(
 		trap '' HUP
 		exec env LD_PRELOAD="${SHIM%/*}/slow.so" SLOW_PATH=ctr. \
-			SLOW_USEC=10000 scr_container -q -p p pack \
-			--size 400000 1
+			SLOW_USEC=10000 scr_container -q -p p pack --size 400000 1
 	) &
 	pid=$!
 	sleep 0.2
@@ -390,10 +387,8 @@ ends_on() {
 		[[ -z $(find q -mindepth 1) ]] ||
 			failed "$sig, $part: left" "$(find q)"
 	done < <(each_signal "none scr_archive -p q import fifo" \
-		"none scr_archive -p q import -" \
-		"none scr_archive -p q import pipe" \
-		"whole scr_archive -p q import -" \
-		"packed scr_archive -p q import pipe" \
+		"none scr_archive -p q import -" "none scr_archive -p q import pipe" \
+		"whole scr_archive -p q import -" "packed scr_archive -p q import pipe" \
 		"whole scr_env crc32 pipe")
 	# A slow writer is waited for.
 	{ head -c 9000 whole; sleep 0.6; tail -c +9001 whole; } |

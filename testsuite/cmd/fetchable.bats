@@ -194,8 +194,7 @@ with_ranks() {
 	warns 0 "dataset 2: repaired on the prefix: summary.scr" scr_postrun "${args[@]}"
 	ends 0 scr_index -p p --verify
 	# As LLNL's library flushes: no filemaps.
-	rm p/.scr/scr.dataset.2/{filemap,reddesc}* \
-		p/.scr/scr.dataset.2/summary.scr
+	rm p/.scr/scr.dataset.2/{filemap,reddesc}* p/.scr/scr.dataset.2/summary.scr
 	ends 0 scr_postrun "${args[@]}"
 	ends 0 scr_index -p p --verify
 }

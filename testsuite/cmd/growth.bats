@@ -15,8 +15,7 @@ calls() {
 	rm -f calls
 	LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=$path \
 		SLOW_COUNT_FILE=$PWD/calls try "$@"
-	count=$(awk -v k="$kind" '$1 == k { sum += $2 } END { print sum + 0 }' \
-		calls)
+	count=$(awk -v k="$kind" '$1 == k { sum += $2 } END { print sum + 0 }' calls)
 }
 
 # dataset ID [options of gen_dataset]: a dataset on prefix p.
@@ -168,8 +167,7 @@ instructions() {
 			--set-size "$n"
 		scr_index -q -p p --build 1
 		rm p/ckpt.1/rank_3.ckpt
-		for command in "scr_rebuild -n 1" \
-			${SCRKIT_SLOW:+"scr_inspect 1"}; do
+		for command in "scr_rebuild -n 1" ${SCRKIT_SLOW:+"scr_inspect 1"}; do
 			instructions ${command/ / -j1 -p p }
 			echo "$n $command: $((count / n)) a member"
 			if ((n == 60)); then

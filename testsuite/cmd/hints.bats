@@ -48,8 +48,7 @@ each_hint() {
 			failed "$damage: ${*:2}: not complete: $hint"
 		renew "${base:-packed}" "$dir"
 		(cd "$dir" && eval "$damage")
-		try eval "$hint"
-		assert_status "${want:-0}"
+		ends "${want:-0}" eval "$hint"
 		[[ -n ${want-} ]] || {
 			ends 0 scr_index -p "$dir" --verify id:2
 		}

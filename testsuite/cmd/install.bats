@@ -272,8 +272,7 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 
 	git -C "$root" rev-parse 2>/dev/null || skip "no checkout"
 	archive=$(make -s -C "$root" dist | tail -n 1)
-	tar -C "$BATS_TEST_TMPDIR" --exclude '*/testsuite/data/*' \
-		-xzf "$root/$archive"
+	tar -C "$BATS_TEST_TMPDIR" --exclude '*/testsuite/data/*' -xzf "$root/$archive"
 	cd "$BATS_TEST_TMPDIR"/scrkit-* || return
 	[[ ! -e .git ]]
 	ends 0 env GIT_DIR=/none make -n all

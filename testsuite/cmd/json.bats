@@ -56,8 +56,7 @@ says() {
 	jq '.verdict = "fine"' good >place
 	jq 'del(.status)' good >missing
 	ends 1 json_check kind member zone place missing
-	[[ $(cut -d : -f 1 <<<"$output" | xargs) == \
-		"kind member zone place missing" ]]
+	[[ $(cut -d : -f 1 <<<"$output" | xargs) == "kind member zone place missing" ]]
 }
 
 @test "scr_index" {
@@ -245,8 +244,7 @@ says() {
 	answers 0 scr_fti convert --to posix -o p "$fti/levels-A-v1.1/L3"
 	says '(.files | length), .next' $'8\nscr_fti rebuild p'
 	answers 3 scr_fti convert --to A -o b "$bad/data-flip.fti"
-	says '.files[0].action, .next' \
-		$'refuse\n'"scr_fti scan --checksums $bad"
+	says '.files[0].action, .next' $'refuse\n'"scr_fti scan --checksums $bad"
 	answers 0 scr_fti extract -o vars $one
 	says '[.files[].size] | join(" ")' '800 1600 400'
 	answers 0 scr_fti pack --to F --id 3 -o new 1=vars/var1.bin
@@ -310,8 +308,7 @@ says() {
 			gives 0 '.answer[]' genuser scr_env "$verb"
 			;;
 		down-nodes)
-			try scr_env "$verb" -p "$P" --json \
-				--free --nodes "$(hostname)"
+			try scr_env "$verb" -p "$P" --json --free --nodes "$(hostname)"
 			;;
 		interval)
 			gives 1 '.interval_seconds' null scr_env "$verb" -p "$P"

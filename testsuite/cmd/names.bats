@@ -351,8 +351,7 @@ refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 	steps
 	# offers BEGINNING WORD...
 	offers() {
-		prints "$(printf '%s\n' "${@:2}")" \
-			scr_index -p p "--dump-datasets=$1"
+		prints "$(printf '%s\n' "${@:2}")" scr_index -p p "--dump-datasets=$1"
 	}
 	offers "" 12 10 8 name:6 name:4 name:2
 	offers 1 12 10

@@ -189,8 +189,7 @@ restarts_from() {
 	P="$PWD/a b'c"
 	gen -p "$P" -n 4 -s 3000 --dir "7 of 9" -i 1 --name "7 of 9" --seed 1 \
 		-t XOR -m 4 --lose 1
-	gen -p "$P" -n 4 -s 3000 --dir 1 -i 7 --name 1 --seed 7 -t XOR -m 4 \
-		--lose 2
+	gen -p "$P" -n 4 -s 3000 --dir 1 -i 7 --name 1 --seed 7 -t XOR -m 4 --lose 2
 	look_after 1
 	look_after 7
 	for id in 1 7; do
@@ -403,8 +402,7 @@ in_caches() {
 		rm -r "$P"
 		cp -a wrong "$P"
 		for want in "--current 1" ""; do
-			ends 3 $command \
-				2
+			ends 3 $command 2
 			[[ "$output$stderr" == *"its data or its parity"* ]] ||
 				failed "$command: facts"
 			next_is "${want:+scr_index -p $P $want}"
@@ -496,8 +494,7 @@ saved() {
 			failed "$look: not last"
 	done
 	try scr_inspect -p "$P" --json
-	[[ $(jq '[.prefixes[0].datasets[].next] | unique | length' \
-		<<<"$output") == 1 ]]
+	[[ $(jq '[.prefixes[0].datasets[].next] | unique | length' <<<"$output") == 1 ]]
 	# In the caches, too much is lost of both.
 	rm -r nodes
 	cached XOR 1 1,2
@@ -513,9 +510,7 @@ saved() {
 	in_cache -i 2 --name ckpt.2
 	truncate -s 10 local/cache/genuser/scr.1000/scr.dataset.2/rank_1.ckpt
 	try scr_postrun "${args[@]}" --id 2
-	try scr_postrun "${args[@]}"
-	assert_status 4
+	ends 4 scr_postrun "${args[@]}"
 	next_is "scr_postrun -p p --job-id 1000 --nodes $(uname -n) --cntldir local/cntl --cachedir local/cache --remote local --id 2"
-	try bash -c "$(next_line)"
-	assert_status 4
+	ends 4 bash -c "$(next_line)"
 }

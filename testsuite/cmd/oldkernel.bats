@@ -22,8 +22,7 @@ again() {
 	try env -i HOME="${HOME-/}" PATH="$path" BIN="$BIN" GEN="$GEN" SHIM="$SHIM" \
 		MPI="${MPI-}" TESTSUITE="$TESTSUITE" LC_ALL=C.UTF-8 TZ=UTC \
 		SCRKIT_ROOT="${SCRKIT_ROOT-}" SCRKIT_GOLDEN="${SCRKIT_GOLDEN-}" \
-		SCRKIT_WITHOUT="$1" \
-		TMPDIR="$BATS_TEST_TMPDIR" "$WITHOUT" "$1" \
+		SCRKIT_WITHOUT="$1" TMPDIR="$BATS_TEST_TMPDIR" "$WITHOUT" "$1" \
 		bats --tap ${3:+-f "$3"} "$TESTSUITE/$2"
 	ran=$(grep -c '^ok' <<<"$output") || true
 	echo "# without $1: $2: $ran passed or skipped" >&3

@@ -164,8 +164,7 @@ measure() {
 	dataset p -n $n -m $((n / 8)) -t XOR --set-size 10 -s 20 --lose 17
 	page p 3
 	[[ $(wc -l <p.html.rows) == 10 ]]
-	grep -q "sets 17-$((n / 10)): w$((n - 160)) ranks, all whole" \
-		p.html.rows
+	grep -q "sets 17-$((n / 10)): w$((n - 160)) ranks, all whole" p.html.rows
 	(($(stat -c %s p.html) < 100000))
 }
 
@@ -174,8 +173,7 @@ measure() {
 
 	command -v chromium >/dev/null || skip "no chromium"
 	for n in 8 64 ${SCRKIT_SLOW:+1000 10000}; do
-		dataset $n -n $n -m $((n / 4)) -t XOR --set-size 8 -s 20 \
-			--lose 1
+		dataset $n -n $n -m $((n / 4)) -t XOR --set-size 8 -s 20 --lose 1
 		page $n 3
 		pages+=($n.html)
 	done

@@ -73,10 +73,8 @@ files_of() {
 		# Other tools can read it.
 		if command -v bsdtar >/dev/null; then
 			(cd t && bsdtar xf ../ar &&
-				sha256sum --quiet -c \
-					.scr/scr.dataset.1/manifest.sha256)
-			diff <(cut -d ' ' -f 1 before) \
-				<(files_of t | cut -d ' ' -f 1)
+				sha256sum --quiet -c .scr/scr.dataset.1/manifest.sha256)
+			diff <(cut -d ' ' -f 1 before) <(files_of t | cut -d ' ' -f 1)
 		fi
 	done
 }

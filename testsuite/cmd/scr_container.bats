@@ -93,8 +93,7 @@ rank_files() {
 		text=${text// /"$path"$'\n'}
 		printf %s "${text:0:size}" >"$root/$path"
 		path=${path//\\/\\\\}
-		printf '    %d\n      FILE\n        %s\n' "$rank" \
-			"${path//$'\n'/\\n}"
+		printf '    %d\n      FILE\n        %s\n' "$rank" "${path//$'\n'/\\n}"
 		rank=$((rank + 1))
 	done
 }
@@ -127,8 +126,7 @@ containers_are() {
 	want=(want/*)
 	mapfile -t have < <(seq -f "$ctr/ctr.%.0f.scr" 0 $((${#want[@]} - 1)))
 	[ ! -e "$ctr/ctr.${#want[@]}.scr" ]
-	diff <(md5sum "${want[@]}" | cut -c 1-32) \
-		<(md5sum "${have[@]}" | cut -c 1-32)
+	diff <(md5sum "${want[@]}" | cut -c 1-32) <(md5sum "${have[@]}" | cut -c 1-32)
 }
 
 # --- Usage -------------------------------------------------------------------
@@ -299,8 +297,7 @@ round() {
 		"name a/z d/a d/b d/c"; do
 		rm -rf p
 		files p 100=d/b 250=d/a 0=d/e 1=d/c 300=a/z
-		scr_container -q -p p pack --keep --size 64 \
-			--order "${order%% *}" 1
+		scr_container -q -p p pack --keep --size 64 --order "${order%% *}" 1
 		containers_are 64 $(printf 'p/%s\n' ${order#* })
 	done
 	# The ranks in the order of their bytes.
@@ -391,8 +388,7 @@ round() {
 	} | craft $meta/rank2file.0.0
 	{
 		printf "$head"
-		printf "$one" 8192 2 8193 3 8194 4 8195 5 8196 6 8197 7 \
-			8198 8 8199 9
+		printf "$one" 8192 2 8193 3 8194 4 8195 5 8196 6 8197 7 8198 8 8199 9
 	} | craft $meta/rank2file.0.8192
 	{
 		top 8200 .0.0
@@ -414,8 +410,7 @@ round() {
 	shows "is packed already" scr_container -p p pack --with-redundancy old
 	ends 0 scr_container -p p unpack old
 	diff -r -x 'rank2file*' whole p
-	diff <(tree_stat whole | grep -v rank2file) \
-		<(tree_stat p | grep -v rank2file)
+	diff <(tree_stat whole | grep -v rank2file) <(tree_stat p | grep -v rank2file)
 	complains 2 "no redundancy" scr_container -p p pack --with-redundancy old
 	diff -r -x 'rank2file*' whole p
 }
@@ -525,8 +520,7 @@ round() {
    0  .scr/ctr.0.scr 0+100"
 	try scr_container -p p list --sort -size 1
 	assert_output_has "few: 3 files" "CONTAINER"
-	[[ $(grep -oE '(d/b|a/z)[0-9]*' <<<"$output" | xargs) == \
-		"a/z d/b9 d/b10" ]]
+	[[ $(grep -oE '(d/b|a/z)[0-9]*' <<<"$output" | xargs) == "a/z d/b9 d/b10" ]]
 }
 
 @test "list: not more than 200 files, verify: than 20 flaws, without -v" {
@@ -1040,8 +1034,7 @@ contradicted() {
 	contradicted 'change "$(part)" LENGTH 40 50' \
 		"b: 250 bytes long, its segments 260" \
 		".scr/ctr.0.scr: b reaches 10 bytes beyond its recorded end"
-	contradicted 'change "$(part)" SIZE 250 3' \
-		"b: 3 bytes long, its segments 250"
+	contradicted 'change "$(part)" SIZE 250 3' "b: 3 bytes long, its segments 250"
 	# 33.24: no rebuild writes at such an offset.
 	contradicted 'change "$(part)" OFFSET 100 4611686018427387904' \
 		"beyond its recorded end"

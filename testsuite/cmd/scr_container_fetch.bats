@@ -32,8 +32,7 @@ fetchable() {
 	scr_inspect -m tree "$dir/rank2file" >/dev/null
 	scr_inspect -m tree "$dir"/rank2file.0.* >part
 	run ! grep -q SEG part
-	sed -n '/^      FILE$/,/^    [^ ]/s/^        \([^ ].*\)/\1/p' \
-		part >paths
+	sed -n '/^      FILE$/,/^    [^ ]/s/^        \([^ ].*\)/\1/p' part >paths
 	diff <(sort paths) <(sed "s,^\S* \S* ,${4-}," "$3" | sort)
 	sed -E 's/^(\S+) \S+ /\1  /' "$3" >sums
 	(cd "$1/${4-}" && sha256sum --quiet -c) <sums
@@ -92,8 +91,7 @@ is_marked() {
 	scr_index -q -p p --uncurrent
 	try scr_container -p p pack 1
 	assert_stderr_empty
-	complains 0 "ckpt.2: the next job restarts from it" \
-		scr_container -p p pack 2
+	complains 0 "ckpt.2: the next job restarts from it" scr_container -p p pack 2
 }
 
 # old CASE: a dataset of SCR 1.1.8 on prefix p.

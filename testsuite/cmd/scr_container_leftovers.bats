@@ -9,8 +9,7 @@ load helper
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	umask 022
-	built plain 1 --checksums -n 2 -m 2 -f 12 -s 1000,500 \
-		--recorded-prefix /job/p
+	built plain 1 --checksums -n 2 -m 2 -f 12 -s 1000,500 --recorded-prefix /job/p
 	cp -a plain packed
 	scr_container -q -p packed pack --with-redundancy 1
 	mkdir whole
@@ -84,8 +83,7 @@ operations() {
 	cp -a packed p
 	chmod 2751 p/ckpt.1
 	was=$(stat -c '%a %u %g' p/ckpt.1)
-	LD_PRELOAD=$SHIM SHIM_TRACE=$PWD/trace \
-		scr_container -q -j 1 -p p unpack 1
+	LD_PRELOAD=$SHIM SHIM_TRACE=$PWD/trace scr_container -q -j 1 -p p unpack 1
 	diff -r plain/ckpt.1 p/ckpt.1
 	[[ $(stat -c '%a %u %g' p/ckpt.1) == "$was" ]]
 	run ! grep 'rename.*rank_' trace

@@ -199,8 +199,7 @@ lost() {
 		for verb in "container list" "container verify" \
 			"container unpack" "container repack" "container pack" \
 			"container extract" "archive export -o a.tar" rebuild \
-			inspect "index --build" "index --verify" \
-			"index --current"; do
+			inspect "index --build" "index --verify" "index --current"; do
 			named_a_loss "$verb" 1
 		done
 		diff <(tree_sha p) - <<<"$was"

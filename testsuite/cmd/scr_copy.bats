@@ -68,8 +68,7 @@ no_temps() {
 @test "LLNL's options, its line at the end" {
 	make
 	ends 0 scr_copy -c nodes/node1/cntl/genuser/scr.1000 \
-		--cachedir nodes/node1/cache/genuser/scr.1000 -i 1 \
-		-d "p q" -b 1MB -r
+		--cachedir nodes/node1/cache/genuser/scr.1000 -i 1 -d "p q" -b 1MB -r
 	assert_output_has "scr_copy: $host: Return code: 0"
 	[[ ${output##*$'\n'} == "scr_copy: $host: Return code: 0" ]]
 }
@@ -361,8 +360,7 @@ copy_slowly() {
 	on 1
 	for why in ENOSPC EDQUOT; do
 		for n in 1 2 3 4; do
-			ends 1 env LD_PRELOAD="$SHIM" SHIM_PATH="p q/" \
-				SHIM_STICKY=1 \
+			ends 1 env LD_PRELOAD="$SHIM" SHIM_PATH="p q/" SHIM_STICKY=1 \
 				SHIM_FAIL_AT=$n SHIM_ERRNO=$why "${cmd[@]}"
 			assert_stderr_one_line "p q: full: " "make room"
 		done

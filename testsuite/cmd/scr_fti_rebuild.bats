@@ -108,8 +108,7 @@ count_operations() {
 
 @test "a stop by a signal leaves no temporary file" {
 	fresh
-	ends 1 env LD_PRELOAD="$SHIM" SHIM_OP=fsync SHIM_FAIL_AT=1 \
-		scr_fti rebuild c
+	ends 1 env LD_PRELOAD="$SHIM" SHIM_OP=fsync SHIM_FAIL_AT=1 scr_fti rebuild c
 	[[ -z $(find c -name '.scrkit-*') ]]
 	intact "failed sync"
 }

@@ -322,8 +322,7 @@ slurm() {
 	run kill -0 "$pid"
 	((status != 0))
 	ends 1 scr_halt -i --pid "$pid" p
-	assert_stderr_has "process $pid: no such process" \
-		"the halt condition stays set"
+	assert_stderr_has "process $pid: no such process" "the halt condition stays set"
 }
 
 @test "large numbers are exact, or refused" {

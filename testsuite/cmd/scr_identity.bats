@@ -76,8 +76,7 @@ copied() {
 }
 
 @test "a --moved-from that does not match: refused in one line, nothing changes" {
-	built p 1 --checksums -n 4 -f 2 -t XOR -s 5000,300 \
-		--recorded-prefix /job/p
+	built p 1 --checksums -n 4 -f 2 -t XOR -s 5000,300 --recorded-prefix /job/p
 	cp -a p whole
 	for lost in "" p/ckpt.1/rank_2_0.ckpt "$D/rank2file"; do
 		renew whole
@@ -85,8 +84,7 @@ copied() {
 		tree_sha p >before
 		for from in /job /other /job/p/ckpt.1; do
 			for cmd in "rebuild " "rebuild -n" "rebuild --protect xor" \
-				"index --build" "index --verify" \
-				"index --current"; do
+				"index --build" "index --verify" "index --current"; do
 				try scr_${cmd/ / -p p --moved-from $from } 1
 				[[ $status -eq 1 || $status -eq 2 ]] ||
 					failed "$cmd"

@@ -756,8 +756,7 @@ ckpt.1    1 20666 -"
 				"        ckpt.$id" '      FLAG_CKPT' '        1'
 		done
 	} | craft p/.scr/index.scr
-	[ "$(scr_index -p p -n | xargs)" = \
-		"ckpt.6 ckpt.5 ckpt.4 ckpt.3 ckpt.2 ckpt.1" ]
+	[ "$(scr_index -p p -n | xargs)" = "ckpt.6 ckpt.5 ckpt.4 ckpt.3 ckpt.2 ckpt.1" ]
 	goes() {
 		scr_index -p p --prune --dry-run "$@" --json |
 			jq -c '[.datasets[].id]'

@@ -188,8 +188,7 @@ make() {
 	local id
 
 	for id in 1 2 10; do
-		built p $id --nodes-dir p.nodes -n 4 -m 4 \
-			-s $((3000 - 200 * id))
+		built p $id --nodes-dir p.nodes -n 4 -m 4 -s $((3000 - 200 * id))
 	done
 	rm p/ckpt.2/rank_1.ckpt
 	ends 3 scr_inspect -p p -o id,state,name
@@ -203,8 +202,7 @@ make() {
 	assert_output_is $'ID  CURRENT\n 1  -\n 2  -\n10  -'
 	ends 3 scr_inspect -p p --sort-by -id
 	assert_output_has "prefix p" "dataset 2: 1 file "
-	[[ $(grep -o ' ckpt\.[0-9]*' <<<"$output" | xargs) == \
-		"ckpt.10 ckpt.2 ckpt.1" ]]
+	[[ $(grep -o ' ckpt\.[0-9]*' <<<"$output" | xargs) == "ckpt.10 ckpt.2 ckpt.1" ]]
 	try scr_inspect -p p -o id,colour
 	assert_usage_error "unknown column 'colour': one of id, current, name"
 	for more in "-d 1" --json --map --files "--svg x"; do
@@ -247,8 +245,7 @@ make() {
 @test "caches without filemaps: redundancy headers name the files" {
 	local type maps
 
-	for type in "XOR filemap_* 8" "XOR filemap_[357] 3" \
-		"SINGLE filemap_[357] 3"; do
+	for type in "XOR filemap_* 8" "XOR filemap_[357] 3" "SINGLE filemap_[357] 3"; do
 		read -r type maps count <<<"$type"
 		rm -rf p*
 		make p -t $type --layout cache
@@ -258,8 +255,7 @@ make() {
 		assert_line "state       damaged: ranks .* filemaps; no data are lost"
 		assert_line "because     .* filemaps are lost: redundancy headers name the files, but nothing tells where they belong"
 		try scr_inspect --json p.nodes/node*/cache/*/*/scr.dataset.1
-		assert_output_has '"filemaps_unplaced": '"$count" \
-			'"files_lost": 0'
+		assert_output_has '"filemaps_unplaced": '"$count" '"files_lost": 0'
 		complains 3 "filemaps are lost: redundancy headers name" \
 			scr_rebuild p.nodes/node*/cache/*/*/scr.dataset.1
 		assert_output_lacks scr_postrun

@@ -47,8 +47,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	gen -p two -n 4 -m 4 -s 100
 	gen -p two -n 4 -m 4 -s 100 -i 2
 	for id in 1 2; do
-		gen -p c --nodes-dir nodes -n 4 -m 4 -s 100 --layout cache \
-			-i $id
+		gen -p c --nodes-dir nodes -n 4 -m 4 -s 100 --layout cache -i $id
 	done
 	# Refused before anything is shown or drawn.
 	while IFS='|' read -r args text; do
@@ -64,8 +63,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 		--svg x.svg nodes/node0/cache nodes/node1/cache|one dataset only
 	END
 	complains 2 "no dataset given: there are 2" scr_inspect --svg x.svg two
-	complains 2 "only datasets are drawn" \
-		scr_inspect --svg x.svg p/.scr/index.scr
+	complains 2 "only datasets are drawn" scr_inspect --svg x.svg p/.scr/index.scr
 	ends 2 scr_inspect --json --svg x.svg p p
 	assert_output_lacks '"datasets"'
 	[ ! -e x.svg ]
@@ -149,8 +147,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	for at in 20 2000 "$(($(stat -c %s "$(ctr p)/red.1.scr") - 5))"; do
 		renew whole
 		damage "$(ctr p)/red.1.scr" "$at"
-		ends 3 scr_container -p p verify 1
-		assert_stderr_has "next: scr_rebuild -p p --checksums 1"
+		warns 3 "next: scr_rebuild -p p --checksums 1" scr_container -p p verify 1
 		ends 3 scr_inspect -p p --checksums
 		assert_output_has "1 redundancy file missing or damaged" \
 			"next:       scr_rebuild -p p --checksums 1"

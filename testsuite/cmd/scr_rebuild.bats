@@ -18,8 +18,7 @@ make() {
 
 	shift
 	gen -p "$name" --nodes-dir "$name.nodes" "${args[@]}" "$@"
-	gen -p "$name.whole" --nodes-dir "$name.whole.nodes" "${args[@]}" "$@" \
-		--lose ""
+	gen -p "$name.whole" --nodes-dir "$name.whole.nodes" "${args[@]}" "$@" --lose ""
 }
 
 # The dataset is as it was before the loss.
@@ -173,8 +172,7 @@ holds() { scr_container -p p list -o file,where 1 | awk -v f=$1 '$1 == f { print
 					--with-redundancy 1
 				rm $dir/.scr/ctr.3.scr
 			else
-				rm p/ckpt.1/rank_3_* $dir/*.er.3.* \
-					$dir/filemap_3
+				rm p/ckpt.1/rank_3_* $dir/*.er.3.* $dir/filemap_3
 			fi
 			ends 3 scr_rebuild -n --json -p p 1
 			promised=$(jq -c '.plan.totals | [.bytes_to_read,

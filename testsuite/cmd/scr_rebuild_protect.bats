@@ -106,8 +106,7 @@ whole() {
 		touch before
 		prints "$promised" scr_rebuild -p p --json --protect $type 1
 		written=$(find p -newer before -name '*.redset' -printf '%s+')
-		[ "$(jq .protected.bytes_written <<<"$output")" = \
-			"$((${written}0))" ]
+		[ "$(jq .protected.bytes_written <<<"$output")" = "$((${written}0))" ]
 		[ "$(jq .protected.descriptor_count <<<"$output")" = 16 ]
 	done
 }

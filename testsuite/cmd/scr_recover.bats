@@ -115,8 +115,7 @@ sound() {
 	operations scr_rebuild -q -j 1 -p p 1
 	for n in $(moments "$total"); do
 		renew packed
-		try env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
-			scr_rebuild -q -j 1 -p p 1
+		try env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" scr_rebuild -q -j 1 -p p 1
 		scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt |
 			cmp - whole/ckpt.1/rank_0_0.ckpt
 		scr_rebuild -q -p p 1

@@ -83,8 +83,7 @@ reads() {
 	scratch many
 	shows "4 files" \
 		scr_container -p "$at" extract -C "$BATS_TEST_TMPDIR/out" 1 c.dat '[g-i].dat'
-	diff <(grep ' [cghi]\.dat' "$from.sha256") \
-		<(contents "$BATS_TEST_TMPDIR/out")
+	diff <(grep ' [cghi]\.dat' "$from.sha256") <(contents "$BATS_TEST_TMPDIR/out")
 }
 
 # The segments in the example of the format's description.
@@ -116,8 +115,7 @@ there_and_back() {
 	cut && RLENGTH > cut { next }
 	{ cut = $1 == "SEG" ? RLENGTH : 0 }
 	!cut' <<<"$before") <(entries "$old")
-	ends 0 scr_container -p "$at" verify 1
-	assert_output_has "$(wc -l <"$from.sha256") files"
+	shows "$(wc -l <"$from.sha256") files" scr_container -p "$at" verify 1
 
 	ends 0 scr_container -p "$at" pack --size "$2" 1
 	assert_stderr_empty
@@ -156,8 +154,7 @@ there_and_back() {
 	for size in 1000 65536 1GB; do
 		for order in node rank name; do
 			scr_container -q -p "$at" unpack 1
-			scr_container -q -p "$at" pack --size $size \
-				--order $order 1
+			scr_container -q -p "$at" pack --size $size --order $order 1
 			scr_container -q -p "$at" verify 1
 		done
 	done
@@ -251,8 +248,7 @@ same_keys() {
 		done
 		# The only additions are our table of containers and attributes.
 		diff <(cd "$(golden "containers/$name/scr.dataset.1")" &&
-			find . -type f | sort) \
-			<(cd p/scr.dataset.1 && find . -type f \
+			find . -type f | sort) <(cd p/scr.dataset.1 && find . -type f \
 				! -name 'packed.*' | sort)
 		same_keys "$name" rank2file.0.0.scr
 		same_keys "$name" summary.scr

@@ -143,8 +143,7 @@ repaired() {
 	rm -r "$at"
 	snapshot dmg_flipped_bit before "$at"
 	snapshot xor_4 cache "$BATS_TEST_TMPDIR/cache"
-	cp "$BATS_TEST_TMPDIR/cache/nodes/node1/$IN_CACHE/rank_1.ckpt" \
-		"$at/ckpt.1/"
+	cp "$BATS_TEST_TMPDIR/cache/nodes/node1/$IN_CACHE/rank_1.ckpt" "$at/ckpt.1/"
 	build 0
 	ends 0 scr_index --prefix "$at" --verify 1 --deep
 	flip "$meta/reddesc.er.2.xor.grp_1_of_1.mem_3_of_4.redset" 9000

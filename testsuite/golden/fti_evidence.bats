@@ -149,8 +149,7 @@ judged() {
 	cp c/Local/*/*/l3/*.fti flat
 	judged whole 0 flat
 	rm flat/Ckpt3-Rank[01].fti
-	answers 0 "rebuilt 2 files" \
-		scr_fti rebuild --node-size 2 --group-size 4 flat
+	answers 0 "rebuilt 2 files" scr_fti rebuild --node-size 2 --group-size 4 flat
 	cmp flat/Ckpt3-Rank1.fti "$FTI/$set"/Local/node0/*/l3/Ckpt3-Rank1.fti
 	for host in nid0007 nid0009 nid0100 nid0101; do
 		mv "c/Local/node$n" "c/Local/$host"
@@ -174,8 +173,7 @@ judged() {
 		rm -rf flat
 		mkdir flat
 		find "$FTI/head-F/$level" -name "Ckpt*" -exec cp {} flat \;
-		answers 1 "if they are heads: --heads --node-size 3" \
-			scr_fti scan flat
+		answers 1 "if they are heads: --heads --node-size 3" scr_fti scan flat
 		answers 1 "" scr_fti scan --group-size 4 flat
 		answers 0 whole scr_fti scan --heads flat
 		rm flat/Ckpt?-Rank5.fti

@@ -176,14 +176,12 @@ same() {
 				$geometry c
 			diff before <(find c | sort)
 			# shellcheck disable=SC2086 # two options
-			answers 0 "8 data" scr_fti protect --level "$level" \
-				$geometry c
+			answers 0 "8 data" scr_fti protect --level "$level" $geometry c
 			rm "c/l$level/Ckpt3-Rank2.fti"
 			# shellcheck disable=SC2086 # two options
 			answers 0 "rebuilt 1 file" scr_fti rebuild $geometry c
 			# shellcheck disable=SC2086 # two options
-			answers 0 "already" scr_fti protect --level "$level" \
-				$geometry c
+			answers 0 "already" scr_fti protect --level "$level" $geometry c
 		done
 	done
 	# Damaged data: a dry run finds them, too, and nothing is left behind.

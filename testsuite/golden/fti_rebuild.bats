@@ -123,8 +123,7 @@ refused() {
 		l3odd-node1+2-lost levels-F-odd/L3
 		posix-l3odd-node3-lost posix-levels-odd/L3
 	END
-	for loss in l2-node1+2-lost-UNRECOVERABLE \
-		l3-node1+2+3-lost-UNRECOVERABLE; do
+	for loss in l2-node1+2-lost-UNRECOVERABLE l3-node1+2+3-lost-UNRECOVERABLE; do
 		refused "loss/$loss" ""
 	done
 }

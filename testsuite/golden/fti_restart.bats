@@ -426,8 +426,7 @@ archived() {
 	[[ $output == *"FTI may look elsewhere: glbl_dir of config.fti leads out of the directory"* ]]
 	cp j/scr_fti.restart.1 journal
 	for field in 's,"from":"Local,"from":"../outside,' \
-		's,"to":"Local,"to":"../outside,' \
-		's,"from":"Local,"from":"/etc,' \
+		's,"to":"Local,"to":"../outside,' 's,"from":"Local,"from":"/etc,' \
 		's,scr_fti.hidden.1,l4,' 's,"config":"config.fti","config":"../outside/file",' \
 		's/"version":1/"version":2/' 's/"level":4/"level":9/' 's/{//'; do
 		sed "$field" journal >j/scr_fti.restart.1

@@ -71,16 +71,14 @@ same_but_pad() {
 		fptr-flip chunksize-flip containersize-flip datasize-flip"
 	local unproven="myhash-flip timestamp-flip hasckpt-flip"
 
-	for name in data-flip truncated-half trailing-5 all-zero empty \
-		footer-only; do
+	for name in data-flip truncated-half trailing-5 all-zero empty footer-only; do
 		warns 3 "$name.fti: " scr_fti repair --id 4 -o "$name.fti" \
 			"$FTI/bad-F/$name.fti"
 		assert_stderr_has "next: scr_fti scan "
 		[ ! -e "$name.fti" ] || failed "$name: written"
 	done
 	for name in $same $unproven; do
-		ends 0 scr_fti repair --id 4 -o "$name.fti" \
-			"$FTI/bad-F/$name.fti"
+		ends 0 scr_fti repair --id 4 -o "$name.fti" "$FTI/bad-F/$name.fti"
 		[[ $unproven == *"$name"* ]] ||
 			same_but_pad "$name.fti" "$good" ||
 			failed "$name: not as it was"
@@ -190,14 +188,12 @@ same_but_pad() {
 	[ "$(cat x.fti)" = mine ]
 	# One of the files is refused: none is written.
 	damage b.fti 100 '\125'
-	warns 3 "b.fti: container 0: its data differ" \
-		scr_fti compact -o out a.fti b.fti
+	warns 3 "b.fti: container 0: its data differ" scr_fti compact -o out a.fti b.fti
 	[ ! -e out ]
 	# An input is no output.
 	warns 2 "a.fti: is one of the files to read" \
 		scr_fti compact --replace -o a.fti a.fti
-	warns 2 "two files would get this name" \
-		scr_fti compact -o out a.fti ./a.fti
+	warns 2 "two files would get this name" scr_fti compact -o out a.fti ./a.fti
 	for args in "" "a.fti" "-o out" "--in-place -o out a.fti" \
 		"--replace --in-place a.fti" "--room x -o out a.fti" \
 		"--layout Z -o out a.fti"; do
@@ -348,8 +344,7 @@ tree_files() {
 		# Names, and other files, are the same.
 		diff <(cd w/back && find . | sort) <(cd w/F && find . | sort) ||
 			[ -n "$(find w/posix -name 'sector*')" ]
-		cmp "$(find w/back -name Topology.fti)" \
-			"$(find s -name Topology.fti)"
+		cmp "$(find w/back -name Topology.fti)" "$(find s -name Topology.fti)"
 	done
 }
 
@@ -439,8 +434,7 @@ tree_files() {
 		[[ $stderr == *"give another directory"* ]]
 	done
 	mv "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
-	warns 3 "L4, checkpoint 4: rank 5 has no file" \
-		scr_fti convert --to A -o a s
+	warns 3 "L4, checkpoint 4: rank 5 has no file" scr_fti convert --to A -o a s
 	[[ $stderr == *"next: scr_fti scan --checksums s" && ! -e a ]]
 	cp gone "$(dirname "$(find s/Global -name 'Ckpt4-Rank4.fti')")/Ckpt4-Rank5.fti"
 	scr_fti repair --id 9 --replace -o "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
@@ -497,8 +491,7 @@ npy() {
 	while (((${#header} + 11) % 64 != 0)); do header+=" "; done
 	len=$((${#header} + 1))
 	printf '\223NUMPY\001\000%b%s\n' \
-		"$(printf '\\x%02x\\x%02x' $((len % 256)) $((len / 256)))" \
-		"$header"
+		"$(printf '\\x%02x\\x%02x' $((len % 256)) $((len / 256)))" "$header"
 	cat "$3"
 }
 
@@ -637,8 +630,7 @@ check_disturbed() {
 			moment=$((RANDOM * 32768 + RANDOM))
 			moment=$((moment % total + 1))
 			renew fresh w
-			try env SHIM_KILL_AT=$moment LD_PRELOAD="$SHIM" \
-				scr_fti $args
+			try env SHIM_KILL_AT=$moment LD_PRELOAD="$SHIM" scr_fti $args
 			[ "$status" = 137 ] || [ "$status" = 0 ] ||
 				failed "$name $moment: $status"
 			check_disturbed "$name, operation $moment" $args
@@ -656,8 +648,7 @@ fails_at() {
 		for ((at = 1; at <= total; at += step)); do
 			renew fresh w
 			try env SHIM_FAIL_AT=$at SHIM_ERRNO="$1" \
-				${2:+SHIM_STICKY=$2} LD_PRELOAD="$SHIM" \
-				scr_fti $args
+				${2:+SHIM_STICKY=$2} LD_PRELOAD="$SHIM" scr_fti $args
 			# A hint to the kernel may fail without a loss.
 			[ "$status" = 1 ] || diff -r "done" w >differs ||
 				failed "$name, operation $at: $status $stderr"

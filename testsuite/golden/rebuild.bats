@@ -172,8 +172,7 @@ not_sticky() {
 	shift 2
 	for r; do
 		find "$at" \( -name "rank_$r.*" -o -name "*_$r" -o \
-			-name "data file $r.bin" -o -name "*.er.$r.*" \) \
-			-type f -delete
+			-name "data file $r.bin" -o -name "*.er.$r.*" \) -type f -delete
 	done
 	refused "$at/prefix" "$text"
 	cp -a "$away/." "$at"
@@ -282,8 +281,7 @@ caches_survive() {
 			mapfile -t ranks < <(cd "$node/$IN_CACHE/.scr" &&
 				ls filemap_* | sed 's/.*_//')
 			for r in "${ranks[@]}"; do
-				find "$at" \( -name "rank_$r.*" -o \
-					-name "tiny_$r" -o \
+				find "$at" \( -name "rank_$r.*" -o -name "tiny_$r" -o \
 					-name "data file $r.bin" \) -delete
 			done
 			ends 0 scr_index --prefix "$at" --build 1
@@ -349,8 +347,7 @@ prints() {
 		ends 0 scr_inspect -m tree "$file"
 		assert_stderr_empty
 		count=$((count + 1))
-	done < <(find "$root/prefix/.scr" -type f \
-		-not -name log -not -name app.conf)
+	done < <(find "$root/prefix/.scr" -type f -not -name log -not -name app.conf)
 	((count >= 5))
 }
 

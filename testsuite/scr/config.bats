@@ -52,8 +52,7 @@ says() {
 
 @test "a line that is wrong is named, and its neighbours count (60)" {
 	printf '%s\n' SCR_FLUSH=4 'SCR_DEBUG 1' SCR_SET_SIZE=5 >.scrconf
-	job "0 1" app_calls ask=SCR_FLUSH ask=SCR_SET_SIZE ask=SCR_DEBUG init \
-		finalize
+	job "0 1" app_calls ask=SCR_FLUSH ask=SCR_SET_SIZE ask=SCR_DEBUG init finalize
 	says "SCR_FLUSH -> 4" "SCR_SET_SIZE -> 5" "SCR_DEBUG -> 0"
 	grep -q 'WARNING: rank .*/\.scrconf:2: ' <<<"$stderr" || failed "line 2"
 }

@@ -47,8 +47,7 @@ harmless() {
 }
 
 @test "a disabled library leaves an application alone that skips the end" {
-	SCR_ENABLE=0 works "0 1" app_calls init start_output=a start_output=b \
-		finalize
+	SCR_ENABLE=0 works "0 1" app_calls init start_output=a start_output=b finalize
 }
 
 @test "without USER and HOME, and without anything (62)" {

@@ -15,8 +15,7 @@ load helper
 	read -r _ step first_kib first_bytes first_fds \
 		<<<"$(grep '^usage' <<<"$output" | head -n 1)"
 	((step == 100 && first_kib > 0 && first_bytes > 0 && first_fds > 0))
-	read -r _ step kib bytes fds \
-		<<<"$(grep '^usage' <<<"$output" | tail -n 1)"
+	read -r _ step kib bytes fds <<<"$(grep '^usage' <<<"$output" | tail -n 1)"
 	((step == 1000))
 	echo "KiB: $first_kib, then $kib; allocated: $first_bytes, then $bytes"
 	((fds == first_fds)) || failed "descriptors: $first_fds, then $fds"

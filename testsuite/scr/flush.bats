@@ -30,8 +30,7 @@ no_litter() {
 	[[ $(cd "$PREFIX" && echo ckpt.*) == "ckpt.2 ckpt.4 ckpt.6" ]]
 	[[ $(ids .valid) == "2 4 6" && -z $(ids ".valid == false") ]]
 	[[ $(current) == ckpt.6 ]]
-	cmp "$PREFIX/ckpt.6/rank_1" \
-		"$NODES/1/tester/scr.j1/scr.dataset.6/rank_1"
+	cmp "$PREFIX/ckpt.6/rank_1" "$NODES/1/tester/scr.j1/scr.dataset.6/rank_1"
 	cmp "$PREFIX/ckpt.6/sub/2/b" "$NODES/2/tester/scr.j1/scr.dataset.6/b"
 	no_litter
 	ends 1 scr_flush_file --dir "$PREFIX" --need-flush 6
@@ -68,8 +67,7 @@ no_litter() {
 	job "$NODE_MAP" prefix write=ckpt.1
 	mkdir "$PREFIX/ckpt.2"
 	touch "$PREFIX/ckpt.2/sub"
-	works "$NODE_MAP" prefix write=ckpt.2 write=ckpt.3 write=ckpt.4 held \
-		flush=2
+	works "$NODE_MAP" prefix write=ckpt.2 write=ckpt.3 write=ckpt.4 held flush=2
 	[[ $stderr == *"dataset 2: not flushed, stays in the cache: "*sub* ]]
 	assert_line "flush=2 -> failed"
 	# It is neither called complete nor evicted, and the next ones are.
@@ -96,8 +94,7 @@ no_litter() {
 }
 
 @test "unknown SCR_FLUSH_TYPE, SCR_FLUSH_ASYNC=1: one warning each (42)" {
-	SCR_FLUSH_TYPE=NOPE SCR_FLUSH_ASYNC=1 works "$NODE_MAP" prefix \
-		write=ckpt.1
+	SCR_FLUSH_TYPE=NOPE SCR_FLUSH_ASYNC=1 works "$NODE_MAP" prefix write=ckpt.1
 	warned 'SCR_FLUSH_TYPE .*"NOPE"'
 	warned "SCR_FLUSH_ASYNC=1: not supported"
 	whole 1

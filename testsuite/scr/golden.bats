@@ -128,8 +128,7 @@ restored() {
 
 # The same but for lists of a node, which have another order.
 same_caches() {
-	diff -r --exclude='*.shuffile' --exclude=cindex.scrinfo "$1/node$2" \
-		"$NODES/$2"
+	diff -r --exclude='*.shuffile' --exclude=cindex.scrinfo "$1/node$2" "$NODES/$2"
 }
 
 @test "two datasets with two descriptors" {
@@ -170,7 +169,6 @@ same_caches() {
 		same_caches "$from/nodes" "$k"
 	done
 	rm ckpt.1/rank_3.ckpt
-	job "0 1 2 3" "$PWD/in_place" "$MPI/app_calls" init have_restart \
-		finalize
+	job "0 1 2 3" "$PWD/in_place" "$MPI/app_calls" init have_restart finalize
 	assert_line "have_restart -> 0 0"
 }

@@ -61,8 +61,7 @@ names() {
 }
 
 @test "SCR_DROP_AFTER_CURRENT" {
-	SCR_CACHE_SIZE=3 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
-		write=ckpt.3
+	SCR_CACHE_SIZE=3 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 write=ckpt.3
 	SCR_CACHE_SIZE=3 SCR_DROP_AFTER_CURRENT=1 job "$NODE_MAP" prefix \
 		current=ckpt.1 held
 	assert_line "held: ckpt.1"

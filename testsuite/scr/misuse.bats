@@ -52,8 +52,7 @@ aborts() {
 	aborts "SCR_Config string $differ" config=@
 	aborts "SCR_Config: C has no value: a text either sets properties or queries one" \
 		"config=A=1 B=2 C"
-	aborts "Dataset name provided to SCR_Start_output $differ" \
-		init start_output=@
+	aborts "Dataset name provided to SCR_Start_output $differ" init start_output=@
 	aborts "Dataset flags provided to SCR_Start_output $differ" init flags=@
 	aborts "Dataset name provided to SCR_Current $differ" init current=@
 }

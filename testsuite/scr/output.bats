@@ -110,8 +110,7 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 @test "ranks without files, empty files, files of different size (48-50)" {
 	for scheme in PARTNER XOR RS; do
 		fresh
-		SCR_COPY_TYPE=$scheme job "0 1 2 3" app_ckpt files=rank \
-			size=100000
+		SCR_COPY_TYPE=$scheme job "0 1 2 3" app_ckpt files=rank size=100000
 		completed 1
 		lose 0
 		saved 1 1 2 3
@@ -296,8 +295,7 @@ valid() { ids .valid; }
 
 	export SCR_CACHE_BYPASS=1
 	for step in 2 3; do
-		job "0 1" app_ckpt name="$step.%d" dir=latest rotate=1 \
-			steps=3 die=$step
+		job "0 1" app_ckpt name="$step.%d" dir=latest rotate=1 steps=3 die=$step
 		((status != 0)) || failed "not killed"
 		[[ -z $(valid) ]] || failed "step $step, valid: $(valid)"
 	done

@@ -123,8 +123,7 @@ reason() {
 	rm .scr/halt.scr
 	ends 0 scr_halt --after @$(($(date +%s) - 1)) "$PREFIX"
 	job "0 1" app_ckpt
-	leaves 'Current time \(.*\) is past ExitAfter time \(.*\)\.' \
-		EXIT_AFTER_TIME
+	leaves 'Current time \(.*\) is past ExitAfter time \(.*\)\.' EXIT_AFTER_TIME
 }
 
 @test "SCR_Finalize is recorded, and does not stop the next run (56f)" {

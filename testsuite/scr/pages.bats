@@ -9,8 +9,7 @@ compile() {
 	local -a mpi
 
 	sed -n '/^\.\\" program: begin/,/^\.\\" program: end/p' \
-		"$TESTSUITE/../man/scr.3" | grep -v '^\.' | sed 's/\\e/\\/g' \
-		>program.c
+		"$TESTSUITE/../man/scr.3" | grep -v '^\.' | sed 's/\\e/\\/g' >program.c
 	read -ra mpi < <(pkg-config --cflags --libs mpich 2>/dev/null ||
 		pkg-config --cflags --libs ompi-c)
 	ends 0 cc -Wall -Wextra -Werror -I "$TESTSUITE/../lib/scr" -o program \

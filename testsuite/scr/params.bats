@@ -74,8 +74,7 @@ traces() {
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 SCR_FLUSH=1
 	for bw in 0 400000; do
 		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/ckpt.*
-		SCR_FLUSH_ASYNC_BW=$bw works "$NODE_MAP" prefix \
-			write=ckpt.1:1:200000
+		SCR_FLUSH_ASYNC_BW=$bw works "$NODE_MAP" prefix write=ckpt.1:1:200000
 		secs=$(sed -n 's/.*FLUSH_SUCCESS.*secs=//p' .scr/log)
 		# 800 KB take 2 seconds.
 		awk -v secs="$secs" -v bw="$bw" 'BEGIN {

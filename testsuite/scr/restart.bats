@@ -265,8 +265,7 @@ read_bytes() {
 @test "a checkpoint that was evicted is not offered again" {
 	fresh
 	SCR_CACHE_SIZE=1 works "0 1 2 3" app_calls init have_restart flags=1 \
-		complete_output have_restart start_restart \
-		complete_restart finalize
+		complete_output have_restart start_restart complete_restart finalize
 	assert_line "have_restart -> 0 1 ckpt.3"
 	assert_line "have_restart -> 0 1 set"
 	assert_line "start_restart -> 0 set"
@@ -295,8 +294,7 @@ read_bytes() {
 	done
 	# A job that ends there removes nothing.
 	fresh
-	job "0 1 2 3" app_calls init have_restart "unlink=$f" start_restart \
-		finalize
+	job "0 1 2 3" app_calls init have_restart "unlink=$f" start_restart finalize
 	assert_line "start_restart -> 1 ckpt.3"
 	restarts "0 1 2 3" ckpt.3
 }

@@ -17,8 +17,7 @@ setup() {
 # $operations.
 operations() {
 	rm -f "$BATS_TEST_TMPDIR/count"
-	SHIM_COUNT_FILE=$BATS_TEST_TMPDIR/count SHIM_RANKS=$1 \
-		begin_round "${@:2}"
+	SHIM_COUNT_FILE=$BATS_TEST_TMPDIR/count SHIM_RANKS=$1 begin_round "${@:2}"
 	end_round 0
 	operations=$(<"$BATS_TEST_TMPDIR/count")
 	((operations > 20))
