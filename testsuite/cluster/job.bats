@@ -106,26 +106,6 @@ restart_point() {
 	on login scr_index -p /pfs/run | sed -n 's/^ *\([0-9]*\) YES .*\* .*/\1/p'
 }
 
-@test "33.9 the prefix is another directory on two nodes: no flush, and unknown until it is there" {
-	job_lay SCR_FLUSH=1
-	printf '%s\t/ssd/own\t/pfs/run\n' node2 node4 | "$BED" bind
-	job_direct 4 steps=2
-	assert_status 0
-	assert_stderr_has "dataset 1: not flushed, stays in the cache" \
-		"/pfs/run on node2: another directory than on the other nodes"
-	for plan in --plan ''; do
-		# shellcheck disable=SC2086 # none
-		job_post $plan
-		assert_status 1
-		assert_output_has UNKNOWN "maybe alive: node[2,4]"
-		assert_stderr_has "node[2,4]: " "another directory"
-	done
-	[[ -z $(on node2 ls /pfs/run) && ! -e $BED_DIR/pfs/run/ckpt.2 ]]
-	for node in node2 node4; do on $node umount /pfs/run; done
-	plans_and_runs 0 "newest checkpoint ckpt.2 (dataset 2)"
-	job_restarts 2 1
-}
-
 @test "33.10 killed when all of a checkpoint was on the prefix, and two caches are lost: saved" {
 	job_lay SCR_FLUSH=3 SHIM_OP=rename
 	job_direct 4 die=3:0:scr.dataset.3/summary

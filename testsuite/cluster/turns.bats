@@ -71,21 +71,3 @@ slow_scavenge() {
 	assert_output_is ""
 	[[ ! -e $BED_DIR/pfs/run/.scr/flush.scr.bak ]]
 }
-
-@test "D11: concurrent changes of the index do not harm each other" {
-	local i pids=()
-
-	bed_lay xor_8n4
-	run -0 post
-	for i in 1 2 3 4 5 6; do
-		on login scr_index -p "$lay_prefix" --build 1 >/dev/null 2>&1 &
-		pids+=($!)
-		on login scr_index -p "$lay_prefix" --current ckpt.1 >/dev/null 2>&1 &
-		pids+=($!)
-	done
-	for i in "${pids[@]}"; do
-		wait "$i" || failed "status $?"
-	done
-	answers 0 "1 YES" on login scr_index -p "$lay_prefix"
-	assert_saved
-}

@@ -110,17 +110,6 @@ inside() { "${own[@]}" bash -c "$(declare -f); $1" "${@:2}"; }
 		done' "$((${#SCRKIT_SLOW} > 0 ? 1 : 3))"
 }
 
-@test "messages about room name the file system, the need and what is free" {
-	inside 'make; fill bytes
-		! scr_archive -p mnt/p import archive 2>err || exit 3
-		cat err
-		grep -q "mnt: .* free" err || exit 4
-		! scr_index -p mnt/p --build 1 --checksums 2>err || true
-		! scr_container -p mnt/p pack 2 2>err || exit 5
-		cat err
-		grep -q "mnt: .* needed.*, .* free" err'
-}
-
 # Each writer, with room for some of what it writes, or for no file.
 @test "every command that writes says which file system is full" {
 	for what in bytes inodes; do
@@ -230,28 +219,6 @@ scene_record() {
 				failed "$scene, $full: $?" "$(<shown)"
 		done
 	done
-}
-
-@test "another dataset with the same number: the old stays until it is deleted" {
-	inside 'make
-		built mnt/p 4 -n 4 -m 1 -s 20000 -t SINGLE --name old \
-			--time 1600000000 --lose "" || exit 1
-		cp -a mnt/p/old old
-		scene_postrun
-		fill bytes
-		! $what >out 2>err || exit 2
-		cat err
-		grep -q "an older dataset of this number" err || exit 3
-		scr_index -p mnt/p --all | grep -q "4 YES .* old" || exit 4
-		scr_index -p mnt/p --verify --checksums id:4 || exit 5
-		diff -r old mnt/p/old || exit 6
-		rm mnt/bytes
-		! $what || exit 7
-		scr_index -q -p mnt/p --delete id:4 || exit 9
-		$what || exit 10
-		scr_index -p mnt/p --all | grep -q "4 YES .* t4" || exit 8
-		scr_index -p mnt/p --verify --checksums id:4' >shown 2>&1 ||
-		failed "$?" "$(<shown)"
 }
 
 @test "an index of 10,000 datasets: the reserve suffices" {

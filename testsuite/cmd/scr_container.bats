@@ -67,13 +67,6 @@ files() {
 		craft "$1/.scr/index.scr"
 }
 
-# The same in the layout of SCR 1.1.8; ROOT is the dataset's directory.
-old_files() {
-	mkdir -p "$1/.scr"
-	rank_files "$@" | craft "$1/.scr/rank2file.0.0.scr"
-	top $(($# - 1)) .scr/rank2file.0.0.scr | craft "$1/.scr/rank2file.scr"
-}
-
 # Write the top file of a map: ranks, name of the part.
 top() {
 	printf '  RANKS\n    %d\n  LEVEL\n    1\n  RANK\n    0\n' "$1"
@@ -395,24 +388,6 @@ round() {
 		printf '    8192\n      OFFSET\n        0\n      FILE\n        .0.8192\n'
 	} | craft $meta/rank2file
 	round --size 333
-}
-
-@test "the layout of SCR 1.1.8, by directory" {
-	old_files p/old 100=a 0=b 250="d/c c" 1=e
-	cp -a p whole
-	ends 0 scr_container -p p pack --size 64 old
-	assert_stderr_empty
-	[ "$(find p/old -type f -size +0 -not -path '*/.scr/*')" = "" ]
-	[ "$(find p/old/.scr -name 'ctr.?.scr' | wc -l)" -eq 6 ]
-	[ "$(find p/old/.scr -name '*.scr' -prune -o -type f -print)" = "" ]
-	ends 0 scr_container -p p verify old
-	scr_container -p p cat old "d/c c" | cmp - "whole/old/d/c c"
-	shows "is packed already" scr_container -p p pack --with-redundancy old
-	ends 0 scr_container -p p unpack old
-	diff -r -x 'rank2file*' whole p
-	diff <(tree_stat whole | grep -v rank2file) <(tree_stat p | grep -v rank2file)
-	complains 2 "no redundancy" scr_container -p p pack --with-redundancy old
-	diff -r -x 'rank2file*' whole p
 }
 
 # --- Reading -----------------------------------------------------------------

@@ -884,22 +884,6 @@ pruned_later() {
 	scr_index -q -p p --verify
 }
 
-@test "a .scr or a dataset directory that is a link out: only its owner's" {
-	flushed elsewhere 1 one f
-	mkdir p q q/.scr
-	ln -s ../elsewhere/.scr p/.scr
-	complains 3 "" scr_index -p p # the owner's (33.11)
-	chmod 777 p
-	complains 1 p scr_index -p p
-	ln -s ../../elsewhere/.scr/scr.dataset.1 q/.scr/scr.dataset.1
-	tree_sha elsewhere >before
-	ends 4 scr_index -p q --build 1
-	warns 1 "a symbolic link" scr_index -p q --delete 1
-	chmod 777 q/.scr
-	ends 1 scr_index -p q --build 1
-	tree_sha elsewhere | diff before -
-}
-
 @test "no tables of redundancy in summary.scr, whatever the ranks" {
 	built p 1 -n 8 -m 4 -s 1000 -t RS -k 2 --lose 1
 	run ! grep -E '^  [A-Z]*(RS|XOR|PARTNER)$' \

@@ -51,6 +51,7 @@ assert_mtimes() {
 
 # repaired CASE TEXT [mtimes]: the damage is named, and all is as it was.
 repaired() {
+	rm -rf "$at"
 	snapshot "dmg_$1" before "$at"
 	ends 3 scr_inspect "$at"
 	build 0
@@ -60,13 +61,10 @@ repaired() {
 	[[ -z ${3-} ]] || assert_mtimes
 }
 
-@test "missing_datafile" { repaired missing_datafile "rebuilt 1 file" mtimes; }
-@test "truncated_datafile" {
+@test "a file is missing or truncated; a filemap; redundancy, which LLNL does not restore" {
+	repaired missing_datafile "rebuilt 1 file" mtimes
 	repaired truncated_datafile "rebuilt 1 file" mtimes
-}
-@test "missing_filemap" { repaired missing_filemap "1 filemap"; }
-
-@test "missing_redset: restored, where LLNL leaves the dataset unprotected" {
+	repaired missing_filemap "1 filemap"
 	repaired missing_redset "1 redundancy file"
 	# So that any node can be lost again.
 	rm "$at/ckpt.1/rank_2.ckpt"

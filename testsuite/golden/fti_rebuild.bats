@@ -111,6 +111,10 @@ refused() {
 	[ -d "$FTI/loss" ] || skip "needs all golden data"
 	while read -r loss of; do
 		copy "loss/$loss"
+		# Parity alone is no loss.
+		[[ $loss == *RSed* ]] && set -- 0 " whole" || set -- 3 " rebuildable"
+		answers "$1" "$2" scr_fti scan --checksums c
+		[[ $loss != posix* || $output == *"FTI itself would get the last byte"* ]]
 		answers 0 "" scr_fti rebuild c
 		same "$of"
 	done <<-'END'
@@ -125,6 +129,7 @@ refused() {
 	END
 	for loss in l2-node1+2-lost-UNRECOVERABLE l3-node1+2+3-lost-UNRECOVERABLE; do
 		refused "loss/$loss" ""
+		answers 4 " lost" scr_fti scan --checksums c
 	done
 }
 

@@ -5,7 +5,6 @@
  * linked with libscr.so alone.
  *
  *   size=N      bytes of a file (1000); rank R and step S have N + 17 R + S
- *   size=mixed  0, 1, 100 kB or 7 MB: each rank each of them, step after step
  *   files=N     files of a rank (1); "rank": rank % 4; the second is empty
  *   shared=1    one file more, which rank 0 writes and all ranks read
  *   pair=1      SCR_Start_checkpoint(), so that the library names the datasets
@@ -45,10 +44,6 @@ file_count(void)
 static long
 size_of(int step, int file)
 {
-	static const long mixed[] = { 0, 1, 100000, 7000000 };
-
-	if (strcmp(text("size", ""), "mixed") == 0)
-		return mixed[(rank + step + file) % 4];
 	return file == 1 ? 0 : number("size", 1000) + 17 * rank + step;
 }
 

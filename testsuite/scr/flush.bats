@@ -80,19 +80,6 @@ no_litter() {
 	whole 1 2 3 4
 }
 
-@test "a full prefix: nothing is called complete, nothing is lost (41)" {
-	privately && return
-	mount -t tmpfs -o size=300k none "$PREFIX"
-	cd "$PREFIX"
-	works "$NODE_MAP" prefix write=ckpt.1:1:1000 write=ckpt.2:1:200000 held \
-		write=ckpt.3:1:1000
-	[[ $stderr == *"dataset 2: not flushed"*"No space left"* ]]
-	grep -q "held:.* ckpt.2!" <<<"$output"
-	whole 1 3
-	[[ $(ids .valid) == "1 3" && $(ids ".valid == false") == 2 ]]
-	[[ -s $NODES/3/tester/scr.j1/scr.dataset.2/rank_3 ]]
-}
-
 @test "unknown SCR_FLUSH_TYPE, SCR_FLUSH_ASYNC=1: one warning each (42)" {
 	SCR_FLUSH_TYPE=NOPE SCR_FLUSH_ASYNC=1 works "$NODE_MAP" prefix write=ckpt.1
 	warned 'SCR_FLUSH_TYPE .*"NOPE"'
@@ -112,18 +99,6 @@ no_litter() {
 	cmp "$BATS_TEST_TMPDIR/old" "$BATS_TEST_TMPDIR/link"
 	try scr_index --prefix "$PREFIX" --add 1
 	((status != 0))
-}
-
-@test "a failed flush leaves an older dataset of the same name whole" {
-	job "$NODE_MAP" prefix write=same
-	mv "$PREFIX/same/sub/2" "$PREFIX/two"
-	touch "$PREFIX/same/sub/2"
-	job "$NODE_MAP" prefix write=same:1:5000
-	[[ $stderr == *"dataset 2: not flushed"* ]]
-	rm "$PREFIX/same/sub/2"
-	mv "$PREFIX/two" "$PREFIX/same/sub/2"
-	[[ $(ids .valid) == 1 ]]
-	whole 1
 }
 
 @test "a flush that fails, or is killed, before its first rename: the older dataset is back" {

@@ -258,19 +258,6 @@ schemes() {
 	assert_line "have_restart -> 0 1 both.2"
 }
 
-@test "from nothing to 7 MB, growing and shrinking: each node lost (49)" {
-	local k
-
-	for SCR_COPY_TYPE in $SCHEMES; do
-		fresh "0 1 2 3" size=mixed
-		pick 2 0 1 2 3
-		for k in "${picked[@]}"; do
-			[[ $SCR_COPY_TYPE == SINGLE ]] || lose "$k"
-			restarts "0 1 2 3" ckpt.3 size=mixed
-		done
-	done
-}
-
 @test "CheckpointsLeft: the last one is on the prefix (56)" {
 	try scr_halt --checkpoints 2 "$PREFIX"
 	SCR_FLUSH=10 SCR_HALT_EXIT=1 works "0 1 2 3" app_ckpt steps=9
