@@ -195,8 +195,12 @@ plan_outvote_maps(struct planner *w, const struct plan_set *s)
 		} else if (i >= s->n) {
 			r->doubted = true;
 			plan_owner_forget(w, m->rank);
-		} else if (r->doubted) {
-			return false; /* its own redundancy made it again */
+		} else if (r->doubted &&
+			   (r->refused != NULL ||
+			    !map_names_list(w, r, &m->list, BY_NAME))) {
+			/* Its own redundancy made it again; of an older one of
+			 * the same files, the list is enough. */
+			return false;
 		} else {
 			const bool other = plan_map_misplaced(w, r);
 
