@@ -124,16 +124,13 @@ def apply(damage, shape, tree, tools):
         if shape.old[path] == e:
             return False
         tree[path] = shape.old[path]
-    elif kind == "swap":
-        f = tree.get(damage[2])
-        if f is None or f.kind != "f" or f.data == e.data:
-            return False
-        tree[path], tree[damage[2]] = f, e
-    elif kind == "foreign":
+    elif kind in ("swap", "foreign"):
         f = tree.get(damage[2])
         if f is None or f.kind != "f" or f.data == e.data:
             return False
         tree[path] = f
+        if kind == "swap":
+            tree[damage[2]] = e
     elif kind == "dir":
         tree[path] = Entry("d", 0o755, b"", 0)
     elif kind == "link":  # moved elsewhere on the prefix
@@ -153,8 +150,8 @@ def apply(damage, shape, tree, tools):
         for p in gone:
             del tree[p]
         return bool(gone)
-    elif kind == "index":
-        at = ".scr/index.scr"
+    elif kind in ("index", "flush"):  # `path` says what happens to it
+        at = ".scr/%s.scr" % kind
         e = tree.get(at)
         if e is None:
             return False
@@ -163,20 +160,11 @@ def apply(damage, shape, tree, tools):
         elif path == "drop":
             return tools.on_tree(tree, "scr_index", "-q", "-p", "p", "--drop",
                                  "id:%d" % damage[2])
+        elif path == "older":
+            tree[at] = shape.old[at]
         else:
             tree[at] = e._replace(data=b"garbage" * 30 if path == "garbage" else
                                   e.data[:len(e.data) // 2])
-    elif kind == "flush":
-        at = ".scr/flush.scr"
-        e = tree.get(at)
-        if e is None:
-            return False
-        if path == "delete":
-            del tree[at]
-        elif path == "garbage":
-            tree[at] = e._replace(data=b"garbage" * 30)
-        else:
-            tree[at] = shape.old[at]
     elif kind == "olddata":
         ds = by_id[path]
         files = [p for p in ds.data if p in tree and p in shape.old and

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fti/change.h"
-#include "fti/check.h"
 #include "fti/dcp.h"
 #include "fti/draft.h"
-#include "fti/file.h"
 #include "fti/ini.h"
 #include "fti/npy.h"
-#include "ftibytes.h"
 #include "ftijob/config.h"
 #include "ftijob/rewind.h"
 #include "ftitest.h"

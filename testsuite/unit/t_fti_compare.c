@@ -3,8 +3,7 @@
  * variables.  Writing them: fti_extract.bats. */
 #include "fti/compare.h"
 #include "fti/varfile.h"
-#include "ftibytes.h"
-#include "scratch.h"
+#include "ftitest.h"
 
 #define SIZE ((size_t)9 << 20) /* more than two parts */
 

@@ -5,11 +5,8 @@
 
 #include <endian.h>
 
-#include "fti/check.h"
-#include "fti/file.h"
-#include "ftibytes.h"
+#include "ftitest.h"
 #include "hash.h"
-#include "scratch.h"
 
 static enum fti_verdict
 verdict_of(const struct fti_posix_file *f, const struct fti_source *s)

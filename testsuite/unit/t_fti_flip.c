@@ -7,7 +7,6 @@
  */
 #include "fti/change.h"
 #include "fti/draft.h"
-#include "ftibytes.h"
 #include "ftitest.h"
 
 /* Variables 1, 2, 7; the first two have two containers, the last container is

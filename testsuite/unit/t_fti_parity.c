@@ -6,7 +6,6 @@
  */
 #include "field16_plain.h"
 #include "fti/draft.h"
-#include "ftibytes.h"
 #include "ftijob/parity.h"
 #include "ftitest.h"
 #include "hash.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* POSIX checkpoints of FTI: metadata, content, sums. */
-#include "fti/check.h"
-#include "fti/file.h"
 #include "fti/name.h"
-#include "ftibytes.h"
-#include "scratch.h"
+#include "ftitest.h"
 
 /* A file compared with its metadata: the verdict.  Prints findings. */
 static enum fti_verdict

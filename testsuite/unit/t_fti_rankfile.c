@@ -3,10 +3,7 @@
  * files: fti_extract.bats. */
 #include "fti/rankfile.h"
 
-#include "fti/file.h"
-
-#include "ftibytes.h"
-#include "scratch.h"
+#include "ftitest.h"
 
 static struct fti_rankfile_options
 options(struct fti_metas *m)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that are missing or damaged, from copies.  Those of each pattern of
  * lost nodes of golden checkpoints, byte for byte: fti_rebuild.bats. */
-#include "ftibytes.h"
 #include "ftijob/recover.h"
-#include "scratch.h"
+#include "ftitest.h"
 
 /* A level 2 of two nodes; `above` is put before node<k>. */
 static void

@@ -5,7 +5,6 @@
  */
 #include "fti/draft.h"
 #include "fti/remake.h"
-#include "ftibytes.h"
 #include "ftitest.h"
 #include "puttest.h"
 

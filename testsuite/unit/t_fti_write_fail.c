@@ -4,7 +4,6 @@
  * POSIX files; and failures: stops, changed files, lack of memory.
  */
 #include "fti/draft.h"
-#include "ftibytes.h"
 #include "ftitest.h"
 #include "hash.h"
 #include "puttest.h"
