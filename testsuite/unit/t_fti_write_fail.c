@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writing FTI-FF files from made-up variables: limits of layouts, large files,
- * POSIX files; and failures: stops, changed files, lack of memory.
+ * Writing FTI-FF files from made-up variables: limits of layouts, large files;
+ * and failures: stops, changed files, lack of memory.
  */
 #include "fti/draft.h"
 #include "ftitest.h"
-#include "hash.h"
 #include "puttest.h"
 
 #define VARS 3
@@ -170,33 +169,6 @@ TEST(large)
 			   t.source.size > UINT64_C(1) << 32,
 		   fmt("layout %d: more than 4 GiB", l));
 	}
-}
-
-/* --- POSIX --- */
-
-TEST(posix)
-{
-	auto_fti_draft d;
-	const struct fti_job job = { .draft = &d,
-				     .dirfd = puttest_fd,
-				     .path = "posix" };
-	auto_hash *h = hash_new(HASH_MD5, NULL);
-	auto_buf got = BUF_INIT;
-	char sum[HASH_TEXT];
-
-	must(pack("ff", FTI_D, 20, NULL) == 0);
-	open_it("ff");
-	ok(fti_describe_posix(&d, &t.content, NULL) == 0 &&
-		   fti_write(&job, 1, NULL, NULL) == 0,
-	   "a POSIX file");
-	read_whole(here("posix"), &got);
-	must(h != NULL && hash_update(h, got.data, got.len, NULL) == 0 &&
-	     hash_text(h, sum, NULL) == 0);
-	is_str(d.meta.checksum, sum, "its checksum");
-	ok(got.len == 605000 && memcmp(got.data, bytes[0], 600000) == 0 &&
-		   memcmp(got.data + 600000, bytes[2], 5000) == 0,
-	   "its bytes");
-	is_int(d.containers[2].c.fptr, 600000, "offset of a variable");
 }
 
 /* --- Failures --- */

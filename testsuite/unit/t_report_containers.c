@@ -187,35 +187,6 @@ TEST(wrong_maps)
 
 /* --- For the terminal --- */
 
-TEST(text_small)
-{
-	struct opened o;
-	auto_buf b = BUF_INIT;
-
-	small();
-	must(truncate(ctr(1), 5) == 0);
-	look_at(&o, NULL, false);
-	report_containers_map(o.k, &plain, &b);
-	is_str(b.data,
-	       "  bytes by container (a full row: 10 B)\n"
-	       "  ctr.0           ===========###############\n"
-	       "  ctr.1           ########===##XXXXXXXXXXXXX  truncated\n"
-	       "  ctr.2           ###########\n"
-	       "                  # = one file, the next\n"
-	       "                  X missing or wrong\n",
-	       "a picture, with what is cut off");
-	buf_clear(&b);
-	report_containers_table(o.k, true, &b);
-	is_str(b.data,
-	       "  CONTAINER       SIZE     FILL  FILES  STATE\n"
-	       "  .scr/ctr.0.scr  10 B  100.0 %      2  whole\n"
-	       "  .scr/ctr.1.scr  10 B  100.0 %      3  truncated: 5 B, "
-	       "not 10\n"
-	       "  .scr/ctr.2.scr   4 B   40.0 %      1  whole\n",
-	       "a table");
-	close_it(&o);
-}
-
 /* No line is wider than the terminal, however narrow. */
 static bool
 fits(const char *text, unsigned width)
