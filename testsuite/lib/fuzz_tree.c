@@ -33,12 +33,16 @@ fuzz_image(const uint8_t *data, size_t size, struct buf *out)
 {
 	static const uint8_t head[] = { 0x95, 0x1f, 0xc3, 0xf5, 0, 1, 0, 1 };
 
-	buf_clear(out);
-	if (size < sizeof(head) || memcmp(data, head, sizeof(head)) != 0) {
-		buf_add(out, head, sizeof(head));
-		bigend_add64(out, KVTREE_HEADER_SIZE + size);
-		bigend_add32(out, 0); /* no checksum */
+	if (size >= KVTREE_HEADER_SIZE + 4 &&
+	    memcmp(data, head, sizeof(head)) == 0) {
+		size -= KVTREE_HEADER_SIZE +
+			(data[KVTREE_HEADER_SIZE - 1] & 1 ? 4 : 0);
+		data += KVTREE_HEADER_SIZE;
 	}
+	buf_clear(out);
+	buf_add(out, head, sizeof(head));
+	bigend_add64(out, KVTREE_HEADER_SIZE + size);
+	bigend_add32(out, 0); /* no checksum */
 	buf_add(out, data, size);
 }
 

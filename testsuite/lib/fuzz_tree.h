@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_tree.h - targets of fuzzers, and trees of their inputs.  A whole kvtree
- * file is used as it is.  Any other input becomes the body of one, with a valid
- * header and checksum, so that the fuzzer does not have to guess them.
+ * fuzz_tree.h - targets of fuzzers, and trees of their inputs.  The input, or
+ * what is between header and checksum if it is a whole kvtree file, becomes the
+ * body of a file with a valid header and no checksum, so that the fuzzer does
+ * not have to guess them.
  */
 #ifndef FUZZ_TREE_H
 #define FUZZ_TREE_H
