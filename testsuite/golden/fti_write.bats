@@ -244,7 +244,7 @@ same_but_pad() {
 containers() {
 	scr_fti dump "$@" | awk '
 		/^[^ ].*: / { on = 0 }
-		on && NF >= 9 { print $1, $2, $3, $5, $7, $8, $NF == "empty" ? "" : $9 }
+		on && NF >= 9 { print $1, $2, $3, $4, $5, $7, $8, $NF == "empty" ? "" : $9 }
 		$1 == "BLOCK" { on = $2 == "ID" }'
 }
 

@@ -232,6 +232,10 @@ TEST(stop)
 	ok(n > 15 && untouched,
 	   "when stopped at any time, all files are as before");
 	ok(rc == 0 && puttest_count() == 2, "without a stop, all are written");
+	open_it("from");
+	ok(holds_vars(&t.content) &&
+		   t.checked.file->containers[1].c.has_content == 1,
+	   "the variable without bytes keeps its container");
 	work_end(&w);
 
 	start();

@@ -242,6 +242,10 @@ TEST(hostile)
 		  "DESC>1>DESC>TYPE>XOR\nDESC>1>FILES>0\n" },
 		{ "neighbour without descriptor", "DESC>0",
 		  "DESC>0>FILES>0\n" },
+		{ "neighbour that says it is another", "DESC>0>DESC>RANK",
+		  "DESC>0>DESC>RANK>2\n" },
+		{ "neighbour of other sets", "DESC>0>DESC>GROUPS",
+		  "DESC>0>DESC>GROUPS>1\n" },
 	};
 	/* Inconsistent lists in the owner's part of a PARTNER header. */
 	static const struct {
