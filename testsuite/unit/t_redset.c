@@ -245,7 +245,7 @@ TEST(hostile)
 		{ "neighbour that says it is another", "DESC>0>DESC>RANK",
 		  "DESC>0>DESC>RANK>2\n" },
 		{ "neighbour of other sets", "DESC>0>DESC>GROUPS",
-		  "DESC>0>DESC>GROUPS>1\n" },
+		  "DESC>0>DESC>GROUPS>3\n" },
 	};
 	/* Inconsistent lists in the owner's part of a PARTNER header. */
 	static const struct {
