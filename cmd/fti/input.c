@@ -173,10 +173,8 @@ fti_input_ids(const struct opt_list *list, size_t *count, struct error *err)
 	int64_t id = 0;
 
 	*count = 0;
-	if (ids == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (ids == NULL)
+		return error_no_memory_null(err);
 	for (size_t i = 0; i < list->count; i++) {
 		if (num_i64(list->items[i], INT32_MIN, INT32_MAX, &id, err) <
 		    0) {

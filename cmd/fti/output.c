@@ -108,8 +108,7 @@ open_root(const char *path, int *fd, struct error *err)
 
 	if (len >= sizeof(dir)) {
 		errno = ENAMETOOLONG;
-		error_sys(err, "%s", path);
-		return NULL;
+		return error_sys_null(err, "%s", path);
 	}
 	for (;;) {
 		memcpy(dir, path, len);
@@ -118,10 +117,9 @@ open_root(const char *path, int *fd, struct error *err)
 			   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (*fd >= 0)
 			return path + len;
-		if (errno != ENOENT || len <= 1) {
-			error_sys(err, "%s: cannot open", len == 0 ? "." : dir);
-			return NULL;
-		}
+		if (errno != ENOENT || len <= 1)
+			return error_sys_null(err, "%s: cannot open",
+					      len == 0 ? "." : dir);
 		dir[len - 1] = '\0';
 		len = (size_t)(path_base(dir) - dir);
 	}

@@ -254,13 +254,12 @@ choose(const struct settings *s, struct fti_sets *sets, struct error *err)
 	for (size_t i = 0; several && i < sets->count; i++)
 		if (is_candidate(s, &sets->list[i]) &&
 		    (!str_eq(sets->list[i].exec, found->exec) ||
-		     fti_sets_choice(sets, found->exec) != found)) {
-			error_set(err, ERROR_USAGE,
-				  "%s: has several checkpoints of level 1 or "
-				  "4; choose one by --id and --exec",
-				  s->next.dir);
-			return NULL;
-		}
+		     fti_sets_choice(sets, found->exec) != found))
+			return error_set_null(
+				err, ERROR_USAGE,
+				"%s: has several checkpoints of level 1 or "
+				"4; choose one by --id and --exec",
+				s->next.dir);
 	if (found == NULL)
 		error_set(err, ERROR_ABSENT,
 			  "%s: no such checkpoint of level 1 or 4",

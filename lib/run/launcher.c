@@ -209,10 +209,8 @@ run_launcher_argv(const char *const *words, const struct run_nodes *n,
 	while (words[count] != NULL)
 		count++;
 	argv = arena_alloc(a, count + 4, sizeof(*argv));
-	if (argv == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (argv == NULL)
+		return error_no_memory_null(err);
 	memcpy(argv, words, count * sizeof(*argv));
 	if (l == NULL || n->use->count == n->all->count)
 		return argv;

@@ -98,10 +98,8 @@ run_words(struct run *r, struct error *err)
 	while (from[count] != NULL)
 		count++;
 	copy = arena_alloc(r->arena, count + 1, sizeof(*copy));
-	if (copy == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (copy == NULL)
+		return error_no_memory_null(err);
 	for (size_t i = 0; i < count; i++)
 		copy[i] = name != NULL && str_eq(from[i], RUN_CKPT_NAME)
 				  ? name
