@@ -172,29 +172,16 @@ remove_one(const struct settings *s, const char *prefix, struct error *err)
 	return rc;
 }
 
-/* Has no job used this prefix?  Each leaves one of these files. */
-static bool
-is_new(const char *prefix)
-{
-	static const char *const files[] = { "nodes.scr", "index.scr",
-					     "flush.scr", "log" };
-	char path[PATH_MAX];
-
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(path, sizeof(path), "%s/.scr/%s", prefix, files[i]);
-		if (access(path, F_OK) == 0)
-			return false;
-	}
-	return true;
-}
-
 static int
 change_or_list(struct settings *s, const char *prefix, struct error *err)
 {
 	const unsigned flags =
 		(s->force ? HALT_FORCE : 0u) | (s->dry_run ? HALT_DRY_RUN : 0u);
+	static const char *const left[] = { "nodes.scr", "index.scr",
+					    "flush.scr", "log" };
 	struct halt_state state = { .damaged = false };
-	bool create = false;
+	bool create = false, fresh = false;
+	char path[PATH_MAX];
 	int rc = 0;
 
 	for (int c = 0; c < CONDITIONS; c++)
@@ -215,7 +202,13 @@ change_or_list(struct settings *s, const char *prefix, struct error *err)
 			       state.path.data, state.why.text);
 	else if (rc == 0 && !s->dry_run)
 		warn_halt_seconds(prefix, &state);
-	if (rc == 0 && state.created && !s->immediate && is_new(prefix))
+	/* Has no job used this prefix?  Each leaves one of these files. */
+	fresh = rc == 0 && state.created && !s->immediate;
+	for (size_t i = 0; fresh && i < sizeof(left) / sizeof(left[0]); i++) {
+		snprintf(path, sizeof(path), "%s/.scr/%s", prefix, left[i]);
+		fresh = access(path, F_OK) < 0;
+	}
+	if (fresh)
 		app_warn("%s: no job has run with this prefix yet; the first "
 			 "one will be halted",
 			 prefix);

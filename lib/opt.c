@@ -380,33 +380,11 @@ add_wrapped(struct buf *out, size_t column, const char *text)
 	buf_add_char(out, '\n');
 }
 
-/* "  -b, --build=ID        what it does" */
-static void
-help_one(const struct opt *o, struct buf *out)
-{
-	size_t start = out->len, column;
-
-	if (o->letter != 0 && o->name != NULL)
-		buf_printf(out, "  -%c, --%s", o->letter, o->name);
-	else if (o->name != NULL)
-		buf_printf(out, "      --%s", o->name);
-	else
-		buf_printf(out, "  -%c", o->letter);
-	if (takes_value(o))
-		buf_printf(out, "%c%s", o->name != NULL ? '=' : ' ',
-			   metavar(o));
-	column = out->len - start;
-	if (column + 2 > HELP_COLUMN) { /* at least two blanks between */
-		buf_add_char(out, '\n');
-		column = 0;
-	}
-	add_wrapped(out, column, o->help);
-}
-
 int
 opt_help(const struct opt *opts, struct buf *out)
 {
 	const struct opt *o;
+	size_t start = 0, column = 0;
 	bool first = true;
 
 	for (o = opts; o->type != OPT_TYPE_END; o++) {
@@ -417,8 +395,25 @@ opt_help(const struct opt *opts, struct buf *out)
 		else if (first)
 			buf_add_str(out, "Options:\n");
 		first = false;
-		if (o->type != OPT_TYPE_GROUP)
-			help_one(o, out);
+		if (o->type == OPT_TYPE_GROUP)
+			continue;
+		/* "  -b, --build=ID        what it does" */
+		start = out->len;
+		if (o->letter != 0 && o->name != NULL)
+			buf_printf(out, "  -%c, --%s", o->letter, o->name);
+		else if (o->name != NULL)
+			buf_printf(out, "      --%s", o->name);
+		else
+			buf_printf(out, "  -%c", o->letter);
+		if (takes_value(o))
+			buf_printf(out, "%c%s", o->name != NULL ? '=' : ' ',
+				   metavar(o));
+		column = out->len - start;
+		if (column + 2 > HELP_COLUMN) { /* two blanks between */
+			buf_add_char(out, '\n');
+			column = 0;
+		}
+		add_wrapped(out, column, o->help);
 	}
 	return buf_check(out, NULL);
 }
