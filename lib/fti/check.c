@@ -504,8 +504,7 @@ fti_pass_new(struct fti_checked *c, struct error *err)
 		c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
 	if (p == NULL || c->sums == NULL) {
 		mem_free(p);
-		error_no_memory(err);
-		return NULL;
+		return error_no_memory_null(err);
 	}
 	p->c = c;
 	p->whole_at = f->layout == FTI_A ? fti_format(FTI_A)->meta : 0;

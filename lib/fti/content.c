@@ -83,10 +83,8 @@ fti_content_sorted(const struct fti_content *c, struct error *err)
 	const struct fti_content_var **list =
 		mem_calloc(c->nvars + 1, sizeof(struct fti_content_var *));
 
-	if (list == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (list == NULL)
+		return error_no_memory_null(err);
 	for (size_t i = 0; i < c->nvars; i++)
 		list[i] = &c->vars[i];
 	if (c->nvars > 0)

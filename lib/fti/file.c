@@ -35,10 +35,9 @@ record(struct reader *r, uint64_t off, size_t len, struct error *err)
 	    r->len - (off - r->at) < len) {
 		r->len = 0;
 		r->at = off;
-		if (off > r->s->size || r->s->size - off < len) {
-			error_set(err, ERROR_CORRUPT, "beyond the end");
-			return NULL;
-		}
+		if (off > r->s->size || r->s->size - off < len)
+			return error_set_null(err, ERROR_CORRUPT,
+					      "beyond the end");
 		r->len = r->s->size - off < WINDOW ? (size_t)(r->s->size - off)
 						   : WINDOW;
 		if (fti_source_read(r->s, r->window, r->len, off, err) < 0) {

@@ -158,11 +158,10 @@ fti_ini_parse(const char *name, const void *data, size_t len, struct error *err)
 {
 	struct fti_ini *ini = NULL;
 
-	if (len > FTI_INI_MAX) {
-		error_set(err, ERROR_CORRUPT, "%s: %s, too large for FTI's ini",
-			  name, str_size(len));
-		return NULL;
-	}
+	if (len > FTI_INI_MAX)
+		return error_set_null(err, ERROR_CORRUPT,
+				      "%s: %s, too large for FTI's ini", name,
+				      str_size(len));
 	ini = mem_calloc(1, sizeof(*ini));
 	if (ini != NULL) {
 		ini->arena = arena_new();
@@ -174,8 +173,7 @@ fti_ini_parse(const char *name, const void *data, size_t len, struct error *err)
 	    inifile_each(data, len, add_line, ini) == 0)
 		return ini;
 	fti_ini_free(ini);
-	error_no_memory(err);
-	return NULL;
+	return error_no_memory_null(err);
 }
 
 struct fti_ini *

@@ -128,8 +128,7 @@ fti_metas_new(struct error *err)
 			return m;
 	}
 	fti_metas_free(m);
-	error_no_memory(err);
-	return NULL;
+	return error_no_memory_null(err);
 }
 
 void
@@ -451,10 +450,8 @@ place_of(struct fti_metas *m, struct fti_location *at, struct error *err)
 	copy = arena_strdup(m->arena, at->dir);
 	i = m->nplaces;
 	if (copy == NULL || !MEM_ROOM(m->places, m->nplaces, m->room_places) ||
-	    map_put(m->places_by, copy, i) < 0) {
-		error_no_memory(err);
-		return NULL;
-	}
+	    map_put(m->places_by, copy, i) < 0)
+		return error_no_memory_null(err);
 	m->nplaces++;
 	p = &m->places[i];
 	*p = (struct place){ .count = 0 };

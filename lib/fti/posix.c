@@ -252,8 +252,7 @@ fti_posix_take(struct fti_ini *ini, struct error *err)
 	p = mem_calloc(1, sizeof(*p));
 	if (p == NULL) {
 		fti_ini_free(ini);
-		error_no_memory(err);
-		return NULL;
+		return error_no_memory_null(err);
 	}
 	p->ini = ini;
 	p->name = fti_ini_name(ini);

@@ -322,10 +322,8 @@ fti_writer_new(const struct work *w, struct error *err)
 	/* Nobody locks the directory of an output. */
 	struct put_options o = { .unlocked = true };
 
-	if (r == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
+	if (r == NULL)
+		return error_no_memory_null(err);
 	r->w = work_or_default(w);
 	o.par = r->w->par;
 	o.work = r->w;
