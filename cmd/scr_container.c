@@ -190,6 +190,7 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		packed_health_free(&h);
 		return error_status(err->kind);
 	}
+	s->look.checksums = !s->fast;
 	if (!packed_healthy(&h))
 		status = catalogue_packed_outlook(c, p, &h, &s->look, err);
 	if (h.unread > 0)

@@ -174,6 +174,7 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			 const struct catalogue_options *o, struct error *err)
 {
 	struct error why = ERROR_INIT;
+	struct deep_result r = { .nfindings = 0 };
 	struct plan *plan = NULL;
 	struct map *by = NULL;
 	int status = STATUS_LOST, rc = 0;
@@ -203,11 +204,21 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			rc = plan_mark(plan, i, FILE_WRONG_CRC, err);
 	}
 	map_free(by);
+	/* What is promised was tried. */
+	if (rc == 0 && o->checksums && plan != NULL &&
+	    plan->verdict != SET_LOST)
+		rc = rebuild_search(plan, true, &o->work, &r, err);
 	if (rc < 0)
 		status = error_status(err->kind);
 	else if (plan != NULL)
-		status = plan->verdict != SET_LOST ? STATUS_DAMAGED
-						   : plan_status(plan);
+		status = plan->verdict != SET_LOST && plan->flaw == NULL
+				 ? STATUS_DAMAGED
+				 : plan_status(plan);
+	for (size_t i = 0; i < r.nfindings; i++) {
+		deep_error(plan, &r.findings[i], &why);
+		status = error_worse_status(status, error_status(why.kind));
+	}
+	deep_free(&r);
 	plan_free(plan);
 	return status;
 }

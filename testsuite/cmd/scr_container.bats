@@ -849,6 +849,20 @@ damaged() {
 	done
 }
 
+@test "33: verify promises only a repair that was tried" {
+	local red
+
+	gen -p p -n 4 -t XOR -s 5000
+	scr_index -q -p p --build 1
+	scr_container -q -p p pack 1
+	flip $ctr/ctr.0.scr 2000
+	ends 3 scr_container -p p verify 1
+	red=$(echo p/.scr/scr.dataset.1/reddesc.er.2.xor.*)
+	flip "$red" $(($(stat -c %s "$red") - 1000))
+	ends 4 scr_container -p p verify 1
+	ends 4 scr_rebuild -p p --checksums 1
+}
+
 @test "33.24 what stands in the place of an empty file loses no data" {
 	local file what layout
 
