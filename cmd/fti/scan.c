@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "error.h"
 #include "fti.h"
+#include "ftijob/renew.h"
 #include "ftijob/rewind.h"
 #include "ftijob/set.h"
 #include "json.h"
@@ -72,6 +73,9 @@ fti_run_scan(const struct fti_call *call)
 		rc = fti_open_sets(&s, n.dir, &c.o, &w, &err);
 	for (size_t i = 0; rc == 0 && i < s.count; i++)
 		rc = fti_set_examine(&s, &s.list[i], c.checksums, &w, &err);
+	/* What is promised was tried. */
+	for (size_t i = 0; rc == 0 && i < s.count && c.checksums; i++)
+		rc = fti_rebuild_try(&s, &s.list[i], &w, &err);
 	app_work_end(&w);
 	if (rc == 0) {
 		fti_next(&n, &s, c.next);

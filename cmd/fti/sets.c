@@ -186,9 +186,9 @@ fti_next(const struct fti_next *n, const struct fti_sets *s,
 		const bool refused = set->state == FTI_SET_REFUSED &&
 				     (set->values > 0 || lacks_parity(set));
 
-		if (!mend && !refused &&
-		    (set->state != FTI_SET_WHOLE ||
-		     set->unprotected + set->values == 0))
+		if (set->stuck || (!mend && !refused &&
+				   (set->state != FTI_SET_WHOLE ||
+				    set->unprotected + set->values == 0)))
 			continue;
 		if (best == NULL ||
 		    (mend && best->state != FTI_SET_REBUILDABLE))

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "arena.h"
 #include "buf.h"
 #include "encode/cauchy.h"
 #include "error.h"
@@ -312,7 +313,7 @@ write_block(const struct block *b, struct renew_out *o,
 				 "a file that they were computed from is "
 				 "damaged",
 				 o->file->path);
-	if (n == 0)
+	if (n == 0 || o->put == NULL)
 		return 0;
 	fd = put_open(o->put, err);
 	if (fd < 0 || put_pwrite(o->put, fd, data, n, b->off, err) < 0)
@@ -324,12 +325,11 @@ write_block(const struct block *b, struct renew_out *o,
 static int
 end_file(const struct run *r, struct renew_out *o, struct error *err)
 {
-	const int fd = put_open(o->put, err);
-
-	if (fd < 0 || renew_end_out(o, r->r, err) < 0)
+	if ((o->put != NULL && put_open(o->put, err) < 0) ||
+	    renew_end_out(o, r->r, err) < 0)
 		return -1;
 	memcpy(r->sums[o->file - r->r->files], o->sum, HASH_TEXT);
-	return put_wrote(o->put, o->length, err);
+	return o->put == NULL ? 0 : put_wrote(o->put, o->length, err);
 }
 
 /* Sum the block when all blocks before it are summed; behind the last one the
@@ -411,7 +411,8 @@ run_units(struct run *r, size_t *at, struct error *err)
 			return -1;
 		u->nblocks = (u->length + r->step - 1) / r->step;
 		most = u->nblocks > most ? u->nblocks : most;
-		for (unsigned o = 0; o < u->count; o++)
+		/* A dry run computes and proves them. */
+		for (unsigned o = 0; o < u->count && !r->w->dry_run; o++)
 			u->outs[o].put =
 				r->files[u->outs[o].file - r->r->files];
 		outs += u->count;
@@ -466,7 +467,7 @@ start(struct run *r, struct error *err)
 	r->units = mem_calloc(UNITS_MAX, sizeof(*r->units));
 	if (r->memory == NULL || r->units == NULL)
 		return error_no_memory(err);
-	return put_clear(r->put, err);
+	return r->w->dry_run ? 0 : put_clear(r->put, err);
 }
 
 static int
@@ -476,10 +477,10 @@ run(struct run *r, struct error *err)
 	int rc = add_files(r, err);
 	struct stat st;
 
-	if (rc < 0 || r->w->dry_run)
+	if (rc < 0)
 		return rc;
 	if (plan->count == 0)
-		return record_values(plan, r->sums, err);
+		return r->w->dry_run ? 0 : record_values(plan, r->sums, err);
 	rc = start(r, err);
 	if (rc == 0)
 		rc = prove_inputs(r->r, r->w, err);
@@ -495,6 +496,8 @@ run(struct run *r, struct error *err)
 	}
 	if (rc == 0)
 		rc = work_go_on(r->w, err);
+	if (rc == 0 && r->w->dry_run)
+		return 0;
 	/* No file may have appeared under a name that was missing. */
 	for (size_t i = 0; rc == 0 && i < plan->count; i++)
 		if (!plan->files[i].replaces &&
@@ -553,4 +556,36 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	pthread_mutex_destroy(&r.lock);
 	lock_give(tree->fd, lock);
 	return rc;
+}
+
+int
+fti_rebuild_try(struct fti_sets *sets, struct fti_set *set,
+		const struct work *w, struct error *err)
+{
+	struct work dry = *work_or_default(w);
+	struct fti_rebuild r = { .count = 0 };
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	dry.dry_run = true;
+	if (set->state != FTI_SET_REBUILDABLE &&
+	    (set->state != FTI_SET_WHOLE || set->unprotected == 0))
+		return 0;
+	rc = fti_rebuild_plan(&r, sets, set, &dry, &why);
+	if (rc == 0)
+		rc = fti_rebuild_run(&r, &dry, &why);
+	if (rc == 0 && r.unread > 0 && r.count + r.values == 0)
+		rc = error_set(&why, ERROR_SYSTEM, "%s", r.why);
+	fti_rebuild_fini(&r);
+	if (rc == 0)
+		return 0;
+	if (why.kind == ERROR_NOMEM || work_stopped(&dry))
+		return error_pass(err, &why);
+	set->stuck = true;
+	set->reason = arena_strdup(sets->arena, why.text);
+	if (set->state == FTI_SET_REBUILDABLE) {
+		set->state = FTI_SET_UNKNOWN;
+		set->refusal = "not known";
+	}
+	return set->reason == NULL ? error_no_memory(err) : 0;
 }

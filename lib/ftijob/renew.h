@@ -58,10 +58,16 @@ int fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		     struct error *err);
 void fti_rebuild_fini(struct fti_rebuild *r);
 
-/* Check the room, and unless work.dry_run write the files.  ERROR_CORRUPT: a
- * computed file differs from its sums, because a file that it was computed from
+/* Check the room, compute and prove the files, and unless work.dry_run write
+ * them.  ERROR_CORRUPT: a computed file differs from its sums, because a file that it was computed from
  * is damaged: examine the checkpoint with its data. */
 int fti_rebuild_run(const struct fti_rebuild *r, const struct work *w,
 		    struct error *err);
+
+/* Try what a rebuild of the examined checkpoint would do, and write nothing: if
+ * it fails, set->stuck and set->reason say so, and it is no longer called
+ * rebuildable.  -1: ERROR_NOMEM, or stopped. */
+int fti_rebuild_try(struct fti_sets *sets, struct fti_set *set,
+		    const struct work *w, struct error *err);
 
 #endif /* FTIJOB_RENEW_H */

@@ -19,7 +19,7 @@ struct put_file;
 /* A file that is written. */
 struct renew_out {
 	const struct fti_rebuild_file *file;
-	struct put_file *put;
+	struct put_file *put; /* NULL: a dry run */
 	uint64_t length; /* bytes that are computed; records follow parity */
 	uint64_t next;	 /* the block that is to be summed next */
 	/* FTI-FF: the file as it has to be, and its sums. */

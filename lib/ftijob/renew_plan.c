@@ -17,6 +17,7 @@
 #include "ftijob/parity.h"
 #include "ftijob/recover.h"
 #include "ftijob/renew.h"
+#include "io.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"
@@ -177,8 +178,10 @@ add_file(const struct planning *p, const struct fti_rebuild_file *what,
 	const struct fti_entry *e = what->rank->parts[what->part].entry;
 	struct fti_rebuild_file *f = NULL;
 	char name[FTI_NAME_MAX];
-	const char *dir = NULL;
+	const char *dir = NULL, *base = NULL;
+	struct error why = ERROR_INIT;
 	struct stat st;
+	int fd = -1, rc = 0;
 
 	if (!MEM_ROOM(r->files, r->count, r->room))
 		return error_no_memory(err);
@@ -187,9 +190,8 @@ add_file(const struct planning *p, const struct fti_rebuild_file *what,
 	if (f->part == FTI_PARITY && !r->set->posix)
 		f->size += fti_format(r->set->layout)->meta;
 	f->replaces = e != NULL;
-	if (e != NULL) {
-		f->path = e->path;
-	} else {
+	f->path = e != NULL ? e->path : NULL;
+	if (e == NULL) {
 		dir = find_dir(p, node_of(r->set, f->rank, f->part), err);
 		if (dir == NULL)
 			return -1;
@@ -198,16 +200,24 @@ add_file(const struct planning *p, const struct fti_rebuild_file *what,
 				       dir[0] == '\0' ? "" : "/", name);
 		if (f->path == NULL)
 			return error_no_memory(err);
-		/* A new file must not exist, also not as a link. */
-		if (fstatat(r->sets->tree.fd, f->path, &st,
-			    AT_SYMLINK_NOFOLLOW) == 0)
-			return error_set(err, ERROR_USAGE,
+	}
+	/* A new file must not exist, also not as a link; one that is replaced
+	 * is none. */
+	fd = path_open_parent(r->sets->tree.fd, f->path, false, 0, &base, &why);
+	if (fd < 0 && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	if (fd >= 0 && fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		rc = f->replaces && S_ISREG(st.st_mode)
+			     ? 0
+			     : error_set(err, ERROR_USAGE,
 					 "%s: exists, and is no file of this "
 					 "checkpoint",
 					 f->path);
-		if (errno != ENOENT && errno != ENOTDIR)
-			return error_sys(err, "%s: cannot stat", f->path);
-	}
+	else if (fd >= 0 && errno != ENOENT)
+		rc = error_sys(err, "%s: cannot stat", f->path);
+	io_close(fd);
+	if (rc < 0)
+		return -1;
 	r->parts[f->part]++;
 	r->bytes_written += f->size;
 	if (r->set->level != FTI_L3)
@@ -234,7 +244,11 @@ add_files(const struct planning *p, const struct fti_recover *from,
 		if (!is_wanted(p->r->set, &rank->parts[i], f.part))
 			continue;
 		s = fti_recover_source(from, rank, f.part, &why);
-		if (s == NULL && why.kind != ERROR_LOST)
+		/* Others that contradict each other give nothing better. */
+		if (s != NULL && e != NULL && p->r->set->level == FTI_L3 &&
+		    str_eq(s->name, e->path))
+			(void)fti_recover_parity(from, &why);
+		if (why.kind != ERROR_NONE && why.kind != ERROR_LOST)
 			return error_pass(err, &why);
 		if (s == NULL || (e != NULL && str_eq(s->name, e->path)))
 			continue;

@@ -183,5 +183,7 @@ renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 	if (fti_meta_hash(l, record, o->hash, o->meta.hash, err) < 0)
 		return -1;
 	fti_record_write(l, FTI_META, &o->meta, record);
-	return put_write(o->put, record, fti_format(l)->meta, o->length, err);
+	return o->put == NULL ? 0
+			      : put_write(o->put, record, fti_format(l)->meta,
+					  o->length, err);
 }

@@ -392,6 +392,10 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 			    why.kind == ERROR_NOMEM)
 				return error_pass(err, &why);
 		}
+	/* Where the files are says more than a configuration. */
+	if (g.node_size > 0 && !s->size_given &&
+	    !fits_nodes(&s->tree, first, end, g.node_size))
+		g.node_size = 0;
 	infer(&s->tree, first, end, &g);
 	for (size_t i = first, k = first; i < end; i = k) {
 		/* One id at one level; of differential ones the names have
@@ -457,7 +461,7 @@ fti_sets_open(struct fti_sets *s, const char *root,
 	const struct fti_tree *t = &s->tree;
 	struct fti_geometry g = *given;
 
-	*s = (struct fti_sets){ .count = 0 };
+	*s = (struct fti_sets){ .size_given = given->node_size > 0 };
 	if (fti_tree_open(&s->tree, root, w, err) < 0)
 		return -1;
 	s->arena = arena_new();

@@ -53,6 +53,7 @@ enum fti_part {
 	/* The same file in a directory of another level, as the replica of L4
 	 * that a head makes. */
 	FTI_ELSEWHERE = FTI_PARTS,
+	FTI_ALSO, /* another one of these, while they are read */
 };
 
 /* One file of a checkpoint, as it was found. */
@@ -85,7 +86,7 @@ struct fti_rank {
 	/* OWN and PARITY by its own number; COPY is the copy of its file, which
 	 * is named after the right neighbour; ELSEWHERE only if OWN is not
 	 * exact. */
-	struct fti_part_file parts[FTI_PARTS + 1];
+	struct fti_part_file parts[FTI_ALSO + 1];
 	/* POSIX: what its files should be; NULL: not known. */
 	const struct fti_posix_file *posix;
 	/* POSIX: what damaged values of its metadata should be; NULL: they are
@@ -132,6 +133,7 @@ struct fti_set {
 	size_t unprotected; /* copies or parity files that are not good */
 	/* Parity at L3 that may give what is lost here, once it is rebuilt. */
 	bool coded_elsewhere;
+	bool stuck;	      /* fti_rebuild_try() has failed */
 	const char *conflict; /* which files contradict each other, or NULL */
 	const char *reason;   /* why it is not whole and protected, or NULL */
 	const char *refusal;  /* why FTI would not restart from it, or NULL */
@@ -147,6 +149,7 @@ struct fti_sets {
 	struct fti_tree tree;
 	struct fti_set *list; /* by execution, level, id */
 	size_t count, room;
+	bool size_given;	 /* the user says how many ranks a node has */
 	struct fti_posix **inis; /* metadata of the POSIX checkpoints */
 	size_t ninis, room_inis;
 	const char *meta_dir; /* of FTI, below the root; NULL: not known */

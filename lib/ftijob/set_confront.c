@@ -379,7 +379,7 @@ same_record(const struct fti_part_file *a, const struct fti_part_file *b)
 	return a->exact && b->exact && a->meta.timestamp != 0 &&
 	       a->meta.fs == b->meta.fs &&
 	       a->meta.timestamp == b->meta.timestamp &&
-	       memcmp(a->meta.hash, b->meta.hash, HASH_MD5_SIZE) == 0;
+	       memcmp(a->meta.checksum, b->meta.checksum, HASH_MD5_TEXT) == 0;
 }
 
 /* Do other files contradict this one of `r`? */
@@ -472,13 +472,24 @@ confront_copies(struct confrontation *c, struct error *err)
 
 /* --- All ranks --- */
 
+/* The file of a rank, or the one that gives it; NULL: none is exact. */
+static const struct fti_part_file *
+best_of(const struct fti_rank *r)
+{
+	const struct fti_part_file *p = r->parts;
+
+	if (!p->exact)
+		p = &p[p[FTI_COPY].exact ? FTI_COPY : FTI_ELSEWHERE];
+	return p->exact ? p : NULL;
+}
+
 static int
 by_record(const void *a, const void *b)
 {
 	const struct fti_rank *x = *(struct fti_rank *const *)a;
 	const struct fti_rank *y = *(struct fti_rank *const *)b;
-	const int rc = memcmp(x->parts[FTI_OWN].meta.hash,
-			      y->parts[FTI_OWN].meta.hash, HASH_MD5_SIZE);
+	const int rc = memcmp(best_of(x)->meta.checksum,
+			      best_of(y)->meta.checksum, HASH_MD5_TEXT);
 
 	return rc != 0 ? rc : x->rank < y->rank ? -1 : x->rank > y->rank;
 }
@@ -495,13 +506,12 @@ find_twins(struct confrontation *c, struct error *err)
 	if (list == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < set->nranks; i++)
-		if (set->ranks[i].parts[FTI_OWN].exact)
+		if (best_of(&set->ranks[i]) != NULL)
 			list[n++] = &set->ranks[i];
 	if (n > 0)
 		qsort(list, n, sizeof(struct fti_rank *), by_record);
 	for (size_t i = 1; i < n && rc == 0; i++)
-		if (same_record(&list[i - 1]->parts[FTI_OWN],
-				&list[i]->parts[FTI_OWN]))
+		if (same_record(best_of(list[i - 1]), best_of(list[i])))
 			rc = contradict(c, err,
 					"ranks %" PRIu32 " and %" PRIu32
 					" have the same file, written at the "
@@ -520,13 +530,11 @@ confront_ranks(struct confrontation *c, struct error *err)
 	const struct fti_part_file *first = NULL;
 
 	for (size_t i = 0; i < set->nranks; i++) {
-		const struct fti_part_file *p = set->ranks[i].parts;
+		const struct fti_part_file *p = best_of(&set->ranks[i]);
 		char from[WHEN_TEXT], to[WHEN_TEXT];
 		int rc = 0;
 
-		if (!p->exact)
-			p = &p[p[FTI_COPY].exact ? FTI_COPY : FTI_ELSEWHERE];
-		if (!p->exact)
+		if (p == NULL)
 			continue;
 		first = first == NULL ? p : first;
 		if (set->level == FTI_DCP &&
@@ -577,7 +585,7 @@ fti_set_confront(struct fti_sets *s, struct fti_set *set, const struct work *w,
 		if (work_go_on(w, err) < 0 || confront_group(&c, err) < 0)
 			return -1;
 	if (set->posix)
-		return 0;
+		return fti_set_doubt_metadata(s, set, err);
 	if (grouped && set->level == FTI_L2 && confront_copies(&c, err) < 0)
 		return -1;
 	return find_twins(&c, err) < 0 ? -1 : confront_ranks(&c, err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * set_examine.c - read the files of a checkpoint, and the metadata of POSIX
- * files.
+ * set_examine.c - read the files of a checkpoint.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +28,7 @@ struct batch {
 	struct fti_rank *of[BATCH];
 	enum fti_part parts[BATCH];
 	size_t count;
+	bool settles; /* of other levels */
 	const struct work *w;
 };
 
@@ -245,6 +245,47 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 				       : set_problem(s, to, why.text, err);
 }
 
+/* How much the file of another level tells. */
+static int
+worth(const struct fti_part_file *p)
+{
+	return p->exact ? 2
+			: p->open || p->data_good ||
+				  p->state == FTI_STATE_UNKNOWN ||
+				  p->state == FTI_STATE_FOREIGN;
+}
+
+/* Of the files of other levels that were read, keep for each rank the one that
+ * tells most.  If two are intact and differ, nobody knows which is right. */
+static int
+settle(struct fti_sets *s, struct fti_set *set, const struct batch *b,
+       struct error *err)
+{
+	for (size_t i = 0; i < set->nranks && b->settles; i++) {
+		struct fti_part_file *kept =
+			&set->ranks[i].parts[FTI_ELSEWHERE];
+		struct fti_part_file *also = &set->ranks[i].parts[FTI_ALSO];
+
+		if (also->entry == NULL)
+			continue;
+		if (kept->exact && also->exact && !set->posix &&
+		    (kept->meta.timestamp != also->meta.timestamp ||
+		     (kept->state == also->state &&
+		      memcmp(kept->meta.checksum, also->meta.checksum,
+			     HASH_MD5_TEXT) != 0))) {
+			set->conflict = arena_printf(
+				s->arena, "%s and %s are intact, but differ",
+				kept->entry->path, also->entry->path);
+			if (set->conflict == NULL)
+				return error_no_memory(err);
+		}
+		if (kept->entry == NULL || worth(also) > worth(kept))
+			*kept = *also;
+		*also = (struct fti_part_file){ .state = FTI_STATE_MISSING };
+	}
+	return 0;
+}
+
 /* Check the files of the batch, and empty it. */
 static int
 end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
@@ -256,7 +297,7 @@ end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
 	for (size_t k = 0; k < b->count && rc == 0; k++)
 		rc = take(s, set, &b->files[k], b->of[k], b->parts[k], err);
 	close_batch(b);
-	return rc;
+	return rc < 0 ? -1 : settle(s, set, b, err);
 }
 
 /* The rank whose own file is not exact, and of which this file of another level
@@ -275,10 +316,7 @@ lacking(struct fti_set *set, const struct fti_entry *e)
 		r = fti_set_rank(set, e->name.rank);
 	if (r != NULL && e->name.kind == FTI_NAME_COPY)
 		r = fti_set_neighbour(set, r, true);
-	return r == NULL || r->parts[FTI_OWN].exact ||
-			       r->parts[FTI_ELSEWHERE].exact
-		       ? NULL
-		       : r;
+	return r == NULL || r->parts[FTI_OWN].exact ? NULL : r;
 }
 
 /* Does L3 have parity of the checkpoint, and is it not lost there? */
@@ -335,7 +373,9 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 		rc = read_part(s, set, b, FTI_COPY, false, err);
 	if (rc == 0)
 		rc = read_part(s, set, b, FTI_PARITY, false, err);
-	/* One level after the other, as long as a rank lacks a file. */
+	if (b != NULL)
+		b->settles = true;
+	/* One level after the other, if a rank lacks a file. */
 	for (size_t i = 0; rc == 0 && i < t->count; i++) {
 		const struct fti_entry *e = &t->list[i];
 		struct fti_rank *r = lacking(set, e);
@@ -348,179 +388,16 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 					before->name.rank == e->name.rank)))
 			rc = end_batch(s, set, b, err);
 		before = e;
-		if (rc < 0 || r->parts[FTI_ELSEWHERE].exact)
+		if (rc < 0)
 			continue;
-		r->parts[FTI_ELSEWHERE] = (struct fti_part_file){ .entry = e };
-		rc = add_file(s, set, b, r, FTI_ELSEWHERE, err);
+		r->parts[FTI_ALSO] = (struct fti_part_file){ .entry = e };
+		rc = add_file(s, set, b, r, FTI_ALSO, err);
 	}
 	if (rc == 0)
 		rc = end_batch(s, set, b, err);
 	if (b != NULL)
 		close_batch(b);
 	mem_free(b);
-	return rc;
-}
-
-/* --- The metadata of the groups of a POSIX checkpoint --- */
-
-/* Most members know the size of the largest file: set it for the others. */
-static int
-correct_sizes(struct fti_sets *s, struct fti_set *set, struct fti_posix *p,
-	      struct error *err)
-{
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const uint64_t size = p->files[i].max_size;
-		size_t votes = 0;
-
-		for (size_t k = 0; k < p->nfiles; k++)
-			votes += p->files[k].max_size == size;
-		for (size_t k = 0; 2 * votes > p->nfiles && k < p->nfiles;
-		     k++) {
-			struct fti_rank *r = fti_set_rank(
-				set, fti_name_parse(p->files[k].name).rank);
-
-			if (r == NULL || p->files[k].max_size == size)
-				continue;
-			p->files[k].max_size = size;
-			r->right[FTI_VALUE_PARITY_SIZE] =
-				arena_printf(s->arena, "%" PRIu64, size);
-			if (r->right[FTI_VALUE_PARITY_SIZE] == NULL)
-				return error_no_memory(err);
-		}
-	}
-	return 0;
-}
-
-/* Correct damaged names: the ranks of the members of a group lie node_size
- * apart, so each member tells that of the first one, and most are right. */
-static int
-correct_names(struct fti_sets *s, struct fti_set *set, struct fti_posix *p,
-	      struct error *err)
-{
-	const uint32_t step = set->geometry.node_size;
-	uint32_t ranks[FTI_POSIX_MEMBERS];
-	bool named[FTI_POSIX_MEMBERS];
-	int best = -1;
-	unsigned most = 0, all = 0;
-
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct fti_name n = fti_name_parse(p->files[i].name);
-
-		ranks[i] = n.rank;
-		named[i] = n.kind == FTI_NAME_RANK && n.id == set->id &&
-			   n.rank >= i * step;
-		all += named[i];
-	}
-	for (size_t i = 0; step > 0 && !p->layered && i < p->nfiles; i++) {
-		unsigned votes = 0;
-
-		for (size_t k = 0; k < p->nfiles; k++)
-			votes += named[i] && named[k] &&
-				 ranks[k] - k * step == ranks[i] - i * step;
-		if (votes > most) {
-			most = votes;
-			best = (int)i;
-		}
-	}
-	for (size_t i = 0; 2 * most > all && i < p->nfiles; i++) {
-		const struct fti_name n = {
-			.kind = FTI_NAME_RANK,
-			.id = set->id,
-			.rank = ranks[best] + (uint32_t)i * step -
-				(uint32_t)best * step,
-		};
-		struct fti_rank *r = fti_set_rank(set, n.rank);
-		char name[FTI_NAME_MAX];
-
-		if (r == NULL ||
-		    str_eq(fti_name_format(&n, name), p->files[i].name))
-			continue;
-		r->right[FTI_VALUE_NAME] = arena_strdup(s->arena, name);
-		p->files[i].name = r->right[FTI_VALUE_NAME];
-		if (p->files[i].name == NULL)
-			return error_no_memory(err);
-	}
-	return 0;
-}
-
-/* Read a sector file.  A bad one is like a missing one, but says why. */
-static int
-read_metadata(struct fti_sets *s, struct fti_set *set,
-	      const struct fti_entry *e, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct fti_posix *p = NULL;
-
-	if (e->name.kind != FTI_NAME_SECTOR)
-		return 0;
-	if (!MEM_ROOM(s->inis, s->ninis, s->room_inis))
-		return error_no_memory(err);
-	p = fti_posix_read(s->tree.fd, e->path, &why);
-	if (p != NULL) {
-		s->inis[s->ninis++] = p;
-		if (set->level == FTI_DCP && p->layered && p->id > 0)
-			set->id = (uint32_t)p->id;
-		if (correct_names(s, set, p, err) < 0 ||
-		    correct_sizes(s, set, p, err) < 0)
-			return -1;
-		/* The members of a group describe the files of their ranks. */
-		for (size_t i = 0; i < p->nfiles; i++) {
-			const struct fti_name n =
-				fti_name_parse(p->files[i].name);
-			struct fti_rank *r = fti_set_rank(set, n.rank);
-			const struct fti_entry *own = NULL;
-
-			if (r == NULL || r->posix != NULL)
-				continue;
-			own = r->parts[FTI_OWN].entry;
-			if (n.kind == FTI_NAME_RANK
-				    ? n.id == set->id
-				    : n.kind == FTI_NAME_LAYERS &&
-					      (own == NULL ||
-					       own->name.id == n.id))
-				r->posix = &p->files[i];
-		}
-		return 0;
-	}
-	if (why.kind == ERROR_NOMEM)
-		return error_pass(err, &why);
-	if (set->metadata_problem == NULL)
-		set->metadata_problem = arena_strdup(s->arena, why.text);
-	return set->metadata_problem == NULL ? error_no_memory(err) : 0;
-}
-
-/* Find what the metadata of a POSIX checkpoint say of its ranks. */
-static int
-read_all_metadata(struct fti_sets *s, struct fti_set *set, struct error *err)
-{
-	const struct fti_entry *list = s->tree.list;
-	uint64_t at = 0;
-	int rc = 0;
-
-	set->undescribed = 0;
-	for (size_t i = 0; i < set->nranks; i++)
-		memset(set->ranks[i].right, 0, sizeof(set->ranks[i].right));
-	for (size_t i = 0; i < set->count && rc == 0; i++)
-		rc = read_metadata(s, set, &list[set->first + i], err);
-	for (size_t i = 0; i < set->nmetadata && rc == 0; i++)
-		if (set->metadata + i < set->first ||
-		    set->metadata + i >= set->first + set->count)
-			rc = read_metadata(s, set, &list[set->metadata + i],
-					   err);
-	for (size_t i = 0; i < set->nranks; i++) {
-		struct fti_rank *r = &set->ranks[i];
-
-		/* Behind a rank of unknown size nobody knows where a file
-		 * begins. */
-		if (set->whole != NULL && set->undescribed > 0)
-			r->posix = NULL;
-		set->undescribed += r->posix == NULL;
-		if (set->whole == NULL)
-			continue;
-		r->parts[FTI_OWN].entry = set->whole;
-		r->parts[FTI_OWN].at = at;
-		at += r->posix == NULL ? 0 : r->posix->size;
-	}
 	return rc;
 }
 
@@ -535,9 +412,12 @@ fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 	set->data_read = data;
 	for (size_t i = 0; i < set->nranks; i++)
 		set->ranks[i].parts[FTI_ELSEWHERE] =
-			(struct fti_part_file){ .state = FTI_STATE_MISSING };
+			set->ranks[i].parts[FTI_ALSO] = (struct fti_part_file){
+				.state = FTI_STATE_MISSING
+			};
 	set->conflict = set->reason = NULL;
-	if ((set->posix && read_all_metadata(s, set, err) < 0) ||
+	set->stuck = false;
+	if ((set->posix && fti_set_describe(s, set, err) < 0) ||
 	    read_files(s, set, w, err) < 0 ||
 	    fti_set_confront(s, set, w, err) < 0)
 		return -1;

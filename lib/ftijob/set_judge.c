@@ -44,6 +44,7 @@ struct tally {
 	 * not be read, or contradicts others. */
 	size_t mend, refused, lost, unknown;
 	size_t elsewhere; /* `refused`, as only another level has it */
+	size_t unread;	  /* whose file stays, as it cannot be read */
 	const struct fti_rank *first; /* that is lost */
 };
 
@@ -71,7 +72,8 @@ tally_rank(struct fti_set *set, struct tally *t, const struct fti_rank *r,
 	t->refused += own->state == FTI_STATE_REFUSED;
 	if (own->exact)
 		return;
-	t->mend += computed;
+	t->unread += computed && own->state == FTI_STATE_UNKNOWN;
+	t->mend += computed && own->state != FTI_STATE_UNKNOWN;
 	if (!computed && fti_part_usable(own))
 		return;
 	set->bad++;
@@ -325,6 +327,8 @@ state_of(const struct fti_sets *s, const struct fti_set *set,
 	if (t->mend > 0)
 		return set->left_out != NULL ? FTI_SET_UNKNOWN
 					     : FTI_SET_REBUILDABLE;
+	if (t->unread > 0)
+		return FTI_SET_UNKNOWN;
 	return t->refused > 0 && (!taken || set->bad > 0) ? FTI_SET_REFUSED
 							  : FTI_SET_WHOLE;
 }

@@ -38,6 +38,7 @@ struct walk {
 	const char *path; /* of the directory, below the root; "" */
 	int fd;
 	unsigned depth;
+	bool out;	  /* behind a link */
 	const char *last; /* name of the directory itself */
 };
 
@@ -69,8 +70,29 @@ join(const struct walk *d, const char *name)
 		       : arena_printf(d->t->arena, "%s/%s", d->path, name);
 }
 
+/* Open a directory.  Of links only a trusted one that leads out of the root is
+ * followed, and not into the root again; errno ELOOP: it is another name. */
 static int
-enter_dir(struct walk *d, const char *name, struct error *err)
+open_dir(const struct walk *in, int dirfd, const char *name)
+{
+	const int at = in->out ? path_open_trusted(in->t->fd, in->path)
+			       : dir_open_plain(dirfd, name);
+	const int fd = in->out && at >= 0 ? dir_open(at, ".") : at;
+	struct stat st, root;
+
+	if (fd != at)
+		io_close(at);
+	if (fd < 0 || !in->out || fstat(fd, &st) < 0 ||
+	    fstat(in->t->fd, &root) < 0 || st.st_dev != root.st_dev ||
+	    st.st_ino != root.st_ino)
+		return fd;
+	io_close(fd);
+	errno = ELOOP;
+	return -1;
+}
+
+static int
+enter_dir(struct walk *d, const char *name, bool link, struct error *err)
 {
 	struct walk in = *d;
 	int rc = 0, fd = -1;
@@ -82,13 +104,16 @@ enter_dir(struct walk *d, const char *name, struct error *err)
 	if (in.last == NULL || in.path == NULL)
 		return error_no_memory(err);
 	in.depth++;
+	in.out = d->out || link;
 	enter(&in.above, in.last, d->last);
-	fd = dir_open_plain(d->fd, name);
+	fd = link && d->out ? -1 : open_dir(&in, d->fd, name);
+	if (fd < 0 && in.out && (errno == ENOTDIR || errno == ELOOP))
+		return 0;
 	/* Others may have all files. */
-	if (fd < 0 && errno == EACCES && d->t->unread == NULL)
+	if (fd < 0 && (in.out || errno == EACCES) && d->t->unread == NULL)
 		d->t->unread = in.path;
 	if (fd < 0)
-		return errno == ENOENT || errno == EACCES
+		return errno == ENOENT || errno == EACCES || in.out
 			       ? 0
 			       : error_sys(err, "%s/%s: cannot open",
 					   d->t->root, in.path);
@@ -115,10 +140,12 @@ visit(void *arg, const char *name, struct error *err)
 		return errno == ENOENT ? 0
 				       : error_sys(err, "%s/%s: cannot stat",
 						   t->root, join(d, name));
-	if (S_ISDIR(st.st_mode))
-		return enter_dir(d, name, err);
-	if (!S_ISREG(st.st_mode))
-		return 0;
+	/* What is no file under the name of one, whoever reads it refuses. */
+	if (S_ISDIR(st.st_mode) && n.kind == FTI_NAME_OTHER)
+		return enter_dir(d, name, false, err);
+	if (S_ISLNK(st.st_mode) && n.kind == FTI_NAME_OTHER &&
+	    !str_eq(name, CONFIG))
+		return enter_dir(d, name, true, err);
 	if (str_eq(name, CONFIG) && t->config == NULL) {
 		t->config = join(d, name);
 		return t->config == NULL ? error_no_memory(err) : 0;

@@ -5,7 +5,6 @@ says and does about them.  The truth is known.  A case is a number: the same see
 number make the same case.
 
     fti.py [--cases N] [--seed S] [--case NUMBER] [--jobs N] [--seconds T] [--form F]
-    fti.py --table
     fti.py --sweep [--cases N] [--seed S]
 
 Asserted: never whole with other bytes at the strongest check; never lost if a copy,
@@ -262,9 +261,15 @@ def read_tree(root):
     for at, _, names in os.walk(root):
         for name in names:
             path = os.path.join(at, name)
-            if not name.startswith(".scrkit"):
-                with open(path, "rb") as f:
-                    out[os.path.relpath(path, root)] = f.read()
+            if name.startswith(".scrkit") or not os.path.isfile(path):
+                continue
+            mode = os.stat(path).st_mode
+            if not mode & 0o400:
+                os.chmod(path, 0o400)
+            with open(path, "rb") as f:
+                out[os.path.relpath(path, root)] = f.read()
+            if not mode & 0o400:
+                os.chmod(path, mode & 0o7777)
     return out
 
 
@@ -578,136 +583,6 @@ class Case:
         return state
 
 
-# --- The table: every combination of witnesses, and the words of the commands ---
-
-RIGHT, MISSING, DAMAGED, OTHER, RECORD = "right missing damaged other record".split()
-STATUS = {"whole": 0, "refused": 3, "rebuildable": 3, "lost": 4, "unknown": 1}
-
-
-def combinations(states, count):
-    if count == 0:
-        return [()]
-    return [c + (s,) for c in combinations(states, count - 1) for s in states]
-
-
-def dated(shape):
-    return shape.form in "ABCD"
-
-
-def expect_alone(shape, own):
-    """A level without copies: `other` is a file of the older run, seen by its time."""
-    return {RIGHT: "whole", RECORD: "refused",
-            OTHER: "unknown" if dated(shape) else "whole"}.get(own, "lost")
-
-
-def expect_copied(shape, own, copy):
-    """Of two intact files that differ, only their times tell which is right."""
-    gone = (MISSING, DAMAGED)
-    if own == RECORD:
-        own = DAMAGED if copy in (RIGHT, OTHER) else "repairable"
-    if copy == RECORD:
-        copy = DAMAGED if own in (RIGHT, OTHER) else "repairable"
-    if "repairable" in (own, copy):
-        return "refused"
-    if own in gone:
-        return ("lost" if copy in gone else "rebuildable" if copy == RIGHT or
-                not dated(shape) else "unknown")
-    if copy in gone or own == copy:
-        return "whole" if own == RIGHT or not dated(shape) else "unknown"
-    return ("unknown" if not dated(shape) else
-            "whole" if own == RIGHT else "rebuildable")
-
-
-def expect_coded(_, *members):
-    """k data and k parity.  The files of one run are enough if there are k; the run
-    with more files is the checkpoint, unless these are its data alone, or parity alone
-    against all data."""
-    k = len(members) // 2
-    intact = {i for i, m in enumerate(members) if m in (RIGHT, OTHER)}
-    data = set(range(k))
-    runs = [{i for i in intact if members[i] == m} for m in (RIGHT, OTHER)]
-    if len(intact) < k:
-        return "lost"
-    if set() in runs or (len(intact) == k and intact == data):
-        return "whole" if data <= intact else "rebuildable"
-    able = [r for r in runs if len(r) >= k and r != data]
-    most = max((len(r) for r in able), default=0)
-    able = [r for r in able if len(r) == most]
-    if len(able) != 1 or (not able[0] & data and data <= intact):
-        return "unknown"
-    return "whole" if data <= able[0] else "rebuildable"
-
-
-def spoil(shape, tree, path, state):
-    data = shape.base[path]
-    meta = 0 if shape.form in "AB" else len(data) - LAYOUTS[shape.form][0]
-    at = {DAMAGED: len(data) // 4 if meta else len(data) - 9,
-          RECORD: meta + 40}.get(state)
-    if state == MISSING:
-        del tree[path]
-    elif state == OTHER:
-        tree[path] = shape.older[path]
-    elif at is not None:
-        tree[path] = data[:at] + bytes([data[at] ^ 16]) + data[at + 1:]
-
-
-TABLE = [  # shape, the files that vary, their states, the rule
-    (("F", 1, 2, 2, 2), lambda s: [s.own(0)], (RIGHT, MISSING, DAMAGED, OTHER, RECORD),
-     expect_alone),
-    (("D", 4, 2, 2, 2), lambda s: [s.own(0)], (RIGHT, MISSING, DAMAGED, OTHER, RECORD),
-     expect_alone),
-    (("F", 2, 4, 4, 1), lambda s: [s.own(0), s.copy(0)],
-     (RIGHT, MISSING, DAMAGED, OTHER, RECORD), expect_copied),
-    (("A", 2, 4, 4, 1), lambda s: [s.own(0), s.copy(0)],
-     (RIGHT, MISSING, DAMAGED, OTHER), expect_copied),
-    (("F", 3, 2, 2, 1), lambda s: [s.own(0), s.own(1), s.parity(0), s.parity(1)],
-     (RIGHT, MISSING, DAMAGED, OTHER), expect_coded),
-]
-
-
-def row(task):
-    """One combination: the state and the status of scan, rebuild and restart."""
-    number, states = task
-    key, files, _, rule = TABLE[number]
-    work = os.path.join(WORK, str(os.getpid()))
-    os.makedirs(work, exist_ok=True)
-    if key not in KNOWN:
-        KNOWN[key] = Shape(OPTIONS.scr_fti, work, *key)
-    shape = KNOWN[key]
-    case = Case(OPTIONS.scr_fti, work, shape, 0, 0)
-    case.log = []
-    tree = dict(shape.base)
-    for path, state in zip(files(shape), states):
-        spoil(shape, tree, path, state)
-    shutil.rmtree(case.root, ignore_errors=True)
-    write_tree(case.root, tree)
-    want, words = rule(shape, *states), []
-    found, _, status = case.scan("--checksums")
-    if (found, status) != (want, STATUS[want]):
-        words.append("scan: %s, %d" % (found, status))
-    status = case.run("restart", "-n", "--select", "1", case.root).returncode
-    if status != STATUS[want]:
-        words.append("restart: %d" % status)
-    if shape.level in (2, 3):
-        status = case.run("rebuild", "-n", "--checksums", case.root).returncode
-        alike = (0, 3) if want == "whole" else (STATUS[want],)
-        if status not in alike:
-            words.append("rebuild -n: %d" % status)
-    return words and "%s: %s: expected %s; %s\n  %s" % (
-        shape, " ".join(states), want, "; ".join(words), "\n  ".join(case.log))
-
-
-def table():
-    tasks = [(i, c) for i, (key, files, states, _) in enumerate(TABLE)
-             for c in combinations(states, (1, 1, 2, 2, 4)[i])
-             # The two nodes of the last one are alike.
-             if i != 4 or (set(c) != {MISSING} and c[0::2] <= c[1::2])]
-    with Pool(OPTIONS.jobs) as pool:
-        wrong = [w for w in pool.imap(row, tasks, 8) if w]
-    print("\n".join(wrong + ["%d combinations, %d wrong" % (len(tasks), len(wrong))]))
-    return len(wrong) > 0
-
-
 # --- The sweep: each bit of the records of a file ---
 
 
@@ -812,8 +687,6 @@ def one(number):
 def main():
     global OPTIONS, WORK
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    p.add_argument("--table", action="store_true",
-                   help="every combination of a few witnesses instead")
     p.add_argument("--sweep", action="store_true",
                    help="flips of so many bits of records instead")
     p.add_argument("--cases", type=int, default=200)
@@ -826,8 +699,8 @@ def main():
     OPTIONS = p.parse_args()
     OPTIONS.scr_fti = os.path.abspath(os.path.join(OPTIONS.bin, "scr_fti"))
     WORK = tempfile.mkdtemp(prefix="fti-campaign.", dir=os.environ.get("TMPDIR"))
-    if OPTIONS.table or OPTIONS.sweep:
-        wrong = table() if OPTIONS.table else sweep()
+    if OPTIONS.sweep:
+        wrong = sweep()
         shutil.rmtree(WORK)
         return wrong
     states, failed, start = Counter(), 0, time.monotonic()
