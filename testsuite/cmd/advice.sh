@@ -6,7 +6,8 @@
 #
 #     advice.sh COPY DIRECTORY STATUS NEXT COMMAND...
 #
-# COMMAND, run in the working directory, ended with STATUS and printed "next: NEXT".
+# COMMAND, run in the working directory, ended with STATUS and printed "next: NEXT", or
+# that in JSON.
 # Faults that a test injects (the shim, limits, a full disk) do not last: whoever
 # follows the advice has mended their cause.  The user and the environment do.
 #
@@ -52,7 +53,7 @@ apart() {
 
 # advice_in TEXT: set `advice` to the commands that it names.
 advice_in() {
-	mapfile -t advice < <(sed -n 's/^\([a-z_]*: \)\? *next: *//p; s/.*; next: //p' <<<"$1")
+	mapfile -t advice < <(sed -n "$NEXT_IN" <<<"$1")
 }
 
 # take COMMAND...: run it; set `said` and `rc`.

@@ -105,13 +105,17 @@ next_comes_last() {
 	done
 }
 
+# What names commands, in lines and in JSON; each becomes a line.
+export NEXT_IN='s/^\([a-z_]*: \)\? *next: *//p; s/.*; next: //p
+/^ *"next": "/{s///; s/",\?$//; s/\\\(["\\]\)/\1/g; p}'
+
 # followed COMMAND...: what it has named as "next: " in $output and $stderr is followed
 # in a copy of the test's directory, by advice.sh, which says what fails.  Commands of
 # a file that differ only in numbers are followed once for each verdict, with SLOW=1
 # always.  What a script of several lines, or in a file,
 # prints may be about a state that has passed.  Nodes of the bed are elsewhere.
 followed() {
-	[[ $output$stderr != *next:* || $* == *$'\n'* || $* != *scr_* ||
+	[[ $output$stderr != *next@(:|'": "')* || $* == *$'\n'* || $* != *scr_* ||
 		$1 == on ]] || ! may_follow || (follow_each "$@")
 }
 
@@ -164,8 +168,7 @@ follow_each() {
 		elif ((rc != 0)); then
 			echo "$next" >>"$BATS_RUN_TMPDIR/unfollowed"
 		fi >&2
-	done < <(sed -n 's/^\([a-z_]*: \)\? *next: *//p; s/.*; next: //p' \
-		<<<"$output"$'\n'"$stderr")
+	done < <(sed -n "$NEXT_IN" <<<"$output"$'\n'"$stderr")
 	printf %s "$known" >"$seen"
 	rm -f "$copy.said"
 	return "$bad"
