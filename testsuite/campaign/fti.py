@@ -594,6 +594,11 @@ def flips():
             size = meta if kind == "parity" else meta + block + 2 * record
             for bit in range(8 * size):
                 yield (form, level, 2, 2, 1), kind, bit // 8, 1 << bit % 8
+            # Whole fields, or parts of two.
+            for at in range(size):
+                for fill in (b"\0" * 4, b"\xff" * 4, b"\0" * 8, b"\xff" * 8,
+                             b"\x7f" + b"\xff" * 3):
+                    yield (form, level, 2, 2, 1), kind, at, fill
     for level in (1, 2, 3, 4):
         for bit in range(8 * 480):
             yield ("posix", level, 4, 4, 2), "values", bit // 8, 1 << bit % 8
@@ -636,11 +641,14 @@ def flip(task):
         meta, block, record, _ = LAYOUTS[shape.form]
         at += len(data) - meta - block - 2 * record
     case = Case(OPTIONS.scr_fti, work, shape, 0, 0)
-    case.log = ["flip %s %d %d" % (path, at, bit)]
+    fill = bit if isinstance(bit, bytes) else bytes([data[at] ^ bit])
+    fill = fill[:len(data) - at]
+    case.log = ["set %s %d %s" % (path, at, fill.hex())]
     case.tree = dict(shape.base)
-    case.tree[path] = data[:at] + bytes([data[at] ^ bit]) + data[at + 1:]
-    case.truth = Truth(shape, case.tree, {path} if unprotected(
-        shape, path, at) else set())
+    case.tree[path] = data[:at] + fill + data[at + len(fill):]
+    case.truth = Truth(shape, case.tree, {path} if all(
+        unprotected(shape, path, at + i) for i, b in enumerate(fill)
+        if data[at + i] != b) else set())
     try:
         return case.play_flip(path), None
     except (Failure, subprocess.SubprocessError, json.JSONDecodeError) as e:

@@ -120,7 +120,7 @@ followed() {
 }
 
 # Suites whose advice is followed; SLOW=1: that of all.
-FOLLOWED=" advice evidence full growth hints next order scr_identity scr_index \
+FOLLOWED=" advice evidence full growth hints json next order scr_identity scr_index \
 scr_inspect scr_inspect_containers scr_rebuild slips unknown "
 
 # Without a mount namespace of its own nothing can be followed safely.
