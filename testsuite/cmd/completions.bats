@@ -1,12 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Completions in bash, zsh and fish, which ask the commands for their options;
-# and the check that man pages name all options.
+# Completions in bash, zsh and fish, which ask the commands for their options.
 
 load helper
 
-SCRIPTS=$TESTSUITE/../scripts
 SHARE=$TESTSUITE/../share/completions
 
 # The mock command has kinds of options that the real ones may lack.
@@ -22,21 +20,6 @@ setup() {
 		'-\tformat\ttree|json|text\twords\tshown\tthe form' \
 		'x\txor\tFILE\tfile\tshown\ta file' 'j\t-\tN\tany\tshown\tthreads' \
 		'q\tquiet\t-\tany\tshown\tless'
-	cat >man/scr_index.1 <<-'END'
-		.It Fl b Ar ID , Fl -build Ns = Ns Ar ID
-		.It Fl -add Ns = Ns Ar NAME
-		.It Xo
-		.Fl p Ar DIR ,
-		.Fl Fl prefix Ns = Ns Ar DIR
-		.Xc
-		Not as
-		.Fl -nothing .
-		.It Fl \-format=tree
-		.It Fl x Ar FILE , -xor Ar FILE
-		.It Fl x , -xor
-		.It Fl j Ar N
-		.It Fl q , -quiet
-	END
 }
 
 # Make fake/scr_index, which prints each argument as a line of its dump, and
@@ -309,38 +292,4 @@ scr_nothing fak|e/"
 		"scr_index --prefix=/there --add ckpt.t" "scr_other fak")
 	assert_output_has ckpt.there fake/
 	[[ ! -e pwned ]]
-}
-
-@test "check-options: a page with all options, one that lacks some or has too many" {
-	prints "" "$SCRIPTS/check-options.sh" man fake/scr_index
-	assert_stderr_empty
-	sed -i -e '/quiet/d' -e '/Fl j/d' man/scr_index.1
-	printf '.It Fl %s\n' '-remove Ar NAME' 'z , -zeal' >>man/scr_index.1
-	ends 1 "$SCRIPTS/check-options.sh" man fake/scr_index
-	page=man/scr_index.1
-	none="which the command does not have"
-	assert_output_is "$(printf 'scr_index: %s\n' \
-		"option --quiet is not in $page" "option -j is not in $page" \
-		"option -q is not in $page" \
-		"$page documents --zeal, $none" "$page documents -z, $none")"
-}
-
-@test "check-options: no page, no command" {
-	rm man/scr_index.1
-	ends 1 "$SCRIPTS/check-options.sh" man fake/scr_index
-	assert_output_is "scr_index: man/scr_index.1 is missing"
-	ends 1 "$SCRIPTS/check-options.sh" man fake/scr_nothing
-	ends 2 "$SCRIPTS/check-options.sh" man
-}
-
-@test "check-options: all commands" {
-	local file own=()
-
-	real_commands
-	# the page of a link is that of its target
-	for file in "${commands[@]}"; do
-		[[ -L $file ]] || own+=("$file")
-	done
-	prints "" "$SCRIPTS/check-options.sh" "$TESTSUITE/../man" "${own[@]}"
-	assert_status 0
 }

@@ -84,24 +84,6 @@ refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 	refused_by "scr_index -p p --build 4" {scr_inspect,scr_rebuild}" -p p 4"
 }
 
-@test "a number that is the name of the same dataset, or of none, is not refused" {
-	make 3 3
-	make 5 7
-	scr_index -q -p p --build 3
-	scr_index -q -p p --build 5
-	rows < <(printf '0|scr_index -p p --verify %s|   %s whole\n' 3 3 id:3 3 name:3 3 5 5 \
-		7 5 id:5 5 name:7 5
-		printf '0|scr_inspect -p p %s|dataset 5  7\n' 5 7 id:5 name:7)
-	for word in id:7 name:5 name:id:5 id:name:7 id: name: id:x; do
-		for args in "scr_index -p p --verify" "scr_index -p p --drop" \
-			"scr_inspect -p p" "scr_rebuild -p p" \
-			"scr_container -p p list"; do
-			complains 1 "$word" $args $word
-		done
-	done
-	[[ $(index) == "3=3,5=7" ]]
-}
-
 # --- id: and name: -----------------------------------------------------------
 
 @test "scr_index: delete, current, drop, drop-after, add, build, verify by id: and name:" {
@@ -208,31 +190,6 @@ refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 		0|grep 8/rank_0.ckpt p/.scr/scr.dataset.4/filemap_0
 		0|scr_container -q -p p pack id:4
 		0|scr_inspect -p p --map id:4|containers
-	END
-}
-
-@test "one name of several datasets: the index decides, else it is refused" {
-	for id in 3 7; do
-		make $id sameX
-		rm -f p/.scr/index.scr
-		scr_index -q -p p --build $id
-		mv p/.scr/scr.dataset.$id .
-		rm p/.scr/*.scr
-	done
-	mv scr.dataset.[37] p/.scr
-	scr_index -q -p p --drop-all
-	state >before
-	for args in "scr_index -p p --"{build,add,delete}" sameX" \
-		"scr_inspect -p p sameX" "scr_rebuild -p p name:sameX"; do
-		ends 2 $args
-		assert_stderr_one_line sameX id:3 id:7
-	done
-	state | diff before -
-	# Which of them is to be added is open.
-	rows <<-'END'
-		0|scr_index -p p --add id:3
-		0|scr_index -p p --verify sameX|   3 whole
-		2|scr_index -p p --add sameX
 	END
 }
 

@@ -41,7 +41,7 @@ traces() {
 		2>/dev/null || skip "strace cannot delay calls"
 }
 
-@test "SCR_FLUSH_WIDTH: ranks that copy at the same time" {
+@test "SCR_FLUSH_WIDTH, SCR_FETCH_WIDTH: ranks that copy at the same time" {
 	local width
 
 	traces
@@ -50,21 +50,12 @@ traces() {
 		SCR_FLUSH=1 SCR_FLUSH_WIDTH=$width SCR_COPY_TYPE=SINGLE \
 			at_once "$PREFIX/ckpt.1/" write=ckpt.1:1:2000000
 		((most == (width < 4 ? width : 4))) ||
-			failed "width $width: $most at the same time"
-	done
-}
-
-@test "SCR_FETCH_WIDTH: ranks that copy at the same time" {
-	local width
-
-	traces
-	SCR_FLUSH=1 job "$NODE_MAP" prefix write=ckpt.1:1:2000000
-	for width in 2 256; do
+			failed "flush, $width: $most at the same time"
 		lose 0 1 2 3
 		SCR_FETCH_WIDTH=$width SCR_COPY_TYPE=SINGLE \
 			at_once "$PREFIX/ckpt.1/" fetch
 		((most == (width < 4 ? width : 4))) ||
-			failed "width $width: $most at the same time"
+			failed "fetch, $width: $most at the same time"
 	done
 }
 
@@ -89,15 +80,6 @@ traces() {
 	SCR_CACHE_PURGE=1 works "0 1" app_restart 0
 	assert_line none
 	[[ -z $(find "$NODES" -name 'scr.dataset.*') ]] || failed "datasets"
-}
-
-@test "SCR_RESTART_ATTEMPTS=1: one restart that dies is enough" {
-	export SCR_RESTART_ATTEMPTS=1
-	job "0 1" app_restart 2
-	job "0 1" app_restart 0 die=1
-	((status != 0))
-	job "0 1" app_restart 0
-	assert_line "restart ckpt.1"
 }
 
 @test "SCR_MPI_BUF_SIZE: bytes of a message" {
