@@ -63,8 +63,7 @@ says() {
 	dataset 1
 	dataset 2
 	dataset 3
-	answers 0 scr_index -p "$P" --list
-	says '.prefix, (.datasets | length)' "$P"$'\n3'
+	gives 0 '.prefix, (.datasets | length)' "$P"$'\n3' scr_index -p "$P" --list
 	answers 0 scr_index -p "$P" --verify
 	answers 0 scr_index -p "$P" --build 2
 	answers 0 scr_index -p "$P" --build 2 --dry-run
@@ -144,8 +143,7 @@ says() {
 	for verb in pack list verify repack; do
 		answers 0 scr_container $verb -p "$P" 1
 	done
-	answers 0 scr_inspect -p "$P" --files id:1
-	says '.prefixes[0].datasets[0].packed' true
+	gives 0 '.prefixes[0].datasets[0].packed' true scr_inspect -p "$P" --files id:1
 	answers 0 scr_container extract -p "$P" -C "$PWD" 1
 	answers 2 scr_container cat -p "$P" 1 ckpt.1/rank_0.ckpt
 	damage "$(find p -name 'ctr.0.scr')" 7 x
@@ -187,8 +185,7 @@ says() {
 	answers 4 scr_fti list "$bad/data-flip.fti"
 	says '[.checkpoint_files[0].variables[].variable] | join(" ")' '1 2 7'
 	answers 3 scr_fti dump "$bad/fs-flip.fti"
-	answers 1 scr_fti verify none "$bad/good.fti"
-	says '.checkpoint_files | length' 1
+	gives 1 '.checkpoint_files | length' 1 scr_fti verify none "$bad/good.fti"
 	answers 2 scr_fti verify
 	ends 4 scr_fti dump --json "$bad"/*.fti
 }
@@ -203,8 +200,7 @@ says() {
 	answers 0 scr_fti archive -n j
 	says '.dry_run, .bytes_written, (.files[] | .path, .action)' \
 		$'true\n0\nj/fti_archive/'"$e/Ckpt_4"$'\narchive'
-	answers 0 scr_fti archive --copy j
-	says '.dry_run, .bytes_written > 26000' $'false\ntrue'
+	gives 0 '.dry_run, .bytes_written > 26000' $'false\ntrue' scr_fti archive --copy j
 	answers 0 scr_fti archive --list j
 	says '.executions[0].fti_checkpoints[0] | .level, .checkpoint_id, .state' \
 		$'archive\n4\nwhole'
@@ -217,8 +213,7 @@ says() {
 	answers 0 scr_fti restart --undo j
 	answers 1 scr_fti restart --select 3 j
 	rm "j/fti_archive/$e/Ckpt_4/Global/$e/l4/Ckpt4-Rank1.fti"
-	answers 3 scr_fti restart --select 4 j
-	says .next "scr_fti scan --checksums --files j"
+	gives 3 .next "scr_fti scan --checksums --files j" scr_fti restart --select 4 j
 	answers 2 scr_fti restart j
 }
 
@@ -245,8 +240,7 @@ says() {
 	says '(.files | length), .next' $'8\nscr_fti rebuild p'
 	answers 3 scr_fti convert --to A -o b "$bad/data-flip.fti"
 	says '.files[0].action, .next' $'refuse\n'"scr_fti scan --checksums $bad"
-	answers 0 scr_fti extract -o vars $one
-	says '[.files[].size] | join(" ")' '800 1600 400'
+	gives 0 '[.files[].size] | join(" ")' '800 1600 400' scr_fti extract -o vars $one
 	answers 0 scr_fti pack --to F --id 3 -o new 1=vars/var1.bin
 	says '.files[0] | .path, .action' $'new\nwrite'
 	answers 2 scr_fti pack new
@@ -257,8 +251,7 @@ says() {
 	chmod -R u+w job
 	rm -r job/Local/node2
 	gives 3 .dry_run true scr_fti rebuild -n job
-	answers 0 scr_fti rebuild job
-	says '[.files[].action] | unique | join(" ")' rebuild
+	gives 0 '[.files[].action] | unique | join(" ")' rebuild scr_fti rebuild job
 }
 
 # The members of a dump are the fields as they are in the file.
@@ -301,8 +294,7 @@ says() {
 			;;
 		flush-file)
 			answers 0 scr_env "$verb" -p "$P"
-			answers 0 scr_env "$verb" -p "$P" --list-ckpt
-			says '.answer[]' 1
+			gives 0 '.answer[]' 1 scr_env "$verb" -p "$P" --list-ckpt
 			;;
 		user)
 			gives 0 '.answer[]' genuser scr_env "$verb"

@@ -55,48 +55,6 @@ judged() {
 	answers 1 "" scr_fti archive -n c
 }
 
-@test "33.13: damage that repair mends is not lost" {
-	local name
-
-	for name in checksum myhash ckptsize metasize datasize fs maxfs ptfs timestamp \
-		numvars dbsize dptr fptr chunksize containersize containerid \
-		hascontent; do
-		copy head-F/L4
-		rm -r c/Local # the replica
-		cp "$FTI/bad-F/$name-flip.fti" c/Global/*/l4/Ckpt4-Rank1.fti
-		judged refused 3 c
-		follow
-		[ "$status" = 0 ] || failed "$name: $output"
-		# The pad byte of a record has no value.
-		cmp -n 3091 c/Global/*/l4/Ckpt4-Rank1.fti "$FTI/bad-F/good.fti" ||
-			failed "$name"
-		judged whole 0 c
-	done
-}
-
-@test "33.13, 33.15: a wrong character in POSIX metadata loses no file" {
-	local sector=l3/sector0-group1.fti sum
-
-	[ -d "$FTI/loss" ] || skip "in the complete data"
-	copy posix-levels-odd/L3
-	sector=$(echo c/Meta/*/$sector)
-	sum=$(sed -n 's/^ckpt_checksum *= *//p' "$sector" | head -n 1)
-	sed -i "s/$sum/x${sum:1}/" "$sector"
-	judged whole 0 c || judged refused 3 c
-	follow
-	[ "$status" = 0 ] || failed "$output"
-	diff -r -x .scrkit.lock c "$FTI/posix-levels-odd/L3" || failed "not as before"
-	# Alone, at level 4: its sum proves the file all the same.
-	copy posix-levels-odd/L4
-	sector=$(echo c/Meta/*/l4/sector0-group1.fti)
-	sum=$(sed -n 's/^ckpt_checksum *= *//p' "$sector" | head -n 1)
-	sed -i "s/$sum/x${sum:1}/" "$sector"
-	judged refused 3 c
-	follow
-	[ "$status" = 0 ] || failed "$output"
-	judged whole 0 c
-}
-
 @test "33.13: damaged names, sizes and sums in POSIX metadata are corrected, at all levels" {
 	local level sector change
 
