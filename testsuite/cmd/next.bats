@@ -146,15 +146,6 @@ restarts_from() {
 	next_is "scr_postrun -p $P"
 }
 
-@test "5: two half scavenged" {
-	dataset 1 --lose 1
-	dataset 2 --lose 3
-	look_after 2
-	look_after 1
-	whole 1
-	whole 2
-}
-
 @test "6: one truncated file too many" {
 	indexed 1 2
 	rm "$P/.scr/flush.scr" # nor is it in the caches
@@ -183,18 +174,6 @@ restarts_from() {
 	ends 1 scr_inspect -p "$P" id:3
 	whole 2
 	whole 1
-}
-
-@test "12: names with blanks and digits" {
-	P="$PWD/a b'c"
-	gen -p "$P" -n 4 -s 3000 --dir "7 of 9" -i 1 --name "7 of 9" --seed 1 \
-		-t XOR -m 4 --lose 1
-	gen -p "$P" -n 4 -s 3000 --dir 1 -i 7 --name 1 --seed 7 -t XOR -m 4 --lose 2
-	look_after 1
-	look_after 7
-	for id in 1 7; do
-		ends 0 scr_index -p "$P" --verify "id:$id"
-	done
 }
 
 # made TYPE: datasets 1 and 2 are whole and in the index; a job restarts from 2.
