@@ -14,12 +14,49 @@ cached() {
 	on "$1" find /ssd -path '*scr.dataset.1/*' -name "$2"
 }
 
-@test "a filemap is lost on one node, and another rank's file on another node" {
-	bed_lay xor_8n4
-	on node1 rm "$(cached node1 filemap_0)"
-	on node2 rm "$(cached node2 rank_2.ckpt)"
-	answers 0 recoverable post --plan
-	saves
+# Each line: the caches of a case, what happens to them, status and options of
+# scr_postrun, what it says ("!": not).  With status 0 all files are saved then; a plan
+# copies nothing, and each node that hangs delays it by its time-out.
+@test "nodes that die, hang, refuse or lack files; caches that are full; nodes not asked" {
+	local case faults want words all word start
+
+	while IFS='|' read -r -u 7 case faults want words; do
+		echo "$case: $faults: $want"
+		bed_lay "$case"
+		start=$SECONDS
+		eval "$faults"
+		# shellcheck disable=SC2086 # words
+		run post ${want#?}
+		stderr=
+		assert_status "${want:0:1}"
+		((SECONDS - start < 25))
+		IFS=';' read -ra all <<<"$words"
+		for word in "${all[@]}"; do
+			[[ $word != !* && $output == *"$word"* ||
+				$word == !* && $output != *"${word#!}"* ]] ||
+				failed "expected: $word"
+		done
+		case $want in
+		0) bed_heal && assert_saved ;;
+		*--plan*) [[ ! -e $lay_pfs/ckpt.1 ]] ;;
+		esac
+		bed_wipe
+	done 7<<-'END'
+		xor_8n4|on node1 rm "$(cached node1 filemap_0)"; on node2 rm "$(cached node2 rank_2.ckpt)"|0 --plan|recoverable
+		xor_8n4|on node1 rm "$(cached node1 filemap_0)"; on node2 rm "$(cached node2 rank_2.ckpt)"|0|
+		xor_8n4|bed_kill node2|0 --plan|recoverable;6/8;can be saved
+		xor_8n4|bed_kill node2|0 --plan --json|"state": "recoverable";"ranks_missing": 2;"state": "dead";"status": 0
+		xor_8n4|bed_fill node1; bed_fill node2; bed_readonly node3; bed_fill node4|0|!dead
+		rs2_8n4|bed_freeze node2; bed_refuse node3|0|maybe alive: node[2-3];!dead
+		partner_8n4|bed_kill node2 node3|4|LOST;set 1 of 2 (PARTNER
+		single_8n4|bed_kill node4|4|LOST;ranks 6 7;1 of 4 nodes dead
+		xor_8n4|bed_kill node1 node2 node3 node4; lay_env+=("SCR_NODELIST=node[1-5]")|4|LOST;golduser/scr.1000 exists on 0 of 1 nodes;4 of 5 nodes dead
+		xor_8n4|for n in 2 3; do on node$n rm -rf "$lay_cntl/golduser" "$lay_cache/golduser"; done|4|LOST;golduser/scr.1000 exists on 2 of 4 nodes
+		xor_8n4||1 --plan -w node[1-2]|UNKNOWN;the job ran on 4 nodes, and 2 were not asked
+		xor_8n4||0 --plan -w node[1-3]|can be saved
+		xor_8n4|bed_refuse node1 node2|1|UNKNOWN;--down
+		xor_8n4|bed_refuse node1 node2|4 --down node[1-2]|LOST
+	END
 }
 
 @test "the plan after an interrupted run says what the next run copies" {
@@ -98,22 +135,6 @@ in_vain() {
 	answers 0 "nothing to save: no node has" \
 		on login env "${lay_env[@]}" SCR_JOB_ID=4711 scr_postrun -t 2
 	assert_output_has "job 4711 of user golduser"
-}
-
-@test "only a spare node is alive: the caches of the job are lost" {
-	bed_lay xor_8n4
-	bed_kill node1 node2 node3 node4
-	lay_env+=("SCR_NODELIST=node[1-5]")
-	answers 4 LOST post
-	assert_output_has "golduser/scr.1000 exists on 0 of 1 nodes" "4 of 5 nodes dead"
-}
-
-@test "caches that only some nodes have are counted in the verdict" {
-	bed_lay xor_8n4
-	on node2 rm -rf "$lay_cntl/golduser" "$lay_cache/golduser"
-	on node3 rm -rf "$lay_cntl/golduser" "$lay_cache/golduser"
-	answers 4 LOST post
-	assert_output_has "golduser/scr.1000 exists on 2 of 4 nodes"
 }
 
 # crash NODE ID: on NODE, the cache of LLNL's library as a crash leaves it while

@@ -110,14 +110,6 @@ caches() {
 	remote=auto saves
 }
 
-@test "the user says that unreachable nodes are gone: lost" {
-	bed_lay xor_8n4
-	bed_refuse node1 node2
-	answers 1 UNKNOWN post
-	assert_output_has "--down"
-	answers 4 LOST post --down "node[1-2]"
-}
-
 @test "no process can be started here: unknown, not lost" {
 	bed_lay xor_8n4
 	chmod -R a+rwX "$lay_pfs"

@@ -108,14 +108,6 @@ as_other() {
 	answers 1 UNKNOWN post --plan --copy-program /pfs/bin/copy
 }
 
-@test "33.8 nodes that nobody named were not asked: unknown" {
-	bed_lay xor_8n4
-	answers 1 UNKNOWN post --plan -w "node[1-2]"
-	assert_output_has "the job ran on 4 nodes, and 2 were not asked"
-	# Three of four suffice; then it is known.
-	answers 0 "can be saved" post -w "node[1-3]" --plan
-}
-
 @test "33.8 under SLURM: all components of a heterogeneous job are asked" {
 	bed_slurm_up
 	bed_lay xor_8n4
