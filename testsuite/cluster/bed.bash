@@ -39,8 +39,7 @@ bed_up() {
 	export BED_DIR=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/bed
 	# As long as run.sh waits for the file.
 	BED_TIE=$$ BED_LIFE=${TEST_TIMEOUT:-$((${SCRKIT_SLOW:-0} ? 3600 : 900))} \
-		BED_PRELOAD=$tree \
-		BED_SHARE=$(cd "$TESTSUITE/.." && pwd) BED_WRITE=$tree \
+		BED_PRELOAD=$tree BED_SHARE=$(cd "$TESTSUITE/.." && pwd) BED_WRITE=$tree \
 		BED_PATH=$tree/bin:$tree/gen "$BED" up "${1:-4}"
 }
 
@@ -233,8 +232,7 @@ post_in_slurm() {
 	IFS=' ' read -ra dead <<<"$1"
 	shift
 	rm -f "$BED_DIR/pfs/ready" "$BED_DIR/pfs/go"
-	on login env "${lay_env[@]}" env -u SCR_NODELIST \
-		salloc -Q -N4 --no-kill sh -c '
+	on login env "${lay_env[@]}" env -u SCR_NODELIST salloc -Q -N4 --no-kill sh -c '
 			touch /pfs/ready
 			while [ ! -e /pfs/go ]; do sleep 0.1; done
 			exec scr_postrun -t 2 --node-timeout 5 -r "$@"' - \

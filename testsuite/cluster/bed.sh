@@ -165,8 +165,7 @@ leave_up() {
 
 # Save the settings of `up` for later commands.
 settings() {
-	printf '%s=%q\n' \
-		BED_SSD "${BED_SSD:-256m}" BED_PFS "${BED_PFS:-2g}" \
+	printf '%s=%q\n' BED_SSD "${BED_SSD:-256m}" BED_PFS "${BED_PFS:-2g}" \
 		BED_SHARE "${BED_SHARE-}" BED_WRITE "${BED_WRITE-}" \
 		BED_PATH "${BED_PATH-}" BED_PRELOAD "${BED_PRELOAD-}" \
 		BED_LIFE "${BED_LIFE:-1800}" BED_TIE "${BED_TIE-}"
@@ -185,8 +184,7 @@ start_outer() {
 	exec setsid timeout --foreground -s KILL $((${BED_LIFE:-1800} + 60)) \
 		unshare --fork --kill-child --pid --mount --net --ipc --uts \
 		env -i PATH="$system_path" BED_DIR="$BED_DIR" \
-		bash "$bed" __outer "$1" $$ \
-		</dev/null >"$BED_DIR/log/outer" 2>&1
+		bash "$bed" __outer "$1" $$ </dev/null >"$BED_DIR/log/outer" 2>&1
 }
 
 # The kernel cleans up: it removes all processes, mounts and links with the

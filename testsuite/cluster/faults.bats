@@ -40,26 +40,6 @@ assert_whole() {
 	done
 }
 
-@test "a slow node is waited for" {
-	bed_lay xor_8n4
-	bed_slow node1 20000 /tmp/scrgold
-	local start=$SECONDS
-	saves
-	assert_output_lacks dead
-	# Longer than the time-out for a silent node.
-	((SECONDS - start > 3))
-	assert_whole
-}
-
-@test "the prefix fills up: status 1; with free space it resumes" {
-	bed_lay xor_8n4
-	bed_fill login /pfs
-	answers 1 "run it again" post
-	bed_drain login /pfs
-	saves
-	assert_whole
-}
-
 # Kill it at random moments and run it again while the processes it started on
 # the nodes may still be working.  In half of the rounds one node is dead, which
 # makes the probe a second longer.

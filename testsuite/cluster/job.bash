@@ -136,8 +136,7 @@ batch() {
 			"$TESTSUITE/cluster/standin" "${script[@]}" "${@:2}"
 	fi
 	BED_LIMIT=${JOB_LIMIT:-100} on login env "${job_env[@]}" \
-		sh -c 'cd /pfs/run && exec "$@"' - "$@" \
-		</dev/null >/dev/null 3>&- &
+		sh -c 'cd /pfs/run && exec "$@"' - "$@" </dev/null >/dev/null 3>&- &
 	JOB=$!
 }
 

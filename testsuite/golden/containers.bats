@@ -79,13 +79,6 @@ reads() {
 @test "many: list, cat, extract, verify" { reads many; }
 @test "seed_example: list, cat, extract, verify" { reads seed_example; }
 
-@test "some files by name and by pattern" {
-	scratch many
-	shows "4 files" \
-		scr_container -p "$at" extract -C "$BATS_TEST_TMPDIR/out" 1 c.dat '[g-i].dat'
-	diff <(grep ' [cghi]\.dat' "$from.sha256") <(contents "$BATS_TEST_TMPDIR/out")
-}
-
 # The segments in the example of the format's description.
 @test "seed_example: the segments of rank 2" {
 	scratch seed_example
@@ -147,21 +140,6 @@ there_and_back() {
 	there_and_back seed_example 300000
 }
 
-@test "another size, another order: the same contents" {
-	local size order
-
-	scratch many
-	for size in 1000 65536 1GB; do
-		for order in node rank name; do
-			scr_container -q -p "$at" unpack 1
-			scr_container -q -p "$at" pack --size $size --order $order 1
-			scr_container -q -p "$at" verify 1
-		done
-	done
-	scr_container -q -p "$at" unpack 1
-	diff "$from.sha256" <(contents "$old")
-}
-
 @test "files packed without modes and times are unpacked with defaults" {
 	umask 027
 	scratch many
@@ -175,25 +153,6 @@ there_and_back() {
 	scr_container -q -p "$at" unpack 1
 	run stat -c '%a %.1Y' "$old/a.dat"
 	assert_output_is "604 1234567890.5"
-}
-
-# Byte 51000 of ctr.3.scr belongs to e.dat, the bytes after it to f.dat.
-@test "damage: the affected file is named" {
-	local file=$BATS_TEST_TMPDIR/many/scr.dataset.1/.scr/ctr.3.scr
-
-	scratch many
-	damage "$file" 51000 '\xff'
-	finds 4 "lost: 1 of 10 files" scr_container -p "$at" verify 1
-	assert_stderr_one_line "e.dat (rank 1): checksum is 0x"
-	scr_container -p "$at" cat 1 f.dat |
-		cmp - <(tail -c +51002 "$file"; head -c 51001 "${file/3.scr/4.scr}")
-	rm "$file"
-	ends 4 scr_container -p "$at" verify 1
-	assert_stderr_has "d.dat (rank 1)" "e.dat (rank 1)" "f.dat (rank 2)" \
-		".scr/ctr.3.scr: missing"
-	assert_output_has "lost: 3 of 10 files and 1 of 10 containers"
-	try scr_container -p "$at" unpack 1
-	[[ $status -ne 0 && ! -e $old/a.dat ]]
 }
 
 # Make a dataset in the newer layout with the files of golden case $1 in their

@@ -164,8 +164,7 @@ xor_4_files() {
 	local from
 
 	from=$(golden scr3/xor_4)
-	sed -n 's,  prefix/,  ,; /  \.scr\//!p; /\/rank2file/p' \
-		"$from/rebuilt.sha256"
+	sed -n 's,  prefix/,  ,; /  \.scr\//!p; /\/rank2file/p' "$from/rebuilt.sha256"
 	sed -n 's,  nodes/.*/\.scr/,  .scr/scr.dataset.1/,
 		/filemap_\|\.redset$/p' "$from/cache.sha256"
 }

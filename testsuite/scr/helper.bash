@@ -76,8 +76,7 @@ job() {
 	[[ $program == */* ]] || program=$MPI/$program
 	try timeout -k 2 "${JOB_LIMIT:-20}" "${as_root[@]}" \
 		mpiexec -n "${#words[@]}" "$TESTSUITE/scr/node.sh" "$map" \
-		"${command[@]}" "$program" "$@" \
-		</dev/null 3>&-
+		"${command[@]}" "$program" "$@" </dev/null 3>&-
 }
 
 # on_node K COMMAND...: on this pretend node.

@@ -62,8 +62,7 @@ begin_round() {
 		mpiexec ${MPIEXEC_OPTION:+"$MPIEXEC_OPTION"} -n "${#words[@]}" \
 		"$TESTSUITE/scr/node.sh" "$MAP" "$MPI/app_kills" "$ROUND" \
 		"$JOURNAL" "$@" \
-		</dev/null >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" \
-		3>&- &
+		</dev/null >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
 	JOB=$!
 }
 

@@ -19,18 +19,6 @@ completed() {
 # fresh: nothing is left of earlier jobs.
 fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 
-@test "each scheme: datasets are complete, and our commands save them" {
-	for scheme in SINGLE PARTNER XOR RS; do
-		fresh
-		SCR_COPY_TYPE=$scheme job "0 1 2 3" app_ckpt steps=2 files=2
-		completed 1 2
-		[[ $(cached 2) == "1 2" ]] || failed "cached: $(cached 2)"
-		saved 2
-		[[ $scheme == SINGLE ]] || lose 1
-		[[ $scheme == SINGLE ]] || saved 1 0 2 3
-	done
-}
-
 @test "ids go on above those of the prefix, the flush file and the caches" {
 	job "0 1" app_ckpt steps=2
 	completed 1 2
@@ -105,21 +93,6 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 	[[ $(cached 0) == 1 ]] || failed "not cached"
 	try scr_env flush-file --dir "$PREFIX" --list-ckpt
 	[[ -z $output ]] || failed "listed"
-}
-
-@test "ranks without files, empty files, files of different size (48-50)" {
-	for scheme in PARTNER XOR RS; do
-		fresh
-		SCR_COPY_TYPE=$scheme job "0 1 2 3" app_ckpt files=rank size=100000
-		completed 1
-		lose 0
-		saved 1 1 2 3
-		fresh
-		SCR_COPY_TYPE=$scheme job "0 1 2 3" app_ckpt files=none3 size=0
-		completed 1
-		lose 2
-		saved 1 0 1 3
-	done
 }
 
 @test "one rank says that its files are not valid (58); a file that was not written (59)" {
