@@ -701,6 +701,28 @@ ckpt.1    1 20666 -"
 	tree_sha p | diff before -
 }
 
+@test "--delete killed at each step: never a valid checkpoint with holes" {
+	multi
+	mv p fresh
+	no_holes() {
+		# Also if the index is lost.
+		for index in "" lost; do
+			[ -z "$index" ] || mv p/.scr/index.scr away
+			if scr_index -q -p p -n --valid | grep -qx ckpt.5; then
+				[ "$(echo p/ckpt.5* | wc -w)" -eq 4 ]
+			fi
+			[ -z "$index" ] || mv away p/.scr/index.scr
+		done
+		if names | grep -qx ckpt.5; then
+			scr_index -q -p p --delete ckpt.5
+		fi
+		[ -z "$(find p -name 'ckpt.5*')" ]
+		[ "$(names | xargs)" = "both.3 out.2 ckpt.1" ]
+		[ "$(current)" = both.3 ]
+	}
+	disturb SHIM_KILL_AT no_holes scr_index -q -p p --delete ckpt.5
+}
+
 @test "--prune keeps the newest valid ones, outputs and the current one" {
 	for id in 1 2 3 4 5 6; do
 		added p $id ckpt.$id f$id
