@@ -285,8 +285,7 @@ file_json(const struct plan *p, const struct plan_file *f)
 	json_set_str(j, "found", file_state_name(f->state));
 	if (f->state == FILE_WRONG_SIZE)
 		json_set_u64(j, "found_size", f->found_size);
-	json_set_str(j, "action",
-		     f->astray ? "rename" : action_of(p, f->fate));
+	json_set_str(j, "action", f->astray ? "rename" : action_of(p, f->fate));
 	return j;
 }
 

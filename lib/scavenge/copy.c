@@ -25,9 +25,9 @@
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "par.h"
+#include "path.h"
 #include "progress.h"
 #include "rescue/recorded.h"
-#include "path.h"
 #include "room.h"
 #include "scavenge/copy_impl.h"
 #include "transfer/pump.h"
@@ -467,26 +467,6 @@ find_items(struct copier *c, struct error *err)
 
 /* --- Run --- */
 
-static int
-make_workers(struct copier *c, struct error *err)
-{
-	c->par = work_waiting(c->o->work, c->prefix_fd);
-	c->nworkers = par_threads(c->par);
-	c->workers = mem_calloc(c->nworkers, sizeof(*c->workers));
-	if (c->workers == NULL)
-		return error_no_memory(err);
-	for (unsigned i = 0; i < c->nworkers; i++) {
-		struct copy_worker *w = &c->workers[i];
-
-		w->parents = pathcache_new(c->prefix_fd);
-		w->block = mem_aligned(PUMP_ALIGN, c->block);
-		w->other = mem_aligned(PUMP_ALIGN, c->block);
-		if (w->parents == NULL || w->block == NULL || w->other == NULL)
-			return error_no_memory(err);
-	}
-	return 0;
-}
-
 /* Copy the ranks that this process has locked. */
 static int
 copy_ours(struct copier *c, struct error *err)
@@ -570,8 +550,23 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 		error_no_memory(err);
 	else if (open_dirs(&c, w, err) == 0 && open_prefix(&c, err) == 0 &&
 		 find_ranks(&c, err) == 0 && find_roots(&c, err) == 0 &&
-		 find_items(&c, err) == 0 && make_workers(&c, err) == 0)
+		 find_items(&c, err) == 0)
 		rc = 0;
+	if (rc == 0) {
+		c.par = work_waiting(o->work, c.prefix_fd);
+		c.nworkers = par_threads(c.par);
+		c.workers = mem_calloc(c.nworkers, sizeof(*c.workers));
+		rc = c.workers == NULL ? error_no_memory(err) : 0;
+	}
+	for (unsigned i = 0; rc == 0 && i < c.nworkers; i++) {
+		struct copy_worker *t = &c.workers[i];
+
+		t->parents = pathcache_new(c.prefix_fd);
+		t->block = mem_aligned(PUMP_ALIGN, c.block);
+		t->other = mem_aligned(PUMP_ALIGN, c.block);
+		if (t->parents == NULL || t->block == NULL || t->other == NULL)
+			rc = error_no_memory(err);
+	}
 	for (size_t n = 0; n < c.nranks && rc == 0; n += taken) {
 		rc = copy_turn_begin(&c, &taken, err);
 		if (rc == 0 && taken > 0)
