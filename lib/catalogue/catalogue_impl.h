@@ -56,9 +56,9 @@ struct catalogue {
 	 * which have neither FAILED nor CURRENT. */
 	bool remade;
 	struct catalogue_strays *strays; /* NULL: not listed yet */
-	/* Searches for renamed directories of data so far, and names examined;
-	 * and is one going on, which makes plans of other datasets? */
-	size_t searches, looks;
+	/* Files looked for in renamed directories so far; and is a search going
+	 * on, which makes plans of other datasets? */
+	size_t looks;
 	bool weighing;
 	struct catalogue_unnamed *unnamed; /* resolve.c; NULL: not read yet */
 	int64_t building; /* id of the dataset being built, which a rebuilt
@@ -259,21 +259,21 @@ void catalogue_strays_free(struct catalogue_strays *s);
 int catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 			   struct error *err);
 
-/* A directory that is missing, and another that has its files. */
+/* Directories of a plan that are missing, and others beside them that have
+ * their files, which no other dataset owns. */
 struct catalogue_renamed {
 	struct owners_guard asks; /* for this dataset, with `all` */
-	bool sure;		  /* only what has the recorded size and time */
-	bool looked;
-	char from[4096], to[4096]; /* below the prefix; "": none */
-	bool barred;	    /* `to` has its name, but may not be searched */
-	size_t files, lost; /* found there; those that cannot be rebuilt */
+	struct arena *arena;	  /* the plan's */
+	const char *from, *to;	  /* the first, below the prefix; NULL: none */
+	bool barred;	    /* one has its name, but may not be searched */
+	bool tired;	    /* there was more to look at */
+	size_t files, lost; /* found; of them, those that cannot be rebuilt */
+	size_t similar;	    /* of the same size, but written at another time */
 };
 
-/* Is the file missing, but present in a directory that was renamed?  The first
- * missing file shows which directory is missing: a sibling of it, of any name,
- * has this file.  A file that another dataset owns does not count. */
-bool catalogue_renamed_file(struct catalogue_renamed *r,
-			    const struct plan_file *f);
+/* Look for the missing files, and mark those that are found (astray). */
+int catalogue_find_renamed(struct plan *p, struct catalogue_renamed *r,
+			   struct error *err);
 
 /* --- claims.c --- */
 

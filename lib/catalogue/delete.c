@@ -20,6 +20,7 @@
 #include "meta/index.h"
 #include "num.h"
 #include "room.h"
+#include "str.h"
 #include "work.h"
 
 /*
@@ -144,6 +145,14 @@ read_claims(struct deletion *d, struct error *err)
 		     0))
 		return error_pass(err, &why);
 	d->held = true;
+	/* They would be forgotten. */
+	if (d->claims.names.plan != NULL && d->claims.names.plan->was != NULL)
+		return error_set(err, ERROR_UNSAFE,
+				 "dataset %" PRId64
+				 ": %s: missing; %s looks like it: rename it "
+				 "back first",
+				 d->id, str_shown(d->claims.names.plan->was),
+				 str_shown(d->claims.names.plan->is));
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
+#include "map.h"
 #include "mem.h"
 #include "meta/attr.h"
 #include "meta/dataset.h"
@@ -23,11 +25,11 @@
 #include "rescue/plan.h"
 #include "str.h"
 
-/* Limits: missing directories searched for, names examined, and directories
- * that match. */
-#define SEARCHES_MAX 64
-#define LOOKS_MAX ((size_t)16384)
+/* Limits: files looked for in each directory beside a missing one, directories
+ * that match, and files looked for by all plans of a catalogue. */
+#define PROBES 4
 #define CANDIDATES_MAX ((size_t)64)
+#define LOOKS_MAX ((size_t)1 << 18)
 
 /* --- Metadata directories --- */
 
@@ -143,82 +145,121 @@ catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 
 /* --- Directories of data --- */
 
-/* A directory beside the missing one that has the missing file. */
+/* Is the file that is missing there? */
+enum likeness {
+	UNLIKE,
+	SIMILAR, /* its size is, but not its time */
+	SAME,	 /* its size and, if recorded, its time are */
+};
+
+/* A directory beside the missing one. */
 struct candidate {
 	const char *to;	  /* the directory */
-	const char *file; /* the file in it */
-	bool alike;	  /* its name resembles that of the missing one */
-	bool barred;	  /* it is, and this user may not look into it */
+	const char *file; /* a missing file in it */
+	enum likeness how;
+	bool alike;  /* its name resembles that of the missing one */
+	bool barred; /* it does, and this user may not look into it */
+};
+
+/* A directory that is missing, and its missing files. */
+struct astray {
+	const char *from;
+	struct plan_file *const *files;
+	size_t nfiles;
 };
 
 struct lookalike {
 	struct catalogue *c;
-	const char *parent; /* of the missing directory; "": the prefix */
-	const char *name;   /* of the missing directory */
-	const char *rest;   /* of the file's path, below it */
-	const struct attr *attr;
+	const struct astray *a;
+	const struct map *ours; /* directories with present files of the plan */
+	const char *parent;	/* of the missing directory; "": the prefix */
+	const char *name;	/* of the missing directory */
 	struct arena *arena;
 	struct candidate list[CANDIDATES_MAX];
-	bool sure; /* resembling is not enough */
 	size_t count;
+	bool tired; /* not all was looked at */
 };
 
 /*
- * Is there a file with these attributes?  Renaming a directory changes neither
- * size nor time of its files.  So in a directory whose name does not resemble
- * the missing one, the file must have the recorded size and time.
+ * Renaming a directory changes neither size nor time of its files.  Without a
+ * recorded time, the name of the directory has to resemble the missing one, too.
  */
-static bool
-has_file(const struct catalogue *c, const char *path, const struct attr *attr,
-	 bool alike, struct error *why)
+static enum likeness
+compare(const struct catalogue *c, const char *path, const struct attr *attr,
+	bool alike, struct error *why)
 {
 	struct stat st;
+	bool same = false;
 
 	if (path_stat_beneath(c->prefix_fd, path, &st, why) < 0 ||
-	    !S_ISREG(st.st_mode))
-		return false;
-	if (attr->has_size && (uint64_t)st.st_size != attr->size)
-		return false;
-	return alike || (attr->has_size &&
-			 (!attr->has_times ||
-			  (st.st_mtim.tv_sec == attr->mtime.tv_sec &&
-			   st.st_mtim.tv_nsec == attr->mtime.tv_nsec)));
+	    !S_ISREG(st.st_mode) || (!alike && !attr->has_size) ||
+	    (attr->has_size && (uint64_t)st.st_size != attr->size))
+		return UNLIKE;
+	same = attr->has_times
+		       ? st.st_mtim.tv_sec == attr->mtime.tv_sec &&
+				 st.st_mtim.tv_nsec == attr->mtime.tv_nsec
+		       : alike;
+	return same ? SAME : alike ? SIMILAR : UNLIKE;
 }
 
-/* Does the directory `name` contain the missing file?  "ckpt.4.old" and
- * "old-ckpt.4" resemble "ckpt.4"; "ckpt.40" does not. */
+/* "ckpt.4.old" and "old-ckpt.4" resemble "ckpt.4"; "ckpt.40" and "xckpt.4" do
+ * not. */
+static bool
+resembles(const char *name, const char *was)
+{
+	const char *at = strstr(name, was);
+
+	return at != NULL && !str_is_digit(at[strlen(was)]) &&
+	       (at == name || strchr(".-_ ", at[-1]) != NULL);
+}
+
+/* Does the directory `name` contain the missing files? */
 static int
 try_name(void *arg, const char *name, struct error *err)
 {
 	struct lookalike *l = arg;
-	struct candidate *k = &l->list[l->count];
-	const char *at = strstr(name, l->name);
-	const char after = at != NULL ? at[strlen(l->name)] : '0';
-	struct error why = ERROR_INIT;
-	bool has = false;
+	const struct astray *a = l->a;
+	const size_t probes = a->nfiles < PROBES ? a->nfiles : PROBES;
+	struct candidate k = { .alike = resembles(name, l->name) };
 
-	if (l->c->looks++ >= LOOKS_MAX || l->count == CANDIDATES_MAX)
-		return 1;
-	if (str_eq(name, SCR_DIR))
+	if (str_eq(name, SCR_DIR) || str_eq(name, l->name))
 		return 0;
-	*k = (struct candidate){
-		.to = arena_printf(l->arena, "%s%s%s", l->parent,
-				   l->parent[0] != '\0' ? "/" : "", name),
-		.file = arena_printf(l->arena, "%s%s%s/%s", l->parent,
-				     l->parent[0] != '\0' ? "/" : "", name,
-				     l->rest),
-		.alike = !str_is_digit(after),
-	};
-	if (k->to == NULL || k->file == NULL)
+	k.to = arena_printf(l->arena, "%s%s%s", l->parent,
+			    l->parent[0] != '\0' ? "/" : "", name);
+	if (k.to == NULL)
 		return error_no_memory(err);
-	has = has_file(l->c, k->file, l->attr, k->alike && !l->sure, &why);
-	k->barred = k->alike && why.errnum == EACCES;
-	l->count += has || k->barred;
+	if (map_get(l->ours, k.to) != MAP_NONE)
+		return 0;
+	for (size_t i = 0; i < probes && k.how < SAME; i++) {
+		const struct plan_file *f =
+			a->files[probes < PROBES
+					 ? i
+					 : i * (a->nfiles - 1) / (PROBES - 1)];
+		const char *file = arena_printf(l->arena, "%s%s", k.to,
+						f->path + strlen(a->from));
+		struct error why = ERROR_INIT;
+		enum likeness how = UNLIKE;
+
+		if (file == NULL)
+			return error_no_memory(err);
+		l->tired =
+			l->c->looks >= LOOKS_MAX || l->count == CANDIDATES_MAX;
+		if (l->tired)
+			return 1;
+		l->c->looks++;
+		how = compare(l->c, file, &f->attr, k.alike, &why);
+		k.barred = k.barred || (k.alike && why.errnum == EACCES);
+		if (how > k.how || k.file == NULL)
+			k.file = file;
+		k.how = how > k.how ? how : k.how;
+	}
+	if (k.how > UNLIKE || k.barred)
+		l->list[l->count++] = k;
 	return 0;
 }
 
 /* The candidate whose file belongs to no other dataset; preferably one that has
- * it, and with a similar name.  NULL: none. */
+ * the same file, and with a similar name.  NULL: none. */
 static const struct candidate *
 choose(const struct lookalike *l, struct owners_guard *asks)
 {
@@ -231,90 +272,177 @@ choose(const struct lookalike *l, struct owners_guard *asks)
 	if (l->count == 0 ||
 	    owners_keep(asks, paths, l->count, owned, NULL) < 0)
 		return NULL;
-	for (size_t i = 0; i < l->count; i++)
+	for (size_t i = 0; i < l->count; i++) {
+		const struct candidate *k = &l->list[i];
+
 		if (!owned[i] &&
-		    (best == NULL || (best->barred && !l->list[i].barred) ||
-		     (l->list[i].alike && !l->list[i].barred && !best->alike)))
-			best = &l->list[i];
+		    (best == NULL || k->how > best->how ||
+		     (k->how == best->how && k->alike && !best->alike)))
+			best = k;
+	}
 	return best;
 }
 
-/*
- * Set out->from to the topmost directory above the missing file `path` that is
- * missing, and out->to to a sibling that has this file.  On failure, nothing is
- * found.
- */
-static void
-find(const char *path, const struct attr *attr, struct catalogue_renamed *out)
+/* Find what the missing directory is called now. */
+static int
+look_beside(struct catalogue_renamed *r, const struct astray *a,
+	    const struct map *ours, struct error *err)
 {
-	struct catalogue *c = out->asks.catalogue;
-	struct lookalike l = {
-		.c = c, .attr = attr, .parent = "", .sure = out->sure
-	};
-	const struct candidate *best = NULL;
-	struct error why = ERROR_INIT;
-	char *slash = NULL, *parent = NULL;
-	struct stat st;
-	int fd = -1;
+	struct catalogue *c = r->asks.catalogue;
+	struct lookalike l = { .c = c,
+			       .a = a,
+			       .ours = ours,
+			       .parent = "",
+			       .name = path_base(a->from),
+			       .arena = arena_new() };
+	const struct candidate *k = NULL;
+	size_t same = 0, similar = 0;
+	int fd = -1, rc = -1;
 
-	out->looked = true;
-	if (!path_is_clean(path) || strlen(path) >= sizeof(out->from) ||
-	    c->searches++ >= SEARCHES_MAX)
-		return;
-	snprintf(out->from, sizeof(out->from), "%s", path);
-	for (slash = strchr(out->from, '/'); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (path_stat_beneath(c->prefix_fd, out->from, &st, &why) < 0)
-			break;
-		*slash = '/';
+	if (l.arena == NULL)
+		return error_no_memory(err);
+	if (l.name > a->from) {
+		l.parent = arena_printf(l.arena, "%.*s",
+					(int)(l.name - a->from - 1), a->from);
+		if (l.parent == NULL)
+			goto out;
 	}
-	l.arena = arena_new();
-	if (slash != NULL && why.kind == ERROR_ABSENT && l.arena != NULL)
-		parent = arena_strdup(l.arena, out->from);
-	if (parent != NULL) {
-		l.rest = path + strlen(parent) + 1;
-		l.name = parent;
-		slash = strrchr(parent, '/');
-		if (slash != NULL) {
-			*slash = '\0';
-			l.parent = parent;
-			l.name = slash + 1;
-		}
-		fd = slash == NULL ? c->prefix_fd
-				   : path_open_dir(c->prefix_fd, parent, NULL);
-		if (fd >= 0 && dir_each(fd, l.parent, try_name, &l, NULL) >= 0)
-			best = choose(&l, &out->asks);
-		if (slash != NULL)
-			io_close(fd);
+	fd = l.parent[0] == '\0' ? c->prefix_fd
+				 : path_open_dir(c->prefix_fd, l.parent, NULL);
+	/* On failure, nothing is found. */
+	if (fd >= 0 && dir_each(fd, l.parent, try_name, &l, NULL) >= 0)
+		k = choose(&l, &r->asks);
+	if (l.parent[0] != '\0')
+		io_close(fd);
+	r->tired = r->tired || l.tired;
+	r->barred = r->barred || (k != NULL && k->barred);
+	for (size_t i = 0; k != NULL && i < a->nfiles; i++) {
+		struct plan_file *f = a->files[i];
+		const char *to = arena_printf(l.arena, "%s%s", k->to,
+					      f->path + strlen(a->from));
+		enum likeness how = UNLIKE;
+
+		if (to == NULL)
+			goto out;
+		how = compare(c, to, &f->attr, k->alike, NULL);
+		f->astray = how == SAME;
+		same += how == SAME;
+		similar += how == SIMILAR;
+		r->lost += how == SAME && f->fate == FATE_LOST;
 	}
-	if (best != NULL) {
-		snprintf(out->to, sizeof(out->to), "%s", best->to);
-		out->barred = best->barred;
-	} else
-		out->from[0] = '\0';
+	rc = 0;
+	if (k != NULL && (r->from == NULL || (r->files == 0 && same > 0))) {
+		r->from = arena_strdup(r->arena, a->from);
+		r->to = arena_strdup(r->arena, k->to);
+		rc = r->from == NULL || r->to == NULL ? -1 : 0;
+	}
+	r->files += same;
+	r->similar += similar;
+out:
 	arena_free(l.arena);
+	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-bool
-catalogue_renamed_file(struct catalogue_renamed *r, const struct plan_file *f)
+/* The topmost directory of the path that is missing, or is the last one and
+ * empty; in the arena.  NULL: none, or no memory. */
+static const char *
+missing_dir(const struct catalogue *c, const char *path, struct arena *arena)
 {
-	char to[sizeof(r->to)];
-	size_t n = 0;
+	char *dir = arena_strdup(arena, path), *slash = dir;
+	bool gone = false;
+	int fd = -1;
 
-	if (f->state != FILE_MISSING || f->nsegs > 0 || f->path == NULL)
-		return false;
-	if (!r->looked)
-		find(f->path, &f->attr, r);
-	n = strlen(r->from);
-	if (n == 0 || r->barred || strncmp(f->path, r->from, n) != 0 ||
-	    f->path[n] != '/')
-		return false;
-	if (snprintf(to, sizeof(to), "%s%s", r->to, f->path + n) >=
-		    (int)sizeof(to) ||
-	    !has_file(r->asks.catalogue, to, &f->attr, !r->sure, NULL))
-		return false;
-	r->files++;
-	r->lost += f->fate == FATE_LOST;
-	return true;
+	while (slash != NULL && !gone && (slash = strchr(slash, '/')) != NULL) {
+		struct error why = ERROR_INIT;
+		struct stat st;
+
+		*slash = '\0';
+		gone = path_stat_beneath(c->prefix_fd, dir, &st, &why) < 0;
+		if (gone && why.kind != ERROR_ABSENT)
+			return NULL;
+		if (!gone && strchr(path + (slash - dir) + 1, '/') == NULL) {
+			fd = path_open_dir(c->prefix_fd, dir, NULL);
+			gone = fd >= 0 && dir_is_empty(fd);
+			io_close(fd);
+		}
+		if (!gone)
+			*slash++ = '/';
+	}
+	return gone ? dir : NULL;
+}
+
+/* Add the directories of the path to the map. */
+static int
+add_dirs(struct map *dirs, const char *path, struct arena *arena)
+{
+	char *dir = arena_strdup(arena, path), *slash = NULL;
+
+	while (dir != NULL && (slash = strrchr(dir, '/')) != NULL) {
+		*slash = '\0';
+		if (map_get(dirs, dir) != MAP_NONE)
+			return 0;
+		if (map_put(dirs, dir, 0) < 0)
+			return -1;
+	}
+	return dir == NULL ? -1 : 0;
+}
+
+static int
+by_path(const void *a, const void *b)
+{
+	const struct plan_file *const *x = a, *const *y = b;
+
+	return strcmp((*x)->path, (*y)->path);
+}
+
+int
+catalogue_find_renamed(struct plan *p, struct catalogue_renamed *r,
+		       struct error *err)
+{
+	struct plan_file **files = mem_alloc(p->nfiles + 1, sizeof(*files));
+	struct arena *arena = arena_new();
+	struct map *ours = map_new();
+	const char *base = "";
+	struct astray a;
+	size_t n = 0;
+	int rc = arena == NULL || ours == NULL || files == NULL ? -1 : 0;
+
+	r->arena = p->arena;
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		struct plan_file *f = &p->files[i];
+
+		if (f->path == NULL || f->nsegs > 0 || !path_is_clean(f->path))
+			continue;
+		if (f->state == FILE_MISSING)
+			files[n++] = f;
+		else
+			rc = add_dirs(ours, f->path, arena);
+	}
+	if (rc == 0)
+		qsort(files, n, sizeof(*files), by_path);
+	for (size_t i = 0; rc == 0 && i < n; i += a.nfiles) {
+		const char *path = files[i]->path;
+		size_t dir = (size_t)(path_base(path) - path);
+
+		a = (struct astray){ .files = files + i, .nfiles = 1 };
+		/* A directory that is there was asked for its first file. */
+		if (strlen(base) == dir && memcmp(base, path, dir) == 0)
+			continue;
+		a.from = missing_dir(r->asks.catalogue, path, arena);
+		if (a.from == NULL) {
+			base = arena_printf(arena, "%.*s", (int)dir, path);
+			rc = base == NULL ? -1 : 0;
+			continue;
+		}
+		dir = strlen(a.from);
+		while (i + a.nfiles < n &&
+		       strncmp(files[i + a.nfiles]->path, a.from, dir) == 0 &&
+		       files[i + a.nfiles]->path[dir] == '/')
+			a.nfiles++;
+		rc = look_beside(r, &a, ours, err);
+	}
+	map_free(ours);
+	arena_free(arena);
+	mem_free(files);
+	return rc < 0 ? error_no_memory(err) : 0;
 }

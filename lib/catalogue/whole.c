@@ -21,52 +21,60 @@
 /*
  * Files are missing.  If a directory of the dataset was renamed, only the
  * verdict after it is renamed back tells whether the others are lost: with all
- * of them in it the dataset is damaged, else, or if it cannot be searched,
- * unknown.  What can be computed is, unless the directory surely has it.
+ * of them in it the dataset is damaged, else, or if not all could be looked at,
+ * unknown.  What can be computed is, unless the directory has it.
  */
 static int
 weigh_renamed(struct catalogue *c, struct plan *p,
 	      const struct catalogue_options *o, struct error *err)
 {
 	struct catalogue_renamed r = { .asks = { c, p->id, .o = o,
-						 .all = true },
-				       .sure = p->verdict != SET_LOST };
-	bool part = false;
+						 .all = true } };
+	const bool lost = p->verdict == SET_LOST;
+	const char *but = "", *text = NULL;
+	int rc = 0;
 
 	if (p->files_missing == 0 || c->weighing)
 		return 0;
 	c->weighing = true;
-	for (size_t i = 0; i < p->nfiles; i++)
-		p->files[i].astray = catalogue_renamed_file(&r, &p->files[i]);
+	rc = catalogue_find_renamed(p, &r, err);
 	c->weighing = false;
-	if (r.files > 0) {
-		p->was = arena_strdup(p->arena, r.from);
-		p->is = arena_strdup(p->arena, r.to);
-		if (p->was == NULL || p->is == NULL)
-			return error_no_memory(err);
+	if (rc < 0)
+		return -1;
+	if (r.files > 0 || (lost && r.similar > 0)) {
+		p->was = r.from;
+		p->is = r.to;
 	}
-	if (p->flaw != NULL || (r.files == 0 && (r.sure || !r.barred)))
+	if (p->flaw != NULL || (p->was == NULL && !lost))
 		return 0;
-	if (r.barred)
-		return plan_set_flaw(
-			p, STATUS_FAILED,
-			arena_printf(p->arena,
-				     "%s: missing; %s looks like it, but may "
-				     "not be searched: rename it back to see "
-				     "what is left",
-				     str_shown(r.from), str_shown(r.to)),
-			err);
-	part = r.lost < p->files_lost || p->maps_lost > 0;
-	return plan_set_flaw(
-		p, part ? STATUS_FAILED : STATUS_DAMAGED,
-		arena_printf(p->arena,
-			     "%s: missing, with %zu %s; %s looks like it%s: "
-			     "rename it back%s",
-			     str_shown(r.from), str_count(r.files, "file"),
-			     str_shown(r.to),
-			     part ? ", but lacks other files" : "",
-			     part ? " to see what is left" : ""),
-		err);
+	if (p->was != NULL && lost &&
+	    (r.lost < p->files_lost || p->maps_lost > 0))
+		but = r.similar > 0 ? ", but it has files of another time"
+				    : ", but lacks other files";
+	if (p->was != NULL)
+		text = arena_printf(
+			p->arena,
+			"%s: missing, with %zu %s; %s looks like it%s: rename "
+			"it back%s",
+			str_shown(p->was),
+			str_count(r.files + r.similar, "file"),
+			str_shown(p->is), but,
+			but[0] != '\0' ? " to see what is left" : "");
+	else if (r.barred)
+		text = arena_printf(p->arena,
+				    "%s: missing; %s looks like it, but may "
+				    "not be searched: rename it back to see "
+				    "what is left",
+				    str_shown(r.from), str_shown(r.to));
+	else if (r.tired)
+		text = "a directory is missing, and there are too many beside "
+		       "it to look for its files in";
+	else
+		return 0;
+	return plan_set_flaw(p,
+			     p->was != NULL && but[0] == '\0' ? STATUS_DAMAGED
+							      : STATUS_FAILED,
+			     text, err);
 }
 
 /* Is what is lost of the file behind links to nothing?  The last link goes to

@@ -189,6 +189,11 @@ move_back(const char *prefix, const struct next_case *n, struct buf *out)
 
 	if (path_join(&from, prefix, n->way.is, NULL) == 0 &&
 	    path_join(&back, prefix, n->way.was, NULL) == 0) {
+		/* Else it would be moved into that directory. */
+		if (access(back.data, F_OK) == 0) {
+			report_add_quoted(out, "rmdir ", back.data);
+			buf_add_str(out, " && ");
+		}
 		report_add_quoted(out, "mv ", from.data);
 		report_add_quoted(out, " ", back.data);
 	}
