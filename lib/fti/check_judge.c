@@ -217,6 +217,19 @@ fti_checksum(const struct fti_file *f, unsigned char (*sums)[HASH_MD5_SIZE],
 	return hash_text(h, to, err);
 }
 
+/* Is the stored checksum this one?  One of which a part is damaged, as myHash
+ * says, is it, too. */
+static bool
+is_checksum(const struct fti_file *f, const char *text)
+{
+	unsigned alike = 0;
+
+	for (size_t i = 0; i < HASH_MD5_TEXT; i++)
+		alike += f->meta.checksum[i] == text[i];
+	return alike == HASH_MD5_TEXT ||
+	       (!f->meta_good && alike >= FTI_DIGITS_ALIKE);
+}
+
 static int
 match_checksum(const struct fti_checked *c, struct hash *h, enum match *out,
 	       struct error *err)
@@ -228,8 +241,7 @@ match_checksum(const struct fti_checked *c, struct hash *h, enum match *out,
 	if (f->kind == FTI_KIND_PARITY || !fti_format(f->layout)->footer) {
 		hash_hex(text, c->whole, HASH_MD5_SIZE);
 		/* Without the data it agrees as far as one knows. */
-		if (!c->data_read ||
-		    memcmp(f->meta.checksum, text, HASH_MD5_TEXT) == 0)
+		if (!c->data_read || is_checksum(f, text))
 			*out = MATCH_READER;
 		return 0;
 	}
@@ -237,7 +249,7 @@ match_checksum(const struct fti_checked *c, struct hash *h, enum match *out,
 		if (fti_checksum(f, c->sums, m == MATCH_WRITER, h, text, err) <
 		    0)
 			return -1;
-		if (memcmp(f->meta.checksum, text, HASH_MD5_TEXT) == 0) {
+		if (is_checksum(f, text)) {
 			*out = (enum match)m;
 			break;
 		}

@@ -59,8 +59,9 @@ int fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 void fti_rebuild_fini(struct fti_rebuild *r);
 
 /* Check the room, compute and prove the files, and unless work.dry_run write
- * them.  ERROR_CORRUPT: a computed file differs from its sums, because a file that it was computed from
- * is damaged: examine the checkpoint with its data. */
+ * them.  ERROR_CORRUPT: a computed file differs from its sums, because a file
+ * that it was computed from is damaged: examine the checkpoint with its data.
+ */
 int fti_rebuild_run(const struct fti_rebuild *r, const struct work *w,
 		    struct error *err);
 

@@ -121,9 +121,11 @@ def coded(shape, files, states):
             return {"refused"}
         return {"unknown"}
     if strange or MENDABLE in found:
-        # Of more than are needed, those that fit each other are right.
+        # Of more than are needed, those that fit each other are right, also if they
+        # are those of two nodes that were swapped.
         return {"unknown", "refused"} | given(right) | (
-            {"rebuildable", "whole"} if len(older) >= k else set()) | (
+            {"rebuildable", "whole"} if max(len(older), states.count(RANK)) >= k
+            else set()) | (
                 set() if len(right) >= k else {"lost"}) | (
                     {"whole"} if all(intact[:k]) and not right - data else set())
     both = right | older
