@@ -279,7 +279,9 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		return error_status(err->kind);
 	}
 	if (catalogue_refuse_unproved(p, replaced, err) < 0 ||
-	    (s->deep && mark_deep(s, p, o, err) < 0)) {
+	    (s->deep && mark_deep(s, p, o, err) < 0) ||
+	    (!s->deep && s->checksums && s->dry_run && p->was == NULL &&
+	     rebuild_try(p, &s->look.work, err) < 0)) {
 		status = error_worse_status(error_status(err->kind),
 					    plan_data_status(p));
 		goto out;

@@ -445,28 +445,34 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 }
 
 int
-rebuild_search(struct plan *p, bool sums, const struct work *work,
-	       struct deep_result *out, struct error *err)
+rebuild_try(struct plan *p, const struct work *work, struct error *err)
 {
 	const struct rebuild_options o = { .work = work, .trial = true };
 	struct error why = ERROR_INIT;
 	bool any = false;
 
-	memset(out, 0, sizeof(*out));
-	if (p->was != NULL) /* there is little to compare yet */
-		return 0;
-	if (deep_search(p, work, out, err) < 0)
-		return -1;
-	for (size_t i = 0; sums && i < p->nfiles && !any; i++)
+	for (size_t i = 0; i < p->nfiles && !any; i++)
 		any = p->files[i].has_crc && p->files[i].fate == FATE_REBUILD;
 	if (!any || plan_status(p) != STATUS_DAMAGED ||
 	    rebuild(p, &o, NULL, &why) == 0 || plan_status(p) == STATUS_LOST ||
 	    p->flaw != NULL)
 		return 0;
-	if (why.kind != ERROR_LOST && why.kind != ERROR_DAMAGED) {
-		deep_free(out);
+	if (why.kind != ERROR_LOST && why.kind != ERROR_DAMAGED)
 		return error_pass(err, &why);
-	}
 	return plan_set_flaw(p, error_status(why.kind),
 			     arena_strdup(p->arena, why.text), err);
+}
+
+int
+rebuild_search(struct plan *p, bool sums, const struct work *work,
+	       struct deep_result *out, struct error *err)
+{
+	memset(out, 0, sizeof(*out));
+	if (p->was != NULL) /* there is little to compare yet */
+		return 0;
+	if (deep_search(p, work, out, err) == 0 &&
+	    (!sums || rebuild_try(p, work, err) == 0))
+		return 0;
+	deep_free(out);
+	return -1;
 }

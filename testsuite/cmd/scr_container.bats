@@ -860,6 +860,7 @@ damaged() {
 	red=$(echo p/.scr/scr.dataset.1/reddesc.er.2.xor.*)
 	flip "$red" $(($(stat -c %s "$red") - 1000))
 	ends 4 scr_container -p p verify 1
+	ends 4 scr_rebuild -p p --checksums -n 1
 	ends 4 scr_rebuild -p p --checksums 1
 }
 
