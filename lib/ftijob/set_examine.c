@@ -357,7 +357,6 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	   struct error *err)
 {
 	const struct fti_tree *t = &s->tree;
-	const struct fti_entry *before = NULL;
 	const bool known = set->posix || set->layout_known;
 	struct batch *b = mem_calloc(1, sizeof(*b));
 	int rc = b == NULL ? error_no_memory(err) : 0;
@@ -375,21 +374,17 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 		rc = read_part(s, set, b, FTI_PARITY, false, err);
 	if (b != NULL)
 		b->settles = true;
-	/* One level after the other, if a rank lacks a file. */
+	/* Of ranks that lack a file, the next one when the last is settled. */
 	for (size_t i = 0; rc == 0 && i < t->count; i++) {
 		const struct fti_entry *e = &t->list[i];
 		struct fti_rank *r = lacking(set, e);
 
 		if (r == NULL || set->level == FTI_DCP)
 			continue;
-		if (b->count == BATCH ||
-		    (before != NULL && (before->level != e->level ||
-					before->name.kind != e->name.kind ||
-					before->name.rank == e->name.rank)))
+		if (b->count == BATCH || r->parts[FTI_ALSO].entry != NULL)
 			rc = end_batch(s, set, b, err);
-		before = e;
 		if (rc < 0)
-			continue;
+			break;
 		r->parts[FTI_ALSO] = (struct fti_part_file){ .entry = e };
 		rc = add_file(s, set, b, r, FTI_ALSO, err);
 	}
