@@ -142,10 +142,10 @@ crosses() {
 	}'
 }
 
-@test "4 and 32 ranks: no rank does more in the larger job" {
+@test "4 and 16 ranks: no rank does more in the larger job" {
 	count 4 2
-	count 32 2
-	ends 0 grows 4.2 32.2
+	count 16 2
+	ends 0 grows 4.2 16.2
 }
 
 @test "2 and 32 files of a rank: no cost grows with ranks times files" {
