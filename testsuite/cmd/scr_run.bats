@@ -338,7 +338,7 @@ managers() {
 own_steps() {
 	local one count
 
-	mkdir "$1" && cd "$1"
+	mkdir "$1" && cd "$1" || return
 	export SCR_PREFIX=$PWD/p SCR_CACHE_BASE=$PWD/cache SCR_CNTL_BASE=$PWD/cntl
 	export SCR_NODELIST=$HOSTNAME SCR_RESOURCE_MANAGER=$1
 	managers
