@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bigend.h"
 #include "fuzz_tree.h"
 #include "jobtest.h"
 #include "json.h"

@@ -193,3 +193,32 @@ recipe_right(const struct recipe *r, const struct stripe *s)
 	free(space);
 	return right;
 }
+
+/* --- GF(2^16) --- */
+
+uint16_t
+plain_mul(uint16_t a, uint16_t b)
+{
+	uint32_t r = 0;
+
+	for (int bit = 0; bit < 16; bit++)
+		if (b >> bit & 1)
+			r ^= (uint32_t)a << bit;
+	for (int bit = 31; bit >= 16; bit--)
+		if (r >> bit & 1)
+			r ^= (uint32_t)0x1100b << (bit - 16);
+	return (uint16_t)r;
+}
+
+uint16_t
+plain_inverse(uint16_t a)
+{
+	static uint16_t known[64];
+	uint16_t b = a < 64 && known[a] != 0 ? known[a] : 1;
+
+	while (plain_mul(a, b) != 1)
+		b++;
+	if (a < 64)
+		known[a] = b;
+	return b;
+}

@@ -52,4 +52,13 @@ void stripe_fini(struct stripe *s);
  * the last.  Are the outputs equal to the stripe's chunks? */
 bool recipe_right(const struct recipe *r, const struct stripe *s);
 
+/* --- GF(2^16) by definition --- */
+
+/* The product of two polynomials over GF(2), divided by x^16 + x^12 + x^3 + x +
+ * 1. */
+uint16_t plain_mul(uint16_t a, uint16_t b);
+
+/* The inverse of an element, by trial. */
+uint16_t plain_inverse(uint16_t a);
+
 #endif /* CODE_PLAIN_H */

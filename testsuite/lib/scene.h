@@ -94,6 +94,10 @@ void scene_lose(const struct scene *s, unsigned rank);
 
 /* --- Plans --- */
 
+/* plan_prefix() for a prefix given by its path. */
+struct plan *plan_at(const char *prefix, int64_t id,
+		     const struct plan_options *o, struct error *err);
+
 /* Make a rebuild plan for the dataset; free with plan_free(). */
 struct plan *scene_plan_with(const struct scene *s,
 			     const struct plan_options *o, struct error *err);

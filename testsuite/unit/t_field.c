@@ -7,7 +7,6 @@
 #include "code_plain.h"
 #include "encode/cauchy.h"
 #include "encode/field16.h"
-#include "field16_plain.h"
 
 /* A pseudo-random word. */
 static uint16_t

@@ -4,7 +4,7 @@
  * each pattern of up to k lost files of a group of 4 is computed again, byte
  * for byte.
  */
-#include "field16_plain.h"
+#include "code_plain.h"
 #include "fti/draft.h"
 #include "ftijob/parity.h"
 #include "ftitest.h"

@@ -2,7 +2,6 @@
 /*
  * Encoded trees (formats.md 1.1, 1.2): round trips, damage, duplicate keys.
  */
-#include "bigend.h"
 #include "metatest.h"
 
 /* formats.md 1.2: NODES = 4. */

@@ -5,9 +5,8 @@
  * with mode, owner and times.  If not, the error names the set and the ranks,
  * and no file changes.
  */
-#include "planat.h"
 #include "rescue/rebuild.h"
-#include "treetest.h"
+#include "scene.h"
 
 static struct tree want; /* the expected files */
 static struct par *par;

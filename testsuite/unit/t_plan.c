@@ -6,7 +6,6 @@
  */
 #include "rescue/rescue_impl.h"
 
-#include "planat.h"
 #include "steps.h"
 
 static struct scene xor4 = { SCENE(XOR, 4, 1, 1, 2) };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans of moved prefixes, with unsafe paths, crafted names, and the largest
  * sets. */
-#include "planat.h"
 #include "rescue/plan_impl.h"
 #include "steps.h"
 
