@@ -327,8 +327,8 @@ valid() { ids .valid; }
 	[[ $(cached "0/$cache") == 3 ]]
 	# Stores are counted apart.
 	fresh
-	printf '%s\n' "STORE=$SSD/a COUNT=1" "STORE=$SSD COUNT=2" \
+	printf '%s\n' "STORE=$SSD/a COUNT=1" "STORE=$SSD COUNT=3" \
 		"CKPT=0 STORE=$SSD" "CKPT=1 STORE=$SSD/a INTERVAL=2" >.scrconf
-	SCR_COPY_TYPE=FILE works "0 1" app_ckpt steps=4
-	[[ $(cached 0) == "1 3 4" && $(cached 1/a) == 4 ]] || failed "$(cached 0)"
+	SCR_COPY_TYPE=FILE works "0 1" app_ckpt steps=6
+	[[ $(cached 0) == "1 3 5 6" && $(cached 1/a) == 6 ]] || failed "$(cached 0)"
 }
