@@ -373,11 +373,15 @@ is_linked(int fd)
 int
 io_rename(int dirfd, const char *from, const char *to)
 {
-	if (renameat(dirfd, from, dirfd, to) == 0)
-		return 0;
-	return errno == EISDIR && unlinkat(dirfd, to, AT_REMOVEDIR) == 0
-		       ? renameat(dirfd, from, dirfd, to)
-		       : -1;
+	int rc = renameat(dirfd, from, dirfd, to);
+
+	if (rc < 0 && errno == EISDIR) {
+		if (unlinkat(dirfd, to, AT_REMOVEDIR) == 0)
+			rc = renameat(dirfd, from, dirfd, to);
+		else
+			errno = EISDIR;
+	}
+	return rc;
 }
 
 int

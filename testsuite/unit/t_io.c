@@ -252,6 +252,11 @@ TEST(replace_fails)
 
 	memset(name, 'n', NAME_MAX + 1);
 	memset(path, '/', PATH_MAX);
+	mkdirat(dir, "d", 0777);
+	ok(replaces(dir, "d", "x"), "an empty directory makes way");
+	unlinkat(dir, "d", 0);
+	mkdirat(dir, "d", 0777);
+	mkdirat(dir, "d/x", 0777);
 	each (c, cases) {
 		refuses(io_replace(dir, c->name, "x", 1, 0666, &why), c->how,
 			NULL, c->what);
