@@ -226,8 +226,9 @@ packed_open(struct packed *p, const struct packed_where *where, bool lock,
 				  : arena_printf(p->arena, "dataset %" PRId64,
 						 p->id);
 		if (p->dir == NULL || p->name == NULL)
-			return error_no_memory(err);
-		p->meta_fd = path_open_dir(p->prefix_fd, p->dir, err);
+			error_no_memory(err);
+		else
+			p->meta_fd = path_open_dir(p->prefix_fd, p->dir, err);
 		p->root_fd = p->meta_fd;
 		p->file_fd = p->prefix_fd;
 		rc = p->meta_fd < 0 ? -1 : 0;

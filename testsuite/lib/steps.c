@@ -113,9 +113,11 @@ scene_do_one(struct scene *s, char *const *word, const char *path,
 			write_text(path, word[2] != NULL ? word[2] : "");
 		else if (strcmp(verb, "fifo") == 0)
 			must(mkfifo(path, 0666) == 0);
-		else if (strcmp(verb, "dir") == 0)
+		else if (strcmp(verb, "dir") == 0) {
 			must(mkdir(path, 0777) == 0);
-		else if (strcmp(verb, "link") == 0)
+			if (word[2] != NULL)
+				write_text(fmt("%s/%s", path, word[2]), "");
+		} else if (strcmp(verb, "link") == 0)
 			link_by_anyone(word[2], path);
 		else
 			must(strcmp(verb, "rm") == 0);

@@ -21,7 +21,7 @@ void edit_keys(const char *file, const char *path, const char *value);
  *     rm FILES...         remove, also a directory
  *     flip FILES BYTE...
  *     cut FILES SIZE      also to a larger size; negative: by so many bytes
- *     text FILES [WORD], fifo FILES, dir FILES, link FILES TARGET
+ *     text FILES [WORD], fifo FILES, dir FILES [WORD], link FILES TARGET
  *                         in the place of the file
  *     copy FILES FILES    the contents of the first one
  *     tree FILES FILES    all below the first directory

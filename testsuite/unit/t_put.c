@@ -250,6 +250,7 @@ TEST(commit_fails)
 		put_file(puttest_fd, "file", "x");
 		link_by_anyone("/tmp", here("out"));
 		must(mkdirat(puttest_fd, "dir", 0777) == 0);
+		must(mkdirat(puttest_fd, "dir/full", 0777) == 0);
 		puttest_add(p, PUT_MAP, "map", "3");
 		puttest_add(p, PUT_FILE, "first", "1");
 		f = puttest_add(p, PUT_FILE, cases[i].path, "2");
