@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -251,6 +252,8 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	const double start = clock_seconds();
 	struct error why = ERROR_INIT;
 	struct build_result r;
+	struct stat st;
+	bool in_way = false;
 	int rc = catalogue_build(s->prefix, d->id, s->o->catalogue, &r, &why);
 
 	s->seconds[SCAVENGE_BUILD] += clock_seconds() - start;
@@ -275,12 +278,17 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		d->state = SALVAGE_LOST;
 		d->undecided =
 			why.kind == ERROR_DAMAGED || why.kind == ERROR_CORRUPT;
-		/* An error on the prefix, or of a lock, leaves the data in the
-		 * caches. */
-		d->unbuilt = !d->undecided && why.kind != ERROR_LOST;
+		/* An error on the prefix, or of a lock, or a directory in the
+		 * place of a file, leaves the data in the caches. */
+		in_way = stat(r.way.obstacle, &st) == 0 && S_ISDIR(st.st_mode);
+		d->unbuilt =
+			!d->undecided && (why.kind != ERROR_LOST || in_way);
 		d->why = arena_printf(
-			s->arena, "%s%s", scavenge_without_id(why.text, d->id),
-			r.undecided ? "; --no-compare saves it as it is" : "");
+			s->arena, "%s%s%s%s",
+			scavenge_without_id(why.text, d->id),
+			r.undecided ? "; --no-compare saves it as it is" : "",
+			in_way ? "; to be moved away: " : "",
+			in_way ? r.way.obstacle : "");
 		if (d->found == STATUS_DAMAGED) /* and cannot be mended */
 			d->found = scavenge_is_unknown(d) ? STATUS_FAILED
 							  : STATUS_LOST;
