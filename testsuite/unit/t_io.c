@@ -42,6 +42,7 @@ TEST(read)
 	put_file(dir, "f", "0123456789");
 	put_file(dir, "empty", "");
 	mkdirat(dir, "d", 0777);
+	mkdirat(dir, "d/full", 0777);
 	mkfifoat(dir, "fifo", 0666);
 	each (c, cases) {
 		const char *want = c->want;
@@ -240,7 +241,7 @@ TEST(replace_fails)
 		const char *what, *name;
 		int how;
 	} cases[] = {
-		{ "a directory", "d", -EISDIR },
+		{ "a directory", "d", -ENOTEMPTY },
 		{ "in no directory", "none/f", ERROR_ABSENT },
 		{ "in a file", "f/x", -ENOTDIR },
 		{ "a name longer than NAME_MAX", name, -ENAMETOOLONG },
@@ -263,7 +264,7 @@ TEST(replace_fails)
 		ok(!temp_exists(c->name), "... no temporary file");
 	}
 	refuses(io_replace(dir, "d", "x", 1, 0666, &why), ERROR_SYSTEM,
-		"d: cannot replace: Is a directory", "... is told");
+		"d: cannot replace: Directory not empty", "... is told");
 	is_int(io_replace(dir, "d", "x", 1, 0666, NULL), -1, "... or not");
 	refuses(io_replace(-1, "f", "x", 1, 0666, &why), -EBADF, NULL,
 		"in nothing");
