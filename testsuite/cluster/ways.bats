@@ -154,6 +154,18 @@ caches() {
 	assert_saved
 }
 
+@test "--limit: a node that works for ever is ended, and rebuilt from the others" {
+	local start=$SECONDS
+
+	bed_lay xor_8n4
+	program talk '[ "$(hostname)" != node2 ] ||
+			while :; do echo; sleep 0.1; done
+		exec scr_copy "$@"'
+	remote=ssh saves --copy-program /pfs/bin/talk --limit 2
+	assert_output_has "node2: not done within 2 s"
+	((SECONDS - start < 20))
+}
+
 # cut_off TIMES STATUS TEXT: the connection to node2 ends TIMES times while it
 # copies.
 cut_off() {
