@@ -231,8 +231,8 @@ struct how {
 #define SYS_openat2 437
 #endif
 
-/* open(2) of a clean path below rootfd, which exists.  Returns a descriptor, or -1 with
- * errno: EXDEV if the path leads out, ELOOP if links are in a circle. */
+/* open(2) of a clean path below rootfd, which exists.  Returns a descriptor, or
+ * -1 with errno: EXDEV if the path leads out, ELOOP if links are in a circle. */
 static int
 open_beneath(int rootfd, const char *rel, int flags)
 {

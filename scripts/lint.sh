@@ -311,7 +311,9 @@ check_command_names() {
 	local lib names
 
 	names=$(files 'cmd/scr_*.c' | sed -E 's|.*/(.*)\.c$|\1|' | paste -sd '|')
-	mapfile -t lib < <(files 'lib/*.c' 'lib/*.h' | grep -v '^lib/report/')
+	# lib/run is that of one command.
+	mapfile -t lib < <(files 'lib/*.c' 'lib/*.h' |
+		grep -Ev '^lib/(report|run)/')
 	# Names of files on disk are part of a format.
 	! code_with_strings "${lib[@]}" | grep -v '#define FTI_OURS "' |
 		grep -E "\"([^\"\\]|\\.)*\b($names)\b"

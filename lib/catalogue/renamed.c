@@ -181,8 +181,8 @@ struct lookalike {
 };
 
 /*
- * Renaming a directory changes neither size nor time of its files.  Without a
- * recorded time, the name of the directory has to resemble the missing one, too.
+ * Renaming a directory changes neither size nor time of its files.  If no time
+ * is recorded, the name of the directory has to resemble the missing one, too.
  */
 static enum likeness
 compare(const struct catalogue *c, const char *path, const struct attr *attr,

@@ -118,9 +118,8 @@ int packed_container_flaw(const struct packed *p,
 			  struct packed_flaw *flaw,
 			  char to[static PACKED_FLAW_TEXT], struct error *err);
 
-/* Make the directory for a copy of `p` in the old layout.  Close
- * q->meta_fd and q->root_fd also on failure.  ERROR_SYSTEM with EEXIST: it has a
- * dataset. */
+/* Make the directory for a copy of `p` in the old layout.  Close q->meta_fd and
+ * q->root_fd also on failure.  ERROR_SYSTEM with EEXIST: it has a dataset. */
 int pack_old_open(struct packed *q, const struct packed *p, struct error *err);
 
 /* Add the empty files and the summary of the copy. */

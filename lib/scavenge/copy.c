@@ -209,8 +209,8 @@ refuse(struct copier *c, struct copy_item *it, const struct error *why)
 
 /* --- The paths of the prefix --- */
 
-/* Filemaps have absolute paths, and the prefix may have another path now: another
- * name of the same directory, or a new place. */
+/* Filemaps have absolute paths, and the prefix may have another path now:
+ * another name of the same directory, or a new place. */
 
 /* If `path` lies below a known path of the prefix, return the rest of it. */
 static const char *

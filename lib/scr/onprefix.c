@@ -390,7 +390,7 @@ not_noted(struct run *run, const struct error *why)
 {
 	if (!run->notes_fail)
 		say_warn("%s/" SCR_DIR
-			 ": %s: the job continues; scr_postrun and other "
+			 ": %s: the job continues; the scavenge and other "
 			 "commands do not know of its datasets until it can "
 			 "write this file",
 			 run->p.prefix, why->text);

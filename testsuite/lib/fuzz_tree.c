@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz_tree.h"
 
-
 static struct fuzz_target *targets;
 
 void

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * where forever|late - a program for the tests of the test bed itself.  "late":
- * rank 0 comes a second late to a barrier; then rank 1 prints how many milliseconds
- * of processor time it has used.
+ * rank 0 comes a second late to a barrier; then rank 1 prints how many
+ * milliseconds of processor time it has used.
  */
 #include <mpi.h>
 #include <stdio.h>
