@@ -43,7 +43,8 @@ report_state(int status)
 const char *
 report_loss(const struct plan *p)
 {
-	return report_state(p->unread > 0 ? STATUS_FAILED : STATUS_LOST);
+	return report_state(plan_status(p) == STATUS_FAILED ? STATUS_FAILED
+							    : STATUS_LOST);
 }
 
 const char *
