@@ -264,6 +264,7 @@ int catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 struct catalogue_renamed {
 	struct owners_guard asks; /* for this dataset, with `all` */
 	struct arena *arena;	  /* the plan's */
+	bool sure;		  /* what is missing can be computed */
 	const char *from, *to;	  /* the first, below the prefix; NULL: none */
 	bool barred;	    /* one has its name, but may not be searched */
 	bool tired;	    /* there was more to look at */

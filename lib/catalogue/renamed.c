@@ -170,6 +170,7 @@ struct astray {
 
 struct lookalike {
 	struct catalogue *c;
+	const struct catalogue_renamed *r;
 	const struct astray *a;
 	const struct map *ours; /* directories with present files of the plan */
 	const char *parent;	/* of the missing directory; "": the prefix */
@@ -182,23 +183,24 @@ struct lookalike {
 
 /*
  * Renaming a directory changes neither size nor time of its files.  If no time
- * is recorded, the name of the directory has to resemble the missing one, too.
+ * is recorded, the size is enough; for files that can be computed (`sure`), the
+ * name of the directory has to resemble the missing one, too.
  */
 static enum likeness
-compare(const struct catalogue *c, const char *path, const struct attr *attr,
-	bool alike, struct error *why)
+compare(const struct catalogue_renamed *r, const char *path,
+	const struct attr *attr, bool alike, struct error *why)
 {
 	struct stat st;
-	bool same = false;
+	bool same = alike || !r->sure;
 
-	if (path_stat_beneath(c->prefix_fd, path, &st, why) < 0 ||
+	if (path_stat_beneath(r->asks.catalogue->prefix_fd, path, &st, why) <
+		    0 ||
 	    !S_ISREG(st.st_mode) || (!alike && !attr->has_size) ||
 	    (attr->has_size && (uint64_t)st.st_size != attr->size))
 		return UNLIKE;
-	same = attr->has_times
-		       ? st.st_mtim.tv_sec == attr->mtime.tv_sec &&
-				 st.st_mtim.tv_nsec == attr->mtime.tv_nsec
-		       : alike;
+	if (attr->has_times)
+		same = st.st_mtim.tv_sec == attr->mtime.tv_sec &&
+		       st.st_mtim.tv_nsec == attr->mtime.tv_nsec;
 	return same ? SAME : alike ? SIMILAR : UNLIKE;
 }
 
@@ -247,7 +249,7 @@ try_name(void *arg, const char *name, struct error *err)
 		if (l->tired)
 			return 1;
 		l->c->looks++;
-		how = compare(l->c, file, &f->attr, k.alike, &why);
+		how = compare(l->r, file, &f->attr, k.alike, &why);
 		k.barred = k.barred || (k.alike && why.errnum == EACCES);
 		if (how > k.how || k.file == NULL)
 			k.file = file;
@@ -290,6 +292,7 @@ look_beside(struct catalogue_renamed *r, const struct astray *a,
 {
 	struct catalogue *c = r->asks.catalogue;
 	struct lookalike l = { .c = c,
+			       .r = r,
 			       .a = a,
 			       .ours = ours,
 			       .parent = "",
@@ -324,7 +327,7 @@ look_beside(struct catalogue_renamed *r, const struct astray *a,
 
 		if (to == NULL)
 			goto out;
-		how = compare(c, to, &f->attr, k->alike, NULL);
+		how = compare(r, to, &f->attr, k->alike, NULL);
 		f->astray = how == SAME;
 		same += how == SAME;
 		similar += how == SIMILAR;

@@ -28,9 +28,10 @@ static int
 weigh_renamed(struct catalogue *c, struct plan *p,
 	      const struct catalogue_options *o, struct error *err)
 {
-	struct catalogue_renamed r = { .asks = { c, p->id, .o = o,
-						 .all = true } };
 	const bool lost = p->verdict == SET_LOST;
+	struct catalogue_renamed r = {
+		.asks = { c, p->id, .o = o, .all = true }, .sure = !lost
+	};
 	const char *but = "", *text = NULL;
 	int rc = 0;
 
