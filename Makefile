@@ -161,7 +161,7 @@ $O/mpi/app_%: $O/testsuite/mpi/app_%.o $O/libscr.so
 $O/mpi/%: $O/testsuite/mpi/%.o $O/scr.a $O/libtest.a $O/libcore.a
 	$(link) -lhwloc $(MPI_LIBS)
 $(GENPY): testsuite/gen/gen_meta.py
-	$Qmkdir -p $(@D) && ln -sf $(abspath $<) $@
+	$Qmkdir -p $(@D) && ln -sf "$(CURDIR)/$<" $@
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
 	$(link)
 $O/bench/%: $O/testsuite/bench/%.o $(BENCHLIB) $O/libcore.a

@@ -223,6 +223,7 @@ group() {
 		tool file file
 		;;
 	lint)
+		mpi # its headers
 		tool python3 python3
 		tool git git
 		tool clang-format clang-format

@@ -27,6 +27,7 @@ cached() {
 		eval "$faults"
 		# shellcheck disable=SC2086 # words
 		run post ${want#?}
+		# shellcheck disable=SC2034 # assert_status prints it
 		stderr=
 		assert_status "${want:0:1}"
 		((SECONDS - start < 25))

@@ -7,9 +7,9 @@ load helper
 
 setup() { in_no_job && one_node; }
 
-# saved [OPTION]...: checkpoint 1 of 4 ranks on prefix p, in the index.
+# saved: checkpoint 1 of 4 ranks on prefix p, in the index.
 saved() {
-	built p 1 -n 4 --set-size 2 -s 1000 "$@"
+	built p 1 -n 4 --set-size 2 -s 1000
 	meta=p/.scr/scr.dataset.1
 }
 

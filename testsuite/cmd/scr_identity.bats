@@ -32,6 +32,7 @@ copied() {
 
 @test "filemaps and redundancy of another dataset of this number, of other ranks or clocks" {
 	local S=six/${D#p/} W=seven/${D#p/} L=larger/${D#p/} type
+	# shellcheck disable=SC2016 # damaged.bash evaluates it
 	local their='cp $O/filemap_* $O/redd* $D'
 	local lost="another dataset;!any 1 rank;!can be rebuilt;!--build"
 

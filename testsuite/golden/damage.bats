@@ -20,10 +20,9 @@ build() {
 	assert_output_is ""
 }
 
-# assert_whole [PATTERN]: the dataset is in the index and as it was before the
-# damage, except for files that match.
+# The dataset is in the index and as it was before the damage.
 assert_whole() {
-	xor_4_whole "$at" "$@"
+	xor_4_whole "$at"
 	run -0 scr_index --prefix "$at"
 	[[ ${lines[1]} == "   1 YES   20"??-??-??T??:??:??"     ckpt.1" ]]
 }
