@@ -592,6 +592,10 @@ ends_there() {
 		SINGLE two|mv $f p/before-the-upgrade|3|ckpt.1: $gone;before-the-upgrade $like: rename it back;!: lost
 		SINGLE two|rm $f/rank_{2,3}*; mv $f p/before-the-upgrade|1|ckpt.1: missing, with 2 files;rank_2.ckpt: missing (rank 2): unknown;to see what is left
 		SINGLE two|touch $f/*; mv $f p/before-the-upgrade|4|!looks
+		SINGLE two|mv $f $f.old; rm $f.old/rank_0.ckpt|1|missing, with 3 files;but lacks other files;next: mv $f.old $f
+		SINGLE two|mv $f $f.old; touch $f.old/*|1|$gone;it has files of another time;next: mv $f.old $f
+		SINGLE two|mv $f $f.old; mkdir $f|3|$gone;next: rmdir $f && mv $f.old $f
+		XOR two|mv $f $f.old; mkdir $f|3|$gone;next: rmdir $f && mv $f.old $f
 		SINGLE two|rm -r $f|4|!looks
 		XOR sums two|rm $D/{filemap,reddesc}*; mv $f p/before-the-upgrade|3|ckpt.1: $gone;before-the-upgrade $like: rename it back
 		XOR sums two|rm -r $D/{filemap,reddesc}* $f|4|!looks
@@ -613,6 +617,9 @@ ends_there() {
 		finds 3 ".old" scr_inspect -p p
 		assert_output_lacks " lost"
 	done
+	# Its files would be forgotten.
+	complains 1 "rename it back first" scr_index -p p --delete 1
+	[[ -e $D/rank2file ]]
 }
 
 @test "--deep names the ranks that may be wrong, and does not advise to index" {
