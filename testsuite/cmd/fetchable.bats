@@ -212,3 +212,15 @@ with_ranks() {
 	truncate -s 10 local/cache/genuser/scr.1000/scr.dataset.2/rank_1.ckpt
 	finds 3 "OLDER checkpoint ckpt.1" scr_postrun "${args[@]}"
 }
+
+@test "a directory in the place of a file: an empty one makes way, a full one is no loss" {
+	in_cache -i 1 --name ckpt.1
+	mkdir -p p/ckpt.1/rank_1.ckpt/full
+	run -1 --separate-stderr scr_postrun "${args[@]}"
+	assert_stderr_has "to be moved away: p/ckpt.1/rank_1.ckpt; not saved; it is still in the caches"
+	[[ $stderr != *LOST* && -e local/cache/genuser/scr.1000/scr.dataset.1/rank_1.ckpt ]]
+	rmdir p/ckpt.1/rank_1.ckpt/full
+	ends 0 scr_postrun "${args[@]}"
+	ends 0 scr_index -p p --verify 1 --checksums
+	cmp p/ckpt.1/rank_1.ckpt local/cache/genuser/scr.1000/scr.dataset.1/rank_1.ckpt
+}
