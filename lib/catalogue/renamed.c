@@ -407,7 +407,7 @@ catalogue_find_renamed(struct plan *p, struct catalogue_renamed *r,
 	struct map *ours = map_new();
 	const char *base = "";
 	struct astray a;
-	size_t n = 0;
+	size_t n = 0, last = 0;
 	int rc = arena == NULL || ours == NULL || files == NULL ? -1 : 0;
 
 	r->arena = p->arena;
@@ -416,13 +416,21 @@ catalogue_find_renamed(struct plan *p, struct catalogue_renamed *r,
 
 		if (f->path == NULL || f->nsegs > 0 || !path_is_clean(f->path))
 			continue;
-		if (f->state == FILE_MISSING)
+		if (f->state == FILE_MISSING) {
 			files[n++] = f;
-		else
-			rc = add_dirs(ours, f->path, arena);
+			continue;
+		}
+		/* Mostly in one directory. */
+		if (strncmp(f->path, base, last) == 0 &&
+		    (size_t)(path_base(f->path) - f->path) == last)
+			continue;
+		base = f->path;
+		last = (size_t)(path_base(base) - base);
+		rc = add_dirs(ours, base, arena);
 	}
 	if (rc == 0)
 		qsort(files, n, sizeof(*files), by_path);
+	base = "";
 	for (size_t i = 0; rc == 0 && i < n; i += a.nfiles) {
 		const char *path = files[i]->path;
 		size_t dir = (size_t)(path_base(path) - path);
