@@ -1113,3 +1113,27 @@ contradicted() {
 	done
 	assert_state "$was"
 }
+
+# abandoned STATUS [VARIABLE=VALUE]...: a pack of dataset small, as p, that fails at
+# a container.
+abandoned() {
+	renew small
+	ends "$1" env LD_PRELOAD="$SHIM" SHIM_PATH=ctr. "${@:2}" \
+		scr_container -q -j 1 -p p pack --size 1500 1
+}
+
+@test "a pack that was killed, or met a full disk: nothing of it is left" {
+	built small 1 --checksums -n 2 -m 2 -f 2 -s 1000,500 \
+		--recorded-prefix /job/p
+	abandoned 137 SHIM_KILL_AT=6
+	[ -e $ctr/ctr.1.scr ]
+	cp -a p q
+	scr_container -q -p p unpack 1
+	diff <(cd small && state .) <(cd p && state .)
+	# Of another size: no old container is left.
+	scr_container -q -p q pack --size 1MB 1
+	prints ctr.0.scr ls q/.scr/scr.dataset.1/.scr
+	abandoned 1 SHIM_FAIL_AT=6 SHIM_ERRNO=ENOSPC SHIM_STICKY=1
+	assert_stderr_one_line "No space left on device"
+	diff <(cd small && state .) <(cd p && state .)
+}

@@ -413,8 +413,6 @@ static const struct form {
 	{ "pack", FILES, NULL, PACK "1", NULL, false },
 	{ "pack --with-redundancy", FILES, NULL, SAME, NULL, true },
 	{ "pack --keep", FILES, NULL, PACK "--keep 1", NULL, false },
-	{ "pack, then to another size", FILES, NULL, PACK "1",
-	  "scr_container pack --size=1M 1", false },
 	{ "pack, given up", FILES, NULL, SAME, "scr_container unpack 1",
 	  false },
 	{ "unpack", PACKED, NULL, "scr_container unpack 1", NULL, false },
