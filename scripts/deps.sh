@@ -149,6 +149,7 @@ group() {
 		;;
 	quick)
 		bats
+		tool python3 python3
 		tool jq jq
 		tool perl perl-base
 		mpi
@@ -198,12 +199,14 @@ group() {
 		;;
 	bench)
 		bed
+		tool python3 python3
 		mpi
 		tool openssl openssl
 		;;
 	bed) bed ;;
 	cluster)
 		bed slurm
+		tool python3 python3
 		;;
 	portable)
 		extra debootstrap debootstrap
