@@ -232,7 +232,8 @@ struct how {
 #endif
 
 /* open(2) of a clean path below rootfd, which exists.  Returns a descriptor, or
- * -1 with errno: EXDEV if the path leads out, ELOOP if links are in a circle. */
+ * -1 with errno: EXDEV if the path leads out, ELOOP if links are in a
+ * circle. */
 static int
 open_beneath(int rootfd, const char *rel, int flags)
 {
