@@ -383,6 +383,7 @@ run_job(const struct run_options *o, int *status, struct error *err)
 				  "%s: scr_prerun failed: nothing is launched",
 				  o->job->prefix);
 			name_owner(&r);
+			run_note(&r, RUN_ENDED);
 			goto out;
 		}
 		if (r.end > 0)

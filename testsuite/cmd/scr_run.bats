@@ -506,3 +506,12 @@ left() {
 	ends 0 scr_inspect p
 	assert_output_has "  scr_run     ended since"
 }
+
+@test "a prefix that cannot be prepared: nothing is launched, and the record says that it ended" {
+	program 0
+	mkdir -p p/.scr/flush.scr.bak/full
+	echo junk >p/.scr/flush.scr
+	run -125 --separate-stderr scr_run ./app
+	assert_stderr_has "nothing is launched"
+	[[ $(record state) == ended && ! -e runs ]]
+}
