@@ -453,7 +453,7 @@ libscr() {
 		XOR | RS) speed 8 encode $((64 << 20)) | result "encode-$type" 1.3 ;;
 		*) speed 8 encode $((64 << 20)) | result "encode-$type" - ;;
 		esac
-		speed 8 parts $((64 << 20)) | tee "$tmp/parts" |
+		speed 8 parts $((64 << 20)) | tee "$tmp/parts" | sed '/^parts/d' |
 			result "parts-$type" -
 		parts "$tmp/parts"
 	done
