@@ -431,6 +431,23 @@ drop_header(struct planner *w, struct plan_set *s)
 	m->list.known = false;
 }
 
+/* If another header of the set has this length of the filemap of member `m`,
+ * take it: that of the first one is of an older filemap. */
+static bool
+take_list(struct plan_set *s, uint32_t m, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct redset_header *h = s->members[i].red->read;
+
+		if (h == NULL || !h->members[m].known ||
+		    h->members[m].bytes != bytes)
+			continue;
+		s->members[m].list = h->members[m];
+		return true;
+	}
+	return false;
+}
+
 static int
 link_members(struct planner *w, size_t set, struct error *err)
 {
@@ -450,8 +467,13 @@ link_members(struct planner *w, size_t set, struct error *err)
 		 * is missing. */
 		more = r->map.image_size -
 		       l->bytes; /* 0 or the tail is right */
-		if (more == 0 || more == r->map.tail)
+		if (more == 0 || more == r->map.tail ||
+		    take_list(s, m, r->map.image_size - r->map.tail))
 			continue;
+		if (!s->opened) { /* all headers decide */
+			s->flaw = "a filemap is not as long as it says";
+			continue;
+		}
 		r->map_known = false;
 		r->map.why = "not as long as its redundancy set says";
 	}
