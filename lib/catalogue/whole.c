@@ -42,7 +42,7 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 	c->weighing = false;
 	if (rc < 0)
 		return -1;
-	if (r.files > 0 || (lost && r.similar > 0)) {
+	if (r.files > 0 || (lost && (r.similar > 0 || r.barred))) {
 		p->was = r.from;
 		p->is = r.to;
 	}
@@ -52,7 +52,7 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 	    (r.lost < p->files_lost || p->maps_lost > 0))
 		but = r.similar > 0 ? ", but it has files of another time"
 				    : ", but lacks other files";
-	if (p->was != NULL)
+	if (r.files + r.similar > 0)
 		text = arena_printf(
 			p->arena,
 			"%s: missing, with %zu %s; %s looks like it%s: rename "

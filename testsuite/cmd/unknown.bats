@@ -620,6 +620,11 @@ ends_there() {
 	# Its files would be forgotten.
 	complains 1 "rename it back first" scr_index -p p --delete 1
 	[[ -e $D/rank2file ]]
+	chmod 0 $f.old
+	complains 1 "rename it back first" scr_index -p p --delete 1
+	[[ -e $D/rank2file ]]
+	finds 1 "next:       mv $f.old $f" scr_inspect -p p -d 1
+	chmod 755 $f.old
 }
 
 @test "--deep names the ranks that may be wrong, and does not advise to index" {
