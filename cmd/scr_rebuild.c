@@ -84,8 +84,7 @@ mark_deep(const struct settings *s, struct plan *p, struct outcome *o,
 		struct error why = ERROR_INIT;
 
 		deep_error(p, &r.findings[i], &why);
-		if (deep_is_located(&r.findings[i]) ||
-		    deep_is_left(p, &r.findings[i]))
+		if (!deep_is_open(p, &r.findings[i]))
 			app_warn("%s", why.text);
 		else
 			rc = error_pass(err, &why);

@@ -150,8 +150,7 @@ look_deep(struct build *b, struct error *err)
 	b->out->undecided = deep_stuck(b->plan, &r);
 	for (size_t i = 0; i < r.nfindings && rc == 0; i++) {
 		const struct deep_finding *f = &r.findings[i];
-		const bool located =
-			deep_is_located(f) || deep_is_left(b->plan, f);
+		const bool located = !deep_is_open(b->plan, f);
 
 		deep_error(b->plan, f, &why);
 		if (!located && b->plan->verdict == SET_LOST &&

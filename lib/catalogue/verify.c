@@ -231,8 +231,7 @@ report_findings(struct verify *v, const struct plan *p,
 		const struct deep_finding *f = &r->findings[i];
 
 		deep_error(p, f, &why);
-		v->by_hand = v->by_hand ||
-			     (!deep_is_located(f) && !deep_is_left(p, f));
+		v->by_hand = v->by_hand || deep_is_open(p, f);
 		report(v, error_status(why.kind), "%s", why.text);
 		v->out->bad_files += f->file != PLAN_NONE;
 	}

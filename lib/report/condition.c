@@ -132,8 +132,7 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 			set_why(h, why.text);
 		h->status =
 			error_worse_status(h->status, error_status(why.kind));
-		if (!deep_is_located(&h->deep.findings[i]) &&
-		    !deep_is_left(h->plan, &h->deep.findings[i]))
+		if (deep_is_open(h->plan, &h->deep.findings[i]))
 			h->mend = NULL;
 	}
 	/* With what it found, more may be lost. */

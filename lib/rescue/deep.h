@@ -88,10 +88,17 @@ deep_is_located(const struct deep_finding *f)
 /* Does its set lack only redundancy, so that a rebuild of others leaves it? */
 bool deep_is_left(const struct plan *p, const struct deep_finding *f);
 
+/* Is neither so: nobody knows what is wrong, and nothing is rebuilt? */
+static inline bool
+deep_is_open(const struct plan *p, const struct deep_finding *f)
+{
+	return !deep_is_located(f) && !deep_is_left(p, f);
+}
+
 /* Do data and redundancy differ, and is it unknown which is wrong? */
 bool deep_undecided(const struct deep_result *r);
 
-/* Is there one that deep_is_left() is not true for: nothing can be rebuilt? */
+/* Is one of them open, and not for lack of reading? */
 bool deep_stuck(const struct plan *p, const struct deep_result *r);
 
 /*

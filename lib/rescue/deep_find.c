@@ -382,8 +382,7 @@ deep_stuck(const struct plan *p, const struct deep_result *r)
 {
 	for (size_t i = 0; i < r->nfindings; i++)
 		if (r->findings[i].unread == NULL &&
-		    !deep_is_located(&r->findings[i]) &&
-		    !deep_is_left(p, &r->findings[i]))
+		    deep_is_open(p, &r->findings[i]))
 			return true;
 	return false;
 }
