@@ -220,6 +220,23 @@ mend(struct build *b, struct error *err)
 	return plan_sums_read(b->plan, b->sums, true, &b->o->work, err);
 }
 
+/* No checksum is recorded of files whose redundancy could not be compared with
+ * them. */
+static void
+forget_unproven(struct build *b)
+{
+	const struct plan *p = b->plan;
+
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const uint32_t at = p->ranks[p->files[i].rank].data_set;
+
+		if (!p->files[i].has_crc && at != PLAN_NONE &&
+		    redset_is_redundant(p->sets[at].type) &&
+		    p->sets[at].verdict == SET_LOST)
+			b->sums[i].known = false;
+	}
+}
+
 /* Add the checksums that were computed to rank2file.  True: there was one that
  * is not recorded. */
 static bool
@@ -371,6 +388,7 @@ build_plan(struct build *b, struct error *err)
 	}
 	if (mend(b, err) < 0)
 		return -1;
+	forget_unproven(b);
 	/* For a packed dataset, rank2file is the map of the containers.  For a
 	 * flushed one, it is the witness: nothing else names the files. */
 	for (int64_t i = 0; i < p->nranks; i++)

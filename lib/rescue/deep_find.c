@@ -5,7 +5,6 @@
 #include "rescue/deep.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "arena.h"
 #include "error.h"
@@ -138,12 +137,7 @@ deep_blame(const struct deep *d, struct deep_finding *f,
 static bool
 is_left_over(const struct plan *p, const struct plan_file *f)
 {
-	struct stat st;
-
-	return f->record_crc && !f->packed && f->attr.has_times &&
-	       path_stat_beneath(p->places[f->place].root_fd, f->path, &st,
-				 NULL) == 0 &&
-	       st.st_mtim.tv_sec + 1 < f->attr.mtime.tv_sec;
+	return f->record_crc && plan_file_age(p, f) == AGE_OLDER;
 }
 
 /* Do recorded checksums prove the file right (1), wrong (-1), or neither (0)?
@@ -224,8 +218,8 @@ map_proven(const struct plan *p, const struct plan_member *m)
 		return false;
 	s = &p->sets[r->data_set];
 	files = &s->members[r->data_member];
-	if (!s->opened || s->flaw != NULL || files->state != RED_PRESENT ||
-	    files->files == NULL)
+	if (!s->opened || s->flaw != NULL || s->disputed ||
+	    files->state != RED_PRESENT || files->files == NULL)
 		return false;
 	for (size_t i = 0; i < files->list.nfiles; i++) {
 		const struct attr *a = &files->list.files[i].attr;

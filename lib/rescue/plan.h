@@ -102,6 +102,7 @@ struct plan_file {
 	bool unread;	     /* an I/O error kept it from being compared */
 	bool packed;	     /* in containers, or empty; false: a file of its
 				own */
+	bool older;	     /* on disk than recorded: of an earlier run */
 	bool astray;	     /* missing, and in the directory plan.is */
 	bool found;	     /* a deep_finding tells that it is wrong */
 	size_t nsegs;
@@ -195,6 +196,7 @@ struct plan_set {
 	bool opened;	       /* the headers were read */
 	bool sampled;	       /* one header was read */
 	bool foreign;	       /* the headers are those of another dataset */
+	bool disputed;	       /* they contradict one another, all alike */
 	const char *flaw;      /* a contradiction between headers and filemaps,
 				  or NULL */
 	const uint32_t *ranks; /* by member; only for a set without headers */

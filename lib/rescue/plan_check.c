@@ -95,19 +95,27 @@ plan_check_files(struct plan *p, const struct work *work, bool *look,
 	return rc;
 }
 
-/* Was the file on disk written at the time that the filemap says (0), or later
- * (1)?  -1: unknown. */
-static int
-is_later(const struct planner *w, const struct plan_file *f)
+enum file_age
+file_age_of(const struct stat *st, const struct attr *recorded)
+{
+	if (!recorded->has_times)
+		return AGE_UNKNOWN;
+	/* Not all file systems keep more than whole seconds. */
+	if (st->st_mtim.tv_sec + 1 < recorded->mtime.tv_sec)
+		return AGE_OLDER;
+	return st->st_mtim.tv_sec > recorded->mtime.tv_sec ? AGE_LATER
+							   : AGE_SAME;
+}
+
+enum file_age
+plan_file_age(const struct plan *p, const struct plan_file *f)
 {
 	struct stat st;
 
-	if (!f->attr.has_times ||
-	    path_stat_beneath(w->p.places[f->place].root_fd, f->path, &st,
-			      NULL) < 0 ||
-	    st.st_mtim.tv_sec < f->attr.mtime.tv_sec)
-		return -1;
-	return st.st_mtim.tv_sec > f->attr.mtime.tv_sec;
+	return f->packed || path_stat_beneath(p->places[f->place].root_fd,
+					      f->path, &st, NULL) < 0
+		       ? AGE_UNKNOWN
+		       : file_age_of(&st, &f->attr);
 }
 
 /* A job writes all filemaps of a dataset within this time, in seconds. */
@@ -130,10 +138,10 @@ doubt_maps(struct planner *w, struct error *err)
 		     redset_is_redundant(w->p.sets[set].type)))
 			continue;
 		if (f->state == FILE_WRONG_CRC && wrong == NULL &&
-		    is_later(w, f) > 0)
+		    plan_file_age(&w->p, f) == AGE_LATER)
 			wrong = f;
 		else if (f->state == FILE_PRESENT && right == NULL &&
-			 is_later(w, f) == 0)
+			 plan_file_age(&w->p, f) == AGE_SAME)
 			right = f;
 	}
 	if (wrong == NULL || right == NULL || w->p.flaw != NULL ||

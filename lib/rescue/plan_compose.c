@@ -316,6 +316,7 @@ encode_map(struct planner *w, struct plan_rank *r, const struct filemap *m,
 		f.cache_path =
 			pf->cache_path[0] == '/' ? pf->cache_path : path.data;
 		f.attr = pf->attr;
+		f.has_crc = f.has_crc && pf->has_crc;
 		rc = filemap_add(t, &f, err);
 	}
 	if (rc == 0)

@@ -138,6 +138,7 @@ plan_outvote_headers(const struct planner *w, struct plan_set *s,
 		one = false;
 		for (uint32_t i = 0; i < s->n; i++)
 			one = one || (disputes[i] > 0 && disputes[i] < most);
+		s->disputed = most > 0 && !one;
 		for (uint32_t i = 0; one && i < s->n; i++) {
 			if (disputes[i] < most)
 				continue;
@@ -265,6 +266,22 @@ bool
 plan_contradicts(const struct planner *w, uint32_t rank)
 {
 	return contradicts(w, rank, true);
+}
+
+/* Has the filemap, as the job wrote it, checksums that rank2file has, too? */
+static bool
+shares_sums(const struct planner *w, uint32_t rank)
+{
+	const struct plan_rank *r = &w->p.ranks[rank];
+
+	for (size_t i = 0; !r->composed && i < r->nfiles; i++) {
+		const struct plan_file *f = &w->p.files[r->first_file + i];
+		const struct rank2file_file *is = plan_record_find(w, f);
+
+		if (f->has_crc && !f->record_crc && is != NULL && is->has_crc)
+			return true;
+	}
+	return false;
 }
 
 /* --- What the other witnesses say --- */
@@ -542,9 +559,8 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 	/* Filemaps are many files, a part of rank2file is one. */
 	for (int64_t i = 0; rc == 0 && i < w->p.nranks; i++) {
 		const bool differ = plan_contradicts(w, (uint32_t)i);
-		const struct plan_rank *r = &w->p.ranks[i];
 
-		if (r->map_known && !r->composed && r->nfiles > 0 &&
+		if (shares_sums(w, (uint32_t)i) &&
 		    !contradicts(w, (uint32_t)i, false))
 			old_sums += differ && balance[i] >= 0 ? 1 : -1;
 

@@ -282,7 +282,7 @@ plan_record_denies(const struct planner *w, const struct redset_member *l)
 /* --- Whose it is --- */
 
 /* Of a few small files: does any on disk have its checksum in rank2file, and do
- * others not? */
+ * others not?  Files that are themselves of an older run say nothing. */
 static int
 compare_sums(struct planner *w, bool *equal, bool *differ, struct error *err)
 {
@@ -316,6 +316,8 @@ compare_sums(struct planner *w, bool *equal, bool *differ, struct error *err)
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		const struct plan_file *f = &w->p.files[tries[i]];
 
+		if (plan_file_age(&w->p, f) == AGE_OLDER)
+			continue;
 		if (plan_record_find(w, f)->crc == crcs[tries[i]])
 			*equal = true;
 		else if (!look[tries[i]]) /* it could be read */
@@ -405,6 +407,42 @@ ask_copied(struct planner *w, const struct plan_rank *r, uint32_t rank,
 	return error_pass(err, &why);
 }
 
+/* A file is older than recorded: with another checksum it is wrong; with that
+ * of rank2file, which is then as old as the file, nothing is proven. */
+static int
+compare_older(struct planner *w, struct error *err)
+{
+	struct plan *p = &w->p;
+	bool *look = NULL, *wrong = NULL;
+	size_t n = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < p->nfiles; i++)
+		n += p->files[i].older && p->files[i].record_crc;
+	if (n == 0)
+		return 0;
+	look = mem_calloc(p->nfiles, sizeof(*look));
+	wrong = mem_calloc(p->nfiles, sizeof(*wrong));
+	rc = look == NULL || wrong == NULL ? error_no_memory(err) : 0;
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
+		wrong[i] = look[i] = p->files[i].older &&
+				     p->files[i].record_crc &&
+				     p->files[i].state == FILE_PRESENT;
+	if (rc == 0)
+		rc = plan_check_files(p, w->work, wrong, NULL, err);
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		struct plan_file *f = &p->files[i];
+
+		if (wrong[i])
+			f->state = f->unread ? FILE_UNREAD : FILE_WRONG_CRC;
+		else if (look[i])
+			f->has_crc = f->record_crc = false;
+	}
+	mem_free(look);
+	mem_free(wrong);
+	return rc;
+}
+
 int
 plan_record_sums(struct planner *w, struct error *err)
 {
@@ -425,6 +463,8 @@ plan_record_sums(struct planner *w, struct error *err)
 		f->has_crc = f->record_crc = true;
 		f->crc = is->crc;
 	}
+	if (!w->reported && compare_older(w, err) < 0)
+		return -1;
 	arena = arena_new();
 	if (arena == NULL)
 		return error_no_memory(err);
