@@ -201,7 +201,8 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 		at += size;
 		if (s->map) {
 			if (r != NULL && map_lost(&w->p, m))
-				r->map.fate = fate_of(s, lost);
+				r->map.fate = r->map_known ? FATE_REBUILD
+							   : fate_of(s, lost);
 			continue;
 		}
 		if (f == NULL)
