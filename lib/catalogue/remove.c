@@ -333,7 +333,7 @@ remove_container(void *arg, const char *name, struct error *err)
 	struct stat st;
 	int rc = 0;
 
-	if (!segmap_is_container(name) ||
+	if ((!segmap_is_container(name) && !dataset_dir_is_aside(name)) ||
 	    dir_stat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (!S_ISREG(st.st_mode) && !d->o->work.dry_run &&
@@ -356,6 +356,7 @@ remove_container(void *arg, const char *name, struct error *err)
 
 struct listing {
 	struct arena *arena;
+	int fd; /* the directory */
 	const char **names;
 	size_t count, cap;
 	size_t foreign;
@@ -366,6 +367,7 @@ static int
 list_name(void *arg, const char *name, struct error *err)
 {
 	struct listing *l = arg;
+	struct stat st;
 
 	switch (dataset_dir_kind(name, NULL)) {
 	case DATASET_DIR_LOCK:
@@ -373,6 +375,10 @@ list_name(void *arg, const char *name, struct error *err)
 	case DATASET_DIR_CONTAINERS:
 		return 0; /* removed earlier or later */
 	case DATASET_DIR_FOREIGN:
+		if (dataset_dir_is_aside(name) &&
+		    dir_stat(l->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    !S_ISDIR(st.st_mode))
+			break;
 		if (l->foreign++ == 0)
 			str_printable(l->first, sizeof(l->first), name);
 		return 0;
@@ -423,7 +429,7 @@ static int
 remove_meta(struct removal *d, struct error *err)
 {
 	const struct catalogue_dir *dir = d->dir;
-	struct listing l = { .arena = arena_new() };
+	struct listing l = { .arena = arena_new(), .fd = dir->fd };
 	struct error why = ERROR_INIT;
 	int fd = -1, rc = -1;
 

@@ -137,6 +137,20 @@ dataset_dir_kind(const char *name, uint32_t *rank)
 }
 
 bool
+dataset_dir_is_aside(const char *name)
+{
+	const char *end = strrchr(name, '.');
+	char base[NAME_MAX + 1];
+
+	if (end == NULL ||
+	    !(str_eq(end, ".old") || str_glob(end, ".old[0-9]*")))
+		return false;
+	snprintf(base, sizeof(base), "%.*s", (int)(end - name), name);
+	return str_glob(base, "ctr.[0-9]*.scr") ||
+	       dataset_dir_kind(base, NULL) != DATASET_DIR_FOREIGN;
+}
+
+bool
 dataset_dir_is_recovery(const char *name)
 {
 	switch (dataset_dir_kind(name, NULL)) {
