@@ -117,6 +117,10 @@ renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
 	}
 	if (failures > 0)
 		s->failures = failures;
+	/* A job has one scheme for all sets. */
+	for (size_t i = 0; i < w->p.nsets && s->failures == 0; i++)
+		if (w->p.sets[i].type == s->type)
+			s->failures = w->p.sets[i].failures;
 	s->ranks = ranks;
 	if (s->failures == 0)
 		return 1;
@@ -306,14 +310,17 @@ seat_members(const struct plan *p, struct plan_set *s)
 	return good;
 }
 
-/* A header is lost together with all that name the rank of its member. */
+/* Headers are lost together with all that name the rank of a member, or the
+ * number of losses. */
 static bool
-lacks_ranks(const struct plan_set *s)
+lacks_facts(const struct plan_set *s)
 {
+	bool lacks = s->failures == 0;
+
 	for (uint32_t i = 0; i < s->n; i++)
-		if (s->members[i].rank == PLAN_NONE)
-			return s->opened && !s->foreign && s->flaw == NULL;
-	return s->n == 0;
+		lacks = lacks || s->members[i].rank == PLAN_NONE;
+	return s->n == 0 ||
+	       (lacks && s->opened && !s->foreign && s->flaw == NULL);
 }
 
 /* Open and solve a set whose members have ranks, but perhaps no redundancy
@@ -347,11 +354,7 @@ renew_gone(struct planner *w, uint32_t set, bool *done, struct error *err)
 		else if (s->sets > 0 && first < nranks)
 			s->n = (nranks - first + s->sets - 1) / s->sets;
 		s->n = s->n > PLAN_SET_MAX ? 0 : s->n;
-		/* A job has one scheme for all sets. */
 		s->failures = 0;
-		for (size_t i = 0; i < w->p.nsets && s->failures == 0; i++)
-			if (w->p.sets[i].type == s->type)
-				s->failures = w->p.sets[i].failures;
 		if (s->n > 0 && plan_add_members(w, s, err) < 0)
 			return -1;
 	}
@@ -387,7 +390,7 @@ plan_renew_gone(struct planner *w, struct error *err)
 		const struct plan_set *s = &w->p.sets[i];
 
 		if ((s->map || w->p.files_missing == 0) &&
-		    redset_is_redundant(s->type) && lacks_ranks(s) &&
+		    redset_is_redundant(s->type) && lacks_facts(s) &&
 		    renew_gone(w, i, &done, err) < 0)
 			return -1;
 	}
