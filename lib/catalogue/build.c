@@ -167,7 +167,7 @@ look_deep(struct build *b, struct error *err)
 		}
 	}
 	deep_free(&r);
-	return rc;
+	return rc == 0 && b->plan->flaw != NULL ? plan_error(b->plan, err) : rc;
 }
 
 /* --- Datasets with a plan --- */
