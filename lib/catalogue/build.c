@@ -154,7 +154,7 @@ look_deep(struct build *b, struct error *err)
 
 		deep_error(b->plan, f, &why);
 		if (!located && b->plan->verdict == SET_LOST &&
-		    !catalogue_data_kept(b->plan)) {
+		    plan_data_status(b->plan) != STATUS_DAMAGED) {
 			rc = plan_error(b->plan, err);
 		} else if (!located) {
 			rc = error_as(err, &why, "%s: %s", b->subject,
@@ -360,7 +360,7 @@ build_plan(struct build *b, struct error *err)
 				 b->subject);
 	if (p->verdict == SET_LOST) {
 		plan_error(p, err);
-		if (!catalogue_data_kept(p))
+		if (plan_data_status(p) != STATUS_DAMAGED)
 			return -1;
 		work_say(&b->o->work,
 			 "%s: no data are lost, but redundancy is: %s",

@@ -208,9 +208,6 @@ struct plan *catalogue_plan_as(struct catalogue *c, int64_t id,
 			       const struct catalogue_options *o,
 			       struct error *err);
 
-/* Does `p` list all files of all ranks, and is none of them lost? */
-bool catalogue_data_kept(const struct plan *p);
-
 /* --- fetchable.c --- */
 
 /* The metadata that LLNL's library reads before the files. */

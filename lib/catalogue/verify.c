@@ -215,7 +215,7 @@ report_verdict(struct verify *v, const struct plan *p)
 	    (v->reported > 0 && p->flaw == NULL && p->nsets == 0 &&
 	     p->maps_lost == 0))
 		return;
-	if (catalogue_data_kept(p) && why.kind != ERROR_SYSTEM)
+	if (plan_data_status(p) == STATUS_DAMAGED && p->flaw == NULL)
 		report_spare(v, "%s", why.text);
 	else
 		report(v, error_status(why.kind), "%s", why.text);

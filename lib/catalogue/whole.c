@@ -274,16 +274,3 @@ catalogue_check_given_up(const struct catalogue_dir *d,
 			 "0 in its descriptor)",
 			 d->name);
 }
-
-bool
-catalogue_data_kept(const struct plan *p)
-{
-	for (int64_t i = 0; i < p->nranks; i++)
-		if (!p->ranks[i].map_known)
-			return false;
-	for (size_t i = 0; i < p->nfiles; i++)
-		if (p->files[i].state != FILE_PRESENT &&
-		    p->files[i].fate != FATE_REBUILD)
-			return false;
-	return p->flaw == NULL && p->nranks > 0;
-}

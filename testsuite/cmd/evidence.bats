@@ -365,8 +365,8 @@ away() {
 	for command in "scr_inspect -p p" "scr_index -p p --verify"; do
 		# No file says how many losses the set tolerates.
 		base RS -k 2
-		rm $D/reddesc.er.?.redset
-		for red in "$D"/reddesc.er.*.rs.*; do echo garbage >"$red"; done
+		rm $D/redd*.er.?.redset
+		for red in "$D"/redd*.er.*.rs.*; do echo garbage >"$red"; done
 		all 3
 		well $command 1
 		[[ ${steps[1]} == "scr_rebuild -p p --protect rs 1" ]] ||
