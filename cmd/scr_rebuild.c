@@ -69,14 +69,14 @@ struct outcome {
 /* Mark damage found by --deep as lost, so that it is rebuilt.  Fails if the
  * damaged file cannot be identified. */
 static int
-mark_deep(const struct settings *s, struct plan *p, struct outcome *o,
-	  struct error *err)
+look_closer(const struct settings *s, struct plan *p, struct outcome *o,
+	    struct error *err)
 {
 	struct deep_result r = { .nfindings = 0 };
 	int rc = 0;
 
-	if (rebuild_search(p, s->checksums && s->dry_run, &s->look.work, &r,
-			   err) < 0)
+	if (rebuild_search(p, s->deep, s->checksums && s->dry_run,
+			   &s->look.work, &r, err) < 0)
 		return -1;
 	o->next.undecided = deep_stuck(p, &r);
 	o->sets = r.sets_checked;
@@ -278,9 +278,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		return error_status(err->kind);
 	}
 	if (catalogue_refuse_unproved(p, replaced, err) < 0 ||
-	    (s->deep && mark_deep(s, p, o, err) < 0) ||
-	    (!s->deep && s->checksums && s->dry_run && p->was == NULL &&
-	     rebuild_try(p, &s->look.work, err) < 0)) {
+	    look_closer(s, p, o, err) < 0) {
 		status = error_worse_status(error_status(err->kind),
 					    plan_data_status(p));
 		goto out;

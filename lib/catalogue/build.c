@@ -136,15 +136,15 @@ report_unproved(const struct build *b)
 /* Report what the deep check finds and marks.  ERROR_DAMAGED: it cannot be
  * determined which file is wrong. */
 static int
-look_deep(struct build *b, struct error *err)
+look_closer(struct build *b, bool deep, struct error *err)
 {
 	struct deep_result r = { .nfindings = 0 };
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
-	if (b->o->compare)
+	if (b->o->compare && deep)
 		report_unproved(b);
-	if (rebuild_search(b->plan, b->o->checksums && b->o->work.dry_run,
+	if (rebuild_search(b->plan, deep, b->o->checksums && b->o->work.dry_run,
 			   &b->o->work, &r, err) < 0)
 		return -1;
 	b->out->undecided = deep_stuck(b->plan, &r);
@@ -434,8 +434,9 @@ build(struct build *b, int64_t id, struct error *err)
 		return plan_error(b->plan, err);
 	if (catalogue_refuse_unproved(b->plan, b->replaced, err) < 0)
 		return -1;
-	if ((b->o->deep || (b->o->compare && !plan_provable(b->plan))) &&
-	    look_deep(b, err) < 0)
+	if (look_closer(
+		    b, b->o->deep || (b->o->compare && !plan_provable(b->plan)),
+		    err) < 0)
 		return -1;
 	return build_plan(b, err);
 }

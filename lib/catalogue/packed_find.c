@@ -207,7 +207,7 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 	/* What is promised was tried. */
 	if (rc == 0 && o->checksums && plan != NULL &&
 	    plan->verdict != SET_LOST)
-		rc = rebuild_search(plan, true, &o->work, &r, err);
+		rc = rebuild_search(plan, true, true, &o->work, &r, err);
 	if (rc < 0)
 		status = error_status(err->kind);
 	else if (plan != NULL)

@@ -266,8 +266,9 @@ by_plan(struct verify *v, struct plan *p, struct error *err)
 		v->out->crc_bytes += f->attr.size;
 	}
 	/* With what it finds, more may be lost. */
-	if (rc == 0 && v->o->deep)
-		rc = rebuild_search(p, v->o->checksums, &v->o->work, &r, err);
+	if (rc == 0)
+		rc = rebuild_search(p, v->o->deep, v->o->checksums, &v->o->work,
+				    &r, err);
 	if (rc == 0)
 		rc = report_maps(v, p, err);
 	if (rc == 0) {

@@ -114,16 +114,17 @@ judge_plan(struct condition *h, const struct catalogue_options *o)
 }
 
 static int
-check_deep(struct condition *h, const struct catalogue_options *o,
-	   struct error *err)
+look_closer(struct condition *h, const struct catalogue_options *o,
+	    struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	if (!o->deep || h->plan == NULL)
+	if (h->plan == NULL || !(o->deep || o->checksums))
 		return 0;
-	if (rebuild_search(h->plan, o->checksums, &o->work, &h->deep, err) < 0)
+	if (rebuild_search(h->plan, o->deep, o->checksums, &o->work, &h->deep,
+			   err) < 0)
 		return -1;
-	h->deep_done = true;
+	h->deep_done = o->deep;
 	if (h->deep.nfindings > 0)
 		h->mend = report_mend(MEND_BUILD, true, o->checksums);
 	for (size_t i = 0; i < h->deep.nfindings; i++) {
@@ -379,7 +380,7 @@ check_dir(struct overview *s, const struct overview_entry *e,
 	if (h->status == STATUS_OK || h->status == STATUS_DAMAGED)
 		return check_metadata(s, e, o, h, err) < 0
 			       ? -1
-			       : check_deep(h, o, err);
+			       : look_closer(h, o, err);
 	/* A directory may have been renamed: check before reporting a loss. */
 	if (check_files(s, &quiet, h, err) < 0)
 		return -1;
@@ -389,7 +390,7 @@ check_dir(struct overview *s, const struct overview_entry *e,
 		return 0;
 	}
 	judge_plan(h, o);
-	return check_deep(h, o, err);
+	return look_closer(h, o, err);
 }
 
 static int
@@ -522,7 +523,7 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 		rc = could_not(out, o, &why, err);
 	} else {
 		judge_plan(out, o);
-		rc = check_deep(out, o, err);
+		rc = look_closer(out, o, err);
 	}
 	find_next_group(out, o);
 	return rc;

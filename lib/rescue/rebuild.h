@@ -68,15 +68,12 @@ int rebuild(struct plan *p, const struct rebuild_options *o,
 int rebuild_finish(const struct plan *p, const struct work *work,
 		   struct error *err);
 
-/* Carry out the rebuild in memory.  What it shows to be wrong is marked; if the
- * result has not its recorded checksums nevertheless, p.flaw says so. */
-int rebuild_try(struct plan *p, const struct work *work, struct error *err);
-
 /*
- * The strongest look: deep_search(), and with `sums` rebuild_try().  Nothing is
- * looked at while a renamed directory is away.
+ * Look before words: with `deep` deep_search(), with `sums` rebuild_try().
+ * Nothing is looked at while a renamed directory is away.
  */
-int rebuild_search(struct plan *p, bool sums, const struct work *work,
-		   struct deep_result *out, struct error *err);
+int rebuild_search(struct plan *p, bool deep, bool sums,
+		   const struct work *work, struct deep_result *out,
+		   struct error *err);
 
 #endif /* RESCUE_REBUILD_H */

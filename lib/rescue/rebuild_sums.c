@@ -444,8 +444,10 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 	return rc;
 }
 
-int
-rebuild_try(struct plan *p, const struct work *work, struct error *err)
+/* Carry out the rebuild in memory.  What it shows to be wrong is marked; if the
+ * result has not its recorded checksums nevertheless, p.flaw says so. */
+static int
+try_rebuild(struct plan *p, const struct work *work, struct error *err)
 {
 	const struct rebuild_options o = { .work = work, .trial = true };
 	struct error why = ERROR_INIT;
@@ -464,14 +466,14 @@ rebuild_try(struct plan *p, const struct work *work, struct error *err)
 }
 
 int
-rebuild_search(struct plan *p, bool sums, const struct work *work,
+rebuild_search(struct plan *p, bool deep, bool sums, const struct work *work,
 	       struct deep_result *out, struct error *err)
 {
 	memset(out, 0, sizeof(*out));
 	if (p->was != NULL) /* there is little to compare yet */
 		return 0;
-	if (deep_search(p, work, out, err) == 0 &&
-	    (!sums || rebuild_try(p, work, err) == 0))
+	if ((!deep || deep_search(p, work, out, err) == 0) &&
+	    (!sums || try_rebuild(p, work, err) == 0))
 		return 0;
 	deep_free(out);
 	return -1;
