@@ -170,7 +170,9 @@ env_run(const struct env_call *c)
 	rc = env_open_job(&j, &w, &err);
 	if (rc == 0) {
 		rc = run_record_show(j.prefix, "", &out, &err);
-		if (rc == 0 && out.len == 0)
+		if (rc == 0 && app_json())
+			app_answer(run_record_json(j.prefix, &err));
+		else if (rc == 0 && out.len == 0)
 			app_note("%s: scr_run was not used", j.prefix_real);
 		job_close(&j);
 	}

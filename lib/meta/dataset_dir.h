@@ -80,8 +80,8 @@ enum dataset_dir_kind {
  * kind, *rank is unchanged. */
 enum dataset_dir_kind dataset_dir_kind(const char *name, uint32_t *rank);
 
-/* Is it NAME.old or NAME.old1 of a NAME of a dataset's files or containers?  The
- * printed advice sets files aside under such names. */
+/* Is it NAME.old or NAME.old1, where NAME is that of a dataset's file or
+ * container?  The printed advice sets files aside under such names. */
 bool dataset_dir_is_aside(const char *name);
 
 /* Is it a filemap, a redundancy file or a redundancy descriptor?  A rebuild

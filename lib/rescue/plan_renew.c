@@ -354,7 +354,6 @@ renew_gone(struct planner *w, uint32_t set, bool *done, struct error *err)
 		else if (s->sets > 0 && first < nranks)
 			s->n = (nranks - first + s->sets - 1) / s->sets;
 		s->n = s->n > PLAN_SET_MAX ? 0 : s->n;
-		s->failures = 0;
 		if (s->n > 0 && plan_add_members(w, s, err) < 0)
 			return -1;
 	}

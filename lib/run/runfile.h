@@ -22,6 +22,7 @@
 struct arena;
 struct buf;
 struct error;
+struct json;
 
 #define RUN_RECORD "run.json"
 #define RUN_LOCK "run.lock"
@@ -79,6 +80,9 @@ int run_record_read(int scr, struct run_record *r, struct arena *a,
  * the record cannot be read. */
 int run_record_show(const char *prefix, const char *indent, struct buf *out,
 		    struct error *err);
+
+/* The same as an object for scrkit-json(5); NULL: it cannot be read. */
+struct json *run_record_json(const char *prefix, struct error *err);
 
 /*
  * Take the lock.  Returns a descriptor to close; -2: this file system has no

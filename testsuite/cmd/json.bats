@@ -302,6 +302,11 @@ says() {
 		down-nodes)
 			try scr_env "$verb" -p "$P" --json --free --nodes "$(hostname)"
 			;;
+		run)
+			gives 0 .exists false scr_env "$verb" -p "$P"
+			SCR_REMOTE=local ends 7 scr_run --min-nodes 1 -p "$P" sh -c 'exit 7'
+			gives 0 '.state, .job_status' ended$'\n'7 scr_env "$verb" -p "$P"
+			;;
 		interval)
 			gives 1 '.interval_seconds' null scr_env "$verb" -p "$P"
 			;;
