@@ -40,6 +40,8 @@ static const struct env_tool tools[] = {
 	{ "check-node", "scr_check_node", "[OPTION]...",
 	  "check the directories of this node", env_check_node, 0 },
 	{ "run", NULL, "[OPTION]...", "print what scr_run does", env_run, 0 },
+	{ "traces", NULL, "[OPTION]...",
+	  "print the stacks of the ranks of scr_run, by gdb", env_traces, 0 },
 	{ "doctor", NULL, "[OPTION]...",
 	  "check everything that a job and its scavenge need", env_doctor, 0 },
 	{ "probe", NULL, "[OPTION]...",

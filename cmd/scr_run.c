@@ -149,6 +149,9 @@ parse(struct settings *s, const char *name, int argc, char **argv, int *count)
 		RUN_LIMIT_OPTIONS(r->limits),
 		OPT_FLAG(0, "no-watchdog", &s->no_watchdog,
 			 "never end a run that hangs"),
+		OPT_FLAG(0, "traces", &r->traces,
+			 "write the stacks of the ranks of a run that hangs, "
+			 "by gdb"),
 		OPT_U64(0, "node-watch", &r->node_watch, "SECONDS", 0, 86400,
 			"end a run if a node does not answer twice in a row, "
 			"asked every N seconds (default 30; 0: never)"),

@@ -180,6 +180,7 @@ group() {
 		mpi
 		group html
 		extra strace strace
+		extra gdb gdb-minimal
 		extra setfattr attr
 		extra script bsdutils
 		# Shells in which the completions and the login output of nodes

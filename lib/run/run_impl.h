@@ -90,6 +90,9 @@ void run_end_steps(struct run *r, double grace);
 int run_ask(struct run *r, const struct hostlist *nodes, bool read,
 	    struct run_child *c, struct error *err);
 
+/* Write the stacks of the ranks to RUN_TRACES. */
+void run_traces(struct run *r);
+
 /* Take the answer of run_ask(): call fn() for each node that cannot be used.
  * -1: it is no answer. */
 int run_answers(struct run *r, const struct run_child *c,

@@ -37,11 +37,15 @@ struct run_options {
 	uint64_t pause, save, grace, node_watch;
 	struct run_limits limits;
 	const char *remote; /* as scr_env takes it; NULL */
+	bool traces;	    /* write the stacks of a run that hangs */
 	bool dry_run;	    /* report what would be launched */
 	/* Paths of the commands; postrun: with options, separated by blanks. */
 	const char *prerun, *env, *postrun;
 	void (*log)(const char *line); /* warnings */
 };
+
+/* In PREFIX/.scr. */
+#define RUN_TRACES "run.traces"
 
 #define RUN_CKPT_NAME "SCR_CKPT_NAME"
 

@@ -152,6 +152,8 @@ watch(struct run *r, struct run_child *c)
 				", in the caches %" PRId64
 				"): the run is ended",
 				t - w.since, now.newest, now.cached);
+			if (r->o->traces)
+				run_traces(r);
 		}
 		if (!r->late && run_is_late(r)) {
 			r->late = true;

@@ -246,37 +246,69 @@ run_end_steps(struct run *r, double grace)
 
 /* --- Nodes --- */
 
-int
-run_ask(struct run *r, const struct hostlist *nodes, bool read,
-	struct run_child *c, struct error *err)
+/* Start a verb of scr_env that asks nodes; `more` are options of it, up to
+ * NULL. */
+static int
+ask(struct run *r, const struct hostlist *nodes, const char *const *more,
+    struct run_child *c, struct error *err)
 {
-	struct buf list = BUF_INIT, down = BUF_INIT;
-	const char *argv[16] = {
-		r->o->env,	     "down-nodes", "--json",   "--prefix",
-		r->job->prefix_real, "--job-id",   r->job->id, "--nodes"
-	};
-	size_t n = 8;
+	struct buf list = BUF_INIT;
+	const char *argv[16] = { r->o->env };
+	size_t n = 1;
 	int rc = -1;
 
-	if (hostlist_text(nodes, &list, err) < 0 ||
-	    hostlist_text(&r->record.bad, &down, err) < 0)
-		goto out;
-	argv[n++] = list.data;
-	if (down.len > 0 && !read) {
-		argv[n++] = "--down";
-		argv[n++] = down.data;
-	}
-	if (read)
-		argv[n++] = "--read";
+	while (*more != NULL)
+		argv[n++] = *more++;
+	argv[n++] = "--prefix";
+	argv[n++] = r->job->prefix_real;
+	argv[n++] = "--job-id";
+	argv[n++] = r->job->id;
 	if (r->o->remote != NULL) {
 		argv[n++] = "--remote";
 		argv[n++] = r->o->remote;
 	}
-	rc = run_child_start(c, argv, RUN_CHILD_ASK, &r->signals, err);
-out:
+	argv[n++] = "--nodes";
+	if (hostlist_text(nodes, &list, err) == 0) {
+		argv[n] = list.data;
+		rc = run_child_start(c, argv, RUN_CHILD_ASK, &r->signals, err);
+	}
 	buf_free(&list);
+	return rc;
+}
+
+int
+run_ask(struct run *r, const struct hostlist *nodes, bool read,
+	struct run_child *c, struct error *err)
+{
+	struct buf down = BUF_INIT;
+	const char *more[] = { "down-nodes", "--json", "--read", NULL, NULL };
+	int rc = hostlist_text(&r->record.bad, &down, err);
+
+	if (!read) {
+		more[2] = down.len > 0 ? "--down" : NULL;
+		more[3] = down.data;
+	}
+	if (rc == 0)
+		rc = ask(r, nodes, more, c, err);
 	buf_free(&down);
 	return rc;
+}
+
+void
+run_traces(struct run *r)
+{
+	static const char *const traces[] = { "traces", NULL };
+	struct run_child c = RUN_CHILD_INIT;
+	struct error err = ERROR_INIT;
+
+	if (r->scr < 0 || ask(r, &r->use, traces, &c, &err) < 0)
+		return;
+	run_finish(r, &c, ANSWER_SECONDS);
+	if (c.said.len > 0 && io_replace_lazy(r->scr, RUN_TRACES, c.said.data,
+					      c.said.len, 0600, &err) == 0)
+		run_say(r, "the stacks of its ranks: %s/.scr/" RUN_TRACES,
+			r->job->prefix_real);
+	run_child_free(&c);
 }
 
 int

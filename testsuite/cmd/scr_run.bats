@@ -454,6 +454,26 @@ left() {
 	done
 }
 
+@test "a run that hangs: the stacks of its ranks" {
+	type -P gdb >/dev/null || skip "no gdb"
+	[[ $EUID == 0 || $(cat /proc/sys/kernel/yama/ptrace_scope || echo 0) == 0 ]] ||
+		skip "processes may not be traced"
+	attempt scr_run --timeout 1 --start-timeout 1 --grace 1 --traces \
+		mpiexec -n 2 sleep 60
+	assert_status 124
+	assert_stderr_has "the stacks of its ranks: $PWD/p/.scr/run.traces"
+	for rank in 0 1; do
+		grep -A 3 "^rank $rank, process .*: sleep 60" p/.scr/run.traces |
+			grep "^#.*nanosleep" || failed "$(<p/.scr/run.traces)"
+	done
+	# Without gdb, and without a run.
+	mkdir bare
+	for tool in sh tr sed grep head; do ln -s "$(type -P $tool)" bare; done
+	PATH=$PWD/bare "$BIN/scr_env" traces --nodes "$(uname -n)" | grep "no gdb"
+	ends 1 scr_env traces -p none
+	assert_stderr_has "none: no scr_run"
+}
+
 @test "SIGKILL at 50 random moments of a job that is launched again and again" {
 	[[ -n ${SCRKIT_SLOW-} && -x $BIN/../mpi/app_kills ]] || skip "slow, or no MPI"
 	export SCR_JOB_ID=j SCR_COPY_TYPE=SINGLE SCR_CACHE_SIZE=3 SCR_CACHE_BYPASS=0
