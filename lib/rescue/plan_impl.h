@@ -158,6 +158,10 @@ void plan_owner_forget(struct planner *w, int64_t rank);
  * that they belong to an older dataset? */
 bool plan_owner_is_older(const struct planner *w, int64_t newest);
 
+/* Without a descriptor: are filemaps so much older than others that they may be
+ * those of another run? */
+bool plan_owner_two_runs(const struct planner *w);
+
 /* Is the filemap of the rank not older than the dataset? */
 bool plan_owner_dates(const struct planner *w, uint32_t rank);
 

@@ -112,6 +112,23 @@ plan_owner_is_older(const struct planner *w, int64_t newest)
 	return w->owner.known && newest >= 0 && newest < w->owner.floor;
 }
 
+bool
+plan_owner_two_runs(const struct planner *w)
+{
+	int64_t first = INT64_MAX, last = -1;
+
+	for (size_t i = 0; !w->owner.known && i < w->nmaps; i++) {
+		const int64_t rank = w->maps[i].rank;
+		const int64_t at = w->p.ranks[rank].map_known
+					   ? newest_of_map(&w->filemaps[rank])
+					   : -1;
+
+		first = at >= 0 && at < first ? at : first;
+		last = at > last ? at : last;
+	}
+	return last >= 0 && first < last - SKEW_CONFIRMED;
+}
+
 /* --- Filemaps --- */
 
 /* The job id in a path of a cache (formats.md 2): does it contradict the

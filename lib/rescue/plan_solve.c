@@ -509,6 +509,7 @@ static int
 open_sets(struct planner *w, bool map, size_t *sets, struct error *err)
 {
 	const bool all = (w->o->flags & PLAN_HEADERS) || w->overlap ||
+			 plan_owner_two_runs(w) ||
 			 (!map && (w->o->flags & PLAN_UNPROVED) &&
 			  !plan_provable(&w->p));
 	size_t count = 0;

@@ -131,6 +131,7 @@ setup() { in_no_job && one_node; }
 		RS -k 2 sums|cp $O/rank2file.0.0 $D; cp -a older/ckpt.1/rank_2.ckpt $f|1 --deep --checksums
 		XOR -n 2 sums|cp $O/rank2file.0.0 $D; rm $f/rank_1.ckpt $D/reddesc.er.1.*|1 --deep --checksums
 		SINGLE two|rm $D/filemap_* $D/redd* p/.scr/index.scr p/.scr/flush.scr; cp $T/summary.scr $D; printf 12345 >$f/rank_1.ckpt|1|nothing records the size|refused 1
+		XOR bare|cp -a older/ckpt.1/rank_1.ckpt $f; cp $O/filemap_1 $O/redd*.er.1.* $D|3|belong to another dataset
 		PARTNER -s 60 sums two|scr_index -q -p p --drop id:1; rm p/.scr/flush.scr $D/filemap_* $D/redd*; cp $T/summary.scr $D
 	END
 	warns 3 "next: scr_index -p p --build 1" scr_index -p p --verify id:1
