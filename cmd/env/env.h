@@ -153,8 +153,8 @@ int env_probe(const struct env_call *c);
 int env_should_exit(const struct env_call *c);
 int env_retries_halt(const struct env_call *c);
 
-/* traces.c */
-int env_traces(const struct env_call *c);
+/* ranks.c */
+int env_ranks(const struct env_call *c); /* which: are they ended? */
 
 /* doctor.c */
 int env_doctor(const struct env_call *c);

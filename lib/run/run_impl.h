@@ -93,6 +93,9 @@ int run_ask(struct run *r, const struct hostlist *nodes, bool read,
 /* Write the stacks of the ranks to RUN_TRACES. */
 void run_traces(struct run *r);
 
+/* End the ranks of the wrapper whose record is on disk, on all nodes. */
+void run_end_ranks(struct run *r);
+
 /* Take the answer of run_ask(): call fn() for each node that cannot be used.
  * -1: it is no answer. */
 int run_answers(struct run *r, const struct run_child *c,

@@ -224,6 +224,10 @@ take_over(struct run *r, struct error *err)
 					 err);
 		if (rc == 0)
 			rc = end_old_steps(r, &old, err);
+		/* Without a manager of steps, a launcher that died with its
+		 * node leaves ranks behind, which would write beside ours. */
+		if (rc == 0 && str_eq(resmgr_name(r->job->rm), "none"))
+			run_end_ranks(r);
 	}
 	hostlist_free(&old.bad);
 	hostlist_free(&old.steps);

@@ -295,6 +295,19 @@ run_ask(struct run *r, const struct hostlist *nodes, bool read,
 }
 
 void
+run_end_ranks(struct run *r)
+{
+	static const char *const end[] = { "end-ranks", NULL };
+	struct run_child c = RUN_CHILD_INIT;
+
+	if (r->job->nodes.count == 0 ||
+	    ask(r, &r->job->nodes, end, &c, NULL) < 0)
+		return;
+	run_finish(r, &c, ANSWER_SECONDS);
+	run_child_free(&c);
+}
+
+void
 run_traces(struct run *r)
 {
 	static const char *const traces[] = { "traces", NULL };

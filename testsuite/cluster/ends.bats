@@ -163,3 +163,47 @@ too_early() {
 }
 
 @test "12. a second job starts too early" { both 4 too_early; }
+
+# scr_run is started on node8, which has no rank, and dies with it: the ranks go on,
+# and nothing ends them.  Another one, on login, takes over.
+node_of_wrapper() {
+	local from
+
+	job_lay "${LAY[@]}"
+	ROUND=1
+	job_env+=(SCR_JOB_ID=first 'SCR_NODELIST=node[1-4]' SCR_NODE_TIMEOUT=5)
+	on node8 env "${job_env[@]}" sh -c 'cd /pfs/run && exec scr_run --runs 2 \
+		--pause 0 --node-watch 1 mpiexec -launcher ssh \
+		-hosts node1,node2,node3,node4 -ppn 1 -n 4 /pfs/app "$@"' - \
+		steps=3 hold=3:/pfs/held </dev/null >/dev/null 2>&1 3>&- &
+	JOB=$!
+	job_await held
+	sleep "0.$((RANDOM % 10))"
+	"bed_kill$1" node8
+	wait "$JOB" || true
+	JOB=
+	sleep 1
+	[[ -n $1 ]] || on node1 pgrep -x app_kills
+	batch_go_on
+	try on login env "${job_env[@]}" scr_run -p /pfs/run --resume
+	assert_status 0
+	# The ranks may have completed checkpoint 3 in the meantime.
+	from=$(sed -n 's/^restart \([23]\) 1$/\1/p' "$JOURNAL")
+	[[ -n $from ]] || failed "$(<"$JOURNAL")"
+	assert_stderr_has "scr_run on node8, process" "taking over" \
+		"checkpoint ckpt.$((from + 3)) (dataset $((from + 3))) is saved"
+	batch_left_nothing
+	bed_heal
+	job_restarts $((from + 3)) 1
+}
+
+@test "13. the node of scr_run dies: another one takes over" {
+	local n how=("" _soft)
+
+	[[ -n ${SCRKIT_SLOW-} ]] && how=("" _soft "" _soft "" _soft "" _soft "" _soft) ||
+		how=("${how[EPOCHSECONDS / 86400 % 2]}")
+	for n in "${how[@]}"; do
+		node_of_wrapper "$n"
+		batch_stop
+	done
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * traces.c - a verb of scr_env: where the processes of a run are that hangs.
+ * ranks.c - verbs of scr_env: where the ranks of scr_run are, and their end.
  */
 #include <string.h>
 
@@ -19,21 +19,43 @@
 /* Seconds for all processes of a node. */
 #define NODE_SECS 60
 
-/* Run on each node: $1 marks the processes.  A launcher has the mark, too; the
- * ranks have, beside it, what numbers them. */
-static const char script[] =
+/* From SIGTERM to SIGKILL, in tenths of a second. */
+#define GRACE "50"
+
+/* Run on each node: the processes that $1 marks.  A launcher has the mark, too;
+ * the ranks have, beside it, what numbers them. */
+#define MARKED \
+	"marked() {\n" \
+	"	for p in /proc/[0-9]*; do\n" \
+	"		v=$(tr '\\0' '\\n' <$p/environ) 2>/dev/null || continue\n" \
+	"		case \"\n$v\n\" in *\"\n$1\n\"*) $2 ${p#/proc/} ;; esac\n" \
+	"	done 2>/dev/null\n" \
+	"}\n"
+
+static const char traces[] = MARKED
 	"type gdb >/dev/null 2>&1 || { echo 'no gdb'; exit; }\n"
-	"for p in /proc/[0-9]*; do\n"
-	"	v=$(tr '\\0' '\\n' <$p/environ) 2>/dev/null || continue\n"
-	"	case \"\n$v\n\" in *\"\n$1\n\"*) ;; *) continue ;; esac\n"
+	"trace() {\n"
 	"	r=$(echo \"$v\" | sed -n 's/^\\(PMI\\|PMIX\\|OMPI_COMM_WORLD\\)"
 	"_RANK=//p; s/^SLURM_PROCID=//p' | head -n 1)\n"
-	"	[ -n \"$r\" ] || continue\n"
-	"	echo \"rank $r, process ${p#/proc/}:"
-	" $(tr '\\0' ' ' <$p/cmdline)\"\n"
-	"	gdb -nx -batch -p ${p#/proc/} -ex 'thread apply all backtrace'"
-	" 2>&1 </dev/null | grep '^Thread\\|^#\\|ptrace'\n"
-	"done 2>/dev/null\n";
+	"	[ -n \"$r\" ] || return\n"
+	"	echo \"rank $r, process $1: $(tr '\\0' ' ' </proc/$1/cmdline)\"\n"
+	"	gdb -nx -batch -p $1 -ex 'thread apply all backtrace' 2>&1"
+	" </dev/null | grep '^Thread\\|^#\\|ptrace'\n"
+	"}\n"
+	"marked \"$1\" trace\n";
+
+/* TERM, and KILL after $2 tenths of a second. */
+static const char end[] =
+	MARKED "all=$(marked \"$1\" echo)\n"
+	       "[ -n \"$all\" ] || exit 0\n"
+	       "echo $all\n"
+	       "kill -TERM $all 2>/dev/null\n"
+	       "n=0\n"
+	       "while [ $n -lt $2 ] && [ -n \"$(marked \"$1\" echo)\" ]; do\n"
+	       "	n=$((n + 1))\n"
+	       "	sleep 0.1\n"
+	       "done\n"
+	       "marked \"$1\" 'kill -KILL'\n";
 
 /* The mark of the run, in `a`. */
 static const char *
@@ -53,12 +75,12 @@ mark_of(const struct job *j, struct arena *a, struct error *err)
 }
 
 static int
-collect(struct job *j, struct env_remote *how, struct buf *out,
-	struct error *err)
+on_nodes(struct job *j, struct env_remote *how, const char *script,
+	 struct buf *out, struct error *err)
 {
 	struct remote_options o = { .kind = REMOTE_AUTO };
 	const char *argv[] = {
-		"sh", "-c", script, "sh", mark_of(j, j->arena, err), NULL
+		"sh", "-c", script, "sh", mark_of(j, j->arena, err), GRACE, NULL
 	};
 	struct buf said = BUF_INIT;
 	struct remote_result *r = NULL;
@@ -71,10 +93,11 @@ collect(struct job *j, struct env_remote *how, struct buf *out,
 	if (r != NULL)
 		rc = remote_run(&j->nodes, argv, &o, r, err);
 	for (size_t i = 0; rc == 0 && i < j->nodes.count; i++)
-		buf_printf(out, "node %s: %s%.*s", j->nodes.names[i],
-			   r[i].why != NULL ? r[i].why : "\n",
-			   (int)r[i].out.len,
-			   r[i].out.len > 0 ? r[i].out.data : "");
+		if (r[i].why != NULL || r[i].out.len > 0)
+			buf_printf(out, "node %s: %s\n%.*s", j->nodes.names[i],
+				   r[i].why != NULL ? r[i].why : "",
+				   (int)r[i].out.len,
+				   r[i].out.len > 0 ? r[i].out.data : "");
 	if (r != NULL)
 		remote_results_free(r, j->nodes.count);
 	mem_free(r);
@@ -84,7 +107,7 @@ collect(struct job *j, struct env_remote *how, struct buf *out,
 }
 
 int
-env_traces(const struct env_call *c)
+env_ranks(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
 	struct env_remote how = { .timeout = NODE_SECS };
@@ -103,7 +126,8 @@ env_traces(const struct env_call *c)
 	app_catch_signals();
 	rc = env_open_job(&j, &w, &err);
 	if (rc == 0) {
-		rc = collect(&j, &how, &out, &err);
+		rc = on_nodes(&j, &how, c->tool->which ? end : traces, &out,
+			      &err);
 		job_close(&j);
 	}
 	return env_finish(rc, &out, &err);
