@@ -224,9 +224,10 @@ take_over(struct run *r, struct error *err)
 					 err);
 		if (rc == 0)
 			rc = end_old_steps(r, &old, err);
-		/* Without a manager of steps, a launcher that died with its
-		 * node leaves ranks behind, which would write beside ours. */
-		if (rc == 0 && str_eq(resmgr_name(r->job->rm), "none"))
+		/* Where no manager lists them as ours: ranks whose launcher
+		 * died with its node would write beside the next run. */
+		if (rc == 0 && (str_eq(resmgr_name(r->job->rm), "none") ||
+				resmgr_own_by_time(r->job->rm)))
 			run_end_ranks(r);
 	}
 	hostlist_free(&old.bad);
