@@ -288,22 +288,56 @@ suspect_recipe(const struct code *c, uint32_t stripe, void *const *chunk,
 			   &(struct recipe_members){ in, nin, out, nout }, err);
 }
 
-/* Do the chunks (by member) equal those that the recipe computes? */
+/* Do `len` bytes of the chunks (by member) equal those that the recipe
+ * computes? */
 static bool
 adds_up(const struct compute_block *b, const struct recipe *r,
-	void *const *chunk)
+	unsigned char *const *chunk, size_t off, size_t len)
 {
 	void *in[CODE_MAX], *made[CODE_MAX];
 	bool same = true;
 
 	for (unsigned i = 0; i < r->nin; i++)
-		in[i] = chunk[r->in[i]];
+		in[i] = chunk[r->in[i]] + off;
 	for (unsigned i = 0; i < r->nout; i++)
 		made[i] = compute_made(b, i);
-	recipe_run(r, b->len, in, made);
+	recipe_run(r, len, in, made);
 	for (unsigned i = 0; i < r->nout; i++)
-		same &= memcmp(chunk[r->out[i]], made[i], b->len) == 0;
+		same &= memcmp(chunk[r->out[i]] + off, made[i], len) == 0;
 	return same;
+}
+
+/* Is the stripe consistent if the data of two members are exchanged?  Two
+ * files that were swapped look like one wrong chunk of another member. */
+static int
+is_swapped(const struct compute_block *b, const struct code *c,
+	   unsigned char **chunk, size_t at, struct error *err)
+{
+	const struct solve_job *j = b->job;
+	const size_t some = b->len - at < 16 ? b->len - at : 16;
+	struct recipe *all =
+		suspect_recipe(c, j->stripe, (void **)chunk, CODE_MAX, err);
+	bool found = false;
+
+	for (uint32_t i = 0; all != NULL && i < j->nin && !found; i++)
+		for (uint32_t k = i + 1; k < j->nin && !found; k++) {
+			unsigned char **one = &chunk[j->in[i].member];
+			unsigned char **two = &chunk[j->in[k].member];
+			unsigned char *was = *one;
+
+			if (j->in[i].body || j->in[k].body)
+				continue;
+			*one = *two;
+			*two = was;
+			found = adds_up(b, all, chunk, at, some) &&
+				adds_up(b, all, chunk, 0, b->len);
+			*two = *one;
+			*one = was;
+		}
+	if (all == NULL)
+		return -1;
+	recipe_free(all);
+	return found;
 }
 
 /* Find the member without which the rest of the stripe is consistent.  If two
@@ -316,23 +350,35 @@ blame(const struct solve_set *s, const struct compute_block *b,
 {
 	const struct solve_job *j = b->job;
 	const struct code c = code_of(s->type, s->n, s->failures);
-	void *chunk[CODE_MAX] = { NULL };
+	unsigned char *chunk[CODE_MAX] = { NULL };
+	size_t at = b->len;
+	int swapped = 0;
 
 	if (j->nout < 2)
 		return 0;
 	for (uint32_t i = 0; i < j->nin + j->nout; i++)
 		chunk[j->in[i].member] = compute_string(b, i);
+	for (uint32_t i = 0; i < j->nout; i++) {
+		const unsigned char *is = compute_string(b, j->nin + i);
+		const unsigned char *must = compute_expected(b, i);
+
+		for (size_t n = 0; n < at; n++)
+			at = is[n] != must[n] ? n : at;
+	}
 	for (uint32_t i = 0; i < j->nin + j->nout && *who == NULL; i++) {
-		struct recipe *r = suspect_recipe(&c, j->stripe, chunk,
+		struct recipe *r = suspect_recipe(&c, j->stripe, (void **)chunk,
 						  j->in[i].member, err);
 
 		if (r == NULL)
 			return -1;
-		if (adds_up(b, r, chunk))
+		if (adds_up(b, r, chunk, 0, b->len))
 			*who = &j->in[i];
 		recipe_free(r);
 	}
-	return 0;
+	if (*who != NULL)
+		swapped = is_swapped(b, &c, chunk, at, err);
+	*who = swapped > 0 ? NULL : *who;
+	return swapped < 0 ? -1 : 0;
 }
 
 const struct scheme scheme_xor = {
