@@ -446,6 +446,22 @@ deep_search_losses(struct plan *p, const struct work *work,
 	return rc;
 }
 
+/* Were the data of a rank compared with its redundancy?  Copies can be compared
+ * one by one; they are at the right neighbours. */
+static bool
+is_compared(const struct plan *p, const struct plan_rank *r)
+{
+	const struct plan_set *s = &p->sets[r->data_set];
+
+	if (!scheme_of(s->type)->apart)
+		return is_all_there(s);
+	for (uint32_t d = 1; is_comparable(p, s) && d <= s->failures; d++)
+		if (s->members[(r->data_member + d) % s->n].state ==
+		    RED_PRESENT)
+			return true;
+	return false;
+}
+
 /*
  * Set *at to the first file over which rank2file and the redundancy contradict
  * each other; nfiles: none.  Of look[], which rank2file calls wrong, it is one
@@ -475,8 +491,9 @@ find_contradicted(struct plan *p, const struct work *work, const bool *look,
 			*at = file;
 	}
 	for (size_t i = 0; rc == 0 && i < p->nfiles && *at == p->nfiles; i++) {
-		const uint32_t set = p->ranks[p->files[i].rank].data_set;
-		bool agrees = look[i] && is_all_there(&p->sets[set]);
+		const struct plan_rank *of = &p->ranks[p->files[i].rank];
+		const uint32_t set = of->data_set;
+		bool agrees = look[i] && is_compared(p, of);
 		uint32_t wrong = PLAN_NONE;
 
 		/* With two failures, one wrong member is located without its
@@ -484,7 +501,9 @@ find_contradicted(struct plan *p, const struct work *work, const bool *look,
 		for (size_t f = 0; f < r.nfindings && agrees; f++) {
 			const struct deep_finding *d = &r.findings[f];
 
-			if (d->set != set)
+			if (d->set != set ||
+			    (scheme_of(p->sets[set].type)->apart &&
+			     d->stripe != of->data_member))
 				continue;
 			agrees = p->sets[set].failures > 1 &&
 				 d->file != PLAN_NONE && d->file != i &&

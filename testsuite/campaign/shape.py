@@ -121,8 +121,9 @@ class Dataset:
     def mapped(self, tree):
         """The places of files in containers, as rank2file says now."""
         out = {}
-        for path in tree:
-            part = path.startswith(self.meta + "rank2file.") and trees.resolve(tree, path)
+        # Its directory may be a link.
+        for base in {p.rpartition("/")[2] for p in tree if "/rank2file." in p}:
+            part = trees.resolve(tree, self.meta + base)
             for name, attrs in named(meta.decode(part.data)) if part else ():
                 if "SEG" in attrs:
                     out[name] = self.segments(attrs)
