@@ -234,8 +234,7 @@ catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 		return 0;
 	}
 	if (p->old_sums)
-		flaw(why, RANK2FILE_FILE,
-		     "has other checksums than most filemaps: an older one");
+		flaw(why, RANK2FILE_FILE, "has the checksums of an older run");
 	if (f->ranks->nranks != (size_t)p->nranks) {
 		error_set(why, ERROR_CORRUPT,
 			  RANK2FILE_FILE ": has %zu ranks, the filemaps have "

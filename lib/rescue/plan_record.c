@@ -407,13 +407,14 @@ ask_copied(struct planner *w, const struct plan_rank *r, uint32_t rank,
 	return error_pass(err, &why);
 }
 
-/* A file is older than recorded: with another checksum it is wrong; with that
- * of rank2file, which is then as old as the file, nothing is proven. */
+/* A file is older than recorded: with another checksum it is wrong.  If it has
+ * that of rank2file, and no newer file has, rank2file is as old as it. */
 static int
 compare_older(struct planner *w, struct error *err)
 {
 	struct plan *p = &w->p;
-	bool *look = NULL, *wrong = NULL;
+	bool *look = NULL, *wrong = NULL, old = false, equal = false,
+	     differ = false;
 	size_t n = 0;
 	int rc = 0;
 
@@ -435,8 +436,15 @@ compare_older(struct planner *w, struct error *err)
 
 		if (wrong[i])
 			f->state = f->unread ? FILE_UNREAD : FILE_WRONG_CRC;
-		else if (look[i])
-			f->has_crc = f->record_crc = false;
+		else
+			old = old || (look[i] && f->attr.size > 0);
+	}
+	if (rc == 0 && old)
+		rc = compare_sums(w, &equal, &differ, err);
+	p->old_sums = p->old_sums || (old && !equal);
+	for (size_t i = 0; rc == 0 && p->old_sums && i < p->nfiles; i++) {
+		p->files[i].has_crc &= !p->files[i].record_crc;
+		p->files[i].record_crc &= p->files[i].has_crc;
 	}
 	mem_free(look);
 	mem_free(wrong);
