@@ -277,7 +277,7 @@ look_at(void *arg, const char *name, struct error *err)
 	if (buf_add_str(&s->path, name) < 0)
 		return error_no_memory(err);
 	if (dir_stat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(st.st_mode) &&
+	    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) &&
 	    map_get(s->claimed, s->path.data) == MAP_NONE &&
 	    dataset_dir_is_data(s->path.data)) {
 		s->found = arena_printf(s->w->p.arena, "%s may be one of them",
