@@ -14,6 +14,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "encode/code.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -225,11 +226,30 @@ chunk_fits(const struct plan_set *s)
 	       s->chunk <= need;
 }
 
+/* Of how many members does the filemap confirm what the header says? */
+static uint32_t
+confirmed(const struct planner *w, const struct plan_set *s,
+	  const struct redset_header *h)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct redset_member *l = &h->members[i];
+		const struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
+
+		if (!l->known || r == NULL || !r->map_known)
+			continue;
+		count += s->map ? r->map.image_size - r->map.tail == l->bytes
+				: plan_map_has_list(w, r, l);
+	}
+	return count;
+}
+
 /* Take the facts of the set from the header that more than half of the headers
- * agree with (Boyer-Moore majority vote; without a majority, any header); mark
- * members that contradict it as damaged. */
+ * agree with (Boyer-Moore majority vote; without a majority, that which most
+ * filemaps confirm); mark members that contradict it as damaged. */
 static void
-agree(struct plan_set *s)
+agree(const struct planner *w, struct plan_set *s)
 {
 	const struct redset_header *right = NULL, *h = NULL;
 	size_t votes = 0;
@@ -241,6 +261,13 @@ agree(struct plan_set *s)
 		if (votes == 0)
 			right = h;
 		votes = same_set(h, right) ? votes + 1 : votes - 1;
+	}
+	for (uint32_t i = 0;
+	     votes == 0 && right != NULL && i < s->n && i < CODE_MAX; i++) {
+		h = s->members[i].red->read;
+		if (h != NULL && !same_set(h, right) &&
+		    confirmed(w, s, h) > confirmed(w, s, right))
+			right = h;
 	}
 	if (right != NULL) {
 		s->failures = right->desc.failures;
@@ -511,7 +538,7 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	s->opened = true;
 	if (s->foreign)
 		return 0;
-	agree(s);
+	agree(w, s);
 	if (plan_outvote_headers(w, s, err) < 0)
 		return -1;
 	inherit_lists(s);
