@@ -33,6 +33,7 @@ setup() { in_no_job && one_node; }
 		RS -k 2 -n 6|rm $f/rank_3.ckpt; damage $f/rank_1.ckpt 100|3 --deep||refused 3 --deep --checksums, 3 --checksums, 3
 		PARTNER -k 2|rm $(red 3); damage $f/rank_2.ckpt 9|3 --deep||refused 3 --deep --checksums, 3 --checksums
 		XOR --set-size 2 -f 2|rm $f/rank_0_1.ckpt; damage $f/rank_1_0.ckpt 9|3 --deep||refused 3 --deep --checksums, 3 --checksums
+		RS -k 2 -n 6|swap $f/rank_1.ckpt $f/rank_4.ckpt|3 --deep|the wrong member is unknown|refused 3 --deep --checksums
 		RS -k 3 -n 6|rm $(red 3); damage $f/rank_1.ckpt 100|||build --deep --checksums
 		RS -k 3 -n 6|rm $f/rank_3.ckpt; damage $f/rank_1.ckpt 100|||build --deep --checksums
 		XOR|rm $f/rank_3.ckpt|||rebuild --deep
@@ -128,7 +129,7 @@ setup() { in_no_job && one_node; }
 		PARTNER alone|cp $O/reddesc.er.[02].*mem* $D; : >$(red 3); truncate -s 100 $f/rank_0.ckpt|3||~build
 		XOR sums|cp $O/rank2file.0.0 $D|1 --checksums|agree with their redundancy|refused 1 --checksums
 		NONE sums|cp $O/rank2file.0.0 $D|1 --checksums|it may be an older one|refused 1 --checksums
-		RS -k 2 sums|cp $O/rank2file.0.0 $D; cp -a older/ckpt.1/rank_2.ckpt $f|1 --deep --checksums
+		RS -k 2 sums|cp $O/rank2file.0.0 $D; cp -a older/ckpt.1/rank_2.ckpt $f|3 --deep --checksums|has the checksums of an older run|build --deep --checksums
 		XOR -n 2 sums|cp $O/rank2file.0.0 $D; rm $f/rank_1.ckpt $D/reddesc.er.1.*|1 --deep --checksums
 		SINGLE two|rm $D/filemap_* $D/redd* p/.scr/index.scr p/.scr/flush.scr; cp $T/summary.scr $D; printf 12345 >$f/rank_1.ckpt|1|nothing records the size|refused 1
 		XOR bare|cp -a older/ckpt.1/rank_1.ckpt $f; cp $O/filemap_1 $O/redd*.er.1.* $D|3|belong to another dataset
