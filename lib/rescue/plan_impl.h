@@ -158,6 +158,9 @@ void plan_owner_forget(struct planner *w, int64_t rank);
  * that they belong to an older dataset? */
 bool plan_owner_is_older(const struct planner *w, int64_t newest);
 
+/* Was the dataset created long before these recorded times? */
+bool plan_owner_is_before(const struct planner *w, const struct attr *a);
+
 /* Without a descriptor: are filemaps so much older than others that they may be
  * those of another run? */
 bool plan_owner_two_runs(const struct planner *w);

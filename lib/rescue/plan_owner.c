@@ -113,6 +113,15 @@ plan_owner_is_older(const struct planner *w, int64_t newest)
 }
 
 bool
+plan_owner_is_before(const struct planner *w, const struct attr *a)
+{
+	int64_t at = -1;
+
+	raise(&at, a);
+	return w->owner.known && w->owner.is.created_us + SKEW_CONFIRMED < at;
+}
+
+bool
 plan_owner_two_runs(const struct planner *w)
 {
 	int64_t first = INT64_MAX, last = -1;

@@ -408,7 +408,8 @@ ask_copied(struct planner *w, const struct plan_rank *r, uint32_t rank,
 }
 
 /* A file is older than recorded: with another checksum it is wrong.  If it has
- * that of rank2file, and no newer file has, rank2file is as old as it. */
+ * that of rank2file, and no newer file has, rank2file is as old as it: unless
+ * the dataset is, too, and so the filemaps are what is left of another. */
 static int
 compare_older(struct planner *w, struct error *err)
 {
@@ -419,7 +420,8 @@ compare_older(struct planner *w, struct error *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < p->nfiles; i++)
-		n += p->files[i].older && p->files[i].record_crc;
+		n += p->files[i].older && p->files[i].record_crc &&
+		     !plan_owner_is_before(w, &p->files[i].attr);
 	if (n == 0)
 		return 0;
 	look = mem_calloc(p->nfiles, sizeof(*look));

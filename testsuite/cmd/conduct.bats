@@ -244,7 +244,7 @@ used() {
 		want=$status
 		for reader in true "head -1"; do
 			exec 8> >($reader >/dev/null)
-			[[ $reader != true ]] || wait $!
+			[[ $reader != true ]] || wait $! || true
 			rc=0
 			$line 2>err >&8 || rc=$?
 			exec 8>&-
