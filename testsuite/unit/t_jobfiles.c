@@ -18,17 +18,12 @@ static const char two[] = "DATASET>7>DSETDESC>ID>7\n"
 			  "DATASET>3>LOCATION>CACHE\n"
 			  "DATASET>3>LOCATION>SYNC_FLUSHING\n";
 
-/* Write PREFIX/.scr/NAME with the keys of `text`; NULL: an invalid file. */
+/* Write PREFIX/.scr/NAME with the keys of `text`. */
 static void
 put(const char *name, const char *text)
 {
-	auto_kvtree *t = NULL;
+	auto_kvtree *t = tree_of(text);
 
-	if (text == NULL) {
-		write_text(here(".scr/%s", name), "junk");
-		return;
-	}
-	t = tree_of(text);
 	make_parents(here(".scr/x"));
 	must(kvtree_write_file(t, AT_FDCWD, here(".scr/%s", name), NULL) == 0);
 }
@@ -56,10 +51,6 @@ TEST(flush)
 	};
 	struct jobfiles_flush f = { .count = 0 };
 
-	is_int(jobfiles_flush_read(scratch_root, &f, &why), -1,
-	       "no flush file");
-	is_int(why.kind, ERROR_ABSENT, why.text);
-	jobfiles_flush_free(&f);
 	put(FLUSH_FILE, two);
 	is_int(jobfiles_flush_read(scratch_root, &f, &why), 0, "a flush file");
 	ok(f.count == 2 && f.all[0].id == 3, "... its entries");
@@ -68,28 +59,6 @@ TEST(flush)
 		       "... the places of a dataset");
 	json_free(jobfiles_flush_json(&f));
 	jobfiles_flush_free(&f);
-	for (int i = 0; i < 2; i++) {
-		put(FLUSH_FILE, i == 0 ? NULL : "DATASET>x>CKPT>1\n");
-		is_int(jobfiles_flush_read(scratch_root, &f, &why), -1,
-		       "damaged");
-		ok(why.kind == ERROR_CORRUPT && says(&why, FLUSH_FILE),
-		   why.text);
-	}
-}
-
-TEST(nodes)
-{
-	int64_t n = -1;
-
-	is_int(jobfiles_nodes(scratch_root, &n, &why), -1, "no nodes file");
-	is_int(why.kind, ERROR_ABSENT, why.text);
-	put("nodes.scr", "NODES>4\n");
-	ok(jobfiles_nodes(scratch_root, &n, &why) == 0 && n == 4, "nodes");
-	put("nodes.scr", "OTHER>4\n");
-	ok(jobfiles_nodes(scratch_root, &n, &why) == 0 && n == 0, "no number");
-	put("nodes.scr", "NODES>many\n");
-	is_int(jobfiles_nodes(scratch_root, &n, &why), -1, "nonsense");
-	is_int(why.kind, ERROR_CORRUPT, why.text);
 }
 
 /* The last text passed to syslog(), which replaces that of the C library. */
@@ -148,67 +117,39 @@ TEST(log)
 	   "no prefix");
 }
 
-static int
-answer(void *arg, const char *id)
-{
-	must(strcmp(id, "1000") == 0);
-	return *(int *)arg;
-}
-
-#define OLD "7" /* not the job that wrote `two` */
 #define CACHE(id) "DATASET>" id ">LOCATION>CACHE\nDATASET>" id ">CKPT>1\n"
 #define SAVED(id) "DATASET>" id ">LOCATION>PFS\nDATASET>" id ">CKPT>1\n"
 #define MADE(id, time) "DATASET>" id ">DSETDESC>CREATED>" time "\n"
 
-static const struct prepare_case {
-	const char *name, *flush, *job_id;
-	int runs;
-	bool force;
-	enum jobfiles_left left;
-} cases[] = {
-	{ "nothing there", NULL, OLD, 0, false, JOBFILES_NONE },
-	{ "unsaved data", two, OLD, 0, false, JOBFILES_ASIDE },
-	{ "all saved",
-	  SAVED("7") "DATASET>7>DSETDESC>JOBID>1000\nDATASET>7>DSETDESC>ID>7\n",
-	  OLD, 0, false, JOBFILES_REMOVED },
-	{ "an older checkpoint in cache only", SAVED("7") CACHE("6"), OLD, 0,
-	  false, JOBFILES_REMOVED },
-	{ "the newest checkpoint in cache only", CACHE("7") SAVED("6"), OLD, 0,
-	  false, JOBFILES_ASIDE },
-	{ "output in cache only", SAVED("7") CACHE("6") "DATASET>6>OUTPUT>1\n",
-	  OLD, 0, false, JOBFILES_ASIDE },
-	{ "in cache only, older than one of the index",
-	  CACHE("3") MADE("3", "1000"), OLD, 0, false, JOBFILES_REMOVED },
-	{ "... newer than all of the index", CACHE("3") MADE("3", "3000"), OLD,
-	  0, false, JOBFILES_ASIDE },
-	{ "a job that runs", two, OLD, 1, false, JOBFILES_RUNNING },
-	{ "a job that may run", two, OLD, -1, false, JOBFILES_RUNNING },
-	{ "... with force", two, OLD, -1, true, JOBFILES_ASIDE },
-	{ "this very job", two, "1000", 0, false, JOBFILES_OURS },
-	{ "... with force", two, "1000", 0, true, JOBFILES_OURS },
-	{ "no owner", SAVED("7"), OLD, 1, false, JOBFILES_REMOVED },
-	{ "damaged", "", OLD, 1, false, JOBFILES_ASIDE },
-};
-
+/* scr_prerun.bats has the jobs that run or ended; here, which data count. */
 TEST(prepare)
 {
-	each (t, cases) {
-		const struct prepare_case *c = t;
-		const bool kept =
-			c->left == JOBFILES_OURS || c->left == JOBFILES_RUNNING;
-		struct jobfiles_prepared p;
-		int runs = c->runs;
-		const struct jobfiles_job job = { .id = c->job_id,
-						  .runs = answer,
-						  .arg = &runs,
-						  .force = c->force };
+	static const struct {
+		const char *name, *flush;
+		enum jobfiles_left left;
+	} cases[] = {
+		{ "nothing there", NULL, JOBFILES_NONE },
+		{ "an older checkpoint in cache only", SAVED("7") CACHE("6"),
+		  JOBFILES_REMOVED },
+		{ "the newest checkpoint in cache only", CACHE("7") SAVED("6"),
+		  JOBFILES_ASIDE },
+		{ "output in cache only",
+		  SAVED("7") CACHE("6") "DATASET>6>OUTPUT>1\n",
+		  JOBFILES_ASIDE },
+		{ "in cache only, older than one of the index",
+		  CACHE("3") MADE("3", "1000"), JOBFILES_REMOVED },
+		{ "... newer than all of the index",
+		  CACHE("3") MADE("3", "3000"), JOBFILES_ASIDE },
+	};
+
+	each (c, cases) {
+		const struct jobfiles_job job = { .id = "8" };
 		const char *flush = here(".scr/%s", FLUSH_FILE);
+		struct jobfiles_prepared p;
 
 		scratch_new();
 		if (c->flush != NULL)
-			put(FLUSH_FILE, c->flush[0] ? c->flush : NULL);
-		put("nodes.scr", "NODES>4\n");
-		put("halt.scr", "ExitReason>x\n");
+			put(FLUSH_FILE, c->flush);
 		put("index.scr", "VERSION>2\n"
 				 "DSET>1>COMPLETE>1\nDSET>1>DSET>ID>1\n"
 				 "DSET>1>DSET>NAME>a\nDSET>1>DSET>CKPT>1\n"
@@ -216,12 +157,9 @@ TEST(prepare)
 		is_int(jobfiles_prepare(scratch_root, &job, &p, &why), 0,
 		       c->name);
 		is_int(p.left, c->left, "... is seen");
-		ok(exists(flush) == kept && exists(fmt("%s.bak", flush)) ==
-						    (c->left == JOBFILES_ASIDE),
+		ok(!exists(flush) && exists(fmt("%s.bak", flush)) ==
+					     (c->left == JOBFILES_ASIDE),
 		   "... flush file");
-		ok(exists(here(".scr/nodes.scr")) == kept, "... nodes file");
-		ok(exists(here(".scr/halt.scr")), "... halt stays");
-		ok(p.may_run == (c->runs < 0 && !c->force), "... certain?");
 	}
 }
 
