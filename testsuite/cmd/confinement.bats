@@ -660,8 +660,7 @@ unmoved() {
 
 	while IFS= read -r line; do
 		for kind in $(kinds); do
-			rm -rf q
-			cp -a "$([[ $line == *import* ]] && echo plain || echo p)" q
+			renew "$([[ $line == *import* ]] && echo plain || echo p)" q
 			plant "$kind" "$1"
 			stat -c '%n %F %a %u %g %t:%T %i %Z' "${1%/*}/"* >before
 			ends "$2" timeout 20 $line
@@ -891,8 +890,7 @@ copies() { scr_copy --cntldir $in_job --id 1 --prefix "$@" >/dev/null; }
 	ends 0 scr_postrun "${args[@]}"
 	rest=$(foreign p)
 	[[ $rest == ".scr "* && $rest != *$'\n'* ]] || failed "not the user's:" "$rest"
-	rm -r p
-	cp -R "$(golden containers/seed_example)" p
+	renew "$(golden containers/seed_example)"
 	chmod -R u+rwX p
 	give p
 	scr_container -q -p p unpack 1

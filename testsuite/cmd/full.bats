@@ -254,9 +254,7 @@ scene_record() {
 	local -A helps=([ENOSPC]="make room" [EDQUOT]="make room"
 		[EROFS]="when it is writable" [EIO]="" [EACCES]="")
 
-	rm -rf lost
-	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" lost
-	chmod -R u+w lost
+	taken "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" lost
 	rm -r lost/Local/node1
 	while IFS= read -r command; do
 		for errno in ENOSPC EROFS EDQUOT EIO EACCES; do

@@ -318,29 +318,41 @@ ends() {
 	((status == $1)) || failed "${*:2}: expected status $1"
 }
 
-# prints TEXT COMMAND...: it succeeds, and stdout is TEXT.
-prints() {
-	ends 0 "${@:2}"
-	assert_output_is "$1"
+# calm COMMAND...: it succeeds, and stderr is empty.
+calm() {
+	ends 0 "$@"
+	assert_stderr_empty
 }
 
-# shows TEXT COMMAND...: it succeeds, and stdout contains TEXT.
-shows() {
-	ends 0 "${@:2}"
+# yields STATUS TEXT COMMAND...: it ends with STATUS, and stdout is TEXT.
+yields() {
+	ends "$1" "${@:3}"
+	assert_output_is "$2"
+}
+
+# prints TEXT COMMAND...: it succeeds, and stdout is TEXT.
+prints() { yields 0 "$@"; }
+
+# out_has, err_has TEXT COMMAND...: a helper such as `ends`, and stdout or stderr
+# contains TEXT.  Here and below, "TEXT;TEXT" is two.
+out_has() {
+	"${@:2}"
 	assert_output_has "$1"
 }
 
-# finds STATUS TEXT COMMAND...: it ends with STATUS, and stdout contains TEXT.
-finds() {
-	ends "$1" "${@:3}"
-	assert_output_has "$2"
+err_has() {
+	"${@:2}"
+	assert_stderr_has "$1"
 }
 
-# warns STATUS TEXT COMMAND...: the same of stderr.
-warns() {
-	ends "$1" "${@:3}"
-	assert_stderr_has "$2"
-}
+# finds STATUS TEXT COMMAND...: it ends with STATUS, and stdout contains TEXT.
+finds() { out_has "$2" ends "$1" "${@:3}"; }
+
+# shows TEXT COMMAND...: it succeeds, and stdout contains TEXT.
+shows() { finds 0 "$@"; }
+
+# warns STATUS TEXT COMMAND...: it ends with STATUS, and stderr contains TEXT.
+warns() { err_has "$2" ends "$1" "${@:3}"; }
 
 # rejects COMMAND...: it does not succeed.
 rejects() {
@@ -353,6 +365,12 @@ rejects() {
 complains() {
 	ends "$1" "${@:3}"
 	assert_stderr_one_line "$2"
+}
+
+# refuses STATUS TEXT COMMAND...: the same, and nothing is on stdout.
+refuses() {
+	complains "$@"
+	assert_output_is ""
 }
 
 # misused TEXT COMMAND...: a usage error, whose message contains TEXT.
@@ -454,12 +472,29 @@ assert_output_is() {
 	[[ $output == "$1" ]] || failed "expected on stdout:" "$1"
 }
 
+# parts TEXT...: set `parts` to what their semicolons divide; one before a blank does
+# not.
+parts() {
+	local mark=$'\1' rest text
+
+	parts=()
+	for text; do
+		rest="${text//; /$mark};"
+		while [[ -n $rest ]]; do
+			parts+=("${rest%%;*}")
+			rest=${rest#*;}
+		done
+	done
+	parts=("${parts[@]//"$mark"/; }")
+}
+
 # each_in STREAM WANTED TEXT...: stdout or stderr contains (yes) each, or none (no).
 each_in() {
 	local all=$output text is
 
 	[[ $1 == stdout ]] || all=$stderr
-	for text in "${@:3}"; do
+	parts "${@:3}"
+	for text in "${parts[@]}"; do
 		[[ $all == *"$text"* ]] && is=yes || is=no
 		[[ $is == "$2" ]] || failed "expected in $1: $2: $text"
 	done
@@ -556,6 +591,12 @@ built() {
 # renew FROM [TO]: TO (p) becomes a copy of FROM.
 renew() { rm -rf "${2-p}" && cp -a "$1" "${2-p}"; }
 
+# taken FROM [TO]: the same of golden data, which may be read-only.
+taken() {
+	renew "$@"
+	chmod -R u+w "${2-p}"
+}
+
 # craft FILE: write the tree on stdin, as printed by scr_inspect, to a metadata file.
 craft() { "$GEN/gen_craft" --output "$1"; }
 
@@ -604,7 +645,8 @@ stub() {
 	[[ $PATH == "$PWD/stub:"* ]] || PATH=$PWD/stub:$PATH
 }
 
-# A mock ssh whose nodes are this machine: dead* hang, gone* refuse.
+# A mock ssh whose nodes, each named by $NODE there, are this machine: dead* hang,
+# gone* refuse.
 stub_ssh() {
 	stub ssh <<-'END'
 		#!/bin/sh
@@ -621,6 +663,7 @@ stub_ssh() {
 			exit 255 ;;
 		dead*) exec sleep 60 ;;
 		esac
+		export NODE=$1
 		shift
 		exec sh -c "$*"
 	END

@@ -66,9 +66,8 @@ compiles() {
 
 	read -ra flags < <("${pc[@]}" --cflags scr)
 	read -ra libs < <("${pc[@]}" "${static[@]}" --libs scr)
-	ends 0 "${@:1:$#-1}" -Wall -Wextra -Werror -pedantic "${flags[@]}" \
+	calm "${@:1:$#-1}" -Wall -Wextra -Werror -pedantic "${flags[@]}" \
 		-o "$BATS_TEST_TMPDIR/program" "$source" "${libs[@]}"
-	assert_stderr_empty
 }
 
 # The program, as a job of one rank, says that it counts.
@@ -197,9 +196,8 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 	sed -n 's/^#\(SCR_[A-Z_]*=\)/\1/p' "$to/x/doc/scr.conf" >"$conf"
 	(($(wc -l <"$conf") > 8))
 	for file in "$conf" /dev/null; do
-		ends 0 env SCRKIT_SYSTEM_CONF=/dev/null SCR_CONF_FILE="$file" \
+		calm env SCRKIT_SYSTEM_CONF=/dev/null SCR_CONF_FILE="$file" \
 			"$BIN/scr_env" conf
-		assert_stderr_empty
 		run ! grep -vxF -f <(cut -f 1 <<<"$output") "$conf"
 	done
 	try make_in uninstall "${everywhere[@]}"
@@ -207,9 +205,8 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 }
 
 @test "PREFIX=/usr: the configuration is /etc/scr.conf" {
-	try make -n -C "$root" --no-print-directory O="$tree/none" PREFIX=/usr \
-		"$tree/none/lib/conf.o"
-	assert_output_has '"/etc/scr.conf"'
+	shows '"/etc/scr.conf"' make -n -C "$root" --no-print-directory O="$tree/none" \
+		PREFIX=/usr "$tree/none/lib/conf.o"
 	try make -n -C "$root" --no-print-directory O="$tree/none" \
 		PREFIX=/opt/scr "$tree/none/lib/conf.o"
 	assert_output_has '"/opt/scr/etc/scr.conf"'
@@ -251,9 +248,8 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 		--cntldir nodes/node0/cntl
 	[[ $(env PATH="$at/bin:/usr/bin:/bin" sk-scr_hostlist -e 'n[1-3]') == n1* ]]
 	# Commands that are named have the same beginning.
-	try env PATH="$at/bin:/usr/bin:/bin" sk-scr_env doctor -p p --remote \
-		local --nodes "$(uname -n)"
-	assert_output_has "1 of 1 answered"
+	shows "1 of 1 answered" env PATH="$at/bin:/usr/bin:/bin" sk-scr_env doctor \
+		-p p --remote local --nodes "$(uname -n)"
 	assert_stderr_has "next: sk-scr_postrun -p "
 	try make_in uninstall PROGRAM_PREFIX=sk-
 	[[ -z $(find "$to" ! -type d) ]]

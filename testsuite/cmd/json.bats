@@ -75,9 +75,8 @@ says() {
 	answers 0 scr_index -p "$P" --prune --keep 1 --dry-run
 	gives 0 '.datasets[0].deleted' true scr_index -p "$P" --delete 2
 	rm p/ckpt.1/rank_1.ckpt
-	answers 3 scr_index -p "$P" --verify
-	says '.datasets[] | select(.id == 1) | .state, .next' \
-		"damaged"$'\n'"scr_index -p $P --build 1"
+	gives 3 '.datasets[] | select(.id == 1) | .state, .next' \
+		"damaged"$'\n'"scr_index -p $P --build 1" scr_index -p "$P" --verify
 	answers 0 scr_index -p "$P" --drop-all
 	answers 1 scr_index -p "$P" --current none
 	answers 1 scr_index -p "$P/none" --list
@@ -176,9 +175,8 @@ says() {
 		([.files[] | select(.found == "missing")] | length)' \
 		$'lost\n6\nfalse\n12'
 
-	answers 0 scr_fti verify "$bad/good.fti"
-	says '.checkpoint_files[0] | .state, .data_intact, .variables, .fti_layout' \
-		$'intact\ntrue\nnull\nF'
+	gives 0 '.checkpoint_files[0] | .state, .data_intact, .variables, .fti_layout' \
+		$'intact\ntrue\nnull\nF' scr_fti verify "$bad/good.fti"
 	answers 3 scr_fti verify "$bad/good.fti" "$bad/containerid-flip.fti"
 	says '.checkpoint_files[1].problems[0] | .offset, .field, .container_number' \
 		$'2874\ncontainerid\n1'
@@ -193,17 +191,14 @@ says() {
 @test "scr_fti restart and archive" {
 	local e=4d8ae264-3ea9-404f-ad30-ebfb97a8c05f
 
-	cp -R "$TESTSUITE/data/golden/fti/head-F/L4" j
-	chmod -R u+w j
+	taken "$TESTSUITE/data/golden/fti/head-F/L4" j
 	answers 0 scr_fti archive --list j
 	says '.executions, .answer[]' $'null\nj/fti_archive: no archived checkpoint'
-	answers 0 scr_fti archive -n j
-	says '.dry_run, .bytes_written, (.files[] | .path, .action)' \
-		$'true\n0\nj/fti_archive/'"$e/Ckpt_4"$'\narchive'
+	gives 0 '.dry_run, .bytes_written, (.files[] | .path, .action)' \
+		$'true\n0\nj/fti_archive/'"$e/Ckpt_4"$'\narchive' scr_fti archive -n j
 	gives 0 '.dry_run, .bytes_written > 26000' $'false\ntrue' scr_fti archive --copy j
-	answers 0 scr_fti archive --list j
-	says '.executions[0].fti_checkpoints[0] | .level, .checkpoint_id, .state' \
-		$'archive\n4\nwhole'
+	gives 0 '.executions[0].fti_checkpoints[0] | .level, .checkpoint_id, .state' \
+		$'archive\n4\nwhole' scr_fti archive --list j
 	answers 1 scr_fti archive --id 9 j
 
 	rm -r "j/Global/$e"
@@ -247,8 +242,7 @@ says() {
 	answers 3 scr_fti diff $one new
 	says '[.variables[].state] | join(" ")' 'same removed removed'
 	answers 0 scr_fti diff $one refused.fti
-	cp -R "$fti/levels-E-v1.6/L3" job
-	chmod -R u+w job
+	taken "$fti/levels-E-v1.6/L3" job
 	rm -r job/Local/node2
 	gives 3 .dry_run true scr_fti rebuild -n job
 	gives 0 '[.files[].action] | unique | join(" ")' rebuild scr_fti rebuild job

@@ -289,8 +289,7 @@ refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 	END
 	steps
 	rm p/.scr/scr.dataset.{4,5}/summary.scr
-	try scr_index -p p --verify id:4
-	assert_stderr_one_line "summary.scr: missing"
+	complains 3 "summary.scr: missing" scr_index -p p --verify id:4
 	rows <<-'END'
 		3|scr_index -p p --verify id:4|next: scr_index -p p --build id:4
 		0|scr_index -p p --build id:4

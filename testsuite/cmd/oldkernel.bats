@@ -53,10 +53,9 @@ again() {
 			-i 1 -t SINGLE --layout cache
 		mkdir -p p/disk2
 		ln -s disk2 p/data
-		ends 0 env -C "$PWD" "$WITHOUT" $call scr_postrun -p p \
-			-r local -w "$(uname -n)" -J 1000 \
-			--cachedir nodes/node0/cache --cntldir nodes/node0/cntl
-		assert_output_has "is saved"
+		shows "is saved" env -C "$PWD" "$WITHOUT" $call scr_postrun -p p \
+			-r local -w "$(uname -n)" -J 1000 --cachedir nodes/node0/cache \
+			--cntldir nodes/node0/cntl
 		[[ -f p/disk2/new/rank_1_0.ckpt || -f p/disk2/new/rank_1.ckpt ]] ||
 			failed "$(find p)"
 		ends 0 "$WITHOUT" $call scr_index -p p --verify

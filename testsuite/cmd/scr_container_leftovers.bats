@@ -87,8 +87,7 @@ operations() {
 	diff -r plain/ckpt.1 p/ckpt.1
 	[[ $(stat -c '%a %u %g' p/ckpt.1) == "$was" ]]
 	run ! grep 'rename.*rank_' trace
-	rm -r p
-	cp -a packed p
+	renew packed
 	setfattr -n user.stripes -v 4 p/ckpt.1 2>/dev/null ||
 		skip "no extended attributes here"
 	scr_container -q -p p unpack 1

@@ -29,8 +29,7 @@ setup() {
 
 # packed [--with-redundancy]: make prefix p, packed like that.
 packed() {
-	rm -rf p
-	cp -a "$BATS_FILE_TMPDIR/packed${1-}" p
+	renew "$BATS_FILE_TMPDIR/packed${1-}"
 }
 
 # reads STATUS: all verbs that read work, and verify ends with this status.
@@ -115,8 +114,7 @@ outlives() {
 		echo rubbish >"$file"
 	done
 	cp -a p p.2
-	reads 3
-	assert_output_has "no data are missing"
+	out_has "no data are missing" reads 3
 	assert_stderr_has "modes and times"
 	scr_container -q -p p unpack 1
 	diff -r plain/ckpt.1 p/ckpt.1

@@ -96,8 +96,7 @@ each_container_can_go() {
 	for how in "truncate -s 100" rm; do
 		$how $ctr/ctr.1.scr
 		for verb in unpack repack extract; do
-			ends 3 scr_container -p p $verb 1
-			assert_stderr_one_line "ckpt.1" "scr_"
+			complains 3 "ckpt.1;scr_" scr_container -p p $verb 1
 		done
 	done
 	file=$(scr_container -p p list 1 | awk '/ctr.1.scr 0\+/ { print $3 }')

@@ -53,11 +53,9 @@ no_temps() {
 	misused "unexpected argument" scr_copy --cntldir x --id 1 more
 	misused --assign scr_copy --cntldir x --id 1 --ranks 1 --assign y
 	misused '' scr_copy --cntldir x --id 1 --buf 1
-	ends 0 scr_copy --help
-	assert_output_has "Usage: scr_copy" --assign --heartbeat "Exit status"
+	shows "Usage: scr_copy;--assign;--heartbeat;Exit status" scr_copy --help
 	make
-	ends 1 copy 0 --id 7
-	assert_stderr_one_line "dataset 7" "not in the cache"
+	complains 1 "dataset 7;not in the cache" copy 0 --id 7
 	assert_output_has "Return code: 1"
 	complains 1 nowhere copy 0 --prefix nowhere
 	complains 1 nowhere/cindex.scrinfo scr_copy --cntldir nowhere --id 1 --prefix "p q"
@@ -77,9 +75,8 @@ no_temps() {
 	local r bytes map set ranks=''
 
 	make --size 1000 --type RS
-	ends 0 scr_copy --list --cntldir nodes/node1/cntl/genuser/scr.1000 \
+	calm scr_copy --list --cntldir nodes/node1/cntl/genuser/scr.1000 \
 		--cachedir nodes/node1/cache/genuser/scr.1000
-	assert_stderr_empty
 	assert_line_count 1
 	[[ $output =~ \"store\":\"([0-9]+:[0-9.]+)\" ]]
 	output=${output/"${BASH_REMATCH[1]}"/S}
@@ -119,8 +116,7 @@ no_temps() {
 		rm -rf "p q" nodes
 		make --type $type --size 100000,5000
 		for n in 0 1 2 3; do
-			ends 0 copy $n
-			assert_stderr_empty
+			calm copy $n
 			(($(result bad) == 0))
 			(($(result copied) == $(result files)))
 		done

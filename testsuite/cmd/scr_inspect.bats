@@ -34,15 +34,13 @@ make() {
 	printf behind >>longer
 	prints "  NODES = 4" scr_inspect longer
 	assert_stderr_one_line "6 bytes after the metadata"
-	try scr_inspect -q longer
-	assert_stderr_empty
+	calm scr_inspect -q longer
 }
 
 @test "of a redundancy file the header is printed, and the size of its body; JSON" {
 	make p
 	f=p/.scr/scr.dataset.1/reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset
-	ends 0 scr_inspect "$f"
-	assert_stderr_empty
+	calm scr_inspect "$f"
 	chunk=$(sed -n 's/^  CHUNK = //p' <<<"$output")
 	[ "$chunk" -gt 0 ]
 	assert_line "^  \(then $chunk bytes of redundancy\)$"
@@ -196,12 +194,10 @@ make() {
  1  whole    ckpt.1
  2  damaged  ckpt.2
 10  whole    ckpt.10"
-	try scr_inspect -p p -o name --sort-by -size
-	assert_output_is $'NAME\nckpt.1\nckpt.2\nckpt.10'
+	yields 3 $'NAME\nckpt.1\nckpt.2\nckpt.10' scr_inspect -p p -o name --sort-by -size
 	try scr_inspect -p p -o id,current --sort-by name
 	assert_output_is $'ID  CURRENT\n 1  -\n 2  -\n10  -'
-	ends 3 scr_inspect -p p --sort-by -id
-	assert_output_has "prefix p" "dataset 2: 1 file "
+	finds 3 "prefix p;dataset 2: 1 file " scr_inspect -p p --sort-by -id
 	[[ $(grep -o ' ckpt\.[0-9]*' <<<"$output" | xargs) == "ckpt.10 ckpt.2 ckpt.1" ]]
 	try scr_inspect -p p -o id,colour
 	assert_usage_error "unknown column 'colour': one of id, current, name"
@@ -216,12 +212,10 @@ make() {
 
 @test "caches of several nodes are judged as one; in bypass mode they have only filemaps" {
 	make p --layout cache
-	ends 0 scr_inspect p.nodes
-	assert_output_has "4 directories" "XOR, 2 sets of 4" "state       whole"
+	shows "4 directories;XOR, 2 sets of 4;state       whole" scr_inspect p.nodes
 	ends 0 scr_inspect p.nodes/*/cache/*/scr.1000/scr.dataset.1
 	rm -r p.nodes/node1
-	ends 3 scr_inspect p.nodes/*
-	assert_output_has "3 directories" "ranks 2 3 lack"
+	finds 3 "3 directories;ranks 2 3 lack" scr_inspect p.nodes/*
 	finds 4 "caches of other nodes can be named" scr_inspect p.nodes/node0
 	dir=$(golden scr3/xor_4_bypass)
 	mapfile -t dirs < <(find "$dir" -type d -name 'scr.dataset.*' \

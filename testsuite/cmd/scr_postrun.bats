@@ -165,8 +165,7 @@ verdicts() {
 	unchanged XOR 1
 	verdicts <<<"$mixed||0"
 	[[ ! -e p/ckpt.5 ]]
-	post 0 --plan
-	assert_output_has "newest checkpoint ckpt.7 (dataset 7) "
+	out_has "newest checkpoint ckpt.7 (dataset 7) " post 0 --plan
 }
 
 # gone RANK...: all files of a rank ("_F": only file F), and its metadata ("dead").
@@ -224,8 +223,7 @@ gone() {
 	agree 0
 	renew whole
 	truncate -s 5 p/ckpt.2/rank_1.ckpt
-	agree 3
-	assert_output_has "OLDER checkpoint ckpt.1"
+	out_has "OLDER checkpoint ckpt.1" agree 3
 	renew whole
 	rm p/ckpt.?/rank_1.ckpt
 	agree 4
@@ -253,9 +251,8 @@ gone() {
 	changed 1 3_0
 	changed 1 3_1
 	cp -a nodes before
-	post 0
-	assert_stderr_has "ckpt.1/rank_3_0.ckpt of rank 3: its contents are damaged" \
-		"byte 1234"
+	err_has "ckpt.1/rank_3_0.ckpt of rank 3: its contents are damaged;byte 1234" \
+		post 0
 	unchanged RS 1 -f 2
 	ends 0 scr_index -p p --verify --deep --checksums
 	diff -r before nodes
@@ -271,9 +268,8 @@ gone() {
 	for crc in "" --crc; do
 		rm -rf p nodes calls
 		protected XOR 1 $crc
-		LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=p/ckpt.1 \
-			SLOW_COUNT_FILE=calls try scr_postrun "${args[@]}"
-		assert_status 0
+		LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=p/ckpt.1 SLOW_COUNT_FILE=calls \
+			ends 0 scr_postrun "${args[@]}"
 		grep -q read calls || [[ -n $crc ]] || failed "$(cat calls)"
 	done
 	! grep read calls || failed "$(cat calls)"
@@ -288,8 +284,7 @@ gone() {
 		assert_output_has "LOST: ckpt.1 (dataset 1) cannot be saved"
 		assert_output_lacks newest "can be"
 		for id in 2 4; do
-			post 0 ${plan:+"$plan"} --id $id
-			assert_output_has "(dataset $id) "
+			out_has "(dataset $id) " post 0 ${plan:+"$plan"} --id $id
 			assert_output_lacks newest OLDER LOST
 		done
 		post 1 ${plan:+"$plan"} --id 7
@@ -298,9 +293,7 @@ gone() {
 	done
 	[[ $(indexed) == "4 2 " ]]
 	rm -r local/cache/genuser/scr.1000/scr.dataset.2
-	ends 1 scr_postrun -p p -r local -w nosuchnode -d nosuchnode -J 1000 --id \
-		7
-	assert_output_is ""
+	yields 1 "" scr_postrun -p p -r local -w nosuchnode -d nosuchnode -J 1000 --id 7
 }
 
 @test "the prefix has a newer checkpoint, of a later job: it stays current" {
@@ -308,13 +301,11 @@ gone() {
 	scr_postrun "${args[@]}"
 	rm -r nodes p/.scr/flush.scr
 	checkpoints 2
-	post 0
-	assert_output_has "newest checkpoint ckpt.5 (dataset 5) is saved"
+	out_has "newest checkpoint ckpt.5 (dataset 5) is saved" post 0
 	[[ $(indexed) == "5* " ]]
 	# Not whole any more, it is no reason to leave the older one.
 	rm p/ckpt.5/rank_0.ckpt
-	post 3
-	assert_output_has "OLDER checkpoint ckpt.2" "ckpt.5 (dataset 5) is not"
+	out_has "OLDER checkpoint ckpt.2;ckpt.5 (dataset 5) is not" post 3
 	[[ $(indexed) == "5 2* " ]]
 }
 
@@ -326,8 +317,7 @@ gone() {
 	scr_index -p p --drop 1
 	cp flush.scr p/.scr
 	rm -r $cache.1
-	agree 0
-	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved"
+	out_has "newest checkpoint ckpt.1 (dataset 1) is saved" agree 0
 	[[ $(indexed) == "1* " ]]
 
 	# An interrupted scavenge; then the nodes of ranks 0 and 1 die.
@@ -362,8 +352,7 @@ gone() {
 	scr_inspect -m tree p/.scr/flush.scr >flush
 	awk '/ckpt.7/ { seven = 1 } seven && /^ *1000$/ { sub(1000, 2000) } 1' \
 		flush | craft p/.scr/flush.scr
-	agree 0
-	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved"
+	out_has "newest checkpoint ckpt.1 (dataset 1) is saved" agree 0
 	assert_stderr_has "dataset 7: of job 2000: not looked for" "--job-id 2000"
 	# With none of our own: we look for the wrong job.
 	rm -r local/cache/genuser local/cntl/genuser
@@ -382,11 +371,9 @@ gone() {
 	scr_inspect -m tree p/.scr/index.scr >index
 	sed 's/^\( *\)1000$/\1999/' index | craft p/.scr/index.scr
 	cp -a . "$BATS_TEST_TMPDIR.made"
-	post 0 --plan
-	assert_output_has "newest checkpoint ckpt.6 (dataset 6) can be saved"
+	out_has "newest checkpoint ckpt.6 (dataset 6) can be saved" post 0 --plan
 	assert_output_lacks restarts
-	post 0
-	assert_output_has "newest checkpoint ckpt.6 (dataset 6) is saved"
+	out_has "newest checkpoint ckpt.6 (dataset 6) is saved" post 0
 	assert_output_lacks restarts
 	[[ $(indexed) == "3 6* " || $(indexed) == "6* 3 " ]]
 	# Nothing proves it: the later clock counts, and the verdict says so.
@@ -418,8 +405,7 @@ gone() {
 	done
 	[[ $(indexed) == "1* " ]]
 	# Nothing of it can be read.
-	unreadable scr.dataset.2 1
-	assert_output_has "dataset 2 may be a newer one"
+	out_has "dataset 2 may be a newer one" unreadable scr.dataset.2 1
 	# flush.scr of the job does not list it: the job did not complete it.
 	cp -a flush.scr p/.scr
 	post 0 --plan
@@ -492,13 +478,10 @@ gone() {
 	checkpoints 1
 	scr_postrun "${args[@]}"
 	scr_container -q -p p pack 1
-	post 0
-	assert_stderr_has "dataset 1: saved in containers" "unpack the dataset"
-	try scr_postrun "${args[@]}" --containers --pack-current
-	assert_stderr_empty
+	err_has "dataset 1: saved in containers;unpack the dataset" post 0
+	calm scr_postrun "${args[@]}" --containers --pack-current
 	scr_container -q -p p unpack 1
-	try scr_postrun "${args[@]}"
-	assert_stderr_empty
+	calm scr_postrun "${args[@]}"
 }
 
 @test "what cannot be mended is not called saved; records that stay do not matter" {
@@ -508,8 +491,7 @@ gone() {
 	rm p/.scr/scr.dataset.2/summary.scr
 	SHIM_PATH=summary.scr SHIM_OP=rename failing 1
 	assert_output_lacks "can be saved" "is saved" LOST
-	post 0
-	assert_stderr_has "repaired on the prefix"
+	err_has "repaired on the prefix" post 0
 	rm -rf p nodes
 	checkpoints 1 2
 	SHIM_PATH=copied_ SHIM_OP=unlink failing 0
@@ -541,8 +523,7 @@ gone() {
 	mkdir -p p/.scr/scr.dataset.1
 	cp -a local/cache/genuser/scr.1000/scr.dataset.1/.scr/filemap_* \
 		p/.scr/scr.dataset.1
-	post 0 --keep 1 --clean
-	assert_output_has "newest checkpoint ckpt.3 (dataset 3) is saved"
+	out_has "newest checkpoint ckpt.3 (dataset 3) is saved" post 0 --keep 1 --clean
 	assert_stderr_has "removed from the caches: 3"
 	[[ $(indexed) == "3* " ]]
 }
@@ -563,8 +544,7 @@ gone() {
 			;;
 		esac
 		checkpoints 3
-		post 0 --keep 1
-		assert_output_has "newest checkpoint ckpt.3 (dataset 3) is saved"
+		out_has "newest checkpoint ckpt.3 (dataset 3) is saved" post 0 --keep 1
 		assert_stderr_has "older checkpoints are not all deleted: the index is damaged or missing"
 		[[ $how == missing ]] ||
 			assert_stderr_has "from the summaries" index.scr.bak
@@ -638,8 +618,7 @@ output_and_checkpoint() {
 	post 0 --containers --id 5
 	[[ -e p/ckpt.4/rank_0.ckpt && ! -e p/ckpt.5/rank_0.ckpt ]]
 	rm -rf p nodes
-	try scr_postrun "${args[@]}" --pack-current --no-containers
-	assert_usage_error --pack-current
+	misused --pack-current scr_postrun "${args[@]}" --pack-current --no-containers
 	checkpoints 1
 	post 0 --containers --pack-current
 	[[ ! -e p/ckpt.1/rank_0.ckpt && -e p/.scr/scr.dataset.1/.scr ]]
@@ -676,8 +655,7 @@ output_and_checkpoint() {
 # A copy program that prints nothing.
 @test "no node answers: success if everything was saved before" {
 	checkpoints 1 2
-	post 1 --copy-program false
-	assert_stderr_has "none of 1 nodes answered" "run this again"
+	err_has "none of 1 nodes answered;run this again" post 1 --copy-program false
 	post 0
 	# According to flush.scr only dataset 1 needs a flush; it is older than
 	# a saved one, and its loss is not reported.
@@ -685,8 +663,7 @@ output_and_checkpoint() {
 	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
 	assert_stderr_has "none of 1 nodes answered" "nothing is left to save"
 	rm -r local/cache
-	post 0
-	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
+	out_has "newest checkpoint ckpt.2 (dataset 2) is saved" post 0
 	# Without flush.scr it is unknown whether anything is left to save.
 	rm p/.scr/flush.scr
 	post 1 --copy-program false
@@ -736,20 +713,16 @@ output_and_checkpoint() {
 	truncate -s 5 p/ckpt.5/rank_0.ckpt
 	cp -a nodes saved
 	rm local/cache/genuser/scr.1000/scr.dataset.5/rank_0.ckpt
-	try scr_postrun "${args[@]}" --clean
-	assert_stderr_has "left in the caches" ": 5"
+	warns 4 "left in the caches;: 5" scr_postrun "${args[@]}" --clean
 	[ -e $cache/scr.dataset.5/rank_1.ckpt ]
 	# By hand: only with its time.
 	rm -r nodes && mv saved nodes
-	ends 1 scr_copy --cntldir local/cntl/genuser/scr.1000 --cachedir \
-		$cache --id 5 --clean 12345
-	assert_output_is ''
-	assert_stderr_one_line "dataset 5: not removed: it was created at " \
-		"not at 12345"
+	refuses 1 "dataset 5: not removed: it was created at ;not at 12345" scr_copy \
+		--cntldir local/cntl/genuser/scr.1000 --cachedir $cache --id 5 \
+		--clean 12345
 	[ -e $cache/scr.dataset.5/rank_0.ckpt ]
-	ends 0 scr_copy --cntldir local/cntl/genuser/scr.1000 --cachedir \
-		$cache --id 6 --clean 12345
-	assert_output_has '"cleaned":0'
+	shows '"cleaned":0' scr_copy --cntldir local/cntl/genuser/scr.1000 \
+		--cachedir $cache --id 6 --clean 12345
 	assert_stderr_one_line "dataset 6: nothing removed"
 	ends 2 scr_copy --cntldir local/cntl/genuser/scr.1000 --clean 12345
 	try scr_copy --cntldir local/cntl/genuser/scr.1000 --id 5 --clean 12345
@@ -806,8 +779,7 @@ cached() {
 	scr_halt -q -b now+5m p
 	ends 0 scr_retries_halt --dir p
 	echo SCR_FILE_BUF_SIZE=few >>p/.scrconf
-	ends 2 scr_postrun -p p
-	assert_stderr_one_line SCR_FILE_BUF_SIZE few p/.scrconf
+	complains 2 "SCR_FILE_BUF_SIZE;few;p/.scrconf" scr_postrun -p p
 	[[ ! -e p/.scr/scr.dataset.1 ]]
 	rm -rf p nodes
 	mkdir p elsewhere

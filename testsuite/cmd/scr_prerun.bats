@@ -41,8 +41,7 @@ slurm() {
 	echo SCR_ENABLE=0 >q/.scrconf
 	ends 0 scr_prerun -p q
 	[ ! -e q/.scr ]
-	ends 0 env PATH="$BIN" "$BIN/scr_prerun" -p "a new/one"
-	assert_stderr_empty
+	calm env PATH="$BIN" "$BIN/scr_prerun" -p "a new/one"
 	assert_output_is ''
 	[ -d "a new/one/.scr" ]
 	SCR_PREFIX=two ends 0 scr_prerun
@@ -101,8 +100,7 @@ slurm() {
 	for found in saved unsaved; do
 		prefix $found
 		(cd p && find . -exec stat -c '%n %s %y %z' {} +) >before
-		ends 0 scr_prerun -n -p p
-		assert_stderr_empty
+		calm scr_prerun -n -p p
 		case $found in
 		saved) assert_output_has "flush file of job 1000 would be removed" ;;
 		unsaved) assert_output_has "of job 1000 was never saved" \
@@ -115,8 +113,7 @@ slurm() {
 	prefix saved
 	scr_halt -q --reason SCR_FINALIZE_CALLED p
 	cp p/.scr/halt.scr was
-	try scr_prerun -n -p p
-	assert_output_has "its halt reason would be removed"
+	shows "its halt reason would be removed" scr_prerun -n -p p
 	cmp was p/.scr/halt.scr
 	[ -e p/.scr/flush.scr ]
 }
@@ -127,15 +124,12 @@ slurm() {
 	ends 0 scr_prerun -p "p q"
 	assert_stderr_one_line "stops this job at once (Reason: stop it" "stop it" "scr_halt -r 'p q'"
 	try sh -c "scr_halt -r ${stderr##*scr_halt -r}"
-	try scr_prerun -p "p q"
-	assert_stderr_empty
+	calm scr_prerun -p "p q"
 	# Conditions that are not met yet.
 	try scr_halt --checkpoints 5 --after +1h "p q"
-	try scr_prerun -p "p q"
-	assert_stderr_empty
+	calm scr_prerun -p "p q"
 	echo junk >"p q/.scr/halt.scr"
-	try scr_prerun -p "p q"
-	assert_stderr_one_line damaged "scr_halt -r"
+	complains 0 "damaged;scr_halt -r" scr_prerun -p "p q"
 }
 
 @test "LSF, PBS and Flux say whether a job runs" {
@@ -167,8 +161,7 @@ slurm() {
 	ends 0 scr_retries_halt --dir p
 	warns 0 "previous job finished" scr_prerun -v -p p
 	ends 1 scr_retries_halt --dir p
-	try scr_halt --list p
-	assert_output_has "CheckpointsLeft"
+	shows "CheckpointsLeft" scr_halt --list p
 	try scr_halt --reason "stop it" p
 	ends 0 scr_prerun -p p
 	shows "stop it" scr_retries_halt --dir p
@@ -184,11 +177,9 @@ held() {
 
 @test "a scavenge works here: it is waited for; two jobs that start do not wait" {
 	held 1
-	ends 0 scr_prerun -p p
-	assert_stderr_one_line "the scavenge of job 41 on here" "waiting" "600 s"
+	complains 0 "the scavenge of job 41 on here;waiting;600 s" scr_prerun -p p
 	[ -z "$(cat p/.scr/scavenge.lock)" ] || rm p/.scr/scavenge.lock
-	try scr_prerun -p p
-	assert_stderr_empty
+	calm scr_prerun -p p
 	rm -r p
 	mkdir -p p/.scr
 	flock -s p/.scr/scavenge.lock sleep 2 3>&- &
@@ -200,11 +191,9 @@ held() {
 @test "a scavenge still works here after --wait: status 1, nothing is put away" {
 	prefix unsaved
 	held 3
-	ends 1 scr_prerun -p p --wait 0
-	assert_stderr_one_line "the scavenge of job 41 on here" --wait
+	complains 1 "the scavenge of job 41 on here;--wait" scr_prerun -p p --wait 0
 	[ -e p/.scr/flush.scr ]
-	ends 1 scr_prerun -p p --wait 1
-	assert_stderr_has "waiting for it, at most 1 s" "run this again"
+	warns 1 "waiting for it, at most 1 s;run this again" scr_prerun -p p --wait 1
 	wait
 }
 
@@ -229,8 +218,7 @@ small() {
 	: >p/data
 	complains 1 "no inode free" scr_prerun -p p
 	small size=64k
-	ends 0 scr_prerun -p p
-	assert_stderr_empty
+	calm scr_prerun -p p
 }
 
 @test "a prefix that cannot be written: status 1" {
@@ -244,8 +232,7 @@ small() {
 @test "a prefix that another user may not write: status 1" {
 	become 65534
 	mkdir -p p/.scr
-	ends 1 "${as[@]}" scr_prerun -p p
-	assert_stderr_one_line p "Permission denied"
+	complains 1 "p;Permission denied" "${as[@]}" scr_prerun -p p
 }
 
 @test "caches of other jobs on this node are named with their size" {
@@ -263,6 +250,5 @@ small() {
 	prints "scr_check_node: PASS" scr_check_node --cache "$PWD/ssd"
 	assert_stderr_one_line "2 caches of other jobs, 5.9 KiB"
 	rm -r ssd/me/scr.4?
-	try scr_prerun -p p
-	assert_stderr_empty
+	calm scr_prerun -p p
 }

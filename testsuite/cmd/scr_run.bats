@@ -45,8 +45,7 @@ print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 		rm -rf p runs
 		program "$status" "$command"
 		# shellcheck disable=SC2086 # several options
-		attempt scr_run --pause 0 $options ./app
-		assert_status "$want"
+		ends "$want" scr_run --pause 0 $options ./app
 		[[ $(runs) == "$count" ]] || failed "runs: $(runs)"
 		[[ -z $words ]] || assert_stderr_has "$words"
 		[[ $(record state) == ended && $(record status) == "$want" ]]
@@ -64,29 +63,23 @@ print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 }
 
 @test "what cannot be launched; usage" {
-	ends 2 scr_run
-	assert_stderr_has "no command given"
+	warns 2 "no command given" scr_run
 	ends 2 scr_run --runs 0 ./app
 	ends 2 scr_run --restart-cmd x ./app
 	ends 2 scr_run --no-such-option ./app
 	SCR_RUNS=x ends 2 scr_run true
-	attempt scr_run nosuch
-	assert_status 127
-	assert_stderr_has "nosuch: cannot execute it"
+	warns 127 "nosuch: cannot execute it" scr_run nosuch
 	echo >notexec
-	attempt scr_run ./notexec
-	assert_status 126
+	ends 126 scr_run ./notexec
 	mkdir p2 && echo junk >p2/.scr
-	attempt scr_run -p p2 true
-	assert_status 125
+	ends 125 scr_run -p p2 true
 }
 
 @test "a prefix that belongs to somebody else: its owner is named" {
 	become 65534
 	mkdir theirs
 	chmod 755 . theirs
-	attempt "${as[@]}" scr_run -p theirs true
-	assert_status 125
+	ends 125 "${as[@]}" scr_run -p theirs true
 	assert_stderr_has "theirs: belongs to user $(id -un), not to you" "Permission denied"
 }
 
@@ -97,8 +90,7 @@ print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 	assert_output_is "in
 $(uname -n) $(scr_env job-id)"
 	assert_stderr_has "a  b" '$x' --prefix
-	attempt scr_run -- sh -c 'exit 4' x
-	assert_status 4
+	ends 4 scr_run -- sh -c 'exit 4' x
 	# Output is not held back.
 	mkfifo pipe
 	scr_run sh -c 'echo first; read x <go' >pipe 2>/dev/null 3>&- &
@@ -111,8 +103,7 @@ $(uname -n) $(scr_env job-id)"
 
 @test "SCR_ENABLE=0: only the program" {
 	program 5
-	SCR_ENABLE=0 attempt scr_run ./app
-	assert_status 5
+	SCR_ENABLE=0 ends 5 scr_run ./app
 	[[ ! -e p && $(runs) == 1 ]]
 }
 
@@ -146,13 +137,11 @@ $(uname -n) $(scr_env job-id)"
 		"s: the run is ended"
 	rm -rf p runs
 	program 3 'scr_halt -q "$SCR_PREFIX"'
-	attempt scr_run --runs 5 --requeue-status 75 ./app
-	assert_status 75
+	ends 75 scr_run --runs 5 --requeue-status 75 ./app
 	[[ $(runs) == 1 ]]
 	assert_stderr_has "HALT RUN"
 	# It is in the way of the next job, too.
-	attempt scr_run --runs 5 ./app
-	assert_status 0
+	ends 0 scr_run --runs 5 ./app
 	[[ $(runs) == 1 ]]
 }
 
@@ -161,11 +150,9 @@ $(uname -n) $(scr_env job-id)"
 		printf '#!/bin/sh\nexit %s\n' "$saved" >post
 		chmod +x post
 		program 0
-		attempt scr_run --postrun "./post -x" ./app
-		assert_status "$want"
+		ends "$want" scr_run --postrun "./post -x" ./app
 		program 9
-		attempt scr_run --postrun ./post ./app
-		assert_status 9
+		ends 9 scr_run --postrun ./post ./app
 	done <<-'END'
 		0 0
 		3 122
@@ -185,11 +172,9 @@ $here"
 	assert_output_has "scr_run     ended since" "status 0" \
 		"not used    b: User excluded"
 	[[ $(record excluded) == *"'node': 'b'"* ]]
-	attempt scr_run mpiexec -hosts "$here,b" app
-	assert_status 125
+	ends 125 scr_run mpiexec -hosts "$here,b" app
 	assert_stderr_has "too few nodes are left: 1 can be used, 2 are needed"
-	ends 0 scr_run -n -p fresh true
-	assert_stderr_has "launch: first run"
+	warns 0 "launch: first run" scr_run -n -p fresh true
 	[[ ! -e fresh ]]
 	ends 0 scr_run -n mpiexec -hosts "$here,b" app
 	assert_stderr_has "no launch: too few nodes" "command: mpiexec -hosts $here app"
@@ -200,11 +185,8 @@ $here"
 	scr_run --runs 2 ./app 2>/dev/null 3>&- &
 	one=$!
 	begun
-	attempt scr_run ./app
-	assert_status 125
-	assert_stderr_has "scr_run runs this job already"
-	ends 0 scr_env run
-	assert_output_has "scr_run     running since"
+	warns 125 "scr_run runs this job already" scr_run ./app
+	shows "scr_run     running since" scr_env run
 	kill -KILL $one
 	wait $one || true
 	# The launcher does not survive it.
@@ -223,9 +205,7 @@ $here"
 	assert_status 3
 	assert_stderr_has "was killed in run 1: taking over"
 	[[ $(record runs) == 3 && $(record status) == 3 ]]
-	attempt scr_run --resume
-	assert_status 125
-	assert_stderr_has "scr_run has ended with status 3: nothing to resume"
+	warns 125 "scr_run has ended with status 3: nothing to resume" scr_run --resume
 }
 
 # no_locks COMMAND...: on a file system without locks.
@@ -236,8 +216,7 @@ no_locks() { LD_PRELOAD=${SHIM%/*}/profile.so PROFILE=noflock PROFILE_PATH=$PWD/
 	no_locks scr_run ./app 2>first 3>&- &
 	one=$!
 	begun
-	attempt no_locks scr_run --resume
-	assert_status 125
+	ends 125 no_locks scr_run --resume
 	assert_stderr_has "no locks: waiting up to 90 s" "runs this job already"
 	# Another one has taken over, for example while this one was stopped.
 	sed -i 's/\("mark":"[^"]*\)"/\1x"/' p/.scr/run.json
@@ -248,9 +227,7 @@ no_locks() { LD_PRELOAD=${SHIM%/*}/profile.so PROFILE=noflock PROFILE_PATH=$PWD/
 	[[ $(record state) == running && $(record mark) == *x ]]
 	[[ -n ${SCRKIT_SLOW-} ]] || return 0
 	program 0
-	attempt no_locks scr_run ./app
-	assert_status 0
-	assert_stderr_has "was killed in run 1: taking over"
+	warns 0 "was killed in run 1: taking over" no_locks scr_run ./app
 }
 
 # cpu COMMAND...: milliseconds of processor time that a run of it takes.  On a busy
@@ -343,8 +320,7 @@ own_steps() {
 	export SCR_NODELIST=$HOSTNAME SCR_RESOURCE_MANAGER=$1
 	managers
 	# shellcheck disable=SC2086 # several variables
-	attempt env $4 scr_run --start-timeout 3 --grace 1 --pause 0 launch
-	assert_status 124
+	ends 124 env $4 scr_run --start-timeout 3 --grace 1 --pause 0 launch
 	[[ $(cd steps && echo *) == "$3" ]] ||
 		failed "$1: $(cat ended)" "left: $(ls steps)"
 	# Killed, and taken over.
@@ -360,8 +336,7 @@ own_steps() {
 	kill -KILL $one
 	wait $one || true
 	# shellcheck disable=SC2086
-	attempt env $4 scr_run --pause 0 true
-	assert_status 0
+	ends 0 env $4 scr_run --pause 0 true
 	# LSF counts from 1 again when a job is requeued: none is ended.
 	if [[ -z $2 ]]; then
 		[[ ! -e ended ]] || failed "$1: $(cat ended)"
@@ -400,8 +375,7 @@ own_steps() {
 	program 0 "cd p
 		[ \$(wc -l <../runs) -gt 3 ] || exec $mpi/app_restart 0 files=2 die=1
 		exec $mpi/app_restart 0 files=2"
-	attempt scr_run --runs -1 --pause 0 ./app
-	assert_status 0
+	ends 0 scr_run --runs -1 --pause 0 ./app
 	assert_stderr_has "restart 1 of 3 from dataset 3 has failed" \
 		"restart 3 of 3 from dataset 3 has failed: the next run takes an older"
 	assert_output_has "restart ckpt.2"
@@ -409,8 +383,7 @@ own_steps() {
 	# Without such a count, runs end: no checkpoint is read for ever.
 	rm -r runs p
 	program 0 'exec sleep 60'
-	attempt scr_run --runs -1 --pause 0 --start-timeout 1 ./app
-	assert_status 124
+	ends 124 scr_run --runs -1 --pause 0 --start-timeout 1 ./app
 	assert_stderr_has "five runs in a row ended without a new dataset"
 	[[ $(runs) == 5 ]]
 }
@@ -504,27 +477,21 @@ left() {
 		END { exit bad || last < 50 }' journal ||
 		failed "$(tail -n 20 said)"
 	program 0
-	attempt scr_run ./app
-	assert_status 0
-	assert_stderr_has "is saved"
+	warns 0 "is saved" scr_run ./app
 	[[ -z $(left) ]] || failed "left: $(left)"
 }
 
 @test "restarts have another command; names of launchers" {
 	stub srun <<<$'#!/bin/sh\necho "words $*"'
-	ends 0 scr_srun --run-cmd="app -x  1" -n 2
-	assert_output_is "words -n 2 app -x 1"
-	ends 0 scr_srun -n 2 --runs=5 app -h
-	assert_output_is "words -n 2 --runs=5 app -h"
-	ends 0 scr_srun --help
-	assert_output_has "Usage: scr_srun"
+	prints "words -n 2 app -x 1" scr_srun --run-cmd="app -x  1" -n 2
+	prints "words -n 2 --runs=5 app -h" scr_srun -n 2 --runs=5 app -h
+	shows "Usage: scr_srun" scr_srun --help
 	gen -p p -n 2 -s 1000 -i 3 --name ckpt.3
 	scr_index -q -p p --build 3
 	rm -f p/.scr/flush.scr p/.scr/nodes.scr
 	ends 0 scr_run --run-cmd "app" --restart-cmd "app --from SCR_CKPT_NAME" srun
 	assert_output_is "words app --from ckpt.3"
-	ends 0 scr_inspect p
-	assert_output_has "  scr_run     ended since"
+	shows "  scr_run     ended since" scr_inspect p
 }
 
 @test "a prefix that cannot be prepared: nothing is launched, and the record says that it ended" {

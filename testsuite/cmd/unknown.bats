@@ -49,22 +49,17 @@ unknown() {
 
 	shift 2
 	kept=$(tree_sha p)
-	eio 1 "$path" scr_index -p p --verify "$@"
-	assert_output_has unknown
+	out_has unknown eio 1 "$path" scr_index -p p --verify "$@"
 	assert_stderr_has "$text"
 	assert_stderr_lacks ": lost"
-	eio 1 "$path" scr_inspect -p p "$@"
-	assert_output_has unknown "$text"
+	out_has "unknown;$text" eio 1 "$path" scr_inspect -p p "$@"
 	assert_output_lacks lost
-	eio 1 "$path" scr_inspect -p p -d 1 "$@"
-	assert_output_has "state       unknown" "$text"
+	out_has "state       unknown;$text" eio 1 "$path" scr_inspect -p p -d 1 "$@"
 	assert_output_lacks lost
 	eio 1 "$path" scr_inspect -p p -d 1 --map --json "$@"
 	assert_output_lacks '"lost"'
-	eio 1 "$path" scr_index -p p --build 1 "$@"
-	assert_stderr_has "$text"
-	eio 1 "$path" scr_rebuild -p p 1 "$@"
-	assert_stderr_has "$text"
+	err_has "$text" eio 1 "$path" scr_index -p p --build 1 "$@"
+	err_has "$text" eio 1 "$path" scr_rebuild -p p 1 "$@"
 	diff <(echo "$kept") <(tree_sha p)
 }
 
@@ -77,13 +72,10 @@ mended() {
 	# --deep reads what it wrote, which still fails here.
 	[[ $* != *--deep* ]] || after=3
 	kept=$(tree_sha p)
-	eio 3 "$path" scr_index -p p --verify "$@"
-	assert_stderr_has "$text"
+	err_has "$text" eio 3 "$path" scr_index -p p --verify "$@"
 	eio 3 "$path" scr_inspect -p p "$@"
-	eio 3 "$path" scr_rebuild -p p 1 --dry-run "$@"
-	assert_output_has "cannot" "can be rebuilt"
-	eio $after "$path" scr_rebuild -p p 1 "$@"
-	assert_stderr_has "$text" "treated as lost"
+	out_has "cannot;can be rebuilt" eio 3 "$path" scr_rebuild -p p 1 --dry-run "$@"
+	err_has "$text;treated as lost" eio $after "$path" scr_rebuild -p p 1 "$@"
 	[[ $after == 0 ]] ||
 		assert_stderr_has "after the rebuild" "next: scr_inspect -p p --deep 1"
 	diff <(echo "$kept") <(tree_sha p)
@@ -109,12 +101,10 @@ mended() {
 	scr_index -q -p p --build 1 --checksums
 	unknown rank_2.ckpt "rank_2.ckpt: cannot be read (I/O error)" --checksums
 	rm "$meta"/{filemap,reddesc}*
-	eio 1 rank_2.ckpt scr_index -p p --verify --checksums
-	assert_output_has unknown
+	out_has unknown eio 1 rank_2.ckpt scr_index -p p --verify --checksums
 	saved
 	for file in summary.scr rank2file rank2file.0.0; do
-		eio 1 "$meta/$file" scr_index -p p --verify
-		assert_output_has unknown
+		out_has unknown eio 1 "$meta/$file" scr_index -p p --verify
 		eio 1 "$meta/$file" scr_index -p p --current ckpt.1
 	done
 }
@@ -142,8 +132,7 @@ mended() {
 	eio 1 ckpt.1/rank_0.ckpt scr_index -p p --deep --verify
 	assert_stderr_has "$bad" "unknown" "$wrong"
 	assert_output_has " 1 unknown " " 2 whole "
-	eio 1 ckpt.1/rank_0.ckpt scr_inspect -p p --deep
-	assert_output_has "$bad" "whole"
+	out_has "$bad;whole" eio 1 ckpt.1/rank_0.ckpt scr_inspect -p p --deep
 	eio 1 ckpt.1/rank_0.ckpt scr_inspect -p p --deep 1
 	assert_output_has "state       unknown" "$bad" "$wrong"
 	eio 1 ckpt.1/rank_0.ckpt scr_inspect -p p --deep --json 1
@@ -182,8 +171,7 @@ rebuilt() {
 	local path=$1 text=$2
 
 	shift 2
-	eio 0 "$path" scr_rebuild -p p 1 "$@"
-	assert_stderr_has "$text"
+	err_has "$text" eio 0 "$path" scr_rebuild -p p 1 "$@"
 	diff <(echo "$whole") <(tree_sha p) || failed "$path: other bytes"
 }
 
@@ -299,8 +287,7 @@ each_fails() {
 	for ((n = 1; n <= reads; n++)); do
 		renew lossy
 		SHIM_READS=1 SHIM_OP=pread SHIM_PATH=filemap_2 SHIM_FAIL_AT=$n \
-			SHIM_STICKY=1 LD_PRELOAD=$SHIM try scr_rebuild -p p 1
-		assert_status 0
+			SHIM_STICKY=1 LD_PRELOAD=$SHIM ends 0 scr_rebuild -p p 1
 		assert_stderr_has "filemap_2: cannot" "treated as lost"
 		diff was <(tree_sha p) || failed "$n: other bytes"
 	done
@@ -312,9 +299,8 @@ each_fails() {
 	scr_postrun "${args[@]}" >/dev/null
 	rm -r local/cache
 	for file in "$meta/summary.scr" "$meta/rank2file.0.0"; do
-		eio 1 "$file" scr_postrun "${args[@]}"
-		assert_stderr_has "dataset 1: in the index, but unknown" \
-			"Input/output error"
+		err_has "dataset 1: in the index, but unknown;Input/output error" eio \
+			1 "$file" scr_postrun "${args[@]}"
 		assert_output_lacks LOST "is saved"
 	done
 	ends 0 scr_postrun "${args[@]}"
@@ -343,9 +329,8 @@ each_fails() {
 		assert_output_lacks LOST
 		assert_stderr_has "Input/output error"
 	done
-	eio_any 1 cache/genuser/scr.1000/scr.dataset.1/.scr/filemap_2 \
+	out_has unknown eio_any 1 cache/genuser/scr.1000/scr.dataset.1/.scr/filemap_2 \
 		scr_postrun --plan "${args[@]}"
-	assert_output_has unknown
 	# The index of the cache.
 	rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*}
 	eio_any 0 cindex.scrinfo scr_postrun "${args[@]}"
@@ -556,8 +541,7 @@ ends_there() {
 	stranger 1 scr_inspect $dir
 	assert_output_has "rank_1.ckpt: cannot read: Permission denied"
 	for plan in --plan ""; do
-		stranger 1 scr_postrun "${args[@]}" ${plan:+"$plan"}
-		assert_output_has UNKNOWN
+		out_has UNKNOWN stranger 1 scr_postrun "${args[@]}" ${plan:+"$plan"}
 		assert_output_lacks LOST
 	done
 }
@@ -569,8 +553,7 @@ ends_there() {
 	scr_container -q pack -p p 1
 	chmod 600 p/.scr/scr.dataset.1/.scr/ctr*
 	for _ in 1 2; do
-		stranger 1 scr_container verify -p p 1
-		assert_stderr_has "Permission denied"
+		err_has "Permission denied" stranger 1 scr_container verify -p p 1
 		assert_output_has unknown
 		assert_output_lacks "no redundancy" damaged
 		stranger 1 scr_index -p p --verify --checksums 1

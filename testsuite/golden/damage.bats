@@ -15,9 +15,7 @@ setup() {
 
 # build STATUS: build dataset 1 of the damaged case in $at.
 build() {
-	try scr_index --prefix "$at" --build 1 "${@:2}"
-	assert_status "$1"
-	assert_output_is ""
+	yields "$1" "" scr_index --prefix "$at" --build 1 "${@:2}"
 }
 
 # The dataset is in the index and as it was before the damage.
@@ -122,8 +120,7 @@ repaired() {
 	snapshot dmg_flipped_bit before "$at"
 	build 0
 	warns 3 "set 1 of 1" scr_index --prefix "$at" --verify 1 --deep
-	build 3 --deep
-	assert_stderr_has "set 1 of 1"
+	err_has "set 1 of 1" build 3 --deep
 	ends 0 scr_index --prefix "$at" --verify 1
 }
 
@@ -170,8 +167,7 @@ repaired() {
 		ends 0 timeout 5 scr_index --prefix "$at" --current ckpt.1
 		# The damaged index is kept beside the new one.
 		cmp "$file" "$at/.scr/index.scr.bak"
-		ends 0 scr_index --prefix "$at"
-		assert_output_has "   1 YES" "  * ckpt.1"
+		shows "   1 YES;* ckpt.1" scr_index --prefix "$at"
 	done
 }
 

@@ -79,8 +79,7 @@ judged() {
 	judged head-F/L4 whole 0
 	judged levels-A-v1.1/L3 whole 0
 	judged levels-E-v1.6/L3 whole 0
-	cp -R "$FTI/levels-A-v1.1/L3" l3
-	chmod -R u+w l3
+	taken "$FTI/levels-A-v1.1/L3" l3
 	FTI=. judged l3 whole 0
 	rm -r l3/Local/node1 l3/Local/node2
 	FTI=. judged l3 rebuildable 3

@@ -27,9 +27,8 @@ posix() {
 @test "the same data in two forms do not differ; what the differential checkpoints changed" {
 	[[ -d $FTI/loss ]] || skip "in the complete data"
 	for n in 1 3 4 5; do
-		ends 0 scr_fti diff "$(one "dcp-F/ckpt$n" dCPFile-Rank1.fti)" \
+		prints "" scr_fti diff "$(one "dcp-F/ckpt$n" dCPFile-Rank1.fti)" \
 			"$(one "dcp-posix/ckpt$n" dcp-id0-rank1.fti)"
-		assert_output_is ""
 	done
 	for n in A-v1.1 B-v1.2 D-v1.4 E-v1.6; do
 		ends 0 scr_fti diff "$(one "seed7-$n/ckpt5" Ckpt5-Rank0.fti)" \
@@ -73,8 +72,7 @@ variable 2: 4 bytes in 1 range changed
 	assert_output_is "variable 1: bytes 1 to 6
 variable 1: 3 bytes in 1 range changed
 1 of 2 variables differ"
-	ends 3 scr_fti diff -q a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
-	assert_output_is ""
+	yields 3 "" scr_fti diff -q a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
 	prints "" scr_fti diff -v 2 a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
 	ends 1 scr_fti diff -v 2 -v 3 a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
 	assert_stderr_one_line "neither file has variable 3"
@@ -111,8 +109,7 @@ variable 1: 100 bytes in 100 ranges changed (20 are listed; --all lists all)"
 	ends 0 scr_fti diff "$good" "$FTI/bad-F/pad-flip.fti"
 	finds 4 "variable 1: bytes " scr_fti diff "$good" "$FTI/bad-F/data-flip.fti"
 	assert_stderr_has "data-flip.fti: damaged" "differ from their sum"
-	ends 4 scr_fti diff "$good" "$FTI/bad-F/footer-only.fti"
-	assert_output_is ""
+	yields 4 "" scr_fti diff "$good" "$FTI/bad-F/footer-only.fti"
 	ends 4 scr_fti diff "$good" "$FTI/bad-F/empty.fti"
 	complains 1 "none: cannot open" scr_fti diff "$good" none
 	ends 2 scr_fti diff "$good"
@@ -169,9 +166,7 @@ variable 1: 100 bytes in 100 ranges changed (20 are listed; --all lists all)"
 	(($(grep -c "fti: intact" <<<"$output") == 1))
 	truncate -s 15 p/Ckpt1-Rank0.fti
 	finds 4 "has 15 bytes, expected 16" scr_fti verify p/Ckpt1-Rank0.fti
-	ends 4 scr_fti list p/Ckpt1-Rank0.fti
-	assert_output_has "variables   unknown: " "ends at byte 15"
-	try scr_fti dump --svg x p/Ckpt1-Rank0.fti
-	assert_stderr_has "FTI-FF only"
+	finds 4 "variables   unknown: ;ends at byte 15" scr_fti list p/Ckpt1-Rank0.fti
+	warns 4 "FTI-FF only" scr_fti dump --svg x p/Ckpt1-Rank0.fti
 	[ ! -e x ]
 }

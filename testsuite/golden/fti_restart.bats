@@ -79,8 +79,7 @@ takes() {
 	[[ $(chosen j) == "L1, checkpoint 5, or any rank from another one"* ]]
 	answers 0 "hide Local/node0/$E/l1" scr_fti restart --select 4 -n j
 	state j | diff before -
-	run -0 scr_fti restart --select 4 j
-	[[ $output == *"FTI restarts from L4, checkpoint 4"* ]]
+	answers 0 "FTI restarts from L4, checkpoint 4" scr_fti restart --select 4 j
 	[[ $(chosen j) == "L4, checkpoint 4" && ! -e "j/Local/node0/$E/l1" ]]
 	answers 0 "FTI restarts from it already" scr_fti restart --select 4 j
 	undo
@@ -126,8 +125,7 @@ takes() {
 	job j
 	truncate -s -200 "j/Global/$E/l4/Ckpt4-Rank1.fti"
 	state j >before
-	run -4 scr_fti restart --select 4 j
-	[[ $output == *"checkpoint 4 of L4 is lost, not whole: "* ]]
+	answers 4 "checkpoint 4 of L4 is lost, not whole: " scr_fti restart --select 4 j
 	[[ $output == *"next: scr_fti scan --checksums --files j" ]]
 	# A byte of the data: only a look at all of them finds it.
 	cp "$FTI/head-F/L4/Global/$E/l4/Ckpt4-Rank1.fti" "j/Global/$E/l4"
@@ -188,8 +186,7 @@ takes() {
 	run -0 scr_fti scan j
 	[[ $output != *next:* ]]
 	sed -i 's/"state":"done"/"state":"begun"/' j/scr_fti.restart.1
-	run -0 scr_fti scan j
-	[[ $output == *"preparing a restart from checkpoint 4 was interrupted"* ]]
+	answers 0 "preparing a restart from checkpoint 4 was interrupted" scr_fti scan j
 	run -2 scr_fti restart --select 5 j
 	[[ $output == *"was interrupted: undo it, or select that checkpoint again"* ]]
 	[[ ${lines[-1]} == "scr_fti: next: scr_fti restart --undo j" ]]
@@ -204,8 +201,7 @@ takes() {
 
 	from=$FTI/l4archive-posix
 	[[ -d $from ]] || skip "not in the selection"
-	cp -Rp "$from" j
-	chmod -R u+w j
+	taken "$from" j
 	state j >before
 	scr_fti archive j
 	run -0 scr_fti archive --list j
@@ -227,11 +223,9 @@ takes() {
 
 @test "archive, and a restart from what it kept" {
 	job j
-	run -0 scr_fti archive -n j
-	[[ $output == *"checkpoint 4 of $E: would archive 9 files, "* ]]
+	answers 0 "checkpoint 4 of $E: would archive 9 files, " scr_fti archive -n j
 	[ ! -e j/fti_archive ]
-	run -0 scr_fti archive j
-	[[ $output == *"checkpoint 4 of $E: archived: 9 files linked, 0 copied"* ]]
+	answers 0 "checkpoint 4 of $E: archived: 9 files linked, 0 copied" scr_fti archive j
 	answers 0 "archived already" scr_fti archive j
 	# What the archive has can be scanned by itself.
 	run -0 scr_fti scan --checksums "j/fti_archive/$E/Ckpt_4"
@@ -246,8 +240,7 @@ takes() {
 	run -0 scr_fti archive --copy j
 	[[ $output == *"checkpoint 8 of $E: archived: 0 files linked, 9 copied"* ]]
 	rm -r "j/fti_archive/$E/Ckpt_8"
-	run -0 scr_fti restart --select 4 j
-	[[ $output == *"checkpoint 4 of L4 (archived): whole"* ]]
+	answers 0 "checkpoint 4 of L4 (archived): whole" scr_fti restart --select 4 j
 	[[ $(chosen j) == "L4, checkpoint 4" ]]
 	undo
 	[[ $(chosen j) == "L1, checkpoint 5"* ]]
@@ -296,15 +289,13 @@ kept() {
 	job j
 	generations 7 8 9
 	[[ $(kept | xargs) == "Ckpt_7 Ckpt_8 Ckpt_9" ]]
-	run -0 scr_fti archive --keep 2 -n j
-	[[ $output == *"checkpoint 7 of $E: would be removed"* ]]
+	answers 0 "checkpoint 7 of $E: would be removed" scr_fti archive --keep 2 -n j
 	[[ $(kept | xargs) == "Ckpt_7 Ckpt_8 Ckpt_9" ]]
 	scr_fti archive --keep 2 j
 	[[ $(kept | xargs) == "Ckpt_8 Ckpt_9" ]]
 	# A dry run counts what would be archived first.
 	rm -r "j/fti_archive/$E/Ckpt_9"
-	run -0 scr_fti archive --keep 1 -n j
-	[[ $output == *"checkpoint 8 of $E: would be removed"* ]]
+	answers 0 "checkpoint 8 of $E: would be removed" scr_fti archive --keep 1 -n j
 	scr_fti archive j
 	# Damage the newest, and the one at level 4 which is linked to it.
 	cp --remove-destination "j/Global/$E/l4/Ckpt9-Rank1.fti" x
@@ -321,8 +312,7 @@ kept() {
 	# What is not whole is not archived, and then nothing is removed.
 	cp x "j/Global/$E/l4/Ckpt9-Rank1.fti"
 	rm -r "j/fti_archive/$E/Ckpt_9"
-	run -4 scr_fti archive --keep 1 j
-	[[ $output == *"checkpoint 9 of L4 is lost, not whole"* ]]
+	answers 4 "checkpoint 9 of L4 is lost, not whole" scr_fti archive --keep 1 j
 	[[ $(kept | xargs) == "Ckpt_8" ]]
 	run -1 scr_fti archive --id 3 j
 	run -2 scr_fti archive --list --keep 1 j
@@ -345,8 +335,7 @@ disturbed() {
 	state j >after
 	((total > 20))
 	for n in $(moments "$total" "${SCRKIT_KILLS-8}"); do
-		rm -rf j
-		cp -Rp fresh j
+		renew fresh j
 		run env LD_PRELOAD="$SHIM" "$how=$n" scr_fti "${@:3}"
 		echo "operation $n: status $status"
 		[[ $status != 0 || $how == SHIM_FAIL_AT || $look == undone ]]
@@ -364,8 +353,7 @@ prepared() {
 
 again() {
 	[[ -z $(contents j | comm -23 data -) ]] || failed "a checkpoint is gone"
-	rm -rf again
-	cp -Rp j again
+	renew j again
 	scr_fti restart -q -j 1 --select 4 again
 	diff <(plain <after) <(state again | plain)
 	run scr_fti restart -q --undo j

@@ -351,8 +351,7 @@ tree_files() {
 @test "convert: differential checkpoints become ordinary ones where they must" {
 	local set=$FTI/dcp-F/ckpt4 to history
 
-	cp -R "$set" s
-	chmod -R u+w s
+	taken "$set" s
 	awk '$1 == 4 && $2 == 1 { print $3, $5 }' "$FTI/dcp-F/EXPECTED.tsv" |
 		sort -n >want
 	scr_fti convert --to C -o C s >said

@@ -36,7 +36,8 @@ attributes() {
 	done <"$2"
 }
 
-# answers STATUS TEXT COMMAND...: `run`, with this status, and TEXT is printed.
+# answers STATUS "TEXT;TEXT..." COMMAND...: `run`, with this status, and each TEXT is
+# printed, on either stream.
 answers() {
 	run "${@:3}"
 	stderr=
@@ -54,9 +55,7 @@ fti_setup() {
 # copy SET: SET of these files as the directory c, which can be changed.
 copy() {
 	echo "$1"
-	rm -rf c
-	cp -R "$FTI/$1" c
-	chmod -R u+w c
+	taken "$FTI/$1" c
 }
 
 # follow: run the command of the line "next: ".

@@ -22,9 +22,7 @@ valid() {
 }
 
 fetched() {
-	works "$NODE_MAP" prefix fetch held
-	assert_line "fetch -> ok"
-	assert_line "fetched $1"
+	line "fetch -> ok;fetched $1" works "$NODE_MAP" prefix fetch held
 }
 
 @test "the summary or the top of rank2file is missing: written again (26)" {
@@ -46,10 +44,8 @@ fetched() {
 	job "$NODE_MAP" prefix fetch write=ckpt.4
 	[[ -d $PREFIX/.scr/scr.dataset.4 ]]
 	unset SCR_CURRENT
-	job "$NODE_MAP" prefix current=ckpt.1 held fetch
-	assert_line "current=ckpt.1 -> ok"
-	assert_line "held:"
-	assert_line "fetched 1 ckpt.1"
+	line "current=ckpt.1 -> ok;held:;fetched 1 ckpt.1" \
+		job "$NODE_MAP" prefix current=ckpt.1 held fetch
 	lose 0 1 2 3
 	SCR_CURRENT=nothing fetched "1 ckpt.1"
 	[[ $stderr == *"named in SCR_CURRENT does not exist"* ]]
@@ -76,8 +72,7 @@ fetched() {
 # A job of MAP fails in SCR_Have_restart(), because of `why`, and marks nothing; who
 # wants it starts over.
 refused() {
-	job "$1" app_calls init have_restart finalize
-	assert_line "have_restart -> 1 0"
+	line "have_restart -> 1 0" job "$1" app_calls init have_restart finalize
 	warned "ERROR: .*SCR_Have_restart: dataset 3 .*$2.*SCR_START_OVER=1"
 	[[ $(ids .valid) == "1 2 3" ]]
 	SCR_START_OVER=1 works "$1" app_calls init have_restart finalize

@@ -122,12 +122,10 @@ no_litter() {
 	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
 	job "$NODE_MAP" prefix write=same
 	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=1 SHIM_PATH=/same/ \
-		job "$NODE_MAP" prefix write=same:1:5000
-	((status != 0))
+		dies "$NODE_MAP" prefix write=same:1:5000
 	[[ -z $(ids .valid) ]] || failed "not retired"
 	lose 0 1 2 3
-	job "$NODE_MAP" prefix fetch
-	assert_line "fetched 1 same"
+	line "fetched 1 same" job "$NODE_MAP" prefix fetch
 	[[ $(ids .valid) == 1 && $(current) == same ]] || failed "index"
 	whole 1
 }
@@ -136,8 +134,7 @@ no_litter() {
 	job "$NODE_MAP" prefix write=same
 	rm -r "$PREFIX/same"
 	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=1 SHIM_PATH=rank2file \
-		job "$NODE_MAP" prefix write=same
-	((status != 0))
+		dies "$NODE_MAP" prefix write=same
 	[[ $stderr == *"dataset 1 (same): marked unfinished"* ]] ||
 		failed "message"
 	[[ -z $(ids .valid) ]] || failed "index"

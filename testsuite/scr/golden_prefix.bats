@@ -111,8 +111,7 @@ flushed() {
 	local f
 
 	snapshot "$@"
-	works "$2" app_ckpt from="$FROM" below="$PREFIX/"
-	assert_line "complete 1 0"
+	line "complete 1 0" works "$2" app_ckpt from="$FROM" below="$PREFIX/"
 	cached "$1"
 	diff <(listing "$FROM") <(listing "$PREFIX")
 	[[ -e $FROM/.scr ]] || return 0
@@ -131,8 +130,7 @@ fetched() {
 	snapshot "$@"
 	[[ -e $FROM/.scr ]] || return 0
 	cp -a "$FROM/." "$PREFIX"
-	works "$2" app_calls init have_restart finalize
-	assert_line "have_restart -> 0 1 ckpt.1"
+	line "have_restart -> 0 1 ckpt.1" works "$2" app_calls init have_restart finalize
 	[[ $stderr != *WARNING* ]] || failed "$stderr"
 	for node in $2; do
 		while IFS= read -r name; do

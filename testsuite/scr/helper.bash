@@ -90,6 +90,21 @@ works() {
 	assert_status 0
 }
 
+# dies MAP PROGRAM [ARG]...: `job`, which ends with another status.
+dies() {
+	job "$@"
+	((status != 0 && status != 124)) || failed "$*: status $status"
+}
+
+# line "LINE;LINE..." COMMAND...: `job` or another such one; these are lines of stdout.
+line() {
+	"${@:2}"
+	parts "$1"
+	for one in "${parts[@]}"; do
+		assert_line "$one"
+	done
+}
+
 # warned TEXT: a line of stderr matches, one whatever the number of ranks.
 warned() {
 	[[ $(grep -c -- "$1" <<<"$stderr") -eq 1 ]] ||

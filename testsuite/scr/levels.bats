@@ -104,8 +104,7 @@ env_of() {
 	sed -n 's/.*: \(STORE=.*\)/\1/p' <<<"$stderr" >.scrconf
 	[[ -z $(find all -type f) ]]
 	works "0 1 1" app_restart 1
-	works "0 1 1" app_restart 0
-	assert_line "restart ckpt.1"
+	line "restart ckpt.1" works "0 1 1" app_restart 0
 }
 
 @test "a store that one node cannot make is disabled on all" {

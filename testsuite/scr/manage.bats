@@ -22,9 +22,8 @@ names() {
 @test "delete: files, directories, metadata, caches; foreign files stay (51)" {
 	job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2
 	touch "$PREFIX/ckpt.2/mine"
-	works "$NODE_MAP" prefix held delete=ckpt.2 held
-	assert_line "delete=ckpt.2 -> ok"
-	assert_line "held: ckpt.1"
+	line "delete=ckpt.2 -> ok;held: ckpt.1" \
+		works "$NODE_MAP" prefix held delete=ckpt.2 held
 	[[ $(names) == "ckpt.1*" ]]
 	[[ $(find "$PREFIX/ckpt.2" -type f) == "$PREFIX/ckpt.2/mine" ]]
 	[[ ! -e $PREFIX/.scr/scr.dataset.2 ]]
@@ -55,16 +54,14 @@ names() {
 @test "a name that is the number of another dataset" {
 	works "$NODE_MAP" prefix write=2 write=1 delete=2
 	[[ $(names) == "1*" && -e $PREFIX/1/rank_0 && ! -e $PREFIX/2 ]]
-	job "$NODE_MAP" prefix drop=1
-	assert_line "drop=1 -> ok"
+	line "drop=1 -> ok" job "$NODE_MAP" prefix drop=1
 	[[ -z $(names) ]]
 }
 
 @test "SCR_DROP_AFTER_CURRENT" {
 	SCR_CACHE_SIZE=3 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 write=ckpt.3
-	SCR_CACHE_SIZE=3 SCR_DROP_AFTER_CURRENT=1 job "$NODE_MAP" prefix \
-		current=ckpt.1 held
-	assert_line "held: ckpt.1"
+	SCR_CACHE_SIZE=3 SCR_DROP_AFTER_CURRENT=1 line "held: ckpt.1" \
+		job "$NODE_MAP" prefix current=ckpt.1 held
 	[[ $(names) == "ckpt.1*" ]]
 }
 

@@ -194,8 +194,7 @@ valid() { ids .valid; }
 	job "0 0 1 1" app_ckpt name=keep.%d files=2
 	job "0 0 1 1" app_ckpt name=a.%d dir=latest files=2
 	[[ $(valid) == "1 2" ]] || failed "valid: $(valid)"
-	job "0 0 1 1" app_ckpt name=b.%d dir=latest files=2 die=1
-	((status != 0)) || failed "not killed"
+	dies "0 0 1 1" app_ckpt name=b.%d dir=latest files=2 die=1
 	warned 'dataset 2 (a.1): marked unfinished: dataset 3 replaces'
 	[[ $(valid) == 1 ]] || failed "valid: $(valid)"
 	# Its filemaps in the cache are right, but its files may be mixed.
@@ -210,8 +209,7 @@ valid() { ids .valid; }
 	job "0 1 2 3" app_ckpt name=a.%d dir=latest
 	[[ $(valid) == "1 2" ]] || failed "valid: $(valid)"
 	lose 0 1 2 3
-	job "0 0 1" app_ckpt name=b.%d dir=latest die=1
-	((status != 0)) || failed "not killed"
+	dies "0 0 1" app_ckpt name=b.%d dir=latest die=1
 	[[ $(valid) == 1 ]] || failed "valid: $(valid)"
 	job "0 0 1" app_ckpt name=c.%d
 	[[ $(valid) == "1 4" ]] || failed "valid: $(valid)"
@@ -223,8 +221,7 @@ valid() { ids .valid; }
 	job "0 0 1 1" app_ckpt name=b.%d dir=latest silent=1
 	[[ $(valid) == 1 ]] || failed "valid: $(valid)"
 	# The same job replaces it in its next step.
-	job "0 0 1 1" app_ckpt name=c.%d dir=latest silent=1 steps=2 die=2
-	((status != 0)) || failed "not killed"
+	dies "0 0 1 1" app_ckpt name=c.%d dir=latest silent=1 steps=2 die=2
 	[[ -z $(valid) ]] || failed "valid: $(valid)"
 }
 
@@ -236,8 +233,7 @@ valid() { ids .valid; }
 	rm -r .scr
 	ln -s "$PREFIX" "$BATS_TEST_TMPDIR/link"
 	SCR_FLUSH=1 SCR_PREFIX=$BATS_TEST_TMPDIR/link works "0 1" app_restart 1
-	SCR_PREFIX=$BATS_TEST_TMPDIR/link works "0 1" app_restart 0
-	assert_line "restart ckpt.1"
+	SCR_PREFIX=$BATS_TEST_TMPDIR/link line "restart ckpt.1" works "0 1" app_restart 0
 	[[ -s ckpt.1/d1/rank_1.0 ]]
 }
 
@@ -268,8 +264,7 @@ valid() { ids .valid; }
 
 	export SCR_CACHE_BYPASS=1
 	for step in 2 3; do
-		job "0 1" app_ckpt name="$step.%d" dir=latest rotate=1 steps=3 die=$step
-		((status != 0)) || failed "not killed"
+		dies "0 1" app_ckpt name="$step.%d" dir=latest rotate=1 steps=3 die=$step
 		[[ -z $(valid) ]] || failed "step $step, valid: $(valid)"
 	done
 	job "0 1" app_ckpt dir=latest rotate=1 steps=3
@@ -310,8 +305,7 @@ valid() { ids .valid; }
 @test "never more than COUNT, the oldest goes first; what is unfinished goes at the next start (54)" {
 	local cache=tester/scr.j1
 
-	job "0 0 1" app_ckpt steps=4 die=4
-	((status != 0)) || failed "not killed"
+	dies "0 0 1" app_ckpt steps=4 die=4
 	[[ $(cached 0) == "3 4" && $(cached 1) == "3 4" ]] || failed "$(cached 0)"
 	mkdir -p "$NODES/1/$cache/scr.dataset.x" keep
 	ln -s "$PREFIX/keep" "$NODES/1/$cache/scr.dataset.9"

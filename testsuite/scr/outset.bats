@@ -19,8 +19,7 @@ list() { printf '%s\n' "${@:2}" | tr ' ' '\t' >"$LISTS.$1"; }
 	for r in 0 1 2 3; do list $r "ckpt.1/own.$r 10"; done
 	list 1 "ckpt.1/own.1 10" "ckpt.1/shared 20"
 	list 3 "./ckpt.1//shared 20" "ckpt.1/own.3 10"
-	job "0 1 2 3" app_ckpt "${OWN[@]}"
-	((status != 0 && status != 124))
+	dies "0 1 2 3" app_ckpt "${OWN[@]}"
 	[[ $stderr == *"rank 3 "*"Multiple procs registered file while not in \
 bypass mode: \`$PREFIX/ckpt.1/shared'"* ]]
 	[[ $(grep -c "rank 1 .*Multiple procs" <<<"$stderr") == 0 ]]
@@ -98,8 +97,7 @@ bypass mode"* ]]
 
 @test "a file outside of the prefix ends the job" {
 	list 2 "../elsewhere 10"
-	job "0 1 2 3" app_ckpt "${OWN[@]}"
-	((status != 0 && status != 124))
+	dies "0 1 2 3" app_ckpt "${OWN[@]}"
 	[[ $stderr == *"File \`$BATS_TEST_TMPDIR/elsewhere' must be under \
 SCR_PREFIX \`$PREFIX'"* ]]
 }

@@ -73,8 +73,7 @@ example() {
 	rm -rf "${NODES:?}"/* .scr
 	(
 		example 3
-		works "1 2 3 4" prefix levels
-		assert_line "0: 0/1 XOR(XOR1) 0,2"
+		line "0: 0/1 XOR(XOR1) 0,2" works "1 2 3 4" prefix levels
 		[[ -z $stderr ]] || failed "messages"
 	)
 }

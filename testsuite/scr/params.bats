@@ -75,10 +75,8 @@ traces() {
 }
 
 @test "SCR_CACHE_PURGE=1: nothing of an earlier run is left" {
-	job "0 1" app_restart 2
-	assert_line "complete 2 0"
-	SCR_CACHE_PURGE=1 works "0 1" app_restart 0
-	assert_line none
+	line "complete 2 0" job "0 1" app_restart 2
+	SCR_CACHE_PURGE=1 line "none" works "0 1" app_restart 0
 	[[ -z $(find "$NODES" -name 'scr.dataset.*') ]] || failed "datasets"
 }
 

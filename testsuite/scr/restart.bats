@@ -16,8 +16,7 @@ load restarts
 	[[ $(scr_flush_file --dir "$PREFIX" --list-ckpt) == 2 ]]
 	# The numbers of what this start removes are not used again.
 	lose 0 1 2 3
-	job "0 1 2 3" app_restart 1 files=2
-	assert_line none
+	line "none" job "0 1 2 3" app_restart 1 files=2
 	[[ $(cached 0) == 3 ]] || failed "$(cached 0)"
 }
 
@@ -129,9 +128,7 @@ unwritable() {
 	fresh
 	rm -rf .scr/* && mount --bind "$PREFIX" "$PREFIX"
 	cd "$PREFIX" && mount -o remount,ro,bind "$PREFIX"
-	works "0 1 2 3" app_restart 2 files=2
-	assert_line "restart ckpt.3"
-	assert_line "complete 5 0"
+	line "restart ckpt.3;complete 5 0" works "0 1 2 3" app_restart 2 files=2
 	[[ $(grep -c WARNING <<<"$stderr") -eq 1 ]] || failed "not one warning"
 	warned "WARNING: .*/\.scr: .*Read-only file system: the job continues"
 	mount -o remount,rw,bind "$PREFIX"
@@ -248,10 +245,8 @@ read_bytes() {
 
 @test "a rank rejects a checkpoint: the next older one (28), removed or not" {
 	fresh
-	works "0 1 2 3" app_restart 2 files=2 reject=1
-	assert_line "rejected ckpt.3"
-	assert_line "restart ckpt.2"
-	assert_line "complete 4 0"
+	line "rejected ckpt.3;restart ckpt.2;complete 4 0" \
+		works "0 1 2 3" app_restart 2 files=2 reject=1
 	restarts "0 1 2 3" ckpt.4
 	# It cannot be removed, and is not offered again.
 	fresh
@@ -270,9 +265,8 @@ read_bytes() {
 	assert_line "have_restart -> 0 1 set"
 	assert_line "start_restart -> 0 set"
 	fresh
-	SCR_CACHE_SIZE=1 job "0 1 2 3" app_calls init have_restart flags=1 \
+	SCR_CACHE_SIZE=1 dies "0 1 2 3" app_calls init have_restart flags=1 \
 		complete_output start_restart
-	((status != 0))
 	[[ $stderr == *"Can only call SCR_Start_restart()"* ]]
 }
 
@@ -300,19 +294,16 @@ read_bytes() {
 }
 
 @test "a checkpoint that kills the job is given up; a restart that ends counts anew" {
-	# dies: a restart that ends the job.
-	dies() {
-		job "0 1 2 3" app_restart 0 files=2 die=1
-		((status != 0))
-	}
+	# A restart that ends the job.
+	killer=(dies "0 1 2 3" app_restart 0 files=2 die=1)
 	fresh
-	for _ in 1 2 3; do dies; done
+	for _ in 1 2 3; do "${killer[@]}"; done
 	restarts "0 1 2 3" ckpt.2
 	[[ $stderr == *"ckpt.3': 3 restarts in a row failed"* ]]
 	export SCR_RESTART_ATTEMPTS=2
 	fresh
 	for _ in 1 2; do
-		dies
+		"${killer[@]}"
 		restarts "0 1 2 3" ckpt.3
 	done
 }
@@ -339,13 +330,11 @@ read_bytes() {
 		CKPT=1 TYPE=SINGLE OUTPUT=1
 	LINES
 	export SCR_CACHE_SIZE=4 SCR_COPY_TYPE=FILE
-	job "0 1 2 3" app_ckpt steps=3 flags=1 flags2=2
-	assert_line "complete 3 0"
+	line "complete 3 0" job "0 1 2 3" app_ckpt steps=3 flags=1 flags2=2
 	scr_index -q -p "$PREFIX" --delete id:2
 	rm "$PREFIX/.scr/flush.scr"
 	lose 1
-	works "0 1 2 3" app_restart 0
-	assert_line "rejected ckpt.1"
+	line "rejected ckpt.1" works "0 1 2 3" app_restart 0
 	[[ $output != *ckpt.3* ]]
 	[[ $stderr == *"dataset 2 \`ckpt.2'"*"removed from the cache"* ]]
 }

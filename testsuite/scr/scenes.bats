@@ -41,8 +41,7 @@ schemes() {
 	CKPT=2 TYPE=PARTNER INTERVAL=4
 	END
 	export SCR_COPY_TYPE=FILE SCR_CACHE_SIZE=3
-	job "0 1 2 3" app_restart 6 files=2
-	assert_line "complete 6 0"
+	line "complete 6 0" job "0 1 2 3" app_restart 6 files=2
 	[[ $(cached 0) == "4 5 6" ]]
 	[[ $(schemes 4) == partner1 && $(schemes 5) == xor2 &&
 		$(schemes 6) == xor1 ]]
@@ -80,9 +79,7 @@ schemes() {
 	for SCR_COPY_TYPE in $SOME; do
 		fresh
 		lose 3
-		works "0 1 2 2" app_restart 1 files=2
-		assert_line "restart ckpt.3"
-		assert_line "complete 4 0"
+		line "restart ckpt.3;complete 4 0" works "0 1 2 2" app_restart 1 files=2
 		restarts "0 1 2 2" ckpt.4
 	done
 }
@@ -140,9 +137,7 @@ schemes() {
 	END
 	[[ $(names) == "ckpt.1! ckpt.2! ckpt.3!" ]]
 	# A fresh start gets ids that are free.
-	job "0 1 2 3" app_restart 1 files=2
-	assert_line none
-	assert_line "complete 1 0"
+	line "none;complete 1 0" job "0 1 2 3" app_restart 1 files=2
 	[[ -d .scr/scr.dataset.4 ]]
 }
 
@@ -159,14 +154,11 @@ schemes() {
 	restarts "0 1 2 3" ckpt.3
 	fresh
 	after "0 1 2 3" ckpt.3 # alone in cache
-	works "0 1 2 3" app_restart 0 files=2 reject=1
-	assert_line "rejected ckpt.3"
-	assert_line "restart ckpt.2"
+	line "rejected ckpt.3;restart ckpt.2" \
+		works "0 1 2 3" app_restart 0 files=2 reject=1
 	[[ $(names) == "ckpt.1 ckpt.2 ckpt.3!" ]]
-	job "0 1 2 3" app_restart 0 files=2 reject=3 times=2
-	assert_line "rejected ckpt.2"
-	assert_line "rejected ckpt.1"
-	assert_line none
+	line "rejected ckpt.2;rejected ckpt.1;none" \
+		job "0 1 2 3" app_restart 0 files=2 reject=3 times=2
 	[[ $(names) == "ckpt.1! ckpt.2! ckpt.3!" ]]
 }
 
@@ -195,17 +187,13 @@ schemes() {
 		restarts "0 1 2 3" ckpt.3
 		restarts "0 1 2 3" ckpt.3 again=3
 		[[ $(grep -c "^restart ckpt.3" <<<"$output") -eq 3 ]]
-		job "0 1 2 3" app_restart 2 files=2 again=3
-		assert_line "restart ckpt.3"
-		assert_line "restart ckpt.7"
-		assert_line "complete 9 0"
+		line "restart ckpt.3;restart ckpt.7;complete 9 0" \
+			job "0 1 2 3" app_restart 2 files=2 again=3
 		[[ $(cached 2) == "8 9" ]]
 	done
 	# The first in the process finds nothing, the next what it wrote.
 	rm -rf "${NODES:?}" .scr
-	SCR_FLUSH=1 job "0 1 2 3" app_restart 2 files=2 again=2
-	assert_line none
-	assert_line "restart ckpt.2"
+	SCR_FLUSH=1 line "none;restart ckpt.2" job "0 1 2 3" app_restart 2 files=2 again=2
 	[[ $(names) == "ckpt.1 ckpt.2 ckpt.3 ckpt.4" ]]
 }
 
@@ -270,13 +258,11 @@ schemes() {
 
 	for bypass in 0 1; do
 		rm -rf "${NODES:?}" .scr ckpt.*
-		SCR_CACHE_BYPASS=$bypass SCR_FLUSH=1 works "0 1 2 3" app_ckpt \
-			steps=1 invalid=1
-		assert_line "complete 1 1"
+		SCR_CACHE_BYPASS=$bypass SCR_FLUSH=1 line "complete 1 1" \
+			works "0 1 2 3" app_ckpt steps=1 invalid=1
 		[[ -z $(cached 0) && $(names) != *ckpt.1 ]]
-		SCR_CACHE_BYPASS=$bypass job "0 1 2 3" app_calls init \
-			have_restart finalize
-		assert_line "have_restart -> 0 0"
+		SCR_CACHE_BYPASS=$bypass line "have_restart -> 0 0" \
+			job "0 1 2 3" app_calls init have_restart finalize
 	done
 }
 
