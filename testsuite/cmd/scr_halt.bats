@@ -17,10 +17,7 @@ settings() {
 	scr_halt --list "${1:-p}" | sed 1d
 }
 
-settings_are() {
-	attempt settings "${@:2}"
-	assert_output_is "$1"
-}
+settings_are() { prints "$1" settings "${@:2}"; }
 
 @test "what makes no sense is refused, and nothing is written" {
 	for bad in '-c x' '-c -1' '-c 1.5' '-c 2147483648' '-b soonish' \
@@ -34,8 +31,7 @@ settings_are() {
 		[[ ! -e p/.scr ]] || failed "$bad made something"
 	done
 	misused --reason scr_halt p --reason ''
-	try scr_halt p -b '2026-13-01T00:00:00'
-	assert_usage_error --before "2026-13-01T00:00:00"
+	misused "--before;2026-13-01T00:00:00" scr_halt p -b '2026-13-01T00:00:00'
 	complains 2 "--pid" scr_halt -i p
 	complains 2 quux scr_halt -i p --resource-manager quux
 	[[ ! -e p/.scr ]]
@@ -92,11 +88,9 @@ Halt file settings for $FILE:
 
 @test "the times that the guide promises, and those beyond 2038" {
 	scr_halt -q p -a '12:00pm today'
-	attempt settings
-	assert_output_has "$(date +%Y)" "12:00:00"
+	shows "$(date +%Y);12:00:00" settings
 	scr_halt -q p -a '8:30am tomorrow'
-	attempt settings
-	assert_output_has "$(LC_ALL=C date -d tomorrow '+%a %b %e') 08:30:00"
+	shows "$(LC_ALL=C date -d tomorrow '+%a %b %e') 08:30:00" settings
 	now=$(date +%s)
 	scr_halt -q p -a now+2h
 	soon=$(date -d "$(scr_halt -l --json p |
@@ -105,36 +99,30 @@ Halt file settings for $FILE:
 	scr_halt -q p -a 'in 30m'
 	scr_halt -q p -a 2138-11-19T09:46:40
 	settings_are "  ExitAfter:       Wed Nov 19 09:46:40 2138"
-	run -0 scr_inspect -m tree "$FILE"
-	assert_output_has "$(date -d 2138-11-19T09:46:40 +%s)"
+	shows "$(date -d 2138-11-19T09:46:40 +%s)" scr_inspect -m tree "$FILE"
 }
 
 @test "setting and listing together, a dry run, quiet" {
-	try scr_halt -n -c 7 p
-	assert_output_has "Would set CheckpointsLeft" "Nothing was changed" \
-		"CheckpointsLeft: 7"
+	shows "Would set CheckpointsLeft;Nothing was changed;CheckpointsLeft: 7" \
+		scr_halt -n -c 7 p
 	assert_output_lacks Setting
 	[[ ! -e p/.scr ]]
 	mkdir p/.scr
 	touch p/.scr/nodes.scr # a job has run
-	ends 0 scr_halt -l -c 7 p
-	assert_stderr_empty
+	calm scr_halt -l -c 7 p
 	assert_output_has "Setting CheckpointsLeft" "CheckpointsLeft: 7"
 	prints "" scr_halt -q -c 8 p
 	assert_stderr_empty
-	try scr_halt -n -r p
-	assert_stderr_one_line "would be removed"
+	complains 0 "would be removed" scr_halt -n -r p
 	[[ -e $FILE ]]
 }
 
 @test "the file is removed; a missing one is no error; nothing to unset: none is made" {
 	scr_halt -q p
-	ends 0 scr_halt --remove p
-	assert_stderr_empty
+	calm scr_halt --remove p
 	[[ ! -e $FILE ]]
 	complains 0 "p: no halt file" scr_halt --remove p
-	try scr_halt -r -l p
-	assert_output_has "  None"
+	shows "  None" scr_halt -r -l p
 	rm -r p/.scr
 	shows "  None" scr_halt p --unset-reason
 	[[ ! -e p/.scr ]]
@@ -156,23 +144,19 @@ Halt file settings for $FILE:
 			!defined $$p{reason} && !defined $$p{damage} &&
 			@{$$p{met}} == 0 or die;'
 	scr_halt -q p -c 0
-	try scr_halt -lv p
-	assert_output_has "HALT RUN: No checkpoints remaining."
+	shows "HALT RUN: No checkpoints remaining." scr_halt -lv p
 	rm -r p/.scr
 	mkdir p/.scr
 	touch p/.scr/nodes.scr
 	SCR_HALT_SECONDS=3600 ends 0 scr_halt p -c 5
 	assert_stderr_one_line "LLNL's library ignores SCR_HALT_SECONDS=3600" \
 		"libscr of scrkit does not" "--seconds 3600"
-	SCR_HALT_SECONDS=3600 try scr_halt p -c 4
-	assert_stderr_empty
+	SCR_HALT_SECONDS=3600 calm scr_halt p -c 4
 	scr_halt -r p
 	echo SCR_HALT_SECONDS=60 >p/.scrconf
-	try scr_halt p -c 5
-	assert_stderr_one_line SCR_HALT_SECONDS=60
+	complains 0 SCR_HALT_SECONDS=60 scr_halt p -c 5
 	scr_halt -r p
-	try scr_halt p -c 5 -s 60
-	assert_stderr_empty
+	calm scr_halt p -c 5 -s 60
 }
 
 @test "a damaged file is reported, means stop, and changes only by force" {
@@ -184,8 +168,7 @@ Halt file settings for $FILE:
 	assert_stderr_one_line "$FILE: damaged" "will stop" "--remove" "--force"
 	ends 3 scr_halt -l --json p
 	assert_output_has '"due": true' '"damage": "not a kvtree file'
-	ends 1 scr_halt -c 5 p
-	assert_stderr_one_line "$FILE: damaged" "--force"
+	complains 1 "$FILE: damaged;--force" scr_halt -c 5 p
 	[[ $(cat "$FILE") == junk ]]
 	ends 0 scr_halt -c 5 --force p
 	[[ $(cat "$FILE.bak") == junk ]]
@@ -195,13 +178,48 @@ Halt file settings for $FILE:
 	[[ ! -e $FILE ]]
 }
 
+@test "a value that is none is damage; force replaces it" {
+	scr_halt -q p
+	scr_inspect -m tree "$FILE" | sed 's/ExitReason/ExitBefore/; s/JOB_HALTED/soon/' |
+		craft "$FILE"
+	complains 3 "damaged;ExitBefore: not a number" scr_halt -l p
+	complains 1 "so it is not changed: ExitBefore" scr_halt -c 1 p
+	ends 0 scr_halt -c 1 -f p
+	settings_are "  CheckpointsLeft: 1"
+}
+
+@test "what is no file, or another user's" {
+	mkdir p/.scr
+	ln -s "$PWD/none/x" "$FILE"
+	for how in -l "-c 1"; do
+		# shellcheck disable=SC2086 # words
+		complains 1 "p/.scr/halt.scr: is a symbolic link" scr_halt $how p
+	done
+	calm scr_halt -r p # the link itself
+	[[ ! -L $FILE ]]
+	mkdir "$FILE"
+	complains 3 "$FILE: damaged;not a regular file" scr_halt -l p
+	complains 1 p/.scr/halt.scr scr_halt -c 1 p
+	rm -d "$FILE" p/.scr
+	: >p/.scr
+	complains 1 p/.scr: scr_halt -l p
+	complains 1 p/.scr: scr_halt -c 1 p
+	complains 1 "none: cannot open the prefix" scr_halt -r none
+	become 65534
+	rm p/.scr
+	scr_halt -q p
+	chmod 444 "$FILE"
+	chmod 555 p/.scr
+	shows JOB_HALTED "${as[@]}" scr_halt -l p
+	complains 1 "p/.scr/halt.scr;Permission denied" "${as[@]}" scr_halt -c 1 p
+}
+
 @test "a full disk is reported, and leaves no partial file" {
 	privately && return
 	mkdir small
 	mount -t tmpfs -o size=4k none small
 	head -c 4096 /dev/zero >small/fill
-	ends 1 scr_halt small -c 1
-	assert_stderr_one_line small/.scr/halt.scr "No space left"
+	complains 1 "small/.scr/halt.scr;No space left" scr_halt small -c 1
 	[[ -z $(ls small/.scr) ]]
 }
 
@@ -231,11 +249,9 @@ Halt file settings for $FILE:
 		for i in "${pids[@]}"; do
 			wait "$i" || failed "one of three lost something"
 		done
-		attempt settings
-		assert_output_has "CheckpointsLeft: $((start - rounds))" \
-			"HaltSeconds:     $rounds"
-		run -0 scr_inspect -m tree "$FILE"
-		assert_output_has "$((2000000000 + rounds))"
+		shows "CheckpointsLeft: $((start - rounds));HaltSeconds:     $rounds" \
+			settings
+		shows "$((2000000000 + rounds))" scr_inspect -m tree "$FILE"
 	done
 }
 
@@ -281,11 +297,9 @@ slurm() {
 
 @test "--immediate writes the condition, then stops the steps" {
 	slurm
-	ends 0 scr_halt -i p
-	assert_stderr_has "stopping step 77.0" "stopped 1 step" "allocation"
+	warns 0 "stopping step 77.0;stopped 1 step;allocation" scr_halt -i p
 	assert_output_has "ExitReason:      JOB_HALTED"
-	run -0 ls steps
-	assert_output_is $'77.batch\n77.extern'
+	prints $'77.batch\n77.extern' ls steps
 	[[ $(cat calls) == "--signal=TERM 77.0" ]]
 	cmp halt.seen "$FILE" # written before the signal
 	complains 0 "no process of the job is running" scr_halt -i p
@@ -295,8 +309,7 @@ slurm() {
 	slurm
 	mkdir p/.scr
 	echo junk >"$FILE"
-	ends 1 scr_halt -i p
-	assert_stderr_has "--force" "was not stopped"
+	warns 1 "--force;was not stopped" scr_halt -i p
 	[[ -e steps/77.0 && ! -e calls ]]
 	warns 0 "would stop step 77.0" scr_halt -i --dry-run -f p
 	[[ -e steps/77.0 && $(cat "$FILE") == junk ]]

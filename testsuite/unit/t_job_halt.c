@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/halt.h"
 
-#include <sys/file.h>
-
 #include "conf.h"
 #include "json.h"
 #include "scratch.h"
@@ -31,8 +29,6 @@ wish(struct kvtree *t, void *arg, struct error *err)
 
 /* The result of the last load() or set(). */
 static struct halt_state s;
-
-/* The last error. */
 
 static int
 load(struct error *err)
@@ -94,7 +90,7 @@ TEST(in_place)
 	   "... and makes none");
 }
 
-/* scr_halt.bats has what is done about damage. */
+/* scr_halt.bats has what is done about damage, and what else a file may be. */
 TEST(damaged)
 {
 	static const struct {
@@ -123,105 +119,6 @@ TEST(damaged)
 		   sizes[i].what);
 	}
 	ok(set("z", NULL, 0, HALT_CREATE, NULL) == 0 && s.created, "... used");
-	write_text(here(FILE_AT), "junk");
-	is_int(set("z", NULL, 0, HALT_CREATE, NULL), -1, "junk is kept");
-	ok(set("z", NULL, 0, HALT_CREATE | HALT_FORCE, NULL) == 0 && !s.created,
-	   "... unless forced");
-}
-
-static void
-bad_value(struct kvtree *t, void *arg)
-{
-	must(kvtree_set(t, arg, "soon", NULL) == 0);
-}
-
-TEST(bad_value)
-{
-	char key[] = "ExitBefore";
-
-	fresh();
-	must_set("x", NULL, 0);
-	edit_tree(here(FILE_AT), bad_value, key);
-	ok(load(NULL) == 0 && s.damaged && says(&s.why, "ExitBefore"),
-	   "a value that is none is damage");
-	is_int(set(NULL, "ExitAfter", 1, HALT_CREATE, NULL), -1, "... kept");
-	must(set(NULL, "ExitAfter", 1, HALT_CREATE | HALT_FORCE, NULL) == 0);
-	ok(load(NULL) == 0 && !s.damaged && s.is.exit_after == 1 &&
-		   s.is.reason == NULL,
-	   "... thrown away by force");
-}
-
-TEST(odd_files)
-{
-	fresh();
-	must(mkdir(here("p/.scr"), 0777) == 0 &&
-	     symlink("/nonexistent/x", here(FILE_AT)) == 0);
-	is_int(load(&why), -1, "a symbolic link");
-	ok(why.kind == ERROR_UNSAFE && says(&why, here(FILE_AT)), "... unsafe");
-	ok(set("x", NULL, 0, HALT_CREATE, &why) < 0 && why.kind == ERROR_UNSAFE,
-	   "... to write, too");
-	must(unlink(here(FILE_AT)) == 0 && mkdir(here(FILE_AT), 0777) == 0);
-	ok(load(&why) == 0 && s.damaged, "a directory is damage");
-	is_int(set("x", NULL, 0, HALT_CREATE, &why), -1, "... to write, too");
-	must(rmdir(here(FILE_AT)) == 0 && rmdir(here("p/.scr")) == 0);
-	write_text(here("p/.scr"), "no directory");
-	is_int(load(&why), -1, ".scr is a file");
-	ok(set("x", NULL, 0, HALT_CREATE, &why) < 0 && says(&why, "/.scr"),
-	   "... to write, too");
-}
-
-/* Another user's halt file. */
-TEST(foreign)
-{
-	struct stat st;
-	pid_t pid = -1;
-	int status = 0;
-
-	fresh();
-	must_set("x", NULL, 0);
-	must(chmod(here(FILE_AT), 0444) == 0 &&
-	     chmod(scratch_root, 0755) == 0 &&
-	     chmod(here("p/.scr"), 0555) == 0);
-	pid = fork();
-	if (pid == 0) {
-		become_nobody();
-		/* The other user may not be able to reach the scratch
-		 * directory. */
-		if (stat(here(FILE_AT), &st) < 0)
-			_exit(77);
-		if (load(NULL) < 0 || s.damaged || s.is.reason == NULL)
-			_exit(1);
-		if (set("y", NULL, 0, HALT_CREATE, &why) == 0 ||
-		    why.errnum != EACCES || !says(&why, here(FILE_AT)))
-			_exit(2);
-		_exit(0);
-	}
-	must(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77)
-		skip("one that may only be read is read", "no other user");
-	else
-		is_int(WEXITSTATUS(status), 0,
-		       "one that may only be read is read");
-	must(chmod(here("p/.scr"), 0755) == 0);
-}
-
-/* scr_halt.bats removes files; here, what a command does not meet. */
-TEST(remove)
-{
-	bool was = true;
-
-	fresh();
-	ok(halt_remove(here("p"), false, &was, NULL) == 0 && !was, "no .scr");
-	must_set("x", NULL, 0);
-	ok(halt_remove(here("p"), true, &was, NULL) == 0 && was &&
-		   exists(here(FILE_AT)),
-	   "a dry run removes nothing");
-	must(unlink(here(FILE_AT)) == 0 &&
-	     symlink("none/x", here(FILE_AT)) == 0);
-	ok(halt_remove(here("p"), false, &was, NULL) == 0 && was &&
-		   !exists(here(FILE_AT)),
-	   "a symbolic link, itself");
-	is_int(halt_remove(here("none"), false, &was, NULL), -1, "no prefix");
 }
 
 /* --- Evaluating --- */
