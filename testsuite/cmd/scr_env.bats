@@ -10,9 +10,7 @@ saved() {
 	local dir
 
 	dir=$(golden "scr3/${1-index_multi/prefix_after_run}")
-	rm -rf p
-	cp -a "$dir" p
-	chmod -R u+w p
+	taken "$dir"
 }
 
 # Directories of the job that can be made on this machine.
@@ -47,8 +45,7 @@ storage() {
 		retries_halt should_exit; do
 		shows "Usage: scr_$name" "scr_$name" --help
 	done
-	ends 1 scr_nodes_file --dir none
-	assert_stderr_one_line "scr_nodes_file: " "none/.scr"
+	complains 1 "scr_nodes_file: ;none/.scr" scr_nodes_file --dir none
 	ln -s "$BIN/scr_env" scr_hostlist.py
 	prints 'n[1-2]' ./scr_hostlist.py 'n[1-2]'
 }
@@ -89,8 +86,7 @@ storage() {
 	printf '%s\n' 'SCR_CNTL_BASE=/cntl' 'CACHEDIR=/ssd BYTES=1GB' \
 		'CACHEDIR=/nvme' >"else where/.scrconf"
 	prints /cntl/me/scr.5 scr_env cntl-dir -p "else where" --job-id 5
-	try scr_env cache-dir -b -p "else where"
-	assert_output_has /ssd /nvme
+	shows "/ssd;/nvme" scr_env cache-dir -b -p "else where"
 	try scr_list_dir -p "else where" cache
 	assert_line_count 1
 	assert_output_has /ssd/me/scr.else_where- " /nvme/me/scr.else_where-"
@@ -100,8 +96,7 @@ storage() {
 @test "conf: values and where they come from" {
 	echo 'SCR_FLUSH=7' >.scrconf
 	printf '%s\n' 'STORE=/ssd GROUP=NODE COUNT=2' 'STORE=/nvme' >>.scrconf
-	try scr_env conf SCR_FLUSH
-	assert_output_has 'SCR_FLUSH=7' .scrconf
+	shows "SCR_FLUSH=7;.scrconf" scr_env conf SCR_FLUSH
 	SCR_FLUSH=8 try scr_env conf SCR_FLUSH
 	assert_output_is $'SCR_FLUSH=8\tenvironment\tcheckpoints'
 	prints 7 scr_env conf --value SCR_FLUSH
@@ -121,8 +116,7 @@ storage() {
 	printf '%s\n' '# mine' '' 'SCR_FLUSH=7' 'SCR_FLUSH=8' 'CKPT=0 TYPE=XOR' \
 		'SCR_FLUSH_POSTSTAGE=1' 'SCR_GROUP=POWER' >.scrconf
 	export SCR_HALT_SECONDS=60 SCR_JOB_ID=9
-	ends 0 scr_env conf -p "$PWD" --user me
-	assert_stderr_empty
+	calm scr_env conf -p "$PWD" --user me
 	assert_output_has $'SCR_FLUSH=7\t'"$at:3"$'\tcheckpoints\n' \
 		$'SCR_HALT_SECONDS=60\tenvironment\tseconds\n' \
 		$'SCR_MPI_BUF_SIZE=1048576\tbuilt in\tbytes\n' \
@@ -210,6 +204,61 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	assert_output_has '"state": "excluded"' '"usable": true'
 }
 
+@test "down-nodes: what each node's check says, also to those who only read" {
+	local list=good1,full1,worse1,odd1,gone1,dead1,good2,dead2,good3
+
+	stub_ssh
+	stub helper <<-'END'
+		#!/bin/sh
+		echo "$NODE $*" >>asked
+		echo 'Welcome to this machine'
+		case $NODE in
+		full* | worse*) echo 'scr_check_node: FAIL: full: /ssd: No space left' ;;
+		odd*) echo 'oh dear' >&2; exit 7 ;;
+		esac
+		case $NODE in
+		full*) exit 1 ;;
+		worse*) echo 'scr_check_node: FAIL: missing: /x: gone'; exit 1 ;;
+		esac
+		echo 'scr_check_node: PASS'
+	END
+	export SCR_EXCLUDE_NODES=good2,dead2 SCR_CNTL_BASE=/shm SCR_JOB_ID=1
+	export SCR_CACHE_BASE="/ssd with blank"
+	ask() {
+		ends 0 scr_env down-nodes --remote ssh --timeout 1 \
+			--helper "$PWD/stub/helper" -d good3 "$@" $list
+	}
+	states() { # STATE of each node, with these options of `ask`
+		ask --json "${@:10}"
+		[[ $(jq -r '.nodes[].state' <<<"$output" | xargs) == "${*:1:9}" ]]
+	}
+	SECONDS=0
+	ask -r
+	((SECONDS < 8)) # a dead node holds nobody up
+	assert_output_is "full1: full: /ssd: No space left
+worse1: full: /ssd: No space left; missing: /x: gone
+odd1: its check failed, status 7: oh dear
+gone1: Failed to echo UP: ssh: connect to host gone1 port 22: No route
+dead1: Failed to echo UP: not done within 1 s
+good2,dead2: User excluded via SCR_EXCLUDE_NODES
+good3: Specified as down"
+	# Those known to be bad are not asked.
+	[[ $(sort asked) == "$(printf \
+		'%s1 check-node --cntl /shm:0 --cache /ssd with blank:0\n' full good odd worse)" ]]
+	ask
+	assert_output_is full1,worse1,odd1,gone1,dead1,good2,dead2,good3
+	states ok full missing unreachable unreachable unreachable excluded excluded \
+		specified
+	ask -r --read
+	assert_output_has "missing: /x: gone;dead2: User excluded via SCR_EXCLUDE_NODES; Failed"
+	assert_output_lacks full1 good2
+	states ok full missing unreachable unreachable unreachable ok excluded specified \
+		--read
+	SCR_EXCLUDE_NODES='a[1-' complains 2 "SCR_EXCLUDE_NODES from environment" \
+		scr_env down-nodes --remote ssh n1
+	complains 1 ssh env PATH="$BIN" scr_env down-nodes --remote ssh n1
+}
+
 @test "down-nodes: templates with sizes (D2), small and missing storage; no nodes" {
 	stub_ssh
 	mkdir base
@@ -218,13 +267,11 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	prints '' scr_env down-nodes -r --remote ssh n1
 	printf '%s\n' "CNTLDIR=$PWD/base BYTES=1" \
 		"CACHEDIR=$PWD/base BYTES=900PB" >.scrconf
-	try scr_env down-nodes -r --remote ssh n1
-	assert_output_has 'n1: small: ' 'needed'
+	shows "n1: small: ;needed" scr_env down-nodes -r --remote ssh n1
 	# A cache that is too small can still be read.
 	prints '' scr_env down-nodes -r --read --remote ssh n1
 	printf '%s\n' "CNTLDIR=$PWD/base" "CACHEDIR=/proc/none" >.scrconf
-	try scr_env down-nodes -r --remote ssh n1
-	assert_output_has 'n1: missing: /proc/none: '
+	shows 'n1: missing: /proc/none: ' scr_env down-nodes -r --remote ssh n1
 	rm .scrconf
 	complains 1 "SCR_NODELIST" scr_list_down_nodes
 	complains 2 "carrier-pigeon" scr_list_down_nodes --remote carrier-pigeon n1
@@ -250,14 +297,41 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	assert_line_count 2
 	assert_output_has "scr_check_node: FAIL: small: $PWD/c: " \
 		"900.0 PiB needed" "scr_check_node: FAIL: missing: /proc/none: "
-	ends 1 scr_env check-node --read --cache "$PWD/d"
-	[ ! -e d ]
+}
+
+@test "check-node: what a directory is fit for" {
+	privately && return
+	mkdir c small
+	: >file
+	mount -t tmpfs -o size=256k none small
+	while IFS='|' read -r deed args want; do
+		echo "$deed|$args"
+		eval "$deed"
+		# shellcheck disable=SC2086 # an option, or none
+		try scr_env check-node ${args% *} --cache "${args##* }"
+		[[ $output == *"${want:-PASS}"* && $status == $((${#want} > 0)) ]] ||
+			failed "$want"
+	done <<-END
+		|--read $PWD/d|FAIL: missing: $PWD/d: No such file
+		[[ ! -e d ]]|--read $PWD/c:900PB|
+		|-f $PWD/c:1|
+		| $PWD/file|FAIL: missing: $PWD/file
+		| c|not an absolute path
+		|--read /proc/self|
+		| /sys/kernel|FAIL: unwritable: /sys/kernel
+		| $PWD/small:200K|
+		| $PWD/small:1M|FAIL: small: $PWD/small
+		head -c 192K /dev/zero >small/x| $PWD/small:200K|
+		|-f $PWD/small:200K|FAIL: full: $PWD/small
+		head -c 64K /dev/zero >small/y| $PWD/small:200K|FAIL: full: $PWD/small: No space left
+		|--read $PWD/small:200K|
+		mount -o remount,ro small| $PWD/small|FAIL: unwritable: $PWD/small
+	END
 }
 
 @test "should-exit: 0 stop, 1 go on, 2 cannot tell" {
 	mkdir -p p
-	ends 1 scr_should_exit -p p
-	assert_output_is ''
+	yields 1 '' scr_should_exit -p p
 	ends 1 scr_should_exit -p p --runs 1
 	ends 1 scr_should_exit -p p --runs -1
 	misused -2 scr_should_exit -p p --runs -2
@@ -274,8 +348,7 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	echo SCR_MIN_NODES=2 >p/.scrconf
 	ends 1 scr_should_exit -p p --down n1
 	echo SCR_MIN_NODES=few >p/.scrconf
-	ends 2 scr_should_exit -p p --down n1
-	assert_stderr_has SCR_MIN_NODES few
+	warns 2 "SCR_MIN_NODES;few" scr_should_exit -p p --down n1
 }
 
 @test "retries-halt: a reason, none, damaged (D12); should-exit: as many nodes as last" {
@@ -301,14 +374,12 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	prints 3 scr_flush_file --dir p --list-output
 	prints "5 3" scr_flush_file --dir p --list-ckpt
 	prints 3 scr_flush_file -d p --list-ckpt --before 5
-	ends 1 scr_flush_file -d p -c -b 3
-	assert_output_is ''
+	yields 1 '' scr_flush_file -d p -c -b 3
 	prints '' scr_env flush-file -p p -c -b 3
 	prints 5 scr_flush_file -d p --latest
 	prints PFS scr_flush_file -d p --location 5
 	prints 'PFS CACHE' scr_env flush-file -p p --location 5
-	ends 1 scr_flush_file -d p -L 4
-	assert_output_is NONE
+	yields 1 NONE scr_flush_file -d p -L 4
 	prints both.3 scr_flush_file -d p -s 3
 	ends 1 scr_flush_file -d p -s 99
 	ends 1 scr_flush_file -d p --need-flush 5
@@ -323,8 +394,7 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	saved
 	prints 4 scr_nodes_file --dir p
 	cp p/.scr/flush.scr p/.scr/nodes.scr
-	ends 1 scr_nodes_file --dir p
-	assert_output_is 0
+	yields 1 0 scr_nodes_file --dir p
 }
 
 @test "flush-file: usage errors, and options that were removed" {
@@ -339,8 +409,7 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	misused "scr_index --build 5" scr_flush_file -d p --summary -s 5
 	complains 1 "none/.scr" scr_flush_file -d none --latest
 	echo junk >p/.scr/flush.scr
-	ends 1 scr_flush_file -d p --latest
-	assert_stderr_one_line "p/.scr" flush.scr
+	complains 1 "p/.scr;flush.scr" scr_flush_file -d p --latest
 }
 
 @test "log-event and log-transfer: lines as LLNL's" {
@@ -378,11 +447,8 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	assert_output_has '"model": "daly"' '"interval_seconds": '
 	rm -rf p
 	mkdir p
-	ends 1 scr_env interval -p p
-	assert_output_is ''
-	assert_stderr_one_line p/.scr/log
-	ends 1 scr_ckpt_interval --prefix p
-	assert_output_is ''
+	refuses 1 p/.scr/log scr_env interval -p p
+	yields 1 '' scr_ckpt_interval --prefix p
 	# Scripts set SCR_CHECKPOINT_OVERHEAD to this.
 	prints 10.0 scr_ckpt_interval --prefix p --percent
 	assert_stderr_one_line "10.0 is assumed"
@@ -432,8 +498,7 @@ healthy() {
 	assert_output_has "warning  job" "--job-id" "warning  end" SCR_END_TIME \
 		"warning  checkpoints" "one is due every 600 seconds"
 	rmdir p
-	healthy 1
-	assert_output_has "failed   prefix" "scr_prerun -p $PWD/p"
+	out_has "failed   prefix;scr_prerun -p $PWD/p" healthy 1
 	mkdir p
 	# Another version, and a wrong clock.
 	# shellcheck disable=SC2016 # for sh
@@ -448,10 +513,8 @@ healthy() {
 	assert_output_has "failed   node        $node" "0 of 1 answered"
 	rmdir c
 	touch c
-	healthy 1
-	assert_output_has "failed   directories $node" SCR_CACHE_BASE
-	ends 1 scr_env doctor -p p --remote local
-	assert_output_has "failed   nodes" --nodes
+	out_has "failed   directories $node;SCR_CACHE_BASE" healthy 1
+	finds 1 "failed   nodes;--nodes" scr_env doctor -p p --remote local
 	[[ $stderr != *next:* ]] || failed "scr_postrun has no nodes, either"
 	rm c
 	mkdir c
