@@ -72,7 +72,7 @@ walk() {
 	chmod 755 "$there/bin/srun"
 	sed -n '/^    #!\/bin\/bash/,/^$/b x;/^    cd/,/^$/b x;b;:x;s/^    //p' \
 		"$TESTSUITE/../README.md" |
-		sed "s,=/p/lustre/,=$there/,;s,=/ssd,=$there/ssd," >"$there/job"
+		sed "s,=/p/,=$there/,;s,=/ssd,=$there/ssd," >"$there/job"
 	ends 0 env PATH="$there/bin:$PATH" SCR_JOB_ID=1 SCR_NODELIST='n[1-5]' \
 		SCR_REMOTE=local SCR_CNTL_BASE="$there/cntl" bash "$there/job"
 	[[ $(<"$there/run7/runs") == "-K -N 4 ./my_app
