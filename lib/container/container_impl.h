@@ -16,7 +16,6 @@
 #include "container/pack.h"
 #include "path.h"
 
-struct put;
 
 struct packing {
 	struct packed *p;

@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
