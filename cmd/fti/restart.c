@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "buf.h"
 #include "dir.h"
