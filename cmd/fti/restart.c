@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <unistd.h>
 
 #include "buf.h"
 #include "dir.h"

@@ -16,6 +16,7 @@
 #include "container/pack.h"
 #include "path.h"
 
+struct put;
 
 struct packing {
 	struct packed *p;

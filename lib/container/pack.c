@@ -24,6 +24,7 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "par.h"
 #include "path.h"

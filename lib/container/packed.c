@@ -16,6 +16,7 @@
 #include "kvtree/kvtree.h"
 #include "lock.h"
 #include "mem.h"
+#include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "progress.h"

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"

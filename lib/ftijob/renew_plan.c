@@ -13,6 +13,7 @@
 #include "error.h"
 #include "fti/ini.h"
 #include "fti/input.h"
+#include "fti/posix.h"
 #include "ftijob/parity.h"
 #include "ftijob/recover.h"
 #include "ftijob/renew.h"

@@ -3,6 +3,7 @@
  * kvtree_encode.c - from trees to bytes, and the files that hold one tree.
  */
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "buf.h"
 #include "crc.h"

@@ -21,6 +21,7 @@
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
 #include "stop.h"
+#include "str.h"
 
 static void
 add_problem(void *arg, const char *what)

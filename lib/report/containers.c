@@ -16,6 +16,7 @@
 #include "map.h"
 #include "mem.h"
 #include "meta/redset.h"
+#include "path.h"
 #include "rescue/plan.h"
 #include "str.h"
 

@@ -10,6 +10,7 @@
 #include "ftijob/cover.h"
 #include "ftijob/renew.h"
 #include "ftijob/set.h"
+#include "ftijob/tree.h"
 #include "json.h"
 #include "report/fti.h"
 #include "report/table.h"

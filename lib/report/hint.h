@@ -11,6 +11,7 @@
 
 struct buf;
 struct catalogue;
+struct error;
 struct index;
 struct plan;
 
