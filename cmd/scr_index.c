@@ -440,7 +440,10 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 	    (r->way.obstacle[0] == '\0' || why->kind != ERROR_SYSTEM) &&
 	    !error_may_pass(why) &&
 	    !(r->dry_run && r->status == STATUS_DAMAGED)) {
-		next_after(s, c, id, why, "scr_inspect", next);
+		next_after(s, c, id, why,
+			   report_check(REPORT_CHECK_INSPECT,
+					s->o.deep || r->deep, s->o.checksums),
+			   next);
 		return;
 	}
 	next[0] = '\0';

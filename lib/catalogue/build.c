@@ -35,7 +35,8 @@ struct build {
 	bool have_old;
 	struct plan_sum *sums; /* of the files of the plan */
 	struct catalogue_desc desc;
-	bool changed; /* a file was written */
+	bool changed;  /* a file was written */
+	bool doubtful; /* redundancy contradicts what was built */
 };
 
 /* --- Existing metadata --- */
@@ -220,8 +221,8 @@ mend(struct build *b, struct error *err)
 	return plan_sums_read(b->plan, b->sums, true, &b->o->work, err);
 }
 
-/* No checksum is recorded of files whose redundancy could not be compared with
- * them. */
+/* No checksum is recorded of files whose redundancy contradicts them, or could
+ * not be compared with them. */
 static void
 forget_unproven(struct build *b)
 {
@@ -229,11 +230,14 @@ forget_unproven(struct build *b)
 
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const uint32_t at = p->ranks[p->files[i].rank].data_set;
+		const struct plan_set *s =
+			at != PLAN_NONE ? &p->sets[at] : NULL;
 
-		if (!p->files[i].has_crc && at != PLAN_NONE &&
-		    redset_is_redundant(p->sets[at].type) &&
-		    p->sets[at].verdict == SET_LOST)
+		if (!p->files[i].has_crc && s != NULL &&
+		    redset_is_redundant(s->type) &&
+		    (s->doubtful || s->verdict == SET_LOST))
 			b->sums[i].known = false;
+		b->doubtful = b->doubtful || (s != NULL && s->doubtful);
 	}
 }
 
@@ -481,7 +485,7 @@ look_after(struct build *b, struct error *err)
 	struct catalogue_options quiet = {
 		.work = b->o->work,
 		.moved_from = b->o->moved_from,
-		.deep = b->o->deep && rebuilt,
+		.deep = b->doubtful || (b->o->deep && rebuilt),
 		.checksums = b->o->checksums && rebuilt,
 	};
 	const struct verify_listener left = { note_left, b->out };
@@ -490,6 +494,7 @@ look_after(struct build *b, struct error *err)
 
 	if (b->out->dry_run && !is_claimed(b, &e))
 		return 0;
+	b->out->deep = quiet.deep;
 	quiet.work.log = quiet.work.detail = NULL;
 	quiet.work.progress = NULL;
 	if (catalogue_verify(b->c, &e, &quiet, &left, &r, err) < 0)

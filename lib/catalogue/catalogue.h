@@ -206,6 +206,7 @@ struct build_result {
 	/* data and redundancy differ, and it is unknown which is wrong */
 	bool undecided;
 	bool compared; /* checksums were compared, also if not asked for */
+	bool deep;     /* the result was compared with redundancy */
 	bool barred;   /* failed: the job may not read some files */
 	struct plan_way way;
 	/* the first damage that the build could not repair, of what no restart

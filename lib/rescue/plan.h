@@ -210,7 +210,8 @@ struct plan_set {
 	struct solution *solution; /* what to compute (solve.h); NULL: not
 				      solved */
 	bool searched;	/* what is left of it was compared (deep.h) */
-	bool undecided; /* and contradicts itself: see plan.undecided */
+	bool doubtful;	/* and contradicts itself; the wrong member is unknown */
+	bool undecided; /* nor can a rebuild prove itself: plan.undecided */
 	bool salvage; /* bodies behind damaged headers are used, because the set
 			  is lost without them */
 	bool unproved; /* and no checksum confirms what is computed from them */

@@ -280,6 +280,11 @@ plan_error(const struct plan *p, struct error *err)
 {
 	const struct plan_file *f = p->files;
 	char more[48] = "";
+	/* Where only redundancy is lost, the data count. */
+	const bool barred = p->barred > 0 &&
+			    (p->verdict != SET_LOST ||
+			     (p->unread == 0 &&
+			      plan_data_status(p) == STATUS_FAILED));
 
 	if (p->flaw != NULL)
 		return error_set(err,
@@ -291,10 +296,10 @@ plan_error(const struct plan *p, struct error *err)
 	if (p->verdict == SET_LOST && p->unread == 0 &&
 	    plan_status(p) == STATUS_FAILED)
 		return unclaimed_error(p, err);
-	if (p->verdict == SET_LOST)
+	if (p->verdict == SET_LOST && !barred)
 		return p->unread > 0 ? unread_error(p, err)
 				     : lost_error(p, err);
-	if (p->barred > 0) {
+	if (barred) {
 		while (f->state != FILE_PRESENT || !f->barred)
 			f++;
 		if (p->barred > 1)
