@@ -210,7 +210,7 @@ struct plan_set {
 	struct solution *solution; /* what to compute (solve.h); NULL: not
 				      solved */
 	bool searched;	/* what is left of it was compared (deep.h) */
-	bool doubtful;	/* and contradicts itself; the wrong member is unknown */
+	bool doubtful;	/* and contradicts itself: what is wrong is unknown */
 	bool undecided; /* nor can a rebuild prove itself: plan.undecided */
 	bool salvage; /* bodies behind damaged headers are used, because the set
 			  is lost without them */

@@ -281,10 +281,10 @@ plan_error(const struct plan *p, struct error *err)
 	const struct plan_file *f = p->files;
 	char more[48] = "";
 	/* Where only redundancy is lost, the data count. */
-	const bool barred = p->barred > 0 &&
-			    (p->verdict != SET_LOST ||
-			     (p->unread == 0 &&
-			      plan_data_status(p) == STATUS_FAILED));
+	const bool barred =
+		p->barred > 0 &&
+		(p->verdict != SET_LOST ||
+		 (p->unread == 0 && plan_data_status(p) == STATUS_FAILED));
 
 	if (p->flaw != NULL)
 		return error_set(err,
