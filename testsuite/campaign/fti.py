@@ -607,7 +607,7 @@ def flips():
             for at in range(size):
                 for fill in (b"\0" * 4, b"\xff" * 4, b"\0" * 8, b"\xff" * 8,
                              b"\x7f" + b"\xff" * 3):
-                    yield (form, level, 2, 2, 1), kind, at, fill
+                    yield (form, level, 2, 2, 1), kind, at, fill[:size - at]
     for level in (1, 2, 3, 4):
         for bit in range(8 * 480):
             yield ("posix", level, 4, 4, 2), "values", bit // 8, 1 << bit % 8
