@@ -25,7 +25,7 @@
 #
 # TREE is a build tree, such as build/plain.  Suites:
 #     unit      TREE/test/t_*, TAP
-#     valgrind  half of testsuite/valgrind.list under valgrind, in turn, day by day;
+#     valgrind  a third of testsuite/valgrind.list under valgrind, in turn, day by day;
 #               slow: all units
 #     fuzz      TREE/fuzz/replay_X with the files of testsuite/data/corpus/X
 #     bats      testsuite/cmd/*.bats and testsuite/golden/*.bats
@@ -383,7 +383,7 @@ for arg; do
 		;;
 	valgrind:*)
 		mapfile -t some < <(grep -v '^#' testsuite/valgrind.list |
-			awk -v day=$((EPOCHSECONDS / 86400)) '(NR + day) % 2')
+			awk -v day=$((EPOCHSECONDS / 86400)) '(NR + day) % 3 == 0')
 		[ -z "$slow" ] || some=(testsuite/unit/t_*.c)
 		programs "$tree/test" "${some[@]}"
 		add valgrind "$tree" "${programs[@]}"

@@ -625,7 +625,8 @@ def main():
     if o.once:
         count = len(rows_of(o.once))
         o.verbose = o.case is not None
-        jobs = [(o, k, [k]) for k in range(count) if o.case in (None, k)]
+        jobs = [(o, k, [k]) for k in range(count)
+                if o.case == k or o.case is None and k % of == part]
     elif o.case is not None:
         o.verbose = True
         jobs = [(o, o.case // PER_SHAPE, [o.case])]

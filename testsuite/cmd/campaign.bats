@@ -4,16 +4,19 @@
 
 load helper
 
-@test "33: a thousand damaged prefixes: no grave word without evidence" {
+# A third of the cases each day.
+campaign() {
 	local of=${SCRKIT_SLOW:+1}
 
-	# A third of them each day.  What an offset hits depends on the length of recorded paths.
-	TMPDIR=/dev/shm python3 "$TESTSUITE/campaign/campaign.py" --cases 1000 \
-		--seconds 100 --part "$((EPOCHSECONDS / 86400 % ${of:=3}))/$of" \
-		--expected "$TESTSUITE/campaign/expected"
+	TMPDIR=/dev/shm python3 "$TESTSUITE/campaign/campaign.py" \
+		--part "$((EPOCHSECONDS / 86400 % ${of:=3}))/$of" "$@"
+}
+
+# What an offset hits depends on the length of recorded paths.
+@test "33: a thousand damaged prefixes: no grave word without evidence" {
+	campaign --cases 1000 --seconds 100 --expected "$TESTSUITE/campaign/expected"
 }
 
 @test "33: damaged prefixes that once were judged wrong" {
-	TMPDIR=/dev/shm python3 "$TESTSUITE/campaign/campaign.py" \
-		--once "$TESTSUITE/campaign/once"
+	campaign --once "$TESTSUITE/campaign/once"
 }
