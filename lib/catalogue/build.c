@@ -221,8 +221,8 @@ mend(struct build *b, struct error *err)
 	return plan_sums_read(b->plan, b->sums, true, &b->o->work, err);
 }
 
-/* No checksum is recorded of files whose redundancy contradicts them, or could
- * not be compared with them. */
+/* No checksum is recorded of files that are older than recorded, or whose
+ * redundancy contradicts them, or could not be compared with them. */
 static void
 forget_unproven(struct build *b)
 {
@@ -233,9 +233,10 @@ forget_unproven(struct build *b)
 		const struct plan_set *s =
 			at != PLAN_NONE ? &p->sets[at] : NULL;
 
-		if (!p->files[i].has_crc && s != NULL &&
-		    redset_is_redundant(s->type) &&
-		    (s->doubtful || s->verdict == SET_LOST))
+		if (!p->files[i].has_crc &&
+		    (p->files[i].older ||
+		     (s != NULL && redset_is_redundant(s->type) &&
+		      (s->doubtful || s->verdict == SET_LOST))))
 			b->sums[i].known = false;
 		b->doubtful = b->doubtful || (s != NULL && s->doubtful);
 	}
