@@ -375,7 +375,7 @@ run(struct deep *d, bool mark, struct error *err)
 		if (deep_is_located(f))
 			continue;
 		d->p->sets[f->set].spare = 0;
-		d->p->sets[f->set].doubtful = f->unread == NULL;
+		d->p->sets[f->set].doubtful |= f->unread == NULL;
 		f->provable = f->unread == NULL && f->member == PLAN_NONE &&
 			      plan_can_prove(d->p, &d->p->sets[f->set]);
 		if (f->unread == NULL && !f->provable)

@@ -407,6 +407,13 @@ ask_copied(struct planner *w, const struct plan_rank *r, uint32_t rank,
 	return error_pass(err, &why);
 }
 
+static bool
+is_suspect(const struct planner *w, const struct plan_file *f)
+{
+	return f->older && f->record_crc && f->state == FILE_PRESENT &&
+	       !plan_owner_is_before(w, &f->attr);
+}
+
 /* A file is older than recorded: with another checksum it is wrong.  If it has
  * that of rank2file, and no newer file has, rank2file is as old as it: unless
  * the dataset is, too, and so the filemaps are what is left of another. */
@@ -414,23 +421,18 @@ static int
 compare_older(struct planner *w, struct error *err)
 {
 	struct plan *p = &w->p;
-	bool *look = NULL, *wrong = NULL, old = false, equal = false,
-	     differ = false;
+	bool *wrong = NULL, old = false, equal = false, differ = false;
 	size_t n = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < p->nfiles; i++)
-		n += p->files[i].older && p->files[i].record_crc &&
-		     !plan_owner_is_before(w, &p->files[i].attr);
+		n += is_suspect(w, &p->files[i]);
 	if (n == 0)
 		return 0;
-	look = mem_calloc(p->nfiles, sizeof(*look));
 	wrong = mem_calloc(p->nfiles, sizeof(*wrong));
-	rc = look == NULL || wrong == NULL ? error_no_memory(err) : 0;
+	rc = wrong == NULL ? error_no_memory(err) : 0;
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
-		wrong[i] = look[i] = p->files[i].older &&
-				     p->files[i].record_crc &&
-				     p->files[i].state == FILE_PRESENT;
+		wrong[i] = is_suspect(w, &p->files[i]);
 	if (rc == 0)
 		rc = plan_check_files(p, w->work, wrong, NULL, err);
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
@@ -439,7 +441,7 @@ compare_older(struct planner *w, struct error *err)
 		if (wrong[i])
 			f->state = f->unread ? FILE_UNREAD : FILE_WRONG_CRC;
 		else
-			old = old || (look[i] && f->attr.size > 0);
+			old = old || (f->attr.size > 0 && is_suspect(w, f));
 	}
 	if (rc == 0 && old)
 		rc = compare_sums(w, &equal, &differ, err);
@@ -448,7 +450,6 @@ compare_older(struct planner *w, struct error *err)
 		p->files[i].has_crc &= !p->files[i].record_crc;
 		p->files[i].record_crc &= p->files[i].has_crc;
 	}
-	mem_free(look);
 	mem_free(wrong);
 	return rc;
 }

@@ -444,8 +444,6 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 	return rc;
 }
 
-/* Carry out the rebuild in memory.  What it shows to be wrong is marked; if the
- * result has not its recorded checksums nevertheless, p.flaw says so. */
 static int
 try_rebuild(struct plan *p, const struct work *work, struct error *err)
 {

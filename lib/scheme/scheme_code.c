@@ -314,13 +314,14 @@ is_swapped(const struct compute_block *b, const struct code *c,
 	   unsigned char **chunk, size_t at, struct error *err)
 {
 	const struct solve_job *j = b->job;
+	const uint32_t count = j->nin + j->nout;
 	const size_t some = b->len - at < 16 ? b->len - at : 16;
 	struct recipe *all =
 		suspect_recipe(c, j->stripe, (void **)chunk, CODE_MAX, err);
 	bool found = false;
 
-	for (uint32_t i = 0; all != NULL && i < j->nin && !found; i++)
-		for (uint32_t k = i + 1; k < j->nin && !found; k++) {
+	for (uint32_t i = 0; all != NULL && i < count && !found; i++)
+		for (uint32_t k = i + 1; k < count && !found; k++) {
 			unsigned char **one = &chunk[j->in[i].member];
 			unsigned char **two = &chunk[j->in[k].member];
 			unsigned char *was = *one;
