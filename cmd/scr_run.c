@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -279,19 +278,12 @@ resume(struct job *job, struct error *err)
 	struct run_record old = { .status = -1 };
 	const int scr = jobfiles_open(job->prefix, false, err);
 
-	struct stat st;
-
 	if (scr < 0 || run_record_read(scr, &old, job->arena, err) < 0)
 		return error_wrap(err, "%s: no scr_run to resume",
 				  job->prefix_real);
 	/* Its command is executed. */
-	if (fstatat(scr, RUN_RECORD, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return error_set(err, ERROR_UNSAFE,
-				 "%s: " RUN_RECORD " is not yours alone: its "
-				 "command is not run: run this as its owner",
-				 job->prefix_real);
+	if (run_record_is_mine(scr, err) < 0)
+		return error_wrap(err, "%s", job->prefix_real);
 	if (old.state == RUN_ENDED || old.argv[0] == NULL)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: scr_run has ended with status %d: "

@@ -64,13 +64,21 @@ mark_of(const struct job *j, struct arena *a, struct error *err)
 	const int scr = jobfiles_open(j->prefix, false, err);
 	struct run_record r = { .mark = NULL };
 
-	if (scr >= 0 && run_record_read(scr, &r, a, err) == 0 && r.mark == NULL)
-		error_set(err, ERROR_CORRUPT, RUN_RECORD ": has no mark");
+	/* Whatever has this word in its environment may be ended. */
+	if (scr >= 0 && run_record_read(scr, &r, a, err) == 0 &&
+	    (run_record_is_mine(scr, err) < 0 || r.mark == NULL ||
+	     !str_starts(r.mark, RUN_MARK "="))) {
+		if (err->kind == ERROR_NONE)
+			error_set(err, ERROR_CORRUPT,
+				  RUN_RECORD ": has no mark");
+		r.mark = NULL;
+	}
 	hostlist_free(&r.bad);
 	hostlist_free(&r.steps);
 	io_close(scr);
 	if (r.mark == NULL)
-		error_wrap(err, "%s: no scr_run", j->prefix_real);
+		error_wrap(err, "%s%s", j->prefix_real,
+			   err->kind == ERROR_ABSENT ? ": no scr_run" : "");
 	return r.mark;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -165,6 +166,20 @@ out:
 	json_release(v);
 	buf_free(&text);
 	return rc;
+}
+
+int
+run_record_is_mine(int scr, struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(scr, RUN_RECORD, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+		return 0;
+	return error_set(err, ERROR_UNSAFE,
+			 RUN_RECORD " is not yours alone, and is not obeyed: "
+				    "run this as its owner");
 }
 
 /* Does the wrapper live?  Its lock shows it, or else how old the record is. */

@@ -75,6 +75,9 @@ int run_record_write(int scr, const struct run_record *r, struct error *err);
 int run_record_read(int scr, struct run_record *r, struct arena *a,
 		    struct error *err);
 
+/* ERROR_UNSAFE: others can write the record, so nothing in it is obeyed. */
+int run_record_is_mine(int scr, struct error *err);
+
 /* Append what the wrapper of `prefix` does, or did, and the nodes that it does
  * not use, as lines that begin with `indent`; nothing without a record.  -1:
  * the record cannot be read. */

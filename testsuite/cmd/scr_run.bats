@@ -445,6 +445,16 @@ left() {
 	PATH=$PWD/bare "$BIN/scr_env" traces --nodes "$(uname -n)" | grep "no gdb"
 	ends 1 scr_env traces -p none
 	assert_stderr_has "none: no scr_run"
+	# A record that somebody else may have written names nothing to end.
+	sleep 60 3>&- &
+	sed -i "s|SCRKIT_RUN=[^\"]*|HOME=$HOME|" p/.scr/run.json
+	ends 1 scr_env end-ranks --nodes "$(uname -n)"
+	assert_stderr_has "has no mark"
+	sed -i 's|"HOME=[^"]*|"SCRKIT_RUN=x|' p/.scr/run.json
+	chmod 666 p/.scr/run.json
+	ends 1 scr_env end-ranks --nodes "$(uname -n)"
+	assert_stderr_has "not yours alone"
+	kill $!
 }
 
 @test "SIGKILL at 50 random moments of a job that is launched again and again" {
