@@ -236,18 +236,18 @@ catalogue_packed_judge(struct catalogue *c, const struct packed *p,
 	    (was.remedy != REMEDY_REBUILD && was.remedy != REMEDY_CHECKSUMS &&
 	     was.remedy != REMEDY_VERIFY))
 		return;
+	/* Which file has the wrong checksum is in the sentence only. */
 	if (p->layout == 3)
-		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, &why);
+		plan = catalogue_plan(c, p->id,
+				      PLAN_HEADERS |
+					      (was.remedy == REMEDY_CHECKSUMS
+						       ? PLAN_CHECKSUMS
+						       : 0u),
+				      o, &why);
 	if (plan == NULL)
 		lost = why.kind == ERROR_NONE || why.kind == ERROR_ABSENT;
 	else
 		lost = plan_status(plan) == STATUS_LOST;
-	/* Which file has the wrong checksum is in the sentence only. */
-	if (plan != NULL && !lost && was.remedy == REMEDY_CHECKSUMS) {
-		lost = true;
-		for (size_t i = 0; i < plan->nsets && lost; i++)
-			lost = plan->sets[i].map || plan->sets[i].spare == 0;
-	}
 	if (lost) {
 		error_as(err, &was, "%s: no redundancy can restore it",
 			 was.text);

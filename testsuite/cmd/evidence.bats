@@ -13,6 +13,7 @@ setup() { in_no_job && one_node; }
 		XOR sums|damage $f/rank_0.ckpt 0 XXXX; rm $D/rank2file $f/rank_2.ckpt|4 --deep --checksums||refused 4 --checksums
 		SINGLE sums|damage $f/rank_0.ckpt 0 XXXX; rm $D/rank2file|4 --deep --checksums||refused 4 --checksums
 		XOR sums|cp $O/rank2file.0.0 $D; rm $D/rank2file|3, 1 --checksums||refused 1 --checksums
+		XOR sums|cp -a older/ckpt.1/rank_1.ckpt $f|3, 3 --checksums||ends 3 scr_container -p p pack 1
 		XOR --crc|rm $f/rank_1.ckpt; damage $(red 2) 3000 XXXX|4 --checksums, 4 --deep --checksums||refused 4 --checksums
 		XOR or RS or PARTNER|cp $O/summary.scr $D; behind $(red 1) 100|3||~build
 		XOR pack=4000 or RS pack=4000 or PARTNER pack=4000|cp $O/summary.scr $D; behind $(red 1) 100|3||~build
