@@ -275,6 +275,16 @@ struct candidate {
 	int score;
 };
 
+/* Is the text of a checksum there?  It tells a record whose sizes are damaged. */
+static bool
+has_checksum(const struct fti_meta *m)
+{
+	const size_t len = FTI_CHECKSUM_SIZE - 1;
+
+	return m->checksum[len] == '\0' &&
+	       strspn(m->checksum, "0123456789abcdef") == len;
+}
+
 /* Judge layout `l` with its metadata at `at`: by its sum, the sizes that agree
  * with the file, and its records.  Returns 0, or -1. */
 static int
@@ -301,7 +311,7 @@ judge(struct fti_file *f, struct reader *r, struct hash *h, struct candidate *c,
 			   (format->footer && m->meta_size > 0 &&
 			    m->meta_size <= size &&
 			    m->data_size == size - m->meta_size);
-		if (c->good || c->score > 0)
+		if (c->good || c->score > 0 || has_checksum(m))
 			rc = walk(f, r, c->layout, m, err);
 		c->complete = rc;
 	}

@@ -7,6 +7,10 @@ load golden
 
 setup() { fti_setup; }
 
+# The check has always the same cases, the slow form new ones: some FEW MANY.
+some() { if [ -n "${SCRKIT_SLOW-}" ]; then echo "$2"; else echo "$1"; fi; }
+seed() { echo "${SCRKIT_SEED:-$(some 1 "$RANDOM")}"; }
+
 # judged STATE STATUS DIR: scan with checksums says so of the only checkpoint.
 judged() {
 	run scr_fti scan --checksums "$3"
@@ -16,19 +20,19 @@ judged() {
 
 @test "33.5, 33.21: every combination of what the witnesses of a checkpoint say" {
 	run python3 "$SCRKIT_ROOT/testsuite/campaign/fti_table.py" \
-		--sample $((${#SCRKIT_SLOW} > 0 ? 1000000 : 80)) --seed $((RANDOM))
+		--sample "$(some 80 1000000)" --seed "$(seed)"
 	[[ $status = 0 && $output == *" combinations, 0 wrong; "* ]] || failed "$output"
 }
 
 @test "33: random damages of life" {
 	run python3 "$SCRKIT_ROOT/testsuite/campaign/fti.py" \
-		--cases $((${#SCRKIT_SLOW} > 0 ? 1000 : 60)) --seed $((RANDOM))
+		--cases "$(some 60 1000)" --seed "$(seed)"
 	[ "$status" = 0 ] || failed "$output"
 }
 
 @test "33.13: each bit of a record or value comes back, or the checkpoint is unknown" {
 	run python3 "$SCRKIT_ROOT/testsuite/campaign/fti.py" --sweep \
-		--cases $((${#SCRKIT_SLOW} > 0 ? 3000 : 100)) --seed $((RANDOM))
+		--cases "$(some 100 3000)" --seed "$(seed)"
 	[ "$status" = 0 ] || failed "$output"
 }
 
@@ -175,7 +179,7 @@ judged() {
 
 @test "33.17: variables that have become smaller, at level 3" {
 	run python3 "$SCRKIT_ROOT/testsuite/campaign/fti.py" --form shrunk \
-		--cases $((${#SCRKIT_SLOW} > 0 ? 600 : 40)) --seed $((RANDOM))
+		--cases "$(some 40 600)" --seed "$(seed)"
 	[ "$status" = 0 ] || failed "$output"
 }
 
