@@ -125,7 +125,7 @@ look_closer(struct condition *h, const struct catalogue_options *o,
 			   err) < 0)
 		return -1;
 	h->deep_done = o->deep;
-	if (h->deep.nfindings > 0)
+	if (h->deep.nfindings > 0 && h->plan->unproved == NULL)
 		h->mend = report_mend(MEND_BUILD, true, o->checksums);
 	for (size_t i = 0; i < h->deep.nfindings; i++) {
 		deep_error(h->plan, &h->deep.findings[i], &why);

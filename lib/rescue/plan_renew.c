@@ -281,10 +281,11 @@ seat_rest(const struct plan *p, const struct plan_set *s, uint32_t *ranks)
 }
 
 /* Give the members without a rank theirs.  False, and nothing is changed: the
- * ranks are unknown. */
+ * ranks are unknown.  Files are not computed by a supposed order. */
 static bool
 seat_members(const struct plan *p, struct plan_set *s)
 {
+	const bool free = s->map || p->files_missing == 0;
 	const struct plan_set *t = twin_of(p, s);
 	uint32_t ranks[PLAN_SET_MAX];
 	bool good = s->n > 1, all = true;
@@ -301,8 +302,8 @@ seat_members(const struct plan *p, struct plan_set *s)
 		}
 		all = all && ranks[i] != PLAN_NONE;
 	}
-	good = good &&
-	       (all || seat_regularly(p, s, ranks) || seat_rest(p, s, ranks));
+	good = good && (all || (free && (seat_regularly(p, s, ranks) ||
+					 seat_rest(p, s, ranks))));
 	for (uint32_t i = 0; good && i < s->n; i++)
 		good = ranks[i] < p->nranks && is_seat_of(p, s, i, ranks[i]);
 	for (uint32_t i = 0; good && i < s->n; i++)
@@ -388,8 +389,7 @@ plan_renew_gone(struct planner *w, struct error *err)
 	for (uint32_t i = 0; i < w->p.nsets; i++) {
 		const struct plan_set *s = &w->p.sets[i];
 
-		if ((s->map || w->p.files_missing == 0) &&
-		    redset_is_redundant(s->type) && lacks_facts(s) &&
+		if (redset_is_redundant(s->type) && lacks_facts(s) &&
 		    renew_gone(w, i, &done, err) < 0)
 			return -1;
 	}
