@@ -15,7 +15,10 @@
 #include "kvtree/value.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/dataset.h"
 #include "meta/rank2file_impl.h"
+#include "meta/summary.h"
+#include "path.h"
 #include "str.h"
 
 /* Maximum level of a map, which bounds our recursion.  A level holds thousands
@@ -371,8 +374,27 @@ end(struct rank2file_loader *l)
 	map_free(l->seen);
 }
 
+/* Do its files lie below a directory of the dataset's name, as most do? */
+static bool
+has_name(const struct rank2file_loader *l)
+{
+	struct summary s = { .desc = NULL };
+	struct dataset d = { .name = NULL };
+	struct kvtree *t = summary_load(l->dirfd, SUMMARY_FILE, NULL, &s, NULL);
+	bool has = s.desc != NULL && dataset_read(s.desc, &d, NULL) == 0 &&
+		   d.name != NULL;
+	size_t i = 0;
+
+	while (i < l->out->nranks && l->out->ranks[i].nfiles == 0)
+		i++;
+	has = has && i < l->out->nranks &&
+	      path_below(l->out->ranks[i].files[0].path, d.name) != NULL;
+	kvtree_free(t);
+	return has;
+}
+
 /* How many files of the map, and copies, have their checksum in the top
- * file? */
+ * file?  Their paths count as one more. */
 static size_t
 count_witnesses(const struct rank2file_loader *l)
 {
@@ -380,7 +402,7 @@ count_witnesses(const struct rank2file_loader *l)
 	char name[NAME_MAX + 1];
 	const struct kvtree *k = NULL;
 	struct buf raw = BUF_INIT;
-	size_t count = 0;
+	size_t count = has_name(l);
 
 	for (int t = 0; t < 4; t++)
 		kvtree_foreach (k,
