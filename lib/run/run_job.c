@@ -207,7 +207,8 @@ take_over(struct run *r, struct error *err)
 			       old.host != NULL ? old.host : "?", old.pid);
 	else if (r->lock == -1 && why.errnum != EWOULDBLOCK)
 		run_say(r, "%s", why.text);
-	if (rc == 0 && r->lock != -1 && old.state != RUN_ENDED && ours) {
+	if (rc == 0 && r->lock != -1 && old.state != RUN_ENDED && ours &&
+	    run_record_is_mine(r->scr, NULL) == 0) {
 		run_say(r,
 			"scr_run on %s, process %" PRId64
 			", was killed in run %" PRId64 ": taking over",

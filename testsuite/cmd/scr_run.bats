@@ -455,6 +455,14 @@ left() {
 	ends 1 scr_env end-ranks --nodes "$(uname -n)"
 	assert_stderr_has "not yours alone"
 	kill $!
+	# Nor its runs and nodes.
+	for mode in 644 666; do
+		sed -i 's/"state":"[a-z]*"/"state":"running"/' p/.scr/run.json
+		chmod $mode p/.scr/run.json
+		attempt scr_run true
+		[[ $stderr == *"taking over"* ]] || [ $mode = 666 ] || failed "$mode"
+		[[ $stderr != *"taking over"* ]] || [ $mode = 644 ] || failed "$mode"
+	done
 }
 
 @test "SIGKILL at 50 random moments of a job that is launched again and again" {
