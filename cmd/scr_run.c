@@ -124,6 +124,9 @@ parse(struct settings *s, const char *name, int argc, char **argv, int *count)
 		OPT_U64(0, "min-nodes", &r->min_nodes, "N", 1, INT32_MAX,
 			"nodes that a run needs (SCR_MIN_NODES; default: as "
 			"many as the last run)"),
+		OPT_U64(0, "min-ranks", &r->min_ranks, "N", 1, UINT32_MAX,
+			"with fewer nodes, launch fewer ranks, at least N, of "
+			"a program that can read the files of more"),
 		OPT_U64(0, "pause", &r->pause, "SECONDS", 0, 86400,
 			"before another run (default 10); twice as long after "
 			"each that failed at once"),

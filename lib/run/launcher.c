@@ -2,6 +2,7 @@
 #include "run/launcher.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "hostlist.h"
 #include "io.h"
 #include "map.h"
+#include "num.h"
 #include "str.h"
 
 /* Bytes of a host file that a user gives. */
@@ -48,6 +50,11 @@ static const char *const file_options[] = {
 };
 static const char *const list_options[] = { "-hosts", "-host", "--host", "-H" };
 
+/* Options that count ranks (of jsrun: resource sets), and nodes. */
+static const char *const rank_options[] = { "-n", "-np", "--np", "--ntasks",
+					    "--nrs" };
+static const char *const node_options[] = { "-N", "--nodes" };
+
 static const struct launcher *
 find(const char *word)
 {
@@ -70,6 +77,60 @@ is_one_of(const char *word, const char *const *list, size_t count)
 }
 #define IS_ONE_OF(word, list) \
 	is_one_of(word, list, sizeof(list) / sizeof((list)[0]))
+
+/* The index of the word that has the number of an option, as "-n 8", "-n8" or
+ * "--ntasks=8", and *at: where in it; 0: there is none. */
+static size_t
+find_number(const char *const *words, const char *const *list, size_t count,
+	    size_t *at, uint64_t *number)
+{
+	for (size_t i = 1; words[i] != NULL; i++)
+		for (size_t k = 0; k < count; k++) {
+			const size_t len = strlen(list[k]);
+			const bool next = str_eq(words[i], list[k]);
+			const char *word = next ? words[i + 1] : words[i];
+
+			if (!str_starts(words[i], list[k]) || word == NULL)
+				continue;
+			*at = next ? 0 : len + (word[len] == '=');
+			if (num_u64(word + *at, 1, UINT32_MAX, number, NULL) ==
+			    0)
+				return i + next;
+		}
+	return 0;
+}
+
+/* Replace that number. */
+static int
+put_number(const char **words, const char *const *list, size_t count,
+	   uint64_t number, struct arena *a, struct error *err)
+{
+	uint64_t was = 0;
+	size_t at = 0;
+	const size_t i = find_number(words, list, count, &at, &was);
+
+	if (i == 0)
+		return 0;
+	words[i] = arena_printf(a, "%.*s%" PRIu64, (int)at, words[i], number);
+	return words[i] != NULL ? 0 : error_no_memory(err);
+}
+#define FIND_NUMBER(words, list, at, number) \
+	find_number(words, list, sizeof(list) / sizeof((list)[0]), at, number)
+#define PUT_NUMBER(words, list, number, a, err) \
+	put_number(words, list, sizeof(list) / sizeof((list)[0]), number, a, \
+		   err)
+
+uint64_t
+run_launcher_ranks(const char *const *words)
+{
+	uint64_t ranks = 0;
+	size_t at = 0;
+
+	return find(words[0]) != NULL &&
+			       FIND_NUMBER(words, rank_options, &at, &ranks) > 0
+		       ? ranks
+		       : 0;
+}
 
 /* The index of the word of mpiexec that names hosts, or the file of them
  * (*file), behind its option; 0: none does. */
@@ -214,6 +275,11 @@ run_launcher_argv(const char *const *words, const struct run_nodes *n,
 	memcpy(argv, words, count * sizeof(*argv));
 	if (l == NULL || n->use->count == n->all->count)
 		return argv;
+	if (n->ranks > 0 &&
+	    (PUT_NUMBER(argv, rank_options, n->ranks, a, err) < 0 ||
+	     (!l->use &&
+	      PUT_NUMBER(argv, node_options, n->use->count, a, err) < 0)))
+		return NULL;
 	if (l->style == HOST_FILE)
 		return name_hosts(argv, count, l, n, a, err) == 0 ? argv : NULL;
 	if (hostlist_add_list(&out, l->use ? n->use : n->all, err) < 0 ||

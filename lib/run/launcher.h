@@ -8,9 +8,14 @@
  * the user gives to mpiexec is replaced by what is left of it.  Any other
  * launcher gets its words unchanged, and finds the nodes in the environment:
  * SCR_RUN_NODES, with commas.
+ *
+ * A run with fewer ranks than the user's words say gets their number in the
+ * place of the user's, and srun, lrun and flux the number of nodes, too.
  */
 #ifndef RUN_LAUNCHER_H
 #define RUN_LAUNCHER_H
+
+#include <stdint.h>
 
 struct arena;
 struct error;
@@ -24,7 +29,12 @@ struct run_nodes {
 	const struct hostlist *use; /* those to run on */
 	const char *hosts;	    /* path of RUN_HOSTS */
 	int scr;		    /* its directory; -1: a dry run */
+	uint64_t ranks;		    /* fewer than the words say; 0: as many */
 };
+
+/* The number of ranks that the words of a known launcher say; 0: they do
+ * not. */
+uint64_t run_launcher_ranks(const char *const *words);
 
 /* Add the hosts that the user gives to mpiexec, as a list or in a file, without
  * repetitions.  Errors: as below. */

@@ -32,6 +32,7 @@ struct run {
 	/* Nodes of this run; those that did not answer at the last look, and at
 	 * this one. */
 	struct hostlist use, silent, now_silent;
+	uint64_t ranks; /* of this run, fewer than asked for; 0: as many */
 	/* Steps that ran before the program, if only that tells them apart. */
 	struct hostlist before;
 	bool blind; /* and they are not known */

@@ -277,7 +277,15 @@ loop(struct run *r, int *status, struct error *err)
 			*status = STATUS_OK;
 			return 0;
 		}
-		if (!run_launches(why) || run_once(r, err) < 0)
+		if (!run_launches(why))
+			break;
+		/* Only what is on the prefix can be read by fewer ranks. */
+		if (r->ranks > 0) {
+			run_say(r, "%" PRIu64 " ranks on %zu %s", r->ranks,
+				str_count(r->facts.usable, "node"));
+			(void)save(r);
+		}
+		if (run_once(r, err) < 0)
 			break;
 		look_for_halt(r);
 		r->facts.late = r->late || run_is_late(r);

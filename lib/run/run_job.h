@@ -29,8 +29,11 @@ struct run_options {
 	const char *const *argv; /* the whole command line, for the record */
 	uint64_t nodes;		 /* to run on; the rest are spares; 0: all */
 	uint64_t min_nodes;	 /* 0: see halt_nodes_needed() */
-	int64_t runs;		 /* -1: no limit */
-	int again;		 /* see run_result */
+	/* On fewer nodes, a run has fewer ranks, but at least so many; 0: it
+	 * never has. */
+	uint64_t min_ranks;
+	int64_t runs; /* -1: no limit */
+	int again;    /* see run_result */
 	/* Seconds: before another run; kept for saving the caches (0: from the
 	 * log); from SIGTERM to SIGKILL; between two looks whether the nodes of
 	 * a run answer (0: none). */

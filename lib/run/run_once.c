@@ -77,6 +77,7 @@ run_words(struct run *r, struct error *err)
 		.use = &r->use,
 		.hosts = r->hosts,
 		.scr = r->o->dry_run ? -1 : r->scr,
+		.ranks = r->ranks,
 	};
 	const char *const *from = r->o->command;
 	const char **copy = NULL;

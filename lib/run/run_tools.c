@@ -9,10 +9,12 @@
 #include "arena.h"
 #include "buf.h"
 #include "clock.h"
+#include "conf.h"
 #include "error.h"
 #include "hostlist.h"
 #include "io.h"
 #include "json.h"
+#include "run/launcher.h"
 #include "run/run_impl.h"
 #include "site/halt.h"
 #include "site/job.h"
@@ -379,9 +381,37 @@ run_answers(struct run *r, const struct run_child *c,
 	return rc;
 }
 
+/* On fewer nodes than needed: as many ranks on each as there would be, if the
+ * user allows it. */
+static void
+choose_ranks(struct run *r)
+{
+	struct run_facts *f = &r->facts;
+	const uint64_t ranks = run_launcher_ranks(r->o->command);
+	const uint64_t fewer =
+		f->needed > 0 ? ranks * f->usable / f->needed : 0;
+
+	r->ranks = 0;
+	if (r->o->min_ranks == 0 || f->usable == 0 || f->usable >= f->needed)
+		return;
+	if (ranks == 0)
+		run_say(r, "--min-ranks: the command does not say how many "
+			   "ranks there are");
+	else if (fewer < r->o->min_ranks)
+		run_say(r,
+			"%zu of %zu nodes are left, for %" PRIu64
+			" ranks: at least %" PRIu64 " are needed",
+			f->usable, f->needed, fewer, r->o->min_ranks);
+	else
+		r->ranks = fewer;
+	if (r->ranks > 0)
+		f->needed = f->usable;
+}
+
 int
 run_choose_nodes(struct run *r, struct error *err)
 {
+	uint64_t given = r->o->min_nodes > 0 ? r->o->min_nodes : r->o->nodes;
 	struct error why = ERROR_INIT;
 	struct run_child c = RUN_CHILD_INIT;
 
@@ -401,13 +431,16 @@ run_choose_nodes(struct run *r, struct error *err)
 	} else {
 		run_say(r, "%s", why.text);
 	}
+	/* Not as many as the last run: that had perhaps fewer ranks. */
+	if (r->o->min_ranks > 0 && given == 0 &&
+	    !conf_is_set(r->job->conf, "SCR_MIN_NODES"))
+		given = r->job->nodes.count;
 	if (hostlist_add_list(&r->use, &r->job->nodes, err) < 0 ||
 	    hostlist_minus(&r->use, &r->record.bad, err) < 0 ||
-	    halt_nodes_needed(
-		    r->job, r->o->min_nodes > 0 ? r->o->min_nodes : r->o->nodes,
-		    &r->facts.needed, err) < 0)
+	    halt_nodes_needed(r->job, given, &r->facts.needed, err) < 0)
 		return -1;
 	r->facts.usable = r->use.count;
+	choose_ranks(r);
 	/* Spares are the last ones. */
 	if (r->o->nodes > 0)
 		hostlist_keep(&r->use, (int64_t)r->o->nodes);

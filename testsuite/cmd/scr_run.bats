@@ -178,6 +178,20 @@ $here"
 	[[ ! -e fresh ]]
 	ends 0 scr_run -n mpiexec -hosts "$here,b" app
 	assert_stderr_has "no launch: too few nodes" "command: mpiexec -hosts $here app"
+	# Fewer ranks, where the user allows it; what the caches have is saved before.
+	export SCR_NODELIST=$here,b
+	ends 0 scr_run --min-ranks 3 --postrun "echo saved" mpiexec -n 6 app
+	assert_output_is "-machinefile $PWD/p/.scr/run.hosts -n 3 app
+$here"
+	assert_stderr_has "3 ranks on 1 node" "saved -p $PWD/p"
+	[[ $(grep -c "^saved" <<<"$stderr") == 2 ]] || failed "$stderr"
+	ends 125 scr_run --min-ranks 4 mpiexec -n 6 app
+	assert_stderr_has "1 of 2 nodes are left, for 3 ranks: at least 4 are needed"
+	ends 125 scr_run --min-ranks 1 mpiexec app
+	assert_stderr_has "does not say how many ranks"
+	SCR_MIN_NODES=1 ends 0 scr_run --min-ranks 3 mpiexec -n 6 app
+	assert_output_has "run.hosts -n 6 app"
+	unset SCR_NODELIST
 }
 
 @test "killed, and started again: it takes over; two at once are refused" {

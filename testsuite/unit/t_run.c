@@ -142,13 +142,13 @@ TEST(statuses)
 /* The words for the nodes a, b, c of which `use` can be used, with blanks
  * between; hosts are in "H".  "!": an error. */
 static const char *
-words_for(const char *command, const char *use, struct buf *out)
+words_for(const char *command, const char *use, uint64_t ranks, struct buf *out)
 {
 	auto_hostlist all = HOSTLIST_INIT, some = HOSTLIST_INIT;
 	auto_arena *a = arena_new();
 	char *copy = arena_strdup(a, command), *word = NULL;
 	const char *words[32] = { NULL }, **argv = NULL;
-	struct run_nodes n = { &all, &some, "H", open(".", O_RDONLY) };
+	struct run_nodes n = { &all, &some, "H", open(".", O_RDONLY), ranks };
 
 	for (size_t i = 0; (word = strsep(&copy, " ")) != NULL; i++)
 		words[i] = word;
@@ -168,25 +168,40 @@ TEST(launchers)
 {
 	static const struct {
 		const char *command, *use, *words, *hosts;
+		uint64_t ranks;
 	} rows[] = {
-		{ "srun -n 4 app", "a,b,c", "srun -n 4 app", NULL },
-		{ "srun -n 4 app", "a,c", "srun --exclude b -n 4 app", NULL },
+		{ "srun -n 4 app", "a,b,c", "srun -n 4 app", NULL, 0 },
+		{ "srun -n 4 app", "a,c", "srun --exclude b -n 4 app", NULL,
+		  0 },
 		{ "/opt/bin/srun app", "c", "/opt/bin/srun --exclude a,b app",
-		  NULL },
-		{ "jsrun app", "a", "jsrun --exclude_hosts b,c app", NULL },
-		{ "lrun app", "a,b", "lrun --exclude_hosts=c app", NULL },
+		  NULL, 0 },
+		{ "jsrun app", "a", "jsrun --exclude_hosts b,c app", NULL, 0 },
+		{ "lrun app", "a,b", "lrun --exclude_hosts=c app", NULL, 0 },
 		{ "flux run -n 2 app", "a,b",
-		  "flux run --requires=-host:c -n 2 app", NULL },
-		{ "aprun -n 2 app", "a,b", "aprun -L a,b -n 2 app", NULL },
+		  "flux run --requires=-host:c -n 2 app", NULL, 0 },
+		{ "aprun -n 2 app", "a,b", "aprun -L a,b -n 2 app", NULL, 0 },
 		{ "mpiexec -n 2 app", "a,c", "mpiexec -machinefile H -n 2 app",
-		  "a\nc\n" },
+		  "a\nc\n", 0 },
 		{ "mpiexec -n 2 -hosts a,b:4,c:2 app x", "a,c",
-		  "mpiexec -n 2 -hosts a,c:2 app x", NULL },
+		  "mpiexec -n 2 -hosts a,c:2 app x", NULL, 0 },
 		{ "mpirun --hostfile given -n 2 app", "b,c",
-		  "mpirun --hostfile H -n 2 app", "b:2\nc slots=3\n" },
-		{ "mpiexec -n 2 -hosts a,b app", "c", "!", NULL },
-		{ "mpirun -f none app", "b", "!", NULL },
-		{ "sh -c x", "b", "sh -c x", NULL },
+		  "mpirun --hostfile H -n 2 app", "b:2\nc slots=3\n", 0 },
+		{ "mpiexec -n 2 -hosts a,b app", "c", "!", NULL, 0 },
+		{ "mpirun -f none app", "b", "!", NULL, 0 },
+		{ "sh -c x", "b", "sh -c x", NULL, 0 },
+		{ "srun -N 3 -n 12 app -n 5", "a,c",
+		  "srun --exclude b -N 2 -n 8 app -n 5", NULL, 8 },
+		{ "srun --ntasks=12 --nodes=3 app", "a,c",
+		  "srun --exclude b --ntasks=8 --nodes=2 app", NULL, 8 },
+		{ "flux run -N3 -n12 app", "a,b",
+		  "flux run --requires=-host:c -N2 -n8 app", NULL, 8 },
+		{ "aprun -n 12 -N 4 app", "a,b", "aprun -L a,b -n 8 -N 4 app",
+		  NULL, 8 },
+		{ "mpiexec -np 12 app", "a,c",
+		  "mpiexec -machinefile H -np 8 app", "a\nc\n", 8 },
+		{ "srun --nice app", "a", "srun --exclude b,c --nice app", NULL,
+		  8 },
+		{ "sh -n 3", "b", "sh -n 3", NULL, 2 },
 	};
 	auto_buf out = BUF_INIT, hosts = BUF_INIT;
 
@@ -195,7 +210,8 @@ TEST(launchers)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		unlink(RUN_HOSTS);
 		write_text("given", "a\n# b\nb:2\n\nc slots=3\n");
-		is_str(words_for(rows[i].command, rows[i].use, &out),
+		is_str(words_for(rows[i].command, rows[i].use, rows[i].ranks,
+				 &out),
 		       rows[i].words, rows[i].command);
 		if (rows[i].hosts == NULL)
 			continue;
