@@ -275,7 +275,7 @@ struct candidate {
 	int score;
 };
 
-/* Is the text of a checksum there?  It tells a record whose sizes are damaged. */
+/* Is the text of a checksum there?  It tells a record with wrong sizes. */
 static bool
 has_checksum(const struct fti_meta *m)
 {
