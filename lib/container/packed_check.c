@@ -432,9 +432,10 @@ packed_check(const struct packed *p, const struct packed_look *look,
 		goto out;
 	}
 	/* An unfinished rebuild leaves segments partly written.  A link to
-	 * nothing is no mark, as for a rebuild. */
+	 * nothing, or a directory, is no mark, as for a rebuild. */
 	if (p->layout == 3 &&
-	    dir_stat(p->meta_fd, DATASET_DIR_MARK, &st, 0) == 0) {
+	    dir_stat(p->meta_fd, DATASET_DIR_MARK, &st, 0) == 0 &&
+	    S_ISREG(st.st_mode)) {
 		out->unfinished = true;
 		say(&c, SIZE_MAX, SIZE_MAX,
 		    "%s: a rebuild in the containers was interrupted: run it "

@@ -430,8 +430,8 @@ meta_obstacle(const struct plan *p, uint32_t place, const char *name, char *to,
 	       snprintf(to, size, "%s/%s", at->meta, name) < (int)size;
 }
 
-/* The same of a container, which is written in place: an empty directory and a
- * link to nothing are in the way, too. */
+/* The same of a container, which is written in place: all that is no file is in
+ * the way, and a link to nothing. */
 static bool
 seg_obstacle(const struct plan *p, const struct plan_seg *s, char *to,
 	     size_t size)
@@ -442,7 +442,7 @@ seg_obstacle(const struct plan *p, const struct plan_seg *s, char *to,
 
 	return s->gone &&
 	       ((path_stat_beneath(at->meta_fd, s->path, &st, NULL) == 0 &&
-		 S_ISDIR(st.st_mode) &&
+		 !S_ISREG(st.st_mode) &&
 		 snprintf(to, size, "%s/%s", at->meta, s->path) < (int)size) ||
 		(path_dangles(at->meta_fd, s->path, link, leads) &&
 		 snprintf(to, size, "%s/%s", at->meta, link) < (int)size));
