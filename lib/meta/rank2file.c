@@ -435,6 +435,7 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 	struct error why = ERROR_INIT;
 	int rc = begin(l, base, &why);
 
+	again.differ = l->differ = l->differ || l->doubt;
 	if (rc == 0)
 		rc = rank2file_read_parts(l, &why);
 	/* Find a generation of which no part is among the files read.  LLNL's
@@ -457,8 +458,7 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 	end(l);
 	again.source = l->source + 1;
 	if (l->doubt && load(&again, base, NULL) == 0) {
-		if (rc < 0 ? again.source == RANK2FILE_TOP_COPY
-			   : count_witnesses(&again) > count_witnesses(l)) {
+		if (rc < 0 || count_witnesses(&again) > count_witnesses(l)) {
 			rank2file_free(l->out);
 			*l->out = other;
 			l->source = again.source;

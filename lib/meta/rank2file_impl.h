@@ -147,7 +147,8 @@ struct rank2file_loader {
 	bool top_is_part;
 	enum rank2file_source source; /* of the top file: the first one to be
 					  tried, then that which was read */
-	bool doubt; /* its copy is another one, or it contradicts the parts */
+	bool doubt;  /* its copy is another one, or it contradicts the parts */
+	bool differ; /* file and copy are two that can be read */
 	struct rank2file_part *images; /* parts to read */
 	size_t nimages, images_room;
 	int dirfd;
