@@ -458,7 +458,9 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 	end(l);
 	again.source = l->source + 1;
 	if (l->doubt && load(&again, base, NULL) == 0) {
-		if (rc < 0 || count_witnesses(&again) > count_witnesses(l)) {
+		/* A top file and its equal copy are not those of other parts. */
+		if (rc < 0 ? l->differ || again.source == RANK2FILE_TOP_COPY
+			   : count_witnesses(&again) > count_witnesses(l)) {
 			rank2file_free(l->out);
 			*l->out = other;
 			l->source = again.source;
