@@ -416,6 +416,12 @@ build_plan(struct build *b, struct error *err)
 
 /* --- Entry point --- */
 
+static bool
+is_unknown(const struct plan *p)
+{
+	return p->verdict != SET_LOST && plan_status(p) == STATUS_FAILED;
+}
+
 static int
 build(struct build *b, int64_t id, struct error *err)
 {
@@ -434,8 +440,10 @@ build(struct build *b, int64_t id, struct error *err)
 		return -1;
 	b->out->map = catalogue_map_flaw(b->plan, b->out->map_flaw,
 					 sizeof(b->out->map_flaw));
-	if (b->plan->flaw != NULL || (b->plan->verdict != SET_LOST &&
-				      plan_status(b->plan) == STATUS_FAILED))
+	/* What only the bytes behind a damaged header give may turn out to be
+	 * lost. */
+	if (b->plan->flaw != NULL ||
+	    (b->plan->unproved == NULL && is_unknown(b->plan)))
 		return plan_error(b->plan, err);
 	if (catalogue_refuse_unproved(b->plan, b->replaced, err) < 0)
 		return -1;
@@ -443,7 +451,8 @@ build(struct build *b, int64_t id, struct error *err)
 		    b, b->o->deep || (b->o->compare && !plan_provable(b->plan)),
 		    err) < 0)
 		return -1;
-	return build_plan(b, err);
+	return is_unknown(b->plan) ? plan_error(b->plan, err)
+				   : build_plan(b, err);
 }
 
 static void
