@@ -389,7 +389,8 @@ plan_renew_gone(struct planner *w, struct error *err)
 	for (uint32_t i = 0; i < w->p.nsets; i++) {
 		const struct plan_set *s = &w->p.sets[i];
 
-		if (redset_is_redundant(s->type) && lacks_facts(s) &&
+		if ((s->map || s->n > 0 || w->p.files_missing == 0) &&
+		    redset_is_redundant(s->type) && lacks_facts(s) &&
 		    renew_gone(w, i, &done, err) < 0)
 			return -1;
 	}
