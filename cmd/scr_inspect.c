@@ -17,7 +17,6 @@
 #include "opt.h"
 #include "path.h"
 #include "report/condition.h"
-#include "report/containers.h"
 #include "report/metafile.h"
 #include "report/picture.h"
 #include "run/runfile.h"

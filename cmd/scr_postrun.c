@@ -16,7 +16,6 @@
 #include "hostlist.h"
 #include "json.h"
 #include "meta/dataset_dir.h"
-#include "path.h"
 #include "remote/remote.h"
 #include "report/condition.h"
 #include "report/hint.h"

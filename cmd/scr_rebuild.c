@@ -15,7 +15,6 @@
 #include "find/subject.h"
 #include "json.h"
 #include "opt.h"
-#include "path.h"
 #include "report/hint.h"
 #include "report/packing.h"
 #include "report/plan_text.h"

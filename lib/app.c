@@ -2,7 +2,6 @@
 /* app.c - the frame of every command: options, messages, exit. */
 #include "app_impl.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

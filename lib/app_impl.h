@@ -3,8 +3,6 @@
 #ifndef APP_IMPL_H
 #define APP_IMPL_H
 
-#include <stdbool.h>
-
 #include "app.h"
 
 #ifndef SCRKIT_VERSION

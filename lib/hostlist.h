@@ -27,7 +27,6 @@
 #ifndef HOSTLIST_H
 #define HOSTLIST_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -7,7 +7,6 @@
 #ifndef NUM_H
 #define NUM_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct error;

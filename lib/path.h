@@ -20,7 +20,6 @@
 #define PATH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 

@@ -7,8 +7,6 @@
 #ifndef TOKEN_H
 #define TOKEN_H
 
-#include <stdbool.h>
-
 #include "temp.h"
 
 struct token {

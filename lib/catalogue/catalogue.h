@@ -21,7 +21,6 @@
 #include "error.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
-#include "when.h"
 #include "work.h"
 
 struct buf;
@@ -32,7 +31,6 @@ struct kvtree;
 struct packed;
 struct packed_some;
 struct packed_health;
-struct plan;
 struct rank2file;
 
 struct catalogue; /* opaque: an open prefix */

@@ -39,8 +39,6 @@
 struct catalogue_strays;
 struct catalogue_unnamed;
 struct map;
-struct owners_guard;
-struct plan_file;
 struct stat;
 
 #define CATALOGUE_LOCK "index.lock"

@@ -19,7 +19,6 @@
 #include "error.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/dataset.h"
 #include "meta/index.h"
 #include "str.h"
 

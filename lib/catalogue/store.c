@@ -19,7 +19,6 @@
 #include "mem.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
-#include "meta/rank2file.h"
 #include "meta/summary.h"
 #include "room.h"
 #include "str.h"

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "catalogue/catalogue_impl.h"
-#include "catalogue/owners.h"
 #include "container/packed.h"
 #include "error.h"
 #include "mem.h"

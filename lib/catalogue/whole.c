@@ -9,7 +9,6 @@
 
 #include "arena.h"
 #include "catalogue/catalogue_impl.h"
-#include "catalogue/owners.h"
 #include "container/packed.h"
 #include "error.h"
 #include "meta/index.h"

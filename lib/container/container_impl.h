@@ -16,8 +16,6 @@
 #include "container/pack.h"
 #include "path.h"
 
-struct put;
-
 struct packing {
 	struct packed *p;
 	/* --layout 1: the dataset that is copied */

@@ -16,7 +16,6 @@
 #include "kvtree/kvtree.h"
 #include "lock.h"
 #include "mem.h"
-#include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "progress.h"

@@ -18,7 +18,6 @@
 #include "error.h"
 
 struct arena;
-struct error;
 struct kvtree;
 struct map;
 struct rank2file;

@@ -11,7 +11,6 @@
 #define KVTREE_VALUE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct error;

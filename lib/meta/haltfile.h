@@ -6,7 +6,6 @@
 #ifndef META_HALTFILE_H
 #define META_HALTFILE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct error;

@@ -5,8 +5,6 @@
 #ifndef META_LOG_H
 #define META_LOG_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct buf;

@@ -14,7 +14,6 @@
 
 #include "arena.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvstream.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"

@@ -12,7 +12,6 @@
 #include <sys/epoll.h>
 
 #include "clock.h"
-#include "hostlist.h"
 #include "remote/remote_impl.h"
 
 /* Longest wait of epoll in seconds, and so the interval at which stop() is

@@ -16,7 +16,6 @@
 #ifndef REMOTE_REMOTE_IMPL_H
 #define REMOTE_REMOTE_IMPL_H
 
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "error.h"

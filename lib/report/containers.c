@@ -16,7 +16,6 @@
 #include "map.h"
 #include "mem.h"
 #include "meta/redset.h"
-#include "path.h"
 #include "rescue/plan.h"
 #include "str.h"
 

@@ -10,7 +10,6 @@
 #include "ftijob/cover.h"
 #include "ftijob/renew.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "json.h"
 #include "report/fti.h"
 #include "report/table.h"

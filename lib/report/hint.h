@@ -11,7 +11,6 @@
 
 struct buf;
 struct catalogue;
-struct error;
 struct index;
 struct plan;
 

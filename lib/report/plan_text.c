@@ -14,7 +14,6 @@
 #include "mem.h"
 #include "meta/dataset.h"
 #include "report/containers.h"
-#include "report/hint.h"
 #include "report/report_impl.h"
 #include "rescue/deep.h"
 #include "rescue/rebuild.h"

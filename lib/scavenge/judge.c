@@ -18,7 +18,6 @@
 #include "error.h"
 #include "mem.h"
 #include "scavenge/scavenge_impl.h"
-#include "scheme/scheme.h"
 
 /* At most this many ranks are named in a message. */
 #define RANKS_NAMED 12

@@ -6,7 +6,6 @@
 #ifndef SCHEME_COMPUTE_H
 #define SCHEME_COMPUTE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

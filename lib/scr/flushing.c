@@ -12,7 +12,6 @@
 #include "clock.h"
 #include "error.h"
 #include "io.h"
-#include "meta/dataset.h"
 #include "meta/rank2file.h"
 #include "scr/events.h"
 #include "scr/flushing_impl.h"

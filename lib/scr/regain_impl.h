@@ -3,8 +3,6 @@
 #ifndef SCR_REGAIN_IMPL_H
 #define SCR_REGAIN_IMPL_H
 
-#include "scr/regain.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +11,6 @@
 #include "meta/filemap.h"
 #include "meta/redset.h"
 #include "rescue/plan.h"
-#include "team/team.h"
 
 struct arena;
 struct held_set;

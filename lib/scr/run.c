@@ -18,7 +18,6 @@
 #include "scr/regain.h"
 #include "scr/restart.h"
 #include "scr/setting.h"
-#include "site/jobfiles.h"
 #include "team/cores.h"
 #include "team/say.h"
 

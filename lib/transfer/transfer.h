@@ -7,7 +7,6 @@
 #ifndef TRANSFER_TRANSFER_H
 #define TRANSFER_TRANSFER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
