@@ -59,20 +59,17 @@ temp_make(int dirfd, const char *base, mode_t mode, struct owner owner)
 int
 temp_open(int dirfd, const char *base)
 {
-	char temp[TEMP_NAME_MAX];
-
-	return dir_open_file(dirfd, temp_name(temp, base),
+	return dir_open_file(dirfd, temp_str(base),
 			     O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
 }
 
 bool
 temp_is_file(int dirfd, const char *base, dev_t dev, ino_t ino)
 {
-	char temp[TEMP_NAME_MAX];
 	struct stat there;
 
-	return fstatat(dirfd, temp_name(temp, base), &there,
-		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstatat(dirfd, temp_str(base), &there, AT_SYMLINK_NOFOLLOW) ==
+		       0 &&
 	       there.st_dev == dev && there.st_ino == ino;
 }
 
@@ -88,17 +85,13 @@ temp_is_same(int dirfd, const char *base, int fd)
 int
 temp_commit(int dirfd, const char *base)
 {
-	char temp[TEMP_NAME_MAX];
-
-	return io_rename(dirfd, temp_name(temp, base), base);
+	return io_rename(dirfd, temp_str(base), base);
 }
 
 int
 temp_remove(int dirfd, const char *base)
 {
-	char temp[TEMP_NAME_MAX];
-
-	if (unlinkat(dirfd, temp_name(temp, base), 0) < 0 && errno != ENOENT)
+	if (unlinkat(dirfd, temp_str(base), 0) < 0 && errno != ENOENT)
 		return -1;
 	return 0;
 }
@@ -108,8 +101,7 @@ temp_remove(int dirfd, const char *base)
 static int
 lock_dir(int dirfd, const char *base)
 {
-	char temp[TEMP_NAME_MAX];
-	int fd = dir_open_plain(dirfd, temp_name(temp, base));
+	int fd = dir_open_plain(dirfd, temp_str(base));
 
 	/* Another process may remove it between its creation and the lock. */
 	if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) < 0 ||
@@ -143,11 +135,10 @@ temp_make_dir(int dirfd, const char *base, struct owner owner)
 void
 temp_remove_dir(int dirfd, const char *base)
 {
-	char temp[TEMP_NAME_MAX];
 	int fd = lock_dir(dirfd, base);
 
 	if (fd < 0)
 		return;
-	(void)io_remove_tree(dirfd, temp_name(temp, base), NULL);
+	(void)io_remove_tree(dirfd, temp_str(base), NULL);
 	close(fd);
 }

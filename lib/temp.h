@@ -23,6 +23,8 @@
  */
 #define TEMP_NAME_MAX 32
 char *temp_name(char *to, const char *base);
+/* The same as an argument of a function, valid until the end of the block. */
+#define temp_str(base) temp_name((char[TEMP_NAME_MAX]){ 0 }, base)
 
 /* Is this the name of a temporary file? */
 bool temp_is(const char *name);

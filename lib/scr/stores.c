@@ -279,7 +279,6 @@ enum token { MAKE, LOOK, REMOVE };
 static bool
 token(const struct store *st, enum token what, const char *base)
 {
-	char name[TEMP_NAME_MAX];
 	struct stat is;
 	bool found = false;
 	int dir = -1;
@@ -292,7 +291,7 @@ token(const struct store *st, enum token what, const char *base)
 	else if (dir >= 0 && what == REMOVE)
 		(void)temp_remove(dir, base);
 	else if (dir >= 0)
-		found = dir_stat(dir, temp_name(name, base), &is, 0) == 0;
+		found = dir_stat(dir, temp_str(base), &is, 0) == 0;
 	io_close(dir);
 	return found;
 }

@@ -52,7 +52,7 @@ int
 put_clear(struct put *p, struct error *err)
 {
 	struct pathcache_pair parents = { .next = 0 };
-	char temp[TEMP_NAME_MAX], full[PATH_MAX + TEMP_NAME_MAX];
+	char full[PATH_MAX + TEMP_NAME_MAX];
 	int rc = 0;
 
 	/* Of each file, then of each directory. */
@@ -72,7 +72,7 @@ put_clear(struct put *p, struct error *err)
 			break;
 		}
 		snprintf(full, sizeof(full), "%.*s%s", (int)(base - path), path,
-			 temp_name(temp, base));
+			 temp_str(base));
 		if (path[0] == '\0' || pathcache_absent(c, full))
 			continue;
 		parent = pathcache_parent(c, path, &base, &why);
@@ -80,7 +80,7 @@ put_clear(struct put *p, struct error *err)
 			rc = why.kind == ERROR_ABSENT ? 0
 						      : error_pass(err, &why);
 		else if (!is_dir)
-			rc = io_remove_tree(parent, temp, err);
+			rc = io_remove_tree(parent, temp_str(base), err);
 		else
 			temp_remove_dir(parent, base);
 	}
@@ -145,9 +145,7 @@ make_new(struct put *p, struct put_place *place, struct error *err)
 	place->fd = temp_make_dir(parent, base, place->owner);
 	place->replaces = !missing;
 	if (place->fd >= 0 && !missing && !make_alike(place->fd, &was)) {
-		char temp[TEMP_NAME_MAX];
-
-		(void)unlinkat(parent, temp_name(temp, base), AT_REMOVEDIR);
+		(void)unlinkat(parent, temp_str(base), AT_REMOVEDIR);
 		close(place->fd);
 		place->fd = -1;
 	}
@@ -177,7 +175,6 @@ static int
 move_files(struct put *p, const struct put_place *place, int parent,
 	   const char *base, struct error *err)
 {
-	char temp[TEMP_NAME_MAX];
 	int fd = dir_open_plain(parent, base);
 	int rc = fd < 0 ? error_sys(err, "%s: cannot open", place->path) : 0;
 
@@ -193,7 +190,7 @@ move_files(struct put *p, const struct put_place *place, int parent,
 		rc = io_sync_dir(fd, place->path, err);
 	io_close(fd);
 	if (rc == 0)
-		(void)unlinkat(parent, temp_name(temp, base), AT_REMOVEDIR);
+		(void)unlinkat(parent, temp_str(base), AT_REMOVEDIR);
 	return rc;
 }
 
@@ -233,7 +230,6 @@ put_new_remove(struct put *p)
 {
 	for (size_t i = 0; i < p->nplaces; i++) {
 		struct put_place *place = p->places[i];
-		char temp[TEMP_NAME_MAX];
 		int parent = -1;
 
 		if (!place->is_new)
@@ -241,8 +237,8 @@ put_new_remove(struct put *p)
 		parent = put_place_take(p, place->up, false, NULL);
 		if (parent < 0 && parent != AT_FDCWD)
 			continue;
-		(void)io_remove_tree(
-			parent, temp_name(temp, path_base(place->path)), NULL);
+		(void)io_remove_tree(parent, temp_str(path_base(place->path)),
+				     NULL);
 		put_place_give(p, place->up, parent);
 	}
 }
