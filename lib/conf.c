@@ -357,8 +357,8 @@ conf_place_at(const char *source, size_t line, char to[static CONF_PLACE_MAX])
 }
 
 const char *
-conf_place(const struct conf *c, const char *key,
-	   char to[static CONF_PLACE_MAX])
+conf_place_of(const struct conf *c, const char *key,
+	      char to[static CONF_PLACE_MAX])
 {
 	const char *source = conf_source(c, key);
 
@@ -399,9 +399,7 @@ conf_groups(const struct conf *c, const char *key,
 static int
 blame(const struct conf *c, const char *key, struct error *err)
 {
-	char at[CONF_PLACE_MAX];
-
-	return error_wrap(err, "%s from %s", key, conf_place(c, key, at));
+	return error_wrap(err, "%s from %s", key, conf_place(c, key));
 }
 
 int

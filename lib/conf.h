@@ -113,11 +113,12 @@ const char *conf_source(const struct conf *c, const char *key);
 /* The line of that file, from 1; 0: not from a file. */
 size_t conf_line(const struct conf *c, const char *key);
 
-/* Write the source for a message: "FILE:LINE", "environment", "built in".
- * Returns `to`, or NULL if there is no value. */
+/* The source as an argument of printf, valid until the end of the block:
+ * "FILE:LINE", "environment", "built in".  NULL: there is no value. */
 #define CONF_PLACE_MAX 512
-const char *conf_place(const struct conf *c, const char *key,
-		       char to[static CONF_PLACE_MAX]);
+#define conf_place(c, key) conf_place_of(c, key, (char[CONF_PLACE_MAX]){ 0 })
+const char *conf_place_of(const struct conf *c, const char *key,
+			  char to[static CONF_PLACE_MAX]);
 
 /* Is `key` set by the environment or a file (not only built in)? */
 bool conf_is_set(const struct conf *c, const char *key);

@@ -34,7 +34,7 @@ struct conf {
 /* Add a line.  Its strings are borrowed.  -1: no memory. */
 int conf_add(struct conf_source *s, const struct conf_group *g);
 
-/* conf_place() of a source and a line of it; 0: none. */
+/* conf_place_of() a source and a line of it; 0: none. */
 const char *conf_place_at(const char *source, size_t line,
 			  char to[static CONF_PLACE_MAX]);
 

@@ -237,13 +237,12 @@ conf_in_force(struct conf *c, const struct conf_param *p, union conf_value *out)
 {
 	const char *text = conf_get(c, p->name);
 	struct error why = ERROR_INIT;
-	char at[CONF_PLACE_MAX];
 
 	*out = (union conf_value){ .text = NULL };
 	if (text == NULL || conf_parse(p, text, out, &why) == 0)
 		return true;
 	conf_complain(c, "%s from %s: %s; %s is used instead", p->name,
-		      conf_place(c, p->name, at), why.text,
+		      conf_place(c, p->name), why.text,
 		      p->value != NULL ? p->value : "nothing");
 	if (p->value != NULL)
 		(void)conf_parse(p, p->value, out, NULL);
@@ -301,7 +300,6 @@ conf_check_names(struct conf *c)
 	const struct conf_param *p = NULL;
 	const char *last = NULL, *near = NULL;
 	size_t best = 0;
-	char at[CONF_PLACE_MAX];
 
 	for (size_t s = 0; s < CONF_LEVELS; s++) {
 		const struct conf_source *from = &c->sources[s];
@@ -323,7 +321,7 @@ conf_check_names(struct conf *c)
 						  &best))
 					near = p->name;
 			conf_complain(c, "%s: unknown parameter %s%s%s%s",
-				      conf_place(c, key, at), str_quoted(key),
+				      conf_place(c, key), str_quoted(key),
 				      near != NULL ? "; did you mean " : "",
 				      near != NULL ? near : "",
 				      near != NULL ? "?" : "");

@@ -42,7 +42,6 @@ static bool
 reach_only(const struct conf *c)
 {
 	const char *tests = conf_get(c, "SCR_NODE_TESTS");
-	char at[CONF_PLACE_MAX];
 	bool dirs = tests == NULL;
 
 	for (size_t n = 0; tests != NULL && *tests != '\0'; tests += n) {
@@ -54,7 +53,7 @@ reach_only(const struct conf *c)
 			 strncmp(tests, "echo", n) != 0)
 			app_warn("SCR_NODE_TESTS from %s: unknown test "
 				 "%.*s",
-				 conf_place(c, "SCR_NODE_TESTS", at), (int)n,
+				 conf_place(c, "SCR_NODE_TESTS"), (int)n,
 				 tests);
 	}
 	return !dirs;

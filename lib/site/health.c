@@ -220,13 +220,12 @@ mark_known(struct job *j, const struct hostlist *nodes,
 			     resmgr_name(j->rm));
 	struct hostlist reported = HOSTLIST_INIT, excluded = HOSTLIST_INIT;
 	const struct hostlist none = HOSTLIST_INIT;
-	char at[CONF_PLACE_MAX];
 	int rc = why == NULL ? error_no_memory(err)
 			     : resmgr_down(j->rm, nodes, &reported, err);
 
 	if (rc == 0 && text != NULL && hostlist_add(&excluded, text, err) < 0)
 		rc = error_wrap(err, "SCR_EXCLUDE_NODES from %s",
-				conf_place(j->conf, "SCR_EXCLUDE_NODES", at));
+				conf_place(j->conf, "SCR_EXCLUDE_NODES"));
 	if (rc == 0 &&
 	    (mark(h, nodes, &reported, HEALTH_REPORTED, why, err) < 0 ||
 	     mark(h, nodes, &excluded, HEALTH_EXCLUDED,

@@ -32,8 +32,6 @@ static int
 choose(struct job *j, const char *given, const char *key, const char **value,
        const char **from, struct error *err)
 {
-	char at[CONF_PLACE_MAX];
-
 	*from = "given";
 	*value = given;
 	if (given != NULL)
@@ -41,7 +39,7 @@ choose(struct job *j, const char *given, const char *key, const char **value,
 	*value = conf_get(j->conf, key);
 	if (*value != NULL)
 		*from = arena_printf(j->arena, "%s from %s", key,
-				     conf_place(j->conf, key, at));
+				     conf_place(j->conf, key));
 	return *from != NULL ? 0 : error_no_memory(err);
 }
 
@@ -328,7 +326,6 @@ int
 job_end_time(struct job *j, int64_t *epoch, struct error *err)
 {
 	const struct conf *c = j->conf;
-	char at[CONF_PLACE_MAX];
 
 	if (conf_i64(c, "SCR_END_TIME", RESMGR_END_UNKNOWN, epoch, err) < 0)
 		return -1;
@@ -338,7 +335,7 @@ job_end_time(struct job *j, int64_t *epoch, struct error *err)
 			"SCR_END_TIME from %s: %" PRId64
 			" is not a time: expected seconds since 1970, 0 "
 			"(unknown) or -1 (no limit)",
-			conf_place(c, "SCR_END_TIME", at), *epoch);
+			conf_place(c, "SCR_END_TIME"), *epoch);
 	/* A script that does not know the end sets 0: ask the resource
 	 * manager. */
 	if (*epoch != RESMGR_END_UNKNOWN)
