@@ -55,5 +55,8 @@ char *when_text(char to[static WHEN_TEXT], int64_t t);
 /* Write any time for people as "2026-11-21 10:00:00", in UTC or local time; "?"
  * if the calendar does not have it.  Returns `to`. */
 char *when_shown(char to[static WHEN_TEXT], int64_t t, bool utc);
+/* The same as an argument of printf, valid until the end of the block. */
+#define when_local(t) when_shown((char[WHEN_TEXT]){ 0 }, t, false)
+#define when_utc(t) when_shown((char[WHEN_TEXT]){ 0 }, t, true)
 
 #endif /* WHEN_H */

@@ -43,7 +43,6 @@ read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
 {
 	struct error *why = &f->no_summary;
 	const struct dataset *s = &f->desc.view, *listed = &e->desc;
-	char here[INDEX_STAMP_SIZE], there[INDEX_STAMP_SIZE];
 	const bool read = catalogue_read_summary(d, &f->desc, why) == 0;
 
 	f->replaced = f->desc.replaced;
@@ -68,8 +67,8 @@ read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
 			  SUMMARY_FILE ": describes another dataset with "
 				       "number %" PRId64 " than the index: "
 				       "created %s, not %s",
-			  s->id, index_stamp(here, s->created_us / 1000000),
-			  index_stamp(there, listed->created_us / 1000000));
+			  s->id, index_stamp_str(s->created_us / 1000000),
+			  index_stamp_str(listed->created_us / 1000000));
 	else if (s->name != NULL && e->name != NULL &&
 		 !str_eq(s->name, e->name))
 		error_set(why, ERROR_CORRUPT,

@@ -137,7 +137,7 @@ put_entry(struct index *ix, void *arg, struct error *err)
 	const char *root = index_extra(ix, v->id, INDEX_ROOT);
 	const bool known =
 		j->root == NULL || (root != NULL && str_eq(root, j->root));
-	char stamp[INDEX_STAMP_SIZE], *kept = NULL;
+	char *kept = NULL;
 	struct index_entry e;
 	bool same = false;
 	int rc = -1;
@@ -170,7 +170,7 @@ put_entry(struct index *ix, void *arg, struct error *err)
 			 "dataset %" PRId64 " had the name %s, too, and "
 			 "is no longer in the index",
 			 e.id, str_shown(v->name));
-	rc = index_add(ix, j->desc->tree, 1, index_stamp(stamp, -1), err);
+	rc = index_add(ix, j->desc->tree, 1, index_stamp_str(-1), err);
 	if (rc == 0 && kept != NULL)
 		rc = index_set_extra(ix, v->id, INDEX_ROOT, kept, err);
 	mem_free(kept);
@@ -295,10 +295,9 @@ static int
 add_finished(struct index *ix, void *arg, struct error *err)
 {
 	const struct written_job *j = arg;
-	char stamp[INDEX_STAMP_SIZE];
 
 	if (drop_name(ix, j, err) < 0 ||
-	    index_add(ix, j->desc, 1, index_stamp(stamp, -1), err) < 0)
+	    index_add(ix, j->desc, 1, index_stamp_str(-1), err) < 0)
 		return -1;
 	return j->view.is_ckpt ? index_set_current(ix, j->view.name, err) : 0;
 }
@@ -339,12 +338,11 @@ static int
 set_stamp(struct index *ix, void *arg, struct error *err)
 {
 	const struct stamp_job *j = arg;
-	char stamp[INDEX_STAMP_SIZE];
+	const char *stamp = index_stamp_str(-1);
 	struct index_entry e;
 
 	if (index_find_id(ix, j->id, &e, NULL) < 0)
 		return 1;
-	index_stamp(stamp, -1);
 	if (j->stamp == CATALOGUE_FETCHED)
 		return index_add_extra(ix, j->id, "FETCHED", stamp, err);
 	if (j->stamp == CATALOGUE_FAILED)

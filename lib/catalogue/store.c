@@ -114,7 +114,6 @@ static int
 take_summary(struct remake *r, int64_t id, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	char stamp[INDEX_STAMP_SIZE];
 	struct summary s = { .complete = -1 };
 	struct dataset view = { .id = 0 };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
@@ -126,8 +125,8 @@ take_summary(struct remake *r, int64_t id, struct error *err)
 	 * without DSET if flush.scr was missing (formats.md 13). */
 	if (rc == 0 && s.complete >= 0 && view.id == id && view.name != NULL &&
 	    dataset_name_ok(view.name)) {
-		index_stamp(stamp, st.st_mtime);
-		rc = index_add(r->ix, s.desc, s.complete, stamp, err);
+		rc = index_add(r->ix, s.desc, s.complete,
+			       index_stamp_str(st.st_mtime), err);
 		r->added += rc == 0;
 	} else if (why.kind == ERROR_NOMEM ||
 		   (why.kind == ERROR_SYSTEM && why.errnum == EIO)) {

@@ -140,5 +140,7 @@ int index_add_extra(struct index *ix, int64_t id, const char *key,
 
 /* Format the local time at `t` (negative: now) as a stamp.  Return `to`. */
 char *index_stamp(char to[static INDEX_STAMP_SIZE], int64_t t);
+/* The same as an argument of a function, valid until the end of the block. */
+#define index_stamp_str(t) index_stamp((char[INDEX_STAMP_SIZE]){ 0 }, t)
 
 #endif /* META_INDEX_H */

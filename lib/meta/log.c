@@ -159,10 +159,9 @@ log_parse(char *line, struct log_line *out, struct error *err)
 int
 log_format(const struct log_line *l, struct buf *out)
 {
-	char stamp[INDEX_STAMP_SIZE];
 	const size_t start = out->len;
 
-	buf_printf(out, "%s:", index_stamp(stamp, l->time));
+	buf_printf(out, "%s:", index_stamp_str(l->time));
 	for (size_t i = 0; i < NFIELDS; i++) {
 		const void *from = (const char *)l + fields[i].at;
 		const int64_t *count = from;

@@ -26,10 +26,8 @@
 static void
 put_time(struct buf *out, const char *what, int64_t when)
 {
-	char stamp[INDEX_STAMP_SIZE];
-
 	if (when >= 0)
-		buf_printf(out, ", %s %s", what, index_stamp(stamp, when));
+		buf_printf(out, ", %s %s", what, index_stamp_str(when));
 }
 
 void

@@ -124,7 +124,6 @@ static void
 list_ff(const struct fti_file *f, struct buf *out)
 {
 	const int64_t written = fti_written(f->layout, &f->meta);
-	char when[WHEN_TEXT];
 	struct table t;
 
 	if (f->kind != FTI_KIND_NONE)
@@ -141,8 +140,7 @@ list_ff(const struct fti_file *f, struct buf *out)
 			buf_printf(out, ", checkpoint %" PRId64,
 				   f->meta.ckpt_id);
 		if (written >= 0)
-			buf_printf(out, ", written %s UTC",
-				   when_shown(when, written, true));
+			buf_printf(out, ", written %s UTC", when_utc(written));
 		buf_printf(
 			out,
 			"\n  size        %s (%" PRIu64 " bytes)\n"

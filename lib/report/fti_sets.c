@@ -192,7 +192,7 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 {
 	for (size_t i = 0, k = 0; i < s->count; i = k) {
 		const struct fti_geometry *g = &s->list[i].geometry;
-		char id[16], when[WHEN_TEXT];
+		char id[16];
 		struct table t;
 
 		k = execution_end(s, i);
@@ -230,7 +230,7 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 			table_cells(&t, "%zu/%zu\t%s\t%s\t%s",
 				    set->nranks - set->bad, set->nranks,
 				    str_size(set->bytes),
-				    when_shown(when, set->written, false),
+				    when_local(set->written),
 				    fti_set_state_name(set->state));
 			table_cell(&t, "%s",
 				   set->reason != NULL ? set->reason : "");

@@ -109,7 +109,7 @@ static void
 put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 {
 	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
-	char text[512], when[WHEN_TEXT];
+	char text[512];
 	struct buf path = BUF_INIT;
 
 	buf_add_str(out, "<dl>\n");
@@ -126,7 +126,7 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 			 : d->is_output		    ? "output"
 						    : "checkpoint");
 		snprintf(text, sizeof(text), "%s UTC",
-			 when_shown(when, d->created_us / 1000000, true));
+			 when_utc(d->created_us / 1000000));
 		put_fact(out, "created", d->created_us > 0 ? text : NULL);
 		put_fact(out, "user", d->user);
 		put_fact(out, "job", d->job_id);
@@ -148,7 +148,7 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 				 report_spare(h->plan, false));
 	}
 	snprintf(text, sizeof(text), "%s UTC, by scrkit " SCRKIT_VERSION,
-		 when_shown(when, clock_now(), true));
+		 when_utc(clock_now()));
 	put_fact(out, "reported", text);
 	buf_add_str(out, "</dl>\n");
 }

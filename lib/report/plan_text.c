@@ -314,7 +314,6 @@ report_summary(const struct plan *p, const struct dataset *d,
 	       const struct containers *k, int status, struct buf *out)
 {
 	const char *root = str_shown(p->places[0].root);
-	char when[WHEN_TEXT];
 
 	buf_printf(out, "dataset");
 	if (p->id > 0)
@@ -333,8 +332,7 @@ report_summary(const struct plan *p, const struct dataset *d,
 			buf_add_str(out, " and output");
 		if (d->created_us > 0)
 			buf_printf(out, ", made %s",
-				   when_shown(when, d->created_us / 1000000,
-					      false));
+				   when_local(d->created_us / 1000000));
 		if (d->user != NULL)
 			buf_printf(out, " by %s", str_shown(d->user));
 		if (d->job_id != NULL)

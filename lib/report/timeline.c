@@ -169,9 +169,6 @@ collect(struct timeline *t, struct error *err)
 	return 0;
 }
 
-/* A time in UTC, as an argument of printf. */
-#define time_shown(when) when_shown((char[WHEN_TEXT]){ 0 }, when, true)
-
 static unsigned
 place_of(const struct timeline *t, const struct event *e)
 {
@@ -212,7 +209,7 @@ put_mark(const struct timeline *t, size_t from, struct buf *out)
 	}
 	buf_printf(out, "<b class=\"%s%s\" style=\"left:%u.%u%%\" title=\"%s ",
 		   a->lane == FAILURES ? "fail" : "mark", mine ? " this" : "",
-		   at / 10, at % 10, time_shown(a->time));
+		   at / 10, at % 10, when_utc(a->time));
 	put_what(a, out);
 	if (n > 1)
 		buf_printf(out, ", and %zu more", n - 1);
@@ -253,15 +250,15 @@ timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 		buf_printf(out,
 			   "<p class=\"ends\"><span>%s UTC</span><span>%s UTC"
 			   "</span></p>\n",
-			   time_shown(t.events[0].time),
-			   time_shown(t.events[t.count - 1].time));
+			   when_utc(t.events[0].time),
+			   when_utc(t.events[t.count - 1].time));
 		buf_printf(out,
 			   "<details><summary>last %zu %s</summary><div "
 			   "class=\"scroll\"><table>\n",
 			   str_count(t.count - from, "event"));
 		for (size_t i = t.count; i-- > from;) {
 			buf_printf(out, "<tr><td>%s</td><td>",
-				   time_shown(t.events[i].time));
+				   when_utc(t.events[i].time));
 			put_what(&t.events[i], out);
 			buf_add_str(out, "</td></tr>\n");
 		}
