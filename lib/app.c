@@ -148,21 +148,6 @@ is_again(const char *command, size_t len)
 	       has_words(command, len, own->data, own->len);
 }
 
-/* With -q, only after a failure.  What has just failed would fail again. */
-static void
-say_next(int status)
-{
-	const char *at = app.next.data, *line = NULL;
-	size_t len = 0;
-
-	while ((line = str_line(&at, &len)) != NULL)
-		if (!app.failed || !is_again(line, len))
-			app_say(status == STATUS_OK ? APP_WARN : APP_ERROR,
-				"next: %.*s", (int)len, line);
-	buf_free(&app.next);
-	buf_free(&app.words);
-}
-
 void
 app_warn_lines(const char *text)
 {
@@ -262,8 +247,19 @@ close_stdout(int status)
 int
 app_finish(int status)
 {
+	const char *at = NULL, *line = NULL;
+	size_t len = 0;
+
 	status = close_stdout(status);
-	say_next(status);
+	/* With -q, only after a failure.  What has just failed would fail
+	 * again. */
+	at = app.next.data;
+	while ((line = str_line(&at, &len)) != NULL)
+		if (!app.failed || !is_again(line, len))
+			app_say(status == STATUS_OK ? APP_WARN : APP_ERROR,
+				"next: %.*s", (int)len, line);
+	buf_free(&app.next);
+	buf_free(&app.words);
 	return status;
 }
 
