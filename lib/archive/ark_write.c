@@ -44,25 +44,11 @@ ark_filter_name(enum ark_filter filter)
 	return filters[filter];
 }
 
-/*
- * A surrogate pair encoded as two characters (CESU-8) is not UTF-8, but
- * libarchive would convert it to one character, and so change the name.
- */
-static bool
-has_surrogate_pair(const char *path)
-{
-	const unsigned char *s = (const unsigned char *)path;
-
-	for (; *s != '\0'; s++)
-		if (s[0] == 0xed && (s[1] & 0xf0) == 0xa0 && s[2] != '\0' &&
-		    s[3] == 0xed && (s[4] & 0xf0) == 0xb0)
-			return true;
-	return false;
-}
-
 int
 ark_fits(const char *path, uint64_t size, struct error *err)
 {
+	const unsigned char *s = (const unsigned char *)path;
+
 	if (!path_is_clean(path))
 		return error_set(err, ERROR_UNSAFE,
 				 "%s: not a clean relative path", path);
@@ -70,11 +56,17 @@ ark_fits(const char *path, uint64_t size, struct error *err)
 		return error_set(err, ERROR_USAGE,
 				 "%s: %" PRIu64 " bytes: too large", path,
 				 size);
-	if (has_surrogate_pair(path))
-		return error_set(err, ERROR_USAGE,
-				 "%s: an archive cannot hold it: the name has "
-				 "surrogates, which is not UTF-8",
-				 path);
+	/* A surrogate pair encoded as two characters (CESU-8) is not UTF-8, but
+	 * libarchive would convert it to one character, and so change the
+	 * name. */
+	for (; *s != '\0'; s++)
+		if (s[0] == 0xed && (s[1] & 0xf0) == 0xa0 && s[2] != '\0' &&
+		    s[3] == 0xed && (s[4] & 0xf0) == 0xb0)
+			return error_set(
+				err, ERROR_USAGE,
+				"%s: an archive cannot hold it: the name has "
+				"surrogates, which is not UTF-8",
+				path);
 	return 0;
 }
 
