@@ -173,12 +173,6 @@ int catalogue_check_given_up(const struct catalogue_dir *d,
 			     const struct catalogue_desc *desc,
 			     struct error *err);
 
-/* --- replaced.c --- */
-
-/* Write the summary; on a full file system over the old one. */
-int catalogue_write_summary(const struct catalogue_dir *d,
-			    const struct kvtree *t, struct error *err);
-
 /* --- record.c --- */
 
 /*

@@ -303,9 +303,10 @@ mark_entry(struct index *ix, void *arg, struct error *err)
 	return index_set_extra(ix, r->id, INDEX_REPLACED, num_str(r->by), err);
 }
 
-int
-catalogue_write_summary(const struct catalogue_dir *d, const struct kvtree *t,
-			struct error *err)
+/* Write the summary; on a full file system over the old one. */
+static int
+write_summary(const struct catalogue_dir *d, const struct kvtree *t,
+	      struct error *err)
 {
 	struct buf image = BUF_INIT;
 	struct error why = ERROR_INIT;
@@ -343,7 +344,7 @@ mark_summary(const struct retirement *r, const struct catalogue_dir *d,
 		rc = kvtree_set_i64(t, SUMMARY_REPLACED, r->by, err);
 	if (rc == 0 && r->print[0] != '\0')
 		rc = kvtree_set(t, SUMMARY_FINGERPRINT, r->print, err);
-	if (rc == 0 && catalogue_write_summary(d, t, &why) < 0)
+	if (rc == 0 && write_summary(d, t, &why) < 0)
 		/* Without room for the mark, remove the summary: the index
 		 * entry has the descriptor, too. */
 		rc = room_is_short(&why)
@@ -413,7 +414,7 @@ restore_summary(struct catalogue *c, int64_t id, struct error *err)
 	if (rc == 0)
 		rc = catalogue_dir_open(c, id, &d, err);
 	if (rc == 0)
-		rc = catalogue_write_summary(&d, t, err);
+		rc = write_summary(&d, t, err);
 	catalogue_dir_close(&d);
 	kvtree_free(t);
 	index_free(ix);
