@@ -42,30 +42,6 @@ struct checker {
 	struct place *places;
 };
 
-/* Is each file as long as its segments? */
-static int
-check_sums(const struct checker *c)
-{
-	const struct segmap *m = c->m;
-	int rc = 0;
-
-	for (size_t i = 0; i < m->nfiles && rc == 0; i++) {
-		const struct segmap_file *f = &m->files[i];
-		uint64_t sum = 0;
-
-		for (size_t k = 0; k < f->nsegs; k++)
-			sum += m->segs[f->first + k].len;
-		if (f->nsegs > 0 && sum != f->size)
-			rc = c->report(c->arg, &(struct segmap_finding){
-						       .flaw = SEGMAP_SUM,
-						       .len = sum,
-						       .file = i,
-						       .other = SIZE_MAX,
-					       });
-	}
-	return rc;
-}
-
 static int
 report_gap(const struct checker *c, uint32_t container, uint64_t from,
 	   uint64_t to, size_t next)
@@ -202,8 +178,18 @@ segmap_check(const struct segmap *m,
 		return error_no_memory(err);
 	/* Ranks may share a file that is not packed. */
 	rc = m->nsegs > 0 ? check_twins(&c, NULL, err) : 0;
-	if (rc == 0)
-		rc = check_sums(&c);
+	/* Is each file as long as its segments? */
+	for (size_t i = 0; i < m->nfiles && rc == 0; i++) {
+		const struct segmap_file *f = &m->files[i];
+		struct segmap_finding sum = { .flaw = SEGMAP_SUM,
+					      .file = i,
+					      .other = SIZE_MAX };
+
+		for (size_t k = 0; k < f->nsegs; k++)
+			sum.len += m->segs[f->first + k].len;
+		if (f->nsegs > 0 && sum.len != f->size)
+			rc = report(arg, &sum);
+	}
 	if (rc == 0)
 		rc = check_places(&c);
 	mem_free(c.places);
