@@ -130,20 +130,27 @@ fill_matrix(const struct code *c, unsigned stripe, struct recipe *r)
 	}
 }
 
-/* Compute matrix and tables of `r`; its members are set. */
-static int
-complete(const struct code *c, unsigned stripe, struct recipe *r,
-	 struct error *err)
+/* Complete a copy of `members`, a recipe whose members are set, by matrix and
+ * tables. */
+static struct recipe *
+recipe_of(const struct code *c, unsigned stripe, const struct recipe *members,
+	  struct error *err)
 {
-	size_t cells = (size_t)r->nin * r->nout;
+	const size_t cells = (size_t)members->nin * members->nout;
+	struct recipe *r = mem_alloc(1, sizeof(*r));
 
+	if (r == NULL)
+		return error_no_memory_null(err);
+	*r = *members;
 	/* One allocation: tables, then the matrix of < CODE_MAX^2 / 4 cells. */
 	r->tables = mem_aligned(CODE_ALIGN, cells * (FIELD_EXPANDED + 1));
-	if (r->tables == NULL)
-		return error_no_memory(err);
+	if (r->tables == NULL) {
+		mem_free(r);
+		return error_no_memory_null(err);
+	}
 	r->matrix = r->tables + cells * FIELD_EXPANDED;
 	if (cells == 0)
-		return 0;
+		return r;
 	if (c->type == CODE_XOR)
 		memset(r->matrix, 1, cells);
 	else
@@ -153,23 +160,7 @@ complete(const struct code *c, unsigned stripe, struct recipe *r,
 	for (unsigned i = 0; i < r->nin && r->all_ones; i++)
 		r->all_ones = r->matrix[i] == 1;
 	field_expand(r->matrix, r->nin, r->nout, r->tables);
-	return 0;
-}
-
-/* Complete a copy of `members`, a recipe whose members are set. */
-static struct recipe *
-recipe_of(const struct code *c, unsigned stripe, const struct recipe *members,
-	  struct error *err)
-{
-	struct recipe *r = mem_alloc(1, sizeof(*r));
-
-	if (r == NULL)
-		return error_no_memory_null(err);
-	*r = *members;
-	if (complete(c, stripe, r, err) == 0)
-		return r;
-	recipe_free(r);
-	return NULL;
+	return r;
 }
 
 /* Choose n - k inputs: all surviving data chunks and, for each lost one, the
