@@ -366,34 +366,15 @@ read_seg(const struct kvtree *k, struct rank2file_seg *segs, size_t count,
 	return seen == 3 ? 0 : value_bad(err, "SEG", "incomplete");
 }
 
-/* Read the segments of one file.  They are numbered from 0 without gaps. */
-static int
-read_segs(const struct kvtree *table, struct arena *arena,
-	  struct rank2file_file *f, struct error *err)
-{
-	const size_t count = table == NULL ? 0 : kvtree_count(table);
-	struct rank2file_seg *segs = NULL;
-	const struct kvtree *k = NULL;
-
-	if (count == 0)
-		return 0;
-	segs = arena_alloc(arena, count, sizeof(*segs));
-	if (segs == NULL)
-		return error_no_memory(err);
-	kvtree_foreach (k, table)
-		if (read_seg(k, segs, count, err) < 0)
-			return -1;
-	f->segs = segs;
-	f->nsegs = count;
-	return 0;
-}
-
 int
 rank2file_read_file(const struct kvtree *k, struct arena *arena,
 		    struct rank2file_file *f, struct error *err)
 {
 	const struct kvtree *size = kvtree_get(k, "SIZE");
 	const struct kvtree *crc = kvtree_get(k, "CRC");
+	const struct kvtree *table = kvtree_get(k, "SEG"), *seg = NULL;
+	const size_t count = table == NULL ? 0 : kvtree_count(table);
+	struct rank2file_seg *segs = NULL;
 
 	*f = (struct rank2file_file){ .node = k };
 	f->path = kvtree_key(k);
@@ -403,7 +384,18 @@ rank2file_read_file(const struct kvtree *k, struct arena *arena,
 		return -1;
 	if (crc != NULL && value_u32(crc, UINT32_MAX, &f->crc, err) < 0)
 		return -1;
-	return read_segs(kvtree_get(k, "SEG"), arena, f, err);
+	if (count == 0)
+		return 0;
+	/* The segments are numbered from 0 without gaps. */
+	segs = arena_alloc(arena, count, sizeof(*segs));
+	if (segs == NULL)
+		return error_no_memory(err);
+	kvtree_foreach (seg, table)
+		if (read_seg(seg, segs, count, err) < 0)
+			return -1;
+	f->segs = segs;
+	f->nsegs = count;
+	return 0;
 }
 
 /* Read child `k` of RANK: one rank and its files. */
