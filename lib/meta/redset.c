@@ -345,13 +345,25 @@ n_of(const char *s, const char *word, uint32_t *n, uint32_t *total)
 	return s != NULL && *n <= *total ? s : NULL;
 }
 
-/* Parse exactly "<type>.grp_<g>_of_<G>.mem_<m>_of_<n>.redset". */
+/* Parse exactly the text after the stem and its dot: "<rank>.redset" or
+ * "<rank>.<type>.grp_<g>_of_<G>.mem_<m>_of_<n>.redset". */
 static bool
-parse_long(const char *s, struct redset_name *out)
+parse_tail(const char *s, struct redset_name *out)
 {
-	int type = 0;
 	const char *end = NULL;
+	int type = 0;
 
+	memset(out, 0, sizeof(*out));
+	end = number(s, 0, &out->rank);
+	if (end == NULL)
+		return false;
+	if (strcmp(end, SUFFIX) == 0) {
+		out->descriptor = true;
+		return true;
+	}
+	if (*end != '.')
+		return false;
+	s = end + 1;
 	for (type = 0; type < REDSET_TYPES; type++) {
 		end = after(s, formats[type].word);
 		if (end != NULL && *end == '.')
@@ -363,24 +375,6 @@ parse_long(const char *s, struct redset_name *out)
 	s = n_of(end, ".grp_", &out->set, &out->sets);
 	s = n_of(s, ".mem_", &out->member, &out->members);
 	return s != NULL && strcmp(s, SUFFIX) == 0;
-}
-
-/* Parse the text after the stem and its dot: "<rank>.redset" or the long
- * form. */
-static bool
-parse_tail(const char *s, struct redset_name *out)
-{
-	const char *end = NULL;
-
-	memset(out, 0, sizeof(*out));
-	end = number(s, 0, &out->rank);
-	if (end == NULL)
-		return false;
-	if (strcmp(end, SUFFIX) == 0) {
-		out->descriptor = true;
-		return true;
-	}
-	return *end == '.' && parse_long(end + 1, out);
 }
 
 bool
