@@ -198,15 +198,6 @@ follow(struct walk *w, const char *name, const char *rest)
 	return go_on(w, text + strspn(text, "/"), rest);
 }
 
-static bool
-is_link(int dir, const char *name)
-{
-	struct stat st;
-
-	return dir_stat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISLNK(st.st_mode);
-}
-
 /*
  * Open the last component.  Returns a descriptor; or -1: with errno 0, it is a
  * link to follow.
@@ -233,8 +224,10 @@ open_last(const struct walk *w, const char *name, int flags, mode_t mode)
 	}
 	fd = dir_open_file(w->dir, name, flags | O_NOFOLLOW, mode);
 	/* O_DIRECTORY fails for links with ENOTDIR. */
-	if (fd < 0 && through && (errno == ELOOP || errno == ENOTDIR))
-		errno = is_link(w->dir, name) ? 0 : errno;
+	if (fd < 0 && through && (errno == ELOOP || errno == ENOTDIR) &&
+	    dir_stat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISLNK(st.st_mode))
+		errno = 0;
 	return fd;
 }
 
