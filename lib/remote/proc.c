@@ -375,35 +375,25 @@ signal_list(int dir, const char *name, int sig)
 	}
 }
 
-/* Signal the children of pdsh, and return their number.  They have their own
+/* Signal a process. pdsh waits for its children, so they are signalled first,
+ * and pdsh itself only if it has none or `itself`.  They have their own
  * sessions, and pdsh cannot pass on KILL. */
-static int
-signal_children(pid_t pid, int sig)
+static void
+push(struct remote_proc *p, int sig, bool itself)
 {
 	struct dirent *e = NULL;
 	char name[64];
 	DIR *dir = NULL;
 	int count = 0;
 
-	snprintf(name, sizeof(name), "/proc/%d/task", (int)pid);
-	dir = opendir(name);
+	snprintf(name, sizeof(name), "/proc/%d/task", (int)p->pid);
+	if (p->labels != NULL)
+		dir = opendir(name);
 	while (dir != NULL && (e = readdir(dir)) != NULL)
 		if (e->d_name[0] != '.')
 			count += signal_list(dirfd(dir), e->d_name, sig);
 	if (dir != NULL)
 		closedir(dir);
-	return count;
-}
-
-/* Signal a process. pdsh waits for its children, so they are signalled first,
- * and pdsh itself only if it has none or `itself`. */
-static void
-push(struct remote_proc *p, int sig, bool itself)
-{
-	int count = 0;
-
-	if (p->labels != NULL)
-		count = signal_children(p->pid, sig);
 	if (count == 0 || itself)
 		kill(-p->pid, sig);
 }
