@@ -15,24 +15,14 @@ value_bad(struct error *err, const char *key, const char *why)
 	return error_set(err, ERROR_CORRUPT, "%s: %s", str_shown(key), why);
 }
 
-/* The name of the only child of `k`, or NULL. */
-static const char *
-only_child(const struct kvtree *k)
-{
-	const struct kvtree *child = kvtree_first(k);
-
-	return child != NULL && kvtree_next(child) == NULL ? kvtree_key(child)
-							   : NULL;
-}
-
 int
 value_str(const struct kvtree *k, const char **out, struct error *err)
 {
-	const char *value = only_child(k);
+	const struct kvtree *child = kvtree_first(k);
 
-	if (value == NULL)
+	if (child == NULL || kvtree_next(child) != NULL)
 		return value_bad(err, kvtree_key(k), "not exactly one value");
-	*out = value;
+	*out = kvtree_key(child);
 	return 0;
 }
 
@@ -40,10 +30,10 @@ int
 value_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
 	  struct error *err)
 {
-	const char *value = only_child(k);
+	const char *value = NULL;
 
-	if (value == NULL)
-		return value_bad(err, kvtree_key(k), "not exactly one value");
+	if (value_str(k, &value, err) < 0)
+		return -1;
 	if (value_number(value, max, out))
 		return 0;
 	/*
