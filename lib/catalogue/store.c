@@ -20,6 +20,7 @@
 #include "meta/dataset.h"
 #include "meta/index.h"
 #include "meta/summary.h"
+#include "num.h"
 #include "room.h"
 #include "str.h"
 
@@ -68,15 +69,13 @@ int
 catalogue_forget(struct index *ix, int64_t id, struct error *err)
 {
 	struct index_entry e;
-	char key[32];
 
 	if (index_find_id(ix, id, &e, err) < 0)
 		return -1;
 	if (e.name != NULL)
 		return index_remove(ix, e.name, err);
 	/* No other table refers to an entry without a name. */
-	snprintf(key, sizeof(key), "%" PRId64, id);
-	kvtree_remove(kvtree_get(index_tree(ix), "DSET"), key);
+	kvtree_remove(kvtree_get(index_tree(ix), "DSET"), num_str(id));
 	return 0;
 }
 

@@ -407,10 +407,7 @@ index_tree(struct index *ix)
 const struct kvtree *
 index_desc(const struct index *ix, int64_t id)
 {
-	char key[32];
-
-	snprintf(key, sizeof(key), "%" PRId64, id);
-	return kvtree_get(kvtree_get2(ix->tree, "DSET", key), "DSET");
+	return kvtree_get(kvtree_get2(ix->tree, "DSET", num_str(id)), "DSET");
 }
 
 size_t
