@@ -53,7 +53,6 @@ write_map(struct mapping *m, uint32_t rank, size_t first, size_t end,
 	  struct error *err)
 {
 	struct kvtree *t = kvtree_new(err);
-	char name[64];
 	int rc = t == NULL ? -1 : 0;
 
 	/* Our own key: the path of the prefix. */
@@ -64,8 +63,7 @@ write_map(struct mapping *m, uint32_t rank, size_t first, size_t end,
 	for (size_t i = first; i < end && rc == 0; i++)
 		rc = add_file(m, i, t, err);
 	if (rc == 0)
-		rc = kvtree_write_file(t, m->p->meta_fd,
-				       filemap_name(name, sizeof(name), rank),
+		rc = kvtree_write_file(t, m->p->meta_fd, filemap_str(rank),
 				       err);
 	kvtree_free(t);
 	return rc;

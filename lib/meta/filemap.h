@@ -57,5 +57,9 @@ int64_t filemap_name_rank(const char *name);
 
 /* Write "filemap_<rank>" into `to`, and return `to`. */
 char *filemap_name(char *to, size_t size, int64_t rank);
+/* The same as an argument of a function, valid until the end of the block. */
+#define FILEMAP_NAME_MAX 64
+#define filemap_str(rank) \
+	filemap_name((char[FILEMAP_NAME_MAX]){ 0 }, FILEMAP_NAME_MAX, rank)
 
 #endif /* META_FILEMAP_H */

@@ -136,7 +136,6 @@ static int
 find_ranks(struct copier *c, struct error *err)
 {
 	size_t max = 1, count = 0;
-	char name[64];
 	struct stat st;
 	int rc = 0;
 
@@ -172,8 +171,7 @@ find_ranks(struct copier *c, struct error *err)
 		*r = c->ranks[i];
 		/* Metadata on the prefix get the permissions that the filemap
 		 * has in the cache. */
-		filemap_name(name, sizeof(name), r->rank);
-		r->mode = dir_stat(r->dir->meta, name, &st,
+		r->mode = dir_stat(r->dir->meta, filemap_str(r->rank), &st,
 				   AT_SYMLINK_NOFOLLOW) == 0 &&
 					  S_ISREG(st.st_mode)
 				  ? (st.st_mode & 0666) | 0600

@@ -152,7 +152,6 @@ copy_ranks_has(const struct copy_ranks *r, int64_t rank)
 
 /* Upper bound for the size of copied_R.scr or a filemap. */
 #define RECORD_MAX ((size_t)256 << 20)
-#define RECORD_NAME_MAX 64
 
 /* The records of up to GROUP_MAX ranks, or of those completed within
  * PUT_SECONDS, are written together: on a parallel file system each sync of a
@@ -471,12 +470,8 @@ write_copied(struct records *w, const struct copy_rank *r, struct error *err)
 bool
 copy_rank_has_map(const struct copier *c, const struct copy_rank *r)
 {
-	char name[RECORD_NAME_MAX];
-
 	return !r->map_here ||
-	       (r->has_image &&
-		is_there(c, filemap_name(name, sizeof(name), r->rank),
-			 &r->image));
+	       (r->has_image && is_there(c, filemap_str(r->rank), &r->image));
 }
 
 /* --- Groups of ranks --- */
@@ -487,7 +482,6 @@ static int
 finish_group(struct copier *c, const size_t *group, size_t count,
 	     struct par *par, struct error *err)
 {
-	char name[RECORD_NAME_MAX];
 	struct records w;
 	int rc = put_sync(c->put, NULL, err);
 
@@ -505,8 +499,7 @@ finish_group(struct copier *c, const size_t *group, size_t count,
 			w.skipped++;
 			continue;
 		}
-		filemap_name(name, sizeof(name), r->rank);
-		rc = add_record(&w, r, name, &r->image, err);
+		rc = add_record(&w, r, filemap_str(r->rank), &r->image, err);
 		w.copied++;
 		w.bytes += r->image.len;
 	}

@@ -163,12 +163,10 @@ int
 nodecache_dir_map(int meta, int64_t rank, const struct nodecache_map *to,
 		  struct error *err)
 {
-	char name[64];
+	const char *name = filemap_str(rank);
 	struct stat st;
-	int fd = -1, rc = -1;
+	int fd = nodecache_dir_regular(meta, name, &st, err), rc = -1;
 
-	fd = nodecache_dir_regular(meta, filemap_name(name, sizeof(name), rank),
-				   &st, err);
 	if (fd < 0)
 		return -1;
 	if (io_read_fd(fd, name, MAP_MAX, to->raw, err) == 0) {

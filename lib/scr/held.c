@@ -93,9 +93,8 @@ int
 held_filemap(const struct held_set *s, uint32_t rank, struct arena *a,
 	     struct filemap *out, struct error *err)
 {
-	char name[64];
-	const char *path = arena_printf(a, "%s/" SCR_DIR "/%s", s->dir,
-					filemap_name(name, sizeof(name), rank));
+	const char *path =
+		arena_printf(a, "%s/" SCR_DIR "/%s", s->dir, filemap_str(rank));
 	struct kvtree *t = NULL;
 	int rc = -1;
 

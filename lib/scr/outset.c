@@ -79,11 +79,10 @@ write_filemap(struct outset *o, struct redundancy_file *map, struct error *err)
 	struct kvtree *t = kvtree_new(err);
 	int fd = t == NULL ? -1 : outset_meta(o, err);
 	int rc = fd < 0 ? -1 : 0;
-	char name[64];
+	const char *name = filemap_str(o->run->world.rank);
 	struct stat st;
 
 	*map = (struct redundancy_file){ .crc = 0 };
-	filemap_name(name, sizeof(name), o->run->world.rank);
 	map->path = arena_printf(o->arena, "%s/%s", o->meta, name);
 	if (rc == 0 && map->path == NULL)
 		rc = error_no_memory(err);

@@ -115,7 +115,6 @@ describe(const struct regain *g, bool map, struct sets_mine *set,
 {
 	const struct regain_part *p = &g->parts[0];
 	const struct regain_red *r = &p->red[map];
-	char name[64];
 	size_t n = map ? 1 : p->fm.nfiles;
 
 	*set = (struct sets_mine){
@@ -138,7 +137,7 @@ describe(const struct regain *g, bool map, struct sets_mine *set,
 	for (size_t i = 0; i < n; i++) {
 		/* In the order of routing, as in the redundancy file. */
 		const char *base =
-			map ? filemap_name(name, sizeof(name), p->rank)
+			map ? filemap_str(p->rank)
 			    : path_base(p->fm.files[n - 1 - i].cache_path);
 
 		out->files[i].path = arena_printf(

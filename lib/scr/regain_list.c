@@ -213,9 +213,8 @@ static int
 look_map(const struct regain *g, struct regain_part *p, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	char name[64];
-	int fd = io_open_read(g->metafd,
-			      filemap_name(name, sizeof(name), p->rank), &why);
+	const char *name = filemap_str(p->rank);
+	int fd = io_open_read(g->metafd, name, &why);
 	int rc = -1;
 
 	p->map = NULL;

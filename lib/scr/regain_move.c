@@ -124,7 +124,6 @@ static int
 list_items(struct outgoing *o, const struct regain_part *p, struct error *err)
 {
 	const bool data = !o->g->set->bypass;
-	char name[64];
 
 	o->nitems = o->item = 0;
 	o->items =
@@ -133,9 +132,7 @@ list_items(struct outgoing *o, const struct regain_part *p, struct error *err)
 		return error_no_memory(err);
 	if (p->map != NULL)
 		o->items[o->nitems++] = (struct item){
-			true,
-			arena_strdup(o->g->arena,
-				     filemap_name(name, sizeof(name), p->rank))
+			true, arena_strdup(o->g->arena, filemap_str(p->rank))
 		};
 	for (int i = 0; i < 2; i++) {
 		if (p->red[i].name != NULL)
@@ -451,7 +448,6 @@ regain_drop(const struct regain *g, struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
 	struct team_mail in = { 0, NULL };
-	char name[64];
 	int rc = 0;
 
 	if (!g->set->bypass && team_any(t, g->nparts > 1)) {
@@ -468,8 +464,7 @@ regain_drop(const struct regain *g, struct error *err)
 			if (p->descriptor[k] != NULL)
 				(void)unlinkat(g->metafd, p->descriptor[k], 0);
 		}
-		filemap_name(name, sizeof(name), p->rank);
-		(void)unlinkat(g->metafd, name, 0);
+		(void)unlinkat(g->metafd, filemap_str(p->rank), 0);
 	}
 	return team_agree(&g->run->world, rc, err);
 }
