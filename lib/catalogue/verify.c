@@ -103,27 +103,6 @@ judge(const struct plan *p, enum fate f, const char **words)
 }
 
 static void
-report_file(struct verify *v, const struct plan *p, const struct plan_file *f)
-{
-	char path[VERIFY_SHOWN];
-	const char *fate = NULL;
-	int status = judge(p, f->fate, &fate);
-
-	v->out->bad_files++;
-	if (f->astray) /* the verdict tells */
-		return;
-	str_printable(path, sizeof(path), f->path);
-	if (f->state == FILE_WRONG_SIZE)
-		report(v, status,
-		       "%s: %" PRIu64 " bytes, should be %" PRIu64
-		       " (rank %" PRIu32 "): %s",
-		       path, f->found_size, f->attr.size, f->rank, fate);
-	else
-		report(v, status, "%s: %s (rank %" PRIu32 "): %s", path,
-		       file_state_name(f->state), f->rank, fate);
-}
-
-static void
 report_files(struct verify *v, const struct plan *p)
 {
 	v->out->files = p->nfiles;
@@ -134,13 +113,29 @@ report_files(struct verify *v, const struct plan *p)
 	v->by_hand = v->by_hand || p->was != NULL;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
+		char path[VERIFY_SHOWN];
+		const char *fate = NULL;
+		int status = 0;
 
-		if (f->state != FILE_PRESENT && !f->found) {
-			report_file(v, p, f);
+		if (f->state == FILE_PRESENT || f->found) {
+			v->out->bytes += f->attr.size;
+			v->out->unchecked += !f->attr.has_size;
 			continue;
 		}
-		v->out->bytes += f->attr.size;
-		v->out->unchecked += !f->attr.has_size;
+		v->out->bad_files++;
+		if (f->astray) /* the verdict tells */
+			continue;
+		status = judge(p, f->fate, &fate);
+		str_printable(path, sizeof(path), f->path);
+		if (f->state == FILE_WRONG_SIZE)
+			report(v, status,
+			       "%s: %" PRIu64 " bytes, should be %" PRIu64
+			       " (rank %" PRIu32 "): %s",
+			       path, f->found_size, f->attr.size, f->rank,
+			       fate);
+		else
+			report(v, status, "%s: %s (rank %" PRIu32 "): %s", path,
+			       file_state_name(f->state), f->rank, fate);
 	}
 }
 
