@@ -27,8 +27,8 @@
 
 /* --- Filter --- */
 
-bool
-list_match(const struct list_filter *f, const struct index_entry *e)
+static bool
+matches(const struct list_filter *f, const struct index_entry *e)
 {
 	if (f->valid && !index_entry_valid(e))
 		return false;
@@ -300,7 +300,7 @@ set_widths(struct table *t, const struct list_rows *rows,
 			const struct index_entry *e = &rows->entries[k];
 			size_t len = 0;
 
-			if ((!chosen && column != NAME) || !list_match(f, e))
+			if ((!chosen && column != NAME) || !matches(f, e))
 				continue;
 			len = strlen(cell_text(t, column, e, scratch));
 			if (len > width)
@@ -330,7 +330,7 @@ list_print(const struct list_rows *rows, const struct list_filter *f,
 	for (size_t i = 0; rc == 0 && i < rows->count; i++) {
 		const struct index_entry *e = &rows->entries[i];
 
-		if (!list_match(f, e) ||
+		if (!matches(f, e) ||
 		    (look->style == LIST_NAMES && e->name == NULL))
 			continue;
 		rc = put_line(&t, e);
@@ -456,7 +456,7 @@ list_json(const struct catalogue *c, const struct index *ix,
 		struct dataset d = e->desc;
 		struct json *one = NULL;
 
-		if (!list_match(f, e))
+		if (!matches(f, e))
 			continue;
 		/* Values of the index override those of the descriptor. */
 		d.id = e->id;

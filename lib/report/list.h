@@ -27,8 +27,6 @@ struct list_filter {
 				       before and >= after; NULL: any */
 };
 
-bool list_match(const struct list_filter *f, const struct index_entry *e);
-
 /* Write the stamp of the time `text` (when.h) to `to`.  A span of time is that
  * long ago.  A time of day or a weekday that lies in the future is refused.
  * ERROR_USAGE. */
