@@ -84,41 +84,34 @@ copy_ranks_parse(const char *text, struct arena *a, struct copy_ranks *out,
 	return 0;
 }
 
-/* If the line "HOST RANKS" is for `host`, append its ranks to `list`. */
-static int
-take_line(const char *line, size_t len, const char *host, struct buf *list,
-	  struct error *err)
-{
-	const size_t name = strlen(host);
-	const char *end = line + len, *p = line + name;
-
-	if (len <= name || memcmp(line, host, name) != 0 ||
-	    strchr(" \t", *p) == NULL)
-		return 0;
-	while (p < end && (*p == ' ' || *p == '\t'))
-		p++;
-	while (end > p && strchr(" \t\r", end[-1]) != NULL)
-		end--;
-	if (p == end)
-		return 0;
-	if ((list->len > 0 && buf_add_char(list, ',') < 0) ||
-	    buf_add(list, p, (size_t)(end - p)) < 0)
-		return error_no_memory(err);
-	return 0;
-}
-
 int
 copy_ranks_assigned(int dirfd, const char *name, const char *host,
 		    struct arena *a, struct copy_ranks *out, struct error *err)
 {
+	const size_t width = strlen(host);
 	struct buf text = BUF_INIT, list = BUF_INIT;
 	const char *line = NULL, *next = NULL;
 	size_t len = 0;
 	int rc = io_read_file(dirfd, name, ASSIGN_MAX, &text, err);
 
 	next = text.data;
-	while (rc == 0 && (line = str_line(&next, &len)) != NULL)
-		rc = take_line(line, len, host, &list, err);
+	while (rc == 0 && (line = str_line(&next, &len)) != NULL) {
+		const char *end = line + len, *p = line + width;
+
+		/* A line is "HOST RANKS". */
+		if (len <= width || memcmp(line, host, width) != 0 ||
+		    strchr(" \t", *p) == NULL)
+			continue;
+		while (p < end && (*p == ' ' || *p == '\t'))
+			p++;
+		while (end > p && strchr(" \t\r", end[-1]) != NULL)
+			end--;
+		if (p == end)
+			continue;
+		if ((list.len > 0 && buf_add_char(&list, ',') < 0) ||
+		    buf_add(&list, p, (size_t)(end - p)) < 0)
+			rc = error_no_memory(err);
+	}
 	if (rc == 0) {
 		rc = copy_ranks_parse(list.len > 0 ? list.data : "", a, out,
 				      err);
