@@ -205,62 +205,49 @@ answer(const struct setting *is, const struct params *p, const struct conf *c)
 	return value != NULL ? mem_strdup(value) : NULL;
 }
 
-/* Before SCR_Init(): carry out a request that is the same on all ranks. */
-static char *
-configure(const char *text, struct arena *a, struct error *err)
+const char *
+SCR_Config(const char *config)
 {
+	const bool before = lib.state == UNINIT;
+	struct error err = ERROR_INIT;
 	struct team world = TEAM_INIT;
 	struct conf *c = NULL;
+	struct arena *a = NULL;
 	struct setting is;
 	struct params p;
 	char *out = NULL;
 	int rc = 0;
-
-	team_world(&world);
-	check_same(&world, text, "SCR_Config string");
-	rc = setting_parse(text, a, &is, err);
-	if (rc == 0 && (is.kind == SETTING_SET || is.kind == SETTING_UNSET)) {
-		if (lib.settings == NULL)
-			lib.settings = settings_new(err);
-		rc = lib.settings == NULL
-			     ? -1
-			     : settings_change(lib.settings, &is, err);
-	}
-	if (rc == 0 && is.kind == SETTING_QUERY)
-		rc = params_read(&p, &c, lib.settings, &world, a, err);
-	if (rc == 0 && c != NULL)
-		out = answer(&is, &p, c);
-	conf_close(c);
-	team_free(&world);
-	if (rc < 0)
-		say_abort("SCR_Config: %s", err->text);
-	return out;
-}
-
-const char *
-SCR_Config(const char *config)
-{
-	struct error err = ERROR_INIT;
-	struct arena *a = NULL;
-	struct setting is;
-	char *out = NULL;
 
 	if (config == NULL || *config == '\0')
 		return NULL;
 	a = arena_new();
 	if (a == NULL)
 		say_abort("SCR_Config: out of memory");
-	if (lib.state == UNINIT) {
-		out = configure(config, a, &err);
-	} else {
-		/* Queries only, and no other rank takes part. */
-		if (setting_parse(config, a, &is, &err) < 0)
-			say_abort("SCR_Config: %s", err.text);
-		if (is.kind == SETTING_SET || is.kind == SETTING_UNSET)
-			check(UNINIT, "SCR_Config");
-		if (is.kind == SETTING_QUERY && lib.run != NULL)
-			out = answer(&is, &lib.run->p, lib.run->conf);
+	/* Before SCR_Init() the request is the same on all ranks; later ones
+	 * are queries only, and no other rank takes part. */
+	if (before) {
+		team_world(&world);
+		check_same(&world, config, "SCR_Config string");
 	}
+	rc = setting_parse(config, a, &is, &err);
+	if (rc == 0 && (is.kind == SETTING_SET || is.kind == SETTING_UNSET)) {
+		check(UNINIT, "SCR_Config");
+		if (lib.settings == NULL)
+			lib.settings = settings_new(&err);
+		rc = lib.settings == NULL
+			     ? -1
+			     : settings_change(lib.settings, &is, &err);
+	}
+	if (rc == 0 && is.kind == SETTING_QUERY && before)
+		rc = params_read(&p, &c, lib.settings, &world, a, &err);
+	if (rc == 0 && c != NULL)
+		out = answer(&is, &p, c);
+	if (rc == 0 && is.kind == SETTING_QUERY && lib.run != NULL)
+		out = answer(&is, &lib.run->p, lib.run->conf);
+	conf_close(c);
+	team_free(&world);
+	if (rc < 0)
+		say_abort("SCR_Config: %s", err.text);
 	arena_free(a);
 	return out;
 }
