@@ -238,14 +238,9 @@ drop_children(struct kvtree *t)
 {
 	struct kvtree_level *level = kvtree_level_of(t);
 
-	if (level == NULL) {
-		t->first = NULL;
-		return;
-	}
-	index_drop(level);
-	level->first = NULL;
-	level->tail = &level->first;
-	level->count = 0;
+	kvtree_level_relink(t, NULL);
+	if (level != NULL)
+		level->count = 0;
 }
 
 /* --- Create and free --- */
