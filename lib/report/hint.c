@@ -120,25 +120,19 @@ report_check(enum report_check what, bool deep, bool checksums)
 const char *
 report_mend(enum verify_mend mend, bool deep, bool checksums)
 {
-	switch (mend) {
-	case MEND_XOR:
-		return "scr_rebuild --protect xor";
-	case MEND_PARTNER:
-		return "scr_rebuild --protect partner";
-	case MEND_RS:
-		return "scr_rebuild --protect rs";
-	case MEND_MAP:
-		return "scr_container repack";
-	case MEND_UNPACK:
-		return "scr_container --force unpack";
-	case MEND_LONG:
-		return "scr_container unpack";
-	case MEND_BUILD:
-		return report_check(REPORT_CHECK_BUILD, deep, checksums);
-	case MEND_NONE:
-		break;
-	}
-	return NULL;
+	static const char *const commands[] = {
+		[MEND_NONE] = NULL,
+		[MEND_XOR] = "scr_rebuild --protect xor",
+		[MEND_PARTNER] = "scr_rebuild --protect partner",
+		[MEND_RS] = "scr_rebuild --protect rs",
+		[MEND_MAP] = "scr_container repack",
+		[MEND_UNPACK] = "scr_container --force unpack",
+		[MEND_LONG] = "scr_container unpack",
+	};
+
+	return mend == MEND_BUILD
+		       ? report_check(REPORT_CHECK_BUILD, deep, checksums)
+		       : commands[mend];
 }
 
 /* --- The next step --- */
