@@ -57,8 +57,11 @@ metavar(const struct opt *o)
 	return o->metavar != NULL ? o->metavar : "VALUE";
 }
 
+/* "--name" or "-n", valid until the end of the block. */
+#define label(o) label_in((char[LABEL_MAX]){ 0 }, o)
+
 static char *
-label(char *to, const struct opt *o)
+label_in(char *to, const struct opt *o)
 {
 	if (o->name != NULL)
 		snprintf(to, LABEL_MAX, "--%s", o->name);
@@ -149,7 +152,6 @@ find_name(const struct opt *opts, const char *name, size_t len,
 static int
 set_choice(struct parse *p, const struct opt *o, const char *value)
 {
-	char one[LABEL_MAX], other[LABEL_MAX];
 	const struct opt *before = NULL;
 	size_t i;
 
@@ -160,13 +162,13 @@ set_choice(struct parse *p, const struct opt *o, const char *value)
 		return error_set(
 			p->err, ERROR_USAGE,
 			"options '%s' and '%s' cannot be used together",
-			label(one, before), label(other, o));
+			label(before), label(o));
 	/* Reject two values: using only the last would look like success. */
 	if (before != NULL && o->value != NULL && before->value == o->value &&
 	    !str_eq(*o->value, value))
 		return error_set(p->err, ERROR_USAGE,
 				 "option '%s' given twice, with '%s' and '%s'",
-				 label(one, o), *o->value, value);
+				 label(o), *o->value, value);
 	if (before == NULL) {
 		assert(p->verb_count < VERBS_MAX);
 		p->verbs[p->verb_count++] = o;
@@ -180,7 +182,6 @@ set_choice(struct parse *p, const struct opt *o, const char *value)
 static int
 set_number(struct parse *p, const struct opt *o, const char *value)
 {
-	char name[LABEL_MAX];
 	uint64_t v = 0;
 	int rc;
 
@@ -193,7 +194,7 @@ set_number(struct parse *p, const struct opt *o, const char *value)
 			       "'%s' is less than %llu bytes", value,
 			       (unsigned long long)o->min);
 	if (rc < 0)
-		return error_wrap(p->err, "option '%s'", label(name, o));
+		return error_wrap(p->err, "option '%s'", label(o));
 	*(uint64_t *)o->target = v;
 	return 0;
 }
@@ -239,7 +240,6 @@ take_value(struct parse *p, const struct opt *o, const char *joined)
 {
 	const char *word = p->next < p->argc ? p->argv[p->next] : NULL;
 	bool is_name = false;
-	char name[LABEL_MAX];
 
 	if (joined != NULL)
 		return joined;
@@ -256,10 +256,10 @@ take_value(struct parse *p, const struct opt *o, const char *joined)
 	if (word != NULL)
 		error_set(p->err, ERROR_USAGE,
 			  "option '%s' needs a value behind it: %s, not %s",
-			  label(name, o), metavar(o), word);
+			  label(o), metavar(o), word);
 	else
 		error_set(p->err, ERROR_USAGE, "option '%s' needs a value: %s",
-			  label(name, o), metavar(o));
+			  label(o), metavar(o));
 	return NULL;
 }
 
@@ -271,7 +271,6 @@ parse_long(struct parse *p, const char *word)
 	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
 	const struct opt *o = find_name(p->opts, word, len, p->err);
 	const char *value = NULL;
-	char name[LABEL_MAX];
 
 	if (o == NULL)
 		return -1;
@@ -279,7 +278,7 @@ parse_long(struct parse *p, const char *word)
 		if (equals == NULL)
 			return set(p, o, NULL);
 		return error_set(p->err, ERROR_USAGE,
-				 "option '%s' takes no value", label(name, o));
+				 "option '%s' takes no value", label(o));
 	}
 	value = take_value(p, o, equals != NULL ? equals + 1 : NULL);
 	return value == NULL ? -1 : set(p, o, value);
