@@ -86,6 +86,9 @@ void fti_pass_free(struct fti_pass *p); /* NULL is ignored */
  * are of the same bytes? */
 bool fti_sums_alike(const char *a, const char *b);
 
+/* The same of two sums of HASH_MD5_SIZE bytes: half of them are enough. */
+bool fti_sums_agree(const unsigned char *a, const unsigned char *b);
+
 /* Can repair (draft.h) make a file of it that FTI takes, as far as data were
  * read? */
 bool fti_repairable(const struct fti_checked *c);

@@ -230,6 +230,16 @@ is_checksum(const struct fti_file *f, const char *text)
 	       (!f->meta_good && alike >= FTI_DIGITS_ALIKE);
 }
 
+bool
+fti_sums_agree(const unsigned char *a, const unsigned char *b)
+{
+	unsigned same = 0;
+
+	for (unsigned i = 0; i < HASH_MD5_SIZE; i++)
+		same += a[i] == b[i];
+	return same >= HASH_MD5_SIZE / 2;
+}
+
 static int
 match_checksum(const struct fti_checked *c, struct hash *h, enum match *out,
 	       struct error *err)
@@ -301,8 +311,7 @@ compare(struct fti_checked *c, struct hash *h, struct error *err)
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_container *k = &f->containers[i].c;
 
-		wrong += k->used > 0 &&
-			 memcmp(k->hash, c->sums[i], HASH_MD5_SIZE) != 0;
+		wrong += k->used > 0 && !fti_sums_agree(k->hash, c->sums[i]);
 	}
 	/* That of A is over the sums, too. */
 	if (match == MATCH_NONE && f->cut == 0 && f->kind == FTI_KIND_DATA &&
@@ -311,16 +320,20 @@ compare(struct fti_checked *c, struct hash *h, struct error *err)
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_container *k = &f->containers[i].c;
 		const bool good = match != MATCH_NONE || proven;
+		const bool part = fti_sums_agree(k->hash, c->sums[i]);
 
 		if (k->used > 0 &&
 		    memcmp(k->hash, c->sums[i], HASH_MD5_SIZE) != 0 &&
-		    fti_find(f, good ? FTI_RULE_SUM : FTI_RULE_DATA,
+		    fti_find(f, good || part ? FTI_RULE_SUM : FTI_RULE_DATA,
 			     FTI_CONTAINER_FIELD(i, FTI_CHUNK_HASH), err,
-			     good ? "its stored sum is damaged; the checksum "
-				    "of the file proves the data (variable "
-				    "%" PRId32 ")"
-				  : "its data differ from their sum "
-				    "(variable %" PRId32 ")",
+			     good   ? "its stored sum is damaged; the checksum "
+				      "of the file proves the data (variable "
+				      "%" PRId32 ")"
+			     : part ? "its stored sum is damaged; the rest of "
+				      "it proves the data (variable "
+				      "%" PRId32 ")"
+				    : "its data differ from their sum "
+				      "(variable %" PRId32 ")",
 			     k->id) < 0)
 			return -1;
 	}

@@ -183,19 +183,13 @@ prove_meta(struct fti_draft *d, const struct fti_checked *c, struct hash *h,
 	if (fti_format(c->file->layout)->footer &&
 	    fti_checksum(c->file, c->sums, false, h, right, err) < 0)
 		return -1;
-	for (unsigned i = 0; i < 6; i++) {
-		unsigned same = 0;
-
-		d->max_fs = i / 2 == 1 ? -1 : old->max_fs;
-		d->pt_fs = i / 2 == 2 ? -1 : old->pt_fs;
-		if (fti_draft_meta(d, i % 2 == 0 ? old->checksum : right, h,
+	for (unsigned i = 0; i < 8; i++) {
+		d->max_fs = (i & 2) != 0 ? -1 : old->max_fs;
+		d->pt_fs = (i & 4) != 0 ? -1 : old->pt_fs;
+		if (fti_draft_meta(d, (i & 1) == 0 ? old->checksum : right, h,
 				   err) < 0)
 			return -1;
-		/* Two sums that agree in half of their bytes are of the same
-		 * bytes, and one of them is damaged. */
-		for (unsigned k = 0; k < HASH_MD5_SIZE; k++)
-			same += d->meta.hash[k] == old->hash[k];
-		if (same >= HASH_MD5_SIZE / 2)
+		if (fti_sums_agree(d->meta.hash, old->hash))
 			return 0;
 	}
 	/* Perhaps one byte of a field is damaged. */

@@ -162,7 +162,7 @@ settle_size(struct fti_file *f, size_t b, size_t end, uint64_t want,
 {
 	const bool footer = fti_format(f->layout)->footer;
 	const size_t first = f->blocks[b].first;
-	uint64_t sum = 0, behind = f->size;
+	uint64_t sum = 0, behind = f->size, at = f->blocks[b].start;
 
 	/* Where the block ends. */
 	if (footer)
@@ -174,12 +174,14 @@ settle_size(struct fti_file *f, size_t b, size_t end, uint64_t want,
 		behind = (uint64_t)f->meta.fs;
 	for (size_t i = first; i < end; i++)
 		sum += (uint64_t)f->containers[i].c.size;
+	/* Behind those that are right; its own offset may be damaged, too. */
 	for (size_t i = first; sum != want && i < end; i++) {
 		struct fti_container *c = &f->containers[i].c;
 		const uint64_t size =
 			(i + 1 < end ? f->containers[i + 1].c.fptr : behind) -
-			c->fptr;
+			at;
 
+		at += (uint64_t)c->size;
 		if (size > behind || sum - (uint64_t)c->size + size != want)
 			continue;
 		if (expect(f, FTI_CONTAINER_FIELD(i, FTI_CONTAINERSIZE),
