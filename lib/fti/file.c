@@ -217,6 +217,71 @@ go(struct fti_file *f, struct reader *r, enum fti_layout l, struct way *way,
 	return f->nblocks == 0 ? 0 : sure ? 1 : 2;
 }
 
+/* Where the records begin that end behind the `len` bytes, the last ones before
+ * byte `end` of the file; 0: there are none.  The containers of each block have
+ * as many bytes as it says, without gaps, from the begin of the file. */
+static uint64_t
+find_records(enum fti_layout l, const unsigned char *tail, size_t len,
+	     uint64_t end)
+{
+	const struct fti_format *format = fti_format(l);
+	uint64_t next = UINT64_MAX; /* where the block behind begins */
+	uint64_t total = 0;
+
+	for (size_t at = len, n = 1;
+	     at >= format->block + n * format->container; n++) {
+		const unsigned char *b =
+			tail + at - format->block - n * format->container;
+		uint64_t first = 0, data = 0;
+		struct fti_block block;
+		bool fits = fti_get(l, FTI_NUMVARS, b) == (int64_t)n;
+
+		for (size_t i = 0; fits && i < n; i++) {
+			struct fti_container c;
+
+			fti_record_read(
+				l, FTI_CONTAINER,
+				b + format->block + i * format->container, &c);
+			first = i == 0 ? c.fptr : first;
+			fits = c.size >= 0 && c.used >= 0 && c.used <= c.size &&
+			       c.fptr - first == data &&
+			       (uint64_t)c.size <= end;
+			data += (uint64_t)c.size;
+		}
+		if (!fits)
+			continue;
+		fti_record_read(l, FTI_BLOCK, b, &block);
+		if ((uint64_t)block.dbsize != data ||
+		    (next != UINT64_MAX && first + data != next))
+			continue;
+		total = next == UINT64_MAX ? first + data : total;
+		next = first;
+		at = (size_t)(b - tail);
+		n = 0;
+		if (first == 0)
+			return end - len + at == total ? total : 0;
+	}
+	return 0;
+}
+
+/* Where the records of a file begin that end at `end`, whatever its metadata
+ * record says; UINT64_MAX: there are none.  -1: an error. */
+static int
+look_for_records(const struct reader *r, enum fti_layout l, uint64_t end,
+		 uint64_t *start, struct error *err)
+{
+	const size_t len = end < TAIL ? (size_t)end : TAIL;
+	unsigned char *tail = mem_alloc(len + 1, 1);
+	int rc = tail == NULL
+			 ? error_no_memory(err)
+			 : fti_source_read(r->s, tail, len, end - len, err);
+
+	*start = rc == 0 ? find_records(l, tail, len, end) : 0;
+	*start = *start == 0 ? UINT64_MAX : *start;
+	mem_free(tail);
+	return rc;
+}
+
 /*
  * Find all records.  Where one number is damaged, another one has the same: the
  * size of the file, numvars or dbsize.  Returns 1; 2: a damaged number was
@@ -231,20 +296,23 @@ walk(struct fti_file *f, struct reader *r, enum fti_layout l,
 	/* B leaves out empty containers at its end. */
 	const uint64_t ends[] = { (uint64_t)m->fs, (uint64_t)m->ckpt_size,
 				  size };
-	const uint64_t starts[] = { (uint64_t)m->data_size,
-				    size - (uint64_t)m->meta_size, UINT64_MAX };
+	uint64_t starts[] = { (uint64_t)m->data_size,
+			      size - (uint64_t)m->meta_size, UINT64_MAX };
 	struct way doubtful = { .end = 0 };
 
 	for (size_t n = 0; n < 6; n++) {
 		const size_t i = n % 3;
 		struct way way = {
-			.start = format->footer ? starts[i] : format->meta,
 			.end = format->footer ? footer : ends[i],
 			.last = format->footer ? footer : f->size,
 			.odd = SIZE_MAX,
 		};
 		int rc = 0;
 
+		if (n == 2 && format->footer && f->cut == 0 &&
+		    look_for_records(r, l, footer, &starts[2], err) < 0)
+			return -1;
+		way.start = format->footer ? starts[i] : format->meta;
 		if (way.start > footer || way.end > INT64_MAX)
 			continue;
 		rc = go(f, r, l, &way, err);
@@ -351,53 +419,6 @@ choose(struct fti_file *f, struct reader *r, enum fti_layout only,
 }
 
 /* --- A file that is cut in its metadata record --- */
-
-/* Where the records begin that end behind the `len` bytes, the last ones before
- * byte `end` of the file; 0: there are none.  The containers of each block have
- * as many bytes as it says, without gaps, from the begin of the file. */
-static uint64_t
-find_records(enum fti_layout l, const unsigned char *tail, size_t len,
-	     uint64_t end)
-{
-	const struct fti_format *format = fti_format(l);
-	uint64_t next = UINT64_MAX; /* where the block behind begins */
-	uint64_t total = 0;
-
-	for (size_t at = len, n = 1;
-	     at >= format->block + n * format->container; n++) {
-		const unsigned char *b =
-			tail + at - format->block - n * format->container;
-		uint64_t first = 0, data = 0;
-		struct fti_block block;
-		bool fits = fti_get(l, FTI_NUMVARS, b) == (int64_t)n;
-
-		for (size_t i = 0; fits && i < n; i++) {
-			struct fti_container c;
-
-			fti_record_read(
-				l, FTI_CONTAINER,
-				b + format->block + i * format->container, &c);
-			first = i == 0 ? c.fptr : first;
-			fits = c.size >= 0 && c.used >= 0 && c.used <= c.size &&
-			       c.fptr - first == data &&
-			       (uint64_t)c.size <= end;
-			data += (uint64_t)c.size;
-		}
-		if (!fits)
-			continue;
-		fti_record_read(l, FTI_BLOCK, b, &block);
-		if ((uint64_t)block.dbsize != data ||
-		    (next != UINT64_MAX && first + data != next))
-			continue;
-		total = next == UINT64_MAX ? first + data : total;
-		next = first;
-		at = (size_t)(b - tail);
-		n = 0;
-		if (first == 0)
-			return end - len + at == total ? total : 0;
-	}
-	return 0;
-}
 
 /* Find the layout of which the end of the record, or all of it, is missing. */
 static int
