@@ -18,7 +18,8 @@ struct work;
 int fti_judge(struct fti_checked *c, struct hash *h, struct error *err);
 
 /* The data of a container differ from their sum.  Perhaps a byte of chunksize
- * is damaged: with which one is the sum right?  Else *out stays. */
+ * is damaged, or all of it: with which one is the sum right?  Else *out stays.
+ */
 int fti_check_length(const struct fti_checked *c,
 		     const struct fti_file_container *of, int64_t *out,
 		     const struct work *w, struct error *err);

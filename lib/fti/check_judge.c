@@ -142,6 +142,10 @@ prove(const struct fti_checked *c, struct hash *h, bool *proven,
 	return 0;
 }
 
+/* A chunksize that is impossible, or 0: all lengths are tried if the container
+ * has at most so many bytes. */
+#define ALL_LENGTHS (1 << 20)
+
 static int
 by_length(const void *a, const void *b)
 {
@@ -158,6 +162,8 @@ fti_check_length(const struct fti_checked *c,
 	const struct fti_container *k = &of->c;
 	const unsigned width =
 		fti_format(c->file->layout)->fields[FTI_CHUNKSIZE].size;
+	const bool all =
+		(of->used <= 0 || of->used > k->size) && k->size <= ALL_LENGTHS;
 	int64_t lengths[8 * 256];
 	size_t count = 0;
 	uint64_t at = 0;
@@ -177,8 +183,9 @@ fti_check_length(const struct fti_checked *c,
 			lengths[count++] = (int64_t)n;
 	}
 	qsort(lengths, count, sizeof(*lengths), by_length);
+	count = all ? (size_t)k->size + 1 : count;
 	for (size_t i = 0; rc == 0 && *out < 0 && i < count; i++) {
-		const uint64_t end = (uint64_t)lengths[i];
+		const uint64_t end = all ? i : (uint64_t)lengths[i];
 
 		rc = fti_source_sum(c->source, k->fptr + at, end - at, h, w,
 				    err);
@@ -187,7 +194,7 @@ fti_check_length(const struct fti_checked *c,
 				hash_sum(part, sum, err) < 0))
 			rc = -1;
 		if (rc == 0 && memcmp(sum, k->hash, sizeof(sum)) == 0)
-			*out = lengths[i];
+			*out = (int64_t)end;
 	}
 	hash_free(h);
 	hash_free(part);
@@ -340,6 +347,13 @@ compare(struct fti_checked *c, struct hash *h, struct error *err)
 	return judge_checksum(c, match, wrong, proven, err);
 }
 
+/* A sum over the wrong bytes disproves nothing. */
+static bool
+knows_length(const struct fti_file_container *k)
+{
+	return k->settled || k->used == k->c.used;
+}
+
 int
 fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
 {
@@ -362,8 +376,10 @@ fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
 	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
 		if (n->rule == FTI_RULE_DATA) {
 			c->data_good = false;
-			c->open = c->open &&
-				  !(c->data_read && n->field == FTI_CHUNK_HASH);
+			c->open =
+				c->open &&
+				!(c->data_read && n->field == FTI_CHUNK_HASH &&
+				  knows_length(&f->containers[n->container]));
 		}
 	if (f->nfindings == 0 || f->worst == FTI_RULE_UNUSED)
 		c->verdict = FTI_INTACT;
