@@ -184,6 +184,7 @@ go(struct fti_file *f, struct reader *r, enum fti_layout l, struct way *way,
 {
 	const struct fti_format *format = fti_format(l);
 	bool sure = true;
+	uint64_t data = 0; /* of all containers */
 
 	f->nblocks = f->ncontainers = 0;
 	way->at = way->start;
@@ -206,6 +207,7 @@ go(struct fti_file *f, struct reader *r, enum fti_layout l, struct way *way,
 		       (odd ||
 			way->data ==
 				bytes_of(l, &b->b, f->ncontainers - b->first));
+		data += way->data;
 		if (format->footer)
 			continue;
 		size = odd && way->by_sizes ? way->at - begin + way->data
@@ -214,6 +216,9 @@ go(struct fti_file *f, struct reader *r, enum fti_layout l, struct way *way,
 			return 0;
 		way->at = begin + size;
 	}
+	/* The first block record follows the data: it is not a later one. */
+	if (sure && format->footer && data != way->start)
+		return 0;
 	return f->nblocks == 0 ? 0 : sure ? 1 : 2;
 }
 
