@@ -4,6 +4,9 @@
  * records of files whose data are proven; one container for each variable.
  */
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "app.h"
 #include "error.h"
@@ -13,6 +16,7 @@
 #include "fti/file.h"
 #include "mem.h"
 #include "output.h"
+#include "path.h"
 #include "str.h"
 
 /* --- Repair --- */
@@ -43,6 +47,29 @@ set_id(const struct repair *c, const struct fti_rankfile *r,
 	return 0;
 }
 
+/* The directory tells the level: files of others than 3 and 2 have no maxFs and
+ * no ptFs, whatever a damaged record says. */
+static void
+set_sizes(const struct fti_rankfile *r, struct fti_draft *d)
+{
+	enum fti_level level = FTI_NO_LEVEL;
+	char dir[PATH_MAX];
+	char *slash = NULL;
+
+	snprintf(dir, sizeof(dir), "%s", r->name);
+	slash = strrchr(dir, '/');
+	if (slash != NULL) {
+		*slash = '\0';
+		level = fti_level_parse(path_base(dir));
+	}
+	if (!d->unproven || level == FTI_NO_LEVEL || level == FTI_TMP)
+		return;
+	if (level != FTI_L3)
+		d->max_fs = -1;
+	if (level != FTI_L2)
+		d->pt_fs = -1;
+}
+
 static int
 describe_repair(void *arg, size_t i, const struct fti_rankfile *r,
 		struct fti_draft *d, struct error *err)
@@ -59,6 +86,8 @@ describe_repair(void *arg, size_t i, const struct fti_rankfile *r,
 	rc = fti_describe_repair(d, &r->checked, err);
 	if (rc == 0)
 		rc = set_id(c, r, d, err);
+	if (rc == 0)
+		set_sizes(r, d);
 	if (rc < 0 || c->out.items[i].planned)
 		return rc;
 	mem_free(c->changes);
@@ -75,7 +104,7 @@ describe_repair(void *arg, size_t i, const struct fti_rankfile *r,
 	/* The parity of a group is over the bytes of its files as FTI wrote
 	 * them: if one of them changes, no other one can be rebuilt.  A damaged
 	 * record changes back, if its sum proves that. */
-	if (c->o.out != NULL || r->ff->meta.max_fs < 0 ||
+	if (c->o.out != NULL || r->ff->meta.max_fs < 0 || d->max_fs < 0 ||
 	    (!r->checked.exact && !d->unproven && c->id < 0))
 		return 0;
 	return error_set(err, ERROR_USAGE,
@@ -118,8 +147,7 @@ planned_repair(void *arg, size_t i, const struct fti_rankfile *r,
 		buf_printf(out, "  size: %" PRIu64 " -> %" PRIu64 " bytes\n",
 			   r->ff->size, d->size);
 	if (d->unproven)
-		buf_add_str(out, "  no sum proves maxFs, ptFs and timestamp, "
-				 "which stay as they are\n");
+		buf_add_str(out, "  no sum proves maxFs, ptFs and timestamp\n");
 	return buf_check(out, err);
 }
 
