@@ -613,6 +613,12 @@ def flips():
             yield ("posix", level, 4, 4, 2), "values", bit // 8, 1 << bit % 8
 
 
+# Those that were found by other seeds, and mended: advice that went round, or lost.
+FOUND = [((form, level, 2, 2, 1), "own", at, fill) for form, level, at, fill in (
+    ("A", 4, 169, b"\0" * 4), ("C", 4, 228, b"\0" * 4), ("E", 1, 31, b"\xff" * 8),
+    ("E", 1, 162, b"\0" * 8), ("E", 1, 180, b"\0" * 8))]
+
+
 def values(shape, path):
     """Where metadata have the names, sizes and sums of files, with their keys."""
     return [at for m in re.finditer(rb"^(?:ckpt_file|ckpt_check|rsed)\w+ *= *(.*)",
@@ -667,7 +673,7 @@ def flip(task):
 def sweep():
     tasks = list(flips())
     if OPTIONS.cases < len(tasks):
-        tasks = random.Random(OPTIONS.seed).sample(tasks, OPTIONS.cases)
+        tasks = FOUND + random.Random(OPTIONS.seed).sample(tasks, OPTIONS.cases)
     states = Counter()
     with Pool(OPTIONS.jobs) as pool:
         for state, why in pool.imap_unordered(flip, tasks, 20):
