@@ -458,7 +458,7 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 	end(l);
 	again.source = l->source + 1;
 	if (l->doubt && load(&again, base, NULL) == 0) {
-		/* A top file and its equal copy are not those of other parts. */
+		/* A top file with an equal copy is not that of others. */
 		if (rc < 0 ? l->differ || again.source == RANK2FILE_TOP_COPY
 			   : count_witnesses(&again) > count_witnesses(l)) {
 			rank2file_free(l->out);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plan_renew.c - sets whose headers are lost: filemaps list the same files, so
- * redundancy can be computed again from whole data.  PARTNER names a member
- * only in its own files and in those of its right neighbours: if all of these
- * are lost, so is its rank.
+ * redundancy can be computed again from whole data.  PARTNER names a member in
+ * its files and those of its right neighbours only: the rank may be lost.
  *
  * The header of a member has the list of its files, with the attributes of the
  * filemap (formats.md 4.2, 5.3), in the reverse order.
@@ -280,8 +279,8 @@ seat_rest(const struct plan *p, const struct plan_set *s, uint32_t *ranks)
 	return true;
 }
 
-/* Give the members without a rank theirs.  False, and nothing is changed: the
- * ranks are unknown.  Files are not computed by a supposed order. */
+/* Give the members without a rank theirs; files are not computed by a supposed
+ * order.  False, and nothing is changed: the ranks are unknown. */
 static bool
 seat_members(const struct plan *p, struct plan_set *s)
 {
