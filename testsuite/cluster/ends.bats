@@ -207,3 +207,55 @@ node_of_wrapper() {
 		batch_stop
 	done
 }
+
+# Two nodes fall silent.  After the first one the program is launched again; after
+# the second one somebody stops the job.  The next job fetches what was saved.
+life() {
+	local which=() grace=20
+
+	LAY=("SCR_COPY_TYPE=$scheme") SET=(SCR_RUNS=3) OPTIONS="--grace 3"
+	batch "$@" hold=3:/pfs/held
+	job_times
+	job_await held
+	rm "$BED_DIR/pfs/held"
+	mark node2 dies
+	batch_lose node2
+	job_await held
+	bed_kill node3
+	mark halt
+	if [[ $1 == slurm ]]; then # it would notice the node too late
+		{ sleep 0.5 && bed_slurm_lost node3; } 3>&- &
+	else
+		which=(--pid "$(on login pgrep -f -o 'mpiexec.*/pfs/ap[p]')")
+		grace=3
+	fi
+	ends 0 on login scr_halt --immediate --grace $grace "${which[@]}" /pfs/run
+	batch_end
+	assert_status 0
+	assert_output_has "checkpoint ckpt.4 (dataset 4) is saved"
+	batch_left_nothing
+	ends 0 on login scr_halt --remove /pfs/run
+	bed_heal
+	job_id=next job_direct 4 steps=2
+	assert_status 0
+	job_id=next job_post
+	assert_status 0
+	job_restarts 6 2
+	[[ $(grep -E '^(round|restart)' "$JOURNAL" | paste -sd ,) == "round 1,restart none,\
+round 1,restart 2 1,round 2,restart 4 1,round 3,restart 6 2" ]] || failed "$(<"$JOURNAL")"
+	echo "# $scheme: $(took noticed "node2 dies" "run 1 ended"
+		took "launched again" "run 1 ended" "round 1"
+		took "restarted after" "run 1 ended" "restart 2"
+		took halted halt "run 2 ended"
+		took saved "run 2 ended" "is saved"
+		took fetched "round 2" "restart 4")" >&3
+}
+
+@test "14. relaunched, halted, fetched by the next job" {
+	local scheme schemes=(XOR RS PARTNER)
+
+	[[ -n ${SCRKIT_SLOW-} ]] || schemes=("${schemes[EPOCHSECONDS / 86400 % 3]}")
+	for scheme in "${schemes[@]}"; do
+		both 5 life
+	done
+}

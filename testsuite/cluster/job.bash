@@ -243,6 +243,28 @@ batch_stop() {
 	bed_wipe
 }
 
+# --- Times ------------------------------------------------------------------
+
+# job_times: from now on, $TIMES has the lines of the journal and of the job, each
+# after the time when it came.  `mark TEXT` adds one of the test.
+job_times() {
+	TIMES=$BATS_TEST_TMPDIR/times
+	tail -qF -n +1 --pid=$$ "$JOURNAL" "$BED_DIR/pfs/out" 2>/dev/null 3>&- |
+		while read -r line; do echo "$EPOCHREALTIME $line"; done >"$TIMES" 3>&- &
+}
+
+mark() { echo "$*" >>"$JOURNAL"; }
+
+# took NAME FROM TO: the seconds from the first line with FROM to the next one with
+# TO, as "NAME 1.23 s, ".
+took() {
+	awk -v from="$2" -v to="$3" -v name="$1" '
+		start != "" && index($0, to) { end = $1; exit }
+		start == "" && index($0, from) { start = $1 }
+		END { printf end == "" ? "%s ?, " : "%s %.2f s, ", name, end - start }
+	' "$TIMES"
+}
+
 # --- Ends of a job, for each(): WAY NODES ------------------------------------
 
 # each WAY PPN NODES END...: a job for each end.
