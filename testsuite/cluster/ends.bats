@@ -259,3 +259,67 @@ round 1,restart 2 1,round 2,restart 4 1,round 3,restart 6 2" ]] || failed "$(<"$
 		both 5 life
 	done
 }
+
+# Ends that only SLURM knows.  batch_end_as STATE STATUS: what it says of the job.
+batch_end_as() {
+	status=0
+	wait "$JOB" || status=$?
+	output=$(<"$BED_DIR/pfs/out") stderr=
+	assert_status "$2"
+	[[ $(slurm_says) == " $1 "* ]] || failed "$(slurm_says)"
+}
+
+# The wrapper knows the end, and needs no signal.
+end_of_time() {
+	MINUTES=1 OPTIONS='--save-time 50'
+	JOB_LIMIT=120 batch "$@" pause=300
+	batch_end_as COMPLETED 0
+	assert_output_has "s: the run is ended" "is saved"
+	batch_left_nothing
+}
+
+# That of the wrapper, too.
+all_lost() {
+	SBATCH=(--no-requeue)
+	batch "$@" hold=3:/pfs/held
+	job_await held
+	batch_lose node{1..5}
+	batch_end_as NODE_FAIL 0
+	bed_heal
+}
+
+cancelled() {
+	batch "$@" hold=3:/pfs/held
+	job_await held
+	on login sh -c 'scancel "$(squeue -h -t R -o %A)"'
+	batch_end_as CANCELLED 143
+	assert_output_has "checkpoint ckpt.2 (dataset 2) is saved"
+	batch_left_nothing
+	job_restarts 2 1
+}
+
+@test "15. SLURM: all nodes lost, scancel, end of the time" {
+	each slurm 1 5 all_lost cancelled
+	[[ -z ${SCRKIT_SLOW-} ]] || each slurm 1 5 end_of_time
+}
+
+@test "16. SLURM: a heterogeneous job" {
+	local job=/pfs/het
+
+	bed_slurm_up
+	job_lay SCR_RUNS=2
+	printf '#!/bin/sh\nexec scr_run --pause 0 %s "$@"\n' \
+		"srun --het-group=0,1 --kill-on-bad-exit=1 /pfs/app" >"$BED_DIR$job"
+	chmod +x "$BED_DIR$job"
+	status=0
+	ROUND=1 way=slurm
+	on login env "${job_env[@]}" sh -c 'cd /pfs/run && exec "$@"' - \
+		sbatch -Q -W --no-kill -o /pfs/out -N2 : -N2 "$job" abort=2:1 </dev/null ||
+		status=$?
+	output=$(<"$BED_DIR/pfs/out") stderr=
+	((status != 0))
+	assert_output_has "checkpoint ckpt.2 (dataset 2) is saved" "run 2 ended"
+	grep -qx "restart 1 1" "$JOURNAL"
+	batch_left_nothing
+	NODES=4 job_restarts 2 1
+}

@@ -267,6 +267,12 @@ took() {
 
 # --- Ends of a job, for each(): WAY NODES ------------------------------------
 
+# SLURM: the state and the exit code of the last job.
+slurm_says() {
+	[[ $way != slurm ]] || on login scontrol -o show job | tail -n 1 |
+		sed 's/.* JobState=\([A-Z_]*\) .* ExitCode=\([0-9:]*\) .*/ \1 \2/'
+}
+
 # each WAY PPN NODES END...: a job for each end.
 each() {
 	local way=$1 end start
@@ -277,7 +283,7 @@ each() {
 		MINUTES='' SET=() SBATCH=() LAY=() SIZE='' OPTIONS=''
 		NODES=$((4 / PPN)) "$end" "$way" "$3"
 		echo "# $way, $PPN ranks a node, $3 nodes, $end: status" \
-			"$status, $((SECONDS - start)) s" >&3
+			"$status$(slurm_says), $((SECONDS - start)) s" >&3
 		batch_stop
 	done
 }
