@@ -332,3 +332,22 @@ cancelled() {
 	batch_left_nothing
 	NODES=4 job_restarts 2 1
 }
+
+# A node stops, and its connections stay: it is given up, and the job goes on.
+frozen_node() {
+	SET=(SCR_RUNS=2 SCR_NODE_TIMEOUT=2) OPTIONS="--grace 3"
+	batch "$@" steps=3 hold=3:/pfs/held
+	job_await held
+	bed_freeze node2
+	await grep -q "run 1 ended" "$BED_DIR/pfs/out"
+	batch_go_on
+	batch_end
+	assert_status 0
+	assert_output_has "node2 is not used any more" \
+		"checkpoint ckpt.5 (dataset 5) is saved"
+	grep -qx "restart 2 1" "$JOURNAL"
+	bed_heal
+	job_restarts 5 1
+}
+
+@test "17. a frozen node, and a spare" { each ssh 1 5 frozen_node; }
