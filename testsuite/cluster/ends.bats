@@ -313,17 +313,16 @@ cancelled() {
 }
 
 @test "16. SLURM: a heterogeneous job" {
-	local job=/pfs/het
 
 	bed_slurm_up
 	job_lay SCR_RUNS=2
 	printf '#!/bin/sh\nexec scr_run --pause 0 %s "$@"\n' \
-		"srun --het-group=0,1 --kill-on-bad-exit=1 /pfs/app" >"$BED_DIR$job"
-	chmod +x "$BED_DIR$job"
+		"srun --het-group=0,1 --kill-on-bad-exit=1 /pfs/app" >"$BED_DIR/pfs/het"
+	chmod +x "$BED_DIR/pfs/het"
 	status=0
 	ROUND=1 way=slurm
 	on login env "${job_env[@]}" sh -c 'cd /pfs/run && exec "$@"' - \
-		sbatch -Q -W --no-kill -o /pfs/out -N2 : -N2 "$job" abort=2:1 </dev/null ||
+		sbatch -Q -W --no-kill -o /pfs/out -N2 : -N2 /pfs/het abort=2:1 </dev/null ||
 		status=$?
 	output=$(<"$BED_DIR/pfs/out") stderr=
 	((status != 0))
@@ -350,4 +349,15 @@ frozen_node() {
 	job_restarts 5 1
 }
 
-@test "17. a frozen node, and a spare" { each ssh 1 5 frozen_node; }
+# The ranks hang.
+hung() {
+	SET=(SCR_RUNS=2) OPTIONS="--grace 3 --timeout 4 --start-timeout 40"
+	batch "$@" steps=3 hold=3:/pfs/held
+	job_await held
+	await grep -q "no progress" "$BED_DIR/pfs/out"
+	batch_go_on
+	ended ok 5
+	grep -qx "restart 2 1" "$JOURNAL"
+}
+
+@test "17. a frozen node, and ranks that hang" { each ssh 1 5 frozen_node hung; }
