@@ -468,7 +468,7 @@ step(struct search *s, struct error *err)
 
 		events_add(run, &l);
 		stamp(s, d.id, CATALOGUE_RESTARTED);
-		onprefix_note(run, &is->d, true);
+		onprefix_note(run, &is->d, HELD_PFS);
 		run->restart_id = d.id;
 		output_raise(run, d.id, d.ckpt_id);
 		rc = 1;

@@ -215,6 +215,9 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 	note(run, s, "FLUSH_START", -1);
 	f = flushing_plan(run, s, err);
 	if (f != NULL) {
+		/* Who watches the job has patience. */
+		if (!s->bypass && s->due != HELD_FLUSHING)
+			onprefix_note(run, &s->d, HELD_FLUSHING);
 		team_turn(&run->world, run->p.flush_width);
 		rc = flushing_transfer(f, err);
 		team_turn_done(&run->world, run->p.flush_width);
@@ -229,6 +232,7 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 	s->kept = rc < 0;
 	if (rc < 0) {
 		onprefix_undo(run, &s->d);
+		onprefix_note(run, &s->d, HELD_CACHE);
 		return -1;
 	}
 	l = events_transfer(&s->d, "FLUSH_SYNC", s->dir, run->p.prefix, since);
@@ -243,9 +247,8 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 
 /* --- When --- */
 
-/* Should the dataset be on the prefix? */
-static bool
-is_due(const struct run *run, const struct held_set *s)
+bool
+flushing_is_due(const struct run *run, const struct held_set *s)
 {
 	if (s->d.is_output || s->bypass)
 		return true;
@@ -272,7 +275,7 @@ flushing_output(struct run *run, int64_t id)
 {
 	const struct held_set *s = held_find(run->held, id);
 
-	return s == NULL || !is_due(run, s) || flush_or_say(run, id);
+	return s == NULL || !flushing_is_due(run, s) || flush_or_say(run, id);
 }
 
 bool
@@ -283,7 +286,7 @@ flushing_restart(struct run *run)
 	for (size_t i = 0; i < run->held->count; i++) {
 		const struct held_set *s = run->held->list[i];
 
-		if (run->p.flush_on_restart || is_due(run, s))
+		if (run->p.flush_on_restart || flushing_is_due(run, s))
 			all &= flush_or_say(run, s->d.id);
 	}
 	return all;

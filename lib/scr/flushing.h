@@ -29,6 +29,9 @@ struct run;
  */
 int flushing_now(struct run *run, int64_t id, struct error *err);
 
+/* Should the dataset be on the prefix? */
+bool flushing_is_due(const struct run *run, const struct held_set *s);
+
 /*
  * When to flush.  At the end of SCR_Complete_output(), after onprefix_note():
  * the dataset, if it is output, has bypass, or is a checkpoint that is due.  In

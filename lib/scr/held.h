@@ -32,6 +32,8 @@ struct level;
 struct run;
 struct store;
 
+enum held_place { HELD_NOTED, HELD_CACHE, HELD_FLUSHING, HELD_PFS };
+
 struct held_set {
 	struct dataset d; /* strings live as long as this */
 	struct store *store;
@@ -45,8 +47,9 @@ struct held_set {
 	bool kept;
 	bool barred;	     /* held_bar() */
 	const char *refused; /* why it is barred, if it may be whole; or NULL */
-	/* Rank 0: what flush.scr lacks: its place. */
-	enum { DUE_NOTHING, DUE_CACHE, DUE_PFS } due;
+	/* What flush.scr lacks: its place.  FLUSHING stays until the flush has
+	 * ended; the others only on rank 0, if it could not write. */
+	enum held_place due;
 	struct arena *arena; /* of its strings */
 	bool going;	     /* being removed */
 };

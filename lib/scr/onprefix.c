@@ -132,7 +132,7 @@ onprefix_complete(struct run *run, const struct dataset *d, struct error *err)
 	if (write_entry(run, d, true, err) < 0)
 		return -1;
 	run->begun = 0;
-	onprefix_note(run, d, true);
+	onprefix_note(run, d, HELD_PFS);
 	return 0;
 }
 
@@ -210,7 +210,7 @@ onprefix_purge(struct run *run, struct error *err)
 {
 	if (delete_window(run, 0, 0, err) < 0)
 		return -1;
-	onprefix_note(run, NULL, false);
+	onprefix_note(run, NULL, HELD_NOTED);
 	return 0;
 }
 
@@ -259,7 +259,7 @@ onprefix_current(struct run *run, const char *name, struct error *err)
 	while (h->count > 0 && h->list[h->count - 1]->d.id > id)
 		if (held_remove(run, h->list[h->count - 1]->d.id, err) < 0)
 			return -1;
-	onprefix_note(run, NULL, false);
+	onprefix_note(run, NULL, HELD_NOTED);
 	return 0;
 }
 
@@ -292,7 +292,7 @@ onprefix_delete(struct run *run, const char *name, struct error *err)
 			return -1;
 	}
 	if (found)
-		onprefix_note(run, NULL, false);
+		onprefix_note(run, NULL, HELD_NOTED);
 	rc = open_prefix(run, &c, err);
 	if (c != NULL) {
 		id = find_id(c, name, &why);
@@ -361,16 +361,18 @@ write_flush(const struct run *run, int fd, struct error *err)
 	}
 	for (size_t i = 0; rc == 0 && i < run->held->count; i++) {
 		const struct held_set *s = run->held->list[i];
-		const struct flush_entry e = { .id = s->d.id,
-					       .in_cache = true,
-					       .on_pfs = s->due == DUE_PFS };
-
+		struct flush_entry e = { .id = s->d.id, .in_cache = true };
 		size_t k = 0;
 
 		while (k < count && list[k].id != s->d.id)
 			k++;
-		if (s->due == DUE_NOTHING && k < count)
+		/* The flush of a job that was killed has ended, too. */
+		if (s->due == HELD_NOTED && k < count &&
+		    !list[k].sync_flushing && !list[k].flushing)
 			continue;
+		e.sync_flushing = s->due == HELD_FLUSHING;
+		e.on_pfs = s->due == HELD_PFS || (s->due == HELD_NOTED &&
+						  k < count && list[k].on_pfs);
 		rc = flush_put(t, &e, &s->d, err);
 		sync |= e.on_pfs;
 		changed = true;
@@ -406,18 +408,25 @@ onprefix_unwritable(struct run *run, const struct error *why)
 	return true;
 }
 
-void
-onprefix_note(struct run *run, const struct dataset *d, bool on_pfs)
+static void
+forget_noted(const struct held *held)
 {
+	for (size_t i = 0; i < held->count; i++)
+		if (held->list[i]->due != HELD_FLUSHING)
+			held->list[i]->due = HELD_NOTED;
+}
+
+void
+onprefix_note(struct run *run, const struct dataset *d, enum held_place is)
+{
+	struct held_set *s = d != NULL ? held_find(run->held, d->id) : NULL;
+
+	if (s != NULL)
+		s->due = is;
 	if (run->world.rank == 0) {
-		struct held_set *s = NULL;
 		struct error why = ERROR_INIT;
 		int fd = 0, rc = 0;
 
-		if (d != NULL)
-			s = held_find(run->held, d->id);
-		if (s != NULL)
-			s->due = on_pfs ? DUE_PFS : DUE_CACHE;
 		/* Write what is due: app.conf and nodes.scr once, flush.scr.
 		 * Only the commands read these files. */
 		fd = jobfiles_open(run->p.prefix, true, &why);
@@ -433,14 +442,15 @@ onprefix_note(struct run *run, const struct dataset *d, bool on_pfs)
 			if (write_flush(run, fd, rc == 0 ? &why : NULL) < 0)
 				rc = -1;
 			else
-				for (size_t i = 0; i < run->held->count; i++)
-					run->held->list[i]->due = DUE_NOTHING;
+				forget_noted(run->held);
 		}
 		io_close(fd);
 		if (rc < 0)
 			not_noted(run, &why);
 		else
 			run->notes_fail = false;
+	} else if (run->held != NULL) {
+		forget_noted(run->held);
 	}
 	/* A rank that goes on may end the job. */
 	(void)team_agree(&run->world, 0, NULL);
@@ -452,7 +462,7 @@ onprefix_has(const struct run *run, int64_t id)
 	const struct held_set *s = held_find(run->held, id);
 	struct jobfiles_flush f = { .count = 0 };
 	const struct flush_entry *e = NULL;
-	bool has = s != NULL && s->due == DUE_PFS;
+	bool has = s != NULL && s->due == HELD_PFS;
 
 	if (run->world.rank == 0 &&
 	    jobfiles_flush_read(run->p.prefix, &f, NULL) == 0)

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "scr/held.h"
+
 struct catalogue_options;
 struct dataset;
 struct error;
@@ -83,7 +85,8 @@ bool onprefix_unwritable(struct run *run, const struct error *why);
  * This file, app.conf and nodes.scr are for the commands: if they cannot be
  * written, that is one warning, and they are due until a later call.
  */
-void onprefix_note(struct run *run, const struct dataset *d, bool on_pfs);
+void onprefix_note(struct run *run, const struct dataset *d,
+		   enum held_place is);
 
 /* Does flush.scr list dataset `id` as on the prefix?  An unreadable file lists
  * none. */

@@ -231,7 +231,9 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 	/* With bypass its files are in no cache: the flush that follows records
 	 * their place. */
 	if (rc == 0 && !s->bypass)
-		onprefix_note(run, &s->d, false);
+		onprefix_note(run, &s->d,
+			      flushing_is_due(run, s) ? HELD_FLUSHING
+						      : HELD_CACHE);
 	/* Log the end, and the transfers if it is complete. */
 	end = clock_seconds();
 	all = end - run->writes_since;
@@ -259,7 +261,7 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		say_debug_first("Completed dataset %lld `%s'",
 				(long long)s->d.id, s->d.name);
 		if (!flushing_output(run, s->d.id) && s->bypass)
-			onprefix_note(run, &s->d, false);
+			onprefix_note(run, &s->d, HELD_CACHE);
 	}
 	events_compute(run, true);
 	return rc;

@@ -114,7 +114,7 @@ restart_find(struct run *run, struct error *err)
 		run->restart_id = newest(run);
 	}
 	/* The commands read the contents of the caches there. */
-	onprefix_note(run, NULL, false);
+	onprefix_note(run, NULL, HELD_NOTED);
 	return 0;
 }
 

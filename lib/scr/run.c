@@ -71,7 +71,7 @@ find_ranks(struct run *run, const struct settings *s, struct error *err)
 		rc = error_no_memory(err);
 	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
-	onprefix_note(run, NULL, false);
+	onprefix_note(run, NULL, HELD_NOTED);
 	return 0;
 }
 
@@ -122,7 +122,7 @@ run_begin(const struct settings *s, struct error *err)
 		run->restart_id = 0;
 		if (held_purge(run, err) < 0)
 			goto fail;
-		onprefix_note(run, NULL, false);
+		onprefix_note(run, NULL, HELD_NOTED);
 	}
 	events_compute(run, true);
 	return run;

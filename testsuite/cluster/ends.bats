@@ -360,4 +360,16 @@ hung() {
 	grep -qx "restart 2 1" "$JOURNAL"
 }
 
-@test "17. a frozen node, and ranks that hang" { each ssh 1 5 frozen_node hung; }
+# A flush takes longer than the time for a checkpoint.
+slow_flush() {
+	LAY=(SCR_FLUSH=2)
+	OPTIONS="--grace 3 --timeout 2 --start-timeout 40 --flush-timeout 60"
+	bed_slow node2 100000 /pfs
+	batch "$@" steps=3 size=1000000
+	ended ok 3
+	[[ $output != *"no progress"* ]] || failed "$output"
+}
+
+@test "17. a frozen node, ranks that hang, a slow flush" {
+	each ssh 1 5 frozen_node hung slow_flush
+}
