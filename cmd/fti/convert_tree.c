@@ -127,7 +127,7 @@ name_sector(struct run *run, const struct part *p, size_t group)
 		.sector = (uint32_t)(group / size),
 		.rank = (uint32_t)(group % size),
 	};
-	char base[FTI_NAME_MAX];
+	const char *base = fti_name_str(&name);
 	size_t i = 0;
 
 	while (i < tree->count &&
@@ -143,7 +143,6 @@ name_sector(struct run *run, const struct part *p, size_t group)
 				   exec[0] != '\0' ? "/" : "");
 	if (dir == NULL)
 		return NULL;
-	fti_name_format(&name, base);
 	return level == FTI_ARCHIVE
 		       ? arena_printf(arena, "%s%s/Ckpt_%" PRIu32 "/%s", dir,
 				      fti_level_dir(level), p->set->id, base)
@@ -426,8 +425,8 @@ check_id(struct run *run, struct item *it, const struct fti_rankfile *r,
 	struct arena *arena = run->c->out.arena;
 	struct fti_name name = { .kind = FTI_NAME_RANK,
 				 .rank = it->rank->rank };
-	char base[FTI_NAME_MAX], *up = NULL;
 	const char *own = NULL, *path = NULL;
+	char *up = NULL;
 
 	if (p->id < 0)
 		p->id = r->id;
@@ -447,8 +446,7 @@ check_id(struct run *run, struct item *it, const struct fti_rankfile *r,
 		up[strlen(up) - 1] = '\0';
 	name.id = (uint32_t)p->id;
 	path = arena_printf(arena, "%.*s%s/%s", (int)(path_base(up) - up), up,
-			    fti_level_dir(FTI_L4),
-			    fti_name_format(&name, base));
+			    fti_level_dir(FTI_L4), fti_name_str(&name));
 	return path == NULL ? error_no_memory(err) : place(run, path, to, err);
 }
 

@@ -315,17 +315,14 @@ look_up(struct fti_metas *m, struct dir *d, const char *name,
 {
 	struct fti_name n = fti_name_parse(name);
 	const enum fti_name_kind kind = n.kind;
-	char own[FTI_NAME_MAX];
 	const struct fti_posix *p = NULL;
 	size_t at = 0, i = 0;
 
 	if (read_dir(m, d, err) < 0)
 		return -1;
-	if (kind == FTI_NAME_COPY || kind == FTI_NAME_PARITY) {
+	if (kind == FTI_NAME_COPY || kind == FTI_NAME_PARITY)
 		n.kind = FTI_NAME_RANK;
-		name = fti_name_format(&n, own);
-	}
-	at = map_get(d->by, name);
+	at = map_get(d->by, n.kind == kind ? name : fti_name_str(&n));
 	if (at == MAP_NONE)
 		return 0;
 	p = d->read[at / FTI_POSIX_MEMBERS];

@@ -41,6 +41,9 @@ struct fti_name fti_name_parse(const char *name);
 /* Write the name.  Returns `to`. */
 char *fti_name_format(const struct fti_name *n, char to[static FTI_NAME_MAX]);
 
+/* The same as an argument of a function, valid until the end of the block. */
+#define fti_name_str(n) fti_name_format(n, (char[FTI_NAME_MAX]){ 0 })
+
 /* Does a file of this kind hold the variables of a rank?  Is it such a file, or
  * a copy or parity of one? */
 bool fti_name_is_data(enum fti_name_kind k);

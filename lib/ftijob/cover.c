@@ -172,7 +172,6 @@ add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node,
 	struct fti_rank *r =
 		p->there == NULL ? NULL : fti_set_rank(p->there, f->rank->rank);
 	struct fti_rebuild_file *to = NULL;
-	char name[FTI_NAME_MAX];
 
 	if (r != NULL && r->parts[f->part].exact)
 		return 0;
@@ -181,10 +180,11 @@ add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node,
 	to = &p->files[p->count++];
 	*to = *f;
 	to->replaces = r != NULL && r->parts[f->part].entry != NULL;
-	fti_part_name(p->from, f->rank, f->part, name);
-	to->path = to->replaces ? r->parts[f->part].entry->path
-				: arena_printf(p->sets->arena, "%s/%s",
-					       p->dirs[node], name);
+	to->path =
+		to->replaces
+			? r->parts[f->part].entry->path
+			: arena_printf(p->sets->arena, "%s/%s", p->dirs[node],
+				       fti_part_str(p->from, f->rank, f->part));
 	if (to->path == NULL)
 		return error_no_memory(err);
 	p->parts[f->part]++;

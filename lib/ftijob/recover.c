@@ -66,12 +66,11 @@ name_of(struct fti_recover *r, unsigned m, enum fti_part part)
 	const struct fti_member *of = &r->parity.members[m];
 	const char *known =
 		part == FTI_PARITY ? of->parity_name : of->data_name;
-	char name[FTI_NAME_MAX];
 
-	return known != NULL ? known
-			     : arena_strdup(r->arena,
-					    fti_part_name(r->set, r->ranks[m],
-							  part, name));
+	return known != NULL
+		       ? known
+		       : arena_strdup(r->arena,
+				      fti_part_str(r->set, r->ranks[m], part));
 }
 
 /* All files must agree on the length of the parity.  The metadata of POSIX
@@ -235,7 +234,6 @@ fti_recover_source(const struct fti_recover *r, const struct fti_rank *of,
 	const enum fti_part other = part == FTI_COPY ? FTI_OWN : FTI_COPY;
 	const struct fti_parity *p = NULL;
 	struct error why = ERROR_INIT;
-	char name[FTI_NAME_MAX];
 	unsigned m = 0;
 
 	while (m + 1 < r->count && r->ranks[m] != of)
@@ -255,7 +253,7 @@ fti_recover_source(const struct fti_recover *r, const struct fti_rank *of,
 	if (why.kind == ERROR_NONE)
 		error_set(&why, ERROR_LOST, "lost, and no copy of it is left");
 	error_pass(err, &why);
-	(void)error_wrap(err, "%s", fti_part_name(r->set, of, part, name));
+	(void)error_wrap(err, "%s", fti_part_str(r->set, of, part));
 	return NULL;
 }
 

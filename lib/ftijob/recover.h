@@ -47,9 +47,12 @@ const struct fti_parity *fti_recover_parity(const struct fti_recover *r,
 int fti_recover_without(struct fti_recover *r, const bool *aside,
 			struct error *err);
 
-/* Write the name that a file of the rank has.  Returns `to`. */
+/* Write the name that a file of the rank has.  Returns `to`; or as an argument
+ * of a function, valid until the end of the block. */
 char *fti_part_name(struct fti_set *set, const struct fti_rank *of,
 		    enum fti_part part, char to[static FTI_NAME_MAX]);
+#define fti_part_str(set, of, part) \
+	fti_part_name(set, of, part, (char[FTI_NAME_MAX]){ 0 })
 
 /* The bytes of a file that is missing or damaged.  They are not proven. */
 struct fti_obtain {

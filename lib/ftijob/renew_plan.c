@@ -177,7 +177,6 @@ add_file(const struct planning *p, const struct fti_rebuild_file *what,
 	struct fti_rebuild *r = p->r;
 	const struct fti_entry *e = what->rank->parts[what->part].entry;
 	struct fti_rebuild_file *f = NULL;
-	char name[FTI_NAME_MAX];
 	const char *dir = NULL, *base = NULL;
 	struct error why = ERROR_INIT;
 	struct stat st;
@@ -195,9 +194,9 @@ add_file(const struct planning *p, const struct fti_rebuild_file *what,
 		dir = find_dir(p, node_of(r->set, f->rank, f->part), err);
 		if (dir == NULL)
 			return -1;
-		fti_part_name(r->set, f->rank, f->part, name);
 		f->path = arena_printf(r->sets->arena, "%s%s%s", dir,
-				       dir[0] == '\0' ? "" : "/", name);
+				       dir[0] == '\0' ? "" : "/",
+				       fti_part_str(r->set, f->rank, f->part));
 		if (f->path == NULL)
 			return error_no_memory(err);
 	}

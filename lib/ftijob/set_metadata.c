@@ -81,10 +81,9 @@ correct_names(struct fti_sets *s, struct fti_set *set, struct fti_posix *p,
 				(uint32_t)best * step,
 		};
 		struct fti_rank *r = fti_set_rank(set, n.rank);
-		char name[FTI_NAME_MAX];
+		const char *name = fti_name_str(&n);
 
-		if (r == NULL ||
-		    str_eq(fti_name_format(&n, name), p->files[i].name))
+		if (r == NULL || str_eq(name, p->files[i].name))
 			continue;
 		r->right[FTI_VALUE_NAME] = arena_strdup(s->arena, name);
 		p->files[i].name = r->right[FTI_VALUE_NAME];
