@@ -4,6 +4,7 @@
  */
 #include "ftijob/set.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
@@ -12,6 +13,7 @@
 #include "fti/posix.h"
 #include "ftijob/config.h"
 #include "mem.h"
+#include "num.h"
 #include "path.h"
 #include "str.h"
 
@@ -228,19 +230,9 @@ make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top,
 struct fti_rank *
 fti_set_rank(struct fti_set *set, uint32_t rank)
 {
-	size_t low = 0, high = set->nranks;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (set->ranks[mid].rank == rank)
-			return &set->ranks[mid];
-		if (set->ranks[mid].rank < rank)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return set->nranks == 0 ? NULL
+				: bsearch(&rank, set->ranks, set->nranks,
+					  sizeof(*set->ranks), num_by_u32);
 }
 
 struct fti_rank *

@@ -81,7 +81,7 @@ enum fti_value {
 };
 
 struct fti_rank {
-	uint32_t rank; /* in the world */
+	uint32_t rank; /* in the world; first: fti_set_rank() */
 	uint32_t node, group, member;
 	/* OWN and PARITY by its own number; COPY is the copy of its file, which
 	 * is named after the right neighbour; ELSEWHERE only if OWN is not
