@@ -16,6 +16,7 @@
 #include "fti/input.h"
 #include "hash.h"
 #include "mem.h"
+#include "num.h"
 
 /*
  * --- Proofs ---
@@ -146,14 +147,6 @@ prove(const struct fti_checked *c, struct hash *h, bool *proven,
  * has at most so many bytes. */
 #define ALL_LENGTHS (1 << 20)
 
-static int
-by_length(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int
 fti_check_length(const struct fti_checked *c,
 		 const struct fti_file_container *of, int64_t *out,
@@ -182,7 +175,7 @@ fti_check_length(const struct fti_checked *c,
 		if (i % 256 > 0 && n < (uint64_t)k->size)
 			lengths[count++] = (int64_t)n;
 	}
-	qsort(lengths, count, sizeof(*lengths), by_length);
+	qsort(lengths, count, sizeof(*lengths), num_by_id);
 	count = all ? (size_t)k->size + 1 : count;
 	for (size_t i = 0; rc == 0 && *out < 0 && i < count; i++) {
 		const uint64_t end = all ? i : (uint64_t)lengths[i];
