@@ -103,27 +103,12 @@ read_content(struct fti_rankfile *r, struct error *err)
 	return r->unusable == NULL ? error_no_memory(err) : 0;
 }
 
-/* Open the file itself, unless its bytes are computed. */
-static int
-open_source(struct fti_rankfile *r, const struct fti_rankfile_options *o,
-	    struct error *err)
-{
-	const bool below = o->below != NULL;
-
-	if (r->source != NULL)
-		return 0;
-	if (fti_source_open(&r->own, below ? o->dirfd : AT_FDCWD,
-			    below ? o->below : r->name, err) < 0)
-		return -1;
-	r->own.name = r->name;
-	r->source = &r->own;
-	return 0;
-}
-
 int
 fti_rankfile_open(struct fti_rankfile *r, const char *path,
 		  const struct fti_rankfile_options *o, struct error *err)
 {
+	const bool below = o->below != NULL;
+
 	*r = (struct fti_rankfile){
 		.name = path,
 		.source = o->computed,
@@ -132,8 +117,13 @@ fti_rankfile_open(struct fti_rankfile *r, const char *path,
 		.layer = o->layer,
 		.own.fd = -1,
 	};
-	if (open_source(r, o, err) < 0)
-		return -1;
+	if (r->source == NULL) {
+		if (fti_source_open(&r->own, below ? o->dirfd : AT_FDCWD,
+				    below ? o->below : path, err) < 0)
+			return -1;
+		r->own.name = path;
+		r->source = &r->own;
+	}
 	if (o->known) {
 		r->described.file = o->posix;
 		r->parity = o->parity;
