@@ -402,23 +402,14 @@ void
 remote_proc_push(const struct remote_run *run, struct remote_proc *p,
 		 double now)
 {
+	const bool first = p->pushed == 0;
+
 	if (p->push_at <= 0 || now < p->push_at || p->exited)
 		return;
-	switch (p->pushed++) {
-	case 0:
-		push(p, SIGTERM, false);
-		p->push_at = now + run->polite;
-		break;
-	case 1:
-		push(p, SIGKILL, false);
-		p->push_at = now + REMOTE_FINAL;
-		break;
-	case 2:
-		push(p, SIGKILL, true);
-		p->push_at = now + REMOTE_FINAL;
-		break;
-	default: /* hangs in the kernel: do not wait */
+	if (p->pushed < 3)
+		push(p, first ? SIGTERM : SIGKILL, p->pushed == 2);
+	else /* hangs in the kernel: do not wait */
 		p->exited = true;
-		break;
-	}
+	p->push_at = now + (first ? run->polite : REMOTE_FINAL);
+	p->pushed++;
 }
