@@ -199,9 +199,7 @@ fti_run_convert(const struct fti_call *call)
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_INPUT_OPTIONS(c.o.in),
 		FTI_GEOMETRY_OPTIONS(c.geometry),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&c.o.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&c.o.jobs),
 	};
 	struct error err = ERROR_INIT;
 	bool tree = false;

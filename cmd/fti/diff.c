@@ -242,9 +242,7 @@ fti_run_diff(const struct fti_call *call)
 		OPT_FLAG(0, "all", &d.all,
 			 "list all ranges, not only the first ones"),
 		FTI_INPUT_OPTIONS(d.in),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&d.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&d.jobs),
 	};
 	struct work w = { APP_WORK };
 	struct error err = ERROR_INIT;

@@ -455,9 +455,7 @@ fti_run_extract(const struct fti_call *call)
 			   "look here for copies or parity if the file is "
 			   "missing or damaged (default: as FTI has its "
 			   "directories)"),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&x.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&x.jobs),
 	};
 	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;

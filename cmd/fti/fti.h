@@ -31,6 +31,9 @@ struct fti_verb {
 	int (*run)(const struct fti_call *c); /* returns an exit status */
 };
 
+/* The end of the options of a verb. */
+#define FTI_WORK_OPTIONS(jobs) OPT_GROUP("Work"), APP_OPT_JOBS(jobs), OPT_END
+
 /* app_start() for a verb: parse the options, set *count and return the other
  * arguments. */
 char **fti_start(const struct fti_call *c, const struct opt *opts, int *count);

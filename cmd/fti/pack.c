@@ -186,9 +186,7 @@ fti_run_pack(const struct fti_call *call)
 		OPT_FLAG(0, "numpy", &c.numpy,
 			 "the variables are NumPy files (.npy)"),
 		FTI_OUTPUT_OPTIONS(c.o),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&c.o.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&c.o.jobs),
 	};
 	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;

@@ -217,9 +217,7 @@ fti_run_rebuild(const struct fti_call *call)
 		OPT_FLAG('n', "dry-run", &s.work.dry_run,
 			 "list the files that would be written"),
 		FTI_GEOMETRY_OPTIONS(s.o),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&s.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&s.jobs),
 	};
 
 	return start(&s, call, opts, run_rebuild);
@@ -350,9 +348,7 @@ fti_run_protect(const struct fti_call *call)
 		OPT_FLAG('n', "dry-run", &s.work.dry_run,
 			 "list the files that would be written"),
 		FTI_GEOMETRY_OPTIONS(s.o),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&s.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&s.jobs),
 	};
 
 	return start(&s, call, opts, run_protect);

@@ -422,9 +422,7 @@ fti_run_restart(const struct fti_call *call)
 		OPT_FLAG('n', "dry-run", &c.dry_run,
 			 "report what would be done"),
 		FTI_GEOMETRY_OPTIONS(c.o),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&c.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&c.jobs),
 	};
 	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;

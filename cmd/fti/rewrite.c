@@ -168,9 +168,7 @@ fti_run_repair(const struct fti_call *call)
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_IN_PLACE_OPTION(c.o),
 		FTI_LAYOUT_OPTION(c.o.in),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&c.o.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&c.o.jobs),
 	};
 	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;
@@ -294,9 +292,7 @@ fti_run_compact(const struct fti_call *call)
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_IN_PLACE_OPTION(c.o),
 		FTI_LAYOUT_OPTION(c.o.in),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&c.o.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&c.o.jobs),
 	};
 	int count = 0, status = STATUS_OK;
 	char **files = fti_start(call, opts, &count);

@@ -54,9 +54,7 @@ fti_run_scan(const struct fti_call *call)
 			 "read all data and compare checksums"),
 		OPT_FLAG(0, "files", &c.files, "list the files of each rank"),
 		FTI_GEOMETRY_OPTIONS(c.o),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&c.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&c.jobs),
 	};
 	struct work w = { APP_WORK };
 	struct error err = ERROR_INIT;
