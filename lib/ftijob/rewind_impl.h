@@ -17,9 +17,11 @@ struct fti_rewind;
 #define BACKUP FTI_OURS "config."
 #define NUMBERED_MAX 64 /* bytes of a name with a number */
 
-/* The name of the journal.  Returns `to`. */
+/* Write the name of the journal.  Returns `to`; or as an argument of a
+ * function, valid until the end of the block. */
 char *rewind_journal_name(const struct fti_rewind *r,
 			  char to[static NUMBERED_MAX]);
+#define rewind_journal_str(r) rewind_journal_name(r, (char[NUMBERED_MAX]){ 0 })
 
 /* Write the journal. */
 int rewind_journal_write(const struct fti_rewind *r, struct error *err);

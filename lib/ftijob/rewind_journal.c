@@ -47,7 +47,6 @@ int
 rewind_journal_write(const struct fti_rewind *r, struct error *err)
 {
 	struct json *j = json_new_object(), *list = json_new_array();
-	char name[NUMBERED_MAX];
 	struct buf text = BUF_INIT;
 	int rc = 0;
 
@@ -76,7 +75,7 @@ rewind_journal_write(const struct fti_rewind *r, struct error *err)
 	json_set(j, "steps", list);
 	rc = json_line(j, &text, err);
 	if (rc == 0)
-		rc = io_replace(r->fd, rewind_journal_name(r, name), text.data,
+		rc = io_replace(r->fd, rewind_journal_str(r), text.data,
 				text.len, 0666, err);
 	buf_free(&text);
 	return rc;
@@ -87,11 +86,9 @@ rewind_journal_write(const struct fti_rewind *r, struct error *err)
 static int
 bad(const struct fti_rewind *r, struct error *err)
 {
-	char name[NUMBERED_MAX];
-
 	return error_set(err, ERROR_CORRUPT,
 			 "%s/%s: not a journal of a restart", r->root,
-			 rewind_journal_name(r, name));
+			 rewind_journal_str(r));
 }
 
 static int
@@ -168,11 +165,10 @@ int
 fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
 		 struct error *err)
 {
-	char name[NUMBERED_MAX];
 	struct json_value *v = json_parse(text, len, err);
 	const struct json_value *steps = json_get(v, "steps");
 	int rc = v == NULL ? error_wrap(err, "%s/%s", r->root,
-					rewind_journal_name(r, name))
+					rewind_journal_str(r))
 			   : read_head(r, v, err);
 
 	for (size_t i = 0; rc == 0 && i < json_count(steps); i++)
@@ -201,7 +197,6 @@ int
 fti_rewind_find(struct fti_rewind *r, int fd, const char *root,
 		struct error *err)
 {
-	char name[NUMBERED_MAX];
 	struct buf text = BUF_INIT;
 	int rc = 0;
 
@@ -215,8 +210,8 @@ fti_rewind_find(struct fti_rewind *r, int fd, const char *root,
 		r->number = 1;
 		return 0;
 	}
-	rc = io_read_file(fd, rewind_journal_name(r, name), JOURNAL_BYTES_MAX,
-			  &text, err);
+	rc = io_read_file(fd, rewind_journal_str(r), JOURNAL_BYTES_MAX, &text,
+			  err);
 	if (rc == 0)
 		rc = fti_rewind_parse(r, text.data, text.len, err);
 	buf_free(&text);

@@ -215,9 +215,7 @@ check_entry(void *arg, const char *name, struct error *err)
 		    str_eq(to + len + 1, name))
 			return 0;
 	}
-	if (temp_is(name))
-		return 0;
-	return changed(c->r, c->dir, err);
+	return temp_is(name) ? 0 : changed(c->r, c->dir, err);
 }
 
 static int
@@ -345,11 +343,9 @@ remove_empty(const struct fti_rewind *r, const char *path, size_t len)
 static int
 end(const struct fti_rewind *r, struct error *err)
 {
-	char name[NUMBERED_MAX];
-	const char *base = NULL;
+	const char *name = rewind_journal_str(r), *base = NULL;
 	int fd = -1;
 
-	rewind_journal_name(r, name);
 	if (r->config != NULL)
 		fd = path_open_parent(r->fd, r->config, false, 0, &base, NULL);
 	if (fd >= 0) {
@@ -366,9 +362,7 @@ end(const struct fti_rewind *r, struct error *err)
 void
 fti_rewind_forget(const struct fti_rewind *r)
 {
-	char name[NUMBERED_MAX];
-
-	(void)temp_remove(r->fd, rewind_journal_name(r, name));
+	(void)temp_remove(r->fd, rewind_journal_str(r));
 }
 
 static int
