@@ -497,22 +497,24 @@ nodecache_read(struct nodecache *n, const struct nodecache_where *w,
 {
 	struct looking l = { .raw = BUF_INIT };
 	char host[HOST_NAME_MAX + 1] = "";
-	int rc = -1;
+	int rc = 0;
 
 	*n = (struct nodecache){ .arena = arena_new() };
 	l.arena = n->arena;
 	l.scratch = arena_new();
-	if (l.arena == NULL || l.scratch == NULL)
-		goto no_memory;
 	gethostname(host, sizeof(host) - 1);
-	n->host = arena_strdup(n->arena, host);
-	n->cntl = w->cntl == NULL ? NULL : arena_strdup(n->arena, w->cntl);
-	if (n->host == NULL || (w->cntl != NULL && n->cntl == NULL))
-		goto no_memory;
+	if (l.arena != NULL)
+		n->host = arena_strdup(n->arena, host);
+	if (n->host != NULL && w->cntl != NULL)
+		n->cntl = arena_strdup(n->arena, w->cntl);
 	n->there = w->cntl != NULL && may_exist(w->cntl);
 	for (size_t i = 0; i < w->ncachedirs && i < 62; i++)
 		n->there |= (uint64_t)may_exist(w->cachedirs[i]) << (i + 1);
-	rc = nodecache_dirs(n, w, err);
+	if (l.scratch == NULL || n->host == NULL ||
+	    (w->cntl != NULL && n->cntl == NULL))
+		rc = error_no_memory(err);
+	else
+		rc = nodecache_dirs(n, w, err);
 	for (size_t i = 0; i < n->ndatasets && rc == 0; i++) {
 		struct error why = ERROR_INIT;
 
@@ -524,10 +526,6 @@ nodecache_read(struct nodecache *n, const struct nodecache_where *w,
 			     : look_at_dir(&l, err);
 		nodecache_dir_close(&l.dir);
 	}
-	goto out;
-no_memory:
-	error_no_memory(err);
-out:
 	buf_free(&l.raw);
 	arena_free(l.scratch);
 	return rc;
