@@ -128,23 +128,18 @@ read_index(struct finding *f, const char *cntl, struct error *err)
 	struct cindex_entry *e = NULL;
 	struct kvtree *t = NULL;
 	size_t count = SIZE_MAX;
-	int rc = -1;
+	int rc = path_join(&path, cntl, CINDEX_FILE, err);
 
-	if (path_join(&path, cntl, CINDEX_FILE, err) < 0)
-		goto out;
-	t = kvtree_read_file(AT_FDCWD, path.data, &why);
+	if (rc == 0)
+		t = kvtree_read_file(AT_FDCWD, path.data, &why);
 	if (t != NULL)
 		e = cindex_entries(t, &count, &why);
-	if (count == SIZE_MAX) {
-		if (t != NULL)
-			error_wrap(&why, "%s", path.data);
+	if (t != NULL && count == SIZE_MAX)
+		error_wrap(&why, "%s", path.data);
+	if (rc == 0 && count == SIZE_MAX)
 		rc = note(f, &why, err);
-		goto out;
-	}
-	rc = 0;
-	for (size_t i = 0; i < count && rc == 0; i++)
+	for (size_t i = 0; rc == 0 && count != SIZE_MAX && i < count; i++)
 		rc = add_entry(f, &e[i], err);
-out:
 	mem_free(e);
 	kvtree_free(t);
 	buf_free(&path);
@@ -257,13 +252,10 @@ nodecache_named(const struct nodecache_where *w, const char *name,
 {
 	struct nodecache n = { .arena = arena_new() };
 	int64_t id = -1, other = -1;
-	char shown[256];
+	int rc = n.arena == NULL ? error_no_memory(err)
+				 : nodecache_dirs(&n, w, err);
 
-	if (n.arena == NULL)
-		return error_no_memory(err);
-	if (nodecache_dirs(&n, w, err) < 0)
-		goto out;
-	for (size_t i = 0; i < n.ndatasets; i++) {
+	for (size_t i = 0; rc == 0 && i < n.ndatasets; i++) {
 		const struct nodecache_dataset *d = &n.datasets[i];
 
 		if (d->name == NULL || !str_eq(d->name, name) || d->id == id)
@@ -271,17 +263,15 @@ nodecache_named(const struct nodecache_where *w, const char *name,
 		other = id;
 		id = d->id;
 	}
-	str_printable(shown, sizeof(shown), name);
-	if (id < 0)
+	if (rc == 0 && id < 0)
 		error_set(err, ERROR_ABSENT,
 			  "name:%s: no dataset of this name in the cache",
-			  shown);
+			  str_shown(name));
 	else if (other >= 0)
 		id = error_set(err, ERROR_USAGE,
 			       "name:%s: the name of several datasets: use "
 			       "id:%" PRId64 " or id:%" PRId64,
-			       shown, other, id);
-out:
+			       str_shown(name), other, id);
 	nodecache_free(&n);
 	return id;
 }
