@@ -205,18 +205,15 @@ recall(struct copier *c, struct copy_rank *r, struct error *err)
 	map_free(r->old_by_path);
 	r->old_by_path = NULL;
 	t = kvtree_read_file(c->meta_fd, copied_name(name, r->rank), &why);
-	if (t == NULL || copied_read(t, c->arena, &r->old, &why) < 0) {
+	if (t == NULL || copied_read(t, c->arena, &r->old, &why) < 0)
 		r->old.nfiles = 0;
-		rc = why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
-		goto out;
-	}
-	r->old_by_path = map_new();
+	if (why.kind != ERROR_NOMEM)
+		r->old_by_path = map_new();
 	if (r->old_by_path == NULL)
 		rc = error_no_memory(err);
 	for (size_t i = 0; i < r->old.nfiles && rc == 0; i++)
 		if (map_put(r->old_by_path, r->old.files[i].path, i) < 0)
 			rc = error_no_memory(err);
-out:
 	kvtree_free(t);
 	return rc;
 }
