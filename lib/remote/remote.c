@@ -62,24 +62,20 @@ find_ranks(struct remote_run *run, const struct remote_way *way,
 	const char *here[] = { "localhost" };
 	const struct hostlist one = { .names = here, .count = 1 };
 	struct remote_result r = { .state = REMOTE_DONE };
-	int rc = -1;
+	int rc = remote_run(&one, argv, &o, &r, err);
 
-	if (remote_run(&one, argv, &o, &r, err) < 0)
-		goto out;
-	if (r.state != REMOTE_DONE || r.status != 0)
-		error_set(err, ERROR_ABSENT,
-			  "flux getattr hostlist: %s: not inside an "
-			  "instance of Flux?",
-			  r.why != NULL ? r.why : "failed");
-	else if (r.out.len > 0 &&
+	if (rc == 0 && (r.state != REMOTE_DONE || r.status != 0))
+		rc = error_set(err, ERROR_ABSENT,
+			       "flux getattr hostlist: %s: not inside an "
+			       "instance of Flux?",
+			       r.why != NULL ? r.why : "failed");
+	else if (rc == 0 && r.out.len > 0 &&
 		 hostlist_add(&run->brokers, r.out.data, err) < 0)
-		error_wrap(err, "flux getattr hostlist");
-	else
+		rc = error_wrap(err, "flux getattr hostlist");
+	if (rc == 0)
 		run->ranks = hostlist_map(&run->brokers, err);
-	rc = run->ranks != NULL ? 0 : -1;
-out:
 	remote_result_free(&r);
-	return rc;
+	return run->ranks != NULL ? 0 : -1;
 }
 
 static int
