@@ -253,15 +253,12 @@ job_open(struct job *j, const struct job_where *w, struct error *err)
 	j->arena = arena_new();
 	if (j->arena == NULL)
 		return error_no_memory(err);
-	if (open_conf(j, w, err) < 0 || find_prefix(j, w, err) < 0)
-		goto fail;
-	j->rm = resmgr_open(j->conf, w->resmgr, err);
-	if (j->rm == NULL || find_identity(j, w, err) < 0 ||
-	    job_find_dirs(j, w, err) < 0)
-		goto fail;
 	j->nodes_given = w->nodes;
-	return 0;
-fail:
+	if (open_conf(j, w, err) == 0 && find_prefix(j, w, err) == 0)
+		j->rm = resmgr_open(j->conf, w->resmgr, err);
+	if (j->rm != NULL && find_identity(j, w, err) == 0 &&
+	    job_find_dirs(j, w, err) == 0)
+		return 0;
 	job_close(j);
 	return -1;
 }
@@ -366,16 +363,14 @@ static void
 describe_dirs(struct buf *out, const char *what, const struct job_cache *dirs,
 	      size_t n)
 {
-	char size[32], from[128];
+	char from[128];
 
 	for (size_t i = 0; i < n; i++) {
 		snprintf(from, sizeof(from), "%s%s%s%s",
 			 dirs[i].implied ? "built in" : "configured",
 			 dirs[i].shared ? ", shared by all nodes" : "",
 			 dirs[i].bytes > 0 ? ", at least " : "",
-			 dirs[i].bytes > 0
-				 ? str_bytes(size, sizeof(size), dirs[i].bytes)
-				 : "");
+			 dirs[i].bytes > 0 ? str_size(dirs[i].bytes) : "");
 		describe(out, what, dirs[i].dir, from);
 	}
 }
