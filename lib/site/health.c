@@ -68,16 +68,9 @@ found(struct finding *f, enum health_state state, int errnum)
 static enum health_state
 state_of(int errnum)
 {
-	switch (errnum) {
-	case ENOSPC:
-	case EDQUOT:
-		return HEALTH_FULL;
-	case ENOENT:
-	case ENOTDIR:
-		return HEALTH_MISSING;
-	default:
-		return HEALTH_UNWRITABLE;
-	}
+	return errnum == ENOSPC || errnum == EDQUOT    ? HEALTH_FULL
+	       : errnum == ENOENT || errnum == ENOTDIR ? HEALTH_MISSING
+						       : HEALTH_UNWRITABLE;
 }
 
 static int
@@ -100,7 +93,6 @@ have_dir(const char *path, struct finding *f)
 static int
 large_enough(const char *path, uint64_t bytes, bool spare, struct finding *f)
 {
-	char have[32], want[32];
 	struct statvfs fs;
 	double size = 0;
 
@@ -114,8 +106,8 @@ large_enough(const char *path, uint64_t bytes, bool spare, struct finding *f)
 		return 0;
 	f->state = spare ? HEALTH_FULL : HEALTH_SMALL;
 	snprintf(f->why, sizeof(f->why), "%s%s, %s needed",
-		 str_bytes(have, sizeof(have), (uint64_t)size),
-		 spare ? " free" : "", str_bytes(want, sizeof(want), bytes));
+		 str_size((uint64_t)size), spare ? " free" : "",
+		 str_size(bytes));
 	return -1;
 }
 
@@ -251,7 +243,7 @@ node_command(const struct job *j, const struct health_options *o,
 	size_t n = 0;
 
 	if (argv == NULL)
-		goto no_memory;
+		return error_no_memory_null(err);
 	argv[0] = o->helper;
 	argv[++n] = "check-node";
 	if (o->use == HEALTH_READ)
@@ -269,15 +261,13 @@ node_command(const struct job *j, const struct health_options *o,
 		argv[++n] = arena_printf(arena, "%s:%" PRIu64, dir->base,
 					 dir->bytes);
 		if (argv[n] == NULL)
-			goto no_memory;
+			return error_no_memory_null(err);
 	}
 	for (size_t i = 0; o->newest && i < j->ncaches; i++) {
 		argv[++n] = "--newest";
 		argv[++n] = j->caches[i].dir;
 	}
 	return argv;
-no_memory:
-	return error_no_memory_null(err);
 }
 
 /*
@@ -331,7 +321,7 @@ judge(struct health_node *n, const struct remote_result *r, struct arena *a,
 	struct buf why = BUF_INIT;
 	const char *rest = r->err.len > 0 ? r->err.data : r->out.data;
 	const char *first = NULL;
-	char raw[256], line[1024];
+	char raw[256];
 	size_t len = 0;
 
 	if (r->state == REMOTE_DONE)
@@ -342,7 +332,6 @@ judge(struct health_node *n, const struct remote_result *r, struct arena *a,
 		first = str_line(&rest, &len);
 		snprintf(raw, sizeof(raw), "%.*s", (int)len,
 			 first != NULL ? first : "");
-		str_printable(line, sizeof(line), raw);
 		if (n->why[0] != '\0')
 			buf_printf(&why, "%s; ", n->why);
 		if (r->state != REMOTE_DONE)
@@ -350,7 +339,8 @@ judge(struct health_node *n, const struct remote_result *r, struct arena *a,
 				   r->why != NULL ? r->why : "no answer");
 		else
 			buf_printf(&why, "its check failed, status %d%s%s",
-				   r->status, line[0] ? ": " : "", line);
+				   r->status, raw[0] != '\0' ? ": " : "",
+				   str_shown(raw));
 	}
 	n->state = state;
 	n->why = why.failed    ? NULL
