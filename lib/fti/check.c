@@ -69,8 +69,6 @@ static int
 compare(const struct one *o, const char *key, const char *stored,
 	const char *sum, struct error *err)
 {
-	char shown[2 * HASH_MD5_TEXT];
-
 	if (stored == NULL)
 		return fti_find(o->c->file, FTI_RULE_DATA, o->where, err,
 				"%s is missing", key);
@@ -80,12 +78,11 @@ compare(const struct one *o, const char *key, const char *stored,
 		memcpy(o->c->right_sum, sum, strlen(sum) + 1);
 		return fti_find(o->c->file, FTI_RULE_SUM, o->where, err,
 				"%s is damaged: %s, and the data have %s", key,
-				str_printable(shown, sizeof(shown), stored),
-				sum);
+				str_quoted(stored), sum);
 	}
 	return fti_find(o->c->file, FTI_RULE_DATA, o->where, err,
 			"%s is %s, but the data have %s", key,
-			str_printable(shown, sizeof(shown), stored), sum);
+			str_quoted(stored), sum);
 }
 
 /* --- Sums.  They return 0; 1: one->why says why the bytes cannot be read; -1:

@@ -65,7 +65,6 @@ add_flushed(struct scavenge *s, const struct flush_entry *e, struct error *err)
 	};
 	struct salvage_dataset *d = salvage_find(&s->plan, e->id);
 	const char *job = NULL;
-	char scratch[128];
 	struct dataset other;
 	struct index_entry k;
 	const bool indexed = ix != NULL &&
@@ -82,7 +81,7 @@ add_flushed(struct scavenge *s, const struct flush_entry *e, struct error *err)
 	if (d == NULL && !indexed && e->desc != NULL &&
 	    dataset_read(e->desc, &other, NULL) == 0 && other.job_id != NULL &&
 	    !str_eq(other.job_id, s->job->id)) {
-		job = str_printable(scratch, sizeof(scratch), other.job_id);
+		job = str_shown(other.job_id);
 		s->others_listed++;
 		work_say(s->work,
 			 "dataset %" PRId64

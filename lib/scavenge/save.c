@@ -55,7 +55,7 @@ scavenge_check_number(struct scavenge *s, struct salvage_dataset *d,
 {
 	struct error why = ERROR_INIT;
 	struct index *ix = catalogue_read(s->prefix, &why);
-	char text[512], shown[256];
+	char text[512];
 	struct index_entry e;
 	bool older = false;
 	int rc = 0;
@@ -66,10 +66,10 @@ scavenge_check_number(struct scavenge *s, struct salvage_dataset *d,
 	    index_entry_valid(&e) && d->created > 0 && e.desc.created_us > 0 &&
 	    e.desc.created_us != (int64_t)d->created) {
 		older = !scavenge_is_later(s, &e, d);
-		str_printable(shown, sizeof(shown), e.name ? e.name : "?");
 		snprintf(text, sizeof(text),
 			 "the prefix has %s dataset of this number, %s",
-			 older ? "an older" : "a newer", shown);
+			 older ? "an older" : "a newer",
+			 str_shown(e.name ? e.name : "?"));
 		rc = scavenge_yield(
 			s, d, older ? SALVAGE_TAKEN_OLDER : SALVAGE_TAKEN_NEWER,
 			text, err);
@@ -158,7 +158,6 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 	struct catalogue_entries all;
 	struct fetchable f;
 	struct error why = ERROR_INIT;
-	char shown[256];
 	int rc = 0;
 
 	if (s->stopped || s->o->only > 0)
@@ -183,9 +182,9 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 			if (rc < 0 || f.status != STATUS_OK)
 				continue;
 		}
-		str_printable(shown, sizeof(shown), e->name ? e->name : "?");
-		s->restart = arena_printf(s->arena, "%s (dataset %" PRId64 ")",
-					  shown, e->id);
+		s->restart =
+			arena_printf(s->arena, "%s (dataset %" PRId64 ")",
+				     str_shown(e->name ? e->name : "?"), e->id);
 		rc = s->restart == NULL ? error_no_memory(err) : 1;
 	}
 	catalogue_entries_free(&all);

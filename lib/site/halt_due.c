@@ -96,7 +96,6 @@ find_due(const struct halt *h, int64_t now, int64_t remaining, int64_t secs,
 	 struct buf *why, const char **reason)
 {
 	const char *met[5];
-	char text[1024];
 	int n = 0;
 
 	if (secs > 0 && remaining >= 0 && remaining <= secs) {
@@ -108,8 +107,8 @@ find_due(const struct halt *h, int64_t now, int64_t remaining, int64_t secs,
 		met[n++] = HALT_TIME_LIMIT;
 	}
 	if (h->reason != NULL && h->reason[0] != '\0') {
-		str_printable(text, sizeof(text), h->reason);
-		buf_printf(why, HALT_LINE "Reason: %s.\n", text);
+		buf_printf(why, HALT_LINE "Reason: %s.\n",
+			   str_shown(h->reason));
 		met[n++] = h->reason;
 	}
 	if (h->checkpoints_left == 0) {
