@@ -175,16 +175,13 @@ resmgr_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 		return error_set(
 			err, ERROR_ABSENT,
 			"no resource manager reports the nodes of the job");
-	if (r->ops->nodes(r, &list, err) < 0 || hostlist_uniq(&list, err) < 0)
-		goto out;
-	if (list.count == 0) {
-		error_set(err, ERROR_ABSENT, "%s: the job has no nodes",
-			  r->ops->name);
-		goto out;
-	}
-	move(out, &list);
-	rc = 0;
-out:
+	if (r->ops->nodes(r, &list, err) == 0)
+		rc = hostlist_uniq(&list, err);
+	if (rc == 0 && list.count == 0)
+		rc = error_set(err, ERROR_ABSENT, "%s: the job has no nodes",
+			       r->ops->name);
+	if (rc == 0)
+		move(out, &list);
 	hostlist_free(&list);
 	/* Unreadable output of a manager is not a usage error. */
 	if (rc < 0 && err != NULL && err->kind == ERROR_USAGE)
