@@ -12,6 +12,7 @@
 #include "fti/file_impl.h"
 #include "map.h"
 #include "mem.h"
+#include "num.h"
 
 /* Is a number what others make of it?  `of` ends the text. */
 static int
@@ -252,12 +253,9 @@ add_to_var(struct fti_file *f, struct fti_var *v, size_t i, struct error *err)
 static struct fti_var *
 var_of(struct fti_file *f, struct map *ids, int32_t id, size_t *room)
 {
-	char key[16];
-	size_t at = 0;
-	char *kept = NULL;
+	const char *key = num_str(id), *kept = NULL;
+	const size_t at = map_get(ids, key);
 
-	snprintf(key, sizeof(key), "%" PRId32, id);
-	at = map_get(ids, key);
 	if (at != MAP_NONE)
 		return &f->vars[at];
 	kept = arena_strdup(f->arena, key); /* the map borrows it */
