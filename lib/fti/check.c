@@ -377,10 +377,11 @@ settle_length(const struct task *t, struct hash *h, const struct work *w,
 }
 
 static int
-add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes)
+add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes,
+	 struct error *err)
 {
 	if (!MEM_ROOM(r->tasks, r->count, r->room))
-		return -1;
+		return error_no_memory(err);
 	r->tasks[r->count++] =
 		(struct task){ .c = c, .container = container, .length = -1 };
 	r->bytes += bytes;
@@ -399,9 +400,7 @@ add_file(struct run *r, struct fti_checked *c, bool data, struct error *err)
 		c->file = fti_file_new(c->source, err);
 		if (c->file == NULL)
 			return -1;
-		return add_task(r, c, WHOLE, data ? c->source->size : 0) < 0
-			       ? error_no_memory(err)
-			       : 0;
+		return add_task(r, c, WHOLE, data ? c->source->size : 0, err);
 	}
 	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
 	if (c->sums == NULL)
@@ -413,12 +412,12 @@ add_file(struct run *r, struct fti_checked *c, bool data, struct error *err)
 	/* The longest task, that of a sum over the whole file, first. */
 	if (f->kind == FTI_KIND_PARITY ||
 	    (f->kind == FTI_KIND_DATA && !fti_format(f->layout)->footer))
-		rc = add_task(r, c, WHOLE, f->size);
+		rc = add_task(r, c, WHOLE, f->size, err);
 	for (size_t i = 0; i < f->ncontainers && rc == 0; i++)
 		if (is_inside(f, &f->containers[i].c))
 			rc = add_task(r, c, i,
-				      (uint64_t)f->containers[i].c.used);
-	return rc < 0 ? error_no_memory(err) : 0;
+				      (uint64_t)f->containers[i].c.used, err);
+	return rc;
 }
 
 int
