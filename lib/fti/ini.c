@@ -125,7 +125,6 @@ add_line(void *arg, const struct inifile_line *l)
 	const struct span section = section_of(l);
 	char key[FTI_INI_KEY_MAX];
 	const char *name = NULL;
-	char *copy = NULL;
 	struct pair p;
 
 	if (!split(l, &p) || !join(key, section, p.key))
@@ -141,15 +140,13 @@ add_line(void *arg, const struct inifile_line *l)
 	ini->nvalues++;
 	if (l->section == ini->last)
 		return 0;
-	/* A section that is not the last line's. */
+	/* A section that is not the last line's; the key begins with it. */
 	ini->last = l->section;
-	copy = arena_strndup(ini->arena, section.at, length(section));
-	if (copy == NULL ||
+	name = arena_strndup(ini->arena, key, length(section));
+	if (name == NULL ||
 	    !MEM_ROOM(ini->sections, ini->nsections, ini->room_sections))
 		return -1;
-	for (char *c = copy; *c != '\0'; c++)
-		*c = lower(*c);
-	ini->sections[ini->nsections++] = copy;
+	ini->sections[ini->nsections++] = name;
 	return 0;
 }
 
