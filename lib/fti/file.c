@@ -348,16 +348,6 @@ struct candidate {
 	int score;
 };
 
-/* Is the text of a checksum there?  It tells a record with wrong sizes. */
-static bool
-has_checksum(const struct fti_meta *m)
-{
-	const size_t len = FTI_CHECKSUM_SIZE - 1;
-
-	return m->checksum[len] == '\0' &&
-	       strspn(m->checksum, "0123456789abcdef") == len;
-}
-
 /* Judge layout `l` with its metadata at `at`: by its sum, the sizes that agree
  * with the file, and its records.  Returns 0, or -1. */
 static int
@@ -367,6 +357,7 @@ judge(struct fti_file *f, struct reader *r, struct hash *h, struct candidate *c,
 	const struct fti_format *format = fti_format(c->layout);
 	const struct fti_meta *m = &c->meta;
 	const int64_t size = (int64_t)f->size;
+	const size_t len = FTI_CHECKSUM_SIZE - 1;
 	unsigned char sum[HASH_MD5_SIZE];
 	const unsigned char *bytes = record(r, c->at, format->meta, err);
 	int rc = 0;
@@ -384,7 +375,10 @@ judge(struct fti_file *f, struct reader *r, struct hash *h, struct candidate *c,
 			   (format->footer && m->meta_size > 0 &&
 			    m->meta_size <= size &&
 			    m->data_size == size - m->meta_size);
-		if (c->good || c->score > 0 || has_checksum(m))
+		/* The text of a checksum tells a record with wrong sizes. */
+		if (c->good || c->score > 0 ||
+		    (m->checksum[len] == '\0' &&
+		     strspn(m->checksum, "0123456789abcdef") == len))
 			rc = walk(f, r, c->layout, m, err);
 		c->complete = rc;
 	}
