@@ -155,9 +155,7 @@ set_value(struct correction *c, const struct fti_rank *r, enum fti_value value,
 		[FTI_VALUE_PARITY_SUM] = "rsed_checksum",
 	};
 	const struct fti_posix_file *of = r->posix;
-	char section[NUM_TEXT];
-	const struct fti_ini_value v = {
-		.section = section,
+	struct fti_ini_value v = {
 		.key = keys[value],
 		.value = text,
 		.alone = true,
@@ -166,7 +164,7 @@ set_value(struct correction *c, const struct fti_rank *r, enum fti_value value,
 	if (text == NULL || of == NULL || of < c->p->files ||
 	    of >= c->p->files + c->p->nfiles)
 		return 0;
-	num_text(section, (uint64_t)(of - c->p->files));
+	v.section = num_str(of - c->p->files);
 	c->changed = true;
 	return fti_ini_set(&c->text, &v, err);
 }
