@@ -31,24 +31,24 @@ struct each {
 	struct json *list;		 /* NULL: rows on stdout */
 	struct owners_overlap *overlaps; /* by id; --verify only */
 	size_t noverlaps;
+	char dir[64];	   /* of the dataset, as its name */
 	int64_t newest[2]; /* index_newest() */
 	int64_t whole;	   /* the first dataset found whole; 0: none */
 	bool steps;	   /* a dataset has a next step */
 };
 
 /* Find the entry of dataset `id`; without a name it gets the recorded one, or
- * that of its directory, in `dir`. */
+ * that of its directory. */
 static void
-name_entry(const struct each *w, int64_t id, struct index_entry *e, char *dir,
-	   size_t size)
+name_entry(struct each *w, int64_t id, struct index_entry *e)
 {
 	if (index_find_id(w->s->o.index, id, e, NULL) < 0)
 		*e = (struct index_entry){ .id = id };
-	snprintf(dir, size, DATASET_DIR_FMT, id);
+	snprintf(w->dir, sizeof(w->dir), DATASET_DIR_FMT, id);
 	if (e->name == NULL)
 		e->name = catalogue_recorded_name(w->c, w->s->o.index, id);
 	if (e->name == NULL)
-		e->name = dir;
+		e->name = w->dir;
 }
 
 /* A dataset was deleted, with --dry-run would be, or could not be. */
@@ -59,10 +59,9 @@ deleted(void *arg, int64_t id, const struct delete_result *r,
 	struct each *w = arg;
 	const bool dry_run = w->s->o.work.dry_run;
 	struct index_entry e;
-	char dir[64];
 	struct json *j = NULL;
 
-	name_entry(w, id, &e, dir, sizeof(dir));
+	name_entry(w, id, &e);
 	if (w->list != NULL) {
 		j = report_dataset_new(id, e.name);
 		json_set_u64(j, "file_count", r->files);
@@ -276,7 +275,7 @@ verbs_each(struct settings *s, struct catalogue *c)
 	const struct delete_listener listener = { deleted, &w };
 	struct json *j = NULL;
 	struct index_entry e;
-	char next[ERROR_TEXT_MAX], dir[64];
+	char next[ERROR_TEXT_MAX];
 	int64_t *ids = NULL;
 	size_t count = (size_t)-1;
 	int status = STATUS_OK;
@@ -307,7 +306,7 @@ verbs_each(struct settings *s, struct catalogue *c)
 			puts("DSET   FILES  DIRS       SIZE NAME");
 		for (size_t i = 0;
 		     s->verb == VERB_VERIFY && i < count && !app_stop(); i++) {
-			name_entry(&w, ids[i], &e, dir, sizeof(dir));
+			name_entry(&w, ids[i], &e);
 			if (count > 1)
 				progress_subject(s->o.work.progress, "%s",
 						 e.name);
