@@ -419,6 +419,14 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 	return rc;
 }
 
+void
+scavenge_call_add(struct scavenge_call *c, const char *option,
+		  const char *value)
+{
+	c->argv[c->argc++] = option;
+	c->argv[c->argc++] = value;
+}
+
 int
 scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
 		   struct error *err)
@@ -432,16 +440,11 @@ scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
 	if (c->argv == NULL)
 		return error_no_memory(err);
 	c->argv[c->argc++] = s->o->copy;
-	c->argv[c->argc++] = "--cntldir";
-	c->argv[c->argc++] = j->cntl_dir;
-	if (s->sees != NULL) {
-		c->argv[c->argc++] = "--sees";
-		c->argv[c->argc++] = s->sees;
-	}
-	for (size_t i = 0; i < j->ncaches; i++) {
-		c->argv[c->argc++] = "--cachedir";
-		c->argv[c->argc++] = j->caches[i].dir;
-	}
+	scavenge_call_add(c, "--cntldir", j->cntl_dir);
+	if (s->sees != NULL)
+		scavenge_call_add(c, "--sees", s->sees);
+	for (size_t i = 0; i < j->ncaches; i++)
+		scavenge_call_add(c, "--cachedir", j->caches[i].dir);
 	return 0;
 }
 

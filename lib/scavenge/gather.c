@@ -222,19 +222,16 @@ call_init(struct scavenge_call *call, const struct copying *c,
 
 	if (scavenge_call_init(call, s, err) < 0)
 		return -1;
-	call->argv[call->argc++] = "--prefix";
-	call->argv[call->argc++] = s->job->prefix_real;
-	call->argv[call->argc++] = "--id";
-	call->argv[call->argc++] = arena_strdup(s->arena, num_str(c->d->id));
-	if (s->o->catalogue->moved_from != NULL) {
-		call->argv[call->argc++] = "--moved-from";
-		call->argv[call->argc++] = s->o->catalogue->moved_from;
-	}
-	if (s->o->buffer > 0) {
-		call->argv[call->argc++] = "--buf";
-		call->argv[call->argc++] =
-			arena_strdup(s->arena, num_str(s->o->buffer));
-	}
+	scavenge_call_add(call, "--prefix", s->job->prefix_real);
+	scavenge_call_add(call, "--id",
+			  arena_strdup(s->arena, num_str(c->d->id)));
+	if (s->o->catalogue->moved_from != NULL)
+		scavenge_call_add(call, "--moved-from",
+				  s->o->catalogue->moved_from);
+	if (s->o->buffer > 0)
+		scavenge_call_add(
+			call, "--buf",
+			arena_strdup(s->arena, num_str(s->o->buffer)));
 	/* More than it takes if one node copies all, slowly. */
 	if (call->remote.limit <= 0)
 		call->remote.limit =
@@ -262,8 +259,7 @@ copy_round(struct copying *c, bool *again, struct error *err)
 	if (c->replace)
 		call.argv[call.argc++] = "--replace";
 	if (salvage_is_shared(&c->s->plan, c->d)) {
-		call.argv[call.argc++] = "--assign";
-		call.argv[call.argc++] = c->shares;
+		scavenge_call_add(&call, "--assign", c->shares);
 		/* The ranks that each node copies. */
 		for (size_t i = 0; i < c->count; i++) {
 			buf_printf(&shares, "%s ", s->nodes[c->nodes[i]].host);

@@ -509,7 +509,6 @@ clean(struct scavenge *s, const struct salvage_dataset *d, uint64_t *bytes,
       struct error *err)
 {
 	struct scavenge_call call;
-	char id[NUM_TEXT], created[NUM_TEXT];
 	uint32_t *nodes = mem_calloc(s->job->nodes.count + 1, sizeof(*nodes));
 	size_t count = 0;
 	int rc = scavenge_call_init(&call, s, err);
@@ -520,10 +519,8 @@ clean(struct scavenge *s, const struct salvage_dataset *d, uint64_t *bytes,
 		if (s->nodes[i].state == SCAVENGE_NODE_ALIVE)
 			nodes[count++] = (uint32_t)i;
 	if (rc == 0) {
-		call.argv[call.argc++] = "--id";
-		call.argv[call.argc++] = num_text(id, (uint64_t)d->id);
-		call.argv[call.argc++] = "--clean";
-		call.argv[call.argc++] = num_text(created, d->created);
+		scavenge_call_add(&call, "--id", num_str(d->id));
+		scavenge_call_add(&call, "--clean", num_str(d->created));
 		rc = scavenge_call_run(&call, s, nodes, count, err);
 	}
 	if (rc == 0)

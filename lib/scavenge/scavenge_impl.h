@@ -83,6 +83,9 @@ struct scavenge_call {
  * failure. */
 int scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
 		       struct error *err);
+/* Add an option with a value, which is borrowed. */
+void scavenge_call_add(struct scavenge_call *c, const char *option,
+		       const char *value);
 /* Run it on `count` nodes, given by their numbers. */
 int scavenge_call_run(struct scavenge_call *c, struct scavenge *s,
 		      const uint32_t *nodes, size_t count, struct error *err);
