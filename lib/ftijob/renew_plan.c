@@ -62,15 +62,6 @@ struct planning {
 	bool one;		     /* all are in the same directory */
 };
 
-static bool
-same_dir(const struct fti_entry *a, const struct fti_entry *b)
-{
-	const size_t len = (size_t)(path_base(a->path) - a->path);
-
-	return len == (size_t)(path_base(b->path) - b->path) &&
-	       strncmp(a->path, b->path, len) == 0;
-}
-
 static int
 find_places(struct planning *p, struct error *err)
 {
@@ -89,7 +80,8 @@ find_places(struct planning *p, struct error *err)
 
 		if (e == NULL)
 			continue;
-		p->one = p->one && (p->any == NULL || same_dir(p->any, e));
+		p->one = p->one && (p->any == NULL ||
+				    fti_tree_beside(p->any->path, e->path));
 		p->any = e;
 		node = node_of(set, r, part);
 		if (node >= p->count || p->dirs[node] != NULL)

@@ -198,11 +198,9 @@ plan_putting(struct fti_rewind *r, const struct fti_set *set,
 	end = r->count;
 	for (size_t i = 0; i < end; i++) {
 		const char *to = r->steps[i].to;
-		const size_t len = rewind_dir_len(to);
 
 		if (r->steps[i].kind != FTI_STEP_PUT ||
-		    (last != NULL && rewind_dir_len(last) == len &&
-		     strncmp(last, to, len) == 0))
+		    (last != NULL && fti_tree_beside(last, to)))
 			continue;
 		last = to;
 		if (make_dirs(r, to, end, err) < 0)

@@ -84,7 +84,6 @@ fits_dirs(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
 
 	for (size_t i = first; i < end; i++) {
 		const struct fti_entry *e = &t->list[i];
-		const size_t len = (size_t)(path_base(e->path) - e->path);
 		bool same = false;
 
 		if (e->level > FTI_L3 || !fti_name_is_of_rank(e->name.kind))
@@ -92,9 +91,7 @@ fits_dirs(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
 		if (last != NULL && last->level == e->level &&
 		    last->name.id == e->name.id &&
 		    last->name.kind == e->name.kind) {
-			same = len == (size_t)(path_base(last->path) -
-					       last->path) &&
-			       strncmp(last->path, e->path, len) == 0;
+			same = fti_tree_beside(last->path, e->path);
 			if (same !=
 			    (last->name.rank / size == e->name.rank / size))
 				return false;

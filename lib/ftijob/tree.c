@@ -306,3 +306,11 @@ fti_tree_dir(struct arena *a, const char *path)
 	return slash == NULL ? ""
 			     : arena_strndup(a, path, (size_t)(slash - path));
 }
+
+bool
+fti_tree_beside(const char *a, const char *b)
+{
+	const size_t len = (size_t)(path_base(a) - a);
+
+	return (size_t)(path_base(b) - b) == len && strncmp(a, b, len) == 0;
+}

@@ -53,4 +53,7 @@ void fti_tree_close(struct fti_tree *t);
 /* The directory part of a path, "" if it has none.  NULL: no memory. */
 const char *fti_tree_dir(struct arena *a, const char *path);
 
+/* Are two paths in the same directory? */
+bool fti_tree_beside(const char *a, const char *b);
+
 #endif /* FTIJOB_TREE_H */
