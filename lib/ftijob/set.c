@@ -5,7 +5,6 @@
 #include "ftijob/set.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -14,7 +13,6 @@
 #include "ftijob/config.h"
 #include "mem.h"
 #include "num.h"
-#include "path.h"
 #include "str.h"
 
 /* No job is larger; a larger rank in a name is not believed. */
