@@ -87,6 +87,16 @@ struct importing {
 static int
 classify(struct importing *x, struct imported *f, struct error *err)
 {
+	static const enum put_kind kinds[] = {
+		[DATASET_DIR_SUMMARY] = PUT_MAP,
+		[DATASET_DIR_RANK2FILE] = PUT_MAP,
+		[DATASET_DIR_RANK2FILE_PART] = PUT_DESCRIPTOR,
+		[DATASET_DIR_FILEMAP] = PUT_REDUNDANCY,
+		[DATASET_DIR_REDUNDANCY] = PUT_REDUNDANCY,
+		[DATASET_DIR_DESCRIPTOR] = PUT_REDUNDANCY,
+		[DATASET_DIR_KEPT] = PUT_REDUNDANCY,
+		[DATASET_DIR_LEFT] = PUT_FILE, /* as all others */
+	};
 	const char *path = f->path, *name = path_base(path);
 	const char *dir = path + strlen(".scr/");
 	char text[64];
@@ -103,24 +113,8 @@ classify(struct importing *x, struct imported *f, struct error *err)
 		id = dataset_dir_id(text);
 		f->meta = dataset_dir_kind(name, NULL);
 	}
-	switch (f->meta) {
-	case DATASET_DIR_RANK2FILE:
-	case DATASET_DIR_SUMMARY:
-		f->kind = PUT_MAP;
-		break;
-	case DATASET_DIR_RANK2FILE_PART:
-		f->kind = PUT_DESCRIPTOR;
-		break;
-	case DATASET_DIR_FILEMAP:
-	case DATASET_DIR_REDUNDANCY:
-	case DATASET_DIR_DESCRIPTOR:
-	case DATASET_DIR_KEPT:
-		f->kind = PUT_REDUNDANCY;
-		break;
-	default:
-		id = -1;
-	}
-	if (id <= 0)
+	f->kind = kinds[f->meta];
+	if (id <= 0 || f->kind == PUT_FILE)
 		return error_set(
 			err, ERROR_UNSAFE,
 			"%s: unexpected file in the archive of a dataset",
