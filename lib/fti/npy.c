@@ -95,27 +95,15 @@ fti_dtype_recorded(const struct fti_posix_var *v, struct fti_dtype *out)
 
 /* --- The header --- */
 
-/* Do the dimensions give this number of elements? */
-static bool
-dims_fit(const struct fti_posix_var *v, uint64_t count)
-{
-	uint64_t n = 1;
-
-	if (v == NULL || v->ndims == 0)
-		return false;
-	for (uint32_t i = 0; i < v->ndims; i++)
-		if (__builtin_mul_overflow(n, v->dims[i], &n))
-			return false;
-	return n == count;
-}
-
 int
 fti_npy_header(const struct fti_dtype *type, uint64_t size,
 	       const struct fti_posix_var *v, struct buf *out,
 	       struct error *err)
 {
 	const uint64_t count = size / type->size;
-	const uint32_t ndims = dims_fit(v, count) ? v->ndims : 0;
+	uint32_t ndims = v == NULL ? 0 : v->ndims;
+	uint64_t n = 1;
+	bool over = false;
 	struct buf text = BUF_INIT;
 	size_t len = 0;
 	unsigned char head[MAGIC_SIZE + 2] = MAGIC;
@@ -125,6 +113,11 @@ fti_npy_header(const struct fti_dtype *type, uint64_t size,
 				 "%" PRIu64 " bytes are not a whole number of "
 				 "elements of %s",
 				 size, type->text);
+	/* Dimensions that give another number of elements are left out. */
+	for (uint32_t i = 0; i < ndims; i++)
+		over |= __builtin_mul_overflow(n, v->dims[i], &n);
+	if (over || n != count)
+		ndims = 0;
 	buf_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
 		   type->text);
 	if (ndims == 0)
