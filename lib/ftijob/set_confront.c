@@ -531,7 +531,6 @@ confront_ranks(struct confrontation *c, struct error *err)
 
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_part_file *p = best_of(&set->ranks[i]);
-		char from[WHEN_TEXT], to[WHEN_TEXT];
 		int rc = 0;
 
 		if (p == NULL)
@@ -552,14 +551,10 @@ confront_ranks(struct confrontation *c, struct error *err)
 				c, err,
 				"%s was written %s, %s %s: files of two runs",
 				path_base(first->entry->path),
-				when_shown(
-					from,
-					fti_written(set->layout, &first->meta),
-					false),
+				when_local(
+					fti_written(set->layout, &first->meta)),
 				path_base(p->entry->path),
-				when_shown(to,
-					   fti_written(set->layout, &p->meta),
-					   false));
+				when_local(fti_written(set->layout, &p->meta)));
 		if (rc < 0)
 			return -1;
 	}
