@@ -169,18 +169,6 @@ set_value(struct correction *c, const struct fti_rank *r, enum fti_value value,
 	return fti_ini_set(&c->text, &v, err);
 }
 
-/* The sum of file `i` of the plan, if its metadata have another, or none. */
-static const char *
-new_sum(const struct fti_rebuild *r, char (*sums)[HASH_TEXT], size_t i)
-{
-	const struct fti_posix_file *of = r->files[i].rank->posix;
-	const char *old = of == NULL			   ? NULL
-			  : r->files[i].part == FTI_PARITY ? of->parity_sum
-							   : of->sum;
-
-	return old != NULL && strcmp(old, sums[i]) == 0 ? NULL : sums[i];
-}
-
 /* Correct damaged values, and add the sums of POSIX parity to the metadata that
  * lack them.  sums[i] is that of the plan's file i. */
 static int
@@ -202,12 +190,19 @@ record_values(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
 				       set->ranks[k / FTI_VALUES]
 					       .right[k % FTI_VALUES],
 				       err);
-		for (size_t k = 0; k < r->count && rc == 0; k++)
-			rc = set_value(&c, r->files[k].rank,
-				       r->files[k].part == FTI_PARITY
-					       ? FTI_VALUE_PARITY_SUM
-					       : FTI_VALUE_SUM,
-				       new_sum(r, sums, k), err);
+		for (size_t k = 0; k < r->count && rc == 0; k++) {
+			const struct fti_rank *of = r->files[k].rank;
+			const bool parity = r->files[k].part == FTI_PARITY;
+			const char *old = of->posix == NULL ? NULL
+					  : parity ? of->posix->parity_sum
+						   : of->posix->sum;
+
+			if (old == NULL || strcmp(old, sums[k]) != 0)
+				rc = set_value(&c, of,
+					       parity ? FTI_VALUE_PARITY_SUM
+						      : FTI_VALUE_SUM,
+					       sums[k], err);
+		}
 		if (rc == 0 && c.changed)
 			rc = io_replace(fd, c.p->name, c.text.data, c.text.len,
 					0666, err);
