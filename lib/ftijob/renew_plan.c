@@ -250,21 +250,6 @@ add_files(const struct planning *p, const struct fti_recover *from,
 	return 0;
 }
 
-/* What is good at another level. */
-static int
-add_copied(const struct planning *p, struct fti_rank *rank, struct error *err)
-{
-	struct fti_recover *from = NULL;
-	int rc = 0;
-
-	if (rank->parts[FTI_OWN].exact || !rank->parts[FTI_ELSEWHERE].exact)
-		return 0;
-	from = fti_recover_new(p->r->sets, p->r->set, rank, err);
-	rc = from == NULL ? -1 : add_files(p, from, rank, err);
-	fti_recover_free(from);
-	return rc;
-}
-
 static int
 add_group(const struct planning *pl, uint32_t group, struct error *err)
 {
@@ -323,8 +308,18 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
 	rc = find_places(&p, err);
-	for (size_t i = 0; !coded && i < set->nranks && rc == 0; i++)
-		rc = add_copied(&p, &set->ranks[i], err);
+	/* What is good at another level. */
+	for (size_t i = 0; !coded && i < set->nranks && rc == 0; i++) {
+		struct fti_rank *rank = &set->ranks[i];
+		struct fti_recover *from = NULL;
+
+		if (rank->parts[FTI_OWN].exact ||
+		    !rank->parts[FTI_ELSEWHERE].exact)
+			continue;
+		from = fti_recover_new(sets, set, rank, err);
+		rc = from == NULL ? -1 : add_files(&p, from, rank, err);
+		fti_recover_free(from);
+	}
 	for (uint32_t g = 0; coded && g < set->groups && rc == 0; g++) {
 		rc = work_go_on(w, err);
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)
