@@ -16,6 +16,7 @@
 #include "error.h"
 #include "hostlist.h"
 #include "io.h"
+#include "num.h"
 #include "site/resmgr.h"
 
 /* Seconds: default time limit of a manager's command, and between two polls of
@@ -174,15 +175,12 @@ runs(pid_t who)
 	const struct dirent *e = NULL;
 	long long group = 0;
 	bool found = false;
-	char id[32];
 	DIR *all = NULL;
 
 	if (kill(who, 0) < 0 && errno == ESRCH)
 		return false;
-	if (who >= 0) {
-		snprintf(id, sizeof(id), "%lld", (long long)who);
-		return look_at(id, &group);
-	}
+	if (who >= 0)
+		return look_at(num_str(who), &group);
 	all = opendir("/proc");
 	while (all != NULL && !found && (e = readdir(all)) != NULL)
 		found = isdigit((unsigned char)e->d_name[0]) &&
@@ -200,10 +198,9 @@ stop_process(const struct step_where *w, struct step_result *r,
 	/* The whole group if the process leads one: mpiexec and its
 	 * children. */
 	const pid_t who = getpgid(pid) == pid ? -pid : pid;
+	const char *id = num_str(w->pid);
 	double end = 0;
-	char id[32];
 
-	snprintf(id, sizeof(id), "%lld", (long long)w->pid);
 	if (!runs(pid))
 		return error_set(err, ERROR_ABSENT,
 				 "process %s: no such process", id);
