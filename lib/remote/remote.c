@@ -32,21 +32,6 @@ remote_results_free(struct remote_result *r, size_t count)
 		remote_result_free(&r[i]);
 }
 
-/* Some batch systems start jobs with SIGCHLD ignored.  The kernel then discards
- * the exit status of children, so set SIGCHLD to its default.  Returns true if
- * it was changed. */
-static bool
-accept_sigchld(struct sigaction *before)
-{
-	const struct sigaction usual = { .sa_handler = SIG_DFL };
-
-	if (sigaction(SIGCHLD, NULL, before) < 0 ||
-	    (before->sa_handler != SIG_IGN &&
-	     (before->sa_flags & SA_NOCLDWAIT) == 0))
-		return false;
-	return sigaction(SIGCHLD, &usual, NULL) == 0;
-}
-
 /* Flux addresses nodes by rank; of several brokers on a node the first is used.
  * The broker's attribute `hostlist` maps ranks to names
  * (flux-broker-attributes(7)). */
@@ -146,6 +131,7 @@ remote_run(const struct hostlist *nodes, const char *const *argv,
 			  .count = 1,
 			  .tries = 1 },
 	};
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
 	struct sigaction before;
 	bool changed = false;
 	int rc = -1;
@@ -167,7 +153,12 @@ remote_run(const struct hostlist *nodes, const char *const *argv,
 			goto out;
 		run.known = resolved.ways;
 	}
-	changed = accept_sigchld(&before);
+	/* Some batch systems start jobs with SIGCHLD ignored.  The kernel then
+	 * discards the exit status of children, so set it to its default. */
+	changed = sigaction(SIGCHLD, NULL, &before) == 0 &&
+		  (before.sa_handler == SIG_IGN ||
+		   (before.sa_flags & SA_NOCLDWAIT) != 0) &&
+		  sigaction(SIGCHLD, &usual, NULL) == 0;
 	if (init(&run, nodes, results, err) == 0)
 		rc = remote_loop(&run, err);
 	io_close(run.epoll);
