@@ -194,7 +194,6 @@ fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 			    sizeof(*k.list));
 	if (k.list == NULL)
 		return error_no_memory(err);
-	rc = 0;
 	for (size_t i = 0; i < set->nranks && rc == 0; i++)
 		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
 		    (i == 0 || set->whole == NULL))

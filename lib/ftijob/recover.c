@@ -221,10 +221,7 @@ fti_recover_without(struct fti_recover *r, const bool *aside, struct error *err)
 		r->aside[m] = aside != NULL && aside[m];
 	fti_parity_close(&r->parity);
 	error_clear(&r->why);
-	if (open_parity(r, &r->why) == 0)
-		return 0;
-	error_pass(err, &r->why);
-	return -1;
+	return open_parity(r, &r->why) == 0 ? 0 : error_pass(err, &r->why);
 }
 
 const struct fti_source *
