@@ -22,6 +22,9 @@
 
 #define NO_FILE "CONTINUE RUN: No halt file found.\n"
 
+/* The end of the reason to halt that a damaged or unreadable file is. */
+#define REMOVE "; remove the file to run again\n"
+
 /* The time in the format of asctime(), without the newline.  A time without a
  * date in the calendar is given in seconds. */
 static const char *
@@ -60,21 +63,12 @@ due_time(int64_t now, int64_t at, const char *what, struct buf *why)
 	return true;
 }
 
-/* Report a damaged or unreadable file as a reason to halt. */
-static void
-add_bad(struct buf *lines, const char *why)
-{
-	buf_printf(lines, HALT_LINE "%s; remove the file to run again\n", why);
-}
-
+/* Report a damaged file as a reason to halt. */
 static void
 add_damaged(struct buf *lines, const struct halt_state *s)
 {
-	char text[ERROR_TEXT_MAX];
-
-	snprintf(text, sizeof(text), "%.600s: damaged: %.300s", s->path.data,
-		 s->why.text);
-	add_bad(lines, text);
+	buf_printf(lines, HALT_LINE "%s: damaged: %s" REMOVE, s->path.data,
+		   s->why.text);
 }
 
 /* HaltSeconds, or else the parameter. */
@@ -174,7 +168,7 @@ halt_check(const char *prefix, const struct conf *c, int64_t now, bool *stop,
 	if (halt_load(prefix, &s, &why) < 0) {
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
-		add_bad(lines, why.text);
+		buf_printf(lines, HALT_LINE "%s" REMOVE, why.text);
 		return buf_check(lines, err);
 	}
 	if (s.damaged) {
