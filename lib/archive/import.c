@@ -479,8 +479,7 @@ check_ranks(const struct importing *x, struct error *err)
 			rc = error_set(err, ERROR_UNSAFE,
 				       "%s: not in its rank2file",
 				       str_shown(list[i].path));
-	if (r.arena != NULL)
-		rank2file_free(&r);
+	rank2file_free(&r);
 	mem_free(images);
 	mem_free(named);
 	map_free(by);

@@ -468,8 +468,7 @@ scavenge_call_run(struct scavenge_call *c, struct scavenge *s,
 void
 scavenge_call_end(struct scavenge_call *c)
 {
-	if (c->results != NULL)
-		remote_results_free(c->results, c->hosts.count);
+	remote_results_free(c->results, c->hosts.count);
 	mem_free(c->results);
 	hostlist_free(&c->hosts);
 }

@@ -137,8 +137,7 @@ read_result(struct copying *c, const struct remote_result *r,
 			else
 				rc = error_no_memory(err);
 		}
-		if (j != NULL)
-			json_release(j);
+		json_release(j);
 	}
 	return rc;
 }

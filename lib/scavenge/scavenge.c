@@ -179,8 +179,7 @@ scavenge_close(struct scavenge *s)
 	hostlist_free(&s->reported);
 	catalogue_entries_free(&s->known);
 	token_end(&s->token);
-	if (s->prefix != NULL)
-		catalogue_close(s->prefix);
+	catalogue_close(s->prefix);
 	turn_end(s->lock);
 	arena_free(s->arena);
 	*s = (struct scavenge){ .lock = -1, .token = TOKEN_INIT };
