@@ -6,7 +6,6 @@
 #include "ftijob/cover.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
