@@ -143,7 +143,7 @@ struct comparison {
 	const struct fti_parity *p;
 	const struct work *w;
 	struct cauchy *recipe;
-	uint64_t from, end;
+	uint64_t end;
 	unsigned char *memory; /* of each worker: nin + nout + 1 buffers */
 	atomic_bool differs;
 };
@@ -155,7 +155,7 @@ compare_step(void *arg, size_t i, unsigned worker, struct error *err)
 	const unsigned n = c->recipe->nin + c->recipe->nout;
 	unsigned char *at = c->memory + worker * (n + 1) * STEP;
 	void *buffers[2 * CAUCHY_MAX];
-	const uint64_t off = c->from + i * STEP;
+	const uint64_t off = i * STEP;
 	const struct fti_slice s = {
 		.off = off,
 		.len = c->end - off < STEP ? (size_t)(c->end - off) : STEP,
@@ -194,10 +194,10 @@ compare_step(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 int
-fti_parity_agrees(const struct fti_parity *p, uint64_t from, uint64_t end,
+fti_parity_agrees(const struct fti_parity *p, uint64_t end,
 		  const struct work *w, struct error *err)
 {
-	struct comparison c = { .p = p, .w = work_or_default(w), .from = from };
+	struct comparison c = { .p = p, .w = work_or_default(w) };
 	bool lost[CAUCHY_MEMBERS_MAX], wanted[CAUCHY_MEMBERS_MAX] = { false };
 	unsigned left = 0;
 	bool any = false;
@@ -209,7 +209,7 @@ fti_parity_agrees(const struct fti_parity *p, uint64_t from, uint64_t end,
 		wanted[m] = lost[m] ? m < p->k : left++ >= p->k;
 		any = any || wanted[m];
 	}
-	if (!any || from >= c.end)
+	if (!any)
 		return 1;
 	c.recipe = cauchy_new(p->k, lost, wanted, err);
 	if (c.recipe == NULL)
@@ -220,8 +220,7 @@ fti_parity_agrees(const struct fti_parity *p, uint64_t from, uint64_t end,
 				       STEP);
 	rc = c.memory == NULL
 		     ? error_no_memory(err)
-		     : par_for(c.w->par,
-			       (size_t)((c.end - from + STEP - 1) / STEP), 1,
+		     : par_for(c.w->par, (size_t)((c.end + STEP - 1) / STEP), 1,
 			       compare_step, &c, err);
 	mem_free(c.memory);
 	cauchy_free(c.recipe);

@@ -89,10 +89,9 @@ struct fti_slice {
 int fti_parity_run(const struct fti_parity *p, const struct cauchy *c,
 		   const struct fti_slice *s, struct error *err);
 
-/* Do the members that are left agree with each other in bytes `from` ... `end`
- * - 1, and is what they give padding behind the data that are lost?  `from` is
- * even.  1, 0 or -1. */
-int fti_parity_agrees(const struct fti_parity *p, uint64_t from, uint64_t end,
+/* Do the members that are left agree with each other before byte `end`, and is
+ * what they give padding behind the data that are lost?  1, 0 or -1. */
+int fti_parity_agrees(const struct fti_parity *p, uint64_t end,
 		      const struct work *w, struct error *err);
 
 /* Are the `len` bytes at `off` what stands behind a data file of `size` bytes:

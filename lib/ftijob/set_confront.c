@@ -152,7 +152,7 @@ fits(struct confrontation *c, uint64_t aside, bool all, struct error *err)
 			       ? 0
 			       : error_pass(err, &why);
 	p = fti_recover_parity(c->from, NULL);
-	rc = fti_parity_agrees(p, 0, all ? p->length : PROBE, c->w, err);
+	rc = fti_parity_agrees(p, all ? p->length : PROBE, c->w, err);
 	return rc == 1 ? proves_computed(c, p, all, err) : rc;
 }
 
