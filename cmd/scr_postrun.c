@@ -258,7 +258,6 @@ find_next(const struct scavenge *s, const struct settings *set, int status,
 	  char *to, size_t size)
 {
 	int scr = -1;
-	char name[DATASET_DIR_NAME];
 	struct stat st;
 
 	to[0] = '\0';
@@ -276,8 +275,9 @@ find_next(const struct scavenge *s, const struct settings *set, int status,
 		    d->unfinished || d->taken != SALVAGE_FREE ||
 		    scavenge_is_unknown(d))
 			continue;
-		snprintf(name, sizeof(name), DATASET_DIR_FMT, d->id);
-		if (!d->claimed && (scr < 0 || dir_stat(scr, name, &st, 0) < 0))
+		if (!d->claimed &&
+		    (scr < 0 ||
+		     dir_stat(scr, dataset_dir_str(d->id), &st, 0) < 0))
 			continue;
 		/* A rest in the caches may complete it. */
 		if (d->nranks > 0 && s->o->only != d->id)
@@ -296,7 +296,7 @@ work(const struct settings *set, struct job *job,
 	struct scavenge s;
 	int rc = scavenge_open(&s, job, o, err), status = STATUS_OK;
 	char next[4096 + 64] = "";
-	char word[WORD_ID_SIZE], command[4096 + 64];
+	char command[4096 + 64];
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 
@@ -326,9 +326,8 @@ work(const struct settings *set, struct job *job,
 
 		if (d->done || d->taken != SALVAGE_TAKEN_OLDER)
 			continue;
-		snprintf(word, sizeof(word), WORD_ID_FMT, d->id);
-		report_command("scr_index --delete", s.job->prefix, word,
-			       command, sizeof(command));
+		report_command("scr_index --delete", s.job->prefix,
+			       word_id_str(d->id), command, sizeof(command));
 		app_warn("dataset %" PRId64
 			 ": this deletes the one on the prefix, and the next "
 			 "run saves that of the caches: %s",

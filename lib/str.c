@@ -3,6 +3,7 @@
 
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -219,6 +220,17 @@ str_meant(const char *word, const char *const *list)
 		if (str_is_nearer(word, len, *list, &best))
 			found = *list;
 	return found;
+}
+
+char *
+str_print(char *to, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(to, size, fmt, ap);
+	va_end(ap);
+	return to;
 }
 
 char *

@@ -70,6 +70,13 @@ char *str_bytes(char *to, size_t size, uint64_t bytes);
 /* The same as an argument of printf, valid until the end of the block. */
 #define str_size(bytes) str_bytes((char[32]){ 0 }, 32, bytes)
 
+/* printf() into `to`, cut to `size` bytes.  Returns `to`. */
+char *str_print(char *to, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The same as an argument of a function, valid until the end of the block. */
+#define str_printed(size, ...) str_print((char[size]){ 0 }, size, __VA_ARGS__)
+
 /* Return the next line of *text, *len bytes without the newline, and move *text
  * behind it.  NULL: no more lines, or *text is NULL. */
 const char *str_line(const char **text, size_t *len);

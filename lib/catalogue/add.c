@@ -68,10 +68,9 @@ make_dir(struct catalogue *c, const struct catalogue_desc *desc,
 	 struct error *err)
 {
 	struct catalogue_desc there = { .tree = NULL };
-	char name[DATASET_DIR_NAME];
+	const char *name = dataset_dir_str(desc->view.id);
 	int rc = 0;
 
-	snprintf(name, sizeof(name), DATASET_DIR_FMT, desc->view.id);
 	if (create_dir(c->scr_fd, name, 0777, create_owner(c->scr_fd)) == 0)
 		rc = io_sync_dir(c->scr_fd, SCR_DIR, err);
 	else if (errno != EEXIST)
@@ -173,14 +172,12 @@ static int
 refuse(struct catalogue *c, const struct catalogue_dir *d,
        const struct fetchable *f, const struct error *why, struct error *err)
 {
-	char word[WORD_ID_SIZE];
-
 	if (f->status != STATUS_DAMAGED)
 		return error_as(err, why, "%s: not added: %s", d->name,
 				why->text);
 	return error_as(err, why,
 			"%s: not added: %s: repair it with --build %s", d->name,
-			why->text, catalogue_word_now(c, d->id, word));
+			why->text, catalogue_word_now_str(c, d->id));
 }
 
 static int
@@ -192,7 +189,6 @@ add(struct catalogue *c, const struct catalogue_dir *d,
 	struct fetchable f;
 	struct error why = ERROR_INIT;
 	int rc = -1;
-	char word[WORD_ID_SIZE];
 
 	/* Can the library fetch it? */
 	if (catalogue_fetchable(c, &none, o, &f, err) < 0)
@@ -205,12 +201,12 @@ add(struct catalogue *c, const struct catalogue_dir *d,
 			  " replaced its files; --build %s checks by checksums "
 			  "which of them are left",
 			  d->name, desc.replaced,
-			  catalogue_word_now(c, d->id, word));
+			  catalogue_word_now_str(c, d->id));
 	else if (desc.complete != 1)
 		error_set(err, ERROR_DAMAGED,
 			  "%s: its summary does not say that it is complete; "
 			  "--build %s checks it",
-			  d->name, catalogue_word_now(c, d->id, word));
+			  d->name, catalogue_word_now_str(c, d->id));
 	else if (catalogue_check_given_up(d, &desc, err) < 0)
 		rc = -1;
 	else if (fetchable_error(&f, &why) < 0)

@@ -235,8 +235,8 @@ struct kvtree *
 catalogue_summary(struct catalogue *c, int64_t id, struct summary *out,
 		  struct stat *st, struct error *err)
 {
-	char name[DATASET_DIR_NAME + sizeof("/" SUMMARY_FILE)];
-
-	snprintf(name, sizeof(name), DATASET_DIR_FMT "/" SUMMARY_FILE, id);
-	return summary_load(c->scr_fd, name, st, out, err);
+	return summary_load(
+		c->scr_fd,
+		str_printed(64, DATASET_DIR_FMT "/" SUMMARY_FILE, id), st, out,
+		err);
 }

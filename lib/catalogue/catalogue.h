@@ -518,6 +518,12 @@ const char *catalogue_word(struct catalogue *c, const struct index *ix,
 const char *catalogue_word_now(struct catalogue *c, int64_t id,
 			       char to[static WORD_ID_SIZE]);
 
+/* The same as arguments of a function, valid until the end of the block. */
+#define catalogue_word_str(c, ix, id) \
+	catalogue_word(c, ix, id, (char[WORD_ID_SIZE]){ 0 })
+#define catalogue_word_now_str(c, id) \
+	catalogue_word_now(c, id, (char[WORD_ID_SIZE]){ 0 })
+
 /* Does flush.scr say that dataset `id` is in the caches of the job's nodes? */
 bool catalogue_in_cache(struct catalogue *c, int64_t id);
 

@@ -120,7 +120,6 @@ note_current(struct catalogue *c, const struct index *ix,
 	struct buf scratch = BUF_INIT;
 	struct index_entry entry;
 	const char *word = now != NULL ? now : "";
-	char id[WORD_ID_SIZE];
 	int64_t newest[2];
 
 	snprintf(e->current, sizeof(e->current), "%s", word);
@@ -133,7 +132,7 @@ note_current(struct catalogue *c, const struct index *ix,
 		snprintf(e->next_word, sizeof(e->next_word), "%s",
 			 entry.name != NULL
 				 ? catalogue_name_word(c, ix, &entry, &scratch)
-				 : catalogue_word(c, ix, entry.id, id));
+				 : catalogue_word_str(c, ix, entry.id));
 	buf_free(&scratch);
 }
 

@@ -90,12 +90,11 @@ keep_desc(struct overview *s, struct overview_entry *e, const struct dataset *d,
 static int
 take_index(struct overview *s, struct error *err)
 {
-	struct index_entry *list = NULL;
-	char reason[REASON_MAX];
 	size_t count = 0;
+	struct index_entry *list = index_entries(s->index, &count, err);
+	char reason[REASON_MAX];
 	int rc = 0;
 
-	list = index_entries(s->index, &count, err);
 	if (count == (size_t)-1)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < count; i++) {
@@ -187,12 +186,11 @@ take_summary(struct overview *s, struct overview_entry *e, struct error *err)
 	struct summary sum = { .desc = NULL };
 	struct dataset d;
 	const char *said = NULL;
-	char name[80];
 	int rc = 0;
 
-	snprintf(name, sizeof(name), DATASET_DIR_FMT "/%s", e->id,
-		 SUMMARY_FILE);
-	tree = read_tree(s, name, &why);
+	tree = read_tree(
+		s, str_printed(80, DATASET_DIR_FMT "/" SUMMARY_FILE, e->id),
+		&why);
 	if (why.kind == ERROR_NOMEM)
 		return error_pass(err, &why);
 	if (tree != NULL && summary_read(tree, &sum, &why) < 0)

@@ -318,11 +318,10 @@ owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
 static int
 full_path(int dirfd, const char *path, struct buf *to, struct error *err)
 {
-	char link[64], dir[PATH_MAX];
-	ssize_t len = 0;
+	char dir[PATH_MAX];
+	const ssize_t len = readlink(str_printed(64, "/proc/self/fd/%d", dirfd),
+				     dir, sizeof(dir) - 1);
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
-	len = readlink(link, dir, sizeof(dir) - 1);
 	if (len < 0)
 		return error_sys(err, "%s: cannot find its directory", path);
 	dir[len] = '\0';

@@ -45,7 +45,6 @@ find(struct catalogue *c, const struct index *ix, const char *text,
 {
 	struct error why = ERROR_INIT;
 	struct index_entry e;
-	char shown[256];
 	struct word w;
 
 	word_parse(text, &w);
@@ -72,8 +71,7 @@ find(struct catalogue *c, const struct index *ix, const char *text,
 		return error_set(err, ERROR_USAGE,
 				 "%s: a number, and a directory of SCR 1.1.8: "
 				 "give " WORD_ID_FMT " or " WORD_NAME "%s",
-				 str_printable(shown, sizeof(shown), text),
-				 w.id, shown);
+				 str_shown(text), w.id, str_shown(text));
 	if (where->id < 0)
 		where->id = 0;
 	return 0;

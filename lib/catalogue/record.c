@@ -266,14 +266,14 @@ catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
 {
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct written_job j = { .desc = desc };
-	char name[DATASET_DIR_NAME];
+	const char *name = NULL;
 	bool made = false;
 	int rc = 0;
 
 	if (dataset_read(desc, &j.view, err) < 0 ||
 	    catalogue_open_scr(c, true, err) < 0)
 		return -1;
-	snprintf(name, sizeof(name), DATASET_DIR_FMT, j.view.id);
+	name = dataset_dir_str(j.view.id);
 	made = create_dir(c->scr_fd, name, 0777, create_owner(c->scr_fd)) == 0;
 	if (!made && errno != EEXIST)
 		return error_sys(err, "%s/%s/%s", c->path, SCR_DIR, name);

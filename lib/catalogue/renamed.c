@@ -60,7 +60,6 @@ static int64_t
 id_in_name(const char *name)
 {
 	const char *at = strstr(name, DATASET_DIR_STEM);
-	char digits[NUM_TEXT];
 	int64_t id = -1;
 	size_t n = 0;
 
@@ -68,11 +67,11 @@ id_in_name(const char *name)
 		return -1;
 	at += strlen(DATASET_DIR_STEM);
 	n = strspn(at, "0123456789");
-	if (n == 0 || n >= sizeof(digits))
-		return -1;
-	memcpy(digits, at, n);
-	digits[n] = '\0';
-	return num_i64(digits, 1, DATASET_ID_MAX, &id, NULL) == 0 ? id : -1;
+	return n < NUM_TEXT && num_i64(str_printed(NUM_TEXT, "%.*s", (int)n,
+						   at),
+				       1, DATASET_ID_MAX, &id, NULL) == 0
+		       ? id
+		       : -1;
 }
 
 static int

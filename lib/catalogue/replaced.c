@@ -263,9 +263,8 @@ struct retirement {
 static void
 tell(const struct retirement *r, const struct index_entry *e)
 {
-	char shown[256];
+	const char *shown = str_shown(e->name != NULL ? e->name : "?");
 
-	str_printable(shown, sizeof(shown), e->name != NULL ? e->name : "?");
 	if (r->by == r->id)
 		work_say(&r->o->work,
 			 "dataset %" PRId64 " (%s): replaced by another "

@@ -170,13 +170,12 @@ refuse(const struct search *s, const struct word *w, int64_t named,
        struct error *err)
 {
 	const char *name = catalogue_recorded_name(s->c, s->ix, w->id);
+	const char *text = str_shown(s->text);
 	struct index_entry e;
-	char text[SHOWN_MAX];
 
 	if (s->ix != NULL && index_find_id(s->ix, w->id, &e, NULL) == 0 &&
 	    e.name != NULL)
 		name = e.name;
-	str_printable(text, sizeof(text), s->text);
 	return error_set(err, ERROR_USAGE,
 			 "%s: a name and a number: give " WORD_ID_FMT
 			 " (named %s) or " WORD_NAME "%s (dataset %" PRId64 ")",
@@ -215,7 +214,7 @@ report_absent(const struct search *s, const struct word *w, struct error *err)
 	const struct catalogue_unnamed *u = NULL;
 	size_t count = 0, best = str_near_enough(strlen(s->text));
 	struct index_entry *all = NULL;
-	char meant[SHOWN_MAX] = "", scr[PATH_MAX];
+	char meant[SHOWN_MAX] = "";
 
 	error_set(err, ERROR_ABSENT, "%s: no dataset of this %s in %s",
 		  str_shown(s->text),
@@ -223,13 +222,11 @@ report_absent(const struct search *s, const struct word *w, struct error *err)
 		  : w->id > 0	  ? "name or number"
 				  : "name",
 		  s->c->path);
-	snprintf(scr, sizeof(scr), "%s/" SCR_DIR, s->text);
-	if (access(scr, F_OK) == 0) {
-		error_set(err, ERROR_ABSENT,
-			  "%s: a prefix, not a dataset: name it with -p %s",
-			  str_shown(s->text), str_shown(s->text));
-		return -1;
-	}
+	if (access(str_printed(PATH_MAX, "%s/" SCR_DIR, s->text), F_OK) == 0)
+		return error_set(
+			err, ERROR_ABSENT,
+			"%s: a prefix, not a dataset: name it with -p %s",
+			str_shown(s->text), str_shown(s->text));
 	if (s->ix != NULL)
 		all = index_entries(s->ix, &count, NULL);
 	for (size_t i = 0; all != NULL && i < count; i++)
@@ -388,19 +385,19 @@ unlisted_words(struct catalogue *c, const struct index *ix, const char *typed,
 	       FILE *to, struct error *err)
 {
 	struct index_entry e;
-	char id[WORD_ID_SIZE];
 	size_t count = 0;
 	int64_t *ids = catalogue_dirs(c, &count, err);
 
 	if (count == (size_t)-1)
 		return -1;
 	for (size_t i = count; i-- > 0;) {
+		const char *id = NULL;
+
 		if (index_find_id(ix, ids[i], &e, NULL) == 0)
 			continue;
-		if (str_starts(typed, "id:"))
-			snprintf(id, sizeof(id), WORD_ID_FMT, ids[i]);
-		else
-			(void)catalogue_word(c, ix, ids[i], id);
+		id = str_starts(typed, "id:")
+			     ? word_id_str(ids[i])
+			     : catalogue_word_str(c, ix, ids[i]);
 		if (str_starts(id, typed))
 			fprintf(to, "%s\n", id);
 	}
@@ -416,20 +413,16 @@ catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
 	const bool marked = str_starts(typed, WORD_NAME);
 	size_t count = 0, len = 0;
 	struct index_entry *list = index_entries(ix, &count, err);
-	char id[WORD_ID_SIZE];
 
 	if (count == (size_t)-1)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		const struct index_entry *e = &list[i];
-		const char *before = "", *word = e->name, *end = NULL;
+		const char *before = "";
+		const char *word = ids ? word_id_str(e->id) : e->name;
+		const char *end = word;
 
-		if (ids) {
-			snprintf(id, sizeof(id), WORD_ID_FMT, e->id);
-			word = id;
-		}
 		/* Can a shell complete it as it is printed, on one line? */
-		end = word;
 		while (end != NULL && (unsigned char)*end >= ' ' &&
 		       *end != 0x7f)
 			end++;

@@ -469,7 +469,7 @@ write_index(const struct remake *r, bool locked, struct error *err)
 {
 	const enum catalogue_state state = r->state;
 	struct catalogue *c = r->c;
-	char kept[64] = INDEX_FILE ".bak", last[128];
+	char kept[64] = INDEX_FILE ".bak";
 	struct stat now, bak;
 
 	/* An interrupted run may have kept this file already. */
@@ -481,9 +481,9 @@ write_index(const struct remake *r, bool locked, struct error *err)
 		return -1;
 	if (replace_index(c, index_tree(r->ix), locked, err) < 0)
 		return -1;
-	snprintf(last, sizeof(last), "the damaged file is kept as %s", kept);
 	if (state == CATALOGUE_DAMAGED) {
-		tell(r, r->why.text, "a new index was made", last);
+		tell(r, r->why.text, "a new index was made",
+		     str_printed(128, "the damaged file is kept as %s", kept));
 	} else if (state == CATALOGUE_OLD) {
 		buf_clear(&c->notice);
 		buf_printf(&c->notice,

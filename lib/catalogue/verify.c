@@ -342,12 +342,11 @@ verify_old(struct verify *v, struct error *err)
 		.arg = v,
 	};
 	struct packed_health h = { .files = 0 };
-	char word[WORD_ID_SIZE];
 	struct packed p;
 	int rc = -1;
 
-	snprintf(word, sizeof(word), WORD_ID_FMT, v->e->id);
-	if (catalogue_packed_open(v->c, word, false, v->o, &p, err) < 0)
+	if (catalogue_packed_open(v->c, word_id_str(v->e->id), false, v->o, &p,
+				  err) < 0)
 		return -1;
 	rc = packed_check(&p, &look, &h, err);
 	if (h.unread > 0)

@@ -18,11 +18,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "str.h"
+
 struct error;
 
-/* The word of a number, for an int64_t; and a buffer size for it. */
+/* The word of a number, for an int64_t; a buffer size for it; and the word as
+ * an argument of a function, valid until the end of the block. */
 #define WORD_ID_FMT "id:%" PRId64
 #define WORD_ID_SIZE 24
+#define word_id_str(id) str_printed(WORD_ID_SIZE, WORD_ID_FMT, id)
 
 #define WORD_NAME "name:"
 

@@ -222,18 +222,18 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	struct kvtree *list = kvtree_put(table, "HIDDEN", err);
 	struct place p = { .r = r };
 	struct buf image = BUF_INIT;
-	char name[RANK2FILE_SPARE_NAME];
 	int rc = 0;
 
 	if (r->nranks > 0)
 		p.last = (r->nranks - 1) / RANK2FILE_PART_RANKS;
 	for (; list != NULL && rc == 0 && p.part <= p.last; p.part++) {
+		const char *name =
+			str_printed(RANK2FILE_SPARE_NAME, RANK2FILE_SPARE_FMT,
+				    (uint64_t)p.part * RANK2FILE_PART_RANKS +
+					    r->generation);
 		struct kvtree *k = NULL;
 		size_t meta = 0;
 
-		snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT,
-			 (uint64_t)p.part * RANK2FILE_PART_RANKS +
-				 r->generation);
 		buf_clear(&image);
 		if (build_part(h, m, &p, &image, err) < 0) {
 			rc = error_wrap(err, "%s", name);

@@ -133,7 +133,6 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 	struct error why = ERROR_INIT;
 	struct stat *st = &w->stats[i];
 	struct pathcache *dirs = cache_of(w, worker, w->p->file_fd, err);
-	char text[128];
 
 	if (dirs == NULL)
 		return -1;
@@ -144,12 +143,13 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 		bad_file(f, "not a plain file: it cannot be packed", err);
 		return error_remedy(err, REMEDY_NONE);
 	}
-	if (f->has_size && f->size != (uint64_t)st->st_size) {
-		snprintf(text, sizeof(text),
-			 "%" PRIu64 " bytes long, should be %" PRIu64,
-			 (uint64_t)st->st_size, f->size);
-		return bad_file(f, text, err);
-	}
+	if (f->has_size && f->size != (uint64_t)st->st_size)
+		return bad_file(f,
+				str_printed(128,
+					    "%" PRIu64
+					    " bytes long, should be %" PRIu64,
+					    (uint64_t)st->st_size, f->size),
+				err);
 	f->size = (uint64_t)st->st_size;
 	f->has_size = true;
 	attr_from_stat(&w->hidden.attrs[i], st);

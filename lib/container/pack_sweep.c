@@ -52,12 +52,11 @@ static int
 sweep_name(void *arg, const char *name, struct error *err)
 {
 	struct sweeping *s = arg;
-	char full[NAME_MAX + sizeof(SEGMAP_DIR) + 2];
+	const char *full = str_printed(NAME_MAX + sizeof(SEGMAP_DIR) + 2,
+				       SEGMAP_DIR "/%s", name);
 
-	if (!segmap_is_container(name) && !temp_is(name))
-		return 0;
-	snprintf(full, sizeof(full), SEGMAP_DIR "/%s", name);
-	if (map_get(s->named, full) != MAP_NONE)
+	if ((!segmap_is_container(name) && !temp_is(name)) ||
+	    map_get(s->named, full) != MAP_NONE)
 		return 0;
 	if (!s->dry_run && unlinkat(s->dirfd, name, 0) < 0)
 		return errno == ENOENT || errno == EISDIR

@@ -234,36 +234,33 @@ segmap_flaw_text(const struct segmap *m, const struct segmap_finding *f,
 
 	switch (f->flaw) {
 	case SEGMAP_GAP:
-		snprintf(to, size,
-			 "%s: bytes %" PRIu64 " to %" PRIu64
-			 " belong to no file",
-			 name, f->off, f->off + f->len - 1);
-		break;
+		return str_print(to, size,
+				 "%s: bytes %" PRIu64 " to %" PRIu64
+				 " belong to no file",
+				 name, f->off, f->off + f->len - 1);
 	case SEGMAP_OVERLAP:
-		snprintf(to, size,
-			 "%s: bytes %" PRIu64 " to %" PRIu64
-			 " belong to %s and to %s",
-			 name, f->off, f->off + f->len - 1, b, a);
-		break;
+		return str_print(to, size,
+				 "%s: bytes %" PRIu64 " to %" PRIu64
+				 " belong to %s and to %s",
+				 name, f->off, f->off + f->len - 1, b, a);
 	case SEGMAP_BEYOND:
-		snprintf(to, size,
-			 "%s: %s reaches %" PRIu64
-			 " bytes beyond its recorded end",
-			 name, a, f->len);
-		break;
+		return str_print(to, size,
+				 "%s: %s reaches %" PRIu64
+				 " bytes beyond its recorded end",
+				 name, a, f->len);
 	case SEGMAP_TWIN:
-		snprintf(to, size,
-			 "%s: is a file of rank %" PRIu32
-			 " and of rank %" PRIu32,
-			 a, m->files[f->other].rank, m->files[f->file].rank);
-		break;
+		return str_print(to, size,
+				 "%s: is a file of rank %" PRIu32
+				 " and of rank %" PRIu32,
+				 a, m->files[f->other].rank,
+				 m->files[f->file].rank);
 	default:
-		snprintf(to, size,
-			 "%s: %" PRIu64 " bytes long, its segments %" PRIu64, a,
-			 f->file < m->nfiles ? m->files[f->file].size : 0,
-			 f->len);
+		return str_print(
+			to, size,
+			"%s: %" PRIu64 " bytes long, its segments %" PRIu64, a,
+			f->file < m->nfiles ? m->files[f->file].size : 0,
+			f->len);
 	}
-	return to;
 }
 
 /* --- Order --- */
@@ -335,11 +332,10 @@ const char *
 segmap_sum_text(const struct segmap_file *f, uint32_t crc, char *to,
 		size_t size)
 {
-	snprintf(to, size,
-		 "%s (rank %" PRIu32 "): checksum is 0x%08" PRIx32
-		 ", should be 0x%08" PRIx32,
-		 str_shown(f->path), f->rank, crc, f->crc);
-	return to;
+	return str_print(to, size,
+			 "%s (rank %" PRIu32 "): checksum is 0x%08" PRIx32
+			 ", should be 0x%08" PRIx32,
+			 str_shown(f->path), f->rank, crc, f->crc);
 }
 
 int

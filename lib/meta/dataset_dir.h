@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "str.h"
+
 struct error;
 
 /* The directory of all metadata of a prefix or a cache directory. */
@@ -29,10 +31,12 @@ int dataset_dir_open_scr(int prefix_fd, const char *prefix, bool make,
  * for the file that configures the next job. */
 bool dataset_dir_is_data(const char *path);
 
-/* Format of the directory's name, for an int64_t; and a buffer size for it. */
+/* Format of the directory's name, for an int64_t; a buffer size for it; and the
+ * name as an argument of a function, valid until the end of the block. */
 #define DATASET_DIR_STEM "scr.dataset."
 #define DATASET_DIR_FMT DATASET_DIR_STEM "%" PRId64
 #define DATASET_DIR_NAME 40
+#define dataset_dir_str(id) str_printed(DATASET_DIR_NAME, DATASET_DIR_FMT, id)
 
 /* "scr.dataset.7" -> 7; anything else (sign, leading zeros, suffix): -1. */
 int64_t dataset_dir_id(const char *name);

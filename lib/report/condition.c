@@ -262,19 +262,19 @@ condition_check_containers(struct overview *s,
 	};
 	const int scr = catalogue_scr_fd(s->catalogue);
 	struct error why = ERROR_INIT;
-	char dir[96], word[WORD_ID_SIZE];
 	struct stat st;
 
 	if (h->entry == NULL || !h->entry->has_dir)
 		return 0;
 	/* An unreadable map is not reported here: the check of the dataset's
 	 * files reports it. */
-	snprintf(word, sizeof(word), WORD_ID_FMT, h->id);
-	snprintf(dir, sizeof(dir), DATASET_DIR_FMT "/" SEGMAP_DIR, h->id);
 	if (h->containers == NULL && scr >= 0 &&
-	    dir_stat(scr, dir, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    dir_stat(scr,
+		     str_printed(96, DATASET_DIR_FMT "/" SEGMAP_DIR, h->id),
+		     &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISDIR(st.st_mode))
-		h->containers = containers_open(s->catalogue, word, o, &why);
+		h->containers = containers_open(s->catalogue,
+						word_id_str(h->id), o, &why);
 	if (why.kind == ERROR_NOMEM || why.kind == ERROR_SYSTEM)
 		return error_pass(err, &why);
 	if (h->containers == NULL)
@@ -398,8 +398,6 @@ check_entry(struct overview *s, const struct overview_entry *e,
 	    const struct catalogue_options *o, struct condition *out,
 	    struct error *err)
 {
-	char word[WORD_ID_SIZE];
-
 	if (e->has_dir) {
 		if (check_dir(s, e, o, out, err) < 0)
 			return -1;
@@ -414,8 +412,7 @@ check_entry(struct overview *s, const struct overview_entry *e,
 	if (e->name == NULL ||
 	    !packed_is_old(catalogue_prefix_fd(s->catalogue), e->name))
 		return check_files(s, o, out, err);
-	snprintf(word, sizeof(word), WORD_ID_FMT, e->id);
-	if (condition_check_old(s, word, o, out, err) < 0)
+	if (condition_check_old(s, word_id_str(e->id), o, out, err) < 0)
 		return -1;
 	out->id = e->id;
 	out->entry = e;

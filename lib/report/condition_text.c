@@ -11,6 +11,7 @@
 #include "json.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
+#include "num.h"
 #include "report/condition.h"
 #include "report/containers.h"
 #include "report/packing.h"
@@ -103,10 +104,10 @@ report_overview_row(struct table *t, const struct condition *h)
 		table_cell(t, "prefix%s", e->in_cache ? ", cache" : "");
 	else
 		table_cell(t, "%s", e->in_cache ? "cache" : "");
-	if (h->plan != NULL && h->plan->nranks >= 0)
-		table_cell(t, "%" PRId64, h->plan->nranks);
-	else
-		table_cell(t, "%s", "");
+	table_cell(t, "%s",
+		   h->plan != NULL && h->plan->nranks >= 0
+			   ? num_str(h->plan->nranks)
+			   : "");
 	/* Number of files and bytes, from the best source there is. */
 	if (h->plan == NULL && h->verify.files == 0 && !described) {
 		table_cells(t, "%s\t%s", "", "");
@@ -133,10 +134,9 @@ void
 report_reasons(const struct condition *h, struct buf *out)
 {
 	const struct overview_entry *e = h->entry;
-	char dataset[48];
-
 	/* Most messages of the library begin with these words. */
-	snprintf(dataset, sizeof(dataset), "dataset %" PRId64 ": ", h->id);
+	const char *dataset = str_printed(48, "dataset %" PRId64 ": ", h->id);
+
 	if (h->why[0] != '\0')
 		buf_printf(out, "  %s%s\n",
 			   str_starts(h->why, dataset) ? "" : dataset,

@@ -393,10 +393,7 @@ containers_look(struct containers *k, const struct containers_look *how,
 void
 report_set_crc(struct json *j, uint32_t crc)
 {
-	char text[16];
-
-	snprintf(text, sizeof(text), "0x%08" PRIx32, crc);
-	json_set_str(j, "crc32", text);
+	json_set_str(j, "crc32", str_printed(16, "0x%08" PRIx32, crc));
 }
 
 struct json *

@@ -192,7 +192,7 @@ put_boxes(struct drawing *d, size_t container, int y)
 	for (int bad = 0; bad < 2; bad++) {
 		for (size_t i = d->p.first[container]; i < end; i = to) {
 			const unsigned rank = d->p.spans[i].file->rank;
-			char class[8] = "bad";
+			const char *class = NULL;
 			struct box b;
 			double x = 0, w = 0;
 
@@ -205,12 +205,12 @@ put_boxes(struct drawing *d, size_t container, int y)
 			d->last = d->p.spans[to - 1].file;
 			x = width_of(d, b.off);
 			w = width_of(d, b.end) - x;
-			if (b.bad == 0 && b.ranks)
-				snprintf(class, sizeof(class), "m%c",
-					 d->shade ? 'a' : 'b');
-			else if (b.bad == 0)
-				snprintf(class, sizeof(class), "r%u%c",
-					 rank % HUES, d->shade ? 'a' : 'b');
+			class = b.bad > 0 ? "bad"
+				: !b.ranks
+					? str_printed(8, "r%u%c", rank % HUES,
+						      d->shade ? 'a' : 'b')
+				: d->shade ? "ma"
+					   : "mb";
 			/* Damage must be visible, however small it is. */
 			if (b.bad > 0 && w < 2)
 				w = 2;
@@ -351,7 +351,6 @@ report_svg(const struct condition *h, struct buf *out, struct error *err)
 {
 	const char *name = h->entry != NULL ? h->entry->name : NULL;
 	struct drawing d = { .out = out };
-	char title[NAME_TEXT];
 	int rc = -1, y = TOP;
 
 	if (h->containers == NULL)
@@ -361,13 +360,12 @@ report_svg(const struct condition *h, struct buf *out, struct error *err)
 			h->plan == NULL && h->why[0] != '\0'
 				? h->why
 				: "it is not packed");
-	snprintf(title, sizeof(title), "dataset %" PRId64 "  %s", h->id,
-		 name != NULL ? name : "");
 	if (container_picture(h->containers, ALONE_MAX, ROWS_MAX, &d.p, err) <
 	    0)
 		goto out;
 	choose_merging(&d);
-	put_head(&d, title);
+	put_head(&d, str_printed(NAME_TEXT, "dataset %" PRId64 "  %s", h->id,
+				 name != NULL ? name : ""));
 	for (size_t i = 0; i < d.p.shown; i++, y += PITCH) {
 		if (d.p.rows[i].section) {
 			buf_printf(

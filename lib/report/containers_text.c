@@ -188,12 +188,11 @@ container_row_state(const struct containers *k, const struct container_row *r,
 	const char *state = container_state_name(k->list[r->first].state);
 
 	if (r->last > r->first)
-		snprintf(to, size, "%zu %s", r->last - r->first + 1, state);
-	else if (k->list[r->first].state != CONTAINER_WHOLE)
-		snprintf(to, size, "%s", state);
-	else
-		to[0] = '\0';
-	return to;
+		return str_print(to, size, "%zu %s", r->last - r->first + 1,
+				 state);
+	return str_print(to, size, "%s",
+			 k->list[r->first].state != CONTAINER_WHOLE ? state
+								    : "");
 }
 
 /* --- A line, a table --- */

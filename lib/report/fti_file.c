@@ -14,6 +14,7 @@
 #include "hash.h"
 #include "json.h"
 #include "mem.h"
+#include "num.h"
 #include "report/fti.h"
 #include "report/table.h"
 #include "str.h"
@@ -272,12 +273,11 @@ dump_posix(const struct fti_rankfile *r, struct buf *out)
 
 			table_cells(&t,
 				    "%" PRId32 "\t%" PRIu64 "\t%" PRIu64
-				    "\t%" PRIu64,
-				    c->vars[i].id, p->off, p->len, p->at);
-			if (r->form == FTI_FORM_LAYERS)
-				table_cell(&t, "%zu", fti_dcp_layer(d, p->at));
-			else
-				table_cell(&t, "%s", "");
+				    "\t%" PRIu64 "\t%s",
+				    c->vars[i].id, p->off, p->len, p->at,
+				    r->form == FTI_FORM_LAYERS
+					    ? num_str(fti_dcp_layer(d, p->at))
+					    : "");
 			table_cell(&t, "%s",
 				   r->checked.verdict == FTI_UNREAD ? "unknown"
 				   : !r->checked.data_read || r->proven[n]

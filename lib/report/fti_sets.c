@@ -11,6 +11,7 @@
 #include "ftijob/renew.h"
 #include "ftijob/set.h"
 #include "json.h"
+#include "num.h"
 #include "report/fti.h"
 #include "report/table.h"
 #include "str.h"
@@ -192,7 +193,6 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 {
 	for (size_t i = 0, k = 0; i < s->count; i = k) {
 		const struct fti_geometry *g = &s->list[i].geometry;
-		char id[16];
 		struct table t;
 
 		k = execution_end(s, i);
@@ -214,11 +214,8 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 		for (size_t n = i; n < k; n++) {
 			const struct fti_set *set = &s->list[n];
 
-			id[0] = '\0';
-			if (set->id != 0)
-				snprintf(id, sizeof(id), "%" PRIu32, set->id);
 			table_cells(&t, "%s\t%s", fti_level_name(set->level),
-				    id);
+				    set->id != 0 ? num_str(set->id) : "");
 			if (set->whole != NULL || set->posix)
 				table_cell(&t, set->whole != NULL ? "MPI-IO"
 								  : "POSIX");

@@ -141,27 +141,23 @@ put_box(struct drawing *d, const struct box *b, double x)
 {
 	double width = width_of(b->size, d->widest);
 	double live = width_of(b->live, d->widest);
-	char style[32], solid[48], id[16];
+	const char *style =
+		b->damaged > 0 ? "bad"
+		: b->count > 1
+			? "many"
+			: str_printed(32, "h%zu", d->hues[b->first] % HUES);
+	const char *id = str_printed(16, "%" PRId32,
+				     d->c->file->containers[b->first].c.id);
 
 	/* Damage must be visible, however small it is. */
 	if (b->damaged > 0 && width < 2 * THIN)
 		live = width = 2 * THIN;
-	if (b->damaged > 0)
-		snprintf(style, sizeof(style), "bad");
-	else if (b->count > 1)
-		snprintf(style, sizeof(style), "many");
-	else
-		snprintf(style, sizeof(style), "h%zu",
-			 d->hues[b->first] % HUES);
-	snprintf(solid, sizeof(solid), "%s live", style);
 	buf_add_str(d->out, "<g>");
 	put_tip(d, b);
 	put_rect(d, style, x, width);
 	if (b->live > 0 || b->damaged > 0)
-		put_rect(d, solid, x, live);
+		put_rect(d, str_printed(48, "%s live", style), x, live);
 	put_rect(d, "frame", x, width);
-	snprintf(id, sizeof(id), "%" PRId32,
-		 d->c->file->containers[b->first].c.id);
 	if (b->count == 1 && (double)strlen(id) * LETTER <= width)
 		buf_printf(
 			d->out,
@@ -223,13 +219,12 @@ put_row(struct drawing *d, size_t row)
 {
 	const size_t first = first_block(d, row), end = first_block(d, row + 1);
 	const struct box all = row_sum(d, row);
-	char name[64];
+	const char *name =
+		end - first > 1
+			? str_printed(64, "blocks %zu-%zu", first, end - 1)
+			: str_printed(64, "block %zu", first);
 	double x = LEFT;
 
-	if (end - first > 1)
-		snprintf(name, sizeof(name), "blocks %zu-%zu", first, end - 1);
-	else
-		snprintf(name, sizeof(name), "block %zu", first);
 	put_text(d, "row", d->y + 16, "%s: %zu %s, %s of %s in use", name,
 		 str_count(all.count, "container"), str_size(all.live),
 		 str_size(all.size));
@@ -296,17 +291,16 @@ static void
 put_variables(struct drawing *d)
 {
 	const struct fti_file *f = d->c->file;
-	char style[32], text[256];
 
 	d->y += 10;
 	for (size_t i = 0; i < f->nvars && i < VARIABLES_MAX; i++) {
 		const struct fti_var *v = &f->vars[i];
 
-		snprintf(style, sizeof(style), "h%zu live", i % HUES);
-		snprintf(text, sizeof(text),
-			 "variable %" PRId32 ": %s in %zu %s", v->id,
-			 str_size(v->size), str_count(v->parts, "container"));
-		put_key(d, style, LEFT, d->y, 20, text);
+		put_key(d, str_printed(32, "h%zu live", i % HUES), LEFT, d->y,
+			20,
+			str_printed(256, "variable %" PRId32 ": %s in %zu %s",
+				    v->id, str_size(v->size),
+				    str_count(v->parts, "container")));
 		d->y += LINE;
 	}
 	if (f->nvars <= VARIABLES_MAX)

@@ -90,10 +90,8 @@ char *
 report_next(const char *command, struct catalogue *c, int64_t id, char *to,
 	    size_t size)
 {
-	char word[WORD_ID_SIZE];
-
 	return report_command(command, catalogue_path(c),
-			      catalogue_word_now(c, id, word), to, size);
+			      catalogue_word_now_str(c, id), to, size);
 }
 
 const char *
@@ -307,7 +305,6 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	struct index_entry e = { .id = id, .complete = -1 };
 	const bool indexed = ix != NULL && index_find_id(ix, id, &e, NULL) == 0;
 	const char *command = n->mend;
-	char word[WORD_ID_SIZE];
 	struct buf out = BUF_INIT;
 
 	if (n->way.was[0] != '\0') {
@@ -356,11 +353,11 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		if (id != e.id && catalogue_in_containers(c, id)) {
 			add_command(&out, "scr_container unpack",
 				    catalogue_path(c),
-				    catalogue_word(c, ix, id, word));
+				    catalogue_word_str(c, ix, id));
 			buf_add_str(&out, " && ");
 		}
 		add_command(&out, command, catalogue_path(c),
-			    catalogue_word(c, ix, id, word));
+			    catalogue_word_str(c, ix, id));
 	}
 	return finish(&out, to, size);
 }

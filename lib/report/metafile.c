@@ -72,7 +72,6 @@ out:
 static int
 read_log(const struct source *s, struct metafile *out, struct error *err)
 {
-	char line[LOG_LINE_MAX + 1];
 	struct log_line l;
 	size_t len = 0;
 
@@ -83,12 +82,11 @@ read_log(const struct source *s, struct metafile *out, struct error *err)
 		if (out->text.data != NULL)
 			len = strcspn(out->text.data, "\n");
 		if (len > 0 && len <= LOG_LINE_MAX &&
-		    memchr(out->text.data, '\0', out->text.len) == NULL) {
-			memcpy(line, out->text.data, len);
-			line[len] = '\0';
-			if (log_parse(line, &l, NULL) == 0)
-				return 0;
-		}
+		    memchr(out->text.data, '\0', out->text.len) == NULL &&
+		    log_parse(str_printed(LOG_LINE_MAX + 1, "%.*s", (int)len,
+					  out->text.data),
+			      &l, NULL) == 0)
+			return 0;
 	}
 	return error_set(err, ERROR_CORRUPT,
 			 "%s: %s: neither a kvtree file (which starts with the "

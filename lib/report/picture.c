@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "error.h"
 #include "io.h"
+#include "num.h"
 #include "path.h"
 #include "report/condition.h"
 #include "report/containers.h"
@@ -109,7 +110,6 @@ static void
 put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 {
 	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
-	char text[512];
 	struct buf path = BUF_INIT;
 
 	buf_add_str(out, "<dl>\n");
@@ -125,9 +125,11 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 			 d->is_ckpt && d->is_output ? "checkpoint and output"
 			 : d->is_output		    ? "output"
 						    : "checkpoint");
-		snprintf(text, sizeof(text), "%s UTC",
-			 when_utc(d->created_us / 1000000));
-		put_fact(out, "created", d->created_us > 0 ? text : NULL);
+		if (d->created_us > 0)
+			put_fact(
+				out, "created",
+				str_printed(48, "%s UTC",
+					    when_utc(d->created_us / 1000000)));
 		put_fact(out, "user", d->user);
 		put_fact(out, "job", d->job_id);
 	}
@@ -138,18 +140,19 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 			 : h->entry->indexed ? h->entry->reason
 					     : "not listed");
 	if (h->plan != NULL) {
-		snprintf(text, sizeof(text), "%" PRId64 " ranks, %zu %s, %s",
-			 h->plan->nranks, str_count(h->plan->nfiles, "file"),
-			 str_size(h->plan->bytes));
-		put_fact(out, "size", text);
+		put_fact(out, "size",
+			 str_printed(128, "%" PRId64 " ranks, %zu %s, %s",
+				     h->plan->nranks,
+				     str_count(h->plan->nfiles, "file"),
+				     str_size(h->plan->bytes)));
 		put_fact(out, "redundancy", report_scheme(h->plan));
 		if (report_may_lose(h->plan, h->status))
 			put_fact(out, "tolerates",
 				 report_spare(h->plan, false));
 	}
-	snprintf(text, sizeof(text), "%s UTC, by scrkit " SCRKIT_VERSION,
-		 when_utc(clock_now()));
-	put_fact(out, "reported", text);
+	put_fact(out, "reported",
+		 str_printed(128, "%s UTC, by scrkit " SCRKIT_VERSION,
+			     when_utc(clock_now())));
 	buf_add_str(out, "</dl>\n");
 }
 
@@ -212,7 +215,7 @@ put_cells(const struct ranks *r, const struct ranks_row *row, struct buf *out)
 	const struct ranks_cell *c = r->cells;
 
 	for (size_t i = row->first, end; i < last; i = end) {
-		char number[32];
+		const char *number = NULL;
 
 		/* Equal ones, of consecutive ranks, share a cell. */
 		for (end = i + 1; end < last && c[end].state == c[i].state &&
@@ -220,11 +223,9 @@ put_cells(const struct ranks *r, const struct ranks_row *row, struct buf *out)
 			end++;
 		if (r->ncells <= FOLD || end - i < FOLD_CELLS)
 			end = i + 1;
-		if (end > i + 1)
-			snprintf(number, sizeof(number), "%" PRIu32 "-%" PRIu32,
-				 c[i].rank, c[end - 1].rank);
-		else
-			snprintf(number, sizeof(number), "%" PRIu32, c[i].rank);
+		number = end > i + 1 ? str_printed(32, "%" PRIu32 "-%" PRIu32,
+						   c[i].rank, c[end - 1].rank)
+				     : num_str(c[i].rank);
 		buf_printf(out, "<span class=\"c %s\" title=\"rank%s %s: %s",
 			   looks[c[i].state].style, end > i + 1 ? "s" : "",
 			   number, ranks_state_name(r->p, c[i].state));

@@ -142,7 +142,7 @@ report_scheme_text(const struct plan *p, char to[static REPORT_CLAUSE])
 	const struct plan_set *first = NULL;
 	const struct scheme *scheme = NULL;
 	uint32_t small = UINT32_MAX, large = 0, count = 0;
-	char checks[24] = "", members[64];
+	const char *checks = NULL, *members = NULL;
 
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
@@ -157,26 +157,23 @@ report_scheme_text(const struct plan *p, char to[static REPORT_CLAUSE])
 		small = s->n < small ? s->n : small;
 		large = s->n > large ? s->n : large;
 	}
-	if (first == NULL) {
-		snprintf(to, REPORT_CLAUSE, "none");
-		return to;
-	}
+	if (first == NULL)
+		return str_print(to, REPORT_CLAUSE, "none");
 	scheme = scheme_of(first->type);
-	if (scheme->label != NULL && first->failures >= scheme->label_from)
-		snprintf(checks, sizeof(checks), " %s%u", scheme->label,
-			 first->failures);
-	if (!redset_is_redundant(first->type))
-		snprintf(members, sizeof(members),
-			 " (no copy and no parity is kept)");
-	else if (small == large)
-		snprintf(members, sizeof(members), ", %u %s of %u",
-			 str_count(count, "set"), small);
-	else
-		snprintf(members, sizeof(members), ", %u %s of %u to %u",
-			 str_count(count, "set"), small, large);
-	snprintf(to, REPORT_CLAUSE, "%s%s%s%s", redset_type_name(first->type),
-		 checks, members, data ? "" : ", over the filemaps only");
-	return to;
+	checks = scheme->label != NULL && first->failures >= scheme->label_from
+			 ? str_printed(24, " %s%u", scheme->label,
+				       first->failures)
+			 : "";
+	members = !redset_is_redundant(first->type)
+			  ? " (no copy and no parity is kept)"
+		  : small == large
+			  ? str_printed(64, ", %u %s of %u",
+					str_count(count, "set"), small)
+			  : str_printed(64, ", %u %s of %u to %u",
+					str_count(count, "set"), small, large);
+	return str_print(to, REPORT_CLAUSE, "%s%s%s%s",
+			 redset_type_name(first->type), checks, members,
+			 data ? "" : ", over the filemaps only");
 }
 
 bool
@@ -197,13 +194,11 @@ report_spare_text(const struct plan *p, bool rebuilt,
 	if (p->packed && report_has_data_sets(p)) {
 		n = plan_container_spare(p, rebuilt, &critical);
 		if (n > 0)
-			snprintf(to, size, "the loss of any %zu %s",
-				 str_count(n, "container"));
-		else
-			snprintf(to, size,
+			return str_print(to, size, "the loss of any %zu %s",
+					 str_count(n, "container"));
+		return str_print(to, size,
 				 "no loss: each of %zu containers is needed",
 				 critical);
-		return to;
 	}
 	/* Filemaps can only lower the number: without them the data files have
 	 * no names. */
@@ -219,18 +214,17 @@ report_spare_text(const struct plan *p, bool rebuilt,
 		most = !s->map && spare > most ? spare : most;
 	}
 	if (most == 0 || p->exposed || !report_has_data_sets(p))
-		snprintf(to, size, "no loss");
-	else if (least == most)
-		snprintf(to, size, "the loss of any %u %s in each set",
-			 str_count(least, "rank"));
-	else if (least == 0)
-		snprintf(to, size, "no loss in some sets, %u %s in others",
-			 str_count(most, "rank"));
-	else
-		snprintf(to, size,
+		return str_print(to, size, "no loss");
+	if (least == most)
+		return str_print(to, size, "the loss of any %u %s in each set",
+				 str_count(least, "rank"));
+	if (least == 0)
+		return str_print(to, size,
+				 "no loss in some sets, %u %s in others",
+				 str_count(most, "rank"));
+	return str_print(to, size,
 			 "the loss of any %u %s in each set, up to %u in some",
 			 str_count(least, "rank"), most);
-	return to;
 }
 
 /* --- Summary --- */

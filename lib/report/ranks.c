@@ -17,6 +17,7 @@
 #include "report/plan_text.h"
 #include "report/report_impl.h"
 #include "rescue/plan.h"
+#include "str.h"
 #include "style.h"
 
 static enum report_cell_state
@@ -253,16 +254,12 @@ put_label(struct map *m, const char *label)
 static void
 put_cell(struct map *m, enum report_cell_state s, uint32_t rank)
 {
-	char number[16] = "?";
-
 	if (m->cell == m->per_line) {
 		buf_printf(m->out, "\n");
 		put_label(m, "");
 	}
-	if (rank != PLAN_NONE)
-		snprintf(number, sizeof(number), "%" PRIu32, rank);
 	buf_printf(m->out, "%s%*s ", m->cell++ > 0 ? "  " : "", (int)m->digits,
-		   number);
+		   rank != PLAN_NONE ? num_str(rank) : "?");
 	put_symbol(m->out, m->style, s);
 	m->seen[s] = true;
 }
@@ -286,12 +283,10 @@ static void
 put_run(struct map *m, size_t first, size_t last)
 {
 	const struct plan_set *s = &m->p->sets[first];
-	char label[48];
 
 	if (last - first >= RUN_MAX) {
-		snprintf(label, sizeof(label), "  sets %u-%u", s->number,
-			 m->p->sets[last].number);
-		put_label(m, label);
+		put_label(m, str_printed(48, "  sets %u-%u", s->number,
+					 m->p->sets[last].number));
 		put_symbol(m->out, m->style, REPORT_WHOLE);
 		buf_printf(m->out, " all of them\n");
 		m->seen[REPORT_WHOLE] = true;
@@ -299,8 +294,7 @@ put_run(struct map *m, size_t first, size_t last)
 	}
 	for (; first <= last; first++) {
 		s = &m->p->sets[first];
-		snprintf(label, sizeof(label), "  set %u", s->number);
-		put_label(m, label);
+		put_label(m, str_printed(48, "  set %u", s->number));
 		put_members(m, s);
 		if (s->n == 0)
 			buf_printf(m->out, "none of its files is left");

@@ -12,8 +12,8 @@
 #include "mem.h"
 #include "str.h"
 
-/* Size of a printable name. */
-#define NAME_TEXT 1024
+/* Size of the text of cells. */
+#define CELL_TEXT 2048
 
 /* Blanks between two columns. */
 #define GAP 2
@@ -21,7 +21,7 @@
 void
 table_cell(struct table *t, const char *fmt, ...)
 {
-	char text[2 * NAME_TEXT];
+	char text[CELL_TEXT];
 	const char *kept = NULL;
 	va_list ap;
 
@@ -39,7 +39,7 @@ table_cell(struct table *t, const char *fmt, ...)
 void
 table_cells(struct table *t, const char *fmt, ...)
 {
-	char text[2 * NAME_TEXT], *rest = text;
+	char text[CELL_TEXT], *rest = text;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -52,9 +52,7 @@ table_cells(struct table *t, const char *fmt, ...)
 void
 table_name(struct table *t, const char *name)
 {
-	char text[NAME_TEXT];
-
-	table_cell(t, "%s", str_printable(text, sizeof(text), name));
+	table_cell(t, "%s", str_shown(name));
 }
 
 void

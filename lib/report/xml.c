@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/xml.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "buf.h"
@@ -75,8 +74,8 @@ xml_number_text(char to[static XML_NUMBER], double value)
 {
 	const unsigned hundredths = (unsigned)(value * 100 + 0.5);
 
-	snprintf(to, XML_NUMBER, "%u.%02u", hundredths / 100, hundredths % 100);
-	return to;
+	return str_print(to, XML_NUMBER, "%u.%02u", hundredths / 100,
+			 hundredths % 100);
 }
 
 void

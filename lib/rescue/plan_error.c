@@ -178,17 +178,18 @@ first_problem(const struct plan *p, const struct plan_set *s, char *to,
 	return to;
 }
 
-/* Write "; the files of 2 of 4 ranks are unknown" if filemaps are lost.  Else
- * "". */
+/* "; the files of 2 of 4 ranks are unknown" if filemaps are lost, else "". */
 static const char *
-unknown_files(const struct plan *p, char *to, size_t size)
+unknown_files(const struct plan *p)
 {
-	to[0] = '\0';
-	if (p->maps_lost > p->maps_unplaced)
-		snprintf(to, size,
-			 "; the files of %zu of %lld ranks are unknown",
-			 p->maps_lost - p->maps_unplaced, (long long)p->nranks);
-	return to;
+	if (p->maps_lost <= p->maps_unplaced)
+		return "";
+	return plan_or_brief(
+		arena_printf(p->arena,
+			     "; the files of %zu of %lld ranks are unknown",
+			     p->maps_lost - p->maps_unplaced,
+			     (long long)p->nranks),
+		"");
 }
 
 /* A set that is lost although files of it are left; NULL: none.  Lost filemaps
@@ -210,14 +211,12 @@ static int
 unread_error(const struct plan *p, struct error *err)
 {
 	const struct plan_set *s = lost_set(p);
-	char unknown[96];
 
 	if (s == NULL)
 		return error_set(
 			err, ERROR_SYSTEM,
 			"dataset %lld: %s, and no redundancy can rebuild it%s",
-			(long long)p->id, p->first_unread,
-			unknown_files(p, unknown, sizeof(unknown)));
+			(long long)p->id, p->first_unread, unknown_files(p));
 	return error_set(err, ERROR_SYSTEM,
 			 "dataset %lld: %s; without it, set %u of %u (%s%s) "
 			 "cannot be rebuilt: %s",
@@ -252,7 +251,7 @@ static int
 lost_error(const struct plan *p, struct error *err)
 {
 	const struct plan_set *s = lost_set(p);
-	char problem[ERROR_TEXT_MAX / 2], unknown[96];
+	char problem[ERROR_TEXT_MAX / 2];
 
 	/* No data are lost, only filemaps in caches. */
 	if (p->maps_unplaced > 0 && plan_data_status(p) == STATUS_DAMAGED)
@@ -272,7 +271,7 @@ lost_error(const struct plan *p, struct error *err)
 			 redset_type_name(s->type),
 			 s->map ? " over filemaps" : "", s->reason,
 			 first_problem(p, s, problem, sizeof(problem)),
-			 unknown_files(p, unknown, sizeof(unknown)));
+			 unknown_files(p));
 }
 
 int

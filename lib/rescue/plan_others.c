@@ -164,13 +164,10 @@ in_filemap(const struct plan_others *o, uint32_t rank, const char *path,
 	struct error why = ERROR_INIT;
 	struct kvtree *t = NULL;
 	struct filemap m = { .nfiles = 0 };
-	char name[64];
 	int rc = arena == NULL ? -1 : 0;
 
 	if (rc == 0)
-		t = kvtree_read_beneath(o->fd,
-					filemap_name(name, sizeof(name), rank),
-					NULL, &why);
+		t = kvtree_read_beneath(o->fd, filemap_str(rank), NULL, &why);
 	if (t != NULL && filemap_read(t, arena, &m, &why) < 0)
 		m.nfiles = 0;
 	for (size_t i = 0; i < m.nfiles && !*named && rc == 0; i++) {
@@ -195,7 +192,6 @@ plan_other_of(struct planner *w, uint32_t rank, const char *path, int64_t *id,
 	      struct error *err)
 {
 	const size_t len = path == NULL ? 0 : (size_t)(path_base(path) - path);
-	char name[DATASET_DIR_NAME + sizeof(SCR_DIR "/")];
 	struct plan_others *o = w->others;
 	struct error why = ERROR_INIT;
 	bool named = false;
@@ -222,9 +218,10 @@ plan_other_of(struct planner *w, uint32_t rank, const char *path, int64_t *id,
 	if (o->asked != o->named) {
 		forget_asked(o);
 		o->asked = o->named;
-		snprintf(name, sizeof(name), SCR_DIR "/" DATASET_DIR_FMT,
-			 o->asked);
-		o->fd = path_open_dir(w->p.places[0].root_fd, name, NULL);
+		o->fd = path_open_dir(
+			w->p.places[0].root_fd,
+			str_printed(64, SCR_DIR "/" DATASET_DIR_FMT, o->asked),
+			NULL);
 		if (o->fd >= 0 &&
 		    rank2file_load_left(o->fd, &o->ranks, &why) == 0 &&
 		    plan_paths(&o->ranks, &o->paths, err) < 0)

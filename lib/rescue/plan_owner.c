@@ -276,7 +276,6 @@ plan_owner_sweep(struct planner *w)
 static int64_t
 id_in_path(const char *path)
 {
-	char dir[DATASET_DIR_NAME];
 	size_t len = path == NULL ? 0 : (size_t)(path_base(path) - path);
 	size_t from = 0;
 
@@ -286,10 +285,10 @@ id_in_path(const char *path)
 	from = len > 0 ? len - 1 : 0;
 	while (from > 0 && path[from - 1] != '/')
 		from--;
-	if (from == 0 || len - from > sizeof(dir))
+	if (from == 0 || len - from > DATASET_DIR_NAME)
 		return -1;
-	snprintf(dir, sizeof(dir), "%.*s", (int)(len - 1 - from), path + from);
-	return dataset_dir_id(dir);
+	return dataset_dir_id(str_printed(DATASET_DIR_NAME, "%.*s",
+					  (int)(len - 1 - from), path + from));
 }
 
 /* Some filemaps name files of the cache directory of this dataset: those that
@@ -466,20 +465,22 @@ void
 plan_owner_say(const struct planner *w)
 {
 	struct plan_owner o = w->owner;
-	char then[WHEN_TEXT], made[WHEN_TEXT], name[48] = "the dataset";
+	const char *name =
+		w->p.id > 0 ? str_printed(48, "dataset %" PRId64, w->p.id)
+			    : "the dataset";
 
 	for (size_t i = 0; i < w->p.nsets; i++)
 		count_set(&o, &w->p.sets[i]);
 	if (o.maps + o.reds == 0)
 		return;
-	if (w->p.id > 0)
-		snprintf(name, sizeof(name), "dataset %" PRId64, w->p.id);
 	work_say(w->work,
 		 "%s: %zu %s and %zu redundancy %s belong to another dataset: "
 		 "not used; compute new redundancy",
 		 name, str_count(o.maps, "filemap"), str_count(o.reds, "file"));
 	if (o.newest > 0)
-		work_detail(w->work, "%s: they are of %s, it was created %s",
-			    name, when_text(then, o.newest / SECOND),
-			    when_text(made, o.is.created_us / SECOND));
+		work_detail(
+			w->work, "%s: they are of %s, it was created %s", name,
+			when_text((char[WHEN_TEXT]){ 0 }, o.newest / SECOND),
+			when_text((char[WHEN_TEXT]){ 0 },
+				  o.is.created_us / SECOND));
 }

@@ -269,11 +269,9 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 int
 plan_name_map(struct planner *w, uint32_t rank, struct error *err)
 {
-	char name[64];
 	struct plan_meta *m = &w->p.ranks[rank].map;
 
-	m->name = arena_strdup(w->p.arena,
-			       filemap_name(name, sizeof(name), rank));
+	m->name = arena_strdup(w->p.arena, filemap_str(rank));
 	return m->name == NULL ? error_no_memory(err) : 0;
 }
 
@@ -538,10 +536,9 @@ out:
 static int
 add_report(struct planner *w, const struct plan_report *r, struct error *err)
 {
-	char name[64];
 	const struct map_entry m = {
 		.rank = r->rank,
-		.name = filemap_name(name, sizeof(name), r->rank),
+		.name = filemap_str(r->rank),
 		.report = r,
 	};
 

@@ -241,14 +241,13 @@ plan_sums_copied(struct plan *p, struct plan_sum *sums, struct error *err)
 		.files = pathcache_new(p->places[0].root_fd),
 		.arena = arena_new(),
 	};
-	char name[DATASET_DIR_NAME];
 	int rc = -1;
 
-	snprintf(name, sizeof(name), DATASET_DIR_FMT, p->id);
 	if (t.files == NULL || t.arena == NULL)
 		error_no_memory(err);
 	else
-		rc = dir_each(p->places[0].meta_fd, name, take_record, &t, err);
+		rc = dir_each(p->places[0].meta_fd, dataset_dir_str(p->id),
+			      take_record, &t, err);
 	if (rc == 0 && t.records > 0)
 		rc = doubt_others(&t, err);
 	pathcache_free(t.files);

@@ -306,12 +306,11 @@ look_for_rest(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	enum catalogue_identity is = CATALOGUE_SAME;
 	struct error why = ERROR_INIT;
 	struct build_result r;
-	char dir[DATASET_DIR_NAME];
 
-	snprintf(dir, sizeof(dir), DATASET_DIR_FMT, d->id);
 	if (d->state != SALVAGE_LOST || d->unfinished || d->looked ||
 	    d->taken != SALVAGE_FREE || catalogue_scr_fd(s->prefix) < 0 ||
-	    dir_access(catalogue_scr_fd(s->prefix), dir, F_OK) < 0)
+	    dir_access(catalogue_scr_fd(s->prefix), dataset_dir_str(d->id),
+		       F_OK) < 0)
 		return 0;
 	d->looked = true;
 	if (catalogue_identify(s->prefix, d->id, (int64_t)d->created, &is,

@@ -104,10 +104,9 @@ int
 scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 		      struct error *err)
 {
-	char word[WORD_ID_SIZE];
 	struct catalogue_edit e = {
 		.kind = CATALOGUE_CURRENT,
-		.word = word,
+		.word = word_id_str(d->id),
 		.forward = true,
 	};
 	/* The restart point of the index before this run. */
@@ -117,7 +116,6 @@ scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 	struct index_entry was;
 	bool later = false;
 
-	snprintf(word, sizeof(word), WORD_ID_FMT, d->id);
 	if (name != NULL && index_find_name(ix, name, &was, NULL) == 0) {
 		/* It yields if it is bad, or not later than `d`. */
 		later = scavenge_is_later(s, &was, d);
@@ -403,7 +401,6 @@ try_pack(struct scavenge *s, int64_t id, int64_t restart)
 	struct error why = ERROR_INIT;
 	struct pack_result r;
 	struct packed p;
-	char word[WORD_ID_SIZE];
 	int rc = -1;
 
 	if (id == restart && !s->o->pack_current) {
@@ -413,9 +410,8 @@ try_pack(struct scavenge *s, int64_t id, int64_t restart)
 			    id);
 		return;
 	}
-	snprintf(word, sizeof(word), WORD_ID_FMT, id);
-	if (catalogue_packed_open(s->prefix, word, true, s->o->catalogue, &p,
-				  &why) == 0) {
+	if (catalogue_packed_open(s->prefix, word_id_str(id), true,
+				  s->o->catalogue, &p, &why) == 0) {
 		rc = pack(&p, &po, &r, &why);
 		packed_close(&p);
 	}

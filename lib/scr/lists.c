@@ -26,13 +26,11 @@ int
 lists_open(const struct run *run, int64_t id, struct error *err)
 {
 	const int scr = jobfiles_open(run->p.prefix, false, err);
-	char name[DATASET_DIR_NAME];
 	int fd = -1;
 
 	if (scr < 0)
 		return -1;
-	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
-	fd = path_open_dir(scr, name, err);
+	fd = path_open_dir(scr, dataset_dir_str(id), err);
 	close(scr);
 	return fd < 0 ? error_wrap(err, "%s/" SCR_DIR, run->p.prefix) : fd;
 }

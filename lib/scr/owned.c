@@ -211,7 +211,7 @@ retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
 {
 	struct catalogue *c = catalogue_open(run->p.prefix, err);
 	struct catalogue_options o;
-	char name[DATASET_DIR_NAME];
+	const char *name = dataset_dir_str(id);
 	struct error why = ERROR_INIT;
 	struct work quiet = { .log = NULL };
 	int64_t done = 0;
@@ -224,7 +224,6 @@ retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
 	 * do. */
 	if (run->first_id != 0 && id > run->first_id)
 		o.work.log = NULL;
-	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
 	fd = path_open_dir(catalogue_scr_fd(c), name, &why);
 	if (fd >= 0)
 		lock = lock_take(fd, name, &quiet, err);
@@ -252,7 +251,6 @@ make_way(const struct run *run, int64_t was, int64_t id, int metafd,
 {
 	struct owned *o = run->owned;
 	struct work quiet = { .log = NULL };
-	char name[DATASET_DIR_NAME];
 	int lock = -1, rc = 0;
 
 	for (size_t i = o->count; i-- > 0;)
@@ -263,8 +261,7 @@ make_way(const struct run *run, int64_t was, int64_t id, int metafd,
 	*by = id;
 	if (!MEM_ROOM(o->retired, o->count, o->cap))
 		return error_no_memory(err);
-	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
-	lock = lock_take(metafd, name, &quiet, err);
+	lock = lock_take(metafd, dataset_dir_str(id), &quiet, err);
 	if (lock == -1)
 		return -1;
 	rc = retire(run, was, by, err);

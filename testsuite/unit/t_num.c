@@ -381,6 +381,16 @@ TEST(str_bytes)
 	ok(to[4] == '#', "and nothing is written behind it");
 }
 
+TEST(str_print)
+{
+	char to[8];
+
+	memset(to, '#', sizeof(to));
+	is_str(str_print(to, 4, "%d-%d", 12, 345), "12-", "too little: cut");
+	ok(to[4] == '#', "and nothing is written behind it");
+	is_str(str_printed(8, "%s%u", "rank", 7U), "rank7", "as an argument");
+}
+
 TEST(str_distance)
 {
 	static const struct {
