@@ -84,6 +84,10 @@ int error_wrap(struct error *err, const char *fmt, ...)
 /* Set the remedy of the error in *err; a new error has none.  Returns -1. */
 int error_remedy(struct error *err, enum error_remedy remedy);
 
+/* error_set() with a remedy. */
+#define error_set_remedy(err, remedy, ...) \
+	(error_set(err, __VA_ARGS__), error_remedy(err, remedy))
+
 /* Copy kind, errnum, remedy and sentence of `cause` to *err. error_as() sets a
  * sentence of its own instead.  Both return -1. */
 int error_pass(struct error *err, const struct error *cause);

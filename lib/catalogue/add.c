@@ -109,13 +109,12 @@ adopt(struct catalogue *c, struct packed *p, const struct catalogue_options *o,
 			"fetch: unpack it first",
 			p->name);
 	rc = packed_check(p, &look, &h, err);
-	if (rc == 0 && !packed_healthy(&h)) {
-		error_set(err, ERROR_DAMAGED,
-			  "%s: not added: %zu of %zu files are damaged or "
-			  "missing",
-			  p->name, h.files_bad, h.files);
-		rc = error_remedy(err, REMEDY_VERIFY);
-	}
+	if (rc == 0 && !packed_healthy(&h))
+		rc = error_set_remedy(
+			err, REMEDY_VERIFY, ERROR_DAMAGED,
+			"%s: not added: %zu of %zu files are damaged or "
+			"missing",
+			p->name, h.files_bad, h.files);
 	packed_health_free(&h);
 	if (rc < 0 || old_desc(p, &desc, err) < 0)
 		return -1;

@@ -203,12 +203,11 @@ mend(struct build *b, struct error *err)
 	 * itself. */
 	if (p->undecided) {
 		b->out->undecided = true;
-		error_set(
-			err, ERROR_DAMAGED,
+		return error_set_remedy(
+			err, REMEDY_CHOOSE, ERROR_DAMAGED,
 			"%s: a redundancy set contradicts itself, and nothing "
 			"shows what is wrong in it; others were rebuilt",
 			b->subject);
-		return error_remedy(err, REMEDY_CHOOSE);
 	}
 	b->changed =
 		b->changed || b->out->rebuild.files + b->out->rebuild.maps > 0;

@@ -258,7 +258,6 @@ ask(void *arg, const struct index *ix, int64_t id, struct error *err)
 	struct index_entry e = { .name = NULL };
 	struct error why = ERROR_INIT;
 	size_t found = 0;
-	char shown[256];
 	bool newer = false;
 
 	if (owners_mark(s->c, id, s->o, s->paths, &found, &why) < 0)
@@ -273,12 +272,11 @@ ask(void *arg, const struct index *ix, int64_t id, struct error *err)
 		return s->o->work.dry_run ? 0
 					  : catalogue_retire(s->c, id, s->w->id,
 							     s->o, err);
-	str_printable(shown, sizeof(shown), e.name != NULL ? e.name : "?");
-	error_set(err, ERROR_DAMAGED,
-		  "dataset %" PRId64 ": would replace files of dataset %" PRId64
-		  " (%s); drop that one from the index first",
-		  s->w->id, id, shown);
-	return error_remedy(err, REMEDY_DECIDE);
+	return error_set_remedy(
+		err, REMEDY_DECIDE, ERROR_DAMAGED,
+		"dataset %" PRId64 ": would replace files of dataset %" PRId64
+		" (%s); drop that one from the index first",
+		s->w->id, id, str_shown(e.name != NULL ? e.name : "?"));
 }
 
 int

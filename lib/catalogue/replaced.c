@@ -230,13 +230,12 @@ catalogue_refuse_replaced(struct catalogue *c, int64_t id,
 		return -1;
 	if (by == 0)
 		return 0;
-	error_set(
-		err, ERROR_DAMAGED,
+	return error_set_remedy(
+		err, REMEDY_INDEX, ERROR_DAMAGED,
 		"dataset %" PRId64 ": dataset %" PRId64
 		" replaced its files; it can be built again only if checksums "
 		"prove that its files are still present",
 		id, by);
-	return error_remedy(err, REMEDY_INDEX);
 }
 
 int

@@ -118,9 +118,9 @@ cache_of(const struct packing *w, unsigned worker, int root, struct error *err)
 static int
 bad_file(const struct segmap_file *f, const char *why, struct error *err)
 {
-	error_set(err, ERROR_DAMAGED, "%s (rank %" PRIu32 "): %s",
-		  str_shown(f->path), f->rank, why);
-	return error_remedy(err, REMEDY_REBUILD);
+	return error_set_remedy(err, REMEDY_REBUILD, ERROR_DAMAGED,
+				"%s (rank %" PRIu32 "): %s", str_shown(f->path),
+				f->rank, why);
 }
 
 /* stat one file, which must be a regular file of the recorded size; no link is
@@ -163,13 +163,12 @@ look(struct packing *w, struct error *err)
 
 	for (size_t i = 0; i < w->p->r2f.nranks; i++)
 		if (!w->p->r2f.ranks[i].present ||
-		    w->p->r2f.ranks[i].expected > w->p->r2f.ranks[i].nfiles) {
-			error_set(
-				err, ERROR_DAMAGED,
-				"%s: files of rank %zu are missing: build the dataset again",
+		    w->p->r2f.ranks[i].expected > w->p->r2f.ranks[i].nfiles)
+			return error_set_remedy(
+				err, REMEDY_INDEX, ERROR_DAMAGED,
+				"%s: files of rank %zu are missing: build the "
+				"dataset again",
 				w->p->dir, i);
-			return error_remedy(err, REMEDY_INDEX);
-		}
 	if (hidden_init(&w->hidden, err) < 0)
 		return -1;
 	w->stats = mem_calloc(from->nfiles + 1, sizeof(*w->stats));

@@ -181,10 +181,10 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
 					 why.text);
 		if (why.kind != ERROR_ABSENT)
 			return error_as(err, &why, "%s: %s", p->dir, why.text);
-		error_set(err, ERROR_ABSENT,
-			  "%s: has no %s: add it to the index first",
-			  str_shown(p->name), p->base);
-		return error_remedy(err, REMEDY_INDEX);
+		return error_set_remedy(
+			err, REMEDY_INDEX, ERROR_ABSENT,
+			"%s: has no %s: add it to the index first",
+			str_shown(p->name), p->base);
 	}
 	p->is_packed = segmap_is_packed(&p->r2f);
 	if (segmap_read(&p->map, &p->r2f, err) < 0 ||

@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "container/container_impl.h"
 #include "container/marks.h"
 #include "container/packed.h"
 #include "error.h"
+#include "io.h"
 #include "map.h"
 #include "mem.h"
 #include "par.h"
@@ -37,11 +37,11 @@ packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 		if ((only != NULL && !only[i]) ||
 		    !marks_any(&marks, &p->map, f->first, f->nsegs))
 			continue;
-		error_set(err, ERROR_DAMAGED,
-			  "%s: %s: its rebuild was interrupted: run the "
-			  "rebuild again first",
-			  p->name, str_shown(f->path));
-		rc = error_remedy(err, REMEDY_REBUILD);
+		rc = error_set_remedy(
+			err, REMEDY_REBUILD, ERROR_DAMAGED,
+			"%s: %s: its rebuild was interrupted: run the rebuild "
+			"again first",
+			p->name, str_shown(f->path));
 	}
 	marks_free(&marks);
 	return rc;
@@ -127,17 +127,13 @@ check_reach(const struct packed *p, const struct segmap_container *c,
 
 	if (packed_container_flaw(p, c, &flaw, text, err) < 0)
 		return -1;
-	if (text[0] != '\0' && flaw.have < need) {
-		error_set(err, ERROR_DAMAGED, "%s: %s: %s", p->name, c->name,
-			  text);
-		return error_remedy(err, REMEDY_REBUILD);
-	}
+	if (text[0] != '\0' && flaw.have < need)
+		return error_set_remedy(err, REMEDY_REBUILD, ERROR_DAMAGED,
+					"%s: %s: %s", p->name, c->name, text);
 	fd = path_open_beneath(p->root_fd, c->name, O_RDONLY | O_NONBLOCK, 0,
 			       err);
-	if (fd < 0)
-		return -1;
-	close(fd);
-	return 0;
+	io_close(fd);
+	return fd < 0 ? -1 : 0;
 }
 
 int

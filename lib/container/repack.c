@@ -325,10 +325,10 @@ check(const struct repacking *r, bool sums, struct error *err)
 	int rc = packed_check(r->w.p, &look, &h, err);
 
 	h.map_damaged = false; /* it is written again */
-	if (rc == 0 && !packed_healthy(&h)) {
-		error_set(err, ERROR_DAMAGED, "%s: is damaged", r->w.p->name);
-		rc = error_remedy(err, sums ? REMEDY_CHECKSUMS : REMEDY_VERIFY);
-	}
+	if (rc == 0 && !packed_healthy(&h))
+		rc = error_set_remedy(
+			err, sums ? REMEDY_CHECKSUMS : REMEDY_VERIFY,
+			ERROR_DAMAGED, "%s: is damaged", r->w.p->name);
 	packed_health_free(&h);
 	return rc;
 }

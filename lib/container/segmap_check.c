@@ -343,7 +343,6 @@ segmap_wrong_sum(const struct segmap_file *f, uint32_t crc, struct error *err)
 {
 	char text[TEXT_MAX];
 
-	error_set(err, ERROR_DAMAGED, "%s",
-		  segmap_sum_text(f, crc, text, sizeof(text)));
-	return error_remedy(err, REMEDY_CHECKSUMS);
+	return error_set_remedy(err, REMEDY_CHECKSUMS, ERROR_DAMAGED, "%s",
+				segmap_sum_text(f, crc, text, sizeof(text)));
 }

@@ -278,7 +278,6 @@ int
 plan_error(const struct plan *p, struct error *err)
 {
 	const struct plan_file *f = p->files;
-	char more[48] = "";
 	/* Where only redundancy is lost, the data count. */
 	const bool barred =
 		p->barred > 0 &&
@@ -301,21 +300,22 @@ plan_error(const struct plan *p, struct error *err)
 	if (barred) {
 		while (f->state != FILE_PRESENT || !f->barred)
 			f++;
-		if (p->barred > 1)
-			snprintf(more, sizeof(more), " (and %zu more %s)",
-				 str_count(p->barred - 1, "file"));
 		errno = EACCES;
 		return error_sys(err, "dataset %lld: %s%s: cannot read",
-				 (long long)p->id, str_shown(f->path), more);
+				 (long long)p->id, str_shown(f->path),
+				 p->barred == 1
+					 ? ""
+					 : str_printed(48, " (and %zu more %s)",
+						       str_count(p->barred - 1,
+								 "file")));
 	}
-	if (p->unproved != NULL) {
-		error_set(err, ERROR_SYSTEM,
-			  "dataset %lld: what is lost can only be computed "
-			  "from the bytes behind the damaged header of %s, "
-			  "which nothing confirms: unknown",
-			  (long long)p->id, p->unproved);
-		return error_remedy(err, REMEDY_PARTIAL);
-	}
+	if (p->unproved != NULL)
+		return error_set_remedy(
+			err, REMEDY_PARTIAL, ERROR_SYSTEM,
+			"dataset %lld: what is lost can only be computed from "
+			"the bytes behind the damaged header of %s, which "
+			"nothing confirms: unknown",
+			(long long)p->id, p->unproved);
 	if (p->verdict == SET_WHOLE)
 		return 0;
 	return error_set(err, ERROR_DAMAGED,
