@@ -26,6 +26,13 @@ buf_clear(struct buf *b)
 		b->data[0] = '\0';
 }
 
+bool
+buf_equal(const struct buf *a, const struct buf *b)
+{
+	return a->len == b->len &&
+	       (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
+}
+
 int
 buf_check(const struct buf *b, struct error *err)
 {

@@ -34,6 +34,9 @@ void buf_clear(struct buf *b); /* len = 0, memory kept */
 /* 0, or -1 with ERROR_NOMEM if b->failed. */
 int buf_check(const struct buf *b, struct error *err);
 
+/* Have both the same bytes? */
+bool buf_equal(const struct buf *a, const struct buf *b);
+
 /* Make room for `more` bytes beyond len. */
 int buf_reserve(struct buf *b, size_t more);
 

@@ -87,8 +87,7 @@ same_tree(const struct kvtree *a, const struct kvtree *b, bool *same,
 		rc = kvtree_encode(a, &x, err);
 		if (rc == 0)
 			rc = kvtree_encode(b, &y, err);
-		*same = rc == 0 && x.len == y.len &&
-			memcmp(x.data, y.data, x.len) == 0;
+		*same = rc == 0 && buf_equal(&x, &y);
 	}
 	buf_free(&x);
 	buf_free(&y);

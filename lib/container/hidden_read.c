@@ -223,7 +223,6 @@ read_any(struct loader *l, int dirfd, const struct kvtree *k, struct buf *raw,
 	const struct kvtree *meta = kvtree_get(k, "META");
 	struct error why = ERROR_INIT;
 	struct buf copy = BUF_INIT;
-	char name[NAME_MAX + 1];
 	uint64_t count = 0;
 	bool sound = false;
 	int rc = kvtree_read_sound(dirfd, kvtree_key(k), raw, &why);
@@ -238,10 +237,11 @@ read_any(struct loader *l, int dirfd, const struct kvtree *k, struct buf *raw,
 	else if (why.kind != ERROR_CORRUPT && why.kind != ERROR_ABSENT &&
 		 why.errnum != EIO)
 		return error_pass(err, &why);
-	snprintf(name, sizeof(name), RANK2FILE_COPY "%s", kvtree_key(k));
-	sound = kvtree_read_sound(dirfd, name, &copy, NULL) == 0;
-	if (rc == 0 && sound && copy.len == raw->len &&
-	    memcmp(copy.data, raw->data, raw->len) == 0) {
+	sound = kvtree_read_sound(dirfd,
+				  str_printed(NAME_MAX + 1, RANK2FILE_COPY "%s",
+					      kvtree_key(k)),
+				  &copy, NULL) == 0;
+	if (rc == 0 && sound && buf_equal(&copy, raw)) {
 		buf_free(&copy);
 		return 0;
 	}

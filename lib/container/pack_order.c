@@ -323,8 +323,7 @@ add_file(struct packing *w, const struct name *n, struct error *err)
 		if (t != NULL)
 			rc = kvtree_encode(t, &again, err);
 	}
-	if (rc == 0 && t != NULL && again.len == raw.len &&
-	    memcmp(again.data, raw.data, raw.len) == 0) {
+	if (rc == 0 && t != NULL && buf_equal(&again, &raw)) {
 		h->trees[h->ntrees++] = t;
 		f.tree = t;
 	} else {

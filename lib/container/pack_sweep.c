@@ -249,8 +249,7 @@ pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
 	rc = io_read_file(p->meta_fd, f->name, KVTREE_MAX_ENCODED, &there, err);
 	if (rc == 0)
 		rc = kvtree_encode(f->tree, &packed, err);
-	*same = rc == 0 && there.len == packed.len &&
-		memcmp(there.data, packed.data, there.len) == 0;
+	*same = rc == 0 && buf_equal(&there, &packed);
 	buf_free(&packed);
 	buf_free(&there);
 	return rc;

@@ -288,17 +288,16 @@ packed_close(struct packed *p)
 bool
 packed_has_copy(const struct packed *p)
 {
-	char name[sizeof(RANK2FILE_COPY RANK2FILE_OLD)];
+	const char *name = str_printed(sizeof(RANK2FILE_COPY RANK2FILE_OLD),
+				       RANK2FILE_COPY "%s", p->base);
 	struct buf map = BUF_INIT, copy = BUF_INIT;
 	bool same = p->layout == 1;
 
-	snprintf(name, sizeof(name), RANK2FILE_COPY "%s", p->base);
 	/* A run that was interrupted may have left an older copy. */
 	if (!same &&
 	    io_read_file(p->meta_fd, p->base, TOP_MAX, &map, NULL) == 0 &&
 	    io_read_file(p->meta_fd, name, TOP_MAX, &copy, NULL) == 0)
-		same = map.len == copy.len &&
-		       memcmp(map.data, copy.data, map.len) == 0;
+		same = buf_equal(&map, &copy);
 	buf_free(&copy);
 	buf_free(&map);
 	return same;

@@ -244,13 +244,6 @@ fti_rewind_plan(struct fti_rewind *r, unsigned number, const struct fti_tree *t,
 
 /* --- The configuration --- */
 
-bool
-rewind_same(const struct buf *a, const struct buf *b)
-{
-	return a->len == b->len &&
-	       (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
-}
-
 int
 rewind_config_text(const struct fti_rewind *r, const struct buf *old,
 		   struct buf *out, struct error *err)
@@ -281,7 +274,7 @@ fti_rewind_config_ready(const struct fti_rewind *r, struct error *err)
 	if (rc == 0)
 		rc = rewind_config_text(r, &old, &new, err);
 	if (rc == 0)
-		rc = rewind_same(&old, &new);
+		rc = buf_equal(&old, &new);
 	buf_free(&old);
 	buf_free(&new);
 	return rc;

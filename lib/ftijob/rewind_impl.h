@@ -32,8 +32,6 @@ size_t rewind_dir_len(const char *path);
 /* Set r->backup: where a copy of r->config stays. */
 int rewind_name_backup(struct fti_rewind *r, struct error *err);
 
-bool rewind_same(const struct buf *a, const struct buf *b);
-
 /* The text of config.fti with the new values, from the old text. */
 int rewind_config_text(const struct fti_rewind *r, const struct buf *old,
 		       struct buf *out, struct error *err);

@@ -122,9 +122,9 @@ set_config(const struct fti_rewind *r, const struct work *w, struct error *err)
 	};
 	struct texts t = { .now = BUF_INIT, .old = BUF_INIT, .new = BUF_INIT };
 	int rc = read_texts(r, &t, err);
-	const bool ready = rc >= 0 && rewind_same(&t.now, &t.new);
+	const bool ready = rc >= 0 && buf_equal(&t.now, &t.new);
 
-	if (rc == 1 && !ready && !rewind_same(&t.now, &t.old))
+	if (rc == 1 && !ready && !buf_equal(&t.now, &t.old))
 		rc = changed(r, r->config, err);
 	else if (rc == 0 && !ready)
 		rc = fti_clone(&c, &backup, 1, w, err);
@@ -294,8 +294,8 @@ check_all(const struct fti_rewind *r, struct error *err)
 	if (rc < 0 || r->config == NULL)
 		return rc;
 	rc = read_texts(r, &t, err);
-	if (rc == 1 && !t.missing && !rewind_same(&t.now, &t.old) &&
-	    !rewind_same(&t.now, &t.new))
+	if (rc == 1 && !t.missing && !buf_equal(&t.now, &t.old) &&
+	    !buf_equal(&t.now, &t.new))
 		rc = changed(r, r->config, err);
 	free_texts(&t);
 	return rc < 0 ? -1 : 0;

@@ -176,11 +176,9 @@ read_own(struct topping *t, const char *name, const struct kvtree *part)
 		all = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
 		spare = kvtree_get(all, RANK2FILE_SPARE);
 		buf_clear(&own);
-		same = all != NULL &&
-		       (spare == NULL ||
-			(kvtree_encode(spare, &own, NULL) == 0 &&
-			 own.len == is.len &&
-			 memcmp(own.data, is.data, is.len) == 0));
+		same = all != NULL && (spare == NULL ||
+				       (kvtree_encode(spare, &own, NULL) == 0 &&
+					buf_equal(&own, &is)));
 		kvtree_free(all);
 	}
 	if (!same)

@@ -357,8 +357,7 @@ is_there(const struct copier *c, const char *name, const struct buf *image)
 	struct buf old = BUF_INIT;
 	bool same =
 		io_read_file(c->meta_fd, name, RECORD_MAX, &old, NULL) == 0 &&
-		old.len == image->len &&
-		memcmp(old.data, image->data, old.len) == 0;
+		buf_equal(&old, image);
 
 	buf_free(&old);
 	return same;

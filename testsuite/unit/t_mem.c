@@ -78,9 +78,10 @@ TEST(fail)
 
 TEST(buf_add)
 {
-	struct buf b = BUF_INIT;
+	struct buf b = BUF_INIT, same = BUF_INIT;
 
 	buf_clear(&b);
+	ok(buf_equal(&b, &same), "two empty ones are equal");
 	ok(b.data == NULL, "an empty buf has no memory, also if cleared");
 	buf_free(&b);
 	is_int(buf_add(&b, NULL, 0), 0, "nothing can be added");
@@ -90,6 +91,13 @@ TEST(buf_add)
 	   "texts, characters, bytes");
 	is_mem(b.data, "one 2\0x", 8, "all is there, with a NUL behind it");
 	is_int(b.len, 7, "len does not count that NUL");
+	ok(buf_add_str(&same, "one 2") == 0 && !buf_equal(&b, &same),
+	   "others are longer,");
+	ok(buf_add(&same, "\0y", 2) == 0 && !buf_equal(&b, &same),
+	   "or have other bytes,");
+	same.data[6] = 'x';
+	ok(buf_equal(&b, &same), "or are equal");
+	buf_free(&same);
 	buf_clear(&b);
 	is_str(b.data, "", "buf_clear() makes it an empty string");
 	ok(b.cap > 0, "and keeps the memory");
