@@ -182,6 +182,15 @@ json_set_known_i64(struct json *obj, const char *key, int64_t value)
 }
 
 void
+json_set_or_null(struct json *obj, const char *key, int64_t value)
+{
+	if (value < 0)
+		json_set_null(obj, key);
+	else
+		json_set_i64(obj, key, value);
+}
+
+void
 json_set_i64(struct json *obj, const char *key, int64_t value)
 {
 	char text[32];

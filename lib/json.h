@@ -47,6 +47,8 @@ void json_set_i64(struct json *obj, const char *key, int64_t value);
 void json_set_real(struct json *obj, const char *key, double value);
 void json_set_bool(struct json *obj, const char *key, bool value);
 void json_set_null(struct json *obj, const char *key);
+/* Negative: null. */
+void json_set_or_null(struct json *obj, const char *key, int64_t value);
 
 /* The same, but nothing is set if the value is unknown: NULL or "", or a
  * negative number. */

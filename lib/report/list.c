@@ -414,17 +414,15 @@ list_sort(const struct index *ix, struct index_entry *entries, size_t count,
 static void
 set_fact(struct json *j, const char *key, const struct fact *f)
 {
-	int64_t at = 0;
+	int64_t at = -1; /* not a time: null */
 
 	switch (f->kind) {
 	case TEXT:
 		json_set_str(j, key, f->text[0] != '\0' ? f->text : NULL);
 		break;
 	case TIME:
-		if (when_parse(f->text, 0, &at, NULL) == 0)
-			json_set_time(j, key, at);
-		else
-			json_set_null(j, key);
+		(void)when_parse(f->text, 0, &at, NULL);
+		json_set_time(j, key, at);
 		break;
 	case NUMBER:
 	case BYTES:

@@ -229,10 +229,7 @@ action_of(const struct plan *p, enum fate f)
 static void
 set_rank(struct json *j, uint32_t rank)
 {
-	if (rank == PLAN_NONE)
-		json_set_null(j, "rank");
-	else
-		json_set_u64(j, "rank", rank);
+	json_set_or_null(j, "rank", rank == PLAN_NONE ? -1 : (int64_t)rank);
 }
 
 static struct json *

@@ -97,10 +97,7 @@ report_salvage_json(const struct salvage *p, double rate)
 		json_set_bool(j, "output", d->output);
 		json_set_bool(j, "bypass", d->bypass);
 		json_set_str(j, "state", state(d));
-		if (d->world >= 0)
-			json_set_i64(j, "rank_count", d->world);
-		else
-			json_set_null(j, "rank_count");
+		json_set_or_null(j, "rank_count", d->world);
 		json_set_u64(j, "ranks_missing", d->missing);
 		json_set_u64(j, "file_count", d->done ? 0 : d->files);
 		json_set_u64(j, "bytes", bytes);
@@ -324,13 +321,11 @@ report_verdict(const struct scavenge *s, struct buf *out)
 	put_hiding(s, out);
 }
 
+/* The id of a dataset; 0: none. */
 static void
 set_id(struct json *j, const char *key, int64_t id)
 {
-	if (id > 0)
-		json_set_i64(j, key, id);
-	else
-		json_set_null(j, key);
+	json_set_or_null(j, key, id > 0 ? id : -1);
 }
 
 struct json *

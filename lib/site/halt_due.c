@@ -308,15 +308,6 @@ halt_text(const struct halt_state *s, struct buf *out, struct error *err)
 	return buf_check(out, err);
 }
 
-static void
-json_number(struct json *j, const char *key, int64_t n)
-{
-	if (n < 0)
-		json_set_null(j, key);
-	else
-		json_set_i64(j, key, n);
-}
-
 struct json *
 halt_json(const char *prefix, const struct halt_state *s, int64_t now)
 {
@@ -331,10 +322,10 @@ halt_json(const char *prefix, const struct halt_state *s, int64_t now)
 	json_set_bool(j, "exists", s->exists);
 	json_set_str(j, "damage", s->damaged ? s->why.text : NULL);
 	json_set_str(j, "reason", h->reason);
-	json_number(j, "checkpoints_left", h->checkpoints_left);
+	json_set_or_null(j, "checkpoints_left", h->checkpoints_left);
 	json_set_time(j, "exit_after", h->exit_after);
 	json_set_time(j, "exit_before", h->exit_before);
-	json_number(j, "halt_seconds", h->halt_seconds);
+	json_set_or_null(j, "halt_seconds", h->halt_seconds);
 	json_set_time(j, "stop_at",
 		      stop_time(h, h->halt_seconds < 0 ? 0 : h->halt_seconds));
 	json_set_bool(j, "due", due != 0);

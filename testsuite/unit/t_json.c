@@ -77,6 +77,12 @@ TEST(document)
 	      "  \"max\": 9223372036854775807\n}\n",
 	      "numbers above INT64_MAX are written as INT64_MAX");
 
+	doc = json_new_object();
+	json_set_or_null(doc, "none", -1);
+	json_set_or_null(doc, "least", 0);
+	check(doc, "{\n  \"none\": null,\n  \"least\": 0\n}\n",
+	      "negative numbers may be null");
+
 	json_free(make_document());
 	json_free(NULL);
 }
