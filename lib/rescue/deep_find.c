@@ -183,14 +183,13 @@ deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err)
 		.file = PLAN_NONE,
 	};
 	struct error why = ERROR_INIT;
-	bool right = false, wrong = false;
+	bool wrong = false;
 
 	(void)worker;
 	for (uint32_t m = 0; d->look[set] && s->opened && m < s->n; m++) {
 		if (s->members[m].state != RED_PRESENT)
 			continue;
-		if (plan_check_red(d->p, &s->members[m], &right, &wrong, &why) <
-		    0) {
+		if (plan_check_red(d->p, &s->members[m], &wrong, &why) < 0) {
 			if (deep_unread(d, f.set, &why, err) < 0)
 				return -1;
 			continue;

@@ -177,8 +177,8 @@ plan_check_all(struct planner *w, struct error *err)
 }
 
 int
-plan_check_red(const struct plan *p, const struct plan_member *m, bool *right,
-	       bool *wrong, struct error *err)
+plan_check_red(const struct plan *p, const struct plan_member *m, bool *wrong,
+	       struct error *err)
 {
 	const struct plan_red *red = m->red;
 	struct stripe_sum sum = { .size = plan_segs_size(red->segs,
@@ -192,7 +192,7 @@ plan_check_red(const struct plan *p, const struct plan_member *m, bool *right,
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
-	*right = *wrong = false;
+	*wrong = false;
 	if (!red->has_crc || red->nsegs == 0 ||
 	    !plan_segs_good(red->segs, red->nsegs))
 		return 0;
@@ -204,7 +204,6 @@ plan_check_red(const struct plan *p, const struct plan_member *m, bool *right,
 	if (*wrong && !plan_blames_file(&why))
 		rc = error_pass(err, &why);
 	*wrong = *wrong || sum.crc != red->crc;
-	*right = !*wrong;
 	mem_free(s.parts);
 	return rc;
 }
@@ -289,13 +288,12 @@ check_set(void *arg, size_t set, unsigned worker, struct error *err)
 		const struct plan_member *m = &s->members[i];
 		struct plan_red *red = m->red;
 		struct error why = ERROR_INIT;
-		bool right = false;
 
 		if (!is_packed_red(m))
 			continue;
 		if (work_go_on(w->work, err) < 0)
 			return -1;
-		if (plan_check_red(&w->p, m, &right, &red->wrong, &why) < 0) {
+		if (plan_check_red(&w->p, m, &red->wrong, &why) < 0) {
 			red->wrong = false;
 			red->unread = error_is_unread(&why);
 			if (!red->unread)

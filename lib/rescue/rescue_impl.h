@@ -190,9 +190,9 @@ enum file_age file_age_of(const struct stat *st, const struct attr *recorded);
 enum file_age plan_file_age(const struct plan *p, const struct plan_file *f);
 
 /* Read the redundancy file of a member, if its checksum is recorded.  *wrong:
- * it is not as recorded; *right: it is. */
+ * it is not as recorded. */
 int plan_check_red(const struct plan *p, const struct plan_member *m,
-		   bool *right, bool *wrong, struct error *err);
+		   bool *wrong, struct error *err);
 
 /* Do recorded checksums prove all that a rebuild of the set computes? */
 bool plan_can_prove(const struct plan *p, const struct plan_set *s);
