@@ -276,12 +276,12 @@ ranks_of_plan(const struct build *b, struct rank2file *out, struct error *err)
 
 	out->arena = arena_new();
 	if (out->arena == NULL)
-		goto no_memory;
+		return error_no_memory(err);
 	out->nranks = (size_t)p->nranks;
 	out->ranks = arena_alloc(out->arena, out->nranks, sizeof(*out->ranks));
 	files = arena_alloc(out->arena, p->nfiles + 1, sizeof(*files));
 	if (out->ranks == NULL || files == NULL)
-		goto no_memory;
+		return error_no_memory(err);
 	for (size_t i = 0; i < p->nfiles; i++)
 		files[i] = (struct rank2file_file){
 			.path = p->files[i].path,
@@ -297,8 +297,6 @@ ranks_of_plan(const struct build *b, struct rank2file *out, struct error *err)
 			.files = files + p->ranks[i].first_file,
 		};
 	return 0;
-no_memory:
-	return error_no_memory(err);
 }
 
 /* Write rank2file, summary and index entry. */
@@ -424,12 +422,10 @@ is_unknown(const struct plan *p)
 static int
 build(struct build *b, int64_t id, struct error *err)
 {
-	if (catalogue_dir_open(b->c, id, &b->dir, err) < 0)
-		return -1;
-	if (!b->o->work.dry_run &&
-	    catalogue_dir_lock(b->c, &b->dir, b->o, err) < 0)
-		return -1;
-	if (catalogue_replaced(b->c, id, b->o, &b->replaced, err) < 0)
+	if (catalogue_dir_open(b->c, id, &b->dir, err) < 0 ||
+	    (!b->o->work.dry_run &&
+	     catalogue_dir_lock(b->c, &b->dir, b->o, err) < 0) ||
+	    catalogue_replaced(b->c, id, b->o, &b->replaced, err) < 0)
 		return -1;
 	b->strict.checksums = b->o->checksums || b->replaced > 0;
 	/* No checksum is recorded of what its redundancy contradicts. */
@@ -444,9 +440,8 @@ build(struct build *b, int64_t id, struct error *err)
 	if (b->plan->flaw != NULL ||
 	    (b->plan->unproved == NULL && is_unknown(b->plan)))
 		return plan_error(b->plan, err);
-	if (catalogue_refuse_unproved(b->plan, b->replaced, err) < 0)
-		return -1;
-	if (look_closer(
+	if (catalogue_refuse_unproved(b->plan, b->replaced, err) < 0 ||
+	    look_closer(
 		    b, b->o->deep || (b->o->compare && !plan_provable(b->plan)),
 		    err) < 0)
 		return -1;
@@ -514,10 +509,8 @@ look_after(struct build *b, struct error *err)
 	if (b->out->dry_run && b->ix == NULL)
 		b->out->status =
 			error_worse_status(b->out->status, STATUS_DAMAGED);
-	if (b->out->dry_run)
-		return 0;
 	/* The map of the containers is mended by another command. */
-	if (r.mend >= MEND_MAP)
+	if (b->out->dry_run || r.mend >= MEND_MAP)
 		return 0;
 	return fetchable_error(&r.fetch, err) < 0
 		       ? error_wrap(err, "%s: after the build", b->subject)

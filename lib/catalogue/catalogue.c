@@ -29,23 +29,17 @@ catalogue_open(const char *path, struct error *err)
 	if (c == NULL)
 		return error_no_memory_null(err);
 	c->scr_fd = -1;
-	c->prefix_fd = dir_open(AT_FDCWD, path);
-	if (c->prefix_fd < 0) {
-		error_sys(err, "%s: cannot open the prefix directory", path);
-		goto fail;
-	}
 	c->path = mem_strdup(path);
-	if (c->path == NULL) {
+	c->prefix_fd = dir_open(AT_FDCWD, path);
+	if (c->prefix_fd < 0)
+		error_sys(err, "%s: cannot open the prefix directory", path);
+	else if (c->path == NULL)
 		error_no_memory(err);
-		goto fail;
-	}
-	if (catalogue_open_scr(c, false, &why) < 0 &&
-	    why.kind != ERROR_ABSENT) {
+	else if (catalogue_open_scr(c, false, &why) == 0 ||
+		 why.kind == ERROR_ABSENT)
+		return c;
+	else
 		error_pass(err, &why);
-		goto fail;
-	}
-	return c;
-fail:
 	catalogue_close(c);
 	return NULL;
 }

@@ -77,24 +77,19 @@ write_maps(struct catalogue *c, int64_t id, const struct plan *plan,
 	struct mapping m = { .path = BUF_INIT, .dir = BUF_INIT };
 	struct buf root = BUF_INIT;
 	struct packed p;
-	char word[WORD_ID_SIZE];
 	size_t at = 0;
 	int rc = -1;
 
-	snprintf(word, sizeof(word), WORD_ID_FMT, id);
-	if (catalogue_packed_open(c, word, false, o, &p, err) < 0)
+	if (catalogue_packed_open(c, word_id_str(id), false, o, &p, err) < 0)
 		return -1;
-	if (p.layout != 3) {
+	if (p.layout != 3)
 		error_set(err, ERROR_USAGE,
 			  "%s: this layout has no place for redundancy",
 			  p.name);
-		goto out;
-	}
-	if (path_real(catalogue_path(c), &root, err) < 0)
-		goto out;
+	else
+		rc = path_real(catalogue_path(c), &root, err);
 	m.p = &p;
 	m.root = root.data;
-	rc = 0;
 	for (uint32_t r = 0; r < p.r2f.nranks && rc == 0; r++) {
 		size_t first = at;
 
@@ -104,7 +99,6 @@ write_maps(struct catalogue *c, int64_t id, const struct plan *plan,
 		    !plan->ranks[r].map_known || plan->ranks[r].composed)
 			rc = write_map(&m, r, first, at, err);
 	}
-out:
 	buf_free(&m.path);
 	buf_free(&m.dir);
 	buf_free(&root);

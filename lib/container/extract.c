@@ -157,26 +157,21 @@ extract_cat(const struct packed *p, size_t file, int fd,
 
 	if (cache == NULL || arena == NULL) {
 		error_no_memory(err);
-		goto out;
+	} else if (packed_refuse_marked(p, file, 1, NULL, err) == 0 &&
+		   packed_measure(p, file, err) == 0) {
+		sum.size = f->size;
+		progress_phase(work->progress, "reading", f->size);
+		if (packed_file(p, &p->map, f, arena, &s, err) == 0)
+			rc = copy_out(&s, f->size, fd, cache, work, err);
 	}
-	if (packed_refuse_marked(p, file, 1, NULL, err) < 0 ||
-	    packed_measure(p, file, err) < 0)
-		goto out;
-	sum.size = f->size;
-	progress_phase(work->progress, "reading", f->size);
-	if (packed_file(p, &p->map, f, arena, &s, err) == 0)
-		rc = copy_out(&s, f->size, fd, cache, work, err);
-	if (rc != 0) {
-		rc = rc < 0 ? -1 : 0; /* no checksum of a part */
-		goto out;
+	if (rc == 0) { /* no checksum of a part */
+		stripe_cache_drop(cache);
+		if (f->has_crc && sum.crc != f->crc)
+			rc = segmap_wrong_sum(f, sum.crc, err);
 	}
-	stripe_cache_drop(cache);
-	rc = f->has_crc && sum.crc != f->crc ? segmap_wrong_sum(f, sum.crc, err)
-					     : 0;
-out:
 	stripe_cache_free(cache); /* before the parts, which it uses */
 	arena_free(arena);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 /* --- Several files --- */

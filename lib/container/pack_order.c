@@ -351,30 +351,26 @@ pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 {
 	struct names n = { .w = w };
 	struct hidden *h = &w->hidden;
-	int rc = -1;
+	int rc = 0;
 
 	if (w->p->layout != 3)
 		return error_set(err, ERROR_USAGE,
 				 "%s: this layout has no redundancy",
 				 w->p->name);
-	if (dir_each(w->p->meta_fd, w->p->dir, add_name, &n, err) < 0)
-		goto out;
+	rc = dir_each(w->p->meta_fd, w->p->dir, add_name, &n, err);
 	if (n.count > 0)
 		qsort(n.list, n.count, sizeof(*n.list), by_group);
 	w->red_stats = mem_calloc(n.count + 1, sizeof(*w->red_stats));
 	h->trees = mem_calloc(n.count + 1, sizeof(*h->trees));
 	h->trees_cap = n.count + 1;
-	if (w->red_stats == NULL || h->trees == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
-	if (segmap_init(&h->red, n.count, err) < 0)
-		goto out;
-	for (size_t i = 0; i < n.count; i++)
-		if (add_file(w, &n.list[i], err) < 0)
-			goto out;
-	rc = segmap_cut(&h->red, SEGMAP_REDUNDANCY, size, 0, err);
-out:
+	if (rc == 0 && (w->red_stats == NULL || h->trees == NULL))
+		rc = error_no_memory(err);
+	if (rc == 0)
+		rc = segmap_init(&h->red, n.count, err);
+	for (size_t i = 0; rc == 0 && i < n.count; i++)
+		rc = add_file(w, &n.list[i], err);
+	if (rc == 0)
+		rc = segmap_cut(&h->red, SEGMAP_REDUNDANCY, size, 0, err);
 	mem_free(n.list);
 	return rc;
 }

@@ -42,7 +42,7 @@ read_tree(const struct source *s, struct metafile *out, struct error *err)
 {
 	struct buf raw = BUF_INIT;
 	size_t want = 0, used = 0;
-	int rc = -1;
+	int rc = 0;
 
 	if (s->len < KVTREE_HEADER_SIZE ||
 	    kvtree_peek(s->head, s->len, &want, err) < 0)
@@ -50,21 +50,15 @@ read_tree(const struct source *s, struct metafile *out, struct error *err)
 	error_clear(err);
 	if (want > s->size)
 		want = (size_t)s->size;
-	if (buf_reserve(&raw, want + 1) < 0) {
-		error_no_memory(err);
-		goto out;
-	}
-	if (io_pread(s->fd, s->path, raw.data, want, 0, err) < 0)
-		goto out;
-	out->tree = kvtree_decode(raw.data, want, &used, err);
-	if (out->tree == NULL) {
-		error_wrap(err, "%s", s->path);
-		goto out;
+	rc = buf_reserve(&raw, want + 1) < 0
+		     ? error_no_memory(err)
+		     : io_pread(s->fd, s->path, raw.data, want, 0, err);
+	if (rc == 0) {
+		out->tree = kvtree_decode(raw.data, want, &used, err);
+		rc = out->tree == NULL ? error_wrap(err, "%s", s->path) : 0;
 	}
 	out->image = used;
 	out->trailing = s->size - used;
-	rc = 0;
-out:
 	buf_free(&raw);
 	return rc;
 }

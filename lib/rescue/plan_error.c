@@ -62,17 +62,16 @@ ranks_in(struct arena *a, uint32_t *ranks, size_t count)
 
 		while (end < count && ranks[end] <= ranks[end - 1] + 1)
 			end++;
-		if (buf_printf(&text, i ? " %u" : "%u", ranks[i]) < 0)
-			goto out;
-		if (ranks[end - 1] > ranks[i] &&
-		    buf_printf(&text,
-			       ranks[end - 1] > ranks[i] + 1 ? "-%u" : " %u",
-			       ranks[end - 1]) < 0)
-			goto out;
+		buf_printf(&text, i ? " %u" : "%u", ranks[i]);
+		if (ranks[end - 1] > ranks[i])
+			buf_printf(&text,
+				   ranks[end - 1] > ranks[i] + 1 ? "-%u"
+								 : " %u",
+				   ranks[end - 1]);
 		i = end;
 	}
-	out = arena_strdup(a, text.len ? text.data : "");
-out:
+	if (!text.failed)
+		out = arena_strdup(a, text.len ? text.data : "");
 	buf_free(&text);
 	return out;
 }

@@ -107,16 +107,13 @@ read_image(const struct header_file *f, uint32_t member,
 				 (unsigned long long)m->file_size);
 	if (buf_reserve(&raw, size) < 0) {
 		error_no_memory(why);
-		goto out;
+	} else if (read_start(f, raw.data, size, why) == 0) {
+		rc = redset_header_parse(table, raw.data, size, member, h, why);
+		if (h->size > 0)
+			*state = RED_DAMAGED;
+		if (rc < 0)
+			error_wrap(why, "%s", m->name);
 	}
-	if (read_start(f, raw.data, size, why) < 0)
-		goto out;
-	rc = redset_header_parse(table, raw.data, size, member, h, why);
-	if (h->size > 0)
-		*state = RED_DAMAGED;
-	if (rc < 0)
-		error_wrap(why, "%s", m->name);
-out:
 	buf_free(&raw);
 	return rc;
 }
@@ -167,28 +164,21 @@ plan_read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	if (h == NULL)
 		return error_no_memory(err);
 	rc = open_member(w, m, arena, &f.fd, err);
-	if (rc != 0) {
-		rc = rc < 0 ? -1 : 0;
-		goto out;
-	}
-	if (read_image(&f, member, table, h, &state, &local) < 0) {
+	if (rc == 0 && read_image(&f, member, table, h, &state, &local) < 0) {
 		rc = bad_member(m, state, arena, &local, err);
-		goto out;
-	}
-	rc = 0;
-	if (h->desc.type != s->type || h->desc.members != s->n ||
-	    h->desc.member != member || h->desc.rank != m->rank ||
-	    h->desc.sets != s->sets || h->desc.set + 1 != s->number) {
+	} else if (rc == 0 &&
+		   (h->desc.type != s->type || h->desc.members != s->n ||
+		    h->desc.member != member || h->desc.rank != m->rank ||
+		    h->desc.sets != s->sets || h->desc.set + 1 != s->number)) {
 		bad_member_text(m, "its header belongs to another file");
-		goto out;
+	} else if (rc == 0) {
+		m->red->read = h;
+		m->state = RED_PRESENT;
+		m->red->body_start = h->size;
+		m->list = h->members[member];
 	}
-	m->red->read = h;
-	m->state = RED_PRESENT;
-	m->red->body_start = h->size;
-	m->list = h->members[member];
-out:
 	io_close(f.fd);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 static bool

@@ -46,29 +46,27 @@ make_view(const struct plan_packed *k, struct plan_view *v,
 	  const struct segmap *m, int meta_fd, struct error *err)
 {
 	bool *barred = mem_calloc(m->ncontainers + 1, sizeof(*barred));
-	struct error why = ERROR_INIT;
 	struct stat st;
+	int rc = 0;
 
 	v->map = m;
 	v->have = mem_calloc(m->ncontainers + 1, sizeof(*v->have));
 	v->segs = mem_calloc(m->nsegs + 1, sizeof(*v->segs));
-	if (v->have == NULL || v->segs == NULL || barred == NULL) {
-		mem_free(barred);
-		return error_no_memory(err);
-	}
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		error_clear(&why);
+	if (v->have == NULL || v->segs == NULL || barred == NULL)
+		rc = error_no_memory(err);
+	for (size_t i = 0; rc == 0 && i < m->ncontainers; i++) {
+		struct error why = ERROR_INIT;
+
 		if (path_stat_beneath(meta_fd, m->containers[i].name, &st,
 				      &why) == 0) {
 			if (S_ISREG(st.st_mode))
 				v->have[i] = (uint64_t)st.st_size;
 			barred[i] = (st.st_mode & S_IRUSR) == 0;
 		} else if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR) {
-			mem_free(barred);
-			return error_pass(err, &why);
+			rc = error_pass(err, &why);
 		}
 	}
-	for (size_t i = 0; i < m->nsegs; i++) {
+	for (size_t i = 0; rc == 0 && i < m->nsegs; i++) {
 		const struct segment *s = &m->segs[i];
 		struct plan_seg *to = &v->segs[i];
 
@@ -82,7 +80,7 @@ make_view(const struct plan_packed *k, struct plan_view *v,
 			   marks_hit(&k->marks, to->path, to->off, to->len);
 	}
 	mem_free(barred);
-	return 0;
+	return rc;
 }
 
 /* The first flaw of a map; a gap is only lost space. */
@@ -347,15 +345,12 @@ plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
 	struct stripe_part *parts = mem_calloc(n + 1, sizeof(*parts));
 	struct stripe_cache *cache = stripe_cache_new(1, false, NULL);
 	struct stripe s = { 0, parts };
-	int rc = -1;
+	int rc = parts == NULL || cache == NULL ? error_no_memory(err) : 0;
 
-	if (parts == NULL || cache == NULL) {
-		error_no_memory(err);
-		goto out;
+	if (rc == 0) {
+		s.nparts = plan_segs_parts(segs, n, &span, parts);
+		rc = stripe_read(&s, cache, 0, data, len, err);
 	}
-	s.nparts = plan_segs_parts(segs, n, &span, parts);
-	rc = stripe_read(&s, cache, 0, data, len, err);
-out:
 	stripe_cache_free(cache);
 	mem_free(parts);
 	return rc;

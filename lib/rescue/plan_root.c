@@ -123,15 +123,13 @@ is_here(struct planner *w, const struct recorded *r, bool *here,
 	struct buf name = BUF_INIT;
 	int rc = -1;
 
-	if (path_real(root, &name, err) < 0)
-		goto out;
-	if (path_below(r->common.data, name.data) == NULL &&
-	    path_normal(root, &name, err) < 0)
-		goto out;
-	*here = name.data[0] == '/' &&
-		path_below(r->common.data, name.data) != NULL;
-	rc = *here ? set_root(w, name.data, err) : 0;
-out:
+	if (path_real(root, &name, err) == 0 &&
+	    (path_below(r->common.data, name.data) != NULL ||
+	     path_normal(root, &name, err) == 0)) {
+		*here = name.data[0] == '/' &&
+			path_below(r->common.data, name.data) != NULL;
+		rc = *here ? set_root(w, name.data, err) : 0;
+	}
 	buf_free(&name);
 	return rc;
 }
@@ -246,13 +244,14 @@ struct mapper {
 	const char *rel; /* the part below the root; points into `norm` */
 };
 
-static int
+static const char *
 outside(const struct planner *w, const struct filemap_file *f, int64_t rank,
 	struct error *err)
 {
-	return error_set(err, ERROR_UNSAFE,
-			 "filemap_%lld: %s/%s is outside of the prefix %s",
-			 (long long)rank, f->dir, f->name, w->p.recorded_root);
+	return error_set_null(err, ERROR_UNSAFE,
+			      "filemap_%lld: %s/%s is outside of the prefix %s",
+			      (long long)rank, f->dir, f->name,
+			      w->p.recorded_root);
 }
 
 /* Make a path below the prefix from PATH and NAME.  NULL: error. */
@@ -284,18 +283,15 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 			m->rel = NULL;
 		if (m->rel == NULL) {
 			buf_free(&m->dir); /* do not reuse it */
-			outside(w, f, rank, err);
-			return NULL;
+			return outside(w, f, rank, err);
 		}
 	}
 	rel = arena_printf(w->p.arena, "%s%s%s", m->rel,
 			   m->rel[0] != '\0' ? "/" : "", f->name);
 	if (rel == NULL)
 		return error_no_memory_null(err);
-	if (strlen(rel) >= PATH_MAX || !path_is_clean(f->name)) {
-		outside(w, f, rank, err);
-		return NULL;
-	}
+	if (strlen(rel) >= PATH_MAX || !path_is_clean(f->name))
+		return outside(w, f, rank, err);
 	if (!dataset_dir_is_data(rel))
 		return error_set_null(
 			err, ERROR_UNSAFE,

@@ -310,12 +310,10 @@ int
 plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	       struct error *err)
 {
-	struct solve_member *losses = NULL;
-	bool *any = NULL;
+	struct solve_member *losses = mem_calloc(s->n, sizeof(*losses));
+	bool *any = mem_calloc(s->n, sizeof(*any));
 	int rc = -1;
 
-	losses = mem_calloc(s->n, sizeof(*losses));
-	any = mem_calloc(s->n, sizeof(*any));
 	if (losses == NULL || any == NULL) {
 		error_no_memory(err);
 		goto out;
