@@ -45,12 +45,15 @@ is_older(const struct attr *a, const struct attr *than)
 	       a->mtime.tv_sec + 1 < than->mtime.tv_sec;
 }
 
+/* Why filemap and header do not fit, as a formatted text. */
+#define flaw_text(w, ...) \
+	plan_or_brief(arena_printf((w)->p.arena, __VA_ARGS__), \
+		      "filemaps and headers cannot be used together")
+
 static int
 link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 	    struct error *err)
 {
-	static const char brief[] =
-		"filemaps and headers cannot be used together";
 	size_t n = m->list.nfiles, older = 0, newer = 0;
 
 	if (!m->list.known || m->files != NULL)
@@ -72,11 +75,8 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 			continue;
 		m->files[i] = find_file(w, m->rank, rf->path, n - 1 - i);
 		if (m->files[i] == PLAN_NONE) {
-			s->flaw = plan_or_brief(
-				arena_printf(w->p.arena,
-					     "filemap_%u does not name %s",
-					     m->rank, rf->path),
-				brief);
+			s->flaw = flaw_text(w, "filemap_%u does not name %s",
+					    m->rank, rf->path);
 			continue;
 		}
 		f = &w->p.files[m->files[i]];
@@ -92,30 +92,24 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 		older += is_older(&rf->attr, &f->attr);
 		newer += is_older(&f->attr, &rf->attr);
 		if (f->attr.size != rf->attr.size)
-			s->flaw = plan_or_brief(
-				arena_printf(
-					w->p.arena,
-					"filemap_%u says %s has %llu bytes, "
-					"the redundancy file %llu",
-					m->rank, f->path,
-					(unsigned long long)f->attr.size,
-					(unsigned long long)rf->attr.size),
-				brief);
+			s->flaw = flaw_text(
+				w,
+				"filemap_%u says %s has %llu bytes, the "
+				"redundancy file %llu",
+				m->rank, f->path,
+				(unsigned long long)f->attr.size,
+				(unsigned long long)rf->attr.size);
 	}
 	if (older == n && n > 0)
-		s->flaw = plan_or_brief(
-			arena_printf(w->p.arena,
-				     "made from older files than filemap_%u "
-				     "names: it is that of another dataset",
-				     m->rank),
-			brief);
+		s->flaw = flaw_text(w,
+				    "made from older files than filemap_%u "
+				    "names: it is that of another dataset",
+				    m->rank);
 	if (newer == n && n > 0)
-		s->flaw = plan_or_brief(
-			arena_printf(w->p.arena,
-				     "filemap_%u names older files than it was "
-				     "made from",
-				     m->rank),
-			brief);
+		s->flaw = flaw_text(w,
+				    "filemap_%u names older files than it was "
+				    "made from",
+				    m->rank);
 	return 0;
 }
 
@@ -334,15 +328,12 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	plan_forget_solution(s);
 	s->salvage = false;
 	s->reason = s->flaw ? s->flaw : plan_unknown_lists(s, any, arena);
-	if (s->reason == NULL) {
-		if (try_solve(s, losses, false, err) < 0)
-			goto out;
-		/* Use bodies behind damaged headers only if the set is lost
-		 * without them. */
-		if (s->solution != NULL && s->solution->nlost > 0 &&
-		    try_solve(s, losses, true, err) < 0)
-			goto out;
-	}
+	/* Use bodies behind damaged headers only if the set is lost without
+	 * them. */
+	if (s->reason == NULL &&
+	    (try_solve(s, losses, false, err) < 0 ||
+	     (s->solution->nlost > 0 && try_solve(s, losses, true, err) < 0)))
+		goto out;
 	judge(w, s, losses, any, arena);
 	rc = 0;
 out:
