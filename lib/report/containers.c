@@ -156,7 +156,6 @@ struct looking {
 	const struct containers_look *l;
 	bool summed;   /* all bytes were read */
 	bool *bad_sum; /* by file: its checksum is wrong */
-	bool *good;    /* by container of the data: its checksum is right */
 };
 
 static void
@@ -319,21 +318,22 @@ blame(struct looking *l, struct error *err)
 {
 	struct containers_part *part = &l->k->parts[DATA];
 	const struct segmap *m = part->map;
+	/* By container: */
 	bool *explained = mem_calloc(m->ncontainers + 1, sizeof(bool));
+	bool *good = mem_calloc(m->ncontainers + 1, sizeof(bool));
+	int rc = explained == NULL || good == NULL ? error_no_memory(err) : 0;
 
-	if (explained == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < m->ncontainers; i++)
-		l->good[i] = l->summed && m->containers[i].has_crc &&
-			     listed(l->k, part, i)->state == CONTAINER_WHOLE;
-	for (size_t i = 0; i < m->nfiles; i++) {
+	for (size_t i = 0; rc == 0 && i < m->ncontainers; i++)
+		good[i] = l->summed && m->containers[i].has_crc &&
+			  listed(l->k, part, i)->state == CONTAINER_WHOLE;
+	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
 
 		for (size_t s = f->first; s < f->first + f->nsegs; s++) {
 			uint32_t at = m->segs[s].container;
 
 			explained[at] |= part->bad[s] || l->bad_sum[i];
-			if (!l->bad_sum[i] || l->good[at])
+			if (!l->bad_sum[i] || good[at])
 				continue;
 			part->bad[s] = true;
 			spoil(listed(l->k, part, at), CONTAINER_SUM);
@@ -341,7 +341,7 @@ blame(struct looking *l, struct error *err)
 	}
 	/* A damaged container without a known damaged file, for example because
 	 * files have no checksums: each of its segments is in doubt. */
-	for (size_t s = 0; s < m->nsegs; s++) {
+	for (size_t s = 0; rc == 0 && s < m->nsegs; s++) {
 		uint32_t at = m->segs[s].container;
 
 		if (listed(l->k, part, at)->state == CONTAINER_SUM &&
@@ -349,7 +349,8 @@ blame(struct looking *l, struct error *err)
 			part->bad[s] = true;
 	}
 	mem_free(explained);
-	return 0;
+	mem_free(good);
+	return rc;
 }
 
 int
@@ -361,15 +362,11 @@ containers_look(struct containers *k, const struct containers_look *how,
 		.k = k,
 		.l = how,
 		.bad_sum = mem_calloc(k->packed.map.nfiles + 1, sizeof(bool)),
-		.good = mem_calloc(k->packed.map.ncontainers + 1, sizeof(bool)),
 	};
 	size_t wrong = 0;
-	int rc = -1;
+	int rc = l.bad_sum == NULL ? error_no_memory(err)
+				   : check(&l, sums && !planned, err);
 
-	if (l.bad_sum == NULL || l.good == NULL)
-		error_no_memory(err);
-	else
-		rc = check(&l, sums && !planned, err);
 	if (rc == 0 && planned)
 		rc = ask_plan(&l, &wrong, err);
 	/* A plan with checksums has read all files: read them again only to
@@ -379,7 +376,6 @@ containers_look(struct containers *k, const struct containers_look *how,
 	if (rc == 0)
 		rc = blame(&l, err);
 	mem_free(l.bad_sum);
-	mem_free(l.good);
 	if (rc < 0)
 		return -1;
 	for (size_t i = 0; i < k->count; i++)
