@@ -96,16 +96,13 @@ struct remake {
 static int
 buildable(void *arg, const char *name, struct error *err)
 {
+	const enum dataset_dir_kind kind = dataset_dir_kind(name, NULL);
+
 	(void)arg;
 	(void)err;
-	switch (dataset_dir_kind(name, NULL)) {
-	case DATASET_DIR_RANK2FILE:
-	case DATASET_DIR_RANK2FILE_PART:
-	case DATASET_DIR_COPY:
-		return true;
-	default:
-		return dataset_dir_is_recovery(name);
-	}
+	return kind == DATASET_DIR_RANK2FILE ||
+	       kind == DATASET_DIR_RANK2FILE_PART || kind == DATASET_DIR_COPY ||
+	       dataset_dir_is_recovery(name);
 }
 
 /* Add dataset `id` as its summary describes it. */
@@ -129,8 +126,7 @@ take_summary(struct remake *r, int64_t id, struct error *err)
 		r->added += rc == 0;
 	} else if (why.kind == ERROR_NOMEM ||
 		   (why.kind == ERROR_SYSTEM && why.errnum == EIO)) {
-		error_pass(err, &why);
-		error_wrap(err, "%s", r->c->path);
+		error_as(err, &why, "%s: %s", r->c->path, why.text);
 	} else {
 		/* Count it if --build could add it. */
 		if (catalogue_dir_open(r->c, id, &d, NULL) == 0 &&
@@ -323,8 +319,7 @@ open_plain(int dirfd, const char *name, size_t min, size_t max,
 	    st.st_nlink == 1 && (size_t)st.st_size >= min &&
 	    (size_t)st.st_size <= max)
 		return fd;
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	errno = ENOSPC;
 	return error_sys(err, "%s: cannot replace", name);
 }
@@ -423,11 +418,8 @@ replace_index(struct catalogue *c, const struct kvtree *tree, bool locked,
 	if (rc == 0 && locked)
 		keep_spare(c->scr_fd, image.len);
 	buf_free(&image);
-	if (rc < 0) {
-		error_pass(err, &why);
-		return error_wrap(err, "%s/.scr", c->path);
-	}
-	return 0;
+	return rc < 0 ? error_as(err, &why, "%s/.scr: %s", c->path, why.text)
+		      : 0;
 }
 
 /* --- Changes --- */
@@ -437,7 +429,6 @@ static int
 back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 {
 	struct stat st;
-	int rc = -1;
 
 	for (int n = 0; n < BACKUPS_MAX; n++) {
 		if (n == 0)
@@ -445,15 +436,12 @@ back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 		else
 			snprintf(to, size, "%s.bak.%d", INDEX_FILE, n);
 		/* Link rather than rename, so that index.scr always exists. */
-		rc = linkat(c->scr_fd, INDEX_FILE, c->scr_fd, to, 0);
-		if (rc == 0 || errno == EEXIST) {
-			if (rc == 0)
-				return io_sync_dir(c->scr_fd, to, err);
-			continue;
-		}
+		if (linkat(c->scr_fd, INDEX_FILE, c->scr_fd, to, 0) == 0)
+			return io_sync_dir(c->scr_fd, to, err);
 		/* Without hard links, rename.  No other process can take the
 		 * name meanwhile, as we hold the lock. */
-		if (dir_stat(c->scr_fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		if (errno == EEXIST ||
+		    dir_stat(c->scr_fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		if (renameat(c->scr_fd, INDEX_FILE, c->scr_fd, to) == 0)
 			return io_sync_dir(c->scr_fd, to, err);
@@ -516,9 +504,7 @@ lock_index(struct catalogue *c, struct error *err)
 		(void)unlinkat(c->scr_fd, CATALOGUE_LOCK, 0);
 		return -2;
 	}
-	error_pass(err, &why);
-	error_wrap(err, "%s/.scr", c->path);
-	return -1;
+	return error_as(err, &why, "%s/.scr: %s", c->path, why.text);
 }
 
 int
