@@ -421,21 +421,17 @@ static int
 compare_older(struct planner *w, struct error *err)
 {
 	struct plan *p = &w->p;
-	bool *wrong = NULL, old = false, equal = false, differ = false;
-	size_t n = 0;
-	int rc = 0;
+	bool *wrong = mem_calloc(p->nfiles + 1, sizeof(*wrong));
+	bool any = false, old = false, equal = false, differ = false;
+	int rc = wrong == NULL ? error_no_memory(err) : 0;
 
-	for (size_t i = 0; i < p->nfiles; i++)
-		n += is_suspect(w, &p->files[i]);
-	if (n == 0)
-		return 0;
-	wrong = mem_calloc(p->nfiles, sizeof(*wrong));
-	rc = wrong == NULL ? error_no_memory(err) : 0;
-	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
-		wrong[i] = is_suspect(w, &p->files[i]);
-	if (rc == 0)
-		rc = plan_check_files(p, w->work, wrong, NULL, err);
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		wrong[i] = is_suspect(w, &p->files[i]);
+		any = any || wrong[i];
+	}
+	if (any)
+		rc = plan_check_files(p, w->work, wrong, NULL, err);
+	for (size_t i = 0; any && rc == 0 && i < p->nfiles; i++) {
 		struct plan_file *f = &p->files[i];
 
 		if (wrong[i])
@@ -446,7 +442,8 @@ compare_older(struct planner *w, struct error *err)
 	if (rc == 0 && old)
 		rc = compare_sums(w, &equal, &differ, err);
 	p->old_sums = p->old_sums || (old && !equal);
-	for (size_t i = 0; rc == 0 && p->old_sums && i < p->nfiles; i++) {
+	for (size_t i = 0; any && rc == 0 && p->old_sums && i < p->nfiles;
+	     i++) {
 		p->files[i].has_crc &= !p->files[i].record_crc;
 		p->files[i].record_crc &= p->files[i].has_crc;
 	}
