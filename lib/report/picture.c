@@ -363,7 +363,7 @@ put_set(const struct plan *p, const struct plan_set *s, struct buf *out)
 static void
 put_sets(const struct plan *p, struct buf *out)
 {
-	size_t n = 0, shown = 0, total = 0;
+	size_t shown = 0, total = 0;
 
 	for (size_t i = 0; i < p->nsets; i++)
 		total += redset_is_redundant(p->sets[i].type) &&
@@ -385,16 +385,13 @@ put_sets(const struct plan *p, struct buf *out)
 			if (!redset_is_redundant(s->type) || report_unused(s) ||
 			    (s->verdict == SET_WHOLE) != (whole == 1))
 				continue;
-			n++;
-			if (shown < SETS_MAX) {
+			if (shown++ < SETS_MAX)
 				put_set(p, s, out);
-				shown++;
-			}
 		}
-	if (shown < n)
+	if (total > SETS_MAX)
 		buf_printf(out,
 			   "<tr><td colspan=\"6\">and %zu more</td></tr>\n",
-			   n - shown);
+			   total - SETS_MAX);
 	buf_add_str(out, "</table></div></details>\n");
 }
 

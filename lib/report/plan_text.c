@@ -27,16 +27,10 @@
 const char *
 report_state(int status)
 {
-	switch (status) {
-	case STATUS_OK:
-		return "whole";
-	case STATUS_DAMAGED:
-		return "damaged";
-	case STATUS_LOST:
-		return "lost";
-	default:
-		return "unknown";
-	}
+	return status == STATUS_OK	  ? "whole"
+	       : status == STATUS_DAMAGED ? "damaged"
+	       : status == STATUS_LOST	  ? "lost"
+					  : "unknown";
 }
 
 const char *
