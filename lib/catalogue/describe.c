@@ -213,9 +213,7 @@ trace_paths(const struct plan *p, const char *dir, struct traces *t)
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
 
-		if (!s->opened || s->members == NULL)
-			continue;
-		for (uint32_t m = 0; m < s->n; m++) {
+		for (uint32_t m = 0; s->opened && m < s->n; m++) {
 			const struct redset_member *r = &s->members[m].list;
 
 			if (r->known && r->nfiles > 0 &&

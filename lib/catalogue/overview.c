@@ -242,11 +242,11 @@ take_flush(struct overview *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct kvtree *tree = read_tree(s, FLUSH_FILE, &why);
-	struct flush_entry *list = NULL;
 	size_t count = 0, sorted = s->count;
+	struct flush_entry *list =
+		tree != NULL ? flush_entries(tree, &count, &why) : NULL;
 	int rc = 0;
 
-	list = tree != NULL ? flush_entries(tree, &count, &why) : NULL;
 	if (count == (size_t)-1) {
 		note(s, why.text);
 		count = 0;

@@ -181,12 +181,7 @@ catalogue_record_entry(struct catalogue *c, const struct catalogue_desc *desc,
 		       const char *root, bool changed,
 		       const struct catalogue_options *o, struct error *err)
 {
-	struct entry_job j = {
-		.desc = desc,
-		.root = root,
-		.changed = changed,
-		.o = o,
-	};
+	struct entry_job j = { desc, root, changed, o };
 
 	return catalogue_change(c, put_entry, &j, err);
 }

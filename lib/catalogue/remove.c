@@ -110,11 +110,10 @@ erase(struct eraser *e, const char *path, struct error *err)
 	if (note_dirs(e, path, err) < 0)
 		return -1;
 	fd = parent(e, path, &base);
-	if (fd < 0 || dir_stat(fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (fd < 0 || dir_stat(fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT || errno == ENOTDIR
 			       ? 0
 			       : error_sys(err, "%s: cannot remove", path);
-	}
 	if (!S_ISREG(st.st_mode)) {
 		e->out->kept++;
 		work_say(e->work, "%s: not a plain file, not removed",
@@ -331,7 +330,6 @@ remove_container(void *arg, const char *name, struct error *err)
 {
 	struct removal *d = arg;
 	struct stat st;
-	int rc = 0;
 
 	if ((!segmap_is_container(name) && !dataset_dir_is_aside(name)) ||
 	    dir_stat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -349,9 +347,9 @@ remove_container(void *arg, const char *name, struct error *err)
 	d->out->bytes += (uint64_t)st.st_size;
 	if (!d->o->work.dry_run && unlinkat(d->containers, name, 0) < 0 &&
 	    errno != ENOENT)
-		rc = error_sys(err, "%s/%s/%s: cannot remove", d->dir->name,
-			       SEGMAP_DIR, name);
-	return rc;
+		return error_sys(err, "%s/%s/%s: cannot remove", d->dir->name,
+				 SEGMAP_DIR, name);
+	return 0;
 }
 
 struct listing {
@@ -388,10 +386,7 @@ list_name(void *arg, const char *name, struct error *err)
 	if (!MEM_ROOM(l->names, l->count, l->cap))
 		return error_no_memory(err);
 	l->names[l->count] = arena_strdup(l->arena, name);
-	if (l->names[l->count] == NULL)
-		return error_no_memory(err);
-	l->count++;
-	return 0;
+	return l->names[l->count++] == NULL ? error_no_memory(err) : 0;
 }
 
 static int

@@ -58,9 +58,8 @@ hidden_add(struct hidden *h, const struct hidden_file *f, struct error *err)
 	if (map_get(h->by_name, f->name) != MAP_NONE)
 		return error_set(err, ERROR_CORRUPT, "%s: named twice",
 				 str_shown(f->name));
-	if (!MEM_ROOM(h->files, h->nfiles, h->cap))
-		return error_no_memory(err);
-	if (map_put(h->by_name, f->name, h->nfiles) < 0)
+	if (!MEM_ROOM(h->files, h->nfiles, h->cap) ||
+	    map_put(h->by_name, f->name, h->nfiles) < 0)
 		return error_no_memory(err);
 	h->files[h->nfiles++] = *f;
 	return 0;

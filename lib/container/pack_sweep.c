@@ -133,7 +133,6 @@ sweep_part(void *arg, const char *name, struct error *err)
 	if (copy && !s->p->is_packed &&
 	    (is_part(s->p, first) || str_eq(first, s->p->base)))
 		stale = true;
-
 	if ((!stale && !temp_is(name)) ||
 	    unlinkat(s->p->meta_fd, name, 0) == 0 || errno == ENOENT)
 		return 0;

@@ -500,13 +500,10 @@ is_sound(void *arg, const char *name, struct error *err)
 bool
 packed_has_containers(int root_fd)
 {
-	int fd = path_open_dir(root_fd, SEGMAP_DIR, NULL);
-	bool any = false;
+	const int fd = path_open_dir(root_fd, SEGMAP_DIR, NULL);
+	const bool any = fd >= 0 && any_container(fd);
 
-	if (fd >= 0) {
-		any = any_container(fd);
-		close(fd);
-	}
+	io_close(fd);
 	return any;
 }
 

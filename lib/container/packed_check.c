@@ -164,15 +164,14 @@ check_plain(struct checker *c, size_t i, struct error *err)
 	}
 	if (!f->has_size)
 		c->out->bytes += (uint64_t)st.st_size;
-	if (!S_ISREG(st.st_mode)) {
+	if (!S_ISREG(st.st_mode))
 		say(c, i, SIZE_MAX, "%s (rank %" PRIu32 "): not a file",
 		    str_shown(f->path), f->rank);
-	} else if (f->has_size && (uint64_t)st.st_size != f->size) {
+	else if (f->has_size && (uint64_t)st.st_size != f->size)
 		say(c, i, SIZE_MAX,
 		    "%s (rank %" PRIu32 "): %" PRIu64
 		    " bytes long, should be %" PRIu64,
 		    str_shown(f->path), f->rank, (uint64_t)st.st_size, f->size);
-	}
 	return 0;
 }
 

@@ -311,9 +311,8 @@ add_container(struct reader *r, const char *name, uint32_t *out,
 				 str_shown(name));
 	if (m->ncontainers >= SEGMAP_CONTAINERS_MAX)
 		return error_set(err, ERROR_CORRUPT, "too many containers");
-	if (!MEM_ROOM(m->containers, m->ncontainers, r->room))
-		return error_no_memory(err);
-	if (map_put(r->names, name, m->ncontainers) < 0)
+	if (!MEM_ROOM(m->containers, m->ncontainers, r->room) ||
+	    map_put(r->names, name, m->ncontainers) < 0)
 		return error_no_memory(err);
 	m->containers[m->ncontainers] = (struct segmap_container){
 		.name = name,

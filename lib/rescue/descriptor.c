@@ -167,7 +167,6 @@ ask_all(const struct descriptor_at *at, struct descriptors *all, bool *listed,
 	error_set(&copied->why, ERROR_ABSENT, "not read");
 	error_set(&from[DESCRIPTOR_ENTRY].why, ERROR_ABSENT, "not read");
 	if (usable(all, DESCRIPTOR_FLUSH) || !usable(all, DESCRIPTOR_SUMMARY)) {
-		error_clear(&copied->why);
 		error_set(&copied->why, ERROR_ABSENT, "no descriptor");
 		if (copied_each_desc(at->meta_fd, at->meta, take_copied,
 				     &(struct copied_search){ copied, at->id },

@@ -37,10 +37,7 @@ add_map(struct planner *w, const struct map_entry *e, struct error *err)
 		return error_no_memory(err);
 	w->maps[w->nmaps] = *e;
 	w->maps[w->nmaps].name = arena_strdup(w->p.arena, e->name);
-	if (w->maps[w->nmaps].name == NULL)
-		return error_no_memory(err);
-	w->nmaps++;
-	return 0;
+	return w->maps[w->nmaps++].name == NULL ? error_no_memory(err) : 0;
 }
 
 static int
@@ -50,10 +47,7 @@ add_red(struct planner *w, const struct red_entry *e, struct error *err)
 		return error_no_memory(err);
 	w->reds[w->nreds] = *e;
 	w->reds[w->nreds].name = arena_strdup(w->p.arena, e->name);
-	if (w->reds[w->nreds].name == NULL)
-		return error_no_memory(err);
-	w->nreds++;
-	return 0;
+	return w->reds[w->nreds++].name == NULL ? error_no_memory(err) : 0;
 }
 
 bool
