@@ -84,6 +84,15 @@ say(enum app_level level, const char *fmt, va_list ap)
 	errno = saved;
 }
 
+/* An answer or the output of a command would need memory. */
+static void
+out_of_memory(void)
+{
+	fprintf(stderr, "%s: out of memory%s\n", app.name,
+		app.terminal ? "\033[K" : "");
+	_exit(STATUS_FAILED);
+}
+
 void
 app_say(enum app_level level, const char *fmt, ...)
 {
@@ -344,8 +353,6 @@ join_tables(const struct opt *own, const struct opt *common, size_t more)
 	while (own[n].type != OPT_TYPE_END)
 		n++;
 	all = mem_calloc(n + more + 1, sizeof(*all));
-	if (all == NULL)
-		return NULL;
 	memcpy(all, own, n * sizeof(*all));
 	mine = n;
 	for (i = 0; i < more; i++) {
@@ -452,6 +459,8 @@ app_start(const struct app_info *info, int argc, char **argv,
 	struct opt *all = NULL;
 	int n, fd = 0;
 
+	mem_exhausted(out_of_memory);
+	app.name = info->name;
 	buf_add_str(&app.words, path_base(argv[0]));
 	for (char **arg = argv + 1; *arg != NULL; arg++)
 		if (!str_eq(*arg, "-q") && !str_eq(*arg, "-v"))
@@ -466,15 +475,10 @@ app_start(const struct app_info *info, int argc, char **argv,
 	/* SIGUSR1 asks for progress (progress.c).  One that arrives before
 	 * progress_start() must not end the process. */
 	sigaction(SIGUSR1, &nothing, NULL);
-	app.name = info->name;
 	app.terminal = style_can_draw(STDERR_FILENO);
 	if (!info->raw && argc > 0 && wants_json(argv + 1))
 		app_answer_start(info->name, info->verb);
 	all = join_tables(opts, common, more);
-	if (all == NULL) {
-		app_error("out of memory");
-		exit(STATUS_FAILED);
-	}
 	n = opt_parse(all, argc, argv, info->command, &err);
 	if (help || version || dump)
 		answer(info, all, help, version);

@@ -20,6 +20,27 @@
  * module. */
 static atomic_long fail_after = -1;
 
+/* What ends the process; NULL: the caller handles a failure. */
+static void (*end_process)(void);
+
+/* `p`, or if it is NULL, the end of the process or ENOMEM. */
+static void *
+checked(void *p)
+{
+	if (p == NULL) {
+		if (end_process != NULL)
+			end_process();
+		errno = ENOMEM;
+	}
+	return p;
+}
+
+void
+mem_exhausted(void (*end)(void))
+{
+	end_process = end;
+}
+
 /* May this allocation go ahead?  Costs one relaxed load in normal use. */
 static bool
 allowed(void)
@@ -39,10 +60,8 @@ product(size_t count, size_t size)
 {
 	size_t bytes = 0;
 
-	if (__builtin_mul_overflow(count, size, &bytes) || !allowed()) {
-		errno = ENOMEM;
+	if (__builtin_mul_overflow(count, size, &bytes) || !allowed())
 		return 0;
-	}
 	return bytes > 0 ? bytes : 1;
 }
 
@@ -67,7 +86,7 @@ mem_alloc(size_t count, size_t size)
 {
 	size_t bytes = product(count, size);
 
-	return bytes > 0 ? advise(malloc(bytes), bytes) : NULL;
+	return checked(bytes > 0 ? advise(malloc(bytes), bytes) : NULL);
 }
 
 void *
@@ -75,7 +94,7 @@ mem_calloc(size_t count, size_t size)
 {
 	size_t bytes = product(count, size);
 
-	return bytes > 0 ? advise(calloc(1, bytes), bytes) : NULL;
+	return checked(bytes > 0 ? advise(calloc(1, bytes), bytes) : NULL);
 }
 
 void *
@@ -83,7 +102,7 @@ mem_realloc(void *p, size_t count, size_t size)
 {
 	size_t bytes = product(count, size);
 
-	return bytes > 0 ? advise(realloc(p, bytes), bytes) : NULL;
+	return checked(bytes > 0 ? advise(realloc(p, bytes), bytes) : NULL);
 }
 
 bool
@@ -108,17 +127,13 @@ mem_aligned(size_t align, size_t size)
 	void *p = NULL;
 
 	assert(align > 0 && (align & (align - 1)) == 0);
-	if (bytes == 0)
-		return NULL;
 	if (align < sizeof(void *)) /* posix_memalign() takes no less */
 		align = sizeof(void *);
 	if (bytes >= LARGE && align < LARGE_PAGE)
 		align = LARGE_PAGE;
-	if (posix_memalign(&p, align, bytes) != 0) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return advise(p, bytes);
+	if (bytes == 0 || posix_memalign(&p, align, bytes) != 0)
+		p = NULL;
+	return checked(advise(p, bytes));
 }
 
 char *

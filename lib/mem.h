@@ -3,8 +3,12 @@
  * mem.h - the only place that allocates memory.
  *
  * All allocations of the library use these functions, so that products are
- * checked for overflow and tests can make the n-th allocation fail.  All return
- * NULL with errno = ENOMEM on failure; none exits.
+ * checked for overflow and tests can make the n-th allocation fail.
+ *
+ * Without memory, a command ends: app_start() sets mem_exhausted(), and what
+ * only commands use (archive, find, fti, ftijob, report, run, scavenge, cmd)
+ * does not check allocations.  libscr must not end the application: all other
+ * rooms check, as these functions then return NULL with errno = ENOMEM.
  */
 #ifndef MEM_H
 #define MEM_H
@@ -37,6 +41,9 @@ char *mem_strdup(const char *s) __attribute__((malloc));
 
 /* Consistent with free(): NULL is ignored. */
 void mem_free(void *p);
+
+/* From now on, call `end` when an allocation fails.  It does not return. */
+void mem_exhausted(void (*end)(void));
 
 /*
  * For tests: let `after` more allocations succeed and every later one fail;

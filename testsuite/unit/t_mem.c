@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+
 #include "map.h"
 #include "scratch.h"
 
@@ -72,6 +74,31 @@ TEST(fail)
 	is_int(mem_fail_after(-7), 5, "the previous value is told");
 	is_int(mem_fail_after(-1), -1, "any negative value means never");
 	mem_free(p);
+}
+
+static jmp_buf ended;
+
+static void
+end(void)
+{
+	longjmp(ended, 1);
+}
+
+TEST(exhausted)
+{
+	volatile int times = 0;
+
+	mem_exhausted(end);
+	if (setjmp(ended) == 0) {
+		mem_fail_after(0);
+		mem_free(mem_alloc(1, 1));
+	} else if (++times < 2) {
+		mem_fail_after(-1);
+		mem_free(mem_alloc(SIZE_MAX, 2));
+	}
+	mem_exhausted(NULL);
+	mem_fail_after(-1);
+	is_int(times, 2, "a command ends when an allocation fails");
 }
 
 /* --- Buffers --- */
