@@ -38,7 +38,7 @@ struct run_limits {
 		"(SCR_WATCHDOG_TIMEOUT)"), \
 		OPT_U64(0, "flush-timeout", &(l).flush, "SECONDS", 1, \
 			UINT32_MAX, \
-			"the same while a dataset is flushed " \
+			"the same while a dataset is flushed, fetched or rebuilt " \
 			"(SCR_WATCHDOG_TIMEOUT_PFS)"), \
 		OPT_U64(0, "start-timeout", &(l).start, "SECONDS", 1, \
 			UINT32_MAX, \

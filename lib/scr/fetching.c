@@ -453,6 +453,7 @@ step(struct search *s, struct error *err)
 		return rc < 0 ? -1 : 1;
 	}
 	events_dataset(run, &d, "FETCH_START", -1);
+	onprefix_moving(run, &d, true);
 	v = try_one(s, &d, &why);
 	s->last = d.id;
 	since = clock_seconds() - since;

@@ -456,6 +456,31 @@ onprefix_note(struct run *run, const struct dataset *d, enum held_place is)
 	(void)team_agree(&run->world, 0, NULL);
 }
 
+void
+onprefix_moving(const struct run *run, const struct dataset *d, bool fetched)
+{
+	const int fd = run->world.rank != 0
+			       ? -1
+			       : jobfiles_open(run->p.prefix, true, NULL);
+	struct kvtree *t = NULL;
+	struct flush_entry e;
+
+	if (fd < 0)
+		return;
+	t = kvtree_read_file(fd, FLUSH_FILE, NULL);
+	if (t == NULL)
+		t = kvtree_new(NULL);
+	if (fetched || flush_find(t, d->id, &e, NULL) < 0)
+		e = (struct flush_entry){ .id = d->id,
+					  .in_cache = !fetched,
+					  .on_pfs = fetched };
+	e.sync_flushing = true;
+	if (t != NULL && flush_put(t, &e, d, NULL) == 0)
+		(void)kvtree_write(t, fd, FLUSH_FILE, false, NULL);
+	kvtree_free(t);
+	io_close(fd);
+}
+
 bool
 onprefix_has(const struct run *run, int64_t id)
 {

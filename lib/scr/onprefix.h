@@ -88,6 +88,15 @@ bool onprefix_unwritable(struct run *run, const struct error *why);
 void onprefix_note(struct run *run, const struct dataset *d,
 		   enum held_place is);
 
+/*
+ * Mark dataset `d` in flush.scr as being flushed, for who watches the job:
+ * before it is fetched, or moved and rebuilt in the caches.  onprefix_note()
+ * removes the mark.  Not collective; rank 0 writes, and if it cannot, that is
+ * no error.
+ */
+void onprefix_moving(const struct run *run, const struct dataset *d,
+		     bool fetched);
+
 /* Does flush.scr list dataset `id` as on the prefix?  An unreadable file lists
  * none. */
 bool onprefix_has(const struct run *run, int64_t id);

@@ -246,6 +246,7 @@ regain_next(struct run *run, const struct held_set *s, bool *output_lost,
 	bool whole = false, kept = false;
 
 	events_dataset(run, &s->d, "REBUILD_START", -1);
+	onprefix_moving(run, &s->d, false);
 	whole = regain_one(run, s, &why) == 0;
 	events_dataset(run, &s->d, whole ? "REBUILD_SUCCESS" : "REBUILD_FAIL",
 		       clock_seconds() - since);

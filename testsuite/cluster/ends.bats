@@ -370,6 +370,19 @@ slow_flush() {
 	[[ $output != *"no progress"* ]] || failed "$output"
 }
 
-@test "17. a frozen node, ranks that hang, a slow flush" {
-	each ssh 1 5 frozen_node hung slow_flush
+# A fetch takes longer than the time for a checkpoint, and up to the first one.
+slow_fetch() {
+	job_lay SCR_FLUSH=1
+	job_direct 4 steps=1 size=1000000
+	LAY=()
+	OPTIONS="--grace 3 --timeout 4 --start-timeout 6 --flush-timeout 60"
+	bed_slow node2 100000 /pfs
+	batch "$@" steps=1 size=1000000
+	ended ok 2
+	[[ $output != *"no progress"* ]] || failed "$output"
+	grep -qx "restart 1 1" "$JOURNAL"
+}
+
+@test "17. a frozen node, ranks that hang, a slow flush, a slow fetch" {
+	each ssh 1 5 frozen_node hung slow_flush slow_fetch
 }
