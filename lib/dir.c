@@ -50,47 +50,68 @@ dir_access(int dir, const char *name, int mode)
 }
 
 int
+dir_walk(struct dir_walk *w, int fd, const char *what, struct error *err)
+{
+	/* Not dup(): the offset would be shared. */
+	const int own = dir_open(fd, ".");
+
+	*w = (struct dir_walk){ .what = what };
+	if (own < 0)
+		return error_sys(err, "%s: cannot open", what);
+	w->dir = fdopendir(own);
+	if (w->dir != NULL)
+		return 0;
+	error_sys(err, "%s: cannot read", what);
+	close(own);
+	return -1;
+}
+
+const char *
+dir_next(struct dir_walk *w)
+{
+	const struct dirent *de = NULL;
+
+	do {
+		errno = 0;
+		de = readdir(w->dir);
+	} while (de != NULL &&
+		 (str_eq(de->d_name, ".") || str_eq(de->d_name, "..")));
+	w->errnum = de == NULL ? errno : 0;
+	return de != NULL ? de->d_name : NULL;
+}
+
+int
+dir_done(struct dir_walk *w, int rc, struct error *err)
+{
+	if (w->dir != NULL)
+		closedir(w->dir);
+	errno = w->errnum;
+	if (rc == 0 && errno != 0)
+		rc = error_sys(err, "%s: cannot read", w->what);
+	return rc;
+}
+
+int
 dir_each(int fd, const char *what,
 	 int (*fn)(void *arg, const char *name, struct error *err), void *arg,
 	 struct error *err)
 {
-	/* Not dup(): the offset would be shared. */
-	int own = dir_open(fd, ".");
-	struct dirent *de = NULL;
-	DIR *dir = NULL;
-	int rc = 0;
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, fd, what, err);
 
-	if (own < 0)
-		return error_sys(err, "%s: cannot open", what);
-	dir = fdopendir(own);
-	if (dir == NULL) {
-		error_sys(err, "%s: cannot read", what);
-		close(own);
-		return -1;
-	}
-	errno = 0;
-	while (rc == 0 && (de = readdir(dir)) != NULL) {
-		if (!str_eq(de->d_name, ".") && !str_eq(de->d_name, ".."))
-			rc = fn(arg, de->d_name, err);
-		errno = 0;
-	}
-	if (rc == 0 && errno != 0)
-		rc = error_sys(err, "%s: cannot read", what);
-	closedir(dir);
-	return rc;
-}
-
-static int
-stop_at_first(void *arg, const char *name, struct error *err)
-{
-	(void)arg;
-	(void)name;
-	(void)err;
-	return 1;
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		rc = fn(arg, name, err);
+	return dir_done(&w, rc, err);
 }
 
 bool
 dir_is_empty(int fd)
 {
-	return dir_each(fd, "", stop_at_first, NULL, NULL) == 0;
+	struct dir_walk w;
+	int rc = dir_walk(&w, fd, "", NULL);
+
+	if (rc == 0 && dir_next(&w) != NULL)
+		rc = 1;
+	return dir_done(&w, rc, NULL) == 0;
 }

@@ -21,11 +21,28 @@ int dir_stat(int dir, const char *name, struct stat *st, int flags);
 int dir_access(int dir, const char *name, int mode);
 
 /*
- * Call fn for each name in directory `fd` except "." and "..", in no particular
- * order.  `what` names the directory in messages.  If fn returns a value other
- * than 0, the walk ends and returns that value.  The offset of `fd` does not
- * change.  -1 and ERROR_SYSTEM: the directory cannot be read.
+ * The names in directory `fd` except "." and "..", in no particular order:
+ *
+ *     rc = dir_walk(&w, fd, what, err);
+ *     while (rc == 0 && (name = dir_next(&w)) != NULL)
+ *             rc = ...;
+ *     rc = dir_done(&w, rc, err);
+ *
+ * `what` names the directory in messages.  The offset of `fd` does not change.
+ * dir_done() returns `rc`, or if that is 0 and the directory could not be read,
+ * -1 and ERROR_SYSTEM.
  */
+struct dir_walk {
+	void *dir;
+	const char *what;
+	int errnum;
+};
+
+int dir_walk(struct dir_walk *w, int fd, const char *what, struct error *err);
+const char *dir_next(struct dir_walk *w);
+int dir_done(struct dir_walk *w, int rc, struct error *err);
+
+/* The same with a function, whose value other than 0 ends the walk. */
 int dir_each(int fd, const char *what,
 	     int (*fn)(void *arg, const char *name, struct error *err),
 	     void *arg, struct error *err);

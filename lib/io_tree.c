@@ -9,17 +9,13 @@
 #include "error.h"
 #include "io.h"
 
-static int
-remove_entry(void *dirfd, const char *name, struct error *err)
-{
-	return io_remove_tree(*(const int *)dirfd, name, err);
-}
-
 /* Recursion is bounded: each level holds a descriptor, so a hostile tree ends
  * with EMFILE long before the stack is exhausted. */
 int
 io_remove_tree(int dirfd, const char *name, struct error *err)
 {
+	const char *entry = NULL;
+	struct dir_walk w;
 	int fd = -1, rc = 0;
 
 	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
@@ -32,7 +28,10 @@ io_remove_tree(int dirfd, const char *name, struct error *err)
 		return 0; /* somebody else removes it, too */
 	if (fd < 0)
 		return error_sys(err, "%s: cannot remove", name);
-	rc = dir_each(fd, name, remove_entry, &fd, err);
+	rc = dir_walk(&w, fd, name, err);
+	while (rc == 0 && (entry = dir_next(&w)) != NULL)
+		rc = io_remove_tree(fd, entry, err);
+	rc = dir_done(&w, rc, err);
 	close(fd);
 	if (rc < 0)
 		return -1;
@@ -41,25 +40,13 @@ io_remove_tree(int dirfd, const char *name, struct error *err)
 	return 0;
 }
 
-struct sizing {
-	int fd;
-	uint64_t *bytes;
-};
-
-static int
-size_entry(void *arg, const char *name, struct error *err)
-{
-	const struct sizing *s = arg;
-
-	return io_tree_size(s->fd, name, s->bytes, err);
-}
-
 int
 io_tree_size(int dirfd, const char *name, uint64_t *bytes, struct error *err)
 {
-	struct sizing s = { .bytes = bytes };
+	const char *entry = NULL;
+	struct dir_walk w;
 	struct stat st;
-	int rc = 0;
+	int fd = -1, rc = 0;
 
 	if (dir_stat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_sys(err, "%s: cannot read", name);
@@ -67,10 +54,13 @@ io_tree_size(int dirfd, const char *name, uint64_t *bytes, struct error *err)
 		*bytes += (uint64_t)st.st_size;
 	if (!S_ISDIR(st.st_mode))
 		return 0;
-	s.fd = dir_open_plain(dirfd, name);
-	if (s.fd < 0)
+	fd = dir_open_plain(dirfd, name);
+	if (fd < 0)
 		return error_sys(err, "%s: cannot read", name);
-	rc = dir_each(s.fd, name, size_entry, &s, err);
-	close(s.fd);
+	rc = dir_walk(&w, fd, name, err);
+	while (rc == 0 && (entry = dir_next(&w)) != NULL)
+		rc = io_tree_size(fd, entry, bytes, err);
+	rc = dir_done(&w, rc, err);
+	close(fd);
 	return rc;
 }
