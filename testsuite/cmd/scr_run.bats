@@ -101,10 +101,24 @@ $(uname -n) $(scr_env job-id)"
 	wait $!
 }
 
-@test "SCR_ENABLE=0: only the program" {
-	program 5
-	SCR_ENABLE=0 ends 5 scr_run ./app
+@test "SCR_ENABLE=0: only the program, with its output" {
+	program 5 'echo "says $*"'
+	SCR_ENABLE=0 ends 5 scr_run ./app -h
+	assert_output_is "says -h"
 	[[ ! -e p && $(runs) == 1 ]]
+}
+
+@test "what ended LLNL's scr_run: no USER, no ping, sizes in the configuration, -rc of the program" {
+	mkdir -p p/.scr
+	echo "CNTLDIR=$SCR_CNTL_BASE BYTES=1K" >site.conf
+	echo "CACHEDIR=$SCR_CACHE_BASE BYTES=1K" >p/.scrconf
+	program 6 'echo "$*"'
+	mkdir bare
+	for tool in sh wc uname; do ln -s "$(type -P $tool)" bare; done
+	ends 6 env -u USER -u SCR_CACHE_BASE -u SCR_CNTL_BASE SCR_CONF_FILE="$PWD/site.conf" \
+		PATH="$PWD/bare:$BIN" scr_run ./app -rc x -rs=y -h
+	assert_output_is "-rc x -rs=y -h"
+	[[ $(runs) == 1 && -d p/.scr ]]
 }
 
 @test "signals end the program, and the caches are saved" {
