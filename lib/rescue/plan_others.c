@@ -249,7 +249,6 @@ struct search {
 	const struct planner *w;
 	struct map *claimed; /* paths of known files */
 	struct buf path;     /* of the directory, with '/' at its end; or "" */
-	int fd;		     /* of the directory */
 	bool below;	     /* look at its directories, too */
 	unsigned depth;
 	size_t names; /* that may still be looked at */
@@ -258,11 +257,10 @@ struct search {
 
 static int look_in(struct search *s, int fd, struct error *err);
 
-/* 1: found. */
+/* Look at `name` in directory `dir`.  1: found. */
 static int
-look_at(void *arg, const char *name, struct error *err)
+look_at(struct search *s, int dir, const char *name, struct error *err)
 {
-	struct search *s = arg;
 	const size_t len = s->path.len;
 	struct stat st;
 	int rc = 0, fd = -1;
@@ -273,7 +271,7 @@ look_at(void *arg, const char *name, struct error *err)
 	}
 	if (buf_add_str(&s->path, name) < 0)
 		return error_no_memory(err);
-	if (dir_stat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	if (dir_stat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) &&
 	    map_get(s->claimed, s->path.data) == MAP_NONE &&
 	    dataset_dir_is_data(s->path.data)) {
@@ -281,7 +279,7 @@ look_at(void *arg, const char *name, struct error *err)
 					str_shown(s->path.data));
 		rc = s->found != NULL ? 1 : error_no_memory(err);
 	} else if (s->below && S_ISDIR(st.st_mode) && s->depth < DEPTH_MAX) {
-		fd = dir_open_plain(s->fd, name);
+		fd = dir_open_plain(dir, name);
 		rc = buf_add_char(&s->path, '/') < 0 ? error_no_memory(err) : 0;
 		if (rc == 0)
 			rc = look_in(s, fd, err);
@@ -296,8 +294,9 @@ look_at(void *arg, const char *name, struct error *err)
 static int
 look_in(struct search *s, int fd, struct error *err)
 {
-	const int above = s->fd;
 	struct error why = ERROR_INIT;
+	const char *name = NULL;
+	struct dir_walk w;
 	int rc = 0;
 
 	if (fd < 0) {
@@ -305,11 +304,12 @@ look_in(struct search *s, int fd, struct error *err)
 					str_shown(s->path.data));
 		return s->found != NULL ? 1 : error_no_memory(err);
 	}
-	s->fd = fd;
 	s->depth++;
-	rc = dir_each(fd, s->path.data, look_at, s, &why);
+	rc = dir_walk(&w, fd, s->path.data, &why);
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		rc = look_at(s, fd, name, &why);
+	rc = dir_done(&w, rc, &why);
 	s->depth--;
-	s->fd = above;
 	return rc < 0 ? error_pass(err, &why) : rc;
 }
 
@@ -320,7 +320,6 @@ plan_ask_unclaimed(struct planner *w, struct error *err)
 	struct search s = {
 		.w = w,
 		.claimed = map_new(),
-		.fd = -1,
 		.names = p->nfiles + NAMES_MAX,
 	};
 	struct map *looked = map_new();

@@ -81,27 +81,18 @@ plan_scan_one(struct planner *w, uint32_t place, const char *name,
 	return 0;
 }
 
-struct listing {
-	struct planner *w;
-	uint32_t place;
-};
-
-static int
-scan_entry(void *arg, const char *name, struct error *err)
-{
-	const struct listing *l = arg;
-
-	return plan_scan_one(l->w, l->place, name, NULL, err);
-}
-
 /* Add the names of one metadata directory. */
 static int
 scan_dir(struct planner *w, uint32_t place, struct error *err)
 {
 	const struct place *pl = &w->p.places[place];
-	struct listing l = { w, place };
+	const char *name = NULL;
+	struct dir_walk d;
+	int rc = dir_walk(&d, pl->meta_fd, pl->meta, err);
 
-	return dir_each(pl->meta_fd, pl->meta, scan_entry, &l, err);
+	while (rc == 0 && (name = dir_next(&d)) != NULL)
+		rc = plan_scan_one(w, place, name, NULL, err);
+	return dir_done(&d, rc, err);
 }
 
 /* Add the name of a redundancy file given by hand.  `map`: it protects

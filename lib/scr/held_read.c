@@ -218,44 +218,38 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 
 /* --- Datasets of other prefixes --- */
 
-/* The first filemap with a file: the directory of that. */
-struct finding {
-	const struct held_set *set;
-	struct arena *arena;
-	const char *place;
-};
-
-static int
-find_place(void *arg, const char *name, struct error *err)
-{
-	struct finding *f = arg;
-	const int64_t rank = filemap_name_rank(name);
-	struct filemap m;
-
-	(void)err;
-	if (rank >= 0 &&
-	    held_filemap(f->set, (uint32_t)rank, f->arena, &m, NULL) == 0 &&
-	    m.nfiles > 0)
-		f->place = m.files[0].dir;
-	return f->place != NULL;
-}
-
-/* To which prefix does the dataset belong, by the filemaps on this node? */
+/* To which prefix does the dataset belong, by the directory of the first file
+ * in the filemaps on this node? */
 static enum jobfiles_origin
 origin(const struct run *run, const struct held_set *s, struct buf *whose)
 {
 	enum jobfiles_origin of = JOBFILES_HERE;
-	struct finding f = { .set = s, .arena = arena_new() };
+	struct arena *a = arena_new();
+	const char *name = NULL, *place = NULL;
+	struct dir_walk w;
+	struct filemap m;
 	char path[PATH_MAX];
-	int fd = -1;
+	int fd = -1, rc = 0;
 
 	snprintf(path, sizeof(path), "%s/" SCR_DIR, s->dir);
 	fd = dir_open(AT_FDCWD, path);
-	if (fd >= 0 && f.arena != NULL)
-		(void)dir_each(fd, path, find_place, &f, NULL);
-	of = jobfiles_origin(run->p.prefix, f.place, whose);
+	rc = fd < 0 || a == NULL ? -1 : 0;
+	if (rc == 0) {
+		rc = dir_walk(&w, fd, path, NULL);
+		while (rc == 0 && place == NULL &&
+		       (name = dir_next(&w)) != NULL) {
+			const int64_t rank = filemap_name_rank(name);
+
+			if (rank >= 0 &&
+			    held_filemap(s, (uint32_t)rank, a, &m, NULL) == 0 &&
+			    m.nfiles > 0)
+				place = m.files[0].dir;
+		}
+		(void)dir_done(&w, rc, NULL);
+	}
+	of = jobfiles_origin(run->p.prefix, place, whose);
 	io_close(fd);
-	arena_free(f.arena);
+	arena_free(a);
 	return of;
 }
 
@@ -398,40 +392,31 @@ merge_current(const struct run *run, struct held *h, const struct listed *l,
 
 /* --- Leftovers of interrupted runs --- */
 
-struct sweep {
-	const struct held *h;
-	const struct store *st;
-	int fd;
-};
-
-static int
-sweep_one(void *arg, const char *name, struct error *err)
+static void
+sweep_one(const struct held *h, const struct store *st, int fd,
+	  const char *name)
 {
-	const struct sweep *s = arg;
 	const int64_t id = dataset_dir_id(name);
-	const struct held_set *is = id > 0 ? held_find(s->h, id) : NULL;
+	const struct held_set *is = id > 0 ? held_find(h, id) : NULL;
 	/* If the cindex does not list it, it may be damaged. */
 	const bool older =
 		is != NULL &&
 		(is->older ||
-		 (!is->here && common_differs(s->fd, name, is->d.created_us)));
-	bool stays = id <= 0 || (is != NULL && is->store == s->st && !older);
+		 (!is->here && common_differs(fd, name, is->d.created_us)));
+	bool stays = id <= 0 || (is != NULL && is->store == st && !older);
 
-	(void)err;
-	for (size_t i = 0; i < s->h->nothers; i++)
-		stays |= s->h->others[i]->d.id == id &&
-			 s->h->others[i]->store == s->st;
+	for (size_t i = 0; i < h->nothers; i++)
+		stays |= h->others[i]->d.id == id && h->others[i]->store == st;
 	if (stays)
-		return 0;
+		return;
 	if (older)
 		say_warn("%s/%s: removed: other nodes have a newer dataset "
 			 "with this id",
-			 s->st->dir, name);
+			 st->dir, name);
 	else
-		say_debug("%s/%s: removed: no node lists this dataset",
-			  s->st->dir, name);
-	held_erase(s->fd, s->st, name);
-	return 0;
+		say_debug("%s/%s: removed: no node lists this dataset", st->dir,
+			  name);
+	held_erase(fd, st, name);
 }
 
 /* Remove leftovers of interrupted runs in the directories of the job. */
@@ -439,18 +424,23 @@ static void
 sweep(const struct run *run, const struct held *h)
 {
 	for (size_t i = 0; i < run->stores.count; i++) {
-		struct sweep s = { .h = h, .st = &run->stores.list[i] };
+		const struct store *st = &run->stores.list[i];
 		struct error why = ERROR_INIT;
+		const char *name = NULL;
+		struct dir_walk w;
+		int fd = -1, rc = 0;
 
-		if (!s.st->enabled || s.st->sharers.rank != 0)
+		if (!st->enabled || st->sharers.rank != 0)
 			continue;
-		s.fd = held_open_dir(s.st->dir, &why);
-		if (s.fd < 0 ||
-		    dir_each(s.fd, s.st->dir, sweep_one, &s, &why) < 0)
+		fd = held_open_dir(st->dir, &why);
+		rc = fd < 0 ? -1 : dir_walk(&w, fd, st->dir, &why);
+		while (rc == 0 && (name = dir_next(&w)) != NULL)
+			sweep_one(h, st, fd, name);
+		if (fd < 0 || dir_done(&w, rc, &why) < 0)
 			say_warn("%s: leftovers of interrupted runs are not "
 				 "removed",
 				 why.text);
-		io_close(s.fd);
+		io_close(fd);
 	}
 }
 

@@ -117,33 +117,30 @@ rank_of(const char *name, uint32_t *rank)
 	return *rank < REDSET_MAX_RANKS;
 }
 
-/* The leader of a directory: the names for each rank that shares it. */
-struct listing {
-	const struct regain *g;
-	const struct team *sharers;
-	struct buf *names; /* by sharer */
-};
-
-/* Add the name to those of the rank that handles the files of its rank: itself,
- * if it runs here, or any. */
+/* The leader of a directory: add its names to those of the rank that handles
+ * the files of their rank: that itself, if it runs here, or any. */
 static int
-list_one(void *arg, const char *name, struct error *err)
+list_all(const struct regain *g, struct buf *names, struct error *err)
 {
-	const struct listing *l = arg;
-	const uint32_t n = l->sharers->size;
-	struct buf *to = NULL;
-	uint32_t rank = 0, keeper = 0;
+	const struct team *sharers = &g->set->store->sharers;
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, g->metafd, g->meta, err);
 
-	if (str_starts(name, TEMP_STEM)) {
-		(void)unlinkat(l->g->metafd, name, 0);
-		return 0;
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		uint32_t rank = 0, keeper = 0;
+
+		if (str_starts(name, TEMP_STEM))
+			(void)unlinkat(g->metafd, name, 0);
+		else if (rank_of(name, &rank)) {
+			keeper = team_member(sharers, rank);
+			if (keeper >= sharers->size)
+				keeper = rank % sharers->size;
+			if (buf_add(&names[keeper], name, strlen(name) + 1) < 0)
+				rc = error_no_memory(err);
+		}
 	}
-	if (!rank_of(name, &rank))
-		return 0;
-	keeper = team_member(l->sharers, rank);
-	to = &l->names[keeper < n ? keeper : rank % n];
-	return buf_add(to, name, strlen(name) + 1) < 0 ? error_no_memory(err)
-						       : 0;
+	return dir_done(&w, rc, err);
 }
 
 /* The part of `rank`, added if it is missing. */
@@ -163,28 +160,28 @@ int
 regain_list(struct regain *g, struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
-	struct listing l = { .g = g, .sharers = t };
+	struct buf *names = NULL; /* by sharer */
 	struct team_mail out = { 0, NULL }, in = { 0, NULL };
 	const char *at = NULL, *end = NULL;
 	size_t cap = 0;
 	int rc = 0;
 
 	if (t->rank == 0) {
-		l.names = arena_alloc(g->arena, t->size, sizeof(*l.names));
+		names = arena_alloc(g->arena, t->size, sizeof(*names));
 		out.notes = arena_alloc(g->arena, t->size, sizeof(*out.notes));
-		if (l.names == NULL || out.notes == NULL)
+		if (names == NULL || out.notes == NULL)
 			rc = error_no_memory(err);
 		if (rc == 0 && g->metafd >= 0)
-			rc = dir_each(g->metafd, g->meta, list_one, &l, err);
+			rc = list_all(g, names, err);
 		for (uint32_t i = 0; rc == 0 && i < t->size; i++)
-			if (l.names[i].len > 0)
+			if (names[i].len > 0)
 				out.notes[out.count++] =
-					(struct team_note){ i, l.names[i].data,
-							    l.names[i].len };
+					(struct team_note){ i, names[i].data,
+							    names[i].len };
 	}
 	rc = team_notes(t, rc, &out, g->arena, &in, err);
-	for (uint32_t i = 0; l.names != NULL && i < t->size; i++)
-		buf_free(&l.names[i]);
+	for (uint32_t i = 0; names != NULL && i < t->size; i++)
+		buf_free(&names[i]);
 	/* Sort the names that the leader sent into parts. */
 	if (rc == 0 && part_of(g, g->run->world.rank, &cap) == NULL)
 		rc = error_no_memory(err);
