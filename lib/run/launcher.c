@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -18,134 +20,232 @@
 /* Bytes of a host file that a user gives. */
 #define HOSTS_MAX ((size_t)64 << 20)
 
-enum style {
-	WORD_BEFORE, /* the option, and the nodes as the next word */
-	JOINED,	     /* the option and the nodes in one word */
-	HOST_FILE,   /* mpiexec */
+/* What to do with the nodes. */
+enum way {
+	LEAVE_OUT, /* those that cannot be used, in an option */
+	REQUIRE,   /* the same, as a constraint of flux */
+	USE,	   /* those to use, in an option */
+	USE_HOSTS, /* the same, in a host file, or in the user's list */
 };
+
+/* Names of options have no dashes and a blank on both sides. */
+static const char slurm_flags[] =
+	" E H I K O Q X Z h k l s u v V allocate bell contiguous "
+	"debugger-test disable-status exact exclusive external-launcher "
+	"get-user-env help hold immediate interactive kill-on-bad-exit label "
+	"multi-prog nice no-allocate no-bell no-kill nvmps overcommit overlap "
+	"oversubscribe preserve-env propagate pty quiet quit-on-interrupt "
+	"reboot resv-ports send-libs share spread-job test-only unbuffered "
+	"usage use-min-nodes verbose version whole x11 ";
+static const char flux_flags[] =
+	" h l u v x debug dry-run exclusive help label-io quiet unbuffered "
+	"verbose wait watch ";
+static const char jsm_flags[] = " V h i v help immediate version ";
+static const char alps_flags[] = " T V b h q ss v help version ";
+static const char mpi_flags[] =
+	" V check_mpi cleanup d l grr h help info ilp64 nolocal q rr tv v "
+	"verbose version allow-run-as-root bind-to-core bind-to-none "
+	"bind-to-socket bycore bynode byslot bysocket continuous "
+	"debug-daemons debug-devel disable-auto-cleanup "
+	"disable-hostname-propagation disable-recovery disable-x "
+	"display-allocation display-devel-map display-map do-not-launch "
+	"do-not-resolve enable-recovery enable-x envall envnone genvall "
+	"genvnone index-argv-by-rank leave-session-attached "
+	"merge-stderr-to-stdout nooversubscribe novm oversubscribe pernode "
+	"pmi-port prepend-rank print-all-exitcodes print-rank-map profile "
+	"quiet report-bindings show-progress silent-abort skip-launch-node "
+	"tag-output timestamp-output use-hwthread-cpus ";
+
+/* Options with two words behind them, and some whose value is a program. */
+static const char pairs[] = " env genv gmca mca omca pmixmca prtemca ";
+static const char programs[] =
+	" bcast launch-agent launcher-exec epilog prolog task-epilog "
+	"task-prolog ";
 
 static const struct launcher {
 	const char *name;
-	bool use; /* takes the nodes to use, not those to leave out */
-	enum style style;
-	const char *option;
-	const char *after; /* a word that stays before the option; NULL */
+	enum way way;
+	bool clusters;	     /* as getopt(3): "-lu", "-n8" */
+	const char *flags;   /* options without a value */
+	const char *option;  /* that names nodes */
+	const char *aliases; /* its names */
 } launchers[] = {
-	{ "srun", false, WORD_BEFORE, "--exclude", NULL },
-	{ "jsrun", false, WORD_BEFORE, "--exclude_hosts", NULL },
-	{ "lrun", false, JOINED, "--exclude_hosts=", NULL },
-	{ "flux", false, JOINED, "--requires=-host:", "run" },
-	{ "aprun", true, WORD_BEFORE, "-L", NULL },
-	{ "mpiexec", true, HOST_FILE, "-machinefile", NULL },
-	{ "mpirun", true, HOST_FILE, "-machinefile", NULL },
-	{ "mpiexec.hydra", true, HOST_FILE, "-machinefile", NULL },
-	{ "orterun", true, HOST_FILE, "-machinefile", NULL },
-	{ "prterun", true, HOST_FILE, "-machinefile", NULL },
+	{ "srun", LEAVE_OUT, true, slurm_flags, "--exclude", " exclude x " },
+	{ "jsrun", LEAVE_OUT, false, jsm_flags, "--exclude_hosts",
+	  " exclude_hosts " },
+	{ "lrun", LEAVE_OUT, false, jsm_flags, "--exclude_hosts",
+	  " exclude_hosts " },
+	{ "flux", REQUIRE, true, flux_flags, "--requires", " requires " },
+	{ "aprun", USE, false, alps_flags, "-L", " L node-list " },
+	{ "mpiexec", USE_HOSTS, false, mpi_flags, "-machinefile", NULL },
+	{ "mpirun", USE_HOSTS, false, mpi_flags, "-machinefile", NULL },
+	{ "mpiexec.hydra", USE_HOSTS, false, mpi_flags, "-machinefile", NULL },
+	{ "orterun", USE_HOSTS, false, mpi_flags, "-machinefile", NULL },
+	{ "prterun", USE_HOSTS, false, mpi_flags, "-machinefile", NULL },
 };
 
 /* Options of mpiexec with a host file, and with a list of hosts. */
-static const char *const file_options[] = {
-	"-f",		"-hostfile",	 "--hostfile",
-	"-machinefile", "--machinefile", "-default-hostfile",
-};
-static const char *const list_options[] = { "-hosts", "-host", "--host", "-H" };
+static const char file_options[] =
+	" f hostfile machine machinefile default-hostfile ";
+static const char host_options[] =
+	" f hostfile machine machinefile default-hostfile hosts host H ";
 
 /* Options that count ranks (of jsrun: resource sets), and nodes. */
-static const char *const rank_options[] = { "-n", "-np", "--np", "--ntasks",
-					    "--nrs" };
-static const char *const node_options[] = { "-N", "--nodes" };
+static const char rank_options[] = " n np ntasks nrs ";
+static const char node_options[] = " N nodes ";
 
-static const struct launcher *
-find(const char *word)
-{
-	const char *slash = strrchr(word, '/');
-	const char *name = slash != NULL ? slash + 1 : word;
+/* --- The words of a launcher --- */
 
-	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++)
-		if (str_eq(name, launchers[i].name))
-			return &launchers[i];
-	return NULL;
-}
+enum word { OPTION, VALUE, PROGRAM, COLON };
+
+struct line {
+	const struct launcher *l; /* NULL: not known */
+	const char *const *words;
+	const enum word *kinds;
+	size_t count;
+	size_t first;	 /* the first word that can be an option */
+	size_t sections; /* between colons */
+};
 
 static bool
-is_one_of(const char *word, const char *const *list, size_t count)
+is_in(const char *names, const char *name, size_t len)
 {
-	for (size_t i = 0; i < count; i++)
-		if (str_eq(word, list[i]))
-			return true;
-	return false;
+	return len > 0 &&
+	       strstr(names, str_printed(64, " %.*s ", (int)len, name)) != NULL;
 }
-#define IS_ONE_OF(word, list) \
-	is_one_of(word, list, sizeof(list) / sizeof((list)[0]))
 
-/* The index of the word that has the number of an option, as "-n 8", "-n8" or
- * "--ntasks=8", and *at: where in it; 0: there is none. */
+/* The name of option `word`, of *len bytes, and *at: where in the word its value
+ * begins; 0: it has none there.  Of a cluster, the last option is meant. */
+static const char *
+name_in(const struct launcher *l, const char *word, size_t *len, size_t *at)
+{
+	const char *name = word + strspn(word, "-");
+	const bool one = name == word + 1;
+
+	while (one && l->clusters && name[1] != '\0' &&
+	       is_in(l->flags, name, 1))
+		name++;
+	*len = strcspn(name, "=");
+	*at = name[*len] == '=' ? (size_t)(name - word) + *len + 1 : 0;
+	if (one && *len > 1 && (l->clusters || str_is_digit(name[1]))) {
+		*len = 1;
+		*at = (size_t)(name - word) + 1;
+	}
+	return name;
+}
+
+/* How many words behind option `word`, the first of them `next`, are its
+ * values?  An option that no table has takes one, unless that is the path of a
+ * program. */
 static size_t
-find_number(const char *const *words, const char *const *list, size_t count,
-	    size_t *at, uint64_t *number)
+values_of(const struct launcher *l, const char *word, const char *next)
 {
-	for (size_t i = 1; words[i] != NULL; i++)
-		for (size_t k = 0; k < count; k++) {
-			const size_t len = strlen(list[k]);
-			const bool next = str_eq(words[i], list[k]);
-			const char *word = next ? words[i + 1] : words[i];
+	size_t len = 0, at = 0;
+	const char *name = name_in(l, word, &len, &at);
+	struct stat st;
 
-			if (!str_starts(words[i], list[k]) || word == NULL)
-				continue;
-			*at = next ? 0 : len + (word[len] == '=');
-			if (num_u64(word + *at, 1, UINT32_MAX, number, NULL) ==
-			    0)
-				return i + next;
-		}
-	return 0;
-}
-
-/* Replace that number. */
-static int
-put_number(const char **words, const char *const *list, size_t count,
-	   uint64_t number, struct arena *a, struct error *err)
-{
-	uint64_t was = 0;
-	size_t at = 0;
-	const size_t i = find_number(words, list, count, &at, &was);
-
-	if (i == 0)
+	if (at > 0 || is_in(l->flags, name, len))
 		return 0;
-	words[i] = arena_printf(a, "%.*s%" PRIu64, (int)at, words[i], number);
-	return words[i] != NULL ? 0 : error_no_memory(err);
+	if (is_in(pairs, name, len))
+		return 2;
+	return next == NULL || is_in(programs, name, len) ||
+	       strchr(next, '/') == NULL || access(next, X_OK) < 0 ||
+	       stat(next, &st) < 0 || !S_ISREG(st.st_mode);
 }
-#define FIND_NUMBER(words, list, at, number) \
-	find_number(words, list, sizeof(list) / sizeof((list)[0]), at, number)
-#define PUT_NUMBER(words, list, number, a, err) \
-	put_number(words, list, sizeof(list) / sizeof((list)[0]), number, a, \
-		   err)
+
+/* Tell the options of the launcher and their values from the programs and
+ * theirs. */
+static struct line
+read_line(const char *const *words, struct arena *a)
+{
+	const char *slash = strrchr(words[0], '/');
+	const char *name = slash != NULL ? slash + 1 : words[0];
+	struct line c = { .words = words, .first = 1, .sections = 1 };
+	enum word *kinds = NULL, last = OPTION;
+	size_t values = 0;
+
+	while (words[c.count] != NULL)
+		c.count++;
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++)
+		if (str_eq(name, launchers[i].name))
+			c.l = &launchers[i];
+	if (c.l != NULL && c.l->way == REQUIRE) {
+		/* Only "flux run", once "flux mini run", has options of ours. */
+		if (c.count > 1 && str_eq(words[1], "mini"))
+			c.first = 2;
+		if (c.count <= c.first || !str_eq(words[c.first++], "run"))
+			c.l = NULL;
+	}
+	c.kinds = kinds = arena_alloc(a, c.count + 1, sizeof(*kinds));
+	for (size_t i = c.first; c.l != NULL && i < c.count; i++) {
+		const char *word = words[i];
+
+		if (values > 0) {
+			values--;
+			kinds[i] = VALUE;
+		} else if (str_eq(word, ":") && c.l->way != REQUIRE) {
+			c.sections++;
+			kinds[i] = last = COLON;
+		} else if (last == PROGRAM || word[0] != '-' ||
+			   str_eq(word, "--")) {
+			kinds[i] = last = PROGRAM;
+		} else {
+			kinds[i] = last = OPTION;
+			values = values_of(c.l, word, words[i + 1]);
+		}
+	}
+	return c;
+}
+
+/* The index of the word, behind the first `from`, that has the value of one of
+ * the launcher's options `names`, and *at: where in it; `c->count`: none. */
+static size_t
+find_value(const struct line *c, size_t from, const char *names, size_t *at)
+{
+	for (size_t i = from; c->l != NULL && i < c->count; i++) {
+		size_t len = 0;
+		const char *name = name_in(c->l, c->words[i], &len, at);
+
+		if (c->kinds[i] != OPTION || !is_in(names, name, len))
+			continue;
+		if (*at > 0)
+			return i;
+		if (i + 1 < c->count && c->kinds[i + 1] == VALUE)
+			return i + 1;
+	}
+	return c->count;
+}
 
 uint64_t
 run_launcher_ranks(const char *const *words)
 {
+	struct arena *a = arena_new();
+	const struct line c = read_line(words, a);
 	uint64_t ranks = 0;
 	size_t at = 0;
+	const size_t i = find_value(&c, c.first, rank_options, &at);
 
-	return find(words[0]) != NULL &&
-			       FIND_NUMBER(words, rank_options, &at, &ranks) > 0
-		       ? ranks
-		       : 0;
+	if (i == c.count || c.sections > 1 ||
+	    num_u64(words[i] + at, 1, UINT32_MAX, &ranks, NULL) < 0)
+		ranks = 0;
+	arena_free(a);
+	return ranks;
 }
 
-/* The index of the word of mpiexec that names hosts, or the file of them
- * (*file), behind its option; 0: none does. */
-static size_t
-find_hosts(const char *const *words, bool *file)
+/* Replace the number of an option that the user gives. */
+static void
+put_number(const struct line *c, const char **words, const char *names,
+	   uint64_t number, struct arena *a)
 {
-	/* Every word is looked at: which of them are values of other options,
-	 * and which is the program, only the launcher knows. */
-	for (size_t i = 1; words[i] != NULL && words[i + 1] != NULL; i++) {
-		*file = IS_ONE_OF(words[i], file_options);
-		if (*file || IS_ONE_OF(words[i], list_options))
-			return i + 1;
-	}
-	return 0;
+	size_t at = 0;
+	const size_t i = find_value(c, c->first, names, &at);
+
+	if (i < c->count)
+		words[i] = arena_printf(a, "%.*s%" PRIu64, (int)at, words[i],
+					number);
 }
+
+/* --- Lists of hosts --- */
 
 /* The next host of `*text`, ended by one of `ends`, and its name, which ends
  * before a ':' or blank ("node1:8", "node1 slots=8").  False: there is none. */
@@ -163,144 +263,207 @@ next_host(const char **text, const char *ends, size_t *len, size_t *name)
 	}
 }
 
-/* The text that words[at] names or is. */
-static int
-read_hosts(const char *word, bool file, struct buf *out, struct error *err)
+/* Is word `i` the name of a host file, and not a list? */
+static bool
+is_file(const struct line *c, size_t i, size_t at)
 {
-	if (file)
-		return io_read_file(AT_FDCWD, word, HOSTS_MAX, out, err);
-	return buf_add_str(out, word) < 0 ? error_no_memory(err) : 0;
+	const char *word = c->words[at > 0 ? i : i - 1];
+
+	word += strspn(word, "-");
+	return is_in(file_options, word, strcspn(word, "="));
+}
+
+/* The hosts that a value of mpiexec is or names, each ended by *ends. */
+static int
+read_hosts(const struct line *c, size_t i, size_t at, const char **ends,
+	   struct buf *out, struct error *err)
+{
+	const char *value = c->words[i] + at;
+
+	buf_clear(out);
+	*ends = is_file(c, i, at) ? "\n" : ",";
+	return (*ends)[0] == '\n'
+		       ? io_read_file(AT_FDCWD, value, HOSTS_MAX, out, err)
+		       : buf_add_str(out, value);
 }
 
 int
 run_launcher_hosts(const char *const *words, struct hostlist *out,
 		   struct error *err)
 {
-	const struct launcher *l = find(words[0]);
+	struct arena *a = arena_new();
+	const struct line c = read_line(words, a);
+	const char *ends = NULL, *next = NULL;
 	struct buf text = BUF_INIT;
 	char one[HOSTLIST_NAME_MAX + 1];
-	size_t len = 0, name = 0;
-	bool file = false;
-	const size_t at = l != NULL && l->style == HOST_FILE
-				  ? find_hosts(words, &file)
-				  : 0;
-	const char *next = NULL;
+	size_t len = 0, name = 0, at = 0;
 	int rc = 0;
 
-	if (at > 0)
-		rc = read_hosts(words[at], file, &text, err);
-	for (next = text.data; rc == 0 && next != NULL &&
-			       next_host(&next, file ? "\n" : ",", &len, &name);
-	     next += len) {
-		snprintf(one, sizeof(one), "%.*s", (int)name, next);
-		rc = hostlist_add_name(out, one, err);
+	if (c.l == NULL || c.l->way != USE_HOSTS)
+		goto out;
+	for (size_t i = c.first;
+	     rc == 0 && (i = find_value(&c, i, host_options, &at)) < c.count;
+	     i++) {
+		rc = read_hosts(&c, i, at, &ends, &text, err);
+		for (next = text.data; rc == 0 && next != NULL &&
+				       next_host(&next, ends, &len, &name);
+		     next += len) {
+			snprintf(one, sizeof(one), "%.*s", (int)name, next);
+			rc = hostlist_add_name(out, one, err);
+		}
 	}
 	buf_free(&text);
-	return rc < 0 ? rc : hostlist_uniq(out, err);
+	(void)hostlist_uniq(out, NULL);
+out:
+	arena_free(a);
+	return rc;
 }
 
-/* mpiexec: replace the hosts that the user gives, or add a host file. */
+/* --- The words to execute --- */
+
+/* mpiexec: replace each list of hosts that the user gives by what is left of
+ * it, and a host file by ours; if there is none, add ours. */
 static int
-name_hosts(const char **argv, size_t count, const struct launcher *l,
-	   const struct run_nodes *n, struct arena *a, struct error *err)
+name_hosts(const struct line *c, const char **argv, const struct run_nodes *n,
+	   struct arena *a, struct error *err)
 {
-	struct buf given = BUF_INIT, text = BUF_INIT;
-	struct map *use = hostlist_map(n->use, err);
-	size_t len = 0, name = 0;
-	bool file = true;
-	const size_t at = find_hosts(argv, &file);
-	const char *next = NULL;
-	int rc = -1;
+	struct buf given = BUF_INIT, text = BUF_INIT, file = BUF_INIT;
+	struct map *use = hostlist_map(n->use, NULL);
+	size_t i = c->first, at = 0, len = 0, name = 0;
+	const char *ends = NULL, *next = NULL;
+	bool any = false;
+	int rc = 0;
 
-	if (use == NULL ||
-	    (at > 0 && read_hosts(argv[at], file, &given, err) < 0))
-		goto out;
-	for (next = given.data;
-	     next != NULL && next_host(&next, file ? "\n" : ",", &len, &name);
-	     next += len) {
-		const char *host = arena_strndup(a, next, name);
-
-		if (host != NULL && map_get(use, host) != MAP_NONE)
-			buf_printf(&text, "%.*s%c", (int)len, next,
-				   file ? '\n' : ',');
+	for (; rc == 0 && (i = find_value(c, i, host_options, &at)) < c->count;
+	     i++) {
+		any = true;
+		buf_clear(&text);
+		rc = read_hosts(c, i, at, &ends, &given, err);
+		for (next = given.data; rc == 0 && next != NULL &&
+					next_host(&next, ends, &len, &name);
+		     next += len)
+			if (map_get(use, arena_strndup(a, next, name)) !=
+			    MAP_NONE)
+				buf_printf(&text, "%.*s%c", (int)len, next,
+					   ends[0]);
+		if (rc == 0 && text.len == 0)
+			rc = error_set(err, ERROR_USAGE,
+				       "%s: none of its nodes can be used",
+				       c->words[i] + at);
+		else if (rc == 0 && ends[0] == '\n' && file.len > 0)
+			rc = error_set(err, ERROR_USAGE,
+				       "%s: a second host file; scr_run can "
+				       "replace one",
+				       c->words[i] + at);
+		if (rc < 0)
+			break;
+		if (ends[0] == '\n')
+			buf_add(&file, text.data, text.len);
+		argv[i] = ends[0] == '\n'
+				  ? arena_printf(a, "%.*s%s", (int)at,
+						 c->words[i], n->hosts)
+				  : arena_printf(a, "%.*s%.*s", (int)at,
+						 c->words[i], (int)text.len - 1,
+						 text.data);
 	}
-	if (at == 0 && (hostlist_plain(n->use, "\n", &text, err) < 0 ||
-			buf_add_char(&text, '\n') < 0))
-		goto out;
-	if (buf_check(&text, err) < 0)
-		goto out;
-	if (text.len == 0) {
-		error_set(err, ERROR_USAGE, "%s: none of its nodes can be used",
-			  argv[at]);
-		goto out;
-	}
-	if (at == 0) {
-		memmove(argv + 3, argv + 1, count * sizeof(*argv));
-		argv[1] = l->option;
+	if (!any) {
+		(void)hostlist_plain(n->use, "\n", &file, NULL);
+		buf_add_char(&file, '\n');
+		memmove(argv + 3, argv + 1, c->count * sizeof(*argv));
+		argv[1] = c->l->option;
 		argv[2] = n->hosts;
-	} else if (file) {
-		argv[at] = n->hosts;
-	} else {
-		argv[at] = arena_strndup(a, text.data, text.len - 1);
 	}
-	if (at > 0 && !file)
-		rc = argv[at] != NULL ? 0 : error_no_memory(err);
-	else
-		rc = n->scr < 0 ? 0
-				: io_replace_lazy(n->scr, RUN_HOSTS, text.data,
-						  text.len, 0666, err);
-out:
+	if (rc == 0 && file.len > 0 && n->scr >= 0)
+		rc = io_replace_lazy(n->scr, RUN_HOSTS, file.data, file.len,
+				     0666, err);
 	map_free(use);
 	buf_free(&given);
 	buf_free(&text);
+	buf_free(&file);
 	return rc;
+}
+
+/* Other launchers: extend the user's option in each section, or add one. */
+static int
+name_nodes(const struct line *c, const char **argv, const char *nodes,
+	   struct arena *a, struct error *err)
+{
+	const enum way way = c->l->way;
+	size_t to = c->first, from = c->first, at = 0;
+
+	if (way == REQUIRE)
+		nodes = arena_printf(a, "-host:%s", nodes);
+	while (from < c->count) {
+		size_t given = find_value(c, from, c->l->aliases, &at);
+		size_t end = from;
+
+		while (end < c->count && c->kinds[end] != COLON)
+			end++;
+		if (given >= end && way == USE) {
+			argv[to++] = c->l->option;
+			argv[to++] = nodes;
+		} else if (given >= end) {
+			argv[to++] =
+				arena_printf(a, "%s=%s", c->l->option, nodes);
+		}
+		for (; from < c->count && from <= end; from++) {
+			const char *word = argv[to++] = c->words[from];
+
+			if (from != given)
+				continue;
+			/* Only the launcher can read its own names of nodes,
+			 * or those in a file. */
+			if (way == USE ||
+			    (way == LEAVE_OUT && strchr(word + at, '/')))
+				return error_set(
+					err, ERROR_USAGE,
+					"%s: nodes that scr_run cannot "
+					"change: name those to use by "
+					"--nodelist instead",
+					word);
+			argv[to - 1] =
+				way == REQUIRE
+					? arena_printf(a, "%.*s(%s) and %s",
+						       (int)at, word, word + at,
+						       nodes)
+					: arena_printf(a, "%s,%s", word, nodes);
+			given = find_value(c, from + 1, c->l->aliases, &at);
+		}
+	}
+	argv[to] = NULL;
+	return 0;
 }
 
 const char **
 run_launcher_argv(const char *const *words, const struct run_nodes *n,
 		  struct arena *a, struct error *err)
 {
-	const struct launcher *l = find(words[0]);
+	struct line c = read_line(words, a);
+	const char **changed = arena_alloc(a, c.count + 1, sizeof(*changed));
+	const char **argv =
+		arena_alloc(a, c.count + 2 * c.sections + 2, sizeof(*argv));
 	struct hostlist out = HOSTLIST_INIT;
 	struct buf text = BUF_INIT;
-	const char **argv = NULL;
-	size_t count = 0, at = 1;
-	const char *list = NULL;
+	int rc = 0;
 
-	while (words[count] != NULL)
-		count++;
-	argv = arena_alloc(a, count + 4, sizeof(*argv));
-	if (argv == NULL)
-		return error_no_memory_null(err);
-	memcpy(argv, words, count * sizeof(*argv));
-	if (l == NULL || n->use->count == n->all->count)
-		return argv;
-	if (n->ranks > 0 &&
-	    (PUT_NUMBER(argv, rank_options, n->ranks, a, err) < 0 ||
-	     (!l->use &&
-	      PUT_NUMBER(argv, node_options, n->use->count, a, err) < 0)))
-		return NULL;
-	if (l->style == HOST_FILE)
-		return name_hosts(argv, count, l, n, a, err) == 0 ? argv : NULL;
-	if (hostlist_add_list(&out, l->use ? n->use : n->all, err) < 0 ||
-	    (!l->use && hostlist_minus(&out, n->use, err) < 0) ||
-	    hostlist_plain(&out, ",", &text, err) < 0)
-		goto out;
-	if (l->after != NULL && argv[1] != NULL && str_eq(argv[1], l->after))
-		at = 2;
-	memmove(argv + at + 2, argv + at, (count - at) * sizeof(*argv));
-	argv[at] = l->option;
-	list = argv[at + 1] = arena_strdup(a, text.data);
-	if (l->style == JOINED) {
-		list = arena_printf(a, "%s%s", l->option, text.data);
-		argv[at] = list;
-		memmove(argv + at + 1, argv + at + 2,
-			(count - at + 1) * sizeof(*argv));
+	memcpy(changed, words, c.count * sizeof(*changed));
+	c.words = changed;
+	if (c.l != NULL && n->use->count < n->all->count && n->ranks > 0) {
+		put_number(&c, changed, rank_options, n->ranks, a);
+		if (c.l->way < USE)
+			put_number(&c, changed, node_options, n->use->count, a);
 	}
-	if (list == NULL)
-		error_no_memory(err);
-out:
+	memcpy(argv, changed, c.count * sizeof(*argv));
+	if (c.l == NULL || n->use->count == n->all->count)
+		return argv;
+	if (c.l->way == USE_HOSTS)
+		return name_hosts(&c, argv, n, a, err) < 0 ? NULL : argv;
+	(void)hostlist_add_list(&out, c.l->way == USE ? n->use : n->all, NULL);
+	if (c.l->way != USE)
+		(void)hostlist_minus(&out, n->use, NULL);
+	(void)hostlist_plain(&out, ",", &text, NULL);
+	rc = name_nodes(&c, argv, arena_strdup(a, text.data), a, err);
 	hostlist_free(&out);
 	buf_free(&text);
-	return list != NULL ? argv : NULL;
+	return rc < 0 ? NULL : argv;
 }

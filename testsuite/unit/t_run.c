@@ -171,14 +171,25 @@ TEST(launchers)
 		uint64_t ranks;
 	} rows[] = {
 		{ "srun -n 4 app", "a,b,c", "srun -n 4 app", NULL, 0 },
-		{ "srun -n 4 app", "a,c", "srun --exclude b -n 4 app", NULL,
+		{ "srun -n 4 app", "a,c", "srun --exclude=b -n 4 app", NULL,
 		  0 },
-		{ "/opt/bin/srun app", "c", "/opt/bin/srun --exclude a,b app",
+		{ "/opt/bin/srun app", "c", "/opt/bin/srun --exclude=a,b app",
 		  NULL, 0 },
-		{ "jsrun app", "a", "jsrun --exclude_hosts b,c app", NULL, 0 },
+		{ "srun -n8 --exclude=x app -x y", "a,c",
+		  "srun -n8 --exclude=x,b app -x y", NULL, 0 },
+		{ "srun -lx x -x y app", "a,c", "srun -lx x,b -x y,b app", NULL,
+		  0 },
+		{ "srun -xy -n1 app : -n2 app x", "a,c",
+		  "srun -xy,b -n1 app : --exclude=b -n2 app x", NULL, 0 },
+		{ "srun -x /tmp/file app", "a,c", "!", NULL, 0 },
+		{ "jsrun app", "a", "jsrun --exclude_hosts=b,c app", NULL, 0 },
 		{ "lrun app", "a,b", "lrun --exclude_hosts=c app", NULL, 0 },
 		{ "flux run -n 2 app", "a,b",
 		  "flux run --requires=-host:c -n 2 app", NULL, 0 },
+		{ "flux mini run --requires=x app", "a,b",
+		  "flux mini run --requires=(x) and -host:c app", NULL, 0 },
+		{ "flux exec app", "a,b", "flux exec app", NULL, 0 },
+		{ "aprun -L a,c app", "a,b", "!", NULL, 0 },
 		{ "aprun -n 2 app", "a,b", "aprun -L a,b -n 2 app", NULL, 0 },
 		{ "mpiexec -n 2 app", "a,c", "mpiexec -machinefile H -n 2 app",
 		  "a\nc\n", 0 },
@@ -186,20 +197,32 @@ TEST(launchers)
 		  "mpiexec -n 2 -hosts a,c:2 app x", NULL, 0 },
 		{ "mpirun --hostfile given -n 2 app", "b,c",
 		  "mpirun --hostfile H -n 2 app", "b:2\nc slots=3\n", 0 },
+		{ "mpiexec -hosts=a,b:4 -genv X Y -l /bin/sh -hosts a,b", "a,c",
+		  "mpiexec -hosts=a -genv X Y -l /bin/sh -hosts a,b", NULL, 0 },
+		{ "mpirun --new /bin/sh -f none", "c",
+		  "mpirun -machinefile H --new /bin/sh -f none", "c\n", 0 },
+		{ "mpirun -launcher-exec /bin/sh -H c,a x -H a", "c",
+		  "mpirun -launcher-exec /bin/sh -H c x -H a", NULL, 0 },
+		{ "mpirun --host a,b x -f y : -host b,c -n 2 z", "b",
+		  "mpirun --host b x -f y : -host b -n 2 z", NULL, 0 },
+		{ "mpirun -host a x : -host b,c z", "b", "!", NULL, 0 },
+		{ "mpirun --f=given x : -f given z", "b", "!", NULL, 0 },
 		{ "mpiexec -n 2 -hosts a,b app", "c", "!", NULL, 0 },
 		{ "mpirun -f none app", "b", "!", NULL, 0 },
 		{ "sh -c x", "b", "sh -c x", NULL, 0 },
 		{ "srun -N 3 -n 12 app -n 5", "a,c",
-		  "srun --exclude b -N 2 -n 8 app -n 5", NULL, 8 },
+		  "srun --exclude=b -N 2 -n 8 app -n 5", NULL, 8 },
 		{ "srun --ntasks=12 --nodes=3 app", "a,c",
-		  "srun --exclude b --ntasks=8 --nodes=2 app", NULL, 8 },
+		  "srun --exclude=b --ntasks=8 --nodes=2 app", NULL, 8 },
+		{ "srun app -n 5", "a,c", "srun --exclude=b app -n 5", NULL,
+		  8 },
 		{ "flux run -N3 -n12 app", "a,b",
 		  "flux run --requires=-host:c -N2 -n8 app", NULL, 8 },
 		{ "aprun -n 12 -N 4 app", "a,b", "aprun -L a,b -n 8 -N 4 app",
 		  NULL, 8 },
 		{ "mpiexec -np 12 app", "a,c",
 		  "mpiexec -machinefile H -np 8 app", "a\nc\n", 8 },
-		{ "srun --nice app", "a", "srun --exclude b,c --nice app", NULL,
+		{ "srun --nice app", "a", "srun --exclude=b,c --nice app", NULL,
 		  8 },
 		{ "sh -n 3", "b", "sh -n 3", NULL, 2 },
 	};
@@ -228,6 +251,10 @@ TEST(hosts_of_the_user)
 	static const char *const file[] = { "mpirun", "-f", "given", "app",
 					    NULL };
 	static const char *const none[] = { "srun", "-f", "given", NULL };
+	static const char *const app[] = { "mpirun", "-n",    "2", "app",
+					   "-f",     "given", NULL };
+	static const char *const two[] = { "mpirun", "--host=x", "app", ":",
+					   "-H",     "y",	 "app", NULL };
 	struct hostlist h = HOSTLIST_INIT;
 
 	scratch_new();
@@ -240,6 +267,13 @@ TEST(hosts_of_the_user)
 	is_int(run_launcher_hosts(file, &h, NULL), 0, "a file");
 	ok(h.count == 2 && str_eq(h.names[1], "c"), "without comments");
 	hostlist_free(&h);
+	is_int(run_launcher_hosts(two, &h, NULL), 0, "two programs");
+	ok(h.count == 2 && str_eq(h.names[1], "y"), "the hosts of both");
+	hostlist_free(&h);
+	ok(run_launcher_hosts(app, &h, NULL) == 0 && h.count == 0,
+	   "an option of the program");
+	ok(run_launcher_ranks(app) == 2 && run_launcher_ranks(two) == 0,
+	   "ranks, if there is one program");
 	ok(run_launcher_hosts(none, &h, NULL) == 0 && h.count == 0,
 	   "srun's -f is no host file");
 }
