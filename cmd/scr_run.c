@@ -71,7 +71,7 @@ launcher_in(const char *name)
 }
 
 /* By such a name, all words are the launcher's, but for LLNL's two options in
- * front.  NULL: no memory. */
+ * front. */
 static char **
 words_by_name(int *argc, char **argv)
 {
@@ -82,8 +82,6 @@ words_by_name(int *argc, char **argv)
 	char **words = mem_calloc((size_t)*argc + 2, sizeof(*words));
 	int n = 0;
 
-	if (words == NULL)
-		return NULL;
 	for (bool front = true; n < *argc; n++) {
 		/* The name, or the value of the option before. */
 		bool is = n == 0 || str_eq(argv[n - 1], own[0]) ||
@@ -176,52 +174,37 @@ parse(struct settings *s, const char *name, int argc, char **argv, int *count)
 			.log = warn,
 		},
 	};
+	if (launcher_in(name) == NULL)
+		return app_start(&info, argc, argv, opts, count);
 	by_name.name = name;
 	by_name.usage = "[OPTION]... [LAUNCHER-ARGUMENT]... PROGRAM "
 			"[ARGUMENT]...";
-	return launcher_in(name) != NULL
-		       ? app_start(&by_name, argc, argv, few, count)
-		       : app_start(&info, argc, argv, opts, count);
+	return app_start(&by_name, argc, argv, few, count);
 }
 
 /* --- The command --- */
 
-/* Split `text` at blanks and append its words. */
-static int
-add_words(const char **words, size_t *count, size_t max, char *text)
-{
-	char *word = NULL;
-
-	while ((word = strsep(&text, " \t")) != NULL) {
-		if (word[0] == '\0')
-			continue;
-		if (*count == max)
-			return -1;
-		words[(*count)++] = word;
-	}
-	return 0;
-}
-
 /*
  * The words of a run: the launcher of our name, the arguments, and those of
- * `more`.  Freed at the end of the process.
+ * `more`, split at blanks.  Freed at the end of the process.
  */
 static const char **
 words_of(const char *launcher, char **args, int count, const char *more)
 {
 	const size_t max =
-		(size_t)count + 1 + (more != NULL ? strlen(more) : 0);
-	const char **words = mem_calloc(max + 1, sizeof(*words));
+		(size_t)count + 2 + (more != NULL ? strlen(more) : 0);
+	const char **words = mem_calloc(max, sizeof(*words));
+	char *rest = more != NULL ? mem_strdup(more) : NULL;
 	size_t n = 0;
 
-	if (words == NULL)
-		return NULL;
 	if (launcher != NULL)
 		words[n++] = launcher;
 	for (int i = 0; i < count; i++)
 		words[n++] = args[i];
-	if (more != NULL && add_words(words, &n, max, mem_strdup(more)) < 0)
-		return NULL;
+	while (rest != NULL)
+		if (*(words[n] = strsep(&rest, " \t")) != '\0')
+			n++;
+	words[n] = NULL;
 	return words;
 }
 
@@ -318,10 +301,6 @@ main(int argc, char **argv)
 	const char **whole = words_of(NULL, argv, argc, NULL);
 	char **args = launcher != NULL ? words_by_name(&argc, argv) : argv;
 
-	if (args == NULL || whole == NULL) {
-		app_error("out of memory");
-		return RUN_STATUS_FAILED;
-	}
 	args = parse(&s, name, argc, args, &count);
 	s.run.argv = whole;
 	if (s.resume && (count > 0 || s.run.dry_run))
@@ -343,24 +322,13 @@ main(int argc, char **argv)
 	if (s.restart_command != NULL)
 		s.run.restart =
 			words_of(launcher, args, count, s.restart_command);
-	if ((s.run.command == NULL && !s.resume) ||
-	    (s.restart_command != NULL && s.run.restart == NULL)) {
-		error_no_memory(&err);
-		app_report(STATUS_OK, &err);
-		return app_finish(RUN_STATUS_FAILED);
-	}
-	if (job_open(&job, &s.where, &err) < 0) {
-		status = err.kind == ERROR_USAGE ? STATUS_USAGE : status;
-		app_report(STATUS_OK, &err);
-		return app_finish(status);
-	}
-	s.run.job = &job;
+	if (job_open(&job, &s.where, &err) < 0)
+		goto out;
 	if (s.resume) {
 		(void)resume(&job, &err);
-		app_report(STATUS_OK, &err);
-		job_close(&job);
-		return app_finish(RUN_STATUS_FAILED);
+		goto close;
 	}
+	s.run.job = &job;
 	hand_down(&s.where);
 	s.run.env = app_beside(env, sizeof(env), "scr_env");
 	s.run.prerun = app_beside(prerun, sizeof(prerun), "scr_prerun");
@@ -377,9 +345,11 @@ main(int argc, char **argv)
 	} else if (err.kind == ERROR_NONE && fill(&s, job.conf, &err) == 0) {
 		(void)run_job(&s.run, &status, &err);
 	}
+close:
+	job_close(&job);
+out:
 	if (err.kind == ERROR_USAGE)
 		status = STATUS_USAGE;
 	app_report(STATUS_OK, &err);
-	job_close(&job);
 	return app_finish(status);
 }

@@ -11,9 +11,7 @@
 #include <unistd.h>
 
 #include "error.h"
-
-/* Children waited for at once: the launcher, and a probe. */
-#define CHILDREN 4
+#include "io.h"
 
 /* Bytes of an answer. */
 #define SAID_MAX ((size_t)64 << 20)
@@ -94,29 +92,26 @@ run_child_start(struct run_child *c, const char *const *argv,
 	}
 	if (c->pid == 0)
 		become(argv, kind, out[1], report[1], parent, &s->before);
-	close(report[1]);
+	io_close(report[1]);
 	report[1] = -1;
 	do
 		n = read(report[0], &failure, sizeof(failure));
 	while (n < 0 && errno == EINTR);
-	if (n != sizeof(failure)) {
+	if (n == sizeof(failure)) {
+		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		c->pid = 0;
+		errno = failure;
+		error_sys(err, "%s: cannot execute it", argv[0]);
+	} else if (kind == RUN_CHILD_ASK) {
 		c->out = out[0];
 		out[0] = -1;
-		if (c->out >= 0)
-			(void)fcntl(c->out, F_SETFL, O_NONBLOCK);
-		goto out;
+		(void)fcntl(c->out, F_SETFL, O_NONBLOCK);
 	}
-	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	c->pid = 0;
-	errno = failure;
-	error_sys(err, "%s: cannot execute it", argv[0]);
 out:
 	for (int i = 0; i < 2; i++) {
-		if (report[i] >= 0)
-			close(report[i]);
-		if (out[i] >= 0)
-			close(out[i]);
+		io_close(report[i]);
+		io_close(out[i]);
 	}
 	return c->pid > 0 ? 0 : -1;
 }
@@ -131,7 +126,7 @@ read_answer(struct run_child *c)
 		if (c->said.len < SAID_MAX)
 			buf_add(&c->said, data, (size_t)n);
 	if (c->out >= 0 && (n == 0 || (errno != EAGAIN && errno != EINTR))) {
-		close(c->out);
+		io_close(c->out);
 		c->out = -1;
 	}
 }
@@ -154,17 +149,16 @@ run_child_poll(struct run_child *c)
 }
 
 bool
-run_child_wait(const struct run_signals *s, struct run_child **children,
-	       size_t count, double seconds, struct run_signal *got)
+run_child_wait(const struct run_signals *s, const struct run_child *c,
+	       double seconds, struct run_signal *got)
 {
-	struct pollfd fds[1 + CHILDREN] = { { .fd = s->fd, .events = POLLIN } };
+	struct pollfd fds[] = {
+		{ .fd = s->fd, .events = POLLIN },
+		{ .fd = c != NULL ? c->out : -1, .events = POLLIN },
+	};
 	struct signalfd_siginfo info;
 
-	for (size_t i = 0; i < count && i < CHILDREN; i++)
-		fds[1 + i] = (struct pollfd){ .fd = children[i]->out,
-					      .events = POLLIN };
-	if (poll(fds, 1 + count,
-		 seconds < 0 ? -1 : (int)(seconds * 1000) + 1) <= 0 ||
+	if (poll(fds, 2, (int)(seconds * 1000) + 1) <= 0 ||
 	    (fds[0].revents & POLLIN) == 0 ||
 	    read(s->fd, &info, sizeof(info)) != sizeof(info) ||
 	    info.ssi_signo == SIGCHLD)
@@ -186,8 +180,7 @@ run_child_kill(const struct run_child *c, int signal)
 void
 run_child_free(struct run_child *c)
 {
-	if (c->out >= 0)
-		close(c->out);
+	io_close(c->out);
 	buf_free(&c->said);
 	*c = (struct run_child)RUN_CHILD_INIT;
 }

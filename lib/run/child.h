@@ -59,10 +59,10 @@ int run_child_start(struct run_child *c, const char *const *argv,
 /* Has it ended?  Reads what it has printed, and sets c->ended. */
 bool run_child_poll(struct run_child *c);
 
-/* Wait until `seconds` have passed (< 0: without end), a signal arrives (true,
- * *got), or one of the children may have ended. */
-bool run_child_wait(const struct run_signals *s, struct run_child **children,
-		    size_t count, double seconds, struct run_signal *got);
+/* Wait until `seconds` have passed, a signal arrives (true, *got), or a child
+ * may have ended, or `c` (NULL: none) may have said something. */
+bool run_child_wait(const struct run_signals *s, const struct run_child *c,
+		    double seconds, struct run_signal *got);
 
 void run_child_kill(const struct run_child *c, int signal);
 void run_child_free(struct run_child *c);

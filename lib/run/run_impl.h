@@ -36,7 +36,7 @@ struct run {
 	/* Steps that ran before the program, if only that tells them apart. */
 	struct hostlist before;
 	bool blind; /* and they are not known */
-	struct arena *arena;
+	struct arena *arena, *looks;
 	const char *hosts; /* path of RUN_HOSTS */
 	int scr, lock;
 	int64_t began, end; /* seconds since 1970; the end: or RESMGR_END_* */
@@ -45,7 +45,7 @@ struct run {
 	int64_t cached;	 /* the newest dataset seen in the caches */
 	bool late, hung; /* why the run is being ended */
 	int status;	 /* of the last run */
-	double beaten;	 /* see run_beat() */
+	double beaten;	 /* when this wrapper last showed that it lives */
 };
 
 /* --- run_tools.c --- */
@@ -58,13 +58,13 @@ void run_say(const struct run *r, const char *fmt, ...)
  * job. */
 void run_note(struct run *r, enum run_state state);
 
-/* Without locks: show that this wrapper lives.  If another one has taken over,
- * stop, and leave the job to it. */
-void run_beat(struct run *r, const struct run_child *c);
+/* The record on disk, without lists, in r->looks; ENDED: there is none. */
+struct run_record run_look(struct run *r);
 
-/* A signal to the wrapper.  `c` runs the program; NULL: none runs. */
-void run_obey(struct run *r, const struct run_signal *got,
-	      const struct run_child *c);
+/* Wait as run_child_wait(), and follow a signal: `program` (NULL: none runs)
+ * gets it, too.  Without locks: show that this wrapper lives. */
+void run_listen(struct run *r, const struct run_child *program,
+		const struct run_child *asked, double seconds);
 
 /* Wait for a command of the toolkit, at most `seconds` (< 0: without end). */
 void run_finish(struct run *r, struct run_child *c, double seconds);
@@ -86,10 +86,10 @@ void run_find_steps(struct run *r);
 /* End the steps in the record that still run. */
 void run_end_steps(struct run *r, double grace);
 
-/* Start to ask `nodes` whether they can be used, or, for `read`, whether they
- * answer. */
-int run_ask(struct run *r, const struct hostlist *nodes, bool read,
-	    struct run_child *c, struct error *err);
+/* Start a verb of scr_env that asks `nodes`; its first options follow it, up to
+ * NULL. */
+int run_ask(struct run *r, const struct hostlist *nodes,
+	    const char *const *verb, struct run_child *c, struct error *err);
 
 /* Write the stacks of the ranks to RUN_TRACES. */
 void run_traces(struct run *r);
@@ -97,16 +97,14 @@ void run_traces(struct run *r);
 /* End the ranks of the wrapper whose record is on disk, on all nodes. */
 void run_end_ranks(struct run *r);
 
-/* Take the answer of run_ask(): call fn() for each node that cannot be used.
+/* Take the answer of down-nodes: call fn() for each node that cannot be used.
  * -1: it is no answer. */
 int run_answers(struct run *r, const struct run_child *c,
-		int (*fn)(struct run *r, const char *name, const char *why,
-			  struct error *err),
+		void (*fn)(struct run *r, const char *name, const char *why),
 		struct error *err);
 
 /* A node that is not used any more. */
-int run_give_up(struct run *r, const char *name, const char *why,
-		struct error *err);
+void run_give_up(struct run *r, const char *name, const char *why);
 
 /* Before a run: which nodes can be used?  If the nodes cannot be asked, those
  * that are known to be down stay so, and the run is tried. */

@@ -30,9 +30,10 @@
 
 /* --- The job --- */
 
-/* What the halt file says; why it stops the job is reported. */
-static void
-look_for_halt(struct run *r)
+/* May the program be launched, by the halt file, the time, and the runs before?
+ * A halt condition is reported once. */
+static bool
+may_launch(struct run *r)
 {
 	const enum run_halt before = r->facts.halt;
 	struct error why = ERROR_INIT;
@@ -61,6 +62,10 @@ look_for_halt(struct run *r)
 		halt_state_free(&s);
 	}
 	buf_free(&lines);
+	r->facts.late = r->late || run_is_late(r);
+	/* Nodes are asked only if nothing else stops the job. */
+	r->facts.nodes_known = false;
+	return run_launches(run_decide(&r->facts));
 }
 
 /* Save the caches, again if the answer is unknown and there is time. */
@@ -106,20 +111,23 @@ export_facts(struct run *r)
 	setenv("SCR_HALT_SECONDS", text, 0);
 }
 
-/* Without a resource manager and SCR_NODELIST: the nodes are those that the
+/* Without a resource manager and SCR_NODELIST, the nodes are those that the
  * user names to mpiexec, else this machine. */
 static int
 find_nodes(struct run *r, struct error *err)
 {
 	struct hostlist found = HOSTLIST_INIT;
 	struct buf list = BUF_INIT;
-	int rc = run_launcher_hosts(r->o->command, &found, err);
+	int rc = job_nodes(r->job, err);
 
+	if (rc == 0 || err->kind != ERROR_ABSENT)
+		return rc;
+	error_clear(err);
+	rc = run_launcher_hosts(r->o->command, &found, err);
 	if (rc == 0 && found.count == 0)
 		rc = hostlist_add_name(&found, r->record.host, err);
-	if (rc == 0)
-		rc = hostlist_text(&found, &list, err);
 	if (rc == 0) {
+		(void)hostlist_text(&found, &list, NULL);
 		r->job->nodes_given = arena_strdup(r->arena, list.data);
 		rc = job_nodes(r->job, err);
 		/* For our own commands, and those of the program. */
@@ -131,26 +139,24 @@ find_nodes(struct run *r, struct error *err)
 }
 
 /* End the steps of a wrapper that was killed. */
-static int
-end_old_steps(struct run *r, const struct run_record *old, struct error *err)
+static void
+end_old_steps(struct run *r, const struct run_record *old)
 {
 	const char *own = r->record.mark, *round = NULL;
 
 	if (old->mark == NULL || !str_starts(old->mark, RUN_MARK "=") ||
 	    (round = strrchr(old->mark, '.')) == NULL)
-		return 0;
+		return;
 	/* If the job was requeued, all steps have ended, and their ids are
 	 * used again.  Not all managers count that. */
 	if (!str_eq(round, strrchr(own, '.')) || resmgr_own_by_time(r->job->rm))
-		return 0;
-	if (hostlist_add_list(&r->record.steps, &old->steps, err) < 0)
-		return -1;
+		return;
+	(void)hostlist_add_list(&r->record.steps, &old->steps, NULL);
 	r->record.mark = old->mark;
 	run_find_steps(r);
 	run_end_steps(r, (double)r->o->grace);
 	hostlist_free(&r->record.steps);
 	r->record.mark = own;
-	return 0;
 }
 
 /* Without locks: does a wrapper still write its record? */
@@ -170,10 +176,8 @@ changes(struct run *r, const struct run_record *old)
 	while (last == old->written && r->facts.signal == 0 &&
 	       clock_seconds() < until) {
 		run_pause(r, RUN_TICK);
-		if (run_record_read(r->scr, &now, r->arena, NULL) == 0)
-			last = now.written;
-		hostlist_free(&now.bad);
-		hostlist_free(&now.steps);
+		now = run_look(r);
+		last = now.job != NULL ? now.written : last;
 	}
 	return last != old->written || r->facts.signal != 0;
 }
@@ -218,17 +222,15 @@ take_over(struct run *r, struct error *err)
 		r->facts.runs_left = old.left >= 0 && old.state == RUN_RUNNING
 					     ? old.left + 1
 					     : old.left;
-		for (size_t i = 0; rc == 0 && i < old.bad.count; i++)
-			rc = run_give_up(r, old.bad.names[i],
-					 old.reasons[i] != NULL ? old.reasons[i]
-								: "",
-					 err);
-		if (rc == 0)
-			rc = end_old_steps(r, &old, err);
+		for (size_t i = 0; i < old.bad.count; i++)
+			run_give_up(r, old.bad.names[i],
+				    old.reasons[i] != NULL ? old.reasons[i]
+							   : "");
+		end_old_steps(r, &old);
 		/* Where no manager lists them as ours: ranks whose launcher
 		 * died with its node would write beside the next run. */
-		if (rc == 0 && (str_eq(resmgr_name(r->job->rm), "none") ||
-				resmgr_own_by_time(r->job->rm)))
+		if (str_eq(resmgr_name(r->job->rm), "none") ||
+		    resmgr_own_by_time(r->job->rm))
 			run_end_ranks(r);
 	}
 	hostlist_free(&old.bad);
@@ -243,10 +245,12 @@ report_dry(struct run *r, const char *const *argv, enum run_why why)
 
 	run_say(r, "%s: %s", run_launches(why) ? "launch" : "no launch",
 		run_why_text(why));
-	if (r->facts.nodes_known && hostlist_text(&r->use, &text, NULL) == 0)
+	if (r->facts.nodes_known) {
+		(void)hostlist_text(&r->use, &text, NULL);
 		run_say(r, "nodes: %s (%zu usable, %zu needed)",
 			text.len > 0 ? text.data : "none", r->facts.usable,
 			r->facts.needed);
+	}
 	buf_clear(&text);
 	for (; argv != NULL && *argv != NULL; argv++)
 		buf_printf(&text, " %s", *argv);
@@ -258,17 +262,12 @@ report_dry(struct run *r, const char *const *argv, enum run_why why)
 static int
 loop(struct run *r, int *status, struct error *err)
 {
-	struct run_result result = { .again = r->o->again };
 	uint64_t pause = r->o->pause;
 	enum run_why why = RUN_WHY_START;
+	int saved = STATUS_FAILED;
 
 	for (;;) {
-		look_for_halt(r);
-		r->facts.late = r->late || run_is_late(r);
-		/* Nodes are asked only if nothing else stops the job. */
-		r->facts.nodes_known = false;
-		if (run_launches(run_decide(&r->facts)) &&
-		    run_choose_nodes(r, err) < 0)
+		if (may_launch(r) && run_choose_nodes(r, err) < 0)
 			break;
 		why = run_decide(&r->facts);
 		r->record.why = run_why_text(why);
@@ -287,9 +286,7 @@ loop(struct run *r, int *status, struct error *err)
 		}
 		if (run_once(r, err) < 0)
 			break;
-		look_for_halt(r);
-		r->facts.late = r->late || run_is_late(r);
-		if (!run_launches(run_decide(&r->facts)))
+		if (!may_launch(r))
 			continue;
 		run_note(r, RUN_PAUSING);
 		run_pause(r, (double)pause);
@@ -304,19 +301,18 @@ loop(struct run *r, int *status, struct error *err)
 	else if (why != RUN_WHY_DONE)
 		run_say(r, "not launched%s: %s",
 			r->record.runs > 0 ? " again" : "", run_why_text(why));
-	result.saved = r->scr >= 0 ? save(r) : STATUS_FAILED;
-	result.why = why;
-	result.end = r->facts.end;
-	result.status = r->status;
-	result.signal = r->facts.signal;
+	if (r->scr >= 0)
+		saved = save(r);
 	*status = err->kind != ERROR_NONE && r->record.runs == 0
 			  ? RUN_STATUS_FAILED
-			  : run_status(&result);
+			  : run_status(&(struct run_result){
+				    why, r->facts.end, r->status,
+				    r->facts.signal, saved, r->o->again });
 	r->record.status = *status;
 	run_note(r, RUN_ENDED);
 	if (r->record.runs > 0 && (*status != 0 || r->record.runs > 1))
 		run_say(r, "the job ended with %d, scr_postrun with %d",
-			*status, result.saved);
+			*status, saved);
 	return err->kind != ERROR_NONE ? -1 : 0;
 }
 
@@ -351,12 +347,12 @@ run_job(const struct run_options *o, int *status, struct error *err)
 			    .dir = dir,
 			    .status = -1 },
 		.arena = arena_new(),
+		.looks = arena_new(),
 		.began = clock_now(),
 		.scr = -1,
 		.lock = -1,
 	};
 	const char *round = getenv("SLURM_RESTART_COUNT");
-	struct error why = ERROR_INIT;
 	struct buf nodes = BUF_INIT;
 	int rc = -1;
 
@@ -364,25 +360,15 @@ run_job(const struct run_options *o, int *status, struct error *err)
 	(void)gethostname(host, sizeof(host) - 1);
 	if (getcwd(dir, sizeof(dir)) == NULL)
 		r.record.dir = NULL;
-	if (r.arena == NULL)
-		return error_no_memory(err);
 	r.hosts = arena_printf(r.arena, "%s/.scr/" RUN_HOSTS,
 			       o->job->prefix_real);
 	r.record.mark = arena_printf(r.arena, RUN_MARK "=%s.%d.%" PRId64 ".%s",
 				     host, (int)getpid(), r.began,
 				     round != NULL ? round : "0");
-	if (r.hosts == NULL || r.record.mark == NULL ||
-	    run_signals_open(&r.signals, err) < 0)
+	if (run_signals_open(&r.signals, err) < 0 || find_nodes(&r, err) < 0 ||
+	    job_end_time(o->job, &r.end, err) < 0)
 		goto out;
-	if (job_nodes(o->job, &why) < 0 &&
-	    (why.kind != ERROR_ABSENT || find_nodes(&r, err) < 0)) {
-		if (why.kind != ERROR_ABSENT)
-			error_pass(err, &why);
-		goto out;
-	}
-	if (job_end_time(o->job, &r.end, err) < 0 ||
-	    hostlist_text(&o->job->nodes, &nodes, err) < 0)
-		goto out;
+	(void)hostlist_text(&o->job->nodes, &nodes, NULL);
 	r.record.nodes = nodes.data;
 	if (!o->dry_run) {
 		r.scr = jobfiles_open(o->job->prefix, true, err);
@@ -418,8 +404,8 @@ out:
 	hostlist_free(&r.record.steps);
 	buf_free(&nodes);
 	io_close(r.scr);
-	if (r.lock >= 0)
-		close(r.lock);
+	io_close(r.lock);
+	arena_free(r.looks);
 	arena_free(r.arena);
 	return rc;
 }

@@ -79,13 +79,10 @@ run_words(struct run *r, struct error *err)
 		.scr = r->o->dry_run ? -1 : r->scr,
 		.ranks = r->ranks,
 	};
-	const char *const *from = r->o->command;
-	const char **copy = NULL;
 	struct catalogue *c = NULL;
 	struct index *ix = NULL;
 	struct index_entry e;
-	const char *name = NULL;
-	size_t count = 0;
+	const char *name = NULL, **argv = NULL;
 
 	if (r->o->restart != NULL &&
 	    (c = catalogue_open(r->job->prefix, NULL)) != NULL &&
@@ -94,31 +91,26 @@ run_words(struct run *r, struct error *err)
 		name = arena_strdup(r->arena, e.name != NULL ? e.name : "");
 	index_free(ix);
 	catalogue_close(c);
-	if (name != NULL)
-		from = r->o->restart;
-	while (from[count] != NULL)
-		count++;
-	copy = arena_alloc(r->arena, count + 1, sizeof(*copy));
-	if (copy == NULL)
-		return error_no_memory_null(err);
-	for (size_t i = 0; i < count; i++)
-		copy[i] = name != NULL && str_eq(from[i], RUN_CKPT_NAME)
-				  ? name
-				  : from[i];
-	return run_launcher_argv(copy, &n, r->arena, err);
+	argv = run_launcher_argv(name != NULL ? r->o->restart : r->o->command,
+				 &n, r->arena, err);
+	for (size_t i = 0; name != NULL && argv != NULL && argv[i] != NULL; i++)
+		if (str_eq(argv[i], RUN_CKPT_NAME))
+			argv[i] = name;
+	return argv;
 }
 
 /* A node of the run did not answer: was it silent at the last look, too? */
-static int
-silent(struct run *r, const char *name, const char *why, struct error *err)
+static void
+silent(struct run *r, const char *name, const char *why)
 {
 	for (size_t i = 0; i < r->silent.count; i++) {
 		if (!str_eq(r->silent.names[i], name))
 			continue;
 		r->hung = true;
-		return run_give_up(r, name, why, err);
+		run_give_up(r, name, why);
+		return;
 	}
-	return hostlist_add_name(&r->now_silent, name, err);
+	(void)hostlist_add_name(&r->now_silent, name, NULL);
 }
 
 /* Watch the program until it has ended. */
@@ -126,10 +118,9 @@ static void
 watch(struct run *r, struct run_child *c)
 {
 	struct run_child probe = RUN_CHILD_INIT;
-	struct run_child *both[] = { c, &probe };
-	struct error err = ERROR_INIT;
+	static const char *const verb[] = { "down-nodes", "--json", "--read",
+					    NULL };
 	struct run_progress now;
-	struct run_signal got;
 	struct run_watch w;
 	const double start = clock_seconds();
 	double ending = 0, asked = start, look = start + RUN_TICK, t = 0;
@@ -138,9 +129,7 @@ watch(struct run *r, struct run_child *c)
 	now.cached = r->cached;
 	run_watch_start(&w, &r->o->limits, &now, start);
 	while (!run_child_poll(c)) {
-		if (run_child_wait(&r->signals, both, 2, RUN_TICK, &got))
-			run_obey(r, &got, c);
-		run_beat(r, c);
+		run_listen(r, c, &probe, RUN_TICK);
 		t = clock_seconds();
 		run_progress_read(r->job->prefix, &now);
 		now.cached = r->cached;
@@ -164,8 +153,7 @@ watch(struct run *r, struct run_child *c)
 				r->end - clock_now());
 		}
 		if (probe.pid > 0 && run_child_poll(&probe)) {
-			(void)run_answers(r, &probe, silent, &err);
-			error_clear(&err);
+			(void)run_answers(r, &probe, silent, NULL);
 			hostlist_free(&r->silent);
 			r->silent = r->now_silent;
 			r->now_silent = (struct hostlist)HOSTLIST_INIT;
@@ -174,7 +162,7 @@ watch(struct run *r, struct run_child *c)
 		}
 		if (probe.pid == 0 && r->o->node_watch > 0 && !r->hung &&
 		    r->use.count > 0 && t - asked > (double)r->o->node_watch)
-			(void)run_ask(r, &r->use, true, &probe, NULL);
+			(void)run_ask(r, &r->use, verb, &probe, NULL);
 		if (ending == 0 && t > look) {
 			run_find_steps(r);
 			look = t +
@@ -201,17 +189,6 @@ watch(struct run *r, struct run_child *c)
 	run_child_free(&probe);
 }
 
-/* How the run ended. */
-static enum run_end
-end_of(const struct run *r, const struct run_child *c)
-{
-	if (r->hung)
-		return RUN_HUNG;
-	if (r->late || r->facts.signal != 0)
-		return RUN_STOPPED;
-	return c->status == 0 ? RUN_OK : RUN_FAILED;
-}
-
 int
 run_once(struct run *r, struct error *err)
 {
@@ -225,7 +202,7 @@ run_once(struct run *r, struct error *err)
 	const double start = clock_seconds();
 	struct jobfiles_restarts old = { .count = 0 }, then = { .count = 0 };
 	uint64_t most = 0;
-	bool counted = false;
+	bool counted = false, soon = false;
 	int started = 0;
 
 	(void)jobfiles_restarts(r->scr, &old, NULL);
@@ -234,7 +211,8 @@ run_once(struct run *r, struct error *err)
 		return -1;
 	hostlist_free(&r->silent);
 	r->hung = false;
-	if (r->use.count > 0 && hostlist_plain(&r->use, ",", &list, err) == 0)
+	(void)hostlist_plain(&r->use, ",", &list, NULL);
+	if (r->use.count > 0)
 		setenv("SCR_RUN_NODES", list.data, 1);
 	buf_free(&list);
 	r->record.runs++;
@@ -260,12 +238,19 @@ run_once(struct run *r, struct error *err)
 	if (c.status != 0)
 		run_end_steps(r, (double)r->o->grace);
 	r->status = c.status;
-	f->end = end_of(r, &c);
-	/* env(1), a shell and the loader say so of a program. */
-	if (f->end == RUN_FAILED &&
-	    (c.status == RUN_STATUS_EXEC || c.status == RUN_STATUS_MISSING) &&
-	    clock_seconds() - start < RUN_SOON)
+	soon = clock_seconds() - start < RUN_SOON;
+	if (r->hung)
+		f->end = RUN_HUNG;
+	else if (r->late || f->signal != 0)
+		f->end = RUN_STOPPED;
+	else if (c.status == 0)
+		f->end = RUN_OK;
+	else if (soon && (c.status == RUN_STATUS_EXEC ||
+			  c.status == RUN_STATUS_MISSING))
+		/* env(1), a shell and the loader say so of a program. */
 		f->end = RUN_NOT_STARTED;
+	else
+		f->end = RUN_FAILED;
 	(void)jobfiles_restarts(r->scr, &then, NULL);
 	/* libscr itself gives up a checkpoint that is the cause. */
 	counted = then.count > 0 && memcmp(&then, &old, sizeof(old)) != 0;
@@ -273,8 +258,7 @@ run_once(struct run *r, struct error *err)
 		f->fruitless = f->futile = 0;
 	else if (f->end == RUN_FAILED || f->end == RUN_HUNG)
 		f->fruitless++;
-	f->futile = f->end == RUN_FAILED && f->fruitless > 0 &&
-				    clock_seconds() - start < RUN_SOON
+	f->futile = f->end == RUN_FAILED && f->fruitless > 0 && soon
 			    ? f->futile + 1
 			    : 0;
 	run_child_free(&c);

@@ -43,20 +43,17 @@ run_say(const struct run *r, const char *fmt, ...)
 	r->o->log(line);
 }
 
-/* Without locks: is the record that of another job, whose wrapper lives? */
-static bool
-is_others(struct run *r)
+struct run_record
+run_look(struct run *r)
 {
 	struct run_record now;
-	bool is = false;
 
-	if (run_record_read(r->scr, &now, r->arena, NULL) == 0)
-		is = now.state != RUN_ENDED &&
-		     !str_eq(now.job, r->record.job) &&
-		     clock_now() < now.written + RUN_LEASE;
+	arena_reset(r->looks);
+	if (run_record_read(r->scr, &now, r->looks, NULL) < 0)
+		now.state = RUN_ENDED;
 	hostlist_free(&now.bad);
 	hostlist_free(&now.steps);
-	return is;
+	return now;
 }
 
 void
@@ -69,77 +66,83 @@ run_note(struct run *r, enum run_state state)
 	/* While another job has the record, this one has none. */
 	if (r->lock == -1)
 		r->lock = run_record_lock(r->scr, NULL);
-	if (r->lock >= 0 || (r->lock == -2 && !is_others(r)))
+	if (r->lock == -2) {
+		const struct run_record now = run_look(r);
+
+		if (now.state != RUN_ENDED && !str_eq(now.job, r->record.job) &&
+		    clock_now() < now.written + RUN_LEASE)
+			return;
+	}
+	if (r->lock != -1)
 		(void)run_record_write(r->scr, &r->record, NULL);
 }
 
 /* --- Signals --- */
 
-void
-run_obey(struct run *r, const struct run_signal *got, const struct run_child *c)
+/* A signal to the wrapper.  `program`: see run_listen(). */
+static void
+obey(struct run *r, const struct run_signal *got,
+     const struct run_child *program)
 {
-	switch (got->number) {
-	case SIGQUIT:
-	case SIGUSR2:
-	case SIGCONT:
-		/* Those of the terminal have reached the program. */
-		if (c != NULL && !got->terminal)
-			run_child_kill(c, got->number);
-		return;
-	case SIGCHLD:
-		return;
-	default:
-		if (r->facts.signal == 0)
-			r->facts.signal = got->number;
-		if (c != NULL && !got->terminal)
-			run_child_kill(c, got->number == SIGUSR1 ? SIGTERM
-								 : got->number);
-	}
+	const bool passes = got->number == SIGQUIT || got->number == SIGUSR2 ||
+			    got->number == SIGCONT;
+
+	if (!passes && r->facts.signal == 0)
+		r->facts.signal = got->number;
+	/* Those of the terminal have reached the program. */
+	if (program != NULL && !got->terminal)
+		run_child_kill(program,
+			       got->number == SIGUSR1 ? SIGTERM : got->number);
 }
 
-void
-run_beat(struct run *r, const struct run_child *c)
+/* Without locks: show that this wrapper lives.  If another one has taken over,
+ * stop, and leave the job to it. */
+static void
+beat(struct run *r, const struct run_child *program)
 {
-	struct arena *a = NULL;
 	struct run_record now;
 
 	if (r->lock != -2 || r->scr < 0 ||
-	    clock_seconds() < r->beaten + RUN_BEAT || (a = arena_new()) == NULL)
+	    clock_seconds() < r->beaten + RUN_BEAT)
 		return;
 	r->beaten = clock_seconds();
-	if (run_record_read(r->scr, &now, a, NULL) < 0)
-		now = (struct run_record){ .state = RUN_ENDED };
-	if (now.state != RUN_ENDED && !str_eq(now.job, r->record.job)) {
-		; /* another job has the record */
-	} else if (now.state != RUN_ENDED && now.mark != NULL &&
-		   !str_eq(now.mark, r->record.mark)) {
-		run_say(r,
-			"scr_run on %s, process %" PRId64
-			", has taken over: this one ends",
-			now.host != NULL ? now.host : "?", now.pid);
-		io_close(r->scr);
-		r->scr = -1;
-		run_obey(r, &(struct run_signal){ .number = SIGTERM }, c);
-	} else {
+	now = run_look(r);
+	if (now.state != RUN_ENDED && !str_eq(now.job, r->record.job))
+		return; /* another job has the record */
+	if (now.state == RUN_ENDED || now.mark == NULL ||
+	    str_eq(now.mark, r->record.mark)) {
 		(void)run_record_write(r->scr, &r->record, NULL);
+		return;
 	}
-	hostlist_free(&now.bad);
-	hostlist_free(&now.steps);
-	arena_free(a);
+	run_say(r,
+		"scr_run on %s, process %" PRId64
+		", has taken over: this one ends",
+		now.host != NULL ? now.host : "?", now.pid);
+	io_close(r->scr);
+	r->scr = -1;
+	obey(r, &(struct run_signal){ .number = SIGTERM }, program);
+}
+
+void
+run_listen(struct run *r, const struct run_child *program,
+	   const struct run_child *asked, double seconds)
+{
+	struct run_signal got;
+
+	if (run_child_wait(&r->signals, asked, seconds, &got))
+		obey(r, &got, program);
+	beat(r, program);
 }
 
 void
 run_finish(struct run *r, struct run_child *c, double seconds)
 {
 	const double until = clock_seconds() + seconds;
-	struct run_signal got;
 
 	while (!run_child_poll(c)) {
-		run_beat(r, NULL);
 		if (seconds >= 0 && clock_seconds() > until)
 			run_child_kill(c, SIGKILL);
-		if (run_child_wait(&r->signals, &c, 1, RUN_TICK, &got))
-			run_obey(r, &got, NULL);
+		run_listen(r, NULL, c, RUN_TICK);
 	}
 }
 
@@ -147,15 +150,10 @@ void
 run_pause(struct run *r, double seconds)
 {
 	const double until = clock_seconds() + seconds;
-	struct run_signal got;
 	double left = 0;
 
-	while (r->facts.signal == 0 && (left = until - clock_seconds()) > 0) {
-		run_beat(r, NULL);
-		if (run_child_wait(&r->signals, NULL, 0,
-				   left < RUN_TICK ? left : RUN_TICK, &got))
-			run_obey(r, &got, NULL);
-	}
+	while (r->facts.signal == 0 && (left = until - clock_seconds()) > 0)
+		run_listen(r, NULL, NULL, left < RUN_TICK ? left : RUN_TICK);
 }
 
 int
@@ -248,19 +246,17 @@ run_end_steps(struct run *r, double grace)
 
 /* --- Nodes --- */
 
-/* Start a verb of scr_env that asks nodes; `more` are options of it, up to
- * NULL. */
-static int
-ask(struct run *r, const struct hostlist *nodes, const char *const *more,
-    struct run_child *c, struct error *err)
+int
+run_ask(struct run *r, const struct hostlist *nodes, const char *const *verb,
+	struct run_child *c, struct error *err)
 {
 	struct buf list = BUF_INIT;
 	const char *argv[16] = { r->o->env };
 	size_t n = 1;
-	int rc = -1;
+	int rc = 0;
 
-	while (*more != NULL)
-		argv[n++] = *more++;
+	while (*verb != NULL)
+		argv[n++] = *verb++;
 	argv[n++] = "--prefix";
 	argv[n++] = r->job->prefix_real;
 	argv[n++] = "--job-id";
@@ -269,41 +265,22 @@ ask(struct run *r, const struct hostlist *nodes, const char *const *more,
 		argv[n++] = "--remote";
 		argv[n++] = r->o->remote;
 	}
+	(void)hostlist_text(nodes, &list, NULL);
 	argv[n++] = "--nodes";
-	if (hostlist_text(nodes, &list, err) == 0) {
-		argv[n] = list.data;
-		rc = run_child_start(c, argv, RUN_CHILD_ASK, &r->signals, err);
-	}
+	argv[n] = list.data;
+	rc = run_child_start(c, argv, RUN_CHILD_ASK, &r->signals, err);
 	buf_free(&list);
-	return rc;
-}
-
-int
-run_ask(struct run *r, const struct hostlist *nodes, bool read,
-	struct run_child *c, struct error *err)
-{
-	struct buf down = BUF_INIT;
-	const char *more[] = { "down-nodes", "--json", "--read", NULL, NULL };
-	int rc = hostlist_text(&r->record.bad, &down, err);
-
-	if (!read) {
-		more[2] = down.len > 0 ? "--down" : NULL;
-		more[3] = down.data;
-	}
-	if (rc == 0)
-		rc = ask(r, nodes, more, c, err);
-	buf_free(&down);
 	return rc;
 }
 
 void
 run_end_ranks(struct run *r)
 {
-	static const char *const end[] = { "end-ranks", NULL };
-	struct run_child c = RUN_CHILD_INIT;
+	static const char *const verb[] = { "end-ranks", NULL };
+	struct run_child c;
 
 	if (r->job->nodes.count == 0 ||
-	    ask(r, &r->job->nodes, end, &c, NULL) < 0)
+	    run_ask(r, &r->job->nodes, verb, &c, NULL) < 0)
 		return;
 	run_finish(r, &c, ANSWER_SECONDS);
 	run_child_free(&c);
@@ -312,45 +289,42 @@ run_end_ranks(struct run *r)
 void
 run_traces(struct run *r)
 {
-	static const char *const traces[] = { "traces", NULL };
-	struct run_child c = RUN_CHILD_INIT;
-	struct error err = ERROR_INIT;
+	static const char *const verb[] = { "traces", NULL };
+	struct run_child c;
 
-	if (r->scr < 0 || ask(r, &r->use, traces, &c, &err) < 0)
+	if (r->scr < 0 || run_ask(r, &r->use, verb, &c, NULL) < 0)
 		return;
 	run_finish(r, &c, ANSWER_SECONDS);
 	if (c.said.len > 0 && io_replace_lazy(r->scr, RUN_TRACES, c.said.data,
-					      c.said.len, 0600, &err) == 0)
+					      c.said.len, 0600, NULL) == 0)
 		run_say(r, "the stacks of its ranks: %s/.scr/" RUN_TRACES,
 			r->job->prefix_real);
 	run_child_free(&c);
 }
 
-int
-run_give_up(struct run *r, const char *name, const char *why, struct error *err)
+void
+run_give_up(struct run *r, const char *name, const char *why)
 {
 	struct run_record *rec = &r->record;
-	const char **reasons =
-		arena_alloc(r->arena, rec->bad.count + 1, sizeof(*reasons));
+	const size_t count = rec->bad.count;
+	const char **reasons = NULL;
 
-	for (size_t i = 0; i < rec->bad.count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (str_eq(rec->bad.names[i], name))
-			return 0;
-	if (reasons == NULL || hostlist_add_name(&rec->bad, name, err) < 0)
-		return reasons == NULL ? error_no_memory(err) : -1;
-	if (rec->bad.count > 1)
-		memcpy(reasons, rec->reasons,
-		       (rec->bad.count - 1) * sizeof(*reasons));
-	reasons[rec->bad.count - 1] = arena_strdup(r->arena, why);
+			return;
+	if (hostlist_add_name(&rec->bad, name, NULL) < 0)
+		return; /* no node has this name */
+	reasons = arena_alloc(r->arena, count + 1, sizeof(*reasons));
+	if (count > 0)
+		memcpy(reasons, rec->reasons, count * sizeof(*reasons));
+	reasons[count] = arena_strdup(r->arena, why);
 	rec->reasons = reasons;
 	run_say(r, "%s is not used any more: %s", name, why);
-	return 0;
 }
 
 int
 run_answers(struct run *r, const struct run_child *c,
-	    int (*fn)(struct run *r, const char *name, const char *why,
-		      struct error *err),
+	    void (*fn)(struct run *r, const char *name, const char *why),
 	    struct error *err)
 {
 	struct json_value *v = json_parse(
@@ -371,11 +345,11 @@ run_answers(struct run *r, const struct run_child *c,
 			r->cached = newest;
 		if (json_get_bool(node, "usable", &usable) && usable)
 			continue;
-		rc = json_get_str(node, "name", r->arena, &name, err);
-		if (rc == 0)
-			rc = json_get_str(node, "reason", r->arena, &why, err);
-		if (rc == 0 && name != NULL)
-			rc = fn(r, name, why != NULL ? why : "", err);
+		if (json_get_str(node, "name", r->arena, &name, err) < 0 ||
+		    json_get_str(node, "reason", r->arena, &why, err) < 0)
+			rc = -1;
+		else if (name != NULL)
+			fn(r, name, why != NULL ? why : "");
 	}
 	json_release(v);
 	return rc;
@@ -388,38 +362,45 @@ choose_ranks(struct run *r)
 {
 	struct run_facts *f = &r->facts;
 	const uint64_t ranks = run_launcher_ranks(r->o->command);
-	const uint64_t fewer =
-		f->needed > 0 ? ranks * f->usable / f->needed : 0;
+	uint64_t fewer = 0;
 
 	r->ranks = 0;
 	if (r->o->min_ranks == 0 || f->usable == 0 || f->usable >= f->needed)
 		return;
-	if (ranks == 0)
+	fewer = ranks * f->usable / f->needed;
+	if (ranks == 0) {
 		run_say(r, "--min-ranks: the command does not say how many "
 			   "ranks there are");
-	else if (fewer < r->o->min_ranks)
+	} else if (fewer < r->o->min_ranks) {
 		run_say(r,
 			"%zu of %zu nodes are left, for %" PRIu64
 			" ranks: at least %" PRIu64 " are needed",
 			f->usable, f->needed, fewer, r->o->min_ranks);
-	else
+	} else {
 		r->ranks = fewer;
-	if (r->ranks > 0)
 		f->needed = f->usable;
+	}
 }
 
 int
 run_choose_nodes(struct run *r, struct error *err)
 {
 	uint64_t given = r->o->min_nodes > 0 ? r->o->min_nodes : r->o->nodes;
+	const char *verb[] = { "down-nodes", "--json", NULL, NULL, NULL };
 	struct error why = ERROR_INIT;
-	struct run_child c = RUN_CHILD_INIT;
+	struct buf down = BUF_INIT;
+	struct run_child c;
 
 	hostlist_free(&r->use);
 	r->facts.nodes_known = r->job->nodes.count > 0;
 	if (!r->facts.nodes_known)
 		return 0;
-	if (run_ask(r, &r->job->nodes, false, &c, &why) == 0) {
+	(void)hostlist_text(&r->record.bad, &down, NULL);
+	if (down.len > 0) {
+		verb[2] = "--down";
+		verb[3] = down.data;
+	}
+	if (run_ask(r, &r->job->nodes, verb, &c, &why) == 0) {
 		run_finish(r, &c, ANSWER_SECONDS);
 		if (r->facts.signal == 0 &&
 		    run_answers(r, &c, run_give_up, &why) < 0)
@@ -431,14 +412,15 @@ run_choose_nodes(struct run *r, struct error *err)
 	} else {
 		run_say(r, "%s", why.text);
 	}
+	buf_free(&down);
 	/* Not as many as the last run: that had perhaps fewer ranks. */
 	if (r->o->min_ranks > 0 && given == 0 &&
 	    !conf_is_set(r->job->conf, "SCR_MIN_NODES"))
 		given = r->job->nodes.count;
-	if (hostlist_add_list(&r->use, &r->job->nodes, err) < 0 ||
-	    hostlist_minus(&r->use, &r->record.bad, err) < 0 ||
-	    halt_nodes_needed(r->job, given, &r->facts.needed, err) < 0)
+	if (halt_nodes_needed(r->job, given, &r->facts.needed, err) < 0)
 		return -1;
+	(void)hostlist_add_list(&r->use, &r->job->nodes, NULL);
+	(void)hostlist_minus(&r->use, &r->record.bad, NULL);
 	r->facts.usable = r->use.count;
 	choose_ranks(r);
 	/* Spares are the last ones. */

@@ -43,7 +43,7 @@ names_json(const struct hostlist *h, const char *key,
 	return list;
 }
 
-/* Read it; `reasons`, if not NULL, become an array. */
+/* Read it. */
 static int
 read_names(const struct json_value *all, const char *key, struct hostlist *out,
 	   const char ***reasons, struct arena *a, struct error *err)
@@ -52,15 +52,12 @@ read_names(const struct json_value *all, const char *key, struct hostlist *out,
 	const char *name = NULL,
 		   **why = arena_alloc(a, count + 1, sizeof(*why));
 
-	if (why == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < count; i++)
 		if (json_get_str(json_at(all, i), key, a, &name, err) < 0 ||
 		    json_get_str(json_at(all, i), "why", a, &why[i], err) < 0 ||
 		    hostlist_add_name(out, name != NULL ? name : "", err) < 0)
 			return -1;
-	if (reasons != NULL)
-		*reasons = why;
+	*reasons = why;
 	return 0;
 }
 
@@ -69,7 +66,7 @@ run_record_write(int scr, const struct run_record *r, struct error *err)
 {
 	struct json *j = json_new_object(), *list = json_new_array();
 	struct buf text = BUF_INIT;
-	int rc = -1;
+	int rc = 0;
 
 	json_set_str(j, "state", words[r->state]);
 	json_set_i64(j, "since", r->since);
@@ -98,9 +95,9 @@ run_record_write(int scr, const struct run_record *r, struct error *err)
 	json_set(j, "excluded", names_json(&r->bad, "node", r->reasons));
 	json_set_known_str(j, "mark", r->mark);
 	json_set(j, "steps", names_json(&r->steps, "step", NULL));
-	if (json_line(j, &text, err) == 0 && buf_add_char(&text, '\n') == 0)
-		rc = io_replace_lazy(scr, RUN_RECORD, text.data, text.len, 0644,
-				     err);
+	(void)json_line(j, &text, NULL);
+	buf_add_char(&text, '\n');
+	rc = io_replace_lazy(scr, RUN_RECORD, text.data, text.len, 0644, err);
 	buf_free(&text);
 	return rc;
 }
@@ -112,7 +109,7 @@ run_record_read(int scr, struct run_record *r, struct arena *a,
 	struct buf text = BUF_INIT;
 	struct json_value *v = NULL;
 	const struct json_value *list = NULL;
-	const char **argv = NULL, *state = NULL, *name = NULL;
+	const char **argv = NULL, **unused = NULL, *state = NULL, *name = NULL;
 	size_t count = 0;
 	int64_t status = 0;
 	int rc = -1;
@@ -137,7 +134,7 @@ run_record_read(int scr, struct run_record *r, struct arena *a,
 	list = json_get(v, "command");
 	count = json_count(list);
 	argv = arena_alloc(a, count + 1, sizeof(*argv));
-	if (name == NULL || r->job == NULL || argv == NULL ||
+	if (name == NULL || r->job == NULL ||
 	    !json_get_i64(v, "pid", 0, INT64_MAX, &r->pid) ||
 	    !json_get_i64(v, "since", 0, INT64_MAX, &r->since) ||
 	    !json_get_i64(v, "runs", 0, INT64_MAX, &r->runs) ||
@@ -155,11 +152,10 @@ run_record_read(int scr, struct run_record *r, struct arena *a,
 		    0)
 			goto out;
 	r->argv = argv;
-	rc = read_names(json_get(v, "excluded"), "node", &r->bad, &r->reasons,
-			a, err);
-	if (rc == 0)
-		rc = read_names(json_get(v, "steps"), "step", &r->steps, NULL,
-				a, err);
+	if (read_names(json_get(v, "excluded"), "node", &r->bad, &r->reasons, a,
+		       err) == 0)
+		rc = read_names(json_get(v, "steps"), "step", &r->steps,
+				&unused, a, err);
 out:
 	if (rc < 0 && err != NULL && err->kind == ERROR_CORRUPT)
 		error_wrap(err, "%s", RUN_RECORD);
@@ -209,9 +205,7 @@ see(const char *prefix, struct seen *s, struct error *err)
 	const int scr = jobfiles_open(prefix, false, &why);
 
 	*s = (struct seen){ .arena = arena_new(), .r = { .status = -1 } };
-	if (s->arena == NULL)
-		error_no_memory(&why);
-	else if (scr >= 0 && run_record_read(scr, &s->r, s->arena, &why) == 0)
+	if (scr >= 0 && run_record_read(scr, &s->r, s->arena, &why) == 0)
 		s->dead = s->r.state != RUN_ENDED && !lives(scr, &s->r);
 	io_close(scr);
 	return why.kind == ERROR_NONE || why.kind == ERROR_ABSENT
@@ -292,7 +286,7 @@ run_record_show(const char *prefix, const char *indent, struct buf *out,
 			   r->bad.names[i],
 			   r->reasons[i] != NULL ? r->reasons[i] : "");
 	forget(&s);
-	return rc < 0 ? -1 : buf_check(out, err);
+	return rc;
 }
 
 int
