@@ -99,29 +99,26 @@ beat(void *arg)
 static int
 list(const struct nodecache_where *w)
 {
-	struct nodecache n = { .arena = NULL };
-	struct error err = ERROR_INIT;
+	struct nodecache n;
 	struct buf line = BUF_INIT;
 
-	if (nodecache_read(&n, w, &err) == 0 &&
-	    nodecache_json(&n, &line, &err) == 0)
-		printf("%s\n", line.data);
+	nodecache_read(&n, w);
+	nodecache_json(&n, &line);
+	printf("%s\n", line.data);
 	buf_free(&line);
 	nodecache_free(&n);
-	return app_report(STATUS_OK, &err);
+	return STATUS_OK;
 }
 
 /* Print a line of JSON. */
-static int
-print_line(struct json *j, struct error *err)
+static void
+print_line(struct json *j)
 {
 	struct buf line = BUF_INIT;
-	const int rc = json_line(j, &line, err);
 
-	if (rc == 0)
-		printf("%s\n", line.data);
+	(void)json_line(j, &line, NULL);
+	printf("%s\n", line.data);
 	buf_free(&line);
-	return rc;
 }
 
 /* Remove the dataset from the cache, and print the bytes as JSON. */
@@ -143,7 +140,7 @@ clean(struct settings *s, const struct nodecache_where *w)
 		j = json_new_object();
 		json_set_str(j, "host", s->host);
 		json_set_u64(j, "cleaned", bytes);
-		(void)print_line(j, &err);
+		print_line(j);
 	}
 	return app_report(STATUS_OK, &err);
 }
@@ -168,7 +165,7 @@ print_taken(const char *rel)
 	struct json *j = json_new_object();
 
 	json_set_str(j, "taken", rel);
-	(void)print_line(j, NULL);
+	print_line(j);
 }
 
 static int
@@ -218,8 +215,7 @@ copy(const struct settings *s, const struct nodecache_where *w,
 	json_set_u64(j, "bad", r.bad);
 	json_set_u64(j, "unread", r.unread);
 	json_set_real(j, "seconds", clock_seconds() - start);
-	if (print_line(j, rc == 0 ? err : NULL) < 0)
-		rc = -1;
+	print_line(j);
 	if (rc < 0)
 		return error_status(err->kind);
 	return r.bad + r.taken > 0 ? STATUS_DAMAGED : STATUS_OK;
@@ -254,9 +250,7 @@ run(struct settings *s, const struct nodecache_where *w)
 	/* The ranks to copy; NULL: all. */
 	if (s->ranks != NULL || s->assign != NULL)
 		o.ranks = &given;
-	if (a == NULL)
-		rc = error_no_memory(&err);
-	else if (o.id >= 0 && s->ranks != NULL)
+	if (o.id >= 0 && s->ranks != NULL)
 		rc = copy_ranks_parse(s->ranks, a, &given, &err);
 	else if (o.id >= 0 && s->assign != NULL) {
 		/* --assign names a file relative to the prefix. */

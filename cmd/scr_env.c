@@ -118,8 +118,8 @@ env_open_job(struct job *j, const struct job_where *w, struct error *err)
 	 * needs them reports a failure itself. */
 	if (app_verbosity() > 0)
 		job_nodes(j, NULL);
-	if (job_notice(j, app_verbosity() > 0, &text) == 0)
-		app_warn_lines(text.data);
+	(void)job_notice(j, app_verbosity() > 0, &text);
+	app_warn_lines(text.data);
 	buf_free(&text);
 	return 0;
 }

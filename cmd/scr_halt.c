@@ -113,20 +113,19 @@ warn_halt_seconds(const char *prefix, const struct halt_state *state)
 
 /* --- Output --- */
 
-static int
+static void
 show(const struct settings *s, const char *prefix,
-     const struct halt_state *state, struct error *err)
+     const struct halt_state *state)
 {
 	static const char *const words[2][2] = {
 		{ "Unsetting", "Setting" },
 		{ "Would unset", "Would set" },
 	};
 	struct buf text = BUF_INIT;
-	int rc = 0;
 
 	if (s->prefixes != NULL) {
 		json_push(s->prefixes, halt_json(prefix, state, s->now));
-		return 0;
+		return;
 	}
 	for (int c = 0; c < CONDITIONS; c++)
 		if (s->set[c] || s->unset[c])
@@ -135,16 +134,10 @@ show(const struct settings *s, const char *prefix,
 	if (s->changes)
 		buf_add_str(&text,
 			    s->dry_run ? "\nNothing was changed.  " : "\n");
-	rc = halt_text(state, &text, err);
-	if (rc == 0 && app_verbosity() > 0 && !state->damaged &&
-	    halt_due(&state->is, s->now, -1, 0, &text, err) < 0)
-		rc = -1;
-	if (rc == 0)
-		rc = buf_check(&text, err);
-	if (rc < 0)
-		buf_free(&text);
+	(void)halt_text(state, &text, NULL);
+	if (app_verbosity() > 0 && !state->damaged)
+		(void)halt_due(&state->is, s->now, -1, 0, &text, NULL);
 	app_print_unless_quiet(&text);
-	return rc;
 }
 
 /* --- One prefix --- */
@@ -154,9 +147,8 @@ remove_one(const struct settings *s, const char *prefix, struct error *err)
 {
 	struct halt_state state;
 	bool was = false;
-	int rc = halt_remove(prefix, s->dry_run, &was, err);
 
-	if (rc < 0)
+	if (halt_remove(prefix, s->dry_run, &was, err) < 0)
 		return -1;
 	if (!was)
 		app_warn("%s: no halt file", prefix);
@@ -164,12 +156,11 @@ remove_one(const struct settings *s, const char *prefix, struct error *err)
 		app_warn("%s: the halt file would be removed", prefix);
 	if (!s->list && s->prefixes == NULL)
 		return 0;
-	rc = halt_load(prefix, &state, err);
-	if (rc == 0) {
-		rc = show(s, prefix, &state, err);
-		halt_state_free(&state);
-	}
-	return rc;
+	if (halt_load(prefix, &state, err) < 0)
+		return -1;
+	show(s, prefix, &state);
+	halt_state_free(&state);
+	return 0;
 }
 
 static int
@@ -194,13 +185,13 @@ change_or_list(struct settings *s, const char *prefix, struct error *err)
 		return err->kind == ERROR_CORRUPT
 			       ? app_advise(err, "--force replaces it")
 			       : -1;
-	rc = show(s, prefix, &state, err);
-	if (rc == 0 && state.damaged)
+	show(s, prefix, &state);
+	if (state.damaged)
 		rc = error_set(err, ERROR_DAMAGED,
 			       "%s: damaged, so jobs will stop; --remove it, "
 			       "or set conditions with --force: %s",
 			       state.path.data, state.why.text);
-	else if (rc == 0 && !s->dry_run)
+	else if (!s->dry_run)
 		warn_halt_seconds(prefix, &state);
 	/* Has no job used this prefix?  Each leaves one of these files. */
 	fresh = rc == 0 && state.created && !s->immediate;

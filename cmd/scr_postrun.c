@@ -246,8 +246,7 @@ next_again(const struct scavenge *s, const struct settings *set, int64_t id,
 			report_add_quoted(&command, given[i].option,
 					  given[i].value);
 	buf_add_str(&command, " --id");
-	if (buf_check(&command, NULL) == 0)
-		report_next(command.data, s->prefix, id, to, size);
+	report_next(command.data, s->prefix, id, to, size);
 	buf_free(&command);
 }
 
@@ -373,8 +372,8 @@ run(const struct settings *set, struct job *job, struct error *err)
 		app_note("%s", said.data);
 	/* Report problems of the configuration; with -v, the sources of its
 	 * values. */
-	if (job_notice(job, app_verbosity() > 0, &text) == 0)
-		app_warn_lines(text.data);
+	(void)job_notice(job, app_verbosity() > 0, &text);
+	app_warn_lines(text.data);
 	buf_free(&text);
 	look.work.dry_run = set->plan;
 	/* Bytes per second of earlier scavenges by the log; 0: unknown. */

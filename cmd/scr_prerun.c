@@ -54,18 +54,16 @@ report_prepared(const struct job *j, const struct jobfiles_prepared *p,
 {
 	const char *owner = p->owner[0] != '\0' ? p->owner : "(unknown)";
 	const char *is = dry_run ? "would be" : "is";
-	struct error err = ERROR_INIT;
+	const bool warn =
+		p->left == JOBFILES_ASIDE || p->left == JOBFILES_RUNNING;
 	struct buf line = BUF_INIT;
-	bool warn = true;
 
 	buf_printf(&line, "%s: ", j->prefix);
 	switch (p->left) {
 	case JOBFILES_NONE:
-		warn = false;
 		buf_add_str(&line, "nothing left by an earlier job");
 		break;
 	case JOBFILES_REMOVED:
-		warn = false;
 		buf_printf(&line, "the flush file of job %s %s removed", owner,
 			   is);
 		break;
@@ -83,7 +81,6 @@ report_prepared(const struct job *j, const struct jobfiles_prepared *p,
 				   is);
 		break;
 	case JOBFILES_OURS:
-		warn = false;
 		buf_printf(&line, "the flush file of this job %s kept", is);
 		break;
 	case JOBFILES_RUNNING:
@@ -99,9 +96,7 @@ report_prepared(const struct job *j, const struct jobfiles_prepared *p,
 				   "to flush.scr.bak)",
 				   p->owner, is);
 	}
-	if (buf_check(&line, &err) < 0)
-		app_report(STATUS_OK, &err);
-	else if (dry_run && !app_json())
+	if (dry_run && !app_json())
 		printf("%s\n", line.data);
 	else if (warn)
 		app_warn("%s", line.data);
@@ -200,9 +195,11 @@ run(struct job *j, const struct settings *s, struct error *err)
 		rc = prepare(j, s, err);
 	turn_end(lock);
 	close(scr);
-	if (rc == 0 && job_notice(j, false, &text) == 0 &&
-	    job_old_caches(j, &text, NULL) == 0)
+	if (rc == 0) {
+		(void)job_notice(j, false, &text);
+		(void)job_old_caches(j, &text, NULL);
 		app_warn_lines(text.data);
+	}
 	buf_free(&text);
 	return rc;
 }

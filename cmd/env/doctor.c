@@ -122,12 +122,11 @@ check_library(struct doctor *d)
 	while (!found && (dir = strsep(&rest, ":")) != NULL) {
 		buf_clear(&file);
 		buf_clear(&raw);
-		if (path_join(&file, dir, "libscr.so", NULL) < 0 ||
-		    io_read_file(AT_FDCWD, file.data, LIBRARY_MAX, &raw, NULL) <
-			    0)
-			continue;
-		found = true;
-		if (memmem(raw.data, raw.len, OURS, strlen(OURS)) == NULL)
+		(void)path_join(&file, dir, "libscr.so", NULL);
+		found = io_read_file(AT_FDCWD, file.data, LIBRARY_MAX, &raw,
+				     NULL) == 0;
+		if (found &&
+		    memmem(raw.data, raw.len, OURS, strlen(OURS)) == NULL)
 			add(d, WARNING, "library",
 			    "put the one of scrkit first in LD_LIBRARY_PATH, "
 			    "or relink the program",
@@ -181,10 +180,10 @@ check_job(struct doctor *d, struct job *j)
 	check_scheme(j->conf, conf_get(j->conf, "SCR_COPY_TYPE"));
 	for (size_t n = conf_groups(j->conf, "CKPT", &g); n-- > 0;)
 		check_scheme(j->conf, conf_property(&g[n], "TYPE"));
-	if (job_notice(j, false, &notice) == 0)
-		for (at = notice.data; (line = str_line(&at, &len)) != NULL;)
-			add(d, WARNING, "settings", "correct it", "%.*s",
-			    (int)len, line);
+	(void)job_notice(j, false, &notice);
+	for (at = notice.data; (line = str_line(&at, &len)) != NULL;)
+		add(d, WARNING, "settings", "correct it", "%.*s", (int)len,
+		    line);
 	buf_free(&notice);
 	if (!str_eq(j->cntls[0].base, conf_get(j->conf, "SCR_CNTL_BASE")))
 		add(d, BAD, "control", "set SCR_CNTL_BASE",
@@ -254,36 +253,17 @@ check_prefix(struct doctor *d, const struct job *j)
 
 /* --- The nodes --- */
 
-/* What a node answered: "VERSION SECONDS", and perhaps ENV_ELSEWHERE. */
-static bool
-read_probe(const struct remote_result *r, char *version, size_t size,
-	   int64_t *clock, bool *elsewhere)
-{
-	const char *text =
-		r->state == REMOTE_DONE && r->status == 0 ? r->out.data : NULL;
-	const char *space = text != NULL ? strchr(text, ' ') : NULL;
-
-	if (space == NULL || (size_t)(space - text) >= size)
-		return false;
-	snprintf(version, size, "%.*s", (int)(space - text), text);
-	*elsewhere = strstr(space, ENV_ELSEWHERE) != NULL;
-	return sscanf(space, "%" SCNd64, clock) == 1;
-}
-
-/* Nodes of one kind, as a line of their own. */
+/* Nodes of one kind, as a line of their own; the list is freed. */
 static void
 add_nodes(struct doctor *d, enum verdict v, const char *what,
-	  const char *remedy, const struct hostlist *nodes, const bool *which)
+	  const char *remedy, struct hostlist *nodes)
 {
-	struct hostlist some = HOSTLIST_INIT;
 	struct buf names = BUF_INIT;
 
-	for (size_t i = 0; i < nodes->count; i++)
-		if (which[i])
-			(void)hostlist_add_name(&some, nodes->names[i], NULL);
-	if (some.count > 0 && hostlist_text(&some, &names, NULL) == 0)
+	(void)hostlist_text(nodes, &names, NULL);
+	if (nodes->count > 0)
 		add(d, v, what, remedy, "%s", names.data);
-	hostlist_free(&some);
+	hostlist_free(nodes);
 	buf_free(&names);
 }
 
@@ -296,94 +276,83 @@ add_complaints(struct doctor *d, const char *what, const char *remedy,
 	const char *at = NULL, *line = NULL;
 	size_t len = 0;
 
-	if (complaints_take(c, &lines, NULL) == 0)
-		for (at = lines.data; (line = str_line(&at, &len)) != NULL;)
-			add(d, BAD, what, remedy, "%.*s", (int)len, line);
-	complaints_free(c);
+	complaints_take(c, &lines);
+	for (at = lines.data; (line = str_line(&at, &len)) != NULL;)
+		add(d, BAD, what, remedy, "%.*s", (int)len, line);
 	buf_free(&lines);
 }
 
-/* Caches that are part of the root directory's file system on some nodes, and
- * not on others. */
+/* Judge the answers: reached, how fast, the same version, the same time, the
+ * same mounts. */
 static void
-judge_mounts(struct doctor *d, const struct job *j,
-	     const struct remote_result *r, size_t answers, bool *which)
-{
-	for (size_t k = 0; k < j->ncaches; k++) {
-		struct buf line = BUF_INIT;
-		size_t n = 0;
-
-		buf_printf(&line, ENV_ROOT "%s\n", j->caches[k].base);
-		for (size_t i = 0; i < j->nodes.count; i++) {
-			which[i] = r[i].out.len > 0 && line.len > 0 &&
-				   strstr(r[i].out.data, line.data) != NULL;
-			n += which[i];
-		}
-		if (n > 0 && n < answers)
-			add_nodes(d, BAD, "mount",
-				  "the cache is not mounted there: mount it, "
-				  "or exclude the node",
-				  &j->nodes, which);
-		buf_free(&line);
-	}
-}
-
-/* Judge the answers: reached, how fast, the same version, the same time. */
-static int
 judge_probes(struct doctor *d, const struct job *j,
-	     const struct remote_result *r, int64_t before, int64_t after,
-	     struct error *err)
+	     const struct remote_result *r, int64_t before, int64_t after)
 {
-	const struct hostlist *nodes = &j->nodes;
+	struct hostlist old = HOSTLIST_INIT, late = HOSTLIST_INIT,
+			elsewhere = HOSTLIST_INIT, mount = HOSTLIST_INIT;
 	struct complaints silent = { .count = 0 };
-	bool *bad = mem_calloc(4 * nodes->count + 1, sizeof(*bad));
-	bool *old = NULL, *late = NULL, *elsewhere = NULL;
 	double fast = 1e9, slow = 0;
-	char version[64];
 	size_t count = 0;
-	int64_t clock = 0;
 
-	if (bad == NULL)
-		return error_no_memory(err);
-	old = bad + nodes->count;
-	late = old + nodes->count;
-	elsewhere = late + nodes->count;
-	for (size_t i = 0; i < nodes->count; i++) {
-		bad[i] = !read_probe(&r[i], version, sizeof(version), &clock,
-				     &elsewhere[i]);
-		if (bad[i]) {
-			(void)complaints_add(&silent, nodes->names[i],
-					     r[i].why != NULL ? r[i].why
-					     : r[i].err.len > 0
-						     ? r[i].err.data
-						     : "no answer of scr_env",
-					     NULL);
+	for (size_t i = 0; i < j->nodes.count; i++) {
+		const char *node = j->nodes.names[i], *space = NULL;
+		int64_t clock = 0;
+
+		/* The answer: "VERSION SECONDS", and perhaps ENV_ELSEWHERE. */
+		if (r[i].state == REMOTE_DONE && r[i].status == 0 &&
+		    r[i].out.len > 0)
+			space = strchr(r[i].out.data, ' ');
+		if (space == NULL || sscanf(space, "%" SCNd64, &clock) != 1) {
+			complaints_add(&silent, node,
+				       r[i].why != NULL ? r[i].why
+				       : r[i].err.len > 0
+					       ? r[i].err.data
+					       : "no answer of scr_env");
 			continue;
 		}
 		count++;
 		fast = r[i].seconds < fast ? r[i].seconds : fast;
 		slow = r[i].seconds > slow ? r[i].seconds : slow;
-		old[i] = !str_eq(version, SCRKIT_VERSION);
-		late[i] = clock < before - SKEW || clock > after + SKEW;
+		if (!str_starts(r[i].out.data, SCRKIT_VERSION " "))
+			(void)hostlist_add_name(&old, node, NULL);
+		if (clock < before - SKEW || clock > after + SKEW)
+			(void)hostlist_add_name(&late, node, NULL);
+		if (strstr(space, ENV_ELSEWHERE) != NULL)
+			(void)hostlist_add_name(&elsewhere, node, NULL);
 	}
 	add_complaints(d, "node", "make it reachable, or exclude it", &silent);
-	add(d, count == nodes->count ? GOOD : BAD, "nodes", NULL,
+	add(d, count == j->nodes.count ? GOOD : BAD, "nodes", NULL,
 	    count > 0 ? "%zu of %zu answered, in %.2f to %.2f s"
 		      : "%zu of %zu answered",
-	    count, nodes->count, fast, slow);
-	add_nodes(d, BAD, "version", "install " SCRKIT_VERSION " there", nodes,
-		  old);
+	    count, j->nodes.count, fast, slow);
+	add_nodes(d, BAD, "version", "install " SCRKIT_VERSION " there", &old);
 	add_nodes(d, WARNING, "clock",
 		  "set the clock: it differs by more than 2 s from this "
 		  "machine's",
-		  nodes, late);
+		  &late);
 	add_nodes(d, BAD, "prefix",
 		  "the prefix is another directory there: mount its file "
 		  "system, or exclude the node",
-		  nodes, elsewhere);
-	judge_mounts(d, j, r, count, bad);
-	mem_free(bad);
-	return 0;
+		  &elsewhere);
+	/* Caches that are part of the root directory's file system on some
+	 * nodes, and not on others. */
+	for (size_t k = 0; k < j->ncaches; k++) {
+		struct buf line = BUF_INIT;
+
+		buf_printf(&line, ENV_ROOT "%s\n", j->caches[k].base);
+		for (size_t i = 0; i < j->nodes.count; i++)
+			if (r[i].out.len > 0 &&
+			    strstr(r[i].out.data, line.data) != NULL)
+				(void)hostlist_add_name(
+					&mount, j->nodes.names[i], NULL);
+		if (mount.count < count)
+			add_nodes(d, BAD, "mount",
+				  "the cache is not mounted there: mount it, "
+				  "or exclude the node",
+				  &mount);
+		hostlist_free(&mount);
+		buf_free(&line);
+	}
 }
 
 static int
@@ -396,13 +365,8 @@ probe_all(struct doctor *d, struct job *j, const struct remote_options *o,
 	struct token token = TOKEN_INIT;
 	struct buf path = BUF_INIT;
 	size_t n = 0;
-	int rc = -1;
+	int rc = 0;
 
-	if (r == NULL || argv == NULL) {
-		mem_free(r);
-		mem_free(argv);
-		return error_no_memory(err);
-	}
 	argv[n++] = d->how.helper;
 	argv[n++] = "probe";
 	for (size_t i = 0; i < j->ncaches; i++) {
@@ -412,8 +376,9 @@ probe_all(struct doctor *d, struct job *j, const struct remote_options *o,
 	if (d->prefix >= 0 && token_make(&token, d->prefix, "doctor") == 0 &&
 	    path_join(&path, j->prefix_real, token.name, NULL) == 0)
 		argv[n] = path.data;
-	if (remote_run(&j->nodes, argv, o, r, err) == 0)
-		rc = judge_probes(d, j, r, before, clock_now(), err);
+	rc = remote_run(&j->nodes, argv, o, r, err);
+	if (rc == 0)
+		judge_probes(d, j, r, before, clock_now());
 	token_end(&token);
 	buf_free(&path);
 	remote_results_free(r, j->nodes.count);
@@ -441,8 +406,7 @@ check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
 		good += h.nodes[i].state == HEALTH_OK;
 		if (h.nodes[i].state != HEALTH_OK &&
 		    h.nodes[i].state != HEALTH_UNREACHABLE)
-			(void)complaints_add(&bad, j->nodes.names[i],
-					     h.nodes[i].why, NULL);
+			complaints_add(&bad, j->nodes.names[i], h.nodes[i].why);
 	}
 	add_complaints(d, "directories",
 		       "repair or exclude the node, or set SCR_CACHE_BASE and "
@@ -505,9 +469,7 @@ finish(struct doctor *d, const struct job *j)
 		if (given[i].value != NULL)
 			report_add_quoted(&command, given[i].option,
 					  given[i].value);
-	if (buf_check(&command, NULL) == 0)
-		report_command(command.data, j->prefix_real, NULL, next,
-			       sizeof(next));
+	report_command(command.data, j->prefix_real, NULL, next, sizeof(next));
 	buf_free(&command);
 	if (app_json()) {
 		out = json_new_object();

@@ -82,8 +82,8 @@ int env_finish(int rc, struct buf *out, struct error *err);
 
 /* Append a list of nodes as a line; an empty list appends nothing, or 0 if the
  * number was requested. */
-int env_put_nodes(const struct hostlist *h, const struct env_look *l,
-		  struct buf *out, struct error *err);
+void env_put_nodes(const struct hostlist *h, const struct env_look *l,
+		   struct buf *out);
 
 /* Options that choose the job; and for programs of LLNL that know two names of
  * the option, the prefix. */

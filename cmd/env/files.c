@@ -338,13 +338,12 @@ print_interval(const struct interval_stats *s, bool stats, bool percent,
 {
 	struct buf out = BUF_INIT;
 	struct interval i = { .cost = 0 };
-	int rc = stats ? interval_text(s, &out) : 0;
+	int rc = 0;
 
-	if (rc < 0)
-		error_no_memory(err);
-	if (rc == 0)
-		rc = interval_compute(s, model, &i, err);
-	if (stats && out.len > 0)
+	if (stats)
+		(void)interval_text(s, &out);
+	rc = interval_compute(s, model, &i, err);
+	if (out.len > 0)
 		fwrite(out.data, 1, out.len, stdout);
 	buf_free(&out);
 	if (rc < 0)

@@ -19,21 +19,21 @@
 
 /* --- The job --- */
 
-int
+void
 env_put_nodes(const struct hostlist *h, const struct env_look *l,
-	      struct buf *out, struct error *err)
+	      struct buf *out)
 {
-	const char *separator = l->separator != NULL ? l->separator : ",";
-
-	if (l->count)
-		buf_printf(out, "%zu", h->count);
-	else if (h->count == 0)
-		return 0;
-	else if ((l->plain ? hostlist_plain(h, separator, out, err)
-			   : hostlist_text(h, out, err)) < 0)
-		return -1;
-	buf_add_char(out, '\n');
-	return 0;
+	if (l->count) {
+		buf_printf(out, "%zu\n", h->count);
+	} else if (h->count > 0) {
+		if (l->plain)
+			(void)hostlist_plain(
+				h, l->separator != NULL ? l->separator : ",",
+				out, NULL);
+		else
+			(void)hostlist_text(h, out, NULL);
+		buf_add_char(out, '\n');
+	}
 }
 
 static void
@@ -55,15 +55,13 @@ answer(struct job *j, enum env_question q, const struct env_look *l,
 
 	switch (q) {
 	case ENV_NODES:
-		return env_job_nodes(j, err) < 0
-			       ? -1
-			       : env_put_nodes(&j->nodes, l, out, err);
 	case ENV_DOWN:
-		if (env_job_nodes(j, err) < 0)
-			return -1;
-		rc = resmgr_down(j->rm, &j->nodes, &down, err);
+		rc = env_job_nodes(j, err);
+		if (rc == 0 && q == ENV_DOWN)
+			rc = resmgr_down(j->rm, &j->nodes, &down, err);
 		if (rc == 0)
-			rc = env_put_nodes(&down, l, out, err);
+			env_put_nodes(q == ENV_DOWN ? &down : &j->nodes, l,
+				      out);
 		hostlist_free(&down);
 		return rc;
 	case ENV_CNTL:
@@ -74,20 +72,19 @@ answer(struct job *j, enum env_question q, const struct env_look *l,
 		put_dirs(j->caches, j->ncaches, l, out);
 		return 0;
 	case ENV_END_TIME:
-		if (job_end_time(j, &n, err) < 0)
-			return -1;
+		rc = job_end_time(j, &n, err);
 		break;
 	case ENV_RUN_NODES:
-		if (jobfiles_nodes(j->prefix, &n, err) < 0)
-			return -1;
+		rc = jobfiles_nodes(j->prefix, &n, err);
 		break;
 	case ENV_USER:
 	case ENV_JOB_ID:
 		buf_printf(out, "%s\n", q == ENV_USER ? j->user : j->id);
 		return 0;
 	}
-	buf_printf(out, "%" PRId64 "\n", n);
-	return 0;
+	if (rc == 0)
+		buf_printf(out, "%" PRId64 "\n", n);
+	return rc;
 }
 
 int
@@ -140,18 +137,15 @@ env_dirs(const struct env_call *c)
 		OPT_END,
 	};
 	int count = 0;
-	char **args = NULL;
+	char **args = env_start(c, opts, &count);
 
-	if (!argument) {
-		env_options(c, opts);
-		return env_ask(&w, &q, 1, &l);
-	}
-	args = env_start(c, opts, &count);
-	if (count != 1)
+	if (!argument && count > 0)
+		app_unexpected(args[0]);
+	if (argument && count != 1)
 		app_usage("no kind of directory given: control or cache");
-	if (str_eq(args[0], "cache"))
+	if (argument && str_eq(args[0], "cache"))
 		q = ENV_CACHE;
-	else if (!str_eq(args[0], "control"))
+	else if (argument && !str_eq(args[0], "control"))
 		app_usage("%s: neither control nor cache", args[0]);
 	return env_ask(&w, &q, 1, &l);
 }
@@ -297,9 +291,7 @@ put_key(struct listing *t, const char *key, struct error *err)
 				    .value = text.data,
 				    .source = conf_source(c, g->key),
 				    .line = g->number };
-		t->out.failed |= text.failed;
-		if (!text.failed)
-			put_shown(t, &s);
+		put_shown(t, &s);
 		buf_free(&text);
 	}
 	return 0;
@@ -433,7 +425,7 @@ env_hostlist(const struct env_call *c)
 				       " in a list of %zu",
 				       nth, h.count);
 	} else if (rc == 0) {
-		rc = env_put_nodes(&h, &look, &out, &err);
+		env_put_nodes(&h, &look, &out);
 	}
 	hostlist_free(&h);
 	return env_finish(rc, &out, &err);

@@ -79,9 +79,7 @@ log_down(const struct job *j, const struct hostlist *nodes,
 		if (health_good(h->nodes[i].state, use))
 			continue;
 		buf_clear(&note);
-		if (buf_printf(&note, "%s: %s", nodes->names[i],
-			       h->nodes[i].why) < 0)
-			break;
+		buf_printf(&note, "%s: %s", nodes->names[i], h->nodes[i].why);
 		l.note = note.data;
 		(void)eventlog_add(j->prefix, j->conf, &l, &err);
 	}
@@ -133,35 +131,28 @@ find_down(struct job *j, struct down_request *r, double secs, struct buf *out,
 	struct hostlist down = HOSTLIST_INIT, bad = HOSTLIST_INIT;
 	struct health h = { .count = 0 };
 	struct buf said = BUF_INIT;
-	int rc = -1;
+	int rc = env_job_nodes(j, err);
 
-	if (env_job_nodes(j, err) < 0)
-		goto out;
-	if (r->down != NULL && hostlist_add(&down, r->down, err) < 0) {
-		error_wrap(err, "--down");
-		goto out;
-	}
+	if (rc == 0 && r->down != NULL && hostlist_add(&down, r->down, err) < 0)
+		rc = error_wrap(err, "--down");
 	o.down = &down;
-	if (env_set_remote(j, &r->how, &remote, &said, err) < 0)
-		goto out;
+	if (rc == 0)
+		rc = env_set_remote(j, &r->how, &remote, &said, err);
 	if (said.len > 0)
 		app_note("%s", said.data);
 	o.helper = r->how.helper;
-	if (health_check(j, &j->nodes, &o, &h, err) < 0)
-		goto out;
-	if (app_json()) {
+	if (rc == 0)
+		rc = health_check(j, &j->nodes, &o, &h, err);
+	if (rc == 0 && app_json()) {
 		app_answer_list("nodes", health_json(&h, &j->nodes, o.use));
-		rc = 0;
 	} else if (r->reason) {
-		rc = health_reasons(&h, &j->nodes, o.use, out, err);
+		health_reasons(&h, &j->nodes, o.use, out);
 	} else {
-		rc = health_bad_nodes(&h, &j->nodes, o.use, &bad, err);
-		if (rc == 0)
-			rc = env_put_nodes(&bad, &look, out, err);
+		health_bad_nodes(&h, &j->nodes, o.use, &bad);
+		env_put_nodes(&bad, &look, out);
 	}
 	if (r->log)
 		log_down(j, &j->nodes, &h, o.use, secs);
-out:
 	remote_forget(&remote);
 	health_free(&h);
 	buf_free(&said);
@@ -206,9 +197,7 @@ env_down_nodes(const struct env_call *c)
 		buf_printf(&list, "%s%s", list.len > 0 ? "," : "", *args);
 	if (list.len > 0)
 		r.where.nodes = list.data;
-	rc = buf_check(&list, &err);
-	if (rc == 0)
-		rc = env_open_job(&j, &r.where, &err);
+	rc = env_open_job(&j, &r.where, &err);
 	if (rc == 0) {
 		app_catch_signals();
 		rc = find_down(&j, &r, secs == UINT64_MAX ? -1 : (double)secs,
@@ -231,7 +220,6 @@ check_dirs(const struct health_test *t, const struct opt_list *list,
 		char *copy = mem_strdup(list->items[i]);
 		char *rest = copy, *one = NULL;
 
-		out->failed = out->failed || copy == NULL;
 		while ((one = strsep(&rest, separator)) != NULL) {
 			struct health_dir d = { .path = one };
 			char *colon = strrchr(one, ':');
@@ -283,8 +271,8 @@ env_check_node(const struct env_call *c)
 	/* Warn of caches that other jobs have left on this node.  That the job
 	 * is not known is no failure of the node. */
 	if (!look && job_open(&j, &w, NULL) == 0) {
-		if (job_old_caches(&j, &text, NULL) == 0)
-			app_warn_lines(text.data);
+		(void)job_old_caches(&j, &text, NULL);
+		app_warn_lines(text.data);
 		buf_free(&text);
 		job_close(&j);
 	}
@@ -311,8 +299,6 @@ on_root(const char *dir)
 	struct stat root, here;
 	bool same = false;
 
-	if (path == NULL)
-		return false;
 	while (stat(path, &here) < 0 && (slash = strrchr(path, '/')) != NULL &&
 	       slash != path)
 		*slash = '\0';

@@ -95,11 +95,10 @@ on_nodes(struct job *j, struct env_remote *how, const char *script,
 	int rc = -1;
 
 	if (argv[4] != NULL && env_job_nodes(j, err) == 0 &&
-	    env_set_remote(j, how, &o, &said, err) == 0 &&
-	    (r = mem_calloc(j->nodes.count + 1, sizeof(*r))) == NULL)
-		error_no_memory(err);
-	if (r != NULL)
+	    env_set_remote(j, how, &o, &said, err) == 0) {
+		r = mem_calloc(j->nodes.count + 1, sizeof(*r));
 		rc = remote_run(&j->nodes, argv, &o, r, err);
+	}
 	for (size_t i = 0; rc == 0 && i < j->nodes.count; i++)
 		if (r[i].why != NULL || r[i].out.len > 0)
 			buf_printf(out, "node %s: %s\n%.*s", j->nodes.names[i],
@@ -111,7 +110,7 @@ on_nodes(struct job *j, struct env_remote *how, const char *script,
 	mem_free(r);
 	buf_free(&said);
 	remote_forget(&o);
-	return rc < 0 ? -1 : buf_check(out, err);
+	return rc;
 }
 
 int

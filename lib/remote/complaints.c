@@ -6,7 +6,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "error.h"
 #include "hostlist.h"
 #include "map.h"
 #include "mem.h"
@@ -65,63 +64,47 @@ make_common(struct arena *a, const char *node, const char *text)
 			buf_add_char(&b, *p);
 		}
 	}
-	if (!b.failed)
-		common = arena_strdup(a, b.len > 0 ? b.data : "");
+	common = arena_strdup(a, b.len > 0 ? b.data : "");
 	buf_free(&b);
 	return common;
 }
 
-int
-complaints_add(struct complaints *c, const char *node, const char *text,
-	       struct error *err)
+void
+complaints_add(struct complaints *c, const char *node, const char *text)
 {
 	const char *common = NULL;
 	size_t at = 0;
 
-	if (c->arena == NULL)
+	if (c->arena == NULL) {
 		c->arena = arena_new();
-	if (c->texts == NULL)
 		c->texts = map_new();
-	if (c->arena == NULL || c->texts == NULL)
-		return error_no_memory(err);
+	}
 	common = make_common(c->arena, node, text);
-	if (common == NULL)
-		return error_no_memory(err);
 	at = map_get(c->texts, common);
 	if (at == MAP_NONE) {
-		const struct complaint new = {
+		at = c->count;
+		(void)MEM_ROOM(c->list, c->count, c->cap);
+		c->list[c->count++] = (struct complaint){
 			.text = arena_strdup(c->arena, text),
 			.common = common,
 		};
-
-		at = c->count;
-		if (new.text == NULL || !MEM_ROOM(c->list, c->count, c->cap))
-			return error_no_memory(err);
-		c->list[c->count++] = new;
-		if (map_put(c->texts, common, at) < 0)
-			return error_no_memory(err);
+		(void)map_put(c->texts, common, at);
 	}
-	return hostlist_add_name(&c->list[at].nodes, node, err);
+	(void)hostlist_add_name(&c->list[at].nodes, node, NULL);
 }
 
-int
-complaints_take(struct complaints *c, struct buf *out, struct error *err)
+void
+complaints_take(struct complaints *c, struct buf *out)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < c->count && rc == 0; i++) {
+	for (size_t i = 0; i < c->count; i++) {
 		struct complaint *one = &c->list[i];
 
-		rc = hostlist_uniq(&one->nodes, err);
-		if (rc == 0)
-			rc = hostlist_text(&one->nodes, out, err);
+		(void)hostlist_uniq(&one->nodes, NULL);
+		(void)hostlist_text(&one->nodes, out, NULL);
 		buf_printf(out, ": %s\n",
 			   one->nodes.count > 1 ? one->common : one->text);
 	}
-	if (rc == 0)
-		rc = buf_check(out, err);
 	complaints_free(c);
-	return rc;
 }
 
 void

@@ -13,7 +13,6 @@
 
 struct arena;
 struct buf;
-struct error;
 struct map;
 
 /* All zero: none. */
@@ -24,12 +23,11 @@ struct complaints {
 	struct arena *arena;
 };
 
-/* Add a text, without newline.  Both strings are copied.  -1: ERROR_NOMEM. */
-int complaints_add(struct complaints *c, const char *node, const char *text,
-		   struct error *err);
+/* Add a text, without newline.  Both strings are copied. */
+void complaints_add(struct complaints *c, const char *node, const char *text);
 
 /* Append the lines to `out`, and free the complaints: there are none again. */
-int complaints_take(struct complaints *c, struct buf *out, struct error *err);
+void complaints_take(struct complaints *c, struct buf *out);
 
 void complaints_free(struct complaints *c);
 

@@ -79,11 +79,10 @@ scavenge_check_places(const struct scavenge *s, struct error *err)
 			   owner.user[0] != '\0' ? owner.user : "(unknown)");
 	else
 		buf_add_str(&text, FLUSH_FILE " lists datasets in its caches");
-	if (buf_check(&text, err) == 0)
-		error_set(err, ERROR_SYSTEM,
-			  "%s: see --job-id, --user, --cntldir, --cachedir and "
-			  "--nodes",
-			  text.data);
+	error_set(err, ERROR_SYSTEM,
+		  "%s: see --job-id, --user, --cntldir, --cachedir and "
+		  "--nodes",
+		  text.data);
 	buf_free(&text);
 	return -1;
 }
@@ -157,9 +156,9 @@ hides(struct scavenge *s, uint32_t node)
 
 /* Set the state of a node that has no survey.  Its cache is not used; it may
  * have what is missing, unless it is gone. */
-static int
+static void
 mark(struct scavenge *s, uint32_t node, const struct witness *w,
-     const char *why, struct error *err)
+     const char *why)
 {
 	struct scavenge_node *n = &s->nodes[node];
 
@@ -168,15 +167,12 @@ mark(struct scavenge *s, uint32_t node, const struct witness *w,
 			 ? arena_printf(s->arena, "%s calls it down; %s",
 					resmgr_name(s->job->rm), why)
 			 : arena_strdup(s->arena, why);
-	if (n->why == NULL)
-		return error_no_memory(err);
 	if (n->state == SCAVENGE_NODE_UNREACHABLE ||
 	    n->state == SCAVENGE_NODE_INVALID)
 		hides(s, node);
 	else
 		s->dead++;
 	salvage_lose(&s->plan, node);
-	return 0;
 }
 
 int
@@ -191,8 +187,8 @@ scavenge_unreached(struct scavenge *s, uint32_t node,
 	if (!w.life && !w.unheard &&
 	    ask_manager(s, s->nodes[node].name, &w.manager, err) < 0)
 		return -1;
-	return mark(s, node, &w, r->why != NULL ? r->why : "does not answer",
-		    err);
+	mark(s, node, &w, r->why != NULL ? r->why : "does not answer");
+	return 0;
 }
 
 /* --- Asking --- */
@@ -207,54 +203,44 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 	     struct error *err)
 {
 	const struct hostlist *all = &s->job->nodes;
-	struct map *down = hostlist_map(s->o->down, err);
-	int rc = -1;
+	struct map *down = hostlist_map(s->o->down, NULL);
 	struct hostlist list = HOSTLIST_INIT;
 	struct buf text = BUF_INIT;
+	int rc = 0;
 
 	*which = arena_alloc(s->arena, all->count + 1, sizeof(**which));
-	if (down == NULL || *which == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
-	for (size_t i = 0; i < all->count; i++) {
+	for (size_t i = 0; i < all->count && rc == 0; i++) {
 		struct witness w = { .user = false };
+		const uint32_t node = (uint32_t)i;
 
 		s->nodes[i].name = all->names[i];
 		w.user = map_get(down, all->names[i]) != MAP_NONE;
-		if (!w.user && i >= s->job->present &&
-		    ask_manager(s, all->names[i], &w.manager, err) < 0)
-			goto out;
-		if (!w.user && !w.manager)
-			(*which)[(*count)++] = (uint32_t)i;
-		else if (mark(s, (uint32_t)i, &w,
-			      w.user ? "Specified as down"
-				     : "it is no more in the job",
-			      err) < 0 ||
-			 (w.manager &&
-			  scavenge_complain(s, (uint32_t)i, err, "%s",
-					    s->nodes[i].why) < 0))
-			goto out;
+		if (!w.user && i >= s->job->present)
+			rc = ask_manager(s, all->names[i], &w.manager, err);
+		if (w.user)
+			mark(s, node, &w, "Specified as down");
+		else if (!w.manager)
+			(*which)[(*count)++] = node;
+		else {
+			mark(s, node, &w, "it is no more in the job");
+			scavenge_complain(s, node, "%s", s->nodes[i].why);
+		}
 	}
 	s->manager_asked = false;
-	rc = hostlist_add_list(&list, s->o->down, err);
-	if (rc == 0)
-		rc = hostlist_minus(&list, &s->job->nodes, err);
-	if (rc == 0)
-		rc = hostlist_text(&list, &text, err);
+	(void)hostlist_add_list(&list, s->o->down, NULL);
+	(void)hostlist_minus(&list, &s->job->nodes, NULL);
+	(void)hostlist_text(&list, &text, NULL);
 	if (rc == 0 && list.count > 0)
 		work_say(s->work, "--down: %s: not among the nodes of the job",
 			 text.data);
 	buf_free(&text);
 	hostlist_free(&list);
-out:
 	map_free(down);
 	return rc;
 }
 
-int
-scavenge_complain(struct scavenge *s, uint32_t node, struct error *err,
-		  const char *fmt, ...)
+void
+scavenge_complain(struct scavenge *s, uint32_t node, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -262,21 +248,21 @@ scavenge_complain(struct scavenge *s, uint32_t node, struct error *err,
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return complaints_add(&s->complaints, s->nodes[node].name, text, err);
+	complaints_add(&s->complaints, s->nodes[node].name, text);
 }
 
-int
-scavenge_report(struct scavenge *s, struct error *err)
+void
+scavenge_report(struct scavenge *s)
 {
 	struct buf text = BUF_INIT;
-	const int rc = complaints_take(&s->complaints, &text, err);
-	const char *rest = text.data, *line = NULL;
+	const char *rest = NULL, *line = NULL;
 	size_t len = 0;
 
-	while (rc == 0 && (line = str_line(&rest, &len)) != NULL)
+	complaints_take(&s->complaints, &text);
+	rest = text.data;
+	while ((line = str_line(&rest, &len)) != NULL)
 		work_say(s->work, "%.*s", (int)len, line);
 	buf_free(&text);
-	return rc;
 }
 
 const char *
@@ -302,121 +288,96 @@ is_known_other(const struct scavenge *s, int64_t id, uint64_t created)
 
 /* Does the dataset belong to a job with another prefix?  Then it is left alone;
  * with --moved-from, the user has said that it is ours. */
-static int
-is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v,
-	   bool *foreign, struct error *err)
+static bool
+is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v)
 {
 	struct buf other = BUF_INIT;
 	struct salvage_dataset *d = NULL;
 	struct scavenge_other *o = NULL;
-	int rc = 0;
+	bool foreign = is_known_other(s, v->id, v->created);
 
-	*foreign = is_known_other(s, v->id, v->created);
-	if (s->o->catalogue->moved_from == NULL && !*foreign &&
+	if (s->o->catalogue->moved_from == NULL && !foreign &&
 	    jobfiles_origin(s->job->prefix_real, v->place, &other) ==
 		    JOBFILES_ELSEWHERE) {
-		*foreign = true;
-		rc = scavenge_complain(s, node, err,
-				       "dataset %" PRId64
-				       ": not saved: it is of the prefix %s; "
-				       "save it with that one (-p)",
-				       v->id, other.data);
+		foreign = true;
+		scavenge_complain(s, node,
+				  "dataset %" PRId64
+				  ": not saved: it is of the prefix %s; "
+				  "save it with that one (-p)",
+				  v->id, other.data);
 		/* Remember it, also for nodes that have no file of it, only
 		 * metadata. */
-		o = rc == 0 ? arena_alloc(s->arena, 1, sizeof(*o)) : NULL;
-		if (rc == 0 && o == NULL)
-			rc = error_no_memory(err);
-		if (rc == 0) {
-			*o = (struct scavenge_other){ v->id, v->created,
-						      s->others };
-			s->others = o;
-			d = salvage_find(&s->plan, v->id);
-		}
+		o = arena_alloc(s->arena, 1, sizeof(*o));
+		*o = (struct scavenge_other){ v->id, v->created, s->others };
+		s->others = o;
+		d = salvage_find(&s->plan, v->id);
 		if (d != NULL && is_known_other(s, d->id, d->created))
 			salvage_drop(&s->plan, d);
 	}
 	buf_free(&other);
-	return rc;
+	return foreign;
 }
 
-static int
+static void
 take_dataset(struct scavenge *s, uint32_t node,
-	     const struct nodecache_dataset *v, struct error *err)
+	     const struct nodecache_dataset *v)
 {
 	struct error why = ERROR_INIT;
 	struct salvage_dataset *d = NULL;
-	bool foreign = false;
 
-	if (is_foreign(s, node, v, &foreign, err) < 0)
-		return -1;
-	if (foreign)
-		return 0;
+	if (is_foreign(s, node, v))
+		return;
 	d = salvage_dataset(&s->plan, v, &why);
 	if (d != NULL)
 		d->cached = true;
-	if (v->problem != NULL &&
-	    scavenge_complain(s, node, err, "dataset %" PRId64 ": %s", v->id,
-			      v->problem) < 0)
-		return -1;
+	if (v->problem != NULL)
+		scavenge_complain(s, node, "dataset %" PRId64 ": %s", v->id,
+				  v->problem);
 	if (v->unread != NULL &&
-	    (v->problem == NULL || !str_eq(v->problem, v->unread)) &&
-	    scavenge_complain(s, node, err, "dataset %" PRId64 ": %s", v->id,
-			      v->unread) < 0)
-		return -1;
+	    (v->problem == NULL || !str_eq(v->problem, v->unread)))
+		scavenge_complain(s, node, "dataset %" PRId64 ": %s", v->id,
+				  v->unread);
 	for (size_t i = 0; d != NULL && i < v->nranks; i++)
 		if (salvage_found(&s->plan, d, node, &v->ranks[i], &why) < 0)
 			d = NULL;
-	if (d != NULL)
-		return 0;
-	if (why.kind == ERROR_NOMEM)
-		return error_no_memory(err);
 	/* An invalid answer of one node must not fail the scavenge. */
-	return scavenge_complain(s, node, err, "%s", why.text);
+	if (d == NULL)
+		scavenge_complain(s, node, "%s", why.text);
 }
 
-static int
-take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
-	    struct error *err)
+static void
+take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r)
 {
 	const struct witness w = { .answer = true };
 	struct scavenge_node *n = &s->nodes[node];
 	struct error why = ERROR_INIT;
 	struct nodecache v;
 	char text[512];
-	int rc = 0;
 
 	if (nodecache_parse(&v, r->out.data == NULL ? "" : r->out.data,
 			    r->out.len, &why) < 0) {
 		nodecache_free(&v);
-		if (why.kind == ERROR_NOMEM)
-			return error_no_memory(err);
-		return mark(s, node, &w,
-			    r->why != NULL || r->err.len > 0
-				    ? scavenge_reason(r, text, sizeof(text))
-				    : why.text,
-			    err) < 0
-			       ? -1
-			       : scavenge_complain(s, node, err, "%s", n->why);
+		mark(s, node, &w,
+		     r->why != NULL || r->err.len > 0
+			     ? scavenge_reason(r, text, sizeof(text))
+			     : why.text);
+		scavenge_complain(s, node, "%s", n->why);
+		return;
 	}
 	n->state = SCAVENGE_NODE_ALIVE;
-	n->host = arena_strdup(s->arena, v.host != NULL ? v.host : n->name);
-	if (n->host == NULL)
-		rc = error_no_memory(err);
+	n->host = arena_strdup(s->arena, v.host);
 	s->alive++;
 	for (size_t i = 0; i < 1 + s->job->ncaches; i++)
 		s->there[i] += i >= 63 || (v.there >> i & 1) != 0;
 	if (v.unread)
 		hides(s, node);
 	/* A spare node has no cache: not worth a line in the log. */
-	if (v.problem != NULL &&
-	    (v.unread || v.ndatasets > 0 ||
-	     !str_ends(v.problem, strerror(ENOENT))) &&
-	    rc == 0)
-		rc = scavenge_complain(s, node, err, "%s", v.problem);
-	for (size_t i = 0; rc == 0 && i < v.ndatasets; i++)
-		rc = take_dataset(s, node, &v.datasets[i], err);
+	if (v.problem != NULL && (v.unread || v.ndatasets > 0 ||
+				  !str_ends(v.problem, strerror(ENOENT))))
+		scavenge_complain(s, node, "%s", v.problem);
+	for (size_t i = 0; i < v.ndatasets; i++)
+		take_dataset(s, node, &v.datasets[i]);
 	nodecache_free(&v);
-	return rc;
 }
 
 void
@@ -427,9 +388,8 @@ scavenge_call_add(struct scavenge_call *c, const char *option,
 	c->argv[c->argc++] = value;
 }
 
-int
-scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
-		   struct error *err)
+void
+scavenge_call_init(struct scavenge_call *c, struct scavenge *s)
 {
 	const struct job *j = s->job;
 	const size_t max = 2 * j->ncaches + 5 + SCAVENGE_ARGS + 1;
@@ -437,15 +397,12 @@ scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
 	*c = (struct scavenge_call){ .remote = s->o->remote };
 	c->remote.keep = c->remote.talk = NODECACHE_MAX;
 	c->argv = arena_alloc(s->arena, max, sizeof(*c->argv));
-	if (c->argv == NULL)
-		return error_no_memory(err);
 	c->argv[c->argc++] = s->o->copy;
 	scavenge_call_add(c, "--cntldir", j->cntl_dir);
 	if (s->sees != NULL)
 		scavenge_call_add(c, "--sees", s->sees);
 	for (size_t i = 0; i < j->ncaches; i++)
 		scavenge_call_add(c, "--cachedir", j->caches[i].dir);
-	return 0;
 }
 
 int
@@ -454,12 +411,9 @@ scavenge_call_run(struct scavenge_call *c, struct scavenge *s,
 {
 	s->manager_asked = false;
 	for (size_t i = 0; i < count; i++)
-		if (hostlist_add_name(&c->hosts, s->nodes[nodes[i]].name, err) <
-		    0)
-			return -1;
+		(void)hostlist_add_name(&c->hosts, s->nodes[nodes[i]].name,
+					NULL);
 	c->results = mem_calloc(count + 1, sizeof(*c->results));
-	if (c->results == NULL)
-		return error_no_memory(err);
 	return count == 0 ? 0
 			  : remote_run(&c->hosts, c->argv, &c->remote,
 				       c->results, err);
@@ -479,29 +433,28 @@ scavenge_ask(struct scavenge *s, struct error *err)
 	struct scavenge_call call;
 	uint32_t *nodes = NULL;
 	size_t count = 0;
-	int rc = scavenge_call_init(&call, s, err);
+	int rc = choose_nodes(s, &nodes, &count, err);
 
+	scavenge_call_init(&call, s);
+	call.argv[call.argc++] = "--list";
+	if (call.remote.limit <= 0)
+		call.remote.limit = SCAVENGE_SECONDS;
 	if (rc == 0)
-		rc = choose_nodes(s, &nodes, &count, err);
-	if (rc == 0) {
-		call.argv[call.argc++] = "--list";
-		if (call.remote.limit <= 0)
-			call.remote.limit = SCAVENGE_SECONDS;
 		rc = scavenge_call_run(&call, s, nodes, count, err);
-	}
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		const struct remote_result *r = &call.results[i];
 
-		if (r->state == REMOTE_DONE)
-			rc = take_survey(s, nodes[i], r, err);
-		else if (scavenge_unreached(s, nodes[i], r, err) == 0)
-			rc = scavenge_complain(s, nodes[i], err, "%s",
-					       s->nodes[nodes[i]].why);
-		else
-			rc = -1;
+		if (r->state == REMOTE_DONE) {
+			take_survey(s, nodes[i], r);
+			continue;
+		}
+		rc = scavenge_unreached(s, nodes[i], r, err);
+		if (rc == 0)
+			scavenge_complain(s, nodes[i], "%s",
+					  s->nodes[nodes[i]].why);
 	}
 	if (rc == 0)
-		rc = scavenge_report(s, err);
+		scavenge_report(s);
 	scavenge_call_end(&call);
 	return rc;
 }

@@ -47,12 +47,9 @@ open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
 	struct nodecache n = { .arena = c->arena };
 	const char *problem = NULL;
 
-	if (nodecache_dirs(&n, w, err) < 0)
-		return -1;
+	nodecache_dirs(&n, w);
 	problem = n.problem;
 	c->dirs = arena_alloc(c->arena, n.ndatasets + 1, sizeof(*c->dirs));
-	if (c->dirs == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < n.ndatasets; i++) {
 		const struct nodecache_dataset *d = &n.datasets[i];
 		struct nodecache_dir *dir = &c->dirs[c->ndirs];
@@ -65,10 +62,8 @@ open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
 		/* Keep the descriptor for the records of the ranks. */
 		if (c->desc == NULL && d->desc != NULL &&
 		    d->desc->id == c->o->id) {
-			c->desc = kvtree_new(err);
-			if (c->desc == NULL ||
-			    dataset_write(c->desc, d->desc, err) < 0)
-				return -1;
+			c->desc = kvtree_new(NULL);
+			(void)dataset_write(c->desc, d->desc, NULL);
 		}
 		if (d->dir == NULL)
 			continue;
@@ -77,8 +72,6 @@ open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
 			continue;
 		}
 		nodecache_dir_close(dir);
-		if (why.kind == ERROR_NOMEM)
-			return error_no_memory(err);
 		copy_blame(c, NULL, &why);
 		problem = "it cannot be read";
 	}
@@ -109,42 +102,35 @@ compare_rank(const void *x, const void *y)
 
 /* Read the filemap from the cache.  If the cache's filemap is missing or
  * damaged, read one that was rebuilt on the prefix. */
-static int
-read_map(struct copier *c, struct copy_rank *r, struct error *err)
+static void
+read_map(struct copier *c, struct copy_rank *r)
 {
-	const struct nodecache_map to = { &r->image, &r->map, c->arena };
 	struct error why = ERROR_INIT;
 
 	if (r->slot->map) {
-		r->map_here = nodecache_dir_map(r->dir->meta, r->rank, &to,
-						&why) == 0;
+		r->map_here =
+			nodecache_dir_map(r->dir->meta, r->rank, &r->image,
+					  &r->map, c->arena, &why) == 0;
 		if (r->map_here)
-			return 0;
-		if (why.kind == ERROR_NOMEM)
-			return error_no_memory(err);
+			return;
 		copy_blame(c, r, &why);
 		c->r->bad++;
 	}
-	if (c->meta_fd >= 0 &&
-	    nodecache_dir_map(c->meta_fd, r->rank, &to, &why) == 0)
-		return 0;
-	r->map = (struct filemap){ .ranks = -1 };
-	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
+	if (c->meta_fd < 0 || nodecache_dir_map(c->meta_fd, r->rank, &r->image,
+						&r->map, c->arena, NULL) < 0)
+		r->map = (struct filemap){ .ranks = -1 };
 }
 
-static int
-find_ranks(struct copier *c, struct error *err)
+static void
+find_ranks(struct copier *c)
 {
 	size_t max = 1, count = 0;
 	struct stat st;
-	int rc = 0;
 
 	for (size_t d = 0; d < c->ndirs; d++)
 		max += c->dirs[d].count;
 	c->ranks = arena_alloc(c->arena, max, sizeof(*c->ranks));
 	c->waiting = arena_alloc(c->arena, max, sizeof(*c->waiting));
-	if (c->ranks == NULL || c->waiting == NULL)
-		return error_no_memory(err);
 	for (size_t d = 0; d < c->ndirs; d++)
 		for (size_t i = 0; i < c->dirs[d].count; i++) {
 			const struct nodecache_slot *s = &c->dirs[d].slots[i];
@@ -163,7 +149,7 @@ find_ranks(struct copier *c, struct error *err)
 	if (count > 0)
 		qsort(c->ranks, count, sizeof(*c->ranks), compare_rank);
 	c->nranks = 0;
-	for (size_t i = 0; i < count && rc == 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct copy_rank *r = &c->ranks[c->nranks];
 
 		if (c->nranks > 0 && r[-1].rank == c->ranks[i].rank)
@@ -177,18 +163,16 @@ find_ranks(struct copier *c, struct error *err)
 				  ? (st.st_mode & 0666) | 0600
 				  : 0644;
 		c->nranks++;
-		rc = read_map(c, r, err);
+		read_map(c, r);
 	}
-	return rc;
 }
 
 /* --- Files --- */
 
 static struct copy_item *
-add_item(struct copier *c, struct copy_rank *r, struct error *err)
+add_item(struct copier *c, struct copy_rank *r)
 {
-	if (!MEM_ROOM(c->items, c->nitems, c->items_cap))
-		return error_no_memory_null(err);
+	(void)MEM_ROOM(c->items, c->nitems, c->items_cap);
 	r->count++;
 	c->items[c->nitems] = (struct copy_item){
 		.rank = (size_t)(r - c->ranks),
@@ -246,9 +230,8 @@ find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 	struct stat here, there;
 	int rc = 0;
 
-	if (buf_add(&best.root, r->common.data, r->common.len) < 0 ||
-	    fstat(c->prefix_fd, &here) < 0)
-		buf_clear(&best.root);
+	if (fstat(c->prefix_fd, &here) == 0)
+		buf_add(&best.root, r->common.data, r->common.len);
 	/* Another name is the longest leading part of the common one that is
 	 * the same directory. */
 	while (found == NULL && best.root.len > 1 && best.root.data[0] == '/') {
@@ -263,16 +246,15 @@ find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 		best.root.data[best.root.len] = '\0';
 	}
 	if (found == NULL) {
-		rc = recorded_infer(r, &search, &best, err);
+		(void)recorded_infer(r, &search, &best, NULL);
 		if (best.hits > 0 && !best.tie)
 			found = best.root.data;
 		else if (prefix != NULL && path_below(r->common.data, prefix))
 			found = prefix;
 	}
-	if (rc == 0 && found != NULL) {
+	if (found != NULL) {
 		c->roots[2] = arena_strdup(c->arena, found);
-		rc = c->roots[2] == NULL ? error_no_memory(err) : 0;
-	} else if (rc == 0) {
+	} else {
 		rc = error_set(
 			err, ERROR_USAGE,
 			"%s: the filemaps name files below %s: give the old "
@@ -293,10 +275,8 @@ add_root(struct copier *c, size_t i, const char *path, bool resolve,
 	int rc = resolve ? path_real(path, &name, err)
 			 : path_normal(path, &name, err);
 
-	if (rc == 0 && name.data[0] == '/') {
+	if (rc == 0 && name.data[0] == '/')
 		c->roots[i] = arena_strdup(c->arena, name.data);
-		rc = c->roots[i] == NULL ? error_no_memory(err) : 0;
-	}
 	buf_free(&name);
 	return rc;
 }
@@ -308,14 +288,14 @@ find_roots(struct copier *c, struct error *err)
 	struct recorded r = { .seen = 0 };
 	const char *prefix = NULL;
 	bool here = false;
-	int rc = -1;
+	int rc = 0;
 
 	/* With --moved-from, no other path counts. */
 	if (c->o->moved_from != NULL)
 		return add_root(c, 0, c->o->moved_from, false, err);
 	if (add_root(c, 0, c->o->prefix, true, err) < 0 ||
 	    add_root(c, 1, c->o->prefix, false, err) < 0)
-		goto out;
+		return -1;
 	for (size_t i = 0; i < c->nranks; i++) {
 		const struct filemap *m = &c->ranks[i].map;
 
@@ -327,19 +307,18 @@ find_roots(struct copier *c, struct error *err)
 			if (f->dir == NULL || f->name == NULL ||
 			    f->dir[0] != '/')
 				continue;
-			if (recorded_show(&r, f, err) < 0)
-				goto out;
+			(void)recorded_show(&r, f, NULL);
 			here = here || below_known(c, r.dir.data) != NULL;
 		}
 	}
-	rc = here || r.seen == 0 ? 0 : find_moved(c, &r, prefix, err);
-out:
+	if (!here && r.seen > 0)
+		rc = find_moved(c, &r, prefix, err);
 	recorded_free(&r);
 	return rc;
 }
 
 /* The target of `f` below the prefix; in the arena.  NULL: ERROR_UNSAFE,
- * ERROR_CORRUPT, ERROR_NOMEM. */
+ * ERROR_CORRUPT. */
 static const char *
 rel_of(struct copier *c, const struct filemap_file *f, struct error *err)
 {
@@ -349,9 +328,7 @@ rel_of(struct copier *c, const struct filemap_file *f, struct error *err)
 		return error_set_null(err, ERROR_CORRUPT,
 				      "%s: no PATH or NAME recorded",
 				      f->cache_path);
-	path = path_normal_in(c->arena, f->dir, f->name, err);
-	if (path == NULL)
-		return NULL;
+	path = path_normal_in(c->arena, f->dir, f->name, NULL);
 	rel = below_known(c, path);
 	if (rel == NULL || !path_is_clean(rel))
 		error_set(err, ERROR_UNSAFE, "%s: is outside of the prefix %s",
@@ -364,22 +341,17 @@ rel_of(struct copier *c, const struct filemap_file *f, struct error *err)
 	return NULL;
 }
 
-static int
-add_file(struct copier *c, struct copy_rank *r, const struct filemap_file *f,
-	 struct error *err)
+static void
+add_file(struct copier *c, struct copy_rank *r, const struct filemap_file *f)
 {
-	struct copy_item *it = add_item(c, r, err);
+	struct copy_item *it = add_item(c, r);
 	struct error why = ERROR_INIT;
 
-	if (it == NULL)
-		return -1;
 	it->file = f;
 	it->attr = &f->attr;
 	it->from = path_base(f->cache_path);
 	it->bypass = nodecache_dir_bypass(f);
 	it->rel = rel_of(c, f, &why);
-	if (why.kind == ERROR_NOMEM)
-		return error_no_memory(err);
 	if (it->rel != NULL && !f->attr.has_size)
 		error_set(&why, ERROR_CORRUPT, "%s: no SIZE recorded", it->rel);
 	else if (it->rel != NULL && !f->complete)
@@ -387,25 +359,19 @@ add_file(struct copier *c, struct copy_rank *r, const struct filemap_file *f,
 			  it->rel);
 	if (why.kind != ERROR_NONE)
 		refuse(c, it, &why);
-	return 0;
 }
 
-static int
-add_red(struct copier *c, struct copy_rank *r, const char *name,
-	struct error *err)
+static void
+add_red(struct copier *c, struct copy_rank *r, const char *name)
 {
-	struct copy_item *it = add_item(c, r, err);
+	struct copy_item *it = add_item(c, r);
 	struct attr *attr = arena_alloc(c->arena, 1, sizeof(*attr));
 	struct error why = ERROR_INIT;
 	struct stat st;
 
-	if (it == NULL)
-		return -1;
 	it->from = name;
 	it->attr = attr;
 	it->rel = arena_printf(c->arena, "%s/%s", c->meta, name);
-	if (it->rel == NULL || attr == NULL)
-		return error_no_memory(err);
 	if (dir_stat(r->dir->meta, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		error_sys(&why, "%s: cannot stat", name);
 	else if (!S_ISREG(st.st_mode))
@@ -414,34 +380,27 @@ add_red(struct copier *c, struct copy_rank *r, const char *name,
 		attr_from_stat(attr, &st);
 	if (why.kind != ERROR_NONE)
 		refuse(c, it, &why);
-	return 0;
 }
 
-static int
-find_items(struct copier *c, struct error *err)
+static void
+find_items(struct copier *c)
 {
-	struct map *seen = NULL;
+	struct map *seen = map_new();
 	struct error twice = ERROR_INIT;
-	uint64_t bytes = 0;
-	int rc = 0;
 
 	for (size_t i = 0; i < c->nranks; i++) {
 		struct copy_rank *r = &c->ranks[i];
 
 		r->first = c->nitems;
 		for (size_t k = 0; k < r->map.nfiles; k++)
-			if (add_file(c, r, &r->map.files[k], err) < 0)
-				return -1;
+			add_file(c, r, &r->map.files[k]);
 		for (size_t k = 0; k < r->slot->nred; k++)
-			if (add_red(c, r, r->slot->red[k], err) < 0)
-				return -1;
+			add_red(c, r, r->slot->red[k]);
 		r->left = r->count;
 	}
 	/* If two files have the same target, copy the first and refuse the
 	 * other. */
-	seen = map_new();
-	rc = seen == NULL ? error_no_memory(err) : 0;
-	for (size_t i = 0; i < c->nitems && rc == 0; i++) {
+	for (size_t i = 0; i < c->nitems; i++) {
 		struct copy_item *it = &c->items[i];
 
 		if (it->state != COPY_BAD &&
@@ -450,16 +409,13 @@ find_items(struct copier *c, struct error *err)
 				  "%s: its path is that of another file",
 				  it->from);
 			refuse(c, it, &twice);
-		} else if (it->state != COPY_BAD &&
-			   map_put(seen, it->rel, i) < 0) {
-			rc = error_no_memory(err);
+		} else if (it->state != COPY_BAD) {
+			(void)map_put(seen, it->rel, i);
 		}
-		bytes += copy_item_bytes(it);
+		c->open_bytes += copy_item_bytes(it);
 	}
 	map_free(seen);
-	c->open_bytes = bytes;
-	progress_phase(c->o->work->progress, "copying", bytes);
-	return rc;
+	progress_phase(c->o->work->progress, "copying", c->open_bytes);
 }
 
 /* --- Run --- */
@@ -543,27 +499,22 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 	int rc = -1;
 
 	*r = (struct copy_result){ .files = 0 };
-	if (c.arena == NULL)
-		error_no_memory(err);
-	else if (open_dirs(&c, w, err) == 0 && open_prefix(&c, err) == 0 &&
-		 find_ranks(&c, err) == 0 && find_roots(&c, err) == 0 &&
-		 find_items(&c, err) == 0)
-		rc = 0;
+	if (open_dirs(&c, w, err) == 0 && open_prefix(&c, err) == 0) {
+		find_ranks(&c);
+		rc = find_roots(&c, err);
+	}
 	if (rc == 0) {
+		find_items(&c);
 		c.par = work_waiting(o->work, c.prefix_fd);
 		c.nworkers = par_threads(c.par);
 		c.workers = mem_calloc(c.nworkers, sizeof(*c.workers));
-		rc = c.workers == NULL ? error_no_memory(err) : 0;
 	}
-	for (unsigned i = 0; rc == 0 && i < c.nworkers; i++) {
-		struct copy_worker *t = &c.workers[i];
-
-		t->parents = pathcache_new(c.prefix_fd);
-		t->block = mem_aligned(PUMP_ALIGN, c.block);
-		t->other = mem_aligned(PUMP_ALIGN, c.block);
-		if (t->parents == NULL || t->block == NULL || t->other == NULL)
-			rc = error_no_memory(err);
-	}
+	for (unsigned i = 0; i < c.nworkers; i++)
+		c.workers[i] = (struct copy_worker){
+			.parents = pathcache_new(c.prefix_fd),
+			.block = mem_aligned(PUMP_ALIGN, c.block),
+			.other = mem_aligned(PUMP_ALIGN, c.block),
+		};
 	for (size_t n = 0; n < c.nranks && rc == 0; n += taken) {
 		rc = copy_turn_begin(&c, &taken, err);
 		if (rc == 0 && taken > 0)
@@ -575,7 +526,7 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 		error_wrap(err, "%s: full", o->prefix);
 	}
 	r->files = r->copied + r->adopted + r->skipped + r->taken + r->bad;
-	for (unsigned i = 0; c.workers != NULL && i < c.nworkers; i++) {
+	for (unsigned i = 0; i < c.nworkers; i++) {
 		pathcache_free(c.workers[i].parents);
 		mem_free(c.workers[i].block);
 		mem_free(c.workers[i].other);

@@ -109,8 +109,6 @@ done(struct job *j, enum copy_state state, struct error *err)
 static int
 bad(struct job *j, const struct error *why, struct error *err)
 {
-	if (why->kind == ERROR_NOMEM)
-		return error_no_memory(err);
 	copy_blame(j->c, &j->c->ranks[j->it->rank], why);
 	return done(j, COPY_BAD, err);
 }

@@ -47,8 +47,6 @@ copy_ranks_parse(const char *text, struct arena *a, struct copy_ranks *out,
 	*out = (struct copy_ranks){
 		.list = arena_alloc(a, max, sizeof(*out->list)),
 	};
-	if (out->list == NULL)
-		return error_no_memory(err);
 	while (*p != '\0') {
 		uint64_t first = 0, last = 0;
 
@@ -108,9 +106,9 @@ copy_ranks_assigned(int dirfd, const char *name, const char *host,
 			end--;
 		if (p == end)
 			continue;
-		if ((list.len > 0 && buf_add_char(&list, ',') < 0) ||
-		    buf_add(&list, p, (size_t)(end - p)) < 0)
-			rc = error_no_memory(err);
+		if (list.len > 0)
+			buf_add_char(&list, ',');
+		buf_add(&list, p, (size_t)(end - p));
 	}
 	if (rc == 0) {
 		rc = copy_ranks_parse(list.len > 0 ? list.data : "", a, out,
@@ -192,30 +190,22 @@ take_ranks(struct copier *c)
 }
 
 /* Read copied_R.scr.  An unreadable record counts as empty. */
-static int
-recall(struct copier *c, struct copy_rank *r, struct error *err)
+static void
+recall(struct copier *c, struct copy_rank *r)
 {
 	char name[COPIED_NAME_MAX];
-	struct error why = ERROR_INIT;
 	struct kvtree *t = NULL;
-	int rc = 0;
 
 	if (c->meta_fd < 0)
-		return 0;
+		return;
 	map_free(r->old_by_path);
-	r->old_by_path = NULL;
-	t = kvtree_read_file(c->meta_fd, copied_name(name, r->rank), &why);
-	if (t == NULL || copied_read(t, c->arena, &r->old, &why) < 0)
+	r->old_by_path = map_new();
+	t = kvtree_read_file(c->meta_fd, copied_name(name, r->rank), NULL);
+	if (t == NULL || copied_read(t, c->arena, &r->old, NULL) < 0)
 		r->old.nfiles = 0;
-	if (why.kind != ERROR_NOMEM)
-		r->old_by_path = map_new();
-	if (r->old_by_path == NULL)
-		rc = error_no_memory(err);
-	for (size_t i = 0; i < r->old.nfiles && rc == 0; i++)
-		if (map_put(r->old_by_path, r->old.files[i].path, i) < 0)
-			rc = error_no_memory(err);
+	for (size_t i = 0; i < r->old.nfiles; i++)
+		(void)map_put(r->old_by_path, r->old.files[i].path, i);
 	kvtree_free(t);
-	return rc;
 }
 
 /* Is file `name` certainly missing from the dataset's metadata? */
@@ -244,8 +234,8 @@ look_for(struct copier *c, struct pathcache *prefix, bool red)
 /* Find which targets exist on the prefix.  Each directory is listed once,
  * instead of a call for each file: so files of one directory follow each
  * other. */
-static int
-look(struct copier *c, struct pathcache *prefix, struct error *err)
+static void
+look(struct copier *c, struct pathcache *prefix)
 {
 	char name[64];
 
@@ -260,15 +250,14 @@ look(struct copier *c, struct pathcache *prefix, struct error *err)
 		r->has_image = !no_meta(
 			c, prefix, filemap_name(name, sizeof(name), r->rank));
 		r->has_record = !no_meta(c, prefix, copied_name(name, r->rank));
-		if (r->has_record && recall(c, r, err) < 0)
-			return -1;
+		if (r->has_record)
+			recall(c, r);
 	}
 	look_for(c, prefix, true);
-	return 0;
 }
 
-static int
-make_put(struct copier *c, struct error *err)
+static void
+make_put(struct copier *c)
 {
 	const struct put_options how = {
 		.par = c->par,
@@ -280,9 +269,7 @@ make_put(struct copier *c, struct error *err)
 		.arg = c,
 	};
 
-	c->put = put_new(&how, err);
-	if (c->put == NULL)
-		return -1;
+	c->put = put_new(&how, NULL);
 	for (size_t i = 0; i < c->nitems; i++) {
 		struct copy_item *it = &c->items[i];
 
@@ -300,11 +287,8 @@ make_put(struct copier *c, struct error *err)
 				.attr = it->attr,
 				.arg = it,
 			},
-			err);
-		if (it->to == NULL)
-			return -1;
+			NULL);
 	}
-	return 0;
 }
 
 int
@@ -312,7 +296,6 @@ copy_turn_begin(struct copier *c, size_t *taken, struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = BUSY_PAUSE };
 	struct pathcache *prefix = NULL;
-	int rc = -1;
 
 	*taken = 0;
 	c->shares = -2;
@@ -328,12 +311,11 @@ copy_turn_begin(struct copier *c, size_t *taken, struct error *err)
 		return 0;
 	}
 	prefix = pathcache_new(c->prefix_fd);
-	if (prefix == NULL)
-		error_no_memory(err);
-	else if (look(c, prefix, err) == 0)
-		rc = c->o->work->dry_run ? 0 : make_put(c, err);
+	look(c, prefix);
 	pathcache_free(prefix);
-	return rc;
+	if (!c->o->work->dry_run)
+		make_put(c);
+	return 0;
 }
 
 void
@@ -363,76 +345,35 @@ is_there(const struct copier *c, const char *name, const struct buf *image)
 	return same;
 }
 
-/* --- Writing records --- */
-
-/* Records of a group of ranks, being written. */
-struct records {
-	struct copier *c;
-	struct put *put;
-	struct arena *arena;
-	/* Filemaps only, for struct copy_result. */
-	uint64_t skipped, copied, bytes;
-};
-
+/* Add a record file `name` of the rank to `put`; `image` is copied to `a`. */
 static void
-records_fini(struct records *w)
+add_record(const struct copier *c, const struct copy_rank *r, struct put *put,
+	   struct arena *a, const char *name, const struct buf *image)
 {
-	put_free(w->put);
-	arena_free(w->arena);
-}
-
-static int
-records_init(struct records *w, struct copier *c, struct par *par,
-	     struct error *err)
-{
-	const struct put_options how = {
-		.par = par,
-		.unlocked = c->shares < 0,
-		.owner = &c->owner,
-	};
-
-	*w = (struct records){ .c = c, .arena = arena_new() };
-	w->put = put_new(&how, err);
-	if (w->arena != NULL && w->put != NULL)
-		return 0;
-	records_fini(w);
-	return error_no_memory(err);
-}
-
-/* Add a record file `name` to w->put.  `image` is copied. */
-static int
-add_record(struct records *w, const struct copy_rank *r, const char *name,
-	   const struct buf *image, struct error *err)
-{
-	const struct copier *c = w->c;
 	const struct put_what what = {
 		.dirfd = c->meta_fd,
-		.path = arena_strdup(w->arena, name),
+		.path = arena_strdup(a, name),
 		.size = image->len,
 		.mode = r->mode,
-		.image = arena_strndup(w->arena, image->data, image->len),
+		.image = arena_strndup(a, image->data, image->len),
 		.image_size = image->len,
 	};
 
-	if (what.path == NULL || what.image == NULL)
-		return error_no_memory(err);
-	return put_add(w->put, &what, err) == NULL ? -1 : 0;
+	(void)put_add(put, &what, NULL);
 }
 
-/* Write copied_R.scr: the files of the rank that are in place.  An unchanged
+/* Add copied_R.scr: the files of the rank that are in place.  An unchanged
  * record is not written again. */
 static int
-write_copied(struct records *w, const struct copy_rank *r, struct error *err)
+add_copied(const struct copier *c, const struct copy_rank *r, struct put *put,
+	   struct arena *a, struct error *err)
 {
-	const struct copier *c = w->c;
 	struct buf image = BUF_INIT;
 	struct copied list = { .nfiles = 0 };
 	char name[COPIED_NAME_MAX];
 	int rc = 0;
 
-	list.files = arena_alloc(w->arena, r->count + 1, sizeof(*list.files));
-	if (list.files == NULL)
-		return error_no_memory(err);
+	list.files = arena_alloc(a, r->count + 1, sizeof(*list.files));
 	for (size_t i = r->first; i < r->first + r->count; i++) {
 		const struct copy_item *it = &c->items[i];
 
@@ -451,7 +392,7 @@ write_copied(struct records *w, const struct copy_rank *r, struct error *err)
 	copied_name(name, r->rank);
 	rc = copied_encode(&list, c->desc, &image, err);
 	if (rc == 0 && !(r->has_record && is_there(c, name, &image)))
-		rc = add_record(w, r, name, &image, err);
+		add_record(c, r, put, a, name, &image);
 	buf_free(&image);
 	return rc;
 }
@@ -463,44 +404,53 @@ copy_rank_has_map(const struct copier *c, const struct copy_rank *r)
 	       (r->has_image && is_there(c, filemap_str(r->rank), &r->image));
 }
 
-/* --- Groups of ranks --- */
-
-/* Sync the directories of all copied files before the filemaps name the files;
- * each directory is synced once per group. */
+/* Write copied_R.scr of these ranks, and with `maps` their filemaps. */
 static int
-finish_group(struct copier *c, const size_t *group, size_t count,
-	     struct par *par, struct error *err)
+write_records(struct copier *c, const size_t *group, size_t count, bool maps,
+	      struct par *par, struct error *err)
 {
-	struct records w;
-	int rc = put_sync(c->put, NULL, err);
+	const struct put_options how = {
+		.par = par,
+		.unlocked = c->shares < 0,
+		.owner = &c->owner,
+	};
+	uint64_t skipped = 0, copied = 0, bytes = 0; /* filemaps */
+	struct put *put = NULL;
+	struct arena *a = NULL;
+	int rc = 0;
 
-	if (rc < 0 || records_init(&w, c, par, err) < 0)
+	/* Sync the directories of all copied files before the filemaps name
+	 * the files; each directory is synced once per group. */
+	if (maps && put_sync(c->put, NULL, err) < 0)
 		return -1;
+	put = put_new(&how, NULL);
+	a = arena_new();
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		const struct copy_rank *r = &c->ranks[group[i]];
 
-		rc = write_copied(&w, r, err);
+		rc = add_copied(c, r, put, a, err);
 		/* The filemap is written byte for byte as in the cache: the
 		 * redundancy data were computed over these bytes. */
-		if (rc < 0 || r->taken || !r->map_here)
+		if (rc < 0 || !maps || r->taken || !r->map_here)
 			continue;
 		if (copy_rank_has_map(c, r)) {
-			w.skipped++;
+			skipped++;
 			continue;
 		}
-		rc = add_record(&w, r, filemap_str(r->rank), &r->image, err);
-		w.copied++;
-		w.bytes += r->image.len;
+		add_record(c, r, put, a, filemap_str(r->rank), &r->image);
+		copied++;
+		bytes += r->image.len;
 	}
 	if (rc == 0)
-		rc = put_commit(w.put, err);
-	records_fini(&w);
+		rc = put_commit(put, err);
+	put_free(put);
+	arena_free(a);
 	if (rc < 0)
 		return -1;
 	pthread_mutex_lock(&c->lock);
-	c->r->skipped += w.skipped;
-	c->r->copied += w.copied;
-	c->r->bytes += w.bytes;
+	c->r->skipped += skipped;
+	c->r->copied += copied;
+	c->r->bytes += bytes;
 	pthread_mutex_unlock(&c->lock);
 	return 0;
 }
@@ -530,7 +480,7 @@ copy_rank_finish_due(struct copier *c, struct error *err)
 	size_t group[GROUP_MAX];
 	size_t n = take_group(c, false, group);
 
-	return n == 0 ? 0 : finish_group(c, group, n, NULL, err);
+	return n == 0 ? 0 : write_records(c, group, n, true, NULL, err);
 }
 
 int
@@ -548,7 +498,7 @@ copy_rank_finish_all(struct copier *c, struct error *err)
 	size_t group[GROUP_MAX], n = 0;
 
 	while ((n = take_group(c, true, group)) > 0)
-		if (finish_group(c, group, n, c->par, err) < 0)
+		if (write_records(c, group, n, true, c->par, err) < 0)
 			return -1;
 	return 0;
 }
@@ -556,16 +506,11 @@ copy_rank_finish_all(struct copier *c, struct error *err)
 int
 copy_rank_record(struct copier *c, struct error *err)
 {
-	struct records w;
-	int rc = records_init(&w, c, c->par, err);
+	size_t *group = arena_alloc(c->arena, c->nranks + 1, sizeof(*group));
+	size_t n = 0;
 
-	if (rc < 0)
-		return -1;
-	for (size_t i = 0; i < c->nranks && rc == 0; i++)
+	for (size_t i = 0; i < c->nranks; i++)
 		if (c->ranks[i].ours && c->ranks[i].left > 0)
-			rc = write_copied(&w, &c->ranks[i], err);
-	if (rc == 0)
-		rc = put_commit(w.put, err);
-	records_fini(&w);
-	return rc;
+			group[n++] = i;
+	return write_records(c, group, n, false, c->par, err);
 }

@@ -87,7 +87,7 @@ keep_output(const struct copying *c, const struct remote_result *r)
 						e ? 'e' : 'o', s->job->id);
 		int fd = -1;
 
-		if (dir >= 0 && name != NULL && strchr(name, '/') == NULL)
+		if (dir >= 0 && strchr(name, '/') == NULL)
 			fd = io_open(dir, name, O_WRONLY | O_CREAT | O_APPEND,
 				     0666, NULL);
 		for (size_t i = 0; fd >= 0 && i < c->count; i++) {
@@ -109,16 +109,15 @@ struct node_result {
 	uint64_t bad, taken, unread;
 };
 
-static int
+static void
 read_result(struct copying *c, const struct remote_result *r,
-	    struct node_result *out, struct error *err)
+	    struct node_result *out)
 {
 	const char *text = r->out.data, *line = NULL, *path = NULL;
 	size_t len = 0;
-	int rc = 0;
 
 	/* A line tells of a file that was not replaced, or the totals. */
-	while (rc == 0 && (line = str_line(&text, &len)) != NULL) {
+	while ((line = str_line(&text, &len)) != NULL) {
 		struct json_value *j =
 			*line == '{' ? json_parse(line, len, NULL) : NULL;
 
@@ -132,14 +131,11 @@ read_result(struct copying *c, const struct remote_result *r,
 			   json_get_str(j, "taken", c->s->arena, &path, NULL) ==
 				   0 &&
 			   path != NULL) {
-			if (MEM_ROOM(c->taken, c->ntaken, c->taken_cap))
-				c->taken[c->ntaken++] = path;
-			else
-				rc = error_no_memory(err);
+			(void)MEM_ROOM(c->taken, c->ntaken, c->taken_cap);
+			c->taken[c->ntaken++] = path;
 		}
 		json_release(j);
 	}
-	return rc;
 }
 
 /* Count copied bytes and report failures.  *again is set if a node did not come
@@ -157,8 +153,7 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		struct scavenge_node *n = &s->nodes[c->nodes[i]];
 		struct node_result got = { .bytes = c->done[i] };
 
-		if (read_result(c, &r[i], &got, err) < 0)
-			return -1;
+		read_result(c, &r[i], &got);
 		s->copied += got.bytes;
 		c->d->unread = c->d->unread || got.unread > 0;
 		if (r[i].state == REMOTE_DONE &&
@@ -167,10 +162,8 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		      got.taken > 0)))
 			continue;
 		why = scavenge_reason(&r[i], text, sizeof(text));
-		if (scavenge_complain(s, c->nodes[i], err,
-				      "dataset %" PRId64 ": %s", c->d->id,
-				      why) < 0)
-			return -1;
+		scavenge_complain(s, c->nodes[i], "dataset %" PRId64 ": %s",
+				  c->d->id, why);
 		/* The node could not read some files; redundancy may restore
 		 * them. */
 		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_DAMAGED)
@@ -179,8 +172,6 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		 * the prefix may be full, for example. */
 		if (r[i].state == REMOTE_DONE) {
 			n->why = arena_strdup(s->arena, why);
-			if (n->why == NULL)
-				return error_no_memory(err);
 			s->blocked = n;
 			continue;
 		}
@@ -209,18 +200,17 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		work_say(s->work, "%s: dataset %" PRId64 ": %s%s",
 			 s->nodes[c->nodes[first]].name, c->d->id,
 			 scavenge_reason(&r[first], text, sizeof(text)), more);
-	return scavenge_report(s, err);
+	scavenge_report(s);
+	return 0;
 }
 
-/* Set the arguments of a copy.  Call scavenge_call_end() also on failure. */
-static int
-call_init(struct scavenge_call *call, const struct copying *c,
-	  struct error *err)
+/* Set the arguments of a copy. */
+static void
+call_init(struct scavenge_call *call, const struct copying *c)
 {
 	struct scavenge *s = c->s;
 
-	if (scavenge_call_init(call, s, err) < 0)
-		return -1;
+	scavenge_call_init(call, s);
 	scavenge_call_add(call, "--prefix", s->job->prefix_real);
 	scavenge_call_add(call, "--id",
 			  arena_strdup(s->arena, num_str(c->d->id)));
@@ -235,10 +225,6 @@ call_init(struct scavenge_call *call, const struct copying *c,
 	if (call->remote.limit <= 0)
 		call->remote.limit =
 			SCAVENGE_SECONDS + (double)c->d->bytes / SCAVENGE_RATE;
-	for (size_t i = 0; i < call->argc; i++)
-		if (call->argv[i] == NULL)
-			return error_no_memory(err);
-	return 0;
 }
 
 static int
@@ -247,14 +233,11 @@ copy_round(struct copying *c, bool *again, struct error *err)
 	struct scavenge *s = c->s;
 	struct scavenge_call call;
 	struct buf shares = BUF_INIT;
-	int rc = call_init(&call, c, err);
+	int rc = 0;
 
 	*again = c->retry = false;
 	c->done = mem_calloc(c->count + 1, sizeof(*c->done));
-	if (c->done == NULL)
-		rc = error_no_memory(err);
-	if (rc < 0)
-		goto out;
+	call_init(&call, c);
 	if (c->replace)
 		call.argv[call.argc++] = "--replace";
 	if (salvage_is_shared(&c->s->plan, c->d)) {
@@ -265,22 +248,17 @@ copy_round(struct copying *c, bool *again, struct error *err)
 			salvage_ranks(c->d, c->nodes[i], &shares);
 			buf_add_char(&shares, '\n');
 		}
-		rc = buf_check(&shares, err);
-		if (rc == 0)
-			rc = io_replace(catalogue_prefix_fd(s->prefix),
-					c->shares, shares.data, shares.len,
-					0666, err);
+		rc = io_replace(catalogue_prefix_fd(s->prefix), c->shares,
+				shares.data, shares.len, 0666, err);
 	}
 	call.remote.line = take_progress;
 	call.remote.arg = c;
 	if (rc == 0)
 		rc = scavenge_call_run(&call, s, c->nodes, c->count, err);
-	if (call.results != NULL) {
+	if (call.results != NULL)
 		keep_output(c, call.results);
-		if (rc == 0)
-			rc = take_results(c, call.results, again, err);
-	}
-out:
+	if (rc == 0)
+		rc = take_results(c, call.results, again, err);
 	buf_free(&shares);
 	scavenge_call_end(&call);
 	mem_free(c->done);
@@ -336,20 +314,19 @@ make_way(struct copying *c, struct error *err)
 	c->replace = true;
 	if (owners_make_way(s->prefix, &w, s->o->catalogue, &why) == 0)
 		return supersede(c, CATALOGUE_UNSURE, err);
-	return why.kind == ERROR_DAMAGED
-		       ? scavenge_yield(s, c->d, SALVAGE_TAKEN_NEWER,
-					scavenge_without_id(why.text, c->d->id),
-					err)
-		       : error_pass(err, &why);
+	if (why.kind != ERROR_DAMAGED)
+		return error_pass(err, &why);
+	scavenge_yield(s, c->d, SALVAGE_TAKEN_NEWER,
+		       scavenge_without_id(why.text, c->d->id));
+	return 0;
 }
 
-static int
-choose_copiers(struct copying *c, struct error *err)
+static void
+choose_copiers(struct copying *c)
 {
 	size_t n = 0;
 
-	if (salvage_nodes(&c->s->plan, c->d, &c->nodes, &c->count, err) < 0)
-		return -1;
+	c->count = salvage_nodes(&c->s->plan, c->d, &c->nodes);
 	/* Of these, those that are to copy ranks whose filemap they have
 	 * lost. */
 	for (size_t i = 0; c->unmapped && i < c->count; i++) {
@@ -365,7 +342,6 @@ choose_copiers(struct copying *c, struct error *err)
 			c->nodes[n++] = c->nodes[i];
 	}
 	c->count = c->unmapped ? n : c->count;
-	return 0;
 }
 
 static int
@@ -376,12 +352,12 @@ copy_rounds(struct copying *c, struct error *err)
 	int rc = 0;
 
 	for (int round = 0; rc == 0 && again && round < ROUNDS; round++) {
-		rc = choose_copiers(c, err);
-		if (rc < 0 || c->count == 0)
+		choose_copiers(c);
+		if (c->count == 0)
 			break;
 		rc = copy_round(c, &again, err);
 		if (rc == 0 && again)
-			rc = salvage_plan(&s->plan, err);
+			salvage_plan(&s->plan);
 		if (scavenge_stop(s))
 			break;
 		/* Another round helps only if a node is asked again, or other
@@ -409,8 +385,6 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	int rc = 0;
 
 	c.cut = arena_alloc(s->arena, s->plan.nnodes, sizeof(*c.cut));
-	if (c.cut == NULL)
-		return error_no_memory(err);
 	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
 	snprintf(c.shares, sizeof(c.shares), "%s/" SHARES, c.dir);
 	rc = supersede(&c, CATALOGUE_ANOTHER, err);
@@ -434,8 +408,8 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	 * the files may still be rebuilt. */
 	if (rc == 0 && !s->stopped && d->taken == SALVAGE_FREE) {
 		c.unmapped = true;
-		rc = choose_copiers(&c, err);
-		if (rc == 0 && c.count > 0 &&
+		choose_copiers(&c);
+		if (c.count > 0 &&
 		    catalogue_restore_maps(s->prefix, d->id, s->o->catalogue,
 					   &restored, NULL) == 0 &&
 		    restored > 0)
@@ -473,17 +447,15 @@ scavenge_measure(struct scavenge *s, struct salvage_dataset *d,
 	    (salvage_is_shared(&s->plan, d) ||
 	     faccessat(catalogue_prefix_fd(s->prefix), c.dir, F_OK, 0) != 0))
 		return 0;
-	if (choose_copiers(&c, err) < 0)
-		return -1;
-	rc = call_init(&call, &c, err);
+	choose_copiers(&c);
+	call_init(&call, &c);
 	call.argv[call.argc++] = "--dry-run";
-	if (rc == 0)
-		rc = scavenge_call_run(&call, s, c.nodes, c.count, err);
+	rc = scavenge_call_run(&call, s, c.nodes, c.count, err);
 	for (size_t i = 0; rc == 0 && i < c.count; i++) {
 		struct node_result got = { .bytes = UINT64_MAX };
 
-		rc = read_result(&c, &call.results[i], &got, err);
-		if (rc == 0 && got.bytes == UINT64_MAX)
+		read_result(&c, &call.results[i], &got);
+		if (got.bytes == UINT64_MAX)
 			goto out;
 		bytes += got.bytes;
 		bad += got.bad;

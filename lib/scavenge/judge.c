@@ -84,9 +84,9 @@ struct tally {
  * Solve the set of these `n` seats.  A set that cannot be solved is left to the
  * rebuild.
  */
-static int
+static void
 solve_seats(const struct judge *j, const struct seat *s, size_t n,
-	    struct tally *out, struct error *err)
+	    struct tally *out)
 {
 	const struct nodecache_red *r = s[0].red;
 	const struct redset_format *f = redset_format(r->type);
@@ -99,13 +99,11 @@ solve_seats(const struct judge *j, const struct seat *s, size_t n,
 	const struct solve_set set = { r->type, r->members, failures, r->chunk,
 				       m };
 	struct solution solution = { .nlost = 0 };
-	struct error why = ERROR_INIT;
-	int rc = is == NULL || m == NULL ? error_no_memory(err) : 0;
 
 	*out = (struct tally){ .missing = set.n };
-	for (uint32_t i = 0; rc == 0 && i < set.n; i++)
+	for (uint32_t i = 0; i < set.n; i++)
 		m[i].body_lost = true;
-	for (size_t i = 0; rc == 0 && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct nodecache_red *red = s[i].red;
 		const uint32_t at = red->member - 1;
 		const uint32_t left = (at + set.n - 1) % set.n;
@@ -126,27 +124,24 @@ solve_seats(const struct judge *j, const struct seat *s, size_t n,
 	}
 	/* The files of a member are named in its header, and in those of its
 	 * right neighbours. */
-	for (uint32_t i = 0; rc == 0 && i < set.n; i++) {
+	for (uint32_t i = 0; i < set.n; i++) {
 		bool named = is[i].seat;
 
 		for (uint32_t k = 1; k <= failures && k < set.n; k++)
 			named = named || is[(i + k) % set.n].seat;
 		out->nameless += !named;
 	}
-	if (rc == 0 && out->missing > 0 && solve(&set, &solution, &why) < 0 &&
-	    why.kind == ERROR_NOMEM)
-		rc = error_pass(err, &why);
-	for (size_t i = 0; rc == 0 && i < solution.nlost; i++)
-		out->lost |= !solution.lost[i].body;
-	if (why.kind == ERROR_NONE)
+	if (out->missing > 0 && solve(&set, &solution, NULL) == 0) {
+		for (size_t i = 0; i < solution.nlost; i++)
+			out->lost |= !solution.lost[i].body;
 		solution_free(&solution);
+	}
 	mem_free(m);
 	mem_free(is);
-	return rc;
 }
 
-static int
-explain_ranks(struct judge *j, struct error *err)
+static void
+explain_ranks(struct judge *j)
 {
 	struct buf list = BUF_INIT;
 	uint32_t named = 0;
@@ -159,21 +154,19 @@ explain_ranks(struct judge *j, struct error *err)
 		else
 			buf_add_str(&list, " ...");
 	}
-	if (buf_check(&list, err) == 0)
-		j->why = arena_printf(
-			j->p->arena,
-			"%s%s%s: no redundancy is left that could rebuild %s",
-			j->lost == 1 ? "rank" : "ranks", list.data,
-			j->map ? " (filemaps)" : "",
-			j->lost == 1 ? "it" : "all of them");
+	j->why = arena_printf(
+		j->p->arena,
+		"%s%s%s: no redundancy is left that could rebuild %s",
+		j->lost == 1 ? "rank" : "ranks", list.data,
+		j->map ? " (filemaps)" : "",
+		j->lost == 1 ? "it" : "all of them");
 	buf_free(&list);
-	return j->why == NULL ? error_no_memory(err) : 0;
 }
 
 /* Sets j->why if files are lost.  Otherwise all protected files are whole, or
  * may be rebuilt. */
-static int
-judge_kind(struct judge *j, struct error *err)
+static void
+judge_kind(struct judge *j)
 {
 	const struct salvage_dataset *d = j->d;
 	const uint32_t most = d->nranks > d->nhere ? d->nranks : d->nhere;
@@ -181,8 +174,6 @@ judge_kind(struct judge *j, struct error *err)
 	uint64_t members = 0;
 
 	j->seats = mem_alloc((size_t)most + 1, sizeof(*j->seats));
-	if (j->seats == NULL)
-		return error_no_memory(err);
 	for (uint32_t i = 0; i < most; i++) {
 		const struct nodecache_red *red = NULL;
 
@@ -201,7 +192,7 @@ judge_kind(struct judge *j, struct error *err)
 	for (int64_t i = 0; i < d->world; i++)
 		j->lost += !is_whole(j, i);
 	if (j->lost == 0)
-		return 0;
+		return;
 	if (j->nseats > 0)
 		qsort(j->seats, j->nseats, sizeof(*j->seats), by_seat);
 	for (size_t i = 0, end = 0; i < j->nseats; i = end) {
@@ -219,9 +210,8 @@ judge_kind(struct judge *j, struct error *err)
 		 * wrong: leave the verdict to the rebuild. */
 		members += r->members;
 		if (members > (uint64_t)d->world)
-			return 0;
-		if (solve_seats(j, &j->seats[i], end - i, &t, err) < 0)
-			return -1;
+			return;
+		solve_seats(j, &j->seats[i], end - i, &t);
 		/* Ranks without a redundancy file may be those that no header
 		 * names. */
 		if (t.lost || t.nameless > alone) {
@@ -233,18 +223,18 @@ judge_kind(struct judge *j, struct error *err)
 					      redset_type_name(r->type),
 					      j->map ? ", filemaps" : "",
 					      t.missing, r->members);
-			return j->why == NULL ? error_no_memory(err) : 0;
+			return;
 		}
 		j->covered += t.missing;
 	}
-	return j->covered >= j->lost ? 0 : explain_ranks(j, err);
+	if (j->covered < j->lost)
+		explain_ranks(j);
 }
 
-int
-scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
+void
+scavenge_judge(struct salvage *p, struct salvage_dataset *d)
 {
 	const char *whys[2] = { NULL, NULL }; /* of data, of filemaps */
-	int rc = 0;
 
 	d->state = SALVAGE_COMPLETE;
 	/* Is it lost without a look at its sets? */
@@ -258,10 +248,10 @@ scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
 	d->missing = 0;
 	d->hidden = p->hidden;
 	d->unplaced = d->nameless && !d->unread;
-	for (int map = 1; map >= 0 && rc == 0 && d->why == NULL; map--) {
+	for (int map = 1; map >= 0 && d->why == NULL; map--) {
 		struct judge j = { .p = p, .d = d, .map = map };
 
-		rc = judge_kind(&j, err);
+		judge_kind(&j);
 		mem_free(j.seats);
 		if (j.lost > d->missing)
 			d->missing = j.lost;
@@ -277,12 +267,9 @@ scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
 				     "%s; the files can be had, but only "
 				     "filemaps tell their places on the prefix",
 				     whys[1]);
-		if (whys[1] == NULL)
-			rc = error_no_memory(err);
 	}
 	if (d->why == NULL)
 		d->why = whys[1] != NULL ? whys[1] : whys[0];
 	if (d->why != NULL)
 		d->state = SALVAGE_LOST;
-	return rc;
 }

@@ -52,8 +52,8 @@ is_other(const struct salvage_dataset *d, const struct flush_entry *e)
  * it counts as saved even if all caches are gone.  Kind and name of a dataset
  * in the caches are not those of another one with this number.
  */
-static int
-add_flushed(struct scavenge *s, const struct flush_entry *e, struct error *err)
+static void
+add_flushed(struct scavenge *s, const struct flush_entry *e)
 {
 	const struct index *ix = s->known.index;
 	const struct nodecache_dataset like = {
@@ -73,10 +73,10 @@ add_flushed(struct scavenge *s, const struct flush_entry *e, struct error *err)
 
 	if (d != NULL && is_other(d, e)) {
 		d->listed = is_ours(s, e);
-		return 0;
+		return;
 	}
 	if (d == NULL && !flush_needed(e) && !indexed)
-		return 0;
+		return;
 	/* The caches of another job have it, which are not asked. */
 	if (d == NULL && !indexed && e->desc != NULL &&
 	    dataset_read(e->desc, &other, NULL) == 0 && other.job_id != NULL &&
@@ -87,38 +87,31 @@ add_flushed(struct scavenge *s, const struct flush_entry *e, struct error *err)
 			 "dataset %" PRId64
 			 ": of job %s: not looked for; see --job-id %s",
 			 e->id, job, job);
-		return 0;
+		return;
 	}
-	d = salvage_dataset(&s->plan, &like, err);
-	if (d == NULL)
-		return -1;
+	d = salvage_dataset(&s->plan, &like, NULL);
 	d->listed = true;
 	d->ours = is_ours(s, e);
-	return 0;
 }
 
-static int
-add_flush(struct scavenge *s, struct error *err)
+static void
+add_flush(struct scavenge *s)
 {
 	struct error why = ERROR_INIT;
 	struct jobfiles_flush f;
-	int rc = 0;
 
 	if (jobfiles_flush_read(s->job->prefix, &f, &why) < 0) {
-		if (why.kind == ERROR_NOMEM)
-			return error_no_memory(err);
 		if (why.kind != ERROR_ABSENT)
 			work_say(s->work, "%s: not used", why.text);
-		return 0;
+		return;
 	}
 	s->flush_known = true;
 	s->flush_ours = f.count == 0;
-	for (size_t i = 0; i < f.count && rc == 0; i++) {
+	for (size_t i = 0; i < f.count; i++) {
 		s->flush_ours = s->flush_ours || is_ours(s, &f.all[i]);
-		rc = add_flushed(s, &f.all[i], err);
+		add_flushed(s, &f.all[i]);
 	}
 	jobfiles_flush_free(&f);
-	return rc;
 }
 
 bool
@@ -134,8 +127,8 @@ scavenge_is_later(const struct scavenge *s, const struct index_entry *e,
  * caches: a later job wrote them.  The restart point must not move back to an
  * older one.
  */
-static int
-add_newer(struct scavenge *s, struct error *err)
+static void
+add_newer(struct scavenge *s)
 {
 	for (size_t i = 0; i < s->known.count; i++) {
 		const struct index_entry *e = &s->known.list[i];
@@ -147,7 +140,6 @@ add_newer(struct scavenge *s, struct error *err)
 			.output = e->desc.is_output,
 			.world = -1,
 		};
-
 		bool any = false, newest = true;
 
 		/* Are there checkpoints in the caches, and is `e` later than
@@ -162,11 +154,9 @@ add_newer(struct scavenge *s, struct error *err)
 			any = true;
 		}
 		if (index_entry_valid(e) && e->desc.is_ckpt && any && newest &&
-		    salvage_find(&s->plan, e->id) == NULL &&
-		    salvage_dataset(&s->plan, &like, err) == NULL)
-			return -1;
+		    salvage_find(&s->plan, e->id) == NULL)
+			(void)salvage_dataset(&s->plan, &like, NULL);
 	}
-	return 0;
 }
 
 /*
@@ -201,26 +191,22 @@ take_claims(struct scavenge *s, struct error *err)
 			d->name = e.name == NULL
 					  ? NULL
 					  : arena_strdup(s->arena, e.name);
-			if (d->name == NULL && e.name != NULL)
-				return error_no_memory(err);
 			d->created = (uint64_t)e.desc.created_us;
 			d->ckpt = e.desc.is_ckpt;
 			d->output = e.desc.is_output;
 			d->claimed = true;
-			if (salvage_plan(&s->plan, err) < 0)
-				return -1;
-			continue;
-		}
-		if (scavenge_check_number(s, d, false, err) < 0)
+			salvage_plan(&s->plan);
+		} else if (scavenge_check_number(s, d, false, err) < 0) {
 			return -1;
+		}
 	}
 	return 0;
 }
 
 /* The place of a rank in a set, if its redundancy file is on the prefix. */
-static int
+static void
 place_in(const struct plan *p, uint32_t set, uint32_t member,
-	 struct arena *arena, struct nodecache_red *to, struct error *err)
+	 struct arena *arena, struct nodecache_red *to)
 {
 	const struct plan_set *t = set == PLAN_NONE ? NULL : &p->sets[set];
 	const struct plan_member *m =
@@ -229,9 +215,8 @@ place_in(const struct plan *p, uint32_t set, uint32_t member,
 	struct solve_member has = { .nlost = 0 };
 
 	if (m == NULL || m->state != RED_PRESENT || !m->list.known)
-		return 0;
-	if (plan_member_losses(p, t, m, arena, &has, err) < 0)
-		return -1;
+		return;
+	(void)plan_member_losses(p, t, m, arena, &has, NULL);
 	left = &t->members[(member + t->n - 1) % t->n];
 	*to = (struct nodecache_red){
 		.there = true,
@@ -248,29 +233,26 @@ place_in(const struct plan *p, uint32_t set, uint32_t member,
 		.nlost = has.nlost,
 		.lost = has.lost,
 	};
-	return 0;
 }
 
 /* Note what the prefix has of each rank. */
-static int
+static void
 look_for_ranks(struct scavenge *s, struct salvage_dataset *d,
-	       const struct catalogue_options *o, struct error *err)
+	       const struct catalogue_options *o)
 {
 	struct error why = ERROR_INIT;
 	struct plan *p =
 		catalogue_plan(s->prefix, d->id, PLAN_HEADERS, o, &why);
 	struct salvage_here *here = NULL;
-	int rc = 0;
 
 	/* What cannot be planned is of no use. */
 	if (p == NULL || p->nranks < 0 ||
 	    (d->world >= 0 && p->nranks != d->world)) {
 		plan_free(p);
-		return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
+		return;
 	}
 	here = arena_alloc(s->arena, (size_t)p->nranks + 1, sizeof(*here));
-	rc = here == NULL ? error_no_memory(err) : 0;
-	for (int64_t i = 0; rc == 0 && i < p->nranks; i++) {
+	for (int64_t i = 0; i < p->nranks; i++) {
 		const struct plan_rank *r = &p->ranks[i];
 
 		here[i].whole = r->map.fate == FATE_KEEP;
@@ -278,20 +260,16 @@ look_for_ranks(struct scavenge *s, struct salvage_dataset *d,
 			here[i].whole =
 				here[i].whole &&
 				p->files[r->first_file + k].fate == FATE_KEEP;
-		rc = place_in(p, r->data_set, r->data_member, s->arena,
-			      &here[i].red, err);
-		if (rc == 0)
-			rc = place_in(p, r->map_set, r->map_member, s->arena,
-				      &here[i].mapred, err);
+		place_in(p, r->data_set, r->data_member, s->arena,
+			 &here[i].red);
+		place_in(p, r->map_set, r->map_member, s->arena,
+			 &here[i].mapred);
 	}
-	if (rc == 0) {
-		d->world = p->nranks;
-		d->here = here;
-		d->nhere = (uint32_t)p->nranks;
-		rc = scavenge_judge(&s->plan, d, err);
-	}
+	d->world = p->nranks;
+	d->here = here;
+	d->nhere = (uint32_t)p->nranks;
+	scavenge_judge(&s->plan, d);
 	plan_free(p);
-	return rc;
 }
 
 /*
@@ -325,11 +303,11 @@ look_for_rest(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	    (r.status == STATUS_OK || r.status == STATUS_DAMAGED)) {
 		d->found = STATUS_DAMAGED;
 		d->flaw = "on the prefix, but not in the index";
-		return 0;
+	} else {
+		d->found = STATUS_LOST;
+		look_for_ranks(s, d, &o);
 	}
-	d->found = STATUS_LOST;
-	return why.kind == ERROR_NOMEM ? error_pass(err, &why)
-				       : look_for_ranks(s, d, &o, err);
+	return 0;
 }
 
 int
@@ -362,8 +340,6 @@ scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	if (d->done)
 		return 0;
 	d->flaw = arena_strdup(s->arena, f.why);
-	if (d->flaw == NULL)
-		return error_no_memory(err);
 	work_say(s->work, "dataset %" PRId64 ": in the index, but %s: %s",
 		 d->id, found[f.status], f.why);
 	return 0;
@@ -403,10 +379,10 @@ scavenge_is_hopeful(const struct salvage_dataset *d)
 /*
  * Add the newest checkpoint that the index lists as valid and that is older
  * than `before` (microseconds since the epoch): if nothing newer is saved, the
- * next job restarts from it.  Returns it, or NULL: there is none; or *rc = -1.
+ * next job restarts from it.  NULL: there is none.
  */
 static struct salvage_dataset *
-add_older(struct scavenge *s, int64_t before, int *rc, struct error *err)
+add_older(struct scavenge *s, int64_t before)
 {
 	const struct index_entry *best = NULL;
 	struct nodecache_dataset like = { .ckpt = true, .world = -1 };
@@ -429,11 +405,8 @@ add_older(struct scavenge *s, int64_t before, int *rc, struct error *err)
 	like.created =
 		best->desc.created_us > 0 ? (uint64_t)best->desc.created_us : 0;
 	like.output = best->desc.is_output;
-	d = salvage_dataset(&s->plan, &like, err);
-	if (d == NULL)
-		*rc = -1;
-	else
-		d->claimed = true;
+	d = salvage_dataset(&s->plan, &like, NULL);
+	d->claimed = true;
 	return d;
 }
 
@@ -443,7 +416,6 @@ scavenge_look_ahead(struct scavenge *s, struct error *err)
 	struct salvage_dataset *d = NULL;
 	int64_t before = INT64_MAX;
 	bool good = false;
-	int rc = 0;
 
 	for (size_t i = s->plan.count; i-- > 0;) {
 		d = &s->plan.datasets[i];
@@ -460,13 +432,14 @@ scavenge_look_ahead(struct scavenge *s, struct error *err)
 		return 0;
 	/* Find the checkpoint on the prefix from which the next job restarts,
 	 * if none that the caches or flush.scr know can be saved. */
-	while (rc == 0 && (d = add_older(s, before, &rc, err)) != NULL) {
+	while (!good && (d = add_older(s, before)) != NULL) {
 		before = (int64_t)d->created;
-		rc = scavenge_look(s, d, err);
-		if (rc == 0 && scavenge_is_hopeful(d))
-			break;
+		if (scavenge_look(s, d, err) < 0)
+			return -1;
+		good = scavenge_is_hopeful(d);
 	}
-	return rc < 0 ? -1 : salvage_plan(&s->plan, err);
+	salvage_plan(&s->plan);
+	return 0;
 }
 
 int
@@ -475,15 +448,14 @@ scavenge_add_known(struct scavenge *s, struct error *err)
 	struct error why = ERROR_INIT;
 
 	/* An index that cannot be read is as good as none. */
-	if (catalogue_entries(s->prefix, &s->known, &why) < 0) {
-		if (why.kind == ERROR_NOMEM)
-			return error_pass(err, &why);
+	if (catalogue_entries(s->prefix, &s->known, &why) < 0)
 		work_say(s->work, "%s: not used", why.text);
-	}
 	if (catalogue_damaged(s->prefix))
 		work_say_lines(s->work, catalogue_notice(s->prefix));
-	if (add_flush(s, err) < 0 || add_newer(s, err) < 0 ||
-	    salvage_plan(&s->plan, err) < 0 || take_claims(s, err) < 0)
+	add_flush(s);
+	add_newer(s);
+	salvage_plan(&s->plan);
+	if (take_claims(s, err) < 0)
 		return -1;
 	for (size_t i = 0; i < s->plan.count; i++)
 		s->plan.datasets[i].unfinished =

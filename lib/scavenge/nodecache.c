@@ -54,11 +54,10 @@ add_name(void *arg, const char *name, struct error *err)
 	if (kind != DATASET_DIR_FILEMAP && kind != DATASET_DIR_REDUNDANCY &&
 	    kind != DATASET_DIR_DESCRIPTOR)
 		return 0;
+	(void)err;
 	if (kind != DATASET_DIR_FILEMAP)
 		new.red = arena_strdup(n->arena, name);
-	if ((kind != DATASET_DIR_FILEMAP && new.red == NULL) ||
-	    !MEM_ROOM(n->list, n->count, n->cap))
-		return error_no_memory(err);
+	(void)MEM_ROOM(n->list, n->count, n->cap);
 	n->list[n->count++] = new;
 	return 0;
 }
@@ -76,14 +75,12 @@ compare_name(const void *x, const void *y)
 }
 
 /* Group the sorted names into one slot for each rank. */
-static int
+static void
 make_slots(struct nodecache_dir *d, const struct names *n)
 {
 	const char **red = arena_alloc(d->arena, n->count + 1, sizeof(*red));
 
 	d->slots = arena_alloc(d->arena, n->count + 1, sizeof(*d->slots));
-	if (red == NULL || d->slots == NULL)
-		return -1;
 	for (size_t i = 0; i < n->count; i++) {
 		const struct name *name = &n->list[i];
 		struct nodecache_slot *s = &d->slots[d->count];
@@ -102,7 +99,6 @@ make_slots(struct nodecache_dir *d, const struct names *n)
 			s->nred++;
 		}
 	}
-	return 0;
 }
 
 int
@@ -110,27 +106,23 @@ nodecache_dir_open(struct nodecache_dir *d, const char *path, struct error *err)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 	struct names names = { .arena = arena_new() };
-	const char *meta = NULL;
-	int rc = -1;
+	const char *meta = arena_printf(names.arena, "%s/" SCR_DIR, path);
+	int rc = 0;
 
-	*d = (struct nodecache_dir){ .fd = -1, .meta = -1 };
-	d->arena = names.arena;
-	if (d->arena != NULL)
-		meta = arena_printf(d->arena, "%s/" SCR_DIR, path);
-	if (meta == NULL)
-		return error_no_memory(err);
+	*d = (struct nodecache_dir){ .arena = names.arena,
+				     .fd = -1,
+				     .meta = -1 };
 	d->fd = open(path, flags);
 	if (d->fd < 0)
 		return error_sys(err, "%s: cannot open", path);
 	d->meta = openat(d->fd, SCR_DIR, flags | O_NOFOLLOW);
 	if (d->meta < 0)
 		return error_sys(err, "%s: cannot open", meta);
-	if (dir_each(d->meta, meta, add_name, &names, err) == 0) {
-		if (names.count > 0)
-			qsort(names.list, names.count, sizeof(*names.list),
-			      compare_name);
-		rc = make_slots(d, &names) < 0 ? error_no_memory(err) : 0;
-	}
+	rc = dir_each(d->meta, meta, add_name, &names, err);
+	if (names.count > 0)
+		qsort(names.list, names.count, sizeof(*names.list),
+		      compare_name);
+	make_slots(d, &names);
 	mem_free(names.list);
 	return rc;
 }
@@ -160,8 +152,8 @@ nodecache_dir_regular(int dirfd, const char *name, struct stat *st,
 }
 
 int
-nodecache_dir_map(int meta, int64_t rank, const struct nodecache_map *to,
-		  struct error *err)
+nodecache_dir_map(int meta, int64_t rank, struct buf *raw, struct filemap *out,
+		  struct arena *a, struct error *err)
 {
 	const char *name = filemap_str(rank);
 	struct stat st;
@@ -169,9 +161,8 @@ nodecache_dir_map(int meta, int64_t rank, const struct nodecache_map *to,
 
 	if (fd < 0)
 		return -1;
-	if (io_read_fd(fd, name, MAP_MAX, to->raw, err) == 0) {
-		rc = filemap_decode(to->raw->data, to->raw->len, to->arena,
-				    to->out, err);
+	if (io_read_fd(fd, name, MAP_MAX, raw, err) == 0) {
+		rc = filemap_decode(raw->data, raw->len, a, out, err);
 		if (rc < 0)
 			error_wrap(err, "%s", name);
 	}
@@ -234,14 +225,12 @@ struct looking {
 };
 
 /* Note a problem of the dataset or of a rank. */
-static int
-problem(struct looking *l, const char **to, const struct error *why,
-	struct error *err)
+static void
+problem(struct looking *l, const char **to, const struct error *why)
 {
-	if (nodecache_hides(why) &&
-	    nodecache_note(l->arena, &l->d->unread, why, err) < 0)
-		return -1;
-	return nodecache_note(l->arena, to, why, err);
+	if (nodecache_hides(why))
+		nodecache_note(l->arena, &l->d->unread, why);
+	nodecache_note(l->arena, to, why);
 }
 
 /* Read the header at the start of redundancy file `fd`. */
@@ -262,8 +251,7 @@ read_header(struct looking *l, int fd, const char *name, uint32_t owner,
 	if (size > HEADER_MAX)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: a header of %zu bytes", name, size);
-	if (buf_reserve(&l->raw, size) < 0)
-		return error_no_memory(err);
+	buf_reserve(&l->raw, size);
 	if (io_pread(fd, name, l->raw.data, size, 0, err) < 0)
 		return -1;
 	t = kvtree_decode(l->raw.data, size, NULL, err);
@@ -283,16 +271,14 @@ count_file(struct nodecache_rank *r, const struct filemap_file *f, bool whole)
 }
 
 /* Note the ranges of the member's data whose files are missing or damaged. */
-static int
+static void
 look_at_list(struct looking *l, const struct redset_member *m,
-	     struct nodecache_rank *r, struct error *err)
+	     struct nodecache_rank *r)
 {
 	struct solve_range *lost =
 		arena_alloc(l->arena, m->nfiles + 1, sizeof(*lost));
 	uint64_t at = 0;
 
-	if (lost == NULL)
-		return error_no_memory(err);
 	r->red.lost = lost;
 	r->listed = !r->map;
 	for (size_t i = 0; i < m->nfiles; i++) {
@@ -310,18 +296,16 @@ look_at_list(struct looking *l, const struct redset_member *m,
 		if (fd < 0 && f.attr.size > 0)
 			lost[r->red.nlost++] =
 				(struct solve_range){ at, at + f.attr.size };
-		if (fd < 0 && nodecache_hides(&why) &&
-		    problem(l, &r->problem, &why, err) < 0)
-			return -1;
+		if (fd < 0 && nodecache_hides(&why))
+			problem(l, &r->problem, &why);
 		at += f.attr.size;
 	}
-	return 0;
 }
 
 /* Set what the header of a whole redundancy file says about its member. */
-static int
+static void
 take_header(struct looking *l, const struct redset_header *h, bool map,
-	    struct nodecache_rank *r, struct error *err)
+	    struct nodecache_rank *r)
 {
 	const struct redset_member *own = &h->members[h->desc.member];
 	const struct redset_member *left =
@@ -336,17 +320,14 @@ take_header(struct looking *l, const struct redset_header *h, bool map,
 	red->bytes = own->bytes;
 	red->left = left->bytes;
 	red->left_rank = left->known ? (int64_t)left->desc.rank : -1;
-	if (!map)
-		return r->map && r->bad == 0 ? 0 : look_at_list(l, own, r, err);
-	if (r->map)
-		return 0;
+	if (!map && (!r->map || r->bad > 0))
+		look_at_list(l, own, r);
+	if (!map || r->map)
+		return;
 	whole = arena_alloc(l->arena, 1, sizeof(*whole));
-	if (whole == NULL)
-		return error_no_memory(err);
 	whole->to = own->bytes;
 	red->lost = whole;
 	red->nlost = own->bytes > 0;
-	return 0;
 }
 
 /* Take redundancy file `name`, and add its size, if it is whole.  *why: it is
@@ -385,28 +366,28 @@ read_red(struct looking *l, const char *name, const struct redset_name *n,
 			.members = n->members,
 		};
 		r->redundancy += (uint64_t)st.st_size;
-		rc = take_header(l, &h, n->map, r, err);
+		take_header(l, &h, n->map, r);
+		rc = 0;
 	}
 	close(fd);
 	return rc;
 }
 
-static int
-look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
+static void
+look_at_map(struct looking *l, struct nodecache_rank *r)
 {
 	struct error why = ERROR_INIT;
 	struct filemap m;
-	const struct nodecache_map to = { &l->raw, &m, l->scratch };
 
 	arena_reset(l->scratch);
-	if (nodecache_dir_map(l->dir.meta, r->rank, &to, &why) < 0)
-		return problem(l, &r->problem, &why, err);
-	r->map = true;
-	if (l->d->place == NULL && m.nfiles > 0 && m.files[0].dir != NULL) {
-		l->d->place = arena_strdup(l->arena, m.files[0].dir);
-		if (l->d->place == NULL)
-			return error_no_memory(err);
+	if (nodecache_dir_map(l->dir.meta, r->rank, &l->raw, &m, l->scratch,
+			      &why) < 0) {
+		problem(l, &r->problem, &why);
+		return;
 	}
+	r->map = true;
+	if (l->d->place == NULL && m.nfiles > 0 && m.files[0].dir != NULL)
+		l->d->place = arena_strdup(l->arena, m.files[0].dir);
 	if (m.ranks >= 0 && l->d->world < 0)
 		l->d->world = m.ranks;
 	if (m.ranks >= 0 && m.ranks != l->d->world) {
@@ -414,8 +395,7 @@ look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 			  "filemap_%" PRId64 ": written by %" PRId64
 			  " ranks, another by %" PRId64,
 			  r->rank, m.ranks, l->d->world);
-		if (problem(l, &l->d->problem, &why, err) < 0)
-			return -1;
+		problem(l, &l->d->problem, &why);
 		error_clear(&why);
 	}
 	for (size_t i = 0; i < m.nfiles; i++) {
@@ -423,11 +403,10 @@ look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 
 		io_close(fd);
 		count_file(r, &m.files[i], fd >= 0);
-		if (fd < 0 && problem(l, &r->problem, &why, err) < 0)
-			return -1;
+		if (fd < 0)
+			problem(l, &r->problem, &why);
 		error_clear(&why);
 	}
-	return 0;
 }
 
 static int
@@ -440,49 +419,42 @@ see_file(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-static int
-look_at_dir(struct looking *l, struct error *err)
+static void
+look_at_dir(struct looking *l)
 {
 	struct nodecache_dataset *d = l->d;
+	struct error why = ERROR_INIT;
+	struct redset_name n;
 	struct stat st;
 
 	/* Two nodes see the same directory if inode and time of change are
 	 * equal.  Inodes alone are not enough: node-local stores of one kind
 	 * have the same ones everywhere.  The device number is no help, since
 	 * each node numbers its own devices. */
-	if (fstat(l->dir.fd, &st) == 0) {
+	if (fstat(l->dir.fd, &st) == 0)
 		d->store = arena_printf(
 			l->arena, "%ju:%jd.%09ld", (uintmax_t)st.st_ino,
 			(intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
-		if (d->store == NULL)
-			return error_no_memory(err);
-	}
 	if (l->dir.count == 0 &&
-	    dir_each(l->dir.fd, d->dir, see_file, d, err) < 0)
-		return -1;
+	    dir_each(l->dir.fd, d->dir, see_file, d, &why) < 0)
+		problem(l, &d->problem, &why);
 	d->ranks = arena_alloc(l->arena, l->dir.count + 1, sizeof(*d->ranks));
-	if (d->ranks == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < l->dir.count; i++) {
 		const struct nodecache_slot *s = &l->dir.slots[i];
 		struct nodecache_rank *r = &d->ranks[d->nranks++];
 
 		r->rank = s->rank;
-		if (s->map && look_at_map(l, r, err) < 0)
-			return -1;
+		if (s->map)
+			look_at_map(l, r);
 		for (size_t k = 0; k < s->nred; k++) {
-			struct error why = ERROR_INIT;
-			struct redset_name n;
-
 			if (!redset_name_parse(s->red[k], &n, NULL) ||
 			    n.descriptor || (n.map ? r->mapred : r->red).there)
 				continue;
-			if (read_red(l, s->red[k], &n, r, &why) < 0 &&
-			    problem(l, &r->problem, &why, err) < 0)
-				return -1;
+			error_clear(&why);
+			if (read_red(l, s->red[k], &n, r, &why) < 0)
+				problem(l, &r->problem, &why);
 		}
 	}
-	return 0;
 }
 
 static bool
@@ -491,44 +463,37 @@ may_exist(const char *path)
 	return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-int
-nodecache_read(struct nodecache *n, const struct nodecache_where *w,
-	       struct error *err)
+void
+nodecache_read(struct nodecache *n, const struct nodecache_where *w)
 {
 	struct looking l = { .raw = BUF_INIT };
 	char host[HOST_NAME_MAX + 1] = "";
-	int rc = 0;
 
 	*n = (struct nodecache){ .arena = arena_new() };
 	l.arena = n->arena;
 	l.scratch = arena_new();
 	gethostname(host, sizeof(host) - 1);
-	if (l.arena != NULL)
-		n->host = arena_strdup(n->arena, host);
-	if (n->host != NULL && w->cntl != NULL)
+	n->host = arena_strdup(n->arena, host);
+	if (w->cntl != NULL)
 		n->cntl = arena_strdup(n->arena, w->cntl);
 	n->there = w->cntl != NULL && may_exist(w->cntl);
 	for (size_t i = 0; i < w->ncachedirs && i < 62; i++)
 		n->there |= (uint64_t)may_exist(w->cachedirs[i]) << (i + 1);
-	if (l.scratch == NULL || n->host == NULL ||
-	    (w->cntl != NULL && n->cntl == NULL))
-		rc = error_no_memory(err);
-	else
-		rc = nodecache_dirs(n, w, err);
-	for (size_t i = 0; i < n->ndatasets && rc == 0; i++) {
+	nodecache_dirs(n, w);
+	for (size_t i = 0; i < n->ndatasets; i++) {
 		struct error why = ERROR_INIT;
 
 		l.d = &n->datasets[i];
 		if (l.d->dir == NULL)
 			continue;
-		rc = nodecache_dir_open(&l.dir, l.d->dir, &why) < 0
-			     ? problem(&l, &l.d->problem, &why, err)
-			     : look_at_dir(&l, err);
+		if (nodecache_dir_open(&l.dir, l.d->dir, &why) < 0)
+			problem(&l, &l.d->problem, &why);
+		else
+			look_at_dir(&l);
 		nodecache_dir_close(&l.dir);
 	}
 	buf_free(&l.raw);
 	arena_free(l.scratch);
-	return rc;
 }
 
 void

@@ -60,16 +60,10 @@ int nodecache_dir_open(struct nodecache_dir *d, const char *path,
 		       struct error *err);
 void nodecache_dir_close(struct nodecache_dir *d);
 
-/* Where a filemap is read to. */
-struct nodecache_map {
-	struct buf *raw;     /* its bytes */
-	struct filemap *out; /* its content, with strings in `arena` */
-	struct arena *arena;
-};
-
-/* Read filemap_<rank> below the directory `meta`. */
-int nodecache_dir_map(int meta, int64_t rank, const struct nodecache_map *to,
-		      struct error *err);
+/* Read filemap_<rank> below the directory `meta`: its bytes to `raw`, its
+ * content, with strings in `a`, to *out. */
+int nodecache_dir_map(int meta, int64_t rank, struct buf *raw,
+		      struct filemap *out, struct arena *a, struct error *err);
 
 /* Was the file written to the prefix directly (bypass)?  Judged from the paths
  * in the filemap. */
@@ -158,10 +152,9 @@ struct nodecache {
 /*
  * List the dataset directories in n->datasets, sorted by id, then path, without
  * looking into them; n->arena must be set.  n->problem and n->unread: of the
- * cache index or a cache directory.  -1: ERROR_NOMEM.
+ * cache index or a cache directory.
  */
-int nodecache_dirs(struct nodecache *n, const struct nodecache_where *w,
-		   struct error *err);
+void nodecache_dirs(struct nodecache *n, const struct nodecache_where *w);
 
 /* Return the id of the dataset that the cache index calls `name`.  -1:
  * ERROR_ABSENT; ERROR_USAGE: several have this name. */
@@ -179,16 +172,13 @@ int64_t nodecache_named(const struct nodecache_where *w, const char *name,
 int nodecache_clean(const struct nodecache_where *w, int64_t id,
 		    uint64_t created, uint64_t *bytes, struct error *err);
 
-/* Read the cache.  -1: ERROR_NOMEM only.  Call nodecache_free() also on
- * failure. */
-int nodecache_read(struct nodecache *n, const struct nodecache_where *w,
-		   struct error *err);
+/* Read the cache, for nodecache_free(). */
+void nodecache_read(struct nodecache *n, const struct nodecache_where *w);
 void nodecache_free(struct nodecache *n);
 
 /* Append the survey as JSON to `out`, without a final newline.  Long text is
  * broken into several lines. */
-int nodecache_json(const struct nodecache *n, struct buf *out,
-		   struct error *err);
+void nodecache_json(const struct nodecache *n, struct buf *out);
 
 /* Parse `len` untrusted bytes of that JSON.  ERROR_CORRUPT names the bad
  * member.  Call nodecache_free() also on failure. */

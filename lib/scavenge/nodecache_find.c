@@ -28,15 +28,11 @@
 #include "scavenge/nodecache_impl.h"
 #include "str.h"
 
-int
-nodecache_note(struct arena *a, const char **problem, const struct error *why,
-	       struct error *err)
+void
+nodecache_note(struct arena *a, const char **problem, const struct error *why)
 {
-	if (why->kind == ERROR_NOMEM)
-		return error_no_memory(err);
 	if (*problem == NULL)
 		*problem = arena_strdup(a, why->text);
-	return *problem == NULL ? error_no_memory(err) : 0;
 }
 
 bool
@@ -55,56 +51,41 @@ struct finding {
 
 /* Note a problem of a directory or of the index.  One that hides datasets is
  * told rather than another. */
-static int
-note(struct finding *f, const struct error *why, struct error *err)
+static void
+note(struct finding *f, const struct error *why)
 {
 	if (nodecache_hides(why) && !f->unread)
 		f->problem = NULL;
 	f->unread = f->unread || nodecache_hides(why);
-	return nodecache_note(f->arena, &f->problem, why, err);
+	nodecache_note(f->arena, &f->problem, why);
 }
 
 static struct nodecache_dataset *
-add_dataset(struct finding *f, int64_t id, struct error *err)
+add_dataset(struct finding *f, int64_t id)
 {
-	if (!MEM_ROOM(f->list, f->count, f->cap))
-		return error_no_memory_null(err);
+	(void)MEM_ROOM(f->list, f->count, f->cap);
 	f->list[f->count] = (struct nodecache_dataset){ .id = id, .world = -1 };
 	return &f->list[f->count++];
 }
 
-static int
-copy_str(struct arena *a, const char **s, struct error *err)
+static void
+add_entry(struct finding *f, const struct cindex_entry *e)
 {
-	if (*s == NULL)
-		return 0;
-	*s = arena_strdup(a, *s);
-	return *s == NULL ? error_no_memory(err) : 0;
-}
-
-static int
-add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
-{
-	struct nodecache_dataset *new = add_dataset(f, e->id, err);
+	struct nodecache_dataset *new = add_dataset(f, e->id);
 	struct error why = ERROR_INIT;
 	struct dataset found, *desc = NULL;
 
-	if (new == NULL)
-		return -1;
 	new->bypass = e->bypass;
 	if (e->path == NULL || e->path[0] != '/')
 		error_set(&why, ERROR_CORRUPT,
 			  CINDEX_FILE ": dataset %" PRId64 ": no absolute PATH",
 			  e->id);
 	else
-		new->dir = e->path;
+		new->dir = arena_strdup(f->arena, e->path);
 	/* Take what its descriptor says. */
 	if (e->desc != NULL && dataset_read(e->desc, &found, &why) == 0) {
 		desc = arena_alloc(f->arena, 1, sizeof(*desc));
-		if (desc == NULL)
-			return error_no_memory(err);
-		if (dataset_copy(desc, &found, f->arena, err) < 0)
-			return -1;
+		(void)dataset_copy(desc, &found, f->arena, NULL);
 		new->desc = desc;
 		new->name = desc->name;
 		new->ckpt = desc->is_ckpt;
@@ -112,44 +93,39 @@ add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
 		new->created =
 			desc->created_us > 0 ? (uint64_t)desc->created_us : 0;
 	}
-	if (copy_str(f->arena, &new->dir, err) < 0)
-		return -1;
-	return why.kind == ERROR_NONE
-		       ? 0
-		       : nodecache_note(f->arena, &new->problem, &why, err);
+	if (why.kind != ERROR_NONE)
+		nodecache_note(f->arena, &new->problem, &why);
 }
 
 /* Add the datasets of the cache index. */
-static int
-read_index(struct finding *f, const char *cntl, struct error *err)
+static void
+read_index(struct finding *f, const char *cntl)
 {
 	struct error why = ERROR_INIT;
 	struct buf path = BUF_INIT;
 	struct cindex_entry *e = NULL;
 	struct kvtree *t = NULL;
 	size_t count = SIZE_MAX;
-	int rc = path_join(&path, cntl, CINDEX_FILE, err);
 
-	if (rc == 0)
-		t = kvtree_read_file(AT_FDCWD, path.data, &why);
+	(void)path_join(&path, cntl, CINDEX_FILE, NULL);
+	t = kvtree_read_file(AT_FDCWD, path.data, &why);
 	if (t != NULL)
 		e = cindex_entries(t, &count, &why);
 	if (t != NULL && count == SIZE_MAX)
 		error_wrap(&why, "%s", path.data);
-	if (rc == 0 && count == SIZE_MAX)
-		rc = note(f, &why, err);
-	for (size_t i = 0; rc == 0 && count != SIZE_MAX && i < count; i++)
-		rc = add_entry(f, &e[i], err);
+	if (count == SIZE_MAX)
+		note(f, &why);
+	for (size_t i = 0; count != SIZE_MAX && i < count; i++)
+		add_entry(f, &e[i]);
 	mem_free(e);
 	kvtree_free(t);
 	buf_free(&path);
-	return rc;
 }
 
 /* Add a directory found by scanning.  It completes an index entry with the same
  * id that lacks a usable directory; else it is a dataset of its own. */
-static int
-add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
+static void
+add_dir(struct finding *f, int64_t id, const char *path)
 {
 	struct nodecache_dataset *lost = NULL;
 	struct stat here, there;
@@ -158,10 +134,12 @@ add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
 		struct error why = ERROR_INIT;
 
 		error_sys(&why, "%s: cannot read", path);
-		return errno == ENOENT ? 0 : note(f, &why, err);
+		if (errno != ENOENT)
+			note(f, &why);
+		return;
 	}
 	if (!S_ISDIR(here.st_mode))
-		return 0;
+		return;
 	for (size_t i = 0; i < f->count; i++) {
 		struct nodecache_dataset *e = &f->list[i];
 
@@ -171,46 +149,41 @@ add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
 			lost = lost == NULL ? e : lost;
 		else if (here.st_dev == there.st_dev &&
 			 here.st_ino == there.st_ino)
-			return 0;
+			return;
 	}
 	if (lost == NULL)
-		lost = add_dataset(f, id, err);
-	if (lost == NULL)
-		return -1;
-	lost->dir = path;
-	return copy_str(f->arena, &lost->dir, err);
+		lost = add_dataset(f, id);
+	lost->dir = arena_strdup(f->arena, path);
 }
 
 /* Scan `path` for datasets.  Its directories node.N are the nodes' views of one
  * store (formats.md 2). */
-static int
-scan_cache(struct finding *f, const char *path, bool nodes, struct error *err)
+static void
+scan_cache(struct finding *f, const char *path, bool nodes)
 {
 	struct error why = ERROR_INIT;
 	struct buf below = BUF_INIT;
 	const struct dirent *de = NULL;
 	DIR *dir = opendir(path);
-	int64_t id = -1;
-	int rc = 0;
 
 	if (dir == NULL && errno == ENOENT)
-		return 0; /* a node that never cached anything */
+		return; /* a node that never cached anything */
 	if (dir == NULL) {
 		error_sys(&why, "%s: cannot read", path);
-		return note(f, &why, err);
+		note(f, &why);
+		return;
 	}
-	while (rc == 0 && (de = readdir(dir)) != NULL) {
-		id = dataset_dir_id(de->d_name);
-		if (id <= 0 && !(nodes && str_starts(de->d_name, "node.")))
-			continue;
-		rc = path_join(&below, path, de->d_name, err);
-		if (rc == 0)
-			rc = id > 0 ? add_dir(f, id, below.data, err)
-				    : scan_cache(f, below.data, false, err);
+	while ((de = readdir(dir)) != NULL) {
+		const int64_t id = dataset_dir_id(de->d_name);
+
+		(void)path_join(&below, path, de->d_name, NULL);
+		if (id > 0)
+			add_dir(f, id, below.data);
+		else if (nodes && str_starts(de->d_name, "node."))
+			scan_cache(f, below.data, false);
 	}
 	closedir(dir);
 	buf_free(&below);
-	return rc;
 }
 
 static int
@@ -223,27 +196,24 @@ compare_dataset(const void *x, const void *y)
 	return strcmp(a->dir ? a->dir : "", b->dir ? b->dir : "");
 }
 
-int
-nodecache_dirs(struct nodecache *n, const struct nodecache_where *w,
-	       struct error *err)
+void
+nodecache_dirs(struct nodecache *n, const struct nodecache_where *w)
 {
 	struct finding f = { .arena = n->arena };
-	int rc = w->cntl == NULL ? 0 : read_index(&f, w->cntl, err);
 
-	for (size_t i = 0; i < w->ncachedirs && rc == 0; i++)
-		rc = scan_cache(&f, w->cachedirs[i], true, err);
+	if (w->cntl != NULL)
+		read_index(&f, w->cntl);
+	for (size_t i = 0; i < w->ncachedirs; i++)
+		scan_cache(&f, w->cachedirs[i], true);
 	n->problem = f.problem;
 	n->unread = f.unread;
 	n->datasets = arena_alloc(n->arena, f.count + 1, sizeof(*f.list));
-	if (n->datasets == NULL) {
-		rc = error_no_memory(err);
-	} else if (f.count > 0) {
+	if (f.count > 0) {
 		qsort(f.list, f.count, sizeof(*f.list), compare_dataset);
 		memcpy(n->datasets, f.list, f.count * sizeof(*f.list));
 		n->ndatasets = f.count;
 	}
 	mem_free(f.list);
-	return rc;
 }
 
 int64_t
@@ -252,10 +222,9 @@ nodecache_named(const struct nodecache_where *w, const char *name,
 {
 	struct nodecache n = { .arena = arena_new() };
 	int64_t id = -1, other = -1;
-	int rc = n.arena == NULL ? error_no_memory(err)
-				 : nodecache_dirs(&n, w, err);
 
-	for (size_t i = 0; rc == 0 && i < n.ndatasets; i++) {
+	nodecache_dirs(&n, w);
+	for (size_t i = 0; i < n.ndatasets; i++) {
 		const struct nodecache_dataset *d = &n.datasets[i];
 
 		if (d->name == NULL || !str_eq(d->name, name) || d->id == id)
@@ -263,7 +232,7 @@ nodecache_named(const struct nodecache_where *w, const char *name,
 		other = id;
 		id = d->id;
 	}
-	if (rc == 0 && id < 0)
+	if (id < 0)
 		error_set(err, ERROR_ABSENT,
 			  "name:%s: no dataset of this name in the cache",
 			  str_shown(name));
@@ -336,12 +305,12 @@ nodecache_clean(const struct nodecache_where *w, int64_t id, uint64_t created,
 		uint64_t *bytes, struct error *err)
 {
 	struct nodecache n = { .arena = arena_new() };
-	int rc = n.arena == NULL ? error_no_memory(err)
-				 : nodecache_dirs(&n, w, err);
 	uint64_t other = 0;
 	size_t removed = 0;
+	int rc = 0;
 
 	*bytes = 0;
+	nodecache_dirs(&n, w);
 	for (size_t i = 0; rc == 0 && i < n.ndatasets; i++) {
 		const struct nodecache_dataset *d = &n.datasets[i];
 

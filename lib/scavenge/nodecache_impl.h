@@ -6,9 +6,9 @@
 #include "scavenge/nodecache.h"
 
 /* Set *problem to the text of `why`, unless there is one: later ones usually
- * follow from the first.  -1: ERROR_NOMEM. */
-int nodecache_note(struct arena *a, const char **problem,
-		   const struct error *why, struct error *err);
+ * follow from the first. */
+void nodecache_note(struct arena *a, const char **problem,
+		    const struct error *why);
 
 /* May what could not be read be there, and whole?  Missing or damaged it is
  * only if it could be read. */

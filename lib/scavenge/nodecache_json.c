@@ -113,15 +113,15 @@ dataset_object(const struct nodecache_dataset *d)
  * Break the JSON from `start` on into several lines if it is long: between
  * objects of an array.  In a string a quote has a backslash before it.
  */
-static int
-break_lines(struct buf *out, size_t start, struct error *err)
+static void
+break_lines(struct buf *out, size_t start)
 {
 	static const char between[] = "},{\"";
 	struct buf whole = BUF_INIT;
 	const char *end = NULL, *line = NULL;
 
 	if (out->len - start <= LINE_MAX_BYTES)
-		return 0;
+		return;
 	line = out->data + start;
 	for (const char *p = line; (end = strstr(p, between)) != NULL;
 	     p = end) {
@@ -134,14 +134,12 @@ break_lines(struct buf *out, size_t start, struct error *err)
 	}
 	buf_add_str(&whole, line);
 	out->len = start;
-	if (!whole.failed)
-		buf_add(out, whole.data, whole.len);
+	buf_add(out, whole.data, whole.len);
 	buf_free(&whole);
-	return buf_check(out, err);
 }
 
-int
-nodecache_json(const struct nodecache *n, struct buf *out, struct error *err)
+void
+nodecache_json(const struct nodecache *n, struct buf *out)
 {
 	struct json *j = json_new_object(), *list = json_new_array();
 	const size_t start = out->len;
@@ -156,7 +154,8 @@ nodecache_json(const struct nodecache *n, struct buf *out, struct error *err)
 		json_push(list, dataset_object(&n->datasets[i]));
 	json_set(j, "datasets", list);
 	json_set_str(j, "problem", n->problem);
-	return json_line(j, out, err) < 0 ? -1 : break_lines(out, start, err);
+	(void)json_line(j, out, NULL);
+	break_lines(out, start);
 }
 
 /* --- Reading --- */
@@ -190,8 +189,6 @@ parse_ranges(const struct json_value *v, struct arena *a,
 	struct solve_range *lost = arena_alloc(a, count + 1, sizeof(*lost));
 	uint64_t at = 0;
 
-	if (lost == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < count; i++) {
 		const struct json_value *one = json_at(v, i);
 
@@ -293,8 +290,6 @@ parse_dataset(const struct json_value *v, struct arena *a,
 	list = json_get(v, "ranks");
 	count = json_count(list);
 	d->ranks = arena_alloc(a, count + 1, sizeof(*d->ranks));
-	if (d->ranks == NULL)
-		return error_no_memory(err);
 	for (; d->nranks < count; d->nranks++) {
 		struct nodecache_rank *r = &d->ranks[d->nranks];
 
@@ -328,8 +323,6 @@ parse_node(const struct json_value *v, struct nodecache *n, struct error *err)
 	if (list == NULL)
 		return bad(err, "datasets");
 	n->datasets = arena_alloc(a, count + 1, sizeof(*n->datasets));
-	if (n->datasets == NULL)
-		return error_no_memory(err);
 	for (; n->ndatasets < count; n->ndatasets++)
 		if (parse_dataset(json_at(list, n->ndatasets), a,
 				  &n->datasets[n->ndatasets], err) < 0)
@@ -345,8 +338,6 @@ nodecache_parse(struct nodecache *n, const char *text, size_t len,
 	int rc = -1;
 
 	*n = (struct nodecache){ .arena = arena_new() };
-	if (n->arena == NULL)
-		return error_no_memory(err);
 	if (len > NODECACHE_MAX)
 		return error_set(err, ERROR_CORRUPT,
 				 "survey of a node: %zu bytes long", len);

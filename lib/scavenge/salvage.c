@@ -24,16 +24,14 @@ salvage_state_name(enum salvage_state s)
 	return names[s];
 }
 
-int
-salvage_init(struct salvage *p, uint32_t nnodes, struct error *err)
+void
+salvage_init(struct salvage *p, uint32_t nnodes)
 {
-	*p = (struct salvage){ .nnodes = nnodes, .arena = arena_new() };
-	if (p->arena != NULL)
-		p->gone = mem_calloc((size_t)nnodes + 1, sizeof(*p->gone));
-	if (p->gone != NULL)
-		return 0;
-	salvage_free(p);
-	return error_no_memory(err);
+	*p = (struct salvage){
+		.nnodes = nnodes,
+		.arena = arena_new(),
+		.gone = mem_calloc((size_t)nnodes + 1, sizeof(*p->gone)),
+	};
 }
 
 void
@@ -64,16 +62,12 @@ salvage_dataset(struct salvage *p, const struct nodecache_dataset *like,
 	struct salvage_dataset *d = salvage_find(p, like->id);
 
 	if (d == NULL) {
-		if (!MEM_ROOM(p->datasets, p->count, p->cap))
-			return error_no_memory_null(err);
+		(void)MEM_ROOM(p->datasets, p->count, p->cap);
 		d = &p->datasets[p->count++];
 		*d = (struct salvage_dataset){ .id = like->id, .world = -1 };
 	}
-	if (d->name == NULL && like->name != NULL) {
+	if (d->name == NULL && like->name != NULL)
 		d->name = arena_strdup(p->arena, like->name);
-		if (d->name == NULL)
-			return error_no_memory_null(err);
-	}
 	if (d->created == 0)
 		d->created = like->created;
 	d->ckpt |= like->ckpt;
@@ -103,15 +97,14 @@ is_possible(const struct nodecache_red *r)
 }
 
 /* Copy the lost ranges to the arena. */
-static int
+static void
 keep_ranges(struct arena *a, struct nodecache_red *r)
 {
 	struct solve_range *lost = arena_alloc(a, r->nlost + 1, sizeof(*lost));
 
-	if (lost != NULL && r->nlost > 0)
+	if (r->nlost > 0)
 		memcpy(lost, r->lost, r->nlost * sizeof(*lost));
 	r->lost = lost;
-	return lost == NULL ? -1 : 0;
 }
 
 int
@@ -120,7 +113,6 @@ salvage_found(struct salvage *p, struct salvage_dataset *d, uint32_t node,
 {
 	uint32_t cap = d->nranks ? d->nranks : 16;
 	struct salvage_holder *h = NULL;
-	void *ranks = NULL;
 
 	if (f->rank < 0 || f->rank >= SALVAGE_MAX_RANKS || node >= p->nnodes ||
 	    (d->world >= 0 && f->rank >= d->world) || !is_possible(&f->red) ||
@@ -132,22 +124,16 @@ salvage_found(struct salvage *p, struct salvage_dataset *d, uint32_t node,
 	while (cap <= f->rank)
 		cap *= 2;
 	if (cap > d->nranks) {
-		ranks = mem_realloc(d->ranks, cap, sizeof(*d->ranks));
-		if (ranks == NULL)
-			return error_no_memory(err);
-		d->ranks = ranks;
+		d->ranks = mem_realloc(d->ranks, cap, sizeof(*d->ranks));
 		memset(&d->ranks[d->nranks], 0,
 		       (cap - d->nranks) * sizeof(*d->ranks));
 		d->nranks = cap;
 	}
 	h = arena_alloc(p->arena, 1, sizeof(*h));
-	if (h == NULL)
-		return error_no_memory(err);
 	*h = (struct salvage_holder){ *f, node, d->ranks[f->rank].holders };
 	h->found.problem = NULL;
-	if (keep_ranges(p->arena, &h->found.red) < 0 ||
-	    keep_ranges(p->arena, &h->found.mapred) < 0)
-		return error_no_memory(err);
+	keep_ranges(p->arena, &h->found.red);
+	keep_ranges(p->arena, &h->found.mapred);
 	d->ranks[f->rank].holders = h;
 	return 0;
 }
@@ -220,22 +206,18 @@ share_out(const struct salvage *p, struct salvage_dataset *d, uint64_t *load)
 	}
 }
 
-int
-salvage_plan(struct salvage *p, struct error *err)
+void
+salvage_plan(struct salvage *p)
 {
 	uint64_t *load = mem_calloc((size_t)p->nnodes + 1, sizeof(*load));
-	int rc = 0;
 
-	if (load == NULL)
-		return error_no_memory(err);
 	if (p->count > 0)
 		qsort(p->datasets, p->count, sizeof(*p->datasets), num_by_id);
-	for (size_t i = 0; i < p->count && rc == 0; i++) {
+	for (size_t i = 0; i < p->count; i++) {
 		share_out(p, &p->datasets[i], load);
-		rc = scavenge_judge(p, &p->datasets[i], err);
+		scavenge_judge(p, &p->datasets[i]);
 	}
 	mem_free(load);
-	return rc;
 }
 
 bool
@@ -253,28 +235,22 @@ salvage_is_shared(const struct salvage *p, const struct salvage_dataset *d)
 	return false;
 }
 
-int
+size_t
 salvage_nodes(const struct salvage *p, const struct salvage_dataset *d,
-	      uint32_t **nodes, size_t *count, struct error *err)
+	      uint32_t **nodes)
 {
 	bool *has = mem_calloc((size_t)p->nnodes + 1, sizeof(*has));
 	size_t n = 0;
 
-	*count = 0;
-	*nodes = NULL;
-	if (has == NULL)
-		return error_no_memory(err);
+	*nodes = arena_alloc(p->arena, (size_t)p->nnodes + 1, sizeof(**nodes));
 	for (uint32_t i = 0; i < d->nranks; i++)
 		if (d->ranks[i].best != NULL)
 			has[d->ranks[i].best->node] = true;
 	for (uint32_t i = 0; i < p->nnodes; i++)
-		n += has[i];
-	*nodes = arena_alloc(p->arena, n + 1, sizeof(**nodes));
-	for (uint32_t i = 0; *nodes != NULL && i < p->nnodes; i++)
 		if (has[i])
-			(*nodes)[(*count)++] = i;
+			(*nodes)[n++] = i;
 	mem_free(has);
-	return *nodes == NULL ? error_no_memory(err) : 0;
+	return n;
 }
 
 void

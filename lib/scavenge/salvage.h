@@ -122,16 +122,16 @@ struct salvage {
 	bool hidden;	 /* one of these may live: its cache is unknown */
 };
 
-/* Nodes are numbered from 0 to nnodes - 1.  -1: ERROR_NOMEM. */
-int salvage_init(struct salvage *p, uint32_t nnodes, struct error *err);
+/* Nodes are numbered from 0 to nnodes - 1. */
+void salvage_init(struct salvage *p, uint32_t nnodes);
 void salvage_free(struct salvage *p);
 
 /*
  * Find or add dataset like->id, and fill in its name, kind and number of ranks
  * as far as they are still unknown.  Borrowed until the next call.
  *
- * NULL: ERROR_NOMEM; or ERROR_CORRUPT if nodes cannot be used together on the
- * number of ranks, and then the first number stays.
+ * NULL: ERROR_CORRUPT, nodes do not agree on the number of ranks: the first
+ * number stays.
  */
 struct salvage_dataset *salvage_dataset(struct salvage *p,
 					const struct nodecache_dataset *like,
@@ -158,23 +158,21 @@ void salvage_drop(struct salvage *p, struct salvage_dataset *d);
 
 /*
  * Choose which node copies which rank, so that nodes with a shared cache copy
- * about the same number of bytes each; and judge each dataset.  -1:
- * ERROR_NOMEM.
+ * about the same number of bytes each; and judge each dataset.
  */
-int salvage_plan(struct salvage *p, struct error *err);
+void salvage_plan(struct salvage *p);
 
 /* Do several living nodes have files of the same rank?  Then each node needs
  * the list of ranks that it copies. */
 bool salvage_is_shared(const struct salvage *p,
 		       const struct salvage_dataset *d);
 
-/*
- * Numbers of the nodes that copy ranks of `d`, ascending; in the plan's arena.
- */
-int salvage_nodes(const struct salvage *p, const struct salvage_dataset *d,
-		  uint32_t **nodes, size_t *count, struct error *err);
+/* Numbers of the nodes that copy ranks of `d`, ascending; in the plan's arena.
+ * Returns how many. */
+size_t salvage_nodes(const struct salvage *p, const struct salvage_dataset *d,
+		     uint32_t **nodes);
 
-/* Append the ranks that `node` copies to `out`, as "0-3,7"; see buf_check(). */
+/* Append the ranks that `node` copies to `out`, as "0-3,7". */
 void salvage_ranks(const struct salvage_dataset *d, uint32_t node,
 		   struct buf *out);
 

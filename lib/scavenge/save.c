@@ -34,19 +34,16 @@
 #include "str.h"
 #include "work.h"
 
-int
+void
 scavenge_yield(struct scavenge *s, struct salvage_dataset *d,
-	       enum salvage_taken how, const char *why, struct error *err)
+	       enum salvage_taken how, const char *why)
 {
 	d->taken = how;
 	d->flaw = arena_strdup(s->arena, why);
-	if (d->flaw == NULL)
-		return error_no_memory(err);
 	work_say(s->work,
 		 "dataset %" PRId64 ": not saved; it is still in the caches: "
 		 "%s",
 		 d->id, d->flaw);
-	return 0;
 }
 
 int
@@ -70,10 +67,10 @@ scavenge_check_number(struct scavenge *s, struct salvage_dataset *d,
 			 "the prefix has %s dataset of this number, %s",
 			 older ? "an older" : "a newer",
 			 str_shown(e.name ? e.name : "?"));
-		rc = scavenge_yield(
+		scavenge_yield(
 			s, d, older ? SALVAGE_TAKEN_OLDER : SALVAGE_TAKEN_NEWER,
-			text, err);
-		if (rc == 0 && copied)
+			text);
+		if (copied)
 			rc = catalogue_uncopy(s->prefix, d->id, err);
 	}
 	index_free(ix);
@@ -155,15 +152,12 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 	const bool saved = scavenge_outlook(s).saved > 0;
 	struct catalogue_entries all;
 	struct fetchable f;
-	struct error why = ERROR_INIT;
 	int rc = 0;
 
 	if (s->stopped || s->o->only > 0)
 		return 0;
 	/* As in scavenge_add_known(). */
-	if (catalogue_entries(s->prefix, &all, &why) < 0 &&
-	    why.kind == ERROR_NOMEM)
-		rc = error_pass(err, &why);
+	(void)catalogue_entries(s->prefix, &all, NULL);
 	/* The restart point of the index, and then the newest one. */
 	for (size_t i = 0; i < 2 * all.count && rc == 0; i++) {
 		const struct index_entry *e =
@@ -183,7 +177,7 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 		s->restart =
 			arena_printf(s->arena, "%s (dataset %" PRId64 ")",
 				     str_shown(e->name ? e->name : "?"), e->id);
-		rc = s->restart == NULL ? error_no_memory(err) : 1;
+		rc = 1;
 	}
 	catalogue_entries_free(&all);
 	return rc < 0 ? -1 : 0;
@@ -258,8 +252,6 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		return error_set(err, ERROR_SYSTEM,
 				 "stopped; run it again to resume");
 	if (rc < 0) {
-		if (why.kind == ERROR_NOMEM)
-			return error_no_memory(err);
 		if (s->blocked != NULL)
 			return error_set(
 				err, ERROR_SYSTEM,
@@ -289,8 +281,6 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		if (d->found == STATUS_DAMAGED) /* and cannot be mended */
 			d->found = scavenge_is_unknown(d) ? STATUS_FAILED
 							  : STATUS_LOST;
-		if (d->why == NULL)
-			return error_no_memory(err);
 		work_say(s->work, "dataset %" PRId64 ": %s%s", d->id, d->why,
 			 d->unbuilt && d->cached
 				 ? "; not saved; it is still in "
@@ -507,18 +497,15 @@ clean(struct scavenge *s, const struct salvage_dataset *d, uint64_t *bytes,
 	struct scavenge_call call;
 	uint32_t *nodes = mem_calloc(s->job->nodes.count + 1, sizeof(*nodes));
 	size_t count = 0;
-	int rc = scavenge_call_init(&call, s, err);
+	int rc = 0;
 
-	if (rc == 0 && nodes == NULL)
-		rc = error_no_memory(err);
-	for (size_t i = 0; rc == 0 && i < s->job->nodes.count; i++)
+	for (size_t i = 0; i < s->job->nodes.count; i++)
 		if (s->nodes[i].state == SCAVENGE_NODE_ALIVE)
 			nodes[count++] = (uint32_t)i;
-	if (rc == 0) {
-		scavenge_call_add(&call, "--id", num_str(d->id));
-		scavenge_call_add(&call, "--clean", num_str(d->created));
-		rc = scavenge_call_run(&call, s, nodes, count, err);
-	}
+	scavenge_call_init(&call, s);
+	scavenge_call_add(&call, "--id", num_str(d->id));
+	scavenge_call_add(&call, "--clean", num_str(d->created));
+	rc = scavenge_call_run(&call, s, nodes, count, err);
 	if (rc == 0)
 		*bytes += count_bytes(s, &call);
 	scavenge_call_end(&call);

@@ -100,15 +100,10 @@ scavenge_open(struct scavenge *s, struct job *job,
 		.token = TOKEN_INIT,
 	};
 	s->arena = arena_new();
-	if (s->arena == NULL)
-		return error_no_memory(err);
 	s->nodes =
 		arena_alloc(s->arena, job->nodes.count + 1, sizeof(*s->nodes));
 	s->there = arena_alloc(s->arena, 1 + job->ncaches, sizeof(*s->there));
-	if (s->nodes == NULL || s->there == NULL)
-		return error_no_memory(err);
-	if (salvage_init(&s->plan, (uint32_t)job->nodes.count, err) < 0)
-		return -1;
+	salvage_init(&s->plan, (uint32_t)job->nodes.count);
 	s->prefix = catalogue_open(job->prefix, err);
 	if (s->prefix == NULL)
 		return -1;
@@ -134,8 +129,6 @@ scavenge_open(struct scavenge *s, struct job *job,
 	if (sees != NULL)
 		s->sees = arena_printf(s->arena, "%s/" SCR_DIR "/%s",
 				       job->prefix_real, sees);
-	if (sees != NULL && s->sees == NULL)
-		return error_no_memory(err);
 	/* nodes.scr has the number of nodes of the last run. */
 	if (jobfiles_nodes(job->prefix, &ran, NULL) == 0 &&
 	    ran > (int64_t)job->nodes.count) {
@@ -268,8 +261,8 @@ scavenge_forecast(struct scavenge *s, struct error *err)
 		    scavenge_measure(s, d, err) < 0)
 			return -1;
 		astray = astray || d->astray;
-		if (d->astray && scavenge_judge(&s->plan, d, err) < 0)
-			return -1;
+		if (d->astray)
+			scavenge_judge(&s->plan, d);
 	}
 	if (astray && scavenge_look_ahead(s, err) < 0)
 		return -1;

@@ -9,8 +9,7 @@
 #include "scavenge/scavenge.h"
 
 /* Set state, why and missing of `d`, after its ranks were assigned to nodes. */
-int scavenge_judge(struct salvage *p, struct salvage_dataset *d,
-		   struct error *err);
+void scavenge_judge(struct salvage *p, struct salvage_dataset *d);
 
 /* --- ask.c --- */
 
@@ -49,10 +48,9 @@ bool scavenge_is_mendable(const struct salvage_dataset *d);
 bool scavenge_stop(struct scavenge *s);
 
 /* Note what is wrong with a node, and report to the log what was noted. */
-int scavenge_complain(struct scavenge *s, uint32_t node, struct error *err,
-		      const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-int scavenge_report(struct scavenge *s, struct error *err);
+void scavenge_complain(struct scavenge *s, uint32_t node, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void scavenge_report(struct scavenge *s);
 
 /* Why the command failed on a node: the first line of its stderr is the most
  * exact reason.  It may be in to[size]. */
@@ -79,10 +77,8 @@ struct scavenge_call {
 	struct remote_result *results; /* one for each node */
 };
 
-/* Set the arguments that all calls share.  Call scavenge_call_end() also on
- * failure. */
-int scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
-		       struct error *err);
+/* Set the arguments that all calls share. */
+void scavenge_call_init(struct scavenge_call *c, struct scavenge *s);
 /* Add an option with a value, which is borrowed. */
 void scavenge_call_add(struct scavenge_call *c, const char *option,
 		       const char *value);
@@ -109,8 +105,8 @@ int scavenge_measure(struct scavenge *s, struct salvage_dataset *d,
 
 /* Leave `d` in the caches: a dataset that stays is in the way, as `why`
  * tells. */
-int scavenge_yield(struct scavenge *s, struct salvage_dataset *d,
-		   enum salvage_taken how, const char *why, struct error *err);
+void scavenge_yield(struct scavenge *s, struct salvage_dataset *d,
+		    enum salvage_taken how, const char *why);
 
 /* Leave `d` in the caches if another dataset that is valid in the index has its
  * number.  The index is read again: another job may have written one since.

@@ -180,15 +180,12 @@ health_newest(const char *dir, int64_t *newest)
 /* --- What is known without probing --- */
 
 /* Set this state and reason for the nodes that are in `list`. */
-static int
+static void
 mark(struct health *h, const struct hostlist *nodes,
-     const struct hostlist *list, enum health_state state, const char *why,
-     struct error *err)
+     const struct hostlist *list, enum health_state state, const char *why)
 {
-	struct map *m = hostlist_map(list, err);
+	struct map *m = hostlist_map(list, NULL);
 
-	if (m == NULL)
-		return -1;
 	for (size_t i = 0; i < nodes->count; i++) {
 		if (map_get(m, nodes->names[i]) == MAP_NONE ||
 		    h->nodes[i].state >= state)
@@ -197,7 +194,6 @@ mark(struct health *h, const struct hostlist *nodes,
 		h->nodes[i].why = why;
 	}
 	map_free(m);
-	return 0;
 }
 
 /* Record the known states, in any order: mark() keeps the worst one, which is
@@ -211,20 +207,16 @@ mark_known(struct job *j, const struct hostlist *nodes,
 		arena_printf(h->arena, "Reported down by resource manager (%s)",
 			     resmgr_name(j->rm));
 	struct hostlist reported = HOSTLIST_INIT, excluded = HOSTLIST_INIT;
-	const struct hostlist none = HOSTLIST_INIT;
-	int rc = why == NULL ? error_no_memory(err)
-			     : resmgr_down(j->rm, nodes, &reported, err);
+	int rc = resmgr_down(j->rm, nodes, &reported, err);
 
 	if (rc == 0 && text != NULL && hostlist_add(&excluded, text, err) < 0)
 		rc = error_wrap(err, "SCR_EXCLUDE_NODES from %s",
 				conf_place(j->conf, "SCR_EXCLUDE_NODES"));
-	if (rc == 0 &&
-	    (mark(h, nodes, &reported, HEALTH_REPORTED, why, err) < 0 ||
-	     mark(h, nodes, &excluded, HEALTH_EXCLUDED,
-		  "User excluded via SCR_EXCLUDE_NODES", err) < 0 ||
-	     mark(h, nodes, o->down != NULL ? o->down : &none, HEALTH_SPECIFIED,
-		  "Specified as down", err) < 0))
-		rc = -1;
+	mark(h, nodes, &reported, HEALTH_REPORTED, why);
+	mark(h, nodes, &excluded, HEALTH_EXCLUDED,
+	     "User excluded via SCR_EXCLUDE_NODES");
+	if (o->down != NULL)
+		mark(h, nodes, o->down, HEALTH_SPECIFIED, "Specified as down");
 	hostlist_free(&reported);
 	hostlist_free(&excluded);
 	return rc;
@@ -232,18 +224,16 @@ mark_known(struct job *j, const struct hostlist *nodes,
 
 /* --- Probing --- */
 
-/* The command that runs on each node, in `arena`; NULL: ERROR_NOMEM. */
+/* The command that runs on each node, in `arena`. */
 static const char **
 node_command(const struct job *j, const struct health_options *o,
-	     struct arena *arena, struct error *err)
+	     struct arena *arena)
 {
 	const size_t ndirs = o->reach_only ? 0 : 1 + j->ncaches;
 	const char **argv =
 		arena_alloc(arena, 5 + 2 * (ndirs + j->ncaches), sizeof(*argv));
 	size_t n = 0;
 
-	if (argv == NULL)
-		return error_no_memory_null(err);
 	argv[0] = o->helper;
 	argv[++n] = "check-node";
 	if (o->use == HEALTH_READ)
@@ -260,8 +250,6 @@ node_command(const struct job *j, const struct health_options *o,
 		 * ":1". */
 		argv[++n] = arena_printf(arena, "%s:%" PRIu64, dir->base,
 					 dir->bytes);
-		if (argv[n] == NULL)
-			return error_no_memory_null(err);
 	}
 	for (size_t i = 0; o->newest && i < j->ncaches; i++) {
 		argv[++n] = "--newest";
@@ -313,9 +301,8 @@ read_answer(const char *text, struct buf *why, int64_t *newest)
 	return worst;
 }
 
-static int
-judge(struct health_node *n, const struct remote_result *r, struct arena *a,
-      struct error *err)
+static void
+judge(struct health_node *n, const struct remote_result *r, struct arena *a)
 {
 	enum health_state state = HEALTH_STATES;
 	struct buf why = BUF_INIT;
@@ -343,11 +330,8 @@ judge(struct health_node *n, const struct remote_result *r, struct arena *a,
 				   str_shown(raw));
 	}
 	n->state = state;
-	n->why = why.failed    ? NULL
-		 : why.len > 0 ? arena_strdup(a, why.data)
-			       : "";
+	n->why = why.len > 0 ? arena_strdup(a, why.data) : "";
 	buf_free(&why);
-	return n->why != NULL ? 0 : error_no_memory(err);
 }
 
 /* Is a probe of this node useful? */
@@ -358,58 +342,39 @@ to_ask(const struct health_node *n, enum health_use use)
 	       (use == HEALTH_READ && n->state != HEALTH_SPECIFIED);
 }
 
-static int
-ask(const struct job *j, const struct hostlist *nodes,
-    const struct health_options *o, struct health *h, struct error *err)
-{
-	struct remote_result *results = NULL;
-	const char **argv = node_command(j, o, h->arena, err);
-	struct hostlist asked = HOSTLIST_INIT;
-	size_t k = 0;
-	int rc = 0;
-
-	if (argv == NULL)
-		return -1;
-	for (size_t i = 0; i < nodes->count && rc == 0; i++)
-		if (to_ask(&h->nodes[i], o->use))
-			rc = hostlist_add_name(&asked, nodes->names[i], err);
-	results = mem_calloc(asked.count + 1, sizeof(*results));
-	if (results == NULL)
-		rc = error_no_memory(err);
-	if (rc == 0)
-		rc = remote_run(&asked, argv, o->remote, results, err);
-	for (size_t i = 0; i < nodes->count && rc == 0; i++)
-		if (to_ask(&h->nodes[i], o->use))
-			rc = judge(&h->nodes[i], &results[k++], h->arena, err);
-	remote_results_free(results, asked.count);
-	mem_free(results);
-	hostlist_free(&asked);
-	return rc;
-}
-
 int
 health_check(struct job *j, const struct hostlist *nodes,
 	     const struct health_options *o, struct health *out,
 	     struct error *err)
 {
-	memset(out, 0, sizeof(*out));
+	struct remote_result *results = NULL;
+	struct hostlist asked = HOSTLIST_INIT;
+	size_t k = 0;
+	int rc = 0;
+
 	out->arena = arena_new();
-	if (out->arena != NULL)
-		out->nodes = arena_alloc(out->arena, nodes->count + 1,
-					 sizeof(*out->nodes));
-	if (out->nodes == NULL) {
-		health_free(out);
-		return error_no_memory(err);
-	}
+	out->nodes =
+		arena_alloc(out->arena, nodes->count + 1, sizeof(*out->nodes));
 	out->count = nodes->count;
 	for (size_t i = 0; i < nodes->count; i++)
 		out->nodes[i].why = "";
-	if (mark_known(j, nodes, o, out, err) < 0 ||
-	    ask(j, nodes, o, out, err) < 0) {
+	rc = mark_known(j, nodes, o, out, err);
+	for (size_t i = 0; i < nodes->count; i++)
+		if (to_ask(&out->nodes[i], o->use))
+			(void)hostlist_add_name(&asked, nodes->names[i], NULL);
+	results = mem_calloc(asked.count + 1, sizeof(*results));
+	if (rc == 0)
+		rc = remote_run(&asked, node_command(j, o, out->arena),
+				o->remote, results, err);
+	for (size_t i = 0; i < nodes->count && rc == 0; i++)
+		if (to_ask(&out->nodes[i], o->use))
+			judge(&out->nodes[i], &results[k++], out->arena);
+	remote_results_free(results, asked.count);
+	mem_free(results);
+	hostlist_free(&asked);
+	if (rc < 0)
 		health_free(out);
-		return -1;
-	}
-	return 0;
+	return rc;
 }
 
 void
@@ -421,32 +386,25 @@ health_free(struct health *h)
 
 /* --- Output --- */
 
-int
+void
 health_bad_nodes(const struct health *h, const struct hostlist *nodes,
-		 enum health_use use, struct hostlist *out, struct error *err)
+		 enum health_use use, struct hostlist *out)
 {
 	for (size_t i = 0; i < h->count; i++)
-		if (!health_good(h->nodes[i].state, use) &&
-		    hostlist_add_name(out, nodes->names[i], err) < 0)
-			return -1;
-	return 0;
+		if (!health_good(h->nodes[i].state, use))
+			(void)hostlist_add_name(out, nodes->names[i], NULL);
 }
 
-int
+void
 health_reasons(const struct health *h, const struct hostlist *nodes,
-	       enum health_use use, struct buf *out, struct error *err)
+	       enum health_use use, struct buf *out)
 {
 	struct complaints c = { .count = 0 };
-	int rc = 0;
 
-	for (size_t i = 0; i < h->count && rc == 0; i++)
+	for (size_t i = 0; i < h->count; i++)
 		if (!health_good(h->nodes[i].state, use))
-			rc = complaints_add(&c, nodes->names[i],
-					    h->nodes[i].why, err);
-	if (rc == 0)
-		rc = complaints_take(&c, out, err);
-	complaints_free(&c);
-	return rc;
+			complaints_add(&c, nodes->names[i], h->nodes[i].why);
+	complaints_take(&c, out);
 }
 
 struct json *

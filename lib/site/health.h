@@ -68,7 +68,7 @@ struct health_test {
  * Check a directory of this node: create it if it is missing (mode 0700), write
  * and remove a small file.  For HEALTH_READ nothing is created or written; the
  * directory must only be readable.  If it fails, append the line of HEALTH_FAIL
- * to `out`, see buf_check().
+ * to `out`.
  */
 enum health_state health_test_dir(const struct health_test *t,
 				  const struct health_dir *d, struct buf *out);
@@ -115,11 +115,10 @@ void health_free(struct health *h);
 
 /* The nodes that are not usable for `use`: their names, or lines "NODES:
  * reason".  The JSON array has an object for each node, usable or not. */
-int health_bad_nodes(const struct health *h, const struct hostlist *nodes,
-		     enum health_use use, struct hostlist *out,
-		     struct error *err);
-int health_reasons(const struct health *h, const struct hostlist *nodes,
-		   enum health_use use, struct buf *out, struct error *err);
+void health_bad_nodes(const struct health *h, const struct hostlist *nodes,
+		      enum health_use use, struct hostlist *out);
+void health_reasons(const struct health *h, const struct hostlist *nodes,
+		    enum health_use use, struct buf *out);
 struct json *health_json(const struct health *h, const struct hostlist *nodes,
 			 enum health_use use);
 

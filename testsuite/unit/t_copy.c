@@ -185,13 +185,6 @@ TEST(waiting)
 	ok(file_right(0, 0) && file_right(1, 1) && no_temps(), "... all do");
 }
 
-static void
-put_right(void)
-{
-	remove_tree(at("ckpt"));
-	remove_tree(at(".scr"));
-}
-
 /* --- Lists of ranks --- */
 
 /* Another process copies the same rank: wait, and take what it made. */
@@ -275,19 +268,6 @@ TEST(lists)
 		   s->what);
 	is_error(copy_ranks_assigned(AT_FDCWD, file, "n4", a, &list, &failure),
 		 &failure, ERROR_USAGE, "n4", "no number");
-}
-
-TEST(no_memory)
-{
-	struct copy_range first = { 0, 0 };
-	struct copy_ranks ranks = { 1, &first };
-
-	cache_make(&cache);
-	without_memory_after (m, put_right(), 2, "no memory") {
-		with.ranks = &ranks;
-		m.rc = run_copy();
-		m.err = failure;
-	}
 }
 
 /* --- Damage --- */

@@ -17,7 +17,7 @@ look(struct nodecache *n, const char *cachedir)
 		.ncachedirs = cachedir != NULL,
 	};
 
-	must(nodecache_read(n, &w, NULL) == 0);
+	nodecache_read(n, &w);
 }
 
 /* Does the problem contain these words?  "(none)": there is none. */
@@ -187,8 +187,8 @@ same_json(const struct nodecache *n, const char *text)
 {
 	auto_buf again = BUF_INIT;
 
-	return nodecache_json(n, &again, NULL) == 0 &&
-	       strcmp(again.data, text) == 0;
+	nodecache_json(n, &again);
+	return strcmp(again.data, text) == 0;
 }
 
 static void
@@ -204,7 +204,7 @@ make_line(struct buf *line)
 	look(&n, NULL);
 	/* Bytes that are not UTF-8 are preserved. */
 	n.datasets[0].name = "ckpt \xff";
-	must(nodecache_json(&n, line, NULL) == 0);
+	nodecache_json(&n, line);
 }
 
 /* With many ranks the answer takes several lines.  No line exceeds pdsh's
@@ -234,7 +234,7 @@ TEST(long)
 		ranks[i].rank = (int64_t)i;
 		ranks[i].problem = "a problem, \"quoted\", and \\ more of it";
 	}
-	must(nodecache_json(&n, &text, NULL) == 0);
+	nodecache_json(&n, &text);
 	for (const char *p = text.data; *p != '\0'; p = p + line + 1) {
 		line = strcspn(p, "\n");
 		longest = line > longest ? line : longest;
@@ -331,28 +331,5 @@ TEST(refused)
 			ok(rc < 0 && why.kind == ERROR_CORRUPT &&
 				   says(&why, c->says),
 			   text[0] ? text : "nothing at all");
-	}
-}
-
-/* --- No memory --- */
-
-TEST(no_memory)
-{
-	auto_buf line = BUF_INIT;
-
-	make_line(&line);
-	without_memory (m, 2, "no memory to look") {
-		const struct nodecache_where w = { .cntl = cache.cntl };
-		auto_nodecache n = { .arena = NULL };
-
-		m.rc = nodecache_read(&n, &w, &m.err);
-	}
-	without_memory (m, 2, "... to pass it on") {
-		auto_nodecache n = { .arena = NULL };
-		auto_buf again = BUF_INIT;
-
-		m.rc = nodecache_parse(&n, line.data, line.len, &m.err);
-		if (m.rc == 0)
-			m.rc = nodecache_json(&n, &again, &m.err);
 	}
 }

@@ -70,7 +70,7 @@ add_rank(struct salvage *p, const struct job *j, int64_t id, uint32_t node,
 static void
 fill(struct salvage *p, const struct job *j, int64_t id)
 {
-	must(salvage_init(p, j->nodes, NULL) == 0);
+	salvage_init(p, j->nodes);
 	for (uint32_t n = 0; n < j->nodes; n++)
 		for (uint32_t r = 0; r < j->per; r++)
 			add_rank(p, j, id, n, n * j->per + r, 0);
@@ -82,7 +82,7 @@ verdict(struct salvage *p, int64_t id, const char *gone)
 {
 	for (; *gone != '\0'; gone++)
 		salvage_lose(p, (uint32_t)(*gone - '0'));
-	must(salvage_plan(p, NULL) == 0);
+	salvage_plan(p);
 	return salvage_find(p, id);
 }
 
@@ -141,9 +141,9 @@ TEST(bad_files)
 	auto_salvage p, bare, mixed;
 	const struct salvage_dataset *d = NULL;
 
-	must(salvage_init(&p, 4, NULL) == 0);
-	must(salvage_init(&bare, 4, NULL) == 0);
-	must(salvage_init(&mixed, 4, NULL) == 0);
+	salvage_init(&p, 4);
+	salvage_init(&bare, 4);
+	salvage_init(&mixed, 4);
 	for (uint32_t n = 0; n < 4; n++) {
 		struct nodecache_rank f = { .rank = n, .map = true };
 
@@ -209,7 +209,7 @@ TEST(ranks_of_a_set)
 		const struct job j = { n, 1, n, c->type, c->failures };
 		auto_salvage p;
 
-		must(salvage_init(&p, n, NULL) == 0);
+		salvage_init(&p, n);
 		for (uint32_t r = 0; r < n; r++) {
 			struct nodecache_rank f = { .rank = r, .map = true };
 
@@ -238,14 +238,14 @@ TEST(shared)
 	size_t count = 0, copied = 0;
 	struct salvage_dataset *d = NULL;
 
-	must(salvage_init(&p, 4, NULL) == 0);
+	salvage_init(&p, 4);
 	for (uint32_t n = 0; n < 4; n++)
 		for (uint32_t r = 0; r < 16; r++)
 			add_rank(&p, &j, 3, n, r, 0);
 	d = verdict(&p, 3, "");
 	ok(d->state == SALVAGE_COMPLETE && d->bytes == 33600,
 	   "copied once, whoever has it");
-	must(salvage_nodes(&p, d, &nodes, &count, NULL) == 0);
+	count = salvage_nodes(&p, d, &nodes);
 	is_int(count, 4, "all four have something to do");
 	for (uint32_t n = 0; n < 4; n++) {
 		uint32_t ranks = 0;
@@ -256,7 +256,7 @@ TEST(shared)
 	}
 	is_int(copied, 4, "each as much as the others");
 	d = verdict(&p, 3, "1");
-	must(salvage_nodes(&p, d, &nodes, &count, NULL) == 0);
+	count = salvage_nodes(&p, d, &nodes);
 	ok(count == 3 && nodes[0] == 0 && nodes[1] == 2 && nodes[2] == 3 &&
 		   d->state == SALVAGE_COMPLETE,
 	   "one dies: the others do its part");
@@ -266,7 +266,7 @@ TEST(shared)
 	salvage_ranks(verdict(&p, 3, ""), 2, &text);
 	is_str(text.data, "8-11", "a node's ranks");
 	salvage_free(&p);
-	must(salvage_init(&p, 2, NULL) == 0);
+	salvage_init(&p, 2);
 	for (uint32_t r = 0; r < 9; r++)
 		add_rank(&p, &j, 3, r % 3 == 1, r, 0);
 	buf_clear(&text);
@@ -283,8 +283,8 @@ TEST(odd)
 	struct nodecache_rank f = { .rank = 4 };
 	auto_buf text = BUF_INIT;
 
-	must(salvage_init(&p, 4, NULL) == 0);
-	must(salvage_plan(&p, NULL) == 0);
+	salvage_init(&p, 4);
+	salvage_plan(&p);
 	report_salvage(&p, 0, &text);
 	is_str(text.data,
 	       "DSET STATE       KIND               RANKS     TO COPY    TIME"
@@ -314,7 +314,7 @@ TEST(odd)
 					.members = SALVAGE_MAX_RANKS };
 	f.map = true;
 	must(salvage_found(&p, d, 0, &f, NULL) == 0);
-	must(salvage_plan(&p, NULL) == 0);
+	salvage_plan(&p);
 	ok(d->state == SALVAGE_RECOVERABLE, "sets that cannot be say nothing");
 	d = dataset(&p, 2, -1);
 	must(d != NULL);
@@ -382,7 +382,7 @@ answer(const struct job *j, uint32_t node, struct buf *out)
 			.nranks = j->per,
 			.ranks = ranks,
 		};
-	must(nodecache_json(&n, out, NULL) == 0);
+	nodecache_json(&n, out);
 }
 
 /* Read the answer as a scavenge does. */
@@ -427,12 +427,12 @@ TEST(many)
 		bytes += texts[n].len;
 	}
 	from = clock();
-	must(salvage_init(&p, j.nodes, NULL) == 0);
+	salvage_init(&p, j.nodes);
 	for (uint32_t n = 0; n < j.nodes; n++)
 		take(&p, n, &texts[n]);
 	for (uint32_t n = 0; n < lost; n++)
 		salvage_lose(&p, n * 8 + n % 8);
-	must(salvage_plan(&p, NULL) == 0);
+	salvage_plan(&p);
 	secs = (double)(clock() - from) / CLOCKS_PER_SEC;
 	must(getrusage(RUSAGE_SELF, &use) == 0);
 	printf("# %u nodes, 3 datasets of %u ranks, %zu MB of answers: %.2f s, "

@@ -377,26 +377,6 @@ TEST(check)
 	}
 }
 
-static void
-again(void *arg)
-{
-	(void)arg;
-	steps("77.0");
-}
-
-TEST(no_memory)
-{
-	struct step_where w = slurm;
-
-	fresh();
-	w.log = NULL;
-	w.grace = 0;
-	if (getenv("SCRKIT_VALGRIND") == NULL)
-		without_memory_after (m, again(&w), 2, "no memory") {
-			m.rc = step_stop(&w, &did, &m.err);
-		}
-}
-
 int
 main(void)
 {
