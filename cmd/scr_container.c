@@ -254,9 +254,7 @@ some_files(struct settings *s, const struct packed *p,
 	struct extract_list list = { .count = 0 };
 	int status = STATUS_FAILED;
 
-	if (only == NULL)
-		error_no_memory(err);
-	else if (names->count > 0)
+	if (names->count > 0)
 		(void)extract_choose(p, names, &list, err);
 	if (err->kind == ERROR_NONE && s->verb == VERB_CAT) {
 		for (size_t i = 0; i < list.count && err->kind == ERROR_NONE;
@@ -264,7 +262,7 @@ some_files(struct settings *s, const struct packed *p,
 			(void)extract_cat(p, list.files[i], STDOUT_FILENO,
 					  &s->look.work, err);
 		status = error_status(err->kind);
-	} else if (only != NULL && err->kind == ERROR_NONE) {
+	} else if (err->kind == ERROR_NONE) {
 		memset(only, names->count == 0, p->map.nfiles);
 		for (size_t i = 0; i < list.count; i++)
 			only[list.files[i]] = true;
@@ -370,13 +368,12 @@ run(struct settings *s, const char *const *args, size_t count)
 	int status = STATUS_OK;
 
 	if (c == NULL ||
-	    (files &&
-	     extract_names_init(&names, args + 1, count - 1, &err) < 0) ||
 	    app_work_start(&s->look.work, s->jobs, "scr_container", &err) < 0) {
-		extract_names_free(&names);
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
 	}
+	if (files)
+		extract_names_init(&names, args + 1, count - 1);
 	catalogue_stop_on(c, app_stop);
 	s->catalogue = c;
 	s->look.replace = s->force;
@@ -539,14 +536,14 @@ main(int argc, char **argv)
 	int count = 0, status = STATUS_FAILED;
 
 	/* Parsing reorders the arguments. */
-	for (int i = 0; given != NULL && i < argc; i++)
+	for (int i = 0; i < argc; i++)
 		given[i] = argv[i];
 	argv = parse(&s, argc, argv, &count);
 	s.look.work.dry_run = s.dry_run;
 	app_catch_signals();
 	/* Export and import are done by scr_archive: loading its libraries
 	 * would delay each start of this command by three milliseconds. */
-	if (given != NULL && (s.verb == VERB_EXPORT || s.verb == VERB_IMPORT)) {
+	if (s.verb == VERB_EXPORT || s.verb == VERB_IMPORT) {
 		execvp(app_beside(path, sizeof(path), "scr_archive"), given);
 		execvp("scr_archive", given);
 		app_error("scr_archive: cannot start: %s", strerror(errno));

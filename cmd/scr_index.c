@@ -300,14 +300,13 @@ do_list(struct settings *s, struct catalogue *c)
 			     : s->all	   ? LIST_WIDE
 					   : LIST_LLNL;
 	entries = index_entries(ix, &count, &err);
-	if (count != (size_t)-1 &&
-	    list_sort(ix, entries, count, &look, &err) < 0)
-		count = (size_t)-1;
+	if (count != (size_t)-1)
+		list_sort(ix, entries, count, &look);
 	if (count != (size_t)-1 && app_json())
 		j = list_json(c, ix, entries, count, &f);
 	else if (count != (size_t)-1)
 		list_print(&(struct list_rows){ ix, entries, count }, &f, &look,
-			   app_print, &err);
+			   app_print);
 	mem_free(entries);
 	index_free(ix);
 	return verbs_finish(s, j, next, status, &err);
@@ -481,8 +480,7 @@ do_build(struct settings *s, struct catalogue *c)
 	s->o.deep = s->o.deep || r.rebuild.deep;
 	if (err.kind == ERROR_NONE) {
 		report_build_text(id, &r, &text);
-		if (buf_check(&text, &err) == 0)
-			app_warn("%s", text.data);
+		app_warn("%s", text.data);
 	}
 	buf_free(&text);
 	if (r.left[0] != '\0' && err.kind == ERROR_NONE && r.map == MEND_NONE)

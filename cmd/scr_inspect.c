@@ -40,22 +40,17 @@ detailed(const struct inspect *in)
 }
 
 /* Print the collected output, then `reasons` (or NULL) after a blank line. */
-static int
-flush(struct inspect *in, const struct buf *reasons, struct error *err)
+static void
+flush(struct inspect *in, const struct buf *reasons)
 {
-	int rc = buf_check(&in->out, err);
-
 	in->apart = in->apart || in->out.len > 0;
 	if (in->out.len > 0)
 		fwrite(in->out.data, 1, in->out.len, stdout);
 	buf_clear(&in->out);
-	if (rc == 0 && reasons != NULL) {
-		rc = buf_check(reasons, err);
-		if (reasons->len > 0)
-			printf("\n%s", reasons->data);
-		in->apart = in->apart && reasons->len == 0;
+	if (reasons != NULL && reasons->len > 0) {
+		printf("\n%s", reasons->data);
+		in->apart = false;
 	}
-	return rc;
 }
 
 /* A dataset was shown. */
@@ -97,8 +92,7 @@ show_file(struct inspect *in, const char *path, struct error *err)
 		json_push(in->files, metafile_json(&f, path));
 	} else {
 		rc = metafile_print(&f, &o, &in->out, err);
-		if (flush(in, NULL, rc < 0 ? NULL : err) < 0)
-			rc = -1;
+		flush(in, NULL);
 	}
 	metafile_fini(&f);
 	return rc;
@@ -133,8 +127,7 @@ show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 	else if (rc == 0 && !inspect_on_stdout(in))
 		report_detail(&h, &in->choice, &in->out);
 	style_dress(&in->choice.style, &in->out);
-	if (flush(in, NULL, rc < 0 ? NULL : err) < 0)
-		rc = -1;
+	flush(in, NULL);
 	if (rc == 0 && inspect_draws(in))
 		rc = picture_write(in->svg, in->html, &h, s, err);
 	condition_fini(&h);
@@ -215,7 +208,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	table_end(&t, alone ? 0 : 2, &in->out);
 	style_dress(&in->choice.style, &in->out);
 	if (rc == 0 && !app_json())
-		rc = flush(in, &reasons, err);
+		flush(in, &reasons);
 	buf_clear(&in->out);
 	buf_free(&reasons);
 	return rc;
@@ -338,8 +331,7 @@ show_caches(struct inspect *in, struct error *err)
 	table_choose(&t, &in->chosen, 0);
 	table_end(&t, alone ? 0 : 2, &in->out);
 	style_dress(&in->choice.style, &in->out);
-	if (flush(in, alone ? NULL : &reasons, rc < 0 ? NULL : err) < 0)
-		rc = -1;
+	flush(in, alone ? NULL : &reasons);
 	buf_free(&reasons);
 	if (rc == 0 && c->count > 0 && shown == 0)
 		return error_set(err, ERROR_ABSENT,
@@ -380,15 +372,13 @@ show_old_dir(struct inspect *in, const char *arg, struct error *err)
 	};
 	int rc = 1;
 
-	if (path_join(&path, arg, ".scr/rank2file.scr", err) < 0)
-		return -1;
+	path_join(&path, arg, ".scr/rank2file.scr", NULL);
 	if (lstat(path.data, &st) == 0 && path_real(arg, &path, NULL) == 0)
 		slash = strrchr(path.data, '/');
 	if (slash != NULL && slash != path.data) {
 		*slash = '\0';
-		rc = buf_printf(&word, WORD_NAME "%s", slash + 1) < 0
-			     ? error_no_memory(err)
-			     : show_prefix(in, path.data, &one, err);
+		buf_printf(&word, WORD_NAME "%s", slash + 1);
+		rc = show_prefix(in, path.data, &one, err);
 	}
 	buf_free(&word);
 	buf_free(&path);
@@ -465,10 +455,7 @@ run(struct inspect *in, char **args)
 	struct error err = ERROR_INIT;
 
 	in->arena = arena_new();
-	if (in->arena == NULL || locate_caches_init(&in->caches, &err) < 0) {
-		error_no_memory(&err);
-		goto out;
-	}
+	locate_caches_init(&in->caches);
 	/* Refuse to draw several datasets, before any of them is shown. */
 	if (inspect_draws(in)) {
 		in->counting = true;
@@ -478,9 +465,9 @@ run(struct inspect *in, char **args)
 			error_set(&err, ERROR_USAGE,
 				  "--svg and --html: one dataset only");
 		locate_caches_fini(&in->caches);
-		if (in->drawn > 1 || in->status != STATUS_OK ||
-		    locate_caches_init(&in->caches, &err) < 0)
+		if (in->drawn > 1 || in->status != STATUS_OK)
 			goto out;
+		locate_caches_init(&in->caches);
 	}
 	if (app_work_start(&in->look.work, in->jobs,
 			   in->look.deep || in->look.checksums ? "reading"

@@ -185,8 +185,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		json_set(o->json, "rebuilt", report_rebuild_json(&r));
 	} else {
 		report_rebuilt(&r, &text);
-		if (app_print_unless_quiet(&text) != STATUS_OK)
-			return STATUS_FAILED;
+		app_print_unless_quiet(&text);
 		if (t->kind == SUBJECT_CACHES && app_verbosity() >= 0 &&
 		    p->verdict != SET_LOST)
 			printf("rebuilt for the scavenge only, not for a "
@@ -203,14 +202,14 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 }
 
 /* What a rebuild would do. */
-static int
+static void
 show_plan(const struct plan *p, struct json *j)
 {
 	struct buf text = BUF_INIT;
 
 	if (app_json()) {
 		json_set(j, "plan", plan_json(p, false));
-		return STATUS_OK;
+		return;
 	}
 	report_summary(p, NULL, NULL, plan_data_status(p), &text);
 	if (p->was == NULL) {
@@ -219,7 +218,7 @@ show_plan(const struct plan *p, struct json *j)
 	}
 	buf_add_char(&text, '\n');
 	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text);
-	return app_print_unless_quiet(&text);
+	app_print_unless_quiet(&text);
 }
 
 /* There is nothing to rebuild, as far as was compared.  `mend`: but something
@@ -298,17 +297,18 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	if (status == STATUS_OK) {
 		if (!app_json() && app_verbosity() >= 0)
 			say_nothing(s, p, sums, o->sets, mend);
-	} else if (s->dry_run && show_plan(p, j) != STATUS_OK) {
-		status = STATUS_FAILED;
 	} else {
+		if (s->dry_run)
+			show_plan(p, j);
 		status = carry_out(s, t, c, p, o, err);
 		rebuilt = status == STATUS_OK;
 	}
 	/* What --deep has mended is compared again. */
 	if (status == STATUS_OK && (s->verify || (s->deep && rebuilt)) &&
-	    !s->dry_run &&
-	    (subject_add_rebuilt(t, p, err) < 0 || verify(s, t, j, err) < 0)) {
-		status = error_status(err->kind);
+	    !s->dry_run) {
+		subject_add_rebuilt(t, p);
+		if (verify(s, t, j, err) < 0)
+			status = error_status(err->kind);
 		if (status == STATUS_DAMAGED)
 			o->next.mend = report_check(REPORT_CHECK_INSPECT, true,
 						    s->checksums);

@@ -158,9 +158,9 @@ struct app_rule {
 void app_check_rules(const struct app_rule *rules, size_t count, int verb,
 		     const char *name);
 
-/* Print `text` on stdout, or nothing if building it failed, and free it.  With
- * --json its lines become the member "answer".  The second function prints
- * nothing with -q.  Both return an exit status. */
+/* Print `text` on stdout, and free it.  With --json its lines become the member
+ * "answer".  The second function prints nothing with -q.  Both return
+ * STATUS_OK. */
 int app_print(struct buf *text);
 int app_print_unless_quiet(struct buf *text);
 

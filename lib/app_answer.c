@@ -167,12 +167,9 @@ answer_lines(const struct buf *text)
 		answer.lines = json_new_array();
 	while ((from = str_line(&at, &len)) != NULL) {
 		buf_clear(&line);
-		if (buf_add(&line, from, len) < 0)
-			break;
-		json_push_str(answer.lines, len > 0 ? line.data : "");
+		buf_add(&line, from, len);
+		json_push_str(answer.lines, line.data);
 	}
-	if (line.failed)
-		json_push(answer.lines, NULL);
 	buf_free(&line);
 }
 
@@ -180,16 +177,15 @@ int
 app_print(struct buf *text)
 {
 	const struct style style = style_of(STDOUT_FILENO);
-	struct error err = ERROR_INIT;
 
-	if (buf_check(text, &err) == 0 && text->len > 0) {
-		if (app_json())
-			answer_lines(text);
-		else if (style_dress(&style, text) == 0)
-			fwrite(text->data, 1, text->len, stdout);
+	if (text->len > 0 && app_json()) {
+		answer_lines(text);
+	} else if (text->len > 0) {
+		style_dress(&style, text);
+		fwrite(text->data, 1, text->len, stdout);
 	}
 	buf_free(text);
-	return app_report(STATUS_OK, &err);
+	return STATUS_OK;
 }
 
 int

@@ -217,8 +217,7 @@ set(struct parse *p, const struct opt *o, const char *value)
 		return 0;
 	case OPT_TYPE_LIST:
 		list = o->target;
-		if (!MEM_ROOM(list->items, list->count, list->cap))
-			return error_no_memory(p->err);
+		(void)MEM_ROOM(list->items, list->count, list->cap);
 		list->items[list->count++] = value;
 		return 0;
 	case OPT_TYPE_U64:
@@ -379,7 +378,7 @@ add_wrapped(struct buf *out, size_t column, const char *text)
 	buf_add_char(out, '\n');
 }
 
-int
+void
 opt_help(const struct opt *opts, struct buf *out)
 {
 	const struct opt *o;
@@ -414,10 +413,9 @@ opt_help(const struct opt *opts, struct buf *out)
 		}
 		add_wrapped(out, column, o->help);
 	}
-	return buf_check(out, NULL);
 }
 
-int
+void
 opt_dump(const struct opt *opts, struct buf *out)
 {
 	static const char *const complete[] = {
@@ -440,7 +438,6 @@ opt_dump(const struct opt *opts, struct buf *out)
 			   o->help != NULL ? "shown" : "hidden",
 			   o->help != NULL ? o->help : "");
 	}
-	return buf_check(out, NULL);
 }
 
 /* --- The usage line --- */
@@ -512,7 +509,7 @@ take_apart(struct line *l, const char *name, const char *at)
 	}
 }
 
-int
+void
 opt_dump_usage(const char *name, const char *usage, struct buf *out)
 {
 	while (*usage != '\0') {
@@ -532,11 +529,9 @@ opt_dump_usage(const char *name, const char *usage, struct buf *out)
 				   none ? "any" : l.kinds.data);
 			verb += len + (verb[len] == '|');
 		}
-		out->failed |= l.arguments.failed || l.kinds.failed;
 		buf_free(&l.arguments);
 		buf_free(&l.kinds);
 		usage += strcspn(usage, "\n");
 		usage += *usage == '\n';
 	}
-	return buf_check(out, NULL);
 }

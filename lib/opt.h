@@ -107,14 +107,14 @@ int opt_parse(const struct opt *opts, int argc, char **argv, bool command,
 void opt_list_free(struct opt_list *list);
 
 /* Append the options part of --help, wrapped at 79 columns. */
-int opt_help(const struct opt *opts, struct buf *out);
+void opt_help(const struct opt *opts, struct buf *out);
 
 /*
  * Append one line per shown or hidden option, for completions and the checks of
  * man pages: LETTER or "-", TAB, NAME or "-", TAB, METAVAR or "-", TAB,
  * any|file|dir|dataset|words, TAB, shown|hidden, TAB, help.
  */
-int opt_dump(const struct opt *opts, struct buf *out);
+void opt_dump(const struct opt *opts, struct buf *out);
 
 /*
  * Append one line for each verb of each usage line, or one for a usage line
@@ -128,8 +128,8 @@ int opt_dump(const struct opt *opts, struct buf *out);
  * argument follows from its name: "dataset" if the name contains DATASET,
  * "packed" for PATH (of a file in the containers of the first argument, a
  * dataset), "file" for FILE or ARCHIVE, "dir" for DIR, "words" for lower-case words
- * separated by '|', else "any".  Returns 0, or -1 if there is no memory.
+ * separated by '|', else "any".
  */
-int opt_dump_usage(const char *name, const char *usage, struct buf *out);
+void opt_dump_usage(const char *name, const char *usage, struct buf *out);
 
 #endif /* OPT_H */

@@ -23,15 +23,10 @@
  */
 locale_t ark_locale(bool utf8, struct error *err);
 
-/* A failure of libarchive: its errno, and its text or NULL. */
-struct ark_reason {
-	int errnum;
-	const char *text;
-};
-
-/* Set *err to `kind` (ERROR_NOMEM for ENOMEM) and "name: path: text"; `path`
- * may be NULL.  Returns -1. */
+/* A failure of libarchive, with its errno, and its text or NULL: set *err to
+ * `kind` (ERROR_NOMEM for ENOMEM) and "name: path: text"; `path` may be NULL.
+ * Returns -1. */
 int ark_failed(struct error *err, enum error_kind kind, const char *name,
-	       const char *path, struct ark_reason why);
+	       const char *path, int errnum, const char *reason);
 
 #endif /* ARCHIVE_ARK_IMPL_H */

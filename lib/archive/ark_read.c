@@ -79,15 +79,12 @@ static int
 failed(struct ark_in *in, struct archive *a, struct error *err)
 {
 	const char *path = in->state == IN_ENTRY ? in->path.data : NULL;
-	const struct ark_reason why = {
-		.errnum = archive_errno(a),
-		.text = archive_error_string(a),
-	};
 
 	in->state = FAILED;
 	if (in->cause.kind != ERROR_NONE)
 		return error_pass(err, &in->cause);
-	return ark_failed(err, ERROR_CORRUPT, in->name, path, why);
+	return ark_failed(err, ERROR_CORRUPT, in->name, path, archive_errno(a),
+			  archive_error_string(a));
 }
 
 /* Fail for good: the current entry is not acceptable. */
@@ -154,10 +151,8 @@ read_filter(struct ark_in *in, const void **data)
 		return (ssize_t)len;
 	if (cause->kind == ERROR_NONE)
 		ark_failed(cause, ERROR_CORRUPT, in->name, NULL,
-			   (struct ark_reason){
-				   .errnum = archive_errno(in->filter),
-				   .text = archive_error_string(in->filter),
-			   });
+			   archive_errno(in->filter),
+			   archive_error_string(in->filter));
 	return -1;
 }
 
@@ -319,16 +314,10 @@ ark_in_new(int fd, const char *name, bool (*stop)(void), struct error *err)
 	locale_t old;
 	int rc = -1;
 
-	if (in == NULL)
-		return error_no_memory_null(err);
 	in->fd = fd;
 	in->stop = stop;
 	in->name = mem_strdup(name);
 	in->block = mem_alloc(1, ARK_BLOCK);
-	if (in->name == NULL || in->block == NULL) {
-		error_no_memory(err);
-		goto fail;
-	}
 	if (fstat(fd, &st) < 0) {
 		error_sys(err, "%s: cannot stat", name);
 		goto fail;
@@ -406,10 +395,7 @@ take_path(struct ark_in *in, struct archive_entry *e, struct error *err)
 		len--;
 	else if (is_dir && (len == 0 || str_eq(clean, ".")))
 		return 0;
-	if (buf_add(&in->path, clean, len) < 0) {
-		in->state = FAILED;
-		return error_no_memory(err);
-	}
+	buf_add(&in->path, clean, len);
 	if (path_is_clean(in->path.data))
 		return 1;
 	in->state = FAILED;

@@ -89,17 +89,16 @@ ark_locale(bool utf8, struct error *err)
 
 int
 ark_failed(struct error *err, enum error_kind kind, const char *name,
-	   const char *path, struct ark_reason why)
+	   const char *path, int errnum, const char *reason)
 {
 	char text[256];
 	size_t len = 0;
 
-	if (why.errnum == ENOMEM) {
-		kind = ERROR_NOMEM;
-		why.text = "out of memory";
-	}
+	if (errnum == ENOMEM)
+		return error_set(err, ERROR_NOMEM, "%s: %s%sout of memory",
+				 name, path ? path : "", path ? ": " : "");
 	snprintf(text, sizeof(text), "%s",
-		 why.text != NULL ? why.text : "unreadable");
+		 reason != NULL ? reason : "unreadable");
 	/* Like our messages: first letter in lower case (except in ZIP), no
 	 * newline. */
 	for (len = strlen(text); len > 0 && text[len - 1] == '\n'; len--)
@@ -121,7 +120,6 @@ struct ark_out {
 	int fd;
 	char *name;
 	bool (*stop)(void);
-	enum ark_filter filter;
 	struct archive *archive;
 	struct archive_entry *entry;
 	locale_t locale;
@@ -173,7 +171,7 @@ static int
 failed(struct ark_out *out, struct error *err)
 {
 	const char *path = out->state == IN_ENTRY ? out->path : NULL;
-	struct ark_reason why = { .errnum = archive_errno(out->archive) };
+	const int errnum = archive_errno(out->archive);
 
 	out->state = FAILED;
 	if (out->errnum != 0) {
@@ -181,10 +179,10 @@ failed(struct ark_out *out, struct error *err)
 		return error_sys(err, "%s: %s", out->name,
 				 errno == EINTR ? "stopped" : "cannot write");
 	}
-	why.text = archive_error_string(out->archive);
-	ark_failed(err, ERROR_SYSTEM, out->name, path, why);
-	if (err != NULL && err->kind == ERROR_SYSTEM && why.errnum > 0)
-		err->errnum = why.errnum;
+	ark_failed(err, ERROR_SYSTEM, out->name, path, errnum,
+		   archive_error_string(out->archive));
+	if (err != NULL && err->kind == ERROR_SYSTEM && errnum > 0)
+		err->errnum = errnum;
 	return -1;
 }
 
@@ -198,24 +196,23 @@ misuse(struct ark_out *out, const char *what, struct error *err)
 /* --- Create and free --- */
 
 static int
-set_filter(struct ark_out *out, unsigned threads)
+set_filter(struct archive *a, enum ark_filter filter, unsigned threads)
 {
-	struct archive *a = out->archive;
-	const char *module = ark_filter_name(out->filter);
+	const char *module = ark_filter_name(filter);
 	char number[16];
 
-	if (out->filter == ARK_NONE)
+	if (filter == ARK_NONE)
 		return ARCHIVE_OK;
 	if (archive_write_add_filter_by_name(a, module) != ARCHIVE_OK)
 		return ARCHIVE_FATAL;
 	/* Without a time stamp, equal files give equal archives. */
-	if (out->filter == ARK_GZIP)
+	if (filter == ARK_GZIP)
 		(void)archive_write_set_filter_option(a, module, "timestamp",
 						      NULL);
 	snprintf(number, sizeof(number), "%u", threads);
 	/* A library built without threads refuses the option: then use one
 	 * thread. */
-	if (threads > 1 && out->filter != ARK_GZIP)
+	if (threads > 1 && filter != ARK_GZIP)
 		(void)archive_write_set_filter_option(a, module, "threads",
 						      number);
 	return ARCHIVE_OK;
@@ -225,30 +222,26 @@ struct ark_out *
 ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
 	    bool (*stop)(void), struct error *err)
 {
-	struct ark_out *out = NULL;
+	struct ark_out *out = mem_calloc(1, sizeof(*out));
 	locale_t old;
 	int rc = -1;
 
-	out = mem_calloc(1, sizeof(*out));
-	if (out == NULL)
-		goto no_memory;
 	out->fd = fd;
 	out->stop = stop;
-	out->filter = filter;
 	out->name = mem_strdup(name);
-	if (out->name == NULL)
-		goto no_memory;
 	out->locale = ark_locale(true, err);
 	if (out->locale == (locale_t)0)
 		goto fail;
 	out->archive = archive_write_new();
 	out->entry = archive_entry_new();
-	if (out->archive == NULL || out->entry == NULL)
-		goto no_memory;
+	if (out->archive == NULL || out->entry == NULL) {
+		error_no_memory(err);
+		goto fail;
+	}
 	old = uselocale(out->locale);
 	rc = archive_write_set_format_pax(out->archive);
 	if (rc == ARCHIVE_OK)
-		rc = set_filter(out, threads);
+		rc = set_filter(out->archive, filter, threads);
 	if (rc == ARCHIVE_OK) {
 		archive_write_set_bytes_per_block(out->archive, ARK_BLOCK);
 		/* A tar file has whole records; compressed data end
@@ -262,9 +255,6 @@ ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
 	if (rc == ARCHIVE_OK)
 		return out;
 	failed(out, err);
-	goto fail;
-no_memory:
-	error_no_memory(err);
 fail:
 	ark_out_free(out);
 	return NULL;
@@ -315,8 +305,6 @@ begin(struct ark_out *out, enum ark_kind kind, const char *path, uint64_t size,
 		return -1;
 	mem_free(out->path);
 	out->path = mem_strdup(path);
-	if (out->path == NULL)
-		return error_no_memory(err);
 	out->size = size;
 	out->done = 0;
 	out->state = IN_ENTRY;

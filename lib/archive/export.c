@@ -128,10 +128,9 @@ put_long(struct exporting *x, const struct entry *e, struct error *err)
 /* --- Many entries --- */
 
 static struct entry *
-add_entry(struct exporting *x, const char *path, struct error *err)
+add_entry(struct exporting *x, const char *path)
 {
-	if (path == NULL || !MEM_ROOM(x->list, x->count, x->cap))
-		return error_no_memory_null(err);
+	(void)MEM_ROOM(x->list, x->count, x->cap);
 	x->list[x->count] = (struct entry){ .path = path };
 	return &x->list[x->count++];
 }
@@ -219,11 +218,10 @@ list_name(void *arg, const char *name, struct error *err)
 	struct exporting *x = arg;
 	struct entry *e = NULL;
 
+	(void)err;
 	if (!dataset_dir_is_recovery(name))
 		return 0;
-	e = add_entry(x, arena_printf(x->arena, "%s/%s", x->p->dir, name), err);
-	if (e == NULL)
-		return -1;
+	e = add_entry(x, arena_printf(x->arena, "%s/%s", x->p->dir, name));
 	e->meta = path_base(e->path);
 	return 0;
 }
@@ -245,10 +243,7 @@ list_redundancy(struct exporting *x, struct error *err)
 						AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		e = add_entry(x,
-			      arena_printf(x->arena, "%s/%s", p->dir, f->name),
-			      err);
-		if (e == NULL)
-			return -1;
+			      arena_printf(x->arena, "%s/%s", p->dir, f->name));
 		e->hidden = f;
 		e->attr = f->attr;
 		e->size = h->red.files[f->at].size;
@@ -264,15 +259,10 @@ static int
 list_entries(struct exporting *x, struct error *err)
 {
 	const struct packed *p = x->p;
-	struct entry *e = NULL;
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < p->map.nfiles; i++) {
-		e = add_entry(x, p->map.files[i].path, err);
-		if (e == NULL)
-			return -1;
-		e->file = &p->map.files[i];
-	}
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		add_entry(x, p->map.files[i].path)->file = &p->map.files[i];
 	if ((x->eo->redundancy && list_redundancy(x, err) < 0) ||
 	    par_for(x->par, x->count, 1, look, x, err) < 0)
 		return -1;
@@ -297,8 +287,8 @@ put_meta(void *arg, const char *name, const struct buf *image,
 	char sum[HASH_TEXT];
 	int rc = -1;
 
-	if (path_join(&path, x->p->dir, name, err) == 0 &&
-	    put_bytes(x, path.data, &none, image->data, image->len, err) == 0 &&
+	path_join(&path, x->p->dir, name, NULL);
+	if (put_bytes(x, path.data, &none, image->data, image->len, err) == 0 &&
 	    hash_update(x->hash, image->data, image->len, err) == 0 &&
 	    hash_text(x->hash, sum, err) == 0)
 		rc = manifest_add(&x->manifest, sum, path.data, err);
@@ -353,8 +343,7 @@ put_metadata(struct exporting *x, struct error *err)
 		return -1;
 	rc = rank2file_each(&r, RANK2FILE_FILE, put_meta, x, err);
 	rank2file_free(&r);
-	if (rc == 0)
-		rc = path_join(&path, p->dir, DATASET_DIR_MANIFEST, err);
+	path_join(&path, p->dir, DATASET_DIR_MANIFEST, NULL);
 	if (rc == 0)
 		rc = put_bytes(x, path.data, &none, x->manifest.data,
 			       x->manifest.len, err);
@@ -378,31 +367,26 @@ put_all(struct exporting *x, struct error *err)
 
 	for (size_t i = 0; i < x->count; i++) {
 		struct entry *e = &x->list[i];
-		int rc = 0;
+		const struct segmap_file *f = e->file;
 
-		x->out->files += e->file != NULL;
-		x->out->bytes += e->file != NULL ? e->size : 0;
-		x->out->hidden += e->file == NULL && !e->skip;
+		x->out->files += f != NULL;
+		x->out->bytes += f != NULL ? e->size : 0;
+		x->out->hidden += f == NULL && !e->skip;
 		/* Find where its bytes are stored. */
-		if (e->skip)
-			continue;
-		if (e->file != NULL)
-			rc = packed_file(p, &p->map, e->file, x->arena,
-					 &e->from, err);
-		else if (e->meta == NULL)
-			rc = packed_file(p, red, &red->files[e->hidden->at],
-					 x->arena, &e->from, err);
-		else if (stripe_room(&e->from, x->arena, 1, err) == 0)
+		if (e->meta != NULL) {
+			(void)stripe_room(&e->from, x->arena, 1, NULL);
 			e->from.parts[e->from.nparts++] = (struct stripe_part){
 				.len = e->size,
 				.dirfd = p->meta_fd,
 				.path = e->meta,
 				.sum = STRIPE_NO_SUM,
 			};
-		else
-			rc = -1;
-		if (rc < 0)
+		} else if (packed_file(p, f != NULL ? &p->map : red,
+				       f != NULL ? f
+						 : &red->files[e->hidden->at],
+				       x->arena, &e->from, err) < 0) {
 			return -1;
+		}
 	}
 	for (x->first = 0; x->first < x->count; x->first += n) {
 		const struct entry *e = &x->list[x->first];
@@ -447,7 +431,6 @@ export_dataset(struct packed *p, int fd, const char *name,
 		.out = out,
 		.manifest = BUF_INIT,
 	};
-	bool memory = true;
 	unsigned n = 0;
 	int rc = -1;
 
@@ -461,22 +444,18 @@ export_dataset(struct packed *p, int fd, const char *name,
 	x.hash = hash_new(HASH_SHA256, err);
 	n = par_threads(x.par);
 	x.workers = mem_calloc(n, sizeof(*x.workers));
-	for (unsigned i = 0; x.workers != NULL && i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		x.workers[i].parents = pathcache_new(p->file_fd);
 		x.workers[i].cache = stripe_cache_new(16, false, NULL);
-		memory = memory && x.workers[i].parents != NULL &&
-			 x.workers[i].cache != NULL;
 	}
-	if (x.arena == NULL || x.block == NULL || x.workers == NULL || !memory)
-		error_no_memory(err);
-	else if (x.hash != NULL && list_entries(&x, err) == 0)
+	if (x.hash != NULL && list_entries(&x, err) == 0)
 		x.ark = ark_out_new(fd, name, eo->filter, eo->threads,
 				    eo->work->stop, err);
-	if (x.ark != NULL)
+	if (x.ark != NULL) {
 		rc = put_all(&x, err);
-	if (x.ark != NULL)
 		out->written = ark_out_bytes(x.ark);
-	for (unsigned i = 0; x.workers != NULL && i < n; i++) {
+	}
+	for (unsigned i = 0; i < n; i++) {
 		pathcache_free(x.workers[i].parents);
 		stripe_cache_free(x.workers[i].cache);
 	}
@@ -511,15 +490,12 @@ export_to(struct packed *p, const char *file, const struct export_options *eo,
 		   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return error_sys(err, "%s: cannot make", file);
-	put = put_new(&(struct put_options){ .par = NULL }, err);
-	if (put != NULL)
-		f = put_add(put,
-			    &(struct put_what){ .dirfd = dir,
-						.path = base,
-						.size = UINT64_MAX },
-			    err);
-	if (f != NULL)
-		fd = put_open(f, err);
+	put = put_new(&(struct put_options){ .par = NULL }, NULL);
+	f = put_add(put,
+		    &(struct put_what){
+			    .dirfd = dir, .path = base, .size = UINT64_MAX },
+		    NULL);
+	fd = put_open(f, err);
 	if (fd >= 0 && export_dataset(p, fd, file, eo, out, err) == 0) {
 		put_set_size(f, out->written);
 		if (put_wrote(f, out->written, err) == 0)

@@ -244,8 +244,8 @@ take_image(struct importing *x, struct imported *f, struct put_what *what,
 	do {
 		if (rc == 0)
 			rc = read_block(x, 0, STEP, &got, err);
-		if (rc == 0 && buf_add(&raw, x->block, got) < 0)
-			rc = error_no_memory(err);
+		if (rc == 0)
+			buf_add(&raw, x->block, got);
 		if (rc == 0 && raw.len > max)
 			rc = error_set(err, ERROR_CORRUPT,
 				       "%s: longer than the limit of %zu bytes",
@@ -258,8 +258,6 @@ take_image(struct importing *x, struct imported *f, struct put_what *what,
 	what->image =
 		arena_strndup(x->arena, raw.len > 0 ? raw.data : "", raw.len);
 	what->image_size = what->size = raw.len;
-	if (what->image == NULL)
-		rc = error_no_memory(err);
 	buf_free(&raw);
 	if (rc < 0 || (manifest && x->manifest == NULL))
 		return -1;
@@ -273,12 +271,9 @@ read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 	struct attr *a = arena_alloc(x->arena, 1, sizeof(*a));
 	struct imported *f = NULL;
 
-	if (a == NULL || !MEM_ROOM(x->list, x->count, x->cap))
-		return error_no_memory(err);
+	(void)MEM_ROOM(x->list, x->count, x->cap);
 	f = &x->list[x->count];
 	*f = (struct imported){ .path = arena_strdup(x->arena, e->path) };
-	if (f->path == NULL)
-		return error_no_memory(err);
 	if (classify(x, f, err) < 0)
 		return -1;
 	*a = e->attr;
@@ -291,9 +286,7 @@ read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 	     f->meta == DATASET_DIR_RANK2FILE_PART) &&
 	    take_image(x, f, &what, err) < 0)
 		return -1;
-	f->put = put_add(x->put, &what, err);
-	if (f->put == NULL)
-		return -1;
+	f->put = put_add(x->put, &what, NULL);
 	x->count++;
 	f->size = what.image_size;
 	if (what.image == NULL && take_bytes(x, e, err) < 0)
@@ -324,8 +317,6 @@ compare(struct importing *x, struct error *err)
 				 DATASET_DIR_MANIFEST);
 	left = manifest_count(x->manifest);
 	seen = arena_alloc(x->arena, left + 1, sizeof(*seen));
-	if (seen == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < x->count; i++) {
 		const struct imported *f = &x->list[i];
 		size_t at = manifest_find(x->manifest, f->path);
@@ -383,8 +374,6 @@ look_around(struct importing *x, struct error *err)
 	struct stat st;
 
 	x->there = mem_calloc(x->count + 1, sizeof(*x->there));
-	if (x->there == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < x->count; i++) {
 		const struct imported *f = &x->list[i];
 		bool same = false;
@@ -438,11 +427,9 @@ check_ranks(const struct importing *x, struct error *err)
 	bool *named = mem_calloc(x->count + 1, sizeof(*named));
 	struct map *by = map_new();
 	size_t n = 0;
-	int rc = by == NULL || named == NULL || images == NULL
-			 ? error_no_memory(err)
-			 : 0;
+	int rc = 0;
 
-	for (size_t i = 0; i < x->count && rc == 0; i++) {
+	for (size_t i = 0; i < x->count; i++) {
 		const struct put_what *what = put_what(list[i].put);
 
 		if (what->image != NULL)
@@ -451,11 +438,9 @@ check_ranks(const struct importing *x, struct error *err)
 				what->image,
 				what->image_size,
 			};
-		if (map_put(by, list[i].path, i) < 0)
-			rc = error_no_memory(err);
+		map_put(by, list[i].path, i);
 	}
-	if (rc == 0)
-		rc = rank2file_load_images(images, n, RANK2FILE_FILE, &r, err);
+	rc = rank2file_load_images(images, n, RANK2FILE_FILE, &r, err);
 	for (size_t i = 0; i < r.nranks && rc == 0; i++)
 		for (size_t k = 0; k < r.ranks[i].nfiles && rc == 0; k++) {
 			const struct rank2file_file *f = &r.ranks[i].files[k];
@@ -563,12 +548,9 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 	made = catalogue_scr_fd(c) < 0;
 	x.block = mem_aligned(4096, BLOCK);
 	x.hash = hash_new(HASH_SHA256, err);
-	x.put = put_new(&how, err);
+	x.put = put_new(&how, NULL);
 	x.parents = pathcache_new(catalogue_prefix_fd(c));
-	if (x.arena == NULL || x.block == NULL || x.put == NULL ||
-	    x.parents == NULL)
-		error_no_memory(err);
-	else if (x.hash != NULL && catalogue_open_scr(c, true, err) == 0)
+	if (x.hash != NULL && catalogue_open_scr(c, true, err) == 0)
 		x.ark = ark_in_new(from->fd, from->name, o->work.stop, err);
 	if (x.ark != NULL)
 		rc = work(&x, err);

@@ -38,7 +38,6 @@ manifest_add(struct buf *to, const char *sum, const char *path,
 	     struct error *err)
 {
 	const size_t before = to->len;
-	bool failed = false;
 
 	if (!path_is_clean(path))
 		return error_set(err, ERROR_UNSAFE,
@@ -59,15 +58,10 @@ manifest_add(struct buf *to, const char *sum, const char *path,
 		buf_add_char(to, at != NULL ? letters[at - plain] : *path);
 	}
 	buf_add_char(to, '\n');
-	failed = to->failed;
-	if (!failed && to->len <= MANIFEST_MAX)
+	if (to->len <= MANIFEST_MAX)
 		return 0;
-	to->failed = false;
 	to->len = before;
-	if (to->data != NULL)
-		to->data[before] = '\0';
-	if (failed)
-		return error_no_memory(err);
+	to->data[before] = '\0';
 	return error_set(err, ERROR_USAGE, "manifest: too many files");
 }
 
@@ -109,8 +103,6 @@ take_line(struct manifest *m, const char *s, size_t len, struct error *err)
 	len -= escaped;
 	/* The sum and the path become strings of one copy of the line. */
 	sum = arena_strndup(m->arena, s, len);
-	if (sum == NULL || !MEM_ROOM(m->entries, m->count, m->room))
-		return error_no_memory(err);
 	if (memchr(s, '\0', len) != NULL)
 		wrong = "a NUL byte";
 	else if (len < SUM_LEN + 3 || !is_sum(sum) || sum[SUM_LEN] != ' ' ||
@@ -136,8 +128,8 @@ take_line(struct manifest *m, const char *s, size_t len, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "manifest: line %zu: %s: named twice",
 				 m->count + 1, path);
-	if (map_put(m->by_path, path, m->count) < 0)
-		return error_no_memory(err);
+	map_put(m->by_path, path, m->count);
+	(void)MEM_ROOM(m->entries, m->count, m->room);
 	m->entries[m->count++] =
 		(struct manifest_entry){ .path = path, .sum = sum };
 	return 0;
@@ -152,31 +144,23 @@ manifest_parse(const void *data, size_t len, struct error *err)
 	if (len > MANIFEST_MAX)
 		return error_set_null(err, ERROR_CORRUPT, "manifest: too long");
 	m = mem_calloc(1, sizeof(*m));
-	if (m == NULL)
-		return error_no_memory_null(err);
 	m->arena = arena_new();
 	m->by_path = map_new();
-	if (m->arena == NULL || m->by_path == NULL) {
-		error_no_memory(err);
-		goto fail;
-	}
 	for (; len > 0; s = end) {
 		end = memchr(s, '\n', len);
-		if (end == NULL) {
+		if (end == NULL)
 			error_set(err, ERROR_CORRUPT,
 				  "manifest: line %zu: is cut off",
 				  m->count + 1);
-			goto fail;
+		if (end == NULL ||
+		    take_line(m, s, (size_t)(end - s), err) < 0) {
+			manifest_free(m);
+			return NULL;
 		}
-		if (take_line(m, s, (size_t)(end - s), err) < 0)
-			goto fail;
 		end++;
 		len -= (size_t)(end - s);
 	}
 	return m;
-fail:
-	manifest_free(m);
-	return NULL;
 }
 
 void

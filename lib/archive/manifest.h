@@ -27,7 +27,7 @@ struct manifest_entry {
 
 /*
  * Append a line.  ERROR_UNSAFE: the path is not clean; ERROR_USAGE: `sum` is no
- * checksum, or there are too many lines; ERROR_NOMEM.  On error `to` is
+ * checksum, or there are too many lines.  On error `to` is
  * unchanged.
  */
 int manifest_add(struct buf *to, const char *sum, const char *path,
@@ -36,7 +36,7 @@ int manifest_add(struct buf *to, const char *sum, const char *path,
 /*
  * Parse `len` untrusted bytes.  Free the result with manifest_free().  NULL:
  * ERROR_CORRUPT (a bad line, given by its number; a path twice; too long),
- * ERROR_UNSAFE (a path that is not clean), ERROR_NOMEM.
+ * ERROR_UNSAFE (a path that is not clean).
  */
 struct manifest *manifest_parse(const void *data, size_t len,
 				struct error *err);

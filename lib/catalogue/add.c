@@ -158,8 +158,8 @@ adopt_old(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	index_free(ix);
 	if (rc != 0)
 		return rc;
-	rc = buf_add_str(name, p.name) < 0 ? error_no_memory(err)
-					   : adopt(c, &p, o, err);
+	buf_add_str(name, p.name);
+	rc = adopt(c, &p, o, err);
 	packed_close(&p);
 	return rc;
 }
@@ -212,8 +212,8 @@ add(struct catalogue *c, const struct catalogue_dir *d,
 		rc = refuse(c, d, &f, &why, err);
 	else
 		rc = catalogue_record_entry(c, &desc, NULL, true, o, err);
-	if (rc == 0 && buf_add_str(name, desc.view.name) < 0)
-		rc = error_no_memory(err);
+	if (rc == 0)
+		buf_add_str(name, desc.view.name);
 	catalogue_desc_free(&desc);
 	return rc;
 }

@@ -28,7 +28,7 @@ is_kind(const struct index_entry *e, bool checkpoint)
  * not valid may be repairable, or still being written.  If there are fewer
  * valid ones, everything.
  */
-static int
+static void
 mark_old(const struct index_entry *list, size_t count,
 	 const struct catalogue_keep *keep, bool checkpoints, bool *goes)
 {
@@ -37,8 +37,6 @@ mark_old(const struct index_entry *list, size_t count,
 	bool *stays = mem_calloc(count, sizeof(*stays));
 	const char *day = NULL;
 
-	if (stays == NULL)
-		return -1;
 	for (size_t i = 0; i < count && valid < last; i++) {
 		valid += is_kind(&list[i], checkpoints) &&
 			 index_entry_valid(&list[i]);
@@ -46,7 +44,7 @@ mark_old(const struct index_entry *list, size_t count,
 	}
 	if (valid < last) {
 		mem_free(stays);
-		return 0;
+		return;
 	}
 	/* The newest valid entry of each of the newest days that have one. */
 	for (size_t i = 0; i < count && days > 0; i++) {
@@ -75,7 +73,6 @@ mark_old(const struct index_entry *list, size_t count,
 				    !stays[i] && !list[i].current &&
 				    (keep->outputs || !list[i].desc.is_output));
 	mem_free(stays);
-	return 0;
 }
 
 int64_t *
@@ -98,22 +95,15 @@ catalogue_prune(const struct catalogue *c, const struct index *ix,
 	*count = n;
 	if (n == 0 || n == (size_t)-1)
 		return NULL;
-	*count = (size_t)-1;
 	ids = mem_alloc(n, sizeof(*ids));
 	goes = mem_calloc(n, sizeof(*goes));
-	if (ids == NULL || goes == NULL ||
-	    mark_old(list, n, keep, true, goes) < 0 ||
-	    (keep->outputs && mark_old(list, n, keep, false, goes) < 0)) {
-		error_no_memory(err);
-		mem_free(ids);
-		ids = NULL;
-		goto out;
-	}
+	mark_old(list, n, keep, true, goes);
+	if (keep->outputs)
+		mark_old(list, n, keep, false, goes);
 	for (size_t i = n; i-- > 0;)
 		if (goes[i])
 			ids[found++] = list[i].id;
 	*count = found;
-out:
 	mem_free(goes);
 	mem_free(list);
 	return ids;
@@ -188,13 +178,11 @@ catalogue_ids(struct catalogue *c, const struct index *ix, const char *text,
 	if (n == 0 || n == (size_t)-1)
 		return NULL;
 	ids = mem_alloc(n, sizeof(*ids));
-	if (ids == NULL)
-		error_no_memory(err);
-	else if (text != NULL)
+	if (text != NULL)
 		ids[0] = catalogue_resolve(c, ix, text, err);
-	for (size_t i = 0; ids != NULL && list != NULL && i < n; i++)
+	for (size_t i = 0; list != NULL && i < n; i++)
 		ids[i] = list[i].id;
-	if (ids == NULL || ids[0] <= 0)
+	if (ids[0] <= 0)
 		*count = (size_t)-1;
 	mem_free(list);
 	return ids;

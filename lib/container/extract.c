@@ -27,9 +27,9 @@
 
 /* --- Choose files --- */
 
-int
+void
 extract_names_init(struct extract_names *n, const char *const *names,
-		   size_t count, struct error *err)
+		   size_t count)
 {
 	*n = (struct extract_names){
 		.names = names,
@@ -37,18 +37,11 @@ extract_names_init(struct extract_names *n, const char *const *names,
 		.by = map_new(),
 		.patterns = mem_calloc(count + 1, sizeof(*n->patterns)),
 	};
-	if (n->by == NULL || n->patterns == NULL)
-		goto no_memory;
 	for (size_t i = 0; i < count; i++) {
-		if (map_put(n->by, names[i], i) < 0)
-			goto no_memory;
+		map_put(n->by, names[i], i);
 		if (strpbrk(names[i], "*?[\\") != NULL)
 			n->patterns[n->npatterns++] = names[i];
 	}
-	return 0;
-no_memory:
-	extract_names_free(n);
-	return error_no_memory(err);
 }
 
 void
@@ -72,13 +65,11 @@ extract_wants(const void *names, const char *path)
 	return false;
 }
 
-static int
-add_match(struct extract_list *out, size_t file, struct error *err)
+static void
+add_match(struct extract_list *out, size_t file)
 {
-	if (!MEM_ROOM(out->files, out->count, out->cap))
-		return error_no_memory(err);
+	(void)MEM_ROOM(out->files, out->count, out->cap);
 	out->files[out->count++] = file;
-	return 0;
 }
 
 int
@@ -89,8 +80,6 @@ extract_choose(const struct packed *p, const struct extract_names *n,
 	int rc = 0;
 
 	*out = (struct extract_list){ .count = 0 };
-	if (paths == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < n->count; i++)
 		paths[i] = SIZE_MAX;
 	/* The first one, if a path is listed twice. */
@@ -105,12 +94,11 @@ extract_choose(const struct packed *p, const struct extract_names *n,
 		const size_t at = paths[map_get(n->by, n->names[i])];
 
 		if (at != SIZE_MAX)
-			rc = add_match(out, at, err);
-		for (size_t k = 0;
-		     at == SIZE_MAX && k < p->map.nfiles && rc == 0; k++)
+			add_match(out, at);
+		for (size_t k = 0; at == SIZE_MAX && k < p->map.nfiles; k++)
 			if (str_glob(p->map.files[k].path, n->names[i]))
-				rc = add_match(out, k, err);
-		if (rc == 0 && out->count == before)
+				add_match(out, k);
+		if (out->count == before)
 			rc = error_set(err, ERROR_ABSENT,
 				       "%s: no file of dataset %s",
 				       str_shown(n->names[i]), p->name);
@@ -127,7 +115,7 @@ copy_out(const struct stripe *s, uint64_t size, int fd,
 	 struct stripe_cache *cache, const struct work *work, struct error *err)
 {
 	unsigned char *block = mem_aligned(4096, CAT_BLOCK);
-	int rc = block == NULL ? error_no_memory(err) : 0;
+	int rc = 0;
 
 	for (uint64_t off = 0; off < size && rc == 0; off += CAT_BLOCK) {
 		size_t len = size - off < CAT_BLOCK ? (size_t)(size - off)
@@ -155,10 +143,8 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	struct stripe s = { 0, NULL };
 	int rc = -1;
 
-	if (cache == NULL || arena == NULL) {
-		error_no_memory(err);
-	} else if (packed_refuse_marked(p, file, 1, NULL, err) == 0 &&
-		   packed_measure(p, file, err) == 0) {
+	if (packed_refuse_marked(p, file, 1, NULL, err) == 0 &&
+	    packed_measure(p, file, err) == 0) {
 		sum.size = f->size;
 		progress_phase(work->progress, "reading", f->size);
 		if (packed_file(p, &p->map, f, arena, &s, err) == 0)
@@ -204,8 +190,6 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 	struct stat st;
 	int there = 0;
 
-	if (a == NULL)
-		return error_no_memory(err);
 	if (packed_refuse_place(p, i, err) < 0 ||
 	    packed_measure(p, i, err) < 0 ||
 	    packed_attr(p, i, x->sources, a, err) < 0)
@@ -242,8 +226,8 @@ extract_all(struct extraction *x, const struct extract_options *o,
 {
 	const struct segmap *m = &x->p->map;
 
-	if (packed_copy_init(&x->copy, m->nfiles, m->nsegs, err) < 0 ||
-	    segmap_refuse_twins(m, o->only, ERROR_DAMAGED, "cannot be unpacked",
+	(void)packed_copy_init(&x->copy, m->nfiles, m->nsegs, NULL);
+	if (segmap_refuse_twins(m, o->only, ERROR_DAMAGED, "cannot be unpacked",
 				err) < 0)
 		return -1;
 	for (size_t i = 0; i < m->nfiles; i++) {
@@ -274,10 +258,6 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	if (packed_refuse_marked(p, 0, p->map.nfiles, o->only, err) < 0)
 		return -1;
 	x.arena = arena_new();
-	if (x.arena == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
 	made = create_dir_path(o->dir, 0777) == 0;
 	if (!made && errno != EEXIST) {
 		error_sys(err, "%s: cannot make", o->dir);
@@ -294,12 +274,9 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	x.put = put_new(&(struct put_options){ .par = x.par,
 					       .guard = o->guard,
 					       .work = o->work },
-			err);
+			NULL);
 	x.copy = (struct packed_copy){ p, x.put, x.arena, .len = 0 };
-	if (x.parents == NULL || x.sources == NULL || x.put == NULL)
-		error_no_memory(err);
-	else
-		rc = extract_all(&x, o, &out->files, err);
+	rc = extract_all(&x, o, &out->files, err);
 	out->bytes = x.copy.len;
 	if (rc < 0)
 		room_explain(x.dir, 0, err);

@@ -22,9 +22,9 @@ struct extract_names {
 	size_t npatterns;
 };
 
-/* -1: ERROR_NOMEM.  Free it with extract_names_free(). */
-int extract_names_init(struct extract_names *n, const char *const *names,
-		       size_t count, struct error *err);
+/* Free it with extract_names_free(). */
+void extract_names_init(struct extract_names *n, const char *const *names,
+			size_t count);
 void extract_names_free(struct extract_names *n);
 
 /* Can a file of this path be selected?  `names`: a struct extract_names. */

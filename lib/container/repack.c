@@ -72,14 +72,12 @@ add_segs(struct segmap *to, const struct segmap *m, const struct segmap_file *f,
 }
 
 /* Remove containers without segments from the map. */
-static int
-compact(struct segmap *m, struct error *err)
+static void
+compact(struct segmap *m)
 {
 	uint32_t *number = mem_calloc(m->ncontainers + 1, sizeof(*number));
 	uint32_t n = 0;
 
-	if (number == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < m->nsegs; i++)
 		number[m->segs[i].container] = 1;
 	for (size_t i = 0; i < m->ncontainers; i++) {
@@ -92,28 +90,24 @@ compact(struct segmap *m, struct error *err)
 		m->segs[i].container = number[m->segs[i].container];
 	m->ncontainers = n;
 	mem_free(number);
-	return 0;
 }
 
 /* Compose w.map: bytes moved lie in new containers, the rest in old ones, whose
  * checksums are no longer valid.  New containers and their files come first, so
  * that a resumed repack knows the order. */
-static int
-compose(struct repacking *r, struct error *err)
+static void
+compose(struct repacking *r)
 {
 	struct segmap *m = &r->w.map;
 	const struct segmap *next = &r->next, *old = r->old;
 	const uint32_t shift = (uint32_t)next->ncontainers;
 
 	segmap_free(m);
-	if (segmap_init(m, next->nfiles, err) < 0)
-		return -1;
+	(void)segmap_init(m, next->nfiles, NULL);
 	m->containers = mem_calloc(old->ncontainers + next->ncontainers + 1,
 				   sizeof(*m->containers));
 	m->segs = mem_calloc(old->nsegs + next->nsegs + next->nfiles + 1,
 			     sizeof(*m->segs));
-	if (m->containers == NULL || m->segs == NULL)
-		return error_no_memory(err);
 	m->nfiles = next->nfiles;
 	m->bytes = next->bytes;
 	m->container_size = next->container_size;
@@ -140,7 +134,7 @@ compose(struct repacking *r, struct error *err)
 		add_segs(m, old, old_file(r, i), moved, f->size, shift);
 		f->nsegs = m->nsegs - f->first;
 	}
-	return compact(m, err);
+	compact(m);
 }
 
 static int
@@ -169,8 +163,8 @@ move_all(struct repacking *r, struct error *err)
 		r->moved += b.len;
 		/* Put the map in place, and remove containers that it does not
 		 * use. */
-		if (compose(r, err) < 0 ||
-		    pack_switch(w->p, &w->map, &w->hidden, false, err) < 0 ||
+		compose(r);
+		if (pack_switch(w->p, &w->map, &w->hidden, false, err) < 0 ||
 		    pack_sweep(w->p, &w->map, &w->hidden.red, false,
 			       &w->out->removed, err) < 0)
 			return -1;
@@ -215,8 +209,6 @@ renumber(struct repacking *r, struct error *err)
 		const char *name = arena_printf(
 			w->arena, SEGMAP_DIR "/" SEGMAP_DATA ".%zu.scr", i);
 
-		if (name == NULL)
-			return error_no_memory(err);
 		if (str_eq(name, to[i].name))
 			continue;
 		if (linkat(at, to[i].name, at, name, 0) < 0)
@@ -283,9 +275,9 @@ plan_next(struct repacking *r, struct error *err)
 					 "unpack it first",
 					 p->name);
 	/* Sort the files with their attributes, then cut them. */
-	if (pack_sort(w, err) < 0 ||
-	    segmap_init(&r->next, w->map.nfiles, err) < 0)
+	if (pack_sort(w, err) < 0)
 		return -1;
+	(void)segmap_init(&r->next, w->map.nfiles, NULL);
 	r->next.nfiles = w->map.nfiles;
 	memcpy(r->next.files, w->map.files,
 	       w->map.nfiles * sizeof(*w->map.files));
@@ -297,23 +289,19 @@ plan_next(struct repacking *r, struct error *err)
 	for (size_t i = 0; i < r->old->ncontainers; i++)
 		if (segmap_number(r->old->containers[i].name) + 1 > first)
 			first = segmap_number(r->old->containers[i].name) + 1;
-	for (size_t i = 0; i < r->next.ncontainers; i++) {
+	for (size_t i = 0; i < r->next.ncontainers; i++)
 		r->next.containers[i].name = arena_printf(
 			w->arena, SEGMAP_DIR "/" SEGMAP_DATA ".%" PRIu64 ".scr",
 			first + i);
-		if (r->next.containers[i].name == NULL)
-			return error_no_memory(err);
-	}
-	if (stripe_room(&r->source, w->arena, r->old->nsegs, err) < 0)
-		return -1;
+	(void)stripe_room(&r->source, w->arena, r->old->nsegs, NULL);
 	for (size_t i = 0; i < r->next.nfiles; i++)
 		(void)packed_string(
 			p, r->old, old_file(r, i),
 			(struct stripe_part){ .start = r->next.files[i].start,
 					      .sum = i },
 			&r->source);
-	r->sums = pack_file_sums(&r->next, err);
-	return r->sums == NULL ? -1 : 0;
+	r->sums = pack_file_sums(&r->next, NULL);
+	return 0;
 }
 
 /* Fail if containers are damaged; `sums`: all checksums are compared. */
@@ -367,8 +355,9 @@ work(struct repacking *r, struct error *err)
 	progress_phase(w->po->work->progress, "repacking", 2 * r->next.bytes);
 	if (same) {
 		/* No byte moves, so no batch compares the checksums. */
-		if (check(r, true, err) < 0 || compose(r, err) < 0)
+		if (check(r, true, err) < 0)
 			return -1;
+		compose(r);
 		w->map.moving = false;
 	} else if (move_all(r, err) < 0) {
 		return -1;
@@ -381,10 +370,10 @@ repack(struct packed *p, const struct pack_options *po, struct pack_result *out,
        struct error *err)
 {
 	struct repacking r = { .old = &p->map };
-	int rc = pack_init(&r.w, p, po, out, err);
+	int rc = 0;
 
-	if (rc == 0)
-		rc = packed_refuse_incomplete(p, err);
+	(void)pack_init(&r.w, p, po, out, NULL);
+	rc = packed_refuse_incomplete(p, err);
 	if (rc == 0 && !po->work->dry_run)
 		rc = pack_forget_replaced(p, po->work, err);
 	if (rc == 0 && !p->is_packed)

@@ -46,8 +46,6 @@ look(struct unpacking *u, struct error *err)
 
 	u->wanted =
 		arena_alloc(u->w.arena, p->map.nfiles + 1, sizeof(*u->wanted));
-	if (u->wanted == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
 		bool same = false, plain = false;
@@ -110,10 +108,8 @@ add_hidden(struct unpacking *u, const struct hidden_file *f, struct error *err)
 	if (kvtree_encode(f->tree, &raw, err) == 0) {
 		what.image = arena_strndup(u->w.arena, raw.data, raw.len);
 		what.image_size = what.size = raw.len;
-		if (what.image == NULL)
-			error_no_memory(err);
-		else if (put_add(u->put, &what, err) != NULL)
-			rc = 0;
+		(void)put_add(u->put, &what, NULL);
+		rc = 0;
 	}
 	buf_free(&raw);
 	return rc;
@@ -130,8 +126,6 @@ look_hidden(struct unpacking *u, struct error *err)
 	struct stat st;
 
 	u->red_wanted = arena_alloc(u->w.arena, nred, sizeof(*u->red_wanted));
-	if (u->red_wanted == NULL || lost == NULL)
-		return error_no_memory(err);
 	if (packed_lost_redundancy(u->w.p, lost, err) < 0)
 		return -1;
 	for (size_t i = 0; i < h->nfiles; i++) {
@@ -193,12 +187,12 @@ work(struct unpacking *u, struct error *err)
 	const struct hidden *h = &p->hidden;
 	size_t *order = NULL;
 
+	(void)packed_copy_init(&u->copy, p->map.nfiles + h->red.nfiles,
+			       p->map.nsegs + h->red.nsegs, NULL);
 	if (packed_refuse_marked(p, 0, p->map.nfiles, NULL, err) < 0 ||
 	    segmap_refuse_twins(&p->map, NULL, ERROR_DAMAGED,
 				"cannot be unpacked", err) < 0 ||
 	    (!w->po->force && packed_refuse_incomplete(p, err) < 0) ||
-	    packed_copy_init(&u->copy, p->map.nfiles + h->red.nfiles,
-			     p->map.nsegs + h->red.nsegs, err) < 0 ||
 	    look(u, err) < 0 || look_hidden(u, err) < 0 ||
 	    packed_refuse_short(p, &p->map, u->wanted, err) < 0 ||
 	    packed_refuse_short(p, &h->red, u->red_wanted, err) < 0)
@@ -214,9 +208,11 @@ work(struct unpacking *u, struct error *err)
 	 * as it was. */
 	for (size_t i = 0; i < h->ndirs; i++)
 		put_dir(u->put, p->file_fd, h->dirs[i].path, &h->dirs[i].attr);
-	if (h->ndirs > 0 &&
-	    (hidden_init(&w->hidden, err) < 0 || pack_list_dirs(w, err) < 0))
-		return -1;
+	if (h->ndirs > 0) {
+		(void)hidden_init(&w->hidden, NULL);
+		if (pack_list_dirs(w, err) < 0)
+			return -1;
+	}
 	if (put_new_dirs(u->put, err) < 0 ||
 	    packed_copy_run(&u->copy, w->po->work, err) < 0 ||
 	    put_commit(u->put, err) < 0)
@@ -224,11 +220,8 @@ work(struct unpacking *u, struct error *err)
 	/* Sort the files of each rank by place, so that they can be packed
 	 * again in the same order; SCR 1.1.8 lists them in any order. */
 	order = arena_alloc(w->arena, p->map.nfiles + 1, sizeof(*order));
-	if (order == NULL)
-		return error_no_memory(err);
-	if (segmap_init(&w->map, p->map.nfiles, err) < 0 ||
-	    segmap_sort(&p->map, true, order, err) < 0)
-		return -1;
+	(void)segmap_init(&w->map, p->map.nfiles, NULL);
+	(void)segmap_sort(&p->map, true, order, NULL);
 	/* In an unfinished repack, places do not give the order, but the list
 	 * is sorted. */
 	for (size_t i = 0; i < p->map.nfiles; i++)
@@ -261,15 +254,14 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 		.guard = po->guard,
 		.work = po->work,
 	};
-	int rc = pack_init(&u.w, p, po, out, err);
+	int rc = 0;
 
+	(void)pack_init(&u.w, p, po, out, NULL);
 	out->done_before = !p->is_packed;
 	out->containers += p->hidden.red.ncontainers;
-	u.put = put_new(&how, err);
+	u.put = put_new(&how, NULL);
 	u.copy = (struct packed_copy){ p, u.put, u.w.arena, .len = 0 };
-	if (rc == 0 && u.put == NULL)
-		rc = -1;
-	if (rc == 0 && !po->work->dry_run)
+	if (!po->work->dry_run)
 		rc = pack_sweep_parts(p, err);
 	if (rc == 0)
 		rc = p->is_packed ? work(&u, err) : sweep(&u, err);

@@ -34,8 +34,8 @@ has_metadata(const char *path, const char *sub)
 	DIR *dir = NULL;
 	bool found = false;
 
-	if (path_join(&full, path, sub, NULL) == 0)
-		dir = opendir(full.data);
+	path_join(&full, path, sub, NULL);
+	dir = opendir(full.data);
 	buf_free(&full);
 	while (dir != NULL && !found && (de = readdir(dir)) != NULL)
 		found = dataset_dir_is_recovery(de->d_name);
@@ -49,10 +49,10 @@ is_dir(const char *path, const char *sub)
 {
 	struct buf full = BUF_INIT;
 	struct stat st;
-	bool yes = path_join(&full, path, sub, NULL) == 0 &&
-		   dir_stat(AT_FDCWD, full.data, &st, 0) == 0 &&
-		   S_ISDIR(st.st_mode);
+	bool yes = false;
 
+	path_join(&full, path, sub, NULL);
+	yes = dir_stat(AT_FDCWD, full.data, &st, 0) == 0 && S_ISDIR(st.st_mode);
 	buf_free(&full);
 	return yes;
 }
@@ -63,7 +63,7 @@ above(const char *path, int n, struct arena *a)
 {
 	char *copy = arena_strdup(a, path);
 
-	for (; copy != NULL && n > 0; n--) {
+	for (; n > 0; n--) {
 		char *slash = strrchr(copy, '/');
 
 		if (slash == NULL || slash == copy)
@@ -87,19 +87,16 @@ locate_path(const char *path, struct arena *a, struct locate_place *out,
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	/* By its real path, because "." and links do not show their names. */
-	if (path_real(path, &real, err) < 0) {
-		buf_free(&real);
+	if (path_real(path, &real, err) < 0)
 		return -1;
-	}
 	base = path_base(real.data);
 	parent = above(real.data, 1, a);
 	out->id = dataset_dir_id(base);
 	out->kind = LOCATE_OTHER;
-	if (parent != NULL && out->id >= 0 &&
-	    str_eq(path_base(parent), ".scr")) {
+	if (out->id >= 0 && str_eq(path_base(parent), ".scr")) {
 		out->kind = LOCATE_DATASET;
 		out->prefix = above(real.data, 2, a);
-	} else if (parent != NULL && str_eq(base, ".scr")) {
+	} else if (str_eq(base, ".scr")) {
 		/* The .scr of a prefix, or that of a dataset in a cache. */
 		out->id = dataset_dir_id(path_base(parent));
 		out->kind = out->id >= 0 && has_metadata(parent, ".scr")
@@ -111,19 +108,15 @@ locate_path(const char *path, struct arena *a, struct locate_place *out,
 		out->prefix = arena_strdup(a, path);
 	}
 	buf_free(&real);
-	if (parent == NULL ||
-	    (out->kind != LOCATE_OTHER && out->prefix == NULL))
-		return error_no_memory(err);
 	return 0;
 }
 
 /* --- Caches --- */
 
-int
-locate_caches_init(struct locate_caches *c, struct error *err)
+void
+locate_caches_init(struct locate_caches *c)
 {
 	*c = (struct locate_caches){ .arena = arena_new() };
-	return c->arena == NULL ? error_no_memory(err) : 0;
 }
 
 void
@@ -138,21 +131,20 @@ locate_caches_fini(struct locate_caches *c)
 
 /* Add the directory to the group of its dataset and job.  That of the job
  * contains that of the dataset or the node. */
-static int
-add_dir(struct locate_caches *c, int64_t id, const char *dir, struct error *err)
+static void
+add_dir(struct locate_caches *c, int64_t id, const char *dir)
 {
-	const char *copy = arena_strdup(c->arena, dir), *job = NULL;
+	const char *job = NULL;
 	struct buf real = BUF_INIT;
 	struct locate_group *g = NULL;
 	size_t i = 0;
 
-	if (path_real(dir, &real, NULL) == 0)
-		job = above(real.data, 1, c->arena);
+	/* If it vanishes now, the plan will say so. */
+	job = above(path_real(dir, &real, NULL) == 0 ? real.data : dir, 1,
+		    c->arena);
 	buf_free(&real);
-	if (job != NULL && str_starts(path_base(job), "node."))
+	if (str_starts(path_base(job), "node."))
 		job = above(job, 1, c->arena);
-	if (copy == NULL || job == NULL)
-		return error_no_memory(err);
 	job = path_base(job);
 	while (i < c->count && (c->groups[i].id < id ||
 				(c->groups[i].id == id &&
@@ -160,17 +152,14 @@ add_dir(struct locate_caches *c, int64_t id, const char *dir, struct error *err)
 		i++;
 	if (i == c->count || c->groups[i].id != id ||
 	    !str_eq(c->groups[i].job, job)) {
-		if (!MEM_ROOM(c->groups, c->count, c->cap))
-			return error_no_memory(err);
+		(void)MEM_ROOM(c->groups, c->count, c->cap);
 		memmove(&c->groups[i + 1], &c->groups[i],
 			(c->count++ - i) * sizeof(*c->groups));
 		c->groups[i] = (struct locate_group){ .id = id, .job = job };
 	}
 	g = &c->groups[i];
-	if (!MEM_ROOM(g->dirs, g->ndirs, g->cap))
-		return error_no_memory(err);
-	g->dirs[g->ndirs++] = copy;
-	return 0;
+	(void)MEM_ROOM(g->dirs, g->ndirs, g->cap);
+	g->dirs[g->ndirs++] = arena_strdup(c->arena, dir);
 }
 
 static int
@@ -180,7 +169,7 @@ by_name(const void *a, const void *b)
 }
 
 /* List the sub-directories of `path`, sorted, with names in `a`.  Hidden
- * directories and links are skipped.  NULL with -1 in *count: out of memory. */
+ * directories and links are skipped. */
 static const char **
 list_dirs(const char *path, struct arena *a, size_t *count)
 {
@@ -197,52 +186,36 @@ list_dirs(const char *path, struct arena *a, size_t *count)
 			    0 ||
 		    !S_ISDIR(st.st_mode))
 			continue;
-		if (!MEM_ROOM(names, *count, cap))
-			goto fail;
-		names[*count] = arena_strdup(a, de->d_name);
-		if (names[(*count)++] == NULL)
-			goto fail;
+		(void)MEM_ROOM(names, *count, cap);
+		names[(*count)++] = arena_strdup(a, de->d_name);
 	}
 	if (dir != NULL)
 		closedir(dir);
 	if (*count > 1)
 		qsort(names, *count, sizeof(*names), by_name);
 	return names;
-fail:
-	closedir(dir);
-	mem_free(names);
-	*count = (size_t)-1;
-	return NULL;
 }
 
-static int
-search(struct locate_caches *c, const char *path, int depth, size_t *found,
-       struct error *err)
+static void
+search(struct locate_caches *c, const char *path, int depth, size_t *found)
 {
 	struct buf full = BUF_INIT;
-	const char **names = NULL;
 	size_t count = 0;
-	int rc = 0;
+	const char **names = list_dirs(path, c->arena, &count);
 
-	names = list_dirs(path, c->arena, &count);
-	if (count == (size_t)-1)
-		return error_no_memory(err);
-	for (size_t i = 0; rc == 0 && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		int64_t id = dataset_dir_id(names[i]);
 
-		rc = path_join(&full, path, names[i], err);
-		if (rc < 0)
-			break;
+		path_join(&full, path, names[i], NULL);
 		if (id >= 0 && is_dir(full.data, ".scr")) {
-			rc = add_dir(c, id, full.data, err);
+			add_dir(c, id, full.data);
 			(*found)++;
 		} else if (depth > 1) {
-			rc = search(c, full.data, depth - 1, found, err);
+			search(c, full.data, depth - 1, found);
 		}
 	}
 	mem_free(names);
 	buf_free(&full);
-	return rc;
 }
 
 int
@@ -255,9 +228,9 @@ locate_caches_add(struct locate_caches *c, const char *path, size_t *found,
 		return -1;
 	if (at.kind == LOCATE_CACHE) {
 		(*found)++;
-		return add_dir(c, at.id, at.prefix, err);
+		add_dir(c, at.id, at.prefix);
+	} else if (at.kind == LOCATE_OTHER) {
+		search(c, path, SEARCH_DEPTH, found);
 	}
-	if (at.kind != LOCATE_OTHER)
-		return 0;
-	return search(c, path, SEARCH_DEPTH, found, err);
+	return 0;
 }

@@ -48,7 +48,7 @@ struct locate_caches {
 	struct locate_group *groups; /* sorted by id, then job */
 };
 
-int locate_caches_init(struct locate_caches *c, struct error *err);
+void locate_caches_init(struct locate_caches *c);
 void locate_caches_fini(struct locate_caches *c);
 
 /*

@@ -25,13 +25,11 @@ struct subject_lock {
 	int dirfd, lock;
 };
 
-static int
-subject_init(struct subject *s, struct error *err)
+static void
+subject_init(struct subject *s)
 {
 	*s = (struct subject){ .id = -1, .arena = arena_new() };
-	if (s->arena == NULL)
-		return error_no_memory(err);
-	return locate_caches_init(&s->caches, err);
+	locate_caches_init(&s->caches);
 }
 
 void
@@ -128,8 +126,7 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 	size_t found = 0;
 	int rc = -1;
 
-	if (subject_init(s, err) < 0)
-		return -1;
+	subject_init(s);
 	if (count > 1)
 		return by_dirs(s, args, count, err);
 	word_parse(args[0], &w);
@@ -201,8 +198,6 @@ split_names(struct subject *s, bool outside, struct error *err)
 	if (!outside)
 		return 0;
 	dir = arena_strdup(s->arena, s->names[0]);
-	if (dir == NULL)
-		return error_no_memory(err);
 	slash = strrchr(dir, '/');
 	*(slash != NULL ? slash : dir) = '\0';
 	/* Shorten it to the nearest one that contains each name. */
@@ -228,8 +223,7 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 	struct locate_place at;
 	bool outside = false;
 
-	if (subject_init(s, err) < 0)
-		return -1;
+	subject_init(s);
 	s->kind = SUBJECT_FILES;
 	/* "map" or a type, rather than a file. */
 	if (count > 0 && (str_eq(args[0], "map") ||
@@ -242,8 +236,6 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 		return error_set(err, ERROR_USAGE, "no redundancy file given");
 	s->nnames = count;
 	s->names = arena_alloc(s->arena, count, sizeof(*s->names));
-	if (s->names == NULL)
-		return error_no_memory(err);
 	if (take_names(s, type, args, &outside, err) < 0 ||
 	    split_names(s, outside, err) < 0 ||
 	    locate_path(s->dir, s->arena, &at, err) < 0)
@@ -283,21 +275,15 @@ subject_lock(struct subject *s, const struct catalogue_options *o,
 	const char *dir = s->dir;
 
 	s->locks = mem_calloc(s->ndirs + 1, sizeof(*s->locks));
-	if (s->locks == NULL)
-		return error_no_memory(err);
 	if (s->kind == SUBJECT_PREFIX)
 		dir = arena_printf(s->arena, "%s/" SCR_DIR "/" DATASET_DIR_FMT,
 				   s->prefix, s->id);
 	if (s->kind != SUBJECT_CACHES)
-		return dir == NULL ? error_no_memory(err)
-				   : lock_dir(s, dir, o, err);
-	for (size_t i = 0; i < s->ndirs; i++) {
-		dir = arena_printf(s->arena, "%s/.scr", s->dirs[i]);
-		if (dir == NULL)
-			return error_no_memory(err);
-		if (lock_dir(s, dir, o, err) < 0)
+		return lock_dir(s, dir, o, err);
+	for (size_t i = 0; i < s->ndirs; i++)
+		if (lock_dir(s, arena_printf(s->arena, "%s/.scr", s->dirs[i]),
+			     o, err) < 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -342,32 +328,23 @@ subject_plan(const struct subject *s, bool checksums,
 	return p;
 }
 
-int
-subject_add_rebuilt(struct subject *s, const struct plan *p, struct error *err)
+void
+subject_add_rebuilt(struct subject *s, const struct plan *p)
 {
 	const char **names = NULL;
 	size_t n = 0;
 
 	if (s->kind != SUBJECT_FILES)
-		return 0;
+		return;
 	for (size_t i = 0; i < p->nsets; i++)
 		n += p->sets[i].n;
 	names = arena_alloc(s->arena, n + 1, sizeof(*names));
-	if (names == NULL)
-		return error_no_memory(err);
 	n = 0;
-	for (size_t i = 0; i < p->nsets; i++) {
-		for (uint32_t m = 0; m < p->sets[i].n; m++) {
-			const char *name = p->sets[i].members[m].name;
-
-			if (name == NULL)
-				continue;
-			names[n] = arena_strdup(s->arena, name);
-			if (names[n++] == NULL)
-				return error_no_memory(err);
-		}
-	}
+	for (size_t i = 0; i < p->nsets; i++)
+		for (uint32_t m = 0; m < p->sets[i].n; m++)
+			if (p->sets[i].members[m].name != NULL)
+				names[n++] = arena_strdup(
+					s->arena, p->sets[i].members[m].name);
 	s->names = names;
 	s->nnames = n;
-	return 0;
 }

@@ -75,7 +75,6 @@ struct plan *subject_plan(const struct subject *s, bool checksums,
 
 /* After plan `p` was carried out for redundancy files given by the user: add
  * the rebuilt files to those given. */
-int subject_add_rebuilt(struct subject *s, const struct plan *p,
-			struct error *err);
+void subject_add_rebuilt(struct subject *s, const struct plan *p);
 
 #endif /* FIND_SUBJECT_H */

@@ -28,11 +28,9 @@ add_problem(void *arg, const char *what)
 {
 	struct condition *h = arg;
 
-	/* Without memory a line is dropped; the status still shows the
-	 * damage. */
 	if (h->problems.len > 0)
-		(void)buf_add_char(&h->problems, '\n');
-	(void)buf_add_str(&h->problems, what);
+		buf_add_char(&h->problems, '\n');
+	buf_add_str(&h->problems, what);
 }
 
 static void
@@ -464,8 +462,6 @@ condition_check_old(struct overview *s, const char *word,
 			       : error_set(err, ERROR_ABSENT,
 					   "%s: not of SCR 1.1", word);
 	e = arena_alloc(k->packed.arena, 1, sizeof(*e));
-	if (e == NULL)
-		return error_no_memory(err);
 	out->id = k->packed.id;
 	out->prefix = catalogue_path(s->catalogue);
 	*e = (struct overview_entry){

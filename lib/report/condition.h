@@ -54,7 +54,7 @@ struct condition {
 
 /*
  * Check dataset `e`: make its plan.  o->checksums and o->deep also read the
- * data.  Problems of the dataset go to *out. -1: no memory, or a failed read.
+ * data.  Problems of the dataset go to *out. -1: it could not be checked.
  * Call condition_fini() also on failure.  `e` is borrowed until then.
  */
 int condition_check(struct overview *s, const struct overview_entry *e,
@@ -96,7 +96,7 @@ void condition_next_remade(const struct overview *s, int64_t whole,
 
 /* --- Text (condition_text.c) --- */
 
-/* Everything is appended to a buf, which remembers a failure: buf_check(). */
+/* Everything is appended to a buf. */
 
 /* A prefix: index, halt conditions, nodes. */
 void report_prefix(const struct overview *s, struct buf *out);

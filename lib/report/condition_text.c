@@ -300,10 +300,7 @@ condition_json(const struct condition *h, bool detail, bool all_files)
 		while ((line = str_line(&at, &len)) != NULL) {
 			buf_clear(&text);
 			buf_printf(&text, "%.*s", (int)len, line);
-			if (text.failed)
-				json_push(list, NULL);
-			else
-				report_push_problem(list, text.data);
+			report_push_problem(list, text.data);
 		}
 		buf_free(&text);
 		json_set(j, "problems", list);

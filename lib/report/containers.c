@@ -84,14 +84,13 @@ list_part(struct containers *k, int which, size_t first)
 }
 
 /* Fill in parts and list. */
-static int
-make_lists(struct containers *k, struct error *err)
+static void
+make_lists(struct containers *k)
 {
 	const struct segmap *const maps[2] = { &k->packed.map,
 					       &k->packed.hidden.red };
 	struct segmap *red = &k->packed.hidden.red;
 	struct redset_name name;
-	bool failed = false;
 
 	for (int i = 0; i < 2; i++) {
 		struct containers_part *part = &k->parts[i];
@@ -100,19 +99,15 @@ make_lists(struct containers *k, struct error *err)
 		part->map = maps[i];
 		part->pos = mem_calloc(n + 1, sizeof(*part->pos));
 		part->bad = mem_calloc(maps[i]->nsegs + 1, sizeof(bool));
-		failed |= part->pos == NULL || part->bad == NULL;
 		k->count += n;
 	}
 	k->list = mem_calloc(k->count + 1, sizeof(*k->list));
-	if (failed || k->list == NULL)
-		return error_no_memory(err);
 	/* Only the name of a redundancy file gives its rank. */
 	for (size_t i = 0; i < red->nfiles; i++)
 		if (redset_name_parse(red->files[i].path, &name, NULL))
 			red->files[i].rank = name.rank;
 	list_part(k, DATA, 0);
 	list_part(k, REDUNDANCY, maps[DATA]->ncontainers);
-	return 0;
 }
 
 struct containers *
@@ -121,18 +116,17 @@ containers_open(struct catalogue *c, const char *word,
 {
 	struct containers *k = mem_calloc(1, sizeof(*k));
 
-	if (k == NULL)
-		return error_no_memory_null(err);
 	if (catalogue_packed_open(c, word, false, o, &k->packed, err) < 0) {
 		mem_free(k);
 		return NULL;
 	}
-	if (!k->packed.is_packed)
-		error_set(err, ERROR_ABSENT, "%s: not packed", word);
-	else if (make_lists(k, err) == 0)
-		return k;
-	containers_free(k);
-	return NULL;
+	if (!k->packed.is_packed) {
+		containers_free(k);
+		return error_set_null(err, ERROR_ABSENT, "%s: not packed",
+				      word);
+	}
+	make_lists(k);
+	return k;
 }
 
 void
@@ -226,16 +220,14 @@ note_flaw(void *arg, const struct packed_flaw *f)
 }
 
 /* Mark the packed redundancy files that the plan found damaged. */
-static int
-ask_plan_reds(struct looking *l, struct error *err)
+static void
+ask_plan_reds(struct looking *l)
 {
 	struct containers_part *part = &l->k->parts[REDUNDANCY];
 	const struct segmap *m = part->map;
 	const struct plan *p = l->l->plan;
 	struct map *by = segmap_by_path(m);
 
-	if (by == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < p->nsets; i++)
 		for (uint32_t k = 0; k < p->sets[i].n; k++) {
 			const struct plan_member *is = &p->sets[i].members[k];
@@ -252,22 +244,19 @@ ask_plan_reds(struct looking *l, struct error *err)
 				      CONTAINER_SUM);
 		}
 	map_free(by);
-	return 0;
 }
 
-/* Take over the plan's findings: files with wrong checksums, counted in *wrong,
- * and segments that a rebuild left unfinished. */
-static int
-ask_plan(struct looking *l, size_t *wrong, struct error *err)
+/* Take over the plan's findings: segments that a rebuild left unfinished, and
+ * files with wrong checksums.  Returns the number of these. */
+static size_t
+ask_plan(struct looking *l)
 {
 	struct containers_part *part = &l->k->parts[DATA];
 	const struct segmap *m = part->map;
 	const struct plan *p = l->l->plan;
 	struct map *by = segmap_by_path(m);
+	size_t wrong = 0;
 
-	*wrong = 0;
-	if (by == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		size_t at = map_get(by, f->path);
@@ -276,7 +265,7 @@ ask_plan(struct looking *l, size_t *wrong, struct error *err)
 			continue;
 		if (f->state == FILE_WRONG_CRC) {
 			l->bad_sum[at] = true;
-			++*wrong;
+			wrong++;
 		}
 		for (size_t s = 0; s < f->nsegs; s++) {
 			const struct segment *seg =
@@ -291,7 +280,8 @@ ask_plan(struct looking *l, size_t *wrong, struct error *err)
 		}
 	}
 	map_free(by);
-	return ask_plan_reds(l, err);
+	ask_plan_reds(l);
+	return wrong;
 }
 
 static int
@@ -313,20 +303,19 @@ check(struct looking *l, bool sums, struct error *err)
 
 /* The checksum of a file does not show which of its segments is wrong.  Mark
  * all of them, except those in containers whose own checksum is right. */
-static int
-blame(struct looking *l, struct error *err)
+static void
+blame(struct looking *l)
 {
 	struct containers_part *part = &l->k->parts[DATA];
 	const struct segmap *m = part->map;
 	/* By container: */
 	bool *explained = mem_calloc(m->ncontainers + 1, sizeof(bool));
 	bool *good = mem_calloc(m->ncontainers + 1, sizeof(bool));
-	int rc = explained == NULL || good == NULL ? error_no_memory(err) : 0;
 
-	for (size_t i = 0; rc == 0 && i < m->ncontainers; i++)
+	for (size_t i = 0; i < m->ncontainers; i++)
 		good[i] = l->summed && m->containers[i].has_crc &&
 			  listed(l->k, part, i)->state == CONTAINER_WHOLE;
-	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
+	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
 
 		for (size_t s = f->first; s < f->first + f->nsegs; s++) {
@@ -341,7 +330,7 @@ blame(struct looking *l, struct error *err)
 	}
 	/* A damaged container without a known damaged file, for example because
 	 * files have no checksums: each of its segments is in doubt. */
-	for (size_t s = 0; rc == 0 && s < m->nsegs; s++) {
+	for (size_t s = 0; s < m->nsegs; s++) {
 		uint32_t at = m->segs[s].container;
 
 		if (listed(l->k, part, at)->state == CONTAINER_SUM &&
@@ -350,7 +339,6 @@ blame(struct looking *l, struct error *err)
 	}
 	mem_free(explained);
 	mem_free(good);
-	return rc;
 }
 
 int
@@ -363,18 +351,14 @@ containers_look(struct containers *k, const struct containers_look *how,
 		.l = how,
 		.bad_sum = mem_calloc(k->packed.map.nfiles + 1, sizeof(bool)),
 	};
-	size_t wrong = 0;
-	int rc = l.bad_sum == NULL ? error_no_memory(err)
-				   : check(&l, sums && !planned, err);
+	int rc = check(&l, sums && !planned, err);
 
-	if (rc == 0 && planned)
-		rc = ask_plan(&l, &wrong, err);
 	/* A plan with checksums has read all files: read them again only to
 	 * locate the damage. */
-	if (rc == 0 && sums && wrong > 0)
+	if (rc == 0 && planned && ask_plan(&l) > 0 && sums)
 		rc = check(&l, true, err);
 	if (rc == 0)
-		rc = blame(&l, err);
+		blame(&l);
 	mem_free(l.bad_sum);
 	if (rc < 0)
 		return -1;

@@ -124,11 +124,10 @@ struct container_picture {
 /*
  * List all ranges, and assign containers to at most `rows` rows: each has its
  * own row; or, if there are more than `alone`, neighbours of equal size that
- * are all whole or all missing share one.  Call container_picture_free() also
- * on failure.
+ * are all whole or all missing share one.
  */
-int container_picture(const struct containers *k, size_t alone, size_t rows,
-		      struct container_picture *out, struct error *err);
+void container_picture(const struct containers *k, size_t alone, size_t rows,
+		       struct container_picture *out);
 void container_picture_free(struct container_picture *p);
 
 /* Label of a row, cut at `width` columns: "ctr.0", "ctr.3-17".  Returns
@@ -175,8 +174,7 @@ void report_containers_json(const struct containers *k, bool segments,
 /*
  * Draw the containers as SVG, without scripts or external resources.  The
  * picture has at most some 20,000 rectangles: small neighbours are merged.
- * ERROR_USAGE: the dataset has no containers.
  */
-int report_svg(const struct condition *h, struct buf *out, struct error *err);
+void report_svg(const struct condition *h, struct buf *out);
 
 #endif /* REPORT_CONTAINERS_H */

@@ -321,8 +321,7 @@ put_head(struct drawing *d, const char *name)
 		   "<text class=\"head\" x=\"16\" y=\"30\">%s</text>\n"
 		   "<text x=\"16\" y=\"54\">Containers: ",
 		   xml_shown(name));
-	xml_escaped(d->out, line.data != NULL ? line.data : "");
-	d->out->failed |= line.failed;
+	xml_escaped(d->out, line.data);
 	buf_free(&line);
 	buf_printf(d->out, "</text>\n");
 	for (size_t i = 0, x = LEFT; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -346,23 +345,14 @@ put_head(struct drawing *d, const char *name)
 		   LEFT, TOP - 8, LEFT + BAR, TOP - 8, str_size(d->p.room));
 }
 
-int
-report_svg(const struct condition *h, struct buf *out, struct error *err)
+void
+report_svg(const struct condition *h, struct buf *out)
 {
 	const char *name = h->entry != NULL ? h->entry->name : NULL;
 	struct drawing d = { .out = out };
-	int rc = -1, y = TOP;
+	int y = TOP;
 
-	if (h->containers == NULL)
-		return error_set(
-			err, ERROR_USAGE,
-			"dataset %" PRId64 ": no containers to draw: %s", h->id,
-			h->plan == NULL && h->why[0] != '\0'
-				? h->why
-				: "it is not packed");
-	if (container_picture(h->containers, ALONE_MAX, ROWS_MAX, &d.p, err) <
-	    0)
-		goto out;
+	container_picture(h->containers, ALONE_MAX, ROWS_MAX, &d.p);
 	choose_merging(&d);
 	put_head(&d, str_printed(NAME_TEXT, "dataset %" PRId64 "  %s", h->id,
 				 name != NULL ? name : ""));
@@ -382,8 +372,5 @@ report_svg(const struct condition *h, struct buf *out, struct error *err)
 			   "containers</text>\n",
 			   LEFT, y + 13, d.p.more);
 	buf_printf(out, "</svg>\n");
-	rc = buf_check(out, err);
-out:
 	container_picture_free(&d.p);
-	return rc;
 }

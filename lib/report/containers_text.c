@@ -88,17 +88,15 @@ collect(struct container_picture *p, const struct containers_part *part,
 	return n;
 }
 
-int
+void
 container_picture(const struct containers *k, size_t alone, size_t rows,
-		  struct container_picture *out, struct error *err)
+		  struct container_picture *out)
 {
-	size_t segs = 0;
+	const size_t segs = k->parts[0].map->nsegs + k->parts[1].map->nsegs;
 	size_t n = 0;
 
 	*out = (struct container_picture){ .k = k, .room = 1 };
 	out->rows = mem_calloc(rows, sizeof(*out->rows));
-	if (out->rows == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < k->count; i++) {
 		const struct container *c = &k->list[i];
 		struct container_row *row = &out->rows[out->shown];
@@ -120,11 +118,8 @@ container_picture(const struct containers *k, size_t alone, size_t rows,
 				c->redundancy && (i == 0 || !c[-1].redundancy),
 			};
 	}
-	segs = k->parts[0].map->nsegs + k->parts[1].map->nsegs;
 	out->first = mem_calloc(k->count + 2, sizeof(*out->first));
 	out->spans = mem_calloc(2 * segs + 1, sizeof(*out->spans));
-	if (out->first == NULL || out->spans == NULL)
-		return error_no_memory(err);
 	for (int i = 0; i < 2; i++)
 		n = collect(out, &k->parts[i], n);
 	qsort(out->spans, n, sizeof(*out->spans), by_place);
@@ -133,7 +128,6 @@ container_picture(const struct containers *k, size_t alone, size_t rows,
 			s++;
 		out->first[i + 1] = s;
 	}
-	return 0;
 }
 
 void
@@ -431,10 +425,7 @@ report_containers_map(const struct containers *k, const struct style *style,
 	unsigned width = style->width > 0 ? style->width : WIDTH;
 	char name[256], state[64];
 
-	if (container_picture(k, ALONE_MAX, ROWS_MAX, &d.p, NULL) < 0) {
-		out->failed = true;
-		goto out;
-	}
+	container_picture(k, ALONE_MAX, ROWS_MAX, &d.p);
 	d.cells = width > LABEL ? width - LABEL : 1;
 	for (size_t i = 0; i < d.p.shown; i++)
 		d.states |= container_row_state(k, &d.p.rows[i], state,
@@ -467,6 +458,5 @@ report_containers_map(const struct containers *k, const struct style *style,
 	if (d.p.more > 0)
 		buf_printf(out, "  ... and %zu more\n", d.p.more);
 	put_legend(&d);
-out:
 	container_picture_free(&d.p);
 }

@@ -46,7 +46,7 @@ struct json *report_fti_file_json(const struct fti_rankfile *r,
 				  enum report_fti_depth depth);
 
 /* The state of each container: "", "empty", "damaged", "wrong sum", "wrong
- * record" or "unknown".  For mem_free(); NULL: no memory. */
+ * record" or "unknown".  For mem_free(). */
 const char **report_fti_container_states(const struct fti_checked *c);
 
 /* Append a picture of an FTI-FF file (fti_svg.c).  ERROR_USAGE: it is none;

@@ -75,8 +75,6 @@ report_fti_container_states(const struct fti_checked *c)
 	const struct fti_file *f = c->file;
 	const char **states = mem_calloc(f->ncontainers + 1, sizeof(*states));
 
-	if (states == NULL)
-		return NULL;
 	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
 		if (n->container < f->ncontainers &&
 		    states[n->container] == NULL)
@@ -240,10 +238,6 @@ dump_posix(const struct fti_rankfile *r, struct buf *out)
 	const char **states = mem_calloc(d->nlayers + 1, sizeof(*states));
 	struct table t;
 
-	if (states == NULL) {
-		out->failed = true;
-		return;
-	}
 	for (const struct fti_finding *n = r->checked.file->findings; n != NULL;
 	     n = n->next)
 		if (n->block < d->nlayers)
@@ -295,8 +289,7 @@ dump_ff(const struct fti_rankfile *r, struct buf *out)
 	char hex[HASH_MD5_TEXT], sum[FTI_CHECKSUM_SIZE + 1] = "";
 	struct table t;
 
-	out->failed |= states == NULL;
-	if (f->kind == FTI_KIND_NONE || states == NULL) {
+	if (f->kind == FTI_KIND_NONE) {
 		mem_free(states);
 		return;
 	}
@@ -421,8 +414,8 @@ set_records(struct json *j, const struct fti_checked *c)
 	}
 	json_set(j, "blocks", list);
 	states = report_fti_container_states(c);
-	list = states == NULL ? NULL : json_new_array();
-	for (size_t i = 0; states != NULL && i < f->ncontainers; i++) {
+	list = json_new_array();
+	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_file_container *k = &f->containers[i];
 		struct json *e = json_new_object();
 

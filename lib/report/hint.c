@@ -44,13 +44,11 @@ report_add_quoted(struct buf *out, const char *before, const char *text)
 	buf_add_char(out, '\'');
 }
 
-/* Copy the command to `to`, and free it.  "" if memory was short. */
+/* Copy the command to `to`, and free it. */
 static char *
 finish(struct buf *command, char *to, size_t size)
 {
-	const bool whole = command->data != NULL && !command->failed;
-
-	snprintf(to, size, "%s", whole ? command->data : "");
+	snprintf(to, size, "%s", command->data != NULL ? command->data : "");
 	buf_free(command);
 	return to;
 }
@@ -164,10 +162,10 @@ remove_link(const char *prefix, int64_t id, struct buf *out)
 {
 	struct buf path = BUF_INIT;
 	struct stat st;
-	const bool is = buf_printf(&path, "%s/" SCR_DIR "/" DATASET_DIR_FMT,
-				   prefix, id) >= 0 &&
-			lstat(path.data, &st) == 0 && S_ISLNK(st.st_mode);
+	bool is = false;
 
+	buf_printf(&path, "%s/" SCR_DIR "/" DATASET_DIR_FMT, prefix, id);
+	is = lstat(path.data, &st) == 0 && S_ISLNK(st.st_mode);
 	if (is)
 		report_add_quoted(out, "rm ", path.data);
 	buf_free(&path);
@@ -179,16 +177,15 @@ move_back(const char *prefix, const struct next_case *n, struct buf *out)
 {
 	struct buf from = BUF_INIT, back = BUF_INIT;
 
-	if (path_join(&from, prefix, n->way.is, NULL) == 0 &&
-	    path_join(&back, prefix, n->way.was, NULL) == 0) {
-		/* Else it would be moved into that directory. */
-		if (access(back.data, F_OK) == 0) {
-			report_add_quoted(out, "rmdir ", back.data);
-			buf_add_str(out, " && ");
-		}
-		report_add_quoted(out, "mv ", from.data);
-		report_add_quoted(out, " ", back.data);
+	path_join(&from, prefix, n->way.is, NULL);
+	path_join(&back, prefix, n->way.was, NULL);
+	/* Else it would be moved into that directory. */
+	if (access(back.data, F_OK) == 0) {
+		report_add_quoted(out, "rmdir ", back.data);
+		buf_add_str(out, " && ");
 	}
+	report_add_quoted(out, "mv ", from.data);
+	report_add_quoted(out, " ", back.data);
 	buf_free(&from);
 	buf_free(&back);
 }
@@ -205,7 +202,7 @@ clear_way(const char *obstacle, size_t size, struct buf *out)
 	if (obstacle == NULL || obstacle[0] == '\0')
 		return;
 	buf_printf(&away, "%s.old", obstacle);
-	for (int i = 1; !away.failed && lstat(away.data, &st) == 0; i++) {
+	for (int i = 1; lstat(away.data, &st) == 0; i++) {
 		buf_clear(&away);
 		buf_printf(&away, "%s.old%d", obstacle, i);
 	}
@@ -213,7 +210,7 @@ clear_way(const char *obstacle, size_t size, struct buf *out)
 	if (fd >= 0 && dir_is_empty(fd)) {
 		report_add_quoted(out, "rmdir ", obstacle);
 		buf_add_str(out, " && ");
-	} else if (!away.failed) {
+	} else {
 		report_add_quoted(out, "mv ", obstacle);
 		report_add_quoted(out, " ", away.data);
 		buf_add_str(out, " && ");
@@ -267,7 +264,7 @@ report_next_dirs(const char *command, const struct next_dirs *d, char *to,
 		report_add_quoted(&out, " ", d->dirs[i]);
 	/* What is not here may be on other nodes.  Directories of many nodes do
 	 * not fit. */
-	if (command == NULL || out.failed || out.len >= size) {
+	if (command == NULL || out.len >= size) {
 		buf_clear(&out);
 		add_scavenge(&out, d->prefix);
 	}
@@ -284,9 +281,9 @@ report_chmod(const struct plan *p, char *to, size_t size)
 		const struct plan_file *f = &p->files[i];
 		const char *root = p->places[f->place].root;
 
-		if (f->state != FILE_PRESENT || !f->unreadable || f->packed ||
-		    path_join(&path, root, f->path, NULL) < 0)
+		if (f->state != FILE_PRESENT || !f->unreadable || f->packed)
 			continue;
+		path_join(&path, root, f->path, NULL);
 		fits = out.len;
 		report_add_quoted(&out, fits == 0 ? "chmod u+r " : " ",
 				  path.data);

@@ -249,7 +249,7 @@ cell_text(const struct table *t, int column, const struct index_entry *e,
 }
 
 /* Append the line of `e`, or the headings (NULL). */
-static int
+static void
 put_line(struct table *t, const struct index_entry *e)
 {
 	char scratch[SHOWN_MAX];
@@ -272,14 +272,13 @@ put_line(struct table *t, const struct index_entry *e)
 		if (c->width > 0)
 			blanks += fill;
 		/* Append `blanks` blanks and a cell. */
-		if (buf_reserve(&t->text, blanks + len) < 0)
-			return -1;
+		buf_reserve(&t->text, blanks + len);
 		memset(t->text.data + t->text.len, ' ', blanks);
 		memcpy(t->text.data + t->text.len + blanks, cell, len);
 		t->text.len += blanks + len;
 		blanks = c->width <= 0 ? fill + 1 : 1;
 	}
-	return buf_add_char(&t->text, '\n');
+	buf_add_char(&t->text, '\n');
 }
 
 /* Set the widths: of LLNL's columns as in its table, of others as needed. */
@@ -310,13 +309,11 @@ set_widths(struct table *t, const struct list_rows *rows,
 	}
 }
 
-int
+void
 list_print(const struct list_rows *rows, const struct list_filter *f,
-	   const struct list_look *look, int (*print)(struct buf *text),
-	   struct error *err)
+	   const struct list_look *look, int (*print)(struct buf *text))
 {
 	struct table t = { BUF_INIT, rows->index, *look, { 0 } };
-	int rc = 0;
 
 	if (look->style != LIST_CHOSEN)
 		t.look.chosen.count = 0;
@@ -326,22 +323,21 @@ list_print(const struct list_rows *rows, const struct list_filter *f,
 			t.look.chosen.list[t.look.chosen.count++] = i;
 	set_widths(&t, rows, f);
 	if (look->style != LIST_NAMES)
-		rc = put_line(&t, NULL);
-	for (size_t i = 0; rc == 0 && i < rows->count; i++) {
+		put_line(&t, NULL);
+	for (size_t i = 0; i < rows->count; i++) {
 		const struct index_entry *e = &rows->entries[i];
 
 		if (!matches(f, e) ||
 		    (look->style == LIST_NAMES && e->name == NULL))
 			continue;
-		rc = put_line(&t, e);
+		put_line(&t, e);
 		/* A large table in memory takes longer than writing it. */
 		if (t.text.len >= FLUSH_SIZE)
 			(void)print(&t.text);
 	}
-	if (rc == 0 && t.text.len > 0)
+	if (t.text.len > 0)
 		(void)print(&t.text);
 	buf_free(&t.text);
-	return rc < 0 ? error_no_memory(err) : 0;
 }
 
 /* --- Order --- */
@@ -372,41 +368,34 @@ compare(const void *one, const void *two)
 	return (a->entry.id < b->entry.id) - (a->entry.id > b->entry.id);
 }
 
-int
+void
 list_sort(const struct index *ix, struct index_entry *entries, size_t count,
-	  const struct list_look *look, struct error *err)
+	  const struct list_look *look)
 {
 	struct sorted *list = NULL;
 	struct arena *texts = NULL;
 	char scratch[SHOWN_MAX];
-	bool good = false;
 
 	if (look->chosen.sort == 0 || count < 2)
-		return 0;
+		return;
 	texts = arena_new();
 	list = mem_alloc(count, sizeof(*list));
-	good = texts != NULL && list != NULL;
-	for (size_t i = 0; good && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct fact f = fact_of(look->chosen.sort - 1, ix, &entries[i],
 					scratch);
 
 		if (f.text != NULL && f.text[0] == '\0')
 			f = (struct fact){ .kind = UNKNOWN };
-		if (f.text == scratch) {
+		if (f.text == scratch)
 			f.text = arena_strdup(texts, scratch);
-			good = f.text != NULL;
-		}
 		list[i] = (struct sorted){ entries[i], f,
 					   look->chosen.descending };
 	}
-	if (good) {
-		qsort(list, count, sizeof(*list), compare);
-		for (size_t i = 0; i < count; i++)
-			entries[i] = list[i].entry;
-	}
+	qsort(list, count, sizeof(*list), compare);
+	for (size_t i = 0; i < count; i++)
+		entries[i] = list[i].entry;
 	mem_free(list);
 	arena_free(texts);
-	return good ? 0 : error_no_memory(err);
 }
 
 /* --- JSON --- */

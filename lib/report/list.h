@@ -54,9 +54,9 @@ struct list_look {
 char *list_column_words(char to[static COLUMNS_WORDS]);
 
 /* Sort entries as look->chosen says; unknown values come last, and among equal
- * values newer datasets first.  ERROR_NOMEM. */
-int list_sort(const struct index *ix, struct index_entry *entries, size_t count,
-	      const struct list_look *look, struct error *err);
+ * values newer datasets first. */
+void list_sort(const struct index *ix, struct index_entry *entries,
+	       size_t count, const struct list_look *look);
 
 /* Entries of an index, in the order of a list. */
 struct list_rows {
@@ -67,10 +67,9 @@ struct list_rows {
 
 /* Pass the list of the entries that match to `print`, in parts of several
  * lines.  It empties the buffer, and reports its own failures.  Control
- * characters in names are made printable.  ERROR_NOMEM. */
-int list_print(const struct list_rows *rows, const struct list_filter *f,
-	       const struct list_look *look, int (*print)(struct buf *text),
-	       struct error *err);
+ * characters in names are made printable. */
+void list_print(const struct list_rows *rows, const struct list_filter *f,
+		const struct list_look *look, int (*print)(struct buf *text));
 
 /* The matching entries as JSON, with prefix, restart point and notice. */
 struct json *list_json(const struct catalogue *c, const struct index *ix,

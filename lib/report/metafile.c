@@ -50,9 +50,8 @@ read_tree(const struct source *s, struct metafile *out, struct error *err)
 	error_clear(err);
 	if (want > s->size)
 		want = (size_t)s->size;
-	rc = buf_reserve(&raw, want + 1) < 0
-		     ? error_no_memory(err)
-		     : io_pread(s->fd, s->path, raw.data, want, 0, err);
+	buf_reserve(&raw, want + 1);
+	rc = io_pread(s->fd, s->path, raw.data, want, 0, err);
 	if (rc == 0) {
 		out->tree = kvtree_decode(raw.data, want, &used, err);
 		rc = out->tree == NULL ? error_wrap(err, "%s", s->path) : 0;
@@ -139,8 +138,8 @@ metafile_fini(struct metafile *f)
 
 /* Append `text` line by line, without control characters that could drive a
  * terminal. */
-static int
-add_printable(struct buf *out, const char *text, struct error *err)
+static void
+add_printable(struct buf *out, const char *text)
 {
 	struct buf line = BUF_INIT;
 	const char *from = NULL;
@@ -148,18 +147,13 @@ add_printable(struct buf *out, const char *text, struct error *err)
 
 	while ((from = str_line(&text, &len)) != NULL) {
 		buf_clear(&line);
-		if (buf_add(&line, from, len) < 0 ||
-		    buf_reserve(out, 4 * len + 1) < 0)
-			break;
-		if (len > 0)
-			str_printable(out->data + out->len, 4 * len + 1,
-				      line.data);
-		out->len += len > 0 ? strlen(out->data + out->len) : 0;
+		buf_add(&line, from, len);
+		buf_reserve(out, 4 * len + 1);
+		str_printable(out->data + out->len, 4 * len + 1, line.data);
+		out->len += strlen(out->data + out->len);
 		buf_add_char(out, '\n');
 	}
-	out->failed |= line.failed;
 	buf_free(&line);
-	return buf_check(out, err);
 }
 
 int
@@ -168,28 +162,26 @@ metafile_print(struct metafile *f, const struct metafile_options *o,
 {
 	struct buf text = BUF_INIT;
 	const char *from = f->text.data;
-	int rc = -1;
 
-	if (f->tree != NULL) {
-		if (o->sort && kvtree_sort(f->tree, err) < 0)
-			goto out;
-		if (kvtree_print(f->tree, o->tree ? KVTREE_TREE : KVTREE_KEYVAL,
-				 &text, err) < 0)
-			goto out;
-		from = text.data;
+	if (f->tree != NULL && o->sort && kvtree_sort(f->tree, err) < 0)
+		return -1;
+	if (f->tree != NULL &&
+	    kvtree_print(f->tree, o->tree ? KVTREE_TREE : KVTREE_KEYVAL, &text,
+			 err) < 0) {
+		buf_free(&text);
+		return -1;
 	}
-	rc = 0;
+	if (f->tree != NULL)
+		from = text.data;
 	if (from != NULL && o->terminal)
-		rc = add_printable(out, from, err);
-	else if (from != NULL && buf_add_str(out, from) < 0)
-		rc = error_no_memory(err);
-	if (rc == 0 && f->redundancy && f->tree != NULL && !o->exact &&
-	    buf_printf(out, "  (then %" PRIu64 " bytes of redundancy)\n",
-		       f->trailing) < 0)
-		rc = error_no_memory(err);
-out:
+		add_printable(out, from);
+	else if (from != NULL)
+		buf_add_str(out, from);
+	if (f->redundancy && f->tree != NULL && !o->exact)
+		buf_printf(out, "  (then %" PRIu64 " bytes of redundancy)\n",
+			   f->trailing);
 	buf_free(&text);
-	return rc;
+	return 0;
 }
 
 /* --- JSON --- */
@@ -241,7 +233,7 @@ metafile_json(const struct metafile *f, const char *path)
 	json_set_str(j, "file", path);
 	if (f->tree == NULL) {
 		copy = rest = mem_strdup(f->text.data);
-		lines = copy != NULL ? json_new_array() : NULL;
+		lines = json_new_array();
 		while (rest != NULL && *rest != '\0')
 			json_push(lines, line_json(strsep(&rest, "\n")));
 		mem_free(copy);

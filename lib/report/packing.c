@@ -97,7 +97,6 @@ file_table(const struct segmap *m, const struct columns *how, size_t most,
 			buf_printf(&where, ", and %zu more",
 				   f->nsegs - SEGS_SHOWN);
 		table_cell(&t, "%s", where.len > 0 ? where.data : "");
-		t.failed |= where.failed;
 		if (f->has_crc)
 			table_cell(&t, "0x%08" PRIx32, f->crc);
 		else

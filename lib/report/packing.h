@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * packing.h - packed datasets (scr_container(1)), and datasets that were built,
- * as text and JSON.  A buf remembers a failure: buf_check().
+ * as text and JSON.
  */
 #ifndef REPORT_PACKING_H
 #define REPORT_PACKING_H

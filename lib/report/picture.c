@@ -294,17 +294,16 @@ put_rows(const struct ranks *r, struct buf *out)
 			   r->nrows - rows);
 }
 
-static int
-put_ranks(const struct condition *h, const struct overview *s, struct buf *out,
-	  struct error *err)
+static void
+put_ranks(const struct condition *h, const struct overview *s, struct buf *out)
 {
 	struct ranks r;
-	int rc = ranks_init(&r, h->plan, s != NULL ? s->nodes : -1, err);
-	/* Is it known what must not be lost next? */
-	const bool vital = r.nodes && (h->status == STATUS_OK ||
-				       h->status == STATUS_DAMAGED);
+	bool vital = false; /* is it known what must not be lost next? */
 
-	if (rc < 0 || r.ncells == 0)
+	ranks_init(&r, h->plan, s != NULL ? s->nodes : -1);
+	vital = r.nodes &&
+		(h->status == STATUS_OK || h->status == STATUS_DAMAGED);
+	if (r.ncells == 0)
 		goto out;
 	buf_printf(out, "<h2>Ranks by %s</h2>\n<p>",
 		   r.nodes ? "node" : "redundancy set");
@@ -334,7 +333,6 @@ put_ranks(const struct condition *h, const struct overview *s, struct buf *out,
 	put_rows(&r, out);
 out:
 	ranks_free(&r);
-	return rc;
 }
 
 /* --- Sets and files --- */
@@ -437,33 +435,29 @@ static int
 put_page(const struct condition *h, const struct overview *s, struct buf *out,
 	 struct error *err)
 {
+	struct buf svg = BUF_INIT;
+
 	put_head(h, s, out);
-	if (h->plan != NULL && put_ranks(h, s, out, err) < 0)
-		return -1;
 	if (h->plan != NULL) {
+		put_ranks(h, s, out);
 		put_sets(h->plan, out);
 		put_files(h->plan, out);
 	}
 	if (h->containers != NULL) {
-		struct buf svg = BUF_INIT;
-		const int rc = report_svg(h, &svg, err);
+		report_svg(h, &svg);
 		/* Within HTML an SVG has no declaration. */
-		const char *start = rc == 0 ? strstr(svg.data, "<svg") : NULL;
-
 		buf_printf(out,
 			   "<h2>Containers</h2>\n<div class=\"scroll\">%s"
 			   "</div>\n",
-			   start != NULL ? start : "");
+			   strstr(svg.data, "<svg"));
 		buf_free(&svg);
-		if (rc < 0)
-			return -1;
 	}
 	if (s != NULL &&
 	    timeline_html(catalogue_scr_fd(s->catalogue), h->id, out, err) < 0)
 		return -1;
 	buf_add_str(out, "<p class=\"dim\">made by scr_inspect --html</p>\n"
 			 "</body></html>\n");
-	return buf_check(out, err);
+	return 0;
 }
 
 /* --- The ranks as an SVG --- */
@@ -515,12 +509,18 @@ put_svg(const struct condition *h, const struct overview *s, struct buf *out,
 	struct ranks r;
 	size_t lines = 0, shown = 0, line = 0;
 
-	if (h->containers != NULL || h->plan == NULL || h->plan->nranks <= 0)
-		return report_svg(h, out, err);
-	if (ranks_init(&r, h->plan, s != NULL ? s->nodes : -1, err) < 0) {
-		ranks_free(&r);
-		return -1;
+	if (h->containers != NULL) {
+		report_svg(h, out);
+		return 0;
 	}
+	if (h->plan == NULL || h->plan->nranks <= 0)
+		return error_set(
+			err, ERROR_USAGE,
+			"dataset %" PRId64 ": no containers to draw: %s", h->id,
+			h->plan == NULL && h->why[0] != '\0'
+				? h->why
+				: "it is not packed");
+	ranks_init(&r, h->plan, s != NULL ? s->nodes : -1);
 	while (shown < r.nrows && lines < SVG_LINES)
 		lines += lines_of(&r.rows[shown++]);
 	xml_svg(out, LEFT + PER_LINE * PITCH + 8, TOP + lines * PITCH + 24,
@@ -550,7 +550,7 @@ put_svg(const struct condition *h, const struct overview *s, struct buf *out,
 			   TOP + line * PITCH + 14, r.nrows - shown);
 	buf_add_str(out, "</svg>\n");
 	ranks_free(&r);
-	return buf_check(out, err);
+	return 0;
 }
 
 /* --- Files --- */

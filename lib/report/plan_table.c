@@ -29,10 +29,10 @@ static const char *
 ranks_text(const struct plan *p, const struct plan_set *s, enum members wanted)
 {
 	uint32_t *ranks = mem_alloc((size_t)s->n + 1, sizeof(*ranks));
-	const char *text = ranks != NULL ? "" : "?";
+	const char *text = "";
 	size_t n = 0;
 
-	for (uint32_t m = 0; ranks != NULL && m < s->n; m++)
+	for (uint32_t m = 0; m < s->n; m++)
 		if (s->members[m].rank != PLAN_NONE &&
 		    (wanted == ALL ||
 		     (wanted == LACKING ? report_member(p, s, m) != REPORT_WHOLE

@@ -234,18 +234,17 @@ put_lacking(struct buf *out, const struct plan *p)
 	const char *list = NULL;
 	int room = RANKS_TEXT;
 
-	for (size_t i = 0; lacks != NULL && i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		lacks[i] = p->ranks[i].map.fate != FATE_KEEP;
-	for (size_t i = 0; lacks != NULL && i < p->nfiles; i++)
+	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->files[i].fate != FATE_KEEP && p->files[i].rank < n)
 			lacks[p->files[i].rank] = true;
-	for (size_t i = 0; lacks != NULL && i < p->nsets; i++)
+	for (size_t i = 0; i < p->nsets; i++)
 		for (uint32_t m = 0; m < p->sets[i].n; m++)
 			if (p->sets[i].members[m].fate != FATE_KEEP &&
 			    p->sets[i].members[m].rank < n)
 				lacks[p->sets[i].members[m].rank] = true;
-	out->failed |= lacks == NULL || ranks == NULL;
-	for (size_t i = 0; !out->failed && i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (lacks[i])
 			ranks[k++] = (uint32_t)i;
 	if (k > 0) {

@@ -2,9 +2,8 @@
 /*
  * plan_text.h - plans, rebuilds and deep checks as text.
  *
- * Everything is appended to a buf, which remembers a failure: buf_check().
- * Names from metadata are made printable.  The same facts as JSON: plan_json()
- * of plan.h, and plan_json_deep().
+ * Everything is appended to a buf.  Names from metadata are made printable.
+ * The same facts as JSON: plan_json() of plan.h, and plan_json_deep().
  */
 #ifndef REPORT_PLAN_TEXT_H
 #define REPORT_PLAN_TEXT_H

@@ -146,34 +146,25 @@ fill(struct ranks *r, bool data, const uint64_t *order, uint32_t *taken)
 	}
 }
 
-int
-ranks_init(struct ranks *r, const struct plan *p, int64_t nodes,
-	   struct error *err)
+void
+ranks_init(struct ranks *r, const struct plan *p, int64_t nodes)
 {
 	const bool data = report_has_data_sets(p);
 	const size_t n = p->nranks > 0 ? (size_t)p->nranks : 0;
 	uint64_t *order = mem_calloc(n + 1, sizeof(*order));
 	uint32_t *taken = mem_calloc(p->nsets + 1, sizeof(*taken));
-	int rc = -1;
 
 	*r = (struct ranks){ .p = p, .ncells = n };
 	r->nodes = p->nplaces > 0 &&
 		   (p->places[0].cache || sets_span_nodes(p, data, nodes));
 	r->cells = mem_calloc(n + 1, sizeof(*r->cells));
 	r->rows = mem_calloc(n + 1, sizeof(*r->rows));
-	if (order == NULL || taken == NULL || r->cells == NULL ||
-	    r->rows == NULL) {
-		error_no_memory(err);
-	} else {
-		for (uint32_t i = 0; i < n; i++)
-			order[i] = (uint64_t)row_of(r, data, i) << 32 | i;
-		qsort(order, n, sizeof(*order), num_by_u64);
-		fill(r, data, order, taken);
-		rc = 0;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = (uint64_t)row_of(r, data, i) << 32 | i;
+	qsort(order, n, sizeof(*order), num_by_u64);
+	fill(r, data, order, taken);
 	mem_free(order);
 	mem_free(taken);
-	return rc;
 }
 
 void

@@ -77,10 +77,8 @@ struct ranks {
  * Put the ranks of `p` into rows.  `nodes` is the number of nodes of the job;
  * negative: unknown.  Of caches each directory is a node.  On a prefix the n-th
  * members of all sets shared a node if each set has one member on each node.
- * Call ranks_free() also on failure: ERROR_NOMEM.
  */
-int ranks_init(struct ranks *r, const struct plan *p, int64_t nodes,
-	       struct error *err);
+void ranks_init(struct ranks *r, const struct plan *p, int64_t nodes);
 void ranks_free(struct ranks *r);
 
 /* The last of the rows from `first` on that look the same and can share a line:
@@ -95,7 +93,7 @@ const char *ranks_state_name(const struct plan *p, enum report_cell_state s);
 /*
  * Append the timeline of the log in directory `scr`; of a long log its last 4
  * MiB are read.  Events of dataset `id` are marked.  Nothing is appended if
- * there is no log.  Errors: ERROR_SYSTEM, ERROR_NOMEM.
+ * there is no log.  -1: it cannot be read.
  */
 int timeline_html(int scr, int64_t id, struct buf *out, struct error *err);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scavenged.h - the plan and the result of a scavenge (scr_postrun(1)).  A buf
- * remembers a failure: buf_check().
+ * scavenged.h - the plan and the result of a scavenge (scr_postrun(1)).
  */
 #ifndef REPORT_SCAVENGED_H
 #define REPORT_SCAVENGED_H

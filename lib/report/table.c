@@ -22,18 +22,14 @@ void
 table_cell(struct table *t, const char *fmt, ...)
 {
 	char text[CELL_TEXT];
-	const char *kept = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (!t->failed)
-		kept = arena_strdup(t->arena, text);
-	if (kept == NULL || !MEM_ROOM(t->cells, t->count, t->cap))
-		t->failed = true;
-	else
-		t->cells[t->count++] = (struct table_cell){ .text = kept };
+	(void)MEM_ROOM(t->cells, t->count, t->cap);
+	t->cells[t->count++] =
+		(struct table_cell){ .text = arena_strdup(t->arena, text) };
 }
 
 void
@@ -59,8 +55,6 @@ void
 table_size(struct table *t, uint64_t bytes)
 {
 	table_cell(t, "%s", str_size(bytes));
-	if (t->failed)
-		return;
 	t->cells[t->count - 1].key = bytes;
 	t->cells[t->count - 1].keyed = true;
 }
@@ -89,7 +83,6 @@ void
 table_start_named(struct table *t, const struct table_column *columns)
 {
 	*t = (struct table){ .arena = arena_new(), .named = columns };
-	t->failed = t->arena == NULL;
 	for (; columns->word != NULL; columns++)
 		add_column(t, columns->head, strlen(columns->head));
 }
@@ -136,10 +129,9 @@ heading(struct table *t, int column)
 {
 	char *text = arena_strdup(t->arena, t->named[column].word);
 
-	for (char *p = text; p != NULL && *p != '\0'; p++)
+	for (char *p = text; *p != '\0'; p++)
 		*p = (char)toupper((unsigned char)*p);
-	t->failed |= text == NULL;
-	return text != NULL ? text : "";
+	return text;
 }
 
 static void
@@ -150,10 +142,6 @@ choose_columns(struct table *t, const struct columns *how)
 		mem_alloc(nrows * how->count + 1, sizeof(*cells));
 	unsigned right = 0;
 
-	if (cells == NULL) {
-		t->failed = true;
-		return;
-	}
 	for (size_t i = 0; i < nrows * how->count; i++) {
 		const int column = how->list[i % how->count];
 		const size_t row = i / how->count;
@@ -176,34 +164,30 @@ table_choose(struct table *t, const struct columns *how, size_t most)
 {
 	if (t->count == 0) /* dropped */
 		return;
-	if (!t->failed && how->sort > 0) {
+	if (how->sort > 0) {
 		const size_t nrows = t->count / t->columns - 1;
 		const size_t bytes = t->columns * sizeof(*t->cells);
 		struct row *rows = mem_calloc(nrows + 1, sizeof(*rows));
 		struct table_cell *sorted =
 			mem_alloc(t->count, sizeof(*sorted));
 
-		t->failed = rows == NULL || sorted == NULL;
-		for (size_t i = 0; !t->failed && i < nrows; i++) {
+		for (size_t i = 0; i < nrows; i++) {
 			struct table_cell *cells =
 				t->cells + (i + 1) * t->columns;
 
 			rows[i] = (struct row){ cells, cells[how->sort - 1], i,
 						how->descending };
 		}
-		if (!t->failed) {
-			qsort(rows, nrows, sizeof(*rows), compare_rows);
-			for (size_t i = 0; i < nrows; i++)
-				memcpy(sorted + i * t->columns, rows[i].cells,
-				       bytes);
-			memcpy(t->cells + t->columns, sorted, nrows * bytes);
-		}
+		qsort(rows, nrows, sizeof(*rows), compare_rows);
+		for (size_t i = 0; i < nrows; i++)
+			memcpy(sorted + i * t->columns, rows[i].cells, bytes);
+		memcpy(t->cells + t->columns, sorted, nrows * bytes);
 		mem_free(sorted);
 		mem_free(rows);
 	}
-	if (!t->failed && most > 0 && t->count / t->columns > most + 1)
+	if (most > 0 && t->count / t->columns > most + 1)
 		t->count = (most + 1) * t->columns;
-	if (!t->failed && how->count > 0)
+	if (how->count > 0)
 		choose_columns(t, how);
 }
 
@@ -233,13 +217,13 @@ table_end(struct table *t, unsigned indent, struct buf *out)
 {
 	size_t width[COLUMNS_MAX] = { 0 };
 
-	for (size_t i = 0; !t->failed && i < t->count; i++) {
+	for (size_t i = 0; i < t->count; i++) {
 		size_t w = text_width(&t->cells[i]);
 
 		if (w > width[i % t->columns])
 			width[i % t->columns] = w;
 	}
-	for (size_t i = 0; !t->failed && i < t->count / t->columns; i++) {
+	for (size_t i = 0; i < t->count / t->columns; i++) {
 		const struct table_cell *cell = NULL;
 		size_t pending =
 			0; /* deferred, so that no line ends with blanks */
@@ -263,7 +247,6 @@ table_end(struct table *t, unsigned indent, struct buf *out)
 		}
 		buf_printf(out, "\n");
 	}
-	out->failed |= t->failed;
 	mem_free(t->cells);
 	arena_free(t->arena);
 	t->cells = NULL;

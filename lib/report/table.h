@@ -26,7 +26,7 @@ struct table_cell {
 	bool keyed;
 };
 
-/* Cells are added row by row.  A failure is remembered until table_end(). */
+/* Cells are added row by row. */
 struct table {
 	struct arena *arena;
 	unsigned columns;
@@ -34,7 +34,6 @@ struct table {
 	const struct table_column *named; /* NULL: by headings only */
 	struct table_cell *cells;
 	size_t count, cap;
-	bool failed;
 };
 
 /* Start a table with a row of at most COLUMNS_MAX headings, such as
@@ -67,7 +66,7 @@ void table_choose(struct table *t, const struct columns *how, size_t most);
 void table_drop_empty(struct table *t);
 
 /* Append the table to `out`, each line indented by `indent` blanks, and free
- * it.  A failure becomes one of `out`. */
+ * it. */
 void table_end(struct table *t, unsigned indent, struct buf *out);
 
 #endif /* REPORT_TABLE_H */

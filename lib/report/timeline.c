@@ -107,11 +107,9 @@ read_tail(int scr, struct buf *text, struct error *err)
 	else {
 		size = (uint64_t)st.st_size;
 		from = size > TAIL ? size - TAIL : 0;
-		if (buf_reserve(text, (size_t)(size - from) + 1) < 0)
-			error_no_memory(err);
-		else
-			rc = io_pread(fd, "log", text->data,
-				      (size_t)(size - from), from, err);
+		buf_reserve(text, (size_t)(size - from) + 1);
+		rc = io_pread(fd, "log", text->data, (size_t)(size - from),
+			      from, err);
 	}
 	close(fd);
 	if (rc == 0) {
@@ -134,8 +132,8 @@ by_time(const void *a, const void *b)
 	return x->what < y->what ? -1 : x->what > y->what;
 }
 
-static int
-collect(struct timeline *t, struct error *err)
+static void
+collect(struct timeline *t)
 {
 	const size_t nkinds = sizeof(kinds) / sizeof(kinds[0]);
 	char *rest = t->text.data, *line = NULL;
@@ -153,8 +151,7 @@ collect(struct timeline *t, struct error *err)
 			k++;
 		if (k == nkinds || l.time < 0)
 			continue;
-		if (!MEM_ROOM(t->events, t->count, t->cap))
-			return error_no_memory(err);
+		(void)MEM_ROOM(t->events, t->count, t->cap);
 		t->events[t->count++] = (struct event){
 			.time = l.time,
 			.dataset = l.dataset,
@@ -166,7 +163,6 @@ collect(struct timeline *t, struct error *err)
 	}
 	if (t->count > 0)
 		qsort(t->events, t->count, sizeof(*t->events), by_time);
-	return 0;
 }
 
 static unsigned
@@ -224,8 +220,8 @@ timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 	int rc = scr >= 0 ? read_tail(scr, &t.text, err) : 1;
 
 	if (rc == 0)
-		rc = collect(&t, err);
-	if (rc == 0 && t.count > 0) {
+		collect(&t);
+	if (t.count > 0) {
 		size_t from = 0;
 
 		buf_add_str(out, "<h2>Timeline</h2>\n");

@@ -42,8 +42,8 @@ escape(char *to, const char *text)
 void
 xml_escaped(struct buf *out, const char *text)
 {
-	if (buf_reserve(out, LONGEST * strlen(text) + 1) == 0)
-		out->len += escape(out->data + out->len, text);
+	buf_reserve(out, LONGEST * strlen(text) + 1);
+	out->len += escape(out->data + out->len, text);
 }
 
 const char *

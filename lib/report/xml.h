@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * xml.h - text of SVG and HTML pictures.  A buf remembers a failure.
+ * xml.h - text of SVG and HTML pictures.
  */
 #ifndef REPORT_XML_H
 #define REPORT_XML_H

@@ -140,6 +140,10 @@ measure() {
 	well_formed p.svg
 	[[ $(grep -c '<title>rank [0-9]*: ' p.svg) == 64 ]]
 	[[ $(grep -c '<title>rank [0-9]*: to be rebuilt' p.svg) == 2 ]]
+	rm p.svg p/.scr/scr.dataset.1/*
+	complains 1 "no containers to draw: rank2file: missing" \
+		scr_inspect -p p --svg p.svg 1
+	[[ ! -e p.svg ]]
 }
 
 @test "to standard output, and wrong calls" {

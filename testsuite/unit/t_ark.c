@@ -230,26 +230,6 @@ TEST(round_trips)
 		test_round_trip(" in a UTF-8 locale");
 	else
 		skip("in a UTF-8 locale", "there is none");
-	/* At last: what fails without memory may change later results. */
-	for (size_t p = 0; p < (is_brief() ? 1 : OWN_PAIRS); p++)
-		without_memory (m, 2, fmt("%s: no memory", pair_name(p))) {
-			auto_fd int fd = open(
-				path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC,
-				0666);
-			struct ark_entry e;
-			struct ark_in *in = NULL;
-
-			m.rc = write_to(fd, pairs[p].filter, PAX, few, 4,
-					&m.err);
-			if (m.rc == 0 && lseek(fd, 0, SEEK_SET) == 0)
-				in = ark_in_new(fd, "in", NULL, &m.err);
-			if (m.rc == 0 && in == NULL)
-				m.rc = -1;
-			while (m.rc == 0 &&
-			       (m.rc = ark_in_next(in, &e, &m.err)) > 0)
-				m.rc = 0;
-			ark_in_free(in);
-		}
 }
 
 int

@@ -225,19 +225,3 @@ TEST(sha256sum)
 	   "sha256sum -c agrees");
 	hash_free(h);
 }
-
-TEST(no_memory)
-{
-	without_memory (n, 2, "no memory") {
-		auto_buf text = BUF_INIT;
-		auto_manifest *m = NULL;
-
-		n.rc = 0;
-		for (int i = 0; i < 200 && n.rc == 0; i++)
-			n.rc = manifest_add(&text, S1, fmt("dir/file\n%d", i),
-					    &n.err);
-		if (n.rc == 0)
-			m = manifest_parse(text.data, text.len, &n.err);
-		n.rc = m != NULL ? 0 : -1;
-	}
-}

@@ -16,15 +16,6 @@ put(const char *name, const void *data, size_t len)
 	write_file(path, data, len);
 }
 
-/* B = 2, A {y, x} */
-static void
-sample(struct buf *out)
-{
-	auto_kvtree *t = tree_of("B>2\nA>y\nA>x\n");
-
-	kvtree_encode(t, out, NULL);
-}
-
 static void
 prints(struct metafile_options o, const char *want)
 {
@@ -76,27 +67,6 @@ TEST(refused)
 		"a directory");
 	refuses(metafile_read(here("none"), &f, &why), ERROR_ABSENT, NULL,
 		"no file");
-}
-
-TEST(memory)
-{
-	auto_buf raw = BUF_INIT;
-	char *file = here("a");
-
-	sample(&raw);
-	write_file(file, raw.data, raw.len);
-	without_memory (m, 4, "no memory") {
-		const struct metafile_options o = { .sort = true,
-						    .terminal = true };
-		auto_buf out = BUF_INIT;
-		struct metafile f;
-
-		m.rc = metafile_read(file, &f, &m.err);
-		if (m.rc == 0) {
-			m.rc = metafile_print(&f, &o, &out, &m.err);
-			metafile_fini(&f);
-		}
-	}
 }
 
 int

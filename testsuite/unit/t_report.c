@@ -96,34 +96,6 @@ TEST(command)
 	is_str(report_state(99), "unknown", "no such state");
 }
 
-TEST(no_memory)
-{
-	auto_plan *p = plan_without(2, PLAN_NONE);
-
-	without_memory (m, 5, "each allocation may fail") {
-		const struct style style = { .utf8 = true };
-		const struct rebuild_result r = { .files = 1,
-						  .crc_checked = 2,
-						  .crc_wrong = 1 };
-		struct deep_finding found = { .member = PLAN_NONE,
-					      .file = PLAN_NONE };
-		const struct deep_result d = { .sets_checked = 1,
-					       .nfindings = 1,
-					       .findings = &found };
-		auto_buf b = BUF_INIT;
-
-		report_summary(p, NULL, NULL, plan_data_status(p), &b);
-		report_sets(p, &b);
-		report_files(p, true, 0, &b);
-		report_map(p, &style, &b);
-		report_actions(p, &b);
-		report_rebuilt(&r, &b);
-		report_deep(p, &d, &b);
-		m.rc = buf_check(&b, &m.err);
-	}
-	json_free(plan_json(p, true));
-}
-
 /* --- Tables --- */
 
 static const struct table_column columns[] = {
@@ -255,18 +227,6 @@ TEST(table_empty)
 		table_choose(&t, &how, 0);
 		table_end(&t, 0, &out);
 		is_str(out.data, drop ? "" : "ID\n", "no rows; nor headings");
-	}
-}
-
-TEST(table_no_memory)
-{
-	without_memory (m, 2, "each allocation may fail") {
-		const struct columns how = { { 1, 2 }, 2, 4, true };
-		auto_buf out = BUF_INIT;
-
-		m.rc = 0;
-		print(&how, 0, 2, &out);
-		m.rc = buf_check(&out, &m.err);
 	}
 }
 

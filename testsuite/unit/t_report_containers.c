@@ -290,7 +290,7 @@ count(const char *text, const char *what)
 
 /* A picture of the containers as they are now. */
 static void
-draw(struct buf *b, const char *what)
+draw(struct buf *b)
 {
 	struct condition h = { .id = 7 };
 	struct opened o;
@@ -298,19 +298,16 @@ draw(struct buf *b, const char *what)
 	look_at(&o, NULL, false);
 	h.containers = o.k;
 	buf_clear(b);
-	is_int(report_svg(&h, b, NULL), 0, what);
+	report_svg(&h, b);
 	close_it(&o);
 }
 
 TEST(svg_small)
 {
-	struct condition h = { .id = 7 };
 	auto_buf b = BUF_INIT;
 
-	refuses(report_svg(&h, &b, &why), ERROR_USAGE, "it is not packed",
-		"nothing to draw");
 	small();
-	draw(&b, "a whole dataset");
+	draw(&b);
 	is_int(count(b.data, "<title>d/"), 6, "six stretches");
 	ok(strstr(b.data, "<title>d/b&lt;&amp;\\xff&quot;&gt;\n"
 			  "rank 0, 3 bytes from byte 6 of 9 at offset 0 of "
@@ -340,7 +337,7 @@ TEST(svg_names)
 	add_file(&m, 0, path, 4);
 	store(&m, 10, 1, false);
 	segmap_free(&m);
-	draw(&b, "odd names");
+	draw(&b);
 	each (t, titles)
 		ok(strstr(b.data, *t) != NULL, *t);
 	is_int(count(b.data, "...xxx"), 1, "a long one is cut");
@@ -378,82 +375,15 @@ TEST(svg_many)
 			must(truncate(ctr((int)c),
 				      (off_t)m.containers[c].size - 1) == 0);
 		segmap_free(&m);
-		draw(&b, t->what);
+		draw(&b);
 		boxes = count(b.data, "<title>");
 		ok(boxes < 25000 && boxes > 100 &&
 			   (t->merged == NULL
 				    ? count(b.data, " files of rank") == 0 &&
 					      boxes > n
 				    : count(b.data, t->merged) > 0),
-		   fmt("... %zu rectangles", boxes));
+		   fmt("%s: %zu rectangles", t->what, boxes));
 		ok(count(b.data, "missing or wrong</title>") >= cut,
 		   "... damage is kept");
 	}
-}
-
-/* --- Memory --- */
-
-TEST(no_memory_left)
-{
-	struct condition h;
-	struct overview s;
-
-	small();
-	flip(ctr(0), 0);
-	must(truncate(ctr(2), 1) == 0);
-	without_memory (m, 2, "each allocation may fail") {
-		const struct catalogue_options options = {
-			.work = ctr_options.work,
-			.checksums = true,
-		};
-		const struct containers_look look = {
-			.o = &options,
-			.all = true,
-		};
-		auto_catalogue *c = catalogue_open(scratch_root, &m.err);
-		struct containers *k = NULL;
-		auto_buf b = BUF_INIT;
-
-		m.rc = -1;
-		if (c != NULL)
-			k = containers_open(c, "7", &ctr_options, &m.err);
-		h = (struct condition){ .id = 7, .containers = k };
-		if (k != NULL && containers_look(k, &look, &m.err) == 0) {
-			report_containers_line(k, &b);
-			report_containers_table(k, true, &b);
-			report_containers_map(k, &plain, &b);
-			m.rc = report_svg(&h, &b, &m.err);
-		}
-		containers_free(k);
-	}
-	must(overview_init(&s, scratch_root, NULL) == 0);
-	without_memory (m, 2, "those of a survey, too") {
-		const struct report_choice choice = { .map = true,
-						      .all_files = true,
-						      .all_containers = true };
-		static const struct catalogue_options sums = {
-			.work = { .memory = 1 << 20 }, .checksums = true
-		};
-		struct condition shown = { .id = 0 };
-		struct overview *it = &s;
-		auto_buf b = BUF_INIT;
-		int rc = condition_check(it, &it->entries[0], &sums, &shown,
-					 &m.err);
-
-		if (rc == 0)
-			rc = condition_check_containers(it, &sums, &shown,
-							&m.err);
-		if (rc == 0) {
-			report_detail(&shown, &choice, &b);
-			json_free(condition_json(&shown, true, true));
-			rc = buf_check(&b, &m.err);
-		}
-		condition_fini(&shown);
-		m.rc = rc;
-	}
-	ok(condition_check_old(&s, "nothing", &ctr_options, &h, NULL) < 0,
-	   "no dataset of the old layout");
-	condition_fini(&h);
-	overview_fini(&s);
-	containers_free(NULL);
 }
