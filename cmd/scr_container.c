@@ -28,8 +28,6 @@
 /* Lines shown without -v: files of a list, and flaws. */
 #define FILES_SHOWN 200
 #define FLAWS_SHOWN 20
-/* Buffer size for a command. */
-#define NEXT_MAX 1024
 
 enum {
 	VERB_PACK,
@@ -203,11 +201,10 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		json_push(s->list, j);
 	} else if (err->kind == ERROR_NONE) {
 		struct buf line = BUF_INIT;
-		char next[NEXT_MAX];
+		char next[ERROR_TEXT_MAX];
 
 		report_health_text(p, &h, status, &line);
-		app_next(report_health_next(c, p, &h, status, next,
-					    sizeof(next)));
+		app_next(report_health_next(c, p, &h, status, next));
 		app_print_unless_quiet(&line);
 	}
 	packed_health_free(&h);
@@ -282,7 +279,7 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 	struct catalogue *c = s->catalogue;
 	struct error err = ERROR_INIT;
 	struct packed p = { .id = 0 };
-	char next[NEXT_MAX];
+	char next[ERROR_TEXT_MAX];
 	const bool changes = s->verb == VERB_PACK || s->verb == VERB_UNPACK ||
 			     s->verb == VERB_REPACK;
 	const struct packed_some some = {
@@ -306,8 +303,7 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 	else if (p.flaw != NULL && s->verb != VERB_VERIFY &&
 		 s->verb != VERB_REPACK) {
 		app_warn("%s: %s", p.name, p.flaw);
-		app_next(
-			report_packed_command(NULL, c, &p, next, sizeof(next)));
+		app_next(report_packed_command(NULL, c, &p, next));
 	}
 	if (s->verb != VERB_LIST && s->verb != VERB_VERIFY &&
 	    catalogue_packed_refuse(c, &p, &s->look, &err) < 0)
@@ -333,8 +329,7 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 				 "job starts",
 				 p.name,
 				 report_packed_command("scr_container unpack",
-						       c, &p, next,
-						       sizeof(next)));
+						       c, &p, next));
 		break;
 	case VERB_LIST:
 		status = list(s, &p);

@@ -22,8 +22,6 @@
 #include "stop.h"
 #include "str.h"
 
-#define NEXT_MAX ERROR_TEXT_MAX
-
 /* --- The command line --- */
 
 static const struct app_info info = {
@@ -281,7 +279,7 @@ do_list(struct settings *s, struct catalogue *c)
 	struct index *ix = catalogue_read(c, &err);
 	struct index_entry *entries = NULL;
 	struct json *j = NULL;
-	char next[NEXT_MAX] = "";
+	char next[ERROR_TEXT_MAX] = "";
 	size_t count = 0;
 	int status = STATUS_OK;
 
@@ -333,7 +331,7 @@ do_dump(struct settings *s, struct catalogue *c)
 static void
 next_after(const struct settings *s, struct catalogue *c, int64_t id,
 	   const struct error *why, const char *again,
-	   char next[static NEXT_MAX])
+	   char next[static ERROR_TEXT_MAX])
 {
 	const char *command = NULL;
 
@@ -349,7 +347,7 @@ next_after(const struct settings *s, struct catalogue *c, int64_t id,
 						       : again;
 	if (id > 0 && command != NULL && why->remedy != REMEDY_DECIDE &&
 	    !app_stop())
-		report_next(command, c, id, next, NEXT_MAX);
+		report_next(command, c, id, next);
 }
 
 static int
@@ -365,7 +363,7 @@ do_edit(struct settings *s, struct catalogue *c)
 	struct catalogue_edit e = { .kind = kinds[s->verb], .word = s->word };
 	struct error err = ERROR_INIT;
 	struct json *j = NULL;
-	char next[NEXT_MAX] = "";
+	char next[ERROR_TEXT_MAX] = "";
 	bool done = false, moved = false;
 
 	if (app_json())
@@ -420,7 +418,7 @@ do_edit(struct settings *s, struct catalogue *c)
 static void
 next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 	      const struct build_result *r, const struct error *why,
-	      char next[static NEXT_MAX])
+	      char next[static ERROR_TEXT_MAX])
 {
 	/* What stopped it comes first. */
 	const bool barred =
@@ -447,7 +445,7 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 	}
 	next[0] = '\0';
 	if (id > 0 && !app_stop())
-		report_next_now(c, id, &n, next, NEXT_MAX);
+		report_next_now(c, id, &n, next);
 }
 
 static int
@@ -459,7 +457,7 @@ do_build(struct settings *s, struct catalogue *c)
 	struct json *j = NULL;
 	int64_t id = catalogue_resolve_now(c, s->word, false, &err);
 	struct word w;
-	char next[NEXT_MAX];
+	char next[ERROR_TEXT_MAX];
 
 	/* A number needs no dataset: the build itself reports that it is
 	 * missing. */
@@ -497,8 +495,7 @@ do_build(struct settings *s, struct catalogue *c)
 	    (r.dry_run && r.rebuild.files > 0))
 		next_of_build(s, c, id, &r, &err, next);
 	else
-		report_next(report_mend(r.map, false, false), c, id, next,
-			    sizeof(next));
+		report_next(report_mend(r.map, false, false), c, id, next);
 	s->barred = r.barred;
 	if (app_json() && id >= 0)
 		j = report_build_json(id, &r);
@@ -512,7 +509,7 @@ do_add(struct settings *s, struct catalogue *c)
 	struct json *j = app_json() ? json_new_object() : NULL;
 	struct buf name = BUF_INIT;
 	const int64_t id = catalogue_resolve_now(c, s->word, true, &err);
-	char next[NEXT_MAX];
+	char next[ERROR_TEXT_MAX];
 
 	if (id >= 0 && verbs_start(s, &err) == 0)
 		catalogue_add(c, id, &s->o, &name, &err);

@@ -246,7 +246,8 @@ next_again(const struct scavenge *s, const struct settings *set, int64_t id,
 			report_add_quoted(&command, given[i].option,
 					  given[i].value);
 	buf_add_str(&command, " --id");
-	report_next(command.data, s->prefix, id, to, size);
+	report_command(command.data, catalogue_path(s->prefix),
+		       catalogue_word_now_str(s->prefix, id), to, size);
 	buf_free(&command);
 }
 

@@ -394,13 +394,13 @@ find_next(const struct settings *s, const struct subject *t,
 	    (s->dry_run && n.status == STATUS_OK))
 		return;
 	if (t->kind == SUBJECT_CACHES && n.status != STATUS_OK) {
-		report_next_dirs(command, &at, next, ERROR_TEXT_MAX);
+		report_next_dirs(command, &at, next);
 	} else if (c != NULL &&
 		   (n.status == STATUS_LOST || why->kind == ERROR_ABSENT)) {
-		report_next(command, c, t->id, next, ERROR_TEXT_MAX);
+		report_next(command, c, t->id, next);
 	} else if (c != NULL) {
 		n.mend = command;
-		report_next_now(c, t->id, &n, next, ERROR_TEXT_MAX);
+		report_next_now(c, t->id, &n, next);
 	}
 }
 

@@ -155,31 +155,24 @@ app_check_rules(const struct app_rule *rules, size_t count, int verb,
 				  name);
 }
 
-/* Add the lines of `text`, which a command without facts of its own prints. */
-static void
-answer_lines(const struct buf *text)
-{
-	const char *at = text->data, *from = NULL;
-	struct buf line = BUF_INIT;
-	size_t len = 0;
-
-	if (answer.lines == NULL)
-		answer.lines = json_new_array();
-	while ((from = str_line(&at, &len)) != NULL) {
-		buf_clear(&line);
-		buf_add(&line, from, len);
-		json_push_str(answer.lines, line.data);
-	}
-	buf_free(&line);
-}
-
 int
 app_print(struct buf *text)
 {
 	const struct style style = style_of(STDOUT_FILENO);
+	const char *at = text->data, *from = NULL;
+	struct buf line = BUF_INIT;
+	size_t len = 0;
 
 	if (text->len > 0 && app_json()) {
-		answer_lines(text);
+		/* The answer of a command without facts of its own. */
+		if (answer.lines == NULL)
+			answer.lines = json_new_array();
+		while ((from = str_line(&at, &len)) != NULL) {
+			buf_clear(&line);
+			buf_add(&line, from, len);
+			json_push_str(answer.lines, line.data);
+		}
+		buf_free(&line);
 	} else if (text->len > 0) {
 		style_dress(&style, text);
 		fwrite(text->data, 1, text->len, stdout);

@@ -70,48 +70,11 @@ label_in(char *to, const struct opt *o)
 	return to;
 }
 
-static void
-unknown_name(const struct opt *o, const char *name, size_t len,
-	     struct error *err)
-{
-	const char *meant = NULL; /* the shown name that is nearest */
-	size_t best = str_near_enough(len);
-	int shown = len < INT_MAX ? (int)len : INT_MAX;
-
-	for (; o->type != OPT_TYPE_END; o++)
-		if (o->type != OPT_TYPE_GROUP && o->name != NULL &&
-		    o->help != NULL && str_is_nearer(name, len, o->name, &best))
-			meant = o->name;
-	error_set(err, ERROR_USAGE, "unrecognized option '--%.*s'%s%s%s", shown,
-		  name, meant != NULL ? "; did you mean '--" : "",
-		  meant != NULL ? meant : "", meant != NULL ? "'?" : "");
-}
-
 static bool
 begins_with(const struct opt *o, const char *name, size_t len)
 {
 	return o->type != OPT_TYPE_GROUP && o->name != NULL &&
 	       strncmp(o->name, name, len) == 0;
-}
-
-static void
-ambiguous_name(const struct opt *o, bool shown, const char *name, size_t len,
-	       struct error *err)
-{
-	char list[ERROR_TEXT_MAX / 2] = "";
-	size_t used = 0;
-
-	for (; o->type != OPT_TYPE_END; o++) {
-		if (!begins_with(o, name, len) || (shown && o->help == NULL))
-			continue;
-		used += (size_t)snprintf(list + used, sizeof(list) - used,
-					 "%s'--%s'", used > 0 ? ", " : "",
-					 o->name);
-		if (used >= sizeof(list))
-			break;
-	}
-	error_set(err, ERROR_USAGE, "option '--%.*s' is ambiguous: %s",
-		  (int)len, name, list);
 }
 
 /* The option with that long name, or the only one that begins with it.  Hidden
@@ -121,31 +84,41 @@ static const struct opt *
 find_name(const struct opt *opts, const char *name, size_t len,
 	  struct error *err)
 {
-	const struct opt *o, *shown = NULL, *hidden = NULL;
-	size_t shown_count = 0, hidden_count = 0;
+	const struct opt *o, *match[2] = { NULL, NULL }; /* hidden, shown */
+	size_t count[2] = { 0, 0 }, used = 0, best = str_near_enough(len);
+	const char *meant = NULL; /* the shown name that is nearest */
+	char list[ERROR_TEXT_MAX / 2] = "";
+	bool shown = false;
 
 	for (o = opts; o->type != OPT_TYPE_END; o++) {
+		if (o->type != OPT_TYPE_GROUP && o->name != NULL &&
+		    o->help != NULL && str_is_nearer(name, len, o->name, &best))
+			meant = o->name;
 		if (len == 0 || !begins_with(o, name, len))
 			continue;
 		if (o->name[len] == '\0')
 			return o;
-		if (o->help != NULL) {
-			shown = o;
-			shown_count++;
-		} else {
-			hidden = o;
-			hidden_count++;
-		}
+		match[o->help != NULL] = o;
+		count[o->help != NULL]++;
 	}
-	if (shown_count == 1)
-		return shown;
-	if (shown_count == 0 && hidden_count == 1)
-		return hidden;
-	if (shown_count + hidden_count == 0)
-		unknown_name(opts, name, len, err);
-	else
-		ambiguous_name(opts, shown_count > 0, name, len, err);
-	return NULL;
+	shown = count[1] > 0;
+	if (count[shown] == 1)
+		return match[shown];
+	for (o = opts; count[shown] > 0 && o->type != OPT_TYPE_END; o++)
+		if (begins_with(o, name, len) && used < sizeof(list) &&
+		    (!shown || o->help != NULL))
+			used += (size_t)snprintf(
+				list + used, sizeof(list) - used, "%s'--%s'",
+				used > 0 ? ", " : "", o->name);
+	if (count[shown] > 0)
+		return error_set_null(err, ERROR_USAGE,
+				      "option '--%.*s' is ambiguous: %s",
+				      (int)len, name, list);
+	return error_set_null(
+		err, ERROR_USAGE, "unrecognized option '--%.*s'%s%s%s",
+		len < INT_MAX ? (int)len : INT_MAX, name,
+		meant != NULL ? "; did you mean '--" : "",
+		meant != NULL ? meant : "", meant != NULL ? "'?" : "");
 }
 
 /* Set a verb.  Its variable must be unset, or set to the same verb. */
@@ -445,12 +418,6 @@ opt_dump(const struct opt *opts, struct buf *out)
 /* Longer words are cut. */
 #define WORD_MAX 128
 
-/* A parsed usage line. */
-struct line {
-	char verbs[WORD_MAX]; /* "pack|list", or empty */
-	struct buf arguments, kinds;
-};
-
 static const char *
 kind_of(const char *argument)
 {
@@ -482,56 +449,45 @@ next_word(const char **at, char *word)
 	return len;
 }
 
-static void
-take_apart(struct line *l, const char *name, const char *at)
-{
-	bool first = true, value = false; /* next is the value of an option */
-	char word[WORD_MAX];
-	size_t len = 0;
-
-	while ((len = next_word(&at, word)) > 0) {
-		/* A word in brackets is not the value of an option. */
-		const bool is_value = value && at[-(ptrdiff_t)len] != '[';
-
-		if (str_eq(word, name))
-			continue;
-		value = word[0] == '-' && at[-1] != ']';
-		if (first && islower((unsigned char)word[0]))
-			snprintf(l->verbs, sizeof(l->verbs), "%s", word);
-		else if (word[0] != '-' && !is_value &&
-			 !str_eq(word, "OPTION")) {
-			const char *blank = l->kinds.len > 0 ? " " : "";
-
-			buf_printf(&l->arguments, "%s%s", blank, word);
-			buf_printf(&l->kinds, "%s%s", blank, kind_of(word));
-		}
-		first = false;
-	}
-}
-
 void
 opt_dump_usage(const char *name, const char *usage, struct buf *out)
 {
 	while (*usage != '\0') {
-		struct line l = { .arguments = BUF_INIT, .kinds = BUF_INIT };
-		const char *verb = NULL;
-		bool none = false;
+		char verbs[WORD_MAX] = "-", word[WORD_MAX];
+		struct buf arguments = BUF_INIT, kinds = BUF_INIT;
+		bool first = true;
+		bool value = false; /* next is the value of an option */
+		size_t len = 0;
 
-		take_apart(&l, name, usage);
-		verb = l.verbs[0] != '\0' ? l.verbs : "-";
-		none = l.kinds.len == 0;
-		while (*verb != '\0') {
-			const size_t len = strcspn(verb, "|");
+		while ((len = next_word(&usage, word)) > 0) {
+			/* A word in brackets is not the value of an option. */
+			const bool is_value =
+				value && usage[-(ptrdiff_t)len] != '[';
+			const char *blank = kinds.len > 0 ? " " : "";
 
+			if (str_eq(word, name))
+				continue;
+			value = word[0] == '-' && usage[-1] != ']';
+			if (first && islower((unsigned char)word[0])) {
+				snprintf(verbs, sizeof(verbs), "%s", word);
+			} else if (word[0] != '-' && !is_value &&
+				   !str_eq(word, "OPTION")) {
+				buf_printf(&arguments, "%s%s", blank, word);
+				buf_printf(&kinds, "%s%s", blank,
+					   kind_of(word));
+			}
+			first = false;
+		}
+		for (const char *verb = verbs; *verb != '\0';
+		     verb += len + (verb[len] == '|')) {
+			len = strcspn(verb, "|");
 			buf_printf(out, "verb\t%.*s\t%s\t%s\tusage\t\n",
 				   (int)len, verb,
-				   none ? "-" : l.arguments.data,
-				   none ? "any" : l.kinds.data);
-			verb += len + (verb[len] == '|');
+				   kinds.len == 0 ? "-" : arguments.data,
+				   kinds.len == 0 ? "any" : kinds.data);
 		}
-		buf_free(&l.arguments);
-		buf_free(&l.kinds);
-		usage += strcspn(usage, "\n");
+		buf_free(&arguments);
+		buf_free(&kinds);
 		usage += *usage == '\n';
 	}
 }

@@ -117,7 +117,7 @@ find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
 		.newest = { w->newest[0], w->newest[1] },
 	};
 
-	report_next_step(w->c, w->s->o.index, id, &n, next, ERROR_TEXT_MAX);
+	report_next_step(w->c, w->s->o.index, id, &n, next);
 	w->steps = w->steps || next[0] != '\0';
 	app_next(next);
 }
@@ -327,7 +327,7 @@ verbs_each(struct settings *s, struct catalogue *c)
 	if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL && !w.steps &&
 	    w.whole != 0) {
 		report_next(report_mend(MEND_BUILD, false, false), c, w.whole,
-			    next, sizeof(next));
+			    next);
 		json_set_known_str(j, "next", next);
 		app_next(next);
 	}

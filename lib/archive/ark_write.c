@@ -195,61 +195,49 @@ misuse(struct ark_out *out, const char *what, struct error *err)
 
 /* --- Create and free --- */
 
-static int
-set_filter(struct archive *a, enum ark_filter filter, unsigned threads)
-{
-	const char *module = ark_filter_name(filter);
-	char number[16];
-
-	if (filter == ARK_NONE)
-		return ARCHIVE_OK;
-	if (archive_write_add_filter_by_name(a, module) != ARCHIVE_OK)
-		return ARCHIVE_FATAL;
-	/* Without a time stamp, equal files give equal archives. */
-	if (filter == ARK_GZIP)
-		(void)archive_write_set_filter_option(a, module, "timestamp",
-						      NULL);
-	snprintf(number, sizeof(number), "%u", threads);
-	/* A library built without threads refuses the option: then use one
-	 * thread. */
-	if (threads > 1 && filter != ARK_GZIP)
-		(void)archive_write_set_filter_option(a, module, "threads",
-						      number);
-	return ARCHIVE_OK;
-}
-
 struct ark_out *
 ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
 	    bool (*stop)(void), struct error *err)
 {
 	struct ark_out *out = mem_calloc(1, sizeof(*out));
+	const char *module = ark_filter_name(filter);
+	struct archive *a = archive_write_new();
 	locale_t old;
 	int rc = -1;
 
 	out->fd = fd;
 	out->stop = stop;
 	out->name = mem_strdup(name);
+	out->archive = a;
+	out->entry = archive_entry_new();
 	out->locale = ark_locale(true, err);
 	if (out->locale == (locale_t)0)
 		goto fail;
-	out->archive = archive_write_new();
-	out->entry = archive_entry_new();
-	if (out->archive == NULL || out->entry == NULL) {
+	if (a == NULL || out->entry == NULL) {
 		error_no_memory(err);
 		goto fail;
 	}
 	old = uselocale(out->locale);
-	rc = archive_write_set_format_pax(out->archive);
-	if (rc == ARCHIVE_OK)
-		rc = set_filter(out->archive, filter, threads);
+	rc = archive_write_set_format_pax(a);
+	if (rc == ARCHIVE_OK && filter != ARK_NONE)
+		rc = archive_write_add_filter_by_name(a, module);
 	if (rc == ARCHIVE_OK) {
-		archive_write_set_bytes_per_block(out->archive, ARK_BLOCK);
+		/* Without a time stamp, equal files give equal archives. */
+		if (filter == ARK_GZIP)
+			(void)archive_write_set_filter_option(
+				a, module, "timestamp", NULL);
+		/* A library built without threads refuses the option: then use
+		 * one thread. */
+		else if (threads > 1 && filter != ARK_NONE)
+			(void)archive_write_set_filter_option(
+				a, module, "threads",
+				str_printed(16, "%u", threads));
+		archive_write_set_bytes_per_block(a, ARK_BLOCK);
 		/* A tar file has whole records; compressed data end
 		 * anywhere. */
 		archive_write_set_bytes_in_last_block(
-			out->archive, filter == ARK_NONE ? ARK_RECORD : 1);
-		rc = archive_write_open(out->archive, out, NULL, take_output,
-					NULL);
+			a, filter == ARK_NONE ? ARK_RECORD : 1);
+		rc = archive_write_open(a, out, NULL, take_output, NULL);
 	}
 	uselocale(old);
 	if (rc == ARCHIVE_OK)

@@ -209,7 +209,7 @@ put_small(struct exporting *x, size_t n, struct error *err)
 	return 0;
 }
 
-/* --- Redundancy --- */
+/* --- The files --- */
 
 /* Add an entry if `name` is a filemap, descriptor or redundancy file. */
 static int
@@ -226,18 +226,24 @@ list_name(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
+/* List the users' files and, if requested, the redundancy.  Report now if the
+ * archive format cannot hold one of them. */
 static int
-list_redundancy(struct exporting *x, struct error *err)
+list_entries(struct exporting *x, struct error *err)
 {
 	const struct packed *p = x->p;
 	const struct hidden *h = &p->hidden;
-	struct entry *e = NULL;
+	uint64_t bytes = 0;
 	struct stat st;
 
-	if (dir_each(p->meta_fd, p->dir, list_name, x, err) < 0)
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		add_entry(x, p->map.files[i].path)->file = &p->map.files[i];
+	if (x->eo->redundancy &&
+	    dir_each(p->meta_fd, p->dir, list_name, x, err) < 0)
 		return -1;
-	for (size_t i = 0; i < h->nfiles; i++) {
+	for (size_t i = 0; x->eo->redundancy && i < h->nfiles; i++) {
 		const struct hidden_file *f = &h->files[i];
+		struct entry *e = NULL;
 
 		if (f->tree != NULL || dir_stat(p->meta_fd, f->name, &st,
 						AT_SYMLINK_NOFOLLOW) == 0)
@@ -248,23 +254,7 @@ list_redundancy(struct exporting *x, struct error *err)
 		e->attr = f->attr;
 		e->size = h->red.files[f->at].size;
 	}
-	return 0;
-}
-
-/* --- The files --- */
-
-/* List the users' files and, if requested, the redundancy.  Report now if the
- * archive format cannot hold one of them. */
-static int
-list_entries(struct exporting *x, struct error *err)
-{
-	const struct packed *p = x->p;
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < p->map.nfiles; i++)
-		add_entry(x, p->map.files[i].path)->file = &p->map.files[i];
-	if ((x->eo->redundancy && list_redundancy(x, err) < 0) ||
-	    par_for(x->par, x->count, 1, look, x, err) < 0)
+	if (par_for(x->par, x->count, 1, look, x, err) < 0)
 		return -1;
 	for (size_t i = 0; i < x->count; i++) {
 		if (ark_fits(x->list[i].path, x->list[i].size, err) < 0)
@@ -283,18 +273,16 @@ put_meta(void *arg, const char *name, const struct buf *image,
 {
 	struct exporting *x = arg;
 	const struct attr none = { .has_owner = false };
-	struct buf path = BUF_INIT;
+	const char *path = arena_printf(x->arena, "%s/%s", x->p->dir, name);
 	char sum[HASH_TEXT];
-	int rc = -1;
 
-	path_join(&path, x->p->dir, name, NULL);
-	if (put_bytes(x, path.data, &none, image->data, image->len, err) == 0 &&
-	    hash_update(x->hash, image->data, image->len, err) == 0 &&
-	    hash_text(x->hash, sum, err) == 0)
-		rc = manifest_add(&x->manifest, sum, path.data, err);
-	buf_free(&path);
-	x->out->hidden += rc == 0;
-	return rc;
+	if (put_bytes(x, path, &none, image->data, image->len, err) < 0 ||
+	    hash_update(x->hash, image->data, image->len, err) < 0 ||
+	    hash_text(x->hash, sum, err) < 0 ||
+	    manifest_add(&x->manifest, sum, path, err) < 0)
+		return -1;
+	x->out->hidden++;
+	return 0;
 }
 
 static int
@@ -319,7 +307,6 @@ put_metadata(struct exporting *x, struct error *err)
 	const struct packed *p = x->p;
 	const struct hidden *h = &p->hidden;
 	const struct attr none = { .has_owner = false };
-	struct buf path = BUF_INIT;
 	struct kvtree *summary = NULL;
 	struct rank2file r;
 	struct stat st;
@@ -343,12 +330,11 @@ put_metadata(struct exporting *x, struct error *err)
 		return -1;
 	rc = rank2file_each(&r, RANK2FILE_FILE, put_meta, x, err);
 	rank2file_free(&r);
-	path_join(&path, p->dir, DATASET_DIR_MANIFEST, NULL);
-	if (rc == 0)
-		rc = put_bytes(x, path.data, &none, x->manifest.data,
-			       x->manifest.len, err);
-	buf_free(&path);
-	return rc;
+	if (rc < 0)
+		return -1;
+	return put_bytes(
+		x, arena_printf(x->arena, "%s/" DATASET_DIR_MANIFEST, p->dir),
+		&none, x->manifest.data, x->manifest.len, err);
 }
 
 static int

@@ -315,19 +315,19 @@ compare(struct importing *x, struct error *err)
 				 "has no %s: not an archive of a dataset, or "
 				 "cut off",
 				 DATASET_DIR_MANIFEST);
-	left = manifest_count(x->manifest);
+	left = x->manifest->count;
 	seen = arena_alloc(x->arena, left + 1, sizeof(*seen));
 	for (size_t i = 0; i < x->count; i++) {
 		const struct imported *f = &x->list[i];
-		size_t at = manifest_find(x->manifest, f->path);
+		size_t at = map_get(x->manifest->by_path, f->path);
 
-		if (at == MANIFEST_NONE && f->meta == DATASET_DIR_KEPT)
+		if (at == MAP_NONE && f->meta == DATASET_DIR_KEPT)
 			continue;
-		if (at == MANIFEST_NONE)
+		if (at == MAP_NONE)
 			return error_set(err, ERROR_CORRUPT,
 					 "%s: is not in the manifest",
 					 str_shown(f->path));
-		if (!str_eq(manifest_at(x->manifest, at)->sum, f->sum))
+		if (!str_eq(x->manifest->entries[at].sum, f->sum))
 			return error_set(
 				err, ERROR_CORRUPT,
 				"%s: differs from the manifest: SHA-256 is %s",

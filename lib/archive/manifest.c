@@ -18,13 +18,6 @@
 static const char plain[] = "\\\n\r";
 static const char letters[] = "\\nr";
 
-struct manifest {
-	struct manifest_entry *entries;
-	size_t count, room;
-	struct map *by_path;
-	struct arena *arena; /* owns paths and checksums */
-};
-
 static bool
 is_sum(const char *s)
 {
@@ -129,7 +122,7 @@ take_line(struct manifest *m, const char *s, size_t len, struct error *err)
 				 "manifest: line %zu: %s: named twice",
 				 m->count + 1, path);
 	map_put(m->by_path, path, m->count);
-	(void)MEM_ROOM(m->entries, m->count, m->room);
+	(void)MEM_ROOM(m->entries, m->count, m->cap);
 	m->entries[m->count++] =
 		(struct manifest_entry){ .path = path, .sum = sum };
 	return 0;
@@ -172,24 +165,4 @@ manifest_free(struct manifest *m)
 	arena_free(m->arena);
 	mem_free(m->entries);
 	mem_free(m);
-}
-
-size_t
-manifest_count(const struct manifest *m)
-{
-	return m->count;
-}
-
-const struct manifest_entry *
-manifest_at(const struct manifest *m, size_t i)
-{
-	return &m->entries[i];
-}
-
-size_t
-manifest_find(const struct manifest *m, const char *path)
-{
-	size_t at = map_get(m->by_path, path);
-
-	return at == MAP_NONE ? MANIFEST_NONE : at;
 }

@@ -13,9 +13,10 @@
 
 #include <stddef.h>
 
+struct arena;
 struct buf;
 struct error;
-struct manifest; /* opaque: a parsed manifest */
+struct map;
 
 /* Larger manifests are rejected: check the size before reading one. */
 #define MANIFEST_MAX ((size_t)256 << 20)
@@ -23,6 +24,13 @@ struct manifest; /* opaque: a parsed manifest */
 struct manifest_entry {
 	const char *path; /* clean and relative */
 	const char *sum;  /* 64 lower-case digits, from hash_text() */
+};
+
+struct manifest {
+	struct manifest_entry *entries; /* in the order of the lines */
+	size_t count, cap;
+	struct map *by_path; /* path -> index of its entry */
+	struct arena *arena; /* owns paths and checksums */
 };
 
 /*
@@ -41,13 +49,5 @@ int manifest_add(struct buf *to, const char *sum, const char *path,
 struct manifest *manifest_parse(const void *data, size_t len,
 				struct error *err);
 void manifest_free(struct manifest *m);
-
-/* The number of entries, and each entry in order; borrowed. */
-size_t manifest_count(const struct manifest *m);
-const struct manifest_entry *manifest_at(const struct manifest *m, size_t i);
-
-/* The index of the path for manifest_at(), or MANIFEST_NONE. */
-#define MANIFEST_NONE ((size_t)-1)
-size_t manifest_find(const struct manifest *m, const char *path);
 
 #endif /* ARCHIVE_MANIFEST_H */

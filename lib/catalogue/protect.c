@@ -15,55 +15,35 @@
 
 /* --- Filemaps --- */
 
-struct mapping {
-	const struct packed *p;
-	const char *root; /* absolute path of the prefix */
-	struct buf path, dir;
-};
-
+/* Add file `i`; `root`: absolute path of the prefix. */
 static int
-add_file(struct mapping *m, size_t i, struct kvtree *t, struct error *err)
+add_file(const struct packed *p, size_t i, const char *root, struct kvtree *t,
+	 struct error *err)
 {
-	const struct segmap_file *f = &m->p->map.files[i];
+	const struct segmap_file *f = &p->map.files[i];
+	struct buf path = BUF_INIT, dir = BUF_INIT;
 	struct filemap_file e = {
 		.complete = true,
-		.ranks = (int64_t)m->p->r2f.nranks,
+		.ranks = (int64_t)p->r2f.nranks,
 		.has_crc = f->has_crc,
 		.crc = f->crc,
 		.name = path_base(f->path),
 	};
+	int rc = packed_attr(p, i, NULL, &e.attr, err);
 
-	if (packed_attr(m->p, i, NULL, &e.attr, err) < 0)
-		return -1;
-	path_join(&m->path, m->root, f->path, NULL);
-	path_join(&m->dir, m->root, f->path, NULL);
+	path_join(&path, root, f->path, NULL);
+	path_join(&dir, root, f->path, NULL);
 	if (!e.attr.has_size) {
 		e.attr.has_size = true;
 		e.attr.size = f->size;
 	}
-	m->dir.data[path_base(m->dir.data) - m->dir.data - 1] = '\0';
-	e.cache_path = e.orig = m->path.data;
-	e.dir = m->dir.data;
-	return filemap_add(t, &e, err);
-}
-
-/* Write the filemap of one rank, whose files are `first` to `end` - 1. */
-static int
-write_map(struct mapping *m, uint32_t rank, size_t first, size_t end,
-	  struct error *err)
-{
-	struct kvtree *t = kvtree_new(NULL);
-	int rc = 0;
-
-	/* Our own key: the path of the prefix. */
-	(void)kvtree_set(t, "PREFIX", m->root, NULL);
-	(void)kvtree_put(t, "FILE", NULL);
-	for (size_t i = first; i < end && rc == 0; i++)
-		rc = add_file(m, i, t, err);
+	dir.data[path_base(dir.data) - dir.data - 1] = '\0';
+	e.cache_path = e.orig = path.data;
+	e.dir = dir.data;
 	if (rc == 0)
-		rc = kvtree_write_file(t, m->p->meta_fd, filemap_str(rank),
-				       err);
-	kvtree_free(t);
+		rc = filemap_add(t, &e, err);
+	buf_free(&path);
+	buf_free(&dir);
 	return rc;
 }
 
@@ -72,7 +52,6 @@ static int
 write_maps(struct catalogue *c, int64_t id, const struct plan *plan,
 	   const struct catalogue_options *o, struct error *err)
 {
-	struct mapping m = { .path = BUF_INIT, .dir = BUF_INIT };
 	struct buf root = BUF_INIT;
 	struct packed p;
 	size_t at = 0;
@@ -86,19 +65,23 @@ write_maps(struct catalogue *c, int64_t id, const struct plan *plan,
 			  p.name);
 	else
 		rc = path_real(catalogue_path(c), &root, err);
-	m.p = &p;
-	m.root = root.data;
 	for (uint32_t r = 0; r < p.r2f.nranks && rc == 0; r++) {
-		size_t first = at;
+		const bool known = plan != NULL && r < plan->nranks &&
+				   plan->ranks[r].map_known &&
+				   !plan->ranks[r].composed;
+		struct kvtree *t = kvtree_new(NULL);
 
-		while (at < p.map.nfiles && p.map.files[at].rank == r)
-			at++;
-		if (plan == NULL || r >= plan->nranks ||
-		    !plan->ranks[r].map_known || plan->ranks[r].composed)
-			rc = write_map(&m, r, first, at, err);
+		/* Our own key: the path of the prefix. */
+		(void)kvtree_set(t, "PREFIX", root.data, NULL);
+		(void)kvtree_put(t, "FILE", NULL);
+		for (; at < p.map.nfiles && p.map.files[at].rank == r; at++)
+			if (rc == 0 && !known)
+				rc = add_file(&p, at, root.data, t, err);
+		if (rc == 0 && !known)
+			rc = kvtree_write_file(t, p.meta_fd, filemap_str(r),
+					       err);
+		kvtree_free(t);
 	}
-	buf_free(&m.path);
-	buf_free(&m.dir);
 	buf_free(&root);
 	packed_close(&p);
 	return rc;

@@ -109,29 +109,6 @@ extract_choose(const struct packed *p, const struct extract_names *n,
 
 /* --- One file --- */
 
-/* 1: the reader has closed the pipe before the end. */
-static int
-copy_out(const struct stripe *s, uint64_t size, int fd,
-	 struct stripe_cache *cache, const struct work *work, struct error *err)
-{
-	unsigned char *block = mem_aligned(4096, CAT_BLOCK);
-	int rc = 0;
-
-	for (uint64_t off = 0; off < size && rc == 0; off += CAT_BLOCK) {
-		size_t len = size - off < CAT_BLOCK ? (size_t)(size - off)
-						    : CAT_BLOCK;
-
-		rc = work_go_on(work, err);
-		if (rc == 0)
-			rc = stripe_read(s, cache, off, block, len, err);
-		if (rc == 0)
-			rc = stream_put(fd, block, len, work->stop, err);
-		progress_add(work->progress, len);
-	}
-	mem_free(block);
-	return rc;
-}
-
 int
 extract_cat(const struct packed *p, size_t file, int fd,
 	    const struct work *work, struct error *err)
@@ -140,15 +117,29 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	struct stripe_sum sum = { .size = 0 };
 	struct stripe_cache *cache = stripe_cache_new(16, false, &sum);
 	struct arena *arena = arena_new();
+	unsigned char *block = mem_aligned(4096, CAT_BLOCK);
 	struct stripe s = { 0, NULL };
-	int rc = -1;
+	int rc = packed_refuse_marked(p, file, 1, NULL, err);
 
-	if (packed_refuse_marked(p, file, 1, NULL, err) == 0 &&
-	    packed_measure(p, file, err) == 0) {
-		sum.size = f->size;
+	if (rc == 0)
+		rc = packed_measure(p, file, err);
+	if (rc == 0)
+		rc = packed_file(p, &p->map, f, arena, &s, err);
+	sum.size = f->size;
+	if (rc == 0)
 		progress_phase(work->progress, "reading", f->size);
-		if (packed_file(p, &p->map, f, arena, &s, err) == 0)
-			rc = copy_out(&s, f->size, fd, cache, work, err);
+	for (uint64_t off = 0; off < f->size && rc == 0; off += CAT_BLOCK) {
+		const size_t len = f->size - off < CAT_BLOCK
+					   ? (size_t)(f->size - off)
+					   : CAT_BLOCK;
+
+		rc = work_go_on(work, err);
+		if (rc == 0)
+			rc = stripe_read(&s, cache, off, block, len, err);
+		/* 1: the reader has closed the pipe before the end. */
+		if (rc == 0)
+			rc = stream_put(fd, block, len, work->stop, err);
+		progress_add(work->progress, len);
 	}
 	if (rc == 0) { /* no checksum of a part */
 		stripe_cache_drop(cache);
@@ -157,6 +148,7 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	}
 	stripe_cache_free(cache); /* before the parts, which it uses */
 	arena_free(arena);
+	mem_free(block);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -164,10 +156,8 @@ extract_cat(const struct packed *p, size_t file, int fd,
 
 struct extraction {
 	const struct packed *p;
-	const struct work *work;
 	int dir;
 	struct pathcache *parents, *sources; /* of targets, of plain files */
-	struct par *par;
 	struct put *put;
 	struct arena *arena;
 	struct packed_copy copy;
@@ -220,37 +210,13 @@ take_dir(void *arg, const char *path, const struct attr *attr,
 	return 0;
 }
 
-static int
-extract_all(struct extraction *x, const struct extract_options *o,
-	    size_t *count, struct error *err)
-{
-	const struct segmap *m = &x->p->map;
-
-	(void)packed_copy_init(&x->copy, m->nfiles, m->nsegs, NULL);
-	if (segmap_refuse_twins(m, o->only, ERROR_DAMAGED, "cannot be unpacked",
-				err) < 0)
-		return -1;
-	for (size_t i = 0; i < m->nfiles; i++) {
-		if (!o->only[i])
-			continue;
-		(*count)++;
-		if (add_file(x, i, o->force, err) < 0)
-			return -1;
-	}
-	if (packed_each_dir(x->p, o->only, x->par, take_dir, x, err) < 0 ||
-	    put_clear(x->put, err) < 0 ||
-	    put_check_room(x->put, "the files", err) < 0 ||
-	    put_new_dirs(x->put, err) < 0 ||
-	    packed_copy_run(&x->copy, x->work, err) < 0)
-		return -1;
-	return put_commit(x->put, err);
-}
-
 int
 extract_files(const struct packed *p, const struct extract_options *o,
 	      struct extract_result *out, struct error *err)
 {
-	struct extraction x = { .p = p, .work = o->work, .dir = -1 };
+	const struct segmap *m = &p->map;
+	struct extraction x = { .p = p, .dir = -1 };
+	struct par *par = NULL;
 	bool made = false;
 	int rc = -1;
 
@@ -270,13 +236,27 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	}
 	x.parents = pathcache_new(x.dir);
 	x.sources = pathcache_new(p->file_fd);
-	x.par = work_waiting(o->work, x.dir);
-	x.put = put_new(&(struct put_options){ .par = x.par,
+	par = work_waiting(o->work, x.dir);
+	x.put = put_new(&(struct put_options){ .par = par,
 					       .guard = o->guard,
 					       .work = o->work },
 			NULL);
 	x.copy = (struct packed_copy){ p, x.put, x.arena, .len = 0 };
-	rc = extract_all(&x, o, &out->files, err);
+	(void)packed_copy_init(&x.copy, m->nfiles, m->nsegs, NULL);
+	rc = segmap_refuse_twins(m, o->only, ERROR_DAMAGED,
+				 "cannot be unpacked", err);
+	for (size_t i = 0; i < m->nfiles && rc == 0; i++)
+		if (o->only[i]) {
+			out->files++;
+			rc = add_file(&x, i, o->force, err);
+		}
+	if (rc < 0 || packed_each_dir(p, o->only, par, take_dir, &x, err) < 0 ||
+	    put_clear(x.put, err) < 0 ||
+	    put_check_room(x.put, "the files", err) < 0 ||
+	    put_new_dirs(x.put, err) < 0 ||
+	    packed_copy_run(&x.copy, o->work, err) < 0 ||
+	    put_commit(x.put, err) < 0)
+		rc = -1;
 	out->bytes = x.copy.len;
 	if (rc < 0)
 		room_explain(x.dir, 0, err);

@@ -71,27 +71,6 @@ add_segs(struct segmap *to, const struct segmap *m, const struct segmap_file *f,
 	}
 }
 
-/* Remove containers without segments from the map. */
-static void
-compact(struct segmap *m)
-{
-	uint32_t *number = mem_calloc(m->ncontainers + 1, sizeof(*number));
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < m->nsegs; i++)
-		number[m->segs[i].container] = 1;
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		if (number[i] == 0)
-			continue;
-		number[i] = n;
-		m->containers[n++] = m->containers[i];
-	}
-	for (size_t i = 0; i < m->nsegs; i++)
-		m->segs[i].container = number[m->segs[i].container];
-	m->ncontainers = n;
-	mem_free(number);
-}
-
 /* Compose w.map: bytes moved lie in new containers, the rest in old ones, whose
  * checksums are no longer valid.  New containers and their files come first, so
  * that a resumed repack knows the order. */
@@ -101,6 +80,7 @@ compose(struct repacking *r)
 	struct segmap *m = &r->w.map;
 	const struct segmap *next = &r->next, *old = r->old;
 	const uint32_t shift = (uint32_t)next->ncontainers;
+	uint32_t n = 0, *number = NULL;
 
 	segmap_free(m);
 	(void)segmap_init(m, next->nfiles, NULL);
@@ -113,6 +93,7 @@ compose(struct repacking *r)
 	m->container_size = next->container_size;
 	m->moving = r->moved < next->bytes;
 	m->ncontainers = old->ncontainers + next->ncontainers;
+	number = mem_calloc(m->ncontainers + 1, sizeof(*number));
 	for (size_t i = 0; i < next->ncontainers; i++)
 		m->containers[i] = next->containers[i];
 	for (size_t i = 0; i < old->ncontainers; i++) {
@@ -134,7 +115,18 @@ compose(struct repacking *r)
 		add_segs(m, old, old_file(r, i), moved, f->size, shift);
 		f->nsegs = m->nsegs - f->first;
 	}
-	compact(m);
+	/* Remove containers without segments from the map. */
+	for (size_t i = 0; i < m->nsegs; i++)
+		number[m->segs[i].container] = 1;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		if (number[i] != 0) {
+			number[i] = n;
+			m->containers[n++] = m->containers[i];
+		}
+	for (size_t i = 0; i < m->nsegs; i++)
+		m->segs[i].container = number[m->segs[i].container];
+	m->ncontainers = n;
+	mem_free(number);
 }
 
 static int

@@ -87,34 +87,6 @@ look(struct unpacking *u, struct error *err)
 
 /* --- Metadata files --- */
 
-static int
-add_hidden(struct unpacking *u, const struct hidden_file *f, struct error *err)
-{
-	const struct segmap *m = &u->w.p->hidden.red;
-	struct put_what what = {
-		.kind = f->tree != NULL ? PUT_MAP : PUT_REDUNDANCY,
-		.dirfd = u->w.p->meta_fd,
-		.path = f->name,
-		.attr = &f->attr,
-	};
-	struct buf raw = BUF_INIT;
-	int rc = -1;
-
-	if (f->tree == NULL) {
-		what.size = m->files[f->at].size;
-		return packed_copy_add(&u->copy, m, &m->files[f->at], &what,
-				       err);
-	}
-	if (kvtree_encode(f->tree, &raw, err) == 0) {
-		what.image = arena_strndup(u->w.arena, raw.data, raw.len);
-		what.image_size = what.size = raw.len;
-		(void)put_add(u->put, &what, NULL);
-		rc = 0;
-	}
-	buf_free(&raw);
-	return rc;
-}
-
 /* Existing files were restored by a rebuild, and are newer: keep them. */
 static int
 look_hidden(struct unpacking *u, struct error *err)
@@ -130,6 +102,15 @@ look_hidden(struct unpacking *u, struct error *err)
 		return -1;
 	for (size_t i = 0; i < h->nfiles; i++) {
 		const struct hidden_file *f = &h->files[i];
+		const struct segmap_file *red = NULL;
+		struct put_what what = {
+			.kind = f->tree != NULL ? PUT_MAP : PUT_REDUNDANCY,
+			.dirfd = u->w.p->meta_fd,
+			.path = f->name,
+			.attr = &f->attr,
+		};
+		struct buf raw = BUF_INIT;
+		int rc = 0;
 
 		if (!pathcache_absent(u->w.meta, f->name) &&
 		    dir_stat(u->w.p->meta_fd, f->name, &st,
@@ -140,9 +121,20 @@ look_hidden(struct unpacking *u, struct error *err)
 			continue;
 		}
 		u->w.out->hidden++;
-		if (f->tree == NULL)
+		if (f->tree == NULL) {
 			u->red_wanted[f->at] = true;
-		if (add_hidden(u, f, err) < 0)
+			red = &h->red.files[f->at];
+			what.size = red->size;
+			rc = packed_copy_add(&u->copy, &h->red, red, &what,
+					     err);
+		} else if ((rc = kvtree_encode(f->tree, &raw, err)) == 0) {
+			what.image =
+				arena_strndup(u->w.arena, raw.data, raw.len);
+			what.image_size = what.size = raw.len;
+			(void)put_add(u->put, &what, NULL);
+		}
+		buf_free(&raw);
+		if (rc < 0)
 			return -1;
 	}
 	if (nlost > 0)

@@ -168,41 +168,31 @@ by_name(const void *a, const void *b)
 	return str_natural(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* List the sub-directories of `path`, sorted, with names in `a`.  Hidden
- * directories and links are skipped. */
-static const char **
-list_dirs(const char *path, struct arena *a, size_t *count)
+/* Search the sub-directories of `path`, sorted.  Hidden directories and links
+ * are skipped. */
+static void
+search(struct locate_caches *c, const char *path, int depth, size_t *found)
 {
+	struct buf full = BUF_INIT;
 	const char **names = NULL;
 	struct dirent *de = NULL;
-	size_t cap = 0;
+	size_t count = 0, cap = 0;
 	struct stat st;
 	DIR *dir = opendir(path);
 
-	*count = 0;
 	while (dir != NULL && (de = readdir(dir)) != NULL) {
 		if (de->d_name[0] == '.' ||
 		    dir_stat(dirfd(dir), de->d_name, &st, AT_SYMLINK_NOFOLLOW) <
 			    0 ||
 		    !S_ISDIR(st.st_mode))
 			continue;
-		(void)MEM_ROOM(names, *count, cap);
-		names[(*count)++] = arena_strdup(a, de->d_name);
+		(void)MEM_ROOM(names, count, cap);
+		names[count++] = arena_strdup(c->arena, de->d_name);
 	}
 	if (dir != NULL)
 		closedir(dir);
-	if (*count > 1)
-		qsort(names, *count, sizeof(*names), by_name);
-	return names;
-}
-
-static void
-search(struct locate_caches *c, const char *path, int depth, size_t *found)
-{
-	struct buf full = BUF_INIT;
-	size_t count = 0;
-	const char **names = list_dirs(path, c->arena, &count);
-
+	if (count > 1)
+		qsort(names, count, sizeof(*names), by_name);
 	for (size_t i = 0; i < count; i++) {
 		int64_t id = dataset_dir_id(names[i]);
 

@@ -159,46 +159,13 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 
 /* --- Redundancy files on the command line --- */
 
-/* Normalize the names.  *outside is set if one is not below the working
- * directory. */
+/* Find the directory common to all names. */
 static int
-take_names(struct subject *s, enum redset_type type, const char *const *args,
-	   bool *outside, struct error *err)
+split_names(struct subject *s, struct error *err)
 {
-	for (size_t i = 0; i < s->nnames; i++) {
-		struct redset_name n;
-		size_t stem = 0;
+	char *dir = arena_strdup(s->arena, s->names[0]);
+	char *slash = strrchr(dir, '/');
 
-		if (!redset_name_parse(path_base(args[i]), &n, &stem))
-			return error_set(
-				err, ERROR_USAGE,
-				"%s: not the name of a redundancy file",
-				args[i]);
-		if (!n.descriptor && n.type != type)
-			return error_set(err, ERROR_USAGE,
-					 "%s: a file of type %s, not %s",
-					 args[i], redset_type_name(n.type),
-					 redset_type_name(type));
-		s->names[i] = path_normal_in(s->arena, "", args[i], err);
-		if (s->names[i] == NULL)
-			return -1;
-		*outside = *outside || !path_is_clean(s->names[i]);
-	}
-	return 0;
-}
-
-/* Find the directory common to all names.  If all are below the working
- * directory, use ".", as LLNL's tools expect. */
-static int
-split_names(struct subject *s, bool outside, struct error *err)
-{
-	char *dir = NULL, *slash = NULL;
-
-	s->dir = ".";
-	if (!outside)
-		return 0;
-	dir = arena_strdup(s->arena, s->names[0]);
-	slash = strrchr(dir, '/');
 	*(slash != NULL ? slash : dir) = '\0';
 	/* Shorten it to the nearest one that contains each name. */
 	for (size_t i = 0; i < s->nnames; i++)
@@ -236,8 +203,27 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 		return error_set(err, ERROR_USAGE, "no redundancy file given");
 	s->nnames = count;
 	s->names = arena_alloc(s->arena, count, sizeof(*s->names));
-	if (take_names(s, type, args, &outside, err) < 0 ||
-	    split_names(s, outside, err) < 0 ||
+	for (size_t i = 0; i < count; i++) {
+		struct redset_name n;
+		size_t stem = 0;
+
+		if (!redset_name_parse(path_base(args[i]), &n, &stem))
+			return error_set(
+				err, ERROR_USAGE,
+				"%s: not the name of a redundancy file",
+				args[i]);
+		if (!n.descriptor && n.type != type)
+			return error_set(err, ERROR_USAGE,
+					 "%s: a file of type %s, not %s",
+					 args[i], redset_type_name(n.type),
+					 redset_type_name(type));
+		s->names[i] = path_normal_in(s->arena, "", args[i], NULL);
+		outside = outside || !path_is_clean(s->names[i]);
+	}
+	/* If all are below the working directory, use ".", as LLNL's tools
+	 * expect. */
+	s->dir = ".";
+	if ((outside && split_names(s, err) < 0) ||
 	    locate_path(s->dir, s->arena, &at, err) < 0)
 		return -1;
 	s->prefix = prefix;
@@ -250,40 +236,35 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 
 /* --- Locks --- */
 
-/* Ignore a missing directory, as the plan will report it. */
-static int
-lock_dir(struct subject *s, const char *dir, const struct catalogue_options *o,
-	 struct error *err)
-{
-	int fd = dir_open(AT_FDCWD, dir), lock = -1;
-
-	if (fd < 0)
-		return 0;
-	lock = lock_take(fd, dir, &o->work, err);
-	if (lock == -1) {
-		close(fd);
-		return -1;
-	}
-	s->locks[s->nlocks++] = (struct subject_lock){ fd, lock };
-	return 0;
-}
-
 int
 subject_lock(struct subject *s, const struct catalogue_options *o,
 	     struct error *err)
 {
-	const char *dir = s->dir;
+	const size_t n = s->kind == SUBJECT_CACHES ? s->ndirs : 1;
 
-	s->locks = mem_calloc(s->ndirs + 1, sizeof(*s->locks));
-	if (s->kind == SUBJECT_PREFIX)
-		dir = arena_printf(s->arena, "%s/" SCR_DIR "/" DATASET_DIR_FMT,
-				   s->prefix, s->id);
-	if (s->kind != SUBJECT_CACHES)
-		return lock_dir(s, dir, o, err);
-	for (size_t i = 0; i < s->ndirs; i++)
-		if (lock_dir(s, arena_printf(s->arena, "%s/.scr", s->dirs[i]),
-			     o, err) < 0)
+	s->locks = mem_calloc(n, sizeof(*s->locks));
+	for (size_t i = 0; i < n; i++) {
+		const char *dir =
+			s->kind == SUBJECT_FILES ? s->dir
+			: s->kind == SUBJECT_CACHES
+				? arena_printf(s->arena, "%s/.scr", s->dirs[i])
+				: arena_printf(s->arena,
+					       "%s/" SCR_DIR
+					       "/" DATASET_DIR_FMT,
+					       s->prefix, s->id);
+		const int fd = dir_open(AT_FDCWD, dir);
+		int lock = -1;
+
+		/* If the directory is missing, the plan will report it. */
+		if (fd < 0)
+			continue;
+		lock = lock_take(fd, dir, &o->work, err);
+		if (lock == -1) {
+			close(fd);
 			return -1;
+		}
+		s->locks[s->nlocks++] = (struct subject_lock){ fd, lock };
+	}
 	return 0;
 }
 

@@ -33,13 +33,7 @@ add_problem(void *arg, const char *what)
 	buf_add_str(&h->problems, what);
 }
 
-static void
-set_why(struct condition *h, const char *text)
-{
-	snprintf(h->why, sizeof(h->why), "%s", text);
-}
-
-/* The same for an error: also who can do something about it. */
+/* The reason is an error: also say who can do something about it. */
 static void
 set_reason(struct condition *h, const struct error *why)
 {
@@ -47,7 +41,7 @@ set_reason(struct condition *h, const struct error *why)
 
 	(void)stop_say(&said, h->prefix != NULL ? h->prefix : h->group->dirs[0],
 		       h->plan != NULL && h->plan->barred > 0);
-	set_why(h, said.text);
+	snprintf(h->why, sizeof(h->why), "%s", said.text);
 }
 
 /* Append the first problem to the reason. */
@@ -128,7 +122,7 @@ look_closer(struct condition *h, const struct catalogue_options *o,
 	for (size_t i = 0; i < h->deep.nfindings; i++) {
 		deep_error(h->plan, &h->deep.findings[i], &why);
 		if (h->status == STATUS_OK)
-			set_why(h, why.text);
+			snprintf(h->why, sizeof(h->why), "%s", why.text);
 		h->status =
 			error_worse_status(h->status, error_status(why.kind));
 		if (deep_is_open(h->plan, &h->deep.findings[i]))
@@ -191,7 +185,7 @@ find_next(const struct overview *s, struct condition *h)
 			 "not in the index: dataset %" PRId64 " has its name",
 			 h->namesake);
 	if (h->status == STATUS_FAILED && h->plan != NULL &&
-	    report_chmod(h->plan, h->next, sizeof(h->next))[0] != '\0')
+	    report_chmod(h->plan, h->next)[0] != '\0')
 		return;
 	/* Of an index that cannot be read, the dataset may have an entry.  Of a
 	 * dataset in the caches of a job there may be a newer one. */
@@ -201,41 +195,9 @@ find_next(const struct overview *s, struct condition *h)
 		return;
 	/* A scavenge looks for the files. */
 	if (!s->searched && h->absent && (e->in_cache || e->flushing))
-		report_scavenge(h->prefix, NULL, h->next, sizeof(h->next));
+		report_scavenge(h->prefix, NULL, h->next);
 	else
-		report_next_step(s->catalogue, s->index, h->id, &n, h->next,
-				 sizeof(h->next));
-}
-
-/* The same of a dataset in caches, checked with the options `o`. */
-static void
-find_next_group(struct condition *h, const struct catalogue_options *o)
-{
-	const char *command = NULL;
-	struct plan_way way = { .obstacle = "" };
-	const struct next_dirs at = {
-		.dirs = h->group->dirs,
-		.ndirs = h->group->ndirs,
-		.prefix = h->prefix,
-		.obstacle = way.obstacle,
-	};
-
-	h->next[0] = '\0';
-	/* Without a plan, the reason says what stands in the way. */
-	if (h->status == STATUS_OK ||
-	    (h->status == STATUS_FAILED &&
-	     (h->plan == NULL ||
-	      report_chmod(h->plan, h->next, sizeof(h->next))[0] != '\0')))
-		return;
-	if (h->plan != NULL)
-		plan_find_way(h->plan, &way);
-	if (h->status == STATUS_FAILED)
-		command = report_check(REPORT_CHECK_INSPECT, o->deep,
-				       o->checksums);
-	else if (h->mend != NULL)
-		command = report_check(REPORT_CHECK_REBUILD, o->deep,
-				       o->checksums);
-	report_next_dirs(command, &at, h->next, sizeof(h->next));
+		report_next_step(s->catalogue, s->index, h->id, &n, h->next);
 }
 
 void
@@ -244,7 +206,7 @@ condition_next_remade(const struct overview *s, int64_t whole,
 {
 	if (s->remade && whole > 0 && h->next[0] == '\0')
 		report_next(report_check(REPORT_CHECK_BUILD, false, false),
-			    s->catalogue, whole, h->next, sizeof(h->next));
+			    s->catalogue, whole, h->next);
 }
 
 /* --- Containers --- */
@@ -507,6 +469,14 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 		.moved_from = o->moved_from,
 		.work = &o->work,
 	};
+	const char *command = NULL;
+	struct plan_way way = { .obstacle = "" };
+	const struct next_dirs at = {
+		.dirs = g->dirs,
+		.ndirs = g->ndirs,
+		.prefix = prefix,
+		.obstacle = way.obstacle,
+	};
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
@@ -518,7 +488,22 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 		judge_plan(out, o);
 		rc = look_closer(out, o, err);
 	}
-	find_next_group(out, o);
+	/* The next step.  Without a plan, the reason says what stands in the
+	 * way. */
+	if (out->status == STATUS_OK ||
+	    (out->status == STATUS_FAILED &&
+	     (out->plan == NULL ||
+	      report_chmod(out->plan, out->next)[0] != '\0')))
+		return rc;
+	if (out->plan != NULL)
+		plan_find_way(out->plan, &way);
+	if (out->status == STATUS_FAILED)
+		command = report_check(REPORT_CHECK_INSPECT, o->deep,
+				       o->checksums);
+	else if (out->mend != NULL)
+		command = report_check(REPORT_CHECK_REBUILD, o->deep,
+				       o->checksums);
+	report_next_dirs(command, &at, out->next);
 	return rc;
 }
 

@@ -83,15 +83,24 @@ list_part(struct containers *k, int which, size_t first)
 		part->pos[k->list[first + i].at] = first + i;
 }
 
-/* Fill in parts and list. */
-static void
-make_lists(struct containers *k)
+struct containers *
+containers_open(struct catalogue *c, const char *word,
+		const struct catalogue_options *o, struct error *err)
 {
-	const struct segmap *const maps[2] = { &k->packed.map,
-					       &k->packed.hidden.red };
+	struct containers *k = mem_calloc(1, sizeof(*k));
 	struct segmap *red = &k->packed.hidden.red;
+	const struct segmap *const maps[2] = { &k->packed.map, red };
 	struct redset_name name;
 
+	if (catalogue_packed_open(c, word, false, o, &k->packed, err) < 0) {
+		mem_free(k);
+		return NULL;
+	}
+	if (!k->packed.is_packed) {
+		containers_free(k);
+		return error_set_null(err, ERROR_ABSENT, "%s: not packed",
+				      word);
+	}
 	for (int i = 0; i < 2; i++) {
 		struct containers_part *part = &k->parts[i];
 		size_t n = maps[i]->ncontainers;
@@ -108,24 +117,6 @@ make_lists(struct containers *k)
 			red->files[i].rank = name.rank;
 	list_part(k, DATA, 0);
 	list_part(k, REDUNDANCY, maps[DATA]->ncontainers);
-}
-
-struct containers *
-containers_open(struct catalogue *c, const char *word,
-		const struct catalogue_options *o, struct error *err)
-{
-	struct containers *k = mem_calloc(1, sizeof(*k));
-
-	if (catalogue_packed_open(c, word, false, o, &k->packed, err) < 0) {
-		mem_free(k);
-		return NULL;
-	}
-	if (!k->packed.is_packed) {
-		containers_free(k);
-		return error_set_null(err, ERROR_ABSENT, "%s: not packed",
-				      word);
-	}
-	make_lists(k);
 	return k;
 }
 
@@ -219,14 +210,17 @@ note_flaw(void *arg, const struct packed_flaw *f)
 		l->l->report(l->l->arg, f->text);
 }
 
-/* Mark the packed redundancy files that the plan found damaged. */
-static void
-ask_plan_reds(struct looking *l)
+/* Take over the plan's findings: packed redundancy files that are damaged,
+ * segments that a rebuild left unfinished, and files with wrong checksums.
+ * Returns the number of these. */
+static size_t
+ask_plan(struct looking *l)
 {
 	struct containers_part *part = &l->k->parts[REDUNDANCY];
 	const struct segmap *m = part->map;
 	const struct plan *p = l->l->plan;
 	struct map *by = segmap_by_path(m);
+	size_t wrong = 0;
 
 	for (size_t i = 0; i < p->nsets; i++)
 		for (uint32_t k = 0; k < p->sets[i].n; k++) {
@@ -244,19 +238,9 @@ ask_plan_reds(struct looking *l)
 				      CONTAINER_SUM);
 		}
 	map_free(by);
-}
-
-/* Take over the plan's findings: segments that a rebuild left unfinished, and
- * files with wrong checksums.  Returns the number of these. */
-static size_t
-ask_plan(struct looking *l)
-{
-	struct containers_part *part = &l->k->parts[DATA];
-	const struct segmap *m = part->map;
-	const struct plan *p = l->l->plan;
-	struct map *by = segmap_by_path(m);
-	size_t wrong = 0;
-
+	part = &l->k->parts[DATA];
+	m = part->map;
+	by = segmap_by_path(m);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		size_t at = map_get(by, f->path);
@@ -268,19 +252,18 @@ ask_plan(struct looking *l)
 			wrong++;
 		}
 		for (size_t s = 0; s < f->nsegs; s++) {
-			const struct segment *seg =
-				&m->segs[m->files[at].first + s];
+			const size_t n = m->files[at].first + s;
+			const struct segment *seg = &m->segs[n];
 			struct container *c =
 				listed(l->k, part, seg->container);
 
 			if (!f->segs[s].gone || seg->off + seg->len > c->have)
 				continue;
-			part->bad[m->files[at].first + s] = true;
+			part->bad[n] = true;
 			spoil(c, CONTAINER_UNDONE);
 		}
 	}
 	map_free(by);
-	ask_plan_reds(l);
 	return wrong;
 }
 

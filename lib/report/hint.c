@@ -85,11 +85,12 @@ report_command(const char *command, const char *prefix, const char *word,
 }
 
 char *
-report_next(const char *command, struct catalogue *c, int64_t id, char *to,
-	    size_t size)
+report_next(const char *command, struct catalogue *c, int64_t id,
+	    char to[static ERROR_TEXT_MAX])
 {
 	return report_command(command, catalogue_path(c),
-			      catalogue_word_now_str(c, id), to, size);
+			      catalogue_word_now_str(c, id), to,
+			      ERROR_TEXT_MAX);
 }
 
 const char *
@@ -191,9 +192,9 @@ move_back(const char *prefix, const struct next_case *n, struct buf *out)
 }
 
 /* If a directory is in the way, write "rmdir DIR && ", or "mv DIR DIR.old && ",
- * to `out`, which is empty, if it fits in `size` bytes. */
+ * to `out`, which is empty, if it fits. */
 static void
-clear_way(const char *obstacle, size_t size, struct buf *out)
+clear_way(const char *obstacle, struct buf *out)
 {
 	struct buf away = BUF_INIT;
 	struct stat st;
@@ -215,7 +216,7 @@ clear_way(const char *obstacle, size_t size, struct buf *out)
 		report_add_quoted(out, " ", away.data);
 		buf_add_str(out, " && ");
 	}
-	if (out->len >= size)
+	if (out->len >= ERROR_TEXT_MAX)
 		buf_clear(out);
 	io_close(fd);
 	buf_free(&away);
@@ -242,42 +243,43 @@ add_scavenge(struct buf *out, const char *prefix)
 }
 
 char *
-report_scavenge(const char *prefix, const char *obstacle, char *to, size_t size)
+report_scavenge(const char *prefix, const char *obstacle,
+		char to[static ERROR_TEXT_MAX])
 {
 	struct buf out = BUF_INIT;
 
-	clear_way(obstacle, size, &out);
+	clear_way(obstacle, &out);
 	add_scavenge(&out, prefix);
-	return finish(&out, to, size);
+	return finish(&out, to, ERROR_TEXT_MAX);
 }
 
 char *
-report_next_dirs(const char *command, const struct next_dirs *d, char *to,
-		 size_t size)
+report_next_dirs(const char *command, const struct next_dirs *d,
+		 char to[static ERROR_TEXT_MAX])
 {
 	struct buf out = BUF_INIT;
 
-	clear_way(d->obstacle, size, &out);
+	clear_way(d->obstacle, &out);
 	if (command != NULL)
 		add_command(&out, command, NULL, NULL);
-	for (size_t i = 0; i < d->ndirs && out.len < size; i++)
+	for (size_t i = 0; i < d->ndirs && out.len < ERROR_TEXT_MAX; i++)
 		report_add_quoted(&out, " ", d->dirs[i]);
 	/* What is not here may be on other nodes.  Directories of many nodes do
 	 * not fit. */
-	if (command == NULL || out.len >= size) {
+	if (command == NULL || out.len >= ERROR_TEXT_MAX) {
 		buf_clear(&out);
 		add_scavenge(&out, d->prefix);
 	}
-	return finish(&out, to, size);
+	return finish(&out, to, ERROR_TEXT_MAX);
 }
 
 char *
-report_chmod(const struct plan *p, char *to, size_t size)
+report_chmod(const struct plan *p, char to[static ERROR_TEXT_MAX])
 {
 	struct buf out = BUF_INIT, path = BUF_INIT;
 	size_t fits = 0;
 
-	for (size_t i = 0; out.len < size && i < p->nfiles; i++) {
+	for (size_t i = 0; out.len < ERROR_TEXT_MAX && i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		const char *root = p->places[f->place].root;
 
@@ -289,15 +291,15 @@ report_chmod(const struct plan *p, char *to, size_t size)
 				  path.data);
 	}
 	/* The next look names the others. */
-	if (out.data != NULL && out.len >= size)
+	if (out.data != NULL && out.len >= ERROR_TEXT_MAX)
 		out.data[fits] = '\0';
 	buf_free(&path);
-	return finish(&out, to, size);
+	return finish(&out, to, ERROR_TEXT_MAX);
 }
 
 char *
 report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
-		 const struct next_case *n, char *to, size_t size)
+		 const struct next_case *n, char to[static ERROR_TEXT_MAX])
 {
 	struct index_entry e = { .id = id, .complete = -1 };
 	const bool indexed = ix != NULL && index_find_id(ix, id, &e, NULL) == 0;
@@ -306,15 +308,14 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 
 	if (n->way.was[0] != '\0') {
 		move_back(catalogue_path(c), n, &out);
-		return finish(&out, to, size);
+		return finish(&out, to, ERROR_TEXT_MAX);
 	}
 	if (!indexed)
 		e = (struct index_entry){ .id = id, .complete = -1 };
 	if (n->nameless && !n->searched &&
 	    (n->status == STATUS_FAILED ||
 	     (n->status == STATUS_LOST && !indexed)))
-		return report_scavenge(catalogue_path(c), n->way.obstacle, to,
-				       size);
+		return report_scavenge(catalogue_path(c), n->way.obstacle, to);
 	if (n->absent)
 		command = indexed ? "scr_index --drop" : "scr_index --delete";
 	else if (n->kept && command == NULL)
@@ -323,8 +324,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 						  : "scr_index --build";
 	else if (n->status == STATUS_LOST && !n->searched &&
 		 (n->undecided || catalogue_in_cache(c, id)))
-		return report_scavenge(catalogue_path(c), n->way.obstacle, to,
-				       size);
+		return report_scavenge(catalogue_path(c), n->way.obstacle, to);
 	else if (n->status == STATUS_LOST ||
 		 (n->status == STATUS_DAMAGED && command == NULL))
 		command = give_up(ix, &e, indexed, n, &id);
@@ -344,7 +344,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		command = NULL;
 	if (command != NULL) {
 		if (n->status != STATUS_LOST)
-			clear_way(n->way.obstacle, size, &out);
+			clear_way(n->way.obstacle, &out);
 		/* Another one becomes current: a job must be able to fetch
 		 * it. */
 		if (id != e.id && catalogue_in_containers(c, id)) {
@@ -356,17 +356,17 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		add_command(&out, command, catalogue_path(c),
 			    catalogue_word_str(c, ix, id));
 	}
-	return finish(&out, to, size);
+	return finish(&out, to, ERROR_TEXT_MAX);
 }
 
 void
 report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
-		char *to, size_t size)
+		char to[static ERROR_TEXT_MAX])
 {
 	struct index *ix = catalogue_read_quietly(c, NULL);
 	struct next_case now = *n;
 
 	index_newest(ix, now.newest);
-	report_next_step(c, ix, id, &now, to, size);
+	report_next_step(c, ix, id, &now, to);
 	index_free(ix);
 }

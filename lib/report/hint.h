@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "catalogue/catalogue.h"
+#include "error.h"
 
 struct buf;
 struct catalogue;
@@ -28,7 +29,7 @@ void report_add_quoted(struct buf *out, const char *before, const char *text);
 
 /* The same as report_command() for dataset `id` of a prefix. */
 char *report_next(const char *command, struct catalogue *c, int64_t id,
-		  char *to, size_t size);
+		  char to[static ERROR_TEXT_MAX]);
 
 enum report_check {
 	REPORT_CHECK_BUILD,   /* scr_index --build */
@@ -70,8 +71,8 @@ struct next_case {
 
 /* The command that searches the caches of all nodes; `obstacle`: of a plan_way,
  * or NULL. */
-char *report_scavenge(const char *prefix, const char *obstacle, char *to,
-		      size_t size);
+char *report_scavenge(const char *prefix, const char *obstacle,
+		      char to[static ERROR_TEXT_MAX]);
 
 /* A dataset in caches. */
 struct next_dirs {
@@ -83,8 +84,8 @@ struct next_dirs {
 
 /* The command of report_command() for these directories.  If it is NULL, or
  * they are too many: a scavenge. */
-char *report_next_dirs(const char *command, const struct next_dirs *d, char *to,
-		       size_t size);
+char *report_next_dirs(const char *command, const struct next_dirs *d,
+		       char to[static ERROR_TEXT_MAX]);
 
 /*
  * Write the one command to run next for dataset `id` that is not whole, or not
@@ -95,14 +96,15 @@ char *report_next_dirs(const char *command, const struct next_dirs *d, char *to,
  * is no index.  Returns `to`.
  */
 char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
-		       const struct next_case *n, char *to, size_t size);
+		       const struct next_case *n,
+		       char to[static ERROR_TEXT_MAX]);
 
 /* The same, with the index read now, and the newest datasets in it. */
 void report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
-		     char *to, size_t size);
+		     char to[static ERROR_TEXT_MAX]);
 
 /* Write the command that lets their owner read the files of the plan, or "" if
  * the owner may read all of them.  Returns `to`. */
-char *report_chmod(const struct plan *p, char *to, size_t size);
+char *report_chmod(const struct plan *p, char to[static ERROR_TEXT_MAX]);
 
 #endif /* REPORT_HINT_H */

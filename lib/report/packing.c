@@ -14,9 +14,6 @@
 #include "report/hint.h"
 #include "str.h"
 
-/* Buffer size for a command. */
-#define NEXT_MAX 1024
-
 /* Segments named in a line of text; the others are counted. */
 #define SEGS_SHOWN 4
 
@@ -36,16 +33,16 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 	};
 	const struct error why = *err;
 	const struct next_case lost = { .status = STATUS_LOST };
-	char next[1024];
+	char next[ERROR_TEXT_MAX];
 
 	/* A dataset of SCR 1.1.8 may have no number, which all remedies
 	 * need. */
 	if (commands[why.remedy] == NULL || id <= 0)
 		return;
 	if (why.kind == ERROR_LOST)
-		report_next_now(c, id, &lost, next, sizeof(next));
+		report_next_now(c, id, &lost, next);
 	else
-		report_next(commands[why.remedy], c, id, next, sizeof(next));
+		report_next(commands[why.remedy], c, id, next);
 	error_as(err, &why, "%s%s: %s", why.text,
 		 why.remedy == REMEDY_CHOOSE
 			 ? "; to rebuild a file that you distrust, move it away"
@@ -302,15 +299,15 @@ report_pack_json(const struct pack_result *r)
 
 const char *
 report_packed_command(const char *command, struct catalogue *c,
-		      const struct packed *p, char *to, size_t size)
+		      const struct packed *p, char to[static ERROR_TEXT_MAX])
 {
 	if (command == NULL)
 		command = report_mend(p->hidden.incomplete ? MEND_UNPACK
 							   : MEND_MAP,
 				      false, false);
-	return p->layout != 1 ? report_next(command, c, p->id, to, size)
+	return p->layout != 1 ? report_next(command, c, p->id, to)
 			      : report_command(command, catalogue_path(c),
-					       p->root, to, size);
+					       p->root, to, ERROR_TEXT_MAX);
 }
 
 void
@@ -355,8 +352,8 @@ report_health_text(const struct packed *p, const struct packed_health *h,
 
 char *
 report_health_next(struct catalogue *c, const struct packed *p,
-		   const struct packed_health *h, int status, char *to,
-		   size_t size)
+		   const struct packed_health *h, int status,
+		   char to[static ERROR_TEXT_MAX])
 {
 	const bool data = h->files_bad + h->hidden_bad > 0 || h->unfinished;
 	struct index *ix = catalogue_read(c, NULL);
@@ -367,10 +364,10 @@ report_health_next(struct catalogue *c, const struct packed *p,
 	index_newest(ix, n.newest);
 	if (status == STATUS_DAMAGED && (data || h->map_damaged))
 		report_packed_command(data ? "scr_rebuild --checksums" : NULL,
-				      c, p, to, size);
+				      c, p, to);
 	else if (status != STATUS_OK && p->layout != 1 &&
 		 (status != STATUS_FAILED || h->map_flaws == 0))
-		report_next_step(c, ix, p->id, &n, to, size);
+		report_next_step(c, ix, p->id, &n, to);
 	index_free(ix);
 	return to;
 }

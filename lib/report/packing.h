@@ -13,12 +13,12 @@
 #include "archive/export.h"
 #include "container/pack.h"
 #include "container/packed.h"
+#include "error.h"
 #include "report/table.h"
 
 struct buf;
 struct build_result;
 struct catalogue;
-struct error;
 struct json;
 struct rebuild_result;
 
@@ -48,8 +48,8 @@ struct json *report_pack_json(const struct pack_result *r);
 /* The command for a dataset that may be packed; `command` NULL: the one that
  * repairs its map.  See report_next().  Returns `to`. */
 const char *report_packed_command(const char *command, struct catalogue *c,
-				  const struct packed *p, char *to,
-				  size_t size);
+				  const struct packed *p,
+				  char to[static ERROR_TEXT_MAX]);
 
 /* Result of packed_check(), from which the exit status `status` follows. */
 void report_health_text(const struct packed *p, const struct packed_health *h,
@@ -57,8 +57,8 @@ void report_health_text(const struct packed *p, const struct packed_health *h,
 /* Write the command to run next after this check; "": there is none.  Returns
  * `to`. */
 char *report_health_next(struct catalogue *c, const struct packed *p,
-			 const struct packed_health *h, int status, char *to,
-			 size_t size);
+			 const struct packed_health *h, int status,
+			 char to[static ERROR_TEXT_MAX]);
 struct json *report_health_json(const struct packed_health *h);
 
 /* Result of an export or import. */

@@ -2,6 +2,7 @@
 #include "archive/manifest.h"
 
 #include "hash.h"
+#include "map.h"
 #include "scratch.h"
 
 #define S1 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -45,11 +46,11 @@ write_all(struct buf *to)
 static bool
 is_all(const struct manifest *m)
 {
-	bool same = m != NULL && manifest_count(m) == PATHS;
+	bool same = m != NULL && m->count == PATHS;
 
 	for (size_t i = 0; i < PATHS && same; i++)
-		same = strcmp(manifest_at(m, i)->path, paths[i]) == 0 &&
-		       strcmp(manifest_at(m, i)->sum, i % 2 ? S1 : S2) == 0;
+		same = strcmp(m->entries[i].path, paths[i]) == 0 &&
+		       strcmp(m->entries[i].sum, i % 2 ? S1 : S2) == 0;
 	return same;
 }
 
@@ -64,12 +65,12 @@ TEST(round_trip)
 	ok(is_all(m), "what is written is read, in order");
 	must(m != NULL);
 	for (size_t i = 0; i < PATHS; i++)
-		found += manifest_find(m, paths[i]) == i;
+		found += map_get(m->by_path, paths[i]) == i;
 	is_int(found, PATHS, "... and is found");
-	ok(manifest_find(m, "other") == MANIFEST_NONE, "... and nothing else");
+	ok(map_get(m->by_path, "other") == MAP_NONE, "... and nothing else");
 	manifest_free(m);
 	m = parse("", &why);
-	ok(m != NULL && manifest_count(m) == 0, "nothing is a manifest");
+	ok(m != NULL && m->count == 0, "nothing is a manifest");
 	manifest_free(NULL);
 }
 
@@ -83,8 +84,8 @@ TEST(text)
 	is_str(text.data, S1 "  a b\n\\" S2 "  c\\\\d\\ne\\rf\n",
 	       "as sha256sum writes it");
 	m = parse(S1 " *a\n\\" S2 " *\\\\\n", &why);
-	ok(m != NULL && strcmp(manifest_at(m, 0)->path, "a") == 0 &&
-		   strcmp(manifest_at(m, 1)->path, "\\") == 0,
+	ok(m != NULL && strcmp(m->entries[0].path, "a") == 0 &&
+		   strcmp(m->entries[1].path, "\\") == 0,
 	   "as sha256sum -b writes it");
 }
 
