@@ -41,15 +41,32 @@ struct build {
 
 /* --- Existing metadata --- */
 
-/* Does what is left of a damaged rank2file have checksums?  They are recorded
- * anew, so they are compared first.  A dry run only promises what a look
- * finds. */
+/* Read the index and rank2file, if they are usable. */
 static int
-ask_left(struct build *b, struct error *err)
+read_old(struct build *b, struct error *err)
 {
+	enum catalogue_state state = CATALOGUE_GOOD;
 	struct rank2file r = { .nranks = 0 };
 	struct error why = ERROR_INIT;
 
+	if (catalogue_load(b->c, &b->ix, &state, &why) < 0)
+		return error_pass(err, &why);
+	error_clear(&why);
+	if (rank2file_load(b->dir.fd, RANK2FILE_FILE, &b->old, &why) == 0) {
+		b->have_old = true;
+		return 0;
+	}
+	if (why.kind != ERROR_CORRUPT && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	if (why.kind == ERROR_CORRUPT)
+		work_say(&b->o->work, "%s: %s: not used", b->dir.name,
+			 why.text);
+	if (b->o->work.dry_run)
+		return 0;
+	/* Does what is left of a damaged rank2file have checksums?  They are
+	 * recorded anew, so they are compared first.  A dry run only promises
+	 * what a look finds. */
+	error_clear(&why);
 	if (rank2file_load_left(b->dir.fd, &r, &why) < 0 &&
 	    !catalogue_is_verdict(&why))
 		return error_pass(err, &why);
@@ -60,47 +77,6 @@ ask_left(struct build *b, struct error *err)
 	b->out->compared = b->strict.checksums;
 	rank2file_free(&r);
 	return 0;
-}
-
-/* Read the index and rank2file, if they are usable. */
-static int
-read_old(struct build *b, struct error *err)
-{
-	enum catalogue_state state = CATALOGUE_GOOD;
-	struct error why = ERROR_INIT;
-
-	if (catalogue_load(b->c, &b->ix, &state, &why) < 0)
-		goto fail;
-	error_clear(&why);
-	if (rank2file_load(b->dir.fd, RANK2FILE_FILE, &b->old, &why) == 0) {
-		b->have_old = true;
-		return 0;
-	}
-	if (why.kind == ERROR_CORRUPT)
-		work_say(&b->o->work, "%s: %s: not used", b->dir.name,
-			 why.text);
-	else if (why.kind != ERROR_ABSENT)
-		goto fail;
-	return b->o->work.dry_run ? 0 : ask_left(b, err);
-fail:
-	return error_pass(err, &why);
-}
-
-/* Make a plan, and add the checksums in rank2file. */
-static int
-look(struct build *b, struct error *err)
-{
-	b->plan = catalogue_plan_as(b->c, b->dir.id, b->o, err);
-	if (b->plan == NULL)
-		return -1;
-	b->sums = plan_sums(b->plan, err);
-	if (b->sums == NULL ||
-	    (b->plan->copied && plan_sums_copied(b->plan, b->sums, err) < 0))
-		return -1;
-	/* A lost dataset is not built, whatever its other files contain. */
-	if (!b->o->checksums || plan_data_status(b->plan) == STATUS_LOST)
-		return 0;
-	return plan_sums_compare(b->plan, b->sums, true, &b->o->work, err);
 }
 
 /* --- Deep check of the redundancy --- */
@@ -431,7 +407,16 @@ build(struct build *b, int64_t id, struct error *err)
 	/* No checksum is recorded of what its redundancy contradicts. */
 	b->strict.compare = b->o->compare || b->strict.checksums;
 	b->out->compared = b->strict.checksums;
-	if (read_old(b, err) < 0 || look(b, err) < 0)
+	if (read_old(b, err) < 0)
+		return -1;
+	b->plan = catalogue_plan_as(b->c, b->dir.id, b->o, err);
+	b->sums = b->plan != NULL ? plan_sums(b->plan, err) : NULL;
+	if (b->sums == NULL ||
+	    (b->plan->copied && plan_sums_copied(b->plan, b->sums, err) < 0))
+		return -1;
+	/* A lost dataset is not built, whatever its other files contain. */
+	if (b->o->checksums && plan_data_status(b->plan) != STATUS_LOST &&
+	    plan_sums_compare(b->plan, b->sums, true, &b->o->work, err) < 0)
 		return -1;
 	b->out->map = catalogue_map_flaw(b->plan, b->out->map_flaw,
 					 sizeof(b->out->map_flaw));
@@ -467,7 +452,6 @@ is_claimed(const struct build *b, struct index_entry *e)
 	struct error why = ERROR_INIT;
 	bool claimed = false;
 
-	*e = (struct index_entry){ .id = b->dir.id, .complete = -1 };
 	if (b->ix != NULL && !b->c->remade)
 		return index_find_id(b->ix, b->dir.id, e, NULL) == 0 &&
 		       e->complete == 1;

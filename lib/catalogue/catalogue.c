@@ -160,67 +160,50 @@ catalogue_dir_unlink(const struct catalogue_dir *d, const char *name,
 	return error_sys(err, "%s/%s: cannot remove", d->name, name);
 }
 
-struct clearing {
-	const struct catalogue_dir *d;
-	unsigned kinds;
-};
-
-static int
-clear_name(void *arg, const char *name, struct error *err)
-{
-	const struct clearing *k = arg;
-
-	return (k->kinds >> dataset_dir_kind(name, NULL) & 1) != 0
-		       ? catalogue_dir_unlink(k->d, name, err)
-		       : 0;
-}
-
 int
 catalogue_dir_clear(const struct catalogue_dir *d, unsigned kinds,
 		    struct error *err)
 {
-	struct clearing k = { d, kinds };
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, d->fd, d->name, err);
 
-	return dir_each(d->fd, d->name, clear_name, &k, err);
-}
-
-struct id_list {
-	int64_t *ids;
-	size_t count, cap;
-};
-
-static int
-add_id(void *arg, const char *name, struct error *err)
-{
-	struct id_list *l = arg;
-	int64_t id = dataset_dir_id(name);
-
-	if (id < 0)
-		return 0;
-	if (!MEM_ROOM(l->ids, l->count, l->cap))
-		return error_no_memory(err);
-	l->ids[l->count++] = id;
-	return 0;
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		if ((kinds >> dataset_dir_kind(name, NULL) & 1) != 0)
+			rc = catalogue_dir_unlink(d, name, err);
+	return dir_done(&w, rc, err);
 }
 
 int64_t *
 catalogue_dirs(struct catalogue *c, size_t *count, struct error *err)
 {
-	struct id_list l = { .ids = NULL };
+	const char *name = NULL;
+	int64_t *ids = NULL, id = -1;
+	size_t n = 0, cap = 0;
+	struct dir_walk w;
+	int rc = 0;
 
 	*count = 0;
 	if (c->scr_fd < 0)
 		return NULL;
-	if (dir_each(c->scr_fd, SCR_DIR, add_id, &l, err) < 0) {
+	rc = dir_walk(&w, c->scr_fd, SCR_DIR, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		id = dataset_dir_id(name);
+		if (id >= 0 && !MEM_ROOM(ids, n, cap))
+			rc = error_no_memory(err);
+		else if (id >= 0)
+			ids[n++] = id;
+	}
+	if (dir_done(&w, rc, err) < 0) {
 		error_wrap(err, "%s", c->path);
-		mem_free(l.ids);
+		mem_free(ids);
 		*count = (size_t)-1;
 		return NULL;
 	}
-	if (l.count > 0)
-		qsort(l.ids, l.count, sizeof(*l.ids), num_by_id);
-	*count = l.count;
-	return l.ids;
+	if (n > 0)
+		qsort(ids, n, sizeof(*ids), num_by_id);
+	*count = n;
+	return ids;
 }
 
 /* --- Helpers --- */

@@ -164,24 +164,6 @@ drop_claims(struct deletion *d)
 	d->held = false;
 }
 
-/* A dataset without a directory: only its entry can be removed. */
-static int
-check_entry(const struct deletion *d, const struct index *ix, struct error *err)
-{
-	struct index_entry e;
-
-	if (ix == NULL || index_find_id(ix, d->id, &e, NULL) < 0)
-		return error_set(err, ERROR_ABSENT,
-				 "dataset %" PRId64 ": no such dataset", d->id);
-	if (e.name != NULL && packed_is_old(d->c->prefix_fd, e.name))
-		return error_set(err, ERROR_USAGE,
-				 "%s: a dataset of SCR 1.1.8: remove its "
-				 "directory by hand, then its entry with "
-				 "--drop",
-				 e.name);
-	return 0;
-}
-
 /* Remove everything but the index entry. */
 static int
 delete_one(struct deletions *all, struct deletion *d, struct error *err)
@@ -320,10 +302,22 @@ examine(struct deletions *all, size_t i, struct error *err)
 	struct deletion *d = &all->list[i];
 	const bool first = i < all->to;
 	int rc = first ? 0 : open_dataset(d, false, err);
+	struct index_entry e;
 
-	if (rc == 0)
-		rc = d->dir.fd < 0 ? check_entry(d, all->ix, err)
-				   : read_claims(d, err);
+	if (rc == 0 && d->dir.fd >= 0)
+		rc = read_claims(d, err);
+	/* Without a directory, only its entry can be removed. */
+	else if (rc == 0 && (all->ix == NULL ||
+			     index_find_id(all->ix, d->id, &e, NULL) < 0))
+		rc = error_set(err, ERROR_ABSENT,
+			       "dataset %" PRId64 ": no such dataset", d->id);
+	else if (rc == 0 && e.name != NULL &&
+		 packed_is_old(d->c->prefix_fd, e.name))
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: a dataset of SCR 1.1.8: remove its "
+			       "directory by hand, then its entry with "
+			       "--drop",
+			       e.name);
 	for (size_t k = 0; rc == 0 && k < d->claims.count; k++) {
 		struct owned *at =
 			owners_add(all->paths, d->claims.list[k].path, err);

@@ -223,34 +223,8 @@ trace_paths(const struct plan *p, const char *dir, struct traces *t)
 	}
 }
 
-/* Take kind and name from an event such as CHECKPOINT_START or OUTPUT_END. */
-static void
-trace_line(char *line, int64_t id, struct traces *t)
-{
-	struct log_line l;
-	bool ckpt = false, same_job = false;
-
-	/* Few lines of a long log belong to one dataset, so test cheaply before
-	 * parsing. */
-	if (strstr(line, ", dset=") == NULL || log_parse(line, &l, NULL) < 0 ||
-	    l.dataset != id || l.event == NULL || l.name == NULL)
-		return;
-	ckpt = str_starts(l.event, "CHECKPOINT_");
-	if ((!ckpt && !str_starts(l.event, "OUTPUT_")) ||
-	    !dataset_name_ok(l.name))
-		return;
-	/* Ids start again from 1 when a prefix is cleaned.  So prefer a line of
-	 * the same job, then the later line. */
-	same_job = l.job_id != NULL && str_eq(l.job_id, t->job);
-	if (t->same_job && !same_job)
-		return;
-	t->same_job = same_job;
-	t->from_log = true;
-	t->is_ckpt = ckpt;
-	t->is_output = !ckpt;
-	snprintf(t->name, sizeof(t->name), "%s", l.name);
-}
-
+/* Take kind and name from an event such as CHECKPOINT_START or OUTPUT_END.
+ * Treat an unreadable log as an empty one. */
 static void
 trace_log(struct catalogue *c, int64_t id, struct traces *t)
 {
@@ -260,16 +234,33 @@ trace_log(struct catalogue *c, int64_t id, struct traces *t)
 	char line[LOG_LINE_MAX + 2];
 	bool whole = true;
 
-	/* Treat an unreadable log as an empty one. */
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
 		const size_t len = strcspn(line, "\n");
 		const bool start = whole;
+		bool ckpt = false, same_job = false;
+		struct log_line l;
 
-		/* A longer line is not part of a log, nor is its rest. */
+		/* A longer line is not part of a log, nor is its rest.  Few
+		 * lines of a long log belong to one dataset, so test cheaply
+		 * before parsing. */
 		whole = line[len] == '\n';
 		line[len] = '\0';
-		if (start && whole)
-			trace_line(line, id, t);
+		if (!start || !whole || strstr(line, ", dset=") == NULL ||
+		    log_parse(line, &l, NULL) < 0 || l.dataset != id ||
+		    l.event == NULL || l.name == NULL)
+			continue;
+		ckpt = str_starts(l.event, "CHECKPOINT_");
+		/* Ids start again from 1 when a prefix is cleaned.  So prefer a
+		 * line of the same job, then the later line. */
+		same_job = l.job_id != NULL && str_eq(l.job_id, t->job);
+		if ((!ckpt && !str_starts(l.event, "OUTPUT_")) ||
+		    !dataset_name_ok(l.name) || (t->same_job && !same_job))
+			continue;
+		t->same_job = same_job;
+		t->from_log = true;
+		t->is_ckpt = ckpt;
+		t->is_output = !ckpt;
+		snprintf(t->name, sizeof(t->name), "%s", l.name);
 	}
 	if (f != NULL)
 		fclose(f);
@@ -369,54 +360,42 @@ report_unused(const struct catalogue_options *o, enum descriptor_source from,
 				 : "the descriptor has no NAME");
 }
 
-/* Adopt the descriptor that was chosen; 1: none is usable. */
-static int
-take_chosen(const struct catalogue_sources *from, const struct descriptors *d,
-	    struct catalogue_desc *out, struct error *err)
-{
-	/* The plan may have found files of a later dataset. */
-	const bool later = from->plan != NULL && from->plan->older_summary;
-	const enum descriptor_source chosen = later ? d->later : d->chosen;
-	struct error why = ERROR_INIT;
-
-	for (int i = 0; i < DESCRIPTOR_SOURCES && i != (int)chosen; i++)
-		if (d->from[i].desc == NULL || d->from[i].view.name == NULL)
-			report_unused(from->o, i, &d->from[i].why);
-	if (chosen == DESCRIPTOR_SOURCES)
-		return 1;
-	if (adopt(d->from[chosen].desc, from->dir->id,
-		  d->from[chosen].view.name, out, &why) == 0)
-		return 0;
-	if (!catalogue_is_verdict(&why))
-		return error_pass(err, &why);
-	report_unused(from->o, chosen, &why);
-	return 1;
-}
-
 int
 catalogue_describe(const struct catalogue_sources *from,
 		   struct catalogue_desc *out, struct error *err)
 {
-	const struct catalogue_dir *d = from->dir;
-	const struct descriptor_at at = { from->c->prefix_fd, d->fd, d->name,
-					  d->id, from->ix };
+	const struct catalogue_dir *dir = from->dir;
+	const struct descriptor_at at = { from->c->prefix_fd, dir->fd,
+					  dir->name, dir->id, from->ix };
+	const struct plan *p = from->plan;
 	struct descriptors own = { .chosen = DESCRIPTOR_SOURCES };
+	const struct descriptors *d = p != NULL ? plan_descriptors(p) : &own;
+	enum descriptor_source chosen = DESCRIPTOR_SOURCES;
+	struct error why = ERROR_INIT;
 	int rc = 0;
 
 	*out = (struct catalogue_desc){ .tree = NULL };
-	if (from->plan == NULL)
+	if (p == NULL)
 		rc = descriptors_read(&at, &own, err);
-	if (rc == 0)
-		rc = take_chosen(from,
-				 from->plan != NULL
-					 ? plan_descriptors(from->plan)
-					 : &own,
-				 out, err);
+	/* The plan may have found files of a later dataset. */
+	chosen = p != NULL && p->older_summary ? d->later : d->chosen;
+	for (int i = 0; rc == 0 && i < DESCRIPTOR_SOURCES && i != (int)chosen;
+	     i++)
+		if (d->from[i].desc == NULL || d->from[i].view.name == NULL)
+			report_unused(from->o, i, &d->from[i].why);
+	if (rc == 0 && chosen == DESCRIPTOR_SOURCES)
+		rc = 1;
+	else if (rc == 0 && adopt(d->from[chosen].desc, dir->id,
+				  d->from[chosen].view.name, out, &why) < 0) {
+		rc = catalogue_is_verdict(&why) ? 1 : error_pass(err, &why);
+		if (rc > 0)
+			report_unused(from->o, chosen, &why);
+	}
 	descriptors_free(&own);
 	if (rc <= 0)
 		return rc;
-	if (from->plan == NULL)
+	if (p == NULL)
 		return error_set(err, ERROR_ABSENT,
-				 "%s: no metadata name the dataset", d->name);
-	return compose(from->c, d, from->ix, from->plan, out, err);
+				 "%s: no metadata name the dataset", dir->name);
+	return compose(from->c, dir, from->ix, p, out, err);
 }

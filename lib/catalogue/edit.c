@@ -78,39 +78,6 @@ set_current(struct index *ix, const struct index_entry *entry,
 	return index_set_current(ix, entry->name, err);
 }
 
-static int
-edit(struct catalogue *c, struct index *ix, struct catalogue_edit *e,
-     struct error *err)
-{
-	struct index_entry entry;
-
-	switch (e->kind) {
-	case CATALOGUE_DROP:
-		if (find(c, ix, e, &entry, err) < 0)
-			return -1;
-		report_dropped(e, entry.name);
-		return catalogue_forget(ix, entry.id, err);
-	case CATALOGUE_DROP_AFTER:
-		if (find(c, ix, e, &entry, err) < 0 ||
-		    drop_above(ix, entry.id, e, err) < 0)
-			return -1;
-		return e->count == 0;
-	case CATALOGUE_DROP_ALL:
-		if (drop_above(ix, 0, e, err) < 0)
-			return -1;
-		return index_set_current(ix, NULL, err);
-	case CATALOGUE_CURRENT:
-		if (find(c, ix, e, &entry, err) < 0)
-			return -1;
-		return set_current(ix, &entry, e, err);
-	case CATALOGUE_UNCURRENT:
-		break;
-	}
-	if (index_current(ix) == NULL)
-		return 1;
-	return index_set_current(ix, NULL, err);
-}
-
 /* Record the restart point after the change, or what a job takes instead. */
 static void
 note_current(struct catalogue *c, const struct index *ix,
@@ -143,19 +110,45 @@ struct edit_job {
 
 /* Make one change, and record how the restart point changed. */
 static int
-edit_locked(struct index *ix, void *arg, struct error *err)
+edit(struct index *ix, void *arg, struct error *err)
 {
 	const struct edit_job *j = arg;
+	struct catalogue_edit *e = j->e;
 	const char *now = index_current(ix);
-	char before[sizeof(j->e->current)];
-	int rc = -1;
+	char before[sizeof(e->current)];
+	struct index_entry entry;
+	int rc = 0;
 
 	snprintf(before, sizeof(before), "%s", now != NULL ? now : "");
-	rc = edit(j->c, ix, j->e, err);
+	if (e->kind != CATALOGUE_DROP_ALL && e->kind != CATALOGUE_UNCURRENT &&
+	    find(j->c, ix, e, &entry, err) < 0)
+		return -1;
+	switch (e->kind) {
+	case CATALOGUE_DROP:
+		report_dropped(e, entry.name);
+		rc = catalogue_forget(ix, entry.id, err);
+		break;
+	case CATALOGUE_DROP_AFTER:
+		rc = drop_above(ix, entry.id, e, err);
+		if (rc == 0 && e->count == 0)
+			rc = 1;
+		break;
+	case CATALOGUE_DROP_ALL:
+		rc = drop_above(ix, 0, e, err);
+		if (rc == 0)
+			rc = index_set_current(ix, NULL, err);
+		break;
+	case CATALOGUE_CURRENT:
+		rc = set_current(ix, &entry, e, err);
+		break;
+	case CATALOGUE_UNCURRENT:
+		rc = now == NULL ? 1 : index_set_current(ix, NULL, err);
+		break;
+	}
 	if (rc < 0)
 		return -1;
-	note_current(j->c, ix, j->e);
-	j->e->moved = strcmp(j->e->current, before) != 0;
+	note_current(j->c, ix, e);
+	e->moved = strcmp(e->current, before) != 0;
 	return rc;
 }
 
@@ -215,5 +208,5 @@ catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 	if (e->kind == CATALOGUE_CURRENT && e->look != NULL &&
 	    look(c, e, err) < 0)
 		return -1;
-	return catalogue_change(c, edit_locked, &j, err);
+	return catalogue_change(c, edit, &j, err);
 }

@@ -5,7 +5,6 @@
 #include "catalogue/overview.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "arena.h"
@@ -279,30 +278,6 @@ take_flush(struct overview *s, struct error *err)
 	return rc;
 }
 
-static void
-take_state(struct overview *s)
-{
-	struct error why = ERROR_INIT;
-	struct kvtree *nodes = read_tree(s, NODES_FILE, &why);
-
-	s->nodes = -1;
-	if (nodes != NULL && nodes_read(nodes, &s->nodes, &why) < 0) {
-		error_wrap(&why, "%s", NODES_FILE);
-		note(s, why.text);
-		s->nodes = -1;
-	}
-	kvtree_free(nodes);
-	error_clear(&why);
-	s->halt_tree = read_tree(s, HALT_FILE, &why);
-	if (s->halt_tree == NULL)
-		return;
-	s->has_halt = halt_read(s->halt_tree, &s->halt, &why) == 0;
-	if (!s->has_halt) {
-		error_wrap(&why, "%s", HALT_FILE);
-		note(s, why.text);
-	}
-}
-
 /* --- Build and search --- */
 
 int
@@ -314,16 +289,32 @@ overview_collect(struct overview *s, struct error *err)
 int
 overview_init(struct overview *s, const char *path, struct error *err)
 {
+	struct error why = ERROR_INIT;
+	struct kvtree *nodes = NULL;
+
 	*s = (struct overview){ .nodes = -1, .notes = BUF_INIT };
 	s->arena = arena_new();
 	if (s->arena == NULL)
 		return error_no_memory(err);
 	s->catalogue = catalogue_open(path, err);
-	if (s->catalogue == NULL)
+	if (s->catalogue == NULL || read_index(s, err) < 0 ||
+	    overview_collect(s, err) < 0)
 		return -1;
-	if (read_index(s, err) < 0 || overview_collect(s, err) < 0)
-		return -1;
-	take_state(s);
+	nodes = read_tree(s, NODES_FILE, &why);
+	if (nodes != NULL && nodes_read(nodes, &s->nodes, &why) < 0) {
+		error_wrap(&why, "%s", NODES_FILE);
+		note(s, why.text);
+		s->nodes = -1;
+	}
+	kvtree_free(nodes);
+	error_clear(&why);
+	s->halt_tree = read_tree(s, HALT_FILE, &why);
+	s->has_halt = s->halt_tree != NULL &&
+		      halt_read(s->halt_tree, &s->halt, &why) == 0;
+	if (s->halt_tree != NULL && !s->has_halt) {
+		error_wrap(&why, "%s", HALT_FILE);
+		note(s, why.text);
+	}
 	return 0;
 }
 

@@ -11,7 +11,6 @@
  */
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -93,34 +92,25 @@ owners_find(const struct owners *t, const char *path)
 	return at != NULL && at->hash != 0 ? at : NULL;
 }
 
-static int
-grow(struct owners *t, struct error *err)
-{
-	size_t mask = 2 * t->mask + 1;
-	struct owned *to = NULL;
-
-	if (t->count < (t->mask + 1) / 4 * 3)
-		return 0;
-	to = mem_calloc(mask + 1, sizeof(*to));
-	if (to == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i <= t->mask; i++)
-		if (t->slots[i].hash != 0)
-			*slot_of(to, mask, t->slots[i].hash) = t->slots[i];
-	mem_free(t->slots);
-	t->slots = to;
-	t->mask = mask;
-	return 0;
-}
-
 struct owned *
 owners_add(struct owners *t, const char *path, struct error *err)
 {
 	const uint64_t hash = hash_of(t, path);
-	struct owned *at = NULL;
+	const size_t mask = 2 * t->mask + 1;
+	struct owned *at = NULL, *to = NULL;
 
-	if (grow(t, err) < 0)
-		return NULL;
+	if (t->count >= (t->mask + 1) / 4 * 3) {
+		to = mem_calloc(mask + 1, sizeof(*to));
+		if (to == NULL)
+			return error_no_memory_null(err);
+		for (size_t i = 0; i <= t->mask; i++)
+			if (t->slots[i].hash != 0)
+				*slot_of(to, mask, t->slots[i].hash) =
+					t->slots[i];
+		mem_free(t->slots);
+		t->slots = to;
+		t->mask = mask;
+	}
 	at = slot_of(t->slots, t->mask, hash);
 	t->count += at->hash == 0;
 	at->hash = hash;
@@ -327,57 +317,45 @@ full_path(int dirfd, const char *path, struct buf *to, struct error *err)
 			       : path_join(to, dir, path, err);
 }
 
-/* List the files that are written, also those that replace nothing: a dataset
- * with a missing file must not find a file of another dataset in its place. */
-static int
-list_written(const struct put *p, struct owners_write *w, const char *prefix,
-	     struct arena *arena, bool *replaces, struct error *err)
-{
-	const char **paths =
-		arena_alloc(arena, put_count(p) + 1, sizeof(*paths));
-	struct buf full = BUF_INIT;
-	const char *rel = NULL;
-	int rc = 0;
-
-	if (paths == NULL)
-		return error_no_memory(err);
-	w->paths = paths;
-	for (size_t i = 0; i < put_count(p) && rc == 0; i++) {
-		const struct put_what *what = put_what(put_at(p, i));
-
-		*replaces = *replaces || what->replaces;
-		if (!what->replaces && what->kind != PUT_FILE)
-			continue;
-		rc = full_path(what->dirfd, what->path, &full, err);
-		rel = rc == 0 ? path_below(full.data, prefix) : NULL;
-		if (rel == NULL) /* also outside of the prefix */
-			continue;
-		paths[w->count] = arena_strdup(arena, rel);
-		if (paths[w->count++] == NULL)
-			rc = error_no_memory(err);
-	}
-	buf_free(&full);
-	return rc;
-}
-
 int
 owners_ask(void *arg, const struct put *p, struct error *err)
 {
 	const struct owners_guard *g = arg;
 	struct owners_write w = { .id = g->id, .replace = g->o->replace };
 	struct arena *arena = arena_new();
-	struct buf prefix = BUF_INIT;
+	const char **paths = NULL, *rel = NULL;
+	struct buf prefix = BUF_INIT, full = BUF_INIT;
 	bool replaces = false;
-	int rc = -1;
+	int rc = 0;
 
-	if (arena == NULL)
-		error_no_memory(err);
-	else if (full_path(catalogue_prefix_fd(g->catalogue), "", &prefix,
-			   err) == 0 &&
-		 list_written(p, &w, prefix.data, arena, &replaces, err) == 0)
+	if (arena != NULL)
+		paths = arena_alloc(arena, put_count(p) + 1, sizeof(*paths));
+	w.paths = paths;
+	rc = paths == NULL ? error_no_memory(err)
+			   : full_path(catalogue_prefix_fd(g->catalogue), "",
+				       &prefix, err);
+	/* List the files that are written, also those that replace nothing: a
+	 * dataset with a missing file must not find a file of another dataset
+	 * in its place. */
+	for (size_t i = 0; i < put_count(p) && rc == 0; i++) {
+		const struct put_what *what = put_what(put_at(p, i));
+
+		replaces = replaces || what->replaces;
+		if (!what->replaces && what->kind != PUT_FILE)
+			continue;
+		rc = full_path(what->dirfd, what->path, &full, err);
+		rel = rc == 0 ? path_below(full.data, prefix.data) : NULL;
+		if (rel == NULL) /* also outside of the prefix */
+			continue;
+		paths[w.count] = arena_strdup(arena, rel);
+		if (paths[w.count++] == NULL)
+			rc = error_no_memory(err);
+	}
+	if (rc == 0)
 		rc = owners_make_way(g->catalogue, &w, g->o, err);
 	if (rc == 0 && g->renew && replaces)
 		rc = catalogue_supersede(g->catalogue, g->id, true, g->o, err);
+	buf_free(&full);
 	buf_free(&prefix);
 	arena_free(arena);
 	return rc;

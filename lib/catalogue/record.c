@@ -6,8 +6,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/written.h"

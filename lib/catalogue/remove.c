@@ -64,30 +64,6 @@ parent(struct eraser *e, const char *path, const char **base)
 	return e->fd;
 }
 
-/* Remember the directories above `path`. */
-static int
-note_dirs(struct eraser *e, const char *path, struct error *err)
-{
-	size_t n = strlen(path);
-	char dir[PATH_MAX];
-	const char *copy = NULL;
-	char *slash = NULL;
-
-	memcpy(dir, path, n + 1);
-	while ((slash = strrchr(dir, '/')) != NULL) {
-		*slash = '\0';
-		if (map_get(e->seen, dir) != MAP_NONE)
-			return 0;
-		if (!MEM_ROOM(e->dirs, e->ndirs, e->dirs_cap))
-			return error_no_memory(err);
-		copy = arena_strdup(e->arena, dir);
-		if (copy == NULL || map_put(e->seen, copy, e->ndirs) < 0)
-			return error_no_memory(err);
-		e->dirs[e->ndirs++] = copy;
-	}
-	return 0;
-}
-
 static int
 doom(struct eraser *e, const char *path, struct error *err)
 {
@@ -98,17 +74,27 @@ doom(struct eraser *e, const char *path, struct error *err)
 	return 0;
 }
 
-/* Erase `path` (clean) if it is a regular file.  A missing one is no error.
- * Anything else is kept and reported. */
+/* Erase `path` (clean) if it is a regular file, and remember the directories
+ * above it.  A missing file is no error, anything else is kept and reported. */
 static int
 erase(struct eraser *e, const char *path, struct error *err)
 {
-	const char *base = NULL;
+	const char *base = NULL, *copy = NULL;
+	char dir[PATH_MAX], *slash = NULL;
 	struct stat st;
 	int fd = -1;
 
-	if (note_dirs(e, path, err) < 0)
-		return -1;
+	memcpy(dir, path, strlen(path) + 1);
+	while ((slash = strrchr(dir, '/')) != NULL) {
+		*slash = '\0';
+		if (map_get(e->seen, dir) != MAP_NONE)
+			break;
+		copy = arena_strdup(e->arena, dir);
+		if (copy == NULL || !MEM_ROOM(e->dirs, e->ndirs, e->dirs_cap) ||
+		    map_put(e->seen, copy, e->ndirs) < 0)
+			return error_no_memory(err);
+		e->dirs[e->ndirs++] = copy;
+	}
 	fd = parent(e, path, &base);
 	if (fd < 0 || dir_stat(fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT || errno == ENOTDIR
@@ -144,22 +130,26 @@ longer_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-struct emptiness {
-	struct eraser *e;
-	const char *dir;
-	struct buf path;
-};
-
-/* Would this entry be kept? */
+/* Would an entry of directory `dir` be kept?  If it cannot be opened: yes. */
 static int
-survives(void *arg, const char *name, struct error *err)
+any_kept(const struct eraser *e, const char *dir, struct error *err)
 {
-	struct emptiness *m = arg;
+	const int fd = path_open_trusted(e->root, dir);
+	char path[PATH_MAX + NAME_MAX + 1];
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = 0;
 
-	buf_clear(&m->path);
-	if (buf_printf(&m->path, "%s/%s", m->dir, name) < 0)
-		return error_no_memory(err);
-	return map_get(m->e->doomed, m->path.data) == MAP_NONE;
+	if (fd < 0)
+		return 1;
+	rc = dir_walk(&w, fd, dir, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		snprintf(path, sizeof(path), "%s/%s", dir, name);
+		rc = map_get(e->doomed, path) == MAP_NONE;
+	}
+	rc = dir_done(&w, rc, err);
+	close(fd);
+	return rc;
 }
 
 /* Remove the directories above all erased paths that are now empty. */
@@ -170,20 +160,13 @@ erase_dirs(struct eraser *e, struct error *err)
 		qsort(e->dirs, e->ndirs, sizeof(*e->dirs), longer_first);
 	for (size_t i = 0; i < e->ndirs; i++) {
 		const char *base = NULL;
-		int fd = -1;
+		int fd = -1, rc = 0;
 
 		/* Dry run: count it as removed if it would be empty. */
 		if (e->work->dry_run) {
-			struct emptiness m = { .e = e, .dir = e->dirs[i] };
-			int rc = 1;
-
-			fd = path_open_trusted(e->root, m.dir);
-			if (fd >= 0)
-				rc = dir_each(fd, m.dir, survives, &m, err);
-			buf_free(&m.path);
-			io_close(fd);
+			rc = any_kept(e, e->dirs[i], err);
 			e->out->dirs += rc == 0;
-			if (rc < 0 || (rc == 0 && doom(e, m.dir, err) < 0))
+			if (rc < 0 || (rc == 0 && doom(e, e->dirs[i], err) < 0))
 				return -1;
 			continue;
 		}
@@ -199,28 +182,6 @@ erase_dirs(struct eraser *e, struct error *err)
 				 str_shown(e->dirs[i]), strerror(errno));
 	}
 	return 0;
-}
-
-/* Remove the temporary files that an interrupted run left for the files and
- * their directories.  Links are not followed. */
-static int
-erase_temps(const struct eraser *e, const struct catalogue_claims *k,
-	    struct error *err)
-{
-	struct put *put = put_new(&(struct put_options){ .par = NULL }, err);
-	int rc = put == NULL ? -1 : 0;
-
-	for (size_t i = 0; i < k->count && rc == 0; i++)
-		if (!k->list[i].shared &&
-		    put_add(put,
-			    &(struct put_what){ .dirfd = e->root,
-						.path = k->list[i].path },
-			    err) == NULL)
-			rc = -1;
-	if (rc == 0)
-		(void)put_clear(put, NULL);
-	put_free(put);
-	return rc;
 }
 
 int
@@ -274,12 +235,27 @@ erase_all(int root, const struct catalogue_claims *k, struct delete_result *out,
 		.seen = map_new(),
 		.doomed = map_new(),
 	};
+	struct put *put = NULL;
 	int rc = 0;
 
 	if (e.arena == NULL || e.seen == NULL || e.doomed == NULL)
 		rc = error_no_memory(err);
-	else if (!e.work->dry_run)
-		rc = erase_temps(&e, k, err);
+	/* First the temporary files that an interrupted run left for the files
+	 * and their directories.  Links are not followed. */
+	if (rc == 0 && !e.work->dry_run) {
+		put = put_new(&(struct put_options){ .par = NULL }, err);
+		rc = put == NULL ? -1 : 0;
+	}
+	for (size_t i = 0; i < k->count && rc == 0 && put != NULL; i++)
+		if (!k->list[i].shared &&
+		    put_add(put,
+			    &(struct put_what){ .dirfd = root,
+						.path = k->list[i].path },
+			    err) == NULL)
+			rc = -1;
+	if (rc == 0 && put != NULL)
+		(void)put_clear(put, NULL);
+	put_free(put);
 	for (size_t i = 0; i < k->count && rc == 0; i++) {
 		if (work_stopped(e.work))
 			rc = error_set(err, ERROR_SYSTEM, "interrupted");
@@ -298,155 +274,154 @@ erase_all(int root, const struct catalogue_claims *k, struct delete_result *out,
 
 /* --- One dataset --- */
 
-struct removal {
-	struct catalogue *c;
-	const struct catalogue_options *o;
-	struct catalogue_dir *dir;
-	int containers; /* their directory, while open */
-	struct delete_result *out;
-};
-
-/* Remove what has the name of a container but is no file: a link, but not what
- * it leads to, or an empty directory. */
-static bool
-remove_impostor(struct removal *d, const char *name, const struct stat *st)
-{
-	char to[PATH_MAX] = "";
-
-	if (S_ISDIR(st->st_mode))
-		return unlinkat(d->containers, name, AT_REMOVEDIR) == 0;
-	if (!S_ISLNK(st->st_mode) ||
-	    readlinkat(d->containers, name, to, sizeof(to) - 1) < 0 ||
-	    unlinkat(d->containers, name, 0) < 0)
-		return false;
-	work_say(&d->o->work, "%s/%s/%s: only a link: %s is not removed",
-		 d->dir->name, SEGMAP_DIR, name, str_shown(to));
-	return true;
-}
-
-/* Remove one container.  Other files in the directory are kept. */
+/* Remove the containers, and their directory if it is empty then. */
 static int
-remove_container(void *arg, const char *name, struct error *err)
+remove_containers(const struct catalogue_dir *dir, const struct work *work,
+		  struct delete_result *out, struct error *err)
 {
-	struct removal *d = arg;
-	struct stat st;
+	const int fd = dir_open_plain(dir->fd, SEGMAP_DIR);
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = 0;
 
-	if ((!segmap_is_container(name) && !dataset_dir_is_aside(name)) ||
-	    dir_stat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fd < 0)
 		return 0;
-	if (!S_ISREG(st.st_mode) && !d->o->work.dry_run &&
-	    remove_impostor(d, name, &st))
-		return 0;
-	if (!S_ISREG(st.st_mode)) {
-		d->out->kept++;
-		work_say(&d->o->work, "%s/%s/%s: not a plain file, not removed",
-			 d->dir->name, SEGMAP_DIR, name);
-		return 0;
+	rc = dir_walk(&w, fd, SEGMAP_DIR, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		char to[PATH_MAX] = "";
+		struct stat st;
+
+		/* Other files are kept. */
+		if ((!segmap_is_container(name) &&
+		     !dataset_dir_is_aside(name)) ||
+		    dir_stat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISREG(st.st_mode)) {
+			out->files++;
+			out->bytes += (uint64_t)st.st_size;
+			if (!work->dry_run && unlinkat(fd, name, 0) < 0 &&
+			    errno != ENOENT)
+				rc = error_sys(err, "%s/%s/%s: cannot remove",
+					       dir->name, SEGMAP_DIR, name);
+			continue;
+		}
+		/* What has the name of a container but is no file: remove a
+		 * link, but not what it leads to, or an empty directory. */
+		if (!work->dry_run && S_ISDIR(st.st_mode) &&
+		    unlinkat(fd, name, AT_REMOVEDIR) == 0)
+			continue;
+		if (!work->dry_run && S_ISLNK(st.st_mode) &&
+		    readlinkat(fd, name, to, sizeof(to) - 1) >= 0 &&
+		    unlinkat(fd, name, 0) == 0) {
+			work_say(work,
+				 "%s/%s/%s: only a link: %s is not removed",
+				 dir->name, SEGMAP_DIR, name, str_shown(to));
+			continue;
+		}
+		out->kept++;
+		work_say(work, "%s/%s/%s: not a plain file, not removed",
+			 dir->name, SEGMAP_DIR, name);
 	}
-	d->out->files++;
-	d->out->bytes += (uint64_t)st.st_size;
-	if (!d->o->work.dry_run && unlinkat(d->containers, name, 0) < 0 &&
-	    errno != ENOENT)
-		return error_sys(err, "%s/%s/%s: cannot remove", d->dir->name,
-				 SEGMAP_DIR, name);
-	return 0;
+	rc = dir_done(&w, rc, err);
+	close(fd);
+	if (rc == 0 && !work->dry_run)
+		(void)unlinkat(dir->fd, SEGMAP_DIR, AT_REMOVEDIR);
+	return rc;
 }
 
 struct listing {
 	struct arena *arena;
-	int fd; /* the directory */
 	const char **names;
 	size_t count, cap;
 	size_t foreign;
 	char first[256]; /* name of the first foreign file */
 };
 
+/* List the metadata files, which are removed last, and count foreign ones. */
 static int
-list_name(void *arg, const char *name, struct error *err)
+list_names(const struct catalogue_dir *dir, struct listing *l,
+	   struct error *err)
 {
-	struct listing *l = arg;
+	const char *name = NULL;
+	struct dir_walk w;
 	struct stat st;
+	int rc = dir_walk(&w, dir->fd, dir->name, err);
 
-	switch (dataset_dir_kind(name, NULL)) {
-	case DATASET_DIR_LOCK:
-	case DATASET_DIR_DELETED:
-	case DATASET_DIR_CONTAINERS:
-		return 0; /* removed earlier or later */
-	case DATASET_DIR_FOREIGN:
-		if (dataset_dir_is_aside(name) &&
-		    dir_stat(l->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    !S_ISDIR(st.st_mode))
-			break;
-		if (l->foreign++ == 0)
-			str_printable(l->first, sizeof(l->first), name);
-		return 0;
-	default:
-		break;
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		const enum dataset_dir_kind kind = dataset_dir_kind(name, NULL);
+
+		if (kind == DATASET_DIR_LOCK || kind == DATASET_DIR_DELETED ||
+		    kind == DATASET_DIR_CONTAINERS)
+			continue; /* removed earlier or later */
+		if (kind == DATASET_DIR_FOREIGN &&
+		    (!dataset_dir_is_aside(name) ||
+		     dir_stat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		     S_ISDIR(st.st_mode))) {
+			if (l->foreign++ == 0)
+				str_printable(l->first, sizeof(l->first), name);
+			continue;
+		}
+		if (!MEM_ROOM(l->names, l->count, l->cap) ||
+		    (name = arena_strdup(l->arena, name)) == NULL)
+			rc = error_no_memory(err);
+		else
+			l->names[l->count++] = name;
 	}
-	if (!MEM_ROOM(l->names, l->count, l->cap))
-		return error_no_memory(err);
-	l->names[l->count] = arena_strdup(l->arena, name);
-	return l->names[l->count++] == NULL ? error_no_memory(err) : 0;
+	return dir_done(&w, rc, err);
 }
 
 static int
-remove_names(struct removal *d, const struct listing *l, struct error *err)
+remove_meta(struct catalogue *c, struct catalogue_dir *dir,
+	    const struct work *work, struct delete_result *out,
+	    struct error *err)
 {
-	for (size_t i = 0; i < l->count; i++)
-		if (catalogue_dir_unlink(d->dir, l->names[i], err) < 0)
-			return -1;
-	if (catalogue_dir_unlink(d->dir, DATASET_DIR_GONE, err) < 0)
-		return -1;
-	if (l->foreign > 0) {
-		work_say(&d->o->work,
-			 "%s is kept: it holds %zu %s that belong to no "
-			 "dataset, such as %s",
-			 d->dir->name, l->foreign,
-			 str_plural(l->foreign, "file"), l->first);
-		return 0;
-	}
-	/* NFS keeps a removed file in the directory as long as it is open. */
-	lock_give(d->dir->fd, d->dir->lock);
-	d->dir->lock = -1;
-	if (catalogue_dir_unlink(d->dir, LOCK_FILE, err) < 0)
-		return -1;
-	if (unlinkat(d->c->scr_fd, d->dir->name, AT_REMOVEDIR) == 0)
-		d->out->dirs++;
-	else if (errno == ENOTEMPTY || errno == EEXIST)
-		work_say(&d->o->work, "%s is kept: it is not empty",
-			 d->dir->name);
-	else if (errno != ENOENT)
-		return error_sys(err, "%s: cannot remove", d->dir->name);
-	return 0;
-}
-
-static int
-remove_meta(struct removal *d, struct error *err)
-{
-	const struct catalogue_dir *dir = d->dir;
-	struct listing l = { .arena = arena_new(), .fd = dir->fd };
+	struct listing l = { .arena = arena_new() };
 	struct error why = ERROR_INIT;
 	int fd = -1, rc = -1;
 
 	if (l.arena == NULL)
 		return error_no_memory(err);
-	rc = dir_each(d->dir->fd, d->dir->name, list_name, &l, err);
-	if (rc == 0 && !d->o->work.dry_run) {
-		/* Record that the files are removed.  If there is no room for
-		 * the mark, one of the metadata files becomes it. */
-		fd = io_open(dir->fd, DATASET_DIR_GONE, O_WRONLY | O_CREAT,
-			     0666, &why);
-		if (fd < 0 && (!room_is_short(&why) || l.count == 0 ||
-			       renameat(dir->fd, l.names[0], dir->fd,
-					DATASET_DIR_GONE) < 0))
-			rc = error_as(err, &why, "%s/%s", dir->name, why.text);
-		io_close(fd);
-		if (rc == 0)
-			rc = io_sync_dir(dir->fd, dir->name, err);
-		if (rc == 0)
-			rc = remove_names(d, &l, err);
-	} else if (rc == 0 && l.foreign == 0)
-		d->out->dirs++;
+	rc = list_names(dir, &l, err);
+	if (rc < 0 || work->dry_run) {
+		out->dirs += rc == 0 && l.foreign == 0;
+		goto out;
+	}
+	/* Record that the files are removed.  If there is no room for the
+	 * mark, one of the metadata files becomes it. */
+	fd = io_open(dir->fd, DATASET_DIR_GONE, O_WRONLY | O_CREAT, 0666, &why);
+	if (fd < 0 &&
+	    (!room_is_short(&why) || l.count == 0 ||
+	     renameat(dir->fd, l.names[0], dir->fd, DATASET_DIR_GONE) < 0))
+		rc = error_as(err, &why, "%s/%s", dir->name, why.text);
+	io_close(fd);
+	if (rc == 0)
+		rc = io_sync_dir(dir->fd, dir->name, err);
+	for (size_t i = 0; i < l.count && rc == 0; i++)
+		rc = catalogue_dir_unlink(dir, l.names[i], err);
+	if (rc == 0)
+		rc = catalogue_dir_unlink(dir, DATASET_DIR_GONE, err);
+	if (rc < 0)
+		goto out;
+	if (l.foreign > 0) {
+		work_say(work,
+			 "%s is kept: it holds %zu %s that belong to no "
+			 "dataset, such as %s",
+			 dir->name, l.foreign, str_plural(l.foreign, "file"),
+			 l.first);
+		goto out;
+	}
+	/* NFS keeps a removed file in the directory as long as it is open. */
+	lock_give(dir->fd, dir->lock);
+	dir->lock = -1;
+	if (catalogue_dir_unlink(dir, LOCK_FILE, err) < 0)
+		rc = -1;
+	else if (unlinkat(c->scr_fd, dir->name, AT_REMOVEDIR) == 0)
+		out->dirs++;
+	else if (errno == ENOTEMPTY || errno == EEXIST)
+		work_say(work, "%s is kept: it is not empty", dir->name);
+	else if (errno != ENOENT)
+		rc = error_sys(err, "%s: cannot remove", dir->name);
+out:
 	mem_free(l.names);
 	arena_free(l.arena);
 	return rc;
@@ -458,7 +433,6 @@ catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		 const struct catalogue_options *o, struct delete_result *out,
 		 struct error *err)
 {
-	struct removal d = { .c = c, .o = o, .dir = dir, .out = out };
 	size_t shared = 0;
 	int rc = 0;
 
@@ -476,15 +450,7 @@ catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 			 "%s: %zu %s another dataset, too, not removed",
 			 dir->name, shared,
 			 shared == 1 ? "file belongs to" : "files belong to");
-	if (rc < 0)
+	if (rc < 0 || remove_containers(dir, &o->work, out, err) < 0)
 		return -1;
-	d.containers = dir_open_plain(dir->fd, SEGMAP_DIR);
-	if (d.containers >= 0) {
-		rc = dir_each(d.containers, SEGMAP_DIR, remove_container, &d,
-			      err);
-		close(d.containers);
-		if (rc == 0 && !o->work.dry_run)
-			(void)unlinkat(dir->fd, SEGMAP_DIR, AT_REMOVEDIR);
-	}
-	return rc < 0 ? -1 : remove_meta(&d, err);
+	return remove_meta(c, dir, &o->work, out, err);
 }

@@ -259,38 +259,28 @@ struct retirement {
 	char print[NUM_TEXT]; /* of its files as they are (replaced.c); "" */
 };
 
-static void
-tell(const struct retirement *r, const struct index_entry *e)
-{
-	const char *shown = str_shown(e->name != NULL ? e->name : "?");
-
-	if (r->by == r->id)
-		work_say(&r->o->work,
-			 "dataset %" PRId64 " (%s): replaced by another "
-			 "dataset with the same number",
-			 r->id, shown);
-	else
-		work_say(&r->o->work,
-			 "dataset %" PRId64 " (%s): marked unfinished: dataset "
-			 "%" PRId64 " replaces its files",
-			 r->id, shown, r->by);
-}
-
 static int
 mark_entry(struct index *ix, void *arg, struct error *err)
 {
 	const struct retirement *r = arg;
+	const char *shown = NULL;
 	struct index_entry e;
 
-	if (index_find_id(ix, r->id, &e, NULL) < 0)
+	if (index_find_id(ix, r->id, &e, NULL) < 0 ||
+	    (r->by != r->id && e.complete == 0 && !e.current))
 		return 1;
+	shown = str_shown(e.name != NULL ? e.name : "?");
 	if (r->by == r->id) {
-		tell(r, &e);
+		work_say(&r->o->work,
+			 "dataset %" PRId64 " (%s): replaced by another "
+			 "dataset with the same number",
+			 r->id, shown);
 		return catalogue_forget(ix, r->id, err);
 	}
-	if (e.complete == 0 && !e.current)
-		return 1;
-	tell(r, &e);
+	work_say(&r->o->work,
+		 "dataset %" PRId64 " (%s): marked unfinished: dataset "
+		 "%" PRId64 " replaces its files",
+		 r->id, shown, r->by);
 	if (index_retire(ix, r->id, err) < 0 ||
 	    (r->print[0] != '\0' &&
 	     index_set_extra(ix, r->id, SUMMARY_FINGERPRINT, r->print, err) <
@@ -355,13 +345,12 @@ mark_summary(const struct retirement *r, const struct catalogue_dir *d,
 /* Mark the index entry, and open the metadata directory. 1: the dataset has
  * none. */
 static int
-begin(struct catalogue *c, const struct retirement *r, struct catalogue_dir *d,
+begin(struct catalogue *c, struct retirement *r, struct catalogue_dir *d,
       struct error *err)
 {
-	struct retirement change = *r;
 	struct error why = ERROR_INIT;
 
-	if (catalogue_change(c, mark_entry, &change, err) < 0)
+	if (catalogue_change(c, mark_entry, r, err) < 0)
 		return -1;
 	if (catalogue_dir_open(c, r->id, d, &why) == 0)
 		return 0;
@@ -540,7 +529,7 @@ int
 catalogue_supersede(struct catalogue *c, int64_t id, bool all,
 		    const struct catalogue_options *o, struct error *err)
 {
-	const struct retirement r = { .id = id, .by = id, .o = o };
+	struct retirement r = { .id = id, .by = id, .o = o };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	unsigned kinds = CATALOGUE_KIND(RANK2FILE_PART) |
 			 CATALOGUE_KIND(PACKED) | CATALOGUE_KIND(COPY);

@@ -164,26 +164,6 @@ with_number(const struct search *s, int64_t id, struct error *err)
 	return u == NULL ? -1 : overview_entry(&u->seen, id) != NULL;
 }
 
-/* Refuse a word that is the name of dataset `named` and a number. */
-static int
-refuse(const struct search *s, const struct word *w, int64_t named,
-       struct error *err)
-{
-	const char *name = catalogue_recorded_name(s->c, s->ix, w->id);
-	const char *text = str_shown(s->text);
-	struct index_entry e;
-
-	if (s->ix != NULL && index_find_id(s->ix, w->id, &e, NULL) == 0 &&
-	    e.name != NULL)
-		name = e.name;
-	return error_set(err, ERROR_USAGE,
-			 "%s: a name and a number: give " WORD_ID_FMT
-			 " (named %s) or " WORD_NAME "%s (dataset %" PRId64 ")",
-			 text, w->id,
-			 name != NULL ? str_shown(name) : "nothing", text,
-			 named);
-}
-
 /* Do the names differ in numbers only, as "ckpt.7" and "ckpt.9"? */
 static bool
 is_sibling(const char *a, const char *b)
@@ -245,6 +225,8 @@ report_absent(const struct search *s, const struct word *w, struct error *err)
 static int64_t
 find(const struct search *s, struct error *err)
 {
+	const char *text = str_shown(s->text), *name = NULL;
+	struct index_entry e;
 	int64_t named = 0;
 	int numbered = 0;
 	struct word w;
@@ -256,13 +238,21 @@ find(const struct search *s, struct error *err)
 		numbered = with_number(s, w.id, err);
 	if (named < 0 || numbered < 0)
 		return -1;
-	if (named > 0 && numbered > 0 && named != w.id)
-		return refuse(s, &w, named, err);
-	if (named > 0)
-		return named;
-	if (numbered > 0)
+	if (named == 0 && numbered == 0)
+		return report_absent(s, &w, err);
+	if (named == 0)
 		return w.id;
-	return report_absent(s, &w, err);
+	if (numbered == 0 || named == w.id)
+		return named;
+	name = catalogue_recorded_name(s->c, s->ix, w.id);
+	if (s->ix != NULL && index_find_id(s->ix, w.id, &e, NULL) == 0 &&
+	    e.name != NULL)
+		name = e.name;
+	return error_set(err, ERROR_USAGE,
+			 "%s: a name and a number: give " WORD_ID_FMT
+			 " (named %s) or " WORD_NAME "%s (dataset %" PRId64 ")",
+			 text, w.id, name != NULL ? str_shown(name) : "nothing",
+			 text, named);
 }
 
 int64_t
@@ -378,33 +368,6 @@ catalogue_name_word(struct catalogue *c, const struct index *ix,
 								 : e->name;
 }
 
-/* Write the numbers of the datasets that have a directory, but are not in the
- * index; newest first. */
-static int
-unlisted_words(struct catalogue *c, const struct index *ix, const char *typed,
-	       FILE *to, struct error *err)
-{
-	struct index_entry e;
-	size_t count = 0;
-	int64_t *ids = catalogue_dirs(c, &count, err);
-
-	if (count == (size_t)-1)
-		return -1;
-	for (size_t i = count; i-- > 0;) {
-		const char *id = NULL;
-
-		if (index_find_id(ix, ids[i], &e, NULL) == 0)
-			continue;
-		id = str_starts(typed, "id:")
-			     ? word_id_str(ids[i])
-			     : catalogue_word_str(c, ix, ids[i]);
-		if (str_starts(id, typed))
-			fprintf(to, "%s\n", id);
-	}
-	mem_free(ids);
-	return 0;
-}
-
 int
 catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
 		FILE *to, struct error *err)
@@ -412,14 +375,14 @@ catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
 	const bool ids = str_starts(typed, "id:");
 	const bool marked = str_starts(typed, WORD_NAME);
 	size_t count = 0, len = 0;
-	struct index_entry *list = index_entries(ix, &count, err);
+	struct index_entry *list = index_entries(ix, &count, err), e;
+	int64_t *dirs = NULL;
 
 	if (count == (size_t)-1)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		const struct index_entry *e = &list[i];
 		const char *before = "";
-		const char *word = ids ? word_id_str(e->id) : e->name;
+		const char *word = ids ? word_id_str(list[i].id) : list[i].name;
 		const char *end = word;
 
 		/* Can a shell complete it as it is printed, on one line? */
@@ -428,7 +391,7 @@ catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
 			end++;
 		if (end == NULL || *end != '\0')
 			continue;
-		if (!ids && (marked || !is_plain(c, ix, e)))
+		if (!ids && (marked || !is_plain(c, ix, &list[i])))
 			before = WORD_NAME;
 		len = strlen(before);
 		if (strlen(typed) <= len
@@ -438,5 +401,23 @@ catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
 			fprintf(to, "%s%s\n", before, word);
 	}
 	mem_free(list);
-	return marked ? 0 : unlisted_words(c, ix, typed, to, err);
+	if (marked)
+		return 0;
+	/* The numbers of the datasets that have a directory, but are not in the
+	 * index; newest first. */
+	dirs = catalogue_dirs(c, &count, err);
+	if (count == (size_t)-1)
+		return -1;
+	while (count-- > 0) {
+		const char *id = NULL;
+
+		if (index_find_id(ix, dirs[count], &e, NULL) == 0)
+			continue;
+		id = ids ? word_id_str(dirs[count])
+			 : catalogue_word_str(c, ix, dirs[count]);
+		if (str_starts(id, typed))
+			fprintf(to, "%s\n", id);
+	}
+	mem_free(dirs);
+	return 0;
 }

@@ -485,41 +485,29 @@ write_index(const struct remake *r, bool locked, struct error *err)
 	return 0;
 }
 
-/* Lock the index and return the descriptor.  On a file system without locks,
- * return -2 and go without, as LLNL's library always does. */
-static int
-lock_index(struct catalogue *c, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	int fd = io_lock(c->scr_fd, CATALOGUE_LOCK, true, c->stop, &why);
-
-	/* No room for the lock file: lock the directory. */
-	if (fd < 0 && room_is_short(&why)) {
-		error_clear(&why);
-		fd = io_lock_dir(c->scr_fd, c->stop, &why);
-	}
-	if (fd >= 0)
-		return fd;
-	if (lock_unsupported(&why)) {
-		(void)unlinkat(c->scr_fd, CATALOGUE_LOCK, 0);
-		return -2;
-	}
-	return error_as(err, &why, "%s/.scr: %s", c->path, why.text);
-}
-
 int
 catalogue_change(struct catalogue *c,
 		 int (*change)(struct index *ix, void *arg, struct error *err),
 		 void *arg, struct error *err)
 {
 	struct remake r = { .c = c, .why = ERROR_INIT };
+	struct error why = ERROR_INIT;
 	int lock = -1, rc = -1;
 
 	if (catalogue_open_scr(c, true, err) < 0)
 		return -1;
-	lock = lock_index(c, err);
-	if (lock == -1)
-		return -1;
+	lock = io_lock(c->scr_fd, CATALOGUE_LOCK, true, c->stop, &why);
+	/* No room for the lock file: lock the directory. */
+	if (lock < 0 && room_is_short(&why)) {
+		error_clear(&why);
+		lock = io_lock_dir(c->scr_fd, c->stop, &why);
+	}
+	/* On a file system without locks go without, as LLNL's library always
+	 * does. */
+	if (lock < 0 && lock_unsupported(&why))
+		(void)unlinkat(c->scr_fd, CATALOGUE_LOCK, 0);
+	else if (lock < 0)
+		return error_as(err, &why, "%s/.scr: %s", c->path, why.text);
 	if (read_or_remake(&r, err) == 0)
 		rc = change(r.ix, arg, err);
 	/* Repair a damaged index even if `change` changed nothing. */

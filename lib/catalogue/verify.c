@@ -331,9 +331,9 @@ report_flaw(void *arg, const struct packed_flaw *f)
 	       "%s", f->text);
 }
 
-/* Verify a dataset in the layout of SCR 1.1.8. */
+/* Without a directory, or in the layout of SCR 1.1.8. */
 static int
-verify_old(struct verify *v, struct error *err)
+verify_gone(struct verify *v, struct error *err)
 {
 	const struct packed_look look = {
 		.work = &v->o->work,
@@ -342,9 +342,30 @@ verify_old(struct verify *v, struct error *err)
 		.arg = v,
 	};
 	struct packed_health h = { .files = 0 };
+	const char *like = NULL;
 	struct packed p;
-	int rc = -1;
+	int rc = 0;
 
+	v->by_hand = true;
+	if (v->e->name == NULL || !packed_is_old(v->c->prefix_fd, v->e->name)) {
+		rc = catalogue_renamed_meta(v->c, v->e->id, &like, err);
+		if (rc < 0)
+			return -1;
+		if (rc == 0) {
+			report(v, STATUS_LOST,
+			       "its metadata directory is missing: its files "
+			       "are unknown");
+			return 0;
+		}
+		snprintf(v->out->way.was, PLAN_WAY_MAX,
+			 SCR_DIR "/" DATASET_DIR_FMT, v->e->id);
+		snprintf(v->out->way.is, PLAN_WAY_MAX, SCR_DIR "/%s", like);
+		report(v, STATUS_DAMAGED,
+		       "its metadata directory " DATASET_DIR_FMT
+		       " is gone; %s looks like it: rename it back",
+		       v->e->id, str_shown(like));
+		return 0;
+	}
 	if (catalogue_packed_open(v->c, word_id_str(v->e->id), false, v->o, &p,
 				  err) < 0)
 		return -1;
@@ -361,33 +382,6 @@ verify_old(struct verify *v, struct error *err)
 	packed_health_free(&h);
 	packed_close(&p);
 	return rc;
-}
-
-static int
-verify_gone(struct verify *v, struct error *err)
-{
-	const char *like = NULL;
-	int found = 0;
-
-	v->by_hand = true;
-	if (v->e->name != NULL && packed_is_old(v->c->prefix_fd, v->e->name))
-		return verify_old(v, err);
-	found = catalogue_renamed_meta(v->c, v->e->id, &like, err);
-	if (found < 0)
-		return -1;
-	if (found > 0) {
-		snprintf(v->out->way.was, PLAN_WAY_MAX,
-			 SCR_DIR "/" DATASET_DIR_FMT, v->e->id);
-		snprintf(v->out->way.is, PLAN_WAY_MAX, SCR_DIR "/%s", like);
-		report(v, STATUS_DAMAGED,
-		       "its metadata directory " DATASET_DIR_FMT
-		       " is gone; %s looks like it: rename it back",
-		       v->e->id, str_shown(like));
-	} else
-		report(v, STATUS_LOST,
-		       "its metadata directory is missing: its files "
-		       "are unknown");
-	return 0;
 }
 
 /* Report a path that a packed map lists twice. */

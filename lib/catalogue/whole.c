@@ -4,7 +4,6 @@
  */
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"

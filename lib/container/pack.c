@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -24,7 +23,6 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
-#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "par.h"
 #include "path.h"

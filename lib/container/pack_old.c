@@ -12,7 +12,6 @@
 #include "container/container_impl.h"
 #include "create.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"

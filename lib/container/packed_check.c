@@ -5,7 +5,6 @@
  * computes the checksums of both files and containers.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -3,7 +3,6 @@
  * segmap_check.c - check that a segment map is consistent; sort its files.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -20,7 +20,6 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
-#include "mem.h"
 #include "path.h"
 #include "room.h"
 #include "str.h"
