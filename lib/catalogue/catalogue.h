@@ -31,7 +31,6 @@ struct kvtree;
 struct packed;
 struct packed_some;
 struct packed_health;
-struct rank2file;
 
 struct catalogue; /* opaque: an open prefix */
 
@@ -293,11 +292,6 @@ int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
  * repairs it. */
 enum verify_mend catalogue_map_flaw(const struct plan *p, char *to,
 				    size_t size);
-
-/* The same of the rank2file in `meta_fd`, and of the metadata packed with it.
- */
-enum verify_mend catalogue_map_flaw_of(const struct rank2file *r, int meta_fd,
-				       char *to, size_t size);
 
 /* Are there containers in the directory of the dataset? */
 bool catalogue_in_containers(struct catalogue *c, int64_t id);

@@ -349,15 +349,6 @@ void owners_free(struct owners *t); /* NULL is allowed */
 struct owned *owners_find(const struct owners *t, const char *path);
 struct owned *owners_add(struct owners *t, const char *path, struct error *err);
 
-typedef int (*owners_fn)(void *arg, const struct index *ix, int64_t id,
-			 struct error *err);
-
-/* Call fn for each dataset but `id` from which a job can restart, or which
- * --add could bring back; with `all`, for every other.  `ix` may be NULL: no
- * index. */
-int owners_others(struct catalogue *c, int64_t id, bool all, owners_fn fn,
-		  void *arg, struct error *err);
-
 /* Set `kept` of all paths that dataset `id` owns.  *found is their number. -1:
  * the paths are unknown because of *why. */
 int owners_mark(struct catalogue *c, int64_t id,

@@ -195,9 +195,14 @@ is_listed(const struct index *ix, int64_t id)
 	       (e.complete == 1 || e.current);
 }
 
-int
-owners_others(struct catalogue *c, int64_t id, bool all, owners_fn fn,
-	      void *arg, struct error *err)
+/* Call fn for each dataset but `id` from which a job can restart, or which
+ * --add could bring back; with `all`, for every other.  `ix` may be NULL: no
+ * index. */
+static int
+each_other(struct catalogue *c, int64_t id, bool all,
+	   int (*fn)(void *arg, const struct index *ix, int64_t id,
+		     struct error *err),
+	   void *arg, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct index *ix = catalogue_read(c, &why);
@@ -280,7 +285,7 @@ owners_make_way(struct catalogue *c, const struct owners_write *w,
 		return 0;
 	s.paths = table_of(w->paths, w->count, err);
 	if (s.paths != NULL)
-		rc = owners_others(c, w->id, false, ask, &s, err);
+		rc = each_other(c, w->id, false, ask, &s, err);
 	owners_free(s.paths);
 	return rc;
 }
@@ -295,7 +300,7 @@ owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
 
 	s.paths = table_of(paths, count, err);
 	if (s.paths != NULL)
-		rc = owners_others(s.c, g->id, g->all, ask, &s, err);
+		rc = each_other(s.c, g->id, g->all, ask, &s, err);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		keep[i] = owners_find(s.paths, paths[i])->kept;
 	owners_free(s.paths);
@@ -428,7 +433,7 @@ owners_expect(struct catalogue *c, int64_t id,
 	struct expecting s = { c, id, o, retired };
 
 	*retired = 0;
-	return owners_others(c, id, false, expect_of, &s, err);
+	return each_other(c, id, false, expect_of, &s, err);
 }
 
 /* --- Paths that two datasets own --- */

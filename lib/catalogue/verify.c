@@ -67,6 +67,27 @@ say(struct verify *v, int status, bool fetch, const char *fmt, ...)
 #define report(v, status, ...) say(v, status, true, __VA_ARGS__)
 #define report_spare(v, ...) say(v, STATUS_DAMAGED, false, __VA_ARGS__)
 
+/* catalogue_map_flaw() of the rank2file that was read, and of the metadata
+ * packed with it. */
+static enum verify_mend
+map_flaw_of(const struct verify *v, char *to, size_t size)
+{
+	const struct rank2file *r = v->fetch.ranks;
+	struct hidden h = { .arena = NULL };
+	enum verify_mend mend = MEND_NONE;
+	struct segmap m;
+
+	if (!segmap_is_packed(r) || segmap_read(&m, r, NULL) < 0)
+		return MEND_NONE;
+	if (hidden_load(&h, v->dir.fd, r, &m, NULL) < 0)
+		h = (struct hidden){ .arena = NULL };
+	if (packed_map_flaw(r, &h, to, size))
+		mend = h.incomplete ? MEND_UNPACK : MEND_MAP;
+	hidden_free(&h);
+	segmap_free(&m);
+	return mend;
+}
+
 /* Report damage of the containers' map, once; `p` may be NULL. */
 static void
 report_map(struct verify *v, const struct plan *p)
@@ -77,8 +98,7 @@ report_map(struct verify *v, const struct plan *p)
 		return;
 	v->map_looked = p == NULL || p->packed;
 	v->map = p != NULL ? catalogue_map_flaw(p, text, sizeof(text))
-			   : catalogue_map_flaw_of(v->fetch.ranks, v->dir.fd,
-						   text, sizeof(text));
+			   : map_flaw_of(v, text, sizeof(text));
 	if (v->map == MEND_LONG)
 		report_spare(v, "%s", text);
 	else if (v->map != MEND_NONE)

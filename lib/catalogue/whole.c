@@ -240,25 +240,6 @@ catalogue_map_flaw(const struct plan *p, char *to, size_t size)
 			  : MEND_NONE;
 }
 
-enum verify_mend
-catalogue_map_flaw_of(const struct rank2file *r, int meta_fd, char *to,
-		      size_t size)
-{
-	struct hidden h = { .arena = NULL };
-	enum verify_mend mend = MEND_NONE;
-	struct segmap m;
-
-	if (!segmap_is_packed(r) || segmap_read(&m, r, NULL) < 0)
-		return MEND_NONE;
-	if (hidden_load(&h, meta_fd, r, &m, NULL) < 0)
-		h = (struct hidden){ .arena = NULL };
-	if (packed_map_flaw(r, &h, to, size))
-		mend = h.incomplete ? MEND_UNPACK : MEND_MAP;
-	hidden_free(&h);
-	segmap_free(&m);
-	return mend;
-}
-
 int
 catalogue_check_given_up(const struct catalogue_dir *d,
 			 const struct catalogue_desc *desc, struct error *err)

@@ -259,29 +259,22 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 
 /* --- Sweep --- */
 
-struct sweeping {
-	int dirfd;
-	const struct kvtree *list; /* names that stay */
-};
-
-static int
-sweep_name(void *arg, const char *name, struct error *err)
-{
-	const struct sweeping *s = arg;
-	char first[NAME_MAX + 1];
-
-	(void)dataset_dir_is_copy(name, first);
-	if (dataset_dir_packed(first) < 0 ||
-	    kvtree_get(s->list, first) != NULL ||
-	    unlinkat(s->dirfd, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	return error_sys(err, "%s: cannot remove", name);
-}
-
 int
 hidden_sweep(int dirfd, const struct rank2file *r, struct error *err)
 {
-	struct sweeping s = { dirfd, kvtree_get(r->containers, "HIDDEN") };
+	const struct kvtree *stay = kvtree_get(r->containers, "HIDDEN");
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, dirfd, "the metadata directory", err);
 
-	return dir_each(dirfd, "the metadata directory", sweep_name, &s, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		char first[NAME_MAX + 1];
+
+		(void)dataset_dir_is_copy(name, first);
+		if (dataset_dir_packed(first) >= 0 &&
+		    kvtree_get(stay, first) == NULL &&
+		    unlinkat(dirfd, name, 0) < 0 && errno != ENOENT)
+			rc = error_sys(err, "%s: cannot remove", name);
+	}
+	return dir_done(&w, rc, err);
 }

@@ -419,24 +419,6 @@ sweep_leftovers(struct packing *w, struct error *err)
 	return pack_switch(p, &p->map, &p->hidden, false, err);
 }
 
-/* After a failure, remove what was written, unless the new map is in place. */
-static void
-take_back(const struct packing *w)
-{
-	const struct packed *p = w->p;
-	struct rank2file now;
-
-	if (rank2file_load(p->meta_fd, p->base, &now, NULL) < 0)
-		return;
-	if (!segmap_is_packed(&now)) {
-		(void)pack_sweep(p, NULL, NULL, false, NULL, NULL);
-		(void)pack_sweep_parts(p, NULL);
-		if (p->layout == 3)
-			(void)unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR);
-	}
-	rank2file_free(&now);
-}
-
 static int
 take_dir(void *arg, const char *path, const struct attr *attr,
 	 struct error *err)
@@ -460,6 +442,7 @@ pack_new(struct packing *w, struct error *err)
 	const struct pack_options *po = w->po;
 	struct packed *p = w->p;
 	uint64_t size = po->size > 0 ? po->size : SEGMAP_SIZE_DEFAULT;
+	struct rank2file now;
 	int rc = 0;
 
 	/* In layout 1 the dataset is a copy. */
@@ -490,7 +473,17 @@ pack_new(struct packing *w, struct error *err)
 	    each_file(w, w->map.nfiles, check_unchanged, err) < 0 ||
 	    (w->copied != NULL && pack_old_finish(w, w->copied, err) < 0) ||
 	    pack_switch(p, &w->map, &w->hidden, true, err) < 0) {
-		take_back(w);
+		/* Remove what was written, unless the new map is in place. */
+		if (rank2file_load(p->meta_fd, p->base, &now, NULL) < 0)
+			return -1;
+		if (!segmap_is_packed(&now)) {
+			(void)pack_sweep(p, NULL, NULL, false, NULL, NULL);
+			(void)pack_sweep_parts(p, NULL);
+			if (p->layout == 3)
+				(void)unlinkat(p->root_fd, SEGMAP_DIR,
+					       AT_REMOVEDIR);
+		}
+		rank2file_free(&now);
 		return -1;
 	}
 	return po->keep ? 0 : remove_originals(w, err);

@@ -247,40 +247,6 @@ struct name {
 	bool tree;	/* expected to be a kvtree file */
 };
 
-struct names {
-	struct packing *w;
-	struct name *list;
-	size_t count, cap;
-};
-
-static int
-add_name(void *arg, const char *name, struct error *err)
-{
-	struct names *n = arg;
-	struct name e = { .rank = 0 };
-	struct redset_name red;
-
-	switch (dataset_dir_kind(name, &e.rank)) {
-	case DATASET_DIR_FILEMAP:
-	case DATASET_DIR_DESCRIPTOR:
-		e.tree = true;
-		break;
-	case DATASET_DIR_REDUNDANCY:
-		if (n->w->spread && redset_name_parse(name, &red, NULL))
-			e.group = red.member;
-		break;
-	default:
-		return 0;
-	}
-	if (!MEM_ROOM(n->list, n->count, n->cap))
-		return error_no_memory(err);
-	e.name = arena_strdup(n->w->arena, name);
-	if (e.name == NULL)
-		return error_no_memory(err);
-	n->list[n->count++] = e;
-	return 0;
-}
-
 static int
 by_group(const void *a, const void *b)
 {
@@ -349,28 +315,50 @@ add_file(struct packing *w, const struct name *n, struct error *err)
 int
 pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 {
-	struct names n = { .w = w };
 	struct hidden *h = &w->hidden;
+	struct name *list = NULL;
+	size_t count = 0, cap = 0;
+	const char *name = NULL;
+	struct dir_walk walk;
 	int rc = 0;
 
 	if (w->p->layout != 3)
 		return error_set(err, ERROR_USAGE,
 				 "%s: this layout has no redundancy",
 				 w->p->name);
-	rc = dir_each(w->p->meta_fd, w->p->dir, add_name, &n, err);
-	if (n.count > 0)
-		qsort(n.list, n.count, sizeof(*n.list), by_group);
-	w->red_stats = mem_calloc(n.count + 1, sizeof(*w->red_stats));
-	h->trees = mem_calloc(n.count + 1, sizeof(*h->trees));
-	h->trees_cap = n.count + 1;
+	rc = dir_walk(&walk, w->p->meta_fd, w->p->dir, err);
+	while (rc == 0 && (name = dir_next(&walk)) != NULL) {
+		struct name e = { .rank = 0 };
+		const enum dataset_dir_kind kind =
+			dataset_dir_kind(name, &e.rank);
+		struct redset_name red;
+
+		e.tree = kind == DATASET_DIR_FILEMAP ||
+			 kind == DATASET_DIR_DESCRIPTOR;
+		if (!e.tree && kind != DATASET_DIR_REDUNDANCY)
+			continue;
+		if (!e.tree && w->spread && redset_name_parse(name, &red, NULL))
+			e.group = red.member;
+		e.name = arena_strdup(w->arena, name);
+		if (e.name == NULL || !MEM_ROOM(list, count, cap))
+			rc = error_no_memory(err);
+		else
+			list[count++] = e;
+	}
+	rc = dir_done(&walk, rc, err);
+	if (count > 0)
+		qsort(list, count, sizeof(*list), by_group);
+	w->red_stats = mem_calloc(count + 1, sizeof(*w->red_stats));
+	h->trees = mem_calloc(count + 1, sizeof(*h->trees));
+	h->trees_cap = count + 1;
 	if (rc == 0 && (w->red_stats == NULL || h->trees == NULL))
 		rc = error_no_memory(err);
 	if (rc == 0)
-		rc = segmap_init(&h->red, n.count, err);
-	for (size_t i = 0; rc == 0 && i < n.count; i++)
-		rc = add_file(w, &n.list[i], err);
+		rc = segmap_init(&h->red, count, err);
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = add_file(w, &list[i], err);
 	if (rc == 0)
 		rc = segmap_cut(&h->red, SEGMAP_REDUNDANCY, size, 0, err);
-	mem_free(n.list);
+	mem_free(list);
 	return rc;
 }

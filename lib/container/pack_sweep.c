@@ -32,13 +32,6 @@
 
 #define PART_STEM "rank2file."
 
-struct sweeping {
-	struct map *named;
-	int dirfd;
-	bool dry_run; /* only count */
-	size_t *count;
-};
-
 static int
 name_all(struct map *named, const struct segmap *m)
 {
@@ -48,51 +41,45 @@ name_all(struct map *named, const struct segmap *m)
 	return 0;
 }
 
-static int
-sweep_name(void *arg, const char *name, struct error *err)
-{
-	struct sweeping *s = arg;
-	const char *full = str_printed(NAME_MAX + sizeof(SEGMAP_DIR) + 2,
-				       SEGMAP_DIR "/%s", name);
-
-	if ((!segmap_is_container(name) && !temp_is(name)) ||
-	    map_get(s->named, full) != MAP_NONE)
-		return 0;
-	if (!s->dry_run && unlinkat(s->dirfd, name, 0) < 0)
-		return errno == ENOENT || errno == EISDIR
-			       ? 0
-			       : error_sys(err, "%s: cannot remove", full);
-	if (s->count != NULL && !temp_is(name))
-		++*s->count;
-	return 0;
-}
-
 int
 pack_sweep(const struct packed *p, const struct segmap *data,
 	   const struct segmap *red, bool dry_run, size_t *count,
 	   struct error *err)
 {
-	struct sweeping s = {
-		.named = map_new(),
-		.dry_run = dry_run,
-		.count = count,
-	};
-	int rc = -1;
+	const int fd = dir_open_plain(p->root_fd, SEGMAP_DIR);
+	struct dir_walk w = { .dir = NULL };
+	const char *name = NULL;
+	struct map *named = NULL;
+	int rc = 0;
 
-	s.dirfd = dir_open_plain(p->root_fd, SEGMAP_DIR);
-	if (s.dirfd < 0) {
-		map_free(s.named);
+	if (fd < 0)
 		return errno == ENOENT
 			       ? 0
 			       : error_sys(err, "%s: cannot open", SEGMAP_DIR);
-	}
-	if (s.named == NULL || name_all(s.named, data) < 0 ||
-	    name_all(s.named, red) < 0)
-		error_no_memory(err);
+	named = map_new();
+	if (named == NULL || name_all(named, data) < 0 ||
+	    name_all(named, red) < 0)
+		rc = error_no_memory(err);
 	else
-		rc = dir_each(s.dirfd, SEGMAP_DIR, sweep_name, &s, err);
-	close(s.dirfd);
-	map_free(s.named);
+		rc = dir_walk(&w, fd, SEGMAP_DIR, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		const char *full =
+			str_printed(NAME_MAX + sizeof(SEGMAP_DIR) + 2,
+				    SEGMAP_DIR "/%s", name);
+
+		if ((!segmap_is_container(name) && !temp_is(name)) ||
+		    map_get(named, full) != MAP_NONE)
+			continue;
+		if (!dry_run && unlinkat(fd, name, 0) < 0) {
+			if (errno != ENOENT && errno != EISDIR)
+				rc = error_sys(err, "%s: cannot remove", full);
+		} else if (count != NULL && !temp_is(name)) {
+			++*count;
+		}
+	}
+	rc = dir_done(&w, rc, err);
+	close(fd);
+	map_free(named);
 	return rc;
 }
 
@@ -115,63 +102,55 @@ is_part(const struct packed *p, const char *name)
 	return end != NULL && str_eq(end, p->layout == 1 ? ".scr" : "");
 }
 
-struct parts {
-	const struct packed *p;
-	struct map *named; /* NULL: unknown */
-};
-
-static int
-sweep_part(void *arg, const char *name, struct error *err)
-{
-	const struct parts *s = arg;
-	char first[NAME_MAX + 1];
-	const bool copy = dataset_dir_is_copy(name, first);
-	bool stale = s->named != NULL && is_part(s->p, first) &&
-		     map_get(s->named, first) == MAP_NONE;
-
-	/* Only packed datasets have copies. */
-	if (copy && !s->p->is_packed &&
-	    (is_part(s->p, first) || str_eq(first, s->p->base)))
-		stale = true;
-	if ((!stale && !temp_is(name)) ||
-	    unlinkat(s->p->meta_fd, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	return error_sys(err, "%s: cannot remove", name);
-}
-
 int
 pack_sweep_parts(const struct packed *p, struct error *err)
 {
-	struct parts s = { .p = p, .named = map_new() };
+	struct dir_walk w = { .dir = NULL };
+	struct map *named = map_new();
 	const struct kvtree *k = NULL;
+	const char *name = NULL;
 	uint64_t level = 0;
-	int rc = s.named == NULL ? error_no_memory(err) : 0;
+	int rc = named == NULL ? error_no_memory(err) : 0;
 
 	/* The top file gives the end of a part's name only; in layout 1, its
 	 * path from the dataset's directory. */
 	kvtree_foreach (k, kvtree_get(p->r2f.top, "RANK")) {
-		const char *file = kvtree_value(k, "FILE"), *name = NULL;
+		const char *file = kvtree_value(k, "FILE");
 
 		if (rc < 0 || file == NULL)
 			continue;
 		name = p->layout == 1
 			       ? path_base(file)
 			       : arena_printf(p->arena, "%s%s", p->base, file);
-		if (name == NULL || map_put(s.named, name, 0) < 0)
+		if (name == NULL || map_put(named, name, 0) < 0)
 			rc = error_no_memory(err);
 	}
 	/* If there are more levels, which only LLNL's library writes, the top
 	 * file does not name all parts: remove none. */
 	if (kvtree_u64(p->r2f.top, "LEVEL", INT64_MAX, &level, NULL) < 0 ||
 	    level != 1) {
-		map_free(s.named);
-		s.named = NULL;
+		map_free(named);
+		named = NULL;
 	}
-	if (rc == 0 && (dir_each(p->meta_fd, p->dir, sweep_part, &s, err) < 0 ||
-			hidden_sweep(p->meta_fd, &p->r2f, err) < 0))
-		rc = -1;
-	map_free(s.named);
-	return rc;
+	if (rc == 0)
+		rc = dir_walk(&w, p->meta_fd, p->dir, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		char first[NAME_MAX + 1];
+		const bool copy = dataset_dir_is_copy(name, first);
+		bool stale = named != NULL && is_part(p, first) &&
+			     map_get(named, first) == MAP_NONE;
+
+		/* Only packed datasets have copies. */
+		if (copy && !p->is_packed &&
+		    (is_part(p, first) || str_eq(first, p->base)))
+			stale = true;
+		if ((stale || temp_is(name)) &&
+		    unlinkat(p->meta_fd, name, 0) < 0 && errno != ENOENT)
+			rc = error_sys(err, "%s: cannot remove", name);
+	}
+	rc = dir_done(&w, rc, err);
+	map_free(named);
+	return rc < 0 ? -1 : hidden_sweep(p->meta_fd, &p->r2f, err);
 }
 
 /* --- Compare with the packed contents --- */
@@ -256,43 +235,11 @@ pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
 
 /* --- Packed metadata that a rebuild has replaced --- */
 
-struct replaced {
-	struct packed *p;
-	const struct work *work;
-	bool *gone;   /* by file of hidden: replaced */
-	bool *lost;   /* by file of hidden.red: its bytes are missing */
-	size_t count; /* in `gone` */
-};
-
-/* Does file `name` of the metadata directory replace a packed one? */
-static int
-look_at(void *arg, const char *name, struct error *err)
-{
-	struct replaced *r = arg;
-	const struct packed *p = r->p;
-	const struct hidden_file *f = hidden_find(&p->hidden, name);
-	bool same = false;
-	struct stat st;
-
-	if (f == NULL ||
-	    dir_stat(p->meta_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISREG(st.st_mode))
-		return 0;
-	if ((f->tree != NULL || !r->lost[f->at]) &&
-	    (uint64_t)st.st_size == f->attr.size &&
-	    pack_compare_hidden(p, f, r->work, &same, err) < 0)
-		return -1;
-	r->gone[f - p->hidden.files] = !same;
-	r->count += !same;
-	return 0;
-}
-
-/* Remove from the map: the replaced files, the checksums of their containers,
+/* Remove from the map: the files in `gone`, the checksums of their containers,
  * and containers without other files. */
 static void
-forget(const struct replaced *r)
+forget(struct hidden *h, const bool *gone)
 {
-	struct hidden *h = &r->p->hidden;
 	struct segmap *m = &h->red;
 	size_t kept = 0;
 
@@ -308,12 +255,12 @@ forget(const struct replaced *r)
 			struct segmap_container *c =
 				&m->containers[seg->container];
 
-			if (r->gone[i])
+			if (gone[i])
 				c->has_crc = false;
 			else if (seg->off + seg->len > c->used)
 				c->used = seg->off + seg->len;
 		}
-		if (!r->gone[i])
+		if (!gone[i])
 			h->files[kept++] = f;
 	}
 	h->nfiles = kept;
@@ -332,26 +279,48 @@ int
 pack_forget_replaced(struct packed *p, const struct work *work,
 		     struct error *err)
 {
-	const struct hidden *h = &p->hidden;
-	struct replaced r = { .p = p, .work = work };
+	struct hidden *h = &p->hidden;
+	struct dir_walk w = { .dir = NULL };
 	struct marks marks = { .count = 0 };
+	const char *name = NULL;
+	/* By file of hidden: replaced; by file of hidden.red: its bytes are
+	 * missing. */
+	bool *gone = NULL, *lost = NULL, any = false;
 	int rc = 0;
 
 	/* Metadata that could not be read cannot be written again. */
 	if (!p->is_packed || p->layout != 3 || h->incomplete)
 		return 0;
 	if (h->nfiles > 0) {
-		r.gone = mem_calloc(h->nfiles + 1, sizeof(*r.gone));
-		r.lost = mem_calloc(h->red.nfiles + 1, sizeof(*r.lost));
-		rc = r.gone == NULL || r.lost == NULL
+		gone = mem_calloc(h->nfiles + 1, sizeof(*gone));
+		lost = mem_calloc(h->red.nfiles + 1, sizeof(*lost));
+		rc = gone == NULL || lost == NULL
 			     ? error_no_memory(err)
-			     : packed_lost_redundancy(p, r.lost, err);
+			     : packed_lost_redundancy(p, lost, err);
 		if (rc == 0)
-			rc = dir_each(p->meta_fd, p->dir, look_at, &r, err);
+			rc = dir_walk(&w, p->meta_fd, p->dir, err);
+		while (rc == 0 && (name = dir_next(&w)) != NULL) {
+			const struct hidden_file *f = hidden_find(h, name);
+			bool same = false;
+			struct stat st;
+
+			if (f == NULL ||
+			    dir_stat(p->meta_fd, name, &st,
+				     AT_SYMLINK_NOFOLLOW) < 0 ||
+			    !S_ISREG(st.st_mode))
+				continue;
+			if ((f->tree != NULL || !lost[f->at]) &&
+			    (uint64_t)st.st_size == f->attr.size)
+				rc = pack_compare_hidden(p, f, work, &same,
+							 err);
+			gone[f - h->files] = !same;
+			any = any || !same;
+		}
+		rc = dir_done(&w, rc, err);
 	}
-	if (rc == 0 && r.count > 0) {
-		forget(&r);
-		rc = pack_switch(p, &p->map, &p->hidden, false, err);
+	if (rc == 0 && any) {
+		forget(h, gone);
+		rc = pack_switch(p, &p->map, h, false, err);
 		if (rc == 0)
 			rc = packed_reload(p, work, err);
 	}
@@ -363,7 +332,7 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 	    !marks_any(&marks, &h->red, 0, h->red.nsegs))
 		rc = marks_remove(p->meta_fd, err);
 	marks_free(&marks);
-	mem_free(r.gone);
-	mem_free(r.lost);
+	mem_free(gone);
+	mem_free(lost);
 	return rc;
 }

@@ -122,38 +122,17 @@ write_batch(struct packing *w, const struct pack_batch *b, struct stripe *to,
 	return rc;
 }
 
-/* Read the containers again, and compare their checksums. */
-static int
-confirm(const struct packing *w, const struct pack_batch *b,
-	const struct stripe *from, struct stripe_sum *sums, struct error *err)
-{
-	const struct transfer_options t = {
-		.work = w->po->work,
-		.begin = b->begin,
-		.sums = sums,
-	};
-
-	reset_sums(b, sums);
-	if (transfer(from, NULL, b->len, &t, err) < 0)
-		return -1;
-	for (size_t i = b->first; i < b->end; i++) {
-		const struct segmap_container *c = &b->map->containers[i];
-
-		if (sums[i].seen != c->size || sums[i].crc != c->crc)
-			return error_set(
-				err, ERROR_CORRUPT,
-				"%s: the data read again differ from the data "
-				"written; the originals are unchanged",
-				c->name);
-	}
-	return 0;
-}
-
 int
 pack_fill(struct packing *w, const struct pack_batch *b, struct error *err)
 {
 	struct stripe_sum *sums =
 		mem_calloc(b->map->ncontainers + 1, sizeof(*sums));
+	const struct transfer_options again = {
+		.work = w->po->work,
+		.begin = b->begin,
+		.sums = sums,
+	};
+	const struct segmap_container *c = b->map->containers;
 	struct stripe ctrs = { 0, NULL }; /* the containers, end to end */
 	uint64_t at = b->begin;
 	int rc = -1;
@@ -162,24 +141,32 @@ pack_fill(struct packing *w, const struct pack_batch *b, struct error *err)
 		return error_no_memory(err);
 	if (stripe_room(&ctrs, w->arena, b->end - b->first, err) == 0) {
 		for (size_t i = b->first; i < b->end; i++) {
-			const struct segmap_container *c =
-				&b->map->containers[i];
-
 			ctrs.parts[ctrs.nparts++] = (struct stripe_part){
 				.start = at,
-				.len = c->size,
+				.len = c[i].size,
 				.dirfd = w->p->root_fd,
-				.path = c->name,
+				.path = c[i].name,
 				.sum = i,
 			};
-			at += c->size;
+			at += c[i].size;
 		}
 		rc = write_batch(w, b, &ctrs, sums, err);
 	}
-	/* If the originals are kept, a wrong container does no harm: skip the
-	 * second reading. */
-	if (rc == 0 && !w->po->keep)
-		rc = confirm(w, b, &ctrs, sums, err);
+	/* Read the containers again, and compare their checksums.  If the
+	 * originals are kept, a wrong container does no harm. */
+	if (rc == 0 && !w->po->keep) {
+		reset_sums(b, sums);
+		rc = transfer(&ctrs, NULL, b->len, &again, err);
+		for (size_t i = b->first; rc == 0 && i < b->end; i++)
+			if (sums[i].seen != c[i].size ||
+			    sums[i].crc != c[i].crc)
+				rc = error_set(
+					err, ERROR_CORRUPT,
+					"%s: the data read again differ from "
+					"the data written; the originals are "
+					"unchanged",
+					c[i].name);
+	}
 	mem_free(sums);
 	return rc;
 }

@@ -42,20 +42,17 @@ open_dir(int root, const char *rel, int *fd, struct error *err)
 	return error_pass(err, &why);
 }
 
-/* 1: a container. */
-static int
-is_container(void *arg, const char *name, struct error *err)
-{
-	(void)arg;
-	(void)err;
-	return segmap_is_container(name);
-}
-
 /* Is there a container in the directory? */
 static bool
 any_container(int dirfd)
 {
-	return dir_each(dirfd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, dirfd, SEGMAP_DIR, NULL);
+
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		rc = segmap_is_container(name);
+	return dir_done(&w, rc, NULL) == 1;
 }
 
 /* Open layout 1: PREFIX/NAME/.scr has a rank2file.scr, or containers without a
@@ -481,21 +478,6 @@ packed_file(const struct packed *p, const struct segmap *m,
 
 /* --- Is the map lost? --- */
 
-/* 1: a readable file of rank2file.  Then not all files are lost, or another
- * program has written a map without containers. */
-static int
-is_sound(void *arg, const char *name, struct error *err)
-{
-	const int *meta_fd = arg;
-	struct kvtree *t = NULL;
-
-	(void)err;
-	if (str_starts(name, RANK2FILE_FILE))
-		t = kvtree_read_beneath(*meta_fd, name, NULL, NULL);
-	kvtree_free(t);
-	return t != NULL;
-}
-
 bool
 packed_has_containers(int root_fd)
 {
@@ -509,9 +491,22 @@ packed_has_containers(int root_fd)
 bool
 packed_map_lost(int meta_fd, struct error *why)
 {
-	if (!is_damage(why) ||
-	    dir_each(meta_fd, "metadata", is_sound, &meta_fd, NULL) != 0 ||
-	    !packed_has_containers(meta_fd))
+	const char *name = NULL;
+	struct kvtree *t = NULL;
+	struct dir_walk w;
+	int rc = 0;
+
+	if (!is_damage(why))
+		return false;
+	/* If a file of rank2file is readable, not all files are lost, or
+	 * another program has written a map without containers. */
+	rc = dir_walk(&w, meta_fd, "metadata", NULL);
+	while (rc == 0 && t == NULL && (name = dir_next(&w)) != NULL)
+		if (str_starts(name, RANK2FILE_FILE))
+			t = kvtree_read_beneath(meta_fd, name, NULL, NULL);
+	rc = dir_done(&w, rc, NULL);
+	kvtree_free(t);
+	if (rc != 0 || t != NULL || !packed_has_containers(meta_fd))
 		return false;
 	error_set(why, ERROR_LOST,
 		  RANK2FILE_FILE

@@ -383,27 +383,6 @@ check(struct checker *c, struct error *err)
 	return rc;
 }
 
-/* Check the containers of metadata. */
-static int
-check_red(const struct checker *data, struct error *err)
-{
-	const struct segmap *m = &data->p->hidden.red;
-	struct checker c = *data;
-	int rc = -1;
-
-	c.m = m;
-	c.red = true;
-	c.files_bad = 0;
-	c.bad = mem_calloc(m->nfiles + 1, sizeof(*c.bad));
-	if (c.bad == NULL)
-		return error_no_memory(err);
-	rc = check(&c, err);
-	c.out->containers += m->ncontainers;
-	c.out->hidden_bad = c.files_bad;
-	mem_free(c.bad);
-	return rc;
-}
-
 int
 packed_check(const struct packed *p, const struct packed_look *look,
 	     struct packed_health *out, struct error *err)
@@ -446,8 +425,17 @@ packed_check(const struct packed *p, const struct packed_look *look,
 	}
 	rc = check(&c, err);
 	out->files_bad = c.files_bad;
-	if (rc == 0 && p->hidden.red.nfiles > 0)
-		rc = check_red(&c, err);
+	/* The containers of metadata. */
+	if (rc == 0 && p->hidden.red.nfiles > 0) {
+		c.m = &p->hidden.red;
+		c.red = true;
+		c.files_bad = 0;
+		c.bad = mem_calloc(c.m->nfiles + 1, sizeof(*c.bad));
+		rc = c.bad == NULL ? error_no_memory(err) : check(&c, err);
+		out->containers += c.m->ncontainers;
+		out->hidden_bad = c.files_bad;
+		mem_free(c.bad);
+	}
 out:
 	pathcache_free(c.dirs);
 	arena_free(c.arena);

@@ -334,6 +334,12 @@ read_file(struct reader *r, const struct rank2file_file *from,
 	to->start = m->bytes;
 	for (i = 0; i < from->nsegs; i++) {
 		const struct rank2file_seg *s = &from->segs[i];
+		const char *flaw = s->len == 0 ? "of no bytes"
+				   : s->off > (uint64_t)INT64_MAX - s->len
+					   ? "beyond 2^63"
+				   : s->len > (uint64_t)INT64_MAX - m->bytes
+					   ? "more than 2^63 bytes in all"
+					   : NULL;
 		const uint32_t before = r->last;
 		struct segmap_container *c = NULL;
 
@@ -346,17 +352,8 @@ read_file(struct reader *r, const struct rank2file_file *from,
 		r->last_name = s->file;
 		m->segs[m->nsegs++] =
 			(struct segment){ r->last, s->off, s->len };
-		if (s->len == 0) {
-			error_set(err, ERROR_CORRUPT, "of no bytes");
-			goto bad;
-		}
-		if (s->off > (uint64_t)INT64_MAX - s->len) {
-			error_set(err, ERROR_CORRUPT, "beyond 2^63");
-			goto bad;
-		}
-		if (s->len > (uint64_t)INT64_MAX - m->bytes) {
-			error_set(err, ERROR_CORRUPT,
-				  "more than 2^63 bytes in all");
+		if (flaw != NULL) {
+			error_set(err, ERROR_CORRUPT, "%s", flaw);
 			goto bad;
 		}
 		c = &m->containers[r->last];

@@ -103,40 +103,6 @@ check_container(const struct checker *c, uint32_t at, size_t from, size_t to)
 	return rc;
 }
 
-static int
-check_places(const struct checker *c)
-{
-	size_t n = 0, to = 0;
-	bool sorted = true;
-	int rc = 0;
-
-	for (size_t i = 0; i < c->m->nfiles; i++) {
-		const struct segmap_file *f = &c->m->files[i];
-
-		for (size_t k = 0; k < f->nsegs; k++) {
-			const struct segment *s = &c->m->segs[f->first + k];
-
-			c->places[n] = (struct place){ s->container, s->off,
-						       s->len, i };
-			sorted = sorted &&
-				 (n == 0 || by_place(&c->places[n - 1],
-						     &c->places[n]) < 0);
-			n++;
-		}
-	}
-	/* Segments are usually packed in the order of the list. */
-	if (!sorted)
-		qsort(c->places, n, sizeof(*c->places), by_place);
-	for (uint32_t at = 0; at < c->m->ncontainers && rc == 0; at++) {
-		size_t from = to;
-
-		while (to < n && c->places[to].container == at)
-			to++;
-		rc = check_container(c, at, from, to);
-	}
-	return rc;
-}
-
 /* Report each path that is listed again. */
 static int
 check_twins(const struct checker *c, const bool *only, struct error *err)
@@ -170,6 +136,8 @@ segmap_check(const struct segmap *m,
 	     void *arg, struct error *err)
 {
 	struct checker c = { .m = m, .report = report, .arg = arg };
+	size_t n = 0, to = 0;
+	bool sorted = true;
 	int rc = 0;
 
 	c.places = mem_alloc(m->nsegs + 1, sizeof(*c.places));
@@ -177,20 +145,37 @@ segmap_check(const struct segmap *m,
 		return error_no_memory(err);
 	/* Ranks may share a file that is not packed. */
 	rc = m->nsegs > 0 ? check_twins(&c, NULL, err) : 0;
-	/* Is each file as long as its segments? */
 	for (size_t i = 0; i < m->nfiles && rc == 0; i++) {
 		const struct segmap_file *f = &m->files[i];
 		struct segmap_finding sum = { .flaw = SEGMAP_SUM,
 					      .file = i,
 					      .other = SIZE_MAX };
 
-		for (size_t k = 0; k < f->nsegs; k++)
-			sum.len += m->segs[f->first + k].len;
+		for (size_t k = 0; k < f->nsegs; k++) {
+			const struct segment *s = &m->segs[f->first + k];
+
+			sum.len += s->len;
+			c.places[n] = (struct place){ s->container, s->off,
+						      s->len, i };
+			sorted = sorted &&
+				 (n == 0 ||
+				  by_place(&c.places[n - 1], &c.places[n]) < 0);
+			n++;
+		}
+		/* Is the file as long as its segments? */
 		if (f->nsegs > 0 && sum.len != f->size)
 			rc = report(arg, &sum);
 	}
-	if (rc == 0)
-		rc = check_places(&c);
+	/* Segments are usually packed in the order of the list. */
+	if (rc == 0 && !sorted)
+		qsort(c.places, n, sizeof(*c.places), by_place);
+	for (uint32_t at = 0; at < m->ncontainers && rc == 0; at++) {
+		const size_t from = to;
+
+		while (to < n && c.places[to].container == at)
+			to++;
+		rc = check_container(&c, at, from, to);
+	}
 	mem_free(c.places);
 	return rc;
 }
