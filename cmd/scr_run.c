@@ -70,6 +70,30 @@ launcher_in(const char *name)
 								    : NULL;
 }
 
+/* LLNL's short names of two options, if they are the first ones. */
+static void
+take_short_names(char **argv)
+{
+	for (int i = 1; argv[i] != NULL && argv[i][0] == '-'; i++) {
+		char *word = argv[i];
+
+		if ((str_starts(word, "-rc") || str_starts(word, "-rs")) &&
+		    (word[3] == '\0' || word[3] == '=')) {
+			const size_t size = strlen(word) + 16;
+
+			argv[i] = mem_alloc(size, 1);
+			str_print(argv[i], size, "--%s-cmd%s",
+				  word[2] == 'c' ? "run" : "restart", word + 3);
+		} else if (!str_starts(word, "--run-cmd") &&
+			   !str_starts(word, "--restart-cmd")) {
+			break;
+		}
+		/* Its value. */
+		if (strchr(argv[i], '=') == NULL && argv[i + 1] != NULL)
+			i++;
+	}
+}
+
 /* By such a name, all words are the launcher's, but for LLNL's two options in
  * front. */
 static char **
@@ -214,6 +238,9 @@ static int
 fill(struct settings *s, const struct conf *c, struct error *err)
 {
 	struct run_options *r = &s->run;
+	struct remote_options way = { .limit = 0 };
+	const char *remote =
+		r->remote != NULL ? r->remote : conf_get(c, "SCR_REMOTE");
 	uint64_t retries = 0;
 	bool watchdog = false;
 
@@ -227,7 +254,12 @@ fill(struct settings *s, const struct conf *c, struct error *err)
 				 "SCR_RUNS: %lld: expected a number of runs, "
 				 "or -1",
 				 (long long)r->runs);
-	if (conf_bool(c, "SCR_WATCHDOG", false, &watchdog, err) < 0)
+	if (r->nodes > 0 && r->nodes < r->min_nodes)
+		return error_set(err, ERROR_USAGE,
+				 "--nodes %llu: fewer than --min-nodes",
+				 (unsigned long long)r->nodes);
+	if (remote_choose(remote, &way, err) < 0 ||
+	    conf_bool(c, "SCR_WATCHDOG", false, &watchdog, err) < 0)
 		return -1;
 	if (r->limits.compute > 0 || r->limits.flush > 0 || r->limits.start > 0)
 		watchdog = true;
@@ -299,8 +331,11 @@ main(int argc, char **argv)
 	int count = 0, status = RUN_STATUS_FAILED;
 	/* Parsing moves the words. */
 	const char **whole = words_of(NULL, argv, argc, NULL);
-	char **args = launcher != NULL ? words_by_name(&argc, argv) : argv;
+	char **args = argv;
 
+	take_short_names(argv);
+	if (launcher != NULL)
+		args = words_by_name(&argc, argv);
 	args = parse(&s, name, argc, args, &count);
 	s.run.argv = whole;
 	if (s.resume && (count > 0 || s.run.dry_run))

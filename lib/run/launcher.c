@@ -347,11 +347,11 @@ name_hosts(const struct line *c, const char **argv, const struct run_nodes *n,
 				buf_printf(&text, "%.*s%c", (int)len, next,
 					   ends[0]);
 		if (rc == 0 && text.len == 0)
-			rc = error_set(err, ERROR_USAGE,
+			rc = error_set(err, ERROR_ABSENT,
 				       "%s: none of its nodes can be used",
 				       c->words[i] + at);
 		else if (rc == 0 && ends[0] == '\n' && file.len > 0)
-			rc = error_set(err, ERROR_USAGE,
+			rc = error_set(err, ERROR_ABSENT,
 				       "%s: a second host file; scr_run can "
 				       "replace one",
 				       c->words[i] + at);
@@ -416,7 +416,7 @@ name_nodes(const struct line *c, const char **argv, const char *nodes,
 			if (way == USE ||
 			    (way == LEAVE_OUT && strchr(word + at, '/')))
 				return error_set(
-					err, ERROR_USAGE,
+					err, ERROR_ABSENT,
 					"%s: nodes that scr_run cannot "
 					"change: name those to use by "
 					"--nodelist instead",

@@ -50,8 +50,8 @@ int run_launcher_hosts(const char *const *words, struct hostlist *out,
 /*
  * The words to execute, ended by NULL, in `a`: `words` (ended by NULL, the
  * first is the launcher), with the nodes of `n`.  Writes RUN_HOSTS if it is
- * needed.  NULL: ERROR_ABSENT or ERROR_SYSTEM (the user's host file),
- * ERROR_USAGE (a list of nodes of the user).
+ * needed.  NULL: ERROR_SYSTEM (the user's host file), ERROR_ABSENT (it is
+ * not there, or the user's nodes cannot be replaced or are all gone).
  */
 const char **run_launcher_argv(const char *const *words,
 			       const struct run_nodes *n, struct arena *a,

@@ -273,6 +273,8 @@ loop(struct run *r, int *status, struct error *err)
 		r->record.why = run_why_text(why);
 		if (r->o->dry_run) {
 			report_dry(r, run_words(r, err), why);
+			if (err->kind != ERROR_NONE)
+				return -1;
 			*status = STATUS_OK;
 			return 0;
 		}
@@ -293,7 +295,10 @@ loop(struct run *r, int *status, struct error *err)
 		if (r->facts.futile > 0)
 			pause *= 2;
 	}
-	if (why == RUN_WHY_NODES)
+	if (err->kind != ERROR_NONE)
+		error_wrap(err, "not launched%s",
+			   r->record.runs > 0 ? " again" : "");
+	else if (why == RUN_WHY_NODES)
 		run_say(r,
 			"not launched%s: %s: %zu can be used, %zu are needed",
 			r->record.runs > 0 ? " again" : "", run_why_text(why),

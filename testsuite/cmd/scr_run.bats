@@ -68,6 +68,9 @@ print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 	ends 2 scr_run --restart-cmd x ./app
 	ends 2 scr_run --no-such-option ./app
 	SCR_RUNS=x ends 2 scr_run true
+	SCR_REMOTE=foo warns 2 "foo: no way to run commands" scr_run true
+	warns 2 "fewer than --min-nodes" scr_run --nodes 2 --min-nodes 3 true
+	[[ ! -e p ]]
 	warns 127 "nosuch: cannot execute it" scr_run nosuch
 	echo >notexec
 	ends 126 scr_run ./notexec
@@ -188,6 +191,16 @@ $here"
 	[[ $(record excluded) == *"'node': 'b'"* ]]
 	ends 125 scr_run mpiexec -hosts "$here,b" app
 	assert_stderr_has "too few nodes are left: 1 can be used, 2 are needed"
+	# Options of the program are its own; words that cannot be changed.
+	ends 0 scr_run --min-nodes 1 mpiexec -l -n 2 ./app -f missing --host b
+	assert_output_has "-l -n 2 ./app -f missing --host b"
+	export SCR_NODELIST=$here,b
+	for option in "" -n; do # as a dry run, too
+		# shellcheck disable=SC2086 # or none
+		ends 125 scr_run $option --min-nodes 1 mpiexec -hosts b app
+		assert_stderr_has "b: none of its nodes can be used"
+	done
+	unset SCR_NODELIST
 	warns 0 "launch: first run" scr_run -n -p fresh true
 	[[ ! -e fresh ]]
 	ends 0 scr_run -n mpiexec -hosts "$here,b" app
@@ -531,6 +544,8 @@ left() {
 	stub srun <<<$'#!/bin/sh\necho "words $*"'
 	prints "words -n 2 app -x 1" scr_srun --run-cmd="app -x  1" -n 2
 	prints "words -n 2 --runs=5 app -h" scr_srun -n 2 --runs=5 app -h
+	prints "words -n 2 app x" scr_srun -rc "app x" -n 2
+	prints "words -n 2 app x" scr_run -rs=no -rc="app x" srun -n 2
 	shows "Usage: scr_srun" scr_srun --help
 	gen -p p -n 2 -s 1000 -i 3 --name ckpt.3
 	scr_index -q -p p --build 3
