@@ -338,9 +338,12 @@ main(int argc, char **argv)
 		args = words_by_name(&argc, argv);
 	args = parse(&s, name, argc, args, &count);
 	s.run.argv = whole;
-	if (s.resume && (count > 0 || s.run.dry_run))
-		app_usage("--resume takes the command from the record, and "
-			  "runs it");
+	if (s.resume &&
+	    (count > 0 || s.run.dry_run || s.runs != NULL || s.run.nodes > 0 ||
+	     s.run.min_nodes > 0 || s.run.min_ranks > 0 || s.run.save > 0 ||
+	     s.run.postrun != NULL || s.run.remote != NULL || s.again > 0))
+		app_usage("--resume takes the command and its options from the "
+			  "record");
 	if (!s.resume && count == 0 &&
 	    (launcher == NULL || s.run_command == NULL))
 		app_usage("no command given, for example: scr_run srun -n 8 "
@@ -367,11 +370,26 @@ main(int argc, char **argv)
 	hand_down(&s.where);
 	s.run.env = app_beside(env, sizeof(env), "scr_env");
 	s.run.prerun = app_beside(prerun, sizeof(prerun), "scr_prerun");
-	if (s.run.postrun == NULL)
+	if (s.run.postrun != NULL) {
+		const char *words = s.run.postrun + strspn(s.run.postrun, " ");
+
+		if (!remote_installed(str_printed(
+			    PATH_MAX, "%.*s", (int)strcspn(words, " "), words)))
+			error_set(&err, ERROR_USAGE,
+				  "--postrun: \"%s\": there is no such "
+				  "program",
+				  s.run.postrun);
+	} else {
 		s.run.postrun =
 			app_beside(postrun, sizeof(postrun), "scr_postrun");
+	}
+	if (err.kind != ERROR_NONE)
+		goto close;
 	if (conf_bool(job.conf, "SCR_ENABLE", true, &enabled, &err) == 0 &&
-	    !enabled) {
+	    !enabled && s.run.dry_run) {
+		app_warn("SCR_ENABLE is 0: only the program would be run");
+		status = STATUS_OK;
+	} else if (err.kind == ERROR_NONE && !enabled) {
 		app_note("SCR_ENABLE is 0: only the program is run");
 		execvp(s.run.command[0], (char *const *)s.run.command);
 		error_sys(&err, "%s: cannot execute it", s.run.command[0]);

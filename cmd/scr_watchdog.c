@@ -49,13 +49,20 @@ watch(const struct job *j, const struct step_where *w,
 	run_progress_read(j->prefix, &now);
 	for (run_watch_start(&watch, l, &now, t); !app_stop();
 	     t = clock_seconds()) {
-		if (t > ended + LOOK_END) {
+		if (t > ended + (w->pid > 0 ? LOOK : LOOK_END)) {
+			const bool first = ended == 0;
+
 			ended = t;
 			if (step_stop(&look, &r, err) < 0 &&
 			    err->kind != ERROR_ABSENT)
 				app_warn("%s", err->text);
 			else if (err->kind == ERROR_ABSENT || r.found == 0)
-				return 0;
+				return first && w->pid > 0
+					       ? error_set(err, ERROR_ABSENT,
+							   "process %lld: does "
+							   "not run",
+							   (long long)w->pid)
+					       : 0;
 			error_clear(err);
 		}
 		run_progress_read(j->prefix, &now);

@@ -9,8 +9,10 @@ enum run_why
 run_decide(const struct run_facts *f)
 {
 	const bool rules[RUN_WHY_START] = {
-		[RUN_WHY_DONE] = f->end == RUN_OK,
-		[RUN_WHY_SIGNAL] = f->signal != 0,
+		/* Else it has obeyed, by SCR_Should_exit(). */
+		[RUN_WHY_DONE] =
+			f->end == RUN_OK && !f->late && f->halt != RUN_HALT_MET,
+		[RUN_WHY_SIGNAL] = f->signal != 0 && f->end != RUN_OK,
 		[RUN_WHY_HALT] = f->halt == RUN_HALT_MET,
 		[RUN_WHY_FINISHED] = f->halt == RUN_HALT_FINISHED,
 		[RUN_WHY_LATE] = f->late,

@@ -53,7 +53,7 @@ struct run_facts {
 };
 
 enum run_why {
-	RUN_WHY_DONE,	  /* the program ended with 0 */
+	RUN_WHY_DONE,	  /* the program ended with 0, and not for a halt */
 	RUN_WHY_SIGNAL,	  /* the wrapper was asked to stop */
 	RUN_WHY_HALT,	  /* a halt condition is met */
 	RUN_WHY_FINISHED, /* the program had come to its end */

@@ -42,10 +42,15 @@ struct run {
 	int64_t began, end; /* seconds since 1970; the end: or RESMGR_END_* */
 	uint64_t saving;    /* run_saving_time(), of the second `saving_at` */
 	int64_t saving_at;
-	int64_t cached;	 /* the newest dataset seen in the caches */
+	/* The newest dataset seen in the caches; -1: not asked yet. */
+	int64_t cached;
 	bool late, hung; /* why the run is being ended */
+	bool untold;	 /* the record could not be written */
 	int status;	 /* of the last run */
-	double beaten;	 /* when this wrapper last showed that it lives */
+	/* Taken over while it was saving: the status that it was to end with;
+	 * else -1. */
+	int ends_with;
+	double beaten; /* when this wrapper last showed that it lives */
 };
 
 /* --- run_tools.c --- */
@@ -72,9 +77,9 @@ void run_finish(struct run *r, struct run_child *c, double seconds);
 /* Wait; a signal that asks to stop ends it. */
 void run_pause(struct run *r, double seconds);
 
-/* Run a command of the toolkit, its words in `text`, on the prefix.  Returns
- * its exit status. */
-int run_tool(struct run *r, const char *text);
+/* Run a command of the toolkit, its words in `text`, on the prefix.  `stops`: a
+ * signal ends it.  Returns its exit status. */
+int run_tool(struct run *r, const char *text, bool stops);
 
 /* Before the program is launched: note the steps of others, if need be. */
 void run_steps_before(struct run *r);
@@ -116,8 +121,10 @@ int run_choose_nodes(struct run *r, struct error *err);
  * at the speed of the last scavenge or flush. */
 uint64_t run_saving_time(struct run *r);
 
-/* Is the rest of the time needed for that? */
+/* Is the rest of the time needed for that?  Or, before that, does libscr tell
+ * the program to stop? */
 bool run_is_late(struct run *r);
+bool run_was_told(struct run *r);
 
 /* The words of the next run, in r->arena. */
 const char **run_words(struct run *r, struct error *err);

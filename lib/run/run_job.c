@@ -39,6 +39,7 @@ may_launch(struct run *r)
 	struct error why = ERROR_INIT;
 	struct buf lines = BUF_INIT;
 	bool stop = false;
+	const char *line = NULL;
 	struct halt_state s = { .exists = false };
 
 	r->facts.halt = RUN_HALT_NONE;
@@ -53,16 +54,23 @@ may_launch(struct run *r)
 			r->facts.halt = why.kind == ERROR_ABSENT
 						? RUN_HALT_NONE
 						: RUN_HALT_UNKNOWN;
+		/* With another condition it has come to its end for that. */
 		else if (s.is.reason != NULL &&
-			 str_eq(s.is.reason, HALT_FINISHED))
-			r->facts.halt = RUN_HALT_FINISHED;
+			 str_eq(s.is.reason, HALT_FINISHED) &&
+			 ((line = strchr(lines.data, '\n')) == NULL ||
+			  line[1] == '\0'))
+			/* A dry run: scr_prerun would remove it. */
+			r->facts.halt = r->facts.end == RUN_NEVER
+						? RUN_HALT_NONE
+						: RUN_HALT_FINISHED;
 		else if (before != RUN_HALT_MET && lines.len > 0)
 			run_say(r, "%.*s", (int)strcspn(lines.data, "\n"),
 				lines.data);
 		halt_state_free(&s);
 	}
 	buf_free(&lines);
-	r->facts.late = r->late || run_is_late(r);
+	r->facts.late = r->late || run_is_late(r) ||
+			(r->facts.end == RUN_OK && run_was_told(r));
 	/* Nodes are asked only if nothing else stops the job. */
 	r->facts.nodes_known = false;
 	return run_launches(run_decide(&r->facts));
@@ -72,16 +80,18 @@ may_launch(struct run *r)
 static int
 save(struct run *r)
 {
+	/* Of a job that launched nothing, an older one has left the caches. */
+	const int most = r->record.runs > 0 ? SAVES : 1;
 	int status = STATUS_FAILED;
 	double took = 0;
 
 	run_note(r, RUN_SAVING);
-	for (int i = 0; i < SAVES; i++) {
+	for (int i = 0; i < most; i++) {
 		const double start = clock_seconds();
 
-		status = run_tool(r, r->o->postrun);
+		status = run_tool(r, r->o->postrun, false);
 		took = clock_seconds() - start + SAVE_PAUSE;
-		if (status != STATUS_FAILED || i + 1 == SAVES ||
+		if (status != STATUS_FAILED || i + 1 == most ||
 		    (r->end > 0 && clock_now() + (int64_t)took >= r->end))
 			break;
 		run_say(r,
@@ -215,13 +225,24 @@ take_over(struct run *r, struct error *err)
 	    run_record_is_mine(r->scr, NULL) == 0) {
 		run_say(r,
 			"scr_run on %s, process %" PRId64
-			", was killed in run %" PRId64 ": taking over",
-			old.host != NULL ? old.host : "?", old.pid, old.runs);
+			", was killed %s %" PRId64 ": taking over",
+			old.host != NULL ? old.host : "?", old.pid,
+			old.state == RUN_SAVING ? "while it saved run"
+						: "in run",
+			old.runs);
 		r->record.runs = old.runs;
-		/* The run that it did not see end does not count. */
-		r->facts.runs_left = old.left >= 0 && old.state == RUN_RUNNING
-					     ? old.left + 1
-					     : old.left;
+		r->record.dataset = old.dataset;
+		r->facts.runs_left = old.left;
+		/* The run that it did not see end does not count, unless the
+		 * one that was given back before has brought nothing. */
+		r->record.given_back = old.given_back;
+		if (old.left >= 0 && old.state == RUN_RUNNING &&
+		    old.given_back <= old.dataset) {
+			r->facts.runs_left++;
+			r->record.given_back = old.dataset + 1;
+		}
+		if (old.state == RUN_SAVING)
+			r->ends_with = old.status;
 		for (size_t i = 0; i < old.bad.count; i++)
 			run_give_up(r, old.bad.names[i],
 				    old.reasons[i] != NULL ? old.reasons[i]
@@ -263,10 +284,10 @@ static int
 loop(struct run *r, int *status, struct error *err)
 {
 	uint64_t pause = r->o->pause;
+	struct run_result is = { .why = RUN_WHY_START, .again = r->o->again };
 	enum run_why why = RUN_WHY_START;
-	int saved = STATUS_FAILED;
 
-	for (;;) {
+	while (r->ends_with < 0) {
 		if (may_launch(r) && run_choose_nodes(r, err) < 0)
 			break;
 		why = run_decide(&r->facts);
@@ -303,21 +324,30 @@ loop(struct run *r, int *status, struct error *err)
 			"not launched%s: %s: %zu can be used, %zu are needed",
 			r->record.runs > 0 ? " again" : "", run_why_text(why),
 			r->facts.usable, r->facts.needed);
-	else if (why != RUN_WHY_DONE)
+	else if (why != RUN_WHY_DONE && r->ends_with < 0)
 		run_say(r, "not launched%s: %s",
 			r->record.runs > 0 ? " again" : "", run_why_text(why));
-	if (r->scr >= 0)
-		saved = save(r);
-	*status = err->kind != ERROR_NONE && r->record.runs == 0
-			  ? RUN_STATUS_FAILED
-			  : run_status(&(struct run_result){
-				    why, r->facts.end, r->status,
-				    r->facts.signal, saved, r->o->again });
+	is = (struct run_result){ why,	     r->facts.end,
+				  r->status, r->facts.signal,
+				  STATUS_OK, r->o->again };
+	if (r->ends_with < 0)
+		r->ends_with = err->kind != ERROR_NONE && r->record.runs == 0
+				       ? RUN_STATUS_FAILED
+				       : run_status(&is);
+	r->record.status = r->ends_with;
+	is.saved = r->scr >= 0 ? save(r) : STATUS_FAILED;
+	/* What is not saved counts if it were 0, or to be submitted again. */
+	is = (struct run_result){ .why = RUN_WHY_HALT,
+				  .saved = is.saved,
+				  .again = r->ends_with };
+	*status = r->ends_with != 0 && r->ends_with != r->o->again
+			  ? r->ends_with
+			  : run_status(&is);
 	r->record.status = *status;
 	run_note(r, RUN_ENDED);
 	if (r->record.runs > 0 && (*status != 0 || r->record.runs > 1))
 		run_say(r, "the job ended with %d, scr_postrun with %d",
-			*status, saved);
+			*status, is.saved);
 	return err->kind != ERROR_NONE ? -1 : 0;
 }
 
@@ -354,6 +384,8 @@ run_job(const struct run_options *o, int *status, struct error *err)
 		.arena = arena_new(),
 		.looks = arena_new(),
 		.began = clock_now(),
+		.cached = -1,
+		.ends_with = -1,
 		.scr = -1,
 		.lock = -1,
 	};
@@ -383,15 +415,22 @@ run_job(const struct run_options *o, int *status, struct error *err)
 			goto out;
 		run_note(&r, RUN_STARTING);
 		export_facts(&r);
-		if (run_tool(&r, o->prerun) != STATUS_OK) {
-			error_set(err, ERROR_SYSTEM,
-				  "%s: scr_prerun failed: nothing is launched",
-				  o->job->prefix);
+		if (run_tool(&r, o->prerun, true) != STATUS_OK) {
+			if (r.facts.signal != 0)
+				*status = 128 + r.facts.signal;
+			else
+				error_set(err, ERROR_SYSTEM,
+					  "%s: scr_prerun failed: nothing is "
+					  "launched",
+					  o->job->prefix);
 			name_owner(&r);
+			r.record.status = *status;
 			run_note(&r, RUN_ENDED);
 			goto out;
 		}
-		if (r.end > 0)
+		if (r.end > 0 && r.end <= clock_now())
+			run_say(&r, "the time of the job has ended");
+		else if (r.end > 0)
 			run_say(&r,
 				"the time ends in %" PRId64
 				" s: the last %" PRIu64

@@ -14,6 +14,7 @@
 #include "meta/dataset.h"
 #include "meta/flush.h"
 #include "meta/index.h"
+#include "num.h"
 #include "run/launcher.h"
 #include "run/run_impl.h"
 #include "site/interval.h"
@@ -41,7 +42,8 @@ run_saving_time(struct run *r)
 	struct jobfiles_flush f = { .count = 0 };
 	struct interval_stats past;
 	struct dataset d;
-	const double part = (double)(r->end - r->began) / SAVE_PART;
+	const double part =
+		r->end > r->began ? (double)(r->end - r->began) / SAVE_PART : 0;
 	double rate = 0, seconds = part < SAVE_UNKNOWN ? part : SAVE_UNKNOWN;
 
 	if (r->o->save > 0)
@@ -58,6 +60,17 @@ run_saving_time(struct run *r)
 	jobfiles_flush_free(&f);
 	r->saving_at = clock_now();
 	return r->saving = (uint64_t)seconds;
+}
+
+bool
+run_was_told(struct run *r)
+{
+	uint64_t seconds = 2 * run_saving_time(r);
+
+	if (conf_is_set(r->job->conf, "SCR_HALT_SECONDS"))
+		(void)conf_u64(r->job->conf, "SCR_HALT_SECONDS", seconds,
+			       &seconds, NULL);
+	return r->end > 0 && clock_now() + (int64_t)seconds >= r->end;
 }
 
 bool
@@ -139,9 +152,10 @@ watch(struct run *r, struct run_child *c)
 			r->hung = true;
 			run_say(r,
 				"no progress for %.0f s (last dataset: %" PRId64
-				", in the caches %" PRId64
-				"): the run is ended",
-				t - w.since, now.newest, now.cached);
+				"%s%s): the run is ended",
+				t - w.since, now.newest,
+				now.cached < 0 ? "" : ", in the caches ",
+				now.cached < 0 ? "" : num_str(now.cached));
 			if (r->o->traces)
 				run_traces(r);
 		}

@@ -59,6 +59,8 @@ run_look(struct run *r)
 void
 run_note(struct run *r, enum run_state state)
 {
+	struct error why = ERROR_INIT;
+
 	r->record.state = state;
 	r->record.since = clock_now();
 	if (r->scr < 0)
@@ -73,8 +75,15 @@ run_note(struct run *r, enum run_state state)
 		    clock_now() < now.written + RUN_LEASE)
 			return;
 	}
-	if (r->lock != -1)
-		(void)run_record_write(r->scr, &r->record, NULL);
+	if (r->lock == -1 || run_record_write(r->scr, &r->record, &why) == 0)
+		return;
+	if (!r->untold)
+		run_say(r, "%s: other commands do not know what this one does",
+			why.text);
+	r->untold = true;
+	/* An old record would say that this wrapper was killed. */
+	if (state == RUN_ENDED)
+		(void)unlinkat(r->scr, RUN_RECORD, 0);
 }
 
 /* --- Signals --- */
@@ -157,7 +166,7 @@ run_pause(struct run *r, double seconds)
 }
 
 int
-run_tool(struct run *r, const char *text)
+run_tool(struct run *r, const char *text, bool stops)
 {
 	char *rest = arena_strdup(r->arena, text);
 	const char *argv[TOOL_WORDS + 3] = { NULL };
@@ -176,6 +185,10 @@ run_tool(struct run *r, const char *text)
 		run_say(r, "%s", err.text);
 		return status;
 	}
+	while (stops && r->facts.signal == 0 && !run_child_poll(&c))
+		run_listen(r, NULL, &c, RUN_TICK);
+	if (stops && r->facts.signal != 0)
+		run_child_kill(&c, SIGTERM);
 	run_finish(r, &c, -1);
 	status = c.status;
 	run_child_free(&c);
@@ -340,8 +353,8 @@ run_answers(struct run *r, const struct run_child *c,
 		const struct json_value *node = json_at(list, i);
 		int64_t newest = 0;
 
-		if (json_get_i64(node, "newest", 1, INT64_MAX, &newest) &&
-		    newest > r->cached)
+		(void)json_get_i64(node, "newest", 1, INT64_MAX, &newest);
+		if (newest > r->cached)
 			r->cached = newest;
 		if (json_get_bool(node, "usable", &usable) && usable)
 			continue;

@@ -82,8 +82,8 @@ run_record_write(int scr, const struct run_record *r, struct error *err)
 	json_set_i64(j, "written", clock_now());
 	if (r->dataset > 0)
 		json_set_i64(j, "newest_dataset", r->dataset);
-	if (r->state == RUN_ENDED)
-		json_set_i64(j, "status", r->status);
+	json_set_known_i64(j, "status", r->status);
+	json_set_i64(j, "given_back", r->given_back);
 	/* As members of objects, words that are not UTF-8 keep their bytes. */
 	for (const char *const *w = r->argv; *w != NULL; w++) {
 		struct json *word = json_new_object();
@@ -145,6 +145,7 @@ run_record_read(int scr, struct run_record *r, struct arena *a,
 	if (json_get_i64(v, "status", 0, 255, &status))
 		r->status = (int)status;
 	(void)json_get_i64(v, "written", 1, INT64_MAX, &r->written);
+	(void)json_get_i64(v, "given_back", 0, INT64_MAX, &r->given_back);
 	(void)json_get_i64(v, "newest_dataset", 1, INT64_MAX, &r->dataset);
 	/* A word that is missing ends the command. */
 	for (size_t i = 0; i < count; i++)

@@ -64,7 +64,12 @@ struct run_record {
 	const char *mark;
 	const char *why; /* the last decision; NULL */
 	int64_t dataset; /* the newest completed; 0: none */
-	int status;	 /* ENDED: exit status; else -1 */
+	/* The same, plus 1, when a run whose wrapper was killed was given back;
+	 * 0: none was. */
+	int64_t given_back;
+	/* ENDED: exit status; SAVING at the end: that if all is saved; else
+	 * -1. */
+	int status;
 };
 
 /* Replace the file in directory `scr`. */

@@ -346,13 +346,15 @@ scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 }
 
 /*
- * Did the job end before the dataset was complete?  Its filemaps say so; or
- * flush.scr, which lists the datasets that the job completed, does not list it;
- * or it has no filemap, as libscr writes them last.
+ * Did the job end before the dataset was complete?  Its filemaps say so; or it
+ * has none, as libscr writes them last, when all ranks have valid files; or
+ * neither the caches nor flush.scr list it as completed, which libscr may have
+ * been unable to write.
  */
 static bool
 is_unfinished(const struct scavenge *s, const struct salvage_dataset *d)
 {
+	const bool described = d->ckpt || d->output;
 	bool map = false;
 
 	if (!d->cached || d->claimed || d->listed || d->id == s->o->only)
@@ -365,7 +367,8 @@ is_unfinished(const struct scavenge *s, const struct salvage_dataset *d)
 			map = map || h->found.map;
 		}
 	return !d->unread &&
-	       (s->flush_ours || (!map && !d->ckpt && !d->output));
+	       (described ? s->flush_ours && d->state == SALVAGE_LOST
+			  : s->flush_ours || !map);
 }
 
 bool

@@ -818,3 +818,24 @@ cached() {
 	try scr_postrun -p p -w n1,gone1 -r ssh
 	assert_stderr_has "gone1: ssh: connect to host gone1 port 22: No route"
 }
+
+@test "33.10 what flush.scr lacks, as libscr could not write it, is complete if the caches say so" {
+	app=$BIN/../mpi/app_restart
+	[[ -x $app ]] || skip "built without MPI"
+	mkdir -p job && cd job || return
+	export SCR_PREFIX=$PWD SCR_CACHE_BASE=$PWD/../cache SCR_CNTL_BASE=$PWD/../cntl
+	export SCR_CONF_FILE=/dev/null SCR_JOB_ID=j SCR_COPY_TYPE=SINGLE SCR_FLUSH=0
+	export SCR_CACHE_SIZE=2 SCR_CACHE_BYPASS=0 SCR_REMOTE=local SCR_NODELIST=$HOSTNAME
+	"$app" 1 >/dev/null
+	cp .scr/flush.scr ../old
+	"$app" 3 >/dev/null
+	cp ../old .scr/flush.scr
+	cp -r . ../other
+	ends 0 scr_postrun
+	assert_output_has "newest checkpoint ckpt.4 (dataset 4) is saved"
+	# A filemap that is missing.
+	rm "$SCR_CACHE_BASE"/*/scr.j/scr.dataset.4/.scr/filemap_0
+	ends 0 scr_postrun -p ../other --moved-from "$PWD"
+	assert_output_has "newest checkpoint ckpt.3 (dataset 3) is saved" \
+		"ckpt.4 (dataset 4) is unfinished"
+}

@@ -68,6 +68,7 @@ print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 	ends 2 scr_run --restart-cmd x ./app
 	ends 2 scr_run --no-such-option ./app
 	SCR_RUNS=x ends 2 scr_run true
+	warns 2 'there is no such program' scr_run --postrun "./nosuch -x" true
 	SCR_REMOTE=foo warns 2 "foo: no way to run commands" scr_run true
 	warns 2 "fewer than --min-nodes" scr_run --nodes 2 --min-nodes 3 true
 	[[ ! -e p ]]
@@ -109,6 +110,8 @@ $(uname -n) $(scr_env job-id)"
 	SCR_ENABLE=0 ends 5 scr_run ./app -h
 	assert_output_is "says -h"
 	[[ ! -e p && $(runs) == 1 ]]
+	SCR_ENABLE=0 warns 0 "only the program would be run" scr_run -n ./app
+	[[ $(runs) == 1 ]]
 }
 
 @test "what ended LLNL's scr_run: no USER, no ping, sizes in the configuration, -rc of the program" {
@@ -160,6 +163,25 @@ $(uname -n) $(scr_env job-id)"
 	# It is in the way of the next job, too.
 	ends 0 scr_run --runs 5 ./app
 	[[ $(runs) == 1 ]]
+	# A program that obeys it ends with 0: it is to be submitted again, too.
+	for obey in 'scr_halt -q -a @1' \
+		'scr_halt -q -a @1 -R SCR_FINALIZE_CALLED' ''; do
+		rm -rf p runs
+		program 0 "$obey"
+		want=75
+		[[ -n $obey ]] || want=0
+		ends "$want" scr_run --requeue-status 75 ./app
+		[[ $want == 0 || $stderr == *"a halt condition is met"* ]]
+	done
+	program 0
+	SCR_END_TIME=$(($(date +%s) + 9)) ends 75 scr_run --save-time 5 --requeue-status 75 ./app
+	# What has finished is not in the way; of a dry run neither.
+	rm -rf p runs
+	program 0
+	scr_prerun -q && scr_halt -q -R SCR_FINALIZE_CALLED p
+	warns 0 "launch: first run" scr_run -n ./app
+	SCR_END_TIME=$(($(date +%s) - 9)) warns 0 "the time of the job has ended" scr_run ./app
+	[[ ! -e runs ]]
 }
 
 @test "data that are not saved have statuses of their own" {
@@ -221,6 +243,23 @@ $here"
 	unset SCR_NODELIST
 }
 
+@test "a record that cannot be written: said, and not left as it was" {
+	program 3 'rm p/.scr/run.json; mkdir -p p/.scr/run.json/x'
+	warns 3 "run.json: cannot" scr_run ./app
+	rm -r p/.scr/run.json
+	# What waits for a scavenge ends.
+	flock p/.scr/scavenge.lock sleep 60 3>&- &
+	one=$!
+	sleep 0.2
+	scr_run ./app 2>said 3>&- &
+	sleep 1
+	kill $!
+	rc=0
+	wait $! || rc=$?
+	[[ $rc == 143 && $(runs) == 1 ]] || failed "$rc" "$(cat said)"
+	kill $one
+}
+
 @test "killed, and started again: it takes over; two at once are refused" {
 	program 0 'echo $$ >pid; exec sleep 60'
 	scr_run --runs 2 ./app 2>/dev/null 3>&- &
@@ -247,6 +286,50 @@ $here"
 	assert_stderr_has "was killed in run 1: taking over"
 	[[ $(record runs) == 3 && $(record status) == 3 ]]
 	warns 125 "scr_run has ended with status 3: nothing to resume" scr_run --resume
+}
+
+@test "killed while it saves: what has ended is not launched again" {
+	printf '#!/bin/sh\n[ -e go ] || exec sleep 60\nexit $(cat go)\n' >post
+	chmod +x post
+	# The status of the program and of scr_postrun, those of the end; options.
+	while read -r ends saved want options; do
+		rm -rf go p runs
+		program "$ends"
+		# shellcheck disable=SC2086 # several options
+		scr_run --postrun ./post $options ./app 2>/dev/null 3>&- &
+		for ((n = 0; n < 200; n++)); do
+			[[ ! -e runs ]] || ! grep -q '"saving".*"status"' p/.scr/run.json || break
+			sleep 0.05
+		done
+		kill -KILL $!
+		wait $! || true
+		echo "$saved" >go
+		ends "$want" scr_run --resume
+		assert_stderr_has "was killed while it saved run 1: taking over"
+		[[ $(runs) == 1 && $(record status) == "$want" ]]
+	done <<-'END'
+		0 0 0 --runs 3
+		0 3 122 --runs 3
+		3 3 3 --runs 1
+		0 4 121 --requeue-status 75
+	END
+	ends 2 scr_run --resume --runs 9
+}
+
+@test "killed again and again without a new dataset: the runs come to an end" {
+	program 3 'sleep 60'
+	for run in 1 2; do
+		scr_run --pause 0 ./app 2>/dev/null 3>&- &
+		for ((n = 0; n < 200; n++)); do
+			[[ $(runs) != "$run" ]] || break
+			sleep 0.05
+		done
+		kill -KILL $!
+		wait $! || true
+	done
+	ends 125 scr_run --resume
+	assert_stderr_has "not launched again: no run is left"
+	[[ $(runs) == 2 ]]
 }
 
 # no_locks COMMAND...: on a file system without locks.
@@ -448,6 +531,7 @@ own_steps() {
 	ends 124 scr_watchdog --dir . --pid $! --timeout 1 --start-timeout 1
 	assert_stderr_has "no progress for 1 s (last dataset: 0): the run is ended"
 	run ! kill -0 $!
+	warns 1 "process $!: does not run" scr_watchdog -d . --pid $! --timeout 100
 	sleep 1 3>&- &
 	ends 0 scr_watchdog -d . --pid $! --timeout 100
 	managers
