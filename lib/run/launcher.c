@@ -114,8 +114,9 @@ is_in(const char *names, const char *name, size_t len)
 	       strstr(names, str_printed(64, " %.*s ", (int)len, name)) != NULL;
 }
 
-/* The name of option `word`, of *len bytes, and *at: where in the word its value
- * begins; 0: it has none there.  Of a cluster, the last option is meant. */
+/* The name of option `word`, of *len bytes, and *at: where in the word its
+ * value begins; 0: it has none there.  Of a cluster, the last option is
+ * meant. */
 static const char *
 name_in(const struct launcher *l, const char *word, size_t *len, size_t *at)
 {
