@@ -2,6 +2,7 @@
 #include "hash.h"
 
 #include <openssl/evp.h>
+#include <stdbool.h>
 
 #include "error.h"
 #include "mem.h"
@@ -11,22 +12,20 @@ struct hash {
 	EVP_MD_CTX *ctx;
 };
 
-static const char *
-name(const struct hash *h)
+/* Only memory can be missing for a sum that has begun. */
+static void
+must(bool done)
 {
-	return h->type == HASH_MD5 ? "MD5" : "SHA-256";
+	if (!done)
+		mem_missing();
 }
 
-static int
-start(struct hash *h, struct error *err)
+static bool
+start(struct hash *h)
 {
 	const EVP_MD *md = h->type == HASH_MD5 ? EVP_md5() : EVP_sha256();
 
-	if (EVP_DigestInit_ex(h->ctx, md, NULL) != 1)
-		return error_set(err, ERROR_SYSTEM,
-				 "%s: the crypto library does not have it",
-				 name(h));
-	return 0;
+	return EVP_DigestInit_ex(h->ctx, md, NULL) == 1;
 }
 
 struct hash *
@@ -34,20 +33,15 @@ hash_new(enum hash_type type, struct error *err)
 {
 	struct hash *h = mem_calloc(1, sizeof(*h));
 
-	if (h != NULL) {
-		h->type = type;
-		h->ctx = EVP_MD_CTX_new();
-	}
-	if (h == NULL || h->ctx == NULL) {
-		error_no_memory(err);
-		goto fail;
-	}
-	if (start(h, err) < 0)
-		goto fail;
-	return h;
-fail:
+	h->type = type;
+	h->ctx = EVP_MD_CTX_new();
+	must(h->ctx != NULL);
+	if (start(h))
+		return h;
 	hash_free(h);
-	return NULL;
+	return error_set_null(err, ERROR_SYSTEM,
+			      "%s: the crypto library does not have it",
+			      type == HASH_MD5 ? "MD5" : "SHA-256");
 }
 
 void
@@ -59,32 +53,22 @@ hash_free(struct hash *h)
 	mem_free(h);
 }
 
-static int
-failed(const struct hash *h, struct error *err)
+void
+hash_update(struct hash *h, const void *data, size_t len)
 {
-	return error_set(err, ERROR_SYSTEM, "%s: the crypto library failed",
-			 name(h));
+	must(EVP_DigestUpdate(h->ctx, data, len) == 1);
 }
 
-int
-hash_update(struct hash *h, const void *data, size_t len, struct error *err)
+void
+hash_sum(struct hash *h, unsigned char *to)
 {
-	return EVP_DigestUpdate(h->ctx, data, len) == 1 ? 0 : failed(h, err);
+	must(EVP_DigestFinal_ex(h->ctx, to, NULL) == 1 && start(h));
 }
 
-int
-hash_sum(struct hash *h, unsigned char *to, struct error *err)
+void
+hash_copy(struct hash *to, const struct hash *from)
 {
-	if (EVP_DigestFinal_ex(h->ctx, to, NULL) != 1)
-		return failed(h, err);
-	return start(h, err);
-}
-
-int
-hash_copy(struct hash *to, const struct hash *from, struct error *err)
-{
-	return EVP_MD_CTX_copy_ex(to->ctx, from->ctx) == 1 ? 0
-							   : failed(to, err);
+	must(EVP_MD_CTX_copy_ex(to->ctx, from->ctx) == 1);
 }
 
 char *
@@ -100,14 +84,12 @@ hash_hex(char *to, const unsigned char *sum, size_t len)
 	return to;
 }
 
-int
-hash_text(struct hash *h, char *to, struct error *err)
+void
+hash_text(struct hash *h, char *to)
 {
 	unsigned char sum[HASH_SHA256_SIZE];
 
-	if (hash_sum(h, sum, err) < 0)
-		return -1;
+	hash_sum(h, sum);
 	hash_hex(to, sum,
 		 h->type == HASH_MD5 ? HASH_MD5_SIZE : HASH_SHA256_SIZE);
-	return 0;
 }

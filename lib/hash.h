@@ -18,18 +18,18 @@ enum hash_type { HASH_SHA256, HASH_MD5 };
 #define HASH_TEXT (2 * HASH_SHA256_SIZE + 1) /* as lower-case hex, with NUL */
 #define HASH_MD5_TEXT (2 * HASH_MD5_SIZE + 1)
 
+/* NULL: the crypto library lacks it, as MD5 in FIPS mode. */
 struct hash *hash_new(enum hash_type type, struct error *err);
 void hash_free(struct hash *h);
-int hash_update(struct hash *h, const void *data, size_t len,
-		struct error *err);
+void hash_update(struct hash *h, const void *data, size_t len);
 
 /* The sum of all data so far: its bytes, or as text.  Then `h` starts a new
  * sum. */
-int hash_sum(struct hash *h, unsigned char *to, struct error *err);
-int hash_text(struct hash *h, char *to, struct error *err);
+void hash_sum(struct hash *h, unsigned char *to);
+void hash_text(struct hash *h, char *to);
 
 /* Make the sum so far of `to` that of `from`, of the same type. */
-int hash_copy(struct hash *to, const struct hash *from, struct error *err);
+void hash_copy(struct hash *to, const struct hash *from);
 
 /* Bytes as lower-case hex with NUL: 2 * len + 1 bytes.  Returns `to`. */
 char *hash_hex(char *to, const unsigned char *sum, size_t len);

@@ -41,6 +41,12 @@ mem_exhausted(void (*end)(void))
 	end_process = end;
 }
 
+void
+mem_missing(void)
+{
+	(void)checked(NULL);
+}
+
 /* May this allocation go ahead?  Costs one relaxed load in normal use. */
 static bool
 allowed(void)

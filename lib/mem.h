@@ -45,6 +45,9 @@ void mem_free(void *p);
 /* From now on, call `end` when an allocation fails.  It does not return. */
 void mem_exhausted(void (*end)(void));
 
+/* Another library lacks memory: the same as when an allocation fails here. */
+void mem_missing(void);
+
 /*
  * For tests: let `after` more allocations succeed and every later one fail;
  * negative: never fail (the default).  Returns the previous value.

@@ -244,11 +244,10 @@ run(struct archive *c, struct error *err)
 	if (!c->dry_run && !c->list)
 		lock = lock_take(fd, c->dir, &c->work, err);
 	rc = lock == -1 ? -1 : 0;
-	if (rc == 0 && c->to != NULL)
-		rc = buf_add_str(&c->name, c->to) < 0 ? error_no_memory(err)
-						      : 0;
-	else if (rc == 0)
-		rc = path_join(&c->name, c->dir, FTI_ARCHIVE_DIR, err);
+	if (c->to != NULL)
+		buf_add_str(&c->name, c->to);
+	else
+		path_join(&c->name, c->dir, FTI_ARCHIVE_DIR, NULL);
 	c->a = (struct fti_archive){ .name = c->name.data, .copy = c->copy };
 	if (rc == 0 && c->list)
 		rc = list_all(c, err);

@@ -65,8 +65,8 @@ struct run {
 /* --- Names --- */
 
 /* The file `path` below the output. */
-static int
-place(struct run *run, const char *path, struct fti_job *job, struct error *err)
+static void
+place(struct run *run, const char *path, struct fti_job *job)
 {
 	struct fti_output *p = &run->c->out;
 
@@ -74,8 +74,6 @@ place(struct run *run, const char *path, struct fti_job *job, struct error *err)
 	job->path = arena_printf(p->arena, "%s%s", run->root, path);
 	job->name = arena_printf(p->arena, "%s/%s", run->c->o.out, path);
 	job->replace = run->c->o.replace;
-	return job->path == NULL || job->name == NULL ? error_no_memory(err)
-						      : 0;
 }
 
 /* Find the root of the output; it must not be in the tree that is read, which
@@ -88,19 +86,16 @@ find_root(struct run *run, const char *dir, struct error *err)
 	struct fti_job job = { .text = NULL };
 	const char *probe = arena_printf(p->arena, "%s/x", run->c->o.out);
 	char at[64];
-	int rc = probe == NULL ? error_no_memory(err)
-			       : fti_output_place(p, probe, &job, err);
+	int rc = fti_output_place(p, probe, &job, err);
 
 	if (rc < 0)
 		return -1;
 	run->rootfd = job.dirfd;
 	run->root = arena_strndup(p->arena, job.path, strlen(job.path) - 1);
 	snprintf(at, sizeof(at), "/proc/self/fd/%d", job.dirfd);
-	if (run->root == NULL)
-		rc = error_no_memory(err);
-	else if (path_real(dir, &in, err) < 0 || path_real(at, &out, err) < 0 ||
-		 buf_printf(&out, "/%s", run->root) < 0)
+	if (path_real(dir, &in, err) < 0 || path_real(at, &out, err) < 0)
 		rc = -1;
+	buf_printf(&out, "/%s", run->root);
 	if (rc == 0 && (path_below(out.data, in.data) != NULL ||
 			path_below(in.data, out.data) != NULL))
 		rc = error_set(err, ERROR_USAGE,
@@ -112,8 +107,7 @@ find_root(struct run *run, const char *dir, struct error *err)
 	return rc;
 }
 
-/* The metadata file of a group, below the directory of Topology.fti.  NULL: no
- * memory. */
+/* The metadata file of a group, below the directory of Topology.fti. */
 static const char *
 name_sector(struct run *run, const struct part *p, size_t group)
 {
@@ -141,8 +135,7 @@ name_sector(struct run *run, const struct part *p, size_t group)
 	else
 		dir = arena_printf(arena, "Meta/%s%s", exec,
 				   exec[0] != '\0' ? "/" : "");
-	if (dir == NULL)
-		return NULL;
+
 	return level == FTI_ARCHIVE
 		       ? arena_printf(arena, "%s%s/Ckpt_%" PRIu32 "/%s", dir,
 				      fti_level_dir(level), p->set->id, base)
@@ -152,30 +145,23 @@ name_sector(struct run *run, const struct part *p, size_t group)
 
 /* --- Files that describe the others --- */
 
-static int
-add_sectors(struct run *run, struct part *p, struct error *err)
+static void
+add_sectors(struct run *run, struct part *p)
 {
 	p->sectors = run->nsectors;
 	for (size_t g = 0; g < p->set->groups; g++, run->nsectors++) {
 		struct fti_job *job = &run->texts[run->ntexts];
 		struct fti_posix *sector = &run->sectors[run->nsectors];
-		const char *path = NULL;
 
 		/* With heads, the first group of a sector has no ranks. */
 		if (fti_set_member(p->set, (uint32_t)g, 0) == NULL)
 			continue;
-		path = name_sector(run, p, g);
-		if (path == NULL)
-			return error_no_memory(err);
-		if (place(run, path, job, err) < 0 ||
-		    fti_posix_start(sector, 0, p->set->geometry.group_size,
-				    err) < 0)
-			return -1;
+		place(run, name_sector(run, p, g), job);
+		fti_posix_start(sector, 0, p->set->geometry.group_size);
 		sector->name = job->name;
 		run->inis[run->nsectors] = &run->bufs[run->ntexts];
 		job->text = &run->bufs[run->ntexts++];
 	}
-	return 0;
 }
 
 /* Sections of the history, where io_mode is by 1000 larger than ckpt_io. */
@@ -245,8 +231,8 @@ add_copies(struct run *run, struct error *err)
 			continue;
 		run->ntexts++;
 		job->text = to;
-		if (place(run, path, job, err) < 0 ||
-		    convert_text(run, path, moved, to, err) < 0)
+		place(run, path, job);
+		if (convert_text(run, path, moved, to, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -258,11 +244,9 @@ add_copies(struct run *run, struct error *err)
 static const char *
 name_of(struct run *run, const struct fti_set *s, int64_t id)
 {
-	const char *name = arena_printf(
-		run->c->out.arena, "%s%s%s, checkpoint %" PRId64, s->exec,
-		s->exec[0] != '\0' ? " " : "", fti_level_name(s->level), id);
-
-	return name != NULL ? name : "";
+	return arena_printf(run->c->out.arena, "%s%s%s, checkpoint %" PRId64,
+			    s->exec, s->exec[0] != '\0' ? " " : "",
+			    fti_level_name(s->level), id);
 }
 
 /* Report why a checkpoint cannot be converted; nothing will be. */
@@ -282,8 +266,8 @@ refuse_set(struct run *run, const struct fti_set *s, const char *why)
 }
 
 /* Add the files of all ranks. */
-static int
-add_ranks(struct run *run, struct part *part, struct error *err)
+static void
+add_ranks(struct run *run, struct part *part)
 {
 	struct fti_output *p = &run->c->out;
 	struct fti_set *s = part->set;
@@ -300,24 +284,21 @@ add_ranks(struct run *run, struct part *part, struct error *err)
 			snprintf(why, sizeof(why),
 				 "rank %" PRIu32 " has no file", r->rank);
 			refuse_set(run, s, why);
-			return 0;
+			return;
 		}
 		it->in = arena_printf(p->arena, "%s/%s", run->sets.tree.root,
 				      e->path);
-		if (it->in == NULL)
-			return error_no_memory(err);
+
 		it->in_dir = run->sets.tree.fd;
 		it->in_name = e->path;
-		if (place(run, e->path, &it->out, err) < 0)
-			return -1;
+		place(run, e->path, &it->out);
 		run->items[p->count++] = (struct item){ part, r, 0 };
 		part->before += e->size;
 	}
-	return 0;
 }
 
-static int
-add_part(struct run *run, struct fti_set *s, struct error *err)
+static void
+add_part(struct run *run, struct fti_set *s)
 {
 	struct part *part = &run->parts[run->nparts];
 	const bool posix = run->c->form.posix, dcp = s->level == FTI_DCP;
@@ -337,11 +318,11 @@ add_part(struct run *run, struct fti_set *s, struct error *err)
 			   "the size of its groups is not known, which have "
 			   "the metadata of POSIX files (--node-size, "
 			   "--group-size)");
-		return 0;
+		return;
 	}
-	if (add_ranks(run, part, err) < 0)
-		return -1;
-	return posix ? add_sectors(run, part, err) : 0;
+	add_ranks(run, part);
+	if (posix)
+		add_sectors(run, part);
 }
 
 static int
@@ -366,18 +347,14 @@ add_parts(struct run *run, struct error *err)
 	run->texts = mem_calloc(texts + 1, sizeof(*run->texts));
 	run->bufs = mem_calloc(texts + 1, sizeof(*run->bufs));
 	run->c->out.items = mem_calloc(ranks + 1, sizeof(*run->c->out.items));
-	if (run->parts == NULL || run->items == NULL || run->sectors == NULL ||
-	    run->inis == NULL || run->texts == NULL || run->bufs == NULL ||
-	    run->c->out.items == NULL)
-		return error_no_memory(err);
+
 	for (size_t i = 0; i < sets; i++) {
 		struct fti_set *s = &run->sets.list[i];
 
 		if (s->level != FTI_TMP && s->level != FTI_REPLICA &&
 		    s->level != FTI_NO_LEVEL &&
-		    (id < 0 || (int64_t)s->id == id) &&
-		    add_part(run, s, err) < 0)
-			return -1;
+		    (id < 0 || (int64_t)s->id == id))
+			add_part(run, s);
 	}
 	if (run->nparts == 0)
 		return error_set(err, ERROR_ABSENT,
@@ -425,7 +402,7 @@ check_id(struct run *run, struct item *it, const struct fti_rankfile *r,
 	struct arena *arena = run->c->out.arena;
 	struct fti_name name = { .kind = FTI_NAME_RANK,
 				 .rank = it->rank->rank };
-	const char *own = NULL, *path = NULL;
+	const char *own = NULL;
 	char *up = NULL;
 
 	if (p->id < 0)
@@ -440,14 +417,14 @@ check_id(struct run *run, struct item *it, const struct fti_rankfile *r,
 	/* "Global/<exec>/dCP/": it becomes one of L4. */
 	own = it->rank->parts[FTI_OWN].entry->path;
 	up = arena_strndup(arena, own, (size_t)(path_base(own) - own));
-	if (up == NULL)
-		return error_no_memory(err);
 	if (up[0] != '\0')
 		up[strlen(up) - 1] = '\0';
 	name.id = (uint32_t)p->id;
-	path = arena_printf(arena, "%.*s%s/%s", (int)(path_base(up) - up), up,
-			    fti_level_dir(FTI_L4), fti_name_str(&name));
-	return path == NULL ? error_no_memory(err) : place(run, path, to, err);
+	place(run,
+	      arena_printf(arena, "%.*s%s/%s", (int)(path_base(up) - up), up,
+			   fti_level_dir(FTI_L4), fti_name_str(&name)),
+	      to);
+	return 0;
 }
 
 static int
@@ -489,12 +466,14 @@ written(void *arg, size_t i, const struct fti_draft *d, struct error *err)
 	const struct item *it = &run->items[i];
 	struct fti_posix *s = NULL;
 
+	(void)err;
 	if (!d->raw)
 		return 0;
 	s = &run->sectors[it->part->sectors + it->rank->group];
 	s->id = (int32_t)d->ckpt_id;
-	return fti_posix_set(s, it->rank->member,
-			     path_base(run->c->out.items[i].out.path), d, err);
+	fti_posix_set(s, it->rank->member,
+		      path_base(run->c->out.items[i].out.path), d);
+	return 0;
 }
 
 static int
@@ -573,9 +552,9 @@ fti_convert_tree(struct fti_convert *c, const char *dir, struct error *err)
 		p->total = total;
 		status = fti_output_run(p, &m);
 	}
-	for (size_t i = 0; run.sectors != NULL && i < run.nsectors; i++)
+	for (size_t i = 0; i < run.nsectors; i++)
 		fti_posix_fini(&run.sectors[i]);
-	for (size_t i = 0; run.bufs != NULL && i < run.ntexts; i++)
+	for (size_t i = 0; i < run.ntexts; i++)
 		buf_free(&run.bufs[i]);
 	mem_free(run.bufs);
 	mem_free(run.texts);

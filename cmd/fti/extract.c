@@ -108,8 +108,7 @@ add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 		.path = arena_printf(x->arena, "var%" PRId32 ".%s", v->id,
 				     x->numpy ? "npy" : "bin"),
 	};
-	if (it->path == NULL)
-		return error_no_memory(err);
+
 	x->count++;
 	if (set_range(x, it, err) < 0)
 		return -1;
@@ -125,7 +124,7 @@ add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 	it->head = arena_strndup(x->arena, head.data, head.len);
 	it->head_size = head.len;
 	buf_free(&head);
-	return it->head == NULL ? error_no_memory(err) : 0;
+	return 0;
 }
 
 static void
@@ -151,8 +150,7 @@ choose(struct extract *x, struct error *err)
 	if (x->by_id == NULL)
 		return -1;
 	x->items = mem_calloc(most + 1, sizeof(*x->items));
-	if (x->items == NULL)
-		return error_no_memory(err);
+
 	if (x->nids == 0 && x->file.lacks)
 		app_warn("%s: the sizes of some variables are not recorded "
 			 "after layer %zu: left out",
@@ -322,8 +320,7 @@ place(struct extract *x, bool several, struct error *err)
 		if (!x->made && !x->dry_run && errno != EEXIST)
 			return error_sys(err, "%s: cannot make", x->out);
 	}
-	if (x->dir == NULL)
-		return error_no_memory(err);
+
 	x->dirfd = dir_open(AT_FDCWD, x->dir);
 	if (x->dirfd < 0 && !(x->dry_run && below && errno == ENOENT))
 		return error_sys(err, "%s: cannot open", x->dir);
@@ -341,8 +338,8 @@ tell(const struct extract *x)
 		const struct fti_varfile *it = &x->items[i];
 		const uint64_t size = it->head_size + it->len;
 
-		(void)path_join(&path, str_eq(x->dir, ".") ? "" : x->dir,
-				it->path, NULL);
+		path_join(&path, str_eq(x->dir, ".") ? "" : x->dir, it->path,
+			  NULL);
 		buf_printf(&out,
 			   "variable %" PRId32 ": %" PRIu64 " bytes %s %s\n",
 			   it->var->id, it->len,
@@ -373,8 +370,7 @@ run(struct extract *x)
 	int status = STATUS_OK, rc = 0;
 
 	x->arena = arena_new();
-	if (x->arena == NULL)
-		return app_report(STATUS_OK, (error_no_memory(&err), &err));
+
 	if (fti_input_start(&x->input, &x->in, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	status = find_bytes(x);
@@ -461,11 +457,11 @@ fti_run_extract(const struct fti_call *call)
 	int count = 0, status = STATUS_OK;
 	char **args = fti_start(call, opts, &count);
 
-	x.ids = fti_input_ids(&x.words, &x.nids, &err);
+	x.ids = fti_input_ids(&x.words, &x.nids);
 	check_options(&x, count);
 	x.path = args[0];
 	x.w.dry_run = x.dry_run;
-	if (x.ids == NULL || app_work_start(&x.w, x.jobs, "scr_fti", &err) < 0)
+	if (app_work_start(&x.w, x.jobs, "scr_fti", &err) < 0)
 		status = app_report(STATUS_OK, &err);
 	else
 		status = run(&x);

@@ -136,12 +136,9 @@ look_at(const struct fti_call *call, enum report_fti_depth depth)
 		app_usage("--svg: one file can be drawn at a time");
 	if (app_json() && l.svg != NULL && str_eq(l.svg, "-"))
 		app_usage("--json and --svg - cannot be used together");
-	if (arena == NULL)
-		error_no_memory(&err);
-	else if (app_work_start(&w, l.jobs, "scr_fti", &err) == 0 &&
-		 fti_input_start(&s, &l.in, &err) == 0 &&
-		 fti_input_expand(args, (size_t)count, &paths, arena, &w,
-				  &err) == 0)
+	if (app_work_start(&w, l.jobs, "scr_fti", &err) == 0 &&
+	    fti_input_start(&s, &l.in, &err) == 0 &&
+	    fti_input_expand(args, (size_t)count, &paths, arena, &w, &err) == 0)
 		status = look_at_all(&l, &s, &paths, &w);
 	app_work_end(&w);
 	status = app_report(status, &err);

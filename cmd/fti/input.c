@@ -34,8 +34,8 @@ int
 fti_input_start(struct fti_input *s, const struct fti_input_options *o,
 		struct error *err)
 {
-	*s = (struct fti_input){ .metas = fti_metas_new(err) };
-	return s->metas == NULL ? -1 : fti_input_how(o, s->metas, &s->how, err);
+	*s = (struct fti_input){ .metas = fti_metas_new() };
+	return fti_input_how(o, s->metas, &s->how, err);
 }
 
 static void
@@ -62,8 +62,7 @@ fti_input_read(struct fti_input *s, char *const *paths, size_t count,
 {
 	close_files(s);
 	s->list = mem_calloc(count + 1, sizeof(*s->list));
-	if (s->list == NULL)
-		return error_no_memory(err);
+
 	for (size_t i = 0; i < count; i++)
 		if (fti_rankfile_open(&s->list[s->count], paths[i], &s->how,
 				      err) == 0) {
@@ -85,13 +84,11 @@ fti_is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int
-add_path(struct fti_paths *out, char *path, struct error *err)
+static void
+add_path(struct fti_paths *out, char *path)
 {
-	if (path == NULL || !MEM_ROOM(out->list, out->count, out->room))
-		return error_no_memory(err);
+	(void)MEM_ROOM(out->list, out->count, out->room);
 	out->list[out->count++] = path;
-	return 0;
 }
 
 static int
@@ -105,12 +102,10 @@ add_dir(struct fti_paths *out, const char *dir, struct arena *arena,
 	for (size_t i = 0; i < t.count && rc == 0; i++)
 		if (t.list[i].level != FTI_TMP &&
 		    fti_name_is_of_rank(t.list[i].name.kind))
-			rc = add_path(
-				out,
-				arena_printf(arena, "%s%s%s", dir,
-					     str_ends(dir, "/") ? "" : "/",
-					     t.list[i].path),
-				err);
+			add_path(out,
+				 arena_printf(arena, "%s%s%s", dir,
+					      str_ends(dir, "/") ? "" : "/",
+					      t.list[i].path));
 	fti_tree_close(&t);
 	if (rc == 0 && out->count == before)
 		return error_set(err, ERROR_ABSENT,
@@ -125,9 +120,10 @@ fti_input_expand(char **args, size_t count, struct fti_paths *out,
 	int rc = 0;
 
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = fti_is_directory(args[i])
-			     ? add_dir(out, args[i], arena, w, err)
-			     : add_path(out, args[i], err);
+		if (fti_is_directory(args[i]))
+			rc = add_dir(out, args[i], arena, w, err);
+		else
+			add_path(out, args[i]);
 	return rc;
 }
 
@@ -166,21 +162,18 @@ fti_by_id(const void *a, const void *b)
 }
 
 int32_t *
-fti_input_ids(const struct opt_list *list, size_t *count, struct error *err)
+fti_input_ids(const struct opt_list *list, size_t *count)
 {
 	int32_t *ids = mem_calloc(list->count + 1, sizeof(*ids));
+	struct error err = ERROR_INIT;
 	size_t n = 0;
 	int64_t id = 0;
 
-	*count = 0;
-	if (ids == NULL)
-		return error_no_memory_null(err);
 	for (size_t i = 0; i < list->count; i++) {
-		if (num_i64(list->items[i], INT32_MIN, INT32_MAX, &id, err) <
+		if (num_i64(list->items[i], INT32_MIN, INT32_MAX, &id, &err) <
 		    0) {
-			(void)error_wrap(err, "--variable");
 			mem_free(ids);
-			app_usage("%s", err->text);
+			app_usage("--variable: %s", err.text);
 		}
 		ids[i] = (int32_t)id;
 	}

@@ -49,7 +49,7 @@ struct fti_input {
 int fti_input_how(const struct fti_input_options *o, struct fti_metas *metas,
 		  struct fti_rankfile_options *how, struct error *err);
 
-/* ERROR_USAGE, ERROR_NOMEM.  For fti_input_end(), also after a failure. */
+/* ERROR_USAGE.  For fti_input_end(), also after a failure. */
 int fti_input_start(struct fti_input *s, const struct fti_input_options *o,
 		    struct error *err);
 void fti_input_end(struct fti_input *s);
@@ -79,8 +79,7 @@ int fti_input_check(const struct fti_rankfile *r, struct error *err);
 int fti_by_id(const void *a, const void *b);
 
 /* The ids of -v, ascending, each once; for mem_free().  Exit if one is wrong.
- * NULL: ERROR_NOMEM. */
-int32_t *fti_input_ids(const struct opt_list *list, size_t *count,
-		       struct error *err);
+ */
+int32_t *fti_input_ids(const struct opt_list *list, size_t *count);
 
 #endif /* CMD_FTI_INPUT_H */

@@ -62,8 +62,7 @@ fti_output_start(struct fti_output *p, const struct fti_output_options *o,
 	p->o = o;
 	p->work = (struct work){ APP_WORK, .dry_run = o->dry_run };
 	p->arena = arena_new();
-	if (p->arena == NULL)
-		return error_no_memory(err);
+
 	return app_work_start(&p->work, o->jobs, "scr_fti", err);
 }
 
@@ -131,13 +130,11 @@ fti_output_place(struct fti_output *p, const char *path, struct fti_job *job,
 {
 	struct buf normal = BUF_INIT;
 	const char *kept = NULL;
-	int fd = -1, rc = path_normal(path, &normal, err);
+	int fd = -1;
 
-	if (rc == 0)
-		kept = arena_strdup(p->arena, normal.data);
+	path_normal(path, &normal, NULL);
+	kept = arena_strdup(p->arena, normal.data);
 	buf_free(&normal);
-	if (kept == NULL)
-		return rc < 0 ? -1 : error_no_memory(err);
 	/* Neighbours share the root. */
 	if (p->last == NULL ||
 	    strlen(p->last) != (size_t)(path_base(kept) - kept) ||
@@ -149,11 +146,7 @@ fti_output_place(struct fti_output *p, const char *path, struct fti_job *job,
 		/* Keep the open directory `fd`, which is that of `kept`. */
 		p->last = arena_strndup(p->arena, kept,
 					(size_t)(path_base(kept) - kept));
-		if (p->last == NULL ||
-		    !MEM_ROOM(p->roots, p->nroots, p->room_roots)) {
-			close(fd);
-			return error_no_memory(err);
-		}
+		(void)MEM_ROOM(p->roots, p->nroots, p->room_roots);
 		p->roots[p->nroots++] = fd;
 		p->rest = (size_t)(rest - kept);
 	}
@@ -173,8 +166,7 @@ fti_output_place_ini(struct fti_output *p, const char *ini, const char *first,
 	if (ini == NULL)
 		ini = arena_printf(p->arena, "%.*ssector0-group0.fti",
 				   (int)(path_base(first) - first), first);
-	return ini == NULL ? error_no_memory(err)
-			   : fti_output_place(p, ini, job, err);
+	return fti_output_place(p, ini, job, err);
 }
 
 int
@@ -192,8 +184,7 @@ fti_output_add(struct fti_output *p, char **files, size_t count,
 		if (below)
 			to = arena_printf(p->arena, "%s/%s", out,
 					  path_base(files[i]));
-		if (to == NULL || !MEM_ROOM(p->items, p->count, p->room))
-			return error_no_memory(err);
+		(void)MEM_ROOM(p->items, p->count, p->room);
 		it = &p->items[p->count];
 		*it = (struct fti_remake_item){ .in = files[i] };
 		if (fti_output_place(p, to, &it->out, err) < 0)
@@ -342,11 +333,9 @@ int
 fti_output_run(struct fti_output *p, struct fti_remake *m)
 {
 	struct error err = ERROR_INIT;
-	struct fti_metas *metas = fti_metas_new(&err);
-	int rc = -1;
+	struct fti_metas *metas = fti_metas_new();
+	int rc = fti_input_how(&p->o->in, metas, &m->open, &err);
 
-	if (metas != NULL)
-		rc = fti_input_how(&p->o->in, metas, &m->open, &err);
 	m->items = p->items;
 	m->count = p->count;
 	m->refused = refused;

@@ -58,8 +58,7 @@ open_var(struct pack *c, const char *arg, struct error *err)
 	if (file == NULL)
 		return error_set(err, ERROR_USAGE, "%s: expected ID=FILE", arg);
 	text = arena_strndup(c->out.arena, arg, (size_t)(file - arg));
-	if (text == NULL)
-		return error_no_memory(err);
+
 	if (num_i64(text, 0, INT32_MAX, &id, err) < 0)
 		return error_wrap(err, "%s", arg);
 	if (fti_source_open(&v->file, AT_FDCWD, file + 1, err) < 0)
@@ -111,13 +110,15 @@ write_all(struct pack *c, struct fti_writer *w,
 		return 0;
 	if (fti_writer_run(w, 0, 1, err) < 0)
 		return -1;
-	if (posix &&
-	    (fti_posix_start(&c->sector, (int32_t)c->id, 1, err) < 0 ||
-	     fti_posix_set(&c->sector, 0, path_base(jobs[0].path), &c->draft,
-			   err) < 0 ||
-	     fti_posix_finish(&c->sector, jobs[1].name, &c->text, err) < 0 ||
-	     fti_writer_run(w, 1, 1, err) < 0))
-		return -1;
+	if (posix) {
+		fti_posix_start(&c->sector, (int32_t)c->id, 1);
+		fti_posix_set(&c->sector, 0, path_base(jobs[0].path),
+			      &c->draft);
+		if (fti_posix_finish(&c->sector, jobs[1].name, &c->text, err) <
+			    0 ||
+		    fti_writer_run(w, 1, 1, err) < 0)
+			return -1;
+	}
 	return fti_writer_commit(w, err);
 }
 
@@ -149,19 +150,15 @@ run(struct pack *c, char **args, size_t count, struct error *err)
 	struct fti_writer *w = NULL;
 	int rc = fti_output_start(&c->out, &c->o, err);
 
-	if (rc == 0) {
-		c->vars = mem_calloc(count + 1, sizeof(*c->vars));
-		c->raw = mem_calloc(count + 1, sizeof(*c->raw));
-		if (c->vars == NULL || c->raw == NULL)
-			rc = error_no_memory(err);
-	}
+	c->vars = mem_calloc(count + 1, sizeof(*c->vars));
+	c->raw = mem_calloc(count + 1, sizeof(*c->raw));
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		rc = open_var(c, args[i], err);
 	if (rc == 0)
 		rc = plan(c, jobs, err);
 	if (rc == 0) {
-		w = fti_writer_new(&c->out.work, err);
-		rc = w == NULL ? -1 : write_all(c, w, jobs, err);
+		w = fti_writer_new(&c->out.work);
+		rc = write_all(c, w, jobs, err);
 	}
 	fti_writer_free(w);
 	app_work_end(&c->out.work);
@@ -205,7 +202,7 @@ fti_run_pack(const struct fti_call *call)
 	fti_posix_fini(&c.sector);
 	buf_free(&c.text);
 	fti_draft_fini(&c.draft);
-	for (size_t i = 0; c.vars != NULL && i <= c.count; i++)
+	for (size_t i = 0; i <= c.count; i++)
 		if (c.vars[i].opened)
 			fti_source_close(&c.vars[i].file);
 	mem_free(c.vars);

@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,9 +74,7 @@ fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
 		buf_printf(&command, " --group-size %" PRIu64, g->group_size);
 	if (g->heads)
 		buf_add_str(&command, " --heads");
-	to[0] = '\0';
-	if (!command.failed)
-		report_command(command.data, NULL, n->dir, to, FTI_NEXT_MAX);
+	report_command(command.data, NULL, n->dir, to, FTI_NEXT_MAX);
 	buf_free(&command);
 }
 
@@ -107,13 +104,13 @@ fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 			fits = false;
 			break;
 		}
-		fits = path_join(&path, n->dir, f->entry->path, NULL) == 0 &&
-		       command.len + 5 * path.len + 64 < FTI_NEXT_MAX;
+		path_join(&path, n->dir, f->entry->path, NULL);
+		fits = command.len + 5 * path.len + 64 < FTI_NEXT_MAX;
 		if (fits)
 			report_add_quoted(&command, " ", path.data);
 		any = true;
 	}
-	if (fits && any && !command.failed)
+	if (fits && any)
 		report_command(command.data, NULL, NULL, to, FTI_NEXT_MAX);
 	buf_free(&path);
 	buf_free(&command);
@@ -131,9 +128,10 @@ fti_next_chmod(const struct fti_next *n, const struct fti_set *set,
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_part_file *f = &set->ranks[i].parts[FTI_OWN];
 
-		if (f->state != FTI_STATE_UNKNOWN || f->entry == NULL ||
-		    path_join(&path, n->dir, f->entry->path, NULL) < 0 ||
-		    stat(path.data, &st) < 0 || st.st_uid != geteuid() ||
+		if (f->state != FTI_STATE_UNKNOWN || f->entry == NULL)
+			continue;
+		path_join(&path, n->dir, f->entry->path, NULL);
+		if (stat(path.data, &st) < 0 || st.st_uid != geteuid() ||
 		    (st.st_mode & S_IRUSR) != 0 ||
 		    command.len + 5 * path.len + 64 >= FTI_NEXT_MAX)
 			continue;
@@ -141,7 +139,7 @@ fti_next_chmod(const struct fti_next *n, const struct fti_set *set,
 			buf_add_str(&command, "chmod u+r");
 		report_add_quoted(&command, " ", path.data);
 	}
-	if (command.len > 0 && !command.failed)
+	if (command.len > 0)
 		snprintf(to, FTI_NEXT_MAX, "%s", command.data);
 	buf_free(&path);
 	buf_free(&command);
@@ -154,10 +152,11 @@ fti_next_topology(const struct fti_next *n, const struct fti_set *set,
 	struct buf path = BUF_INIT;
 
 	to[0] = '\0';
-	if (set->no_topology != NULL &&
-	    path_join(&path, n->dir, set->no_topology, NULL) == 0)
+	if (set->no_topology != NULL) {
+		path_join(&path, n->dir, set->no_topology, NULL);
 		report_command("install -D -m 644 /dev/null", NULL, path.data,
 			       to, FTI_NEXT_MAX);
+	}
 	buf_free(&path);
 	return to[0] != '\0';
 }

@@ -113,13 +113,14 @@ put_long(struct exporting *x, const struct entry *e, struct error *err)
 		if (work_go_on(x->eo->work, err) < 0 ||
 		    stripe_read(&e->from, x->workers[0].cache, off, x->block,
 				len, err) < 0 ||
-		    hash_update(x->hash, x->block, len, err) < 0 ||
 		    ark_out_data(x->ark, x->block, len, err) < 0)
 			return -1;
+		hash_update(x->hash, x->block, len);
 		crc = crc_update(crc, x->block, len);
 		progress_add(work->progress, len);
 	}
-	if (ark_out_end(x->ark, err) < 0 || hash_text(x->hash, sum, err) < 0 ||
+	hash_text(x->hash, sum);
+	if (ark_out_end(x->ark, err) < 0 ||
 	    manifest_add(&x->manifest, sum, e->path, err) < 0)
 		return -1;
 	return check_sum(e, crc, err);
@@ -179,9 +180,11 @@ read_small(void *arg, size_t i, unsigned worker, struct error *err)
 	    stripe_read(&e->from, x->workers[worker].cache, 0, x->block + e->at,
 			(size_t)e->size, err) == 0 &&
 	    check_sum(e, crc_update(0, x->block + e->at, (size_t)e->size),
-		      err) == 0 &&
-	    hash_update(hash, x->block + e->at, (size_t)e->size, err) == 0)
-		rc = hash_text(hash, e->sum, err);
+		      err) == 0) {
+		hash_update(hash, x->block + e->at, (size_t)e->size);
+		hash_text(hash, e->sum);
+		rc = 0;
+	}
 	hash_free(hash);
 	stripe_cache_drop(x->workers[worker].cache);
 	return rc;
@@ -276,10 +279,11 @@ put_meta(void *arg, const char *name, const struct buf *image,
 	const char *path = arena_printf(x->arena, "%s/%s", x->p->dir, name);
 	char sum[HASH_TEXT];
 
-	if (put_bytes(x, path, &none, image->data, image->len, err) < 0 ||
-	    hash_update(x->hash, image->data, image->len, err) < 0 ||
-	    hash_text(x->hash, sum, err) < 0 ||
-	    manifest_add(&x->manifest, sum, path, err) < 0)
+	if (put_bytes(x, path, &none, image->data, image->len, err) < 0)
+		return -1;
+	hash_update(x->hash, image->data, image->len);
+	hash_text(x->hash, sum);
+	if (manifest_add(&x->manifest, sum, path, err) < 0)
 		return -1;
 	x->out->hidden++;
 	return 0;

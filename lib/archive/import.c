@@ -159,10 +159,11 @@ write_small(void *arg, size_t i, unsigned worker, struct error *err)
 	int rc = -1;
 
 	(void)worker;
-	if (hash != NULL &&
-	    hash_update(hash, x->block + f->at, f->size, err) == 0 &&
-	    hash_text(hash, f->sum, err) == 0)
+	if (hash != NULL) {
+		hash_update(hash, x->block + f->at, f->size);
+		hash_text(hash, f->sum);
 		rc = put_write(f->put, x->block + f->at, f->size, 0, err);
+	}
 	hash_free(hash);
 	return rc;
 }
@@ -211,16 +212,17 @@ take_bytes(struct importing *x, const struct ark_entry *e, struct error *err)
 		if (fd < 0 || room_check(catalogue_prefix_fd(x->c), room,
 					 f->path, err) < 0)
 			return -1;
-		for (; got == STEP; f->size += got)
+		for (; got == STEP; f->size += got) {
 			if (read_block(x, 0, STEP, &got, err) < 0 ||
-			    hash_update(x->hash, x->block, got, err) < 0 ||
 			    put_pwrite(f->put, fd, x->block, got, f->size,
 				       err) < 0)
 				return -1;
+			hash_update(x->hash, x->block, got);
+		}
 		put_set_size(f->put, f->size);
-		if (put_wrote(f->put, f->size, err) < 0 ||
-		    hash_text(x->hash, f->sum, err) < 0)
+		if (put_wrote(f->put, f->size, err) < 0)
 			return -1;
+		hash_text(x->hash, f->sum);
 	}
 	if (e->attr.has_size && room != f->size)
 		return error_set(err, ERROR_CORRUPT,
@@ -253,15 +255,13 @@ take_image(struct importing *x, struct imported *f, struct put_what *what,
 	} while (rc == 0 && got == STEP);
 	if (rc == 0 && manifest && x->manifest == NULL)
 		x->manifest = manifest_parse(raw.data, raw.len, err);
-	if (rc == 0)
-		rc = hash_update(x->hash, raw.data, raw.len, err);
+	hash_update(x->hash, raw.data, raw.len);
 	what->image =
 		arena_strndup(x->arena, raw.len > 0 ? raw.data : "", raw.len);
 	what->image_size = what->size = raw.len;
 	buf_free(&raw);
-	if (rc < 0 || (manifest && x->manifest == NULL))
-		return -1;
-	return hash_text(x->hash, f->sum, err);
+	hash_text(x->hash, f->sum);
+	return rc < 0 || (manifest && x->manifest == NULL) ? -1 : 0;
 }
 
 static int
@@ -357,11 +357,12 @@ sum_there(struct importing *x, const char *path, char sum[static HASH_TEXT],
 	int rc = fd < 0 ? -1 : 0;
 
 	while (rc == 0 && (n = read(fd, x->block, STEP)) > 0)
-		rc = hash_update(x->hash, x->block, (size_t)n, err);
+		hash_update(x->hash, x->block, (size_t)n);
 	if (rc == 0 && n < 0)
 		rc = error_sys(err, "%s: cannot read", path);
 	io_close(fd);
-	return rc < 0 ? -1 : hash_text(x->hash, sum, err);
+	hash_text(x->hash, sum);
+	return rc;
 }
 
 /* Find existing files at the targets.  Identical ones are counted; others are

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "error.h"
 #include "fti/check.h"
 #include "fti/draft.h"
 #include "fti/file.h"
@@ -18,15 +17,6 @@ struct list {
 	struct fti_change *list;
 	size_t count, room;
 };
-
-static int
-add(struct list *l, const struct fti_change *c, struct error *err)
-{
-	if (!MEM_ROOM(l->list, l->count, l->room))
-		return error_no_memory(err);
-	l->list[l->count++] = *c;
-	return 0;
-}
 
 static void
 text_of(const struct list *l, enum fti_field field, const unsigned char *record,
@@ -48,10 +38,9 @@ text_of(const struct list *l, enum fti_field field, const unsigned char *record,
 
 /* Compare a record, which is at `where`: what the file has, and what it would
  * have. */
-static int
+static void
 compare(struct list *l, enum fti_record kind, const unsigned char *before,
-	const unsigned char *after, const struct fti_change *where,
-	struct error *err)
+	const unsigned char *after, const struct fti_change *where)
 {
 	const size_t size = fti_record_size(l->layout, kind);
 	bool of_field[FTI_META_MAX] = { false };
@@ -72,8 +61,8 @@ compare(struct list *l, enum fti_record kind, const unsigned char *before,
 		c.field = (enum fti_field)f;
 		text_of(l, c.field, before, c.before, sizeof(c.before));
 		text_of(l, c.field, after, c.after, sizeof(c.after));
-		if (add(l, &c, err) < 0)
-			return -1;
+		(void)MEM_ROOM(l->list, l->count, l->room);
+		l->list[l->count++] = c;
 	}
 	/* Each run of bytes between fields that becomes 0. */
 	for (size_t at = 0, end = 0; at < size; at = end + 1) {
@@ -86,10 +75,9 @@ compare(struct list *l, enum fti_record kind, const unsigned char *before,
 		/* At most 7 bytes. */
 		hash_hex(c.before, before + at, end - at);
 		hash_hex(c.after, after + at, end - at);
-		if (add(l, &c, err) < 0)
-			return -1;
+		(void)MEM_ROOM(l->list, l->count, l->room);
+		l->list[l->count++] = c;
 	}
-	return 0;
 }
 
 static int
@@ -107,19 +95,16 @@ compare_block(struct list *l, const struct fti_checked *c,
 		.field = FTI_PAD,
 	};
 	size_t at = format->block;
-	int rc = before == NULL || after == NULL ? error_no_memory(err) : 0;
+	int rc = fti_source_read(c->source, before, size, where.at, err);
 
-	if (rc == 0)
-		rc = fti_source_read(c->source, before, size, where.at, err);
 	if (rc == 0) {
 		fti_draft_records(d, b, after);
-		rc = compare(l, FTI_BLOCK, before, after, &where, err);
+		compare(l, FTI_BLOCK, before, after, &where);
 	}
 	where.at += format->block;
 	for (size_t i = d->blocks[b].first; rc == 0 && i < end; i++) {
 		where.container = i;
-		rc = compare(l, FTI_CONTAINER, before + at, after + at, &where,
-			     err);
+		compare(l, FTI_CONTAINER, before + at, after + at, &where);
 		where.at += format->container;
 		at += format->container;
 	}
@@ -150,7 +135,7 @@ fti_changes(const struct fti_checked *c, const struct fti_draft *d,
 				     where.at, err);
 	if (rc == 0) {
 		fti_record_write(d->layout, FTI_META, &d->meta, after);
-		rc = compare(&l, FTI_META, before, after, &where, err);
+		compare(&l, FTI_META, before, after, &where);
 	}
 	*list = l.list;
 	*count = l.count;

@@ -65,24 +65,23 @@ fti_sums_alike(const char *a, const char *b)
 }
 
 /* Compare a sum with the stored one, which is any text. */
-static int
+static void
 compare(const struct one *o, const char *key, const char *stored,
-	const char *sum, struct error *err)
+	const char *sum)
 {
-	if (stored == NULL)
-		return fti_find(o->c->file, FTI_RULE_DATA, o->where, err,
-				"%s is missing", key);
-	if (str_eq(stored, sum))
-		return 0;
-	if (fti_sums_alike(sum, stored)) {
+	if (stored == NULL) {
+		fti_find(o->c->file, FTI_RULE_DATA, o->where, "%s is missing",
+			 key);
+	} else if (fti_sums_alike(sum, stored) && !str_eq(stored, sum)) {
 		memcpy(o->c->right_sum, sum, strlen(sum) + 1);
-		return fti_find(o->c->file, FTI_RULE_SUM, o->where, err,
-				"%s is damaged: %s, and the data have %s", key,
-				str_quoted(stored), sum);
+		fti_find(o->c->file, FTI_RULE_SUM, o->where,
+			 "%s is damaged: %s, and the data have %s", key,
+			 str_quoted(stored), sum);
+	} else if (!str_eq(stored, sum)) {
+		fti_find(o->c->file, FTI_RULE_DATA, o->where,
+			 "%s is %s, but the data have %s", key,
+			 str_quoted(stored), sum);
 	}
-	return fti_find(o->c->file, FTI_RULE_DATA, o->where, err,
-			"%s is %s, but the data have %s", key,
-			str_quoted(stored), sum);
 }
 
 /* --- Sums.  They return 0; 1: one->why says why the bytes cannot be read; -1:
@@ -92,9 +91,7 @@ compare(const struct one *o, const char *key, const char *stored,
 static int
 unread(const struct one *o, struct error *err)
 {
-	if (o->why.kind == ERROR_NOMEM || work_stopped(o->w))
-		return error_pass(err, &o->why);
-	return 1;
+	return work_stopped(o->w) ? error_pass(err, &o->why) : 1;
 }
 
 static int
@@ -108,13 +105,13 @@ check_sum(struct one *o, struct error *err)
 					    o->w, &o->why);
 
 	if (rc == 0)
-		rc = hash_text(h, sum, &o->why);
+		hash_text(h, sum);
 	hash_free(h);
 	if (rc < 0)
 		return unread(o, err);
-	return compare(o, c->parity ? "rsed_checksum" : "ckpt_checksum",
-		       c->parity ? c->posix->parity_sum : c->posix->sum, sum,
-		       err);
+	compare(o, c->parity ? "rsed_checksum" : "ckpt_checksum",
+		c->parity ? c->posix->parity_sum : c->posix->sum, sum);
+	return 0;
 }
 
 /* After a failure with one->why: a finding, if the file is damaged. */
@@ -129,8 +126,8 @@ judge(struct one *o, struct error *err)
 	/* A long name was cut. */
 	if (str_starts(text, name) && str_starts(text + len, ": "))
 		text += len + 2;
-	return fti_find(o->c->file, FTI_RULE_STRUCTURE, o->where, err, "%s",
-			text);
+	fti_find(o->c->file, FTI_RULE_STRUCTURE, o->where, "%s", text);
+	return 0;
 }
 
 /* Each block of the newest state must be in a layer, and numbers of blocks must
@@ -146,12 +143,11 @@ check_blocks(struct one *o, const struct fti_dcp *d, struct error *err)
 	for (size_t l = 1; l < d->nlayers && rc == 0; l++) {
 		o->where.block = l;
 		rc = fti_dcp_odd(d, l, &at, &o->why);
-		if (rc > 0 &&
-		    fti_find(o->c->file, FTI_RULE_LABEL, o->where, err,
-			     "layer %zu: number of the block at byte "
-			     "%" PRIu64 " is out of order",
-			     l, at) < 0)
-			return -1;
+		if (rc > 0)
+			fti_find(o->c->file, FTI_RULE_LABEL, o->where,
+				 "layer %zu: number of the block at byte "
+				 "%" PRIu64 " is out of order",
+				 l, at);
 		rc = rc < 0 ? -1 : 0;
 	}
 	return rc < 0 ? judge(o, err) : 0;
@@ -178,23 +174,22 @@ check_layers(struct one *o, struct error *err)
 		snprintf(key, sizeof(key), "dcp_layer%zu_hash", l);
 		o->where.block = l;
 		if (stored == NULL || !str_eq(stored, sums.crc))
-			rc = compare(o, key, stored, sums.md5, err);
+			compare(o, key, stored, sums.md5);
 	}
 	fti_dcp_fini(&d);
 	return rc;
 }
 
-static int
-check_size(const struct one *o, struct error *err)
+static void
+check_size(const struct one *o)
 {
 	const struct fti_checked *c = o->c;
 	const uint64_t want = c->parity ? c->posix->max_size : c->posix->size;
 
-	if (c->source->size == want)
-		return 0;
-	return fti_find(c->file, FTI_RULE_STRUCTURE, o->where, err,
-			"has %" PRIu64 " bytes, expected %" PRIu64,
-			c->source->size, want);
+	if (c->source->size != want)
+		fti_find(c->file, FTI_RULE_STRUCTURE, o->where,
+			 "has %" PRIu64 " bytes, expected %" PRIu64,
+			 c->source->size, want);
 }
 
 /* The variables of a file follow each other without gaps.  The sum decides
@@ -213,19 +208,18 @@ check_plain(struct one *o, struct error *err)
 	for (; !c->parity && i < f->nvars && f->vars[i].at == end; i++)
 		end += f->vars[i].size;
 	if (!c->parity && i < f->nvars)
-		rc = fti_find(c->file, FTI_RULE_STRUCTURE, o->where, err,
-			      "var%zu_pos is %" PRIu64 ", expected %" PRIu64, i,
-			      f->vars[i].at, end);
+		fti_find(c->file, FTI_RULE_STRUCTURE, o->where,
+			 "var%zu_pos is %" PRIu64 ", expected %" PRIu64, i,
+			 f->vars[i].at, end);
 	else if (!c->parity && end != f->size)
-		rc = fti_find(c->file, FTI_RULE_STRUCTURE, o->where, err,
-			      "ckpt_file_size is %" PRIu64
-			      ", but the variables have %" PRIu64 " bytes",
-			      f->size, end);
+		fti_find(c->file, FTI_RULE_STRUCTURE, o->where,
+			 "ckpt_file_size is %" PRIu64
+			 ", but the variables have %" PRIu64 " bytes",
+			 f->size, end);
 	vars_good = c->parity || (i == f->nvars && end == c->source->size);
 	size_good = c->source->size == (c->parity ? f->max_size : f->size);
-	if (rc == 0)
-		rc = check_size(o, err);
-	if (rc == 0 && (c->data_read || !size_good)) {
+	check_size(o);
+	if (c->data_read || !size_good) {
 		rc = check_sum(o, err);
 		for (const struct fti_finding *n = c->file->findings; n != NULL;
 		     n = n->next)
@@ -245,9 +239,8 @@ check_posix(struct fti_checked *c, const struct work *w, struct error *err)
 	if (c->posix->nlayers == 0) {
 		rc = check_plain(&o, err);
 	} else {
-		rc = check_size(&o, err);
-		if (rc == 0)
-			rc = check_layers(&o, err);
+		check_size(&o);
+		rc = check_layers(&o, err);
 		c->exact = c->data_good = rc == 0 && c->file->nfindings == 0;
 	}
 	if (rc < 0)
@@ -258,7 +251,7 @@ check_posix(struct fti_checked *c, const struct work *w, struct error *err)
 					       : FTI_DAMAGED;
 	if (rc > 0)
 		c->unread = mem_strdup(o.why.text);
-	return rc > 0 && c->unread == NULL ? error_no_memory(err) : 0;
+	return 0;
 }
 
 /* --- Many files --- */
@@ -326,23 +319,23 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 
 	if (t->c->posix != NULL)
 		return check_posix(t->c, r->w, err);
+
 	rc = whole ? sum_whole(t->c, h, r->w, &why)
 		   : fti_source_sum(t->c->source, c->fptr, (uint64_t)c->used, h,
 				    r->w, &why);
 	if (rc == 0)
-		rc = hash_sum(h, whole ? t->c->whole : t->c->sums[t->container],
-			      &why);
+		hash_sum(h, whole ? t->c->whole : t->c->sums[t->container]);
 	/* An emptied container has an old sum, or none. */
 	if (rc == 0 && !whole && (c->used > 0 || c->has_content == 1) &&
 	    memcmp(t->c->sums[t->container], c->hash, HASH_MD5_SIZE) != 0)
 		rc = fti_check_length(t->c, of, &t->length, r->w, &why);
-	if (rc == 0)
-		return 0;
-	if (why.kind == ERROR_NOMEM || work_stopped(r->w))
+	if (rc < 0 && work_stopped(r->w))
 		return error_pass(err, &why);
-	t->unread = mem_strdup(why.text);
-	return t->unread == NULL ? error_no_memory(err)
-				 : hash_sum(h, drop, err);
+	if (rc < 0) {
+		t->unread = mem_strdup(why.text);
+		hash_sum(h, drop);
+	}
+	return 0;
 }
 
 /* Take the bytes in use that the sum of the container proves. */
@@ -370,54 +363,47 @@ settle_length(const struct task *t, struct hash *h, const struct work *w,
 		memcmp(c->sums[t->container], of->c.hash, HASH_MD5_SIZE) == 0;
 	fti_file_measure(c->file);
 	/* The only sum over the file that does not count records. */
-	if (c->file->layout == FTI_B &&
-	    (sum_whole(c, h, w, err) < 0 || hash_sum(h, c->whole, err) < 0))
-		return -1;
+	if (c->file->layout == FTI_B) {
+		if (sum_whole(c, h, w, err) < 0)
+			return -1;
+		hash_sum(h, c->whole);
+	}
 	return 0;
 }
 
-static int
-add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes,
-	 struct error *err)
+static void
+add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes)
 {
-	if (!MEM_ROOM(r->tasks, r->count, r->room))
-		return error_no_memory(err);
+	(void)MEM_ROOM(r->tasks, r->count, r->room);
 	r->tasks[r->count++] =
 		(struct task){ .c = c, .container = container, .length = -1 };
 	r->bytes += bytes;
-	return 0;
 }
 
 /* Without `data` believe the stored sums. */
-static int
-add_file(struct run *r, struct fti_checked *c, bool data, struct error *err)
+static void
+add_file(struct run *r, struct fti_checked *c, bool data)
 {
 	const struct fti_file *f = c->file;
-	int rc = 0;
 
 	c->data_read = data;
 	if (c->posix != NULL) {
-		c->file = fti_file_new(c->source, err);
-		if (c->file == NULL)
-			return -1;
-		return add_task(r, c, WHOLE, data ? c->source->size : 0, err);
+		c->file = fti_file_new(c->source);
+		add_task(r, c, WHOLE, data ? c->source->size : 0);
+		return;
 	}
 	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
-	if (c->sums == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < f->ncontainers && !data; i++)
-		memcpy(c->sums[i], f->containers[i].c.hash, HASH_MD5_SIZE);
-	if (!data)
-		return 0;
 	/* The longest task, that of a sum over the whole file, first. */
-	if (f->kind == FTI_KIND_PARITY ||
-	    (f->kind == FTI_KIND_DATA && !fti_format(f->layout)->footer))
-		rc = add_task(r, c, WHOLE, f->size, err);
-	for (size_t i = 0; i < f->ncontainers && rc == 0; i++)
-		if (is_inside(f, &f->containers[i].c))
-			rc = add_task(r, c, i,
-				      (uint64_t)f->containers[i].c.used, err);
-	return rc;
+	if (data &&
+	    (f->kind == FTI_KIND_PARITY ||
+	     (f->kind == FTI_KIND_DATA && !fti_format(f->layout)->footer)))
+		add_task(r, c, WHOLE, f->size);
+	for (size_t i = 0; i < f->ncontainers; i++)
+		if (!data)
+			memcpy(c->sums[i], f->containers[i].c.hash,
+			       HASH_MD5_SIZE);
+		else if (is_inside(f, &f->containers[i].c))
+			add_task(r, c, i, (uint64_t)f->containers[i].c.used);
 }
 
 int
@@ -430,14 +416,13 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 	int rc = 0;
 
 	r.hashes = mem_calloc(nworkers, sizeof(struct hash *));
-	if (r.hashes == NULL)
-		return error_no_memory(err);
+
 	for (unsigned i = 0; i < nworkers && rc == 0; i++) {
 		r.hashes[i] = hash_new(HASH_MD5, err);
 		rc = r.hashes[i] == NULL ? -1 : 0;
 	}
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = add_file(&r, &files[i], data, err);
+		add_file(&r, &files[i], data);
 	if (rc == 0 && r.count > 0) {
 		progress_phase(r.w->progress, "verifying", r.bytes);
 		rc = par_for(r.w->par, r.count, 0, run_task, &r, err);
@@ -496,12 +481,7 @@ fti_pass_new(struct fti_checked *c, struct error *err)
 	const bool footer = fti_format(f->layout)->footer;
 	struct fti_pass *p = mem_calloc(1, sizeof(*p));
 
-	if (p != NULL)
-		c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
-	if (p == NULL || c->sums == NULL) {
-		mem_free(p);
-		return error_no_memory_null(err);
-	}
+	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
 	p->c = c;
 	p->whole_at = f->layout == FTI_A ? fti_format(FTI_A)->meta : 0;
 	p->part = hash_new(HASH_MD5, err);
@@ -523,19 +503,17 @@ fti_pass_free(struct fti_pass *p)
 	mem_free(p);
 }
 
-int
-fti_pass_add(struct fti_pass *p, const void *data, size_t len,
-	     struct error *err)
+void
+fti_pass_add(struct fti_pass *p, const void *data, size_t len)
 {
 	const struct fti_file *f = p->c->file;
 	const unsigned char *bytes = data;
-	size_t from = 0;
 
 	if (f->layout == FTI_A && p->at + len > p->whole_at) {
-		if (p->at < p->whole_at)
-			from = (size_t)(p->whole_at - p->at);
-		if (hash_update(p->whole, bytes + from, len - from, err) < 0)
-			return -1;
+		const size_t from =
+			p->at < p->whole_at ? (size_t)(p->whole_at - p->at) : 0;
+
+		hash_update(p->whole, bytes + from, len - from);
 	}
 	for (; p->next < f->ncontainers; p->next++) {
 		const struct fti_container *c = &f->containers[p->next].c;
@@ -545,27 +523,25 @@ fti_pass_add(struct fti_pass *p, const void *data, size_t len,
 
 		if (c->used > 0 && c->fptr >= p->at + len)
 			break;
-		if (c->used > 0 && end > begin &&
-		    (hash_update(p->part, bytes + (begin - p->at),
-				 (size_t)(end - begin), err) < 0 ||
-		     (f->layout == FTI_B &&
-		      hash_update(p->whole, bytes + (begin - p->at),
-				  (size_t)(end - begin), err) < 0)))
-			return -1;
+		if (c->used > 0 && end > begin) {
+			bytes = (const unsigned char *)data + (begin - p->at);
+			hash_update(p->part, bytes, (size_t)(end - begin));
+			if (f->layout == FTI_B)
+				hash_update(p->whole, bytes,
+					    (size_t)(end - begin));
+		}
 		if (c->used > 0 && last > p->at + len)
 			break;
-		if (hash_sum(p->part, p->c->sums[p->next], err) < 0)
-			return -1;
+		hash_sum(p->part, p->c->sums[p->next]);
 	}
 	p->at += len;
-	return 0;
 }
 
 int
 fti_pass_end(struct fti_pass *p, struct error *err)
 {
 	p->c->data_read = true;
-	if (p->whole != NULL && hash_sum(p->whole, p->c->whole, err) < 0)
-		return -1;
+	if (p->whole != NULL)
+		hash_sum(p->whole, p->c->whole);
 	return fti_judge(p->c, p->part, err);
 }

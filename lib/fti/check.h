@@ -61,7 +61,7 @@ const char *fti_verdict_name(enum fti_verdict v);
  * and `parity` of POSIX files.  Without
  * `data` the stored sums of containers are believed, and only records are
  * compared with each other.  A file that cannot be read is no error.  -1:
- * ERROR_NOMEM, or stopped.  Call fti_checked_fini() for each file afterwards,
+ * stopped, or no MD5.  Call fti_checked_fini() for each file afterwards,
  * also after a failure. */
 int fti_check(struct fti_checked *files, size_t count, bool data,
 	      const struct work *w, struct error *err);
@@ -70,12 +70,11 @@ void fti_checked_fini(struct fti_checked *c);
 /*
  * The same for one file whose bytes are read by the caller: they pass in order,
  * all of them, and then the file is judged.  c->file is set, and its structure
- * usable: containers are in order.  NULL: ERROR_NOMEM.
+ * usable: containers are in order.  NULL: as hash_new().
  */
 struct fti_pass; /* opaque */
 struct fti_pass *fti_pass_new(struct fti_checked *c, struct error *err);
-int fti_pass_add(struct fti_pass *p, const void *data, size_t len,
-		 struct error *err);
+void fti_pass_add(struct fti_pass *p, const void *data, size_t len);
 int fti_pass_end(struct fti_pass *p, struct error *err);
 void fti_pass_free(struct fti_pass *p); /* NULL is ignored */
 
@@ -96,7 +95,8 @@ bool fti_repairable(const struct fti_checked *c);
 /* The checksum of a file of C to F as FTI's reader computes it: over the sums
  * of the containers with content; or as its writer does: over all.  Text of
  * HASH_MD5_TEXT bytes. */
-int fti_checksum(const struct fti_file *f, unsigned char (*sums)[HASH_MD5_SIZE],
-		 bool writer, struct hash *h, char *to, struct error *err);
+void fti_checksum(const struct fti_file *f,
+		  unsigned char (*sums)[HASH_MD5_SIZE], bool writer,
+		  struct hash *h, char *to);
 
 #endif /* FTI_CHECK_H */

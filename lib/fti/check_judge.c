@@ -31,15 +31,13 @@
 
 /* The containers, with the fields that others determine; for mem_free(). */
 static struct fti_container *
-correct(const struct fti_checked *c, struct error *err)
+correct(const struct fti_checked *c)
 {
 	const struct fti_file *f = c->file;
 	struct fti_container *list =
 		mem_calloc(f->ncontainers + 1, sizeof(*list));
 
-	if (list == NULL)
-		error_no_memory(err);
-	for (size_t v = 0; list != NULL && v < f->nvars; v++) {
+	for (size_t v = 0; v < f->nvars; v++) {
 		uint64_t dptr = 0;
 		int32_t part = 0;
 
@@ -82,15 +80,13 @@ add_block(const struct fti_checked *c, size_t b,
 				 (end - block->first) * format->container);
 	right.numvars = (int64_t)(end - block->first);
 	fti_record_write(f->layout, FTI_BLOCK, &right, record);
-	if (hash_update(h, record, format->block, err) < 0)
-		return -1;
+	hash_update(h, record, format->block);
 	for (size_t i = block->first; i < end; i++) {
 		if (fti_source_read(c->source, record, format->container,
 				    f->containers[i].at, err) < 0)
 			return -1;
 		fti_record_patch(f->layout, FTI_CONTAINER, &list[i], record);
-		if (hash_update(h, record, format->container, err) < 0)
-			return -1;
+		hash_update(h, record, format->container);
 	}
 	return fti_source_sum(c->source, block->start, data, h, NULL, err);
 }
@@ -117,27 +113,23 @@ prove(const struct fti_checked *c, struct hash *h, bool *proven,
 	*proven = false;
 	if (!f->usable)
 		return 0;
-	list = correct(c, &why);
-	rc = list == NULL ? -1 : 0;
+	list = correct(c);
 	for (size_t b = 0; rc == 0 && f->layout == FTI_A && b < f->nblocks; b++)
 		rc = add_block(c, b, list, h, &why);
 	for (size_t i = 0; rc == 0 && footer && i < f->ncontainers; i++)
 		if (list[i].has_content != 0)
-			rc = hash_update(h, c->sums[i], HASH_MD5_SIZE, &why);
+			hash_update(h, c->sums[i], HASH_MD5_SIZE);
 	mem_free(list);
-	if (rc == 0)
-		rc = hash_text(h, text, &why);
+	hash_text(h, text);
 	/* A container may end behind the file. */
 	if (rc < 0)
-		return why.kind == ERROR_CORRUPT ? hash_sum(h, sum, err)
-						 : error_pass(err, &why);
+		return why.kind == ERROR_CORRUPT ? 0 : error_pass(err, &why);
 	/* That of B does not depend on the records. */
 	if (f->layout == FTI_B)
 		hash_hex(text, c->whole, HASH_MD5_SIZE);
 	memcpy(meta.checksum, text, FTI_CHECKSUM_SIZE);
 	fti_record_write(f->layout, FTI_META, &meta, record);
-	if (fti_meta_hash(f->layout, record, h, sum, err) < 0)
-		return -1;
+	fti_meta_hash(f->layout, record, h, sum);
 	*proven = memcmp(f->meta.checksum, text, HASH_MD5_TEXT) == 0 ||
 		  memcmp(f->meta.hash, sum, HASH_MD5_SIZE) == 0;
 	return 0;
@@ -183,9 +175,8 @@ fti_check_length(const struct fti_checked *c,
 		rc = fti_source_sum(c->source, k->fptr + at, end - at, h, w,
 				    err);
 		at = end;
-		if (rc == 0 && (hash_copy(part, h, err) < 0 ||
-				hash_sum(part, sum, err) < 0))
-			rc = -1;
+		hash_copy(part, h);
+		hash_sum(part, sum);
 		if (rc == 0 && memcmp(sum, k->hash, sizeof(sum)) == 0)
 			*out = (int64_t)end;
 	}
@@ -201,20 +192,19 @@ enum match {
 	MATCH_NONE,
 };
 
-int
+void
 fti_checksum(const struct fti_file *f, unsigned char (*sums)[HASH_MD5_SIZE],
-	     bool writer, struct hash *h, char *to, struct error *err)
+	     bool writer, struct hash *h, char *to)
 {
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_container *c = &f->containers[i].c;
 
 		/* An empty container has kept an old sum. */
-		if ((c->has_content != 0 || writer) &&
-		    hash_update(h, c->has_content != 0 ? sums[i] : c->hash,
-				HASH_MD5_SIZE, err) < 0)
-			return -1;
+		if (c->has_content != 0 || writer)
+			hash_update(h, c->has_content != 0 ? sums[i] : c->hash,
+				    HASH_MD5_SIZE);
 	}
-	return hash_text(h, to, err);
+	hash_text(h, to);
 }
 
 /* Is the stored checksum this one?  One of which a part is damaged, as myHash
@@ -240,60 +230,53 @@ fti_sums_agree(const unsigned char *a, const unsigned char *b)
 	return same >= HASH_MD5_SIZE / 2;
 }
 
-static int
-match_checksum(const struct fti_checked *c, struct hash *h, enum match *out,
-	       struct error *err)
+static enum match
+match_checksum(const struct fti_checked *c, struct hash *h)
 {
 	const struct fti_file *f = c->file;
 	char text[HASH_TEXT];
 
-	*out = MATCH_NONE;
 	if (f->kind == FTI_KIND_PARITY || !fti_format(f->layout)->footer) {
 		hash_hex(text, c->whole, HASH_MD5_SIZE);
 		/* Without the data it agrees as far as one knows. */
-		if (!c->data_read || is_checksum(f, text))
-			*out = MATCH_READER;
-		return 0;
+		return !c->data_read || is_checksum(f, text) ? MATCH_READER
+							     : MATCH_NONE;
 	}
 	for (int m = MATCH_READER; m < MATCH_NONE; m++) {
-		if (fti_checksum(f, c->sums, m == MATCH_WRITER, h, text, err) <
-		    0)
-			return -1;
-		if (is_checksum(f, text)) {
-			*out = (enum match)m;
-			break;
-		}
+		fti_checksum(f, c->sums, m == MATCH_WRITER, h, text);
+		if (is_checksum(f, text))
+			return (enum match)m;
 	}
-	return 0;
+	return MATCH_NONE;
 }
 
 /* `proven`: as prove() says. */
-static int
+static void
 judge_checksum(struct fti_checked *c, enum match match, size_t wrong,
-	       bool proven, struct error *err)
+	       bool proven)
 {
 	struct fti_file *f = c->file;
 	const struct fti_where where = FTI_META_FIELD(FTI_CHECKSUM);
 
 	if (match == MATCH_READER || f->cut > 0 || (wrong > 0 && proven))
-		return 0;
+		return;
 	if (match == MATCH_WRITER && f->empty > 0)
-		return fti_find(f, FTI_RULE_STALE, where, err,
-				"the checksum is over old sums of %zu emptied "
-				"containers; all data are intact",
-				f->empty);
-	if (f->kind == FTI_KIND_PARITY)
-		return fti_find(f, FTI_RULE_DATA, where, err,
-				"the parity differs from its checksum");
-	if (wrong > 0)
-		return fti_find(f, FTI_RULE_DATA, where, err,
-				"the data differ from the checksum of the "
-				"file");
-	return fti_find(f, proven ? FTI_RULE_META : FTI_RULE_DATA, where, err,
-			"the checksum of the file is wrong, although the data "
-			"of all containers agree with their sums%s",
-			proven ? ""
-			       : ": a size or id in the records may be wrong");
+		fti_find(f, FTI_RULE_STALE, where,
+			 "the checksum is over old sums of %zu emptied "
+			 "containers; all data are intact",
+			 f->empty);
+	else if (f->kind == FTI_KIND_PARITY)
+		fti_find(f, FTI_RULE_DATA, where,
+			 "the parity differs from its checksum");
+	else if (wrong > 0)
+		fti_find(f, FTI_RULE_DATA, where,
+			 "the data differ from the checksum of the file");
+	else
+		fti_find(f, proven ? FTI_RULE_META : FTI_RULE_DATA, where,
+			 "the checksum of the file is wrong, although the data "
+			 "of all containers agree with their sums%s",
+			 proven ? ""
+				: ": a size or id in the records may be wrong");
 }
 
 /* Compare the checksum of the file, and report containers whose data differ
@@ -302,12 +285,10 @@ static int
 compare(struct fti_checked *c, struct hash *h, struct error *err)
 {
 	struct fti_file *f = c->file;
-	enum match match = MATCH_NONE;
+	const enum match match = match_checksum(c, h);
 	size_t wrong = 0;
 	bool proven = false;
 
-	if (match_checksum(c, h, &match, err) < 0)
-		return -1;
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_container *k = &f->containers[i].c;
 
@@ -323,21 +304,22 @@ compare(struct fti_checked *c, struct hash *h, struct error *err)
 		const bool part = fti_sums_agree(k->hash, c->sums[i]);
 
 		if (k->used > 0 &&
-		    memcmp(k->hash, c->sums[i], HASH_MD5_SIZE) != 0 &&
-		    fti_find(f, good || part ? FTI_RULE_SUM : FTI_RULE_DATA,
-			     FTI_CONTAINER_FIELD(i, FTI_CHUNK_HASH), err,
-			     good   ? "its stored sum is damaged; the checksum "
-				      "of the file proves the data (variable "
-				      "%" PRId32 ")"
-			     : part ? "its stored sum is damaged; the rest of "
-				      "it proves the data (variable "
-				      "%" PRId32 ")"
-				    : "its data differ from their sum "
-				      "(variable %" PRId32 ")",
-			     k->id) < 0)
-			return -1;
+		    memcmp(k->hash, c->sums[i], HASH_MD5_SIZE) != 0)
+			fti_find(
+				f, good || part ? FTI_RULE_SUM : FTI_RULE_DATA,
+				FTI_CONTAINER_FIELD(i, FTI_CHUNK_HASH),
+				good ? "its stored sum is damaged; the checksum "
+				       "of the file proves the data (variable "
+				       "%" PRId32 ")"
+				: part ? "its stored sum is damaged; the rest of "
+					 "it proves the data (variable "
+					 "%" PRId32 ")"
+				       : "its data differ from their sum "
+					 "(variable %" PRId32 ")",
+				k->id);
 	}
-	return judge_checksum(c, match, wrong, proven, err);
+	judge_checksum(c, match, wrong, proven);
+	return 0;
 }
 
 /* A sum over the wrong bytes disproves nothing. */
@@ -360,8 +342,8 @@ fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
 	c->open = f->complete ? f->usable
 			      : (int64_t)f->size == f->meta.ckpt_size ||
 					(int64_t)f->size == f->meta.fs;
-	if (f->complete && fti_file_check_lengths(f, err) < 0)
-		return -1;
+	if (f->complete)
+		fti_file_check_lengths(f);
 	if ((f->complete || f->kind == FTI_KIND_PARITY) &&
 	    compare(c, h, err) < 0)
 		return -1;

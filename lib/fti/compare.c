@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "error.h"
 #include "fti/content.h"
 #include "mem.h"
 #include "par.h"
@@ -46,26 +45,24 @@ struct run {
 /* --- A part --- */
 
 /* Bytes off .. off + len differ. */
-static int
-note(struct part *p, uint64_t off, uint64_t len, struct error *err)
+static void
+note(struct part *p, uint64_t off, uint64_t len)
 {
 	struct fti_range *last = p->count > 0 ? &p->ranges[p->count - 1] : NULL;
 
 	p->bytes += len;
 	if (last != NULL && off - (last->off + last->len) <= FTI_COMPARE_GAP) {
 		last->len = off + len - last->off;
-		return 0;
+		return;
 	}
-	if (!MEM_ROOM(p->ranges, p->count, p->room))
-		return error_no_memory(err);
+	(void)MEM_ROOM(p->ranges, p->count, p->room);
 	p->ranges[p->count++] = (struct fti_range){ off, len };
-	return 0;
 }
 
 /* Compare `n` bytes that are at `off`. */
-static int
+static void
 compare_bytes(struct part *p, const unsigned char *a, const unsigned char *b,
-	      size_t n, uint64_t off, struct error *err)
+	      size_t n, uint64_t off)
 {
 	const size_t page = 512;
 
@@ -81,12 +78,10 @@ compare_bytes(struct part *p, const unsigned char *a, const unsigned char *b,
 				;
 			for (begin = i; i < len && a[i] != b[i]; i++)
 				;
-			if (i > begin &&
-			    note(p, off + begin, i - begin, err) < 0)
-				return -1;
+			if (i > begin)
+				note(p, off + begin, i - begin);
 		}
 	}
-	return 0;
 }
 
 static int
@@ -103,9 +98,9 @@ run_part(void *arg, size_t i, unsigned worker, struct error *err)
 		n = left < STEP ? (size_t)left : STEP;
 		if (work_go_on(r->w, err) < 0 ||
 		    fti_content_read(r->a, p->d->a, a, n, at, err) < 0 ||
-		    fti_content_read(r->b, p->d->b, b, n, at, err) < 0 ||
-		    compare_bytes(p, a, b, n, at, err) < 0)
+		    fti_content_read(r->b, p->d->b, b, n, at, err) < 0)
 			return -1;
+		compare_bytes(p, a, b, n, at);
 		progress_add(r->w->progress, n);
 	}
 	return 0;
@@ -209,10 +204,7 @@ merge(struct run *r, struct error *err)
 	size_t i = 0, k = 0;
 	int rc = a == NULL || b == NULL ? -1 : 0;
 
-	if (rc == 0)
-		r->list = mem_calloc(na + nb + 1, sizeof(*r->list));
-	if (rc == 0 && r->list == NULL)
-		rc = error_no_memory(err);
+	r->list = mem_calloc(na + nb + 1, sizeof(*r->list));
 	while (rc == 0) {
 		const struct fti_content_var *x = i < na ? a[i] : NULL;
 		const struct fti_content_var *y = k < nb ? b[k] : NULL;
@@ -247,13 +239,9 @@ fti_compare(const struct fti_content *a, const struct fti_content *b,
 	uint64_t bytes = 0;
 	int rc = merge(&r, err);
 
-	if (rc == 0) {
-		r.most = BATCH * workers;
-		r.parts = mem_calloc(r.most, sizeof(*r.parts));
-		r.memory = mem_alloc(workers, 2 * STEP);
-		if (r.parts == NULL || r.memory == NULL)
-			rc = error_no_memory(err);
-	}
+	r.most = BATCH * workers;
+	r.parts = mem_calloc(r.most, sizeof(*r.parts));
+	r.memory = mem_alloc(workers, 2 * STEP);
 	for (size_t i = 0; rc == 0 && i < r.count; i++)
 		bytes += common_size(&r.list[i]);
 	if (rc == 0)
@@ -265,7 +253,7 @@ fti_compare(const struct fti_content *a, const struct fti_content *b,
 	}
 	if (rc == 0)
 		rc = give_until(&r, r.list + r.count, err);
-	for (size_t i = 0; r.parts != NULL && i < r.most; i++)
+	for (size_t i = 0; i < r.most; i++)
 		mem_free(r.parts[i].ranges);
 	mem_free(r.parts);
 	mem_free(r.memory);

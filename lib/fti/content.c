@@ -9,33 +9,28 @@
 #include "fti/input.h"
 #include "mem.h"
 
-int
-fti_content_add_var(struct fti_content *c, int32_t id, struct error *err)
+void
+fti_content_add_var(struct fti_content *c, int32_t id)
 {
-	if (!MEM_ROOM(c->vars, c->nvars, c->room_vars))
-		return error_no_memory(err);
+	(void)MEM_ROOM(c->vars, c->nvars, c->room_vars);
 	c->vars[c->nvars++] = (struct fti_content_var){
 		.id = id,
 		.first = c->npieces,
 	};
-	return 0;
 }
 
-int
-fti_content_add_piece(struct fti_content *c, uint64_t at, uint64_t len,
-		      struct error *err)
+void
+fti_content_add_piece(struct fti_content *c, uint64_t at, uint64_t len)
 {
 	struct fti_content_var *v = &c->vars[c->nvars - 1];
 
 	if (len == 0)
-		return 0;
-	if (!MEM_ROOM(c->pieces, c->npieces, c->room_pieces))
-		return error_no_memory(err);
+		return;
+	(void)MEM_ROOM(c->pieces, c->npieces, c->room_pieces);
 	c->pieces[c->npieces++] =
 		(struct fti_piece){ .off = v->size, .at = at, .len = len };
 	v->count++;
 	v->size += len;
-	return 0;
 }
 
 int
@@ -48,14 +43,12 @@ fti_content_file(struct fti_content *c, const struct fti_file *f,
 				 f->findings != NULL ? f->findings->text
 						     : "holds no variables");
 	for (size_t i = 0; i < f->nvars; i++) {
-		if (fti_content_add_var(c, f->vars[i].id, err) < 0)
-			return -1;
+		fti_content_add_var(c, f->vars[i].id);
 		for (size_t k = f->vars[i].first; k != SIZE_MAX;
 		     k = f->containers[k].next)
-			if (fti_content_add_piece(
-				    c, f->containers[k].c.fptr,
-				    (uint64_t)f->containers[k].c.used, err) < 0)
-				return -1;
+			fti_content_add_piece(
+				c, f->containers[k].c.fptr,
+				(uint64_t)f->containers[k].c.used);
 	}
 	return 0;
 }
@@ -83,8 +76,6 @@ fti_content_sorted(const struct fti_content *c, struct error *err)
 	const struct fti_content_var **list =
 		mem_calloc(c->nvars + 1, sizeof(struct fti_content_var *));
 
-	if (list == NULL)
-		return error_no_memory_null(err);
 	for (size_t i = 0; i < c->nvars; i++)
 		list[i] = &c->vars[i];
 	if (c->nvars > 0)

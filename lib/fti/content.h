@@ -57,13 +57,12 @@ int fti_content_file(struct fti_content *c, const struct fti_file *f,
 void fti_content_fini(struct fti_content *c);
 
 /* For modules that make a content: begin the next variable, and add the next
- * piece of the last one.  -1: no memory. */
-int fti_content_add_var(struct fti_content *c, int32_t id, struct error *err);
-int fti_content_add_piece(struct fti_content *c, uint64_t at, uint64_t len,
-			  struct error *err);
+ * piece of the last one. */
+void fti_content_add_var(struct fti_content *c, int32_t id);
+void fti_content_add_piece(struct fti_content *c, uint64_t at, uint64_t len);
 
 /* The variables by id, for mem_free().  NULL: ERROR_CORRUPT (an id occurs
- * twice), ERROR_NOMEM. */
+ * twice). */
 const struct fti_content_var **fti_content_sorted(const struct fti_content *c,
 						  struct error *err);
 

@@ -76,8 +76,7 @@ read_vars(struct fti_dcp *d, struct fti_dcp_layer *l, uint64_t count,
 		v.at = at;
 		if (blocks_of(d, v.size) > (l->end - at) / d->block)
 			return corrupt(d, 0, "a variable ends behind it", err);
-		if (!MEM_ROOM(d->vars, d->nvars, room))
-			return error_no_memory(err);
+		(void)MEM_ROOM(d->vars, d->nvars, room);
 		d->vars[d->nvars++] = v;
 		l->blocks += blocks_of(d, v.size);
 		at += blocks_of(d, v.size) * d->block;
@@ -103,8 +102,7 @@ fti_dcp_read(struct fti_dcp *d, const struct fti_posix_file *f,
 				 "%s: blocks of %" PRIu64 " bytes", s->name, n);
 	d->block = (uint32_t)n;
 	d->layers = mem_calloc(f->nlayers, sizeof(*d->layers));
-	if (d->layers == NULL)
-		return error_no_memory(err);
+
 	for (size_t i = 0; i < f->nlayers; i++, d->nlayers++) {
 		const uint64_t skip = i == 0 ? FILE_HEADER : 0;
 		const uint64_t record = BLOCK_HEADER + (uint64_t)d->block;
@@ -224,8 +222,7 @@ list_vars(struct state *s, struct error *err)
 
 	s->nvars = oldest ? s->d->nvars : f->nvars;
 	s->vars = mem_calloc(s->nvars + 1, sizeof(*s->vars));
-	if (s->vars == NULL)
-		return error_no_memory(err);
+
 	for (size_t i = 0; i < s->nvars; i++) {
 		struct var *v = &s->vars[i];
 
@@ -249,7 +246,7 @@ list_vars(struct state *s, struct error *err)
 					 " occurs twice",
 					 s->d->source->name, s->vars[i].id);
 	s->table = mem_calloc((size_t)s->nblocks + 1, sizeof(*s->table));
-	return s->table == NULL ? error_no_memory(err) : 0;
+	return 0;
 }
 
 /* Block `i` of the variable is at `at`. */
@@ -298,8 +295,7 @@ add_pieces(struct fti_content *c, const struct state *s, const struct var *v,
 					 s->d->source->name, v->id, i);
 		len = end == v->nblocks ? v->size - i * block
 					: (end - i) * block;
-		if (fti_content_add_piece(c, at[i], len, err) < 0)
-			return -1;
+		fti_content_add_piece(c, at[i], len);
 	}
 	return 0;
 }
@@ -332,8 +328,8 @@ add_vars(struct fti_content *c, struct state *s, struct error *err)
 			lacks |= v->unknown;
 			continue;
 		}
-		if (fti_content_add_var(c, v->id, err) < 0 ||
-		    add_pieces(c, s, v, err) < 0)
+		fti_content_add_var(c, v->id);
+		if (add_pieces(c, s, v, err) < 0)
 			return -1;
 		c->vars[c->nvars - 1].described = described(s->d, v);
 	}
@@ -457,11 +453,10 @@ sum_run(struct summing *s, uint64_t at, uint64_t count, size_t header,
 				htole32(crc_update(0, data, block));
 			unsigned char sum[HASH_MD5_SIZE];
 
-			if (hash_update(s->block, data, block, err) < 0 ||
-			    hash_sum(s->block, sum, err) < 0 ||
-			    hash_update(s->md5, sum, sizeof(sum), err) < 0 ||
-			    hash_update(s->crc, &crc, sizeof(crc), err) < 0)
-				return -1;
+			hash_update(s->block, data, block);
+			hash_sum(s->block, sum);
+			hash_update(s->md5, sum, sizeof(sum));
+			hash_update(s->crc, &crc, sizeof(crc));
 		}
 		progress_add(s->w->progress, n * record);
 		at += n * record;
@@ -476,23 +471,23 @@ fti_dcp_sum(const struct fti_dcp *d, size_t layer, struct fti_dcp_sums *sums,
 {
 	struct summing s = { .d = d, .w = work_or_default(w) };
 	const struct fti_dcp_layer *l = &d->layers[layer];
-	int rc = -1;
+	int rc = 0;
 
 	s.block = hash_new(HASH_MD5, err);
 	s.md5 = s.block == NULL ? NULL : hash_new(HASH_MD5, err);
 	s.crc = s.md5 == NULL ? NULL : hash_new(HASH_MD5, err);
 	s.buf = mem_alloc(STEP, 1);
-	if (s.crc != NULL)
-		rc = s.buf == NULL ? error_no_memory(err) : 0;
+	if (s.crc == NULL)
+		rc = -1;
 	if (rc == 0 && layer > 0)
 		rc = sum_run(&s, l->at, l->blocks, BLOCK_HEADER, err);
 	for (size_t i = 0; layer == 0 && i < d->nvars && rc == 0; i++)
 		rc = sum_run(&s, d->vars[i].at, blocks_of(d, d->vars[i].size),
 			     0, err);
-	if (rc == 0)
-		rc = hash_text(s.md5, sums->md5, err);
-	if (rc == 0)
-		rc = hash_text(s.crc, sums->crc, err);
+	if (rc == 0) {
+		hash_text(s.md5, sums->md5);
+		hash_text(s.crc, sums->crc);
+	}
 	mem_free(s.buf);
 	hash_free(s.crc);
 	hash_free(s.md5);

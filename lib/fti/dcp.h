@@ -63,7 +63,7 @@ void fti_dcp_fini(struct fti_dcp *d);
  * The content after `layer`: each block of its newest version up to there.
  * Returns 0; 1: `c` lacks variables, because no file records what size they had
  * then; -1: ERROR_CORRUPT (a block is in no layer), ERROR_USAGE (no such
- * layer), ERROR_NOMEM.  Call fti_content_fini() in any case.
+ * layer).  Call fti_content_fini() in any case.
  *
  * Sizes: an ini has those of its own checkpoint, the newest; layer 0 has its
  * own.  Between them a variable is known if both agree, and no layer has a
@@ -91,7 +91,7 @@ int32_t fti_dcp_id(const struct fti_dcp *d, size_t layer);
 /*
  * Sum a layer: the MD5 sum of the sums of its blocks.  FTI sums a block by MD5
  * or, in dcp_mode 2, by CRC-32: both results are made, as text.  -1: the bytes
- * cannot be read, ERROR_NOMEM, or stopped.
+ * cannot be read, or stopped.
  */
 struct fti_dcp_sums {
 	char md5[HASH_MD5_TEXT], crc[HASH_MD5_TEXT];

@@ -27,14 +27,11 @@ start(struct fti_draft *d, enum fti_layout layout)
 	};
 }
 
-static int
-add_block(struct fti_draft *d, struct error *err)
+static void
+add_block(struct fti_draft *d, size_t first)
 {
-	if (!MEM_ROOM(d->blocks, d->nblocks, d->room_blocks))
-		return error_no_memory(err);
-	d->blocks[d->nblocks++] =
-		(struct fti_draft_block){ .first = d->ncontainers };
-	return 0;
+	(void)MEM_ROOM(d->blocks, d->nblocks, d->room_blocks);
+	d->blocks[d->nblocks++] = (struct fti_draft_block){ .first = first };
 }
 
 /* --- Proven files --- */
@@ -119,16 +116,12 @@ fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
 		return -1;
 	own = d->own = mem_calloc(1, sizeof(*d->own));
 	d->containers = mem_calloc(f->ncontainers, sizeof(*d->containers));
-	if (own == NULL || d->containers == NULL)
-		return error_no_memory(err);
+
 	d->nown = 1;
 	if (fti_content_file(own, f, c->source, err) < 0)
 		return -1;
-	for (size_t b = 0; b < f->nblocks; b++) {
-		if (add_block(d, err) < 0)
-			return -1;
-		d->blocks[b].first = f->blocks[b].first;
-	}
+	for (size_t b = 0; b < f->nblocks; b++)
+		add_block(d, f->blocks[b].first);
 	d->ncontainers = d->room_containers = f->ncontainers;
 	/* Number the containers of each variable, and describe them. */
 	for (size_t v = 0; v < f->nvars; v++) {
@@ -172,25 +165,21 @@ fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
  * is right.  The sizes are known; the checksum is the old or the right one;
  * below level 3 and 2 the values are -1.
  */
-static int
-prove_meta(struct fti_draft *d, const struct fti_checked *c, struct hash *h,
-	   struct error *err)
+static void
+prove_meta(struct fti_draft *d, const struct fti_checked *c, struct hash *h)
 {
 	const struct fti_meta *old = &c->file->meta;
 	char right[HASH_TEXT];
 
 	hash_hex(right, c->whole, HASH_MD5_SIZE);
-	if (fti_format(c->file->layout)->footer &&
-	    fti_checksum(c->file, c->sums, false, h, right, err) < 0)
-		return -1;
+	if (fti_format(c->file->layout)->footer)
+		fti_checksum(c->file, c->sums, false, h, right);
 	for (unsigned i = 0; i < 8; i++) {
 		d->max_fs = (i & 2) != 0 ? -1 : old->max_fs;
 		d->pt_fs = (i & 4) != 0 ? -1 : old->pt_fs;
-		if (fti_draft_meta(d, (i & 1) == 0 ? old->checksum : right, h,
-				   err) < 0)
-			return -1;
+		fti_draft_meta(d, (i & 1) == 0 ? old->checksum : right, h);
 		if (fti_sums_agree(d->meta.hash, old->hash))
-			return 0;
+			return;
 	}
 	/* Perhaps one byte of a field is damaged. */
 	for (unsigned i = 0; i < 3 * 8 * 256; i++) {
@@ -200,16 +189,14 @@ prove_meta(struct fti_draft *d, const struct fti_checked *c, struct hash *h,
 		d->pt_fs = old->pt_fs ^
 			   (int64_t)(i >= 2048 && i < 4096 ? flip : 0);
 		d->timestamp = old->timestamp ^ (i >= 4096 ? flip : 0);
-		if (fti_draft_meta(d, right, h, err) < 0)
-			return -1;
+		fti_draft_meta(d, right, h);
 		if (memcmp(d->meta.hash, old->hash, HASH_MD5_SIZE) == 0)
-			return 0;
+			return;
 	}
 	d->max_fs = old->max_fs < 0 ? -1 : old->max_fs;
 	d->pt_fs = old->pt_fs < 0 ? -1 : old->pt_fs;
 	d->timestamp = old->timestamp;
 	d->unproven = true;
-	return 0;
 }
 
 int
@@ -217,18 +204,18 @@ fti_describe_repair(struct fti_draft *d, const struct fti_checked *c,
 		    struct error *err)
 {
 	struct hash *h = NULL;
-	struct error why = ERROR_INIT;
-	int rc = fti_describe_same(d, c, c->file->layout, err);
+	const int rc = fti_describe_same(d, c, c->file->layout, err);
 
 	if (rc < 0 || c->file->meta_good)
 		return rc;
 	/* The sizes; damaged fields are impossible yet. */
-	if (fti_draft_plan(d, &why) < 0 && why.kind != ERROR_USAGE)
-		return error_pass(err, &why);
+	(void)fti_draft_plan(d, NULL);
 	h = hash_new(HASH_MD5, err);
-	rc = h == NULL ? -1 : prove_meta(d, c, h, err);
+	if (h == NULL)
+		return -1;
+	prove_meta(d, c, h);
 	hash_free(h);
-	return rc;
+	return 0;
 }
 
 /* --- Variables --- */
@@ -242,8 +229,8 @@ add_content(struct fti_draft *d, const struct fti_content *c, unsigned room,
 		const struct fti_content_var *v = &c->vars[i];
 		uint64_t more = v->size / 100, rest = v->size % 100;
 
-		if (d->nblocks == 0 && add_block(d, err) < 0)
-			return -1;
+		if (d->nblocks == 0)
+			add_block(d, d->ncontainers);
 		if (num_mul(&more, room) < 0 || num_mul(&rest, room) < 0 ||
 		    num_add(&more, rest / 100) < 0 ||
 		    num_add(&more, v->size) < 0 || more > INT64_MAX)
@@ -251,9 +238,8 @@ add_content(struct fti_draft *d, const struct fti_content *c, unsigned room,
 					 "variable %" PRId32
 					 ": its container would be too large",
 					 v->id);
-		if (!MEM_ROOM(d->containers, d->ncontainers,
-			      d->room_containers))
-			return error_no_memory(err);
+		(void)MEM_ROOM(d->containers, d->ncontainers,
+			       d->room_containers);
 		d->containers[d->ncontainers] = (struct fti_draft_container){
 			.c = {
 				.id = v->id,
@@ -303,15 +289,13 @@ fti_describe_pack(struct fti_draft *d, const struct fti_raw *vars, size_t count,
 						 vars[k].source->name,
 						 vars[i].source->name);
 	d->own = mem_calloc(count + 1, sizeof(*d->own));
-	if (d->own == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < count; i++) {
 		struct fti_content *c = &d->own[d->nown++];
 
 		c->source = vars[i].source;
-		if (fti_content_add_var(c, vars[i].id, err) < 0 ||
-		    fti_content_add_piece(c, 0, c->source->size, err) < 0 ||
-		    add_content(d, c, room, err) < 0)
+		fti_content_add_var(c, vars[i].id);
+		fti_content_add_piece(c, 0, c->source->size);
+		if (add_content(d, c, room, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -450,9 +434,8 @@ fti_draft_records(const struct fti_draft *d, size_t block, unsigned char *to)
 	}
 }
 
-int
-fti_draft_meta(struct fti_draft *d, const char *checksum, struct hash *h,
-	       struct error *err)
+void
+fti_draft_meta(struct fti_draft *d, const char *checksum, struct hash *h)
 {
 	unsigned char record[FTI_META_MAX];
 	struct fti_meta *m = &d->meta;
@@ -469,9 +452,9 @@ fti_draft_meta(struct fti_draft *d, const char *checksum, struct hash *h,
 	};
 	memcpy(m->checksum, checksum, FTI_CHECKSUM_SIZE);
 	if (d->raw)
-		return 0;
+		return;
 	fti_record_write(d->layout, FTI_META, m, record);
-	return fti_meta_hash(d->layout, record, h, m->hash, err);
+	fti_meta_hash(d->layout, record, h, m->hash);
 }
 
 void

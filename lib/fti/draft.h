@@ -114,8 +114,7 @@ int fti_describe_posix(struct fti_draft *d, const struct fti_content *c,
 int fti_draft_plan(struct fti_draft *d, struct error *err);
 
 /* Set d->meta, with this checksum. */
-int fti_draft_meta(struct fti_draft *d, const char *checksum, struct hash *h,
-		   struct error *err);
+void fti_draft_meta(struct fti_draft *d, const char *checksum, struct hash *h);
 
 /* The records of a block, as they are in the file.  `to` has room for
  * fti_draft_records_size(). */

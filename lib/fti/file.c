@@ -50,9 +50,9 @@ record(struct reader *r, uint64_t off, size_t len, struct error *err)
 
 /* --- Findings --- */
 
-int
+void
 fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
-	 struct error *err, const char *fmt, ...)
+	 const char *fmt, ...)
 {
 	struct fti_finding *n = arena_alloc(f->arena, 1, sizeof(*n));
 	char text[ERROR_TEXT_MAX];
@@ -73,8 +73,6 @@ fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 	va_end(ap);
 	if (where.field >= 0)
 		at += fti_format(f->layout)->fields[where.field].at;
-	if (n == NULL)
-		return error_no_memory(err);
 	*n = (struct fti_finding){
 		.rule = rule,
 		.at = where.field < 0 ? -1 : (int64_t)at,
@@ -83,13 +81,10 @@ fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 		.field = where.field,
 		.text = arena_strdup(f->arena, text),
 	};
-	if (n->text == NULL)
-		return error_no_memory(err);
 	*f->tail = n;
 	f->tail = &n->next;
 	if (f->nfindings++ == 0 || rule > f->worst)
 		f->worst = rule;
-	return 0;
 }
 
 /* --- Records --- */
@@ -137,8 +132,7 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
 
 	if (bytes == NULL)
 		return -1;
-	if (!MEM_ROOM(f->blocks, f->nblocks, f->room_blocks))
-		return error_no_memory(err);
+	(void)MEM_ROOM(f->blocks, f->nblocks, f->room_blocks);
 	b = &f->blocks[f->nblocks++];
 	fti_record_read(l, FTI_BLOCK, bytes, &b->b);
 	b->at = way->at;
@@ -158,9 +152,8 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
 		bytes = record(r, way->at, format->container, err);
 		if (bytes == NULL)
 			return -1;
-		if (!MEM_ROOM(f->containers, f->ncontainers,
-			      f->room_containers))
-			return error_no_memory(err);
+		(void)MEM_ROOM(f->containers, f->ncontainers,
+			       f->room_containers);
 		c = &f->containers[f->ncontainers++];
 		*c = (struct fti_file_container){ .at = way->at };
 		fti_record_read(l, FTI_CONTAINER, bytes, &c->c);
@@ -277,9 +270,7 @@ look_for_records(const struct reader *r, enum fti_layout l, uint64_t end,
 {
 	const size_t len = end < TAIL ? (size_t)end : TAIL;
 	unsigned char *tail = mem_alloc(len + 1, 1);
-	int rc = tail == NULL
-			 ? error_no_memory(err)
-			 : fti_source_read(r->s, tail, len, end - len, err);
+	int rc = fti_source_read(r->s, tail, len, end - len, err);
 
 	*start = rc == 0 ? find_records(l, tail, len, end) : 0;
 	*start = *start == 0 ? UINT64_MAX : *start;
@@ -362,8 +353,9 @@ judge(struct fti_file *f, struct reader *r, struct hash *h, struct candidate *c,
 	const unsigned char *bytes = record(r, c->at, format->meta, err);
 	int rc = 0;
 
-	if (bytes == NULL || fti_meta_hash(c->layout, bytes, h, sum, err) < 0)
+	if (bytes == NULL)
 		return -1;
+	fti_meta_hash(c->layout, bytes, h, sum);
 	fti_record_read(c->layout, FTI_META, bytes, &c->meta);
 	c->good = memcmp(sum, m->hash, sizeof(sum)) == 0;
 	if (c->parity) {
@@ -426,9 +418,7 @@ find_cut(struct fti_file *f, const struct fti_source *s, enum fti_layout only,
 {
 	const size_t len = f->size < TAIL ? (size_t)f->size : TAIL;
 	unsigned char *tail = mem_alloc(len + 1, 1);
-	int rc = tail == NULL
-			 ? error_no_memory(err)
-			 : fti_source_read(s, tail, len, f->size - len, err);
+	int rc = fti_source_read(s, tail, len, f->size - len, err);
 
 	for (int l = FTI_F; rc == 0 && l >= FTI_C; l--) {
 		const struct fti_format *format = fti_format(l);
@@ -465,17 +455,11 @@ find_cut(struct fti_file *f, const struct fti_source *s, enum fti_layout only,
 }
 
 struct fti_file *
-fti_file_new(const struct fti_source *s, struct error *err)
+fti_file_new(const struct fti_source *s)
 {
 	struct fti_file *f = mem_calloc(1, sizeof(*f));
 
-	if (f != NULL)
-		f->arena = arena_new();
-	if (f == NULL || f->arena == NULL) {
-		error_no_memory(err);
-		fti_file_free(f);
-		return NULL;
-	}
+	f->arena = arena_new();
 	f->name = s->name;
 	f->size = s->size;
 	f->kind = FTI_KIND_NONE;
@@ -487,41 +471,36 @@ struct fti_file *
 fti_file_read(const struct fti_source *s, enum fti_layout layout,
 	      struct error *err)
 {
-	struct fti_file *f = fti_file_new(s, err);
-	struct reader *r = f == NULL ? NULL : mem_calloc(1, sizeof(*r));
+	struct fti_file *f = fti_file_new(s);
+	struct reader *r = mem_calloc(1, sizeof(*r));
 	struct candidate c = { .score = 0 };
-	int rc = f != NULL && r == NULL ? error_no_memory(err) : -1;
+	int rc = 0;
 
-	if (r != NULL) {
-		r->s = s;
-		rc = choose(f, r, layout, &c, err);
-	}
+	r->s = s;
+	rc = choose(f, r, layout, &c, err);
 	if (rc == 0 && c.score == 0)
 		rc = find_cut(f, s, layout, &c, err);
-	if (rc == 0) {
-		f->nblocks = f->ncontainers = 0;
-		f->layout = c.layout;
-		f->meta = c.meta;
-		f->meta_at = c.at;
-		f->meta_good = c.good;
-		if (c.score > 0)
-			f->kind = c.parity ? FTI_KIND_PARITY : FTI_KIND_DATA;
-	}
+	f->nblocks = f->ncontainers = 0;
+	f->layout = c.layout;
+	f->meta = c.meta;
+	f->meta_at = c.at;
+	f->meta_good = c.good;
+	if (c.score > 0)
+		f->kind = c.parity ? FTI_KIND_PARITY : FTI_KIND_DATA;
 	if (rc == 0 && f->kind == FTI_KIND_NONE) {
-		rc = fti_find(f, FTI_RULE_FORMAT, FTI_FILE_ITSELF, err,
-			      "no layout of FTI-FF fits");
+		fti_find(f, FTI_RULE_FORMAT, FTI_FILE_ITSELF,
+			 "no layout of FTI-FF fits");
 	} else if (rc == 0 && f->kind == FTI_KIND_DATA) {
 		rc = walk(f, r, c.layout, &c.meta, err);
 		f->complete = rc > 0;
-		rc = rc < 0 ? -1 : 0;
 	}
-	if (rc == 0)
-		rc = fti_file_check(f, err);
 	mem_free(r);
-	if (rc == 0)
-		return f;
-	fti_file_free(f);
-	return NULL;
+	if (rc < 0) {
+		fti_file_free(f);
+		return NULL;
+	}
+	fti_file_check(f);
+	return f;
 }
 
 void

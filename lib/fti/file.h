@@ -113,14 +113,13 @@ struct fti_file {
 	struct fti_finding **tail;
 };
 
-/* A file without records, which only holds findings: of POSIX files.  NULL:
- * ERROR_NOMEM. */
-struct fti_file *fti_file_new(const struct fti_source *s, struct error *err);
+/* A file without records, which only holds findings: of POSIX files. */
+struct fti_file *fti_file_new(const struct fti_source *s);
 
 /*
  * Read the structure.  `layout`: expect this one (a file of C and of D can look
- * alike to the end), or FTI_LAYOUTS to find it.  NULL: the file cannot be read,
- * ERROR_NOMEM.  The result is for fti_file_free().
+ * alike to the end), or FTI_LAYOUTS to find it.  NULL: the file cannot be read.
+ * The result is for fti_file_free().
  */
 struct fti_file *fti_file_read(const struct fti_source *s,
 			       enum fti_layout layout, struct error *err);
@@ -129,10 +128,10 @@ void fti_file_free(struct fti_file *f);
 /* For fti_check(): the sizes of variables, after bytes in use were settled; and
  * findings about these. */
 void fti_file_measure(struct fti_file *f);
-int fti_file_check_lengths(struct fti_file *f, struct error *err);
+void fti_file_check_lengths(struct fti_file *f);
 
 /* Add a finding.  Its text is formatted; the number of the container, or of the
- * block with the field, comes first.  -1: no memory. */
+ * block with the field, comes first. */
 struct fti_where {
 	size_t block, container;
 	int field;
@@ -141,8 +140,7 @@ struct fti_where {
 #define FTI_META_FIELD(f) ((struct fti_where){ SIZE_MAX, SIZE_MAX, f })
 #define FTI_BLOCK_FIELD(b, f) ((struct fti_where){ b, SIZE_MAX, f })
 #define FTI_CONTAINER_FIELD(c, f) ((struct fti_where){ SIZE_MAX, c, f })
-int fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
-	     struct error *err, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+void fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
+	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 #endif /* FTI_FILE_H */

@@ -5,11 +5,10 @@
 #ifndef FTI_FILE_IMPL_H
 #define FTI_FILE_IMPL_H
 
-struct error;
 struct fti_file;
 
 /* Check the records against the rules of fti.md 10, and make the list of
  * variables. */
-int fti_file_check(struct fti_file *f, struct error *err);
+void fti_file_check(struct fti_file *f);
 
 #endif /* FTI_FILE_IMPL_H */

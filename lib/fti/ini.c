@@ -124,30 +124,31 @@ add_line(void *arg, const struct inifile_line *l)
 	struct fti_ini *ini = arg;
 	const struct span section = section_of(l);
 	char key[FTI_INI_KEY_MAX];
-	const char *name = NULL;
 	struct pair p;
 
 	if (!split(l, &p) || !join(key, section, p.key))
 		return 0;
-	if (!MEM_ROOM(ini->values, ini->nvalues, ini->room_values))
-		return -1;
-	name = arena_strdup(ini->arena, key);
+	(void)MEM_ROOM(ini->values, ini->nvalues, ini->room_values);
 	ini->values[ini->nvalues] =
 		arena_strndup(ini->arena, p.value.at, length(p.value));
-	if (name == NULL || ini->values[ini->nvalues] == NULL ||
-	    map_put(ini->keys, name, ini->nvalues) < 0)
-		return -1;
-	ini->nvalues++;
+	map_put(ini->keys, arena_strdup(ini->arena, key), ini->nvalues++);
 	if (l->section == ini->last)
 		return 0;
 	/* A section that is not the last line's; the key begins with it. */
 	ini->last = l->section;
-	name = arena_strndup(ini->arena, key, length(section));
-	if (name == NULL ||
-	    !MEM_ROOM(ini->sections, ini->nsections, ini->room_sections))
-		return -1;
-	ini->sections[ini->nsections++] = name;
+	(void)MEM_ROOM(ini->sections, ini->nsections, ini->room_sections);
+	ini->sections[ini->nsections++] =
+		arena_strndup(ini->arena, key, length(section));
 	return 0;
+}
+
+/* inih can fail only without memory. */
+static void
+each_line(const void *data, size_t len,
+	  int (*fn)(void *arg, const struct inifile_line *line), void *arg)
+{
+	if (inifile_each(data, len, fn, arg) < 0)
+		mem_missing();
 }
 
 struct fti_ini *
@@ -160,17 +161,11 @@ fti_ini_parse(const char *name, const void *data, size_t len, struct error *err)
 				      "%s: %s, too large for FTI's ini", name,
 				      str_size(len));
 	ini = mem_calloc(1, sizeof(*ini));
-	if (ini != NULL) {
-		ini->arena = arena_new();
-		ini->keys = map_new();
-	}
-	if (ini != NULL && ini->arena != NULL && ini->keys != NULL)
-		ini->name = arena_strdup(ini->arena, name);
-	if (ini != NULL && ini->name != NULL &&
-	    inifile_each(data, len, add_line, ini) == 0)
-		return ini;
-	fti_ini_free(ini);
-	return error_no_memory_null(err);
+	ini->arena = arena_new();
+	ini->keys = map_new();
+	ini->name = arena_strdup(ini->arena, name);
+	each_line(data, len, add_line, ini);
+	return ini;
 }
 
 struct fti_ini *
@@ -264,10 +259,10 @@ fti_ini_can_hold(const char *value)
 	return length(s) == length(all) && strpbrk(value, "\n\"'#;") == NULL;
 }
 
-int
+void
 fti_ini_add(struct buf *out, const char *key, const char *value)
 {
-	return buf_printf(out, "%-30s = %s\n", key, value);
+	buf_printf(out, "%-30s = %s\n", key, value);
 }
 
 /* Where the edit goes. */
@@ -311,8 +306,7 @@ fti_ini_set(struct buf *text, const struct fti_ini_value *v, struct error *err)
 		return error_set(err, ERROR_USAGE,
 				 "[%s] %s: an ini file cannot hold this value",
 				 v->section, v->key);
-	if (inifile_each(data, len, look_at_line, &p) < 0)
-		return error_no_memory(err);
+	each_line(data, len, look_at_line, &p);
 	cut = p.value;
 	while (v->alone && cut.at != NULL && cut.end < end && *cut.end != '\n')
 		cut.end++;
@@ -336,10 +330,7 @@ fti_ini_set(struct buf *text, const struct fti_ini_value *v, struct error *err)
 		fti_ini_add(&out, v->key, v->value);
 	}
 	buf_add(&out, cut.end, (size_t)(end - cut.end));
-	if (buf_check(&out, err) < 0) {
-		buf_free(&out);
-		return -1;
-	}
+
 	buf_free(text);
 	*text = out;
 	return 0;

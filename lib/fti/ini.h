@@ -29,7 +29,7 @@ struct fti_ini; /* opaque */
 #define FTI_INI_KEY_MAX 128
 
 /* Read the file `path` below `dirfd` (io_open_read()), or bytes; `name` is for
- * messages, and copied.  NULL: ERROR_NOMEM, ERROR_CORRUPT for a file that is
+ * messages, and copied.  NULL: ERROR_CORRUPT for a file that is
  * too large, or a reading error. */
 struct fti_ini *fti_ini_read(int dirfd, const char *path, struct error *err);
 struct fti_ini *fti_ini_parse(const char *name, const void *data, size_t len,
@@ -62,7 +62,7 @@ int fti_ini_number(const struct fti_ini *ini, const char *section,
 bool fti_ini_can_hold(const char *value);
 
 /* Append a line as FTI writes it. */
-int fti_ini_add(struct buf *out, const char *key, const char *value);
+void fti_ini_add(struct buf *out, const char *key, const char *value);
 
 /*
  * Set a key in the text of a file, all other bytes of which stay.  A missing

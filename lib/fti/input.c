@@ -85,17 +85,18 @@ fti_source_sum(const struct fti_source *s, uint64_t off, uint64_t len,
 {
 	const size_t most = len < STEP ? (size_t)len : STEP;
 	unsigned char *buf = mem_alloc(most + 1, 1);
-	int rc = buf == NULL ? error_no_memory(err) : 0;
+	int rc = 0;
 
-	while (rc == 0 && len > 0) {
+	while (len > 0) {
 		const size_t n = len < most ? (size_t)len : most;
 
 		if (work_go_on(w, err) < 0 ||
-		    fti_source_read(s, buf, n, off, err) < 0 ||
-		    hash_update(h, buf, n, err) < 0)
+		    fti_source_read(s, buf, n, off, err) < 0) {
 			rc = -1;
-		else
-			progress_add(work_or_default(w)->progress, n);
+			break;
+		}
+		hash_update(h, buf, n);
+		progress_add(work_or_default(w)->progress, n);
 		off += n;
 		len -= n;
 	}

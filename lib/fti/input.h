@@ -46,7 +46,7 @@ int fti_source_read(const struct fti_source *s, void *to, size_t len,
 		    uint64_t off, struct error *err);
 
 /* Add `len` bytes from `off` to a sum, and to the progress of `w`, which may be
- * NULL.  -1: they cannot be read, ERROR_NOMEM, or stopped. */
+ * NULL.  -1: they cannot be read, or stopped. */
 int fti_source_sum(const struct fti_source *s, uint64_t off, uint64_t len,
 		   struct hash *h, const struct work *w, struct error *err);
 

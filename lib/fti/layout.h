@@ -139,7 +139,7 @@ void fti_record_patch(enum fti_layout l, enum fti_record r, const void *from,
 
 /* The sum that the field myHash must have (fti.md 2).  `h` is an MD5 sum
  * without data. */
-int fti_meta_hash(enum fti_layout l, const void *record, struct hash *h,
-		  unsigned char to[static HASH_MD5_SIZE], struct error *err);
+void fti_meta_hash(enum fti_layout l, const void *record, struct hash *h,
+		   unsigned char to[static HASH_MD5_SIZE]);
 
 #endif /* FTI_LAYOUT_H */

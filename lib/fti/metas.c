@@ -81,26 +81,26 @@ fti_location_of(const char *path, struct fti_location *out, struct error *err)
 	*out = (struct fti_location){ .level = FTI_NO_LEVEL };
 	buf_add(&given, path, (size_t)(path_base(path) - path));
 	buf_add_char(&given, '.');
-	rc = buf_check(&given, err);
-	if (rc == 0 && path_real(given.data, &dir, NULL) < 0)
+	rc = path_real(given.data, &dir, NULL);
+	if (rc < 0)
 		rc = path_absolute(given.data, &dir, err);
-	buf_free(&given);
 	if (rc == 0) {
 		out->dir = mem_strdup(dir.data);
 		out->above = mem_strdup(dir.data);
 	}
+	buf_free(&given);
 	buf_free(&dir);
-	if (rc < 0 || out->dir == NULL || out->above == NULL)
-		return rc < 0 ? rc : error_no_memory(err);
+	if (rc < 0)
+		return -1;
 	level = fti_location_cut(out->above);
 	if (level != NULL)
 		out->level = fti_level_parse(level);
 	if (out->level != FTI_NO_LEVEL)
 		out->exec = fti_location_cut(out->above);
-	if (out->exec != NULL)
-		return 0;
-	mem_free(out->above);
-	out->above = NULL;
+	if (out->exec == NULL) {
+		mem_free(out->above);
+		out->above = NULL;
+	}
 	return 0;
 }
 
@@ -115,20 +115,14 @@ fti_location_fini(struct fti_location *p)
 /* --- The cache --- */
 
 struct fti_metas *
-fti_metas_new(struct error *err)
+fti_metas_new(void)
 {
 	struct fti_metas *m = mem_calloc(1, sizeof(*m));
 
-	if (m != NULL) {
-		m->arena = arena_new();
-		m->dirs_by = map_new();
-		m->places_by = map_new();
-		if (m->arena != NULL && m->dirs_by != NULL &&
-		    m->places_by != NULL)
-			return m;
-	}
-	fti_metas_free(m);
-	return error_no_memory_null(err);
+	m->arena = arena_new();
+	m->dirs_by = map_new();
+	m->places_by = map_new();
+	return m;
 }
 
 void
@@ -169,12 +163,12 @@ add_name(void *arg, const char *name, struct error *err)
 {
 	const struct listing *l = arg;
 
+	(void)err;
 	if (!l->take(name))
 		return 0;
-	if (!MEM_ROOM(l->to->list, l->to->count, l->to->room))
-		return error_no_memory(err);
-	l->to->list[l->to->count] = arena_strdup(l->m->arena, name);
-	return l->to->list[l->to->count++] == NULL ? error_no_memory(err) : 0;
+	(void)MEM_ROOM(l->to->list, l->to->count, l->to->room);
+	l->to->list[l->to->count++] = arena_strdup(l->m->arena, name);
+	return 0;
 }
 
 static int
@@ -185,19 +179,15 @@ by_text(const void *a, const void *b)
 
 /* List the names that `take` wants, in order.  A directory that cannot be read
  * has none. */
-static int
+static void
 list_names(struct fti_metas *m, int fd, bool (*take)(const char *name),
-	   struct strings *to, struct error *err)
+	   struct strings *to)
 {
 	struct listing l = { m, to, take };
-	struct error why = ERROR_INIT;
 
-	if (dir_each(fd, "directory", add_name, &l, &why) < 0 &&
-	    why.kind == ERROR_NOMEM)
-		return error_pass(err, &why);
+	(void)dir_each(fd, "directory", add_name, &l, NULL);
 	if (to->count > 0)
 		qsort(to->list, to->count, sizeof(*to->list), by_text);
-	return 0;
 }
 
 static bool
@@ -214,117 +204,94 @@ is_visible(const char *name)
 
 /* --- Directories of metadata --- */
 
-/* The number of the directory `path`; `fd` is taken.  SIZE_MAX: no memory. */
+/* The number of the directory `path`; `fd` is taken. */
 static size_t
 add_dir(struct fti_metas *m, const char *path, int fd)
 {
 	const char *copy = arena_strdup(m->arena, path);
 
-	if (copy == NULL || !MEM_ROOM(m->dirs, m->ndirs, m->room_dirs) ||
-	    map_put(m->dirs_by, copy, m->ndirs) < 0) {
-		io_close(fd);
-		return SIZE_MAX;
-	}
+	(void)MEM_ROOM(m->dirs, m->ndirs, m->room_dirs);
+	map_put(m->dirs_by, copy, m->ndirs);
 	m->dirs[m->ndirs] = (struct dir){ .path = copy, .fd = fd };
+	if (fd >= 0)
+		list_names(m, fd, is_sector, &m->dirs[m->ndirs].names);
 	return m->ndirs++;
 }
 
 /* Add the directory to the place, if it has metadata.  `fd` is taken. */
-static int
-add_to_place(struct fti_metas *m, struct place *p, const char *path, int fd,
-	     struct error *err)
+static void
+add_to_place(struct fti_metas *m, struct place *p, const char *path, int fd)
 {
 	size_t i = map_get(m->dirs_by, path);
 
-	if (i == MAP_NONE) {
+	if (i == MAP_NONE)
 		i = add_dir(m, path, fd);
-		if (i == SIZE_MAX)
-			return error_no_memory(err);
-		if (list_names(m, fd, is_sector, &m->dirs[i].names, err) < 0)
-			return -1;
-	} else {
+	else
 		close(fd);
-	}
 	if (m->dirs[i].names.count == 0)
-		return 0;
-	if (!MEM_ROOM(p->dirs, p->count, p->room))
-		return error_no_memory(err);
+		return;
+	(void)MEM_ROOM(p->dirs, p->count, p->room);
 	p->dirs[p->count++] = i;
-	return 0;
 }
 
 /* Read an ini file below `fd`.  One that cannot be read is a problem. */
-static int
-read_ini(struct fti_metas *m, struct dir *d, int fd, const char *name,
-	 struct error *err)
+static void
+read_ini(struct fti_metas *m, struct dir *d, int fd, const char *name)
 {
 	struct error why = ERROR_INIT;
 	struct fti_posix *p = fti_posix_read(fd, name, &why);
 
-	if (p == NULL && why.kind == ERROR_NOMEM)
-		return error_pass(err, &why);
 	if (p == NULL) {
 		if (d->problem == NULL) {
 			d->problem = arena_strdup(m->arena, why.text);
 			d->kind = why.kind;
 		}
-		return d->problem == NULL ? error_no_memory(err) : 0;
+		return;
 	}
-	d->read[d->nread] = p;
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->files[i].name != NULL &&
-		    map_get(d->by, p->files[i].name) == MAP_NONE &&
-		    map_put(d->by, p->files[i].name,
-			    d->nread * FTI_POSIX_MEMBERS + i) < 0) {
-			fti_posix_free(p);
-			return error_no_memory(err);
-		}
-	d->nread++;
-	return 0;
+		    map_get(d->by, p->files[i].name) == MAP_NONE)
+			map_put(d->by, p->files[i].name,
+				d->nread * FTI_POSIX_MEMBERS + i);
+	d->read[d->nread++] = p;
 }
 
 /* Read the metadata of the directory, or the file that the user gave, unless
  * that was done. */
-static int
-read_dir(struct fti_metas *m, struct dir *d, struct error *err)
+static void
+read_dir(struct fti_metas *m, struct dir *d)
 {
-	int rc = 0;
-
 	if (d->by != NULL)
-		return 0;
+		return;
 	d->by = map_new();
 	d->read = mem_calloc(d->names.count + 1, sizeof(struct fti_posix *));
-	if (d->by == NULL || d->read == NULL)
-		return error_no_memory(err);
 	if (d->fd < 0)
-		return read_ini(m, d, AT_FDCWD, d->path, err);
-	for (size_t i = 0; i < d->names.count && rc == 0; i++)
-		rc = read_ini(m, d, d->fd, d->names.list[i], err);
-	close(d->fd);
+		read_ini(m, d, AT_FDCWD, d->path);
+	for (size_t i = 0; d->fd >= 0 && i < d->names.count; i++)
+		read_ini(m, d, d->fd, d->names.list[i]);
+	io_close(d->fd);
 	d->fd = -1;
-	return rc;
 }
 
 /* --- A file --- */
 
 /* Look for the file with this base name in the metadata of the directory, which
- * are read unless that was done.  1: they describe it; 0; -1. */
-static int
+ * are read unless that was done.  Do they describe it? */
+static bool
 look_up(struct fti_metas *m, struct dir *d, const char *name,
-	struct fti_described *out, struct error *err)
+	struct fti_described *out)
 {
 	struct fti_name n = fti_name_parse(name);
 	const enum fti_name_kind kind = n.kind;
 	const struct fti_posix *p = NULL;
 	size_t at = 0, i = 0;
 
-	if (read_dir(m, d, err) < 0)
-		return -1;
+	read_dir(m, d);
 	if (kind == FTI_NAME_COPY || kind == FTI_NAME_PARITY)
 		n.kind = FTI_NAME_RANK;
 	at = map_get(d->by, n.kind == kind ? name : fti_name_str(&n));
 	if (at == MAP_NONE)
-		return 0;
+		return false;
 	p = d->read[at / FTI_POSIX_MEMBERS];
 	i = at % FTI_POSIX_MEMBERS;
 	/* A copy is that of the left neighbour's file (fti.md 5). */
@@ -337,130 +304,115 @@ look_up(struct fti_metas *m, struct dir *d, const char *name,
 	out->path = d->names.count == 0
 			    ? d->path
 			    : arena_printf(m->arena, "%s/%s", d->path, p->name);
-	return out->path == NULL ? error_no_memory(err) : 1;
+	return true;
 }
 
 /* --- The directories near a file --- */
 
 /* Add root/rel to the place, if it is a directory with metadata. */
-static int
+static void
 try_dir(struct fti_metas *m, struct place *p, int fd, const char *root,
-	const char *rel, struct error *err)
+	const char *rel)
 {
 	struct buf path = BUF_INIT;
 	const int in = path_open_dir(fd, rel, NULL);
-	int rc = 0;
 
 	if (in < 0)
-		return 0;
-	rc = path_join(&path, root, rel, err);
-	if (rc < 0)
-		close(in);
-	else
-		rc = add_to_place(m, p, path.data, in, err);
+		return;
+	path_join(&path, root, rel, NULL);
+	add_to_place(m, p, path.data, in);
 	buf_free(&path);
-	return rc;
 }
 
 /* Add the directories Ckpt_<id> of an archive. */
-static int
+static void
 try_archive(struct fti_metas *m, struct place *p, int fd, const char *root,
-	    const char *rel, struct error *err)
+	    const char *rel)
 {
 	struct strings names = { .count = 0 };
 	struct buf path = BUF_INIT;
 	const int in = path_open_dir(fd, rel, NULL);
-	int rc = in < 0 ? 0 : list_names(m, in, is_visible, &names, err);
 
-	for (size_t i = 0; i < names.count && rc == 0; i++) {
-		rc = path_join(&path, rel, names.list[i], err);
-		if (rc == 0)
-			rc = try_dir(m, p, fd, root, path.data, err);
+	if (in >= 0)
+		list_names(m, in, is_visible, &names);
+	for (size_t i = 0; i < names.count; i++) {
+		path_join(&path, rel, names.list[i], NULL);
+		try_dir(m, p, fd, root, path.data);
 	}
 	io_close(in);
 	mem_free(names.list);
 	buf_free(&path);
-	return rc;
 }
 
 /* Add the directories of all levels in root/exec: the name of a checkpoint file
  * has its id, so only one describes it. */
-static int
+static void
 try_exec(struct fti_metas *m, struct place *p, int fd, const char *root,
-	 const char *exec, struct error *err)
+	 const char *exec)
 {
 	static const enum fti_level levels[] = {
 		FTI_L1, FTI_L2, FTI_L3, FTI_L4, FTI_TMP, FTI_ARCHIVE,
 	};
 	struct stat st;
 	struct buf rel = BUF_INIT;
-	int rc = 0;
 
 	if (path_stat_beneath(fd, exec, &st, NULL) < 0 || !S_ISDIR(st.st_mode))
-		return 0;
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]) && rc == 0;
-	     i++) {
-		rc = path_join(&rel, exec, fti_level_dir(levels[i]), err);
-		if (rc == 0)
-			rc = (levels[i] == FTI_ARCHIVE ? try_archive : try_dir)(
-				m, p, fd, root, rel.data, err);
+		return;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		path_join(&rel, exec, fti_level_dir(levels[i]), NULL);
+		(levels[i] == FTI_ARCHIVE ? try_archive
+					  : try_dir)(m, p, fd, root, rel.data);
 	}
 	buf_free(&rel);
-	return rc;
 }
 
 /* Look for <any>/<exec> in the directory `root`. */
-static int
+static void
 try_root(struct fti_metas *m, struct place *p, const char *root,
-	 const char *exec, struct error *err)
+	 const char *exec)
 {
 	struct strings names = { .count = 0 };
 	struct buf rel = BUF_INIT;
 	const int fd = dir_open(AT_FDCWD, root);
-	int rc = fd < 0 ? 0 : list_names(m, fd, is_visible, &names, err);
 
-	if (fd >= 0 && rc == 0)
-		rc = try_exec(m, p, fd, root, exec, err);
-	for (size_t i = 0; i < names.count && rc == 0; i++) {
-		rc = path_join(&rel, names.list[i], exec, err);
-		if (rc == 0)
-			rc = try_exec(m, p, fd, root, rel.data, err);
+	if (fd < 0)
+		return;
+	list_names(m, fd, is_visible, &names);
+	try_exec(m, p, fd, root, exec);
+	for (size_t i = 0; i < names.count; i++) {
+		path_join(&rel, names.list[i], exec, NULL);
+		try_exec(m, p, fd, root, rel.data);
 	}
-	io_close(fd);
+	close(fd);
 	mem_free(names.list);
 	buf_free(&rel);
-	return rc;
 }
 
 /* Where the files in `at` have metadata: beside them, or in the nearest of the
- * directories above.  NULL: ERROR_NOMEM. */
-static struct place *
-place_of(struct fti_metas *m, struct fti_location *at, struct error *err)
+ * directories above. */
+static const struct place *
+place_of(struct fti_metas *m, struct fti_location *at)
 {
 	size_t i = map_get(m->places_by, at->dir);
-	const char *copy = NULL;
 	struct place *p = NULL;
-	int fd = -1, rc = 0;
+	int fd = -1;
 
 	if (i != MAP_NONE)
 		return &m->places[i];
-	copy = arena_strdup(m->arena, at->dir);
-	i = m->nplaces;
-	if (copy == NULL || !MEM_ROOM(m->places, m->nplaces, m->room_places) ||
-	    map_put(m->places_by, copy, i) < 0)
-		return error_no_memory_null(err);
-	m->nplaces++;
-	p = &m->places[i];
+	(void)MEM_ROOM(m->places, m->nplaces, m->room_places);
+	map_put(m->places_by, arena_strdup(m->arena, at->dir), m->nplaces);
+	p = &m->places[m->nplaces++];
 	*p = (struct place){ .count = 0 };
 	fd = dir_open(AT_FDCWD, at->dir);
-	rc = fd < 0 ? 0 : add_to_place(m, p, at->dir, fd, err);
-	for (unsigned up = 0;
-	     at->above != NULL && up < UP && p->count == 0 && rc == 0; up++) {
-		rc = try_root(m, p, at->above, at->exec, err);
+	if (fd >= 0)
+		add_to_place(m, p, at->dir, fd);
+	for (unsigned up = 0; at->above != NULL && up < UP && p->count == 0;
+	     up++) {
+		try_root(m, p, at->above, at->exec);
 		if (fti_location_cut(at->above) == NULL)
 			break;
 	}
-	return rc < 0 ? NULL : p;
+	return p;
 }
 
 int
@@ -469,22 +421,21 @@ fti_metas_find(struct fti_metas *m, const char *path, struct fti_described *out,
 {
 	struct fti_location at;
 	const struct place *p = NULL;
-	int rc = fti_location_of(path, &at, err);
 
 	*out = (struct fti_described){ .path = NULL };
-	if (rc == 0)
-		p = place_of(m, &at, err);
-	rc = p == NULL ? -1 : 0;
-	for (size_t i = 0; rc == 0 && i < p->count; i++) {
-		const struct dir *d = &m->dirs[p->dirs[i]];
+	if (fti_location_of(path, &at, err) < 0)
+		return -1;
+	p = place_of(m, &at);
+	for (size_t i = 0; i < p->count; i++) {
+		struct dir *d = &m->dirs[p->dirs[i]];
 
-		rc = look_up(m, &m->dirs[p->dirs[i]], path_base(path), out,
-			     err);
-		if (rc == 0 && out->problem == NULL)
+		if (look_up(m, d, path_base(path), out))
+			break;
+		if (out->problem == NULL)
 			out->problem = d->problem;
 	}
 	fti_location_fini(&at);
-	return rc < 0 ? -1 : 0;
+	return 0;
 }
 
 int
@@ -492,26 +443,15 @@ fti_metas_take(struct fti_metas *m, const char *meta, const char *path,
 	       struct fti_described *out, struct error *err)
 {
 	size_t i = map_get(m->dirs_by, meta);
-	const struct dir *d = NULL;
-	int rc = 0;
 
 	*out = (struct fti_described){ .path = NULL };
-	if (i == MAP_NONE) {
-		const int fd = dir_open(AT_FDCWD, meta);
-
-		i = add_dir(m, meta, fd);
-		if (i == SIZE_MAX)
-			return error_no_memory(err);
-		if (fd >= 0 &&
-		    list_names(m, fd, is_sector, &m->dirs[i].names, err) < 0)
-			return -1;
-	}
-	d = &m->dirs[i];
-	rc = look_up(m, &m->dirs[i], path_base(path), out, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	if (d->problem != NULL)
-		return error_set(err, d->kind, "%s", d->problem);
+	if (i == MAP_NONE)
+		i = add_dir(m, meta, dir_open(AT_FDCWD, meta));
+	if (look_up(m, &m->dirs[i], path_base(path), out))
+		return 0;
+	if (m->dirs[i].problem != NULL)
+		return error_set(err, m->dirs[i].kind, "%s",
+				 m->dirs[i].problem);
 	return error_set(err, ERROR_ABSENT, "%s: does not describe %s", meta,
 			 path_base(path));
 }

@@ -39,12 +39,12 @@ struct fti_described {
 	const char *problem;
 };
 
-/* An empty cache for fti_metas_free(), or NULL: ERROR_NOMEM. */
-struct fti_metas *fti_metas_new(struct error *err);
+/* An empty cache for fti_metas_free(). */
+struct fti_metas *fti_metas_new(void);
 void fti_metas_free(struct fti_metas *m); /* NULL is ignored */
 
-/* Find the metadata of the file `path`, which need not exist.  Without any,
- * out->path is NULL.  -1: ERROR_NOMEM. */
+/*  Find the metadata of the file `path`, which need not exist.  Without any,
+ * out->path is NULL.  -1: as fti_location_of(). */
 int fti_metas_find(struct fti_metas *m, const char *path,
 		   struct fti_described *out, struct error *err);
 
@@ -63,8 +63,8 @@ struct fti_location {
 	enum fti_level level;
 };
 
-/* The place of the file `path`, which need not exist.  -1: ERROR_NOMEM,
- * ERROR_SYSTEM (the working directory is not known).  Call fti_location_fini()
+/*  The place of the file `path`, which need not exist.  -1: ERROR_SYSTEM, the
+ * working directory is not known.  Call fti_location_fini()
  * also after a failure. */
 int fti_location_of(const char *path, struct fti_location *out,
 		    struct error *err);

@@ -153,8 +153,7 @@ read_var(struct reading *r, size_t j, uint64_t end, struct error *err)
 		return -1;
 	v->ndims = (uint32_t)ndims;
 	v->dims = arena_alloc(r->p->arena, v->ndims + 1, sizeof(*v->dims));
-	if (v->dims == NULL)
-		return error_no_memory(err);
+
 	for (uint32_t i = 0; i < v->ndims; i++)
 		if (get_bytes(r, KEY("var%zu_dim%" PRIu32, j, i), NULL,
 			      &v->dims[i], err) < 0)
@@ -192,8 +191,7 @@ read_file(struct reading *r, struct error *err)
 		f->nlayers++;
 	f->vars = arena_alloc(a, f->nvars + 1, sizeof(*f->vars));
 	f->layers = arena_alloc(a, f->nlayers + 1, sizeof(*f->layers));
-	if (f->vars == NULL || f->layers == NULL)
-		return error_no_memory(err);
+
 	for (size_t j = 0; j < f->nvars; j++) {
 		if (read_var(r, j, end, err) < 0)
 			return -1;
@@ -227,8 +225,6 @@ read_all(struct fti_posix *p, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: describes no checkpoint file", p->name);
 	p->files = arena_alloc(p->arena, p->nfiles, sizeof(*p->files));
-	if (p->files == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		r.f = &p->files[i];
 		num_text(r.section, i);
@@ -250,16 +246,10 @@ fti_posix_take(struct fti_ini *ini, struct error *err)
 	if (ini == NULL)
 		return NULL;
 	p = mem_calloc(1, sizeof(*p));
-	if (p == NULL) {
-		fti_ini_free(ini);
-		return error_no_memory_null(err);
-	}
 	p->ini = ini;
 	p->name = fti_ini_name(ini);
 	p->arena = arena_new();
-	if (p->arena == NULL)
-		error_no_memory(err);
-	else if (read_all(p, err) == 0)
+	if (read_all(p, err) == 0)
 		return p;
 	fti_posix_free(p);
 	return NULL;
@@ -317,9 +307,8 @@ fti_content_posix(struct fti_content *c, const struct fti_posix_file *f,
 					 " has %" PRIu64 " bytes at %" PRIu64,
 					 s->name, s->size, v->id, v->size,
 					 v->at);
-		if (fti_content_add_var(c, v->id, err) < 0 ||
-		    fti_content_add_piece(c, v->at, v->size, err) < 0)
-			return -1;
+		fti_content_add_var(c, v->id);
+		fti_content_add_piece(c, v->at, v->size);
 		c->vars[i].described = v;
 	}
 	return 0;
@@ -413,25 +402,23 @@ fti_posix_print(const struct fti_posix *posix, struct buf *out,
 		return error_set(err, ERROR_USAGE,
 				 "\"%s\": an ini file cannot hold this name",
 				 p.bad);
-	return buf_check(out, err);
-}
-
-int
-fti_posix_start(struct fti_posix *p, int32_t id, size_t members,
-		struct error *err)
-{
-	*p = (struct fti_posix){ .id = id, .arena = arena_new() };
-	if (p->arena != NULL)
-		p->files = arena_alloc(p->arena, members, sizeof(*p->files));
-	if (p->files == NULL)
-		return error_no_memory(err);
-	p->nfiles = members;
 	return 0;
 }
 
-int
+void
+fti_posix_start(struct fti_posix *p, int32_t id, size_t members)
+{
+	*p = (struct fti_posix){
+		.id = id,
+		.arena = arena_new(),
+		.nfiles = members,
+	};
+	p->files = arena_alloc(p->arena, members, sizeof(*p->files));
+}
+
+void
 fti_posix_set(struct fti_posix *p, size_t member, const char *name,
-	      const struct fti_draft *d, struct error *err)
+	      const struct fti_draft *d)
 {
 	struct fti_posix_file *f = &p->files[member];
 
@@ -439,8 +426,7 @@ fti_posix_set(struct fti_posix *p, size_t member, const char *name,
 	f->sum = arena_strndup(p->arena, d->meta.checksum,
 			       sizeof(d->meta.checksum) - 1);
 	f->vars = arena_alloc(p->arena, d->ncontainers + 1, sizeof(*f->vars));
-	if (f->name == NULL || f->sum == NULL || f->vars == NULL)
-		return error_no_memory(err);
+
 	f->size = d->size;
 	f->nvars = d->ncontainers;
 	for (size_t i = 0; i < d->ncontainers; i++) {
@@ -459,7 +445,6 @@ fti_posix_set(struct fti_posix *p, size_t member, const char *name,
 		v->size = (uint64_t)c->c.used;
 		v->at = c->c.fptr;
 	}
-	return 0;
 }
 
 int

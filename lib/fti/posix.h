@@ -66,8 +66,7 @@ struct fti_posix {
 /*
  * Read the ini file `path` below `dirfd`, or what was read, which is taken.
  * Whether a variable lies in its file is for the reader of that.  NULL:
- * ERROR_CORRUPT, ERROR_NOMEM, or a reading error.
- */
+ * ERROR_CORRUPT, or a reading error. */
 struct fti_posix *fti_posix_read(int dirfd, const char *path,
 				 struct error *err);
 struct fti_posix *fti_posix_take(struct fti_ini *ini, struct error *err);
@@ -84,15 +83,13 @@ int fti_posix_print(const struct fti_posix *p, struct buf *out,
 		    struct error *err);
 
 /* The same of files that are being written, made from their drafts: a group of
- * `members` files of checkpoint `id`.  Call fti_posix_fini() also after a
- * failure. */
-int fti_posix_start(struct fti_posix *p, int32_t id, size_t members,
-		    struct error *err);
+ * `members` files of checkpoint `id`, for fti_posix_fini(). */
+void fti_posix_start(struct fti_posix *p, int32_t id, size_t members);
 
 /* The file of a member, after it was written (fti_describe_posix()).  Only what
  * other metadata say of its variables is borrowed, until fti_posix_finish(). */
-int fti_posix_set(struct fti_posix *p, size_t member, const char *name,
-		  const struct fti_draft *d, struct error *err);
+void fti_posix_set(struct fti_posix *p, size_t member, const char *name,
+		   const struct fti_draft *d);
 
 /* Write the ini file, when all members are set.  `name` is for messages. */
 int fti_posix_finish(struct fti_posix *p, const char *name, struct buf *out,

@@ -34,15 +34,15 @@ find_metadata(struct fti_rankfile *r, const struct fti_rankfile_options *o,
 				      err);
 	if (fti_metas_find(o->metas, r->name, &r->described, err) < 0)
 		return -1;
-	if (r->described.file != NULL || r->ff->kind != FTI_KIND_NONE)
-		return 0;
-	return fti_find(r->ff, FTI_RULE_FORMAT, FTI_FILE_ITSELF, err,
-			r->described.problem == NULL
-				? "no metadata of POSIX files describe it%s"
-				: "its metadata as a POSIX file are damaged: "
-				  "%s",
-			r->described.problem == NULL ? ""
-						     : r->described.problem);
+	if (r->described.file == NULL && r->ff->kind == FTI_KIND_NONE)
+		fti_find(r->ff, FTI_RULE_FORMAT, FTI_FILE_ITSELF,
+			 r->described.problem == NULL
+				 ? "no metadata of POSIX files describe it%s"
+				 : "its metadata as a POSIX file are damaged: "
+				   "%s",
+			 r->described.problem == NULL ? ""
+						      : r->described.problem);
+	return 0;
 }
 
 /* Find out which form the file has. */
@@ -100,7 +100,7 @@ read_content(struct fti_rankfile *r, struct error *err)
 		return error_pass(err, &why);
 	fti_content_fini(&r->content);
 	r->unusable = mem_strdup(why.text);
-	return r->unusable == NULL ? error_no_memory(err) : 0;
+	return 0;
 }
 
 int
@@ -176,8 +176,8 @@ fti_rankfile_close(struct fti_rankfile *r)
 
 /* --- What sums prove --- */
 
-static int
-prove(struct fti_rankfile *r, struct error *err)
+static void
+prove(struct fti_rankfile *r)
 {
 	const struct fti_checked *c = &r->checked;
 	const struct fti_file *f = r->ff;
@@ -187,10 +187,8 @@ prove(struct fti_rankfile *r, struct error *err)
 
 	mem_free(r->proven);
 	r->proven = mem_calloc(count + 1, sizeof(*r->proven));
-	if (r->proven == NULL)
-		return error_no_memory(err);
 	if (!c->data_read || c->verdict == FTI_UNREAD)
-		return 0;
+		return;
 	for (size_t i = 0; r->form == FTI_FORM_POSIX && i < count; i++)
 		r->proven[i] = c->data_good;
 	/* The containers with good sums, in the order of the pieces. */
@@ -204,11 +202,9 @@ prove(struct fti_rankfile *r, struct error *err)
 					memcmp(f->containers[k].c.hash,
 					       c->sums[k], HASH_MD5_SIZE) == 0;
 	if (r->form != FTI_FORM_LAYERS)
-		return 0;
+		return;
 	/* The pieces in layers without findings. */
 	bad = mem_calloc(r->dcp.nlayers + 1, sizeof(*bad));
-	if (bad == NULL)
-		return error_no_memory(err);
 	for (const struct fti_finding *n = c->file->findings; n != NULL;
 	     n = n->next)
 		if (n->block < r->dcp.nlayers)
@@ -219,7 +215,6 @@ prove(struct fti_rankfile *r, struct error *err)
 		r->proven[i] =
 			!bad[fti_dcp_layer(&r->dcp, r->content.pieces[i].at)];
 	mem_free(bad);
-	return 0;
 }
 
 bool
@@ -259,8 +254,6 @@ fti_rankfiles_check(struct fti_rankfile *files, size_t count, bool data,
 	struct fti_checked *list = mem_calloc(count + 1, sizeof(*list));
 	int rc = 0;
 
-	if (list == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < count; i++) {
 		fti_checked_fini(&files[i].checked);
 		list[i] = (struct fti_checked){
@@ -280,7 +273,7 @@ fti_rankfiles_check(struct fti_rankfile *files, size_t count, bool data,
 			rc = read_content(&files[i], err);
 		}
 		if (rc == 0)
-			rc = prove(&files[i], err);
+			prove(&files[i]);
 	}
 	mem_free(list);
 	return rc;

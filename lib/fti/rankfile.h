@@ -81,7 +81,7 @@ struct fti_rankfile {
 	struct fti_source own;
 };
 
-/* Open the file `path`.  -1: it cannot be read, ERROR_NOMEM, ERROR_USAGE (no
+/* Open the file `path`.  -1: it cannot be read, ERROR_USAGE (no
  * such layer, or a layer of a file without layers), or as fti_metas_take().
  * Call fti_rankfile_close() afterwards, also after a failure. */
 int fti_rankfile_open(struct fti_rankfile *r, const char *path,
@@ -90,7 +90,7 @@ void fti_rankfile_close(struct fti_rankfile *r);
 
 /* Compare `count` opened files with their sums, all threads together.  Without
  * `data` only records and sizes are compared.  A file that cannot be read is no
- * error.  -1: ERROR_NOMEM, or stopped. */
+ * error.  -1: as fti_check(). */
 int fti_rankfiles_check(struct fti_rankfile *files, size_t count, bool data,
 			const struct work *w, struct error *err);
 

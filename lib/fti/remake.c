@@ -59,7 +59,6 @@ open_item(struct run *r, size_t i, struct error *err)
 	struct fti_rankfile *f = &r->files[r->count];
 	struct fti_rankfile_options o = r->m->open;
 	struct attr now = { .size = 0 };
-	const char *key = NULL;
 	int rc = 0;
 
 	o.dirfd = it->in_dir;
@@ -74,9 +73,7 @@ open_item(struct run *r, size_t i, struct error *err)
 			  now.ctime.tv_nsec == it->attr.ctime.tv_nsec;
 	} else if (rc == 0) {
 		it->attr = now;
-		key = key_of(r, &f->own.st);
-		if (key == NULL || map_put(r->inputs, key, 0) < 0)
-			rc = error_no_memory(err);
+		map_put(r->inputs, key_of(r, &f->own.st), 0);
 	}
 	if (rc < 0)
 		fti_rankfile_close(f);
@@ -100,8 +97,7 @@ static int
 refuse(struct run *r, size_t i, const struct fti_rankfile *file,
        struct error *why, struct error *err)
 {
-	if (r->again || why->kind == ERROR_NOMEM ||
-	    (why->kind == ERROR_SYSTEM && why->errnum == EINTR))
+	if (r->again || (why->kind == ERROR_SYSTEM && why->errnum == EINTR))
 		return error_pass(err, why);
 	r->refused++;
 	r->m->items[i].refused = true;
@@ -232,16 +228,12 @@ check_outputs(struct run *r, struct error *err)
 	for (size_t i = 0; i < r->m->count; i++) {
 		const struct fti_remake_item *it = &r->m->items[i];
 		struct stat st;
-		const char *key = NULL;
 
 		if (it->in_place || it->skipped || !it->out.replace ||
 		    fstatat(it->out.dirfd, it->out.path, &st,
 			    AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		key = key_of(r, &st);
-		if (key == NULL)
-			return error_no_memory(err);
-		if (map_get(r->inputs, key) != MAP_NONE)
+		if (map_get(r->inputs, key_of(r, &st)) != MAP_NONE)
 			return error_set(err, ERROR_USAGE,
 					 "%s: is one of the files to read",
 					 it->out.name);
@@ -300,19 +292,14 @@ int
 fti_remake(struct fti_remake *m, const struct work *w, struct error *err)
 {
 	struct run *r = mem_calloc(1, sizeof(*r));
-	int rc = -1;
+	int rc = 0;
 
-	if (r == NULL)
-		return error_no_memory(err);
 	r->m = m;
 	r->w = work_or_default(w);
-	r->writer = fti_writer_new(r->w, err);
+	r->writer = fti_writer_new(r->w);
 	r->arena = arena_new();
 	r->inputs = map_new();
-	if (r->arena == NULL || r->inputs == NULL)
-		error_no_memory(err);
-	else if (r->writer != NULL)
-		rc = plan_all(r, err);
+	rc = plan_all(r, err);
 	if (rc == 0 && r->refused == 0 && !r->w->dry_run)
 		rc = write_all(r, err);
 	if (rc == 0 && r->refused > 0)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fti/varfile.h"
 
-#include "error.h"
 #include "fti/content.h"
 #include "fti/write.h"
 #include "mem.h"
@@ -74,9 +73,7 @@ write_all(struct run *r, int dirfd, bool replace, struct error *err)
 {
 	const struct put_options o = { .par = r->w->par, .work = r->w };
 
-	r->put = put_new(&o, err);
-	if (r->put == NULL)
-		return -1;
+	r->put = put_new(&o, NULL);
 	for (size_t i = 0; i < r->count; i++) {
 		const struct fti_varfile *x = &r->list[i];
 		const struct put_what what = {
@@ -89,12 +86,10 @@ write_all(struct run *r, int dirfd, bool replace, struct error *err)
 			.replaces = replace,
 		};
 
-		if (put_add(r->put, &what, err) == NULL)
-			return -1;
+		put_add(r->put, &what, NULL);
 	}
 	r->memory = mem_aligned(PAGE, par_threads(r->w->par) * STEP);
-	if (r->memory == NULL)
-		return error_no_memory(err);
+
 	if (put_clear(r->put, err) < 0)
 		return -1;
 	progress_phase(r->w->progress, "writing", r->bytes);
@@ -114,8 +109,7 @@ fti_varfiles_write(int dirfd, const struct fti_varfile *list, size_t count,
 	int rc = 0;
 
 	r.first = mem_calloc(count + 1, sizeof(*r.first));
-	if (r.first == NULL)
-		return error_no_memory(err);
+
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		rc = fti_check_output(dirfd, list[i].path, list[i].path,
 				      replace, err);
@@ -144,11 +138,11 @@ fti_varfile_stream(int fd, const struct fti_varfile *x, const struct work *w,
 {
 	unsigned char *buf = mem_aligned(PAGE, STEP);
 	const struct work *work = work_or_default(w);
-	int rc = buf == NULL ? error_no_memory(err) : 0;
+	int rc = 0;
 	size_t n = 0;
 
 	progress_phase(work->progress, "writing", x->len);
-	if (rc == 0 && x->head_size > 0)
+	if (x->head_size > 0)
 		rc = stream_put(fd, x->head, x->head_size, work->stop, err);
 	for (uint64_t at = 0; at < x->len && rc == 0; at += n) {
 		n = x->len - at < STEP ? (size_t)(x->len - at) : STEP;

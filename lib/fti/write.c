@@ -95,27 +95,23 @@ pass(const struct fti_writer *r, struct worker *w, const struct file *f,
 		if (work_go_on(r->w, err) < 0 ||
 		    fti_content_read(c->content, c->var, w->buf, n,
 				     c->c.dptr + done, err) < 0 ||
-		    hash_update(w->hash, w->buf, n, err) < 0 ||
 		    emit(f, fd, w->buf, n, at, err) < 0)
 			return -1;
+		hash_update(w->hash, w->buf, n);
 		progress_add(r->w->progress, n);
 		done += n;
 	}
 	return 0;
 }
 
-static int
-add_zeros(struct worker *w, uint64_t len, struct error *err)
+static void
+add_zeros(struct worker *w, uint64_t len)
 {
 	memset(w->buf, 0, len < STEP ? (size_t)len : STEP);
-	while (len > 0) {
-		const size_t n = len < STEP ? (size_t)len : STEP;
-
-		if (hash_update(w->hash, w->buf, n, err) < 0)
-			return -1;
-		len -= n;
+	for (size_t n = 0; len > 0; len -= n) {
+		n = len < STEP ? (size_t)len : STEP;
+		hash_update(w->hash, w->buf, n);
 	}
-	return 0;
 }
 
 /* --- The end of a file --- */
@@ -134,23 +130,20 @@ end_blocks(const struct fti_writer *r, struct worker *w, const struct file *f,
 		const size_t len = fti_draft_records_size(d, b);
 		unsigned char *records = mem_alloc(len + 1, 1);
 
-		if (records == NULL)
-			return error_no_memory(err);
 		if (!d->raw) {
 			fti_draft_records(d, b, records);
 			rc = emit(f, fd, records, len, d->blocks[b].at, err);
 		}
-		if (rc == 0 && all)
-			rc = hash_update(w->hash, records, len, err);
+		if (all)
+			hash_update(w->hash, records, len);
 		mem_free(records);
 		for (size_t i = d->blocks[b].first;
 		     data && rc == 0 && i < fti_draft_block_end(d, b); i++) {
 			const struct fti_container *c = &d->containers[i].c;
 
 			rc = pass(r, w, f, i, -1, err);
-			if (rc == 0 && all)
-				rc = add_zeros(w, (uint64_t)(c->size - c->used),
-					       err);
+			if (all)
+				add_zeros(w, (uint64_t)(c->size - c->used));
 		}
 	}
 	return rc;
@@ -175,13 +168,11 @@ end_file(const struct fti_writer *r, struct worker *w, struct file *f,
 		return -1;
 	/* The checksum of the file, after end_blocks(). */
 	for (size_t i = 0; footer && i < d->ncontainers; i++)
-		if (d->containers[i].c.has_content != 0 &&
-		    hash_update(w->hash, d->containers[i].c.hash, HASH_MD5_SIZE,
-				err) < 0)
-			return -1;
-	if (hash_text(w->hash, checksum, err) < 0 ||
-	    fti_draft_meta(d, checksum, w->hash, err) < 0)
-		return -1;
+		if (d->containers[i].c.has_content != 0)
+			hash_update(w->hash, d->containers[i].c.hash,
+				    HASH_MD5_SIZE);
+	hash_text(w->hash, checksum);
+	fti_draft_meta(d, checksum, w->hash);
 	if (format != NULL) {
 		fti_record_write(d->layout, FTI_META, &d->meta, record);
 		if (emit(f, fd, record, format->meta,
@@ -214,9 +205,9 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 		int fd = -1;
 
 		if ((c->c.used > 0 && open_file(f, &fd, err) < 0) ||
-		    pass(r, w, f, t->container, fd, err) < 0 ||
-		    hash_sum(w->hash, c->c.hash, err) < 0)
+		    pass(r, w, f, t->container, fd, err) < 0)
 			return -1;
+		hash_sum(w->hash, c->c.hash);
 		if (c->expected != NULL &&
 		    memcmp(c->expected, c->c.hash, HASH_MD5_SIZE) != 0)
 			return error_set(err, ERROR_CORRUPT,
@@ -276,19 +267,17 @@ add_name(struct fti_writer *r, struct file *f, struct error *err)
 	if (r->put == NULL || j->path == NULL) /* fti_sum() */
 		return 0;
 	key = arena_printf(r->arena, "%d:%s", j->dirfd, j->path);
-	if (key == NULL)
-		return error_no_memory(err);
+
 	if (map_get(r->names, key) != MAP_NONE)
 		return error_set(err, ERROR_USAGE,
 				 "%s: two files would get this name",
 				 name_of(j));
-	if (map_put(r->names, key, r->count) < 0)
-		return error_no_memory(err);
+	map_put(r->names, key, r->count);
 	if (fti_check_output(j->dirfd, j->path, name_of(j), j->replace, err) <
 	    0)
 		return -1;
-	f->put = put_add(r->put, &what, err);
-	return f->put == NULL ? -1 : 0;
+	f->put = put_add(r->put, &what, NULL);
+	return 0;
 }
 
 int
@@ -297,8 +286,7 @@ fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 	const struct fti_draft *d = j->draft;
 	struct file *f = NULL;
 
-	if (!MEM_ROOM(r->files, r->count, r->room_files))
-		return error_no_memory(err);
+	(void)MEM_ROOM(r->files, r->count, r->room_files);
 	if (d != NULL && fti_draft_plan(j->draft, err) < 0)
 		return r->put == NULL ? -1 : error_wrap(err, "%s", name_of(j));
 	f = &r->files[r->count];
@@ -316,26 +304,19 @@ fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 }
 
 struct fti_writer *
-fti_writer_new(const struct work *w, struct error *err)
+fti_writer_new(const struct work *w)
 {
 	struct fti_writer *r = mem_calloc(1, sizeof(*r));
 	/* Nobody locks the directory of an output. */
 	struct put_options o = { .unlocked = true };
 
-	if (r == NULL)
-		return error_no_memory_null(err);
 	r->w = work_or_default(w);
 	o.par = r->w->par;
 	o.work = r->w;
 	r->arena = arena_new();
 	r->names = map_new();
-	r->put = put_new(&o, err);
-	if (r->arena == NULL || r->names == NULL)
-		error_no_memory(err);
-	else if (r->put != NULL)
-		return r;
-	fti_writer_free(r);
-	return NULL;
+	r->put = put_new(&o, NULL);
+	return r;
 }
 
 int
@@ -356,13 +337,12 @@ start(struct fti_writer *r, struct error *err)
 	if (r->started)
 		return 0;
 	r->started = true;
-	if ((r->put != NULL && fti_writer_room(r, err) < 0))
+	if (r->put != NULL && fti_writer_room(r, err) < 0)
 		return -1;
 	r->nworkers = par_threads(r->w->par);
 	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
 	r->memory = mem_aligned(PAGE, r->nworkers * STEP);
-	if (r->workers == NULL || r->memory == NULL)
-		return error_no_memory(err);
+
 	for (unsigned i = 0; i < r->nworkers; i++) {
 		r->workers[i].buf = r->memory + i * STEP;
 		r->workers[i].hash = hash_new(HASH_MD5, err);
@@ -375,8 +355,8 @@ start(struct fti_writer *r, struct error *err)
 }
 
 /* The tasks of a batch. */
-static int
-add_tasks(struct fti_writer *r, size_t first, size_t count, struct error *err)
+static void
+add_tasks(struct fti_writer *r, size_t first, size_t count)
 {
 	size_t total = 0;
 
@@ -385,8 +365,7 @@ add_tasks(struct fti_writer *r, size_t first, size_t count, struct error *err)
 				 ? 1
 				 : r->files[i].job.draft->ncontainers + 1;
 	r->tasks = mem_calloc(total + 1, sizeof(*r->tasks));
-	if (r->tasks == NULL)
-		return error_no_memory(err);
+
 	for (size_t i = first; i < first + count; i++) {
 		struct file *f = &r->files[i];
 		const struct fti_job *j = &f->job;
@@ -401,7 +380,6 @@ add_tasks(struct fti_writer *r, size_t first, size_t count, struct error *err)
 		for (size_t k = 0; k < n; k++)
 			r->tasks[r->ntasks++] = (struct task){ f, k };
 	}
-	return 0;
 }
 
 int
@@ -413,10 +391,10 @@ fti_writer_run(struct fti_writer *r, size_t first, size_t count,
 	for (size_t i = first; rc == 0 && i < first + count; i++)
 		if (r->files[i].job.text == NULL)
 			rc = fti_draft_plan(r->files[i].job.draft, err);
-	if (rc == 0)
-		rc = add_tasks(r, first, count, err);
-	if (rc == 0)
+	if (rc == 0) {
+		add_tasks(r, first, count);
 		rc = par_for(r->w->par, r->ntasks, 0, run_task, r, err);
+	}
 	mem_free(r->tasks);
 	r->tasks = NULL;
 	r->ntasks = 0;
@@ -458,10 +436,8 @@ fti_sum(struct fti_draft *d, const struct work *w, struct error *err)
 {
 	const struct fti_job job = { .draft = d };
 	struct fti_writer *r = mem_calloc(1, sizeof(*r));
-	int rc = -1;
+	int rc = 0;
 
-	if (r == NULL)
-		return error_no_memory(err);
 	r->w = work_or_default(w);
 	rc = fti_writer_add(r, &job, err);
 	if (rc == 0)

@@ -60,7 +60,7 @@ int fti_sum(struct fti_draft *d, const struct work *w, struct error *err);
  * (fti_draft_plan()), ERROR_CORRUPT (bytes differ from those that were
  * checked), or as put_commit().
  */
-struct fti_writer *fti_writer_new(const struct work *w, struct error *err);
+struct fti_writer *fti_writer_new(const struct work *w);
 int fti_writer_add(struct fti_writer *r, const struct fti_job *j,
 		   struct error *err);
 int fti_writer_room(const struct fti_writer *r, struct error *err);

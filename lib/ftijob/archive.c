@@ -35,8 +35,6 @@ fti_archive_home(const char *path, struct arena *a)
 	size_t len = 0, before = 0; /* of `to`, at the archive's directory */
 	bool own = false;
 
-	if (to == NULL)
-		return NULL;
 	for (const char *at = path; *at != '\0'; at += *at == '/') {
 		const char *begin = at;
 		size_t n = strcspn(at, "/");
@@ -192,8 +190,7 @@ fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 	snprintf(k.name, sizeof(k.name), FTI_ARCHIVED "%" PRIu32, set->id);
 	k.list = mem_calloc(set->nranks + set->nmetadata + t->count,
 			    sizeof(*k.list));
-	if (k.list == NULL)
-		return error_no_memory(err);
+
 	for (size_t i = 0; i < set->nranks && rc == 0; i++)
 		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
 		    (i == 0 || set->whole == NULL))

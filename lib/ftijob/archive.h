@@ -49,7 +49,7 @@ int fti_archive_clean(const struct fti_archive *a, const char *exec,
 		      struct error *err);
 
 /* Where an archived file belongs, or one of FTI's own archive: at level 4,
- * below the root.  NULL: no memory. */
+ * below the root. */
 const char *fti_archive_home(const char *path, struct arena *a);
 
 #endif /* FTIJOB_ARCHIVE_H */

@@ -162,10 +162,10 @@ static int
 write_all(struct copying *k, struct error *err)
 {
 	const struct put_options o = { .par = k->w->par, .work = k->w };
-	struct put *put = put_new(&o, err);
-	int rc = put == NULL ? -1 : 0;
+	struct put *put = put_new(&o, NULL);
+	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < k->count; i++) {
+	for (size_t i = 0; i < k->count; i++) {
 		struct copy *f = &k->list[i];
 
 		attr_from_stat(&f->attr, &f->st);
@@ -176,11 +176,9 @@ write_all(struct copying *k, struct error *err)
 					 .size = (uint64_t)f->st.st_size,
 					 .attr = &f->attr,
 				 },
-				 err);
-		rc = f->put == NULL ? -1 : 0;
+				 NULL);
 	}
-	if (rc == 0)
-		rc = put_clear(put, err);
+	rc = put_clear(put, err);
 	if (rc == 0)
 		rc = put_check_room(put, k->c->to, err);
 	if (rc == 0)
@@ -221,8 +219,7 @@ fti_clone(struct fti_cloning *c, const struct fti_clone *list, size_t count,
 	int rc = 0;
 
 	k.list = mem_calloc(count + 1, sizeof(*k.list));
-	if (k.list == NULL)
-		return error_no_memory(err);
+
 	for (size_t i = 0; rc >= 0 && i < count; i++) {
 		struct copy *f = &k.list[k.count];
 

@@ -130,20 +130,18 @@ fti_config_beneath(const char *configured, struct buf *out, struct error *err)
 {
 	struct buf normal = BUF_INIT;
 	const char *rel = NULL;
-	int rc = path_normal(configured, &normal, err);
+	int rc = 0;
 
-	buf_clear(out);
-	if (rc < 0)
-		goto out;
+	path_normal(configured, &normal, NULL);
 	rel = normal.data + strspn(normal.data, "/");
 	rel = rel[0] == '\0' ? "." : rel;
-	if (!str_eq(rel, ".") && !path_is_clean(rel))
+	buf_clear(out);
+	if (str_eq(rel, ".") || path_is_clean(rel))
+		buf_add_str(out, rel);
+	else
 		rc = error_set(err, ERROR_UNSAFE,
 			       "%s: leads out of the root directory",
 			       configured);
-	else if (buf_add_str(out, rel) < 0)
-		rc = error_no_memory(err);
-out:
 	buf_free(&normal);
 	return rc;
 }

@@ -6,7 +6,6 @@
 #include "ftijob/cover.h"
 
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -27,19 +26,14 @@
 
 /* --- Directories --- */
 
-/* The directory of the level, beside that of another level with file `path`.
- * NULL: no memory. */
+/* The directory of the level, beside that of another level with file `path`. */
 static const char *
 beside(struct arena *a, const char *path, enum fti_level level)
 {
-	const char *dir = fti_tree_dir(a, path);
+	const char *dir = fti_tree_dir(a, fti_tree_dir(a, path));
 
-	if (dir != NULL)
-		dir = fti_tree_dir(a, dir);
-	return dir == NULL ? NULL
-			   : arena_printf(a, "%s%s%s", dir,
-					  dir[0] == '\0' ? "" : "/",
-					  fti_level_dir(level));
+	return arena_printf(a, "%s%s%s", dir, dir[0] == '\0' ? "" : "/",
+			    fti_level_dir(level));
 }
 
 /* Where FTI has the directories of the level, by its configuration. */
@@ -66,8 +60,6 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 		rc = fti_config_beneath(c.ckpt_dir, &dir, err);
 	if (rc == 0 && c.ckpt_dir[0] != '/')
 		at = fti_tree_dir(a, t->config);
-	if (at == NULL)
-		rc = error_no_memory(err);
 	for (uint32_t n = 0; rc == 0 && n < from->geometry.nodes; n++) {
 		const char *slash = at[0] == '\0' ? "" : "/";
 
@@ -78,8 +70,6 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 					  slash, dir.data, n, from->exec, level)
 				: arena_printf(a, "%s%s%s/%s/%s", at, slash,
 					       dir.data, from->exec, level);
-		if (p->dirs[n] == NULL)
-			rc = error_no_memory(err);
 	}
 	fti_config_close(&c);
 	buf_free(&dir);
@@ -93,19 +83,16 @@ find_dirs(struct fti_protect *p, struct error *err)
 	struct fti_set *set = p->from;
 
 	p->dirs = mem_calloc(set->geometry.nodes + 1, sizeof(*p->dirs));
-	if (p->dirs == NULL)
-		return error_no_memory(err);
+
 	if (set->level != FTI_L1)
 		return dirs_by_config(p, err);
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_rank *r = &set->ranks[i];
 		const struct fti_entry *e = r->parts[FTI_OWN].entry;
 
-		if (e == NULL || p->dirs[r->node] != NULL)
-			continue;
-		p->dirs[r->node] = beside(p->sets->arena, e->path, p->level);
-		if (p->dirs[r->node] == NULL)
-			return error_no_memory(err);
+		if (e != NULL && p->dirs[r->node] == NULL)
+			p->dirs[r->node] =
+				beside(p->sets->arena, e->path, p->level);
 	}
 	return 0;
 }
@@ -126,13 +113,13 @@ find_exec(struct fti_protect *p, struct error *err)
 	if (!p->from->flat || in == NULL)
 		return 0;
 	in = fti_tree_dir(a, in);
-	if (in != NULL && in[0] == '\0') {
+	if (in[0] == '\0') {
 		rc = path_real(p->sets->tree.root, &real, err);
-		in = rc < 0 ? NULL : real.data;
+		in = rc < 0 ? "" : real.data;
 	}
-	p->exec = in == NULL ? NULL : arena_strdup(a, path_base(in));
+	p->exec = arena_strdup(a, path_base(in));
 	buf_free(&real);
-	return rc == 0 && p->exec == NULL ? error_no_memory(err) : rc;
+	return rc;
 }
 
 /* --- Sizes --- */
@@ -163,9 +150,8 @@ length_of(const struct fti_protect *p, uint32_t group)
 
 /* --- Files --- */
 
-static int
-add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node,
-	 struct error *err)
+static void
+add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node)
 {
 	/* The same rank of the set at the level, if there is one. */
 	struct fti_rank *r =
@@ -173,9 +159,8 @@ add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node,
 	struct fti_rebuild_file *to = NULL;
 
 	if (r != NULL && r->parts[f->part].exact)
-		return 0;
-	if (!MEM_ROOM(p->files, p->count, p->room))
-		return error_no_memory(err);
+		return;
+	(void)MEM_ROOM(p->files, p->count, p->room);
 	to = &p->files[p->count++];
 	*to = *f;
 	to->replaces = r != NULL && r->parts[f->part].entry != NULL;
@@ -184,17 +169,15 @@ add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node,
 			? r->parts[f->part].entry->path
 			: arena_printf(p->sets->arena, "%s/%s", p->dirs[node],
 				       fti_part_str(p->from, f->rank, f->part));
-	if (to->path == NULL)
-		return error_no_memory(err);
+
 	p->parts[f->part]++;
 	p->bytes_written += f->size;
 	if (f->part != FTI_PARITY)
 		p->bytes_read += f->size;
-	return 0;
 }
 
-static int
-add_group(struct fti_protect *p, uint32_t group, struct error *err)
+static void
+add_group(struct fti_protect *p, uint32_t group)
 {
 	const uint32_t k = p->from->geometry.group_size;
 	const size_t before = p->parts[FTI_PARITY];
@@ -209,22 +192,18 @@ add_group(struct fti_protect *p, uint32_t group, struct error *err)
 			.size = size_of(p, r),
 		};
 
-		if (add_file(p, &f, r->node, err) < 0)
-			return -1;
+		add_file(p, &f, r->node);
 		f.part = copied ? FTI_COPY : FTI_PARITY;
 		if (!copied)
 			f.size = length;
 		if (!copied && !p->from->posix)
 			f.size += fti_format(p->from->layout)->meta;
-		if (add_file(p, &f,
-			     copied ? fti_set_neighbour(p->from, r, false)->node
-				    : r->node,
-			     err) < 0)
-			return -1;
+		add_file(p, &f,
+			 copied ? fti_set_neighbour(p->from, r, false)->node
+				: r->node);
 	}
 	if (p->parts[FTI_PARITY] > before)
 		p->bytes_read += k * length;
-	return 0;
 }
 
 /* --- The checkpoint --- */
@@ -263,8 +242,6 @@ int
 fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 		 struct fti_set *from, enum fti_level level, struct error *err)
 {
-	int rc = 0;
-
 	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
 	if (check_from(from, level, err) < 0 || find_dirs(p, err) < 0 ||
 	    find_exec(p, err) < 0)
@@ -283,10 +260,10 @@ fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 					 fti_level_name(p->level), set->id);
 		p->there = set;
 	}
-	for (uint32_t g = 0; g < from->groups && rc == 0; g++)
+	for (uint32_t g = 0; g < from->groups; g++)
 		if (fti_set_member(from, g, 0) != NULL)
-			rc = add_group(p, g, err);
-	return rc;
+			add_group(p, g);
+	return 0;
 }
 
 void
@@ -422,25 +399,19 @@ write_metadata(const struct fti_protect *p, struct error *err)
 		return 0;
 	for (size_t i = 0; rc == 0 && i < from->nmetadata; i++) {
 		const struct fti_entry *e = &t->list[from->metadata + i];
-		const char *dir = NULL, *path = NULL, *base = NULL;
+		const char *base = NULL;
 		int fd = -1;
 
 		if (e->name.kind != FTI_NAME_SECTOR)
 			continue;
-		dir = beside(a, e->path, p->level);
-		if (dir != NULL)
-			path = arena_printf(a, "%s/%s", dir,
-					    path_base(e->path));
-		if (path == NULL)
-			rc = error_no_memory(err);
-		else
-			fd = path_open_parent(t->fd, path, true, 0777, &base,
-					      err);
-		if (fd < 0)
-			rc = -1;
-		if (rc == 0)
-			rc = io_read_file(t->fd, e->path, FTI_INI_MAX, &text,
-					  err);
+		fd = path_open_parent(t->fd,
+				      arena_printf(a, "%s/%s",
+						   beside(a, e->path, p->level),
+						   path_base(e->path)),
+				      true, 0777, &base, err);
+		rc = fd < 0 ? -1
+			    : io_read_file(t->fd, e->path, FTI_INI_MAX, &text,
+					   err);
 		if (rc == 0)
 			rc = io_replace(fd, base, text.data, text.len, 0666,
 					err);

@@ -106,9 +106,9 @@ read_computed(const struct fti_source *s, void *to, size_t len, uint64_t off,
 		mem_aligned(FIELD16_ALIGN, (c->recipe->nin + 1) * step);
 	void *in[CAUCHY_MAX], *out[1] = { space };
 	struct fti_slice slice = { .in = in, .out = out };
-	int rc = space == NULL ? error_no_memory(err) : 0;
+	int rc = 0;
 
-	for (unsigned i = 0; rc == 0 && i < c->recipe->nin; i++)
+	for (unsigned i = 0; i < c->recipe->nin; i++)
 		in[i] = space + (i + 1) * step;
 	while (rc == 0 && len > 0) {
 		const size_t odd = off % 2;
@@ -201,7 +201,7 @@ fti_parity_agrees(const struct fti_parity *p, uint64_t end,
 	bool lost[CAUCHY_MEMBERS_MAX], wanted[CAUCHY_MEMBERS_MAX] = { false };
 	unsigned left = 0;
 	bool any = false;
-	int rc = -1;
+	int rc = 0;
 
 	c.end = end < p->length ? end : p->length;
 	fti_parity_lost(p, lost);
@@ -218,10 +218,8 @@ fti_parity_agrees(const struct fti_parity *p, uint64_t end,
 			       par_threads(c.w->par) *
 				       (c.recipe->nin + c.recipe->nout + 1) *
 				       STEP);
-	rc = c.memory == NULL
-		     ? error_no_memory(err)
-		     : par_for(c.w->par, (size_t)((c.end + STEP - 1) / STEP), 1,
-			       compare_step, &c, err);
+	rc = par_for(c.w->par, (size_t)((c.end + STEP - 1) / STEP), 1,
+		     compare_step, &c, err);
 	mem_free(c.memory);
 	cauchy_free(c.recipe);
 	return rc < 0 ? -1 : !atomic_load(&c.differs);

@@ -237,10 +237,9 @@ try_values(const bool can[static 256], struct hash *h[2], unsigned char *out,
 
 		if (!can[v])
 			continue;
-		if (hash_copy(h[1], h[0], err) < 0 ||
-		    hash_update(h[1], &byte, 1, err) < 0 ||
-		    hash_text(h[1], text, err) < 0)
-			return -1;
+		hash_copy(h[1], h[0]);
+		hash_update(h[1], &byte, 1);
+		hash_text(h[1], text);
 		if (strcmp(text, want) == 0) {
 			*out = byte;
 			return 0;
@@ -294,8 +293,6 @@ fti_parity_solve_tail(struct fti_parity *p, struct error *err)
 	bool can[256];
 	int rc = 0;
 
-	if (t == NULL)
-		return error_no_memory(err);
 	t->p = p;
 	rc = set_up(t, err);
 	if (rc == 0 && !solve(t))

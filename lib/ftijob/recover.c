@@ -98,8 +98,7 @@ set_member(struct fti_recover *r, unsigned m, struct error *err)
 		.size = posix ? of->posix->size : FTI_SIZE_UNKNOWN,
 		.sum = posix ? of->posix->sum : NULL,
 	};
-	if (to->data_name == NULL || to->parity_name == NULL)
-		return error_no_memory(err);
+
 	for (int p = FTI_OWN; p <= FTI_PARITY && !posix; p += FTI_PARITY) {
 		const uint64_t max = (uint64_t)of->parts[p].meta.max_fs;
 
@@ -154,13 +153,7 @@ fti_recover_new(const struct fti_sets *s, struct fti_set *set,
 			    set->geometry.node_size > 0;
 	int rc = 0;
 
-	if (r != NULL)
-		r->arena = arena_new();
-	if (r == NULL || r->arena == NULL) {
-		error_no_memory(err);
-		mem_free(r);
-		return NULL;
-	}
+	r->arena = arena_new();
 	r->set = set;
 	for (unsigned m = 0; m < CAUCHY_MAX; m++)
 		for (int p = 0; p <= FTI_ELSEWHERE; p++)
@@ -178,15 +171,13 @@ fti_recover_new(const struct fti_sets *s, struct fti_set *set,
 				rc = fti_source_open(
 					&r->files[m][p], s->tree.fd,
 					r->ranks[m]->parts[p].entry->path, err);
-	if (rc == 0) {
-		if (set->level == FTI_L3 && r->why.kind == ERROR_NONE)
-			(void)open_parity(r, &r->why);
-		if (r->why.kind != ERROR_NOMEM)
-			return r;
-		error_pass(err, &r->why);
+	if (rc < 0) {
+		fti_recover_free(r);
+		return NULL;
 	}
-	fti_recover_free(r);
-	return NULL;
+	if (set->level == FTI_L3 && r->why.kind == ERROR_NONE)
+		(void)open_parity(r, &r->why);
+	return r;
 }
 
 void
@@ -266,14 +257,14 @@ struct common {
 static int
 is_sign(void *arg, const char *name, struct error *err)
 {
+	(void)err;
 	const struct common *c = arg;
 	struct buf rel = BUF_INIT;
 	struct stat st;
 	int found = str_eq(name, "config.fti");
 
 	if (found == 0 && !str_eq(name, c->known) && name[0] != '.') {
-		if (path_join(&rel, name, c->exec, err) < 0)
-			return -1;
+		path_join(&rel, name, c->exec, NULL);
 		found = path_stat_beneath(c->fd, rel.data, &st, NULL) == 0 &&
 			S_ISDIR(st.st_mode);
 		buf_free(&rel);
@@ -293,16 +284,12 @@ find_root(const struct fti_location *p, char **out, struct error *err)
 	int rc = 0;
 
 	*out = mem_strdup(p->above);
-	if (*out == NULL)
-		return error_no_memory(err);
 	if (fti_name_node(path_base(*out), &node))
 		(void)fti_location_cut(*out);
 	c.known = path_base(*out);
 	if (c.known - *out > 1) {
 		char *above = mem_strdup(*out);
 
-		if (above == NULL)
-			return error_no_memory(err);
 		(void)fti_location_cut(above);
 		c.fd = dir_open(AT_FDCWD, above);
 		rc = c.fd < 0 ? 0 : dir_each(c.fd, above, is_sign, &c, err);
@@ -338,12 +325,10 @@ fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
 	else if (rc == 0 && p.level != FTI_L2 && p.level != FTI_L3)
 		rc = error_set(err, ERROR_LOST,
 			       "%s: has no copy or parity at this level", path);
-	if (rc == 0 && root != NULL) {
+	if (rc == 0 && root != NULL)
 		o->root = mem_strdup(root);
-		rc = o->root == NULL ? error_no_memory(err) : 0;
-	} else if (rc == 0) {
+	else if (rc == 0)
 		rc = find_root(&p, &o->root, err);
-	}
 	if (rc == 0)
 		rc = fti_sets_open(&o->sets, o->root, &unknown, w, err);
 	for (size_t i = 0; rc == 0 && i < o->sets.count && o->rank == NULL;

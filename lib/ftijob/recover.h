@@ -22,8 +22,8 @@ struct fti_source;
 struct work;
 
 /* Open the good files of the group of `of`, a rank of the examined checkpoint
- * `set`; if there are no groups, those of the rank.  NULL: ERROR_NOMEM, or a
- * file that was good cannot be opened. */
+ * `set`; if there are no groups, those of the rank.  NULL: a file that was
+ * good cannot be opened. */
 struct fti_recover *fti_recover_new(const struct fti_sets *s,
 				    struct fti_set *set,
 				    const struct fti_rank *of,

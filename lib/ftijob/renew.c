@@ -345,9 +345,11 @@ sum_block(struct run *r, const struct block *b, struct renew_out *o,
 	/* Whoever failed has the error. */
 	if (failed)
 		return error_set(err, ERROR_SYSTEM, "another thread failed");
-	rc = o->pass != NULL ? fti_pass_add(o->pass, data, n, err)
-			     : hash_update(o->hash, data, n, err);
-	if (rc == 0 && b->off + n == o->length)
+	if (o->pass != NULL)
+		fti_pass_add(o->pass, data, n);
+	else
+		hash_update(o->hash, data, n);
+	if (b->off + n == o->length)
 		rc = end_file(r, o, err);
 	pthread_mutex_lock(&r->lock);
 	o->next++;
@@ -439,9 +441,7 @@ add_files(struct run *r, struct error *err)
 		if (f->replaces &&
 		    fstatat(fd, f->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			what.mode = st.st_mode & 07777;
-		r->files[i] = put_add(r->put, &what, err);
-		if (r->files[i] == NULL)
-			return -1;
+		r->files[i] = put_add(r->put, &what, NULL);
 	}
 	return put_check_room(r->put, "the rebuilt files", err);
 }
@@ -458,8 +458,7 @@ start(struct run *r, struct error *err)
 	r->memory = mem_aligned(PAGE,
 				par_threads(r->w->par) * r->buffers * r->step);
 	r->units = mem_calloc(UNITS_MAX, sizeof(*r->units));
-	if (r->memory == NULL || r->units == NULL)
-		return error_no_memory(err);
+
 	return r->w->dry_run ? 0 : put_clear(r->put, err);
 }
 
@@ -531,15 +530,10 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	o.unlocked = lock < 0;
 	pthread_mutex_init(&r.lock, NULL);
 	pthread_cond_init(&r.turn, NULL);
-	r.put = put_new(&o, err);
+	r.put = put_new(&o, NULL);
 	r.files = mem_calloc(plan->count + 1, sizeof(struct put_file *));
 	r.sums = mem_calloc(plan->count + 1, sizeof(*r.sums));
-	if (r.put == NULL)
-		rc = -1;
-	else if (r.files == NULL || r.sums == NULL)
-		rc = error_no_memory(err);
-	else
-		rc = run(&r, err);
+	rc = run(&r, err);
 	put_free(r.put);
 	mem_free(r.memory);
 	mem_free(r.units);
@@ -572,7 +566,7 @@ fti_rebuild_try(struct fti_sets *sets, struct fti_set *set,
 	fti_rebuild_fini(&r);
 	if (rc == 0)
 		return 0;
-	if (why.kind == ERROR_NOMEM || work_stopped(&dry))
+	if (work_stopped(&dry))
 		return error_pass(err, &why);
 	set->stuck = true;
 	set->reason = arena_strdup(sets->arena, why.text);
@@ -580,5 +574,5 @@ fti_rebuild_try(struct fti_sets *sets, struct fti_set *set,
 		set->state = FTI_SET_UNKNOWN;
 		set->refusal = "not known";
 	}
-	return set->reason == NULL ? error_no_memory(err) : 0;
+	return 0;
 }

@@ -67,7 +67,7 @@ int fti_rebuild_run(const struct fti_rebuild *r, const struct work *w,
 
 /* Try what a rebuild of the examined checkpoint would do, and write nothing: if
  * it fails, set->stuck and set->reason say so, and it is no longer called
- * rebuildable.  -1: ERROR_NOMEM, or stopped. */
+ * rebuildable.  -1: stopped. */
 int fti_rebuild_try(struct fti_sets *sets, struct fti_set *set,
 		    const struct work *w, struct error *err);
 

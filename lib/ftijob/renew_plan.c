@@ -35,8 +35,8 @@ node_of(struct fti_set *set, const struct fti_rank *r, enum fti_part part)
 		       : r->node;
 }
 
-/* `dir` with the directory `to` instead of `from`.  NULL: it has no such part,
- * or no memory. */
+/* `dir` with the directory `to` instead of `from`.  NULL: it has no such part.
+ */
 static const char *
 other_node(struct arena *a, const char *dir, const char *from, const char *to)
 {
@@ -62,16 +62,15 @@ struct planning {
 	bool one;		     /* all are in the same directory */
 };
 
-static int
-find_places(struct planning *p, struct error *err)
+static void
+find_places(struct planning *p)
 {
 	struct fti_set *set = p->r->set;
 
 	p->count = set->geometry.nodes;
 	p->one = true;
 	p->dirs = mem_calloc(p->count + 1, sizeof(*p->dirs));
-	if (p->dirs == NULL)
-		return error_no_memory(err);
+
 	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
 		const struct fti_rank *r = &set->ranks[i / FTI_PARTS];
 		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
@@ -84,13 +83,10 @@ find_places(struct planning *p, struct error *err)
 				    fti_tree_beside(p->any->path, e->path));
 		p->any = e;
 		node = node_of(set, r, part);
-		if (node >= p->count || p->dirs[node] != NULL)
-			continue;
-		p->dirs[node] = fti_tree_dir(p->r->sets->arena, e->path);
-		if (p->dirs[node] == NULL)
-			return error_no_memory(err);
+		if (node < p->count && p->dirs[node] == NULL)
+			p->dirs[node] =
+				fti_tree_dir(p->r->sets->arena, e->path);
 	}
-	return 0;
 }
 
 /* The same as the directory `dir` of node `from`, for `to`: by the names of
@@ -132,8 +128,7 @@ find_dir(const struct planning *p, uint32_t node, struct error *err)
 
 		snprintf(from, sizeof(from), "node%" PRIi64, p->any->node);
 		snprintf(to, sizeof(to), "node%" PRIu32, node);
-		dir = fti_tree_dir(a, p->any->path);
-		dir = dir == NULL ? NULL : other_node(a, dir, from, to);
+		dir = other_node(a, fti_tree_dir(a, p->any->path), from, to);
 	} else if (p->any != NULL && p->one) {
 		dir = fti_tree_dir(a, p->any->path);
 	}
@@ -174,8 +169,7 @@ add_file(const struct planning *p, const struct fti_rebuild_file *what,
 	struct stat st;
 	int fd = -1, rc = 0;
 
-	if (!MEM_ROOM(r->files, r->count, r->room))
-		return error_no_memory(err);
+	(void)MEM_ROOM(r->files, r->count, r->room);
 	f = &r->files[r->count++];
 	*f = *what;
 	if (f->part == FTI_PARITY && !r->set->posix)
@@ -189,8 +183,6 @@ add_file(const struct planning *p, const struct fti_rebuild_file *what,
 		f->path = arena_printf(r->sets->arena, "%s%s%s", dir,
 				       dir[0] == '\0' ? "" : "/",
 				       fti_part_str(r->set, f->rank, f->part));
-		if (f->path == NULL)
-			return error_no_memory(err);
 	}
 	/* A new file must not exist, also not as a link; one that is replaced
 	 * is none. */
@@ -307,7 +299,7 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 	    (set->geometry.group_size < 2 || set->geometry.node_size == 0))
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
-	rc = find_places(&p, err);
+	find_places(&p);
 	/* What is good at another level. */
 	for (size_t i = 0; !coded && i < set->nranks && rc == 0; i++) {
 		struct fti_rank *rank = &set->ranks[i];

@@ -30,13 +30,12 @@ rewind_dir_len(const char *path)
 	return (size_t)(path_base(path) - path);
 }
 
-int
-rewind_name_backup(struct fti_rewind *r, struct error *err)
+void
+rewind_name_backup(struct fti_rewind *r)
 {
 	r->backup = arena_printf(r->arena, "%.*s" BACKUP "%u",
 				 (int)rewind_dir_len(r->config), r->config,
 				 r->number);
-	return r->backup == NULL ? error_no_memory(err) : 0;
 }
 
 void
@@ -49,14 +48,11 @@ fti_rewind_free(struct fti_rewind *r)
 	r->count = 0;
 }
 
-static int
-add(struct fti_rewind *r, const struct fti_step *s, struct error *err)
+static void
+add(struct fti_rewind *r, const struct fti_step *s)
 {
-	if ((s->from == NULL && s->kind != FTI_STEP_MAKE) || s->to == NULL ||
-	    !MEM_ROOM(r->steps, r->count, r->room))
-		return error_no_memory(err);
+	(void)MEM_ROOM(r->steps, r->count, r->room);
 	r->steps[r->count++] = *s;
-	return 0;
 }
 
 /* --- Hiding --- */
@@ -78,13 +74,12 @@ hide(struct fti_rewind *r, const struct fti_entry *e, bool all,
 				 "directory that all directories of FTI are in",
 				 r->root);
 	dir = arena_strndup(r->arena, e->path, len - 1);
-	if (dir == NULL)
-		return error_no_memory(err);
 	s.from = all ? dir : e->path;
 	above = (int)rewind_dir_len(dir);
 	s.to = arena_printf(r->arena, "%.*s" HIDDEN "%u/%s", above, s.from,
 			    r->number, s.from + above);
-	return add(r, &s, err);
+	add(r, &s);
+	return 0;
 }
 
 static int
@@ -142,7 +137,8 @@ put_file(struct fti_rewind *r, const struct fti_tree *from,
 	s.size = (uint64_t)st.st_size;
 	s.mtime = st.st_mtim.tv_sec * NANO + st.st_mtim.tv_nsec;
 	s.to = fti_archive_home(e->path, r->arena);
-	return add(r, &s, err);
+	add(r, &s);
+	return 0;
 }
 
 /* Add the missing directories above `path`; steps from `made` on are of other
@@ -159,16 +155,14 @@ make_dirs(struct fti_rewind *r, const char *path, size_t made,
 		bool known = false;
 
 		s.to = arena_strndup(r->arena, path, (size_t)(at - path));
-		if (s.to == NULL)
-			return error_no_memory(err);
+
 		for (size_t i = made; i < r->count && !known; i++)
 			known = str_eq(r->steps[i].to, s.to);
 		if (known || path_stat_beneath(r->fd, s.to, &st, &why) == 0)
 			continue;
 		if (why.kind != ERROR_ABSENT)
 			return error_pass(err, &why);
-		if (add(r, &s, err) < 0)
-			return -1;
+		add(r, &s);
 	}
 	return 0;
 }
@@ -227,15 +221,10 @@ fti_rewind_plan(struct fti_rewind *r, unsigned number, const struct fti_tree *t,
 		.outside = from != t,
 		.arena = arena_new(),
 	};
-	if (r->arena == NULL)
-		return error_no_memory(err);
 	r->exec = arena_strdup(r->arena, set->exec);
-	if (r->exec == NULL)
-		return error_no_memory(err);
 	if (t->config != NULL) {
 		r->config = arena_strdup(r->arena, t->config);
-		if (r->config == NULL || rewind_name_backup(r, err) < 0)
-			return error_no_memory(err);
+		rewind_name_backup(r);
 	}
 	if (plan_hiding(r, t, put, err) < 0)
 		return -1;
@@ -254,8 +243,7 @@ rewind_config_text(const struct fti_rewind *r, const struct buf *old,
 					    false };
 
 	buf_clear(out);
-	if (buf_add(out, old->data, old->len) < 0)
-		return error_no_memory(err);
+	buf_add(out, old->data, old->len);
 	if (fti_ini_set(out, &failure, err) < 0 ||
 	    fti_ini_set(out, &exec, err) < 0)
 		return error_wrap(err, "%s/%s", r->root, r->config);
@@ -289,9 +277,8 @@ place_of(const struct fti_rewind *r, const char *configured, struct buf *out,
 	const char *below = NULL;
 	int rc = path_real(r->root, &root, err);
 
-	if (rc == 0)
-		rc = path_normal(configured, &normal, err);
 	if (rc == 0 && configured[0] == '/') {
+		path_normal(configured, &normal, NULL);
 		below = path_below(normal.data, root.data);
 		if (below == NULL || below[0] == '\0')
 			below = configured;
@@ -299,7 +286,6 @@ place_of(const struct fti_rewind *r, const char *configured, struct buf *out,
 		/* It is below the directory of the configuration. */
 		buf_printf(&in, "%.*s%s", (int)rewind_dir_len(r->config),
 			   r->config, configured);
-		rc = buf_check(&in, err);
 		below = in.data;
 	}
 	if (rc == 0)
@@ -346,8 +332,6 @@ fti_rewind_looks(const struct fti_rewind *r, const char *path,
 
 	if (r->config == NULL)
 		return 1;
-	if (dir == NULL)
-		return error_no_memory(err);
 	rc = fti_config_open(&c, r->fd, r->config, err);
 	value = r->level == FTI_L4 ? c.glbl_dir : c.ckpt_dir;
 	if (rc == 0 && value == NULL) {

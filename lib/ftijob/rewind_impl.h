@@ -30,7 +30,7 @@ int rewind_journal_write(const struct fti_rewind *r, struct error *err);
 size_t rewind_dir_len(const char *path);
 
 /* Set r->backup: where a copy of r->config stays. */
-int rewind_name_backup(struct fti_rewind *r, struct error *err);
+void rewind_name_backup(struct fti_rewind *r);
 
 /* The text of config.fti with the new values, from the old text. */
 int rewind_config_text(const struct fti_rewind *r, const struct buf *old,

@@ -73,10 +73,9 @@ rewind_journal_write(const struct fti_rewind *r, struct error *err)
 	json_set_str(j, "config", r->config);
 	json_set_bool(j, "outside", r->outside);
 	json_set(j, "steps", list);
-	rc = json_line(j, &text, err);
-	if (rc == 0)
-		rc = io_replace(r->fd, rewind_journal_str(r), text.data,
-				text.len, 0666, err);
+	json_line(j, &text, NULL);
+	rc = io_replace(r->fd, rewind_journal_str(r), text.data, text.len, 0666,
+			err);
 	buf_free(&text);
 	return rc;
 }
@@ -99,8 +98,7 @@ read_step(struct fti_rewind *r, const struct json_value *v, struct error *err)
 	char hidden[NUMBERED_MAX];
 	bool known = false, ours = false;
 
-	if (!MEM_ROOM(r->steps, r->count, r->room))
-		return error_no_memory(err);
+	(void)MEM_ROOM(r->steps, r->count, r->room);
 	s = &r->steps[r->count];
 	*s = (struct fti_step){ .kind = FTI_STEP_HIDE };
 	if (json_get_str(v, "step", r->arena, &kind, err) < 0 ||
@@ -174,7 +172,7 @@ fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
 	for (size_t i = 0; rc == 0 && i < json_count(steps); i++)
 		rc = read_step(r, json_at(steps, i), err);
 	if (rc == 0 && r->config != NULL)
-		rc = rewind_name_backup(r, err);
+		rewind_name_backup(r);
 	json_release(v);
 	return rc;
 }
@@ -200,10 +198,11 @@ fti_rewind_find(struct fti_rewind *r, int fd, const char *root,
 	struct buf text = BUF_INIT;
 	int rc = 0;
 
-	*r = (struct fti_rewind){ .fd = fd, .root = root };
-	r->arena = arena_new();
-	if (r->arena == NULL)
-		return error_no_memory(err);
+	*r = (struct fti_rewind){
+		.fd = fd,
+		.root = root,
+		.arena = arena_new(),
+	};
 	if (dir_each(fd, root, visit, r, err) < 0)
 		return -1;
 	if (r->number == 0) {

@@ -158,8 +158,6 @@ fti_rewind_apply(struct fti_rewind *r, int fromfd, const struct work *w,
 	size_t n = 0;
 	int rc = 0;
 
-	if (list == NULL)
-		return error_no_memory(err);
 	r->state = FTI_REWIND_BEGUN;
 	rc = rewind_journal_write(r, err);
 	for (size_t i = 0; rc == 0 && i < r->count; i++) {

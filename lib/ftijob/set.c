@@ -184,9 +184,8 @@ infer(const struct fti_tree *t, size_t first, size_t end,
 /* --- Ranks --- */
 
 /* The places of all ranks that should have files. */
-static int
-make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top,
-	   struct error *err)
+static void
+make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top)
 {
 	const struct fti_geometry *g = &set->geometry;
 	const uint32_t k = g->group_size;
@@ -197,8 +196,7 @@ make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top,
 	    (uint64_t)g->node_size * g->nodes <= RANKS_MAX)
 		total = g->node_size * g->nodes;
 	set->ranks = arena_alloc(s->arena, total, sizeof(*set->ranks));
-	if (set->ranks == NULL)
-		return error_no_memory(err);
+
 	for (uint32_t r = 0; r < total; r++) {
 		struct fti_rank *to = &set->ranks[set->nranks];
 
@@ -219,7 +217,6 @@ make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top,
 		if (to->group + 1 > set->groups)
 			set->groups = to->group + 1;
 	}
-	return 0;
 }
 
 struct fti_rank *
@@ -287,10 +284,9 @@ struct span {
 };
 
 /* The checkpoint of entries first ... end - 1, if they have files of ranks. */
-static int
+static void
 add_set(struct fti_sets *s, size_t first, size_t end,
-	const struct fti_geometry *g, const struct span *levels,
-	struct error *err)
+	const struct fti_geometry *g, const struct span *levels)
 {
 	const struct fti_entry *list = s->tree.list;
 	const struct fti_entry *whole = NULL;
@@ -314,10 +310,9 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 				top = list[i].name.rank;
 		}
 	if (!any && whole == NULL)
-		return 0;
-	if (!MEM_ROOM(s->list, s->count, s->room))
-		return error_no_memory(err);
-	set = &s->list[s->count];
+		return;
+	(void)MEM_ROOM(s->list, s->count, s->room);
+	set = &s->list[s->count++];
 	*set = (struct fti_set){
 		.exec = list[first].exec,
 		.level = level,
@@ -329,8 +324,7 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 		.first = first,
 		.count = end - first,
 	};
-	if (make_ranks(s, set, top, err) < 0)
-		return -1;
+	make_ranks(s, set, top);
 	if (set->posix)
 		set->nmetadata = from->end - from->first;
 	if (!any) {
@@ -344,14 +338,12 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 			place_file(set, &list[i]);
 			set->flat = set->flat || list[i].flat;
 		}
-	s->count++;
-	return 0;
 }
 
 /* All checkpoints of the execution that entries first ... end - 1 belong to. */
-static int
+static void
 add_exec(struct fti_sets *s, size_t first, size_t end,
-	 const struct fti_geometry *given, struct error *err)
+	 const struct fti_geometry *given)
 {
 	const struct fti_entry *list = s->tree.list;
 	struct span levels[FTI_NO_LEVEL + 1] = { { .first = 0 } };
@@ -370,14 +362,9 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 	}
 	for (size_t i = first; i < end; i++)
 		if (list[i].name.kind == FTI_NAME_TOPOLOGY) {
-			struct error why = ERROR_INIT;
-
 			/* One that is empty is enough for FTI. */
 			topology = list[i].path;
-			if (fti_topology_read(s->tree.fd, topology, &g, &why) <
-				    0 &&
-			    why.kind == ERROR_NOMEM)
-				return error_pass(err, &why);
+			(void)fti_topology_read(s->tree.fd, topology, &g, NULL);
 		}
 	/* Where the files are says more than a configuration. */
 	if (g.node_size > 0 && !s->size_given &&
@@ -391,20 +378,16 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 		       (list[k].name.id == list[i].name.id ||
 			list[k].level == FTI_DCP))
 			k++;
-		if (add_set(s, i, k, &g, levels, err) < 0)
-			return -1;
+		add_set(s, i, k, &g, levels);
 	}
 	for (size_t i = before; i < s->count; i++)
 		s->list[i].has_topology = topology != NULL;
 	if (topology != NULL || s->count == before || s->meta_dir == NULL)
-		return 0;
+		return;
 	topology = arena_printf(s->arena, "%s/%s/Topology.fti", s->meta_dir,
 				list[first].exec);
-	if (topology == NULL)
-		return error_no_memory(err);
 	for (size_t i = before; i < s->count; i++)
 		s->list[i].no_topology = topology;
-	return 0;
 }
 
 /* What config.fti says of the geometry, unless *g has it, and of the directory
@@ -415,7 +398,6 @@ read_config(struct fti_sets *s, struct fti_geometry *g, struct error *err)
 	const struct fti_tree *t = &s->tree;
 	struct fti_config c = { .ini = NULL };
 	struct buf dir = BUF_INIT;
-	struct error why = ERROR_INIT;
 	int rc = fti_config_open(&c, t->fd, t->config, err);
 
 	if (rc == 0 && g->node_size == 0 && c.node_size > 0)
@@ -424,16 +406,12 @@ read_config(struct fti_sets *s, struct fti_geometry *g, struct error *err)
 		g->group_size = (uint32_t)c.group_size;
 	if (rc == 0 && g->head < 0)
 		g->head = (int)c.head;
-	if (rc == 0 && c.meta_dir != NULL && c.meta_dir[0] != '/') {
+	if (rc == 0 && c.meta_dir != NULL && c.meta_dir[0] != '/' &&
+	    fti_config_beneath(c.meta_dir, &dir, NULL) == 0) {
 		const char *at = fti_tree_dir(s->arena, t->config);
 
-		if (at != NULL &&
-		    fti_config_beneath(c.meta_dir, &dir, &why) == 0)
-			s->meta_dir = arena_printf(s->arena, "%s%s%s", at,
-						   at[0] == '\0' ? "" : "/",
-						   dir.data);
-		if (s->meta_dir == NULL && why.kind != ERROR_UNSAFE)
-			rc = error_no_memory(err);
+		s->meta_dir = arena_printf(s->arena, "%s%s%s", at,
+					   at[0] == '\0' ? "" : "/", dir.data);
 	}
 	fti_config_close(&c);
 	buf_free(&dir);
@@ -452,15 +430,13 @@ fti_sets_open(struct fti_sets *s, const char *root,
 	if (fti_tree_open(&s->tree, root, w, err) < 0)
 		return -1;
 	s->arena = arena_new();
-	if (s->arena == NULL)
-		return error_no_memory(err);
+
 	if (t->config != NULL && read_config(s, &g, err) < 0)
 		return -1;
 	for (size_t i = 0, k = 0; i < t->count; i = k) {
 		while (k < t->count && str_eq(t->list[i].exec, t->list[k].exec))
 			k++;
-		if (add_exec(s, i, k, &g, err) < 0)
-			return -1;
+		add_exec(s, i, k, &g);
 	}
 	return 0;
 }

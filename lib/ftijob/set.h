@@ -169,7 +169,7 @@ int fti_sets_open(struct fti_sets *s, const char *root,
 void fti_sets_free(struct fti_sets *s);
 
 /* Read the files of a checkpoint, with `data` also their contents, compare them
- * with their partners, and judge it.  -1: ERROR_NOMEM, or stopped. */
+ * with their partners, and judge it.  -1: stopped. */
 int fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 		    const struct work *w, struct error *err);
 

@@ -57,30 +57,26 @@ struct confrontation {
 	unsigned choices, tries;
 };
 
-static int
-set_aside(struct confrontation *c, struct fti_part_file *p, const char *why,
-	  struct error *err)
+static void
+set_aside(struct confrontation *c, struct fti_part_file *p, const char *why)
 {
 	p->state = FTI_STATE_FOREIGN;
 	p->data_good = p->exact = false;
 	p->problem = arena_strdup(c->s->arena, why);
-	return p->problem == NULL ? error_no_memory(err) : 0;
 }
 
 /* Nobody knows which of some files are right.  The first reason is kept. */
-__attribute__((format(printf, 3, 4))) static int
-contradict(struct confrontation *c, struct error *err, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void
+contradict(struct confrontation *c, const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
 
-	if (c->set->conflict != NULL)
-		return 0;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	c->set->conflict = arena_strdup(c->s->arena, text);
-	return c->set->conflict == NULL ? error_no_memory(err) : 0;
+	if (c->set->conflict == NULL)
+		c->set->conflict = arena_strdup(c->s->arena, text);
 }
 
 /* --- Level 3 --- */
@@ -277,8 +273,8 @@ confront_group(struct confrontation *c, struct error *err)
 	if (rc < 0)
 		return -1;
 	if (c->choices != 1)
-		return contradict(
-			c, err,
+		contradict(
+			c,
 			"data and parity of the group of ranks %" PRIu32
 			" to %" PRIu32
 			" contradict each other, and %s choice of them fits%s",
@@ -286,13 +282,12 @@ confront_group(struct confrontation *c, struct error *err)
 			fti_set_member(c->set, c->group, c->k - 1)->rank,
 			c->choices > 1 ? "more than one" : "no",
 			c->set->data_read ? "" : " (without --checksums)");
-	for (unsigned m = 0; m < 2 * c->k && rc == 0; m++)
+	for (unsigned m = 0; m < 2 * c->k && c->choices == 1; m++)
 		if ((c->found >> m & 1) != 0)
-			rc = set_aside(c, member_file(c, m),
-				       "is intact, but does not fit the other "
-				       "files of its group",
-				       err);
-	return rc;
+			set_aside(c, member_file(c, m),
+				  "is intact, but does not fit the other "
+				  "files of its group");
+	return 0;
 }
 
 /* --- Level 2 --- */
@@ -318,8 +313,7 @@ same_file(const struct confrontation *c, const struct fti_part_file *a,
 	if (!c->set->data_read)
 		return 1;
 	bytes = mem_alloc(2 * STEP, 1);
-	if (bytes == NULL)
-		return error_no_memory(err);
+
 	if (fti_source_open(&x, c->s->tree.fd, a->entry->path, err) < 0 ||
 	    fti_source_open(&y, c->s->tree.fd, b->entry->path, err) < 0)
 		rc = -1;
@@ -414,7 +408,7 @@ confront_copies(struct confrontation *c, struct error *err)
 {
 	struct fti_set *set = c->set;
 	enum pair *pairs = mem_calloc(set->nranks + 1, sizeof(*pairs));
-	int rc = pairs == NULL ? error_no_memory(err) : 0;
+	int rc = 0;
 
 	for (size_t i = 0; i < set->nranks && rc >= 0; i++) {
 		const struct fti_part_file *p = set->ranks[i].parts;
@@ -424,42 +418,39 @@ confront_copies(struct confrontation *c, struct error *err)
 		rc = same_file(c, &p[FTI_OWN], &p[FTI_COPY], err);
 		pairs[i] = rc == 1 ? PAIR_FITS : PAIR_BAD;
 	}
-	rc = rc < 0 ? -1 : 0;
-	for (size_t i = 0; i < set->nranks && rc == 0; i++) {
+	for (size_t i = 0; i < set->nranks && rc >= 0; i++) {
 		struct fti_rank *r = &set->ranks[i];
 		const bool bad = pairs[i] == PAIR_BAD;
 		const bool own = bad && is_suspect(set, pairs, r, FTI_OWN);
 		const bool copy = bad && is_suspect(set, pairs, r, FTI_COPY);
 
 		if (bad && own == copy)
-			rc = contradict(c, err,
-					"rank %" PRIu32
-					": its file and the copy are both "
-					"intact, but differ",
-					r->rank);
+			contradict(c,
+				   "rank %" PRIu32
+				   ": its file and the copy are both "
+				   "intact, but differ",
+				   r->rank);
 		else if (own)
-			rc = set_aside(c, &r->parts[FTI_OWN],
-				       "is intact, but not the original of its "
-				       "copy",
-				       err);
+			set_aside(c, &r->parts[FTI_OWN],
+				  "is intact, but not the original of its "
+				  "copy");
 		else if (copy)
-			rc = set_aside(c, &r->parts[FTI_COPY],
-				       "is intact, but not a copy of its "
-				       "original",
-				       err);
+			set_aside(c, &r->parts[FTI_COPY],
+				  "is intact, but not a copy of its "
+				  "original");
 	}
 	/* The record of a file has the size of the one that is copied to its
 	 * node. */
-	for (size_t i = 0; i < set->nranks && rc == 0; i++) {
+	for (size_t i = 0; i < set->nranks && rc >= 0; i++) {
 		const struct fti_rank *r = &set->ranks[i];
 		const struct fti_rank *right = fti_set_neighbour(set, r, false);
 		const int64_t size = right->parts[FTI_OWN].meta.pt_fs;
 
-		for (int p = FTI_OWN; p <= FTI_COPY && rc == 0; p++)
+		for (int p = FTI_OWN; p <= FTI_COPY; p++)
 			if (r->parts[p].exact && right->parts[FTI_OWN].exact &&
 			    r->parts[p].meta.fs != size)
-				rc = contradict(
-					c, err,
+				contradict(
+					c,
 					"rank %" PRIu32 " has %" PRIi64
 					" bytes, but the record of rank %" PRIu32
 					" (ptFs) says %" PRIi64,
@@ -467,7 +458,7 @@ confront_copies(struct confrontation *c, struct error *err)
 					right->rank, size);
 	}
 	mem_free(pairs);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 /* --- All ranks --- */
@@ -495,43 +486,38 @@ by_record(const void *a, const void *b)
 }
 
 /* No file is that of two ranks. */
-static int
-find_twins(struct confrontation *c, struct error *err)
+static void
+find_twins(struct confrontation *c)
 {
 	struct fti_set *set = c->set;
 	struct fti_rank **list = mem_calloc(set->nranks + 1, sizeof(*list));
 	size_t n = 0;
-	int rc = 0;
 
-	if (list == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < set->nranks; i++)
 		if (best_of(&set->ranks[i]) != NULL)
 			list[n++] = &set->ranks[i];
 	if (n > 0)
 		qsort(list, n, sizeof(struct fti_rank *), by_record);
-	for (size_t i = 1; i < n && rc == 0; i++)
+	for (size_t i = 1; i < n; i++)
 		if (same_record(best_of(list[i - 1]), best_of(list[i])))
-			rc = contradict(c, err,
-					"ranks %" PRIu32 " and %" PRIu32
-					" have the same file, written at the "
-					"same nanosecond: one of them has lost "
-					"its own",
-					list[i - 1]->rank, list[i]->rank);
+			contradict(c,
+				   "ranks %" PRIu32 " and %" PRIu32
+				   " have the same file, written at the "
+				   "same nanosecond: one of them has lost "
+				   "its own",
+				   list[i - 1]->rank, list[i]->rank);
 	mem_free(list);
-	return rc;
 }
 
 /* All ranks write a checkpoint at one time, and know its number. */
-static int
-confront_ranks(struct confrontation *c, struct error *err)
+static void
+confront_ranks(struct confrontation *c)
 {
 	const struct fti_set *set = c->set;
 	const struct fti_part_file *first = NULL;
 
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_part_file *p = best_of(&set->ranks[i]);
-		int rc = 0;
 
 		if (p == NULL)
 			continue;
@@ -539,26 +525,22 @@ confront_ranks(struct confrontation *c, struct error *err)
 		if (set->level == FTI_DCP &&
 		    fti_has(set->layout, FTI_CKPT_ID) &&
 		    p->meta.ckpt_id != first->meta.ckpt_id)
-			rc = contradict(c, err,
-					"%s has checkpoint %" PRIi64
-					", %s checkpoint %" PRIi64,
-					path_base(first->entry->path),
-					first->meta.ckpt_id,
-					path_base(p->entry->path),
-					p->meta.ckpt_id);
-		if (rc == 0 && apart(set, p, first) > SPREAD)
-			rc = contradict(
-				c, err,
+			contradict(c,
+				   "%s has checkpoint %" PRIi64
+				   ", %s checkpoint %" PRIi64,
+				   path_base(first->entry->path),
+				   first->meta.ckpt_id,
+				   path_base(p->entry->path), p->meta.ckpt_id);
+		if (apart(set, p, first) > SPREAD)
+			contradict(
+				c,
 				"%s was written %s, %s %s: files of two runs",
 				path_base(first->entry->path),
 				when_local(
 					fti_written(set->layout, &first->meta)),
 				path_base(p->entry->path),
 				when_local(fti_written(set->layout, &p->meta)));
-		if (rc < 0)
-			return -1;
 	}
-	return 0;
 }
 
 int
@@ -579,9 +561,13 @@ fti_set_confront(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	     c.group++)
 		if (work_go_on(w, err) < 0 || confront_group(&c, err) < 0)
 			return -1;
-	if (set->posix)
-		return fti_set_doubt_metadata(s, set, err);
+	if (set->posix) {
+		fti_set_doubt_metadata(s, set);
+		return 0;
+	}
 	if (grouped && set->level == FTI_L2 && confront_copies(&c, err) < 0)
 		return -1;
-	return find_twins(&c, err) < 0 ? -1 : confront_ranks(&c, err);
+	find_twins(&c);
+	confront_ranks(&c);
+	return 0;
 }

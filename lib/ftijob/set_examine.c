@@ -46,43 +46,33 @@ close_batch(struct batch *b)
 
 /* --- One file --- */
 
-/* Set the problem of a file.  -1: no memory. */
-static int
-set_problem(struct fti_sets *s, struct fti_part_file *to, const char *text,
-	    struct error *err)
-{
-	to->problem = arena_strdup(s->arena, text);
-	return to->problem == NULL ? error_no_memory(err) : 0;
-}
-
 /* Nothing can be computed from the file. */
-static int
-set_damaged(struct fti_sets *s, struct fti_part_file *to, const char *text,
-	    struct error *err)
+static void
+set_damaged(struct fti_sets *s, struct fti_part_file *to, const char *text)
 {
 	to->state = FTI_STATE_DAMAGED;
 	to->data_good = to->exact = false;
-	return set_problem(s, to, text, err);
+	to->problem = arena_strdup(s->arena, text);
 }
 
 /* What only a file of FTI-FF can have wrong. */
-static int
+static void
 check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
-	 struct fti_part_file *to, struct error *err)
+	 struct fti_part_file *to)
 {
 	const bool parity = to->entry->name.kind == FTI_NAME_PARITY;
 	const struct fti_name *n = NULL;
 	bool known = false;
-	char text[128];
 
 	to->meta = f->meta;
 	if (f->kind == FTI_KIND_NONE)
-		return 0;
-	if ((f->kind == FTI_KIND_PARITY) != parity)
-		return set_damaged(s, to,
-				   parity ? "holds no parity"
-					  : "holds parity, not a checkpoint",
-				   err);
+		return;
+	if ((f->kind == FTI_KIND_PARITY) != parity) {
+		set_damaged(s, to,
+			    parity ? "holds no parity"
+				   : "holds parity, not a checkpoint");
+		return;
+	}
 	/* A damaged file of C looks like one of D: others know better. */
 	known = to->exact ||
 		(to->state == FTI_STATE_REFUSED && f->meta_good && f->cut == 0);
@@ -96,54 +86,40 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 		set->id = (uint32_t)f->meta.ckpt_id;
 	to->cut = f->cut > 0;
 	if (to->cut)
-		return 0;
+		return;
 	/* The id that the file records differs from its name's. */
 	n = &to->entry->name;
 	/* FTI leaves the id of parity unset when it rebuilds it. */
 	if (n->kind == FTI_NAME_PARITY || n->kind == FTI_NAME_DCP ||
 	    !fti_has(set->layout, FTI_CKPT_ID) ||
 	    to->meta.ckpt_id == (int64_t)n->id || !to->data_good)
-		return 0;
-	snprintf(text, sizeof(text),
-		 "ckptId is %" PRId64 ", not that of its "
-		 "name",
-		 to->meta.ckpt_id);
+		return;
 	to->state = FTI_STATE_FOREIGN;
 	to->exact = to->data_good = false;
-	return set_problem(s, to, text, err);
+	to->problem = arena_printf(
+		s->arena, "ckptId is %" PRId64 ", not that of its name",
+		to->meta.ckpt_id);
 }
 
 /* The file proves what values of its metadata should be. */
-static int
-set_right(struct fti_sets *s, struct fti_rank *of, const struct fti_rankfile *r,
-	  struct error *err)
+static void
+set_right(struct fti_sets *s, struct fti_rank *of, const struct fti_rankfile *r)
 {
 	const struct fti_posix_file *f = of->posix;
 	const uint64_t size = r->source->size;
 	const char *sum = r->checked.right_sum;
 
-	if (sum[0] != '\0') {
-		const char **to = &of->right[r->parity ? FTI_VALUE_PARITY_SUM
-						       : FTI_VALUE_SUM];
-
-		*to = arena_strdup(s->arena, sum);
-		if (*to == NULL)
-			return error_no_memory(err);
-	}
-	if (size != (r->parity ? f->max_size : f->size)) {
-		const char **to = &of->right[r->parity ? FTI_VALUE_PARITY_SIZE
-						       : FTI_VALUE_SIZE];
-
-		*to = arena_printf(s->arena, "%" PRIu64, size);
-		if (*to == NULL)
-			return error_no_memory(err);
-	}
-	return 0;
+	if (sum[0] != '\0')
+		of->right[r->parity ? FTI_VALUE_PARITY_SUM : FTI_VALUE_SUM] =
+			arena_strdup(s->arena, sum);
+	if (size != (r->parity ? f->max_size : f->size))
+		of->right[r->parity ? FTI_VALUE_PARITY_SIZE : FTI_VALUE_SIZE] =
+			arena_printf(s->arena, "%" PRIu64, size);
 }
 
-static int
+static void
 take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
-     struct fti_rank *of, enum fti_part part, struct error *err)
+     struct fti_rank *of, enum fti_part part)
 {
 	static const enum fti_state states[] = {
 		[FTI_INTACT] = FTI_STATE_GOOD,
@@ -158,7 +134,6 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 		r->described.file == NULL ? NULL : r->described.file->sum;
 	const char *problem = c->unread;
 
-	to->problem = NULL;
 	to->size = r->source->size;
 	to->state = states[c->verdict];
 	to->data_good = c->data_good;
@@ -168,13 +143,13 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 		to->state = FTI_STATE_REFUSED;
 	if (problem == NULL && c->file->findings != NULL)
 		problem = c->file->findings->text;
-	if (problem != NULL && set_problem(s, to, problem, err) < 0)
-		return -1;
-	if (r->ff != NULL)
-		return check_ff(s, set, r->ff, to, err);
-	if (to->exact && r->form == FTI_FORM_POSIX &&
-	    set_right(s, of, r, err) < 0)
-		return -1;
+	to->problem = problem == NULL ? NULL : arena_strdup(s->arena, problem);
+	if (r->ff != NULL) {
+		check_ff(s, set, r->ff, to);
+		return;
+	}
+	if (to->exact && r->form == FTI_FORM_POSIX)
+		set_right(s, of, r);
 	/* FTI looks for the damaged name. */
 	if (to->state == FTI_STATE_GOOD && of->right[FTI_VALUE_NAME] != NULL)
 		to->state = FTI_STATE_REFUSED;
@@ -182,28 +157,24 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 	if (!r->parity && r->form == FTI_FORM_POSIX && c->unread == NULL &&
 	    (sum == NULL || (!to->exact && strspn(sum, "0123456789abcdef") !=
 						   HASH_MD5_TEXT - 1))) {
-		if (set_damaged(s, to,
-				"the metadata of its group have no checksum "
-				"of it",
-				err) < 0)
-			return -1;
+		set_damaged(s, to,
+			    "the metadata of its group have no checksum "
+			    "of it");
 		to->open = true;
 	}
 	/* FTI needs it; an interrupted fti_protect_run() leaves it out. */
 	if (r->parity && c->unread == NULL &&
 	    r->described.file->parity_sum == NULL)
-		return set_damaged(s, to,
-				   "the metadata of its group have no checksum "
-				   "of it",
-				   err);
-	return 0;
+		set_damaged(s, to,
+			    "the metadata of its group have no checksum "
+			    "of it");
 }
 
 /* --- All files --- */
 
-static int
+static void
 add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
-	 struct fti_rank *rank, enum fti_part part, struct error *err)
+	 struct fti_rank *rank, enum fti_part part)
 {
 	struct fti_part_file *to = &rank->parts[part];
 	struct fti_rankfile *r = &b->files[b->count];
@@ -238,11 +209,10 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 	if (why.kind == ERROR_NONE) {
 		b->of[b->count] = rank;
 		b->parts[b->count++] = part;
-		return 0;
+		return;
 	}
 	to->state = FTI_STATE_UNKNOWN;
-	return why.kind == ERROR_NOMEM ? error_pass(err, &why)
-				       : set_problem(s, to, why.text, err);
+	to->problem = arena_strdup(s->arena, why.text);
 }
 
 /* How much the file of another level tells. */
@@ -257,9 +227,8 @@ worth(const struct fti_part_file *p)
 
 /* Of the files of other levels that were read, keep for each rank the one that
  * tells most.  If two are intact and differ, nobody knows which is right. */
-static int
-settle(struct fti_sets *s, struct fti_set *set, const struct batch *b,
-       struct error *err)
+static void
+settle(struct fti_sets *s, struct fti_set *set, const struct batch *b)
 {
 	for (size_t i = 0; i < set->nranks && b->settles; i++) {
 		struct fti_part_file *kept =
@@ -272,18 +241,14 @@ settle(struct fti_sets *s, struct fti_set *set, const struct batch *b,
 		    (kept->meta.timestamp != also->meta.timestamp ||
 		     (kept->state == also->state &&
 		      memcmp(kept->meta.checksum, also->meta.checksum,
-			     HASH_MD5_TEXT) != 0))) {
+			     HASH_MD5_TEXT) != 0)))
 			set->conflict = arena_printf(
 				s->arena, "%s and %s are intact, but differ",
 				kept->entry->path, also->entry->path);
-			if (set->conflict == NULL)
-				return error_no_memory(err);
-		}
 		if (kept->entry == NULL || worth(also) > worth(kept))
 			*kept = *also;
 		*also = (struct fti_part_file){ .state = FTI_STATE_MISSING };
 	}
-	return 0;
 }
 
 /* Check the files of the batch, and empty it. */
@@ -291,13 +256,15 @@ static int
 end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
 	  struct error *err)
 {
-	int rc = fti_rankfiles_check(b->files, b->count, set->data_read, b->w,
-				     err);
+	const int rc = fti_rankfiles_check(b->files, b->count, set->data_read,
+					   b->w, err);
 
 	for (size_t k = 0; k < b->count && rc == 0; k++)
-		rc = take(s, set, &b->files[k], b->of[k], b->parts[k], err);
+		take(s, set, &b->files[k], b->of[k], b->parts[k]);
 	close_batch(b);
-	return rc < 0 ? -1 : settle(s, set, b, err);
+	if (rc == 0)
+		settle(s, set, b);
+	return rc;
 }
 
 /* The rank whose own file is not exact, and of which this file of another level
@@ -345,8 +312,8 @@ read_part(struct fti_sets *s, struct fti_set *set, struct batch *b,
 
 		if (r->parts[part].entry != NULL &&
 		    (!again || !r->parts[part].exact))
-			rc = add_file(s, set, b, r, part, err);
-		if (rc == 0 && b->count == BATCH)
+			add_file(s, set, b, r, part);
+		if (b->count == BATCH)
 			rc = end_batch(s, set, b, err);
 	}
 	return rc < 0 ? -1 : end_batch(s, set, b, err);
@@ -359,12 +326,10 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	const struct fti_tree *t = &s->tree;
 	const bool known = set->posix || set->layout_known;
 	struct batch *b = mem_calloc(1, sizeof(*b));
-	int rc = b == NULL ? error_no_memory(err) : 0;
+	int rc = 0;
 
-	if (rc == 0) {
-		b->w = w;
-		rc = read_part(s, set, b, FTI_OWN, false, err);
-	}
+	b->w = w;
+	rc = read_part(s, set, b, FTI_OWN, false, err);
 	/* The ranks' own files say which layout all others have. */
 	if (rc == 0 && !known && set->layout_known)
 		rc = read_part(s, set, b, FTI_OWN, true, err);
@@ -372,8 +337,7 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 		rc = read_part(s, set, b, FTI_COPY, false, err);
 	if (rc == 0)
 		rc = read_part(s, set, b, FTI_PARITY, false, err);
-	if (b != NULL)
-		b->settles = true;
+	b->settles = true;
 	/* Of ranks that lack a file, the next one when the last is settled. */
 	for (size_t i = 0; rc == 0 && i < t->count; i++) {
 		const struct fti_entry *e = &t->list[i];
@@ -386,12 +350,11 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 		if (rc < 0)
 			break;
 		r->parts[FTI_ALSO] = (struct fti_part_file){ .entry = e };
-		rc = add_file(s, set, b, r, FTI_ALSO, err);
+		add_file(s, set, b, r, FTI_ALSO);
 	}
 	if (rc == 0)
 		rc = end_batch(s, set, b, err);
-	if (b != NULL)
-		close_batch(b);
+	close_batch(b);
 	mem_free(b);
 	return rc;
 }
@@ -412,8 +375,9 @@ fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 			};
 	set->conflict = set->reason = NULL;
 	set->stuck = false;
-	if ((set->posix && fti_set_describe(s, set, err) < 0) ||
-	    read_files(s, set, w, err) < 0 ||
+	if (set->posix)
+		fti_set_describe(s, set);
+	if (read_files(s, set, w, err) < 0 ||
 	    fti_set_confront(s, set, w, err) < 0)
 		return -1;
 	set->layout_known = set->layout_known || set->layout_guessed;
@@ -428,5 +392,6 @@ fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 	}
 	if (newest > 0)
 		set->written = newest;
-	return fti_set_judge(s, set, err);
+	fti_set_judge(s, set);
+	return 0;
 }

@@ -11,13 +11,11 @@ struct fti_sets;
 struct work;
 
 /* Find what the metadata of a POSIX checkpoint say of its ranks. */
-int fti_set_describe(struct fti_sets *s, struct fti_set *set,
-		     struct error *err);
+void fti_set_describe(struct fti_sets *s, struct fti_set *set);
 
 /* Metadata with which no file agrees are perhaps those of another run: set
  * set->conflict. */
-int fti_set_doubt_metadata(struct fti_sets *s, struct fti_set *set,
-			   struct error *err);
+void fti_set_doubt_metadata(const struct fti_sets *s, struct fti_set *set);
 
 /* Set aside files that are intact, but do not belong to the checkpoint, and
  * set set->conflict if it is not known which do. */
@@ -25,6 +23,6 @@ int fti_set_confront(struct fti_sets *s, struct fti_set *set,
 		     const struct work *w, struct error *err);
 
 /* Set state, reason and refusal by the states of the files. */
-int fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err);
+void fti_set_judge(const struct fti_sets *s, struct fti_set *set);
 
 #endif /* FTIJOB_SET_IMPL_H */

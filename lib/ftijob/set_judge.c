@@ -7,7 +7,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "error.h"
 #include "fti/posix.h"
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
@@ -358,8 +357,8 @@ refusal_of(const struct fti_set *set, const struct tally *t, bool taken)
 	return t->refused > 0 && !taken ? "it refuses a file" : NULL;
 }
 
-int
-fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err)
+void
+fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 {
 	struct tally t = { .mend = 0 };
 	struct buf text = BUF_INIT;
@@ -370,12 +369,10 @@ fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err)
 	set->refusal = refusal_of(set, &t, taken);
 	if (set->state == FTI_SET_WHOLE && set->unprotected == 0 &&
 	    t.refused + set->values == 0)
-		return 0;
+		return;
 	put_reason(s, set, &t, &text);
-	if (buf_check(&text, err) == 0)
-		set->reason = arena_strdup(s->arena, text.data);
+	set->reason = arena_strdup(s->arena, text.data);
 	buf_free(&text);
-	return set->reason == NULL ? error_no_memory(err) : 0;
 }
 
 /* FTI looks for differential checkpoints where it looks for those of L4. */

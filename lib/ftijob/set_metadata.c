@@ -15,9 +15,8 @@
 #include "str.h"
 
 /* Most members know the size of the largest file: set it for the others. */
-static int
-correct_sizes(struct fti_sets *s, struct fti_set *set, struct fti_posix *p,
-	      struct error *err)
+static void
+correct_sizes(struct fti_sets *s, struct fti_set *set, struct fti_posix *p)
 {
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const uint64_t size = p->files[i].max_size;
@@ -35,18 +34,14 @@ correct_sizes(struct fti_sets *s, struct fti_set *set, struct fti_posix *p,
 			p->files[k].max_size = size;
 			r->right[FTI_VALUE_PARITY_SIZE] =
 				arena_printf(s->arena, "%" PRIu64, size);
-			if (r->right[FTI_VALUE_PARITY_SIZE] == NULL)
-				return error_no_memory(err);
 		}
 	}
-	return 0;
 }
 
 /* Correct damaged names: the ranks of the members of a group lie node_size
  * apart, so each member tells that of the first one, and most are right. */
-static int
-correct_names(struct fti_sets *s, struct fti_set *set, struct fti_posix *p,
-	      struct error *err)
+static void
+correct_names(struct fti_sets *s, struct fti_set *set, struct fti_posix *p)
 {
 	const uint32_t step = set->geometry.node_size;
 	uint32_t ranks[FTI_POSIX_MEMBERS];
@@ -87,75 +82,64 @@ correct_names(struct fti_sets *s, struct fti_set *set, struct fti_posix *p,
 			continue;
 		r->right[FTI_VALUE_NAME] = arena_strdup(s->arena, name);
 		p->files[i].name = r->right[FTI_VALUE_NAME];
-		if (p->files[i].name == NULL)
-			return error_no_memory(err);
 	}
-	return 0;
 }
 
 /* Read a sector file.  A bad one is like a missing one, but says why. */
-static int
+static void
 read_metadata(struct fti_sets *s, struct fti_set *set,
-	      const struct fti_entry *e, struct error *err)
+	      const struct fti_entry *e)
 {
 	struct error why = ERROR_INIT;
 	struct fti_posix *p = NULL;
 
 	if (e->name.kind != FTI_NAME_SECTOR)
-		return 0;
-	if (!MEM_ROOM(s->inis, s->ninis, s->room_inis))
-		return error_no_memory(err);
+		return;
 	p = fti_posix_read(s->tree.fd, e->path, &why);
-	if (p != NULL) {
-		s->inis[s->ninis++] = p;
-		if (set->level == FTI_DCP && p->layered && p->id > 0)
-			set->id = (uint32_t)p->id;
-		if (correct_names(s, set, p, err) < 0 ||
-		    correct_sizes(s, set, p, err) < 0)
-			return -1;
-		/* The members of a group describe the files of their ranks. */
-		for (size_t i = 0; i < p->nfiles; i++) {
-			const struct fti_name n =
-				fti_name_parse(p->files[i].name);
-			struct fti_rank *r = fti_set_rank(set, n.rank);
-			const struct fti_entry *own = NULL;
-
-			if (r == NULL || r->posix != NULL)
-				continue;
-			own = r->parts[FTI_OWN].entry;
-			if (n.kind == FTI_NAME_RANK
-				    ? n.id == set->id
-				    : n.kind == FTI_NAME_LAYERS &&
-					      (own == NULL ||
-					       own->name.id == n.id))
-				r->posix = &p->files[i];
-		}
-		return 0;
+	if (p == NULL) {
+		if (set->metadata_problem == NULL)
+			set->metadata_problem =
+				arena_strdup(s->arena, why.text);
+		return;
 	}
-	if (why.kind == ERROR_NOMEM)
-		return error_pass(err, &why);
-	if (set->metadata_problem == NULL)
-		set->metadata_problem = arena_strdup(s->arena, why.text);
-	return set->metadata_problem == NULL ? error_no_memory(err) : 0;
+	(void)MEM_ROOM(s->inis, s->ninis, s->room_inis);
+	s->inis[s->ninis++] = p;
+	if (set->level == FTI_DCP && p->layered && p->id > 0)
+		set->id = (uint32_t)p->id;
+	correct_names(s, set, p);
+	correct_sizes(s, set, p);
+	/* The members of a group describe the files of their ranks. */
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct fti_name n = fti_name_parse(p->files[i].name);
+		struct fti_rank *r = fti_set_rank(set, n.rank);
+		const struct fti_entry *own = NULL;
+
+		if (r == NULL || r->posix != NULL)
+			continue;
+		own = r->parts[FTI_OWN].entry;
+		if (n.kind == FTI_NAME_RANK
+			    ? n.id == set->id
+			    : n.kind == FTI_NAME_LAYERS &&
+				      (own == NULL || own->name.id == n.id))
+			r->posix = &p->files[i];
+	}
 }
 
-int
-fti_set_describe(struct fti_sets *s, struct fti_set *set, struct error *err)
+void
+fti_set_describe(struct fti_sets *s, struct fti_set *set)
 {
 	const struct fti_entry *list = s->tree.list;
 	uint64_t at = 0;
-	int rc = 0;
 
 	set->undescribed = 0;
 	for (size_t i = 0; i < set->nranks; i++)
 		memset(set->ranks[i].right, 0, sizeof(set->ranks[i].right));
-	for (size_t i = 0; i < set->count && rc == 0; i++)
-		rc = read_metadata(s, set, &list[set->first + i], err);
-	for (size_t i = 0; i < set->nmetadata && rc == 0; i++)
+	for (size_t i = 0; i < set->count; i++)
+		read_metadata(s, set, &list[set->first + i]);
+	for (size_t i = 0; i < set->nmetadata; i++)
 		if (set->metadata + i < set->first ||
 		    set->metadata + i >= set->first + set->count)
-			rc = read_metadata(s, set, &list[set->metadata + i],
-					   err);
+			read_metadata(s, set, &list[set->metadata + i]);
 	for (size_t i = 0; i < set->nranks; i++) {
 		struct fti_rank *r = &set->ranks[i];
 
@@ -170,12 +154,10 @@ fti_set_describe(struct fti_sets *s, struct fti_set *set, struct error *err)
 		r->parts[FTI_OWN].at = at;
 		at += r->posix == NULL ? 0 : r->posix->size;
 	}
-	return rc;
 }
 
-int
-fti_set_doubt_metadata(struct fti_sets *s, struct fti_set *set,
-		       struct error *err)
+void
+fti_set_doubt_metadata(const struct fti_sets *s, struct fti_set *set)
 {
 	for (size_t i = 0; i < s->ninis && set->conflict == NULL; i++) {
 		const struct fti_posix *p = s->inis[i];
@@ -196,13 +178,10 @@ fti_set_doubt_metadata(struct fti_sets *s, struct fti_set *set,
 					  f->state != FTI_STATE_DAMAGED;
 			}
 		}
-		if (damaged < 2 || others > 0)
-			continue;
-		set->conflict = arena_printf(
-			s->arena, "%s contradicts all files that it describes",
-			p->name);
-		if (set->conflict == NULL)
-			return error_no_memory(err);
+		if (damaged > 1 && others == 0)
+			set->conflict = arena_printf(
+				s->arena,
+				"%s contradicts all files that it describes",
+				p->name);
 	}
-	return 0;
 }

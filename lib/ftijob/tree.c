@@ -101,8 +101,7 @@ enter_dir(struct walk *d, const char *name, bool link, struct error *err)
 		return 0;
 	in.last = arena_strdup(d->t->arena, name);
 	in.path = join(d, name);
-	if (in.last == NULL || in.path == NULL)
-		return error_no_memory(err);
+
 	in.depth++;
 	in.out = d->out || link;
 	enter(&in.above, in.last, d->last);
@@ -146,15 +145,12 @@ visit(void *arg, const char *name, struct error *err)
 	if (S_ISLNK(st.st_mode) && n.kind == FTI_NAME_OTHER &&
 	    !str_eq(name, CONFIG))
 		return enter_dir(d, name, true, err);
-	if (str_eq(name, CONFIG) && t->config == NULL) {
+	if (str_eq(name, CONFIG) && t->config == NULL)
 		t->config = join(d, name);
-		return t->config == NULL ? error_no_memory(err) : 0;
-	}
 	if (n.kind == FTI_NAME_OTHER)
 		return 0;
-	if (!MEM_ROOM(t->list, t->count, t->room))
-		return error_no_memory(err);
-	e = &t->list[t->count];
+	(void)MEM_ROOM(t->list, t->count, t->room);
+	e = &t->list[t->count++];
 	*e = (struct fti_entry){
 		/* Topology and history stand in the directory of the
 		 * execution. */
@@ -168,9 +164,6 @@ visit(void *arg, const char *name, struct error *err)
 	};
 	if (of_exec || n.kind == FTI_NAME_SECTOR)
 		e->name.id = d->above.id;
-	if (e->path == NULL)
-		return error_no_memory(err);
-	t->count++;
 	return 0;
 }
 
@@ -189,15 +182,13 @@ enter_root(struct walk *d, struct error *err)
 	struct buf real = BUF_INIT;
 	const char *parent = "";
 	char *at = NULL, *save = NULL;
-	int rc = path_real(d->t->root, &real, err);
 
-	if (rc == 0)
-		at = arena_strdup(d->t->arena, real.data);
-	if (rc == 0 && at == NULL)
-		rc = error_no_memory(err);
+	if (path_real(d->t->root, &real, err) < 0)
+		return -1;
+	at = arena_strdup(d->t->arena, real.data);
 	buf_free(&real);
-	for (char *name = rc == 0 ? strtok_r(at, "/", &save) : NULL;
-	     name != NULL; name = strtok_r(NULL, "/", &save)) {
+	for (char *name = strtok_r(at, "/", &save); name != NULL;
+	     name = strtok_r(NULL, "/", &save)) {
 		enter(&d->above, name, parent);
 		parent = name;
 	}
@@ -207,7 +198,7 @@ enter_root(struct walk *d, struct error *err)
 		d->above.level = FTI_NO_LEVEL;
 		d->above.exec = "";
 	}
-	return rc;
+	return 0;
 }
 
 static int
@@ -242,8 +233,7 @@ fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 	enum fti_level all = FTI_NO_LEVEL;
 
 	*t = (struct fti_tree){ .root = root, .arena = arena_new() };
-	if (t->arena == NULL)
-		return error_no_memory(err);
+
 	t->fd = dir_open(AT_FDCWD, root);
 	if (t->fd < 0)
 		return error_sys(err, "%s: cannot open", root);

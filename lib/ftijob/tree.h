@@ -50,7 +50,7 @@ int fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 		  struct error *err);
 void fti_tree_close(struct fti_tree *t);
 
-/* The directory part of a path, "" if it has none.  NULL: no memory. */
+/* The directory part of a path, "" if it has none. */
 const char *fti_tree_dir(struct arena *a, const char *path);
 
 /* Are two paths in the same directory? */

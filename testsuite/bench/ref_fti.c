@@ -65,8 +65,8 @@ sum(int fd, unsigned char *memory)
 	ssize_t n = 0;
 
 	for (off_t off = 0; (n = pread(fd, memory, BLOCK, off)) > 0; off += n)
-		hash_update(h, memory, (size_t)n, NULL);
-	hash_sum(h, md5, NULL);
+		hash_update(h, memory, (size_t)n);
+	hash_sum(h, md5);
 	hash_free(h);
 }
 

@@ -50,9 +50,9 @@ int
 fti_write(const struct fti_job *jobs, size_t count, const struct work *w,
 	  struct error *err)
 {
-	struct fti_writer *r = fti_writer_new(w, err);
+	struct fti_writer *r = fti_writer_new(w);
 	const bool dry = work_or_default(w)->dry_run;
-	int rc = r == NULL ? -1 : 0;
+	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		rc = fti_writer_add(r, &jobs[i], err);

@@ -104,14 +104,16 @@ static bool
 sums(struct hash *h, const char *part, size_t len, int times, const char *want)
 {
 	char text[HASH_TEXT];
-	bool good = true;
+	bool good = false;
 
-	for (int i = 0; i < times; i++)
-		good = good && hash_update(h, part, len, NULL) == 0 &&
-		       hash_update(h, NULL, 0, NULL) == 0;
-	good = good && hash_text(h, text, NULL) == 0 && strcmp(text, want) == 0;
-	return good && hash_text(h, text, NULL) == 0 &&
-	       strcmp(text, empty_sum) == 0;
+	for (int i = 0; i < times; i++) {
+		hash_update(h, part, len);
+		hash_update(h, NULL, 0);
+	}
+	hash_text(h, text);
+	good = strcmp(text, want) == 0;
+	hash_text(h, text);
+	return good && strcmp(text, empty_sum) == 0;
 }
 
 TEST(hash)
@@ -122,17 +124,11 @@ TEST(hash)
 	memset(thousand, 'a', sizeof(thousand));
 	ok(h != NULL && sums(h, "", 0, 0, empty_sum), "the sum of nothing");
 	ok(sums(h, "abc", 3, 1, abc_sum), "the sum of abc");
-	must(hash_update(h, "a", 1, NULL) == 0);
+	hash_update(h, "a", 1);
 	ok(sums(h, "bc", 2, 1, abc_sum), "the parts do not matter");
 	ok(sums(h, thousand, 1000, 1000, million_sum), "that of a million a");
 	hash_free(h);
 	hash_free(NULL);
-	mem_fail_after(0);
-	ok(hash_new(HASH_SHA256, &why) == NULL &&
-		   hash_new(HASH_SHA256, NULL) == NULL,
-	   "no memory, also where nobody listens");
-	mem_fail_after(-1);
-	is_int(why.kind, ERROR_NOMEM, "is ERROR_NOMEM");
 }
 
 int

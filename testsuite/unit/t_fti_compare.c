@@ -17,8 +17,8 @@ struct file {
 static void
 add(struct file *f, int32_t id, uint64_t at, uint64_t len)
 {
-	must(fti_content_add_var(&f->c, id, NULL) == 0 &&
-	     fti_content_add_piece(&f->c, at, len, NULL) == 0);
+	fti_content_add_var(&f->c, id);
+	fti_content_add_piece(&f->c, at, len);
 }
 
 static void
@@ -169,11 +169,11 @@ TEST(random)
 	make(&b, data, SIZE);
 	add(&a, 1, 0, SIZE);
 	/* Other pieces. */
-	must(fti_content_add_var(&b.c, 1, NULL) == 0);
+	fti_content_add_var(&b.c, 1);
 	for (size_t at = 0, n = 0; at < SIZE; at += n) {
 		n = below(1u << 18) + 1;
 		n = n < SIZE - at ? n : SIZE - at;
-		must(fti_content_add_piece(&b.c, at, n, NULL) == 0);
+		fti_content_add_piece(&b.c, at, n);
 	}
 	for (int round = 0; round < 12; round++) {
 		struct said s = { .skip = 0 };
@@ -231,35 +231,24 @@ TEST(huge)
 
 /* --- Failures --- */
 
-struct pair {
-	struct file a, b;
-};
-
 TEST(failures)
 {
 	struct said s = { .give_up = true };
-	struct pair p;
+	struct file a, b;
 
-	make(&p.a, "abcd", 4);
-	make(&p.b, "abXd", 4);
-	add(&p.a, 1, 0, 4);
-	add(&p.b, 1, 0, 4);
-	without_memory (m, 2, "each allocation fails") {
-		const struct pair *it = &p;
-		struct said heard = { .skip = 0 };
-
-		m.rc = compare(&it->a, &it->b, &heard, 1, &m.err);
-		buf_free(&heard.text);
-	}
-	ok(compare(&p.a, &p.b, &s, 1, &why) < 0 && why.kind == ERROR_USAGE &&
+	make(&a, "abcd", 4);
+	make(&b, "abXd", 4);
+	add(&a, 1, 0, 4);
+	add(&b, 1, 0, 4);
+	ok(compare(&a, &b, &s, 1, &why) < 0 && why.kind == ERROR_USAGE &&
 		   s.ranges == 1,
 	   "the caller gives up");
-	p.a.source.size = 3;
-	refuses(compare(&p.a, &p.b, &s, 1, &why), ERROR_CORRUPT, NULL,
+	a.source.size = 3;
+	refuses(compare(&a, &b, &s, 1, &why), ERROR_CORRUPT, NULL,
 		"a file became shorter");
 	buf_free(&s.text);
-	unmake(&p.a);
-	unmake(&p.b);
+	unmake(&a);
+	unmake(&b);
 }
 
 /* --- Writing --- */
@@ -272,10 +261,10 @@ two_pieces(struct fti_content *c, struct fti_source *s)
 {
 	*c = (struct fti_content){ .source = s };
 	fti_source_memory(s, bytes, 13, "file");
-	must(fti_content_add_var(c, 1, NULL) == 0 &&
-	     fti_content_add_piece(c, 7, 6, NULL) == 0 &&
-	     fti_content_add_piece(c, 0, 7, NULL) == 0 &&
-	     fti_content_add_var(c, 2, NULL) == 0);
+	fti_content_add_var(c, 1);
+	fti_content_add_piece(c, 7, 6);
+	fti_content_add_piece(c, 0, 7);
+	fti_content_add_var(c, 2);
 }
 
 TEST(write_shorter)
@@ -294,28 +283,4 @@ TEST(write_shorter)
 			NULL, "a file that became shorter");
 	}
 	close(fd);
-}
-
-TEST(write_no_memory)
-{
-	auto_fti_content c;
-	struct fti_source s;
-	const int dir = scratch_fd();
-
-	two_pieces(&c, &s);
-	without_memory (m, 2, "each allocation fails") {
-		const struct fti_varfile list[] = {
-			{ &c, &c.vars[0], 0, 13, "x", 1, "a" },
-			{ &c, &c.vars[1], 0, 0, NULL, 0, "b" },
-		};
-
-		m.rc = fti_varfiles_write(dir, list, 2, true, NULL, &m.err);
-		if (m.rc < 0)
-			ok(!exists_at(dir, "a") ||
-				   holds_at(dir, "a", "xhello world, "),
-			   "all or nothing");
-		else
-			m.rc = fti_varfile_stream(open("/dev/null", O_WRONLY),
-						  list, NULL, &m.err);
-	}
 }

@@ -242,17 +242,6 @@ TEST(beneath)
 
 TEST(misuse)
 {
-	without_memory (m, 2, "each allocation fails") {
-		static const char text[] = "[a]\nk = v\nj = w\n[b]\nk = v\n";
-		const struct fti_ini_value v = { "a", "k", "new", false };
-		auto_fti_ini *ini =
-			fti_ini_parse("x", text, strlen(text), &m.err);
-		auto_buf out = BUF_INIT;
-
-		m.rc = ini == NULL ? -1 : 0;
-		if (m.rc == 0)
-			m.rc = set_in(text, strlen(text), &v, &out, &m.err);
-	}
 	refuses(fti_ini_parse("x", "", FTI_INI_MAX + 1, &why), ERROR_CORRUPT,
 		NULL, "a file that is too large is not parsed");
 	refuses(fti_ini_read(AT_FDCWD, "/nonexistent/x", &why), ERROR_ABSENT,

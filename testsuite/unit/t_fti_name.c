@@ -279,16 +279,6 @@ TEST(npy_align)
 	ok(all, "data are aligned");
 }
 
-TEST(npy_no_memory)
-{
-	without_memory (m, 2, "each allocation fails") {
-		auto_buf out = BUF_INIT;
-		struct fti_dtype t = { .text = "|u1", .size = 1 };
-
-		m.rc = fti_npy_header(&t, 100, NULL, &out, &m.err);
-	}
-}
-
 /* --- Archives --- */
 
 static const char *const homes[][2] = {

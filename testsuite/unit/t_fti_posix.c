@@ -202,32 +202,3 @@ TEST(unread)
 	   "a file that cannot be read is unknown");
 	fti_checked_fini(&c);
 }
-
-/* --- Any metadata --- */
-
-TEST(no_memory)
-{
-	without_memory (m, 2, "each allocation fails") {
-		auto_fti_posix *p =
-			fti_posix_parse("x", full, strlen(full), &m.err);
-		struct fti_checked c = { .posix = NULL };
-		auto_fti_content content = { .source = NULL };
-		auto_buf out = BUF_INIT;
-		struct fti_source s;
-
-		m.rc = p == NULL ? -1 : 0;
-		fti_source_memory(&s, data, 10, "data");
-		if (m.rc == 0) {
-			c.posix = &p->files[0];
-			c.source = &s;
-			m.rc = fti_check(&c, 1, true, NULL, &m.err);
-		}
-		if (m.rc == 0)
-			m.rc = fti_content_posix(&content, &p->files[0], &s,
-						 &m.err);
-		if (m.rc == 0)
-			m.rc = fti_posix_print(p, &out, &m.err);
-		ok(m.rc < 0 || str_eq(out.data, full), "all or nothing");
-		fti_checked_fini(&c);
-	}
-}

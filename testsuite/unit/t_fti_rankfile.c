@@ -23,7 +23,7 @@ options(struct fti_metas *m)
 static const char *
 seen(const char *path, const char *meta)
 {
-	struct fti_metas *m = fti_metas_new(NULL);
+	struct fti_metas *m = fti_metas_new();
 	struct fti_rankfile_options o = options(m);
 	struct error err = ERROR_INIT;
 	struct fti_rankfile r;
@@ -131,7 +131,7 @@ TEST(given)
 
 TEST(copies)
 {
-	struct fti_metas *m = fti_metas_new(NULL);
+	struct fti_metas *m = fti_metas_new();
 	struct fti_rankfile_options o = options(m);
 	struct fti_rankfile r;
 	struct fti_source s;
@@ -163,29 +163,4 @@ TEST(copies)
 		"no layers");
 	fti_rankfile_close(&r);
 	fti_metas_free(m);
-}
-
-/* --- No memory --- */
-
-TEST(no_memory)
-{
-	scratch_new();
-	write_text(here("L/E/l4_archive/Ckpt3-Rank0.fti"), DATA);
-	write_text(here("Meta/E/l4_archive/Ckpt_3/sector0-group0.fti"), META);
-	without_memory (n, 2, "each allocation fails") {
-		struct fti_metas *m = fti_metas_new(&n.err);
-		const struct fti_rankfile_options o = options(m);
-		struct fti_rankfile r = { .own.fd = -1 };
-
-		n.rc = m == NULL ? -1 : 0;
-		if (n.rc == 0)
-			n.rc = fti_rankfile_open(
-				&r, (here("L/E/l4_archive/Ckpt3-Rank0.fti")),
-				&o, &n.err);
-		if (n.rc == 0)
-			n.rc = fti_rankfiles_check(&r, 1, true, NULL, &n.err);
-		fti_rankfile_close(&r);
-		fti_metas_free(m);
-	}
-	remove_tree(scratch_root);
 }

@@ -84,15 +84,5 @@ TEST(obtain)
 	test_copies("Local/");
 	test_copies("");
 	make("Local/");
-	without_memory (m, 2, "each allocation fails") {
-		struct fti_obtain o;
-
-		m.rc = fti_obtain_open(
-			&o, (here("Local/node0/E/l2/Ckpt3-Rank0.fti")), NULL,
-			NULL, &m.err);
-		if (m.rc == 0)
-			m.rc = fti_obtain_source(&o, true, NULL, &m.err);
-		fti_obtain_close(&o);
-	}
 	remove_tree(scratch_root);
 }

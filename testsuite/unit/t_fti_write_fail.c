@@ -261,15 +261,6 @@ TEST(changed)
 	}
 }
 
-TEST(no_memory)
-{
-	without_memory_after (m, start(), 2, "convert without memory")
-		m.rc = convert(NULL, &m.err);
-	without_memory_after (n, puttest_root_new(), 2, "pack without memory")
-		n.rc = pack("packed", FTI_F, 0, &n.err);
-	close_it();
-}
-
 int
 main(void)
 {

@@ -216,9 +216,9 @@ TEST(sha256sum)
 	scratch_new();
 	for (size_t i = 0; i < PATHS; i++) {
 		write_text(here("%s", paths[i]), paths[i]);
-		must(hash_update(h, paths[i], strlen(paths[i]), NULL) == 0 &&
-		     hash_text(h, sum, NULL) == 0 &&
-		     manifest_add(&text, sum, paths[i], NULL) == 0);
+		hash_update(h, paths[i], strlen(paths[i]));
+		hash_text(h, sum);
+		must(manifest_add(&text, sum, paths[i], NULL) == 0);
 	}
 	write_file(here("sums"), text.data, text.len);
 	ok(system(fmt("cd '%s' && sha256sum -c --strict --quiet sums",
