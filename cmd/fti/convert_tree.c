@@ -145,25 +145,6 @@ name_sector(struct run *run, const struct part *p, size_t group)
 
 /* --- Files that describe the others --- */
 
-static void
-add_sectors(struct run *run, struct part *p)
-{
-	p->sectors = run->nsectors;
-	for (size_t g = 0; g < p->set->groups; g++, run->nsectors++) {
-		struct fti_job *job = &run->texts[run->ntexts];
-		struct fti_posix *sector = &run->sectors[run->nsectors];
-
-		/* With heads, the first group of a sector has no ranks. */
-		if (fti_set_member(p->set, (uint32_t)g, 0) == NULL)
-			continue;
-		place(run, name_sector(run, p, g), job);
-		fti_posix_start(sector, 0, p->set->geometry.group_size);
-		sector->name = job->name;
-		run->inis[run->nsectors] = &run->bufs[run->ntexts];
-		job->text = &run->bufs[run->ntexts++];
-	}
-}
-
 /* Sections of the history, where io_mode is by 1000 larger than ckpt_io. */
 #define HISTORY "checkpoint_id."
 
@@ -321,8 +302,21 @@ add_part(struct run *run, struct fti_set *s)
 		return;
 	}
 	add_ranks(run, part);
-	if (posix)
-		add_sectors(run, part);
+	/* The metadata files of POSIX files. */
+	part->sectors = run->nsectors;
+	for (size_t g = 0; posix && g < s->groups; g++, run->nsectors++) {
+		struct fti_job *job = &run->texts[run->ntexts];
+		struct fti_posix *sector = &run->sectors[run->nsectors];
+
+		/* With heads, the first group of a sector has no ranks. */
+		if (fti_set_member(s, (uint32_t)g, 0) == NULL)
+			continue;
+		place(run, name_sector(run, part, g), job);
+		fti_posix_start(sector, 0, s->geometry.group_size);
+		sector->name = job->name;
+		run->inis[run->nsectors] = &run->bufs[run->ntexts];
+		job->text = &run->bufs[run->ntexts++];
+	}
 }
 
 static int

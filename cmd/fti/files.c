@@ -107,10 +107,16 @@ look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
 	return error_worse_status(status, s->status);
 }
 
-static int
-look_at(const struct fti_call *call, enum report_fti_depth depth)
+int
+fti_run_look(const struct fti_call *call)
 {
-	struct look l = { .in = FTI_INPUT_ALL, .depth = depth };
+	const char *verb = call->verb->name;
+	struct look l = {
+		.in = FTI_INPUT_ALL,
+		.depth = str_eq(verb, "dump")	? REPORT_FTI_RECORDS
+			 : str_eq(verb, "list") ? REPORT_FTI_VARIABLES
+						: REPORT_FTI_VERDICT,
+	};
 	const struct opt opts[] = {
 		FTI_INPUT_OPTIONS(l.in),
 		OPT_GROUP("Work"),
@@ -148,22 +154,4 @@ look_at(const struct fti_call *call, enum report_fti_depth depth)
 	mem_free(paths.list);
 	arena_free(arena);
 	return status;
-}
-
-int
-fti_run_list(const struct fti_call *c)
-{
-	return look_at(c, REPORT_FTI_VARIABLES);
-}
-
-int
-fti_run_dump(const struct fti_call *c)
-{
-	return look_at(c, REPORT_FTI_RECORDS);
-}
-
-int
-fti_run_verify(const struct fti_call *c)
-{
-	return look_at(c, REPORT_FTI_VERDICT);
 }

@@ -38,9 +38,7 @@ struct fti_verb {
  * arguments. */
 char **fti_start(const struct fti_call *c, const struct opt *opts, int *count);
 
-int fti_run_list(const struct fti_call *c);
-int fti_run_dump(const struct fti_call *c);
-int fti_run_verify(const struct fti_call *c);
+int fti_run_look(const struct fti_call *c); /* list, dump, verify */
 int fti_run_extract(const struct fti_call *c);
 int fti_run_diff(const struct fti_call *c);
 int fti_run_scan(const struct fti_call *c);

@@ -91,39 +91,34 @@ add_path(struct fti_paths *out, char *path)
 	out->list[out->count++] = path;
 }
 
-static int
-add_dir(struct fti_paths *out, const char *dir, struct arena *arena,
-	const struct work *w, struct error *err)
-{
-	const size_t before = out->count;
-	struct fti_tree t;
-	int rc = fti_tree_open(&t, dir, w, err);
-
-	for (size_t i = 0; i < t.count && rc == 0; i++)
-		if (t.list[i].level != FTI_TMP &&
-		    fti_name_is_of_rank(t.list[i].name.kind))
-			add_path(out,
-				 arena_printf(arena, "%s%s%s", dir,
-					      str_ends(dir, "/") ? "" : "/",
-					      t.list[i].path));
-	fti_tree_close(&t);
-	if (rc == 0 && out->count == before)
-		return error_set(err, ERROR_ABSENT,
-				 "%s: no checkpoint files of FTI", dir);
-	return rc;
-}
-
 int
 fti_input_expand(char **args, size_t count, struct fti_paths *out,
 		 struct arena *arena, const struct work *w, struct error *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < count && rc == 0; i++)
-		if (fti_is_directory(args[i]))
-			rc = add_dir(out, args[i], arena, w, err);
-		else
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		const size_t before = out->count;
+		const char *slash = str_ends(args[i], "/") ? "" : "/";
+		struct fti_tree t;
+
+		if (!fti_is_directory(args[i])) {
 			add_path(out, args[i]);
+			continue;
+		}
+		rc = fti_tree_open(&t, args[i], w, err);
+		for (size_t k = 0; k < t.count && rc == 0; k++)
+			if (t.list[k].level != FTI_TMP &&
+			    fti_name_is_of_rank(t.list[k].name.kind))
+				add_path(out,
+					 arena_printf(arena, "%s%s%s", args[i],
+						      slash, t.list[k].path));
+		fti_tree_close(&t);
+		if (rc == 0 && out->count == before)
+			rc = error_set(err, ERROR_ABSENT,
+				       "%s: no checkpoint files of FTI",
+				       args[i]);
+	}
 	return rc;
 }
 

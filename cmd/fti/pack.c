@@ -73,12 +73,18 @@ open_var(struct pack *c, const char *arg, struct error *err)
 
 /* --- The file --- */
 
-/* Describe the file and its place, and of a POSIX file its metadata. */
 static int
-plan(struct pack *c, struct fti_job jobs[static 2], struct error *err)
+run(struct pack *c, char **args, size_t count, struct fti_writer *w,
+    struct error *err)
 {
+	const bool posix = c->form.posix;
+	struct fti_job file = { .draft = &c->draft },
+		       ini = { .text = &c->text };
 	struct timespec now = { .tv_sec = 0 };
 
+	for (size_t i = 0; i < count; i++)
+		if (open_var(c, args[i], err) < 0)
+			return -1;
 	if (fti_describe_pack(&c->draft, c->raw, c->count, (unsigned)c->room,
 			      c->form.to, err) < 0)
 		return -1;
@@ -86,24 +92,12 @@ plan(struct pack *c, struct fti_job jobs[static 2], struct error *err)
 	c->draft.timestamp =
 		(uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	c->draft.ckpt_id = c->id;
-	c->draft.raw = c->form.posix;
-	jobs[0] = (struct fti_job){ .draft = &c->draft };
-	jobs[1] = (struct fti_job){ .text = &c->text };
-	if (fti_output_place(&c->out, c->o.out, &jobs[0], err) < 0)
-		return -1;
-	return c->form.posix ? fti_output_place_ini(&c->out, c->ini, c->o.out,
-						    &jobs[1], err)
-			     : 0;
-}
-
-static int
-write_all(struct pack *c, struct fti_writer *w,
-	  const struct fti_job jobs[static 2], struct error *err)
-{
-	const bool posix = c->form.posix;
-
-	if (fti_writer_add(w, &jobs[0], err) < 0 ||
-	    (posix && fti_writer_add(w, &jobs[1], err) < 0) ||
+	c->draft.raw = posix;
+	if (fti_output_place(&c->out, c->o.out, &file, err) < 0 ||
+	    (posix &&
+	     fti_output_place_ini(&c->out, c->ini, c->o.out, &ini, err) < 0) ||
+	    fti_writer_add(w, &file, err) < 0 ||
+	    (posix && fti_writer_add(w, &ini, err) < 0) ||
 	    fti_writer_room(w, err) < 0)
 		return -1;
 	if (c->o.dry_run)
@@ -112,10 +106,8 @@ write_all(struct pack *c, struct fti_writer *w,
 		return -1;
 	if (posix) {
 		fti_posix_start(&c->sector, (int32_t)c->id, 1);
-		fti_posix_set(&c->sector, 0, path_base(jobs[0].path),
-			      &c->draft);
-		if (fti_posix_finish(&c->sector, jobs[1].name, &c->text, err) <
-			    0 ||
+		fti_posix_set(&c->sector, 0, path_base(file.path), &c->draft);
+		if (fti_posix_finish(&c->sector, ini.name, &c->text, err) < 0 ||
 		    fti_writer_run(w, 1, 1, err) < 0)
 			return -1;
 	}
@@ -143,28 +135,6 @@ answer(struct pack *c)
 	return app_print_unless_quiet(out);
 }
 
-static int
-run(struct pack *c, char **args, size_t count, struct error *err)
-{
-	struct fti_job jobs[2];
-	struct fti_writer *w = NULL;
-	int rc = fti_output_start(&c->out, &c->o, err);
-
-	c->vars = mem_calloc(count + 1, sizeof(*c->vars));
-	c->raw = mem_calloc(count + 1, sizeof(*c->raw));
-	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = open_var(c, args[i], err);
-	if (rc == 0)
-		rc = plan(c, jobs, err);
-	if (rc == 0) {
-		w = fti_writer_new(&c->out.work);
-		rc = write_all(c, w, jobs, err);
-	}
-	fti_writer_free(w);
-	app_work_end(&c->out.work);
-	return rc == 0 ? answer(c) : fti_output_report(err);
-}
-
 int
 fti_run_pack(const struct fti_call *call)
 {
@@ -186,7 +156,8 @@ fti_run_pack(const struct fti_call *call)
 		FTI_WORK_OPTIONS(&c.o.jobs),
 	};
 	struct error err = ERROR_INIT;
-	int count = 0, status = STATUS_OK;
+	struct fti_writer *w = NULL;
+	int count = 0, status = STATUS_OK, rc = -1;
 	char **args = fti_start(call, opts, &count);
 
 	if (fti_id_parse(id, &c.id, &err) < 0)
@@ -198,7 +169,15 @@ fti_run_pack(const struct fti_call *call)
 		app_usage("give --id");
 	if (c.form.posix && c.room > 0)
 		app_usage("--room is for FTI-FF");
-	status = run(&c, args, (size_t)count, &err);
+	c.vars = mem_calloc((size_t)count + 1, sizeof(*c.vars));
+	c.raw = mem_calloc((size_t)count + 1, sizeof(*c.raw));
+	if (fti_output_start(&c.out, &c.o, &err) == 0) {
+		w = fti_writer_new(&c.out.work);
+		rc = run(&c, args, (size_t)count, w, &err);
+	}
+	fti_writer_free(w);
+	app_work_end(&c.out.work);
+	status = rc == 0 ? answer(&c) : fti_output_report(&err);
 	fti_posix_fini(&c.sector);
 	buf_free(&c.text);
 	fti_draft_fini(&c.draft);

@@ -4,9 +4,6 @@
  * records of files whose data are proven; one container for each variable.
  */
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "app.h"
 #include "error.h"
@@ -16,7 +13,7 @@
 #include "fti/file.h"
 #include "mem.h"
 #include "output.h"
-#include "path.h"
+
 #include "str.h"
 
 /* --- Repair --- */
@@ -30,52 +27,11 @@ struct repair {
 };
 
 static int
-set_id(const struct repair *c, const struct fti_rankfile *r,
-       struct fti_draft *d, struct error *err)
-{
-	/* That of a file that is cut is in its name only. */
-	if (c->id < 0 && d->ckpt_id < 0 && r->label.kind == FTI_NAME_RANK)
-		d->ckpt_id = r->label.id;
-	if (c->id < 0)
-		return 0;
-	if (!fti_has(d->layout, FTI_CKPT_ID))
-		return error_set(err, ERROR_USAGE,
-				 "%s: layout %s has no id of the checkpoint; "
-				 "the name of the file has it",
-				 r->name, fti_format(d->layout)->letter);
-	d->ckpt_id = c->id;
-	return 0;
-}
-
-/* The directory tells the level: files of others than 3 and 2 have no maxFs and
- * no ptFs, whatever a damaged record says. */
-static void
-set_sizes(const struct fti_rankfile *r, struct fti_draft *d)
-{
-	enum fti_level level = FTI_NO_LEVEL;
-	char dir[PATH_MAX];
-	char *slash = NULL;
-
-	snprintf(dir, sizeof(dir), "%s", r->name);
-	slash = strrchr(dir, '/');
-	if (slash != NULL) {
-		*slash = '\0';
-		level = fti_level_parse(path_base(dir));
-	}
-	if (!d->unproven || level == FTI_NO_LEVEL || level == FTI_TMP)
-		return;
-	if (level != FTI_L3)
-		d->max_fs = -1;
-	if (level != FTI_L2)
-		d->pt_fs = -1;
-}
-
-static int
 describe_repair(void *arg, size_t i, const struct fti_rankfile *r,
 		struct fti_draft *d, struct error *err)
 {
 	struct repair *c = arg;
-	int rc = 0;
+	const enum fti_level level = fti_level_of(r->name);
 
 	if (fti_remake_proven(r, err) < 0)
 		return -1;
@@ -83,20 +39,30 @@ describe_repair(void *arg, size_t i, const struct fti_rankfile *r,
 		return error_set(err, ERROR_USAGE,
 				 "%s: a POSIX file has no records to repair",
 				 r->name);
-	rc = fti_describe_repair(d, &r->checked, err);
-	if (rc == 0)
-		rc = set_id(c, r, d, err);
-	if (rc == 0)
-		set_sizes(r, d);
-	if (rc < 0 || c->out.items[i].planned)
-		return rc;
+	if (fti_describe_repair(d, &r->checked, err) < 0)
+		return -1;
+	if (c->id >= 0 && !fti_has(d->layout, FTI_CKPT_ID))
+		return error_set(err, ERROR_USAGE,
+				 "%s: layout %s has no id of the checkpoint; "
+				 "the name of the file has it",
+				 r->name, fti_format(d->layout)->letter);
+	/* That of a file that is cut is in its name only. */
+	if (c->id >= 0)
+		d->ckpt_id = c->id;
+	else if (d->ckpt_id < 0 && r->label.kind == FTI_NAME_RANK)
+		d->ckpt_id = r->label.id;
+	/* The directory tells the level: files of others than 3 and 2 have no
+	 * maxFs and no ptFs, whatever a damaged record says. */
+	if (d->unproven && level != FTI_NO_LEVEL && level != FTI_TMP) {
+		d->max_fs = level == FTI_L3 ? d->max_fs : -1;
+		d->pt_fs = level == FTI_L2 ? d->pt_fs : -1;
+	}
+	if (c->out.items[i].planned)
+		return 0;
 	mem_free(c->changes);
 	c->changes = NULL;
-	rc = fti_sum(d, &c->out.work, err);
-	if (rc == 0)
-		rc = fti_changes(&r->checked, d, &c->changes, &c->nchanges,
-				 err);
-	if (rc < 0)
+	if (fti_sum(d, &c->out.work, err) < 0 ||
+	    fti_changes(&r->checked, d, &c->changes, &c->nchanges, err) < 0)
 		return -1;
 	if (c->o.out == NULL && r->checked.verdict == FTI_INTACT &&
 	    !fti_changes_matter(c->changes, c->nchanges))
@@ -193,27 +159,14 @@ struct compact {
 	uint64_t before, after; /* bytes of all files */
 };
 
-/* Is the file as it would be written? */
-static bool
-is_compact(const struct fti_rankfile *r, const struct fti_draft *d)
-{
-	const struct fti_file *f = r->ff;
-
-	if (r->checked.verdict != FTI_INTACT || f->nblocks != 1 ||
-	    f->ncontainers != d->ncontainers)
-		return false;
-	for (size_t i = 0; i < f->ncontainers; i++)
-		if (f->containers[i].c.size != d->containers[i].c.size)
-			return false;
-	return true;
-}
-
 static int
 describe_compact(void *arg, size_t i, const struct fti_rankfile *r,
 		 struct fti_draft *d, struct error *err)
 {
 	const struct compact *c = arg;
 	const struct fti_meta *m = NULL;
+	const struct fti_file *f = r->ff;
+	bool same = false;
 
 	(void)i;
 	if (fti_remake_proven(r, err) < 0)
@@ -224,12 +177,17 @@ describe_compact(void *arg, size_t i, const struct fti_rankfile *r,
 	if (fti_describe_compact(d, &r->content, (unsigned)c->room,
 				 r->ff->layout, err) < 0)
 		return -1;
-	d->ckpt_id = r->ff->meta.ckpt_id;
-	d->timestamp = r->ff->meta.timestamp;
-	if (c->o.out == NULL && is_compact(r, d))
+	m = &f->meta;
+	d->ckpt_id = m->ckpt_id;
+	d->timestamp = m->timestamp;
+	/* Is the file as it would be written? */
+	same = r->checked.verdict == FTI_INTACT && f->nblocks == 1 &&
+	       f->ncontainers == d->ncontainers;
+	for (size_t k = 0; same && k < f->ncontainers; k++)
+		same = f->containers[k].c.size == d->containers[k].c.size;
+	if (c->o.out == NULL && same)
 		return 1;
 	/* Copies and parity are of the file as it is. */
-	m = &r->ff->meta;
 	if (c->o.out != NULL || (m->max_fs < 0 && m->pt_fs < 0))
 		return 0;
 	return error_set(err, ERROR_USAGE,

@@ -80,62 +80,50 @@ compare(struct list *l, enum fti_record kind, const unsigned char *before,
 	}
 }
 
-static int
-compare_block(struct list *l, const struct fti_checked *c,
-	      const struct fti_draft *d, size_t b, struct error *err)
-{
-	const struct fti_format *format = fti_format(l->layout);
-	const size_t size = fti_draft_records_size(d, b);
-	const size_t end = fti_draft_block_end(d, b);
-	unsigned char *before = mem_alloc(size, 1), *after = mem_alloc(size, 1);
-	struct fti_change where = {
-		.at = c->file->blocks[b].at,
-		.block = b,
-		.container = SIZE_MAX,
-		.field = FTI_PAD,
-	};
-	size_t at = format->block;
-	int rc = fti_source_read(c->source, before, size, where.at, err);
-
-	if (rc == 0) {
-		fti_draft_records(d, b, after);
-		compare(l, FTI_BLOCK, before, after, &where);
-	}
-	where.at += format->block;
-	for (size_t i = d->blocks[b].first; rc == 0 && i < end; i++) {
-		where.container = i;
-		compare(l, FTI_CONTAINER, before + at, after + at, &where);
-		where.at += format->container;
-		at += format->container;
-	}
-	mem_free(before);
-	mem_free(after);
-	return rc;
-}
-
 int
 fti_changes(const struct fti_checked *c, const struct fti_draft *d,
 	    struct fti_change **list, size_t *count, struct error *err)
 {
-	const size_t size = fti_format(d->layout)->meta;
-	unsigned char before[FTI_META_MAX] = { 0 }, after[FTI_META_MAX];
+	const struct fti_format *format = fti_format(d->layout);
+	unsigned char meta[FTI_META_MAX] = { 0 }, after_meta[FTI_META_MAX];
 	struct list l = { .layout = d->layout };
-	const struct fti_change where = {
-		.at = c->file->meta_at,
-		.block = SIZE_MAX,
-		.container = SIZE_MAX,
-		.field = FTI_PAD,
-	};
+	struct fti_change where = { .container = SIZE_MAX, .field = FTI_PAD };
 	int rc = 0;
 
-	for (size_t b = 0; rc == 0 && b < d->nblocks; b++)
-		rc = compare_block(&l, c, d, b, err);
+	for (size_t b = 0; rc == 0 && b < d->nblocks; b++) {
+		const size_t size = fti_draft_records_size(d, b);
+		unsigned char *before = mem_alloc(size, 1);
+		unsigned char *after = mem_alloc(size, 1);
+		size_t at = format->block;
+
+		where.at = c->file->blocks[b].at;
+		where.block = b;
+		where.container = SIZE_MAX;
+		rc = fti_source_read(c->source, before, size, where.at, err);
+		fti_draft_records(d, b, after);
+		if (rc == 0)
+			compare(&l, FTI_BLOCK, before, after, &where);
+		where.at += format->block;
+		for (size_t i = d->blocks[b].first;
+		     rc == 0 && i < fti_draft_block_end(d, b); i++) {
+			where.container = i;
+			compare(&l, FTI_CONTAINER, before + at, after + at,
+				&where);
+			where.at += format->container;
+			at += format->container;
+		}
+		mem_free(before);
+		mem_free(after);
+	}
+	where.at = c->file->meta_at;
+	where.block = where.container = SIZE_MAX;
 	if (rc == 0)
-		rc = fti_source_read(c->source, before, size - c->file->cut,
+		rc = fti_source_read(c->source, meta,
+				     (size_t)format->meta - c->file->cut,
 				     where.at, err);
 	if (rc == 0) {
-		fti_record_write(d->layout, FTI_META, &d->meta, after);
-		compare(&l, FTI_META, before, after, &where);
+		fti_record_write(d->layout, FTI_META, &d->meta, after_meta);
+		compare(&l, FTI_META, meta, after_meta, &where);
 	}
 	*list = l.list;
 	*count = l.count;

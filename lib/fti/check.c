@@ -84,6 +84,15 @@ compare(const struct one *o, const char *key, const char *stored,
 	}
 }
 
+static void
+check_size(const struct one *o, uint64_t want)
+{
+	if (o->c->source->size != want)
+		fti_find(o->c->file, FTI_RULE_STRUCTURE, o->where,
+			 "has %" PRIu64 " bytes, expected %" PRIu64,
+			 o->c->source->size, want);
+}
+
 /* --- Sums.  They return 0; 1: one->why says why the bytes cannot be read; -1:
  * another error. --- */
 
@@ -92,26 +101,6 @@ static int
 unread(const struct one *o, struct error *err)
 {
 	return work_stopped(o->w) ? error_pass(err, &o->why) : 1;
-}
-
-static int
-check_sum(struct one *o, struct error *err)
-{
-	const struct fti_checked *c = o->c;
-	struct hash *h = hash_new(HASH_MD5, &o->why);
-	char sum[HASH_MD5_TEXT];
-	int rc = h == NULL ? -1
-			   : fti_source_sum(c->source, 0, c->source->size, h,
-					    o->w, &o->why);
-
-	if (rc == 0)
-		hash_text(h, sum);
-	hash_free(h);
-	if (rc < 0)
-		return unread(o, err);
-	compare(o, c->parity ? "rsed_checksum" : "ckpt_checksum",
-		c->parity ? c->posix->parity_sum : c->posix->sum, sum);
-	return 0;
 }
 
 /* After a failure with one->why: a finding, if the file is damaged. */
@@ -130,19 +119,26 @@ judge(struct one *o, struct error *err)
 	return 0;
 }
 
-/* Each block of the newest state must be in a layer, and numbers of blocks must
- * be in order. */
+/* The sum of a layer is made as dcp_mode 1 or 2 makes it. */
 static int
-check_blocks(struct one *o, const struct fti_dcp *d, struct error *err)
+check_layers(struct one *o, struct error *err)
 {
-	struct fti_content content;
+	const struct fti_posix_file *f = o->c->posix;
+	struct fti_content content = { .source = NULL };
+	struct fti_dcp d;
+	struct fti_dcp_sums sums;
+	char key[64];
 	uint64_t at = 0;
-	int rc = fti_content_dcp(&content, d, FTI_DCP_LAST, &o->why);
+	int rc = fti_dcp_read(&d, f, o->c->source, &o->why);
 
+	/* Each block of the newest state must be in a layer, and numbers of
+	 * blocks must be in order. */
+	if (rc == 0)
+		rc = fti_content_dcp(&content, &d, FTI_DCP_LAST, &o->why);
 	fti_content_fini(&content);
-	for (size_t l = 1; l < d->nlayers && rc == 0; l++) {
+	for (size_t l = 1; l < d.nlayers && rc == 0; l++) {
 		o->where.block = l;
-		rc = fti_dcp_odd(d, l, &at, &o->why);
+		rc = fti_dcp_odd(&d, l, &at, &o->why);
 		if (rc > 0)
 			fti_find(o->c->file, FTI_RULE_LABEL, o->where,
 				 "layer %zu: number of the block at byte "
@@ -150,22 +146,8 @@ check_blocks(struct one *o, const struct fti_dcp *d, struct error *err)
 				 l, at);
 		rc = rc < 0 ? -1 : 0;
 	}
-	return rc < 0 ? judge(o, err) : 0;
-}
-
-/* The sum of a layer is made as dcp_mode 1 or 2 makes it. */
-static int
-check_layers(struct one *o, struct error *err)
-{
-	struct fti_dcp d;
-	struct fti_dcp_sums sums;
-	char key[64];
-	int rc = fti_dcp_read(&d, o->c->posix, o->c->source, &o->why);
-
-	rc = rc < 0 ? judge(o, err) : check_blocks(o, &d, err);
+	rc = rc < 0 ? judge(o, err) : 0;
 	for (size_t l = 0; l < d.nlayers && rc == 0 && o->c->data_read; l++) {
-		const char *stored = d.file->layers[l].sum;
-
 		if (fti_dcp_sum(&d, l, &sums, o->w, &o->why) < 0) {
 			rc = unread(o, err);
 			break;
@@ -173,23 +155,12 @@ check_layers(struct one *o, struct error *err)
 		sums.md5[LAYER_DIGITS] = sums.crc[LAYER_DIGITS] = '\0';
 		snprintf(key, sizeof(key), "dcp_layer%zu_hash", l);
 		o->where.block = l;
-		if (stored == NULL || !str_eq(stored, sums.crc))
-			compare(o, key, stored, sums.md5);
+		if (f->layers[l].sum == NULL ||
+		    !str_eq(f->layers[l].sum, sums.crc))
+			compare(o, key, f->layers[l].sum, sums.md5);
 	}
 	fti_dcp_fini(&d);
 	return rc;
-}
-
-static void
-check_size(const struct one *o)
-{
-	const struct fti_checked *c = o->c;
-	const uint64_t want = c->parity ? c->posix->max_size : c->posix->size;
-
-	if (c->source->size != want)
-		fti_find(c->file, FTI_RULE_STRUCTURE, o->where,
-			 "has %" PRIu64 " bytes, expected %" PRIu64,
-			 c->source->size, want);
 }
 
 /* The variables of a file follow each other without gaps.  The sum decides
@@ -200,10 +171,10 @@ check_plain(struct one *o, struct error *err)
 {
 	struct fti_checked *c = o->c;
 	const struct fti_posix_file *f = c->posix;
+	const uint64_t want = c->parity ? f->max_size : f->size;
 	uint64_t end = 0;
 	size_t i = 0;
-	int rc = 0;
-	bool vars_good = false, size_good = false, sum_good = true;
+	bool good = true;
 
 	for (; !c->parity && i < f->nvars && f->vars[i].at == end; i++)
 		end += f->vars[i].size;
@@ -216,18 +187,30 @@ check_plain(struct one *o, struct error *err)
 			 "ckpt_file_size is %" PRIu64
 			 ", but the variables have %" PRIu64 " bytes",
 			 f->size, end);
-	vars_good = c->parity || (i == f->nvars && end == c->source->size);
-	size_good = c->source->size == (c->parity ? f->max_size : f->size);
-	check_size(o);
-	if (c->data_read || !size_good) {
-		rc = check_sum(o, err);
+	check_size(o, want);
+	if (c->data_read || c->source->size != want) {
+		struct hash *h = hash_new(HASH_MD5, &o->why);
+		char sum[HASH_MD5_TEXT];
+		const int rc = h == NULL ? -1
+					 : fti_source_sum(c->source, 0,
+							  c->source->size, h,
+							  o->w, &o->why);
+
+		if (rc == 0)
+			hash_text(h, sum);
+		hash_free(h);
+		if (rc < 0)
+			return unread(o, err);
+		compare(o, c->parity ? "rsed_checksum" : "ckpt_checksum",
+			c->parity ? f->parity_sum : f->sum, sum);
 		for (const struct fti_finding *n = c->file->findings; n != NULL;
 		     n = n->next)
-			sum_good = sum_good && n->rule != FTI_RULE_DATA;
+			good = good && n->rule != FTI_RULE_DATA;
 	}
-	c->exact = rc == 0 && sum_good;
-	c->data_good = c->exact && vars_good;
-	return rc;
+	c->exact = good;
+	c->data_good = good &&
+		       (c->parity || (i == f->nvars && end == c->source->size));
+	return 0;
 }
 
 static int
@@ -239,7 +222,7 @@ check_posix(struct fti_checked *c, const struct work *w, struct error *err)
 	if (c->posix->nlayers == 0) {
 		rc = check_plain(&o, err);
 	} else {
-		check_size(&o);
+		check_size(&o, c->parity ? c->posix->max_size : c->posix->size);
 		rc = check_layers(&o, err);
 		c->exact = c->data_good = rc == 0 && c->file->nfindings == 0;
 	}

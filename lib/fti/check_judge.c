@@ -322,17 +322,11 @@ compare(struct fti_checked *c, struct hash *h, struct error *err)
 	return 0;
 }
 
-/* A sum over the wrong bytes disproves nothing. */
-static bool
-knows_length(const struct fti_file_container *k)
-{
-	return k->settled || k->used == k->c.used;
-}
-
 int
 fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
 {
 	struct fti_file *f = c->file;
+	const struct fti_file_container *k = NULL;
 
 	c->verdict = c->unread != NULL ? FTI_UNREAD : FTI_FOREIGN;
 	if (c->unread != NULL || f->kind == FTI_KIND_NONE)
@@ -351,10 +345,12 @@ fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
 	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
 		if (n->rule == FTI_RULE_DATA) {
 			c->data_good = false;
+			if (!c->data_read || n->field != FTI_CHUNK_HASH)
+				continue;
+			/* A sum over the wrong bytes disproves nothing. */
+			k = &f->containers[n->container];
 			c->open =
-				c->open &&
-				!(c->data_read && n->field == FTI_CHUNK_HASH &&
-				  knows_length(&f->containers[n->container]));
+				c->open && !k->settled && k->used != k->c.used;
 		}
 	if (f->nfindings == 0 || f->worst == FTI_RULE_UNUSED)
 		c->verdict = FTI_INTACT;

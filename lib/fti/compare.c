@@ -44,21 +44,6 @@ struct run {
 
 /* --- A part --- */
 
-/* Bytes off .. off + len differ. */
-static void
-note(struct part *p, uint64_t off, uint64_t len)
-{
-	struct fti_range *last = p->count > 0 ? &p->ranges[p->count - 1] : NULL;
-
-	p->bytes += len;
-	if (last != NULL && off - (last->off + last->len) <= FTI_COMPARE_GAP) {
-		last->len = off + len - last->off;
-		return;
-	}
-	(void)MEM_ROOM(p->ranges, p->count, p->room);
-	p->ranges[p->count++] = (struct fti_range){ off, len };
-}
-
 /* Compare `n` bytes that are at `off`. */
 static void
 compare_bytes(struct part *p, const unsigned char *a, const unsigned char *b,
@@ -74,12 +59,24 @@ compare_bytes(struct part *p, const unsigned char *a, const unsigned char *b,
 			continue;
 		}
 		for (len += i; i < len;) {
+			struct fti_range *last =
+				p->count > 0 ? &p->ranges[p->count - 1] : NULL;
+
 			for (; i < len && a[i] == b[i]; i++)
 				;
 			for (begin = i; i < len && a[i] != b[i]; i++)
 				;
-			if (i > begin)
-				note(p, off + begin, i - begin);
+			p->bytes += i - begin;
+			if (i > begin && last != NULL &&
+			    off + begin - (last->off + last->len) <=
+				    FTI_COMPARE_GAP) {
+				last->len = off + i - last->off;
+			} else if (i > begin) {
+				(void)MEM_ROOM(p->ranges, p->count, p->room);
+				p->ranges[p->count++] =
+					(struct fti_range){ off + begin,
+							    i - begin };
+			}
 		}
 	}
 }

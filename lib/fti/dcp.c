@@ -274,32 +274,6 @@ read_record(const struct fti_dcp *d, uint64_t *at, uint64_t end, int32_t *id,
 	return 0;
 }
 
-/* Add the pieces of the variable: runs of blocks that follow each other in the
- * file. */
-static int
-add_pieces(struct fti_content *c, const struct state *s, const struct var *v,
-	   struct error *err)
-{
-	const uint64_t *at = s->table + v->first, block = s->d->block;
-	uint64_t end = 0, len = 0;
-
-	for (uint64_t i = 0; i < v->nblocks; i = end) {
-		for (end = i + 1; end < v->nblocks && at[i] != 0 &&
-				  at[end] == at[end - 1] + block;
-		     end++)
-			;
-		if (at[i] == 0)
-			return error_set(err, ERROR_CORRUPT,
-					 "%s: variable %" PRId32
-					 ": block %" PRIu64 " is in no layer",
-					 s->d->source->name, v->id, i);
-		len = end == v->nblocks ? v->size - i * block
-					: (end - i) * block;
-		fti_content_add_piece(c, at[i], len);
-	}
-	return 0;
-}
-
 /* What the ini says of the variable, or NULL. */
 static const struct fti_posix_var *
 described(const struct fti_dcp *d, const struct var *v)
@@ -318,19 +292,37 @@ described(const struct fti_dcp *d, const struct var *v)
 static int
 add_vars(struct fti_content *c, struct state *s, struct error *err)
 {
+	const uint64_t block = s->d->block;
 	int lacks = 0;
 
 	qsort(s->vars, s->nvars, sizeof(*s->vars), by_order);
 	for (size_t i = 0; i < s->nvars; i++) {
 		const struct var *v = &s->vars[i];
+		const uint64_t *at = s->table + v->first;
 
 		if (v->unknown || (!v->found && s->layer + 1 < s->d->nlayers)) {
 			lacks |= v->unknown;
 			continue;
 		}
 		fti_content_add_var(c, v->id);
-		if (add_pieces(c, s, v, err) < 0)
-			return -1;
+		/* Its pieces: runs of blocks that follow each other in the
+		 * file. */
+		for (uint64_t b = 0, end = 0; b < v->nblocks; b = end) {
+			for (end = b + 1; end < v->nblocks && at[b] != 0 &&
+					  at[end] == at[end - 1] + block;
+			     end++)
+				;
+			if (at[b] == 0)
+				return error_set(err, ERROR_CORRUPT,
+						 "%s: variable %" PRId32
+						 ": block %" PRIu64
+						 " is in no layer",
+						 s->d->source->name, v->id, b);
+			fti_content_add_piece(c, at[b],
+					      end == v->nblocks
+						      ? v->size - b * block
+						      : (end - b) * block);
+		}
 		c->vars[c->nvars - 1].described = described(s->d, v);
 	}
 	return lacks;

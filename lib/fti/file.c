@@ -262,22 +262,6 @@ find_records(enum fti_layout l, const unsigned char *tail, size_t len,
 	return 0;
 }
 
-/* Where the records of a file begin that end at `end`, whatever its metadata
- * record says; UINT64_MAX: there are none.  -1: an error. */
-static int
-look_for_records(const struct reader *r, enum fti_layout l, uint64_t end,
-		 uint64_t *start, struct error *err)
-{
-	const size_t len = end < TAIL ? (size_t)end : TAIL;
-	unsigned char *tail = mem_alloc(len + 1, 1);
-	int rc = fti_source_read(r->s, tail, len, end - len, err);
-
-	*start = rc == 0 ? find_records(l, tail, len, end) : 0;
-	*start = *start == 0 ? UINT64_MAX : *start;
-	mem_free(tail);
-	return rc;
-}
-
 /*
  * Find all records.  Where one number is damaged, another one has the same: the
  * size of the file, numvars or dbsize.  Returns 1; 2: a damaged number was
@@ -305,9 +289,22 @@ walk(struct fti_file *f, struct reader *r, enum fti_layout l,
 		};
 		int rc = 0;
 
-		if (n == 2 && format->footer && f->cut == 0 &&
-		    look_for_records(r, l, footer, &starts[2], err) < 0)
-			return -1;
+		/* Those that end at the metadata, whatever these say. */
+		if (n == 2 && format->footer && f->cut == 0) {
+			const size_t len =
+				footer < TAIL ? (size_t)footer : TAIL;
+			unsigned char *tail = mem_alloc(len + 1, 1);
+			uint64_t start = 0;
+
+			rc = fti_source_read(r->s, tail, len, footer - len,
+					     err);
+			if (rc == 0)
+				start = find_records(l, tail, len, footer);
+			mem_free(tail);
+			if (rc < 0)
+				return -1;
+			starts[2] = start == 0 ? UINT64_MAX : start;
+		}
 		way.start = format->footer ? starts[i] : format->meta;
 		if (way.start > footer || way.end > INT64_MAX)
 			continue;
@@ -382,33 +379,6 @@ judge(struct fti_file *f, struct reader *r, struct hash *h, struct candidate *c,
 	return rc < 0 ? -1 : 0;
 }
 
-/* Find the layout that fits best: *best, or a score of 0. */
-static int
-choose(struct fti_file *f, struct reader *r, enum fti_layout only,
-       struct candidate *best, struct error *err)
-{
-	static const enum fti_layout order[] = { FTI_F, FTI_C, FTI_D,
-						 FTI_E, FTI_A, FTI_B };
-	struct hash *h = hash_new(HASH_MD5, err);
-	int rc = h == NULL ? -1 : 0;
-
-	for (size_t i = 0; rc == 0 && i < 2 * FTI_LAYOUTS; i++) {
-		struct candidate c = { .layout = order[i / 2],
-				       .parity = i % 2 == 1 };
-		const struct fti_format *format = fti_format(c.layout);
-
-		if ((only != FTI_LAYOUTS && only != c.layout) ||
-		    f->size < format->meta)
-			continue;
-		c.at = format->footer || c.parity ? f->size - format->meta : 0;
-		rc = judge(f, r, h, &c, err);
-		if (c.score > best->score)
-			*best = c;
-	}
-	hash_free(h);
-	return rc;
-}
-
 /* --- A file that is cut in its metadata record --- */
 
 /* Find the layout of which the end of the record, or all of it, is missing. */
@@ -471,27 +441,44 @@ struct fti_file *
 fti_file_read(const struct fti_source *s, enum fti_layout layout,
 	      struct error *err)
 {
+	static const enum fti_layout order[] = { FTI_F, FTI_C, FTI_D,
+						 FTI_E, FTI_A, FTI_B };
 	struct fti_file *f = fti_file_new(s);
 	struct reader *r = mem_calloc(1, sizeof(*r));
-	struct candidate c = { .score = 0 };
-	int rc = 0;
+	struct hash *h = hash_new(HASH_MD5, err);
+	struct candidate best = { .score = 0 };
+	int rc = h == NULL ? -1 : 0;
 
 	r->s = s;
-	rc = choose(f, r, layout, &c, err);
-	if (rc == 0 && c.score == 0)
-		rc = find_cut(f, s, layout, &c, err);
+	/* Find the layout that fits best. */
+	for (size_t i = 0; rc == 0 && i < 2 * FTI_LAYOUTS; i++) {
+		struct candidate c = { .layout = order[i / 2],
+				       .parity = i % 2 == 1 };
+		const struct fti_format *format = fti_format(c.layout);
+
+		if ((layout != FTI_LAYOUTS && layout != c.layout) ||
+		    f->size < format->meta)
+			continue;
+		c.at = format->footer || c.parity ? f->size - format->meta : 0;
+		rc = judge(f, r, h, &c, err);
+		if (c.score > best.score)
+			best = c;
+	}
+	hash_free(h);
+	if (rc == 0 && best.score == 0)
+		rc = find_cut(f, s, layout, &best, err);
 	f->nblocks = f->ncontainers = 0;
-	f->layout = c.layout;
-	f->meta = c.meta;
-	f->meta_at = c.at;
-	f->meta_good = c.good;
-	if (c.score > 0)
-		f->kind = c.parity ? FTI_KIND_PARITY : FTI_KIND_DATA;
+	f->layout = best.layout;
+	f->meta = best.meta;
+	f->meta_at = best.at;
+	f->meta_good = best.good;
+	if (best.score > 0)
+		f->kind = best.parity ? FTI_KIND_PARITY : FTI_KIND_DATA;
 	if (rc == 0 && f->kind == FTI_KIND_NONE) {
 		fti_find(f, FTI_RULE_FORMAT, FTI_FILE_ITSELF,
 			 "no layout of FTI-FF fits");
 	} else if (rc == 0 && f->kind == FTI_KIND_DATA) {
-		rc = walk(f, r, c.layout, &c.meta, err);
+		rc = walk(f, r, best.layout, &best.meta, err);
 		f->complete = rc > 0;
 	}
 	mem_free(r);

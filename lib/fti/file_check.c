@@ -234,21 +234,6 @@ add_to_var(struct fti_file *f, struct fti_var *v, size_t i)
 	v->room += (uint64_t)(c->size > 0 ? c->size : 0);
 }
 
-static struct fti_var *
-var_of(struct fti_file *f, struct map *ids, int32_t id, size_t *room)
-{
-	const char *key = num_str(id);
-	const size_t at = map_get(ids, key);
-
-	if (at != MAP_NONE)
-		return &f->vars[at];
-	(void)MEM_ROOM(f->vars, f->nvars, *room);
-	/* The map borrows the key. */
-	map_put(ids, arena_strdup(f->arena, key), f->nvars);
-	f->vars[f->nvars] = (struct fti_var){ .id = id };
-	return &f->vars[f->nvars++];
-}
-
 void
 fti_file_check(struct fti_file *f)
 {
@@ -273,8 +258,17 @@ fti_file_check(struct fti_file *f)
 	ids = map_new();
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_container *c = &f->containers[i].c;
+		const char *key = num_str(c->id);
+		size_t v = map_get(ids, key);
 
-		add_to_var(f, var_of(f, ids, c->id, &room), i);
+		if (v == MAP_NONE) {
+			(void)MEM_ROOM(f->vars, f->nvars, room);
+			v = f->nvars++;
+			f->vars[v] = (struct fti_var){ .id = c->id };
+			/* The map borrows the key. */
+			map_put(ids, arena_strdup(f->arena, key), v);
+		}
+		add_to_var(f, &f->vars[v], i);
 		f->allocated += (uint64_t)(c->size > 0 ? c->size : 0);
 		f->empty += c->has_content == 0;
 	}

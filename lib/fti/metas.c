@@ -75,7 +75,6 @@ int
 fti_location_of(const char *path, struct fti_location *out, struct error *err)
 {
 	struct buf given = BUF_INIT, dir = BUF_INIT;
-	const char *level = NULL;
 	int rc = 0;
 
 	*out = (struct fti_location){ .level = FTI_NO_LEVEL };
@@ -84,19 +83,19 @@ fti_location_of(const char *path, struct fti_location *out, struct error *err)
 	rc = path_real(given.data, &dir, NULL);
 	if (rc < 0)
 		rc = path_absolute(given.data, &dir, err);
-	if (rc == 0) {
-		out->dir = mem_strdup(dir.data);
-		out->above = mem_strdup(dir.data);
-	}
 	buf_free(&given);
-	buf_free(&dir);
-	if (rc < 0)
+	if (rc < 0) {
+		buf_free(&dir);
 		return -1;
-	level = fti_location_cut(out->above);
-	if (level != NULL)
-		out->level = fti_level_parse(level);
+	}
+	out->dir = mem_strdup(dir.data);
+	out->above = mem_strdup(dir.data);
+	buf_add_char(&dir, '/');
+	if (fti_location_cut(out->above) != NULL)
+		out->level = fti_level_of(dir.data);
 	if (out->level != FTI_NO_LEVEL)
 		out->exec = fti_location_cut(out->above);
+	buf_free(&dir);
 	if (out->exec == NULL) {
 		mem_free(out->above);
 		out->above = NULL;
@@ -152,25 +151,6 @@ fti_metas_free(struct fti_metas *m)
 
 /* --- Names in directories --- */
 
-struct listing {
-	struct fti_metas *m;
-	struct strings *to;
-	bool (*take)(const char *name);
-};
-
-static int
-add_name(void *arg, const char *name, struct error *err)
-{
-	const struct listing *l = arg;
-
-	(void)err;
-	if (!l->take(name))
-		return 0;
-	(void)MEM_ROOM(l->to->list, l->to->count, l->to->room);
-	l->to->list[l->to->count++] = arena_strdup(l->m->arena, name);
-	return 0;
-}
-
 static int
 by_text(const void *a, const void *b)
 {
@@ -183,9 +163,17 @@ static void
 list_names(struct fti_metas *m, int fd, bool (*take)(const char *name),
 	   struct strings *to)
 {
-	struct listing l = { m, to, take };
+	struct dir_walk w;
+	const char *name = NULL;
 
-	(void)dir_each(fd, "directory", add_name, &l, NULL);
+	if (dir_walk(&w, fd, "directory", NULL) < 0)
+		return;
+	while ((name = dir_next(&w)) != NULL)
+		if (take(name)) {
+			(void)MEM_ROOM(to->list, to->count, to->room);
+			to->list[to->count++] = arena_strdup(m->arena, name);
+		}
+	(void)dir_done(&w, 0, NULL);
 	if (to->count > 0)
 		qsort(to->list, to->count, sizeof(*to->list), by_text);
 }
@@ -388,44 +376,38 @@ try_root(struct fti_metas *m, struct place *p, const char *root,
 	buf_free(&rel);
 }
 
-/* Where the files in `at` have metadata: beside them, or in the nearest of the
- * directories above. */
-static const struct place *
-place_of(struct fti_metas *m, struct fti_location *at)
-{
-	size_t i = map_get(m->places_by, at->dir);
-	struct place *p = NULL;
-	int fd = -1;
-
-	if (i != MAP_NONE)
-		return &m->places[i];
-	(void)MEM_ROOM(m->places, m->nplaces, m->room_places);
-	map_put(m->places_by, arena_strdup(m->arena, at->dir), m->nplaces);
-	p = &m->places[m->nplaces++];
-	*p = (struct place){ .count = 0 };
-	fd = dir_open(AT_FDCWD, at->dir);
-	if (fd >= 0)
-		add_to_place(m, p, at->dir, fd);
-	for (unsigned up = 0; at->above != NULL && up < UP && p->count == 0;
-	     up++) {
-		try_root(m, p, at->above, at->exec);
-		if (fti_location_cut(at->above) == NULL)
-			break;
-	}
-	return p;
-}
-
 int
 fti_metas_find(struct fti_metas *m, const char *path, struct fti_described *out,
 	       struct error *err)
 {
 	struct fti_location at;
-	const struct place *p = NULL;
+	struct place *p = NULL;
+	size_t known = 0;
 
 	*out = (struct fti_described){ .path = NULL };
 	if (fti_location_of(path, &at, err) < 0)
 		return -1;
-	p = place_of(m, &at);
+	known = map_get(m->places_by, at.dir);
+	if (known == MAP_NONE) {
+		const int fd = dir_open(AT_FDCWD, at.dir);
+
+		known = m->nplaces;
+		(void)MEM_ROOM(m->places, m->nplaces, m->room_places);
+		map_put(m->places_by, arena_strdup(m->arena, at.dir), known);
+		p = &m->places[m->nplaces++];
+		*p = (struct place){ .count = 0 };
+		/* Beside the files, or in the nearest of the directories
+		 * above. */
+		if (fd >= 0)
+			add_to_place(m, p, at.dir, fd);
+		for (unsigned up = 0;
+		     at.above != NULL && up < UP && p->count == 0; up++) {
+			try_root(m, p, at.above, at.exec);
+			if (fti_location_cut(at.above) == NULL)
+				break;
+		}
+	}
+	p = &m->places[known];
 	for (size_t i = 0; i < p->count; i++) {
 		struct dir *d = &m->dirs[p->dirs[i]];
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "str.h"
 
@@ -122,13 +123,30 @@ static const struct {
 	[FTI_TMP] = { "tmp", "unfinished" },
 };
 
+static enum fti_level
+find_level(const char *name, size_t len)
+{
+	for (int l = FTI_L1; l < FTI_NO_LEVEL; l++)
+		if (strlen(levels[l].dir) == len &&
+		    memcmp(levels[l].dir, name, len) == 0)
+			return (enum fti_level)l;
+	return FTI_NO_LEVEL;
+}
+
 enum fti_level
 fti_level_parse(const char *name)
 {
-	for (int l = FTI_L1; l < FTI_NO_LEVEL; l++)
-		if (str_eq(name, levels[l].dir))
-			return (enum fti_level)l;
-	return FTI_NO_LEVEL;
+	return find_level(name, strlen(name));
+}
+
+enum fti_level
+fti_level_of(const char *path)
+{
+	const char *end = strrchr(path, '/'), *at = end;
+
+	while (at != NULL && at > path && at[-1] != '/')
+		at--;
+	return at == NULL ? FTI_NO_LEVEL : find_level(at, (size_t)(end - at));
 }
 
 const char *

@@ -62,8 +62,10 @@ enum fti_level {
 	FTI_NO_LEVEL,
 };
 
-/* The level of a directory by its name. */
+/* The level of a directory by its name, and of a file by that of its
+ * directory. */
 enum fti_level fti_level_parse(const char *name);
+enum fti_level fti_level_of(const char *path);
 
 /* "L1" ... "L4", "dCP", "archive" ... for people. */
 const char *fti_level_name(enum fti_level l);

@@ -43,6 +43,9 @@ key_of(char to[static KEY_MAX], const char *fmt, ...)
 
 /* --- Reading --- */
 
+static const struct fti_ini_range bytes = { 0, INT64_MAX },
+				  small_numbers = { -1, INT32_MAX };
+
 /* The section of a member that is read. */
 struct reading {
 	struct fti_posix *p;
@@ -59,60 +62,33 @@ get(const struct reading *r, const char *key)
 	return text == NULL || text[0] == '\0' ? NULL : text;
 }
 
-/* A number; *missing if there is no such key (NULL: an error). */
+/* A number.  If the key may be missing, *out stays then. */
 static int
 get_number(const struct reading *r, const char *key, struct fti_ini_range range,
-	   const int64_t *missing, int64_t *out, struct error *err)
+	   bool optional, int64_t *out, struct error *err)
 {
-	if (missing != NULL && get(r, key) == NULL) {
-		*out = *missing;
-		return 0;
-	}
-	return fti_ini_number(r->p->ini, r->section, key, range, out, err);
-}
-
-/* A number of bytes. */
-static int
-get_bytes(const struct reading *r, const char *key, const int64_t *missing,
-	  uint64_t *out, struct error *err)
-{
-	int64_t n = 0;
-
-	if (get_number(r, key, (struct fti_ini_range){ 0, INT64_MAX }, missing,
-		       &n, err) < 0)
-		return -1;
-	*out = (uint64_t)n;
-	return 0;
+	return optional && get(r, key) == NULL
+		       ? 0
+		       : fti_ini_number(r->p->ini, r->section, key, range, out,
+					err);
 }
 
 /* The size of a file: 0 if its text is damaged, as that of the file tells it.
  * Nothing else tells that of layers. */
 static int
-get_size(const struct reading *r, const char *key, const int64_t *missing,
-	 uint64_t *out, struct error *err)
+get_size(const struct reading *r, const char *key, bool optional, uint64_t *out,
+	 struct error *err)
 {
-	if (get_bytes(r, key, missing, out, err) == 0)
-		return 0;
-	if (r->p->layered || get(r, key) == NULL || err == NULL ||
-	    err->kind != ERROR_CORRUPT)
-		return -1;
-	error_clear(err);
-	*out = 0;
-	return 0;
-}
-
-/* A number that may be missing: -1. */
-static int
-get_small(const struct reading *r, const char *key, int32_t *out,
-	  struct error *err)
-{
-	const int64_t none = -1;
 	int64_t n = 0;
 
-	if (get_number(r, key, (struct fti_ini_range){ -1, INT32_MAX }, &none,
-		       &n, err) < 0)
-		return -1;
-	*out = (int32_t)n;
+	if (get_number(r, key, bytes, optional, &n, err) < 0) {
+		if (r->p->layered || get(r, key) == NULL || err == NULL ||
+		    err->kind != ERROR_CORRUPT)
+			return -1;
+		error_clear(err);
+		n = 0;
+	}
+	*out = (uint64_t)n;
 	return 0;
 }
 
@@ -131,33 +107,43 @@ read_var(struct reading *r, size_t j, uint64_t end, struct error *err)
 {
 	struct fti_posix_var *v = &r->f->vars[j];
 	const struct fti_ini_range ids = { INT32_MIN, INT32_MAX };
-	const struct fti_ini_range dims = { 0, DIMS_MAX };
-	const int64_t after = (int64_t)end, none = 0;
-	int64_t id = 0, ndims = 0;
+	const struct fti_ini_range most = { 0, DIMS_MAX };
+	int64_t id = 0, type = -1, type_size = -1, size = 0, at = (int64_t)end;
+	int64_t ndims = 0, dim = 0;
 
-	if (get_number(r, KEY("var%zu_id", j), ids, NULL, &id, err) < 0 ||
-	    get_small(r, KEY("var%zu_typeid", j), &v->type, err) < 0 ||
-	    get_small(r, KEY("var%zu_typesize", j), &v->type_size, err) < 0 ||
-	    get_bytes(r, KEY("var%zu_size", j), NULL, &v->size, err) < 0 ||
-	    get_bytes(r, KEY("var%zu_pos", j), &after, &v->at, err) < 0)
+	if (get_number(r, KEY("var%zu_id", j), ids, false, &id, err) < 0 ||
+	    get_number(r, KEY("var%zu_typeid", j), small_numbers, true, &type,
+		       err) < 0 ||
+	    get_number(r, KEY("var%zu_typesize", j), small_numbers, true,
+		       &type_size, err) < 0 ||
+	    get_number(r, KEY("var%zu_size", j), bytes, false, &size, err) <
+		    0 ||
+	    get_number(r, KEY("var%zu_pos", j), bytes, true, &at, err) < 0)
 		return -1;
-	v->id = (int32_t)id;
-	v->name = get_text(r, KEY("var%zu_name", j));
-	v->idchar = get_text(r, KEY("var%zu_idchar", j));
-	if (v->size > INT64_MAX - v->at)
+	*v = (struct fti_posix_var){
+		.id = (int32_t)id,
+		.type = (int32_t)type,
+		.type_size = (int32_t)type_size,
+		.size = (uint64_t)size,
+		.at = (uint64_t)at,
+		.name = get_text(r, KEY("var%zu_name", j)),
+		.idchar = get_text(r, KEY("var%zu_idchar", j)),
+	};
+	if (size > INT64_MAX - at)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: [%s] var%zu: %" PRIu64
 				 " bytes at %" PRIu64,
 				 r->p->name, r->section, j, v->size, v->at);
-	if (get_number(r, KEY("var%zu_ndims", j), dims, &none, &ndims, err) < 0)
+	if (get_number(r, KEY("var%zu_ndims", j), most, true, &ndims, err) < 0)
 		return -1;
 	v->ndims = (uint32_t)ndims;
 	v->dims = arena_alloc(r->p->arena, v->ndims + 1, sizeof(*v->dims));
-
-	for (uint32_t i = 0; i < v->ndims; i++)
-		if (get_bytes(r, KEY("var%zu_dim%" PRIu32, j, i), NULL,
-			      &v->dims[i], err) < 0)
+	for (uint32_t i = 0; i < v->ndims; i++) {
+		if (get_number(r, KEY("var%zu_dim%" PRIu32, j, i), bytes, false,
+			       &dim, err) < 0)
 			return -1;
+		v->dims[i] = (uint64_t)dim;
+	}
 	return 0;
 }
 
@@ -167,8 +153,8 @@ read_file(struct reading *r, struct error *err)
 	struct fti_posix_file *f = r->f;
 	struct arena *a = r->p->arena;
 	const bool layered = r->p->layered;
-	const int64_t none = 0;
 	uint64_t end = 0;
+	int64_t size = 0;
 
 	if (fti_ini_text(r->p->ini, r->section, "ckpt_file_name", &f->name,
 			 err) < 0)
@@ -177,8 +163,8 @@ read_file(struct reading *r, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: [%s] ckpt_file_name: not a file name",
 				 r->p->name, r->section);
-	if (get_size(r, "ckpt_file_size", NULL, &f->size, err) < 0 ||
-	    get_size(r, "ckpt_file_maxs", &none, &f->max_size, err) < 0)
+	if (get_size(r, "ckpt_file_size", false, &f->size, err) < 0 ||
+	    get_size(r, "ckpt_file_maxs", true, &f->max_size, err) < 0)
 		return -1;
 	f->sum = get(r, "ckpt_checksum");
 	f->parity_sum = get(r, "rsed_checksum");
@@ -198,9 +184,10 @@ read_file(struct reading *r, struct error *err)
 		end = layered ? 0 : f->vars[j].at + f->vars[j].size;
 	}
 	for (size_t l = 0; l < f->nlayers; l++) {
-		if (get_bytes(r, KEY("dcp_layer%zu_size", l), NULL,
-			      &f->layers[l].size, err) < 0)
+		if (get_number(r, KEY("dcp_layer%zu_size", l), bytes, false,
+			       &size, err) < 0)
 			return -1;
+		f->layers[l].size = (uint64_t)size;
 		f->layers[l].sum = get(r, KEY("dcp_layer%zu_hash", l));
 	}
 	return 0;
@@ -211,10 +198,12 @@ read_all(struct fti_posix *p, struct error *err)
 {
 	struct reading r = { .p = p, .section = INFO };
 	struct fti_name name;
+	int64_t id = -1;
 
 	p->layered = str_eq(get_text(&r, "ckpt_type"), "dcp");
-	if (get_small(&r, "ckpt_id", &p->id, err) < 0)
+	if (get_number(&r, "ckpt_id", small_numbers, true, &id, err) < 0)
 		return -1;
+	p->id = (int32_t)id;
 	/* Members, up to the last one that has a file. */
 	for (size_t i = 0; i < FTI_POSIX_MEMBERS; i++) {
 		num_text(r.section, i);

@@ -25,39 +25,37 @@ fti_form_name(enum fti_form f)
 
 /* --- Open --- */
 
-static int
-find_metadata(struct fti_rankfile *r, const struct fti_rankfile_options *o,
-	      struct error *err)
-{
-	if (o->meta != NULL)
-		return fti_metas_take(o->metas, o->meta, r->name, &r->described,
-				      err);
-	if (fti_metas_find(o->metas, r->name, &r->described, err) < 0)
-		return -1;
-	if (r->described.file == NULL && r->ff->kind == FTI_KIND_NONE)
-		fti_find(r->ff, FTI_RULE_FORMAT, FTI_FILE_ITSELF,
-			 r->described.problem == NULL
-				 ? "no metadata of POSIX files describe it%s"
-				 : "its metadata as a POSIX file are damaged: "
-				   "%s",
-			 r->described.problem == NULL ? ""
-						      : r->described.problem);
-	return 0;
-}
-
 /* Find out which form the file has. */
 static int
 recognize(struct fti_rankfile *r, const struct fti_rankfile_options *o,
 	  struct error *err)
 {
+	const char *problem = NULL;
+	int rc = 0;
+
 	r->ff = fti_file_read(r->source, o->layout, err);
 	if (r->ff == NULL)
 		return -1;
 	r->ff->name = r->name;
 	/* Only a sum proves that it is not a POSIX file. */
-	if (!r->ff->meta_good && o->layout == FTI_LAYOUTS &&
-	    find_metadata(r, o, err) < 0)
-		return -1;
+	if (!r->ff->meta_good && o->layout == FTI_LAYOUTS) {
+		rc = o->meta != NULL
+			     ? fti_metas_take(o->metas, o->meta, r->name,
+					      &r->described, err)
+			     : fti_metas_find(o->metas, r->name, &r->described,
+					      err);
+		if (rc < 0)
+			return -1;
+		problem = r->described.problem;
+		if (r->described.file == NULL && r->ff->kind == FTI_KIND_NONE)
+			fti_find(r->ff, FTI_RULE_FORMAT, FTI_FILE_ITSELF,
+				 problem == NULL
+					 ? "no metadata of POSIX files "
+					   "describe it%s"
+					 : "its metadata as a POSIX file are "
+					   "damaged: %s",
+				 problem == NULL ? "" : problem);
+	}
 	if (r->described.file == NULL) {
 		r->form = r->ff->kind == FTI_KIND_NONE ? FTI_FORM_UNKNOWN
 						       : FTI_FORM_FF;

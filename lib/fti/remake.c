@@ -35,12 +35,6 @@ struct run {
 	struct arena *arena;
 };
 
-static struct fti_draft *
-draft_of(struct run *r, size_t item)
-{
-	return &r->drafts[item % BATCH];
-}
-
 /* --- Open --- */
 
 static const char *
@@ -50,43 +44,11 @@ key_of(struct run *r, const struct stat *st)
 			    (uintmax_t)st->st_ino);
 }
 
-/* Open an item as the next file of the batch, and keep what the file is; later,
- * compare. */
-static int
-open_item(struct run *r, size_t i, struct error *err)
-{
-	struct fti_remake_item *it = &r->m->items[i];
-	struct fti_rankfile *f = &r->files[r->count];
-	struct fti_rankfile_options o = r->m->open;
-	struct attr now = { .size = 0 };
-	int rc = 0;
-
-	o.dirfd = it->in_dir;
-	o.below = it->in_name;
-	o.posix = it->posix;
-	rc = fti_rankfile_open(f, it->in, &o, err);
-	if (rc == 0)
-		attr_from_stat(&now, &f->own.st);
-	if (rc == 0 && r->again) {
-		r->same = r->same && it->intact && now.size == it->attr.size &&
-			  now.ctime.tv_sec == it->attr.ctime.tv_sec &&
-			  now.ctime.tv_nsec == it->attr.ctime.tv_nsec;
-	} else if (rc == 0) {
-		it->attr = now;
-		map_put(r->inputs, key_of(r, &f->own.st), 0);
-	}
-	if (rc < 0)
-		fti_rankfile_close(f);
-	else
-		r->items[r->count++] = i;
-	return rc;
-}
-
 static void
 close_batch(struct run *r)
 {
 	for (size_t k = 0; k < r->count; k++) {
-		fti_draft_fini(draft_of(r, r->items[k]));
+		fti_draft_fini(&r->drafts[r->items[k] % BATCH]);
 		fti_rankfile_close(&r->files[k]);
 	}
 	r->count = 0;
@@ -110,13 +72,35 @@ open_batch(struct run *r, size_t first, size_t end, struct error *err)
 {
 	r->same = true;
 	for (size_t i = first; i < end; i++) {
+		struct fti_remake_item *it = &r->m->items[i];
+		struct fti_rankfile *f = &r->files[r->count];
+		struct fti_rankfile_options o = r->m->open;
+		struct attr now = { .size = 0 };
 		struct error why = ERROR_INIT;
 
-		if (r->again && r->m->items[i].skipped)
+		if (r->again && it->skipped)
 			continue;
-		if (open_item(r, i, &why) < 0 &&
-		    refuse(r, i, NULL, &why, err) < 0)
-			return -1;
+		o.dirfd = it->in_dir;
+		o.below = it->in_name;
+		o.posix = it->posix;
+		if (fti_rankfile_open(f, it->in, &o, &why) < 0) {
+			fti_rankfile_close(f);
+			if (refuse(r, i, NULL, &why, err) < 0)
+				return -1;
+			continue;
+		}
+		r->items[r->count++] = i;
+		/* Keep what the file is; later, compare. */
+		attr_from_stat(&now, &f->own.st);
+		if (r->again) {
+			r->same = r->same && it->intact &&
+				  now.size == it->attr.size &&
+				  now.ctime.tv_sec == it->attr.ctime.tv_sec &&
+				  now.ctime.tv_nsec == it->attr.ctime.tv_nsec;
+		} else {
+			it->attr = now;
+			map_put(r->inputs, key_of(r, &f->own.st), 0);
+		}
 	}
 	if (!r->again || !r->same)
 		return fti_rankfiles_check(r->files, r->count, true, r->w, err);
@@ -160,13 +144,48 @@ fti_remake_proven(const struct fti_rankfile *r, struct error *err)
 			 n != NULL ? n->text : "its data are not proven");
 }
 
+static int
+write_batch(struct run *r, struct error *err)
+{
+	struct fti_remake *m = r->m;
+	size_t n = 0;
+
+	for (size_t k = 0; k < r->count; k++) {
+		const size_t i = r->items[k];
+		struct fti_draft *d = &r->drafts[i % BATCH];
+		struct error why = ERROR_INIT;
+		int rc = 0;
+
+		fti_draft_fini(d);
+		if (m->items[i].skipped)
+			continue;
+		n++;
+		rc = m->describe(m->arg, i, &r->files[k], d, &why);
+		if (rc < 0 && why.kind != ERROR_CORRUPT)
+			return error_pass(err, &why);
+		if (rc != 0)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: changed after it was checked",
+					 m->items[i].in);
+	}
+	if (fti_writer_run(r->writer, r->next, n, err) < 0)
+		return -1;
+	r->next += n;
+	for (size_t k = 0; k < r->count && m->written != NULL; k++)
+		if (!m->items[r->items[k]].skipped &&
+		    m->written(m->arg, r->items[k],
+			       &r->drafts[r->items[k] % BATCH], err) < 0)
+			return -1;
+	return 0;
+}
+
 /* Describe file `k` of the batch, and add it to the plan. */
 static int
 plan_file(struct run *r, size_t k, struct error *err)
 {
 	struct fti_remake *m = r->m;
 	const size_t i = r->items[k];
-	struct fti_draft *d = draft_of(r, i);
+	struct fti_draft *d = &r->drafts[i % BATCH];
 	struct fti_remake_item *it = &m->items[i];
 	const struct fti_rankfile *f = &r->files[k];
 	struct fti_job job;
@@ -188,60 +207,6 @@ plan_file(struct run *r, size_t k, struct error *err)
 }
 
 static int
-write_batch(struct run *r, struct error *err)
-{
-	struct fti_remake *m = r->m;
-	size_t n = 0;
-
-	for (size_t k = 0; k < r->count; k++) {
-		const size_t i = r->items[k];
-		struct error why = ERROR_INIT;
-		int rc = 0;
-
-		fti_draft_fini(draft_of(r, i));
-		if (m->items[i].skipped)
-			continue;
-		n++;
-		rc = m->describe(m->arg, i, &r->files[k], draft_of(r, i), &why);
-		if (rc < 0 && why.kind != ERROR_CORRUPT)
-			return error_pass(err, &why);
-		if (rc != 0)
-			return error_set(err, ERROR_CORRUPT,
-					 "%s: changed after it was checked",
-					 m->items[i].in);
-	}
-	if (fti_writer_run(r->writer, r->next, n, err) < 0)
-		return -1;
-	r->next += n;
-	for (size_t k = 0; k < r->count && m->written != NULL; k++)
-		if (!m->items[r->items[k]].skipped &&
-		    m->written(m->arg, r->items[k], draft_of(r, r->items[k]),
-			       err) < 0)
-			return -1;
-	return 0;
-}
-
-/* No file that is read may be replaced, except by its own new form. */
-static int
-check_outputs(struct run *r, struct error *err)
-{
-	for (size_t i = 0; i < r->m->count; i++) {
-		const struct fti_remake_item *it = &r->m->items[i];
-		struct stat st;
-
-		if (it->in_place || it->skipped || !it->out.replace ||
-		    fstatat(it->out.dirfd, it->out.path, &st,
-			    AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		if (map_get(r->inputs, key_of(r, &st)) != MAP_NONE)
-			return error_set(err, ERROR_USAGE,
-					 "%s: is one of the files to read",
-					 it->out.name);
-	}
-	return 0;
-}
-
-static int
 plan_all(struct run *r, struct error *err)
 {
 	const struct fti_remake *m = r->m;
@@ -257,11 +222,22 @@ plan_all(struct run *r, struct error *err)
 	}
 	for (size_t i = 0; rc == 0 && i < m->ntexts; i++)
 		rc = fti_writer_add(r->writer, &m->texts[i], err);
-	if (rc == 0 && r->refused == 0)
-		rc = check_outputs(r, err);
-	if (rc == 0 && r->refused == 0)
-		rc = fti_writer_room(r->writer, err);
-	return rc;
+	if (rc < 0 || r->refused > 0)
+		return rc;
+	/* No file that is read may be replaced, except by its own new form. */
+	for (size_t i = 0; i < m->count; i++) {
+		const struct fti_remake_item *it = &m->items[i];
+		struct stat st;
+
+		if (!it->in_place && !it->skipped && it->out.replace &&
+		    fstatat(it->out.dirfd, it->out.path, &st,
+			    AT_SYMLINK_NOFOLLOW) == 0 &&
+		    map_get(r->inputs, key_of(r, &st)) != MAP_NONE)
+			return error_set(err, ERROR_USAGE,
+					 "%s: is one of the files to read",
+					 it->out.name);
+	}
+	return fti_writer_room(r->writer, err);
 }
 
 static int

@@ -55,7 +55,7 @@ struct fti_writer {
 	unsigned nworkers;
 	unsigned char *memory; /* STEP bytes for each worker */
 	uint64_t bytes, room;  /* of all that is planned */
-	bool started;
+
 	/* The current batch. */
 	struct task *tasks;
 	size_t ntasks;
@@ -104,16 +104,6 @@ pass(const struct fti_writer *r, struct worker *w, const struct file *f,
 	return 0;
 }
 
-static void
-add_zeros(struct worker *w, uint64_t len)
-{
-	memset(w->buf, 0, len < STEP ? (size_t)len : STEP);
-	for (size_t n = 0; len > 0; len -= n) {
-		n = len < STEP ? (size_t)len : STEP;
-		hash_update(w->hash, w->buf, n);
-	}
-}
-
 /* --- The end of a file --- */
 
 /* Write the records of each block, and in A sum them with the containers. */
@@ -124,6 +114,7 @@ end_blocks(const struct fti_writer *r, struct worker *w, const struct file *f,
 	const struct fti_draft *d = f->job.draft;
 	const bool all = !d->raw && d->layout == FTI_A;
 	const bool data = d->raw || !fti_format(d->layout)->footer;
+	uint64_t left = 0;
 	int rc = 0;
 
 	for (size_t b = 0; b < d->nblocks && rc == 0; b++) {
@@ -142,8 +133,13 @@ end_blocks(const struct fti_writer *r, struct worker *w, const struct file *f,
 			const struct fti_container *c = &d->containers[i].c;
 
 			rc = pass(r, w, f, i, -1, err);
-			if (all)
-				add_zeros(w, (uint64_t)(c->size - c->used));
+			/* The bytes that are not in use are zeros. */
+			left = all ? (uint64_t)(c->size - c->used) : 0;
+			memset(w->buf, 0, left < STEP ? (size_t)left : STEP);
+			for (size_t n = 0; left > 0; left -= n) {
+				n = left < STEP ? (size_t)left : STEP;
+				hash_update(w->hash, w->buf, n);
+			}
 		}
 	}
 	return rc;
@@ -249,12 +245,10 @@ fti_check_output(int dirfd, const char *path, const char *name, bool replace,
 				   name);
 }
 
-/* Tell the engine the name, if it is free, and given once; nothing is
- * written. */
-static int
-add_name(struct fti_writer *r, struct file *f, struct error *err)
+int
+fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 {
-	const struct fti_job *j = &f->job;
+	const struct fti_draft *d = j->draft;
 	const struct put_what what = {
 		.kind = j->text != NULL ? PUT_DESCRIPTOR : PUT_FILE,
 		.dirfd = j->dirfd,
@@ -262,37 +256,28 @@ add_name(struct fti_writer *r, struct file *f, struct error *err)
 		.attr = j->attr,
 		.replaces = j->replace,
 	};
+	struct file *f = NULL;
 	const char *key = NULL;
 
-	if (r->put == NULL || j->path == NULL) /* fti_sum() */
-		return 0;
-	key = arena_printf(r->arena, "%d:%s", j->dirfd, j->path);
-
-	if (map_get(r->names, key) != MAP_NONE)
-		return error_set(err, ERROR_USAGE,
-				 "%s: two files would get this name",
-				 name_of(j));
-	map_put(r->names, key, r->count);
-	if (fti_check_output(j->dirfd, j->path, name_of(j), j->replace, err) <
-	    0)
-		return -1;
-	f->put = put_add(r->put, &what, NULL);
-	return 0;
-}
-
-int
-fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
-{
-	const struct fti_draft *d = j->draft;
-	struct file *f = NULL;
-
-	(void)MEM_ROOM(r->files, r->count, r->room_files);
 	if (d != NULL && fti_draft_plan(j->draft, err) < 0)
 		return r->put == NULL ? -1 : error_wrap(err, "%s", name_of(j));
+	(void)MEM_ROOM(r->files, r->count, r->room_files);
 	f = &r->files[r->count];
 	*f = (struct file){ .job = *j };
-	if (add_name(r, f, err) < 0)
-		return -1;
+	/* Tell the engine the name, if it is free, and given once; nothing is
+	 * written. */
+	if (r->put != NULL && j->path != NULL) {
+		key = arena_printf(r->arena, "%d:%s", j->dirfd, j->path);
+		if (map_get(r->names, key) != MAP_NONE)
+			return error_set(err, ERROR_USAGE,
+					 "%s: two files would get this name",
+					 name_of(j));
+		map_put(r->names, key, r->count);
+		if (fti_check_output(j->dirfd, j->path, name_of(j), j->replace,
+				     err) < 0)
+			return -1;
+		f->put = put_add(r->put, &what, NULL);
+	}
 	r->count++;
 	if (d == NULL)
 		return 0;
@@ -331,18 +316,17 @@ fti_writer_room(const struct fti_writer *r, struct error *err)
 	return 0;
 }
 
+/* Before the first batch. */
 static int
 start(struct fti_writer *r, struct error *err)
 {
-	if (r->started)
+	if (r->nworkers > 0)
 		return 0;
-	r->started = true;
 	if (r->put != NULL && fti_writer_room(r, err) < 0)
 		return -1;
 	r->nworkers = par_threads(r->w->par);
 	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
 	r->memory = mem_aligned(PAGE, r->nworkers * STEP);
-
 	for (unsigned i = 0; i < r->nworkers; i++) {
 		r->workers[i].buf = r->memory + i * STEP;
 		r->workers[i].hash = hash_new(HASH_MD5, err);
@@ -354,47 +338,32 @@ start(struct fti_writer *r, struct error *err)
 	return r->put == NULL ? 0 : put_clear(r->put, err);
 }
 
-/* The tasks of a batch. */
-static void
-add_tasks(struct fti_writer *r, size_t first, size_t count)
-{
-	size_t total = 0;
-
-	for (size_t i = first; i < first + count; i++)
-		total += r->files[i].job.text != NULL
-				 ? 1
-				 : r->files[i].job.draft->ncontainers + 1;
-	r->tasks = mem_calloc(total + 1, sizeof(*r->tasks));
-
-	for (size_t i = first; i < first + count; i++) {
-		struct file *f = &r->files[i];
-		const struct fti_job *j = &f->job;
-		const size_t n = j->text != NULL ? 0 : j->draft->ncontainers;
-
-		atomic_init(&f->left, n > 0 ? n : 1);
-		if (f->put != NULL)
-			put_set_size(f->put, j->text != NULL ? j->text->len
-							     : j->draft->size);
-		if (n == 0)
-			r->tasks[r->ntasks++] = (struct task){ f, SIZE_MAX };
-		for (size_t k = 0; k < n; k++)
-			r->tasks[r->ntasks++] = (struct task){ f, k };
-	}
-}
-
 int
 fti_writer_run(struct fti_writer *r, size_t first, size_t count,
 	       struct error *err)
 {
+	size_t room = 0;
 	int rc = start(r, err);
 
-	for (size_t i = first; rc == 0 && i < first + count; i++)
-		if (r->files[i].job.text == NULL)
-			rc = fti_draft_plan(r->files[i].job.draft, err);
-	if (rc == 0) {
-		add_tasks(r, first, count);
-		rc = par_for(r->w->par, r->ntasks, 0, run_task, r, err);
+	for (size_t i = first; rc == 0 && i < first + count; i++) {
+		struct file *f = &r->files[i];
+		struct fti_draft *d = f->job.text != NULL ? NULL : f->job.draft;
+		const size_t n = d == NULL ? 0 : d->ncontainers;
+
+		if (d != NULL)
+			rc = fti_draft_plan(d, err);
+		atomic_init(&f->left, n > 0 ? n : 1);
+		if (f->put != NULL)
+			put_set_size(f->put,
+				     d == NULL ? f->job.text->len : d->size);
+		for (size_t k = 0; k < n || k == 0; k++) {
+			(void)MEM_ROOM(r->tasks, r->ntasks, room);
+			r->tasks[r->ntasks++] =
+				(struct task){ f, n == 0 ? SIZE_MAX : k };
+		}
 	}
+	if (rc == 0)
+		rc = par_for(r->w->par, r->ntasks, 0, run_task, r, err);
 	mem_free(r->tasks);
 	r->tasks = NULL;
 	r->ntasks = 0;
@@ -421,7 +390,7 @@ fti_writer_free(struct fti_writer *r)
 	if (r == NULL)
 		return;
 	put_free(r->put);
-	for (unsigned i = 0; r->workers != NULL && i < r->nworkers; i++)
+	for (unsigned i = 0; i < r->nworkers; i++)
 		hash_free(r->workers[i].hash);
 	mem_free(r->memory);
 	map_free(r->names);

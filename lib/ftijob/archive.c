@@ -243,34 +243,29 @@ fti_archive_remove(const struct fti_archive *a, const char *exec, uint32_t id,
 	if (rc == 0 && renameat(fd, name, fd, old) < 0)
 		rc = error_sys(err, "%s/%s/%s: cannot rename", a->name, exec,
 			       name);
-	if (rc == 0)
-		rc = io_remove_tree(fd, old, err);
-	if (rc == 0)
-		rc = io_sync_dir(fd, a->name, err);
+	if (rc < 0 || io_remove_tree(fd, old, err) < 0 ||
+	    io_sync_dir(fd, a->name, err) < 0)
+		rc = -1;
 	close(fd);
 	return rc;
-}
-
-static int
-clean_one(void *arg, const char *name, struct error *err)
-{
-	const int *fd = arg;
-
-	return str_starts(name, NEW) || str_starts(name, OLD)
-		       ? io_remove_tree(*fd, name, err)
-		       : 0;
 }
 
 int
 fti_archive_clean(const struct fti_archive *a, const char *exec,
 		  struct error *err)
 {
-	int fd = open_exec(a, exec, false, err);
+	const int fd = open_exec(a, exec, false, err);
+	const char *name = NULL;
+	struct dir_walk w;
 	int rc = 0;
 
 	if (fd < 0)
 		return fd == -2 ? 0 : -1;
-	rc = dir_each(fd, exec, clean_one, &fd, err);
+	rc = dir_walk(&w, fd, exec, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		if (str_starts(name, NEW) || str_starts(name, OLD))
+			rc = io_remove_tree(fd, name, err);
+	rc = dir_done(&w, rc, err);
 	close(fd);
 	return rc;
 }

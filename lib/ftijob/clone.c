@@ -178,36 +178,11 @@ write_all(struct copying *k, struct error *err)
 				 },
 				 NULL);
 	}
-	rc = put_clear(put, err);
-	if (rc == 0)
-		rc = put_check_room(put, k->c->to, err);
-	if (rc == 0)
-		rc = run(k, err);
-	if (rc == 0)
-		rc = put_commit(put, err);
+	if (put_clear(put, err) < 0 || put_check_room(put, k->c->to, err) < 0 ||
+	    run(k, err) < 0 || put_commit(put, err) < 0)
+		rc = -1;
 	put_free(put);
 	return rc;
-}
-
-/* Read the copies back.  A wrong one does not stay. */
-static int
-compare_all(struct copying *k, struct error *err)
-{
-	for (size_t i = 0; i < k->count; i++)
-		k->list[i].back = true;
-	if (run(k, err) == 0)
-		return 0;
-	for (size_t i = 0; err->kind == ERROR_DAMAGED && i < k->count; i++) {
-		const char *base = NULL;
-		const int fd = path_open_parent(k->c->tofd, k->list[i].file->to,
-						false, 0, &base, NULL);
-
-		if (fd >= 0) {
-			(void)unlinkat(fd, base, 0);
-			close(fd);
-		}
-	}
-	return -1;
 }
 
 int
@@ -231,13 +206,25 @@ fti_clone(struct fti_cloning *c, const struct fti_clone *list, size_t count,
 		c->bytes += rc == 0 ? (uint64_t)f->st.st_size : 0;
 	}
 	c->copied = k.count;
-	rc = rc < 0 ? -1 : 0;
-	if (rc == 0 && k.count > 0)
-		rc = write_all(&k, &why);
-	if (rc == 0 && k.count > 0)
-		rc = compare_all(&k, &why);
-	if (why.kind != ERROR_NONE)
+	if (rc >= 0 && k.count > 0 && write_all(&k, err) < 0)
+		rc = -1;
+	for (size_t i = 0; i < k.count; i++)
+		k.list[i].back = true;
+	/* Read the copies back.  A wrong one does not stay. */
+	if (rc >= 0 && k.count > 0 && run(&k, &why) < 0) {
 		rc = error_pass(err, &why);
+		for (size_t i = 0; why.kind == ERROR_DAMAGED && i < k.count;
+		     i++) {
+			const char *base = NULL;
+			const int fd =
+				path_open_parent(c->tofd, k.list[i].file->to,
+						 false, 0, &base, NULL);
+
+			if (fd >= 0)
+				(void)unlinkat(fd, base, 0);
+			io_close(fd);
+		}
+	}
 	mem_free(k.list);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }

@@ -36,14 +36,13 @@ beside(struct arena *a, const char *path, enum fti_level level)
 			    fti_level_dir(level));
 }
 
-/* Where FTI has the directories of the level, by its configuration. */
+/* Where FTI has the directories of the level, by its configuration: p->dirs. */
 static int
 dirs_by_config(struct fti_protect *p, struct error *err)
 {
 	const struct fti_tree *t = &p->sets->tree;
-	const struct fti_set *from = p->from;
 	struct arena *a = p->sets->arena;
-	const char *level = fti_level_dir(p->level), *at = "";
+	const char *level = fti_level_dir(p->level), *at = "", *slash = "";
 	struct buf dir = BUF_INIT;
 	struct fti_config c;
 	int rc = 0;
@@ -58,67 +57,21 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 		rc = error_set(err, ERROR_ABSENT, "%s: no ckpt_dir", t->config);
 	if (rc == 0)
 		rc = fti_config_beneath(c.ckpt_dir, &dir, err);
-	if (rc == 0 && c.ckpt_dir[0] != '/')
+	if (rc == 0 && c.ckpt_dir[0] != '/') {
 		at = fti_tree_dir(a, t->config);
-	for (uint32_t n = 0; rc == 0 && n < from->geometry.nodes; n++) {
-		const char *slash = at[0] == '\0' ? "" : "/";
-
+		slash = at[0] == '\0' ? "" : "/";
+	}
+	for (uint32_t n = 0; rc == 0 && n < p->from->geometry.nodes; n++)
 		p->dirs[n] =
 			c.local_test > 0
-				? arena_printf(
-					  a, "%s%s%s/node%" PRIu32 "/%s/%s", at,
-					  slash, dir.data, n, from->exec, level)
+				? arena_printf(a,
+					       "%s%s%s/node%" PRIu32 "/%s/%s",
+					       at, slash, dir.data, n,
+					       p->from->exec, level)
 				: arena_printf(a, "%s%s%s/%s/%s", at, slash,
-					       dir.data, from->exec, level);
-	}
+					       dir.data, p->from->exec, level);
 	fti_config_close(&c);
 	buf_free(&dir);
-	return rc;
-}
-
-/* Find p->dirs, the directory for each node. */
-static int
-find_dirs(struct fti_protect *p, struct error *err)
-{
-	struct fti_set *set = p->from;
-
-	p->dirs = mem_calloc(set->geometry.nodes + 1, sizeof(*p->dirs));
-
-	if (set->level != FTI_L1)
-		return dirs_by_config(p, err);
-	for (size_t i = 0; i < set->nranks; i++) {
-		const struct fti_rank *r = &set->ranks[i];
-		const struct fti_entry *e = r->parts[FTI_OWN].entry;
-
-		if (e != NULL && p->dirs[r->node] == NULL)
-			p->dirs[r->node] =
-				beside(p->sets->arena, e->path, p->level);
-	}
-	return 0;
-}
-
-/* The execution of the files to write.  That of a flat copy has no name: the
- * directory does in which that of the level is. */
-static int
-find_exec(struct fti_protect *p, struct error *err)
-{
-	struct arena *a = p->sets->arena;
-	struct buf real = BUF_INIT;
-	const char *in = NULL;
-	int rc = 0;
-
-	p->exec = p->from->exec;
-	for (size_t i = 0; in == NULL && i < p->from->geometry.nodes; i++)
-		in = p->dirs[i];
-	if (!p->from->flat || in == NULL)
-		return 0;
-	in = fti_tree_dir(a, in);
-	if (in[0] == '\0') {
-		rc = path_real(p->sets->tree.root, &real, err);
-		in = rc < 0 ? "" : real.data;
-	}
-	p->exec = arena_strdup(a, path_base(in));
-	buf_free(&real);
 	return rc;
 }
 
@@ -208,6 +161,7 @@ add_group(struct fti_protect *p, uint32_t group)
 
 /* --- The checkpoint --- */
 
+/* Can the checkpoint be protected at the level? */
 static int
 check_from(const struct fti_set *from, enum fti_level level, struct error *err)
 {
@@ -226,10 +180,11 @@ check_from(const struct fti_set *from, enum fti_level level, struct error *err)
 		return error_set(err, ERROR_USAGE,
 				 "%s has neither copies nor parity",
 				 fti_level_name(level));
-	if (from->state == FTI_SET_LOST)
-		return error_set(err, ERROR_LOST, "%s", from->reason);
 	if (from->state != FTI_SET_WHOLE && from->state != FTI_SET_REFUSED)
-		return error_set(err, ERROR_SYSTEM, "%s", from->reason);
+		return error_set(err,
+				 from->state == FTI_SET_LOST ? ERROR_LOST
+							     : ERROR_SYSTEM,
+				 "%s", from->reason);
 	if (g->group_size < 2 || g->node_size == 0 || g->nodes == 0 ||
 	    g->nodes % g->group_size != 0)
 		return error_set(err, ERROR_SYSTEM,
@@ -242,22 +197,50 @@ int
 fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 		 struct fti_set *from, enum fti_level level, struct error *err)
 {
-	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
-	if (check_from(from, level, err) < 0 || find_dirs(p, err) < 0 ||
-	    find_exec(p, err) < 0)
-		return -1;
-	/* FTI takes the first file of a level that it finds, of any id. */
-	for (size_t i = 0; i < p->sets->count; i++) {
-		struct fti_set *set = &p->sets->list[i];
+	struct buf real = BUF_INIT;
+	const char *in = NULL;
+	int rc = 0;
 
-		if (set->level != p->level || !str_eq(set->exec, p->exec))
+	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
+	if (check_from(from, level, err) < 0)
+		return -1;
+	p->dirs = mem_calloc(from->geometry.nodes + 1, sizeof(*p->dirs));
+	if (from->level != FTI_L1 && dirs_by_config(p, err) < 0)
+		return -1;
+	for (size_t i = 0; from->level == FTI_L1 && i < from->nranks; i++) {
+		const struct fti_rank *r = &from->ranks[i];
+		const struct fti_entry *e = r->parts[FTI_OWN].entry;
+
+		if (e != NULL && p->dirs[r->node] == NULL)
+			p->dirs[r->node] = beside(s->arena, e->path, level);
+	}
+	/* The execution of a flat copy has no name: the directory does in which
+	 * that of the level is. */
+	p->exec = from->exec;
+	for (size_t i = 0; in == NULL && i < from->geometry.nodes; i++)
+		in = p->dirs[i];
+	if (from->flat && in != NULL) {
+		in = fti_tree_dir(s->arena, in);
+		if (in[0] == '\0')
+			rc = path_real(s->tree.root, &real, err);
+		if (rc < 0)
+			return -1;
+		p->exec = arena_strdup(
+			s->arena, path_base(in[0] == '\0' ? real.data : in));
+		buf_free(&real);
+	}
+	/* FTI takes the first file of a level that it finds, of any id. */
+	for (size_t i = 0; i < s->count; i++) {
+		struct fti_set *set = &s->list[i];
+
+		if (set->level != level || !str_eq(set->exec, p->exec))
 			continue;
-		if (set->id != p->from->id)
+		if (set->id != from->id)
 			return error_set(err, ERROR_USAGE,
 					 "%s has checkpoint %" PRIu32
 					 " already, and FTI could take files "
 					 "of either",
-					 fti_level_name(p->level), set->id);
+					 fti_level_name(level), set->id);
 		p->there = set;
 	}
 	for (uint32_t g = 0; g < from->groups; g++)
@@ -448,12 +431,10 @@ fti_protect_run(const struct fti_protect *p, const struct work *w,
 	if (rc == 0 && set == NULL)
 		rc = error_set(err, ERROR_ABSENT,
 			       "the files that were written are not found");
-	if (rc == 0)
-		rc = fti_set_examine(&s, set, false, w, err);
-	if (rc == 0)
-		rc = fti_rebuild_plan(&r, &s, set, w, err);
-	if (rc == 0)
-		rc = fti_rebuild_run(&r, w, err);
+	if (rc < 0 || fti_set_examine(&s, set, false, w, err) < 0 ||
+	    fti_rebuild_plan(&r, &s, set, w, err) < 0 ||
+	    fti_rebuild_run(&r, w, err) < 0)
+		rc = -1;
 	fti_rebuild_fini(&r);
 	fti_sets_free(&s);
 	return rc;

@@ -225,36 +225,12 @@ find_sum(const struct fti_parity *p, unsigned m, uint64_t *start,
 	return rc;
 }
 
-/* Find the value with which the data have their sum. */
-static int
-try_values(const bool can[static 256], struct hash *h[2], unsigned char *out,
-	   const char *want, struct error *err)
-{
-	char text[HASH_TEXT];
-
-	for (unsigned v = 0; v < 256; v++) {
-		const unsigned char byte = (unsigned char)v;
-
-		if (!can[v])
-			continue;
-		hash_copy(h[1], h[0]);
-		hash_update(h[1], &byte, 1);
-		hash_text(h[1], text);
-		if (strcmp(text, want) == 0) {
-			*out = byte;
-			return 0;
-		}
-	}
-	return error_set(err, ERROR_CORRUPT,
-			 "the computed data do not have their checksum");
-}
-
 static int
 choose(struct fti_parity *p, unsigned m, const bool can[static 256],
        struct error *err)
 {
-	struct hash *h[2] = { NULL, NULL };
-	char want[HASH_MD5_TEXT];
+	struct hash *h = NULL, *sum = NULL;
+	char want[HASH_MD5_TEXT], text[HASH_TEXT] = "";
 	uint64_t start = 0;
 	int rc = find_sum(p, m, &start, want, err);
 
@@ -268,21 +244,29 @@ choose(struct fti_parity *p, unsigned m, const bool can[static 256],
 				 "%s: its last byte cannot be computed, and "
 				 "no checksum decides",
 				 p->members[m].data_name);
-	rc = rc < 0 ? -1 : 0;
-	for (int i = 0; i < 2 && rc == 0; i++) {
-		h[i] = hash_new(HASH_MD5, err);
-		rc = h[i] == NULL ? -1 : 0;
+	if (rc < 0)
+		return -1;
+	h = hash_new(HASH_MD5, err);
+	sum = h == NULL ? NULL : hash_new(HASH_MD5, err);
+	rc = sum == NULL ? -1
+			 : fti_source_sum(&p->computed[m].source, start,
+					  p->length - 1 - start, h, NULL, err);
+	/* The value with which the data have their sum. */
+	for (unsigned v = 0; rc == 0 && strcmp(text, want) != 0; v++) {
+		p->tail[m] = (unsigned char)v;
+		if (v == 256) {
+			rc = error_set(err, ERROR_CORRUPT,
+				       "%s: the computed data do not have "
+				       "their checksum",
+				       p->members[m].data_name);
+		} else if (can[v]) {
+			hash_copy(sum, h);
+			hash_update(sum, &p->tail[m], 1);
+			hash_text(sum, text);
+		}
 	}
-	if (rc == 0)
-		rc = fti_source_sum(&p->computed[m].source, start,
-				    p->length - 1 - start, h[0], NULL, err);
-	if (rc == 0) {
-		rc = try_values(can, h, &p->tail[m], want, err);
-		if (rc < 0)
-			(void)error_wrap(err, "%s", p->members[m].data_name);
-	}
-	hash_free(h[0]);
-	hash_free(h[1]);
+	hash_free(h);
+	hash_free(sum);
 	return rc;
 }
 

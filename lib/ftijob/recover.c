@@ -247,31 +247,6 @@ fti_recover_source(const struct fti_recover *r, const struct fti_rank *of,
 
 /* --- One file --- */
 
-/* A directory that may be the common one. */
-struct common {
-	int fd;
-	const char *known, *exec; /* known/exec is not a sign */
-};
-
-/* Is the name that of a configuration, or does it have the execution, too? */
-static int
-is_sign(void *arg, const char *name, struct error *err)
-{
-	(void)err;
-	const struct common *c = arg;
-	struct buf rel = BUF_INIT;
-	struct stat st;
-	int found = str_eq(name, "config.fti");
-
-	if (found == 0 && !str_eq(name, c->known) && name[0] != '.') {
-		path_join(&rel, name, c->exec, NULL);
-		found = path_stat_beneath(c->fd, rel.data, &st, NULL) == 0 &&
-			S_ISDIR(st.st_mode);
-		buf_free(&rel);
-	}
-	return found;
-}
-
 /*
  * The common directory of all nodes: it has the directories node<k>.  The one
  * above is taken if it has a configuration, or metadata.
@@ -279,26 +254,45 @@ is_sign(void *arg, const char *name, struct error *err)
 static int
 find_root(const struct fti_location *p, char **out, struct error *err)
 {
+	const char *known = NULL, *name = NULL;
+	struct buf rel = BUF_INIT;
+	struct dir_walk w;
 	uint32_t node = 0;
-	struct common c = { .fd = -1, .exec = p->exec };
-	int rc = 0;
+	bool found = false;
+	int fd = -1, rc = 0;
 
 	*out = mem_strdup(p->above);
 	if (fti_name_node(path_base(*out), &node))
 		(void)fti_location_cut(*out);
-	c.known = path_base(*out);
-	if (c.known - *out > 1) {
+	known = path_base(*out);
+	if (known - *out > 1) {
 		char *above = mem_strdup(*out);
 
 		(void)fti_location_cut(above);
-		c.fd = dir_open(AT_FDCWD, above);
-		rc = c.fd < 0 ? 0 : dir_each(c.fd, above, is_sign, &c, err);
-		io_close(c.fd);
-		if (rc == 1)
+		fd = dir_open(AT_FDCWD, above);
+		rc = fd < 0 ? 0 : dir_walk(&w, fd, above, err);
+		/* A configuration, or another directory of the execution. */
+		while (fd >= 0 && rc == 0 && !found &&
+		       (name = dir_next(&w)) != NULL) {
+			struct stat st;
+
+			found = str_eq(name, "config.fti");
+			if (found || str_eq(name, known) || name[0] == '.')
+				continue;
+			path_join(&rel, name, p->exec, NULL);
+			found = path_stat_beneath(fd, rel.data, &st, NULL) ==
+					0 &&
+				S_ISDIR(st.st_mode);
+		}
+		if (fd >= 0)
+			rc = dir_done(&w, rc, err);
+		io_close(fd);
+		if (found)
 			(void)fti_location_cut(*out);
 		mem_free(above);
+		buf_free(&rel);
 	}
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 int

@@ -88,24 +88,6 @@ prove_data(const struct fti_rebuild *r, uint32_t group,
 	return rc;
 }
 
-/* Is a file of the unit parity without a sum, and does none prove the inputs?
- * Data that are computed from them have sums. */
-static bool
-is_unproven(const struct fti_rebuild *r, size_t first, size_t end)
-{
-	bool unproven = false;
-
-	for (size_t i = first; i < end; i++) {
-		const struct fti_rebuild_file *f = &r->files[i];
-
-		if (f->part != FTI_PARITY)
-			return false;
-		unproven = unproven || !r->set->posix ||
-			   f->rank->posix->parity_sum == NULL;
-	}
-	return unproven;
-}
-
 /* If only parity of a group is written, and it has no sum yet, the data that it
  * is computed from are compared with theirs. */
 static int
@@ -120,9 +102,20 @@ prove_inputs(const struct fti_rebuild *r, const struct work *w,
 		const struct fti_rank *of = r->files[i].rank;
 		struct fti_recover *from = NULL;
 		const struct fti_parity *p = NULL;
+		bool parity = true, unproven = false;
 
 		end = end_of_unit(r, i);
-		if (!is_unproven(r, i, end))
+		/* Is a file of the unit parity without a sum, and does none
+		 * prove the inputs?  Data that are computed from them have
+		 * sums. */
+		for (size_t k = i; k < end && parity; k++) {
+			parity = r->files[k].part == FTI_PARITY;
+			unproven =
+				parity &&
+				(unproven || !r->set->posix ||
+				 r->files[k].rank->posix->parity_sum == NULL);
+		}
+		if (!unproven)
 			continue;
 		from = fti_recover_new(r->sets, r->set, of, err);
 		if (from != NULL)
@@ -259,27 +252,6 @@ struct block {
 	void *out[CAUCHY_MAX];
 };
 
-static int
-compute(const struct run *r, struct block *b, unsigned worker,
-	struct error *err)
-{
-	const struct renew_unit *u = b->unit;
-	unsigned char *at = r->memory + worker * r->buffers * r->step;
-	void *in[CAUCHY_MAX];
-	const struct fti_slice s = {
-		.off = b->off, .len = b->len, .in = in, .out = b->out
-	};
-
-	for (unsigned i = 0; i < u->count; i++, at += r->step)
-		b->out[i] = at;
-	if (u->parity == NULL)
-		return fti_source_read(u->source, b->out[0], b->len, b->off,
-				       err);
-	for (unsigned i = 0; i < u->recipe->nin; i++, at += r->step)
-		in[i] = at;
-	return fti_parity_run(u->parity, u->recipe, &s, err);
-}
-
 /* The bytes of the block that belong to the file. */
 static size_t
 bytes_of(const struct block *b, const struct renew_out *o)
@@ -366,13 +338,25 @@ run_block(void *arg, size_t i, unsigned worker, struct error *err)
 	struct block b = { .unit = &r->units[i % r->nunits],
 			   .number = i / r->nunits };
 	struct renew_unit *u = b.unit;
+	unsigned char *at = r->memory + worker * r->buffers * r->step;
+	void *in[CAUCHY_MAX];
+	struct fti_slice s = { .in = in, .out = b.out };
 
 	if (b.number >= u->nblocks)
 		return 0;
-	b.off = b.number * r->step;
-	b.len = u->length - b.off < r->step ? (size_t)(u->length - b.off)
-					    : r->step;
-	if (work_go_on(r->w, err) < 0 || compute(r, &b, worker, err) < 0)
+	b.off = s.off = b.number * r->step;
+	b.len = s.len = u->length - b.off < r->step
+				? (size_t)(u->length - b.off)
+				: r->step;
+	for (unsigned o = 0; o < u->count; o++, at += r->step)
+		b.out[o] = at;
+	for (unsigned n = 0; u->parity != NULL && n < u->recipe->nin;
+	     n++, at += r->step)
+		in[n] = at;
+	if (work_go_on(r->w, err) < 0 ||
+	    (u->parity == NULL
+		     ? fti_source_read(u->source, b.out[0], b.len, b.off, err)
+		     : fti_parity_run(u->parity, u->recipe, &s, err)) < 0)
 		return fail(r);
 	for (unsigned o = 0; o < u->count; o++)
 		if (write_block(&b, &u->outs[o], b.out[o], err) < 0)
@@ -447,44 +431,35 @@ add_files(struct run *r, struct error *err)
 }
 
 static int
-start(struct run *r, struct error *err)
+run(struct run *r, struct error *err)
 {
-	const unsigned k = r->r->set->geometry.group_size;
+	const struct fti_rebuild *plan = r->r;
+	const unsigned k = plan->set->geometry.group_size;
+	struct stat st;
+	int rc = 0;
 
-	r->buffers = r->r->set->level == FTI_L3 ? 2 * k : 1;
+	if (add_files(r, err) < 0)
+		return -1;
+	if (plan->count == 0)
+		return r->w->dry_run ? 0 : record_values(plan, r->sums, err);
+	r->buffers = plan->set->level == FTI_L3 ? 2 * k : 1;
 	r->step = MEMORY / r->buffers / PAGE * PAGE;
 	r->step = r->step > STEP ? STEP : r->step;
 	r->step = r->step < STEP_LEAST ? STEP_LEAST : r->step;
 	r->memory = mem_aligned(PAGE,
 				par_threads(r->w->par) * r->buffers * r->step);
 	r->units = mem_calloc(UNITS_MAX, sizeof(*r->units));
-
-	return r->w->dry_run ? 0 : put_clear(r->put, err);
-}
-
-static int
-run(struct run *r, struct error *err)
-{
-	const struct fti_rebuild *plan = r->r;
-	int rc = add_files(r, err);
-	struct stat st;
-
-	if (rc < 0)
-		return rc;
-	if (plan->count == 0)
-		return r->w->dry_run ? 0 : record_values(plan, r->sums, err);
-	rc = start(r, err);
-	if (rc == 0)
-		rc = prove_inputs(r->r, r->w, err);
-	if (rc == 0) {
+	if ((!r->w->dry_run && put_clear(r->put, err) < 0) ||
+	    prove_inputs(plan, r->w, err) < 0)
+		rc = -1;
+	else
 		progress_phase(r->w->progress, "rebuilding",
-			       r->r->bytes_written);
-		for (size_t at = 0; at < r->r->count && rc == 0;) {
-			rc = run_units(r, &at, err);
-			for (size_t i = 0; i < r->nunits; i++)
-				renew_close_unit(&r->units[i]);
-			r->nunits = 0;
-		}
+			       plan->bytes_written);
+	for (size_t at = 0; at < plan->count && rc == 0;) {
+		rc = run_units(r, &at, err);
+		for (size_t i = 0; i < r->nunits; i++)
+			renew_close_unit(&r->units[i]);
+		r->nunits = 0;
 	}
 	if (rc == 0)
 		rc = work_go_on(r->w, err);
@@ -498,14 +473,11 @@ run(struct run *r, struct error *err)
 			rc = error_set(err, ERROR_USAGE,
 				       "%s: exists now, and is not replaced",
 				       plan->files[i].path);
-	if (rc == 0)
-		rc = put_commit(r->put, err);
-	if (rc == 0)
-		rc = record_values(r->r, r->sums, err);
-	if (rc < 0)
-		(void)room_explain(r->r->sets->tree.fd, r->r->bytes_written,
-				   err);
-	return rc;
+	if (rc < 0 || put_commit(r->put, err) < 0 ||
+	    record_values(plan, r->sums, err) < 0)
+		return room_explain(plan->sets->tree.fd, plan->bytes_written,
+				    err);
+	return 0;
 }
 
 int

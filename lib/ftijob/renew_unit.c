@@ -62,55 +62,48 @@ member_of(const struct fti_rebuild_file *f, const struct fti_parity *p)
 	return f->rank->member + (f->part == FTI_PARITY ? p->k : 0);
 }
 
-/* The files from `first` on are computed from the parity of their group. */
-static int
-open_coded(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
-	   struct error *err)
-{
-	const struct fti_parity *p = fti_recover_parity(u->from, err);
-	bool lost[CAUCHY_MEMBERS_MAX], wanted[CAUCHY_MEMBERS_MAX] = { false };
-
-	if (p == NULL)
-		return -1;
-	u->parity = p;
-	u->length = p->length;
-	fti_parity_lost(p, lost);
-	for (unsigned i = 0; i < u->count; i++)
-		wanted[member_of(&r->files[first + i], p)] = true;
-	u->recipe = cauchy_new(p->k, lost, wanted, err);
-	if (u->recipe == NULL)
-		return -1;
-	for (unsigned o = 0; o < u->recipe->nout; o++)
-		for (unsigned i = 0; i < u->count; i++)
-			if (member_of(&r->files[first + i], p) ==
-			    u->recipe->out[o])
-				u->outs[o].file = &r->files[first + i];
-	for (unsigned o = 0; o < u->count; o++)
-		if (expect(&u->outs[o], r, u,
-			   fti_parity_source(p, u->recipe->out[o]), err) < 0)
-			return -1;
-	return 0;
-}
-
 int
 renew_open_unit(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
 		size_t end, struct error *err)
 {
 	const struct fti_rebuild_file *f = &r->files[first];
+	const bool coded = r->set->level == FTI_L3;
+	bool lost[CAUCHY_MEMBERS_MAX], wanted[CAUCHY_MEMBERS_MAX] = { false };
 
 	memset(u, 0, sizeof(*u));
 	u->from = fti_recover_new(r->sets, r->set, f->rank, err);
 	if (u->from == NULL)
 		return -1;
-	u->count = r->set->level == FTI_L3 ? (unsigned)(end - first) : 1;
-	if (r->set->level == FTI_L3)
-		return open_coded(u, r, first, err);
-	u->source = fti_recover_source(u->from, f->rank, f->part, err);
-	if (u->source == NULL)
+	u->count = coded ? (unsigned)(end - first) : 1;
+	if (!coded) {
+		u->source = fti_recover_source(u->from, f->rank, f->part, err);
+		if (u->source == NULL)
+			return -1;
+		u->length = u->source->size;
+		u->outs[0].file = f;
+		return expect(&u->outs[0], r, u, u->source, err);
+	}
+	/* The files are computed from the parity of their group. */
+	u->parity = fti_recover_parity(u->from, err);
+	if (u->parity == NULL)
 		return -1;
-	u->length = u->source->size;
-	u->outs[0].file = f;
-	return expect(&u->outs[0], r, u, u->source, err);
+	u->length = u->parity->length;
+	fti_parity_lost(u->parity, lost);
+	for (unsigned i = 0; i < u->count; i++)
+		wanted[member_of(&f[i], u->parity)] = true;
+	u->recipe = cauchy_new(u->parity->k, lost, wanted, err);
+	if (u->recipe == NULL)
+		return -1;
+	for (unsigned o = 0; o < u->recipe->nout; o++)
+		for (unsigned i = 0; i < u->count; i++)
+			if (member_of(&f[i], u->parity) == u->recipe->out[o])
+				u->outs[o].file = &f[i];
+	for (unsigned o = 0; o < u->count; o++)
+		if (expect(&u->outs[o], r, u,
+			   fti_parity_source(u->parity, u->recipe->out[o]),
+			   err) < 0)
+			return -1;
+	return 0;
 }
 
 void

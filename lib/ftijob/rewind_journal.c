@@ -177,25 +177,14 @@ fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
 	return rc;
 }
 
-static int
-visit(void *arg, const char *name, struct error *err)
-{
-	struct fti_rewind *r = arg;
-	uint64_t n = 0;
-
-	(void)err;
-	if (str_starts(name, JOURNAL) &&
-	    num_u64(name + strlen(JOURNAL), 1, UINT32_MAX - 1, &n, NULL) == 0 &&
-	    n > r->number)
-		r->number = (unsigned)n;
-	return 0;
-}
-
 int
 fti_rewind_find(struct fti_rewind *r, int fd, const char *root,
 		struct error *err)
 {
 	struct buf text = BUF_INIT;
+	const char *name = NULL;
+	struct dir_walk w;
+	uint64_t n = 0;
 	int rc = 0;
 
 	*r = (struct fti_rewind){
@@ -203,7 +192,14 @@ fti_rewind_find(struct fti_rewind *r, int fd, const char *root,
 		.root = root,
 		.arena = arena_new(),
 	};
-	if (dir_each(fd, root, visit, r, err) < 0)
+	rc = dir_walk(&w, fd, root, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		if (str_starts(name, JOURNAL) &&
+		    num_u64(name + strlen(JOURNAL), 1, UINT32_MAX - 1, &n,
+			    NULL) == 0 &&
+		    n > r->number)
+			r->number = (unsigned)n;
+	if (dir_done(&w, rc, err) < 0)
 		return -1;
 	if (r->number == 0) {
 		r->number = 1;

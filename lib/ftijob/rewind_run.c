@@ -192,41 +192,36 @@ fti_rewind_apply(struct fti_rewind *r, int fromfd, const struct work *w,
 
 /* --- Undoing --- */
 
-/* The directory that was hidden has a new one in its place.  May it be removed:
- * has it only files that were put there? */
-struct content {
-	const struct fti_rewind *r;
-	const char *dir;
-};
-
-static int
-check_entry(void *arg, const char *name, struct error *err)
+/* Is `dir`/`name` a file that was put there? */
+static bool
+was_put(const struct fti_rewind *r, const char *dir, const char *name)
 {
-	const struct content *c = arg;
-	const size_t len = strlen(c->dir);
+	const size_t len = strlen(dir);
 
-	for (size_t i = 0; i < c->r->count; i++) {
-		const char *to = c->r->steps[i].to;
+	for (size_t i = 0; i < r->count; i++) {
+		const char *to = r->steps[i].to;
 
-		if (c->r->steps[i].kind == FTI_STEP_PUT &&
-		    strncmp(to, c->dir, len) == 0 && to[len] == '/' &&
+		if (r->steps[i].kind == FTI_STEP_PUT &&
+		    strncmp(to, dir, len) == 0 && to[len] == '/' &&
 		    str_eq(to + len + 1, name))
-			return 0;
+			return true;
 	}
-	return temp_is(name) ? 0 : changed(c->r, c->dir, err);
+	return false;
 }
 
+/* What was hidden may have a new directory in its place.  May it be removed:
+ * has it only files that were put there? */
 static int
 check_hidden(const struct fti_rewind *r, const struct fti_step *s,
 	     struct error *err)
 {
-	struct content c = { r, s->from };
 	struct stat st;
+	struct dir_walk w;
+	const char *name = NULL;
 	int rc = look(r, s->to, &st, err), fd = -1;
 
-	if (rc != 1)
-		return rc;
-	rc = look(r, s->from, &st, err);
+	if (rc == 1)
+		rc = look(r, s->from, &st, err);
 	if (rc != 1)
 		return rc;
 	if (!s->dir || !S_ISDIR(st.st_mode))
@@ -235,7 +230,11 @@ check_hidden(const struct fti_rewind *r, const struct fti_step *s,
 			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, err);
 	if (fd < 0)
 		return -1;
-	rc = dir_each(fd, s->from, check_entry, &c, err);
+	rc = dir_walk(&w, fd, s->from, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		if (!was_put(r, s->from, name) && !temp_is(name))
+			rc = changed(r, s->from, err);
+	rc = dir_done(&w, rc, err);
 	close(fd);
 	return rc;
 }

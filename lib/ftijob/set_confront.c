@@ -335,27 +335,6 @@ same_file(const struct confrontation *c, const struct fti_part_file *a,
 
 enum pair { PAIR_NONE, PAIR_FITS, PAIR_BAD };
 
-/* Do files and copies of several ranks contradict each other on both sides of
- * the node, and on no side fit?  Two are perhaps wrong copies. */
-static bool
-is_alien(struct fti_set *set, const enum pair *pairs, uint32_t node)
-{
-	unsigned left = 0, right = 0;
-
-	for (size_t i = 0; i < set->nranks; i++) {
-		const struct fti_rank *r = &set->ranks[i];
-		const struct fti_rank *n = fti_set_neighbour(set, r, false);
-
-		if (r->node != node && n->node != node)
-			continue;
-		if (pairs[i] == PAIR_FITS)
-			return false;
-		right += pairs[i] == PAIR_BAD && r->node == node;
-		left += pairs[i] == PAIR_BAD && n->node == node;
-	}
-	return left > 1 && right > 1 && set->geometry.group_size > 2;
-}
-
 /* Seconds between the times of two files; 0: not known. */
 static uint64_t
 apart(const struct fti_set *set, const struct fti_part_file *a,
@@ -386,6 +365,8 @@ is_suspect(struct fti_set *set, const enum pair *pairs, struct fti_rank *r,
 	const struct fti_rank *right = fti_set_neighbour(set, r, false);
 	const struct fti_part_file *before = &left->parts[FTI_OWN];
 	const struct fti_part_file *after = &right->parts[FTI_OWN];
+	unsigned before_node = 0, after_node = 0;
+	uint32_t node = 0;
 
 	if (pairs[right - set->ranks] == PAIR_FITS &&
 	    after->meta.pt_fs != p->meta.fs)
@@ -400,7 +381,23 @@ is_suspect(struct fti_set *set, const enum pair *pairs, struct fti_rank *r,
 		    (same_record(p, q) || apart(set, p, q) > SPREAD))
 			return true;
 	}
-	return is_alien(set, pairs, part == FTI_OWN ? r->node : right->node);
+	/* Do files and copies of several ranks contradict each other on both
+	 * sides of the node, and on no side fit?  Two are perhaps wrong
+	 * copies. */
+	node = part == FTI_OWN ? r->node : right->node;
+	for (size_t i = 0; i < set->nranks; i++) {
+		const struct fti_rank *of = &set->ranks[i];
+		const struct fti_rank *n = fti_set_neighbour(set, of, false);
+
+		if (of->node != node && n->node != node)
+			continue;
+		if (pairs[i] == PAIR_FITS)
+			return false;
+		after_node += pairs[i] == PAIR_BAD && of->node == node;
+		before_node += pairs[i] == PAIR_BAD && n->node == node;
+	}
+	return before_node > 1 && after_node > 1 &&
+	       set->geometry.group_size > 2;
 }
 
 static int

@@ -101,22 +101,6 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 		to->meta.ckpt_id);
 }
 
-/* The file proves what values of its metadata should be. */
-static void
-set_right(struct fti_sets *s, struct fti_rank *of, const struct fti_rankfile *r)
-{
-	const struct fti_posix_file *f = of->posix;
-	const uint64_t size = r->source->size;
-	const char *sum = r->checked.right_sum;
-
-	if (sum[0] != '\0')
-		of->right[r->parity ? FTI_VALUE_PARITY_SUM : FTI_VALUE_SUM] =
-			arena_strdup(s->arena, sum);
-	if (size != (r->parity ? f->max_size : f->size))
-		of->right[r->parity ? FTI_VALUE_PARITY_SIZE : FTI_VALUE_SIZE] =
-			arena_printf(s->arena, "%" PRIu64, size);
-}
-
 static void
 take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
      struct fti_rank *of, enum fti_part part)
@@ -148,8 +132,18 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 		check_ff(s, set, r->ff, to);
 		return;
 	}
-	if (to->exact && r->form == FTI_FORM_POSIX)
-		set_right(s, of, r);
+	/* An exact file proves what values of its metadata should be. */
+	if (to->exact && r->form == FTI_FORM_POSIX) {
+		if (c->right_sum[0] != '\0')
+			of->right[r->parity ? FTI_VALUE_PARITY_SUM
+					    : FTI_VALUE_SUM] =
+				arena_strdup(s->arena, c->right_sum);
+		if (to->size !=
+		    (r->parity ? of->posix->max_size : of->posix->size))
+			of->right[r->parity ? FTI_VALUE_PARITY_SIZE
+					    : FTI_VALUE_SIZE] =
+				arena_printf(s->arena, "%" PRIu64, to->size);
+	}
 	/* FTI looks for the damaged name. */
 	if (to->state == FTI_STATE_GOOD && of->right[FTI_VALUE_NAME] != NULL)
 		to->state = FTI_STATE_REFUSED;
@@ -225,12 +219,20 @@ worth(const struct fti_part_file *p)
 				  p->state == FTI_STATE_FOREIGN;
 }
 
-/* Of the files of other levels that were read, keep for each rank the one that
- * tells most.  If two are intact and differ, nobody knows which is right. */
-static void
-settle(struct fti_sets *s, struct fti_set *set, const struct batch *b)
+/* Check the files of the batch, and empty it. */
+static int
+end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
+	  struct error *err)
 {
-	for (size_t i = 0; i < set->nranks && b->settles; i++) {
+	const int rc = fti_rankfiles_check(b->files, b->count, set->data_read,
+					   b->w, err);
+
+	for (size_t k = 0; k < b->count && rc == 0; k++)
+		take(s, set, &b->files[k], b->of[k], b->parts[k]);
+	close_batch(b);
+	/* Of the files of other levels, keep for each rank the one that tells
+	 * most.  If two are intact and differ, nobody knows which is right. */
+	for (size_t i = 0; i < set->nranks && b->settles && rc == 0; i++) {
 		struct fti_part_file *kept =
 			&set->ranks[i].parts[FTI_ELSEWHERE];
 		struct fti_part_file *also = &set->ranks[i].parts[FTI_ALSO];
@@ -249,21 +251,6 @@ settle(struct fti_sets *s, struct fti_set *set, const struct batch *b)
 			*kept = *also;
 		*also = (struct fti_part_file){ .state = FTI_STATE_MISSING };
 	}
-}
-
-/* Check the files of the batch, and empty it. */
-static int
-end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
-	  struct error *err)
-{
-	const int rc = fti_rankfiles_check(b->files, b->count, set->data_read,
-					   b->w, err);
-
-	for (size_t k = 0; k < b->count && rc == 0; k++)
-		take(s, set, &b->files[k], b->of[k], b->parts[k]);
-	close_batch(b);
-	if (rc == 0)
-		settle(s, set, b);
 	return rc;
 }
 

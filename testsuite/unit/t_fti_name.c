@@ -56,6 +56,11 @@ TEST(parts)
 	ok(n.sector == 5 && n.rank == 6, "sector and group");
 	ok(fti_level_parse("l3") == FTI_L3 &&
 		   fti_level_parse("L3") == FTI_NO_LEVEL &&
+		   fti_level_of("l2/f") == FTI_L2 &&
+		   fti_level_of("/l1/e/l4//f") == FTI_NO_LEVEL &&
+		   fti_level_of("/e/l4/f") == FTI_L4 &&
+		   fti_level_of("/f") == FTI_NO_LEVEL &&
+		   fti_level_of("l2") == FTI_NO_LEVEL &&
 		   fti_level_parse(fti_level_dir(FTI_ARCHIVE)) == FTI_ARCHIVE,
 	   "directories of levels");
 	ok(fti_name_node("node17", &node) && node == 17 &&
