@@ -26,7 +26,7 @@ struct archive {
 	struct fti_sets_options o;
 	uint64_t id, keep, jobs;
 	const char *exec, *to, *dir;
-	bool dry_run, list, copy;
+	bool list, copy;
 	/* State. */
 	struct work work;
 	struct fti_archive a;
@@ -78,7 +78,7 @@ keep_one(struct archive *c, struct fti_sets *in, struct fti_set *set,
 		return -1;
 	if (set->state != FTI_SET_WHOLE)
 		return fti_refuse(&n, in, set, c->next, err);
-	if (!c->dry_run && fti_archive_clean(&c->a, set->exec, err) < 0)
+	if (!c->work.dry_run && fti_archive_clean(&c->a, set->exec, err) < 0)
 		return -1;
 	rc = fti_archive_keep(&c->a, &in->tree, set, &c->work, err);
 	if (rc < 0)
@@ -87,7 +87,7 @@ keep_one(struct archive *c, struct fti_sets *in, struct fti_set *set,
 	c->answer.bytes_written += c->a.bytes;
 	if (rc == 0)
 		buf_add_str(&c->out, "archived already\n");
-	else if (c->dry_run) {
+	else if (c->work.dry_run) {
 		buf_printf(&c->fresh, "%s\n", set->exec);
 		buf_printf(&c->out, "would archive %zu %s, %s\n",
 			   str_count(c->a.files, "file"), str_size(set->bytes));
@@ -207,8 +207,8 @@ prune_exec(struct archive *c, struct fti_sets *in, size_t first, size_t end,
 		}
 		add_set(c, set, "remove");
 		buf_printf(&c->out, "%s\n",
-			   c->dry_run ? "would be removed" : "removed");
-		if (!c->dry_run &&
+			   c->work.dry_run ? "would be removed" : "removed");
+		if (!c->work.dry_run &&
 		    fti_archive_remove(&c->a, set->exec, set->id, err) < 0)
 			return -1;
 	}
@@ -241,7 +241,7 @@ run(struct archive *c, struct error *err)
 
 	if (fd < 0)
 		return error_sys(err, "%s: cannot open", c->dir);
-	if (!c->dry_run && !c->list)
+	if (!c->work.dry_run && !c->list)
 		lock = lock_take(fd, c->dir, &c->work, err);
 	rc = lock == -1 ? -1 : 0;
 	if (c->to != NULL)
@@ -283,7 +283,7 @@ fti_run_archive(const struct fti_call *call)
 		OPT_U64(0, "keep", &c.keep, "N", 1, INT32_MAX,
 			"then remove all but the N newest from the archive"),
 		OPT_FLAG(0, "list", &c.list, "only list the archive"),
-		OPT_FLAG('n', "dry-run", &c.dry_run,
+		OPT_FLAG('n', "dry-run", &c.work.dry_run,
 			 "report what would be done"),
 		FTI_GEOMETRY_OPTIONS(c.o),
 		FTI_WORK_OPTIONS(&c.jobs),
@@ -293,10 +293,9 @@ fti_run_archive(const struct fti_call *call)
 	char **args = fti_start(call, opts, &count);
 
 	c.dir = fti_one_dir(args, count);
-	if (c.list && (c.keep > 0 || c.id > 0 || c.copy || c.dry_run))
+	if (c.list && (c.keep > 0 || c.id > 0 || c.copy || c.work.dry_run))
 		app_usage("--list changes nothing, and takes only --to");
-	c.answer.dry_run = c.dry_run;
-	c.work.dry_run = c.dry_run;
+	c.answer.dry_run = c.work.dry_run;
 	if (app_work_start(&c.work, c.jobs, "scr_fti", &err) == 0)
 		run(&c, &err);
 	app_work_end(&c.work);

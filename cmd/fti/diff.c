@@ -13,6 +13,7 @@
 #include "input.h"
 #include "json.h"
 #include "mem.h"
+#include "num.h"
 #include "report/fti.h"
 #include "str.h"
 
@@ -26,7 +27,7 @@ struct diff {
 	uint64_t jobs;
 	/* The run. */
 	const struct fti_rankfile *a, *b;
-	int32_t *ids; /* ascending; those of -v, if any */
+	int64_t *ids; /* ascending; those of -v, if any */
 	size_t nids;
 	bool *seen; /* for each of them: does a file have it? */
 	size_t differ, same;
@@ -41,11 +42,11 @@ static bool
 is_wanted(void *arg, int32_t id)
 {
 	struct diff *d = arg;
-	const int32_t *at = NULL;
+	const int64_t key = id, *at = NULL;
 
 	if (d->nids == 0)
 		return true;
-	at = bsearch(&id, d->ids, d->nids, sizeof(*d->ids), fti_by_id);
+	at = bsearch(&key, d->ids, d->nids, sizeof(*d->ids), num_by_id);
 	if (at != NULL)
 		d->seen[at - d->ids] = true;
 	return at != NULL;
@@ -190,7 +191,7 @@ compare(struct diff *d, struct work *w)
 	app_work_end(w); /* erases the progress line */
 	for (size_t i = 0; i < d->nids; i++)
 		if (!d->seen[i]) {
-			app_error("neither file has variable %" PRId32,
+			app_error("neither file has variable %" PRId64,
 				  d->ids[i]);
 			status = STATUS_FAILED;
 		}

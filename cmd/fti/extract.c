@@ -40,7 +40,7 @@ struct extract {
 	/* The run. */
 	struct work w;
 	const char *path;
-	int32_t *ids; /* ascending; none: all variables */
+	int64_t *ids; /* ascending; none: all variables */
 	size_t nids;
 	struct fti_input input;
 	struct fti_rankfile file;
@@ -156,14 +156,14 @@ choose(struct extract *x, struct error *err)
 			 "after layer %zu: left out",
 			 x->path, x->file.layer);
 	for (size_t i = 0; i < most; i++) {
-		const int32_t id = x->nids > 0 ? x->ids[i] : x->by_id[i]->id;
+		const int64_t id = x->nids > 0 ? x->ids[i] : x->by_id[i]->id;
 
 		while (k < c->nvars && x->by_id[k]->id < id)
 			k++;
 		if (k == c->nvars || x->by_id[k]->id != id)
 			return error_set(
 				err, ERROR_ABSENT,
-				"%s: %s variable %" PRId32 "%s", x->path,
+				"%s: %s variable %" PRId64 "%s", x->path,
 				x->file.lacks ? "after this layer the size is "
 						"not recorded of"
 					      : "has no",

@@ -148,32 +148,20 @@ fti_input_check(const struct fti_rankfile *r, struct error *err)
 			 why != NULL ? ": " : "", why != NULL ? why : "");
 }
 
-int
-fti_by_id(const void *a, const void *b)
-{
-	const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-int32_t *
+int64_t *
 fti_input_ids(const struct opt_list *list, size_t *count)
 {
-	int32_t *ids = mem_calloc(list->count + 1, sizeof(*ids));
+	int64_t *ids = mem_calloc(list->count + 1, sizeof(*ids));
 	struct error err = ERROR_INIT;
 	size_t n = 0;
-	int64_t id = 0;
 
-	for (size_t i = 0; i < list->count; i++) {
-		if (num_i64(list->items[i], INT32_MIN, INT32_MAX, &id, &err) <
-		    0) {
+	for (size_t i = 0; i < list->count; i++)
+		if (num_i64(list->items[i], INT32_MIN, INT32_MAX, &ids[i],
+			    &err) < 0) {
 			mem_free(ids);
 			app_usage("--variable: %s", err.text);
 		}
-		ids[i] = (int32_t)id;
-	}
-	if (list->count > 0)
-		qsort(ids, list->count, sizeof(*ids), fti_by_id);
+	qsort(ids, list->count, sizeof(*ids), num_by_id);
 	for (size_t i = 0; i < list->count; i++)
 		if (i == 0 || ids[i] != ids[i - 1])
 			ids[n++] = ids[i];

@@ -75,11 +75,8 @@ int fti_input_expand(char **args, size_t count, struct fti_paths *out,
  * not be read; ERROR_ABSENT: it is parity. */
 int fti_input_check(const struct fti_rankfile *r, struct error *err);
 
-/* The order of ids, for qsort(). */
-int fti_by_id(const void *a, const void *b);
-
-/* The ids of -v, ascending, each once; for mem_free().  Exit if one is wrong.
- */
-int32_t *fti_input_ids(const struct opt_list *list, size_t *count);
+/* The ids of -v, ascending (num_by_id()), each once; for mem_free().  Exit if
+ * one is wrong. */
+int64_t *fti_input_ids(const struct opt_list *list, size_t *count);
 
 #endif /* CMD_FTI_INPUT_H */

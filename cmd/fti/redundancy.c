@@ -315,12 +315,10 @@ run_protect(struct settings *s, struct error *err)
 	if (rc == 0 && from->state != FTI_SET_WHOLE &&
 	    from->state != FTI_SET_REFUSED)
 		rc = fti_refuse(&s->next, &sets, from, s->line, err);
-	if (rc == 0)
-		rc = fti_protect_plan(&p, &sets, from, (enum fti_level)s->level,
-				      err);
-	if (rc == 0)
-		rc = fti_protect_run(&p, &s->work, err);
-	if (rc == 0) {
+	if (rc == 0 &&
+	    fti_protect_plan(&p, &sets, from, (enum fti_level)s->level, err) ==
+		    0 &&
+	    fti_protect_run(&p, &s->work, err) == 0) {
 		s->answer.bytes_read = p.bytes_read;
 		s->answer.bytes_written = p.bytes_written;
 		fti_answer_plan(&s->answer, "write", p.files, p.count);

@@ -244,27 +244,11 @@ read_ini(struct fti_metas *m, struct dir *d, int fd, const char *name)
 	d->read[d->nread++] = p;
 }
 
-/* Read the metadata of the directory, or the file that the user gave, unless
- * that was done. */
-static void
-read_dir(struct fti_metas *m, struct dir *d)
-{
-	if (d->by != NULL)
-		return;
-	d->by = map_new();
-	d->read = mem_calloc(d->names.count + 1, sizeof(struct fti_posix *));
-	if (d->fd < 0)
-		read_ini(m, d, AT_FDCWD, d->path);
-	for (size_t i = 0; d->fd >= 0 && i < d->names.count; i++)
-		read_ini(m, d, d->fd, d->names.list[i]);
-	io_close(d->fd);
-	d->fd = -1;
-}
-
 /* --- A file --- */
 
-/* Look for the file with this base name in the metadata of the directory, which
- * are read unless that was done.  Do they describe it? */
+/* Look for the file with this base name in the metadata of the directory, or in
+ * the file that the user gave; they are read unless that was done.  Do they
+ * describe it? */
 static bool
 look_up(struct fti_metas *m, struct dir *d, const char *name,
 	struct fti_described *out)
@@ -274,7 +258,17 @@ look_up(struct fti_metas *m, struct dir *d, const char *name,
 	const struct fti_posix *p = NULL;
 	size_t at = 0, i = 0;
 
-	read_dir(m, d);
+	if (d->by == NULL) {
+		d->by = map_new();
+		d->read = mem_calloc(d->names.count + 1,
+				     sizeof(struct fti_posix *));
+		if (d->fd < 0)
+			read_ini(m, d, AT_FDCWD, d->path);
+		for (; d->fd >= 0 && i < d->names.count; i++)
+			read_ini(m, d, d->fd, d->names.list[i]);
+		io_close(d->fd);
+		d->fd = -1;
+	}
 	if (kind == FTI_NAME_COPY || kind == FTI_NAME_PARITY)
 		n.kind = FTI_NAME_RANK;
 	at = map_get(d->by, n.kind == kind ? name : fti_name_str(&n));

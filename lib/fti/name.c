@@ -35,31 +35,27 @@ number_of(struct fti_name *n, char c)
 			  : NULL;
 }
 
-/* Read digits at *at.  False: no number, a leading zero, or above INT32_MAX. */
-static bool
-number(const char **at, uint32_t *out)
-{
-	const char *s = *at;
-	uint64_t n = 0;
-
-	if (!str_is_digit(*s) || (*s == '0' && str_is_digit(s[1])))
-		return false;
-	for (; str_is_digit(*s) && n <= INT32_MAX; s++)
-		n = 10 * n + (uint64_t)(*s - '0');
-	*at = s;
-	*out = (uint32_t)n;
-	return n <= INT32_MAX;
-}
-
 /* Does `name` have this form?  Its numbers go to *out. */
 static bool
 fits(const char *name, const char *form, struct fti_name *out)
 {
 	for (; *form != '\0'; form++) {
 		uint32_t *to = number_of(out, *form);
+		uint64_t n = 0;
 
-		if (to != NULL ? !number(&name, to) : *name++ != *form)
+		if (to == NULL && *name++ != *form)
 			return false;
+		if (to == NULL)
+			continue;
+		/* Digits without a leading zero, up to INT32_MAX. */
+		if (!str_is_digit(*name) ||
+		    (*name == '0' && str_is_digit(name[1])))
+			return false;
+		for (; str_is_digit(*name) && n <= INT32_MAX; name++)
+			n = 10 * n + (uint64_t)(*name - '0');
+		if (n > INT32_MAX)
+			return false;
+		*to = (uint32_t)n;
 	}
 	return *name == '\0';
 }

@@ -68,14 +68,20 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 	return put_wrote(to, end - begin, err);
 }
 
-static int
-write_all(struct run *r, int dirfd, bool replace, struct error *err)
+int
+fti_varfiles_write(int dirfd, const struct fti_varfile *list, size_t count,
+		   bool replace, const struct work *w, struct error *err)
 {
-	const struct put_options o = { .par = r->w->par, .work = r->w };
+	struct run r = { .list = list,
+			 .count = count,
+			 .w = work_or_default(w) };
+	const struct put_options o = { .par = r.w->par, .work = r.w };
+	int rc = 0;
 
-	r->put = put_new(&o, NULL);
-	for (size_t i = 0; i < r->count; i++) {
-		const struct fti_varfile *x = &r->list[i];
+	r.first = mem_calloc(count + 1, sizeof(*r.first));
+	r.put = put_new(&o, NULL);
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		const struct fti_varfile *x = &list[i];
 		const struct put_what what = {
 			.kind = PUT_FILE,
 			.dirfd = dirfd,
@@ -86,43 +92,24 @@ write_all(struct run *r, int dirfd, bool replace, struct error *err)
 			.replaces = replace,
 		};
 
-		put_add(r->put, &what, NULL);
-	}
-	r->memory = mem_aligned(PAGE, par_threads(r->w->par) * STEP);
-
-	if (put_clear(r->put, err) < 0)
-		return -1;
-	progress_phase(r->w->progress, "writing", r->bytes);
-	if (par_for(r->w->par, r->first[r->count], 0, run_task, r, err) < 0 ||
-	    work_go_on(r->w, err) < 0)
-		return -1;
-	return put_commit(r->put, err);
-}
-
-int
-fti_varfiles_write(int dirfd, const struct fti_varfile *list, size_t count,
-		   bool replace, const struct work *w, struct error *err)
-{
-	struct run r = { .list = list,
-			 .count = count,
-			 .w = work_or_default(w) };
-	int rc = 0;
-
-	r.first = mem_calloc(count + 1, sizeof(*r.first));
-
-	for (size_t i = 0; i < count && rc == 0; i++) {
-		rc = fti_check_output(dirfd, list[i].path, list[i].path,
-				      replace, err);
+		rc = fti_check_output(dirfd, x->path, x->path, replace, err);
 		r.first[i + 1] =
-			r.first[i] + (size_t)((list[i].len + TASK - 1) / TASK);
-		r.bytes += list[i].head_size + list[i].len;
+			r.first[i] + (size_t)((x->len + TASK - 1) / TASK);
+		r.bytes += x->head_size + x->len;
+		put_add(r.put, &what, NULL);
 	}
 	if (rc == 0)
 		rc = room_check(dirfd, r.bytes, "the files", err);
 	if (rc == 0 && !r.w->dry_run) {
-		rc = write_all(&r, dirfd, replace, err);
-		if (rc < 0)
-			(void)room_explain(dirfd, r.bytes, err);
+		r.memory = mem_aligned(PAGE, par_threads(r.w->par) * STEP);
+		rc = put_clear(r.put, err);
+		if (rc == 0)
+			progress_phase(r.w->progress, "writing", r.bytes);
+		if (rc < 0 ||
+		    par_for(r.w->par, r.first[count], 0, run_task, &r, err) <
+			    0 ||
+		    work_go_on(r.w, err) < 0 || put_commit(r.put, err) < 0)
+			rc = room_explain(dirfd, r.bytes, err);
 	}
 	put_free(r.put);
 	mem_free(r.memory);
@@ -146,12 +133,11 @@ fti_varfile_stream(int fd, const struct fti_varfile *x, const struct work *w,
 		rc = stream_put(fd, x->head, x->head_size, work->stop, err);
 	for (uint64_t at = 0; at < x->len && rc == 0; at += n) {
 		n = x->len - at < STEP ? (size_t)(x->len - at) : STEP;
-		rc = work_go_on(work, err);
-		if (rc == 0)
-			rc = fti_content_read(x->content, x->var, buf, n,
-					      x->off + at, err);
-		if (rc == 0)
-			rc = stream_put(fd, buf, n, work->stop, err);
+		rc = work_go_on(work, err) < 0 ||
+				     fti_content_read(x->content, x->var, buf,
+						      n, x->off + at, err) < 0
+			     ? -1
+			     : stream_put(fd, buf, n, work->stop, err);
 		progress_add(work->progress, n);
 	}
 	mem_free(buf);

@@ -30,10 +30,8 @@
 static const char *
 beside(struct arena *a, const char *path, enum fti_level level)
 {
-	const char *dir = fti_tree_dir(a, fti_tree_dir(a, path));
-
-	return arena_printf(a, "%s%s%s", dir, dir[0] == '\0' ? "" : "/",
-			    fti_level_dir(level));
+	return fti_tree_join(a, fti_tree_dir(a, fti_tree_dir(a, path)),
+			     fti_level_dir(level));
 }
 
 /* Where FTI has the directories of the level, by its configuration: p->dirs. */
@@ -42,7 +40,7 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 {
 	const struct fti_tree *t = &p->sets->tree;
 	struct arena *a = p->sets->arena;
-	const char *level = fti_level_dir(p->level), *at = "", *slash = "";
+	const char *level = fti_level_dir(p->level), *at = "";
 	struct buf dir = BUF_INIT;
 	struct fti_config c;
 	int rc = 0;
@@ -57,19 +55,18 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 		rc = error_set(err, ERROR_ABSENT, "%s: no ckpt_dir", t->config);
 	if (rc == 0)
 		rc = fti_config_beneath(c.ckpt_dir, &dir, err);
-	if (rc == 0 && c.ckpt_dir[0] != '/') {
-		at = fti_tree_dir(a, t->config);
-		slash = at[0] == '\0' ? "" : "/";
-	}
+	if (rc == 0)
+		at = fti_tree_join(
+			a,
+			c.ckpt_dir[0] == '/' ? "" : fti_tree_dir(a, t->config),
+			dir.data);
 	for (uint32_t n = 0; rc == 0 && n < p->from->geometry.nodes; n++)
 		p->dirs[n] =
 			c.local_test > 0
-				? arena_printf(a,
-					       "%s%s%s/node%" PRIu32 "/%s/%s",
-					       at, slash, dir.data, n,
-					       p->from->exec, level)
-				: arena_printf(a, "%s%s%s/%s/%s", at, slash,
-					       dir.data, p->from->exec, level);
+				? arena_printf(a, "%s/node%" PRIu32 "/%s/%s",
+					       at, n, p->from->exec, level)
+				: arena_printf(a, "%s/%s/%s", at, p->from->exec,
+					       level);
 	fti_config_close(&c);
 	buf_free(&dir);
 	return rc;

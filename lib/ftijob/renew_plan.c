@@ -89,37 +89,14 @@ find_places(struct planning *p)
 	}
 }
 
-/* The same as the directory `dir` of node `from`, for `to`: by the names of
- * their hosts, which Topology.fti has.  NULL: not known. */
-static const char *
-host_dir(const struct planning *p, const char *dir, uint32_t from, uint32_t to)
-{
-	const struct fti_tree *t = &p->r->sets->tree;
-	struct fti_ini *ini = NULL;
-	const char *found = NULL;
-
-	for (size_t i = 0; i < t->count && ini == NULL; i++)
-		if (t->list[i].name.kind == FTI_NAME_TOPOLOGY &&
-		    str_eq(t->list[i].exec, p->r->set->exec))
-			ini = fti_ini_read(t->fd, t->list[i].path, NULL);
-	if (ini != NULL) {
-		const char *a = fti_ini_get(ini, "topology", num_str(from));
-		const char *b = fti_ini_get(ini, "topology", num_str(to));
-
-		if (a != NULL && b != NULL && strchr(b, '/') == NULL &&
-		    path_is_clean(b))
-			found = other_node(p->r->sets->arena, dir, a, b);
-	}
-	fti_ini_free(ini);
-	return found;
-}
-
 /* The directory of files of `node`, as FTI names it. */
 static const char *
 find_dir(const struct planning *p, uint32_t node, struct error *err)
 {
+	const struct fti_tree *t = &p->r->sets->tree;
 	struct arena *a = p->r->sets->arena;
-	const char *dir = node < p->count ? p->dirs[node] : NULL;
+	const char *dir = node < p->count ? p->dirs[node] : NULL, *host = NULL;
+	struct fti_ini *ini = NULL;
 
 	if (dir != NULL)
 		return dir;
@@ -132,9 +109,22 @@ find_dir(const struct planning *p, uint32_t node, struct error *err)
 	} else if (p->any != NULL && p->one) {
 		dir = fti_tree_dir(a, p->any->path);
 	}
-	for (uint32_t n = 0; n < p->count && dir == NULL; n++)
-		if (p->dirs[n] != NULL)
-			dir = host_dir(p, p->dirs[n], n, node);
+	/* By the names of their hosts, which Topology.fti has. */
+	for (size_t i = 0; dir == NULL && ini == NULL && i < t->count; i++)
+		if (t->list[i].name.kind == FTI_NAME_TOPOLOGY &&
+		    str_eq(t->list[i].exec, p->r->set->exec))
+			ini = fti_ini_read(t->fd, t->list[i].path, NULL);
+	if (ini != NULL)
+		host = fti_ini_get(ini, "topology", num_str(node));
+	if (host != NULL && (strchr(host, '/') != NULL || !path_is_clean(host)))
+		host = NULL;
+	for (uint32_t n = 0; n < p->count && dir == NULL && host != NULL; n++) {
+		const char *of = fti_ini_get(ini, "topology", num_str(n));
+
+		if (p->dirs[n] != NULL && of != NULL)
+			dir = other_node(a, p->dirs[n], of, host);
+	}
+	fti_ini_free(ini);
 	if (dir == NULL)
 		error_set(err, ERROR_ABSENT,
 			  "the directory of node %" PRIu32
@@ -180,9 +170,8 @@ add_file(const struct planning *p, const struct fti_rebuild_file *what,
 		dir = find_dir(p, node_of(r->set, f->rank, f->part), err);
 		if (dir == NULL)
 			return -1;
-		f->path = arena_printf(r->sets->arena, "%s%s%s", dir,
-				       dir[0] == '\0' ? "" : "/",
-				       fti_part_str(r->set, f->rank, f->part));
+		f->path = fti_tree_join(r->sets->arena, dir,
+					fti_part_str(r->set, f->rank, f->part));
 	}
 	/* A new file must not exist, also not as a link; one that is replaced
 	 * is none. */

@@ -259,10 +259,9 @@ fti_rewind_config_ready(const struct fti_rewind *r, struct error *err)
 	if (r->config == NULL)
 		return 1;
 	rc = io_read_file(r->fd, r->config, FTI_INI_MAX, &old, err);
-	if (rc == 0)
-		rc = rewind_config_text(r, &old, &new, err);
-	if (rc == 0)
-		rc = buf_equal(&old, &new);
+	rc = rc < 0 || rewind_config_text(r, &old, &new, err) < 0
+		     ? -1
+		     : buf_equal(&old, &new);
 	buf_free(&old);
 	buf_free(&new);
 	return rc;

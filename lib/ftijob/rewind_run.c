@@ -61,10 +61,9 @@ move(const struct fti_rewind *r, const char *from, const char *to,
 	if (rc == 0 && renameat(in, source, out, target) < 0)
 		rc = error_sys(err, "%s/%s: cannot rename it to %s", r->root,
 			       from, to);
-	if (rc == 0)
-		rc = io_sync_dir(out, r->root, err);
-	if (rc == 0)
-		rc = io_sync_dir(in, r->root, err);
+	if (rc < 0 || io_sync_dir(out, r->root, err) < 0 ||
+	    io_sync_dir(in, r->root, err) < 0)
+		rc = -1;
 	io_close(in);
 	io_close(out);
 	return rc;

@@ -390,34 +390,6 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 		s->list[i].no_topology = topology;
 }
 
-/* What config.fti says of the geometry, unless *g has it, and of the directory
- * of metadata, if it is below the root. */
-static int
-read_config(struct fti_sets *s, struct fti_geometry *g, struct error *err)
-{
-	const struct fti_tree *t = &s->tree;
-	struct fti_config c = { .ini = NULL };
-	struct buf dir = BUF_INIT;
-	int rc = fti_config_open(&c, t->fd, t->config, err);
-
-	if (rc == 0 && g->node_size == 0 && c.node_size > 0)
-		g->node_size = (uint32_t)c.node_size;
-	if (rc == 0 && g->group_size == 0 && c.group_size > 0)
-		g->group_size = (uint32_t)c.group_size;
-	if (rc == 0 && g->head < 0)
-		g->head = (int)c.head;
-	if (rc == 0 && c.meta_dir != NULL && c.meta_dir[0] != '/' &&
-	    fti_config_beneath(c.meta_dir, &dir, NULL) == 0) {
-		const char *at = fti_tree_dir(s->arena, t->config);
-
-		s->meta_dir = arena_printf(s->arena, "%s%s%s", at,
-					   at[0] == '\0' ? "" : "/", dir.data);
-	}
-	fti_config_close(&c);
-	buf_free(&dir);
-	return rc;
-}
-
 int
 fti_sets_open(struct fti_sets *s, const char *root,
 	      const struct fti_geometry *given, const struct work *w,
@@ -425,20 +397,36 @@ fti_sets_open(struct fti_sets *s, const char *root,
 {
 	const struct fti_tree *t = &s->tree;
 	struct fti_geometry g = *given;
+	struct fti_config c = { .ini = NULL };
+	struct buf dir = BUF_INIT;
+	int rc = 0;
 
 	*s = (struct fti_sets){ .size_given = given->node_size > 0 };
 	if (fti_tree_open(&s->tree, root, w, err) < 0)
 		return -1;
 	s->arena = arena_new();
-
-	if (t->config != NULL && read_config(s, &g, err) < 0)
-		return -1;
-	for (size_t i = 0, k = 0; i < t->count; i = k) {
+	/* What the user does not say of the geometry, config.fti does; and the
+	 * directory of metadata, if it is below the root. */
+	if (t->config != NULL)
+		rc = fti_config_open(&c, t->fd, t->config, err);
+	if (g.node_size == 0 && c.node_size > 0)
+		g.node_size = (uint32_t)c.node_size;
+	if (g.group_size == 0 && c.group_size > 0)
+		g.group_size = (uint32_t)c.group_size;
+	if (c.ini != NULL && g.head < 0)
+		g.head = (int)c.head;
+	if (c.meta_dir != NULL && c.meta_dir[0] != '/' &&
+	    fti_config_beneath(c.meta_dir, &dir, NULL) == 0)
+		s->meta_dir = fti_tree_join(
+			s->arena, fti_tree_dir(s->arena, t->config), dir.data);
+	fti_config_close(&c);
+	buf_free(&dir);
+	for (size_t i = 0, k = 0; rc == 0 && i < t->count; i = k) {
 		while (k < t->count && str_eq(t->list[i].exec, t->list[k].exec))
 			k++;
 		add_exec(s, i, k, &g);
 	}
-	return 0;
+	return rc;
 }
 
 void

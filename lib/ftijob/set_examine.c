@@ -320,10 +320,9 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	/* The ranks' own files say which layout all others have. */
 	if (rc == 0 && !known && set->layout_known)
 		rc = read_part(s, set, b, FTI_OWN, true, err);
-	if (rc == 0)
-		rc = read_part(s, set, b, FTI_COPY, false, err);
-	if (rc == 0)
-		rc = read_part(s, set, b, FTI_PARITY, false, err);
+	if (rc < 0 || read_part(s, set, b, FTI_COPY, false, err) < 0 ||
+	    read_part(s, set, b, FTI_PARITY, false, err) < 0)
+		rc = -1;
 	b->settles = true;
 	/* Of ranks that lack a file, the next one when the last is settled. */
 	for (size_t i = 0; rc == 0 && i < t->count; i++) {

@@ -62,14 +62,6 @@ enter(struct above *a, const char *name, const char *parent)
 	}
 }
 
-static const char *
-join(const struct walk *d, const char *name)
-{
-	return d->path[0] == '\0'
-		       ? arena_strdup(d->t->arena, name)
-		       : arena_printf(d->t->arena, "%s/%s", d->path, name);
-}
-
 /* Open a directory.  Of links only a trusted one that leads out of the root is
  * followed, and not into the root again; errno ELOOP: it is another name. */
 static int
@@ -100,7 +92,7 @@ enter_dir(struct walk *d, const char *name, bool link, struct error *err)
 	if (d->depth >= DEPTH || str_starts(name, FTI_OURS))
 		return 0;
 	in.last = arena_strdup(d->t->arena, name);
-	in.path = join(d, name);
+	in.path = fti_tree_join(d->t->arena, d->path, name);
 
 	in.depth++;
 	in.out = d->out || link;
@@ -136,9 +128,11 @@ visit(void *arg, const char *name, struct error *err)
 	if (work_go_on(d->w, err) < 0)
 		return -1;
 	if (dir_stat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0
-				       : error_sys(err, "%s/%s: cannot stat",
-						   t->root, join(d, name));
+		return errno == ENOENT
+			       ? 0
+			       : error_sys(err, "%s/%s: cannot stat", t->root,
+					   fti_tree_join(t->arena, d->path,
+							 name));
 	/* What is no file under the name of one, whoever reads it refuses. */
 	if (S_ISDIR(st.st_mode) && n.kind == FTI_NAME_OTHER)
 		return enter_dir(d, name, false, err);
@@ -146,7 +140,7 @@ visit(void *arg, const char *name, struct error *err)
 	    !str_eq(name, CONFIG))
 		return enter_dir(d, name, true, err);
 	if (str_eq(name, CONFIG) && t->config == NULL)
-		t->config = join(d, name);
+		t->config = fti_tree_join(t->arena, d->path, name);
 	if (n.kind == FTI_NAME_OTHER)
 		return 0;
 	(void)MEM_ROOM(t->list, t->count, t->room);
@@ -158,7 +152,7 @@ visit(void *arg, const char *name, struct error *err)
 		.level = d->above.level,
 		.name = n,
 		.node = d->above.node,
-		.path = join(d, name),
+		.path = fti_tree_join(t->arena, d->path, name),
 		.size = (uint64_t)st.st_size,
 		.mtime = st.st_mtime,
 	};
@@ -295,6 +289,12 @@ fti_tree_dir(struct arena *a, const char *path)
 
 	return slash == NULL ? ""
 			     : arena_strndup(a, path, (size_t)(slash - path));
+}
+
+const char *
+fti_tree_join(struct arena *a, const char *dir, const char *name)
+{
+	return arena_printf(a, "%s%s%s", dir, dir[0] == '\0' ? "" : "/", name);
 }
 
 bool

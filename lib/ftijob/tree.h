@@ -50,8 +50,9 @@ int fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 		  struct error *err);
 void fti_tree_close(struct fti_tree *t);
 
-/* The directory part of a path, "" if it has none. */
+/* The directory part of a path, "" if it has none; and the other way round. */
 const char *fti_tree_dir(struct arena *a, const char *path);
+const char *fti_tree_join(struct arena *a, const char *dir, const char *name);
 
 /* Are two paths in the same directory? */
 bool fti_tree_beside(const char *a, const char *b);
