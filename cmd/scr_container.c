@@ -50,7 +50,7 @@ struct settings {
 	const char *columns, *sort; /* as given, or NULL */
 	struct columns chosen;
 	const char *typed; /* for completions: only list such paths */
-	bool redundancy, keep, force, fast, dry_run;
+	bool redundancy, keep, force, fast;
 	uint64_t jobs, size, layout;
 	struct catalogue *catalogue;
 	struct catalogue_options look;
@@ -211,10 +211,14 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 	return status;
 }
 
+/* cat and extract: work on the files that `names` select; without names, all of
+ * them. */
 static int
-extract(struct settings *s, const struct packed *p, const bool *only,
-	struct error *err)
+some_files(struct settings *s, const struct packed *p,
+	   const struct extract_names *names, struct error *err)
 {
+	bool *only = mem_calloc(p->map.nfiles + 1, sizeof(*only));
+	struct extract_list list = { .count = 0 };
 	struct owners_guard owners = { s->catalogue, p->id, .o = &s->look };
 	const struct extract_options o = {
 		.guard = { owners_ask, &owners, owners_failed },
@@ -226,48 +230,32 @@ extract(struct settings *s, const struct packed *p, const bool *only,
 	struct extract_result r;
 	struct json *j = NULL;
 
-	if (extract_files(p, &o, &r, err) < 0)
-		return error_status(err->kind);
-	if (app_json()) {
-		j = json_new_object();
-		report_set_packed(j, p);
-		json_set_u64(j, "file_count", r.files);
-		json_set_u64(j, "bytes", r.bytes);
-		json_push(s->list, j);
-	} else if (app_verbosity() >= 0) {
-		printf("%s: %zu %s (%s) extracted to %s\n", p->name,
-		       str_count(r.files, "file"), str_size(r.bytes), o.dir);
-	}
-	return STATUS_OK;
-}
-
-/* cat and extract: work on the files that `names` select; without names, all of
- * them. */
-static int
-some_files(struct settings *s, const struct packed *p,
-	   const struct extract_names *names, struct error *err)
-{
-	bool *only = mem_calloc(p->map.nfiles + 1, sizeof(*only));
-	struct extract_list list = { .count = 0 };
-	int status = STATUS_FAILED;
-
 	if (names->count > 0)
 		(void)extract_choose(p, names, &list, err);
-	if (err->kind == ERROR_NONE && s->verb == VERB_CAT) {
-		for (size_t i = 0; i < list.count && err->kind == ERROR_NONE;
-		     i++)
+	memset(only, names->count == 0, p->map.nfiles);
+	for (size_t i = 0; i < list.count && err->kind == ERROR_NONE; i++)
+		if (s->verb == VERB_CAT)
 			(void)extract_cat(p, list.files[i], STDOUT_FILENO,
-					  &s->look.work, err);
-		status = error_status(err->kind);
-	} else if (err->kind == ERROR_NONE) {
-		memset(only, names->count == 0, p->map.nfiles);
-		for (size_t i = 0; i < list.count; i++)
+					  o.work, err);
+		else
 			only[list.files[i]] = true;
-		status = extract(s, p, only, err);
+	if (err->kind == ERROR_NONE && s->verb == VERB_EXTRACT &&
+	    extract_files(p, &o, &r, err) == 0) {
+		if (app_json()) {
+			j = json_new_object();
+			report_set_packed(j, p);
+			json_set_u64(j, "file_count", r.files);
+			json_set_u64(j, "bytes", r.bytes);
+			json_push(s->list, j);
+		} else if (app_verbosity() >= 0) {
+			printf("%s: %zu %s (%s) extracted to %s\n", p->name,
+			       str_count(r.files, "file"), str_size(r.bytes),
+			       o.dir);
+		}
 	}
 	mem_free(list.files);
 	mem_free(only);
-	return status;
+	return error_status(err->kind);
 }
 
 /* --- Several datasets --- */
@@ -416,7 +404,7 @@ check_options(struct settings *s, const char *verb)
 		{ s->columns != NULL, "--columns", ON(LIST) },
 		{ s->sort != NULL, "--sort", ON(LIST) },
 		{ s->typed != NULL, "--dump-paths", ON(LIST) },
-		{ s->dry_run, "--dry-run",
+		{ s->look.work.dry_run, "--dry-run",
 		  ON(PACK) | ON(UNPACK) | ON(REPACK) | ON(IMPORT) },
 		{ s->fast, "--fast", ON(VERIFY) },
 		{ s->directory != NULL, "--directory", ON(EXTRACT) },
@@ -465,7 +453,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			"PREFIX/scr.dataset.ID"),
 		OPT_FLAG('f', "force", &s->force,
 			 "replace existing files that differ"),
-		OPT_FLAG('n', "dry-run", &s->dry_run,
+		OPT_FLAG('n', "dry-run", &s->look.work.dry_run,
 			 "only report what would be done"),
 		OPT_GROUP("Reading"),
 		OPT_FLAG(0, "fast", &s->fast,
@@ -534,7 +522,6 @@ main(int argc, char **argv)
 	for (int i = 0; i < argc; i++)
 		given[i] = argv[i];
 	argv = parse(&s, argc, argv, &count);
-	s.look.work.dry_run = s.dry_run;
 	app_catch_signals();
 	/* Export and import are done by scr_archive: loading its libraries
 	 * would delay each start of this command by three milliseconds. */

@@ -261,9 +261,7 @@ finish_one(const struct settings *s, struct json *j, const char *next,
 	if (j != NULL) {
 		list = json_new_array();
 		json_push(list, j);
-		j = json_new_object();
-		json_set(j, "datasets", list);
-		app_answer(j);
+		app_answer_list("datasets", list);
 	}
 	return app_report(status, why);
 }
@@ -303,8 +301,7 @@ do_list(struct settings *s, struct catalogue *c)
 	if (count != (size_t)-1 && app_json())
 		j = list_json(c, ix, entries, count, &f);
 	else if (count != (size_t)-1)
-		list_print(&(struct list_rows){ ix, entries, count }, &f, &look,
-			   app_print);
+		list_print(ix, entries, count, &f, &look, app_print);
 	mem_free(entries);
 	index_free(ix);
 	return verbs_finish(s, j, next, status, &err);

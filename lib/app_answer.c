@@ -88,13 +88,9 @@ app_answer_stop(void)
 static void
 set_messages(struct json *j, const char *key, const struct messages *m)
 {
-	char text[64];
-
-	if (m->count > MESSAGES_MAX) {
-		snprintf(text, sizeof(text), "%zu more",
-			 m->count - MESSAGES_MAX);
-		json_push_str(m->list, text);
-	}
+	if (m->count > MESSAGES_MAX)
+		json_push_str(m->list, str_printed(64, "%zu more",
+						   m->count - MESSAGES_MAX));
 	json_set(j, key, m->list);
 }
 

@@ -59,13 +59,10 @@ int
 columns_sort(struct columns *c, const char *words, const char *text,
 	     struct error *err)
 {
-	int number = 0;
-
 	c->descending = *text == '-';
 	text += *text == '-' || *text == '+';
-	number = find_word(words, text, strlen(text), err);
-	c->sort = number + 1;
-	return number < 0 ? -1 : 0;
+	c->sort = 1 + find_word(words, text, strlen(text), err);
+	return c->sort == 0 ? -1 : 0;
 }
 
 void

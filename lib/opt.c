@@ -38,17 +38,9 @@ struct parse {
 static bool
 takes_value(const struct opt *o)
 {
-	switch (o->type) {
-	case OPT_TYPE_STRING:
-	case OPT_TYPE_LIST:
-	case OPT_TYPE_U64:
-	case OPT_TYPE_BYTES:
-		return true;
-	case OPT_TYPE_CHOICE:
-		return o->value != NULL;
-	default:
-		return false;
-	}
+	return o->type == OPT_TYPE_STRING || o->type == OPT_TYPE_LIST ||
+	       o->type == OPT_TYPE_U64 || o->type == OPT_TYPE_BYTES ||
+	       (o->type == OPT_TYPE_CHOICE && o->value != NULL);
 }
 
 static const char *

@@ -148,48 +148,31 @@ report_overlap(const struct each *w, int64_t id, struct problems *p)
 	return o->differ ? STATUS_DAMAGED : STATUS_OK;
 }
 
-/* The extent of the comparison:  "sizes only", "sizes, checksums of 3.9 KiB".
- * Returns `to`. */
-static const char *
-compared_text(const struct verify_result *r, char *to, size_t size)
-{
-	const size_t present = r->files - r->bad_files;
-	const bool sizes = r->unchecked == 0 || r->total_compared;
-	size_t n = 0;
-
-	if (present == 0)
-		n = (size_t)snprintf(to, size, "nothing");
-	else if (r->unchecked == 0)
-		n = (size_t)snprintf(to, size, "sizes");
-	else if (r->total_compared)
-		n = (size_t)snprintf(to, size, "total size");
-	else
-		n = (size_t)snprintf(to, size, "sizes of %zu of %zu",
-				     present - r->unchecked, present);
-	if (r->crc_checked > 0)
-		snprintf(to + n, size - n, ", checksums of %s%s",
-			 str_size(r->crc_bytes),
-			 r->deep_sets > 0 ? ", redundancy" : "");
-	else if (r->deep_sets > 0)
-		snprintf(to + n, size - n, ", redundancy");
-	else if (present > 0 && sizes)
-		snprintf(to + n, size - n, " only");
-	n = strlen(to);
-	if (r->fetch.packed)
-		snprintf(to + n, size - n, ", packed");
-	return to;
-}
-
 /* Add the result, or print its row. */
 static void
 put_verified(const struct each *w, const struct index_entry *e,
 	     const char *state, const char *next, const struct verify_result *r,
 	     struct json *problems)
 {
-	char compared[128], bad_files[24] = "?"; /* lost: unknown which */
+	const size_t present = r->files - r->bad_files;
+	const bool sums = r->crc_checked > 0, deep = r->deep_sets > 0;
+	const bool sizes = r->unchecked == 0 || r->total_compared;
+	/* "sizes only", "sizes, checksums of 3.9 KiB" */
+	const char *compared = str_printed(
+		128, "%s%s%s%s%s%s",
+		present == 0	    ? "nothing"
+		: r->unchecked == 0 ? "sizes"
+		: r->total_compared
+			? "total size"
+			: str_printed(64, "sizes of %zu of %zu",
+				      present - r->unchecked, present),
+		sums ? ", checksums of " : "",
+		sums ? str_size(r->crc_bytes) : "", deep ? ", redundancy" : "",
+		present > 0 && sizes && !sums && !deep ? " only" : "",
+		r->fetch.packed ? ", packed" : "");
+	char bad_files[24] = "?"; /* lost: unknown which */
 	struct json *j = NULL;
 
-	compared_text(r, compared, sizeof(compared));
 	if (r->bad_files > 0 || r->status != STATUS_LOST)
 		snprintf(bad_files, sizeof(bad_files), "%zu", r->bad_files);
 	if (w->list == NULL) {
@@ -273,6 +256,7 @@ verbs_each(struct settings *s, struct catalogue *c)
 	struct index *ix = catalogue_read(c, &err);
 	struct each w = { .s = s, .c = c };
 	const struct delete_listener listener = { deleted, &w };
+	const bool verify = s->verb == VERB_VERIFY;
 	struct json *j = NULL;
 	struct index_entry e;
 	char next[ERROR_TEXT_MAX];
@@ -290,33 +274,29 @@ verbs_each(struct settings *s, struct catalogue *c)
 	    catalogue_prune_check(c, ix, &(struct catalogue_goes){ ids, count },
 				  &s->rules, &s->o, &err) < 0)
 		count = (size_t)-1;
-	if (count != (size_t)-1) {
+	if (count != (size_t)-1 && app_json())
+		w.list = json_new_array();
+	if (count != (size_t)-1 && !verify) {
+		if (w.list == NULL && s->o.work.dry_run)
+			puts("DSET   FILES  DIRS       SIZE NAME");
+		catalogue_delete_all(c, ids, count, &s->o, &listener, &err);
+	} else if (count != (size_t)-1) {
 		index_newest(ix, w.newest);
-		if (app_json())
-			w.list = json_new_array();
-		if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL)
-			status = STATUS_DAMAGED;
-		if (s->verb == VERB_VERIFY)
-			owners_overlaps(c, ix, &s->o, &w.overlaps, &w.noverlaps,
-					&err);
-		if (w.list == NULL && s->verb == VERB_VERIFY)
+		owners_overlaps(c, ix, &s->o, &w.overlaps, &w.noverlaps, &err);
+		if (w.list == NULL)
 			puts("DSET STATE        FILES     BAD       SIZE "
 			     "COMPARED                       NAME");
-		else if (w.list == NULL && s->o.work.dry_run)
-			puts("DSET   FILES  DIRS       SIZE NAME");
-		for (size_t i = 0;
-		     s->verb == VERB_VERIFY && i < count && !app_stop(); i++) {
+		if (catalogue_notice(c) != NULL)
+			status = STATUS_DAMAGED;
+		for (size_t i = 0; i < count && !app_stop(); i++) {
 			name_entry(&w, ids[i], &e);
 			if (count > 1)
 				progress_subject(s->o.work.progress, "%s",
 						 e.name);
 			status = error_worse_status(status, verify_one(&w, &e));
 		}
-		if (s->verb == VERB_VERIFY && app_stop())
+		if (app_stop())
 			status = error_worse_status(status, STATUS_FAILED);
-		else if (s->verb != VERB_VERIFY)
-			catalogue_delete_all(c, ids, count, &s->o, &listener,
-					     &err);
 	}
 	if (w.list != NULL) {
 		j = json_new_object();
@@ -324,8 +304,7 @@ verbs_each(struct settings *s, struct catalogue *c)
 	}
 	/* Only the index is damaged or missing: building a dataset writes
 	 * it. */
-	if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL && !w.steps &&
-	    w.whole != 0) {
+	if (verify && catalogue_notice(c) != NULL && !w.steps && w.whole != 0) {
 		report_next(report_mend(MEND_BUILD, false, false), c, w.whole,
 			    next);
 		json_set_known_str(j, "next", next);

@@ -214,21 +214,6 @@ put_small(struct exporting *x, size_t n, struct error *err)
 
 /* --- The files --- */
 
-/* Add an entry if `name` is a filemap, descriptor or redundancy file. */
-static int
-list_name(void *arg, const char *name, struct error *err)
-{
-	struct exporting *x = arg;
-	struct entry *e = NULL;
-
-	(void)err;
-	if (!dataset_dir_is_recovery(name))
-		return 0;
-	e = add_entry(x, arena_printf(x->arena, "%s/%s", x->p->dir, name));
-	e->meta = path_base(e->path);
-	return 0;
-}
-
 /* List the users' files and, if requested, the redundancy.  Report now if the
  * archive format cannot hold one of them. */
 static int
@@ -236,17 +221,29 @@ list_entries(struct exporting *x, struct error *err)
 {
 	const struct packed *p = x->p;
 	const struct hidden *h = &p->hidden;
+	struct dir_walk w;
+	const char *name = NULL;
+	struct entry *e = NULL;
 	uint64_t bytes = 0;
 	struct stat st;
+	int rc = 0;
 
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		add_entry(x, p->map.files[i].path)->file = &p->map.files[i];
-	if (x->eo->redundancy &&
-	    dir_each(p->meta_fd, p->dir, list_name, x, err) < 0)
-		return -1;
+	if (x->eo->redundancy) {
+		rc = dir_walk(&w, p->meta_fd, p->dir, err);
+		while (rc == 0 && (name = dir_next(&w)) != NULL) {
+			if (!dataset_dir_is_recovery(name))
+				continue;
+			e = add_entry(x, arena_printf(x->arena, "%s/%s", p->dir,
+						      name));
+			e->meta = path_base(e->path);
+		}
+		if (dir_done(&w, rc, err) < 0)
+			return -1;
+	}
 	for (size_t i = 0; x->eo->redundancy && i < h->nfiles; i++) {
 		const struct hidden_file *f = &h->files[i];
-		struct entry *e = NULL;
 
 		if (f->tree != NULL || dir_stat(p->meta_fd, f->name, &st,
 						AT_SYMLINK_NOFOLLOW) == 0)

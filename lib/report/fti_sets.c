@@ -148,12 +148,12 @@ add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 	size_t same = 0;
 	bool archive = true;
 
-	for (size_t i = first; i < end; i++)
+	for (size_t i = first; i < end; i++) {
 		archive = archive && s->list[i].level == FTI_ARCHIVE;
+		same += best != NULL && s->list[i].level == best->level;
+	}
 	if (archive)
 		return;
-	for (size_t i = first; i < end; i++)
-		same += best != NULL && s->list[i].level == best->level;
 	if (best == NULL)
 		buf_add_str(out, "  FTI finds no checkpoint that it accepts\n");
 	else
@@ -265,39 +265,10 @@ report_fti_ranks(const struct fti_set *set, struct buf *out)
 	table_end(&t, 2, out);
 }
 
-/* The files of all ranks. */
-static struct json *
-files_json(const struct fti_set *set)
-{
-	struct json *list = json_new_array();
-
-	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
-		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
-		const struct fti_rank *r = &set->ranks[i / FTI_PARTS];
-		const struct fti_part_file *p = &r->parts[part];
-		struct json *j = NULL;
-
-		if (!has_part(set, part))
-			continue;
-		j = json_new_object();
-		if (p->entry != NULL)
-			json_set_str(j, "path", p->entry->path);
-		json_set_u64(j, "rank", r->rank);
-		json_set_u64(j, "node", r->node);
-		json_set_str(j, "kind", report_fti_part(part));
-		if (p->entry != NULL)
-			json_set_u64(j, "size", p->entry->size);
-		json_set_str(j, "found", fti_state_name(p->state));
-		json_set_known_str(j, "problem", p->problem);
-		json_push(list, j);
-	}
-	return list;
-}
-
 static struct json *
 set_json(const struct fti_set *set, bool chosen, bool files)
 {
-	struct json *j = json_new_object();
+	struct json *j = json_new_object(), *list = NULL, *f = NULL;
 
 	json_set_str(j, "level", fti_level_name(set->level));
 	if (set->id != 0)
@@ -317,8 +288,29 @@ set_json(const struct fti_set *set, bool chosen, bool files)
 	json_set_u64(j, "ranks_bad", set->bad);
 	json_set_u64(j, "bytes", set->bytes);
 	json_set_time(j, "written", set->written);
-	if (files)
-		json_set(j, "files", files_json(set));
+	if (!files)
+		return j;
+	list = json_new_array();
+	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
+		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
+		const struct fti_rank *r = &set->ranks[i / FTI_PARTS];
+		const struct fti_part_file *p = &r->parts[part];
+
+		if (!has_part(set, part))
+			continue;
+		f = json_new_object();
+		if (p->entry != NULL)
+			json_set_str(f, "path", p->entry->path);
+		json_set_u64(f, "rank", r->rank);
+		json_set_u64(f, "node", r->node);
+		json_set_str(f, "kind", report_fti_part(part));
+		if (p->entry != NULL)
+			json_set_u64(f, "size", p->entry->size);
+		json_set_str(f, "found", fti_state_name(p->state));
+		json_set_known_str(f, "problem", p->problem);
+		json_push(list, f);
+	}
+	json_set(j, "files", list);
 	return j;
 }
 

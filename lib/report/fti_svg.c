@@ -303,11 +303,9 @@ put_variables(struct drawing *d)
 				    str_count(v->parts, "container")));
 		d->y += LINE;
 	}
-	if (f->nvars <= VARIABLES_MAX)
-		return;
-	put_text(d, "", d->y + 11, "and %zu more variables",
-		 f->nvars - VARIABLES_MAX);
-	d->y += LINE;
+	if (f->nvars > VARIABLES_MAX)
+		put_text(d, "", d->y + 11, "and %zu more variables",
+			 f->nvars - VARIABLES_MAX);
 }
 
 /* --- All parts --- */

@@ -281,56 +281,49 @@ put_line(struct table *t, const struct index_entry *e)
 	buf_add_char(&t->text, '\n');
 }
 
-/* Set the widths: of LLNL's columns as in its table, of others as needed. */
-static void
-set_widths(struct table *t, const struct list_rows *rows,
-	   const struct list_filter *f)
-{
-	const bool chosen = t->look.style == LIST_CHOSEN;
-	char scratch[SHOWN_MAX];
-
-	for (size_t i = 0; i < t->look.chosen.count; i++) {
-		const int column = t->look.chosen.list[i];
-		size_t width = (size_t)abs(columns[column].width);
-
-		if (chosen || (t->look.style == LIST_WIDE && column == NAME))
-			width = strcspn(columns[column].heading, " ");
-		for (size_t k = 0; width > 1 && k < rows->count; k++) {
-			const struct index_entry *e = &rows->entries[k];
-			size_t len = 0;
-
-			if ((!chosen && column != NAME) || !matches(f, e))
-				continue;
-			len = strlen(cell_text(t, column, e, scratch));
-			if (len > width)
-				width = len < NAME_WIDTH ? len : NAME_WIDTH;
-		}
-		t->width[column] = width;
-	}
-}
-
 void
-list_print(const struct list_rows *rows, const struct list_filter *f,
+list_print(const struct index *ix, const struct index_entry *entries,
+	   size_t count, const struct list_filter *f,
 	   const struct list_look *look, int (*print)(struct buf *text))
 {
-	struct table t = { BUF_INIT, rows->index, *look, { 0 } };
+	const bool chosen = look->style == LIST_CHOSEN;
+	struct table t = { BUF_INIT, ix, *look, { 0 } };
+	char scratch[SHOWN_MAX];
 
-	if (look->style != LIST_CHOSEN)
+	if (!chosen)
 		t.look.chosen.count = 0;
-	for (int i = 0; look->style != LIST_CHOSEN && i < NCOLUMNS; i++)
+	for (int i = 0; !chosen && i < NCOLUMNS; i++)
 		if (look->style == LIST_NAMES ? i == NAME
 					      : columns[i].first <= look->style)
 			t.look.chosen.list[t.look.chosen.count++] = i;
-	set_widths(&t, rows, f);
+	/* The widths: of LLNL's columns as in its table, of others as
+	 * needed. */
+	for (size_t i = 0; i < t.look.chosen.count; i++) {
+		const int column = t.look.chosen.list[i];
+		size_t width = (size_t)abs(columns[column].width);
+
+		if (chosen || (look->style == LIST_WIDE && column == NAME))
+			width = strcspn(columns[column].heading, " ");
+		for (size_t k = 0; width > 1 && k < count; k++) {
+			size_t len = 0;
+
+			if ((!chosen && column != NAME) ||
+			    !matches(f, &entries[k]))
+				continue;
+			len = strlen(
+				cell_text(&t, column, &entries[k], scratch));
+			if (len > width)
+				width = len < NAME_WIDTH ? len : NAME_WIDTH;
+		}
+		t.width[column] = width;
+	}
 	if (look->style != LIST_NAMES)
 		put_line(&t, NULL);
-	for (size_t i = 0; i < rows->count; i++) {
-		const struct index_entry *e = &rows->entries[i];
-
-		if (!matches(f, e) ||
-		    (look->style == LIST_NAMES && e->name == NULL))
+	for (size_t i = 0; i < count; i++) {
+		if (!matches(f, &entries[i]) ||
+		    (look->style == LIST_NAMES && entries[i].name == NULL))
 			continue;
-		put_line(&t, e);
+		put_line(&t, &entries[i]);
 		/* A large table in memory takes longer than writing it. */
 		if (t.text.len >= FLUSH_SIZE)
 			(void)print(&t.text);

@@ -58,17 +58,12 @@ char *list_column_words(char to[static COLUMNS_WORDS]);
 void list_sort(const struct index *ix, struct index_entry *entries,
 	       size_t count, const struct list_look *look);
 
-/* Entries of an index, in the order of a list. */
-struct list_rows {
-	const struct index *index; /* NULL: no column shows MOVED_FROM */
-	const struct index_entry *entries;
-	size_t count;
-};
-
 /* Pass the list of the entries that match to `print`, in parts of several
  * lines.  It empties the buffer, and reports its own failures.  Control
- * characters in names are made printable. */
-void list_print(const struct list_rows *rows, const struct list_filter *f,
+ * characters in names are made printable.  `ix`: NULL if no column shows
+ * MOVED_FROM. */
+void list_print(const struct index *ix, const struct index_entry *entries,
+		size_t count, const struct list_filter *f,
 		const struct list_look *look, int (*print)(struct buf *text));
 
 /* The matching entries as JSON, with prefix, restart point and notice. */

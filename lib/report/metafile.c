@@ -28,102 +28,75 @@
 
 /* --- Reading --- */
 
-struct source {
-	int fd;
-	const char *path;
-	uint64_t size;
-	unsigned char head[KVTREE_HEADER_SIZE]; /* its first bytes */
-	size_t len;				/* bytes in `head` */
-};
-
-/* Read the image of the tree only: the body after it can be huge. */
-static int
-read_tree(const struct source *s, struct metafile *out, struct error *err)
-{
-	struct buf raw = BUF_INIT;
-	size_t want = 0, used = 0;
-	int rc = 0;
-
-	if (s->len < KVTREE_HEADER_SIZE ||
-	    kvtree_peek(s->head, s->len, &want, err) < 0)
-		want = (size_t)(s->size < PROBE_BYTES ? s->size : PROBE_BYTES);
-	error_clear(err);
-	if (want > s->size)
-		want = (size_t)s->size;
-	buf_reserve(&raw, want + 1);
-	rc = io_pread(s->fd, s->path, raw.data, want, 0, err);
-	if (rc == 0) {
-		out->tree = kvtree_decode(raw.data, want, &used, err);
-		rc = out->tree == NULL ? error_wrap(err, "%s", s->path) : 0;
-	}
-	out->image = used;
-	out->trailing = s->size - used;
-	buf_free(&raw);
-	return rc;
-}
-
-static int
-read_log(const struct source *s, struct metafile *out, struct error *err)
-{
-	struct log_line l;
-	size_t len = 0;
-
-	if (s->size > 0 && s->size <= LOG_MAX) {
-		if (io_read_fd(s->fd, s->path, LOG_MAX, &out->text, err) < 0)
-			return -1;
-		/* Does it begin with a line of a log? (formats.md 9) */
-		if (out->text.data != NULL)
-			len = strcspn(out->text.data, "\n");
-		if (len > 0 && len <= LOG_LINE_MAX &&
-		    memchr(out->text.data, '\0', out->text.len) == NULL &&
-		    log_parse(str_printed(LOG_LINE_MAX + 1, "%.*s", (int)len,
-					  out->text.data),
-			      &l, NULL) == 0)
-			return 0;
-	}
-	return error_set(err, ERROR_CORRUPT,
-			 "%s: %s: neither a kvtree file (which starts with the "
-			 "bytes 95 1f c3 f5) nor the log of a job",
-			 s->path,
-			 s->size == 0 ? "empty" : "not metadata of SCR");
-}
-
 int
 metafile_read(const char *path, struct metafile *out, struct error *err)
 {
 	/* How a kvtree file starts (formats.md 1.1). */
 	static const unsigned char magic[4] = { 0x95, 0x1f, 0xc3, 0xf5 };
-	struct source s = { io_open_read(AT_FDCWD, path, err), path, .len = 0 };
+	unsigned char head[KVTREE_HEADER_SIZE];
+	const int fd = io_open_read(AT_FDCWD, path, err);
 	struct redset_name n;
-	size_t stem = 0;
-	struct error why = ERROR_INIT;
+	struct buf raw = BUF_INIT;
+	struct log_line l;
 	struct stat st;
-	int rc = -1;
+	uint64_t size = 0;
+	size_t stem = 0, len = 0, want = 0, used = 0;
+	bool good = false;
 
 	*out = (struct metafile){ .text = BUF_INIT };
-	if (s.fd < 0)
+	if (fd < 0)
 		return -1;
 	out->redundancy =
 		redset_name_parse(path_base(path), &n, &stem) && !n.descriptor;
-	if (fstat(s.fd, &st) < 0) {
-		error_sys(&why, "%s: cannot look", path);
-	} else {
-		s.size = (uint64_t)st.st_size;
-		s.len = s.size < sizeof(s.head) ? (size_t)s.size
-						: sizeof(s.head);
-		rc = io_pread(s.fd, path, s.head, s.len, 0, &why);
+	if (fstat(fd, &st) < 0) {
+		error_sys(err, "%s: cannot look", path);
+		goto out;
 	}
-	if (rc == 0)
-		rc = s.len >= sizeof(magic) &&
-				     memcmp(s.head, magic, sizeof(magic)) == 0
-			     ? read_tree(&s, out, &why)
-			     : read_log(&s, out, &why);
-	close(s.fd);
-	if (rc < 0) {
-		error_pass(err, &why);
+	size = (uint64_t)st.st_size;
+	len = size < sizeof(head) ? (size_t)size : sizeof(head);
+	if (io_pread(fd, path, head, len, 0, err) < 0)
+		goto out;
+	if (len >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0) {
+		/* The image of the tree only: the body after it can be huge. */
+		if (len < KVTREE_HEADER_SIZE ||
+		    kvtree_peek(head, len, &want, NULL) < 0)
+			want = PROBE_BYTES;
+		if (want > size)
+			want = (size_t)size;
+		buf_reserve(&raw, want + 1);
+		if (io_pread(fd, path, raw.data, want, 0, err) < 0)
+			goto out;
+		out->tree = kvtree_decode(raw.data, want, &used, err);
+		good = out->tree != NULL;
+		if (!good)
+			error_wrap(err, "%s", path);
+		out->image = used;
+		out->trailing = size - used;
+		goto out;
+	}
+	if (size > 0 && size <= LOG_MAX) {
+		if (io_read_fd(fd, path, LOG_MAX, &out->text, err) < 0)
+			goto out;
+		/* Does it begin with a line of a log? (formats.md 9) */
+		if (out->text.data != NULL)
+			len = strcspn(out->text.data, "\n");
+		good = len > 0 && len <= LOG_LINE_MAX &&
+		       memchr(out->text.data, '\0', out->text.len) == NULL &&
+		       log_parse(str_printed(LOG_LINE_MAX + 1, "%.*s", (int)len,
+					     out->text.data),
+				 &l, NULL) == 0;
+	}
+	if (!good)
+		error_set(err, ERROR_CORRUPT,
+			  "%s: %s: neither a kvtree file (which starts with "
+			  "the bytes 95 1f c3 f5) nor the log of a job",
+			  path, size == 0 ? "empty" : "not metadata of SCR");
+out:
+	close(fd);
+	buf_free(&raw);
+	if (!good)
 		metafile_fini(out);
-	}
-	return rc;
+	return good ? 0 : -1;
 }
 
 void

@@ -64,15 +64,12 @@ static void
 file_table(const struct segmap *m, const struct columns *how, size_t most,
 	   unsigned indent, struct buf *out)
 {
-	static const struct columns usual = { { 0, 1, 2, 3 }, 4, 0, false };
-	struct columns shown = *how;
+	const struct columns usual = {
+		{ 0, 1, 2, 3 }, 4, how->sort, how->descending
+	};
 	struct buf where = BUF_INIT;
 	struct table t;
 
-	if (how->count == 0) {
-		memcpy(shown.list, usual.list, sizeof(shown.list));
-		shown.count = usual.count;
-	}
 	table_start_named(&t, report_map_columns);
 	for (size_t i = 0;
 	     i < m->nfiles && (most == 0 || i < most || how->sort > 0); i++) {
@@ -100,7 +97,7 @@ file_table(const struct segmap *m, const struct columns *how, size_t most,
 			table_cell(&t, "%s", "");
 	}
 	buf_free(&where);
-	table_choose(&t, &shown, most);
+	table_choose(&t, how->count > 0 ? how : &usual, most);
 	table_end(&t, indent, out);
 }
 

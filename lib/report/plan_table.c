@@ -57,34 +57,6 @@ alike(const struct plan_set *a, const struct plan_set *b)
 /* Runs shorter than this keep a row for each set. */
 #define RUN_MIN 9
 
-static void
-set_cells(struct table *t, const struct plan *p, size_t first, size_t last)
-{
-	const struct plan_set *s = &p->sets[first];
-	const char *members = first == last ? ranks_text(p, s, ALL) : "...";
-
-	if (first == last)
-		table_cell(t, "%u of %u", s->number, s->sets);
-	else
-		table_cell(t, "%u-%u of %u", s->number, p->sets[last].number,
-			   s->sets);
-	table_cells(t, "%s\t%s", s->map ? "filemaps" : "files",
-		    redset_type_name(s->type));
-	if (s->n > 0)
-		table_cell(t, "%u of %u", s->verdict == SET_LOST ? 0 : s->spare,
-			   s->failures);
-	else
-		table_cell(t, "%s", "");
-	table_cell(t, "%s",
-		   s->chunk > 0 && first == last ? str_size(s->chunk) : "");
-	table_cell(t, "%s", members[0] != '\0' ? members : "?");
-	table_cell(t, "%s", ranks_text(p, s, LACKING));
-	table_cell(t, "%s",
-		   s->verdict == SET_REBUILDABLE ? "can be rebuilt"
-						 : report_set_state(p, s));
-	table_cell(t, "%s", s->n > 0 ? "" : s->reason ? s->reason : "");
-}
-
 void
 report_sets(const struct plan *p, struct buf *out)
 {
@@ -95,16 +67,40 @@ report_sets(const struct plan *p, struct buf *out)
 	table_start(&t,
 		    "SET|PROTECTS|SCHEME|>SPARE|>CHUNK|RANKS|LACKING|STATE|");
 	for (size_t i = 0, last; i < p->nsets; i = last + 1) {
+		const struct plan_set *s = &p->sets[i];
+		const char *members = NULL;
+
 		last = i;
-		if (report_unused(&p->sets[i]))
+		if (report_unused(s))
 			continue;
-		while (last + 1 < p->nsets &&
-		       alike(&p->sets[i], &p->sets[last + 1]) &&
+		while (last + 1 < p->nsets && alike(s, &p->sets[last + 1]) &&
 		       !report_unused(&p->sets[last + 1]))
 			last++;
 		if (last - i + 1 < RUN_MIN)
 			last = i;
-		set_cells(&t, p, i, last);
+		if (i == last)
+			table_cell(&t, "%u of %u", s->number, s->sets);
+		else
+			table_cell(&t, "%u-%u of %u", s->number,
+				   p->sets[last].number, s->sets);
+		table_cells(&t, "%s\t%s", s->map ? "filemaps" : "files",
+			    redset_type_name(s->type));
+		if (s->n > 0)
+			table_cell(&t, "%u of %u",
+				   s->verdict == SET_LOST ? 0 : s->spare,
+				   s->failures);
+		else
+			table_cell(&t, "%s", "");
+		table_cell(&t, "%s",
+			   s->chunk > 0 && i == last ? str_size(s->chunk) : "");
+		members = i == last ? ranks_text(p, s, ALL) : "...";
+		table_cell(&t, "%s", members[0] != '\0' ? members : "?");
+		table_cell(&t, "%s", ranks_text(p, s, LACKING));
+		table_cell(&t, "%s",
+			   s->verdict == SET_REBUILDABLE
+				   ? "can be rebuilt"
+				   : report_set_state(p, s));
+		table_cell(&t, "%s", s->n > 0 || !s->reason ? "" : s->reason);
 	}
 	table_end(&t, 2, out);
 }

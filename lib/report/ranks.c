@@ -108,12 +108,23 @@ is_vital(const struct ranks *r, const struct ranks_row *row, uint32_t *taken)
 	return vital;
 }
 
-static void
-fill(struct ranks *r, bool data, const uint64_t *order, uint32_t *taken)
+void
+ranks_init(struct ranks *r, const struct plan *p, int64_t nodes)
 {
-	const struct plan *p = r->p;
+	const bool data = report_has_data_sets(p);
+	const size_t n = p->nranks > 0 ? (size_t)p->nranks : 0;
+	uint64_t *order = mem_calloc(n + 1, sizeof(*order));
+	uint32_t *taken = mem_calloc(p->nsets + 1, sizeof(*taken));
 
-	for (size_t i = 0; i < r->ncells; i++) {
+	*r = (struct ranks){ .p = p, .ncells = n };
+	r->nodes = p->nplaces > 0 &&
+		   (p->places[0].cache || sets_span_nodes(p, data, nodes));
+	r->cells = mem_calloc(n + 1, sizeof(*r->cells));
+	r->rows = mem_calloc(n + 1, sizeof(*r->rows));
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = (uint64_t)row_of(r, data, i) << 32 | i;
+	qsort(order, n, sizeof(*order), num_by_u64);
+	for (size_t i = 0; i < n; i++) {
 		const uint32_t rank = (uint32_t)order[i];
 		const uint32_t at = (uint32_t)(order[i] >> 32);
 		struct ranks_row *row = &r->rows[r->nrows];
@@ -138,31 +149,12 @@ fill(struct ranks *r, bool data, const uint64_t *order, uint32_t *taken)
 		}
 		row->count++;
 		row->whole &= r->cells[i].state == REPORT_WHOLE;
-		if (i + 1 == r->ncells || at != order[i + 1] >> 32) {
+		if (i + 1 == n || at != order[i + 1] >> 32) {
 			row->vital = is_vital(r, row, taken);
 			r->vital_rows += row->vital;
 			r->nrows++;
 		}
 	}
-}
-
-void
-ranks_init(struct ranks *r, const struct plan *p, int64_t nodes)
-{
-	const bool data = report_has_data_sets(p);
-	const size_t n = p->nranks > 0 ? (size_t)p->nranks : 0;
-	uint64_t *order = mem_calloc(n + 1, sizeof(*order));
-	uint32_t *taken = mem_calloc(p->nsets + 1, sizeof(*taken));
-
-	*r = (struct ranks){ .p = p, .ncells = n };
-	r->nodes = p->nplaces > 0 &&
-		   (p->places[0].cache || sets_span_nodes(p, data, nodes));
-	r->cells = mem_calloc(n + 1, sizeof(*r->cells));
-	r->rows = mem_calloc(n + 1, sizeof(*r->rows));
-	for (uint32_t i = 0; i < n; i++)
-		order[i] = (uint64_t)row_of(r, data, i) << 32 | i;
-	qsort(order, n, sizeof(*order), num_by_u64);
-	fill(r, data, order, taken);
 	mem_free(order);
 	mem_free(taken);
 }

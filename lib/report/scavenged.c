@@ -18,15 +18,6 @@
 #include "str.h"
 
 static const char *
-kind(const struct salvage_dataset *d)
-{
-	return d->ckpt && d->output ? "both"
-	       : d->output	    ? "output"
-	       : d->ckpt	    ? "checkpoint"
-				    : "unknown";
-}
-
-static const char *
 state(const struct salvage_dataset *d)
 {
 	if (d->done)
@@ -73,8 +64,13 @@ report_salvage(const struct salvage *p, double rate, struct buf *out)
 		else if (secs >= 0)
 			snprintf(time, sizeof(time), "%.0f s", secs);
 		buf_printf(out, "%4" PRId64 " %-11s %-10s %13s %11s %7s  %s",
-			   d->id, state(d), kind(d), ranks, str_size(todo),
-			   time, d->name != NULL ? str_shown(d->name) : "-");
+			   d->id, state(d),
+			   d->ckpt && d->output ? "both"
+			   : d->output		? "output"
+			   : d->ckpt		? "checkpoint"
+						: "unknown",
+			   ranks, str_size(todo), time,
+			   d->name != NULL ? str_shown(d->name) : "-");
 		if (!d->done && reason(d) != NULL)
 			buf_printf(out, "\n     %s", reason(d));
 		buf_add_char(out, '\n');

@@ -134,14 +134,41 @@ heading(struct table *t, int column)
 	return text;
 }
 
-static void
-choose_columns(struct table *t, const struct columns *how)
+void
+table_choose(struct table *t, const struct columns *how, size_t most)
 {
-	const size_t nrows = t->count / t->columns;
-	struct table_cell *cells =
-		mem_alloc(nrows * how->count + 1, sizeof(*cells));
+	struct table_cell *cells = NULL;
+	size_t nrows = 0;
 	unsigned right = 0;
 
+	if (t->count == 0) /* dropped */
+		return;
+	if (how->sort > 0) {
+		const size_t bytes = t->columns * sizeof(*t->cells);
+		struct row *rows =
+			mem_calloc(t->count / t->columns, sizeof(*rows));
+		struct table_cell *sorted =
+			mem_alloc(t->count, sizeof(*sorted));
+
+		nrows = t->count / t->columns - 1;
+		for (size_t i = 0; i < nrows; i++) {
+			cells = t->cells + (i + 1) * t->columns;
+			rows[i] = (struct row){ cells, cells[how->sort - 1], i,
+						how->descending };
+		}
+		qsort(rows, nrows, sizeof(*rows), compare_rows);
+		for (size_t i = 0; i < nrows; i++)
+			memcpy(sorted + i * t->columns, rows[i].cells, bytes);
+		memcpy(t->cells + t->columns, sorted, nrows * bytes);
+		mem_free(sorted);
+		mem_free(rows);
+	}
+	if (most > 0 && t->count / t->columns > most + 1)
+		t->count = (most + 1) * t->columns;
+	if (how->count == 0)
+		return;
+	nrows = t->count / t->columns;
+	cells = mem_alloc(nrows * how->count + 1, sizeof(*cells));
 	for (size_t i = 0; i < nrows * how->count; i++) {
 		const int column = how->list[i % how->count];
 		const size_t row = i / how->count;
@@ -159,51 +186,7 @@ choose_columns(struct table *t, const struct columns *how)
 	t->right = right;
 }
 
-void
-table_choose(struct table *t, const struct columns *how, size_t most)
-{
-	if (t->count == 0) /* dropped */
-		return;
-	if (how->sort > 0) {
-		const size_t nrows = t->count / t->columns - 1;
-		const size_t bytes = t->columns * sizeof(*t->cells);
-		struct row *rows = mem_calloc(nrows + 1, sizeof(*rows));
-		struct table_cell *sorted =
-			mem_alloc(t->count, sizeof(*sorted));
-
-		for (size_t i = 0; i < nrows; i++) {
-			struct table_cell *cells =
-				t->cells + (i + 1) * t->columns;
-
-			rows[i] = (struct row){ cells, cells[how->sort - 1], i,
-						how->descending };
-		}
-		qsort(rows, nrows, sizeof(*rows), compare_rows);
-		for (size_t i = 0; i < nrows; i++)
-			memcpy(sorted + i * t->columns, rows[i].cells, bytes);
-		memcpy(t->cells + t->columns, sorted, nrows * bytes);
-		mem_free(sorted);
-		mem_free(rows);
-	}
-	if (most > 0 && t->count / t->columns > most + 1)
-		t->count = (most + 1) * t->columns;
-	if (how->count > 0)
-		choose_columns(t, how);
-}
-
 /* --- Text --- */
-
-static size_t
-text_width(const struct table_cell *c)
-{
-	return str_width(c->text, strlen(c->text));
-}
-
-static void
-put_blanks(struct buf *out, size_t n)
-{
-	buf_printf(out, "%*s", (int)n, "");
-}
 
 void
 table_drop_empty(struct table *t)
@@ -218,30 +201,30 @@ table_end(struct table *t, unsigned indent, struct buf *out)
 	size_t width[COLUMNS_MAX] = { 0 };
 
 	for (size_t i = 0; i < t->count; i++) {
-		size_t w = text_width(&t->cells[i]);
+		const char *text = t->cells[i].text;
+		size_t w = str_width(text, strlen(text));
 
 		if (w > width[i % t->columns])
 			width[i % t->columns] = w;
 	}
 	for (size_t i = 0; i < t->count / t->columns; i++) {
-		const struct table_cell *cell = NULL;
-		size_t pending =
-			0; /* deferred, so that no line ends with blanks */
+		/* Blanks are deferred, so that no line ends with them. */
+		size_t pending = 0;
 
-		put_blanks(out, indent);
-		cell = t->cells + i * t->columns;
+		buf_printf(out, "%*s", (int)indent, "");
 		for (unsigned c = 0; c < t->columns; c++) {
-			size_t pad = width[c] - text_width(&cell[c]);
+			const char *text = t->cells[i * t->columns + c].text;
+			size_t pad = width[c] - str_width(text, strlen(text));
 			bool right = (t->right >> c & 1) != 0;
 
 			if (width[c] == 0)
 				continue;
 			if (right)
 				pending += pad;
-			if (cell[c].text[0] != '\0') {
-				put_blanks(out, pending);
+			if (text[0] != '\0') {
+				buf_printf(out, "%*s%s", (int)pending, "",
+					   text);
 				pending = 0;
-				buf_printf(out, "%s", cell[c].text);
 			}
 			pending += GAP + (right ? 0 : pad);
 		}

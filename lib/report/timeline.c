@@ -88,7 +88,7 @@ struct timeline {
 	int64_t id;
 };
 
-/* Read the end of the log.  1: there is none. */
+/* Read the end of the log, if there is one. */
 static int
 read_tail(int scr, struct buf *text, struct error *err)
 {
@@ -96,29 +96,25 @@ read_tail(int scr, struct buf *text, struct error *err)
 		scr, "log", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	struct stat st;
 	uint64_t size = 0, from = 0;
-	int rc = -1;
+	int rc = 0;
 
 	if (fd < 0)
-		return errno == ENOENT ? 1 : error_sys(err, "log: cannot open");
-	if (fstat(fd, &st) < 0)
-		error_sys(err, "log: cannot look");
-	else if (!S_ISREG(st.st_mode) || st.st_size == 0)
-		rc = 1;
-	else {
+		return errno == ENOENT ? 0 : error_sys(err, "log: cannot open");
+	if (fstat(fd, &st) < 0) {
+		rc = error_sys(err, "log: cannot look");
+	} else if (S_ISREG(st.st_mode) && st.st_size > 0) {
 		size = (uint64_t)st.st_size;
 		from = size > TAIL ? size - TAIL : 0;
-		buf_reserve(text, (size_t)(size - from) + 1);
-		rc = io_pread(fd, "log", text->data, (size_t)(size - from),
-			      from, err);
-	}
-	close(fd);
-	if (rc == 0) {
-		text->len = (size_t)(size - from);
-		text->data[text->len] = '\0';
+		size -= from;
+		buf_reserve(text, (size_t)size + 1);
+		rc = io_pread(fd, "log", text->data, (size_t)size, from, err);
+		text->len = (size_t)size;
+		text->data[size] = '\0';
 		/* The first line may have lost its beginning. */
 		if (from > 0)
 			text->data[0] = '\0';
 	}
+	close(fd);
 	return rc;
 }
 
@@ -217,9 +213,9 @@ int
 timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 {
 	struct timeline t = { .id = id };
-	int rc = scr >= 0 ? read_tail(scr, &t.text, err) : 1;
+	int rc = scr >= 0 ? read_tail(scr, &t.text, err) : 0;
 
-	if (rc == 0)
+	if (rc == 0 && t.text.len > 0)
 		collect(&t);
 	if (t.count > 0) {
 		size_t from = 0;
@@ -262,5 +258,5 @@ timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 	}
 	mem_free(t.events);
 	buf_free(&t.text);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
