@@ -296,12 +296,13 @@ do_list(struct settings *s, struct catalogue *c)
 			     : s->all	   ? LIST_WIDE
 					   : LIST_LLNL;
 	entries = index_entries(ix, &count, &err);
-	if (count != (size_t)-1)
+	if (count != (size_t)-1) {
 		list_sort(ix, entries, count, &look);
-	if (count != (size_t)-1 && app_json())
-		j = list_json(c, ix, entries, count, &f);
-	else if (count != (size_t)-1)
-		list_print(ix, entries, count, &f, &look, app_print);
+		if (app_json())
+			j = list_json(c, ix, entries, count, &f);
+		else
+			list_print(ix, entries, count, &f, &look, app_print);
+	}
 	mem_free(entries);
 	index_free(ix);
 	return verbs_finish(s, j, next, status, &err);
@@ -365,10 +366,8 @@ do_edit(struct settings *s, struct catalogue *c)
 
 	if (app_json())
 		e.names = json_new_array();
-	if (s->verb == VERB_CURRENT && !s->force) {
-		if (verbs_start(s, &err) == 0)
-			e.look = &s->o;
-	}
+	if (s->verb == VERB_CURRENT && !s->force && verbs_start(s, &err) == 0)
+		e.look = &s->o;
 	done = err.kind == ERROR_NONE && catalogue_edit(c, &e, &err) == 0;
 	app_work_end(&s->o.work);
 	if (e.refused > 0) {

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "app.h"
-#include "arena.h"
 #include "buf.h"
 #include "error.h"
 #include "inspect/inspect.h"
@@ -51,6 +50,15 @@ flush(struct inspect *in, const struct buf *reasons)
 		printf("\n%s", reasons->data);
 		in->apart = false;
 	}
+}
+
+/* End the list of datasets; of chosen columns it stands alone. */
+static void
+end_table(struct inspect *in, struct table *t)
+{
+	table_choose(t, &in->chosen, 0);
+	table_end(t, in->chosen.count > 0 ? 0 : 2, &in->out);
+	style_dress(&in->choice.style, &in->out);
 }
 
 /* A dataset was shown. */
@@ -204,9 +212,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	}
 	if (!alone)
 		buf_add_char(&in->out, '\n');
-	table_choose(&t, &in->chosen, 0);
-	table_end(&t, alone ? 0 : 2, &in->out);
-	style_dress(&in->choice.style, &in->out);
+	end_table(in, &t);
 	if (rc == 0 && !app_json())
 		flush(in, &reasons);
 	buf_clear(&in->out);
@@ -221,7 +227,7 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 {
 	struct json *list = NULL;
 	struct overview s;
-	bool old = false, ready = false;
+	bool old = false;
 	int rc = 0;
 
 	/* Without names, show_some() counts them. */
@@ -229,31 +235,33 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 		in->drawn += names->count > 0 ? names->count : 1;
 		return 0;
 	}
+	if (overview_init(&s, path, err) < 0) {
+		overview_fini(&s);
+		return -1;
+	}
 	list = app_json() ? json_new_array() : NULL;
-	ready = overview_init(&s, path, err) == 0;
-	rc = ready ? 0 : -1;
 	in->look.index = s.index;
-	if (ready && lists(in) && names->count > 0)
+	if (lists(in) && names->count > 0)
 		rc = error_set(
 			err, ERROR_USAGE,
 			"%s: --columns and --sort-by are for the list of "
 			"all datasets",
 			names->items[0]);
-	else if (ready && s.index == NULL && s.count == 0 && names->count == 0)
+	else if (s.index == NULL && s.count == 0 && names->count == 0)
 		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
-	if (rc == 0)
+	else
 		rc = names->count > 0 || detailed(in)
 			     ? show_some(in, &s, names, list, &old, err)
 			     : show_all(in, &s, list, err);
 	/* If all datasets are of SCR 1.1, the old kind of index is no
 	 * damage. */
-	if (ready && (rc < 0 || !old)) {
+	if (rc < 0 || !old) {
 		app_warn_lines(s.notes.data);
 		if (s.remade)
 			in->status =
 				error_worse_status(in->status, STATUS_DAMAGED);
 	}
-	if (ready && rc == 0 && s.unread) {
+	if (rc == 0 && s.unread) {
 		app_error("%s: the datasets of the index are unknown",
 			  s.no_index);
 		in->status = error_worse_status(in->status, STATUS_FAILED);
@@ -287,7 +295,6 @@ static int
 show_caches(struct inspect *in, struct error *err)
 {
 	const struct locate_caches *c = &in->caches;
-	const bool alone = in->chosen.count > 0;
 	const bool detailed_all = (c->count == 1 && !lists(in)) ||
 				  in->datasets.count > 0 || detailed(in);
 	struct buf reasons = BUF_INIT;
@@ -328,10 +335,8 @@ show_caches(struct inspect *in, struct error *err)
 		condition_fini(&h);
 	}
 	table_drop_empty(&t);
-	table_choose(&t, &in->chosen, 0);
-	table_end(&t, alone ? 0 : 2, &in->out);
-	style_dress(&in->choice.style, &in->out);
-	flush(in, alone ? NULL : &reasons);
+	end_table(in, &t);
+	flush(in, in->chosen.count > 0 ? NULL : &reasons);
 	buf_free(&reasons);
 	if (rc == 0 && c->count > 0 && shown == 0)
 		return error_set(err, ERROR_ABSENT,
@@ -403,7 +408,7 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	rc = show_old_dir(in, arg, err);
 	if (rc <= 0)
 		return rc;
-	if (locate_path(arg, in->arena, &at, &why) < 0) {
+	if (locate_path(arg, in->caches.arena, &at, &why) < 0) {
 		if (why.kind == ERROR_ABSENT)
 			return show_named(in, arg, &why, err);
 		return error_pass(err, &why);
@@ -449,66 +454,56 @@ show_arguments(struct inspect *in, char **args)
 		in->status = app_report(in->status, &err);
 }
 
-static int
-run(struct inspect *in, char **args)
-{
-	struct error err = ERROR_INIT;
-
-	in->arena = arena_new();
-	locate_caches_init(&in->caches);
-	/* Refuse to draw several datasets, before any of them is shown. */
-	if (inspect_draws(in)) {
-		in->counting = true;
-		show_arguments(in, args);
-		in->counting = false;
-		if (in->drawn > 1)
-			error_set(&err, ERROR_USAGE,
-				  "--svg and --html: one dataset only");
-		locate_caches_fini(&in->caches);
-		if (in->drawn > 1 || in->status != STATUS_OK)
-			goto out;
-		locate_caches_init(&in->caches);
-	}
-	if (app_work_start(&in->look.work, in->jobs,
-			   in->look.deep || in->look.checksums ? "reading"
-							       : NULL,
-			   &err) < 0)
-		goto out;
-	if (app_json()) {
-		in->files = json_new_array();
-		in->prefixes = json_new_array();
-		in->groups = json_new_array();
-	}
-	show_arguments(in, args);
-	/* Behind all reasons, and each once. */
-	if (in->last.len > 0 && !app_json() && !lists(in) &&
-	    !inspect_on_stdout(in))
-		printf("%s%s", in->apart ? "\n" : "", in->last.data);
-	buf_free(&in->last);
-	app_work_end(&in->look.work);
-	if (app_json()) {
-		struct json *j = json_new_object();
-
-		json_set(j, "metadata_files", in->files);
-		json_set(j, "prefixes", in->prefixes);
-		json_set(j, "caches", in->groups);
-		app_answer(j);
-	}
-out:
-	in->status = app_report(in->status, &err);
-	locate_caches_fini(&in->caches);
-	arena_free(in->arena);
-	buf_free(&in->out);
-	opt_list_free(&in->datasets);
-	return in->status;
-}
-
 int
 main(int argc, char **argv)
 {
 	struct inspect in = { .status = STATUS_OK, .look.work.log = app_log };
+	struct error err = ERROR_INIT;
+	struct json *j = NULL;
 
 	argv = inspect_parse(&in, argc, argv);
 	in.choice.style = style_of(STDOUT_FILENO);
-	return app_finish(run(&in, argv));
+	locate_caches_init(&in.caches);
+	/* Refuse to draw several datasets, before any of them is shown. */
+	if (inspect_draws(&in)) {
+		in.counting = true;
+		show_arguments(&in, argv);
+		in.counting = false;
+		if (in.drawn > 1)
+			error_set(&err, ERROR_USAGE,
+				  "--svg and --html: one dataset only");
+		locate_caches_fini(&in.caches);
+		if (in.drawn > 1 || in.status != STATUS_OK)
+			goto out;
+		locate_caches_init(&in.caches);
+	}
+	if (app_work_start(&in.look.work, in.jobs,
+			   in.look.deep || in.look.checksums ? "reading" : NULL,
+			   &err) < 0)
+		goto out;
+	if (app_json()) {
+		in.files = json_new_array();
+		in.prefixes = json_new_array();
+		in.groups = json_new_array();
+	}
+	show_arguments(&in, argv);
+	/* Behind all reasons, and each once. */
+	if (in.last.len > 0 && !app_json() && !lists(&in) &&
+	    !inspect_on_stdout(&in))
+		printf("%s%s", in.apart ? "\n" : "", in.last.data);
+	buf_free(&in.last);
+	app_work_end(&in.look.work);
+	if (app_json()) {
+		j = json_new_object();
+		json_set(j, "metadata_files", in.files);
+		json_set(j, "prefixes", in.prefixes);
+		json_set(j, "caches", in.groups);
+		app_answer(j);
+	}
+out:
+	in.status = app_report(in.status, &err);
+	locate_caches_fini(&in.caches);
+	buf_free(&in.out);
+	opt_list_free(&in.datasets);
+	return app_finish(in.status);
 }

@@ -106,30 +106,26 @@ verify(const struct settings *s, const struct subject *t, struct json *j,
 
 	o.deep = true;
 	p = subject_plan(t, true, &o, err);
-
 	if (p == NULL)
 		return -1;
 	if (plan_status(p) != STATUS_OK) {
 		plan_error(p, err);
 		error_wrap(err, "after the rebuild");
-		goto out;
+	} else if (deep_check(p, &s->look.work, &r, err) == 0) {
+		rc = 0;
+		if (j != NULL)
+			json_set(j, "verified", plan_json_deep(p, &r));
+		if (r.nfindings > 0) {
+			rc = deep_error(p, &r.findings[0], err);
+			error_wrap(err, "read again");
+		} else if (j == NULL && s->verify && app_verbosity() >= 0) {
+			printf("verified: %zu %s read again (%s), data and "
+			       "redundancy agree\n",
+			       str_count(r.sets_checked, "set"),
+			       str_size(r.bytes_read));
+		}
+		deep_free(&r);
 	}
-	if (deep_check(p, &s->look.work, &r, err) < 0)
-		goto out;
-	if (j != NULL)
-		json_set(j, "verified", plan_json_deep(p, &r));
-	rc = 0;
-	if (r.nfindings > 0) {
-		rc = deep_error(p, &r.findings[0], err);
-		error_wrap(err, "read again");
-	} else if (j == NULL && s->verify && app_verbosity() >= 0) {
-		printf("verified: %zu %s read again (%s), data and redundancy "
-		       "agree\n",
-		       str_count(r.sets_checked, "set"),
-		       str_size(r.bytes_read));
-	}
-	deep_free(&r);
-out:
 	plan_free(p);
 	return rc;
 }
@@ -467,31 +463,6 @@ run(struct settings *s, const char *const *args, size_t count)
 
 /* --- The command line --- */
 
-static void
-check_protect(const struct settings *s)
-{
-	const struct redset_format *f = NULL;
-	enum redset_type type = REDSET_TYPES;
-	char words[64];
-
-	if (s->protect == NULL) {
-		if (s->set_size + s->failures > 0)
-			app_usage("--set-size and --failures need --protect");
-		return;
-	}
-	type = redset_type_of_word(s->protect);
-	if (type == REDSET_TYPES || scheme_of(type)->chunk == NULL)
-		app_usage("--protect: %s is not one of %s", s->protect,
-			  scheme_made_words(words, sizeof(words)));
-	f = redset_format(type);
-	if (f->key == NULL && s->failures > f->failures)
-		app_usage("--failures: %s tolerates %" PRIu32, f->word,
-			  f->failures);
-	if (s->by_hand >= 0 || s->partial || s->deep || s->checksums)
-		app_usage("--protect can be used with --set-size, --failures, "
-			  "--dry-run and --verify only");
-}
-
 #define BY_HAND(NAME, word, ...) \
 	OPT_VERB(0, #word, &s->by_hand, REDSET_##NAME, "of type " #NAME)
 
@@ -499,6 +470,8 @@ static char **
 parse(struct settings *s, int argc, char **argv, int *count)
 {
 	struct catalogue_options *o = &s->look;
+	const struct redset_format *f = NULL;
+	enum redset_type type = REDSET_TYPES;
 	char words[64];
 	const struct opt opts[] = {
 		OPT_GROUP("Rebuild"),
@@ -542,7 +515,21 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
 		app_usage("no dataset given: its name, number or directory");
-	check_protect(s);
+	if (s->protect == NULL && s->set_size + s->failures > 0)
+		app_usage("--set-size and --failures need --protect");
+	if (s->protect == NULL)
+		return argv;
+	type = redset_type_of_word(s->protect);
+	if (type == REDSET_TYPES || scheme_of(type)->chunk == NULL)
+		app_usage("--protect: %s is not one of %s", s->protect,
+			  scheme_made_words(words, sizeof(words)));
+	f = redset_format(type);
+	if (f->key == NULL && s->failures > f->failures)
+		app_usage("--failures: %s tolerates %" PRIu32, f->word,
+			  f->failures);
+	if (s->by_hand >= 0 || s->partial || s->deep || s->checksums)
+		app_usage("--protect can be used with --set-size, --failures, "
+			  "--dry-run and --verify only");
 	return argv;
 }
 

@@ -93,3 +93,16 @@ hash_text(struct hash *h, char *to)
 	hash_hex(to, sum,
 		 h->type == HASH_MD5 ? HASH_MD5_SIZE : HASH_SHA256_SIZE);
 }
+
+int
+hash_bytes(const void *data, size_t len, char to[static HASH_TEXT],
+	   struct error *err)
+{
+	unsigned char sum[HASH_SHA256_SIZE];
+
+	if (EVP_Digest(data, len, sum, NULL, EVP_sha256(), NULL) != 1)
+		return error_set(err, ERROR_SYSTEM,
+				 "SHA-256: the crypto library failed");
+	hash_hex(to, sum, sizeof(sum));
+	return 0;
+}

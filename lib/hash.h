@@ -28,6 +28,10 @@ void hash_update(struct hash *h, const void *data, size_t len);
 void hash_sum(struct hash *h, unsigned char *to);
 void hash_text(struct hash *h, char *to);
 
+/* The SHA-256 of these bytes, as text. */
+int hash_bytes(const void *data, size_t len, char to[static HASH_TEXT],
+	       struct error *err);
+
 /* Make the sum so far of `to` that of `from`, of the same type. */
 void hash_copy(struct hash *to, const struct hash *from);
 

@@ -17,7 +17,6 @@
 #include "report/condition.h"
 #include "str.h"
 
-struct arena;
 struct json;
 
 /* Options and state. */
@@ -37,7 +36,6 @@ struct inspect {
 	int status;
 	bool counting; /* only count the datasets to be drawn */
 	size_t drawn;  /* their number */
-	struct arena *arena;
 	struct locate_caches caches;
 	struct json *files, *prefixes, *groups; /* with --json */
 	struct buf out;

@@ -170,22 +170,15 @@ read_small(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct exporting *x = arg;
 	struct entry *e = &x->list[x->first + i];
-	struct hash *hash = NULL;
-	int rc = -1;
+	const unsigned char *bytes = x->block + e->at;
+	const size_t len = (size_t)e->size;
+	int rc = 0;
 
-	if (e->skip)
-		return 0;
-	hash = hash_new(HASH_SHA256, err);
-	if (hash != NULL &&
-	    stripe_read(&e->from, x->workers[worker].cache, 0, x->block + e->at,
-			(size_t)e->size, err) == 0 &&
-	    check_sum(e, crc_update(0, x->block + e->at, (size_t)e->size),
-		      err) == 0) {
-		hash_update(hash, x->block + e->at, (size_t)e->size);
-		hash_text(hash, e->sum);
-		rc = 0;
-	}
-	hash_free(hash);
+	if (!e->skip && (stripe_read(&e->from, x->workers[worker].cache, 0,
+				     x->block + e->at, len, err) < 0 ||
+			 check_sum(e, crc_update(0, bytes, len), err) < 0 ||
+			 hash_bytes(bytes, len, e->sum, err) < 0))
+		rc = -1;
 	stripe_cache_drop(x->workers[worker].cache);
 	return rc;
 }
@@ -276,11 +269,9 @@ put_meta(void *arg, const char *name, const struct buf *image,
 	const char *path = arena_printf(x->arena, "%s/%s", x->p->dir, name);
 	char sum[HASH_TEXT];
 
-	if (put_bytes(x, path, &none, image->data, image->len, err) < 0)
-		return -1;
-	hash_update(x->hash, image->data, image->len);
-	hash_text(x->hash, sum);
-	if (manifest_add(&x->manifest, sum, path, err) < 0)
+	if (put_bytes(x, path, &none, image->data, image->len, err) < 0 ||
+	    hash_bytes(image->data, image->len, sum, err) < 0 ||
+	    manifest_add(&x->manifest, sum, path, err) < 0)
 		return -1;
 	x->out->hidden++;
 	return 0;

@@ -99,18 +99,15 @@ classify(struct importing *x, struct imported *f, struct error *err)
 	};
 	const char *path = f->path, *name = path_base(path);
 	const char *dir = path + strlen(".scr/");
-	char text[64];
 	int64_t id = -1;
 
 	f->kind = PUT_FILE;
 	f->meta = DATASET_DIR_FOREIGN;
 	if (dataset_dir_is_data(path))
 		return 0;
-	if (str_starts(path, META_DIR) && (size_t)(name - dir) < sizeof(text) &&
-	    name > dir) {
-		snprintf(text, sizeof(text), "%.*s", (int)(name - dir - 1),
-			 dir);
-		id = dataset_dir_id(text);
+	if (str_starts(path, META_DIR) && name - dir < 64 && name > dir) {
+		id = dataset_dir_id(
+			str_printed(64, "%.*s", (int)(name - dir - 1), dir));
 		f->meta = dataset_dir_kind(name, NULL);
 	}
 	f->kind = kinds[f->meta];
@@ -155,17 +152,11 @@ write_small(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct importing *x = arg;
 	struct imported *f = &x->list[x->small + i];
-	struct hash *hash = hash_new(HASH_SHA256, err);
-	int rc = -1;
 
 	(void)worker;
-	if (hash != NULL) {
-		hash_update(hash, x->block + f->at, f->size);
-		hash_text(hash, f->sum);
-		rc = put_write(f->put, x->block + f->at, f->size, 0, err);
-	}
-	hash_free(hash);
-	return rc;
+	if (hash_bytes(x->block + f->at, f->size, f->sum, err) < 0)
+		return -1;
+	return put_write(f->put, x->block + f->at, f->size, 0, err);
 }
 
 /* Write all small files in the block. */
@@ -255,12 +246,12 @@ take_image(struct importing *x, struct imported *f, struct put_what *what,
 	} while (rc == 0 && got == STEP);
 	if (rc == 0 && manifest && x->manifest == NULL)
 		x->manifest = manifest_parse(raw.data, raw.len, err);
-	hash_update(x->hash, raw.data, raw.len);
+	if (rc == 0)
+		rc = hash_bytes(raw.data, raw.len, f->sum, err);
 	what->image =
 		arena_strndup(x->arena, raw.len > 0 ? raw.data : "", raw.len);
 	what->image_size = what->size = raw.len;
 	buf_free(&raw);
-	hash_text(x->hash, f->sum);
 	return rc < 0 || (manifest && x->manifest == NULL) ? -1 : 0;
 }
 

@@ -25,18 +25,14 @@
 
 /* --- One path --- */
 
-/* Does the directory `path`/`sub` contain filemaps or redundancy files? */
+/* Does the directory contain filemaps or redundancy files? */
 static bool
-has_metadata(const char *path, const char *sub)
+has_metadata(const char *path)
 {
 	struct dirent *de = NULL;
-	struct buf full = BUF_INIT;
-	DIR *dir = NULL;
+	DIR *dir = opendir(path);
 	bool found = false;
 
-	path_join(&full, path, sub, NULL);
-	dir = opendir(full.data);
-	buf_free(&full);
 	while (dir != NULL && !found && (de = readdir(dir)) != NULL)
 		found = dataset_dir_is_recovery(de->d_name);
 	if (dir != NULL)
@@ -45,13 +41,13 @@ has_metadata(const char *path, const char *sub)
 }
 
 static bool
-is_dir(const char *path, const char *sub)
+has_scr(const char *path)
 {
 	struct buf full = BUF_INIT;
 	struct stat st;
 	bool yes = false;
 
-	path_join(&full, path, sub, NULL);
+	path_join(&full, path, ".scr", NULL);
 	yes = dir_stat(AT_FDCWD, full.data, &st, 0) == 0 && S_ISDIR(st.st_mode);
 	buf_free(&full);
 	return yes;
@@ -99,11 +95,11 @@ locate_path(const char *path, struct arena *a, struct locate_place *out,
 	} else if (str_eq(base, ".scr")) {
 		/* The .scr of a prefix, or that of a dataset in a cache. */
 		out->id = dataset_dir_id(path_base(parent));
-		out->kind = out->id >= 0 && has_metadata(parent, ".scr")
+		out->kind = out->id >= 0 && has_metadata(real.data)
 				    ? LOCATE_CACHE
 				    : LOCATE_PREFIX;
 		out->prefix = parent;
-	} else if (is_dir(path, ".scr")) {
+	} else if (has_scr(path)) {
 		out->kind = out->id >= 0 ? LOCATE_CACHE : LOCATE_PREFIX;
 		out->prefix = arena_strdup(a, path);
 	}
@@ -197,7 +193,7 @@ search(struct locate_caches *c, const char *path, int depth, size_t *found)
 		int64_t id = dataset_dir_id(names[i]);
 
 		path_join(&full, path, names[i], NULL);
-		if (id >= 0 && is_dir(full.data, ".scr")) {
+		if (id >= 0 && has_scr(full.data)) {
 			add_dir(c, id, full.data);
 			(*found)++;
 		} else if (depth > 1) {

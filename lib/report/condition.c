@@ -353,38 +353,13 @@ check_dir(struct overview *s, const struct overview_entry *e,
 	return look_closer(h, o, err);
 }
 
-static int
-check_entry(struct overview *s, const struct overview_entry *e,
-	    const struct catalogue_options *o, struct condition *out,
-	    struct error *err)
-{
-	if (e->has_dir) {
-		if (check_dir(s, e, o, out, err) < 0)
-			return -1;
-		return o->checksums ? condition_check_containers(s, o, out, err)
-				    : 0;
-	}
-	/* Never flushed, or given up by the job: no files are expected. */
-	if (!e->indexed || !e->valid) {
-		out->absent = true;
-		return 0;
-	}
-	if (e->name == NULL ||
-	    !packed_is_old(catalogue_prefix_fd(s->catalogue), e->name))
-		return check_files(s, o, out, err);
-	if (condition_check_old(s, word_id_str(e->id), o, out, err) < 0)
-		return -1;
-	out->id = e->id;
-	out->entry = e;
-	return 0;
-}
-
 int
 condition_check(struct overview *s, const struct overview_entry *e,
 		const struct catalogue_options *o, struct condition *out,
 		struct error *err)
 {
 	struct error why = ERROR_INIT;
+	int rc = 0;
 
 	*out = (struct condition){
 		.id = e->id,
@@ -392,8 +367,25 @@ condition_check(struct overview *s, const struct overview_entry *e,
 		.checksums = o->checksums,
 	};
 	out->prefix = catalogue_path(s->catalogue);
-	if (check_entry(s, e, o, out, &why) < 0 &&
-	    could_not(out, o, &why, err) < 0)
+	if (e->has_dir) {
+		rc = check_dir(s, e, o, out, &why);
+		if (rc == 0 && o->checksums)
+			rc = condition_check_containers(s, o, out, &why);
+	} else if (!e->indexed || !e->valid) {
+		/* Never flushed, or given up by the job: no files are
+		 * expected. */
+		out->absent = true;
+	} else if (e->name == NULL ||
+		   !packed_is_old(catalogue_prefix_fd(s->catalogue), e->name)) {
+		rc = check_files(s, o, out, &why);
+	} else {
+		rc = condition_check_old(s, word_id_str(e->id), o, out, &why);
+		if (rc == 0) {
+			out->id = e->id;
+			out->entry = e;
+		}
+	}
+	if (rc < 0 && could_not(out, o, &why, err) < 0)
 		return -1;
 	find_next(s, out);
 	return 0;

@@ -3,8 +3,6 @@
  * condition_text.c - prefixes and their datasets as text and JSON.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "buf.h"
 #include "error.h"
@@ -154,9 +152,20 @@ report_reasons(const struct condition *h, struct buf *out)
 
 /* --- One dataset --- */
 
+static void
+put_containers_map(const struct containers *k, const struct report_choice *c,
+		   struct buf *out)
+{
+	if (k == NULL || !c->map)
+		return;
+	buf_printf(out, "\n");
+	report_containers_map(k, &c->style, out);
+}
+
 /* A dataset without filemaps: its files come from rank2file. */
 static void
-report_flushed(const struct condition *h, struct buf *out)
+report_flushed(const struct condition *h, const struct report_choice *c,
+	       struct buf *out)
 {
 	const struct overview_entry *e = h->entry;
 	const char *at = h->problems.data, *line = NULL;
@@ -177,16 +186,7 @@ report_flushed(const struct condition *h, struct buf *out)
 	buf_printf(out, "\n");
 	while ((line = str_line(&at, &len)) != NULL)
 		buf_printf(out, "  %.*s\n", (int)len, line);
-}
-
-static void
-put_containers_map(const struct containers *k, const struct report_choice *c,
-		   struct buf *out)
-{
-	if (k == NULL || !c->map)
-		return;
-	buf_printf(out, "\n");
-	report_containers_map(k, &c->style, out);
+	put_containers_map(h->containers, c, out);
 }
 
 /* A dataset that has a plan. */
@@ -247,12 +247,10 @@ report_detail(struct condition *h, const struct report_choice *c,
 {
 	const struct containers *k = h->containers;
 
-	if (h->plan != NULL) {
+	if (h->plan != NULL)
 		report_planned(h, c, out);
-	} else {
-		report_flushed(h, out);
-		put_containers_map(k, c, out);
-	}
+	else
+		report_flushed(h, c, out);
 	if (k == NULL)
 		return;
 	if (c->all_containers || k->damaged > 0)

@@ -6,7 +6,6 @@
 #include "report/containers.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

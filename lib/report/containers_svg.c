@@ -5,10 +5,8 @@
  * names the file.
  */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "buf.h"
-#include "error.h"
 #include "report/condition.h"
 #include "report/containers.h"
 #include "report/xml.h"

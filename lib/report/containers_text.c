@@ -10,7 +10,6 @@
 
 #include "buf.h"
 #include "container/segmap.h"
-#include "error.h"
 #include "mem.h"
 #include "path.h"
 #include "report/containers.h"
@@ -179,14 +178,13 @@ char *
 container_row_state(const struct containers *k, const struct container_row *r,
 		    char *to, size_t size)
 {
-	const char *state = container_state_name(k->list[r->first].state);
+	const enum container_state s = k->list[r->first].state;
 
 	if (r->last > r->first)
 		return str_print(to, size, "%zu %s", r->last - r->first + 1,
-				 state);
+				 container_state_name(s));
 	return str_print(to, size, "%s",
-			 k->list[r->first].state != CONTAINER_WHOLE ? state
-								    : "");
+			 s != CONTAINER_WHOLE ? container_state_name(s) : "");
 }
 
 /* --- A line, a table --- */

@@ -285,14 +285,13 @@ static void
 dump_ff(const struct fti_rankfile *r, struct buf *out)
 {
 	const struct fti_file *f = r->ff;
-	const char **states = report_fti_container_states(&r->checked);
+	const char **states = NULL;
 	char hex[HASH_MD5_TEXT], sum[FTI_CHECKSUM_SIZE + 1] = "";
 	struct table t;
 
-	if (f->kind == FTI_KIND_NONE) {
-		mem_free(states);
+	if (f->kind == FTI_KIND_NONE)
 		return;
-	}
+	states = report_fti_container_states(&r->checked);
 	memcpy(sum, f->meta.checksum, FTI_CHECKSUM_SIZE);
 	buf_printf(out,
 		   "\n  metadata    at %" PRIu64 ": checksum %s, myHash %s",

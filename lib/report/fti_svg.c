@@ -107,33 +107,6 @@ box_at(const struct drawing *d, size_t at, size_t end)
 	return b;
 }
 
-static void
-put_tip(struct drawing *d, const struct box *b)
-{
-	const struct fti_container *k = &d->c->file->containers[b->first].c;
-
-	buf_add_str(d->out, "<title>");
-	if (b->count > 1) {
-		buf_printf(d->out,
-			   "%zu containers from byte %" PRIu64 "\n%" PRIu64
-			   " bytes, %" PRIu64 " in use",
-			   b->count, k->fptr, b->size, b->live);
-		if (b->damaged > 0)
-			buf_printf(d->out, "\n%zu damaged", b->damaged);
-	} else {
-		buf_printf(d->out,
-			   "variable %" PRId32 ", container %" PRId32
-			   ", at byte %" PRIu64 "\n%" PRId64 " bytes, %" PRId64
-			   " in use: bytes %" PRIu64 " to %" PRIu64
-			   " of the variable",
-			   k->id, k->part, k->fptr, k->size, k->used, k->dptr,
-			   k->dptr + sum(k->used));
-		if (d->states[b->first][0] != '\0')
-			buf_printf(d->out, "\n%s", d->states[b->first]);
-	}
-	buf_add_str(d->out, "</title>");
-}
-
 /* The bytes reserved, over them the bytes in use from the left, around both a
  * line, and the number of the variable if there is room for it. */
 static void
@@ -146,14 +119,31 @@ put_box(struct drawing *d, const struct box *b, double x)
 		: b->count > 1
 			? "many"
 			: str_printed(32, "h%zu", d->hues[b->first] % HUES);
-	const char *id = str_printed(16, "%" PRId32,
-				     d->c->file->containers[b->first].c.id);
+	const struct fti_container *k = &d->c->file->containers[b->first].c;
+	const char *id = str_printed(16, "%" PRId32, k->id);
 
 	/* Damage must be visible, however small it is. */
 	if (b->damaged > 0 && width < 2 * THIN)
 		live = width = 2 * THIN;
-	buf_add_str(d->out, "<g>");
-	put_tip(d, b);
+	buf_add_str(d->out, "<g><title>");
+	if (b->count > 1)
+		buf_printf(d->out,
+			   "%zu containers from byte %" PRIu64 "\n%" PRIu64
+			   " bytes, %" PRIu64 " in use",
+			   b->count, k->fptr, b->size, b->live);
+	else
+		buf_printf(d->out,
+			   "variable %" PRId32 ", container %" PRId32
+			   ", at byte %" PRIu64 "\n%" PRId64 " bytes, %" PRId64
+			   " in use: bytes %" PRIu64 " to %" PRIu64
+			   " of the variable",
+			   k->id, k->part, k->fptr, k->size, k->used, k->dptr,
+			   k->dptr + sum(k->used));
+	if (b->count > 1 && b->damaged > 0)
+		buf_printf(d->out, "\n%zu damaged", b->damaged);
+	else if (b->count == 1 && d->states[b->first][0] != '\0')
+		buf_printf(d->out, "\n%s", d->states[b->first]);
+	buf_add_str(d->out, "</title>");
 	put_rect(d, style, x, width);
 	if (b->live > 0 || b->damaged > 0)
 		put_rect(d, str_printed(48, "%s live", style), x, live);
@@ -311,15 +301,26 @@ put_variables(struct drawing *d)
 /* --- All parts --- */
 
 static void
-put_style(struct buf *out)
+put_head(struct drawing *d, size_t height)
 {
 	static const char *const hues[HUES] = {
 		"#4e79a7", "#59a14f", "#8067b0", "#3a9a94",
 		"#9c755f", "#b07aa1", "#b0892f", "#5f6b7a",
 	};
+	static const struct {
+		const char *style, *meaning;
+		double x;
+	} keys[] = {
+		{ "many live", "in use", LEFT },
+		{ "many", "reserved", 24 },
+		{ "meta", "records", 49 },
+		{ "bad live", "damaged", 72 },
+	};
+	const struct fti_file *f = d->c->file;
 
+	xml_svg(d->out, 0, height, f->name);
 	buf_add_str(
-		out,
+		d->out,
 		"<style>:root{color-scheme:light dark;--ink:#1b1f24;"
 		"--dim:#59636e;--paper:#fff;--line:#8c959f;--meta:#24292f;"
 		"--many:#7d8590;--lost:#b00020}\n"
@@ -338,27 +339,9 @@ put_style(struct buf *out)
 		".meta{fill:var(--meta)}.many{fill:var(--many)}"
 		".bad{fill:url(#hatch);fill-opacity:1}\n");
 	for (int i = 0; i < HUES; i++)
-		buf_printf(out, ".h%d{fill:%s}", i, hues[i]);
-	buf_add_str(out, "</style>\n");
-	xml_hatch(out, "var(--paper)", "var(--lost)");
-}
-
-static void
-put_head(struct drawing *d, size_t height)
-{
-	static const struct {
-		const char *style, *meaning;
-		double x;
-	} keys[] = {
-		{ "many live", "in use", LEFT },
-		{ "many", "reserved", 24 },
-		{ "meta", "records", 49 },
-		{ "bad live", "damaged", 72 },
-	};
-	const struct fti_file *f = d->c->file;
-
-	xml_svg(d->out, 0, height, f->name);
-	put_style(d->out);
+		buf_printf(d->out, ".h%d{fill:%s}", i, hues[i]);
+	buf_add_str(d->out, "</style>\n");
+	xml_hatch(d->out, "var(--paper)", "var(--lost)");
 	put_text(d, "head", 30, "%s", path_base(f->name));
 	put_text(d, "dim", 54, "layout %s (FTI %s), %s",
 		 fti_format(f->layout)->letter, fti_format(f->layout)->versions,

@@ -109,32 +109,13 @@ metafile_fini(struct metafile *f)
 
 /* --- Text --- */
 
-/* Append `text` line by line, without control characters that could drive a
- * terminal. */
-static void
-add_printable(struct buf *out, const char *text)
-{
-	struct buf line = BUF_INIT;
-	const char *from = NULL;
-	size_t len = 0;
-
-	while ((from = str_line(&text, &len)) != NULL) {
-		buf_clear(&line);
-		buf_add(&line, from, len);
-		buf_reserve(out, 4 * len + 1);
-		str_printable(out->data + out->len, 4 * len + 1, line.data);
-		out->len += strlen(out->data + out->len);
-		buf_add_char(out, '\n');
-	}
-	buf_free(&line);
-}
-
 int
 metafile_print(struct metafile *f, const struct metafile_options *o,
 	       struct buf *out, struct error *err)
 {
-	struct buf text = BUF_INIT;
-	const char *from = f->text.data;
+	struct buf text = BUF_INIT, line = BUF_INIT;
+	const char *from = f->text.data, *at = NULL;
+	size_t len = 0;
 
 	if (f->tree != NULL && o->sort && kvtree_sort(f->tree, err) < 0)
 		return -1;
@@ -146,14 +127,22 @@ metafile_print(struct metafile *f, const struct metafile_options *o,
 	}
 	if (f->tree != NULL)
 		from = text.data;
-	if (from != NULL && o->terminal)
-		add_printable(out, from);
-	else if (from != NULL)
+	if (!o->terminal && from != NULL)
 		buf_add_str(out, from);
+	/* Without control characters that could drive a terminal. */
+	while (o->terminal && (at = str_line(&from, &len)) != NULL) {
+		buf_clear(&line);
+		buf_add(&line, at, len);
+		buf_reserve(out, 4 * len + 1);
+		str_printable(out->data + out->len, 4 * len + 1, line.data);
+		out->len += strlen(out->data + out->len);
+		buf_add_char(out, '\n');
+	}
 	if (f->redundancy && f->tree != NULL && !o->exact)
 		buf_printf(out, "  (then %" PRIu64 " bytes of redundancy)\n",
 			   f->trailing);
 	buf_free(&text);
+	buf_free(&line);
 	return 0;
 }
 

@@ -115,10 +115,12 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 	buf_add_str(out, "<dl>\n");
 	if (s == NULL)
 		put_fact(out, "job", h->group->job);
-	else if (path_absolute(catalogue_path(s->catalogue), &path, NULL) == 0)
-		put_fact(out, "prefix", path.data);
 	else
-		put_fact(out, "prefix", catalogue_path(s->catalogue));
+		put_fact(out, "prefix",
+			 path_absolute(catalogue_path(s->catalogue), &path,
+				       NULL) == 0
+				 ? path.data
+				 : catalogue_path(s->catalogue));
 	buf_free(&path);
 	if (d != NULL && d->id > 0) {
 		put_fact(out, "kind",
@@ -262,42 +264,10 @@ put_folded(const struct ranks *r, size_t first, size_t last, struct buf *out)
 }
 
 static void
-put_rows(const struct ranks *r, struct buf *out)
-{
-	size_t lines = 0, rows = 0, last = 0;
-
-	/* First those that are not whole. */
-	for (size_t k = 0; k < 2 * r->nrows && lines < LINES_MAX; k++) {
-		const size_t i = k % r->nrows;
-		const struct ranks_row *row = &r->rows[i];
-
-		if (row->whole != (k >= r->nrows))
-			continue;
-		last = r->ncells > FOLD ? ranks_run(r, i) : i;
-		lines++;
-		buf_printf(out, "<div class=\"row%s\"><span>",
-			   row->vital ? " vital" : "");
-		if (last > i + 1) {
-			put_folded(r, i, last, out);
-		} else {
-			last = i;
-			put_row_name(r, row, out);
-			buf_add_str(out, "</span><div>");
-			put_cells(r, row, out);
-		}
-		buf_add_str(out, "</div></div>\n");
-		rows += last + 1 - i;
-		k += last - i;
-	}
-	if (rows < r->nrows)
-		buf_printf(out, "<p class=\"dim\">and %zu more</p>\n",
-			   r->nrows - rows);
-}
-
-static void
 put_ranks(const struct condition *h, const struct overview *s, struct buf *out)
 {
 	struct ranks r;
+	size_t lines = 0, rows = 0, last = 0;
 	bool vital = false; /* is it known what must not be lost next? */
 
 	ranks_init(&r, h->plan, s != NULL ? s->nodes : -1);
@@ -328,9 +298,37 @@ put_ranks(const struct condition *h, const struct overview *s, struct buf *out)
 	if (!r.nodes)
 		buf_add_str(out, "<p class=\"dim\">Which ranks shared "
 				 "a node is not recorded.</p>\n");
-	for (size_t i = 0; i < r.nrows && !vital; i++)
-		r.rows[i].vital = false;
-	put_rows(&r, out);
+	/* First the rows that are not whole. */
+	for (size_t k = 0; k < 2 * r.nrows && lines < LINES_MAX; k++) {
+		const size_t i = k % r.nrows;
+		const struct ranks_row *row = &r.rows[i];
+
+		if (row->whole != (k >= r.nrows))
+			continue;
+		/* The rows that look the same and can share a line. */
+		last = i;
+		while (r.ncells > FOLD && row->whole && last + 1 < r.nrows &&
+		       row[last + 1 - i].whole &&
+		       (!vital || row[last + 1 - i].vital == row->vital))
+			last++;
+		lines++;
+		buf_printf(out, "<div class=\"row%s\"><span>",
+			   vital && row->vital ? " vital" : "");
+		if (last > i + 1) {
+			put_folded(&r, i, last, out);
+		} else {
+			last = i;
+			put_row_name(&r, row, out);
+			buf_add_str(out, "</span><div>");
+			put_cells(&r, row, out);
+		}
+		buf_add_str(out, "</div></div>\n");
+		rows += last + 1 - i;
+		k += last - i;
+	}
+	if (rows < r.nrows)
+		buf_printf(out, "<p class=\"dim\">and %zu more</p>\n",
+			   r.nrows - rows);
 out:
 	ranks_free(&r);
 }

@@ -4,13 +4,10 @@
  * terminal: a row for each set, a cell for each member, so that a lost node
  * shows as a column of holes.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "buf.h"
-#include "error.h"
 #include "mem.h"
 #include "meta/redset.h"
 #include "num.h"
@@ -165,18 +162,6 @@ ranks_free(struct ranks *r)
 	mem_free(r->cells);
 	mem_free(r->rows);
 	memset(r, 0, sizeof(*r));
-}
-
-size_t
-ranks_run(const struct ranks *r, size_t first)
-{
-	const struct ranks_row *a = &r->rows[first];
-	size_t last = first;
-
-	while (a->whole && last + 1 < r->nrows && r->rows[last + 1].whole &&
-	       r->rows[last + 1].vital == a->vital)
-		last++;
-	return last;
 }
 
 const char *

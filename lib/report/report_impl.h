@@ -81,10 +81,6 @@ struct ranks {
 void ranks_init(struct ranks *r, const struct plan *p, int64_t nodes);
 void ranks_free(struct ranks *r);
 
-/* The last of the rows from `first` on that look the same and can share a line:
- * all whole, and all vital or none. */
-size_t ranks_run(const struct ranks *r, size_t first);
-
 /* "whole", "lost" ... */
 const char *ranks_state_name(const struct plan *p, enum report_cell_state s);
 
