@@ -3,6 +3,7 @@
  * scr_inspect - print metadata files and report the condition of datasets.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,8 +11,10 @@
 
 #include "app.h"
 #include "buf.h"
+#include "catalogue/catalogue.h"
+#include "columns.h"
 #include "error.h"
-#include "inspect/inspect.h"
+#include "find/locate.h"
 #include "json.h"
 #include "opt.h"
 #include "path.h"
@@ -22,21 +25,35 @@
 #include "str.h"
 #include "style.h"
 
+/* Options and state. */
+struct inspect {
+	/* Options. */
+	const char *prefix, *mode;
+	const char *svg, *html;	     /* files for pictures */
+	const char *columns, *order; /* of the list, as given, or NULL */
+	struct columns chosen;
+	struct opt_list datasets;
+	bool sort;
+	bool lists;	/* an option that only the list of datasets obeys */
+	bool detailed;	/* one that only the detailed output obeys */
+	bool draws;	/* a picture is asked for */
+	bool on_stdout; /* it is written there, in place of text */
+	uint64_t jobs;
+	struct catalogue_options look;
+	struct report_choice choice;
+	/* State. */
+	size_t nargs;
+	int status;
+	bool counting; /* only count the datasets to be drawn */
+	size_t drawn;  /* their number */
+	struct locate_caches caches;
+	struct json *files, *prefixes, *groups; /* with --json */
+	struct buf out;
+	struct buf last; /* next steps that are for several datasets */
+	bool apart;	 /* a blank line comes before them */
+};
+
 /* --- Helpers --- */
-
-/* Is there an option that only the list of datasets obeys? */
-static bool
-lists(const struct inspect *in)
-{
-	return in->columns != NULL || in->order != NULL;
-}
-
-/* Is there an option that only the detailed output obeys? */
-static bool
-detailed(const struct inspect *in)
-{
-	return in->choice.map || in->choice.all_files || inspect_draws(in);
-}
 
 /* Print the collected output, then `reasons` (or NULL) after a blank line. */
 static void
@@ -61,7 +78,6 @@ end_table(struct inspect *in, struct table *t)
 	style_dress(&in->choice.style, &in->out);
 }
 
-/* A dataset was shown. */
 static void
 note_shown(struct inspect *in, const struct condition *h)
 {
@@ -96,12 +112,11 @@ show_file(struct inspect *in, const char *path, struct error *err)
 		app_warn("%s: %" PRIu64
 			 " %s after the metadata were not checked",
 			 path, str_count(f.trailing, "byte"));
-	if (app_json()) {
+	if (app_json())
 		json_push(in->files, metafile_json(&f, path));
-	} else {
+	else
 		rc = metafile_print(&f, &o, &in->out, err);
-		flush(in, NULL);
-	}
+	flush(in, NULL);
 	metafile_fini(&f);
 	return rc;
 }
@@ -115,33 +130,6 @@ buildable(const struct condition *h)
 	return h->status == STATUS_OK && !h->absent && h->namesake == 0;
 }
 
-/* Show dataset `e`; if it is NULL, the dataset `name` in the layout of SCR
- * 1.1. */
-static int
-show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
-	 const char *name, struct json *list, struct error *err)
-{
-	struct condition h;
-	int rc = e != NULL ? condition_check(s, e, &in->look, &h, err)
-			   : condition_check_old(s, name, &in->look, &h, err);
-
-	if (rc == 0)
-		rc = condition_check_containers(s, &in->look, &h, err);
-	if (rc == 0)
-		condition_next_remade(s, buildable(&h) ? h.id : 0, &h);
-	note_shown(in, &h);
-	if (rc == 0 && app_json())
-		json_push(list, condition_json(&h, true, in->choice.all_files));
-	else if (rc == 0 && !inspect_on_stdout(in))
-		report_detail(&h, &in->choice, &in->out);
-	style_dress(&in->choice.style, &in->out);
-	flush(in, NULL);
-	if (rc == 0 && inspect_draws(in))
-		rc = picture_write(in->svg, in->html, &h, s, err);
-	condition_fini(&h);
-	return rc;
-}
-
 /* Show the datasets `names` in detail; all if there are no names.  *old: each
  * of them is in the layout of SCR 1.1. */
 static int
@@ -151,28 +139,45 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 	const struct overview_entry *e = NULL;
 	const bool all = names->count == 0;
 	struct error why = ERROR_INIT;
+	struct condition h;
 	size_t n = all ? s->count : names->count;
+	int rc = 0;
 
 	*old = n > 0;
-	if (inspect_draws(in) && n != 1)
+	if (in->draws && n != 1)
 		return error_set(
 			err, ERROR_USAGE,
 			"--svg and --html: no dataset given: there are %zu in "
 			"%s",
 			n, catalogue_path(s->catalogue));
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && rc == 0; i++) {
 		e = all ? &s->entries[i]
 			: overview_find(s, names->items[i], &why);
 		if (e == NULL && why.kind != ERROR_ABSENT)
 			return error_pass(err, &why);
 		if (i > 0 && !app_json())
 			putchar('\n');
-		if (show_one(in, s, e, all ? NULL : names->items[i], list,
-			     err) < 0)
-			return -1;
+		rc = e != NULL ? condition_check(s, e, &in->look, &h, err)
+			       : condition_check_old(s, names->items[i],
+						     &in->look, &h, err);
+		if (rc == 0)
+			rc = condition_check_containers(s, &in->look, &h, err);
+		if (rc == 0)
+			condition_next_remade(s, buildable(&h) ? h.id : 0, &h);
+		note_shown(in, &h);
+		if (rc == 0 && app_json())
+			json_push(list, condition_json(&h, true,
+						       in->choice.all_files));
+		else if (rc == 0 && !in->on_stdout)
+			report_detail(&h, &in->choice, &in->out);
+		style_dress(&in->choice.style, &in->out);
+		flush(in, NULL);
+		if (rc == 0 && in->draws)
+			rc = picture_write(in->svg, in->html, &h, s, err);
+		condition_fini(&h);
 		*old &= e == NULL;
 	}
-	return 0;
+	return rc;
 }
 
 static int
@@ -241,7 +246,7 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 	}
 	list = app_json() ? json_new_array() : NULL;
 	in->look.index = s.index;
-	if (lists(in) && names->count > 0)
+	if (in->lists && names->count > 0)
 		rc = error_set(
 			err, ERROR_USAGE,
 			"%s: --columns and --sort-by are for the list of "
@@ -250,7 +255,7 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 	else if (s.index == NULL && s.count == 0 && names->count == 0)
 		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
 	else
-		rc = names->count > 0 || detailed(in)
+		rc = names->count > 0 || in->detailed
 			     ? show_some(in, &s, names, list, &old, err)
 			     : show_all(in, &s, list, err);
 	/* If all datasets are of SCR 1.1, the old kind of index is no
@@ -295,8 +300,8 @@ static int
 show_caches(struct inspect *in, struct error *err)
 {
 	const struct locate_caches *c = &in->caches;
-	const bool detailed_all = (c->count == 1 && !lists(in)) ||
-				  in->datasets.count > 0 || detailed(in);
+	const bool detailed_all = (c->count == 1 && !in->lists) ||
+				  in->datasets.count > 0 || in->detailed;
 	struct buf reasons = BUF_INIT;
 	struct condition h;
 	struct table t;
@@ -324,13 +329,13 @@ show_caches(struct inspect *in, struct error *err)
 			json_push(in->groups,
 				  condition_json(&h, detail,
 						 in->choice.all_files));
-		} else if (rc == 0 && detail && !inspect_on_stdout(in)) {
+		} else if (rc == 0 && detail && !in->on_stdout) {
 			report_detail(&h, &in->choice, &in->out);
 		} else if (rc == 0) {
 			report_overview_row(&t, &h);
 			report_reasons(&h, &reasons);
 		}
-		if (rc == 0 && inspect_draws(in))
+		if (rc == 0 && in->draws)
 			rc = picture_write(in->svg, in->html, &h, NULL, err);
 		condition_fini(&h);
 	}
@@ -368,13 +373,11 @@ show_named(struct inspect *in, const char *name, struct error *why,
 static int
 show_old_dir(struct inspect *in, const char *arg, struct error *err)
 {
-	struct buf path = BUF_INIT, word = BUF_INIT;
+	struct buf path = BUF_INIT;
 	struct stat st;
+	const char *word = NULL;
 	char *slash = NULL;
-	const struct opt_list one = {
-		.items = (const char **)&word.data,
-		.count = 1,
-	};
+	const struct opt_list one = { .items = &word, .count = 1 };
 	int rc = 1;
 
 	path_join(&path, arg, ".scr/rank2file.scr", NULL);
@@ -382,10 +385,9 @@ show_old_dir(struct inspect *in, const char *arg, struct error *err)
 		slash = strrchr(path.data, '/');
 	if (slash != NULL && slash != path.data) {
 		*slash = '\0';
-		buf_printf(&word, WORD_NAME "%s", slash + 1);
+		word = str_printed(NAME_MAX + 8, WORD_NAME "%s", slash + 1);
 		rc = show_prefix(in, path.data, &one, err);
 	}
-	buf_free(&word);
 	buf_free(&path);
 	return rc;
 }
@@ -396,8 +398,7 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	struct error why = ERROR_INIT;
 	struct locate_place at;
 	size_t found = 0;
-	char id[WORD_ID_SIZE];
-	const char *name = id;
+	const char *name = NULL;
 	const struct opt_list one = { .items = &name, .count = 1 };
 	struct word w;
 	int rc = 0;
@@ -408,25 +409,18 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	rc = show_old_dir(in, arg, err);
 	if (rc <= 0)
 		return rc;
-	if (locate_path(arg, in->caches.arena, &at, &why) < 0) {
-		if (why.kind == ERROR_ABSENT)
-			return show_named(in, arg, &why, err);
-		return error_pass(err, &why);
-	}
-	switch (at.kind) {
-	case LOCATE_FILE:
-		return inspect_draws(in)
-			       ? error_set(err, ERROR_USAGE,
-					   "%s: only datasets are drawn", arg)
-			       : show_file(in, arg, err);
-	case LOCATE_PREFIX:
-		return show_prefix(in, at.prefix, &in->datasets, err);
-	case LOCATE_DATASET:
-		snprintf(id, sizeof(id), WORD_ID_FMT, at.id);
-		return show_prefix(in, at.prefix, &one, err);
-	default:
-		break;
-	}
+	if (locate_path(arg, in->caches.arena, &at, &why) < 0)
+		return why.kind == ERROR_ABSENT ? show_named(in, arg, &why, err)
+						: error_pass(err, &why);
+	if (at.kind == LOCATE_FILE)
+		return in->draws ? error_set(err, ERROR_USAGE,
+					     "%s: only datasets are drawn", arg)
+				 : show_file(in, arg, err);
+	name = word_id_str(at.id);
+	if (at.kind == LOCATE_PREFIX || at.kind == LOCATE_DATASET)
+		return show_prefix(
+			in, at.prefix,
+			at.kind == LOCATE_PREFIX ? &in->datasets : &one, err);
 	if (locate_caches_add(&in->caches, arg, &found, err) < 0)
 		return -1;
 	if (found > 0)
@@ -454,6 +448,103 @@ show_arguments(struct inspect *in, char **args)
 		in->status = app_report(in->status, &err);
 }
 
+/* --- The command line --- */
+
+static const struct app_info info = {
+	.name = "scr_inspect",
+	.summary =
+		"report the state of datasets, and print metadata files of SCR",
+	.usage = "[OPTION]... [FILE|DIR|DATASET]...",
+	.notes = "FILE is any metadata file; DIR a prefix, the directory "
+		 "of a dataset in it, or\n"
+		 "the cache of one or more nodes; DATASET a name or "
+		 "number on the prefix,\n"
+		 "name:NAME or id:NUMBER.  Default: the prefix.\n"
+		 "Exit status: 0 all are whole; 1 failed or unknown; 2 "
+		 "usage; 3 damaged, but no\n"
+		 "data are lost; 4 data are lost.",
+};
+
+static char **
+parse(struct inspect *in, int argc, char **argv)
+{
+	struct catalogue_options *o = &in->look;
+	char words[COLUMNS_WORDS];
+	const char *name = app_called(argc, argv), *other = NULL;
+	int count = 0;
+	const struct opt opts[] = {
+		OPT_GROUP("Datasets"),
+		APP_OPT_PREFIX(&in->prefix),
+		OPT_LIST('d', "dataset", &in->datasets, "NAME", OPT_DATASET,
+			 "show this dataset, by name or number, in detail"),
+		OPT_COLUMNS('o', "columns", &in->columns, "LIST", words,
+			    "columns of the list of datasets, for example "
+			    "id,state"),
+		OPT_COLUMNS(0, "sort-by", &in->order, "COLUMN", words,
+			    "sort that list by a column; -COLUMN: descending"),
+		OPT_FLAG(0, "map", &in->choice.map,
+			 "also draw the ranks by redundancy sets"),
+		OPT_FLAG(0, "files", &in->choice.all_files,
+			 "also list every file"),
+		OPT_STRING(0, "svg", &in->svg, "FILE", OPT_FILE,
+			   "draw the containers, or the ranks if the dataset "
+			   "is not packed (-: standard output)"),
+		OPT_STRING(0, "html", &in->html, "FILE", OPT_FILE,
+			   "a page with its ranks, sets, containers and the "
+			   "timeline"),
+		OPT_FLAG(0, "checksums", &o->checksums,
+			 "read the files and compare recorded checksums"),
+		OPT_FLAG(0, "verify", &o->checksums, NULL),
+		OPT_FLAG(0, "deep", &o->deep,
+			 "read everything and compare redundancy with data"),
+		APP_OPT_MOVED_FROM(&o->moved_from),
+		OPT_GROUP("Metadata files"),
+		OPT_STRING('m', "mode", &in->mode, "tree|keyval", OPT_WORDS,
+			   "exactly as LLNL's kvtree_print (tree) or, with "
+			   "--sort, scr_print (keyval)"),
+		OPT_FLAG(0, "sort", &in->sort, "keys in order of their bytes"),
+		OPT_GROUP("Work"),
+		APP_OPT_JOBS(&in->jobs),
+		APP_OPT_MEMORY(&o->work.memory, 1 << 20, "memory for --deep"),
+		OPT_END,
+	};
+
+	/* LLNL's programs, which print metadata files. */
+	if (str_eq(name, "kvtree_print"))
+		in->mode = "tree";
+	in->sort = str_eq(name, "scr_print");
+	if (in->sort)
+		in->mode = "keyval";
+	table_words(report_overview, words);
+	argv = app_start(&info, argc, argv, opts, &count);
+	in->choice.all_containers = in->choice.all_files || app_verbosity() > 0;
+	in->nargs = (size_t)count;
+	in->lists = in->columns != NULL || in->order != NULL;
+	in->draws = in->svg != NULL || in->html != NULL;
+	in->on_stdout = (in->svg != NULL && str_eq(in->svg, "-")) ||
+			(in->html != NULL && str_eq(in->html, "-"));
+	in->detailed = in->choice.map || in->choice.all_files || in->draws;
+	if (in->mode != NULL && !str_eq(in->mode, "tree") &&
+	    !str_eq(in->mode, "keyval"))
+		app_usage("-m %s: must be tree or keyval", in->mode);
+	app_columns(&in->chosen, words, in->columns, "--sort-by", in->order);
+	/* Refuse options of the list together with those of a dataset. */
+	other = app_json()		 ? "--json"
+		: in->datasets.count > 0 ? "--dataset"
+		: in->choice.map	 ? "--map"
+		: in->choice.all_files	 ? "--files"
+		: in->draws		 ? "--svg or --html"
+					 : NULL;
+	if (in->lists && other != NULL)
+		app_usage("%s and %s cannot be used together",
+			  in->columns != NULL ? "--columns" : "--sort-by",
+			  other);
+	if (app_json() && in->on_stdout)
+		app_usage(
+			"--json and a picture on -: both go to standard output");
+	return argv;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -461,11 +552,11 @@ main(int argc, char **argv)
 	struct error err = ERROR_INIT;
 	struct json *j = NULL;
 
-	argv = inspect_parse(&in, argc, argv);
+	argv = parse(&in, argc, argv);
 	in.choice.style = style_of(STDOUT_FILENO);
 	locate_caches_init(&in.caches);
 	/* Refuse to draw several datasets, before any of them is shown. */
-	if (inspect_draws(&in)) {
+	if (in.draws) {
 		in.counting = true;
 		show_arguments(&in, argv);
 		in.counting = false;
@@ -488,8 +579,7 @@ main(int argc, char **argv)
 	}
 	show_arguments(&in, argv);
 	/* Behind all reasons, and each once. */
-	if (in.last.len > 0 && !app_json() && !lists(&in) &&
-	    !inspect_on_stdout(&in))
+	if (in.last.len > 0 && !app_json() && !in.lists && !in.on_stdout)
 		printf("%s%s", in.apart ? "\n" : "", in.last.data);
 	buf_free(&in.last);
 	app_work_end(&in.look.work);
