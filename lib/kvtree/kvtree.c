@@ -130,13 +130,6 @@ index_moved(struct kvtree_level *level, const struct kvtree *n,
 		map_put(level->index, n->key, (uintptr_t)link);
 }
 
-static void
-index_drop(struct kvtree_level *level)
-{
-	map_free(level->index);
-	level->index = NULL;
-}
-
 /* --- Children --- */
 
 struct kvtree_level *
@@ -164,18 +157,14 @@ struct kvtree **
 kvtree_level_search(const struct kvtree *t, const char *key)
 {
 	const struct kvtree_level *level = kvtree_level_of(t);
-	struct map *index = NULL;
+	struct map *index = level != NULL ? index_of(level) : NULL;
+	const size_t at = index != NULL ? map_get(index, key) : MAP_NONE;
 	struct kvtree **link = (struct kvtree **)&t->first;
-	size_t at = 0;
 
-	if (level != NULL) {
-		index = index_of(level);
-		if (index != NULL) {
-			at = map_get(index, key);
-			return at != MAP_NONE ? (struct kvtree **)at : NULL;
-		}
+	if (index != NULL)
+		return at != MAP_NONE ? (struct kvtree **)at : NULL;
+	if (level != NULL)
 		link = (struct kvtree **)&level->first;
-	}
 	for (; *link != NULL; link = &(*link)->next)
 		if (strcmp((*link)->key, key) == 0)
 			return link;
@@ -225,7 +214,8 @@ kvtree_level_relink(struct kvtree *t, struct kvtree *n)
 		t->first = n;
 		return;
 	}
-	index_drop(level);
+	map_free(level->index);
+	level->index = NULL;
 	level->first = n;
 	level->tail = &level->first;
 	while (*level->tail != NULL)

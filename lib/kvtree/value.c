@@ -15,6 +15,16 @@ value_bad(struct error *err, const char *key, const char *why)
 	return error_set(err, ERROR_CORRUPT, "%s: %s", str_shown(key), why);
 }
 
+const struct kvtree *
+value_need(const struct kvtree *t, const char *key, struct error *err)
+{
+	const struct kvtree *k = kvtree_get(t, key);
+
+	if (k == NULL)
+		value_bad(err, key, "missing");
+	return k;
+}
+
 int
 value_str(const struct kvtree *k, const char **out, struct error *err)
 {

@@ -86,46 +86,38 @@ refused(const char *name, const char *what, struct error *err)
 	return refuses ? 1 : -1;
 }
 
-/* Set mode, and the owner, or else the recorded group. */
-static int
-apply_access(const struct attr *a, int fd, const char *name, struct owner owner,
-	     const struct stat *is, struct error *err)
-{
-	mode_t mode = (mode_t)(a->mode & 0777);
-	struct stat st;
-	int rc = 0;
-
-	if (is == NULL) {
-		if (fstat(fd, &st) < 0)
-			return error_sys(err, "%s: cannot stat", name);
-		is = &st;
-	}
-	/* A directory inherits the group of the one above, and the bit. */
-	if (S_ISDIR(is->st_mode))
-		mode |= is->st_mode & S_ISGID;
-	if (owner.set && (is->st_uid != owner.uid || is->st_gid != owner.gid))
-		rc = create_give(fd, owner);
-	else if (!owner.set && geteuid() != 0 && is->st_gid != a->gid)
-		rc = fchown(fd, (uid_t)-1, a->gid);
-	/* Another group than the user's (EPERM), or one that is unknown to the
-	 * user namespace (EINVAL), is not reported. */
-	rc = rc == 0 || errno == EPERM || errno == EINVAL
-		     ? 0
-		     : refused(name, "change the owner", err);
-	if (rc < 0 || (is->st_mode & 07777) == mode || fchmod(fd, mode) == 0)
-		return rc;
-	return refused(name, "change the mode", err);
-}
-
 int
 attr_apply(const struct attr *a, int fd, const char *name, struct owner owner,
 	   const struct stat *is, struct error *err)
 {
 	const struct timespec times[2] = { a->atime, a->mtime };
+	mode_t mode = (mode_t)(a->mode & 0777);
+	struct stat st;
 	int rc = 0;
 
-	if (a->has_owner)
-		rc = apply_access(a, fd, name, owner, is, err);
+	/* Set mode, and the owner, or else the recorded group. */
+	if (a->has_owner) {
+		if (is == NULL && fstat(fd, &st) < 0)
+			return error_sys(err, "%s: cannot stat", name);
+		is = is != NULL ? is : &st;
+		/* A directory inherits the group of the one above, and the
+		 * bit. */
+		if (S_ISDIR(is->st_mode))
+			mode |= is->st_mode & S_ISGID;
+		if (owner.set &&
+		    (is->st_uid != owner.uid || is->st_gid != owner.gid))
+			rc = create_give(fd, owner);
+		else if (!owner.set && geteuid() != 0 && is->st_gid != a->gid)
+			rc = fchown(fd, (uid_t)-1, a->gid);
+		/* Another group than the user's (EPERM), or one that is unknown
+		 * to the user namespace (EINVAL), is not reported. */
+		rc = rc == 0 || errno == EPERM || errno == EINVAL
+			     ? 0
+			     : refused(name, "change the owner", err);
+		if (rc >= 0 && (is->st_mode & 07777) != mode &&
+		    fchmod(fd, mode) < 0)
+			rc = refused(name, "change the mode", err);
+	}
 	if (rc < 0 || !a->has_times || futimens(fd, times) == 0)
 		return rc;
 	return refused(name, "set the times", err);

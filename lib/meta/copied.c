@@ -67,40 +67,32 @@ copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 	return 0;
 }
 
-struct walk {
-	int fd;
-	int (*fn)(void *arg, const struct kvtree *desc, struct error *err);
-	void *arg;
-};
-
-static int
-give_desc(void *arg, const char *name, struct error *err)
-{
-	const struct walk *w = arg;
-	const struct kvtree *desc = NULL;
-	struct error why = ERROR_INIT;
-	struct kvtree *t = NULL;
-	int rc = 0;
-
-	if (copied_name_rank(name) < 0)
-		return 0;
-	t = kvtree_read_file(w->fd, name, &why);
-	desc = kvtree_get(t, DESC);
-	if (desc != NULL)
-		rc = w->fn(w->arg, desc, err);
-	kvtree_free(t);
-	return why.kind == ERROR_NOMEM ? error_no_memory(err) : rc;
-}
-
 int
 copied_each_desc(int fd, const char *what,
 		 int (*fn)(void *arg, const struct kvtree *desc,
 			   struct error *err),
 		 void *arg, struct error *err)
 {
-	struct walk w = { fd, fn, arg };
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, fd, what, err);
 
-	return dir_each(fd, what, give_desc, &w, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		const struct kvtree *desc = NULL;
+		struct error why = ERROR_INIT;
+		struct kvtree *t = NULL;
+
+		if (copied_name_rank(name) < 0)
+			continue;
+		t = kvtree_read_file(fd, name, &why);
+		desc = kvtree_get(t, DESC);
+		if (desc != NULL)
+			rc = fn(arg, desc, err);
+		kvtree_free(t);
+		if (why.kind == ERROR_NOMEM)
+			rc = error_no_memory(err);
+	}
+	return dir_done(&w, rc, err);
 }
 
 int

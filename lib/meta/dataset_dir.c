@@ -153,12 +153,8 @@ dataset_dir_is_aside(const char *name)
 bool
 dataset_dir_is_recovery(const char *name)
 {
-	switch (dataset_dir_kind(name, NULL)) {
-	case DATASET_DIR_FILEMAP:
-	case DATASET_DIR_REDUNDANCY:
-	case DATASET_DIR_DESCRIPTOR:
-		return true;
-	default:
-		return false;
-	}
+	const enum dataset_dir_kind kind = dataset_dir_kind(name, NULL);
+
+	return kind == DATASET_DIR_FILEMAP || kind == DATASET_DIR_REDUNDANCY ||
+	       kind == DATASET_DIR_DESCRIPTOR;
 }

@@ -59,35 +59,29 @@ static int
 copy_strings(struct filemap_file *f, const struct filemap_file *before,
 	     struct arena *arena)
 {
-	const char *path = f->cache_path, *base = NULL;
+	const char *base = NULL;
 
-	f->cache_path = arena_strdup(arena, path);
+	f->cache_path = arena_strdup(arena, f->cache_path);
 	if (f->cache_path == NULL)
 		return -1;
-	if (f->orig != NULL) {
-		f->orig = arena_strdup(arena, f->orig);
-		if (f->orig == NULL)
-			return -1;
-	}
-	if (f->name != NULL) {
-		/* The base name usually equals that of the path in cache. */
-		base = path_base(f->cache_path);
-		f->name = strcmp(base, f->name) == 0
-				  ? base
-				  : arena_strdup(arena, f->name);
-		if (f->name == NULL)
-			return -1;
-	}
-	if (f->dir != NULL) {
-		/* Most files of one rank share a directory. */
-		f->dir = before != NULL && before->dir != NULL &&
-					 strcmp(before->dir, f->dir) == 0
-				 ? before->dir
-				 : arena_strdup(arena, f->dir);
-		if (f->dir == NULL)
-			return -1;
-	}
-	return 0;
+	if (f->orig != NULL && (f->orig = arena_strdup(arena, f->orig)) == NULL)
+		return -1;
+	/* The base name usually equals that of the path in cache. */
+	base = path_base(f->cache_path);
+	if (f->name != NULL && strcmp(base, f->name) == 0)
+		f->name = base;
+	else if (f->name != NULL &&
+		 (f->name = arena_strdup(arena, f->name)) == NULL)
+		return -1;
+	/* Most files of one rank share a directory. */
+	if (f->dir == NULL)
+		return 0;
+	if (before != NULL && before->dir != NULL &&
+	    strcmp(before->dir, f->dir) == 0)
+		f->dir = before->dir;
+	else
+		f->dir = arena_strdup(arena, f->dir);
+	return f->dir == NULL ? -1 : 0;
 }
 
 int

@@ -106,11 +106,9 @@ int
 rank2file_read_level(const struct kvtree *tree, uint64_t *out,
 		     struct error *err)
 {
-	const struct kvtree *k = kvtree_get(tree, "LEVEL");
+	const struct kvtree *k = value_need(tree, "LEVEL", err);
 
-	if (k == NULL)
-		return value_bad(err, "LEVEL", "missing");
-	return value_u64(k, LEVEL_MAX, out, err);
+	return k == NULL ? -1 : value_u64(k, LEVEL_MAX, out, err);
 }
 
 /* The image `name` of those given. */
@@ -184,7 +182,7 @@ static int
 load_part(struct rank2file_loader *l, int dirfd, const struct kvtree *k,
 	  uint64_t level, struct error *err)
 {
-	const struct kvtree *file = kvtree_get(k, "FILE");
+	const struct kvtree *file = value_need(k, "FILE", err);
 	const struct kvtree *at = kvtree_get(k, "OFFSET");
 	const char *value = NULL, *name = NULL;
 	struct kvtree *tree = NULL;
@@ -192,9 +190,7 @@ load_part(struct rank2file_loader *l, int dirfd, const struct kvtree *k,
 	uint64_t offset = 0, below = 0;
 	int rc = -1;
 
-	if (file == NULL)
-		return value_bad(err, "FILE", "missing");
-	if (value_str(file, &value, err) < 0 ||
+	if (file == NULL || value_str(file, &value, err) < 0 ||
 	    (at != NULL && value_u64(at, INT64_MAX, &offset, err) < 0))
 		return -1;
 	name = part_name(l, value, level, err);
@@ -347,13 +343,12 @@ begin(struct rank2file_loader *l, const char *base, struct error *err)
 	if (l->out->arena == NULL || l->seen == NULL)
 		return error_no_memory(err);
 	top = read_top(l, err);
-	ranks = kvtree_get(top, "RANKS");
 	if (top == NULL)
 		return -1;
-	if (ranks == NULL)
-		value_bad(err, "RANKS", "missing");
-	else if (value_u64(ranks, RANK2FILE_MAX_RANKS, &l->nranks, err) == 0 &&
-		 rank2file_read_level(top, &level, err) == 0)
+	ranks = value_need(top, "RANKS", err);
+	if (ranks != NULL &&
+	    value_u64(ranks, RANK2FILE_MAX_RANKS, &l->nranks, err) == 0 &&
+	    rank2file_read_level(top, &level, err) == 0)
 		rc = 0;
 	/* At level 0 the top file is the only part.  No known writer does
 	 * this, but it is complete. */
@@ -374,36 +369,28 @@ end(struct rank2file_loader *l)
 	map_free(l->seen);
 }
 
-/* Do its files lie below a directory of the dataset's name, as most do? */
-static bool
-has_name(const struct rank2file_loader *l)
-{
-	struct summary s = { .desc = NULL };
-	struct dataset d = { .name = NULL };
-	struct kvtree *t = summary_load(l->dirfd, SUMMARY_FILE, NULL, &s, NULL);
-	bool has = s.desc != NULL && dataset_read(s.desc, &d, NULL) == 0 &&
-		   d.name != NULL;
-	size_t i = 0;
-
-	while (i < l->out->nranks && l->out->ranks[i].nfiles == 0)
-		i++;
-	has = has && i < l->out->nranks &&
-	      path_below(l->out->ranks[i].files[0].path, d.name) != NULL;
-	kvtree_free(t);
-	return has;
-}
-
 /* How many files of the map, and copies, have their checksum in the top
- * file?  Their paths count as one more. */
+ * file?  Their paths count as one more, if they lie below a directory of the
+ * dataset's name, as most do. */
 static size_t
 count_witnesses(const struct rank2file_loader *l)
 {
 	static const char *const tables[] = { "COPY", "HIDDEN" };
 	char name[NAME_MAX + 1];
+	struct summary s = { .desc = NULL };
+	struct dataset d = { .name = NULL };
+	struct kvtree *summary =
+		summary_load(l->dirfd, SUMMARY_FILE, NULL, &s, NULL);
 	const struct kvtree *k = NULL;
 	struct buf raw = BUF_INIT;
-	size_t count = has_name(l);
+	size_t i = 0, count = 0;
 
+	while (i < l->out->nranks && l->out->ranks[i].nfiles == 0)
+		i++;
+	count = s.desc != NULL && dataset_read(s.desc, &d, NULL) == 0 &&
+		d.name != NULL && i < l->out->nranks &&
+		path_below(l->out->ranks[i].files[0].path, d.name) != NULL;
+	kvtree_free(summary);
 	for (int t = 0; t < 4; t++)
 		kvtree_foreach (k,
 				kvtree_get(l->out->containers, tables[t / 2])) {

@@ -80,45 +80,10 @@ container(struct scan *s)
 }
 
 static void
-scan_seg(struct scan *s, struct rank2file_seg *segs, uint32_t nsegs)
-{
-	struct kvscan *in = s->in;
-	struct rank2file_seg *to = NULL;
-	uint64_t number = 0;
-	unsigned seen = 0;
-
-	kvstream_more(s->from);
-	number = kvscan_number(in);
-	if (kvscan_count(in) != 3 || number >= nsegs)
-		in->irregular = true;
-	if (in->irregular)
-		return;
-	to = &segs[number];
-	if (to->file != NULL)
-		in->irregular = true;
-	for (int i = 0; i < 3 && !in->irregular; i++) {
-		if (KVSCAN_ONE(in, "FILE")) {
-			to->file = container(s);
-			seen |= 1;
-		} else if (KVSCAN_ONE(in, "OFFSET")) {
-			to->off = kvscan_u64(in);
-			seen |= 2;
-		} else if (KVSCAN_ONE(in, "LENGTH")) {
-			to->len = kvscan_u64(in);
-			seen |= 4;
-		} else {
-			in->irregular = true;
-		}
-	}
-	if (seen != 7)
-		in->irregular = true;
-}
-
-static void
 scan_segs(struct scan *s, struct rank2file_file *f)
 {
 	struct kvscan *in = s->in;
-	uint32_t n = kvscan_count(in);
+	const uint32_t n = kvscan_count(in);
 	struct rank2file_seg *segs = NULL;
 
 	/* The smallest segment has 40 bytes. */
@@ -127,8 +92,37 @@ scan_segs(struct scan *s, struct rank2file_file *f)
 	segs = in->irregular ? NULL : alloc(s, n, sizeof(*segs));
 	if (segs == NULL)
 		return;
-	for (uint32_t i = 0; i < n && !in->irregular; i++)
-		scan_seg(s, segs, n);
+	for (uint32_t i = 0; i < n && !in->irregular; i++) {
+		struct rank2file_seg *to = NULL;
+		uint64_t number = 0;
+		unsigned seen = 0;
+
+		kvstream_more(s->from);
+		number = kvscan_number(in);
+		if (kvscan_count(in) != 3 || number >= n)
+			in->irregular = true;
+		if (in->irregular)
+			break;
+		to = &segs[number];
+		if (to->file != NULL)
+			in->irregular = true;
+		for (int k = 0; k < 3 && !in->irregular; k++) {
+			if (KVSCAN_ONE(in, "FILE")) {
+				to->file = container(s);
+				seen |= 1;
+			} else if (KVSCAN_ONE(in, "OFFSET")) {
+				to->off = kvscan_u64(in);
+				seen |= 2;
+			} else if (KVSCAN_ONE(in, "LENGTH")) {
+				to->len = kvscan_u64(in);
+				seen |= 4;
+			} else {
+				in->irregular = true;
+			}
+		}
+		if (seen != 7)
+			in->irregular = true;
+	}
 	f->segs = segs;
 	f->nsegs = n;
 }
@@ -288,83 +282,47 @@ scan_ranks(struct scan *s, struct undo *undo)
 		scan_rank(s, undo);
 }
 
-static void
-scan_part(struct scan *s, struct undo *undo, uint64_t *said)
+int
+rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
+	       uint64_t *said)
 {
-	struct kvscan *in = s->in;
+	struct kvscan *in = &from->in;
+	struct scan s = { .from = from, .in = in, .to = to };
+	struct undo undo = { .seen = false };
+	struct rank2file_rank *all = to->out->ranks;
 	bool ranks = false, level = false;
 	uint32_t n = kvscan_count(in);
 
+	*said = 0;
 	for (uint32_t i = 0; i < n && !in->irregular; i++) {
-		kvstream_more(s->from);
+		kvstream_more(from);
 		if (!ranks && KVSCAN_ONE(in, "RANKS")) {
 			ranks = true;
 			*said = kvscan_u64(in);
-			if (*said > s->to->out->nranks)
+			if (*said > to->out->nranks)
 				in->irregular = true;
 		} else if (!level && KVSCAN_ONE(in, "LEVEL")) {
 			level = true;
 			if (kvscan_u64(in) != 0)
 				in->irregular = true;
-		} else if (!undo->seen && KVSCAN_KEY(in, "RANK")) {
-			scan_ranks(s, undo);
+		} else if (!undo.seen && KVSCAN_KEY(in, "RANK")) {
+			scan_ranks(&s, &undo);
 		} else {
 			in->irregular = true;
 		}
 	}
 	if (!level)
 		in->irregular = true;
-}
-
-int
-rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
-	       uint64_t *said)
-{
-	struct scan s = { .from = from, .in = &from->in, .to = to };
-	struct undo undo = { .seen = false };
-	struct rank2file_rank *ranks = to->out->ranks;
-
-	*said = 0;
-	scan_part(&s, &undo, said);
 	if (kvstream_good(from))
 		return 0;
-	for (size_t i = 0; i < undo.count; i++)
-		memset(&ranks[undo.ranks[i]], 0, sizeof(*ranks));
-	for (size_t i = 0; i < undo.count; i++)
+	for (size_t i = 0; i < undo.count; i++) {
+		memset(&all[undo.ranks[i]], 0, sizeof(*all));
 		to->claimed[undo.ranks[i]] = 0;
+	}
 	return s.failed ? -1 : 1;
 }
 
 /* --- As a tree --- */
-
-/* Read entry `k` of a SEG table into the element of *segs with its number. */
-static int
-read_seg(const struct kvtree *k, struct rank2file_seg *segs, size_t count,
-	 struct error *err)
-{
-	const struct kvtree *v = NULL;
-	struct rank2file_seg *s = NULL;
-	uint64_t n = 0;
-	unsigned seen = 0;
-	int rc = 0;
-
-	if (!value_number(kvtree_key(k), count - 1, &n))
-		return value_bad(err, kvtree_key(k), "no number of a segment");
-	s = &segs[n];
-	kvtree_foreach (v, k) {
-		const char *key = kvtree_key(v);
-
-		if (strcmp(key, "FILE") == 0 && ++seen)
-			rc = value_str(v, &s->file, err);
-		else if (strcmp(key, "OFFSET") == 0 && ++seen)
-			rc = value_u64(v, INT64_MAX, &s->off, err);
-		else if (strcmp(key, "LENGTH") == 0 && ++seen)
-			rc = value_u64(v, INT64_MAX, &s->len, err);
-		if (rc < 0)
-			return -1;
-	}
-	return seen == 3 ? 0 : value_bad(err, "SEG", "incomplete");
-}
 
 int
 rank2file_read_file(const struct kvtree *k, struct arena *arena,
@@ -380,9 +338,8 @@ rank2file_read_file(const struct kvtree *k, struct arena *arena,
 	f->path = kvtree_key(k);
 	f->has_size = size != NULL;
 	f->has_crc = crc != NULL;
-	if (size != NULL && value_u64(size, INT64_MAX, &f->size, err) < 0)
-		return -1;
-	if (crc != NULL && value_u32(crc, UINT32_MAX, &f->crc, err) < 0)
+	if ((size != NULL && value_u64(size, INT64_MAX, &f->size, err) < 0) ||
+	    (crc != NULL && value_u32(crc, UINT32_MAX, &f->crc, err) < 0))
 		return -1;
 	if (count == 0)
 		return 0;
@@ -390,9 +347,30 @@ rank2file_read_file(const struct kvtree *k, struct arena *arena,
 	segs = arena_alloc(arena, count, sizeof(*segs));
 	if (segs == NULL)
 		return error_no_memory(err);
-	kvtree_foreach (seg, table)
-		if (read_seg(seg, segs, count, err) < 0)
-			return -1;
+	kvtree_foreach (seg, table) {
+		const struct kvtree *v = NULL;
+		unsigned seen = 0;
+		uint64_t n = 0;
+		int rc = 0;
+
+		if (!value_number(kvtree_key(seg), count - 1, &n))
+			return value_bad(err, kvtree_key(seg),
+					 "no number of a segment");
+		kvtree_foreach (v, seg) {
+			const char *key = kvtree_key(v);
+
+			if (strcmp(key, "FILE") == 0 && ++seen)
+				rc = value_str(v, &segs[n].file, err);
+			else if (strcmp(key, "OFFSET") == 0 && ++seen)
+				rc = value_u64(v, INT64_MAX, &segs[n].off, err);
+			else if (strcmp(key, "LENGTH") == 0 && ++seen)
+				rc = value_u64(v, INT64_MAX, &segs[n].len, err);
+			if (rc < 0)
+				return -1;
+		}
+		if (seen != 3)
+			return value_bad(err, "SEG", "incomplete");
+	}
 	f->segs = segs;
 	f->nsegs = count;
 	return 0;

@@ -199,34 +199,33 @@ rank2file_has_copies(const struct rank2file *r)
 	return r->containers != NULL && !r->uncounted;
 }
 
-/* A directory whose old parts are removed. */
-struct stale {
-	int dirfd;
-	const struct rank2file_base *base;
-	const struct rank2file *r;
-};
-
+/* Remove the parts and copies in the directory that do not belong to the
+ * map. */
 static int
-remove_if_stale(void *arg, const char *name, struct error *err)
+remove_stale(int dirfd, const struct rank2file_base *b,
+	     const struct rank2file *r, struct error *err)
 {
-	const struct stale *s = arg;
-	char plain[NAME_MAX + 1];
-	const bool is_copy = dataset_dir_is_copy(name, plain);
-	uint64_t level = 0, writer = 0;
+	const bool copies = rank2file_has_copies(r);
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, dirfd, b->base, err);
 
-	if (rank2file_part_scan(s->base, plain, &level, &writer)) {
-		/* Does this part belong to the map? */
-		if (level == 0 && writer < s->r->nranks + s->r->generation &&
-		    writer % RANK2FILE_PART_RANKS == s->r->generation &&
-		    (!is_copy || rank2file_has_copies(s->r)))
-			return 0;
-	} else if (!is_copy || rank2file_has_copies(s->r) ||
-		   !str_eq(plain, s->base->base)) {
-		return 0;
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		char plain[NAME_MAX + 1];
+		const bool is_copy = dataset_dir_is_copy(name, plain);
+		uint64_t level = 0, writer = 0;
+		bool stale = is_copy && !copies;
+
+		if (rank2file_part_scan(b, plain, &level, &writer))
+			stale = stale || level > 0 ||
+				writer >= r->nranks + r->generation ||
+				writer % RANK2FILE_PART_RANKS != r->generation;
+		else
+			stale = stale && str_eq(plain, b->base);
+		if (stale && unlinkat(dirfd, name, 0) < 0 && errno != ENOENT)
+			rc = error_sys(err, "%s: cannot remove", name);
 	}
-	if (unlinkat(s->dirfd, name, 0) < 0 && errno != ENOENT)
-		return error_sys(err, "%s: cannot remove", name);
-	return 0;
+	return dir_done(&w, rc, err);
 }
 
 struct kvtree *
@@ -326,7 +325,6 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 {
 	const struct rank2file_base b = rank2file_base_split(base);
 	struct storing to = { dirfd, rank2file_has_copies(r) };
-	struct stale s = { .dirfd = dirfd, .base = &b, .r = r };
 	struct kvtree *copy = to.copies ? kvtree_new(err) : NULL;
 	int rc = -1;
 
@@ -336,7 +334,7 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 	if (to.copies && copy == NULL)
 		return -1;
 	if (each_file(&b, r, copy, write_file, &to, err) == 0)
-		rc = dir_each(dirfd, base, remove_if_stale, &s, err);
+		rc = remove_stale(dirfd, &b, r, err);
 	kvtree_free(copy);
 	return rc;
 }
@@ -366,7 +364,6 @@ rank2file_store_top(int dirfd, size_t nranks, struct error *err)
 {
 	const struct rank2file r = { .nranks = nranks };
 	const struct rank2file_base b = rank2file_base_split(RANK2FILE_FILE);
-	struct stale s = { .dirfd = dirfd, .base = &b, .r = &r };
 	struct buf image = BUF_INIT;
 	int rc = encode_top(&b, &r, NULL, &image, err);
 
@@ -374,7 +371,7 @@ rank2file_store_top(int dirfd, size_t nranks, struct error *err)
 		rc = io_replace_lazy(dirfd, RANK2FILE_FILE, image.data,
 				     image.len, 0666, err);
 	if (rc == 0)
-		rc = dir_each(dirfd, RANK2FILE_FILE, remove_if_stale, &s, err);
+		rc = remove_stale(dirfd, &b, &r, err);
 	buf_free(&image);
 	return rc;
 }

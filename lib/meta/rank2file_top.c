@@ -37,8 +37,6 @@ struct topping {
 		bool any, mixed;
 	} parts, spares;
 	struct buf raw;
-	const struct kvtree *copies; /* parts that a copy of the top file has */
-	bool others;		     /* there is one of another program's map */
 };
 
 static void
@@ -50,36 +48,16 @@ note_number(struct numbers *n, uint64_t number)
 	n->generation = number;
 }
 
+/* Read file `name`, or else its second copy. */
 static int
-note_name(void *arg, const char *name, struct error *err)
-{
-	struct topping *t = arg;
-	char first[NAME_MAX + 1];
-	uint64_t level = 0, writer = 0;
-	int64_t spare = -1;
-
-	(void)err;
-	(void)dataset_dir_is_copy(name, first);
-	spare = dataset_dir_packed(first);
-	if (spare >= 0)
-		note_number(&t->spares, (uint64_t)spare);
-	if (!rank2file_part_scan(t->base, first, &level, &writer))
-		return 0;
-	note_number(&t->parts, writer);
-	t->parts.mixed |= level > 0;
-	return 0;
-}
-
-/* Read file `name`, or else its second copy, into t->raw. */
-static int
-read_any(struct topping *t, const char *name)
+read_any(int dirfd, const char *name, struct buf *raw)
 {
 	char copy[NAME_MAX + 1];
 
 	snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
-	return kvtree_read_sound(t->dirfd, name, &t->raw, NULL) == 0
+	return kvtree_read_sound(dirfd, name, raw, NULL) == 0
 		       ? 0
-		       : kvtree_read_sound(t->dirfd, copy, &t->raw, NULL);
+		       : kvtree_read_sound(dirfd, copy, raw, NULL);
 }
 
 bool
@@ -94,39 +72,33 @@ rank2file_has_segments(const struct kvtree *part)
 	return false;
 }
 
-/* Look at part `name` for rank2file_is_left_over(). */
-static int
-note_other(void *arg, const char *name, struct error *err)
-{
-	struct topping *t = arg;
-	uint64_t level = 0, writer = 0;
-	struct kvtree *part = NULL;
-
-	(void)err;
-	if (!rank2file_part_scan(t->base, name, &level, &writer) ||
-	    kvtree_get(t->copies, name) != NULL || read_any(t, name) < 0)
-		return 0;
-	part = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
-	t->others =
-		t->others || (part != NULL && !rank2file_has_segments(part));
-	kvtree_free(part);
-	return 0;
-}
-
 bool
 rank2file_is_left_over(const struct rank2file_base *base, int dirfd,
 		       const struct kvtree *top)
 {
-	struct topping t = {
-		.base = base,
-		.dirfd = dirfd,
-		.raw = BUF_INIT,
-		.copies = kvtree_get2(top, "CTR", "COPY"),
-	};
-	const int rc = dir_each(dirfd, base->base, note_other, &t, NULL);
+	const struct kvtree *copies = kvtree_get2(top, "CTR", "COPY");
+	struct buf raw = BUF_INIT;
+	const char *name = NULL;
+	bool others = false;
+	struct dir_walk w;
+	int rc = dir_walk(&w, dirfd, base->base, NULL);
 
-	buf_free(&t.raw);
-	return rc == 0 && t.others;
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		uint64_t level = 0, writer = 0;
+		struct kvtree *part = NULL;
+
+		if (!rank2file_part_scan(base, name, &level, &writer) ||
+		    kvtree_get(copies, name) != NULL ||
+		    read_any(dirfd, name, &raw) < 0)
+			continue;
+		part = kvtree_decode(raw.data, raw.len, NULL, NULL);
+		others = others ||
+			 (part != NULL && !rank2file_has_segments(part));
+		kvtree_free(part);
+	}
+	rc = dir_done(&w, rc, NULL);
+	buf_free(&raw);
+	return rc == 0 && others;
 }
 
 /*
@@ -139,8 +111,25 @@ find_generation(struct topping *t)
 {
 	char name[RANK2FILE_SPARE_NAME];
 	struct stat map, summary;
+	const char *entry = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, t->dirfd, t->base->base, NULL);
 
-	if (dir_each(t->dirfd, t->base->base, note_name, t, NULL) < 0)
+	while (rc == 0 && (entry = dir_next(&w)) != NULL) {
+		char first[NAME_MAX + 1];
+		uint64_t level = 0, writer = 0;
+		int64_t spare = -1;
+
+		(void)dataset_dir_is_copy(entry, first);
+		spare = dataset_dir_packed(first);
+		if (spare >= 0)
+			note_number(&t->spares, (uint64_t)spare);
+		if (!rank2file_part_scan(t->base, first, &level, &writer))
+			continue;
+		note_number(&t->parts, writer);
+		t->parts.mixed |= level > 0;
+	}
+	if (dir_done(&w, rc, NULL) < 0)
 		return false;
 	if (t->parts.any)
 		return !t->parts.mixed;
@@ -201,7 +190,7 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	int rc = -1;
 
 	rank2file_part_name(t->base, number, name);
-	if ((read_any(t, name) < 0 &&
+	if ((read_any(t->dirfd, name, &t->raw) < 0 &&
 	     rank2file_make_part(t->base, t->dirfd, name, NULL, &t->raw) < 0) ||
 	    rank2file_set_sum(kvtree_put(ctr, "COPY", NULL), name, &t->raw,
 			      NULL) == NULL)
@@ -259,67 +248,60 @@ rank2file_make_top(const struct rank2file_base *base, int dirfd)
 	return NULL;
 }
 
-struct plain {
-	const struct rank2file_base *base;
-	int dirfd;
-	struct kvtree *top;
-	uint64_t nranks;
-	bool mixed; /* two parts begin with the same rank */
-};
-
-/* Add part `name` to the top file, by the first of its ranks.  A part that
- * cannot be read is left out. */
-static int
-add_plain(void *arg, const char *name, struct error *err)
-{
-	struct plain *p = arg;
-	uint64_t level = 0, writer = 0, n = 0, first = RANK2FILE_MAX_RANKS;
-	struct kvtree *part = NULL, *k = NULL;
-	const struct kvtree *rank = NULL;
-	int rc = 0;
-
-	if (!rank2file_part_scan(p->base, name, &level, &writer) || level > 0)
-		return 0;
-	part = kvtree_read_beneath(p->dirfd, name, NULL, NULL);
-	kvtree_foreach (rank, kvtree_get(part, "RANK")) {
-		if (num_u64(kvtree_key(rank), 0, RANK2FILE_MAX_RANKS - 1, &n,
-			    NULL) < 0)
-			continue;
-		first = n < first ? n : first;
-		p->nranks = n >= p->nranks ? n + 1 : p->nranks;
-	}
-	if (kvtree_u64(part, "RANKS", RANK2FILE_MAX_RANKS, &n, NULL) == 0 &&
-	    n > p->nranks)
-		p->nranks = n;
-	if (first < RANK2FILE_MAX_RANKS) {
-		k = kvtree_put(p->top, "RANK", err);
-		p->mixed |= kvtree_get(k, num_str(first)) != NULL;
-		k = k == NULL ? NULL : kvtree_put(k, num_str(first), err);
-		rc = k == NULL || kvtree_set_u64(k, "OFFSET", 0, err) < 0 ||
-				     kvtree_set(k, "FILE", name + p->base->stem,
-						err) < 0
-			     ? -1
-			     : 0;
-	}
-	kvtree_free(part);
-	return rc;
-}
-
 struct kvtree *
 rank2file_make_plain_top(const struct rank2file_base *base, int dirfd)
 {
-	struct plain p = { .base = base, .dirfd = dirfd };
+	struct kvtree *top = NULL, *k = NULL;
+	const char *name = NULL;
+	uint64_t nranks = 0;
+	bool mixed = false; /* two parts begin with the same rank */
+	struct dir_walk w;
+	int rc = 0;
 
 	if (*base->suffix != '\0')
 		return NULL;
-	p.top = kvtree_new(NULL);
-	if (p.top != NULL &&
-	    dir_each(dirfd, base->base, add_plain, &p, NULL) == 0 &&
-	    p.nranks > 0 && !p.mixed &&
-	    kvtree_set_u64(p.top, "RANKS", p.nranks, NULL) == 0 &&
-	    kvtree_set_u64(p.top, "LEVEL", 1, NULL) == 0)
-		return p.top;
-	kvtree_free(p.top);
+	top = kvtree_new(NULL);
+	if (top == NULL)
+		return NULL;
+	rc = dir_walk(&w, dirfd, base->base, NULL);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		uint64_t level = 0, writer = 0, n = 0;
+		uint64_t first = RANK2FILE_MAX_RANKS;
+		const struct kvtree *rank = NULL;
+		struct kvtree *part = NULL;
+
+		if (!rank2file_part_scan(base, name, &level, &writer) ||
+		    level > 0)
+			continue;
+		/* Add the part, by the first of its ranks.  One that cannot be
+		 * read is left out. */
+		part = kvtree_read_beneath(dirfd, name, NULL, NULL);
+		kvtree_foreach (rank, kvtree_get(part, "RANK")) {
+			if (num_u64(kvtree_key(rank), 0,
+				    RANK2FILE_MAX_RANKS - 1, &n, NULL) < 0)
+				continue;
+			first = n < first ? n : first;
+			nranks = n >= nranks ? n + 1 : nranks;
+		}
+		if (kvtree_u64(part, "RANKS", RANK2FILE_MAX_RANKS, &n, NULL) ==
+			    0 &&
+		    n > nranks)
+			nranks = n;
+		kvtree_free(part);
+		if (first == RANK2FILE_MAX_RANKS)
+			continue;
+		k = kvtree_put(top, "RANK", NULL);
+		mixed |= kvtree_get(k, num_str(first)) != NULL;
+		k = kvtree_put(k, num_str(first), NULL);
+		if (k == NULL || kvtree_set_u64(k, "OFFSET", 0, NULL) < 0 ||
+		    kvtree_set(k, "FILE", name + base->stem, NULL) < 0)
+			rc = -1;
+	}
+	if (dir_done(&w, rc, NULL) == 0 && nranks > 0 && !mixed &&
+	    kvtree_set_u64(top, "RANKS", nranks, NULL) == 0 &&
+	    kvtree_set_u64(top, "LEVEL", 1, NULL) == 0)
+		return top;
+	kvtree_free(top);
 	return NULL;
 }
 

@@ -51,15 +51,13 @@ redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 		{ "RANK", &out->member }, { "RANKS", &out->members },
 		{ "WRANK", &out->rank },  { "WRANKS", &out->ranks },
 	};
-	const struct kvtree *k = kvtree_get(t, "TYPE");
+	const struct kvtree *k = value_need(t, "TYPE", err);
 	const struct redset_format *f = NULL;
 	const char *flaw = NULL, *name = NULL;
 	int type = 0;
 
 	memset(out, 0, sizeof(*out));
-	if (k == NULL)
-		return value_bad(err, "TYPE", "missing");
-	if (value_str(k, &name, err) < 0)
+	if (k == NULL || value_str(k, &name, err) < 0)
 		return -1;
 	while (type < REDSET_TYPES && strcmp(name, redset_type_name(type)) != 0)
 		type++;
@@ -67,10 +65,9 @@ redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 		return value_bad(err, name, "unknown type of redundancy");
 	out->type = (enum redset_type)type;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		k = kvtree_get(t, numbers[i].key);
-		if (k == NULL)
-			return value_bad(err, numbers[i].key, "missing");
-		if (value_u32(k, REDSET_MAX_RANKS, numbers[i].to, err) < 0)
+		k = value_need(t, numbers[i].key, err);
+		if (k == NULL ||
+		    value_u32(k, REDSET_MAX_RANKS, numbers[i].to, err) < 0)
 			return -1;
 	}
 	k = kvtree_get(t, "ENABLED");
@@ -78,11 +75,9 @@ redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 		return -1;
 	f = redset_format(out->type);
 	out->failures = f->failures;
-	k = f->key != NULL ? kvtree_get(t, f->key) : NULL;
-	if (f->key != NULL && k == NULL)
-		return value_bad(err, f->key, "missing");
-	if (k != NULL &&
-	    value_u32(k, REDSET_MAX_RANKS, &out->failures, err) < 0)
+	k = f->key != NULL ? value_need(t, f->key, err) : NULL;
+	if (f->key != NULL && (k == NULL || value_u32(k, REDSET_MAX_RANKS,
+						      &out->failures, err) < 0))
 		return -1;
 	flaw = desc_flaw(out);
 	return flaw == NULL ? 0 : value_bad(err, "descriptor", flaw);

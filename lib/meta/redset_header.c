@@ -64,11 +64,11 @@ read_desc(const struct kvtree *t, uint32_t number, struct redset_desc *out,
 static int
 find_owner(const struct kvtree *t, uint32_t *out, struct error *err)
 {
-	const struct kvtree *owners = kvtree_get(t, "RANK"), *k = NULL;
+	const struct kvtree *owners = value_need(t, "RANK", err), *k = NULL;
 	size_t found = 0;
 
 	if (owners == NULL)
-		return value_bad(err, "RANK", "missing");
+		return -1;
 	if (kvtree_count(owners) > OWNERS_MAX)
 		return value_bad(err, "RANK", "too many values");
 	if (kvtree_count(owners) == 1)
@@ -137,7 +137,7 @@ static int
 read_chunks(const struct kvtree *t, struct redset_table *table,
 	    struct redset_header *out, struct error *err)
 {
-	const struct kvtree *k = kvtree_get(t, "CHUNK");
+	const struct kvtree *k = NULL;
 
 	if (!table->same && parse_group(t, table, &out->desc, err) < 0)
 		return -1;
@@ -147,9 +147,9 @@ read_chunks(const struct kvtree *t, struct redset_table *table,
 		if (table->ranks[i] >= out->desc.ranks)
 			return value_bad(err, "GROUP", "no rank of the job");
 	out->ranks = table->ranks;
-	if (k == NULL)
-		return value_bad(err, "CHUNK", "missing");
-	if (value_u64(k, BYTES_LIMIT / out->desc.members, &out->chunk, err) < 0)
+	k = value_need(t, "CHUNK", err);
+	if (k == NULL ||
+	    value_u64(k, BYTES_LIMIT / out->desc.members, &out->chunk, err) < 0)
 		return -1;
 	return out->chunk > 0 ? 0 : value_bad(err, "CHUNK", "zero");
 }
@@ -159,14 +159,12 @@ static int
 read_list(const struct kvtree *node, struct arena *arena,
 	  struct redset_member *m, struct error *err)
 {
-	const struct kvtree *count = kvtree_get(node, "FILES"), *k = NULL;
+	const struct kvtree *count = value_need(node, "FILES", err), *k = NULL;
 	const struct kvtree *list = kvtree_get(node, "FILE");
 	const uint64_t have = list == NULL ? 0 : kvtree_count(list);
 	uint64_t n = 0;
 
-	if (count == NULL)
-		return value_bad(err, "FILES", "missing");
-	if (value_u64(count, have, &n, err) < 0)
+	if (count == NULL || value_u64(count, have, &n, err) < 0)
 		return -1;
 	if (n != have)
 		return value_bad(err, "FILES", "FILE has more entries");
