@@ -209,44 +209,15 @@ halt_nodes_needed(struct job *j, uint64_t given, size_t *needed,
 	return 0;
 }
 
-/* Are there enough nodes that are not down? */
-static int
-check_nodes(struct job *j, const struct halt_loop *r, bool *stop,
-	    struct buf *lines, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct hostlist left = HOSTLIST_INIT;
-	size_t needed = 0;
-	int rc = 0;
-
-	if (job_nodes(j, &why) < 0) {
-		/* Outside of a job the nodes are unknown.  That is fine if the
-		 * caller set no condition on them. */
-		if (why.kind == ERROR_ABSENT && r->down == NULL &&
-		    r->min_nodes == 0)
-			return 0;
-		return error_pass(err, &why);
-	}
-	if (hostlist_add_list(&left, &j->nodes, err) < 0 ||
-	    (r->down != NULL && hostlist_minus(&left, r->down, err) < 0) ||
-	    halt_nodes_needed(j, r->min_nodes, &needed, err) < 0)
-		rc = -1;
-	if (rc == 0 && left.count < needed) {
-		*stop = true;
-		if (buf_printf(lines,
-			       "nodes_remaining=%zu < nodes_needed=%zu\n",
-			       left.count, needed) < 0)
-			rc = error_no_memory(err);
-	}
-	hostlist_free(&left);
-	return rc;
-}
-
 int
 halt_relaunch(struct job *j, const struct halt_loop *r, bool *stop,
 	      struct buf *lines, struct error *err)
 {
 	const size_t start = lines->len;
+	struct error why = ERROR_INIT;
+	struct hostlist left = HOSTLIST_INIT;
+	size_t needed = 0;
+	int rc = 0;
 
 	*stop = false;
 	if (halt_check(j->prefix, j->conf, r->now, stop, lines, err) < 0)
@@ -254,14 +225,30 @@ halt_relaunch(struct job *j, const struct halt_loop *r, bool *stop,
 	/* Only reasons to stop are reported: drop "CONTINUE RUN" lines. */
 	if (!*stop && lines->data != NULL)
 		lines->data[lines->len = start] = '\0';
-	if (check_nodes(j, r, stop, lines, err) < 0)
-		return -1;
-	if (r->runs == 0) {
-		*stop = true;
-		if (buf_add_str(lines, "runs_remaining=0\n") < 0)
-			return error_no_memory(err);
+	/* Are there enough nodes that are not down?  Outside of a job the nodes
+	 * are unknown.  That is fine if the caller set no condition on them. */
+	if (job_nodes(j, &why) == 0) {
+		if (hostlist_add_list(&left, &j->nodes, err) < 0 ||
+		    (r->down != NULL &&
+		     hostlist_minus(&left, r->down, err) < 0) ||
+		    halt_nodes_needed(j, r->min_nodes, &needed, err) < 0)
+			rc = -1;
+		if (rc == 0 && left.count < needed) {
+			*stop = true;
+			buf_printf(lines,
+				   "nodes_remaining=%zu < nodes_needed=%zu\n",
+				   left.count, needed);
+		}
+		hostlist_free(&left);
+	} else if (why.kind != ERROR_ABSENT || r->down != NULL ||
+		   r->min_nodes > 0) {
+		rc = error_pass(err, &why);
 	}
-	return 0;
+	if (rc == 0 && r->runs == 0) {
+		*stop = true;
+		buf_add_str(lines, "runs_remaining=0\n");
+	}
+	return rc < 0 ? -1 : buf_check(lines, err);
 }
 
 /* --- Listings --- */

@@ -169,22 +169,25 @@ keep_part(struct job *j, const char *what, const char *value, const char *from,
 			 what, str_quoted(value), from);
 }
 
+/* Find the id, and then the user. */
 static int
-find_id(struct job *j, const struct job_where *w,
-	const struct jobfiles_owner *owner, struct error *err)
+find_identity(struct job *j, const struct job_where *w, struct error *err)
 {
+	struct jobfiles_owner owner = { .id = "" };
 	const char *value = NULL;
 	char name[ID_NAME + 1];
 	size_t n = 0;
 
+	if (w->by_flush)
+		jobfiles_owner(j->prefix, &owner);
 	if (choose(j, w->job_id, "SCR_JOB_ID", &value, &j->id_from, err) < 0)
 		return -1;
 	if (value == NULL) {
 		value = resmgr_job_id(j->rm);
 		j->id_from = resmgr_name(j->rm);
 	}
-	if (value == NULL && owner->id[0] != '\0') {
-		value = owner->id;
+	if (value == NULL && owner.id[0] != '\0') {
+		value = owner.id;
 		j->id_from = FLUSH_FILE;
 	}
 	j->outside = value == NULL;
@@ -203,19 +206,7 @@ find_id(struct job *j, const struct job_where *w,
 				     fnv_text(j->prefix_real));
 		j->id_from = "not in a job: made of the prefix";
 	}
-	return keep_part(j, "job id", value, j->id_from, &j->id, err);
-}
-
-/* Find the id, and then the user. */
-static int
-find_identity(struct job *j, const struct job_where *w, struct error *err)
-{
-	struct jobfiles_owner owner = { .id = "" };
-	const char *value = NULL;
-
-	if (w->by_flush)
-		jobfiles_owner(j->prefix, &owner);
-	if (find_id(j, w, &owner, err) < 0 ||
+	if (keep_part(j, "job id", value, j->id_from, &j->id, err) < 0 ||
 	    choose(j, w->user, "SCR_USER_NAME", &value, &j->user_from, err) < 0)
 		return -1;
 	if (value == NULL && owner.user[0] != '\0' && str_eq(owner.id, j->id)) {

@@ -181,53 +181,46 @@ job_find_dirs(struct job *j, const struct job_where *w, struct error *err)
 
 /* --- What other jobs have left in the caches of this node --- */
 
-struct found {
-	int fd; /* BASE/USER */
-	const char *ours;
-	size_t count;
-	uint64_t bytes;
-	struct buf names;
-};
-
-static int
-add(void *arg, const char *name, struct error *err)
-{
-	struct found *f = arg;
-	uint64_t bytes = 0;
-
-	(void)err;
-	if (!str_starts(name, STEM) || str_eq(name + strlen(STEM), f->ours) ||
-	    io_tree_size(f->fd, name, &bytes, NULL) < 0 || bytes == 0)
-		return 0;
-	f->bytes += bytes;
-	if (f->count++ < NAMED_MAX)
-		buf_printf(&f->names, "%s%s", f->count > 1 ? ", " : "",
-			   str_shown(name));
-	else if (f->count == NAMED_MAX + 1)
-		buf_add_str(&f->names, ", ...");
-	return 0;
-}
-
 int
 job_old_caches(const struct job *j, struct buf *out, struct error *err)
 {
 	for (size_t i = 0; i < j->ncaches; i++) {
-		struct found f = { .fd = -1, .ours = j->id, .names = BUF_INIT };
-		struct buf path = BUF_INIT;
+		struct buf path = BUF_INIT, names = BUF_INIT;
+		struct dir_walk w = { .dir = NULL };
+		const char *name = NULL;
+		uint64_t total = 0;
+		size_t count = 0;
+		int fd = -1, rc = -1;
 
 		if (path_join(&path, j->caches[i].base, j->user, NULL) == 0)
-			f.fd = dir_open(AT_FDCWD, path.data);
-		if (f.fd >= 0 &&
-		    dir_each(f.fd, path.data, add, &f, NULL) == 0 &&
-		    f.count > 0)
+			fd = dir_open(AT_FDCWD, path.data);
+		if (fd >= 0)
+			rc = dir_walk(&w, fd, path.data, NULL);
+		while (rc == 0 && (name = dir_next(&w)) != NULL) {
+			uint64_t bytes = 0;
+
+			if (!str_starts(name, STEM) ||
+			    str_eq(name + strlen(STEM), j->id) ||
+			    io_tree_size(fd, name, &bytes, NULL) < 0 ||
+			    bytes == 0)
+				continue;
+			total += bytes;
+			if (count++ < NAMED_MAX)
+				buf_printf(&names, "%s%s",
+					   count > 1 ? ", " : "",
+					   str_shown(name));
+			else if (count == NAMED_MAX + 1)
+				buf_add_str(&names, ", ...");
+		}
+		if (dir_done(&w, rc, NULL) == 0 && count > 0)
 			buf_printf(out,
 				   "%s: %zu %s of other jobs, %s (%s): if "
 				   "these have ended, save them with --job-id "
 				   "ID --clean, or delete them\n",
-				   path.data, str_count(f.count, "cache"),
-				   str_size(f.bytes), f.names.data);
-		io_close(f.fd);
-		buf_free(&f.names);
+				   path.data, str_count(count, "cache"),
+				   str_size(total), names.data);
+		io_close(fd);
+		buf_free(&names);
 		buf_free(&path);
 	}
 	return buf_check(out, err);

@@ -131,6 +131,7 @@ resmgr_close(struct resmgr *r)
 	if (r == NULL)
 		return;
 	buf_free(&r->notice);
+	buf_free(&r->out);
 	arena_free(r->arena);
 	mem_free(r);
 }
@@ -230,59 +231,47 @@ resmgr_notice(const struct resmgr *r)
 
 /* --- Other jobs --- */
 
-struct search {
-	const struct resmgr_listing *listing;
-	const char *id;
-	bool runs;
-};
-
-/* Look for the job in a line of the listing. */
-static int
-search_line(struct resmgr *r, char *text, void *arg, struct error *err)
-{
-	struct search *s = arg;
-	const struct resmgr_listing *l = s->listing;
-	const char *word = NULL;
-	bool is = false, ended = false;
-	char between[32];
-
-	(void)r;
-	(void)err;
-	for (size_t i = 0; (word = resmgr_word(&text)) != NULL; i++) {
-		if (i < l->ids) {
-			is = is || (l->number ? resmgr_same_number(word, s->id)
-					      : str_eq(word, s->id));
-		} else if (i == l->state && l->ended != NULL) {
-			snprintf(between, sizeof(between), " %s ", word);
-			ended = strstr(l->ended, between) != NULL;
-		}
-	}
-	s->runs = s->runs || (is && !ended);
-	return 0;
-}
-
 int
 resmgr_runs(struct resmgr *r, const char *job_id)
 {
-	struct search s = { .listing = &r->ops->jobs, .id = job_id };
+	const struct resmgr_listing *const ours = &r->ops->jobs, *l = ours;
 	const size_t noticed = r->notice.len;
+	char *line = NULL;
+	bool runs = false;
 
 	/* If no manager was named, and we are in no job, a number is an id of
 	 * the one that is installed. */
 	if (r->ops == &none && !r->named && resmgr_is_number(job_id))
-		for (size_t i = 0; i < COUNT && s.listing == &r->ops->jobs; i++)
+		for (size_t i = 0; i < COUNT && l == ours; i++)
 			if (remote_installed(managers[i]->jobs.argv[0]))
-				s.listing = &managers[i]->jobs;
-	if (s.listing->argv[0] == NULL)
+				l = &managers[i]->jobs;
+	if (l->argv[0] == NULL)
 		return -1;
-	if (resmgr_ask(r, s.listing->argv, search_line, &s, NULL) != 0) {
+	if (resmgr_ask(r, l->argv, NULL) != 0) {
 		/* That one which is only installed here does not work is no
 		 * news. */
-		if (s.listing != &r->ops->jobs && r->notice.len > noticed)
+		if (l != ours && r->notice.len > noticed)
 			r->notice.data[r->notice.len = noticed] = '\0';
 		return -1;
 	}
-	return s.runs ? 1 : 0;
+	while ((line = resmgr_line(r)) != NULL) {
+		const char *word = NULL;
+		bool is = false, ended = false;
+
+		for (size_t i = 0; (word = resmgr_word(&line)) != NULL; i++) {
+			if (i < l->ids)
+				is = is ||
+				     (l->number
+					      ? resmgr_same_number(word, job_id)
+					      : str_eq(word, job_id));
+			else if (i == l->state && l->ended != NULL)
+				ended = strstr(l->ended,
+					       str_printed(32, " %s ", word)) !=
+					NULL;
+		}
+		runs = runs || (is && !ended);
+	}
+	return runs ? 1 : 0;
 }
 
 /* --- Steps --- */
@@ -361,7 +350,7 @@ resmgr_signal(struct resmgr *r, const struct resmgr_job *job,
 		while (n < RESMGR_WORDS - 1 && done < steps->count)
 			words[n++] = steps->names[done++];
 		words[n] = NULL;
-		if (resmgr_run(r, words, NULL, NULL, err) < 0)
+		if (resmgr_run(r, words, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -55,10 +55,7 @@ next_line(char **text)
 }
 
 int
-resmgr_run(struct resmgr *r, const char *const *argv,
-	   int (*line)(struct resmgr *r, char *text, void *arg,
-		       struct error *err),
-	   void *arg, struct error *err)
+resmgr_run(struct resmgr *r, const char *const *argv, struct error *err)
 {
 	const struct remote_options o = {
 		.kind = REMOTE_LOCAL,
@@ -75,6 +72,8 @@ resmgr_run(struct resmgr *r, const char *const *argv,
 	char *rest = NULL, *text = NULL;
 	int rc = -1;
 
+	buf_free(&r->out);
+	r->rest = NULL;
 	if (!remote_installed(argv[0]))
 		return error_set(err, ERROR_ABSENT, "%s: not found in PATH",
 				 argv[0]);
@@ -100,22 +99,27 @@ resmgr_run(struct resmgr *r, const char *const *argv,
 		rc = error_set(err, ERROR_SYSTEM,
 			       "%s: failed with exit status %d", argv[0],
 			       is.status);
-	rest = is.out.data;
-	while (rc == 0 && line != NULL && (text = next_line(&rest)) != NULL)
-		rc = line(r, text, arg, err);
+	if (rc == 0) {
+		r->out = is.out;
+		r->rest = r->out.data;
+		is.out = (struct buf)BUF_INIT;
+	}
 	remote_result_free(&is);
 	return rc;
 }
 
+char *
+resmgr_line(struct resmgr *r)
+{
+	return next_line(&r->rest);
+}
+
 int
-resmgr_ask(struct resmgr *r, const char *const *argv,
-	   int (*line)(struct resmgr *r, char *text, void *arg,
-		       struct error *err),
-	   void *arg, struct error *err)
+resmgr_ask(struct resmgr *r, const char *const *argv, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	if (resmgr_run(r, argv, line, arg, &why) == 0)
+	if (resmgr_run(r, argv, &why) == 0)
 		return 0;
 	if (why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
@@ -170,7 +174,8 @@ resmgr_read_hosts(const char *path, struct hostlist *out, struct error *err)
 }
 
 int
-resmgr_add(struct resmgr *r, char *text, void *out, struct error *err)
+resmgr_add(struct resmgr *r, const char *text, struct hostlist *out,
+	   struct error *err)
 {
 	struct error why = ERROR_INIT;
 

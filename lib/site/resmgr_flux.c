@@ -21,14 +21,19 @@ flux_around(void)
 	return remote_installed("flux") ? RESMGR_INNERMOST : RESMGR_UNUSABLE;
 }
 
-/* Keep the first word that a command prints. */
+/* Keep the first word that the command prints. */
 static int
-word_line(struct resmgr *r, char *text, void *arg, struct error *err)
+ask_word(struct resmgr *r, const char *const *argv, const char **kept,
+	 struct error *err)
 {
-	const char **kept = arg, *word = resmgr_word(&text);
+	const char *word = NULL;
+	char *line = NULL;
+	int rc = resmgr_ask(r, argv, err);
 
-	if (*kept != NULL || word == NULL)
-		return 0;
+	while (rc == 0 && word == NULL && (line = resmgr_line(r)) != NULL)
+		word = resmgr_word(&line);
+	if (word == NULL)
+		return rc < 0 ? -1 : 0;
 	*kept = arena_strdup(r->arena, word);
 	return *kept != NULL ? 0 : error_no_memory(err);
 }
@@ -39,7 +44,7 @@ flux_find_id(struct resmgr *r, struct error *err)
 {
 	const char *argv[] = { "flux", "getattr", "jobid", NULL };
 
-	return resmgr_ask(r, argv, word_line, &r->id, err) < 0 ? -1 : 0;
+	return ask_word(r, argv, &r->id, err);
 }
 
 /* Add the nodes in `state` to `out`.  1: no answer. */
@@ -49,8 +54,12 @@ list(struct resmgr *r, const char *state, struct hostlist *out,
 {
 	const char *argv[] = { "flux",	     "resource", "list", "-n", "-o",
 			       "{nodelist}", "-s",	 state,	 NULL };
+	char *line = NULL;
+	int rc = resmgr_ask(r, argv, err);
 
-	return resmgr_ask(r, argv, resmgr_add, out, err);
+	while (rc == 0 && (line = resmgr_line(r)) != NULL)
+		rc = resmgr_add(r, line, out, err);
+	return rc;
 }
 
 static int
@@ -80,13 +89,12 @@ flux_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 	const char *word = NULL;
 	int64_t seconds = 0;
 
-	if (resmgr_ask(r, argv, word_line, &word, err) < 0)
+	if (ask_word(r, argv, &word, err) < 0)
 		return -1;
-	if (word == NULL)
-		return 0;
-	if (str_starts(word, "inf"))
+	if (word != NULL && str_starts(word, "inf"))
 		*epoch = RESMGR_END_NEVER;
-	else if (num_i64(word, 0, INT32_MAX, &seconds, NULL) == 0)
+	else if (word != NULL &&
+		 num_i64(word, 0, INT32_MAX, &seconds, NULL) == 0)
 		*epoch = time(NULL) + seconds;
 	return 0;
 }
@@ -135,22 +143,6 @@ digits(const char *id)
 /* A line has an id in decimal and in base 58.  Our own id may be in either
  * form. */
 static int
-step_line(struct resmgr *r, char *text, void *out, struct error *err)
-{
-	const char *own = resmgr_env("FLUX_JOB_ID");
-	const char *id = resmgr_word(&text), *other = resmgr_word(&text);
-
-	(void)r;
-	if (id == NULL || !resmgr_is_number(id))
-		return 0;
-	if (own != NULL &&
-	    (str_eq(id, own) ||
-	     (other != NULL && str_eq(digits(other), digits(own)))))
-		return 0;
-	return hostlist_add_name(out, id, err);
-}
-
-static int
 flux_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
 	   struct error *err)
 {
@@ -162,23 +154,23 @@ flux_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
 					    "-o",
 					    "{id.dec} {id.f58}",
 					    NULL };
-	const char *argv[16];
+	const char *own = resmgr_env("FLUX_JOB_ID"), *argv[16];
+	char *line = NULL;
+	int rc = 0;
 
 	memcpy(argv + flux_proxy(job, argv), jobs, sizeof(jobs));
-	return resmgr_run(r, argv, step_line, out, err);
-}
+	rc = resmgr_run(r, argv, err);
+	while (rc == 0 && (line = resmgr_line(r)) != NULL) {
+		const char *id = resmgr_word(&line);
+		const char *other = resmgr_word(&line);
 
-/* A job's description has the environment of the command that submitted it. */
-static int
-spec_line(struct resmgr *r, char *text, void *arg, struct error *err)
-{
-	const char **value = arg;
-
-	(void)r;
-	(void)err;
-	if (*value != NULL && strstr(text, *value) != NULL)
-		*value = NULL;
-	return 0;
+		if (id != NULL && resmgr_is_number(id) &&
+		    (own == NULL ||
+		     (!str_eq(id, own) &&
+		      (other == NULL || !str_eq(digits(other), digits(own))))))
+			rc = hostlist_add_name(out, id, err);
+	}
+	return rc;
 }
 
 static int
@@ -191,16 +183,21 @@ flux_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
 	for (size_t i = 0; rc == 0 && i < all.count; i++) {
 		const char *argv[16] = { NULL }, *value = strchr(mark, '=') + 1;
 		size_t n = flux_proxy(job, argv);
+		bool ours = false;
+		char *line = NULL;
 
 		memcpy(argv + n,
 		       (const char *[]){ "flux", "job", "info", all.names[i],
 					 "jobspec" },
 		       5 * sizeof(*argv));
-		/* A job that has gone since is none of ours. */
-		if (resmgr_ask(r, argv, spec_line, &value, err) < 0)
-			rc = -1;
-		else if (value == NULL)
-			rc = hostlist_add_name(out, all.names[i], err);
+		/* A job's description has the environment of the command that
+		 * submitted it.  A job that has gone since is none of ours. */
+		rc = resmgr_ask(r, argv, err);
+		while (rc == 0 && !ours && (line = resmgr_line(r)) != NULL)
+			ours = strstr(line, value) != NULL;
+		if (rc >= 0)
+			rc = ours ? hostlist_add_name(out, all.names[i], err)
+				  : 0;
 	}
 	hostlist_free(&all);
 	return rc;

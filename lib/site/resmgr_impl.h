@@ -99,6 +99,8 @@ struct resmgr {
 	double seconds;	    /* time limit of a command */
 	bool (*stop)(void); /* true: end the command; may be NULL */
 	struct buf notice;
+	struct buf out;	   /* of the last command */
+	char *rest;	   /* lines that resmgr_line() has not returned */
 	bool asked;	   /* SLURM: scontrol was queried for the job */
 	const char *job;   /* its answer, or NULL */
 	const char *nodes; /* ... on the nodes of all components, or NULL */
@@ -113,23 +115,20 @@ const char *resmgr_env(const char *name);
 bool resmgr_env_is(const char *name, const char *value);
 
 /*
- * Run argv[0] from PATH, without a shell and without input, in the C locale.
- * Each line of its output is passed to line() (may be NULL), which may modify
- * it.  -1: ERROR_ABSENT (not in PATH), ERROR_SYSTEM (it failed, printed too
- * much or timed out), ERROR_NOMEM, or an error of line().
+ * Run argv[0] from PATH, without a shell and without input, in the C locale;
+ * resmgr_line() then returns its output.  -1: ERROR_ABSENT (not in PATH),
+ * ERROR_SYSTEM (it failed, printed too much or timed out), ERROR_NOMEM.
  */
-int resmgr_run(struct resmgr *r, const char *const *argv,
-	       int (*line)(struct resmgr *r, char *text, void *arg,
-			   struct error *err),
-	       void *arg, struct error *err);
+int resmgr_run(struct resmgr *r, const char *const *argv, struct error *err);
 
 /* The same, for a caller that can do without the answer: returns 1 if the
  * command is missing or fails.  A failure is added to the notice, a missing
  * command is not.  -1: ERROR_NOMEM. */
-int resmgr_ask(struct resmgr *r, const char *const *argv,
-	       int (*line)(struct resmgr *r, char *text, void *arg,
-			   struct error *err),
-	       void *arg, struct error *err);
+int resmgr_ask(struct resmgr *r, const char *const *argv, struct error *err);
+
+/* The next line of the output of the last command, which may be modified until
+ * the next one is run.  NULL: no more lines, or the command failed. */
+char *resmgr_line(struct resmgr *r);
 
 /* Add a line to the notice. */
 void resmgr_note(struct resmgr *r, const char *fmt, ...)
@@ -140,9 +139,10 @@ void resmgr_note(struct resmgr *r, const char *fmt, ...)
 int resmgr_read_hosts(const char *path, struct hostlist *out,
 		      struct error *err);
 
-/* Add the nodes of the node list `text` to the hostlist `out`; also for
- * resmgr_ask().  An invalid list is added to the notice.  -1: ERROR_NOMEM. */
-int resmgr_add(struct resmgr *r, char *text, void *out, struct error *err);
+/* Add the nodes of the node list `text` to `out`.  An invalid list is added to
+ * the notice.  -1: ERROR_NOMEM. */
+int resmgr_add(struct resmgr *r, const char *text, struct hostlist *out,
+	       struct error *err);
 
 /* The next word of *line, ended with NUL in place.  NULL: no more words. */
 char *resmgr_word(char **line);

@@ -39,30 +39,27 @@ lsf_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 /* A line has hours, minutes and a letter, such as "1:30 L"; or "-": no
  * limit. */
 static int
-time_line(struct resmgr *r, char *text, void *epoch, struct error *err)
-{
-	const char *word = resmgr_word(&text);
-	uint64_t minutes = 0;
-
-	(void)r;
-	(void)err;
-	if (word != NULL && str_eq(word, "-"))
-		*(int64_t *)epoch = RESMGR_END_NEVER;
-	/* resmgr_span() reads H:M as M:S, so its result is in minutes. */
-	else if (word != NULL && resmgr_span(word, &minutes))
-		*(int64_t *)epoch = time(NULL) + (int64_t)(minutes * 60);
-	return 0;
-}
-
-static int
 lsf_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 {
 	const char *argv[] = { "bjobs",	    "-noheader", "-o",
 			       "time_left", r->id,	 NULL };
+	char *line = NULL;
 
 	if (r->id == NULL)
 		return 0;
-	return resmgr_ask(r, argv, time_line, epoch, err) < 0 ? -1 : 0;
+	if (resmgr_ask(r, argv, err) < 0)
+		return -1;
+	while ((line = resmgr_line(r)) != NULL) {
+		const char *word = resmgr_word(&line);
+		uint64_t minutes = 0;
+
+		if (word != NULL && str_eq(word, "-"))
+			*epoch = RESMGR_END_NEVER;
+		/* resmgr_span() reads H:M as M:S: the result is in minutes. */
+		else if (word != NULL && resmgr_span(word, &minutes))
+			*epoch = time(NULL) + (int64_t)(minutes * 60);
+	}
+	return 0;
 }
 
 /* --- Steps --- */
@@ -81,27 +78,24 @@ lsf_check(const struct resmgr_job *job, struct error *err)
 
 /* A table row: the first column is the id of the step, the last its state. */
 static int
-step_line(struct resmgr *r, char *text, void *out, struct error *err)
-{
-	const char *id = resmgr_word(&text), *word = NULL;
-	bool running = false;
-
-	(void)r;
-	while ((word = resmgr_word(&text)) != NULL)
-		running = str_eq(word, "Running");
-	if (!running || !resmgr_is_number(id))
-		return 0;
-	return hostlist_add_name(out, id, err);
-}
-
-static int
 lsf_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
 	  struct error *err)
 {
 	const char *const argv[] = { "jslist", NULL };
+	char *line = NULL;
+	int rc = resmgr_run(r, argv, err);
 
 	(void)job;
-	return resmgr_run(r, argv, step_line, out, err);
+	while (rc == 0 && (line = resmgr_line(r)) != NULL) {
+		const char *id = resmgr_word(&line), *word = NULL;
+		bool running = false;
+
+		while ((word = resmgr_word(&line)) != NULL)
+			running = str_eq(word, "Running");
+		if (running && resmgr_is_number(id))
+			rc = hostlist_add_name(out, id, err);
+	}
+	return rc;
 }
 
 const struct resmgr_ops resmgr_lsf = {

@@ -25,12 +25,11 @@ below_alps(void)
 
 /* Add the node with this number. */
 static int
-nid_line(struct resmgr *r, char *text, void *out, struct error *err)
+add_nid(const char *text, struct hostlist *out, struct error *err)
 {
 	char name[32];
 	uint64_t nid = 0;
 
-	(void)r;
 	if (num_u64(text, 0, 9999999, &nid, NULL) < 0)
 		return 0;
 	snprintf(name, sizeof(name), NID "%05d", (int)nid);
@@ -41,6 +40,7 @@ static int
 pbs_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 {
 	const char *path = resmgr_env("PBS_NODEFILE");
+	char *line = NULL;
 	int rc = 1;
 
 	if (below_alps()) {
@@ -51,7 +51,9 @@ pbs_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 
 		/* Run a command that prints the number of each node.  aprun
 		 * adds a line of its own. */
-		rc = resmgr_ask(r, argv, nid_line, out, err);
+		rc = resmgr_ask(r, argv, err);
+		while (rc == 0 && (line = resmgr_line(r)) != NULL)
+			rc = add_nid(line, out, err);
 	}
 	if (rc < 0 || (rc == 0 && out->count > 0))
 		return rc;
@@ -63,136 +65,106 @@ pbs_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 	return 0;
 }
 
-/* xtprocadmin's table: NID, (HEX), NODENAME, TYPE, STATUS, MODE. */
-static int
-proc_line(struct resmgr *r, char *text, void *out, struct error *err)
-{
-	char status[32], nid[16];
-
-	if (sscanf(text, "%15s %*s %*s %*s %31s", nid, status) != 2 ||
-	    strstr(status, "down") == NULL)
-		return 0;
-	return nid_line(r, nid, out, err);
-}
-
-/* A line has a node, its states, and possibly a remark. */
-static int
-node_line(struct resmgr *r, char *text, void *out, struct error *err)
-{
-	char *node = resmgr_word(&text), *state = resmgr_word(&text);
-
-	if (state == NULL || strstr(state, "down") == NULL)
-		return 0;
-	return resmgr_add(r, node, out, err);
-}
-
-/* `pbsnodes -l` lists the nodes that are down or offline, with their state. */
+/* `pbsnodes -l` lists the nodes that are down or offline, with their state, and
+ * possibly a remark.  xtprocadmin's table: NID, (HEX), NODENAME, TYPE, STATUS,
+ * MODE. */
 static int
 pbs_down(struct resmgr *r, const struct hostlist *nodes, struct hostlist *out,
 	 struct error *err)
 {
-	const char *alps[] = { "xtprocadmin", NULL };
-	const char *pbs[] = { "pbsnodes", "-l", NULL };
-	int rc = below_alps() ? resmgr_ask(r, alps, proc_line, out, err)
-			      : resmgr_ask(r, pbs, node_line, out, err);
+	const char *of_alps[] = { "xtprocadmin", NULL };
+	const char *of_pbs[] = { "pbsnodes", "-l", NULL };
+	const bool alps = below_alps();
+	char status[32], nid[16], *line = NULL;
+	int rc = resmgr_ask(r, alps ? of_alps : of_pbs, err);
 
 	(void)nodes;
-	return rc < 0 ? -1 : 0;
-}
+	while (rc == 0 && alps && (line = resmgr_line(r)) != NULL)
+		if (sscanf(line, "%15s %*s %*s %*s %31s", nid, status) == 2 &&
+		    strstr(status, "down") != NULL)
+			rc = add_nid(nid, out, err);
+	while (rc == 0 && (line = resmgr_line(r)) != NULL) {
+		char *name = resmgr_word(&line), *state = resmgr_word(&line);
 
-/* Fields of `qstat -f` for the job. */
-struct times {
-	int64_t began;	      /* epoch; 0: unknown */
-	uint64_t limit, used; /* seconds; 0: unknown */
-};
-
-static int
-time_line(struct resmgr *r, char *line, void *arg, struct error *err)
-{
-	struct times *t = arg;
-	struct tm tm = { .tm_isdst = -1 };
-	char *value = strstr(line, " = ");
-	const char *rest = NULL;
-
-	(void)r;
-	(void)err;
-	if (value == NULL)
-		return 0;
-	*value = '\0';
-	value += 3;
-	line += strspn(line, " \t");
-	if (str_eq(line, "Resource_List.walltime")) {
-		(void)resmgr_span(value, &t->limit);
-	} else if (str_eq(line, "resources_used.walltime")) {
-		(void)resmgr_span(value, &t->used);
-	} else if (str_eq(line, "stime") || str_eq(line, "start_time")) {
-		rest = strptime(value, "%a %b %d %H:%M:%S %Y", &tm);
-		tm.tm_isdst = -1;
-		if (rest != NULL)
-			t->began = mktime(&tm);
+		if (state != NULL && strstr(state, "down") != NULL)
+			rc = resmgr_add(r, name, out, err);
 	}
-	return 0;
+	return rc < 0 ? -1 : 0;
 }
 
 static int
 pbs_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 {
 	const char *argv[] = { "qstat", "-f", r->id, NULL };
-	struct times t = { .began = 0 };
+	int64_t began = 0;	      /* epoch; 0: unknown */
+	uint64_t limit = 0, used = 0; /* seconds; 0: unknown */
+	char *line = NULL;
 
 	if (r->id == NULL)
 		return 0;
-	if (resmgr_ask(r, argv, time_line, &t, err) < 0)
+	if (resmgr_ask(r, argv, err) < 0)
 		return -1;
-	if (t.limit == 0)
+	while ((line = resmgr_line(r)) != NULL) {
+		struct tm tm = { .tm_isdst = -1 };
+		char *value = strstr(line, " = ");
+		const char *rest = NULL;
+
+		if (value == NULL)
+			continue;
+		*value = '\0';
+		value += 3;
+		line += strspn(line, " \t");
+		if (str_eq(line, "Resource_List.walltime")) {
+			(void)resmgr_span(value, &limit);
+		} else if (str_eq(line, "resources_used.walltime")) {
+			(void)resmgr_span(value, &used);
+		} else if (str_eq(line, "stime") ||
+			   str_eq(line, "start_time")) {
+			rest = strptime(value, "%a %b %d %H:%M:%S %Y", &tm);
+			tm.tm_isdst = -1;
+			if (rest != NULL)
+				began = mktime(&tm);
+		}
+	}
+	if (limit == 0)
 		return 0;
-	if (t.began <= 0)
-		t.began = time(NULL) - (int64_t)t.used;
-	*epoch = t.began + (int64_t)t.limit;
+	if (began <= 0)
+		began = time(NULL) - (int64_t)used;
+	*epoch = began + (int64_t)limit;
 	return 0;
 }
 
 /* --- Steps: the applications that ALPS runs --- */
 
-struct search {
-	const char *job_id;
-	struct hostlist *out;
-	char apid[32]; /* application that the current lines describe */
-};
-
 /* "Ap[0]: apid 2286202, pagg ..." begins an application; a later line says
  * "Batch System ID = 1234.sdb". */
-static int
-apid_line(struct resmgr *r, char *text, void *arg, struct error *err)
-{
-	static const char apid[] = "apid ", batch[] = "Batch System ID = ";
-	struct search *s = arg;
-	char *at = strstr(text, apid), *id = NULL;
-
-	(void)r;
-	if (at != NULL) {
-		at += strlen(apid);
-		snprintf(s->apid, sizeof(s->apid), "%.*s",
-			 (int)strspn(at, "0123456789"), at);
-	}
-	at = strstr(text, batch);
-	if (at == NULL || s->apid[0] == '\0')
-		return 0;
-	at += strlen(batch);
-	id = resmgr_word(&at);
-	if (id == NULL || !resmgr_same_number(id, s->job_id))
-		return 0;
-	return hostlist_add_name(s->out, s->apid, err);
-}
-
 static int
 alps_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
 	   struct error *err)
 {
+	static const char apid[] = "apid ", batch[] = "Batch System ID = ";
 	const char *const argv[] = { "apstat", "-avv", NULL };
-	struct search s = { .job_id = job->id, .out = out };
+	char is[32] = ""; /* application that the current lines describe */
+	char *line = NULL;
+	int rc = resmgr_run(r, argv, err);
 
-	return resmgr_run(r, argv, apid_line, &s, err);
+	while (rc == 0 && (line = resmgr_line(r)) != NULL) {
+		char *at = strstr(line, apid), *id = NULL;
+
+		if (at != NULL) {
+			at += strlen(apid);
+			snprintf(is, sizeof(is), "%.*s",
+				 (int)strspn(at, "0123456789"), at);
+		}
+		at = strstr(line, batch);
+		if (at == NULL || is[0] == '\0')
+			continue;
+		at += strlen(batch);
+		id = resmgr_word(&at);
+		if (id != NULL && resmgr_same_number(id, job->id))
+			rc = hostlist_add_name(out, is, err);
+	}
+	return rc;
 }
 
 const struct resmgr_ops resmgr_pbs = {

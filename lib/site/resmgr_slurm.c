@@ -35,44 +35,41 @@ field(struct resmgr *r, const char *line, const char *key)
 	return NULL;
 }
 
-/* For a job array scontrol prints a line per job, for a heterogeneous job one
- * per component.  Keep the line with our id, and the nodes of all components.
- */
-static int
-job_line(struct resmgr *r, char *text, void *arg, struct error *err)
-{
-	const char *id = field(r, text, "JobId");
-	const char *het = field(r, text, "HetJobId");
-	const char *nodes = field(r, text, "NodeList");
-	const bool own = id != NULL && str_eq(id, r->id);
-
-	(void)arg;
-	if (own && r->job == NULL) {
-		r->job = arena_strdup(r->arena, text);
-		if (r->job == NULL)
-			return error_no_memory(err);
-	}
-	if ((!own && (het == NULL || !str_eq(het, r->id))) || nodes == NULL ||
-	    *nodes == '\0' || *nodes == '(')
-		return 0;
-	r->nodes = r->nodes == NULL
-			   ? nodes
-			   : arena_printf(r->arena, "%s,%s", r->nodes, nodes);
-	return r->nodes == NULL ? error_no_memory(err) : 0;
-}
-
-/* Query the job with scontrol, once.  The answer is one line in r->job. */
+/* Query the job with scontrol, once.  The answer is one line in r->job.  For a
+ * job array scontrol prints a line per job, for a heterogeneous job one per
+ * component.  Keep the line with our id, and the nodes of all components. */
 static int
 ask_job(struct resmgr *r, struct error *err)
 {
 	const char *argv[] = { "scontrol", "--oneliner", "show",
 			       "job",	   r->id,	 NULL };
+	char *line = NULL;
 	int rc = 0;
 
 	if (r->asked || r->id == NULL)
 		return 0;
 	r->asked = true;
-	rc = resmgr_ask(r, argv, job_line, NULL, err);
+	rc = resmgr_ask(r, argv, err);
+	while (rc == 0 && (line = resmgr_line(r)) != NULL) {
+		const char *id = field(r, line, "JobId");
+		const char *het = field(r, line, "HetJobId");
+		const char *nodes = field(r, line, "NodeList");
+		const bool own = id != NULL && str_eq(id, r->id);
+
+		if (own && r->job == NULL) {
+			r->job = arena_strdup(r->arena, line);
+			if (r->job == NULL)
+				return error_no_memory(err);
+		}
+		if ((!own && (het == NULL || !str_eq(het, r->id))) ||
+		    nodes == NULL || *nodes == '\0' || *nodes == '(')
+			continue;
+		r->nodes = r->nodes == NULL ? nodes
+					    : arena_printf(r->arena, "%s,%s",
+							   r->nodes, nodes);
+		if (r->nodes == NULL)
+			return error_no_memory(err);
+	}
 	if (rc == 0 && r->job == NULL)
 		resmgr_note(r, "scontrol: has no record of job %s", r->id);
 	return rc < 0 ? -1 : 0;
@@ -142,18 +139,6 @@ is_down(const char *state)
 	return strchr(state + len, '~') != NULL;
 }
 
-/* A line is "NODES STATE".  A line without a state is from a query for nodes
- * that are down. */
-static int
-state_line(struct resmgr *r, char *text, void *out, struct error *err)
-{
-	char *nodes = resmgr_word(&text), *state = resmgr_word(&text);
-
-	if (nodes == NULL || (state != NULL && !is_down(state)))
-		return 0;
-	return resmgr_add(r, nodes, out, err);
-}
-
 static int
 slurm_down(struct resmgr *r, const struct hostlist *nodes, struct hostlist *out,
 	   struct error *err)
@@ -161,6 +146,7 @@ slurm_down(struct resmgr *r, const struct hostlist *nodes, struct hostlist *out,
 	const char *argv[] = { "sinfo",		 "--noheader", "--Node",
 			       "--format=%N %T", NULL,	       NULL };
 	struct buf list = BUF_INIT;
+	char *line = NULL;
 	int rc = -1;
 
 	if (buf_add_str(&list, "--nodes=") < 0) {
@@ -168,7 +154,15 @@ slurm_down(struct resmgr *r, const struct hostlist *nodes, struct hostlist *out,
 	} else if (hostlist_text(nodes, &list, err) == 0) {
 		if (list.len < ARGUMENT_MAX)
 			argv[4] = list.data;
-		rc = resmgr_ask(r, argv, state_line, out, err);
+		rc = resmgr_ask(r, argv, err);
+	}
+	/* A line is "NODES STATE".  A line without a state is from a query for
+	 * nodes that are down. */
+	while (rc == 0 && (line = resmgr_line(r)) != NULL) {
+		char *name = resmgr_word(&line), *state = resmgr_word(&line);
+
+		if (name != NULL && (state == NULL || is_down(state)))
+			rc = resmgr_add(r, name, out, err);
 	}
 	buf_free(&list);
 	return rc < 0 ? -1 : 0;
@@ -214,12 +208,11 @@ slurm_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 /* "1234.5", "1234+0.5", "1234_7.5" are steps that srun started.  Steps with
  * names (batch, extern, interactive) belong to the allocation itself. */
 static int
-step_line(struct resmgr *r, char *text, void *out, struct error *err)
+add_step(char *text, struct hostlist *out, struct error *err)
 {
 	char *id = resmgr_word(&text), *dot = NULL;
 	bool own = false;
 
-	(void)r;
 	dot = id != NULL ? strrchr(id, '.') : NULL;
 	if (dot == NULL || strspn(id, "0123456789") == 0 ||
 	    !resmgr_is_number(dot + 1))
@@ -238,59 +231,53 @@ slurm_steps(struct resmgr *r, const struct resmgr_job *job,
 	const char *argv[] = { "squeue", "-h", "-s", "-j",
 			       job->id,	 "-o", "%i", NULL };
 	struct error why = ERROR_INIT;
+	char *line = NULL;
+	int rc = resmgr_run(r, argv, &why);
 
-	if (resmgr_run(r, argv, step_line, out, &why) == 0)
-		return 0;
-	if (strstr(why.text, "Invalid job id") != NULL)
+	if (rc < 0 && strstr(why.text, "Invalid job id") != NULL)
 		return error_set(
 			err, ERROR_ABSENT,
 			"job %s: slurm has no record of it: it has ended or "
 			"never existed",
 			job->id);
-	return error_pass(err, &why);
+	if (rc < 0)
+		return error_pass(err, &why);
+	while (rc == 0 && (line = resmgr_line(r)) != NULL)
+		rc = add_step(line, out, err);
+	return rc;
 }
-
-/* The steps of a launcher. */
-struct own {
-	const char *mark;
-	struct hostlist *out;
-};
 
 /* "StepId=1234.5 ... SrunHost:Pid=node1:678".  The environment of the process
  * that started the step shows whose it is. */
 static int
-own_line(struct resmgr *r, char *text, void *arg, struct error *err)
-{
-	static const char step[] = "StepId=", from[] = "SrunHost:Pid=";
-	const struct own *own = arg;
-	const char *at = strstr(text, from);
-	char host[256] = "", pid[32];
-	size_t len = 0;
-	bool ours = false;
-
-	if (!str_starts(text, step) || at == NULL)
-		return 0;
-	at += strlen(from);
-	len = strcspn(at, ":");
-	(void)gethostname(host, sizeof(host) - 1);
-	if (at[len] != ':' || strncmp(at, host, len) != 0 ||
-	    (host[len] != '\0' && host[len] != '.'))
-		return 0;
-	snprintf(pid, sizeof(pid), "%.*s",
-		 (int)strspn(at + len + 1, "0123456789"), at + len + 1);
-	ours = resmgr_marked(pid, own->mark);
-	return ours ? step_line(r, text + strlen(step), own->out, err) : 0;
-}
-
-static int
 slurm_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
 	  struct hostlist *out, struct error *err)
 {
+	static const char step[] = "StepId=", from[] = "SrunHost:Pid=";
 	const char *argv[] = { "scontrol", "--oneliner", "show",
 			       "step",	   job->id,	 NULL };
-	struct own own = { mark, out };
+	char *line = NULL;
+	int rc = resmgr_run(r, argv, err);
 
-	return resmgr_run(r, argv, own_line, &own, err);
+	while (rc == 0 && (line = resmgr_line(r)) != NULL) {
+		const char *at = strstr(line, from);
+		char host[256] = "", pid[32];
+		size_t len = 0;
+
+		if (!str_starts(line, step) || at == NULL)
+			continue;
+		at += strlen(from);
+		len = strcspn(at, ":");
+		(void)gethostname(host, sizeof(host) - 1);
+		if (at[len] != ':' || strncmp(at, host, len) != 0 ||
+		    (host[len] != '\0' && host[len] != '.'))
+			continue;
+		snprintf(pid, sizeof(pid), "%.*s",
+			 (int)strspn(at + len + 1, "0123456789"), at + len + 1);
+		if (resmgr_marked(pid, mark))
+			rc = add_step(line + strlen(step), out, err);
+	}
+	return rc;
 }
 
 const struct resmgr_ops resmgr_slurm = {
