@@ -95,12 +95,31 @@ catalogue_fetch_described(struct catalogue *c, const struct catalogue_dir *d,
 
 /* --- rank2file --- */
 
-static int
-read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
-	   const struct plan *p, struct error *err)
+/* Another dataset has replaced files.  `proved`: checksums show which. */
+static void
+judge_replaced(struct catalogue_fetch *f, bool proved)
+{
+	if (f->replaced == 0)
+		return;
+	f->unproved = !proved;
+	error_set(&f->no_summary, ERROR_CORRUPT,
+		  SUMMARY_FILE ": dataset %" PRId64 " replaced its files%s",
+		  f->replaced,
+		  proved ? "; checksums can show which of its files are left"
+			 : ", and no checksums show which of them are left");
+}
+
+int
+catalogue_fetch_read(struct catalogue_fetch *f, const struct catalogue_dir *d,
+		     const struct index_entry *e, const struct plan *p,
+		     struct error *err)
 {
 	struct error *why = &f->no_ranks;
 
+	*f = (struct catalogue_fetch){ .packed = false };
+	if (read_summary(f, d, e, err) < 0)
+		return -1;
+	judge_replaced(f, false);
 	if (p != NULL)
 		f->ranks = plan_rank2file(p, why);
 	else if (rank2file_load(d->fd, RANK2FILE_FILE, &f->own, why) == 0)
@@ -126,32 +145,6 @@ read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
 						 " files of rank %zu",
 				  k->nfiles, k->expected, i);
 	}
-	return 0;
-}
-
-/* Another dataset has replaced files.  `proved`: checksums show which. */
-static void
-judge_replaced(struct catalogue_fetch *f, bool proved)
-{
-	if (f->replaced == 0)
-		return;
-	f->unproved = !proved;
-	error_set(&f->no_summary, ERROR_CORRUPT,
-		  SUMMARY_FILE ": dataset %" PRId64 " replaced its files%s",
-		  f->replaced,
-		  proved ? "; checksums can show which of its files are left"
-			 : ", and no checksums show which of them are left");
-}
-
-int
-catalogue_fetch_read(struct catalogue_fetch *f, const struct catalogue_dir *d,
-		     const struct index_entry *e, const struct plan *p,
-		     struct error *err)
-{
-	*f = (struct catalogue_fetch){ .packed = false };
-	if (read_summary(f, d, e, err) < 0 || read_ranks(f, d, p, err) < 0)
-		return -1;
-	judge_replaced(f, false);
 	return 0;
 }
 

@@ -208,32 +208,6 @@ take_summary(struct overview *s, struct overview_entry *e, struct error *err)
 	return rc;
 }
 
-static int
-take_dirs(struct overview *s, struct error *err)
-{
-	size_t count = 0, sorted = s->count;
-	int64_t *ids = catalogue_dirs(s->catalogue, &count, err);
-	int rc = count == (size_t)-1 ? -1 : 0;
-
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct overview_entry *e = NULL;
-
-		if (is_skipped(s, ids[i]))
-			continue;
-		e = need_entry(s, sorted, ids[i], err);
-		if (e == NULL) {
-			rc = -1;
-			break;
-		}
-		e->has_dir = true;
-		if (e->desc.id == 0)
-			rc = take_summary(s, e, err);
-	}
-	sort_entries(s);
-	mem_free(ids);
-	return rc;
-}
-
 /* --- flush.scr, halt.scr, nodes.scr --- */
 
 static int
@@ -283,7 +257,27 @@ take_flush(struct overview *s, struct error *err)
 int
 overview_collect(struct overview *s, struct error *err)
 {
-	return take_dirs(s, err) < 0 ? -1 : take_flush(s, err);
+	size_t count = 0, sorted = s->count;
+	int64_t *ids = catalogue_dirs(s->catalogue, &count, err);
+	int rc = count == (size_t)-1 ? -1 : 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct overview_entry *e = NULL;
+
+		if (is_skipped(s, ids[i]))
+			continue;
+		e = need_entry(s, sorted, ids[i], err);
+		if (e == NULL) {
+			rc = -1;
+			break;
+		}
+		e->has_dir = true;
+		if (e->desc.id == 0)
+			rc = take_summary(s, e, err);
+	}
+	sort_entries(s);
+	mem_free(ids);
+	return rc < 0 ? -1 : take_flush(s, err);
 }
 
 int

@@ -107,36 +107,32 @@ add_stray(void *arg, const char *name, struct error *err)
 	return s->list[s->count++].name == NULL ? error_no_memory(err) : 0;
 }
 
-/* List them once: a check of many datasets asks for each. */
-static int
-list_strays(struct catalogue *c, struct error *err)
-{
-	int rc = 0;
-
-	c->strays = mem_calloc(1, sizeof(*c->strays));
-	if (c->strays == NULL)
-		return error_no_memory(err);
-	c->strays->arena = arena_new();
-	if (c->strays->arena == NULL)
-		rc = error_no_memory(err);
-	else if (c->scr_fd >= 0)
-		rc = dir_each(c->scr_fd, SCR_DIR, add_stray, c, err);
-	if (rc < 0) {
-		catalogue_strays_free(c->strays);
-		c->strays = NULL;
-	}
-	return rc;
-}
-
 int
 catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 		       struct error *err)
 {
-	if (c->strays == NULL && list_strays(c, err) < 0)
+	struct catalogue_strays *s = c->strays;
+	int rc = 0;
+
+	/* List them once: a check of many datasets asks for each. */
+	if (s == NULL) {
+		s = c->strays = mem_calloc(1, sizeof(*s));
+		if (s == NULL)
+			return error_no_memory(err);
+		s->arena = arena_new();
+		if (s->arena == NULL)
+			rc = error_no_memory(err);
+		else if (c->scr_fd >= 0)
+			rc = dir_each(c->scr_fd, SCR_DIR, add_stray, c, err);
+	}
+	if (rc < 0) {
+		catalogue_strays_free(s);
+		c->strays = NULL;
 		return -1;
-	for (size_t i = 0; c->strays != NULL && i < c->strays->count; i++)
-		if (c->strays->list[i].id == id) {
-			*name = c->strays->list[i].name;
+	}
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].id == id) {
+			*name = s->list[i].name;
 			return 1;
 		}
 	return 0;

@@ -312,36 +312,6 @@ write_summary(const struct catalogue_dir *d, const struct kvtree *t,
 	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
 }
 
-/* Mark a summary that has COMPLETE = 1. */
-static int
-mark_summary(const struct retirement *r, const struct catalogue_dir *d,
-	     struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct summary s;
-	struct kvtree *t = summary_load(d->fd, SUMMARY_FILE, NULL, &s, &why);
-	int rc = 0;
-
-	/* An unreadable summary needs no mark. */
-	if (t == NULL || s.complete != 1) {
-		kvtree_free(t);
-		return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
-	}
-	rc = kvtree_set_i64(t, "COMPLETE", 0, err);
-	if (rc == 0)
-		rc = kvtree_set_i64(t, SUMMARY_REPLACED, r->by, err);
-	if (rc == 0 && r->print[0] != '\0')
-		rc = kvtree_set(t, SUMMARY_FINGERPRINT, r->print, err);
-	if (rc == 0 && write_summary(d, t, &why) < 0)
-		/* Without room for the mark, remove the summary: the index
-		 * entry has the descriptor, too. */
-		rc = room_is_short(&why)
-			     ? catalogue_dir_unlink(d, SUMMARY_FILE, err)
-			     : error_pass(err, &why);
-	kvtree_free(t);
-	return rc;
-}
-
 /* Mark the index entry, and open the metadata directory. 1: the dataset has
  * none. */
 static int
@@ -363,6 +333,9 @@ catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 {
 	struct retirement r = { .id = id, .by = by, .o = o };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	struct error why = ERROR_INIT;
+	struct kvtree *t = NULL;
+	struct summary s;
 	int rc = 0;
 
 	/* Without the fingerprint, the mark cannot be taken back. */
@@ -370,7 +343,25 @@ catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		r.print[0] = '\0';
 	rc = begin(c, &r, &d, err);
 	if (rc == 0)
-		rc = mark_summary(&r, &d, err);
+		t = summary_load(d.fd, SUMMARY_FILE, NULL, &s, &why);
+	if (why.kind == ERROR_NOMEM)
+		rc = error_pass(err, &why);
+	/* Only a summary that has COMPLETE = 1 needs a mark. */
+	if (t != NULL && s.complete == 1) {
+		rc = kvtree_set_i64(t, "COMPLETE", 0, err);
+		if (rc == 0)
+			rc = kvtree_set_i64(t, SUMMARY_REPLACED, by, err);
+		if (rc == 0 && r.print[0] != '\0')
+			rc = kvtree_set(t, SUMMARY_FINGERPRINT, r.print, err);
+		if (rc == 0 && write_summary(&d, t, &why) < 0)
+			/* Without room for the mark, remove the summary: the
+			 * index entry has the descriptor, too. */
+			rc = room_is_short(&why)
+				     ? catalogue_dir_unlink(&d, SUMMARY_FILE,
+							    err)
+				     : error_pass(err, &why);
+	}
+	kvtree_free(t);
 	catalogue_dir_close(&d);
 	return rc < 0 ? -1 : 0;
 }

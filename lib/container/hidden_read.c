@@ -261,40 +261,14 @@ read_any(struct loader *l, int dirfd, const struct kvtree *k, struct buf *raw,
 	return 1;
 }
 
-/* Read a part as a whole. */
-static int
-load_whole(struct loader *l, int dirfd, const struct kvtree *k,
-	   struct error *err)
-{
-	struct buf raw = BUF_INIT;
-	struct kvstream s;
-	const char *body = NULL;
-	size_t len = 0;
-	int rc = read_any(l, dirfd, k, &raw, err);
-
-	if (rc == 0) {
-		body = kvtree_body(raw.data, raw.len, &len, err);
-		rc = body == NULL ? -1 : 0;
-		if (rc == 0) {
-			kvstream_memory(&s, body, len);
-			rc = scan_part(l, &s, err);
-		}
-		if (rc == 1)
-			rc = load_tree(l, &raw, err);
-		if (rc < 0)
-			error_wrap(err, "%s", kvtree_key(k));
-	}
-	buf_free(&raw);
-	return rc < 0 ? -1 : 0;
-}
-
 static int
 load_part(struct loader *l, int dirfd, const struct kvtree *k,
 	  struct error *err)
 {
-	const char *name = kvtree_key(k);
+	const char *name = kvtree_key(k), *body = NULL;
 	int64_t n = dataset_dir_packed(name);
-	size_t low = 0, high = l->m->nfiles;
+	size_t low = 0, high = l->m->nfiles, len = 0;
+	struct buf raw = BUF_INIT;
 	struct kvstream s;
 	int rc = 1;
 
@@ -328,7 +302,24 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 					(struct attr){ .has_size = false };
 		}
 	}
-	return rc > 0 ? load_whole(l, dirfd, k, err) : rc;
+	if (rc <= 0)
+		return rc;
+	/* Read the part as a whole. */
+	rc = read_any(l, dirfd, k, &raw, err);
+	if (rc == 0) {
+		body = kvtree_body(raw.data, raw.len, &len, err);
+		rc = body == NULL ? -1 : 0;
+		if (rc == 0) {
+			kvstream_memory(&s, body, len);
+			rc = scan_part(l, &s, err);
+		}
+		if (rc == 1)
+			rc = load_tree(l, &raw, err);
+		if (rc < 0)
+			error_wrap(err, "%s", name);
+	}
+	buf_free(&raw);
+	return rc < 0 ? -1 : 0;
 }
 
 int

@@ -277,23 +277,23 @@ remove_original(struct packing *w, struct pathcache *dir, const char *path,
 	const char *base = NULL;
 	int parent = pathcache_parent(dir, path, &base, &why);
 	struct stat st;
-	int rc = 0;
 
 	if (parent < 0)
 		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	if (dir_stat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (errno != ENOENT)
-			rc = error_sys(err, "%s: cannot stat", path);
-	} else if (!same_file(&st, was)) {
+	if (dir_stat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT
+			       ? 0
+			       : error_sys(err, "%s: cannot stat", path);
+	if (!same_file(&st, was)) {
 		atomic_fetch_add(&w->left, 1);
 		work_say(w->po->work, "%s: changed since it was packed: kept",
 			 path);
-	} else if (!w->po->work->dry_run && unlinkat(parent, base, 0) < 0) {
-		rc = error_sys(err, "%s: cannot remove", path);
-	} else {
-		atomic_fetch_add(&w->removed, 1);
+		return 0;
 	}
-	return rc;
+	if (!w->po->work->dry_run && unlinkat(parent, base, 0) < 0)
+		return error_sys(err, "%s: cannot remove", path);
+	atomic_fetch_add(&w->removed, 1);
+	return 0;
 }
 
 /* Remove original `i`: a file with segments (empty files remain files), or,

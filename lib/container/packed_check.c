@@ -99,47 +99,6 @@ report_map_flaw(void *arg, const struct segmap_finding *f)
 
 /* --- Sizes --- */
 
-/* Check the sizes of the containers; report files with a segment beyond the end
- * of its container. */
-static int
-check_containers(struct checker *c, struct error *err)
-{
-	const struct segmap *m = c->m;
-	uint64_t *have = mem_calloc(m->ncontainers + 1, sizeof(*have));
-	char text[PACKED_FLAW_TEXT];
-	int rc = 0;
-
-	if (have == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
-		rc = packed_container_flaw(c->p, &m->containers[i], &c->flaw,
-					   text, err);
-		have[i] = c->flaw.have;
-		if (rc == 0 && text[0] != '\0')
-			say(c, SIZE_MAX, i, "%s: %s", m->containers[i].name,
-			    text);
-	}
-	c->flaw.kind = PACKED_FILE;
-	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-
-		for (size_t k = 0; k < f->nsegs && !c->bad[i]; k++) {
-			const struct segment *s = &m->segs[f->first + k];
-
-			if (s->off + s->len > have[s->container])
-				say(c, i, SIZE_MAX,
-				    "%s (rank %" PRIu32
-				    "): damaged: bytes %" PRIu64 " to %" PRIu64
-				    " of %s are missing",
-				    str_shown(f->path), f->rank, s->off,
-				    s->off + s->len - 1,
-				    m->containers[s->container].name);
-		}
-	}
-	mem_free(have);
-	return rc;
-}
-
 /* Check an unpacked file: its existence and size.  A missing file with a
  * recorded size of 0 is no damage in a packed dataset. */
 static int
@@ -357,17 +316,48 @@ out:
 static int
 check(struct checker *c, struct error *err)
 {
+	const struct segmap *m = c->m;
+	uint64_t *have = mem_calloc(m->ncontainers + 1, sizeof(*have));
+	char text[PACKED_FLAW_TEXT];
 	int rc = -1;
 
 	c->container_bad =
-		mem_calloc(c->m->ncontainers + 1, sizeof(*c->container_bad));
-	if (c->container_bad == NULL)
-		return error_no_memory(err);
+		mem_calloc(m->ncontainers + 1, sizeof(*c->container_bad));
 	c->flaw.kind = PACKED_MAP;
-	if (segmap_check(c->m, report_map_flaw, c, err) == 0)
-		rc = check_containers(c, err);
-	for (size_t i = 0; rc == 0 && i < c->m->nfiles; i++) {
-		const struct segmap_file *f = &c->m->files[i];
+	if (have == NULL || c->container_bad == NULL)
+		error_no_memory(err);
+	else
+		rc = segmap_check(m, report_map_flaw, c, err);
+	/* The sizes of the containers, and files with a segment beyond the end
+	 * of its container. */
+	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
+		rc = packed_container_flaw(c->p, &m->containers[i], &c->flaw,
+					   text, err);
+		have[i] = c->flaw.have;
+		if (rc == 0 && text[0] != '\0')
+			say(c, SIZE_MAX, i, "%s: %s", m->containers[i].name,
+			    text);
+	}
+	c->flaw.kind = PACKED_FILE;
+	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+
+		for (size_t k = 0; k < f->nsegs && !c->bad[i]; k++) {
+			const struct segment *s = &m->segs[f->first + k];
+
+			if (s->off + s->len > have[s->container])
+				say(c, i, SIZE_MAX,
+				    "%s (rank %" PRIu32
+				    "): damaged: bytes %" PRIu64 " to %" PRIu64
+				    " of %s are missing",
+				    str_shown(f->path), f->rank, s->off,
+				    s->off + s->len - 1,
+				    m->containers[s->container].name);
+		}
+	}
+	mem_free(have);
+	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
 
 		if (c->red || c->look->containers)
 			break;

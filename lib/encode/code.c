@@ -163,16 +163,28 @@ recipe_of(const struct code *c, unsigned stripe, const struct recipe *members,
 	return r;
 }
 
-/* Choose n - k inputs: all surviving data chunks and, for each lost one, the
- * lowest surviving check row. */
-static void
-choose_inputs(const struct code *c, unsigned stripe, const bool *lost,
-	      struct recipe *r)
+struct recipe *
+recipe_new(const struct code *c, unsigned stripe, const bool *lost,
+	   struct error *err)
 {
+	struct recipe r = { .nin = 0 };
 	bool use[CODE_MAX] = { false };
 	unsigned wanted = 0;
 
-	for (unsigned m = 0; m < c->n; m++) {
+	if (code_check(c, err) < 0)
+		return NULL;
+	for (unsigned m = 0; m < c->n; m++)
+		if (lost[m])
+			r.out[r.nout++] = (unsigned char)m;
+	if (r.nout > c->k)
+		return error_set_null(
+			err, ERROR_LOST,
+			"stripe %u: %u chunks lost: no more than %u can be "
+			"computed",
+			stripe, r.nout, c->k);
+	/* Choose n - k inputs: all surviving data chunks and, for each lost
+	 * one, the lowest surviving check row. */
+	for (unsigned m = 0; r.nout > 0 && m < c->n; m++) {
 		bool check = code_slot(c, m, stripe).check;
 
 		use[m] = !check && !lost[m];
@@ -189,28 +201,7 @@ choose_inputs(const struct code *c, unsigned stripe, const bool *lost,
 	assert(wanted == 0); /* at most k are lost */
 	for (unsigned m = 0; m < c->n; m++)
 		if (use[m])
-			r->in[r->nin++] = (unsigned char)m;
-}
-
-struct recipe *
-recipe_new(const struct code *c, unsigned stripe, const bool *lost,
-	   struct error *err)
-{
-	struct recipe r = { .nin = 0 };
-
-	if (code_check(c, err) < 0)
-		return NULL;
-	for (unsigned m = 0; m < c->n; m++)
-		if (lost[m])
-			r.out[r.nout++] = (unsigned char)m;
-	if (r.nout > c->k)
-		return error_set_null(
-			err, ERROR_LOST,
-			"stripe %u: %u chunks lost: no more than %u can be "
-			"computed",
-			stripe, r.nout, c->k);
-	if (r.nout > 0)
-		choose_inputs(c, stripe, lost, &r);
+			r.in[r.nin++] = (unsigned char)m;
 	return recipe_of(c, stripe, &r, err);
 }
 

@@ -222,64 +222,59 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 }
 
 static void
-scan_rank(struct scan *s, struct undo *undo)
-{
-	struct kvscan *in = s->in;
-	struct rank2file_rank one = { .present = false }, *r = &one;
-	bool counted = false, listed = false;
-	uint64_t number = 0, files = 0;
-	uint32_t n = 0;
-
-	kvstream_more(s->from);
-	number = kvscan_number(in);
-	n = kvscan_count(in);
-	if (in->irregular || number >= s->to->out->nranks ||
-	    atomic_exchange(&s->to->claimed[number], 1) != 0) {
-		in->irregular = true;
-		return;
-	}
-	if (undo->ranks != NULL) { /* no `take` */
-		r = &s->to->out->ranks[number];
-		undo->ranks[undo->count++] = (uint32_t)number;
-	}
-	r->present = true;
-	for (uint32_t i = 0; i < n && !in->irregular; i++) {
-		kvstream_more(s->from);
-		if (!counted && KVSCAN_ONE(in, "FILES")) {
-			counted = true;
-			files = kvscan_u64(in);
-		} else if (!listed && KVSCAN_KEY(in, "FILE")) {
-			listed = true;
-			scan_files(s, r);
-		} else {
-			in->irregular = true;
-		}
-	}
-	if (counted && files < r->nfiles)
-		in->irregular = true;
-	r->expected = counted ? files : r->nfiles;
-	if (s->to->take == NULL || in->irregular)
-		return;
-	if (s->to->take(s->to->arg, (size_t)number, r) < 0)
-		s->failed = in->irregular = true;
-	arena_reset(s->to->arena);
-	s->name_size = 0;
-}
-
-/* The smallest rank has a digit, NUL and a count. */
-static void
 scan_ranks(struct scan *s, struct undo *undo)
 {
+	const struct rank2file_reader *to = s->to;
 	struct kvscan *in = s->in;
-	uint32_t n = kvscan_count(in);
+	const uint32_t count = kvscan_count(in);
 
-	if (n > kvstream_left(s->from) / 6 || n > s->to->out->nranks)
+	/* The smallest rank has a digit, NUL and a count. */
+	if (count > kvstream_left(s->from) / 6 || count > to->out->nranks)
 		in->irregular = true;
 	undo->seen = true;
-	if (!in->irregular && s->to->take == NULL)
-		undo->ranks = alloc(s, n + 1, sizeof(*undo->ranks));
-	for (uint32_t i = 0; i < n && !in->irregular; i++)
-		scan_rank(s, undo);
+	if (!in->irregular && to->take == NULL)
+		undo->ranks = alloc(s, count + 1, sizeof(*undo->ranks));
+	for (uint32_t k = 0; k < count && !in->irregular; k++) {
+		struct rank2file_rank one = { .present = false }, *r = &one;
+		bool counted = false, listed = false;
+		uint64_t number = 0, files = 0;
+		uint32_t n = 0;
+
+		kvstream_more(s->from);
+		number = kvscan_number(in);
+		n = kvscan_count(in);
+		if (in->irregular || number >= to->out->nranks ||
+		    atomic_exchange(&to->claimed[number], 1) != 0) {
+			in->irregular = true;
+			break;
+		}
+		if (undo->ranks != NULL) { /* no `take` */
+			r = &to->out->ranks[number];
+			undo->ranks[undo->count++] = (uint32_t)number;
+		}
+		r->present = true;
+		for (uint32_t i = 0; i < n && !in->irregular; i++) {
+			kvstream_more(s->from);
+			if (!counted && KVSCAN_ONE(in, "FILES")) {
+				counted = true;
+				files = kvscan_u64(in);
+			} else if (!listed && KVSCAN_KEY(in, "FILE")) {
+				listed = true;
+				scan_files(s, r);
+			} else {
+				in->irregular = true;
+			}
+		}
+		if (counted && files < r->nfiles)
+			in->irregular = true;
+		r->expected = counted ? files : r->nfiles;
+		if (to->take == NULL || in->irregular)
+			continue;
+		if (to->take(to->arg, (size_t)number, r) < 0)
+			s->failed = in->irregular = true;
+		arena_reset(to->arena);
+		s->name_size = 0;
+	}
 }
 
 int

@@ -17,7 +17,6 @@
 
 #include "buf.h"
 #include "dir.h"
-#include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "meta/dataset_dir.h"

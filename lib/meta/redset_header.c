@@ -94,62 +94,55 @@ find_owner(const struct kvtree *t, uint32_t *out, struct error *err)
 	return found == 1 ? 0 : value_bad(err, "RANK", "not exactly one value");
 }
 
-/* Read GROUP: the world rank of each member.  The table confirms the size of
- * the set, so read it before allocating the members. */
-static int
-parse_group(const struct kvtree *t, struct redset_table *table,
-	    const struct redset_desc *desc, struct error *err)
-{
-	const struct kvtree *list = kvtree_get2(t, "GROUP", "RANK");
-	const struct kvtree *k = NULL;
-	const uint32_t n = desc->members;
-	uint32_t *ranks = NULL, *sorted = NULL;
-
-	if (list == NULL || kvtree_count(list) != n)
-		return value_bad(err, "GROUP", "not one entry for each member");
-	ranks = arena_alloc(table->arena, n, sizeof(*ranks));
-	sorted = arena_alloc(table->arena, n, sizeof(*sorted));
-	if (ranks == NULL || sorted == NULL)
-		return error_no_memory(err);
-	/* The n keys differ and are below n, so every element is set. */
-	kvtree_foreach (k, list) {
-		uint64_t i = 0;
-
-		if (!value_number(kvtree_key(k), n - 1, &i))
-			return value_bad(err, kvtree_key(k),
-					 "in GROUP: no member of the set");
-		if (value_u32(k, desc->ranks - 1, &ranks[i], err) < 0)
-			return error_wrap(err, "GROUP");
-	}
-	memcpy(sorted, ranks, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), num_by_u32);
-	for (uint32_t i = 1; i < n; i++)
-		if (sorted[i] == sorted[i - 1])
-			return value_bad(err, "GROUP", "a rank occurs twice");
-	table->ranks = ranks;
-	table->n = n;
-	return 0;
-}
-
-/* Read GROUP and CHUNK; this is limited so that the size of n chunks does not
- * overflow. */
+/* Read GROUP, the world rank of each member, and CHUNK; this is limited so that
+ * the size of n chunks does not overflow.  The table confirms the size of the
+ * set, so read it before allocating the members. */
 static int
 read_chunks(const struct kvtree *t, struct redset_table *table,
 	    struct redset_header *out, struct error *err)
 {
-	const struct kvtree *k = NULL;
+	const struct kvtree *list = kvtree_get2(t, "GROUP", "RANK"), *k = NULL;
+	const uint32_t n = out->desc.members;
+	uint32_t *ranks = NULL, *sorted = NULL;
 
-	if (!table->same && parse_group(t, table, &out->desc, err) < 0)
-		return -1;
-	if (table->n != out->desc.members)
+	if (!table->same) {
+		if (list == NULL || kvtree_count(list) != n)
+			return value_bad(err, "GROUP",
+					 "not one entry for each member");
+		ranks = arena_alloc(table->arena, n, sizeof(*ranks));
+		sorted = arena_alloc(table->arena, n, sizeof(*sorted));
+		if (ranks == NULL || sorted == NULL)
+			return error_no_memory(err);
+		/* The n keys differ and are below n, so every element is
+		 * set. */
+		kvtree_foreach (k, list) {
+			uint64_t i = 0;
+
+			if (!value_number(kvtree_key(k), n - 1, &i))
+				return value_bad(
+					err, kvtree_key(k),
+					"in GROUP: no member of the set");
+			if (value_u32(k, out->desc.ranks - 1, &ranks[i], err) <
+			    0)
+				return error_wrap(err, "GROUP");
+		}
+		memcpy(sorted, ranks, n * sizeof(*sorted));
+		qsort(sorted, n, sizeof(*sorted), num_by_u32);
+		for (uint32_t i = 1; i < n; i++)
+			if (sorted[i] == sorted[i - 1])
+				return value_bad(err, "GROUP",
+						 "a rank occurs twice");
+		table->ranks = ranks;
+		table->n = n;
+	}
+	if (table->n != n)
 		return value_bad(err, "GROUP", "not one entry for each member");
-	for (uint32_t i = 0; i < table->n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		if (table->ranks[i] >= out->desc.ranks)
 			return value_bad(err, "GROUP", "no rank of the job");
 	out->ranks = table->ranks;
 	k = value_need(t, "CHUNK", err);
-	if (k == NULL ||
-	    value_u64(k, BYTES_LIMIT / out->desc.members, &out->chunk, err) < 0)
+	if (k == NULL || value_u64(k, BYTES_LIMIT / n, &out->chunk, err) < 0)
 		return -1;
 	return out->chunk > 0 ? 0 : value_bad(err, "CHUNK", "zero");
 }

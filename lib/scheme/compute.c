@@ -170,32 +170,6 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 	return rc;
 }
 
-/* List all jobs with their first blocks.  *blocks: total number of blocks. */
-static int
-list_items(struct run *r, size_t nsets, uint64_t *blocks, struct error *err)
-{
-	size_t n = 0;
-
-	for (size_t s = 0; s < nsets; s++)
-		n += r->sets[s].solution->njobs;
-	r->items = mem_alloc(n ? n : 1, sizeof(*r->items));
-	if (r->items == NULL)
-		return error_no_memory(err);
-	*blocks = 0;
-	for (size_t s = 0; s < nsets; s++) {
-		for (size_t j = 0; j < r->sets[s].solution->njobs; j++) {
-			struct item *it = &r->items[r->nitems++];
-
-			it->set = (uint32_t)s;
-			it->job = (uint32_t)j;
-			it->first = *blocks;
-			*blocks += (item_job(r, it)->len + r->block - 1) /
-				   r->block;
-		}
-	}
-	return 0;
-}
-
 uint64_t
 compute_bytes(const struct compute_set *sets, size_t nsets)
 {
@@ -244,13 +218,27 @@ compute(const struct compute_set *sets, size_t nsets,
 {
 	struct run r = { .sets = sets, .o = o };
 	uint64_t blocks = 0;
+	size_t n = 0;
 	int rc = -1;
 
 	r.work = work_or_default(o->work);
 	r.par = work_waiting(r.work, -1);
 	choose_block(&r, nsets);
-	if (list_items(&r, nsets, &blocks, err) < 0)
-		goto out;
+	for (size_t s = 0; s < nsets; s++)
+		n += sets[s].solution->njobs;
+	r.items = mem_alloc(n ? n : 1, sizeof(*r.items));
+	if (r.items == NULL)
+		return error_no_memory(err);
+	/* List all jobs with their first blocks. */
+	for (size_t s = 0; s < nsets; s++)
+		for (size_t j = 0; j < sets[s].solution->njobs; j++) {
+			r.items[r.nitems++] =
+				(struct item){ (uint32_t)s, (uint32_t)j,
+					       blocks };
+			blocks +=
+				(sets[s].solution->jobs[j].len + r.block - 1) /
+				r.block;
+		}
 	if (blocks == 0) {
 		rc = 0;
 		goto out;

@@ -289,18 +289,16 @@ int
 halt_begin(const char *prefix, bool dry_run, bool *was, struct error *err)
 {
 	struct halt_state s;
-	int rc = halt_load(prefix, &s, err);
 
 	*was = false;
-	if (rc < 0)
+	if (halt_load(prefix, &s, err) < 0)
 		return -1;
 	/* Usually there is nothing to change, so do not write. */
 	if (s.exists && !s.damaged && s.is.reason != NULL &&
 	    str_eq(s.is.reason, HALT_FINISHED)) {
 		halt_state_free(&s);
-		rc = halt_update(prefix, dry_run ? HALT_DRY_RUN : 0,
-				 forget_finish, was, &s, err);
-		if (rc < 0)
+		if (halt_update(prefix, dry_run ? HALT_DRY_RUN : 0,
+				forget_finish, was, &s, err) < 0)
 			return -1;
 	}
 	halt_state_free(&s);
