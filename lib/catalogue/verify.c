@@ -235,29 +235,11 @@ report_verdict(struct verify *v, const struct plan *p)
 		report(v, error_status(why.kind), "%s", why.text);
 }
 
-static void
-report_findings(struct verify *v, const struct plan *p,
-		const struct deep_result *r)
-{
-	struct error why = ERROR_INIT;
-
-	for (size_t i = 0; i < r->nfindings; i++) {
-		const struct deep_finding *f = &r->findings[i];
-
-		deep_error(p, f, &why);
-		v->by_hand = v->by_hand || deep_is_open(p, f);
-		report(v, error_status(why.kind), "%s", why.text);
-		v->out->bad_files += f->file != PLAN_NONE;
-	}
-	v->out->undecided = deep_undecided(r);
-	v->out->stuck = deep_stuck(p, r);
-	v->out->deep_sets = r->sets_checked;
-}
-
 static int
 by_plan(struct verify *v, struct plan *p, struct error *err)
 {
 	struct deep_result r = { .nfindings = 0 };
+	struct error why = ERROR_INIT;
 	struct plan_sum *sums = NULL;
 	int rc = 0;
 
@@ -289,7 +271,17 @@ by_plan(struct verify *v, struct plan *p, struct error *err)
 		report_files(v, p);
 		for (size_t i = 0; i < p->nsets; i++)
 			report_set(v, &p->sets[i]);
-		report_findings(v, p, &r);
+		for (size_t i = 0; i < r.nfindings; i++) {
+			const struct deep_finding *f = &r.findings[i];
+
+			deep_error(p, f, &why);
+			v->by_hand = v->by_hand || deep_is_open(p, f);
+			report(v, error_status(why.kind), "%s", why.text);
+			v->out->bad_files += f->file != PLAN_NONE;
+		}
+		v->out->undecided = deep_undecided(&r);
+		v->out->stuck = deep_stuck(p, &r);
+		v->out->deep_sets = r.sets_checked;
 		report_verdict(v, p);
 		rc = catalogue_fetch_match(&v->fetch, p, err);
 	}

@@ -13,14 +13,30 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
-/*
- * Choose mode and owner of the containers: only users who may access all files
- * may access the containers; the owner is that of all files, if it is the same.
- */
-static void
-find_access(const struct hidden *h, struct attr *a)
+/* Direct the parts of `to` to new files, for put_commit() and put_free().  Only
+ * users who may access all files may access the containers; the owner is that
+ * of all files, if it is the same.  NULL: failed. */
+static struct put *
+put_containers(const struct packing *w, struct stripe *to, struct error *err)
 {
-	*a = (struct attr){ .mode = 0666 };
+	const struct put_options how = {
+		.par = work_waiting(w->po->work, w->p->root_fd),
+		.work = w->po->work,
+	};
+	const struct hidden *h = &w->hidden;
+	struct put *put = put_new(&how, err);
+	struct attr *a = arena_alloc(w->arena, 1, sizeof(*a));
+	struct put_what what = {
+		.dirfd = w->p->root_fd,
+		.attr = a,
+		.reread = true,
+	};
+
+	if (put == NULL || a == NULL) {
+		put_free(put);
+		return error_no_memory_null(err);
+	}
+	a->mode = 0666;
 	for (size_t i = 0; i < h->nattrs + h->nfiles; i++) {
 		const struct attr *f = i < h->nattrs
 					       ? &h->attrs[i]
@@ -40,30 +56,6 @@ find_access(const struct hidden *h, struct attr *a)
 			a->gid = getegid();
 	}
 	a->mode = (a->mode & 0666) | 0600;
-}
-
-/* Direct the parts of `to` to new files, for put_commit() and put_free().
- * NULL: failed. */
-static struct put *
-put_containers(const struct packing *w, struct stripe *to, struct error *err)
-{
-	const struct put_options how = {
-		.par = work_waiting(w->po->work, w->p->root_fd),
-		.work = w->po->work,
-	};
-	struct put *put = put_new(&how, err);
-	struct attr *a = arena_alloc(w->arena, 1, sizeof(*a));
-	struct put_what what = {
-		.dirfd = w->p->root_fd,
-		.attr = a,
-		.reread = true,
-	};
-
-	if (put == NULL || a == NULL) {
-		put_free(put);
-		return error_no_memory_null(err);
-	}
-	find_access(&w->hidden, a);
 	for (size_t i = 0; i < to->nparts; i++) {
 		what.path = to->parts[i].path;
 		what.size = to->parts[i].len;

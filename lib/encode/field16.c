@@ -104,21 +104,6 @@ struct avx2_table {
 	} nibble[4];
 };
 
-static void
-expand_avx2(const uint16_t *unit, struct avx2_table *t)
-{
-	for (unsigned n = 0; n < 4; n++) {
-		uint16_t product[16];
-
-		multiples(unit + (size_t)4 * n, 4, product);
-		for (unsigned i = 0; i < 16; i++) {
-			t->nibble[n].low[i] =
-				(unsigned char)(product[i] & 0xff);
-			t->nibble[n].high[i] = (unsigned char)(product[i] >> 8);
-		}
-	}
-}
-
 #if defined(__x86_64__)
 
 #define AVX2 __attribute__((target("avx2")))
@@ -337,17 +322,26 @@ field16_expand(enum field16_way way, const uint16_t *matrix, unsigned cells,
 	       void *tables)
 {
 	for (unsigned c = 0; c < cells; c++) {
-		struct plain_table *t = (struct plain_table *)tables + c;
-		uint16_t unit[DEGREE];
+		struct plain_table *plain = (struct plain_table *)tables + c;
+		struct avx2_table *avx2 = (struct avx2_table *)tables + c;
+		uint16_t unit[DEGREE], product[16];
 
 		for (unsigned i = 0; i < DEGREE; i++)
 			unit[i] = field16_mul(matrix[c], (uint16_t)(1U << i));
-		if (way == FIELD16_AVX2) {
-			expand_avx2(unit, (struct avx2_table *)tables + c);
+		if (way != FIELD16_AVX2) {
+			multiples(unit, 8, plain->low);
+			multiples(unit + 8, 8, plain->high);
 			continue;
 		}
-		multiples(unit, 8, t->low);
-		multiples(unit + 8, 8, t->high);
+		for (unsigned n = 0; n < 4; n++) {
+			multiples(unit + (size_t)4 * n, 4, product);
+			for (unsigned i = 0; i < 16; i++) {
+				avx2->nibble[n].low[i] =
+					(unsigned char)(product[i] & 0xff);
+				avx2->nibble[n].high[i] =
+					(unsigned char)(product[i] >> 8);
+			}
+		}
 	}
 }
 

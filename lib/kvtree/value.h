@@ -25,12 +25,12 @@ int value_u32(const struct kvtree *k, uint32_t max, uint32_t *out,
 	      struct error *err);
 int value_str(const struct kvtree *k, const char **out, struct error *err);
 
-/* Find a key that is required: "KEY: missing", ERROR_CORRUPT. */
-const struct kvtree *value_need(const struct kvtree *t, const char *key,
-				struct error *err);
-
 /* The same for 0 or 1. */
 int value_flag(const struct kvtree *k, bool *out, struct error *err);
+
+/* Find a key that is required.  NULL: ERROR_CORRUPT, "KEY: missing". */
+const struct kvtree *value_need(const struct kvtree *t, const char *key,
+				struct error *err);
 
 /* Read a decimal number 0..max at the start of `s`, without sign or leading
  * zeros.  Return the text after it, or NULL. */

@@ -412,7 +412,6 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 	struct rank2file other;
 	struct rank2file_loader again = {
 		.out = &other,
-		.raw = BUF_INIT,
 		.dirfd = l->dirfd,
 		.par = l->par,
 		.wanted = l->wanted,
@@ -468,7 +467,6 @@ rank2file_load_some(int dirfd, const char *base, struct par *par,
 {
 	struct rank2file_loader l = {
 		.out = out,
-		.raw = BUF_INIT,
 		.dirfd = dirfd,
 		.par = par,
 		.wanted = wanted,
@@ -482,7 +480,6 @@ rank2file_load_left(int dirfd, struct rank2file *out, struct error *err)
 {
 	struct rank2file_loader l = {
 		.out = out,
-		.raw = BUF_INIT,
 		.dirfd = dirfd,
 		.left = true,
 	};
@@ -497,7 +494,6 @@ rank2file_list(int dirfd, const char *base, struct arena *arena,
 	struct rank2file top = { .nranks = 0 };
 	struct rank2file_loader l = {
 		.out = &top,
-		.raw = BUF_INIT,
 		.dirfd = dirfd,
 	};
 	int rc = begin(&l, base, err);
@@ -533,7 +529,6 @@ rank2file_load_images(const struct rank2file_image *images, size_t count,
 {
 	struct rank2file_loader l = {
 		.out = out,
-		.raw = BUF_INIT,
 		.dirfd = -1,
 		.given = images,
 		.by_name = map_new(),
