@@ -71,14 +71,14 @@ attempts(struct run *run, const struct dataset *d, int add)
 
 /* --- Which one --- */
 
-/* The newest usable checkpoint in cache; 0: none. */
+/* The newest usable checkpoint in cache, older than `before`; 0: none. */
 static int64_t
-newest(const struct run *run)
+newest(const struct run *run, int64_t before)
 {
 	for (size_t i = run->held->count; i-- > 0;) {
 		const struct held_set *s = run->held->list[i];
 
-		if (s->d.is_ckpt && !s->barred)
+		if (s->d.is_ckpt && !s->barred && s->d.id < before)
 			return s->d.id;
 	}
 	return 0;
@@ -89,29 +89,38 @@ restart_check(struct run *run)
 {
 	if (run->restart_id != 0 &&
 	    held_find(run->held, run->restart_id) == NULL)
-		run->restart_id = newest(run);
+		run->restart_id = newest(run, INT64_MAX);
 }
 
 int
 restart_find(struct run *run, struct error *err)
 {
-	/* Remove those with too many unfinished restarts. */
+	char why[64];
+
+	/* Remove those with too many unfinished restarts.  The last one, if it
+	 * is only here, stays: it may not be the cause. */
 	while (run->restart_id != 0) {
 		const struct held_set *s =
 			held_find(run->held, run->restart_id);
+		const int64_t older = newest(run, run->restart_id);
+		bool stays = false;
 		const uint64_t n =
 			team_most(&run->world, attempts(run, &s->d, 0));
 
 		if (n < run->p.restart_attempts)
 			break;
-		say_warn_first("dataset %lld `%s': %llu restarts in a row "
-			       "failed: removed from the cache",
-			       (long long)s->d.id, s->d.name,
-			       (unsigned long long)n);
+		stays = older == 0 && !onprefix_has(run, s->d.id);
+		snprintf(why, sizeof(why), "%llu restarts in a row failed",
+			 (unsigned long long)n);
+		say_warn_first("dataset %lld `%s': %s%s", (long long)s->d.id,
+			       s->d.name, why,
+			       stays ? "" : ": removed from the cache");
 		onprefix_failed(run, s->d.id);
-		if (held_remove(run, s->d.id, err) < 0)
+		if (stays)
+			held_bar(run->held, s->d.id, why);
+		else if (held_remove(run, s->d.id, err) < 0)
 			return -1;
-		run->restart_id = newest(run);
+		run->restart_id = older;
 	}
 	/* The commands read the contents of the caches there. */
 	onprefix_note(run, NULL, HELD_NOTED);
@@ -238,7 +247,8 @@ restart_end(struct run *run, bool valid, struct error *err)
 		say_warn_first("dataset %lld: not removed from the cache: %s",
 			       (long long)id, why.text);
 	}
-	run->restart_id = newest(run);
+	run->rejected = true;
+	run->restart_id = newest(run, INT64_MAX);
 	(void)restart_find(run, NULL);
 	return -1;
 }

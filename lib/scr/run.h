@@ -63,6 +63,7 @@ struct run {
 	int64_t restart_id, begun;
 	/* The dataset whose restart could not begin, and was not ended. */
 	int64_t unbegun;
+	bool rejected; /* the application has rejected a checkpoint */
 };
 
 /* Start the run, step by step; on failure all steps are undone.  Collective. */

@@ -306,6 +306,19 @@ read_bytes() {
 		"${killer[@]}"
 		restarts "0 1 2 3" ckpt.3
 	done
+	# All of them are given up: that is no reason to start over.
+	for SCR_FLUSH in 0 1; do
+		fresh
+		for _ in 1 2 3 4 5 6 7; do "${killer[@]}"; done
+		for _ in 1 2; do
+			dies "0 1 2 3" app_restart 1 files=2
+			[[ $stderr == *"SCR_START_OVER=1"* ]] || failed "$stderr"
+		done
+	done
+	SCR_START_OVER=1 restarts "0 1 2 3" none
+	# Whoever knows better takes the mark away.
+	ends 0 scr_index -q -p "$PREFIX" --checksums --build 3
+	restarts "0 1 2 3" ckpt.3
 }
 
 @test "ranks with 0 to 3 files, sizes over several messages (49, 50)" {
