@@ -287,18 +287,22 @@ is_known_other(const struct scavenge *s, int64_t id, uint64_t created)
 }
 
 /* Does the dataset belong to a job with another prefix?  Then it is left alone;
- * with --moved-from, the user has said that it is ours. */
+ * with --moved-from, the user has said that it is ours.  *gone: that prefix was
+ * moved or deleted. */
 static bool
-is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v)
+is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v,
+	   bool *gone)
 {
+	enum jobfiles_origin of = JOBFILES_HERE;
 	struct buf other = BUF_INIT;
 	struct salvage_dataset *d = NULL;
 	struct scavenge_other *o = NULL;
 	bool foreign = is_known_other(s, v->id, v->created);
 
-	if (s->o->catalogue->moved_from == NULL && !foreign &&
-	    jobfiles_origin(s->job->prefix_real, v->place, &other) ==
-		    JOBFILES_ELSEWHERE) {
+	if (s->o->catalogue->moved_from == NULL && !foreign)
+		of = jobfiles_origin(s->job->prefix_real, v->place, &other);
+	*gone = of == JOBFILES_GONE;
+	if (of == JOBFILES_ELSEWHERE) {
 		foreign = true;
 		scavenge_complain(s, node,
 				  "dataset %" PRId64
@@ -324,12 +328,15 @@ take_dataset(struct scavenge *s, uint32_t node,
 {
 	struct error why = ERROR_INIT;
 	struct salvage_dataset *d = NULL;
+	bool gone = false;
 
-	if (is_foreign(s, node, v))
+	if (is_foreign(s, node, v, &gone))
 		return;
 	d = salvage_dataset(&s->plan, v, &why);
-	if (d != NULL)
+	if (d != NULL) {
 		d->cached = true;
+		d->stray = d->stray || gone;
+	}
 	if (v->problem != NULL)
 		scavenge_complain(s, node, "dataset %" PRId64 ": %s", v->id,
 				  v->problem);

@@ -367,7 +367,8 @@ is_unfinished(const struct scavenge *s, const struct salvage_dataset *d)
 			map = map || h->found.map;
 		}
 	return !d->unread &&
-	       (described ? s->flush_ours && d->state == SALVAGE_LOST
+	       (described ? s->flush_ours &&
+				    (d->stray || d->state == SALVAGE_LOST)
 			  : s->flush_ours || !map);
 }
 
