@@ -241,7 +241,13 @@ fill(struct settings *s, const struct conf *c, struct error *err)
 	struct remote_options way = { .limit = 0 };
 	const char *remote =
 		r->remote != NULL ? r->remote : conf_get(c, "SCR_REMOTE");
-	uint64_t retries = 0;
+	/* Wrong ones would be found by those who use them, too late. */
+	static const char *const numbers[] = { "SCR_HALT_SECONDS",
+					       "SCR_MIN_NODES",
+					       "SCR_NODE_TIMEOUT", NULL };
+	const char *without = conf_get(c, "SCR_EXCLUDE_NODES");
+	struct hostlist nodes = HOSTLIST_INIT;
+	uint64_t retries = 0, unused = 0;
 	bool watchdog = false;
 
 	r->again = (int)s->again;
@@ -258,6 +264,12 @@ fill(struct settings *s, const struct conf *c, struct error *err)
 		return error_set(err, ERROR_USAGE,
 				 "--nodes %llu: fewer than --min-nodes",
 				 (unsigned long long)r->nodes);
+	for (const char *const *key = numbers; *key != NULL; key++)
+		if (conf_u64(c, *key, 0, &unused, err) < 0)
+			return -1;
+	if (without != NULL && hostlist_add(&nodes, without, err) < 0)
+		return error_wrap(err, "SCR_EXCLUDE_NODES");
+	hostlist_free(&nodes);
 	if (remote_choose(remote, &way, err) < 0 ||
 	    conf_bool(c, "SCR_WATCHDOG", false, &watchdog, err) < 0)
 		return -1;

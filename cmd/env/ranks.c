@@ -26,36 +26,35 @@
  * the ranks have, beside it, what numbers them. */
 #define MARKED \
 	"marked() {\n" \
-	"	for p in /proc/[0-9]*; do\n" \
-	"		v=$(tr '\\0' '\\n' <$p/environ) 2>/dev/null || continue\n" \
-	"		case \"\n$v\n\" in *\"\n$1\n\"*) $2 ${p#/proc/} ;; esac\n" \
-	"	done 2>/dev/null\n" \
+	"	grep -slzFxe \"$1\" /proc/[0-9]*/environ | tr -cd '0-9\\n'\n" \
 	"}\n"
 
 static const char traces[] = MARKED
 	"type gdb >/dev/null 2>&1 || { echo 'no gdb'; exit; }\n"
 	"trace() {\n"
-	"	r=$(echo \"$v\" | sed -n 's/^\\(PMI\\|PMIX\\|OMPI_COMM_WORLD\\)"
-	"_RANK=//p; s/^SLURM_PROCID=//p' | head -n 1)\n"
+	"	r=$(tr '\\0' '\\n' </proc/$1/environ | sed -n '"
+	"s/^\\(PMI\\|PMIX\\|OMPI_COMM_WORLD\\)_RANK=//p; "
+	"s/^SLURM_PROCID=//p' | head -n 1)\n"
 	"	[ -n \"$r\" ] || return\n"
 	"	echo \"rank $r, process $1: $(tr '\\0' ' ' </proc/$1/cmdline)\"\n"
 	"	gdb -nx -batch -p $1 -ex 'thread apply all backtrace' 2>&1"
 	" </dev/null | grep '^Thread\\|^#\\|ptrace'\n"
 	"}\n"
-	"marked \"$1\" trace\n";
+	"for p in $(marked \"$1\"); do trace $p; done\n";
 
 /* TERM, and KILL after $2 tenths of a second. */
 static const char end[] =
-	MARKED "all=$(marked \"$1\" echo)\n"
+	MARKED "all=$(marked \"$1\")\n"
 	       "[ -n \"$all\" ] || exit 0\n"
 	       "echo $all\n"
 	       "kill -TERM $all 2>/dev/null\n"
 	       "n=0\n"
-	       "while [ $n -lt $2 ] && [ -n \"$(marked \"$1\" echo)\" ]; do\n"
+	       "while [ $n -lt $2 ] && [ -n \"$(marked \"$1\")\" ]; do\n"
 	       "	n=$((n + 1))\n"
 	       "	sleep 0.1\n"
 	       "done\n"
-	       "marked \"$1\" 'kill -KILL'\n";
+	       "kill -KILL $(marked \"$1\") 2>/dev/null\n"
+	       "exit 0\n";
 
 /* The mark of the run, in `a`. */
 static const char *

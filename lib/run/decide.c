@@ -14,7 +14,8 @@ run_decide(const struct run_facts *f)
 			f->end == RUN_OK && !f->late && f->halt != RUN_HALT_MET,
 		[RUN_WHY_SIGNAL] = f->signal != 0 && f->end != RUN_OK,
 		[RUN_WHY_HALT] = f->halt == RUN_HALT_MET,
-		[RUN_WHY_FINISHED] = f->halt == RUN_HALT_FINISHED,
+		[RUN_WHY_FINISHED] =
+			f->halt == RUN_HALT_FINISHED && f->end != RUN_OK,
 		[RUN_WHY_LATE] = f->late,
 		[RUN_WHY_CANNOT] = f->end == RUN_NOT_STARTED,
 		[RUN_WHY_DAMAGED] = f->halt == RUN_HALT_UNKNOWN,

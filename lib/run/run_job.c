@@ -54,18 +54,22 @@ may_launch(struct run *r)
 			r->facts.halt = why.kind == ERROR_ABSENT
 						? RUN_HALT_NONE
 						: RUN_HALT_UNKNOWN;
-		/* With another condition it has come to its end for that. */
-		else if (s.is.reason != NULL &&
-			 str_eq(s.is.reason, HALT_FINISHED) &&
-			 ((line = strchr(lines.data, '\n')) == NULL ||
-			  line[1] == '\0'))
-			/* A dry run: scr_prerun would remove it. */
-			r->facts.halt = r->facts.end == RUN_NEVER
-						? RUN_HALT_NONE
-						: RUN_HALT_FINISHED;
-		else if (before != RUN_HALT_MET && lines.len > 0)
-			run_say(r, "%.*s", (int)strcspn(lines.data, "\n"),
-				lines.data);
+		line = lines.len > 0 ? lines.data : "";
+		/* With another condition, or a halt that was asked for, it has
+		 * come to its end for that.  A dry run: scr_prerun would remove
+		 * this reason. */
+		if (s.is.reason != NULL && str_eq(s.is.reason, HALT_FINISHED) &&
+		    r->facts.halt == RUN_HALT_MET) {
+			line += strcspn(line, "\n");
+			line += *line == '\n';
+			if (*line == '\0' && !r->halted)
+				r->facts.halt = r->facts.end == RUN_NEVER
+							? RUN_HALT_NONE
+							: RUN_HALT_FINISHED;
+		}
+		if (r->facts.halt == RUN_HALT_MET && before != RUN_HALT_MET &&
+		    *line != '\0')
+			run_say(r, "%.*s", (int)strcspn(line, "\n"), line);
 		halt_state_free(&s);
 	}
 	buf_free(&lines);

@@ -296,6 +296,9 @@ run_end_ranks(struct run *r)
 	    run_ask(r, &r->job->nodes, verb, &c, NULL) < 0)
 		return;
 	run_finish(r, &c, ANSWER_SECONDS);
+	if (c.status != STATUS_OK)
+		run_say(r, "it is unknown whether the ranks of that scr_run "
+			   "have ended on all nodes");
 	run_child_free(&c);
 }
 

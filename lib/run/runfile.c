@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -214,6 +216,23 @@ see(const char *prefix, struct seen *s, struct error *err)
 		       : error_pass(err, &why);
 }
 
+/* What takes over; "": nothing has to. */
+static const char *
+next_of(const struct seen *s, const char *prefix)
+{
+	const char *usual = getenv("SCR_PREFIX");
+
+	if (!s->dead)
+		return "";
+	if (str_eq(prefix, usual != NULL && *usual != '\0' ? usual : "."))
+		return "scr_run --resume";
+	return arena_printf(s->arena,
+			    strpbrk(prefix, " '\"\\$&;()<>|*?`") == NULL
+				    ? "scr_run -p %s --resume"
+				    : "scr_run -p '%s' --resume",
+			    prefix);
+}
+
 static void
 forget(struct seen *s)
 {
@@ -244,8 +263,7 @@ run_record_json(const char *prefix, struct error *err)
 		json_set_i64(j, "newest_id", r->dataset);
 		json_set_known_i64(j, "job_status",
 				   r->state == RUN_ENDED ? r->status : -1);
-		json_set_known_str(j, "next",
-				   s.dead ? "scr_run --resume" : NULL);
+		json_set_known_str(j, "next", next_of(&s, prefix));
 	}
 	for (size_t i = 0; i < r->bad.count; i++) {
 		struct json *node = json_new_object();
@@ -278,9 +296,9 @@ run_record_show(const char *prefix, const char *indent, struct buf *out,
 			buf_printf(out, ", %" PRId64 " left", r->left);
 		if (r->state == RUN_ENDED)
 			buf_printf(out, ", status %d", r->status);
-		buf_printf(out, ", job %s, %s process %" PRId64 "%s\n",
+		buf_printf(out, ", job %s, %s process %" PRId64 "%s%s\n",
 			   str_shown(r->job), r->host != NULL ? r->host : "?",
-			   r->pid, s.dead ? ": scr_run --resume" : "");
+			   r->pid, s.dead ? ": " : "", next_of(&s, prefix));
 	}
 	for (size_t i = 0; i < r->bad.count; i++)
 		buf_printf(out, "%snot used    %s: %s\n", indent,

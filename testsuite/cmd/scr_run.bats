@@ -69,6 +69,10 @@ print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 	ends 2 scr_run --no-such-option ./app
 	SCR_RUNS=x ends 2 scr_run true
 	warns 2 'there is no such program' scr_run --postrun "./nosuch -x" true
+	for wrong in SCR_HALT_SECONDS=x SCR_MIN_NODES=x SCR_NODE_TIMEOUT=x \
+		SCR_EXCLUDE_NODES='n['; do
+		warns 2 "${wrong%=*}" env "$wrong" scr_run true
+	done
 	SCR_REMOTE=foo warns 2 "foo: no way to run commands" scr_run true
 	warns 2 "fewer than --min-nodes" scr_run --nodes 2 --min-nodes 3 true
 	[[ ! -e p ]]
@@ -165,15 +169,17 @@ $(uname -n) $(scr_env job-id)"
 	[[ $(runs) == 1 ]]
 	# A program that obeys it ends with 0: it is to be submitted again, too.
 	for obey in 'scr_halt -q -a @1' \
-		'scr_halt -q -a @1 -R SCR_FINALIZE_CALLED' ''; do
+		'scr_halt -q -a @1 -R SCR_FINALIZE_CALLED' \
+		'scr_halt -q; sleep 2; scr_halt -q -R SCR_FINALIZE_CALLED' \
+		'scr_halt -q -R SCR_FINALIZE_CALLED' ''; do
 		rm -rf p runs
 		program 0 "$obey"
 		want=75
-		[[ -n $obey ]] || want=0
+		[[ $obey == *-a* || $obey == *sleep* ]] || want=0
 		ends "$want" scr_run --requeue-status 75 ./app
 		[[ $want == 0 || $stderr == *"a halt condition is met"* ]]
 	done
-	program 0
+	program 0 'scr_halt -q -R SCR_FINALIZE_CALLED'
 	SCR_END_TIME=$(($(date +%s) + 9)) ends 75 scr_run --save-time 5 --requeue-status 75 ./app
 	# What has finished is not in the way; of a dry run neither.
 	rm -rf p runs
@@ -286,6 +292,16 @@ $here"
 	assert_stderr_has "was killed in run 1: taking over"
 	[[ $(record runs) == 3 && $(record status) == 3 ]]
 	warns 125 "scr_run has ended with status 3: nothing to resume" scr_run --resume
+}
+
+@test "the command ends, and its processes do not: they are ended before the caches are saved" {
+	program 0 'sleep 60 & echo $! >pid'
+	warns 0 "not all of its processes (1): they are ended" scr_run ./app
+	for ((n = 0; n < 100; n++)); do
+		kill -0 "$(<pid)" 2>/dev/null || break
+		sleep 0.05
+	done
+	((n < 100))
 }
 
 @test "killed while it saves: what has ended is not launched again" {
