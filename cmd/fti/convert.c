@@ -121,18 +121,16 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 	return 0;
 }
 
-static int
-written(void *arg, size_t i, const struct fti_draft *d, struct error *err)
+static void
+written(void *arg, size_t i, const struct fti_draft *d)
 {
 	struct fti_convert *c = arg;
 
-	(void)err;
 	if (!c->form.posix)
-		return 0;
+		return;
 	if (c->sector.arena == NULL)
 		fti_posix_start(&c->sector, (int32_t)d->ckpt_id, c->out.count);
 	fti_posix_set(&c->sector, i, path_base(c->out.items[i].out.path), d);
-	return 0;
 }
 
 static int

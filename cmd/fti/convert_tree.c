@@ -453,21 +453,19 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 	return 0;
 }
 
-static int
-written(void *arg, size_t i, const struct fti_draft *d, struct error *err)
+static void
+written(void *arg, size_t i, const struct fti_draft *d)
 {
 	struct run *run = arg;
 	const struct item *it = &run->items[i];
 	struct fti_posix *s = NULL;
 
-	(void)err;
 	if (!d->raw)
-		return 0;
+		return;
 	s = &run->sectors[it->part->sectors + it->rank->group];
 	s->id = (int32_t)d->ckpt_id;
 	fti_posix_set(s, it->rank->member,
 		      path_base(run->c->out.items[i].out.path), d);
-	return 0;
 }
 
 static int

@@ -62,17 +62,15 @@ flush(struct diff *d)
 		(void)app_print_unless_quiet(&d->text);
 }
 
-static int
-take_range(void *arg, const struct fti_difference *v, const struct fti_range *r,
-	   struct error *err)
+static void
+take_range(void *arg, const struct fti_difference *v, const struct fti_range *r)
 {
 	struct diff *d = arg;
 	struct json *j = NULL;
 
-	(void)err;
 	/* v->ranges counts this one. */
 	if (v->ranges > SHOWN && !d->all)
-		return 0;
+		return;
 	if (app_json()) {
 		j = json_new_object();
 		json_set_u64(j, "offset", r->off);
@@ -80,7 +78,7 @@ take_range(void *arg, const struct fti_difference *v, const struct fti_range *r,
 		if (d->ranges == NULL)
 			d->ranges = json_new_array();
 		json_push(d->ranges, j);
-		return 0;
+		return;
 	}
 	buf_printf(&d->text, "variable %" PRId32 ": bytes %" PRIu64, v->id,
 		   r->off);
@@ -88,7 +86,6 @@ take_range(void *arg, const struct fti_difference *v, const struct fti_range *r,
 		buf_printf(&d->text, " to %" PRIu64, r->off + r->len - 1);
 	buf_add_char(&d->text, '\n');
 	flush(d);
-	return 0;
 }
 
 static void
@@ -117,24 +114,21 @@ add_line(struct diff *d, const struct fti_difference *v)
 	buf_add_char(out, '\n');
 }
 
-static int
-take_variable(void *arg, const struct fti_difference *v, struct error *err)
+static void
+take_variable(void *arg, const struct fti_difference *v)
 {
 	struct diff *d = arg;
 	const bool same = v->a != NULL && v->b != NULL &&
 			  v->a->size == v->b->size && v->ranges == 0;
 	struct json *j = NULL;
 
-	(void)err;
-	if (same)
-		d->same++;
-	else
-		d->differ++;
+	d->same += same;
+	d->differ += !same;
+	if (!app_json() && !same)
+		add_line(d, v);
 	if (!app_json()) {
-		if (!same)
-			add_line(d, v);
 		flush(d);
-		return 0;
+		return;
 	}
 	j = json_new_object();
 	json_set_i64(j, "variable", v->id);
@@ -152,7 +146,6 @@ take_variable(void *arg, const struct fti_difference *v, struct error *err)
 	json_set(j, "ranges", d->ranges != NULL ? d->ranges : json_new_array());
 	d->ranges = NULL;
 	json_push(d->variables, j);
-	return 0;
 }
 
 /* --- The verb --- */

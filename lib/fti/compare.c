@@ -106,50 +106,26 @@ run_part(void *arg, size_t i, unsigned worker, struct error *err)
 /* --- Results in order --- */
 
 /* Give out the range that cannot grow any more. */
-static int
-give_last(struct run *r, struct fti_difference *d, struct error *err)
+static void
+give_last(struct run *r, struct fti_difference *d)
 {
 	const struct fti_range last = r->last;
 
 	r->last.len = 0;
 	if (last.len == 0)
-		return 0;
+		return;
 	d->ranges++;
-	return r->calls->range(r->calls->arg, d, &last, err);
+	r->calls->range(r->calls->arg, d, &last);
 }
 
 /* Give out the variables before `d`. */
-static int
-give_until(struct run *r, const struct fti_difference *d, struct error *err)
+static void
+give_until(struct run *r, const struct fti_difference *d)
 {
-	for (; &r->list[r->given] < d; r->given++)
-		if (give_last(r, &r->list[r->given], err) < 0 ||
-		    r->calls->variable(r->calls->arg, &r->list[r->given], err) <
-			    0)
-			return -1;
-	return 0;
-}
-
-static int
-give_part(struct run *r, struct part *p, struct error *err)
-{
-	if (give_until(r, p->d, err) < 0)
-		return -1;
-	p->d->bytes += p->bytes;
-	for (size_t i = 0; i < p->count; i++) {
-		const struct fti_range *now = &p->ranges[i];
-
-		/* The first one may go on where the last part ended. */
-		if (r->last.len > 0 &&
-		    now->off - (r->last.off + r->last.len) <= FTI_COMPARE_GAP) {
-			r->last.len = now->off + now->len - r->last.off;
-			continue;
-		}
-		if (give_last(r, p->d, err) < 0)
-			return -1;
-		r->last = *now;
+	for (; &r->list[r->given] < d; r->given++) {
+		give_last(r, &r->list[r->given]);
+		r->calls->variable(r->calls->arg, &r->list[r->given]);
 	}
-	return 0;
 }
 
 /* --- Parts --- */
@@ -245,11 +221,30 @@ fti_compare(const struct fti_content *a, const struct fti_content *b,
 		progress_phase(r.w->progress, "comparing", bytes);
 	while (rc == 0 && take_parts(&r) > 0) {
 		rc = par_for(r.w->par, r.nparts, 0, run_part, &r, err);
-		for (size_t i = 0; rc == 0 && i < r.nparts; i++)
-			rc = give_part(&r, &r.parts[i], err);
+		for (size_t i = 0; rc == 0 && i < r.nparts; i++) {
+			const struct part *p = &r.parts[i];
+
+			give_until(&r, p->d);
+			p->d->bytes += p->bytes;
+			for (size_t k = 0; k < p->count; k++) {
+				const struct fti_range *now = &p->ranges[k];
+
+				/* The first one may go on where the last part
+				 * ended. */
+				if (r.last.len > 0 &&
+				    now->off - (r.last.off + r.last.len) <=
+					    FTI_COMPARE_GAP) {
+					r.last.len = now->off + now->len -
+						     r.last.off;
+					continue;
+				}
+				give_last(&r, p->d);
+				r.last = *now;
+			}
+		}
 	}
 	if (rc == 0)
-		rc = give_until(&r, r.list + r.count, err);
+		give_until(&r, r.list + r.count);
 	for (size_t i = 0; i < r.most; i++)
 		mem_free(r.parts[i].ranges);
 	mem_free(r.parts);

@@ -29,16 +29,14 @@ struct fti_difference {
 	uint64_t ranges; /* that contain them */
 };
 
-/* -1 ends the comparison. */
 struct fti_compare_calls {
 	/* Is the variable to be compared? */
 	bool (*wanted)(void *arg, int32_t id);
 	/* A range that differs, in the order of variables and bytes. */
-	int (*range)(void *arg, const struct fti_difference *d,
-		     const struct fti_range *r, struct error *err);
+	void (*range)(void *arg, const struct fti_difference *d,
+		      const struct fti_range *r);
 	/* A variable of any file, after its ranges. */
-	int (*variable)(void *arg, const struct fti_difference *d,
-			struct error *err);
+	void (*variable)(void *arg, const struct fti_difference *d);
 	void *arg;
 };
 

@@ -172,10 +172,9 @@ write_batch(struct run *r, struct error *err)
 		return -1;
 	r->next += n;
 	for (size_t k = 0; k < r->count && m->written != NULL; k++)
-		if (!m->items[r->items[k]].skipped &&
-		    m->written(m->arg, r->items[k],
-			       &r->drafts[r->items[k] % BATCH], err) < 0)
-			return -1;
+		if (!m->items[r->items[k]].skipped)
+			m->written(m->arg, r->items[k],
+				   &r->drafts[r->items[k] % BATCH]);
 	return 0;
 }
 

@@ -68,8 +68,7 @@ struct fti_remake {
 	int (*planned)(void *arg, size_t i, const struct fti_rankfile *r,
 		       const struct fti_draft *d, struct error *err);
 	/* All its bytes are written.  NULL: no call. */
-	int (*written)(void *arg, size_t i, const struct fti_draft *d,
-		       struct error *err);
+	void (*written)(void *arg, size_t i, const struct fti_draft *d);
 	int (*finish)(void *arg, struct error *err);
 	void *arg;
 };

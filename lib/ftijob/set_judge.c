@@ -142,38 +142,6 @@ heads_of(const struct fti_set *set)
 	return size > 1 ? size : 0;
 }
 
-/* Sets *taken: does FTI restart, although it refuses some of the files? */
-static void
-tally_all(struct fti_set *set, struct tally *t, bool *taken)
-{
-	const bool grouped = is_grouped(set);
-
-	set->bad = set->unprotected = set->values = 0;
-	*taken = true;
-	for (size_t i = 0; i < set->nranks; i++) {
-		const struct fti_rank *r = &set->ranks[i];
-		const struct fti_part_file *p = r->parts;
-		bool takes = p[FTI_OWN].state == FTI_STATE_GOOD;
-
-		for (int v = 0; v < FTI_VALUES; v++)
-			set->values += r->right[v] != NULL;
-		if (grouped && set->level == FTI_L3) {
-			takes = tally_coded(set, t, r);
-			set->unprotected += !p[FTI_PARITY].exact;
-		} else if (grouped && set->level == FTI_L2) {
-			takes = takes || p[FTI_COPY].state == FTI_STATE_GOOD;
-			tally_rank(set, t, r, p[FTI_COPY].exact, is_open(r));
-			set->unprotected += !p[FTI_COPY].exact;
-		} else {
-			tally_rank(set, t, r,
-				   fti_set_copies(set) &&
-					   p[FTI_ELSEWHERE].exact,
-				   is_open(r));
-		}
-		*taken = *taken && takes;
-	}
-}
-
 /* --- Why --- */
 
 /* FTI writes only one byte of the last word of parity of odd length, and so
@@ -360,11 +328,34 @@ refusal_of(const struct fti_set *set, const struct tally *t, bool taken)
 void
 fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 {
+	const bool grouped = is_grouped(set);
 	struct tally t = { .mend = 0 };
 	struct buf text = BUF_INIT;
-	bool taken = true;
+	bool taken = true; /* FTI restarts, although it refuses some files */
 
-	tally_all(set, &t, &taken);
+	set->bad = set->unprotected = set->values = 0;
+	for (size_t i = 0; i < set->nranks; i++) {
+		const struct fti_rank *r = &set->ranks[i];
+		const struct fti_part_file *p = r->parts;
+		bool takes = p[FTI_OWN].state == FTI_STATE_GOOD;
+
+		for (int v = 0; v < FTI_VALUES; v++)
+			set->values += r->right[v] != NULL;
+		if (grouped && set->level == FTI_L3) {
+			takes = tally_coded(set, &t, r);
+			set->unprotected += !p[FTI_PARITY].exact;
+		} else if (grouped && set->level == FTI_L2) {
+			takes = takes || p[FTI_COPY].state == FTI_STATE_GOOD;
+			tally_rank(set, &t, r, p[FTI_COPY].exact, is_open(r));
+			set->unprotected += !p[FTI_COPY].exact;
+		} else {
+			tally_rank(set, &t, r,
+				   fti_set_copies(set) &&
+					   p[FTI_ELSEWHERE].exact,
+				   is_open(r));
+		}
+		taken = taken && takes;
+	}
 	set->state = state_of(s, set, &t, taken);
 	set->refusal = refusal_of(set, &t, taken);
 	if (set->state == FTI_SET_WHOLE && set->unprotected == 0 &&
