@@ -95,10 +95,13 @@ TEST(exhausted)
 	} else if (++times < 2) {
 		mem_fail_after(-1);
 		mem_free(mem_alloc(SIZE_MAX, 2));
+	} else if (times == 2) {
+		mem_missing();
 	}
 	mem_exhausted(NULL);
 	mem_fail_after(-1);
-	is_int(times, 2, "a command ends when an allocation fails");
+	is_int(times, 3,
+	       "a command ends when an allocation fails, also of a library");
 }
 
 /* --- Buffers --- */
