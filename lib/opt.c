@@ -118,9 +118,8 @@ static int
 set_choice(struct parse *p, const struct opt *o, const char *value)
 {
 	const struct opt *before = NULL;
-	size_t i;
 
-	for (i = 0; i < p->verb_count; i++)
+	for (size_t i = 0; i < p->verb_count; i++)
 		if (p->verbs[i]->target == o->target)
 			before = p->verbs[i];
 	if (before != NULL && before->min != o->min)
@@ -148,12 +147,10 @@ static int
 set_number(struct parse *p, const struct opt *o, const char *value)
 {
 	uint64_t v = 0;
-	int rc;
+	int rc = o->type == OPT_TYPE_U64
+			 ? num_u64(value, o->min, o->max, &v, p->err)
+			 : num_bytes(value, o->max, &v, p->err);
 
-	if (o->type == OPT_TYPE_U64)
-		rc = num_u64(value, o->min, o->max, &v, p->err);
-	else
-		rc = num_bytes(value, o->max, &v, p->err);
 	if (rc == 0 && v < o->min)
 		rc = error_set(p->err, ERROR_USAGE,
 			       "'%s' is less than %llu bytes", value,
@@ -346,11 +343,10 @@ add_wrapped(struct buf *out, size_t column, const char *text)
 void
 opt_help(const struct opt *opts, struct buf *out)
 {
-	const struct opt *o;
 	size_t start = 0, column = 0;
 	bool first = true;
 
-	for (o = opts; o->type != OPT_TYPE_END; o++) {
+	for (const struct opt *o = opts; o->type != OPT_TYPE_END; o++) {
 		if (o->help == NULL)
 			continue;
 		if (o->type == OPT_TYPE_GROUP)
@@ -388,9 +384,8 @@ opt_dump(const struct opt *opts, struct buf *out)
 		[OPT_DIR] = "dir",     [OPT_DATASET] = "dataset",
 		[OPT_WORDS] = "words",
 	};
-	const struct opt *o;
 
-	for (o = opts; o->type != OPT_TYPE_END; o++) {
+	for (const struct opt *o = opts; o->type != OPT_TYPE_END; o++) {
 		if (o->type == OPT_TYPE_GROUP)
 			continue;
 		buf_printf(out, "%c\t%s\t%s\t%s\t%s\t%s\n",

@@ -104,51 +104,41 @@ right_plan(struct catalogue *c, int64_t id, unsigned flags,
 	return p;
 }
 
-/* Make a plan; write the filemaps first if any are missing. */
-static struct plan *
-make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
-	  struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct plan *p =
-		right_plan(c, id, PLAN_HEADERS | PLAN_CHECKSUMS, o, &why);
-	bool some = p == NULL && why.kind == ERROR_ABSENT;
-
-	for (int64_t i = 0; p != NULL && p->nsets == 0 && i < p->nranks; i++)
-		some = some || !p->ranks[i].map_known || p->ranks[i].composed;
-	if (!some) {
-		if (p == NULL)
-			error_pass(err, &why);
-		return p;
-	}
-	if (o->work.dry_run)
-		error_set(err, ERROR_USAGE,
-			  "dataset %" PRId64
-			  ": lacks filemaps: without --dry-run they are "
-			  "written first, and then the redundancy",
-			  id);
-	else
-		some = write_maps(c, id, p, o, err) < 0;
-	plan_free(p);
-	return some ? NULL : right_plan(c, id, PLAN_HEADERS, o, err);
-}
-
 int
 protect(struct catalogue *c, int64_t id, const struct protect_options *po,
 	struct rebuild_result *out, struct error *err)
 {
 	const struct catalogue_options *o = po->o;
 	const struct rebuild_options ro = { .work = &o->work };
+	struct error why = ERROR_INIT;
 	struct plan *p = NULL;
+	bool some = false; /* filemaps are missing: write them first */
 	int rc = -1;
 
 	memset(out, 0, sizeof(*out));
 	if (catalogue_refuse_replaced(c, id, o, err) < 0)
 		return -1;
-	p = make_plan(c, id, o, err);
-	if (p == NULL)
-		return -1;
-	if (plan_protect(p, po->type, po->set_size, po->failures, err) == 0)
+	p = right_plan(c, id, PLAN_HEADERS | PLAN_CHECKSUMS, o, &why);
+	some = p == NULL && why.kind == ERROR_ABSENT;
+	for (int64_t i = 0; p != NULL && p->nsets == 0 && i < p->nranks; i++)
+		some = some || !p->ranks[i].map_known || p->ranks[i].composed;
+	if (some && o->work.dry_run)
+		error_set(err, ERROR_USAGE,
+			  "dataset %" PRId64
+			  ": lacks filemaps: without --dry-run they are "
+			  "written first, and then the redundancy",
+			  id);
+	else if (some)
+		rc = write_maps(c, id, p, o, err);
+	else if (p == NULL)
+		error_pass(err, &why);
+	if (some || p == NULL) {
+		plan_free(p);
+		p = rc == 0 ? right_plan(c, id, PLAN_HEADERS, o, err) : NULL;
+	}
+	rc = -1;
+	if (p != NULL &&
+	    plan_protect(p, po->type, po->set_size, po->failures, err) == 0)
 		rc = rebuild(p, &ro, out, err);
 	plan_free(p);
 	return rc;

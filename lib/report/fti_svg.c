@@ -262,7 +262,7 @@ put_file(struct drawing *d)
 	d->y += PITCH - 24;
 }
 
-/* --- Variables --- */
+/* --- All parts --- */
 
 /* A square of this style, and its meaning `dx` pixels from it. */
 static void
@@ -276,29 +276,6 @@ put_key(struct drawing *d, const char *style, double x, int y, int dx,
 		   style, xml_number(x), y, xml_number(x), dx, y + 11,
 		   xml_shown(text));
 }
-
-static void
-put_variables(struct drawing *d)
-{
-	const struct fti_file *f = d->c->file;
-
-	d->y += 10;
-	for (size_t i = 0; i < f->nvars && i < VARIABLES_MAX; i++) {
-		const struct fti_var *v = &f->vars[i];
-
-		put_key(d, str_printed(32, "h%zu live", i % HUES), LEFT, d->y,
-			20,
-			str_printed(256, "variable %" PRId32 ": %s in %zu %s",
-				    v->id, str_size(v->size),
-				    str_count(v->parts, "container")));
-		d->y += LINE;
-	}
-	if (f->nvars > VARIABLES_MAX)
-		put_text(d, "", d->y + 11, "and %zu more variables",
-			 f->nvars - VARIABLES_MAX);
-}
-
-/* --- All parts --- */
 
 static void
 put_head(struct drawing *d, size_t height)
@@ -393,7 +370,20 @@ report_fti_svg(const struct fti_checked *c, struct buf *out, struct error *err)
 	put_file(&d);
 	for (size_t i = 0; i < d.rows; i++)
 		put_row(&d, i);
-	put_variables(&d);
+	d.y += 10;
+	for (size_t i = 0; i < f->nvars && i < VARIABLES_MAX; i++) {
+		const struct fti_var *v = &f->vars[i];
+
+		put_key(&d, str_printed(32, "h%zu live", i % HUES), LEFT, d.y,
+			20,
+			str_printed(256, "variable %" PRId32 ": %s in %zu %s",
+				    v->id, str_size(v->size),
+				    str_count(v->parts, "container")));
+		d.y += LINE;
+	}
+	if (f->nvars > VARIABLES_MAX)
+		put_text(&d, "", d.y + 11, "and %zu more variables",
+			 f->nvars - VARIABLES_MAX);
 	buf_add_str(out, "</svg>\n");
 	mem_free(d.hues);
 	mem_free(d.states);

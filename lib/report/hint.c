@@ -118,7 +118,6 @@ const char *
 report_mend(enum verify_mend mend, bool deep, bool checksums)
 {
 	static const char *const commands[] = {
-		[MEND_NONE] = NULL,
 		[MEND_XOR] = "scr_rebuild --protect xor",
 		[MEND_PARTNER] = "scr_rebuild --protect partner",
 		[MEND_RS] = "scr_rebuild --protect rs",

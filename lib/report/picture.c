@@ -158,35 +158,6 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 	buf_add_str(out, "</dl>\n");
 }
 
-static void
-put_head(const struct condition *h, const struct overview *s, struct buf *out)
-{
-	const char *name = h->entry != NULL ? h->entry->name : NULL;
-	const char *style = h->status == STATUS_OK	  ? "w"
-			    : h->status == STATUS_DAMAGED ? "r"
-			    : h->status == STATUS_LOST	  ? "l"
-							  : "d";
-	char title[XML_SHOWN + 64];
-
-	snprintf(title, sizeof(title), "Dataset %" PRId64 "%s%s", h->id,
-		 name != NULL ? ": " : "", name != NULL ? xml_shown(name) : "");
-	buf_printf(
-		out,
-		"<!DOCTYPE html>\n<html lang=\"en\"><head>"
-		"<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
-		"content=\"width=device-width,initial-scale=1\"/>\n"
-		"<title>%s</title>\n<style>%s%s</style></head><body>\n"
-		"<h1>%s</h1>\n<p><span class=\"state %s\">%s</span> %s</p>\n",
-		title, css, timeline_css, title, style, condition_state(h),
-		xml_shown(h->why));
-	if (h->next[0] != '\0') {
-		buf_add_str(out, "<p>next: <code>");
-		xml_escaped(out, h->next);
-		buf_add_str(out, "</code></p>\n");
-	}
-	put_facts(h, s, out);
-}
-
 /* --- Ranks --- */
 
 static void
@@ -433,9 +404,31 @@ static int
 put_page(const struct condition *h, const struct overview *s, struct buf *out,
 	 struct error *err)
 {
+	const char *name = h->entry != NULL ? h->entry->name : NULL;
+	const char *style = h->status == STATUS_OK	  ? "w"
+			    : h->status == STATUS_DAMAGED ? "r"
+			    : h->status == STATUS_LOST	  ? "l"
+							  : "d";
+	char title[XML_SHOWN + 64];
 	struct buf svg = BUF_INIT;
 
-	put_head(h, s, out);
+	snprintf(title, sizeof(title), "Dataset %" PRId64 "%s%s", h->id,
+		 name != NULL ? ": " : "", name != NULL ? xml_shown(name) : "");
+	buf_printf(
+		out,
+		"<!DOCTYPE html>\n<html lang=\"en\"><head>"
+		"<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
+		"content=\"width=device-width,initial-scale=1\"/>\n"
+		"<title>%s</title>\n<style>%s%s</style></head><body>\n"
+		"<h1>%s</h1>\n<p><span class=\"state %s\">%s</span> %s</p>\n",
+		title, css, timeline_css, title, style, condition_state(h),
+		xml_shown(h->why));
+	if (h->next[0] != '\0') {
+		buf_add_str(out, "<p>next: <code>");
+		xml_escaped(out, h->next);
+		buf_add_str(out, "</code></p>\n");
+	}
+	put_facts(h, s, out);
 	if (h->plan != NULL) {
 		put_ranks(h, s, out);
 		put_sets(h->plan, out);
