@@ -466,12 +466,11 @@ do_build(struct settings *s, struct catalogue *c)
 	}
 	if (id >= 0 && verbs_start(s, &err) == 0)
 		catalogue_build(c, id, &s->o, &r, &err);
-	s->o.checksums |= r.compared;
 	app_work_end(&s->o.work);
-	/* What a rebuild compared shows only if it is compared. */
-	s->o.checksums = s->o.checksums || r.rebuild.crc_checked > 0 ||
-			 r.rebuild.crc_wrong > 0;
-	s->o.deep = s->o.deep || r.rebuild.deep;
+	/* What was compared shows only if it is compared. */
+	s->o.checksums |= r.compared || r.rebuild.crc_checked > 0 ||
+			  r.rebuild.crc_wrong > 0;
+	s->o.deep |= r.rebuild.deep;
 	if (err.kind == ERROR_NONE) {
 		report_build_text(id, &r, &text);
 		app_warn("%s", text.data);

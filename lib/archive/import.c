@@ -382,20 +382,17 @@ look_around(struct importing *x, struct error *err)
 				return -1;
 			same = str_eq(sum, f->sum);
 		}
-		x->out->same += same && f->kind == PUT_FILE;
-		if (!same && x->force && S_ISREG(st.st_mode)) {
-			if (f->kind == PUT_FILE)
-				put_replaces(f->put);
-			else
-				meta = f->put;
-			continue;
-		}
 		if (same)
-			continue;
-		return error_set(
-			err, ERROR_SYSTEM,
-			"%s: exists with other contents (--force replaces it)",
-			str_shown(f->path));
+			x->out->same += f->kind == PUT_FILE;
+		else if (!x->force || !S_ISREG(st.st_mode))
+			return error_set(err, ERROR_SYSTEM,
+					 "%s: exists with other contents "
+					 "(--force replaces it)",
+					 str_shown(f->path));
+		else if (f->kind == PUT_FILE)
+			put_replaces(f->put);
+		else
+			meta = f->put;
 	}
 	/* Metadata that differ although no file is the same are those of
 	 * another dataset with the same number. */

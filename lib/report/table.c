@@ -232,6 +232,4 @@ table_end(struct table *t, unsigned indent, struct buf *out)
 	}
 	mem_free(t->cells);
 	arena_free(t->arena);
-	t->cells = NULL;
-	t->arena = NULL;
 }

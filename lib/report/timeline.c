@@ -76,9 +76,8 @@ static const struct {
 };
 
 struct event {
-	int64_t time, dataset;
+	struct log_line log; /* borrowed from the text */
 	enum lane lane;
-	const char *what, *host, *note; /* borrowed from the text */
 };
 
 struct timeline {
@@ -123,9 +122,9 @@ by_time(const void *a, const void *b)
 {
 	const struct event *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->what < y->what ? -1 : x->what > y->what;
+	if (x->log.time != y->log.time)
+		return x->log.time < y->log.time ? -1 : 1;
+	return x->log.event < y->log.event ? -1 : x->log.event > y->log.event;
 }
 
 static void
@@ -148,14 +147,7 @@ collect(struct timeline *t)
 		if (k == nkinds || l.time < 0)
 			continue;
 		(void)MEM_ROOM(t->events, t->count, t->cap);
-		t->events[t->count++] = (struct event){
-			.time = l.time,
-			.dataset = l.dataset,
-			.lane = kinds[k].lane,
-			.what = l.event,
-			.host = l.host,
-			.note = l.note,
-		};
+		t->events[t->count++] = (struct event){ l, kinds[k].lane };
 	}
 	if (t->count > 0)
 		qsort(t->events, t->count, sizeof(*t->events), by_time);
@@ -164,10 +156,10 @@ collect(struct timeline *t)
 static unsigned
 place_of(const struct timeline *t, const struct event *e)
 {
-	const int64_t first = t->events[0].time;
-	const int64_t span = t->events[t->count - 1].time - first;
+	const int64_t first = t->events[0].log.time;
+	const int64_t span = t->events[t->count - 1].log.time - first;
 
-	return span > 0 ? (unsigned)((double)(e->time - first) * 1000 /
+	return span > 0 ? (unsigned)((double)(e->log.time - first) * 1000 /
 				     (double)span)
 			: 500;
 }
@@ -175,13 +167,13 @@ place_of(const struct timeline *t, const struct event *e)
 static void
 put_what(const struct event *e, struct buf *out)
 {
-	buf_add_str(out, xml_shown(e->what));
-	if (e->dataset > 0)
-		buf_printf(out, " dataset %" PRId64, e->dataset);
-	if (e->host != NULL && e->lane == FAILURES)
-		buf_printf(out, " on %s", xml_shown(e->host));
-	if (e->note != NULL && e->lane >= HALTS)
-		buf_printf(out, ": %s", xml_shown(e->note));
+	buf_add_str(out, xml_shown(e->log.event));
+	if (e->log.dataset > 0)
+		buf_printf(out, " dataset %" PRId64, e->log.dataset);
+	if (e->log.host != NULL && e->lane == FAILURES)
+		buf_printf(out, " on %s", xml_shown(e->log.host));
+	if (e->log.note != NULL && e->lane >= HALTS)
+		buf_printf(out, ": %s", xml_shown(e->log.note));
 }
 
 /* One mark for events[from] and those of its lane that are near. */
@@ -197,11 +189,11 @@ put_mark(const struct timeline *t, size_t from, struct buf *out)
 		if (t->events[i].lane != a->lane)
 			continue;
 		n++;
-		mine |= t->id > 0 && t->events[i].dataset == t->id;
+		mine |= t->id > 0 && t->events[i].log.dataset == t->id;
 	}
 	buf_printf(out, "<b class=\"%s%s\" style=\"left:%u.%u%%\" title=\"%s ",
 		   a->lane == FAILURES ? "fail" : "mark", mine ? " this" : "",
-		   at / 10, at % 10, when_utc(a->time));
+		   at / 10, at % 10, when_utc(a->log.time));
 	put_what(a, out);
 	if (n > 1)
 		buf_printf(out, ", and %zu more", n - 1);
@@ -242,15 +234,15 @@ timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 		buf_printf(out,
 			   "<p class=\"ends\"><span>%s UTC</span><span>%s UTC"
 			   "</span></p>\n",
-			   when_utc(t.events[0].time),
-			   when_utc(t.events[t.count - 1].time));
+			   when_utc(t.events[0].log.time),
+			   when_utc(t.events[t.count - 1].log.time));
 		buf_printf(out,
 			   "<details><summary>last %zu %s</summary><div "
 			   "class=\"scroll\"><table>\n",
 			   str_count(t.count - from, "event"));
 		for (size_t i = t.count; i-- > from;) {
 			buf_printf(out, "<tr><td>%s</td><td>",
-				   when_utc(t.events[i].time));
+				   when_utc(t.events[i].log.time));
 			put_what(&t.events[i], out);
 			buf_add_str(out, "</td></tr>\n");
 		}
