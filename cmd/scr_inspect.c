@@ -196,7 +196,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	if (!alone) {
 		report_prefix(s, &in->out);
 		if (run_record_show(catalogue_path(s->catalogue), "  ",
-				    &in->out, &why) < 0)
+				    &in->out, NULL, &why) < 0)
 			app_warn("%s", why.text);
 	}
 	table_start_named(&t, report_overview);

@@ -224,27 +224,10 @@ static void
 next_again(const struct scavenge *s, const struct settings *set, int64_t id,
 	   char *to, size_t size)
 {
-	const struct job_where *w = &set->where;
-	const struct {
-		const char *option, *value;
-	} given[] = {
-		{ " --job-id ", w->job_id },
-		{ " --user ", w->user },
-		{ " --nodes ", w->nodes },
-		{ " --down ", set->down },
-		{ " --cntldir ", w->cntl_base },
-		{ " --cachedir ", w->cache_base },
-		{ " --resource-manager ", w->resmgr },
-		{ " --conf ", w->conf_file },
-		{ " --remote ", set->remote },
-	};
 	struct buf command = BUF_INIT;
 
 	buf_add_str(&command, "scr_postrun");
-	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
-		if (given[i].value != NULL)
-			report_add_quoted(&command, given[i].option,
-					  given[i].value);
+	report_add_options(&command, &set->where, set->down, set->remote);
 	buf_add_str(&command, " --id");
 	report_command(command.data, catalogue_path(s->prefix),
 		       catalogue_word_now_str(s->prefix, id), to, size);

@@ -95,6 +95,19 @@ add(struct doctor *d, enum verdict v, const char *what, const char *remedy,
 	}
 }
 
+/* Add a result for each line of `text`, which is freed. */
+static void
+add_lines(struct doctor *d, enum verdict v, const char *what,
+	  const char *remedy, struct buf *text)
+{
+	const char *at = text->data, *line = NULL;
+	size_t len = 0;
+
+	while ((line = str_line(&at, &len)) != NULL)
+		add(d, v, what, remedy, "%.*s", (int)len, line);
+	buf_free(text);
+}
+
 /* --- This machine --- */
 
 /* Complain of a redundancy scheme that there is not; NULL: none is named. */
@@ -141,14 +154,12 @@ static void
 check_job(struct doctor *d, struct job *j)
 {
 	struct buf notice = BUF_INIT;
-	const char *at = NULL, *line = NULL;
 	struct error err = ERROR_INIT;
 	const struct conf_param *p = NULL;
 	const struct conf_group *g = NULL;
 	struct jobfiles_owner owner;
 	union conf_value v;
 	int64_t end = 0;
-	size_t len = 0;
 
 	add(d, j->outside ? WARNING : GOOD, "job",
 	    "run this inside of the job, or give --job-id and --nodes",
@@ -181,10 +192,7 @@ check_job(struct doctor *d, struct job *j)
 	for (size_t n = conf_groups(j->conf, "CKPT", &g); n-- > 0;)
 		check_scheme(j->conf, conf_property(&g[n], "TYPE"));
 	(void)job_notice(j, false, &notice);
-	for (at = notice.data; (line = str_line(&at, &len)) != NULL;)
-		add(d, WARNING, "settings", "correct it", "%.*s", (int)len,
-		    line);
-	buf_free(&notice);
+	add_lines(d, WARNING, "settings", "correct it", &notice);
 	if (!str_eq(j->cntls[0].base, conf_get(j->conf, "SCR_CNTL_BASE")))
 		add(d, BAD, "control", "set SCR_CNTL_BASE",
 		    "CNTLDIR=%s is for commands only: the library uses %s",
@@ -203,52 +211,45 @@ check_limits(struct doctor *d)
 	struct rlimit l = { .rlim_cur = RLIM_INFINITY };
 
 	(void)getrlimit(RLIMIT_NOFILE, &l);
-	if (l.rlim_cur < DESCRIPTORS)
-		add(d, WARNING, "limits", "ulimit -n 1024", "%llu open files",
-		    (unsigned long long)l.rlim_cur);
-	else
-		add(d, GOOD, "limits", NULL, "enough open files");
+	add(d, l.rlim_cur < DESCRIPTORS ? WARNING : GOOD, "limits",
+	    "ulimit -n 1024",
+	    l.rlim_cur < DESCRIPTORS ? "%llu open files" : "enough open files",
+	    (unsigned long long)l.rlim_cur);
 }
 
 static void
 check_prefix(struct doctor *d, const struct job *j)
 {
+	struct error err = ERROR_INIT;
+	struct statvfs fs;
 	char next[1024];
+	int lock = -1;
 
 	d->prefix = dir_open(AT_FDCWD, j->prefix_real);
-	if (d->prefix >= 0) {
-		struct error err = ERROR_INIT;
-		struct statvfs fs;
-		int lock = -1;
-
-		/* Can files be written and locked in this directory? */
-		if (room_try(d->prefix, &err) < 0)
-			add(d, BAD, "prefix",
-			    "make room, or correct its permissions", "%s: %s",
-			    j->prefix_real, err.text);
-		else if (fstatvfs(d->prefix, &fs) == 0 && fs.f_blocks > 0)
-			add(d, GOOD, "prefix", NULL, "%s: writable, %s free",
-			    j->prefix_real,
-			    str_size((uint64_t)fs.f_bavail * fs.f_frsize));
-		else
-			add(d, GOOD, "prefix", NULL, "%s: writable",
-			    j->prefix_real);
-		error_clear(&err);
-		lock = io_lock_dir(d->prefix, app_stop, &err);
-		if (lock >= 0) {
-			add(d, GOOD, "locks", NULL, "supported on the prefix");
-			close(lock);
-		} else {
-			add(d, WARNING, "locks",
-			    "mount it with them (Lustre: option flock); until then "
-			    "use only one command at a time on a dataset",
-			    "%s", err.text);
-		}
+	if (d->prefix < 0) {
+		report_command("scr_prerun", j->prefix_real, NULL, next,
+			       sizeof(next));
+		add(d, BAD, "prefix", next, "%s: cannot open: %s",
+		    j->prefix_real, strerror(errno));
 		return;
 	}
-	report_command("scr_prerun", j->prefix_real, NULL, next, sizeof(next));
-	add(d, BAD, "prefix", next, "%s: cannot open: %s", j->prefix_real,
-	    strerror(errno));
+	/* Can files be written and locked in this directory? */
+	if (room_try(d->prefix, &err) < 0)
+		add(d, BAD, "prefix", "make room, or correct its permissions",
+		    "%s: %s", j->prefix_real, err.text);
+	else if (fstatvfs(d->prefix, &fs) == 0 && fs.f_blocks > 0)
+		add(d, GOOD, "prefix", NULL, "%s: writable, %s free",
+		    j->prefix_real,
+		    str_size((uint64_t)fs.f_bavail * fs.f_frsize));
+	else
+		add(d, GOOD, "prefix", NULL, "%s: writable", j->prefix_real);
+	error_clear(&err);
+	lock = io_lock_dir(d->prefix, app_stop, &err);
+	add(d, lock >= 0 ? GOOD : WARNING, "locks",
+	    "mount it with them (Lustre: option flock); until then use only "
+	    "one command at a time on a dataset",
+	    "%s", lock >= 0 ? "supported on the prefix" : err.text);
+	io_close(lock);
 }
 
 /* --- The nodes --- */
@@ -273,13 +274,9 @@ add_complaints(struct doctor *d, const char *what, const char *remedy,
 	       struct complaints *c)
 {
 	struct buf lines = BUF_INIT;
-	const char *at = NULL, *line = NULL;
-	size_t len = 0;
 
 	complaints_take(c, &lines);
-	for (at = lines.data; (line = str_line(&at, &len)) != NULL;)
-		add(d, BAD, what, remedy, "%.*s", (int)len, line);
-	buf_free(&lines);
+	add_lines(d, BAD, what, remedy, &lines);
 }
 
 /* Judge the answers: reached, how fast, the same version, the same time, the
@@ -400,13 +397,13 @@ check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
 	};
 	size_t good = 0;
 	struct complaints bad = { .count = 0 };
-	const int rc = health_check(j, &j->nodes, &ho, &h, err);
+	const int rc = health_check(j, &ho, &h, err);
 
 	for (size_t i = 0; rc == 0 && i < h.count; i++) {
 		good += h.nodes[i].state == HEALTH_OK;
 		if (h.nodes[i].state != HEALTH_OK &&
 		    h.nodes[i].state != HEALTH_UNREACHABLE)
-			complaints_add(&bad, j->nodes.names[i], h.nodes[i].why);
+			complaints_add(&bad, h.nodes[i].name, h.nodes[i].why);
 	}
 	add_complaints(d, "directories",
 		       "repair or exclude the node, or set SCR_CACHE_BASE and "
@@ -441,47 +438,7 @@ check_nodes(struct doctor *d, struct job *j)
 	buf_free(&said);
 }
 
-/* --- The verbs --- */
-
-/* Print the results, and the scavenge of this job with the options that choose
- * it.  Returns the exit status. */
-static int
-finish(struct doctor *d, const struct job *j)
-{
-	const struct {
-		const char *option, *value;
-	} given[] = {
-		{ " --job-id ", d->where.job_id },
-		{ " --user ", d->where.user },
-		{ " --nodes ", d->where.nodes },
-		{ " --resource-manager ", d->where.resmgr },
-		{ " --conf ", d->where.conf_file },
-		{ " --remote ", d->how.remote },
-	};
-	const bool nodes = j->nodes.count > 0; /* scr_postrun needs them */
-	struct buf command = BUF_INIT;
-	struct json *out = NULL;
-	char next[16384] = "";
-	int rc = STATUS_OK;
-
-	buf_add_str(&command, "scr_postrun --plan");
-	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
-		if (given[i].value != NULL)
-			report_add_quoted(&command, given[i].option,
-					  given[i].value);
-	report_command(command.data, j->prefix_real, NULL, next, sizeof(next));
-	buf_free(&command);
-	if (app_json()) {
-		out = json_new_object();
-		json_set(out, "checks", d->list);
-		json_set_str(out, "next", nodes ? next : NULL);
-		app_answer(out);
-	} else {
-		app_next(nodes ? next : NULL);
-		rc = app_print(&d->out);
-	}
-	return d->bad ? STATUS_FAILED : rc;
-}
+/* --- The verb --- */
 
 int
 env_doctor(const struct env_call *c)
@@ -494,6 +451,9 @@ env_doctor(const struct env_call *c)
 		ENV_JOB_OPTIONS(d.where),
 		OPT_END,
 	};
+	struct buf command = BUF_INIT;
+	struct json *out = NULL;
+	char next[16384] = "";
 	struct job j;
 	int status = STATUS_OK;
 
@@ -509,8 +469,25 @@ env_doctor(const struct env_call *c)
 	check_limits(&d);
 	check_library(&d);
 	check_nodes(&d, &j);
-	status = finish(&d, &j);
+	/* The scavenge of this job with the options that choose it; it needs
+	 * the nodes. */
+	if (j.nodes.count > 0) {
+		buf_add_str(&command, "scr_postrun --plan");
+		report_add_options(&command, &d.where, NULL, d.how.remote);
+		report_command(command.data, j.prefix_real, NULL, next,
+			       sizeof(next));
+		buf_free(&command);
+	}
+	if (app_json()) {
+		out = json_new_object();
+		json_set(out, "checks", d.list);
+		json_set_str(out, "next", j.nodes.count > 0 ? next : NULL);
+		app_answer(out);
+	} else {
+		app_next(next);
+		status = app_print(&d.out);
+	}
 	io_close(d.prefix);
 	job_close(&j);
-	return status;
+	return d.bad ? STATUS_FAILED : status;
 }

@@ -80,11 +80,6 @@ int env_job_nodes(struct job *j, struct error *err);
  * status. */
 int env_finish(int rc, struct buf *out, struct error *err);
 
-/* Append a list of nodes as a line; an empty list appends nothing, or 0 if the
- * number was requested. */
-void env_put_nodes(const struct hostlist *h, const struct env_look *l,
-		   struct buf *out);
-
 /* Options that choose the job; and for programs of LLNL that know two names of
  * the option, the prefix. */
 #define ENV_PREFIX_OR_DIR(prefix, dir) \
@@ -139,9 +134,8 @@ int env_set_remote(struct job *j, struct env_remote *r,
 /* --- The verbs --- */
 
 /* job.c */
-int env_question(const struct env_call *c); /* which: an env_question */
 /* which: an env_question; or ENV_ARGUMENT: an argument names it */
-int env_dirs(const struct env_call *c);
+int env_question(const struct env_call *c);
 int env_run(const struct env_call *c);
 int env_conf(const struct env_call *c);
 int env_hostlist(const struct env_call *c);

@@ -39,14 +39,13 @@
 /* --- Flush file --- */
 
 enum flush_verb {
-	FLUSH_NOTHING,
+	FLUSH_NOTHING, /* with --json: all entries */
 	FLUSH_LIST_OUTPUT,
 	FLUSH_LIST_CKPT,
 	FLUSH_NEED,
 	FLUSH_LATEST,
 	FLUSH_LOCATION,
 	FLUSH_NAME,
-	FLUSH_JSON,
 };
 
 struct flush_request {
@@ -87,7 +86,7 @@ flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 			? (f->count > 0 ? &f->all[f->count - 1] : NULL)
 			: jobfiles_flush_find(f, r->id);
 	const bool outputs = r->verb == FLUSH_LIST_OUTPUT;
-	int status = e != NULL ? STATUS_OK : STATUS_FAILED;
+	bool yes = e != NULL;
 
 	switch (r->verb) {
 	case FLUSH_LIST_OUTPUT:
@@ -101,17 +100,16 @@ flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 				buf_printf(out, "%s%" PRId64,
 					   out->len > 0 ? " " : "", e->id);
 		}
+		/* LLNL's scripts expect status 1 for an empty list. */
+		yes = out->len > 0 || !r->llnl;
 		if (out->len > 0)
 			buf_add_char(out, '\n');
-		/* LLNL's scripts expect status 1 for an empty list. */
-		status = out->len == 0 && r->llnl ? STATUS_FAILED : STATUS_OK;
 		break;
 	case FLUSH_NEED:
-		if (e != NULL && !flush_needed(e))
-			status = STATUS_FAILED;
+		yes = yes && flush_needed(e);
 		break;
 	case FLUSH_LATEST:
-		if (e != NULL)
+		if (yes)
 			buf_printf(out, "%" PRId64 "\n", e->id);
 		break;
 	case FLUSH_LOCATION:
@@ -119,12 +117,11 @@ flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 		buf_add_char(out, '\n');
 		break;
 	default: /* FLUSH_NAME */
-		if (e != NULL && e->name == NULL)
-			status = STATUS_FAILED;
-		else if (e != NULL)
+		yes = yes && e->name != NULL;
+		if (yes)
 			buf_printf(out, "%s\n", e->name);
 	}
-	return status;
+	return yes ? STATUS_OK : STATUS_FAILED;
 }
 
 static int
@@ -133,21 +130,17 @@ flush_file(const char *prefix, struct flush_request *r)
 	struct jobfiles_flush f = { .count = 0 };
 	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
-	int status = STATUS_OK;
+	int rc = jobfiles_flush_read(prefix, &f, &err), status = STATUS_OK;
 
-	if (jobfiles_flush_read(prefix, &f, &err) < 0)
-		return app_report(STATUS_OK, &err);
-	if (r->verb == FLUSH_JSON) {
+	if (rc == 0 && r->name != NULL)
+		rc = find_named(&f, r, &r->id, &err);
+	if (rc == 0 && r->verb == FLUSH_NOTHING)
 		app_answer_list("datasets", jobfiles_flush_json(&f));
-		jobfiles_flush_free(&f);
-		return status;
-	}
-	if (r->name != NULL && find_named(&f, r, &r->id, &err) < 0) {
-		jobfiles_flush_free(&f);
-		return app_report(STATUS_OK, &err);
-	}
-	status = flush_answer(&f, r, &out);
+	else if (rc == 0)
+		status = flush_answer(&f, r, &out);
 	jobfiles_flush_free(&f);
+	if (rc < 0)
+		return app_report(STATUS_OK, &err);
 	if (status != STATUS_OK && r->id > 0 && r->verb != FLUSH_NEED)
 		app_note("dataset %" PRId64 ": not in the flush file", r->id);
 	else if (status != STATUS_OK && r->name != NULL)
@@ -221,9 +214,7 @@ env_flush_file(const struct env_call *c)
 			  report_command(
 				  "scr_index --build", app_prefix(prefix),
 				  id != NULL ? id : "ID", hint, sizeof(hint)));
-	if (r.verb == FLUSH_NOTHING && app_json())
-		r.verb = FLUSH_JSON;
-	if (r.verb == FLUSH_NOTHING)
+	if (r.verb == FLUSH_NOTHING && !app_json())
 		app_usage("no query given: --list-ckpt, --location ID ...");
 	if (before != NULL && r.verb != FLUSH_LIST_OUTPUT &&
 	    r.verb != FLUSH_LIST_CKPT)
@@ -296,10 +287,9 @@ env_log(const struct env_call *c)
 			"how many files"),
 		OPT_END,
 	};
-	const struct opt end = OPT_END;
 
 	if (!transfer)
-		opts[sizeof(opts) / sizeof(opts[0]) - 6] = end;
+		opts[sizeof(opts) / sizeof(opts[0]) - 6] = (struct opt)OPT_END;
 	env_options(c, opts);
 	if (type == NULL)
 		app_usage("no event given: --type TYPE");
@@ -332,66 +322,62 @@ env_log(const struct env_call *c)
 
 /* --- Checkpoint interval --- */
 
+/* Print the statistics, and the interval if it can be computed.  With --json it
+ * is no error if it cannot.  Returns the exit status. */
 static int
 print_interval(const struct interval_stats *s, bool stats, bool percent,
-	       enum interval_model model, struct error *err)
+	       const char *model, struct error *err)
 {
+	struct json *j = app_json() ? interval_json(s) : NULL;
 	struct buf out = BUF_INIT;
 	struct interval i = { .cost = 0 };
-	int rc = 0;
+	const bool known =
+		interval_compute(s,
+				 str_eq(model, "young") ? INTERVAL_YOUNG
+							: INTERVAL_DALY,
+				 &i, j == NULL ? err : NULL) == 0;
+	const double seconds = i.seconds < 1 ? 1 : i.seconds;
 
+	if (j != NULL) {
+		json_set_str(j, "model", model);
+		if (known) {
+			json_set_u64(j, "cost_milliseconds",
+				     (uint64_t)(i.cost * 1000));
+			json_set_u64(j, "seconds_between_interrupts",
+				     (uint64_t)i.mtbi);
+			json_set_u64(j, "interval_seconds", (uint64_t)seconds);
+			json_set_u64(j, "overhead_percent",
+				     (uint64_t)i.percent);
+		} else {
+			json_set_null(j, "interval_seconds");
+		}
+		app_answer(j);
+		return known ? STATUS_OK : STATUS_FAILED;
+	}
 	if (stats)
 		(void)interval_text(s, &out);
-	rc = interval_compute(s, model, &i, err);
 	if (out.len > 0)
 		fwrite(out.data, 1, out.len, stdout);
 	buf_free(&out);
-	if (rc < 0)
-		return -1;
+	if (!known)
+		return STATUS_FAILED;
 	app_note("a checkpoint takes %.1f s, one interrupt every %.0f s",
 		 i.cost, i.mtbi);
-	if (percent)
-		printf("%.1f\n", i.percent);
-	else
-		printf("%.0f\n", i.seconds < 1 ? 1 : i.seconds);
-	return 0;
-}
-
-/* Print the statistics, and the interval if it can be computed. */
-static int
-print_interval_json(const struct interval_stats *s, enum interval_model model)
-{
-	static const char *const names[] = { "daly", "young" };
-	struct json *j = interval_json(s);
-	struct interval i;
-	const bool known = interval_compute(s, model, &i, NULL) == 0;
-
-	json_set_str(j, "model", names[model]);
-	if (known) {
-		json_set_u64(j, "cost_milliseconds", (uint64_t)(i.cost * 1000));
-		json_set_u64(j, "seconds_between_interrupts", (uint64_t)i.mtbi);
-		json_set_u64(j, "interval_seconds",
-			     (uint64_t)(i.seconds < 1 ? 1 : i.seconds));
-		json_set_u64(j, "overhead_percent", (uint64_t)i.percent);
-	} else {
-		json_set_null(j, "interval_seconds");
-	}
-	app_answer(j);
-	return known ? STATUS_OK : STATUS_FAILED;
+	printf(percent ? "%.1f\n" : "%.0f\n", percent ? i.percent : seconds);
+	return STATUS_OK;
 }
 
 int
 env_interval(const struct env_call *c)
 {
-	const char *prefix = NULL, *file = NULL, *name = "daly";
-	enum interval_model model = INTERVAL_DALY;
+	const char *prefix = NULL, *file = NULL, *model = "daly";
 	bool stats = false, percent = false;
 	struct error err = ERROR_INIT;
 	struct interval_stats s;
-	int rc = 0;
+	int status = STATUS_OK;
 	const struct opt opts[] = {
 		OPT_FLAG(0, "stats", &stats, "what the log tells, too"),
-		OPT_STRING(0, "model", &name, "daly|young", OPT_WORDS,
+		OPT_STRING(0, "model", &model, "daly|young", OPT_WORDS,
 			   "by which formula (default daly)"),
 		OPT_FLAG(0, "percent", &percent,
 			 "not the seconds between checkpoints, but the part "
@@ -403,18 +389,14 @@ env_interval(const struct env_call *c)
 	};
 
 	env_options(c, opts);
-	if (!str_eq(name, "daly") && !str_eq(name, "young"))
-		app_usage("--model: %s is neither daly nor young", name);
-	if (str_eq(name, "young"))
-		model = INTERVAL_YOUNG;
-	rc = file != NULL ? interval_read(AT_FDCWD, file, &s, &err)
-			  : interval_read_prefix(app_prefix(prefix), &s, &err);
-	if (rc == 0 && app_json())
-		return print_interval_json(&s, model);
-	if (rc == 0)
-		rc = print_interval(&s, stats, percent, model, &err);
-	if (rc == 0)
-		return STATUS_OK;
+	if (!str_eq(model, "daly") && !str_eq(model, "young"))
+		app_usage("--model: %s is neither daly nor young", model);
+	if ((file != NULL
+		     ? interval_read(AT_FDCWD, file, &s, &err)
+		     : interval_read_prefix(app_prefix(prefix), &s, &err)) == 0)
+		status = print_interval(&s, stats, percent, model, &err);
+	if (err.kind == ERROR_NONE)
+		return status;
 	/* Scripts assign the output of LLNL's program to
 	 * SCR_CHECKPOINT_OVERHEAD, so print a number in any case. */
 	if (c->llnl && percent && !app_json()) {

@@ -19,9 +19,10 @@
 
 /* --- The job --- */
 
-void
-env_put_nodes(const struct hostlist *h, const struct env_look *l,
-	      struct buf *out)
+/* Append a list of nodes as a line; an empty list appends nothing, or 0 if the
+ * number was requested. */
+static void
+put_nodes(const struct hostlist *h, const struct env_look *l, struct buf *out)
 {
 	if (l->count) {
 		buf_printf(out, "%zu\n", h->count);
@@ -60,8 +61,7 @@ answer(struct job *j, enum env_question q, const struct env_look *l,
 		if (rc == 0 && q == ENV_DOWN)
 			rc = resmgr_down(j->rm, &j->nodes, &down, err);
 		if (rc == 0)
-			env_put_nodes(q == ENV_DOWN ? &down : &j->nodes, l,
-				      out);
+			put_nodes(q == ENV_DOWN ? &down : &j->nodes, l, out);
 		hostlist_free(&down);
 		return rc;
 	case ENV_CNTL:
@@ -107,37 +107,29 @@ env_ask(const struct job_where *w, const enum env_question *q, size_t count,
 int
 env_question(const struct env_call *c)
 {
-	const enum env_question q = (enum env_question)c->tool->which;
+	const bool argument = c->tool->which == ENV_ARGUMENT;
+	enum env_question q =
+		argument ? ENV_CNTL : (enum env_question)c->tool->which;
 	struct job_where w = { .prefix = NULL };
-	struct env_look l = { .plain = false };
-	const struct opt opts[] = {
+	struct env_look l = { .line = argument };
+	const struct opt of_nodes[] = {
 		OPT_FLAG('e', "expand", &l.plain,
 			 "every name, separated by commas"),
 		OPT_FLAG('c', "count", &l.count, "only the number of nodes"),
 		ENV_JOB_OPTIONS(w),
 		OPT_END,
 	};
-
-	/* The first two are for nodes. */
-	env_options(c, q == ENV_NODES ? opts : opts + 2);
-	return env_ask(&w, &q, 1, &l);
-}
-
-int
-env_dirs(const struct env_call *c)
-{
-	const bool argument = c->tool->which == ENV_ARGUMENT;
-	enum env_question q =
-		argument ? ENV_CNTL : (enum env_question)c->tool->which;
-	struct job_where w = { .prefix = NULL };
-	struct env_look l = { .line = argument };
-	const struct opt opts[] = {
+	const struct opt of_dirs[] = {
 		OPT_FLAG('b', "base", &l.base, "without user and job"),
 		ENV_JOB_OPTIONS(w),
 		OPT_END,
 	};
 	int count = 0;
-	char **args = env_start(c, opts, &count);
+	char **args = env_start(c,
+				q == ENV_NODES			  ? of_nodes
+				: q == ENV_CNTL || q == ENV_CACHE ? of_dirs
+								  : of_dirs + 1,
+				&count);
 
 	if (!argument && count > 0)
 		app_unexpected(args[0]);
@@ -157,19 +149,22 @@ env_run(const struct env_call *c)
 	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
 	const struct opt opts[] = { ENV_JOB_OPTIONS(w), OPT_END };
+	struct json *json = NULL;
 	struct job j;
 	int rc = 0;
 
 	env_options(c, opts);
-	rc = env_open_job(&j, &w, &err);
-	if (rc == 0) {
-		rc = run_record_show(j.prefix, "", &out, &err);
-		if (rc == 0 && app_json())
-			app_answer(run_record_json(j.prefix, &err));
-		else if (rc == 0 && out.len == 0)
-			app_note("%s: scr_run was not used", j.prefix_real);
-		job_close(&j);
-	}
+	if (env_open_job(&j, &w, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	json = app_json() ? json_new_object() : NULL;
+	rc = run_record_show(j.prefix, "", &out, json, &err);
+	if (rc == 0 && json != NULL)
+		app_answer(json);
+	else if (rc == 0 && out.len == 0)
+		app_note("%s: scr_run was not used", j.prefix_real);
+	else
+		json_free(json);
+	job_close(&j);
 	return env_finish(rc, &out, &err);
 }
 
@@ -302,7 +297,6 @@ env_conf(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
 	struct error err = ERROR_INIT;
-	const char *before = NULL;
 	size_t skip = 0;
 	int count = 0, status = STATUS_OK;
 	const struct conf_param *p = NULL;
@@ -321,8 +315,8 @@ env_conf(const struct env_call *c)
 		return app_report(STATUS_OK, &err);
 	t.list = app_json() ? json_new_array() : NULL;
 	/* Older notices were printed when the job was opened. */
-	before = conf_notice(j.conf);
-	skip = before != NULL ? strlen(before) : 0;
+	if (conf_notice(j.conf) != NULL)
+		skip = strlen(conf_notice(j.conf));
 	/* A parameter without effect, or a value, is worth a line only if it is
 	 * set. */
 	for (size_t i = 0; count == 0 && (p = conf_param_at(i)) != NULL; i++)
@@ -425,7 +419,7 @@ env_hostlist(const struct env_call *c)
 				       " in a list of %zu",
 				       nth, h.count);
 	} else if (rc == 0) {
-		env_put_nodes(&h, &look, &out);
+		put_nodes(&h, &look, &out);
 	}
 	hostlist_free(&h);
 	return env_finish(rc, &out, &err);

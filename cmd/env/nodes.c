@@ -29,13 +29,6 @@
 
 /* --- Node health --- */
 
-struct down_request {
-	struct job_where where;
-	struct env_remote how;
-	const char *down;
-	bool reason, log, free, read;
-};
-
 /* SCR_NODE_TESTS is LLNL's list of tests.  Without dir_capacity no directory is
  * checked; whether a node answers is always tested. */
 static bool
@@ -62,8 +55,7 @@ reach_only(const struct conf *c)
 /* Log an event for each node that is down.  A failure to write the log is
  * reported, but does not change the answer. */
 static void
-log_down(const struct job *j, const struct hostlist *nodes,
-	 const struct health *h, enum health_use use, double secs)
+log_down(const struct job *j, const struct health *h, double secs)
 {
 	struct log_line l = {
 		LOG_LINE_NONE,
@@ -76,10 +68,10 @@ log_down(const struct job *j, const struct hostlist *nodes,
 
 	l.secs = secs;
 	for (size_t i = 0; i < h->count && err.kind == ERROR_NONE; i++) {
-		if (health_good(h->nodes[i].state, use))
+		if (h->nodes[i].usable)
 			continue;
 		buf_clear(&note);
-		buf_printf(&note, "%s: %s", nodes->names[i], h->nodes[i].why);
+		buf_printf(&note, "%s: %s", h->nodes[i].name, h->nodes[i].why);
 		l.note = note.data;
 		(void)eventlog_add(j->prefix, j->conf, &l, &err);
 	}
@@ -114,96 +106,82 @@ env_set_remote(struct job *j, struct env_remote *r, struct remote_options *o,
 	return j->nodes.count > 0 ? remote_resolve(&j->nodes, o, said, err) : 0;
 }
 
-/* Check the job's nodes, and append the result. */
-static int
-find_down(struct job *j, struct down_request *r, double secs, struct buf *out,
-	  struct error *err)
-{
-	struct remote_options remote = { .kind = REMOTE_AUTO };
-	struct health_options o = {
-		.use = r->read ? HEALTH_READ : HEALTH_RUN,
-		.reach_only = reach_only(j->conf),
-		.free = r->free,
-		.newest = r->read,
-		.remote = &remote,
-	};
-	const struct env_look look = { .plain = false };
-	struct hostlist down = HOSTLIST_INIT, bad = HOSTLIST_INIT;
-	struct health h = { .count = 0 };
-	struct buf said = BUF_INIT;
-	int rc = env_job_nodes(j, err);
-
-	if (rc == 0 && r->down != NULL && hostlist_add(&down, r->down, err) < 0)
-		rc = error_wrap(err, "--down");
-	o.down = &down;
-	if (rc == 0)
-		rc = env_set_remote(j, &r->how, &remote, &said, err);
-	if (said.len > 0)
-		app_note("%s", said.data);
-	o.helper = r->how.helper;
-	if (rc == 0)
-		rc = health_check(j, &j->nodes, &o, &h, err);
-	if (rc == 0 && app_json()) {
-		app_answer_list("nodes", health_json(&h, &j->nodes, o.use));
-	} else if (r->reason) {
-		health_reasons(&h, &j->nodes, o.use, out);
-	} else {
-		health_bad_nodes(&h, &j->nodes, o.use, &bad);
-		env_put_nodes(&bad, &look, out);
-	}
-	if (r->log)
-		log_down(j, &j->nodes, &h, o.use, secs);
-	remote_forget(&remote);
-	health_free(&h);
-	buf_free(&said);
-	hostlist_free(&bad);
-	hostlist_free(&down);
-	return rc;
-}
-
 int
 env_down_nodes(const struct env_call *c)
 {
-	struct down_request r = { .down = NULL };
+	struct job_where where = { .prefix = NULL };
+	struct env_remote how = { .remote = NULL };
+	struct remote_options remote = { .kind = REMOTE_AUTO };
+	struct hostlist down = HOSTLIST_INIT, bad = HOSTLIST_INIT;
+	struct health_options o = { .down = &down, .remote = &remote };
+	struct health h = { .count = 0 };
 	struct error err = ERROR_INIT;
-	struct buf list = BUF_INIT, out = BUF_INIT;
+	struct buf list = BUF_INIT, said = BUF_INIT, out = BUF_INIT;
+	const char *given = NULL;
+	bool reason = false, log = false;
 	uint64_t secs = UINT64_MAX;
 	const struct opt opts[] = {
-		OPT_FLAG('r', "reason", &r.reason, "lines with NODES: REASON"),
-		OPT_FLAG('f', "free", &r.free,
+		OPT_FLAG('r', "reason", &reason, "lines with NODES: REASON"),
+		OPT_FLAG('f', "free", &o.free,
 			 "sizes are of free space, not of the file system"),
-		OPT_STRING('d', "down", &r.down, "LIST", OPT_ANY,
+		OPT_STRING('d', "down", &given, "LIST", OPT_ANY,
 			   "nodes that are down, not contacted"),
-		OPT_FLAG(0, "read", &r.read,
+		OPT_FLAG(0, "read", &o.newest,
 			 "list only nodes from which no data can be read"),
-		OPT_FLAG('l', "log", &r.log,
-			 "add an event for each to the log"),
+		OPT_FLAG('l', "log", &log, "add an event for each to the log"),
 		OPT_U64('s', "secs", &secs, "N", 0, INT32_MAX,
 			"seconds to record in these events"),
 		OPT_GROUP("How to ask"),
-		OPT_STRING('j', "joblauncher", &r.how.launcher, "NAME", OPT_ANY,
+		OPT_STRING('j', "joblauncher", &how.launcher, "NAME", OPT_ANY,
 			   "as --remote"),
-		ENV_REMOTE_OPTIONS(r.how),
-		ENV_JOB_OPTIONS(r.where),
+		ENV_REMOTE_OPTIONS(how),
+		ENV_JOB_OPTIONS(where),
 		OPT_END,
 	};
 	char **args = env_start(c, opts, NULL);
 	struct job j;
 	int rc = 0;
 
-	r.how.job_id = r.where.job_id;
+	how.job_id = where.job_id;
 	/* The arguments are nodes to check. */
 	for (; *args != NULL; args++)
 		buf_printf(&list, "%s%s", list.len > 0 ? "," : "", *args);
 	if (list.len > 0)
-		r.where.nodes = list.data;
-	rc = env_open_job(&j, &r.where, &err);
-	if (rc == 0) {
-		app_catch_signals();
-		rc = find_down(&j, &r, secs == UINT64_MAX ? -1 : (double)secs,
-			       &out, &err);
-		job_close(&j);
+		where.nodes = list.data;
+	if (env_open_job(&j, &where, &err) < 0) {
+		buf_free(&list);
+		return app_report(STATUS_OK, &err);
 	}
+	app_catch_signals();
+	o.use = o.newest ? HEALTH_READ : HEALTH_RUN;
+	o.reach_only = reach_only(j.conf);
+	rc = env_job_nodes(&j, &err);
+	if (rc == 0 && given != NULL && hostlist_add(&down, given, &err) < 0)
+		rc = error_wrap(&err, "--down");
+	if (rc == 0)
+		rc = env_set_remote(&j, &how, &remote, &said, &err);
+	if (said.len > 0)
+		app_note("%s", said.data);
+	o.helper = how.helper;
+	if (rc == 0)
+		rc = health_check(&j, &o, &h, &err);
+	if (rc == 0 && app_json()) {
+		app_answer_list("nodes", health_json(&h));
+	} else if (reason) {
+		health_reasons(&h, &out);
+	} else {
+		health_bad_nodes(&h, &bad);
+		(void)hostlist_text(&bad, &out, NULL);
+		buf_add_str(&out, bad.count > 0 ? "\n" : "");
+	}
+	if (log)
+		log_down(&j, &h, secs == UINT64_MAX ? -1 : (double)secs);
+	remote_forget(&remote);
+	health_free(&h);
+	job_close(&j);
+	hostlist_free(&bad);
+	hostlist_free(&down);
+	buf_free(&said);
 	buf_free(&list);
 	return env_finish(rc, &out, &err);
 }
@@ -213,24 +191,24 @@ env_down_nodes(const struct env_call *c)
 /* Check the directories of an option, "DIR" or "DIR:BYTES"; an item may be a
  * list with `separator`.  *worst is raised to the worst state. */
 static void
-check_dirs(const struct health_test *t, const struct opt_list *list,
-	   const char *separator, enum health_state *worst, struct buf *out)
+check_dirs(const struct opt_list *list, const char *separator, bool spare,
+	   enum health_use use, enum health_state *worst, struct buf *out)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		char *copy = mem_strdup(list->items[i]);
 		char *rest = copy, *one = NULL;
 
 		while ((one = strsep(&rest, separator)) != NULL) {
-			struct health_dir d = { .path = one };
 			char *colon = strrchr(one, ':');
+			uint64_t bytes = 0;
 			enum health_state is = HEALTH_OK;
 
 			if (one[0] == '\0')
 				continue;
-			if (colon != NULL && num_bytes(colon + 1, UINT64_MAX,
-						       &d.bytes, NULL) == 0)
+			if (colon != NULL &&
+			    num_bytes(colon + 1, UINT64_MAX, &bytes, NULL) == 0)
 				*colon = '\0';
-			is = health_test_dir(t, &d, out);
+			is = health_test_dir(one, bytes, spare, use, out);
 			*worst = is > *worst ? is : *worst;
 		}
 		mem_free(copy);
@@ -242,22 +220,22 @@ env_check_node(const struct env_call *c)
 {
 	struct opt_list cntl = { .count = 0 }, cache = { .count = 0 };
 	struct opt_list jobs = { .count = 0 };
-	struct health_test t = { .use = HEALTH_RUN };
 	enum health_state worst = HEALTH_OK;
+	enum health_use use = HEALTH_RUN;
 	/* In LLNL's program an item may be a list with commas. */
 	const char *separator = c->llnl ? "," : "";
 	const struct job_where w = { .prefix = NULL };
 	struct job j;
 	struct buf out = BUF_INIT, text = BUF_INIT;
 	int64_t newest = 0;
-	bool look = false;
+	bool look = false, spare = false;
 	int status = STATUS_OK;
 	const struct opt opts[] = {
 		OPT_LIST(0, "cntl", &cntl, "DIR[:SIZE]", OPT_DIR,
 			 "control directory, and the size it needs"),
 		OPT_LIST(0, "cache", &cache, "DIR[:SIZE]", OPT_DIR,
 			 "cache directory, and the size it needs"),
-		OPT_FLAG('f', "free", &t.free,
+		OPT_FLAG('f', "free", &spare,
 			 "sizes are of free space, not of the file system"),
 		OPT_LIST(0, "newest", &jobs, "DIR", OPT_DIR,
 			 "cache directory of a job: print its newest dataset"),
@@ -266,8 +244,7 @@ env_check_node(const struct env_call *c)
 	};
 
 	env_options(c, opts);
-	if (look)
-		t.use = HEALTH_READ;
+	use = look ? HEALTH_READ : HEALTH_RUN;
 	/* Warn of caches that other jobs have left on this node.  That the job
 	 * is not known is no failure of the node. */
 	if (!look && job_open(&j, &w, NULL) == 0) {
@@ -276,8 +253,8 @@ env_check_node(const struct env_call *c)
 		buf_free(&text);
 		job_close(&j);
 	}
-	check_dirs(&t, &cntl, separator, &worst, &out);
-	check_dirs(&t, &cache, separator, &worst, &out);
+	check_dirs(&cntl, separator, spare, use, &worst, &out);
+	check_dirs(&cache, separator, spare, use, &worst, &out);
 	for (size_t i = 0; i < jobs.count; i++)
 		health_newest(jobs.items[i], &newest);
 	if (newest > 0)

@@ -44,6 +44,29 @@ report_add_quoted(struct buf *out, const char *before, const char *text)
 	buf_add_char(out, '\'');
 }
 
+void
+report_add_options(struct buf *out, const struct job_where *w, const char *down,
+		   const char *remote)
+{
+	const struct {
+		const char *option, *value;
+	} given[] = {
+		{ " --job-id ", w->job_id },
+		{ " --user ", w->user },
+		{ " --nodes ", w->nodes },
+		{ " --down ", down },
+		{ " --cntldir ", w->cntl_base },
+		{ " --cachedir ", w->cache_base },
+		{ " --resource-manager ", w->resmgr },
+		{ " --conf ", w->conf_file },
+		{ " --remote ", remote },
+	};
+
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		if (given[i].value != NULL)
+			report_add_quoted(out, given[i].option, given[i].value);
+}
+
 /* Copy the command to `to`, and free it. */
 static char *
 finish(struct buf *command, char *to, size_t size)

@@ -13,6 +13,7 @@
 struct buf;
 struct catalogue;
 struct index;
+struct job_where;
 struct plan;
 
 /*
@@ -26,6 +27,10 @@ char *report_command(const char *command, const char *prefix, const char *word,
 
 /* Append `before`, and `text` as one printable word for the shell. */
 void report_add_quoted(struct buf *out, const char *before, const char *text);
+
+/* Append those of the options that choose a job which are given. */
+void report_add_options(struct buf *out, const struct job_where *w,
+			const char *down, const char *remote);
 
 /* The same as report_command() for dataset `id` of a prefix. */
 char *report_next(const char *command, struct catalogue *c, int64_t id,

@@ -59,6 +59,8 @@ read_names(const struct json_value *all, const char *key, struct hostlist *out,
 		    json_get_str(json_at(all, i), "why", a, &why[i], err) < 0 ||
 		    hostlist_add_name(out, name != NULL ? name : "", err) < 0)
 			return -1;
+		else if (why[i] == NULL)
+			why[i] = "";
 	*reasons = why;
 	return 0;
 }
@@ -194,118 +196,80 @@ lives(int scr, const struct run_record *r)
 	       (why == EWOULDBLOCK || clock_now() < r->written + RUN_LEASE);
 }
 
-/* A record, as others see it. */
-struct seen {
-	struct arena *arena;
-	struct run_record r; /* r.job is NULL: there is none */
-	bool dead;	     /* the wrapper was killed */
-};
-
-static int
-see(const char *prefix, struct seen *s, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	const int scr = jobfiles_open(prefix, false, &why);
-
-	*s = (struct seen){ .arena = arena_new(), .r = { .status = -1 } };
-	if (scr >= 0 && run_record_read(scr, &s->r, s->arena, &why) == 0)
-		s->dead = s->r.state != RUN_ENDED && !lives(scr, &s->r);
-	io_close(scr);
-	return why.kind == ERROR_NONE || why.kind == ERROR_ABSENT
-		       ? 0
-		       : error_pass(err, &why);
-}
-
-/* What takes over; "": nothing has to. */
+/* What takes over from a wrapper that was killed, in `a`. */
 static const char *
-next_of(const struct seen *s, const char *prefix)
+resume_command(const char *prefix, struct arena *a)
 {
 	const char *usual = getenv("SCR_PREFIX");
 
-	if (!s->dead)
-		return "";
 	if (str_eq(prefix, usual != NULL && *usual != '\0' ? usual : "."))
 		return "scr_run --resume";
-	return arena_printf(s->arena,
+	return arena_printf(a,
 			    strpbrk(prefix, " '\"\\$&;()<>|*?`") == NULL
 				    ? "scr_run -p %s --resume"
 				    : "scr_run -p '%s' --resume",
 			    prefix);
 }
 
-static void
-forget(struct seen *s)
+int
+run_record_show(const char *prefix, const char *indent, struct buf *out,
+		struct json *j, struct error *err)
 {
-	hostlist_free(&s->r.bad);
-	hostlist_free(&s->r.steps);
-	arena_free(s->arena);
-}
+	struct error why = ERROR_INIT;
+	struct arena *a = arena_new();
+	struct run_record r = { .status = -1 }; /* r.job is NULL: none */
+	struct json *nodes = json_new_array();
+	char stamp[INDEX_STAMP_SIZE];
+	const int scr = jobfiles_open(prefix, false, &why);
+	/* The wrapper was killed. */
+	const bool dead = scr >= 0 && run_record_read(scr, &r, a, &why) == 0 &&
+			  r.state != RUN_ENDED && !lives(scr, &r);
+	const char *next = dead ? resume_command(prefix, a) : NULL;
 
-struct json *
-run_record_json(const char *prefix, struct error *err)
-{
-	struct seen s;
-	const struct run_record *r = &s.r;
-	const int rc = see(prefix, &s, err);
-	struct json *j = rc < 0 ? NULL : json_new_object(),
-		    *nodes = rc < 0 ? NULL : json_new_array();
-
-	json_set_bool(j, "exists", r->job != NULL);
-	if (r->job != NULL) {
-		json_set_str(j, "state", s.dead ? "killed" : words[r->state]);
-		json_set_time(j, "time", r->since);
-		json_set_str(j, "job_id", r->job);
-		json_set_str(j, "host", r->host != NULL ? r->host : "");
-		json_set_i64(j, "process_id", r->pid);
-		json_set_i64(j, "run_count", r->runs);
-		json_set_known_i64(j, "runs_left", r->left);
-		json_set_known_str(j, "reason", r->why);
-		json_set_i64(j, "newest_id", r->dataset);
+	json_set_bool(j, "exists", r.job != NULL);
+	if (r.job != NULL) {
+		buf_printf(out, "%sscr_run     %s%s since %s, run %" PRId64,
+			   indent, dead ? "killed while " : "", words[r.state],
+			   index_stamp(stamp, r.since), r.runs);
+		if (r.left >= 0)
+			buf_printf(out, ", %" PRId64 " left", r.left);
+		if (r.state == RUN_ENDED)
+			buf_printf(out, ", status %d", r.status);
+		buf_printf(out, ", job %s, %s process %" PRId64 "%s%s\n",
+			   str_shown(r.job), r.host != NULL ? r.host : "?",
+			   r.pid, next != NULL ? ": " : "",
+			   next != NULL ? next : "");
+		json_set_str(j, "state", dead ? "killed" : words[r.state]);
+		json_set_time(j, "time", r.since);
+		json_set_str(j, "job_id", r.job);
+		json_set_str(j, "host", r.host != NULL ? r.host : "");
+		json_set_i64(j, "process_id", r.pid);
+		json_set_i64(j, "run_count", r.runs);
+		json_set_known_i64(j, "runs_left", r.left);
+		json_set_known_str(j, "reason", r.why);
+		json_set_i64(j, "newest_id", r.dataset);
 		json_set_known_i64(j, "job_status",
-				   r->state == RUN_ENDED ? r->status : -1);
-		json_set_known_str(j, "next", next_of(&s, prefix));
+				   r.state == RUN_ENDED ? r.status : -1);
+		json_set_known_str(j, "next", next);
 	}
-	for (size_t i = 0; i < r->bad.count; i++) {
+	for (size_t i = 0; i < r.bad.count; i++) {
 		struct json *node = json_new_object();
 
-		json_set_str(node, "name", r->bad.names[i]);
+		buf_printf(out, "%snot used    %s: %s\n", indent,
+			   r.bad.names[i], r.reasons[i]);
+		json_set_str(node, "name", r.bad.names[i]);
 		json_set_bool(node, "usable", false);
-		json_set_known_str(node, "reason", r->reasons[i]);
+		json_set_known_str(node, "reason", r.reasons[i]);
 		json_push(nodes, node);
 	}
 	json_set(j, "nodes", nodes);
-	forget(&s);
-	return j;
-}
-
-int
-run_record_show(const char *prefix, const char *indent, struct buf *out,
-		struct error *err)
-{
-	struct seen s;
-	const struct run_record *r = &s.r;
-	char stamp[INDEX_STAMP_SIZE];
-	const int rc = see(prefix, &s, err);
-
-	if (r->job != NULL) {
-		buf_printf(out, "%sscr_run     %s%s since %s, run %" PRId64,
-			   indent, s.dead ? "killed while " : "",
-			   words[r->state], index_stamp(stamp, r->since),
-			   r->runs);
-		if (r->left >= 0)
-			buf_printf(out, ", %" PRId64 " left", r->left);
-		if (r->state == RUN_ENDED)
-			buf_printf(out, ", status %d", r->status);
-		buf_printf(out, ", job %s, %s process %" PRId64 "%s%s\n",
-			   str_shown(r->job), r->host != NULL ? r->host : "?",
-			   r->pid, s.dead ? ": " : "", next_of(&s, prefix));
-	}
-	for (size_t i = 0; i < r->bad.count; i++)
-		buf_printf(out, "%snot used    %s: %s\n", indent,
-			   r->bad.names[i],
-			   r->reasons[i] != NULL ? r->reasons[i] : "");
-	forget(&s);
-	return rc;
+	io_close(scr);
+	hostlist_free(&r.bad);
+	hostlist_free(&r.steps);
+	arena_free(a);
+	return why.kind == ERROR_NONE || why.kind == ERROR_ABSENT
+		       ? 0
+		       : error_pass(err, &why);
 }
 
 int

@@ -84,13 +84,11 @@ int run_record_read(int scr, struct run_record *r, struct arena *a,
 int run_record_is_mine(int scr, struct error *err);
 
 /* Append what the wrapper of `prefix` does, or did, and the nodes that it does
- * not use, as lines that begin with `indent`; nothing without a record.  -1:
- * the record cannot be read. */
+ * not use, as lines that begin with `indent`; nothing without a record.  The
+ * same as members for scrkit-json(5) to `j`, an object or NULL.  -1: the record
+ * cannot be read. */
 int run_record_show(const char *prefix, const char *indent, struct buf *out,
-		    struct error *err);
-
-/* The same as an object for scrkit-json(5); NULL: it cannot be read. */
-struct json *run_record_json(const char *prefix, struct error *err);
+		    struct json *j, struct error *err);
 
 /*
  * Take the lock.  Returns a descriptor to close; -2: this file system has no

@@ -41,8 +41,9 @@ static const char *const words[HEALTH_STATES] = {
 	[HEALTH_SPECIFIED] = "specified",
 };
 
-bool
-health_good(enum health_state state, enum health_use use)
+/* Is a node in this state usable? */
+static bool
+is_good(enum health_state state, enum health_use use)
 {
 	return state == HEALTH_OK ||
 	       (use == HEALTH_READ && state < HEALTH_MISSING);
@@ -112,68 +113,58 @@ large_enough(const char *path, uint64_t bytes, bool spare, struct finding *f)
 }
 
 enum health_state
-health_test_dir(const struct health_test *t, const struct health_dir *d,
-		struct buf *out)
+health_test_dir(const char *path, uint64_t bytes, bool spare,
+		enum health_use use, struct buf *out)
 {
 	struct finding f = { .state = HEALTH_OK };
 	struct error why = ERROR_INIT;
 	int fd = -1;
 
-	if (d->path[0] != '/') {
+	if (path[0] != '/') {
 		f.state = HEALTH_MISSING;
 		snprintf(f.why, sizeof(f.why), "not an absolute path");
-	} else if (t->use != HEALTH_RUN || have_dir(d->path, &f) == 0) {
-		fd = dir_open(AT_FDCWD, d->path);
+	} else if (use != HEALTH_RUN || have_dir(path, &f) == 0) {
+		fd = dir_open(AT_FDCWD, path);
 		if (fd < 0)
 			found(&f, HEALTH_MISSING, errno);
 	}
 	/* Check for too small first: that is worse than full. */
-	if (fd >= 0 && t->use == HEALTH_RUN &&
-	    large_enough(d->path, d->bytes, false, &f) == 0) {
+	if (fd >= 0 && use == HEALTH_RUN &&
+	    large_enough(path, bytes, false, &f) == 0) {
 		if (room_try(fd, &why) < 0)
 			found(&f, state_of(why.errnum), why.errnum);
-		else if (t->free)
-			(void)large_enough(d->path, d->bytes, true, &f);
+		else if (spare)
+			(void)large_enough(path, bytes, true, &f);
 	}
 	io_close(fd);
 	if (f.state != HEALTH_OK)
 		buf_printf(out, HEALTH_FAIL "%s: %s: %s\n", words[f.state],
-			   d->path, f.why);
+			   path, f.why);
 	return f.state;
-}
-
-struct newest {
-	const char *dir;
-	int64_t *id;
-};
-
-static int
-newer(void *arg, const char *name, struct error *err)
-{
-	static const char dataset[] = "scr.dataset.", node[] = "node.";
-	const struct newest *n = arg;
-	struct buf path = BUF_INIT;
-	int64_t id = 0;
-
-	(void)err;
-	if (str_starts(name, dataset) &&
-	    num_i64(name + strlen(dataset), 1, INT32_MAX, &id, NULL) == 0)
-		*n->id = id > *n->id ? id : *n->id;
-	else if (str_starts(name, node) &&
-		 path_join(&path, n->dir, name, NULL) == 0)
-		health_newest(path.data, n->id);
-	buf_free(&path);
-	return 0;
 }
 
 void
 health_newest(const char *dir, int64_t *newest)
 {
-	struct newest n = { dir, newest };
+	static const char dataset[] = "scr.dataset.", node[] = "node.";
 	const int fd = dir_open(AT_FDCWD, dir);
+	const char *name = NULL;
+	struct buf path = BUF_INIT;
+	struct dir_walk w;
+	int64_t id = 0;
+	int rc = dir_walk(&w, fd, dir, NULL);
 
-	if (fd >= 0)
-		(void)dir_each(fd, dir, newer, &n, NULL);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		(void)path_join(&path, dir, name, NULL);
+		if (str_starts(name, node))
+			health_newest(path.data, newest);
+		else if (str_starts(name, dataset) &&
+			 num_i64(name + strlen(dataset), 1, INT32_MAX, &id,
+				 NULL) == 0)
+			*newest = id > *newest ? id : *newest;
+	}
+	(void)dir_done(&w, rc, NULL);
+	buf_free(&path);
 	io_close(fd);
 }
 
@@ -181,17 +172,18 @@ health_newest(const char *dir, int64_t *newest)
 
 /* Set this state and reason for the nodes that are in `list`. */
 static void
-mark(struct health *h, const struct hostlist *nodes,
-     const struct hostlist *list, enum health_state state, const char *why)
+mark(struct health *h, const struct hostlist *list, enum health_state state,
+     const char *why)
 {
 	struct map *m = hostlist_map(list, NULL);
 
-	for (size_t i = 0; i < nodes->count; i++) {
-		if (map_get(m, nodes->names[i]) == MAP_NONE ||
-		    h->nodes[i].state >= state)
+	for (size_t i = 0; i < h->count; i++) {
+		struct health_node *n = &h->nodes[i];
+
+		if (map_get(m, n->name) == MAP_NONE || n->state >= state)
 			continue;
-		h->nodes[i].state = state;
-		h->nodes[i].why = why;
+		n->state = state;
+		n->why = why;
 	}
 	map_free(m);
 }
@@ -199,24 +191,24 @@ mark(struct health *h, const struct hostlist *nodes,
 /* Record the known states, in any order: mark() keeps the worst one, which is
  * the user's. */
 static int
-mark_known(struct job *j, const struct hostlist *nodes,
-	   const struct health_options *o, struct health *h, struct error *err)
+mark_known(struct job *j, const struct health_options *o, struct health *h,
+	   struct error *err)
 {
 	const char *text = conf_get(j->conf, "SCR_EXCLUDE_NODES");
 	const char *why =
 		arena_printf(h->arena, "Reported down by resource manager (%s)",
 			     resmgr_name(j->rm));
 	struct hostlist reported = HOSTLIST_INIT, excluded = HOSTLIST_INIT;
-	int rc = resmgr_down(j->rm, nodes, &reported, err);
+	int rc = resmgr_down(j->rm, &j->nodes, &reported, err);
 
 	if (rc == 0 && text != NULL && hostlist_add(&excluded, text, err) < 0)
 		rc = error_wrap(err, "SCR_EXCLUDE_NODES from %s",
 				conf_place(j->conf, "SCR_EXCLUDE_NODES"));
-	mark(h, nodes, &reported, HEALTH_REPORTED, why);
-	mark(h, nodes, &excluded, HEALTH_EXCLUDED,
+	mark(h, &reported, HEALTH_REPORTED, why);
+	mark(h, &excluded, HEALTH_EXCLUDED,
 	     "User excluded via SCR_EXCLUDE_NODES");
 	if (o->down != NULL)
-		mark(h, nodes, o->down, HEALTH_SPECIFIED, "Specified as down");
+		mark(h, o->down, HEALTH_SPECIFIED, "Specified as down");
 	hostlist_free(&reported);
 	hostlist_free(&excluded);
 	return rc;
@@ -343,8 +335,7 @@ to_ask(const struct health_node *n, enum health_use use)
 }
 
 int
-health_check(struct job *j, const struct hostlist *nodes,
-	     const struct health_options *o, struct health *out,
+health_check(struct job *j, const struct health_options *o, struct health *out,
 	     struct error *err)
 {
 	struct remote_result *results = NULL;
@@ -353,22 +344,30 @@ health_check(struct job *j, const struct hostlist *nodes,
 	int rc = 0;
 
 	out->arena = arena_new();
+	out->count = j->nodes.count;
 	out->nodes =
-		arena_alloc(out->arena, nodes->count + 1, sizeof(*out->nodes));
-	out->count = nodes->count;
-	for (size_t i = 0; i < nodes->count; i++)
+		arena_alloc(out->arena, out->count + 1, sizeof(*out->nodes));
+	for (size_t i = 0; i < out->count; i++) {
+		out->nodes[i].name =
+			arena_strdup(out->arena, j->nodes.names[i]);
 		out->nodes[i].why = "";
-	rc = mark_known(j, nodes, o, out, err);
-	for (size_t i = 0; i < nodes->count; i++)
+	}
+	rc = mark_known(j, o, out, err);
+	for (size_t i = 0; i < out->count; i++)
 		if (to_ask(&out->nodes[i], o->use))
-			(void)hostlist_add_name(&asked, nodes->names[i], NULL);
+			(void)hostlist_add_name(&asked, out->nodes[i].name,
+						NULL);
 	results = mem_calloc(asked.count + 1, sizeof(*results));
 	if (rc == 0)
 		rc = remote_run(&asked, node_command(j, o, out->arena),
 				o->remote, results, err);
-	for (size_t i = 0; i < nodes->count && rc == 0; i++)
-		if (to_ask(&out->nodes[i], o->use))
-			judge(&out->nodes[i], &results[k++], out->arena);
+	for (size_t i = 0; i < out->count && rc == 0; i++) {
+		struct health_node *n = &out->nodes[i];
+
+		if (to_ask(n, o->use))
+			judge(n, &results[k++], out->arena);
+		n->usable = is_good(n->state, o->use);
+	}
 	remote_results_free(results, asked.count);
 	mem_free(results);
 	hostlist_free(&asked);
@@ -387,40 +386,39 @@ health_free(struct health *h)
 /* --- Output --- */
 
 void
-health_bad_nodes(const struct health *h, const struct hostlist *nodes,
-		 enum health_use use, struct hostlist *out)
+health_bad_nodes(const struct health *h, struct hostlist *out)
 {
 	for (size_t i = 0; i < h->count; i++)
-		if (!health_good(h->nodes[i].state, use))
-			(void)hostlist_add_name(out, nodes->names[i], NULL);
+		if (!h->nodes[i].usable)
+			(void)hostlist_add_name(out, h->nodes[i].name, NULL);
 }
 
 void
-health_reasons(const struct health *h, const struct hostlist *nodes,
-	       enum health_use use, struct buf *out)
+health_reasons(const struct health *h, struct buf *out)
 {
 	struct complaints c = { .count = 0 };
 
 	for (size_t i = 0; i < h->count; i++)
-		if (!health_good(h->nodes[i].state, use))
-			complaints_add(&c, nodes->names[i], h->nodes[i].why);
+		if (!h->nodes[i].usable)
+			complaints_add(&c, h->nodes[i].name, h->nodes[i].why);
 	complaints_take(&c, out);
 }
 
 struct json *
-health_json(const struct health *h, const struct hostlist *nodes,
-	    enum health_use use)
+health_json(const struct health *h)
 {
-	struct json *list = json_new_array(), *j = NULL;
+	struct json *list = json_new_array();
 
 	for (size_t i = 0; i < h->count; i++) {
-		j = json_new_object();
-		json_set_str(j, "name", nodes->names[i]);
-		json_set_str(j, "state", words[h->nodes[i].state]);
-		json_set_bool(j, "usable", health_good(h->nodes[i].state, use));
-		json_set_str(j, "reason", h->nodes[i].why);
-		if (h->nodes[i].newest > 0)
-			json_set_i64(j, "newest", h->nodes[i].newest);
+		const struct health_node *n = &h->nodes[i];
+		struct json *j = json_new_object();
+
+		json_set_str(j, "name", n->name);
+		json_set_str(j, "state", words[n->state]);
+		json_set_bool(j, "usable", n->usable);
+		json_set_str(j, "reason", n->why);
+		if (n->newest > 0)
+			json_set_i64(j, "newest", n->newest);
 		json_push(list, j);
 	}
 	return list;

@@ -41,9 +41,6 @@ enum health_state {
 
 enum health_use { HEALTH_RUN, HEALTH_READ };
 
-/* Is a node in this state usable for `use`? */
-bool health_good(enum health_state state, enum health_use use);
-
 /* --- On the node --- */
 
 /* The answer of a node on stdout, as of LLNL's tool: HEALTH_PASS, or
@@ -54,24 +51,15 @@ bool health_good(enum health_state state, enum health_use use);
 /* Before it, the newest dataset of a job's caches, if that was asked. */
 #define HEALTH_NEWEST "scr_check_node: NEWEST: "
 
-struct health_dir {
-	const char *path;
-	uint64_t bytes; /* size the file system must have; 0: any */
-};
-
-struct health_test {
-	bool free; /* `bytes` must be free, not only exist */
-	enum health_use use;
-};
-
 /*
  * Check a directory of this node: create it if it is missing (mode 0700), write
- * and remove a small file.  For HEALTH_READ nothing is created or written; the
- * directory must only be readable.  If it fails, append the line of HEALTH_FAIL
- * to `out`.
+ * and remove a small file.  The file system must have `bytes`, and with `spare`
+ * as much free space; 0: any.  For HEALTH_READ nothing is created or written;
+ * the directory must only be readable.  If it fails, append the line of
+ * HEALTH_FAIL to `out`.
  */
-enum health_state health_test_dir(const struct health_test *t,
-				  const struct health_dir *d, struct buf *out);
+enum health_state health_test_dir(const char *path, uint64_t bytes, bool spare,
+				  enum health_use use, struct buf *out);
 
 /* Raise *newest to the id of the newest dataset, finished or not, in the cache
  * directory `dir` of a job; one that cannot be read has none. */
@@ -80,13 +68,15 @@ void health_newest(const char *dir, int64_t *newest);
 /* --- Many nodes --- */
 
 struct health_node {
+	const char *name;
 	enum health_state state;
+	bool usable;	 /* for the use that was asked for */
 	int64_t newest;	 /* dataset in its caches; 0: none, or not asked */
 	const char *why; /* a clause for messages; "" for HEALTH_OK */
 };
 
 struct health {
-	struct health_node *nodes; /* in the order of the list of nodes */
+	struct health_node *nodes; /* in the order of the job's nodes */
 	size_t count;
 	struct arena *arena; /* holds them */
 };
@@ -95,7 +85,7 @@ struct health_options {
 	enum health_use use;
 	const struct hostlist *down; /* known to be down; NULL: none */
 	bool reach_only;	     /* do not check directories */
-	bool free;		     /* see health_test */
+	bool free;		     /* see health_test_dir(): spare */
 	bool newest;		     /* ask for health_node.newest */
 	const char *helper;	     /* program on the nodes that runs
 			       health_test_dir(): its verb check-node */
@@ -103,23 +93,19 @@ struct health_options {
 };
 
 /*
- * Probe `nodes` of job `j`, with its control base and the base of each cache.
+ * Probe the nodes of job `j`, with its control base and the base of each cache.
  * A bad node is reported in the result, not as an error.  -1 only if no probe
  * was possible: no way to reach nodes, or a stop was requested (ERROR_SYSTEM,
  * EINTR).  Free *out with health_free().
  */
-int health_check(struct job *j, const struct hostlist *nodes,
-		 const struct health_options *o, struct health *out,
-		 struct error *err);
+int health_check(struct job *j, const struct health_options *o,
+		 struct health *out, struct error *err);
 void health_free(struct health *h);
 
-/* The nodes that are not usable for `use`: their names, or lines "NODES:
- * reason".  The JSON array has an object for each node, usable or not. */
-void health_bad_nodes(const struct health *h, const struct hostlist *nodes,
-		      enum health_use use, struct hostlist *out);
-void health_reasons(const struct health *h, const struct hostlist *nodes,
-		    enum health_use use, struct buf *out);
-struct json *health_json(const struct health *h, const struct hostlist *nodes,
-			 enum health_use use);
+/* The nodes that are not usable: their names, or lines "NODES: reason".  The
+ * JSON array has an object for each node, usable or not. */
+void health_bad_nodes(const struct health *h, struct hostlist *out);
+void health_reasons(const struct health *h, struct buf *out);
+struct json *health_json(const struct health *h);
 
 #endif /* SITE_HEALTH_H */
