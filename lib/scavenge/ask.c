@@ -89,48 +89,6 @@ scavenge_check_places(const struct scavenge *s, struct error *err)
 
 /* --- The state of a node --- */
 
-/* What is known of a node. */
-struct witness {
-	bool user;    /* the user calls it down */
-	bool survey;  /* its survey could be read */
-	bool answer;  /* it answered something else */
-	bool life;    /* it, or something before it, took a connection, refused,
-			 or printed something */
-	bool unheard; /* nobody took the connection */
-	bool manager; /* the resource manager calls it down */
-};
-
-/*
- * The state of a node.  Dead is only a node that nobody has heard, and that
- * took no connection or is called down; what hangs or is silent may live.
- */
-static enum scavenge_node_state
-scavenge_conclude(const struct witness *w)
-{
-	enum { NO, YES, ANY };
-	/* The first row that all witnesses fit. */
-	static const struct {
-		int user, survey, answer, life, unheard, manager;
-		enum scavenge_node_state state;
-	} rows[] = {
-		{ YES, ANY, ANY, ANY, ANY, ANY, SCAVENGE_NODE_SKIPPED },
-		{ NO, YES, ANY, ANY, ANY, ANY, SCAVENGE_NODE_ALIVE },
-		{ NO, NO, YES, ANY, ANY, ANY, SCAVENGE_NODE_INVALID },
-		{ NO, NO, NO, YES, ANY, ANY, SCAVENGE_NODE_UNREACHABLE },
-		{ NO, NO, NO, NO, YES, ANY, SCAVENGE_NODE_DEAD },
-		{ NO, NO, NO, NO, NO, YES, SCAVENGE_NODE_DEAD },
-		{ NO, NO, NO, NO, NO, NO, SCAVENGE_NODE_UNREACHABLE },
-	};
-	size_t i = 0;
-
-#define FITS(what) (rows[i].what == ANY || rows[i].what == w->what)
-	while (!FITS(user) || !FITS(survey) || !FITS(answer) || !FITS(life) ||
-	       !FITS(unheard) || !FITS(manager))
-		i++;
-#undef FITS
-	return rows[i].state;
-}
-
 /* Does the resource manager call the node down?  After each call it is asked
  * again, once. */
 static int
@@ -154,21 +112,21 @@ hides(struct scavenge *s, uint32_t node)
 	s->plan.hidden = true;
 }
 
-/* Set the state of a node that has no survey.  Its cache is not used; it may
- * have what is missing, unless it is gone. */
+/* Set the state of a node that has no survey; `down`: the resource manager
+ * calls it down.  Its cache is not used; it may have what is missing, unless it is
+ * gone. */
 static void
-mark(struct scavenge *s, uint32_t node, const struct witness *w,
-     const char *why)
+mark(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
+     bool down, const char *why)
 {
 	struct scavenge_node *n = &s->nodes[node];
 
-	n->state = scavenge_conclude(w);
-	n->why = w->manager && n->state == SCAVENGE_NODE_DEAD
-			 ? arena_printf(s->arena, "%s calls it down; %s",
-					resmgr_name(s->job->rm), why)
-			 : arena_strdup(s->arena, why);
-	if (n->state == SCAVENGE_NODE_UNREACHABLE ||
-	    n->state == SCAVENGE_NODE_INVALID)
+	n->state = state;
+	n->why = down ? arena_printf(s->arena, "%s calls it down; %s",
+				     resmgr_name(s->job->rm), why)
+		      : arena_strdup(s->arena, why);
+	if (state == SCAVENGE_NODE_UNREACHABLE ||
+	    state == SCAVENGE_NODE_INVALID)
 		hides(s, node);
 	else
 		s->dead++;
@@ -179,15 +137,21 @@ int
 scavenge_unreached(struct scavenge *s, uint32_t node,
 		   const struct remote_result *r, struct error *err)
 {
-	struct witness w = {
-		.life = r->begun || r->state == REMOTE_REFUSED,
-		.unheard = r->state == REMOTE_DEAD,
-	};
+	enum scavenge_node_state state = SCAVENGE_NODE_UNREACHABLE;
+	bool down = false;
 
-	if (!w.life && !w.unheard &&
-	    ask_manager(s, s->nodes[node].name, &w.manager, err) < 0)
-		return -1;
-	mark(s, node, &w, r->why != NULL ? r->why : "does not answer");
+	/* Dead is only a node that nobody has heard, and that took no
+	 * connection or is called down; what hangs or is silent may live, and
+	 * so may what took a connection, refused, or printed something: the
+	 * node, or something before it. */
+	if (!r->begun && r->state != REMOTE_REFUSED) {
+		if (r->state != REMOTE_DEAD &&
+		    ask_manager(s, s->nodes[node].name, &down, err) < 0)
+			return -1;
+		if (down || r->state == REMOTE_DEAD)
+			state = SCAVENGE_NODE_DEAD;
+	}
+	mark(s, node, state, down, r->why != NULL ? r->why : "does not answer");
 	return 0;
 }
 
@@ -210,19 +174,21 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 
 	*which = arena_alloc(s->arena, all->count + 1, sizeof(**which));
 	for (size_t i = 0; i < all->count && rc == 0; i++) {
-		struct witness w = { .user = false };
+		const bool user = map_get(down, all->names[i]) != MAP_NONE;
 		const uint32_t node = (uint32_t)i;
+		bool gone = false;
 
 		s->nodes[i].name = all->names[i];
-		w.user = map_get(down, all->names[i]) != MAP_NONE;
-		if (!w.user && i >= s->job->present)
-			rc = ask_manager(s, all->names[i], &w.manager, err);
-		if (w.user)
-			mark(s, node, &w, "Specified as down");
-		else if (!w.manager)
+		if (!user && i >= s->job->present)
+			rc = ask_manager(s, all->names[i], &gone, err);
+		if (user) {
+			mark(s, node, SCAVENGE_NODE_SKIPPED, false,
+			     "Specified as down");
+		} else if (!gone) {
 			(*which)[(*count)++] = node;
-		else {
-			mark(s, node, &w, "it is no more in the job");
+		} else {
+			mark(s, node, SCAVENGE_NODE_DEAD, true,
+			     "it is no more in the job");
 			scavenge_complain(s, node, "%s", s->nodes[i].why);
 		}
 	}
@@ -286,29 +252,29 @@ is_known_other(const struct scavenge *s, int64_t id, uint64_t created)
 	return o != NULL && created > 0;
 }
 
-/* Does the dataset belong to a job with another prefix?  Then it is left alone;
- * with --moved-from, the user has said that it is ours.  *gone: that prefix was
- * moved or deleted. */
-static bool
-is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v,
-	   bool *gone)
+static void
+take_dataset(struct scavenge *s, uint32_t node,
+	     const struct nodecache_dataset *v)
 {
+	struct error why = ERROR_INIT;
 	enum jobfiles_origin of = JOBFILES_HERE;
 	struct buf other = BUF_INIT;
 	struct salvage_dataset *d = NULL;
 	struct scavenge_other *o = NULL;
-	bool foreign = is_known_other(s, v->id, v->created);
 
-	if (s->o->catalogue->moved_from == NULL && !foreign)
+	/* The dataset of a job with another prefix is left alone; with
+	 * --moved-from, the user has said that it is ours. */
+	if (is_known_other(s, v->id, v->created))
+		return;
+	if (s->o->catalogue->moved_from == NULL)
 		of = jobfiles_origin(s->job->prefix_real, v->place, &other);
-	*gone = of == JOBFILES_GONE;
 	if (of == JOBFILES_ELSEWHERE) {
-		foreign = true;
 		scavenge_complain(s, node,
 				  "dataset %" PRId64
 				  ": not saved: it is of the prefix %s; "
 				  "save it with that one (-p)",
 				  v->id, other.data);
+		buf_free(&other);
 		/* Remember it, also for nodes that have no file of it, only
 		 * metadata. */
 		o = arena_alloc(s->arena, 1, sizeof(*o));
@@ -317,25 +283,13 @@ is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v,
 		d = salvage_find(&s->plan, v->id);
 		if (d != NULL && is_known_other(s, d->id, d->created))
 			salvage_drop(&s->plan, d);
+		return;
 	}
 	buf_free(&other);
-	return foreign;
-}
-
-static void
-take_dataset(struct scavenge *s, uint32_t node,
-	     const struct nodecache_dataset *v)
-{
-	struct error why = ERROR_INIT;
-	struct salvage_dataset *d = NULL;
-	bool gone = false;
-
-	if (is_foreign(s, node, v, &gone))
-		return;
 	d = salvage_dataset(&s->plan, v, &why);
 	if (d != NULL) {
 		d->cached = true;
-		d->stray = d->stray || gone;
+		d->stray = d->stray || of == JOBFILES_GONE;
 	}
 	if (v->problem != NULL)
 		scavenge_complain(s, node, "dataset %" PRId64 ": %s", v->id,
@@ -355,7 +309,6 @@ take_dataset(struct scavenge *s, uint32_t node,
 static void
 take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r)
 {
-	const struct witness w = { .answer = true };
 	struct scavenge_node *n = &s->nodes[node];
 	struct error why = ERROR_INIT;
 	struct nodecache v;
@@ -364,7 +317,7 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r)
 	if (nodecache_parse(&v, r->out.data == NULL ? "" : r->out.data,
 			    r->out.len, &why) < 0) {
 		nodecache_free(&v);
-		mark(s, node, &w,
+		mark(s, node, SCAVENGE_NODE_INVALID, false,
 		     r->why != NULL || r->err.len > 0
 			     ? scavenge_reason(r, text, sizeof(text))
 			     : why.text);

@@ -28,32 +28,22 @@ struct seat {
 	bool whole; /* its protected files are whole */
 };
 
-struct judge {
-	struct salvage *p;
-	struct salvage_dataset *d;
-	bool map; /* judge filemaps; else data files */
-	struct seat *seats;
-	size_t nseats;
-	uint32_t lost;	  /* ranks with missing protected files */
-	uint32_t covered; /* members that can be rebuilt */
-	const char *why;
-};
-
-/* Has the prefix the files of the rank, or a cache all of them? */
+/* Has the prefix the files (`map`: the filemap) of the rank, or a cache all of
+ * them? */
 static bool
-is_whole(const struct judge *j, int64_t rank)
+is_whole(const struct salvage_dataset *d, bool map, int64_t rank)
 {
 	const struct salvage_rank *r = NULL;
 
-	if (rank < j->d->nhere && j->d->here[rank].whole)
+	if (rank < d->nhere && d->here[rank].whole)
 		return true;
-	if (rank >= j->d->nranks)
+	if (rank >= d->nranks)
 		return false;
-	r = &j->d->ranks[rank];
+	r = &d->ranks[rank];
 	if (r->best == NULL ||
-	    !(r->best->found.map || (!j->map && r->best->found.listed)))
+	    !(r->best->found.map || (!map && r->best->found.listed)))
 		return false;
-	return j->map || j->d->bypass || r->best->found.bad == 0;
+	return map || d->bypass || r->best->found.bad == 0;
 }
 
 /* Order by set, then by member. */
@@ -85,8 +75,8 @@ struct tally {
  * rebuild.
  */
 static void
-solve_seats(const struct judge *j, const struct seat *s, size_t n,
-	    struct tally *out)
+solve_seats(const struct salvage_dataset *d, bool map, const struct seat *s,
+	    size_t n, struct tally *out)
 {
 	const struct nodecache_red *r = s[0].red;
 	const struct redset_format *f = redset_format(r->type);
@@ -120,7 +110,8 @@ solve_seats(const struct judge *j, const struct seat *s, size_t n,
 			continue;
 		is[left].all.to = m[left].bytes = red->left;
 		m[left].lost = &is[left].all;
-		m[left].nlost = red->left > 0 && !is_whole(j, red->left_rank);
+		m[left].nlost =
+			red->left > 0 && !is_whole(d, map, red->left_rank);
 	}
 	/* The files of a member are named in its header, and in those of its
 	 * right neighbours. */
@@ -140,67 +131,47 @@ solve_seats(const struct judge *j, const struct seat *s, size_t n,
 	mem_free(is);
 }
 
-static void
-explain_ranks(struct judge *j)
+/* Returns why files, or with `map` filemaps, are lost.  NULL: all protected
+ * files are whole, or may be rebuilt.  *lost: ranks with missing ones. */
+static const char *
+judge_kind(const struct salvage *p, const struct salvage_dataset *d, bool map,
+	   uint32_t *lost)
 {
-	struct buf list = BUF_INIT;
-	uint32_t named = 0;
-
-	for (int64_t i = 0; i < j->d->world && named <= RANKS_NAMED; i++) {
-		if (is_whole(j, i))
-			continue;
-		if (named++ < RANKS_NAMED)
-			buf_printf(&list, " %" PRId64, i);
-		else
-			buf_add_str(&list, " ...");
-	}
-	j->why = arena_printf(
-		j->p->arena,
-		"%s%s%s: no redundancy is left that could rebuild %s",
-		j->lost == 1 ? "rank" : "ranks", list.data,
-		j->map ? " (filemaps)" : "",
-		j->lost == 1 ? "it" : "all of them");
-	buf_free(&list);
-}
-
-/* Sets j->why if files are lost.  Otherwise all protected files are whole, or
- * may be rebuilt. */
-static void
-judge_kind(struct judge *j)
-{
-	const struct salvage_dataset *d = j->d;
 	const uint32_t most = d->nranks > d->nhere ? d->nranks : d->nhere;
-	uint32_t alone = 0;
+	struct seat *seats = mem_alloc((size_t)most + 1, sizeof(*seats));
+	size_t nseats = 0;
+	uint32_t alone = 0, covered = 0, named = 0;
 	uint64_t members = 0;
+	struct buf list = BUF_INIT;
+	const char *why = NULL;
 
-	j->seats = mem_alloc((size_t)most + 1, sizeof(*j->seats));
 	for (uint32_t i = 0; i < most; i++) {
 		const struct nodecache_red *red = NULL;
 
 		/* Its redundancy file in a cache, or on the prefix. */
 		if (i < d->nranks && d->ranks[i].best != NULL)
-			red = j->map ? &d->ranks[i].best->found.mapred
-				     : &d->ranks[i].best->found.red;
+			red = map ? &d->ranks[i].best->found.mapred
+				  : &d->ranks[i].best->found.red;
 		if ((red == NULL || !red->there) && i < d->nhere)
-			red = j->map ? &d->here[i].mapred : &d->here[i].red;
+			red = map ? &d->here[i].mapred : &d->here[i].red;
 		if (red != NULL && red->there)
-			j->seats[j->nseats++] =
-				(struct seat){ red, is_whole(j, i) };
+			seats[nseats++] =
+				(struct seat){ red, is_whole(d, map, i) };
 		else
-			alone += is_whole(j, i);
+			alone += is_whole(d, map, i);
 	}
 	for (int64_t i = 0; i < d->world; i++)
-		j->lost += !is_whole(j, i);
-	if (j->lost == 0)
-		return;
-	if (j->nseats > 0)
-		qsort(j->seats, j->nseats, sizeof(*j->seats), by_seat);
-	for (size_t i = 0, end = 0; i < j->nseats; i = end) {
-		const struct nodecache_red *r = j->seats[i].red;
+		*lost += !is_whole(d, map, i);
+	if (*lost == 0)
+		goto out;
+	if (nseats > 0)
+		qsort(seats, nseats, sizeof(*seats), by_seat);
+	for (size_t i = 0, end = 0; i < nseats; i = end) {
+		const struct nodecache_red *r = seats[i].red;
 		struct tally t;
 
-		for (end = i + 1; end < j->nseats; end++) {
-			const struct nodecache_red *x = j->seats[end].red;
+		for (end = i + 1; end < nseats; end++) {
+			const struct nodecache_red *x = seats[end].red;
 
 			if (x->type != r->type || x->sets != r->sets ||
 			    x->set != r->set || x->members != r->members)
@@ -210,25 +181,42 @@ judge_kind(struct judge *j)
 		 * wrong: leave the verdict to the rebuild. */
 		members += r->members;
 		if (members > (uint64_t)d->world)
-			return;
-		solve_seats(j, &j->seats[i], end - i, &t);
+			goto out;
+		solve_seats(d, map, &seats[i], end - i, &t);
 		/* Ranks without a redundancy file may be those that no header
 		 * names. */
 		if (t.lost || t.nameless > alone) {
-			j->why = arena_printf(j->p->arena,
-					      "set %" PRIu32 " of %" PRIu32
-					      " (%s%s): %" PRIu32 " of %" PRIu32
-					      " members are missing",
-					      r->set, r->sets,
-					      redset_type_name(r->type),
-					      j->map ? ", filemaps" : "",
-					      t.missing, r->members);
-			return;
+			why = arena_printf(
+				p->arena,
+				"set %" PRIu32 " of %" PRIu32
+				" (%s%s): %" PRIu32 " of %" PRIu32
+				" members are missing",
+				r->set, r->sets, redset_type_name(r->type),
+				map ? ", filemaps" : "", t.missing, r->members);
+			goto out;
 		}
-		j->covered += t.missing;
+		covered += t.missing;
 	}
-	if (j->covered < j->lost)
-		explain_ranks(j);
+	for (int64_t i = 0;
+	     i < d->world && covered < *lost && named <= RANKS_NAMED; i++) {
+		if (is_whole(d, map, i))
+			continue;
+		if (named++ < RANKS_NAMED)
+			buf_printf(&list, " %" PRId64, i);
+		else
+			buf_add_str(&list, " ...");
+	}
+	if (covered < *lost)
+		why = arena_printf(
+			p->arena,
+			"%s%s%s: no redundancy is left that could rebuild %s",
+			*lost == 1 ? "rank" : "ranks", list.data,
+			map ? " (filemaps)" : "",
+			*lost == 1 ? "it" : "all of them");
+	buf_free(&list);
+out:
+	mem_free(seats);
+	return why;
 }
 
 void
@@ -249,15 +237,13 @@ scavenge_judge(struct salvage *p, struct salvage_dataset *d)
 	d->hidden = p->hidden;
 	d->unplaced = d->nameless && !d->unread;
 	for (int map = 1; map >= 0 && d->why == NULL; map--) {
-		struct judge j = { .p = p, .d = d, .map = map };
+		uint32_t lost = 0;
 
-		judge_kind(&j);
-		mem_free(j.seats);
-		if (j.lost > d->missing)
-			d->missing = j.lost;
-		if (j.lost > 0)
+		whys[map] = judge_kind(p, d, map, &lost);
+		if (lost > d->missing)
+			d->missing = lost;
+		if (lost > 0)
 			d->state = SALVAGE_RECOVERABLE;
-		whys[map] = j.why;
 	}
 	if (whys[1] != NULL && whys[0] == NULL && !d->unread) {
 		d->unplaced = true;

@@ -37,31 +37,6 @@ struct name {
 	const char *red; /* NULL: the filemap */
 };
 
-struct names {
-	struct arena *arena;
-	size_t count, cap;
-	struct name *list;
-};
-
-static int
-add_name(void *arg, const char *name, struct error *err)
-{
-	struct names *n = arg;
-	uint32_t rank = 0;
-	const enum dataset_dir_kind kind = dataset_dir_kind(name, &rank);
-	struct name new = { .rank = rank };
-
-	if (kind != DATASET_DIR_FILEMAP && kind != DATASET_DIR_REDUNDANCY &&
-	    kind != DATASET_DIR_DESCRIPTOR)
-		return 0;
-	(void)err;
-	if (kind != DATASET_DIR_FILEMAP)
-		new.red = arena_strdup(n->arena, name);
-	(void)MEM_ROOM(n->list, n->count, n->cap);
-	n->list[n->count++] = new;
-	return 0;
-}
-
 static int
 compare_name(const void *x, const void *y)
 {
@@ -76,16 +51,16 @@ compare_name(const void *x, const void *y)
 
 /* Group the sorted names into one slot for each rank. */
 static void
-make_slots(struct nodecache_dir *d, const struct names *n)
+make_slots(struct nodecache_dir *d, const struct name *list, size_t count)
 {
-	const char **red = arena_alloc(d->arena, n->count + 1, sizeof(*red));
+	const char **red = arena_alloc(d->arena, count + 1, sizeof(*red));
 
-	d->slots = arena_alloc(d->arena, n->count + 1, sizeof(*d->slots));
-	for (size_t i = 0; i < n->count; i++) {
-		const struct name *name = &n->list[i];
+	d->slots = arena_alloc(d->arena, count + 1, sizeof(*d->slots));
+	for (size_t i = 0; i < count; i++) {
+		const struct name *name = &list[i];
 		struct nodecache_slot *s = &d->slots[d->count];
 
-		if (i == 0 || n->list[i - 1].rank != name->rank) {
+		if (i == 0 || list[i - 1].rank != name->rank) {
 			*s = (struct nodecache_slot){ .rank = name->rank,
 						      .red = red };
 			d->count++;
@@ -105,25 +80,40 @@ int
 nodecache_dir_open(struct nodecache_dir *d, const char *path, struct error *err)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-	struct names names = { .arena = arena_new() };
-	const char *meta = arena_printf(names.arena, "%s/" SCR_DIR, path);
+	struct arena *a = arena_new();
+	const char *meta = arena_printf(a, "%s/" SCR_DIR, path), *name = NULL;
+	struct name *list = NULL;
+	size_t count = 0, cap = 0;
+	struct dir_walk w;
 	int rc = 0;
 
-	*d = (struct nodecache_dir){ .arena = names.arena,
-				     .fd = -1,
-				     .meta = -1 };
+	*d = (struct nodecache_dir){ .arena = a, .fd = -1, .meta = -1 };
 	d->fd = open(path, flags);
 	if (d->fd < 0)
 		return error_sys(err, "%s: cannot open", path);
 	d->meta = openat(d->fd, SCR_DIR, flags | O_NOFOLLOW);
 	if (d->meta < 0)
 		return error_sys(err, "%s: cannot open", meta);
-	rc = dir_each(d->meta, meta, add_name, &names, err);
-	if (names.count > 0)
-		qsort(names.list, names.count, sizeof(*names.list),
-		      compare_name);
-	make_slots(d, &names);
-	mem_free(names.list);
+	rc = dir_walk(&w, d->meta, meta, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		uint32_t rank = 0;
+		const enum dataset_dir_kind kind =
+			dataset_dir_kind(name, &rank);
+		const bool map = kind == DATASET_DIR_FILEMAP;
+
+		if (!map && kind != DATASET_DIR_REDUNDANCY &&
+		    kind != DATASET_DIR_DESCRIPTOR)
+			continue;
+		(void)MEM_ROOM(list, count, cap);
+		list[count++] =
+			(struct name){ rank,
+				       map ? NULL : arena_strdup(a, name) };
+	}
+	rc = dir_done(&w, rc, err);
+	if (count > 0)
+		qsort(list, count, sizeof(*list), compare_name);
+	make_slots(d, list, count);
+	mem_free(list);
 	return rc;
 }
 
@@ -409,22 +399,14 @@ look_at_map(struct looking *l, struct nodecache_rank *r)
 	}
 }
 
-static int
-see_file(void *arg, const char *name, struct error *err)
-{
-	struct nodecache_dataset *d = arg;
-
-	(void)err;
-	d->nameless = d->nameless || !str_eq(name, SCR_DIR);
-	return 0;
-}
-
 static void
 look_at_dir(struct looking *l)
 {
 	struct nodecache_dataset *d = l->d;
 	struct error why = ERROR_INIT;
+	const char *name = NULL;
 	struct redset_name n;
+	struct dir_walk w;
 	struct stat st;
 
 	/* Two nodes see the same directory if inode and time of change are
@@ -435,9 +417,14 @@ look_at_dir(struct looking *l)
 		d->store = arena_printf(
 			l->arena, "%ju:%jd.%09ld", (uintmax_t)st.st_ino,
 			(intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
-	if (l->dir.count == 0 &&
-	    dir_each(l->dir.fd, d->dir, see_file, d, &why) < 0)
-		problem(l, &d->problem, &why);
+	if (l->dir.count == 0) {
+		int rc = dir_walk(&w, l->dir.fd, d->dir, &why);
+
+		while (rc == 0 && (name = dir_next(&w)) != NULL)
+			d->nameless = d->nameless || !str_eq(name, SCR_DIR);
+		if (dir_done(&w, rc, &why) < 0)
+			problem(l, &d->problem, &why);
+	}
 	d->ranks = arena_alloc(l->arena, l->dir.count + 1, sizeof(*d->ranks));
 	for (size_t i = 0; i < l->dir.count; i++) {
 		const struct nodecache_slot *s = &l->dir.slots[i];

@@ -133,23 +133,11 @@ scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 	return 0;
 }
 
-/* The restart point, if a checkpoint is or can be saved: does it stay another
- * one? */
-static bool
-is_other_restart(const struct scavenge *s, const struct index_entry *e)
-{
-	const int64_t saved = scavenge_outlook(s).saved;
-	const struct salvage_dataset *d = salvage_find(&s->plan, saved);
-
-	return e->current && index_entry_valid(e) && d != NULL &&
-	       e->id != saved &&
-	       (!s->work->dry_run || scavenge_is_later(s, e, d));
-}
-
 int
 scavenge_find_restart(struct scavenge *s, struct error *err)
 {
-	const bool saved = scavenge_outlook(s).saved > 0;
+	const int64_t saved = scavenge_outlook(s).saved;
+	const struct salvage_dataset *d = salvage_find(&s->plan, saved);
 	struct catalogue_entries all;
 	struct fetchable f;
 	int rc = 0;
@@ -163,12 +151,17 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 		const struct index_entry *e =
 			&all.list[i < all.count ? i : i - all.count];
 
-		if (saved ? !is_other_restart(s, e)
-			  : e->current != (i < all.count) ||
-				    !index_entry_valid(e) || !e->desc.is_ckpt)
+		if (!index_entry_valid(e))
 			continue;
-		/* Can the next job fetch it? */
-		if (!saved) {
+		/* If a checkpoint is or can be saved: does the restart point
+		 * stay another one?  Else: can the next job fetch it? */
+		if (saved > 0) {
+			if (!e->current || d == NULL || e->id == saved ||
+			    (s->work->dry_run && !scavenge_is_later(s, e, d)))
+				continue;
+		} else {
+			if (e->current != (i < all.count) || !e->desc.is_ckpt)
+				continue;
 			rc = catalogue_fetchable(s->prefix, e, s->o->catalogue,
 						 &f, err);
 			if (rc < 0 || f.status != STATUS_OK)
@@ -459,15 +452,27 @@ is_whole(struct scavenge *s, const struct salvage_dataset *d, bool *whole,
 	return rc;
 }
 
-/* Add up what the nodes have removed.  A node that failed is reported. */
-static uint64_t
-count_bytes(const struct scavenge *s, const struct scavenge_call *call)
+/* Remove the dataset from the caches of all nodes, and add up their bytes.  A
+ * node that failed is reported. */
+static int
+clean(struct scavenge *s, const struct salvage_dataset *d, uint64_t *total,
+      struct error *err)
 {
-	uint64_t total = 0;
+	struct scavenge_call call;
+	uint32_t *nodes = mem_calloc(s->job->nodes.count + 1, sizeof(*nodes));
+	size_t count = 0;
 	char why[512];
+	int rc = 0;
 
-	for (size_t i = 0; i < call->hosts.count; i++) {
-		const struct remote_result *r = &call->results[i];
+	for (size_t i = 0; i < s->job->nodes.count; i++)
+		if (s->nodes[i].state == SCAVENGE_NODE_ALIVE)
+			nodes[count++] = (uint32_t)i;
+	scavenge_call_init(&call, s);
+	scavenge_call_add(&call, "--id", num_str(d->id));
+	scavenge_call_add(&call, "--clean", num_str(d->created));
+	rc = scavenge_call_run(&call, s, nodes, count, err);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		const struct remote_result *r = &call.results[i];
 		const char *text = r->out.data, *line = NULL;
 		size_t len = 0;
 
@@ -479,35 +484,14 @@ count_bytes(const struct scavenge *s, const struct scavenge_call *call)
 
 			if (j != NULL &&
 			    json_get_u64(j, "cleaned", UINT64_MAX, &bytes))
-				total += bytes;
+				*total += bytes;
 			json_release(j);
 		}
 		if (r->state != REMOTE_DONE || r->status != STATUS_OK)
 			work_say(s->work, "%s: its cache is not cleaned: %s",
-				 call->hosts.names[i],
+				 call.hosts.names[i],
 				 scavenge_reason(r, why, sizeof(why)));
 	}
-	return total;
-}
-
-static int
-clean(struct scavenge *s, const struct salvage_dataset *d, uint64_t *bytes,
-      struct error *err)
-{
-	struct scavenge_call call;
-	uint32_t *nodes = mem_calloc(s->job->nodes.count + 1, sizeof(*nodes));
-	size_t count = 0;
-	int rc = 0;
-
-	for (size_t i = 0; i < s->job->nodes.count; i++)
-		if (s->nodes[i].state == SCAVENGE_NODE_ALIVE)
-			nodes[count++] = (uint32_t)i;
-	scavenge_call_init(&call, s);
-	scavenge_call_add(&call, "--id", num_str(d->id));
-	scavenge_call_add(&call, "--clean", num_str(d->created));
-	rc = scavenge_call_run(&call, s, nodes, count, err);
-	if (rc == 0)
-		*bytes += count_bytes(s, &call);
 	scavenge_call_end(&call);
 	mem_free(nodes);
 	return rc;

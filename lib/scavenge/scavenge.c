@@ -181,33 +181,11 @@ scavenge_close(struct scavenge *s)
 /* --- Order of saving --- */
 
 static int
-save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
-{
-	bool unsure = false;
-
-	for (size_t i = s->plan.count; i-- > 0;) {
-		struct salvage_dataset *d = &s->plan.datasets[i];
-
-		if (!d->ckpt || d->unfinished || d->id >= limit)
-			continue;
-		if (scavenge_look(s, d, err) < 0)
-			return -1;
-		/* Datasets that are output, too, have been tried. */
-		if (!d->done && !d->output && scavenge_save(s, d, err) < 0)
-			return -1;
-		if (d->done)
-			return unsure ? 0 : scavenge_make_current(s, d, err);
-		/* The index lists it as valid: a restart may succeed in reading
-		 * it, and otherwise falls back to the older one. */
-		unsure = unsure || (d->claimed && scavenge_is_unknown(d));
-	}
-	return 0;
-}
-
-static int
 save_all(struct scavenge *s, struct error *err)
 {
 	int64_t limit = INT64_MAX;
+	bool unsure = false;
+	struct salvage_dataset *d = NULL;
 
 	if (s->o->only > 0)
 		return scavenge_save(s, salvage_find(&s->plan, s->o->only),
@@ -215,18 +193,33 @@ save_all(struct scavenge *s, struct error *err)
 	/* Save output datasets, oldest first, until one cannot be saved.  A job
 	 * restarted from a later checkpoint would never write that output
 	 * again, so no later checkpoint may be saved. */
-	for (size_t i = 0; i < s->plan.count; i++) {
-		struct salvage_dataset *d = &s->plan.datasets[i];
-
+	for (size_t i = 0; i < s->plan.count && limit == INT64_MAX; i++) {
+		d = &s->plan.datasets[i];
 		if (!d->output || d->done || d->unfinished)
 			continue;
-		if (limit == INT64_MAX && scavenge_save(s, d, err) < 0)
+		if (scavenge_save(s, d, err) < 0)
 			return -1;
-		if (!d->done && limit == INT64_MAX)
+		if (!d->done)
 			limit = d->id;
 	}
-	if (save_checkpoint(s, limit, err) < 0)
-		return -1;
+	/* Then the newest checkpoint. */
+	for (size_t i = s->plan.count; i-- > 0;) {
+		d = &s->plan.datasets[i];
+		if (!d->ckpt || d->unfinished || d->id >= limit)
+			continue;
+		if (scavenge_look(s, d, err) < 0)
+			return -1;
+		/* Datasets that are output, too, have been tried. */
+		if (!d->done && !d->output && scavenge_save(s, d, err) < 0)
+			return -1;
+		if (d->done && !unsure && scavenge_make_current(s, d, err) < 0)
+			return -1;
+		if (d->done)
+			break;
+		/* The index lists it as valid: a restart may succeed in reading
+		 * it, and otherwise falls back to the older one. */
+		unsure = unsure || (d->claimed && scavenge_is_unknown(d));
+	}
 	if (s->o->keep > 0)
 		scavenge_prune(s);
 	return 0;

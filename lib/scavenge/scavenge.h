@@ -47,7 +47,7 @@ struct scavenge_options {
 enum scavenge_node_state {
 	SCAVENGE_NODE_SKIPPED, /* listed in `down` */
 	SCAVENGE_NODE_ALIVE,
-	SCAVENGE_NODE_DEAD,    /* see scavenge_conclude() */
+	SCAVENGE_NODE_DEAD,    /* see scavenge_unreached() */
 	SCAVENGE_NODE_INVALID, /* answered, but no survey could be read */
 	/* it, or something before it, refused; or it was cut off */
 	SCAVENGE_NODE_UNREACHABLE,
