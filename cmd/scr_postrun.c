@@ -219,27 +219,13 @@ next_on_prefix(const struct scavenge *s, int64_t id, char *to, size_t size)
 	overview_fini(&all);
 }
 
-/* The same scavenge of dataset `id` alone. */
-static void
-next_again(const struct scavenge *s, const struct settings *set, int64_t id,
-	   char *to, size_t size)
-{
-	struct buf command = BUF_INIT;
-
-	buf_add_str(&command, "scr_postrun");
-	report_add_options(&command, &set->where, set->down, set->remote);
-	buf_add_str(&command, " --id");
-	report_command(command.data, catalogue_path(s->prefix),
-		       catalogue_word_now_str(s->prefix, id), to, size);
-	buf_free(&command);
-}
-
 /* Find the command to run after a loss; "": there is none.  If nothing of the
  * lost datasets is on the prefix, it shows from what the next job restarts. */
 static void
 find_next(const struct scavenge *s, const struct settings *set, int status,
 	  char *to, size_t size)
 {
+	struct buf command = BUF_INIT;
 	int scr = -1;
 	struct stat st;
 
@@ -262,12 +248,22 @@ find_next(const struct scavenge *s, const struct settings *set, int status,
 		    (scr < 0 ||
 		     dir_stat(scr, dataset_dir_str(d->id), &st, 0) < 0))
 			continue;
-		/* A rest in the caches may complete it. */
-		if (d->nranks > 0 && s->o->only != d->id)
-			next_again(s, set, d->id, to, size);
-		else
+		if (d->nranks == 0 || s->o->only == d->id) {
 			next_on_prefix(s, d->id, to, size);
+			continue;
+		}
+		/* A rest in the caches may complete it: the same scavenge of
+		 * this dataset alone. */
+		buf_add_str(&command, "scr_postrun");
+		report_add_options(&command, &set->where, set->down,
+				   set->remote);
+		buf_add_str(&command, " --id");
+		report_command(command.data, catalogue_path(s->prefix),
+			       catalogue_word_now_str(s->prefix, d->id), to,
+			       size);
+		buf_clear(&command);
 	}
+	buf_free(&command);
 	if (to[0] == '\0' && catalogue_restart_point(s->prefix) > 0)
 		report_command("scr_index", s->job->prefix, NULL, to, size);
 }

@@ -206,18 +206,6 @@ check_job(struct doctor *d, struct job *j)
 }
 
 static void
-check_limits(struct doctor *d)
-{
-	struct rlimit l = { .rlim_cur = RLIM_INFINITY };
-
-	(void)getrlimit(RLIMIT_NOFILE, &l);
-	add(d, l.rlim_cur < DESCRIPTORS ? WARNING : GOOD, "limits",
-	    "ulimit -n 1024",
-	    l.rlim_cur < DESCRIPTORS ? "%llu open files" : "enough open files",
-	    (unsigned long long)l.rlim_cur);
-}
-
-static void
 check_prefix(struct doctor *d, const struct job *j)
 {
 	struct error err = ERROR_INIT;
@@ -454,6 +442,7 @@ env_doctor(const struct env_call *c)
 	struct buf command = BUF_INIT;
 	struct json *out = NULL;
 	char next[16384] = "";
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
 	struct job j;
 	int status = STATUS_OK;
 
@@ -466,7 +455,12 @@ env_doctor(const struct env_call *c)
 		d.list = json_new_array();
 	check_job(&d, &j);
 	check_prefix(&d, &j);
-	check_limits(&d);
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	add(&d, files.rlim_cur < DESCRIPTORS ? WARNING : GOOD, "limits",
+	    "ulimit -n 1024",
+	    files.rlim_cur < DESCRIPTORS ? "%llu open files"
+					 : "enough open files",
+	    (unsigned long long)files.rlim_cur);
 	check_library(&d);
 	check_nodes(&d, &j);
 	/* The scavenge of this job with the options that choose it; it needs

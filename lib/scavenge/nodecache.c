@@ -231,6 +231,7 @@ read_header(struct looking *l, int fd, const char *name, uint32_t owner,
 	char head[KVTREE_HEADER_SIZE];
 	struct kvtree *t = NULL;
 	size_t size = 0;
+	struct stat st;
 	int rc = -1;
 
 	buf_clear(&l->raw);
@@ -241,6 +242,11 @@ read_header(struct looking *l, int fd, const char *name, uint32_t owner,
 	if (size > HEADER_MAX)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: a header of %zu bytes", name, size);
+	if (fstat(fd, &st) == 0 && size > (uint64_t)st.st_size)
+		return error_set(
+			err, ERROR_CORRUPT,
+			"%s: ends at byte %" PRIu64 ", expected %zu more", name,
+			(uint64_t)st.st_size, size - (size_t)st.st_size);
 	buf_reserve(&l->raw, size);
 	if (io_pread(fd, name, l->raw.data, size, 0, err) < 0)
 		return -1;

@@ -182,30 +182,6 @@ is_better(const struct salvage_holder *a, const struct salvage_holder *b,
 	return a->node < b->node;
 }
 
-static void
-share_out(const struct salvage *p, struct salvage_dataset *d, uint64_t *load)
-{
-	memset(load, 0, p->nnodes * sizeof(*load));
-	d->files = d->bytes = 0;
-	for (uint32_t i = 0; i < d->nranks; i++) {
-		struct salvage_rank *r = &d->ranks[i];
-		uint64_t bytes = 0;
-
-		r->best = NULL;
-		for (struct salvage_holder *h = r->holders; h; h = h->next)
-			if (!p->gone[h->node] &&
-			    (r->best == NULL || is_better(h, r->best, load)))
-				r->best = h;
-		if (r->best == NULL)
-			continue;
-		/* Count a rank without bytes as work, too. */
-		bytes = r->best->found.bytes + r->best->found.redundancy;
-		load[r->best->node] += bytes + 1;
-		d->files += r->best->found.files;
-		d->bytes += bytes;
-	}
-}
-
 void
 salvage_plan(struct salvage *p)
 {
@@ -213,9 +189,32 @@ salvage_plan(struct salvage *p)
 
 	if (p->count > 0)
 		qsort(p->datasets, p->count, sizeof(*p->datasets), num_by_id);
-	for (size_t i = 0; i < p->count; i++) {
-		share_out(p, &p->datasets[i], load);
-		scavenge_judge(p, &p->datasets[i]);
+	for (size_t k = 0; k < p->count; k++) {
+		struct salvage_dataset *d = &p->datasets[k];
+
+		memset(load, 0, p->nnodes * sizeof(*load));
+		d->files = d->bytes = 0;
+		for (uint32_t i = 0; i < d->nranks; i++) {
+			struct salvage_rank *r = &d->ranks[i];
+			struct salvage_holder *h = r->holders;
+			uint64_t bytes = 0;
+
+			r->best = NULL;
+			for (; h != NULL; h = h->next)
+				if (!p->gone[h->node] &&
+				    (r->best == NULL ||
+				     is_better(h, r->best, load)))
+					r->best = h;
+			if (r->best == NULL)
+				continue;
+			/* Count a rank without bytes as work, too. */
+			bytes = r->best->found.bytes +
+				r->best->found.redundancy;
+			load[r->best->node] += bytes + 1;
+			d->files += r->best->found.files;
+			d->bytes += bytes;
+		}
+		scavenge_judge(p, d);
 	}
 	mem_free(load);
 }

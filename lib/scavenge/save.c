@@ -425,33 +425,6 @@ scavenge_pack(struct scavenge *s, int64_t was)
 	s->seconds[SCAVENGE_PACK] += clock_seconds() - start;
 }
 
-/* Is the dataset whole on the prefix, and this very one?  The index is read
- * again. */
-static int
-is_whole(struct scavenge *s, const struct salvage_dataset *d, bool *whole,
-	 struct error *err)
-{
-	struct index *ix = NULL;
-	struct index_entry e;
-	struct fetchable f;
-	int rc = 0;
-
-	*whole = false;
-	if (d->created == 0)
-		return 0;
-	ix = catalogue_read(s->prefix, err);
-	if (ix == NULL)
-		return -1;
-	if (index_find_id(ix, d->id, &e, NULL) == 0 && index_entry_valid(&e) &&
-	    e.desc.created_us == (int64_t)d->created) {
-		rc = catalogue_fetchable(s->prefix, &e, s->o->catalogue, &f,
-					 err);
-		*whole = rc == 0 && f.status == STATUS_OK;
-	}
-	index_free(ix);
-	return rc;
-}
-
 /* Remove the dataset from the caches of all nodes, and add up their bytes.  A
  * node that failed is reported. */
 static int
@@ -507,12 +480,28 @@ scavenge_clean(struct scavenge *s, struct error *err)
 	for (size_t i = 0; rc == 0 && i < s->plan.count; i++) {
 		const struct salvage_dataset *d = &s->plan.datasets[i];
 		const uint64_t before = bytes;
+		struct index *ix = NULL;
+		struct index_entry e;
+		struct fetchable f;
 		bool whole = false;
 
 		if (d->nranks == 0 || (s->o->only > 0 && d->id != s->o->only))
 			continue;
-		rc = is_whole(s, d, &whole, err);
-		if (rc == 0 && whole)
+		/* Is it whole on the prefix, and this very one?  The index is
+		 * read again. */
+		if (d->created > 0)
+			ix = catalogue_read(s->prefix, err);
+		if (d->created > 0 && ix == NULL)
+			rc = -1;
+		if (ix != NULL && index_find_id(ix, d->id, &e, NULL) == 0 &&
+		    index_entry_valid(&e) &&
+		    e.desc.created_us == (int64_t)d->created) {
+			rc = catalogue_fetchable(s->prefix, &e, s->o->catalogue,
+						 &f, err);
+			whole = rc == 0 && f.status == STATUS_OK;
+		}
+		index_free(ix);
+		if (whole)
 			rc = clean(s, d, &bytes, err);
 		/* Nodes that removed nothing say why. */
 		if (!whole || bytes > before)
