@@ -96,7 +96,7 @@ plan_check_files(struct plan *p, const struct work *work, bool *look,
 }
 
 enum file_age
-file_age_of(const struct stat *st, const struct attr *recorded)
+plan_age_of(const struct stat *st, const struct attr *recorded)
 {
 	if (!recorded->has_times)
 		return AGE_UNKNOWN;
@@ -115,7 +115,7 @@ plan_file_age(const struct plan *p, const struct plan_file *f)
 	return f->packed || path_stat_beneath(p->places[f->place].root_fd,
 					      f->path, &st, NULL) < 0
 		       ? AGE_UNKNOWN
-		       : file_age_of(&st, &f->attr);
+		       : plan_age_of(&st, &f->attr);
 }
 
 /* A job writes all filemaps of a dataset within this time, in seconds. */

@@ -186,7 +186,7 @@ int plan_check_files(struct plan *p, const struct work *work, bool *look,
 
 /* The time of a file on disk, compared with the recorded one. */
 enum file_age { AGE_UNKNOWN, AGE_OLDER, AGE_SAME, AGE_LATER };
-enum file_age file_age_of(const struct stat *st, const struct attr *recorded);
+enum file_age plan_age_of(const struct stat *st, const struct attr *recorded);
 enum file_age plan_file_age(const struct plan *p, const struct plan_file *f);
 
 /* Read the redundancy file of a member, if its checksum is recorded.  *wrong:

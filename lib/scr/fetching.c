@@ -488,36 +488,6 @@ step(struct search *s, struct error *err)
 	return rc;
 }
 
-/* Rank 0: a checkpoint that was marked failed, as restarts from it ended, and
- * that is not lost?  1: *err says which. */
-static int
-find_failed(struct search *s, struct error *err)
-{
-	struct catalogue_entries all = { .index = NULL };
-	struct catalogue_options o;
-	struct verify_result is;
-	int found = 0;
-
-	onprefix_options(&o);
-	o.checksums = true;
-	(void)catalogue_entries(s->c, &all, NULL);
-	for (size_t i = 0; found == 0 && i < all.count; i++) {
-		const struct index_entry *e = &all.list[i];
-
-		if (!e->desc.is_ckpt || e->complete != 1 || e->failed == NULL ||
-		    (catalogue_verify(s->c, e, &o, NULL, &is, NULL) == 0 &&
-		     is.status == STATUS_LOST))
-			continue;
-		error_set(err, ERROR_SYSTEM,
-			  "dataset %" PRId64 " (%s): marked failed in the "
-			  "index, but not lost",
-			  e->id, e->name != NULL ? e->name : "");
-		found = 1;
-	}
-	catalogue_entries_free(&all);
-	return found;
-}
-
 /* Fetch the newest usable checkpoint; *refused: why another one was not
  * fetched, though it may be whole. */
 static int
@@ -549,9 +519,7 @@ search(struct run *run, struct error *refused, struct error *err)
 	/* One that the application itself has rejected may be replaced. */
 	if (rc > 0 && run->restart_id == 0 && !run->rejected &&
 	    !run->p.start_over && s.refused.kind == ERROR_NONE)
-		(void)team_agree(&run->world,
-				 s.c != NULL ? -find_failed(&s, &s.refused) : 0,
-				 &s.refused);
+		(void)onprefix_none_kept(run, &s.refused);
 	if (s.c != NULL)
 		say_warn_lines(catalogue_notice(s.c));
 	catalogue_close(s.c);

@@ -328,6 +328,34 @@ onprefix_failed(struct run *run, int64_t id)
 			       id, why.text);
 }
 
+int
+onprefix_none_kept(const struct run *run, struct error *err)
+{
+	struct catalogue_entries all = { .index = NULL };
+	struct catalogue_options o;
+	struct catalogue *c = NULL;
+	struct verify_result is;
+	int rc = open_prefix(run, &c, err);
+
+	onprefix_options(&o);
+	o.checksums = true;
+	if (c != NULL)
+		(void)catalogue_entries(c, &all, NULL);
+	for (size_t i = 0; rc == 0 && i < all.count; i++) {
+		const struct index_entry *e = &all.list[i];
+
+		if (e->desc.is_ckpt && e->complete == 1 && e->failed != NULL &&
+		    (catalogue_verify(c, e, &o, NULL, &is, NULL) < 0 ||
+		     is.status != STATUS_LOST))
+			rc = error_set(err, ERROR_SYSTEM,
+				       "dataset %" PRId64 " (%s): marked "
+				       "failed in the index, but not lost",
+				       e->id, e->name != NULL ? e->name : "");
+	}
+	catalogue_entries_free(&all);
+	return close_prefix(run, c, rc, err);
+}
+
 /* --- flush.scr --- */
 
 /* Remove the entries of datasets in no cache, and put in those that are due, or

@@ -70,6 +70,10 @@ int onprefix_delete(struct run *run, const char *name, struct error *err);
  */
 void onprefix_failed(struct run *run, int64_t id);
 
+/* -1: a checkpoint of the index was marked failed, and is not lost; *err names
+ * it. */
+int onprefix_none_kept(const struct run *run, struct error *err);
+
 /*
  * Rank 0: is the prefix full or read-only, so that a file in it that only the
  * commands read cannot be written?  Then there is one warning for all such
