@@ -66,6 +66,9 @@ run_status(const struct run_result *r)
 	case RUN_WHY_DONE:
 		break;
 	case RUN_WHY_HALT:
+		/* The next job would find it, too. */
+		status = r->end != RUN_NEVER ? r->again : 0;
+		break;
 	case RUN_WHY_LATE:
 		status = r->again;
 		break;

@@ -341,7 +341,7 @@ loop(struct run *r, int *status, struct error *err)
 	r->record.status = r->ends_with;
 	is.saved = r->scr >= 0 ? save(r) : STATUS_FAILED;
 	/* What is not saved counts if it were 0, or to be submitted again. */
-	is = (struct run_result){ .why = RUN_WHY_HALT,
+	is = (struct run_result){ .why = RUN_WHY_LATE,
 				  .saved = is.saved,
 				  .again = r->ends_with };
 	*status = r->ends_with != 0 && r->ends_with != r->o->again

@@ -113,8 +113,8 @@ hides(struct scavenge *s, uint32_t node)
 }
 
 /* Set the state of a node that has no survey; `down`: the resource manager
- * calls it down.  Its cache is not used; it may have what is missing, unless it is
- * gone. */
+ * calls it down.  Its cache is not used; it may have what is missing, unless it
+ * is gone. */
 static void
 mark(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
      bool down, const char *why)

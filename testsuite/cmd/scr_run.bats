@@ -165,7 +165,7 @@ $(uname -n) $(scr_env job-id)"
 	[[ $(runs) == 1 ]]
 	assert_stderr_has "HALT RUN"
 	# It is in the way of the next job, too.
-	ends 0 scr_run --runs 5 ./app
+	ends 0 scr_run --runs 5 --requeue-status 75 ./app
 	[[ $(runs) == 1 ]]
 	# A program that obeys it ends with 0: it is to be submitted again, too.
 	for obey in 'scr_halt -q -a @1' \
