@@ -121,26 +121,18 @@ name_sector(struct run *run, const struct part *p, size_t group)
 		.sector = (uint32_t)(group / size),
 		.rank = (uint32_t)(group % size),
 	};
-	const char *base = fti_name_str(&name);
-	size_t i = 0;
 
-	while (i < tree->count &&
-	       (tree->list[i].name.kind != FTI_NAME_TOPOLOGY ||
-		!str_eq(tree->list[i].exec, exec)))
-		i++;
-	if (i < tree->count)
-		dir = arena_strndup(arena, tree->list[i].path,
-				    (size_t)(path_base(tree->list[i].path) -
-					     tree->list[i].path));
-	else
-		dir = arena_printf(arena, "Meta/%s%s", exec,
-				   exec[0] != '\0' ? "/" : "");
-
-	return level == FTI_ARCHIVE
-		       ? arena_printf(arena, "%s%s/Ckpt_%" PRIu32 "/%s", dir,
-				      fti_level_dir(level), p->set->id, base)
-		       : arena_printf(arena, "%s%s/%s", dir,
-				      fti_level_dir(level), base);
+	for (size_t i = 0; dir == NULL && i < tree->count; i++)
+		if (tree->list[i].name.kind == FTI_NAME_TOPOLOGY &&
+		    str_eq(tree->list[i].exec, exec))
+			dir = fti_tree_dir(arena, tree->list[i].path);
+	if (dir == NULL)
+		dir = exec[0] == '\0' ? "Meta"
+				      : fti_tree_join(arena, "Meta", exec);
+	dir = fti_tree_join(arena, dir, fti_level_dir(level));
+	if (level == FTI_ARCHIVE)
+		dir = arena_printf(arena, "%s/Ckpt_%" PRIu32, dir, p->set->id);
+	return fti_tree_join(arena, dir, fti_name_str(&name));
 }
 
 /* --- Files that describe the others --- */
@@ -396,8 +388,7 @@ check_id(struct run *run, struct item *it, const struct fti_rankfile *r,
 	struct arena *arena = run->c->out.arena;
 	struct fti_name name = { .kind = FTI_NAME_RANK,
 				 .rank = it->rank->rank };
-	const char *own = NULL;
-	char *up = NULL;
+	const char *up = NULL;
 
 	if (p->id < 0)
 		p->id = r->id;
@@ -409,15 +400,11 @@ check_id(struct run *run, struct item *it, const struct fti_rankfile *r,
 	if (!p->moved)
 		return 0;
 	/* "Global/<exec>/dCP/": it becomes one of L4. */
-	own = it->rank->parts[FTI_OWN].entry->path;
-	up = arena_strndup(arena, own, (size_t)(path_base(own) - own));
-	if (up[0] != '\0')
-		up[strlen(up) - 1] = '\0';
+	up = fti_tree_dir(arena, it->rank->parts[FTI_OWN].entry->path);
+	up = fti_tree_join(arena, fti_tree_dir(arena, up),
+			   fti_level_dir(FTI_L4));
 	name.id = (uint32_t)p->id;
-	place(run,
-	      arena_printf(arena, "%.*s%s/%s", (int)(path_base(up) - up), up,
-			   fti_level_dir(FTI_L4), fti_name_str(&name)),
-	      to);
+	place(run, fti_tree_join(arena, up, fti_name_str(&name)), to);
 	return 0;
 }
 

@@ -48,25 +48,6 @@ length(struct span s)
 	return (size_t)(s.end - s.at);
 }
 
-/* The value that begins at `at`: in quotes, or up to a comment. */
-static struct span
-find_value(const char *at, const char *end)
-{
-	const char *p = inifile_skip_blanks(at, end), *close = NULL;
-
-	if (p < end && (*p == '"' || *p == '\'')) {
-		close = memchr(p + 1, *p, (size_t)(end - p - 1));
-		if (close != NULL)
-			return (struct span){ .at = p + 1, .end = close };
-	}
-	for (close = p; close < end && *close != ';' && *close != '#'; close++)
-		;
-	/* An empty value is where a new one goes. */
-	if (p == close)
-		p = close = at + (at < end && *at == ' ');
-	return trim(p, close);
-}
-
 struct pair {
 	struct span key, value;
 };
@@ -75,15 +56,30 @@ struct pair {
 static bool
 split(const struct inifile_line *l, struct pair *p)
 {
+	const char *end = l->end, *at = NULL, *close = NULL;
 	const char *equals =
 		l->kind != INIFILE_PAIR
 			? NULL
-			: memchr(l->text, '=', (size_t)(l->end - l->text));
+			: memchr(l->text, '=', (size_t)(end - l->text));
 
 	if (equals == NULL)
 		return false;
 	p->key = trim(l->text, equals);
-	p->value = find_value(equals + 1, l->end);
+	/* The value: in quotes, or up to a comment. */
+	at = inifile_skip_blanks(equals + 1, end);
+	if (at < end && (*at == '"' || *at == '\''))
+		close = memchr(at + 1, *at, (size_t)(end - at - 1));
+	if (close != NULL) {
+		p->value = (struct span){ .at = at + 1, .end = close };
+		return length(p->key) > 0;
+	}
+	for (close = at; close < end && *close != ';' && *close != '#'; close++)
+		;
+	/* An empty value is where a new one goes. */
+	if (at == close)
+		at = close =
+			equals + 1 + (equals + 1 < end && equals[1] == ' ');
+	p->value = trim(at, close);
 	return length(p->key) > 0;
 }
 

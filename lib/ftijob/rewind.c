@@ -89,40 +89,6 @@ by_from(const void *a, const void *b)
 		      ((const struct fti_step *)b)->from);
 }
 
-static int
-plan_hiding(struct fti_rewind *r, const struct fti_tree *t, bool replace,
-	    struct error *err)
-{
-	size_t kept = 0;
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < t->count; i++) {
-		const struct fti_entry *e = &t->list[i];
-		const enum fti_name_kind kind = e->name.kind;
-
-		if (!str_eq(e->exec, r->exec))
-			continue;
-		if (e->level < r->level ||
-		    (e->level == FTI_DCP && r->level == FTI_L4) ||
-		    (e->level == r->level && replace))
-			rc = hide(r, e, true, err);
-		else if (e->level == r->level && e->name.id != r->id &&
-			 (kind == FTI_NAME_RANK || kind == FTI_NAME_COPY ||
-			  kind == FTI_NAME_PARITY))
-			/* Files of other checkpoints in the same directories:
-			 * POSIX ones have none. */
-			rc = hide(r, e, false, err);
-	}
-	if (rc < 0 || r->count == 0)
-		return rc;
-	qsort(r->steps, r->count, sizeof(*r->steps), by_from);
-	for (size_t i = 1; i < r->count; i++)
-		if (!str_eq(r->steps[i].from, r->steps[kept].from))
-			r->steps[++kept] = r->steps[i];
-	r->count = kept + 1;
-	return 0;
-}
-
 /* --- Putting --- */
 
 static int
@@ -211,6 +177,7 @@ fti_rewind_plan(struct fti_rewind *r, unsigned number, const struct fti_tree *t,
 		struct error *err)
 {
 	const bool put = set->level == FTI_ARCHIVE || from != t;
+	size_t kept = 0;
 
 	*r = (struct fti_rewind){
 		.fd = t->fd,
@@ -226,8 +193,31 @@ fti_rewind_plan(struct fti_rewind *r, unsigned number, const struct fti_tree *t,
 		r->config = arena_strdup(r->arena, t->config);
 		rewind_name_backup(r);
 	}
-	if (plan_hiding(r, t, put, err) < 0)
-		return -1;
+	for (size_t i = 0; i < t->count; i++) {
+		const struct fti_entry *e = &t->list[i];
+		const enum fti_name_kind kind = e->name.kind;
+		const bool all = e->level < r->level ||
+				 (e->level == FTI_DCP && r->level == FTI_L4) ||
+				 (e->level == r->level && put);
+		/* Files of other checkpoints in the same directories: POSIX
+		 * ones have none. */
+		const bool other =
+			e->level == r->level && e->name.id != r->id &&
+			(kind == FTI_NAME_RANK || kind == FTI_NAME_COPY ||
+			 kind == FTI_NAME_PARITY);
+
+		if (str_eq(e->exec, r->exec) && (all || other) &&
+		    hide(r, e, all, err) < 0)
+			return -1;
+	}
+	/* Each directory once. */
+	if (r->count > 0)
+		qsort(r->steps, r->count, sizeof(*r->steps), by_from);
+	for (size_t i = 1; i < r->count; i++)
+		if (!str_eq(r->steps[i].from, r->steps[kept].from))
+			r->steps[++kept] = r->steps[i];
+	if (r->count > 0)
+		r->count = kept + 1;
 	return put ? plan_putting(r, set, from, err) : 0;
 }
 
