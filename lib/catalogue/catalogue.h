@@ -473,7 +473,7 @@ struct catalogue_goes {
  * except the current one, and those newer than the keep->last newest valid
  * ones.  If there are fewer valid ones, nothing is deleted.  Without
  * keep->outputs, output datasets are kept.  On failure, return NULL with *count
- * (size_t)-1:  ERROR_NOMEM; ERROR_DAMAGED:  `ix` was rebuilt, so it does not
+ * (size_t)-1:  ERROR_DAMAGED:  `ix` was rebuilt, so it does not
  * reliably show which datasets to keep.
  */
 int64_t *catalogue_prune(const struct catalogue *c, const struct index *ix,
