@@ -7,6 +7,7 @@
 #include "app.h"
 #include "arena.h"
 #include "buf.h"
+#include "conf.h"
 #include "env.h"
 #include "error.h"
 #include "io.h"
@@ -14,6 +15,7 @@
 #include "remote/remote.h"
 #include "run/runfile.h"
 #include "site/jobfiles.h"
+#include "site/resmgr.h"
 #include "str.h"
 
 /* Seconds for all processes of a node. */
@@ -56,9 +58,10 @@ static const char end[] =
 	       "kill -KILL $(marked \"$1\") 2>/dev/null\n"
 	       "exit 0\n";
 
-/* The mark of the run, in `a`. */
+/* The mark of the run, in `a`.  Without a resource manager, the nodes are those
+ * of the run, too. */
 static const char *
-mark_of(const struct job *j, struct arena *a, struct error *err)
+mark_of(struct job *j, struct arena *a, struct error *err)
 {
 	const int scr = jobfiles_open(j->prefix, false, err);
 	struct run_record r = { .mark = NULL };
@@ -72,6 +75,10 @@ mark_of(const struct job *j, struct arena *a, struct error *err)
 				  RUN_RECORD ": has no mark");
 		r.mark = NULL;
 	}
+	if (r.mark != NULL && j->nodes_given == NULL &&
+	    !conf_is_set(j->conf, "SCR_NODELIST") &&
+	    str_eq(resmgr_name(j->rm), "none"))
+		j->nodes_given = r.nodes;
 	hostlist_free(&r.bad);
 	hostlist_free(&r.steps);
 	io_close(scr);

@@ -317,6 +317,6 @@ run_once(struct run *r, struct error *err)
 			then.count, most, then.id,
 			then.count < most
 				? ""
-				: ": the next run takes an older one");
+				: ": this dataset is not tried again");
 	return 0;
 }
