@@ -110,6 +110,12 @@ report_unproved(const struct build *b)
 			 sets == 1 ? "set has" : "sets have");
 }
 
+static bool
+is_unknown(const struct plan *p)
+{
+	return p->verdict != SET_LOST && plan_status(p) == STATUS_FAILED;
+}
+
 /* Report what the deep check finds and marks.  ERROR_DAMAGED: it cannot be
  * determined which file is wrong. */
 static int
@@ -124,14 +130,16 @@ look_closer(struct build *b, bool deep, struct error *err)
 	if (rebuild_search(b->plan, deep, b->o->checksums && b->o->work.dry_run,
 			   &b->o->work, &r, err) < 0)
 		return -1;
-	b->out->undecided = deep_stuck(b->plan, &r);
+	b->out->undecided = deep_stuck(b->plan, &r) && !is_unknown(b->plan);
 	for (size_t i = 0; i < r.nfindings && rc == 0; i++) {
 		const struct deep_finding *f = &r.findings[i];
 		const bool located = !deep_is_open(b->plan, f);
 
 		deep_error(b->plan, f, &why);
-		if (!located && b->plan->verdict == SET_LOST &&
-		    plan_data_status(b->plan) != STATUS_DAMAGED) {
+		if (!located &&
+		    (is_unknown(b->plan) ||
+		     (b->plan->verdict == SET_LOST &&
+		      plan_data_status(b->plan) != STATUS_DAMAGED))) {
 			rc = plan_error(b->plan, err);
 		} else if (!located) {
 			rc = error_as(err, &why, "%s: %s", b->subject,
@@ -388,12 +396,6 @@ build_plan(struct build *b, struct error *err)
 }
 
 /* --- Entry point --- */
-
-static bool
-is_unknown(const struct plan *p)
-{
-	return p->verdict != SET_LOST && plan_status(p) == STATUS_FAILED;
-}
 
 static int
 build(struct build *b, int64_t id, struct error *err)
