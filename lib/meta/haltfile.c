@@ -35,6 +35,10 @@ halt_read(const struct kvtree *t, struct halt *out, struct error *err)
 	out->reason = NULL;
 	if (k != NULL && value_str(k, &out->reason, err) < 0)
 		return -1;
+	k = kvtree_get(t, HALT_OBEYED);
+	out->obeyed = NULL;
+	if (k != NULL && value_str(k, &out->obeyed, err) < 0)
+		return -1;
 	out->checkpoints_left = -1;
 	if (kvtree_get(t, "CheckpointsLeft") != NULL) {
 		if (halt_read_checkpoints(t, &out->checkpoints_left, err) < 0)
@@ -62,6 +66,7 @@ halt_read(const struct kvtree *t, struct halt *out, struct error *err)
 int
 halt_set_reason(struct kvtree *t, const char *reason, struct error *err)
 {
+	kvtree_remove(t, HALT_OBEYED);
 	return kvtree_set_first(t, "ExitReason", reason, err);
 }
 

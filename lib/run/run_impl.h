@@ -45,7 +45,6 @@ struct run {
 	/* The newest dataset seen in the caches; -1: not asked yet. */
 	int64_t cached;
 	bool late, hung; /* why the run is being ended */
-	bool halted;	 /* a halt was asked for while it ran */
 	bool untold;	 /* the record could not be written */
 	int status;	 /* of the last run */
 	/* Taken over while it was saving: the status that it was to end with;

@@ -62,7 +62,7 @@ may_launch(struct run *r)
 		    r->facts.halt == RUN_HALT_MET) {
 			line += strcspn(line, "\n");
 			line += *line == '\n';
-			if (*line == '\0' && !r->halted)
+			if (*line == '\0' && s.is.obeyed == NULL)
 				r->facts.halt = r->facts.end == RUN_NEVER
 							? RUN_HALT_NONE
 							: RUN_HALT_FINISHED;

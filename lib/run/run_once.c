@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -18,7 +17,6 @@
 #include "num.h"
 #include "run/launcher.h"
 #include "run/run_impl.h"
-#include "site/halt.h"
 #include "site/interval.h"
 #include "site/job.h"
 #include "site/jobfiles.h"
@@ -129,24 +127,6 @@ silent(struct run *r, const char *name, const char *why)
 	(void)hostlist_add_name(&r->now_silent, name, NULL);
 }
 
-/* Has the halt file been changed to stop the job?  When the program obeys,
- * libscr replaces the reason. */
-static void
-look_for_halt(struct run *r, struct timespec *seen)
-{
-	struct halt_state s = { .exists = false };
-	struct stat st;
-
-	if (fstatat(r->scr, HALT_FILE, &st, 0) < 0 ||
-	    memcmp(&st.st_mtim, seen, sizeof(*seen)) == 0)
-		return;
-	*seen = st.st_mtim;
-	if (halt_load(r->job->prefix, &s, NULL) == 0 && s.is.reason != NULL &&
-	    s.is.reason[0] != '\0' && !str_eq(s.is.reason, HALT_FINISHED))
-		r->halted = true;
-	halt_state_free(&s);
-}
-
 /* Watch the program until it has ended. */
 static void
 watch(struct run *r, struct run_child *c)
@@ -154,7 +134,6 @@ watch(struct run *r, struct run_child *c)
 	struct run_child probe = RUN_CHILD_INIT;
 	static const char *const verb[] = { "down-nodes", "--json", "--read",
 					    NULL };
-	struct timespec halt = { .tv_sec = 0 };
 	struct run_progress now;
 	struct run_watch w;
 	const double start = clock_seconds();
@@ -166,7 +145,6 @@ watch(struct run *r, struct run_child *c)
 	while (!run_child_poll(c)) {
 		run_listen(r, c, &probe, RUN_TICK);
 		t = clock_seconds();
-		look_for_halt(r, &halt);
 		run_progress_read(r->job->prefix, &now);
 		now.cached = r->cached;
 		if (now.newest > r->record.dataset)

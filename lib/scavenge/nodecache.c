@@ -481,7 +481,9 @@ nodecache_read(struct nodecache *n, const struct nodecache_where *w)
 			continue;
 		if (nodecache_dir_open(&l.dir, l.d->dir, &why) < 0)
 			problem(&l, &l.d->problem, &why);
-		else
+		/* Without metadata, its files have no name. */
+		if (why.kind == ERROR_NONE ||
+		    (why.kind == ERROR_ABSENT && l.dir.fd >= 0))
 			look_at_dir(&l);
 		nodecache_dir_close(&l.dir);
 	}

@@ -7,6 +7,7 @@
 #include "buf.h"
 #include "clock.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "scr/events.h"
 #include "scr/onprefix.h"
 #include "scr/run.h"
@@ -89,7 +90,16 @@ halted_only(struct run *run)
 static int
 put_reason(struct kvtree *t, void *arg, struct error *err)
 {
-	return halt_set_reason(t, arg, err);
+	char obeyed[ERROR_TEXT_MAX] = "";
+	struct halt h;
+
+	/* It may have come to its end as somebody asked for that. */
+	if (str_eq(arg, HALT_FINISHED) && halt_read(t, &h, NULL) == 0 &&
+	    h.reason != NULL && !str_eq(h.reason, HALT_FINISHED))
+		snprintf(obeyed, sizeof(obeyed), "%s", h.reason);
+	if (halt_set_reason(t, arg, err) < 0)
+		return -1;
+	return obeyed[0] == '\0' ? 0 : kvtree_set(t, HALT_OBEYED, obeyed, err);
 }
 
 static int

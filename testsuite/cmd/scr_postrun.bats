@@ -154,7 +154,9 @@ verdicts() {
 		protected XOR 2|rm $cache.2/.scr/filemap_* $cache.2/rank_[12]*|4|lost:
 		checkpoints 1; protected SINGLE 2|rm $cache.2/.scr/filemap_* $cache.2/rank_[12]*|3|lost:
 		protected SINGLE 2|rm $cache.2/.scr/*|1|no filemap and no redundancy file is left that names the files
+		protected SINGLE 2|rm -r $cache.2/.scr|1|no filemap and no redundancy file is left that names the files
 		protected SINGLE 2|rm $cache.2/.scr/* $cache.2/rank*|4
+		protected SINGLE 2|rm -r $cache.2/.scr $cache.2/rank*|4
 	END
 	# Redundancy headers name the files; these schemes restore filemaps.
 	for type in RS PARTNER; do

@@ -170,14 +170,21 @@ $(uname -n) $(scr_env job-id)"
 	# A program that obeys it ends with 0: it is to be submitted again, too.
 	for obey in 'scr_halt -q -a @1' \
 		'scr_halt -q -a @1 -R SCR_FINALIZE_CALLED' \
-		'scr_halt -q; sleep 2; scr_halt -q -R SCR_FINALIZE_CALLED' \
 		'scr_halt -q -R SCR_FINALIZE_CALLED' ''; do
 		rm -rf p runs
 		program 0 "$obey"
 		want=75
-		[[ $obey == *-a* || $obey == *sleep* ]] || want=0
+		[[ $obey == *-a* ]] || want=0
 		ends "$want" scr_run --requeue-status 75 ./app
 		[[ $want == 0 || $stderr == *"a halt condition is met"* ]]
+	done
+	# One that calls SCR_Finalize, and one that nobody stops.
+	app=$BIN/../mpi/app_restart
+	for want in 75 0; do
+		[[ -x $app ]] || continue
+		rm -rf p runs
+		program 0 "[ $want = 0 ] || scr_halt -q; cd p && exec $app 1"
+		SCR_JOB_ID=j$want ends "$want" scr_run --requeue-status 75 ./app
 	done
 	program 0 'scr_halt -q -R SCR_FINALIZE_CALLED'
 	SCR_END_TIME=$(($(date +%s) + 9)) ends 75 scr_run --save-time 5 --requeue-status 75 ./app

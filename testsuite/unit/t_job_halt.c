@@ -169,8 +169,8 @@ TEST(due)
 	auto_buf lines = BUF_INIT;
 
 	each (c, cases) {
-		const struct halt h = { c->reason, c->left, c->before, c->after,
-					c->halt_seconds };
+		const struct halt h = { c->reason, c->left,	    c->before,
+					c->after,  c->halt_seconds, NULL };
 
 		buf_clear(&lines);
 		is_int(halt_due(&h, c->now, c->remaining, c->seconds, &lines,
@@ -196,17 +196,44 @@ TEST(running)
 		int64_t end;
 		const char *want, *what;
 	} jobs[] = {
-		{ { NULL, -1, -1, -1, -1 }, 0, NULL, "the end is unknown" },
-		{ { NULL, -1, -1, -1, -1 }, -1, NULL, "no end" },
-		{ { NULL, -1, -1, -1, -1 }, 1101, NULL, "time is left" },
-		{ { NULL, -1, -1, -1, -1 }, 1100, HALT_TIME_LIMIT, "little" },
-		{ { NULL, -1, -1, -1, -1 }, 900, HALT_TIME_LIMIT, "none left" },
-		{ { NULL, -1, -1, -1, 0 }, 1001, NULL, "no halt seconds" },
-		{ { HALT_FINISHED, -1, -1, -1, -1 }, 0, NULL, "another job's" },
-		{ { NULL, 0, -1, -1, -1 }, 0, HALT_NO_CHECKPOINTS, "the last" },
-		{ { NULL, -1, 1050, -1, -1 }, 0, HALT_EXIT_BEFORE, "before" },
-		{ { NULL, -1, -1, 999, -1 }, 0, HALT_EXIT_AFTER, "after" },
-		{ { "mine", 0, 10, 10, -1 }, 0, "mine", "several: the first" },
+		{ { NULL, -1, -1, -1, -1, NULL },
+		  0,
+		  NULL,
+		  "the end is unknown" },
+		{ { NULL, -1, -1, -1, -1, NULL }, -1, NULL, "no end" },
+		{ { NULL, -1, -1, -1, -1, NULL }, 1101, NULL, "time is left" },
+		{ { NULL, -1, -1, -1, -1, NULL },
+		  1100,
+		  HALT_TIME_LIMIT,
+		  "little" },
+		{ { NULL, -1, -1, -1, -1, NULL },
+		  900,
+		  HALT_TIME_LIMIT,
+		  "none left" },
+		{ { NULL, -1, -1, -1, 0, NULL },
+		  1001,
+		  NULL,
+		  "no halt seconds" },
+		{ { HALT_FINISHED, -1, -1, -1, -1, NULL },
+		  0,
+		  NULL,
+		  "another job's" },
+		{ { NULL, 0, -1, -1, -1, NULL },
+		  0,
+		  HALT_NO_CHECKPOINTS,
+		  "the last" },
+		{ { NULL, -1, 1050, -1, -1, NULL },
+		  0,
+		  HALT_EXIT_BEFORE,
+		  "before" },
+		{ { NULL, -1, -1, 999, -1, NULL },
+		  0,
+		  HALT_EXIT_AFTER,
+		  "after" },
+		{ { "mine", 0, 10, 10, -1, NULL },
+		  0,
+		  "mine",
+		  "several: the first" },
 	};
 	const size_t njobs = COUNT(jobs);
 	auto_buf lines = BUF_INIT;
