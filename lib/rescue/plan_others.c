@@ -326,8 +326,10 @@ plan_ask_unclaimed(struct planner *w, struct error *err)
 	int fd = -1;
 	int rc = s.claimed == NULL || looked == NULL ? error_no_memory(err) : 0;
 
+	/* A filemap that is lost, or that of another dataset, claims none. */
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
-		if (map_put(s.claimed, p->files[i].path, i) < 0)
+		if (p->ranks[p->files[i].rank].map.fate != FATE_LOST &&
+		    map_put(s.claimed, p->files[i].path, i) < 0)
 			rc = error_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
 		const char *path = p->files[i].path, *dir = NULL;
