@@ -237,6 +237,8 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	struct error why = ERROR_INIT;
 	struct build_result r;
 	struct stat st;
+	/* Every place that could have it was asked, and has not. */
+	const bool gone = d->state == SALVAGE_LOST && !scavenge_is_unknown(d);
 	bool in_way = false;
 	int rc = catalogue_build(s->prefix, d->id, s->o->catalogue, &r, &why);
 
@@ -263,8 +265,10 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		/* An error on the prefix, or of a lock, or a directory in the
 		 * place of a file, leaves the data in the caches. */
 		in_way = stat(r.way.obstacle, &st) == 0 && S_ISDIR(st.st_mode);
-		d->unbuilt =
-			!d->undecided && (why.kind != ERROR_LOST || in_way);
+		d->unbuilt = !d->undecided &&
+			     ((why.kind != ERROR_LOST &&
+			       !(why.kind == ERROR_ABSENT && gone)) ||
+			      in_way);
 		d->why = arena_printf(
 			s->arena, "%s%s%s%s",
 			scavenge_without_id(why.text, d->id),

@@ -157,6 +157,7 @@ verdicts() {
 		protected SINGLE 2|rm -r $cache.2/.scr|1|no filemap and no redundancy file is left that names the files
 		protected SINGLE 2|rm $cache.2/.scr/* $cache.2/rank*|4
 		protected SINGLE 2|rm -r $cache.2/.scr $cache.2/rank*|4
+		checkpoints 1 2|rm -r $cache.2|run 4 --id 2|!still in the caches
 	END
 	# Redundancy headers name the files; these schemes restore filemaps.
 	for type in RS PARTNER; do
