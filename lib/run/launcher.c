@@ -172,8 +172,10 @@ read_line(const char *const *words, struct arena *a)
 			c.l = &launchers[i];
 	if (c.l != NULL && c.l->way == REQUIRE) {
 		/* Only "flux run", once "flux mini run", has options of ours. */
-		if (c.count > 1 && str_eq(words[1], "mini"))
-			c.first = 2;
+		while (c.first < c.count && words[c.first][0] == '-')
+			c.first++;
+		if (c.first < c.count && str_eq(words[c.first], "mini"))
+			c.first++;
 		if (c.count <= c.first || !str_eq(words[c.first++], "run"))
 			c.l = NULL;
 	}

@@ -191,6 +191,8 @@ TEST(launchers)
 		  "flux run --requires=-host:c -n 2 app", NULL, 0 },
 		{ "flux mini run --requires=x app", "a,b",
 		  "flux mini run --requires=(x) and -host:c app", NULL, 0 },
+		{ "flux -v run app", "a,b",
+		  "flux -v run --requires=-host:c app", NULL, 0 },
 		{ "flux exec app", "a,b", "flux exec app", NULL, 0 },
 		{ "aprun -L a,c app", "a,b", "!", NULL, 0 },
 		{ "aprun -n 2 app", "a,b", "aprun -L a,b -n 2 app", NULL, 0 },
