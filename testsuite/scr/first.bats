@@ -76,6 +76,6 @@ walk() {
 	ends 0 env PATH="$there/bin:$PATH" SCR_JOB_ID=1 SCR_NODELIST='n[1-5]' \
 		SCR_REMOTE=local SCR_CNTL_BASE="$there/cntl" bash "$there/job"
 	[[ $(<"$there/run7/runs") == "-K -N 4 ./my_app
---exclude n2 -K -N 4 ./my_app" ]] || failed "the runs"
+--exclude=n2 -K -N 4 ./my_app" ]] || failed "the runs"
 	[[ $stderr == *"scr_postrun: nothing to save"* ]] || failed "no scr_postrun"
 }
