@@ -67,15 +67,15 @@ static const struct launcher {
 	enum way way;
 	bool clusters;	     /* as getopt(3): "-lu", "-n8" */
 	const char *flags;   /* options without a value */
-	const char *option;  /* that names nodes */
+	const char *option;  /* that names nodes, in the same word after '=' */
 	const char *aliases; /* its names */
 } launchers[] = {
-	{ "srun", LEAVE_OUT, true, slurm_flags, "--exclude", " exclude x " },
+	{ "srun", LEAVE_OUT, true, slurm_flags, "--exclude=", " exclude x " },
 	{ "jsrun", LEAVE_OUT, false, jsm_flags, "--exclude_hosts",
 	  " exclude_hosts " },
-	{ "lrun", LEAVE_OUT, false, jsm_flags, "--exclude_hosts",
-	  " exclude_hosts " },
-	{ "flux", REQUIRE, true, flux_flags, "--requires", " requires " },
+	{ "lrun", LEAVE_OUT, false, jsm_flags,
+	  "--exclude_hosts=", " exclude_hosts " },
+	{ "flux", REQUIRE, true, flux_flags, "--requires=", " requires " },
 	{ "aprun", USE, false, alps_flags, "-L", " L node-list " },
 	{ "mpiexec", USE_HOSTS, false, mpi_flags, "-machinefile", NULL },
 	{ "mpirun", USE_HOSTS, false, mpi_flags, "-machinefile", NULL },
@@ -402,12 +402,12 @@ name_nodes(const struct line *c, const char **argv, const char *nodes,
 
 		while (end < c->count && c->kinds[end] != COLON)
 			end++;
-		if (given >= end && way == USE) {
+		if (given >= end && str_ends(c->l->option, "=")) {
+			argv[to++] =
+				arena_printf(a, "%s%s", c->l->option, nodes);
+		} else if (given >= end) {
 			argv[to++] = c->l->option;
 			argv[to++] = nodes;
-		} else if (given >= end) {
-			argv[to++] =
-				arena_printf(a, "%s=%s", c->l->option, nodes);
 		}
 		for (; from < c->count && from <= end; from++) {
 			const char *word = argv[to++] = c->words[from];

@@ -185,7 +185,7 @@ TEST(launchers)
 		{ "srun -xy -n1 app : -n2 app x", "a,c",
 		  "srun -xy,b -n1 app : --exclude=b -n2 app x", NULL, 0 },
 		{ "srun -x /tmp/file app", "a,c", "!", NULL, 0 },
-		{ "jsrun app", "a", "jsrun --exclude_hosts=b,c app", NULL, 0 },
+		{ "jsrun app", "a", "jsrun --exclude_hosts b,c app", NULL, 0 },
 		{ "lrun app", "a,b", "lrun --exclude_hosts=c app", NULL, 0 },
 		{ "flux run -n 2 app", "a,b",
 		  "flux run --requires=-host:c -n 2 app", NULL, 0 },
