@@ -471,6 +471,23 @@ check_licence_lines() {
 }
 
 # No unfinished work and no paths of the author's machine.
+# What does not check allocations (lib/mem.h) is no part of libscr, and does not
+# begin to check them again (but for what libarchive itself allocates).
+check_memory() {
+	local bad=0 rooms='lib/(archive|find|fti|ftijob|report|run|scavenge)/|cmd/'
+	local unchecked
+
+	mapfile -t unchecked < <(files 'lib/*.c' 'cmd/*.c' | grep -E "^($rooms)")
+	grep -HnE 'error_no_memory|mem_fail_after' "${unchecked[@]}" |
+		grep -v '^lib/archive/ark_' && bad=1
+	[ -e "$tree/libscr.a" ] || return "$bad"
+	comm -12 <(nm "$tree/libscr.a" | awk '$2 ~ /^[Tt]$/ { print $3 }' | sort -u) \
+		<(printf '%s\n' "${unchecked[@]}" | grep '^lib/' |
+			sed "s|^|$tree/|; s|c\$|o|" | xargs nm -g --defined-only |
+			awk '$2 == "T" { print $3 }' | sort -u) | grep . && bad=1
+	return "$bad"
+}
+
 check_leftovers() {
 	local bad=0 parent sources
 

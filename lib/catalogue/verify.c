@@ -90,7 +90,7 @@ map_flaw_of(const struct verify *v, char *to, size_t size)
 
 /* Report damage of the containers' map, once; `p` may be NULL. */
 static void
-report_map(struct verify *v, const struct plan *p)
+note_map(struct verify *v, const struct plan *p)
 {
 	char text[ERROR_TEXT_MAX];
 
@@ -287,7 +287,7 @@ by_plan(struct verify *v, struct plan *p, struct error *err)
 	}
 	deep_free(&r);
 	if (rc == 0)
-		report_map(v, p);
+		note_map(v, p);
 	return rc;
 }
 
@@ -307,7 +307,7 @@ report_fetch(struct verify *v, bool has_plan)
 		report(v, STATUS_LOST,
 		       SUMMARY_FILE ": the job declared the dataset "
 				    "invalid");
-	report_map(v, NULL);
+	note_map(v, NULL);
 	/* No library fetches a packed dataset, and unpacking writes its
 	 * rank2file again. */
 	if (f->ranks != NULL && f->ranks->refused != NULL && !f->packed)
@@ -479,7 +479,7 @@ verify_with(struct verify *v, const struct plan *p, struct error *err)
 		   read_meta(v, p, err) == 0 &&
 		   catalogue_fetch_match(&v->fetch, p, err) == 0) {
 		/* The caller judges what the plan shows. */
-		report_map(v, p);
+		note_map(v, p);
 		report_fetch(v, true);
 		rc = 0;
 	}

@@ -60,30 +60,30 @@ run_why_text(enum run_why why)
 int
 run_status(const struct run_result *r)
 {
-	int status = 0;
-
 	switch (r->why) {
 	case RUN_WHY_DONE:
-		break;
+		return 0;
 	case RUN_WHY_HALT:
 		/* The next job would find it, too. */
-		status = r->end != RUN_NEVER ? r->again : 0;
-		break;
+		return r->end != RUN_NEVER ? r->again : 0;
 	case RUN_WHY_LATE:
-		status = r->again;
-		break;
+		return r->again;
 	case RUN_WHY_SIGNAL:
 		/* SIGUSR1 announces preemption, or the end of the time. */
-		status = r->signal == SIGUSR1 ? r->again : 128 + r->signal;
-		break;
+		return r->signal == SIGUSR1 ? r->again : 128 + r->signal;
 	default:
 		if (r->end == RUN_NEVER)
 			return RUN_STATUS_FAILED;
 		return r->end == RUN_HUNG ? RUN_STATUS_HUNG : r->status;
 	}
-	if (status != 0 && status != r->again)
+}
+
+int
+run_status_saved(int status, int again, int saved)
+{
+	if (status != 0 && status != again)
 		return status;
-	switch (r->saved) {
+	switch (saved) {
 	case STATUS_OK:
 		return status;
 	case STATUS_DAMAGED:

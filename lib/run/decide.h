@@ -101,15 +101,15 @@ struct run_result {
 	enum run_end end;
 	int status; /* of the last run: exit status, or 128 + signal */
 	int signal; /* as in run_facts */
-	int saved;  /* exit status of scr_postrun */
 	int again;  /* status if the job is to be submitted again; 0 */
 };
 
-/*
- * The program's own status if the program decided.  A halt, the end of the time
- * and SIGUSR1 are no failure: r->again.  Where the status would be 0 or
- * r->again, what is not saved counts.
- */
+/* The status if everything is saved: the program's own if the program decided.
+ * A halt, the end of the time and SIGUSR1 are no failure: r->again. */
 int run_status(const struct run_result *r);
+
+/* The same with what scr_postrun, which ended with `saved`, has found: if the
+ * status would be 0 or `again`, what is not saved counts. */
+int run_status_saved(int status, int again, int saved);
 
 #endif /* RUN_DECIDE_H */

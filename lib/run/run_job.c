@@ -288,8 +288,8 @@ static int
 loop(struct run *r, int *status, struct error *err)
 {
 	uint64_t pause = r->o->pause;
-	struct run_result is = { .why = RUN_WHY_START, .again = r->o->again };
 	enum run_why why = RUN_WHY_START;
+	int saved = STATUS_FAILED;
 
 	while (r->ends_with < 0) {
 		if (may_launch(r) && run_choose_nodes(r, err) < 0)
@@ -331,27 +331,22 @@ loop(struct run *r, int *status, struct error *err)
 	else if (why != RUN_WHY_DONE && r->ends_with < 0)
 		run_say(r, "not launched%s: %s",
 			r->record.runs > 0 ? " again" : "", run_why_text(why));
-	is = (struct run_result){ why,	     r->facts.end,
-				  r->status, r->facts.signal,
-				  STATUS_OK, r->o->again };
 	if (r->ends_with < 0)
-		r->ends_with = err->kind != ERROR_NONE && r->record.runs == 0
-				       ? RUN_STATUS_FAILED
-				       : run_status(&is);
+		r->ends_with =
+			err->kind != ERROR_NONE && r->record.runs == 0
+				? RUN_STATUS_FAILED
+				: run_status(&(struct run_result){
+					  why, r->facts.end, r->status,
+					  r->facts.signal, r->o->again });
+	/* Whoever takes over from here saves, and ends with this. */
 	r->record.status = r->ends_with;
-	is.saved = r->scr >= 0 ? save(r) : STATUS_FAILED;
-	/* What is not saved counts if it were 0, or to be submitted again. */
-	is = (struct run_result){ .why = RUN_WHY_LATE,
-				  .saved = is.saved,
-				  .again = r->ends_with };
-	*status = r->ends_with != 0 && r->ends_with != r->o->again
-			  ? r->ends_with
-			  : run_status(&is);
+	saved = r->scr >= 0 ? save(r) : STATUS_FAILED;
+	*status = run_status_saved(r->ends_with, r->o->again, saved);
 	r->record.status = *status;
 	run_note(r, RUN_ENDED);
 	if (r->record.runs > 0 && (*status != 0 || r->record.runs > 1))
 		run_say(r, "the job ended with %d, scr_postrun with %d",
-			*status, is.saved);
+			*status, saved);
 	return err->kind != ERROR_NONE ? -1 : 0;
 }
 

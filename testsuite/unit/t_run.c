@@ -103,41 +103,42 @@ TEST(statuses)
 {
 	static const struct {
 		struct run_result is;
-		int status;
+		int saved, status;
 	} rows[] = {
-		{ { RUN_WHY_DONE, RUN_OK, 0, 0, STATUS_OK, 75 }, 0 },
-		{ { RUN_WHY_DONE, RUN_OK, 0, 0, STATUS_DAMAGED, 75 }, 122 },
-		{ { RUN_WHY_DONE, RUN_OK, 0, 0, STATUS_LOST, 75 }, 121 },
-		{ { RUN_WHY_DONE, RUN_OK, 0, 0, STATUS_FAILED, 75 }, 123 },
-		{ { RUN_WHY_DONE, RUN_OK, 0, 0, 143, 75 }, 123 },
-		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGTERM, 0, 75 }, 143 },
-		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGTERM, 4, 75 }, 143 },
-		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGUSR1, 0, 75 }, 75 },
-		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGUSR1, 0, 0 }, 0 },
-		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGUSR1, 4, 75 }, 121 },
-		{ { RUN_WHY_SIGNAL, RUN_NEVER, 0, SIGINT, 0, 0 }, 130 },
-		{ { RUN_WHY_HALT, RUN_FAILED, 137, 0, 0, 0 }, 0 },
-		{ { RUN_WHY_HALT, RUN_FAILED, 137, 0, 0, 75 }, 75 },
-		{ { RUN_WHY_HALT, RUN_NEVER, 0, 0, 0, 75 }, 0 },
-		{ { RUN_WHY_HALT, RUN_OK, 0, 0, 0, 75 }, 75 },
-		{ { RUN_WHY_HALT, RUN_OK, 0, 0, 4, 75 }, 121 },
-		{ { RUN_WHY_LATE, RUN_NEVER, 0, 0, 0, 75 }, 75 },
-		{ { RUN_WHY_HALT, RUN_FAILED, 137, 0, 3, 75 }, 122 },
-		{ { RUN_WHY_LATE, RUN_STOPPED, 143, 0, 0, 75 }, 75 },
-		{ { RUN_WHY_FINISHED, RUN_FAILED, 7, 0, 0, 75 }, 7 },
-		{ { RUN_WHY_CANNOT, RUN_NOT_STARTED, 127, 0, 0, 75 }, 127 },
-		{ { RUN_WHY_RUNS, RUN_FAILED, 7, 0, 0, 75 }, 7 },
-		{ { RUN_WHY_RUNS, RUN_FAILED, 7, 0, 4, 75 }, 7 },
-		{ { RUN_WHY_RUNS, RUN_HUNG, 143, 0, 0, 75 }, 124 },
-		{ { RUN_WHY_FUTILE, RUN_FAILED, 1, 0, 0, 75 }, 1 },
-		{ { RUN_WHY_NODES, RUN_FAILED, 1, 0, 0, 75 }, 1 },
-		{ { RUN_WHY_NODES, RUN_NEVER, 0, 0, 0, 75 }, 125 },
-		{ { RUN_WHY_DAMAGED, RUN_NEVER, 0, 0, 0, 75 }, 125 },
+		{ { RUN_WHY_DONE, RUN_OK, 0, 0, 75 }, STATUS_OK, 0 },
+		{ { RUN_WHY_DONE, RUN_OK, 0, 0, 75 }, STATUS_DAMAGED, 122 },
+		{ { RUN_WHY_DONE, RUN_OK, 0, 0, 75 }, STATUS_LOST, 121 },
+		{ { RUN_WHY_DONE, RUN_OK, 0, 0, 75 }, STATUS_FAILED, 123 },
+		{ { RUN_WHY_DONE, RUN_OK, 0, 0, 75 }, 143, 123 },
+		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGTERM, 75 }, 0, 143 },
+		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGTERM, 75 }, 4, 143 },
+		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGUSR1, 75 }, 0, 75 },
+		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGUSR1, 0 }, 0, 0 },
+		{ { RUN_WHY_SIGNAL, RUN_STOPPED, 143, SIGUSR1, 75 }, 4, 121 },
+		{ { RUN_WHY_SIGNAL, RUN_NEVER, 0, SIGINT, 0 }, 0, 130 },
+		{ { RUN_WHY_HALT, RUN_FAILED, 137, 0, 0 }, 0, 0 },
+		{ { RUN_WHY_HALT, RUN_FAILED, 137, 0, 75 }, 0, 75 },
+		{ { RUN_WHY_HALT, RUN_NEVER, 0, 0, 75 }, 0, 0 },
+		{ { RUN_WHY_HALT, RUN_OK, 0, 0, 75 }, 0, 75 },
+		{ { RUN_WHY_HALT, RUN_OK, 0, 0, 75 }, 4, 121 },
+		{ { RUN_WHY_LATE, RUN_NEVER, 0, 0, 75 }, 0, 75 },
+		{ { RUN_WHY_HALT, RUN_FAILED, 137, 0, 75 }, 3, 122 },
+		{ { RUN_WHY_LATE, RUN_STOPPED, 143, 0, 75 }, 0, 75 },
+		{ { RUN_WHY_FINISHED, RUN_FAILED, 7, 0, 75 }, 0, 7 },
+		{ { RUN_WHY_CANNOT, RUN_NOT_STARTED, 127, 0, 75 }, 0, 127 },
+		{ { RUN_WHY_RUNS, RUN_FAILED, 7, 0, 75 }, 0, 7 },
+		{ { RUN_WHY_RUNS, RUN_FAILED, 7, 0, 75 }, 4, 7 },
+		{ { RUN_WHY_RUNS, RUN_HUNG, 143, 0, 75 }, 0, 124 },
+		{ { RUN_WHY_FUTILE, RUN_FAILED, 1, 0, 75 }, 0, 1 },
+		{ { RUN_WHY_NODES, RUN_FAILED, 1, 0, 75 }, 0, 1 },
+		{ { RUN_WHY_NODES, RUN_NEVER, 0, 0, 75 }, 0, 125 },
+		{ { RUN_WHY_DAMAGED, RUN_NEVER, 0, 0, 75 }, 0, 125 },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		is_int(run_status(&rows[i].is), rows[i].status,
-		       run_why_text(rows[i].is.why));
+		is_int(run_status_saved(run_status(&rows[i].is),
+					rows[i].is.again, rows[i].saved),
+		       rows[i].status, run_why_text(rows[i].is.why));
 }
 
 /* --- Launchers --- */
