@@ -245,6 +245,7 @@ take_over(struct run *r, struct error *err)
 			r->facts.runs_left++;
 			r->record.given_back = old.dataset + 1;
 		}
+		r->record.left = r->facts.runs_left;
 		if (old.state == RUN_SAVING)
 			r->ends_with = old.status;
 		for (size_t i = 0; i < old.bad.count; i++)

@@ -330,6 +330,7 @@ $here"
 		ends "$want" scr_run --resume
 		assert_stderr_has "was killed while it saved run 1: taking over"
 		[[ $(runs) == 1 && $(record status) == "$want" ]]
+		[[ $(record runs_left) == $((${options##* } == 3 ? 2 : 0)) ]]
 	done <<-'END'
 		0 0 0 --runs 3
 		0 3 122 --runs 3
