@@ -14,11 +14,11 @@ struct arena;
 struct error;
 struct redundancy_job;
 struct run;
-struct store;
+struct device;
 
 struct common {
 	const struct run *run;
-	const struct store *store;
+	const struct device *store;
 	const char *dir, *meta; /* of the dataset; its .scr */
 	int metafd;		/* of `meta` */
 	struct arena *arena;	/* for data from other ranks */

@@ -211,8 +211,8 @@ close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
  * is their place: then they are only verified.  Checksums that were not
  * recorded are added to the list.  Local. */
 static enum fetch_verdict
-copy(const struct run *run, const struct store *store, const struct lists *list,
-     const char *const *to, struct error *err)
+copy(const struct run *run, const struct device *store,
+     const struct lists *list, const char *const *to, struct error *err)
 {
 	struct copying c = {
 		.run = run,
@@ -284,7 +284,7 @@ next(const struct search *s, struct kvtree **t, struct dataset *d,
 
 /* Route the files of this rank, and copy them. */
 static enum fetch_verdict
-bring(const struct run *run, const struct store *store, struct arena *a,
+bring(const struct run *run, const struct device *store, struct arena *a,
       const struct lists *list, struct outset *o, struct error *err)
 {
 	const char **to = arena_alloc(a, list->count + 1, sizeof(*to));

@@ -14,7 +14,7 @@ struct arena;
 struct dataset;
 struct put;
 struct put_file;
-struct store;
+struct device;
 
 struct flush_file {
 	const char *from; /* absolute, in cache; with bypass on the prefix */
@@ -27,8 +27,8 @@ struct flush_file {
 
 struct flushing {
 	struct run *run;
-	const struct dataset *d;   /* of its struct held_set */
-	const struct store *store; /* where it is */
+	const struct dataset *d;    /* of its struct held_set */
+	const struct device *store; /* where it is */
 	bool bypass;
 	bool replaces; /* files on the prefix */
 	int prefix_fd;

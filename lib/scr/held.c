@@ -35,7 +35,7 @@ held_entry_free(struct held_set *e)
 }
 
 struct held_set *
-held_entry(const struct dataset *d, struct store *st, bool bypass)
+held_entry(const struct dataset *d, struct device *st, bool bypass)
 {
 	struct held_set *e = mem_calloc(1, sizeof(*e));
 
@@ -192,7 +192,7 @@ write_cindex(const struct run *run, const struct held *h, bool lazy,
 /* --- Directories --- */
 
 void
-held_erase(int fd, const struct store *st, const char *name)
+held_erase(int fd, const struct device *st, const char *name)
 {
 	struct error why = ERROR_INIT;
 
@@ -248,7 +248,7 @@ make_dirs(const struct run *run, const struct held_set *s, bool fresh,
 static void
 discard(struct held_set *e)
 {
-	const struct store *st = e->store;
+	const struct device *st = e->store;
 	struct error why = ERROR_INIT;
 	int fd = -1;
 
@@ -320,7 +320,7 @@ held_purge(struct run *run, struct error *err)
 /* Choose the datasets to evict for one more dataset in `st`: the same on all
  * ranks. */
 static bool
-choose(struct held *h, const struct store *st)
+choose(struct held *h, const struct device *st)
 {
 	const struct held_set *newest = NULL; /* if no checkpoint is kept */
 	bool ckpt_kept = false, any = false;

@@ -30,13 +30,13 @@ struct filemap;
 struct kvtree;
 struct level;
 struct run;
-struct store;
+struct device;
 
 enum held_place { HELD_NOTED, HELD_CACHE, HELD_FLUSHING, HELD_PFS };
 
 struct held_set {
 	struct dataset d; /* strings live as long as this */
-	struct store *store;
+	struct device *store;
 	const char *dir; /* its directory on this node; it holds SCR_DIR, too */
 	bool bypass;
 	bool here; /* listed by the cindex of this node */
@@ -129,7 +129,7 @@ int held_set_current(struct run *run, const char *name, struct error *err);
 /* --- For held.c and held_read.c --- */
 
 /* A copy of `d` with its directory; NULL: ENOMEM. */
-struct held_set *held_entry(const struct dataset *d, struct store *st,
+struct held_set *held_entry(const struct dataset *d, struct device *st,
 			    bool bypass);
 void held_entry_free(struct held_set *e); /* NULL is ignored */
 
@@ -151,6 +151,6 @@ bool held_leads(const struct run *run);
 int held_open_dir(const char *path, struct error *err);
 
 /* Remove the directory of a dataset in the open cache directory. */
-void held_erase(int fd, const struct store *st, const char *name);
+void held_erase(int fd, const struct device *st, const char *name);
 
 #endif /* SCR_HELD_H */

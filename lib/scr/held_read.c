@@ -66,7 +66,7 @@ decode(const struct buf *b, struct listed *out, struct error *err)
 static int
 read_cindex(const struct run *run, struct listed *out, struct error *err)
 {
-	const struct store *control = run->stores.control;
+	const struct device *control = run->stores.control;
 	struct error why = ERROR_INIT;
 	struct buf bytes = BUF_INIT;
 	int rc = 0;
@@ -114,7 +114,7 @@ read_cindex(const struct run *run, struct listed *out, struct error *err)
 static struct held_set *
 entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
 {
-	struct store *st =
+	struct device *st =
 		l->path != NULL ? stores_find(&run->stores, l->path) : NULL;
 	struct held_set *e = NULL;
 	struct dataset d;
@@ -393,7 +393,7 @@ merge_current(const struct run *run, struct held *h, const struct listed *l,
 /* --- Leftovers of interrupted runs --- */
 
 static void
-sweep_one(const struct held *h, const struct store *st, int fd,
+sweep_one(const struct held *h, const struct device *st, int fd,
 	  const char *name)
 {
 	const int64_t id = dataset_dir_id(name);
@@ -424,7 +424,7 @@ static void
 sweep(const struct run *run, const struct held *h)
 {
 	for (size_t i = 0; i < run->stores.count; i++) {
-		const struct store *st = &run->stores.list[i];
+		const struct device *st = &run->stores.list[i];
 		struct error why = ERROR_INIT;
 		const char *name = NULL;
 		struct dir_walk w;

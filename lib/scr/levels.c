@@ -30,7 +30,7 @@ type_of(const char *name)
 /* --- From the configuration --- */
 
 /* The store of the path of a line, or NULL. */
-static struct store *
+static struct device *
 store_of(const struct run *run, const char *path)
 {
 	path = path_normal_in(run->arena, "", path, NULL);

@@ -13,14 +13,14 @@
 
 struct group;
 struct run;
-struct store;
+struct device;
 
 struct level {
 	const char *word;  /* value of CKPT, "0" */
 	uint32_t interval; /* every `interval` checkpoints */
 	bool output;	   /* for output datasets */
 	bool bypass;	   /* files are written to the prefix */
-	struct store *store;
+	struct device *store;
 	/*
 	 * as configured; SINGLE if all ranks fail or share the store together
 	 */

@@ -32,7 +32,7 @@
 
 /* Disable a store. */
 static void
-disable(struct store *st, const char *why)
+disable(struct device *st, const char *why)
 {
 	st->enabled = false;
 	say_warn_first("store %s: not used: %s", st->base, why);
@@ -50,11 +50,11 @@ complain(int rc, const struct error *why)
 
 /* Add a store for `base` that has no line.  An existing one is returned as it
  * is. */
-static struct store *
+static struct device *
 add(struct run *run, const char *base, uint64_t count, struct error *err)
 {
 	struct stores *s = &run->stores;
-	struct store *st = NULL;
+	struct device *st = NULL;
 
 	base = path_normal_in(run->arena, "", base, err);
 	if (base == NULL)
@@ -63,7 +63,7 @@ add(struct run *run, const char *base, uint64_t count, struct error *err)
 		if (str_eq(s->list[i].base, base))
 			return &s->list[i];
 	st = &s->list[s->count++];
-	*st = (struct store){
+	*st = (struct device){
 		.base = base,
 		.group = groups_find(&run->groups, GROUPS_NODE),
 		.count = count,
@@ -85,7 +85,7 @@ add_line(struct run *run, const struct conf_group *line, struct error *err)
 	const size_t before = run->stores.count;
 	struct error why = ERROR_INIT;
 	union conf_value v;
-	struct store *st = add(run, line->value, run->p.cache_size, err);
+	struct device *st = add(run, line->value, run->p.cache_size, err);
 
 	if (st == NULL)
 		return -1;
@@ -213,7 +213,7 @@ enter(int dirfd, const char *name, bool make, struct error *err)
 
 /* Open `dir`, which is below `base`, component by component. */
 static int
-enter_all(const struct store *st, struct error *err)
+enter_all(const struct device *st, struct error *err)
 {
 	char name[NAME_MAX + 1];
 	const char *at = path_below(st->dir, st->base);
@@ -243,7 +243,7 @@ enter_all(const struct store *st, struct error *err)
 
 /* Make the teams and the directory of an enabled store. */
 static int
-prepare(struct store *st, struct run *run, uint32_t node, struct error *err)
+prepare(struct device *st, struct run *run, uint32_t node, struct error *err)
 {
 	const struct group *who =
 		st->global ? groups_find(&run->groups, GROUPS_NODE) : st->group;
@@ -277,7 +277,7 @@ enum token { MAKE, LOOK, REMOVE };
 
 /* Returns whether it exists (LOOK).  One of the ranks that share the store. */
 static bool
-token(const struct store *st, enum token what, const char *base)
+token(const struct device *st, enum token what, const char *base)
 {
 	struct stat is;
 	bool found = false;
@@ -388,10 +388,10 @@ stores_free(struct stores *s)
 	*s = (struct stores){ .count = 0 };
 }
 
-struct store *
+struct device *
 stores_find(const struct stores *s, const char *path)
 {
-	struct store *best = NULL;
+	struct device *best = NULL;
 
 	for (size_t i = 0; i < s->count; i++)
 		if (path_below(path, s->list[i].base) != NULL &&

@@ -12,7 +12,7 @@
 
 struct run;
 
-struct store {
+struct device {
 	const char *base; /* normal path */
 	const char *dir;  /* of this job: BASE/USER/scr.JOB, for VIEW=GLOBAL
 			     with /node.N below it */
@@ -29,8 +29,8 @@ struct store {
 
 struct stores {
 	size_t count;
-	struct store *list;
-	struct store *control; /* of the control directory */
+	struct device *list;
+	struct device *control; /* of the control directory */
 };
 
 /*
@@ -44,6 +44,6 @@ void stores_free(struct stores *s);
 
 /* The store of `path`, by whole components: the longest base above it.  NULL:
  * none. */
-struct store *stores_find(const struct stores *s, const char *path);
+struct device *stores_find(const struct stores *s, const char *path);
 
 #endif /* SCR_STORES_H */

@@ -174,7 +174,7 @@ static void
 print_stores(void)
 {
 	for (size_t i = 0; i < run->stores.count; i++) {
-		const struct store *s = &run->stores.list[i];
+		const struct device *s = &run->stores.list[i];
 
 		if (s->enabled)
 			printf(" %s %llu of %u%s", s->dir,

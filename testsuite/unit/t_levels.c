@@ -42,14 +42,14 @@ TEST(choose)
 static const char *
 base_of(const struct stores *s, const char *path)
 {
-	const struct store *is = stores_find(s, path);
+	const struct device *is = stores_find(s, path);
 
 	return is != NULL ? is->base : "none";
 }
 
 TEST(find)
 {
-	struct store list[] = {
+	struct device list[] = {
 		{ .base = "/ssd" },
 		{ .base = "/ssd/fast" },
 		{ .base = "/dev/shm" },

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file.h - what a process does with files of its stores: create, write, delete.
+ *
+ * Each function does the fast thing, or says that it is the kernel's turn: then
+ * nothing has happened, and the caller makes the ordinary system call.  None of
+ * them decides what is true: whoever uses other calls, in between or instead,
+ * is right as well.  Any thread may call them, and signal handlers, too; errno
+ * does not change.
+ *
+ * Not like the kernel's: a source buffer that cannot be read, or a file that
+ * somebody cuts during the write, ends the process by a signal; two writes that
+ * overlap at the same time mix.
+ */
+#ifndef STORE_FILE_H
+#define STORE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct error;
+
+/* Use the store `dir` in this process, until it ends. */
+int store_use(const char *dir, struct error *err);
+
+/* Is a store in use?  If not, the functions below have nothing to do. */
+bool store_used(void);
+
+/* open(2) with O_CREAT of a file that does not exist, from the pool.  Returns a
+ * descriptor, or -1: open it. */
+int store_create(int dirfd, const char *path, int flags, mode_t mode);
+
+/* write(2), pwrite(2), all `n` bytes.  False: write them. */
+bool store_write(int fd, const void *data, size_t n);
+bool store_pwrite(int fd, const void *data, size_t n, off_t off);
+
+/* After a dup of `fd`, and before a close. */
+void store_duped(int fd);
+void store_closing(int fd);
+
+/* unlinkat(2) of a file, whose pages go to the pool.  False: unlink it. */
+bool store_unlink(int dirfd, const char *path);
+
+/* Before a rename to `path`: keep the pages of the file that will be replaced.
+ * Returns a value for store_renamed(), to be called after it. */
+struct store_kept {
+	int lease, dirty;
+	char name[40];
+};
+void store_renaming(int dirfd, const char *path, struct store_kept *k);
+void store_renamed(struct store_kept *k, bool done);
+
+/* A write failed with ENOSPC: make room by giving up the pool.  False: none
+ * could be made. */
+bool store_make_room(int fd, size_t n);
+
+/* Before exec and at the end of the process: give back what was taken. */
+void store_leave(void);
+
+#endif /* STORE_FILE_H */
