@@ -77,7 +77,7 @@ MPI_LIBS ?= $(mpi_libs)
 # What libscr calls of the others, always as shared libraries.
 SCR_LIBS := $(strip $(LDLIBS) -lisal -ljansson -lz -linih -lhwloc -lm -pthread)
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
-	-larchive $(call lib,m)
+	-larchive -lhwloc $(call lib,m)
 
 # For --version: "isa-l 2.30.0, jansson 2.14, ...".
 libraries := $(shell set -- $$(pkg-config --modversion libisal jansson zlib inih \
@@ -90,7 +90,8 @@ libraries := $(shell set -- $$(pkg-config --modversion libisal jansson zlib inih
 # and cmd/fti have the verbs of scr_env and scr_fti, cmd/index some of scr_index.
 obj   = $(patsubst %.c,$O/%.o,$1)
 SCR   := $(call obj,$(wildcard lib/scr/*.c lib/team/*.c))
-LIB   := $(filter-out $(SCR),$(call obj,$(wildcard lib/*.c lib/*/*.c)))
+PRELOAD := $(call obj,$(wildcard lib/preload/*.c))
+LIB   := $(filter-out $(SCR) $(PRELOAD),$(call obj,$(wildcard lib/*.c lib/*/*.c)))
 VERBS := $(wildcard cmd/env/*.c)
 CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(wildcard cmd/*.c))
 UNIT  := $(patsubst testsuite/unit/%.c,$O/test/%,$(wildcard testsuite/unit/t_*.c))
@@ -123,7 +124,7 @@ all: ## build the commands and, if there is an MPI, libscr: build/plain/bin,
 all: ## build/plain/libscr.so
 	@scripts/deps.sh build || echo "going on with what there is"
 	@$(MAKE) --no-print-directory $(JOBS) programs
-programs: $(CMDS) $O/links $(or $(LIBSCR),no-mpi)
+programs: $(CMDS) $O/libscr_preload.so $O/links $(or $(LIBSCR),no-mpi)
 no-mpi:
 	@echo "libscr is left out: no MPI found; set MPICC, or MPI_CFLAGS and MPI_LIBS"
 tests: programs $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
@@ -196,6 +197,11 @@ $O/libscr.so: $(SCR) $O/libcore.a lib/scr/libscr.map
 		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
 		-o $@ $(filter %.o,$^) $O/libcore.a $(SCR_LIBS) $(MPI_LIBS)
 	$Qln -sf libscr.so $O/$(SONAME)
+# Into programs of any kind: nothing but libc.
+$O/libscr_preload.so: $(PRELOAD) $O/libcore.a
+	@mkdir -p $(@D); echo "  LD  $@"
+	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -shared -Wl,--gc-sections \
+		-Wl,--exclude-libs,ALL -o $@ $(filter %.o,$^) $O/libcore.a -ldl
 $O/libscr.a: $(SCR) $O/libcore.a
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) -r -nostdlib -o $O/libscr.o $(SCR) $O/libcore.a
@@ -389,6 +395,7 @@ install: ## completions, examples (DESTDIR, PREFIX and the other directories)
 		$(SECTIONS:%="$(DMAN)/man%") \
 		"$D/$(BASHDIR)" "$D/$(ZSHDIR)" "$D/$(FISHDIR)"
 	$Qinstall -m 755 $(CMDS) "$(DEXE)"
+	$Qinstall -D -m 755 $O/libscr_preload.so "$(DLIB)/libscr_preload.so"
 	$Q$(foreach n,$(ALL_LINKS),ln -sf $(call of,$n) "$(DEXE)/$n" &&) :
 	$Q$(if $(P_),for n in $(NAMES); do \
 		ln -sf "$(LIBEXECDIR)/$$n" "$(DBIN)/$(P_)$$n" || exit 1; done)
@@ -440,7 +447,7 @@ uninstall: ## remove what install put there
 		rm -f "$(DDOC)/$$f"; done
 	$Qrm -f "$D/share/scrkit/json-schema.json"
 	$Qrmdir "$(DDOC)/examples" "$(DDOC)/share" "$(DDOC)" "$D/share/scrkit" $(if $(P_),"$(DEXE)") 2>/dev/null || :
-	$Qrm -f "$(DINC)/scr.h" "$(DLIB)/pkgconfig/scr.pc" "$(DLIB)/libscr.a" \
+	$Qrm -f "$(DLIB)/libscr_preload.so" "$(DINC)/scr.h" "$(DLIB)/pkgconfig/scr.pc" "$(DLIB)/libscr.a" \
 		"$(DLIB)/libscr.so" "$(DLIB)/$(SONAME)" \
 		"$(DLIB)/libscr.so.$(SCR_VERSION)"
 

@@ -123,7 +123,7 @@ check_man_rendering() {
 # include each other.
 declare -A floors=([lib]=0 [lib/kvtree]=1 [lib/meta]=2 [lib/encode]=2
 	[lib/transfer]=3 [lib/remote]=3 [lib/container]=4 [lib/site]=4
-	[lib/team]=4 [lib/fti]=4 [lib/scheme]=4 [lib/rescue]=5 [lib/ftijob]=5
+	[lib/team]=4 [lib/fti]=4 [lib/scheme]=4 [lib/store]=4 [lib/preload]=5 [lib/rescue]=5 [lib/ftijob]=5
 	[lib/catalogue]=6 [lib/archive]=7 [lib/find]=7
 	[lib/scavenge]=7 [lib/scr]=7 [lib/report]=8 [lib/run]=8)
 
@@ -201,7 +201,7 @@ check_foreign_headers() {
 	foreign zlib 'lib/crc\.c' || bad=1
 	foreign 'isa-l|isal' 'lib/crc\.c|lib/encode/[a-z_]*\.c' || bad=1
 	foreign archive 'lib/archive/ark_(read|write)\.c' || bad=1
-	foreign hwloc 'lib/team/cores\.[ch]' || bad=1
+	foreign hwloc 'lib/(team/cores|store/numa)\.[ch]' || bad=1
 	return "$bad"
 }
 
@@ -232,6 +232,8 @@ check_symbols() {
 	local bad=0 source object prefixes name
 
 	for source in $(files 'lib/*.c'); do
+		# Functions of libc, which it replaces.
+		[ "$source" != lib/preload/preload.c ] || continue
 		object=$tree/${source%.c}.o
 		[ -e "$object" ] || { echo "$object: not built" && bad=1; }
 		prefixes=$(allowed_prefixes "$source" | sort -u | paste -sd '|')
@@ -253,6 +255,8 @@ check_static_state() {
 	for source in $(files 'lib/*.c'); do
 		case $source in
 		lib/mem.c | lib/app.c | lib/app_answer.c | lib/scr/api.c | lib/team/say.c) continue ;;
+		# A process has one table of descriptors, and one libc.
+		lib/store/taken.c | lib/preload/preload.c) continue ;;
 		esac
 		objdump -t "$tree/${source%.c}.o" 2>/dev/null |
 			awk -v source="$source" '

@@ -17,7 +17,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#include "store/store.h"
 
 struct error;
 
@@ -35,6 +38,11 @@ int store_create(int dirfd, const char *path, int flags, mode_t mode);
 bool store_write(int fd, const void *data, size_t n);
 bool store_pwrite(int fd, const void *data, size_t n, off_t off);
 
+/* Could a write of `n` bytes to `fd` be a fast one?  Streams ask for writes of
+ * at least STORE_STREAM bytes. */
+#define STORE_STREAM ((size_t)16384)
+bool store_has(int fd, size_t n);
+
 /* After a dup of `fd`, and before a close. */
 void store_duped(int fd);
 void store_closing(int fd);
@@ -42,11 +50,12 @@ void store_closing(int fd);
 /* unlinkat(2) of a file, whose pages go to the pool.  False: unlink it. */
 bool store_unlink(int dirfd, const char *path);
 
-/* Before a rename to `path`: keep the pages of the file that will be replaced.
- * Returns a value for store_renamed(), to be called after it. */
+/* Before a rename to `path`, and after it: the pages of the file that is
+ * replaced go to the pool. */
 struct store_kept {
-	int lease, dirty;
-	char name[40];
+	int fd; /* with a lease, or -1: none */
+	struct store *store;
+	char path[STORE_PATH_MAX + 64];
 };
 void store_renaming(int dirfd, const char *path, struct store_kept *k);
 void store_renamed(struct store_kept *k, bool done);
@@ -55,7 +64,13 @@ void store_renamed(struct store_kept *k, bool done);
  * could be made. */
 bool store_make_room(int fd, size_t n);
 
-/* Before exec and at the end of the process: give back what was taken. */
+/* At the end of the process: give back what was taken. */
 void store_leave(void);
+
+/* What was done, for those who want to know that it was. */
+struct file_counts {
+	_Atomic uint64_t taken, writes, bytes, given;
+};
+struct file_counts *store_counts(void);
 
 #endif /* STORE_FILE_H */

@@ -13,7 +13,7 @@
  *   its size is right for everybody at any time.
  * - The process that created the file has it mapped.  A large write lets the
  *   kernel write its last bytes, which sets size and times and finds all errors
- *   that a write can have, and copies the rest past the cache (copy.h).
+ *   that a write can have, and copies the rest past the cache (past.h).
  * - The pages of a file that is deleted go back to the pool: it is renamed, and
  *   cleaned when somebody has time (tend.h).
  *

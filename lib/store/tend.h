@@ -33,11 +33,14 @@ int tend_run(struct store *s, bool (*stop)(void *arg), void *arg,
 	     struct tend_done *done, struct error *err);
 
 /* Add `count` files of `size` bytes to the pool, spread over the NUMA nodes.
- * Stops early without an error when the limit of the pool, or stop(), says so.
- * Returns the number added to *added. */
-int tend_populate(struct store *s, uint64_t size, uint64_t count,
-		  bool (*stop)(void *arg), void *arg, uint64_t *added,
-		  struct error *err);
+ * Ends early, without an error, when the pool is full or stop() says so. */
+struct tend_populate {
+	uint64_t size, count;
+	bool (*stop)(void *arg); /* or NULL */
+	void *arg;
+	uint64_t added; /* set to 0 by the caller */
+};
+int tend_populate(struct store *s, struct tend_populate *p, struct error *err);
 
 /* Measure from which size on a mapped copy is faster than write(2) in this
  * store, and record it. */

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * preload.c - libscr_preload.so: the file functions of libc for programs that
+ * know nothing of stores.
+ *
+ * Each function makes the same call of libc unless the store has a faster way
+ * (store/file.h).  A function that is missing here is right, and slower: that
+ * is the rule for what may be added, too.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "preload/preload.h"
+#include "store/file.h"
+
+/* Some are macros. */
+#undef fwrite_unlocked
+
+#define OURS __attribute__((visibility("default")))
+
+/* The function of libc, found at the first call. */
+#define LIBC(name) \
+	static __typeof__(&name) libc_; \
+	if (libc_ == NULL) \
+	libc_ = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+/* --- Open --- */
+
+static mode_t
+mode_of(int flags, va_list ap)
+{
+	return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(ap, mode_t) : 0;
+}
+
+#define OPEN(name) \
+	OURS int name(const char *path, int flags, ...) \
+	{ \
+		LIBC(name); \
+		mode_t mode = 0; \
+		va_list ap; \
+		int fd = -1; \
+\
+		va_start(ap, flags); \
+		mode = mode_of(flags, ap); \
+		va_end(ap); \
+		if ((flags & O_CREAT) != 0 && store_used()) \
+			fd = store_create(AT_FDCWD, path, flags, mode); \
+		return fd >= 0 ? fd : libc_(path, flags, mode); \
+	}
+OPEN(open)
+OPEN(open64)
+
+#define OPENAT(name) \
+	OURS int name(int dir, const char *path, int flags, ...) \
+	{ \
+		LIBC(name); \
+		mode_t mode = 0; \
+		va_list ap; \
+		int fd = -1; \
+\
+		va_start(ap, flags); \
+		mode = mode_of(flags, ap); \
+		va_end(ap); \
+		if ((flags & O_CREAT) != 0 && store_used()) \
+			fd = store_create(dir, path, flags, mode); \
+		return fd >= 0 ? fd : libc_(dir, path, flags, mode); \
+	}
+OPENAT(openat)
+OPENAT(openat64)
+
+OURS int
+creat(const char *path, mode_t mode)
+{
+	return open(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+OURS int
+creat64(const char *path, mode_t mode)
+{
+	return creat(path, mode);
+}
+
+/* "w", "w+", with "b", "e" and "x"; others are libc's. */
+static FILE *
+fopen_new(const char *path, const char *how)
+{
+	int flags = O_CREAT | O_TRUNC, fd = -1;
+	FILE *f = NULL;
+
+	if (!store_used() || how[0] != 'w' ||
+	    how[1 + strspn(how + 1, "+bex")] != '\0')
+		return NULL;
+	flags |= strchr(how, '+') != NULL ? O_RDWR : O_WRONLY;
+	flags |= strchr(how, 'e') != NULL ? O_CLOEXEC : 0;
+	flags |= strchr(how, 'x') != NULL ? O_EXCL : 0;
+	fd = store_create(AT_FDCWD, path, flags, 0666);
+	if (fd < 0)
+		return NULL;
+	f = fdopen(fd, how);
+	if (f == NULL)
+		close(fd);
+	return f;
+}
+
+#define FOPEN(name) \
+	OURS FILE *name(const char *path, const char *how) \
+	{ \
+		LIBC(name); \
+		FILE *f = fopen_new(path, how); \
+\
+		return f != NULL ? f : libc_(path, how); \
+	}
+FOPEN(fopen)
+FOPEN(fopen64)
+
+/* --- Write --- */
+
+/* A write failed, and may succeed without the pool. */
+static bool
+retry(int fd, size_t n)
+{
+	return errno == ENOSPC && store_used() && store_make_room(fd, n);
+}
+
+OURS ssize_t
+write(int fd, const void *data, size_t n)
+{
+	LIBC(write);
+	ssize_t done = 0;
+
+	if (store_write(fd, data, n))
+		return (ssize_t)n;
+	done = libc_(fd, data, n);
+	return done < 0 && retry(fd, n) ? libc_(fd, data, n) : done;
+}
+
+#define PWRITE(name, off_type) \
+	OURS ssize_t name(int fd, const void *data, size_t n, off_type off) \
+	{ \
+		LIBC(name); \
+		ssize_t done = 0; \
+\
+		if (store_pwrite(fd, data, n, off)) \
+			return (ssize_t)n; \
+		done = libc_(fd, data, n, off); \
+		return done < 0 && retry(fd, n) ? libc_(fd, data, n, off) \
+						: done; \
+	}
+PWRITE(pwrite, off_t)
+PWRITE(pwrite64, off64_t)
+
+OURS ssize_t
+writev(int fd, const struct iovec *v, int count)
+{
+	LIBC(writev);
+	ssize_t done = 0;
+	size_t n = 0;
+
+	for (int i = 0; i < count && v != NULL; i++)
+		n = v[i].iov_len > n ? v[i].iov_len : n;
+	if (!store_has(fd, n))
+		return libc_(fd, v, count);
+	for (int i = 0; i < count; i++) {
+		const ssize_t one = write(fd, v[i].iov_base, v[i].iov_len);
+
+		if (one < 0)
+			return done > 0 ? done : -1;
+		done += one;
+		if ((size_t)one < v[i].iov_len)
+			break;
+	}
+	return done;
+}
+
+/* The stream's own bytes are written first; then it learns that the position
+ * has moved. */
+static bool
+fwrite_large(const void *data, size_t n, FILE *f)
+{
+	const int fd = fileno_unlocked(f);
+	off_t at = 0;
+
+	if (!store_has(fd, n) || fflush_unlocked(f) != 0)
+		return false;
+	at = ftello(f);
+	return at >= 0 && store_pwrite(fd, data, n, at) &&
+	       fseeko(f, at + (off_t)n, SEEK_SET) == 0;
+}
+
+OURS size_t
+fwrite(const void *data, size_t size, size_t count, FILE *f)
+{
+	LIBC(fwrite);
+	size_t n = 0;
+	bool done = false;
+
+	if (store_used() && !__builtin_mul_overflow(size, count, &n) &&
+	    n >= STORE_STREAM) {
+		flockfile(f);
+		done = fwrite_large(data, n, f);
+		funlockfile(f);
+	}
+	return done ? count : libc_(data, size, count, f);
+}
+
+OURS size_t
+fwrite_unlocked(const void *data, size_t size, size_t count, FILE *f)
+{
+	LIBC(fwrite_unlocked);
+	size_t n = 0;
+
+	if (store_used() && !__builtin_mul_overflow(size, count, &n) &&
+	    n >= STORE_STREAM && fwrite_large(data, n, f))
+		return count;
+	return libc_(data, size, count, f);
+}
+
+/* --- Close --- */
+
+OURS int
+close(int fd)
+{
+	LIBC(close);
+
+	store_closing(fd);
+	return libc_(fd);
+}
+
+OURS int
+fclose(FILE *f)
+{
+	LIBC(fclose);
+
+	if (store_has(fileno(f), SIZE_MAX) && fflush(f) == 0)
+		store_closing(fileno(f));
+	return libc_(f);
+}
+
+OURS int
+dup(int fd)
+{
+	LIBC(dup);
+	const int to = libc_(fd);
+
+	if (to >= 0)
+		store_duped(fd);
+	return to;
+}
+
+OURS int
+dup2(int fd, int to)
+{
+	LIBC(dup2);
+	int got = -1;
+
+	if (fd != to)
+		store_closing(to);
+	got = libc_(fd, to);
+	if (got >= 0 && fd != to)
+		store_duped(fd);
+	return got;
+}
+
+OURS int
+dup3(int fd, int to, int flags)
+{
+	LIBC(dup3);
+	int got = -1;
+
+	if (fd != to)
+		store_closing(to);
+	got = libc_(fd, to, flags);
+	if (got >= 0)
+		store_duped(fd);
+	return got;
+}
+
+#define FCNTL(name) \
+	OURS int name(int fd, int what, ...) \
+	{ \
+		LIBC(name); \
+		void *arg = NULL; \
+		va_list ap; \
+		int got = -1; \
+\
+		va_start(ap, what); \
+		arg = va_arg(ap, void *); \
+		va_end(ap); \
+		got = libc_(fd, what, arg); \
+		if (got >= 0 && (what == F_DUPFD || what == F_DUPFD_CLOEXEC)) \
+			store_duped(fd); \
+		return got; \
+	}
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
+/* --- Names --- */
+
+OURS int
+unlink(const char *path)
+{
+	LIBC(unlink);
+
+	return store_unlink(AT_FDCWD, path) ? 0 : libc_(path);
+}
+
+OURS int
+unlinkat(int dir, const char *path, int flags)
+{
+	LIBC(unlinkat);
+
+	return flags == 0 && store_unlink(dir, path) ? 0
+						     : libc_(dir, path, flags);
+}
+
+OURS int
+remove(const char *path)
+{
+	LIBC(remove);
+
+	return store_unlink(AT_FDCWD, path) ? 0 : libc_(path);
+}
+
+OURS int
+rename(const char *from, const char *to)
+{
+	LIBC(rename);
+	struct store_kept kept;
+	int rc = -1;
+
+	store_renaming(AT_FDCWD, to, &kept);
+	rc = libc_(from, to);
+	store_renamed(&kept, rc == 0);
+	return rc;
+}
+
+OURS int
+renameat(int dir, const char *from, int to_dir, const char *to)
+{
+	LIBC(renameat);
+	struct store_kept kept;
+	int rc = -1;
+
+	store_renaming(to_dir, to, &kept);
+	rc = libc_(dir, from, to_dir, to);
+	store_renamed(&kept, rc == 0);
+	return rc;
+}
+
+/* --- Start and end --- */
+
+OURS int
+scr_preload_use(const char *dir)
+{
+	return store_use(dir, NULL);
+}
+
+/* SCR_STORE=DIR[:DIR]...  A directory that is no store of the user is left
+ * alone, as a program must not fail for lack of speed. */
+__attribute__((constructor)) static void
+start(void)
+{
+	const char *list = getenv("SCR_STORE");
+	char dir[PATH_MAX];
+
+	while (list != NULL && *list != '\0') {
+		const size_t n = strcspn(list, ":");
+
+		if (n > 0 && n < sizeof(dir)) {
+			memcpy(dir, list, n);
+			dir[n] = '\0';
+			(void)store_use(dir, NULL);
+		}
+		list += n + (list[n] == ':');
+	}
+}
+
+/* SCR_STORE_STATS=FILE: one line of each process. */
+static void
+tell(const char *path)
+{
+	const struct file_counts *c = store_counts();
+	char line[200];
+	int n = 0, fd = -1;
+
+	n = snprintf(
+		line, sizeof(line),
+		"%d taken %llu writes %llu bytes %llu given %llu\n", getpid(),
+		(unsigned long long)c->taken, (unsigned long long)c->writes,
+		(unsigned long long)c->bytes, (unsigned long long)c->given);
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0 && write(fd, line, (size_t)n) < 0)
+		errno = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+__attribute__((destructor)) static void
+end(void)
+{
+	const char *stats = getenv("SCR_STORE_STATS");
+
+	store_leave();
+	if (stats != NULL)
+		tell(stats);
+}

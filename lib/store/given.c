@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* given.c - files that are deleted, whose pages go to the pool (file.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/file.h"
+#include "store/store_impl.h"
+
+/* Is this a file whose pages are worth keeping?  Then it is opened, with a
+ * lease, and `to` is a path for it in dirty/. */
+static int
+keep(struct store *s, int dir, const char *base, char to[STORE_ROOM])
+{
+	char name[40];
+	struct stat is;
+	uint64_t bytes = 0;
+	int fd = -1;
+
+	if (fstatat(dir, base, &is, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !store_own(&is) || is.st_dev != s->dev)
+		return -1;
+	store_remember(s, store_pattern(base), (uint64_t)is.st_size);
+	bytes = (uint64_t)is.st_blocks * 512;
+	if (bytes < STORE_FILE_LEAST || (uint64_t)is.st_size > bytes ||
+	    bytes > store_pool_room(s))
+		return -1;
+	fd = openat(dir, base, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0 &&
+	    (!store_lease(fd) || fstat(fd, &is) < 0 || !store_own(&is))) {
+		close(fd);
+		return -1;
+	}
+	store_dirty_name(name, sizeof(name));
+	store_dirty_path(s, name, to);
+	return fd;
+}
+
+bool
+store_unlink(int dirfd, const char *path)
+{
+	const int saved = errno;
+	char base[NAME_MAX + 1], to[STORE_ROOM];
+	struct store *s = NULL;
+	struct stat is;
+	int dir = -1, fd = -1;
+	bool done = false;
+
+	if (!store_used() ||
+	    fstatat(dirfd, path, &is, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(is.st_mode) ||
+	    (uint64_t)is.st_blocks * 512 < STORE_FILE_LEAST) {
+		errno = saved;
+		return false;
+	}
+	dir = store_enter(dirfd, path, base, &s);
+	if (dir >= 0) {
+		fd = keep(s, dir, base, to);
+		if (fd >= 0) {
+			done = renameat2(dir, base, AT_FDCWD, to,
+					 RENAME_NOREPLACE) == 0;
+			close(fd);
+		}
+		if (done) {
+			atomic_fetch_add(&s->state->given, 1);
+			atomic_fetch_add(&store_counts()->given, 1);
+		}
+		close(dir);
+	}
+	errno = saved;
+	return done;
+}
+
+void
+store_renaming(int dirfd, const char *path, struct store_kept *k)
+{
+	const int saved = errno;
+	char base[NAME_MAX + 1];
+	int dir = -1;
+
+	*k = (struct store_kept){ .fd = -1 };
+	if (!store_used())
+		return;
+	dir = store_enter(dirfd, path, base, &k->store);
+	if (dir >= 0) {
+		k->fd = keep(k->store, dir, base, k->path);
+		if (k->fd >= 0 && linkat(dir, base, AT_FDCWD, k->path, 0) < 0) {
+			close(k->fd);
+			k->fd = -1;
+		}
+		close(dir);
+	}
+	errno = saved;
+}
+
+void
+store_renamed(struct store_kept *k, bool done)
+{
+	const int saved = errno;
+
+	if (k->fd >= 0) {
+		if (!done)
+			unlink(k->path);
+		else
+			atomic_fetch_add(&k->store->state->given, 1);
+		close(k->fd);
+		k->fd = -1;
+	}
+	errno = saved;
+}
+
+bool
+store_make_room(int fd, size_t n)
+{
+	const int saved = errno;
+	uint64_t freed = 0;
+	struct stat is;
+	char path[STORE_ROOM];
+	struct store *s = NULL;
+
+	for (unsigned i = 0; (s = store_at(i)) != NULL; i++) {
+		struct slot *l = NULL;
+
+		if (fstat(fd, &is) < 0 || is.st_dev != s->dev)
+			continue;
+		while (freed < n && (l = store_claim(s, UINT64_MAX)) != NULL) {
+			freed += atomic_load(&l->capacity);
+			unlink(store_pool_path(
+				s, (uint32_t)(l - s->state->slot), path));
+			(void)store_slot_swap(s->state, l, SLOT_BUSY,
+					      SLOT_EMPTY);
+		}
+	}
+	errno = saved;
+	return freed > 0;
+}

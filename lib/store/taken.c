@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * taken.c - the files that this process took from the pool, and how they are
+ * written (file.h).
+ *
+ * A descriptor does not say which file it is; fstat(2) does, at each call.  So
+ * no call that we do not see can mislead us: it costs speed at most.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "mem.h"
+#include "path.h"
+#include "store/file.h"
+#include "store/store_impl.h"
+
+#define STORES 8
+#define TAKEN 256
+
+/* A file, mapped.  `users` counts the threads that use the mapping; -1: the
+ * entry is free, or being changed. */
+struct taken {
+	_Atomic int users;
+	_Atomic bool going; /* the last user unmaps it */
+	_Atomic int opens;
+	pid_t pid; /* that took it */
+	dev_t dev;
+	ino_t ino;
+	unsigned char *base;
+	uint64_t capacity;
+	uint32_t pattern;
+	struct store *store;
+	struct slot *slot;
+};
+
+/* All that this process knows.  Signal handlers use it, and the child of a
+ * vfork() shares it; there is no lock. */
+static struct {
+	_Atomic unsigned stores;
+	struct store *store[STORES];
+	const char *given[STORES]; /* the path by which the user knows it */
+	_Atomic unsigned taken;	   /* entries in use */
+	struct taken list[TAKEN];
+	struct file_counts counts;
+} here;
+
+int
+store_use(const char *dir, struct error *err)
+{
+	const unsigned n = atomic_load(&here.stores);
+	struct store *s = NULL;
+
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(dir, here.given[i]) == 0)
+			return 0;
+	if (n == STORES)
+		return error_set(err, ERROR_USAGE, "%s: more than %d stores",
+				 dir, STORES);
+	s = store_open(dir, err);
+	if (s == NULL)
+		return -1;
+	here.store[n] = s;
+	here.given[n] = mem_strdup(dir);
+	if (here.given[n] == NULL)
+		here.given[n] = s->dir;
+	for (unsigned i = 0; n == 0 && i < TAKEN; i++)
+		atomic_store(&here.list[i].users, -1);
+	atomic_store(&here.stores, n + 1);
+	return 0;
+}
+
+bool
+store_used(void)
+{
+	return atomic_load_explicit(&here.stores, memory_order_acquire) > 0;
+}
+
+struct file_counts *
+store_counts(void)
+{
+	return &here.counts;
+}
+
+struct store *
+store_at(unsigned i)
+{
+	return i < atomic_load(&here.stores) ? here.store[i] : NULL;
+}
+
+/* --- Entries --- */
+
+static void
+release(struct taken *t)
+{
+	atomic_fetch_sub(&t->users, 1);
+}
+
+/* The entry of the file `is`, for release(), or NULL. */
+static struct taken *
+acquire(const struct stat *is)
+{
+	for (struct taken *t = here.list; t < here.list + TAKEN; t++) {
+		int users = atomic_load(&t->users);
+
+		if (users < 0 || t->ino != is->st_ino || t->dev != is->st_dev)
+			continue;
+		while (users >= 0 && !atomic_compare_exchange_weak(
+					     &t->users, &users, users + 1))
+			continue;
+		if (users < 0)
+			continue;
+		if (t->ino == is->st_ino && t->dev == is->st_dev)
+			return t;
+		release(t);
+	}
+	return NULL;
+}
+
+static struct taken *
+acquire_fd(int fd, struct stat *is)
+{
+	return atomic_load_explicit(&here.taken, memory_order_relaxed) > 0 &&
+			       fstat(fd, is) == 0 && S_ISREG(is->st_mode)
+		       ? acquire(is)
+		       : NULL;
+}
+
+/* --- Which store a name is in --- */
+
+int
+store_enter(int dirfd, const char *path, char base[NAME_MAX + 1],
+	    struct store **in)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash == NULL ? path : slash + 1;
+	const size_t up = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+	const unsigned n = atomic_load(&here.stores);
+	char dir[PATH_MAX], link[40];
+	ssize_t len = 0;
+	bool seems = path[0] != '/';
+	int fd = -1;
+
+	for (unsigned i = 0; i < n && !seems; i++)
+		seems = path_below(path, here.store[i]->dir) != NULL ||
+			path_below(path, here.given[i]) != NULL;
+	if (!seems || up >= sizeof(dir) || name[0] == '\0' ||
+	    strlen(name) > NAME_MAX)
+		return -1;
+	memcpy(dir, path, up);
+	memcpy(dir + up, ".", 2);
+	fd = openat(dirfd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, dir, sizeof(dir) - 1);
+	for (unsigned i = 0; i < n && len > 0; i++) {
+		const char *rest = NULL;
+
+		dir[len] = '\0';
+		rest = path_below(dir, here.store[i]->dir);
+		if (rest == NULL || path_below(rest, STORE_META) != NULL)
+			continue;
+		memcpy(base, name, strlen(name) + 1);
+		*in = here.store[i];
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+/* --- Create --- */
+
+struct slot *
+store_claim(struct store *s, uint64_t size)
+{
+	struct state *t = s->state;
+	unsigned cpu = 0, node = 0;
+
+	(void)getcpu(&cpu, &node);
+	for (;;) {
+		struct slot *best = NULL;
+		uint64_t score = 0;
+
+		for (struct slot *l = t->slot; l < t->slot + STORE_SLOTS; l++) {
+			const uint64_t c = atomic_load(&l->capacity);
+			uint64_t points = 0;
+
+			if (slot_is(l) != SLOT_CLEAN)
+				continue;
+			/* Large enough, and the smallest of these; else the
+			 * largest one. */
+			points = c < size || size == UINT64_MAX
+					 ? c
+					 : UINT64_MAX / 2 - c;
+			points = points / 2 +
+				 (l->node == node ? UINT64_MAX / 2 : 0);
+			if (best == NULL || points > score) {
+				best = l;
+				score = points;
+			}
+		}
+		if (best == NULL)
+			return NULL;
+		if (store_slot_swap(t, best, SLOT_CLEAN, SLOT_BUSY))
+			return best;
+	}
+}
+
+/* A free entry for the file, mapped.  NULL: none. */
+static struct taken *
+map(struct store *s, struct slot *l, const char *path)
+{
+	const uint64_t capacity = atomic_load(&l->capacity);
+	struct taken *t = here.list;
+	int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	void *base = MAP_FAILED;
+	struct stat is;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &is) == 0 && store_own(&is) && is.st_size == 0 &&
+	    is.st_dev == s->dev && capacity > 0 &&
+	    (uint64_t)is.st_blocks * 512 >= capacity)
+		base = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    fd, 0);
+	close(fd);
+	if (base == MAP_FAILED)
+		return NULL;
+	for (; t < here.list + TAKEN; t++) {
+		int none = -1;
+
+		if (atomic_compare_exchange_strong(&t->users, &none, -2))
+			break;
+	}
+	if (t == here.list + TAKEN) {
+		munmap(base, capacity);
+		return NULL;
+	}
+	t->opens = 1;
+	t->pid = getpid();
+	t->dev = is.st_dev;
+	t->ino = is.st_ino;
+	t->base = base;
+	t->capacity = capacity;
+	t->store = s;
+	t->slot = l;
+	return t;
+}
+
+/* Give the pool file the mode and the group that a new file in `dir` would
+ * have.  The kernel knows them: umask, setgid, default ACLs (of which we give
+ * none). */
+static int
+as_new(int fd, int dir, mode_t mode)
+{
+	int like = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+	struct stat is;
+	int rc = -1;
+
+	if (like >= 0 && fstat(like, &is) == 0 &&
+	    flistxattr(like, NULL, 0) <= 0 &&
+	    (is.st_gid == getegid() || fchown(fd, (uid_t)-1, is.st_gid) == 0) &&
+	    fchmod(fd, is.st_mode & 07777) == 0)
+		rc = futimens(fd, NULL);
+	if (like >= 0)
+		close(like);
+	return rc;
+}
+
+/* The lowest free number for the user's descriptor. */
+static int
+lowest(int fd, int flags)
+{
+	const int how = (flags & O_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD;
+	int low = fcntl(fd, how, 0);
+
+	if (low < 0)
+		return fd;
+	close(low < fd ? fd : low);
+	return low < fd ? low : fd;
+}
+
+/* Take slot `l` for the new file `base` in `dir`. */
+static int
+take(struct store *s, struct slot *l, int dir, const char *base, int flags,
+     mode_t mode)
+{
+	struct state *st = s->state;
+	char path[STORE_ROOM];
+	struct taken *t = NULL;
+	int fd = -1;
+
+	store_pool_path(s, (uint32_t)(l - st->slot), path);
+	t = map(s, l, path);
+	if (t != NULL) {
+		fd = open(path,
+			  (flags & ~(O_CREAT | O_EXCL | O_TRUNC)) | O_NOFOLLOW);
+		atomic_store(&l->ino, t->ino);
+		atomic_store(&l->before, STORE_NO_WRITE);
+		atomic_store(&l->writing, 0);
+		(void)store_slot_swap(st, l, SLOT_BUSY, SLOT_TAKEN);
+	}
+	if (fd >= 0 && as_new(fd, dir, mode) == 0 &&
+	    renameat2(AT_FDCWD, path, dir, base, RENAME_NOREPLACE) == 0) {
+		t->pattern = store_pattern(base);
+		atomic_fetch_add(&here.taken, 1);
+		atomic_store(&t->users, 0);
+		atomic_fetch_add(&here.counts.taken, 1);
+		return fd;
+	}
+	/* The name exists, or this is no clean file: whoever tends the store
+	 * looks. */
+	if (fd >= 0)
+		close(fd);
+	if (t == NULL) {
+		store_slot_orphan(st, l);
+		return -1;
+	}
+	munmap(t->base, t->capacity);
+	t->ino = 0;
+	atomic_store(&t->users, -1);
+	(void)store_slot_swap(st, l, SLOT_TAKEN, SLOT_CLEAN);
+	return -1;
+}
+
+int
+store_create(int dirfd, const char *path, int flags, mode_t mode)
+{
+	const int saved = errno;
+	char base[NAME_MAX + 1];
+	struct store *s = NULL;
+	struct slot *l = NULL;
+	unsigned clean = 0;
+	uint64_t size = 0;
+	int dir = -1, fd = -1;
+
+	if ((flags & O_CREAT) == 0 || (flags & O_ACCMODE) == O_RDONLY ||
+	    (flags & (O_PATH | O_DIRECTORY | O_DIRECT | O_APPEND)) != 0)
+		return -1;
+	for (unsigned i = 0; i < atomic_load(&here.stores); i++)
+		clean += atomic_load(&here.store[i]->state->clean);
+	if (clean == 0)
+		return -1;
+	dir = store_enter(dirfd, path, base, &s);
+	if (dir >= 0) {
+		size = store_earlier(s, store_pattern(base));
+		if (size >= STORE_FILE_LEAST &&
+		    faccessat(dir, base, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+		    errno == ENOENT)
+			l = store_claim(s, size);
+		if (l != NULL)
+			fd = take(s, l, dir, base, flags, mode);
+		close(dir);
+		if (fd >= 0)
+			fd = lowest(fd, flags);
+	}
+	errno = saved;
+	return fd;
+}
+
+/* --- Write --- */
+
+/* May `n` bytes at `off` be written through the mapping, for all that can be
+ * known? */
+static bool
+may_map(const struct taken *t, int fd, const struct stat *is, uint64_t off,
+	uint64_t n)
+{
+	const int flags = fcntl(fd, F_GETFL);
+	struct rlimit most;
+
+	return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY &&
+	       (flags & O_APPEND) == 0 && off < t->capacity &&
+	       n <= t->capacity - off &&
+	       /* nobody made holes */
+	       (uint64_t)is->st_blocks * 512 >= t->capacity &&
+	       getrlimit(RLIMIT_FSIZE, &most) == 0 &&
+	       (most.rlim_cur == RLIM_INFINITY || off + n <= most.rlim_cur);
+}
+
+/* Write all, or return false: nothing was written, or not all. */
+static bool
+write_mapped(struct taken *t, int fd, const struct stat *is, const void *data,
+	     size_t n, off_t off)
+{
+	const uint64_t end = (uint64_t)off + n;
+	const bool grows = end > (uint64_t)is->st_size;
+	struct slot *l = t->slot;
+	uint32_t none = 0;
+	bool done = false;
+
+	if (grows) {
+		if (!atomic_compare_exchange_strong(&l->writing, &none, 1))
+			return false;
+		atomic_store(&l->after, end);
+		atomic_store(&l->before, (uint64_t)is->st_size);
+	}
+	done = store_put(fd, t->base, data, n, off);
+	if (grows) {
+		atomic_store(&l->before, STORE_NO_WRITE);
+		atomic_store(&l->writing, 0);
+	}
+	if (done) {
+		atomic_fetch_add(&here.counts.writes, 1);
+		atomic_fetch_add(&here.counts.bytes, n);
+	}
+	return done;
+}
+
+/* At `off`, or at the position, which is moved (-1). */
+static bool
+write_at(int fd, const void *data, size_t n, off_t off)
+{
+	const int saved = errno;
+	struct stat is;
+	struct taken *t = acquire_fd(fd, &is);
+	const uint32_t least =
+		t == NULL ? 0 : atomic_load(&t->store->state->least);
+	bool done = false;
+
+	if (t == NULL)
+		return false;
+	if (least != 0 && n >= least && n >= 2 * STORE_TAIL && n <= INT32_MAX) {
+		const bool moves = off < 0;
+
+		if (moves)
+			off = lseek(fd, 0, SEEK_CUR);
+		if (off >= 0 && may_map(t, fd, &is, (uint64_t)off, n)) {
+			/* Another thread or process may write at the same
+			 * position: who moves it first owns the bytes. */
+			if (moves)
+				off = lseek(fd, (off_t)n, SEEK_CUR) - (off_t)n;
+			if (off >= 0 && may_map(t, fd, &is, (uint64_t)off, n))
+				done = write_mapped(t, fd, &is, data, n, off);
+			if (moves && !done)
+				(void)lseek(fd, -(off_t)n, SEEK_CUR);
+		}
+	}
+	release(t);
+	errno = saved;
+	return done;
+}
+
+bool
+store_write(int fd, const void *data, size_t n)
+{
+	return n >= 2 * STORE_TAIL && write_at(fd, data, n, -1);
+}
+
+bool
+store_pwrite(int fd, const void *data, size_t n, off_t off)
+{
+	return n >= 2 * STORE_TAIL && off >= 0 && write_at(fd, data, n, off);
+}
+
+bool
+store_has(int fd, size_t n)
+{
+	const int saved = errno;
+	struct stat is;
+	struct taken *t = n < STORE_STREAM ? NULL : acquire_fd(fd, &is);
+
+	if (t != NULL)
+		release(t);
+	errno = saved;
+	return t != NULL;
+}
+
+/* --- Close --- */
+
+void
+store_duped(int fd)
+{
+	const int saved = errno;
+	struct stat is;
+	struct taken *t = acquire_fd(fd, &is);
+
+	if (t != NULL) {
+		atomic_fetch_add(&t->opens, 1);
+		release(t);
+	}
+	errno = saved;
+}
+
+/*
+ * The process gives the file back: `fd` is its last descriptor that we know of,
+ * or -1.  Other processes may have the same one, and write: spare pages are
+ * left to tend_once(), which can know that all have closed it.
+ */
+static void
+finish(struct taken *t, int fd)
+{
+	struct state *st = t->store->state;
+	bool spare = true;
+	struct stat is;
+
+	if (fd >= 0 && fstat(fd, &is) == 0) {
+		store_remember(t->store, t->pattern, (uint64_t)is.st_size);
+		spare = STORE_ROUND((uint64_t)is.st_size) < t->capacity;
+	}
+	/* Nobody gets a lease of a file that is mapped. */
+	munmap(t->base, t->capacity);
+	if (spare || !store_slot_swap(st, t->slot, SLOT_TAKEN, SLOT_EMPTY))
+		store_slot_orphan(st, t->slot);
+	t->ino = 0;
+	atomic_fetch_sub(&here.taken, 1);
+	atomic_store(&t->users, -1);
+}
+
+void
+store_closing(int fd)
+{
+	const int saved = errno;
+	struct stat is;
+	struct taken *t = acquire_fd(fd, &is);
+	int one = 1;
+
+	if (t != NULL) {
+		if (t->pid != getpid() || atomic_fetch_sub(&t->opens, 1) > 1 ||
+		    !atomic_compare_exchange_strong(&t->users, &one, -2))
+			release(t);
+		else
+			finish(t, fd);
+	}
+	errno = saved;
+}
+
+void
+store_leave(void)
+{
+	const int saved = errno;
+
+	for (struct taken *t = here.list;
+	     atomic_load(&here.taken) > 0 && t < here.list + TAKEN; t++) {
+		int none = 0;
+
+		if (atomic_load(&t->users) == 0 && t->pid == getpid() &&
+		    atomic_compare_exchange_strong(&t->users, &none, -2))
+			finish(t, -1);
+	}
+	errno = saved;
+}
