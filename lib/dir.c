@@ -10,13 +10,19 @@
 #include "error.h"
 #include "str.h"
 
+/* With O_NONBLOCK, a file that a process has a lease of is not waited for.  We
+ * have one for some microseconds (store_impl.h). */
+#define AGAIN_MAX 10000
+
 int
 dir_open_file(int dir, const char *name, int flags, mode_t mode)
 {
-	int fd = openat(dir, name, flags, mode);
+	int again = 0, stale = 0, fd = -1;
 
-	if (fd < 0 && errno == ESTALE)
+	do
 		fd = openat(dir, name, flags, mode);
+	while (fd < 0 && ((errno == ESTALE && stale++ == 0) ||
+			  (errno == EAGAIN && again++ < AGAIN_MAX)));
 	return fd;
 }
 

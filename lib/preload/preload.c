@@ -13,10 +13,12 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "preload/preload.h"
 #include "store/file.h"
@@ -26,11 +28,32 @@
 
 #define OURS __attribute__((visibility("default")))
 
-/* The function of libc, found at the first call. */
-#define LIBC(name) \
-	static __typeof__(&name) libc_; \
-	if (libc_ == NULL) \
-	libc_ = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+/* The functions of libc, found before a program calls any of ours, or a library
+ * does in its constructor. */
+/* clang-format off */
+#define NAMES(X) \
+	X(open) X(open64) X(openat) X(openat64) X(fopen) X(fopen64) \
+	X(write) X(pwrite) X(pwrite64) X(writev) X(fwrite) \
+	X(fwrite_unlocked) X(close) X(fclose) X(dup) X(dup2) X(dup3) \
+	X(fcntl) X(fcntl64) X(lockf) X(lockf64) X(unlink) X(unlinkat) \
+	X(remove) X(rename) X(renameat)
+/* clang-format on */
+
+static struct {
+	bool found;
+#define MEMBER(name) __typeof__(&name) name;
+	NAMES(MEMBER)
+} libc;
+
+static void
+find(void)
+{
+#define FIND(name) libc.name = (__typeof__(&name))dlsym(RTLD_NEXT, #name);
+	NAMES(FIND)
+	libc.found = true;
+}
+
+#define LIBC(name) (libc.found ? (void)0 : find(), libc.name)
 
 /* --- Open --- */
 
@@ -43,7 +66,6 @@ mode_of(int flags, va_list ap)
 #define OPEN(name) \
 	OURS int name(const char *path, int flags, ...) \
 	{ \
-		LIBC(name); \
 		mode_t mode = 0; \
 		va_list ap; \
 		int fd = -1; \
@@ -53,7 +75,7 @@ mode_of(int flags, va_list ap)
 		va_end(ap); \
 		if ((flags & O_CREAT) != 0 && store_used()) \
 			fd = store_create(AT_FDCWD, path, flags, mode); \
-		return fd >= 0 ? fd : libc_(path, flags, mode); \
+		return fd >= 0 ? fd : LIBC(name)(path, flags, mode); \
 	}
 OPEN(open)
 OPEN(open64)
@@ -61,7 +83,6 @@ OPEN(open64)
 #define OPENAT(name) \
 	OURS int name(int dir, const char *path, int flags, ...) \
 	{ \
-		LIBC(name); \
 		mode_t mode = 0; \
 		va_list ap; \
 		int fd = -1; \
@@ -71,7 +92,7 @@ OPEN(open64)
 		va_end(ap); \
 		if ((flags & O_CREAT) != 0 && store_used()) \
 			fd = store_create(dir, path, flags, mode); \
-		return fd >= 0 ? fd : libc_(dir, path, flags, mode); \
+		return fd >= 0 ? fd : LIBC(name)(dir, path, flags, mode); \
 	}
 OPENAT(openat)
 OPENAT(openat64)
@@ -113,10 +134,9 @@ fopen_new(const char *path, const char *how)
 #define FOPEN(name) \
 	OURS FILE *name(const char *path, const char *how) \
 	{ \
-		LIBC(name); \
 		FILE *f = fopen_new(path, how); \
 \
-		return f != NULL ? f : libc_(path, how); \
+		return f != NULL ? f : LIBC(name)(path, how); \
 	}
 FOPEN(fopen)
 FOPEN(fopen64)
@@ -133,25 +153,21 @@ retry(int fd, size_t n)
 OURS ssize_t
 write(int fd, const void *data, size_t n)
 {
-	LIBC(write);
-	ssize_t done = 0;
+	ssize_t done = store_write(fd, data, n);
 
-	if (store_write(fd, data, n))
-		return (ssize_t)n;
-	done = libc_(fd, data, n);
-	return done < 0 && retry(fd, n) ? libc_(fd, data, n) : done;
+	if (done == STORE_KERNEL)
+		done = LIBC(write)(fd, data, n);
+	return done < 0 && retry(fd, n) ? LIBC(write)(fd, data, n) : done;
 }
 
 #define PWRITE(name, off_type) \
 	OURS ssize_t name(int fd, const void *data, size_t n, off_type off) \
 	{ \
-		LIBC(name); \
-		ssize_t done = 0; \
+		ssize_t done = store_pwrite(fd, data, n, off); \
 \
-		if (store_pwrite(fd, data, n, off)) \
-			return (ssize_t)n; \
-		done = libc_(fd, data, n, off); \
-		return done < 0 && retry(fd, n) ? libc_(fd, data, n, off) \
+		if (done == STORE_KERNEL) \
+			done = LIBC(name)(fd, data, n, off); \
+		return done < 0 && retry(fd, n) ? LIBC(name)(fd, data, n, off) \
 						: done; \
 	}
 PWRITE(pwrite, off_t)
@@ -160,24 +176,9 @@ PWRITE(pwrite64, off64_t)
 OURS ssize_t
 writev(int fd, const struct iovec *v, int count)
 {
-	LIBC(writev);
-	ssize_t done = 0;
-	size_t n = 0;
+	const ssize_t done = store_writev(fd, v, count);
 
-	for (int i = 0; i < count && v != NULL; i++)
-		n = v[i].iov_len > n ? v[i].iov_len : n;
-	if (!store_has(fd, n))
-		return libc_(fd, v, count);
-	for (int i = 0; i < count; i++) {
-		const ssize_t one = write(fd, v[i].iov_base, v[i].iov_len);
-
-		if (one < 0)
-			return done > 0 ? done : -1;
-		done += one;
-		if ((size_t)one < v[i].iov_len)
-			break;
-	}
-	return done;
+	return done != STORE_KERNEL ? done : LIBC(writev)(fd, v, count);
 }
 
 /* The stream's own bytes are written first; then it learns that the position
@@ -188,17 +189,17 @@ fwrite_large(const void *data, size_t n, FILE *f)
 	const int fd = fileno_unlocked(f);
 	off_t at = 0;
 
-	if (!store_has(fd, n) || fflush_unlocked(f) != 0)
+	if (!store_has(fd, n) || !__fwritable(f) || fwide(f, 0) > 0 ||
+	    fflush_unlocked(f) != 0)
 		return false;
 	at = ftello(f);
-	return at >= 0 && store_pwrite(fd, data, n, at) &&
+	return at >= 0 && store_pwrite(fd, data, n, at) == (ssize_t)n &&
 	       fseeko(f, at + (off_t)n, SEEK_SET) == 0;
 }
 
 OURS size_t
 fwrite(const void *data, size_t size, size_t count, FILE *f)
 {
-	LIBC(fwrite);
 	size_t n = 0;
 	bool done = false;
 
@@ -208,19 +209,18 @@ fwrite(const void *data, size_t size, size_t count, FILE *f)
 		done = fwrite_large(data, n, f);
 		funlockfile(f);
 	}
-	return done ? count : libc_(data, size, count, f);
+	return done ? count : LIBC(fwrite)(data, size, count, f);
 }
 
 OURS size_t
 fwrite_unlocked(const void *data, size_t size, size_t count, FILE *f)
 {
-	LIBC(fwrite_unlocked);
 	size_t n = 0;
 
 	if (store_used() && !__builtin_mul_overflow(size, count, &n) &&
 	    n >= STORE_STREAM && fwrite_large(data, n, f))
 		return count;
-	return libc_(data, size, count, f);
+	return LIBC(fwrite_unlocked)(data, size, count, f);
 }
 
 /* --- Close --- */
@@ -228,27 +228,22 @@ fwrite_unlocked(const void *data, size_t size, size_t count, FILE *f)
 OURS int
 close(int fd)
 {
-	LIBC(close);
-
 	store_closing(fd);
-	return libc_(fd);
+	return LIBC(close)(fd);
 }
 
 OURS int
 fclose(FILE *f)
 {
-	LIBC(fclose);
-
 	if (store_has(fileno(f), SIZE_MAX) && fflush(f) == 0)
 		store_closing(fileno(f));
-	return libc_(f);
+	return LIBC(fclose)(f);
 }
 
 OURS int
 dup(int fd)
 {
-	LIBC(dup);
-	const int to = libc_(fd);
+	const int to = LIBC(dup)(fd);
 
 	if (to >= 0)
 		store_duped(fd);
@@ -258,12 +253,11 @@ dup(int fd)
 OURS int
 dup2(int fd, int to)
 {
-	LIBC(dup2);
 	int got = -1;
 
 	if (fd != to)
 		store_closing(to);
-	got = libc_(fd, to);
+	got = LIBC(dup2)(fd, to);
 	if (got >= 0 && fd != to)
 		store_duped(fd);
 	return got;
@@ -272,12 +266,11 @@ dup2(int fd, int to)
 OURS int
 dup3(int fd, int to, int flags)
 {
-	LIBC(dup3);
 	int got = -1;
 
 	if (fd != to)
 		store_closing(to);
-	got = libc_(fd, to, flags);
+	got = LIBC(dup3)(fd, to, flags);
 	if (got >= 0)
 		store_duped(fd);
 	return got;
@@ -286,7 +279,6 @@ dup3(int fd, int to, int flags)
 #define FCNTL(name) \
 	OURS int name(int fd, int what, ...) \
 	{ \
-		LIBC(name); \
 		void *arg = NULL; \
 		va_list ap; \
 		int got = -1; \
@@ -294,7 +286,9 @@ dup3(int fd, int to, int flags)
 		va_start(ap, what); \
 		arg = va_arg(ap, void *); \
 		va_end(ap); \
-		got = libc_(fd, what, arg); \
+		if (what == F_SETLK || what == F_SETLKW) \
+			store_locking(); \
+		got = LIBC(name)(fd, what, arg); \
 		if (got >= 0 && (what == F_DUPFD || what == F_DUPFD_CLOEXEC)) \
 			store_duped(fd); \
 		return got; \
@@ -302,56 +296,58 @@ dup3(int fd, int to, int flags)
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
+#define LOCKF(name, off_type) \
+	OURS int name(int fd, int what, off_type n) \
+	{ \
+		store_locking(); \
+		return LIBC(name)(fd, what, n); \
+	}
+LOCKF(lockf, off_t)
+LOCKF(lockf64, off64_t)
+
 /* --- Names --- */
 
 OURS int
 unlink(const char *path)
 {
-	LIBC(unlink);
-
-	return store_unlink(AT_FDCWD, path) ? 0 : libc_(path);
+	return store_unlink(AT_FDCWD, path) ? 0 : LIBC(unlink)(path);
 }
 
 OURS int
 unlinkat(int dir, const char *path, int flags)
 {
-	LIBC(unlinkat);
-
-	return flags == 0 && store_unlink(dir, path) ? 0
-						     : libc_(dir, path, flags);
+	return flags == 0 && store_unlink(dir, path)
+		       ? 0
+		       : LIBC(unlinkat)(dir, path, flags);
 }
 
 OURS int
 remove(const char *path)
 {
-	LIBC(remove);
-
-	return store_unlink(AT_FDCWD, path) ? 0 : libc_(path);
+	return store_unlink(AT_FDCWD, path) ? 0 : LIBC(remove)(path);
 }
 
 OURS int
 rename(const char *from, const char *to)
 {
-	LIBC(rename);
 	struct store_kept kept;
 	int rc = -1;
 
 	store_renaming(AT_FDCWD, to, &kept);
-	rc = libc_(from, to);
-	store_renamed(&kept, rc == 0);
+	rc = LIBC(rename)(from, to);
+	store_renamed(&kept);
 	return rc;
 }
 
 OURS int
 renameat(int dir, const char *from, int to_dir, const char *to)
 {
-	LIBC(renameat);
 	struct store_kept kept;
 	int rc = -1;
 
 	store_renaming(to_dir, to, &kept);
-	rc = libc_(dir, from, to_dir, to);
-	store_renamed(&kept, rc == 0);
+	rc = LIBC(renameat)(dir, from, to_dir, to);
+	store_renamed(&kept);
 	return rc;
 }
 
@@ -371,6 +367,7 @@ start(void)
 	const char *list = getenv("SCR_STORE");
 	char dir[PATH_MAX];
 
+	find();
 	while (list != NULL && *list != '\0') {
 		const size_t n = strcspn(list, ":");
 

@@ -6,11 +6,12 @@
  * nothing has happened, and the caller makes the ordinary system call.  None of
  * them decides what is true: whoever uses other calls, in between or instead,
  * is right as well.  Any thread may call them, and signal handlers, too; errno
- * does not change.
+ * does not change unless they make the call.
  *
  * Not like the kernel's: a source buffer that cannot be read, or a file that
  * somebody cuts during the write, ends the process by a signal; two writes that
- * overlap at the same time mix.
+ * overlap at the same time mix; a source that is a mapping of the same bytes of
+ * the file is undefined.
  */
 #ifndef STORE_FILE_H
 #define STORE_FILE_H
@@ -23,6 +24,7 @@
 #include "store/store.h"
 
 struct error;
+struct iovec;
 
 /* Use the store `dir` in this process, until it ends. */
 int store_use(const char *dir, struct error *err);
@@ -34,9 +36,11 @@ bool store_used(void);
  * descriptor, or -1: open it. */
 int store_create(int dirfd, const char *path, int flags, mode_t mode);
 
-/* write(2), pwrite(2), all `n` bytes.  False: write them. */
-bool store_write(int fd, const void *data, size_t n);
-bool store_pwrite(int fd, const void *data, size_t n, off_t off);
+/* As write(2), pwrite(2), writev(2), or STORE_KERNEL: make that call. */
+#define STORE_KERNEL (-2)
+ssize_t store_write(int fd, const void *data, size_t n);
+ssize_t store_pwrite(int fd, const void *data, size_t n, off_t off);
+ssize_t store_writev(int fd, const struct iovec *v, int count);
 
 /* Could a write of `n` bytes to `fd` be a fast one?  Streams ask for writes of
  * at least STORE_STREAM bytes. */
@@ -58,18 +62,23 @@ struct store_kept {
 	char path[STORE_PATH_MAX + 64];
 };
 void store_renaming(int dirfd, const char *path, struct store_kept *k);
-void store_renamed(struct store_kept *k, bool done);
+void store_renamed(struct store_kept *k);
 
 /* A write failed with ENOSPC: make room by giving up the pool.  False: none
  * could be made. */
 bool store_make_room(int fd, size_t n);
+
+/* The process takes record locks.  Closing any descriptor of a file would drop
+ * them, so from now on no file is kept for the pool. */
+void store_locking(void);
 
 /* At the end of the process: give back what was taken. */
 void store_leave(void);
 
 /* What was done, for those who want to know that it was. */
 struct file_counts {
-	_Atomic uint64_t taken, writes, bytes, given;
+	_Atomic uint64_t taken, writes, bytes, given, small;
+	_Atomic bool locking;
 };
 struct file_counts *store_counts(void);
 

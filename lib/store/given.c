@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "path.h"
 #include "store/file.h"
 #include "store/store_impl.h"
 
@@ -19,7 +20,8 @@ keep(struct store *s, int dir, const char *base, char to[STORE_ROOM])
 	uint64_t bytes = 0;
 	int fd = -1;
 
-	if (fstatat(dir, base, &is, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (atomic_load(&store_counts()->locking) ||
+	    fstatat(dir, base, &is, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !store_own(&is) || is.st_dev != s->dev)
 		return -1;
 	store_remember(s, store_pattern(base), (uint64_t)is.st_size);
@@ -38,6 +40,18 @@ keep(struct store *s, int dir, const char *base, char to[STORE_ROOM])
 	return fd;
 }
 
+static bool
+were_small(const char *path)
+{
+	const uint32_t pattern = store_pattern(path_base(path));
+	const struct store *s = NULL;
+
+	for (unsigned i = 0; (s = store_at(i)) != NULL; i++)
+		if (store_earlier(s, pattern) >= STORE_FILE_LEAST)
+			return false;
+	return true;
+}
+
 bool
 store_unlink(int dirfd, const char *path)
 {
@@ -48,10 +62,12 @@ store_unlink(int dirfd, const char *path)
 	int dir = -1, fd = -1;
 	bool done = false;
 
+	/* Of files that were small, an eighth is looked at. */
 	if (!store_used() ||
+	    (were_small(path) &&
+	     atomic_fetch_add(&store_counts()->small, 1) % 8 != 0) ||
 	    fstatat(dirfd, path, &is, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISREG(is.st_mode) ||
-	    (uint64_t)is.st_blocks * 512 < STORE_FILE_LEAST) {
+	    !S_ISREG(is.st_mode)) {
 		errno = saved;
 		return false;
 	}
@@ -64,7 +80,7 @@ store_unlink(int dirfd, const char *path)
 			close(fd);
 		}
 		if (done) {
-			atomic_fetch_add(&s->state->given, 1);
+			store_signal(s->state);
 			atomic_fetch_add(&store_counts()->given, 1);
 		}
 		close(dir);
@@ -96,15 +112,17 @@ store_renaming(int dirfd, const char *path, struct store_kept *k)
 }
 
 void
-store_renamed(struct store_kept *k, bool done)
+store_renamed(struct store_kept *k)
 {
 	const int saved = errno;
+	struct stat is;
 
 	if (k->fd >= 0) {
-		if (!done)
-			unlink(k->path);
+		/* If it still has its other name, it was not replaced. */
+		if (fstat(k->fd, &is) == 0 && is.st_nlink == 1)
+			store_signal(k->store->state);
 		else
-			atomic_fetch_add(&k->store->state->given, 1);
+			(void)unlink(k->path);
 		close(k->fd);
 		k->fd = -1;
 	}
@@ -135,4 +153,10 @@ store_make_room(int fd, size_t n)
 	}
 	errno = saved;
 	return freed > 0;
+}
+
+void
+store_locking(void)
+{
+	atomic_store(&store_counts()->locking, true);
 }

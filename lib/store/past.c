@@ -8,42 +8,35 @@
 #include <immintrin.h>
 
 /*
- * Four pages are copied in turn, so that the prefetcher follows four streams;
- * one stream of stores past the cache gets two thirds of the speed.  `LINE` is
- * the number of bytes that one turn copies in each page.
+ * Four pages are copied in turn, a line of each: one stream of stores past the
+ * cache after the other gets less.  The rest is copied line by line.
  */
 #define PAGE ((size_t)4096)
 #define PAGES 4
-#define AHEAD 512 /* bytes of prefetch */
-#define LINE ((size_t)128)
+#define LINE ((size_t)64)
 
 #define COPY_PAST(name, isa, type, load, store) \
+	__attribute__((target(isa))) static inline void name##_line( \
+		unsigned char *to, const unsigned char *from) \
+	{ \
+		for (size_t k = 0; k < LINE; k += sizeof(type)) \
+			store((void *)(to + k), \
+			      load((const void *)(from + k))); \
+	} \
 	__attribute__((target(isa))) static void name( \
 		unsigned char *to, const unsigned char *from, size_t n) \
 	{ \
-		for (; n >= PAGES * PAGE; n -= PAGES * PAGE) { \
-			for (size_t at = 0; at < PAGE; at += LINE) { \
-				for (size_t p = at; p < PAGES * PAGE; \
-				     p += PAGE) { \
-					_mm_prefetch((const char *)from + p + \
-							     AHEAD, \
-						     _MM_HINT_T0); \
-					_mm_prefetch((const char *)from + p + \
-							     AHEAD + 64, \
-						     _MM_HINT_T0); \
-					for (size_t k = p; k < p + LINE; \
-					     k += sizeof(type)) \
-						store((void *)(to + k), \
-						      load((const void \
-								    *)(from + \
-								       k))); \
-				} \
-			} \
-			to += PAGES * PAGE; \
-			from += PAGES * PAGE; \
-		} \
+		size_t at = 0; \
+\
+		for (; n - at >= PAGES * PAGE; at += (PAGES - 1) * PAGE) \
+			for (size_t end = at + PAGE; at < end; at += LINE) \
+				for (size_t p = at; p < at + PAGES * PAGE; \
+				     p += PAGE) \
+					name##_line(to + p, from + p); \
+		for (; n - at >= LINE; at += LINE) \
+			name##_line(to + at, from + at); \
 		_mm_sfence(); \
-		memcpy(to, from, n); \
+		memcpy(to + at, from + at, n - at); \
 	}
 
 COPY_PAST(by_64, "avx512f", __m512i, _mm512_loadu_si512, _mm512_stream_si512)
@@ -58,7 +51,7 @@ past_copy(void *to, const void *from, size_t n)
 	unsigned char *t = to;
 	const unsigned char *f = from;
 
-	if (n < PAGES * PAGE + head) {
+	if (n < PAGE) {
 		memcpy(to, from, n);
 		return;
 	}

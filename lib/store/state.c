@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -90,7 +92,14 @@ void
 store_slot_orphan(struct state *t, struct slot *l)
 {
 	atomic_store(&l->word, SLOT_TAKEN);
+	store_signal(t);
+}
+
+void
+store_signal(struct state *t)
+{
 	atomic_fetch_add(&t->given, 1);
+	(void)syscall(SYS_futex, &t->given, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 uint64_t
@@ -143,6 +152,25 @@ store_put(int fd, unsigned char *base, const void *data, size_t n, off_t off)
 		return true;
 	}
 	return pwrite(fd, data, body, off) == (ssize_t)body;
+}
+
+/* SELinux labels each file. */
+#define LABEL "security.selinux"
+
+bool
+store_plain(int fd, int like)
+{
+	char names[sizeof(LABEL) + 1], a[256], b[256];
+	const ssize_t n = flistxattr(fd, names, sizeof(names));
+	ssize_t len = 0;
+
+	if (n == 0 || (n < 0 && errno == ENOTSUP))
+		return true;
+	if (n != sizeof(LABEL) || memcmp(names, LABEL, sizeof(LABEL)) != 0)
+		return false;
+	len = fgetxattr(fd, LABEL, a, sizeof(a));
+	return len >= 0 && fgetxattr(like, LABEL, b, sizeof(b)) == len &&
+	       memcmp(a, b, (size_t)len) == 0;
 }
 
 bool

@@ -138,6 +138,12 @@ int store_enter(int dirfd, const char *path, char base[NAME_MAX + 1],
  * on this NUMA node if there is one, busy.  NULL: none is clean. */
 struct slot *store_claim(struct store *s, uint64_t size);
 
+/* Somebody left work for tend_run(). */
+void store_signal(struct state *t);
+
+/* Has the open file no extended attributes, but the label that `like` has? */
+bool store_plain(int fd, int like);
+
 /* A file of the owner alone, with one name. */
 bool store_own(const struct stat *is);
 

@@ -8,13 +8,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -49,6 +52,7 @@ static struct {
 	struct store *store[STORES];
 	const char *given[STORES]; /* the path by which the user knows it */
 	_Atomic unsigned taken;	   /* entries in use */
+	_Atomic unsigned top;	   /* and all are below this one */
 	struct taken list[TAKEN];
 	struct file_counts counts;
 } here;
@@ -108,10 +112,13 @@ release(struct taken *t)
 static struct taken *
 acquire(const struct stat *is)
 {
-	for (struct taken *t = here.list; t < here.list + TAKEN; t++) {
+	const unsigned top = atomic_load(&here.top);
+
+	for (struct taken *t = here.list; t < here.list + top; t++) {
 		int users = atomic_load(&t->users);
 
-		if (users < 0 || t->ino != is->st_ino || t->dev != is->st_dev)
+		if (users < 0 || t->ino != is->st_ino || t->dev != is->st_dev ||
+		    t->pid != getpid())
 			continue;
 		while (users >= 0 && !atomic_compare_exchange_weak(
 					     &t->users, &users, users + 1))
@@ -235,6 +242,8 @@ map(struct store *s, struct slot *l, const char *path)
 	close(fd);
 	if (base == MAP_FAILED)
 		return NULL;
+	/* A child would keep the file in use; it writes by the kernel. */
+	(void)madvise(base, capacity, MADV_DONTFORK);
 	for (; t < here.list + TAKEN; t++) {
 		int none = -1;
 
@@ -245,6 +254,8 @@ map(struct store *s, struct slot *l, const char *path)
 		munmap(base, capacity);
 		return NULL;
 	}
+	if (atomic_load(&here.top) <= t - here.list)
+		atomic_store(&here.top, (unsigned)(t - here.list) + 1);
 	t->opens = 1;
 	t->pid = getpid();
 	t->dev = is.st_dev;
@@ -260,16 +271,17 @@ map(struct store *s, struct slot *l, const char *path)
  * have.  The kernel knows them: umask, setgid, default ACLs (of which we give
  * none). */
 static int
-as_new(int fd, int dir, mode_t mode)
+as_new(int fd, const struct taken *t, int dir, mode_t mode)
 {
 	int like = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-	struct stat is;
+	struct stat is, new;
 	int rc = -1;
 
-	if (like >= 0 && fstat(like, &is) == 0 &&
-	    flistxattr(like, NULL, 0) <= 0 &&
-	    (is.st_gid == getegid() || fchown(fd, (uid_t)-1, is.st_gid) == 0) &&
-	    fchmod(fd, is.st_mode & 07777) == 0)
+	if (like >= 0 && fstat(like, &new) == 0 && fstat(fd, &is) == 0 &&
+	    is.st_ino == t->ino && store_plain(like, fd) &&
+	    (is.st_gid == new.st_gid ||
+	     fchown(fd, (uid_t)-1, new.st_gid) == 0) &&
+	    fchmod(fd, new.st_mode & 07777) == 0)
 		rc = futimens(fd, NULL);
 	if (like >= 0)
 		close(like);
@@ -302,14 +314,13 @@ take(struct store *s, struct slot *l, int dir, const char *base, int flags,
 	store_pool_path(s, (uint32_t)(l - st->slot), path);
 	t = map(s, l, path);
 	if (t != NULL) {
-		fd = open(path,
-			  (flags & ~(O_CREAT | O_EXCL | O_TRUNC)) | O_NOFOLLOW);
+		fd = open(path, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
 		atomic_store(&l->ino, t->ino);
 		atomic_store(&l->before, STORE_NO_WRITE);
 		atomic_store(&l->writing, 0);
 		(void)store_slot_swap(st, l, SLOT_BUSY, SLOT_TAKEN);
 	}
-	if (fd >= 0 && as_new(fd, dir, mode) == 0 &&
+	if (fd >= 0 && as_new(fd, t, dir, mode) == 0 &&
 	    renameat2(AT_FDCWD, path, dir, base, RENAME_NOREPLACE) == 0) {
 		t->pattern = store_pattern(base);
 		atomic_fetch_add(&here.taken, 1);
@@ -332,6 +343,21 @@ take(struct store *s, struct slot *l, int dir, const char *base, int flags,
 	return -1;
 }
 
+/* Is a file of the pool there, and a large file to be expected?  Most files are
+ * small, and get their answer here. */
+static bool
+worthwhile(const char *path)
+{
+	const uint32_t pattern = store_pattern(path_base(path));
+	const struct store *s = NULL;
+
+	for (unsigned i = 0; (s = store_at(i)) != NULL; i++)
+		if (atomic_load(&s->state->clean) > 0 &&
+		    store_earlier(s, pattern) >= STORE_FILE_LEAST)
+			return true;
+	return false;
+}
+
 int
 store_create(int dirfd, const char *path, int flags, mode_t mode)
 {
@@ -339,16 +365,12 @@ store_create(int dirfd, const char *path, int flags, mode_t mode)
 	char base[NAME_MAX + 1];
 	struct store *s = NULL;
 	struct slot *l = NULL;
-	unsigned clean = 0;
 	uint64_t size = 0;
 	int dir = -1, fd = -1;
 
 	if ((flags & O_CREAT) == 0 || (flags & O_ACCMODE) == O_RDONLY ||
-	    (flags & (O_PATH | O_DIRECTORY | O_DIRECT | O_APPEND)) != 0)
-		return -1;
-	for (unsigned i = 0; i < atomic_load(&here.stores); i++)
-		clean += atomic_load(&here.store[i]->state->clean);
-	if (clean == 0)
+	    (flags & (O_PATH | O_DIRECTORY | O_DIRECT | O_APPEND)) != 0 ||
+	    !worthwhile(path))
 		return -1;
 	dir = store_enter(dirfd, path, base, &s);
 	if (dir >= 0) {
@@ -369,97 +391,153 @@ store_create(int dirfd, const char *path, int flags, mode_t mode)
 
 /* --- Write --- */
 
-/* May `n` bytes at `off` be written through the mapping, for all that can be
+/* May bytes be written through the mapping up to `end`, for all that can be
  * known? */
 static bool
-may_map(const struct taken *t, int fd, const struct stat *is, uint64_t off,
-	uint64_t n)
+may_map(const struct taken *t, int fd, const struct stat *is, uint64_t end)
 {
 	const int flags = fcntl(fd, F_GETFL);
 	struct rlimit most;
 
 	return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY &&
-	       (flags & O_APPEND) == 0 && off < t->capacity &&
-	       n <= t->capacity - off &&
+	       (flags & O_APPEND) == 0 && end <= t->capacity &&
 	       /* nobody made holes */
 	       (uint64_t)is->st_blocks * 512 >= t->capacity &&
+	       atomic_load(&t->store->state->least) != 0 &&
 	       getrlimit(RLIMIT_FSIZE, &most) == 0 &&
-	       (most.rlim_cur == RLIM_INFINITY || off + n <= most.rlim_cur);
+	       (most.rlim_cur == RLIM_INFINITY || end <= most.rlim_cur);
 }
 
-/* Write all, or return false: nothing was written, or not all. */
-static bool
-write_mapped(struct taken *t, int fd, const struct stat *is, const void *data,
-	     size_t n, off_t off)
+/* Write the pieces at `off`.  Returns as write(2). */
+static ssize_t
+put_all(struct taken *t, int fd, const struct iovec *v, int count, off_t off)
 {
-	const uint64_t end = (uint64_t)off + n;
-	const bool grows = end > (uint64_t)is->st_size;
-	struct slot *l = t->slot;
-	uint32_t none = 0;
-	bool done = false;
+	const uint32_t least = atomic_load(&t->store->state->least);
+	ssize_t done = 0, one = 0;
 
-	if (grows) {
-		if (!atomic_compare_exchange_strong(&l->writing, &none, 1))
-			return false;
-		atomic_store(&l->after, end);
-		atomic_store(&l->before, (uint64_t)is->st_size);
+	for (int i = 0; i < count; i++, off += one, done += one) {
+		const size_t n = v[i].iov_len;
+
+		one = (ssize_t)n;
+		if (n >= least && store_put(fd, t->base, v[i].iov_base, n, off))
+			atomic_fetch_add(&here.counts.bytes, n);
+		else if (n > 0)
+			one = pwrite(fd, v[i].iov_base, n, off);
+		if (one < 0)
+			return done > 0 ? done : -1;
+		if ((size_t)one < n)
+			return done + one;
 	}
-	done = store_put(fd, t->base, data, n, off);
-	if (grows) {
-		atomic_store(&l->before, STORE_NO_WRITE);
-		atomic_store(&l->writing, 0);
+	atomic_fetch_add(&here.counts.writes, 1);
+	return done;
+}
+
+/*
+ * Nothing of this process comes in between, as within a system call: no signal
+ * handler, which could jump away, and no cancellation.
+ */
+static ssize_t
+write_mapped(struct taken *t, int fd, const struct iovec *v, int count,
+	     off_t off, uint64_t end)
+{
+	struct slot *l = t->slot;
+	sigset_t all, were;
+	ssize_t done = 0;
+	uint32_t none = 0;
+	bool grows = false;
+	struct stat is;
+	int cancel = 0;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	(void)pthread_sigmask(SIG_BLOCK, &all, &were);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	grows = fstat(fd, &is) < 0 || end > (uint64_t)is.st_size;
+	/* The slot records one write that makes the file larger. */
+	if (grows && !atomic_compare_exchange_strong(&l->writing, &none, 1)) {
+		done = pwritev(fd, v, count, off);
+	} else {
+		if (grows) {
+			atomic_store(&l->after, end);
+			atomic_store(&l->before, (uint64_t)is.st_size);
+		}
+		done = put_all(t, fd, v, count, off);
+		if (grows) {
+			atomic_store(&l->before, STORE_NO_WRITE);
+			atomic_store(&l->writing, 0);
+		}
 	}
-	if (done) {
-		atomic_fetch_add(&here.counts.writes, 1);
-		atomic_fetch_add(&here.counts.bytes, n);
-	}
+	(void)pthread_setcancelstate(cancel, &cancel);
+	(void)pthread_sigmask(SIG_SETMASK, &were, NULL);
 	return done;
 }
 
 /* At `off`, or at the position, which is moved (-1). */
-static bool
-write_at(int fd, const void *data, size_t n, off_t off)
+static ssize_t
+write_at(int fd, const struct iovec *v, int count, off_t off)
 {
 	const int saved = errno;
+	const bool moves = off < 0;
+	ssize_t done = STORE_KERNEL;
+	struct taken *t = NULL;
+	size_t n = 0, most = 0;
 	struct stat is;
-	struct taken *t = acquire_fd(fd, &is);
-	const uint32_t least =
-		t == NULL ? 0 : atomic_load(&t->store->state->least);
-	bool done = false;
 
-	if (t == NULL)
-		return false;
-	if (least != 0 && n >= least && n >= 2 * STORE_TAIL && n <= INT32_MAX) {
-		const bool moves = off < 0;
-
+	for (int i = 0; i < count; i++) {
+		most = v[i].iov_len > most ? v[i].iov_len : most;
+		if (__builtin_add_overflow(n, v[i].iov_len, &n))
+			return STORE_KERNEL;
+	}
+	if (most < 2 * STORE_TAIL || n > INT32_MAX ||
+	    (t = acquire_fd(fd, &is)) == NULL)
+		return STORE_KERNEL;
+	if (moves)
+		off = lseek(fd, 0, SEEK_CUR);
+	if (most >= atomic_load(&t->store->state->least) && off >= 0 &&
+	    off <= INT64_MAX - INT32_MAX &&
+	    may_map(t, fd, &is, (uint64_t)off + n)) {
+		/* Another thread or process may write at the same position: who
+		 * moves it first owns the bytes, and has to write them. */
 		if (moves)
-			off = lseek(fd, 0, SEEK_CUR);
-		if (off >= 0 && may_map(t, fd, &is, (uint64_t)off, n)) {
-			/* Another thread or process may write at the same
-			 * position: who moves it first owns the bytes. */
-			if (moves)
-				off = lseek(fd, (off_t)n, SEEK_CUR) - (off_t)n;
-			if (off >= 0 && may_map(t, fd, &is, (uint64_t)off, n))
-				done = write_mapped(t, fd, &is, data, n, off);
-			if (moves && !done)
-				(void)lseek(fd, -(off_t)n, SEEK_CUR);
-		}
+			off = lseek(fd, (off_t)n, SEEK_CUR) - (off_t)n;
+		errno = saved;
+		done = (uint64_t)off + n <= t->capacity
+			       ? write_mapped(t, fd, v, count, off,
+					      (uint64_t)off + n)
+			       : pwritev(fd, v, count, off);
+		if (moves && done < (ssize_t)n)
+			(void)lseek(fd, (done < 0 ? 0 : done) - (off_t)n,
+				    SEEK_CUR);
 	}
 	release(t);
-	errno = saved;
+	if (done == STORE_KERNEL)
+		errno = saved;
 	return done;
 }
 
-bool
+ssize_t
 store_write(int fd, const void *data, size_t n)
 {
-	return n >= 2 * STORE_TAIL && write_at(fd, data, n, -1);
+	const struct iovec v = { (void *)(uintptr_t)data, n };
+
+	return write_at(fd, &v, 1, -1);
 }
 
-bool
+ssize_t
 store_pwrite(int fd, const void *data, size_t n, off_t off)
 {
-	return n >= 2 * STORE_TAIL && off >= 0 && write_at(fd, data, n, off);
+	const struct iovec v = { (void *)(uintptr_t)data, n };
+
+	return off < 0 ? STORE_KERNEL : write_at(fd, &v, 1, off);
+}
+
+ssize_t
+store_writev(int fd, const struct iovec *v, int count)
+{
+	return count <= 0 || count > IOV_MAX || here.taken == 0
+		       ? STORE_KERNEL
+		       : write_at(fd, v, count, -1);
 }
 
 bool
@@ -507,6 +585,7 @@ finish(struct taken *t, int fd)
 		store_remember(t->store, t->pattern, (uint64_t)is.st_size);
 		spare = STORE_ROUND((uint64_t)is.st_size) < t->capacity;
 	}
+	atomic_store(&t->slot->before, STORE_NO_WRITE);
 	/* Nobody gets a lease of a file that is mapped. */
 	munmap(t->base, t->capacity);
 	if (spare || !store_slot_swap(st, t->slot, SLOT_TAKEN, SLOT_EMPTY))
