@@ -447,6 +447,24 @@ tend_populate(struct store *s, struct tend_populate *p, struct error *err)
 /* A mapped copy has to be faster by this. */
 #define GAIN 0.95
 
+/* The size of the pages that are mapped at `base`, as far as the kernel says. */
+static uint64_t
+page_at(const void *base)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned long from = 0, to = 0, huge = 0;
+	char line[512];
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "%lx-%lx ", &from, &to) != 2 &&
+		    from <= (uintptr_t)base && (uintptr_t)base < to &&
+		    sscanf(line, "ShmemPmdMapped: %lu", &huge) == 1)
+			break;
+	if (f != NULL)
+		(void)fclose(f);
+	return huge > 0 ? STORE_HUGE : (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 /* The shortest time to write the sample to a new file, in pieces; or to a
  * clean one, mapped. */
 static double
@@ -473,6 +491,8 @@ time_writes(const struct tending *t, int fd, const unsigned char *data,
 				    : pwrite(fd, data + at, piece, (off_t)at) ==
 					      (ssize_t)piece;
 		end = clock_seconds();
+		if (mapped && ok)
+			atomic_store(&t->s->state->page, page_at(base));
 		if (mapped && base != MAP_FAILED)
 			munmap(base, SAMPLE);
 		if (ok && end - begin < best)
@@ -491,7 +511,6 @@ tend_measure(struct store *s, struct error *err)
 	unsigned char *data = mem_aligned(STORE_HUGE, SAMPLE);
 	uint32_t least = 0;
 	char path[STORE_ROOM], name[16];
-	struct stat is;
 	int fd = -1;
 
 	if (data == NULL)
@@ -499,7 +518,7 @@ tend_measure(struct store *s, struct error *err)
 	memset(data, 1, SAMPLE);
 	snprintf(name, sizeof(name), ".%d", getpid());
 	fd = open(store_dirty_path(s, name, path), CHANGE | O_CREAT, 0600);
-	if (fd < 0 || fstat(fd, &is) < 0) {
+	if (fd < 0) {
 		mem_free(data);
 		return error_sys(err, "%s", path);
 	}
@@ -509,7 +528,6 @@ tend_measure(struct store *s, struct error *err)
 			break;
 		least = (uint32_t)pieces[i];
 	}
-	atomic_store(&s->state->page, (uint64_t)is.st_blksize);
 	atomic_store(&s->state->least, least);
 	(void)unlink(path);
 	close(fd);

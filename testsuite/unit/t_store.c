@@ -138,6 +138,24 @@ TEST(life)
 	store_close(store);
 }
 
+TEST(nodes)
+{
+	struct tend_populate p = { .size = 2 * MIB, .count = 3 };
+	char *dir = here("nodes");
+	struct store_status st;
+	struct store *s = NULL;
+
+	must(mkdir(dir, 0700) == 0 && store_make(dir, &plain, &why) == 0);
+	must(setenv("HWLOC_SYNTHETIC", "node:2 core:2 pu:1", 1) == 0);
+	s = store_open(dir, &why);
+	ok(tend_populate(s, &p, &why) == 0 && store_status(s, &st, &why) == 0 &&
+		   st.clean_files == 3 && st.node_clean[0] == 4 * MIB &&
+		   st.node_clean[1] == 2 * MIB,
+	   "clean files are spread over the NUMA nodes");
+	must(unsetenv("HWLOC_SYNTHETIC") == 0);
+	store_close(s);
+}
+
 TEST(refused)
 {
 	char *dir = here("refused"),
