@@ -216,8 +216,11 @@ $O/libtest.a: $(TESTLIB) $O/libtest.list
 $O/lib/conf.o: private cppflags += -DSCRKIT_SYSCONF='"$(SYSCONFDIR)/scr.conf"'
 $O/lib/conf.o: $O/sysconf
 $O/sysconf: FORCE
-	@mkdir -p $O; echo $(call quote,$(SYSCONFDIR)) | cmp -s - $@ || \
-		echo $(call quote,$(SYSCONFDIR)) >$@
+	@mkdir -p $O; echo $(call quote,$(SYSCONFDIR) $(LIBDIR)) | cmp -s - $@ || \
+		echo $(call quote,$(SYSCONFDIR) $(LIBDIR)) >$@
+# And that of the library to be preloaded on LIBDIR.
+$O/cmd/store/run.o: private cppflags += -DSCRKIT_LIBDIR='"$(LIBDIR)"'
+$O/cmd/store/run.o: $O/sysconf
 $O/lib/app.o $O/testsuite/unit/t_app.o: private cppflags += \
 	-DSCRKIT_LIBRARIES='"$(libraries)"'
 # The unit tests themselves are compiled in a third of the time.

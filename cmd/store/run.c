@@ -1,14 +1,170 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run.c - verb run of scr_store. */
+/* run.c - verb run of scr_store: a program with the preload, and somebody who
+ * tends its store meanwhile. */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "error.h"
+#include "io.h"
+#include "run/child.h"
+#include "store/tend.h"
+#include "str.h"
 #include "verbs.h"
+
+#define PRELOAD "libscr_preload.so"
+
+/* A program that does not start, as shells say it. */
+#define STATUS_MISSING 127
+#define STATUS_EXEC 126
+
+bool
+store_preload(char to[static PATH_MAX], struct error *err)
+{
+	static const char *const places[] = { "../" PRELOAD,
+					      "../lib/" PRELOAD };
+
+	for (size_t i = 0; i < 2; i++)
+		if (str_starts(app_beside(to, PATH_MAX, places[i]), "/") &&
+		    access(to, R_OK) == 0)
+			return true;
+	snprintf(to, PATH_MAX, "%s/%s", SCRKIT_LIBDIR, PRELOAD);
+	if (access(to, R_OK) == 0)
+		return true;
+	error_sys(err, "%s: not found, nor beside this program", to);
+	return false;
+}
+
+struct tender {
+	const char *dir;
+	struct store *store;
+	atomic_bool ended;
+	struct tend_done done;
+	struct error err;
+};
+
+static bool
+has_ended(void *arg)
+{
+	return atomic_load(&((struct tender *)arg)->ended);
+}
+
+/* The thread that tends the store when no processor has other work. */
+static void *
+tend(void *arg)
+{
+	static const struct timespec moment = { .tv_nsec = 100000000 };
+	struct tender *t = arg;
+
+	(void)sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 });
+	/* If another process tends it, that one may end before ours. */
+	while (tend_run(t->store, has_ended, t, &t->done, &t->err) < 0 &&
+	       t->err.errnum == EWOULDBLOCK && !has_ended(t)) {
+		error_clear(&t->err);
+		nanosleep(&moment, NULL);
+	}
+	return NULL;
+}
+
+/* Put `word` before the value of a variable that is a list. */
+static void
+put_first(const char *name, const char *word)
+{
+	const char *is = getenv(name);
+	char *value = NULL;
+
+	if (asprintf(&value, "%s%s%s", word, is != NULL ? ":" : "",
+		     is != NULL ? is : "") > 0)
+		(void)setenv(name, value, 1);
+	free(value);
+}
+
+/* Run the program, and pass signals on to it.  Returns its exit status. */
+static int
+run(char **argv, struct tender *t)
+{
+	struct run_child child = RUN_CHILD_INIT;
+	struct run_signals signals = { .fd = -1 };
+	struct run_signal got;
+	struct error err = ERROR_INIT;
+	pthread_t thread;
+	bool tended = false;
+	int status = STATUS_FAILED;
+
+	if (run_signals_open(&signals, &err) == 0 &&
+	    run_child_start(&child, (const char *const *)argv,
+			    RUN_CHILD_PROGRAM, &signals, &err) == 0) {
+		tended = pthread_create(&thread, NULL, tend, t) == 0;
+		while (!run_child_poll(&child))
+			if (run_child_wait(&signals, NULL, 1, &got) &&
+			    !got.terminal)
+				run_child_kill(&child, got.number);
+		status = child.status;
+	} else {
+		status =
+			err.kind == ERROR_ABSENT ? STATUS_MISSING : STATUS_EXEC;
+	}
+	atomic_store(&t->ended, true);
+	if (tended)
+		(void)pthread_join(thread, NULL);
+	run_child_free(&child);
+	run_signals_close(&signals);
+	app_report(STATUS_OK, &err);
+	return status;
+}
 
 int
 store_run_run(const struct store_call *c)
 {
-	const struct opt opts[] = { OPT_END };
+	struct store_given given = { .size = 0 };
+	const char *dir = NULL;
+	const struct opt opts[] = {
+		OPT_STRING(0, "store", &dir, "DIR", OPT_DIR,
+			   "the store, made if it is none (default: "
+			   "$SCR_STORE, else the configured one)"),
+		STORE_OPTIONS(given),
+		OPT_END,
+	};
+	struct tender t = { .store = NULL };
+	char preload[PATH_MAX], *none[] = { NULL };
+	struct error err = ERROR_INIT;
+	struct store_names names = { .list = NULL };
+	struct stat is;
+	int count = 0, status = STATUS_OK;
+	char **args = store_start(c, opts, &count);
 
-	store_start(c, opts, NULL);
-	app_error("run: not there yet");
-	return STATUS_FAILED;
+	if (count == 0)
+		app_usage("give a program");
+	if (dir == NULL) {
+		store_names(&names, none);
+		dir = names.list[0];
+	}
+	if (store_preload(preload, &err) &&
+	    (lstat(dir, &is) == 0 || io_make_dirs(dir, 0700, &err) == 0) &&
+	    store_set(dir, &given, &err) == 0)
+		t.store = store_open(dir, &err);
+	if (t.store != NULL) {
+		(void)setenv("SCR_STORE", store_dir(t.store), 1);
+		put_first("LD_PRELOAD", preload);
+		status = run(args, &t);
+		/* What the program left unfinished, if it was killed. */
+		if (tend_once(t.store, &t.done, &err) < 0 &&
+		    err.errnum == EWOULDBLOCK)
+			error_clear(&err);
+		app_report(STATUS_OK, &t.err);
+	}
+	status = err.kind == ERROR_NONE || status != STATUS_OK ? status
+							       : STATUS_FAILED;
+	app_report(STATUS_OK, &err);
+	store_close(t.store);
+	store_names_free(&names);
+	return status;
 }

@@ -5,8 +5,14 @@
 #ifndef CMD_STORE_VERBS_H
 #define CMD_STORE_VERBS_H
 
+#include <limits.h>
+#include <stdbool.h>
+
 #include "app.h"
 #include "opt.h"
+#include "store/store.h"
+
+struct error;
 
 /* The call of a verb. */
 struct store_call {
@@ -26,13 +32,70 @@ struct store_verb {
 char **store_start(const struct store_call *c, const struct opt *opts,
 		   int *count);
 
+/* make.c */
 int store_run_mount(const struct store_call *c);
 int store_run_rm(const struct store_call *c);
+int store_run_populate(const struct store_call *c);
+
+/* The options of a store as given; 0 and NULL: not given. */
+struct store_given {
+	uint64_t size, pool, spill_size;
+	const char *spill, *job, *user;
+};
+#define STORE_OPTIONS(to) \
+	OPT_BYTES('s', "size", &(to).size, "SIZE", 1 << 20, UINT64_C(1) << 50, \
+		  "bytes of its files and pool (default: of the file " \
+		  "system)"), \
+		OPT_BYTES(0, "pool", &(to).pool, "SIZE", 1 << 20, \
+			  UINT64_C(1) << 50, \
+			  "bytes of the pool (default: half of the size)"), \
+		OPT_STRING(0, "spill", &(to).spill, "DIR", OPT_DIR, \
+			   "directory on a disk for what does not fit"), \
+		OPT_BYTES(0, "spill-size", &(to).spill_size, "SIZE", 1 << 20, \
+			  UINT64_C(1) << 50, \
+			  "bytes on that disk (default: no limit)"), \
+		OPT_STRING(0, "job", &(to).job, "ID", OPT_ANY, \
+			   "job with which the store ends, see gc")
+
+/* Make `dir`, which exists, a store with these options; those of a store that
+ * are not given stay. */
+int store_set(const char *dir, const struct store_given *given,
+	      struct error *err);
+
+/*
+ * Open a store.  Root gets the rights of its owner until store_left(), so that
+ * a user's links and names lead nowhere that the user may not go.  Call
+ * store_left() also after a failure, with NULL.
+ */
+struct store *store_entered(const char *dir, struct error *err);
+void store_left(struct store *s);
+
+/* Remove a store with all its files, also those on the disk, its directory and
+ * what `scr_store mount` mounted.  If a process uses it: only by `force`. */
+int store_remove(const char *dir, bool force, struct error *err);
+
+/* status.c */
 int store_run_status(const struct store_call *c);
 int store_run_list(const struct store_call *c);
-int store_run_populate(const struct store_call *c);
 int store_run_gc(const struct store_call *c);
+
+/* The stores that the arguments name; else $SCR_STORE; else the STORE lines with
+ * TYPE=MEMORY of the configuration.  Exit if there are none. */
+struct store_names {
+	char **list;
+	size_t count, cap;
+};
+void store_names(struct store_names *to, char **args);
+void store_names_free(struct store_names *n);
+
+/* run.c */
 int store_run_run(const struct store_call *c);
+
+/* Write the path of libscr_preload.so to `to`: beside the running program, else
+ * where it was to be installed. */
+bool store_preload(char to[static PATH_MAX], struct error *err);
+
+/* The others */
 int store_run_drain(const struct store_call *c);
 int store_run_extents(const struct store_call *c);
 int store_run_check(const struct store_call *c);

@@ -32,10 +32,8 @@ is_program(const char *path)
 	       access(path, X_OK) == 0;
 }
 
-/* Look up `name` in PATH and write its path to `to`, of PATH_MAX bytes.  False:
- * not found. */
-static bool
-look_up(const char *name, char *to)
+bool
+remote_look_up(const char *name, char *to)
 {
 	const char *at = getenv("PATH");
 
@@ -62,7 +60,7 @@ remote_installed(const char *program)
 {
 	char path[PATH_MAX];
 
-	return look_up(program, path);
+	return remote_look_up(program, path);
 }
 
 const char *
@@ -71,7 +69,7 @@ remote_find(const char *name, struct arena *a, struct error *err)
 	const char *found = NULL;
 	char path[PATH_MAX];
 
-	if (!look_up(name, path))
+	if (!remote_look_up(name, path))
 		return error_set_null(
 			err, ERROR_ABSENT,
 			"%s: not found in PATH: install it, or choose another "
