@@ -18,8 +18,6 @@ static const struct store_verb verbs[] = {
 	{ "rm", "[OPTION]... DIR...", "the same", store_run_rm },
 	{ "status", "[OPTION]... [DIR]...",
 	  "report page size, pool and use of stores", store_run_status },
-	{ "list", "[OPTION]...", "list the stores of this node",
-	  store_run_list },
 	{ "populate", "--file-size SIZE --count N [OPTION]... DIR",
 	  "fill the pool before the first checkpoint", store_run_populate },
 	{ "gc", "[OPTION]... [DIR]...",

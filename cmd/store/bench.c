@@ -18,7 +18,7 @@
 #include "json.h"
 #include "mem.h"
 #include "report/table.h"
-#include "site/memory.h"
+#include "site/tmpfs.h"
 #include "store/copy.h"
 #include "store/file.h"
 #include "store/tend.h"
@@ -28,18 +28,11 @@
 #define PIECE ((size_t)4 << 20) /* of a write */
 #define RUNS 3			/* of which the best counts */
 
-enum way { SHM, PLAIN, COLD, FIRST, WARM, BARE, WAYS };
-
-static const char *const way_names[WAYS] = {
-	[SHM] = "write, new file, /dev/shm",
-	[PLAIN] = "write, new file, here",
-	[COLD] = "store, pool empty",
-	[FIRST] = "store, after populate",
-	[WARM] = "store, deleted files again",
-	[BARE] = "copy to mapped pages",
-};
-static const char *const way_keys[WAYS] = { "shm",   "plain", "cold",
-					    "first", "warm",  "bare" };
+/* To write a new file: without a store, with an empty pool, after populate,
+ * with the pages of deleted files; and only to copy to mapped pages. */
+enum way { PLAIN, COLD, FIRST, WARM, BARE, WAYS };
+static const char *const way_names[WAYS] = { "plain", "cold", "first", "warm",
+					     "bare" };
 
 struct bench {
 	const char *dir; /* the store */
@@ -55,9 +48,7 @@ write_one(const struct bench *b, enum way way, int go, double when[2])
 	unsigned char *map = NULL;
 	int fd = -1, rc = 0;
 
-	snprintf(path, sizeof(path), "%s/%sbench.%d",
-		 way == SHM ? "/dev/shm" : b->dir,
-		 way == SHM ? "scr_store_" : "", getpid());
+	snprintf(path, sizeof(path), "%s/bench.%d", b->dir, getpid());
 	if (way == BARE) {
 		fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
 		if (fd < 0 || ftruncate(fd, (off_t)b->size) < 0)
@@ -68,8 +59,7 @@ write_one(const struct bench *b, enum way way, int go, double when[2])
 			return STATUS_FAILED;
 		memset(map, 1, b->size);
 	}
-	if ((way == COLD || way == FIRST || way == WARM) &&
-	    store_use(b->dir, NULL) < 0)
+	if (way != PLAIN && way != BARE && store_use(b->dir, NULL) < 0)
 		return STATUS_FAILED;
 	if (read(go, &c, 1) < 0)
 		return STATUS_FAILED;
@@ -135,8 +125,8 @@ rate(const struct bench *b, enum way way, unsigned processes)
 /* Make an empty store, with `files` clean files, and keep the best rates of
  * the ways from `from` to `to` in it. */
 static int
-measure(const struct bench *b, enum way from, enum way to, unsigned files,
-	unsigned processes, double best[WAYS], struct error *err)
+measure(const struct bench *b, enum way from, enum way to, unsigned processes,
+	double best[WAYS], struct error *err)
 {
 	const struct store_options o = { .pool = 2 * b->size * processes };
 	struct tend_done done = { .cleaned = 0 };
@@ -150,18 +140,16 @@ measure(const struct bench *b, enum way from, enum way to, unsigned files,
 		rc = store_make(b->dir, &o, err);
 	s = rc == 0 ? store_open(b->dir, err) : NULL;
 	rc = s == NULL ? -1 : tend_measure(s, err);
-	if (rc == 0 && files > 0)
-		rc = tend_populate(s, b->size, files, NULL, NULL, &added, err);
+	if (rc == 0 && from == FIRST)
+		rc = tend_populate(s, b->size, processes, NULL, NULL, &added,
+				   err);
 	for (enum way w = from; rc == 0 && w <= to; w++) {
 		const double is = rate(b, w, processes);
 
-		if (is < 0)
-			rc = error_set(err, ERROR_SYSTEM, "%s: cannot write",
-				       b->dir);
-		else if (w == WARM || tend_once(s, &done, err) == 0)
-			best[w] = is > best[w] ? is : best[w];
-		else
-			rc = -1;
+		best[w] = is > best[w] ? is : best[w];
+		rc = is < 0 ? error_set(err, ERROR_SYSTEM, "%s: cannot write",
+					b->dir)
+			    : tend_once(s, &done, err);
 	}
 	store_close(s);
 	return rc;
@@ -170,89 +158,73 @@ measure(const struct bench *b, enum way from, enum way to, unsigned files,
 int
 store_run_bench(const struct store_call *c)
 {
-	uint64_t sizes[2] = { 0, UINT64_C(512) << 20 };
+	uint64_t only = 0;
 	const struct opt opts[] = {
-		OPT_BYTES('s', "size", &sizes[0], "SIZE", STORE_FILE_LEAST,
+		OPT_BYTES('s', "size", &only, "SIZE", STORE_FILE_LEAST,
 			  UINT64_C(1) << 40,
 			  "bytes of each file (default: 64 and 512 MiB)"),
 		OPT_END,
 	};
-	char heads[256] = "GB/s", dir[STORE_PATH_MAX];
-	double best[4][WAYS] = { { 0 } };
-	struct json *j = NULL, *list = NULL;
-	struct table t = { .arena = NULL };
+	const uint64_t sizes[] = { UINT64_C(64) << 20, UINT64_C(512) << 20 };
+	char dir[STORE_PATH_MAX];
+	struct json *j = NULL, *list = json_new_array();
 	struct bench b = { .dir = dir };
 	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
-	struct memory_fs fs = { .huge = "" };
-	int count = 0, rc = 0, cells = 4;
+	struct tmpfs fs = { .huge = "" };
+	struct table t;
+	int count = 0, rc = 0;
 	char **args = store_start(c, opts, &count);
 	const char *in = count > 0 ? args[0] : "/dev/shm";
 
 	if (count > 1)
 		app_usage("give one directory");
-	if (sizes[0] != 0)
-		cells = 2;
-	else
-		sizes[0] = UINT64_C(64) << 20;
 	snprintf(dir, sizeof(dir), "%s/.scr_store-bench.%d", in, getpid());
-	b.data = mem_alloc(cells == 2 ? sizes[0] : sizes[1], 1);
-	memset(b.data, 2, cells == 2 ? sizes[0] : sizes[1]);
-	for (int i = 0; i < RUNS * cells && rc == 0 && !app_stop(); i++) {
-		const unsigned processes = 1 + (unsigned)i % 2;
-		double *is = best[i % cells];
+	b.data = mem_alloc(only != 0 ? only : sizes[1], 1);
+	memset(b.data, 2, only != 0 ? only : sizes[1]);
+	table_start(&t, ">FILE|>PROCESSES|>PLAIN|>COLD|>FIRST|>WARM|>BARE|");
+	for (unsigned i = 0; i < (only != 0 ? 2 : 4) && rc == 0; i++) {
+		double best[WAYS] = { 0 };
+		struct json *one = json_new_object();
 
-		b.size = sizes[i % cells / 2];
-		if (i < cells)
-			snprintf(heads + strlen(heads),
-				 sizeof(heads) - strlen(heads), "|>%s x %u",
-				 str_size(b.size), processes);
-		rc = measure(&b, SHM, COLD, 0, processes, is, &err);
-		if (rc == 0)
-			rc = measure(&b, FIRST, BARE, processes, processes, is,
-				     &err);
+		b.size = only != 0 ? only : sizes[i / 2];
+		for (int n = 0; n < RUNS && rc == 0; n++) {
+			if (app_stop())
+				rc = error_set(&err, ERROR_SYSTEM, "stopped");
+			else if (measure(&b, PLAIN, COLD, 1 + i % 2, best,
+					 &err) < 0 ||
+				 measure(&b, FIRST, BARE, 1 + i % 2, best,
+					 &err) < 0)
+				rc = -1;
+		}
+		table_size(&t, b.size);
+		table_cell(&t, "%u", 1 + i % 2);
+		json_set_u64(one, "size", b.size);
+		json_set_u64(one, "processes", 1 + i % 2);
+		for (int w = 0; w < WAYS; w++) {
+			table_cell(&t, "%.2f", best[w] / 1e9);
+			json_set_real(one, way_names[w], best[w]);
+		}
+		table_cell(&t, "%s",
+			   best[WARM] < 1.05 * best[PLAIN] ? "plain is as fast"
+							   : "");
+		json_push(list, one);
 	}
 	mem_free(b.data);
 	(void)io_remove_tree(AT_FDCWD, dir, NULL);
-	if (rc < 0 || app_stop())
-		return app_report(app_stop() ? STATUS_FAILED : STATUS_OK, &err);
-	(void)memory_of(in, &fs);
-	j = json_new_object();
-	list = json_new_array();
-	table_start(&t, heads);
-	for (int w = 0; w < WAYS; w++) {
-		table_cell(&t, "%s", way_names[w]);
-		for (int i = 0; i < cells; i++)
-			table_cell(&t, "%.2f", best[i][w] / 1e9);
-	}
+	(void)tmpfs_of(in, &fs);
 	table_end(&t, 0, &out);
-	buf_printf(&out, "%s: huge=%s; copies by %s; best of %d\n",
+	buf_printf(&out, "GB/s, best of %d; %s: huge=%s; copies by %s\n", RUNS,
 		   str_shown(fs.point), fs.huge[0] != '\0' ? fs.huge : "never",
-		   copy_name(), RUNS);
-	for (int i = 0; i < cells; i++) {
-		const double *is = best[i];
-		const double plain = is[SHM] > is[PLAIN] ? is[SHM] : is[PLAIN];
-		struct json *one = json_new_object();
-
-		json_set_u64(one, "size", sizes[i / 2]);
-		json_set_u64(one, "processes", 1 + (uint64_t)i % 2);
-		for (int w = 0; w < WAYS; w++)
-			json_set_real(one, way_keys[w], is[w]);
-		json_push(list, one);
-		if (is[FIRST] < 1.05 * plain && is[WARM] < 1.05 * plain)
-			buf_printf(&out,
-				   "%s by %d: a plain memory file system is as "
-				   "fast\n",
-				   str_size(sizes[i / 2]), 1 + i % 2);
-	}
+		   copy_name());
+	j = json_new_object();
 	json_set_str(j, "mount", fs.point);
-	json_set_str(j, "huge", fs.huge);
+	json_set_known_str(j, "huge", fs.huge);
 	json_set_str(j, "copy", copy_name());
 	json_set(j, "rates", list);
-	if (app_json())
-		app_answer(j);
-	else
+	app_answer(j);
+	if (rc == 0 && !app_json())
 		(void)app_print(&out);
 	buf_free(&out);
-	return STATUS_OK;
+	return app_report(STATUS_OK, &err);
 }

@@ -17,16 +17,15 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
-#include "json.h"
 #include "path.h"
-#include "site/memory.h"
-#include "site/resmgr.h"
+#include "site/tmpfs.h"
 #include "store/tend.h"
 #include "str.h"
 #include "verbs.h"
 
 /* The first word of the line of a mount of ours. */
 #define SOURCE "scr_store"
+#define FSTAB SOURCE " %s tmpfs mode=1777,huge=always 0 0"
 
 /* --- The rights of the owner --- */
 
@@ -73,39 +72,28 @@ store_left(struct store *s)
 /* --- mount --- */
 
 int
-store_set(const char *dir, const struct store_given *given, struct error *err)
+store_set(const char *dir, const struct store_given *given, bool change,
+	  struct error *err)
 {
 	/* One process at a time: ranks may make it together. */
 	const int lock = dir_open(AT_FDCWD, dir);
-	struct store_options o = { .size = 0 };
+	struct store_options o = { .size = given->size,
+				   .pool = given->pool,
+				   .spill_size = given->spill_size };
 	struct store *s = NULL;
-	bool made = false;
-	int rc = lock < 0 || flock(lock, LOCK_EX) < 0
-			 ? error_sys(err, "%s", dir)
-			 : 0;
+	int rc = 0;
 
-	s = rc == 0 ? store_open(dir, NULL) : NULL;
-	made = s == NULL;
-	if (s != NULL)
-		store_options(s, &o);
-	store_close(s);
-	o.size = given->size != 0 ? given->size : o.size;
-	o.pool = given->pool != 0 ? given->pool : o.pool;
-	o.spill_size =
-		given->spill_size != 0 ? given->spill_size : o.spill_size;
-	if ((given->job != NULL && strlen(given->job) >= sizeof(o.job)) ||
-	    (given->spill != NULL && strlen(given->spill) >= sizeof(o.spill)))
-		rc = error_set(err, ERROR_USAGE,
-			       "--job or --spill: the text is too long");
-	if (given->job != NULL)
-		snprintf(o.job, sizeof(o.job), "%s", given->job);
-	if (given->spill != NULL)
-		snprintf(o.spill, sizeof(o.spill), "%s", given->spill);
-	if (rc == 0)
+	if (lock < 0 || flock(lock, LOCK_EX) < 0)
+		rc = error_sys(err, "%s", dir);
+	else if (!change)
+		s = store_open(dir, NULL);
+	snprintf(o.job, sizeof(o.job), "%s", given->job);
+	snprintf(o.spill, sizeof(o.spill), "%s", given->spill);
+	if (rc == 0 && s == NULL) {
 		rc = store_make(dir, &o, err);
-	s = rc == 0 && made ? store_open(dir, err) : NULL;
-	if (s != NULL)
-		rc = tend_measure(s, err);
+		s = rc == 0 ? store_open(dir, err) : NULL;
+		rc = s != NULL ? tend_measure(s, err) : -1;
+	}
 	store_close(s);
 	io_close(lock);
 	return rc;
@@ -116,166 +104,101 @@ static int
 mount_at(const char *dir, uint64_t size, const struct passwd *owner,
 	 struct error *err)
 {
-	static const char *const huge[] = { ",huge=always", ",huge=within_size",
-					    "" };
-	char options[256], bytes[64] = "";
-	int rc = -1;
+	static const char *const huge[] = { "huge=always", "huge=within_size",
+					    "mode=0700" };
+	char options[256];
 
-	if (size > 0)
-		snprintf(bytes, sizeof(bytes), ",size=%" PRIu64, size);
-	for (size_t i = 0; i < 3 && rc < 0; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		snprintf(options, sizeof(options),
-			 "mode=0700,uid=%u,gid=%u%s%s", owner->pw_uid,
-			 owner->pw_gid, bytes, huge[i]);
-		rc = mount(SOURCE, dir, "tmpfs", MS_NOSUID | MS_NODEV, options);
-		if (rc < 0 && errno == EPERM)
-			return 1;
-		if (rc < 0 && errno != EINVAL)
+			 size > 0 ? "mode=0700,uid=%u,gid=%u,%s,size=%" PRIu64
+				  : "mode=0700,uid=%u,gid=%u,%s",
+			 owner->pw_uid, owner->pw_gid, huge[i], size);
+		if (mount(SOURCE, dir, "tmpfs", MS_NOSUID | MS_NODEV,
+			  options) == 0)
+			return 0;
+		if (errno != EINVAL)
 			break;
 	}
-	return rc < 0 ? error_sys(err, "%s: cannot mount", dir) : 0;
-}
-
-/* A job that has ended would take the store with it. */
-static int
-check_job(const char *id, struct error *err)
-{
-	struct resmgr *r = id != NULL ? resmgr_open(NULL, NULL, err) : NULL;
-	const int runs = r != NULL ? resmgr_runs(r, id) : 1;
-
-	resmgr_close(r);
-	return runs == 0 ? error_set(err, ERROR_USAGE,
-				     "--job: job %s does not run", id)
-			 : 0;
+	return errno == EPERM ? 1 : error_sys(err, "%s: cannot mount", dir);
 }
 
 /* Make `dir`, and mount at it if it is not one already. */
 static int
 make_place(const char *dir, const struct store_given *given, struct error *err)
 {
-	struct passwd self = { .pw_uid = geteuid(), .pw_gid = getegid() };
-	const struct passwd *owner =
-		given->user == NULL ? &self : getpwnam(given->user);
-	struct memory_fs fs;
+	const struct passwd *owner = given->user != NULL ? getpwnam(given->user)
+							 : getpwuid(geteuid());
+	struct tmpfs fs;
 	struct stat is;
-	bool made = false;
+	const bool made = lstat(dir, &is) < 0;
 	int rc = 0;
 
 	if (owner == NULL)
-		return error_set(err, ERROR_USAGE, "--user: no user %s",
-				 str_shown(given->user));
-	made = lstat(dir, &is) < 0;
+		return error_set(err, ERROR_USAGE, "no such user");
 	if (made && (io_make_dirs(dir, 0700, err) < 0 ||
 		     lchown(dir, owner->pw_uid, owner->pw_gid) < 0))
 		return error_sys(err, "%s: cannot make it", dir);
-	if (memory_of(dir, &fs) && (str_eq(fs.point, dir) || geteuid() != 0))
+	if (tmpfs_of(dir, &fs) && (str_eq(fs.point, dir) || geteuid() != 0))
 		return 0;
 	rc = mount_at(dir, given->size, owner, err);
-	if (rc == 1 && memory_of(dir, &fs))
+	if (rc == 1 && tmpfs_of(dir, &fs))
 		return 0;
 	if (rc != 0 && made)
 		(void)rmdir(dir);
-	return rc == 1 ? error_set(err, ERROR_USAGE,
+	return rc <= 0 ? rc
+		       : error_set(err, ERROR_USAGE,
 				   "%s: not in memory, and only root may mount "
 				   "there: name a directory in /dev/shm, or "
-				   "have this line in /etc/fstab: " SOURCE
-				   " %s tmpfs mode=1777,huge=always 0 0",
-				   dir, dir)
-		       : rc;
+				   "have this line in /etc/fstab: " FSTAB,
+				   dir, dir);
 }
 
 int
 store_run_mount(const struct store_call *c)
 {
-	struct store_given given = { .size = 0 };
+	struct store_given given = { .job = "", .spill = "" };
 	const struct opt opts[] = {
 		STORE_OPTIONS(given),
 		OPT_STRING(0, "user", &given.user, "NAME", OPT_ANY,
-			   "owner of what root mounts (default: the caller)"),
+			   "owner of what root mounts (default: root)"),
 		OPT_END,
 	};
 	struct error err = ERROR_INIT;
 	struct store_status st = { .page = 0 };
 	struct buf dir = BUF_INIT;
 	struct store *s = NULL;
-	struct memory_fs fs;
-	int count = 0, rc = 0;
+	struct tmpfs fs;
+	int count = 0;
 	char **args = store_start(c, opts, &count);
 
 	if (count != 1)
 		app_usage("give one directory");
-	rc = check_job(given.job, &err);
-	if (rc == 0)
-		rc = path_absolute(args[0], &dir, &err);
-	if (rc == 0)
-		rc = make_place(dir.data, &given, &err);
-	if (rc == 0)
-		rc = take_rights(dir.data, &err);
-	if (rc == 0)
-		rc = store_set(dir.data, &given, &err);
-	s = rc == 0 ? store_open(dir.data, &err) : NULL;
-	rc = s != NULL ? store_status(s, &st, &err) : -1;
+	if (path_absolute(args[0], &dir, &err) == 0 &&
+	    make_place(dir.data, &given, &err) == 0 &&
+	    take_rights(dir.data, &err) == 0 &&
+	    store_set(dir.data, &given, true, &err) == 0)
+		s = store_open(dir.data, &err);
+	if (s != NULL && store_status(s, &st, &err) == 0 &&
+	    st.page < STORE_FILE_LEAST && tmpfs_of(dir.data, &fs))
+		app_warn("%s: pages of %s: for huge ones have this line in "
+			 "/etc/fstab: " FSTAB,
+			 dir.data, str_size(st.page), fs.point);
 	store_left(s);
-	if (rc == 0 && st.page < (2 << 20) && memory_of(dir.data, &fs))
-		app_warn("%s: pages of %s: huge ones need the mount option "
-			 "huge=always: in /etc/fstab: %s %s tmpfs "
-			 "mode=1777,huge=always 0 0",
-			 dir.data, str_size(st.page), SOURCE, fs.point);
-	if (rc == 0 && app_json()) {
-		struct json *j = json_new_object();
-
-		json_set_str(j, "store", dir.data);
-		json_set_u64(j, "page", st.page);
-		app_answer(j);
-	}
 	buf_free(&dir);
 	return app_report(STATUS_OK, &err);
 }
 
 /* --- rm --- */
 
-/* Remove the files on the disk to which links in `name` lead. */
-static int
-remove_spilled(int dirfd, const char *name, const char *spill,
-	       struct error *err)
-{
-	char to[STORE_PATH_MAX];
-	const ssize_t n = readlinkat(dirfd, name, to, sizeof(to) - 1);
-	const char *entry = NULL;
-	struct dir_walk w;
-	int fd = -1, rc = 0;
-
-	if (n > 0) {
-		to[n] = '\0';
-		if (path_below(to, spill) != NULL && unlink(to) < 0 &&
-		    errno != ENOENT)
-			return error_sys(err, "%s: cannot remove", to);
-		return 0;
-	}
-	fd = dir_open_plain(dirfd, name);
-	if (fd < 0)
-		return errno == ENOTDIR || errno == ENOENT
-			       ? 0
-			       : error_sys(err, "%s: cannot read", name);
-	rc = dir_walk(&w, fd, name, err);
-	while (rc == 0 && (entry = dir_next(&w)) != NULL)
-		rc = remove_spilled(fd, entry, spill, err);
-	rc = dir_done(&w, rc, err);
-	close(fd);
-	return rc;
-}
-
 /* The files first: what is interrupted is still a store. */
 static int
-remove_files(const char *dir, const char *spill, struct error *err)
+remove_files(const char *dir, struct error *err)
 {
 	const char *name = NULL;
 	struct dir_walk w;
 	const int fd = dir_open_plain(AT_FDCWD, dir);
 	int rc = fd < 0 ? error_sys(err, "%s", dir) : 0;
 
-	if (rc == 0 && spill[0] != '\0')
-		rc = remove_spilled(AT_FDCWD, dir, spill, err);
 	if (rc == 0)
 		rc = dir_walk(&w, fd, dir, err);
 	while (rc == 0 && (name = dir_next(&w)) != NULL)
@@ -292,39 +215,37 @@ remove_files(const char *dir, const char *spill, struct error *err)
 int
 store_remove(const char *given, bool force, struct error *err)
 {
-	struct store_options o;
-	struct memory_fs fs;
-	char dir[STORE_PATH_MAX];
-	struct store *s = store_entered(given, err);
-	int rc = s != NULL ? 0 : -1, user = 0;
+	struct buf dir = BUF_INIT;
+	struct store *s = NULL;
+	struct tmpfs fs;
+	int rc = path_real(given, &dir, err), user = 0;
 
-	if (rc == 0) {
-		snprintf(dir, sizeof(dir), "%s", store_dir(s));
-		store_options(s, &o);
-	}
-	store_left(s);
-	user = rc == 0 && !force ? memory_user(dir) : 0;
-	if (user != 0)
-		return error_set(err, ERROR_USAGE,
-				 "%s: in use by process %d: end it, or add "
-				 "--force",
-				 dir, user);
+	/* Root sees more than the owner. */
+	user = rc == 0 && !force ? tmpfs_user(dir.data) : 0;
+	s = rc == 0 ? store_entered(dir.data, err) : NULL;
+	rc = s == NULL ? -1 : 0;
+	if (rc == 0 && user != 0)
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: in use by process %d: end it, or add "
+			       "--force",
+			       dir.data, user);
 	if (rc == 0)
-		rc = take_rights(dir, err);
-	if (rc == 0)
-		rc = remove_files(dir, o.spill, err);
+		rc = remove_files(dir.data, err);
 	/* A directory that somebody else made, or mounted, stays. */
 	if (rc == 0)
-		(void)rmdir(dir);
-	give_back_rights();
-	if (rc == 0 && memory_of(dir, &fs) && str_eq(fs.point, dir) &&
+		(void)rmdir(dir.data);
+	store_left(s);
+	if (rc == 0 && tmpfs_of(dir.data, &fs) && str_eq(fs.point, dir.data) &&
 	    str_eq(fs.source, SOURCE)) {
-		if (umount2(dir, UMOUNT_NOFOLLOW | (force ? MNT_DETACH : 0)) <
-		    0)
-			return error_sys(err, "%s: empty, but cannot unmount",
-					 dir);
-		(void)rmdir(dir);
+		rc = umount2(dir.data,
+			     UMOUNT_NOFOLLOW | (force ? MNT_DETACH : 0));
+		if (rc < 0)
+			error_sys(err, "%s: empty, but cannot unmount",
+				  dir.data);
+		else
+			(void)rmdir(dir.data);
 	}
+	buf_free(&dir);
 	return rc;
 }
 

@@ -124,7 +124,7 @@ run(char **argv, struct tender *t)
 int
 store_run_run(const struct store_call *c)
 {
-	struct store_given given = { .size = 0 };
+	struct store_given given = { .job = "", .spill = "" };
 	const char *dir = NULL;
 	const struct opt opts[] = {
 		OPT_STRING(0, "store", &dir, "DIR", OPT_DIR,
@@ -136,7 +136,7 @@ store_run_run(const struct store_call *c)
 	struct tender t = { .store = NULL };
 	char preload[PATH_MAX], *none[] = { NULL };
 	struct error err = ERROR_INIT;
-	struct store_names names = { .list = NULL };
+	struct opt_list names = { .count = 0 };
 	struct stat is;
 	int count = 0, status = STATUS_OK;
 	char **args = store_start(c, opts, &count);
@@ -145,11 +145,11 @@ store_run_run(const struct store_call *c)
 		app_usage("give a program");
 	if (dir == NULL) {
 		store_names(&names, none);
-		dir = names.list[0];
+		dir = names.items[0];
 	}
 	if (store_preload(preload, &err) &&
 	    (lstat(dir, &is) == 0 || io_make_dirs(dir, 0700, &err) == 0) &&
-	    store_set(dir, &given, &err) == 0)
+	    store_set(dir, &given, false, &err) == 0)
 		t.store = store_open(dir, &err);
 	if (t.store != NULL) {
 		(void)setenv("SCR_STORE", store_dir(t.store), 1);

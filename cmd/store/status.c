@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* status.c - verbs status, list and gc of scr_store. */
+/* status.c - verbs status and gc of scr_store. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "buf.h"
 #include "conf.h"
+#include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "json.h"
 #include "mem.h"
 #include "report/table.h"
 #include "site/job.h"
-#include "site/memory.h"
 #include "site/resmgr.h"
 #include "store/tend.h"
 #include "str.h"
@@ -21,91 +26,123 @@
 
 /* --- Which stores --- */
 
+/* Add the store `dir`, or the stores in it, of those that the caller may
+ * enter. */
 static void
-add_name(void *to, const char *dir)
+add_name(struct opt_list *to, const char *dir)
 {
-	struct store_names *n = to;
+	const int fd = dir_open(AT_FDCWD, dir);
+	const char *name = NULL;
+	char path[PATH_MAX];
+	const size_t before = to->count;
+	struct dir_walk w;
+	struct stat is;
+	int rc = fd < 0 || fstatat(fd, STORE_META, &is, 0) == 0
+			 ? -1
+			 : dir_walk(&w, fd, dir, NULL);
 
-	if (MEM_ROOM(n->list, n->count, n->cap))
-		n->list[n->count++] = mem_strdup(dir);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		snprintf(path, sizeof(path), "%s/" STORE_META, name);
+		if (fstatat(fd, path, &is, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, name);
+		if (MEM_ROOM(to->items, to->count, to->cap))
+			to->items[to->count++] = mem_strdup(path);
+	}
+	if (rc == 0)
+		(void)dir_done(&w, rc, NULL);
+	io_close(fd);
+	if (to->count == before && MEM_ROOM(to->items, to->count, to->cap))
+		to->items[to->count++] = mem_strdup(dir);
 }
 
 void
-store_names_free(struct store_names *n)
+store_names(struct opt_list *to, char **args)
 {
-	while (n->count > 0)
-		mem_free(n->list[--n->count]);
-	mem_free(n->list);
-}
-
-/* The stores of libscr: BASE/USER. */
-static void
-add_configured(struct store_names *to)
-{
+	const char *env = getenv("SCR_STORE"), *dir = NULL;
+	char *copy = mem_strdup(env != NULL ? env : ""), *rest = copy;
 	const struct job_where where = { .prefix = NULL };
 	const struct conf_group *g = NULL;
 	struct error err = ERROR_INIT;
 	struct job j;
 	size_t n = 0;
 
-	if (job_open(&j, &where, &err) < 0)
-		app_usage("%s", err.text);
-	n = conf_groups(j.conf, "STORE", &g);
-	for (size_t i = 0; i < n; i++) {
-		const char *type = conf_property(&g[i], "TYPE");
-
-		if (type != NULL && strcasecmp(type, "MEMORY") == 0)
-			add_name(to, str_printed(STORE_PATH_MAX, "%s/%s",
-						 g[i].value, j.user));
-	}
-	job_close(&j);
-}
-
-void
-store_names(struct store_names *to, char **args)
-{
-	const char *env = getenv("SCR_STORE");
-	char *copy = mem_strdup(env != NULL ? env : ""), *rest = copy;
-	const char *dir = NULL;
-
-	*to = (struct store_names){ .list = NULL };
 	for (; *args != NULL; args++)
 		add_name(to, *args);
 	while (to->count == 0 && (dir = strsep(&rest, ":")) != NULL)
 		if (*dir != '\0')
 			add_name(to, dir);
 	mem_free(copy);
+	if (to->count > 0)
+		return;
+	if (job_open(&j, &where, &err) < 0)
+		app_usage("%s", err.text);
+	n = conf_groups(j.conf, "STORE", &g);
+	for (size_t i = 0; i < n; i++) {
+		dir = conf_property(&g[i], "TYPE");
+		if (dir != NULL && strcasecmp(dir, "MEMORY") == 0)
+			add_name(to, geteuid() == 0
+					     ? g[i].value
+					     : str_printed(PATH_MAX, "%s/%s",
+							   g[i].value, j.user));
+	}
+	job_close(&j);
 	if (to->count == 0)
-		add_configured(to);
-	if (to->count == 0)
-		app_usage("no store given, in $SCR_STORE or configured: "
-			  "scr_store list names those of this node");
+		app_usage("no store is named, in $SCR_STORE or configured");
+}
+
+void
+store_names_free(struct opt_list *l)
+{
+	while (l->count > 0)
+		mem_free((char *)l->items[--l->count]);
+	opt_list_free(l);
+}
+
+/* Does the job of the store run?  1, 0; -1: unknown. */
+static int
+job_runs(struct resmgr *r, const char *job)
+{
+	return r == NULL || job[0] == '\0' ? -1 : resmgr_runs(r, job);
 }
 
 /* --- status --- */
 
-/* Does the job of the store run?  1, 0; -1: unknown. */
-static int
-job_runs(struct resmgr *r, const struct store_options *o)
-{
-	return r == NULL || o->job[0] == '\0' ? -1 : resmgr_runs(r, o->job);
-}
+#define FACT(name) #name, offsetof(struct store_status, name)
+static const struct fact {
+	const char *key;
+	size_t at;
+	bool bytes;
+} facts[] = {
+	{ FACT(page), true },	      { FACT(least), true },
+	{ FACT(size), true },	      { FACT(used), true },
+	{ FACT(free), true },	      { FACT(clean), true },
+	{ FACT(dirty), true },	      { FACT(clean_files), false },
+	{ FACT(dirty_files), false }, { FACT(taken_files), false },
+	{ FACT(orphans), false },
+};
+#define FACTS (sizeof(facts) / sizeof(facts[0]))
 
-static struct json *
-status_json(const char *dir, const struct store_options *o,
-	    const struct store_status *st, int runs)
+static void
+add_status(struct table *t, struct json *list, const char *dir,
+	   const struct store_options *o, const struct store_status *st,
+	   uint64_t spilled, int runs)
 {
+	static const char *const words[] = { "unknown", "ended", "runs" };
 	struct json *j = json_new_object(), *nodes = json_new_array();
 
+	table_name(t, dir);
 	json_set_str(j, "store", dir);
-	json_set_u64(j, "page", st->page);
-	json_set_u64(j, "size", o->size);
-	json_set_u64(j, "used", st->used);
-	json_set_u64(j, "free", st->free);
-	json_set_or_null(j, "least", st->least == 0 ? -1 : (int64_t)st->least);
-	json_set_u64(j, "pool", o->pool);
-	json_set_u64(j, "clean", st->clean);
-	json_set_u64(j, "clean_files", st->clean_files);
+	for (const struct fact *f = facts; f < facts + FACTS; f++) {
+		const uint64_t *is = (const void *)((const char *)st + f->at);
+
+		json_set_u64(j, f->key, *is);
+		if (f->bytes)
+			table_size(t, *is);
+	}
+	table_size(t, spilled);
+	table_cell(t, "%s", o->job[0] == '\0' ? "-" : str_shown(o->job));
+	table_cell(t, "%s", o->job[0] == '\0' ? "-" : words[runs + 1]);
 	for (size_t i = 0; i < 64; i++)
 		if (st->node_clean[i] > 0) {
 			struct json *n = json_new_object();
@@ -113,121 +150,67 @@ status_json(const char *dir, const struct store_options *o,
 			json_set_u64(n, "node", i);
 			json_set_u64(n, "clean", st->node_clean[i]);
 			json_push(nodes, n);
+			app_note("%s: NUMA node %zu: %s clean", dir, i,
+				 str_size(st->node_clean[i]));
 		}
 	json_set(j, "numa", nodes);
-	json_set_u64(j, "dirty", st->dirty);
-	json_set_u64(j, "dirty_files", st->dirty_files);
-	json_set_u64(j, "taken", st->taken_files);
-	json_set_u64(j, "orphans", st->orphans);
+	json_set_u64(j, "limit", o->size);
+	json_set_u64(j, "pool", o->pool);
 	json_set_known_str(j, "spill", o->spill);
+	json_set_u64(j, "spilled", spilled);
 	json_set_known_str(j, "job", o->job);
 	if (runs >= 0)
 		json_set_bool(j, "runs", runs == 1);
-	return j;
-}
-
-static void
-status_row(struct table *t, const char *dir, const struct store_options *o,
-	   const struct store_status *st, int runs)
-{
-	static const char *const runs_words[] = { "unknown", "ended", "runs" };
-	struct buf warm = BUF_INIT;
-
-	table_name(t, dir);
-	table_size(t, st->page);
-	table_cell(t, "%s", st->least == 0 ? "never" : str_size(st->least));
-	table_size(t, o->size);
-	table_size(t, st->used);
-	buf_printf(&warm, "%s", str_size(st->clean));
-	for (size_t i = 0; i < 64; i++)
-		if (st->node_clean[i] > 0 && st->node_clean[i] != st->clean)
-			buf_printf(&warm, " %zu:%s", i,
-				   str_size(st->node_clean[i]));
-	table_cell(t, "%s", warm.data);
-	table_size(t, st->dirty);
-	table_cell(t, "%" PRIu64 "/%" PRIu64, st->taken_files, st->orphans);
-	table_name(t, o->spill[0] != '\0' ? o->spill : "-");
-	if (o->job[0] == '\0')
-		table_cell(t, "-");
-	else
-		table_cell(t, "%s (%s)", str_shown(o->job),
-			   runs_words[runs + 1]);
-	buf_free(&warm);
+	json_push(list, j);
 }
 
 int
 store_run_status(const struct store_call *c)
 {
 	const struct opt opts[] = { OPT_END };
-	struct json *list = NULL, *answer = NULL;
+	struct json *list = json_new_array();
 	struct error err = ERROR_INIT;
-	struct table t = { .arena = NULL };
+	struct opt_list names = { .count = 0 };
 	struct buf out = BUF_INIT;
-	struct store_names names;
 	struct resmgr *rm = NULL;
+	struct table t;
 	int status = STATUS_OK;
 
 	store_names(&names, store_start(c, opts, NULL));
 	rm = resmgr_open(NULL, NULL, NULL);
-	list = json_new_array();
-	table_start(&t, "STORE|>PAGE|>COPIES|>SIZE|>USED|>WARM|>DIRTY|>TAKEN|"
-			"SPILL|JOB");
+	table_start(&t, "STORE|>PAGE|>LEAST|>SIZE|>USED|>FREE|>CLEAN|>DIRTY|"
+			">SPILLED|JOB|STATE");
 	for (size_t i = 0; i < names.count; i++) {
-		struct store *s = store_entered(names.list[i], &err);
+		struct store *s = store_entered(names.items[i], &err);
 		struct store_status st;
 		struct store_options o;
-		char dir[STORE_PATH_MAX];
+		char dir[STORE_PATH_MAX], path[STORE_PATH_MAX + 64];
+		uint64_t spilled = 0;
 
 		if (s != NULL && store_status(s, &st, &err) == 0) {
 			store_options(s, &o);
 			snprintf(dir, sizeof(dir), "%s", store_dir(s));
+			/* A link, if it spills. */
+			snprintf(path, sizeof(path),
+				 "%s/" STORE_META "/spill/.", dir);
+			(void)io_tree_size(AT_FDCWD, path, &spilled, NULL);
 		}
 		store_left(s);
-		if (err.kind == ERROR_NONE) {
-			const int runs = job_runs(rm, &o);
-
-			json_push(list, status_json(dir, &o, &st, runs));
-			status_row(&t, dir, &o, &st, runs);
-		}
+		if (err.kind == ERROR_NONE)
+			add_status(&t, list, dir, &o, &st, spilled,
+				   job_runs(rm, o.job));
 		status = app_report(status, &err);
 	}
 	table_drop_empty(&t);
 	table_end(&t, 0, &out);
-	answer = json_new_object();
-	json_set(answer, "stores", list);
 	if (app_json())
-		app_answer(answer);
+		app_answer_list("stores", list);
 	else
 		(void)app_print(&out);
 	buf_free(&out);
 	resmgr_close(rm);
 	store_names_free(&names);
 	return status;
-}
-
-int
-store_run_list(const struct store_call *c)
-{
-	const struct opt opts[] = { OPT_END };
-	struct json *list = json_new_array();
-	struct store_names n = { .list = NULL };
-	struct buf out = BUF_INIT;
-
-	if (*store_start(c, opts, NULL) != NULL)
-		app_usage("list takes no argument");
-	memory_stores(add_name, &n);
-	for (size_t i = 0; i < n.count; i++) {
-		buf_printf(&out, "%s\n", str_shown(n.list[i]));
-		json_push_str(list, n.list[i]);
-	}
-	store_names_free(&n);
-	if (!app_json()) {
-		json_free(list);
-		return app_print(&out);
-	}
-	app_answer_list("stores", list);
-	buf_free(&out);
-	return STATUS_OK;
 }
 
 /* --- gc --- */
@@ -242,38 +225,38 @@ store_run_gc(const struct store_call *c)
 		OPT_END,
 	};
 	struct error err = ERROR_INIT;
-	struct store_names n = { .list = NULL };
+	struct opt_list names = { .count = 0 };
 	struct tend_done done = { .cleaned = 0 };
 	struct resmgr *rm = NULL;
+	struct json *j = NULL;
 	int status = STATUS_OK;
-	char **args = store_start(c, opts, NULL);
 
-	if (*args != NULL)
-		store_names(&n, args);
-	else
-		memory_stores(add_name, &n);
+	store_names(&names, store_start(c, opts, NULL));
 	rm = resmgr_open(NULL, NULL, NULL);
-	for (size_t i = 0; i < n.count && !app_stop(); i++) {
-		struct store *s = store_entered(n.list[i], &err);
-		struct store_options o = { .size = 0 };
+	for (size_t i = 0; i < names.count && !app_stop(); i++) {
+		const char *dir = names.items[i];
+		struct store_options o = { .job = "" };
+		struct store *s = store_entered(dir, &err);
 		bool gone = false;
 
 		if (s != NULL)
 			store_options(s, &o);
 		store_left(s);
-		gone = job_runs(rm, &o) == 0;
-		s = s != NULL && !gone && !dry_run
-			    ? store_entered(n.list[i], &err)
-			    : NULL;
-		/* Another process may tend it: so it is tended. */
-		if (s != NULL && tend_once(s, &done, &err) < 0 &&
-		    err.errnum == EWOULDBLOCK)
+		gone = job_runs(rm, o.job) == 0;
+		s = NULL;
+		if (err.kind == ERROR_NONE && !gone && !dry_run) {
+			s = store_entered(dir, &err);
+			if (s != NULL)
+				(void)tend_once(s, &done, &err);
+			store_left(s);
+		} else if (err.kind == ERROR_NONE && gone && !dry_run) {
+			(void)store_remove(dir, false, &err);
+		}
+		/* Another process tends it, or it is none. */
+		if (err.errnum == EWOULDBLOCK || err.kind == ERROR_ABSENT)
 			error_clear(&err);
-		store_left(s);
-		if (gone && !dry_run)
-			(void)store_remove(n.list[i], false, &err);
-		if (gone && err.kind == ERROR_NONE)
-			app_warn("%s: job %s has ended: %s", n.list[i], o.job,
+		else if (gone && err.kind == ERROR_NONE)
+			app_warn("%s: job %s has ended: %s", dir, o.job,
 				 dry_run ? "would be removed" : "removed");
 		status = app_report(status, &err);
 	}
@@ -281,17 +264,14 @@ store_run_gc(const struct store_call *c)
 		 " recovered, %" PRIu64 " trimmed, %" PRIu64 " spilled",
 		 done.cleaned, done.dropped, done.recovered, done.trimmed,
 		 done.spilled);
-	if (app_json()) {
-		struct json *j = json_new_object();
-
-		json_set_u64(j, "cleaned", done.cleaned);
-		json_set_u64(j, "dropped", done.dropped);
-		json_set_u64(j, "recovered", done.recovered);
-		json_set_u64(j, "trimmed", done.trimmed);
-		json_set_u64(j, "spilled", done.spilled);
-		app_answer(j);
-	}
+	j = json_new_object();
+	json_set_u64(j, "cleaned", done.cleaned);
+	json_set_u64(j, "dropped", done.dropped);
+	json_set_u64(j, "recovered", done.recovered);
+	json_set_u64(j, "trimmed", done.trimmed);
+	json_set_u64(j, "spilled", done.spilled);
+	app_answer(j);
 	resmgr_close(rm);
-	store_names_free(&n);
+	store_names_free(&names);
 	return status;
 }

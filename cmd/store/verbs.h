@@ -37,7 +37,7 @@ int store_run_mount(const struct store_call *c);
 int store_run_rm(const struct store_call *c);
 int store_run_populate(const struct store_call *c);
 
-/* The options of a store as given; 0 and NULL: not given. */
+/* The options of a store as given; 0 and "": not given. */
 struct store_given {
 	uint64_t size, pool, spill_size;
 	const char *spill, *job, *user;
@@ -57,9 +57,9 @@ struct store_given {
 		OPT_STRING(0, "job", &(to).job, "ID", OPT_ANY, \
 			   "job with which the store ends, see gc")
 
-/* Make `dir`, which exists, a store with these options; those of a store that
- * are not given stay. */
-int store_set(const char *dir, const struct store_given *given,
+/* Make the directory `dir` a store with these options.  Unless `change`, one that
+ * is a store stays as it is. */
+int store_set(const char *dir, const struct store_given *given, bool change,
 	      struct error *err);
 
 /*
@@ -76,17 +76,13 @@ int store_remove(const char *dir, bool force, struct error *err);
 
 /* status.c */
 int store_run_status(const struct store_call *c);
-int store_run_list(const struct store_call *c);
 int store_run_gc(const struct store_call *c);
 
-/* The stores that the arguments name; else $SCR_STORE; else the STORE lines with
- * TYPE=MEMORY of the configuration.  Exit if there are none. */
-struct store_names {
-	char **list;
-	size_t count, cap;
-};
-void store_names(struct store_names *to, char **args);
-void store_names_free(struct store_names *n);
+/* Add the stores that the arguments name; else $SCR_STORE; else the STORE lines
+ * with TYPE=MEMORY of the configuration.  For a directory that is none: those in
+ * it.  Exit if nothing is named. */
+void store_names(struct opt_list *to, char **args);
+void store_names_free(struct opt_list *l);
 
 /* run.c */
 int store_run_run(const struct store_call *c);
