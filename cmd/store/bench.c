@@ -19,8 +19,8 @@
 #include "mem.h"
 #include "report/table.h"
 #include "site/tmpfs.h"
-#include "store/copy.h"
 #include "store/file.h"
+#include "store/past.h"
 #include "store/tend.h"
 #include "str.h"
 #include "verbs.h"
@@ -72,7 +72,7 @@ write_one(const struct bench *b, enum way way, int go, double when[2])
 	for (uint64_t at = 0, n = 0; at < b->size && rc == 0; at += n) {
 		n = b->size - at < PIECE ? b->size - at : PIECE;
 		if (way == BARE)
-			copy_past(map + at, b->data + at, n);
+			past_copy(map + at, b->data + at, n);
 		else if (!store_write(fd, b->data + at, n))
 			rc = io_pwrite(fd, path, b->data + at, n, at, NULL);
 	}
@@ -131,7 +131,7 @@ measure(const struct bench *b, enum way from, enum way to, unsigned processes,
 	const struct store_options o = { .pool = 2 * b->size * processes };
 	struct tend_done done = { .cleaned = 0 };
 	struct store *s = NULL;
-	uint64_t added = 0;
+	struct tend_populate p = { .size = b->size, .count = processes };
 	int rc = io_remove_tree(AT_FDCWD, b->dir, err);
 
 	if (rc == 0 && mkdir(b->dir, 0700) < 0)
@@ -141,8 +141,7 @@ measure(const struct bench *b, enum way from, enum way to, unsigned processes,
 	s = rc == 0 ? store_open(b->dir, err) : NULL;
 	rc = s == NULL ? -1 : tend_measure(s, err);
 	if (rc == 0 && from == FIRST)
-		rc = tend_populate(s, b->size, processes, NULL, NULL, &added,
-				   err);
+		rc = tend_populate(s, &p, err);
 	for (enum way w = from; rc == 0 && w <= to; w++) {
 		const double is = rate(b, w, processes);
 
@@ -216,11 +215,11 @@ store_run_bench(const struct store_call *c)
 	table_end(&t, 0, &out);
 	buf_printf(&out, "GB/s, best of %d; %s: huge=%s; copies by %s\n", RUNS,
 		   str_shown(fs.point), fs.huge[0] != '\0' ? fs.huge : "never",
-		   copy_name());
+		   past_name());
 	j = json_new_object();
 	json_set_str(j, "mount", fs.point);
 	json_set_known_str(j, "huge", fs.huge);
-	json_set_str(j, "copy", copy_name());
+	json_set_str(j, "copy", past_name());
 	json_set(j, "rates", list);
 	app_answer(j);
 	if (rc == 0 && !app_json())

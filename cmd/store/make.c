@@ -18,6 +18,7 @@
 #include "error.h"
 #include "io.h"
 #include "path.h"
+#include "site/resmgr.h"
 #include "site/tmpfs.h"
 #include "store/tend.h"
 #include "str.h"
@@ -167,12 +168,19 @@ store_run_mount(const struct store_call *c)
 	struct store_status st = { .page = 0 };
 	struct buf dir = BUF_INIT;
 	struct store *s = NULL;
+	struct resmgr *rm = NULL;
 	struct tmpfs fs;
 	int count = 0;
 	char **args = store_start(c, opts, &count);
 
 	if (count != 1)
 		app_usage("give one directory");
+	/* The store would end at once. */
+	rm = resmgr_open(NULL, NULL, NULL);
+	if (rm != NULL && given.job[0] != '\0' &&
+	    resmgr_runs(rm, given.job) == 0)
+		app_usage("--job: job %s does not run", given.job);
+	resmgr_close(rm);
 	if (path_absolute(args[0], &dir, &err) == 0 &&
 	    make_place(dir.data, &given, &err) == 0 &&
 	    take_rights(dir.data, &err) == 0 &&
@@ -282,11 +290,12 @@ stop(void *unused)
 int
 store_run_populate(const struct store_call *c)
 {
-	uint64_t size = 0, files = 0, added = 0;
+	struct tend_populate p = { .stop = stop };
 	const struct opt opts[] = {
-		OPT_BYTES(0, "file-size", &size, "SIZE", STORE_FILE_LEAST,
+		OPT_BYTES(0, "file-size", &p.size, "SIZE", STORE_FILE_LEAST,
 			  UINT64_C(1) << 50, "bytes of a file"),
-		OPT_U64(0, "count", &files, "N", 1, 1000000, "number of files"),
+		OPT_U64(0, "count", &p.count, "N", 1, 1000000,
+			"number of files"),
 		OPT_END,
 	};
 	struct error err = ERROR_INIT;
@@ -294,16 +303,14 @@ store_run_populate(const struct store_call *c)
 	int count = 0;
 	char **args = store_start(c, opts, &count);
 
-	if (count != 1 || size == 0 || files == 0)
+	if (count != 1 || p.size == 0 || p.count == 0)
 		app_usage("give --file-size, --count and one directory");
 	s = store_entered(args[0], &err);
-	if (s != NULL &&
-	    tend_populate(s, size, files, stop, NULL, &added, &err) == 0 &&
-	    added < files)
+	if (s != NULL && tend_populate(s, &p, &err) == 0 && p.added < p.count)
 		error_set(&err, ERROR_SYSTEM,
-			  "%s: %" PRIu64 " of %" PRIu64 " files fit: a larger "
-			  "pool: scr_store mount --pool SIZE %s",
-			  args[0], added, files, args[0]);
+			  "%s: room for %" PRIu64 " of %" PRIu64
+			  " files: scr_store mount --pool SIZE %s makes more",
+			  args[0], p.added, p.count, args[0]);
 	store_left(s);
 	return app_report(STATUS_OK, &err);
 }
