@@ -35,6 +35,7 @@
 #include "site/health.h"
 #include "site/interval.h"
 #include "site/jobfiles.h"
+#include "site/tmpfs.h"
 #include "str.h"
 #include "token.h"
 
@@ -148,6 +149,35 @@ check_library(struct doctor *d)
 	buf_free(&file);
 	buf_free(&raw);
 	mem_free(copy);
+}
+
+/* Are stores in memory there, and have their files large pages? */
+static void
+check_stores(struct doctor *d, const struct job *j)
+{
+	const struct conf_group *g = NULL;
+	struct tmpfs fs;
+
+	for (size_t n = conf_groups(j->conf, "STORE", &g); n-- > 0;) {
+		const char *type = conf_property(&g[n], "TYPE");
+		const char *spill = conf_property(&g[n], "SPILL");
+		const bool there = tmpfs_of(g[n].value, &fs);
+
+		if (type == NULL || strcasecmp(type, "MEMORY") != 0)
+			continue;
+		add(d, there && fs.huge[0] != '\0' ? GOOD : WARNING, "store",
+		    str_printed(PATH_MAX + 64,
+				"in /etc/fstab: scr_store %s tmpfs "
+				"mode=1777,huge=always 0 0",
+				g[n].value),
+		    "%s: %s", g[n].value,
+		    !there		 ? "not in memory on this machine"
+		    : fs.huge[0] == '\0' ? "in memory, without huge pages"
+					 : "in memory, with huge pages");
+		if (spill != NULL && access(spill, W_OK | X_OK) < 0)
+			add(d, WARNING, "spill", "make the directory", "%s: %s",
+			    spill, strerror(errno));
+	}
 }
 
 static void
@@ -454,6 +484,7 @@ env_doctor(const struct env_call *c)
 	if (app_json())
 		d.list = json_new_array();
 	check_job(&d, &j);
+	check_stores(&d, &j);
 	check_prefix(&d, &j);
 	(void)getrlimit(RLIMIT_NOFILE, &files);
 	add(&d, files.rlim_cur < DESCRIPTORS ? WARNING : GOOD, "limits",

@@ -112,7 +112,7 @@ read_bindings(const char *text, struct table *t, struct json *list, bool *more)
 
 			table_name(t, caller.data);
 			table_cell(t, "%s", calls.data);
-			json_set_str(one, "file", caller.data);
+			json_set_str(one, "caller", caller.data);
 			json_set_str(one, "calls", calls.data + 1);
 			json_push(list, one);
 			buf_clear(&calls);

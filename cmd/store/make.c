@@ -85,7 +85,7 @@ store_set(const char *dir, const struct store_given *given, bool change,
 	int rc = 0;
 
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)
-		rc = error_sys(err, "%s", dir);
+		rc = error_sys(err, "%s: cannot open it", dir);
 	else if (!change)
 		s = store_open(dir, NULL);
 	snprintf(o.job, sizeof(o.job), "%s", given->job);

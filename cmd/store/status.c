@@ -108,18 +108,23 @@ job_runs(struct resmgr *r, const char *job)
 
 /* --- status --- */
 
-#define FACT(name) #name, offsetof(struct store_status, name)
 static const struct fact {
 	const char *key;
 	size_t at;
 	bool bytes;
 } facts[] = {
-	{ FACT(page), true },	      { FACT(least), true },
-	{ FACT(size), true },	      { FACT(used), true },
-	{ FACT(free), true },	      { FACT(clean), true },
-	{ FACT(dirty), true },	      { FACT(clean_files), false },
-	{ FACT(dirty_files), false }, { FACT(taken_files), false },
-	{ FACT(orphans), false },
+#define FACT(key, name) key, offsetof(struct store_status, name)
+	{ FACT("page", page), true },
+	{ FACT("least", least), true },
+	{ FACT("memory_size", size), true },
+	{ FACT("memory_used", used), true },
+	{ FACT("memory_free", free), true },
+	{ FACT("clean_bytes", clean), true },
+	{ FACT("dirty_bytes", dirty), true },
+	{ FACT("clean_files", clean_files), false },
+	{ FACT("dirty_files", dirty_files), false },
+	{ FACT("taken_files", taken_files), false },
+	{ FACT("orphans", orphans), false },
 };
 #define FACTS (sizeof(facts) / sizeof(facts[0]))
 
@@ -147,20 +152,20 @@ add_status(struct table *t, struct json *list, const char *dir,
 		if (st->node_clean[i] > 0) {
 			struct json *n = json_new_object();
 
-			json_set_u64(n, "node", i);
-			json_set_u64(n, "clean", st->node_clean[i]);
+			json_set_u64(n, "numa_node", i);
+			json_set_u64(n, "clean_bytes", st->node_clean[i]);
 			json_push(nodes, n);
 			app_note("%s: NUMA node %zu: %s clean", dir, i,
 				 str_size(st->node_clean[i]));
 		}
 	json_set(j, "numa", nodes);
-	json_set_u64(j, "limit", o->size);
-	json_set_u64(j, "pool", o->pool);
+	json_set_u64(j, "size_limit", o->size);
+	json_set_u64(j, "pool_limit", o->pool);
 	json_set_known_str(j, "spill", o->spill);
-	json_set_u64(j, "spilled", spilled);
-	json_set_known_str(j, "job", o->job);
+	json_set_u64(j, "spilled_bytes", spilled);
+	json_set_known_str(j, "job_id", o->job);
 	if (runs >= 0)
-		json_set_bool(j, "runs", runs == 1);
+		json_set_bool(j, "job_runs", runs == 1);
 	json_push(list, j);
 }
 
@@ -265,11 +270,11 @@ store_run_gc(const struct store_call *c)
 		 done.cleaned, done.dropped, done.recovered, done.trimmed,
 		 done.spilled);
 	j = json_new_object();
-	json_set_u64(j, "cleaned", done.cleaned);
-	json_set_u64(j, "dropped", done.dropped);
-	json_set_u64(j, "recovered", done.recovered);
-	json_set_u64(j, "trimmed", done.trimmed);
-	json_set_u64(j, "spilled", done.spilled);
+	json_set_u64(j, "files_cleaned", done.cleaned);
+	json_set_u64(j, "files_dropped", done.dropped);
+	json_set_u64(j, "files_recovered", done.recovered);
+	json_set_u64(j, "files_trimmed", done.trimmed);
+	json_set_u64(j, "files_spilled", done.spilled);
 	app_answer(j);
 	resmgr_close(rm);
 	store_names_free(&names);
