@@ -111,7 +111,7 @@ read_bindings(const char *text, struct table *t, struct json *list, bool *more)
 			struct json *one = json_new_object();
 
 			table_name(t, caller.data);
-			table_cell(t, "%s", calls.data);
+			table_cell(t, "%s", calls.data + 1);
 			json_set_str(one, "caller", caller.data);
 			json_set_str(one, "calls", calls.data + 1);
 			json_push(list, one);

@@ -77,7 +77,9 @@ store_set(const char *dir, const struct store_given *given, bool change,
 	  struct error *err)
 {
 	/* One process at a time: ranks may make it together. */
-	const int lock = dir_open(AT_FDCWD, dir);
+	const int lock = mkdir(dir, 0700) == 0 || errno == EEXIST
+				 ? dir_open(AT_FDCWD, dir)
+				 : -1;
 	struct store_options o = { .size = given->size,
 				   .pool = given->pool,
 				   .spill_size = given->spill_size };
@@ -85,7 +87,7 @@ store_set(const char *dir, const struct store_given *given, bool change,
 	int rc = 0;
 
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)
-		rc = error_sys(err, "%s: cannot open it", dir);
+		rc = error_sys(err, "%s: cannot make or open it", dir);
 	else if (!change)
 		s = store_open(dir, NULL);
 	snprintf(o.job, sizeof(o.job), "%s", given->job);
@@ -127,8 +129,9 @@ mount_at(const char *dir, uint64_t size, const struct passwd *owner,
 static int
 make_place(const char *dir, const struct store_given *given, struct error *err)
 {
-	const struct passwd *owner = given->user != NULL ? getpwnam(given->user)
-							 : getpwuid(geteuid());
+	const struct passwd self = { .pw_uid = geteuid(), .pw_gid = getegid() };
+	const struct passwd *owner =
+		given->user != NULL ? getpwnam(given->user) : &self;
 	struct tmpfs fs;
 	struct stat is;
 	const bool made = lstat(dir, &is) < 0;
@@ -136,7 +139,7 @@ make_place(const char *dir, const struct store_given *given, struct error *err)
 
 	if (owner == NULL)
 		return error_set(err, ERROR_USAGE, "no such user");
-	if (made && (io_make_dirs(dir, 0700, err) < 0 ||
+	if (made && (mkdir(dir, 0700) < 0 ||
 		     lchown(dir, owner->pw_uid, owner->pw_gid) < 0))
 		return error_sys(err, "%s: cannot make it", dir);
 	if (tmpfs_of(dir, &fs) && (str_eq(fs.point, dir) || geteuid() != 0))

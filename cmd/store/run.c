@@ -9,12 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "error.h"
-#include "io.h"
 #include "run/child.h"
 #include "store/tend.h"
 #include "str.h"
@@ -137,7 +135,6 @@ store_run_run(const struct store_call *c)
 	char preload[PATH_MAX], *none[] = { NULL };
 	struct error err = ERROR_INIT;
 	struct opt_list names = { .count = 0 };
-	struct stat is;
 	int count = 0, status = STATUS_OK;
 	char **args = store_start(c, opts, &count);
 
@@ -148,7 +145,6 @@ store_run_run(const struct store_call *c)
 		dir = names.items[0];
 	}
 	if (store_preload(preload, &err) &&
-	    (lstat(dir, &is) == 0 || io_make_dirs(dir, 0700, &err) == 0) &&
 	    store_set(dir, &given, false, &err) == 0)
 		t.store = store_open(dir, &err);
 	if (t.store != NULL) {

@@ -57,8 +57,8 @@ struct store_given {
 		OPT_STRING(0, "job", &(to).job, "ID", OPT_ANY, \
 			   "job with which the store ends, see gc")
 
-/* Make the directory `dir` a store with these options.  Unless `change`, one that
- * is a store stays as it is. */
+/* Make the directory `dir`, which may be missing, a store with these options.
+ * Unless `change`, one that is a store stays as it is. */
 int store_set(const char *dir, const struct store_given *given, bool change,
 	      struct error *err);
 
