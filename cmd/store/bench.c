@@ -15,7 +15,6 @@
 #include "clock.h"
 #include "error.h"
 #include "io.h"
-#include "json.h"
 #include "mem.h"
 #include "report/table.h"
 #include "site/tmpfs.h"
@@ -31,8 +30,6 @@
 /* To write a new file: without a store, with an empty pool, after populate,
  * with the pages of deleted files; and only to copy to mapped pages. */
 enum way { PLAIN, COLD, FIRST, WARM, BARE, WAYS };
-static const char *const way_names[WAYS] = { "plain", "cold", "first", "warm",
-					     "bare" };
 
 struct bench {
 	const char *dir; /* the store */
@@ -40,9 +37,10 @@ struct bench {
 	uint64_t size;
 };
 
-/* Write the file and set when[0], when[1].  Returns an exit status. */
+/* Write the file from the end of the pipe `go` on, and set the seconds that it
+ * took.  Returns an exit status. */
 static int
-write_one(const struct bench *b, enum way way, int go, double when[2])
+write_one(const struct bench *b, enum way way, int go, double *seconds)
 {
 	char path[STORE_PATH_MAX + 64], c = 0;
 	unsigned char *map = NULL;
@@ -59,27 +57,26 @@ write_one(const struct bench *b, enum way way, int go, double when[2])
 			return STATUS_FAILED;
 		memset(map, 1, b->size);
 	}
-	if (way != PLAIN && way != BARE && store_use(b->dir, NULL) < 0)
+	if ((way != PLAIN && way != BARE && store_use(b->dir, NULL) < 0) ||
+	    read(go, &c, 1) < 0)
 		return STATUS_FAILED;
-	if (read(go, &c, 1) < 0)
-		return STATUS_FAILED;
-	when[0] = clock_seconds();
+	*seconds = -clock_seconds();
 	if (store_used())
-		fd = store_create(AT_FDCWD, path, O_CREAT | O_EXCL | O_WRONLY,
-				  0600);
+		fd = store_create(AT_FDCWD, path, O_CREAT | O_WRONLY, 0600);
 	if (fd < 0)
-		fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+		fd = open(path, O_CREAT | O_WRONLY, 0600);
 	for (uint64_t at = 0, n = 0; at < b->size && rc == 0; at += n) {
 		n = b->size - at < PIECE ? b->size - at : PIECE;
 		if (way == BARE)
 			past_copy(map + at, b->data + at, n);
-		else if (!store_write(fd, b->data + at, n))
+		else if (store_pwrite(fd, b->data + at, n, (off_t)at) !=
+			 (ssize_t)n)
 			rc = io_pwrite(fd, path, b->data + at, n, at, NULL);
 	}
 	store_closing(fd);
 	io_close(fd);
-	when[1] = clock_seconds();
-	if (way == BARE || !store_unlink(AT_FDCWD, path))
+	*seconds += clock_seconds();
+	if (!store_unlink(AT_FDCWD, path))
 		(void)unlink(path);
 	return rc == 0 ? STATUS_OK : STATUS_FAILED;
 }
@@ -88,36 +85,31 @@ write_one(const struct bench *b, enum way way, int go, double when[2])
 static double
 rate(const struct bench *b, enum way way, unsigned processes)
 {
-	double *when = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	double first = 0, last = 0;
+	double *seconds = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int go[2] = { -1, -1 }, status = 0;
-	bool good = when != MAP_FAILED && pipe2(go, O_CLOEXEC) == 0;
+	bool good = seconds != MAP_FAILED && pipe2(go, O_CLOEXEC) == 0;
+	double sum = 0;
 
 	for (unsigned i = 0; good && i < processes; i++) {
 		const pid_t pid = fork();
 
 		if (pid == 0) {
 			close(go[1]);
-			_exit(write_one(b, way, go[0], when + 2 * i));
+			_exit(write_one(b, way, go[0], seconds + i));
 		}
 		good = pid > 0;
 	}
 	io_close(go[0]);
-	/* They begin at the end of the pipe; a moment, so that they wait. */
-	usleep(20000);
+	usleep(20000); /* until they wait */
 	io_close(go[1]);
 	while (wait(&status) > 0 || errno == EINTR)
 		good = good && status == 0;
-	for (unsigned i = 0; good && i < processes; i++) {
-		first = i == 0 || when[2 * i] < first ? when[2 * i] : first;
-		last = when[2 * i + 1] > last ? when[2 * i + 1] : last;
-	}
-	if (when != MAP_FAILED)
-		munmap(when, 4096);
-	return good && last > first
-		       ? (double)b->size * processes / (last - first)
-		       : -1;
+	for (unsigned i = 0; good && i < processes; i++)
+		sum += (double)b->size / seconds[i];
+	if (seconds != MAP_FAILED)
+		munmap(seconds, 4096);
+	return good ? sum : -1;
 }
 
 /* --- The verb --- */
@@ -160,16 +152,14 @@ measure(const struct bench *b, unsigned processes, double best[WAYS],
 int
 store_run_bench(const struct store_call *c)
 {
-	uint64_t only = 0;
+	uint64_t sizes[] = { UINT64_C(64) << 20, UINT64_C(512) << 20 };
 	const struct opt opts[] = {
-		OPT_BYTES('s', "size", &only, "SIZE", STORE_FILE_LEAST,
+		OPT_BYTES('s', "size", &sizes[1], "SIZE", STORE_FILE_LEAST,
 			  UINT64_C(1) << 40,
-			  "bytes of each file (default: 64 and 512 MiB)"),
+			  "bytes of the larger file (default: 512 MiB)"),
 		OPT_END,
 	};
-	const uint64_t sizes[] = { UINT64_C(64) << 20, UINT64_C(512) << 20 };
 	char dir[STORE_PATH_MAX];
-	struct json *j = NULL, *list = json_new_array();
 	struct bench b = { .dir = dir };
 	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
@@ -182,27 +172,21 @@ store_run_bench(const struct store_call *c)
 	if (count > 1)
 		app_usage("give one directory");
 	snprintf(dir, sizeof(dir), "%s/.scr_store-bench.%d", in, getpid());
-	b.data = mem_alloc(only != 0 ? only : sizes[1], 1);
-	memset(b.data, 2, only != 0 ? only : sizes[1]);
+	b.data = mem_alloc(sizes[1], 1);
+	memset(b.data, 2, sizes[1]);
 	table_start(&t, ">FILE|>PROCESSES|>PLAIN|>COLD|>FIRST|>WARM|>BARE|");
-	for (unsigned i = 0; i < (only != 0 ? 2 : 4) && rc == 0; i++) {
+	for (unsigned i = 0; i < 4 && rc == 0; i++) {
 		double best[WAYS] = { 0 };
-		struct json *one = json_new_object();
 
-		b.size = only != 0 ? only : sizes[i / 2];
+		b.size = sizes[i / 2] < sizes[1] ? sizes[i / 2] : sizes[1];
 		rc = measure(&b, 1 + i % 2, best, &err);
 		table_size(&t, b.size);
 		table_cell(&t, "%u", 1 + i % 2);
-		json_set_u64(one, "size", b.size);
-		json_set_u64(one, "processes", 1 + i % 2);
-		for (int w = 0; w < WAYS; w++) {
+		for (int w = 0; w < WAYS; w++)
 			table_cell(&t, "%.2f", best[w] / 1e9);
-			json_set_real(one, way_names[w], best[w]);
-		}
 		table_cell(&t, "%s",
 			   best[WARM] < 1.05 * best[PLAIN] ? "plain is as fast"
 							   : "");
-		json_push(list, one);
 	}
 	mem_free(b.data);
 	(void)tmpfs_of(in, &fs);
@@ -210,14 +194,8 @@ store_run_bench(const struct store_call *c)
 	buf_printf(&out, "GB/s, best of %d; %s: huge=%s; copies by %s\n", RUNS,
 		   str_shown(fs.point), fs.huge[0] != '\0' ? fs.huge : "never",
 		   past_name());
-	j = json_new_object();
-	json_set_str(j, "mount", fs.point);
-	json_set_known_str(j, "huge", fs.huge);
-	json_set_str(j, "copy", past_name());
-	json_set(j, "rates", list);
-	app_answer(j);
-	if (rc == 0 && !app_json())
-		(void)app_print(&out);
+	if (rc == 0)
+		return app_print(&out);
 	buf_free(&out);
 	return app_report(STATUS_OK, &err);
 }

@@ -13,10 +13,8 @@
 #include "error.h"
 #include "hostlist.h"
 #include "io.h"
-#include "json.h"
 #include "path.h"
 #include "remote/remote.h"
-#include "report/table.h"
 #include "str.h"
 #include "verbs.h"
 
@@ -85,52 +83,43 @@ find_loader(const char *path, char to[static 256], struct error *err)
 	return rc;
 }
 
-/* Add a row for each library that makes such calls: "binding file CALLER [0] to
- * LIBRARY [0]: normal symbol `NAME' ...".  Returns their number. */
-static size_t
-read_bindings(const char *text, struct table *t, struct json *list, bool *more)
+/* Add a line for each library that makes such calls: "binding file CALLER [0] to
+ * LIBRARY [0]: normal symbol `NAME' ...". */
+static void
+read_bindings(const char *text, struct buf *out)
 {
-	struct buf calls = BUF_INIT, caller = BUF_INIT;
+	char from[512], to[512], name[128], last[512] = "";
 	const char *line = NULL;
-	size_t len = 0, count = 0;
+	bool more = false;
+	size_t len = 0;
 
-	for (bool last = false; !last;) {
-		char from[512] = "", to[512] = "", name[128] = "";
-
-		line = str_line(&text, &len);
-		last = line == NULL;
-		line = last ? NULL : memmem(line, len, "binding file ", 13);
-		if (!last &&
-		    (line == NULL ||
-		     sscanf(line,
-			    "binding file %511s %*s to %511s %*s normal "
-			    "symbol `%127[^']",
-			    from, to, name) != 3))
+	while ((line = str_line(&text, &len)) != NULL) {
+		line = memmem(line, len, "binding file ", 13);
+		if (line == NULL ||
+		    sscanf(line,
+			   "binding file %511s %*s to %511s %*s normal symbol "
+			   "`%127[^']",
+			   from, to, name) != 3)
 			continue;
-		if (calls.len > 0 && !str_eq(from, caller.data)) {
-			struct json *one = json_new_object();
-
-			table_name(t, caller.data);
-			table_cell(t, "%s", calls.data + 1);
-			json_set_str(one, "caller", caller.data);
-			json_set_str(one, "calls", calls.data + 1);
-			json_push(list, one);
-			buf_clear(&calls);
-			count++;
-		}
-		buf_clear(&caller);
-		buf_add_str(&caller, from);
-		*more = *more || str_eq(name, "dlopen");
-		if (!str_starts(path_base(from), "libc.") &&
-		    !str_starts(path_base(from), "ld") &&
-		    !str_starts(path_base(from), "libscr_preload") &&
-		    !str_starts(path_base(to), "libscr_preload") &&
-		    strstr(functions, str_printed(160, " %s ", name)) != NULL)
-			buf_printf(&calls, " %s", name);
+		more = more || str_eq(name, "dlopen");
+		if (str_starts(path_base(from), "libc.") ||
+		    str_starts(path_base(from), "ld") ||
+		    str_starts(path_base(from), "libscr_preload") ||
+		    str_starts(path_base(to), "libscr_preload") ||
+		    strstr(functions, str_printed(160, " %s ", name)) == NULL)
+			continue;
+		if (!str_eq(from, last))
+			buf_printf(out, "%s%s: the preload does not see",
+				   last[0] != '\0' ? "\n" : "",
+				   str_shown(from));
+		buf_printf(out, " %s", name);
+		memcpy(last, from, sizeof(last));
 	}
-	buf_free(&calls);
-	buf_free(&caller);
-	return count;
+	buf_add_str(out,
+		    last[0] == '\0' ? "the preload sees all calls\n" : "\n");
+	if (more)
+		buf_add_str(out, "libraries that it loads while it runs were "
+				 "not looked at\n");
 }
 
 int
@@ -147,13 +136,9 @@ store_run_check(const struct store_call *c)
 	char preload[PATH_MAX], path[PATH_MAX] = "", loader[256];
 	const char *argv[] = { "sh",	"-c",	script, "sh",
 			       preload, loader, path,	NULL };
-	struct json *j = NULL, *list = NULL;
 	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
-	const char *kind = "dynamic";
-	struct table t;
 	struct stat st;
-	bool more = false;
 	int count = 0;
 	char **args = store_start(c, opts, &count);
 
@@ -164,41 +149,18 @@ store_run_check(const struct store_call *c)
 	else if (store_preload(preload, &err) &&
 		 find_loader(path, loader, &err) == 0) {
 		if (loader[0] == '\0')
-			kind = "static";
+			buf_add_str(&out, "static: all calls pass by\n");
 		else if ((st.st_mode & (S_ISUID | S_ISGID)) != 0)
-			kind = "with rights of its owner";
+			buf_add_str(&out, "with rights of its owner: all calls "
+					  "pass by\n");
 		else if (remote_run(&here, argv, &o, &is, &err) == 0 &&
 			 is.status != 0)
 			error_set(&err, ERROR_SYSTEM,
 				  "%s: its libraries cannot be found: ldd %s",
 				  path, path);
+		else if (err.kind == ERROR_NONE)
+			read_bindings(is.out.data, &out);
 	}
-	if (err.kind != ERROR_NONE)
-		return app_report(STATUS_OK, &err);
-	j = json_new_object();
-	list = json_new_array();
-	table_start(&t, "CALLER|PASSES BY");
-	count = (int)read_bindings(is.out.data, &t, list, &more);
 	remote_result_free(&is);
-	json_set_str(j, "program", path);
-	json_set_str(j, "kind", kind);
-	json_set_bool(j, "loads_more", more);
-	json_set(j, "passes_by", list);
-	if (!str_eq(kind, "dynamic"))
-		buf_printf(&out, "%s: %s: all its calls pass by the store\n",
-			   str_shown(path), kind);
-	else if (count == 0)
-		buf_printf(&out, "%s: the preload sees all calls\n",
-			   str_shown(path));
-	if (more)
-		buf_add_str(&out, "libraries that it loads while it runs were "
-				  "not looked at\n");
-	table_drop_empty(&t);
-	table_end(&t, 0, &out);
-	if (app_json())
-		app_answer(j);
-	else
-		(void)app_print(&out);
-	buf_free(&out);
-	return STATUS_OK;
+	return app_report(app_print(&out), &err);
 }

@@ -189,7 +189,7 @@ store_run_mount(const struct store_call *c)
 	    take_rights(dir.data, &err) == 0 &&
 	    store_set(dir.data, &given, true, &err) == 0)
 		s = store_open(dir.data, &err);
-	if (s != NULL && store_status(s, &st, &err) == 0 &&
+	if (s != NULL && store_status(s, &st, &err) == 0 && st.page != 0 &&
 	    st.page < STORE_FILE_LEAST && tmpfs_of(dir.data, &fs))
 		app_warn("%s: pages of %s: for huge ones have this line in "
 			 "/etc/fstab: " FSTAB,

@@ -2,17 +2,16 @@
 /* status.c - verbs status and gc of scr_store. */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "buf.h"
 #include "conf.h"
-#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "json.h"
@@ -26,34 +25,29 @@
 
 /* --- Which stores --- */
 
-/* Add the store `dir`, or the stores in it, of those that the caller may
- * enter. */
+/* Add the store `dir`, or the stores in it of those that the caller may enter;
+ * if there are none, `dir` itself. */
 static void
 add_name(struct opt_list *to, const char *dir)
 {
-	const int fd = dir_open(AT_FDCWD, dir);
-	const char *name = NULL;
-	char path[PATH_MAX];
-	const size_t before = to->count;
-	struct dir_walk w;
-	struct stat is;
-	int rc = fd < 0 || fstatat(fd, STORE_META, &is, 0) == 0
-			 ? -1
-			 : dir_walk(&w, fd, dir, NULL);
+	char pattern[PATH_MAX];
+	glob_t g = { .gl_pathc = 0 };
+	size_t i = 0;
 
-	while (rc == 0 && (name = dir_next(&w)) != NULL) {
-		snprintf(path, sizeof(path), "%s/" STORE_META, name);
-		if (fstatat(fd, path, &is, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, name);
-		if (MEM_ROOM(to->items, to->count, to->cap))
-			to->items[to->count++] = mem_strdup(path);
+	snprintf(pattern, sizeof(pattern), "%s/" STORE_META, dir);
+	if (access(pattern, F_OK) < 0) {
+		snprintf(pattern, sizeof(pattern), "%s/*/" STORE_META, dir);
+		(void)glob(pattern, GLOB_NOESCAPE, NULL, &g);
 	}
-	if (rc == 0)
-		(void)dir_done(&w, rc, NULL);
-	io_close(fd);
-	if (to->count == before && MEM_ROOM(to->items, to->count, to->cap))
-		to->items[to->count++] = mem_strdup(dir);
+	do {
+		char *name = mem_strdup(i < g.gl_pathc ? g.gl_pathv[i] : dir);
+
+		if (i < g.gl_pathc)
+			*strrchr(name, '/') = '\0';
+		if (MEM_ROOM(to->items, to->count, to->cap))
+			to->items[to->count++] = name;
+	} while (++i < g.gl_pathc);
+	globfree(&g);
 }
 
 void
@@ -69,7 +63,7 @@ store_names(struct opt_list *to, char **args)
 
 	for (; *args != NULL; args++)
 		add_name(to, *args);
-	while (to->count == 0 && (dir = strsep(&rest, ":")) != NULL)
+	for (n = to->count; n == 0 && (dir = strsep(&rest, ":")) != NULL;)
 		if (*dir != '\0')
 			add_name(to, dir);
 	mem_free(copy);

@@ -77,6 +77,7 @@ until_so() {
 		126|scr_store run --store $S $TESTSUITE|one
 		0|scr_store run --store $S sh -c 'echo \$SCR_STORE'|=$S
 		0|env SCR_STORE=$S scr_store run sh -c 'echo \$SCR_STORE'|=$S
+		1|env SCR_STORE=/no/such:$S scr_store status|$S;one;/no/such: No such
 		0|env SCR_STORE=$S: scr_store run sh -c 'echo \$LD_PRELOAD'|/libscr_preload.so
 		0|env LD_PRELOAD=$SHIM scr_store run --store $S sh -c 'echo \$LD_PRELOAD'|so:$SHIM
 	END
@@ -234,10 +235,10 @@ printf '%s R\n' $1"
 
 @test "mount: large pages; by others than root a directory in memory, else a line of fstab" {
 	privately && return
-	calm scr_store mount --size 8M "$S"
+	calm scr_store mount --size 128M "$S"
 	[[ $(stat -f -c %S "$S") == 4096 && $(stat -c %a "$S") == 700 ]]
-	[[ $(fact "$S" memory_size) == $((8 << 20)) ]]
-	calm scr_store mount --size 8M --pool 2M "$S"
+	[[ $(fact "$S" memory_size) == $((128 << 20)) ]]
+	calm scr_store mount --size 128M --pool 2M "$S"
 	[[ $(fact "$S" pool_limit) == $((2 << 20)) ]]
 	[[ $(grep -c "^scr_store $S " /proc/self/mounts) == 1 ]]
 	[[ $(findmnt -n -o OPTIONS "$S") != *huge=always* ]] ||
@@ -296,12 +297,11 @@ printf '%s R\n' $1"
 	sed -n '/mkstemp/d; p' p.c >q.c
 	printf 'int main(void) { return 0; }' | cc -x c -o q -
 	rows <<-END
-		0|scr_store check ./p|./p     mkstemp;!open;!started
-		0|scr_store check ./q|=./q: the preload sees all calls
-		0|scr_store check ./static|=./static: static: all its calls pass by the store
-		0|scr_store check ./setuid|rights of its owner: all its calls pass
-		0|scr_store check --json ./p|"calls": "mkstemp"
-		0|scr_store check --json ./static|"kind": "static"
+		0|scr_store check ./p|=./p: the preload does not see mkstemp
+		0|scr_store check ./q|=the preload sees all calls
+		0|scr_store check ./static|=static: all calls pass by
+		0|scr_store check ./setuid|rights of its owner: all calls pass by
+		0|scr_store check --json ./p|see mkstemp"
 		1|scr_store check ./cut|one;./cut
 		2|scr_store check ./other|one;no program for this processor
 		2|scr_store check ./script|one;a script
@@ -312,8 +312,7 @@ printf '%s R\n' $1"
 @test "bench: each way of writing" {
 	calm scr_store bench --size 2M "$H"
 	assert_output_has PLAIN COLD FIRST WARM BARE "2.0 MiB"
-	ends 0 scr_store bench --json --size 2M "$H"
-	jq -e '.rates | length == 2 and all(.plain > 0 and .cold > 0 and .first > 0
-		and .warm > 0 and .bare > 0)' <<<"$output"
+	awk '$2 == "MiB" { for (i = 4; i <= 8; i++) n += $i > 0 }
+		END { exit n != 20 }' <<<"$output"
 	[[ -z $(ls -A "$H") ]]
 }
