@@ -24,6 +24,7 @@ tmp=$(mktemp -d "${BENCH_TMP:-/dev/shm}/scrkit-bench.XXXXXX") || exit 1
 disk=$(mktemp -d "${BENCH_DISK:-$tree}/scrkit-bench.XXXXXX") || exit 1
 export BED_DIR=${TMPDIR:-/tmp}/scrkit-bench-bed.$$
 trap '[ ! -e "$BED_DIR" ] || { "$bed" down; rm -rf "$BED_DIR"; }
+	umount "$tmp"/{always,within_size} 2>/dev/null
 	rm -rf "$tmp" "$disk"' EXIT
 missed=0
 
@@ -532,6 +533,83 @@ fti_files() {
 	rm -rf "$d"
 }
 
+# against NAME GOAL COLUMN REFERENCE: a result of two columns of $tmp/rows.
+against() {
+	awk -v a="$3" -v b="$4" '!/^#/ { print $a, $b }' "$tmp/rows" |
+		result "$1" "$2"
+}
+
+# in_memory [arguments of bench/store]: write $tmp/rows, and print GB/s.
+in_memory() {
+	local -x BENCH_PRELOAD=$tree/libscr_preload.so
+
+	"$bench/store" -r "${BENCH_ROUNDS:-15}" "$@" >"$tmp/rows"
+	sed -n "s|^\(# [a-z]*\)=$tmp/\([a-z]*\)/[^:]*|\1, \2|p" "$tmp/rows"
+	rm -rf "$tmp"/{always,within_size,default}/*
+}
+
+# huge KIND: mount a tmpfs with huge=KIND at $tmp/KIND.
+huge() {
+	mkdir "$tmp/$1"
+	mount -t tmpfs -o "huge=$1,size=50%" scrkit-bench "$tmp/$1"
+}
+
+stores() {
+	local always=$tmp/always within=$tmp/within_size default=$tmp/default
+	local d kind mib p free n
+
+	note "files in memory: in the store, by write() to a new file, and the bare copy into a mapped file;"
+	note "after WAY and huge= of the tmpfs: median and best GB/s of all processes. default: pages of 4 KiB"
+	mkdir "$default"
+	if ! huge always 2>"$tmp/n" || ! huge within_size 2>"$tmp/n"; then
+		note "not measured: no tmpfs with huge pages can be mounted here"
+		return
+	fi
+	for mib in 64 512; do
+		for p in 1 2; do
+			free=$(awk '/^MemAvailable/ { print int($2 / 1024) }' \
+				/proc/meminfo)
+			if ((p > $(nproc) || p * mib * 7 > free)); then
+				note "not measured: $p x $mib MiB: too few processors, or memory"
+				continue
+			fi
+			d=$mib-$p
+			in_memory -p "$p" -s $((mib << 20)) store="$always/s" \
+				first="$always/f" copy="$always/c" \
+				new="$always/n" new="$default/n"
+			against "store-warm-$d/copy" 1.11 1 3
+			against "store-first-$d/copy" 1.18 2 3
+			against "store-warm-$d/always" 1.05 1 4
+			against "store-warm-$d/default" 1.05 1 5
+			in_memory -p "$p" -s $((mib << 20)) store="$default/s" \
+				first="$default/f" copy="$default/c" \
+				new="$default/n"
+			against "store-warm-$d default" 1.05 1 4
+			against "store-first-$d default" 1.05 2 4
+		done
+	done
+	for kind in default always within_size; do
+		d=$tmp/$kind
+		n=10000
+		[[ $kind != always ]] || n=500 # of 2 MiB each
+		for p in 1 2; do
+			in_memory -p "$p" -n $n -s 4096 store="$d/s" new="$d/n"
+			against "store-small-$p $kind" 1.05 1 2
+		done
+		in_memory -a -c 1024 store="$d/s" new="$d/n"
+		against "store-append-1K $kind" 1.05 1 2
+		for n in 4 64 1024; do
+			in_memory -c $((n << 10)) store="$d/s" new="$d/n"
+			against "store-write-${n}K $kind" 1.05 1 2
+		done
+	done
+	note "open, write and close of a file that is not in the store"
+	in_memory -n 20000 -s 1024 -S "$default/s" apart="$default/a" \
+		place="$default/p"
+	against store-apart 1.01 1 2
+	umount "$always" "$within"
+}
+
 startup() {
 	local c
 	note "start-up, twenty times, against a trivial program"
@@ -547,7 +625,7 @@ startup() {
 
 printf 'name\tours\treference\tratio\tleast..greatest\tcpu ratio\tgoal\tverdict\n'
 for part in rebuilds fti_rebuilds cold index builds packs fti_files \
-	scavenges libscr startup; do
+	scavenges libscr stores startup; do
 	if wanted "$part"; then $part; fi
 done
 note "$missed missed"
