@@ -295,7 +295,8 @@ make(struct way *w)
 {
 	struct store_options o = { 0 };
 	struct error err = ERROR_INIT;
-	uint64_t n = (uint64_t)sh->procs, added = 0;
+	struct tend_populate p = { .size = sh->files > 1 ? 4 << 20 : sh->size,
+				   .count = (uint64_t)sh->procs };
 
 	store_close(w->s);
 	if (io_remove_tree(AT_FDCWD, w->dir, &err) < 0 ||
@@ -303,8 +304,7 @@ make(struct way *w)
 		fail(&err);
 	w->s = store_open(w->dir, &err);
 	if (w->s == NULL || tend_measure(w->s, &err) < 0 ||
-	    tend_populate(w->s, sh->files > 1 ? 4 << 20 : sh->size, n, NULL,
-			  NULL, &added, &err) < 0)
+	    tend_populate(w->s, &p, &err) < 0)
 		fail(&err);
 }
 
