@@ -8,13 +8,21 @@
 #include <stdint.h>
 #include <string.h>
 
+#define FNV_START UINT64_C(0xcbf29ce484222325)
+
+static inline uint64_t
+fnv_byte(uint64_t h, char c)
+{
+	return (h ^ (unsigned char)c) * UINT64_C(0x100000001b3);
+}
+
 static inline uint64_t
 fnv_bytes(const char *s, size_t len)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h = FNV_START;
 
 	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
+		h = fnv_byte(h, s[i]);
 	return h;
 }
 

@@ -60,14 +60,15 @@ store_unlink(int dirfd, const char *path)
 	struct store *s = NULL;
 	struct stat is;
 	int dir = -1, fd = -1;
-	bool done = false;
+	bool done = false, small = false;
 
 	/* Of files that were small, an eighth is looked at. */
+	small = were_small(path);
 	if (!store_used() ||
-	    (were_small(path) &&
-	     atomic_fetch_add(&store_counts()->small, 1) % 8 != 0) ||
+	    (small && atomic_fetch_add(&store_counts()->small, 1) % 8 != 0) ||
 	    fstatat(dirfd, path, &is, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISREG(is.st_mode)) {
+	    !S_ISREG(is.st_mode) ||
+	    (small && is.st_size < (off_t)STORE_FILE_LEAST)) {
 		errno = saved;
 		return false;
 	}

@@ -185,21 +185,27 @@ store_own(const struct stat *is)
 uint32_t
 store_pattern(const char *name)
 {
-	char plain[NAME_MAX + 1];
-	size_t n = 0;
+	uint64_t h = FNV_START, run = h;
+	bool digit = false;
 
-	while (*name != '\0' && n < NAME_MAX) {
-		/* Temporary names have hexadecimal digits. */
-		const size_t run = strspn(name, "0123456789abcdef");
+	/* Temporary names have hexadecimal digits: a run of these with a
+	 * decimal one among them counts as one character. */
+	for (;; name++) {
+		const char c = *name;
+		const bool decimal = c >= '0' && c <= '9';
 
-		if (strcspn(name, "0123456789") < run) {
-			plain[n++] = '#';
-			name += run;
+		digit = digit || decimal;
+		if (!decimal && (c < 'a' || c > 'f')) {
+			if (digit)
+				run = fnv_byte(h, '#');
+			digit = false;
+			if (c == '\0')
+				return (uint32_t)(run >> 32) | 1;
+			h = run = fnv_byte(run, c);
 		} else {
-			plain[n++] = *name++;
+			run = fnv_byte(run, c);
 		}
 	}
-	return (uint32_t)(fnv_bytes(plain, n) >> 32) | 1;
 }
 
 static struct earlier *
