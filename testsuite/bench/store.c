@@ -397,15 +397,15 @@ report(struct way *w)
 static int
 rounds(struct way *ways, int n)
 {
-	for (int r = 0; r <= sh->rounds; r++)
-		for (int i = 0; i < n; i++) {
-			double t = once(&ways[i], r);
-
-			if (r == 0)
-				continue;
-			ways[i].took[r - 1] = t;
-			printf("%.9f%c", t, i + 1 < n ? ' ' : '\n');
-		}
+	/* Each way comes first as often as the others. */
+	for (int r = 0; r <= sh->rounds; r++) {
+		for (int i = r; i < r + n; i++)
+			ways[i % n].took[r == 0 ? 0 : r - 1] =
+				once(&ways[i % n], r);
+		for (int i = 0; i < n && r > 0; i++)
+			printf("%.9f%c", ways[i].took[r - 1],
+			       i + 1 < n ? ' ' : '\n');
+	}
 	for (int i = 0; i < n; i++) {
 		stop(&ways[i]);
 		report(&ways[i]);
