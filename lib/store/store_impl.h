@@ -119,7 +119,8 @@ void store_unlease(int fd);
 /* Write `n` bytes at `off` of the file that is mapped at `base`: its last bytes
  * by the kernel, which sets size and times and finds all errors, the others
  * past the cache.  False: not all. */
-#define STORE_TAIL ((size_t)4096)
+#define STORE_TAIL ((size_t)64)
+#define STORE_WRITE_LEAST ((size_t)8192)
 bool store_put(int fd, unsigned char *base, const void *data, size_t n,
 	       off_t off);
 

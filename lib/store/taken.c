@@ -453,14 +453,17 @@ write_mapped(struct taken *t, int fd, const struct iovec *v, int count,
 	sigdelset(&all, SIGBUS);
 	(void)pthread_sigmask(SIG_BLOCK, &all, &were);
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	grows = fstat(fd, &is) < 0 || end > (uint64_t)is.st_size;
-	/* The slot records one write that makes the file larger. */
-	if (grows && !atomic_compare_exchange_strong(&l->writing, &none, 1)) {
+	/* The slot records one write that makes the file larger; a size from
+	 * before the slot is ours would be that before another write. */
+	if (!atomic_compare_exchange_strong(&l->writing, &none, 1)) {
 		done = pwritev(fd, v, count, off);
 	} else {
+		grows = fstat(fd, &is) == 0 && end > (uint64_t)is.st_size;
 		if (grows) {
 			atomic_store(&l->after, end);
 			atomic_store(&l->before, (uint64_t)is.st_size);
+		} else {
+			atomic_store(&l->writing, 0);
 		}
 		done = put_all(t, fd, v, count, off);
 		if (grows) {
@@ -489,7 +492,7 @@ write_at(int fd, const struct iovec *v, int count, off_t off)
 		if (__builtin_add_overflow(n, v[i].iov_len, &n))
 			return STORE_KERNEL;
 	}
-	if (most < 2 * STORE_TAIL || n > INT32_MAX ||
+	if (most < STORE_WRITE_LEAST || n > INT32_MAX ||
 	    (t = acquire_fd(fd, &is)) == NULL)
 		return STORE_KERNEL;
 	if (moves)
