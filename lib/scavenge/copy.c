@@ -372,11 +372,10 @@ add_red(struct copier *c, struct copy_rank *r, const char *name)
 	it->from = name;
 	it->attr = attr;
 	it->rel = arena_printf(c->arena, "%s/%s", c->meta, name);
-	if (dir_stat(r->dir->meta, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		error_sys(&why, "%s: cannot stat", name);
-	else if (!S_ISREG(st.st_mode))
+	if (path_stat_beneath(r->dir->meta, name, &st, &why) == 0 &&
+	    !S_ISREG(st.st_mode))
 		error_set(&why, ERROR_DAMAGED, "%s: not a regular file", name);
-	else
+	if (why.kind == ERROR_NONE)
 		attr_from_stat(attr, &st);
 	if (why.kind != ERROR_NONE)
 		refuse(c, it, &why);

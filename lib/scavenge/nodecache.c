@@ -132,7 +132,8 @@ int
 nodecache_dir_regular(int dirfd, const char *name, struct stat *st,
 		      struct error *err)
 {
-	int fd = io_open(dirfd, name, O_RDONLY, 0, err);
+	int fd = dirfd == AT_FDCWD ? io_open(dirfd, name, O_RDONLY, 0, err)
+				   : io_open_read(dirfd, name, err);
 
 	if (fd < 0 || fstat(fd, st) == 0)
 		return fd;

@@ -284,11 +284,13 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 static int
 open_file(const struct regain *g, const struct filemap_file *f)
 {
-	const bool bypass = g->set->bypass;
-	const char *name = bypass ? f->cache_path : path_base(f->cache_path);
-
-	return dir_open_file(bypass ? AT_FDCWD : g->dirfd, name,
-			     O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
+	if (g->set->bypass)
+		return dir_open_file(
+			AT_FDCWD, f->cache_path,
+			O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
+	/* The file may be spilled: a link to it is followed if it is trusted. */
+	return path_open_beneath(g->dirfd, path_base(f->cache_path), O_RDONLY,
+				 0, NULL);
 }
 
 int
