@@ -75,7 +75,7 @@ mpi_libs := $(strip $(filter-out -I% -D% -O% -g% -f% -m%,$(filter -% /%, \
 MPI_CFLAGS ?= $(mpi_cflags)
 MPI_LIBS ?= $(mpi_libs)
 # What libscr calls of the others, always as shared libraries.
-SCR_LIBS := $(strip $(LDLIBS) -lisal -ljansson -lz -linih -lhwloc -lm -pthread)
+SCR_LIBS := $(strip $(LDLIBS) -lisal -ljansson -lz -linih -lhwloc -lm -ldl -pthread)
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
 	-larchive -lhwloc $(call lib,m)
 

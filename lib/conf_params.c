@@ -254,7 +254,8 @@ conf_in_force(struct conf *c, const struct conf_param *p, union conf_value *out)
 /* --- Properties --- */
 
 static const char *const of_store[] = { "GROUP", "COUNT", "ENABLED", "MKDIR",
-					"FLUSH", "VIEW",  "BYTES",   NULL };
+					"FLUSH", "VIEW",  "BYTES",   "TYPE",
+					"SIZE",	 "POOL",  "SPILL",   NULL };
 static const char *const of_ckpt[] = { "ENABLED", "INTERVAL", "OUTPUT",
 				       "BYPASS",  "STORE",    "TYPE",
 				       "GROUP",	  "SET_SIZE", "SET_FAILURES",

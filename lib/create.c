@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "dir.h"
+#include "fast.h"
 #include "io.h"
 
 /* Directories of metadata in each other: PREFIX/.scr/scr.dataset.N/.scr. */
@@ -86,10 +87,13 @@ int
 create_file(int dirfd, const char *name, int flags, mode_t mode,
 	    struct owner owner)
 {
-	int fd = dir_open_file(
-		dirfd, name, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		mode);
+	int fd = -1;
 
+	flags |= O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	if (fast_files != NULL)
+		fd = fast_files->create(dirfd, name, flags, mode);
+	if (fd < 0)
+		fd = dir_open_file(dirfd, name, flags, mode);
 	if (fd >= 0 && give_new(dirfd, name, fd, 0, owner) < 0) {
 		io_close(fd);
 		return -1;

@@ -15,6 +15,7 @@
 #include "create.h"
 #include "dir.h"
 #include "error.h"
+#include "fast.h"
 #include "mem.h"
 #include "path.h"
 #include "room.h"
@@ -212,6 +213,8 @@ io_pwrite(int fd, const char *name, const void *data, size_t len, uint64_t off,
 		return error_sys(err, "%s: cannot write at byte %" PRIu64, name,
 				 off);
 	}
+	if (fast_files != NULL && fast_files->pwrite(fd, data, len, (off_t)off))
+		return 0;
 	while (len > 0) {
 		put = pwrite(fd, p, len, (off_t)off);
 		if (put < 0 && errno == EINTR)
@@ -296,6 +299,8 @@ io_close(int fd)
 {
 	const int saved = errno;
 
+	if (fd >= 0 && fast_files != NULL)
+		fast_files->closing(fd);
 	if (fd >= 0)
 		close(fd);
 	errno = saved;

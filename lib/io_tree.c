@@ -7,6 +7,7 @@
 
 #include "dir.h"
 #include "error.h"
+#include "fast.h"
 #include "io.h"
 
 /* Recursion is bounded: each level holds a descriptor, so a hostile tree ends
@@ -18,7 +19,8 @@ io_remove_tree(int dirfd, const char *name, struct error *err)
 	struct dir_walk w;
 	int fd = -1, rc = 0;
 
-	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
+	if ((fast_files != NULL && fast_files->unlink(dirfd, name)) ||
+	    unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	/* For a directory POSIX specifies EPERM, Linux returns EISDIR. */
 	if (errno != EISDIR && errno != EPERM)

@@ -204,9 +204,9 @@ held_erase(int fd, const struct device *st, const char *name)
 /* Make and open a directory; if it must be `fresh`, one that exists is an
  * error. */
 static int
-make_dir(int fd, const char *name, bool fresh)
+make_dir(int fd, const char *name, mode_t mode, bool fresh)
 {
-	if (create_dir(fd, name, DIR_MODE, create_owner(fd)) < 0 &&
+	if (create_dir(fd, name, mode, create_owner(fd)) < 0 &&
 	    (fresh || errno != EEXIST))
 		return -1;
 	return dir_open_plain(fd, name);
@@ -218,6 +218,7 @@ static int
 make_dirs(const struct run *run, const struct held_set *s, bool fresh,
 	  struct error *err)
 {
+	const mode_t mode = s->store->memory ? STORES_MEMORY_MODE : DIR_MODE;
 	const char *name = path_base(s->dir);
 	int up = -1, fd = -1, meta = -1;
 
@@ -228,9 +229,9 @@ make_dirs(const struct run *run, const struct held_set *s, bool fresh,
 		return error_wrap(err, "%s", run->host);
 	if (fresh)
 		held_erase(up, s->store, name);
-	fd = make_dir(up, name, fresh);
+	fd = make_dir(up, name, mode, fresh);
 	if (fd >= 0)
-		meta = make_dir(fd, SCR_DIR, fresh);
+		meta = make_dir(fd, SCR_DIR, mode, fresh);
 	if (meta < 0)
 		error_sys(err, "%s: %s: cannot be made", run->host, s->dir);
 	io_close(fd);

@@ -288,7 +288,7 @@ open_file(const struct regain *g, const struct filemap_file *f)
 		return dir_open_file(
 			AT_FDCWD, f->cache_path,
 			O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
-	/* The file may be spilled: a link to it is followed if it is trusted. */
+	/* The file may be spilled: a trusted link to it is followed. */
 	return path_open_beneath(g->dirfd, path_base(f->cache_path), O_RDONLY,
 				 0, NULL);
 }

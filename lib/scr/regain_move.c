@@ -227,7 +227,7 @@ take_message(struct incoming *in)
 
 	memcpy(&h, in->block, sizeof(h));
 	if (h.kind != MOVE_DATA && in->fd >= 0) {
-		close(in->fd);
+		io_close(in->fd);
 		in->fd = -1;
 	}
 	if (in->rc == 0 && h.kind == MOVE_FILE) {

@@ -11,6 +11,7 @@
 #include "scr/events.h"
 #include "scr/flushing.h"
 #include "scr/held.h"
+#include "scr/memory.h"
 #include "scr/onprefix.h"
 #include "scr/output.h"
 #include "scr/outset.h"
@@ -96,10 +97,12 @@ run_begin(const struct settings *s, struct error *err)
 	    levels_make(run, err) < 0)
 		goto fail;
 	for (size_t i = 0; i < run->stores.count; i++)
-		threads |= run->stores.list[i].threads;
-	if (cores_find(&run->world, &run->node, threads, &run->cores, err) <
-		    0 ||
-	    held_open(run, &run->held, err) < 0)
+		threads |= run->stores.list[i].threads ||
+			   run->stores.list[i].memory;
+	if (cores_find(&run->world, &run->node, threads, &run->cores, err) < 0)
+		goto fail;
+	memory_begin(run);
+	if (held_open(run, &run->held, err) < 0)
 		goto fail;
 	pacing_begin(run);
 	if (run->p.flush_async)
@@ -124,6 +127,7 @@ run_begin(const struct settings *s, struct error *err)
 			goto fail;
 		onprefix_note(run, NULL, HELD_NOTED);
 	}
+	memory_tend(run);
 	events_compute(run, true);
 	return run;
 fail:
@@ -137,6 +141,7 @@ run_end(struct run *run)
 	outset_free(run->out);
 	restart_free(run->in);
 	owned_free(run->owned);
+	memory_end(run);
 	held_close(run->held);
 	cores_free(run->cores);
 	levels_free(&run->levels);

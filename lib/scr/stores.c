@@ -19,13 +19,14 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "num.h"
 #include "path.h"
 #include "scr/run.h"
 #include "str.h"
 #include "team/say.h"
 #include "temp.h"
 
-/* Gives the user's group access. */
+/* Of a directory that the user's group may enter. */
 #define STORE_MODE 0770
 
 #define THREADS "PTHREAD" /* of SCR_FLUSH_TYPE */
@@ -75,6 +76,50 @@ add(struct run *run, const char *base, uint64_t count, struct error *err)
 	return st;
 }
 
+/* TYPE=MEMORY and what belongs to it. */
+static int
+add_memory(struct run *run, const struct conf_group *line, struct device *st,
+	   struct error *err)
+{
+	const char *type = conf_property(line, "TYPE");
+	const char *spill = conf_property(line, "SPILL");
+	const struct {
+		const char *key;
+		uint64_t *to;
+	} sizes[] = { { "SIZE", &st->options.size },
+		      { "POOL", &st->options.pool } };
+	struct error why = ERROR_INIT;
+
+	st->memory = type != NULL && strcasecmp(type, "MEMORY") == 0;
+	if (type != NULL && !st->memory)
+		complain(error_set(&why, ERROR_USAGE,
+				   "STORE=%s: TYPE: \"%s\": expected MEMORY",
+				   line->value, type),
+			 &why);
+	if (!st->memory)
+		return 0;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const char *text = conf_property(line, sizes[i].key);
+
+		if (text != NULL &&
+		    num_bytes(text, UINT64_MAX, sizes[i].to, &why) < 0)
+			complain(error_wrap(&why, "STORE=%s: %s", line->value,
+					    sizes[i].key),
+				 &why);
+	}
+	snprintf(st->options.job, sizeof(st->options.job), "%s", run->p.job_id);
+	if (spill == NULL)
+		return 0;
+	st->spill = path_normal_in(run->arena, "", spill, err);
+	if (st->spill == NULL)
+		return -1;
+	if (snprintf(st->options.spill, sizeof(st->options.spill), "%s/%s",
+		     st->spill, run->p.user) >= STORE_PATH_MAX)
+		return error_set(err, ERROR_USAGE,
+				 "STORE=%s: SPILL is too long", line->value);
+	return 0;
+}
+
 /* The values of a line are the same on all ranks; rank 0 reports errors. */
 static int
 add_line(struct run *run, const struct conf_group *line, struct error *err)
@@ -110,6 +155,8 @@ add_line(struct run *run, const struct conf_group *line, struct error *err)
 					    line->value),
 				 &why);
 	}
+	if (add_memory(run, line, st, err) < 0)
+		return -1;
 	st->global = view != NULL && strcasecmp(view, "GLOBAL") == 0;
 	if (view != NULL && !st->global && strcasecmp(view, "PRIVATE") != 0)
 		complain(error_set(&why, ERROR_USAGE,
@@ -180,18 +227,18 @@ node_number(const struct run *run, uint32_t *number, struct error *err)
 /* --- Directories --- */
 
 /*
- * Open the directory `name` in `dirfd`, made if `make`. In a directory that all
- * users may write to, another user may have created it: a link or a directory
- * of another user is refused.
+ * Open the directory `name` in `dirfd`, made with `mode`, unless it is 0. In a
+ * directory that all users may write to, another user may have created it: a
+ * link or a directory of another user is refused.
  */
 static int
-enter(int dirfd, const char *name, bool make, struct error *err)
+enter(int dirfd, const char *name, mode_t mode, struct error *err)
 {
 	struct stat is;
 	int fd = -1;
 
-	if (make &&
-	    create_dir(dirfd, name, STORE_MODE, create_owner(dirfd)) < 0 &&
+	if (mode != 0 &&
+	    create_dir(dirfd, name, mode, create_owner(dirfd)) < 0 &&
 	    errno != EEXIST)
 		return error_sys(err, "%s: cannot be made", name);
 	fd = dir_open_plain(dirfd, name);
@@ -211,16 +258,25 @@ enter(int dirfd, const char *name, bool make, struct error *err)
 	return -1;
 }
 
-/* Open `dir`, which is below `base`, component by component. */
+/* Open `dir`, which is below `base`, component by component, made if the device
+ * says so. */
 static int
-enter_all(const struct device *st, struct error *err)
+enter_all(const struct device *st, const char *base, const char *dir,
+	  struct error *err)
 {
+	const mode_t mode = !st->mkdir	 ? 0
+			    : st->memory ? STORES_MEMORY_MODE
+					 : STORE_MODE;
 	char name[NAME_MAX + 1];
-	const char *at = path_below(st->dir, st->base);
-	int fd = dir_open(AT_FDCWD, st->base);
+	const char *at = path_below(dir, base);
+	int fd = -1;
 
+	if (!st->mkdir || io_make_dirs(base, STORE_MODE, err) == 0)
+		fd = dir_open(AT_FDCWD, base);
+	else
+		return -1;
 	if (fd < 0)
-		return error_sys(err, "%s: cannot open", st->base);
+		return error_sys(err, "%s: cannot open", base);
 	while (*at != '\0') {
 		const size_t n = strcspn(at, "/");
 		const int up = fd;
@@ -232,10 +288,10 @@ enter_all(const struct device *st, struct error *err)
 		}
 		memcpy(name, at, n);
 		name[n] = '\0';
-		fd = enter(up, name, st->mkdir, err);
+		fd = enter(up, name, mode, err);
 		close(up);
 		if (fd < 0)
-			return error_wrap(err, "%s", st->dir);
+			return error_wrap(err, "%s", dir);
 		at += n + (at[n] == '/');
 	}
 	return fd;
@@ -262,8 +318,11 @@ prepare(struct device *st, struct run *run, uint32_t node, struct error *err)
 		return -1;
 	/* One rank makes the directory. */
 	if (st->sharers.rank == 0) {
-		if (!st->mkdir || io_make_dirs(st->base, STORE_MODE, &why) == 0)
-			fd = enter_all(st, &why);
+		fd = enter_all(st, st->base, st->dir, &why);
+		if (fd >= 0 && st->spill != NULL) {
+			close(fd);
+			fd = enter_all(st, st->spill, st->options.spill, &why);
+		}
 		rc = fd < 0 ? error_wrap(&why, "%s", run->host) : 0;
 		io_close(fd);
 	}

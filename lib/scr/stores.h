@@ -8,9 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/store.h"
 #include "team/team.h"
 
+struct memory; /* memory.h */
 struct run;
+
+/* Of the directories of a store in memory: links in them are trusted
+ * (path.h). */
+#define STORES_MEMORY_MODE 0700
 
 struct device {
 	const char *base; /* normal path */
@@ -19,11 +25,15 @@ struct device {
 	const struct group *group; /* ranks that share the device */
 	/* maximum number of datasets; 0: only the last one */
 	uint64_t count;
-	bool enabled;	     /* the same on all ranks */
-	bool mkdir;	     /* the library makes `dir` */
-	bool global;	     /* VIEW=GLOBAL */
-	bool threads;	     /* FLUSH=PTHREAD: threads copy its files */
-	struct team sharers; /* the ranks that share `dir`; its rank 0
+	bool enabled;	   /* the same on all ranks */
+	bool mkdir;	   /* the library makes `dir` */
+	bool global;	   /* VIEW=GLOBAL */
+	bool threads;	   /* FLUSH=PTHREAD: threads copy its files */
+	bool memory;	   /* TYPE=MEMORY: BASE/USER is a store in memory */
+	const char *spill; /* SPILL, a normal path, or NULL */
+	struct store_options options; /* of the store; spill: SPILL/USER */
+	struct memory *tends; /* memory.h: its work on this rank, or NULL */
+	struct team sharers;  /* the ranks that share `dir`; its rank 0
 				      makes it */
 };
 

@@ -280,6 +280,14 @@ bind(void *arg, unsigned worker)
 	hwloc_bitmap_free(one);
 }
 
+void
+cores_enter(const struct cores *c)
+{
+	if (c != NULL && !hwloc_bitmap_iszero(c->units))
+		(void)hwloc_set_cpubind(c->topology, c->units,
+					HWLOC_CPUBIND_THREAD);
+}
+
 struct par *
 cores_pool(const struct cores *c)
 {

@@ -30,6 +30,9 @@ void cores_free(struct cores *c);
  * not bound to a core.  NULL: copy without threads. */
 struct par *cores_pool(const struct cores *c);
 
+/* Bind the calling thread to all of these cores, if there are any. */
+void cores_enter(const struct cores *c);
+
 /*
  * Set `out` to the processing units of rank `me`, one in each of its cores.
  * bound[i] are the units to which the i-th of the `n` ranks of the node is

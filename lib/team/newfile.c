@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "create.h"
 #include "error.h"
+#include "fast.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
 
@@ -29,6 +30,8 @@ newfile_close(int fd, const char *name, bool sync, int rc, struct error *err)
 {
 	if (rc == 0 && sync)
 		rc = io_fsync(fd, name, err);
+	if (fast_files != NULL)
+		fast_files->closing(fd);
 	if (close(fd) < 0 && rc == 0)
 		rc = error_sys(err, "%s", name);
 	return rc;

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/memory.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "arena.h"
+#include "error.h"
+#include "fast.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "path.h"
+#include "scr/held.h"
+#include "scr/run.h"
+#include "store/file.h"
+#include "store/tend.h"
+#include "team/cores.h"
+#include "team/say.h"
+
+/* A function of libscr_preload.so: as store_use(), returns 0 or -1. */
+#define PRELOAD_USE "scr_preload_use"
+
+struct memory {
+	struct store *store;
+	const struct cores *cores;
+	uint64_t files, bytes; /* for the pool: their number, and size of one */
+	pthread_t thread;
+	bool runs;
+	atomic_bool stop;
+	struct error why; /* it ended */
+};
+
+/* --- Use --- */
+
+/*
+ * Recycle what libscr itself writes.  The application writes through the
+ * kernel, if the library is not preloaded: it gains nothing from the pages of
+ * its old files, and needs their room.
+ */
+static bool
+recycle(int dirfd, const char *path)
+{
+	uint32_t rank = 0;
+
+	return dataset_dir_kind(path_base(path), &rank) ==
+		       DATASET_DIR_REDUNDANCY &&
+	       store_unlink(dirfd, path);
+}
+
+static int (*preloaded(void))(const char *)
+{
+	void *f = dlsym(RTLD_DEFAULT, PRELOAD_USE);
+	int (*use)(const char *) = NULL;
+
+	memcpy(&use, &f, sizeof(use));
+	return use;
+}
+
+static int
+use_store(const char *dir, struct error *err)
+{
+	static const struct fast files = { .create = store_create,
+					   .pwrite = store_pwrite,
+					   .closing = store_closing,
+					   .unlink = recycle };
+
+	/* The preloaded library sees the calls of libscr, too. */
+	if (preloaded() != NULL)
+		return preloaded()(dir) == 0
+			       ? 0
+			       : error_set(err, ERROR_SYSTEM,
+					   "%s: not usable by the preloaded "
+					   "library",
+					   dir);
+	if (store_use(dir, err) < 0)
+		return -1;
+	fast_files = &files;
+	return 0;
+}
+
+/* --- Make --- */
+
+static int
+make_store(struct device *st, const char *dir, struct error *err)
+{
+	struct memory *m = mem_calloc(1, sizeof(*m));
+	struct store *old = NULL;
+	struct tend_done done = { .cleaned = 0 };
+	struct error why = ERROR_INIT;
+
+	if (m == NULL)
+		return error_no_memory(err);
+	st->tends = m;
+	old = store_open(dir, NULL);
+	store_close(old);
+	if (store_make(dir, &st->options, err) < 0)
+		return -1;
+	m->store = store_open(dir, err);
+	if (m->store == NULL ||
+	    (old == NULL && tend_measure(m->store, err) < 0))
+		return -1;
+	if (tend_once(m->store, &done, &why) < 0 && why.errnum != EWOULDBLOCK)
+		return error_pass(err, &why);
+	return 0;
+}
+
+static void
+free_memory(struct device *st)
+{
+	if (st->tends != NULL)
+		store_close(st->tends->store);
+	mem_free(st->tends);
+	st->tends = NULL;
+}
+
+void
+memory_begin(struct run *run)
+{
+	for (size_t i = 0; i < run->stores.count; i++) {
+		struct device *st = &run->stores.list[i];
+		struct error why = ERROR_INIT;
+		const char *dir = NULL;
+		int rc = 0;
+
+		st->memory &= st->enabled;
+		if (!st->memory)
+			continue;
+		dir = path_normal_in(run->arena, st->base, run->p.user, &why);
+		rc = dir == NULL ? -1 : 0;
+		if (rc == 0 && st->sharers.rank == 0)
+			rc = make_store(st, dir, &why);
+		rc = team_agree(&run->world, rc, &why);
+		if (rc == 0)
+			rc = team_agree(&run->world, use_store(dir, &why),
+					&why);
+		if (rc == 0)
+			continue;
+		say_warn_first("store %s: an ordinary cache: %s", st->base,
+			       why.text);
+		free_memory(st);
+		st->memory = false;
+	}
+}
+
+/* --- Tend --- */
+
+static bool
+stopped(void *arg)
+{
+	struct memory *m = arg;
+
+	return atomic_load(&m->stop);
+}
+
+static void *
+tend(void *arg)
+{
+	struct memory *m = arg;
+	struct tend_done done = { .cleaned = 0 };
+	uint64_t added = 0;
+
+	cores_enter(m->cores);
+	if (m->files == 0 || tend_populate(m->store, m->bytes, m->files,
+					   stopped, m, &added, &m->why) == 0)
+		(void)tend_run(m->store, stopped, m, &done, &m->why);
+	return NULL;
+}
+
+/* Set what the pool should have. */
+static void
+plan_pool(const struct run *run, const struct device *st)
+{
+	struct memory *m = st->tends;
+	struct store_status is;
+	struct store_options o;
+
+	store_options(m->store, &o);
+	m->files = 2 * (uint64_t)st->sharers.size;
+	m->bytes = o.pool / m->files;
+	for (size_t i = 0; i < run->held->count; i++) {
+		const struct held_set *s = run->held->list[i];
+		const uint64_t n = s->d.files > 0 ? (uint64_t)s->d.files : 0;
+
+		if (s->store != st || s->bypass || n == 0)
+			continue;
+		m->files = (n + run->world.size - 1) / run->world.size *
+			   st->sharers.size;
+		m->bytes = s->d.bytes / n;
+	}
+	if (m->bytes < STORE_FILE_LEAST || preloaded() == NULL ||
+	    store_status(m->store, &is, NULL) < 0)
+		m->files = 0;
+	else if (m->files <= is.clean_files + is.dirty_files)
+		m->files = 0;
+	else
+		m->files -= is.clean_files + is.dirty_files;
+}
+
+void
+memory_tend(struct run *run)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+	sigset_t all, old;
+
+	sigfillset(&all);
+	for (size_t i = 0; i < run->stores.count; i++) {
+		struct device *st = &run->stores.list[i];
+		struct memory *m = st->tends;
+
+		if (m == NULL)
+			continue;
+		m->cores = run->cores;
+		plan_pool(run, st);
+		pthread_sigmask(SIG_SETMASK, &all, &old);
+		m->runs = pthread_create(&m->thread, NULL, tend, m) == 0;
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		if (m->runs)
+			(void)pthread_setschedparam(m->thread, SCHED_IDLE,
+						    &none);
+		else
+			say_warn("store %s: no thread: deleted files keep "
+				 "their memory",
+				 st->base);
+	}
+}
+
+void
+memory_end(struct run *run)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	for (size_t i = 0; i < run->stores.count; i++) {
+		struct device *st = &run->stores.list[i];
+		struct memory *m = st->tends;
+
+		if (m != NULL && m->runs) {
+			atomic_store(&m->stop, true);
+			(void)pthread_setschedparam(m->thread, SCHED_OTHER,
+						    &none);
+			pthread_join(m->thread, NULL);
+			if (m->why.kind != ERROR_NONE &&
+			    m->why.errnum != EWOULDBLOCK)
+				say_warn("store %s: %s", st->base, m->why.text);
+		}
+		free_memory(st);
+	}
+	if (fast_files != NULL)
+		store_leave();
+	fast_files = NULL;
+}
