@@ -5,24 +5,41 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "str.h"
 
 /* With O_NONBLOCK, a file that a process has a lease of is not waited for.  We
- * have one for some microseconds (store_impl.h). */
+ * have one for some microseconds (store_impl.h), or while a file is spilled,
+ * which ends as soon as somebody asks. */
 #define AGAIN_MAX 10000
+#define AGAIN_AT_ONCE 100
+
+bool
+dir_again(unsigned *times)
+{
+	const struct timespec wait = { .tv_nsec = 1000000 };
+
+	if (errno != EAGAIN || ++*times > AGAIN_MAX)
+		return false;
+	if (*times > AGAIN_AT_ONCE)
+		(void)nanosleep(&wait, NULL);
+	errno = EAGAIN;
+	return true;
+}
 
 int
 dir_open_file(int dir, const char *name, int flags, mode_t mode)
 {
-	int again = 0, stale = 0, fd = -1;
+	unsigned again = 0, stale = 0;
+	int fd = -1;
 
 	do
 		fd = openat(dir, name, flags, mode);
-	while (fd < 0 && ((errno == ESTALE && stale++ == 0) ||
-			  (errno == EAGAIN && again++ < AGAIN_MAX)));
+	while (fd < 0 &&
+	       ((errno == ESTALE && stale++ == 0) || dir_again(&again)));
 	return fd;
 }
 

@@ -15,6 +15,10 @@ struct stat;
  * handle of a file server is stale, the name is looked up once more.  They
  * return what the system calls return, with errno. */
 int dir_open_file(int dir, const char *name, int flags, mode_t mode);
+/* An open failed.  Should it be tried again, because a lease of the file
+ * (fcntl(2)) is about to end, or openat2(2) saw a name that changed?  Then this
+ * has waited.  *times, at first 0, counts the calls. */
+bool dir_again(unsigned *times);
 int dir_open(int dir, const char *name); /* a directory, or a link to one */
 int dir_open_plain(int dir, const char *name); /* a directory, no link */
 int dir_stat(int dir, const char *name, struct stat *st, int flags);

@@ -19,13 +19,8 @@
 #include "io.h"
 #include "path_impl.h"
 
-/* openat2() fails with EAGAIN if a directory is renamed while ".." is looked
- * up.  The number of attempts is bounded, in case directories are renamed all
- * the time. */
-#define AGAIN_MAX 10000
-
-/* The same if the file is created and removed by others; a link to a missing
- * file looks like that, too. */
+/* The number of attempts is bounded, in case the file is created and removed by
+ * others all the time; a link to a missing file looks like that, too. */
 #define CREATE_MAX 16
 
 bool
@@ -241,14 +236,14 @@ open_beneath(int rootfd, const char *rel, int flags)
 		.flags = (uint32_t)(flags | O_CLOEXEC),
 		.resolve = HOW_BENEATH | HOW_NO_MAGICLINKS,
 	};
-	int again = 0, stale = 0;
+	unsigned again = 0, stale = 0;
 	long fd = -1;
 
 	/* ESTALE: another client of a file server replaced it just now. */
 	do
 		fd = syscall(SYS_openat2, rootfd, rel, &how, sizeof(how));
 	while (fd < 0 && (errno == EINTR || (errno == ESTALE && stale++ == 0) ||
-			  (errno == EAGAIN && again++ < AGAIN_MAX)));
+			  dir_again(&again)));
 	/* EPERM: some container sandboxes return it for unknown calls.  If it
 	 * is genuine, the walk fails with it, too.  EXDEV: the link that leads
 	 * out may be a trusted one. */

@@ -28,7 +28,7 @@
 struct memory {
 	struct store *store;
 	const struct cores *cores;
-	uint64_t files, bytes; /* for the pool: their number, and size of one */
+	struct tend_populate pool; /* at the start */
 	pthread_t thread;
 	bool runs;
 	atomic_bool stop;
@@ -85,6 +85,30 @@ use_store(const char *dir, struct error *err)
 
 /* --- Make --- */
 
+/* The metadata that libscr writes there. */
+static void
+expect_small(struct store *s)
+{
+	static const char *const names[] = {
+		".scrkit-0.tmp",
+		"filemap_0",
+		"reddesc.er.er",
+		"reddescmap.er.er",
+		"reddesc.er.shuffile",
+		"reddescmap.er.shuffile",
+		"reddesc.er.0.redset",
+		"reddescmap.er.0.redset",
+		"reddescmap.er.0.single.grp_1_of_1.mem_1_of_1.redset",
+		"reddescmap.er.0.partner.grp_1_of_1.mem_1_of_1.redset",
+		"reddescmap.er.0.xor.grp_1_of_1.mem_1_of_1.redset",
+		"reddescmap.er.0.rs.grp_1_of_1.mem_1_of_1.redset",
+		"reddesc.er.0.single.grp_1_of_1.mem_1_of_1.redset",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		store_expect(s, names[i], 0);
+}
+
 static int
 make_store(struct device *st, const char *dir, struct error *err)
 {
@@ -104,6 +128,7 @@ make_store(struct device *st, const char *dir, struct error *err)
 	if (m->store == NULL ||
 	    (old == NULL && tend_measure(m->store, err) < 0))
 		return -1;
+	expect_small(m->store);
 	if (tend_once(m->store, &done, &why) < 0 && why.errnum != EWOULDBLOCK)
 		return error_pass(err, &why);
 	return 0;
@@ -162,43 +187,42 @@ tend(void *arg)
 {
 	struct memory *m = arg;
 	struct tend_done done = { .cleaned = 0 };
-	uint64_t added = 0;
 
 	cores_enter(m->cores);
-	if (m->files == 0 || tend_populate(m->store, m->bytes, m->files,
-					   stopped, m, &added, &m->why) == 0)
+	if (tend_populate(m->store, &m->pool, &m->why) == 0)
 		(void)tend_run(m->store, stopped, m, &done, &m->why);
 	return NULL;
 }
 
-/* Set what the pool should have. */
+/* Choose how many files are added to the pool, and their size. */
 static void
 plan_pool(const struct run *run, const struct device *st)
 {
 	struct memory *m = st->tends;
+	struct tend_populate p = { .stop = stopped, .arg = m };
 	struct store_status is;
 	struct store_options o;
 
 	store_options(m->store, &o);
-	m->files = 2 * (uint64_t)st->sharers.size;
-	m->bytes = o.pool / m->files;
+	p.count = 2 * (uint64_t)st->sharers.size;
+	p.size = o.pool / p.count;
 	for (size_t i = 0; i < run->held->count; i++) {
 		const struct held_set *s = run->held->list[i];
 		const uint64_t n = s->d.files > 0 ? (uint64_t)s->d.files : 0;
 
 		if (s->store != st || s->bypass || n == 0)
 			continue;
-		m->files = (n + run->world.size - 1) / run->world.size *
-			   st->sharers.size;
-		m->bytes = s->d.bytes / n;
+		p.count = (n + 2 * (uint64_t)run->world.size - 1) /
+			  run->world.size * st->sharers.size;
+		p.size = s->d.bytes / n;
 	}
-	if (m->bytes < STORE_FILE_LEAST || preloaded() == NULL ||
-	    store_status(m->store, &is, NULL) < 0)
-		m->files = 0;
-	else if (m->files <= is.clean_files + is.dirty_files)
-		m->files = 0;
+	if (preloaded() == NULL || p.size < STORE_FILE_LEAST ||
+	    store_status(m->store, &is, NULL) < 0 ||
+	    p.count < is.clean_files + is.dirty_files)
+		p.count = 0;
 	else
-		m->files -= is.clean_files + is.dirty_files;
+		p.count -= is.clean_files + is.dirty_files;
+	m->pool = p;
 }
 
 void

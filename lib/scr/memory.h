@@ -19,9 +19,9 @@ void memory_begin(struct run *run);
 
 /*
  * Start the threads, after the restart.  With the preloaded library they first
- * fill the pool: for each rank of the node as many files as it has in the
- * newest dataset in this store, of their mean size; without one, two files for
- * each rank, which divide POOL.
+ * fill the pool: for each rank of the node as many files as a rank has in the
+ * newest dataset in this store, and one more, of the mean size of these files;
+ * without a dataset, two for each rank, which divide POOL.
  */
 void memory_tend(struct run *run);
 

@@ -232,6 +232,12 @@ store_remember(struct store *s, uint32_t pattern, uint64_t size)
 	atomic_store(&e->pattern, pattern);
 }
 
+void
+store_expect(struct store *s, const char *name, uint64_t size)
+{
+	store_remember(s, store_pattern(name), size);
+}
+
 /* --- The store --- */
 
 /* A directory that only the caller may change. */
