@@ -4,10 +4,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "arena.h"
 #include "error.h"
@@ -31,7 +32,7 @@ struct memory {
 	struct tend_populate pool; /* at the start */
 	pthread_t thread;
 	bool runs;
-	atomic_bool stop;
+	atomic_bool stop, pause;
 	struct error why; /* it ended */
 };
 
@@ -174,11 +175,15 @@ memory_begin(struct run *run)
 
 /* --- Tend --- */
 
+/* Is it to end?  It waits here while the application writes. */
 static bool
 stopped(void *arg)
 {
+	const struct timespec wait = { .tv_nsec = 5000000 };
 	struct memory *m = arg;
 
+	while (atomic_load(&m->pause) && !atomic_load(&m->stop))
+		(void)nanosleep(&wait, NULL);
 	return atomic_load(&m->stop);
 }
 
@@ -188,6 +193,9 @@ tend(void *arg)
 	struct memory *m = arg;
 	struct tend_done done = { .cleaned = 0 };
 
+	/* Of this thread only.  Not SCHED_IDLE: a thread that gets no core at
+	 * all while it holds a lock of the kernel stops the others. */
+	(void)setpriority(PRIO_PROCESS, 0, 19);
 	cores_enter(m->cores);
 	if (tend_populate(m->store, &m->pool, &m->why) == 0)
 		(void)tend_run(m->store, stopped, m, &done, &m->why);
@@ -228,7 +236,6 @@ plan_pool(const struct run *run, const struct device *st)
 void
 memory_tend(struct run *run)
 {
-	const struct sched_param none = { .sched_priority = 0 };
 	sigset_t all, old;
 
 	sigfillset(&all);
@@ -243,10 +250,7 @@ memory_tend(struct run *run)
 		pthread_sigmask(SIG_SETMASK, &all, &old);
 		m->runs = pthread_create(&m->thread, NULL, tend, m) == 0;
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
-		if (m->runs)
-			(void)pthread_setschedparam(m->thread, SCHED_IDLE,
-						    &none);
-		else
+		if (!m->runs)
 			say_warn("store %s: no thread: deleted files keep "
 				 "their memory",
 				 st->base);
@@ -254,18 +258,22 @@ memory_tend(struct run *run)
 }
 
 void
+memory_pause(struct run *run, bool pause)
+{
+	for (size_t i = 0; i < run->stores.count; i++)
+		if (run->stores.list[i].tends != NULL)
+			atomic_store(&run->stores.list[i].tends->pause, pause);
+}
+
+void
 memory_end(struct run *run)
 {
-	const struct sched_param none = { .sched_priority = 0 };
-
 	for (size_t i = 0; i < run->stores.count; i++) {
 		struct device *st = &run->stores.list[i];
 		struct memory *m = st->tends;
 
 		if (m != NULL && m->runs) {
 			atomic_store(&m->stop, true);
-			(void)pthread_setschedparam(m->thread, SCHED_OTHER,
-						    &none);
 			pthread_join(m->thread, NULL);
 			if (m->why.kind != ERROR_NONE &&
 			    m->why.errnum != EWOULDBLOCK)

@@ -10,6 +10,8 @@
 #ifndef SCR_MEMORY_H
 #define SCR_MEMORY_H
 
+#include <stdbool.h>
+
 struct run;
 
 /* Make the stores, repair what killed processes left there, and use them.  A
@@ -24,6 +26,9 @@ void memory_begin(struct run *run);
  * without a dataset, two for each rank, which divide POOL.
  */
 void memory_tend(struct run *run);
+
+/* While the application writes a dataset, the threads wait. */
+void memory_pause(struct run *run, bool pause);
 
 void memory_end(struct run *run);
 

@@ -16,6 +16,7 @@
 #include "scr/events.h"
 #include "scr/flushing.h"
 #include "scr/held.h"
+#include "scr/memory.h"
 #include "scr/onprefix.h"
 #include "scr/outset.h"
 #include "scr/owned.h"
@@ -176,6 +177,7 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	struct dataset mine = { .id = 0 }, d = { .id = 0 };
 	int rc = first ? describe(run, name, flags, own, &mine, err) : 0;
 
+	memory_pause(run, true);
 	rc = output_share(run, rc, first ? &mine : NULL, &t, &d, err);
 	if (rc == 0) {
 		run->numbered = true;
@@ -186,8 +188,10 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 		rc = held_start(run, level, &d, &s, err);
 	}
 	kvtree_free(t);
-	if (rc < 0)
+	if (rc < 0) {
+		memory_pause(run, false);
 		return -1;
+	}
 	run->out = outset_begin(run, level, s->dir, s->d.id, err);
 	rc = team_agree(&run->world, run->out == NULL ? -1 : 0, err);
 	/* With bypass the application now writes to the prefix. */
@@ -199,6 +203,7 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 		outset_free(run->out);
 		run->out = NULL;
 		(void)held_remove(run, s->d.id, NULL);
+		memory_pause(run, false);
 		return -1;
 	}
 	events_compute(run, false);
@@ -263,6 +268,7 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		if (!flushing_output(run, s->d.id) && s->bypass)
 			onprefix_note(run, &s->d, HELD_CACHE);
 	}
+	memory_pause(run, false);
 	events_compute(run, true);
 	return rc;
 }

@@ -458,6 +458,16 @@ libscr() {
 			result "parts-$type" -
 		parts "$tmp/parts"
 	done
+	SCR_COPY_TYPE=XOR
+	note "store: encode of 4 ranks twice a second, the cache a store in memory (with libscr_preload.so; without it), against the same cache without a store"
+	speed 4 late $((64 << 20)) >"$tmp/plain"
+	echo "STORE=$SSD TYPE=MEMORY SIZE=2G" >"$SCR_PREFIX/.scrconf"
+	RANK_PRELOAD=$tree/libscr_preload.so speed 4 late $((64 << 20)) |
+		paste - "$tmp/plain" | awk '{ print $1, $5, $3, $7 }' |
+		result encode-store -
+	speed 4 late $((64 << 20)) | paste - "$tmp/plain" |
+		awk '{ print $1, $5, $3, $7 }' | result encode-store-alone -
+	rm "$SCR_PREFIX/.scrconf"
 	SCR_COPY_TYPE=SINGLE
 	note "flush and fetch against cp -p and sync on all nodes at once; fetch-XOR also protects"
 	speed 8 flush $((64 << 20)) | result flush 1.11

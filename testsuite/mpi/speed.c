@@ -9,7 +9,8 @@
  *           rank with a file of BYTES; against a copy of the files within the
  *           caches, by all ranks at once, and the coding of all of them by one
  *           core
- *   parts   the same, against the least that it takes with this MPI, each
+ *   late    the same, half a second after the last one; the reference is 0
+ *   parts   the same as encode, against the least that it takes with this MPI, each
  *           step by all ranks at once: the application's writing; reading and
  *           summing; sending what coding sends; the coding by one core; writing
  *           the check bytes.  A line "parts S S S S S" has the seconds of each
@@ -442,11 +443,16 @@ measure_parts(struct cost ours)
 static void
 measure(const char *what)
 {
-	struct cost ours = timed(write_set), theirs, more;
+	struct cost ours, theirs, more;
 
+	if (strcmp(what, "late") == 0)
+		usleep(500000);
+	ours = timed(write_set);
 	if (strcmp(what, "small") == 0) {
 		name_copy(false, false);
 		print(ours, timed(barrier_and_file));
+	} else if (strcmp(what, "late") == 0) {
+		print(ours, (struct cost){ 0, 0 });
 	} else if (strcmp(what, "parts") == 0) {
 		measure_parts(ours);
 	} else if (strcmp(what, "encode") == 0) {
