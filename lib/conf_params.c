@@ -310,6 +310,9 @@ conf_check_names(struct conf *c)
 			const char *key = from->lines[i].key;
 
 			if (!str_starts(key, "SCR_") ||
+			    /* variables of libscr_preload.so */
+			    str_eq(key, "SCR_STORE") ||
+			    str_eq(key, "SCR_STORE_STATS") ||
 			    conf_param(key) != NULL ||
 			    (last != NULL && str_eq(last, key)) ||
 			    !str_eq(conf_source(c, key), from->name))

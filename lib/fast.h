@@ -11,9 +11,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#define FAST_KERNEL (-2) /* of pwrite(): the kernel has to do it */
+
 struct fast {
 	int (*create)(int dirfd, const char *path, int flags, mode_t mode);
-	bool (*pwrite)(int fd, const void *data, size_t n, off_t off);
+	ssize_t (*pwrite)(int fd, const void *data, size_t n, off_t off);
+	bool (*make_room)(int fd, size_t n);
 	void (*closing)(int fd);
 	bool (*unlink)(int dirfd, const char *path);
 };

@@ -213,11 +213,15 @@ io_pwrite(int fd, const char *name, const void *data, size_t len, uint64_t off,
 		return error_sys(err, "%s: cannot write at byte %" PRIu64, name,
 				 off);
 	}
-	if (fast_files != NULL && fast_files->pwrite(fd, data, len, (off_t)off))
-		return 0;
 	while (len > 0) {
-		put = pwrite(fd, p, len, (off_t)off);
-		if (put < 0 && errno == EINTR)
+		put = fast_files == NULL
+			      ? FAST_KERNEL
+			      : fast_files->pwrite(fd, p, len, (off_t)off);
+		if (put == FAST_KERNEL)
+			put = pwrite(fd, p, len, (off_t)off);
+		if (put < 0 &&
+		    (errno == EINTR || (errno == ENOSPC && fast_files != NULL &&
+					fast_files->make_room(fd, len))))
 			continue;
 		if (put == 0) /* not expected, but would loop forever */
 			errno = EIO;

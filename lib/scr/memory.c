@@ -65,8 +65,10 @@ static int (*preloaded(void))(const char *)
 static int
 use_store(const char *dir, struct error *err)
 {
+	_Static_assert(FAST_KERNEL == STORE_KERNEL, "one value");
 	static const struct fast files = { .create = store_create,
 					   .pwrite = store_pwrite,
+					   .make_room = store_make_room,
 					   .closing = store_closing,
 					   .unlink = recycle };
 
