@@ -16,6 +16,7 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -36,7 +37,7 @@
 	X(write) X(pwrite) X(pwrite64) X(writev) X(fwrite) \
 	X(fwrite_unlocked) X(close) X(fclose) X(dup) X(dup2) X(dup3) \
 	X(fcntl) X(fcntl64) X(lockf) X(lockf64) X(unlink) X(unlinkat) \
-	X(remove) X(rename) X(renameat)
+	X(mmap) X(mmap64) X(remove) X(rename) X(renameat)
 /* clang-format on */
 
 static struct {
@@ -304,6 +305,19 @@ FCNTL(fcntl64)
 	}
 LOCKF(lockf, off_t)
 LOCKF(lockf64, off64_t)
+
+/* What the program maps, it may write from, or give to others: by the kernel
+ * from now on. */
+#define MMAP(name, off_type) \
+	OURS void *name(void *at, size_t n, int prot, int flags, int fd, \
+			off_type off) \
+	{ \
+		if (fd >= 0) \
+			store_drop(fd); \
+		return LIBC(name)(at, n, prot, flags, fd, off); \
+	}
+MMAP(mmap, off_t)
+MMAP(mmap64, off64_t)
 
 /* --- Names --- */
 

@@ -10,8 +10,9 @@
  *
  * Not like the kernel's: a source buffer that cannot be read, or a file that
  * somebody cuts during the write, ends the process by a signal; two writes that
- * overlap at the same time mix; a source that is a mapping of the same bytes of
- * the file is undefined.
+ * overlap at the same time mix; a file that was created by this process has its
+ * leases refused while it is open; a deleted file that somebody has open with
+ * O_PATH alone is lost to him; inotify(7) sees files move in and out.
  */
 #ifndef STORE_FILE_H
 #define STORE_FILE_H
@@ -50,6 +51,9 @@ bool store_has(int fd, size_t n);
 /* After a dup of `fd`, and before a close. */
 void store_duped(int fd);
 void store_closing(int fd);
+
+/* The file of `fd` is written by the kernel alone from now on. */
+void store_drop(int fd);
 
 /* unlinkat(2) of a file, whose pages go to the pool.  False: unlink it. */
 bool store_unlink(int dirfd, const char *path);

@@ -29,7 +29,8 @@ keep(struct store *s, int dir, const char *base, char to[STORE_ROOM])
 	if (bytes < STORE_FILE_LEAST || (uint64_t)is.st_size > bytes ||
 	    bytes > store_pool_room(s))
 		return -1;
-	fd = openat(dir, base, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	/* For reading: no lease of the process itself is broken. */
+	fd = openat(dir, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0 &&
 	    (!store_lease(fd) || fstat(fd, &is) < 0 || !store_own(&is))) {
 		close(fd);

@@ -598,21 +598,41 @@ finish(struct taken *t, int fd)
 	atomic_store(&t->users, -1);
 }
 
+/* Give back the entry, which its caller acquired, unless a write runs. */
+static void
+give_back(struct taken *t, int fd)
+{
+	int one = 1;
+
+	if (atomic_compare_exchange_strong(&t->users, &one, -2))
+		finish(t, fd);
+	else
+		release(t);
+}
+
 void
 store_closing(int fd)
 {
 	const int saved = errno;
 	struct stat is;
 	struct taken *t = acquire_fd(fd, &is);
-	int one = 1;
 
-	if (t != NULL) {
-		if (t->pid != getpid() || atomic_fetch_sub(&t->opens, 1) > 1 ||
-		    !atomic_compare_exchange_strong(&t->users, &one, -2))
-			release(t);
-		else
-			finish(t, fd);
-	}
+	if (t != NULL && atomic_fetch_sub(&t->opens, 1) > 1)
+		release(t);
+	else if (t != NULL)
+		give_back(t, fd);
+	errno = saved;
+}
+
+void
+store_drop(int fd)
+{
+	const int saved = errno;
+	struct stat is;
+	struct taken *t = acquire_fd(fd, &is);
+
+	if (t != NULL)
+		give_back(t, -1);
 	errno = saved;
 }
 
