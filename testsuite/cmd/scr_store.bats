@@ -13,7 +13,13 @@ setup() {
 	S=$H/s
 }
 
-teardown() { rm -rf "$H"; }
+teardown() { rm -rf "$H" ${D:+"$D"}; }
+
+# $D: a directory that is not in memory.
+on_disk() {
+	D=$(mktemp -d /var/tmp/scrkit-store.XXXXXX)
+	[[ $(stat -f -c %T "$D") != tmpfs ]] || skip "no disk at /var/tmp"
+}
 
 # made DIR...: stores, without a mount of their own.
 made() {
@@ -39,6 +45,8 @@ until_so() {
 }
 
 @test "usage errors; directories that are no stores" {
+	on_disk
+	cd "$D"
 	mkdir plain "$H/plain"
 	: >plain/file
 	rows <<-END
@@ -261,11 +269,10 @@ printf '%s R\n' $1"
 		ends 0 "${as[@]}" scr_store mount "$H/t"
 		assert_stderr_one_line "huge=always"
 		"${as[@]}" scr_store status "$H/t"
-		disk=$(mktemp -d)
-		chmod 1777 "$disk"
-		refuses 2 "/etc/fstab: scr_store $disk/s tmpfs" \
-			"${as[@]}" scr_store mount "$disk/s"
-		rmdir "$disk"
+		on_disk
+		chmod 1777 "$D"
+		refuses 2 "/etc/fstab: scr_store $D/s tmpfs" \
+			"${as[@]}" scr_store mount "$D/s"
 		[[ $(getent passwd nobody) != nobody:*:65534:* ]] ||
 			{
 				calm scr_store mount --user nobody "$S"
