@@ -40,14 +40,6 @@ static const char script[] =
 static int
 find_loader(const char *path, char to[static 256], struct error *err)
 {
-	static const char kind[] = {
-		ELFMAG0,
-		ELFMAG1,
-		ELFMAG2,
-		ELFMAG3,
-		ELFCLASS64,
-		__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? ELFDATA2MSB : ELFDATA2LSB
-	};
 	const int fd = io_open_read(AT_FDCWD, path, err);
 	Elf64_Ehdr eh;
 	Elf64_Phdr ph;
@@ -61,7 +53,7 @@ find_loader(const char *path, char to[static 256], struct error *err)
 		rc = error_set(err, ERROR_USAGE,
 			       "%s: a script: check the program that runs it",
 			       path);
-	else if (memcmp(eh.e_ident, kind, sizeof(kind)) != 0)
+	else if (memcmp(eh.e_ident, ELFMAG "\2", SELFMAG + 1) != 0)
 		rc = error_set(err, ERROR_USAGE,
 			       "%s: no program for this processor", path);
 	for (unsigned i = 0; rc == 0 && i < eh.e_phnum; i++) {

@@ -19,6 +19,9 @@
 #include "verbs.h"
 
 #define PRELOAD "libscr_preload.so"
+#ifndef SCRKIT_LIBDIR
+#define SCRKIT_LIBDIR "/usr/local/lib"
+#endif
 
 /* A program that does not start, as shells say it. */
 #define STATUS_MISSING 127

@@ -79,8 +79,8 @@ int store_run_status(const struct store_call *c);
 int store_run_gc(const struct store_call *c);
 
 /* Add the stores that the arguments name; else $SCR_STORE; else the STORE lines
- * with TYPE=MEMORY of the configuration.  For a directory that is none: those in
- * it.  Exit if nothing is named. */
+ * with TYPE=MEMORY of the configuration.  For a directory that is none: those
+ * in it.  Exit if nothing is named. */
 void store_names(struct opt_list *to, char **args);
 void store_names_free(struct opt_list *l);
 

@@ -172,8 +172,8 @@ char **remote_environment(struct arena *a, const char *const *without,
 /* "pdsh", "ssh" ... */
 const char *remote_kind_name(enum remote_kind kind);
 
-/* Look up `program` in PATH, unless it contains '/', and write its path to `to`,
- * of PATH_MAX bytes.  False: not found. */
+/* Look up `program` in PATH, unless it contains '/', and write its path to
+ * `to`, of PATH_MAX bytes.  False: not found. */
 bool remote_look_up(const char *program, char *to);
 
 /* Is `program` in PATH, or if it contains '/' at that path? */

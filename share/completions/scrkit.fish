@@ -123,6 +123,6 @@ for command in scr_aprun scr_archive scr_check_node scr_ckpt_interval \
 		scr_log_transfer scr_lrun scr_mpiexec scr_mpirun \
 		scr_nodes_file scr_postrun scr_prerun scr_rebuild \
 		scr_retries_halt scr_run scr_should_exit scr_srun \
-		scr_watchdog
+		scr_store scr_watchdog
 	complete -c $command -f -a '(__scrkit)'
 end

@@ -235,6 +235,16 @@ run_docs() {
 	run_docs man/scr-dataset.5
 }
 
+# /dev/shm is in memory, but only of this test.
+@test "scr_store(1)" {
+	privately && return
+	mkdir "$BATS_TEST_TMPDIR/mem"
+	mount -t tmpfs none "$BATS_TEST_TMPDIR/mem"
+	ln -s "$BATS_TEST_TMPDIR/mem" dev/shm
+	: >input
+	run_docs man/scr_store.1
+}
+
 @test "scr_index(1)" { run_docs man/scr_index.1; }
 @test "container-format(5)" { run_docs man/container-format.5; }
 @test "scrkit-json(5)" { run_docs man/scrkit-json.5; }

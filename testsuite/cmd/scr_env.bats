@@ -546,7 +546,7 @@ other() {
 
 # Each row: what is done; settings; options; what doctor says.  The node "bad" of
 # the first rows is reached by ssh.
-@test "doctor: thirteen misconfigurations" {
+@test "doctor: eighteen misconfigurations" {
 	privately && return
 	local rows=0 version
 	local here no=$PWD/file/c
@@ -591,9 +591,12 @@ other() {
 		|SCR_CACHE_BASE=$no||failed   directories $here: missing: $no: Not a directory
 		|SCR_CACHE_BASE=$PWD/ro||failed   directories $here: unwritable: $PWD/ro: Read-only
 		|SCR_CACHE_BASE=$PWD/full||failed   directories $here: full: $PWD/full: No space
+		echo STORE=$PWD/c TYPE=MEMORY >p/.scrconf|||warning  store       $PWD/c: not in memory on this machine: in /etc/fstab: scr_store $PWD/c tmpfs
+		echo STORE=$PWD/full TYPE=memory >p/.scrconf|||warning  store       $PWD/full: in memory, without huge pages: in
+		echo STORE=$PWD/c TYPE=MEMORY SPILL=$no >p/.scrconf|||warning  spill       $no: Not a directory: make
 		echo CACHEDIR=$PWD/c BYTES=9PB >p/.scrconf|||failed   directories $here: small: $PWD/c:
 	END
-	((rows == 15))
+	((rows == 18))
 	output=$(LD_LIBRARY_PATH=$BIN/..:$PWD/lib scr_env doctor -p p \
 		--nodes "$here" --remote local) || true
 	[[ $output != *library* ]] || failed "our own library" || exit 1
