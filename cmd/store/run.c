@@ -30,10 +30,10 @@
 bool
 store_preload(char to[static PATH_MAX], struct error *err)
 {
-	static const char *const places[] = { "../" PRELOAD,
-					      "../lib/" PRELOAD };
+	static const char *const places[] = { "../" PRELOAD, "../lib/" PRELOAD,
+					      "../../lib/" PRELOAD };
 
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (str_starts(app_beside(to, PATH_MAX, places[i]), "/") &&
 		    access(to, R_OK) == 0)
 			return true;
@@ -45,7 +45,6 @@ store_preload(char to[static PATH_MAX], struct error *err)
 }
 
 struct tender {
-	const char *dir;
 	struct store *store;
 	atomic_bool ended;
 	struct tend_done done;

@@ -37,6 +37,7 @@ make_in() {
 		[[ -e $at/share/fish/vendor_completions.d/$name.fish ]]
 		shows "$name" env PATH="$at/bin:/usr/bin:/bin" "$name" --help
 	done
+	shows "the preload" "$at/bin/scr_store" check sort
 	[[ -e $at/share/zsh/site-functions/_scrkit ]]
 	(cd "$root/man" && md5sum -- *) | sed -E 's,  (.*\.(.))$,  man\2/\1,' |
 		(cd "$at/share/man" && md5sum --quiet -c)
@@ -96,6 +97,7 @@ lib/libscr.a f644>
 lib/libscr.so l777>libscr.so.3
 lib/libscr.so.3 l777>libscr.so.3.1.0
 lib/libscr.so.3.1.0 f755>
+lib/libscr_preload.so f755>
 lib/pkgconfig d755>
 lib/pkgconfig/scr.pc f644>"
 	cmp "$root/lib/scr/scr.h" "$to/opt/scr/include/scr.h"
@@ -146,7 +148,7 @@ lib/pkgconfig/scr.pc f644>"
 @test "without MPI: the commands are installed, and libscr left out" {
 	ends 0 make_in install MPI_CFLAGS= MPI_LIBS=
 	[[ -x $to/opt/scr/bin/scr_postrun ]]
-	[[ ! -e $to/opt/scr/lib && ! -e $to/opt/scr/include ]]
+	[[ $(ls "$to/opt/scr/lib") == libscr_preload.so && ! -e $to/opt/scr/include ]]
 	# What `make` would do, for it must not be done in the tree under test.
 	ends 0 make -n -C "$root" --no-print-directory O="$tree" MPI_CFLAGS= \
 		MPI_LIBS= all
@@ -228,6 +230,7 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 	local at=$to/opt/scr name
 
 	ends 0 make_in install PROGRAM_PREFIX=sk-
+	shows "the preload" "$to/opt/scr/bin/sk-scr_store" check sort
 	[[ -z $(find "$at/bin" "$at/share/man/man1" -name 'scr_*') ]]
 	for name in scr_index scr_hostlist scr_print scr_rebuild_rs; do
 		[[ -L $at/bin/sk-$name && -e $at/share/man/man1/sk-$name.1 ]]
