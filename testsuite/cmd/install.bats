@@ -230,7 +230,7 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 	local at=$to/opt/scr name
 
 	ends 0 make_in install PROGRAM_PREFIX=sk-
-	shows "the preload" "$to/opt/scr/bin/sk-scr_store" check sort
+	shows "the preload" "$at/libexec/scrkit/scr_store" check sort
 	[[ -z $(find "$at/bin" "$at/share/man/man1" -name 'scr_*') ]]
 	for name in scr_index scr_hostlist scr_print scr_rebuild_rs; do
 		[[ -L $at/bin/sk-$name && -e $at/share/man/man1/sk-$name.1 ]]
