@@ -4,12 +4,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -57,20 +56,15 @@ has_ended(void *arg)
 	return atomic_load(&((struct tender *)arg)->ended);
 }
 
-/* The thread that tends the store when no processor has other work. */
+/* The thread that tends the store, after all that compute. */
 static void *
 tend(void *arg)
 {
-	static const struct timespec moment = { .tv_nsec = 100000000 };
 	struct tender *t = arg;
 
-	(void)sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 });
-	/* If another process tends it, that one may end before ours. */
-	while (tend_run(t->store, has_ended, t, &t->done, &t->err) < 0 &&
-	       t->err.errnum == EWOULDBLOCK && !has_ended(t)) {
-		error_clear(&t->err);
-		nanosleep(&moment, NULL);
-	}
+	/* Of this thread only. */
+	(void)setpriority(PRIO_PROCESS, 0, 19);
+	(void)tend_run(t->store, has_ended, t, &t->done, &t->err);
 	return NULL;
 }
 
@@ -150,7 +144,9 @@ store_run_run(const struct store_call *c)
 	    store_set(dir, &given, false, &err) == 0)
 		t.store = store_open(dir, &err);
 	if (t.store != NULL) {
-		(void)setenv("SCR_STORE", store_dir(t.store), 1);
+		/* As the program calls it, if links lead there. */
+		(void)setenv("SCR_STORE",
+			     dir[0] == '/' ? dir : store_dir(t.store), 1);
 		put_first("LD_PRELOAD", preload);
 		status = run(args, &t);
 		/* What the program left unfinished, if it was killed. */
@@ -159,8 +155,7 @@ store_run_run(const struct store_call *c)
 			error_clear(&err);
 		app_report(STATUS_OK, &t.err);
 	}
-	status = err.kind == ERROR_NONE || status != STATUS_OK ? status
-							       : STATUS_FAILED;
+	status = t.store != NULL ? status : STATUS_FAILED;
 	app_report(STATUS_OK, &err);
 	store_close(t.store);
 	store_names_free(&names);

@@ -77,6 +77,7 @@ until_so() {
 }
 
 @test "run: the program's environment, output, status and signals" {
+	ln -s "$H" link
 	rows <<-END
 		0|scr_store run --store $S echo -n words|=words;2=
 		7|scr_store run --store $S -- sh -c 'exit 7'|2=
@@ -84,6 +85,8 @@ until_so() {
 		127|scr_store run --store $S /no/such|one
 		126|scr_store run --store $S $TESTSUITE|one
 		0|scr_store run --store $S sh -c 'echo \$SCR_STORE'|=$S
+		0|scr_store run --store link/s sh -c 'echo \$SCR_STORE'|=$S
+		0|scr_store run --store $PWD/link/s sh -c 'echo \$SCR_STORE'|=$PWD/link/s
 		0|env SCR_STORE=$S scr_store run sh -c 'echo \$SCR_STORE'|=$S
 		1|env SCR_STORE=/no/such:$S scr_store status|$S;one;/no/such: No such
 		0|env SCR_STORE=$S: scr_store run sh -c 'echo \$LD_PRELOAD'|/libscr_preload.so
