@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* given.c - files that are deleted, whose pages go to the pool (file.h). */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "path.h"
@@ -131,6 +133,36 @@ store_renamed(struct store_kept *k)
 	errno = saved;
 }
 
+/* Remove files that are not clean yet, of `n` bytes.  Returns their size. */
+static uint64_t
+drop_dirty(const struct store *s, size_t n)
+{
+	_Alignas(struct dirent64) char names[4096];
+	char path[STORE_ROOM];
+	uint64_t freed = 0;
+	long got = 0;
+	int dir = open(store_dirty_path(s, ".", path),
+		       O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* Not readdir(3), which allocates memory. */
+	while (freed < n &&
+	       (got = syscall(SYS_getdents64, dir, names, sizeof(names))) > 0)
+		for (long at = 0; at < got && freed < n;) {
+			const struct dirent64 *d = (void *)(names + at);
+			struct stat is;
+
+			at += d->d_reclen;
+			if (d->d_name[0] != '.' &&
+			    fstatat(dir, d->d_name, &is, AT_SYMLINK_NOFOLLOW) ==
+				    0 &&
+			    unlinkat(dir, d->d_name, 0) == 0)
+				freed += (uint64_t)is.st_blocks * 512;
+		}
+	if (dir >= 0)
+		close(dir);
+	return freed;
+}
+
 bool
 store_make_room(int fd, size_t n)
 {
@@ -145,6 +177,7 @@ store_make_room(int fd, size_t n)
 
 		if (fstat(fd, &is) < 0 || is.st_dev != s->dev)
 			continue;
+		freed += drop_dirty(s, n);
 		while (freed < n && (l = store_claim(s, UINT64_MAX)) != NULL) {
 			freed += atomic_load(&l->capacity);
 			unlink(store_pool_path(

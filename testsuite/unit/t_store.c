@@ -138,6 +138,34 @@ TEST(life)
 	store_close(store);
 }
 
+TEST(room)
+{
+	const char *dir = ready("room");
+	int fd = store_create(AT_FDCWD, fmt("%s/file", dir), O_CREAT | O_RDWR,
+			      0600);
+	struct tend_done done = { 0 };
+
+	must(fd >= 0 && pwrite(fd, data, MIB, 0) == MIB);
+	store_closing(fd);
+	must(close(fd) == 0 && tend_once(store, &done, &why) == 0);
+	must(store_unlink(AT_FDCWD, fmt("%s/file", dir)));
+	fd = open(fmt("%s/full", dir), O_CREAT | O_RDWR, 0600);
+	ok(store_make_room(fd, MIB) && tend_once(store, &done, &why) == 0 &&
+		   done.cleaned == 0,
+	   "a deleted file that is not clean yet makes room");
+	must(tend_populate(store,
+			   &(struct tend_populate){ .size = MIB, .count = 2 },
+			   &why) == 0 &&
+	     clean_files() == 2);
+	ok(store_make_room(fd, MIB) && clean_files() == 1, "so do clean ones");
+	ok(store_make_room(fd, 9 * MIB) && clean_files() == 0 &&
+		   !store_make_room(fd, 1),
+	   "and then nothing does");
+	close(fd);
+	store_leave();
+	store_close(store);
+}
+
 TEST(nodes)
 {
 	struct tend_populate p = { .size = 2 * MIB, .count = 3 };
