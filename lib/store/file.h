@@ -68,8 +68,8 @@ struct store_kept {
 void store_renaming(int dirfd, const char *path, struct store_kept *k);
 void store_renamed(struct store_kept *k);
 
-/* A write failed with ENOSPC: make room by giving up the pool, first what is not
- * clean.  False: none could be made. */
+/* A write failed with ENOSPC: make room by giving up the pool, first what is
+ * not clean.  False: none could be made. */
 bool store_make_room(int fd, size_t n);
 
 /* The process takes record locks.  Closing any descriptor of a file would drop

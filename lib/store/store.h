@@ -67,8 +67,8 @@ struct store *store_open(const char *dir, struct error *err);
 void store_close(struct store *s);
 
 /* Files that are created with the name `name`, whatever digits it has, have
- * `size` bytes.  A hint, as are the sizes of earlier files: of the largest pages
- * that wait, none are taken for a small one. */
+ * `size` bytes.  A hint, as are the sizes of earlier files: a small file takes
+ * nothing from the pool. */
 void store_expect(struct store *s, const char *name, uint64_t size);
 
 const char *store_dir(const struct store *s); /* absolute, links resolved */

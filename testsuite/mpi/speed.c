@@ -10,10 +10,11 @@
  *           caches, by all ranks at once, and the coding of all of them by one
  *           core
  *   late    the same, half a second after the last one; the reference is 0
- *   parts   the same as encode, against the least that it takes with this MPI, each
- *           step by all ranks at once: the application's writing; reading and
- *           summing; sending what coding sends; the coding by one core; writing
- *           the check bytes.  A line "parts S S S S S" has the seconds of each
+ *   parts   the same as encode, against the least that it takes with this
+ *           MPI, each step by all ranks at once: the application's writing;
+ *           reading and summing; sending what coding sends; the coding by one
+ *           core; writing the check bytes.  A line "parts S S S S S" has the
+ *           seconds of each
  *   flush   cache to prefix, FILES files a rank (1); against `cp` and `sync`
  *           on all nodes at once
  *   fetch   prefix to cache; against `cp`, likewise
