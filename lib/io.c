@@ -201,6 +201,17 @@ io_read_arena(int fd, const char *name, size_t max, struct arena *arena,
 	return NULL;
 }
 
+/* Bytes that are not whole blocks cannot be written with O_DIRECT: write these
+ * and what follows without. */
+static bool
+is_buffered(int fd)
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_DIRECT) != 0 &&
+	       fcntl(fd, F_SETFL, flags & ~O_DIRECT) == 0;
+}
+
 int
 io_pwrite(int fd, const char *name, const void *data, size_t len, uint64_t off,
 	  struct error *err)
@@ -220,8 +231,9 @@ io_pwrite(int fd, const char *name, const void *data, size_t len, uint64_t off,
 		if (put == FAST_KERNEL)
 			put = pwrite(fd, p, len, (off_t)off);
 		if (put < 0 &&
-		    (errno == EINTR || (errno == ENOSPC && fast_files != NULL &&
-					fast_files->make_room(fd, len))))
+		    (errno == EINTR || (errno == EINVAL && is_buffered(fd)) ||
+		     (errno == ENOSPC && fast_files != NULL &&
+		      fast_files->make_room(fd, len))))
 			continue;
 		if (put == 0) /* not expected, but would loop forever */
 			errno = EIO;
