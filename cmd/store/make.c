@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "path.h"
 #include "site/resmgr.h"
 #include "site/tmpfs.h"
+#include "store/spill.h"
 #include "store/tend.h"
 #include "str.h"
 #include "verbs.h"
@@ -82,7 +84,8 @@ store_set(const char *dir, const struct store_given *given, bool change,
 				 : -1;
 	struct store_options o = { .size = given->size,
 				   .pool = given->pool,
-				   .spill_size = given->spill_size };
+				   .spill_size = given->spill_size,
+				   .spill_rate = given->spill_rate };
 	struct store *s = NULL;
 	int rc = 0;
 
@@ -201,11 +204,13 @@ store_run_mount(const struct store_call *c)
 
 /* --- rm --- */
 
-/* The files first: what is interrupted is still a store. */
+/* The files first, then their copies on the disk: what is interrupted is still
+ * a store. */
 static int
-remove_files(const char *dir, struct error *err)
+remove_files(const struct store *s, struct error *err)
 {
-	const char *name = NULL;
+	char spilled[PATH_MAX];
+	const char *name = NULL, *dir = store_dir(s);
 	struct dir_walk w;
 	const int fd = dir_open_plain(AT_FDCWD, dir);
 	int rc = fd < 0 ? error_sys(err, "%s", dir) : 0;
@@ -217,6 +222,8 @@ remove_files(const char *dir, struct error *err)
 			rc = io_remove_tree(fd, name, err);
 	if (fd >= 0)
 		rc = dir_done(&w, rc, err);
+	if (rc == 0 && spill_dir(s, spilled)[0] != '\0')
+		rc = io_remove_tree(AT_FDCWD, spilled, err);
 	if (rc == 0)
 		rc = io_remove_tree(fd, STORE_META, err);
 	io_close(fd);
@@ -241,7 +248,7 @@ store_remove(const char *given, bool force, struct error *err)
 			       "--force",
 			       dir.data, user);
 	if (rc == 0)
-		rc = remove_files(dir.data, err);
+		rc = remove_files(s, err);
 	/* A directory that somebody else made, or mounted, stays. */
 	if (rc == 0)
 		(void)rmdir(dir.data);

@@ -39,7 +39,7 @@ int store_run_populate(const struct store_call *c);
 
 /* The options of a store as given; 0 and "": not given. */
 struct store_given {
-	uint64_t size, pool, spill_size;
+	uint64_t size, pool, spill_size, spill_rate;
 	const char *spill, *job, *user;
 };
 #define STORE_OPTIONS(to) \
@@ -54,6 +54,9 @@ struct store_given {
 		OPT_BYTES(0, "spill-size", &(to).spill_size, "SIZE", 1 << 20, \
 			  UINT64_C(1) << 50, \
 			  "bytes on that disk (default: no limit)"), \
+		OPT_BYTES(0, "spill-rate", &(to).spill_rate, "RATE", 1024, \
+			  UINT64_C(1) << 50, \
+			  "bytes per second to it (default: no limit)"), \
 		OPT_STRING(0, "job", &(to).job, "ID", OPT_ANY, \
 			   "job with which the store ends, see gc")
 

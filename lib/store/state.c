@@ -439,6 +439,7 @@ store_make(const char *dir, const struct store_options *o, struct error *err)
 		atomic_store(&t->size, size);
 		atomic_store(&t->pool, o->pool != 0 ? o->pool : size / 2);
 		atomic_store(&t->spill_size, o->spill_size);
+		atomic_store(&t->spill_rate, o->spill_rate);
 		memcpy(t->spill, o->spill, sizeof(t->spill));
 		memcpy(t->job, o->job, sizeof(t->job));
 	}
@@ -461,6 +462,7 @@ store_options(const struct store *s, struct store_options *o)
 		.size = atomic_load(&t->size),
 		.pool = atomic_load(&t->pool),
 		.spill_size = atomic_load(&t->spill_size),
+		.spill_rate = atomic_load(&t->spill_rate),
 	};
 	memcpy(o->spill, t->spill, sizeof(o->spill));
 	memcpy(o->job, t->job, sizeof(o->job));

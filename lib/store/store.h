@@ -46,6 +46,7 @@ struct store_options {
 	uint64_t size; /* bytes of files and pool; 0: that of the file system */
 	uint64_t pool; /* bytes of the pool; 0: half of the size */
 	uint64_t spill_size;	    /* bytes below `spill`; 0: no limit */
+	uint64_t spill_rate;	    /* to there, per second; 0: no limit */
 	char spill[STORE_PATH_MAX]; /* absolute directory on a disk; "": none */
 	char job[STORE_JOB_MAX];    /* the job that owns it, "" */
 };

@@ -55,12 +55,14 @@ struct earlier {
 
 struct state {
 	char magic[8];
-	uint32_t slots, reserved; /* STORE_SLOTS */
-	_Atomic uint64_t size, pool, spill_size, page;
+	uint32_t slots; /* STORE_SLOTS */
+	/* When spill_once() looked for files to move, and for copies that
+	 * nobody can reach, in seconds. */
+	_Atomic uint32_t looked, searched;
+	_Atomic uint64_t size, pool, spill_size, spill_rate, page;
 	_Atomic uint32_t least; /* 0: never copy */
 	_Atomic uint32_t clean; /* number of clean slots */
 	_Atomic uint32_t given; /* counts deleted files; a futex */
-	uint32_t unused;
 	char spill[STORE_PATH_MAX], job[STORE_JOB_MAX];
 	struct earlier earlier[STORE_EARLIER];
 	struct slot slot[STORE_SLOTS];

@@ -24,6 +24,7 @@
 #include "mem.h"
 #include "path.h"
 #include "store/file.h"
+#include "store/spill.h"
 #include "store/store_impl.h"
 
 #define STORES 8
@@ -343,7 +344,7 @@ take(struct store *s, struct slot *l, int dir, const char *base, int flags,
 	return -1;
 }
 
-/* Is a file of the pool there, and a large file to be expected?  Most files are
+/* Is a file of the pool there, or a disk, and a large file to be expected?  Most files are
  * small, and get their answer here. */
 static bool
 worthwhile(const char *path)
@@ -352,7 +353,8 @@ worthwhile(const char *path)
 	const struct store *s = NULL;
 
 	for (unsigned i = 0; (s = store_at(i)) != NULL; i++)
-		if (atomic_load(&s->state->clean) > 0 &&
+		if ((atomic_load(&s->state->clean) > 0 ||
+		     s->state->spill[0] != '\0') &&
 		    store_earlier(s, pattern) >= STORE_FILE_LEAST)
 			return true;
 	return false;
@@ -377,8 +379,12 @@ store_create(int dirfd, const char *path, int flags, mode_t mode)
 		size = store_earlier(s, store_pattern(base));
 		if (size >= STORE_FILE_LEAST &&
 		    faccessat(dir, base, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
-		    errno == ENOENT)
-			l = store_claim(s, size);
+		    errno == ENOENT) {
+			if (spill_wants(s, size))
+				fd = spill_create(s, dir, base, flags, mode);
+			else
+				l = store_claim(s, size);
+		}
 		if (l != NULL)
 			fd = take(s, l, dir, base, flags, mode);
 		close(dir);

@@ -22,6 +22,8 @@
 #include "io.h"
 #include "mem.h"
 #include "store/numa.h"
+#include "store/offload.h"
+#include "store/spill.h"
 #include "store/store_impl.h"
 
 #define STEP ((uint64_t)64 << 20) /* bytes between two looks at stop() */
@@ -357,10 +359,17 @@ recover_all(const struct tending *t)
 static int
 tend(const struct tending *t, struct error *err)
 {
+	struct offload_pace pace = { .stop = t->stop, .arg = t->arg };
+	const uint64_t before = t->done->spilled;
+
 	recover_all(t);
-	if (check_pool(t, err) < 0)
+	if (check_pool(t, err) < 0 || launder_all(t, err) < 0)
 		return -1;
-	return launder_all(t, err);
+	pace.rate = atomic_load(&t->s->state->spill_rate);
+	pace.start = clock_seconds();
+	if (spill_once(t->s, &pace, &t->done->spilled, err) < 0)
+		return -1;
+	return t->done->spilled > before ? launder_all(t, err) : 0;
 }
 
 int
@@ -372,6 +381,9 @@ tend_once(struct store *s, struct tend_done *done, struct error *err)
 	if (fd < 0)
 		return -1;
 	t.numa = numa_open();
+	/* Look at everything now. */
+	atomic_store(&s->state->looked, 0);
+	atomic_store(&s->state->searched, 0);
 	rc = tend(&t, err);
 	numa_close(t.numa);
 	close(fd);
@@ -384,16 +396,17 @@ tend_run(struct store *s, bool (*stop)(void *arg), void *arg,
 {
 	const struct timespec wait = { .tv_nsec = WAIT_NSEC };
 	struct tending t = { s, stop, arg, numa_open(), done };
+	struct error why = ERROR_INIT;
 	int fd = -1, rc = 0;
 
-	while (rc == 0 && !stopped(&t)) {
+	while (!stopped(&t)) {
 		const uint32_t given = atomic_load(&s->state->given);
 
 		/* Somebody else may do it, and end before us. */
 		if (fd < 0)
 			fd = lock(s, NULL);
-		if (fd >= 0)
-			rc = tend(&t, err);
+		if (fd >= 0 && tend(&t, &why) < 0 && rc == 0)
+			rc = error_pass(err, &why);
 		(void)syscall(SYS_futex, &s->state->given, FUTEX_WAIT, given,
 			      &wait, NULL, 0);
 	}

@@ -28,7 +28,8 @@ struct tend_done {
  * EWOULDBLOCK: another process tends the store. */
 int tend_once(struct store *s, struct tend_done *done, struct error *err);
 
-/* Do it until stop() is true, asked at least ten times a second. */
+/* Do it until stop() is true, asked at least ten times a second; also after an
+ * error, the first of which is returned then. */
 int tend_run(struct store *s, bool (*stop)(void *arg), void *arg,
 	     struct tend_done *done, struct error *err);
 
