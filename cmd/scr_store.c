@@ -25,7 +25,7 @@ static const struct store_verb verbs[] = {
 	  store_run_gc },
 	{ "run", "[OPTION]... [--] PROGRAM [ARGUMENT]...",
 	  "run a program that writes its files in a store", store_run_run },
-	{ "drain", "[OPTION]... DIR",
+	{ "drain", "[OPTION]... DIR TARGET",
 	  "copy finished files to a disk or parallel file system",
 	  store_run_drain },
 	{ "extents", "[OPTION]... FILE...",
