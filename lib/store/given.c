@@ -55,6 +55,22 @@ were_small(const char *path)
 	return true;
 }
 
+/* Is the file too small for the pool?  Its name is remembered, if it is new. */
+static bool
+learn_small(const char *path, const struct stat *is, bool known)
+{
+	const uint32_t pattern = store_pattern(path_base(path));
+	struct store *s = NULL;
+
+	if ((uint64_t)is->st_blocks * 512 >= STORE_FILE_LEAST)
+		return false;
+	for (unsigned i = 0; !known && (s = store_at(i)) != NULL; i++)
+		if (s->dev == is->st_dev &&
+		    store_earlier(s, pattern) == UINT64_MAX)
+			store_remember(s, pattern, (uint64_t)is->st_size);
+	return true;
+}
+
 bool
 store_unlink(int dirfd, const char *path)
 {
@@ -70,8 +86,7 @@ store_unlink(int dirfd, const char *path)
 	if (!store_used() ||
 	    (small && atomic_fetch_add(&store_counts()->small, 1) % 8 != 0) ||
 	    fstatat(dirfd, path, &is, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISREG(is.st_mode) ||
-	    (small && is.st_size < (off_t)STORE_FILE_LEAST)) {
+	    !S_ISREG(is.st_mode) || learn_small(path, &is, small)) {
 		errno = saved;
 		return false;
 	}

@@ -219,15 +219,22 @@ store_earlier(const struct store *s, uint32_t pattern)
 {
 	const struct earlier *e = earlier_of(s, pattern);
 
-	return atomic_load(&e->pattern) == pattern ? atomic_load(&e->size)
-						   : UINT64_MAX;
+	if (atomic_load(&e->pattern) == pattern)
+		return atomic_load(&e->size);
+	return atomic_load(&s->state->guesses) > 0 ? UINT64_MAX : 0;
 }
 
 void
 store_remember(struct store *s, uint32_t pattern, uint64_t size)
 {
 	struct earlier *e = earlier_of(s, pattern);
+	const uint32_t was = atomic_load(&e->pattern);
 
+	if (size >= STORE_FILE_LEAST)
+		atomic_store(&s->state->guesses, STORE_GUESSES);
+	else if (was != 0 && was != pattern &&
+		 atomic_load(&e->size) >= STORE_FILE_LEAST)
+		return; /* worth more */
 	atomic_store(&e->size, size);
 	atomic_store(&e->pattern, pattern);
 }
@@ -398,6 +405,7 @@ fill(struct state *t)
 	for (uint32_t i = 0; i < STORE_SLOTS; i++)
 		atomic_store(&t->slot[i].before, STORE_NO_WRITE);
 	t->slots = STORE_SLOTS;
+	atomic_store(&t->guesses, STORE_GUESSES);
 	atomic_thread_fence(memory_order_seq_cst);
 	memcpy(t->magic, STORE_MAGIC, sizeof(t->magic));
 }

@@ -63,6 +63,8 @@ struct state {
 	_Atomic uint32_t least; /* 0: never copy */
 	_Atomic uint32_t clean; /* number of clean slots */
 	_Atomic uint32_t given; /* counts deleted files; a futex */
+	/* Files of the pool for unknown names, until all of them were small. */
+	_Atomic uint32_t guesses;
 	char spill[STORE_PATH_MAX], job[STORE_JOB_MAX];
 	struct earlier earlier[STORE_EARLIER];
 	struct slot slot[STORE_SLOTS];
@@ -153,7 +155,9 @@ bool store_own(const struct stat *is);
 /* The pattern of the last component of a name, which files of one series share:
  * digits do not count.  Never 0. */
 uint32_t store_pattern(const char *name);
-/* The size of the last file of the pattern; UINT64_MAX: unknown. */
+/* The size of the last file of the pattern; UINT64_MAX: unknown; 0 if unknown
+ * names were all of small files. */
+#define STORE_GUESSES 4
 uint64_t store_earlier(const struct store *s, uint32_t pattern);
 void store_remember(struct store *s, uint32_t pattern, uint64_t size);
 

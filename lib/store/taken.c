@@ -587,10 +587,14 @@ static void
 finish(struct taken *t, int fd)
 {
 	struct state *st = t->store->state;
+	uint32_t guesses = atomic_load(&st->guesses);
 	bool spare = true;
 	struct stat is;
 
 	if (fd >= 0 && fstat(fd, &is) == 0) {
+		if (is.st_size < (off_t)STORE_FILE_LEAST && guesses > 0)
+			(void)atomic_compare_exchange_strong(
+				&st->guesses, &guesses, guesses - 1);
 		store_remember(t->store, t->pattern, (uint64_t)is.st_size);
 		spare = STORE_ROUND((uint64_t)is.st_size) < t->capacity;
 	}
