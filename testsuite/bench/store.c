@@ -25,6 +25,7 @@
  * "# WAY: median and best GB/s".  All ways have the same source.  They run with
  * a real-time priority if the system permits it.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <sched.h>
@@ -160,16 +161,16 @@ static char *
 map_file(const struct way *w, int rank)
 {
 	int fd = open(file_name(w, rank, 0, 0), O_RDWR | O_CREAT, 0600);
-	char *p = MAP_FAILED;
+	char *map = MAP_FAILED;
 
 	if (fd >= 0 && ftruncate(fd, (off_t)sh->size) == 0)
-		p = mmap(NULL, sh->size, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_POPULATE, fd, 0);
-	if (p == MAP_FAILED)
+		map = mmap(NULL, sh->size, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (map == MAP_FAILED)
 		die("mmap");
-	memset(p, 1, sh->size);
+	memset(map, 1, sh->size);
 	close(fd);
-	return p;
+	return map;
 }
 
 static void
@@ -295,16 +296,17 @@ make(struct way *w)
 {
 	struct store_options o = { 0 };
 	struct error err = ERROR_INIT;
-	struct tend_populate p = { .size = sh->files > 1 ? 4 << 20 : sh->size,
-				   .count = (uint64_t)sh->procs };
+	struct tend_populate pool = { .size = sh->files > 1 ? 4 << 20
+							    : sh->size,
+				      .count = (uint64_t)sh->procs };
 
 	store_close(w->s);
-	if (io_remove_tree(AT_FDCWD, w->dir, &err) < 0 ||
-	    mkdir(w->dir, 0700) < 0 || store_make(w->dir, &o, &err) < 0)
+	if (io_remove_tree(AT_FDCWD, w->store, &err) < 0 ||
+	    mkdir(w->store, 0700) < 0 || store_make(w->store, &o, &err) < 0)
 		fail(&err);
-	w->s = store_open(w->dir, &err);
+	w->s = store_open(w->store, &err);
 	if (w->s == NULL || tend_measure(w->s, &err) < 0 ||
-	    tend_populate(w->s, &p, &err) < 0)
+	    tend_populate(w->s, &pool, &err) < 0)
 		fail(&err);
 }
 
@@ -318,8 +320,10 @@ prepare(struct way *w, int round)
 	if (round == 0 || w->fresh) {
 		if (round > 0)
 			stop(w);
-		if (w->recycles)
+		if (w->store != NULL)
 			make(w);
+		if (mkdir(w->dir, 0700) < 0 && errno != EEXIST)
+			die(w->dir);
 		for (int i = 0; i < sh->procs; i++)
 			start(w, i);
 		return;
@@ -418,15 +422,15 @@ static void *
 memory(int fd, size_t n)
 {
 	int new = memfd_create("bench", 0);
-	void *p = MAP_FAILED;
+	void *map = MAP_FAILED;
 
 	if (new >= 0 && ftruncate(new, (off_t)n) == 0 && dup2(new, fd) == fd)
-		p = mmap(NULL, n, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_POPULATE, fd, 0);
-	if (p == MAP_FAILED)
+		map = mmap(NULL, n, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (map == MAP_FAILED)
 		die("memory");
 	close(new);
-	return p;
+	return map;
 }
 
 /* What the source consists of differs everywhere. */
@@ -468,13 +472,13 @@ touch(size_t n)
 {
 	size_t most = (size_t)sysconf(_SC_AVPHYS_PAGES) / 2 *
 		      (size_t)sysconf(_SC_PAGESIZE);
-	void *p = MAP_FAILED;
+	void *map = MAP_FAILED;
 
 	n = n < most ? n : most;
-	p = mmap(NULL, n, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (p != MAP_FAILED)
-		munmap(p, n);
+	map = mmap(NULL, n, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (map != MAP_FAILED)
+		munmap(map, n);
 }
 
 /* In a process: -R RANK WAY=DIRECTORY. */
