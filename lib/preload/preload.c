@@ -37,7 +37,7 @@
 	X(write) X(pwrite) X(pwrite64) X(writev) X(fwrite) \
 	X(fwrite_unlocked) X(close) X(fclose) X(dup) X(dup2) X(dup3) \
 	X(fcntl) X(fcntl64) X(lockf) X(lockf64) X(unlink) X(unlinkat) \
-	X(mmap) X(mmap64) X(remove) X(rename) X(renameat)
+	X(mmap) X(mmap64) X(remove) X(rename) X(renameat) X(chdir) X(fchdir)
 /* clang-format on */
 
 static struct {
@@ -362,6 +362,24 @@ renameat(int dir, const char *from, int to_dir, const char *to)
 	store_renaming(to_dir, to, &kept);
 	rc = LIBC(renameat)(dir, from, to_dir, to);
 	store_renamed(&kept);
+	return rc;
+}
+
+OURS int
+chdir(const char *path)
+{
+	const int rc = LIBC(chdir)(path);
+
+	store_moved();
+	return rc;
+}
+
+OURS int
+fchdir(int fd)
+{
+	const int rc = LIBC(fchdir)(fd);
+
+	store_moved();
 	return rc;
 }
 

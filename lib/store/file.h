@@ -76,6 +76,9 @@ bool store_make_room(int fd, size_t n);
  * them, so from now on no file is kept for the pool. */
 void store_locking(void);
 
+/* The working directory has changed. */
+void store_moved(void);
+
 /* At the end of the process: give back what was taken. */
 void store_leave(void);
 

@@ -83,7 +83,7 @@ store_unlink(int dirfd, const char *path)
 
 	/* Of files that were small, an eighth is looked at. */
 	small = were_small(path);
-	if (!store_used() ||
+	if (!store_used() || !store_seems(dirfd, path) ||
 	    (small && atomic_fetch_add(&store_counts()->small, 1) % 8 != 0) ||
 	    fstatat(dirfd, path, &is, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISREG(is.st_mode) || learn_small(path, &is, small)) {

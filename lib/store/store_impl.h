@@ -72,6 +72,7 @@ struct state {
 
 struct store {
 	char dir[STORE_PATH_MAX]; /* absolute, links resolved */
+	const char *given;	  /* as the user of store_use() knows it */
 	dev_t dev;
 	struct state *state;
 };
@@ -130,6 +131,9 @@ bool store_put(int fd, unsigned char *base, const void *data, size_t n,
 
 /* The stores that this process uses; NULL: no more. */
 struct store *store_at(unsigned i);
+
+/* Can the name be in a store of this process?  No system call. */
+bool store_seems(int dirfd, const char *path);
 
 /*
  * Open the directory of `path`, if it is in one of these stores, and copy the

@@ -51,9 +51,8 @@ struct taken {
 static struct {
 	_Atomic unsigned stores;
 	struct store *store[STORES];
-	const char *given[STORES]; /* the path by which the user knows it */
-	_Atomic unsigned taken;	   /* entries in use */
-	_Atomic unsigned top;	   /* and all are below this one */
+	_Atomic unsigned taken; /* entries in use */
+	_Atomic unsigned top;	/* and all are below this one */
 	struct taken list[TAKEN];
 	struct file_counts counts;
 } here;
@@ -65,7 +64,7 @@ store_use(const char *dir, struct error *err)
 	struct store *s = NULL;
 
 	for (unsigned i = 0; i < n; i++)
-		if (strcmp(dir, here.given[i]) == 0)
+		if (strcmp(dir, here.store[i]->given) == 0)
 			return 0;
 	if (n == STORES)
 		return error_set(err, ERROR_USAGE, "%s: more than %d stores",
@@ -74,12 +73,13 @@ store_use(const char *dir, struct error *err)
 	if (s == NULL)
 		return -1;
 	here.store[n] = s;
-	here.given[n] = mem_strdup(dir);
-	if (here.given[n] == NULL)
-		here.given[n] = s->dir;
+	s->given = mem_strdup(dir);
+	if (s->given == NULL)
+		s->given = s->dir;
 	for (unsigned i = 0; n == 0 && i < TAKEN; i++)
 		atomic_store(&here.list[i].users, -1);
 	atomic_store(&here.stores, n + 1);
+	store_moved();
 	return 0;
 }
 
@@ -140,49 +140,6 @@ acquire_fd(int fd, struct stat *is)
 			       fstat(fd, is) == 0 && S_ISREG(is->st_mode)
 		       ? acquire(is)
 		       : NULL;
-}
-
-/* --- Which store a name is in --- */
-
-int
-store_enter(int dirfd, const char *path, char base[NAME_MAX + 1],
-	    struct store **in)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash == NULL ? path : slash + 1;
-	const size_t up = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-	const unsigned n = atomic_load(&here.stores);
-	char dir[PATH_MAX], link[40];
-	ssize_t len = 0;
-	bool seems = path[0] != '/';
-	int fd = -1;
-
-	for (unsigned i = 0; i < n && !seems; i++)
-		seems = path_below(path, here.store[i]->dir) != NULL ||
-			path_below(path, here.given[i]) != NULL;
-	if (!seems || up >= sizeof(dir) || name[0] == '\0' ||
-	    strlen(name) > NAME_MAX)
-		return -1;
-	memcpy(dir, path, up);
-	memcpy(dir + up, ".", 2);
-	fd = openat(dirfd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	len = readlink(link, dir, sizeof(dir) - 1);
-	for (unsigned i = 0; i < n && len > 0; i++) {
-		const char *rest = NULL;
-
-		dir[len] = '\0';
-		rest = path_below(dir, here.store[i]->dir);
-		if (rest == NULL || path_below(rest, STORE_META) != NULL)
-			continue;
-		memcpy(base, name, strlen(name) + 1);
-		*in = here.store[i];
-		return fd;
-	}
-	close(fd);
-	return -1;
 }
 
 /* --- Create --- */
@@ -363,17 +320,17 @@ worthwhile(const char *path)
 int
 store_create(int dirfd, const char *path, int flags, mode_t mode)
 {
-	const int saved = errno;
 	char base[NAME_MAX + 1];
 	struct store *s = NULL;
 	struct slot *l = NULL;
 	uint64_t size = 0;
-	int dir = -1, fd = -1;
+	int dir = -1, fd = -1, saved = 0;
 
 	if ((flags & O_CREAT) == 0 || (flags & O_ACCMODE) == O_RDONLY ||
 	    (flags & (O_PATH | O_DIRECTORY | O_DIRECT | O_APPEND)) != 0 ||
-	    !worthwhile(path))
+	    !store_seems(dirfd, path) || !worthwhile(path))
 		return -1;
+	saved = errno;
 	dir = store_enter(dirfd, path, base, &s);
 	if (dir >= 0) {
 		size = store_earlier(s, store_pattern(base));
@@ -530,7 +487,7 @@ store_write(int fd, const void *data, size_t n)
 {
 	const struct iovec v = { (void *)(uintptr_t)data, n };
 
-	return write_at(fd, &v, 1, -1);
+	return n < STORE_WRITE_LEAST ? STORE_KERNEL : write_at(fd, &v, 1, -1);
 }
 
 ssize_t
@@ -623,10 +580,14 @@ give_back(struct taken *t, int fd)
 void
 store_closing(int fd)
 {
-	const int saved = errno;
+	struct taken *t = NULL;
 	struct stat is;
-	struct taken *t = acquire_fd(fd, &is);
+	int saved = 0;
 
+	if (atomic_load_explicit(&here.taken, memory_order_relaxed) == 0)
+		return;
+	saved = errno;
+	t = acquire_fd(fd, &is);
 	if (t != NULL && atomic_fetch_sub(&t->opens, 1) > 1)
 		release(t);
 	else if (t != NULL)

@@ -455,7 +455,7 @@ tend_populate(struct store *s, struct tend_populate *p, struct error *err)
 /* --- Measuring --- */
 
 #define SAMPLE ((size_t)32 << 20)
-#define TIMES 3
+#define TIMES 5
 /* A mapped copy has to be faster by this. */
 #define GAIN 0.95
 
