@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
