@@ -107,49 +107,55 @@ store_set(const char *dir, const struct store_given *given, bool change,
 
 /* Mount a tmpfs with the largest pages that the kernel has.  1: not allowed. */
 static int
-mount_at(const char *dir, uint64_t size, const struct passwd *owner,
-	 struct error *err)
+mount_at(int fd, uint64_t size, const struct passwd *owner)
 {
 	static const char *const huge[] = { "huge=always", "huge=within_size",
 					    "mode=0700" };
-	char options[256];
+	char options[256], path[32];
 
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(options, sizeof(options),
 			 size > 0 ? "mode=0700,uid=%u,gid=%u,%s,size=%" PRIu64
 				  : "mode=0700,uid=%u,gid=%u,%s",
 			 owner->pw_uid, owner->pw_gid, huge[i], size);
-		if (mount(SOURCE, dir, "tmpfs", MS_NOSUID | MS_NODEV,
+		if (mount(SOURCE, path, "tmpfs", MS_NOSUID | MS_NODEV,
 			  options) == 0)
 			return 0;
 		if (errno != EINVAL)
 			break;
 	}
-	return errno == EPERM ? 1 : error_sys(err, "%s: cannot mount", dir);
+	return errno == EPERM ? 1 : -1;
 }
 
-/* Make `dir`, and mount at it if it is not one already. */
+/* Make `dir`, and mount at it if it is not one already.  Others may have a
+ * directory, or a link, of that name. */
 static int
-make_place(const char *dir, const struct store_given *given, struct error *err)
+make_place(const char *dir, uint64_t size, const struct passwd *owner,
+	   struct error *err)
 {
-	const struct passwd self = { .pw_uid = geteuid(), .pw_gid = getegid() };
-	const struct passwd *owner =
-		given->user != NULL ? getpwnam(given->user) : &self;
+	const bool made = mkdir(dir, 0700) == 0;
+	const int fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct tmpfs fs;
 	struct stat is;
-	const bool made = lstat(dir, &is) < 0;
 	int rc = 0;
 
-	if (owner == NULL)
-		return error_set(err, ERROR_USAGE, "no such user");
-	if (made && (mkdir(dir, 0700) < 0 ||
-		     lchown(dir, owner->pw_uid, owner->pw_gid) < 0))
-		return error_sys(err, "%s: cannot make it", dir);
-	if (tmpfs_of(dir, &fs) && (str_eq(fs.point, dir) || geteuid() != 0))
-		return 0;
-	rc = mount_at(dir, given->size, owner, err);
+	if (fd < 0 || fstat(fd, &is) < 0 ||
+	    (made &&
+	     fchownat(fd, "", owner->pw_uid, owner->pw_gid, AT_EMPTY_PATH) < 0))
+		rc = error_sys(err, "%s: cannot make it", dir);
+	else if (!made && is.st_uid != owner->pw_uid && is.st_uid != geteuid())
+		rc = error_set(err, ERROR_UNSAFE,
+			       "%s: belongs to user %u: choose another name",
+			       dir, is.st_uid);
+	else if (!tmpfs_of(dir, &fs) ||
+		 (!str_eq(fs.point, dir) && geteuid() == 0))
+		rc = mount_at(fd, size, owner);
+	if (rc < 0 && err->kind == ERROR_NONE)
+		error_sys(err, "%s: cannot mount", dir);
+	io_close(fd);
 	if (rc == 1 && tmpfs_of(dir, &fs))
-		return 0;
+		rc = 0;
 	if (rc != 0 && made)
 		(void)rmdir(dir);
 	return rc <= 0 ? rc
@@ -164,9 +170,12 @@ int
 store_run_mount(const struct store_call *c)
 {
 	struct store_given given = { .job = "", .spill = "" };
+	struct passwd self = { .pw_uid = geteuid(), .pw_gid = getegid() };
+	const struct passwd *owner = &self;
+	const char *user = NULL;
 	const struct opt opts[] = {
 		STORE_OPTIONS(given),
-		OPT_STRING(0, "user", &given.user, "NAME", OPT_ANY,
+		OPT_STRING(0, "user", &user, "NAME", OPT_ANY,
 			   "owner of what root mounts (default: root)"),
 		OPT_END,
 	};
@@ -181,6 +190,8 @@ store_run_mount(const struct store_call *c)
 
 	if (count != 1)
 		app_usage("give one directory");
+	if (user != NULL && (owner = getpwnam(user)) == NULL)
+		app_usage("--user: no user %s", user);
 	/* The store would end at once. */
 	rm = resmgr_open(NULL, NULL, NULL);
 	if (rm != NULL && given.job[0] != '\0' &&
@@ -188,7 +199,7 @@ store_run_mount(const struct store_call *c)
 		app_usage("--job: job %s does not run", given.job);
 	resmgr_close(rm);
 	if (path_absolute(args[0], &dir, &err) == 0 &&
-	    make_place(dir.data, &given, &err) == 0 &&
+	    make_place(dir.data, given.size, owner, &err) == 0 &&
 	    take_rights(dir.data, &err) == 0 &&
 	    store_set(dir.data, &given, true, &err) == 0)
 		s = store_open(dir.data, &err);
@@ -233,37 +244,39 @@ remove_files(const struct store *s, struct error *err)
 int
 store_remove(const char *given, bool force, struct error *err)
 {
-	struct buf dir = BUF_INIT;
-	struct store *s = NULL;
+	struct store *s = store_entered(given, err);
+	const uid_t owner = geteuid();
+	char dir[STORE_PATH_MAX];
 	struct tmpfs fs;
-	int rc = path_real(given, &dir, err), user = 0;
+	int rc = s == NULL ? -1 : 0, user = 0;
 
-	/* Root sees more than the owner. */
-	user = rc == 0 && !force ? tmpfs_user(dir.data) : 0;
-	s = rc == 0 ? store_entered(dir.data, err) : NULL;
-	rc = s == NULL ? -1 : 0;
-	if (rc == 0 && user != 0)
+	if (rc == 0 && !force) {
+		/* Root sees more than the owner. */
+		user = seteuid(getuid()) < 0 ? 0 : tmpfs_user(store_dir(s));
+		if (seteuid(owner) < 0)
+			abort();
+	}
+	if (user != 0)
 		rc = error_set(err, ERROR_USAGE,
 			       "%s: in use by process %d: end it, or add "
 			       "--force",
-			       dir.data, user);
-	if (rc == 0)
+			       given, user);
+	if (rc == 0) {
+		snprintf(dir, sizeof(dir), "%s", store_dir(s));
 		rc = remove_files(s, err);
+	}
 	/* A directory that somebody else made, or mounted, stays. */
 	if (rc == 0)
-		(void)rmdir(dir.data);
+		(void)rmdir(dir);
 	store_left(s);
-	if (rc == 0 && tmpfs_of(dir.data, &fs) && str_eq(fs.point, dir.data) &&
+	if (rc == 0 && tmpfs_of(dir, &fs) && str_eq(fs.point, dir) &&
 	    str_eq(fs.source, SOURCE)) {
-		rc = umount2(dir.data,
-			     UMOUNT_NOFOLLOW | (force ? MNT_DETACH : 0));
+		rc = umount2(dir, UMOUNT_NOFOLLOW | (force ? MNT_DETACH : 0));
 		if (rc < 0)
-			error_sys(err, "%s: empty, but cannot unmount",
-				  dir.data);
+			error_sys(err, "%s: empty, but cannot unmount", dir);
 		else
-			(void)rmdir(dir.data);
+			(void)rmdir(dir);
 	}
-	buf_free(&dir);
 	return rc;
 }
 

@@ -40,7 +40,7 @@ int store_run_populate(const struct store_call *c);
 /* The options of a store as given; 0 and "": not given. */
 struct store_given {
 	uint64_t size, pool, spill_size, spill_rate;
-	const char *spill, *job, *user;
+	const char *spill, *job;
 };
 #define STORE_OPTIONS(to) \
 	OPT_BYTES('s', "size", &(to).size, "SIZE", 1 << 20, UINT64_C(1) << 50, \

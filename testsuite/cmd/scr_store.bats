@@ -265,7 +265,16 @@ printf '%s R\n' $1"
 	calm scr_store rm "$S"
 	mountpoint -q "$S" && [[ -z $(ls -A "$S") ]]
 	umount "$S"
-	refuses 2 "no such user" scr_store mount --user no.such "$S"
+	misused "no user no.such" scr_store mount --user no.such "$S"
+	# Names that others have taken in a directory of all.
+	mkdir "$H/target"
+	ln -s target "$H/link"
+	refuses 1 "$H/link" scr_store mount --user nobody "$H/link"
+	if may_give; then
+		chown 1234 "$H/target"
+		refuses 1 "belongs to user 1234" scr_store mount --user nobody "$H/target"
+	fi
+	! grep target /proc/self/mounts
 	if setpriv --reuid=1234 --clear-groups true 2>/dev/null; then
 		chmod 1777 "$H"
 		become 1234
