@@ -461,7 +461,7 @@ libscr() {
 	SCR_COPY_TYPE=XOR
 	note "store: encode of 4 ranks twice a second, the cache a store in memory (with libscr_preload.so; without it), against the same cache without a store"
 	speed 4 late $((64 << 20)) >"$tmp/plain"
-	echo "STORE=$SSD TYPE=MEMORY SIZE=2G" >"$SCR_PREFIX/.scrconf"
+	echo "STORE=$SSD TYPE=MEMORY SIZE=400M" >"$SCR_PREFIX/.scrconf"
 	RANK_PRELOAD=$tree/libscr_preload.so speed 4 late $((64 << 20)) |
 		paste - "$tmp/plain" | awk '{ print $1, $5, $3, $7 }' |
 		result encode-store -
