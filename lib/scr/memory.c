@@ -177,14 +177,16 @@ memory_begin(struct run *run)
 
 /* --- Tend --- */
 
-/* Is it to end?  It waits here while the application writes. */
+/* Is it to end?  While the application writes, each question takes a tenth of a
+ * second: no longer, as the thread may hold a lease of a file (spill.h). */
 static bool
 stopped(void *arg)
 {
 	const struct timespec wait = { .tv_nsec = 5000000 };
 	struct memory *m = arg;
 
-	while (atomic_load(&m->pause) && !atomic_load(&m->stop))
+	for (int i = 0;
+	     i < 20 && atomic_load(&m->pause) && !atomic_load(&m->stop); i++)
 		(void)nanosleep(&wait, NULL);
 	return atomic_load(&m->stop);
 }

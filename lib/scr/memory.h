@@ -27,7 +27,7 @@ void memory_begin(struct run *run);
  */
 void memory_tend(struct run *run);
 
-/* While the application writes a dataset, the threads wait. */
+/* While the application writes a dataset, the threads do little. */
 void memory_pause(struct run *run, bool pause);
 
 void memory_end(struct run *run);

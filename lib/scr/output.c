@@ -233,6 +233,7 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 	run->out = NULL;
 	if (rc == 0)
 		rc = held_commit(run, &d, err);
+	memory_pause(run, false);
 	/* With bypass its files are in no cache: the flush that follows records
 	 * their place. */
 	if (rc == 0 && !s->bypass)
@@ -268,7 +269,6 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		if (!flushing_output(run, s->d.id) && s->bypass)
 			onprefix_note(run, &s->d, HELD_CACHE);
 	}
-	memory_pause(run, false);
 	events_compute(run, true);
 	return rc;
 }
