@@ -41,7 +41,8 @@ struct slot {
 	uint32_t node;			/* of NUMA */
 	_Atomic uint64_t ino, capacity; /* of the file; bytes of pages */
 	/* A write that makes the file larger is under way: the size before it,
-	 * and after.  STORE_NO_WRITE: none is. */
+	 * or where it begins if that is more, and after.  STORE_NO_WRITE: none
+	 * is. */
 	_Atomic uint64_t before, after;
 	_Atomic uint32_t writing; /* one such write at a time */
 	uint32_t unused;

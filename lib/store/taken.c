@@ -424,7 +424,10 @@ write_mapped(struct taken *t, int fd, const struct iovec *v, int count,
 		grows = fstat(fd, &is) == 0 && end > (uint64_t)is.st_size;
 		if (grows) {
 			atomic_store(&l->after, end);
-			atomic_store(&l->before, (uint64_t)is.st_size);
+			/* What others write between the two stays. */
+			atomic_store(&l->before,
+				     off > is.st_size ? (uint64_t)off
+						      : (uint64_t)is.st_size);
 		} else {
 			atomic_store(&l->writing, 0);
 		}

@@ -282,7 +282,7 @@ recover(const struct tending *t, struct slot *l, int dir, const char *name)
 
 		/* Whoever wrote behind the data since then made it a hole. */
 		if (before != STORE_NO_WRITE && fstat(fd, &is) == 0 &&
-		    (uint64_t)is.st_size == atomic_load(&l->after) &&
+		    (uint64_t)is.st_size <= atomic_load(&l->after) &&
 		    before < (uint64_t)is.st_size &&
 		    ftruncate(fd, (off_t)before) == 0)
 			t->done->recovered++;
