@@ -111,6 +111,10 @@ SHIM  := $(patsubst testsuite/shim/%.c,$O/%.so,$(filter-out \
 	%/without.c,$(wildcard testsuite/shim/*.c))) $O/without \
 	$(patsubst testsuite/cluster/%.c,$O/%.so,$(wildcard testsuite/cluster/*.c))
 
+# What the tests of stores run; calls_*.c are parts of one.
+STORES := $(patsubst testsuite/store/%.c,$O/store/%,$(filter-out \
+	testsuite/store/calls_%,$(wildcard testsuite/store/*.c)))
+
 # Each file in testsuite/mpi is an MPI program; app_*.c are applications, which
 # share shared.c.
 MPIS  := $(if $(MPI_LIBS),$(patsubst testsuite/mpi/%.c,$O/mpi/%,$(filter-out \
@@ -128,7 +132,7 @@ all: ## build/plain/libscr.so
 programs: $(CMDS) $O/libscr_preload.so $O/links $(or $(LIBSCR),no-mpi)
 no-mpi:
 	@echo "libscr is left out: no MPI found; set MPICC, or MPI_CFLAGS and MPI_LIBS"
-tests: programs $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
+tests: programs $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) $(STORES) ## build the test programs too
 
 # --- Rules ---------------------------------------------------------------
 
@@ -165,6 +169,9 @@ $(GENPY): testsuite/gen/gen_meta.py
 	$Qmkdir -p $(@D) && ln -sf "$(CURDIR)/$<" $@
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
 	$(link)
+$O/store/calls: $(call obj,$(wildcard testsuite/store/calls_*.c))
+$O/store/%: $O/testsuite/store/%.o $O/libcore.a
+	$(link) -ldl
 $O/bench/%: $O/testsuite/bench/%.o $(BENCHLIB) $O/libcore.a
 	$(link)
 $O/fuzz/replay: $(call obj,$(wildcard testsuite/fuzz/*.c)) $O/libtest.a $O/libcore.a
