@@ -31,10 +31,8 @@ struct spiller {
 	char dir[PATH_MAX]; /* of the copies */
 	int fd;
 	struct names names;
-	struct map *
-		links; /* copies to which links lead; NULL: not all are known */
-	uint64_t bytes;	  /* of the files in memory */
-	uint64_t spilled; /* of the copies */
+	struct map *links; /* copies that links lead to; NULL: not known */
+	uint64_t spilled;  /* bytes of the copies */
 };
 
 /* Open the directory of the copies.  A new SPILL gets a new one. */
@@ -86,7 +84,8 @@ weigh(void *arg, const char *name, struct error *err)
 	struct stat is;
 
 	if (fstatat(sp->fd, name, &is, AT_SYMLINK_NOFOLLOW) < 0)
-		return error_sys(err, "%s/%s", sp->dir, name);
+		return errno == ENOENT ? 0
+				       : error_sys(err, "%s/%s", sp->dir, name);
 	if (!S_ISREG(is.st_mode))
 		return 0;
 	if (sp->links != NULL && map_get(sp->links, name) == MAP_NONE &&
@@ -271,13 +270,14 @@ spill_once(struct store *s, struct offload_pace *p, uint64_t *count,
 	const uint32_t now = (uint32_t)time(NULL);
 	const bool search = now - atomic_load(&t->searched) >= SEARCH;
 	const uint64_t before = *count;
+	const double begin = clock_seconds();
+	double rest = 0;
 	int rc = -1, io = 0;
 
 	if (t->spill[0] == '\0' ||
-	    (!search &&
-	     (now == atomic_load(&t->looked) || excess(s, UINT64_MAX) == 0)))
+	    (!search && (begin * 1000 < (double)atomic_load(&t->rest) ||
+			 excess(s, UINT64_MAX) == 0)))
 		return 0;
-	atomic_store(&t->looked, now);
 	io = offload_class(OFFLOAD_IDLE);
 	sp.fd = open_spill(&sp, err);
 	rc = sp.fd < 0 ? -1 : names_list(s, &sp.names, err);
@@ -287,14 +287,13 @@ spill_once(struct store *s, struct offload_pace *p, uint64_t *count,
 	}
 	if (rc == 0)
 		rc = dir_each(sp.fd, sp.dir, weigh, &sp, err);
-	for (size_t i = 0; i < sp.names.count; i++)
-		if (sp.names.list[i].link == NULL)
-			sp.bytes +=
-				(uint64_t)sp.names.list[i].is.st_blocks * 512;
 	if (rc == 0)
 		rc = move_all(&sp, count, err);
-	if (*count > before) /* perhaps not all */
-		atomic_store(&t->looked, 0);
+	/* If nothing could be moved: most of the time. */
+	rest = rc < 0		 ? 1
+	       : *count > before ? 0
+				 : 20 * (clock_seconds() - begin);
+	atomic_store(&t->rest, (uint64_t)((clock_seconds() + rest) * 1000));
 	names_free(&sp.names);
 	map_free(sp.links);
 	io_close(sp.fd);

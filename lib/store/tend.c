@@ -382,7 +382,7 @@ tend_once(struct store *s, struct tend_done *done, struct error *err)
 		return -1;
 	t.numa = numa_open();
 	/* Look at everything now. */
-	atomic_store(&s->state->looked, 0);
+	atomic_store(&s->state->rest, 0);
 	atomic_store(&s->state->searched, 0);
 	rc = tend(&t, err);
 	numa_close(t.numa);
