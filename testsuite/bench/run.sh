@@ -554,7 +554,7 @@ in_memory() {
 	local -x BENCH_PRELOAD=$tree/libscr_preload.so
 
 	"$bench/store" -r "${BENCH_ROUNDS:-15}" "$@" >"$tmp/rows"
-	sed -n "s|^\(# [a-z]*\)=$tmp/\([a-z]*\)/[^:]*|\1, \2|p" "$tmp/rows"
+	sed -n "s|^\(# [a-z]*\)=$tmp/\([a-z_]*\)/[^:]*|\1, \2|p" "$tmp/rows"
 	rm -rf "$tmp"/{always,within_size,default}/*
 }
 
