@@ -549,11 +549,12 @@ against() {
 		result "$1" "$2"
 }
 
-# in_memory [arguments of bench/store]: write $tmp/rows, and print GB/s.
+# in_memory TIMES [arguments of bench/store]: write $tmp/rows, of TIMES as many
+# rounds as others have, and print GB/s.
 in_memory() {
 	local -x BENCH_PRELOAD=$tree/libscr_preload.so
 
-	"$bench/store" -r "${BENCH_ROUNDS:-15}" "$@" >"$tmp/rows"
+	"$bench/store" -r $((rounds * $1)) "${@:2}" >"$tmp/rows"
 	sed -n "s|^\(# [a-z]*\)=$tmp/\([a-z_]*\)/[^:]*|\1, \2|p" "$tmp/rows"
 	rm -rf "$tmp"/{always,within_size,default}/*
 }
@@ -568,8 +569,8 @@ stores() {
 	local always=$tmp/always within=$tmp/within_size default=$tmp/default
 	local d kind mib p free n
 
-	note "files in memory: in the store, by write() to a new file, and the bare copy into a mapped file;"
-	note "after WAY and huge= of the tmpfs: median and best GB/s of all processes. default: pages of 4 KiB"
+	note "files in memory, new ones: in the store, by write(), and the bare copy past the cache into a mapped file;"
+	note "after WAY and huge= of its tmpfs (default: pages of 4 KiB): median and best GB/s of all processes"
 	mkdir "$default"
 	if ! huge always 2>"$tmp/n" || ! huge within_size 2>"$tmp/n"; then
 		note "not measured: no tmpfs with huge pages can be mounted here"
@@ -583,19 +584,21 @@ stores() {
 				note "not measured: $p x $mib MiB: too few processors, or memory"
 				continue
 			fi
-			d=$mib-$p
-			in_memory -p "$p" -s $((mib << 20)) store="$always/s" \
-				first="$always/f" copy="$always/c" \
-				new="$always/n" new="$default/n"
-			against "store-warm-$d/copy" 1.11 1 3
-			against "store-first-$d/copy" 1.18 2 3
-			against "store-warm-$d/always" 1.05 1 4
-			against "store-warm-$d/default" 1.05 1 5
-			in_memory -p "$p" -s $((mib << 20)) store="$default/s" \
-				first="$default/f" copy="$default/c" \
-				new="$default/n"
-			against "store-warm-$d default" 1.05 1 4
-			against "store-first-$d default" 1.05 2 4
+			d="$mib MiB x $p"
+			n=$((mib < 100 ? 6 : 3))
+			note "$d, 16 MiB a call"
+			in_memory $n -p "$p" -s $((mib << 20)) -c $((16 << 20)) \
+				store="$always/s" first="$always/f" \
+				copy="$always/c" new="$always/n" new="$default/n"
+			against "store-warm/copy $d" 1.11 1 3
+			against "store-first/copy $d" 1.18 2 3
+			against "store-warm/always $d" 1.05 1 4
+			against "store-warm/default $d" 1.05 1 5
+			in_memory $n -p "$p" -s $((mib << 20)) -c $((16 << 20)) \
+				store="$default/s" first="$default/f" \
+				copy="$default/c" new="$default/n"
+			against "store-warm $d default" 1.05 1 4
+			against "store-first $d default" 1.05 2 4
 		done
 	done
 	for kind in default always within_size; do
@@ -603,18 +606,23 @@ stores() {
 		n=10000
 		[[ $kind != always ]] || n=500 # of 2 MiB each
 		for p in 1 2; do
-			in_memory -p "$p" -n $n -s 4096 store="$d/s" new="$d/n"
-			against "store-small-$p $kind" 1.05 1 2
+			note "$n files of 4 KiB x $p: create, write and close each, then unlink each"
+			in_memory 6 -p "$p" -n $n -s 4096 store="$d/s" \
+				new="$d/n"
+			against "store-small x $p $kind" 1.05 1 2
 		done
-		in_memory -a -c 1024 store="$d/s" new="$d/n"
-		against "store-append-1K $kind" 1.05 1 2
+		note "64 MiB in appends of 1 KiB, and in writes of 4 KiB, 64 KiB and 1 MiB"
+		in_memory 4 -a -c 1024 store="$d/s" new="$d/n"
+		against "store-append 1 KiB $kind" 1.05 1 2
 		for n in 4 64 1024; do
-			in_memory -c $((n << 10)) store="$d/s" new="$d/n"
-			against "store-write-${n}K $kind" 1.05 1 2
+			in_memory 4 -c $((n << 10)) store="$d/s" new="$d/n" \
+				copy="$d/c"
+			against "store-write $n KiB $kind" 1.05 1 2
+			against "store-write/copy $n KiB $kind" - 1 3
 		done
 	done
-	note "open, write and close of a file that is not in the store"
-	in_memory -n 20000 -s 1024 -S "$default/s" apart="$default/a" \
+	note "open, write of 1 KiB and close of a file that is not in the store"
+	in_memory 12 -n 20000 -s 1024 -S "$default/s" apart="$default/a" \
 		place="$default/p"
 	against store-apart 1.01 1 2
 	umount "$always" "$within"
