@@ -19,6 +19,7 @@
 #include "report/table.h"
 #include "site/job.h"
 #include "site/resmgr.h"
+#include "store/spill.h"
 #include "store/tend.h"
 #include "str.h"
 #include "verbs.h"
@@ -217,14 +218,18 @@ store_run_status(const struct store_call *c)
 int
 store_run_gc(const struct store_call *c)
 {
-	bool dry_run = false;
+	bool dry_run = false, unlinked = false;
 	const struct opt opts[] = {
 		OPT_FLAG('n', "dry-run", &dry_run,
 			 "only report which stores would be removed"),
+		OPT_FLAG(0, "unlinked", &unlinked,
+			 "remove spilled files to which no link in the store "
+			 "leads"),
 		OPT_END,
 	};
 	struct error err = ERROR_INIT;
 	struct opt_list names = { .count = 0 };
+	uint64_t swept = 0;
 	struct tend_done done = { .cleaned = 0 };
 	struct resmgr *rm = NULL;
 	struct json *j = NULL;
@@ -247,6 +252,8 @@ store_run_gc(const struct store_call *c)
 			s = store_entered(dir, &err);
 			if (s != NULL)
 				(void)tend_once(s, &done, &err);
+			if (s != NULL && unlinked && err.kind == ERROR_NONE)
+				(void)spill_sweep(s, &swept, &err);
 			store_left(s);
 		} else if (err.kind == ERROR_NONE && gone && !dry_run) {
 			(void)store_remove(dir, false, &err);
@@ -269,6 +276,7 @@ store_run_gc(const struct store_call *c)
 	json_set_u64(j, "files_recovered", done.recovered);
 	json_set_u64(j, "files_trimmed", done.trimmed);
 	json_set_u64(j, "files_spilled", done.spilled);
+	json_set_u64(j, "spilled_files_removed", swept);
 	app_answer(j);
 	resmgr_close(rm);
 	store_names_free(&names);

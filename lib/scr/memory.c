@@ -3,11 +3,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "arena.h"
@@ -41,15 +43,18 @@ struct memory {
 /*
  * Recycle what libscr itself writes.  The application writes through the
  * kernel, if the library is not preloaded: it gains nothing from the pages of
- * its old files, and needs their room.
+ * its old files, and needs their room.  A spilled file goes with its link.
  */
 static bool
 recycle(int dirfd, const char *path)
 {
 	uint32_t rank = 0;
+	struct stat is;
 
-	return dataset_dir_kind(path_base(path), &rank) ==
-		       DATASET_DIR_REDUNDANCY &&
+	return (dataset_dir_kind(path_base(path), &rank) ==
+			DATASET_DIR_REDUNDANCY ||
+		(fstatat(dirfd, path, &is, AT_SYMLINK_NOFOLLOW) == 0 &&
+		 S_ISLNK(is.st_mode))) &&
 	       store_unlink(dirfd, path);
 }
 

@@ -21,9 +21,9 @@
 #include "store/store_impl.h"
 #include "str.h"
 
-#define PASS 1.0 /* seconds of a call of spill_once() */
-#define SEARCH 5 /* seconds between two searches for copies without links */
-#define KEEP 5	 /* seconds for which such a copy is kept */
+#define PASS 1.0     /* seconds of a call of spill_once() */
+#define KEEP 5	     /* seconds for which a copy without a link is kept */
+#define PART ".part" /* at the end of the name of a copy being made */
 
 struct spiller {
 	struct store *s;
@@ -33,6 +33,7 @@ struct spiller {
 	struct names names;
 	struct map *links; /* copies that links lead to; NULL: not known */
 	uint64_t spilled;  /* bytes of the copies */
+	uint64_t removed;  /* copies */
 };
 
 /* Open the directory of the copies.  A new SPILL gets a new one. */
@@ -74,8 +75,8 @@ open_spill(struct spiller *sp, struct error *err)
 			 sp->dir);
 }
 
-/* Add up the copies, and remove those that no link leads to and nobody has
- * open. */
+/* Add up the copies, and remove what an interrupted run left; if all links are
+ * known, also what none leads to and nobody has open. */
 static int
 weigh(void *arg, const char *name, struct error *err)
 {
@@ -88,13 +89,16 @@ weigh(void *arg, const char *name, struct error *err)
 				       : error_sys(err, "%s/%s", sp->dir, name);
 	if (!S_ISREG(is.st_mode))
 		return 0;
-	if (sp->links != NULL && map_get(sp->links, name) == MAP_NONE &&
-	    is.st_ctim.tv_sec + KEEP < time(NULL))
+	if (str_ends(name, PART) ||
+	    (sp->links != NULL && map_get(sp->links, name) == MAP_NONE &&
+	     is.st_ctim.tv_sec + KEEP < time(NULL)))
 		o.from =
 			openat(sp->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (o.from >= 0 && offload_lease(&o, F_WRLCK) && o.leased &&
-	    unlinkat(sp->fd, name, 0) == 0)
+	    unlinkat(sp->fd, name, 0) == 0) {
 		is.st_blocks = 0;
+		sp->removed++;
+	}
 	io_close(o.from);
 	sp->spilled += (uint64_t)is.st_blocks * 512;
 	return 0;
@@ -189,7 +193,7 @@ move(const struct spiller *sp, const struct name *n, struct error *err)
 {
 	const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 	const uint64_t bytes = (uint64_t)n->is.st_blocks * 512;
-	char path[PATH_MAX], to[PATH_MAX];
+	char path[PATH_MAX], to[PATH_MAX], part[PATH_MAX + sizeof(PART)];
 	struct offload o = { .pace = sp->pace, .name = n->path, .to = -1 };
 	int rc = 0;
 
@@ -203,13 +207,16 @@ move(const struct spiller *sp, const struct name *n, struct error *err)
 	    o.is.st_ino == n->is.st_ino && o.is.st_dev == n->is.st_dev &&
 	    store_own(&o.is) && names_slot(sp->s, o.is.st_ino) == NULL &&
 	    spill_path(strcpy(to, sp->dir), path_base(path))) {
-		o.to = open(to, O_WRONLY | O_CREAT | O_EXCL | flags, 0600);
-		rc = o.to < 0 ? error_sys(err, "%s", to) : offload(&o, err);
+		str_print(part, sizeof(part), "%s" PART, to);
+		o.to = open(part, O_WRONLY | O_CREAT | O_EXCL | flags, 0600);
+		rc = o.to < 0 ? error_sys(err, "%s", part) : offload(&o, err);
+		if (rc == 1 && rename(part, to) < 0)
+			rc = error_sys(err, "%s", to);
 		if (rc == 1 && io_sync_dir(sp->fd, sp->dir, err) < 0)
 			rc = -1;
 		if (rc == 1)
 			rc = swap(sp, path, &o, to, err);
-		if (rc != 1)
+		if (rc != 1 && unlink(part) < 0)
 			unlink(to);
 	}
 	io_close(o.to);
@@ -261,30 +268,38 @@ move_all(struct spiller *sp, uint64_t *count, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
+static int
+begin(struct spiller *sp, struct error *err)
+{
+	sp->fd = open_spill(sp, err);
+	return sp->fd < 0 ? -1 : names_list(sp->s, &sp->names, err);
+}
+
+static void
+end(struct spiller *sp)
+{
+	names_free(&sp->names);
+	map_free(sp->links);
+	io_close(sp->fd);
+}
+
 int
 spill_once(struct store *s, struct offload_pace *p, uint64_t *count,
 	   struct error *err)
 {
 	struct state *t = s->state;
 	struct spiller sp = { .s = s, .pace = p };
-	const uint32_t now = (uint32_t)time(NULL);
-	const bool search = now - atomic_load(&t->searched) >= SEARCH;
 	const uint64_t before = *count;
-	const double begin = clock_seconds();
+	const double start = clock_seconds();
 	double rest = 0;
 	int rc = -1, io = 0;
 
 	if (t->spill[0] == '\0' ||
-	    (!search && (begin * 1000 < (double)atomic_load(&t->rest) ||
-			 excess(s, UINT64_MAX) == 0)))
+	    start * 1000 < (double)atomic_load(&t->rest) ||
+	    excess(s, UINT64_MAX) == 0)
 		return 0;
 	io = offload_class(OFFLOAD_IDLE);
-	sp.fd = open_spill(&sp, err);
-	rc = sp.fd < 0 ? -1 : names_list(s, &sp.names, err);
-	if (rc == 0 && search) {
-		atomic_store(&t->searched, now);
-		rc = find_links(&sp, (time_t)now, err);
-	}
+	rc = begin(&sp, err);
 	if (rc == 0)
 		rc = dir_each(sp.fd, sp.dir, weigh, &sp, err);
 	if (rc == 0)
@@ -292,11 +307,34 @@ spill_once(struct store *s, struct offload_pace *p, uint64_t *count,
 	/* If nothing could be moved: most of the time. */
 	rest = rc < 0		 ? 1
 	       : *count > before ? 0
-				 : 20 * (clock_seconds() - begin);
+				 : 20 * (clock_seconds() - start);
 	atomic_store(&t->rest, (uint64_t)((clock_seconds() + rest) * 1000));
-	names_free(&sp.names);
-	map_free(sp.links);
-	io_close(sp.fd);
+	end(&sp);
 	(void)offload_class(io);
+	return rc;
+}
+
+int
+spill_sweep(struct store *s, uint64_t *count, struct error *err)
+{
+	struct spiller sp = { .s = s };
+	int rc = 0;
+
+	if (s->state->spill[0] == '\0')
+		return 0;
+	rc = begin(&sp, err);
+	if (rc == 0)
+		rc = find_links(&sp, time(NULL), err);
+	if (rc == 0 && sp.links == NULL)
+		rc = error_set(
+			err, ERROR_SYSTEM,
+			"%s: names change there at this time, so not all "
+			"links to %s are known: try again in some "
+			"seconds",
+			s->dir, sp.dir);
+	if (rc == 0)
+		rc = dir_each(sp.fd, sp.dir, weigh, &sp, err);
+	*count += sp.removed;
+	end(&sp);
 	return rc;
 }

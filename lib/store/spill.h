@@ -10,10 +10,10 @@
  * copy takes its name, and it goes to dirty/, for the pool.
  *
  * The copies are in a directory of the store's own, SPILL/HOST-XXXXXX, to which
- * STORE/.scrkit-store/spill leads.  A copy to which no link in the store leads
- * any more is removed: the link was deleted, or the process was killed before it
- * made the link.  So do not move or copy such a link out of the store, but the
- * file (cp -L, tar -h, scr_store drain).
+ * STORE/.scrkit-store/spill leads.  Who deletes a link by store_unlink() deletes
+ * the copy; a program that knows nothing of stores leaves it there.  It may have
+ * moved the link out of the store as well: so only spill_sweep(), asked for by
+ * the user, removes copies to which no link in the store leads.
  */
 #ifndef STORE_SPILL_H
 #define STORE_SPILL_H
@@ -36,6 +36,10 @@ struct store;
  */
 int spill_once(struct store *s, struct offload_pace *p, uint64_t *count,
 	       struct error *err);
+
+/* Remove copies to which no link in the store leads, some seconds old, which
+ * nobody has open.  Adds their number to *count. */
+int spill_sweep(struct store *s, uint64_t *count, struct error *err);
 
 /* Is there no room in memory for a new file of `size` bytes (UINT64_MAX:
  * unknown), but on a disk? */

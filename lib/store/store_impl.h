@@ -57,10 +57,9 @@ struct earlier {
 struct state {
 	char magic[8];
 	uint32_t slots; /* STORE_SLOTS */
-	/* When spill_once() searched for copies that nobody can reach, in
-	 * seconds; and until when it looks for nothing, in milliseconds of
+	uint32_t unused;
+	/* Until when spill_once() looks for nothing: milliseconds of
 	 * clock_seconds(). */
-	_Atomic uint32_t searched;
 	_Atomic uint64_t rest;
 	_Atomic uint64_t size, pool, spill_size, spill_rate, page;
 	_Atomic uint32_t least; /* 0: never copy */

@@ -383,7 +383,6 @@ tend_once(struct store *s, struct tend_done *done, struct error *err)
 	t.numa = numa_open();
 	/* Look at everything now. */
 	atomic_store(&s->state->rest, 0);
-	atomic_store(&s->state->searched, 0);
 	rc = tend(&t, err);
 	numa_close(t.numa);
 	close(fd);

@@ -159,23 +159,27 @@ let_go() {
 	same
 }
 
-@test "a copy to which no link leads is removed, one whose link was moved is not" {
+@test "a copy without a link is removed if asked, one whose link was moved is not" {
 	full
 	calm scr_store gc "$S"
+	all=$(find ssd -type f | wc -l)
 	mkdir "$S/e"
 	mv "$S/d/f1" "$S/e/other"
 	rm "$S/d/f2"
 	: >"$(echo ssd/*)/left.1"
 	python3 -c 'import sys, time; f = open(sys.argv[1], "w"); time.sleep(60)' \
 		"$(echo ssd/*)/opened" 3>&- &
-	until_so eval 'scr_store gc "$S"; [[ $(find ssd -type f | wc -l) == 2 ]]'
+	sleep 6
+	calm scr_store gc "$S"
+	[[ $(find ssd -type f | wc -l) == "$((all + 2))" ]]
+	until_so eval 'scr_store gc --unlinked "$S"; [[ $(find ssd -type f | wc -l) == 2 ]]'
 	kill $!
 	[[ -e $(find ssd -name opened) ]]
 	[[ $(sha1sum <"$S/e/other") == "${sums%% *}"* ]]
 	# Others' files are nobody's business.
 	mkdir ssd/other
 	: >ssd/other/file
-	until_so eval 'scr_store gc "$S"; [[ -z $(find ssd -name opened) ]]'
+	until_so eval 'scr_store gc --unlinked "$S"; [[ -z $(find ssd -name opened) ]]'
 	[[ -e ssd/other/file && -e $S/e/other ]]
 	scr_store rm "$S"
 	[[ $(find ssd -mindepth 1) == ssd/other$'\n'ssd/other/file ]]
@@ -204,7 +208,7 @@ let_go() {
 		done
 	done
 	# What the last one left goes, too.
-	until_so eval 'scr_store gc "$S"; moved f1 f2'
+	until_so eval 'scr_store gc --unlinked "$S"; moved f1 f2'
 }
 
 @test "killed at any moment" {
@@ -234,7 +238,7 @@ let_go() {
 	            assert f.read() == data[i % 4], path
 	assert moved > 0
 	END
-	until_so eval 'scr_store gc "$S"
+	until_so eval 'scr_store gc --unlinked "$S"
 		[[ $(find ssd -type f | wc -l) == $(find "$S" -type l -name "f*" | wc -l) ]]'
 	scr_store run --store "$S" sh -c 'rm "$0"/f*' "$S"
 	calm scr_store gc "$S"
