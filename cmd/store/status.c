@@ -184,16 +184,15 @@ store_run_status(const struct store_call *c)
 		struct store *s = store_entered(names.items[i], &err);
 		struct store_status st;
 		struct store_options o;
-		char dir[STORE_PATH_MAX], path[STORE_PATH_MAX + 64];
+		char dir[STORE_PATH_MAX], path[PATH_MAX];
 		uint64_t spilled = 0;
 
 		if (s != NULL && store_status(s, &st, &err) == 0) {
 			store_options(s, &o);
 			snprintf(dir, sizeof(dir), "%s", store_dir(s));
-			/* A link, if it spills. */
-			snprintf(path, sizeof(path),
-				 "%s/" STORE_META "/spill/.", dir);
-			(void)io_tree_size(AT_FDCWD, path, &spilled, NULL);
+			if (spill_dir(s, path)[0] != '\0')
+				(void)io_tree_size(AT_FDCWD, path, &spilled,
+						   NULL);
 		}
 		store_left(s);
 		if (err.kind == ERROR_NONE)
