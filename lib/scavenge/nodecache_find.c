@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,6 +27,7 @@
 #include "path.h"
 #include "scavenge/nodecache.h"
 #include "scavenge/nodecache_impl.h"
+#include "store/spill.h"
 #include "str.h"
 
 void
@@ -274,6 +276,7 @@ remove_dataset(const struct nodecache_where *w,
 	       const struct nodecache_dataset *d, uint64_t *bytes,
 	       struct error *err)
 {
+	char store[PATH_MAX];
 	struct kvtree *t = NULL;
 	int dir = -1, rc = -1;
 
@@ -297,7 +300,12 @@ remove_dataset(const struct nodecache_where *w,
 	close(dir);
 	if (rc < 0)
 		return error_wrap(err, "%s", w->cntl);
-	return d->dir == NULL ? 0 : io_remove_tree(AT_FDCWD, d->dir, err);
+	if (d->dir == NULL)
+		return 0;
+	/* BASE/USER is perhaps a store in memory. */
+	snprintf(store, sizeof(store), "%s/../..", d->dir);
+	spill_forget(store, AT_FDCWD, d->dir);
+	return io_remove_tree(AT_FDCWD, d->dir, err);
 }
 
 int

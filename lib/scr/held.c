@@ -18,6 +18,7 @@
 #include "meta/filemap.h"
 #include "path.h"
 #include "scr/held.h"
+#include "scr/memory.h"
 #include "scr/run.h"
 #include "str.h"
 #include "team/say.h"
@@ -196,6 +197,8 @@ held_erase(int fd, const struct device *st, const char *name)
 {
 	struct error why = ERROR_INIT;
 
+	if (st->tends != NULL)
+		memory_forget(st, fd, name);
 	if (io_remove_tree(fd, name, &why) < 0)
 		say_warn("%s/%s: cannot be removed: %s", st->dir, name,
 			 why.text);

@@ -21,6 +21,7 @@
 #include "scr/held.h"
 #include "scr/run.h"
 #include "store/file.h"
+#include "store/spill.h"
 #include "store/tend.h"
 #include "team/cores.h"
 #include "team/say.h"
@@ -264,6 +265,12 @@ memory_tend(struct run *run)
 				 "their memory",
 				 st->base);
 	}
+}
+
+void
+memory_forget(const struct device *st, int fd, const char *name)
+{
+	spill_forget(store_dir(st->tends->store), fd, name);
 }
 
 void

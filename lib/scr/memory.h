@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 
+struct device;
 struct run;
 
 /* Make the stores, repair what killed processes left there, and use them.  A
@@ -26,6 +27,10 @@ void memory_begin(struct run *run);
  * without a dataset, two for each rank, which divide POOL.
  */
 void memory_tend(struct run *run);
+
+/* The directory `name` in the open `fd` will be deleted: delete the copies of
+ * its spilled files. */
+void memory_forget(const struct device *st, int fd, const char *name);
 
 /* While the application writes a dataset, the threads do little. */
 void memory_pause(struct run *run, bool pause);

@@ -107,7 +107,6 @@ add_memory(struct run *run, const struct conf_group *line, struct device *st,
 					    sizes[i].key),
 				 &why);
 	}
-	snprintf(st->options.job, sizeof(st->options.job), "%s", run->p.job_id);
 	if (spill == NULL)
 		return 0;
 	st->spill = path_normal_in(run->arena, "", spill, err);

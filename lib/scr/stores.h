@@ -31,7 +31,8 @@ struct device {
 	bool threads;	   /* FLUSH=PTHREAD: threads copy its files */
 	bool memory;	   /* TYPE=MEMORY: BASE/USER is a store in memory */
 	const char *spill; /* SPILL, a normal path, or NULL */
-	struct store_options options; /* of the store; spill: SPILL/USER */
+	/* Of the store.  No job: it has the caches of all jobs of the user. */
+	struct store_options options; /* spill: SPILL/USER */
 	struct memory *tends; /* memory.h: its work on this rank, or NULL */
 	struct team sharers;  /* the ranks that share `dir`; its rank 0
 				      makes it */

@@ -59,6 +59,11 @@ char *spill_dir(const struct store *s, char to[static PATH_MAX]);
  * or it is too long. */
 bool spill_path(char to[static PATH_MAX], const char *base);
 
+/* Remove the copies to which links in `name` below `dirfd` lead, a directory of
+ * the caller's own store `dir` that will be deleted.  Without this, they are
+ * removed when the store is tended. */
+void spill_forget(const char *dir, int dirfd, const char *name);
+
 /* May a file be spilled in this directory?  In others our commands would not
  * follow the link (path.h). */
 bool spill_trusts(const struct stat *dir);

@@ -8,19 +8,65 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dir.h"
+#include "path.h"
 #include "store/spill.h"
 #include "store/store_impl.h"
 
-char *
-spill_dir(const struct store *s, char to[static PATH_MAX])
+/* spill_dir() of the store at `dir`. */
+static char *
+find_copies(const char *dir, char to[static PATH_MAX])
 {
 	char link[STORE_ROOM];
 	ssize_t n = 0;
 
-	snprintf(link, sizeof(link), "%s/" STORE_META "/spill", s->dir);
+	snprintf(link, sizeof(link), "%s/" STORE_META "/spill", dir);
 	n = readlink(link, to, PATH_MAX - 1);
 	to[n < 0 ? 0 : n] = '\0';
 	return to;
+}
+
+char *
+spill_dir(const struct store *s, char to[static PATH_MAX])
+{
+	return find_copies(s->dir, to);
+}
+
+static void
+forget(const char *copies, int dirfd, const char *name)
+{
+	char to[PATH_MAX];
+	const ssize_t n = readlinkat(dirfd, name, to, sizeof(to) - 1);
+	const char *rest = NULL;
+	struct dir_walk w;
+	int fd = -1;
+
+	if (n > 0) {
+		to[n] = '\0';
+		rest = path_below(to, copies);
+		if (rest != NULL && strchr(rest, '/') == NULL)
+			(void)unlink(to);
+		return;
+	}
+	fd = dir_open_plain(dirfd, name);
+	if (fd < 0)
+		return;
+	if (dir_walk(&w, fd, name, NULL) == 0)
+		while ((rest = dir_next(&w)) != NULL)
+			forget(copies, fd, rest);
+	(void)dir_done(&w, 0, NULL);
+	close(fd);
+}
+
+void
+spill_forget(const char *dir, int dirfd, const char *name)
+{
+	char copies[PATH_MAX];
+	struct stat is;
+
+	if (stat(dir, &is) == 0 && is.st_uid == geteuid() &&
+	    find_copies(dir, copies)[0] == '/')
+		forget(copies, dirfd, name);
 }
 
 bool

@@ -73,6 +73,44 @@ pooled() { find "$NODES/$1/tester/.scrkit-store" -mindepth 2 -type f | wc -l; }
 	done
 }
 
+# tended: the store of each node was tended; `copies` are those of spilled files.
+tended() {
+	local k
+
+	for k in 0 1 2 3; do
+		ends 0 on_node $k scr_store gc "$SSD/tester"
+	done
+	copies=$(find "$NODES" -path '*/disk/*' -type f -printf '%f\n' | sort)
+	[[ -n $copies ]] || failed "nothing is spilled"
+}
+
+# linked: these have links.
+linked() {
+	find "$NODES" -path '*/disk/*' -type f -printf '%f\n' | sort >copies
+	find "$NODES" -path '*/scr.dataset.*' -type l -printf '%l\n' |
+		sed 's|.*/||' | sort |
+		diff copies - || failed "copies without links"
+}
+
+@test "what does not fit is spilled; its copies go with it, in an eviction and with --clean" {
+	local copies
+
+	echo "STORE=$SSD TYPE=MEMORY SIZE=16M POOL=4M SPILL=$SSD/disk" >.scrconf
+	export SCR_CACHE_SIZE=3
+	works "0 1 2 3" app_ckpt steps=3 "$BIG"
+	tended
+	works "0 1 2 3" app_ckpt steps=2 "$BIG"
+	linked
+	sed -i 's/16M/8M/' .scrconf # the newest one, too
+	works "0 1 2 3" app_ckpt steps=0
+	tended
+	lose 1
+	ends 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh --clean
+	ends 0 scr_inspect -p "$PREFIX" --deep --checksums -d ckpt.2
+	[[ $(cached 0) == "3 4" ]] || failed "not clean: $(cached 0)"
+	linked
+}
+
 @test "a job restarts from spilled files, rebuilds from them, moves them to other nodes" {
 	fresh
 	spill 3 0 1 2 3
