@@ -561,7 +561,7 @@ in_memory() {
 
 # huge KIND: mount a tmpfs with huge=KIND at $tmp/KIND.
 huge() {
-	mkdir "$tmp/$1"
+	mkdir -p "$tmp/$1"
 	mount -t tmpfs -o "huge=$1,size=50%" scrkit-bench "$tmp/$1"
 }
 
@@ -628,6 +628,17 @@ stores() {
 	umount "$always" "$within"
 }
 
+spills() {
+	note "files in a store, of which some percent go to the disk meanwhile (bench/spill):"
+	note "GB/s until the writes returned, until all is durable; expected as the sum, as the maximum"
+	if ! huge always 2>"$tmp/n"; then
+		note "not measured: no tmpfs with huge pages can be mounted here"
+		return
+	fi
+	"$bench/spill" "$tmp/always/s" "$disk/spilled" || missed=$((missed + 1))
+	umount "$tmp/always"
+}
+
 startup() {
 	local c
 	note "start-up, twenty times, against a trivial program"
@@ -643,7 +654,7 @@ startup() {
 
 printf 'name\tours\treference\tratio\tleast..greatest\tcpu ratio\tgoal\tverdict\n'
 for part in rebuilds fti_rebuilds cold index builds packs fti_files \
-	scavenges libscr stores startup; do
+	scavenges libscr stores spills startup; do
 	if wanted "$part"; then $part; fi
 done
 note "$missed missed"

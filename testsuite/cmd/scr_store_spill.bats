@@ -194,7 +194,7 @@ let_go() {
 	moved f1 f2
 	read -r count <count
 	((count > 30))
-	pick 3 $(seq "$count")
+	pick 5 $(seq "$count")
 	for n in "${picked[@]}"; do
 		for kill in KILL_AT KILL_AFTER; do
 			full
