@@ -36,8 +36,8 @@ struct offload {
 	bool unread;	/* set: the error is one of reading */
 };
 
-/* Put the I/O of the calling thread, and of those that it starts, into the class
- * `idle` (ioprio_set(2)), or what this returned before. */
+/* Put the I/O of the calling thread, and of those that it starts, into the idle
+ * class of ioprio_set(2), or into what this returned before. */
 #define OFFLOAD_IDLE (3 << 13)
 int offload_class(int io);
 

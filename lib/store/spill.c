@@ -127,8 +127,8 @@ find_links(struct spiller *sp, time_t now, struct error *err)
 	return 0;
 }
 
-/* How many bytes have to be moved, if the files have `files` bytes?  UINT64_MAX:
- * at most what is used. */
+/* How many bytes have to be moved, if the files have `files` bytes?
+ * UINT64_MAX: at most what is used. */
 static uint64_t
 excess(const struct store *s, uint64_t files)
 {

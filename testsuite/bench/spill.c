@@ -6,9 +6,9 @@
  *   spill [-i] [-p PROCESSES] [-n FILES] [-s SIZE] STORE DISK
  *
  * Each process writes FILES files of SIZE bytes, with libscr_preload.so's
- * functions, into a store that is populated; its limit makes 0, 3, 6, 12, 25, 50
- * or 100 percent of them go to DISK, while one more process tends the store (-i:
- * with the lowest priority, as `scr_store run`).  Then all files are compared.
+ * functions, into a store that is populated.  Its limit makes 0, 3, 6, 12, 25,
+ * 50 or 100 percent of them go to DISK, while one more process tends the store
+ * (-i: with the lowest priority, as `scr_store run`).  Then all are compared.
  *
  * Prints for each percentage, in GB/s of all files:
  *   returned   until all writes and closes have returned
@@ -170,8 +170,8 @@ compare(const unsigned char *data, unsigned spilled)
 	}
 }
 
-/* Write the files, `spilled` of which go to the disk.  Returns the seconds until
- * the writes returned, and until all is durable. */
+/* Write the files, `spilled` of which go to the disk.  Returns the seconds
+ * until the writes returned, and until all is durable. */
 static void
 run(const unsigned char *data, unsigned spilled, double seconds[2])
 {
