@@ -168,8 +168,8 @@ check_stores(struct doctor *d, const struct job *j)
 		add(d, there && fs.huge[0] != '\0' ? GOOD : WARNING, "store",
 		    str_printed(PATH_MAX + 64,
 				"in /etc/fstab: scr_store %s tmpfs "
-				"mode=1777,huge=always 0 0",
-				g[n].value),
+				"mode=1777,huge=%s 0 0",
+				g[n].value, tmpfs_best_huge()),
 		    "%s: %s", g[n].value,
 		    !there		 ? "not in memory on this machine"
 		    : fs.huge[0] == '\0' ? "in memory, without huge pages"

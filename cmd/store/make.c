@@ -28,7 +28,7 @@
 
 /* The first word of the line of a mount of ours. */
 #define SOURCE "scr_store"
-#define FSTAB SOURCE " %s tmpfs mode=1777,huge=always 0 0"
+#define FSTAB SOURCE " %s tmpfs mode=1777,huge=%s 0 0"
 
 /* --- The rights of the owner --- */
 
@@ -109,16 +109,17 @@ store_set(const char *dir, const struct store_given *given, bool change,
 static int
 mount_at(int fd, uint64_t size, const struct passwd *owner)
 {
-	static const char *const huge[] = { "huge=always", "huge=within_size",
-					    "mode=0700" };
+	const char *const huge[] = { tmpfs_best_huge(), "always", "never" };
 	char options[256], path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (size_t i = 0; i < 3; i++) {
-		snprintf(options, sizeof(options),
-			 size > 0 ? "mode=0700,uid=%u,gid=%u,%s,size=%" PRIu64
-				  : "mode=0700,uid=%u,gid=%u,%s",
-			 owner->pw_uid, owner->pw_gid, huge[i], size);
+		snprintf(
+			options, sizeof(options),
+			size > 0
+				? "mode=0700,uid=%u,gid=%u,huge=%s,size=%" PRIu64
+				: "mode=0700,uid=%u,gid=%u,huge=%s",
+			owner->pw_uid, owner->pw_gid, huge[i], size);
 		if (mount(SOURCE, path, "tmpfs", MS_NOSUID | MS_NODEV,
 			  options) == 0)
 			return 0;
@@ -163,7 +164,7 @@ make_place(const char *dir, uint64_t size, const struct passwd *owner,
 				   "%s: not in memory, and only root may mount "
 				   "there: name a directory in /dev/shm, or "
 				   "have this line in /etc/fstab: " FSTAB,
-				   dir, dir);
+				   dir, dir, tmpfs_best_huge());
 }
 
 int
@@ -207,7 +208,8 @@ store_run_mount(const struct store_call *c)
 	    st.page < STORE_FILE_LEAST && tmpfs_of(dir.data, &fs))
 		app_warn("%s: pages of %s: for huge ones have this line in "
 			 "/etc/fstab: " FSTAB,
-			 dir.data, str_size(st.page), fs.point);
+			 dir.data, str_size(st.page), fs.point,
+			 tmpfs_best_huge());
 	store_left(s);
 	buf_free(&dir);
 	return app_report(STATUS_OK, &err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -44,6 +45,19 @@ tmpfs_of(const char *dir, struct tmpfs *to)
 	}
 	endmntent(mounts);
 	return found;
+}
+
+const char *
+tmpfs_best_huge(void)
+{
+	int major = 0, minor = 0;
+	struct utsname u;
+
+	/* Before, pages behind the end of a file were not within its size. */
+	if (uname(&u) < 0 || sscanf(u.release, "%d.%d", &major, &minor) != 2 ||
+	    major < 6 || (major == 6 && minor < 12))
+		return "always";
+	return "within_size";
 }
 
 /* Is `dir` at `at`, whole?  An end of a line or a deleted file may follow. */

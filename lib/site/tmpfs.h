@@ -15,6 +15,10 @@ struct tmpfs {
 /* The memory file system of `dir`.  False: `dir` is in none, or missing. */
 bool tmpfs_of(const char *dir, struct tmpfs *to);
 
+/* The option huge= with which large files have huge pages, and small ones small
+ * pages if this kernel has that. */
+const char *tmpfs_best_huge(void);
+
 /* Of the processes that the caller may look at, one that has files below `dir`
  * (absolute, links resolved) open or mapped, or works there; 0: none.  The
  * caller itself does not count. */

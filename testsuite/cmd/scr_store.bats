@@ -252,7 +252,7 @@ printf '%s R\n' $1"
 	calm scr_store mount --size 128M --pool 2M "$S"
 	[[ $(fact "$S" pool_limit) == $((2 << 20)) ]]
 	[[ $(grep -c "^scr_store $S " /proc/self/mounts) == 1 ]]
-	[[ $(findmnt -n -o OPTIONS "$S") != *huge=always* ]] ||
+	[[ $(findmnt -n -o OPTIONS "$S") != *huge=* ]] ||
 		[[ $(fact "$S" page) == $((2 << 20)) ]]
 	calm scr_store umount "$S"
 	[[ ! -e $S ]] && ! grep "$S" /proc/self/mounts
@@ -260,7 +260,7 @@ printf '%s R\n' $1"
 	mkdir "$S"
 	mount -t tmpfs -o mode=0755 other "$S"
 	ends 0 scr_store mount "$S"
-	assert_stderr_one_line "/etc/fstab: scr_store $S tmpfs mode=1777,huge=always 0 0"
+	assert_stderr_one_line "/etc/fstab: scr_store $S tmpfs mode=1777,huge=within_size 0 0"
 	: >"$S/file"
 	calm scr_store rm "$S"
 	mountpoint -q "$S" && [[ -z $(ls -A "$S") ]]
@@ -279,7 +279,7 @@ printf '%s R\n' $1"
 		chmod 1777 "$H"
 		become 1234
 		ends 0 "${as[@]}" scr_store mount "$H/t"
-		assert_stderr_one_line "huge=always"
+		assert_stderr_one_line "huge=within_size"
 		"${as[@]}" scr_store status "$H/t"
 		on_disk
 		chmod 1777 "$D"
