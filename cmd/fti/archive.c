@@ -17,6 +17,7 @@
 #include "ftijob/set.h"
 #include "json.h"
 #include "lock.h"
+#include "num.h"
 #include "output.h"
 #include "path.h"
 #include "report/fti.h"
@@ -67,43 +68,14 @@ add_set(struct archive *c, const struct fti_set *set, const char *action)
 
 /* --- Keeping --- */
 
-static int
-keep_one(struct archive *c, struct fti_sets *in, struct fti_set *set,
-	 struct error *err)
-{
-	const struct fti_next n = { c->dir, &c->o, true };
-	int rc = 0;
-
-	if (fti_set_examine(in, set, true, &c->work, err) < 0)
-		return -1;
-	if (set->state != FTI_SET_WHOLE)
-		return fti_refuse(&n, in, set, c->next, err);
-	if (!c->work.dry_run && fti_archive_clean(&c->a, set->exec, err) < 0)
-		return -1;
-	rc = fti_archive_keep(&c->a, &in->tree, set, &c->work, err);
-	if (rc < 0)
-		return -1;
-	add_set(c, set, rc == 0 ? "keep" : "archive");
-	c->answer.bytes_written += c->a.bytes;
-	if (rc == 0)
-		buf_add_str(&c->out, "archived already\n");
-	else if (c->work.dry_run) {
-		buf_printf(&c->fresh, "%s\n", set->exec);
-		buf_printf(&c->out, "would archive %zu %s, %s\n",
-			   str_count(c->a.files, "file"), str_size(set->bytes));
-	} else
-		buf_printf(&c->out, "archived: %zu %s linked, %zu copied\n",
-			   str_count(c->a.linked, "file"), c->a.copied);
-	return 0;
-}
-
 /* Keep what is at level 4.  A checkpoint that is not whole does not stop the
  * others. */
 static int
 keep_all(struct archive *c, struct error *err)
 {
+	const struct fti_next n = { c->dir, &c->o, true };
 	struct fti_sets in = { .count = 0 };
-	int rc = fti_open_sets(&in, c->dir, &c->o, &c->work, err);
+	int rc = fti_open_sets(&in, c->dir, &c->o, &c->work, err), kept = 0;
 	size_t found = 0;
 
 	for (size_t i = 0; rc == 0 && i < in.count; i++) {
@@ -114,18 +86,40 @@ keep_all(struct archive *c, struct error *err)
 		    (c->id != 0 && set->id != c->id))
 			continue;
 		found++;
-		if (work_go_on(&c->work, err) < 0)
-			rc = -1;
-		else if (keep_one(c, &in, set, &why) < 0)
+		rc = work_go_on(&c->work, err);
+		if (rc < 0)
+			break;
+		kept = fti_set_examine(&in, set, true, &c->work, &why);
+		if (kept == 0 && set->state != FTI_SET_WHOLE)
+			kept = fti_refuse(&n, &in, set, c->next, &why);
+		if (kept == 0 && !c->work.dry_run)
+			kept = fti_archive_clean(&c->a, set->exec, &why);
+		if (kept == 0)
+			kept = fti_archive_keep(&c->a, &in.tree, set, &c->work,
+						&why);
+		if (kept < 0) {
 			c->status = app_report(c->status, &why);
+			continue;
+		}
+		add_set(c, set, kept == 0 ? "keep" : "archive");
+		c->answer.bytes_written += c->a.bytes;
+		if (kept == 0)
+			buf_add_str(&c->out, "archived already\n");
+		else if (c->work.dry_run) {
+			buf_printf(&c->fresh, "%s\n", set->exec);
+			buf_printf(&c->out, "would archive %zu %s, %s\n",
+				   str_count(c->a.files, "file"),
+				   str_size(set->bytes));
+		} else
+			buf_printf(&c->out,
+				   "archived: %zu %s linked, %zu copied\n",
+				   str_count(c->a.linked, "file"), c->a.copied);
 	}
-	if (rc == 0 && found == 0 && c->id != 0)
+	if (rc == 0 && found == 0)
 		rc = error_set(err, ERROR_ABSENT,
-			       "%s: no checkpoint %" PRIu64 " at level 4",
-			       c->dir, c->id);
-	else if (rc == 0 && found == 0)
-		rc = error_set(err, ERROR_ABSENT,
-			       "%s: no checkpoint at level 4", c->dir);
+			       "%s: no checkpoint%s%s at level 4", c->dir,
+			       c->id != 0 ? " " : "",
+			       c->id != 0 ? num_str(c->id) : "");
 	fti_sets_free(&in);
 	return rc;
 }
@@ -149,12 +143,9 @@ list_all(struct archive *c, struct error *err)
 	struct fti_sets in = { .count = 0 };
 	int rc = open_archive(c, &in, err);
 
-	for (size_t i = 0; rc == 1 && i < in.count; i++) {
-		struct fti_set *set = &in.list[i];
-
-		if (fti_set_examine(&in, set, false, &c->work, err) < 0)
+	for (size_t i = 0; rc == 1 && i < in.count; i++)
+		if (fti_set_examine(&in, &in.list[i], false, &c->work, err) < 0)
 			rc = -1;
-	}
 	if (rc == 1 && app_json()) {
 		struct json *more = json_new_object();
 
@@ -264,12 +255,7 @@ run(struct archive *c, struct error *err)
 int
 fti_run_archive(const struct fti_call *call)
 {
-	struct archive c = {
-		.work = { APP_WORK },
-		.name = BUF_INIT,
-		.fresh = BUF_INIT,
-		.out = BUF_INIT,
-	};
+	struct archive c = { .work = { APP_WORK } };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_U64(0, "id", &c.id, "N", 1, INT32_MAX,

@@ -89,44 +89,44 @@ take_range(void *arg, const struct fti_difference *v, const struct fti_range *r)
 }
 
 static void
-add_line(struct diff *d, const struct fti_difference *v)
-{
-	struct buf *out = &d->text;
-
-	buf_printf(out, "variable %" PRId32 ": ", v->id);
-	if (v->a == NULL || v->b == NULL) {
-		buf_printf(out, "%s, %" PRIu64 " bytes\n",
-			   v->a == NULL ? "added" : "removed",
-			   v->a == NULL ? v->b->size : v->a->size);
-		return;
-	}
-	if (v->a->size != v->b->size)
-		buf_printf(out, "size was %" PRIu64 ", is %" PRIu64 " bytes; ",
-			   v->a->size, v->b->size);
-	if (v->bytes == 0)
-		buf_add_str(out, "no byte of those that both have changed");
-	else
-		buf_printf(out, "%" PRIu64 " %s in %" PRIu64 " %s changed",
-			   v->bytes, str_plural(v->bytes, "byte"), v->ranges,
-			   str_plural(v->ranges, "range"));
-	if (v->ranges > SHOWN && !d->all)
-		buf_printf(out, " (%d are listed; --all lists all)", SHOWN);
-	buf_add_char(out, '\n');
-}
-
-static void
 take_variable(void *arg, const struct fti_difference *v)
 {
 	struct diff *d = arg;
 	const bool same = v->a != NULL && v->b != NULL &&
 			  v->a->size == v->b->size && v->ranges == 0;
+	struct buf *out = &d->text;
 	struct json *j = NULL;
 
 	d->same += same;
 	d->differ += !same;
-	if (!app_json() && !same)
-		add_line(d, v);
+	if (!app_json() && same)
+		return;
+	if (!app_json() && (v->a == NULL || v->b == NULL)) {
+		buf_printf(out, "variable %" PRId32 ": %s, %" PRIu64 " bytes\n",
+			   v->id, v->a == NULL ? "added" : "removed",
+			   v->a == NULL ? v->b->size : v->a->size);
+		flush(d);
+		return;
+	}
 	if (!app_json()) {
+		buf_printf(out, "variable %" PRId32 ": ", v->id);
+		if (v->a->size != v->b->size)
+			buf_printf(out,
+				   "size was %" PRIu64 ", is %" PRIu64
+				   " bytes; ",
+				   v->a->size, v->b->size);
+		if (v->bytes == 0)
+			buf_add_str(out,
+				    "no byte of those that both have changed");
+		else
+			buf_printf(out,
+				   "%" PRIu64 " %s in %" PRIu64 " %s changed",
+				   v->bytes, str_plural(v->bytes, "byte"),
+				   v->ranges, str_plural(v->ranges, "range"));
+		if (v->ranges > SHOWN && !d->all)
+			buf_printf(out, " (%d are listed; --all lists all)",
+				   SHOWN);
+		buf_add_char(out, '\n');
 		flush(d);
 		return;
 	}

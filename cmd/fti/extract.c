@@ -64,41 +64,12 @@ is_stream(const struct extract *x)
 	return x->out == NULL || str_eq(x->out, "-");
 }
 
-/* The part of the variable that --range wants. */
-static int
-set_range(const struct extract *x, struct fti_varfile *it, struct error *err)
-{
-	const uint64_t size = it->var->size;
-	const char *colon = x->range == NULL ? NULL : strchr(x->range, ':');
-	char off[64];
-
-	it->off = 0;
-	it->len = size;
-	if (x->range == NULL)
-		return 0;
-	if (colon == NULL || (size_t)(colon - x->range) >= sizeof(off))
-		return error_set(err, ERROR_USAGE,
-				 "--range: %s: expected OFFSET:LENGTH",
-				 x->range);
-	snprintf(off, sizeof(off), "%.*s", (int)(colon - x->range), x->range);
-	if (num_bytes(off, UINT64_MAX, &it->off, err) < 0 ||
-	    (colon[1] != '\0' &&
-	     num_bytes(colon + 1, UINT64_MAX, &it->len, err) < 0))
-		return error_wrap(err, "--range");
-	if (colon[1] == '\0' && it->off <= size)
-		it->len = size - it->off;
-	if (it->off > size || it->len > size - it->off)
-		return error_set(err, ERROR_USAGE,
-				 "--range: variable %" PRId32 " has %" PRIu64
-				 " bytes",
-				 it->var->id, size);
-	return 0;
-}
-
 static int
 add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 {
 	struct fti_varfile *it = &x->items[x->count];
+	const char *colon = x->range == NULL ? NULL : strchr(x->range, ':');
+	char off[64];
 	struct fti_dtype type = x->dtype;
 	struct buf head = BUF_INIT;
 
@@ -107,11 +78,30 @@ add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 		.var = v,
 		.path = arena_printf(x->arena, "var%" PRId32 ".%s", v->id,
 				     x->numpy ? "npy" : "bin"),
+		.len = v->size,
 	};
-
 	x->count++;
-	if (set_range(x, it, err) < 0)
-		return -1;
+	/* The part of it that --range wants. */
+	if (x->range != NULL &&
+	    (colon == NULL || (size_t)(colon - x->range) >= sizeof(off)))
+		return error_set(err, ERROR_USAGE,
+				 "--range: %s: expected OFFSET:LENGTH",
+				 x->range);
+	if (colon != NULL) {
+		snprintf(off, sizeof(off), "%.*s", (int)(colon - x->range),
+			 x->range);
+		if (num_bytes(off, UINT64_MAX, &it->off, err) < 0 ||
+		    (colon[1] != '\0' &&
+		     num_bytes(colon + 1, UINT64_MAX, &it->len, err) < 0))
+			return error_wrap(err, "--range");
+		if (colon[1] == '\0' && it->off <= v->size)
+			it->len = v->size - it->off;
+	}
+	if (it->off > v->size || it->len > v->size - it->off)
+		return error_set(err, ERROR_USAGE,
+				 "--range: variable %" PRId32 " has %" PRIu64
+				 " bytes",
+				 v->id, v->size);
 	if (!x->numpy)
 		return 0;
 	/* The header of NumPy. */
@@ -173,29 +163,6 @@ choose(struct extract *x, struct error *err)
 			return -1;
 	}
 	return 0;
-}
-
-/* --- Proof --- */
-
-/* With --force: name what no sum proves. */
-static void
-warn_unproven(const struct extract *x, const struct fti_varfile *it)
-{
-	const uint64_t end = it->off + it->len;
-	struct fti_range r;
-	size_t n = 0;
-
-	for (uint64_t at = it->off;
-	     fti_rankfile_unproven(&x->file, it->var, at, end, &r);
-	     at = r.off + r.len)
-		if (n++ < SHOWN)
-			app_warn("%s: variable %" PRId32 ": bytes %" PRIu64
-				 " to %" PRIu64 " are not proven by any sum",
-				 x->path, it->var->id, r.off,
-				 r.off + r.len - 1);
-	if (n > SHOWN)
-		app_warn("%s: variable %" PRId32 ": nor are %zu more ranges",
-			 x->path, it->var->id, n - SHOWN);
 }
 
 /* --- Where the bytes come from --- */
@@ -275,8 +242,28 @@ find_bytes(struct extract *x)
 	if (x->force && !missing) {
 		if (take(x, NULL, &again) == 0)
 			return STATUS_OK;
-		for (size_t i = 0; i < x->count; i++)
-			warn_unproven(x, &x->items[i]);
+		/* Name what no sum proves. */
+		for (size_t i = 0; i < x->count; i++) {
+			const struct fti_varfile *it = &x->items[i];
+			const uint64_t end = it->off + it->len;
+			struct fti_range r;
+			size_t n = 0;
+
+			for (uint64_t at = it->off; fti_rankfile_unproven(
+				     &x->file, it->var, at, end, &r);
+			     at = r.off + r.len)
+				if (n++ < SHOWN)
+					app_warn("%s: variable %" PRId32
+						 ": bytes %" PRIu64
+						 " to %" PRIu64
+						 " are not proven by any sum",
+						 x->path, it->var->id, r.off,
+						 r.off + r.len - 1);
+			if (n > SHOWN)
+				app_warn("%s: variable %" PRId32
+					 ": nor are %zu more ranges",
+					 x->path, it->var->id, n - SHOWN);
+		}
 		if (x->count > 0)
 			return STATUS_LOST;
 	}
@@ -398,27 +385,6 @@ run(struct extract *x)
 	return error_worse_status(status, tell(x));
 }
 
-static void
-check_options(struct extract *x, int count)
-{
-	struct error err = ERROR_INIT;
-
-	if (count == 0)
-		app_usage("no file given");
-	if (count > 1)
-		app_usage("one file can be extracted at a time");
-	if (is_stream(x) && x->words.count != 1)
-		app_usage("give -o DIR for several variables, or one -v ID");
-	if (is_stream(x) && app_json())
-		app_usage("--json needs -o OUT");
-	if (is_stream(x) && x->replace)
-		app_usage("--replace needs -o OUT");
-	if (x->type != NULL && !x->numpy)
-		app_usage("--dtype needs --numpy");
-	if (x->type != NULL && fti_dtype_parse(x->type, &x->dtype, &err) < 0)
-		app_usage("--dtype: %s", err.text);
-}
-
 int
 fti_run_extract(const struct fti_call *call)
 {
@@ -458,7 +424,20 @@ fti_run_extract(const struct fti_call *call)
 	char **args = fti_start(call, opts, &count);
 
 	x.ids = fti_input_ids(&x.words, &x.nids);
-	check_options(&x, count);
+	if (count == 0)
+		app_usage("no file given");
+	if (count > 1)
+		app_usage("one file can be extracted at a time");
+	if (is_stream(&x) && x.words.count != 1)
+		app_usage("give -o DIR for several variables, or one -v ID");
+	if (is_stream(&x) && app_json())
+		app_usage("--json needs -o OUT");
+	if (is_stream(&x) && x.replace)
+		app_usage("--replace needs -o OUT");
+	if (x.type != NULL && !x.numpy)
+		app_usage("--dtype needs --numpy");
+	if (x.type != NULL && fti_dtype_parse(x.type, &x.dtype, &err) < 0)
+		app_usage("--dtype: %s", err.text);
 	x.path = args[0];
 	x.w.dry_run = x.dry_run;
 	if (app_work_start(&x.w, x.jobs, "scr_fti", &err) < 0)

@@ -30,27 +30,6 @@ struct look {
 	struct json *json;	     /* of all files */
 };
 
-static void
-add_text(struct look *l, const struct fti_input *s)
-{
-	struct buf *out = &l->text;
-
-	for (size_t i = 0; i < s->count; i++) {
-		const struct fti_rankfile *r = &s->list[i];
-
-		if (l->depth >= REPORT_FTI_VARIABLES && l->begun)
-			buf_add_char(out, '\n');
-		if (l->depth == REPORT_FTI_RECORDS)
-			report_fti_dump(r, out);
-		else if (l->depth == REPORT_FTI_VARIABLES)
-			report_fti_list(r, out);
-		else if (r->checked.verdict != FTI_INTACT ||
-			 app_verbosity() >= 0)
-			report_fti_verdict(r, out);
-		l->begun = true;
-	}
-}
-
 static int
 draw(const char *to, const struct fti_rankfile *r)
 {
@@ -72,6 +51,9 @@ static int
 look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
 	    const struct work *w)
 {
+	const bool text =
+		!app_json() && (l->svg == NULL || !str_eq(l->svg, "-"));
+	struct buf *out = &l->text;
 	struct error err = ERROR_INIT;
 	int status = STATUS_OK;
 
@@ -91,15 +73,25 @@ look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
 			if (app_json())
 				json_push(l->json,
 					  report_fti_file_json(r, l->depth));
+			if (!text)
+				continue;
+			if (l->depth >= REPORT_FTI_VARIABLES && l->begun)
+				buf_add_char(out, '\n');
+			if (l->depth == REPORT_FTI_RECORDS)
+				report_fti_dump(r, out);
+			else if (l->depth == REPORT_FTI_VARIABLES)
+				report_fti_list(r, out);
+			else if (r->checked.verdict != FTI_INTACT ||
+				 app_verbosity() >= 0)
+				report_fti_verdict(r, out);
+			l->begun = true;
 		}
 		if (l->svg != NULL && s->count > 0)
 			status = error_worse_status(status,
 						    draw(l->svg, &s->list[0]));
-		if (!app_json() && (l->svg == NULL || !str_eq(l->svg, "-")))
-			add_text(l, s);
-		if (l->text.len >= TEXT_MAX)
-			status =
-				error_worse_status(status, app_print(&l->text));
+
+		if (out->len >= TEXT_MAX)
+			status = error_worse_status(status, app_print(out));
 	}
 	if (app_json())
 		app_answer_list("checkpoint_files", l->json);

@@ -15,27 +15,22 @@
 #include "str.h"
 
 int
-fti_input_how(const struct fti_input_options *o, struct fti_metas *metas,
-	      struct fti_rankfile_options *how, struct error *err)
-{
-	*how = (struct fti_rankfile_options){
-		.metas = metas,
-		.meta = o->meta,
-		.layout = FTI_LAYOUTS,
-		.layer = o->layer == UINT64_MAX ? FTI_DCP_LAST
-						: (size_t)o->layer,
-	};
-	return o->layout == NULL
-		       ? 0
-		       : fti_layout_parse(o->layout, &how->layout, err);
-}
-
-int
 fti_input_start(struct fti_input *s, const struct fti_input_options *o,
 		struct error *err)
 {
-	*s = (struct fti_input){ .metas = fti_metas_new() };
-	return fti_input_how(o, s->metas, &s->how, err);
+	*s = (struct fti_input){
+		.metas = fti_metas_new(),
+		.how = {
+			.meta = o->meta,
+			.layout = FTI_LAYOUTS,
+			.layer = o->layer == UINT64_MAX ? FTI_DCP_LAST
+							: (size_t)o->layer,
+		},
+	};
+	s->how.metas = s->metas;
+	return o->layout == NULL
+		       ? 0
+		       : fti_layout_parse(o->layout, &s->how.layout, err);
 }
 
 static void

@@ -45,11 +45,7 @@ struct fti_input {
 	int status; /* the worst of those that could not be opened */
 };
 
-/* How to open files with these options.  ERROR_USAGE: no such layout. */
-int fti_input_how(const struct fti_input_options *o, struct fti_metas *metas,
-		  struct fti_rankfile_options *how, struct error *err);
-
-/* ERROR_USAGE.  For fti_input_end(), also after a failure. */
+/* ERROR_USAGE: no such layout.  For fti_input_end(), also after a failure. */
 int fti_input_start(struct fti_input *s, const struct fti_input_options *o,
 		    struct error *err);
 void fti_input_end(struct fti_input *s);

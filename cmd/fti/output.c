@@ -12,7 +12,7 @@
 #include "arena.h"
 #include "error.h"
 #include "fti.h"
-#include "fti/metas.h"
+
 #include "fti/name.h"
 #include "ftijob/set.h"
 #include "json.h"
@@ -97,58 +97,38 @@ fti_id_parse(const char *text, int64_t *out, struct error *err)
 
 /* --- Names --- */
 
-/* Open the directory of `path`, or the nearest one above it that exists.
- * Returns where in `path` the rest begins, or NULL. */
-static const char *
-open_root(const char *path, int *fd, struct error *err)
-{
-	char dir[PATH_MAX];
-	size_t len = (size_t)(path_base(path) - path);
-
-	if (len >= sizeof(dir)) {
-		errno = ENAMETOOLONG;
-		return error_sys_null(err, "%s", path);
-	}
-	for (;;) {
-		memcpy(dir, path, len);
-		dir[len] = '\0';
-		*fd = open(len == 0 ? "." : dir,
-			   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (*fd >= 0)
-			return path + len;
-		if (errno != ENOENT || len <= 1)
-			return error_sys_null(err, "%s: cannot open",
-					      len == 0 ? "." : dir);
-		dir[len - 1] = '\0';
-		len = (size_t)(path_base(dir) - dir);
-	}
-}
-
 int
 fti_output_place(struct fti_output *p, const char *path, struct fti_job *job,
 		 struct error *err)
 {
 	struct buf normal = BUF_INIT;
 	const char *kept = NULL;
+	size_t len = 0;
 	int fd = -1;
 
 	path_normal(path, &normal, NULL);
 	kept = arena_strdup(p->arena, normal.data);
 	buf_free(&normal);
+	len = (size_t)(path_base(kept) - kept);
 	/* Neighbours share the root. */
-	if (p->last == NULL ||
-	    strlen(p->last) != (size_t)(path_base(kept) - kept) ||
+	if (p->last == NULL || strlen(p->last) != len ||
 	    !str_starts(kept, p->last)) {
-		const char *rest = open_root(kept, &fd, err);
+		char *dir = arena_strndup(p->arena, kept, len);
 
-		if (rest == NULL)
-			return -1;
-		/* Keep the open directory `fd`, which is that of `kept`. */
-		p->last = arena_strndup(p->arena, kept,
-					(size_t)(path_base(kept) - kept));
+		/* Its directory, or the nearest one above that exists. */
+		p->last = arena_strdup(p->arena, dir);
+		while ((fd = open(len == 0 ? "." : dir,
+				  O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+			if (errno != ENOENT || len <= 1)
+				return error_sys(err, "%s: cannot open",
+						 len == 0 ? "." : dir);
+			dir[len - 1] = '\0';
+			len = (size_t)(path_base(dir) - dir);
+			dir[len] = '\0';
+		}
 		(void)MEM_ROOM(p->roots, p->nroots, p->room_roots);
 		p->roots[p->nroots++] = fd;
-		p->rest = (size_t)(rest - kept);
+		p->rest = len;
 	}
 	if (!path_is_clean(kept + p->rest))
 		return error_set(err, ERROR_USAGE, "%s: not a file name", path);
@@ -333,16 +313,17 @@ int
 fti_output_run(struct fti_output *p, struct fti_remake *m)
 {
 	struct error err = ERROR_INIT;
-	struct fti_metas *metas = fti_metas_new();
-	int rc = fti_input_how(&p->o->in, metas, &m->open, &err);
+	struct fti_input in;
+	int rc = fti_input_start(&in, &p->o->in, &err);
 
+	m->open = in.how;
 	m->items = p->items;
 	m->count = p->count;
 	m->refused = refused;
 	m->refused_arg = p;
 	if (rc == 0)
 		rc = fti_remake(m, &p->work, &err);
-	fti_metas_free(metas);
+	fti_input_end(&in);
 	app_work_end(&p->work); /* erases the progress line */
 	if (rc == 0 && p->total != NULL)
 		p->total(m->arg, &p->text);

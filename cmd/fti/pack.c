@@ -114,27 +114,6 @@ run(struct pack *c, char **args, size_t count, struct fti_writer *w,
 	return fti_writer_commit(w, err);
 }
 
-static int
-answer(struct pack *c)
-{
-	struct fti_answer a = { .dry_run = c->o.dry_run };
-	struct buf *out = &c->out.text;
-
-	buf_printf(out, "%s: %s, %zu %s, %" PRIu64 " bytes: %s\n",
-		   str_shown(c->o.out), c->form.posix ? "POSIX" : c->form.text,
-		   str_count(c->draft.ncontainers, "variable"), c->draft.size,
-		   c->o.dry_run ? "would be written" : "written");
-	fti_answer_file(&a, &(struct report_fti_done){
-				    .path = c->o.out,
-				    .action = "write",
-				    .rank = -1,
-				    .size = (int64_t)c->draft.size,
-			    });
-	a.bytes_written = a.dry_run ? 0 : c->draft.size;
-	fti_answer_end(&a);
-	return app_print_unless_quiet(out);
-}
-
 int
 fti_run_pack(const struct fti_call *call)
 {
@@ -159,6 +138,7 @@ fti_run_pack(const struct fti_call *call)
 	struct fti_writer *w = NULL;
 	int count = 0, status = STATUS_OK, rc = -1;
 	char **args = fti_start(call, opts, &count);
+	struct fti_answer a = { .dry_run = c.o.dry_run };
 
 	if (fti_id_parse(id, &c.id, &err) < 0)
 		return app_report(STATUS_OK, &err);
@@ -177,7 +157,26 @@ fti_run_pack(const struct fti_call *call)
 	}
 	fti_writer_free(w);
 	app_work_end(&c.out.work);
-	status = rc == 0 ? answer(&c) : fti_output_report(&err);
+	if (rc == 0) {
+		buf_printf(&c.out.text,
+			   "%s: %s, %zu %s, %" PRIu64 " bytes: %s\n",
+			   str_shown(c.o.out),
+			   c.form.posix ? "POSIX" : c.form.text,
+			   str_count(c.draft.ncontainers, "variable"),
+			   c.draft.size,
+			   a.dry_run ? "would be written" : "written");
+		fti_answer_file(&a, &(struct report_fti_done){
+					    .path = c.o.out,
+					    .action = "write",
+					    .rank = -1,
+					    .size = (int64_t)c.draft.size,
+				    });
+		a.bytes_written = a.dry_run ? 0 : c.draft.size;
+		fti_answer_end(&a);
+		status = app_print_unless_quiet(&c.out.text);
+	} else {
+		status = fti_output_report(&err);
+	}
 	fti_posix_fini(&c.sector);
 	buf_free(&c.text);
 	fti_draft_fini(&c.draft);
