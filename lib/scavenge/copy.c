@@ -317,46 +317,37 @@ find_roots(struct copier *c, struct error *err)
 	return rc;
 }
 
-/* The target of `f` below the prefix; in the arena.  NULL: ERROR_UNSAFE,
- * ERROR_CORRUPT. */
-static const char *
-rel_of(struct copier *c, const struct filemap_file *f, struct error *err)
-{
-	const char *path = NULL, *rel = NULL;
-
-	if (f->dir == NULL || f->name == NULL)
-		return error_set_null(err, ERROR_CORRUPT,
-				      "%s: no PATH or NAME recorded",
-				      f->cache_path);
-	path = path_normal_in(c->arena, f->dir, f->name, NULL);
-	rel = below_known(c, path);
-	if (rel == NULL || !path_is_clean(rel))
-		error_set(err, ERROR_UNSAFE, "%s: is outside of the prefix %s",
-			  path, c->roots[0]);
-	else if (!dataset_dir_is_data(rel))
-		error_set(err, ERROR_UNSAFE,
-			  "%s: a job has no files among the metadata", rel);
-	else
-		return rel;
-	return NULL;
-}
-
 static void
 add_file(struct copier *c, struct copy_rank *r, const struct filemap_file *f)
 {
 	struct copy_item *it = add_item(c, r);
 	struct error why = ERROR_INIT;
+	const char *path = NULL, *rel = NULL;
 
 	it->file = f;
 	it->attr = &f->attr;
 	it->from = path_base(f->cache_path);
 	it->bypass = nodecache_dir_bypass(f);
-	it->rel = rel_of(c, f, &why);
+	/* The target below the prefix. */
+	if (f->dir != NULL && f->name != NULL) {
+		path = path_normal_in(c->arena, f->dir, f->name, NULL);
+		rel = below_known(c, path);
+	}
+	if (path == NULL)
+		error_set(&why, ERROR_CORRUPT, "%s: no PATH or NAME recorded",
+			  f->cache_path);
+	else if (rel == NULL || !path_is_clean(rel))
+		error_set(&why, ERROR_UNSAFE, "%s: is outside of the prefix %s",
+			  path, c->roots[0]);
+	else if (!dataset_dir_is_data(rel))
+		error_set(&why, ERROR_UNSAFE,
+			  "%s: a job has no files among the metadata", rel);
+	else
+		it->rel = rel;
 	if (it->rel != NULL && !f->attr.has_size)
-		error_set(&why, ERROR_CORRUPT, "%s: no SIZE recorded", it->rel);
+		error_set(&why, ERROR_CORRUPT, "%s: no SIZE recorded", rel);
 	else if (it->rel != NULL && !f->complete)
-		error_set(&why, ERROR_DAMAGED, "%s: was never completed",
-			  it->rel);
+		error_set(&why, ERROR_DAMAGED, "%s: was never completed", rel);
 	if (why.kind != ERROR_NONE)
 		refuse(c, it, &why);
 }

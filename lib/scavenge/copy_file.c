@@ -178,11 +178,13 @@ is_ours(struct job *j)
 	return true;
 }
 
-/* Is the content of the target right?  Its size is known to be right.  If the
- * filemap records a checksum, the file in the cache is not read. */
-static bool
-is_right(struct job *j, int fd)
+/* Try to adopt the target, whose size is right.  1: adopted; 0: it is not
+ * right; -1: error. */
+static int
+adopt(struct job *j, struct error *err)
 {
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int fd = openat(j->parent, j->base, flags), rc = 0;
 	const struct filemap_file *f = j->it->file;
 	const bool known = f != NULL && f->has_crc;
 	struct pump p = {
@@ -197,26 +199,19 @@ is_right(struct job *j, int fd)
 		.step = known ? go_on : compare,
 		.arg = j,
 	};
-
-	if ((!known && j->from < 0) || pump_run(&p, NULL, NULL) != 1)
-		return false;
-	j->it->crc = p.crc;
-	return true;
-}
-
-/* Try to adopt the target.  1: adopted; 0: it is not right; -1: error. */
-static int
-adopt(struct job *j, struct error *err)
-{
-	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-	int fd = openat(j->parent, j->base, flags), rc = 0;
+	bool right = false;
 	struct stat st;
 
 	if (fd < 0)
 		return 0; /* the copy will replace it */
+	/* Is the content right?  If the filemap records a checksum, the file in
+	 * the cache is not read. */
+	right = (known || j->from >= 0) && pump_run(&p, NULL, NULL) == 1;
+	if (right)
+		j->it->crc = p.crc;
 	/* If the attributes cannot be set (the file belongs to another user,
 	 * for instance), the copy replaces the target. */
-	if (is_right(j, fd) && create_may_change(j->c->prefix_fd, fd) &&
+	if (right && create_may_change(j->c->prefix_fd, fd) &&
 	    attr_apply(j->it->attr, fd, j->it->rel, j->c->owner, NULL, NULL) >=
 		    0)
 		rc = io_fsync(fd, j->it->rel, err) < 0 ? -1 : 1;
@@ -317,27 +312,6 @@ copy_data(struct job *j, struct error *err)
 
 /* --- One item --- */
 
-/* Check a file that the job wrote to the prefix itself. */
-static int
-check_bypass(struct job *j, struct error *err)
-{
-	struct stat st;
-
-	if (!j->it->file->complete) {
-		error_set(&j->why, ERROR_DAMAGED, "%s: was never completed",
-			  j->it->rel);
-		return bad(j, &j->why, err);
-	}
-	if (path_stat_beneath(j->c->prefix_fd, j->it->rel, &st, &j->why) < 0)
-		return bad(j, &j->why, err);
-	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == j->it->attr->size)
-		return done(j, COPY_SKIPPED, err);
-	error_set(&j->why, ERROR_DAMAGED,
-		  "%s: %" PRIu64 " bytes, expected %" PRIu64, j->it->rel,
-		  (uint64_t)st.st_size, j->it->attr->size);
-	return bad(j, &j->why, err);
-}
-
 static int
 copy_or_adopt(struct job *j, struct error *err)
 {
@@ -412,8 +386,22 @@ copy_item(void *arg, size_t i, unsigned worker, struct error *err)
 		return -1;
 	if (j.it->state != COPY_WAITING) /* refused by find_items() */
 		return done(&j, j.it->state, err);
-	if (j.it->bypass)
-		return check_bypass(&j, err);
+	/* A file that the job wrote to the prefix itself. */
+	if (j.it->bypass) {
+		if (!j.it->file->complete)
+			error_set(&j.why, ERROR_DAMAGED,
+				  "%s: was never completed", j.it->rel);
+		else if (path_stat_beneath(c->prefix_fd, j.it->rel, &st,
+					   &j.why) == 0 &&
+			 (!S_ISREG(st.st_mode) ||
+			  (uint64_t)st.st_size != j.it->attr->size))
+			error_set(&j.why, ERROR_DAMAGED,
+				  "%s: %" PRIu64 " bytes, expected %" PRIu64,
+				  j.it->rel, (uint64_t)st.st_size,
+				  j.it->attr->size);
+		return j.why.kind == ERROR_NONE ? done(&j, COPY_SKIPPED, err)
+						: bad(&j, &j.why, err);
+	}
 	dir = c->ranks[j.it->rank].dir;
 	j.from = j.it->file != NULL
 			 ? nodecache_dir_file(dir, j.it->file, &j.why)

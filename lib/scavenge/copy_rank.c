@@ -163,6 +163,7 @@ take_run(struct copier *c, size_t a, size_t b)
 	return true;
 }
 
+/* Returns their number. */
 static size_t
 take_ranks(struct copier *c)
 {
@@ -187,25 +188,6 @@ take_ranks(struct copier *c)
 	for (size_t i = 0; i < c->nranks; i++)
 		taken += c->ranks[i].ours;
 	return taken;
-}
-
-/* Read copied_R.scr.  An unreadable record counts as empty. */
-static void
-recall(struct copier *c, struct copy_rank *r)
-{
-	char name[COPIED_NAME_MAX];
-	struct kvtree *t = NULL;
-
-	if (c->meta_fd < 0)
-		return;
-	map_free(r->old_by_path);
-	r->old_by_path = map_new();
-	t = kvtree_read_file(c->meta_fd, copied_name(name, r->rank), NULL);
-	if (t == NULL || copied_read(t, c->arena, &r->old, NULL) < 0)
-		r->old.nfiles = 0;
-	for (size_t i = 0; i < r->old.nfiles; i++)
-		(void)map_put(r->old_by_path, r->old.files[i].path, i);
-	kvtree_free(t);
 }
 
 /* Is file `name` certainly missing from the dataset's metadata? */
@@ -238,6 +220,7 @@ static void
 look(struct copier *c, struct pathcache *prefix)
 {
 	char name[64];
+	struct kvtree *t = NULL;
 
 	look_for(c, prefix, false);
 	/* The listing is made at the second question. */
@@ -250,8 +233,18 @@ look(struct copier *c, struct pathcache *prefix)
 		r->has_image = !no_meta(
 			c, prefix, filemap_name(name, sizeof(name), r->rank));
 		r->has_record = !no_meta(c, prefix, copied_name(name, r->rank));
-		if (r->has_record)
-			recall(c, r);
+		if (!r->has_record || c->meta_fd < 0)
+			continue;
+		/* Read the record.  An unreadable one counts as empty. */
+		map_free(r->old_by_path);
+		r->old_by_path = map_new();
+		t = kvtree_read_file(c->meta_fd, copied_name(name, r->rank),
+				     NULL);
+		if (t == NULL || copied_read(t, c->arena, &r->old, NULL) < 0)
+			r->old.nfiles = 0;
+		for (size_t k = 0; k < r->old.nfiles; k++)
+			(void)map_put(r->old_by_path, r->old.files[k].path, k);
+		kvtree_free(t);
 	}
 	look_for(c, prefix, true);
 }

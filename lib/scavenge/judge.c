@@ -15,7 +15,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "error.h"
 #include "mem.h"
 #include "scavenge/scavenge_impl.h"
 

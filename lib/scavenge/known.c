@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* known.c - datasets that flush.scr and the index of the prefix list. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "arena.h"

@@ -49,39 +49,13 @@ compare_name(const void *x, const void *y)
 	return strcmp(a->red, b->red);
 }
 
-/* Group the sorted names into one slot for each rank. */
-static void
-make_slots(struct nodecache_dir *d, const struct name *list, size_t count)
-{
-	const char **red = arena_alloc(d->arena, count + 1, sizeof(*red));
-
-	d->slots = arena_alloc(d->arena, count + 1, sizeof(*d->slots));
-	for (size_t i = 0; i < count; i++) {
-		const struct name *name = &list[i];
-		struct nodecache_slot *s = &d->slots[d->count];
-
-		if (i == 0 || list[i - 1].rank != name->rank) {
-			*s = (struct nodecache_slot){ .rank = name->rank,
-						      .red = red };
-			d->count++;
-		} else {
-			s = &d->slots[d->count - 1];
-		}
-		if (name->red == NULL) {
-			s->map = true;
-		} else {
-			*red++ = name->red;
-			s->nred++;
-		}
-	}
-}
-
 int
 nodecache_dir_open(struct nodecache_dir *d, const char *path, struct error *err)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 	struct arena *a = arena_new();
 	const char *meta = arena_printf(a, "%s/" SCR_DIR, path), *name = NULL;
+	const char **red = NULL;
 	struct name *list = NULL;
 	size_t count = 0, cap = 0;
 	struct dir_walk w;
@@ -112,7 +86,25 @@ nodecache_dir_open(struct nodecache_dir *d, const char *path, struct error *err)
 	rc = dir_done(&w, rc, err);
 	if (count > 0)
 		qsort(list, count, sizeof(*list), compare_name);
-	make_slots(d, list, count);
+	/* Group the sorted names into one slot for each rank. */
+	red = arena_alloc(a, count + 1, sizeof(*red));
+	d->slots = arena_alloc(a, count + 1, sizeof(*d->slots));
+	for (size_t i = 0; i < count; i++) {
+		struct nodecache_slot *s = NULL;
+
+		if (i == 0 || list[i - 1].rank != list[i].rank)
+			d->slots[d->count++] = (struct nodecache_slot){
+				.rank = list[i].rank,
+				.red = red,
+			};
+		s = &d->slots[d->count - 1];
+		if (list[i].red == NULL) {
+			s->map = true;
+		} else {
+			*red++ = list[i].red;
+			s->nred++;
+		}
+	}
 	mem_free(list);
 	return rc;
 }

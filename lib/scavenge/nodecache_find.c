@@ -70,35 +70,6 @@ add_dataset(struct finding *f, int64_t id)
 	return &f->list[f->count++];
 }
 
-static void
-add_entry(struct finding *f, const struct cindex_entry *e)
-{
-	struct nodecache_dataset *new = add_dataset(f, e->id);
-	struct error why = ERROR_INIT;
-	struct dataset found, *desc = NULL;
-
-	new->bypass = e->bypass;
-	if (e->path == NULL || e->path[0] != '/')
-		error_set(&why, ERROR_CORRUPT,
-			  CINDEX_FILE ": dataset %" PRId64 ": no absolute PATH",
-			  e->id);
-	else
-		new->dir = arena_strdup(f->arena, e->path);
-	/* Take what its descriptor says. */
-	if (e->desc != NULL && dataset_read(e->desc, &found, &why) == 0) {
-		desc = arena_alloc(f->arena, 1, sizeof(*desc));
-		(void)dataset_copy(desc, &found, f->arena, NULL);
-		new->desc = desc;
-		new->name = desc->name;
-		new->ckpt = desc->is_ckpt;
-		new->output = desc->is_output;
-		new->created =
-			desc->created_us > 0 ? (uint64_t)desc->created_us : 0;
-	}
-	if (why.kind != ERROR_NONE)
-		nodecache_note(f->arena, &new->problem, &why);
-}
-
 /* Add the datasets of the cache index. */
 static void
 read_index(struct finding *f, const char *cntl)
@@ -117,8 +88,35 @@ read_index(struct finding *f, const char *cntl)
 		error_wrap(&why, "%s", path.data);
 	if (count == SIZE_MAX)
 		note(f, &why);
-	for (size_t i = 0; count != SIZE_MAX && i < count; i++)
-		add_entry(f, &e[i]);
+	for (size_t i = 0; count != SIZE_MAX && i < count; i++) {
+		struct nodecache_dataset *new = add_dataset(f, e[i].id);
+		struct dataset found, *desc = NULL;
+
+		error_clear(&why);
+		new->bypass = e[i].bypass;
+		if (e[i].path == NULL || e[i].path[0] != '/')
+			error_set(&why, ERROR_CORRUPT,
+				  CINDEX_FILE ": dataset %" PRId64
+					      ": no absolute PATH",
+				  e[i].id);
+		else
+			new->dir = arena_strdup(f->arena, e[i].path);
+		/* Take what its descriptor says. */
+		if (e[i].desc != NULL &&
+		    dataset_read(e[i].desc, &found, &why) == 0) {
+			desc = arena_alloc(f->arena, 1, sizeof(*desc));
+			(void)dataset_copy(desc, &found, f->arena, NULL);
+			new->desc = desc;
+			new->name = desc->name;
+			new->ckpt = desc->is_ckpt;
+			new->output = desc->is_output;
+			new->created = desc->created_us > 0
+					       ? (uint64_t)desc->created_us
+					       : 0;
+		}
+		if (why.kind != ERROR_NONE)
+			nodecache_note(f->arena, &new->problem, &why);
+	}
 	mem_free(e);
 	kvtree_free(t);
 	buf_free(&path);
@@ -249,22 +247,6 @@ nodecache_named(const struct nodecache_where *w, const char *name,
 
 /* --- Removing a dataset --- */
 
-/* Is the directory, whose path the cache index gives, one of a dataset with
- * this number in a cache of the job? */
-static bool
-is_in_cache(const struct nodecache_where *w, const char *dir, int64_t id)
-{
-	char at[PATH_MAX], cache[PATH_MAX];
-	bool is = false;
-
-	if (realpath(dir, at) == NULL || dataset_dir_id(path_base(at)) != id)
-		return false;
-	for (size_t i = 0; i < w->ncachedirs && !is; i++)
-		is = realpath(w->cachedirs[i], cache) != NULL &&
-		     path_below(at, cache) != NULL;
-	return is;
-}
-
 static bool
 is_there(const struct nodecache_dataset *d)
 {
@@ -276,12 +258,21 @@ remove_dataset(const struct nodecache_where *w,
 	       const struct nodecache_dataset *d, uint64_t *bytes,
 	       struct error *err)
 {
-	char store[PATH_MAX];
+	char store[PATH_MAX], at[PATH_MAX], cache[PATH_MAX];
 	struct kvtree *t = NULL;
+	bool ours = false;
 	int dir = -1, rc = -1;
 
+	/* Is the directory, whose path the cache index gives, one of a dataset
+	 * with this number in a cache of the job? */
+	if (is_there(d) && realpath(d->dir, at) != NULL &&
+	    dataset_dir_id(path_base(at)) == d->id)
+		for (size_t i = 0; i < w->ncachedirs; i++)
+			ours = ours ||
+			       (realpath(w->cachedirs[i], cache) != NULL &&
+				path_below(at, cache) != NULL);
 	/* Another node may remove it from a shared cache meanwhile. */
-	if (is_there(d) && !is_in_cache(w, d->dir, d->id) && is_there(d))
+	if (!ours && is_there(d))
 		return error_set(err, ERROR_UNSAFE,
 				 "%s: not in a cache of the job", d->dir);
 	if (is_there(d))

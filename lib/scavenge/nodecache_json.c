@@ -59,28 +59,6 @@ set_red(struct json *rank, const char *key, const struct nodecache_red *r)
 }
 
 static struct json *
-rank_json(const struct nodecache_rank *r)
-{
-	struct json *j = json_new_object();
-
-	json_set_i64(j, "rank", r->rank);
-	json_set_bool(j, "map", r->map);
-	if (r->listed)
-		json_set_bool(j, "listed", true);
-	json_set_u64(j, "files", r->files);
-	json_set_u64(j, "bytes", r->bytes);
-	json_set_u64(j, "bad", r->bad);
-	if (r->unfinished > 0)
-		json_set_u64(j, "unfinished", r->unfinished);
-	set_red(j, "red", &r->red);
-	set_red(j, "mapred", &r->mapred);
-	json_set_u64(j, "redundancy", r->redundancy);
-	/* Left out if NULL: there are many ranks, and few problems. */
-	json_set_known_str(j, "problem", r->problem);
-	return j;
-}
-
-static struct json *
 dataset_object(const struct nodecache_dataset *d)
 {
 	struct json *j = json_new_object(), *ranks = json_new_array();
@@ -99,8 +77,26 @@ dataset_object(const struct nodecache_dataset *d)
 	if (d->nameless)
 		json_set_bool(j, "nameless", true);
 	json_set_known_str(j, "unread", d->unread);
-	for (size_t i = 0; i < d->nranks; i++)
-		json_push(ranks, rank_json(&d->ranks[i]));
+	for (size_t i = 0; i < d->nranks; i++) {
+		const struct nodecache_rank *r = &d->ranks[i];
+		struct json *k = json_new_object();
+
+		json_set_i64(k, "rank", r->rank);
+		json_set_bool(k, "map", r->map);
+		if (r->listed)
+			json_set_bool(k, "listed", true);
+		json_set_u64(k, "files", r->files);
+		json_set_u64(k, "bytes", r->bytes);
+		json_set_u64(k, "bad", r->bad);
+		if (r->unfinished > 0)
+			json_set_u64(k, "unfinished", r->unfinished);
+		set_red(k, "red", &r->red);
+		set_red(k, "mapred", &r->mapred);
+		json_set_u64(k, "redundancy", r->redundancy);
+		/* Left out if NULL: there are many ranks, and few problems. */
+		json_set_known_str(k, "problem", r->problem);
+		json_push(ranks, k);
+	}
 	json_set(j, "ranks", ranks);
 	json_set_str(j, "problem", d->problem);
 	return j;
@@ -109,40 +105,13 @@ dataset_object(const struct nodecache_dataset *d)
 /* pdsh truncates lines at 128 KiB. */
 #define LINE_MAX_BYTES ((size_t)64 << 10)
 
-/*
- * Break the JSON from `start` on into several lines if it is long: between
- * objects of an array.  In a string a quote has a backslash before it.
- */
-static void
-break_lines(struct buf *out, size_t start)
-{
-	static const char between[] = "},{\"";
-	struct buf whole = BUF_INIT;
-	const char *end = NULL, *line = NULL;
-
-	if (out->len - start <= LINE_MAX_BYTES)
-		return;
-	line = out->data + start;
-	for (const char *p = line; (end = strstr(p, between)) != NULL;
-	     p = end) {
-		end += strlen("},");
-		if (end - line <= (ptrdiff_t)LINE_MAX_BYTES / 2)
-			continue;
-		buf_add(&whole, line, (size_t)(end - line));
-		buf_add_char(&whole, '\n');
-		line = end;
-	}
-	buf_add_str(&whole, line);
-	out->len = start;
-	buf_add(out, whole.data, whole.len);
-	buf_free(&whole);
-}
-
 void
 nodecache_json(const struct nodecache *n, struct buf *out)
 {
+	static const char between[] = "},{\"";
 	struct json *j = json_new_object(), *list = json_new_array();
-	const size_t start = out->len;
+	struct buf whole = BUF_INIT;
+	const char *line = NULL, *end = NULL;
 
 	json_set_u64(j, "format", FORMAT);
 	json_set_str(j, "host", n->host);
@@ -154,8 +123,22 @@ nodecache_json(const struct nodecache *n, struct buf *out)
 		json_push(list, dataset_object(&n->datasets[i]));
 	json_set(j, "datasets", list);
 	json_set_str(j, "problem", n->problem);
-	(void)json_line(j, out, NULL);
-	break_lines(out, start);
+	(void)json_line(j, &whole, NULL);
+	/* Break it into several lines if it is long: between objects of an
+	 * array.  In a string a quote has a backslash before it. */
+	line = whole.data;
+	for (const char *p = line;
+	     whole.len > LINE_MAX_BYTES && (end = strstr(p, between)) != NULL;
+	     p = end) {
+		end += strlen("},");
+		if (end - line <= (ptrdiff_t)LINE_MAX_BYTES / 2)
+			continue;
+		buf_add(out, line, (size_t)(end - line));
+		buf_add_char(out, '\n');
+		line = end;
+	}
+	buf_add_str(out, line);
+	buf_free(&whole);
 }
 
 /* --- Reading --- */
@@ -180,35 +163,15 @@ get_u32(const struct json_value *v, const char *key, uint32_t min, uint32_t max,
 	return 0;
 }
 
-/* Ranges ascend, and lie in the data of the member. */
-static int
-parse_ranges(const struct json_value *v, struct arena *a,
-	     struct nodecache_red *r, struct error *err)
-{
-	const size_t count = json_count(v);
-	struct solve_range *lost = arena_alloc(a, count + 1, sizeof(*lost));
-	uint64_t at = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct json_value *one = json_at(v, i);
-
-		if (!json_get_u64(one, "from", r->bytes, &lost[i].from) ||
-		    !json_get_u64(one, "to", r->bytes, &lost[i].to) ||
-		    lost[i].from < at || lost[i].to <= lost[i].from)
-			return bad(err, "lost");
-		at = lost[i].to;
-	}
-	r->lost = lost;
-	r->nlost = count;
-	return 0;
-}
-
 static int
 parse_red(const struct json_value *v, struct arena *a, struct nodecache_red *r,
 	  struct error *err)
 {
 	const uint32_t max = REDSET_MAX_RANKS;
+	const struct json_value *ranges = json_get(v, "lost");
+	struct solve_range *lost = NULL;
 	const char *type = NULL;
+	uint64_t at = 0;
 	int t = 0;
 
 	if (v == NULL)
@@ -234,27 +197,40 @@ parse_red(const struct json_value *v, struct arena *a, struct nodecache_red *r,
 		(void)json_get_i64(v, "left_rank", 0, REDSET_MAX_RANKS,
 				   &r->left_rank);
 	r->there = true;
-	return parse_ranges(json_get(v, "lost"), a, r, err);
+	r->nlost = json_count(ranges);
+	r->lost = lost = arena_alloc(a, r->nlost + 1, sizeof(*lost));
+	/* Ranges ascend, and lie in the data of the member. */
+	for (size_t i = 0; i < r->nlost; i++) {
+		const struct json_value *one = json_at(ranges, i);
+
+		if (!json_get_u64(one, "from", r->bytes, &lost[i].from) ||
+		    !json_get_u64(one, "to", r->bytes, &lost[i].to) ||
+		    lost[i].from < at || lost[i].to <= lost[i].from)
+			return bad(err, "lost");
+		at = lost[i].to;
+	}
+	return 0;
 }
 
 static int
 parse_rank(const struct json_value *v, struct arena *a,
 	   struct nodecache_rank *r, struct error *err)
 {
-	if (!json_get_i64(v, "rank", 0, REDSET_MAX_RANKS, &r->rank))
-		return bad(err, "rank");
-	if (!json_get_bool(v, "map", &r->map))
-		return bad(err, "map");
-	if (!json_get_u64(v, "files", INT64_MAX, &r->files))
-		return bad(err, "files");
-	if (!json_get_u64(v, "bytes", INT64_MAX, &r->bytes))
-		return bad(err, "bytes");
-	if (!json_get_u64(v, "bad", INT64_MAX, &r->bad))
-		return bad(err, "bad");
+	const uint64_t max = INT64_MAX;
+	const char *wrong =
+		!json_get_i64(v, "rank", 0, REDSET_MAX_RANKS, &r->rank) ? "rank"
+		: !json_get_bool(v, "map", &r->map)			? "map"
+		: !json_get_u64(v, "files", max, &r->files) ? "files"
+		: !json_get_u64(v, "bytes", max, &r->bytes) ? "bytes"
+		: !json_get_u64(v, "bad", max, &r->bad)	    ? "bad"
+		: !json_get_u64(v, "redundancy", max, &r->redundancy)
+			? "redundancy"
+			: NULL;
+
+	if (wrong != NULL)
+		return bad(err, wrong);
 	(void)json_get_bool(v, "listed", &r->listed);
-	(void)json_get_u64(v, "unfinished", INT64_MAX, &r->unfinished);
-	if (!json_get_u64(v, "redundancy", INT64_MAX, &r->redundancy))
-		return bad(err, "redundancy");
+	(void)json_get_u64(v, "unfinished", max, &r->unfinished);
 	if (parse_red(json_get(v, "red"), a, &r->red, err) < 0 ||
 	    parse_red(json_get(v, "mapred"), a, &r->mapred, err) < 0)
 		return -1;
@@ -265,21 +241,21 @@ static int
 parse_dataset(const struct json_value *v, struct arena *a,
 	      struct nodecache_dataset *d, struct error *err)
 {
-	const struct json_value *list = NULL;
-	size_t count = 0;
+	const struct json_value *list = json_get(v, "ranks");
+	const size_t count = json_count(list);
+	const char *wrong =
+		!json_get_i64(v, "id", 1, DATASET_ID_MAX, &d->id) ? "id"
+		: !json_get_bool(v, "bypass", &d->bypass)	  ? "bypass"
+		: !json_get_bool(v, "ckpt", &d->ckpt)		  ? "ckpt"
+		: !json_get_bool(v, "output", &d->output)	  ? "output"
+		: !json_get_i64(v, "world", -1, REDSET_MAX_RANKS, &d->world)
+			? "world"
+			: NULL;
 
-	if (!json_get_i64(v, "id", 1, DATASET_ID_MAX, &d->id))
-		return bad(err, "id");
-	if (!json_get_bool(v, "bypass", &d->bypass))
-		return bad(err, "bypass");
-	if (!json_get_bool(v, "ckpt", &d->ckpt))
-		return bad(err, "ckpt");
-	if (!json_get_bool(v, "output", &d->output))
-		return bad(err, "output");
+	if (wrong != NULL)
+		return bad(err, wrong);
 	(void)json_get_bool(v, "nameless", &d->nameless);
 	(void)json_get_u64(v, "created", INT64_MAX, &d->created);
-	if (!json_get_i64(v, "world", -1, REDSET_MAX_RANKS, &d->world))
-		return bad(err, "world");
 	if (json_get_str(v, "name", a, &d->name, err) < 0 ||
 	    json_get_str(v, "dir", a, &d->dir, err) < 0 ||
 	    json_get_str(v, "place", a, &d->place, err) < 0 ||
@@ -287,8 +263,6 @@ parse_dataset(const struct json_value *v, struct arena *a,
 	    json_get_str(v, "unread", a, &d->unread, err) < 0 ||
 	    json_get_str(v, "problem", a, &d->problem, err) < 0)
 		return -1;
-	list = json_get(v, "ranks");
-	count = json_count(list);
 	d->ranks = arena_alloc(a, count + 1, sizeof(*d->ranks));
 	for (; d->nranks < count; d->nranks++) {
 		struct nodecache_rank *r = &d->ranks[d->nranks];
