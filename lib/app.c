@@ -146,17 +146,6 @@ has_words(const char *line, size_t len, const char *of, size_t of_len)
 	return true;
 }
 
-/* Is it the command line of this process, whatever the order of its options? */
-static bool
-is_again(const char *command, size_t len)
-{
-	const struct buf *own = &app.words;
-
-	return own->data != NULL &&
-	       has_words(own->data, own->len, command, len) &&
-	       has_words(command, len, own->data, own->len);
-}
-
 void
 app_warn_lines(const char *text)
 {
@@ -224,12 +213,14 @@ app_columns(struct columns *c, const char *words, const char *columns,
 		app_usage("%s: %s", order, err.text);
 }
 
-/* The first half of app_finish(). */
-static int
-close_stdout(int status)
+int
+app_finish(int status)
 {
+	const struct buf *own = &app.words;
 	struct pollfd out = { .fd = STDOUT_FILENO };
 	bool pending = false, failed = false, gone = false;
+	const char *at = NULL, *line = NULL;
+	size_t len = 0;
 
 	status = error_worse_status(status, app_answer_print(status));
 	pending = __fpending(stdout) > 0;
@@ -244,27 +235,20 @@ close_stdout(int status)
 	 * was closed from the start matters only if there was data. */
 	if (close(STDOUT_FILENO) < 0 && (pending || errno != EBADF))
 		failed = true;
-	if (!failed || gone)
-		return status;
-	if (errno != 0)
-		app_error("standard output: cannot write: %s", strerror(errno));
-	else
-		app_error("standard output: cannot write");
-	return error_worse_status(status, STATUS_FAILED);
-}
-
-int
-app_finish(int status)
-{
-	const char *at = NULL, *line = NULL;
-	size_t len = 0;
-
-	status = close_stdout(status);
-	/* With -q, only after a failure.  What has just failed would fail
+	if (failed && !gone) {
+		app_error("standard output: cannot write%s%s",
+			  errno != 0 ? ": " : "",
+			  errno != 0 ? strerror(errno) : "");
+		status = error_worse_status(status, STATUS_FAILED);
+	}
+	/* With -q, only after a failure.  What has just failed, the command
+	 * line of this process with its options in any order, would fail
 	 * again. */
 	at = app.next.data;
 	while ((line = str_line(&at, &len)) != NULL)
-		if (!app.failed || !is_again(line, len))
+		if (!app.failed || own->data == NULL ||
+		    !has_words(own->data, own->len, line, len) ||
+		    !has_words(line, len, own->data, own->len))
 			app_say(status == STATUS_OK ? APP_WARN : APP_ERROR,
 				"next: %.*s", (int)len, line);
 	buf_free(&app.next);
@@ -333,12 +317,6 @@ app_catch_signals(void)
 	divert_stdout();
 }
 
-int
-app_interrupted(void)
-{
-	return atomic_load_explicit(&signal_caught, memory_order_relaxed);
-}
-
 /*
  * The command's table followed by the `more` entries of the common one.  A
  * common option loses its letter or name if the command uses that for an option
@@ -381,7 +359,6 @@ answer(const struct app_info *info, const struct opt *opts, bool help,
        bool version)
 {
 	struct buf out = BUF_INIT;
-	int status = STATUS_OK;
 
 	if (help) {
 		buf_printf(&out, "Usage: %s %s\n\n", info->name, info->usage);
@@ -414,25 +391,9 @@ answer(const struct app_info *info, const struct opt *opts, bool help,
 			buf_printf(&out, "verb\t%s\t-\tany\tusage\t%s\n",
 				   v->name, v->summary);
 	}
-	if (buf_check(&out, NULL) < 0) {
-		app_error("out of memory");
-		status = STATUS_FAILED;
-	} else {
-		app_answer_stop();
-		fwrite(out.data, 1, out.len, stdout);
-	}
-	exit(app_finish(status));
-}
-
-/* Is --json among the arguments?  Looked up before they are parsed, so that an
- * error in them is answered in JSON, too. */
-static bool
-wants_json(char **argv)
-{
-	while (*argv != NULL && !str_eq(*argv, "--"))
-		if (str_eq(*argv++, "--json"))
-			return true;
-	return false;
+	app_answer_stop();
+	fwrite(out.data, 1, out.len, stdout);
+	exit(app_finish(STATUS_OK));
 }
 
 char **
@@ -457,6 +418,7 @@ app_start(const struct app_info *info, int argc, char **argv,
 					   .sa_flags = SA_RESTART };
 	struct rlimit files;
 	struct opt *all = NULL;
+	char **word = argv + 1;
 	int n, fd = 0;
 
 	mem_exhausted(out_of_memory);
@@ -476,7 +438,12 @@ app_start(const struct app_info *info, int argc, char **argv,
 	 * progress_start() must not end the process. */
 	sigaction(SIGUSR1, &nothing, NULL);
 	app.terminal = style_can_draw(STDERR_FILENO);
-	if (!info->raw && argc > 0 && wants_json(argv + 1))
+	/* Is --json among the arguments?  Looked up before they are parsed, so
+	 * that an error in them is answered in JSON, too. */
+	while (*word != NULL && !str_eq(*word, "--") &&
+	       !str_eq(*word, "--json"))
+		word++;
+	if (!info->raw && *word != NULL && str_eq(*word, "--json"))
 		app_answer_start(info->name, info->verb);
 	all = join_tables(opts, common, more);
 	n = opt_parse(all, argc, argv, info->command, &err);
@@ -508,7 +475,7 @@ app_start(const struct app_info *info, int argc, char **argv,
 bool
 app_stop(void)
 {
-	return app_interrupted() != 0;
+	return atomic_load_explicit(&signal_caught, memory_order_relaxed) != 0;
 }
 
 void

@@ -102,9 +102,8 @@ void app_columns(struct columns *c, const char *words, const char *columns,
 int app_finish(int status);
 
 /* Make SIGINT and SIGTERM set a flag instead of ending the process.  Loops that
- * can stop cleanly poll app_interrupted(): 0, or the signal's number. */
+ * can stop cleanly poll app_stop(). */
 void app_catch_signals(void);
-int app_interrupted(void);
 
 /* Callbacks for struct work: whether a signal asked to stop, and a line of the
  * log printed as a warning (app_warn) or as a note (app_note). */

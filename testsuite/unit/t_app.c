@@ -93,11 +93,11 @@ obey(const char *word, int status)
 		raise(SIGUSR1);
 		raise(SIGPIPE);
 		app_catch_signals();
-		printf("%d", app_interrupted());
+		printf("%d", app_stop());
 		raise(SIGINT);
-		printf(" %d", app_interrupted() == SIGINT);
+		printf(" %d", app_stop());
 		raise(SIGTERM);
-		printf(" %d\n", app_interrupted() == SIGTERM);
+		printf(" %d\n", app_stop());
 	} else if (strcmp(word, "term") == 0)
 		raise(SIGTERM);
 	return status;
