@@ -151,35 +151,6 @@ unit(const char *s, unsigned int *shift)
 	return *s == '\0';
 }
 
-static bool
-parse_bytes(const char *s, uint64_t *out)
-{
-	const char *point = NULL;
-	unsigned int shift = 0;
-	uint64_t v = 0, part = 0;
-
-	if (!digits(&s, 10, &v))
-		return false;
-	if (*s == '.') {
-		point = s++;
-		s += strspn(s, "0123456789");
-		if (s == point + 1)
-			return false;
-	}
-	if (!unit(s, &shift) || num_mul(&v, UINT64_C(1) << shift) < 0 ||
-	    (point != NULL && shift == 0)) /* a fraction of a byte */
-		return false;
-	/* The fraction of 2^shift, rounded down, from its last digit on.
-	 * Dropping the remainders does not change the result, and
-	 * 9 * 2^60 + 2^60 does not overflow. */
-	while (point != NULL && s > point + 1)
-		part = (((uint64_t)digit(*--s) << shift) + part) / 10;
-	if (num_add(&v, part) < 0)
-		return false;
-	*out = v;
-	return true;
-}
-
 int
 num_decimal(const char *s, double *out, struct error *err)
 {
@@ -204,13 +175,32 @@ num_decimal(const char *s, double *out, struct error *err)
 int
 num_bytes(const char *s, uint64_t max, uint64_t *out, struct error *err)
 {
+	const char *p = s, *point = NULL;
+	unsigned int shift = 0;
+	uint64_t v = 0, part = 0;
 	char limit[32];
-	uint64_t v = 0;
 
-	if (parse_bytes(s, &v) && v <= max) {
+	if (!digits(&p, 10, &v))
+		goto refuse;
+	if (*p == '.') {
+		point = p++;
+		p += strspn(p, "0123456789");
+		if (p == point + 1)
+			goto refuse;
+	}
+	if (!unit(p, &shift) || num_mul(&v, UINT64_C(1) << shift) < 0 ||
+	    (point != NULL && shift == 0)) /* a fraction of a byte */
+		goto refuse;
+	/* The fraction of 2^shift, rounded down, from its last digit on.
+	 * Dropping the remainders does not change the result, and
+	 * 9 * 2^60 + 2^60 does not overflow. */
+	while (point != NULL && p > point + 1)
+		part = (((uint64_t)digit(*--p) << shift) + part) / 10;
+	if (num_add(&v, part) == 0 && v <= max) {
 		*out = v;
 		return 0;
 	}
+refuse:
 	return error_set(err, ERROR_USAGE,
 			 "\"%s\": expected a number of bytes such as 4096, 64K "
 			 "or 1.5G, up to %s",

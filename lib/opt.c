@@ -144,27 +144,11 @@ set_choice(struct parse *p, const struct opt *o, const char *value)
 }
 
 static int
-set_number(struct parse *p, const struct opt *o, const char *value)
-{
-	uint64_t v = 0;
-	int rc = o->type == OPT_TYPE_U64
-			 ? num_u64(value, o->min, o->max, &v, p->err)
-			 : num_bytes(value, o->max, &v, p->err);
-
-	if (rc == 0 && v < o->min)
-		rc = error_set(p->err, ERROR_USAGE,
-			       "'%s' is less than %llu bytes", value,
-			       (unsigned long long)o->min);
-	if (rc < 0)
-		return error_wrap(p->err, "option '%s'", label(o));
-	*(uint64_t *)o->target = v;
-	return 0;
-}
-
-static int
 set(struct parse *p, const struct opt *o, const char *value)
 {
 	struct opt_list *list = NULL;
+	uint64_t v = 0;
+	int rc = 0;
 
 	switch (o->type) {
 	case OPT_TYPE_FLAG:
@@ -184,7 +168,17 @@ set(struct parse *p, const struct opt *o, const char *value)
 		return 0;
 	case OPT_TYPE_U64:
 	case OPT_TYPE_BYTES:
-		return set_number(p, o, value);
+		rc = o->type == OPT_TYPE_U64
+			     ? num_u64(value, o->min, o->max, &v, p->err)
+			     : num_bytes(value, o->max, &v, p->err);
+		if (rc == 0 && v < o->min)
+			rc = error_set(p->err, ERROR_USAGE,
+				       "'%s' is less than %llu bytes", value,
+				       (unsigned long long)o->min);
+		if (rc < 0)
+			return error_wrap(p->err, "option '%s'", label(o));
+		*(uint64_t *)o->target = v;
+		return 0;
 	case OPT_TYPE_CHOICE:
 		return set_choice(p, o, value);
 	default:
@@ -313,37 +307,10 @@ opt_list_free(struct opt_list *list)
 	*list = (struct opt_list){ .items = NULL };
 }
 
-/* Append `text` and a newline, wrapped between HELP_COLUMN and HELP_WIDTH.  The
- * current column is `column`. */
-static void
-add_wrapped(struct buf *out, size_t column, const char *text)
-{
-	while (*text != '\0') {
-		size_t len = strcspn(text, " ");
-
-		if (column > HELP_COLUMN && column + 1 + len > HELP_WIDTH) {
-			buf_add_char(out, '\n');
-			column = 0;
-		}
-		if (column < HELP_COLUMN) {
-			buf_printf(out, "%*s", (int)(HELP_COLUMN - column), "");
-			column = HELP_COLUMN;
-		} else {
-			buf_add_char(out, ' ');
-			column++;
-		}
-		buf_add(out, text, len);
-		column += len;
-		text += len;
-		text += strspn(text, " ");
-	}
-	buf_add_char(out, '\n');
-}
-
 void
 opt_help(const struct opt *opts, struct buf *out)
 {
-	size_t start = 0, column = 0;
+	size_t start = 0, column = 0, len = 0;
 	bool first = true;
 
 	for (const struct opt *o = opts; o->type != OPT_TYPE_END; o++) {
@@ -372,7 +339,26 @@ opt_help(const struct opt *opts, struct buf *out)
 			buf_add_char(out, '\n');
 			column = 0;
 		}
-		add_wrapped(out, column, o->help);
+		/* Wrapped between HELP_COLUMN and HELP_WIDTH. */
+		for (const char *at = o->help; *at != '\0'; column += len) {
+			len = strcspn(at, " ");
+			if (column > HELP_COLUMN &&
+			    column + 1 + len > HELP_WIDTH) {
+				buf_add_char(out, '\n');
+				column = 0;
+			}
+			if (column < HELP_COLUMN) {
+				buf_printf(out, "%*s",
+					   (int)(HELP_COLUMN - column), "");
+				column = HELP_COLUMN;
+			} else {
+				buf_add_char(out, ' ');
+				column++;
+			}
+			buf_add(out, at, len);
+			at += len + strspn(at + len, " ");
+		}
+		buf_add_char(out, '\n');
 	}
 }
 
