@@ -87,42 +87,30 @@ fit(char *text)
 	}
 }
 
-/* Format into work[room].  If even that is too small, the end of `fmt`, after
- * its last conversion, replaces the end of the overlong argument. */
-__attribute__((format(printf, 3, 0))) static void
-format(char *work, size_t room, const char *fmt, va_list ap)
-{
-	const char *tail = fmt, *p = fmt;
-	size_t len = 0;
-	int n = vsnprintf(work, room, fmt, ap);
-
-	if (n < 0) {
-		snprintf(work, room, "%s", fmt);
-		return;
-	}
-	if ((size_t)n < room)
-		return;
-	while ((p = strchr(p, '%')) != NULL) {
-		p += 1 + strcspn(p + 1, "%diouxXeEfFgGaAcspm");
-		if (*p != '\0')
-			p++;
-		tail = p;
-	}
-	len = strlen(tail);
-	if (len + DOTS_LEN < room)
-		snprintf(work + room - 1 - len - DOTS_LEN, len + DOTS_LEN + 1,
-			 DOTS "%s", tail);
-}
-
 /* Set err->text to the formatted sentence, and ": " and `reason` unless that is
  * empty.  Either may hold err->text. */
 __attribute__((format(printf, 2, 0))) static void
 compose(struct error *err, const char *fmt, va_list ap, const char *reason)
 {
 	char work[WORK_MAX + ERROR_TEXT_MAX];
+	const char *tail = fmt, *p = fmt;
+	const int n = vsnprintf(work, WORK_MAX, fmt, ap);
 	size_t len = 0;
 
-	format(work, WORK_MAX, fmt, ap);
+	if (n < 0)
+		snprintf(work, WORK_MAX, "%s", fmt);
+	/* If even that is too small, the end of `fmt`, after its last
+	 * conversion, replaces the end of the overlong argument. */
+	while (n >= WORK_MAX && (p = strchr(p, '%')) != NULL) {
+		p += 1 + strcspn(p + 1, "%diouxXeEfFgGaAcspm");
+		if (*p != '\0')
+			p++;
+		tail = p;
+	}
+	len = strlen(tail);
+	if (n >= WORK_MAX && len + DOTS_LEN < WORK_MAX)
+		snprintf(work + WORK_MAX - 1 - len - DOTS_LEN,
+			 len + DOTS_LEN + 1, DOTS "%s", tail);
 	len = strlen(work);
 	snprintf(work + len, sizeof(work) - len, "%s%s",
 		 len > 0 && reason[0] != '\0' ? ": " : "", reason);

@@ -507,33 +507,6 @@ fold(const char *const *items, size_t n, size_t at, struct buf *out)
 	return out->failed ? 0 : i;
 }
 
-/* One pass: fold the *count items as far as possible.  The new texts are
- * allocated in `arena`. */
-static int
-fold_all(const char **items, size_t *count, struct arena *arena,
-	 struct buf *work)
-{
-	size_t kept = 0, n = 0, at = 0;
-
-	for (size_t i = 0; i < *count; i += n) {
-		const char *item = items[i];
-
-		n = 1;
-		if (i + 1 < *count &&
-		    differ_in_number(item, items[i + 1], &at)) {
-			n = fold(items + i, *count - i, at, work);
-			item = n > 0 ? arena_strndup(arena, work->data,
-						     work->len)
-				     : NULL;
-			if (item == NULL)
-				return -1;
-		}
-		items[kept++] = item;
-	}
-	*count = kept;
-	return 0;
-}
-
 /* Append all items to `out`.  On failure `out` is unchanged. */
 static int
 join(const char *const *items, size_t count, const char *sep, struct buf *out)
@@ -568,20 +541,35 @@ hostlist_text(const struct hostlist *h, struct buf *out, struct error *err)
 	const char **items = mem_alloc(h->count + 1, sizeof(*items));
 	struct arena *arena = arena_new();
 	struct buf work = BUF_INIT;
-	size_t count = h->count, before = 0;
+	size_t count = h->count, kept = 0, n = 0, at = 0;
 	int rc = -1;
 
 	if (items == NULL || arena == NULL)
 		goto out;
 	if (count > 0)
 		memcpy(items, h->names, count * sizeof(*items));
-	for (size_t pass = 0; pass < HOSTLIST_GROUPS; pass++) {
-		before = count;
-		if (fold_all(items, &count, arena, &work) < 0)
-			goto out;
-		if (count == before)
-			break;
+	/* Each pass folds the items as far as possible. */
+	for (size_t pass = 0; pass < HOSTLIST_GROUPS && kept < count; pass++) {
+		if (pass > 0)
+			count = kept;
+		kept = 0;
+		for (size_t i = 0; i < count; i += n) {
+			const char *item = items[i];
+
+			n = 1;
+			if (i + 1 < count &&
+			    differ_in_number(item, items[i + 1], &at)) {
+				n = fold(items + i, count - i, at, &work);
+				item = n > 0 ? arena_strndup(arena, work.data,
+							     work.len)
+					     : NULL;
+				if (item == NULL)
+					goto out;
+			}
+			items[kept++] = item;
+		}
 	}
+	count = kept;
 	rc = join(items, count, ",", out);
 out:
 	buf_free(&work);

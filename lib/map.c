@@ -92,12 +92,6 @@ map_hash(const struct map *m, const char *key)
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-static uint32_t
-hash_key(const struct map *m, const char *key)
-{
-	return (uint32_t)map_hash(m, key);
-}
-
 struct map *
 map_new(void)
 {
@@ -175,7 +169,7 @@ grow_slots(struct map *m)
 int
 map_put(struct map *m, const char *key, size_t value)
 {
-	const uint32_t hash = hash_key(m, key);
+	const uint32_t hash = (uint32_t)map_hash(m, key);
 	const size_t mask = m->mask;
 	struct slot *s = find(m, key, hash);
 
@@ -201,7 +195,7 @@ map_put(struct map *m, const char *key, size_t value)
 size_t
 map_get(const struct map *m, const char *key)
 {
-	const struct slot *s = find(m, key, hash_key(m, key));
+	const struct slot *s = find(m, key, (uint32_t)map_hash(m, key));
 
 	return s->entry != 0 ? m->entries[s->entry - 1].value : MAP_NONE;
 }

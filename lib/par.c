@@ -257,32 +257,6 @@ par_for(struct par *p, size_t count, size_t batch,
 	return error_pass(err, &p->error);
 }
 
-/* The number of processors in our affinity mask; 0: unknown. */
-static unsigned
-affinity(void)
-{
-	size_t cpus;
-
-	/* The kernel rejects a set with fewer bits than it has processors. */
-	for (cpus = 1024; cpus <= CPUS_MAX; cpus *= 2) {
-		size_t size = CPU_ALLOC_SIZE(cpus);
-		cpu_set_t *set = mem_calloc(1, size);
-		int n = 0, rc;
-
-		if (set == NULL)
-			break;
-		rc = sched_getaffinity(0, size, set);
-		if (rc == 0)
-			n = CPU_COUNT_S(size, set);
-		mem_free(set);
-		if (rc == 0)
-			return (unsigned)n;
-		if (errno != EINVAL)
-			break;
-	}
-	return 0;
-}
-
 /* Read the first line of the file dir/name, without newline, into `to`. */
 static bool
 read_line(const char *dir, const char *name, char *to, size_t size)
@@ -414,12 +388,27 @@ par_quota(const char *root)
 unsigned
 par_cpus(void)
 {
-	unsigned cpus = affinity();
+	long online = 0;
+	int cpus = 0, rc = -1;
 
-	if (cpus == 0) {
-		long online = sysconf(_SC_NPROCESSORS_ONLN);
+	/* Those in our affinity mask.  The kernel rejects a set with fewer bits
+	 * than it has processors. */
+	errno = EINVAL;
+	for (size_t n = 1024; n <= CPUS_MAX && rc < 0 && errno == EINVAL;
+	     n *= 2) {
+		size_t size = CPU_ALLOC_SIZE(n);
+		cpu_set_t *set = mem_calloc(1, size);
 
-		cpus = online > 0 ? (unsigned)online : 1;
+		if (set == NULL)
+			break;
+		rc = sched_getaffinity(0, size, set);
+		if (rc == 0)
+			cpus = CPU_COUNT_S(size, set);
+		mem_free(set);
 	}
-	return tighter(cpus, par_quota(""));
+	if (cpus == 0) {
+		online = sysconf(_SC_NPROCESSORS_ONLN);
+		cpus = online > 0 ? (int)online : 1;
+	}
+	return tighter((unsigned)cpus, par_quota(""));
 }

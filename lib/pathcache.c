@@ -209,24 +209,14 @@ pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 	return 0;
 }
 
-static int
-note_name(void *arg, const char *name, struct error *err)
-{
-	struct pathcache *c = arg;
-	const char *kept = arena_strdup(c->arena, name);
-
-	return kept == NULL || map_put(c->names, kept, 0) < 0
-		       ? error_no_memory(err)
-		       : 0;
-}
-
 /* List the directory of `rel`. */
 static void
 list(struct pathcache *c, const char *rel)
 {
 	struct error why = ERROR_INIT;
-	const char *base = NULL;
-	int parent = pathcache_parent(c, rel, &base, &why);
+	const char *base = NULL, *name = NULL;
+	int parent = pathcache_parent(c, rel, &base, &why), rc = 0;
+	struct dir_walk w;
 
 	c->asked_state = NOT_LISTED;
 	c->names = map_new();
@@ -236,9 +226,15 @@ list(struct pathcache *c, const char *rel)
 	if (parent < 0 && parent != AT_FDCWD) {
 		if (why.kind == ERROR_ABSENT) /* nor is anything in it */
 			c->asked_state = LISTED;
-	} else if (dir_each(parent, rel, note_name, c, NULL) == 0) {
-		c->asked_state = LISTED;
+		return;
 	}
+	rc = dir_walk(&w, parent, rel, NULL);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		name = arena_strdup(c->arena, name);
+		rc = name == NULL ? -1 : map_put(c->names, name, 0);
+	}
+	if (dir_done(&w, rc, NULL) == 0)
+		c->asked_state = LISTED;
 }
 
 bool

@@ -77,46 +77,34 @@ duration(char *to, size_t size, double seconds)
 		snprintf(to, size, "%lu d %lu h", s / 86400, s / 3600 % 24);
 }
 
-/* The part after the name: sizes, and if they can be estimated rate and time
- * left. */
-static void
-numbers(uint64_t done, uint64_t total, double seconds, char *to, size_t size)
-{
-	char did[32], all[32], speed[32], left[32];
-	double rate = seconds > 0 ? (double)done / seconds : 0;
-	size_t len;
-
-	str_bytes(did, sizeof(did), done);
-	str_bytes(all, sizeof(all), total);
-	if (total == 0)
-		snprintf(to, size, " %s", did);
-	else
-		snprintf(to, size, " %3u %% %s of %s",
-			 done < total ? (unsigned)((double)done * 100 /
-						   (double)total)
-				      : 100,
-			 did, all);
-	if (!(rate >= 1 && rate < 1e18)) /* no data yet, or out of range */
-		return;
-	len = strlen(to);
-	str_bytes(speed, sizeof(speed), (uint64_t)rate);
-	snprintf(to + len, size - len, ", %s/s", speed);
-	if (done >= total)
-		return;
-	len = strlen(to);
-	duration(left, sizeof(left), (double)(total - done) / rate);
-	snprintf(to + len, size - len, ", %s left", left);
-}
-
 int
 progress_text(const char *what, uint64_t done, uint64_t total, double seconds,
 	      char *to, unsigned size)
 {
-	char text[NUMBERS_MAX], name[LINE_MAX_LEN];
-	size_t len, room;
-	int n;
+	const double rate = seconds > 0 ? (double)done / seconds : 0;
+	/* false: no data yet, or out of range */
+	const bool known = rate >= 1 && rate < 1e18;
+	char text[NUMBERS_MAX], name[LINE_MAX_LEN], left[32];
+	size_t len = 0, room = 0;
+	int n = 0;
 
-	numbers(done, total, seconds, text, sizeof(text));
+	/* Sizes, and if they can be estimated rate and time left. */
+	if (total == 0)
+		snprintf(text, sizeof(text), " %s", str_size(done));
+	else
+		snprintf(text, sizeof(text), " %3u %% %s of %s",
+			 done < total ? (unsigned)((double)done * 100 /
+						   (double)total)
+				      : 100,
+			 str_size(done), str_size(total));
+	len = strlen(text);
+	if (known)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					", %s/s", str_size((uint64_t)rate));
+	if (known && done < total) {
+		duration(left, sizeof(left), (double)(total - done) / rate);
+		snprintf(text + len, sizeof(text) - len, ", %s left", left);
+	}
 	str_printable(name, sizeof(name), what);
 	/* In a narrow terminal the name is cut first, the numbers last. */
 	room = size > strlen(text) ? size - strlen(text) - 1 : 0;
