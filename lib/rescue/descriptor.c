@@ -11,7 +11,6 @@
 #include "rescue/descriptor.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "kvtree/kvtree.h"
 #include "meta/copied.h"

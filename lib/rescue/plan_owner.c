@@ -13,7 +13,6 @@
  * dataset.  Later times do not show a newer one: a job that fetches the dataset
  * writes filemaps and redundancy of its own, with its own job id in the paths.
  */
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -10,7 +10,6 @@
 #include "dir.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
-#include "map.h"
 #include "mem.h"
 #include "meta/copied.h"
 #include "meta/dataset_dir.h"
