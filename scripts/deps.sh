@@ -182,6 +182,11 @@ group() {
 		extra strace strace
 		extra gdb gdb-minimal
 		extra setfattr attr
+		# Programs whose files are in a store.
+		extra sqlite3 sqlite3
+		extra h5repack hdf5-tools
+		extra g++ g++
+		extra gfortran gfortran
 		extra script bsdutils
 		# Shells in which the completions and the login output of nodes
 		# are tested.

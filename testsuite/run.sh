@@ -28,7 +28,7 @@
 #     valgrind  a third of testsuite/valgrind.list under valgrind, in turn, day by day;
 #               slow: all units
 #     fuzz      TREE/fuzz/replay_X with the files of testsuite/data/corpus/X
-#     bats      testsuite/cmd/*.bats and testsuite/golden/*.bats
+#     bats      testsuite/cmd/*.bats, testsuite/golden/*.bats and testsuite/store/*.bats
 #     mpi       testsuite/scr/*.bats: libscr, with MPI ranks on pretend nodes;
 #               skipped if there is no MPI or the machine does not allow them
 #     tour      testsuite/scr/tour.bats alone, for a tree with sanitizers
@@ -392,7 +392,10 @@ for arg; do
 		some=(testsuite/data/corpus/*)
 		add fuzz "$tree" "${some[@]/#*\//$tree/fuzz/replay_}"
 		;;
-	bats:*) add bats "$tree" testsuite/cmd/*.bats testsuite/golden/*.bats ;;
+	bats:*)
+		add bats "$tree" testsuite/cmd/*.bats testsuite/golden/*.bats \
+			testsuite/store/*.bats
+		;;
 	mpi:*) add mpi "$tree" testsuite/scr/*.bats ;;
 	tour:* | tour-valgrind:*)
 		add "${arg%%:*}" "$tree" testsuite/scr/tour.bats

@@ -5,14 +5,6 @@
 
 load helper
 
-# Names, types, modes, links and bytes of all files below a directory.
-tree() {
-	(cd "$1" && find . -path ./.scrkit-store -prune -o -type f -exec cksum {} + | sort)
-	find "$1" -mindepth 1 -printf '%P %y %m %n %U %G %l ' \
-		\( -type f -printf '%s\n' -o -printf '\n' \) | sed '/^\.scrkit/d' |
-		sort
-}
-
 # transcripts [fresh]: of all cases (CALLS: of these) in both directories; each with a
 # new pool, or one of files that were deleted.
 transcripts() {

@@ -75,3 +75,34 @@ was_fast() {
 		failed "expected files of the pool: ${1:-1}, ${2:-1} bytes;" \
 			"$files taken, $bytes bytes by $writes writes"
 }
+
+# Names, types, modes, links and bytes of all files below a directory.
+tree() {
+	(cd "$1" && find . -path ./.scrkit-store -prune -o -type f -exec cksum {} + | sort)
+	find "$1" -mindepth 1 -printf '%P %y %m %n %U %G %l ' \
+		\( -type f -printf '%s\n' -o -printf '\n' \) | sed '/^\.scrkit/d' |
+		sort
+}
+
+# same FILES BYTES COMMAND...: the command leaves and prints the same in both
+# directories; in the store, where all that it starts is preloaded, files of the pool
+# were taken, and bytes written past the cache: at least so many.
+same() {
+	local files=$1 bytes=$2 rc
+
+	shift 2
+	warm
+	rm -f "$TAKEN"
+	rc=0
+	(cd "$PLAIN" && "$@") >plain.says 2>&1 </dev/null || rc=$?
+	echo "status $rc" >>plain.says
+	rc=0
+	(cd "$STORE" && preloaded "$@") >store.says 2>&1 </dev/null || rc=$?
+	echo "status $rc" >>store.says
+	tree "$PLAIN" >>plain.says
+	tool tend "$STORE" >tended
+	tree "$STORE" >>store.says
+	diff -U 3 plain.says store.says || failed "$*: plain directory, store" ""
+	was_fast "$files" "$bytes"
+	rm -rf "${PLAIN:?}"/* "${STORE:?}"/*
+}

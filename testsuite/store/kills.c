@@ -51,7 +51,7 @@ struct note {
 };
 
 static struct journal {
-	_Atomic unsigned long long moments[DELETING + 1];
+	_Atomic unsigned long long moments[DELETING + 1], counted;
 	struct note file[WORKERS][FILES];
 	_Atomic unsigned shared_seed;
 	_Atomic bool block[BLOCKS];
@@ -369,6 +369,7 @@ check_account(const char *path)
 	is = bytes_below(".");
 	if (all != is)
 		fail("bytes used, in files", path, (long)all, (long)is);
+	j->counted++;
 }
 
 /* --- All of it --- */
@@ -466,12 +467,12 @@ main(int argc, char **argv)
 	}
 	printf("%u rounds: nothing %llu creating %llu writing %llu closed %llu "
 	       "renaming %llu renamed %llu deleting %llu; cut %llu trimmed %llu "
-	       "recycled %llu\n",
+	       "recycled %llu; counted %llu\n",
 	       rounds, j->moments[0], j->moments[1], j->moments[2],
 	       j->moments[3], j->moments[4], j->moments[5], j->moments[6],
 	       (unsigned long long)done.recovered,
 	       (unsigned long long)done.trimmed,
-	       (unsigned long long)done.cleaned);
+	       (unsigned long long)done.cleaned, j->counted);
 	store_close(s);
 	return 0;
 }

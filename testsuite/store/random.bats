@@ -38,31 +38,29 @@ model() {
 	model 6 3 700
 }
 
-# kills ROUNDS
+# kills ROUNDS [OPTION]: in a file system of their own, whose bytes are counted.
 kills() {
 	local seed=${SEED:-$RANDOM} times=$1
 
+	mount -t tmpfs -o "size=1g,mode=755${2:+,$2}" none "$STORE" ||
+		skip "cannot mount: $2"
+	tool make "$STORE" $((256 << 20))
 	[[ -z ${SCRKIT_SLOW-} ]] || times=5000
-	warm 1 $((4 << 20))
-	"$STORES/kills" "$STORE" "$PRELOAD" "${TIMES:-$times}" "$seed" >says
+	times=${TIMES:-$times}
+	"$STORES/kills" "$STORE" "$PRELOAD" "$times" "$seed" >says
 	cat says
 	# It has done what it is for.
-	[[ $(<says) =~ cut\ ([0-9]+).*recycled\ ([0-9]+) ]] || failed
+	[[ $(<says) =~ cut\ ([0-9]+).*recycled\ ([0-9]+).*counted\ $times$ ]] || failed
 	((BASH_REMATCH[1] > 0 || times < 1000)) || failed "no file was cut"
 	((BASH_REMATCH[2] > 0)) || failed "no file was recycled"
 }
 
-# In a file system of their own, whose bytes are counted.
 @test "writers killed at random moments" {
 	privately && return
-	mount -t tmpfs -o size=1g,mode=755 none "$MEMORY"
-	beside "$MEMORY"
-	mount --bind "$STORE" "$STORE"
 	kills 60
 }
 
 @test "writers killed at random moments, large pages" {
 	privately && return
-	huge_pages
-	kills 60
+	kills 60 huge=always
 }
