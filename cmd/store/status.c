@@ -37,7 +37,7 @@ add_name(struct opt_list *to, const char *dir)
 
 	snprintf(pattern, sizeof(pattern), "%s/" STORE_META, dir);
 	if (access(pattern, F_OK) < 0) {
-		snprintf(pattern, sizeof(pattern), "%s/*/" STORE_META, dir);
+		snprintf(pattern, sizeof(pattern), "%s/?*/" STORE_META, dir);
 		(void)glob(pattern, GLOB_NOESCAPE, NULL, &g);
 	}
 	do {
@@ -202,9 +202,8 @@ store_run_status(const struct store_call *c)
 	}
 	table_drop_empty(&t);
 	table_end(&t, 0, &out);
-	if (app_json())
-		app_answer_list("stores", list);
-	else
+	app_answer_list("stores", list);
+	if (!app_json())
 		(void)app_print(&out);
 	buf_free(&out);
 	resmgr_close(rm);

@@ -95,8 +95,8 @@ tmpfs_user(const char *dir)
 		else if (str_ends(path, "/maps") &&
 			 io_read_file(AT_FDCWD, path, MAPS_MAX, &maps, NULL) ==
 				 0)
-			for (at = maps.data; at != NULL && user == 0;
-			     at = strchr(at + 1, '/'))
+			for (at = maps.len > 0 ? maps.data : NULL;
+			     at != NULL && user == 0; at = strchr(at + 1, '/'))
 				user = is_below(at, dir) ? pid : 0;
 	}
 	buf_free(&maps);
