@@ -122,20 +122,14 @@ static int
 make_store(struct device *st, const char *dir, struct error *err)
 {
 	struct memory *m = mem_calloc(1, sizeof(*m));
-	struct store *old = NULL;
 	struct tend_done done = { .cleaned = 0 };
 	struct error why = ERROR_INIT;
 
 	if (m == NULL)
 		return error_no_memory(err);
 	st->tends = m;
-	old = store_open(dir, NULL);
-	store_close(old);
-	if (store_make(dir, &st->options, err) < 0)
-		return -1;
-	m->store = store_open(dir, err);
-	if (m->store == NULL ||
-	    (old == NULL && tend_measure(m->store, err) < 0))
+	if (store_make(dir, &st->options, err) < 0 ||
+	    (m->store = store_open(dir, err)) == NULL)
 		return -1;
 	expect_small(m->store);
 	if (tend_once(m->store, &done, &why) < 0 && why.errnum != EWOULDBLOCK)
@@ -202,11 +196,16 @@ tend(void *arg)
 {
 	struct memory *m = arg;
 	struct tend_done done = { .cleaned = 0 };
+	struct store_status is;
 
+	cores_enter(m->cores);
+	/* Until it was measured, or if nothing is gained, the kernel writes. */
+	if (store_status(m->store, &is, &m->why) < 0 ||
+	    (is.least == 0 && tend_measure(m->store, &m->why) < 0))
+		return NULL;
 	/* Of this thread only.  Not SCHED_IDLE: a thread that gets no core at
 	 * all while it holds a lock of the kernel stops the others. */
 	(void)setpriority(PRIO_PROCESS, 0, 19);
-	cores_enter(m->cores);
 	if (tend_populate(m->store, &m->pool, &m->why) == 0)
 		(void)tend_run(m->store, stopped, m, &done, &m->why);
 	return NULL;

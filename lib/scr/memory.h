@@ -21,10 +21,11 @@ struct run;
 void memory_begin(struct run *run);
 
 /*
- * Start the threads, after the restart.  With the preloaded library they first
- * fill the pool: for each rank of the node as many files as a rank has in the
- * newest dataset in this store, and one more, of the mean size of these files;
- * without a dataset, two for each rank, which divide POOL.
+ * Start the threads, after the restart.  First they measure a new store, for a
+ * second.  With the preloaded library they then fill the pool: for each rank of
+ * the node as many files as a rank has in the newest dataset in this store, and
+ * one more, of the mean size of these files; without a dataset, two for each
+ * rank, which divide POOL.
  */
 void memory_tend(struct run *run);
 

@@ -41,7 +41,7 @@ pooled() { find "$NODES/$1/tester/.scrkit-store" -mindepth 2 -type f | wc -l; }
 	local with
 
 	for with in "" "$PRELOAD"; do
-		rm -rf "${NODES:?}"/* .scr stats.* ckpt.*
+		rm -rf "${NODES:?}"/*/tester/scr.* .scr
 		RANK_PRELOAD=$RANK_PRELOAD:$with SCR_STORE_STATS=$PREFIX/stats \
 			line "complete 6 0" works "0 1 2 3" app_restart 6 "$BIG"
 		[[ $stderr != *ordinary* ]] || failed "no store"
@@ -68,7 +68,6 @@ pooled() { find "$NODES/$1/tester/.scrkit-store" -mindepth 2 -type f | wc -l; }
 		lose 1
 		ends 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
 		ends 0 scr_inspect -p "$PREFIX" --deep --checksums -d ckpt.3
-		lose 0 1 2 3
 		SCR_JOB_ID=j2 restarts "0 1 2 3" ckpt.3 "$BIG"
 	done
 }
