@@ -22,9 +22,9 @@ struct name {
 };
 
 /*
- * Files and links.  If a name in any directory changes, `seal` does; `newest` is
- * the time of the last such change.  If two lists, one after the other, have the
- * same seal, each name was at its place when the second one was begun.
+ * Files and links.  If a name in any directory changes, `seal` does; `newest`
+ * is the time of the last such change.  If two lists, one after the other, have
+ * the same seal, each name was at its place when the second one was begun.
  */
 struct names {
 	struct arena *arena; /* of the texts */
