@@ -5,14 +5,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "path.h"
 #include "store/file.h"
-#include "store/spill.h"
 #include "store/store_impl.h"
 
 /* Is this a file whose pages are worth keeping?  Then it is opened, with a
@@ -74,26 +72,6 @@ learn_small(const char *path, const struct stat *is, bool known)
 	return true;
 }
 
-/* A link to a spilled file is deleted with the file. */
-static bool
-unlink_spilled(const struct store *s, int dir, const char *base)
-{
-	char to[PATH_MAX], spill[PATH_MAX];
-	const ssize_t n = readlinkat(dir, base, to, sizeof(to) - 1);
-	const char *name = NULL;
-
-	if (n <= 0 || spill_dir(s, spill)[0] == '\0')
-		return false;
-	to[n] = '\0';
-	name = path_below(to, spill);
-	/* Not unlinkat(2) of the preload, which calls us. */
-	if (name == NULL || strchr(name, '/') != NULL ||
-	    syscall(SYS_unlinkat, dir, base, 0) < 0)
-		return false;
-	(void)unlink(to);
-	return true;
-}
-
 bool
 store_unlink(int dirfd, const char *path)
 {
@@ -109,16 +87,12 @@ store_unlink(int dirfd, const char *path)
 	if (!store_used() || !store_seems(dirfd, path) ||
 	    (small && atomic_fetch_add(&store_counts()->small, 1) % 8 != 0) ||
 	    fstatat(dirfd, path, &is, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    (!S_ISLNK(is.st_mode) &&
-	     (!S_ISREG(is.st_mode) || learn_small(path, &is, small)))) {
+	    !S_ISREG(is.st_mode) || learn_small(path, &is, small)) {
 		errno = saved;
 		return false;
 	}
 	dir = store_enter(dirfd, path, base, &s);
-	if (dir >= 0 && S_ISLNK(is.st_mode)) {
-		done = unlink_spilled(s, dir, base);
-		close(dir);
-	} else if (dir >= 0) {
+	if (dir >= 0) {
 		fd = keep(s, dir, base, to);
 		if (fd >= 0) {
 			done = renameat2(dir, base, AT_FDCWD, to,

@@ -185,6 +185,18 @@ let_go() {
 	[[ $(find ssd -mindepth 1) == ssd/other$'\n'ssd/other/file ]]
 }
 
+@test "a program that moves a link out, or copies it and deletes the first, loses nothing" {
+	full
+	calm scr_store gc "$S"
+	calm scr_store run --store "$S" mv "$S/d/f1" out
+	calm scr_store run --store "$S" \
+		sh -c 'cp -a "$0/f2" "$0/copy" && rm "$0/f2"' "$S/d"
+	calm scr_store gc "$S"
+	mv "$S/d/copy" "$S/d/f2"
+	cp -L out "$S/d/f1"
+	same
+}
+
 @test "killed before or after any call: the file or the link, with all data" {
 	local n count kill
 
