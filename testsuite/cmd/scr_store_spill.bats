@@ -197,6 +197,29 @@ let_go() {
 	same
 }
 
+@test "a file that is larger than the memory begins on the disk" {
+	store
+	head -c 9000001 /dev/urandom >"$H/data"
+	calm scr_store run --store "$S" sh -c 'head -c 9000000 /dev/zero >"$0/big.1"
+		rm "$0/big.1"
+		head -c 9000001 "$1" >"$0/big.2"
+		head -c 9000001 "$1" >"$0/big.3"
+		cd "$0" && head -c 9000001 "$1" >d/big.4
+		echo more >>d/big.4' "$S" "$H/data"
+	for f in big.2 big.3 d/big.4; do
+		[[ $(readlink "$S/$f") == "$PWD"/ssd/*/"${f##*/}".* ]]
+		[[ ! -L $(readlink "$S/$f") ]]
+		cmp -n 9000001 "$S/$f" "$H/data"
+	done
+	[[ $(stat -L -c %s "$S"/d/big.4) == 9000006 ]]
+	# Not in a directory of others, where nobody would follow the link.
+	mkdir -m 777 "$S/all"
+	chmod 777 "$S/all"
+	calm scr_store run --store "$S" sh -c 'head -c 9000001 "$1" >"$0/big.5"' \
+		"$S/all" "$H/data"
+	[[ -e $S/all/big.5 && ! -L $S/all/big.5 ]]
+}
+
 @test "killed before or after any call: the file or the link, with all data" {
 	local n count kill
 
@@ -232,6 +255,7 @@ let_go() {
 	random.seed(7)
 	data = [random.randbytes(3 << 20) for _ in range(4)]
 	moved = 0
+	took = None # by one that is not killed
 	for turn in range(60):
 	    for f in os.listdir(store):
 	        if not f.startswith("."):
@@ -239,10 +263,13 @@ let_go() {
 	    for i in range(8):
 	        with open("%s/f%d" % (store, i), "wb") as f:
 	            f.write(data[i % 4])
+	    start = time.monotonic()
 	    p = subprocess.Popen([program, "gc", store], stdout=subprocess.DEVNULL)
-	    time.sleep(random.random() * 0.06)
-	    p.send_signal(signal.SIGKILL)
+	    if took is not None:
+	        time.sleep(random.random() * took)
+	        p.send_signal(signal.SIGKILL)
 	    p.wait()
+	    took = took or time.monotonic() - start
 	    for i in range(8):
 	        path = "%s/f%d" % (store, i)
 	        moved += os.path.islink(path)
