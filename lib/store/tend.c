@@ -459,7 +459,8 @@ tend_populate(struct store *s, struct tend_populate *p, struct error *err)
 /* A mapped copy has to be faster by this. */
 #define GAIN 0.95
 
-/* The size of the pages that are mapped at `base`, as far as the kernel says. */
+/* The size of the pages that are mapped at `base`, as far as the kernel
+ * says. */
 static uint64_t
 page_at(const void *base)
 {
@@ -514,7 +515,8 @@ time_writes(const struct tending *t, int fd, const unsigned char *data,
 	return ok ? time : 1e9;
 }
 
-/* Is a mapped copy in such pieces faster?  In turn; the shortest times count. */
+/* Is a mapped copy in such pieces faster?  In turn, and the shortest times
+ * count. */
 static bool
 gains(const struct tending *t, int fd, const unsigned char *data, size_t piece)
 {
