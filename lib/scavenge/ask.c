@@ -12,7 +12,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
-#include "hostlist.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/flush.h"

@@ -24,7 +24,6 @@
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "par.h"
-#include "path.h"
 #include "progress.h"
 #include "rescue/recorded.h"
 #include "room.h"
@@ -100,31 +99,11 @@ compare_rank(const void *x, const void *y)
 	return (a->dir > b->dir) - (a->dir < b->dir);
 }
 
-/* Read the filemap from the cache.  If the cache's filemap is missing or
- * damaged, read one that was rebuilt on the prefix. */
-static void
-read_map(struct copier *c, struct copy_rank *r)
-{
-	struct error why = ERROR_INIT;
-
-	if (r->slot->map) {
-		r->map_here =
-			nodecache_dir_map(r->dir->meta, r->rank, &r->image,
-					  &r->map, c->arena, &why) == 0;
-		if (r->map_here)
-			return;
-		copy_blame(c, r, &why);
-		c->r->bad++;
-	}
-	if (c->meta_fd < 0 || nodecache_dir_map(c->meta_fd, r->rank, &r->image,
-						&r->map, c->arena, NULL) < 0)
-		r->map = (struct filemap){ .ranks = -1 };
-}
-
 static void
 find_ranks(struct copier *c)
 {
 	size_t max = 1, count = 0;
+	struct error why = ERROR_INIT;
 	struct stat st;
 
 	for (size_t d = 0; d < c->ndirs; d++)
@@ -163,7 +142,22 @@ find_ranks(struct copier *c)
 				  ? (st.st_mode & 0666) | 0600
 				  : 0644;
 		c->nranks++;
-		read_map(c, r);
+		if (r->slot->map) {
+			r->map_here = nodecache_dir_map(r->dir->meta, r->rank,
+							&r->image, &r->map,
+							c->arena, &why) == 0;
+			if (r->map_here)
+				continue;
+			copy_blame(c, r, &why);
+			error_clear(&why);
+			c->r->bad++;
+		}
+		/* If the filemap in the cache is missing or damaged, read one
+		 * that was rebuilt on the prefix. */
+		if (c->meta_fd < 0 ||
+		    nodecache_dir_map(c->meta_fd, r->rank, &r->image, &r->map,
+				      c->arena, NULL) < 0)
+			r->map = (struct filemap){ .ranks = -1 };
 	}
 }
 

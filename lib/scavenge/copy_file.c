@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "create.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -242,32 +241,6 @@ flush_due(void *arg, const void *data, size_t len, uint64_t at,
 	return copy_rank_finish_due(j->c, err);
 }
 
-/* Copy the data and compute the checksum.  1: done; 0: the file in the cache is
- * bad, and j->why gives the reason; -1: error. */
-static int
-copy_bytes(struct job *j, int to, struct error *err)
-{
-	const struct filemap_file *f = j->it->file;
-	const bool known = f != NULL && f->has_crc;
-	struct pump p = {
-		.from = j->from,
-		.name = j->it->from,
-		.size = j->it->attr->size,
-		.has_crc = known,
-		.crc = known ? f->crc : 0,
-		.to = to,
-		.put = j->it->to,
-		.block = j->w->block,
-		.room = j->c->block,
-		.step = flush_due,
-		.arg = j,
-	};
-	const int rc = pump_run(&p, &j->why, err);
-
-	j->it->crc = p.crc;
-	return rc;
-}
-
 static int
 no_place(struct job *j, const struct error *why, struct error *err)
 {
@@ -278,31 +251,48 @@ no_place(struct job *j, const struct error *why, struct error *err)
 		       : error_pass(err, why);
 }
 
-/* If the file in the cache changes while it is copied, copy it once more. */
+/* Copy the data and compute the checksum.  If the file in the cache changes
+ * while it is copied, copy it once more. */
 static int
 copy_data(struct job *j, struct error *err)
 {
-	struct put_file *f = j->it->to;
+	const struct filemap_file *f = j->it->file;
+	const bool known = f != NULL && f->has_crc;
+	struct put_file *put = j->it->to;
 	struct error why = ERROR_INIT;
 	struct stat was, is;
 	int rc = 2;
 
 	for (int left = 2; rc == 2 && left > 0; left--) {
-		int to = put_open(f, &why);
+		struct pump p = {
+			.from = j->from,
+			.name = j->it->from,
+			.size = j->it->attr->size,
+			.has_crc = known,
+			.crc = known ? f->crc : 0,
+			.to = put_open(put, &why),
+			.put = put,
+			.block = j->w->block,
+			.room = j->c->block,
+			.step = flush_due,
+			.arg = j,
+		};
 
-		if (to < 0)
+		if (p.to < 0)
 			return no_place(j, &why, err);
+		/* 0: the file in the cache is bad, and j->why tells why. */
 		rc = fstat(j->from, &was) < 0
 			     ? error_sys(err, "%s: cannot stat", j->it->from)
-			     : copy_bytes(j, to, err);
+			     : pump_run(&p, &j->why, err);
+		j->it->crc = p.crc;
 		if (rc >= 0 &&
 		    (fstat(j->from, &is) < 0 || is.st_size != was.st_size ||
 		     is.st_mtim.tv_sec != was.st_mtim.tv_sec ||
 		     is.st_mtim.tv_nsec != was.st_mtim.tv_nsec))
 			rc = 2;
 		if (rc == 1)
-			return put_wrote(f, j->it->attr->size, err);
-		put_drop(f);
+			return put_wrote(put, j->it->attr->size, err);
+		put_drop(put);
 	}
 	if (rc == 2)
 		error_set(&j->why, ERROR_DAMAGED,

@@ -18,7 +18,6 @@
 #include <time.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "clock.h"
 #include "error.h"
 #include "io.h"
@@ -27,7 +26,6 @@
 #include "lock.h"
 #include "map.h"
 #include "num.h"
-#include "scavenge/copy.h"
 #include "scavenge/copy_impl.h"
 #include "str.h"
 
@@ -163,33 +161,6 @@ take_run(struct copier *c, size_t a, size_t b)
 	return true;
 }
 
-/* Returns their number. */
-static size_t
-take_ranks(struct copier *c)
-{
-	size_t taken = 0;
-
-	for (size_t i = 0, end = 0; i < c->nranks; i = end) {
-		const struct copy_rank *r = c->ranks;
-
-		end = i + 1;
-		if (r[i].finished)
-			continue;
-		while (end < c->nranks && !r[end].finished &&
-		       r[end].rank == r[end - 1].rank + 1)
-			end++;
-		if (take_run(c, i, end))
-			continue;
-		/* Another process holds one of these ranks: try them one by
-		 * one. */
-		for (size_t k = i; end > i + 1 && k < end; k++)
-			(void)take_run(c, k, k + 1);
-	}
-	for (size_t i = 0; i < c->nranks; i++)
-		taken += c->ranks[i].ours;
-	return taken;
-}
-
 /* Is file `name` certainly missing from the dataset's metadata? */
 static bool
 no_meta(const struct copier *c, struct pathcache *prefix, const char *name)
@@ -288,6 +259,7 @@ int
 copy_turn_begin(struct copier *c, size_t *taken, struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = BUSY_PAUSE };
+	const struct copy_rank *r = c->ranks;
 	struct pathcache *prefix = NULL;
 
 	*taken = 0;
@@ -296,7 +268,22 @@ copy_turn_begin(struct copier *c, size_t *taken, struct error *err)
 		c->shares = lock_shares_open(c->meta_fd, c->o->work->stop, err);
 	if (c->shares == -1)
 		return error_wrap(err, "%s", c->meta);
-	*taken = take_ranks(c);
+	for (size_t i = 0, end = 0; i < c->nranks; i = end) {
+		end = i + 1;
+		if (r[i].finished)
+			continue;
+		while (end < c->nranks && !r[end].finished &&
+		       r[end].rank == r[end - 1].rank + 1)
+			end++;
+		if (take_run(c, i, end))
+			continue;
+		/* Another process holds one of these ranks: try them one by
+		 * one. */
+		for (size_t k = i; end > i + 1 && k < end; k++)
+			(void)take_run(c, k, k + 1);
+	}
+	for (size_t i = 0; i < c->nranks; i++)
+		*taken += r[i].ours;
 	if (*taken == 0) {
 		if (copy_stopped(c, err) < 0)
 			return -1;

@@ -29,22 +29,6 @@ is_ours(const struct scavenge *s, const struct flush_entry *e)
 	       d.job_id != NULL && str_eq(d.job_id, s->job->id);
 }
 
-/* Is it that of another dataset of this number than the caches have? */
-static bool
-is_other(const struct salvage_dataset *d, const struct flush_entry *e)
-{
-	const struct dataset cached = {
-		.name = d->name,
-		.created_us = (int64_t)d->created,
-	};
-	struct dataset k;
-
-	if (e->desc == NULL || dataset_read(e->desc, &k, NULL) < 0)
-		k = (struct dataset){ .created_us = -1 };
-	k.name = e->name;
-	return dataset_differs(&cached, &k);
-}
-
 /*
  * Add a dataset of flush.scr to the plan if it still needs a flush: it counts
  * as lost if no node has it.  Also add it if the index lists it on the prefix:
@@ -64,23 +48,34 @@ add_flushed(struct scavenge *s, const struct flush_entry *e)
 	};
 	struct salvage_dataset *d = salvage_find(&s->plan, e->id);
 	const char *job = NULL;
-	struct dataset other;
+	struct dataset is = { .created_us = -1 };
 	struct index_entry k;
+	const bool described =
+		e->desc != NULL && dataset_read(e->desc, &is, NULL) == 0;
 	const bool indexed = ix != NULL &&
 			     index_find_id(ix, e->id, &k, NULL) == 0 &&
 			     index_entry_valid(&k);
 
-	if (d != NULL && is_other(d, e)) {
-		d->listed = is_ours(s, e);
-		return;
+	if (!described)
+		is = (struct dataset){ .created_us = -1 };
+	if (d != NULL) {
+		const struct dataset cached = {
+			.name = d->name,
+			.created_us = (int64_t)d->created,
+		};
+
+		is.name = e->name;
+		if (dataset_differs(&cached, &is)) {
+			d->listed = is_ours(s, e);
+			return;
+		}
 	}
 	if (d == NULL && !flush_needed(e) && !indexed)
 		return;
 	/* The caches of another job have it, which are not asked. */
-	if (d == NULL && !indexed && e->desc != NULL &&
-	    dataset_read(e->desc, &other, NULL) == 0 && other.job_id != NULL &&
-	    !str_eq(other.job_id, s->job->id)) {
-		job = str_shown(other.job_id);
+	if (d == NULL && !indexed && is.job_id != NULL &&
+	    !str_eq(is.job_id, s->job->id)) {
+		job = str_shown(is.job_id);
 		s->others_listed++;
 		work_say(s->work,
 			 "dataset %" PRId64

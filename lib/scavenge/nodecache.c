@@ -259,38 +259,6 @@ count_file(struct nodecache_rank *r, const struct filemap_file *f, bool whole)
 	r->unfinished += !f->complete || !f->attr.has_size;
 }
 
-/* Note the ranges of the member's data whose files are missing or damaged. */
-static void
-look_at_list(struct looking *l, const struct redset_member *m,
-	     struct nodecache_rank *r)
-{
-	struct solve_range *lost =
-		arena_alloc(l->arena, m->nfiles + 1, sizeof(*lost));
-	uint64_t at = 0;
-
-	r->red.lost = lost;
-	r->listed = !r->map;
-	for (size_t i = 0; i < m->nfiles; i++) {
-		const struct filemap_file f = {
-			.cache_path = m->files[i].path,
-			.attr = m->files[i].attr,
-			.complete = true,
-		};
-		struct error why = ERROR_INIT;
-		const int fd = nodecache_dir_file(&l->dir, &f, &why);
-
-		io_close(fd);
-		if (!r->map)
-			count_file(r, &f, fd >= 0);
-		if (fd < 0 && f.attr.size > 0)
-			lost[r->red.nlost++] =
-				(struct solve_range){ at, at + f.attr.size };
-		if (fd < 0 && nodecache_hides(&why))
-			problem(l, &r->problem, &why);
-		at += f.attr.size;
-	}
-}
-
 /* Set what the header of a whole redundancy file says about its member. */
 static void
 take_header(struct looking *l, const struct redset_header *h, bool map,
@@ -300,7 +268,8 @@ take_header(struct looking *l, const struct redset_header *h, bool map,
 	const struct redset_member *left =
 		&h->members[redset_left(&h->desc, h->desc.member, 1)];
 	struct nodecache_red *red = map ? &r->mapred : &r->red;
-	struct solve_range *whole = NULL;
+	struct solve_range *lost = NULL;
+	uint64_t at = 0;
 
 	if (l->d->world < 0)
 		l->d->world = h->desc.ranks;
@@ -309,14 +278,37 @@ take_header(struct looking *l, const struct redset_header *h, bool map,
 	red->bytes = own->bytes;
 	red->left = left->bytes;
 	red->left_rank = left->known ? (int64_t)left->desc.rank : -1;
-	if (!map && (!r->map || r->bad > 0))
-		look_at_list(l, own, r);
-	if (!map || r->map)
+	if (r->map && (map || r->bad == 0))
 		return;
-	whole = arena_alloc(l->arena, 1, sizeof(*whole));
-	whole->to = own->bytes;
-	red->lost = whole;
-	red->nlost = own->bytes > 0;
+	red->lost = lost =
+		arena_alloc(l->arena, own->nfiles + 1, sizeof(*lost));
+	if (map) {
+		lost->to = own->bytes;
+		red->nlost = own->bytes > 0;
+		return;
+	}
+	/* The ranges of the member's data whose files are missing or
+	 * damaged. */
+	r->listed = !r->map;
+	for (size_t i = 0; i < own->nfiles; i++) {
+		const struct filemap_file f = {
+			.cache_path = own->files[i].path,
+			.attr = own->files[i].attr,
+			.complete = true,
+		};
+		struct error why = ERROR_INIT;
+		const int fd = nodecache_dir_file(&l->dir, &f, &why);
+
+		io_close(fd);
+		if (!r->map)
+			count_file(r, &f, fd >= 0);
+		if (fd < 0 && f.attr.size > 0)
+			lost[red->nlost++] =
+				(struct solve_range){ at, at + f.attr.size };
+		if (fd < 0 && nodecache_hides(&why))
+			problem(l, &r->problem, &why);
+		at += f.attr.size;
+	}
 }
 
 /* Take redundancy file `name`, and add its size, if it is whole.  *why: it is
