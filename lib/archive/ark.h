@@ -77,8 +77,7 @@ void ark_out_free(struct ark_out *out);
 /*
  * Write one regular file: begin, all of its `size` bytes in any number of
  * pieces, end.  The permissions, owner and times of `attr` are stored as far as
- * they are set.  ERROR_CORRUPT: fewer or more bytes than `size`, as the file
- * has changed.  ERROR_USAGE: calls in a wrong order.
+ * they are set.
  */
 int ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
 		  const struct attr *attr, struct error *err);

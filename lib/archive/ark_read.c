@@ -30,8 +30,6 @@ enum ark_shape {
 };
 #define ARK_SHAPE_LEN 6
 
-enum state { BETWEEN, IN_ENTRY, AT_END, FAILED };
-
 /*
  * Bytes go from the descriptor through `filter` (NULL: not compressed) to
  * `archive`; `filter` is a libarchive reader of one file without format.
@@ -48,7 +46,7 @@ struct ark_in {
 	struct archive *filter;
 	struct archive *archive;
 	locale_t locale;
-	enum state state;
+	bool in_entry;
 	enum ark_shape shape;
 
 	/* Buffer of the descriptor; `first` bytes were read before libarchive
@@ -74,25 +72,23 @@ struct ark_in {
 
 /* --- Errors --- */
 
-/* Fail for good, with the error of `a` or of its input. */
+/* Fail, with the error of `a` or of its input. */
 static int
 failed(struct ark_in *in, struct archive *a, struct error *err)
 {
-	const char *path = in->state == IN_ENTRY ? in->path.data : NULL;
+	const char *path = in->in_entry ? in->path.data : NULL;
 
-	in->state = FAILED;
 	if (in->cause.kind != ERROR_NONE)
 		return error_pass(err, &in->cause);
 	return ark_failed(err, ERROR_CORRUPT, in->name, path, archive_errno(a),
 			  archive_error_string(a));
 }
 
-/* Fail for good: the current entry is not acceptable. */
+/* The current entry is not acceptable. */
 static int
 refuse(struct ark_in *in, enum error_kind kind, const char *why,
        struct error *err)
 {
-	in->state = FAILED;
 	return error_set(err, kind, "%s: %s%s%s", in->name,
 			 in->path.len > 0 ? in->path.data : "",
 			 in->path.len > 0 ? ": " : "", why);
@@ -398,7 +394,6 @@ take_path(struct ark_in *in, struct archive_entry *e, struct error *err)
 	buf_add(&in->path, clean, len);
 	if (path_is_clean(in->path.data))
 		return 1;
-	in->state = FAILED;
 	return error_set(err, ERROR_UNSAFE, "%s: %s: not a clean relative path",
 			 in->name, path);
 }
@@ -480,7 +475,7 @@ take_entry(struct ark_in *in, struct archive_entry *e, struct ark_entry *out,
 			to->atime.tv_nsec = archive_entry_atime_nsec(e);
 		}
 	}
-	in->state = IN_ENTRY;
+	in->in_entry = true;
 	return 1;
 }
 
@@ -509,10 +504,7 @@ finish(struct ark_in *in, struct error *err)
 		do {
 			n = read_block(in, 0);
 		} while (n > 0);
-	if (n < 0)
-		return failed(in, a, err);
-	in->state = AT_END;
-	return 0;
+	return n < 0 ? failed(in, a, err) : 0;
 }
 
 int
@@ -524,20 +516,14 @@ ark_in_next(struct ark_in *in, struct ark_entry *out, struct error *err)
 	locale_t old;
 	int rc = 0;
 
-	if (in->state == FAILED)
-		return error_set(err, ERROR_USAGE, "%s: failed before",
-				 in->name);
-	if (in->state == AT_END)
-		return 0;
 	old = uselocale(in->locale);
 	do {
 		in->budget = INT64_MAX;
-		if (in->state == IN_ENTRY &&
-		    archive_read_data_skip(a) < ARCHIVE_OK) {
+		if (in->in_entry && archive_read_data_skip(a) < ARCHIVE_OK) {
 			rc = failed(in, a, err);
 			break;
 		}
-		in->state = BETWEEN;
+		in->in_entry = false;
 		in->budget = in->headers;
 		rc = archive_read_next_header(a, &e);
 		in->budget = INT64_MAX;
@@ -565,10 +551,6 @@ ark_in_read(struct ark_in *in, void *to, size_t room, size_t *got,
 	la_ssize_t n = 0;
 
 	*got = 0;
-	if (in->state != IN_ENTRY)
-		return error_set(err, ERROR_USAGE, "%s: %s", in->name,
-				 in->state == FAILED ? "failed before"
-						     : "no file to read");
 	n = archive_read_data(in->archive, to, room);
 	if (n < 0)
 		return failed(in, in->archive, err);

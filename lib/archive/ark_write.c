@@ -114,8 +114,6 @@ ark_failed(struct error *err, enum error_kind kind, const char *name,
 /* Some encoders count the bytes of one call in 32 bits. */
 #define PIECE_MAX ((size_t)1 << 30)
 
-enum state { READY, IN_ENTRY, CLOSED, FAILED };
-
 struct ark_out {
 	int fd;
 	char *name;
@@ -123,11 +121,8 @@ struct ark_out {
 	struct archive *archive;
 	struct archive_entry *entry;
 	locale_t locale;
-	enum state state;
-
-	/* The entry: its path, its size, bytes received so far. */
-	char *path;
-	uint64_t size, done;
+	char *path; /* of the entry */
+	bool in_entry;
 
 	/*
 	 * libarchive must not see a failed write, or it would leak memory.  So
@@ -166,14 +161,13 @@ take_output(struct archive *a, void *arg, const void *data, size_t len)
 
 /* --- Errors --- */
 
-/* Fail for good, with the error of the descriptor or of libarchive. */
+/* Fail, with the error of the descriptor or of libarchive. */
 static int
 failed(struct ark_out *out, struct error *err)
 {
-	const char *path = out->state == IN_ENTRY ? out->path : NULL;
+	const char *path = out->in_entry ? out->path : NULL;
 	const int errnum = archive_errno(out->archive);
 
-	out->state = FAILED;
 	if (out->errnum != 0) {
 		errno = out->errnum;
 		return error_sys(err, "%s: %s", out->name,
@@ -184,13 +178,6 @@ failed(struct ark_out *out, struct error *err)
 	if (err != NULL && err->kind == ERROR_SYSTEM && errnum > 0)
 		err->errnum = errnum;
 	return -1;
-}
-
-static int
-misuse(struct ark_out *out, const char *what, struct error *err)
-{
-	return error_set(err, ERROR_USAGE, "%s: %s", out->name,
-			 out->state == FAILED ? "failed before" : what);
 }
 
 /* --- Create and free --- */
@@ -287,19 +274,15 @@ begin(struct ark_out *out, enum ark_kind kind, const char *path, uint64_t size,
 	locale_t old;
 	int rc = -1;
 
-	if (out->state != READY)
-		return misuse(out, "a file is begun out of order", err);
 	if (ark_fits(path, size, err) < 0)
 		return -1;
 	mem_free(out->path);
 	out->path = mem_strdup(path);
-	out->size = size;
-	out->done = 0;
-	out->state = IN_ENTRY;
+	out->in_entry = true;
 	old = uselocale(out->locale);
 	archive_entry_clear(e);
 	archive_entry_set_pathname(e, out->path);
-	archive_entry_set_size(e, (la_int64_t)out->size);
+	archive_entry_set_size(e, (la_int64_t)size);
 	archive_entry_set_filetype(e, kind == ARK_DIR ? AE_IFDIR : AE_IFREG);
 	archive_entry_set_nlink(e, 1);
 	archive_entry_set_perm(e, attr->mode != 0   ? attr->mode & 07777
@@ -336,25 +319,12 @@ ark_out_dir(struct ark_out *out, const char *path, const struct attr *attr,
 	return ark_out_end(out, err);
 }
 
-static int
-wrong_size(struct ark_out *out, uint64_t came, struct error *err)
-{
-	out->state = FAILED;
-	return error_set(err, ERROR_CORRUPT,
-			 "%s: %s: has changed: %" PRIu64 " bytes, not %" PRIu64,
-			 out->name, out->path, came, out->size);
-}
-
 int
 ark_out_data(struct ark_out *out, const void *data, size_t len,
 	     struct error *err)
 {
 	const unsigned char *from = data;
 
-	if (out->state != IN_ENTRY)
-		return misuse(out, "data without a file", err);
-	if (len > out->size - out->done)
-		return wrong_size(out, out->done + len, err);
 	while (len > 0) {
 		la_ssize_t n = archive_write_data(
 			out->archive, from, len < PIECE_MAX ? len : PIECE_MAX);
@@ -363,7 +333,6 @@ ark_out_data(struct ark_out *out, const void *data, size_t len,
 			return failed(out, err);
 		from += n;
 		len -= (size_t)n;
-		out->done += (uint64_t)n;
 	}
 	return 0;
 }
@@ -371,14 +340,10 @@ ark_out_data(struct ark_out *out, const void *data, size_t len,
 int
 ark_out_end(struct ark_out *out, struct error *err)
 {
-	if (out->state != IN_ENTRY)
-		return misuse(out, "no file to end", err);
-	if (out->done != out->size)
-		return wrong_size(out, out->done, err);
 	if (archive_write_finish_entry(out->archive) != ARCHIVE_OK ||
 	    out->errnum != 0)
 		return failed(out, err);
-	out->state = READY;
+	out->in_entry = false;
 	return 0;
 }
 
@@ -388,15 +353,10 @@ ark_out_close(struct ark_out *out, struct error *err)
 	locale_t old;
 	int rc = -1;
 
-	if (out->state != READY)
-		return misuse(out, "closed out of order", err);
 	old = uselocale(out->locale);
 	rc = archive_write_close(out->archive);
 	uselocale(old);
-	if (rc != ARCHIVE_OK || out->errnum != 0)
-		return failed(out, err);
-	out->state = CLOSED;
-	return 0;
+	return rc == ARCHIVE_OK && out->errnum == 0 ? 0 : failed(out, err);
 }
 
 uint64_t

@@ -9,7 +9,6 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -337,25 +336,6 @@ compare(struct importing *x, struct error *err)
 
 /* --- Existing files --- */
 
-/* Compute the checksum of an existing file. */
-static int
-sum_there(struct importing *x, const char *path, char sum[static HASH_TEXT],
-	  struct error *err)
-{
-	int fd = path_open_beneath(catalogue_prefix_fd(x->c), path,
-				   O_RDONLY | O_NONBLOCK, 0, err);
-	ssize_t n = 0;
-	int rc = fd < 0 ? -1 : 0;
-
-	while (rc == 0 && (n = read(fd, x->block, STEP)) > 0)
-		hash_update(x->hash, x->block, (size_t)n);
-	if (rc == 0 && n < 0)
-		rc = error_sys(err, "%s: cannot read", path);
-	io_close(fd);
-	hash_text(x->hash, sum);
-	return rc;
-}
-
 /* Find existing files at the targets.  Identical ones are counted; others are
  * refused without --force. */
 static int
@@ -368,9 +348,10 @@ look_around(struct importing *x, struct error *err)
 	x->there = mem_calloc(x->count + 1, sizeof(*x->there));
 	for (size_t i = 0; i < x->count; i++) {
 		const struct imported *f = &x->list[i];
-		bool same = false;
-
 		const int there = pathcache_look(x->parents, f->path, &st, err);
+		bool same = false;
+		ssize_t n = 0;
+		int fd = -1;
 
 		if (there < 0)
 			return -1;
@@ -378,8 +359,17 @@ look_around(struct importing *x, struct error *err)
 			continue;
 		x->there[i] = true;
 		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size) {
-			if (sum_there(x, f->path, sum, err) < 0)
+			fd = path_open_beneath(catalogue_prefix_fd(x->c),
+					       f->path, O_RDONLY | O_NONBLOCK,
+					       0, err);
+			while (fd >= 0 && (n = read(fd, x->block, STEP)) > 0)
+				hash_update(x->hash, x->block, (size_t)n);
+			if (n < 0)
+				error_sys(err, "%s: cannot read", f->path);
+			io_close(fd);
+			if (fd < 0 || n < 0)
 				return -1;
+			hash_text(x->hash, sum);
 			same = str_eq(sum, f->sum);
 		}
 		if (same)

@@ -32,13 +32,6 @@ manifest_add(struct buf *to, const char *sum, const char *path,
 {
 	const size_t before = to->len;
 
-	if (!path_is_clean(path))
-		return error_set(err, ERROR_UNSAFE,
-				 "manifest: %s: not a clean relative path",
-				 path);
-	if (!is_sum(sum) || sum[SUM_LEN] != '\0')
-		return error_set(err, ERROR_USAGE,
-				 "manifest: %s: no SHA-256 sum", path);
 	if (strpbrk(path, plain) != NULL)
 		buf_add_char(to, '\\');
 	buf_add_str(to, sum);

@@ -34,9 +34,8 @@ struct manifest {
 };
 
 /*
- * Append a line.  ERROR_UNSAFE: the path is not clean; ERROR_USAGE: `sum` is no
- * checksum, or there are too many lines.  On error `to` is
- * unchanged.
+ * Append a line; `path` is one that ark_out_begin() has taken.  ERROR_USAGE:
+ * there are too many lines, and `to` is unchanged.
  */
 int manifest_add(struct buf *to, const char *sum, const char *path,
 		 struct error *err);

@@ -28,10 +28,14 @@ read_all(struct ark_in *in)
 		fuzz_require(path_is_clean(e.path));
 		fuzz_require(e.kind == ARK_FILE || e.kind == ARK_DIR);
 		total += 512;
-		while (e.kind == ARK_FILE && total < READ_MAX &&
-		       ark_in_read(in, block, sizeof(block), &got, NULL) == 0 &&
-		       got > 0)
+		do {
+			got = 0;
+			if (e.kind == ARK_FILE &&
+			    ark_in_read(in, block, sizeof(block), &got, NULL) <
+				    0)
+				return;
 			total += got;
+		} while (got > 0 && total < READ_MAX);
 	}
 }
 

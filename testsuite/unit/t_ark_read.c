@@ -206,8 +206,6 @@ walk(bool reading)
 		if (rc < 0)
 			break;
 	}
-	if (in != NULL && rc < 0)
-		must(ark_in_next(in, &e, NULL) < 0);
 	ark_in_free(in);
 	close(fd);
 	return rc < 0 ? -1 : n;
