@@ -162,33 +162,6 @@ put_containers_map(const struct containers *k, const struct report_choice *c,
 	report_containers_map(k, &c->style, out);
 }
 
-/* A dataset without filemaps: its files come from rank2file. */
-static void
-report_flushed(const struct condition *h, const struct report_choice *c,
-	       struct buf *out)
-{
-	const struct overview_entry *e = h->entry;
-	const char *at = h->problems.data, *line = NULL;
-	size_t len = 0;
-
-	buf_printf(out, "dataset %" PRId64 "  %s\n", h->id,
-		   e != NULL && e->name != NULL ? str_shown(e->name) : "");
-	if (h->verify.files > 0)
-		buf_printf(out,
-			   "  size        %zu %s, %s\n  redundancy  not kept "
-			   "for flushed datasets; checked by its rank2file\n",
-			   str_count(h->verify.files, "file"),
-			   str_size(h->verify.bytes));
-	report_containers_head(h->containers, out);
-	buf_printf(out, "  state       %s", condition_state(h));
-	if (at == NULL && h->why[0] != '\0')
-		buf_printf(out, ": %s", str_shown(h->why));
-	buf_printf(out, "\n");
-	while ((line = str_line(&at, &len)) != NULL)
-		buf_printf(out, "  %.*s\n", (int)len, line);
-	put_containers_map(h->containers, c, out);
-}
-
 /* A dataset that has a plan. */
 static void
 report_planned(struct condition *h, const struct report_choice *c,
@@ -245,12 +218,34 @@ void
 report_detail(struct condition *h, const struct report_choice *c,
 	      struct buf *out)
 {
+	const struct overview_entry *e = h->entry;
 	const struct containers *k = h->containers;
+	const char *at = h->problems.data, *line = NULL;
+	size_t len = 0;
 
-	if (h->plan != NULL)
+	if (h->plan != NULL) {
 		report_planned(h, c, out);
-	else
-		report_flushed(h, c, out);
+	} else {
+		/* Without filemaps, its files come from rank2file. */
+		buf_printf(out, "dataset %" PRId64 "  %s\n", h->id,
+			   e != NULL && e->name != NULL ? str_shown(e->name)
+							: "");
+		if (h->verify.files > 0)
+			buf_printf(
+				out,
+				"  size        %zu %s, %s\n  redundancy  not kept "
+				"for flushed datasets; checked by its rank2file\n",
+				str_count(h->verify.files, "file"),
+				str_size(h->verify.bytes));
+		report_containers_head(k, out);
+		buf_printf(out, "  state       %s", condition_state(h));
+		if (at == NULL && h->why[0] != '\0')
+			buf_printf(out, ": %s", str_shown(h->why));
+		buf_printf(out, "\n");
+		while ((line = str_line(&at, &len)) != NULL)
+			buf_printf(out, "  %.*s\n", (int)len, line);
+		put_containers_map(k, c, out);
+	}
 	if (k == NULL)
 		return;
 	if (c->all_containers || k->damaged > 0)

@@ -84,29 +84,6 @@ sum(int64_t bytes)
 	return bytes < 0 ? 0 : (uint64_t)bytes;
 }
 
-/* The rectangle that begins with container `at`. */
-static struct box
-box_at(const struct drawing *d, size_t at, size_t end)
-{
-	const struct fti_file_container *k = d->c->file->containers;
-	struct box b = { .first = at };
-
-	for (size_t i = at; i < end; i++) {
-		const uint64_t size = sum(k[i].c.size);
-		const bool alone = width_of(size, d->widest) >= THIN;
-
-		if (b.count > 0 &&
-		    (alone || width_of(b.size, d->widest) >= THIN))
-			break;
-		b.count++;
-		b.size += size;
-		b.live += sum(k[i].c.used);
-		b.damaged += d->states[i][0] != '\0' &&
-			     strcmp(d->states[i], "empty") != 0;
-	}
-	return b;
-}
-
 /* The bytes reserved, over them the bytes in use from the left, around both a
  * line, and the number of the variable if there is room for it. */
 static void
@@ -208,6 +185,7 @@ static void
 put_row(struct drawing *d, size_t row)
 {
 	const size_t first = first_block(d, row), end = first_block(d, row + 1);
+	const struct fti_file_container *c = d->c->file->containers;
 	const struct box all = row_sum(d, row);
 	const char *name =
 		end - first > 1
@@ -219,12 +197,26 @@ put_row(struct drawing *d, size_t row)
 		 str_count(all.count, "container"), str_size(all.live),
 		 str_size(all.size));
 	d->y += 24;
-	for (size_t i = all.first; i < all.first + all.count;) {
-		const struct box b = box_at(d, i, all.first + all.count);
+	for (size_t i = all.first, last = i + all.count; i < last;) {
+		struct box b = { .first = i };
 
+		/* One container, or several neighbours that are thin. */
+		for (; i < last; i++) {
+			const struct fti_container *k = &c[i].c;
+			const double width = width_of(sum(k->size), d->widest);
+
+			if (b.count > 0 &&
+			    (width >= THIN ||
+			     width_of(b.size, d->widest) >= THIN))
+				break;
+			b.count++;
+			b.size += sum(k->size);
+			b.live += sum(k->used);
+			b.damaged += d->states[i][0] != '\0' &&
+				     strcmp(d->states[i], "empty") != 0;
+		}
 		put_box(d, &b, x);
 		x += width_of(b.size, d->widest);
-		i += b.count;
 	}
 	d->y += PITCH - 24;
 }

@@ -12,7 +12,6 @@
 #include "buf.h"
 #include "conf.h"
 #include "dir.h"
-#include "error.h"
 #include "io.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"

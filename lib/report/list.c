@@ -14,7 +14,6 @@
 #include "meta/index.h"
 #include "num.h"
 #include "str.h"
-#include "when.h"
 
 /* Names are padded at most to this width. */
 #define NAME_WIDTH 40

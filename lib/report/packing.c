@@ -6,7 +6,6 @@
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
-#include "error.h"
 #include "json.h"
 #include "meta/index.h"
 #include "report/containers.h"

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +19,6 @@
 #include "report/plan_text.h"
 #include "report/report_impl.h"
 #include "report/xml.h"
-#include "rescue/plan.h"
 #include "str.h"
 #include "when.h"
 
@@ -307,27 +305,6 @@ out:
 /* --- Sets and files --- */
 
 static void
-put_set(const struct plan *p, const struct plan_set *s, struct buf *out)
-{
-	buf_printf(out, "<tr><td>%" PRIu32 "</td><td>%s</td><td>%s</td><td>",
-		   s->number, s->map ? "filemaps" : "files",
-		   redset_type_name(s->type));
-	for (uint32_t m = 0; m < s->n && m < 64; m++)
-		if (s->members[m].rank == PLAN_NONE)
-			buf_add_str(out, "? ");
-		else
-			buf_printf(out, "%" PRIu32 " ", s->members[m].rank);
-	if (s->n > 64)
-		buf_printf(out, "and %" PRIu32 " more", s->n - 64);
-	buf_printf(out, "</td><td>%s%s%s</td><td>", report_set_state(p, s),
-		   s->reason != NULL ? ": " : "",
-		   s->reason != NULL ? xml_shown(s->reason) : "");
-	if ((s->opened || s->sampled) && s->verdict != SET_LOST)
-		buf_printf(out, "%" PRIu32, s->spare);
-	buf_add_str(out, "</td></tr>\n");
-}
-
-static void
 put_sets(const struct plan *p, struct buf *out)
 {
 	size_t shown = 0, total = 0;
@@ -352,8 +329,30 @@ put_sets(const struct plan *p, struct buf *out)
 			if (!redset_is_redundant(s->type) || report_unused(s) ||
 			    (s->verdict == SET_WHOLE) != (whole == 1))
 				continue;
-			if (shown++ < SETS_MAX)
-				put_set(p, s, out);
+			if (shown++ >= SETS_MAX)
+				continue;
+			buf_printf(out,
+				   "<tr><td>%" PRIu32
+				   "</td><td>%s</td><td>%s</td><td>",
+				   s->number, s->map ? "filemaps" : "files",
+				   redset_type_name(s->type));
+			for (uint32_t m = 0; m < s->n && m < 64; m++)
+				buf_printf(
+					out, "%s ",
+					s->members[m].rank == PLAN_NONE
+						? "?"
+						: num_str(s->members[m].rank));
+			if (s->n > 64)
+				buf_printf(out, "and %" PRIu32 " more",
+					   s->n - 64);
+			buf_printf(out, "</td><td>%s%s%s</td><td>",
+				   report_set_state(p, s),
+				   s->reason != NULL ? ": " : "",
+				   s->reason != NULL ? xml_shown(s->reason)
+						     : "");
+			if ((s->opened || s->sampled) && s->verdict != SET_LOST)
+				buf_printf(out, "%" PRIu32, s->spare);
+			buf_add_str(out, "</td></tr>\n");
 		}
 	if (total > SETS_MAX)
 		buf_printf(out,

@@ -223,17 +223,23 @@ report_spare_text(const struct plan *p, bool rebuilt,
 
 /* --- Summary --- */
 
-/* ": ranks 4 5 lack ...": world ranks with missing or damaged files, ascending,
- * cut if they are too many to read, and what. */
+/* Behind the state of a damaged dataset: what it lacks; "all of it can be
+ * rebuilt", and the tolerance or the reason. */
 static void
-put_lacking(struct buf *out, const struct plan *p)
+put_damage(struct buf *out, const struct plan *p, int status)
 {
-	size_t n = p->nranks > 0 ? (size_t)p->nranks : 0, k = 0;
+	const bool damaged =
+		plan_status(p) == STATUS_DAMAGED && p->flaw == NULL;
+	const size_t n = p->nranks > 0 ? (size_t)p->nranks : 0;
 	bool *lacks = mem_calloc(n + 1, sizeof(*lacks));
 	uint32_t *ranks = mem_alloc(n + 1, sizeof(*ranks));
+	struct error why = ERROR_INIT;
 	const char *list = NULL;
 	int room = RANKS_TEXT;
+	size_t k = 0;
 
+	/* ": ranks 4 5 lack ...": world ranks with missing or damaged files,
+	 * ascending, cut if they are too many to read, and what. */
 	for (size_t i = 0; i < n; i++)
 		lacks[i] = p->ranks[i].map.fate != FATE_KEEP;
 	for (size_t i = 0; i < p->nfiles; i++)
@@ -262,18 +268,6 @@ put_lacking(struct buf *out, const struct plan *p)
 	}
 	mem_free(lacks);
 	mem_free(ranks);
-}
-
-/* Behind the state of a damaged dataset: what it lacks; "all of it can be
- * rebuilt", and the tolerance or the reason. */
-static void
-put_damage(struct buf *out, const struct plan *p, int status)
-{
-	const bool damaged =
-		plan_status(p) == STATUS_DAMAGED && p->flaw == NULL;
-	struct error why = ERROR_INIT;
-
-	put_lacking(out, p);
 	if (!damaged)
 		plan_error(p, &why);
 	if (damaged && report_may_lose(p, status) && p->undecided)

@@ -13,7 +13,6 @@
 #include "num.h"
 #include "report/plan_text.h"
 #include "report/report_impl.h"
-#include "rescue/plan.h"
 #include "str.h"
 #include "style.h"
 
@@ -245,31 +244,6 @@ is_whole(const struct plan_set *s)
 	return s->verdict == SET_WHOLE && s->n > 0;
 }
 
-/* Put sets first ... last on lines of their own; a long run of whole sets on
- * one line. */
-static void
-put_run(struct map *m, size_t first, size_t last)
-{
-	const struct plan_set *s = &m->p->sets[first];
-
-	if (last - first >= RUN_MAX) {
-		put_label(m, str_printed(48, "  sets %u-%u", s->number,
-					 m->p->sets[last].number));
-		put_symbol(m->out, m->style, REPORT_WHOLE);
-		buf_printf(m->out, " all of them\n");
-		m->seen[REPORT_WHOLE] = true;
-		return;
-	}
-	for (; first <= last; first++) {
-		s = &m->p->sets[first];
-		put_label(m, str_printed(48, "  set %u", s->number));
-		put_members(m, s);
-		if (s->n == 0)
-			buf_printf(m->out, "none of its files is left");
-		buf_printf(m->out, "\n");
-	}
-}
-
 static void
 put_sets(struct map *m, bool over_maps)
 {
@@ -290,40 +264,30 @@ put_sets(struct map *m, bool over_maps)
 			put_members(m, s);
 			continue;
 		}
+		/* A long run of whole sets is put on one line. */
 		while (is_whole(s) && last + 1 < p->nsets &&
 		       p->sets[last + 1].map == over_maps &&
 		       is_whole(&p->sets[last + 1]) &&
 		       !report_unused(&p->sets[last + 1]))
 			last++;
-		put_run(m, i, last);
+		if (last - i >= RUN_MAX) {
+			put_label(m, str_printed(48, "  sets %u-%u", s->number,
+						 p->sets[last].number));
+			put_symbol(m->out, m->style, REPORT_WHOLE);
+			buf_printf(m->out, " all of them\n");
+			m->seen[REPORT_WHOLE] = true;
+			continue;
+		}
+		/* The others on lines of their own. */
+		for (; s <= &p->sets[last]; s++) {
+			put_label(m, str_printed(48, "  set %u", s->number));
+			put_members(m, s);
+			if (s->n == 0)
+				buf_printf(m->out, "none of its files is left");
+			buf_printf(m->out, "\n");
+		}
 	}
 	if (alone)
-		buf_printf(m->out, "\n");
-}
-
-/* Ranks that no set protects. */
-static void
-put_rest(struct map *m, bool over_maps)
-{
-	bool any = false;
-
-	for (int64_t r = 0; r < m->p->nranks; r++) {
-		const struct plan_rank *pr = &m->p->ranks[r];
-		enum report_cell_state s = REPORT_WHOLE;
-
-		if ((over_maps ? pr->map_set : pr->data_set) != PLAN_NONE)
-			continue;
-		if (pr->map.fate == FATE_LOST)
-			s = REPORT_LOST;
-		for (size_t f = 0; f < pr->nfiles; f++)
-			if (m->p->files[pr->first_file + f].fate == FATE_LOST)
-				s = REPORT_LOST;
-		if (!any)
-			put_label(m, "  in no set");
-		any = true;
-		put_cell(m, s, (uint32_t)r);
-	}
-	if (any)
 		buf_printf(m->out, "\n");
 }
 
@@ -358,7 +322,7 @@ report_map(const struct plan *p, const struct style *style, struct buf *out)
 	struct map m = { .out = out, .p = p, .style = style, .digits = 1 };
 	bool data = report_has_data_sets(p);
 	unsigned width = style->width > 0 ? style->width : 1000;
-	bool first = true;
+	bool first = true, any = false;
 
 	for (int64_t r = p->nranks - 1; r >= 10; r /= 10)
 		m.digits++;
@@ -366,7 +330,25 @@ report_map(const struct plan *p, const struct style *style, struct buf *out)
 	m.per_line = m.per_line > 0 ? m.per_line : 1;
 	buf_printf(out, "  ranks by set (%s)\n", report_scheme(p));
 	put_sets(&m, !data);
-	put_rest(&m, !data);
+	/* Ranks that no set protects. */
+	for (int64_t r = 0; r < p->nranks; r++) {
+		const struct plan_rank *pr = &p->ranks[r];
+		enum report_cell_state s = REPORT_WHOLE;
+
+		if ((data ? pr->data_set : pr->map_set) != PLAN_NONE)
+			continue;
+		if (pr->map.fate == FATE_LOST)
+			s = REPORT_LOST;
+		for (size_t f = 0; f < pr->nfiles; f++)
+			if (p->files[pr->first_file + f].fate == FATE_LOST)
+				s = REPORT_LOST;
+		if (!any)
+			put_label(&m, "  in no set");
+		any = true;
+		put_cell(&m, s, (uint32_t)r);
+	}
+	if (any)
+		buf_printf(out, "\n");
 	if (data && maps_differ(p)) {
 		buf_printf(out, "  and their filemaps\n");
 		put_sets(&m, true);

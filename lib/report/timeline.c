@@ -87,36 +87,6 @@ struct timeline {
 	int64_t id;
 };
 
-/* Read the end of the log, if there is one. */
-static int
-read_tail(int scr, struct buf *text, struct error *err)
-{
-	const int fd = dir_open_file(
-		scr, "log", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
-	struct stat st;
-	uint64_t size = 0, from = 0;
-	int rc = 0;
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : error_sys(err, "log: cannot open");
-	if (fstat(fd, &st) < 0) {
-		rc = error_sys(err, "log: cannot look");
-	} else if (S_ISREG(st.st_mode) && st.st_size > 0) {
-		size = (uint64_t)st.st_size;
-		from = size > TAIL ? size - TAIL : 0;
-		size -= from;
-		buf_reserve(text, (size_t)size + 1);
-		rc = io_pread(fd, "log", text->data, (size_t)size, from, err);
-		text->len = (size_t)size;
-		text->data[size] = '\0';
-		/* The first line may have lost its beginning. */
-		if (from > 0)
-			text->data[0] = '\0';
-	}
-	close(fd);
-	return rc;
-}
-
 static int
 by_time(const void *a, const void *b)
 {
@@ -127,15 +97,38 @@ by_time(const void *a, const void *b)
 	return x->log.event < y->log.event ? -1 : x->log.event > y->log.event;
 }
 
-static void
-collect(struct timeline *t)
+/* Read the end of the log, if there is one, and list its events. */
+static int
+read_events(int scr, struct timeline *t, struct error *err)
 {
 	const size_t nkinds = sizeof(kinds) / sizeof(kinds[0]);
-	char *rest = t->text.data, *line = NULL;
-	const char *end = t->text.data + t->text.len;
+	const int fd = dir_open_file(
+		scr, "log", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	char *rest = NULL, *line = NULL, *end = NULL;
+	struct stat st;
+	uint64_t size = 0, from = 0;
 	struct log_line l;
+	int rc = 0;
 
-	for (; rest < end; rest = line) {
+	if (fd < 0)
+		return errno == ENOENT ? 0 : error_sys(err, "log: cannot open");
+	if (fstat(fd, &st) < 0) {
+		rc = error_sys(err, "log: cannot look");
+	} else if (S_ISREG(st.st_mode) && st.st_size > 0) {
+		size = (uint64_t)st.st_size;
+		from = size > TAIL ? size - TAIL : 0;
+		size -= from;
+		buf_reserve(&t->text, (size_t)size + 1);
+		rest = t->text.data;
+		end = rest + size;
+		rc = io_pread(fd, "log", rest, (size_t)size, from, err);
+		*end = '\0';
+		/* The first line may have lost its beginning. */
+		if (from > 0)
+			*rest = '\0';
+	}
+	close(fd);
+	for (; rc == 0 && rest < end; rest = line) {
 		size_t k = 0;
 
 		line = rest + strcspn(rest, "\n") + 1;
@@ -151,6 +144,7 @@ collect(struct timeline *t)
 	}
 	if (t->count > 0)
 		qsort(t->events, t->count, sizeof(*t->events), by_time);
+	return rc;
 }
 
 static unsigned
@@ -205,10 +199,8 @@ int
 timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 {
 	struct timeline t = { .id = id };
-	int rc = scr >= 0 ? read_tail(scr, &t.text, err) : 0;
+	int rc = scr >= 0 ? read_events(scr, &t, err) : 0;
 
-	if (rc == 0 && t.text.len > 0)
-		collect(&t);
 	if (t.count > 0) {
 		size_t from = 0;
 
