@@ -153,67 +153,58 @@ run(struct settings *s, const char *const *args, size_t count)
 
 /* --- The command line --- */
 
-static char **
-parse(struct settings *s, const struct app_info *as, int argc, char **argv,
-      int *count)
-{
-	const struct opt opts[] = {
-		OPT_GROUP("Export"),
-		OPT_STRING('o', "output", &s->output, "FILE", OPT_FILE,
-			   "file to write (default standard output)"),
-		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
-			   OPT_WORDS, "compression (default none)"),
-		OPT_FLAG(0, "with-redundancy", &s->redundancy,
-			 "also filemaps and redundancy files"),
-		OPT_GROUP("Import"),
-		OPT_FLAG('f', "force", &s->force,
-			 "replace existing files that differ"),
-		OPT_FLAG('n', "dry-run", &s->look.work.dry_run,
-			 "only check the archive; import nothing"),
-		OPT_GROUP("Where and how"),
-		APP_OPT_PREFIX(&s->prefix),
-		APP_OPT_JOBS(&s->jobs),
-		OPT_END,
-	};
-
-	argv = app_start(as, argc, argv, opts, count);
-	if (*count == 0 ||
-	    (!str_eq(argv[0], "export") && !str_eq(argv[0], "import")))
-		app_usage("no verb given: export or import");
-	s->exporting = str_eq(argv[0], "export");
-	if (s->exporting && (s->force || s->look.work.dry_run))
-		app_usage("--force and --dry-run can be used with import only");
-	if (!s->exporting &&
-	    (s->output != NULL || s->compress != NULL || s->redundancy))
-		app_usage("--output, --compress and --with-redundancy can be "
-			  "used with export only");
-	if (*count == 1 && s->exporting)
-		app_usage("no dataset given: its name or number");
-	if (*count == 1)
-		app_usage(
-			"no archive given: its file, or - for standard input");
-	if (s->exporting && *count > 2)
-		app_usage("one archive holds one dataset");
-	if (s->exporting && to_stdout(s) && app_json())
-		app_usage("--json and the archive cannot both go to standard "
-			  "output: use --output FILE");
-	if (s->exporting && to_stdout(s) && isatty(STDOUT_FILENO))
-		app_usage("standard output is a terminal: use --output FILE");
-	--*count;
-	return argv + 1;
-}
-
 int
 main(int argc, char **argv)
 {
 	struct settings s = { .look = { .work = { APP_WORK } } };
 	struct app_info as = info;
 	int count = 0;
+	const struct opt opts[] = {
+		OPT_GROUP("Export"),
+		OPT_STRING('o', "output", &s.output, "FILE", OPT_FILE,
+			   "file to write (default standard output)"),
+		OPT_STRING(0, "compress", &s.compress, "none|gzip|xz|zstd",
+			   OPT_WORDS, "compression (default none)"),
+		OPT_FLAG(0, "with-redundancy", &s.redundancy,
+			 "also filemaps and redundancy files"),
+		OPT_GROUP("Import"),
+		OPT_FLAG('f', "force", &s.force,
+			 "replace existing files that differ"),
+		OPT_FLAG('n', "dry-run", &s.look.work.dry_run,
+			 "only check the archive; import nothing"),
+		OPT_GROUP("Where and how"),
+		APP_OPT_PREFIX(&s.prefix),
+		APP_OPT_JOBS(&s.jobs),
+		OPT_END,
+	};
 
 	/* A user of scr_container should not see the name of its helper. */
 	if (str_eq(app_called(argc, argv), "scr_container"))
 		as.name = "scr_container";
-	argv = parse(&s, &as, argc, argv, &count);
+	argv = app_start(&as, argc, argv, opts, &count);
+	if (count == 0 ||
+	    (!str_eq(argv[0], "export") && !str_eq(argv[0], "import")))
+		app_usage("no verb given: export or import");
+	s.exporting = str_eq(argv[0], "export");
+	if (s.exporting && (s.force || s.look.work.dry_run))
+		app_usage("--force and --dry-run can be used with import only");
+	if (!s.exporting &&
+	    (s.output != NULL || s.compress != NULL || s.redundancy))
+		app_usage("--output, --compress and --with-redundancy can be "
+			  "used with export only");
+	if (count == 1 && s.exporting)
+		app_usage("no dataset given: its name or number");
+	if (count == 1)
+		app_usage(
+			"no archive given: its file, or - for standard input");
+	if (s.exporting && count > 2)
+		app_usage("one archive holds one dataset");
+	if (s.exporting && to_stdout(&s) && app_json())
+		app_usage("--json and the archive cannot both go to standard "
+			  "output: use --output FILE");
+	if (s.exporting && to_stdout(&s) && isatty(STDOUT_FILENO))
+		app_usage("standard output is a terminal: use --output FILE");
 	app_catch_signals();
-	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
+	return app_finish(
+		run(&s, (const char *const *)argv + 1, (size_t)count - 1));
 }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app.h"
 #include "buf.h"
 #include "env/env.h"
 #include "error.h"

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -413,71 +412,62 @@ check_options(struct settings *s)
 		s->grace = 30;
 }
 
-static char **
-parse(struct settings *s, int argc, char **argv, int *count)
-{
-	const struct opt opts[] = {
-		OPT_GROUP("When to stop"),
-		OPT_U64('c', "checkpoints", &s->checkpoints, "N", 0, INT32_MAX,
-			"after N more successful checkpoints"),
-		OPT_STRING('b', "before", &s->before, "TIME", OPT_ANY,
-			   "in time before TIME: from TIME minus HaltSeconds "
-			   "on"),
-		OPT_STRING('a', "after", &s->after, "TIME", OPT_ANY,
-			   "after the first checkpoint after TIME"),
-		OPT_STRING('s', "seconds", &s->seconds, "N", OPT_ANY,
-			   "HaltSeconds: margin before the end of the "
-			   "allocation and before --before (3600, 30m, 2h)"),
-		OPT_STRING('R', "reason", &s->reason, "TEXT", OPT_ANY,
-			   "after the next checkpoint, for this reason"),
-		OPT_FLAG('i', "immediate", &s->immediate,
-			 "now: stop the running processes, not the allocation"),
-		OPT_GROUP("Other actions"),
-		OPT_FLAG('l', "list", &s->list, "list the settings"),
-		OPT_FLAG(0, "unset-checkpoints", &s->unset[CHECKPOINTS],
-			 "unset --checkpoints"),
-		OPT_FLAG(0, "unset-before", &s->unset[BEFORE],
-			 "unset --before"),
-		OPT_FLAG(0, "unset-after", &s->unset[AFTER], "unset --after"),
-		OPT_FLAG(0, "unset-seconds", &s->unset[SECONDS],
-			 "unset --seconds"),
-		OPT_FLAG(0, "unset-reason", &s->unset[REASON],
-			 "unset --reason, or the reason that a job left"),
-		OPT_FLAG('r', "remove", &s->remove,
-			 "remove the halt file, so that jobs can run"),
-		OPT_GROUP("What --immediate stops"),
-		OPT_STRING(0, "job-id", &s->job_id, "ID", OPT_ANY,
-			   "the job (default: $SCR_JOB_ID, then this "
-			   "allocation's, then the one in DIR's flush file)"),
-		OPT_STRING(0, "resource-manager", &s->resmgr, RESMGR_NAMES,
-			   OPT_WORDS, "resource manager (default: detected)"),
-		OPT_U64(0, "pid", &s->pid, "PID", 2, INT32_MAX,
-			"a process on this machine, such as mpiexec"),
-		OPT_U64(0, "grace", &s->grace, "SECONDS", 0, 86400,
-			"time between SIGTERM and SIGKILL (default 30)"),
-		OPT_GROUP("How"),
-		APP_OPT_PREFIX(&s->prefix),
-		OPT_FLAG('f', "force", &s->force,
-			 "replace a damaged halt file; stop a job although "
-			 "DIR is of another"),
-		OPT_FLAG('n', "dry-run", &s->dry_run,
-			 "only report what would be done"),
-		OPT_END,
-	};
-
-	argv = app_start(&info, argc, argv, opts, count);
-	check_options(s);
-	return argv;
-}
-
 int
 main(int argc, char **argv)
 {
 	struct settings s = { .checkpoints = NOT_GIVEN, .grace = NOT_GIVEN };
 	const char *prefix = NULL;
 	int count = 0;
+	const struct opt opts[] = {
+		OPT_GROUP("When to stop"),
+		OPT_U64('c', "checkpoints", &s.checkpoints, "N", 0, INT32_MAX,
+			"after N more successful checkpoints"),
+		OPT_STRING('b', "before", &s.before, "TIME", OPT_ANY,
+			   "in time before TIME: from TIME minus HaltSeconds "
+			   "on"),
+		OPT_STRING('a', "after", &s.after, "TIME", OPT_ANY,
+			   "after the first checkpoint after TIME"),
+		OPT_STRING('s', "seconds", &s.seconds, "N", OPT_ANY,
+			   "HaltSeconds: margin before the end of the "
+			   "allocation and before --before (3600, 30m, 2h)"),
+		OPT_STRING('R', "reason", &s.reason, "TEXT", OPT_ANY,
+			   "after the next checkpoint, for this reason"),
+		OPT_FLAG('i', "immediate", &s.immediate,
+			 "now: stop the running processes, not the allocation"),
+		OPT_GROUP("Other actions"),
+		OPT_FLAG('l', "list", &s.list, "list the settings"),
+		OPT_FLAG(0, "unset-checkpoints", &s.unset[CHECKPOINTS],
+			 "unset --checkpoints"),
+		OPT_FLAG(0, "unset-before", &s.unset[BEFORE], "unset --before"),
+		OPT_FLAG(0, "unset-after", &s.unset[AFTER], "unset --after"),
+		OPT_FLAG(0, "unset-seconds", &s.unset[SECONDS],
+			 "unset --seconds"),
+		OPT_FLAG(0, "unset-reason", &s.unset[REASON],
+			 "unset --reason, or the reason that a job left"),
+		OPT_FLAG('r', "remove", &s.remove,
+			 "remove the halt file, so that jobs can run"),
+		OPT_GROUP("What --immediate stops"),
+		OPT_STRING(0, "job-id", &s.job_id, "ID", OPT_ANY,
+			   "the job (default: $SCR_JOB_ID, then this "
+			   "allocation's, then the one in DIR's flush file)"),
+		OPT_STRING(0, "resource-manager", &s.resmgr, RESMGR_NAMES,
+			   OPT_WORDS, "resource manager (default: detected)"),
+		OPT_U64(0, "pid", &s.pid, "PID", 2, INT32_MAX,
+			"a process on this machine, such as mpiexec"),
+		OPT_U64(0, "grace", &s.grace, "SECONDS", 0, 86400,
+			"time between SIGTERM and SIGKILL (default 30)"),
+		OPT_GROUP("How"),
+		APP_OPT_PREFIX(&s.prefix),
+		OPT_FLAG('f', "force", &s.force,
+			 "replace a damaged halt file; stop a job although "
+			 "DIR is of another"),
+		OPT_FLAG('n', "dry-run", &s.dry_run,
+			 "only report what would be done"),
+		OPT_END,
+	};
 
-	argv = parse(&s, argc, argv, &count);
+	argv = app_start(&info, argc, argv, opts, &count);
+	check_options(&s);
 	if (count > 0 && s.prefix != NULL)
 		app_usage("%s: name it with --prefix or without, not both",
 			  argv[0]);

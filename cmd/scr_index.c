@@ -8,7 +8,6 @@
 
 #include "app.h"
 #include "buf.h"
-#include "catalogue/catalogue.h"
 #include "error.h"
 #include "index/verbs.h"
 #include "json.h"
@@ -17,10 +16,8 @@
 #include "meta/index.h"
 #include "opt.h"
 #include "report/hint.h"
-#include "report/list.h"
 #include "report/packing.h"
 #include "stop.h"
-#include "str.h"
 
 /* --- The command line --- */
 

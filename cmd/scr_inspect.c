@@ -369,44 +369,33 @@ show_named(struct inspect *in, const char *name, struct error *why,
 	return error_set(err, ERROR_ABSENT, "%s; %s", why->text, local.text);
 }
 
-/* Show the directory of a dataset of SCR 1.1.  1: it is none. */
 static int
-show_old_dir(struct inspect *in, const char *arg, struct error *err)
+show_argument(struct inspect *in, const char *arg, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	struct buf path = BUF_INIT;
-	struct stat st;
-	const char *word = NULL;
+	struct locate_place at;
+	size_t found = 0;
+	const char *name = NULL;
 	char *slash = NULL;
-	const struct opt_list one = { .items = &word, .count = 1 };
+	const struct opt_list one = { .items = &name, .count = 1 };
+	struct word w;
+	struct stat st;
 	int rc = 1;
 
+	word_parse(arg, &w);
+	if (w.marked)
+		return show_named(in, arg, NULL, err);
+	/* Is it the directory of a dataset of SCR 1.1? */
 	path_join(&path, arg, ".scr/rank2file.scr", NULL);
 	if (lstat(path.data, &st) == 0 && path_real(arg, &path, NULL) == 0)
 		slash = strrchr(path.data, '/');
 	if (slash != NULL && slash != path.data) {
 		*slash = '\0';
-		word = str_printed(NAME_MAX + 8, WORD_NAME "%s", slash + 1);
+		name = str_printed(NAME_MAX + 8, WORD_NAME "%s", slash + 1);
 		rc = show_prefix(in, path.data, &one, err);
 	}
 	buf_free(&path);
-	return rc;
-}
-
-static int
-show_argument(struct inspect *in, const char *arg, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct locate_place at;
-	size_t found = 0;
-	const char *name = NULL;
-	const struct opt_list one = { .items = &name, .count = 1 };
-	struct word w;
-	int rc = 0;
-
-	word_parse(arg, &w);
-	if (w.marked)
-		return show_named(in, arg, NULL, err);
-	rc = show_old_dir(in, arg, err);
 	if (rc <= 0)
 		return rc;
 	if (locate_path(arg, in->caches.arena, &at, &why) < 0)

@@ -3,9 +3,7 @@
  * scr_run - run a parallel program until it ends well: prepare, launch, watch,
  * launch again on the nodes that are left, save the caches.
  */
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -29,7 +28,6 @@
 #include "meta/redset.h"
 #include "path.h"
 #include "remote/complaints.h"
-#include "remote/remote.h"
 #include "report/hint.h"
 #include "room.h"
 #include "site/health.h"
@@ -63,11 +61,7 @@ struct doctor {
 /* --- Results --- */
 
 /* Add a result.  `remedy`: what to do; NULL: nothing. */
-static void add(struct doctor *d, enum verdict v, const char *what,
-		const char *remedy, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
-
-static void
+static void __attribute__((format(printf, 5, 6)))
 add(struct doctor *d, enum verdict v, const char *what, const char *remedy,
     const char *fmt, ...)
 {
@@ -86,8 +80,7 @@ add(struct doctor *d, enum verdict v, const char *what, const char *remedy,
 		json_set_str(j, "check", what);
 		json_set_str(j, "state", words[v]);
 		json_set_str(j, "text", text);
-		if (v != GOOD && remedy != NULL)
-			json_set_str(j, "remedy", remedy);
+		json_set_known_str(j, "remedy", v != GOOD ? remedy : NULL);
 		json_push(d->list, j);
 	} else if (v != GOOD || app_verbosity() >= 0) {
 		buf_printf(&d->out, "%-8s %-11s %s%s%s\n", words[v], what,
@@ -402,22 +395,35 @@ probe_all(struct doctor *d, struct job *j, const struct remote_options *o,
 	return rc;
 }
 
-/* The control and cache directories of each node that answers. */
-static int
-check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
-	   struct error *err)
+static void
+check_nodes(struct doctor *d, struct job *j)
 {
+	struct remote_options o = { .kind = REMOTE_AUTO };
+	struct health_options ho = { .use = HEALTH_RUN, .remote = &o };
 	struct health h = { .count = 0 };
-	const struct health_options ho = {
-		.use = HEALTH_RUN,
-		.helper = d->how.helper,
-		.remote = o,
-	};
-	size_t good = 0;
 	struct complaints bad = { .count = 0 };
-	const int rc = health_check(j, &ho, &h, err);
+	struct error err = ERROR_INIT;
+	struct buf said = BUF_INIT;
+	size_t good = 0;
 
-	for (size_t i = 0; rc == 0 && i < h.count; i++) {
+	if (env_job_nodes(j, &err) < 0) {
+		add(d, BAD, "nodes", NULL, "%s", err.text);
+		goto out;
+	}
+	if (env_set_remote(j, &d->how, &o, &said, &err) < 0) {
+		add(d, BAD, "launcher", NULL, "%s", err.text);
+		goto out;
+	}
+	add(d, GOOD, "launcher", NULL, "%s",
+	    said.len > 0 ? said.data : remote_kind_name(o.kind));
+	ho.helper = d->how.helper;
+	if (probe_all(d, j, &o, &err) < 0 ||
+	    health_check(j, &ho, &h, &err) < 0) {
+		add(d, BAD, "nodes", NULL, "%s", err.text);
+		goto out;
+	}
+	/* The control and cache directories of each node that answers. */
+	for (size_t i = 0; i < h.count; i++) {
 		good += h.nodes[i].state == HEALTH_OK;
 		if (h.nodes[i].state != HEALTH_OK &&
 		    h.nodes[i].state != HEALTH_UNREACHABLE)
@@ -427,31 +433,11 @@ check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
 		       "repair or exclude the node, or set SCR_CACHE_BASE and "
 		       "SCR_CNTL_BASE",
 		       &bad);
-	if (rc == 0 && good > 0)
+	if (good > 0)
 		add(d, GOOD, "directories", NULL,
 		    "writable on %zu of %zu nodes", good, h.count);
+out:
 	health_free(&h);
-	return rc;
-}
-
-static void
-check_nodes(struct doctor *d, struct job *j)
-{
-	struct remote_options o = { .kind = REMOTE_AUTO };
-	struct error err = ERROR_INIT;
-	struct buf said = BUF_INIT;
-
-	if (env_job_nodes(j, &err) < 0)
-		add(d, BAD, "nodes", NULL, "%s", err.text);
-	else if (env_set_remote(j, &d->how, &o, &said, &err) < 0)
-		add(d, BAD, "launcher", NULL, "%s", err.text);
-	else {
-		add(d, GOOD, "launcher", NULL, "%s",
-		    said.len > 0 ? said.data : remote_kind_name(o.kind));
-		if (probe_all(d, j, &o, &err) < 0 ||
-		    check_dirs(d, j, &o, &err) < 0)
-			add(d, BAD, "nodes", NULL, "%s", err.text);
-	}
 	remote_forget(&o);
 	buf_free(&said);
 }

@@ -11,12 +11,9 @@
 #include "app.h"
 #include "remote/remote.h"
 #include "site/job_options.h"
-#include "site/resmgr.h"
 
 struct buf;
 struct error;
-struct hostlist;
-struct remote_options;
 
 /* The call of a verb, as `scr_env VERB` or by the name of LLNL's program. */
 struct env_call {

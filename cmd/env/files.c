@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -55,26 +54,6 @@ struct flush_request {
 	int64_t id;	  /* 0: none */
 	int64_t before;
 };
-
-/* Find the dataset called r->name; *id is 0 if there is none. */
-static int
-find_named(const struct jobfiles_flush *f, const struct flush_request *r,
-	   int64_t *id, struct error *err)
-{
-	*id = 0;
-	for (size_t i = 0; i < f->count; i++) {
-		if (f->all[i].name == NULL || !str_eq(f->all[i].name, r->name))
-			continue;
-		if (*id > 0)
-			return error_set(err, ERROR_USAGE,
-					 WORD_NAME
-					 "%s: the name of several datasets: "
-					 "use " WORD_ID_FMT " or " WORD_ID_FMT,
-					 str_shown(r->name), *id, f->all[i].id);
-		*id = f->all[i].id;
-	}
-	return 0;
-}
 
 /* Append the answer.  Returns the exit status, 1 for "no" or "none". */
 static int
@@ -132,8 +111,18 @@ flush_file(const char *prefix, struct flush_request *r)
 	struct buf out = BUF_INIT;
 	int rc = jobfiles_flush_read(prefix, &f, &err), status = STATUS_OK;
 
-	if (rc == 0 && r->name != NULL)
-		rc = find_named(&f, r, &r->id, &err);
+	/* A name: find its id, which is 0 if there is none. */
+	for (size_t i = 0; rc == 0 && r->name != NULL && i < f.count; i++) {
+		if (f.all[i].name == NULL || !str_eq(f.all[i].name, r->name))
+			continue;
+		if (r->id > 0)
+			rc = error_set(&err, ERROR_USAGE,
+				       WORD_NAME
+				       "%s: the name of several datasets: "
+				       "use " WORD_ID_FMT " or " WORD_ID_FMT,
+				       str_shown(r->name), r->id, f.all[i].id);
+		r->id = f.all[i].id;
+	}
 	if (rc == 0 && r->verb == FLUSH_NOTHING)
 		app_answer_list("datasets", jobfiles_flush_json(&f));
 	else if (rc == 0)

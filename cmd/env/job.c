@@ -46,60 +46,53 @@ put_dirs(const struct job_cache *dirs, size_t count, const struct env_look *l,
 			   l->line && i + 1 < count ? " " : "\n");
 }
 
-static int
-answer(struct job *j, enum env_question q, const struct env_look *l,
-       struct buf *out, struct error *err)
-{
-	struct hostlist down = HOSTLIST_INIT;
-	int64_t n = 0;
-	int rc = 0;
-
-	switch (q) {
-	case ENV_NODES:
-	case ENV_DOWN:
-		rc = env_job_nodes(j, err);
-		if (rc == 0 && q == ENV_DOWN)
-			rc = resmgr_down(j->rm, &j->nodes, &down, err);
-		if (rc == 0)
-			put_nodes(q == ENV_DOWN ? &down : &j->nodes, l, out);
-		hostlist_free(&down);
-		return rc;
-	case ENV_CNTL:
-		/* scr_list_dir prints all of them, the verbs only one. */
-		put_dirs(j->cntls, l->line ? j->ncntls : 1, l, out);
-		return 0;
-	case ENV_CACHE:
-		put_dirs(j->caches, j->ncaches, l, out);
-		return 0;
-	case ENV_END_TIME:
-		rc = job_end_time(j, &n, err);
-		break;
-	case ENV_RUN_NODES:
-		rc = jobfiles_nodes(j->prefix, &n, err);
-		break;
-	case ENV_USER:
-	case ENV_JOB_ID:
-		buf_printf(out, "%s\n", q == ENV_USER ? j->user : j->id);
-		return 0;
-	}
-	if (rc == 0)
-		buf_printf(out, "%" PRId64 "\n", n);
-	return rc;
-}
-
 int
 env_ask(const struct job_where *w, const enum env_question *q, size_t count,
 	const struct env_look *l)
 {
+	struct hostlist down = HOSTLIST_INIT;
 	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
+	int64_t n = 0;
 	struct job j;
 	int rc = env_open_job(&j, w, &err);
 
 	if (rc < 0)
 		return app_report(STATUS_OK, &err);
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = answer(&j, q[i], l, &out, &err);
+		switch (q[i]) {
+		case ENV_NODES:
+		case ENV_DOWN:
+			rc = env_job_nodes(&j, &err);
+			if (rc == 0 && q[i] == ENV_DOWN)
+				rc = resmgr_down(j.rm, &j.nodes, &down, &err);
+			if (rc == 0)
+				put_nodes(q[i] == ENV_DOWN ? &down : &j.nodes,
+					  l, &out);
+			hostlist_free(&down);
+			break;
+		case ENV_CNTL:
+			/* scr_list_dir prints all of them, the verbs only
+			 * one. */
+			put_dirs(j.cntls, l->line ? j.ncntls : 1, l, &out);
+			break;
+		case ENV_CACHE:
+			put_dirs(j.caches, j.ncaches, l, &out);
+			break;
+		case ENV_END_TIME:
+		case ENV_RUN_NODES:
+			rc = q[i] == ENV_END_TIME
+				     ? job_end_time(&j, &n, &err)
+				     : jobfiles_nodes(j.prefix, &n, &err);
+			if (rc == 0)
+				buf_printf(&out, "%" PRId64 "\n", n);
+			break;
+		case ENV_USER:
+		case ENV_JOB_ID:
+			buf_printf(&out, "%s\n",
+				   q[i] == ENV_USER ? j.user : j.id);
+			break;
+		}
 	job_close(&j);
 	return env_finish(rc, &out, &err);
 }

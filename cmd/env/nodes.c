@@ -18,7 +18,6 @@
 #include "mem.h"
 #include "meta/log.h"
 #include "num.h"
-#include "remote/remote.h"
 #include "site/eventlog.h"
 #include "site/halt.h"
 #include "site/health.h"
@@ -268,24 +267,6 @@ env_check_node(const struct env_call *c)
 	return worst == HEALTH_OK ? status : STATUS_FAILED;
 }
 
-/* Is `dir`, or what is there of its path, in the file system of "/"? */
-static bool
-on_root(const char *dir)
-{
-	char *path = mem_strdup(dir), *slash = NULL;
-	struct stat root, here;
-	bool same = false;
-
-	while (stat(path, &here) < 0 && (slash = strrchr(path, '/')) != NULL &&
-	       slash != path)
-		*slash = '\0';
-	same = slash == path ||
-	       (stat(path, &here) == 0 && stat("/", &root) == 0 &&
-		here.st_dev == root.st_dev);
-	mem_free(path);
-	return same;
-}
-
 int
 env_probe(const struct env_call *c)
 {
@@ -295,6 +276,7 @@ env_probe(const struct env_call *c)
 			 "say if this directory is in the root file system"),
 		OPT_END,
 	};
+	struct stat root, here;
 	struct buf out = BUF_INIT;
 	int count = 0;
 	char **args = env_start(c, opts, &count);
@@ -303,9 +285,20 @@ env_probe(const struct env_call *c)
 
 	buf_printf(&out, "%s %" PRId64 "%s\n", SCRKIT_VERSION, clock_now(),
 		   seen ? "" : ENV_ELSEWHERE);
-	for (size_t i = 0; i < mounts.count; i++)
-		if (on_root(mounts.items[i]))
+	/* Is a directory, or what is there of its path, in the file system of
+	 * "/"? */
+	for (size_t i = 0; i < mounts.count; i++) {
+		char *path = mem_strdup(mounts.items[i]), *slash = NULL;
+
+		while (stat(path, &here) < 0 &&
+		       (slash = strrchr(path, '/')) != NULL && slash != path)
+			*slash = '\0';
+		if (slash == path ||
+		    (stat(path, &here) == 0 && stat("/", &root) == 0 &&
+		     here.st_dev == root.st_dev))
 			buf_printf(&out, ENV_ROOT "%s\n", mounts.items[i]);
+		mem_free(path);
+	}
 	opt_list_free(&mounts);
 	return app_print(&out);
 }

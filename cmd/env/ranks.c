@@ -2,17 +2,13 @@
 /*
  * ranks.c - verbs of scr_env: where the ranks of scr_run are, and their end.
  */
-#include <string.h>
 
-#include "app.h"
-#include "arena.h"
 #include "buf.h"
 #include "conf.h"
 #include "env.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
-#include "remote/remote.h"
 #include "run/runfile.h"
 #include "site/jobfiles.h"
 #include "site/resmgr.h"
@@ -88,44 +84,18 @@ mark_of(struct job *j, struct arena *a, struct error *err)
 	return r.mark;
 }
 
-static int
-on_nodes(struct job *j, struct env_remote *how, const char *script,
-	 struct buf *out, struct error *err)
-{
-	struct remote_options o = { .kind = REMOTE_AUTO };
-	const char *argv[] = {
-		"sh", "-c", script, "sh", mark_of(j, j->arena, err), GRACE, NULL
-	};
-	struct buf said = BUF_INIT;
-	struct remote_result *r = NULL;
-	int rc = -1;
-
-	if (argv[4] != NULL && env_job_nodes(j, err) == 0 &&
-	    env_set_remote(j, how, &o, &said, err) == 0) {
-		r = mem_calloc(j->nodes.count + 1, sizeof(*r));
-		rc = remote_run(&j->nodes, argv, &o, r, err);
-	}
-	for (size_t i = 0; rc == 0 && i < j->nodes.count; i++)
-		if (r[i].why != NULL || r[i].out.len > 0)
-			buf_printf(out, "node %s: %s\n%.*s", j->nodes.names[i],
-				   r[i].why != NULL ? r[i].why : "",
-				   (int)r[i].out.len,
-				   r[i].out.len > 0 ? r[i].out.data : "");
-	if (r != NULL)
-		remote_results_free(r, j->nodes.count);
-	mem_free(r);
-	buf_free(&said);
-	remote_forget(&o);
-	return rc;
-}
-
 int
 env_ranks(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
 	struct env_remote how = { .timeout = NODE_SECS };
+	struct remote_options o = { .kind = REMOTE_AUTO };
 	struct error err = ERROR_INIT;
-	struct buf out = BUF_INIT;
+	struct buf out = BUF_INIT, said = BUF_INIT;
+	const char *argv[] = { "sh",  "-c", c->tool->which ? end : traces,
+			       "sh",  NULL, /* the mark */
+			       GRACE, NULL };
+	struct remote_result *r = NULL;
 	const struct opt opts[] = {
 		OPT_GROUP("How to ask"),
 		ENV_REMOTE_OPTIONS(how),
@@ -133,15 +103,29 @@ env_ranks(const struct env_call *c)
 		OPT_END,
 	};
 	struct job j;
-	int rc = 0;
+	int rc = -1;
 
 	env_options(c, opts);
 	app_catch_signals();
-	rc = env_open_job(&j, &w, &err);
-	if (rc == 0) {
-		rc = on_nodes(&j, &how, c->tool->which ? end : traces, &out,
-			      &err);
-		job_close(&j);
+	if (env_open_job(&j, &w, &err) < 0)
+		return env_finish(-1, &out, &err);
+	argv[4] = mark_of(&j, j.arena, &err);
+	if (argv[4] != NULL && env_job_nodes(&j, &err) == 0 &&
+	    env_set_remote(&j, &how, &o, &said, &err) == 0) {
+		r = mem_calloc(j.nodes.count + 1, sizeof(*r));
+		rc = remote_run(&j.nodes, argv, &o, r, &err);
 	}
+	for (size_t i = 0; rc == 0 && i < j.nodes.count; i++)
+		if (r[i].why != NULL || r[i].out.len > 0)
+			buf_printf(&out, "node %s: %s\n%.*s", j.nodes.names[i],
+				   r[i].why != NULL ? r[i].why : "",
+				   (int)r[i].out.len,
+				   r[i].out.len > 0 ? r[i].out.data : "");
+	if (r != NULL)
+		remote_results_free(r, j.nodes.count);
+	mem_free(r);
+	buf_free(&said);
+	remote_forget(&o);
+	job_close(&j);
 	return env_finish(rc, &out, &err);
 }

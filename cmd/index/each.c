@@ -18,7 +18,6 @@
 #include "report/packing.h"
 #include "report/plan_text.h"
 #include "stop.h"
-#include "str.h"
 #include "verbs.h"
 
 /* Problems of one dataset reported without -v. */
