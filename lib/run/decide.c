@@ -58,23 +58,23 @@ run_why_text(enum run_why why)
 }
 
 int
-run_status(const struct run_result *r)
+run_status(enum run_why why, const struct run_facts *f, int status, int again)
 {
-	switch (r->why) {
+	switch (why) {
 	case RUN_WHY_DONE:
 		return 0;
 	case RUN_WHY_HALT:
 		/* The next job would find it, too. */
-		return r->end != RUN_NEVER ? r->again : 0;
+		return f->end != RUN_NEVER ? again : 0;
 	case RUN_WHY_LATE:
-		return r->again;
+		return again;
 	case RUN_WHY_SIGNAL:
 		/* SIGUSR1 announces preemption, or the end of the time. */
-		return r->signal == SIGUSR1 ? r->again : 128 + r->signal;
+		return f->signal == SIGUSR1 ? again : 128 + f->signal;
 	default:
-		if (r->end == RUN_NEVER)
+		if (f->end == RUN_NEVER)
 			return RUN_STATUS_FAILED;
-		return r->end == RUN_HUNG ? RUN_STATUS_HUNG : r->status;
+		return f->end == RUN_HUNG ? RUN_STATUS_HUNG : status;
 	}
 }
 

@@ -96,17 +96,12 @@ enum {
 	RUN_STATUS_MISSING = 127, /* the launcher does not exist */
 };
 
-struct run_result {
-	enum run_why why; /* why the program was not launched again */
-	enum run_end end;
-	int status; /* of the last run: exit status, or 128 + signal */
-	int signal; /* as in run_facts */
-	int again;  /* status if the job is to be submitted again; 0 */
-};
-
-/* The status if everything is saved: the program's own if the program decided.
- * A halt, the end of the time and SIGUSR1 are no failure: r->again. */
-int run_status(const struct run_result *r);
+/* The status if everything is saved, and the program is not launched again
+ * because of `why`: the program's own (`status`: exit status, or 128 + signal)
+ * if the program decided.  A halt, the end of the time and SIGUSR1 are no
+ * failure: `again`, the status if the job is to be submitted again; 0. */
+int run_status(enum run_why why, const struct run_facts *f, int status,
+	       int again);
 
 /* The same with what scr_postrun, which ended with `saved`, has found: if the
  * status would be 0 or `again`, what is not saved counts. */

@@ -135,25 +135,6 @@ name_in(const struct launcher *l, const char *word, size_t *len, size_t *at)
 	return name;
 }
 
-/* How many words behind option `word`, the first of them `next`, are its
- * values?  An option that no table has takes one, unless that is the path of a
- * program. */
-static size_t
-values_of(const struct launcher *l, const char *word, const char *next)
-{
-	size_t len = 0, at = 0;
-	const char *name = name_in(l, word, &len, &at);
-	struct stat st;
-
-	if (at > 0 || is_in(l->flags, name, len))
-		return 0;
-	if (is_in(pairs, name, len))
-		return 2;
-	return next == NULL || is_in(programs, name, len) ||
-	       strchr(next, '/') == NULL || access(next, X_OK) < 0 ||
-	       stat(next, &st) < 0 || !S_ISREG(st.st_mode);
-}
-
 /* Tell the options of the launcher and their values from the programs and
  * theirs. */
 static struct line
@@ -164,6 +145,7 @@ read_line(const char *const *words, struct arena *a)
 	struct line c = { .words = words, .first = 1, .sections = 1 };
 	enum word *kinds = NULL, last = OPTION;
 	size_t values = 0;
+	struct stat st;
 
 	while (words[c.count] != NULL)
 		c.count++;
@@ -181,7 +163,8 @@ read_line(const char *const *words, struct arena *a)
 	}
 	c.kinds = kinds = arena_alloc(a, c.count + 1, sizeof(*kinds));
 	for (size_t i = c.first; c.l != NULL && i < c.count; i++) {
-		const char *word = words[i];
+		const char *word = words[i], *next = words[i + 1];
+		size_t len = 0, at = 0;
 
 		if (values > 0) {
 			values--;
@@ -194,7 +177,20 @@ read_line(const char *const *words, struct arena *a)
 			kinds[i] = last = PROGRAM;
 		} else {
 			kinds[i] = last = OPTION;
-			values = values_of(c.l, word, words[i + 1]);
+			name = name_in(c.l, word, &len, &at);
+			/* How many words behind it are its values?  An option
+			 * that no table has takes one, unless that is the path
+			 * of a program. */
+			if (at > 0 || is_in(c.l->flags, name, len))
+				continue;
+			values = is_in(pairs, name, len)
+					 ? 2
+					 : next == NULL ||
+						   is_in(programs, name, len) ||
+						   strchr(next, '/') == NULL ||
+						   access(next, X_OK) < 0 ||
+						   stat(next, &st) < 0 ||
+						   !S_ISREG(st.st_mode);
 		}
 	}
 	return c;
@@ -266,28 +262,22 @@ next_host(const char **text, const char *ends, size_t *len, size_t *name)
 	}
 }
 
-/* Is word `i` the name of a host file, and not a list? */
-static bool
-is_file(const struct line *c, size_t i, size_t at)
-{
-	const char *word = c->words[at > 0 ? i : i - 1];
-
-	word += strspn(word, "-");
-	return is_in(file_options, word, strcspn(word, "="));
-}
-
 /* The hosts that a value of mpiexec is or names, each ended by *ends. */
 static int
 read_hosts(const struct line *c, size_t i, size_t at, const char **ends,
 	   struct buf *out, struct error *err)
 {
 	const char *value = c->words[i] + at;
+	const char *word = c->words[at > 0 ? i : i - 1];
+	bool file = false;
 
 	buf_clear(out);
-	*ends = is_file(c, i, at) ? "\n" : ",";
-	return (*ends)[0] == '\n'
-		       ? io_read_file(AT_FDCWD, value, HOSTS_MAX, out, err)
-		       : buf_add_str(out, value);
+	word += strspn(word, "-");
+	/* Is it the name of a host file, and not a list? */
+	file = is_in(file_options, word, strcspn(word, "="));
+	*ends = file ? "\n" : ",";
+	return file ? io_read_file(AT_FDCWD, value, HOSTS_MAX, out, err)
+		    : buf_add_str(out, value);
 }
 
 int

@@ -121,10 +121,8 @@ int run_choose_nodes(struct run *r, struct error *err);
  * at the speed of the last scavenge or flush. */
 uint64_t run_saving_time(struct run *r);
 
-/* Is the rest of the time needed for that?  Or, before that, does libscr tell
- * the program to stop? */
+/* Is the rest of the time needed for that? */
 bool run_is_late(struct run *r);
-bool run_was_told(struct run *r);
 
 /* The words of the next run, in r->arena. */
 const char **run_words(struct run *r, struct error *err);

@@ -14,7 +14,6 @@
 #include "clock.h"
 #include "conf.h"
 #include "error.h"
-#include "hostlist.h"
 #include "io.h"
 #include "run/launcher.h"
 #include "run/run_impl.h"
@@ -41,6 +40,7 @@ may_launch(struct run *r)
 	bool stop = false;
 	const char *line = NULL;
 	struct halt_state s = { .exists = false };
+	uint64_t seconds = 0;
 
 	r->facts.halt = RUN_HALT_NONE;
 	if (halt_check(r->job->prefix, r->job->conf, clock_now(), &stop, &lines,
@@ -73,8 +73,15 @@ may_launch(struct run *r)
 		halt_state_free(&s);
 	}
 	buf_free(&lines);
-	r->facts.late = r->late || run_is_late(r) ||
-			(r->facts.end == RUN_OK && run_was_told(r));
+	r->facts.late = r->late || run_is_late(r);
+	/* Did libscr tell the program to stop, before the time ends? */
+	if (r->facts.end == RUN_OK && r->end > 0) {
+		seconds = 2 * run_saving_time(r);
+		if (conf_is_set(r->job->conf, "SCR_HALT_SECONDS"))
+			(void)conf_u64(r->job->conf, "SCR_HALT_SECONDS",
+				       seconds, &seconds, NULL);
+		r->facts.late |= clock_now() + (int64_t)seconds >= r->end;
+	}
 	/* Nodes are asked only if nothing else stops the job. */
 	r->facts.nodes_known = false;
 	return run_launches(run_decide(&r->facts));
@@ -333,12 +340,10 @@ loop(struct run *r, int *status, struct error *err)
 		run_say(r, "not launched%s: %s",
 			r->record.runs > 0 ? " again" : "", run_why_text(why));
 	if (r->ends_with < 0)
-		r->ends_with =
-			err->kind != ERROR_NONE && r->record.runs == 0
-				? RUN_STATUS_FAILED
-				: run_status(&(struct run_result){
-					  why, r->facts.end, r->status,
-					  r->facts.signal, r->o->again });
+		r->ends_with = err->kind != ERROR_NONE && r->record.runs == 0
+				       ? RUN_STATUS_FAILED
+				       : run_status(why, &r->facts, r->status,
+						    r->o->again);
 	/* Whoever takes over from here saves, and ends with this. */
 	r->record.status = r->ends_with;
 	saved = r->scr >= 0 ? save(r) : STATUS_FAILED;

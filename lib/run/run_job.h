@@ -33,7 +33,7 @@ struct run_options {
 	 * never has. */
 	uint64_t min_ranks;
 	int64_t runs; /* -1: no limit */
-	int again;    /* see run_result */
+	int again;    /* see run_status() */
 	/* Seconds: before another run; kept for saving the caches (0: from the
 	 * log); from SIGTERM to SIGKILL; between two looks whether the nodes of
 	 * a run answer (0: none). */

@@ -10,7 +10,6 @@
 #include "clock.h"
 #include "conf.h"
 #include "error.h"
-#include "hostlist.h"
 #include "meta/dataset.h"
 #include "meta/flush.h"
 #include "meta/index.h"
@@ -61,17 +60,6 @@ run_saving_time(struct run *r)
 	jobfiles_flush_free(&f);
 	r->saving_at = clock_now();
 	return r->saving = (uint64_t)seconds;
-}
-
-bool
-run_was_told(struct run *r)
-{
-	uint64_t seconds = 2 * run_saving_time(r);
-
-	if (conf_is_set(r->job->conf, "SCR_HALT_SECONDS"))
-		(void)conf_u64(r->job->conf, "SCR_HALT_SECONDS", seconds,
-			       &seconds, NULL);
-	return r->end > 0 && clock_now() + (int64_t)seconds >= r->end;
 }
 
 bool

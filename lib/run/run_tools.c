@@ -12,7 +12,6 @@
 #include "clock.h"
 #include "conf.h"
 #include "error.h"
-#include "hostlist.h"
 #include "io.h"
 #include "json.h"
 #include "run/launcher.h"
@@ -105,13 +104,17 @@ obey(struct run *r, const struct run_signal *got,
 			       got->number == SIGUSR1 ? SIGTERM : got->number);
 }
 
-/* Without locks: show that this wrapper lives.  If another one has taken over,
- * stop, and leave the job to it. */
-static void
-beat(struct run *r, const struct run_child *program)
+void
+run_listen(struct run *r, const struct run_child *program,
+	   const struct run_child *asked, double seconds)
 {
+	struct run_signal got;
 	struct run_record now;
 
+	if (run_child_wait(&r->signals, asked, seconds, &got))
+		obey(r, &got, program);
+	/* Without locks: show that this wrapper lives.  If another one has
+	 * taken over, stop, and leave the job to it. */
 	if (r->lock != -2 || r->scr < 0 ||
 	    clock_seconds() < r->beaten + RUN_BEAT)
 		return;
@@ -131,17 +134,6 @@ beat(struct run *r, const struct run_child *program)
 	io_close(r->scr);
 	r->scr = -1;
 	obey(r, &(struct run_signal){ .number = SIGTERM }, program);
-}
-
-void
-run_listen(struct run *r, const struct run_child *program,
-	   const struct run_child *asked, double seconds)
-{
-	struct run_signal got;
-
-	if (run_child_wait(&r->signals, asked, seconds, &got))
-		obey(r, &got, program);
-	beat(r, program);
 }
 
 void
@@ -372,45 +364,20 @@ run_answers(struct run *r, const struct run_child *c,
 	return rc;
 }
 
-/* On fewer nodes than needed: as many ranks on each as there would be, if the
- * user allows it. */
-static void
-choose_ranks(struct run *r)
-{
-	struct run_facts *f = &r->facts;
-	const uint64_t ranks = run_launcher_ranks(r->o->command);
-	uint64_t fewer = 0;
-
-	r->ranks = 0;
-	if (r->o->min_ranks == 0 || f->usable == 0 || f->usable >= f->needed)
-		return;
-	fewer = ranks * f->usable / f->needed;
-	if (ranks == 0) {
-		run_say(r, "--min-ranks: the command does not say how many "
-			   "ranks there are");
-	} else if (fewer < r->o->min_ranks) {
-		run_say(r,
-			"%zu of %zu nodes are left, for %" PRIu64
-			" ranks: at least %" PRIu64 " are needed",
-			f->usable, f->needed, fewer, r->o->min_ranks);
-	} else {
-		r->ranks = fewer;
-		f->needed = f->usable;
-	}
-}
-
 int
 run_choose_nodes(struct run *r, struct error *err)
 {
+	struct run_facts *f = &r->facts;
 	uint64_t given = r->o->min_nodes > 0 ? r->o->min_nodes : r->o->nodes;
+	uint64_t ranks = 0, fewer = 0;
 	const char *verb[] = { "down-nodes", "--json", NULL, NULL, NULL };
 	struct error why = ERROR_INIT;
 	struct buf down = BUF_INIT;
 	struct run_child c;
 
 	hostlist_free(&r->use);
-	r->facts.nodes_known = r->job->nodes.count > 0;
-	if (!r->facts.nodes_known)
+	f->nodes_known = r->job->nodes.count > 0;
+	if (!f->nodes_known)
 		return 0;
 	(void)hostlist_text(&r->record.bad, &down, NULL);
 	if (down.len > 0) {
@@ -419,8 +386,7 @@ run_choose_nodes(struct run *r, struct error *err)
 	}
 	if (run_ask(r, &r->job->nodes, verb, &c, &why) == 0) {
 		run_finish(r, &c, ANSWER_SECONDS);
-		if (r->facts.signal == 0 &&
-		    run_answers(r, &c, run_give_up, &why) < 0)
+		if (f->signal == 0 && run_answers(r, &c, run_give_up, &why) < 0)
 			run_say(r,
 				"the nodes cannot be asked (%s): go on with "
 				"what is known of them",
@@ -434,12 +400,30 @@ run_choose_nodes(struct run *r, struct error *err)
 	if (r->o->min_ranks > 0 && given == 0 &&
 	    !conf_is_set(r->job->conf, "SCR_MIN_NODES"))
 		given = r->job->nodes.count;
-	if (halt_nodes_needed(r->job, given, &r->facts.needed, err) < 0)
+	if (halt_nodes_needed(r->job, given, &f->needed, err) < 0)
 		return -1;
 	(void)hostlist_add_list(&r->use, &r->job->nodes, NULL);
 	(void)hostlist_minus(&r->use, &r->record.bad, NULL);
-	r->facts.usable = r->use.count;
-	choose_ranks(r);
+	f->usable = r->use.count;
+	/* On fewer nodes than needed: as many ranks on each as there would be,
+	 * if the user allows it. */
+	r->ranks = 0;
+	if (r->o->min_ranks > 0 && f->usable > 0 && f->usable < f->needed) {
+		ranks = run_launcher_ranks(r->o->command);
+		fewer = ranks * f->usable / f->needed;
+		if (ranks == 0) {
+			run_say(r, "--min-ranks: the command does not say how "
+				   "many ranks there are");
+		} else if (fewer < r->o->min_ranks) {
+			run_say(r,
+				"%zu of %zu nodes are left, for %" PRIu64
+				" ranks: at least %" PRIu64 " are needed",
+				f->usable, f->needed, fewer, r->o->min_ranks);
+		} else {
+			r->ranks = fewer;
+			f->needed = f->usable;
+		}
+	}
 	/* Spares are the last ones. */
 	if (r->o->nodes > 0)
 		hostlist_keep(&r->use, (int64_t)r->o->nodes);

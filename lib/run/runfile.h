@@ -13,7 +13,6 @@
 #ifndef RUN_RUNFILE_H
 #define RUN_RUNFILE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

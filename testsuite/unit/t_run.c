@@ -102,7 +102,11 @@ TEST(every_combination)
 TEST(statuses)
 {
 	static const struct {
-		struct run_result is;
+		struct {
+			enum run_why why;
+			enum run_end end;
+			int status, signal, again;
+		} is;
 		int saved, status;
 	} rows[] = {
 		{ { RUN_WHY_DONE, RUN_OK, 0, 0, 75 }, STATUS_OK, 0 },
@@ -135,10 +139,16 @@ TEST(statuses)
 		{ { RUN_WHY_DAMAGED, RUN_NEVER, 0, 0, 75 }, 0, 125 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		is_int(run_status_saved(run_status(&rows[i].is),
-					rows[i].is.again, rows[i].saved),
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct run_facts f = { .end = rows[i].is.end,
+					     .signal = rows[i].is.signal };
+		const int again = rows[i].is.again;
+		const int is = run_status(rows[i].is.why, &f, rows[i].is.status,
+					  again);
+
+		is_int(run_status_saved(is, again, rows[i].saved),
 		       rows[i].status, run_why_text(rows[i].is.why));
+	}
 }
 
 /* --- Launchers --- */
