@@ -25,21 +25,6 @@
 
 /* --- One path --- */
 
-/* Does the directory contain filemaps or redundancy files? */
-static bool
-has_metadata(const char *path)
-{
-	struct dirent *de = NULL;
-	DIR *dir = opendir(path);
-	bool found = false;
-
-	while (dir != NULL && !found && (de = readdir(dir)) != NULL)
-		found = dataset_dir_is_recovery(de->d_name);
-	if (dir != NULL)
-		closedir(dir);
-	return found;
-}
-
 static bool
 has_scr(const char *path)
 {
@@ -75,6 +60,8 @@ locate_path(const char *path, struct arena *a, struct locate_place *out,
 {
 	struct buf real = BUF_INIT;
 	const char *base = NULL, *parent = NULL;
+	const struct dirent *de = NULL;
+	DIR *dir = NULL;
 	struct stat st;
 
 	*out = (struct locate_place){ .kind = LOCATE_FILE, .id = -1 };
@@ -95,10 +82,15 @@ locate_path(const char *path, struct arena *a, struct locate_place *out,
 	} else if (str_eq(base, ".scr")) {
 		/* The .scr of a prefix, or that of a dataset in a cache. */
 		out->id = dataset_dir_id(path_base(parent));
-		out->kind = out->id >= 0 && has_metadata(real.data)
-				    ? LOCATE_CACHE
-				    : LOCATE_PREFIX;
+		out->kind = LOCATE_PREFIX;
 		out->prefix = parent;
+		/* Does it contain filemaps or redundancy files? */
+		dir = out->id >= 0 ? opendir(real.data) : NULL;
+		while (dir != NULL && (de = readdir(dir)) != NULL)
+			if (dataset_dir_is_recovery(de->d_name))
+				out->kind = LOCATE_CACHE;
+		if (dir != NULL)
+			closedir(dir);
 	} else if (has_scr(path)) {
 		out->kind = out->id >= 0 ? LOCATE_CACHE : LOCATE_PREFIX;
 		out->prefix = arena_strdup(a, path);

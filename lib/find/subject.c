@@ -159,35 +159,12 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 
 /* --- Redundancy files on the command line --- */
 
-/* Find the directory common to all names. */
-static int
-split_names(struct subject *s, struct error *err)
-{
-	char *dir = arena_strdup(s->arena, s->names[0]);
-	char *slash = strrchr(dir, '/');
-
-	*(slash != NULL ? slash : dir) = '\0';
-	/* Shorten it to the nearest one that contains each name. */
-	for (size_t i = 0; i < s->nnames; i++)
-		while (dir[0] != '\0' && path_below(s->names[i], dir) == NULL) {
-			slash = strrchr(dir, '/');
-			*(slash != NULL ? slash : dir) = '\0';
-		}
-	if (dir[0] == '\0')
-		return error_set(err, ERROR_USAGE,
-				 "%s and %s: not in one directory", s->names[0],
-				 s->names[s->nnames - 1]);
-	for (size_t i = 0; i < s->nnames; i++)
-		s->names[i] = path_below(s->names[i], dir);
-	s->dir = dir;
-	return 0;
-}
-
 int
 subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 		   const char *const *args, size_t count, struct error *err)
 {
 	struct locate_place at;
+	char *dir = NULL, *slash = NULL;
 	bool outside = false;
 
 	subject_init(s);
@@ -223,8 +200,24 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 	/* If all are below the working directory, use ".", as LLNL's tools
 	 * expect. */
 	s->dir = ".";
-	if ((outside && split_names(s, err) < 0) ||
-	    locate_path(s->dir, s->arena, &at, err) < 0)
+	if (outside) {
+		/* The nearest directory that contains each name. */
+		s->dir = dir = arena_strdup(s->arena, s->names[0]);
+		slash = strrchr(dir, '/');
+		*(slash != NULL ? slash : dir) = '\0';
+	}
+	for (size_t i = 0; outside && i < count; i++)
+		while (dir[0] != '\0' && path_below(s->names[i], dir) == NULL) {
+			slash = strrchr(dir, '/');
+			*(slash != NULL ? slash : dir) = '\0';
+		}
+	if (outside && dir[0] == '\0')
+		return error_set(err, ERROR_USAGE,
+				 "%s and %s: not in one directory", s->names[0],
+				 s->names[count - 1]);
+	for (size_t i = 0; outside && i < count; i++)
+		s->names[i] = path_below(s->names[i], dir);
+	if (locate_path(s->dir, s->arena, &at, err) < 0)
 		return -1;
 	s->prefix = prefix;
 	if (prefix == NULL && at.kind == LOCATE_DATASET) {
