@@ -268,7 +268,7 @@ put_row(struct drawing *d, const struct container_row *r, int y)
 /* --- All parts --- */
 
 static void
-put_style(struct buf *out)
+put_head(struct drawing *d, const char *name)
 {
 	static const char *const hues[HUES + 1][2] = {
 		{ "#4e79a7", "#86a8cc" }, { "#59a14f", "#95c78d" },
@@ -277,25 +277,6 @@ put_style(struct buf *out)
 		{ "#9c9a3c", "#c6c47a" }, { "#b07aa1", "#d4a6c8" },
 		{ "#6f6f6f", "#9a9a9a" },
 	};
-
-	buf_printf(out,
-		   "<style>text{font:13px sans-serif;fill:#222}"
-		   ".head{font-size:18px;font-weight:bold}"
-		   ".mono{font-family:monospace}.dim{fill:#666}"
-		   ".alarm{fill:#b00020;font-weight:bold}"
-		   ".none{fill:#f4f4f4;stroke:#bbb;stroke-width:.5}"
-		   ".bad{fill:url(#hatch);stroke:#b00020;stroke-width:.5}\n");
-	for (int i = 0; i < HUES; i++)
-		buf_printf(out, ".r%da{fill:%s}.r%db{fill:%s}\n", i, hues[i][0],
-			   i, hues[i][1]);
-	buf_printf(out, ".ma{fill:%s}.mb{fill:%s}</style>\n", hues[HUES][0],
-		   hues[HUES][1]);
-	xml_hatch(out, "#ffd7d9", "#d0021b");
-}
-
-static void
-put_head(struct drawing *d, const char *name)
-{
 	static const struct {
 		const char *classes[2], *meaning;
 		int width;
@@ -313,7 +294,19 @@ put_head(struct drawing *d, const char *name)
 		height += d->p.rows[i].section ? SECTION : 0;
 	height += d->p.more > 0 ? PITCH : 0;
 	xml_svg(d->out, LEFT + BAR + RIGHT, height, name);
-	put_style(d->out);
+	buf_printf(d->out,
+		   "<style>text{font:13px sans-serif;fill:#222}"
+		   ".head{font-size:18px;font-weight:bold}"
+		   ".mono{font-family:monospace}.dim{fill:#666}"
+		   ".alarm{fill:#b00020;font-weight:bold}"
+		   ".none{fill:#f4f4f4;stroke:#bbb;stroke-width:.5}"
+		   ".bad{fill:url(#hatch);stroke:#b00020;stroke-width:.5}\n");
+	for (int i = 0; i < HUES; i++)
+		buf_printf(d->out, ".r%da{fill:%s}.r%db{fill:%s}\n", i,
+			   hues[i][0], i, hues[i][1]);
+	buf_printf(d->out, ".ma{fill:%s}.mb{fill:%s}</style>\n", hues[HUES][0],
+		   hues[HUES][1]);
+	xml_hatch(d->out, "#ffd7d9", "#d0021b");
 	buf_printf(d->out,
 		   "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
 		   "<text class=\"head\" x=\"16\" y=\"30\">%s</text>\n"

@@ -197,17 +197,6 @@ fact_of(int column, const struct index *ix, const struct index_entry *e,
 
 /* --- Tables --- */
 
-/* Make control characters in `text` printable, using `to` (SHOWN_MAX bytes)
- * only if there are any. */
-static const char *
-line_text(const char *text, char *to)
-{
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		if (*p < ' ' || *p == 0x7f)
-			return str_printable(to, SHOWN_MAX, text);
-	return text;
-}
-
 struct table {
 	struct buf text;
 	const struct index *index;
@@ -222,11 +211,18 @@ cell_text(const struct table *t, int column, const struct index_entry *e,
 	const struct column *c = &columns[column];
 	const struct fact f = fact_of(column, t->index, e, scratch);
 	const char *text = c->unknown;
+	size_t len = 0;
 
 	switch (f.kind) {
 	case TEXT:
 	case TIME:
-		text = line_text(f.text, scratch);
+		text = f.text;
+		/* Copied only if it has control characters. */
+		while (text[len] != '\0' && text[len] != 0x7f &&
+		       (unsigned char)text[len] >= ' ')
+			len++;
+		if (text[len] != '\0')
+			text = str_printable(scratch, SHOWN_MAX, text);
 		break;
 	case NUMBER:
 		text = num_text(scratch, f.number);

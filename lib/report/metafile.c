@@ -156,48 +156,44 @@ set_text(struct json *j, const char *key, const char *value)
 		json_set_str(j, key, value);
 }
 
-static struct json *
-line_json(char *line)
-{
-	struct json *j = json_new_object();
-	struct log_line l;
-
-	if (log_parse(line, &l, NULL) < 0) {
-		json_set_str(j, "unparsed", line);
-		return j;
-	}
-	json_set_time(j, "time", l.time);
-	set_text(j, "host", l.host);
-	set_text(j, "job_id", l.job_id);
-	set_text(j, "event", l.event);
-	set_text(j, "transfer", l.xfer);
-	set_text(j, "note", l.note);
-	set_text(j, "name", l.name);
-	set_text(j, "from", l.from);
-	set_text(j, "to", l.to);
-	json_set_known_i64(j, "id", l.dataset);
-	json_set_known_i64(j, "process_count", l.procs);
-	json_set_known_i64(j, "node_count", l.nodes);
-	json_set_known_i64(j, "file_count", l.files);
-	if (l.secs >= 0)
-		json_set_real(j, "seconds", l.secs);
-	if (l.bytes >= 0)
-		json_set_i64(j, "bytes", (int64_t)l.bytes);
-	return j;
-}
-
 struct json *
 metafile_json(const struct metafile *f, const char *path)
 {
-	struct json *j = json_new_object(), *lines = NULL;
-	char *copy = NULL, *rest = NULL;
+	struct json *j = json_new_object(), *lines = NULL, *k = NULL;
+	char *copy = NULL, *rest = NULL, *line = NULL;
+	struct log_line l;
 
 	json_set_str(j, "file", path);
 	if (f->tree == NULL) {
 		copy = rest = mem_strdup(f->text.data);
 		lines = json_new_array();
-		while (rest != NULL && *rest != '\0')
-			json_push(lines, line_json(strsep(&rest, "\n")));
+		while (rest != NULL && *rest != '\0') {
+			line = strsep(&rest, "\n");
+			k = json_new_object();
+			if (log_parse(line, &l, NULL) < 0) {
+				json_set_str(k, "unparsed", line);
+				json_push(lines, k);
+				continue;
+			}
+			json_set_time(k, "time", l.time);
+			set_text(k, "host", l.host);
+			set_text(k, "job_id", l.job_id);
+			set_text(k, "event", l.event);
+			set_text(k, "transfer", l.xfer);
+			set_text(k, "note", l.note);
+			set_text(k, "name", l.name);
+			set_text(k, "from", l.from);
+			set_text(k, "to", l.to);
+			json_set_known_i64(k, "id", l.dataset);
+			json_set_known_i64(k, "process_count", l.procs);
+			json_set_known_i64(k, "node_count", l.nodes);
+			json_set_known_i64(k, "file_count", l.files);
+			if (l.secs >= 0)
+				json_set_real(k, "seconds", l.secs);
+			if (l.bytes >= 0)
+				json_set_i64(k, "bytes", (int64_t)l.bytes);
+			json_push(lines, k);
+		}
 		mem_free(copy);
 		json_set_str(j, "format", "log");
 		json_set(j, "lines", lines);
