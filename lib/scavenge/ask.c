@@ -280,8 +280,10 @@ take_dataset(struct scavenge *s, uint32_t node,
 		*o = (struct scavenge_other){ v->id, v->created, s->others };
 		s->others = o;
 		d = salvage_find(&s->plan, v->id);
-		if (d != NULL && is_known_other(s, d->id, d->created))
-			salvage_drop(&s->plan, d);
+		if (d != NULL && is_known_other(s, d->id, d->created)) {
+			salvage_leave(d);
+			*d = s->plan.datasets[--s->plan.count];
+		}
 		return;
 	}
 	buf_free(&other);

@@ -347,30 +347,11 @@ add_file(struct copier *c, struct copy_rank *r, const struct filemap_file *f)
 }
 
 static void
-add_red(struct copier *c, struct copy_rank *r, const char *name)
-{
-	struct copy_item *it = add_item(c, r);
-	struct attr *attr = arena_alloc(c->arena, 1, sizeof(*attr));
-	struct error why = ERROR_INIT;
-	struct stat st;
-
-	it->from = name;
-	it->attr = attr;
-	it->rel = arena_printf(c->arena, "%s/%s", c->meta, name);
-	if (path_stat_beneath(r->dir->meta, name, &st, &why) == 0 &&
-	    !S_ISREG(st.st_mode))
-		error_set(&why, ERROR_DAMAGED, "%s: not a regular file", name);
-	if (why.kind == ERROR_NONE)
-		attr_from_stat(attr, &st);
-	if (why.kind != ERROR_NONE)
-		refuse(c, it, &why);
-}
-
-static void
 find_items(struct copier *c)
 {
 	struct map *seen = map_new();
-	struct error twice = ERROR_INIT;
+	struct error why = ERROR_INIT;
+	struct stat st;
 
 	for (size_t i = 0; i < c->nranks; i++) {
 		struct copy_rank *r = &c->ranks[i];
@@ -378,8 +359,26 @@ find_items(struct copier *c)
 		r->first = c->nitems;
 		for (size_t k = 0; k < r->map.nfiles; k++)
 			add_file(c, r, &r->map.files[k]);
-		for (size_t k = 0; k < r->slot->nred; k++)
-			add_red(c, r, r->slot->red[k]);
+		for (size_t k = 0; k < r->slot->nred; k++) {
+			struct copy_item *it = add_item(c, r);
+			struct attr *attr =
+				arena_alloc(c->arena, 1, sizeof(*attr));
+
+			it->from = r->slot->red[k];
+			it->attr = attr;
+			it->rel = arena_printf(c->arena, "%s/%s", c->meta,
+					       it->from);
+			error_clear(&why);
+			if (path_stat_beneath(r->dir->meta, it->from, &st,
+					      &why) == 0 &&
+			    !S_ISREG(st.st_mode))
+				error_set(&why, ERROR_DAMAGED,
+					  "%s: not a regular file", it->from);
+			if (why.kind == ERROR_NONE)
+				attr_from_stat(attr, &st);
+			else
+				refuse(c, it, &why);
+		}
 		r->left = r->count;
 	}
 	/* If two files have the same target, copy the first and refuse the
@@ -389,10 +388,11 @@ find_items(struct copier *c)
 
 		if (it->state != COPY_BAD &&
 		    map_get(seen, it->rel) != MAP_NONE) {
-			error_set(&twice, ERROR_DAMAGED,
+			error_clear(&why);
+			error_set(&why, ERROR_DAMAGED,
 				  "%s: its path is that of another file",
 				  it->from);
-			refuse(c, it, &twice);
+			refuse(c, it, &why);
 		} else if (it->state != COPY_BAD) {
 			(void)map_put(seen, it->rel, i);
 		}

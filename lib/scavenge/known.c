@@ -88,26 +88,6 @@ add_flushed(struct scavenge *s, const struct flush_entry *e)
 	d->ours = is_ours(s, e);
 }
 
-static void
-add_flush(struct scavenge *s)
-{
-	struct error why = ERROR_INIT;
-	struct jobfiles_flush f;
-
-	if (jobfiles_flush_read(s->job->prefix, &f, &why) < 0) {
-		if (why.kind != ERROR_ABSENT)
-			work_say(s->work, "%s: not used", why.text);
-		return;
-	}
-	s->flush_known = true;
-	s->flush_ours = f.count == 0;
-	for (size_t i = 0; i < f.count; i++) {
-		s->flush_ours = s->flush_ours || is_ours(s, &f.all[i]);
-		add_flushed(s, &f.all[i]);
-	}
-	jobfiles_flush_free(&f);
-}
-
 bool
 scavenge_is_later(const struct scavenge *s, const struct index_entry *e,
 		  const struct salvage_dataset *d)
@@ -444,13 +424,23 @@ int
 scavenge_add_known(struct scavenge *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
+	struct jobfiles_flush f = { .count = 0 };
 
 	/* An index that cannot be read is as good as none. */
 	if (catalogue_entries(s->prefix, &s->known, &why) < 0)
 		work_say(s->work, "%s: not used", why.text);
 	if (catalogue_damaged(s->prefix))
 		work_say_lines(s->work, catalogue_notice(s->prefix));
-	add_flush(s);
+	error_clear(&why);
+	s->flush_known = jobfiles_flush_read(s->job->prefix, &f, &why) == 0;
+	if (!s->flush_known && why.kind != ERROR_ABSENT)
+		work_say(s->work, "%s: not used", why.text);
+	s->flush_ours = s->flush_known && f.count == 0;
+	for (size_t i = 0; s->flush_known && i < f.count; i++) {
+		s->flush_ours = s->flush_ours || is_ours(s, &f.all[i]);
+		add_flushed(s, &f.all[i]);
+	}
+	jobfiles_flush_free(&f);
 	add_newer(s);
 	salvage_plan(&s->plan);
 	if (take_claims(s, err) < 0)

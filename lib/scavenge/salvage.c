@@ -153,13 +153,6 @@ salvage_leave(struct salvage_dataset *d)
 	d->nranks = 0;
 }
 
-void
-salvage_drop(struct salvage *p, struct salvage_dataset *d)
-{
-	salvage_leave(d);
-	*d = p->datasets[--p->count];
-}
-
 /* --- Choice of the copying node --- */
 
 /* Is `a` the better source?  Of equal holders, the one with less to copy. */

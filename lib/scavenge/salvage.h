@@ -154,9 +154,6 @@ void salvage_lose(struct salvage *p, uint32_t node);
  * salvage_plan() again afterwards. */
 void salvage_leave(struct salvage_dataset *d);
 
-/* Remove `d` of the plan. */
-void salvage_drop(struct salvage *p, struct salvage_dataset *d);
-
 /*
  * Choose which node copies which rank, so that nodes with a shared cache copy
  * about the same number of bytes each; and judge each dataset.
