@@ -19,9 +19,9 @@
  * A locale for uselocale(3) around calls of libarchive, which converts names
  * between the character sets of the thread's locale and of the archive.  UTF-8
  * if requested and available; else "C", in which bytes above 127 are not
- * converted.  Free it with freelocale(3).  0: failed.
+ * converted.  Free it with freelocale(3).
  */
-locale_t ark_locale(bool utf8, struct error *err);
+locale_t ark_locale(bool utf8);
 
 /* A failure of libarchive, with its errno, and its text or NULL: set *err to
  * `kind` (ERROR_NOMEM for ENOMEM) and "name: path: text"; `path` may be NULL.

@@ -241,7 +241,7 @@ open_filter(struct ark_in *in, struct error *err)
 
 	in->filter = f;
 	if (f == NULL)
-		return error_no_memory(err);
+		mem_missing();
 	/* ARCHIVE_OK if libarchive has the compression built in, without an
 	 * outside program. */
 	rc = in->shape == ARK_SHAPE_GZIP ? archive_read_support_filter_gzip(f)
@@ -274,7 +274,7 @@ open_archive(struct ark_in *in, struct error *err)
 
 	in->archive = a;
 	if (a == NULL)
-		return error_no_memory(err);
+		mem_missing();
 	if (in->shape == ARK_SHAPE_7ZIP && !in->seekable)
 		return error_set(err, ERROR_USAGE,
 				 "%s: a 7zip archive can only be read from an "
@@ -340,10 +340,8 @@ ark_in_new(int fd, const char *name, bool (*stop)(void), struct error *err)
 	 * a name that it cannot convert.  UTF-8 for zip and 7zip: in "C", names
 	 * marked as Unicode would be lost.
 	 */
-	in->locale = ark_locale(
-		in->shape == ARK_SHAPE_ZIP || in->shape == ARK_SHAPE_7ZIP, err);
-	if (in->locale == (locale_t)0)
-		goto fail;
+	in->locale = ark_locale(in->shape == ARK_SHAPE_ZIP ||
+				in->shape == ARK_SHAPE_7ZIP);
 	old = uselocale(in->locale);
 	rc = open_archive(in, err);
 	uselocale(old);

@@ -73,7 +73,7 @@ ark_fits(const char *path, uint64_t size, struct error *err)
 /* --- Shared with reading --- */
 
 locale_t
-ark_locale(bool utf8, struct error *err)
+ark_locale(bool utf8)
 {
 	static const char *const names[] = { "C.UTF-8", "en_US.UTF-8", "C" };
 	locale_t got = (locale_t)0;
@@ -83,7 +83,7 @@ ark_locale(bool utf8, struct error *err)
 	     i < sizeof(names) / sizeof(names[0]) && got == (locale_t)0; i++)
 		got = newlocale(LC_CTYPE_MASK, names[i], (locale_t)0);
 	if (got == (locale_t)0)
-		error_no_memory(err);
+		mem_missing();
 	return got;
 }
 
@@ -197,13 +197,9 @@ ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
 	out->name = mem_strdup(name);
 	out->archive = a;
 	out->entry = archive_entry_new();
-	out->locale = ark_locale(true, err);
-	if (out->locale == (locale_t)0)
-		goto fail;
-	if (a == NULL || out->entry == NULL) {
-		error_no_memory(err);
-		goto fail;
-	}
+	out->locale = ark_locale(true);
+	if (a == NULL || out->entry == NULL)
+		mem_missing();
 	old = uselocale(out->locale);
 	rc = archive_write_set_format_pax(a);
 	if (rc == ARCHIVE_OK && filter != ARK_NONE)
@@ -230,7 +226,6 @@ ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
 	if (rc == ARCHIVE_OK)
 		return out;
 	failed(out, err);
-fail:
 	ark_out_free(out);
 	return NULL;
 }

@@ -18,12 +18,6 @@
 static const char plain[] = "\\\n\r";
 static const char letters[] = "\\nr";
 
-static bool
-is_sum(const char *s)
-{
-	return strspn(s, "0123456789abcdef") >= SUM_LEN;
-}
-
 /* --- Writing --- */
 
 int
@@ -91,7 +85,9 @@ take_line(struct manifest *m, const char *s, size_t len, struct error *err)
 	sum = arena_strndup(m->arena, s, len);
 	if (memchr(s, '\0', len) != NULL)
 		wrong = "a NUL byte";
-	else if (len < SUM_LEN + 3 || !is_sum(sum) || sum[SUM_LEN] != ' ' ||
+	else if (len < SUM_LEN + 3 ||
+		 strspn(sum, "0123456789abcdef") < SUM_LEN ||
+		 sum[SUM_LEN] != ' ' ||
 		 (sum[SUM_LEN + 1] != ' ' && sum[SUM_LEN + 1] != '*'))
 		wrong = "no sum and path";
 	else
