@@ -45,24 +45,6 @@ is_comparable(const struct plan *p, const struct plan_set *s)
 
 /* --- A block --- */
 
-/* Mark the positions that differ in differs[], and set *holder to the first
- * member whose string does. */
-static void
-find_wrong(const struct compute_block *b, unsigned char *differs,
-	   uint32_t *holder)
-{
-	for (uint32_t i = b->job->nout; i-- > 0;) {
-		const unsigned char *is = compute_string(b, b->job->nin + i);
-		const unsigned char *must = compute_expected(b, i);
-
-		if (memcmp(is, must, b->len) == 0)
-			continue;
-		*holder = b->job->out[i].member;
-		for (size_t at = 0; at < b->len; at++)
-			differs[at] |= is[at] != must[at];
-	}
-}
-
 /* Record the wrong bytes of a string; of data, for each file. */
 static int
 found_string(struct deep *d, const struct compute_block *b,
@@ -107,18 +89,26 @@ check_block(void *arg, const struct compute_block *b, struct error *err)
 	};
 	const struct solve_ref *who = NULL;
 	unsigned char *differs = NULL;
-	bool same = true;
 	int rc = 0;
 
-	for (uint32_t i = 0; same && i < b->job->nout; i++)
-		same = memcmp(compute_string(b, b->job->nin + i),
-			      compute_expected(b, i), b->len) == 0;
-	if (same)
-		return 0;
-	differs = mem_calloc(b->len, 1);
+	/* Mark the positions that differ; the holder is the first member whose
+	 * string does. */
+	for (uint32_t i = b->job->nout; i-- > 0;) {
+		const unsigned char *is = compute_string(b, b->job->nin + i);
+		const unsigned char *must = compute_expected(b, i);
+
+		if (memcmp(is, must, b->len) == 0)
+			continue;
+		if (differs == NULL)
+			differs = mem_calloc(b->len, 1);
+		if (differs == NULL)
+			return error_no_memory(err);
+		f.holder = b->job->out[i].member;
+		for (size_t at = 0; at < b->len; at++)
+			differs[at] |= is[at] != must[at];
+	}
 	if (differs == NULL)
-		return error_no_memory(err);
-	find_wrong(b, differs, &f.holder);
+		return 0;
 	rc = scheme_of(s->type)->blame(&set, b, &who, err);
 	if (rc == 0)
 		rc = found_string(d, b, differs, f, who, err);

@@ -45,25 +45,6 @@ take(struct descriptor *d, const struct kvtree *desc, const char *name,
 		d->desc = desc;
 }
 
-static void
-ask_summary(const struct descriptor_at *at, struct descriptors *all)
-{
-	struct descriptor *d = &all->from[DESCRIPTOR_SUMMARY];
-	struct summary s;
-
-	d->tree = summary_load(at->meta_fd, SUMMARY_FILE, NULL, &s, &d->why);
-	if (d->tree == NULL)
-		return;
-	if (s.desc != NULL)
-		take(d, s.desc, NULL, at->id);
-	else
-		error_set(&d->why, ERROR_CORRUPT, "no descriptor");
-	/* Without a descriptor it may be that of this dataset; files of a
-	 * complete dataset may have been replaced. */
-	all->summary = d->why.kind == ERROR_NONE || s.desc == NULL;
-	all->complete = all->summary && (s.complete == 1 || s.replaced > 0);
-}
-
 struct copied_search {
 	struct descriptor *d;
 	int64_t id;
@@ -150,10 +131,26 @@ ask_all(const struct descriptor_at *at, struct descriptors *all, bool *listed,
 {
 	struct descriptor *from = all->from, *copied = &from[DESCRIPTOR_COPIED];
 	struct descriptor *flush = &from[DESCRIPTOR_FLUSH];
+	struct descriptor *summary = &from[DESCRIPTOR_SUMMARY];
 	struct flush_entry e;
+	struct summary s;
 	struct error why = ERROR_INIT;
 
-	ask_summary(at, all);
+	summary->tree = summary_load(at->meta_fd, SUMMARY_FILE, NULL, &s,
+				     &summary->why);
+	if (summary->tree != NULL) {
+		if (s.desc != NULL)
+			take(summary, s.desc, NULL, at->id);
+		else
+			error_set(&summary->why, ERROR_CORRUPT,
+				  "no descriptor");
+		/* Without a descriptor it may be that of this dataset; files of
+		 * a complete dataset may have been replaced. */
+		all->summary =
+			summary->why.kind == ERROR_NONE || s.desc == NULL;
+		all->complete =
+			all->summary && (s.complete == 1 || s.replaced > 0);
+	}
 	flush->tree = kvtree_read_beneath(at->prefix_fd, SCR_DIR "/" FLUSH_FILE,
 					  NULL, &flush->why);
 	if (flush->tree != NULL &&

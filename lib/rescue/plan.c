@@ -51,66 +51,6 @@ plan_free(struct plan *p)
 
 /* --- Totals --- */
 
-static void
-count_files(struct planner *w)
-{
-	struct plan *p = &w->p;
-
-	p->bytes = 0;
-	p->files_missing = p->files_rebuild = p->files_lost = p->barred = 0;
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		if (!plan_concerns(w, &p->ranks[f->rank]))
-			continue;
-		p->bytes += f->attr.size;
-		p->files_missing += plan_file_lost(f);
-		p->files_rebuild += f->fate == FATE_REBUILD;
-		p->files_lost += f->fate == FATE_LOST;
-		p->barred += f->state == FILE_PRESENT && f->barred;
-	}
-}
-
-static void
-count_ranks(struct planner *w)
-{
-	struct plan *p = &w->p;
-
-	p->maps_missing = p->maps_lost = p->maps_unplaced = p->ranks_lost = 0;
-	for (int64_t i = 0; i < p->nranks; i++) {
-		const struct plan_rank *r = &p->ranks[i];
-		bool lost = r->map.fate == FATE_LOST;
-
-		p->maps_missing += r->map.fate != FATE_KEEP;
-		p->maps_lost += lost;
-		p->maps_unplaced += lost && r->unplaced;
-		for (size_t f = 0; !lost && f < r->nfiles; f++)
-			lost = p->files[r->first_file + f].fate == FATE_LOST;
-		p->ranks_lost += lost;
-	}
-}
-
-static void
-count_sets(struct plan *p)
-{
-	p->red_missing = 0;
-	p->unproved = NULL;
-	for (size_t i = 0; i < p->nsets; i++) {
-		const struct plan_set *s = &p->sets[i];
-
-		if (s->verdict > p->verdict)
-			p->verdict = s->verdict;
-		for (uint32_t m = 0; m < s->n; m++) {
-			p->red_missing += s->members[m].fate == FATE_REBUILD;
-			if (s->unproved && p->unproved == NULL &&
-			    plan_uses_body(s, &s->members[m]))
-				p->unproved = s->members[m].name;
-		}
-	}
-}
-
-/* --- Bytes that a rebuild reads and writes --- */
-
 /* The files of a member that are written: data or a filemap, redundancy. */
 static uint64_t
 bytes_out(const struct plan *p, const struct plan_set *s,
@@ -135,6 +75,7 @@ bytes_out(const struct plan *p, const struct plan_set *s,
 	return sum;
 }
 
+/* Bytes that a rebuild reads and writes. */
 static void
 count_bytes(struct plan *p)
 {
@@ -207,17 +148,51 @@ plan_finish(struct planner *w)
 	bool data = false, maps = w->bare || w->by_hand || w->reported;
 
 	plan_set_fates(w);
-	/* Is there redundancy over files, but none over the filemaps? */
-	for (size_t i = 0; i < p->nsets; i++) {
-		maps = maps || p->sets[i].map;
-		data = data || redset_is_redundant(p->sets[i].type);
-	}
-	p->exposed = data && !maps && !plan_record_has_all(w);
 	count_unread(p);
+	p->bytes = 0;
+	p->files_missing = p->files_rebuild = p->files_lost = p->barred = 0;
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (!plan_concerns(w, &p->ranks[f->rank]))
+			continue;
+		p->bytes += f->attr.size;
+		p->files_missing += plan_file_lost(f);
+		p->files_rebuild += f->fate == FATE_REBUILD;
+		p->files_lost += f->fate == FATE_LOST;
+		p->barred += f->state == FILE_PRESENT && f->barred;
+	}
+	p->maps_missing = p->maps_lost = p->maps_unplaced = p->ranks_lost = 0;
+	for (int64_t i = 0; i < p->nranks; i++) {
+		const struct plan_rank *r = &p->ranks[i];
+		bool lost = r->map.fate == FATE_LOST;
+
+		p->maps_missing += r->map.fate != FATE_KEEP;
+		p->maps_lost += lost;
+		p->maps_unplaced += lost && r->unplaced;
+		for (size_t f = 0; !lost && f < r->nfiles; f++)
+			lost = p->files[r->first_file + f].fate == FATE_LOST;
+		p->ranks_lost += lost;
+	}
 	p->verdict = SET_WHOLE;
-	count_files(w);
-	count_ranks(w);
-	count_sets(p);
+	p->red_missing = 0;
+	p->unproved = NULL;
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		maps = maps || s->map;
+		data = data || redset_is_redundant(s->type);
+		if (s->verdict > p->verdict)
+			p->verdict = s->verdict;
+		for (uint32_t m = 0; m < s->n; m++) {
+			p->red_missing += s->members[m].fate == FATE_REBUILD;
+			if (s->unproved && p->unproved == NULL &&
+			    plan_uses_body(s, &s->members[m]))
+				p->unproved = s->members[m].name;
+		}
+	}
+	/* Is there redundancy over files, but none over the filemaps? */
+	p->exposed = data && !maps && !plan_record_has_all(w);
 	count_bytes(p);
 	if (p->files_rebuild + p->maps_missing > 0 && p->verdict == SET_WHOLE)
 		p->verdict = SET_REBUILDABLE;

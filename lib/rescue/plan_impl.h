@@ -193,9 +193,6 @@ bool plan_record_usable(const struct planner *w);
 /* A filemap is lost: take rank2file if the descriptor fits it. */
 void plan_record_ask(const struct planner *w);
 
-/* Does the summary, or the index, say that it names all files? */
-bool plan_record_vouched(const struct planner *w);
-
 /* The size of the job in rank2file; 0: there is none. */
 int64_t plan_record_ranks(const struct planner *w);
 

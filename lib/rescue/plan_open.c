@@ -279,25 +279,6 @@ agree(const struct planner *w, struct plan_set *s)
 	}
 }
 
-/* Take the lists of members without a header from their right neighbours. */
-static void
-inherit_lists(struct plan_set *s)
-{
-	for (uint32_t i = 0; i < s->n; i++) {
-		struct plan_member *m = &s->members[i];
-
-		for (uint32_t d = 1; d < s->n && !m->list.known; d++) {
-			const struct redset_header *h =
-				s->members[(i + d) % s->n].red->read;
-
-			if (h != NULL && h->members[i].known)
-				m->list = h->members[i];
-		}
-		if (m->rank == PLAN_NONE && m->list.known)
-			m->rank = m->list.desc.rank;
-	}
-}
-
 /* World ranks by member.  Headers of XOR and RS contain this table; for a set
  * that plan_protect() adds the plan has it.  NULL: unknown. */
 static const uint32_t *
@@ -531,7 +512,21 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	agree(w, s);
 	if (plan_outvote_headers(w, s, err) < 0)
 		return -1;
-	inherit_lists(s);
+	/* Take the lists of members without a header from their right
+	 * neighbours. */
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+
+		for (uint32_t d = 1; d < s->n && !m->list.known; d++) {
+			const struct redset_header *h =
+				s->members[(i + d) % s->n].red->read;
+
+			if (h != NULL && h->members[i].known)
+				m->list = h->members[i];
+		}
+		if (m->rank == PLAN_NONE && m->list.known)
+			m->rank = m->list.desc.rank;
+	}
 	/* Any header has the ranks of all members. */
 	ranks = rank_table(s);
 	for (uint32_t i = 0; ranks != NULL && i < s->n; i++)

@@ -290,11 +290,13 @@ id_in_path(const char *path)
 					  (int)(len - 1 - from), path + from));
 }
 
-/* Some filemaps name files of the cache directory of this dataset: those that
- * name files of another one's are not of this dataset. */
-static void
-forget_other_ids(struct planner *w)
+int
+plan_owner_maps(struct planner *w, struct error *err)
 {
+	bool ours = false, foreign = false;
+
+	/* Some filemaps name files of the cache directory of this dataset:
+	 * those that name files of another one's are not of this dataset. */
 	for (int pass = 0; pass < 2 && w->p.id > 0; pass++)
 		for (size_t i = 0; i < w->nmaps; i++) {
 			const int64_t rank = w->maps[i].rank;
@@ -310,14 +312,6 @@ forget_other_ids(struct planner *w)
 				plan_owner_forget(w, rank);
 		}
 	plan_owner_sweep(w);
-}
-
-int
-plan_owner_maps(struct planner *w, struct error *err)
-{
-	bool ours = false, foreign = false;
-
-	forget_other_ids(w);
 	if (!w->owner.known)
 		return 0;
 	choose_descriptor(w);

@@ -173,12 +173,6 @@ plan_record_ask(const struct planner *w)
 	r->usable = r->vouched;
 }
 
-bool
-plan_record_vouched(const struct planner *w)
-{
-	return plan_record_usable(w) && w->record->vouched;
-}
-
 static const struct plan_path *
 find_path(const struct planner *w, const struct plan_file *f)
 {
@@ -513,7 +507,7 @@ plan_unsized(struct planner *w, struct error *err)
 	if (unsized == 0 || w->p.flaw != NULL)
 		return 0;
 	if (w->owner.is.files != (int64_t)w->p.nfiles)
-		return plan_record_vouched(w)
+		return plan_record_usable(w) && w->record->vouched
 			       ? 0
 			       : plan_set_flaw(
 					 &w->p, STATUS_FAILED,

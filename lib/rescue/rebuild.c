@@ -340,8 +340,10 @@ mark_unread(struct rebuild_run *r, struct error *err)
 	return (long)r->nunread;
 }
 
+/* Report the bodies behind damaged headers that were used, and the suppositions
+ * with which the results have their checksums. */
 static void
-report_bodies(const struct rebuild_run *r)
+report_doubts(struct rebuild_run *r)
 {
 	for (size_t i = 0; i < r->p->nsets; i++) {
 		const struct plan_set *s = &r->p->sets[i];
@@ -359,12 +361,6 @@ report_bodies(const struct rebuild_run *r)
 						  "is unknown"
 						: "which checksums confirm");
 	}
-}
-
-/* Report the suppositions with which the results have their checksums. */
-static void
-report_guesses(struct rebuild_run *r)
-{
 	for (size_t i = 0; i < r->nguesses; i++) {
 		const struct rebuild_guess *g = &r->guesses[i];
 		const struct plan_member *m =
@@ -470,8 +466,7 @@ attempt(struct rebuild_run *r, struct error *err)
 	if (put_commit(r->put, err) < 0 ||
 	    (marked && plan_end_packed(r->p, err) < 0))
 		return -1;
-	report_bodies(r);
-	report_guesses(r);
+	report_doubts(r);
 	count_results(r);
 	return 0;
 }

@@ -31,30 +31,6 @@ mark_damaged(struct rebuild_run *r, size_t file, struct error *err)
 			 err);
 }
 
-/* Mark files that were read completely and have a wrong checksum.  Returns the
- * number of files marked, -1 on error. */
-static long
-mark_bad_inputs(struct rebuild_run *r, struct error *err)
-{
-	long marked = 0;
-
-	for (size_t i = 0; r->sums != NULL && i < r->p->nfiles; i++) {
-		const struct plan_file *f = &r->p->files[i];
-		uint64_t seen = r->sums[i].seen;
-
-		if (!f->has_crc || f->state != FILE_PRESENT || seen == 0 ||
-		    seen != f->attr.size)
-			continue;
-		r->result->crc_checked++;
-		if (r->sums[i].crc == f->crc)
-			continue;
-		if (mark_damaged(r, i, err) < 0)
-			return -1;
-		marked++;
-	}
-	return marked;
-}
-
 /* Read the files with look[i] completely, and mark those with a wrong checksum.
  * Returns the number of files marked, -1 on error. */
 static long
@@ -372,8 +348,23 @@ check_rest(struct rebuild_run *r, struct error *err)
 long
 rebuild_check_sums(struct rebuild_run *r, struct error *err)
 {
-	long bad = mark_bad_inputs(r, err);
+	long bad = 0;
 
+	/* Mark files that were read completely and have a wrong checksum. */
+	for (size_t i = 0; r->sums != NULL && i < r->p->nfiles; i++) {
+		const struct plan_file *f = &r->p->files[i];
+		uint64_t seen = r->sums[i].seen;
+
+		if (!f->has_crc || f->state != FILE_PRESENT || seen == 0 ||
+		    seen != f->attr.size)
+			continue;
+		r->result->crc_checked++;
+		if (r->sums[i].crc == f->crc)
+			continue;
+		if (mark_damaged(r, i, err) < 0)
+			return -1;
+		bad++;
+	}
 	if (bad == 0)
 		bad = check_outputs(r, err);
 	if (bad == 0)
