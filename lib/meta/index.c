@@ -217,12 +217,13 @@ struct place {
 	const struct kvtree *node;
 };
 
+/* For places and entries: both begin with the id. */
 static int
 descending(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const int64_t *x = a, *y = b;
 
-	return (x->id < y->id) - (x->id > y->id);
+	return (*x < *y) - (*x > *y);
 }
 
 /* The entries, in descending order of ids. */
@@ -233,15 +234,6 @@ struct listing {
 			  the same order */
 	size_t proven; /* names that the entry's descriptor confirms */
 };
-
-static int
-by_id(const void *id, const void *entry)
-{
-	const int64_t x = *(const int64_t *)id;
-	const int64_t y = ((const struct index_entry *)entry)->id;
-
-	return (x < y) - (x > y);
-}
 
 /* Check name `k` of the NAME table; an entry without a name takes it. */
 static int
@@ -255,7 +247,7 @@ take_name(struct listing *l, const struct kvtree *k, struct error *err)
 	if (l->guess < l->count && l->list[l->guess].id == id)
 		e = &l->list[l->guess];
 	else
-		e = bsearch(&id, l->list, l->count, sizeof(*e), by_id);
+		e = bsearch(&id, l->list, l->count, sizeof(*e), descending);
 	if (e == NULL)
 		return value_bad(err, kvtree_key(k),
 				 "in NAME: its id is not in DSET");

@@ -58,33 +58,23 @@ scan_key(char *s, char **value)
 	return NULL;
 }
 
-/* Return the end of the field whose value, or rest of it, is `s`: the next ",
- * <key>=", or the end of the line. */
+/* Return the end of the field whose value is `s`: the next ", <key>=", or the
+ * end of the line.  Quotes inside of a quoted value are not escaped, so it ends
+ * at a quote that is followed by one of these; unless the line was
+ * truncated. */
 static char *
 field_end(char *s)
 {
-	char *comma = s, *value = NULL;
+	char *at = s, *value = NULL;
 
-	while ((comma = strstr(comma, ", ")) != NULL) {
-		if (scan_key(comma + 2, &value) != NULL)
-			return comma;
-		comma += 2;
-	}
+	while (*s == '"' && (at = strchr(at + 1, '"')) != NULL)
+		if (at[1] == '\0' || (strncmp(at + 1, ", ", 2) == 0 &&
+				      scan_key(at + 3, &value) != NULL))
+			return at + 1;
+	for (at = s; (at = strstr(at, ", ")) != NULL; at += 2)
+		if (scan_key(at + 2, &value) != NULL)
+			return at;
 	return s + strlen(s);
-}
-
-/* The same for a quoted value.  Quotes inside are not escaped, so the value
- * ends at a quote that is followed by the next field or the end of the line. */
-static char *
-quoted_end(char *s)
-{
-	char *quote = s, *value = NULL;
-
-	while ((quote = strchr(quote + 1, '"')) != NULL)
-		if (quote[1] == '\0' || (strncmp(quote + 1, ", ", 2) == 0 &&
-					 scan_key(quote + 3, &value) != NULL))
-			return quote + 1;
-	return field_end(s); /* the line was truncated */
 }
 
 /* Parse "YYYY-MM-DDTHH:MM:SS" at the start of `s` as local time. */
@@ -122,7 +112,7 @@ log_parse(char *line, struct log_line *out, struct error *err)
 
 		if (f == NULL)
 			break;
-		end = *value == '"' ? quoted_end(value) : field_end(value);
+		end = field_end(value);
 		last = *end == '\0';
 		*end = '\0';
 		to = (char *)out + f->at;
