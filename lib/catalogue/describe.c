@@ -156,8 +156,7 @@ catalogue_read_summary(const struct catalogue_dir *d,
 struct traces {
 	char user[PART_MAX], job[PART_MAX]; /* "": unknown */
 	char name[1024];		    /* from the log; "": unknown */
-	bool from_log, same_job;
-	bool is_ckpt, is_output;
+	bool same_job, is_ckpt;
 };
 
 /* Copy the component of `path` that ends before `end` into `to`.  Return its
@@ -257,9 +256,7 @@ trace_log(struct catalogue *c, int64_t id, struct traces *t)
 		    !dataset_name_ok(l.name) || (t->same_job && !same_job))
 			continue;
 		t->same_job = same_job;
-		t->from_log = true;
 		t->is_ckpt = ckpt;
-		t->is_output = !ckpt;
 		snprintf(t->name, sizeof(t->name), "%s", l.name);
 	}
 	if (f != NULL)
@@ -301,7 +298,7 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 
 	trace_paths(p, d->name, &t);
 	trace_log(c, d->id, &t);
-	if (!t.from_log && !common_dir(p, t.name, sizeof(t.name)))
+	if (t.name[0] == '\0' && !common_dir(p, t.name, sizeof(t.name)))
 		t.name[0] = '\0';
 	/* Reusing the name of another dataset would remove its index entry. */
 	if (t.name[0] == '\0' ||
@@ -324,7 +321,7 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 		.id = d->id,
 		.name = t.name,
 		.is_ckpt = t.is_ckpt,
-		.is_output = t.is_output,
+		.is_output = !t.is_ckpt,
 		/* LLNL's fetch requires a number (formats.md 3.3), and the real
 		 * one is unknown. */
 		.ckpt_id = t.is_ckpt ? d->id : -1,

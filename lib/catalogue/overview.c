@@ -328,10 +328,8 @@ const struct overview_entry *
 overview_find(struct overview *s, const char *text, struct error *err)
 {
 	const int64_t id = catalogue_resolve(s->catalogue, s->index, text, err);
-	const struct overview_entry *e = NULL;
+	const struct overview_entry *e = id > 0 ? overview_entry(s, id) : NULL;
 
-	if (id > 0)
-		e = overview_entry(s, id);
 	if (id > 0 && e == NULL)
 		error_set(err, ERROR_ABSENT,
 			  "dataset %" PRId64 ": was created just now in %s", id,

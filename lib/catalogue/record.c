@@ -221,30 +221,20 @@ struct written_job {
 	bool listed; /* is set: the index was changed */
 };
 
-/* Remove an entry of the same name; CURRENT moves on from it. */
-static int
-drop_name(struct index *ix, const struct written_job *j, struct error *err)
-{
-	struct index_entry e;
-
-	if (index_find_name(ix, j->view.name, &e, NULL) < 0)
-		return 0;
-	return index_remove(ix, j->view.name, err);
-}
-
+/* An entry of the same name is removed; CURRENT moves on from it. */
 static int
 add_begun(struct index *ix, void *arg, struct error *err)
 {
 	struct written_job *j = arg;
 	const int64_t id = j->view.id;
 	struct index_entry e;
+	const bool any = index_find_name(ix, j->view.name, &e, NULL) == 0;
 
-	if (index_find_name(ix, j->view.name, &e, NULL) == 0 &&
-	    (e.id == id ? e.complete == 0
-			: index_entry_valid(&e) || e.replaced == id))
+	if (any && (e.id == id ? e.complete == 0
+			       : index_entry_valid(&e) || e.replaced == id))
 		return 1;
 	j->listed = true;
-	if (drop_name(ix, j, err) < 0)
+	if (any && index_remove(ix, j->view.name, err) < 0)
 		return -1;
 	return index_add(ix, j->desc, 0, NULL, err);
 }
@@ -287,8 +277,10 @@ static int
 add_finished(struct index *ix, void *arg, struct error *err)
 {
 	const struct written_job *j = arg;
+	struct index_entry e;
 
-	if (drop_name(ix, j, err) < 0 ||
+	if ((index_find_name(ix, j->view.name, &e, NULL) == 0 &&
+	     index_remove(ix, j->view.name, err) < 0) ||
 	    index_add(ix, j->desc, 1, index_stamp_str(-1), err) < 0)
 		return -1;
 	return j->view.is_ckpt ? index_set_current(ix, j->view.name, err) : 0;
