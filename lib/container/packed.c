@@ -28,6 +28,8 @@
 /* The top file of a larger map is not compared with its copy. */
 #define TOP_MAX ((size_t)256 << 20)
 
+#define NOT_OPEN .meta_fd = -1, .root_fd = -1, .file_fd = -1, .lock = -1
+
 /* --- Open --- */
 
 /* Open a directory beneath `root`; *fd is -1 if it is missing. */
@@ -89,13 +91,9 @@ open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 bool
 packed_is_old(int prefix_fd, const char *name)
 {
-	struct packed p = {
-		.prefix_fd = prefix_fd,
-		.meta_fd = -1,
-		.root_fd = -1,
-		.lock = -1,
-		.arena = arena_new(),
-	};
+	struct packed p = { .prefix_fd = prefix_fd,
+			    NOT_OPEN,
+			    .arena = arena_new() };
 	bool found = false;
 
 	if (p.arena != NULL && open_old(&p, name, &found, NULL) < 0)
@@ -200,14 +198,9 @@ packed_open(struct packed *p, const struct packed_where *where, bool lock,
 	bool found = false;
 	int rc = -1;
 
-	*p = (struct packed){
-		.prefix_fd = where->prefix_fd,
-		.meta_fd = -1,
-		.root_fd = -1,
-		.file_fd = -1,
-		.lock = -1,
-		.arena = arena_new(),
-	};
+	*p = (struct packed){ .prefix_fd = where->prefix_fd,
+			      NOT_OPEN,
+			      .arena = arena_new() };
 	if (p->arena == NULL)
 		return error_no_memory(err);
 	if (where->old == NULL) {
@@ -273,12 +266,7 @@ packed_close(struct packed *p)
 		close(p->root_fd);
 	io_close(p->meta_fd);
 	arena_free(p->arena);
-	*p = (struct packed){
-		.id = p->id,
-		.meta_fd = -1,
-		.root_fd = -1,
-		.lock = -1,
-	};
+	*p = (struct packed){ .id = p->id, NOT_OPEN };
 }
 
 bool
