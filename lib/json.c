@@ -291,10 +291,11 @@ new_line(FILE *to, int depth)
 	fprintf(to, "\n%*s", 2 * depth, "");
 }
 
-static void
-print_indented(const char *text, FILE *to)
+int
+json_print(struct json *j, FILE *to, struct error *err)
 {
-	int depth = 0;
+	int depth = 0, rc = finish(j, err);
+	const char *text = rc == 0 ? j->text.data : "";
 
 	for (size_t n = 1; *text != '\0' && !ferror(to); text += n) {
 		const bool opens = *text == '{' || *text == '[';
@@ -316,16 +317,8 @@ print_indented(const char *text, FILE *to)
 		else if (*text == ':')
 			putc(' ', to);
 	}
-	putc('\n', to);
-}
-
-int
-json_print(struct json *j, FILE *to, struct error *err)
-{
-	int rc = finish(j, err);
-
 	if (rc == 0) {
-		print_indented(j->text.data, to);
+		putc('\n', to);
 		/* A reader that has closed the pipe is no failure
 		 * (app_finish()). */
 		if (ferror(to) && errno != EPIPE)

@@ -169,26 +169,6 @@ start_more(struct remote_run *run)
 
 /* --- Reading --- */
 
-static void
-listen_to_all(struct remote_run *run)
-{
-	struct epoll_event events[EVENTS];
-	double turn = TURN;
-	int n = 0;
-
-	for (struct remote_proc *p = run->procs; p != NULL; p = p->next)
-		if (p->pidfd < 0)
-			turn = TURN_ASK;
-	n = epoll_wait(run->epoll, events, EVENTS, (int)(turn * 1000));
-	for (int i = 0; i < n; i++)
-		((struct remote_proc *)events[i].data.ptr)->ready = true;
-	for (struct remote_proc *p = run->procs; p != NULL; p = p->next) {
-		if ((p->ready || p->pidfd < 0) && !p->exited)
-			remote_proc_read(run, p);
-		p->ready = false;
-	}
-}
-
 /* --- Limits --- */
 
 static void
@@ -287,6 +267,10 @@ sweep(struct remote_run *run)
 int
 remote_loop(struct remote_run *run, struct error *err)
 {
+	struct epoll_event events[EVENTS];
+	double turn = TURN;
+	int n = 0;
+
 	while (run->waiting > 0 || run->procs != NULL) {
 		if (!run->ending && run->o->stop != NULL && run->o->stop()) {
 			run->stopped = true;
@@ -296,8 +280,23 @@ remote_loop(struct remote_run *run, struct error *err)
 			end_all(run, "out of memory");
 		if (!run->ending)
 			start_more(run);
-		if (run->procs != NULL || run->queue != NULL)
-			listen_to_all(run);
+		turn = TURN;
+		for (struct remote_proc *p = run->procs; p != NULL; p = p->next)
+			if (p->pidfd < 0)
+				turn = TURN_ASK;
+		n = run->procs == NULL && run->queue == NULL
+			    ? 0
+			    : epoll_wait(run->epoll, events, EVENTS,
+					 (int)(turn * 1000));
+		for (int i = 0; i < n; i++)
+			((struct remote_proc *)events[i].data.ptr)->ready =
+				true;
+		for (struct remote_proc *p = run->procs; p != NULL;
+		     p = p->next) {
+			if ((p->ready || p->pidfd < 0) && !p->exited)
+				remote_proc_read(run, p);
+			p->ready = false;
+		}
 		check_limits(run, clock_seconds());
 		sweep(run);
 	}

@@ -43,12 +43,6 @@ struct run {
 					  string, end to end */
 };
 
-static const struct solve_job *
-item_job(const struct run *r, const struct item *it)
-{
-	return &r->sets[it->set].solution->jobs[it->job];
-}
-
 /* The number of strings of a job that are read. */
 static uint32_t
 count_read(const struct run *r, const struct solve_job *j)
@@ -134,7 +128,7 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 {
 	struct run *r = arg;
 	const struct item *it = find_item(r, block);
-	const struct solve_job *j = item_job(r, it);
+	const struct solve_job *j = &r->sets[it->set].solution->jobs[it->job];
 	struct stripe_worker *w = &r->workers[worker];
 	struct compute_block b = {
 		.set = it->set,

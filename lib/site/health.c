@@ -41,14 +41,6 @@ static const char *const words[HEALTH_STATES] = {
 	[HEALTH_SPECIFIED] = "specified",
 };
 
-/* Is a node in this state usable? */
-static bool
-is_good(enum health_state state, enum health_use use)
-{
-	return state == HEALTH_OK ||
-	       (use == HEALTH_READ && state < HEALTH_MISSING);
-}
-
 /* --- On the node: its directories --- */
 
 /* What is wrong with a directory, as a state and as a clause. */
@@ -366,7 +358,9 @@ health_check(struct job *j, const struct health_options *o, struct health *out,
 
 		if (to_ask(n, o->use))
 			judge(n, &results[k++], out->arena);
-		n->usable = is_good(n->state, o->use);
+		n->usable =
+			n->state == HEALTH_OK ||
+			(o->use == HEALTH_READ && n->state < HEALTH_MISSING);
 	}
 	remote_results_free(results, asked.count);
 	mem_free(results);

@@ -475,7 +475,7 @@ put_commit(struct put *p, struct error *err)
 			rc = put_sync(p, par, err);
 	}
 	if (rc == 0)
-		rc = put_place_finish(p, err);
+		rc = par_for(par, p->nplaces, 0, put_place_finish, p, err);
 	p->failed = p->asked && rc < 0;
 	return rc;
 }

@@ -116,8 +116,8 @@ void put_place_give(struct put *p, struct put_place *place, int fd);
 int put_applied(struct put *p, int rc, const struct error *why,
 		struct error *err);
 
-/* Give the directories that the engine made their modes and times. */
-int put_place_finish(struct put *p, struct error *err);
+/* Give a directory that the engine made its modes and times; for par_for(). */
+int put_place_finish(void *put, size_t i, unsigned worker, struct error *err);
 
 /* Make them writable again, so that their files can be removed. */
 void put_place_unlock(struct put *p);

@@ -241,10 +241,10 @@ put_dir(struct put *p, int dirfd, const char *path, const struct attr *attr)
 	p->places[at]->attr = *attr;
 }
 
-static int
-finish_place(void *arg, size_t i, unsigned worker, struct error *err)
+int
+put_place_finish(void *put, size_t i, unsigned worker, struct error *err)
 {
-	struct put *p = arg;
+	struct put *p = put;
 	struct put_place *place = p->places[i];
 	struct error why = ERROR_INIT;
 	int fd = -1, rc = 0;
@@ -262,12 +262,6 @@ finish_place(void *arg, size_t i, unsigned worker, struct error *err)
 		rc = io_sync_dir(fd, place->path, err);
 	put_place_give(p, place, fd);
 	return rc;
-}
-
-int
-put_place_finish(struct put *p, struct error *err)
-{
-	return par_for(p->o.par, p->nplaces, 0, finish_place, p, err);
 }
 
 void
