@@ -294,11 +294,13 @@ fail(const struct error *err)
 static void
 make(struct way *w)
 {
-	struct store_options o = { 0 };
 	struct error err = ERROR_INIT;
 	struct tend_populate pool = { .size = sh->files > 1 ? 4 << 20
 							    : sh->size,
 				      .count = (uint64_t)sh->procs };
+	/* Pages of files that take none from the pool are freed: the system has
+	 * used them before. */
+	struct store_options o = { .pool = pool.size * pool.count };
 
 	store_close(w->s);
 	if (io_remove_tree(AT_FDCWD, w->store, &err) < 0 ||
