@@ -103,22 +103,6 @@ unread(const struct one *o, struct error *err)
 	return work_stopped(o->w) ? error_pass(err, &o->why) : 1;
 }
 
-/* After a failure with one->why: a finding, if the file is damaged. */
-static int
-judge(struct one *o, struct error *err)
-{
-	const char *name = o->c->source->name, *text = o->why.text;
-	const size_t len = strlen(name);
-
-	if (o->why.kind != ERROR_CORRUPT)
-		return unread(o, err);
-	/* A long name was cut. */
-	if (str_starts(text, name) && str_starts(text + len, ": "))
-		text += len + 2;
-	fti_find(o->c->file, FTI_RULE_STRUCTURE, o->where, "%s", text);
-	return 0;
-}
-
 /* The sum of a layer is made as dcp_mode 1 or 2 makes it. */
 static int
 check_layers(struct one *o, struct error *err)
@@ -127,6 +111,7 @@ check_layers(struct one *o, struct error *err)
 	struct fti_content content = { .source = NULL };
 	struct fti_dcp d;
 	struct fti_dcp_sums sums;
+	const char *name = o->c->source->name, *text = NULL;
 	char key[64];
 	uint64_t at = 0;
 	int rc = fti_dcp_read(&d, f, o->c->source, &o->why);
@@ -146,7 +131,17 @@ check_layers(struct one *o, struct error *err)
 				 l, at);
 		rc = rc < 0 ? -1 : 0;
 	}
-	rc = rc < 0 ? judge(o, err) : 0;
+	if (rc < 0 && o->why.kind != ERROR_CORRUPT) {
+		rc = unread(o, err);
+	} else if (rc < 0) {
+		/* A finding: the file is damaged.  A long name was cut. */
+		text = o->why.text;
+		if (str_starts(text, name) &&
+		    str_starts(text + strlen(name), ": "))
+			text += strlen(name) + 2;
+		fti_find(o->c->file, FTI_RULE_STRUCTURE, o->where, "%s", text);
+		rc = 0;
+	}
 	for (size_t l = 0; l < d.nlayers && rc == 0 && o->c->data_read; l++) {
 		if (fti_dcp_sum(&d, l, &sums, o->w, &o->why) < 0) {
 			rc = unread(o, err);
@@ -189,15 +184,12 @@ check_plain(struct one *o, struct error *err)
 			 f->size, end);
 	check_size(o, want);
 	if (c->data_read || c->source->size != want) {
-		struct hash *h = hash_new(HASH_MD5, &o->why);
+		struct hash *h = hash_new(HASH_MD5, NULL);
 		char sum[HASH_MD5_TEXT];
-		const int rc = h == NULL ? -1
-					 : fti_source_sum(c->source, 0,
-							  c->source->size, h,
-							  o->w, &o->why);
+		const int rc = fti_source_sum(c->source, 0, c->source->size, h,
+					      o->w, &o->why);
 
-		if (rc == 0)
-			hash_text(h, sum);
+		hash_text(h, sum);
 		hash_free(h);
 		if (rc < 0)
 			return unread(o, err);
@@ -321,39 +313,6 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Take the bytes in use that the sum of the container proves. */
-static int
-settle_length(const struct task *t, struct hash *h, const struct work *w,
-	      struct error *err)
-{
-	struct fti_checked *c = t->c;
-	struct fti_file_container *of = NULL;
-
-	if (c->posix != NULL || t->container == WHOLE || c->unread != NULL)
-		return 0;
-	of = &c->file->containers[t->container];
-	if (t->length >= 0) {
-		of->c.used = t->length;
-		memcpy(c->sums[t->container], of->c.hash, HASH_MD5_SIZE);
-	} else if (of->c.has_content == 0 && of->c.used > 0 &&
-		   memcmp(c->sums[t->container], of->c.hash, HASH_MD5_SIZE)) {
-		of->c.used = 0;
-	}
-	if (of->c.used == of->used)
-		return 0;
-	of->settled =
-		t->length >= 0 || of->c.used == 0 ||
-		memcmp(c->sums[t->container], of->c.hash, HASH_MD5_SIZE) == 0;
-	fti_file_measure(c->file);
-	/* The only sum over the file that does not count records. */
-	if (c->file->layout == FTI_B) {
-		if (sum_whole(c, h, w, err) < 0)
-			return -1;
-		hash_sum(h, c->whole);
-	}
-	return 0;
-}
-
 static void
 add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes)
 {
@@ -395,32 +354,52 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 {
 	struct run r = { .w = work_or_default(w) };
 	const unsigned nworkers = par_threads(r.w->par);
-	struct hash *h = NULL;
+	struct hash *h = hash_new(HASH_MD5, err);
 	int rc = 0;
 
 	r.hashes = mem_calloc(nworkers, sizeof(struct hash *));
-
-	for (unsigned i = 0; i < nworkers && rc == 0; i++) {
+	for (unsigned i = 0; i < nworkers; i++)
 		r.hashes[i] = hash_new(HASH_MD5, err);
-		rc = r.hashes[i] == NULL ? -1 : 0;
-	}
-	for (size_t i = 0; i < count && rc == 0; i++)
+	for (size_t i = 0; i < count; i++)
 		add_file(&r, &files[i], data);
-	if (rc == 0 && r.count > 0) {
+	if (r.count > 0) {
 		progress_phase(r.w->progress, "verifying", r.bytes);
 		rc = par_for(r.w->par, r.count, 0, run_task, &r, err);
 	}
-	h = rc == 0 ? hash_new(HASH_MD5, err) : NULL;
-	if (h == NULL)
-		rc = -1;
 	for (size_t i = 0; i < r.count && rc == 0; i++) {
 		struct task *t = &r.tasks[i];
+		struct fti_checked *c = t->c;
+		struct fti_file_container *of = NULL;
+		unsigned char *sum = NULL;
 
-		if (t->unread != NULL && t->c->unread == NULL) {
-			t->c->unread = t->unread;
+		if (t->unread != NULL && c->unread == NULL) {
+			c->unread = t->unread;
 			t->unread = NULL;
 		}
-		rc = settle_length(t, h, w, err);
+		if (c->posix != NULL || t->container == WHOLE ||
+		    c->unread != NULL)
+			continue;
+		/* Take the bytes in use that the sum of the container
+		 * proves. */
+		of = &c->file->containers[t->container];
+		sum = c->sums[t->container];
+		if (t->length >= 0) {
+			of->c.used = t->length;
+			memcpy(sum, of->c.hash, HASH_MD5_SIZE);
+		} else if (of->c.has_content == 0 && of->c.used > 0 &&
+			   memcmp(sum, of->c.hash, HASH_MD5_SIZE)) {
+			of->c.used = 0;
+		}
+		if (of->c.used == of->used)
+			continue;
+		of->settled = t->length >= 0 || of->c.used == 0 ||
+			      memcmp(sum, of->c.hash, HASH_MD5_SIZE) == 0;
+		fti_file_measure(c->file);
+		/* The only sum over the file that does not count records. */
+		if (c->file->layout == FTI_B) {
+			rc = sum_whole(c, h, w, err);
+			hash_sum(h, c->whole);
+		}
 	}
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (files[i].posix == NULL)
@@ -458,22 +437,18 @@ struct fti_pass {
 };
 
 struct fti_pass *
-fti_pass_new(struct fti_checked *c, struct error *err)
+fti_pass_new(struct fti_checked *c)
 {
 	const struct fti_file *f = c->file;
-	const bool footer = fti_format(f->layout)->footer;
 	struct fti_pass *p = mem_calloc(1, sizeof(*p));
 
 	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
 	p->c = c;
 	p->whole_at = f->layout == FTI_A ? fti_format(FTI_A)->meta : 0;
-	p->part = hash_new(HASH_MD5, err);
-	if (p->part != NULL && !footer)
-		p->whole = hash_new(HASH_MD5, err);
-	if (p->part != NULL && (p->whole != NULL || footer))
-		return p;
-	fti_pass_free(p);
-	return NULL;
+	p->part = hash_new(HASH_MD5, NULL);
+	if (!fti_format(f->layout)->footer)
+		p->whole = hash_new(HASH_MD5, NULL);
+	return p;
 }
 
 void

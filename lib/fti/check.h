@@ -70,10 +70,10 @@ void fti_checked_fini(struct fti_checked *c);
 /*
  * The same for one file whose bytes are read by the caller: they pass in order,
  * all of them, and then the file is judged.  c->file is set, and its structure
- * usable: containers are in order.  NULL: as hash_new().
+ * usable: containers are in order.
  */
 struct fti_pass; /* opaque */
-struct fti_pass *fti_pass_new(struct fti_checked *c, struct error *err);
+struct fti_pass *fti_pass_new(struct fti_checked *c);
 void fti_pass_add(struct fti_pass *p, const void *data, size_t len);
 int fti_pass_end(struct fti_pass *p, struct error *err);
 void fti_pass_free(struct fti_pass *p); /* NULL is ignored */

@@ -29,36 +29,6 @@
  * and nothing is proven.
  */
 
-/* The containers, with the fields that others determine; for mem_free(). */
-static struct fti_container *
-correct(const struct fti_checked *c)
-{
-	const struct fti_file *f = c->file;
-	struct fti_container *list =
-		mem_calloc(f->ncontainers + 1, sizeof(*list));
-
-	for (size_t v = 0; v < f->nvars; v++) {
-		uint64_t dptr = 0;
-		int32_t part = 0;
-
-		for (size_t i = f->vars[v].first; i != SIZE_MAX;
-		     i = f->containers[i].next) {
-			struct fti_container *k = &list[i];
-
-			*k = f->containers[i].c;
-			k->part = part++;
-			k->dptr = dptr;
-			if (k->used > 0)
-				memcpy(k->hash, c->sums[i], HASH_MD5_SIZE);
-			/* Bytes, or the only container of an empty variable. */
-			k->has_content = k->used > 0 ||
-					 (k->has_content == 1 && k->part == 0);
-			dptr += (uint64_t)k->size;
-		}
-	}
-	return list;
-}
-
 /* Sum the block of a file of A, with the fields that its records should have.
  * Bytes between them are as they are. */
 static int
@@ -113,7 +83,27 @@ prove(const struct fti_checked *c, struct hash *h, bool *proven,
 	*proven = false;
 	if (!f->usable)
 		return 0;
-	list = correct(c);
+	/* The containers, with the fields that others determine. */
+	list = mem_calloc(f->ncontainers + 1, sizeof(*list));
+	for (size_t v = 0; v < f->nvars; v++) {
+		uint64_t dptr = 0;
+		int32_t part = 0;
+
+		for (size_t i = f->vars[v].first; i != SIZE_MAX;
+		     i = f->containers[i].next) {
+			struct fti_container *k = &list[i];
+
+			*k = f->containers[i].c;
+			k->part = part++;
+			k->dptr = dptr;
+			if (k->used > 0)
+				memcpy(k->hash, c->sums[i], HASH_MD5_SIZE);
+			/* Bytes, or the only container of an empty variable. */
+			k->has_content = k->used > 0 ||
+					 (k->has_content == 1 && k->part == 0);
+			dptr += (uint64_t)k->size;
+		}
+	}
 	for (size_t b = 0; rc == 0 && f->layout == FTI_A && b < f->nblocks; b++)
 		rc = add_block(c, b, list, h, &why);
 	for (size_t i = 0; rc == 0 && footer && i < f->ncontainers; i++)
@@ -155,7 +145,7 @@ fti_check_length(const struct fti_checked *c,
 	unsigned char sum[HASH_MD5_SIZE];
 	struct hash *h = hash_new(HASH_MD5, err),
 		    *part = hash_new(HASH_MD5, err);
-	int rc = h == NULL || part == NULL ? -1 : 0;
+	int rc = 0;
 
 	lengths[count++] = k->size;
 	for (unsigned i = 0; i < width * 256; i++) {
@@ -230,26 +220,6 @@ fti_sums_agree(const unsigned char *a, const unsigned char *b)
 	return same >= HASH_MD5_SIZE / 2;
 }
 
-static enum match
-match_checksum(const struct fti_checked *c, struct hash *h)
-{
-	const struct fti_file *f = c->file;
-	char text[HASH_TEXT];
-
-	if (f->kind == FTI_KIND_PARITY || !fti_format(f->layout)->footer) {
-		hash_hex(text, c->whole, HASH_MD5_SIZE);
-		/* Without the data it agrees as far as one knows. */
-		return !c->data_read || is_checksum(f, text) ? MATCH_READER
-							     : MATCH_NONE;
-	}
-	for (int m = MATCH_READER; m < MATCH_NONE; m++) {
-		fti_checksum(f, c->sums, m == MATCH_WRITER, h, text);
-		if (is_checksum(f, text))
-			return (enum match)m;
-	}
-	return MATCH_NONE;
-}
-
 /* `proven`: as prove() says. */
 static void
 judge_checksum(struct fti_checked *c, enum match match, size_t wrong,
@@ -285,10 +255,23 @@ static int
 compare(struct fti_checked *c, struct hash *h, struct error *err)
 {
 	struct fti_file *f = c->file;
-	const enum match match = match_checksum(c, h);
+	enum match match = MATCH_NONE;
+	char text[HASH_TEXT];
 	size_t wrong = 0;
 	bool proven = false;
 
+	if (f->kind == FTI_KIND_PARITY || !fti_format(f->layout)->footer) {
+		hash_hex(text, c->whole, HASH_MD5_SIZE);
+		/* Without the data it agrees as far as one knows. */
+		if (!c->data_read || is_checksum(f, text))
+			match = MATCH_READER;
+	} else {
+		for (int m = MATCH_WRITER; m >= MATCH_READER; m--) {
+			fti_checksum(f, c->sums, m == MATCH_WRITER, h, text);
+			if (is_checksum(f, text))
+				match = (enum match)m;
+		}
+	}
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_container *k = &f->containers[i].c;
 

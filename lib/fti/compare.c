@@ -12,6 +12,7 @@
 /* Bytes read at a time, and of a task. */
 #define STEP ((size_t)256 << 10)
 #define TASK (16 * (uint64_t)STEP)
+#define LOOK ((size_t)512) /* compared at a time */
 
 /* Tasks of each thread before results are given out: their ranges are kept
  * until then. */
@@ -44,43 +45,6 @@ struct run {
 
 /* --- A part --- */
 
-/* Compare `n` bytes that are at `off`. */
-static void
-compare_bytes(struct part *p, const unsigned char *a, const unsigned char *b,
-	      size_t n, uint64_t off)
-{
-	const size_t page = 512;
-
-	for (size_t i = 0; i < n;) {
-		size_t len = n - i < page ? n - i : page, begin = 0;
-
-		if (memcmp(a + i, b + i, len) == 0) {
-			i += len;
-			continue;
-		}
-		for (len += i; i < len;) {
-			struct fti_range *last =
-				p->count > 0 ? &p->ranges[p->count - 1] : NULL;
-
-			for (; i < len && a[i] == b[i]; i++)
-				;
-			for (begin = i; i < len && a[i] != b[i]; i++)
-				;
-			p->bytes += i - begin;
-			if (i > begin && last != NULL &&
-			    off + begin - (last->off + last->len) <=
-				    FTI_COMPARE_GAP) {
-				last->len = off + i - last->off;
-			} else if (i > begin) {
-				(void)MEM_ROOM(p->ranges, p->count, p->room);
-				p->ranges[p->count++] =
-					(struct fti_range){ off + begin,
-							    i - begin };
-			}
-		}
-	}
-}
-
 static int
 run_part(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -97,7 +61,37 @@ run_part(void *arg, size_t i, unsigned worker, struct error *err)
 		    fti_content_read(r->a, p->d->a, a, n, at, err) < 0 ||
 		    fti_content_read(r->b, p->d->b, b, n, at, err) < 0)
 			return -1;
-		compare_bytes(p, a, b, n, at);
+		/* Pages that are equal cost one look. */
+		for (size_t k = 0; k < n;) {
+			size_t len = n - k < LOOK ? n - k : LOOK, begin = 0;
+
+			if (memcmp(a + k, b + k, len) == 0) {
+				k += len;
+				continue;
+			}
+			for (len += k; k < len;) {
+				struct fti_range *last =
+					p->count > 0 ? &p->ranges[p->count - 1]
+						     : NULL;
+
+				for (; k < len && a[k] == b[k]; k++)
+					;
+				for (begin = k; k < len && a[k] != b[k]; k++)
+					;
+				p->bytes += k - begin;
+				if (k > begin && last != NULL &&
+				    at + begin - (last->off + last->len) <=
+					    FTI_COMPARE_GAP) {
+					last->len = at + k - last->off;
+				} else if (k > begin) {
+					(void)MEM_ROOM(p->ranges, p->count,
+						       p->room);
+					p->ranges[p->count++] =
+						(struct fti_range){ at + begin,
+								    k - begin };
+				}
+			}
+		}
 		progress_add(r->w->progress, n);
 	}
 	return 0;
@@ -136,32 +130,6 @@ common_size(const struct fti_difference *d)
 	if (d->a == NULL || d->b == NULL)
 		return 0;
 	return d->a->size < d->b->size ? d->a->size : d->b->size;
-}
-
-/* Take the next parts as a batch.  Returns their number. */
-static size_t
-take_parts(struct run *r)
-{
-	r->nparts = 0;
-	while (r->next < r->count && r->nparts < r->most) {
-		struct fti_difference *d = &r->list[r->next];
-		const uint64_t left = common_size(d) - r->next_off;
-		struct part *p = &r->parts[r->nparts];
-
-		if (left == 0) {
-			r->next++;
-			r->next_off = 0;
-			continue;
-		}
-		p->d = d;
-		p->off = r->next_off;
-		p->len = left < TASK ? left : TASK;
-		p->count = 0;
-		p->bytes = 0;
-		r->next_off += p->len;
-		r->nparts++;
-	}
-	return r->nparts;
 }
 
 /* --- Variables --- */
@@ -219,7 +187,26 @@ fti_compare(const struct fti_content *a, const struct fti_content *b,
 		bytes += common_size(&r.list[i]);
 	if (rc == 0)
 		progress_phase(r.w->progress, "comparing", bytes);
-	while (rc == 0 && take_parts(&r) > 0) {
+	while (rc == 0 && r.next < r.count) {
+		/* The next parts are a batch. */
+		for (r.nparts = 0; r.next < r.count && r.nparts < r.most;) {
+			struct fti_difference *d = &r.list[r.next];
+			const uint64_t left = common_size(d) - r.next_off;
+			struct part *p = &r.parts[r.nparts];
+
+			if (left == 0) {
+				r.next++;
+				r.next_off = 0;
+				continue;
+			}
+			p->d = d;
+			p->off = r.next_off;
+			p->len = left < TASK ? left : TASK;
+			p->count = 0;
+			p->bytes = 0;
+			r.next_off += p->len;
+			r.nparts++;
+		}
 		rc = par_for(r.w->par, r.nparts, 0, run_part, &r, err);
 		for (size_t i = 0; rc == 0 && i < r.nparts; i++) {
 			const struct part *p = &r.parts[i];

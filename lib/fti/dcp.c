@@ -59,37 +59,13 @@ blocks_of(const struct fti_dcp *d, uint64_t size)
 	return size / d->block + (size % d->block != 0);
 }
 
-/* Read the variables of layer 0: their sizes say where the next one is. */
-static int
-read_vars(struct fti_dcp *d, struct fti_dcp_layer *l, uint64_t count,
-	  struct error *err)
-{
-	size_t room = 0;
-	uint64_t at = l->at, id = 0;
-	struct fti_dcp_var v;
-
-	for (uint64_t i = 0; i < count; i++) {
-		if (read_int(d, &at, l->end, 4, &id, err) < 0 ||
-		    read_int(d, &at, l->end, 8, &v.size, err) < 0)
-			return -1;
-		v.id = (int32_t)(uint32_t)id;
-		v.at = at;
-		if (blocks_of(d, v.size) > (l->end - at) / d->block)
-			return corrupt(d, 0, "a variable ends behind it", err);
-		(void)MEM_ROOM(d->vars, d->nvars, room);
-		d->vars[d->nvars++] = v;
-		l->blocks += blocks_of(d, v.size);
-		at += blocks_of(d, v.size) * d->block;
-	}
-	return at == l->end ? 0
-			    : corrupt(d, 0, "has bytes of no variable", err);
-}
-
 int
 fti_dcp_read(struct fti_dcp *d, const struct fti_posix_file *f,
 	     const struct fti_source *s, struct error *err)
 {
 	uint64_t at = 0, begin = 0, n = 0, id = 0;
+	size_t room = 0;
+	struct fti_dcp_var v;
 
 	*d = (struct fti_dcp){ .file = f, .source = s };
 	if (f->nlayers == 0)
@@ -122,8 +98,25 @@ fti_dcp_read(struct fti_dcp *d, const struct fti_posix_file *f,
 		    read_int(d, &l->at, l->end, 4, &n, err) < 0)
 			return -1;
 		l->before = (int32_t)(uint32_t)id;
-		if (i == 0 && read_vars(d, l, n, err) < 0)
-			return -1;
+		/* The variables of layer 0: their sizes say where the next one
+		 * is. */
+		at = l->at;
+		for (uint64_t k = 0; i == 0 && k < n; k++) {
+			if (read_int(d, &at, l->end, 4, &id, err) < 0 ||
+			    read_int(d, &at, l->end, 8, &v.size, err) < 0)
+				return -1;
+			v.id = (int32_t)(uint32_t)id;
+			v.at = at;
+			if (blocks_of(d, v.size) > (l->end - at) / d->block)
+				return corrupt(
+					d, 0, "a variable ends behind it", err);
+			(void)MEM_ROOM(d->vars, d->nvars, room);
+			d->vars[d->nvars++] = v;
+			l->blocks += blocks_of(d, v.size);
+			at += blocks_of(d, v.size) * d->block;
+		}
+		if (i == 0 && at != l->end)
+			return corrupt(d, 0, "has bytes of no variable", err);
 		if (i > 0 && (l->end - l->at) % record != 0)
 			return corrupt(d, i, "is not a whole number of blocks",
 				       err);
@@ -274,24 +267,11 @@ read_record(const struct fti_dcp *d, uint64_t *at, uint64_t end, int32_t *id,
 	return 0;
 }
 
-/* What the ini says of the variable, or NULL. */
-static const struct fti_posix_var *
-described(const struct fti_dcp *d, const struct var *v)
-{
-	for (size_t i = 0; i < d->file->nvars; i++) {
-		/* Nearly always they are in the same order. */
-		const size_t k = (v->order + i) % d->file->nvars;
-
-		if (d->file->vars[k].id == v->id)
-			return &d->file->vars[k];
-	}
-	return NULL;
-}
-
 /* Returns as fti_content_dcp(). */
 static int
 add_vars(struct fti_content *c, struct state *s, struct error *err)
 {
+	const struct fti_posix_file *f = s->d->file;
 	const uint64_t block = s->d->block;
 	int lacks = 0;
 
@@ -323,7 +303,17 @@ add_vars(struct fti_content *c, struct state *s, struct error *err)
 						      ? v->size - b * block
 						      : (end - b) * block);
 		}
-		c->vars[c->nvars - 1].described = described(s->d, v);
+		/* What the ini says of it; nearly always they are in the same
+		 * order. */
+		for (size_t k = 0; k < f->nvars; k++) {
+			const struct fti_posix_var *of =
+				&f->vars[(v->order + k) % f->nvars];
+
+			if (of->id == v->id) {
+				c->vars[c->nvars - 1].described = of;
+				break;
+			}
+		}
 	}
 	return lacks;
 }
@@ -342,20 +332,18 @@ fti_content_dcp(struct fti_content *c, const struct fti_dcp *d, size_t layer,
 		return error_set(err, ERROR_USAGE, "%s: has layers 0 to %zu",
 				 d->source->name, d->nlayers - 1);
 	rc = list_vars(&s, err);
-	if (rc == 0) {
-		for (size_t i = 0; i < s.d->nvars; i++) {
-			const struct fti_dcp_var *old = &s.d->vars[i];
-			struct var *v = find(&s, old->id);
-			const uint64_t n = blocks_of(s.d, old->size);
+	for (size_t i = 0; rc == 0 && i < d->nvars; i++) {
+		const struct fti_dcp_var *old = &d->vars[i];
+		struct var *v = find(&s, old->id);
+		const uint64_t n = blocks_of(d, old->size);
 
-			if (v == NULL)
-				continue;
-			v->found = true;
-			if (old->size != v->size && s.layer + 1 < s.d->nlayers)
-				v->unknown = true;
-			for (uint64_t b = 0; b < n && b < v->nblocks; b++)
-				put_block(&s, v, b, old->at + b * s.d->block);
-		}
+		if (v == NULL)
+			continue;
+		v->found = true;
+		if (old->size != v->size && s.layer + 1 < d->nlayers)
+			v->unknown = true;
+		for (uint64_t b = 0; b < n && b < v->nblocks; b++)
+			put_block(&s, v, b, old->at + b * d->block);
 	}
 	for (size_t l = 1; l <= s.layer && rc == 0; l++) {
 		const uint64_t end = d->layers[l].end;
@@ -461,17 +449,18 @@ int
 fti_dcp_sum(const struct fti_dcp *d, size_t layer, struct fti_dcp_sums *sums,
 	    const struct work *w, struct error *err)
 {
-	struct summing s = { .d = d, .w = work_or_default(w) };
+	struct summing s = {
+		.d = d,
+		.w = work_or_default(w),
+		.block = hash_new(HASH_MD5, err),
+		.md5 = hash_new(HASH_MD5, err),
+		.crc = hash_new(HASH_MD5, err),
+		.buf = mem_alloc(STEP, 1),
+	};
 	const struct fti_dcp_layer *l = &d->layers[layer];
 	int rc = 0;
 
-	s.block = hash_new(HASH_MD5, err);
-	s.md5 = s.block == NULL ? NULL : hash_new(HASH_MD5, err);
-	s.crc = s.md5 == NULL ? NULL : hash_new(HASH_MD5, err);
-	s.buf = mem_alloc(STEP, 1);
-	if (s.crc == NULL)
-		rc = -1;
-	if (rc == 0 && layer > 0)
+	if (layer > 0)
 		rc = sum_run(&s, l->at, l->blocks, BLOCK_HEADER, err);
 	for (size_t i = 0; layer == 0 && i < d->nvars && rc == 0; i++)
 		rc = sum_run(&s, d->vars[i].at, blocks_of(d, d->vars[i].size),

@@ -160,29 +160,37 @@ fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
 
 /* --- Repair --- */
 
-/*
- * Find the values of max_fs and pt_fs with which the old sum over the metadata
- * is right.  The sizes are known; the checksum is the old or the right one;
- * below level 3 and 2 the values are -1.
- */
-static void
-prove_meta(struct fti_draft *d, const struct fti_checked *c, struct hash *h)
+int
+fti_describe_repair(struct fti_draft *d, const struct fti_checked *c,
+		    struct error *err)
 {
 	const struct fti_meta *old = &c->file->meta;
 	char right[HASH_TEXT];
+	struct hash *h = NULL;
+	bool proven = false;
+	const int rc = fti_describe_same(d, c, c->file->layout, err);
 
+	if (rc < 0 || c->file->meta_good)
+		return rc;
+	/* The sizes; damaged fields are impossible yet. */
+	(void)fti_draft_plan(d, NULL);
+	/*
+	 * Find the values of max_fs and pt_fs with which the old sum over the
+	 * metadata is right.  The sizes are known; the checksum is the old or
+	 * the right one; below level 3 and 2 the values are -1.
+	 */
+	h = hash_new(HASH_MD5, err);
 	hash_hex(right, c->whole, HASH_MD5_SIZE);
 	if (fti_format(c->file->layout)->footer)
 		fti_checksum(c->file, c->sums, false, h, right);
-	for (unsigned i = 0; i < 8; i++) {
+	for (unsigned i = 0; i < 8 && !proven; i++) {
 		d->max_fs = (i & 2) != 0 ? -1 : old->max_fs;
 		d->pt_fs = (i & 4) != 0 ? -1 : old->pt_fs;
 		fti_draft_meta(d, (i & 1) == 0 ? old->checksum : right, h);
-		if (fti_sums_agree(d->meta.hash, old->hash))
-			return;
+		proven = fti_sums_agree(d->meta.hash, old->hash);
 	}
 	/* Perhaps one byte of a field is damaged. */
-	for (unsigned i = 0; i < 3 * 8 * 256; i++) {
+	for (unsigned i = 0; i < 3 * 8 * 256 && !proven; i++) {
 		const uint64_t flip = (uint64_t)(i % 256) << (i / 256 % 8 * 8);
 
 		d->max_fs = old->max_fs ^ (int64_t)(i < 2048 ? flip : 0);
@@ -190,31 +198,15 @@ prove_meta(struct fti_draft *d, const struct fti_checked *c, struct hash *h)
 			   (int64_t)(i >= 2048 && i < 4096 ? flip : 0);
 		d->timestamp = old->timestamp ^ (i >= 4096 ? flip : 0);
 		fti_draft_meta(d, right, h);
-		if (memcmp(d->meta.hash, old->hash, HASH_MD5_SIZE) == 0)
-			return;
+		proven = memcmp(d->meta.hash, old->hash, HASH_MD5_SIZE) == 0;
 	}
+	hash_free(h);
+	if (proven)
+		return 0;
 	d->max_fs = old->max_fs < 0 ? -1 : old->max_fs;
 	d->pt_fs = old->pt_fs < 0 ? -1 : old->pt_fs;
 	d->timestamp = old->timestamp;
 	d->unproven = true;
-}
-
-int
-fti_describe_repair(struct fti_draft *d, const struct fti_checked *c,
-		    struct error *err)
-{
-	struct hash *h = NULL;
-	const int rc = fti_describe_same(d, c, c->file->layout, err);
-
-	if (rc < 0 || c->file->meta_good)
-		return rc;
-	/* The sizes; damaged fields are impossible yet. */
-	(void)fti_draft_plan(d, NULL);
-	h = hash_new(HASH_MD5, err);
-	if (h == NULL)
-		return -1;
-	prove_meta(d, c, h);
-	hash_free(h);
 	return 0;
 }
 
@@ -328,47 +320,6 @@ fti_draft_records_size(const struct fti_draft *d, size_t block)
 		       format->container;
 }
 
-/* Place all blocks and containers.  -1: overflow. */
-static int
-place_all(struct fti_draft *d)
-{
-	const struct fti_format *format = format_of(d);
-	uint64_t at = format->footer ? 0 : format->meta;
-
-	d->data_size = d->live = 0;
-	d->meta_size = format->meta;
-	for (size_t b = 0; b < d->nblocks; b++) {
-		struct fti_draft_block *block = &d->blocks[b];
-		const uint64_t records = fti_draft_records_size(d, b);
-		const uint64_t begin = at, data = d->data_size;
-
-		block->at = at; /* if the records precede the data */
-		if (!format->footer && num_add(&at, records) < 0)
-			return -1;
-		for (size_t i = block->first; i < fti_draft_block_end(d, b);
-		     i++) {
-			struct fti_container *c = &d->containers[i].c;
-
-			c->fptr = at;
-			if (num_add(&at, (uint64_t)c->size) < 0)
-				return -1;
-			d->data_size += (uint64_t)c->size;
-			d->live += (uint64_t)c->used;
-		}
-		block->dbsize =
-			format->footer ? d->data_size - data : at - begin;
-		d->meta_size += records;
-	}
-	at = d->data_size;
-	for (size_t b = 0; format->footer && b < d->nblocks; b++) {
-		d->blocks[b].at = at;
-		if (num_add(&at, fti_draft_records_size(d, b)) < 0)
-			return -1;
-	}
-	d->size = d->data_size;
-	return num_add(&d->size, d->meta_size);
-}
-
 static int
 check_fits(const struct fti_draft *d, enum fti_field f, int64_t value,
 	   struct error *err)
@@ -387,8 +338,43 @@ check_fits(const struct fti_draft *d, enum fti_field f, int64_t value,
 int
 fti_draft_plan(struct fti_draft *d, struct error *err)
 {
+	const struct fti_format *format = format_of(d);
+	uint64_t at = format->footer ? 0 : format->meta;
+	bool over = false;
+
+	/* Place all blocks and containers. */
+	d->data_size = d->live = 0;
+	d->meta_size = format->meta;
+	for (size_t b = 0; b < d->nblocks; b++) {
+		struct fti_draft_block *block = &d->blocks[b];
+		const uint64_t records = fti_draft_records_size(d, b);
+		const uint64_t begin = at, data = d->data_size;
+
+		block->at = at; /* if the records precede the data */
+		if (!format->footer)
+			over |= num_add(&at, records) < 0;
+		for (size_t i = block->first; i < fti_draft_block_end(d, b);
+		     i++) {
+			struct fti_container *c = &d->containers[i].c;
+
+			c->fptr = at;
+			over |= num_add(&at, (uint64_t)c->size) < 0;
+			d->data_size += (uint64_t)c->size;
+			d->live += (uint64_t)c->used;
+		}
+		block->dbsize =
+			format->footer ? d->data_size - data : at - begin;
+		d->meta_size += records;
+	}
+	at = d->data_size;
+	for (size_t b = 0; format->footer && b < d->nblocks; b++) {
+		d->blocks[b].at = at;
+		over |= num_add(&at, fti_draft_records_size(d, b)) < 0;
+	}
+	d->size = d->data_size;
+	over |= num_add(&d->size, d->meta_size) < 0;
 	/* All sizes in records are at most that of the file. */
-	if (place_all(d) < 0 || d->size > INT64_MAX)
+	if (over || d->size > INT64_MAX)
 		return error_set(err, ERROR_USAGE, "it would be too large");
 	if (d->raw)
 		return 0;

@@ -447,7 +447,7 @@ fti_file_read(const struct fti_source *s, enum fti_layout layout,
 	struct reader *r = mem_calloc(1, sizeof(*r));
 	struct hash *h = hash_new(HASH_MD5, err);
 	struct candidate best = { .score = 0 };
-	int rc = h == NULL ? -1 : 0;
+	int rc = 0;
 
 	r->s = s;
 	/* Find the layout that fits best. */

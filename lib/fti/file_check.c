@@ -185,58 +185,12 @@ settle_size(struct fti_file *f, size_t b, size_t end, uint64_t want)
 	}
 }
 
-static void
-check_block(struct fti_file *f, size_t b, uint64_t *at)
-{
-	const struct fti_format *format = fti_format(f->layout);
-	struct fti_file_block *block = &f->blocks[b];
-	const size_t end =
-		b + 1 < f->nblocks ? f->blocks[b + 1].first : f->ncontainers;
-	const uint64_t begin = *at;
-
-	if (!format->footer)
-		*at += format->block + (end - block->first) * format->container;
-	block->start = *at;
-	expect(f, FTI_BLOCK_FIELD(b, FTI_NUMVARS), (uint64_t)block->b.numvars,
-	       end - block->first, "");
-	settle_size(f, b, end, (uint64_t)block->b.dbsize - (*at - begin));
-	for (size_t i = block->first; i < end; i++)
-		check_container(f, i, at);
-	expect(f, FTI_BLOCK_FIELD(b, FTI_DBSIZE), (uint64_t)block->b.dbsize,
-	       *at - begin, "");
-}
-
 /* --- Variables --- */
-
-/* Add container `i` to its variable, and check its number and offset. */
-static void
-add_to_var(struct fti_file *f, struct fti_var *v, size_t i)
-{
-	const struct fti_container *c = &f->containers[i].c;
-	char of[32];
-
-	snprintf(of, sizeof(of), " (variable %" PRId32 ")", c->id);
-	/* The number of a container and its offset prove each other; if both
-	 * are wrong, it is perhaps that of another variable. */
-	if ((uint64_t)c->part != v->parts && c->dptr != v->room)
-		fti_find(f, FTI_RULE_STRUCTURE, FTI_CONTAINER_FIELD(i, FTI_ID),
-			 "id is %" PRId32
-			 ", but containerid and dptr do not fit",
-			 c->id);
-	expect(f, FTI_CONTAINER_FIELD(i, FTI_CONTAINERID), (uint64_t)c->part,
-	       v->parts, of);
-	expect(f, FTI_CONTAINER_FIELD(i, FTI_DPTR), c->dptr, v->room, of);
-	if (v->parts++ == 0)
-		v->first = i;
-	else
-		f->containers[v->last].next = i;
-	v->last = i;
-	v->room += (uint64_t)(c->size > 0 ? c->size : 0);
-}
 
 void
 fti_file_check(struct fti_file *f)
 {
+	const struct fti_format *format = fti_format(f->layout);
 	uint64_t at = 0;
 	struct map *ids = NULL;
 	size_t room = 0;
@@ -251,15 +205,34 @@ fti_file_check(struct fti_file *f)
 		report_break(f);
 		return;
 	}
-	if (!fti_format(f->layout)->footer)
-		at = fti_format(f->layout)->meta;
-	for (size_t b = 0; b < f->nblocks; b++)
-		check_block(f, b, &at);
+	if (!format->footer)
+		at = format->meta;
+	for (size_t b = 0; b < f->nblocks; b++) {
+		struct fti_file_block *block = &f->blocks[b];
+		const size_t end = b + 1 < f->nblocks ? f->blocks[b + 1].first
+						      : f->ncontainers;
+		const uint64_t begin = at;
+
+		if (!format->footer)
+			at += format->block +
+			      (end - block->first) * format->container;
+		block->start = at;
+		expect(f, FTI_BLOCK_FIELD(b, FTI_NUMVARS),
+		       (uint64_t)block->b.numvars, end - block->first, "");
+		settle_size(f, b, end,
+			    (uint64_t)block->b.dbsize - (at - begin));
+		for (size_t i = block->first; i < end; i++)
+			check_container(f, i, &at);
+		expect(f, FTI_BLOCK_FIELD(b, FTI_DBSIZE),
+		       (uint64_t)block->b.dbsize, at - begin, "");
+	}
 	ids = map_new();
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_container *c = &f->containers[i].c;
 		const char *key = num_str(c->id);
 		size_t v = map_get(ids, key);
+		struct fti_var *var = NULL;
+		char of[32];
 
 		if (v == MAP_NONE) {
 			(void)MEM_ROOM(f->vars, f->nvars, room);
@@ -268,7 +241,27 @@ fti_file_check(struct fti_file *f)
 			/* The map borrows the key. */
 			map_put(ids, arena_strdup(f->arena, key), v);
 		}
-		add_to_var(f, &f->vars[v], i);
+		var = &f->vars[v];
+		/* Check its number and offset. */
+		snprintf(of, sizeof(of), " (variable %" PRId32 ")", c->id);
+		/* The number of a container and its offset prove each other; if
+		 * both are wrong, it is perhaps that of another variable. */
+		if ((uint64_t)c->part != var->parts && c->dptr != var->room)
+			fti_find(f, FTI_RULE_STRUCTURE,
+				 FTI_CONTAINER_FIELD(i, FTI_ID),
+				 "id is %" PRId32
+				 ", but containerid and dptr do not fit",
+				 c->id);
+		expect(f, FTI_CONTAINER_FIELD(i, FTI_CONTAINERID),
+		       (uint64_t)c->part, var->parts, of);
+		expect(f, FTI_CONTAINER_FIELD(i, FTI_DPTR), c->dptr, var->room,
+		       of);
+		if (var->parts++ == 0)
+			var->first = i;
+		else
+			f->containers[var->last].next = i;
+		var->last = i;
+		var->room += (uint64_t)(c->size > 0 ? c->size : 0);
 		f->allocated += (uint64_t)(c->size > 0 ? c->size : 0);
 		f->empty += c->has_content == 0;
 	}

@@ -159,57 +159,15 @@ value_of(const char *header, const char *key)
 			  : at + strlen(key) + strspn(at + strlen(key), " :");
 }
 
-/* The number of elements of a shape: "(3, 4)", "(3,)", "()".  -1: it is none. */
-static int
-count_elements(const char *shape, uint64_t *count)
-{
-	const char *at = shape + (*shape == '(');
-	char *end = NULL;
-
-	*count = 1;
-	for (; str_is_digit(*at); at = end + strspn(end, ", ")) {
-		errno = 0;
-		if (num_mul(count, strtoull(at, &end, 10)) < 0 || errno != 0)
-			return -1;
-	}
-	return *shape == '(' && *at == ')' ? 0 : -1;
-}
-
-/* The bytes of an element: 'descr' is '<f8', '|u1', '<U4', '<M8[ns]'. */
-static int
-element_size(const struct fti_source *s, const char *type, uint64_t *size,
-	     struct error *err)
-{
-	const char *kind = type + (strchr("<>|=", type[0]) != NULL);
-	char *end = NULL;
-
-	if (!str_is_digit(kind[0] == '\0' ? '\0' : kind[1]))
-		return bad(s, err);
-	if (strchr("biufcSaVUMm", kind[0]) == NULL)
-		return error_set(err, ERROR_USAGE,
-				 "%s: its elements are no plain numbers or "
-				 "bytes (%s)",
-				 s->name, type);
-	*size = strtoul(kind + 1, &end, 10);
-	if (type[0] == '>' && *size != 1)
-		return error_set(err, ERROR_USAGE,
-				 "%s: its elements are big-endian (%s)",
-				 s->name, type);
-	if (*end != '\0' && kind[0] != 'M' && kind[0] != 'm')
-		return bad(s, err);
-	if (kind[0] == 'U' && num_mul(size, 4) < 0)
-		return bad(s, err);
-	return 0;
-}
-
 /* Do the `size` bytes of elements fit the header? */
 static int
 check_header(const struct fti_source *s, const char *header, uint64_t size,
 	     struct error *err)
 {
 	const char *descr = value_of(header, "'descr'");
-	char type[16] = "";
-	uint64_t bytes = 0, count = 0;
+	const char *shape = value_of(header, "'shape'"), *kind = NULL;
+	char type[16] = "", *end = NULL;
+	uint64_t bytes = 0, count = 1;
 	size_t len = 0;
 
 	if (descr[0] == '[')
@@ -217,12 +175,35 @@ check_header(const struct fti_source *s, const char *header, uint64_t size,
 				 "%s: its elements are structures", s->name);
 	if (descr[0] == '\'')
 		len = strcspn(descr + 1, "'");
-	if (len == 0 || len >= sizeof(type) ||
-	    count_elements(value_of(header, "'shape'"), &count) < 0)
+	if (len == 0 || len >= sizeof(type) || *shape++ != '(')
 		return bad(s, err);
+	/* The number of elements: "(3, 4)", "(3,)", "()". */
+	for (; str_is_digit(*shape); shape = end + strspn(end, ", ")) {
+		errno = 0;
+		if (num_mul(&count, strtoull(shape, &end, 10)) < 0 ||
+		    errno != 0)
+			return bad(s, err);
+	}
+	if (*shape != ')')
+		return bad(s, err);
+	/* The bytes of each: "<f8", "|u1", "<U4", "<M8[ns]". */
 	memcpy(type, descr + 1, len);
-	if (element_size(s, type, &bytes, err) < 0)
-		return -1;
+	kind = type + (strchr("<>|=", type[0]) != NULL);
+	if (!str_is_digit(kind[0] == '\0' ? '\0' : kind[1]))
+		return bad(s, err);
+	if (strchr("biufcSaVUMm", kind[0]) == NULL)
+		return error_set(err, ERROR_USAGE,
+				 "%s: its elements are no plain numbers or "
+				 "bytes (%s)",
+				 s->name, type);
+	bytes = strtoul(kind + 1, &end, 10);
+	if (type[0] == '>' && bytes != 1)
+		return error_set(err, ERROR_USAGE,
+				 "%s: its elements are big-endian (%s)",
+				 s->name, type);
+	if ((*end != '\0' && kind[0] != 'M' && kind[0] != 'm') ||
+	    (kind[0] == 'U' && num_mul(&bytes, 4) < 0))
+		return bad(s, err);
 	if (num_mul(&bytes, count) == 0 && bytes == size)
 		return 0;
 	return error_set(err, ERROR_CORRUPT,

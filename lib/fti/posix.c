@@ -331,47 +331,6 @@ small(struct printing *p, const char *key, int32_t n)
 	text(p, key, KEY("%" PRId32, n));
 }
 
-static void
-print_file(struct printing *p, const struct fti_posix_file *f, size_t member)
-{
-	buf_printf(p->out, "\n[%zu]\n", member);
-	text(p, "ckpt_file_name", f->name);
-	number(p, "ckpt_file_size", f->size);
-	number(p, "ckpt_file_maxs", f->max_size);
-	if (f->sum != NULL)
-		text(p, "ckpt_checksum", f->sum);
-	for (size_t j = 0; j < f->nvars; j++) {
-		const struct fti_posix_var *v = &f->vars[j];
-
-		small(p, KEY("var%zu_id", j), v->id);
-		if (v->type >= 0)
-			small(p, KEY("var%zu_typeid", j), v->type);
-		if (v->type_size >= 0)
-			small(p, KEY("var%zu_typesize", j), v->type_size);
-		number(p, KEY("var%zu_size", j), v->size);
-		number(p, KEY("var%zu_pos", j), v->at);
-		text(p, KEY("var%zu_name", j), v->name);
-		text(p, KEY("var%zu_idchar", j), v->idchar);
-		number(p, KEY("var%zu_ndims", j), v->ndims);
-		for (uint32_t i = 0; i < v->ndims; i++)
-			number(p, KEY("var%zu_dim%" PRIu32, j, i), v->dims[i]);
-	}
-	for (size_t l = 0; l < f->nlayers; l++) {
-		number(p, KEY("dcp_layer%zu_size", l), f->layers[l].size);
-		if (f->layers[l].sum != NULL)
-			text(p, KEY("dcp_layer%zu_hash", l), f->layers[l].sum);
-		for (size_t j = 0; j < f->nvars; j++) {
-			small(p, KEY("dcp_layer%zu_var%zu_id", l, j),
-			      f->vars[j].id);
-			number(p, KEY("dcp_layer%zu_var%zu_size", l, j),
-			       f->vars[j].size);
-		}
-	}
-	if (f->parity_sum != NULL)
-		text(p, "rsed_checksum", f->parity_sum);
-	buf_add_char(p->out, '\n');
-}
-
 int
 fti_posix_print(const struct fti_posix *posix, struct buf *out,
 		struct error *err)
@@ -384,8 +343,51 @@ fti_posix_print(const struct fti_posix *posix, struct buf *out,
 	if (posix->id >= 0)
 		small(&p, "ckpt_id", posix->id);
 	buf_add_char(out, '\n');
-	for (size_t i = 0; i < posix->nfiles; i++)
-		print_file(&p, &posix->files[i], i);
+	for (size_t m = 0; m < posix->nfiles; m++) {
+		const struct fti_posix_file *f = &posix->files[m];
+
+		buf_printf(out, "\n[%zu]\n", m);
+		text(&p, "ckpt_file_name", f->name);
+		number(&p, "ckpt_file_size", f->size);
+		number(&p, "ckpt_file_maxs", f->max_size);
+		if (f->sum != NULL)
+			text(&p, "ckpt_checksum", f->sum);
+		for (size_t j = 0; j < f->nvars; j++) {
+			const struct fti_posix_var *v = &f->vars[j];
+
+			small(&p, KEY("var%zu_id", j), v->id);
+			if (v->type >= 0)
+				small(&p, KEY("var%zu_typeid", j), v->type);
+			if (v->type_size >= 0)
+				small(&p, KEY("var%zu_typesize", j),
+				      v->type_size);
+			number(&p, KEY("var%zu_size", j), v->size);
+			number(&p, KEY("var%zu_pos", j), v->at);
+			text(&p, KEY("var%zu_name", j), v->name);
+			text(&p, KEY("var%zu_idchar", j), v->idchar);
+			number(&p, KEY("var%zu_ndims", j), v->ndims);
+			for (uint32_t i = 0; i < v->ndims; i++)
+				number(&p, KEY("var%zu_dim%" PRIu32, j, i),
+				       v->dims[i]);
+		}
+		for (size_t l = 0; l < f->nlayers; l++) {
+			number(&p, KEY("dcp_layer%zu_size", l),
+			       f->layers[l].size);
+			if (f->layers[l].sum != NULL)
+				text(&p, KEY("dcp_layer%zu_hash", l),
+				     f->layers[l].sum);
+			for (size_t j = 0; j < f->nvars; j++) {
+				small(&p, KEY("dcp_layer%zu_var%zu_id", l, j),
+				      f->vars[j].id);
+				number(&p,
+				       KEY("dcp_layer%zu_var%zu_size", l, j),
+				       f->vars[j].size);
+			}
+		}
+		if (f->parity_sum != NULL)
+			text(&p, "rsed_checksum", f->parity_sum);
+		buf_add_char(out, '\n');
+	}
 	buf_add_char(out, '\n');
 	if (p.bad != NULL)
 		return error_set(err, ERROR_USAGE,

@@ -178,33 +178,6 @@ write_batch(struct run *r, struct error *err)
 	return 0;
 }
 
-/* Describe file `k` of the batch, and add it to the plan. */
-static int
-plan_file(struct run *r, size_t k, struct error *err)
-{
-	struct fti_remake *m = r->m;
-	const size_t i = r->items[k];
-	struct fti_draft *d = &r->drafts[i % BATCH];
-	struct fti_remake_item *it = &m->items[i];
-	const struct fti_rankfile *f = &r->files[k];
-	struct fti_job job;
-	struct error why = ERROR_INIT;
-	int rc = m->describe(m->arg, i, f, d, &why);
-
-	job = it->out;
-	job.draft = d;
-	job.attr = it->fresh ? NULL : &it->attr;
-	it->planned = true;
-	it->intact = f->checked.verdict == FTI_INTACT;
-	it->skipped = rc > 0;
-	if (rc == 0)
-		rc = fti_writer_add(r->writer, &job, &why);
-	if (rc < 0)
-		return refuse(r, i, f, &why, err);
-	it->size = d->size;
-	return m->planned(m->arg, i, f, d, err);
-}
-
 static int
 plan_all(struct run *r, struct error *err)
 {
@@ -216,8 +189,28 @@ plan_all(struct run *r, struct error *err)
 
 		close_batch(r);
 		rc = open_batch(r, i, end, err);
-		for (size_t k = 0; rc == 0 && k < r->count; k++)
-			rc = plan_file(r, k, err);
+		for (size_t k = 0; rc == 0 && k < r->count; k++) {
+			const size_t n = r->items[k];
+			struct fti_draft *d = &r->drafts[n % BATCH];
+			struct fti_remake_item *it = &m->items[n];
+			const struct fti_rankfile *f = &r->files[k];
+			struct fti_job job;
+			struct error why = ERROR_INIT;
+
+			/* Describe the file, and add it to the plan. */
+			rc = m->describe(m->arg, n, f, d, &why);
+			job = it->out;
+			job.draft = d;
+			job.attr = it->fresh ? NULL : &it->attr;
+			it->planned = true;
+			it->intact = f->checked.verdict == FTI_INTACT;
+			it->skipped = rc > 0;
+			if (rc == 0)
+				rc = fti_writer_add(r->writer, &job, &why);
+			it->size = d->size;
+			rc = rc < 0 ? refuse(r, n, f, &why, err)
+				    : m->planned(m->arg, n, f, d, err);
+		}
 	}
 	for (size_t i = 0; rc == 0 && i < m->ntexts; i++)
 		rc = fti_writer_add(r->writer, &m->texts[i], err);

@@ -106,17 +106,28 @@ pass(const struct fti_writer *r, struct worker *w, const struct file *f,
 
 /* --- The end of a file --- */
 
-/* Write the records of each block, and in A sum them with the containers. */
+/* All containers are written: write the records and the metadata. */
 static int
-end_blocks(const struct fti_writer *r, struct worker *w, const struct file *f,
-	   int fd, struct error *err)
+end_file(const struct fti_writer *r, struct worker *w, struct file *f,
+	 struct error *err)
 {
-	const struct fti_draft *d = f->job.draft;
+	struct fti_draft *d = f->job.draft;
+	const struct fti_format *format = d->raw ? NULL : fti_format(d->layout);
+	const bool footer = format != NULL && format->footer;
 	const bool all = !d->raw && d->layout == FTI_A;
-	const bool data = d->raw || !fti_format(d->layout)->footer;
 	uint64_t left = 0;
 	int rc = 0;
+	const struct fti_container *last =
+		d->ncontainers > 0 ? &d->containers[d->ncontainers - 1].c
+				   : NULL;
+	unsigned char record[FTI_META_MAX];
+	char checksum[HASH_TEXT];
+	int fd = -1;
 
+	if (open_file(f, &fd, err) < 0)
+		return -1;
+	/* Write the records of each block, and in A sum them with the
+	 * containers. */
 	for (size_t b = 0; b < d->nblocks && rc == 0; b++) {
 		const size_t len = fti_draft_records_size(d, b);
 		unsigned char *records = mem_alloc(len + 1, 1);
@@ -129,7 +140,7 @@ end_blocks(const struct fti_writer *r, struct worker *w, const struct file *f,
 			hash_update(w->hash, records, len);
 		mem_free(records);
 		for (size_t i = d->blocks[b].first;
-		     data && rc == 0 && i < fti_draft_block_end(d, b); i++) {
+		     !footer && rc == 0 && i < fti_draft_block_end(d, b); i++) {
 			const struct fti_container *c = &d->containers[i].c;
 
 			rc = pass(r, w, f, i, -1, err);
@@ -142,27 +153,9 @@ end_blocks(const struct fti_writer *r, struct worker *w, const struct file *f,
 			}
 		}
 	}
-	return rc;
-}
-
-/* All containers are written: write the records and the metadata. */
-static int
-end_file(const struct fti_writer *r, struct worker *w, struct file *f,
-	 struct error *err)
-{
-	struct fti_draft *d = f->job.draft;
-	const struct fti_format *format = d->raw ? NULL : fti_format(d->layout);
-	const bool footer = format != NULL && format->footer;
-	const struct fti_container *last =
-		d->ncontainers > 0 ? &d->containers[d->ncontainers - 1].c
-				   : NULL;
-	unsigned char record[FTI_META_MAX];
-	char checksum[HASH_TEXT];
-	int fd = -1;
-
-	if (open_file(f, &fd, err) < 0 || end_blocks(r, w, f, fd, err) < 0)
+	if (rc < 0)
 		return -1;
-	/* The checksum of the file, after end_blocks(). */
+	/* The checksum of the file. */
 	for (size_t i = 0; footer && i < d->ncontainers; i++)
 		if (d->containers[i].c.has_content != 0)
 			hash_update(w->hash, d->containers[i].c.hash,
@@ -316,35 +309,29 @@ fti_writer_room(const struct fti_writer *r, struct error *err)
 	return 0;
 }
 
-/* Before the first batch. */
-static int
-start(struct fti_writer *r, struct error *err)
-{
-	if (r->nworkers > 0)
-		return 0;
-	if (r->put != NULL && fti_writer_room(r, err) < 0)
-		return -1;
-	r->nworkers = par_threads(r->w->par);
-	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
-	r->memory = mem_aligned(PAGE, r->nworkers * STEP);
-	for (unsigned i = 0; i < r->nworkers; i++) {
-		r->workers[i].buf = r->memory + i * STEP;
-		r->workers[i].hash = hash_new(HASH_MD5, err);
-		if (r->workers[i].hash == NULL)
-			return -1;
-	}
-	progress_phase(r->w->progress, r->put != NULL ? "writing" : "summing",
-		       r->bytes);
-	return r->put == NULL ? 0 : put_clear(r->put, err);
-}
-
 int
 fti_writer_run(struct fti_writer *r, size_t first, size_t count,
 	       struct error *err)
 {
 	size_t room = 0;
-	int rc = start(r, err);
+	int rc = 0;
 
+	/* Before the first batch. */
+	if (r->nworkers == 0) {
+		if (r->put != NULL && fti_writer_room(r, err) < 0)
+			return -1;
+		r->nworkers = par_threads(r->w->par);
+		r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
+		r->memory = mem_aligned(PAGE, r->nworkers * STEP);
+		for (unsigned i = 0; i < r->nworkers; i++) {
+			r->workers[i].buf = r->memory + i * STEP;
+			r->workers[i].hash = hash_new(HASH_MD5, err);
+		}
+		progress_phase(r->w->progress,
+			       r->put != NULL ? "writing" : "summing",
+			       r->bytes);
+		rc = r->put == NULL ? 0 : put_clear(r->put, err);
+	}
 	for (size_t i = first; rc == 0 && i < first + count; i++) {
 		struct file *f = &r->files[i];
 		struct fti_draft *d = f->job.text != NULL ? NULL : f->job.draft;

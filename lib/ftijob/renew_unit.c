@@ -28,8 +28,6 @@ expect(struct renew_out *o, const struct fti_rebuild *r, struct renew_unit *u,
 	o->length = s->size;
 	if (r->set->posix || o->file->part == FTI_PARITY) {
 		o->hash = hash_new(HASH_MD5, err);
-		if (o->hash == NULL)
-			return -1;
 		if (r->set->posix)
 			return 0;
 		s = fti_recover_source(u->from, o->file->rank, FTI_OWN, err);
@@ -51,8 +49,8 @@ expect(struct renew_out *o, const struct fti_rebuild *r, struct renew_unit *u,
 		return error_set(
 			err, ERROR_CORRUPT, "%s: computed: %s", o->file->path,
 			f->nfindings > 0 ? f->findings->text : "no checkpoint");
-	o->pass = fti_pass_new(&o->checked, err);
-	return o->pass == NULL ? -1 : 0;
+	o->pass = fti_pass_new(&o->checked);
+	return 0;
 }
 
 /* The number of the file's member in the recipe. */
