@@ -117,34 +117,6 @@ open_exec(const struct fti_archive *a, const char *exec, bool make,
 	return fd;
 }
 
-/* Does the archive have these files already?  1; 0: it has no checkpoint of
- * this number. */
-static int
-has_it(const struct keeping *k, struct error *err)
-{
-	struct stat from, to;
-	int fd = dir_open_plain(k->dirfd, k->name);
-	int rc = 1;
-
-	if (fd < 0)
-		return errno == ENOENT ? 0
-				       : error_sys(err, "%s/%s: cannot open",
-						   k->a->name, k->name);
-	for (size_t i = 0; rc == 1 && i < k->count; i++)
-		if (path_stat_beneath(k->t->fd, k->list[i].from, &from, err) <
-		    0)
-			rc = -1;
-		else if (path_stat_beneath(fd, k->list[i].to, &to, NULL) < 0 ||
-			 !fti_clone_same(&from, &to))
-			rc = 0;
-	close(fd);
-	return rc == 0 ? error_set(err, ERROR_USAGE,
-				   "%s: has another checkpoint %s; rename its "
-				   "directory, or remove it",
-				   k->a->name, k->name)
-		       : rc;
-}
-
 static int
 fill(struct fti_archive *a, const struct keeping *k, const struct work *w,
      struct error *err)
@@ -183,7 +155,8 @@ fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 {
 	struct keeping k = { .a = a, .t = t, .dirfd = -2 };
 	const bool dry = work_or_default(w)->dry_run;
-	int rc = 0;
+	struct stat from, to;
+	int rc = 0, fd = -1;
 
 	a->files = a->linked = a->copied = 0;
 	a->bytes = 0;
@@ -213,13 +186,24 @@ fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 		k.dirfd = open_exec(a, set->exec, !dry, err);
 	if (k.dirfd == -1)
 		rc = -1;
-	if (rc == 0 && k.dirfd >= 0)
-		rc = has_it(&k, err);
 	a->files = k.count;
-	if (rc == 1)
-		rc = 0;
-	else if (rc == 0)
+	if (rc == 0 && k.dirfd >= 0)
+		fd = dir_open_plain(k.dirfd, k.name);
+	if (rc == 0 && k.dirfd >= 0 && fd < 0 && errno != ENOENT)
+		rc = error_sys(err, "%s/%s: cannot open", a->name, k.name);
+	else if (rc == 0 && fd < 0)
 		rc = dry || fill(a, &k, w, err) == 0 ? 1 : -1;
+	/* Does the archive have these files already? */
+	for (size_t i = 0; rc == 0 && fd >= 0 && i < k.count; i++)
+		if (path_stat_beneath(t->fd, k.list[i].from, &from, err) < 0)
+			rc = -1;
+		else if (path_stat_beneath(fd, k.list[i].to, &to, NULL) < 0 ||
+			 !fti_clone_same(&from, &to))
+			rc = error_set(err, ERROR_USAGE,
+				       "%s: has another checkpoint %s; rename "
+				       "its directory, or remove it",
+				       a->name, k.name);
+	io_close(fd);
 	io_close(k.dirfd);
 	mem_free(k.list);
 	return rc;

@@ -158,38 +158,13 @@ run(struct copying *k, struct error *err)
 	return pump_each(&l, err) == 1 ? 0 : -1;
 }
 
-static int
-write_all(struct copying *k, struct error *err)
-{
-	const struct put_options o = { .par = k->w->par, .work = k->w };
-	struct put *put = put_new(&o, NULL);
-	int rc = 0;
-
-	for (size_t i = 0; i < k->count; i++) {
-		struct copy *f = &k->list[i];
-
-		attr_from_stat(&f->attr, &f->st);
-		f->put = put_add(put,
-				 &(struct put_what){
-					 .dirfd = k->c->tofd,
-					 .path = f->file->to,
-					 .size = (uint64_t)f->st.st_size,
-					 .attr = &f->attr,
-				 },
-				 NULL);
-	}
-	if (put_clear(put, err) < 0 || put_check_room(put, k->c->to, err) < 0 ||
-	    run(k, err) < 0 || put_commit(put, err) < 0)
-		rc = -1;
-	put_free(put);
-	return rc;
-}
-
 int
 fti_clone(struct fti_cloning *c, const struct fti_clone *list, size_t count,
 	  const struct work *w, struct error *err)
 {
 	struct copying k = { .c = c, .w = work_or_default(w) };
+	const struct put_options o = { .par = k.w->par, .work = k.w };
+	struct put *put = NULL;
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
@@ -206,8 +181,25 @@ fti_clone(struct fti_cloning *c, const struct fti_clone *list, size_t count,
 		c->bytes += rc == 0 ? (uint64_t)f->st.st_size : 0;
 	}
 	c->copied = k.count;
-	if (rc >= 0 && k.count > 0 && write_all(&k, err) < 0)
+	put = put_new(&o, NULL);
+	for (size_t i = 0; rc >= 0 && i < k.count; i++) {
+		struct copy *f = &k.list[i];
+
+		attr_from_stat(&f->attr, &f->st);
+		f->put = put_add(put,
+				 &(struct put_what){
+					 .dirfd = c->tofd,
+					 .path = f->file->to,
+					 .size = (uint64_t)f->st.st_size,
+					 .attr = &f->attr,
+				 },
+				 NULL);
+	}
+	if (rc >= 0 && k.count > 0 &&
+	    (put_clear(put, err) < 0 || put_check_room(put, c->to, err) < 0 ||
+	     run(&k, err) < 0 || put_commit(put, err) < 0))
 		rc = -1;
+	put_free(put);
 	for (size_t i = 0; i < k.count; i++)
 		k.list[i].back = true;
 	/* Read the copies back.  A wrong one does not stay. */

@@ -8,14 +8,11 @@
 #include "buf.h"
 #include "error.h"
 #include "fti/ini.h"
-#include "ftijob/set.h"
-#include "num.h"
 #include "path.h"
 #include "str.h"
 
 /* More than any machine has. */
 #define NODE_SIZE_MAX (1 << 20)
-#define NODES_MAX (1 << 24)
 
 #define BASIC "basic"
 #define RESTART "restart"
@@ -105,24 +102,6 @@ fti_config_close(struct fti_config *c)
 {
 	fti_ini_free(c->ini);
 	*c = (struct fti_config){ .ini = NULL };
-}
-
-int
-fti_topology_read(int dirfd, const char *path, struct fti_geometry *g,
-		  struct error *err)
-{
-	struct fti_ini *ini = fti_ini_read(dirfd, path, err);
-	uint32_t n = 0;
-
-	if (ini == NULL)
-		return -1;
-	while (n < NODES_MAX &&
-	       fti_ini_get(ini, "topology", num_str(n)) != NULL)
-		n++;
-	if (g->nodes == 0)
-		g->nodes = n;
-	fti_ini_free(ini);
-	return 0;
 }
 
 int

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config.h - the configuration of an FTI job, config.fti, and the list of its
- * nodes, Topology.fti (fti.md 4, 9).
+ * config.h - the configuration of an FTI job, config.fti (fti.md 4, 9).
  *
  * Ownership: strings belong to the struct fti_config.  Threads: any number may
  * read it.
@@ -13,7 +12,7 @@
 
 struct buf;
 struct error;
-struct fti_geometry;
+
 struct fti_ini;
 
 /* Numbers are -1 and strings NULL if the file does not have them.  Of other
@@ -39,10 +38,6 @@ int fti_config_open(struct fti_config *c, int dirfd, const char *path,
 int fti_config_take(struct fti_config *c, struct fti_ini *ini,
 		    struct error *err);
 void fti_config_close(struct fti_config *c);
-
-/* Set the number of nodes from Topology.fti, unless *g has it. */
-int fti_topology_read(int dirfd, const char *path, struct fti_geometry *g,
-		      struct error *err);
 
 /*
  * Where a configured directory is below a root, which holds a copy of the tree:

@@ -158,50 +158,27 @@ add_group(struct fti_protect *p, uint32_t group)
 
 /* --- The checkpoint --- */
 
-/* Can the checkpoint be protected at the level? */
-static int
-check_from(const struct fti_set *from, enum fti_level level, struct error *err)
-{
-	const struct fti_geometry *g = &from->geometry;
-
-	if (from->level != FTI_L1 && from->level != FTI_L4)
-		return error_set(err, ERROR_USAGE,
-				 "only checkpoints of L1 and L4 can be "
-				 "protected");
-	if (from->whole != NULL)
-		return error_set(err, ERROR_USAGE,
-				 "%s: one file of all ranks (MPI-IO) cannot be "
-				 "protected",
-				 from->whole->path);
-	if (level != FTI_L2 && level != FTI_L3)
-		return error_set(err, ERROR_USAGE,
-				 "%s has neither copies nor parity",
-				 fti_level_name(level));
-	if (from->state != FTI_SET_WHOLE && from->state != FTI_SET_REFUSED)
-		return error_set(err,
-				 from->state == FTI_SET_LOST ? ERROR_LOST
-							     : ERROR_SYSTEM,
-				 "%s", from->reason);
-	if (g->group_size < 2 || g->node_size == 0 || g->nodes == 0 ||
-	    g->nodes % g->group_size != 0)
-		return error_set(err, ERROR_SYSTEM,
-				 "the size of nodes or groups is not known: "
-				 "--node-size and --group-size tell it");
-	return 0;
-}
-
 int
 fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 		 struct fti_set *from, enum fti_level level, struct error *err)
 {
+	const struct fti_geometry *g = &from->geometry;
 	struct buf real = BUF_INIT;
 	const char *in = NULL;
 	int rc = 0;
 
 	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
-	if (check_from(from, level, err) < 0)
-		return -1;
-	p->dirs = mem_calloc(from->geometry.nodes + 1, sizeof(*p->dirs));
+	if (from->whole != NULL)
+		return error_set(err, ERROR_USAGE,
+				 "%s: one file of all ranks (MPI-IO) cannot be "
+				 "protected",
+				 from->whole->path);
+	if (g->group_size < 2 || g->node_size == 0 || g->nodes == 0 ||
+	    g->nodes % g->group_size != 0)
+		return error_set(err, ERROR_SYSTEM,
+				 "the size of nodes or groups is not known: "
+				 "--node-size and --group-size tell it");
+	p->dirs = mem_calloc(g->nodes + 1, sizeof(*p->dirs));
 	if (from->level != FTI_L1 && dirs_by_config(p, err) < 0)
 		return -1;
 	for (size_t i = 0; from->level == FTI_L1 && i < from->nranks; i++) {
@@ -214,7 +191,7 @@ fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 	/* The execution of a flat copy has no name: the directory does in which
 	 * that of the level is. */
 	p->exec = from->exec;
-	for (size_t i = 0; in == NULL && i < from->geometry.nodes; i++)
+	for (size_t i = 0; in == NULL && i < g->nodes; i++)
 		in = p->dirs[i];
 	if (from->flat && in != NULL) {
 		in = fti_tree_dir(s->arena, in);
@@ -240,9 +217,9 @@ fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 					 fti_level_name(level), set->id);
 		p->there = set;
 	}
-	for (uint32_t g = 0; g < from->groups; g++)
-		if (fti_set_member(from, g, 0) != NULL)
-			add_group(p, g);
+	for (uint32_t k = 0; k < from->groups; k++)
+		if (fti_set_member(from, k, 0) != NULL)
+			add_group(p, k);
 	return 0;
 }
 
@@ -251,9 +228,6 @@ fti_protect_fini(struct fti_protect *p)
 {
 	mem_free(p->files);
 	mem_free(p->dirs);
-	p->files = NULL;
-	p->dirs = NULL;
-	p->count = 0;
 }
 
 /* --- The files of the ranks of a group --- */
@@ -364,20 +338,31 @@ write_data(const struct fti_protect *p, const struct work *w, struct error *err)
 	return rc;
 }
 
-/* The sector files of another level are the same, but for the checksums of
- * parity, which the rebuild adds. */
-static int
-write_metadata(const struct fti_protect *p, struct error *err)
+int
+fti_protect_run(const struct fti_protect *p, const struct work *w,
+		struct error *err)
 {
 	const struct fti_set *from = p->from;
 	const struct fti_tree *t = &p->sets->tree;
+	const bool lacks =
+		from->posix && (p->there == NULL || p->there->undescribed > 0);
 	struct arena *a = p->sets->arena;
+	struct fti_rebuild r = { .count = 0 };
+	struct fti_sets s;
+	struct fti_set *set = NULL;
 	struct buf text = BUF_INIT;
 	int rc = 0;
 
-	if (!from->posix || (p->there != NULL && p->there->undescribed == 0))
+	if (room_check(t->fd, p->bytes_written,
+		       "the files that protect the checkpoint", err) < 0)
+		return -1;
+	if (work_or_default(w)->dry_run || p->count == 0)
 		return 0;
-	for (size_t i = 0; rc == 0 && i < from->nmetadata; i++) {
+	if (p->parts[FTI_OWN] > 0 && write_data(p, w, err) < 0)
+		return -1;
+	/* The sector files of another level are the same, but for the checksums
+	 * of parity, which the rebuild adds. */
+	for (size_t i = 0; rc == 0 && lacks && i < from->nmetadata; i++) {
 		const struct fti_entry *e = &t->list[from->metadata + i];
 		const char *base = NULL;
 		int fd = -1;
@@ -398,31 +383,11 @@ write_metadata(const struct fti_protect *p, struct error *err)
 		io_close(fd);
 	}
 	buf_free(&text);
-	return rc;
-}
-
-int
-fti_protect_run(const struct fti_protect *p, const struct work *w,
-		struct error *err)
-{
-	struct fti_rebuild r = { .count = 0 };
-	struct fti_sets s;
-	struct fti_set *set = NULL;
-	int rc = 0;
-
-	if (room_check(p->sets->tree.fd, p->bytes_written,
-		       "the files that protect the checkpoint", err) < 0)
+	if (rc < 0)
 		return -1;
-	if (work_or_default(w)->dry_run || p->count == 0)
-		return 0;
-	if (p->parts[FTI_OWN] > 0 && write_data(p, w, err) < 0)
-		return -1;
-	if (write_metadata(p, err) < 0)
-		return -1;
-	rc = fti_sets_open(&s, p->sets->tree.root, &p->from->geometry, w, err);
+	rc = fti_sets_open(&s, t->root, &from->geometry, w, err);
 	for (size_t i = 0; rc == 0 && set == NULL && i < s.count; i++)
-		if (s.list[i].level == p->level &&
-		    s.list[i].id == p->from->id &&
+		if (s.list[i].level == p->level && s.list[i].id == from->id &&
 		    str_eq(s.list[i].exec, p->exec))
 			set = &s.list[i];
 	if (rc == 0 && set == NULL)

@@ -36,10 +36,10 @@ struct fti_protect {
 
 /*
  * Plan for the examined checkpoint `from`; all others of its execution are
- * examined, too.  ERROR_USAGE: it is not of L1 or L4, or the level has another
- * checkpoint, which FTI could take instead; ERROR_LOST, ERROR_SYSTEM: it is not
- * whole, or its geometry is not known; ERROR_ABSENT: the directories are not
- * known.  Call fti_protect_fini() also after a failure.
+ * examined, too.  It is of L1 or L4, whole or refused; the level is 2 or 3.
+ * ERROR_USAGE: it is one file, or the level has another checkpoint, which FTI
+ * could take instead; ERROR_SYSTEM: its geometry is not known; ERROR_ABSENT:
+ * the directories are not known.  Call fti_protect_fini() also after a failure.
  */
 int fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 		     struct fti_set *from, enum fti_level level,

@@ -225,45 +225,6 @@ fti_parity_agrees(const struct fti_parity *p, uint64_t end,
 	return rc < 0 ? -1 : !atomic_load(&c.differs);
 }
 
-/* --- Sizes --- */
-
-static int
-find_size(struct fti_parity *p, unsigned m, struct error *err)
-{
-	struct fti_member *to = &p->members[m];
-	const uint64_t max = p->length - (has_trailer(p) ? TRAILER : 0);
-	struct fti_source *s = &p->computed[m].source;
-	unsigned char bytes[FTI_META_MAX];
-	struct fti_meta meta;
-
-	if (to->data != NULL) {
-		to->size = to->data->size;
-	} else if (to->size == FTI_SIZE_UNKNOWN && p->posix) {
-		return error_set(err, ERROR_CORRUPT, "%s: size not known",
-				 to->data_name);
-	} else if (to->size == FTI_SIZE_UNKNOWN && has_trailer(p)) {
-		if (fti_source_read(s, bytes, TRAILER, max, err) < 0)
-			return -1;
-		to->size = 0;
-		for (unsigned i = 0; i < TRAILER; i++)
-			to->size |= (uint64_t)bytes[i] << (8 * i);
-	} else if (to->size == FTI_SIZE_UNKNOWN) {
-		if (fti_source_read(s, bytes, fti_format(p->layout)->meta, 0,
-				    err) < 0)
-			return -1;
-		fti_record_read(p->layout, FTI_META, bytes, &meta);
-		to->size = (uint64_t)meta.fs;
-	}
-	if (to->size > max)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: %" PRIu64 " bytes, but the parity is "
-				 "of at most %" PRIu64 " bytes",
-				 to->data_name, to->size, max);
-	if (to->data == NULL)
-		s->size = to->size;
-	return 0;
-}
-
 /* --- Opening --- */
 
 void
@@ -282,6 +243,7 @@ fti_parity_open(struct fti_parity *p, struct error *err)
 	const uint64_t least = p->posix		? 1
 			       : has_trailer(p) ? TRAILER
 						: fti_format(p->layout)->meta;
+	const uint64_t max = p->length - (has_trailer(p) ? TRAILER : 0);
 	bool lost[CAUCHY_MEMBERS_MAX];
 
 	if (p->length < least || p->length >= UINT64_MAX / 2)
@@ -313,9 +275,40 @@ fti_parity_open(struct fti_parity *p, struct error *err)
 		if (c->recipe == NULL)
 			return -1;
 	}
-	for (unsigned m = 0; m < p->k; m++)
-		if (find_size(p, m, err) < 0)
-			return -1;
+	for (unsigned m = 0; m < p->k; m++) {
+		struct fti_member *to = &p->members[m];
+		struct fti_source *s = &p->computed[m].source;
+		unsigned char bytes[FTI_META_MAX];
+		struct fti_meta meta;
+
+		if (to->data != NULL) {
+			to->size = to->data->size;
+		} else if (to->size == FTI_SIZE_UNKNOWN && p->posix) {
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: size not known", to->data_name);
+		} else if (to->size == FTI_SIZE_UNKNOWN && has_trailer(p)) {
+			if (fti_source_read(s, bytes, TRAILER, max, err) < 0)
+				return -1;
+			to->size = 0;
+			for (unsigned i = 0; i < TRAILER; i++)
+				to->size |= (uint64_t)bytes[i] << (8 * i);
+		} else if (to->size == FTI_SIZE_UNKNOWN) {
+			if (fti_source_read(s, bytes,
+					    fti_format(p->layout)->meta, 0,
+					    err) < 0)
+				return -1;
+			fti_record_read(p->layout, FTI_META, bytes, &meta);
+			to->size = (uint64_t)meta.fs;
+		}
+		if (to->size > max)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: %" PRIu64
+					 " bytes, but the parity is "
+					 "of at most %" PRIu64 " bytes",
+					 to->data_name, to->size, max);
+		if (to->data == NULL)
+			s->size = to->size;
+	}
 	return p->length % 2 == 1 ? fti_parity_solve_tail(p, err) : 0;
 }
 

@@ -166,73 +166,40 @@ byte_of(const struct tail *t, unsigned n, int free)
 	return out;
 }
 
-/* Mark the values that byte `n` can have.  Returns their number. */
-static unsigned
-list_values(const struct tail *t, unsigned n, bool can[static 256])
-{
-	unsigned count = 1;
-
-	memset(can, 0, 256);
-	can[byte_of(t, n, -1)] = true;
-	for (unsigned u = 0; u < 8 * t->count; u++) {
-		const unsigned char step =
-			t->pivot[u] < 0 ? byte_of(t, n, (int)u) : 0;
-		bool new[256] = { false };
-
-		for (unsigned v = 0; step != 0 && v < 256; v++)
-			if (can[v] && !can[v ^ step])
-				new[v ^ step] = true;
-		for (unsigned v = 0; v < 256; v++) {
-			count += new[v];
-			can[v] = can[v] || new[v];
-		}
-	}
-	return count;
-}
-
 /* --- The choice between several --- */
-
-/* What has a sum and ends with the last byte: the whole file, or a container.
- * Returns 1; 0: nothing has; -1. */
-static int
-find_sum(const struct fti_parity *p, unsigned m, uint64_t *start,
-	 char text[static HASH_MD5_TEXT], struct error *err)
-{
-	const struct fti_member *of = &p->members[m];
-	struct fti_file *f = NULL;
-	int rc = 0;
-
-	*start = 0;
-	if (p->posix) {
-		rc = of->sum != NULL && strlen(of->sum) + 1 == HASH_MD5_TEXT;
-		if (rc == 1)
-			memcpy(text, of->sum, HASH_MD5_TEXT);
-		return rc;
-	}
-	f = fti_file_read(&p->computed[m].source, p->layout, err);
-	if (f == NULL)
-		return -1;
-	for (size_t i = 0; i < f->ncontainers; i++) {
-		const struct fti_container *c = &f->containers[i].c;
-
-		if (c->used <= 0 || c->fptr + (uint64_t)c->used != p->length)
-			continue;
-		*start = c->fptr;
-		hash_hex(text, c->hash, HASH_MD5_SIZE);
-		rc = 1;
-	}
-	fti_file_free(f);
-	return rc;
-}
 
 static int
 choose(struct fti_parity *p, unsigned m, const bool can[static 256],
        struct error *err)
 {
+	const struct fti_member *of = &p->members[m];
+	struct fti_file *f = NULL;
 	struct hash *h = NULL, *sum = NULL;
 	char want[HASH_MD5_TEXT], text[HASH_TEXT] = "";
 	uint64_t start = 0;
-	int rc = find_sum(p, m, &start, want, err);
+	int rc = 0;
+
+	/* What has a sum and ends with the last byte: the whole file, or a
+	 * container. */
+	if (p->posix && of->sum != NULL &&
+	    strlen(of->sum) + 1 == HASH_MD5_TEXT) {
+		memcpy(want, of->sum, HASH_MD5_TEXT);
+		rc = 1;
+	} else if (!p->posix) {
+		f = fti_file_read(&p->computed[m].source, p->layout, err);
+		if (f == NULL)
+			return -1;
+	}
+	for (size_t i = 0; f != NULL && i < f->ncontainers; i++) {
+		const struct fti_container *c = &f->containers[i].c;
+
+		if (c->used <= 0 || c->fptr + (uint64_t)c->used != p->length)
+			continue;
+		start = c->fptr;
+		hash_hex(want, c->hash, HASH_MD5_SIZE);
+		rc = 1;
+	}
+	fti_file_free(f);
 
 	/* Nothing depends on the byte, as on that of padding: it is 0. */
 	if (rc == 0 && !p->posix && can[0]) {
@@ -243,14 +210,11 @@ choose(struct fti_parity *p, unsigned m, const bool can[static 256],
 		return error_set(err, ERROR_LOST,
 				 "%s: its last byte cannot be computed, and "
 				 "no checksum decides",
-				 p->members[m].data_name);
-	if (rc < 0)
-		return -1;
+				 of->data_name);
 	h = hash_new(HASH_MD5, err);
-	sum = h == NULL ? NULL : hash_new(HASH_MD5, err);
-	rc = sum == NULL ? -1
-			 : fti_source_sum(&p->computed[m].source, start,
-					  p->length - 1 - start, h, NULL, err);
+	sum = hash_new(HASH_MD5, err);
+	rc = fti_source_sum(&p->computed[m].source, start,
+			    p->length - 1 - start, h, NULL, err);
 	/* The value with which the data have their sum. */
 	for (unsigned v = 0; rc == 0 && strcmp(text, want) != 0; v++) {
 		p->tail[m] = (unsigned char)v;
@@ -258,7 +222,7 @@ choose(struct fti_parity *p, unsigned m, const bool can[static 256],
 			rc = error_set(err, ERROR_CORRUPT,
 				       "%s: the computed data do not have "
 				       "their checksum",
-				       p->members[m].data_name);
+				       of->data_name);
 		} else if (can[v]) {
 			hash_copy(sum, h);
 			hash_update(sum, &p->tail[m], 1);
@@ -286,11 +250,25 @@ fti_parity_solve_tail(struct fti_parity *p, struct error *err)
 			       p->members[0].data_name);
 	for (unsigned n = 0; n < t->count && rc == 0; n++) {
 		const unsigned m = t->unknown[n];
+		const unsigned char one = byte_of(t, n, -1);
+		bool several = false;
 
-		if (list_values(t, n, can) > 1)
+		/* The values that the byte can have. */
+		memset(can, 0, sizeof(can));
+		can[one] = true;
+		for (unsigned u = 0; u < 8 * t->count; u++) {
+			const unsigned char step =
+				t->pivot[u] < 0 ? byte_of(t, n, (int)u) : 0;
+
+			several = several || step != 0;
+			/* Each value of a pair gives the other one. */
+			for (unsigned v = 0; v < 256; v++)
+				can[v] = can[v] || can[v ^ step];
+		}
+		if (several)
 			rc = choose(p, m, can, err);
 		else
-			p->tail[m] = byte_of(t, n, -1);
+			p->tail[m] = one;
 	}
 	for (unsigned i = 0; i < p->k && rc == 0; i++)
 		p->tail[p->k + i] = sum_data(p, i);

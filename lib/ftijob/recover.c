@@ -73,56 +73,6 @@ name_of(struct fti_recover *r, unsigned m, enum fti_part part)
 				      fti_part_str(r->set, r->ranks[m], part));
 }
 
-/* All files must agree on the length of the parity.  The metadata of POSIX
- * files have it for each member, and it is the size of the largest file. */
-static int
-set_member(struct fti_recover *r, unsigned m, struct error *err)
-{
-	const struct fti_rank *of = r->ranks[m];
-	struct fti_member *to = &r->parity.members[m];
-	const bool posix = r->set->posix;
-	uint64_t *length = &r->parity.length;
-
-	if (of == NULL)
-		return error_set(err, ERROR_CORRUPT,
-				 "member %u of the group has no rank", m);
-	if (posix && of->posix == NULL)
-		return error_set(err, ERROR_CORRUPT,
-				 "rank %" PRIu32 ": no metadata (sector file)",
-				 of->rank);
-	*to = (struct fti_member){
-		.data = exact(r, m, FTI_OWN),
-		.parity = exact(r, m, FTI_PARITY),
-		.data_name = name_of(r, m, FTI_OWN),
-		.parity_name = name_of(r, m, FTI_PARITY),
-		.size = posix ? of->posix->size : FTI_SIZE_UNKNOWN,
-		.sum = posix ? of->posix->sum : NULL,
-	};
-
-	for (int p = FTI_OWN; p <= FTI_PARITY && !posix; p += FTI_PARITY) {
-		const uint64_t max = (uint64_t)of->parts[p].meta.max_fs;
-
-		if ((p == FTI_OWN ? to->data : to->parity) == NULL)
-			continue;
-		if (*length == 0)
-			*length = max;
-		if (max != *length)
-			return error_set(
-				err, ERROR_CORRUPT,
-				"rank %" PRIu32
-				": the size of its parity is %" PRIu64
-				" bytes, that of other ranks is %" PRIu64,
-				of->rank, max, *length);
-	}
-	if (posix) {
-		const struct fti_part_file *own = &of->parts[FTI_OWN];
-		const uint64_t size = own->exact ? own->size : of->posix->size;
-
-		*length = size > *length ? size : *length;
-	}
-	return 0;
-}
-
 static int
 open_parity(struct fti_recover *r, struct error *err)
 {
@@ -132,9 +82,55 @@ open_parity(struct fti_recover *r, struct error *err)
 	p->posix = r->set->posix;
 	p->layout = r->set->layout;
 	p->length = 0;
-	for (unsigned m = 0; m < r->count; m++)
-		if (set_member(r, m, err) < 0)
-			return -1;
+	/* All files must agree on the length of the parity.  The metadata of
+	 * POSIX files have it for each member, and it is the size of the
+	 * largest file. */
+	for (unsigned m = 0; m < r->count; m++) {
+		const struct fti_rank *of = r->ranks[m];
+		struct fti_member *to = &p->members[m];
+
+		if (of == NULL)
+			return error_set(err, ERROR_CORRUPT,
+					 "member %u of the group has no rank",
+					 m);
+		if (p->posix && of->posix == NULL)
+			return error_set(err, ERROR_CORRUPT,
+					 "rank %" PRIu32
+					 ": no metadata (sector file)",
+					 of->rank);
+		*to = (struct fti_member){
+			.data = exact(r, m, FTI_OWN),
+			.parity = exact(r, m, FTI_PARITY),
+			.data_name = name_of(r, m, FTI_OWN),
+			.parity_name = name_of(r, m, FTI_PARITY),
+			.size = p->posix ? of->posix->size : FTI_SIZE_UNKNOWN,
+			.sum = p->posix ? of->posix->sum : NULL,
+		};
+
+		for (int i = FTI_OWN; i <= FTI_PARITY && !p->posix;
+		     i += FTI_PARITY) {
+			const uint64_t max = (uint64_t)of->parts[i].meta.max_fs;
+
+			if ((i == FTI_OWN ? to->data : to->parity) == NULL)
+				continue;
+			if (p->length == 0)
+				p->length = max;
+			if (max != p->length)
+				return error_set(
+					err, ERROR_CORRUPT,
+					"rank %" PRIu32
+					": the size of its parity is %" PRIu64
+					" bytes, that of other ranks is %" PRIu64,
+					of->rank, max, p->length);
+		}
+		if (p->posix) {
+			const struct fti_part_file *own = &of->parts[FTI_OWN];
+			const uint64_t size =
+				own->exact ? own->size : of->posix->size;
+
+			p->length = size > p->length ? size : p->length;
+		}
+	}
 	if (p->length == 0)
 		return error_set(err, ERROR_LOST,
 				 "no good file of the group is left");
@@ -209,7 +205,7 @@ int
 fti_recover_without(struct fti_recover *r, const bool *aside, struct error *err)
 {
 	for (unsigned m = 0; m < 2 * r->count; m++)
-		r->aside[m] = aside != NULL && aside[m];
+		r->aside[m] = aside[m];
 	fti_parity_close(&r->parity);
 	error_clear(&r->why);
 	return open_parity(r, &r->why) == 0 ? 0 : error_pass(err, &r->why);

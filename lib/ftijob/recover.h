@@ -42,8 +42,8 @@ const struct fti_source *fti_recover_source(const struct fti_recover *r,
 const struct fti_parity *fti_recover_parity(const struct fti_recover *r,
 					    struct error *err);
 
-/* Do without some members of an L3 group, as cauchy.h numbers them; NULL: with
- * all.  0; -1 as fti_recover_parity(). */
+/* Do without some members of an L3 group, as cauchy.h numbers them.  0; -1 as
+ * fti_recover_parity(). */
 int fti_recover_without(struct fti_recover *r, const bool *aside,
 			struct error *err);
 

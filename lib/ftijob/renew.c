@@ -48,52 +48,14 @@ end_of_unit(const struct fti_rebuild *r, size_t first)
  * protected for the first time has none.
  */
 
-/* Compare all data of the group with their sums, also those that are
- * computed. */
-static int
-prove_data(const struct fti_rebuild *r, uint32_t group,
-	   const struct fti_parity *p, const struct work *w, struct error *err)
-{
-	struct fti_rankfile files[CAUCHY_MAX];
-	unsigned count = 0;
-	int rc = 0;
-
-	for (; count < p->k && rc == 0; count++) {
-		const struct fti_source *s = fti_parity_source(p, count);
-		const struct fti_rankfile_options o = {
-			.computed = s,
-			.known = true,
-			.layout = p->layout,
-			.posix = fti_set_member(r->set, group, count)->posix,
-		};
-
-		rc = fti_rankfile_open(&files[count], s->name, &o, err);
-	}
-	if (rc == 0)
-		rc = fti_rankfiles_check(files, count, true, w, err);
-	for (unsigned m = 0; m < count; m++) {
-		const struct fti_checked *c = &files[m].checked;
-
-		if (rc == 0 && !c->data_good)
-			rc = error_set(err,
-				       c->unread != NULL ? ERROR_SYSTEM
-							 : ERROR_CORRUPT,
-				       "%s: %s", files[m].name,
-				       c->unread != NULL ? c->unread
-				       : c->file->findings != NULL
-					       ? c->file->findings->text
-					       : "damaged");
-		fti_rankfile_close(&files[m]);
-	}
-	return rc;
-}
-
 /* If only parity of a group is written, and it has no sum yet, the data that it
  * is computed from are compared with theirs. */
 static int
 prove_inputs(const struct fti_rebuild *r, const struct work *w,
 	     struct error *err)
 {
+	struct fti_rankfile files[CAUCHY_MAX];
+	unsigned count = 0;
 	int rc = 0;
 
 	if (r->set->level != FTI_L3 || r->set->data_read)
@@ -120,7 +82,40 @@ prove_inputs(const struct fti_rebuild *r, const struct work *w,
 		from = fti_recover_new(r->sets, r->set, of, err);
 		if (from != NULL)
 			p = fti_recover_parity(from, err);
-		rc = p == NULL ? -1 : prove_data(r, of->group, p, w, err);
+		rc = p == NULL ? -1 : 0;
+		/* Compare all data of the group with their sums, also those
+		 * that are computed. */
+		for (count = 0; rc == 0 && count < p->k; count++) {
+			const struct fti_source *s =
+				fti_parity_source(p, count);
+			const struct fti_rankfile_options o = {
+				.computed = s,
+				.known = true,
+				.layout = p->layout,
+				.posix =
+					fti_set_member(r->set, of->group, count)
+						->posix,
+			};
+
+			rc = fti_rankfile_open(&files[count], s->name, &o, err);
+		}
+		if (rc == 0)
+			rc = fti_rankfiles_check(files, count, true, w, err);
+		for (unsigned m = 0; m < count; m++) {
+			const struct fti_checked *c = &files[m].checked;
+
+			if (rc == 0 && !c->data_good)
+				rc = error_set(err,
+					       c->unread != NULL
+						       ? ERROR_SYSTEM
+						       : ERROR_CORRUPT,
+					       "%s: %s", files[m].name,
+					       c->unread != NULL ? c->unread
+					       : c->file->findings != NULL
+						       ? c->file->findings->text
+						       : "damaged");
+			fti_rankfile_close(&files[m]);
+		}
 		fti_recover_free(from);
 	}
 	return rc;
@@ -246,7 +241,6 @@ fail(struct run *r)
 /* --- Blocks --- */
 
 struct block {
-	struct renew_unit *unit;
 	uint64_t number, off;
 	size_t len;
 	void *out[CAUCHY_MAX];
@@ -260,31 +254,6 @@ bytes_of(const struct block *b, const struct renew_out *o)
 		return 0;
 	return o->length - b->off < b->len ? (size_t)(o->length - b->off)
 					   : b->len;
-}
-
-static int
-write_block(const struct block *b, struct renew_out *o,
-	    const unsigned char *data, struct error *err)
-{
-	const struct fti_parity *p = b->unit->parity;
-	const size_t n = bytes_of(b, o);
-	int fd = -1;
-
-	if (p != NULL && o->file->part == FTI_OWN &&
-	    !fti_parity_is_padding(p, o->length, data + n, b->len - n,
-				   b->off + n))
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: the computed bytes are wrong (padding): "
-				 "a file that they were computed from is "
-				 "damaged",
-				 o->file->path);
-	if (n == 0 || o->put == NULL)
-		return 0;
-	fd = put_open(o->put, err);
-	if (fd < 0 || put_pwrite(o->put, fd, data, n, b->off, err) < 0)
-		return -1;
-	/* Only in the end are the bytes counted: then the file is proven. */
-	return put_wrote(o->put, 0, err);
 }
 
 static int
@@ -332,15 +301,15 @@ sum_block(struct run *r, const struct block *b, struct renew_out *o,
 }
 
 static int
-run_block(void *arg, size_t i, unsigned worker, struct error *err)
+run_block(void *arg, size_t number, unsigned worker, struct error *err)
 {
 	struct run *r = arg;
-	struct block b = { .unit = &r->units[i % r->nunits],
-			   .number = i / r->nunits };
-	struct renew_unit *u = b.unit;
+	struct renew_unit *u = &r->units[number % r->nunits];
+	struct block b = { .number = number / r->nunits };
 	unsigned char *at = r->memory + worker * r->buffers * r->step;
 	void *in[CAUCHY_MAX];
 	struct fti_slice s = { .in = in, .out = b.out };
+	int rc = 0;
 
 	if (b.number >= u->nblocks)
 		return 0;
@@ -358,9 +327,31 @@ run_block(void *arg, size_t i, unsigned worker, struct error *err)
 		     ? fti_source_read(u->source, b.out[0], b.len, b.off, err)
 		     : fti_parity_run(u->parity, u->recipe, &s, err)) < 0)
 		return fail(r);
-	for (unsigned o = 0; o < u->count; o++)
-		if (write_block(&b, &u->outs[o], b.out[o], err) < 0)
-			return fail(r);
+	for (unsigned i = 0; rc == 0 && i < u->count; i++) {
+		const struct renew_out *o = &u->outs[i];
+		const unsigned char *data = b.out[i];
+		const size_t n = bytes_of(&b, o);
+		int fd = -1;
+
+		if (u->parity != NULL && o->file->part == FTI_OWN &&
+		    !fti_parity_is_padding(u->parity, o->length, data + n,
+					   b.len - n, b.off + n))
+			rc = error_set(err, ERROR_CORRUPT,
+				       "%s: the computed bytes are wrong "
+				       "(padding): a file that they were "
+				       "computed from is damaged",
+				       o->file->path);
+		if (rc < 0 || n == 0 || o->put == NULL)
+			continue;
+		/* Only in the end are the bytes counted: then the file is
+		 * proven. */
+		fd = put_open(o->put, err);
+		if (fd < 0 || put_pwrite(o->put, fd, data, n, b.off, err) < 0 ||
+		    put_wrote(o->put, 0, err) < 0)
+			rc = -1;
+	}
+	if (rc < 0)
+		return fail(r);
 	for (unsigned o = 0; o < u->count; o++)
 		if (sum_block(r, &b, &u->outs[o], b.out[o], err) < 0)
 			return fail(r);
@@ -409,36 +400,28 @@ run_units(struct run *r, size_t *at, struct error *err)
 /* --- All --- */
 
 static int
-add_files(struct run *r, struct error *err)
+run(struct run *r, struct error *err)
 {
-	const int fd = r->r->sets->tree.fd;
+	const struct fti_rebuild *plan = r->r;
+	const unsigned k = plan->set->geometry.group_size;
+	const int fd = plan->sets->tree.fd;
+	struct stat st;
+	int rc = 0;
 
-	for (size_t i = 0; i < r->r->count; i++) {
-		const struct fti_rebuild_file *f = &r->r->files[i];
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct fti_rebuild_file *f = &plan->files[i];
 		struct put_what what = { .kind = PUT_FILE,
 					 .dirfd = fd,
 					 .path = f->path,
 					 .size = f->size,
 					 .replaces = f->replaces };
-		struct stat st;
 
 		if (f->replaces &&
 		    fstatat(fd, f->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			what.mode = st.st_mode & 07777;
 		r->files[i] = put_add(r->put, &what, NULL);
 	}
-	return put_check_room(r->put, "the rebuilt files", err);
-}
-
-static int
-run(struct run *r, struct error *err)
-{
-	const struct fti_rebuild *plan = r->r;
-	const unsigned k = plan->set->geometry.group_size;
-	struct stat st;
-	int rc = 0;
-
-	if (add_files(r, err) < 0)
+	if (put_check_room(r->put, "the rebuilt files", err) < 0)
 		return -1;
 	if (plan->count == 0)
 		return r->w->dry_run ? 0 : record_values(plan, r->sums, err);
@@ -468,15 +451,14 @@ run(struct run *r, struct error *err)
 	/* No file may have appeared under a name that was missing. */
 	for (size_t i = 0; rc == 0 && i < plan->count; i++)
 		if (!plan->files[i].replaces &&
-		    fstatat(plan->sets->tree.fd, plan->files[i].path, &st,
+		    fstatat(fd, plan->files[i].path, &st,
 			    AT_SYMLINK_NOFOLLOW) == 0)
 			rc = error_set(err, ERROR_USAGE,
 				       "%s: exists now, and is not replaced",
 				       plan->files[i].path);
 	if (rc < 0 || put_commit(r->put, err) < 0 ||
 	    record_values(plan, r->sums, err) < 0)
-		return room_explain(plan->sets->tree.fd, plan->bytes_written,
-				    err);
+		return room_explain(fd, plan->bytes_written, err);
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 struct cauchy;
 struct fti_parity;
 struct fti_recover;
-struct hash;
+
 struct put_file;
 
 /* A file that is written. */

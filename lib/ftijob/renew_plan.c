@@ -62,33 +62,6 @@ struct planning {
 	bool one;		     /* all are in the same directory */
 };
 
-static void
-find_places(struct planning *p)
-{
-	struct fti_set *set = p->r->set;
-
-	p->count = set->geometry.nodes;
-	p->one = true;
-	p->dirs = mem_calloc(p->count + 1, sizeof(*p->dirs));
-
-	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
-		const struct fti_rank *r = &set->ranks[i / FTI_PARTS];
-		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
-		const struct fti_entry *e = r->parts[part].entry;
-		uint32_t node = 0;
-
-		if (e == NULL)
-			continue;
-		p->one = p->one && (p->any == NULL ||
-				    fti_tree_beside(p->any->path, e->path));
-		p->any = e;
-		node = node_of(set, r, part);
-		if (node < p->count && p->dirs[node] == NULL)
-			p->dirs[node] =
-				fti_tree_dir(p->r->sets->arena, e->path);
-	}
-}
-
 /* The directory of files of `node`, as FTI names it. */
 static const char *
 find_dir(const struct planning *p, uint32_t node, struct error *err)
@@ -146,63 +119,17 @@ is_wanted(const struct fti_set *set, const struct fti_part_file *p,
 	return !p->exact && p->state != FTI_STATE_UNKNOWN;
 }
 
-/* Add a wanted file, at the place where it is or belongs. */
-static int
-add_file(const struct planning *p, const struct fti_rebuild_file *what,
-	 struct error *err)
-{
-	struct fti_rebuild *r = p->r;
-	const struct fti_entry *e = what->rank->parts[what->part].entry;
-	struct fti_rebuild_file *f = NULL;
-	const char *dir = NULL, *base = NULL;
-	struct error why = ERROR_INIT;
-	struct stat st;
-	int fd = -1, rc = 0;
-
-	(void)MEM_ROOM(r->files, r->count, r->room);
-	f = &r->files[r->count++];
-	*f = *what;
-	if (f->part == FTI_PARITY && !r->set->posix)
-		f->size += fti_format(r->set->layout)->meta;
-	f->replaces = e != NULL;
-	f->path = e != NULL ? e->path : NULL;
-	if (e == NULL) {
-		dir = find_dir(p, node_of(r->set, f->rank, f->part), err);
-		if (dir == NULL)
-			return -1;
-		f->path = fti_tree_join(r->sets->arena, dir,
-					fti_part_str(r->set, f->rank, f->part));
-	}
-	/* A new file must not exist, also not as a link; one that is replaced
-	 * is none. */
-	fd = path_open_parent(r->sets->tree.fd, f->path, false, 0, &base, &why);
-	if (fd < 0 && why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	if (fd >= 0 && fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		rc = f->replaces && S_ISREG(st.st_mode)
-			     ? 0
-			     : error_set(err, ERROR_USAGE,
-					 "%s: exists, and is no file of this "
-					 "checkpoint",
-					 f->path);
-	else if (fd >= 0 && errno != ENOENT)
-		rc = error_sys(err, "%s: cannot stat", f->path);
-	io_close(fd);
-	if (rc < 0)
-		return -1;
-	r->parts[f->part]++;
-	r->bytes_written += f->size;
-	if (r->set->level != FTI_L3)
-		r->bytes_read += f->size;
-	return 0;
-}
-
 /* Add the wanted files of a rank; `from` gives them.  A file that FTI refuses
  * stays if nothing better can be had. */
 static int
 add_files(const struct planning *p, const struct fti_recover *from,
 	  struct fti_rank *rank, struct error *err)
 {
+	struct fti_rebuild *r = p->r;
+	const char *dir = NULL, *base = NULL;
+	struct stat st;
+	int fd = -1, rc = 0;
+
 	for (int i = 0; i < FTI_PARTS; i++) {
 		struct fti_rebuild_file f = { .rank = rank,
 					      .part = (enum fti_part)i };
@@ -211,13 +138,13 @@ add_files(const struct planning *p, const struct fti_recover *from,
 		struct error why = ERROR_INIT;
 
 		if (e != NULL && rank->parts[i].state == FTI_STATE_UNKNOWN &&
-		    p->r->unread++ == 0)
-			p->r->why = rank->parts[i].problem;
-		if (!is_wanted(p->r->set, &rank->parts[i], f.part))
+		    r->unread++ == 0)
+			r->why = rank->parts[i].problem;
+		if (!is_wanted(r->set, &rank->parts[i], f.part))
 			continue;
 		s = fti_recover_source(from, rank, f.part, &why);
 		/* Others that contradict each other give nothing better. */
-		if (s != NULL && e != NULL && p->r->set->level == FTI_L3 &&
+		if (s != NULL && e != NULL && r->set->level == FTI_L3 &&
 		    str_eq(s->name, e->path))
 			(void)fti_recover_parity(from, &why);
 		if (why.kind != ERROR_NONE && why.kind != ERROR_LOST)
@@ -225,8 +152,45 @@ add_files(const struct planning *p, const struct fti_recover *from,
 		if (s == NULL || (e != NULL && str_eq(s->name, e->path)))
 			continue;
 		f.size = s->size;
-		if (add_file(p, &f, err) < 0)
+		if (f.part == FTI_PARITY && !r->set->posix)
+			f.size += fti_format(r->set->layout)->meta;
+		/* It goes to the place where it is or belongs. */
+		f.replaces = e != NULL;
+		f.path = e != NULL ? e->path : NULL;
+		if (e == NULL) {
+			dir = find_dir(p, node_of(r->set, rank, f.part), err);
+			if (dir == NULL)
+				return -1;
+			f.path = fti_tree_join(
+				r->sets->arena, dir,
+				fti_part_str(r->set, rank, f.part));
+		}
+		/* A new file must not exist, also not as a link; one that is
+		 * replaced is none. */
+
+		fd = path_open_parent(r->sets->tree.fd, f.path, false, 0, &base,
+				      &why);
+		if (fd < 0 && why.kind != ERROR_ABSENT)
+			return error_pass(err, &why);
+		if (fd >= 0 && fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			rc = f.replaces && S_ISREG(st.st_mode)
+				     ? 0
+				     : error_set(
+					       err, ERROR_USAGE,
+					       "%s: exists, and is no file of "
+					       "this checkpoint",
+					       f.path);
+		else if (fd >= 0 && errno != ENOENT)
+			rc = error_sys(err, "%s: cannot stat", f.path);
+		io_close(fd);
+		if (rc < 0)
 			return -1;
+		(void)MEM_ROOM(r->files, r->count, r->room);
+		r->files[r->count++] = f;
+		r->parts[f.part]++;
+		r->bytes_written += f.size;
+		if (r->set->level != FTI_L3)
+			r->bytes_read += f.size;
 	}
 	return 0;
 }
@@ -270,7 +234,9 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		 struct fti_set *set, const struct work *w, struct error *err)
 {
 	const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
-	struct planning p = { .r = r };
+	struct planning p = { .r = r,
+			      .count = set->geometry.nodes,
+			      .one = true };
 	int rc = 0;
 
 	*r = (struct fti_rebuild){ .sets = sets, .set = set };
@@ -288,7 +254,22 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 	    (set->geometry.group_size < 2 || set->geometry.node_size == 0))
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
-	find_places(&p);
+	p.dirs = mem_calloc(p.count + 1, sizeof(*p.dirs));
+	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
+		const struct fti_rank *of = &set->ranks[i / FTI_PARTS];
+		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
+		const struct fti_entry *e = of->parts[part].entry;
+		uint32_t node = 0;
+
+		if (e == NULL)
+			continue;
+		p.one = p.one && (p.any == NULL ||
+				  fti_tree_beside(p.any->path, e->path));
+		p.any = e;
+		node = node_of(set, of, part);
+		if (node < p.count && p.dirs[node] == NULL)
+			p.dirs[node] = fti_tree_dir(sets->arena, e->path);
+	}
 	/* What is good at another level. */
 	for (size_t i = 0; !coded && i < set->nranks && rc == 0; i++) {
 		struct fti_rank *rank = &set->ranks[i];

@@ -55,33 +55,6 @@ add(struct fti_rewind *r, const struct fti_step *s)
 	r->steps[r->count++] = *s;
 }
 
-/* --- Hiding --- */
-
-/* Hide the file, or with `all` the directory of its level, below a directory of
- * our own beside it. */
-static int
-hide(struct fti_rewind *r, const struct fti_entry *e, bool all,
-     struct error *err)
-{
-	struct fti_step s = { .kind = FTI_STEP_HIDE, .dir = all };
-	const size_t len = rewind_dir_len(e->path);
-	const char *dir = NULL;
-	int above = 0;
-
-	if (len == 0)
-		return error_set(err, ERROR_USAGE,
-				 "%s: is a directory of one level; give the "
-				 "directory that all directories of FTI are in",
-				 r->root);
-	dir = arena_strndup(r->arena, e->path, len - 1);
-	s.from = all ? dir : e->path;
-	above = (int)rewind_dir_len(dir);
-	s.to = arena_printf(r->arena, "%.*s" HIDDEN "%u/%s", above, s.from,
-			    r->number, s.from + above);
-	add(r, &s);
-	return 0;
-}
-
 static int
 by_from(const void *a, const void *b)
 {
@@ -107,32 +80,6 @@ put_file(struct fti_rewind *r, const struct fti_tree *from,
 	return 0;
 }
 
-/* Add the missing directories above `path`; steps from `made` on are of other
- * such directories. */
-static int
-make_dirs(struct fti_rewind *r, const char *path, size_t made,
-	  struct error *err)
-{
-	struct stat st;
-
-	for (const char *at = path; (at = strchr(at, '/')) != NULL; at++) {
-		struct fti_step s = { .kind = FTI_STEP_MAKE };
-		struct error why = ERROR_INIT;
-		bool known = false;
-
-		s.to = arena_strndup(r->arena, path, (size_t)(at - path));
-
-		for (size_t i = made; i < r->count && !known; i++)
-			known = str_eq(r->steps[i].to, s.to);
-		if (known || path_stat_beneath(r->fd, s.to, &st, &why) == 0)
-			continue;
-		if (why.kind != ERROR_ABSENT)
-			return error_pass(err, &why);
-		add(r, &s);
-	}
-	return 0;
-}
-
 static int
 plan_putting(struct fti_rewind *r, const struct fti_set *set,
 	     const struct fti_tree *from, struct error *err)
@@ -140,6 +87,7 @@ plan_putting(struct fti_rewind *r, const struct fti_set *set,
 	int rc = 0;
 	size_t end = 0;
 	const char *last = NULL;
+	struct stat st;
 
 	for (size_t i = 0; rc == 0 && i < set->nranks; i++)
 		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
@@ -163,8 +111,23 @@ plan_putting(struct fti_rewind *r, const struct fti_set *set,
 		    (last != NULL && fti_tree_beside(last, to)))
 			continue;
 		last = to;
-		if (make_dirs(r, to, end, err) < 0)
-			return -1;
+		/* The missing directories above it. */
+		for (const char *at = to; (at = strchr(at, '/')) != NULL;
+		     at++) {
+			struct fti_step s = { .kind = FTI_STEP_MAKE };
+			struct error why = ERROR_INIT;
+			bool known = false;
+
+			s.to = arena_strndup(r->arena, to, (size_t)(at - to));
+			for (size_t k = end; k < r->count && !known; k++)
+				known = str_eq(r->steps[k].to, s.to);
+			if (known ||
+			    path_stat_beneath(r->fd, s.to, &st, &why) == 0)
+				continue;
+			if (why.kind != ERROR_ABSENT)
+				return error_pass(err, &why);
+			add(r, &s);
+		}
 	}
 	return 0;
 }
@@ -206,9 +169,27 @@ fti_rewind_plan(struct fti_rewind *r, unsigned number, const struct fti_tree *t,
 			(kind == FTI_NAME_RANK || kind == FTI_NAME_COPY ||
 			 kind == FTI_NAME_PARITY);
 
-		if (str_eq(e->exec, r->exec) && (all || other) &&
-		    hide(r, e, all, err) < 0)
-			return -1;
+		struct fti_step s = { .kind = FTI_STEP_HIDE, .dir = all };
+		const size_t len = rewind_dir_len(e->path);
+		const char *dir = NULL;
+		int above = 0;
+
+		if (!str_eq(e->exec, r->exec) || (!all && !other))
+			continue;
+		if (len == 0)
+			return error_set(err, ERROR_USAGE,
+					 "%s: is a directory of one level; "
+					 "give the directory that all "
+					 "directories of FTI are in",
+					 r->root);
+		/* Hide the file, or the directory of its level, below a
+		 * directory of our own beside it. */
+		dir = arena_strndup(r->arena, e->path, len - 1);
+		s.from = all ? dir : e->path;
+		above = (int)rewind_dir_len(dir);
+		s.to = arena_printf(r->arena, "%.*s" HIDDEN "%u/%s", above,
+				    s.from, r->number, s.from + above);
+		add(r, &s);
 	}
 	/* Each directory once. */
 	if (r->count > 0)

@@ -5,7 +5,6 @@
 #ifndef FTIJOB_REWIND_IMPL_H
 #define FTIJOB_REWIND_IMPL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct buf;

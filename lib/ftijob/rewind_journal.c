@@ -131,44 +131,37 @@ read_step(struct fti_rewind *r, const struct json_value *v, struct error *err)
 	return 0;
 }
 
-static int
-read_head(struct fti_rewind *r, const struct json_value *v, struct error *err)
-{
-	uint64_t version = 0, level = 0, id = 0;
-	const char *state = NULL;
-
-	if (json_get_str(v, "state", r->arena, &state, err) < 0 ||
-	    json_get_str(v, "execution", r->arena, &r->exec, err) < 0 ||
-	    json_get_str(v, "config", r->arena, &r->config, err) < 0)
-		return -1;
-	if (!json_get_u64(v, "version", VERSION, &version) ||
-	    !json_get_u64(v, "level", FTI_L4, &level) || level < FTI_L1 ||
-	    !json_get_u64(v, "checkpoint_id", UINT32_MAX, &id) ||
-	    !json_get_bool(v, "outside", &r->outside) || state == NULL ||
-	    r->exec == NULL || !path_is_clean(r->exec) ||
-	    strchr(r->exec, '/') != NULL ||
-	    (r->config != NULL && !path_is_clean(r->config)))
-		return bad(r, err);
-	r->level = (enum fti_level)level;
-	r->id = (uint32_t)id;
-	for (int i = 0; i <= FTI_REWIND_UNDOING; i++)
-		if (str_eq(state, states[i])) {
-			r->state = (enum fti_rewind_state)i;
-			return 0;
-		}
-	return bad(r, err);
-}
-
 int
 fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
 		 struct error *err)
 {
 	struct json_value *v = json_parse(text, len, err);
 	const struct json_value *steps = json_get(v, "steps");
-	int rc = v == NULL ? error_wrap(err, "%s/%s", r->root,
-					rewind_journal_str(r))
-			   : read_head(r, v, err);
+	uint64_t version = 0, level = 0, id = 0;
+	const char *state = NULL;
+	int rc = 0, at = 0;
 
+	if (v == NULL)
+		return error_wrap(err, "%s/%s", r->root, rewind_journal_str(r));
+	if (json_get_str(v, "state", r->arena, &state, err) < 0 ||
+	    json_get_str(v, "execution", r->arena, &r->exec, err) < 0 ||
+	    json_get_str(v, "config", r->arena, &r->config, err) < 0)
+		rc = -1;
+	while (state != NULL && at <= FTI_REWIND_UNDOING &&
+	       !str_eq(state, states[at]))
+		at++;
+	if (rc == 0 &&
+	    (!json_get_u64(v, "version", VERSION, &version) ||
+	     !json_get_u64(v, "level", FTI_L4, &level) || level < FTI_L1 ||
+	     !json_get_u64(v, "checkpoint_id", UINT32_MAX, &id) ||
+	     !json_get_bool(v, "outside", &r->outside) || state == NULL ||
+	     at > FTI_REWIND_UNDOING || r->exec == NULL ||
+	     !path_is_clean(r->exec) || strchr(r->exec, '/') != NULL ||
+	     (r->config != NULL && !path_is_clean(r->config))))
+		rc = bad(r, err);
+	r->level = (enum fti_level)level;
+	r->id = (uint32_t)id;
+	r->state = (enum fti_rewind_state)at;
 	for (size_t i = 0; rc == 0 && i < json_count(steps); i++)
 		rc = read_step(r, json_at(steps, i), err);
 	if (rc == 0 && r->config != NULL)

@@ -112,35 +112,6 @@ changed(const struct fti_rewind *r, const char *path, struct error *err)
 			 r->root, path);
 }
 
-static int
-set_config(const struct fti_rewind *r, const struct work *w, struct error *err)
-{
-	const struct fti_clone backup = { r->config, r->backup };
-	struct fti_cloning c = {
-		.fromfd = r->fd, .tofd = r->fd, .from = r->root, .to = r->root
-	};
-	struct texts t = { .now = BUF_INIT, .old = BUF_INIT, .new = BUF_INIT };
-	int rc = read_texts(r, &t, err);
-	const bool ready = rc >= 0 && buf_equal(&t.now, &t.new);
-
-	if (rc == 1 && !ready && !buf_equal(&t.now, &t.old))
-		rc = changed(r, r->config, err);
-	else if (rc == 0 && !ready)
-		rc = fti_clone(&c, &backup, 1, w, err);
-	if (rc >= 0 && !ready) {
-		const char *base = NULL;
-		const int fd = path_open_parent(r->fd, r->config, false, 0,
-						&base, err);
-
-		rc = fd < 0 ? -1
-			    : io_replace(fd, base, t.new.data, t.new.len, 0666,
-					 err);
-		io_close(fd);
-	}
-	free_texts(&t);
-	return rc < 0 ? -1 : 0;
-}
-
 /* --- Doing --- */
 
 int
@@ -154,8 +125,14 @@ fti_rewind_apply(struct fti_rewind *r, int fromfd, const struct work *w,
 		.from = r->outside ? "the archive" : r->root,
 		.to = r->root,
 	};
+	const struct fti_clone backup = { r->config, r->backup };
+	struct fti_cloning config = {
+		.fromfd = r->fd, .tofd = r->fd, .from = r->root, .to = r->root
+	};
+	struct texts t = { .now = BUF_INIT, .old = BUF_INIT, .new = BUF_INIT };
+	const char *base = NULL;
 	size_t n = 0;
-	int rc = 0;
+	int rc = 0, has = 0, fd = -1;
 
 	r->state = FTI_REWIND_BEGUN;
 	rc = rewind_journal_write(r, err);
@@ -181,8 +158,22 @@ fti_rewind_apply(struct fti_rewind *r, int fromfd, const struct work *w,
 	if (rc == 0)
 		rc = fti_clone(&c, list, n, w, err);
 	mem_free(list);
-	if (rc == 0 && r->config != NULL)
-		rc = set_config(r, w, err);
+	has = rc < 0 || r->config == NULL ? rc : read_texts(r, &t, err);
+	rc = has < 0 ? -1 : 0;
+	if (rc == 0 && r->config != NULL && !buf_equal(&t.now, &t.new)) {
+		if (has == 0)
+			rc = fti_clone(&config, &backup, 1, w, err);
+		else if (!buf_equal(&t.now, &t.old))
+			rc = changed(r, r->config, err);
+		fd = rc < 0 ? -1
+			    : path_open_parent(r->fd, r->config, false, 0,
+					       &base, err);
+		rc = fd < 0 ? -1
+			    : io_replace(fd, base, t.new.data, t.new.len, 0666,
+					 err);
+		io_close(fd);
+	}
+	free_texts(&t);
 	if (rc < 0)
 		return -1;
 	r->state = FTI_REWIND_DONE;
@@ -190,23 +181,6 @@ fti_rewind_apply(struct fti_rewind *r, int fromfd, const struct work *w,
 }
 
 /* --- Undoing --- */
-
-/* Is `dir`/`name` a file that was put there? */
-static bool
-was_put(const struct fti_rewind *r, const char *dir, const char *name)
-{
-	const size_t len = strlen(dir);
-
-	for (size_t i = 0; i < r->count; i++) {
-		const char *to = r->steps[i].to;
-
-		if (r->steps[i].kind == FTI_STEP_PUT &&
-		    strncmp(to, dir, len) == 0 && to[len] == '/' &&
-		    str_eq(to + len + 1, name))
-			return true;
-	}
-	return false;
-}
 
 /* What was hidden may have a new directory in its place.  May it be removed:
  * has it only files that were put there? */
@@ -217,6 +191,7 @@ check_hidden(const struct fti_rewind *r, const struct fti_step *s,
 	struct stat st;
 	struct dir_walk w;
 	const char *name = NULL;
+	const size_t len = strlen(s->from);
 	int rc = look(r, s->to, &st, err), fd = -1;
 
 	if (rc == 1)
@@ -230,9 +205,19 @@ check_hidden(const struct fti_rewind *r, const struct fti_step *s,
 	if (fd < 0)
 		return -1;
 	rc = dir_walk(&w, fd, s->from, err);
-	while (rc == 0 && (name = dir_next(&w)) != NULL)
-		if (!was_put(r, s->from, name) && !temp_is(name))
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		bool put = temp_is(name);
+
+		for (size_t i = 0; i < r->count && !put; i++) {
+			const char *to = r->steps[i].to;
+
+			put = r->steps[i].kind == FTI_STEP_PUT &&
+			      strncmp(to, s->from, len) == 0 &&
+			      to[len] == '/' && str_eq(to + len + 1, name);
+		}
+		if (!put)
 			rc = changed(r, s->from, err);
+	}
 	rc = dir_done(&w, rc, err);
 	close(fd);
 	return rc;
@@ -259,34 +244,35 @@ is_restored(const struct fti_rewind *r, const struct fti_step *s,
 	return rc;
 }
 
-static int
-check_put(const struct fti_rewind *r, const struct fti_step *s,
-	  struct error *err)
-{
-	struct stat st;
-	int rc = is_restored(r, s, err);
-
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	rc = look(r, s->to, &st, err);
-	if (rc == 1 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == s->size &&
-	    st.st_mtim.tv_sec * NANO + st.st_mtim.tv_nsec == s->mtime)
-		return 0;
-	return rc == 1 ? changed(r, s->to, err) : rc;
-}
-
 /* Before anything is undone: was anything changed since? */
 static int
 check_all(const struct fti_rewind *r, struct error *err)
 {
 	struct texts t = { .now = BUF_INIT, .old = BUF_INIT, .new = BUF_INIT };
+	struct stat st;
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < r->count; i++)
-		if (r->steps[i].kind == FTI_STEP_HIDE)
-			rc = check_hidden(r, &r->steps[i], err);
-		else if (r->steps[i].kind == FTI_STEP_PUT)
-			rc = check_put(r, &r->steps[i], err);
+	for (size_t i = 0; rc == 0 && i < r->count; i++) {
+		const struct fti_step *s = &r->steps[i];
+
+		if (s->kind == FTI_STEP_HIDE)
+			rc = check_hidden(r, s, err);
+		if (s->kind != FTI_STEP_PUT)
+			continue;
+		rc = is_restored(r, s, err);
+		if (rc == 1) {
+			rc = 0;
+			continue;
+		}
+		if (rc == 0)
+			rc = look(r, s->to, &st, err);
+		if (rc == 1 && S_ISREG(st.st_mode) &&
+		    (uint64_t)st.st_size == s->size &&
+		    st.st_mtim.tv_sec * NANO + st.st_mtim.tv_nsec == s->mtime)
+			rc = 0;
+		if (rc == 1)
+			rc = changed(r, s->to, err);
+	}
 	if (rc < 0 || r->config == NULL)
 		return rc;
 	rc = read_texts(r, &t, err);
@@ -361,40 +347,6 @@ fti_rewind_forget(const struct fti_rewind *r)
 	(void)temp_remove(r->fd, rewind_journal_str(r));
 }
 
-static int
-undo_step(const struct fti_rewind *r, const struct fti_step *s,
-	  struct error *err)
-{
-	const char *own = NULL, *end = NULL;
-	struct stat st;
-	int rc = 0;
-
-	switch (s->kind) {
-	case FTI_STEP_PUT:
-		rc = is_restored(r, s, err);
-		return rc != 0 ? (rc < 0 ? -1 : 0) : remove_file(r, s->to, err);
-	case FTI_STEP_MAKE:
-		remove_empty(r, s->to, strlen(s->to));
-		return 0;
-	case FTI_STEP_HIDE:
-		rc = look(r, s->to, &st, err);
-		if (rc == 1)
-			rc = move(r, s->to, s->from, err);
-		break;
-	}
-	if (rc < 0)
-		return -1;
-	/* Remove the directories that hid something: .../scr_fti.hidden.1, and
-	 * below it that of a level if only files of it were hidden. */
-	own = strstr(s->to, HIDDEN);
-	end = own == NULL ? NULL : strchr(own, '/');
-	if (end != NULL && !s->dir)
-		remove_empty(r, s->to, rewind_dir_len(s->to) - 1);
-	if (end != NULL)
-		remove_empty(r, s->to, (size_t)(end - s->to));
-	return 0;
-}
-
 int
 fti_rewind_undo(struct fti_rewind *r, const struct work *w, struct error *err)
 {
@@ -413,11 +365,35 @@ fti_rewind_undo(struct fti_rewind *r, const struct work *w, struct error *err)
 				     ? -1
 				     : remove_file(r, r->backup, err);
 	}
-	for (int kind = FTI_STEP_PUT; rc == 0 && kind >= FTI_STEP_HIDE; kind--)
-		for (size_t i = r->count; rc == 0 && i-- > 0;)
-			if ((int)r->steps[i].kind == kind)
-				rc = work_go_on(w, err) < 0
-					     ? -1
-					     : undo_step(r, &r->steps[i], err);
+	for (size_t n = 3 * r->count; rc >= 0 && n-- > 0;) {
+		const struct fti_step *s = &r->steps[n % r->count];
+		const char *own = NULL, *slash = NULL;
+
+		/* First all PUT, then MAKE, then HIDE. */
+		if ((size_t)s->kind != n / r->count)
+			continue;
+		rc = work_go_on(w, err);
+		if (rc == 0 && s->kind == FTI_STEP_PUT) {
+			rc = is_restored(r, s, err);
+			if (rc == 0)
+				rc = remove_file(r, s->to, err);
+		} else if (rc == 0 && s->kind == FTI_STEP_MAKE) {
+			remove_empty(r, s->to, strlen(s->to));
+		} else if (rc == 0) {
+			rc = look(r, s->to, &st, err);
+			if (rc == 1)
+				rc = move(r, s->to, s->from, err);
+			/* Remove the directories that hid something:
+			 * .../scr_fti.hidden.1, and below it that of a level if
+			 * only files of it were hidden. */
+			own = strstr(s->to, HIDDEN);
+			slash = own == NULL ? NULL : strchr(own, '/');
+			if (rc >= 0 && slash != NULL && !s->dir)
+				remove_empty(r, s->to,
+					     rewind_dir_len(s->to) - 1);
+			if (rc >= 0 && slash != NULL)
+				remove_empty(r, s->to, (size_t)(slash - s->to));
+		}
+	}
 	return rc < 0 ? -1 : end(r, err);
 }

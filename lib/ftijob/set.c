@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "fti/ini.h"
 #include "fti/posix.h"
 #include "ftijob/config.h"
 #include "mem.h"
@@ -251,32 +252,6 @@ fti_set_neighbour(struct fti_set *set, const struct fti_rank *r, bool left)
 
 /* --- Files --- */
 
-static void
-place_file(struct fti_set *set, const struct fti_entry *e)
-{
-	struct fti_rank *r = fti_set_rank(set, e->name.rank);
-	enum fti_part part = FTI_OWN;
-
-	if (e->name.kind == FTI_NAME_PARITY)
-		part = FTI_PARITY;
-	if (e->name.kind == FTI_NAME_COPY) {
-		part = FTI_COPY;
-		r = r == NULL ? NULL : fti_set_neighbour(set, r, true);
-	}
-	if (r == NULL)
-		return;
-	/* FTI begins a new file of layers from time to time. */
-	if (r->parts[part].entry != NULL && e->name.kind != FTI_NAME_LAYERS) {
-		set->left_out = set->left_out == NULL ? e : set->left_out;
-		return;
-	}
-	set->found += part == FTI_OWN && r->parts[part].entry == NULL;
-	r->parts[part].entry = e;
-	set->bytes += e->size;
-	if (e->mtime > set->written)
-		set->written = e->mtime;
-}
-
 /* The entries of an execution at a level. */
 struct span {
 	size_t first, end;
@@ -333,11 +308,35 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 		set->written = whole->mtime;
 		set->found = set->nranks;
 	}
-	for (size_t i = first; i < end; i++)
-		if (fti_name_is_of_rank(list[i].name.kind)) {
-			place_file(set, &list[i]);
-			set->flat = set->flat || list[i].flat;
+	for (size_t i = first; i < end; i++) {
+		const struct fti_entry *e = &list[i];
+		struct fti_rank *r = fti_set_rank(set, e->name.rank);
+		enum fti_part part = FTI_OWN;
+
+		if (!fti_name_is_of_rank(e->name.kind))
+			continue;
+		set->flat = set->flat || e->flat;
+		if (e->name.kind == FTI_NAME_PARITY)
+			part = FTI_PARITY;
+		if (e->name.kind == FTI_NAME_COPY) {
+			part = FTI_COPY;
+			r = r == NULL ? NULL : fti_set_neighbour(set, r, true);
 		}
+		if (r == NULL)
+			continue;
+		/* FTI begins a new file of layers from time to time. */
+		if (r->parts[part].entry != NULL &&
+		    e->name.kind != FTI_NAME_LAYERS) {
+			set->left_out =
+				set->left_out == NULL ? e : set->left_out;
+			continue;
+		}
+		set->found += part == FTI_OWN && r->parts[part].entry == NULL;
+		r->parts[part].entry = e;
+		set->bytes += e->size;
+		if (e->mtime > set->written)
+			set->written = e->mtime;
+	}
 }
 
 /* All checkpoints of the execution that entries first ... end - 1 belong to. */
@@ -350,6 +349,7 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 	struct fti_geometry g = *given;
 	const size_t before = s->count;
 	const char *topology = NULL;
+	struct fti_ini *ini = NULL;
 
 	for (size_t i = first; i < end; i++) {
 		struct span *l = &levels[s->tree.list[i].level];
@@ -363,8 +363,15 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 	for (size_t i = first; i < end; i++)
 		if (list[i].name.kind == FTI_NAME_TOPOLOGY) {
 			/* One that is empty is enough for FTI. */
+			uint32_t n = 0;
+
 			topology = list[i].path;
-			(void)fti_topology_read(s->tree.fd, topology, &g, NULL);
+			ini = fti_ini_read(s->tree.fd, topology, NULL);
+			while (ini != NULL && n < RANKS_MAX &&
+			       fti_ini_get(ini, "topology", num_str(n)) != NULL)
+				n++;
+			g.nodes = g.nodes == 0 ? n : g.nodes;
+			fti_ini_free(ini);
 		}
 	/* Where the files are says more than a configuration. */
 	if (g.node_size > 0 && !s->size_given &&

@@ -482,14 +482,16 @@ by_record(const void *a, const void *b)
 	return rc != 0 ? rc : x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* No file is that of two ranks. */
+/* All ranks write a checkpoint at one time, and know its number. */
 static void
-find_twins(struct confrontation *c)
+confront_ranks(struct confrontation *c)
 {
 	struct fti_set *set = c->set;
 	struct fti_rank **list = mem_calloc(set->nranks + 1, sizeof(*list));
+	const struct fti_part_file *first = NULL;
 	size_t n = 0;
 
+	/* No file is that of two ranks. */
 	for (size_t i = 0; i < set->nranks; i++)
 		if (best_of(&set->ranks[i]) != NULL)
 			list[n++] = &set->ranks[i];
@@ -504,15 +506,6 @@ find_twins(struct confrontation *c)
 				   "its own",
 				   list[i - 1]->rank, list[i]->rank);
 	mem_free(list);
-}
-
-/* All ranks write a checkpoint at one time, and know its number. */
-static void
-confront_ranks(struct confrontation *c)
-{
-	const struct fti_set *set = c->set;
-	const struct fti_part_file *first = NULL;
-
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_part_file *p = best_of(&set->ranks[i]);
 
@@ -564,7 +557,7 @@ fti_set_confront(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	}
 	if (grouped && set->level == FTI_L2 && confront_copies(&c, err) < 0)
 		return -1;
-	find_twins(&c);
+
 	confront_ranks(&c);
 	return 0;
 }

@@ -254,39 +254,6 @@ end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
 	return rc;
 }
 
-/* The rank whose own file is not exact, and of which this file of another level
- * is one; or NULL. */
-static struct fti_rank *
-lacking(struct fti_set *set, const struct fti_entry *e)
-{
-	struct fti_rank *r = NULL;
-
-	if (!str_eq(e->exec, set->exec) || e->name.id != set->id ||
-	    e->level == set->level ||
-	    (e->level > FTI_L4 && e->level != FTI_ARCHIVE &&
-	     e->level != FTI_REPLICA))
-		return NULL;
-	if (e->name.kind == FTI_NAME_RANK || e->name.kind == FTI_NAME_COPY)
-		r = fti_set_rank(set, e->name.rank);
-	if (r != NULL && e->name.kind == FTI_NAME_COPY)
-		r = fti_set_neighbour(set, r, true);
-	return r == NULL || r->parts[FTI_OWN].exact ? NULL : r;
-}
-
-/* Does L3 have parity of the checkpoint, and is it not lost there? */
-static bool
-coded_elsewhere(const struct fti_sets *s, const struct fti_set *set)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		const struct fti_set *o = &s->list[i];
-
-		if (o != set && o->level == FTI_L3 && o->id == set->id &&
-		    str_eq(o->exec, set->exec) && o->state != FTI_SET_LOST)
-			return true;
-	}
-	return false;
-}
-
 /* Read this part of all ranks; `again`: of those where it is not exact. */
 static int
 read_part(struct fti_sets *s, struct fti_set *set, struct batch *b,
@@ -325,11 +292,22 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 		rc = -1;
 	b->settles = true;
 	/* Of ranks that lack a file, the next one when the last is settled. */
-	for (size_t i = 0; rc == 0 && i < t->count; i++) {
+	for (size_t i = 0; rc == 0 && set->level != FTI_DCP && i < t->count;
+	     i++) {
 		const struct fti_entry *e = &t->list[i];
-		struct fti_rank *r = lacking(set, e);
+		struct fti_rank *r = NULL;
 
-		if (r == NULL || set->level == FTI_DCP)
+		if (!str_eq(e->exec, set->exec) || e->name.id != set->id ||
+		    e->level == set->level ||
+		    (e->level > FTI_L4 && e->level != FTI_ARCHIVE &&
+		     e->level != FTI_REPLICA))
+			continue;
+		if (e->name.kind == FTI_NAME_RANK ||
+		    e->name.kind == FTI_NAME_COPY)
+			r = fti_set_rank(set, e->name.rank);
+		if (r != NULL && e->name.kind == FTI_NAME_COPY)
+			r = fti_set_neighbour(set, r, true);
+		if (r == NULL || r->parts[FTI_OWN].exact)
 			continue;
 		if (b->count == BATCH || r->parts[FTI_ALSO].entry != NULL)
 			rc = end_batch(s, set, b, err);
@@ -367,7 +345,17 @@ fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 	    fti_set_confront(s, set, w, err) < 0)
 		return -1;
 	set->layout_known = set->layout_known || set->layout_guessed;
-	set->coded_elsewhere = coded_elsewhere(s, set);
+	/* Does L3 have parity of the checkpoint, and is it not lost there? */
+	set->coded_elsewhere = false;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct fti_set *o = &s->list[i];
+
+		set->coded_elsewhere =
+			set->coded_elsewhere ||
+			(o != set && o->level == FTI_L3 && o->id == set->id &&
+			 str_eq(o->exec, set->exec) &&
+			 o->state != FTI_SET_LOST);
+	}
 	/* When it was written: as its records say. */
 	for (size_t i = 0; i < set->nranks && !set->posix; i++) {
 		const struct fti_part_file *p = &set->ranks[i].parts[FTI_OWN];

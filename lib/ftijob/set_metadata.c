@@ -14,30 +14,6 @@
 #include "mem.h"
 #include "str.h"
 
-/* Most members know the size of the largest file: set it for the others. */
-static void
-correct_sizes(struct fti_sets *s, struct fti_set *set, struct fti_posix *p)
-{
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const uint64_t size = p->files[i].max_size;
-		size_t votes = 0;
-
-		for (size_t k = 0; k < p->nfiles; k++)
-			votes += p->files[k].max_size == size;
-		for (size_t k = 0; 2 * votes > p->nfiles && k < p->nfiles;
-		     k++) {
-			struct fti_rank *r = fti_set_rank(
-				set, fti_name_parse(p->files[k].name).rank);
-
-			if (r == NULL || p->files[k].max_size == size)
-				continue;
-			p->files[k].max_size = size;
-			r->right[FTI_VALUE_PARITY_SIZE] =
-				arena_printf(s->arena, "%" PRIu64, size);
-		}
-	}
-}
-
 /* Correct damaged names: the ranks of the members of a group lie node_size
  * apart, so each member tells that of the first one, and most are right. */
 static void
@@ -107,7 +83,26 @@ read_metadata(struct fti_sets *s, struct fti_set *set,
 	if (set->level == FTI_DCP && p->layered && p->id > 0)
 		set->id = (uint32_t)p->id;
 	correct_names(s, set, p);
-	correct_sizes(s, set, p);
+	/* Most members know the size of the largest file: set it for the
+	 * others. */
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const uint64_t size = p->files[i].max_size;
+		size_t votes = 0;
+
+		for (size_t k = 0; k < p->nfiles; k++)
+			votes += p->files[k].max_size == size;
+		for (size_t k = 0; 2 * votes > p->nfiles && k < p->nfiles;
+		     k++) {
+			struct fti_rank *r = fti_set_rank(
+				set, fti_name_parse(p->files[k].name).rank);
+
+			if (r == NULL || p->files[k].max_size == size)
+				continue;
+			p->files[k].max_size = size;
+			r->right[FTI_VALUE_PARITY_SIZE] =
+				arena_printf(s->arena, "%" PRIu64, size);
+		}
+	}
 	/* The members of a group describe the files of their ranks. */
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct fti_name n = fti_name_parse(p->files[i].name);

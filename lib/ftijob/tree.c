@@ -62,42 +62,35 @@ enter(struct above *a, const char *name, const char *parent)
 	}
 }
 
-/* Open a directory.  Of links only a trusted one that leads out of the root is
- * followed, and not into the root again; errno ELOOP: it is another name. */
-static int
-open_dir(const struct walk *in, int dirfd, const char *name)
-{
-	const int at = in->out ? path_open_trusted(in->t->fd, in->path)
-			       : dir_open_plain(dirfd, name);
-	const int fd = in->out && at >= 0 ? dir_open(at, ".") : at;
-	struct stat st, root;
-
-	if (fd != at)
-		io_close(at);
-	if (fd < 0 || !in->out || fstat(fd, &st) < 0 ||
-	    fstat(in->t->fd, &root) < 0 || st.st_dev != root.st_dev ||
-	    st.st_ino != root.st_ino)
-		return fd;
-	io_close(fd);
-	errno = ELOOP;
-	return -1;
-}
-
 static int
 enter_dir(struct walk *d, const char *name, bool link, struct error *err)
 {
 	struct walk in = *d;
-	int rc = 0, fd = -1;
+	struct stat st, root;
+	int rc = 0, fd = -1, at = -1;
 
 	if (d->depth >= DEPTH || str_starts(name, FTI_OURS))
 		return 0;
 	in.last = arena_strdup(d->t->arena, name);
 	in.path = fti_tree_join(d->t->arena, d->path, name);
-
 	in.depth++;
 	in.out = d->out || link;
 	enter(&in.above, in.last, d->last);
-	fd = link && d->out ? -1 : open_dir(&in, d->fd, name);
+	/* Of links only a trusted one that leads out of the root is followed,
+	 * and not into the root again, which is another name of it. */
+	if (!in.out) {
+		fd = dir_open_plain(d->fd, name);
+	} else if (!link || !d->out) {
+		at = path_open_trusted(d->t->fd, in.path);
+		fd = at < 0 ? -1 : dir_open(at, ".");
+		io_close(at);
+	}
+	if (fd >= 0 && in.out && fstat(fd, &st) == 0 &&
+	    fstat(d->t->fd, &root) == 0 && st.st_dev == root.st_dev &&
+	    st.st_ino == root.st_ino) {
+		close(fd);
+		return 0;
+	}
 	if (fd < 0 && in.out && (errno == ENOTDIR || errno == ELOOP))
 		return 0;
 	/* Others may have all files. */
@@ -115,57 +108,58 @@ enter_dir(struct walk *d, const char *name, bool link, struct error *err)
 }
 
 static int
-visit(void *arg, const char *name, struct error *err)
-{
-	struct walk *d = arg;
-	struct fti_tree *t = d->t;
-	const struct fti_name n = fti_name_parse(name);
-	const bool of_exec =
-		n.kind == FTI_NAME_TOPOLOGY || n.kind == FTI_NAME_HISTORY;
-	struct fti_entry *e = NULL;
-	struct stat st;
-
-	if (work_go_on(d->w, err) < 0)
-		return -1;
-	if (dir_stat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT
-			       ? 0
-			       : error_sys(err, "%s/%s: cannot stat", t->root,
-					   fti_tree_join(t->arena, d->path,
-							 name));
-	/* What is no file under the name of one, whoever reads it refuses. */
-	if (S_ISDIR(st.st_mode) && n.kind == FTI_NAME_OTHER)
-		return enter_dir(d, name, false, err);
-	if (S_ISLNK(st.st_mode) && n.kind == FTI_NAME_OTHER &&
-	    !str_eq(name, CONFIG))
-		return enter_dir(d, name, true, err);
-	if (str_eq(name, CONFIG) && t->config == NULL)
-		t->config = fti_tree_join(t->arena, d->path, name);
-	if (n.kind == FTI_NAME_OTHER)
-		return 0;
-	(void)MEM_ROOM(t->list, t->count, t->room);
-	e = &t->list[t->count++];
-	*e = (struct fti_entry){
-		/* Topology and history stand in the directory of the
-		 * execution. */
-		.exec = of_exec ? d->last : d->above.exec,
-		.level = d->above.level,
-		.name = n,
-		.node = d->above.node,
-		.path = fti_tree_join(t->arena, d->path, name),
-		.size = (uint64_t)st.st_size,
-		.mtime = st.st_mtime,
-	};
-	if (of_exec || n.kind == FTI_NAME_SECTOR)
-		e->name.id = d->above.id;
-	return 0;
-}
-
-static int
 read_dir(struct walk *d, struct error *err)
 {
-	return dir_each(d->fd, d->path[0] == '\0' ? d->t->root : d->path, visit,
-			d, err);
+	struct fti_tree *t = d->t;
+	struct dir_walk w;
+	const char *name = NULL;
+	int rc = dir_walk(&w, d->fd, d->path[0] == '\0' ? t->root : d->path,
+			  err);
+
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		const struct fti_name n = fti_name_parse(name);
+		const bool of_exec = n.kind == FTI_NAME_TOPOLOGY ||
+				     n.kind == FTI_NAME_HISTORY;
+		const bool config = str_eq(name, CONFIG);
+		struct fti_entry *e = NULL;
+		struct stat st;
+
+		rc = work_go_on(d->w, err);
+		if (rc < 0)
+			break;
+		if (dir_stat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			if (errno != ENOENT)
+				rc = error_sys(
+					err, "%s/%s: cannot stat", t->root,
+					fti_tree_join(t->arena, d->path, name));
+			continue;
+		}
+		if (config && t->config == NULL && !S_ISDIR(st.st_mode))
+			t->config = fti_tree_join(t->arena, d->path, name);
+		/* What is no file under the name of one, whoever reads it
+		 * refuses. */
+		if (n.kind == FTI_NAME_OTHER &&
+		    (S_ISDIR(st.st_mode) || (S_ISLNK(st.st_mode) && !config)))
+			rc = enter_dir(d, name, S_ISLNK(st.st_mode), err);
+		if (n.kind == FTI_NAME_OTHER)
+			continue;
+		(void)MEM_ROOM(t->list, t->count, t->room);
+		e = &t->list[t->count++];
+		*e = (struct fti_entry){
+			/* Topology and history stand in the directory of the
+			 * execution. */
+			.exec = of_exec ? d->last : d->above.exec,
+			.level = d->above.level,
+			.name = n,
+			.node = d->above.node,
+			.path = fti_tree_join(t->arena, d->path, name),
+			.size = (uint64_t)st.st_size,
+			.mtime = st.st_mtime,
+		};
+		if (of_exec || n.kind == FTI_NAME_SECTOR)
+			e->name.id = d->above.id;
+	}
+	return dir_done(&w, rc, err);
 }
 
 /* What the directories say in which the root lies: it may be that of a level
