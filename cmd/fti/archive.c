@@ -162,61 +162,62 @@ list_all(struct archive *c, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Remove all but the newest checkpoints of an execution, list[first] to
- * list[end - 1] by id.  The last whole one stays, wherever it is. */
-static int
-prune_exec(struct archive *c, struct fti_sets *in, size_t first, size_t end,
-	   struct error *err)
-{
-	const char *exec = in->list[first].exec, *at = c->fresh.data;
-	size_t kept = 0, len = 0;
-	bool whole = false;
-
-	/* Those that would be archived now. */
-	for (const char *line = NULL; (line = str_line(&at, &len)) != NULL;)
-		kept += len == strlen(exec) && memcmp(line, exec, len) == 0;
-	whole = kept > 0;
-	for (size_t i = end; i-- > first;) {
-		struct fti_set *set = &in->list[i];
-
-		if ((set->level != FTI_ARCHIVE && set->level != FTI_L4) ||
-		    !is_chosen(c, set))
-			continue;
-		if (!whole && fti_set_examine(in, set, true, &c->work, err) < 0)
-			return -1;
-		if (kept < c->keep) {
-			kept++;
-			whole = whole || set->state == FTI_SET_WHOLE;
-			continue;
-		}
-		if (!whole && set->state == FTI_SET_WHOLE) {
-			whole = true;
-			add_set(c, set, NULL);
-			buf_add_str(&c->out, "stays, as the newest that is "
-					     "whole\n");
-			continue;
-		}
-		add_set(c, set, "remove");
-		buf_printf(&c->out, "%s\n",
-			   c->work.dry_run ? "would be removed" : "removed");
-		if (!c->work.dry_run &&
-		    fti_archive_remove(&c->a, set->exec, set->id, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
+/* Remove all but the newest checkpoints of the archive. */
 static int
 prune(struct archive *c, struct error *err)
 {
 	struct fti_sets in = { .count = 0 };
 	int rc = open_archive(c, &in, err);
 
-	for (size_t i = 0, k = 0; rc == 1 && i < in.count; i = k) {
-		while (k < in.count && str_eq(in.list[k].exec, in.list[i].exec))
-			k++;
-		if (prune_exec(c, &in, i, k, err) < 0)
-			rc = -1;
+	/* Of each execution.  The last whole one stays, wherever it is. */
+	for (size_t first = 0, end = 0; rc == 1 && first < in.count;
+	     first = end) {
+		const char *exec = in.list[first].exec, *at = c->fresh.data;
+		size_t kept = 0, len = 0;
+		bool whole = false;
+
+		while (end < in.count && str_eq(in.list[end].exec, exec))
+			end++;
+		/* Those that would be archived now. */
+		for (const char *line = NULL;
+		     (line = str_line(&at, &len)) != NULL;)
+			kept += len == strlen(exec) &&
+				memcmp(line, exec, len) == 0;
+		whole = kept > 0;
+		for (size_t i = end; rc == 1 && i-- > first;) {
+			struct fti_set *set = &in.list[i];
+
+			if ((set->level != FTI_ARCHIVE &&
+			     set->level != FTI_L4) ||
+			    !is_chosen(c, set))
+				continue;
+			if (!whole && fti_set_examine(&in, set, true, &c->work,
+						      err) < 0) {
+				rc = -1;
+				break;
+			}
+			if (kept < c->keep) {
+				kept++;
+				whole = whole || set->state == FTI_SET_WHOLE;
+				continue;
+			}
+			if (!whole && set->state == FTI_SET_WHOLE) {
+				whole = true;
+				add_set(c, set, NULL);
+				buf_add_str(&c->out,
+					    "stays, as the newest that is "
+					    "whole\n");
+				continue;
+			}
+			add_set(c, set, "remove");
+			buf_printf(&c->out, "%s\n",
+				   c->work.dry_run ? "would be removed"
+						   : "removed");
+			if (!c->work.dry_run &&
+			    fti_archive_remove(&c->a, set->exec, set->id, err) <
+				    0)
+				rc = -1;
+		}
 	}
 	fti_sets_free(&in);
 	return rc < 0 ? -1 : 0;

@@ -140,63 +140,28 @@ name_sector(struct run *run, const struct part *p, size_t group)
 /* Sections of the history, where io_mode is by 1000 larger than ckpt_io. */
 #define HISTORY "checkpoint_id."
 
-/* The text of a file of an execution, which fits its new files: config.fti, the
- * list of its nodes, or its history.  `moved`: no differential checkpoints are
- * left. */
-static int
-convert_text(const struct run *run, const char *path, bool moved,
-	     struct buf *out, struct error *err)
-{
-	const enum fti_name_kind kind = fti_name_parse(path_base(path)).kind;
-	const bool posix = run->c->form.posix;
-	const struct fti_ini_value io = { "basic", "ckpt_io", posix ? "1" : "3",
-					  false };
-	struct fti_ini *ini = NULL;
-	const char *section = NULL;
-	int rc = io_read_file(run->sets.tree.fd, path, FTI_INI_MAX, out, err);
-
-	if (rc < 0 || kind == FTI_NAME_TOPOLOGY)
-		return rc;
-	ini = fti_ini_parse(path, out->data, out->len, err);
-	if (ini == NULL)
-		rc = -1;
-	else if (kind != FTI_NAME_HISTORY)
-		rc = fti_ini_set(out, &io, err);
-	for (size_t i = 0; rc == 0 && kind == FTI_NAME_HISTORY &&
-			   (section = fti_ini_section(ini, i)) != NULL;
-	     i++) {
-		const struct fti_ini_value mode = { section, "io_mode",
-						    posix ? "1001" : "1003",
-						    false };
-		const struct fti_ini_value no_dcp = { section, "is_dcp", "0",
-						      false };
-
-		if (!str_starts(section, HISTORY))
-			continue;
-		rc = fti_ini_set(out, &mode, err);
-		if (rc == 0 && moved &&
-		    fti_ini_get(ini, section, "is_dcp") != NULL)
-			rc = fti_ini_set(out, &no_dcp, err);
-	}
-	fti_ini_free(ini);
-	return rc;
-}
-
-/* Copy the files that describe the execution: its nodes, its configuration, its
- * history. */
+/* Copy the files that describe the execution, so that they fit its new files:
+ * its nodes, its configuration, its history. */
 static int
 add_copies(struct run *run, struct error *err)
 {
-	bool moved = false;
+	const bool posix = run->c->form.posix;
+	const struct fti_ini_value io = { "basic", "ckpt_io", posix ? "1" : "3",
+					  false };
+	const char *section = NULL;
+	enum fti_name_kind kind = FTI_NAME_OTHER;
+	bool moved = false; /* then no differential checkpoints are left */
+	int rc = 0;
 
 	for (size_t i = 0; i < run->nparts; i++)
 		moved |= run->parts[i].moved;
-	for (size_t i = 0; i <= run->sets.tree.count; i++) {
+	for (size_t i = 0; rc == 0 && i <= run->sets.tree.count; i++) {
 		const struct fti_entry *e = &run->sets.tree.list[i];
 		const bool config = i == run->sets.tree.count;
 		const char *path = config ? run->sets.tree.config : e->path;
 		struct fti_job *job = &run->texts[run->ntexts];
 		struct buf *to = &run->bufs[run->ntexts];
+		struct fti_ini *ini = NULL;
 
 		if (path == NULL ||
 		    (!config && e->name.kind != FTI_NAME_TOPOLOGY &&
@@ -205,10 +170,36 @@ add_copies(struct run *run, struct error *err)
 		run->ntexts++;
 		job->text = to;
 		place(run, path, job);
-		if (convert_text(run, path, moved, to, err) < 0)
-			return -1;
+		kind = fti_name_parse(path_base(path)).kind;
+		rc = io_read_file(run->sets.tree.fd, path, FTI_INI_MAX, to,
+				  err);
+		if (rc < 0 || kind == FTI_NAME_TOPOLOGY)
+			continue;
+		ini = fti_ini_parse(path, to->data, to->len, err);
+		if (ini == NULL)
+			rc = -1;
+		else if (kind != FTI_NAME_HISTORY)
+			rc = fti_ini_set(to, &io, err);
+		for (size_t k = 0; rc == 0 && kind == FTI_NAME_HISTORY &&
+				   (section = fti_ini_section(ini, k)) != NULL;
+		     k++) {
+			const struct fti_ini_value mode = { section, "io_mode",
+							    posix ? "1001"
+								  : "1003",
+							    false };
+			const struct fti_ini_value no_dcp = { section, "is_dcp",
+							      "0", false };
+
+			if (!str_starts(section, HISTORY))
+				continue;
+			rc = fti_ini_set(to, &mode, err);
+			if (rc == 0 && moved &&
+			    fti_ini_get(ini, section, "is_dcp") != NULL)
+				rc = fti_ini_set(to, &no_dcp, err);
+		}
+		fti_ini_free(ini);
 	}
-	return 0;
+	return rc;
 }
 
 /* --- What is converted --- */
@@ -238,14 +229,31 @@ refuse_set(struct run *run, const struct fti_set *s, const char *why)
 						 next, sizeof(next)));
 }
 
-/* Add the files of all ranks. */
 static void
-add_ranks(struct run *run, struct part *part)
+add_part(struct run *run, struct fti_set *s)
 {
+	struct part *part = &run->parts[run->nparts];
 	struct fti_output *p = &run->c->out;
-	struct fti_set *s = part->set;
+	const bool posix = run->c->form.posix, dcp = s->level == FTI_DCP;
 	char why[64];
 
+	*part = (struct part){
+		.set = s,
+		.first = p->count,
+		.id = dcp ? -1 : (int64_t)s->id,
+		/* Differential files of layout B to F stay what they are in
+		 * these layouts. */
+		.moved = dcp && (posix || run->c->form.to == FTI_A || s->posix),
+		.from = "",
+	};
+	run->nparts++;
+	if (posix && (s->geometry.group_size == 0 || s->groups == 0)) {
+		refuse_set(run, s,
+			   "the size of its groups is not known, which have "
+			   "the metadata of POSIX files (--node-size, "
+			   "--group-size)");
+		return;
+	}
 	for (size_t i = 0; i < s->nranks; i++) {
 		struct fti_rank *r = &s->ranks[i];
 		const struct fti_entry *e = r->parts[FTI_OWN].entry;
@@ -268,32 +276,6 @@ add_ranks(struct run *run, struct part *part)
 		run->items[p->count++] = (struct item){ part, r, 0 };
 		part->before += e->size;
 	}
-}
-
-static void
-add_part(struct run *run, struct fti_set *s)
-{
-	struct part *part = &run->parts[run->nparts];
-	const bool posix = run->c->form.posix, dcp = s->level == FTI_DCP;
-
-	*part = (struct part){
-		.set = s,
-		.first = run->c->out.count,
-		.id = dcp ? -1 : (int64_t)s->id,
-		/* Differential files of layout B to F stay what they are in
-		 * these layouts. */
-		.moved = dcp && (posix || run->c->form.to == FTI_A || s->posix),
-		.from = "",
-	};
-	run->nparts++;
-	if (posix && (s->geometry.group_size == 0 || s->groups == 0)) {
-		refuse_set(run, s,
-			   "the size of its groups is not known, which have "
-			   "the metadata of POSIX files (--node-size, "
-			   "--group-size)");
-		return;
-	}
-	add_ranks(run, part);
 	/* The metadata files of POSIX files. */
 	part->sectors = run->nsectors;
 	for (size_t g = 0; posix && g < s->groups; g++, run->nsectors++) {
@@ -351,21 +333,50 @@ add_parts(struct run *run, struct error *err)
 
 /* --- The run --- */
 
-/* Files of levels 2 and 3 name the sizes of others of their group. */
-static void
-set_sizes(const struct run *run, const struct item *it, struct fti_draft *d)
+static int
+describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
+	 struct error *err)
 {
-	const struct part *p = it->part;
+	struct run *run = arg;
+	struct item *it = &run->items[i];
+	struct part *p = it->part;
 	struct fti_set *s = p->set;
-	const size_t count = s->nranks;
+	struct arena *arena = run->c->out.arena;
+	struct fti_name name = { .kind = FTI_NAME_RANK,
+				 .rank = it->rank->rank };
+	const char *up = NULL;
 	const struct fti_rank *left = NULL;
 	uint64_t largest = 0;
+	struct fti_convert_notes notes;
 
+	if (fti_convert_describe(run->c, r, &run->c->out.items[i].attr, d,
+				 &notes, err) < 0)
+		return -1;
+	/* All ranks must have the id of their names, or the same one. */
+	if (p->id < 0)
+		p->id = r->id;
+	if (r->id != p->id)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: is of checkpoint %" PRId64
+				 ", expected %" PRId64,
+				 r->name, r->id, p->id);
+	if (p->moved) {
+		/* "Global/<exec>/dCP/": it becomes one of L4. */
+		up = fti_tree_dir(arena, it->rank->parts[FTI_OWN].entry->path);
+		up = fti_tree_join(arena, fti_tree_dir(arena, up),
+				   fti_level_dir(FTI_L4));
+		name.id = (uint32_t)p->id;
+		place(run, fti_tree_join(arena, up, fti_name_str(&name)),
+		      &run->c->out.items[i].out);
+	}
+	p->notes.id |= notes.id;
+	p->notes.time |= notes.time;
+	/* Files of levels 2 and 3 name the sizes of others of their group. */
 	if (d->raw || s->geometry.group_size < 2)
-		return;
+		return 0;
 	left = fti_set_neighbour(s, it->rank, true);
-	for (size_t i = p->first; i < p->first + count; i++) {
-		const struct item *other = &run->items[i];
+	for (size_t k = p->first; k < p->first + s->nranks; k++) {
+		const struct item *other = &run->items[k];
 
 		if (other->rank->group == it->rank->group &&
 		    other->size > largest)
@@ -376,53 +387,6 @@ set_sizes(const struct run *run, const struct item *it, struct fti_draft *d)
 	if (s->level == FTI_L3)
 		d->max_fs = (int64_t)largest +
 			    (fti_format(d->layout)->footer ? 8 : 0);
-}
-
-/* All ranks must have the id of their names, or the same one. */
-static int
-check_id(struct run *run, struct item *it, const struct fti_rankfile *r,
-	 struct error *err)
-{
-	struct part *p = it->part;
-	struct fti_job *to = &run->c->out.items[(size_t)(it - run->items)].out;
-	struct arena *arena = run->c->out.arena;
-	struct fti_name name = { .kind = FTI_NAME_RANK,
-				 .rank = it->rank->rank };
-	const char *up = NULL;
-
-	if (p->id < 0)
-		p->id = r->id;
-	if (r->id != p->id)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: is of checkpoint %" PRId64
-				 ", expected %" PRId64,
-				 r->name, r->id, p->id);
-	if (!p->moved)
-		return 0;
-	/* "Global/<exec>/dCP/": it becomes one of L4. */
-	up = fti_tree_dir(arena, it->rank->parts[FTI_OWN].entry->path);
-	up = fti_tree_join(arena, fti_tree_dir(arena, up),
-			   fti_level_dir(FTI_L4));
-	name.id = (uint32_t)p->id;
-	place(run, fti_tree_join(arena, up, fti_name_str(&name)), to);
-	return 0;
-}
-
-static int
-describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
-	 struct error *err)
-{
-	struct run *run = arg;
-	struct item *it = &run->items[i];
-	struct fti_convert_notes notes;
-
-	if (fti_convert_describe(run->c, r, &run->c->out.items[i].attr, d,
-				 &notes, err) < 0 ||
-	    check_id(run, it, r, err) < 0)
-		return -1;
-	it->part->notes.id |= notes.id;
-	it->part->notes.time |= notes.time;
-	set_sizes(run, it, d);
 	return 0;
 }
 

@@ -201,30 +201,6 @@ compare(struct diff *d, struct work *w)
 			     : status;
 }
 
-static int
-run(struct diff *d, struct fti_input *in, char **args, struct work *w)
-{
-	struct error err = ERROR_INIT;
-	int status = STATUS_OK;
-
-	d->seen = mem_calloc(d->nids + 1, sizeof(*d->seen));
-
-	if (fti_input_start(in, &d->in, &err) < 0 ||
-	    fti_input_read(in, args, 2, w, &err) < 0)
-		return app_report(STATUS_OK, &err);
-	if (in->count < 2)
-		return in->status;
-	d->a = &in->list[0];
-	d->b = &in->list[1];
-	for (size_t i = 0; i < 2; i++)
-		if (fti_input_check(&in->list[i], &err) < 0)
-			status = app_report(status, &err);
-	if (status != STATUS_OK)
-		return status;
-	status = error_worse_status(warn_damaged(d->a), warn_damaged(d->b));
-	return error_worse_status(status, compare(d, w));
-}
-
 int
 fti_run_diff(const struct fti_call *call)
 {
@@ -248,10 +224,24 @@ fti_run_diff(const struct fti_call *call)
 	if (count != 2)
 		app_usage("give the two files to compare");
 	d.ids = fti_input_ids(&d.words, &d.nids);
-	if (app_work_start(&w, d.jobs, "scr_fti", &err) < 0)
+	d.seen = mem_calloc(d.nids + 1, sizeof(*d.seen));
+	if (app_work_start(&w, d.jobs, "scr_fti", &err) < 0 ||
+	    fti_input_start(&in, &d.in, &err) < 0 ||
+	    fti_input_read(&in, args, 2, &w, &err) < 0)
 		status = app_report(STATUS_OK, &err);
+	else if (in.count < 2)
+		status = in.status;
 	else
-		status = run(&d, &in, args, &w);
+		for (size_t i = 0; i < 2; i++)
+			if (fti_input_check(&in.list[i], &err) < 0)
+				status = app_report(status, &err);
+	if (status == STATUS_OK) {
+		d.a = &in.list[0];
+		d.b = &in.list[1];
+		status = error_worse_status(warn_damaged(d.a),
+					    warn_damaged(d.b));
+		status = error_worse_status(status, compare(&d, &w));
+	}
 	app_work_end(&w);
 	fti_input_end(&in);
 	json_free(d.variables);

@@ -314,46 +314,14 @@ place(struct extract *x, bool several, struct error *err)
 	return 0;
 }
 
-/* Report what was written, or would be. */
-static int
-tell(const struct extract *x)
-{
-	struct fti_answer a = { .dry_run = x->dry_run };
-	struct buf out = BUF_INIT, path = BUF_INIT;
-
-	for (size_t i = 0; i < x->count; i++) {
-		const struct fti_varfile *it = &x->items[i];
-		const uint64_t size = it->head_size + it->len;
-
-		path_join(&path, str_eq(x->dir, ".") ? "" : x->dir, it->path,
-			  NULL);
-		buf_printf(&out,
-			   "variable %" PRId32 ": %" PRIu64 " bytes %s %s\n",
-			   it->var->id, it->len,
-			   x->dry_run ? "would be written to" : "written to",
-			   str_shown(path.data));
-		fti_answer_file(&a, &(struct report_fti_done){
-					    .path = path.data,
-					    .action = "write",
-					    .kind = "data",
-					    .from = x->path,
-					    .rank = -1,
-					    .size = (int64_t)size,
-				    });
-		a.bytes_read += it->len;
-		a.bytes_written += x->dry_run ? 0 : size;
-	}
-	fti_answer_end(&a);
-	buf_free(&path);
-	return app_print_unless_quiet(&out);
-}
-
 /* --- The verb --- */
 
 static int
 run(struct extract *x)
 {
 	struct error err = ERROR_INIT;
+	struct fti_answer a = { .dry_run = x->dry_run };
+	struct buf out = BUF_INIT, path = BUF_INIT;
 	int status = STATUS_OK, rc = 0;
 
 	x->arena = arena_new();
@@ -382,7 +350,31 @@ run(struct extract *x)
 	if (rc < 0)
 		return app_report(status, &err);
 	app_work_end(&x->w); /* erases the progress line */
-	return error_worse_status(status, tell(x));
+	for (size_t i = 0; i < x->count; i++) {
+		const struct fti_varfile *it = &x->items[i];
+		const uint64_t size = it->head_size + it->len;
+
+		path_join(&path, str_eq(x->dir, ".") ? "" : x->dir, it->path,
+			  NULL);
+		buf_printf(&out,
+			   "variable %" PRId32 ": %" PRIu64 " bytes %s %s\n",
+			   it->var->id, it->len,
+			   x->dry_run ? "would be written to" : "written to",
+			   str_shown(path.data));
+		fti_answer_file(&a, &(struct report_fti_done){
+					    .path = path.data,
+					    .action = "write",
+					    .kind = "data",
+					    .from = x->path,
+					    .rank = -1,
+					    .size = (int64_t)size,
+				    });
+		a.bytes_read += it->len;
+		a.bytes_written += x->dry_run ? 0 : size;
+	}
+	fti_answer_end(&a);
+	buf_free(&path);
+	return error_worse_status(status, app_print_unless_quiet(&out));
 }
 
 int

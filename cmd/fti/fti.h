@@ -9,8 +9,6 @@
 #include <stdint.h>
 
 #include "app.h"
-#include "fti/check.h"
-#include "fti/input.h"
 #include "opt.h"
 #include "work.h"
 

@@ -227,29 +227,6 @@ fti_answer_end(struct fti_answer *a)
 
 /* --- The run --- */
 
-/* The directory below which other files of the checkpoint may be: above
- * [node<k>/]<exec>/<level>, and above that if there are metadata. */
-static void
-root_of(const char *file, bool posix, char *to, size_t size)
-{
-	uint32_t node = 0;
-	int up = 1;
-
-	snprintf(to, size, "%s", file);
-	for (char *slash = NULL; up > 0; up--) {
-		slash = strrchr(to, '/');
-		if (slash == NULL || slash == to) {
-			snprintf(to, size, slash == NULL ? "." : "/");
-			return;
-		}
-		*slash = '\0';
-		if (fti_level_parse(path_base(to)) != FTI_NO_LEVEL)
-			up += posix ? 3 : 2; /* level, execution */
-		else if (up == 1 && fti_name_node(path_base(to), &node))
-			up++;
-	}
-}
-
 int
 fti_output_report(struct error *err)
 {
@@ -265,13 +242,32 @@ refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
 	struct fti_output *p = arg;
 	int status = error_status(err->kind);
 	char root[PATH_MAX], next[ERROR_TEXT_MAX];
+	uint32_t node = 0;
+	int up = 1;
 
 	if (r != NULL && err->kind == ERROR_CORRUPT)
 		status = STATUS_DAMAGED;
 	(void)fti_output_report(err);
 	if (r != NULL && p->status == STATUS_OK && status == STATUS_DAMAGED) {
-		root_of(p->items[i].in, r->described.path != NULL, root,
-			sizeof(root));
+		/* The directory below which other files of the checkpoint may
+		 * be: above [node<k>/]<exec>/<level>, and above that if there
+		 * are metadata. */
+		snprintf(root, sizeof(root), "%s", p->items[i].in);
+		for (; up > 0; up--) {
+			char *slash = strrchr(root, '/');
+
+			if (slash == NULL || slash == root) {
+				snprintf(root, sizeof(root),
+					 slash == NULL ? "." : "/");
+				break;
+			}
+			*slash = '\0';
+			if (fti_level_parse(path_base(root)) != FTI_NO_LEVEL)
+				up += r->described.path != NULL ? 3 : 2;
+			else if (up == 1 &&
+				 fti_name_node(path_base(root), &node))
+				up++;
+		}
 		p->next = arena_strdup(
 			p->arena,
 			report_command("scr_fti scan --checksums", NULL, root,

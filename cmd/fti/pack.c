@@ -45,32 +45,6 @@ struct pack {
 
 /* --- Variables --- */
 
-/* "ID=FILE" */
-static int
-open_var(struct pack *c, const char *arg, struct error *err)
-{
-	struct var *v = &c->vars[c->count];
-	const char *file = strchr(arg, '=');
-	const char *text = NULL;
-	uint64_t skip = 0;
-	int64_t id = 0;
-
-	if (file == NULL)
-		return error_set(err, ERROR_USAGE, "%s: expected ID=FILE", arg);
-	text = arena_strndup(c->out.arena, arg, (size_t)(file - arg));
-
-	if (num_i64(text, 0, INT32_MAX, &id, err) < 0)
-		return error_wrap(err, "%s", arg);
-	if (fti_source_open(&v->file, AT_FDCWD, file + 1, err) < 0)
-		return -1;
-	v->opened = true;
-	if (c->numpy && fti_npy_read(&v->file, &skip, err) < 0)
-		return -1;
-	v->bytes = fti_source_part(&v->file, skip, UINT64_MAX);
-	c->raw[c->count++] = (struct fti_raw){ (int32_t)id, &v->bytes };
-	return 0;
-}
-
 /* --- The file --- */
 
 static int
@@ -82,9 +56,28 @@ run(struct pack *c, char **args, size_t count, struct fti_writer *w,
 		       ini = { .text = &c->text };
 	struct timespec now = { .tv_sec = 0 };
 
-	for (size_t i = 0; i < count; i++)
-		if (open_var(c, args[i], err) < 0)
+	/* "ID=FILE" */
+	for (; c->count < count; c->count++) {
+		struct var *v = &c->vars[c->count];
+		const char *arg = args[c->count], *name = strchr(arg, '=');
+		uint64_t skip = 0;
+		int64_t id = 0;
+
+		if (name == NULL)
+			return error_set(err, ERROR_USAGE,
+					 "%s: expected ID=FILE", arg);
+		if (num_i64(arena_strndup(c->out.arena, arg,
+					  (size_t)(name - arg)),
+			    0, INT32_MAX, &id, err) < 0)
+			return error_wrap(err, "%s", arg);
+		if (fti_source_open(&v->file, AT_FDCWD, name + 1, err) < 0)
 			return -1;
+		v->opened = true;
+		if (c->numpy && fti_npy_read(&v->file, &skip, err) < 0)
+			return -1;
+		v->bytes = fti_source_part(&v->file, skip, UINT64_MAX);
+		c->raw[c->count] = (struct fti_raw){ (int32_t)id, &v->bytes };
+	}
 	if (fti_describe_pack(&c->draft, c->raw, c->count, (unsigned)c->room,
 			      c->form.to, err) < 0)
 		return -1;

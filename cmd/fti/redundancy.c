@@ -58,32 +58,6 @@ start(struct settings *s, const struct fti_call *call, const struct opt *opts,
 
 /* --- Rebuild --- */
 
-static int
-print_rebuild(const struct settings *s, const struct fti_rebuild *r)
-{
-	const struct style style = style_of(STDOUT_FILENO);
-	const bool dry = s->work.dry_run;
-	struct buf out = BUF_INIT;
-
-	if (r->count > 0)
-		report_fti_plan(r, !dry, &out);
-	if (r->values > 0) {
-		report_fti_name(r->set, &out);
-		buf_printf(&out, ": %zu damaged %s %s the metadata%s\n",
-			   str_count(r->values, "value"),
-			   dry ? "in" : "corrected in",
-			   dry ? " to correct" : "");
-	}
-	if (r->count + r->values == 0) {
-		report_fti_name(r->set, &out);
-		buf_add_str(&out, ": nothing to rebuild\n");
-	}
-	if (r->count > 0 && (dry || app_verbosity() > 0))
-		report_fti_plan_files(r->files, r->count, true, &out);
-	(void)style_dress(&style, &out);
-	return app_print_unless_quiet(&out);
-}
-
 /* Put the name of the checkpoint before an error. */
 static int
 report(int status, const struct fti_set *set, struct error *err)
@@ -100,6 +74,9 @@ report(int status, const struct fti_set *set, struct error *err)
 static int
 rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 {
+	const struct style style = style_of(STDOUT_FILENO);
+	const bool dry = s->work.dry_run;
+	struct buf out = BUF_INIT;
 	struct error err = ERROR_INIT;
 	struct fti_rebuild r = { .count = 0 };
 	int status = STATUS_OK;
@@ -119,18 +96,34 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		fti_answer_plan(&s->answer, "rebuild", r.files, r.count);
 		s->answer.bytes_read += r.bytes_read;
 		s->answer.bytes_written += r.bytes_written;
-		status = print_rebuild(s, &r);
+		if (r.count > 0)
+			report_fti_plan(&r, !dry, &out);
+		if (r.values > 0) {
+			report_fti_name(r.set, &out);
+			buf_printf(&out, ": %zu damaged %s %s the metadata%s\n",
+				   str_count(r.values, "value"),
+				   dry ? "in" : "corrected in",
+				   dry ? " to correct" : "");
+		}
+		if (r.count + r.values == 0) {
+			report_fti_name(r.set, &out);
+			buf_add_str(&out, ": nothing to rebuild\n");
+		}
+		if (r.count > 0 && (dry || app_verbosity() > 0))
+			report_fti_plan_files(r.files, r.count, true, &out);
+		(void)style_dress(&style, &out);
+		status = app_print_unless_quiet(&out);
 		if (r.unread > 0) {
 			error_set(&err, ERROR_SYSTEM,
 				  "%zu %s could not be read, and stay: %s",
 				  str_count(r.unread, "file"), r.why);
 			status = report(status, set, &err);
 		}
-		if (s->work.dry_run && r.count + r.values > 0)
+		if (dry && r.count + r.values > 0) {
 			status = error_worse_status(status, STATUS_DAMAGED);
-		if (s->work.dry_run && r.count + r.values > 0 &&
-		    s->line[0] == '\0')
-			fti_next_rebuild(&s->next, sets, set, s->line);
+			if (s->line[0] == '\0')
+				fti_next_rebuild(&s->next, sets, set, s->line);
+		}
 	}
 	/* What FTI still refuses is no success. */
 	if (status == STATUS_OK && r.count + r.values == 0 &&
@@ -138,7 +131,7 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		fti_refuse(&s->next, sets, set, s->line, &err);
 		status = app_report(status, &err);
 	}
-	s->written += s->work.dry_run ? 0 : r.count + r.values;
+	s->written += dry ? 0 : r.count + r.values;
 	fti_rebuild_fini(&r);
 	return status;
 }
@@ -266,37 +259,14 @@ choose(const struct settings *s, struct fti_sets *sets, struct error *err)
 }
 
 static int
-print_protect(const struct settings *s, const struct fti_protect *p)
-{
-	const struct style style = style_of(STDOUT_FILENO);
-	struct buf out = BUF_INIT;
-	const struct fti_set *best = NULL;
-	bool other = false;
-
-	report_fti_protect(p, !s->work.dry_run, &out);
-	if (p->count > 0 && (s->work.dry_run || app_verbosity() > 0))
-		report_fti_plan_files(p->files, p->count, false, &out);
-	/* What FTI restarts from, when the files are there. */
-	best = fti_sets_choice(p->sets, p->from->exec);
-	other = best != NULL && best->level < p->level;
-	buf_printf(&out, "FTI restarts from %s, checkpoint %" PRIu32,
-		   fti_level_name(other ? best->level : p->level),
-		   other ? best->id : p->from->id);
-	if (other)
-		buf_printf(&out,
-			   "; if files of it are lost, from %s, checkpoint "
-			   "%" PRIu32,
-			   fti_level_name(p->level), p->from->id);
-	buf_add_char(&out, '\n');
-	(void)style_dress(&style, &out);
-	return app_print_unless_quiet(&out);
-}
-
-static int
 run_protect(struct settings *s, struct error *err)
 {
 	struct fti_sets sets = { .count = 0 };
 	struct fti_protect p = { .count = 0 };
+	const struct style style = style_of(STDOUT_FILENO);
+	struct buf out = BUF_INIT;
+	const struct fti_set *best = NULL;
+	bool other = false;
 	struct fti_set *from = NULL;
 	int status = STATUS_OK, rc = 0;
 
@@ -322,7 +292,24 @@ run_protect(struct settings *s, struct error *err)
 		s->answer.bytes_read = p.bytes_read;
 		s->answer.bytes_written = p.bytes_written;
 		fti_answer_plan(&s->answer, "write", p.files, p.count);
-		status = print_protect(s, &p);
+		report_fti_protect(&p, !s->work.dry_run, &out);
+		if (p.count > 0 && (s->work.dry_run || app_verbosity() > 0))
+			report_fti_plan_files(p.files, p.count, false, &out);
+		/* What FTI restarts from, when the files are there. */
+		best = fti_sets_choice(p.sets, p.from->exec);
+		other = best != NULL && best->level < p.level;
+		buf_printf(&out, "FTI restarts from %s, checkpoint %" PRIu32,
+			   fti_level_name(other ? best->level : p.level),
+			   other ? best->id : p.from->id);
+		if (other)
+			buf_printf(
+				&out,
+				"; if files of it are lost, from %s, checkpoint "
+				"%" PRIu32,
+				fti_level_name(p.level), p.from->id);
+		buf_add_char(&out, '\n');
+		(void)style_dress(&style, &out);
+		status = app_print_unless_quiet(&out);
 	} else {
 		status = app_report(STATUS_OK, err);
 	}

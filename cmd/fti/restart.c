@@ -139,25 +139,6 @@ add_ids(const struct restart *c, const struct fti_sets *in, struct buf *out)
 				   fti_level_name(in->list[i].level));
 }
 
-/* No such checkpoint: say which there are. */
-static int
-not_there(struct restart *c, struct error *err)
-{
-	const bool hidden = c->r.number > 1;
-	struct buf ids = BUF_INIT;
-
-	if (hidden)
-		set_next(c);
-	add_ids(c, &c->here, &ids);
-	if (c->from != NULL)
-		add_ids(c, &c->there, &ids);
-	error_set(err, ERROR_ABSENT, "%s: no checkpoint %" PRIu64 "%s%s",
-		  c->dir, c->select, ids.data != NULL ? ids.data : "",
-		  hidden ? "; an earlier restart has hidden some" : "");
-	buf_free(&ids);
-	return -1;
-}
-
 static int
 choose(struct restart *c, const struct fti_set **set,
        const struct fti_tree **from, struct error *err)
@@ -165,6 +146,8 @@ choose(struct restart *c, const struct fti_set **set,
 	struct fti_set *best = NULL;
 	struct fti_sets *in = &c->here;
 	struct fti_next n = { .geometry = &c->o, .checksums = true };
+	const bool hidden = c->r.number > 1;
+	struct buf ids = BUF_INIT;
 
 	if (look_in(c, &c->here, false, &best, err) < 0)
 		return -1;
@@ -179,8 +162,20 @@ choose(struct restart *c, const struct fti_set **set,
 			in = &c->there;
 		}
 	}
-	if (best == NULL)
-		return not_there(c, err);
+	/* No such checkpoint: say which there are. */
+	if (best == NULL) {
+		if (hidden)
+			set_next(c);
+		add_ids(c, &c->here, &ids);
+		if (c->from != NULL)
+			add_ids(c, &c->there, &ids);
+		error_set(err, ERROR_ABSENT,
+			  "%s: no checkpoint %" PRIu64 "%s%s", c->dir,
+			  c->select, ids.data != NULL ? ids.data : "",
+			  hidden ? "; an earlier restart has hidden some" : "");
+		buf_free(&ids);
+		return -1;
+	}
 	*set = best;
 	*from = &in->tree;
 	for (size_t i = 0; i < c->here.count; i++) {
@@ -258,41 +253,17 @@ apply(struct restart *c, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Continue an interrupted run. */
-static int
-resume(struct restart *c, struct error *err)
-{
-	if (c->r.id != c->select ||
-	    (c->exec != NULL && !str_eq(c->exec, c->r.exec)) ||
-	    (c->level != 0 && c->level != (uint64_t)c->r.level)) {
-		set_next(c);
-		return error_set(err, ERROR_USAGE,
-				 "%s: a restart from checkpoint %" PRIu32
-				 " was interrupted: undo it, or select that "
-				 "checkpoint again",
-				 c->dir, c->r.id);
-	}
-	if (c->from != NULL &&
-	    fti_open_sets(&c->there, c->from, &c->o, &c->work, err) < 0)
-		return -1;
-	print_steps(c);
-	print_config(c);
-	return c->dry_run ? 0 : apply(c, err);
-}
-
 static int
 select_new(struct restart *c, struct error *err)
 {
 	const struct fti_set *set = NULL;
 	const struct fti_tree *from = NULL;
-	unsigned number = c->r.number;
+	const unsigned number = c->r.number + (c->r.state == FTI_REWIND_DONE);
 	int ready = 0;
 	struct error why = ERROR_INIT;
 	struct buf expected = BUF_INIT;
 	const char *path = NULL;
 
-	if (c->r.state == FTI_REWIND_DONE)
-		number++;
 	c->r.number = number;
 	if (fti_open_sets(&c->here, c->dir, &c->o, &c->work, err) < 0 ||
 	    (c->from != NULL &&
@@ -358,44 +329,56 @@ undo(struct restart *c, struct error *err)
 }
 
 static int
-run_locked(struct restart *c, int fd, struct error *err)
-{
-	const int found = fti_rewind_find(&c->r, fd, c->dir, err);
-
-	if (found < 0)
-		return -1;
-	if (c->undo && found == 0 && !c->dry_run)
-		fti_rewind_forget(&c->r);
-	if (c->undo && found == 0)
-		return error_set(err, ERROR_ABSENT,
-				 "%s: no restart was prepared here: there is "
-				 "nothing to undo",
-				 c->dir);
-	if (c->undo)
-		return undo(c, err);
-	if (c->r.state == FTI_REWIND_UNDOING) {
-		set_next(c);
-		return error_set(err, ERROR_USAGE,
-				 "%s: undoing a restart was interrupted: "
-				 "finish that first",
-				 c->dir);
-	}
-	if (c->r.state == FTI_REWIND_BEGUN)
-		return resume(c, err);
-	return select_new(c, err);
-}
-
-static int
 run(struct restart *c, struct error *err)
 {
 	const int fd = dir_open(AT_FDCWD, c->dir);
-	int lock = -2, rc = 0;
+	int lock = -2, found = 0, rc = 0;
 
 	if (fd < 0)
 		return error_sys(err, "%s: cannot open", c->dir);
 	if (!c->dry_run)
 		lock = lock_take(fd, c->dir, &c->work, err);
-	rc = lock == -1 ? -1 : run_locked(c, fd, err);
+	found = lock == -1 ? -1 : fti_rewind_find(&c->r, fd, c->dir, err);
+	if (found < 0) {
+		rc = -1;
+	} else if (c->undo && found == 0) {
+		if (!c->dry_run)
+			fti_rewind_forget(&c->r);
+		rc = error_set(err, ERROR_ABSENT,
+			       "%s: no restart was prepared here: there is "
+			       "nothing to undo",
+			       c->dir);
+	} else if (c->undo) {
+		rc = undo(c, err);
+	} else if (c->r.state == FTI_REWIND_UNDOING) {
+		set_next(c);
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: undoing a restart was interrupted: "
+			       "finish that first",
+			       c->dir);
+	} else if (c->r.state != FTI_REWIND_BEGUN) {
+		rc = select_new(c, err);
+	} else if (c->r.id != c->select ||
+		   (c->exec != NULL && !str_eq(c->exec, c->r.exec)) ||
+		   (c->level != 0 && c->level != (uint64_t)c->r.level)) {
+		set_next(c);
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: a restart from checkpoint %" PRIu32
+			       " was interrupted: undo it, or select that "
+			       "checkpoint again",
+			       c->dir, c->r.id);
+	} else {
+		/* Continue the interrupted run. */
+		if (c->from != NULL)
+			rc = fti_open_sets(&c->there, c->from, &c->o, &c->work,
+					   err);
+		if (rc == 0) {
+			print_steps(c);
+			print_config(c);
+		}
+		if (rc == 0 && !c->dry_run)
+			rc = apply(c, err);
+	}
 	lock_give(fd, lock);
 	close(fd);
 	return rc;
@@ -404,10 +387,7 @@ run(struct restart *c, struct error *err)
 int
 fti_run_restart(const struct fti_call *call)
 {
-	struct restart c = {
-		.work = { APP_WORK },
-		.out = BUF_INIT,
-	};
+	struct restart c = { .work = { APP_WORK } };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_U64(0, "select", &c.select, "ID", 1, INT32_MAX,

@@ -161,17 +161,6 @@ fti_next_topology(const struct fti_next *n, const struct fti_set *set,
 	return to[0] != '\0';
 }
 
-/* Does FTI refuse files whose parity, which can be computed, it would take? */
-static bool
-lacks_parity(const struct fti_set *set)
-{
-	bool exact = true;
-
-	for (size_t i = 0; i < set->nranks; i++)
-		exact = exact && set->ranks[i].parts[FTI_OWN].exact;
-	return exact && set->level == FTI_L3 && set->unprotected > 0;
-}
-
 void
 fti_next(const struct fti_next *n, const struct fti_sets *s,
 	 char to[static FTI_NEXT_MAX])
@@ -182,8 +171,15 @@ fti_next(const struct fti_next *n, const struct fti_sets *s,
 	for (size_t i = 0; i < s->count; i++) {
 		const struct fti_set *set = &s->list[i];
 		const bool mend = set->state == FTI_SET_REBUILDABLE;
-		const bool refused = set->state == FTI_SET_REFUSED &&
-				     (set->values > 0 || lacks_parity(set));
+		/* Does FTI refuse files whose parity, which can be computed, it
+		 * would take? */
+		bool parity = set->level == FTI_L3 && set->unprotected > 0;
+		bool refused = false;
+
+		for (size_t k = 0; k < set->nranks; k++)
+			parity = parity && set->ranks[k].parts[FTI_OWN].exact;
+		refused = set->state == FTI_SET_REFUSED &&
+			  (set->values > 0 || parity);
 
 		if (set->stuck || (!mend && !refused &&
 				   (set->state != FTI_SET_WHOLE ||
