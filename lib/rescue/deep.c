@@ -45,41 +45,13 @@ is_comparable(const struct plan *p, const struct plan_set *s)
 
 /* --- A block --- */
 
-/* Record the wrong bytes of a string; of data, for each file. */
-static int
-found_string(struct deep *d, const struct compute_block *b,
-	     const unsigned char *differs, struct deep_finding f,
-	     const struct solve_ref *who, struct error *err)
-{
-	const uint64_t start = b->job->from + b->off;
-
-	for (size_t at = 0; at < b->len; at++) {
-		uint64_t end = b->len;
-
-		if (!differs[at])
-			continue;
-		f.first = start + at;
-		f.bytes = 0;
-		if (who != NULL)
-			end = deep_blame(d, &f, b->job, who);
-		end = end < b->len - at ? at + end : b->len;
-		for (; at < end; at++) {
-			f.bytes += differs[at];
-			f.last = differs[at] ? start + at : f.last;
-		}
-		at--;
-		if (deep_found(d, &f, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int
 check_block(void *arg, const struct compute_block *b, struct error *err)
 {
 	struct deep *d = arg;
 	const struct plan_set *s = &d->p->sets[b->set];
 	const struct solve_set set = plan_solve_of(s, NULL);
+	const uint64_t start = b->job->from + b->off;
 	struct deep_finding f = {
 		.set = (uint32_t)b->set,
 		.stripe = b->job->stripe,
@@ -110,8 +82,24 @@ check_block(void *arg, const struct compute_block *b, struct error *err)
 	if (differs == NULL)
 		return 0;
 	rc = scheme_of(s->type)->blame(&set, b, &who, err);
-	if (rc == 0)
-		rc = found_string(d, b, differs, f, who, err);
+	/* Record the wrong bytes of the string; of data, for each file. */
+	for (size_t at = 0; rc == 0 && at < b->len; at++) {
+		uint64_t end = b->len;
+
+		if (!differs[at])
+			continue;
+		f.first = start + at;
+		f.bytes = 0;
+		if (who != NULL)
+			end = deep_blame(d, &f, b->job, who);
+		end = end < b->len - at ? at + end : b->len;
+		for (; at < end; at++) {
+			f.bytes += differs[at];
+			f.last = differs[at] ? start + at : f.last;
+		}
+		at--;
+		rc = deep_found(d, &f, err);
+	}
 	mem_free(differs);
 	return rc;
 }
@@ -188,20 +176,6 @@ count_sets(const struct deep *d)
 	}
 }
 
-/* Was every position of `f` compared in this pass, by surplus strings? */
-static bool
-is_covered(const struct deep *d, const struct deep_finding *f)
-{
-	const struct solve_job *j = NULL;
-
-	for (uint64_t at = f->first; at <= f->last; at = j->from + j->len) {
-		j = deep_job(d, f, at);
-		if (j == NULL)
-			return false;
-	}
-	return true;
-}
-
 static int
 pass(struct deep *d, struct error *err)
 {
@@ -236,9 +210,14 @@ pass(struct deep *d, struct error *err)
 	 * the result, it stays unknown. */
 	for (size_t i = 0; rc == 0 && i < d->nopen; i++) {
 		const struct deep_finding *f = &d->open[i];
+		const struct solve_job *j = NULL;
+		uint64_t at = f->first;
 
-		if (!is_covered(d, f) &&
-		    !plan_can_prove(d->p, &d->p->sets[f->set]))
+		/* Was every position compared in this pass, by surplus
+		 * strings? */
+		while (at <= f->last && (j = deep_job(d, f, at)) != NULL)
+			at = j->from + j->len;
+		if (at <= f->last && !plan_can_prove(d->p, &d->p->sets[f->set]))
 			rc = deep_found(d, f, err);
 	}
 	d->nopen = rc == 0 ? 0 : d->nopen;

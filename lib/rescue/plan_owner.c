@@ -213,30 +213,6 @@ allow_for_clocks(struct planner *w, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/*
- * flush.scr describes a later dataset than the summary.  If a filemap is as new
- * as the later dataset, the summary is left over.  If a scavenge has replaced
- * the data, so are rank2file and containers: see plan_judge_record().
- */
-static void
-choose_descriptor(struct planner *w)
-{
-	const enum descriptor_source later = w->owner.found.later;
-
-	for (size_t i = 0; later != DESCRIPTOR_SOURCES && i < w->nmaps; i++) {
-		const int64_t rank = w->maps[i].rank;
-
-		if (!w->p.ranks[rank].map_known ||
-		    newest_of_map(&w->filemaps[rank]) <
-			    w->owner.found.from[later].view.created_us - SKEW)
-			continue;
-		adopt(w, later);
-		w->owner.is.files = -1;
-		w->p.older_summary = true;
-		return;
-	}
-}
-
 bool
 plan_owner_dates(const struct planner *w, uint32_t rank)
 {
@@ -293,6 +269,7 @@ id_in_path(const char *path)
 int
 plan_owner_maps(struct planner *w, struct error *err)
 {
+	const enum descriptor_source later = w->owner.found.later;
 	bool ours = false, foreign = false;
 
 	/* Some filemaps name files of the cache directory of this dataset:
@@ -314,7 +291,22 @@ plan_owner_maps(struct planner *w, struct error *err)
 	plan_owner_sweep(w);
 	if (!w->owner.known)
 		return 0;
-	choose_descriptor(w);
+	/* flush.scr describes a later dataset than the summary.  If a filemap
+	 * is as new as the later dataset, the summary is left over.  If a
+	 * scavenge has replaced the data, so are rank2file and containers: see
+	 * plan_judge_record(). */
+	for (size_t i = 0; later != DESCRIPTOR_SOURCES && i < w->nmaps; i++) {
+		const int64_t rank = w->maps[i].rank;
+
+		if (!w->p.ranks[rank].map_known ||
+		    newest_of_map(&w->filemaps[rank]) <
+			    w->owner.found.from[later].view.created_us - SKEW)
+			continue;
+		adopt(w, later);
+		w->owner.is.files = -1;
+		w->p.older_summary = true;
+		break;
+	}
 	if (allow_for_clocks(w, err) < 0)
 		return -1;
 	for (size_t i = 0; i < w->nmaps; i++) {

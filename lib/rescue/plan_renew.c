@@ -310,19 +310,6 @@ seat_members(const struct plan *p, struct plan_set *s)
 	return good;
 }
 
-/* Headers are lost together with all that name the rank of a member, or the
- * number of losses. */
-static bool
-lacks_facts(const struct plan_set *s)
-{
-	bool lacks = s->failures == 0;
-
-	for (uint32_t i = 0; i < s->n; i++)
-		lacks = lacks || s->members[i].rank == PLAN_NONE;
-	return s->n == 0 ||
-	       (lacks && s->opened && !s->foreign && s->flaw == NULL);
-}
-
 /* Open and solve a set whose members have ranks, but perhaps no redundancy
  * file.  Returns 1 if the list of a member is unknown. */
 static int
@@ -387,9 +374,16 @@ plan_renew_gone(struct planner *w, struct error *err)
 			return 0;
 	for (uint32_t i = 0; i < w->p.nsets; i++) {
 		const struct plan_set *s = &w->p.sets[i];
+		bool lacks = s->failures == 0;
 
+		/* Are headers lost together with all that name the rank of a
+		 * member, or the number of losses? */
+		for (uint32_t m = 0; m < s->n; m++)
+			lacks = lacks || s->members[m].rank == PLAN_NONE;
+		lacks = s->n == 0 ||
+			(lacks && s->opened && !s->foreign && s->flaw == NULL);
 		if ((s->map || s->n > 0 || w->p.files_missing == 0) &&
-		    redset_is_redundant(s->type) && lacks_facts(s) &&
+		    redset_is_redundant(s->type) && lacks &&
 		    renew_gone(w, i, &done, err) < 0)
 			return -1;
 	}

@@ -314,37 +314,6 @@ unconfirmed(const struct rebuild_run *r, const struct plan_set *s)
 	return false;
 }
 
-/* Check the files that were read only in part.  If a rebuilt file has no
- * checksum, a damaged input would get into it unnoticed. */
-static long
-check_rest(struct rebuild_run *r, struct error *err)
-{
-	if (r->sums == NULL)
-		return 0;
-	memset(r->look, false, r->p->nfiles);
-	for (size_t i = 0; i < r->p->nsets; i++) {
-		const struct plan_set *s = &r->p->sets[i];
-
-		if (s->map || !rebuild_wants(r, s) || !unconfirmed(r, s))
-			continue;
-		for (uint32_t m = 0; m < s->n; m++)
-			for (size_t k = 0; k < s->members[m].list.nfiles; k++) {
-				const struct plan_file *f = plan_member_file(
-					r->p, &s->members[m], k);
-				const size_t at =
-					f ? (size_t)(f - r->p->files) : 0;
-				const uint64_t seen = f ? r->sums[at].seen : 0;
-
-				if (seen == 0 || seen == f->attr.size ||
-				    !f->has_crc || f->state != FILE_PRESENT)
-					continue;
-				r->look[at] = true;
-				r->result->crc_checked++;
-			}
-	}
-	return look_again(r, r->look, err);
-}
-
 long
 rebuild_check_sums(struct rebuild_run *r, struct error *err)
 {
@@ -367,9 +336,32 @@ rebuild_check_sums(struct rebuild_run *r, struct error *err)
 	}
 	if (bad == 0)
 		bad = check_outputs(r, err);
-	if (bad == 0)
-		bad = check_rest(r, err);
-	return bad;
+	if (bad != 0 || r->sums == NULL)
+		return bad;
+	/* Check the files that were read only in part.  If a rebuilt file has
+	 * no checksum, a damaged input would get into it unnoticed. */
+	memset(r->look, false, r->p->nfiles);
+	for (size_t i = 0; i < r->p->nsets; i++) {
+		const struct plan_set *s = &r->p->sets[i];
+
+		if (s->map || !rebuild_wants(r, s) || !unconfirmed(r, s))
+			continue;
+		for (uint32_t m = 0; m < s->n; m++)
+			for (size_t k = 0; k < s->members[m].list.nfiles; k++) {
+				const struct plan_file *f = plan_member_file(
+					r->p, &s->members[m], k);
+				const size_t at =
+					f ? (size_t)(f - r->p->files) : 0;
+				const uint64_t seen = f ? r->sums[at].seen : 0;
+
+				if (seen == 0 || seen == f->attr.size ||
+				    !f->has_crc || f->state != FILE_PRESENT)
+					continue;
+				r->look[at] = true;
+				r->result->crc_checked++;
+			}
+	}
+	return look_again(r, r->look, err);
 }
 
 void
