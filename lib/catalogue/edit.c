@@ -78,31 +78,6 @@ set_current(struct index *ix, const struct index_entry *entry,
 	return index_set_current(ix, entry->name, err);
 }
 
-/* Record the restart point after the change, or what a job takes instead. */
-static void
-note_current(struct catalogue *c, const struct index *ix,
-	     struct catalogue_edit *e)
-{
-	const char *now = index_current(ix);
-	struct buf scratch = BUF_INIT;
-	struct index_entry entry;
-	const char *word = now != NULL ? now : "";
-	int64_t newest[2];
-
-	snprintf(e->current, sizeof(e->current), "%s", word);
-	if (now != NULL && index_find_name(ix, now, &entry, NULL) == 0)
-		word = catalogue_name_word(c, ix, &entry, &scratch);
-	snprintf(e->current_word, sizeof(e->current_word), "%s", word);
-	index_newest(ix, newest);
-	if (now == NULL && newest[0] > 0 &&
-	    index_find_id(ix, newest[0], &entry, NULL) == 0)
-		snprintf(e->next_word, sizeof(e->next_word), "%s",
-			 entry.name != NULL
-				 ? catalogue_name_word(c, ix, &entry, &scratch)
-				 : catalogue_word_str(c, ix, entry.id));
-	buf_free(&scratch);
-}
-
 struct edit_job {
 	struct catalogue *c;
 	struct catalogue_edit *e;
@@ -115,8 +90,11 @@ edit(struct index *ix, void *arg, struct error *err)
 	const struct edit_job *j = arg;
 	struct catalogue_edit *e = j->e;
 	const char *now = index_current(ix);
+	const char *word = NULL;
 	char before[sizeof(e->current)];
+	struct buf scratch = BUF_INIT;
 	struct index_entry entry;
+	int64_t newest[2];
 	int rc = 0;
 
 	snprintf(before, sizeof(before), "%s", now != NULL ? now : "");
@@ -147,7 +125,23 @@ edit(struct index *ix, void *arg, struct error *err)
 	}
 	if (rc < 0)
 		return -1;
-	note_current(j->c, ix, e);
+	/* Record the restart point after the change, or what a job takes
+	 * instead. */
+	now = index_current(ix);
+	word = now != NULL ? now : "";
+	snprintf(e->current, sizeof(e->current), "%s", word);
+	if (now != NULL && index_find_name(ix, now, &entry, NULL) == 0)
+		word = catalogue_name_word(j->c, ix, &entry, &scratch);
+	snprintf(e->current_word, sizeof(e->current_word), "%s", word);
+	index_newest(ix, newest);
+	if (now == NULL && newest[0] > 0 &&
+	    index_find_id(ix, newest[0], &entry, NULL) == 0)
+		snprintf(e->next_word, sizeof(e->next_word), "%s",
+			 entry.name != NULL
+				 ? catalogue_name_word(j->c, ix, &entry,
+						       &scratch)
+				 : catalogue_word_str(j->c, ix, entry.id));
+	buf_free(&scratch);
 	e->moved = strcmp(e->current, before) != 0;
 	return rc;
 }

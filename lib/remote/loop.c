@@ -149,24 +149,6 @@ out:
 	remote_proc_free(run, p);
 }
 
-static void
-start_more(struct remote_run *run)
-{
-	while (run->queue != NULL && run->queue->due <= clock_seconds() &&
-	       run->active < run->fanout && !run->short_of && !run->failed &&
-	       run->nprocs < 2 * (size_t)run->fanout) {
-		size_t room = run->fanout - run->active;
-
-		if (run->ways[run->queue->way].kind != REMOTE_PDSH)
-			room = 1;
-		else if (room > run->waiting)
-			room = run->waiting;
-		else if (run->active > 0 && room < run->fanout / BATCH)
-			return;
-		start(run, room);
-	}
-}
-
 /* --- Reading --- */
 
 /* --- Limits --- */
@@ -278,8 +260,20 @@ remote_loop(struct remote_run *run, struct error *err)
 		}
 		if (!run->ending && run->failed)
 			end_all(run, "out of memory");
-		if (!run->ending)
-			start_more(run);
+		while (!run->ending && run->queue != NULL &&
+		       run->queue->due <= clock_seconds() &&
+		       run->active < run->fanout && !run->short_of &&
+		       !run->failed && run->nprocs < 2 * (size_t)run->fanout) {
+			size_t room = run->fanout - run->active;
+
+			if (run->ways[run->queue->way].kind != REMOTE_PDSH)
+				room = 1;
+			else if (room > run->waiting)
+				room = run->waiting;
+			else if (run->active > 0 && room < run->fanout / BATCH)
+				break;
+			start(run, room);
+		}
 		turn = TURN;
 		for (struct remote_proc *p = run->procs; p != NULL; p = p->next)
 			if (p->pidfd < 0)

@@ -235,11 +235,10 @@ find_owner(const struct jobfiles_flush *f, struct jobfiles_owner *out)
 void
 jobfiles_owner(const char *prefix, struct jobfiles_owner *out)
 {
-	struct jobfiles_flush f = { .count = 0 };
+	struct jobfiles_flush f;
 
-	*out = (struct jobfiles_owner){ .id = "" };
-	if (jobfiles_flush_read(prefix, &f, NULL) == 0)
-		find_owner(&f, out);
+	(void)jobfiles_flush_read(prefix, &f, NULL);
+	find_owner(&f, out);
 	jobfiles_flush_free(&f);
 }
 
