@@ -142,7 +142,7 @@ until_so() {
 	exec 7<"$S/d/file"
 	refuses 2 "in use by process" scr_store rm "$S"
 	exec 7<&-
-	sleep 100 <"$S/d/file" &
+	sleep 100 7<"$S/d/file" &
 	refuses 2 "in use by process $!: end it" scr_store rm "$S"
 	kill $!
 	wait $! 2>/dev/null || true
@@ -181,7 +181,7 @@ printf '%s R\n' $1"
 		[[ $(fact "$S" job_runs) == "$state" ]]
 		calm scr_store gc -q --dry-run "$H"
 		[[ -e $S/file ]]
-		sleep 100 <"$S/file" &
+		sleep 100 7<"$S/file" &
 		if [[ $left == no ]]; then
 			refuses 2 "in use by process $!" scr_store gc "$H"
 			[[ -e $S/file ]]
@@ -255,7 +255,7 @@ printf '%s R\n' $1"
 	[[ $(findmnt -n -o OPTIONS "$S") != *huge=* ]] ||
 		[[ $(fact "$S" page) == $((2 << 20)) ]]
 	calm scr_store umount "$S"
-	[[ ! -e $S ]] && ! grep "$S" /proc/self/mounts
+	[[ ! -e $S && $(</proc/self/mounts) != *"$S"* ]]
 	# One that others mounted stays.
 	mkdir "$S"
 	mount -t tmpfs -o mode=0755 other "$S"
@@ -274,7 +274,7 @@ printf '%s R\n' $1"
 		chown 1234 "$H/target"
 		refuses 1 "belongs to user 1234" scr_store mount --user nobody "$H/target"
 	fi
-	! grep target /proc/self/mounts
+	[[ $(</proc/self/mounts) != *target* ]]
 	if setpriv --reuid=1234 --clear-groups true 2>/dev/null; then
 		chmod 1777 "$H"
 		become 1234
@@ -309,10 +309,10 @@ printf '%s R\n' $1"
 	cc -static -o static p.c
 	cp p setuid
 	chmod u+s setuid
-	head -c 200 p >cut
+	head -c 200 p >part
 	sed 's/^\(....\)\x02/\1\x01/' p >other
 	printf '#!/bin/sh\n' >script
-	chmod +x cut other script
+	chmod +x part other script
 	sed -n '/mkstemp/d; p' p.c >q.c
 	printf 'int main(void) { return 0; }' | cc -x c -o q -
 	rows <<-END
@@ -321,7 +321,7 @@ printf '%s R\n' $1"
 		0|scr_store check ./static|=static: all calls pass by
 		0|scr_store check ./setuid|rights of its owner: all calls pass by
 		0|scr_store check --json ./p|see mkstemp"
-		1|scr_store check ./cut|one;./cut
+		1|scr_store check ./part|one;./part
 		2|scr_store check ./other|one;no program for this processor
 		2|scr_store check ./script|one;a script
 	END
