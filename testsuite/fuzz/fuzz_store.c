@@ -6,10 +6,10 @@
 
 /*
  * The state of a store, damaged while it is used.  The input changes words of a
- * sound one: each ten bytes are the number of a word of the first 16, or of a slot
- * (from 16 on), the slot, and the value.  Whatever it says: opening it, asking for
- * its status, writing, deleting and tending end, and a file has what was written to
- * it.
+ * sound one: each ten bytes are the number of a word of the first 16, or of a
+ * slot (from 16 on), the slot, and the value.  Whatever it says: opening it,
+ * asking for its status, writing, deleting and tending end, and a file has what
+ * was written to it.
  */
 
 #define RECORD 10

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * calls [CASE] - carry out a case in the new directory CASE; without an argument
- * list all of them, "fast" behind those that must have used files of the pool.
+ * calls [CASE] - carry out a case in the new directory CASE; without an
+ * argument list all of them, "fast" behind those that must have used files of
+ * the pool.
  */
 #include "calls.h"
 

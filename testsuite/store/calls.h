@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * calls.h - what programs do with files, as a transcript that is the same in every
- * directory: results, errors, sizes, modes, links, sums of bytes.
+ * calls.h - what programs do with files, as a transcript that is the same in
+ * every directory: results, errors, sizes, modes, links, sums of bytes.
  */
 #ifndef STORE_CALLS_H
 #define STORE_CALLS_H
@@ -25,14 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Large enough for a file of the pool and for a mapped copy, at no border; what is
- * copied by the kernel; what no file of the pool can take. */
+/* Large enough for a file of the pool and for a mapped copy, at no border; what
+ * is copied by the kernel; what no file of the pool can take. */
 #define BIG ((3 << 20) + 77)
 #define SMALL 1000
 #define HUGE_FILE (20 << 20)
 
-/* A case runs in a process and a directory of its own.  `fast`: files of the pool
- * must have been written past the cache in it. */
+/* A case runs in a process and a directory of its own.  `fast`: files of the
+ * pool must have been written past the cache in it. */
 struct call_case {
 	const char *name;
 	bool fast;
@@ -68,8 +68,8 @@ int fd_said(const char *what, int fd);
 /* `n` bytes that depend on `seed`, in one of eight buffers used in turn. */
 const char *data(int seed, size_t n);
 
-/* Print type, mode, links and size of a file, its owner, and the sum of its bytes;
- * by system calls alone. */
+/* Print type, mode, links and size of a file, its owner, and the sum of its
+ * bytes; by system calls alone. */
 void look(const char *path);
 void look_at(int fd, const char *what);
 
@@ -79,7 +79,7 @@ int made(const char *path, int seed, size_t n);
 /* Wait for a child; prints how it ended. */
 void ended(pid_t pid);
 
-/* A function of libc that this version may not have, or only under this name. */
+/* A function of libc that this version may not have, or only so called. */
 void *call_of(const char *name);
 
 #endif /* STORE_CALLS_H */

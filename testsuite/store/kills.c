@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kills DIR PRELOAD ROUNDS SEED - kill writers at random moments.  In each round some
- * threads and processes write files of known bytes below the store DIR, with PRELOAD
- * in them ("": none, and DIR is any directory), and note in shared memory what they
- * begin and what they have done.  They are all killed, tend_once() puts right what
- * is wrong, and then:
- *  - a file has all bytes of writes that returned, and none that was not written;
- *    a closed one is whole, a deleted one gone, a renamed one has one name
- *  - each clean file has size 0, its pages, and zeros in them; nothing is left taken
- *    or dirty; if DIR is a mount point, all its bytes are in files that are there
+ * kills DIR PRELOAD ROUNDS SEED - kill writers at random moments.  In each
+ * round some threads and processes write files of known bytes below the store
+ * DIR, with PRELOAD in them ("": none, and DIR is any directory), and note in
+ * shared memory what they begin and what they have done.  They are all killed,
+ * tend_once() puts right what is wrong, and then:
+ *  - a file has all bytes of writes that returned, and none that was not
+ *    written; a closed one is whole, a deleted one gone, a renamed one has one
+ *    name
+ *  - each clean file has size 0, its pages, and zeros in them; nothing is left
+ *    taken or dirty; if DIR is a mount point, all its bytes are in files that
+ *    are there
  * The first that is not so ends it with status 1, and the round's seed.
  */
 #include <dirent.h>
@@ -378,7 +380,7 @@ static void
 one_round(struct store *s, char **argv, unsigned round, unsigned seed,
 	  struct tend_done *done)
 {
-	/* Mostly a short time: the longer ones see files deleted and recycled. */
+	/* Mostly short: in a longer time files are deleted and recycled. */
 	const unsigned most = round % 4 == 0   ? 60000
 			      : round % 4 == 1 ? 4000
 					       : 15000;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model FILES THREADS OPERATIONS SEED - do random things with files in the working
- * directory, each thread with FILES of its own, and compare them with a model in
- * memory.  At the first difference the last operations of the thread are printed,
- * and the status is 1.
+ * model FILES THREADS OPERATIONS SEED - do random things with files in the
+ * working directory, each thread with FILES of its own, and compare them with a
+ * model in memory.  At the first difference the last operations of the thread
+ * are printed, and the status is 1.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool VERB DIR [ARGUMENT]... - what the tests do with a store, whatever is measured
- * on this machine:
- *     make DIR POOL          make it a store with a pool of POOL bytes
- *     fill DIR SIZE COUNT    add files to the pool, until it has so many; writes of
- *                            16 KiB and more are mapped copies
- *     tend DIR               once
- *     serve DIR SIZE COUNT   both, again and again, until stdin ends
- *     status DIR             as words
+ * tool VERB DIR [ARGUMENT]... - what the tests do with a store, whatever is
+ * measured on this machine:
+ *     make DIR POOL        make it a store with a pool of POOL bytes
+ *     fill DIR SIZE COUNT  add files to the pool, until it has so many; writes
+ *                          of 16 KiB and more are mapped copies
+ *     tend DIR             once
+ *     serve DIR SIZE COUNT  both, again and again, until stdin ends
+ *     status DIR           as words
  *     set DIR FIELD VALUE [SLOT]  a field of the state, for damage
  */
 #include <errno.h>
