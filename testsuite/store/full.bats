@@ -7,8 +7,8 @@ load helper
 
 # small: both are file systems of 24 MiB, most of which the pool has.
 small() {
-	mount -t tmpfs -o size=24m,mode=755 none "$PLAIN" &&
-		mount -t tmpfs -o size=24m,mode=755 none "$STORE" || skip "cannot mount"
+	mount -t tmpfs -o size=24m,mode=755 none "$PLAIN" || skip "cannot mount"
+	mount -t tmpfs -o size=24m,mode=755 none "$STORE"
 	tool make "$STORE" $((20 << 20))
 	tool fill "$STORE" $((4 << 20)) 4
 }
@@ -20,6 +20,7 @@ small() {
 	local dir n
 
 	for dir in "$PLAIN" "$STORE"; do
+		# shellcheck disable=SC2016 # for the shell there
 		(cd "$dir" && preloaded bash -c '
 			for n in 1 2 3 4 5; do
 				dd if=/dev/zero of=large.$n bs=1M count=4 status=none || break

@@ -196,7 +196,7 @@ needs() {
 @test "HDF5's tools" {
 	needs h5import h5repack h5copy h5diff
 	cat >config <<-'END'
-		PATH work/numbers
+		PATH group/numbers
 		INPUT-CLASS TEXTIN
 		INPUT-SIZE 32
 		RANK 1
@@ -210,9 +210,9 @@ needs() {
 		h5import $IN/numbers -c $PWD/config -o a.h5
 		h5repack -l CHUNK=50000 a.h5 b.h5 && h5repack -f GZIP=1 -l CHUNK=1000 a.h5 c.h5
 		h5repack -l CONTI a.h5 e.h5
-		h5copy -i b.h5 -o d.h5 -s /work -d /copied && h5copy -i a.h5 -o d.h5 -s /work -d /again
+		h5copy -i b.h5 -o d.h5 -s /group -d /copied && h5copy -i a.h5 -o d.h5 -s /group -d /again
 		h5diff a.h5 b.h5 && h5diff a.h5 c.h5 && h5diff a.h5 e.h5; echo \$?
-		h5dump -d /work/numbers e.h5 | cksum
+		h5dump -d /group/numbers e.h5 | cksum
 		# The other bytes have times in them.
 		stat -c '%n %s' *.h5; rm *.h5
 	END

@@ -39,6 +39,7 @@ works() {
 		dd if='$BATS_TEST_TMPDIR/bytes' of=two bs=1M status=none &&
 		mv one two && cp two three && rm three &&
 		dd if='$BATS_TEST_TMPDIR/bytes' of=one bs=1M status=none") || failed "$1: programs"
+	# shellcheck disable=SC2153 # another directory
 	timeout 20 "$STORES/tool" tend "$STORE" >/dev/null 2>&1 ||
 		(($? == 1)) || failed "$1: tend"
 	for name in one two; do
