@@ -10,10 +10,10 @@
  * copy takes its name, and it goes to dirty/, for the pool.
  *
  * The copies are in a directory of the store's own, SPILL/HOST-XXXXXX, to which
- * STORE/.scrkit-store/spill leads.  They outlive their links: a program may have
- * copied a link, or moved it out of the store (mv, cp -a).  They are removed by
- * spill_forget(), before libscr deletes its files, and by spill_sweep(), if the
- * user asks for it.
+ * STORE/.scrkit-store/spill leads.  They outlive their links: a program may
+ * have copied a link, or moved it out of the store (mv, cp -a).  They are
+ * removed by spill_forget(), before libscr deletes its files, and by
+ * spill_sweep(), if the user asks for it.
  */
 #ifndef STORE_SPILL_H
 #define STORE_SPILL_H

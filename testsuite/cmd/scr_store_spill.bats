@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # scr_store: files of a store go to a disk; drain; extents.
+# shellcheck disable=SC2016 # scripts for until_so, and for other shells
 
 load helper
 
@@ -62,7 +63,7 @@ moved() {
 			[[ ! -L $f ]]
 		fi || failed "$*: $(ls -l "$S/d")"
 	done
-	[[ $(find ssd -type f | wc -l) == $# ]] || failed "$(find ssd)"
+	[[ $(find ssd -type f | wc -l) == "$#" ]] || failed "$(find ssd)"
 }
 
 # until_so COMMAND...: within half a minute it succeeds.
@@ -227,7 +228,7 @@ let_go() {
 	SHIM_COUNT_FILE=$PWD/count SHIM_START=ssd SHIM_ALL=1 LD_PRELOAD=$SHIM \
 		scr_store gc "$S"
 	moved f1 f2
-	read -r count <count
+	count=$(<count)
 	((count > 30))
 	pick 5 $(seq "$count")
 	for n in "${picked[@]}"; do
@@ -289,7 +290,7 @@ let_go() {
 
 	full
 	SHIM_COUNT_FILE=$PWD/count SHIM_START=ssd LD_PRELOAD=$SHIM scr_store gc "$S"
-	read -r count <count
+	count=$(<count)
 	pick 2 $(seq "$count")
 	for n in "${picked[@]}"; do
 		full
@@ -399,12 +400,12 @@ print("\"crc32\": \"0x%08x\"" % zlib.crc32(open(sys.argv[1], "rb").read()))' "$S
 	drain=$!
 	until_so eval '[[ -n $(find out -name ".scrkit-*") ]]'
 	kill -9 $drain
-	! wait $drain
+	wait $drain && failed "it was not ended"
 	scr_store drain --limit-rate 3M -j 1 "$S" out >told 2>&1 &
 	drain=$!
 	until_so eval '[[ -n $(find out -name "f*") ]]'
 	kill -TERM $drain
-	! wait $drain
+	wait $drain && failed "it was not ended"
 	grep -q stopped told
 	[[ -z $(find out -name '.scrkit-*') ]]
 	shows "were there" scr_store drain "$S" out
@@ -418,7 +419,7 @@ print("\"crc32\": \"0x%08x\"" % zlib.crc32(open(sys.argv[1], "rb").read()))' "$S
 		echo more >>"$f"
 	done
 	kill -TERM $drain
-	! wait $drain
+	wait $drain && failed "it was not ended"
 	grep -q "unfinished" told
 	calm scr_store drain "$S" out
 	sums=$(cd "$S/d" && sha1sum f*)
