@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "buf.h"
 #include "error.h"
 #include "run/child.h"
 #include "store/tend.h"
@@ -73,12 +74,12 @@ static void
 put_first(const char *name, const char *word)
 {
 	const char *is = getenv(name);
-	char *value = NULL;
+	struct buf value = BUF_INIT;
 
-	if (asprintf(&value, "%s%s%s", word, is != NULL ? ":" : "",
-		     is != NULL ? is : "") > 0)
-		(void)setenv(name, value, 1);
-	free(value);
+	(void)buf_printf(&value, "%s%s%s", word, is != NULL ? ":" : "",
+			 is != NULL ? is : "");
+	(void)setenv(name, value.data, 1);
+	buf_free(&value);
 }
 
 /* Run the program, and pass signals on to it.  Returns its exit status. */

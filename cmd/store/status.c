@@ -116,6 +116,7 @@ static const struct fact {
 	{ FACT("memory_free", free), true },
 	{ FACT("clean_bytes", clean), true },
 	{ FACT("dirty_bytes", dirty), true },
+	{ FACT("spilled_bytes", spilled), true },
 	{ FACT("clean_files", clean_files), false },
 	{ FACT("dirty_files", dirty_files), false },
 	{ FACT("taken_files", taken_files), false },
@@ -126,7 +127,7 @@ static const struct fact {
 static void
 add_status(struct table *t, struct json *list, const char *dir,
 	   const struct store_options *o, const struct store_status *st,
-	   uint64_t spilled, int runs)
+	   int runs)
 {
 	static const char *const words[] = { "unknown", "ended", "runs" };
 	struct json *j = json_new_object(), *nodes = json_new_array();
@@ -140,7 +141,6 @@ add_status(struct table *t, struct json *list, const char *dir,
 		if (f->bytes)
 			table_size(t, *is);
 	}
-	table_size(t, spilled);
 	table_cell(t, "%s", o->job[0] == '\0' ? "-" : str_shown(o->job));
 	table_cell(t, "%s", o->job[0] == '\0' ? "-" : words[runs + 1]);
 	for (size_t i = 0; i < 64; i++)
@@ -157,7 +157,6 @@ add_status(struct table *t, struct json *list, const char *dir,
 	json_set_u64(j, "size_limit", o->size);
 	json_set_u64(j, "pool_limit", o->pool);
 	json_set_known_str(j, "spill", o->spill);
-	json_set_u64(j, "spilled_bytes", spilled);
 	json_set_known_str(j, "job_id", o->job);
 	if (runs >= 0)
 		json_set_bool(j, "job_runs", runs == 1);
@@ -185,19 +184,17 @@ store_run_status(const struct store_call *c)
 		struct store_status st;
 		struct store_options o;
 		char dir[STORE_PATH_MAX], path[PATH_MAX];
-		uint64_t spilled = 0;
 
 		if (s != NULL && store_status(s, &st, &err) == 0) {
 			store_options(s, &o);
 			snprintf(dir, sizeof(dir), "%s", store_dir(s));
 			if (spill_dir(s, path)[0] != '\0')
-				(void)io_tree_size(AT_FDCWD, path, &spilled,
+				(void)io_tree_size(AT_FDCWD, path, &st.spilled,
 						   NULL);
 		}
 		store_left(s);
 		if (err.kind == ERROR_NONE)
-			add_status(&t, list, dir, &o, &st, spilled,
-				   job_runs(rm, o.job));
+			add_status(&t, list, dir, &o, &st, job_runs(rm, o.job));
 		status = app_report(status, &err);
 	}
 	table_drop_empty(&t);

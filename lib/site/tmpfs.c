@@ -85,7 +85,7 @@ tmpfs_user(const char *dir)
 	for (size_t i = 0; i < g.gl_pathc && user == 0; i++) {
 		const char *path = g.gl_pathv[i];
 
-		pid = atoi(path + strlen("/proc/"));
+		pid = (int)strtol(path + strlen("/proc/"), NULL, 10);
 		if (pid == getpid())
 			continue;
 		n = readlink(path, to, sizeof(to) - 1);

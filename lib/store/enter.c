@@ -1,13 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* enter.c - which store a name is in. */
+/* enter.c - the stores of a process, and which one a name is in (file.h). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "error.h"
+#include "mem.h"
 #include "path.h"
 #include "store/file.h"
 #include "store/store_impl.h"
+
+#define STORES 8
+
+/* The stores of this process. */
+static struct {
+	_Atomic unsigned count;
+	struct store *list[STORES];
+} stores;
+
+int
+store_use(const char *dir, struct error *err)
+{
+	const unsigned n = atomic_load(&stores.count);
+	struct store *s = NULL;
+
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(dir, stores.list[i]->given) == 0)
+			return 0;
+	if (n == STORES)
+		return error_set(err, ERROR_USAGE, "%s: more than %d stores",
+				 dir, STORES);
+	s = store_open(dir, err);
+	if (s == NULL)
+		return -1;
+	stores.list[n] = s;
+	s->given = mem_strdup(dir);
+	if (s->given == NULL)
+		s->given = s->dir;
+	atomic_store(&stores.count, n + 1);
+	store_moved();
+	return 0;
+}
+
+bool
+store_used(void)
+{
+	return atomic_load_explicit(&stores.count, memory_order_acquire) > 0;
+}
+
+struct store *
+store_at(unsigned i)
+{
+	return i < atomic_load(&stores.count) ? stores.list[i] : NULL;
+}
 
 /* The working directory: in none of the stores, and none is in it?  Its lowest
  * two bits are the answer, the others count changes of it. */

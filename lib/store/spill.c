@@ -206,7 +206,8 @@ move(const struct spiller *sp, const struct name *n, struct error *err)
 	if (o.from >= 0 && offload_lease(&o, F_WRLCK) && o.leased &&
 	    o.is.st_ino == n->is.st_ino && o.is.st_dev == n->is.st_dev &&
 	    store_own(&o.is) && names_slot(sp->s, o.is.st_ino) == NULL &&
-	    spill_path(strcpy(to, sp->dir), path_base(path))) {
+	    spill_path(str_print(to, sizeof(to), "%s", sp->dir),
+		       path_base(path))) {
 		str_print(part, sizeof(part), "%s" PART, to);
 		o.to = open(part, O_WRONLY | O_CREAT | O_EXCL | flags, 0600);
 		rc = o.to < 0 ? error_sys(err, "%s", part) : offload(&o, err);

@@ -55,8 +55,8 @@ int spill_create(const struct store *s, int dir, const char *base, int flags,
 
 /* Write the path of the directory of the copies to `to`; "": there is none. */
 char *spill_dir(const struct store *s, char to[static PATH_MAX]);
-/* Append the name of a new copy of `base` to such a path.  False: there is none,
- * or it is too long. */
+/* Append the name of a new copy of `base` to such a path.  False: there is
+ * none, or it is too long. */
 bool spill_path(char to[static PATH_MAX], const char *base);
 
 /* Remove the copies to which links in `name` below `dirfd` lead, a directory of

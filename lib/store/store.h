@@ -81,6 +81,7 @@ struct store_status {
 	uint64_t least;	       /* bytes from which on a write is a mapped copy;
 			       0: never, it would be slower */
 	uint64_t clean, dirty; /* bytes of the pool */
+	uint64_t spilled;      /* bytes on the disk: for the caller */
 	uint64_t clean_files, dirty_files;
 	uint64_t taken_files;	 /* from the pool, being written */
 	uint64_t orphans;	 /* of these, their process is gone */

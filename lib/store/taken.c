@@ -27,7 +27,6 @@
 #include "store/spill.h"
 #include "store/store_impl.h"
 
-#define STORES 8
 #define TAKEN 256
 
 /* A file, mapped.  `users` counts the threads that use the mapping; -1: the
@@ -49,56 +48,16 @@ struct taken {
 /* All that this process knows.  Signal handlers use it, and the child of a
  * vfork() shares it; there is no lock. */
 static struct {
-	_Atomic unsigned stores;
-	struct store *store[STORES];
 	_Atomic unsigned taken; /* entries in use */
 	_Atomic unsigned top;	/* and all are below this one */
 	struct taken list[TAKEN];
 	struct file_counts counts;
-} here;
-
-int
-store_use(const char *dir, struct error *err)
-{
-	const unsigned n = atomic_load(&here.stores);
-	struct store *s = NULL;
-
-	for (unsigned i = 0; i < n; i++)
-		if (strcmp(dir, here.store[i]->given) == 0)
-			return 0;
-	if (n == STORES)
-		return error_set(err, ERROR_USAGE, "%s: more than %d stores",
-				 dir, STORES);
-	s = store_open(dir, err);
-	if (s == NULL)
-		return -1;
-	here.store[n] = s;
-	s->given = mem_strdup(dir);
-	if (s->given == NULL)
-		s->given = s->dir;
-	for (unsigned i = 0; n == 0 && i < TAKEN; i++)
-		atomic_store(&here.list[i].users, -1);
-	atomic_store(&here.stores, n + 1);
-	store_moved();
-	return 0;
-}
-
-bool
-store_used(void)
-{
-	return atomic_load_explicit(&here.stores, memory_order_acquire) > 0;
-}
+} here = { .list = { [0 ... TAKEN - 1] = { .users = -1 } } };
 
 struct file_counts *
 store_counts(void)
 {
 	return &here.counts;
-}
-
-struct store *
-store_at(unsigned i)
-{
-	return i < atomic_load(&here.stores) ? here.store[i] : NULL;
 }
 
 /* --- Entries --- */
@@ -301,8 +260,8 @@ take(struct store *s, struct slot *l, int dir, const char *base, int flags,
 	return -1;
 }
 
-/* Is a file of the pool there, or a disk, and a large file to be expected?  Most files are
- * small, and get their answer here. */
+/* Is a file of the pool there, or a disk, and a large file to be expected?
+ * Most files are small, and get their answer here. */
 static bool
 worthwhile(const char *path)
 {
