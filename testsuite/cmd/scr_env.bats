@@ -591,7 +591,7 @@ other() {
 		|SCR_CACHE_BASE=$no||failed   directories $here: missing: $no: Not a directory
 		|SCR_CACHE_BASE=$PWD/ro||failed   directories $here: unwritable: $PWD/ro: Read-only
 		|SCR_CACHE_BASE=$PWD/full||failed   directories $here: full: $PWD/full: No space
-		echo STORE=$PWD/c TYPE=MEMORY >p/.scrconf|||warning  store       $PWD/c: not in memory on this machine: in /etc/fstab: scr_store $PWD/c tmpfs
+		echo STORE=/proc TYPE=MEMORY >p/.scrconf|||warning  store       /proc: not in memory on this machine: in /etc/fstab: scr_store /proc tmpfs
 		echo STORE=$PWD/full TYPE=memory >p/.scrconf|||warning  store       $PWD/full: in memory, without huge pages: in
 		echo STORE=$PWD/c TYPE=MEMORY SPILL=$no >p/.scrconf|||warning  spill       $no: Not a directory: make
 		echo CACHEDIR=$PWD/c BYTES=9PB >p/.scrconf|||failed   directories $here: small: $PWD/c:
