@@ -64,7 +64,8 @@ headers() {
 			ln -s "/usr/include/$name" "$to/$name"
 	done
 	# Debian has the parts that depend on the architecture elsewhere.
-	mkdir "$to/arch" "$to/arch/openssl"
+	mkdir -p "$to/arch/openssl" "$to/arch/hwloc"
+	ln -s "/usr/include/$(cc -dumpmachine)/hwloc/autogen" "$to/arch/hwloc"
 	find "/usr/include/$(cc -dumpmachine)" -maxdepth 2 \
 		\( -path '*/openssl/*' -o -name 'hwloc*' -o -name 'zconf*' -o \
 		-name jansson_config.h \) -type f | while read -r name; do

@@ -33,24 +33,38 @@
  * does in its constructor. */
 /* clang-format off */
 #define NAMES(X) \
-	X(open) X(open64) X(openat) X(openat64) X(fopen) X(fopen64) \
-	X(write) X(pwrite) X(pwrite64) X(writev) X(fwrite) \
+	X(open) X(openat) X(fopen) \
+	X(write) X(pwrite) X(writev) X(fwrite) \
 	X(fwrite_unlocked) X(close) X(fclose) X(dup) X(dup2) X(dup3) \
-	X(fcntl) X(fcntl64) X(lockf) X(lockf64) X(unlink) X(unlinkat) \
-	X(mmap) X(mmap64) X(remove) X(rename) X(renameat) X(chdir) X(fchdir)
+	X(fcntl) X(lockf) X(unlink) X(unlinkat) \
+	X(mmap) X(remove) X(rename) X(renameat) X(chdir) X(fchdir)
+#ifdef __GLIBC__
+#define NAMES_64(X) \
+	X(open64) X(openat64) X(fopen64) X(pwrite64) X(fcntl64) X(lockf64) \
+	X(mmap64)
+#else
+#define NAMES_64(X)
+#endif
 /* clang-format on */
 
 static struct {
 	bool found;
 #define MEMBER(name) __typeof__(&name) name;
 	NAMES(MEMBER)
+	NAMES_64(MEMBER)
 } libc;
 
 static void
 find(void)
 {
-#define FIND(name) libc.name = (__typeof__(&name))dlsym(RTLD_NEXT, #name);
+	void *f = NULL;
+
+	/* ISO C has no other way from a pointer to a function. */
+#define FIND(name) \
+	f = dlsym(RTLD_NEXT, #name); \
+	memcpy(&libc.name, &f, sizeof(f));
 	NAMES(FIND)
+	NAMES_64(FIND)
 	libc.found = true;
 }
 
@@ -79,7 +93,6 @@ mode_of(int flags, va_list ap)
 		return fd >= 0 ? fd : LIBC(name)(path, flags, mode); \
 	}
 OPEN(open)
-OPEN(open64)
 
 #define OPENAT(name) \
 	OURS int name(int dir, const char *path, int flags, ...) \
@@ -96,18 +109,11 @@ OPEN(open64)
 		return fd >= 0 ? fd : LIBC(name)(dir, path, flags, mode); \
 	}
 OPENAT(openat)
-OPENAT(openat64)
 
 OURS int
 creat(const char *path, mode_t mode)
 {
 	return open(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
-}
-
-OURS int
-creat64(const char *path, mode_t mode)
-{
-	return creat(path, mode);
 }
 
 /* "w", "w+", with "b", "e" and "x"; others are libc's. */
@@ -140,7 +146,6 @@ fopen_new(const char *path, const char *how)
 		return f != NULL ? f : LIBC(name)(path, how); \
 	}
 FOPEN(fopen)
-FOPEN(fopen64)
 
 /* --- Write --- */
 
@@ -172,7 +177,6 @@ write(int fd, const void *data, size_t n)
 						: done; \
 	}
 PWRITE(pwrite, off_t)
-PWRITE(pwrite64, off64_t)
 
 OURS ssize_t
 writev(int fd, const struct iovec *v, int count)
@@ -295,7 +299,6 @@ dup3(int fd, int to, int flags)
 		return got; \
 	}
 FCNTL(fcntl)
-FCNTL(fcntl64)
 
 #define LOCKF(name, off_type) \
 	OURS int name(int fd, int what, off_type n) \
@@ -304,7 +307,6 @@ FCNTL(fcntl64)
 		return LIBC(name)(fd, what, n); \
 	}
 LOCKF(lockf, off_t)
-LOCKF(lockf64, off64_t)
 
 /* What the program maps, it may write from, or give to others: by the kernel
  * from now on. */
@@ -317,7 +319,6 @@ LOCKF(lockf64, off64_t)
 		return LIBC(name)(at, n, prot, flags, fd, off); \
 	}
 MMAP(mmap, off_t)
-MMAP(mmap64, off64_t)
 
 /* --- Names --- */
 
@@ -382,6 +383,24 @@ fchdir(int fd)
 	store_moved();
 	return rc;
 }
+
+/* --- The same for large files, where they have names of their own --- */
+
+#ifdef __GLIBC__
+OPEN(open64)
+OPENAT(openat64)
+FOPEN(fopen64)
+PWRITE(pwrite64, off64_t)
+FCNTL(fcntl64)
+LOCKF(lockf64, off64_t)
+MMAP(mmap64, off64_t)
+
+OURS int
+creat64(const char *path, mode_t mode)
+{
+	return creat(path, mode);
+}
+#endif
 
 /* --- Start and end --- */
 

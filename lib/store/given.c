@@ -95,8 +95,8 @@ store_unlink(int dirfd, const char *path)
 	if (dir >= 0) {
 		fd = keep(s, dir, base, to);
 		if (fd >= 0) {
-			done = renameat2(dir, base, AT_FDCWD, to,
-					 RENAME_NOREPLACE) == 0;
+			done = store_move(dir, base, AT_FDCWD, to,
+					  RENAME_NOREPLACE) == 0;
 			close(fd);
 		}
 		if (done) {

@@ -169,7 +169,7 @@ swap(const struct spiller *sp, const char *path, const struct offload *o,
 	(void)utimensat(AT_FDCWD, link, times, AT_SYMLINK_NOFOLLOW);
 	if (!offload_holds(o) || lstat(path, &is) < 0 ||
 	    is.st_ino != o->is.st_ino ||
-	    renameat2(AT_FDCWD, link, AT_FDCWD, path, RENAME_EXCHANGE) < 0) {
+	    store_move(AT_FDCWD, link, AT_FDCWD, path, RENAME_EXCHANGE) < 0) {
 		unlink(link);
 		return 0;
 	}
@@ -181,7 +181,7 @@ swap(const struct spiller *sp, const char *path, const struct offload *o,
 	}
 	(void)readlink(path, now, sizeof(now) - 1);
 	if (str_eq(now, to) &&
-	    renameat2(AT_FDCWD, link, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
+	    store_move(AT_FDCWD, link, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
 		unlink(link);
 	return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +92,13 @@ store_slot_orphan(struct state *t, struct slot *l)
 {
 	atomic_store(&l->word, SLOT_TAKEN);
 	store_signal(t);
+}
+
+int
+store_move(int fromdir, const char *from, int todir, const char *to,
+	   unsigned flags)
+{
+	return (int)syscall(SYS_renameat2, fromdir, from, todir, to, flags);
 }
 
 void

@@ -19,6 +19,16 @@
 
 #include "store/store.h"
 
+/* Not in all C libraries, and not all machines have headers of the kernel. */
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#define RENAME_EXCHANGE 2
+#endif
+#ifndef FUTEX_WAIT
+#define FUTEX_WAIT 0
+#define FUTEX_WAKE 1
+#endif
+
 #define STORE_MAGIC "scrkst1" /* with its end, 8 bytes */
 #define STORE_SLOTS 1024
 #define STORE_EARLIER 512
@@ -130,6 +140,10 @@ void store_unlease(int fd);
 #define STORE_WRITE_LEAST ((size_t)8192)
 bool store_put(int fd, unsigned char *base, const void *data, size_t n,
 	       off_t off);
+
+/* renameat2(2), which not every C library has. */
+int store_move(int fromdir, const char *from, int todir, const char *to,
+	       unsigned flags);
 
 /* The stores that this process uses; NULL: no more. */
 struct store *store_at(unsigned i);

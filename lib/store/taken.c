@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -29,8 +30,8 @@
 
 #define TAKEN 256
 
-/* A file, mapped.  `users` counts the threads that use the mapping; -1: the
- * entry is free, or being changed. */
+/* A file, mapped.  `users` is one more than the threads that use the mapping;
+ * 0: the entry is free, -2: being changed. */
 struct taken {
 	_Atomic int users;
 	_Atomic bool going; /* the last user unmaps it */
@@ -52,7 +53,7 @@ static struct {
 	_Atomic unsigned top;	/* and all are below this one */
 	struct taken list[TAKEN];
 	struct file_counts counts;
-} here = { .list = { [0 ... TAKEN - 1] = { .users = -1 } } };
+} here;
 
 struct file_counts *
 store_counts(void)
@@ -77,13 +78,13 @@ acquire(const struct stat *is)
 	for (struct taken *t = here.list; t < here.list + top; t++) {
 		int users = atomic_load(&t->users);
 
-		if (users < 0 || t->ino != is->st_ino || t->dev != is->st_dev ||
+		if (users < 1 || t->ino != is->st_ino || t->dev != is->st_dev ||
 		    t->pid != getpid())
 			continue;
-		while (users >= 0 && !atomic_compare_exchange_weak(
+		while (users >= 1 && !atomic_compare_exchange_weak(
 					     &t->users, &users, users + 1))
 			continue;
-		if (users < 0)
+		if (users < 1)
 			continue;
 		if (t->ino == is->st_ino && t->dev == is->st_dev)
 			return t;
@@ -109,7 +110,7 @@ store_claim(struct store *s, uint64_t size)
 	struct state *t = s->state;
 	unsigned cpu = 0, node = 0;
 
-	(void)getcpu(&cpu, &node);
+	(void)syscall(SYS_getcpu, &cpu, &node, NULL);
 	for (;;) {
 		struct slot *best = NULL;
 		uint64_t score = 0;
@@ -162,7 +163,7 @@ map(struct store *s, struct slot *l, const char *path)
 	/* A child would keep the file in use; it writes by the kernel. */
 	(void)madvise(base, capacity, MADV_DONTFORK);
 	for (; t < here.list + TAKEN; t++) {
-		int none = -1;
+		int none = 0;
 
 		if (atomic_compare_exchange_strong(&t->users, &none, -2))
 			break;
@@ -238,10 +239,10 @@ take(struct store *s, struct slot *l, int dir, const char *base, int flags,
 		(void)store_slot_swap(st, l, SLOT_BUSY, SLOT_TAKEN);
 	}
 	if (fd >= 0 && as_new(fd, t, dir, mode) == 0 &&
-	    renameat2(AT_FDCWD, path, dir, base, RENAME_NOREPLACE) == 0) {
+	    store_move(AT_FDCWD, path, dir, base, RENAME_NOREPLACE) == 0) {
 		t->pattern = store_pattern(base);
 		atomic_fetch_add(&here.taken, 1);
-		atomic_store(&t->users, 0);
+		atomic_store(&t->users, 1);
 		atomic_fetch_add(&here.counts.taken, 1);
 		return fd;
 	}
@@ -255,7 +256,7 @@ take(struct store *s, struct slot *l, int dir, const char *base, int flags,
 	}
 	munmap(t->base, t->capacity);
 	t->ino = 0;
-	atomic_store(&t->users, -1);
+	atomic_store(&t->users, 0);
 	(void)store_slot_swap(st, l, SLOT_TAKEN, SLOT_CLEAN);
 	return -1;
 }
@@ -524,14 +525,14 @@ finish(struct taken *t, int fd)
 		store_slot_orphan(st, t->slot);
 	t->ino = 0;
 	atomic_fetch_sub(&here.taken, 1);
-	atomic_store(&t->users, -1);
+	atomic_store(&t->users, 0);
 }
 
 /* Give back the entry, which its caller acquired, unless a write runs. */
 static void
 give_back(struct taken *t, int fd)
 {
-	int one = 1;
+	int one = 2;
 
 	if (atomic_compare_exchange_strong(&t->users, &one, -2))
 		finish(t, fd);
@@ -576,9 +577,9 @@ store_leave(void)
 
 	for (struct taken *t = here.list;
 	     atomic_load(&here.taken) > 0 && t < here.list + TAKEN; t++) {
-		int none = 0;
+		int none = 1;
 
-		if (atomic_load(&t->users) == 0 && t->pid == getpid() &&
+		if (atomic_load(&t->users) == 1 && t->pid == getpid() &&
 		    atomic_compare_exchange_strong(&t->users, &none, -2))
 			finish(t, -1);
 	}

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/falloc.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,9 +128,9 @@ to_pool(struct store *s, int dirty, const char *name, int fd, unsigned node)
 		atomic_store(&l->before, STORE_NO_WRITE);
 		atomic_store(&l->writing, 0);
 		l->node = node;
-		if (renameat2(dirty, name, AT_FDCWD,
-			      store_pool_path(s, i, path),
-			      RENAME_NOREPLACE) == 0)
+		if (store_move(dirty, name, AT_FDCWD,
+			       store_pool_path(s, i, path),
+			       RENAME_NOREPLACE) == 0)
 			return store_slot_swap(t, l, SLOT_BUSY, SLOT_CLEAN);
 		(void)store_slot_swap(t, l, SLOT_BUSY, SLOT_EMPTY);
 	}
@@ -244,9 +242,9 @@ check_pool(const struct tending *t, struct error *err)
 				continue;
 		}
 		store_dirty_name(dirty, sizeof(dirty));
-		(void)renameat2(fd, entry, AT_FDCWD,
-				store_dirty_path(t->s, dirty, to),
-				RENAME_NOREPLACE);
+		(void)store_move(fd, entry, AT_FDCWD,
+				 store_dirty_path(t->s, dirty, to),
+				 RENAME_NOREPLACE);
 	}
 	for (uint32_t i = 0; i < STORE_SLOTS; i++) {
 		struct slot *l = &st->slot[i];

@@ -175,8 +175,14 @@ KINDS="link up directory-link dangling device hard fifo directory socket other s
 
 @test "a store of another user: neither he nor we use each other's" {
 	become 65534
-	local own=$STORE
+	local own
 
+	# Where he may go, too.
+	rm -rf "${MEMORY:?}"/*
+	MEMORY=$(mktemp -d /dev/shm/scrkit-store.XXXXXX)
+	chmod 755 "$MEMORY"
+	beside "$MEMORY"
+	own=$STORE
 	victim
 	cp "$PRELOAD" "$STORES/tool" "$MEMORY"
 	PRELOAD=$MEMORY/libscr_preload.so
