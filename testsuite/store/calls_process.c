@@ -7,6 +7,10 @@
 
 #include "calls.h"
 
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 extern char **environ;
 
 /* --- Numbers that are used again, behind the back of whoever counts --- */
