@@ -52,7 +52,7 @@ kills() {
 	# It has done what it is for.
 	[[ $(<says) =~ cut\ ([0-9]+).*recycled\ ([0-9]+).*counted\ $times$ ]] || failed
 	((BASH_REMATCH[1] > 0 || times < 1000)) || failed "no file was cut"
-	((BASH_REMATCH[2] > 0)) || failed "no file was recycled"
+	((BASH_REMATCH[2] > 0 || times < 1000)) || failed "no file was recycled"
 }
 
 @test "writers killed at random moments" {
