@@ -157,14 +157,14 @@ $O/links: $O/bin/scr_env Makefile
 	$Qfor n in $(RUN_LINKS); do ln -sf scr_run $O/bin/$$n || exit 1; done
 	$Qtouch $@
 $O/test/%: $O/testsuite/unit/%.o $O/libtest.a $O/scr.a $O/libcore.a
-	$(link) -lhwloc $(MPI_LIBS)
+	$(link) -lhwloc $(MPI_LIBS) -ldl
 $(filter $O/mpi/app_%,$(MPIS)): $O/testsuite/mpi/shared.o
 $O/mpi/app_%: $O/testsuite/mpi/app_%.o $O/libscr.so
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -Wl,-rpath,'$$ORIGIN/..' -o $@ \
 		$^ $(MPI_LIBS) -ldl
 $O/mpi/%: $O/testsuite/mpi/%.o $O/scr.a $O/libtest.a $O/libcore.a
-	$(link) -lhwloc $(MPI_LIBS)
+	$(link) -lhwloc $(MPI_LIBS) -ldl
 $(GENPY): testsuite/gen/gen_meta.py
 	$Qmkdir -p $(@D) && ln -sf "$(CURDIR)/$<" $@
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
