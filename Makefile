@@ -171,7 +171,7 @@ $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
 	$(link)
 $O/store/calls: $(call obj,$(wildcard testsuite/store/calls_*.c))
 $O/store/%: $O/testsuite/store/%.o $O/libcore.a
-	$(link) -ldl
+	$(link) -ldl -lrt
 $O/bench/%: $O/testsuite/bench/%.o $(BENCHLIB) $O/libcore.a
 	$(link)
 $O/fuzz/replay: $(call obj,$(wildcard testsuite/fuzz/*.c)) $O/libtest.a $O/libcore.a
