@@ -11,7 +11,7 @@
 #include "hash.h"
 #include "str.h"
 
-static const struct fti_verb verbs[] = {
+static const struct app_action verbs[] = {
 	{ "scan", "[OPTION]... [DIR]",
 	  "report the checkpoints below a directory", fti_run_scan },
 	{ "list", "[OPTION]... FILE|DIR...", "print the variables of files",
@@ -56,7 +56,7 @@ static const char exit_status[] =
 	"refused by FTI,\nbut no data are lost; 4 data are lost.";
 
 char **
-fti_start(const struct fti_call *c, const struct opt *opts, int *count)
+fti_start(const struct app_call *c, const struct opt *opts, int *count)
 {
 	char usage[256];
 	const struct app_info info = {
@@ -81,46 +81,15 @@ fti_start(const struct fti_call *c, const struct opt *opts, int *count)
 	return args;
 }
 
-static int
-without_verb(int argc, char **argv)
+int
+main(int argc, char **argv)
 {
-	const struct opt opts[] = { OPT_END };
-	struct app_verb list[VERBS + 1] = { { NULL, NULL } };
-	const char *names[VERBS + 1] = { NULL }, *meant = NULL;
 	const struct app_info info = {
 		.name = "scr_fti",
 		.summary = "look at, verify and rescue checkpoint files of FTI",
 		.usage = "VERB [OPTION]... [ARGUMENT]...",
-		.verbs = list,
 		.notes = exit_status,
 	};
-	int count = 0;
 
-	for (size_t i = 0; i < VERBS; i++) {
-		list[i] = (struct app_verb){ verbs[i].name, verbs[i].summary };
-		names[i] = verbs[i].name;
-	}
-	argv = app_start(&info, argc, argv, opts, &count);
-	if (count == 0)
-		app_usage("no verb given");
-	meant = str_meant(argv[0], names);
-	if (meant != NULL && str_eq(meant, argv[0]))
-		app_usage("%s: give the verb before all options", meant);
-	if (meant != NULL)
-		app_usage("%s: no such verb; did you mean %s?", argv[0], meant);
-	app_usage("%s: no such verb", argv[0]);
-}
-
-int
-main(int argc, char **argv)
-{
-	struct fti_call c = { .argc = argc - 1, .argv = argv + 1 };
-
-	for (size_t i = 0; argc > 1 && i < VERBS; i++)
-		if (str_eq(argv[1], verbs[i].name)) {
-			c.verb = &verbs[i];
-			app_catch_signals();
-			return app_finish(c.verb->run(&c));
-		}
-	return without_verb(argc, argv);
+	return app_verb_run(&info, verbs, VERBS, argc, argv);
 }

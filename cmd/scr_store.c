@@ -9,7 +9,7 @@
 #include "store/verbs.h"
 #include "str.h"
 
-static const struct store_verb verbs[] = {
+static const struct app_action verbs[] = {
 	{ "mount", "[OPTION]... DIR",
 	  "make a directory a store, mounting a memory file system if allowed",
 	  store_run_mount },
@@ -44,7 +44,7 @@ static const char exit_status[] =
 	"program.";
 
 char **
-store_start(const struct store_call *c, const struct opt *opts, int *count)
+store_start(const struct app_call *c, const struct opt *opts, int *count)
 {
 	char usage[256];
 	const struct app_info info = {
@@ -61,47 +61,16 @@ store_start(const struct store_call *c, const struct opt *opts, int *count)
 	return app_start(&info, c->argc, c->argv, opts, count);
 }
 
-static int
-without_verb(int argc, char **argv)
+int
+main(int argc, char **argv)
 {
-	const struct opt opts[] = { OPT_END };
-	struct app_verb list[VERBS + 1] = { { NULL, NULL } };
-	const char *names[VERBS + 1] = { NULL }, *meant = NULL;
 	const struct app_info info = {
 		.name = "scr_store",
 		.summary = "make and look after stores: checkpoints in memory "
 			   "at the speed of memory",
 		.usage = "VERB [OPTION]... [ARGUMENT]...",
-		.verbs = list,
 		.notes = exit_status,
 	};
-	int count = 0;
 
-	for (size_t i = 0; i < VERBS; i++) {
-		list[i] = (struct app_verb){ verbs[i].name, verbs[i].summary };
-		names[i] = verbs[i].name;
-	}
-	argv = app_start(&info, argc, argv, opts, &count);
-	if (count == 0)
-		app_usage("no verb given");
-	meant = str_meant(argv[0], names);
-	if (meant != NULL && str_eq(meant, argv[0]))
-		app_usage("%s: give the verb before all options", meant);
-	if (meant != NULL)
-		app_usage("%s: no such verb; did you mean %s?", argv[0], meant);
-	app_usage("%s: no such verb", argv[0]);
-}
-
-int
-main(int argc, char **argv)
-{
-	struct store_call c = { .argc = argc - 1, .argv = argv + 1 };
-
-	for (size_t i = 0; argc > 1 && i < VERBS; i++)
-		if (str_eq(argv[1], verbs[i].name)) {
-			c.verb = &verbs[i];
-			app_catch_signals();
-			return app_finish(c.verb->run(&c));
-		}
-	return without_verb(argc, argv);
+	return app_verb_run(&info, verbs, VERBS, argc, argv);
 }

@@ -29,6 +29,20 @@ struct app_verb {
 	const char *summary; /* one clause */
 };
 
+struct app_call;
+
+/* A verb that is the first argument: a command of its own. */
+struct app_action {
+	const char *name, *usage, *summary;
+	int (*run)(const struct app_call *c); /* returns an exit status */
+};
+
+struct app_call {
+	const struct app_action *verb;
+	int argc; /* of the verb: argv[0] is its name */
+	char **argv;
+};
+
 struct app_info {
 	const char *name;    /* "scr_index" */
 	const char *summary; /* one clause for --help */
@@ -49,6 +63,11 @@ struct app_info {
  */
 char **app_start(const struct app_info *info, int argc, char **argv,
 		 const struct opt *opts, int *count);
+
+/* For main(): run the verb that the command line names, which calls app_start(),
+ * and app_finish().  `info` is that of the command without a verb. */
+int app_verb_run(const struct app_info *info, const struct app_action *verbs,
+		 size_t count, int argc, char **argv);
 
 /* The verbosity: -1 with -q, 0 by default, 1 with -v, 2 with -vv. */
 int app_verbosity(void);

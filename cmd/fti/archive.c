@@ -254,7 +254,7 @@ run(struct archive *c, struct error *err)
 }
 
 int
-fti_run_archive(const struct fti_call *call)
+fti_run_archive(const struct app_call *call)
 {
 	struct archive c = { .work = { APP_WORK } };
 	const struct opt opts[] = {

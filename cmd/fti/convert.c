@@ -173,7 +173,7 @@ convert_files(struct fti_convert *c, char **files, size_t count,
 /* --- The verb --- */
 
 int
-fti_run_convert(const struct fti_call *call)
+fti_run_convert(const struct app_call *call)
 {
 	struct fti_convert c = {
 		.o.in = FTI_INPUT_ALL,

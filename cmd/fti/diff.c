@@ -202,7 +202,7 @@ compare(struct diff *d, struct work *w)
 }
 
 int
-fti_run_diff(const struct fti_call *call)
+fti_run_diff(const struct app_call *call)
 {
 	struct diff d = { .in = FTI_INPUT_ALL };
 	const struct opt opts[] = {

@@ -378,7 +378,7 @@ run(struct extract *x)
 }
 
 int
-fti_run_extract(const struct fti_call *call)
+fti_run_extract(const struct app_call *call)
 {
 	struct extract x = { .in = FTI_INPUT_ALL,
 			     .dirfd = -1,

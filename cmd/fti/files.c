@@ -100,7 +100,7 @@ look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
 }
 
 int
-fti_run_look(const struct fti_call *call)
+fti_run_look(const struct app_call *call)
 {
 	const char *verb = call->verb->name;
 	struct look l = {

@@ -16,38 +16,25 @@ struct error;
 struct fti_set;
 struct fti_sets;
 
-/* The call of a verb. */
-struct fti_call {
-	const struct fti_verb *verb;
-	int argc;
-	char **argv;
-};
-
-struct fti_verb {
-	const char *name;
-	const char *usage, *summary;
-	int (*run)(const struct fti_call *c); /* returns an exit status */
-};
-
 /* The end of the options of a verb. */
 #define FTI_WORK_OPTIONS(jobs) OPT_GROUP("Work"), APP_OPT_JOBS(jobs), OPT_END
 
 /* app_start() for a verb: parse the options, set *count and return the other
  * arguments. */
-char **fti_start(const struct fti_call *c, const struct opt *opts, int *count);
+char **fti_start(const struct app_call *c, const struct opt *opts, int *count);
 
-int fti_run_look(const struct fti_call *c); /* list, dump, verify */
-int fti_run_extract(const struct fti_call *c);
-int fti_run_diff(const struct fti_call *c);
-int fti_run_scan(const struct fti_call *c);
-int fti_run_repair(const struct fti_call *c);
-int fti_run_compact(const struct fti_call *c);
-int fti_run_convert(const struct fti_call *c);
-int fti_run_pack(const struct fti_call *c);
-int fti_run_rebuild(const struct fti_call *c);
-int fti_run_protect(const struct fti_call *c);
-int fti_run_restart(const struct fti_call *c);
-int fti_run_archive(const struct fti_call *c);
+int fti_run_look(const struct app_call *c); /* list, dump, verify */
+int fti_run_extract(const struct app_call *c);
+int fti_run_diff(const struct app_call *c);
+int fti_run_scan(const struct app_call *c);
+int fti_run_repair(const struct app_call *c);
+int fti_run_compact(const struct app_call *c);
+int fti_run_convert(const struct app_call *c);
+int fti_run_pack(const struct app_call *c);
+int fti_run_rebuild(const struct app_call *c);
+int fti_run_protect(const struct app_call *c);
+int fti_run_restart(const struct app_call *c);
+int fti_run_archive(const struct app_call *c);
 
 /* --- input.c --- */
 

@@ -108,7 +108,7 @@ run(struct pack *c, char **args, size_t count, struct fti_writer *w,
 }
 
 int
-fti_run_pack(const struct fti_call *call)
+fti_run_pack(const struct app_call *call)
 {
 	struct pack c = { .id = -1 };
 	const char *id = NULL;

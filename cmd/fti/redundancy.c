@@ -35,7 +35,7 @@ struct settings {
 
 /* Start what an option set and arguments describe. */
 static int
-start(struct settings *s, const struct fti_call *call, const struct opt *opts,
+start(struct settings *s, const struct app_call *call, const struct opt *opts,
       int (*run)(struct settings *s, struct error *err))
 {
 	struct error err = ERROR_INIT;
@@ -199,7 +199,7 @@ run_rebuild(struct settings *s, struct error *err)
 }
 
 int
-fti_run_rebuild(const struct fti_call *call)
+fti_run_rebuild(const struct app_call *call)
 {
 	struct settings s = { .work = { APP_WORK } };
 	const struct opt opts[] = {
@@ -319,7 +319,7 @@ run_protect(struct settings *s, struct error *err)
 }
 
 int
-fti_run_protect(const struct fti_call *call)
+fti_run_protect(const struct app_call *call)
 {
 	struct settings s = { .work = { APP_WORK } };
 	const struct opt opts[] = {

@@ -385,7 +385,7 @@ run(struct restart *c, struct error *err)
 }
 
 int
-fti_run_restart(const struct fti_call *call)
+fti_run_restart(const struct app_call *call)
 {
 	struct restart c = { .work = { APP_WORK } };
 	const struct opt opts[] = {

@@ -119,7 +119,7 @@ planned_repair(void *arg, size_t i, const struct fti_rankfile *r,
 }
 
 int
-fti_run_repair(const struct fti_call *call)
+fti_run_repair(const struct app_call *call)
 {
 	struct repair c = { .o.in = FTI_INPUT_ALL, .id = -1 };
 	struct fti_remake m = {
@@ -238,7 +238,7 @@ total(void *arg, struct buf *out)
 }
 
 int
-fti_run_compact(const struct fti_call *call)
+fti_run_compact(const struct app_call *call)
 {
 	struct compact c = { .o.in = FTI_INPUT_ALL, .out.total = total };
 	struct fti_remake m = {

@@ -17,7 +17,7 @@
 #include "style.h"
 
 int
-fti_run_scan(const struct fti_call *call)
+fti_run_scan(const struct app_call *call)
 {
 	struct fti_sets_options o = { .heads = false };
 	struct fti_next n = { .geometry = &o };

@@ -150,7 +150,7 @@ measure(const struct bench *b, unsigned processes, double best[WAYS],
 }
 
 int
-store_run_bench(const struct store_call *c)
+store_run_bench(const struct app_call *c)
 {
 	uint64_t sizes[] = { UINT64_C(64) << 20, UINT64_C(512) << 20 };
 	const struct opt opts[] = {

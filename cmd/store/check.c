@@ -115,7 +115,7 @@ read_bindings(const char *text, struct buf *out)
 }
 
 int
-store_run_check(const struct store_call *c)
+store_run_check(const struct app_call *c)
 {
 	const struct opt opts[] = { OPT_END };
 	const struct remote_options o = { .kind = REMOTE_LOCAL,

@@ -73,7 +73,7 @@ report(const char *to, const struct drained *d)
 }
 
 int
-store_run_drain(const struct store_call *c)
+store_run_drain(const struct app_call *c)
 {
 	const struct sched_param none = { .sched_priority = 0 };
 	struct error err = ERROR_INIT;

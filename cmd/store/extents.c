@@ -86,7 +86,7 @@ out:
 }
 
 int
-store_run_extents(const struct store_call *c)
+store_run_extents(const struct app_call *c)
 {
 	const struct opt opts[] = { OPT_END };
 	struct error err = ERROR_INIT;

@@ -86,12 +86,19 @@ store_set(const char *dir, const struct store_given *given, bool change,
 				   .pool = given->pool,
 				   .spill_size = given->spill_size,
 				   .spill_rate = given->spill_rate };
+	/* The store of a job that does not run would be removed at once. */
+	struct resmgr *rm =
+		given->job[0] != '\0' ? resmgr_open(NULL, NULL, NULL) : NULL;
 	struct store *s = NULL;
 	int rc = 0;
 
-	if (lock < 0 || flock(lock, LOCK_EX) < 0)
+	if (rm != NULL && resmgr_runs(rm, given->job) == 0)
+		rc = error_set(err, ERROR_USAGE, "--job: job %s does not run",
+			       given->job);
+	resmgr_close(rm);
+	if (rc == 0 && (lock < 0 || flock(lock, LOCK_EX) < 0))
 		rc = error_sys(err, "%s: cannot make or open it", dir);
-	else if (!change)
+	else if (rc == 0 && !change)
 		s = store_open(dir, NULL);
 	snprintf(o.job, sizeof(o.job), "%s", given->job);
 	snprintf(o.spill, sizeof(o.spill), "%s", given->spill);
@@ -168,7 +175,7 @@ make_place(const char *dir, uint64_t size, const struct passwd *owner,
 }
 
 int
-store_run_mount(const struct store_call *c)
+store_run_mount(const struct app_call *c)
 {
 	struct store_given given = { .job = "", .spill = "" };
 	struct passwd self = { .pw_uid = geteuid(), .pw_gid = getegid() };
@@ -184,7 +191,6 @@ store_run_mount(const struct store_call *c)
 	struct store_status st = { .page = 0 };
 	struct buf dir = BUF_INIT;
 	struct store *s = NULL;
-	struct resmgr *rm = NULL;
 	struct tmpfs fs;
 	int count = 0;
 	char **args = store_start(c, opts, &count);
@@ -193,12 +199,6 @@ store_run_mount(const struct store_call *c)
 		app_usage("give one directory");
 	if (user != NULL && (owner = getpwnam(user)) == NULL)
 		app_usage("--user: no user %s", user);
-	/* The store would end at once. */
-	rm = resmgr_open(NULL, NULL, NULL);
-	if (rm != NULL && given.job[0] != '\0' &&
-	    resmgr_runs(rm, given.job) == 0)
-		app_usage("--job: job %s does not run", given.job);
-	resmgr_close(rm);
 	if (path_absolute(args[0], &dir, &err) == 0 &&
 	    make_place(dir.data, given.size, owner, &err) == 0 &&
 	    take_rights(dir.data, &err) == 0 &&
@@ -283,7 +283,7 @@ store_remove(const char *given, bool force, struct error *err)
 }
 
 int
-store_run_rm(const struct store_call *c)
+store_run_rm(const struct app_call *c)
 {
 	bool force = false;
 	const struct opt opts[] = {
@@ -313,7 +313,7 @@ stop(void *unused)
 }
 
 int
-store_run_populate(const struct store_call *c)
+store_run_populate(const struct app_call *c)
 {
 	struct tend_populate p = { .stop = stop };
 	const struct opt opts[] = {

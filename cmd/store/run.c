@@ -117,7 +117,7 @@ run(char **argv, struct tender *t)
 }
 
 int
-store_run_run(const struct store_call *c)
+store_run_run(const struct app_call *c)
 {
 	struct store_given given = { .job = "", .spill = "" };
 	const char *dir = NULL;

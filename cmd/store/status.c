@@ -164,7 +164,7 @@ add_status(struct table *t, struct json *list, const char *dir,
 }
 
 int
-store_run_status(const struct store_call *c)
+store_run_status(const struct app_call *c)
 {
 	const struct opt opts[] = { OPT_END };
 	struct json *list = json_new_array();
@@ -211,7 +211,7 @@ store_run_status(const struct store_call *c)
 /* --- gc --- */
 
 int
-store_run_gc(const struct store_call *c)
+store_run_gc(const struct app_call *c)
 {
 	bool dry_run = false, unlinked = false;
 	const struct opt opts[] = {

@@ -14,28 +14,15 @@
 
 struct error;
 
-/* The call of a verb. */
-struct store_call {
-	const struct store_verb *verb;
-	int argc;
-	char **argv;
-};
-
-struct store_verb {
-	const char *name;
-	const char *usage, *summary;
-	int (*run)(const struct store_call *c); /* returns an exit status */
-};
-
 /* app_start() for a verb: parse the options, set *count (or NULL) and return
  * the other arguments. */
-char **store_start(const struct store_call *c, const struct opt *opts,
+char **store_start(const struct app_call *c, const struct opt *opts,
 		   int *count);
 
 /* make.c */
-int store_run_mount(const struct store_call *c);
-int store_run_rm(const struct store_call *c);
-int store_run_populate(const struct store_call *c);
+int store_run_mount(const struct app_call *c);
+int store_run_rm(const struct app_call *c);
+int store_run_populate(const struct app_call *c);
 
 /* The options of a store as given; 0 and "": not given. */
 struct store_given {
@@ -78,8 +65,8 @@ void store_left(struct store *s);
 int store_remove(const char *dir, bool force, struct error *err);
 
 /* status.c */
-int store_run_status(const struct store_call *c);
-int store_run_gc(const struct store_call *c);
+int store_run_status(const struct app_call *c);
+int store_run_gc(const struct app_call *c);
 
 /* Add the stores that the arguments name; else $SCR_STORE; else the STORE lines
  * with TYPE=MEMORY of the configuration.  For a directory that is none: those
@@ -88,16 +75,16 @@ void store_names(struct opt_list *to, char **args);
 void store_names_free(struct opt_list *l);
 
 /* run.c */
-int store_run_run(const struct store_call *c);
+int store_run_run(const struct app_call *c);
 
 /* Write the path of libscr_preload.so to `to`: beside the running program, else
  * where it was to be installed. */
 bool store_preload(char to[static PATH_MAX], struct error *err);
 
 /* The others */
-int store_run_drain(const struct store_call *c);
-int store_run_extents(const struct store_call *c);
-int store_run_check(const struct store_call *c);
-int store_run_bench(const struct store_call *c);
+int store_run_drain(const struct app_call *c);
+int store_run_extents(const struct app_call *c);
+int store_run_check(const struct app_call *c);
+int store_run_bench(const struct app_call *c);
 
 #endif /* CMD_STORE_VERBS_H */

@@ -173,8 +173,13 @@ printf '%s R\n' $1"
 # Each row: the job of the store, the jobs that run, is it still there, and its state.
 @test "gc: stores of jobs that have ended go, and nothing else" {
 	export SLURM_JOB_ID=7
+	slurm 7
+	ends 1 scr_store run --store "$S" --job 99 true
+	assert_stderr_one_line "job 99 does not run"
+	[[ ! -e $S/.scrkit-store ]]
 	while IFS='|' read -r job jobs left state; do
 		echo "$job, $jobs"
+		slurm "${job:-7}"
 		scr_store run --store "$S" ${job:+--job "$job"} true
 		: >"$S/file"
 		slurm "$jobs"
