@@ -210,7 +210,7 @@ printf '%s R\n' $1"
 		8|-|yes|null
 	END
 	slurm 7
-	misused "job 8 does not run" scr_store mount --job 8 "$S"
+	refuses 2 "job 8 does not run" scr_store mount --job 8 "$S"
 }
 
 @test "a store of another user is refused; root has no more rights in it than its owner" {
