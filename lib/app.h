@@ -64,8 +64,8 @@ struct app_info {
 char **app_start(const struct app_info *info, int argc, char **argv,
 		 const struct opt *opts, int *count);
 
-/* For main(): run the verb that the command line names, which calls app_start(),
- * and app_finish().  `info` is that of the command without a verb. */
+/* For main(): run the verb that the command line names, which calls
+ * app_start(), and app_finish().  `info` is that of the command without a verb. */
 int app_verb_run(const struct app_info *info, const struct app_action *verbs,
 		 size_t count, int argc, char **argv);
 

@@ -75,6 +75,19 @@ store_left(struct store *s)
 /* --- mount --- */
 
 int
+store_check_job(const char *job, struct error *err)
+{
+	struct resmgr *rm =
+		job[0] != '\0' ? resmgr_open(NULL, NULL, NULL) : NULL;
+	const bool gone = rm != NULL && resmgr_runs(rm, job) == 0;
+
+	resmgr_close(rm);
+	return gone ? error_set(err, ERROR_USAGE, "--job: job %s does not run",
+				job)
+		    : 0;
+}
+
+int
 store_set(const char *dir, const struct store_given *given, bool change,
 	  struct error *err)
 {
@@ -86,19 +99,12 @@ store_set(const char *dir, const struct store_given *given, bool change,
 				   .pool = given->pool,
 				   .spill_size = given->spill_size,
 				   .spill_rate = given->spill_rate };
-	/* The store of a job that does not run would be removed at once. */
-	struct resmgr *rm =
-		given->job[0] != '\0' ? resmgr_open(NULL, NULL, NULL) : NULL;
 	struct store *s = NULL;
 	int rc = 0;
 
-	if (rm != NULL && resmgr_runs(rm, given->job) == 0)
-		rc = error_set(err, ERROR_USAGE, "--job: job %s does not run",
-			       given->job);
-	resmgr_close(rm);
-	if (rc == 0 && (lock < 0 || flock(lock, LOCK_EX) < 0))
+	if (lock < 0 || flock(lock, LOCK_EX) < 0)
 		rc = error_sys(err, "%s: cannot make or open it", dir);
-	else if (rc == 0 && !change)
+	else if (!change)
 		s = store_open(dir, NULL);
 	snprintf(o.job, sizeof(o.job), "%s", given->job);
 	snprintf(o.spill, sizeof(o.spill), "%s", given->spill);
@@ -199,7 +205,8 @@ store_run_mount(const struct app_call *c)
 		app_usage("give one directory");
 	if (user != NULL && (owner = getpwnam(user)) == NULL)
 		app_usage("--user: no user %s", user);
-	if (path_absolute(args[0], &dir, &err) == 0 &&
+	if (store_check_job(given.job, &err) == 0 &&
+	    path_absolute(args[0], &dir, &err) == 0 &&
 	    make_place(dir.data, given.size, owner, &err) == 0 &&
 	    take_rights(dir.data, &err) == 0 &&
 	    store_set(dir.data, &given, true, &err) == 0)

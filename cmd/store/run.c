@@ -141,7 +141,8 @@ store_run_run(const struct app_call *c)
 		store_names(&names, none);
 		dir = names.items[0];
 	}
-	if (store_preload(preload, &err) &&
+	if (store_check_job(given.job, &err) == 0 &&
+	    store_preload(preload, &err) &&
 	    store_set(dir, &given, false, &err) == 0)
 		t.store = store_open(dir, &err);
 	if (t.store != NULL) {
