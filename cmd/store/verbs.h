@@ -47,6 +47,9 @@ struct store_given {
 		OPT_STRING(0, "job", &(to).job, "ID", OPT_ANY, \
 			   "job with which the store ends, see gc")
 
+/* The store of a job that does not run would be removed at once: refuse it. */
+int store_check_job(const char *job, struct error *err);
+
 /* Make the directory `dir`, which may be missing, a store with these options.
  * Unless `change`, one that is a store stays as it is. */
 int store_set(const char *dir, const struct store_given *given, bool change,
