@@ -626,7 +626,7 @@ stores() {
 		in_memory 12 -n 10000 -s $((n << 10)) -c $((n << 10)) \
 			-S "$default/s" apart="$default/a" place="$default/p"
 		against "store-apart $n KiB" \
-			"$([[ $n == 1 ]] && echo - || echo 1.01)" 1 2
+			"$([[ $n == 1 ]] && echo - || echo 1.05)" 1 2
 	done
 	umount "$always" "$within"
 }
