@@ -40,7 +40,7 @@ catalogue_desc_make(struct catalogue_desc *out, const struct dataset *d,
 		    struct error *err)
 {
 	out->tree = kvtree_new(err);
-	if (out->tree != NULL && dataset_write(out->tree, d, err) == 0 &&
+	if (dataset_write(out->tree, d, err) == 0 &&
 	    dataset_read(out->tree, &out->view, err) == 0)
 		return 0;
 	catalogue_desc_free(out);
@@ -59,8 +59,6 @@ copy_desc(const struct kvtree *from, struct error *err)
 	struct kvtree *to = kvtree_new(err), *sub = NULL;
 	bool backwards = false;
 
-	if (to == NULL)
-		return NULL;
 	kvtree_foreach (k, from)
 		last = k;
 	backwards = last != NULL && str_eq(kvtree_key(last), "ID") &&
@@ -68,12 +66,9 @@ copy_desc(const struct kvtree *from, struct error *err)
 	kvtree_foreach (k, from) {
 		sub = backwards ? kvtree_put_first(to, kvtree_key(k), err)
 				: kvtree_put(to, kvtree_key(k), err);
-		if (sub == NULL || kvtree_merge(sub, k, err) < 0) {
-			kvtree_free(to);
-			return NULL;
-		}
+		kvtree_merge(sub, k, err);
 	}
-	return to;
+	return kvtree_checked(to, err);
 }
 
 /* Copy the descriptor `from` if it is that of dataset `id`, else ERROR_CORRUPT.

@@ -151,15 +151,15 @@ number_of(const struct field *f, const void *record)
 	}
 }
 
-int
-field_write(const struct field *f, struct kvtree *t, const void *record,
-	    struct error *err)
+void
+field_write(const struct field *f, struct kvtree *t, const void *record)
 {
 	if (f->kind == FIELD_TEXT)
-		return kvtree_set(t, f->key, *member(f, record).text, err);
-	if (f->kind == FIELD_CRC)
-		return kvtree_set_crc(t, f->key, *member(f, record).u32, err);
-	return kvtree_set_u64(t, f->key, number_of(f, record), err);
+		kvtree_set(t, f->key, *member(f, record).text, NULL);
+	else if (f->kind == FIELD_CRC)
+		kvtree_set_crc(t, f->key, *member(f, record).u32, NULL);
+	else
+		kvtree_set_u64(t, f->key, number_of(f, record), NULL);
 }
 
 int
@@ -167,10 +167,9 @@ fields_write(const struct field *fields, size_t n, struct kvtree *t,
 	     const void *record, struct error *err)
 {
 	for (size_t i = 0; i < n; i++)
-		if (field_recorded(&fields[i], record) &&
-		    field_write(&fields[i], t, record, err) < 0)
-			return -1;
-	return 0;
+		if (field_recorded(&fields[i], record))
+			field_write(&fields[i], t, record);
+	return kvtree_check(t, err);
 }
 
 void

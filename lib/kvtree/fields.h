@@ -55,8 +55,7 @@ int fields_read(const struct field *fields, size_t n, const struct kvtree *t,
 
 /* Is the member recorded, that is, would it be written? */
 bool field_recorded(const struct field *f, const void *record);
-int field_write(const struct field *f, struct kvtree *t, const void *record,
-		struct error *err);
+void field_write(const struct field *f, struct kvtree *t, const void *record);
 
 /* Write the members that are recorded as children of `t`, in the order of the
  * table. */

@@ -277,6 +277,22 @@ kvtree_free(struct kvtree *t)
 	mem_free(tree);
 }
 
+int
+kvtree_check(const struct kvtree *t, struct error *err)
+{
+	return t != NULL && !kvtree_tree_of(t)->failed ? 0
+						       : error_no_memory(err);
+}
+
+struct kvtree *
+kvtree_checked(struct kvtree *t, struct error *err)
+{
+	if (kvtree_check(t, err) == 0)
+		return t;
+	kvtree_free(t);
+	return NULL;
+}
+
 /* --- Read --- */
 
 const char *
@@ -384,15 +400,23 @@ kvtree_i64(const struct kvtree *t, const char *key, int64_t min, int64_t max,
 
 /* --- Change --- */
 
+static int
+fail(struct kvtree *t, struct error *err)
+{
+	kvtree_tree_of(t)->failed = true;
+	return error_no_memory(err);
+}
+
 /* Add a child `key`, which `t` must not have yet. */
 static struct kvtree *
 add(struct kvtree *t, const char *key, bool last, struct error *err)
 {
 	struct kvtree *n = new_node(kvtree_tree_of(t), key);
 
-	if (n == NULL || kvtree_level_add(t, n, last) < 0)
-		return error_no_memory_null(err);
-	return n;
+	if (n != NULL && kvtree_level_add(t, n, last) == 0)
+		return n;
+	fail(t, err);
+	return NULL;
 }
 
 static struct kvtree *
@@ -421,20 +445,19 @@ kvtree_set(struct kvtree *t, const char *key, const char *value,
 {
 	struct kvtree *k = kvtree_get(t, key), *v = kvtree_first(k);
 
-	assert(t != NULL);
+	if (t == NULL)
+		return -1;
 	if (v != NULL && v->next == NULL && strcmp(v->key, value) == 0) {
 		drop_children(v);
 		return 0;
 	}
 	/* Allocate first, so that a failure changes nothing. */
 	v = new_node(kvtree_tree_of(t), value);
-	if (v == NULL)
-		return error_no_memory(err);
-	k = put(t, key, true, err);
+	k = v == NULL ? NULL : put(t, key, true, err);
 	if (k == NULL)
-		return -1;
+		return fail(t, err);
 	drop_children(k);
-	return kvtree_level_add(k, v, true);
+	return kvtree_level_add(k, v, true) < 0 ? fail(t, err) : 0;
 }
 
 int
@@ -530,12 +553,15 @@ kvtree_merge(struct kvtree *t, const struct kvtree *from, struct error *err)
 	struct kvtree *copy = NULL;
 	int rc = 0;
 
+	if (t == NULL)
+		return -1;
 	if (from == NULL || from == t)
 		return 0;
 	/* `from` must not change while it is read. */
 	if (kvtree_tree_of(t) == kvtree_tree_of(from)) {
 		copy = kvtree_new(err);
-		rc = copy == NULL ? -1 : kvtree_merge(copy, from, err);
+		rc = copy == NULL ? fail(t, err)
+				  : kvtree_merge(copy, from, err);
 		from = copy;
 	}
 	if (rc == 0)

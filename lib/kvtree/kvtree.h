@@ -17,7 +17,9 @@
  * borrowed, and valid until that node is removed or the root is freed.
  *
  * Errors: int functions return 0, or -1 with *err filled in (err may be NULL);
- * on error the tree is unchanged, except by kvtree_merge().
+ * on error the tree is unchanged, except by kvtree_merge().  Building a tree
+ * needs no check at each step: once memory for an addition was missing, or if
+ * there is no tree at all, kvtree_check() and kvtree_encode() fail.
  *
  * Threads: one thread at a time may change a tree; any number may read a tree
  * that no thread changes.
@@ -56,6 +58,13 @@ struct kvtree *kvtree_new(struct error *err);
 
 /* Free the root `t` and all its nodes.  NULL is ignored. */
 void kvtree_free(struct kvtree *t);
+
+/* -1: ERROR_NOMEM, `t` is NULL, or something was not added to its tree. */
+int kvtree_check(const struct kvtree *t, struct error *err);
+
+/* The root `t` if nothing is missing in it; else free it.  NULL:
+ * ERROR_NOMEM. */
+struct kvtree *kvtree_checked(struct kvtree *t, struct error *err);
 
 /* --- Read --- */
 
@@ -103,7 +112,8 @@ struct kvtree *kvtree_put_first(struct kvtree *t, const char *key,
 				struct error *err);
 
 /* Make `value` the only child of the child `key`.  An existing key keeps its
- * place; a missing one is appended as the last child. */
+ * place; a missing one is appended as the last child.  -1 also if `t` is NULL,
+ * as by kvtree_put(). */
 int kvtree_set(struct kvtree *t, const char *key, const char *value,
 	       struct error *err);
 int kvtree_set_u64(struct kvtree *t, const char *key, uint64_t value,
@@ -127,8 +137,8 @@ void kvtree_remove(struct kvtree *t, const char *key);
 int kvtree_merge(struct kvtree *t, const struct kvtree *from,
 		 struct error *err);
 
-/* Sort the children of `t`, and of all nodes below, by the bytes of their
- * keys. */
+/* Sort the children of `t`, and of all nodes below, by the bytes of their keys.
+ * NULL is ignored. */
 int kvtree_sort(struct kvtree *t, struct error *err);
 
 /* --- Encoded form --- */

@@ -142,6 +142,9 @@ kvtree_put_children(struct kvwrite *w, const struct kvtree *t)
 	struct kvtree_walk walk;
 	const struct kvtree *n = NULL;
 
+	w->failed = w->failed || kvtree_check(t, NULL) < 0;
+	if (w->failed)
+		return;
 	kvtree_walk_start(&walk, t);
 	while ((n = kvtree_walk_next(&walk)) != NULL)
 		kvwrite_key(w, n->key, (uint32_t)kvtree_count(n));
@@ -160,7 +163,7 @@ kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 {
 	struct kvwrite w;
 
-	kvtree_begin(&w, out, (uint32_t)kvtree_count(t));
+	kvtree_begin(&w, out, t == NULL ? 0 : (uint32_t)kvtree_count(t));
 	kvtree_put_children(&w, t);
 	return kvtree_seal(&w, err);
 }

@@ -69,6 +69,7 @@ struct kvtree_tree {
 	struct kvtree_level *levels;
 	struct kvtree_long *longs;
 	struct buf image; /* decoded keys point into it */
+	bool failed;	  /* no memory for an addition: kvtree_check() */
 };
 
 /* --- Images (formats.md 1.1) --- */

@@ -59,49 +59,29 @@ kvtree_print(const struct kvtree *t, enum kvtree_style style, struct buf *out,
 
 /* --- JSON --- */
 
-/* An object that was not yet added to its parent. */
-struct member {
-	const char *key;
-	struct json *object;
-};
-
-/* Add the objects deeper than `to` to their parents, deepest first. */
-static void
-close_members(struct member *open, size_t *depth, size_t to)
+/* NULL makes printing fail, rather than print a part. */
+static struct json *
+object_of(const struct kvtree *t, size_t depth)
 {
-	for (; *depth > to; --*depth)
-		json_set(open[*depth - 1].object, open[*depth].key,
-			 open[*depth].object);
+	struct json *j = depth > KVTREE_MAX_DEPTH ? NULL : json_new_object();
+	const struct kvtree *n = NULL, *value = NULL;
+
+	for (n = kvtree_child(t); n != NULL && j != NULL; n = n->next) {
+		value = depth < KVTREE_MAX_DEPTH ? leaf_of(n) : NULL;
+		if (value != NULL)
+			json_set_str(j, n->key, value->key);
+		else if (kvtree_child(n) == NULL)
+			json_set_null(j, n->key);
+		else
+			json_set(j, n->key, object_of(n, depth + 1));
+	}
+	return j;
 }
 
 struct json *
 kvtree_json(const struct kvtree *t)
 {
-	struct member open[KVTREE_MAX_DEPTH + 1];
-	const struct kvtree *n = NULL, *value = NULL;
-	struct kvtree_walk w;
-	size_t depth = 0;
-
-	open[0].object = json_new_object();
-	kvtree_walk_start(&w, t);
-	while ((n = kvtree_walk_next(&w)) != NULL) {
-		close_members(open, &depth, w.depth - 1);
-		value = leaf_of(n);
-		if (value != NULL) {
-			json_set_str(open[depth].object, n->key, value->key);
-			kvtree_walk_next(&w);
-		} else if (kvtree_child(n) == NULL) {
-			json_set_null(open[depth].object, n->key);
-		} else {
-			depth++;
-			open[depth].key = n->key;
-			open[depth].object = json_new_object();
-		}
-	}
-	close_members(open, &depth, 0);
-	if (w.too_deep) /* make printing fail, rather than print a part */
-		json_set(open[0].object, "", NULL);
-	return open[0].object;
+	return object_of(t, 1);
 }
 
 /* --- Sort --- */
@@ -159,8 +139,10 @@ kvtree_sort(struct kvtree *t, struct error *err)
 	const struct kvtree *n = NULL;
 	struct sorted *list = NULL;
 	struct kvtree_walk w;
-	size_t most = kvtree_count(t), count = 0;
+	size_t most = t == NULL ? 0 : kvtree_count(t), count = 0;
 
+	if (most == 0)
+		return 0;
 	/* Check and allocate first, so that a failure changes nothing. */
 	kvtree_walk_start(&w, t);
 	while ((n = kvtree_walk_next(&w)) != NULL) {
@@ -170,11 +152,11 @@ kvtree_sort(struct kvtree *t, struct error *err)
 	}
 	if (w.too_deep)
 		return too_deep(err);
-	if (most == 0)
-		return 0;
 	list = mem_alloc(most, sizeof(*list));
-	if (list == NULL)
+	if (list == NULL) {
+		kvtree_tree_of(t)->failed = true;
 		return error_no_memory(err);
+	}
 	sort_level(t, list);
 	kvtree_walk_start(&w, t);
 	while ((n = kvtree_walk_next(&w)) != NULL)

@@ -43,12 +43,11 @@ cindex_add(struct kvtree *t, const struct dataset *d, bool bypass,
 {
 	struct kvtree *table = kvtree_put(t, "DSET", err);
 	struct kvtree *at = kvtree_put(table, num_str(d->id), err);
-	struct kvtree *desc = kvtree_put(at, "DSETDESC", err);
 
-	if (desc == NULL || dataset_write(desc, d, err) < 0 ||
-	    kvtree_set_u64(at, "BYPASS", bypass, err) < 0)
-		return -1;
-	return kvtree_set(at, "PATH", path, err);
+	dataset_write(kvtree_put(at, "DSETDESC", err), d, err);
+	kvtree_set_u64(at, "BYPASS", bypass, err);
+	kvtree_set(at, "PATH", path, err);
+	return kvtree_check(t, err);
 }
 
 void
@@ -79,10 +78,10 @@ int
 nodes_write(int dirfd, uint64_t count, struct error *err)
 {
 	struct kvtree *t = kvtree_new(err);
-	int rc = -1;
+	int rc = 0;
 
-	if (t != NULL && kvtree_set_u64(t, "NODES", count, err) == 0)
-		rc = kvtree_write_file(t, dirfd, NODES_FILE, err);
+	kvtree_set_u64(t, "NODES", count, err);
+	rc = kvtree_write_file(t, dirfd, NODES_FILE, err);
 	kvtree_free(t);
 	return rc;
 }

@@ -82,10 +82,9 @@ int
 dataset_write(struct kvtree *t, const struct dataset *d, struct error *err)
 {
 	for (size_t i = 0; i < NFIELDS; i++)
-		if (is_recorded(d, &fields[i]) &&
-		    field_write(&fields[i], t, d, err) < 0)
-			return -1;
-	return 0;
+		if (is_recorded(d, &fields[i]))
+			field_write(&fields[i], t, d);
+	return kvtree_check(t, err);
 }
 
 int

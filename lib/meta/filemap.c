@@ -161,10 +161,8 @@ filemap_add(struct kvtree *t, const struct filemap_file *f, struct error *err)
 	struct kvtree *meta = kvtree_put(t, "FILE", err);
 
 	meta = kvtree_put(meta, f->cache_path, err);
-	meta = kvtree_put(meta, "META", err);
-	if (meta == NULL)
-		return -1;
-	return fields_write(fields, NFIELDS, meta, f, err);
+	return fields_write(fields, NFIELDS, kvtree_put(meta, "META", err), f,
+			    err);
 }
 
 int64_t

@@ -85,18 +85,18 @@ flush_put(struct kvtree *t, const struct flush_entry *e,
 
 	kvtree_remove(table, num_str(e->id));
 	entry = kvtree_put_first(table, num_str(e->id), err);
-	at = kvtree_put(entry, "DSETDESC", err);
-	if (at == NULL || dataset_write(at, d, err) < 0 ||
-	    (d->is_output && kvtree_set(entry, "OUTPUT", "1", err) < 0) ||
-	    (d->is_ckpt && kvtree_set(entry, "CKPT", "1", err) < 0))
-		return -1;
+	dataset_write(kvtree_put(entry, "DSETDESC", err), d, err);
+	if (d->is_output)
+		kvtree_set(entry, "OUTPUT", "1", err);
+	if (d->is_ckpt)
+		kvtree_set(entry, "CKPT", "1", err);
 	at = kvtree_put(entry, "LOCATION", err);
-	if (at == NULL)
-		return -1;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i].is && kvtree_put(at, all[i].key, err) == NULL)
-			return -1;
-	return d->name == NULL ? 0 : kvtree_set(entry, "NAME", d->name, err);
+		if (all[i].is)
+			kvtree_put(at, all[i].key, err);
+	if (d->name != NULL)
+		kvtree_set(entry, "NAME", d->name, err);
+	return kvtree_check(t, err);
 }
 
 bool

@@ -27,13 +27,13 @@
  *   DSET -> id -> DIR -> dir -> COMPLETE, FLUSHED, FAILED, DSET -> descriptor
  */
 
-static int
-copy_value(const struct kvtree *from, const char *key, struct kvtree *to,
-	   struct error *err)
+static void
+copy_value(const struct kvtree *from, const char *key, struct kvtree *to)
 {
 	const char *value = kvtree_value(from, key);
 
-	return value == NULL ? 0 : kvtree_set(to, key, value, err);
+	if (value != NULL)
+		kvtree_set(to, key, value, NULL);
 }
 
 static int
@@ -55,19 +55,18 @@ take_dir(struct index *ix, const struct kvtree *old, const struct kvtree *k,
 		return value_bad(err, dir, "in DIR: its id is not in DSET");
 	complete = kvtree_value(entry, "COMPLETE");
 	desc = kvtree_new(err);
-	if (desc == NULL)
-		return -1;
 	/* The directory becomes the name. */
-	if (kvtree_merge(desc, kvtree_get(entry, "DSET"), err) == 0 &&
-	    kvtree_set_i64(desc, "ID", (int64_t)id, err) == 0 &&
-	    kvtree_set(desc, "NAME", dir, err) == 0)
+	kvtree_merge(desc, kvtree_get(entry, "DSET"), err);
+	kvtree_set_i64(desc, "ID", (int64_t)id, err);
+	kvtree_set(desc, "NAME", dir, err);
+	rc = kvtree_check(desc, err);
+	if (rc == 0)
 		rc = index_add(ix, desc,
 			       complete == NULL ? -1 : str_eq(complete, "1"),
 			       kvtree_value(entry, "FLUSHED"), err);
 	kvtree_free(desc);
-	return rc < 0 ? -1
-		      : copy_value(entry, "FAILED",
-				   index_entry_node(ix, (int64_t)id), err);
+	copy_value(entry, "FAILED", index_entry_node(ix, (int64_t)id));
+	return rc;
 }
 
 /* Convert a tree of VERSION 1 into a new index. */
@@ -83,7 +82,8 @@ index_from_old(const struct kvtree *old, struct error *err)
 	kvtree_foreach (k, kvtree_get(old, "DIR"))
 		if (take_dir(ix, old, k, err) < 0)
 			goto fail;
-	if (copy_value(old, "CURRENT", ix->tree, err) == 0)
+	copy_value(old, "CURRENT", ix->tree);
+	if (kvtree_check(ix->tree, err) == 0)
 		return ix;
 fail:
 	index_free(ix);
@@ -100,12 +100,9 @@ index_new(struct error *err)
 	struct kvtree *tree = kvtree_new(err);
 
 	/* VERSION comes first in LLNL's order (formats.md 3.2). */
-	if (tree == NULL ||
-	    kvtree_set_i64(tree, "VERSION", INDEX_VERSION, err) < 0) {
-		kvtree_free(tree);
-		return NULL;
-	}
-	return index_from_tree(tree, err);
+	kvtree_set_i64(tree, "VERSION", INDEX_VERSION, err);
+	tree = kvtree_checked(tree, err);
+	return tree == NULL ? NULL : index_from_tree(tree, err);
 }
 
 void

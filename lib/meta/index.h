@@ -108,8 +108,7 @@ const char *index_current(const struct index *ix);
  * change.  Keys are written in the order of LLNL's `--build` (FLUSHED,
  * COMPLETE, DSET; newest entry first).
  *
- * On ERROR_NOMEM the old entry may be gone and the new one is missing: do not
- * write the index then.
+ * On ERROR_NOMEM the old entry may be gone, and the index cannot be written.
  */
 int index_add(struct index *ix, const struct kvtree *desc, int complete,
 	      const char *stamp, struct error *err);

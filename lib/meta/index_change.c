@@ -147,22 +147,15 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 	 * the first ones of their tables. */
 	k = kvtree_put(ix->tree, "NAME", err);
 	k = kvtree_put_first(k, d.name, err);
-	if (k == NULL || kvtree_set_i64(k, "DSET", d.id, err) < 0)
-		goto fail;
+	kvtree_set_i64(k, "DSET", d.id, err);
 	k = kvtree_put(ix->tree, "DSET", err);
 	k = kvtree_put_first(k, num_str(d.id), err);
-	if (k == NULL ||
-	    (stamp != NULL && kvtree_set(k, "FLUSHED", stamp, err) < 0) ||
-	    (complete >= 0 && kvtree_set_i64(k, "COMPLETE", complete, err) < 0))
-		goto fail;
-	k = kvtree_put(k, "DSET", err);
-	if (k != NULL && kvtree_merge(k, desc, err) == 0)
-		return 0;
-fail:
-	/* Do not leave half an entry: it would be inconsistent. */
-	remove_from(ix, "NAME", d.name);
-	remove_from(ix, "DSET", num_str(d.id));
-	return -1;
+	if (stamp != NULL)
+		kvtree_set(k, "FLUSHED", stamp, err);
+	if (complete >= 0)
+		kvtree_set_i64(k, "COMPLETE", complete, err);
+	kvtree_merge(kvtree_put(k, "DSET", err), desc, err);
+	return kvtree_check(ix->tree, err);
 }
 
 int
@@ -175,9 +168,10 @@ index_set_extra(struct index *ix, int64_t id, const char *key,
 		return -1;
 	index_changes(ix);
 	if (value != NULL)
-		return kvtree_set(entry, key, value, err);
-	kvtree_remove(entry, key);
-	return 0;
+		kvtree_set(entry, key, value, err);
+	else
+		kvtree_remove(entry, key);
+	return kvtree_check(entry, err);
 }
 
 int

@@ -26,24 +26,22 @@ rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
 
 	if (f->node != NULL)
 		return kvtree_merge(t, f->node, err);
-	if (f->has_size && kvtree_set_u64(t, "SIZE", f->size, err) < 0)
-		return -1;
-	if (f->has_crc && kvtree_set_crc(t, "CRC", f->crc, err) < 0)
-		return -1;
+	if (f->has_size)
+		kvtree_set_u64(t, "SIZE", f->size, err);
+	if (f->has_crc)
+		kvtree_set_crc(t, "CRC", f->crc, err);
 	/* Add the segments of a file, in the order of containers.md 1. */
-	if (f->nsegs == 0)
-		return 0;
-	table = kvtree_put(t, "SEG", err);
+	if (f->nsegs > 0)
+		table = kvtree_put(t, "SEG", err);
 	for (size_t i = 0; i < f->nsegs; i++) {
 		const struct rank2file_seg *s = &f->segs[i];
 		struct kvtree *seg = kvtree_put(table, num_str(i), err);
 
-		if (seg == NULL || kvtree_set(seg, "FILE", s->file, err) < 0 ||
-		    kvtree_set_u64(seg, "OFFSET", s->off, err) < 0 ||
-		    kvtree_set_u64(seg, "LENGTH", s->len, err) < 0)
-			return -1;
+		kvtree_set(seg, "FILE", s->file, err);
+		kvtree_set_u64(seg, "OFFSET", s->off, err);
+		kvtree_set_u64(seg, "LENGTH", s->len, err);
 	}
-	return 0;
+	return kvtree_check(t, err);
 }
 
 /* --- Parts: encoded without a tree, as a job may have millions of files --- */

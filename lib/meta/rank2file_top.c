@@ -189,19 +189,15 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	int rc = -1;
 
 	rank2file_part_name(t->base, number, name);
-	if ((read_any(t->dirfd, name, &t->raw) < 0 &&
-	     rank2file_make_part(t->base, t->dirfd, name, NULL, &t->raw) < 0) ||
-	    rank2file_set_sum(kvtree_put(ctr, "COPY", NULL), name, &t->raw,
-			      NULL) == NULL)
+	if (read_any(t->dirfd, name, &t->raw) < 0 &&
+	    rank2file_make_part(t->base, t->dirfd, name, NULL, &t->raw) < 0)
 		return -1;
+	rank2file_set_sum(kvtree_put(ctr, "COPY", NULL), name, &t->raw, NULL);
 	part = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
+	rc = kvtree_u64(part, "RANKS", RANK2FILE_MAX_RANKS, nranks, NULL);
 	k = kvtree_put(ranks, num_str(first), NULL);
-	if (part != NULL && k != NULL &&
-	    kvtree_u64(part, "RANKS", RANK2FILE_MAX_RANKS, nranks, NULL) == 0 &&
-	    kvtree_set_u64(k, "OFFSET", 0, NULL) == 0 &&
-	    kvtree_set(k, "FILE", rank2file_part_file(t->base, name, file),
-		       NULL) == 0)
-		rc = 0;
+	kvtree_set_u64(k, "OFFSET", 0, NULL);
+	kvtree_set(k, "FILE", rank2file_part_file(t->base, name, file), NULL);
 	*packed = *packed || rank2file_has_segments(part);
 	/* An unreadable part may have had metadata files. */
 	snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT, number);
@@ -210,7 +206,17 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	kvtree_free(part);
 	k = rank2file_set_sum(kvtree_put(ctr, "HIDDEN", NULL), name, &t->raw,
 			      NULL);
-	return rc == 0 && k != NULL ? kvtree_set_u64(k, "META", 1, NULL) : -1;
+	kvtree_set_u64(k, "META", 1, NULL);
+	return rc;
+}
+
+/* Add what does not depend on the parts.  NULL: out of memory. */
+static struct kvtree *
+finish_top(struct kvtree *top, uint64_t nranks)
+{
+	kvtree_set_u64(top, "RANKS", nranks, NULL);
+	kvtree_set_u64(top, "LEVEL", 1, NULL);
+	return kvtree_checked(top, NULL);
 }
 
 struct kvtree *
@@ -231,18 +237,13 @@ rank2file_make_top(const struct rank2file_base *base, int dirfd)
 	if (!find_generation(&t))
 		return NULL;
 	top = kvtree_new(NULL);
-	if (top != NULL)
-		rc = 0;
+	rc = kvtree_check(top, NULL);
 	for (; rc == 0 && (first == 0 || first < nranks);
 	     first += RANK2FILE_PART_RANKS)
 		rc = add_part(&t, top, first, &nranks, &packed);
-	if (rc == 0 && packed &&
-	    kvtree_set_u64(top, "RANKS", nranks, NULL) == 0 &&
-	    kvtree_set_u64(top, "LEVEL", 1, NULL) == 0) {
-		buf_free(&t.raw);
-		return top;
-	}
 	buf_free(&t.raw);
+	if (rc == 0 && packed)
+		return finish_top(top, nranks);
 	kvtree_free(top);
 	return NULL;
 }
@@ -260,8 +261,6 @@ rank2file_make_plain_top(const struct rank2file_base *base, int dirfd)
 	if (*base->suffix != '\0')
 		return NULL;
 	top = kvtree_new(NULL);
-	if (top == NULL)
-		return NULL;
 	rc = dir_walk(&w, dirfd, base->base, NULL);
 	while (rc == 0 && (name = dir_next(&w)) != NULL) {
 		uint64_t level = 0, writer = 0, n = 0;
@@ -292,14 +291,11 @@ rank2file_make_plain_top(const struct rank2file_base *base, int dirfd)
 		k = kvtree_put(top, "RANK", NULL);
 		mixed |= kvtree_get(k, num_str(first)) != NULL;
 		k = kvtree_put(k, num_str(first), NULL);
-		if (k == NULL || kvtree_set_u64(k, "OFFSET", 0, NULL) < 0 ||
-		    kvtree_set(k, "FILE", name + base->stem, NULL) < 0)
-			rc = -1;
+		kvtree_set_u64(k, "OFFSET", 0, NULL);
+		kvtree_set(k, "FILE", name + base->stem, NULL);
 	}
-	if (dir_done(&w, rc, NULL) == 0 && nranks > 0 && !mixed &&
-	    kvtree_set_u64(top, "RANKS", nranks, NULL) == 0 &&
-	    kvtree_set_u64(top, "LEVEL", 1, NULL) == 0)
-		return top;
+	if (dir_done(&w, rc, NULL) == 0 && nranks > 0 && !mixed)
+		return finish_top(top, nranks);
 	kvtree_free(top);
 	return NULL;
 }

@@ -2,16 +2,33 @@
 #include "meta/redset.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "error.h"
+#include "kvtree/fields.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "num.h"
 
 /* Limit of sizes in bytes: that of file offsets. */
 #define BYTES_LIMIT ((uint64_t)INT64_MAX)
+
+#define AT(member) .at = offsetof(struct redset_desc, member)
+
+/* The keys of a descriptor that do not depend on its type. */
+static const struct field fields[] = {
+	{ "ENABLED", FIELD_FLAG, AT(enabled) },
+	{ "GROUP", FIELD_U32, AT(set), REDSET_MAX_RANKS },
+	{ "GROUPS", FIELD_U32, AT(sets), REDSET_MAX_RANKS },
+	{ "RANK", FIELD_U32, AT(member), REDSET_MAX_RANKS },
+	{ "RANKS", FIELD_U32, AT(members), REDSET_MAX_RANKS },
+	{ "WRANK", FIELD_U32, AT(rank), REDSET_MAX_RANKS },
+	{ "WRANKS", FIELD_U32, AT(ranks), REDSET_MAX_RANKS },
+};
+
+#define NFIELDS (sizeof(fields) / sizeof(fields[0]))
 
 /* Return what is inconsistent in the descriptor, or NULL. */
 static const char *
@@ -43,14 +60,6 @@ int
 redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 		 struct error *err)
 {
-	const struct {
-		const char *key;
-		uint32_t *to;
-	} numbers[] = {
-		{ "GROUP", &out->set },	  { "GROUPS", &out->sets },
-		{ "RANK", &out->member }, { "RANKS", &out->members },
-		{ "WRANK", &out->rank },  { "WRANKS", &out->ranks },
-	};
 	const struct kvtree *k = value_need(t, "TYPE", err);
 	const struct redset_format *f = NULL;
 	const char *flaw = NULL, *name = NULL;
@@ -64,14 +73,11 @@ redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 	if (type == REDSET_TYPES)
 		return value_bad(err, name, "unknown type of redundancy");
 	out->type = (enum redset_type)type;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		k = value_need(t, numbers[i].key, err);
-		if (k == NULL ||
-		    value_u32(k, REDSET_MAX_RANKS, numbers[i].to, err) < 0)
+	for (size_t i = 0; i < NFIELDS; i++)
+		if (fields[i].kind == FIELD_U32 &&
+		    value_need(t, fields[i].key, err) == NULL)
 			return -1;
-	}
-	k = kvtree_get(t, "ENABLED");
-	if (k != NULL && value_flag(k, &out->enabled, err) < 0)
+	if (fields_read(fields, NFIELDS, t, out, err) < 0)
 		return -1;
 	f = redset_format(out->type);
 	out->failures = f->failures;
@@ -89,18 +95,10 @@ redset_desc_write(struct kvtree *t, const struct redset_desc *d,
 {
 	const struct redset_format *f = redset_format(d->type);
 
-	if ((f->key != NULL &&
-	     kvtree_set_u64(t, f->key, d->failures, err) < 0) ||
-	    kvtree_set_u64(t, "ENABLED", d->enabled, err) < 0 ||
-	    kvtree_set_u64(t, "GROUP", d->set, err) < 0 ||
-	    kvtree_set_u64(t, "GROUPS", d->sets, err) < 0 ||
-	    kvtree_set_u64(t, "RANK", d->member, err) < 0 ||
-	    kvtree_set_u64(t, "RANKS", d->members, err) < 0 ||
-	    kvtree_set(t, "TYPE", f->name, err) < 0 ||
-	    kvtree_set_u64(t, "WRANK", d->rank, err) < 0 ||
-	    kvtree_set_u64(t, "WRANKS", d->ranks, err) < 0)
-		return -1;
-	return 0;
+	if (f->key != NULL)
+		kvtree_set_u64(t, f->key, d->failures, err);
+	kvtree_set(t, "TYPE", f->name, err);
+	return fields_write(fields, NFIELDS, t, d, err);
 }
 
 uint32_t
@@ -121,27 +119,17 @@ struct kvtree *
 redset_descriptor_build(const struct redset_desc *set, uint32_t member,
 			struct error *err)
 {
-	const uint32_t t = redset_neighbours(&set[member]);
 	struct kvtree *tree = kvtree_new(err), *node = NULL;
-	uint32_t d = 0;
 
-	if (tree == NULL)
-		return NULL;
-	for (d = 0; d <= t; d++) {
+	for (uint32_t d = 0; d <= redset_neighbours(&set[member]); d++) {
 		const struct redset_desc *one =
 			&set[redset_left(&set[member], member, d)];
 
 		node = kvtree_put(tree, num_str(one->rank), err);
-		node = kvtree_put(node, "DESC", err);
-		if (node == NULL || redset_desc_write(node, one, err) < 0)
-			goto fail;
+		redset_desc_write(kvtree_put(node, "DESC", err), one, err);
 	}
-	if (kvtree_sort(tree, err) < 0)
-		goto fail;
-	return tree;
-fail:
-	kvtree_free(tree);
-	return NULL;
+	kvtree_sort(tree, err);
+	return kvtree_checked(tree, err);
 }
 
 static int
@@ -154,25 +142,20 @@ not_known(const struct redset_desc *owner, uint32_t member, struct error *err)
 }
 
 /* Add the list of one member to `table`, formats.md 5.3. */
-static int
+static void
 build_member(struct kvtree *table, uint32_t number,
-	     const struct redset_member *m, struct error *err)
+	     const struct redset_member *m)
 {
-	struct kvtree *node = kvtree_put(table, num_str(number), err);
-	struct kvtree *desc = kvtree_put(node, "DESC", err);
-	struct kvtree *list = kvtree_put(node, "FILE", err), *file = NULL;
+	struct kvtree *node = kvtree_put(table, num_str(number), NULL);
+	struct kvtree *list = kvtree_put(node, "FILE", NULL), *file = NULL;
 
-	if (desc == NULL || list == NULL ||
-	    redset_desc_write(desc, &m->desc, err) < 0)
-		return -1;
+	redset_desc_write(kvtree_put(node, "DESC", NULL), &m->desc, NULL);
 	for (size_t i = 0; i < m->nfiles; i++) {
-		file = kvtree_put(list, num_str(i), err);
-		file = kvtree_put(file, m->files[i].path, err);
-		if (file == NULL ||
-		    attr_write(file, &m->files[i].attr, err) < 0)
-			return -1;
+		file = kvtree_put(list, num_str(i), NULL);
+		file = kvtree_put(file, m->files[i].path, NULL);
+		attr_write(file, &m->files[i].attr, NULL);
 	}
-	return kvtree_set_u64(node, "FILES", m->nfiles, err);
+	kvtree_set_u64(node, "FILES", m->nfiles, NULL);
 }
 
 struct kvtree *
@@ -181,52 +164,39 @@ redset_header_build(const struct redset_member *members, const uint32_t *ranks,
 {
 	const struct redset_desc *own = &members[owner].desc;
 	const bool coded = redset_format(own->type)->body == REDSET_BODY_CHUNKS;
-	struct kvtree *tree = kvtree_new(err), *table = NULL, *group = NULL;
+	const uint32_t left = redset_neighbours(own);
+	struct kvtree *tree = NULL, *table = NULL, *group = NULL;
+	uint32_t j = owner;
 
-	if (tree == NULL)
-		return NULL;
-	if (!members[owner].known) {
-		not_known(own, owner, err);
-		goto fail;
-	}
-	if (coded && ranks == NULL) {
-		error_set(err, ERROR_LOST,
-			  "set %lu: its table of ranks is lost",
-			  (unsigned long)own->set + 1);
-		goto fail;
-	}
-	if (coded) {
-		group = kvtree_put(tree, "GROUP", err);
-		table = kvtree_put(group, "RANK", err);
-		if (table == NULL ||
-		    kvtree_set_u64(tree, "CHUNK", chunk, err) < 0)
-			goto fail;
-		for (uint32_t i = 0; i < own->members; i++)
-			if (kvtree_set_u64(table, num_str(i), ranks[i], err) <
-			    0)
-				goto fail;
-		if (kvtree_set_u64(group, "RANKS", own->members, err) < 0)
-			goto fail;
-	}
-	table = kvtree_put(tree, "DESC", err);
-	if (table == NULL || kvtree_set_u64(tree, "RANK", owner, err) < 0)
-		goto fail;
-	for (uint32_t d = 0; d <= redset_neighbours(own); d++) {
-		const uint32_t j = redset_left(own, owner, d);
-
+	for (uint32_t d = 0; d <= left; d++) {
+		j = redset_left(own, owner, d);
 		if (!members[j].known) {
 			not_known(own, j, err);
-			goto fail;
+			return NULL;
 		}
-		if (build_member(table, j, &members[j], err) < 0)
-			goto fail;
+		if (coded && ranks == NULL)
+			return error_set_null(
+				err, ERROR_LOST,
+				"set %lu: its table of ranks is lost",
+				(unsigned long)own->set + 1);
 	}
-	if (kvtree_sort(tree, err) < 0)
-		goto fail;
-	return tree;
-fail:
-	kvtree_free(tree);
-	return NULL;
+	tree = kvtree_new(err);
+	if (coded) {
+		kvtree_set_u64(tree, "CHUNK", chunk, err);
+		group = kvtree_put(tree, "GROUP", err);
+		kvtree_set_u64(group, "RANKS", own->members, err);
+		table = kvtree_put(group, "RANK", err);
+		for (uint32_t i = 0; i < own->members; i++)
+			kvtree_set_u64(table, num_str(i), ranks[i], err);
+	}
+	table = kvtree_put(tree, "DESC", err);
+	kvtree_set_u64(tree, "RANK", owner, err);
+	for (uint32_t d = 0; d <= left; d++) {
+		j = redset_left(own, owner, d);
+		build_member(table, j, &members[j]);
+	}
+	kvtree_sort(tree, err);
+	return kvtree_checked(tree, err);
 }
 
 int

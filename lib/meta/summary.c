@@ -42,28 +42,18 @@ summary_load(int dirfd, const char *name, struct stat *st, struct summary *out,
 struct kvtree *
 summary_build(const struct kvtree *desc, int complete, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err), *copy = NULL, *to = NULL;
+	struct kvtree *t = kvtree_new(err), *copy = NULL;
 	const struct kvtree *k = NULL;
 
-	if (t == NULL)
-		return NULL;
-	if (kvtree_set_u64(t, "VERSION", SUMMARY_VERSION, err) < 0 ||
-	    (complete == 1 && kvtree_set_u64(t, "COMPLETE", 1, err) < 0))
-		goto fail;
-	if (desc == NULL)
-		return t;
+	kvtree_set_u64(t, "VERSION", SUMMARY_VERSION, err);
+	if (complete == 1)
+		kvtree_set_u64(t, "COMPLETE", 1, err);
+	if (desc != NULL)
+		copy = kvtree_put(t, "DSET", err);
 	/* The descriptor in reverse order: the result of the merge with which
 	 * LLNL's tool copies it (formats.md 1.4). */
-	copy = kvtree_put(t, "DSET", err);
-	if (copy == NULL)
-		goto fail;
-	kvtree_foreach (k, desc) {
-		to = kvtree_put_first(copy, kvtree_key(k), err);
-		if (to == NULL || kvtree_merge(to, k, err) < 0)
-			goto fail;
-	}
-	return t;
-fail:
-	kvtree_free(t);
-	return NULL;
+	kvtree_foreach (k, desc)
+		kvtree_merge(kvtree_put_first(copy, kvtree_key(k), err), k,
+			     err);
+	return kvtree_checked(t, err);
 }

@@ -417,8 +417,7 @@ TEST(damage)
 		if (ix == NULL)
 			continue;
 		if (index_add(ix, desc, 1, STAMP, &m.err) < 0) {
-			if (index_count(ix) != 0 ||
-			    kvtree_count(index_tree(ix)) != 1)
+			if (kvtree_check(index_tree(ix), NULL) == 0)
 				error_set(&m.err, ERROR_USAGE, "half an entry");
 			continue;
 		}
