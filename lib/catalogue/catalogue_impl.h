@@ -270,13 +270,6 @@ int catalogue_find_renamed(struct plan *p, struct catalogue_renamed *r,
 /* Is the error about the metadata, rather than a failed system call? */
 bool catalogue_is_verdict(const struct error *why);
 
-/* The metadata that name the files of a dataset. */
-struct catalogue_names {
-	const struct rank2file *r2f; /* of the plan, or `own`; NULL: none */
-	struct rank2file own;
-	struct plan *plan; /* NULL: none */
-};
-
 /*
  * Read rank2file and, with `both` or if it is unusable, the filemaps.  A
  * dataset without either has no files. -1: *why is the error of metadata that
@@ -287,11 +280,6 @@ struct catalogue_names {
 int catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
 			 bool both, const struct catalogue_options *o,
 			 struct catalogue_names *n, struct error *why);
-void catalogue_names_free(struct catalogue_names *n);
-
-/* Call fn for each file, whose path is NULL if it is not recorded. */
-int catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,
-			 void *arg, struct error *err);
 
 /* The files of one dataset that can be deleted with it.  All zero: none. */
 struct catalogue_claims {

@@ -78,41 +78,52 @@ catalogue_names_free(struct catalogue_names *n)
 }
 
 int
-catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,
-		     void *arg, struct error *err)
+catalogue_names_of(struct catalogue *c, int64_t id,
+		   const struct catalogue_options *o, struct catalogue_names *n,
+		   struct error *why)
 {
-	for (size_t i = 0; n->r2f != NULL && i < n->r2f->nranks; i++) {
-		const struct rank2file_rank *r = &n->r2f->ranks[i];
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	int rc = 0;
 
-		for (size_t f = 0; f < r->nfiles; f++)
-			if (fn(arg, &r->files[f], err) < 0)
-				return -1;
-	}
-	for (size_t i = 0; n->plan != NULL && i < n->plan->nfiles; i++) {
-		const struct plan_file *f = &n->plan->files[i];
-		const struct rank2file_file file = {
-			.path = f->path,
-			.has_size = f->attr.has_size,
-			.size = f->attr.size,
-			.has_crc = f->has_crc,
-			.crc = f->crc,
-			.nsegs = f->nsegs,
-		};
+	*n = (struct catalogue_names){ .r2f = NULL };
+	if (catalogue_dir_open(c, id, &d, why) < 0)
+		return why->kind == ERROR_ABSENT ? 0 : -1;
+	rc = catalogue_names_read(c, &d, false, o, n, why);
+	catalogue_dir_close(&d);
+	return rc < 0 ? -1 : 0;
+}
 
-		if (fn(arg, &file, err) < 0)
-			return -1;
+const struct rank2file_file *
+catalogue_names_next(struct catalogue_names *n)
+{
+	const struct plan_file *f = NULL;
+
+	for (; n->r2f != NULL && n->rank < n->r2f->nranks; n->rank++) {
+		const struct rank2file_rank *r = &n->r2f->ranks[n->rank];
+
+		if (n->at < r->nfiles)
+			return &r->files[n->at++];
+		n->at = 0;
 	}
-	return 0;
+	if (n->plan == NULL || n->at == n->plan->nfiles)
+		return NULL;
+	f = &n->plan->files[n->at++];
+	n->file = (struct rank2file_file){
+		.path = f->path,
+		.has_size = f->attr.has_size,
+		.size = f->attr.size,
+		.has_crc = f->has_crc,
+		.crc = f->crc,
+		.nsegs = f->nsegs,
+	};
+	return &n->file;
 }
 
 /* --- The files of one dataset --- */
 
 static int
-claim(void *arg, const struct rank2file_file *f, struct error *err)
+claim(struct catalogue_claims *k, const char *path, struct error *err)
 {
-	struct catalogue_claims *k = arg;
-	const char *path = f->path;
-
 	/* Other paths mean that the metadata are wrong or malicious. */
 	if (path == NULL || !dataset_dir_is_data(path)) {
 		if (k->refused++ < REPORTED_MAX)
@@ -135,6 +146,7 @@ catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 		      const struct catalogue_options *o,
 		      struct catalogue_claims *out, struct error *err)
 {
+	const struct rank2file_file *f = NULL;
 	struct error why = ERROR_INIT;
 	int rc = -1;
 
@@ -154,11 +166,12 @@ catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 		error_set(err, ERROR_CORRUPT, "%s: cannot list its files: %s",
 			  d->name, why.text);
 	else if (out->by_path == NULL)
-		error_no_memory(err);
-	else if (catalogue_names_each(&out->names, claim, out, err) == 0)
-		return 0;
-	catalogue_claims_fini(out);
-	return -1;
+		rc = error_no_memory(err);
+	while (rc == 0 && (f = catalogue_names_next(&out->names)) != NULL)
+		rc = claim(out, f->path, err);
+	if (rc < 0)
+		catalogue_claims_fini(out);
+	return rc;
 }
 
 void

@@ -131,55 +131,28 @@ table_of(const char *const *paths, size_t count, struct error *err)
 	return t;
 }
 
-/* --- The paths of one dataset --- */
-
-int
-owners_each(struct catalogue *c, int64_t id, const struct catalogue_options *o,
-	    catalogue_names_fn fn, void *arg, struct error *why)
-{
-	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	struct catalogue_names n;
-	int rc = catalogue_dir_open(c, id, &d, why);
-
-	if (rc < 0)
-		return why->kind == ERROR_ABSENT ? 0 : -1;
-	rc = catalogue_names_read(c, &d, false, o, &n, why);
-	if (rc == 0)
-		rc = catalogue_names_each(&n, fn, arg, why);
-	catalogue_names_free(&n);
-	catalogue_dir_close(&d);
-	return rc < 0 ? -1 : 0;
-}
-
-struct marking {
-	struct owners *t;
-	size_t found;
-};
-
-static int
-mark(void *arg, const struct rank2file_file *f, struct error *err)
-{
-	struct marking *m = arg;
-	struct owned *at = f->nsegs == 0 ? owners_find(m->t, f->path) : NULL;
-
-	(void)err;
-	if (at != NULL) {
-		at->kept = true;
-		m->found++;
-	}
-	return 0;
-}
-
 int
 owners_mark(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	    struct owners *t, size_t *found, struct error *why)
 {
-	struct marking m = { t, 0 };
+	const struct rank2file_file *f = NULL;
+	struct catalogue_names n;
 	int rc = 0;
 
-	if (t->count > 0)
-		rc = owners_each(c, id, o, mark, &m, why);
-	*found = m.found;
+	*found = 0;
+	if (t->count == 0)
+		return 0;
+	rc = catalogue_names_of(c, id, o, &n, why);
+	while (rc == 0 && (f = catalogue_names_next(&n)) != NULL) {
+		struct owned *at =
+			f->nsegs == 0 ? owners_find(t, f->path) : NULL;
+
+		if (at == NULL)
+			continue;
+		at->kept = true;
+		++*found;
+	}
+	catalogue_names_free(&n);
 	return rc;
 }
 
@@ -195,45 +168,55 @@ is_listed(const struct index *ix, int64_t id)
 	       (e.complete == 1 || e.current);
 }
 
-/* Call fn for each dataset but `id` from which a job can restart, or which
- * --add could bring back; with `all`, for every other.  `ix` may be NULL: no
- * index. */
+/* Each dataset but one from which a job can restart, or which --add could bring
+ * back. */
+struct others {
+	struct index *ix; /* NULL: none */
+	int64_t *ids;
+	size_t count;
+};
+
+static void
+others_free(struct others *l)
+{
+	mem_free(l->ids);
+	index_free(l->ix);
+}
+
+/* List those but `id`; with `all`, every other.  For others_free(), also on
+ * failure. */
 static int
-each_other(struct catalogue *c, int64_t id, bool all,
-	   int (*fn)(void *arg, const struct index *ix, int64_t id,
-		     struct error *err),
-	   void *arg, struct error *err)
+others_list(struct catalogue *c, int64_t id, bool all, struct others *out,
+	    struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct index *ix = catalogue_read(c, &why);
 	size_t count = 0;
-	int64_t *ids = NULL;
-	int rc = 0;
 
-	if (ix == NULL && why.kind != ERROR_ABSENT)
+	*out = (struct others){ .ix = catalogue_read(c, &why) };
+	if (out->ix == NULL && why.kind != ERROR_ABSENT)
 		return error_pass(err, &why);
-	ids = catalogue_dirs(c, &count, err);
-	rc = count == (size_t)-1 ? -1 : 0;
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		bool counts = all || is_listed(ix, ids[i]);
+	out->ids = catalogue_dirs(c, &count, err);
+	if (count == (size_t)-1)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const int64_t other = out->ids[i];
+		bool counts = all || is_listed(out->ix, other);
 
-		if (ids[i] == id)
+		if (other == id)
 			continue;
 		if (!counts) {
 			/* Can --add bring the dataset back? */
 			struct summary s = { .complete = -1 };
 			struct kvtree *t =
-				catalogue_summary(c, ids[i], &s, NULL, NULL);
+				catalogue_summary(c, other, &s, NULL, NULL);
 
 			counts = t != NULL && s.complete == 1;
 			kvtree_free(t);
 		}
 		if (counts)
-			rc = fn(arg, ix, ids[i], err);
+			out->ids[out->count++] = other;
 	}
-	mem_free(ids);
-	index_free(ix);
-	return rc;
+	return 0;
 }
 
 /* A search for other owners of paths. */
@@ -247,9 +230,9 @@ struct search {
 /* Check one dataset.  A dataset whose files are unknown cannot be fetched or
  * rebuilt, so it does not count. */
 static int
-ask(void *arg, const struct index *ix, int64_t id, struct error *err)
+ask(const struct search *s, const struct index *ix, int64_t id,
+    struct error *err)
 {
-	const struct search *s = arg;
 	struct index_entry e = { .name = NULL };
 	struct error why = ERROR_INIT;
 	size_t found = 0;
@@ -274,6 +257,18 @@ ask(void *arg, const struct index *ix, int64_t id, struct error *err)
 		s->w->id, id, str_shown(e.name != NULL ? e.name : "?"));
 }
 
+static int
+ask_others(const struct search *s, int64_t id, bool all, struct error *err)
+{
+	struct others l;
+	int rc = others_list(s->c, id, all, &l, err);
+
+	for (size_t i = 0; rc == 0 && i < l.count; i++)
+		rc = ask(s, l.ix, l.ids[i], err);
+	others_free(&l);
+	return rc;
+}
+
 int
 owners_make_way(struct catalogue *c, const struct owners_write *w,
 		const struct catalogue_options *o, struct error *err)
@@ -285,7 +280,7 @@ owners_make_way(struct catalogue *c, const struct owners_write *w,
 		return 0;
 	s.paths = table_of(w->paths, w->count, err);
 	if (s.paths != NULL)
-		rc = each_other(c, w->id, false, ask, &s, err);
+		rc = ask_others(&s, w->id, false, err);
 	owners_free(s.paths);
 	return rc;
 }
@@ -300,7 +295,7 @@ owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
 
 	s.paths = table_of(paths, count, err);
 	if (s.paths != NULL)
-		rc = each_other(s.c, g->id, g->all, ask, &s, err);
+		rc = ask_others(&s, g->id, g->all, err);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		keep[i] = owners_find(s.paths, paths[i])->kept;
 	owners_free(s.paths);
@@ -376,53 +371,32 @@ owners_failed(void *arg)
 
 /* --- Before files are written whose paths are not known yet --- */
 
-/* Does a dataset own a file that is missing? */
-struct lack {
-	struct pathcache *prefix;
-	bool any;
-};
-
-struct expecting {
-	struct catalogue *c;
-	int64_t id; /* of the dataset that is written */
-	const struct catalogue_options *o;
-	size_t *retired;
-};
-
+/* Does dataset `id` own a file that is missing? */
 static int
-find_lack(void *arg, const struct rank2file_file *f, struct error *err)
+find_lack(struct catalogue *c, int64_t id, const struct catalogue_options *o,
+	  bool *any, struct error *err)
 {
-	struct lack *k = arg;
-
-	(void)err;
-	/* The cache lists the directory only on the second call, so call twice.
-	 * A packed dataset does not need its empty files. */
-	if (!k->any && f->path != NULL && f->nsegs == 0 &&
-	    !(f->has_size && f->size == 0))
-		k->any = pathcache_absent(k->prefix, f->path) ||
-			 pathcache_absent(k->prefix, f->path);
-	return 0;
-}
-
-static int
-expect_of(void *arg, const struct index *ix, int64_t id, struct error *err)
-{
-	const struct expecting *s = arg;
-	struct lack k = { .prefix = pathcache_new(s->c->prefix_fd) };
+	struct pathcache *prefix = pathcache_new(c->prefix_fd);
+	const struct rank2file_file *f = NULL;
 	struct error why = ERROR_INIT;
+	struct catalogue_names n;
 	int rc = 0;
 
-	(void)ix;
-	if (k.prefix == NULL)
+	*any = false;
+	if (prefix == NULL)
 		return error_no_memory(err);
-	if (owners_each(s->c, id, s->o, find_lack, &k, &why) < 0 &&
-	    !catalogue_is_verdict(&why))
-		rc = error_pass(err, &why);
-	pathcache_free(k.prefix);
-	if (rc < 0 || !k.any)
-		return rc;
-	++*s->retired;
-	return catalogue_retire(s->c, id, s->id, s->o, err);
+	rc = catalogue_names_of(c, id, o, &n, &why);
+	/* The cache lists the directory only on the second call, so call twice.
+	 * A packed dataset does not need its empty files. */
+	while (rc == 0 && !*any && (f = catalogue_names_next(&n)) != NULL)
+		*any = f->path != NULL && f->nsegs == 0 &&
+		       !(f->has_size && f->size == 0) &&
+		       (pathcache_absent(prefix, f->path) ||
+			pathcache_absent(prefix, f->path));
+	catalogue_names_free(&n);
+	pathcache_free(prefix);
+	return rc == 0 || catalogue_is_verdict(&why) ? 0
+						     : error_pass(err, &why);
 }
 
 int
@@ -430,10 +404,21 @@ owners_expect(struct catalogue *c, int64_t id,
 	      const struct catalogue_options *o, size_t *retired,
 	      struct error *err)
 {
-	struct expecting s = { c, id, o, retired };
+	struct others l;
+	int rc = others_list(c, id, false, &l, err);
 
 	*retired = 0;
-	return each_other(c, id, false, expect_of, &s, err);
+	for (size_t i = 0; rc == 0 && i < l.count; i++) {
+		bool any = false;
+
+		rc = find_lack(c, l.ids[i], o, &any, err);
+		if (!any)
+			continue;
+		++*retired;
+		rc = catalogue_retire(c, l.ids[i], id, o, err);
+	}
+	others_free(&l);
+	return rc;
 }
 
 /* --- Paths that two datasets own --- */
@@ -458,9 +443,8 @@ count_path(struct owners_overlap *o, int64_t other, const char *path,
 
 /* Compare with the previous dataset that owns the path, if any. */
 static int
-note(void *arg, const struct rank2file_file *f, struct error *err)
+note(struct overlaps *s, const struct rank2file_file *f, struct error *err)
 {
-	struct overlaps *s = arg;
 	struct owned *at = NULL, was;
 	bool sums = false, differ = false, shared = false;
 
@@ -513,12 +497,17 @@ owners_overlaps(struct catalogue *c, const struct index *ix,
 	}
 	/* The entries are in descending order of ids. */
 	for (size_t i = n; rc == 0 && i-- > 0;) {
+		const struct rank2file_file *f = NULL;
 		struct error why = ERROR_INIT;
+		struct catalogue_names names;
 
 		if (!index_entry_valid(&e[i]))
 			continue;
 		s.list[s.now].id = e[i].id;
-		rc = owners_each(c, e[i].id, o, note, &s, &why);
+		rc = catalogue_names_of(c, e[i].id, o, &names, &why);
+		while (rc == 0 && (f = catalogue_names_next(&names)) != NULL)
+			rc = note(&s, f, &why);
+		catalogue_names_free(&names);
 		/* Unusable metadata are reported by the verification of the
 		 * dataset. */
 		if (rc < 0)

@@ -13,25 +13,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "meta/rank2file.h"
+
 struct catalogue;
 struct catalogue_options;
 struct error;
 struct index;
+struct plan;
 struct put;
-struct rank2file_file;
 
-/*
- * Call fn for each file of dataset `id`: its path is NULL if it is not
- * recorded; with segments it is in a container.  A dataset without a directory
- * has no files.  *why: the metadata are unusable, so that the dataset cannot be
- * fetched; or they cannot be read; or the error of fn.
- */
-typedef int (*catalogue_names_fn)(void *arg, const struct rank2file_file *f,
-				  struct error *err);
+/* --- The files of a dataset --- */
 
-int owners_each(struct catalogue *c, int64_t id,
-		const struct catalogue_options *o, catalogue_names_fn fn,
-		void *arg, struct error *why);
+/* The metadata that name them. */
+struct catalogue_names {
+	const struct rank2file *r2f; /* of the plan, or `own`; NULL: none */
+	struct rank2file own;
+	struct plan *plan; /* NULL: none */
+	/* Of catalogue_names_next(). */
+	size_t rank, at;
+	struct rank2file_file file;
+};
+
+/* Read the metadata of dataset `id`.  One without a directory, or whose map of
+ * containers is lost, has no files.  *why: the metadata are unusable, so that
+ * the dataset cannot be fetched; or they cannot be read.  Call
+ * catalogue_names_free() also on failure. */
+int catalogue_names_of(struct catalogue *c, int64_t id,
+		       const struct catalogue_options *o,
+		       struct catalogue_names *n, struct error *why);
+void catalogue_names_free(struct catalogue_names *n);
+
+/* The next file, valid until the next call, or NULL.  Its path is NULL if it is
+ * not recorded; with segments it is in a container. */
+const struct rank2file_file *catalogue_names_next(struct catalogue_names *n);
 
 /* --- Before files are replaced or removed --- */
 

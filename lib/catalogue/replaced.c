@@ -53,19 +53,6 @@ struct prints {
 	_Atomic uint64_t sum;
 };
 
-static int
-take_path(void *arg, const struct rank2file_file *f, struct error *err)
-{
-	struct prints *k = arg;
-
-	if (f->path == NULL || f->nsegs > 0)
-		return 0;
-	if (!MEM_ROOM(k->paths, k->count, k->cap))
-		return error_no_memory(err);
-	k->paths[k->count] = arena_strdup(k->arena, f->path);
-	return k->paths[k->count++] == NULL ? error_no_memory(err) : 0;
-}
-
 /* Add the checksum of path, inode and times of one file: 0 if it is missing. */
 static int
 add_print(void *arg, size_t i, unsigned worker, struct error *err)
@@ -104,14 +91,25 @@ fingerprint(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 		.arena = arena_new(),
 		.parents = mem_calloc(n, sizeof(*k.parents)),
 	};
+	const struct rank2file_file *f = NULL;
 	struct error why = ERROR_INIT;
-	int rc = k.arena == NULL || k.parents == NULL
-			 ? error_no_memory(&why)
-			 : owners_each(c, id, o, take_path, &k, &why);
+	struct catalogue_names names;
+	int rc = catalogue_names_of(c, id, o, &names, &why);
 
+	if (k.arena == NULL || k.parents == NULL)
+		rc = -1;
+	while (rc == 0 && (f = catalogue_names_next(&names)) != NULL) {
+		if (f->path == NULL || f->nsegs > 0)
+			continue;
+		if (!MEM_ROOM(k.paths, k.count, k.cap) ||
+		    (k.paths[k.count++] = arena_strdup(k.arena, f->path)) ==
+			    NULL)
+			rc = -1;
+	}
+	catalogue_names_free(&names);
 	for (unsigned i = 0; i < n && rc == 0; i++) {
 		k.parents[i] = pathcache_new(c->prefix_fd);
-		rc = k.parents[i] == NULL ? error_no_memory(&why) : 0;
+		rc = k.parents[i] == NULL ? -1 : 0;
 	}
 	if (rc == 0)
 		rc = par_for(par, k.count, 0, add_print, &k, &why);
@@ -281,13 +279,12 @@ mark_entry(struct index *ix, void *arg, struct error *err)
 		 "dataset %" PRId64 " (%s): marked unfinished: dataset "
 		 "%" PRId64 " replaces its files",
 		 r->id, shown, r->by);
-	if (index_retire(ix, r->id, err) < 0 ||
-	    (r->print[0] != '\0' &&
-	     index_set_extra(ix, r->id, SUMMARY_FINGERPRINT, r->print, err) <
-		     0) ||
-	    (e.current &&
-	     index_set_extra(ix, r->id, INDEX_WAS_CURRENT, "1", err) < 0))
+	if (index_retire(ix, r->id, err) < 0)
 		return -1;
+	if (r->print[0] != '\0')
+		index_set_extra(ix, r->id, SUMMARY_FINGERPRINT, r->print, err);
+	if (e.current)
+		index_set_extra(ix, r->id, INDEX_WAS_CURRENT, "1", err);
 	return index_set_extra(ix, r->id, INDEX_REPLACED, num_str(r->by), err);
 }
 
@@ -348,12 +345,11 @@ catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		rc = error_pass(err, &why);
 	/* Only a summary that has COMPLETE = 1 needs a mark. */
 	if (t != NULL && s.complete == 1) {
-		rc = kvtree_set_i64(t, "COMPLETE", 0, err);
-		if (rc == 0)
-			rc = kvtree_set_i64(t, SUMMARY_REPLACED, by, err);
-		if (rc == 0 && r.print[0] != '\0')
-			rc = kvtree_set(t, SUMMARY_FINGERPRINT, r.print, err);
-		if (rc == 0 && write_summary(&d, t, &why) < 0)
+		kvtree_set_i64(t, "COMPLETE", 0, err);
+		kvtree_set_i64(t, SUMMARY_REPLACED, by, err);
+		if (r.print[0] != '\0')
+			kvtree_set(t, SUMMARY_FINGERPRINT, r.print, err);
+		if (write_summary(&d, t, &why) < 0)
 			/* Without room for the mark, remove the summary: the
 			 * index entry has the descriptor, too. */
 			rc = room_is_short(&why)
@@ -387,7 +383,7 @@ restore_summary(struct catalogue *c, int64_t id, struct error *err)
 	} else {
 		kvtree_remove(t, SUMMARY_REPLACED);
 		kvtree_remove(t, SUMMARY_FINGERPRINT);
-		rc = kvtree_set_i64(t, "COMPLETE", 1, err);
+		kvtree_set_i64(t, "COMPLETE", 1, err);
 	}
 	if (rc == 0)
 		rc = catalogue_dir_open(c, id, &d, err);
@@ -419,8 +415,7 @@ restore_entry(struct index *ix, void *arg, struct error *err)
 	       (current == NULL ||
 		(index_find_name(ix, current, &now, NULL) == 0 && now.id < id));
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-		if (index_set_extra(ix, id, marks[i], NULL, err) < 0)
-			return -1;
+		index_set_extra(ix, id, marks[i], NULL, err);
 	if (index_set_extra(ix, id, "COMPLETE", "1", err) < 0)
 		return -1;
 	return back ? index_set_current(ix, e.name, err) : 0;

@@ -142,33 +142,19 @@ owned_begin(struct run *run, struct error *err)
 
 /* --- Files of other ranks --- */
 
-struct learning {
-	const struct run *run;
-	int64_t id;
-};
-
-static int
-learn_path(void *arg, const struct rank2file_file *f, struct error *err)
-{
-	const struct learning *l = arg;
-
-	if (f->path == NULL || f->nsegs > 0)
-		return 0;
-	return owned_add(l->run->owned, f->path, l->id, err);
-}
-
 /* Read the lists of all ranks, once for each dataset. */
 static int
 learn(const struct run *run, int64_t id, struct error *err)
 {
 	struct catalogue *c = NULL;
+	int64_t of = 0;
 	int rc = -1;
 
 	if (run->owned->learned == id)
 		return 0;
 	c = catalogue_open(run->p.prefix, err);
 	if (c != NULL) {
-		struct learning l = { .run = run };
+		const struct rank2file_file *f = NULL;
 		struct catalogue_options o;
 		struct buf ids = BUF_INIT;
 
@@ -176,14 +162,20 @@ learn(const struct run *run, int64_t id, struct error *err)
 		 * last, as it owns the bytes at a path. */
 		rc = find_ids(c, &ids, err);
 		onprefix_options(&o);
-		for (size_t at = 0; rc == 0 && at < ids.len;
-		     at += sizeof(l.id)) {
+		for (size_t at = 0; rc == 0 && at < ids.len; at += sizeof(of)) {
 			struct error why = ERROR_INIT;
+			struct catalogue_names n;
 
-			memcpy(&l.id, ids.data + at, sizeof(l.id));
-			if (owners_each(c, l.id, &o, learn_path, &l, &why) <
-				    0 &&
-			    why.kind == ERROR_NOMEM)
+			memcpy(&of, ids.data + at, sizeof(of));
+			if (catalogue_names_of(c, of, &o, &n, &why) == 0)
+				while (rc == 0 &&
+				       (f = catalogue_names_next(&n)) != NULL)
+					if (f->path != NULL && f->nsegs == 0)
+						rc = owned_add(run->owned,
+							       f->path, of,
+							       err);
+			catalogue_names_free(&n);
+			if (why.kind == ERROR_NOMEM)
 				rc = error_pass(err, &why);
 		}
 		buf_free(&ids);
