@@ -17,23 +17,6 @@ struct range {
 	size_t width;
 };
 
-/* A piece of plain text and the brackets after it.  The last part of a name has
- * no brackets. */
-struct part {
-	const char *text;
-	size_t len;
-	size_t first, count; /* its ranges */
-};
-
-/* A name with brackets, taken apart. */
-struct item {
-	struct part parts[HOSTLIST_GROUPS + 1];
-	size_t ngroups;
-	struct buf ranges; /* of all groups: struct range */
-	uint64_t names;	   /* number of names it expands to */
-	size_t longest;	   /* length of the longest of them */
-};
-
 void
 hostlist_free(struct hostlist *h)
 {
@@ -206,64 +189,57 @@ read_range(const char **s, struct range *r, size_t *longest)
 	return NULL;
 }
 
-/* Parse the brackets at *s as the next group of `it`. */
+/* Check the brackets at *s, and move *s behind them.  *names is multiplied by
+ * the count of their numbers, *longest grows by the digits of the longest. */
 static int
-read_group(struct item *it, const char *text, const char **s, struct error *err)
+check_group(const char *text, const char **s, uint64_t *names, size_t *longest,
+	    struct error *err)
 {
-	struct part *part = &it->parts[it->ngroups];
-	size_t longest = 0, digits = 0;
-	const char *at = NULL, *why = NULL;
-	uint64_t names = 0;
+	size_t most = 0, digits = 0;
+	uint64_t count = 0;
 	struct range r;
 
-	if (it->ngroups == HOSTLIST_GROUPS)
-		return refuse(err, text, *s, "too many brackets in one name");
-	part->first = it->ranges.len / sizeof(r);
 	do {
-		at = ++*s;
-		why = read_range(s, &r, &digits);
+		const char *at = ++*s, *why = read_range(s, &r, &digits);
+
 		if (why == NULL && **s != ',' && **s != ']')
 			why = "expected ',' or ']' behind the number";
+		else if (why == NULL)
+			count += r.hi - r.lo + 1;
+		if (count > HOSTLIST_MAX)
+			why = "too many names";
 		if (why != NULL)
 			return refuse(err, text, at, why);
-		if (buf_add(&it->ranges, &r, sizeof(r)) < 0)
-			return error_no_memory(err);
-		names += r.hi - r.lo + 1;
-		if (names > HOSTLIST_MAX)
-			return refuse(err, text, at, "too many names");
-		longest = digits > longest ? digits : longest;
-		part->count++;
+		most = digits > most ? digits : most;
 	} while (**s == ',');
 	++*s;
-	it->ngroups++;
-	it->names *= names; /* below HOSTLIST_MAX squared */
-	it->longest += longest;
+	*names *= count; /* below HOSTLIST_MAX squared */
+	*longest += most;
 	return 0;
 }
 
-/* Parse the name at *s with its brackets. */
+/* Check the name at *s with its brackets, and move *s behind it.  *names: the
+ * number of names it expands to. */
 static int
-read_item(struct item *it, const char *text, const char **s, struct error *err)
+check_item(const char *text, const char **s, uint64_t *names, struct error *err)
 {
 	const char *start = *s;
-	struct part *part = NULL;
+	size_t longest = 0; /* length of the longest of these names */
 
-	it->ngroups = it->longest = it->ranges.len = 0;
-	it->names = 1;
-	for (;;) {
-		part = &it->parts[it->ngroups];
-		*part = (struct part){ .text = *s };
-		while (is_name_char(**s))
-			++*s;
-		part->len = (size_t)(*s - part->text);
-		it->longest += part->len;
-		if (it->longest > HOSTLIST_NAME_MAX)
+	*names = 1;
+	for (size_t groups = 0;; groups++) {
+		for (; is_name_char(**s); ++*s)
+			longest++;
+		if (longest > HOSTLIST_NAME_MAX)
 			return refuse(err, text, start, "a name is too long");
 		if (**s != '[')
 			break;
-		if (read_group(it, text, s, err) < 0)
+		if (groups == HOSTLIST_GROUPS)
+			return refuse(err, text, *s,
+				      "too many brackets in one name");
+		if (check_group(text, s, names, &longest, err) < 0)
 			return -1;
-		if (it->names > HOSTLIST_MAX)
+		if (*names > HOSTLIST_MAX)
 			return refuse(err, text, start, "too many names");
 	}
 	if (**s == ']')
@@ -279,34 +255,35 @@ read_item(struct item *it, const char *text, const char **s, struct error *err)
 	return 0;
 }
 
-/* Add all names that begin with name..end and continue with the parts of `it`
- * from `i` on. */
+/* Add all names that begin with name..end and continue with the item at `s`,
+ * which was checked. */
 static int
-expand(struct hostlist *h, const struct item *it, size_t i, char *name,
-       char *end, struct error *err)
+expand(struct hostlist *h, const char *s, char *name, char *end,
+       struct error *err)
 {
-	const struct part *part = &it->parts[i];
-	const struct range *r =
-		(const struct range *)(const void *)it->ranges.data;
 	char digits[NUM_TEXT];
+	const char *rest = NULL;
+	size_t longest = 0;
+	struct range r;
 
-	memcpy(end, part->text, part->len);
-	end += part->len;
-	if (i == it->ngroups)
+	while (is_name_char(*s))
+		*end++ = *s++;
+	if (*s != '[')
 		return push(h, name, (size_t)(end - name), err);
-	r += part->first;
-	for (size_t n = part->count; n > 0; n--, r++)
-		for (uint64_t v = r->lo; v <= r->hi; v++) {
+	rest = strchr(s, ']') + 1;
+	do {
+		s++;
+		(void)read_range(&s, &r, &longest);
+		for (uint64_t v = r.lo; v <= r.hi; v++) {
 			const size_t len = strlen(num_text(digits, v));
-			const size_t zeros =
-				r->width > len ? r->width - len : 0;
+			const size_t zeros = r.width > len ? r.width - len : 0;
 
 			memset(end, '0', zeros);
 			memcpy(end + zeros, digits, len);
-			if (expand(h, it, i + 1, name, end + zeros + len, err) <
-			    0)
+			if (expand(h, rest, name, end + zeros + len, err) < 0)
 				return -1;
 		}
+	} while (*s == ',');
 	return 0;
 }
 
@@ -314,9 +291,9 @@ int
 hostlist_add(struct hostlist *h, const char *text, struct error *err)
 {
 	char name[HOSTLIST_NAME_MAX];
-	struct item it = { .ranges = BUF_INIT };
 	const size_t before = h->count;
-	const char *s = text;
+	const char *s = text, *item = NULL;
+	uint64_t names = 0;
 	int rc = 0;
 
 	while (rc == 0) {
@@ -324,15 +301,15 @@ hostlist_add(struct hostlist *h, const char *text, struct error *err)
 			s++;
 		if (*s == '\0')
 			break;
-		rc = read_item(&it, text, &s, err);
+		item = s;
+		rc = check_item(text, &s, &names, err);
 		if (rc == 0)
-			rc = check_room(h, it.names, err);
+			rc = check_room(h, names, err);
 		if (rc == 0)
-			rc = expand(h, &it, 0, name, name, err);
+			rc = expand(h, item, name, name, err);
 	}
 	if (rc < 0)
 		h->count = before;
-	buf_free(&it.ranges);
 	return rc;
 }
 
