@@ -30,13 +30,11 @@ struct work;
 
 /* --- Which ranks --- */
 
-struct copy_range {
-	uint32_t first, last; /* num_by_u32() */
-};
-
 struct copy_ranks {
 	size_t count;
-	struct copy_range *list; /* ascending, in the arena given */
+	struct copy_range {
+		uint32_t first, last;
+	} * list; /* in the arena given */
 };
 
 /* Parse a list such as "0-3,7".  ERROR_USAGE quotes the invalid text.  An empty

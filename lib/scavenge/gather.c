@@ -109,26 +109,34 @@ struct node_result {
 	uint64_t bad, taken, unread;
 };
 
+struct json_value *
+scavenge_next_json(const char **text)
+{
+	struct json_value *j = NULL;
+	const char *line = NULL;
+	size_t len = 0;
+
+	while (j == NULL && (line = str_line(text, &len)) != NULL)
+		if (*line == '{')
+			j = json_parse(line, len, NULL);
+	return j;
+}
+
 static void
 read_result(struct copying *c, const struct remote_result *r,
 	    struct node_result *out)
 {
-	const char *text = r->out.data, *line = NULL, *path = NULL;
-	size_t len = 0;
+	const char *text = r->out.data, *path = NULL;
+	struct json_value *j = NULL;
 
 	/* A line tells of a file that was not replaced, or the totals. */
-	while ((line = str_line(&text, &len)) != NULL) {
-		struct json_value *j =
-			*line == '{' ? json_parse(line, len, NULL) : NULL;
-
-		if (j != NULL &&
-		    json_get_u64(j, "bytes", UINT64_MAX, &out->bytes)) {
+	while ((j = scavenge_next_json(&text)) != NULL) {
+		if (json_get_u64(j, "bytes", UINT64_MAX, &out->bytes)) {
 			(void)json_get_u64(j, "bad", UINT64_MAX, &out->bad);
 			(void)json_get_u64(j, "taken", UINT64_MAX, &out->taken);
 			(void)json_get_u64(j, "unread", UINT64_MAX,
 					   &out->unread);
-		} else if (j != NULL &&
-			   json_get_str(j, "taken", c->s->arena, &path, NULL) ==
+		} else if (json_get_str(j, "taken", c->s->arena, &path, NULL) ==
 				   0 &&
 			   path != NULL) {
 			(void)MEM_ROOM(c->taken, c->ntaken, c->taken_cap);

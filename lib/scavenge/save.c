@@ -450,17 +450,12 @@ clean(struct scavenge *s, const struct salvage_dataset *d, uint64_t *total,
 	rc = scavenge_call_run(&call, s, nodes, count, err);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		const struct remote_result *r = &call.results[i];
-		const char *text = r->out.data, *line = NULL;
-		size_t len = 0;
+		const char *text = r->out.data;
+		struct json_value *j = NULL;
+		uint64_t bytes = 0;
 
-		while ((line = str_line(&text, &len)) != NULL) {
-			struct json_value *j =
-				*line == '{' ? json_parse(line, len, NULL)
-					     : NULL;
-			uint64_t bytes = 0;
-
-			if (j != NULL &&
-			    json_get_u64(j, "cleaned", UINT64_MAX, &bytes))
+		while ((j = scavenge_next_json(&text)) != NULL) {
+			if (json_get_u64(j, "cleaned", UINT64_MAX, &bytes))
 				*total += bytes;
 			json_release(j);
 		}

@@ -8,6 +8,8 @@
 #include "hostlist.h"
 #include "scavenge/scavenge.h"
 
+struct json_value;
+
 /* Set state, why and missing of `d`, after its ranks were assigned to nodes. */
 void scavenge_judge(struct salvage *p, struct salvage_dataset *d);
 
@@ -86,6 +88,10 @@ void scavenge_call_add(struct scavenge_call *c, const char *option,
 int scavenge_call_run(struct scavenge_call *c, struct scavenge *s,
 		      const uint32_t *nodes, size_t count, struct error *err);
 void scavenge_call_end(struct scavenge_call *c);
+
+/* The next line of *text that is a JSON object, for json_release(); NULL: there
+ * are no more. */
+struct json_value *scavenge_next_json(const char **text);
 
 /* Let the nodes copy the dataset to the prefix. */
 int scavenge_copy(struct scavenge *s, struct salvage_dataset *d,
