@@ -139,30 +139,29 @@ remote_environment(struct arena *a, const char *const *without, char *more)
 	return to;
 }
 
+/* Set the programs, which are looked for in PATH. */
 static int
-find_programs(struct remote_run *run, struct remote_way *way, struct error *err)
+find_programs(struct remote_way *way, struct error *err)
 {
-	const char *name = remote_kind_name(way->kind);
-	const char *module = way->module;
+	const char *needed[2] = { NULL, NULL };
 
 	if (way->kind == REMOTE_LOCAL)
 		return 0;
-	way->program = remote_find(name, run->arena, err);
-	if (way->program == NULL)
-		return -1;
-	if (way->kind != REMOTE_PDSH)
-		return 0;
-	if (module == NULL)
-		way->inner = remote_find("ssh", run->arena, err);
-	else if (strcmp(module, "exec") == 0)
-		way->inner = remote_find("srun", run->arena, err);
-	else
-		return strcmp(module, "ssh") == 0 &&
-				       remote_find("ssh", run->arena, err) ==
-					       NULL
-			       ? -1
-			       : 0;
-	return way->inner != NULL ? 0 : -1;
+	needed[0] = way->program = remote_kind_name(way->kind);
+	if (way->kind == REMOTE_PDSH && way->module == NULL)
+		needed[1] = way->inner = "ssh";
+	else if (way->kind == REMOTE_PDSH && str_eq(way->module, "exec"))
+		needed[1] = way->inner = "srun";
+	else if (way->kind == REMOTE_PDSH && str_eq(way->module, "ssh"))
+		needed[1] = "ssh";
+	for (size_t i = 0; i < 2; i++)
+		if (needed[i] != NULL && !remote_installed(needed[i]))
+			return error_set(
+				err, ERROR_ABSENT,
+				"%s: not found in PATH: install it, or choose "
+				"another way to run commands on the nodes",
+				needed[i]);
+	return 0;
 }
 
 int
@@ -173,7 +172,7 @@ remote_command_init(struct remote_run *run, struct remote_way *way,
 	const char *had = getenv(PDSH_SSH_VARIABLE);
 	uint64_t random = 0;
 
-	if (find_programs(run, way, err) < 0)
+	if (find_programs(way, err) < 0)
 		return -1;
 	if (way->kind == REMOTE_LOCAL)
 		way->env = run->o->env;

@@ -46,7 +46,7 @@ struct remote_way {
 	enum remote_kind kind;
 	const char *module;
 	bool usable;		     /* its programs were found */
-	const char *program, *inner; /* paths; `inner`: what pdsh runs */
+	const char *program, *inner; /* in PATH; `inner`: what pdsh runs */
 	const char *line; /* the command as one line for a login shell */
 	char **env;	  /* of its process; NULL: our own */
 };
@@ -58,7 +58,7 @@ struct remote_ways {
 	bool old_srun;	     /* it does not know --overlap */
 	struct arena *arena; /* names in `reached` and `groups` */
 	struct map *reached; /* nodes that another way than the first reached:
-				its index */
+				its index; NULL: there is only one */
 	struct map *groups;  /* SLURM, nodes of a heterogeneous job: their
 				component; or NULL */
 };
@@ -138,12 +138,6 @@ struct remote_run {
 };
 
 #define REMOTE_BUFFER ((size_t)64 << 10)
-
-/* --- ways.c: programs in PATH --- */
-
-/* The path of the first program `name` in PATH, allocated in `a`.  NULL:
- * ERROR_ABSENT, ERROR_NOMEM. */
-const char *remote_find(const char *name, struct arena *a, struct error *err);
 
 /* --- command.c --- */
 

@@ -63,24 +63,6 @@ remote_installed(const char *program)
 	return remote_look_up(program, path);
 }
 
-const char *
-remote_find(const char *name, struct arena *a, struct error *err)
-{
-	const char *found = NULL;
-	char path[PATH_MAX];
-
-	if (!remote_look_up(name, path))
-		return error_set_null(
-			err, ERROR_ABSENT,
-			"%s: not found in PATH: install it, or choose another "
-			"way to run commands on the nodes",
-			name);
-	found = arena_strdup(a, path);
-	if (found == NULL)
-		error_no_memory(err);
-	return found;
-}
-
 bool
 remote_is_here(const char *name)
 {
@@ -200,11 +182,9 @@ find_groups(struct remote_ways *w, struct error *err)
 		text = getenv(name);
 		if (text == NULL)
 			return 0;
-		if (w->groups == NULL) {
-			w->arena = arena_new();
+		if (w->groups == NULL)
 			w->groups = map_new();
-		}
-		good = w->arena != NULL && w->groups != NULL;
+		good = w->groups != NULL;
 		rc = good ? hostlist_add(&nodes, text, err) : 0;
 		for (size_t i = 0; i < nodes.count && good; i++) {
 			text = arena_strdup(w->arena, nodes.names[i]);
@@ -224,9 +204,10 @@ remote_resolve(const struct hostlist *nodes, struct remote_options *o,
 	const char *why = NULL;
 
 	remote_forget(o);
-	if (w == NULL)
-		return error_no_memory(err);
 	o->ways = w;
+	if (w == NULL || (w->arena = arena_new()) == NULL ||
+	    (w->reached = map_new()) == NULL)
+		return error_no_memory(err);
 	w->tries = REMOTE_TRIES;
 	if (find_groups(w, err) < 0)
 		return -1;
@@ -294,16 +275,10 @@ remote_way_reached(struct remote_run *run, const struct remote_node *n)
 	struct remote_ways *w = run->known;
 	const char *name = NULL;
 
-	if (n->way == 0 && w->reached == NULL)
+	if (w->reached == NULL || (n->way == 0 && map_count(w->reached) == 0))
 		return;
-	if (w->arena == NULL)
-		w->arena = arena_new();
-	if (w->reached == NULL)
-		w->reached = map_new();
-	if (w->arena != NULL)
-		name = arena_strdup(w->arena, n->name);
-	if (w->reached == NULL || name == NULL ||
-	    map_put(w->reached, name, n->way) < 0)
+	name = arena_strdup(w->arena, n->name);
+	if (name == NULL || map_put(w->reached, name, n->way) < 0)
 		run->failed = true;
 }
 
