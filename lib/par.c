@@ -257,25 +257,21 @@ par_for(struct par *p, size_t count, size_t batch,
 	return error_pass(err, &p->error);
 }
 
-/* Read the first line of the file dir/name, without newline, into `to`. */
-static bool
-read_line(const char *dir, const char *name, char *to, size_t size)
+/* Read one number or two from the file dir/name.  -1: it cannot be opened. */
+static int
+read_numbers(const char *dir, const char *name, long long *a, long long *b)
 {
 	char path[8192];
+	const int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
 	FILE *file = NULL;
-	bool good = false;
-	int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
 
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return false;
-	file = fopen(path, "re");
+	if (n >= 0 && (size_t)n < sizeof(path))
+		file = fopen(path, "re");
 	if (file == NULL)
-		return false;
-	good = fgets(to, (int)size, file) != NULL;
+		return -1;
+	(void)!fscanf(file, "%lld %lld", a, b);
 	fclose(file);
-	if (good)
-		to[strcspn(to, "\n")] = '\0';
-	return good;
+	return 0;
 }
 
 /* The quota in the directory of a control group, in processors rounded up; 0:
@@ -284,21 +280,12 @@ read_line(const char *dir, const char *name, char *to, size_t size)
 static unsigned
 group_quota(const char *dir)
 {
-	char quota[64], period[64];
-	long long q, t;
+	long long q = 0, t = 0, none = 0;
 
-	if (read_line(dir, "cpu.max", quota, sizeof(quota))) {
-		char *blank = strchr(quota, ' ');
-
-		snprintf(period, sizeof(period), "%s",
-			 blank != NULL ? blank + 1 : "");
-	} else if (!read_line(dir, "cpu.cfs_quota_us", quota, sizeof(quota)) ||
-		   !read_line(dir, "cpu.cfs_period_us", period,
-			      sizeof(period))) {
-		return 0;
+	if (read_numbers(dir, "cpu.max", &q, &t) < 0) {
+		(void)read_numbers(dir, "cpu.cfs_quota_us", &q, &none);
+		(void)read_numbers(dir, "cpu.cfs_period_us", &t, &none);
 	}
-	q = strtoll(quota, NULL, 10);
-	t = strtoll(period, NULL, 10);
 	if (q <= 0 || t <= 0)
 		return 0;
 	q = (q - 1) / t + 1;

@@ -26,21 +26,20 @@
 
 /* --- User, id and prefix --- */
 
-/* The value `given` by an option, else that of parameter `key`, and its source
- * for messages.  *value: NULL if there is none. */
-static int
-choose(struct job *j, const char *given, const char *key, const char **value,
-       const char **from, struct error *err)
+/* The value `given` by an option, else that of parameter `key`, or NULL; and
+ * its source for messages. */
+static const char *
+choose(struct job *j, const char *given, const char *key, const char **from)
 {
+	const char *value = given != NULL ? given : conf_get(j->conf, key);
+
 	*from = "given";
-	*value = given;
-	if (given != NULL)
-		return 0;
-	*value = conf_get(j->conf, key);
-	if (*value != NULL)
+	if (given == NULL && value != NULL)
 		*from = arena_printf(j->arena, "%s from %s", key,
 				     conf_place(j->conf, key));
-	return *from != NULL ? 0 : error_no_memory(err);
+	if (*from == NULL) /* out of memory */
+		*from = key;
+	return value;
 }
 
 /*
@@ -89,9 +88,8 @@ find_prefix(struct job *j, const struct job_where *w, struct error *err)
 	int rc = 0;
 
 	/* It may be set by open_conf(). */
-	if (j->prefix == NULL && choose(j, w->prefix, "SCR_PREFIX", &j->prefix,
-					&j->prefix_from, err) < 0)
-		return -1;
+	if (j->prefix == NULL)
+		j->prefix = choose(j, w->prefix, "SCR_PREFIX", &j->prefix_from);
 	if (j->prefix == NULL) {
 		j->prefix = ".";
 		j->prefix_from = "working directory";
@@ -180,8 +178,7 @@ find_identity(struct job *j, const struct job_where *w, struct error *err)
 
 	if (w->by_flush)
 		jobfiles_owner(j->prefix, &owner);
-	if (choose(j, w->job_id, "SCR_JOB_ID", &value, &j->id_from, err) < 0)
-		return -1;
+	value = choose(j, w->job_id, "SCR_JOB_ID", &j->id_from);
 	if (value == NULL) {
 		value = resmgr_job_id(j->rm);
 		j->id_from = resmgr_name(j->rm);
@@ -206,9 +203,9 @@ find_identity(struct job *j, const struct job_where *w, struct error *err)
 				     fnv_text(j->prefix_real));
 		j->id_from = "not in a job: made of the prefix";
 	}
-	if (keep_part(j, "job id", value, j->id_from, &j->id, err) < 0 ||
-	    choose(j, w->user, "SCR_USER_NAME", &value, &j->user_from, err) < 0)
+	if (keep_part(j, "job id", value, j->id_from, &j->id, err) < 0)
 		return -1;
+	value = choose(j, w->user, "SCR_USER_NAME", &j->user_from);
 	if (value == NULL && owner.user[0] != '\0' && str_eq(owner.id, j->id)) {
 		value = owner.user;
 		j->user_from = FLUSH_FILE;
@@ -274,8 +271,7 @@ job_nodes(struct job *j, struct error *err)
 
 	if (j->nodes_known)
 		return 0;
-	if (choose(j, j->nodes_given, "SCR_NODELIST", &text, &from, err) < 0)
-		return -1;
+	text = choose(j, j->nodes_given, "SCR_NODELIST", &from);
 	if (text != NULL) {
 		/* Set the nodes from the text of an option or parameter. */
 		if (hostlist_add(&j->nodes, text, err) < 0 ||

@@ -99,18 +99,23 @@ add_lines(struct dirs *d, const char *key, struct error *err)
 	return 0;
 }
 
-/* Allocate the list, with room for all lines of these keys and for another. */
+/* Begin the list with all lines of these keys.  It has room for another. */
 static int
 start(struct dirs *d, struct job *j, const char *const *keys, struct error *err)
 {
 	const struct conf_group *g = NULL;
 	size_t n = 1;
 
-	for (; *keys != NULL; keys++)
-		n += conf_groups(j->conf, *keys, &g);
+	for (const char *const *key = keys; *key != NULL; key++)
+		n += conf_groups(j->conf, *key, &g);
 	*d = (struct dirs){ .j = j };
 	d->list = arena_alloc(j->arena, n, sizeof(*d->list));
-	return d->list != NULL ? 0 : error_no_memory(err);
+	if (d->list == NULL)
+		return error_no_memory(err);
+	for (; *keys != NULL; keys++)
+		if (add_lines(d, *keys, err) < 0)
+			return -1;
+	return 0;
 }
 
 /* Move the entry of `base` to the front.  If `given`, remove all others. */
@@ -142,8 +147,7 @@ job_find_dirs(struct job *j, const struct job_where *w, struct error *err)
 	size_t n = 0;
 	int rc = 0;
 
-	if (start(&d, j, of_cntl, err) < 0 ||
-	    add_lines(&d, of_cntl[0], err) < 0)
+	if (start(&d, j, of_cntl, err) < 0)
 		return -1;
 	if (w->cntl_base != NULL)
 		rc = put_first(&d, w->cntl_base, true, err);
@@ -161,9 +165,6 @@ job_find_dirs(struct job *j, const struct job_where *w, struct error *err)
 	set = conf_is_set(j->conf, "SCR_CACHE_BASE");
 	if (start(&d, j, of_cache, err) < 0)
 		return -1;
-	for (const char *const *key = of_cache; *key != NULL; key++)
-		if (add_lines(&d, *key, err) < 0)
-			return -1;
 	/* Does the first STORE line of this base disable it? */
 	n = conf_groups(j->conf, "STORE", &g);
 	for (size_t i = n; i-- > 0;)

@@ -11,7 +11,6 @@
 #include "error.h"
 #include "hostlist.h"
 #include "io.h"
-#include "num.h"
 #include "site/resmgr_impl.h"
 #include "str.h"
 
@@ -204,26 +203,15 @@ resmgr_same_number(const char *a, const char *b)
 bool
 resmgr_span(const char *text, uint64_t *seconds)
 {
-	static const uint64_t units[] = { 24 * 60 * 60, 60 * 60, 60, 1 };
-	char part[16];
-	uint64_t total = 0, n = 0;
-	size_t len = 0, unit = 4;
+	static const uint64_t units[] = { 1, 60, 60 * 60, 24 * 60 * 60 };
+	unsigned n[4] = { 0 };
+	const int count =
+		sscanf(text, "%9u:%9u:%9u:%9u", &n[0], &n[1], &n[2], &n[3]);
 
-	for (const char *p = text; *p != '\0'; p++)
-		unit -= *p == ':' && unit > 0;
-	/* Days, hours, minutes and seconds have three colons. */
-	if (unit < 1 || unit > 3)
+	if (count < 2)
 		return false;
-	for (unit--; unit < 4; unit++, text += len + 1) {
-		len = strcspn(text, ":");
-		if (len == 0 || len >= sizeof(part))
-			return false;
-		memcpy(part, text, len);
-		part[len] = '\0';
-		if (num_u64(part, 0, UINT32_MAX, &n, NULL) < 0)
-			return false;
-		total += n * units[unit];
-	}
-	*seconds = total;
+	*seconds = 0;
+	for (int i = 0; i < count; i++)
+		*seconds += n[i] * units[count - 1 - i];
 	return true;
 }
