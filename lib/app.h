@@ -65,7 +65,8 @@ char **app_start(const struct app_info *info, int argc, char **argv,
 		 const struct opt *opts, int *count);
 
 /* For main(): run the verb that the command line names, which calls
- * app_start(), and app_finish().  `info` is that of the command without a verb. */
+ * app_start(), and app_finish().  `info` is that of the command without a
+ * verb. */
 int app_verb_run(const struct app_info *info, const struct app_action *verbs,
 		 size_t count, int argc, char **argv);
 

@@ -4,14 +4,15 @@
  *
  *   catalogue.c    the prefix, its directories, helpers
  *   store.c        read, change and rebuild index.scr, also without room
- *   edit.c         drop, drop after, current: the index only
+ *   edit.c         drop, drop after, current: the index only; catalogue_add(),
+ *                  also for SCR 1.1.8; after a failed fetch
  *   overview.c     all datasets of a prefix, from all sources
  *   resolve.c      the dataset that a word names, and back
  *   describe.c     find the descriptor of a dataset
- *   whole.c        plans, and what they mean to the catalogue
+ *   whole.c        plans, and what they mean to the catalogue; the files of a
+ *                  dataset, and those that can be deleted with it
  *   build.c        the steps of catalogue_build()
  *   record.c       write rank2file, summary and index entry
- *   add.c          catalogue_add(), also for SCR 1.1.8; after a failed fetch
  *   verify.c       catalogue_verify()
  *   fetchable.c    what LLNL's library reads before the files
  *   renamed.c      directories renamed by hand
@@ -19,7 +20,6 @@
  *   remove.c       remove one dataset, never through a link
  *   replaced.c     mark a dataset whose files are replaced; read the mark,
  *                  refuse such a dataset, or take it back
- *   claims.c       the files of a dataset that can be deleted with it
  *   owners.c       which datasets own which paths
  *   prune.c        which datasets a prune deletes
  *   packed_find.c  packed datasets by name
@@ -265,21 +265,8 @@ struct catalogue_renamed {
 int catalogue_find_renamed(struct plan *p, struct catalogue_renamed *r,
 			   struct error *err);
 
-/* --- claims.c --- */
-
 /* Is the error about the metadata, rather than a failed system call? */
 bool catalogue_is_verdict(const struct error *why);
-
-/*
- * Read rank2file and, with `both` or if it is unusable, the filemaps.  A
- * dataset without either has no files. -1: *why is the error of metadata that
- * are unusable, or a failed system call.  1: the map of a packed dataset is
- * lost; its data are in containers in its own directory, and it owns no path
- * outside.  Call catalogue_names_free() also on failure.
- */
-int catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
-			 bool both, const struct catalogue_options *o,
-			 struct catalogue_names *n, struct error *why);
 
 /* The files of one dataset that can be deleted with it.  All zero: none. */
 struct catalogue_claims {

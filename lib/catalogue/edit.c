@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * edit.c - drop, drop after, current: changes of the index only.
+ * edit.c - drop, drop after, current: changes of the index only; scr_index
+ * --add: index a dataset that has a summary, or one of SCR 1.1.8; and forgive a
+ * fetch that failed while the dataset was packed.
  */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "catalogue/catalogue_impl.h"
+#include "container/packed.h"
+#include "create.h"
 #include "error.h"
+#include "io.h"
 #include "json.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/index.h"
+#include "meta/rank2file.h"
 #include "str.h"
+#include "work.h"
 
 static void
 report_dropped(struct catalogue_edit *e, const char *name)
@@ -203,4 +213,258 @@ catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 	    look(c, e, err) < 0)
 		return -1;
 	return catalogue_change(c, edit, &j, err);
+}
+
+/* --- Of SCR 1.1.8 --- */
+
+/* The descriptor of a dataset of SCR 1.1.8, in the current form.
+ * ERROR_DAMAGED: it is not complete. */
+static int
+old_desc(const struct packed *p, struct catalogue_desc *out, struct error *err)
+{
+	struct summary s;
+	struct kvtree *tree =
+		summary_load(p->meta_fd, SUMMARY_FILE, NULL, &s, err);
+	int rc = -1;
+
+	*out = (struct catalogue_desc){ .tree = NULL };
+	if (tree == NULL || dataset_read(s.desc, &out->view, err) < 0)
+		goto out;
+	if (s.complete != 1 || out->view.id != p->id) {
+		error_set(err, ERROR_DAMAGED,
+			  "%s: its summary does not say that dataset %" PRId64
+			  " is complete",
+			  p->name, p->id);
+		goto out;
+	}
+	if (out->view.name == NULL)
+		out->view.name = p->name;
+	/* With the flags, which 1.1.8 does not write. */
+	rc = catalogue_desc_make(out, &out->view, err);
+out:
+	kvtree_free(tree);
+	return rc;
+}
+
+struct kvtree *
+catalogue_old_summary(const struct packed *p, struct error *err)
+{
+	struct catalogue_desc desc;
+	struct kvtree *t = NULL;
+
+	if (old_desc(p, &desc, err) == 0)
+		t = summary_build(desc.tree, 1, err);
+	catalogue_desc_free(&desc);
+	return t;
+}
+
+/* Open the dataset's new directory, which may exist from an interrupted run,
+ * but must not belong to another dataset. */
+static int
+make_dir(struct catalogue *c, const struct catalogue_desc *desc,
+	 const struct catalogue_options *o, struct catalogue_dir *d,
+	 struct error *err)
+{
+	struct catalogue_desc there = { .tree = NULL };
+	const char *name = dataset_dir_str(desc->view.id);
+	int rc = 0;
+
+	if (create_dir(c->scr_fd, name, 0777, create_owner(c->scr_fd)) == 0)
+		rc = io_sync_dir(c->scr_fd, SCR_DIR, err);
+	else if (errno != EEXIST)
+		rc = error_sys(err, "%s/%s: cannot make", c->path, name);
+	if (rc < 0 || catalogue_dir_open(c, desc->view.id, d, err) < 0 ||
+	    catalogue_dir_lock(c, d, o, err) < 0)
+		return -1;
+	if (catalogue_read_summary(d, &there, NULL) == 0 &&
+	    there.view.created_us != desc->view.created_us)
+		rc = error_set(
+			err, ERROR_USAGE,
+			"%s: the directory belongs to another dataset: not "
+			"added",
+			d->name);
+	catalogue_desc_free(&there);
+	return rc;
+}
+
+static int
+adopt(struct catalogue *c, struct packed *p, const struct catalogue_options *o,
+      struct error *err)
+{
+	struct catalogue_desc desc = { .tree = NULL };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	const struct packed_look look = { .work = &o->work,
+					  .sums = o->checksums };
+	struct packed_health h;
+	struct rank2file r;
+	bool changed = true;
+	int rc = -1;
+
+	if (p->is_packed)
+		return error_set(
+			err, ERROR_USAGE,
+			"%s: its files are in containers, which SCR 3 cannot "
+			"fetch: unpack it first",
+			p->name);
+	rc = packed_check(p, &look, &h, err);
+	if (rc == 0 && !packed_healthy(&h))
+		rc = error_set_remedy(
+			err, REMEDY_VERIFY, ERROR_DAMAGED,
+			"%s: not added: %zu of %zu files are damaged or "
+			"missing",
+			p->name, h.files_bad, h.files);
+	packed_health_free(&h);
+	if (rc < 0 || old_desc(p, &desc, err) < 0)
+		return -1;
+	rc = -1;
+	if (packed_renew(p, err) == 0 && make_dir(c, &desc, o, &d, err) == 0 &&
+	    segmap_write(&p->map, p->r2f.nranks, true, &r, err) == 0) {
+		rc = rank2file_store(d.fd, RANK2FILE_FILE, &r, err);
+		rank2file_free(&r);
+	}
+	if (rc == 0 &&
+	    (catalogue_record_summary(&d, &desc, &changed, err) < 0 ||
+	     catalogue_record_entry(c, &desc, NULL, true, o, err) < 0))
+		rc = -1;
+	catalogue_dir_close(&d);
+	catalogue_desc_free(&desc);
+	return rc;
+}
+
+/*
+ * Give dataset `id`, if it is one of SCR 1.1.8, metadata of the current format,
+ * and add it to the index, so that LLNL's library can fetch it.  Its old
+ * metadata stay.  Its name is appended to `name`. 1: it is not one of SCR
+ * 1.1.8.  ERROR_USAGE: it is packed, or its number is taken; ERROR_DAMAGED: a
+ * file is missing or damaged.
+ */
+static int
+adopt_old(struct catalogue *c, int64_t id, const struct catalogue_options *o,
+	  struct buf *name, struct error *err)
+{
+	struct packed_where where = { .prefix_fd = c->prefix_fd, .id = id };
+	struct index *ix = catalogue_read(c, NULL);
+	struct index_entry e;
+	struct packed p;
+	int rc = 1;
+
+	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
+	    e.name != NULL && packed_is_old(c->prefix_fd, e.name)) {
+		where.old = e.name;
+		rc = packed_open(&p, &where, true, &o->work, err);
+	}
+	index_free(ix);
+	if (rc != 0)
+		return rc;
+	buf_add_str(name, p.name);
+	rc = adopt(c, &p, o, err);
+	packed_close(&p);
+	return rc;
+}
+
+/* --- With a summary --- */
+
+/* The dataset is not added because of *why; `f` says whether a build helps. */
+static int
+refuse(struct catalogue *c, const struct catalogue_dir *d,
+       const struct fetchable *f, const struct error *why, struct error *err)
+{
+	const bool helps = f->status == STATUS_DAMAGED;
+
+	return error_as(err, why, "%s: not added: %s%s%s", d->name, why->text,
+			helps ? ": repair it with --build " : "",
+			helps ? catalogue_word_now_str(c, d->id) : "");
+}
+
+int
+catalogue_add(struct catalogue *c, int64_t id,
+	      const struct catalogue_options *o, struct buf *name,
+	      struct error *err)
+{
+	const struct index_entry none = { .id = id, .complete = -1 };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	struct catalogue_desc desc = { .tree = NULL };
+	struct fetchable f;
+	struct error why = ERROR_INIT;
+	int rc = -1;
+
+	if (catalogue_dir_open(c, id, &d, NULL) < 0 &&
+	    (rc = adopt_old(c, id, o, name, err)) <= 0)
+		return rc;
+	rc = -1;
+	if ((d.fd < 0 && catalogue_dir_open(c, id, &d, err) < 0) ||
+	    catalogue_dir_lock(c, &d, o, err) < 0 ||
+	    /* Can the library fetch it? */
+	    catalogue_fetchable(c, &none, o, &f, err) < 0)
+		goto out;
+	if (catalogue_read_summary(&d, &desc, &why) < 0)
+		refuse(c, &d, &f, &why, err);
+	else if (desc.replaced > 0)
+		error_set(err, ERROR_DAMAGED,
+			  "%s: not added: dataset %" PRId64
+			  " replaced its files; --build %s checks by checksums "
+			  "which of them are left",
+			  d.name, desc.replaced, catalogue_word_now_str(c, id));
+	else if (desc.complete != 1)
+		error_set(err, ERROR_DAMAGED,
+			  "%s: its summary does not say that it is complete; "
+			  "--build %s checks it",
+			  d.name, catalogue_word_now_str(c, id));
+	else if (catalogue_check_given_up(&d, &desc, err) == 0)
+		rc = fetchable_error(&f, &why) < 0
+			     ? refuse(c, &d, &f, &why, err)
+			     : catalogue_record_entry(c, &desc, NULL, true, o,
+						      err);
+	if (rc == 0)
+		buf_add_str(name, desc.view.name);
+out:
+	catalogue_desc_free(&desc);
+	catalogue_dir_close(&d);
+	return rc;
+}
+
+/* --- After a fetch that failed --- */
+
+struct forgiving {
+	int64_t id;
+	const struct work *work;
+};
+
+static int
+forgive(struct index *ix, void *arg, struct error *err)
+{
+	const struct forgiving *f = arg;
+	struct index_entry e;
+
+	if (index_find_id(ix, f->id, &e, err) < 0)
+		return -1;
+	if (e.failed == NULL)
+		return 1;
+	work_say(f->work,
+		 "dataset %" PRId64 ": the mark of the failed fetch of %s is "
+		 "gone",
+		 f->id, str_quoted(e.failed));
+	return index_set_extra(ix, f->id, "FAILED", NULL, err);
+}
+
+int
+catalogue_forgive(struct catalogue *c, int64_t id,
+		  const struct catalogue_options *o, struct error *err)
+{
+	struct forgiving f = { id, &o->work };
+	struct index *ix = catalogue_read(c, NULL);
+	struct verify_result r = { .bad_files = 1 };
+	struct index_entry e;
+	int rc = 0;
+
+	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
+	    e.failed != NULL)
+		rc = catalogue_verify(c, &e, o, NULL, &r, err);
+	index_free(ix);
+	if (rc < 0)
+		return -1;
+	if (r.bad_files > 0 || r.status == STATUS_LOST ||
+	    r.status == STATUS_FAILED)
+		return 0;
+	return catalogue_change(c, forgive, &f, err);
 }

@@ -6,11 +6,9 @@
  * A process serves one node, or several if it is pdsh; `labels` then identifies
  * the node of a line.  Each file calls only those below it:
  *
- *	remote   sets up a run
- *	loop     starts processes and watches limits
+ *	remote   sets up a run, starts processes and watches limits
  *	command  makes the command lines        proc  starts, reads, ends one
- *	find     finds programs                 pdsh  assigns lines to nodes
- *	                                        node  handles a node's output
+ *	node     assigns pdsh's lines to nodes, and handles a node's output
  *	ways     which way to a node, and the next one if it is not reached
  */
 #ifndef REMOTE_REMOTE_IMPL_H
@@ -211,8 +209,6 @@ void remote_way_reached(struct remote_run *run, const struct remote_node *n);
  * node. */
 enum remote_state remote_way_told(const char *words);
 
-/* --- pdsh.c --- */
-
 /* Add the label of node `name` to p's labels.  1: added, 0: another node has
  * the same label, -1: no memory. */
 int remote_pdsh_label(struct remote_proc *p, const char *name, size_t at);
@@ -225,12 +221,9 @@ struct remote_node *remote_pdsh_err(struct remote_run *run,
 				    struct remote_proc *p, char *text,
 				    size_t len, bool whole, const char **words);
 
-/* --- loop.c --- */
+/* --- remote.c --- */
 
 /* Let a node wait until n->due, behind those that wait already. */
 void remote_queue(struct remote_run *run, struct remote_node *n);
-
-/* Serve all nodes. */
-int remote_loop(struct remote_run *run, struct error *err);
 
 #endif /* REMOTE_REMOTE_IMPL_H */

@@ -106,7 +106,7 @@ struct resmgr {
 	const char *nodes; /* ... on the nodes of all components, or NULL */
 };
 
-/* --- resmgr_ask.c --- */
+/* --- For the managers --- */
 
 /* The value of the variable.  NULL: unset or empty. */
 const char *resmgr_env(const char *name);
