@@ -501,12 +501,18 @@ resmgr_word(char **line)
 }
 
 int
-resmgr_read_hosts(const char *path, struct hostlist *out, struct error *err)
+resmgr_read_hosts(const struct resmgr *r, const char *variable,
+		  struct hostlist *out, struct error *err)
 {
+	const char *path = resmgr_env(variable);
 	struct buf data = BUF_INIT;
 	char *rest = NULL, *line = NULL, *name = NULL;
-	int rc = io_read_file(AT_FDCWD, path, HOSTS_MAX, &data, err);
+	int rc = 0;
 
+	if (path == NULL)
+		return error_set(err, ERROR_ABSENT, "%s: %s is not set",
+				 r->ops->name, variable);
+	rc = io_read_file(AT_FDCWD, path, HOSTS_MAX, &data, err);
 	rest = data.data;
 	while (rc == 0 && (line = next_line(&rest)) != NULL) {
 		name = resmgr_word(&line);
@@ -514,7 +520,7 @@ resmgr_read_hosts(const char *path, struct hostlist *out, struct error *err)
 			rc = error_wrap(err, "%s", path);
 	}
 	buf_free(&data);
-	return rc;
+	return rc < 0 ? error_wrap(err, "%s", r->ops->name) : 0;
 }
 
 int

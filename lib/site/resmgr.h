@@ -3,7 +3,7 @@
  * resmgr.h - the job we run in, as the resource manager sees it: SLURM, LSF,
  * Flux, PBS (also below ALPS), or none.  The manager is detected at run time.
  *
- * Everything specific to a manager is in its file resmgr_NAME.c, as one table
+ * Everything specific to a manager is in a file resmgr_*.c, as one table
  * (resmgr_impl.h): detection, queries, listing and signalling the steps of a
  * job, reaching nodes.
  *
@@ -29,7 +29,7 @@ struct error;
 struct hostlist;
 struct resmgr; /* opaque */
 
-/* The managers, each in a file resmgr_NAME.c, the most likely first. */
+/* The managers, the most likely first. */
 #define RESMGR_MANAGERS(X) X(slurm) X(flux) X(lsf) X(pbs)
 
 /* Their names, as the words of an option. */

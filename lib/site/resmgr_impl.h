@@ -3,8 +3,8 @@
  * resmgr_impl.h - the table that describes a resource manager, and the
  * functions with which the managers query their commands.
  *
- * A new manager is one file resmgr_NAME.c with a table `resmgr_NAME`, and its
- * name in RESMGR_MANAGERS (resmgr.h).
+ * A new manager is a table `resmgr_NAME` in a file resmgr_*.c, and its name in
+ * RESMGR_MANAGERS (resmgr.h).
  */
 #ifndef SITE_RESMGR_IMPL_H
 #define SITE_RESMGR_IMPL_H
@@ -134,10 +134,10 @@ char *resmgr_line(struct resmgr *r);
 void resmgr_note(struct resmgr *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Read a file of host names, the first word of each line.  Its size is
- * bounded. */
-int resmgr_read_hosts(const char *path, struct hostlist *out,
-		      struct error *err);
+/* Read the file of host names that a variable names: the first word of each
+ * line.  Its size is bounded. */
+int resmgr_read_hosts(const struct resmgr *r, const char *variable,
+		      struct hostlist *out, struct error *err);
 
 /* Add the nodes of the node list `text` to `out`.  An invalid list is added to
  * the notice.  -1: ERROR_NOMEM. */
