@@ -11,7 +11,7 @@
 #include "libc.h"
 
 /* A sentence with two paths of PATH_MAX and some words fits before it is
- * cut down to ERROR_TEXT_MAX. */
+ * cut down to ERROR_TEXT_MAX.  A longer one loses its end. */
 #define WORK_MAX 16384
 
 /* A word is not cut shorter than this, so that it stays recognisable. */
@@ -93,24 +93,10 @@ __attribute__((format(printf, 2, 0))) static void
 compose(struct error *err, const char *fmt, va_list ap, const char *reason)
 {
 	char work[WORK_MAX + ERROR_TEXT_MAX];
-	const char *tail = fmt, *p = fmt;
-	const int n = vsnprintf(work, WORK_MAX, fmt, ap);
 	size_t len = 0;
 
-	if (n < 0)
+	if (vsnprintf(work, WORK_MAX, fmt, ap) < 0)
 		snprintf(work, WORK_MAX, "%s", fmt);
-	/* If even that is too small, the end of `fmt`, after its last
-	 * conversion, replaces the end of the overlong argument. */
-	while (n >= WORK_MAX && (p = strchr(p, '%')) != NULL) {
-		p += 1 + strcspn(p + 1, "%diouxXeEfFgGaAcspm");
-		if (*p != '\0')
-			p++;
-		tail = p;
-	}
-	len = strlen(tail);
-	if (n >= WORK_MAX && len + DOTS_LEN < WORK_MAX)
-		snprintf(work + WORK_MAX - 1 - len - DOTS_LEN,
-			 len + DOTS_LEN + 1, DOTS "%s", tail);
 	len = strlen(work);
 	snprintf(work + len, sizeof(work) - len, "%s%s",
 		 len > 0 && reason[0] != '\0' ? ": " : "", reason);
