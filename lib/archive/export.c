@@ -45,7 +45,7 @@ struct entry {
 	const char *path;		  /* in the archive */
 	struct segmap_file *file;	  /* a user's file; or NULL */
 	const char *meta;		  /* a metadata file; or NULL */
-	const struct hidden_file *hidden; /* a packed metadata file; or NULL */
+	const struct segmap_file *hidden; /* a packed metadata file; or NULL */
 	bool skip;			  /* not a regular file */
 	struct attr attr;
 	uint64_t size;
@@ -213,7 +213,7 @@ static int
 list_entries(struct exporting *x, struct error *err)
 {
 	const struct packed *p = x->p;
-	const struct hidden *h = &p->hidden;
+	const struct segmap *h = &p->hidden.map;
 	struct dir_walk w;
 	const char *name = NULL;
 	struct entry *e = NULL;
@@ -236,16 +236,16 @@ list_entries(struct exporting *x, struct error *err)
 			return -1;
 	}
 	for (size_t i = 0; x->eo->redundancy && i < h->nfiles; i++) {
-		const struct hidden_file *f = &h->files[i];
+		const struct segmap_file *f = &h->files[i];
 
-		if (f->tree != NULL || dir_stat(p->meta_fd, f->name, &st,
+		if (f->tree != NULL || dir_stat(p->meta_fd, f->path, &st,
 						AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		e = add_entry(x,
-			      arena_printf(x->arena, "%s/%s", p->dir, f->name));
+			      arena_printf(x->arena, "%s/%s", p->dir, f->path));
 		e->hidden = f;
 		e->attr = f->attr;
-		e->size = h->red.files[f->at].size;
+		e->size = f->size;
 	}
 	if (par_for(x->par, x->count, 1, look, x, err) < 0)
 		return -1;
@@ -297,7 +297,7 @@ static int
 put_metadata(struct exporting *x, struct error *err)
 {
 	const struct packed *p = x->p;
-	const struct hidden *h = &p->hidden;
+	const struct segmap *h = &p->hidden.map;
 	const struct attr none = { .has_owner = false };
 	struct kvtree *summary = NULL;
 	struct rank2file r;
@@ -306,9 +306,9 @@ put_metadata(struct exporting *x, struct error *err)
 
 	for (size_t i = 0; x->eo->redundancy && i < h->nfiles; i++)
 		if (h->files[i].tree != NULL &&
-		    dir_stat(p->meta_fd, h->files[i].name, &st,
+		    dir_stat(p->meta_fd, h->files[i].path, &st,
 			     AT_SYMLINK_NOFOLLOW) < 0 &&
-		    put_tree(x, h->files[i].name, h->files[i].tree, err) < 0)
+		    put_tree(x, h->files[i].path, h->files[i].tree, err) < 0)
 			return -1;
 	summary = p->layout == 1
 			  ? catalogue_old_summary(p, err)
@@ -340,7 +340,6 @@ static int
 put_all(struct exporting *x, struct error *err)
 {
 	const struct packed *p = x->p;
-	const struct segmap *red = &p->hidden.red;
 	size_t n = 0;
 
 	for (size_t i = 0; i < x->count; i++) {
@@ -359,10 +358,9 @@ put_all(struct exporting *x, struct error *err)
 				.path = e->meta,
 				.sum = STRIPE_NO_SUM,
 			};
-		} else if (packed_file(p, f != NULL ? &p->map : red,
-				       f != NULL ? f
-						 : &red->files[e->hidden->at],
-				       x->arena, &e->from, err) < 0) {
+		} else if (packed_file(p, f != NULL ? &p->map : &p->hidden.map,
+				       f != NULL ? f : e->hidden, x->arena,
+				       &e->from, err) < 0) {
 			return -1;
 		}
 	}

@@ -91,7 +91,9 @@ dangles(const struct plan *p, const struct plan_file *f,
 
 	for (size_t i = 0; i < f->nsegs; i++)
 		if (f->segs[i].gone &&
-		    !path_dangles(at->meta_fd, f->segs[i].path, link, to))
+		    !path_dangles(at->meta_fd,
+				  plan_seg_path(p, &f->segs[i], false), link,
+				  to))
 			return false;
 	return f->nsegs > 0 || path_dangles(at->root_fd, f->path, link, to);
 }

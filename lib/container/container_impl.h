@@ -45,9 +45,8 @@ int pack_init(struct packing *w, struct packed *p,
 	      struct error *err);
 void pack_fini(struct packing *w);
 
-/* Make `map` with the files of p->map in the requested order, and sort
- * hidden.attrs, if any, with them; sets `from`, `set`, `spread` and the groups
- * of the files. */
+/* Make `map` with the files of p->map in the requested order; sets `from`,
+ * `set`, `spread` and the groups of the files. */
 int pack_sort(struct packing *w, struct error *err);
 
 /* Keep the attributes of the directories of the files in `hidden`. */
@@ -56,8 +55,8 @@ int pack_list_dirs(struct packing *w, struct error *err);
 /* Judge the containers of `m`. */
 enum pack_spare pack_judge(const struct packing *w, const struct segmap *m);
 
-/* List the metadata files to be packed: hidden.files, hidden.red (cut at
- * `size`), red_stats. */
+/* List the metadata files to be packed: hidden.map (cut at `size`),
+ * red_stats. */
 int pack_hidden_list(struct packing *w, uint64_t size, struct error *err);
 
 /* Some containers of a map, and the string of bytes that they get. */
@@ -105,7 +104,7 @@ int pack_compare(const struct packed *p, size_t file, const struct work *work,
 		 bool *same, struct error *err);
 
 /* pack_compare() for a packed file of the metadata directory. */
-int pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
+int pack_compare_hidden(const struct packed *p, const struct segmap_file *f,
 			const struct work *work, bool *same, struct error *err);
 
 /* Describe what stat shows to be wrong with a container; "": nothing.  -1: stat

@@ -30,7 +30,8 @@ hidden_init(struct hidden *h, struct error *err)
 		.by_name = map_new(),
 		.dir_by_path = map_new(),
 	};
-	if (h->arena != NULL && h->by_name != NULL && h->dir_by_path != NULL)
+	if (h->arena != NULL && h->by_name != NULL && h->dir_by_path != NULL &&
+	    segmap_init(&h->map, 0, err) == 0)
 		return 0;
 	hidden_free(h);
 	return error_no_memory(err);
@@ -42,35 +43,35 @@ hidden_free(struct hidden *h)
 	for (size_t i = 0; i < h->ntrees; i++)
 		kvtree_free(h->trees[i]);
 	mem_free(h->trees);
-	mem_free(h->attrs);
-	mem_free(h->files);
 	mem_free(h->dirs);
 	map_free(h->dir_by_path);
 	map_free(h->by_name);
-	segmap_free(&h->red);
+	segmap_free(&h->map);
 	arena_free(h->arena);
 	*h = (struct hidden){ .arena = NULL };
 }
 
 int
-hidden_add(struct hidden *h, const struct hidden_file *f, struct error *err)
+hidden_add(struct hidden *h, const struct segmap_file *f, struct error *err)
 {
-	if (map_get(h->by_name, f->name) != MAP_NONE)
+	struct segmap *m = &h->map;
+
+	if (map_get(h->by_name, f->path) != MAP_NONE)
 		return error_set(err, ERROR_CORRUPT, "%s: named twice",
-				 str_shown(f->name));
-	if (!MEM_ROOM(h->files, h->nfiles, h->cap) ||
-	    map_put(h->by_name, f->name, h->nfiles) < 0)
+				 str_shown(f->path));
+	if (!MEM_ROOM(m->files, m->nfiles, h->cap) ||
+	    map_put(h->by_name, f->path, m->nfiles) < 0)
 		return error_no_memory(err);
-	h->files[h->nfiles++] = *f;
+	m->files[m->nfiles++] = *f;
 	return 0;
 }
 
-const struct hidden_file *
+const struct segmap_file *
 hidden_find(const struct hidden *h, const char *name)
 {
 	size_t at = h->by_name == NULL ? MAP_NONE : map_get(h->by_name, name);
 
-	return at == MAP_NONE ? NULL : &h->files[at];
+	return at == MAP_NONE ? NULL : &h->map.files[at];
 }
 
 int
@@ -124,19 +125,19 @@ static int
 store_hidden(const struct hidden *h, const struct place *p, struct kvtree *t,
 	     struct error *err)
 {
-	for (size_t i = 0; i < h->nfiles; i++) {
-		const struct hidden_file *f = &h->files[i];
+	for (size_t i = 0; i < h->map.nfiles; i++) {
+		const struct segmap_file *f = &h->map.files[i];
 		struct kvtree *k = NULL, *sub = NULL;
 
 		if (!is_listed(p, f->rank))
 			continue;
 		k = kvtree_put(t, f->tree ? "META" : "RED", err);
-		k = kvtree_put(k, f->name, err);
+		k = kvtree_put(k, f->path, err);
 		sub = kvtree_put(k, "ATTR", err);
 		if (sub == NULL || attr_write(sub, &f->attr, err) < 0)
 			return -1;
 		if (f->tree == NULL) {
-			if (segmap_write_file(&h->red, f->at, k, err) < 0)
+			if (segmap_write_file(&h->map, i, k, err) < 0)
 				return -1;
 			continue;
 		}
@@ -192,10 +193,10 @@ build_part(const struct hidden *h, const struct segmap *m,
 	struct kvwrite w;
 	int rc = t == NULL ? -1 : 0;
 
-	for (size_t i = 0; i < m->nfiles && i < h->nattrs && rc == 0; i++)
+	for (size_t i = 0; i < m->nfiles && h->has_attrs && rc == 0; i++)
 		if (is_listed(p, m->files[i].rank))
 			rc = store_attr(t, "FILE", m->files[i].path,
-					&h->attrs[i], err);
+					&m->files[i].attr, err);
 	if (rc == 0 &&
 	    (store_dirs(h, m, p, t, err) < 0 || store_hidden(h, p, t, err) < 0))
 		rc = -1;
@@ -238,8 +239,8 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 			rc = error_wrap(err, "%s", name);
 			break;
 		}
-		for (size_t i = 0; i < h->nfiles; i++)
-			meta += is_listed(&p, h->files[i].rank);
+		for (size_t i = 0; i < h->map.nfiles; i++)
+			meta += is_listed(&p, h->map.files[i].rank);
 		k = rank2file_set_sum(list, name, &image, err);
 		if (k == NULL || kvtree_set_u64(k, "META", meta, err) < 0)
 			rc = -1;
@@ -250,11 +251,11 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	buf_free(&image);
 	if (list == NULL || rc < 0)
 		return -1;
-	if (h->red.ncontainers == 0)
+	if (h->map.ncontainers == 0)
 		return 0;
 	table = kvtree_put(table, "RED", err);
 	return table == NULL ? -1
-			     : segmap_write_containers(&h->red, table, err);
+			     : segmap_write_containers(&h->map, table, err);
 }
 
 /* --- Sweep --- */

@@ -22,21 +22,10 @@
 #include <stdint.h>
 
 #include "container/segmap.h"
-#include "meta/attr.h"
 
 struct error;
 struct kvtree;
 struct rank2file;
-
-/* One packed file of the metadata directory. */
-struct hidden_file {
-	const char *name; /* a plain name, without '/' */
-	uint32_t rank;	  /* its rank, which selects the part */
-	struct attr attr;
-	/* its contents; NULL: in containers, as file `at` of `red` */
-	const struct kvtree *tree;
-	size_t at;
-};
 
 /* A directory that held files when they were packed. */
 struct hidden_dir {
@@ -46,15 +35,18 @@ struct hidden_dir {
 
 struct hidden {
 	struct arena *arena;
-	size_t nattrs;	    /* number of files of the map, or 0: none */
-	struct attr *attrs; /* unrecorded attributes are not set */
+	/* The files of the dataset's map have their attributes; unrecorded ones
+	 * are not set. */
+	bool has_attrs;
 	size_t ndirs, dirs_cap;
 	struct hidden_dir *dirs;
 	struct map *dir_by_path; /* path -> index in dirs */
-	size_t nfiles, cap;
-	struct hidden_file *files;
-	struct map *by_name; /* name -> index in files */
-	struct segmap red;   /* files in containers of their own */
+	/* The packed files of the metadata directory, by plain names: small ones
+	 * as trees, the others in containers of their own.  The rank of a file
+	 * selects its part. */
+	struct segmap map;
+	size_t cap;	     /* of map.files */
+	struct map *by_name; /* name -> index in map.files */
 	/*
 	 * The damage of a part whose second copy was read, or, if `unread`, of
 	 * the first part that could not be read at all: modes and times of its
@@ -72,11 +64,11 @@ int hidden_init(struct hidden *h, struct error *err);
 void hidden_free(struct hidden *h);
 
 /* Add a file; its strings are borrowed.  ERROR_CORRUPT: the name exists. */
-int hidden_add(struct hidden *h, const struct hidden_file *f,
+int hidden_add(struct hidden *h, const struct segmap_file *f,
 	       struct error *err);
 
 /* The file of that name, or NULL. */
-const struct hidden_file *hidden_find(const struct hidden *h, const char *name);
+const struct segmap_file *hidden_find(const struct hidden *h, const char *name);
 
 /* Add a directory, or set its attributes again.  The path is copied.  -1:
  * ERROR_NOMEM. */
@@ -88,13 +80,14 @@ const struct attr *hidden_dir(const struct hidden *h, const char *path);
 
 /*
  * Read the parts listed in `r` (its CTR) from directory `dirfd`; `m` is the map
- * of the same rank2file.  If none are listed, *h is empty.  If r is partial,
+ * of the same rank2file, whose files get their attributes.  If none are listed,
+ * *h is empty.  If r is partial,
  * only attributes are read, from the parts that have files of `m`.  A part that
  * is damaged or missing is no error: see h->flaw.  ERROR_CORRUPT and
  * ERROR_UNSAFE name the part that is sound but breaks the format.
  */
 int hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
-		const struct segmap *m, struct error *err);
+		struct segmap *m, struct error *err);
 
 /*
  * Write the parts with generation r->generation, and list them in r->containers

@@ -23,11 +23,13 @@
 
 struct loader {
 	struct hidden *h;
-	const struct segmap *m;
-	struct map *by_path;  /* path -> file of m; made on demand */
-	size_t next;	      /* file of m expected next */
-	struct rank2file red; /* the RED tables as one rank of a rank2file */
-	size_t red_cap;
+	struct segmap *m;
+	struct map *by_path; /* path -> file of m; made on demand */
+	size_t next;	     /* file of m expected next */
+	/* The files of h->map as one rank of a rank2file, for their segments.
+	 */
+	struct rank2file files;
+	size_t files_cap, nred;
 	uint32_t rank; /* first rank of the part being read */
 	bool partial;  /* m is partial: skip data that m does not need */
 };
@@ -77,7 +79,7 @@ scan_table(struct loader *l, struct kvstream *s, struct error *err)
 			kvstream_skip(s);
 			continue;
 		}
-		to = &l->h->attrs[at];
+		to = &l->m->files[at].attr;
 		/* A path listed twice: the reader of trees reports the
 		 * error. */
 		if (to->has_size)
@@ -144,34 +146,34 @@ static int
 load_files(struct loader *l, const struct kvtree *table, bool red,
 	   struct error *err)
 {
-	struct rank2file_rank *r = l->red.ranks;
+	struct rank2file_rank *r = l->files.ranks;
+	struct rank2file_file *to = NULL;
 	const struct kvtree *k = NULL;
 
 	kvtree_foreach (k, table) {
-		struct hidden_file f = {
-			.name = kvtree_key(k),
+		struct segmap_file f = {
+			.path = kvtree_key(k),
 			.rank = l->rank,
 			.tree = red ? NULL : kvtree_get(k, "TREE"),
-			.at = red ? r->nfiles : 0,
 		};
 
-		if (!path_is_clean(f.name) || strchr(f.name, '/') != NULL)
+		if (!path_is_clean(f.path) || strchr(f.path, '/') != NULL)
 			return error_set(err, ERROR_UNSAFE,
 					 "%s: not a plain file name",
-					 str_shown(f.name));
+					 str_shown(f.path));
 		if (attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0)
 			return -1;
 		if (!red && f.tree == NULL)
-			return value_bad(err, f.name, "has no TREE");
-		if (red && !MEM_ROOM(r->files, r->nfiles, l->red_cap))
+			return value_bad(err, f.path, "has no TREE");
+		if (!MEM_ROOM(r->files, r->nfiles, l->files_cap))
 			return error_no_memory(err);
-		if (red && rank2file_read_file(k, l->red.arena,
-					       &r->files[r->nfiles], err) < 0)
+		to = &r->files[r->nfiles++];
+		*to = (struct rank2file_file){ .path = f.path };
+		if (red && rank2file_read_file(k, l->files.arena, to, err) < 0)
 			return -1;
-		if (red && r->files[r->nfiles].nsegs == 0 &&
-		    r->files[r->nfiles].size > 0)
-			return value_bad(err, f.name, "has no SEG");
-		r->nfiles += red;
+		if (red && to->nsegs == 0 && to->size > 0)
+			return value_bad(err, f.path, "has no SEG");
+		l->nred += red;
 		if (hidden_add(l->h, &f, err) < 0)
 			return -1;
 	}
@@ -197,7 +199,8 @@ load_tree(struct loader *l, const struct buf *raw, struct error *err)
 	kvtree_foreach (k, kvtree_get(t, "FILE")) {
 		if (find_path(l, kvtree_key(k), &at, err) < 0)
 			return -1;
-		if (at != MAP_NONE && attr_read(k, &h->attrs[at], err) < 0)
+		if (at != MAP_NONE &&
+		    attr_read(k, &l->m->files[at].attr, err) < 0)
 			return error_wrap(err, "FILE");
 	}
 	kvtree_foreach (k, kvtree_get(t, "DIR")) {
@@ -255,7 +258,7 @@ read_any(struct loader *l, int dirfd, const struct kvtree *k, struct buf *raw,
 	l->h->unread = true;
 	/* A part without META was written by an older version. */
 	if (meta == NULL
-		    ? l->red.containers != NULL
+		    ? l->files.containers != NULL
 		    : value_u64(meta, INT64_MAX, &count, NULL) < 0 || count > 0)
 		l->h->incomplete = true;
 	return 1;
@@ -298,7 +301,7 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 			/* The bytes read may be damaged: discard the
 			 * results. */
 			for (; rc == 1 && is_of_part(l, low); low++)
-				l->h->attrs[low] =
+				l->m->files[low].attr =
 					(struct attr){ .has_size = false };
 		}
 	}
@@ -324,36 +327,44 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 
 int
 hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
-	    const struct segmap *m, struct error *err)
+	    struct segmap *m, struct error *err)
 {
 	const struct kvtree *list = kvtree_get(r->containers, "HIDDEN");
 	const struct kvtree *k = NULL;
 	struct loader l = { .h = h, .m = m, .partial = r->partial };
+	struct segmap map = { .arena = NULL };
 	int rc = 0;
 
 	if (hidden_init(h, err) < 0)
 		return -1;
 	if (kvtree_first(list) == NULL)
 		return 0;
-	h->nattrs = m->nfiles;
-	h->attrs = mem_calloc(h->nattrs + 1, sizeof(*h->attrs));
-	/* Redundancy files are read as those of one rank. */
-	l.red = (struct rank2file){
+	h->has_attrs = true;
+	l.files = (struct rank2file){
 		.containers = kvtree_get(r->containers, "RED"),
 		.arena = h->arena,
 		.nranks = 1,
-		.ranks = arena_alloc(h->arena, 1, sizeof(*l.red.ranks)),
+		.ranks = arena_alloc(h->arena, 1, sizeof(*l.files.ranks)),
 	};
-	if (h->attrs == NULL || l.red.ranks == NULL)
+	if (l.files.ranks == NULL)
 		rc = error_no_memory(err);
 	kvtree_foreach (k, list)
 		if (rc == 0)
 			rc = load_part(&l, dirfd, k, err);
-	if (rc == 0 && l.red.ranks->nfiles > 0)
-		rc = segmap_read(&h->red, &l.red, err);
+	if (l.nred == 0)
+		l.files.containers = NULL;
+	if (rc == 0)
+		rc = segmap_read(&map, &l.files, err);
+	for (size_t i = 0; rc == 0 && i < map.nfiles; i++) {
+		map.files[i].rank = h->map.files[i].rank;
+		map.files[i].attr = h->map.files[i].attr;
+		map.files[i].tree = h->map.files[i].tree;
+	}
+	segmap_free(&h->map);
+	h->map = map;
 	map_free(l.by_path);
-	if (l.red.ranks != NULL)
-		mem_free(l.red.ranks->files);
+	if (l.files.ranks != NULL)
+		mem_free(l.files.ranks->files);
 	if (rc < 0)
 		hidden_free(h);
 	return rc;

@@ -150,7 +150,7 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 				err);
 	f->size = (uint64_t)st->st_size;
 	f->has_size = true;
-	attr_from_stat(&w->hidden.attrs[i], st);
+	attr_from_stat(&f->attr, st);
 	return 0;
 }
 
@@ -169,12 +169,10 @@ look(struct packing *w, struct error *err)
 				w->p->dir, i);
 	if (hidden_init(&w->hidden, err) < 0)
 		return -1;
+	w->hidden.has_attrs = true;
 	w->stats = mem_calloc(from->nfiles + 1, sizeof(*w->stats));
-	w->hidden.attrs =
-		mem_calloc(from->nfiles + 1, sizeof(*w->hidden.attrs));
-	if (w->stats == NULL || w->hidden.attrs == NULL)
+	if (w->stats == NULL)
 		return error_no_memory(err);
-	w->hidden.nattrs = from->nfiles;
 	if (segmap_refuse_twins(from, NULL, ERROR_USAGE, "cannot be packed",
 				err) < 0 ||
 	    pack_sort(w, err) < 0)
@@ -310,7 +308,7 @@ remove_one(void *arg, size_t i, unsigned worker, struct error *err)
 	if (dirs == NULL)
 		return -1;
 	if (!data)
-		return remove_original(w, dirs, w->hidden.files[k].name,
+		return remove_original(w, dirs, w->hidden.map.files[k].path,
 				       &w->red_stats[k], err);
 	return w->map.files[k].nsegs == 0 || w->shared[k]
 		       ? 0
@@ -323,7 +321,7 @@ remove_originals(struct packing *w, struct error *err)
 {
 	return find_shared(w, &w->map, err) < 0
 		       ? -1
-		       : each_file(w, w->map.nfiles + w->hidden.nfiles,
+		       : each_file(w, w->map.nfiles + w->hidden.map.nfiles,
 				   remove_one, err);
 }
 
@@ -335,19 +333,19 @@ sweep_hidden(struct packing *w, struct error *err)
 {
 	const struct packed *p = w->p;
 
-	for (size_t i = 0; i < p->hidden.nfiles; i++) {
-		const struct hidden_file *f = &p->hidden.files[i];
+	for (size_t i = 0; i < p->hidden.map.nfiles; i++) {
+		const struct segmap_file *f = &p->hidden.map.files[i];
 		bool same = false;
 		struct stat st;
 
-		if (dir_stat(p->meta_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) <
+		if (dir_stat(p->meta_fd, f->path, &st, AT_SYMLINK_NOFOLLOW) <
 			    0 ||
 		    !S_ISREG(st.st_mode) ||
 		    (uint64_t)st.st_size != f->attr.size)
 			continue;
 		if (pack_compare_hidden(p, f, w->po->work, &same, err) < 0)
 			return -1;
-		if (same && remove_original(w, w->meta, f->name, &st, err) < 0)
+		if (same && remove_original(w, w->meta, f->path, &st, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -384,7 +382,7 @@ sweep_leftovers(struct packing *w, struct error *err)
 	w->out->done_before = true;
 	if (packed_refuse_incomplete(p, err) < 0 ||
 	    (!dry && pack_forget_replaced(p, w->po->work, err) < 0) ||
-	    pack_sweep(p, &p->map, &p->hidden.red, dry, &w->out->removed, err) <
+	    pack_sweep(p, &p->map, &p->hidden.map, dry, &w->out->removed, err) <
 		    0 ||
 	    (!dry && (pack_sweep_parts(p, err) < 0 || sweep_temps(w, err) < 0)))
 		return -1;
@@ -393,13 +391,12 @@ sweep_leftovers(struct packing *w, struct error *err)
 		return -1;
 	for (size_t i = 0; !w->po->keep && i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
-		const struct attr *a =
-			p->hidden.nattrs > i ? &p->hidden.attrs[i] : NULL;
+		const struct attr *a = &f->attr;
 		struct stat st;
 		bool same = false;
 
-		if (f->nsegs == 0 || w->shared[i] || a == NULL ||
-		    !a->has_times || pathcache_absent(w->parents, f->path) ||
+		if (f->nsegs == 0 || w->shared[i] || !a->has_times ||
+		    pathcache_absent(w->parents, f->path) ||
 		    pathcache_stat(w->parents, f->path, &st, NULL) < 0)
 			continue;
 		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
@@ -453,7 +450,7 @@ pack_new(struct packing *w, struct error *err)
 		return -1;
 	if (w->copied == NULL)
 		w->out->spare = pack_judge(w, &w->map);
-	if (room_check(p->root_fd, w->map.bytes + w->hidden.red.bytes,
+	if (room_check(p->root_fd, w->map.bytes + w->hidden.map.bytes,
 		       "the containers", err) < 0)
 		return -1;
 	if (po->work->dry_run)
@@ -469,7 +466,7 @@ pack_new(struct packing *w, struct error *err)
 	    pack_sweep_parts(p, err) < 0 ||
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
 	    (po->redundancy &&
-	     pack_write(w, &w->hidden.red, p->meta_fd, err) < 0) ||
+	     pack_write(w, &w->hidden.map, p->meta_fd, err) < 0) ||
 	    each_file(w, w->map.nfiles, check_unchanged, err) < 0 ||
 	    (w->copied != NULL && pack_old_finish(w, w->copied, err) < 0) ||
 	    pack_switch(p, &w->map, &w->hidden, true, err) < 0) {
@@ -517,8 +514,8 @@ pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	out->done_before = p->is_packed;
 	if (!p->is_packed)
 		count(&w.map, out);
-	out->containers += w.hidden.red.ncontainers;
-	out->hidden = w.hidden.nfiles;
+	out->containers += w.hidden.map.ncontainers;
+	out->hidden = w.hidden.map.nfiles;
 	pack_fini(&w);
 	return rc;
 }

@@ -96,7 +96,7 @@ pack_old_finish(const struct packing *w, const struct packed *p,
 	/* The empty files: without segments, they must exist as files. */
 	for (size_t i = 0; i < w->map.nfiles && rc == 0; i++) {
 		what.path = w->map.files[i].path;
-		what.attr = &w->hidden.attrs[i];
+		what.attr = &w->map.files[i].attr;
 		if (w->map.files[i].size == 0 &&
 		    put_add(put, &what, err) == NULL)
 			rc = -1;

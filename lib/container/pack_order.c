@@ -175,12 +175,11 @@ pack_sort(struct packing *w, struct error *err)
 {
 	const struct segmap *old = &w->p->map;
 	const size_t nranks = w->p->r2f.nranks;
-	const bool spread = w->po->redundancy || w->hidden.nfiles > 0;
+	const bool spread = w->po->redundancy || w->hidden.map.nfiles > 0;
 	const enum pack_order order =
 		w->po->order == PACK_AS_IS && !w->p->is_packed ? PACK_NODE
 							       : w->po->order;
 	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
-	struct attr *attrs = NULL;
 	struct nodes n;
 	bool known = false;
 	int rc = -1;
@@ -194,8 +193,8 @@ pack_sort(struct packing *w, struct error *err)
 	n = (struct nodes){ .node = node, .set = w->set, .nranks = nranks };
 	memset(node, 0xff, nranks * sizeof(*node));
 	/* A repack has moved the packed names to w->hidden. */
-	for (size_t i = 0; i < w->hidden.nfiles; i++)
-		(void)note_name(&n, w->hidden.files[i].name, NULL);
+	for (size_t i = 0; i < w->hidden.map.nfiles; i++)
+		(void)note_name(&n, w->hidden.map.files[i].path, NULL);
 	if (segmap_init(&w->map, old->nfiles, err) < 0 ||
 	    dir_each(w->p->meta_fd, w->p->dir, note_name, &n, err) < 0)
 		goto out;
@@ -215,17 +214,6 @@ pack_sort(struct packing *w, struct error *err)
 			old->files[w->from[w->map.nfiles]];
 	if (spread && order != PACK_NAME && order != PACK_RANK)
 		set_groups(w, node);
-	if (w->hidden.nattrs == old->nfiles && old->nfiles > 0) {
-		attrs = mem_calloc(old->nfiles, sizeof(*attrs));
-		if (attrs == NULL) {
-			error_no_memory(err);
-			goto out;
-		}
-		for (size_t i = 0; i < old->nfiles; i++)
-			attrs[i] = w->hidden.attrs[w->from[i]];
-		mem_free(w->hidden.attrs);
-		w->hidden.attrs = attrs;
-	}
 	rc = 0;
 out:
 	mem_free(node);
@@ -264,8 +252,12 @@ static int
 add_file(struct packing *w, const struct name *n, struct error *err)
 {
 	struct hidden *h = &w->hidden;
-	struct hidden_file f = { .name = n->name, .rank = n->rank };
-	struct stat *st = &w->red_stats[h->nfiles];
+	struct segmap_file f = {
+		.path = n->name,
+		.rank = n->rank,
+		.group = n->group,
+	};
+	struct stat *st = &w->red_stats[h->map.nfiles];
 	struct buf raw = BUF_INIT, again = BUF_INIT;
 	struct kvtree *t = NULL;
 	int fd = dir_open_file(w->p->meta_fd, n->name,
@@ -283,7 +275,7 @@ add_file(struct packing *w, const struct name *n, struct error *err)
 	else
 		attr_from_stat(&f.attr, st);
 	if (rc == 0 && n->tree && st->st_size <= (off_t)TREE_MAX) {
-		rc = io_read_fd(fd, f.name, TREE_MAX, &raw, err);
+		rc = io_read_fd(fd, n->name, TREE_MAX, &raw, err);
 		if (rc == 0)
 			t = kvtree_decode(raw.data, raw.len, NULL, NULL);
 		if (t != NULL)
@@ -294,15 +286,7 @@ add_file(struct packing *w, const struct name *n, struct error *err)
 		f.tree = t;
 	} else {
 		kvtree_free(t);
-	}
-	if (rc == 0 && f.tree == NULL) {
-		f.at = h->red.nfiles++;
-		h->red.files[f.at] = (struct segmap_file){
-			.path = n->name,
-			.group = n->group,
-			.size = (uint64_t)st->st_size,
-			.has_size = true,
-		};
+		f.size = f.attr.size;
 	}
 	if (rc == 0)
 		rc = hidden_add(h, &f, err);
@@ -353,12 +337,10 @@ pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 	h->trees_cap = count + 1;
 	if (rc == 0 && (w->red_stats == NULL || h->trees == NULL))
 		rc = error_no_memory(err);
-	if (rc == 0)
-		rc = segmap_init(&h->red, count, err);
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		rc = add_file(w, &list[i], err);
 	if (rc == 0)
-		rc = segmap_cut(&h->red, SEGMAP_REDUNDANCY, size, 0, err);
+		rc = segmap_cut(&h->map, SEGMAP_REDUNDANCY, size, 0, err);
 	mem_free(list);
 	return rc;
 }

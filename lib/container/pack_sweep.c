@@ -210,21 +210,19 @@ pack_compare(const struct packed *p, size_t file, const struct work *work,
 }
 
 int
-pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
+pack_compare_hidden(const struct packed *p, const struct segmap_file *f,
 		    const struct work *work, bool *same, struct error *err)
 {
 	struct buf there = BUF_INIT, packed = BUF_INIT;
-	const struct segmap_file *s = NULL;
 	uint32_t crc = 0;
 	int rc = 0;
 
 	if (f->tree == NULL) {
-		s = &p->hidden.red.files[f->at];
-		rc = sum_file(p->meta_fd, s, work, &crc, err);
-		*same = rc == 0 && s->has_crc && crc == s->crc;
+		rc = sum_file(p->meta_fd, f, work, &crc, err);
+		*same = rc == 0 && f->has_crc && crc == f->crc;
 		return rc;
 	}
-	rc = io_read_file(p->meta_fd, f->name, KVTREE_MAX_ENCODED, &there, err);
+	rc = io_read_file(p->meta_fd, f->path, KVTREE_MAX_ENCODED, &there, err);
 	if (rc == 0)
 		rc = kvtree_encode(f->tree, &packed, err);
 	*same = rc == 0 && buf_equal(&there, &packed);
@@ -240,18 +238,16 @@ pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
 static void
 forget(struct hidden *h, const bool *gone)
 {
-	struct segmap *m = &h->red;
+	struct segmap *m = &h->map;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < m->ncontainers; i++)
 		m->containers[i].used = 0;
-	for (size_t i = 0; i < h->nfiles; i++) {
-		const struct hidden_file f = h->files[i];
-		const struct segmap_file *s =
-			f.tree == NULL ? &m->files[f.at] : NULL;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file f = m->files[i];
 
-		for (size_t k = 0; s != NULL && k < s->nsegs; k++) {
-			const struct segment *seg = &m->segs[s->first + k];
+		for (size_t k = 0; k < f.nsegs; k++) {
+			const struct segment *seg = &m->segs[f.first + k];
 			struct segmap_container *c =
 				&m->containers[seg->container];
 
@@ -261,9 +257,9 @@ forget(struct hidden *h, const bool *gone)
 				c->used = seg->off + seg->len;
 		}
 		if (!gone[i])
-			h->files[kept++] = f;
+			m->files[kept++] = f;
 	}
-	h->nfiles = kept;
+	m->nfiles = kept;
 	for (size_t i = 0; i < m->ncontainers; i++)
 		if (m->containers[i].used == 0)
 			m->containers[i].has_size = false;
@@ -283,24 +279,25 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 	struct dir_walk w = { .dir = NULL };
 	struct marks marks = { .count = 0 };
 	const char *name = NULL;
-	/* By file of hidden: replaced; by file of hidden.red: its bytes are
-	 * missing. */
+	/* By file of hidden.map: replaced; its bytes are missing. */
 	bool *gone = NULL, *lost = NULL, any = false;
 	int rc = 0;
 
 	/* Metadata that could not be read cannot be written again. */
 	if (!p->is_packed || p->layout != 3 || h->incomplete)
 		return 0;
-	if (h->nfiles > 0) {
-		gone = mem_calloc(h->nfiles + 1, sizeof(*gone));
-		lost = mem_calloc(h->red.nfiles + 1, sizeof(*lost));
+	if (h->map.nfiles > 0) {
+		gone = mem_calloc(h->map.nfiles + 1, sizeof(*gone));
+		lost = mem_calloc(h->map.nfiles + 1, sizeof(*lost));
 		rc = gone == NULL || lost == NULL
 			     ? error_no_memory(err)
 			     : packed_lost_redundancy(p, lost, err);
 		if (rc == 0)
 			rc = dir_walk(&w, p->meta_fd, p->dir, err);
 		while (rc == 0 && (name = dir_next(&w)) != NULL) {
-			const struct hidden_file *f = hidden_find(h, name);
+			const struct segmap_file *f = hidden_find(h, name);
+			const size_t at =
+				f != NULL ? (size_t)(f - h->map.files) : 0;
 			bool same = false;
 			struct stat st;
 
@@ -309,11 +306,10 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 				     AT_SYMLINK_NOFOLLOW) < 0 ||
 			    !S_ISREG(st.st_mode))
 				continue;
-			if ((f->tree != NULL || !lost[f->at]) &&
-			    (uint64_t)st.st_size == f->attr.size)
+			if (!lost[at] && (uint64_t)st.st_size == f->attr.size)
 				rc = pack_compare_hidden(p, f, work, &same,
 							 err);
-			gone[f - h->files] = !same;
+			gone[at] = !same;
 			any = any || !same;
 		}
 		rc = dir_done(&w, rc, err);
@@ -329,7 +325,7 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 		rc = marks_load(&marks, p->meta_fd, err);
 	if (rc == 0 && marks.count > 0 &&
 	    !marks_any(&marks, &p->map, 0, p->map.nsegs) &&
-	    !marks_any(&marks, &h->red, 0, h->red.nsegs))
+	    !marks_any(&marks, &h->map, 0, h->map.nsegs))
 		rc = marks_remove(p->meta_fd, err);
 	marks_free(&marks);
 	mem_free(gone);

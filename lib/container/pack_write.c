@@ -23,7 +23,7 @@ put_containers(const struct packing *w, struct stripe *to, struct error *err)
 		.par = work_waiting(w->po->work, w->p->root_fd),
 		.work = w->po->work,
 	};
-	const struct hidden *h = &w->hidden;
+	const struct segmap *const maps[] = { &w->map, &w->hidden.map };
 	struct put *put = put_new(&how, err);
 	struct attr *a = arena_alloc(w->arena, 1, sizeof(*a));
 	struct put_what what = {
@@ -37,10 +37,10 @@ put_containers(const struct packing *w, struct stripe *to, struct error *err)
 		return error_no_memory_null(err);
 	}
 	a->mode = 0666;
-	for (size_t i = 0; i < h->nattrs + h->nfiles; i++) {
-		const struct attr *f = i < h->nattrs
-					       ? &h->attrs[i]
-					       : &h->files[i - h->nattrs].attr;
+	for (size_t i = 0; i < maps[0]->nfiles + maps[1]->nfiles; i++) {
+		const size_t n = maps[0]->nfiles;
+		const struct attr *f = i < n ? &maps[0]->files[i].attr
+					     : &maps[1]->files[i - n].attr;
 
 		if (!f->has_owner)
 			continue;

@@ -430,8 +430,7 @@ packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 	struct error why = ERROR_INIT;
 	struct stat st;
 
-	*out = file < p->hidden.nattrs ? p->hidden.attrs[file]
-				       : (struct attr){ .has_size = false };
+	*out = f->attr;
 	if (f->nsegs == 0) {
 		if ((parents != NULL
 			     ? pathcache_stat(parents, f->path, &st, &why)

@@ -22,6 +22,7 @@
 #include "meta/rank2file.h"
 #include "transfer/stripe.h"
 
+struct marks;
 struct par;
 struct pathcache;
 struct put;
@@ -178,7 +179,7 @@ enum packed_kind {
 struct packed_flaw {
 	const char *text; /* one sentence, borrowed for the call */
 	enum packed_kind kind;
-	bool red;	  /* the indexes are those of hidden.red */
+	bool red;	  /* the indexes are those of hidden.map */
 	size_t file;	  /* damaged file; SIZE_MAX: none */
 	size_t container; /* index in the map; SIZE_MAX: none */
 	const char *name; /* of the container; or NULL */
@@ -222,9 +223,13 @@ int packed_check(const struct packed *p, const struct packed_look *look,
 int packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 			 const bool *only, struct error *err);
 
-/* Set lost[i] if bytes of packed redundancy file i (hidden.red) are missing. */
-int packed_lost_redundancy(const struct packed *p, bool *lost,
-			   struct error *err);
+/* Which bytes of the containers of `m` are there?  Sets `have` of each, `gone`
+ * and `barred` of each segment. */
+int packed_reach(int root_fd, struct segmap *m, const struct marks *marks,
+		 struct error *err);
+
+/* Set lost[i] if bytes of packed metadata file i (hidden.map) are missing. */
+int packed_lost_redundancy(struct packed *p, bool *lost, struct error *err);
 
 /* Refuse to start reading files only[i] of `m` if a container is missing, lacks
  * some of their bytes, or cannot be opened: ERROR_DAMAGED with its remedy, or

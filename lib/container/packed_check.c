@@ -416,8 +416,8 @@ packed_check(const struct packed *p, const struct packed_look *look,
 	rc = check(&c, err);
 	out->files_bad = c.files_bad;
 	/* The containers of metadata. */
-	if (rc == 0 && p->hidden.red.nfiles > 0) {
-		c.m = &p->hidden.red;
+	if (rc == 0 && p->hidden.map.ncontainers > 0) {
+		c.m = &p->hidden.map;
 		c.red = true;
 		c.files_bad = 0;
 		c.bad = mem_calloc(c.m->nfiles + 1, sizeof(*c.bad));

@@ -86,32 +86,55 @@ packed_container_flaw(const struct packed *p,
 }
 
 int
-packed_lost_redundancy(const struct packed *p, bool *lost, struct error *err)
+packed_reach(int root_fd, struct segmap *m, const struct marks *marks,
+	     struct error *err)
 {
-	const struct segmap *m = &p->hidden.red;
-	uint64_t *have = mem_calloc(m->ncontainers + 1, sizeof(*have));
-	struct marks marks = { .count = 0 };
-	struct packed_flaw flaw;
-	char text[PACKED_FLAW_TEXT];
-	int rc = have == NULL ? error_no_memory(err) : 0;
+	bool *barred = mem_calloc(m->ncontainers + 1, sizeof(*barred));
+	struct stat st;
+	int rc = barred == NULL ? error_no_memory(err) : 0;
 
-	if (rc == 0 && p->layout == 3)
-		rc = marks_load(&marks, p->meta_fd, err);
-	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
-		rc = packed_container_flaw(p, &m->containers[i], &flaw, text,
-					   err);
-		have[i] = flaw.have;
+	for (size_t i = 0; rc == 0 && i < m->ncontainers; i++) {
+		struct segmap_container *c = &m->containers[i];
+		struct error why = ERROR_INIT;
+
+		c->have = 0;
+		if (path_stat_beneath(root_fd, c->name, &st, &why) == 0) {
+			if (S_ISREG(st.st_mode))
+				c->have = (uint64_t)st.st_size;
+			barred[i] = (st.st_mode & S_IRUSR) == 0;
+		} else if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR) {
+			rc = error_pass(err, &why);
+		}
 	}
+	for (size_t i = 0; rc == 0 && i < m->nsegs; i++) {
+		struct segment *s = &m->segs[i];
+		const struct segmap_container *c = &m->containers[s->container];
+
+		s->barred = barred[s->container];
+		s->gone = s->off + s->len > c->have ||
+			  marks_hit(marks, c->name, s->off, s->len);
+	}
+	mem_free(barred);
+	return rc;
+}
+
+int
+packed_lost_redundancy(struct packed *p, bool *lost, struct error *err)
+{
+	struct segmap *m = &p->hidden.map;
+	struct marks marks = { .count = 0 };
+	int rc = p->layout == 3 ? marks_load(&marks, p->meta_fd, err) : 0;
+
+	if (rc == 0 && packed_reach(p->root_fd, m, &marks, err) < 0)
+		rc = error_wrap(err, "%s", p->root);
 	for (size_t i = 0; i < m->nfiles && rc == 0; i++) {
 		const struct segmap_file *f = &m->files[i];
 
-		lost[i] = marks_any(&marks, m, f->first, f->nsegs);
+		lost[i] = false;
 		for (size_t k = f->first; k < f->first + f->nsegs; k++)
-			lost[i] = lost[i] || m->segs[k].off + m->segs[k].len >
-						     have[m->segs[k].container];
+			lost[i] = lost[i] || m->segs[k].gone;
 	}
 	marks_free(&marks);
-	mem_free(have);
 	return rc;
 }
 
@@ -185,7 +208,7 @@ packed_blame(const struct packed *p, struct error *err)
 	    (err->kind == ERROR_ABSENT || err->kind == ERROR_CORRUPT ||
 	     err->kind == ERROR_SYSTEM) &&
 	    !blame(p, &p->map, err))
-		(void)blame(p, &p->hidden.red, err);
+		(void)blame(p, &p->hidden.map, err);
 	return -1;
 }
 

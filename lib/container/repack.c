@@ -65,8 +65,10 @@ add_segs(struct segmap *to, const struct segmap *m, const struct segmap_file *f,
 			b = s->len;
 		if (a < b)
 			to->segs[to->nsegs++] =
-				(struct segment){ s->container + shift,
-						  s->off + a, b - a };
+				(struct segment){ .container =
+							  s->container + shift,
+						  .off = s->off + a,
+						  .len = b - a };
 		at += s->len;
 	}
 }
@@ -157,7 +159,7 @@ move_all(struct repacking *r, struct error *err)
 		 * use. */
 		compose(r);
 		if (pack_switch(w->p, &w->map, &w->hidden, false, err) < 0 ||
-		    pack_sweep(w->p, &w->map, &w->hidden.red, false,
+		    pack_sweep(w->p, &w->map, &w->hidden.map, false,
 			       &w->out->removed, err) < 0)
 			return -1;
 		/* Punch holes where the bytes were.  On a file system without
@@ -219,7 +221,7 @@ renumber(struct repacking *r, struct error *err)
 	close(fd);
 	if (rc < 0 || pack_switch(w->p, &w->map, &w->hidden, false, err) < 0)
 		return -1;
-	return pack_sweep(w->p, &w->map, &w->hidden.red, false, NULL, err);
+	return pack_sweep(w->p, &w->map, &w->hidden.map, false, NULL, err);
 }
 
 /* --- All steps --- */
@@ -323,7 +325,7 @@ work(struct repacking *r, struct error *err)
 	/* The metadata beside the map are kept. */
 	w->hidden = p->hidden;
 	p->hidden = (struct hidden){ .arena = NULL };
-	w->out->hidden = w->hidden.nfiles;
+	w->out->hidden = w->hidden.map.nfiles;
 	if (check(r, false, err) < 0 || plan_next(r, err) < 0)
 		return -1;
 	w->out->containers = r->next.ncontainers;
@@ -339,7 +341,7 @@ work(struct repacking *r, struct error *err)
 			w->out->removed = r->old->ncontainers;
 		return 0;
 	}
-	if (pack_sweep(p, &p->map, &w->hidden.red, false, NULL, err) < 0 ||
+	if (pack_sweep(p, &p->map, &w->hidden.map, false, NULL, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0)
 		return -1;
 	if (w->out->done_before)

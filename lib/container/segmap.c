@@ -141,7 +141,9 @@ segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 			to = &m->containers[at];
 			len = size - to->size < left ? size - to->size : left;
 			m->segs[m->nsegs++] =
-				(struct segment){ (uint32_t)at, to->size, len };
+				(struct segment){ .container = (uint32_t)at,
+						  .off = to->size,
+						  .len = len };
 			to->used = to->size += len;
 		}
 		f->nsegs = m->nsegs - f->first;
@@ -350,8 +352,9 @@ read_file(struct reader *r, const struct rank2file_file *from,
 		    add_container(r, s->file, &r->last, err) < 0)
 			goto bad;
 		r->last_name = s->file;
-		m->segs[m->nsegs++] =
-			(struct segment){ r->last, s->off, s->len };
+		m->segs[m->nsegs++] = (struct segment){ .container = r->last,
+							.off = s->off,
+							.len = s->len };
 		if (flaw != NULL) {
 			error_set(err, ERROR_CORRUPT, "%s", flaw);
 			goto bad;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "meta/attr.h"
 
 struct arena;
 struct kvtree;
@@ -33,7 +34,10 @@ struct rank2file;
 
 struct segment {
 	uint32_t container; /* index in segmap.containers */
-	uint64_t off, len;  /* bytes in the container; len > 0 */
+	/* Set by packed_reach(): its bytes are missing, or were left half
+	 * written by a rebuild; the owner of the container may not read it. */
+	bool gone, barred;
+	uint64_t off, len; /* bytes in the container; len > 0 */
 };
 
 struct segmap_container {
@@ -47,6 +51,7 @@ struct segmap_container {
 	bool has_size, has_crc;
 	uint64_t size;
 	uint32_t crc;
+	uint64_t have; /* bytes on disk: set by packed_reach() */
 };
 
 struct segmap_file {
@@ -60,6 +65,9 @@ struct segmap_file {
 	uint32_t crc;
 	uint64_t start; /* offset in the string of all packed files */
 	size_t first, nsegs;
+	struct attr attr; /* when it was packed (hidden.h) */
+	/* Of a metadata file: its contents, if it has no segments. */
+	const struct kvtree *tree;
 };
 
 struct segmap {

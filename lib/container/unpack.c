@@ -30,7 +30,7 @@ struct unpacking {
 	struct packing w; /* w.hidden: existing directories of the files */
 	struct put *put;
 	struct packed_copy copy;
-	bool *wanted, *red_wanted; /* by file of a map: is written */
+	bool *wanted, *meta_wanted; /* by file of a map: is written */
 };
 
 /* --- Look --- */
@@ -76,7 +76,7 @@ look(struct unpacking *u, struct error *err)
 			continue;
 		what.path = f->path;
 		what.size = f->size;
-		what.attr = i < p->hidden.nattrs ? &p->hidden.attrs[i] : NULL;
+		what.attr = p->hidden.has_attrs ? &f->attr : NULL;
 		what.replaces = there > 0;
 		if (packed_copy_add(&u->copy, &p->map, f, &what, err) < 0)
 			return -1;
@@ -90,42 +90,39 @@ look(struct unpacking *u, struct error *err)
 static int
 look_hidden(struct unpacking *u, struct error *err)
 {
-	const struct hidden *h = &u->w.p->hidden;
-	const size_t nred = h->red.nfiles + 1;
-	bool *lost = arena_alloc(u->w.arena, nred, sizeof(*lost));
+	const struct segmap *m = &u->w.p->hidden.map;
+	bool *lost = arena_alloc(u->w.arena, m->nfiles + 1, sizeof(*lost));
 	size_t nlost = 0;
 	struct stat st;
 
-	u->red_wanted = arena_alloc(u->w.arena, nred, sizeof(*u->red_wanted));
+	u->meta_wanted =
+		arena_alloc(u->w.arena, m->nfiles + 1, sizeof(*u->meta_wanted));
 	if (packed_lost_redundancy(u->w.p, lost, err) < 0)
 		return -1;
-	for (size_t i = 0; i < h->nfiles; i++) {
-		const struct hidden_file *f = &h->files[i];
-		const struct segmap_file *red = NULL;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
 		struct put_what what = {
 			.kind = f->tree != NULL ? PUT_MAP : PUT_REDUNDANCY,
 			.dirfd = u->w.p->meta_fd,
-			.path = f->name,
+			.path = f->path,
+			.size = f->size,
 			.attr = &f->attr,
 		};
 		struct buf raw = BUF_INIT;
 		int rc = 0;
 
-		if (!pathcache_absent(u->w.meta, f->name) &&
-		    dir_stat(u->w.p->meta_fd, f->name, &st,
+		if (!pathcache_absent(u->w.meta, f->path) &&
+		    dir_stat(u->w.p->meta_fd, f->path, &st,
 			     AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
-		if (f->tree == NULL && lost[f->at]) {
+		if (lost[i]) {
 			nlost++;
 			continue;
 		}
 		u->w.out->hidden++;
 		if (f->tree == NULL) {
-			u->red_wanted[f->at] = true;
-			red = &h->red.files[f->at];
-			what.size = red->size;
-			rc = packed_copy_add(&u->copy, &h->red, red, &what,
-					     err);
+			u->meta_wanted[i] = true;
+			rc = packed_copy_add(&u->copy, m, f, &what, err);
 		} else if ((rc = kvtree_encode(f->tree, &raw, err)) == 0) {
 			what.image =
 				arena_strndup(u->w.arena, raw.data, raw.len);
@@ -178,15 +175,15 @@ work(struct unpacking *u, struct error *err)
 	const struct hidden *h = &p->hidden;
 	size_t *order = NULL;
 
-	(void)packed_copy_init(&u->copy, p->map.nfiles + h->red.nfiles,
-			       p->map.nsegs + h->red.nsegs, NULL);
+	(void)packed_copy_init(&u->copy, p->map.nfiles + h->map.nfiles,
+			       p->map.nsegs + h->map.nsegs, NULL);
 	if (packed_refuse_marked(p, 0, p->map.nfiles, NULL, err) < 0 ||
 	    segmap_refuse_twins(&p->map, NULL, ERROR_DAMAGED,
 				"cannot be unpacked", err) < 0 ||
 	    (!w->po->force && packed_refuse_incomplete(p, err) < 0) ||
 	    look(u, err) < 0 || look_hidden(u, err) < 0 ||
 	    packed_refuse_short(p, &p->map, u->wanted, err) < 0 ||
-	    packed_refuse_short(p, &h->red, u->red_wanted, err) < 0)
+	    packed_refuse_short(p, &h->map, u->meta_wanted, err) < 0)
 		return -1;
 	if ((!w->po->work->dry_run && put_clear(u->put, err) < 0) ||
 	    put_check_room(u->put, "the files", err) < 0)
@@ -249,7 +246,7 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 
 	(void)pack_init(&u.w, p, po, out, NULL);
 	out->done_before = !p->is_packed;
-	out->containers += p->hidden.red.ncontainers;
+	out->containers += p->hidden.map.ncontainers;
 	u.put = put_new(&how, NULL);
 	u.copy = (struct packed_copy){ p, u.put, u.w.arena, .len = 0 };
 	if (!po->work->dry_run)

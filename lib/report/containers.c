@@ -87,7 +87,7 @@ containers_open(struct catalogue *c, const char *word,
 		const struct catalogue_options *o, struct error *err)
 {
 	struct containers *k = mem_calloc(1, sizeof(*k));
-	struct segmap *red = &k->packed.hidden.red;
+	struct segmap *red = &k->packed.hidden.map;
 	const struct segmap *const maps[2] = { &k->packed.map, red };
 	struct redset_name name;
 
@@ -399,7 +399,7 @@ report_containers_json(const struct containers *k, bool segments,
 	if (p->map.container_size > 0)
 		json_set_u64(to, "container_size", p->map.container_size);
 	json_set_u64(to, "packed_bytes", p->map.bytes);
-	json_set_u64(to, "packed_metadata_file_count", p->hidden.nfiles);
+	json_set_u64(to, "packed_metadata_file_count", p->hidden.map.nfiles);
 	for (size_t i = 0; i < k->count; i++) {
 		const struct container *c = &k->list[i];
 		struct json *j = json_new_object();

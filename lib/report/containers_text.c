@@ -202,10 +202,10 @@ report_containers_line(const struct containers *k, struct buf *out)
 		buf_printf(out, " of %s", str_size(p->map.container_size));
 	buf_printf(out, ", %s in %zu %s", str_size(p->map.bytes),
 		   str_count(files, "file"));
-	if (p->hidden.red.ncontainers > 0)
+	if (p->hidden.map.ncontainers > 0)
 		buf_printf(out, ", redundancy in %zu more",
-			   p->hidden.red.ncontainers);
-	if (p->hidden.nfiles > 0)
+			   p->hidden.map.ncontainers);
+	if (p->hidden.map.nfiles > 0)
 		buf_printf(out, ", metadata packed too");
 	if (p->map.moving)
 		buf_printf(out, "; a repack was interrupted");

@@ -141,9 +141,9 @@ report_map_text(const struct packed *p, const struct columns *how, size_t most,
 		buf_add_str(out, ", not packed");
 	if (p->is_packed && m->container_size > 0)
 		buf_printf(out, " of %s", str_size(m->container_size));
-	if (p->is_packed && p->hidden.nfiles > 0)
+	if (p->is_packed && p->hidden.map.nfiles > 0)
 		buf_printf(out, "; %zu metadata files packed too",
-			   p->hidden.nfiles);
+			   p->hidden.map.nfiles);
 	if (p->is_packed && m->moving)
 		buf_add_str(out, "; a repack was interrupted: run it again");
 	buf_add_str(out, "\n\n");
@@ -156,8 +156,8 @@ report_map_text(const struct packed *p, const struct columns *how, size_t most,
 				 "       CRC-32  CONTAINER\n");
 		container_lines(m, out);
 	}
-	if (p->hidden.red.ncontainers > 0)
-		container_lines(&p->hidden.red, out);
+	if (p->hidden.map.ncontainers > 0)
+		container_lines(&p->hidden.map, out);
 }
 
 static void
@@ -198,13 +198,13 @@ report_map_json(const struct packed *p)
 	if (p->map.container_size > 0)
 		json_set_u64(j, "container_size", p->map.container_size);
 	json_set_str(j, "directory", p->root);
-	json_set_u64(j, "packed_metadata_file_count", p->hidden.nfiles);
+	json_set_u64(j, "packed_metadata_file_count", p->hidden.map.nfiles);
 	json_set_bool(j, "moving", p->map.moving);
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		json_push(files, report_packed_file_json(
 					 &p->map, &p->map.files[i], NULL));
 	push_containers(containers, &p->map);
-	push_containers(containers, &p->hidden.red);
+	push_containers(containers, &p->hidden.map);
 	json_set(j, "packed_files", files);
 	json_set(j, "containers", containers);
 	return j;

@@ -35,6 +35,7 @@ struct error;
 struct index;
 struct json;
 struct rank2file;
+struct segment;
 struct plan_red; /* opaque */
 struct solution;
 struct solve_member;
@@ -48,16 +49,6 @@ struct place {
 	const char *meta;     /* metadata directory, for messages */
 	int root_fd, meta_fd; /* owned by the plan; -1: none */
 	bool cache;	      /* a cache directory; false: a prefix */
-};
-
-/* --- Containers (packed datasets) --- */
-
-/* A byte range of a container that holds a byte range of a file. */
-struct plan_seg {
-	const char *path;  /* relative to the place's metadata directory */
-	uint64_t off, len; /* in bytes */
-	bool barred;	   /* the owner of the container may not read it */
-	bool gone;	   /* missing, or left half written by a rebuild */
 };
 
 /* --- Files --- */
@@ -94,19 +85,19 @@ struct plan_file {
 	uint32_t crc;
 	enum file_state state;
 	enum fate fate;
-	uint64_t found_size; /* size on disk, in bytes; valid for
+	uint64_t found_size;  /* size on disk, in bytes; valid for
 				FILE_WRONG_SIZE */
-	bool unreadable;     /* its mode does not let its owner read it */
-	bool barred;	     /* present, but the job may not read it, whoever
+	bool unreadable;      /* its mode does not let its owner read it */
+	bool barred;	      /* present, but the job may not read it, whoever
 				looks */
-	bool unread;	     /* an I/O error kept it from being compared */
-	bool packed;	     /* in containers, or empty; false: a file of its
+	bool unread;	      /* an I/O error kept it from being compared */
+	bool packed;	      /* in containers, or empty; false: a file of its
 				own */
-	bool older;	     /* on disk than recorded: of an earlier run */
-	bool astray;	     /* missing, and in the directory plan.is */
-	bool found;	     /* a deep_finding tells that it is wrong */
-	size_t nsegs;
-	struct plan_seg *segs;
+	bool older;	      /* on disk than recorded: of an earlier run */
+	bool astray;	      /* missing, and in the directory plan.is */
+	bool found;	      /* a deep_finding tells that it is wrong */
+	size_t nsegs;	      /* in containers */
+	struct segment *segs; /* container/segmap.h */
 };
 
 /* A small metadata file: present, or to be written from `image`. */
@@ -447,6 +438,11 @@ int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 
 /* Would it do so, with its defaults? */
 bool plan_protectable(const struct plan *p, enum redset_type type);
+
+/* The container of a segment of a file, or (`red`) of a redundancy file:
+ * relative to the place's metadata directory. */
+const char *plan_seg_path(const struct plan *p, const struct segment *s,
+			  bool red);
 
 /*
  * The number of containers that a packed dataset can lose without losing data,

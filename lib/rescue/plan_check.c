@@ -71,8 +71,7 @@ plan_check_files(struct plan *p, const struct work *work, bool *look,
 		if (!look[i])
 			continue;
 		c.sums[i].size = f->attr.size;
-		c.files.nparts += plan_file_parts(
-			p, i, c.len, i, &c.files.parts[c.files.nparts]);
+		plan_file_parts(p, i, c.len, i, &c.files);
 		c.len += f->attr.size;
 	}
 	if (rc == 0) {
@@ -181,30 +180,29 @@ plan_check_red(const struct plan *p, const struct plan_member *m, bool *wrong,
 	       struct error *err)
 {
 	const struct plan_red *red = m->red;
-	struct stripe_sum sum = { .size = plan_segs_size(red->segs,
-							 red->nsegs) };
-	const struct plan_span whole = {
-		.dirfd = p->places[m->place].meta_fd,
-		.len = sum.size,
-	};
+	const uint64_t size = plan_segs_size(red->segs, red->nsegs);
+	const struct solve_range whole = { 0, size };
+	struct stripe_sum sum = { .size = size };
 	const struct transfer_options t = { .sums = &sum };
 	struct stripe s = { 0, NULL };
 	struct error why = ERROR_INIT;
+	struct arena *arena = NULL;
 	int rc = 0;
 
 	*wrong = false;
 	if (!red->has_crc || red->nsegs == 0 ||
 	    !plan_segs_good(red->segs, red->nsegs))
 		return 0;
-	s.parts = mem_calloc(red->nsegs, sizeof(*s.parts));
-	if (s.parts == NULL)
-		return error_no_memory(err);
-	s.nparts = plan_segs_parts(red->segs, red->nsegs, &whole, s.parts);
-	*wrong = transfer(&s, NULL, sum.size, &t, &why) < 0;
+	arena = arena_new();
+	rc = arena == NULL ? error_no_memory(err)
+			   : plan_red_string(p, red, &whole, arena, &s, err);
+	for (size_t i = 0; i < s.nparts; i++)
+		s.parts[i].sum = 0;
+	*wrong = rc == 0 && transfer(&s, NULL, size, &t, &why) < 0;
 	if (*wrong && !plan_blames_file(&why))
 		rc = error_pass(err, &why);
 	*wrong = *wrong || sum.crc != red->crc;
-	mem_free(s.parts);
+	arena_free(arena);
 	return rc;
 }
 

@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "container/segmap.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -431,18 +432,19 @@ meta_obstacle(const struct plan *p, uint32_t place, const char *name, char *to,
 /* The same of a container, which is written in place: all that is no file is in
  * the way, and a link to nothing. */
 static bool
-seg_obstacle(const struct plan *p, const struct plan_seg *s, char *to,
+seg_obstacle(const struct plan *p, const struct segment *s, bool red, char *to,
 	     size_t size)
 {
 	const struct place *at = &p->places[0];
+	const char *path = plan_seg_path(p, s, red);
 	char link[PATH_MAX], leads[PATH_MAX];
 	struct stat st;
 
 	return s->gone &&
-	       ((path_stat_beneath(at->meta_fd, s->path, &st, NULL) == 0 &&
+	       ((path_stat_beneath(at->meta_fd, path, &st, NULL) == 0 &&
 		 !S_ISREG(st.st_mode) &&
-		 snprintf(to, size, "%s/%s", at->meta, s->path) < (int)size) ||
-		(path_dangles(at->meta_fd, s->path, link, leads) &&
+		 snprintf(to, size, "%s/%s", at->meta, path) < (int)size) ||
+		(path_dangles(at->meta_fd, path, link, leads) &&
 		 snprintf(to, size, "%s/%s", at->meta, link) < (int)size));
 }
 
@@ -477,7 +479,7 @@ find_obstacle(const struct plan *p, char *to, size_t size)
 		    snprintf(to, size, "%s/%s", at->root, f->path) < (int)size)
 			return true;
 		for (size_t k = 0; f->fate == FATE_REBUILD && k < f->nsegs; k++)
-			if (seg_obstacle(p, &f->segs[k], to, size))
+			if (seg_obstacle(p, &f->segs[k], false, to, size))
 				return true;
 	}
 	for (int64_t i = 0; i < p->nranks; i++) {
@@ -496,7 +498,8 @@ find_obstacle(const struct plan *p, char *to, size_t size)
 			if (meta_obstacle(p, m->place, m->name, to, size))
 				return true;
 			for (size_t l = 0; l < m->red->nsegs; l++)
-				if (seg_obstacle(p, &m->red->segs[l], to, size))
+				if (seg_obstacle(p, &m->red->segs[l], true, to,
+						 size))
 					return true;
 		}
 	to[0] = '\0';

@@ -45,17 +45,17 @@
 #define PLAN_GONE_MAX 1024
 
 struct buf;
-struct hidden_file;
 struct kvtree;
 struct plan_others;
 struct plan_packed;
 struct plan_record;
+struct segmap_file;
 
 struct map_entry {
 	int64_t rank;
 	uint32_t place;
 	const char *name;
-	const struct hidden_file *hidden; /* packed; NULL: a file */
+	const struct segmap_file *hidden; /* packed; NULL: a file */
 	const struct plan_report *report; /* or reported by a process */
 };
 
@@ -64,7 +64,7 @@ struct red_entry {
 	uint32_t place;
 	const char *name; /* relative to the place's metadata directory */
 	bool absent;	  /* named by hand, but missing */
-	const struct hidden_file *hidden;     /* packed; NULL: a file */
+	const struct segmap_file *hidden;     /* packed; NULL: a file */
 	const struct plan_red_report *report; /* or reported by a process */
 };
 
@@ -126,7 +126,7 @@ struct planner {
 /* Add one name if it is that of a filemap or redundancy file.  `hidden` is set
  * if the file is packed. */
 int plan_scan_one(struct planner *w, uint32_t place, const char *name,
-		  const struct hidden_file *hidden, struct error *err);
+		  const struct segmap_file *hidden, struct error *err);
 
 /* Read all filemaps; sets nranks, ranks[].map, map_known, filemaps[]. */
 int plan_scan_maps(struct planner *w, struct error *err);
@@ -301,25 +301,25 @@ void plan_packed_free(struct plan_packed *k);
 int plan_scan_packed(struct planner *w, struct error *err);
 
 /* A packed metadata file; NULL: it is not packed. */
-const struct hidden_file *plan_hidden_find(const struct plan *p,
+const struct segmap_file *plan_hidden_find(const struct plan *p,
 					   const char *name);
 
 /* Set segments and checksum of a packed redundancy file.  If `f` is NULL, or
  * kept as a tree in memory, nothing is set. */
-void plan_hidden_red(const struct plan *p, const struct hidden_file *f,
+void plan_hidden_red(const struct plan *p, const struct segmap_file *f,
 		     struct plan_red *red);
 
 /* Contents of a packed metadata file.  ERROR_CORRUPT: a part of it is
  * missing. */
-int plan_hidden_image(const struct plan *p, const struct hidden_file *f,
+int plan_hidden_image(const struct plan *p, const struct segmap_file *f,
 		      struct buf *out, struct error *err);
 
 /* Are all segments present? */
-bool plan_segs_good(const struct plan_seg *segs, size_t n);
+bool plan_segs_good(const struct segment *segs, size_t n);
 
-/* Read the first `len` bytes of the segments. */
-int plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
-		   void *data, size_t len, struct error *err);
+/* Read the first `len` bytes of a packed redundancy file. */
+int plan_red_read(const struct plan *p, const struct plan_red *red, void *data,
+		  size_t len, struct error *err);
 
 /* Look up the segments of all files of the plan. */
 void plan_place_packed(struct planner *w);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "arena.h"
 #include "buf.h"
 #include "container/packed.h"
 #include "dir.h"
@@ -27,60 +28,12 @@ plan_packed_free(struct plan_packed *k)
 {
 	if (k == NULL)
 		return;
-	mem_free(k->data.have);
-	mem_free(k->data.segs);
-	mem_free(k->red.have);
-	mem_free(k->red.segs);
 	marks_free(&k->marks);
 	map_free(k->by_path);
 	hidden_free(&k->hidden);
 	segmap_free(&k->map);
 	rank2file_free(&k->r2f);
 	mem_free(k);
-}
-
-/* --- Views --- */
-
-static int
-make_view(const struct plan_packed *k, struct plan_view *v,
-	  const struct segmap *m, int meta_fd, struct error *err)
-{
-	bool *barred = mem_calloc(m->ncontainers + 1, sizeof(*barred));
-	struct stat st;
-	int rc = 0;
-
-	v->map = m;
-	v->have = mem_calloc(m->ncontainers + 1, sizeof(*v->have));
-	v->segs = mem_calloc(m->nsegs + 1, sizeof(*v->segs));
-	if (v->have == NULL || v->segs == NULL || barred == NULL)
-		rc = error_no_memory(err);
-	for (size_t i = 0; rc == 0 && i < m->ncontainers; i++) {
-		struct error why = ERROR_INIT;
-
-		if (path_stat_beneath(meta_fd, m->containers[i].name, &st,
-				      &why) == 0) {
-			if (S_ISREG(st.st_mode))
-				v->have[i] = (uint64_t)st.st_size;
-			barred[i] = (st.st_mode & S_IRUSR) == 0;
-		} else if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR) {
-			rc = error_pass(err, &why);
-		}
-	}
-	for (size_t i = 0; rc == 0 && i < m->nsegs; i++) {
-		const struct segment *s = &m->segs[i];
-		struct plan_seg *to = &v->segs[i];
-
-		*to = (struct plan_seg){
-			.path = m->containers[s->container].name,
-			.off = s->off,
-			.len = s->len,
-			.barred = barred[s->container],
-		};
-		to->gone = s->off + s->len > v->have[s->container] ||
-			   marks_hit(&k->marks, to->path, to->off, to->len);
-	}
-	mem_free(barred);
-	return rc;
 }
 
 /* The first flaw of a map; a gap is only lost space. */
@@ -130,10 +83,10 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 	if (segmap_read(&k->map, &k->r2f, err) < 0 ||
 	    refuse_flaws(&k->map, "rank2file", err) < 0 ||
 	    hidden_load(&k->hidden, pl->meta_fd, &k->r2f, &k->map, err) < 0 ||
-	    refuse_flaws(&k->hidden.red, "packed.N.scr", err) < 0 ||
+	    refuse_flaws(&k->hidden.map, "packed.N.scr", err) < 0 ||
 	    marks_load(&k->marks, pl->meta_fd, err) < 0 ||
-	    make_view(k, &k->data, &k->map, pl->meta_fd, err) < 0 ||
-	    make_view(k, &k->red, &k->hidden.red, pl->meta_fd, err) < 0)
+	    packed_reach(pl->meta_fd, &k->map, &k->marks, err) < 0 ||
+	    packed_reach(pl->meta_fd, &k->hidden.map, &k->marks, err) < 0)
 		return -1;
 	k->by_path = segmap_by_path(&k->map);
 	return k->by_path == NULL ? error_no_memory(err) : 0;
@@ -190,18 +143,17 @@ plan_long_container(const struct plan *p, char *to, size_t size)
 	const struct plan_packed *k = plan_containers(p);
 
 	for (int r = 0; k != NULL && r < 2; r++) {
-		const struct plan_view *v = r ? &k->red : &k->data;
+		const struct segmap *m = r ? &k->hidden.map : &k->map;
 
-		for (size_t i = 0; i < v->map->ncontainers; i++) {
-			const struct segmap_container *c =
-				&v->map->containers[i];
+		for (size_t i = 0; i < m->ncontainers; i++) {
+			const struct segmap_container *c = &m->containers[i];
 
 			/* 0: not recorded. */
-			if (c->size == 0 || v->have[i] <= c->size)
+			if (c->size == 0 || c->have <= c->size)
 				continue;
 			snprintf(to, size,
 				 "%s: %" PRIu64 " bytes, should be %" PRIu64,
-				 c->name, v->have[i], c->size);
+				 c->name, c->have, c->size);
 			return true;
 		}
 	}
@@ -213,13 +165,13 @@ plan_long_container(const struct plan *p, char *to, size_t size)
 int
 plan_scan_packed(struct planner *w, struct error *err)
 {
-	const struct hidden *h = NULL;
+	const struct segmap *h = NULL;
 	struct map *there = NULL;
 	int rc = 0;
 
 	if (w->packed == NULL)
 		return 0;
-	h = &w->packed->hidden;
+	h = &w->packed->hidden.map;
 	/* Names that exist as files take precedence over packed ones, because
 	 * they were restored later. */
 	there = map_new();
@@ -231,14 +183,14 @@ plan_scan_packed(struct planner *w, struct error *err)
 	if (rc < 0)
 		error_no_memory(err);
 	for (size_t i = 0; i < h->nfiles && rc == 0; i++)
-		if (map_get(there, h->files[i].name) == MAP_NONE)
-			rc = plan_scan_one(w, 0, h->files[i].name, &h->files[i],
+		if (map_get(there, h->files[i].path) == MAP_NONE)
+			rc = plan_scan_one(w, 0, h->files[i].path, &h->files[i],
 					   err);
 	map_free(there);
 	return rc;
 }
 
-const struct hidden_file *
+const struct segmap_file *
 plan_hidden_find(const struct plan *p, const char *name)
 {
 	const struct plan_packed *k = plan_containers(p);
@@ -247,23 +199,28 @@ plan_hidden_find(const struct plan *p, const char *name)
 }
 
 void
-plan_hidden_red(const struct plan *p, const struct hidden_file *f,
+plan_hidden_red(const struct plan *p, const struct segmap_file *f,
 		struct plan_red *red)
 {
-	const struct plan_packed *k = plan_containers(p);
-	const struct segmap_file *s = NULL;
-
 	if (f == NULL || f->tree != NULL)
 		return;
-	s = &k->hidden.red.files[f->at];
-	red->segs = k->red.segs + s->first;
-	red->nsegs = s->nsegs;
-	red->has_crc = s->has_crc;
-	red->crc = s->crc;
+	red->segs = plan_containers(p)->hidden.map.segs + f->first;
+	red->nsegs = f->nsegs;
+	red->has_crc = f->has_crc;
+	red->crc = f->crc;
+}
+
+const char *
+plan_seg_path(const struct plan *p, const struct segment *s, bool red)
+{
+	const struct plan_packed *k = plan_containers(p);
+	const struct segmap *m = red ? &k->hidden.map : &k->map;
+
+	return m->containers[s->container].name;
 }
 
 bool
-plan_segs_good(const struct plan_seg *segs, size_t n)
+plan_segs_good(const struct segment *segs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (segs[i].gone)
@@ -272,7 +229,7 @@ plan_segs_good(const struct plan_seg *segs, size_t n)
 }
 
 uint64_t
-plan_segs_size(const struct plan_seg *segs, size_t n)
+plan_segs_size(const struct segment *segs, size_t n)
 {
 	uint64_t size = 0;
 
@@ -281,38 +238,31 @@ plan_segs_size(const struct plan_seg *segs, size_t n)
 	return size;
 }
 
-size_t
-plan_segs_parts(const struct plan_seg *segs, size_t n,
-		const struct plan_span *span, struct stripe_part *out)
+/* Append a range of the bytes of `n` segments of `m` to a string with room for
+ * a part for each: at.len bytes from at.off on.  A part that cannot be read is
+ * that of one file: they are not joined. */
+static void
+add_range(const struct segmap *m, const struct segment *segs, size_t n,
+	  struct stripe_part at, struct stripe *out)
 {
-	uint64_t at = 0; /* start of the segment in the file */
-	uint64_t done = 0;
-	size_t count = 0;
+	uint64_t skip = at.off, left = at.len;
 
-	for (size_t i = 0; i < n && done < span->len; i++) {
-		const struct plan_seg *s = &segs[i];
-		const uint64_t from = span->from + done;
-		const uint64_t skip = from > at ? from - at : 0;
+	for (size_t i = 0; i < n && left > 0; i++) {
+		const struct segment *s = &segs[i];
 
-		if (skip < s->len) {
-			uint64_t take = s->len - skip;
-
-			if (take > span->len - done)
-				take = span->len - done;
-			out[count++] = (struct stripe_part){
-				.start = span->start + done,
-				.len = take,
-				.dirfd = span->dirfd,
-				.path = s->path,
-				.off = s->off + skip,
-				.sum = span->sum,
-				.sum_off = done,
-			};
-			done += take;
+		if (skip >= s->len) {
+			skip -= s->len;
+			continue;
 		}
-		at += s->len;
+		at.path = m->containers[s->container].name;
+		at.off = s->off + skip;
+		at.len = s->len - skip < left ? s->len - skip : left;
+		out->parts[out->nparts++] = at;
+		at.start += at.len;
+		at.sum_off += at.len;
+		left -= at.len;
+		skip = 0;
 	}
-	return count;
 }
 
 int
@@ -320,44 +270,41 @@ plan_red_string(const struct plan *p, const struct plan_red *red,
 		const struct solve_range *range, struct arena *arena,
 		struct stripe *out, struct error *err)
 {
-	const struct plan_span span = {
+	const struct stripe_part at = {
 		.dirfd = p->places[0].meta_fd,
-		.from = range->from,
+		.off = range->from,
 		.len = range->to - range->from,
 		.sum = STRIPE_NO_SUM,
 	};
 
 	if (stripe_room(out, arena, red->nsegs, err) < 0)
 		return -1;
-	out->nparts = plan_segs_parts(red->segs, red->nsegs, &span, out->parts);
+	add_range(&plan_containers(p)->hidden.map, red->segs, red->nsegs, at,
+		  out);
 	return 0;
 }
 
 int
-plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
-	       void *data, size_t len, struct error *err)
+plan_red_read(const struct plan *p, const struct plan_red *red, void *data,
+	      size_t len, struct error *err)
 {
-	const struct plan_span span = {
-		.dirfd = p->places[0].meta_fd,
-		.len = len,
-		.sum = STRIPE_NO_SUM,
-	};
-	struct stripe_part *parts = mem_calloc(n + 1, sizeof(*parts));
+	const struct solve_range start = { 0, len };
 	struct stripe_cache *cache = stripe_cache_new(1, false, NULL);
-	struct stripe s = { 0, parts };
-	int rc = parts == NULL || cache == NULL ? error_no_memory(err) : 0;
+	struct arena *arena = arena_new();
+	struct stripe s = { 0, NULL };
+	int rc = cache == NULL || arena == NULL
+			 ? error_no_memory(err)
+			 : plan_red_string(p, red, &start, arena, &s, err);
 
-	if (rc == 0) {
-		s.nparts = plan_segs_parts(segs, n, &span, parts);
+	if (rc == 0)
 		rc = stripe_read(&s, cache, 0, data, len, err);
-	}
-	stripe_cache_free(cache);
-	mem_free(parts);
+	stripe_cache_free(cache); /* before the parts, which it uses */
+	arena_free(arena);
 	return rc;
 }
 
 int
-plan_hidden_image(const struct plan *p, const struct hidden_file *f,
+plan_hidden_image(const struct plan *p, const struct segmap_file *f,
 		  struct buf *out, struct error *err)
 {
 	struct plan_red at = { .nsegs = 0 };
@@ -370,12 +317,11 @@ plan_hidden_image(const struct plan *p, const struct hidden_file *f,
 	size = plan_segs_size(at.segs, at.nsegs);
 	if (size > PLAN_MAP_MAX || !plan_segs_good(at.segs, at.nsegs))
 		return error_set(err, ERROR_CORRUPT,
-				 "%s: its container is damaged", f->name);
+				 "%s: its container is damaged", f->path);
 	if (buf_reserve(out, (size_t)size) < 0)
 		return error_no_memory(err);
 	out->len = (size_t)size;
-	return plan_segs_read(p, at.segs, at.nsegs, out->data, (size_t)size,
-			      err);
+	return plan_red_read(p, &at, out->data, (size_t)size, err);
 }
 
 /* --- Files --- */
@@ -421,7 +367,7 @@ plan_place_packed(struct planner *w)
 			f->crc = s->crc;
 		}
 		f->packed = true;
-		f->segs = k->data.segs + s->first;
+		f->segs = k->map.segs + s->first;
 		f->nsegs = s->nsegs;
 	}
 }
@@ -429,12 +375,15 @@ plan_place_packed(struct planner *w)
 int64_t
 plan_packed_newest(const struct planner *w)
 {
-	const struct hidden *h = &w->packed->hidden;
+	const struct segmap *m = &w->packed->map;
 	int64_t newest = -1;
 
-	for (size_t i = 0; i < h->nattrs; i++)
-		if (h->attrs[i].has_times && h->attrs[i].mtime.tv_sec > newest)
-			newest = h->attrs[i].mtime.tv_sec;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct attr *a = &m->files[i].attr;
+
+		if (a->has_times && a->mtime.tv_sec > newest)
+			newest = a->mtime.tv_sec;
+	}
 	return newest < 0 || newest >= INT64_MAX / 1000000
 		       ? newest
 		       : (newest + 1) * 1000000;
@@ -452,31 +401,24 @@ plan_packed_knows(const struct plan *p, const char *path, uint64_t size)
 	return at != MAP_NONE && k->map.files[at].size == size;
 }
 
-size_t
+void
 plan_file_parts(const struct plan *p, size_t file, uint64_t start, size_t sum,
-		struct stripe_part *out)
+		struct stripe *out)
 {
 	const struct plan_file *f = &p->files[file];
 	const struct place *pl = &p->places[f->place];
-	const struct plan_span span = {
-		.dirfd = pl->meta_fd,
-		.len = f->attr.size,
-		.start = start,
-		.sum = sum,
-	};
-
-	if (f->attr.size == 0)
-		return 0;
-	if (f->nsegs > 0)
-		return plan_segs_parts(f->segs, f->nsegs, &span, out);
-	out[0] = (struct stripe_part){
+	const struct stripe_part at = {
 		.start = start,
 		.len = f->attr.size,
-		.dirfd = pl->root_fd,
+		.dirfd = f->nsegs > 0 ? pl->meta_fd : pl->root_fd,
 		.path = f->path,
 		.sum = sum,
 	};
-	return 1;
+
+	if (f->nsegs > 0)
+		add_range(&plan_containers(p)->map, f->segs, f->nsegs, at, out);
+	else if (at.len > 0)
+		out->parts[out->nparts++] = at;
 }
 
 /* --- How many containers can be lost --- */
@@ -492,22 +434,19 @@ struct share {
 
 struct counting {
 	const struct plan *p;
-	const struct plan_packed *k;
+	size_t ndata;	      /* containers of data */
 	struct share *shares; /* by container: of data, then of redundancy */
 	bool *critical;	      /* by container of data */
 	uint32_t spare;	      /* of the set being counted */
 	uint32_t most;	      /* members of this set in one container */
 };
 
-/* Count segment `s` of view `v`, which belongs to a member of a set. */
+/* Count a segment of data or redundancy of a member of a set. */
 static void
-count_seg(struct counting *c, const struct plan_view *v,
-	  const struct plan_seg *s, size_t set, uint32_t member)
+count_seg(struct counting *c, bool data, const struct segment *s, size_t set,
+	  uint32_t member)
 {
-	const bool data = v == &c->k->data;
-	const size_t at = v->map->segs[s - v->segs].container;
-	struct share *to =
-		&c->shares[at + (data ? 0 : c->k->data.map->ncontainers)];
+	struct share *to = &c->shares[s->container + (data ? 0 : c->ndata)];
 
 	if (to->set != set + 1)
 		*to = (struct share){ .set = set + 1 };
@@ -518,7 +457,7 @@ count_seg(struct counting *c, const struct plan_view *v,
 	if (to->members > c->most)
 		c->most = to->members;
 	if (to->data > c->spare)
-		c->critical[at] = true;
+		c->critical[s->container] = true;
 }
 
 static void
@@ -533,7 +472,7 @@ count_rank(struct counting *c, uint32_t rank, size_t set, uint32_t member)
 		const struct plan_file *f = &c->p->files[r->first_file + i];
 
 		for (size_t k = 0; k < f->nsegs; k++)
-			count_seg(c, &c->k->data, &f->segs[k], set, member);
+			count_seg(c, true, &f->segs[k], set, member);
 	}
 }
 
@@ -541,17 +480,16 @@ size_t
 plan_container_spare(const struct plan *p, bool rebuilt, size_t *critical)
 {
 	const struct plan_packed *k = plan_containers(p);
-	struct counting c = { .p = p, .k = k };
+	struct counting c = { .p = p };
 	size_t least = SIZE_MAX, n = 0;
 
 	*critical = 0;
 	if (k == NULL)
 		return 0;
-	c.shares = mem_calloc(k->data.map->ncontainers +
-				      k->red.map->ncontainers + 1,
+	c.ndata = k->map.ncontainers;
+	c.shares = mem_calloc(c.ndata + k->hidden.map.ncontainers + 1,
 			      sizeof(*c.shares));
-	c.critical =
-		mem_calloc(k->data.map->ncontainers + 1, sizeof(*c.critical));
+	c.critical = mem_calloc(c.ndata + 1, sizeof(*c.critical));
 	for (size_t i = 0;
 	     i < p->nsets && c.critical != NULL && c.shares != NULL; i++) {
 		const struct plan_set *s = &p->sets[i];
@@ -567,7 +505,7 @@ plan_container_spare(const struct plan *p, bool rebuilt, size_t *critical)
 
 			count_rank(&c, s->members[m].rank, i, m);
 			for (size_t j = 0; j < red->nsegs; j++)
-				count_seg(&c, &k->red, &red->segs[j], i, m);
+				count_seg(&c, false, &red->segs[j], i, m);
 		}
 		/* The set can lose this number, whichever they are, if none is
 		 * critical: at least one, as a container of redundancy holds no
@@ -583,7 +521,7 @@ plan_container_spare(const struct plan *p, bool rebuilt, size_t *critical)
 	for (int64_t i = 0; least > 0 && i < p->nranks; i++)
 		if (p->ranks[i].data_set == PLAN_NONE)
 			count_rank(&c, (uint32_t)i, p->nsets + (size_t)i, 0);
-	for (size_t i = 0; i < k->data.map->ncontainers && c.critical; i++)
+	for (size_t i = 0; i < c.ndata && c.critical; i++)
 		*critical += c.critical[i];
 	mem_free(c.shares);
 	mem_free(c.critical);

@@ -12,20 +12,11 @@
 #include "meta/rank2file.h"
 #include "rescue/plan_impl.h"
 
-/* A segment map, the sizes of its containers, and its segments in the form that
- * the rest of the plan uses. */
-struct plan_view {
-	const struct segmap *map;
-	uint64_t *have; /* size on disk in bytes, by container */
-	struct plan_seg *segs;
-};
-
 struct plan_packed {
 	struct rank2file r2f;
 	struct segmap map;
 	struct hidden hidden;
 	struct map *by_path;
-	struct plan_view data, red;
 	struct marks marks;
 };
 

@@ -27,20 +27,21 @@
 #include "rescue/plan_packed_impl.h"
 
 static int
-mark_seg(struct kvtree *list, const struct plan_seg *s, struct error *err)
+mark_seg(struct kvtree *list, const struct segmap *m, const struct segment *s,
+	 struct error *err)
 {
-	struct kvtree *t = kvtree_put(list, s->path, err);
+	struct kvtree *t =
+		kvtree_put(list, m->containers[s->container].name, err);
 
-	if (t != NULL)
-		t = kvtree_put(t, num_str(s->off), err);
+	t = kvtree_put(t, num_str(s->off), err);
 	return t == NULL ? -1 : kvtree_set_u64(t, "LENGTH", s->len, err);
 }
 
 static int
-mark_view(struct kvtree *list, const struct plan_view *v, struct error *err)
+mark_map(struct kvtree *list, const struct segmap *m, struct error *err)
 {
-	for (size_t i = 0; i < v->map->nsegs; i++)
-		if (v->segs[i].gone && mark_seg(list, &v->segs[i], err) < 0)
+	for (size_t i = 0; i < m->nsegs; i++)
+		if (m->segs[i].gone && mark_seg(list, m, &m->segs[i], err) < 0)
 			return -1;
 	return 0;
 }
@@ -55,8 +56,8 @@ mark_gone(const struct plan_packed *k, struct error *err)
 
 	if (t != NULL)
 		list = kvtree_put(t, "FILE", err);
-	if (list != NULL && mark_view(list, &k->data, err) == 0 &&
-	    mark_view(list, &k->red, err) == 0)
+	if (list != NULL && mark_map(list, &k->map, err) == 0 &&
+	    mark_map(list, &k->hidden.map, err) == 0)
 		return t;
 	kvtree_free(t);
 	return NULL;
@@ -65,13 +66,13 @@ mark_gone(const struct plan_packed *k, struct error *err)
 /* Take the segments of a file that is rebuilt inside containers: into the list
  * of marks; or without a list they are present from now on. */
 static int
-take_segs(struct kvtree *list, struct plan_seg *segs, size_t n,
-	  struct error *err)
+take_segs(struct kvtree *list, const struct segmap *m, struct segment *segs,
+	  size_t n, struct error *err)
 {
 	for (size_t i = 0; i < n; i++)
 		if (list == NULL)
 			segs[i].gone = false;
-		else if (mark_seg(list, &segs[i], err) < 0)
+		else if (mark_seg(list, m, &segs[i], err) < 0)
 			return -1;
 	return 0;
 }
@@ -81,6 +82,8 @@ static int
 take_rebuilt(const struct plan *p, struct kvtree *list, size_t *count,
 	     struct error *err)
 {
+	const struct plan_packed *k = plan_containers(p);
+
 	*count = 0;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
@@ -88,12 +91,12 @@ take_rebuilt(const struct plan *p, struct kvtree *list, size_t *count,
 		if (f->nsegs == 0 || f->fate != FATE_REBUILD)
 			continue;
 		(*count)++;
-		if (take_segs(list, f->segs, f->nsegs, err) < 0)
+		if (take_segs(list, &k->map, f->segs, f->nsegs, err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < p->nsets; i++)
-		for (uint32_t k = 0; k < p->sets[i].n; k++) {
-			const struct plan_member *m = &p->sets[i].members[k];
+		for (uint32_t n = 0; n < p->sets[i].n; n++) {
+			const struct plan_member *m = &p->sets[i].members[n];
 
 			if (m->red->nsegs == 0 || m->fate != FATE_REBUILD)
 				continue;
@@ -101,8 +104,8 @@ take_rebuilt(const struct plan *p, struct kvtree *list, size_t *count,
 			/* Only the header of a salvaged body is written.  After
 			 * an interruption the file is as damaged as before. */
 			if (!plan_uses_body(&p->sets[i], m) &&
-			    take_segs(list, m->red->segs, m->red->nsegs, err) <
-				    0)
+			    take_segs(list, &k->hidden.map, m->red->segs,
+				      m->red->nsegs, err) < 0)
 				return -1;
 		}
 	return 0;
@@ -111,10 +114,9 @@ take_rebuilt(const struct plan *p, struct kvtree *list, size_t *count,
 /* Extend the containers to the sizes that their files need; with `look`, only
  * see whether that can be done. */
 static int
-lengthen(const struct plan *p, const struct plan_view *v, bool look,
+lengthen(const struct plan *p, const struct segmap *m, bool look,
 	 struct error *err)
 {
-	const struct segmap *m = v->map;
 	struct stat st;
 
 	for (size_t i = 0; i < m->ncontainers; i++) {
@@ -123,7 +125,7 @@ lengthen(const struct plan *p, const struct plan_view *v, bool look,
 			c->has_size && c->size > c->used ? c->size : c->used;
 		int fd = -1, rc = 0;
 
-		if (v->have[i] >= size)
+		if (c->have >= size)
 			continue;
 		/* A container behind a link has its full length.  A shorter
 		 * file there may be anything. */
@@ -173,8 +175,8 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 	rc = take_rebuilt(p, kvtree_get(t, "FILE"), &count, err);
 	if (rc < 0 || count == 0)
 		goto out;
-	if (lengthen(p, &k->data, true, err) < 0 ||
-	    lengthen(p, &k->red, true, err) < 0)
+	if (lengthen(p, &k->map, true, err) < 0 ||
+	    lengthen(p, &k->hidden.map, true, err) < 0)
 		rc = -1;
 	if (rc == 0)
 		rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
@@ -183,9 +185,9 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 	    errno != EEXIST)
 		rc = error_sys(err, "%s: cannot make", SEGMAP_DIR);
 	if (rc == 0)
-		rc = lengthen(p, &k->data, false, err);
+		rc = lengthen(p, &k->map, false, err);
 	if (rc == 0)
-		rc = lengthen(p, &k->red, false, err);
+		rc = lengthen(p, &k->hidden.map, false, err);
 	*marked = rc == 0;
 out:
 	kvtree_free(t);
@@ -218,7 +220,7 @@ plan_end_packed(struct plan *p, struct error *err)
 	int fd = -1, rc = 0;
 
 	if (sync_containers(p, &k->map, err) < 0 ||
-	    sync_containers(p, &k->hidden.red, err) < 0)
+	    sync_containers(p, &k->hidden.map, err) < 0)
 		return -1;
 	fd = path_open_dir(p->places[0].meta_fd, SEGMAP_DIR, err);
 	rc = fd < 0 ? -1 : io_sync_dir(fd, SEGMAP_DIR, err);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "arena.h"
-#include "container/hidden.h"
+#include "container/segmap.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "num.h"
@@ -27,7 +27,7 @@ list_map(struct planner *w, struct plan_member *m, struct arena *arena,
 	const struct plan_rank *r = &w->p.ranks[m->rank];
 	const struct filemap *map = &w->filemaps[m->rank];
 	const struct place *pl = &w->p.places[r->map.place];
-	const struct hidden_file *packed = plan_hidden_find(&w->p, r->map.name);
+	const struct segmap_file *packed = plan_hidden_find(&w->p, r->map.name);
 	const char *cache = map->nfiles > 0 ? map->files[0].cache_path : "";
 	struct redset_file *f = arena_alloc(arena, 1, sizeof(*f));
 	struct stat st;
@@ -69,7 +69,7 @@ described_failures(const struct planner *w, const struct plan_set *s,
 		.rank = m->rank,
 	};
 	char name[512];
-	const struct hidden_file *packed = NULL;
+	const struct segmap_file *packed = NULL;
 	struct kvtree *file = NULL;
 	const struct kvtree *t = NULL;
 	struct redset_desc d = { .failures = 0 };

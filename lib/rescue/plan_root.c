@@ -15,6 +15,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "container/segmap.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"

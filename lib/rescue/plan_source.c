@@ -62,7 +62,7 @@ plan_blames_file(const struct error *e)
 
 int
 plan_scan_one(struct planner *w, uint32_t place, const char *name,
-	      const struct hidden_file *hidden, struct error *err)
+	      const struct segmap_file *hidden, struct error *err)
 {
 	struct red_entry e = { .place = place, .name = name, .hidden = hidden };
 	const struct map_entry m = {

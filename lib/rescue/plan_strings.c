@@ -103,18 +103,18 @@ plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 			continue;
 		for (size_t k = 0; k < m->list.nfiles; k++) {
 			const struct plan_file *f = plan_member_file(p, m, k);
-			struct stripe_part *part = &to->parts[to->nparts];
 			uint64_t len = m->list.files[k].attr.size;
 
 			if (len > 0 && s->map)
-				to->nparts += map_part(p, m, at, len, part);
+				to->nparts += map_part(p, m, at, len,
+						       &to->parts[to->nparts]);
 			else if (len > 0 && f != NULL &&
 				 f->state == FILE_PRESENT)
-				to->nparts += plan_file_parts(
-					p, m->files[k], at,
-					sums && f->has_crc ? m->files[k]
-							   : STRIPE_NO_SUM,
-					part);
+				plan_file_parts(p, m->files[k], at,
+						sums && f->has_crc
+							? m->files[k]
+							: STRIPE_NO_SUM,
+						to);
 			at += len;
 		}
 	}

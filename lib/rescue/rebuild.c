@@ -9,6 +9,7 @@
 
 #include "arena.h"
 #include "container/pack.h"
+#include "container/segmap.h"
 #include "error.h"
 #include "mem.h"
 #include "progress.h"
@@ -66,18 +67,16 @@ file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
 	struct put_file *to = NULL;
 
 	if (f->nsegs > 0) { /* in place */
-		struct stripe_part *parts = out->parts + out->nparts;
-		const size_t n = plan_file_parts(
-			r->p, index, at, f->has_crc ? index : STRIPE_NO_SUM,
-			parts);
+		struct stripe_part *part = out->parts + out->nparts;
 
+		plan_file_parts(r->p, index, at,
+				f->has_crc ? index : STRIPE_NO_SUM, out);
 		/* Without a checksum, only what is missing is written. */
-		for (size_t i = 0; i < n; i++)
+		for (size_t i = 0; part < out->parts + out->nparts; i++, part++)
 			if (r->trial || (!f->has_crc && !f->segs[i].gone &&
 					 f->state == FILE_MISSING))
-				parts[i].path = NULL;
+				part->path = NULL;
 		r->in_place.files++;
-		out->nparts += n;
 		return 0;
 	}
 	if (!r->trial) {

@@ -15,7 +15,6 @@ struct plan_red_report;
 struct rank2file;
 struct rank2file_file;
 struct stripe;
-struct stripe_part;
 
 /* --- Errors --- */
 
@@ -111,7 +110,7 @@ plan_rank_of(const struct plan *p, const struct plan_member *m)
 struct plan_red {
 	const struct plan_red_report *report; /* NULL: it is on disk */
 	size_t nsegs;			      /* > 0: it is packed */
-	struct plan_seg *segs;
+	struct segment *segs;
 	bool has_crc; /* of the whole file, if packed */
 	uint32_t crc;
 	bool wrong, unread; /* found when its checksum was compared */
@@ -129,30 +128,16 @@ struct plan_red {
 					<stem>.er.R.redset */
 };
 
-uint64_t plan_segs_size(const struct plan_seg *segs, size_t n);
-
-/* A byte range of a packed file, as part of a string. */
-struct plan_span {
-	int dirfd; /* the paths of the segments are relative to it */
-	uint64_t from, len;
-	uint64_t start; /* where the range begins in the string */
-	size_t sum;
-};
-
-/* Set out[] to the parts that make up the range, at most n.  Returns their
- * number. */
-size_t plan_segs_parts(const struct plan_seg *segs, size_t n,
-		       const struct plan_span *span, struct stripe_part *out);
+uint64_t plan_segs_size(const struct segment *segs, size_t n);
 
 /* Make the string of the bytes `range` of a packed redundancy file. */
 int plan_red_string(const struct plan *p, const struct plan_red *red,
 		    const struct solve_range *range, struct arena *arena,
 		    struct stripe *out, struct error *err);
 
-/* The parts of a whole file, at most plan_file_nparts().  Returns their
- * number. */
-size_t plan_file_parts(const struct plan *p, size_t file, uint64_t start,
-		       size_t sum, struct stripe_part *out);
+/* Append a whole file to a string, as at most plan_file_nparts() parts. */
+void plan_file_parts(const struct plan *p, size_t file, uint64_t start,
+		     size_t sum, struct stripe *out);
 static inline size_t
 plan_file_nparts(const struct plan_file *f)
 {

@@ -54,24 +54,22 @@ static void
 add_hidden(struct scene *s, const uint32_t *ranks, size_t n)
 {
 	struct hidden *h = &s->h;
-	struct hidden_file f = { .name = NULL };
+	struct segmap_file f = { .path = NULL };
 
-	must(segmap_init(&h->red, n, NULL) == 0);
 	for (size_t i = 0; i < n; i++) {
-		f = (struct hidden_file){
-			.name = arena_printf(h->arena, "filemap_%u", ranks[i]),
+		f = (struct segmap_file){
+			.path = arena_printf(h->arena, "filemap_%u", ranks[i]),
 			.rank = ranks[i],
 			.attr = attr_of(i),
 			.tree = s->tree,
 		};
 		must(hidden_add(h, &f, NULL) == 0);
-		f.name = arena_printf(h->arena, "red %u.er", ranks[i]);
+		f.path = arena_printf(h->arena, "red %u.er", ranks[i]);
 		f.tree = NULL;
-		f.at = h->red.nfiles;
+		f.size = i * 100;
 		must(hidden_add(h, &f, NULL) == 0);
-		add_file(&h->red, 0, f.name, i * 100);
 	}
-	must(segmap_cut(&h->red, SEGMAP_REDUNDANCY, 150, 0, NULL) == 0);
+	must(segmap_cut(&h->map, SEGMAP_REDUNDANCY, 150, 0, NULL) == 0);
 }
 
 static void
@@ -81,10 +79,9 @@ scene_init(struct scene *s, size_t nranks, size_t nfiles, const uint32_t *ranks,
 	*s = (struct scene){ .tree = tree_of("RANK>7>FILE>x>SIZE>5\nA>B\n") };
 	must(hidden_init(&s->h, NULL) == 0);
 	make_map(&s->m, nranks > 0 ? nranks : 1, nfiles, false);
-	s->h.nattrs = s->m.nfiles;
-	s->h.attrs = mem_calloc(nfiles + 1, sizeof(*s->h.attrs));
+	s->h.has_attrs = true;
 	for (size_t i = 0; i < nfiles; i++)
-		s->h.attrs[i] = attr_of(i);
+		s->m.files[i].attr = attr_of(i);
 	add_hidden(s, ranks, n);
 	must(segmap_write(&s->m, nranks, false, &s->r, NULL) == 0);
 }
@@ -100,36 +97,46 @@ scene_fini(struct scene *s)
 
 /* Is file `f` of `a` also in `b`, with the same data? */
 static bool
-same_file(const struct hidden *a, const struct hidden_file *f,
+same_file(const struct hidden *a, const struct segmap_file *f,
 	  const struct hidden *b)
 {
-	const struct hidden_file *g = hidden_find(b, f->name);
+	const struct segmap_file *g = hidden_find(b, f->path);
 
 	if (g == NULL || !attr_same(&f->attr, &g->attr) ||
 	    (f->tree == NULL) != (g->tree == NULL)) {
-		printf("# %s\n", f->name);
+		printf("# %s\n", f->path);
 		return false;
 	}
 	if (f->tree != NULL)
 		return tree_same(f->tree, g->tree, false);
-	return a->red.files[f->at].size == b->red.files[g->at].size &&
-	       strcmp(b->red.files[g->at].path, f->name) == 0 &&
-	       strcmp(segs_text(&a->red, f->at), segs_text(&b->red, g->at)) ==
-		       0;
+	return f->size == g->size && f->rank / 8192 == g->rank / 8192 &&
+	       strcmp(segs_text(&a->map, (size_t)(f - a->map.files)),
+		      segs_text(&b->map, (size_t)(g - b->map.files))) == 0;
 }
 
+/* The same, and the files of `m` have their attributes? */
 static bool
-same_hidden(const struct hidden *a, const struct hidden *b)
+same_hidden(const struct hidden *a, const struct hidden *b,
+	    const struct segmap *m)
 {
-	bool same = a->nfiles == b->nfiles && a->nattrs == b->nattrs &&
-		    a->red.nfiles == b->red.nfiles &&
-		    a->red.bytes == b->red.bytes;
+	bool same = a->map.nfiles == b->map.nfiles && b->has_attrs &&
+		    a->map.bytes == b->map.bytes;
 
-	for (size_t i = 0; same && i < a->nattrs; i++)
-		same = attr_same(&a->attrs[i], &b->attrs[i]);
-	for (size_t i = 0; same && i < a->nfiles; i++)
-		same = same_file(a, &a->files[i], b);
+	for (size_t i = 0; same && i < m->nfiles; i++) {
+		const struct attr is = attr_of(i);
+
+		same = attr_same(&is, &m->files[i].attr);
+	}
+	for (size_t i = 0; same && i < a->map.nfiles; i++)
+		same = same_file(a, &a->map.files[i], b);
 	return same;
+}
+
+static void
+forget_attrs(struct segmap *m)
+{
+	for (size_t i = 0; i < m->nfiles; i++)
+		m->files[i].attr = (struct attr){ .has_size = false };
 }
 
 static void
@@ -148,8 +155,9 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	is_int(kvtree_count(kvtree_get(s.r.containers, "HIDDEN")), parts,
 	       "... all parts listed");
 	is_int(parts_there(scratch_root), parts, "... and there");
+	forget_attrs(&s.m);
 	is_int(hidden_load(&got, map_dir, &s.r, &s.m, &why), 0, "... loaded");
-	ok(same_hidden(&s.h, &got), "... and the same");
+	ok(same_hidden(&s.h, &got, &s.m), "... and the same");
 
 	/* Storing the loaded metadata in the next generation gives the same
 	 * parts. */
@@ -159,8 +167,9 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	is_int(parts_there(scratch_root), 2 * (int64_t)parts, "... beside it");
 	is_int(hidden_sweep(map_dir, &w, &why), 0, "... instead of it");
 	is_int(parts_there(scratch_root), parts, "... alone");
+	forget_attrs(&s.m);
 	is_int(hidden_load(&again, map_dir, &w, &s.m, &why), 0, "... loaded");
-	ok(same_hidden(&s.h, &again), "... and the same");
+	ok(same_hidden(&s.h, &again, &s.m), "... and the same");
 	scene_fini(&s);
 }
 
@@ -176,8 +185,8 @@ images(size_t nranks, size_t nfiles)
 	map_enter();
 	scene_init(&s, nranks, nfiles, NULL, 0);
 	if (nfiles > 2) {
-		s.h.attrs[1].has_owner = false;
-		s.h.attrs[2].has_times = false;
+		s.m.files[1].attr.has_owner = false;
+		s.m.files[2].attr.has_times = false;
 	}
 	for (int distinct = 0; distinct < 2; distinct++) {
 		s.r.distinct = distinct;
@@ -265,15 +274,15 @@ TEST(places)
 
 TEST(adding)
 {
-	struct hidden_file f = { .name = "a\n", .rank = 1 };
-	auto_hidden h = { .nfiles = 0 };
+	struct segmap_file f = { .path = "a\n", .rank = 1 };
+	auto_hidden h = { .arena = NULL };
 
 	ok(hidden_find(&h, "a") == NULL, "nothing in none");
 	must(hidden_init(&h, NULL) == 0);
 	is_int(hidden_add(&h, &f, &why), 0, "a file is added");
 	refuses(hidden_add(&h, &f, &why), ERROR_CORRUPT, "a\\n: named twice",
 		"but once");
-	ok(h.nfiles == 1 && hidden_find(&h, "a\n") == h.files &&
+	ok(h.map.nfiles == 1 && hidden_find(&h, "a\n") == h.map.files &&
 		   hidden_find(&h, "b") == NULL,
 	   "and found");
 	hidden_free(&h);
@@ -288,12 +297,13 @@ load_tree(const struct kvtree *t, void *arg)
 
 	must(kvtree_write_file(t, map_dir, "packed.0.scr", NULL) == 0);
 	if (hidden_load(&got, map_dir, &s->r, &s->m, &why) == 0) {
-		for (size_t i = 0; i < got.nfiles; i++)
-			must(strchr(got.files[i].name, '/') == NULL &&
-			     hidden_find(&got, got.files[i].name) ==
-				     &got.files[i] &&
-			     (got.files[i].tree != NULL ||
-			      got.files[i].at < got.red.nfiles));
+		for (size_t i = 0; i < got.map.nfiles; i++) {
+			const struct segmap_file *f = &got.map.files[i];
+
+			must(strchr(f->path, '/') == NULL &&
+			     hidden_find(&got, f->path) == f &&
+			     (f->tree == NULL || f->nsegs == 0));
+		}
 		hidden_free(&got);
 	} else {
 		must(why.kind == ERROR_CORRUPT || why.kind == ERROR_UNSAFE);

@@ -38,9 +38,10 @@ TEST(sweeping)
 }
 
 /* Load these parts, packed.0.scr and (unless NULL) packed.8192.scr, for a map
- * with the file "f". */
+ * with the file "f", whose attributes are stored in *attr. */
 static int
-load(struct hidden *h, const char *first, const char *second, struct error *err)
+load(struct hidden *h, const char *first, const char *second, struct attr *attr,
+     struct error *err)
 {
 	auto_kvtree *table = tree_of("HIDDEN>packed.0.scr\n");
 	struct rank2file r = { .containers = table };
@@ -58,6 +59,7 @@ load(struct hidden *h, const char *first, const char *second, struct error *err)
 	must(segmap_init(&m, 1, NULL) == 0);
 	add_file(&m, 0, "f", 5);
 	rc = hidden_load(h, map_dir, &r, &m, err);
+	*attr = m.files[0].attr;
 	return rc;
 }
 
@@ -107,11 +109,12 @@ TEST(refused)
 	map_enter();
 	each (b, bad) {
 		struct hidden h;
-		int rc = load(&h, b->first, b->second, &why);
+		struct attr attr;
+		int rc = load(&h, b->first, b->second, &attr, &why);
 
 		ok(rc < 0 && why.kind == b->kind && says(&why, b->says),
 		   label(why.text));
-		ok(h.arena == NULL && h.files == NULL && h.ntrees == 0,
+		ok(h.arena == NULL && h.map.files == NULL && h.ntrees == 0,
 		   "... nothing is left");
 	}
 }
@@ -120,24 +123,25 @@ TEST(accepted)
 {
 	auto_hidden h;
 	struct rank2file r = { .nranks = 0 };
+	struct attr attr;
 	auto_segmap m;
 
 	map_enter();
 	is_int(load(&h,
 		    "FILE>g>SIZE>x\nFILE>f>MODE>5\nFILE>f>UID>1\n"
 		    "FILE>f>GID>2\nFUTURE>x\nMETA>empty>TREE\n",
-		    RED "RED>r>SEG>0>LENGTH>5\nRED>e>SIZE>0\n", &why),
+		    RED "RED>r>SEG>0>LENGTH>5\nRED>e>SIZE>0\n", &attr, &why),
 	       0, "parts are read");
-	ok(h.nattrs == 1 && h.attrs[0].has_owner && h.attrs[0].mode == 5,
+	ok(h.has_attrs && attr.has_owner && attr.mode == 5,
 	   "... with what they say of files of the map");
-	ok(h.nfiles == 3 && kvtree_count(hidden_find(&h, "empty")->tree) == 0,
+	ok(h.map.nfiles == 3 &&
+		   kvtree_count(hidden_find(&h, "empty")->tree) == 0,
 	   "... a tree of nothing");
-	is_int(h.red.files[hidden_find(&h, "e")->at].nsegs, 0,
-	       "... a file of no bytes");
+	is_int(hidden_find(&h, "e")->nsegs, 0, "... a file of no bytes");
 	hidden_free(&h);
 	must(segmap_init(&m, 0, NULL) == 0);
 	is_int(hidden_load(&h, map_dir, &r, &m, &why), 0, "no list");
-	ok(h.nattrs == 0 && h.nfiles == 0 && hidden_find(&h, "a") == NULL,
+	ok(!h.has_attrs && h.map.nfiles == 0 && hidden_find(&h, "a") == NULL,
 	   "... is none");
 }
 

@@ -29,17 +29,15 @@ attr_of(size_t i)
 }
 
 static void
-store(const struct segmap *m, bool plain)
+store(struct segmap *m, bool plain)
 {
 	auto_hidden h;
 	auto_rank2file r;
 
 	must(hidden_init(&h, NULL) == 0);
-	h.nattrs = m->nfiles;
-	h.attrs = mem_calloc(m->nfiles, sizeof(*h.attrs));
-	must(h.attrs != NULL);
+	h.has_attrs = true;
 	for (size_t i = 0; i < m->nfiles; i++)
-		h.attrs[i] = attr_of(i);
+		m->files[i].attr = attr_of(i);
 	must(segmap_write(m, NRANKS, plain, &r, NULL) == 0);
 	must(plain || hidden_store(&h, rootfd, m, &r, NULL) == 0);
 	must(rank2file_store(rootfd, "rank2file", &r, NULL) == 0);
@@ -118,12 +116,13 @@ is_some(const struct segmap *m, const char *words)
 			continue;
 		if (at == got.m.nfiles ||
 		    !same_file(m, &m->files[i], &got.m, &got.m.files[at]) ||
-		    !got.h.attrs[at].has_size || got.h.attrs[at].size != i ||
-		    got.h.attrs[at].mtime.tv_sec != (time_t)i)
+		    !got.m.files[at].attr.has_size ||
+		    got.m.files[at].attr.size != i ||
+		    got.m.files[at].attr.mtime.tv_sec != (time_t)i)
 			return false;
 		at++;
 	}
-	return at == got.m.nfiles && got.h.nattrs == at;
+	return at == got.m.nfiles && got.h.has_attrs;
 }
 
 /* Undo all changes of the directory. */
@@ -187,7 +186,7 @@ damaged(const struct segmap *m, const struct tree *stored)
 		ok(loads(" 1") && got.h.unread, "... damaged, too");
 		for (size_t k = 0; k < got.m.nfiles; k++)
 			if (got.m.files[k].rank / RANK2FILE_PART_RANKS == 1 &&
-			    got.h.attrs[k].has_size)
+			    got.m.files[k].attr.has_size)
 				ok(false, "... but attributes were taken");
 		ok(loads(" 1\xc3") && got.h.flaw == NULL,
 		   "... not needed for others");

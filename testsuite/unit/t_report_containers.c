@@ -108,7 +108,7 @@ TEST(flipped_anywhere)
  * checksum. */
 TEST(asked_plan)
 {
-	struct plan_seg segs[2] = { { .len = 6 }, { .off = 0, .len = 4 } };
+	struct segment segs[2] = { { .len = 6 }, { .off = 0, .len = 4 } };
 	struct plan_file file = {
 		.rank = 1,
 		.path = "d/d",
