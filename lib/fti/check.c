@@ -73,7 +73,6 @@ compare(const struct one *o, const char *key, const char *stored,
 		fti_find(o->c->file, FTI_RULE_DATA, o->where, "%s is missing",
 			 key);
 	} else if (fti_sums_alike(sum, stored) && !str_eq(stored, sum)) {
-		memcpy(o->c->right_sum, sum, strlen(sum) + 1);
 		fti_find(o->c->file, FTI_RULE_SUM, o->where,
 			 "%s is damaged: %s, and the data have %s", key,
 			 str_quoted(stored), sum);
@@ -185,16 +184,15 @@ check_plain(struct one *o, struct error *err)
 	check_size(o, want);
 	if (c->data_read || c->source->size != want) {
 		struct hash *h = hash_new(HASH_MD5, NULL);
-		char sum[HASH_MD5_TEXT];
 		const int rc = fti_source_sum(c->source, 0, c->source->size, h,
 					      o->w, &o->why);
 
-		hash_text(h, sum);
+		hash_text(h, c->sum);
 		hash_free(h);
 		if (rc < 0)
 			return unread(o, err);
 		compare(o, c->parity ? "rsed_checksum" : "ckpt_checksum",
-			c->parity ? f->parity_sum : f->sum, sum);
+			c->parity ? f->parity_sum : f->sum, c->sum);
 		for (const struct fti_finding *n = c->file->findings; n != NULL;
 		     n = n->next)
 			good = good && n->rule != FTI_RULE_DATA;
@@ -423,83 +421,4 @@ fti_checked_fini(struct fti_checked *c)
 	mem_free(c->unread);
 	c->sums = NULL;
 	c->unread = NULL;
-}
-
-/* --- One file whose bytes pass in order --- */
-
-struct fti_pass {
-	struct fti_checked *c;
-	struct hash *part;  /* of the container `next` */
-	struct hash *whole; /* of the file; in C to F none */
-	uint64_t whole_at;  /* A: where its sum begins */
-	size_t next;
-	uint64_t at; /* bytes that have passed */
-};
-
-struct fti_pass *
-fti_pass_new(struct fti_checked *c)
-{
-	const struct fti_file *f = c->file;
-	struct fti_pass *p = mem_calloc(1, sizeof(*p));
-
-	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
-	p->c = c;
-	p->whole_at = f->layout == FTI_A ? fti_format(FTI_A)->meta : 0;
-	p->part = hash_new(HASH_MD5, NULL);
-	if (!fti_format(f->layout)->footer)
-		p->whole = hash_new(HASH_MD5, NULL);
-	return p;
-}
-
-void
-fti_pass_free(struct fti_pass *p)
-{
-	if (p == NULL)
-		return;
-	hash_free(p->part);
-	hash_free(p->whole);
-	mem_free(p);
-}
-
-void
-fti_pass_add(struct fti_pass *p, const void *data, size_t len)
-{
-	const struct fti_file *f = p->c->file;
-	const unsigned char *bytes = data;
-
-	if (f->layout == FTI_A && p->at + len > p->whole_at) {
-		const size_t from =
-			p->at < p->whole_at ? (size_t)(p->whole_at - p->at) : 0;
-
-		hash_update(p->whole, bytes + from, len - from);
-	}
-	for (; p->next < f->ncontainers; p->next++) {
-		const struct fti_container *c = &f->containers[p->next].c;
-		const uint64_t begin = c->fptr > p->at ? c->fptr : p->at;
-		const uint64_t last = c->fptr + (uint64_t)c->used;
-		const uint64_t end = last < p->at + len ? last : p->at + len;
-
-		if (c->used > 0 && c->fptr >= p->at + len)
-			break;
-		if (c->used > 0 && end > begin) {
-			bytes = (const unsigned char *)data + (begin - p->at);
-			hash_update(p->part, bytes, (size_t)(end - begin));
-			if (f->layout == FTI_B)
-				hash_update(p->whole, bytes,
-					    (size_t)(end - begin));
-		}
-		if (c->used > 0 && last > p->at + len)
-			break;
-		hash_sum(p->part, p->c->sums[p->next]);
-	}
-	p->at += len;
-}
-
-int
-fti_pass_end(struct fti_pass *p, struct error *err)
-{
-	p->c->data_read = true;
-	if (p->whole != NULL)
-		hash_sum(p->whole, p->c->whole);
-	return fti_judge(p->c, p->part, err);
 }

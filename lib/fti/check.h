@@ -45,8 +45,8 @@ struct fti_checked {
 	bool open;	/* else: no sum disproves them, as far as is known */
 	/* Its bytes are those that FTI wrote, although FTI may refuse them. */
 	bool exact;
-	/* POSIX: the sum of the file, if the stored one is damaged, else "". */
-	char right_sum[HASH_MD5_TEXT];
+	/* POSIX: the sum of the file, if that was read and has no layers. */
+	char sum[HASH_MD5_TEXT];
 	/* For each container the sum of its bytes in use, as they are now. */
 	unsigned char (*sums)[HASH_MD5_SIZE];
 	char *unread; /* why it cannot be read, or NULL */
@@ -66,17 +66,6 @@ const char *fti_verdict_name(enum fti_verdict v);
 int fti_check(struct fti_checked *files, size_t count, bool data,
 	      const struct work *w, struct error *err);
 void fti_checked_fini(struct fti_checked *c);
-
-/*
- * The same for one file whose bytes are read by the caller: they pass in order,
- * all of them, and then the file is judged.  c->file is set, and its structure
- * usable: containers are in order.
- */
-struct fti_pass; /* opaque */
-struct fti_pass *fti_pass_new(struct fti_checked *c);
-void fti_pass_add(struct fti_pass *p, const void *data, size_t len);
-int fti_pass_end(struct fti_pass *p, struct error *err);
-void fti_pass_free(struct fti_pass *p); /* NULL is ignored */
 
 /* So many digits of sums of different bytes are never the same. */
 #define FTI_DIGITS_ALIKE 24

@@ -9,9 +9,11 @@
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
+#include "fti/file.h"
 #include "fti/input.h"
 #include "fti/metas.h"
 #include "fti/posix.h"
+#include "fti/rankfile.h"
 #include "ftijob/parity.h"
 #include "io.h"
 #include "mem.h"
@@ -239,6 +241,71 @@ fti_recover_source(const struct fti_recover *r, const struct fti_rank *of,
 	error_pass(err, &why);
 	(void)error_wrap(err, "%s", fti_part_str(r->set, of, part));
 	return NULL;
+}
+
+/* --- Proofs --- */
+
+int
+fti_recover_open(const struct fti_recover *r, const struct fti_rank *of,
+		 enum fti_part part, const struct fti_source *bytes,
+		 struct fti_rankfile *to, struct error *err)
+{
+	const struct fti_rankfile_options o = {
+		.computed = bytes,
+		.known = true,
+		.layout = r->set->layout,
+		.posix = of->posix,
+		.parity = part == FTI_PARITY,
+	};
+
+	return fti_rankfile_open(to, bytes->name, &o, err);
+}
+
+int
+fti_recover_proves(const struct fti_recover *r, bool computed, bool data,
+		   const struct work *w, struct error *err)
+{
+	const bool ids = fti_has(r->set->layout, FTI_CKPT_ID);
+	struct fti_rankfile files[CAUCHY_MAX];
+	unsigned count = 0;
+	int rc = 0;
+
+	for (unsigned m = 0; m < r->count && rc == 0; m++) {
+		const struct fti_posix_file *posix = r->ranks[m]->posix;
+
+		/* If no sum of it is recorded, those of the others prove it. */
+		if (!computed || (r->parity.members[m].data == NULL &&
+				  (posix == NULL || posix->sum != NULL)))
+			rc = fti_recover_open(r, r->ranks[m], FTI_OWN,
+					      fti_parity_source(&r->parity, m),
+					      &files[count++], err);
+	}
+	if (rc == 0)
+		rc = fti_rankfiles_check(files, count, data, w, err);
+	rc = rc < 0 ? -1 : 1;
+	for (unsigned i = 0; i < count; i++) {
+		const struct fti_checked *c = &files[i].checked;
+		const struct fti_file *ff = files[i].ff;
+		const bool good =
+			!computed ? c->data_good
+				  : c->exact && (ff == NULL || !ids ||
+						 ff->meta.ckpt_id ==
+							 (int64_t)r->set->id);
+
+		if (rc == 1 && !good) {
+			rc = 0;
+			error_set(err,
+				  c->unread != NULL ? ERROR_SYSTEM
+						    : ERROR_CORRUPT,
+				  "%s: %s", files[i].name,
+				  c->unread != NULL ? c->unread
+				  : c->file->findings != NULL
+					  ? c->file->findings->text
+					  : "damaged");
+		}
+		fti_rankfile_close(&files[i]);
+	}
+	return rc;
 }
 
 /* --- One file --- */

@@ -17,6 +17,7 @@
 
 struct error;
 struct fti_parity;
+struct fti_rankfile;
 struct fti_recover; /* opaque */
 struct fti_source;
 struct work;
@@ -41,6 +42,18 @@ const struct fti_source *fti_recover_source(const struct fti_recover *r,
  * error is that of fti_recover_source(). */
 const struct fti_parity *fti_recover_parity(const struct fti_recover *r,
 					    struct error *err);
+
+/* Open bytes that such a file has, or should have, for
+ * fti_rankfiles_check(). */
+int fti_recover_open(const struct fti_recover *r, const struct fti_rank *of,
+		     enum fti_part part, const struct fti_source *bytes,
+		     struct fti_rankfile *to, struct error *err);
+
+/* Do their sums prove the data of the group of an L3 checkpoint, or only those
+ * that are `computed`?  Without `data` only their records are looked at.  1; 0:
+ * *err says what is wrong; -1. */
+int fti_recover_proves(const struct fti_recover *r, bool computed, bool data,
+		       const struct work *w, struct error *err);
 
 /* Do without some members of an L3 group, as cauchy.h numbers them.  0; -1 as
  * fti_recover_parity(). */

@@ -4,11 +4,11 @@
  * again (fti.md 5).
  *
  * The plan lists the files; running it computes them group by group, each block
- * of all files of a group at once, with all threads.  While the bytes are
- * written they are summed in their order.  A file gets its name only if its own
- * sums and sizes prove it.  Parity of FTI-FF has no sum left; then those of the
- * data of its group are compared before.  If anything fails, no file has
- * changed.
+ * of all files of a group at once, with all threads.  What was written is read
+ * again, and a file gets its name only if its own sums and sizes prove it.
+ * Parity of FTI-FF has no sum left; then those of the data of its group are
+ * compared.  A dry run proves the computed bytes.  If anything fails, no file
+ * has changed.
  */
 #ifndef FTIJOB_RENEW_H
 #define FTIJOB_RENEW_H

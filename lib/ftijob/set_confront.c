@@ -20,10 +20,7 @@
 #include "arena.h"
 #include "encode/cauchy.h"
 #include "error.h"
-#include "fti/file.h"
 #include "fti/input.h"
-#include "fti/posix.h"
-#include "fti/rankfile.h"
 #include "ftijob/parity.h"
 #include "ftijob/recover.h"
 #include "ftijob/set.h"
@@ -89,48 +86,6 @@ member_file(const struct confrontation *c, unsigned m)
 	return r == NULL ? NULL : &r->parts[m < c->k ? FTI_OWN : FTI_PARITY];
 }
 
-/* Do their sums prove the data that are computed?  Without `data` only their
- * records are looked at. */
-static int
-proves_computed(const struct confrontation *c, const struct fti_parity *p,
-		bool data, struct error *err)
-{
-	struct fti_rankfile files[CAUCHY_MAX];
-	unsigned count = 0;
-	int rc = 0;
-
-	for (unsigned m = 0; m < p->k && rc == 0; m++) {
-		const struct fti_posix_file *posix =
-			fti_set_member(c->set, c->group, m)->posix;
-		const struct fti_source *s = fti_parity_source(p, m);
-		const struct fti_rankfile_options o = {
-			.computed = s,
-			.known = true,
-			.layout = p->layout,
-			.posix = posix,
-		};
-
-		/* If no sum of it is recorded, those of the others prove it. */
-		if (p->members[m].data == NULL &&
-		    (posix == NULL || posix->sum != NULL))
-			rc = fti_rankfile_open(&files[count++], s->name, &o,
-					       err);
-	}
-	if (rc == 0)
-		rc = fti_rankfiles_check(files, count, data, c->w, err);
-	for (unsigned i = 0; i < count; i++) {
-		const struct fti_rankfile *f = &files[i];
-
-		if (rc == 0 &&
-		    (!f->checked.exact ||
-		     (f->ff != NULL && fti_has(p->layout, FTI_CKPT_ID) &&
-		      f->ff->meta.ckpt_id != (int64_t)c->set->id)))
-			rc = 1;
-		fti_rankfile_close(&files[i]);
-	}
-	return rc < 0 ? -1 : rc == 0;
-}
-
 /* Do the members of the group without those `aside` agree, and give the data
  * that are missing?  Without `all` some bytes are looked at.  1, 0, -1. */
 static int
@@ -148,8 +103,10 @@ fits(struct confrontation *c, uint64_t aside, bool all, struct error *err)
 			       ? 0
 			       : error_pass(err, &why);
 	p = fti_recover_parity(c->from, NULL);
-	rc = fti_parity_agrees(p, all ? p->length : PROBE, c->w, err);
-	return rc == 1 ? proves_computed(c, p, all, err) : rc;
+	rc = fti_parity_agrees(p, all ? p->length : PROBE, c->w, &why);
+	if (rc == 1)
+		rc = fti_recover_proves(c->from, true, all, c->w, &why);
+	return rc < 0 ? error_pass(err, &why) : rc;
 }
 
 /* Try all choices of `count` more files to do without, from member `from` on;

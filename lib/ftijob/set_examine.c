@@ -114,8 +114,8 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 	};
 	const struct fti_checked *c = &r->checked;
 	struct fti_part_file *to = &of->parts[part];
-	const char *sum =
-		r->described.file == NULL ? NULL : r->described.file->sum;
+	const struct fti_posix_file *f = r->described.file;
+	const char *sum = f == NULL ? NULL : r->parity ? f->parity_sum : f->sum;
 	const char *problem = c->unread;
 
 	to->size = r->source->size;
@@ -134,12 +134,11 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 	}
 	/* An exact file proves what values of its metadata should be. */
 	if (to->exact && r->form == FTI_FORM_POSIX) {
-		if (c->right_sum[0] != '\0')
+		if (c->sum[0] != '\0' && !str_eq(c->sum, sum))
 			of->right[r->parity ? FTI_VALUE_PARITY_SUM
 					    : FTI_VALUE_SUM] =
-				arena_strdup(s->arena, c->right_sum);
-		if (to->size !=
-		    (r->parity ? of->posix->max_size : of->posix->size))
+				arena_strdup(s->arena, c->sum);
+		if (to->size != (r->parity ? f->max_size : f->size))
 			of->right[r->parity ? FTI_VALUE_PARITY_SIZE
 					    : FTI_VALUE_SIZE] =
 				arena_printf(s->arena, "%" PRIu64, to->size);
@@ -147,21 +146,20 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 	/* FTI looks for the damaged name. */
 	if (to->state == FTI_STATE_GOOD && of->right[FTI_VALUE_NAME] != NULL)
 		to->state = FTI_STATE_REFUSED;
-	/* What is no sum disproves nothing; FTI needs one. */
-	if (!r->parity && r->form == FTI_FORM_POSIX && c->unread == NULL &&
-	    (sum == NULL || (!to->exact && strspn(sum, "0123456789abcdef") !=
-						   HASH_MD5_TEXT - 1))) {
+	/* FTI needs a sum; an interrupted fti_protect_run() leaves out that of
+	 * parity.  What is no sum disproves nothing. */
+	if (c->unread == NULL &&
+	    (r->parity ? sum == NULL
+		       : r->form == FTI_FORM_POSIX &&
+				 (sum == NULL ||
+				  (!to->exact &&
+				   strspn(sum, "0123456789abcdef") !=
+					   HASH_MD5_TEXT - 1)))) {
 		set_damaged(s, to,
 			    "the metadata of its group have no checksum "
 			    "of it");
-		to->open = true;
+		to->open = !r->parity;
 	}
-	/* FTI needs it; an interrupted fti_protect_run() leaves it out. */
-	if (r->parity && c->unread == NULL &&
-	    r->described.file->parity_sum == NULL)
-		set_damaged(s, to,
-			    "the metadata of its group have no checksum "
-			    "of it");
 }
 
 /* --- All files --- */
