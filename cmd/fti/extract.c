@@ -15,8 +15,9 @@
 #include "dir.h"
 #include "error.h"
 #include "fti.h"
+#include "fti/draft.h"
 #include "fti/npy.h"
-#include "fti/varfile.h"
+#include "fti/write.h"
 #include "ftijob/recover.h"
 #include "input.h"
 #include "io.h"
@@ -29,6 +30,14 @@
 
 /* Ranges without proof that are named, of each variable. */
 #define SHOWN 10
+
+/* A variable that is written. */
+struct item {
+	const struct fti_content_var *var;
+	uint64_t off, len; /* of the bytes in it */
+	struct fti_draft draft;
+	const char *path; /* below the directory */
+};
 
 struct extract {
 	struct fti_input_options in;
@@ -47,7 +56,7 @@ struct extract {
 	struct fti_obtain obtain;
 	const struct fti_content_var **by_id;
 	struct fti_dtype dtype;
-	struct fti_varfile *items;
+	struct item *items;
 	size_t count;
 	const char *dir; /* of the files that are written */
 	int dirfd;
@@ -67,14 +76,13 @@ is_stream(const struct extract *x)
 static int
 add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 {
-	struct fti_varfile *it = &x->items[x->count];
+	struct item *it = &x->items[x->count];
 	const char *colon = x->range == NULL ? NULL : strchr(x->range, ':');
 	char off[64];
 	struct fti_dtype type = x->dtype;
 	struct buf head = BUF_INIT;
 
-	*it = (struct fti_varfile){
-		.content = &x->file.content,
+	*it = (struct item){
 		.var = v,
 		.path = arena_printf(x->arena, "var%" PRId32 ".%s", v->id,
 				     x->numpy ? "npy" : "bin"),
@@ -102,6 +110,7 @@ add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 				 "--range: variable %" PRId32 " has %" PRIu64
 				 " bytes",
 				 v->id, v->size);
+	fti_describe_bytes(&it->draft, &x->file.content, v, it->off, it->len);
 	if (!x->numpy)
 		return 0;
 	/* The header of NumPy. */
@@ -111,8 +120,8 @@ add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 		buf_free(&head);
 		return error_wrap(err, "variable %" PRId32, v->id);
 	}
-	it->head = arena_strndup(x->arena, head.data, head.len);
-	it->head_size = head.len;
+	it->draft.head = arena_strndup(x->arena, head.data, head.len);
+	it->draft.head_size = head.len;
 	buf_free(&head);
 	return 0;
 }
@@ -120,6 +129,8 @@ add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 static void
 forget_items(struct extract *x)
 {
+	for (size_t i = 0; i < x->count; i++)
+		fti_draft_fini(&x->items[i].draft);
 	mem_free(x->by_id);
 	mem_free(x->items);
 	x->by_id = NULL;
@@ -184,7 +195,7 @@ take(struct extract *x, const struct fti_source *computed, struct error *err)
 		return -1;
 	/* Do sums prove all bytes that are wanted? ERROR_LOST. */
 	for (size_t i = 0; i < x->count; i++) {
-		const struct fti_varfile *it = &x->items[i];
+		const struct item *it = &x->items[i];
 
 		if (fti_rankfile_unproven(&x->file, it->var, it->off,
 					  it->off + it->len, &r))
@@ -244,7 +255,7 @@ find_bytes(struct extract *x)
 			return STATUS_OK;
 		/* Name what no sum proves. */
 		for (size_t i = 0; i < x->count; i++) {
-			const struct fti_varfile *it = &x->items[i];
+			const struct item *it = &x->items[i];
 			const uint64_t end = it->off + it->len;
 			struct fti_range r;
 			size_t n = 0;
@@ -314,6 +325,31 @@ place(struct extract *x, bool several, struct error *err)
 	return 0;
 }
 
+static int
+write_files(struct extract *x, struct error *err)
+{
+	struct fti_writer *w = fti_writer_new(&x->w);
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < x->count; i++)
+		rc = fti_writer_add(w,
+				    &(struct fti_job){
+					    .draft = &x->items[i].draft,
+					    .dirfd = x->dirfd,
+					    .path = x->items[i].path,
+					    .replace = x->replace,
+				    },
+				    err);
+	if (rc == 0)
+		rc = fti_writer_room(w, err);
+	if (rc == 0 && !x->dry_run &&
+	    (fti_writer_run(w, 0, x->count, err) < 0 ||
+	     fti_writer_commit(w, err) < 0))
+		rc = -1;
+	fti_writer_free(w);
+	return rc;
+}
+
 /* --- The verb --- */
 
 static int
@@ -333,15 +369,14 @@ run(struct extract *x)
 		return status;
 	if (is_stream(x)) {
 		if (!x->dry_run)
-			rc = fti_varfile_stream(STDOUT_FILENO, &x->items[0],
-						&x->w, &err);
+			rc = fti_stream(&x->items[0].draft, STDOUT_FILENO,
+					&x->w, &err);
 		return rc < 0 ? app_report(status, &err) : status;
 	}
 	rc = place(x, x->nids != 1, &err);
 	/* Nothing is in the way in a directory that is missing. */
 	if (rc == 0 && x->dirfd >= 0)
-		rc = fti_varfiles_write(x->dirfd, x->items, x->count,
-					x->replace, &x->w, &err);
+		rc = write_files(x, &err);
 	io_close(x->dirfd);
 	if (rc < 0 && x->made)
 		(void)rmdir(x->dir);
@@ -351,8 +386,8 @@ run(struct extract *x)
 		return app_report(status, &err);
 	app_work_end(&x->w); /* erases the progress line */
 	for (size_t i = 0; i < x->count; i++) {
-		const struct fti_varfile *it = &x->items[i];
-		const uint64_t size = it->head_size + it->len;
+		const struct item *it = &x->items[i];
+		const uint64_t size = it->draft.head_size + it->len;
 
 		path_join(&path, str_eq(x->dir, ".") ? "" : x->dir, it->path,
 			  NULL);

@@ -16,6 +16,8 @@
 #include "mem.h"
 #include "num.h"
 
+#define PART ((uint64_t)64 << 20) /* of a large variable */
+
 static void
 start(struct fti_draft *d, enum fti_layout layout)
 {
@@ -266,6 +268,30 @@ fti_describe_posix(struct fti_draft *d, const struct fti_content *c,
 	return add_content(d, c, 0, err);
 }
 
+void
+fti_describe_bytes(struct fti_draft *d, const struct fti_content *c,
+		   const struct fti_content_var *v, uint64_t off, uint64_t len)
+{
+	start(d, FTI_LAYOUTS);
+	d->raw = d->plain = true;
+	d->live = len;
+	add_block(d, 0);
+	/* Several threads write the parts of a large one. */
+	for (uint64_t end = off + len, n = 0; off < end; off += n) {
+		n = end - off < PART ? end - off : PART;
+		(void)MEM_ROOM(d->containers, d->ncontainers,
+			       d->room_containers);
+		d->containers[d->ncontainers++] = (struct fti_draft_container){
+			.c = { .id = v->id,
+			       .dptr = off,
+			       .used = (int64_t)n,
+			       .size = (int64_t)n },
+			.content = c,
+			.var = v,
+		};
+	}
+}
+
 int
 fti_describe_pack(struct fti_draft *d, const struct fti_raw *vars, size_t count,
 		  unsigned room, enum fti_layout layout, struct error *err)
@@ -339,12 +365,12 @@ int
 fti_draft_plan(struct fti_draft *d, struct error *err)
 {
 	const struct fti_format *format = format_of(d);
-	uint64_t at = format->footer ? 0 : format->meta;
+	uint64_t at = (format->footer ? 0 : format->meta) + d->head_size;
 	bool over = false;
 
 	/* Place all blocks and containers. */
 	d->data_size = d->live = 0;
-	d->meta_size = format->meta;
+	d->meta_size = format->meta + d->head_size;
 	for (size_t b = 0; b < d->nblocks; b++) {
 		struct fti_draft_block *block = &d->blocks[b];
 		const uint64_t records = fti_draft_records_size(d, b);

@@ -44,7 +44,10 @@ struct fti_draft_container {
 
 struct fti_draft {
 	enum fti_layout layout;
-	bool raw;	    /* only the containers: a POSIX file */
+	bool raw;	  /* only the containers: a POSIX file */
+	bool plain;	  /* raw, and without sums */
+	const void *head; /* bytes before the containers, or NULL */
+	size_t head_size;
 	int64_t ckpt_id;    /* -1: not known; C to F need it */
 	uint64_t timestamp; /* nanoseconds since 1970 */
 	int64_t max_fs;	    /* -1: not of level 3 */
@@ -108,6 +111,12 @@ int fti_describe_pack(struct fti_draft *d, const struct fti_raw *vars,
  * offset of variable i. */
 int fti_describe_posix(struct fti_draft *d, const struct fti_content *c,
 		       struct error *err);
+
+/* `len` bytes of a variable from `off` on, behind `d->head`, which the caller
+ * may set: of such a file no sums are made. */
+void fti_describe_bytes(struct fti_draft *d, const struct fti_content *c,
+			const struct fti_content_var *v, uint64_t off,
+			uint64_t len);
 
 /* Compute the offsets and sizes.  ERROR_USAGE: the layout cannot hold them, or
  * ckpt_id is not known; the text does not name the file. */

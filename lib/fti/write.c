@@ -20,6 +20,7 @@
 #include "par.h"
 #include "progress.h"
 #include "room.h"
+#include "stream.h"
 #include "transfer/put.h"
 #include "work.h"
 
@@ -97,7 +98,8 @@ pass(const struct fti_writer *r, struct worker *w, const struct file *f,
 				     c->c.dptr + done, err) < 0 ||
 		    emit(f, fd, w->buf, n, at, err) < 0)
 			return -1;
-		hash_update(w->hash, w->buf, n);
+		if (!f->job.draft->plain)
+			hash_update(w->hash, w->buf, n);
 		progress_add(r->w->progress, n);
 		done += n;
 	}
@@ -140,7 +142,9 @@ end_file(const struct fti_writer *r, struct worker *w, struct file *f,
 			hash_update(w->hash, records, len);
 		mem_free(records);
 		for (size_t i = d->blocks[b].first;
-		     !footer && rc == 0 && i < fti_draft_block_end(d, b); i++) {
+		     !footer && !d->plain && rc == 0 &&
+		     i < fti_draft_block_end(d, b);
+		     i++) {
 			const struct fti_container *c = &d->containers[i].c;
 
 			rc = pass(r, w, f, i, -1, err);
@@ -247,6 +251,8 @@ fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 		.dirfd = j->dirfd,
 		.path = j->path,
 		.attr = j->attr,
+		.image = d == NULL ? NULL : d->head,
+		.image_size = d == NULL ? 0 : d->head_size,
 		.replaces = j->replace,
 	};
 	struct file *f = NULL;
@@ -275,8 +281,9 @@ fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 	if (d == NULL)
 		return 0;
 	/* A sum over a file in order takes a second reading. */
-	r->bytes += d->raw || !fti_format(d->layout)->footer ? 2 * d->live
-							     : d->live;
+	r->bytes += d->live;
+	if (!d->plain && (d->raw || !fti_format(d->layout)->footer))
+		r->bytes += d->live;
 	r->room += d->live + d->meta_size;
 	return 0;
 }
@@ -400,4 +407,35 @@ fti_sum(struct fti_draft *d, const struct work *w, struct error *err)
 		rc = fti_writer_run(r, 0, 1, err);
 	fti_writer_free(r);
 	return rc;
+}
+
+int
+fti_stream(const struct fti_draft *d, int fd, const struct work *w,
+	   struct error *err)
+{
+	unsigned char *buf = mem_aligned(PAGE, STEP);
+	const struct work *work = work_or_default(w);
+	int rc = 0;
+
+	progress_phase(work->progress, "writing", d->live);
+	if (d->head_size > 0)
+		rc = stream_put(fd, d->head, d->head_size, work->stop, err);
+	for (size_t i = 0; i < d->ncontainers; i++) {
+		const struct fti_draft_container *c = &d->containers[i];
+		const uint64_t used = (uint64_t)c->c.used;
+		size_t n = 0;
+
+		for (uint64_t at = 0; at < used && rc == 0; at += n) {
+			n = used - at < STEP ? (size_t)(used - at) : STEP;
+			rc = work_go_on(work, err) < 0 ||
+					     fti_content_read(
+						     c->content, c->var, buf, n,
+						     c->c.dptr + at, err) < 0
+				     ? -1
+				     : stream_put(fd, buf, n, work->stop, err);
+			progress_add(work->progress, n);
+		}
+	}
+	mem_free(buf);
+	return rc < 0 ? -1 : 0;
 }

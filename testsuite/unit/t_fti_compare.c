@@ -2,7 +2,8 @@
 /* Variables of two files compared, against a bare comparison; failures to write
  * variables.  Writing them: fti_extract.bats. */
 #include "fti/compare.h"
-#include "fti/varfile.h"
+#include "fti/draft.h"
+#include "fti/write.h"
 #include "ftitest.h"
 
 #define SIZE ((size_t)9 << 20) /* more than two parts */
@@ -265,16 +266,14 @@ TEST(write_shorter)
 {
 	auto_fti_content c;
 	struct fti_source s;
+	struct fti_draft d;
 	const int fd = open("/dev/null", O_WRONLY);
 
 	two_pieces(&c, &s);
 	s.size = 12;
-	{
-		const struct fti_varfile x = { &c,  &c.vars[0], 0,   13,
-					       "<", 1,		NULL };
-
-		refuses(fti_varfile_stream(fd, &x, NULL, &why), ERROR_CORRUPT,
-			NULL, "a file that became shorter");
-	}
+	fti_describe_bytes(&d, &c, &c.vars[0], 0, 13);
+	refuses(fti_stream(&d, fd, NULL, &why), ERROR_CORRUPT, NULL,
+		"a file that became shorter");
+	fti_draft_fini(&d);
 	close(fd);
 }
