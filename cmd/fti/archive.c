@@ -4,19 +4,15 @@
  */
 #include "ftijob/archive.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "buf.h"
-#include "dir.h"
 #include "error.h"
 #include "fti.h"
 #include "ftijob/set.h"
 #include "json.h"
-#include "lock.h"
 #include "num.h"
 #include "output.h"
 #include "path.h"
@@ -24,20 +20,15 @@
 #include "str.h"
 
 struct archive {
-	struct fti_sets_options o;
-	uint64_t id, keep, jobs;
-	const char *exec, *to, *dir;
+	struct fti_verb v;
+	uint64_t id, keep;
+	const char *exec, *to;
 	bool list, copy;
 	/* State. */
-	struct work work;
 	struct fti_archive a;
-	struct fti_answer answer;
 	struct buf name; /* of the archive */
 	/* With dry_run: a line for each that would be archived. */
 	struct buf fresh;
-	struct buf out;
-	char next[FTI_NEXT_MAX];
-	int status;
 };
 
 static bool
@@ -53,17 +44,18 @@ add_set(struct archive *c, const struct fti_set *set, const char *action)
 {
 	char path[4096];
 
-	buf_printf(&c->out, "checkpoint %" PRIu32 " of %s: ", set->id,
+	buf_printf(&c->v.out, "checkpoint %" PRIu32 " of %s: ", set->id,
 		   set->exec);
 	snprintf(path, sizeof(path), "%s/%s/" FTI_ARCHIVED "%" PRIu32,
 		 c->name.data, set->exec, set->id);
 	if (action != NULL)
-		fti_answer_file(&c->answer, &(struct report_fti_done){
-						    .path = path,
-						    .action = action,
-						    .rank = -1,
-						    .size = (int64_t)set->bytes,
-					    });
+		fti_answer_file(&c->v.answer,
+				&(struct report_fti_done){
+					.path = path,
+					.action = action,
+					.rank = -1,
+					.size = (int64_t)set->bytes,
+				});
 }
 
 /* --- Keeping --- */
@@ -73,9 +65,10 @@ add_set(struct archive *c, const struct fti_set *set, const char *action)
 static int
 keep_all(struct archive *c, struct error *err)
 {
-	const struct fti_next n = { c->dir, &c->o, true };
+	const struct fti_next n = { c->v.dir, &c->v.o, true };
 	struct fti_sets in = { .count = 0 };
-	int rc = fti_open_sets(&in, c->dir, &c->o, &c->work, err), kept = 0;
+	int rc = fti_open_sets(&in, c->v.dir, &c->v.o, &c->v.work, err),
+	    kept = 0;
 	size_t found = 0;
 
 	for (size_t i = 0; rc == 0 && i < in.count; i++) {
@@ -86,38 +79,38 @@ keep_all(struct archive *c, struct error *err)
 		    (c->id != 0 && set->id != c->id))
 			continue;
 		found++;
-		rc = work_go_on(&c->work, err);
+		rc = work_go_on(&c->v.work, err);
 		if (rc < 0)
 			break;
-		kept = fti_set_examine(&in, set, true, &c->work, &why);
+		kept = fti_set_examine(&in, set, true, &c->v.work, &why);
 		if (kept == 0 && set->state != FTI_SET_WHOLE)
-			kept = fti_refuse(&n, &in, set, c->next, &why);
-		if (kept == 0 && !c->work.dry_run)
+			kept = fti_refuse(&n, &in, set, c->v.next, &why);
+		if (kept == 0 && !c->v.work.dry_run)
 			kept = fti_archive_clean(&c->a, set->exec, &why);
 		if (kept == 0)
-			kept = fti_archive_keep(&c->a, &in.tree, set, &c->work,
-						&why);
+			kept = fti_archive_keep(&c->a, &in.tree, set,
+						&c->v.work, &why);
 		if (kept < 0) {
-			c->status = app_report(c->status, &why);
+			c->v.status = app_report(c->v.status, &why);
 			continue;
 		}
 		add_set(c, set, kept == 0 ? "keep" : "archive");
-		c->answer.bytes_written += c->a.bytes;
+		c->v.answer.bytes_written += c->a.bytes;
 		if (kept == 0)
-			buf_add_str(&c->out, "archived already\n");
-		else if (c->work.dry_run) {
+			buf_add_str(&c->v.out, "archived already\n");
+		else if (c->v.work.dry_run) {
 			buf_printf(&c->fresh, "%s\n", set->exec);
-			buf_printf(&c->out, "would archive %zu %s, %s\n",
+			buf_printf(&c->v.out, "would archive %zu %s, %s\n",
 				   str_count(c->a.files, "file"),
 				   str_size(set->bytes));
 		} else
-			buf_printf(&c->out,
+			buf_printf(&c->v.out,
 				   "archived: %zu %s linked, %zu copied\n",
 				   str_count(c->a.linked, "file"), c->a.copied);
 	}
 	if (rc == 0 && found == 0)
 		rc = error_set(err, ERROR_ABSENT,
-			       "%s: no checkpoint%s%s at level 4", c->dir,
+			       "%s: no checkpoint%s%s at level 4", c->v.dir,
 			       c->id != 0 ? " " : "",
 			       c->id != 0 ? num_str(c->id) : "");
 	fti_sets_free(&in);
@@ -132,7 +125,7 @@ open_archive(struct archive *c, struct fti_sets *in, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	if (fti_open_sets(in, c->name.data, &c->o, &c->work, &why) == 0)
+	if (fti_open_sets(in, c->name.data, &c->v.o, &c->v.work, &why) == 0)
 		return 1;
 	return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 }
@@ -144,19 +137,20 @@ list_all(struct archive *c, struct error *err)
 	int rc = open_archive(c, &in, err);
 
 	for (size_t i = 0; rc == 1 && i < in.count; i++)
-		if (fti_set_examine(&in, &in.list[i], false, &c->work, err) < 0)
+		if (fti_set_examine(&in, &in.list[i], false, &c->v.work, err) <
+		    0)
 			rc = -1;
 	if (rc == 1 && app_json()) {
 		struct json *more = json_new_object();
 
 		json_set_str(more, "root", c->name.data);
 		json_set(more, "executions", report_fti_sets_json(&in, false));
-		c->answer.more = more;
+		c->v.answer.more = more;
 	}
 	if (rc == 1)
-		report_fti_sets(&in, &c->out);
+		report_fti_sets(&in, &c->v.out);
 	if (rc == 0)
-		buf_printf(&c->out, "%s: no archived checkpoint\n",
+		buf_printf(&c->v.out, "%s: no archived checkpoint\n",
 			   c->name.data);
 	fti_sets_free(&in);
 	return rc < 0 ? -1 : 0;
@@ -191,8 +185,8 @@ prune(struct archive *c, struct error *err)
 			     set->level != FTI_L4) ||
 			    !is_chosen(c, set))
 				continue;
-			if (!whole && fti_set_examine(&in, set, true, &c->work,
-						      err) < 0) {
+			if (!whole && fti_set_examine(&in, set, true,
+						      &c->v.work, err) < 0) {
 				rc = -1;
 				break;
 			}
@@ -204,16 +198,16 @@ prune(struct archive *c, struct error *err)
 			if (!whole && set->state == FTI_SET_WHOLE) {
 				whole = true;
 				add_set(c, set, NULL);
-				buf_add_str(&c->out,
+				buf_add_str(&c->v.out,
 					    "stays, as the newest that is "
 					    "whole\n");
 				continue;
 			}
 			add_set(c, set, "remove");
-			buf_printf(&c->out, "%s\n",
-				   c->work.dry_run ? "would be removed"
-						   : "removed");
-			if (!c->work.dry_run &&
+			buf_printf(&c->v.out, "%s\n",
+				   c->v.work.dry_run ? "would be removed"
+						     : "removed");
+			if (!c->v.work.dry_run &&
 			    fti_archive_remove(&c->a, set->exec, set->id, err) <
 				    0)
 				rc = -1;
@@ -226,37 +220,27 @@ prune(struct archive *c, struct error *err)
 /* --- The verb --- */
 
 static int
-run(struct archive *c, struct error *err)
+run(void *arg, struct error *err)
 {
-	const int fd = dir_open(AT_FDCWD, c->dir);
-	int lock = -2, rc = 0;
+	struct archive *c = arg;
+	int rc = 0;
 
-	if (fd < 0)
-		return error_sys(err, "%s: cannot open", c->dir);
-	if (!c->work.dry_run && !c->list)
-		lock = lock_take(fd, c->dir, &c->work, err);
-	rc = lock == -1 ? -1 : 0;
 	if (c->to != NULL)
 		buf_add_str(&c->name, c->to);
 	else
-		path_join(&c->name, c->dir, FTI_ARCHIVE_DIR, NULL);
+		path_join(&c->name, c->v.dir, FTI_ARCHIVE_DIR, NULL);
 	c->a = (struct fti_archive){ .name = c->name.data, .copy = c->copy };
-	if (rc == 0 && c->list)
-		rc = list_all(c, err);
-	else if (rc == 0)
-		rc = keep_all(c, err);
+	rc = c->list ? list_all(c, err) : keep_all(c, err);
 	/* Nothing is removed unless all that should be kept is. */
-	if (rc == 0 && c->keep > 0 && c->status == STATUS_OK)
+	if (rc == 0 && c->keep > 0 && c->v.status == STATUS_OK)
 		rc = prune(c, err);
-	lock_give(fd, lock);
-	close(fd);
 	return rc;
 }
 
 int
 fti_run_archive(const struct app_call *call)
 {
-	struct archive c = { .work = { APP_WORK } };
+	struct archive c = { .v.work = { APP_WORK } };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_U64(0, "id", &c.id, "N", 1, INT32_MAX,
@@ -270,28 +254,17 @@ fti_run_archive(const struct app_call *call)
 		OPT_U64(0, "keep", &c.keep, "N", 1, INT32_MAX,
 			"then remove all but the N newest from the archive"),
 		OPT_FLAG(0, "list", &c.list, "only list the archive"),
-		OPT_FLAG('n', "dry-run", &c.work.dry_run,
+		OPT_FLAG('n', "dry-run", &c.v.work.dry_run,
 			 "report what would be done"),
-		FTI_GEOMETRY_OPTIONS(c.o),
-		FTI_WORK_OPTIONS(&c.jobs),
+		FTI_GEOMETRY_OPTIONS(c.v.o),
+		FTI_WORK_OPTIONS(&c.v.jobs),
 	};
-	struct error err = ERROR_INIT;
-	int count = 0;
-	char **args = fti_start(call, opts, &count);
 
-	c.dir = fti_one_dir(args, count);
-	if (c.list && (c.keep > 0 || c.id > 0 || c.copy || c.work.dry_run))
+	fti_verb_start(&c.v, call, opts);
+	if (c.list && (c.keep > 0 || c.id > 0 || c.copy || c.v.work.dry_run))
 		app_usage("--list changes nothing, and takes only --to");
-	c.answer.dry_run = c.work.dry_run;
-	if (app_work_start(&c.work, c.jobs, "scr_fti", &err) == 0)
-		run(&c, &err);
-	app_work_end(&c.work);
-	c.status = app_report(c.status, &err);
-	c.status = error_worse_status(c.status, app_print_unless_quiet(&c.out));
-	app_next(c.next);
-	c.answer.next = c.next;
-	fti_answer_end(&c.answer);
+	fti_verb_run(&c.v, !c.list, run, &c);
 	buf_free(&c.name);
 	buf_free(&c.fresh);
-	return c.status;
+	return c.v.status;
 }

@@ -10,12 +10,15 @@
 
 #include "app.h"
 #include "arena.h"
+#include "dir.h"
 #include "error.h"
 #include "fti.h"
 
 #include "fti/name.h"
 #include "ftijob/set.h"
+#include "io.h"
 #include "json.h"
+#include "lock.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"
@@ -223,6 +226,45 @@ fti_answer_end(struct fti_answer *a)
 	app_answer(j);
 	a->files = NULL;
 	a->more = NULL;
+}
+
+/* --- Verbs on a directory --- */
+
+void
+fti_verb_start(struct fti_verb *v, const struct app_call *c,
+	       const struct opt *opts)
+{
+	int count = 0;
+	char **args = fti_start(c, opts, &count);
+
+	v->dir = fti_one_dir(args, count);
+	v->answer.dry_run = v->work.dry_run;
+}
+
+int
+fti_verb_run(struct fti_verb *v, bool locks,
+	     int (*run)(void *arg, struct error *err), void *arg)
+{
+	struct error err = ERROR_INIT;
+	int lock = -2, rc = app_work_start(&v->work, v->jobs, "scr_fti", &err);
+
+	v->fd = rc < 0 ? -1 : dir_open(AT_FDCWD, v->dir);
+	if (rc == 0 && v->fd < 0)
+		rc = error_sys(&err, "%s: cannot open", v->dir);
+	if (rc == 0 && locks && !v->work.dry_run)
+		lock = lock_take(v->fd, v->dir, &v->work, &err);
+	if (rc == 0 && lock != -1)
+		(void)run(arg, &err);
+	lock_give(v->fd, lock);
+	io_close(v->fd);
+	app_work_end(&v->work); /* erases the progress line */
+	v->status = app_report(v->status, &err);
+	v->status =
+		error_worse_status(v->status, app_print_unless_quiet(&v->out));
+	app_next(v->next);
+	v->answer.next = v->next;
+	fti_answer_end(&v->answer);
+	return v->status;
 }
 
 /* --- The run --- */

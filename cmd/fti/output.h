@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "fti.h"
 #include "fti/remake.h"
 #include "ftijob/renew.h"
 #include "input.h"
@@ -147,5 +148,28 @@ void fti_answer_plan(struct fti_answer *a, const char *action,
 
 /* Give the answer, also after a failure: what was done until then. */
 void fti_answer_end(struct fti_answer *a);
+
+/* A verb that works on one directory. */
+struct fti_verb {
+	struct fti_sets_options o;
+	struct work work;
+	uint64_t jobs;
+	const char *dir;
+	int fd; /* of it, while the verb runs */
+	/* What it gives. */
+	struct fti_answer answer;
+	struct buf out; /* printed in the end */
+	char next[FTI_NEXT_MAX];
+	int status;
+};
+
+/* Parse the options. */
+void fti_verb_start(struct fti_verb *v, const struct app_call *c,
+		    const struct opt *opts);
+
+/* Start the work, run, and give the answer.  `locks`: other verbs that do wait,
+ * but for a dry run.  Returns an exit status. */
+int fti_verb_run(struct fti_verb *v, bool locks,
+		 int (*run)(void *arg, struct error *err), void *arg);
 
 #endif /* CMD_FTI_OUTPUT_H */

@@ -4,7 +4,6 @@
  * files of L2 and L3; copies or parity for a checkpoint that has none.
  */
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
@@ -15,45 +14,26 @@
 #include "output.h"
 #include "report/fti.h"
 #include "str.h"
-#include "style.h"
 
 struct settings {
-	struct fti_sets_options o;
+	struct fti_verb v;
 	struct fti_select select;
-	struct work work;
-	uint64_t jobs;
 	uint64_t level; /* protect: to write */
-	/* rebuild */
-	bool checksums;
-	struct fti_answer answer;
 	struct fti_next next;
+	/* rebuild */
 	size_t found;	 /* checkpoints that are selected */
 	size_t written;	 /* files, and values in metadata */
 	unsigned levels; /* 1 and 4: with such values, as bits */
-	char line[FTI_NEXT_MAX];
 };
 
-/* Start what an option set and arguments describe. */
 static int
 start(struct settings *s, const struct app_call *call, const struct opt *opts,
-      int (*run)(struct settings *s, struct error *err))
+      int (*run)(void *arg, struct error *err))
 {
-	struct error err = ERROR_INIT;
-	int count = 0, status = STATUS_OK;
-	char **args = fti_start(call, opts, &count);
-
-	s->next = (struct fti_next){ .dir = fti_one_dir(args, count),
-				     .geometry = &s->o,
-				     .checksums = s->checksums };
-	s->answer.dry_run = s->work.dry_run;
-	status = app_work_start(&s->work, s->jobs, "scr_fti", &err) < 0
-			 ? app_report(STATUS_OK, &err)
-			 : run(s, &err);
-	app_work_end(&s->work);
-	app_next(s->line);
-	s->answer.next = s->line;
-	fti_answer_end(&s->answer);
-	return status;
+	fti_verb_start(&s->v, call, opts);
+	s->next.dir = s->v.dir;
+	s->next.geometry = &s->v.o;
+	return fti_verb_run(&s->v, false, run, s);
 }
 
 /* --- Rebuild --- */
@@ -74,28 +54,28 @@ report(int status, const struct fti_set *set, struct error *err)
 static int
 rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 {
-	const struct style style = style_of(STDOUT_FILENO);
-	const bool dry = s->work.dry_run;
+	const bool dry = s->v.work.dry_run;
 	struct buf out = BUF_INIT;
 	struct error err = ERROR_INIT;
 	struct fti_rebuild r = { .count = 0 };
 	int status = STATUS_OK;
 
-	if (fti_set_examine(sets, set, s->checksums, &s->work, &err) < 0 ||
-	    fti_rebuild_plan(&r, sets, set, &s->work, &err) < 0 ||
-	    fti_rebuild_run(&r, &s->work, &err) < 0) {
+	if (fti_set_examine(sets, set, s->next.checksums, &s->v.work, &err) <
+		    0 ||
+	    fti_rebuild_plan(&r, sets, set, &s->v.work, &err) < 0 ||
+	    fti_rebuild_run(&r, &s->v.work, &err) < 0) {
 		/* A damaged file has been used: checksums tell which. */
-		if (err.kind == ERROR_CORRUPT && !s->checksums) {
+		if (err.kind == ERROR_CORRUPT && !s->next.checksums) {
 			struct fti_next n = s->next;
 
 			n.checksums = true;
-			fti_next_rebuild(&n, sets, set, s->line);
+			fti_next_rebuild(&n, sets, set, s->v.next);
 		}
 		status = report(STATUS_OK, set, &err);
 	} else {
-		fti_answer_plan(&s->answer, "rebuild", r.files, r.count);
-		s->answer.bytes_read += r.bytes_read;
-		s->answer.bytes_written += r.bytes_written;
+		fti_answer_plan(&s->v.answer, "rebuild", r.files, r.count);
+		s->v.answer.bytes_read += r.bytes_read;
+		s->v.answer.bytes_written += r.bytes_written;
 		if (r.count > 0)
 			report_fti_plan(&r, !dry, &out);
 		if (r.values > 0) {
@@ -111,7 +91,6 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		}
 		if (r.count > 0 && (dry || app_verbosity() > 0))
 			report_fti_plan_files(r.files, r.count, true, &out);
-		(void)style_dress(&style, &out);
 		status = app_print_unless_quiet(&out);
 		if (r.unread > 0) {
 			error_set(&err, ERROR_SYSTEM,
@@ -121,14 +100,15 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		}
 		if (dry && r.count + r.values > 0) {
 			status = error_worse_status(status, STATUS_DAMAGED);
-			if (s->line[0] == '\0')
-				fti_next_rebuild(&s->next, sets, set, s->line);
+			if (s->v.next[0] == '\0')
+				fti_next_rebuild(&s->next, sets, set,
+						 s->v.next);
 		}
 	}
 	/* What FTI still refuses is no success. */
 	if (status == STATUS_OK && r.count + r.values == 0 &&
 	    set->state != FTI_SET_WHOLE) {
-		fti_refuse(&s->next, sets, set, s->line, &err);
+		fti_refuse(&s->next, sets, set, s->v.next, &err);
 		status = app_report(status, &err);
 	}
 	s->written += dry ? 0 : r.count + r.values;
@@ -140,13 +120,12 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
  * may give; in the end a look whether all are whole. */
 enum pass { CODED, COPIED, AGAIN };
 
-/* Rebuild the checkpoints that are selected.  Returns an exit status. */
+/* Rebuild the checkpoints that are selected. */
 static int
 each_set(struct settings *s, enum pass pass, struct error *err)
 {
 	struct fti_sets sets = { .count = 0 };
-	int status = STATUS_OK;
-	int rc = fti_open_sets(&sets, s->next.dir, &s->o, &s->work, err);
+	int rc = fti_open_sets(&sets, s->v.dir, &s->v.o, &s->v.work, err);
 
 	for (size_t i = 0; rc == 0 && i < sets.count; i++) {
 		struct fti_set *set = &sets.list[i];
@@ -158,8 +137,8 @@ each_set(struct settings *s, enum pass pass, struct error *err)
 		    (pass != AGAIN && coded != (pass == CODED)))
 			continue;
 		if (!coded) {
-			rc = fti_set_examine(&sets, set, s->checksums, &s->work,
-					     err);
+			rc = fti_set_examine(&sets, set, s->next.checksums,
+					     &s->v.work, err);
 			if (set->values > 0 ||
 			    set->state == FTI_SET_REBUILDABLE)
 				s->levels |= 1U << set->level;
@@ -168,49 +147,50 @@ each_set(struct settings *s, enum pass pass, struct error *err)
 		}
 		s->found++;
 		if (pass != AGAIN) {
-			status = error_worse_status(status,
-						    rebuild(s, &sets, set));
+			s->v.status = error_worse_status(
+				s->v.status, rebuild(s, &sets, set));
 			continue;
 		}
-		rc = fti_set_examine(&sets, set, s->checksums, &s->work, err);
+		rc = fti_set_examine(&sets, set, s->next.checksums, &s->v.work,
+				     err);
 		if (rc == 0 && set->state != FTI_SET_WHOLE) {
-			fti_refuse(&s->next, &sets, set, s->line, &why);
-			status = app_report(status, &why);
+			fti_refuse(&s->next, &sets, set, s->v.next, &why);
+			s->v.status = app_report(s->v.status, &why);
 		}
 	}
-	if (rc == 0 && s->found == 0 && pass == COPIED)
-		rc = error_set(err, ERROR_ABSENT,
-			       "%s: no such checkpoint of level 2 or 3",
-			       s->next.dir);
 	fti_sets_free(&sets);
-	return rc < 0 ? app_report(status, err) : status;
+	return rc;
 }
 
 static int
-run_rebuild(struct settings *s, struct error *err)
+run_rebuild(void *arg, struct error *err)
 {
-	int status = each_set(s, CODED, err);
+	struct settings *s = arg;
 
-	if (err->kind == ERROR_NONE)
-		status = error_worse_status(status, each_set(s, COPIED, err));
-	if (status == STATUS_OK && s->written > 0)
-		status = each_set(s, AGAIN, err);
-	return status;
+	if (each_set(s, CODED, err) < 0 || each_set(s, COPIED, err) < 0)
+		return -1;
+	if (s->found == 0)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: no such checkpoint of level 2 or 3",
+				 s->v.dir);
+	return s->v.status == STATUS_OK && s->written > 0
+		       ? each_set(s, AGAIN, err)
+		       : 0;
 }
 
 int
 fti_run_rebuild(const struct app_call *call)
 {
-	struct settings s = { .work = { APP_WORK } };
+	struct settings s = { .v.work = { APP_WORK } };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		FTI_SELECT_OPTIONS(s.select, 1, 4),
-		OPT_FLAG(0, "checksums", &s.checksums,
+		OPT_FLAG(0, "checksums", &s.next.checksums,
 			 "read all data first, to find damage in them"),
-		OPT_FLAG('n', "dry-run", &s.work.dry_run,
+		OPT_FLAG('n', "dry-run", &s.v.work.dry_run,
 			 "list the files that would be written"),
-		FTI_GEOMETRY_OPTIONS(s.o),
-		FTI_WORK_OPTIONS(&s.jobs),
+		FTI_GEOMETRY_OPTIONS(s.v.o),
+		FTI_WORK_OPTIONS(&s.v.jobs),
 	};
 
 	return start(&s, call, opts, run_rebuild);
@@ -259,69 +239,67 @@ choose(const struct settings *s, struct fti_sets *sets, struct error *err)
 }
 
 static int
-run_protect(struct settings *s, struct error *err)
+run_protect(void *arg, struct error *err)
 {
+	struct settings *s = arg;
 	struct fti_sets sets = { .count = 0 };
 	struct fti_protect p = { .count = 0 };
-	const struct style style = style_of(STDOUT_FILENO);
-	struct buf out = BUF_INIT;
+	struct buf *out = &s->v.out;
 	const struct fti_set *best = NULL;
 	bool other = false;
 	struct fti_set *from = NULL;
-	int status = STATUS_OK, rc = 0;
+	int rc = 0;
 
 	if (s->level == 0)
 		app_usage("no level given: --level 2 makes copies, --level 3 "
 			  "parity");
-	rc = fti_open_sets(&sets, s->next.dir, &s->o, &s->work, err);
+	rc = fti_open_sets(&sets, s->next.dir, &s->v.o, &s->v.work, err);
 	for (size_t i = 0; rc == 0 && i < sets.count; i++)
-		rc = fti_set_examine(&sets, &sets.list[i], false, &s->work,
+		rc = fti_set_examine(&sets, &sets.list[i], false, &s->v.work,
 				     err);
 	if (rc == 0)
 		from = choose(s, &sets, err);
 	/* A dry run finds all that the run would. */
 	rc = from == NULL ? -1
-			  : fti_set_examine(&sets, from, true, &s->work, err);
+			  : fti_set_examine(&sets, from, true, &s->v.work, err);
 	if (rc == 0 && from->state != FTI_SET_WHOLE &&
 	    from->state != FTI_SET_REFUSED)
-		rc = fti_refuse(&s->next, &sets, from, s->line, err);
-	if (rc == 0 &&
-	    fti_protect_plan(&p, &sets, from, (enum fti_level)s->level, err) ==
-		    0 &&
-	    fti_protect_run(&p, &s->work, err) == 0) {
-		s->answer.bytes_read = p.bytes_read;
-		s->answer.bytes_written = p.bytes_written;
-		fti_answer_plan(&s->answer, "write", p.files, p.count);
-		report_fti_protect(&p, !s->work.dry_run, &out);
-		if (p.count > 0 && (s->work.dry_run || app_verbosity() > 0))
-			report_fti_plan_files(p.files, p.count, false, &out);
+		rc = fti_refuse(&s->next, &sets, from, s->v.next, err);
+	if (rc < 0 ||
+	    fti_protect_plan(&p, &sets, from, (enum fti_level)s->level, err) <
+		    0 ||
+	    fti_protect_run(&p, &s->v.work, err) < 0) {
+		rc = -1;
+	} else {
+		s->v.answer.bytes_read = p.bytes_read;
+		s->v.answer.bytes_written = p.bytes_written;
+		fti_answer_plan(&s->v.answer, "write", p.files, p.count);
+		report_fti_protect(&p, !s->v.work.dry_run, out);
+		if (p.count > 0 && (s->v.work.dry_run || app_verbosity() > 0))
+			report_fti_plan_files(p.files, p.count, false, out);
 		/* What FTI restarts from, when the files are there. */
 		best = fti_sets_choice(p.sets, p.from->exec);
 		other = best != NULL && best->level < p.level;
-		buf_printf(&out, "FTI restarts from %s, checkpoint %" PRIu32,
+		buf_printf(out, "FTI restarts from %s, checkpoint %" PRIu32,
 			   fti_level_name(other ? best->level : p.level),
 			   other ? best->id : p.from->id);
 		if (other)
 			buf_printf(
-				&out,
+				out,
 				"; if files of it are lost, from %s, checkpoint "
 				"%" PRIu32,
 				fti_level_name(p.level), p.from->id);
-		buf_add_char(&out, '\n');
-		(void)style_dress(&style, &out);
-		status = app_print_unless_quiet(&out);
-	} else {
-		status = app_report(STATUS_OK, err);
+		buf_add_char(out, '\n');
 	}
 	fti_protect_fini(&p);
 	fti_sets_free(&sets);
-	return status;
+	return rc;
 }
 
 int
 fti_run_protect(const struct app_call *call)
 {
-	struct settings s = { .work = { APP_WORK } };
+	struct settings s = { .v.work = { APP_WORK } };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_U64(0, "level", &s.level, "N", 2, 3,
@@ -330,10 +308,10 @@ fti_run_protect(const struct app_call *call)
 			"the checkpoint with this id"),
 		OPT_STRING(0, "exec", &s.select.exec, "ID", OPT_ANY,
 			   "one of this execution"),
-		OPT_FLAG('n', "dry-run", &s.work.dry_run,
+		OPT_FLAG('n', "dry-run", &s.v.work.dry_run,
 			 "list the files that would be written"),
-		FTI_GEOMETRY_OPTIONS(s.o),
-		FTI_WORK_OPTIONS(&s.jobs),
+		FTI_GEOMETRY_OPTIONS(s.v.o),
+		FTI_WORK_OPTIONS(&s.v.jobs),
 	};
 
 	return start(&s, call, opts, run_protect);

@@ -5,16 +5,12 @@
  */
 #include "ftijob/rewind.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "buf.h"
-#include "dir.h"
 #include "error.h"
 #include "fti.h"
 #include "ftijob/set.h"
-#include "lock.h"
 #include "output.h"
 #include "report/hint.h"
 #include "str.h"
@@ -23,17 +19,13 @@
 #define SHOWN 20
 
 struct restart {
-	struct fti_sets_options o;
-	uint64_t select, level, jobs;
-	const char *exec, *from, *dir;
-	bool dry_run, undo;
+	struct fti_verb v;
+	uint64_t select, level;
+	const char *exec, *from;
+	bool undo;
 	/* State. */
-	struct work work;
 	struct fti_sets here, there; /* there: of --from */
 	struct fti_rewind r;
-	struct fti_answer answer;
-	char next[FTI_NEXT_MAX];
-	struct buf out;
 };
 
 /* --- Texts --- */
@@ -42,8 +34,8 @@ struct restart {
 static void
 set_next(struct restart *c)
 {
-	report_command("scr_fti restart --undo", NULL, c->dir, c->next,
-		       sizeof(c->next));
+	report_command("scr_fti restart --undo", NULL, c->v.dir, c->v.next,
+		       sizeof(c->v.next));
 }
 
 static void
@@ -59,7 +51,7 @@ print_steps(struct restart *c)
 
 		if (s->kind == FTI_STEP_MAKE)
 			continue;
-		fti_answer_file(&c->answer,
+		fti_answer_file(&c->v.answer,
 				&(struct report_fti_done){
 					.path = path,
 					.action = put ? "put" : "hide",
@@ -68,11 +60,11 @@ print_steps(struct restart *c)
 					.size = put ? (int64_t)s->size : -1,
 				});
 		if (n++ < most)
-			buf_printf(&c->out, "  %s %s\n", put ? "put " : "hide",
-				   str_shown(path));
+			buf_printf(&c->v.out, "  %s %s\n",
+				   put ? "put " : "hide", str_shown(path));
 	}
 	if (n > most)
-		buf_printf(&c->out, "  and %zu more\n", n - most);
+		buf_printf(&c->v.out, "  and %zu more\n", n - most);
 }
 
 static void
@@ -80,13 +72,13 @@ print_config(struct restart *c)
 {
 	if (c->r.config == NULL || fti_rewind_config_ready(&c->r, NULL) == 1)
 		return;
-	fti_answer_file(&c->answer, &(struct report_fti_done){
-					    .path = c->r.config,
-					    .action = "change",
-					    .rank = -1,
-					    .size = -1,
-				    });
-	buf_printf(&c->out, "  set  %s: failure = 1, exec_id = %s\n",
+	fti_answer_file(&c->v.answer, &(struct report_fti_done){
+					      .path = c->r.config,
+					      .action = "change",
+					      .rank = -1,
+					      .size = -1,
+				      });
+	buf_printf(&c->v.out, "  set  %s: failure = 1, exec_id = %s\n",
 		   str_shown(c->r.config), c->r.exec);
 }
 
@@ -112,11 +104,11 @@ look_in(struct restart *c, struct fti_sets *in, bool outside,
 					 "%s: checkpoint %" PRIu32
 					 " is of several executions: choose "
 					 "with --exec %s or --exec %s",
-					 c->dir, set->id, (*best)->exec,
+					 c->v.dir, set->id, (*best)->exec,
 					 set->exec);
 		if (*best != NULL && (*best)->state == FTI_SET_WHOLE)
 			continue;
-		if (fti_set_examine(in, set, true, &c->work, err) < 0)
+		if (fti_set_examine(in, set, true, &c->v.work, err) < 0)
 			return -1;
 		if (*best == NULL || set->state == FTI_SET_WHOLE)
 			*best = set;
@@ -145,7 +137,7 @@ choose(struct restart *c, const struct fti_set **set,
 {
 	struct fti_set *best = NULL;
 	struct fti_sets *in = &c->here;
-	struct fti_next n = { .geometry = &c->o, .checksums = true };
+	struct fti_next n = { .geometry = &c->v.o, .checksums = true };
 	const bool hidden = c->r.number > 1;
 	struct buf ids = BUF_INIT;
 
@@ -170,7 +162,7 @@ choose(struct restart *c, const struct fti_set **set,
 		if (c->from != NULL)
 			add_ids(c, &c->there, &ids);
 		error_set(err, ERROR_ABSENT,
-			  "%s: no checkpoint %" PRIu64 "%s%s", c->dir,
+			  "%s: no checkpoint %" PRIu64 "%s%s", c->v.dir,
 			  c->select, ids.data != NULL ? ids.data : "",
 			  hidden ? "; an earlier restart has hidden some" : "");
 		buf_free(&ids);
@@ -184,17 +176,17 @@ choose(struct restart *c, const struct fti_set **set,
 		if (best->state != FTI_SET_WHOLE || h->no_topology == NULL ||
 		    !str_eq(h->exec, best->exec))
 			continue;
-		n.dir = c->dir;
-		(void)fti_next_topology(&n, h, c->next);
+		n.dir = c->v.dir;
+		(void)fti_next_topology(&n, h, c->v.next);
 		return error_set(err, ERROR_DAMAGED,
 				 "%s/%s: missing, and FTI stops without it; an "
 				 "empty file is enough",
-				 c->dir, h->no_topology);
+				 c->v.dir, h->no_topology);
 	}
 	n.dir = in->tree.root;
 	return best->state == FTI_SET_WHOLE
 		       ? 0
-		       : fti_refuse(&n, in, best, c->next, err);
+		       : fti_refuse(&n, in, best, c->v.next, err);
 }
 
 /* --- Whether it is what FTI takes --- */
@@ -213,7 +205,7 @@ is_choice(struct restart *c, struct fti_sets *in, struct error *err)
 		    (set->level > c->r.level && set->level != FTI_DCP))
 			continue;
 		beside += set->level == c->r.level;
-		if (fti_set_examine(in, set, false, &c->work, err) < 0)
+		if (fti_set_examine(in, set, false, &c->v.work, err) < 0)
 			return -1;
 	}
 	best = fti_sets_choice(in, c->r.exec);
@@ -230,12 +222,12 @@ apply(struct restart *c, struct error *err)
 	struct fti_sets now;
 	int rc = 0;
 
-	if (fti_rewind_apply(&c->r, fromfd, &c->work, err) < 0) {
+	if (fti_rewind_apply(&c->r, fromfd, &c->v.work, err) < 0) {
 		set_next(c);
 		return -1;
 	}
 	/* Look again what FTI would take now. */
-	rc = fti_open_sets(&now, c->dir, &c->o, &c->work, err);
+	rc = fti_open_sets(&now, c->v.dir, &c->v.o, &c->v.work, err);
 	if (rc == 0)
 		rc = is_choice(c, &now, err);
 	fti_sets_free(&now);
@@ -244,10 +236,10 @@ apply(struct restart *c, struct error *err)
 		return error_set(err, ERROR_SYSTEM,
 				 "%s: FTI would still not restart from "
 				 "checkpoint %" PRIu32,
-				 c->dir, c->r.id);
+				 c->v.dir, c->r.id);
 	}
 	if (rc == 1)
-		buf_printf(&c->out,
+		buf_printf(&c->v.out,
 			   "FTI restarts from %s, checkpoint %" PRIu32 "\n",
 			   fti_level_name(c->r.level), c->r.id);
 	return rc < 0 ? -1 : 0;
@@ -265,15 +257,15 @@ select_new(struct restart *c, struct error *err)
 	const char *path = NULL;
 
 	c->r.number = number;
-	if (fti_open_sets(&c->here, c->dir, &c->o, &c->work, err) < 0 ||
+	if (fti_open_sets(&c->here, c->v.dir, &c->v.o, &c->v.work, err) < 0 ||
 	    (c->from != NULL &&
-	     fti_open_sets(&c->there, c->from, &c->o, &c->work, err) < 0) ||
+	     fti_open_sets(&c->there, c->from, &c->v.o, &c->v.work, err) < 0) ||
 	    choose(c, &set, &from, err) < 0)
 		return -1;
 	fti_rewind_free(&c->r);
 	if (fti_rewind_plan(&c->r, number, &c->here.tree, set, from, err) < 0)
 		return -1;
-	buf_printf(&c->out,
+	buf_printf(&c->v.out,
 		   "checkpoint %" PRIu32 " of %s%s: whole, %zu ranks, %s\n",
 		   set->id, fti_level_name(c->r.level),
 		   set->level == FTI_ARCHIVE ? " (archived)" : "", set->nranks,
@@ -285,7 +277,7 @@ select_new(struct restart *c, struct error *err)
 	if (ready < 0)
 		return -1;
 	if (ready == 1 && c->r.count == 0) {
-		buf_add_str(&c->out, "FTI restarts from it already\n");
+		buf_add_str(&c->v.out, "FTI restarts from it already\n");
 		return 0;
 	}
 	print_steps(c);
@@ -298,30 +290,30 @@ select_new(struct restart *c, struct error *err)
 	if (c->r.config == NULL)
 		app_warn("no config.fti below %s: set failure = 1 and "
 			 "exec_id = %s in that of the job",
-			 c->dir, c->r.exec);
+			 c->v.dir, c->r.exec);
 	else if (path != NULL &&
 		 fti_rewind_looks(&c->r, path, &expected, &why) == 0)
 		app_warn("FTI may look elsewhere: %s",
 			 expected.data != NULL ? expected.data : "");
 	buf_free(&expected);
-	return c->dry_run ? 0 : apply(c, err);
+	return c->v.work.dry_run ? 0 : apply(c, err);
 }
 
 static int
 undo(struct restart *c, struct error *err)
 {
 	print_steps(c);
-	buf_clear(&c->out);
-	if (c->dry_run) {
-		buf_printf(&c->out,
+	buf_clear(&c->v.out);
+	if (c->v.work.dry_run) {
+		buf_printf(&c->v.out,
 			   "would undo the restart from checkpoint %" PRIu32
 			   ": %zu steps\n",
 			   c->r.id, c->r.count);
 		return 0;
 	}
-	if (fti_rewind_undo(&c->r, &c->work, err) < 0)
+	if (fti_rewind_undo(&c->r, &c->v.work, err) < 0)
 		return -1;
-	buf_printf(&c->out,
+	buf_printf(&c->v.out,
 		   "undone: the restart from checkpoint %" PRIu32
 		   "; all files are where they were\n",
 		   c->r.id);
@@ -329,25 +321,21 @@ undo(struct restart *c, struct error *err)
 }
 
 static int
-run(struct restart *c, struct error *err)
+run(void *arg, struct error *err)
 {
-	const int fd = dir_open(AT_FDCWD, c->dir);
-	int lock = -2, found = 0, rc = 0;
+	struct restart *c = arg;
+	const int found = fti_rewind_find(&c->r, c->v.fd, c->v.dir, err);
+	int rc = 0;
 
-	if (fd < 0)
-		return error_sys(err, "%s: cannot open", c->dir);
-	if (!c->dry_run)
-		lock = lock_take(fd, c->dir, &c->work, err);
-	found = lock == -1 ? -1 : fti_rewind_find(&c->r, fd, c->dir, err);
 	if (found < 0) {
 		rc = -1;
 	} else if (c->undo && found == 0) {
-		if (!c->dry_run)
+		if (!c->v.work.dry_run)
 			fti_rewind_forget(&c->r);
 		rc = error_set(err, ERROR_ABSENT,
 			       "%s: no restart was prepared here: there is "
 			       "nothing to undo",
-			       c->dir);
+			       c->v.dir);
 	} else if (c->undo) {
 		rc = undo(c, err);
 	} else if (c->r.state == FTI_REWIND_UNDOING) {
@@ -355,7 +343,7 @@ run(struct restart *c, struct error *err)
 		rc = error_set(err, ERROR_USAGE,
 			       "%s: undoing a restart was interrupted: "
 			       "finish that first",
-			       c->dir);
+			       c->v.dir);
 	} else if (c->r.state != FTI_REWIND_BEGUN) {
 		rc = select_new(c, err);
 	} else if (c->r.id != c->select ||
@@ -366,28 +354,26 @@ run(struct restart *c, struct error *err)
 			       "%s: a restart from checkpoint %" PRIu32
 			       " was interrupted: undo it, or select that "
 			       "checkpoint again",
-			       c->dir, c->r.id);
+			       c->v.dir, c->r.id);
 	} else {
 		/* Continue the interrupted run. */
 		if (c->from != NULL)
-			rc = fti_open_sets(&c->there, c->from, &c->o, &c->work,
-					   err);
+			rc = fti_open_sets(&c->there, c->from, &c->v.o,
+					   &c->v.work, err);
 		if (rc == 0) {
 			print_steps(c);
 			print_config(c);
 		}
-		if (rc == 0 && !c->dry_run)
+		if (rc == 0 && !c->v.work.dry_run)
 			rc = apply(c, err);
 	}
-	lock_give(fd, lock);
-	close(fd);
 	return rc;
 }
 
 int
 fti_run_restart(const struct app_call *call)
 {
-	struct restart c = { .work = { APP_WORK } };
+	struct restart c = { .v.work = { APP_WORK } };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_U64(0, "select", &c.select, "ID", 1, INT32_MAX,
@@ -399,32 +385,18 @@ fti_run_restart(const struct app_call *call)
 			   "also look in this archive or backup"),
 		OPT_FLAG(0, "undo", &c.undo,
 			 "put all files back as they were before"),
-		OPT_FLAG('n', "dry-run", &c.dry_run,
+		OPT_FLAG('n', "dry-run", &c.v.work.dry_run,
 			 "report what would be done"),
-		FTI_GEOMETRY_OPTIONS(c.o),
-		FTI_WORK_OPTIONS(&c.jobs),
+		FTI_GEOMETRY_OPTIONS(c.v.o),
+		FTI_WORK_OPTIONS(&c.v.jobs),
 	};
-	struct error err = ERROR_INIT;
-	int count = 0, status = STATUS_OK;
-	char **args = fti_start(call, opts, &count);
 
-	c.dir = fti_one_dir(args, count);
+	fti_verb_start(&c.v, call, opts);
 	if ((c.select != 0) == c.undo)
 		app_usage("give --select ID or --undo");
-	c.answer.dry_run = c.dry_run;
-	if (app_work_start(&c.work, c.jobs, "scr_fti", &err) == 0)
-		run(&c, &err);
-	app_work_end(&c.work);
-	if (err.kind == ERROR_NONE || c.out.len > 0)
-		status = app_print_unless_quiet(&c.out);
-	else
-		buf_free(&c.out);
-	status = app_report(status, &err);
-	app_next(c.next);
-	c.answer.next = c.next;
-	fti_answer_end(&c.answer);
+	fti_verb_run(&c.v, true, run, &c);
 	fti_rewind_free(&c.r);
 	fti_sets_free(&c.here);
 	fti_sets_free(&c.there);
-	return status;
+	return c.v.status;
 }

@@ -3,7 +3,6 @@
  * scan.c - verb scan of scr_fti: the checkpoints below a directory.
  */
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
@@ -14,7 +13,6 @@
 #include "json.h"
 #include "report/fti.h"
 #include "report/hint.h"
-#include "style.h"
 
 int
 fti_run_scan(const struct app_call *call)
@@ -36,7 +34,6 @@ fti_run_scan(const struct app_call *call)
 	struct work w = { APP_WORK };
 	struct error err = ERROR_INIT;
 	struct fti_sets s = { .count = 0 };
-	const struct style style = style_of(STDOUT_FILENO);
 	struct buf out = BUF_INIT;
 	int count = 0, status = STATUS_OK, rc = 0;
 	char **args = fti_start(call, opts, &count);
@@ -85,7 +82,6 @@ fti_run_scan(const struct app_call *call)
 			report_fti_ranks(&s.list[i], &out);
 		}
 		app_next(next);
-		(void)style_dress(&style, &out);
 		status = app_print_unless_quiet(&out);
 	} else {
 		status = app_report(STATUS_OK, &err);
