@@ -165,7 +165,6 @@ fti_dcp_id(const struct fti_dcp *d, size_t layer)
 /* A variable after the layer. */
 struct var {
 	int32_t id;
-	size_t order; /* in the content */
 	uint64_t size;
 	uint64_t nblocks, first; /* in the table */
 	bool found;		 /* a layer has a part of it */
@@ -175,6 +174,7 @@ struct var {
 struct state {
 	const struct fti_dcp *d;
 	size_t layer;
+	bool oldest;	  /* of these sizes: those of layer 0 */
 	struct var *vars; /* by id */
 	size_t nvars;
 	uint64_t *table; /* for each block its offset in the file; 0: none */
@@ -187,14 +187,6 @@ by_id(const void *a, const void *b)
 	const struct var *x = a, *y = b;
 
 	return (x->id > y->id) - (x->id < y->id);
-}
-
-static int
-by_order(const void *a, const void *b)
-{
-	const struct var *x = a, *y = b;
-
-	return (x->order > y->order) - (x->order < y->order);
 }
 
 static struct var *
@@ -210,18 +202,17 @@ static int
 list_vars(struct state *s, struct error *err)
 {
 	const struct fti_posix_file *f = s->d->file;
-	const bool oldest = s->layer == 0 && s->d->nlayers > 1;
 	const uint64_t most = s->d->source->size / s->d->block;
 
-	s->nvars = oldest ? s->d->nvars : f->nvars;
+	s->oldest = s->layer == 0 && s->d->nlayers > 1;
+	s->nvars = s->oldest ? s->d->nvars : f->nvars;
 	s->vars = mem_calloc(s->nvars + 1, sizeof(*s->vars));
 
 	for (size_t i = 0; i < s->nvars; i++) {
 		struct var *v = &s->vars[i];
 
-		v->id = oldest ? s->d->vars[i].id : f->vars[i].id;
-		v->order = i;
-		v->size = oldest ? s->d->vars[i].size : f->vars[i].size;
+		v->id = s->oldest ? s->d->vars[i].id : f->vars[i].id;
+		v->size = s->oldest ? s->d->vars[i].size : f->vars[i].size;
 		v->first = s->nblocks;
 		v->nblocks = blocks_of(s->d, v->size);
 		if (v->nblocks > most - s->nblocks)
@@ -275,9 +266,9 @@ add_vars(struct fti_content *c, struct state *s, struct error *err)
 	const uint64_t block = s->d->block;
 	int lacks = 0;
 
-	qsort(s->vars, s->nvars, sizeof(*s->vars), by_order);
 	for (size_t i = 0; i < s->nvars; i++) {
-		const struct var *v = &s->vars[i];
+		const struct var *v =
+			find(s, s->oldest ? s->d->vars[i].id : f->vars[i].id);
 		const uint64_t *at = s->table + v->first;
 
 		if (v->unknown || (!v->found && s->layer + 1 < s->d->nlayers)) {
@@ -307,7 +298,7 @@ add_vars(struct fti_content *c, struct state *s, struct error *err)
 		 * order. */
 		for (size_t k = 0; k < f->nvars; k++) {
 			const struct fti_posix_var *of =
-				&f->vars[(v->order + k) % f->nvars];
+				&f->vars[(i + k) % f->nvars];
 
 			if (of->id == v->id) {
 				c->vars[c->nvars - 1].described = of;
@@ -372,25 +363,25 @@ int
 fti_dcp_odd(const struct fti_dcp *d, size_t layer, uint64_t *at,
 	    struct error *err)
 {
-	struct state s = { .d = d, .layer = d->nlayers - 1 };
-	const struct fti_dcp_layer *l = NULL;
-	uint64_t last = 0, number = 0;
+	const struct fti_posix_file *f = d->file;
+	uint64_t next = 0, end = 0, last = 0, number = 0;
 	int32_t last_id = -1, id = 0;
 	int rc = 0;
 
-	if (layer == 0 || layer >= d->nlayers)
-		return 0;
-	l = &d->layers[layer];
-	rc = list_vars(&s, err);
-	for (uint64_t next = l->at; rc == 0 && next < l->end;
-	     next += d->block) {
+	if (layer > 0 && layer < d->nlayers) {
+		next = d->layers[layer].at;
+		end = d->layers[layer].end;
+	}
+	for (; rc == 0 && next < end; next += d->block) {
 		*at = next;
-		rc = read_record(d, &next, l->end, &id, &number, err);
+		rc = read_record(d, &next, end, &id, &number, err);
 		if (rc == 0 && id == last_id) {
 			rc = number <= last;
 		} else if (rc == 0) {
-			bool known = find(&s, id) != NULL;
+			bool known = false;
 
+			for (size_t i = 0; i < f->nvars && !known; i++)
+				known = f->vars[i].id == id;
 			for (size_t i = 0; i < d->nvars && !known; i++)
 				known = d->vars[i].id == id;
 			rc = !known;
@@ -398,8 +389,6 @@ fti_dcp_odd(const struct fti_dcp *d, size_t layer, uint64_t *at,
 		last = number;
 		last_id = id;
 	}
-	mem_free(s.vars);
-	mem_free(s.table);
 	return rc;
 }
 

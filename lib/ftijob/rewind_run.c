@@ -4,12 +4,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
@@ -306,19 +306,12 @@ remove_file(const struct fti_rewind *r, const char *path, struct error *err)
 static void
 remove_empty(const struct fti_rewind *r, const char *path, size_t len)
 {
-	char dir[PATH_MAX];
-	const char *base = NULL;
-	int fd = -1;
+	const char *base = NULL, *dir = arena_strndup(r->arena, path, len);
+	const int fd = path_open_parent(r->fd, dir, false, 0, &base, NULL);
 
-	if (len == 0 || len >= sizeof(dir))
-		return;
-	memcpy(dir, path, len);
-	dir[len] = '\0';
-	fd = path_open_parent(r->fd, dir, false, 0, &base, NULL);
-	if (fd < 0)
-		return;
-	(void)unlinkat(fd, base, AT_REMOVEDIR);
-	close(fd);
+	if (fd >= 0)
+		(void)unlinkat(fd, base, AT_REMOVEDIR);
+	io_close(fd);
 }
 
 /* Remove the journal, and temporary files of an interrupted run. */

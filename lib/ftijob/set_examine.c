@@ -22,9 +22,9 @@
 
 struct batch {
 	struct fti_rankfile files[BATCH];
-	/* The file of all ranks (MPI-IO), and the part of the rank; whole NULL:
-	 * none. */
-	struct fti_source all[BATCH], part[BATCH];
+	struct fti_source all;	       /* MPI-IO: the file of all ranks, */
+	struct fti_source part[BATCH]; /* and the part of the rank */
+	struct error why;	       /* why it cannot be opened */
 	struct fti_rank *of[BATCH];
 	enum fti_part parts[BATCH];
 	size_t count;
@@ -35,12 +35,8 @@ struct batch {
 static void
 close_batch(struct batch *b)
 {
-	for (size_t i = 0; i < b->count; i++) {
+	for (size_t i = 0; i < b->count; i++)
 		fti_rankfile_close(&b->files[i]);
-		if (b->part[i].whole != NULL)
-			fti_source_close(&b->all[i]);
-		b->part[i].whole = NULL;
-	}
 	b->count = 0;
 }
 
@@ -170,8 +166,6 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 {
 	struct fti_part_file *to = &rank->parts[part];
 	struct fti_rankfile *r = &b->files[b->count];
-	struct fti_source *all = &b->all[b->count];
-	struct fti_source *own = &b->part[b->count];
 	struct fti_rankfile_options o = {
 		.dirfd = s->tree.fd,
 		.below = to->entry->path,
@@ -182,22 +176,19 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 	};
 	struct error why = ERROR_INIT;
 
-	if (set->posix && rank->posix == NULL)
+	if (set->posix && rank->posix == NULL) {
 		error_set(&why, ERROR_ABSENT,
 			  "the metadata of its group is missing: size and "
 			  "checksum are not known");
-	else if (set->whole != NULL &&
-		 fti_source_open(all, s->tree.fd, to->entry->path, &why) == 0) {
-		*own = fti_source_part(all, to->at, rank->posix->size);
-		o.computed = own;
+	} else if (set->whole != NULL && to->entry == set->whole) {
+		why = b->why;
+		b->part[b->count] =
+			fti_source_part(&b->all, to->at, rank->posix->size);
+		o.computed = &b->part[b->count];
 	}
 	if (why.kind == ERROR_NONE &&
-	    fti_rankfile_open(r, to->entry->path, &o, &why) < 0) {
+	    fti_rankfile_open(r, to->entry->path, &o, &why) < 0)
 		fti_rankfile_close(r);
-		if (own->whole != NULL)
-			fti_source_close(all);
-		own->whole = NULL;
-	}
 	if (why.kind == ERROR_NONE) {
 		b->of[b->count] = rank;
 		b->parts[b->count++] = part;
@@ -281,6 +272,10 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	int rc = 0;
 
 	b->w = w;
+	b->all.fd = -1;
+	if (set->whole != NULL)
+		(void)fti_source_open(&b->all, t->fd, set->whole->path,
+				      &b->why);
 	rc = read_part(s, set, b, FTI_OWN, false, err);
 	/* The ranks' own files say which layout all others have. */
 	if (rc == 0 && !known && set->layout_known)
@@ -317,6 +312,7 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	if (rc == 0)
 		rc = end_batch(s, set, b, err);
 	close_batch(b);
+	fti_source_close(&b->all);
 	mem_free(b);
 	return rc;
 }
