@@ -20,7 +20,7 @@ const char *
 fti_convert_form(const struct fti_rankfile *r)
 {
 	return r->form == FTI_FORM_FF ? fti_format(r->ff->layout)->letter
-				      : fti_form_name(r->form);
+				      : fti_form_names[r->form];
 }
 
 const char *

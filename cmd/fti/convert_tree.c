@@ -129,7 +129,7 @@ name_sector(struct run *run, const struct part *p, size_t group)
 	if (dir == NULL)
 		dir = exec[0] == '\0' ? "Meta"
 				      : fti_tree_join(arena, "Meta", exec);
-	dir = fti_tree_join(arena, dir, fti_level_dir(level));
+	dir = fti_tree_join(arena, dir, fti_levels[level].dir);
 	if (level == FTI_ARCHIVE)
 		dir = arena_printf(arena, "%s/Ckpt_%" PRIu32, dir, p->set->id);
 	return fti_tree_join(arena, dir, fti_name_str(&name));
@@ -210,7 +210,7 @@ name_of(struct run *run, const struct fti_set *s, int64_t id)
 {
 	return arena_printf(run->c->out.arena, "%s%s%s, checkpoint %" PRId64,
 			    s->exec, s->exec[0] != '\0' ? " " : "",
-			    fti_level_name(s->level), id);
+			    fti_levels[s->level].name, id);
 }
 
 /* Report why a checkpoint cannot be converted; nothing will be. */
@@ -364,7 +364,7 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 		/* "Global/<exec>/dCP/": it becomes one of L4. */
 		up = fti_tree_dir(arena, it->rank->parts[FTI_OWN].entry->path);
 		up = fti_tree_join(arena, fti_tree_dir(arena, up),
-				   fti_level_dir(FTI_L4));
+				   fti_levels[FTI_L4].dir);
 		name.id = (uint32_t)p->id;
 		place(run, fti_tree_join(arena, up, fti_name_str(&name)),
 		      &run->c->out.items[i].out);

@@ -39,7 +39,7 @@ draw(const char *to, const struct fti_rankfile *r)
 	if (r->ff == NULL)
 		error_set(&err, ERROR_USAGE,
 			  "%s: --svg draws files of FTI-FF only (form: %s)",
-			  r->name, fti_form_name(r->form));
+			  r->name, fti_form_names[r->form]);
 	else if (report_fti_svg(&r->checked, &text, &err) == 0)
 		picture_save(to, &text, &err);
 	buf_free(&text);

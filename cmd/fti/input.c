@@ -139,7 +139,7 @@ fti_input_check(const struct fti_rankfile *r, struct error *err)
 	     n = n->next)
 		why = n->text;
 	return error_set(err, ERROR_LOST, "%s: %s%s%s", r->name,
-			 fti_verdict_name(r->checked.verdict),
+			 fti_verdict_names[r->checked.verdict],
 			 why != NULL ? ": " : "", why != NULL ? why : "");
 }
 

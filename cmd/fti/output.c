@@ -201,7 +201,7 @@ fti_answer_plan(struct fti_answer *a, const char *action,
 				&(struct report_fti_done){
 					.path = files[i].path,
 					.action = action,
-					.kind = report_fti_part(files[i].part),
+					.kind = report_fti_parts[files[i].part],
 					.rank = files[i].rank->rank,
 					.size = (int64_t)files[i].size,
 				});
@@ -335,7 +335,7 @@ fti_output_answer(const struct fti_output *p, int rc)
 					.action = it->refused ? "refuse"
 						  : writes    ? "write"
 							      : "keep",
-					.kind = report_fti_part(FTI_OWN),
+					.kind = report_fti_parts[FTI_OWN],
 					.rank = fti_name_is_data(name.kind)
 							? (int64_t)name.rank
 							: -1,

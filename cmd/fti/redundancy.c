@@ -281,14 +281,14 @@ run_protect(void *arg, struct error *err)
 		best = fti_sets_choice(p.sets, p.from->exec);
 		other = best != NULL && best->level < p.level;
 		buf_printf(out, "FTI restarts from %s, checkpoint %" PRIu32,
-			   fti_level_name(other ? best->level : p.level),
+			   fti_levels[other ? best->level : p.level].name,
 			   other ? best->id : p.from->id);
 		if (other)
 			buf_printf(
 				out,
 				"; if files of it are lost, from %s, checkpoint "
 				"%" PRIu32,
-				fti_level_name(p.level), p.from->id);
+				fti_levels[p.level].name, p.from->id);
 		buf_add_char(out, '\n');
 	}
 	fti_protect_fini(&p);

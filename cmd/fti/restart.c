@@ -128,7 +128,7 @@ add_ids(const struct restart *c, const struct fti_sets *in, struct buf *out)
 			buf_printf(out, "%s%" PRIu32 " (%s)",
 				   n++ == 0 ? "; there are " : ", ",
 				   in->list[i].id,
-				   fti_level_name(in->list[i].level));
+				   fti_levels[in->list[i].level].name);
 }
 
 static int
@@ -241,7 +241,7 @@ apply(struct restart *c, struct error *err)
 	if (rc == 1)
 		buf_printf(&c->v.out,
 			   "FTI restarts from %s, checkpoint %" PRIu32 "\n",
-			   fti_level_name(c->r.level), c->r.id);
+			   fti_levels[c->r.level].name, c->r.id);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -267,7 +267,7 @@ select_new(struct restart *c, struct error *err)
 		return -1;
 	buf_printf(&c->v.out,
 		   "checkpoint %" PRIu32 " of %s%s: whole, %zu ranks, %s\n",
-		   set->id, fti_level_name(c->r.level),
+		   set->id, fti_levels[c->r.level].name,
 		   set->level == FTI_ARCHIVE ? " (archived)" : "", set->nranks,
 		   str_size(set->bytes));
 	if (set->level <= FTI_L4 && from == &c->here.tree)

@@ -89,7 +89,7 @@ planned_repair(void *arg, size_t i, const struct fti_rankfile *r,
 
 	(void)err;
 	buf_printf(out, "%s: %s%s", str_shown(r->name),
-		   fti_verdict_name(r->checked.verdict),
+		   fti_verdict_names[r->checked.verdict],
 		   r->checked.verdict == FTI_DAMAGED ? "; its data are intact"
 						     : "");
 	if (c->out.items[i].skipped) {

@@ -77,7 +77,7 @@ fti_run_scan(const struct app_call *call)
 		for (size_t i = 0; files && i < s.count; i++) {
 			buf_printf(&out, "\n%s %s, checkpoint %u\n",
 				   s.list[i].exec,
-				   fti_level_name(s.list[i].level),
+				   fti_levels[s.list[i].level].name,
 				   s.list[i].id);
 			report_fti_ranks(&s.list[i], &out);
 		}
@@ -90,7 +90,7 @@ fti_run_scan(const struct app_call *call)
 		const struct fti_set *set = &s.list[i];
 
 		status = error_worse_status(
-			status, error_status(fti_set_error(set->state)));
+			status, error_status(fti_set_states[set->state].error));
 		if (set->no_topology != NULL)
 			status = error_worse_status(status, STATUS_DAMAGED);
 	}

@@ -214,10 +214,10 @@ fti_refuse(const struct fti_next *n, const struct fti_sets *s,
 	else if (!fti_next_repair(n, set, next))
 		report_command("scr_fti scan --checksums --files", NULL, n->dir,
 			       next, FTI_NEXT_MAX);
-	return error_set(err, fti_set_error(set->state),
+	return error_set(err, fti_set_states[set->state].error,
 			 "checkpoint %" PRIu32 " of %s is %s, not whole: %s",
-			 set->id, fti_level_name(set->level),
-			 fti_set_state_name(set->state),
+			 set->id, fti_levels[set->level].name,
+			 fti_set_states[set->state].name,
 			 set->reason != NULL	? set->reason
 			 : set->refusal != NULL ? set->refusal
 						: "");

@@ -46,8 +46,8 @@ compare(struct list *l, enum fti_record kind, const unsigned char *before,
 	bool of_field[FTI_META_MAX] = { false };
 	struct fti_change c;
 
-	for (int f = (int)fti_first_field(kind);
-	     f < (int)fti_first_field((enum fti_record)(kind + 1)); f++) {
+	for (int f = fti_first_field[kind]; f < fti_first_field[kind + 1];
+	     f++) {
 		const struct fti_place *place =
 			&fti_format(l->layout)->fields[f];
 

@@ -22,19 +22,11 @@
 #include "str.h"
 #include "work.h"
 
-const char *
-fti_verdict_name(enum fti_verdict v)
-{
-	static const char *const names[] = {
-		[FTI_INTACT] = "intact",
-		[FTI_REFUSED] = "intact, but FTI refuses it",
-		[FTI_DAMAGED] = "damaged",
-		[FTI_FOREIGN] = "not an FTI-FF file",
-		[FTI_UNREAD] = "unknown",
-	};
-
-	return names[v];
-}
+const char *const fti_verdict_names[] = {
+	[FTI_INTACT] = "intact",   [FTI_REFUSED] = "intact, but FTI refuses it",
+	[FTI_DAMAGED] = "damaged", [FTI_FOREIGN] = "not an FTI-FF file",
+	[FTI_UNREAD] = "unknown",
+};
 
 /* --- POSIX --- */
 

@@ -55,7 +55,7 @@ struct fti_checked {
 };
 
 /* "intact", "intact, but FTI refuses it", "damaged" ... */
-const char *fti_verdict_name(enum fti_verdict v);
+extern const char *const fti_verdict_names[];
 
 /* Check `count` files; the caller sets `file` or `posix`, and `source` of each,
  * and `parity` of POSIX files.  Without

@@ -172,14 +172,7 @@ fti_field_name(enum fti_field f)
 	return fields[f].name;
 }
 
-enum fti_field
-fti_first_field(enum fti_record r)
-{
-	static const enum fti_field first[] = { FTI_CHECKSUM, FTI_NUMVARS,
-						FTI_ID, FTI_FIELDS };
-
-	return first[r];
-}
+const int fti_first_field[] = { FTI_CHECKSUM, FTI_NUMVARS, FTI_ID, FTI_FIELDS };
 
 size_t
 fti_record_size(enum fti_layout l, enum fti_record r)
@@ -235,8 +228,7 @@ void
 fti_record_read(enum fti_layout l, enum fti_record r, const void *record,
 		void *to)
 {
-	for (int f = (int)fti_first_field(r);
-	     f < (int)fti_first_field((enum fti_record)(r + 1)); f++) {
+	for (int f = fti_first_field[r]; f < fti_first_field[r + 1]; f++) {
 		const struct fti_place p = formats[l].fields[f];
 		unsigned char *member = (unsigned char *)to + fields[f].at;
 		uint64_t v = 0;
@@ -260,8 +252,7 @@ void
 fti_record_patch(enum fti_layout l, enum fti_record r, const void *from,
 		 void *record)
 {
-	for (int f = (int)fti_first_field(r);
-	     f < (int)fti_first_field((enum fti_record)(r + 1)); f++) {
+	for (int f = fti_first_field[r]; f < fti_first_field[r + 1]; f++) {
 		const struct fti_place p = formats[l].fields[f];
 		const unsigned char *member =
 			(const unsigned char *)from + fields[f].at;

@@ -98,10 +98,10 @@ struct fti_container {
 	unsigned char hash[HASH_MD5_SIZE]; /* of the bytes in use */
 };
 
-/* The records; their fields are fti_first_field(r) ... fti_first_field(r + 1) -
+/* The records; their fields are fti_first_field[r] ... fti_first_field[r + 1] -
  * 1. */
 enum fti_record { FTI_META, FTI_BLOCK, FTI_CONTAINER, FTI_RECORDS };
-enum fti_field fti_first_field(enum fti_record r);
+extern const int fti_first_field[];
 
 size_t fti_record_size(enum fti_layout l, enum fti_record r);
 

@@ -341,7 +341,7 @@ try_exec(struct fti_metas *m, struct place *p, int fd, const char *root,
 	if (path_stat_beneath(fd, exec, &st, NULL) < 0 || !S_ISDIR(st.st_mode))
 		return;
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		path_join(&rel, exec, fti_level_dir(levels[i]), NULL);
+		path_join(&rel, exec, fti_levels[levels[i]].dir, NULL);
 		(levels[i] == FTI_ARCHIVE ? try_archive
 					  : try_dir)(m, p, fd, root, rel.data);
 	}

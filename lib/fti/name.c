@@ -106,9 +106,7 @@ fti_name_is_of_rank(enum fti_name_kind k)
 	       k == FTI_NAME_PARITY;
 }
 
-static const struct {
-	const char *dir, *name;
-} levels[FTI_NO_LEVEL] = {
+const struct fti_level_names fti_levels[FTI_NO_LEVEL] = {
 	[FTI_L1] = { "l1", "L1" },
 	[FTI_L2] = { "l2", "L2" },
 	[FTI_L3] = { "l3", "L3" },
@@ -123,8 +121,8 @@ static enum fti_level
 find_level(const char *name, size_t len)
 {
 	for (int l = FTI_L1; l < FTI_NO_LEVEL; l++)
-		if (strlen(levels[l].dir) == len &&
-		    memcmp(levels[l].dir, name, len) == 0)
+		if (strlen(fti_levels[l].dir) == len &&
+		    memcmp(fti_levels[l].dir, name, len) == 0)
 			return (enum fti_level)l;
 	return FTI_NO_LEVEL;
 }
@@ -143,18 +141,6 @@ fti_level_of(const char *path)
 	while (at != NULL && at > path && at[-1] != '/')
 		at--;
 	return at == NULL ? FTI_NO_LEVEL : find_level(at, (size_t)(end - at));
-}
-
-const char *
-fti_level_name(enum fti_level l)
-{
-	return levels[l].name;
-}
-
-const char *
-fti_level_dir(enum fti_level l)
-{
-	return levels[l].dir;
 }
 
 bool

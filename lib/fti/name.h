@@ -67,11 +67,11 @@ enum fti_level {
 enum fti_level fti_level_parse(const char *name);
 enum fti_level fti_level_of(const char *path);
 
-/* "L1" ... "L4", "dCP", "archive" ... for people. */
-const char *fti_level_name(enum fti_level l);
-
-/* The name of its directory. */
-const char *fti_level_dir(enum fti_level l);
+/* The name of its directory; for people: "L1" ... "L4", "dCP", "archive" ... */
+struct fti_level_names {
+	const char *dir, *name;
+};
+extern const struct fti_level_names fti_levels[FTI_NO_LEVEL];
 
 /* Names of directories and files of our own below those of FTI start like this.
  * What is in such a directory is out of FTI's sight, and out of ours. */

@@ -10,18 +10,12 @@
 #include "mem.h"
 #include "path.h"
 
-const char *
-fti_form_name(enum fti_form f)
-{
-	static const char *const names[] = {
-		[FTI_FORM_FF] = "FTI-FF",
-		[FTI_FORM_POSIX] = "POSIX",
-		[FTI_FORM_LAYERS] = "POSIX, differential",
-		[FTI_FORM_UNKNOWN] = "unknown",
-	};
-
-	return names[f];
-}
+const char *const fti_form_names[] = {
+	[FTI_FORM_FF] = "FTI-FF",
+	[FTI_FORM_POSIX] = "POSIX",
+	[FTI_FORM_LAYERS] = "POSIX, differential",
+	[FTI_FORM_UNKNOWN] = "unknown",
+};
 
 /* --- Open --- */
 
@@ -139,7 +133,7 @@ fti_rankfile_open(struct fti_rankfile *r, const char *path,
 	if (r->form != FTI_FORM_LAYERS && r->layer != FTI_DCP_LAST)
 		return error_set(err, ERROR_USAGE,
 				 "%s: has no layers (form: %s)", path,
-				 fti_form_name(r->form));
+				 fti_form_names[r->form]);
 	if (read_content(r, err) < 0)
 		return -1;
 	if (r->form == FTI_FORM_LAYERS && r->layer == FTI_DCP_LAST &&

@@ -101,6 +101,6 @@ bool fti_rankfile_unproven(const struct fti_rankfile *r,
 			   uint64_t end, struct fti_range *out);
 
 /* "FTI-FF", "POSIX", "POSIX, differential", "unknown". */
-const char *fti_form_name(enum fti_form f);
+extern const char *const fti_form_names[];
 
 #endif /* FTI_RANKFILE_H */

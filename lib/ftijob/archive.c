@@ -29,7 +29,7 @@
 const char *
 fti_archive_home(const char *path, struct arena *a)
 {
-	const char *l4 = fti_level_dir(FTI_L4);
+	const char *l4 = fti_levels[FTI_L4].dir;
 	char *to = arena_alloc(a, strlen(path) + 2, 1);
 	char name[FTI_NAME_MAX];
 	size_t len = 0, before = 0; /* of `to`, at the archive's directory */
@@ -43,7 +43,7 @@ fti_archive_home(const char *path, struct arena *a)
 		snprintf(name, sizeof(name), "%.*s", (int)n, begin);
 		if (str_eq(name, FTI_ARCHIVE_DIR)) {
 			before = len;
-		} else if (str_eq(name, fti_level_dir(FTI_ARCHIVE))) {
+		} else if (str_eq(name, fti_levels[FTI_ARCHIVE].dir)) {
 			own = true;
 			begin = l4;
 			n = strlen(l4);

@@ -31,7 +31,7 @@ static const char *
 beside(struct arena *a, const char *path, enum fti_level level)
 {
 	return fti_tree_join(a, fti_tree_dir(a, fti_tree_dir(a, path)),
-			     fti_level_dir(level));
+			     fti_levels[level].dir);
 }
 
 /* Where FTI has the directories of the level, by its configuration: p->dirs. */
@@ -40,7 +40,7 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 {
 	const struct fti_tree *t = &p->sets->tree;
 	struct arena *a = p->sets->arena;
-	const char *level = fti_level_dir(p->level), *at = "";
+	const char *level = fti_levels[p->level].dir, *at = "";
 	struct buf dir = BUF_INIT;
 	struct fti_config c;
 	int rc = 0;
@@ -49,7 +49,7 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 		return error_set(err, ERROR_ABSENT,
 				 "no config.fti says where the directories of "
 				 "%s are",
-				 fti_level_name(p->level));
+				 fti_levels[p->level].name);
 	rc = fti_config_open(&c, t->fd, t->config, err);
 	if (rc == 0 && c.ckpt_dir == NULL)
 		rc = error_set(err, ERROR_ABSENT, "%s: no ckpt_dir", t->config);
@@ -214,7 +214,7 @@ fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 					 "%s has checkpoint %" PRIu32
 					 " already, and FTI could take files "
 					 "of either",
-					 fti_level_name(level), set->id);
+					 fti_levels[level].name, set->id);
 		p->there = set;
 	}
 	for (uint32_t k = 0; k < from->groups; k++)

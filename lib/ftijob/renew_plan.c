@@ -246,9 +246,9 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 			       ? 0
 			       : error_set(err, ERROR_USAGE,
 					   "%s has neither copies nor parity",
-					   fti_level_name(set->level));
+					   fti_levels[set->level].name);
 	if (set->state == FTI_SET_LOST || set->state == FTI_SET_UNKNOWN)
-		return error_set(err, fti_set_error(set->state), "%s",
+		return error_set(err, fti_set_states[set->state].error, "%s",
 				 set->reason);
 	if (coded &&
 	    (set->geometry.group_size < 2 || set->geometry.node_size == 0))

@@ -285,7 +285,7 @@ is_level_dir(const struct fti_rewind *r, const char *dir, const char *base)
 	}
 	len = strlen(r->exec);
 	return strncmp(rest, r->exec, len) == 0 && rest[len] == '/' &&
-	       str_eq(rest + len + 1, fti_level_dir(r->level));
+	       str_eq(rest + len + 1, fti_levels[r->level].dir);
 }
 
 int

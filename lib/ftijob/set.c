@@ -19,10 +19,7 @@
 /* No job is larger; a larger rank in a name is not believed. */
 #define RANKS_MAX ((uint32_t)1 << 24)
 
-static const struct {
-	const char *name;
-	enum error_kind error;
-} set_states[] = {
+const struct fti_set_state_facts fti_set_states[] = {
 	[FTI_SET_WHOLE] = { "whole", ERROR_NONE },
 	[FTI_SET_REFUSED] = { "refused", ERROR_DAMAGED },
 	[FTI_SET_REBUILDABLE] = { "rebuildable", ERROR_DAMAGED },
@@ -30,32 +27,11 @@ static const struct {
 	[FTI_SET_UNKNOWN] = { "unknown", ERROR_SYSTEM },
 };
 
-const char *
-fti_set_state_name(enum fti_set_state s)
-{
-	return set_states[s].name;
-}
-
-enum error_kind
-fti_set_error(enum fti_set_state s)
-{
-	return set_states[s].error;
-}
-
-const char *
-fti_state_name(enum fti_state s)
-{
-	static const char *const names[] = {
-		[FTI_STATE_GOOD] = "good",
-		[FTI_STATE_REFUSED] = "refused",
-		[FTI_STATE_DAMAGED] = "damaged",
-		[FTI_STATE_MISSING] = "missing",
-		[FTI_STATE_UNKNOWN] = "unknown",
-		[FTI_STATE_FOREIGN] = "foreign",
-	};
-
-	return names[s];
-}
+const char *const fti_state_names[] = {
+	[FTI_STATE_GOOD] = "good",	 [FTI_STATE_REFUSED] = "refused",
+	[FTI_STATE_DAMAGED] = "damaged", [FTI_STATE_MISSING] = "missing",
+	[FTI_STATE_UNKNOWN] = "unknown", [FTI_STATE_FOREIGN] = "foreign",
+};
 
 /* --- Geometry --- */
 

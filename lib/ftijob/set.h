@@ -173,14 +173,15 @@ void fti_sets_free(struct fti_sets *s);
 int fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 		    const struct work *w, struct error *err);
 
-/* "whole", "rebuildable", "lost" ... */
-const char *fti_set_state_name(enum fti_set_state s);
+/* "whole", "rebuildable", "lost" ...; and the error that the state is,
+ * ERROR_NONE: whole.  Its exit status (error_status()) is that of the state. */
+struct fti_set_state_facts {
+	const char *name;
+	enum error_kind error;
+};
+extern const struct fti_set_state_facts fti_set_states[];
 
-/* The error that the state is; ERROR_NONE: whole.  Its exit status
- * (error_status()) is that of the state. */
-enum error_kind fti_set_error(enum fti_set_state s);
-
-const char *fti_state_name(enum fti_state s);
+extern const char *const fti_state_names[]; /* "good", "damaged" ... */
 
 /* Do the data of the file serve, whatever FTI says of it? */
 bool fti_part_usable(const struct fti_part_file *p);

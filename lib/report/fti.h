@@ -69,7 +69,7 @@ struct json *report_fti_sets_json(const struct fti_sets *s, bool files);
 /* --- Rebuilding --- */
 
 /* "data", "copy" or "parity". */
-const char *report_fti_part(enum fti_part part);
+extern const char *const report_fti_parts[];
 
 /* "L3, checkpoint 3 of EXECUTION" */
 void report_fti_name(const struct fti_set *set, struct buf *out);

@@ -98,7 +98,7 @@ report_fti_verdict(const struct fti_rankfile *r, struct buf *out)
 	size_t n = 0;
 
 	buf_printf(out, "%s: %s%s\n", str_shown(r->name),
-		   fti_verdict_name(r->checked.verdict),
+		   fti_verdict_names[r->checked.verdict],
 		   r->checked.verdict == FTI_DAMAGED && r->checked.data_good
 			   ? "; its data are intact"
 			   : "");
@@ -171,7 +171,7 @@ list_posix(const struct fti_rankfile *r, struct buf *out)
 	const struct fti_described *d = &r->described;
 	struct table t;
 
-	buf_printf(out, "  form        %s", fti_form_name(r->form));
+	buf_printf(out, "  form        %s", fti_form_names[r->form]);
 	if (r->copy || r->parity)
 		buf_printf(out, ", %s of %s", r->copy ? "copy" : "parity",
 			   str_shown(d->file->name));
@@ -514,7 +514,7 @@ report_fti_file_json(const struct fti_rankfile *r, enum report_fti_depth depth)
 
 	json_set_str(j, "file", r->name);
 	json_set_str(j, "state", states[r->checked.verdict]);
-	json_set_str(j, "verdict", fti_verdict_name(r->checked.verdict));
+	json_set_str(j, "verdict", fti_verdict_names[r->checked.verdict]);
 	json_set_i64(j, "status", report_fti_status(r));
 	json_set_bool(j, "data_intact", r->checked.data_good);
 	json_set_known_str(j, "reason", r->checked.unread);

@@ -19,22 +19,16 @@
 
 /* --- Files that are rebuilt and that protect a checkpoint --- */
 
-const char *
-report_fti_part(enum fti_part part)
-{
-	static const char *const names[FTI_PARTS] = {
-		[FTI_OWN] = "data",
-		[FTI_COPY] = "copy",
-		[FTI_PARITY] = "parity",
-	};
-
-	return names[part];
-}
+const char *const report_fti_parts[FTI_PARTS] = {
+	[FTI_OWN] = "data",
+	[FTI_COPY] = "copy",
+	[FTI_PARITY] = "parity",
+};
 
 void
 report_fti_name(const struct fti_set *set, struct buf *out)
 {
-	buf_printf(out, "%s, checkpoint %" PRIu32, fti_level_name(set->level),
+	buf_printf(out, "%s, checkpoint %" PRIu32, fti_levels[set->level].name,
 		   set->id);
 	if (set->exec[0] != '\0')
 		buf_printf(out, " of %s", str_shown(set->exec));
@@ -54,7 +48,7 @@ report_fti_plan(const struct fti_rebuild *r, bool done, struct buf *out)
 		buf_printf(out, "%s%zu %s", join, r->parts[p],
 			   p == FTI_COPY && r->parts[p] > 1
 				   ? "copies"
-				   : report_fti_part((enum fti_part)p));
+				   : report_fti_parts[(enum fti_part)p]);
 		join = ", ";
 	}
 	buf_printf(out, "; %s %s", str_size(r->bytes_read),
@@ -76,11 +70,11 @@ report_fti_plan_files(const struct fti_rebuild_file *files, size_t count,
 
 		table_cells(&t, "%" PRIu32 "\t%" PRIu32 "\t%s\t%s",
 			    f->rank->rank, f->rank->node,
-			    report_fti_part(f->part), str_size(f->size));
+			    report_fti_parts[f->part], str_size(f->size));
 		if (now)
 			table_cell(
 				&t, "%s",
-				fti_state_name(f->rank->parts[f->part].state));
+				fti_state_names[f->rank->parts[f->part].state]);
 		table_name(&t, f->path);
 	}
 	table_end(&t, 2, out);
@@ -92,12 +86,12 @@ report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
 	report_fti_name(p->from, out);
 	if (p->count == 0) {
 		buf_printf(out, ": is protected at %s already\n",
-			   fti_level_name(p->level));
+			   fti_levels[p->level].name);
 		return;
 	}
 	buf_printf(out, ": %s %s: %zu data, %zu %s; %s %s",
 		   done ? "protected at" : "to protect at",
-		   fti_level_name(p->level), p->parts[FTI_OWN],
+		   fti_levels[p->level].name, p->parts[FTI_OWN],
 		   p->parts[FTI_COPY] + p->parts[FTI_PARITY],
 		   p->level == FTI_L2 ? "copies" : "parity",
 		   str_size(p->bytes_read), done ? "read" : "to read");
@@ -160,7 +154,7 @@ add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 		buf_printf(
 			out,
 			"  FTI restarts from %s, checkpoint %" PRIu32 "%s%s\n",
-			fti_level_name(best->level), best->id,
+			fti_levels[best->level].name, best->id,
 			best->has_topology ? "" : ", if it finds Topology.fti",
 			same > 1
 				? ", or any rank from another one of this level: "
@@ -177,14 +171,14 @@ add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 			   set->refusal != NULL && set->conflict != NULL
 				   ? "may mix up"
 				   : "skips",
-			   fti_level_name(set->level));
+			   fti_levels[set->level].name);
 		if (set->id != 0)
 			buf_printf(out, ", checkpoint %" PRIu32, set->id);
 		if (set->refusal != NULL)
 			buf_printf(out, ": %s\n", set->refusal);
 		else
 			buf_printf(out, ": it takes %s first\n",
-				   fti_level_name(best->level));
+				   fti_levels[best->level].name);
 	}
 }
 
@@ -214,7 +208,7 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 		for (size_t n = i; n < k; n++) {
 			const struct fti_set *set = &s->list[n];
 
-			table_cells(&t, "%s\t%s", fti_level_name(set->level),
+			table_cells(&t, "%s\t%s", fti_levels[set->level].name,
 				    set->id != 0 ? num_str(set->id) : "");
 			if (set->whole != NULL || set->posix)
 				table_cell(&t, set->whole != NULL ? "MPI-IO"
@@ -228,7 +222,7 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 				    set->nranks - set->bad, set->nranks,
 				    str_size(set->bytes),
 				    when_local(set->written),
-				    fti_set_state_name(set->state));
+				    fti_set_states[set->state].name);
 			table_cell(&t, "%s",
 				   set->reason != NULL ? set->reason : "");
 		}
@@ -254,7 +248,7 @@ report_fti_ranks(const struct fti_set *set, struct buf *out)
 		for (int p = 0; p < FTI_PARTS; p++) {
 			table_cell(&t, "%s",
 				   has_part(set, (enum fti_part)p)
-					   ? fti_state_name(r->parts[p].state)
+					   ? fti_state_names[r->parts[p].state]
 					   : "-");
 			if (problem[0] == '\0' && r->parts[p].problem != NULL)
 				problem = r->parts[p].problem;
@@ -270,7 +264,7 @@ set_json(const struct fti_set *set, bool chosen, bool files)
 {
 	struct json *j = json_new_object(), *list = NULL, *f = NULL;
 
-	json_set_str(j, "level", fti_level_name(set->level));
+	json_set_str(j, "level", fti_levels[set->level].name);
 	if (set->id != 0)
 		json_set_u64(j, "checkpoint_id", set->id);
 	if (set->whole != NULL || set->posix || set->layout_known)
@@ -280,7 +274,7 @@ set_json(const struct fti_set *set, bool chosen, bool files)
 						: "FTI-FF");
 	if (!set->posix && set->layout_known)
 		json_set_str(j, "fti_layout", fti_format(set->layout)->letter);
-	json_set_str(j, "state", fti_set_state_name(set->state));
+	json_set_str(j, "state", fti_set_states[set->state].name);
 	json_set_known_str(j, "reason", set->reason);
 	json_set_known_str(j, "refusal", set->refusal);
 	json_set_bool(j, "is_current", chosen);
@@ -303,10 +297,10 @@ set_json(const struct fti_set *set, bool chosen, bool files)
 			json_set_str(f, "path", p->entry->path);
 		json_set_u64(f, "rank", r->rank);
 		json_set_u64(f, "node", r->node);
-		json_set_str(f, "kind", report_fti_part(part));
+		json_set_str(f, "kind", report_fti_parts[part]);
 		if (p->entry != NULL)
 			json_set_u64(f, "size", p->entry->size);
-		json_set_str(f, "found", fti_state_name(p->state));
+		json_set_str(f, "found", fti_state_names[p->state]);
 		json_set_known_str(f, "problem", p->problem);
 		json_push(list, f);
 	}

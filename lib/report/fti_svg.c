@@ -316,7 +316,7 @@ put_head(struct drawing *d, size_t height)
 		 fti_format(f->layout)->letter, fti_format(f->layout)->versions,
 		 str_size(f->size));
 	put_text(d, d->c->verdict == FTI_DAMAGED ? "alarm" : "dim", 76, "%s",
-		 fti_verdict_name(d->c->verdict));
+		 fti_verdict_names[d->c->verdict]);
 	put_text(d, "dim", 98, "%s of %s in use (%.0f %%)", str_size(f->live),
 		 str_size(f->allocated),
 		 f->allocated == 0

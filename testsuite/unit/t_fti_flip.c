@@ -108,11 +108,11 @@ static void
 map_record(struct place *to, enum fti_layout l, enum fti_record r,
 	   size_t container)
 {
-	const int end = (int)fti_first_field((enum fti_record)(r + 1));
+	const int end = fti_first_field[r + 1];
 
 	for (size_t i = 0; i < fti_record_size(l, r); i++)
 		to[i] = (struct place){ FTI_PAD, container, false };
-	for (int f = (int)fti_first_field(r); f < end; f++) {
+	for (int f = fti_first_field[r]; f < end; f++) {
 		const struct fti_place *p = &fti_format(l)->fields[f];
 
 		for (size_t i = 0; i < p->size; i++)

@@ -61,7 +61,7 @@ TEST(parts)
 		   fti_level_of("/e/l4/f") == FTI_L4 &&
 		   fti_level_of("/f") == FTI_NO_LEVEL &&
 		   fti_level_of("l2") == FTI_NO_LEVEL &&
-		   fti_level_parse(fti_level_dir(FTI_ARCHIVE)) == FTI_ARCHIVE,
+		   fti_level_parse(fti_levels[FTI_ARCHIVE].dir) == FTI_ARCHIVE,
 	   "directories of levels");
 	ok(fti_name_node("node17", &node) && node == 17 &&
 		   !fti_name_node("node", &node) &&

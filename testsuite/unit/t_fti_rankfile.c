@@ -40,8 +40,8 @@ seen(const char *path, const char *meta)
 	if (second != NULL)
 		second = second->next;
 	if (text == NULL)
-		text = fmt("%s: %s%s%s", fti_form_name(r.form),
-			   fti_verdict_name(r.checked.verdict),
+		text = fmt("%s: %s%s%s", fti_form_names[r.form],
+			   fti_verdict_names[r.checked.verdict],
 			   second != NULL ? ": " : "",
 			   second != NULL ? second->text : "");
 	fti_rankfile_close(&r);
