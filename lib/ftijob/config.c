@@ -124,3 +124,29 @@ fti_config_beneath(const char *configured, struct buf *out, struct error *err)
 	buf_free(&normal);
 	return rc;
 }
+
+int
+fti_config_dir(const char *root, const char *config, const char *configured,
+	       struct buf *out, struct error *err)
+{
+	struct buf real = BUF_INIT, path = BUF_INIT;
+	const char *below = NULL;
+	int rc = path_real(root, &real, err);
+
+	if (rc == 0 && configured[0] == '/') {
+		path_normal(configured, &path, NULL);
+		below = path_below(path.data, real.data);
+		if (below == NULL || below[0] == '\0')
+			below = configured;
+	} else if (rc == 0) {
+		/* It is below the directory of the configuration. */
+		buf_printf(&path, "%.*s%s", (int)(path_base(config) - config),
+			   config, configured);
+		below = path.data;
+	}
+	if (rc == 0)
+		rc = fti_config_beneath(below, out, err);
+	buf_free(&real);
+	buf_free(&path);
+	return rc;
+}

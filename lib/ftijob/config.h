@@ -48,4 +48,9 @@ void fti_config_close(struct fti_config *c);
 int fti_config_beneath(const char *configured, struct buf *out,
 		       struct error *err);
 
+/* The same of a directory in the configuration `config` below `root`, which
+ * holds it or a copy. */
+int fti_config_dir(const char *root, const char *config, const char *configured,
+		   struct buf *out, struct error *err);
+
 #endif /* FTIJOB_CONFIG_H */

@@ -40,7 +40,7 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 {
 	const struct fti_tree *t = &p->sets->tree;
 	struct arena *a = p->sets->arena;
-	const char *level = fti_levels[p->level].dir, *at = "";
+	const char *level = fti_levels[p->level].dir;
 	struct buf dir = BUF_INIT;
 	struct fti_config c;
 	int rc = 0;
@@ -54,19 +54,15 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 	if (rc == 0 && c.ckpt_dir == NULL)
 		rc = error_set(err, ERROR_ABSENT, "%s: no ckpt_dir", t->config);
 	if (rc == 0)
-		rc = fti_config_beneath(c.ckpt_dir, &dir, err);
-	if (rc == 0)
-		at = fti_tree_join(
-			a,
-			c.ckpt_dir[0] == '/' ? "" : fti_tree_dir(a, t->config),
-			dir.data);
+		rc = fti_config_dir(t->root, t->config, c.ckpt_dir, &dir, err);
 	for (uint32_t n = 0; rc == 0 && n < p->from->geometry.nodes; n++)
 		p->dirs[n] =
 			c.local_test > 0
 				? arena_printf(a, "%s/node%" PRIu32 "/%s/%s",
-					       at, n, p->from->exec, level)
-				: arena_printf(a, "%s/%s/%s", at, p->from->exec,
-					       level);
+					       dir.data, n, p->from->exec,
+					       level)
+				: arena_printf(a, "%s/%s/%s", dir.data,
+					       p->from->exec, level);
 	fti_config_close(&c);
 	buf_free(&dir);
 	return rc;

@@ -238,34 +238,6 @@ fti_rewind_config_ready(const struct fti_rewind *r, struct error *err)
 	return rc;
 }
 
-/* Where a configured directory is below the root, which holds it or a copy. */
-static int
-place_of(const struct fti_rewind *r, const char *configured, struct buf *out,
-	 struct error *err)
-{
-	struct buf root = BUF_INIT, normal = BUF_INIT, in = BUF_INIT;
-	const char *below = NULL;
-	int rc = path_real(r->root, &root, err);
-
-	if (rc == 0 && configured[0] == '/') {
-		path_normal(configured, &normal, NULL);
-		below = path_below(normal.data, root.data);
-		if (below == NULL || below[0] == '\0')
-			below = configured;
-	} else if (rc == 0) {
-		/* It is below the directory of the configuration. */
-		buf_printf(&in, "%.*s%s", (int)rewind_dir_len(r->config),
-			   r->config, configured);
-		below = in.data;
-	}
-	if (rc == 0)
-		rc = fti_config_beneath(below, out, err);
-	buf_free(&root);
-	buf_free(&normal);
-	buf_free(&in);
-	return rc;
-}
-
 /* Is `dir` base/[node<k>/]exec/l<n>? */
 static bool
 is_level_dir(const struct fti_rewind *r, const char *dir, const char *base)
@@ -306,7 +278,8 @@ fti_rewind_looks(const struct fti_rewind *r, const char *path,
 	value = r->level == FTI_L4 ? c.glbl_dir : c.ckpt_dir;
 	if (rc == 0 && value == NULL) {
 		buf_printf(expected, "%s has no %s", r->config, key);
-	} else if (rc == 0 && place_of(r, value, &base, &why) < 0) {
+	} else if (rc == 0 &&
+		   fti_config_dir(r->root, r->config, value, &base, &why) < 0) {
 		rc = why.kind == ERROR_UNSAFE ? 0 : error_pass(err, &why);
 		buf_printf(expected, "%s of %s leads out of the directory", key,
 			   r->config);
