@@ -224,6 +224,16 @@ fti_written(enum fti_layout l, const struct fti_meta *m)
 		       : (int64_t)(m->timestamp / 1000000000);
 }
 
+int64_t
+fti_member(enum fti_field f, const void *of)
+{
+	const void *at = (const unsigned char *)of + fields[f].at;
+
+	return fields[f].size == sizeof(int64_t)   ? *(const int64_t *)at
+	       : fields[f].size == sizeof(int32_t) ? *(const int32_t *)at
+						   : *(const uint8_t *)at;
+}
+
 void
 fti_record_read(enum fti_layout l, enum fti_record r, const void *record,
 		void *to)
@@ -254,22 +264,14 @@ fti_record_patch(enum fti_layout l, enum fti_record r, const void *from,
 {
 	for (int f = fti_first_field[r]; f < fti_first_field[r + 1]; f++) {
 		const struct fti_place p = formats[l].fields[f];
-		const unsigned char *member =
-			(const unsigned char *)from + fields[f].at;
 		unsigned char *to = (unsigned char *)record + p.at;
-		uint64_t v = 0;
+		const uint64_t v =
+			(uint64_t)fti_member((enum fti_field)f, from);
 
-		if (fields[f].kind == BYTES) {
-			memcpy(to, member, p.size);
-			continue;
-		}
-		if (fields[f].size == sizeof(uint64_t))
-			v = *(const uint64_t *)(const void *)member;
-		else if (fields[f].size == sizeof(uint32_t))
-			v = *(const uint32_t *)(const void *)member;
-		else
-			v = *member;
-		for (unsigned i = 0; i < p.size; i++)
+		if (fields[f].kind == BYTES)
+			memcpy(to, (const unsigned char *)from + fields[f].at,
+			       p.size);
+		for (unsigned i = 0; fields[f].kind != BYTES && i < p.size; i++)
 			to[i] = (unsigned char)(v >> (8 * i));
 	}
 }

@@ -120,6 +120,9 @@ bool fti_has(enum fti_layout l, enum fti_field f);
  * unsigned. */
 int64_t fti_get(enum fti_layout l, enum fti_field f, const void *record);
 
+/* A number in the struct of its record. */
+int64_t fti_member(enum fti_field f, const void *of);
+
 /* Can the layout hold the number? */
 bool fti_fits(enum fti_layout l, enum fti_field f, uint64_t value);
 

@@ -42,24 +42,6 @@ report_fti_status(const struct fti_rankfile *r)
 	}
 }
 
-/* A number of the metadata record: fields FTI_CKPT_ID to FTI_TIMESTAMP. */
-static int64_t
-meta_number(const struct fti_meta *m, enum fti_field field)
-{
-	const int64_t numbers[] = {
-		[FTI_CKPT_ID] = m->ckpt_id,
-		[FTI_CKPT_SIZE] = m->ckpt_size,
-		[FTI_META_SIZE] = m->meta_size,
-		[FTI_DATA_SIZE] = m->data_size,
-		[FTI_FS] = m->fs,
-		[FTI_MAX_FS] = m->max_fs,
-		[FTI_PT_FS] = m->pt_fs,
-		[FTI_TIMESTAMP] = (int64_t)m->timestamp,
-	};
-
-	return numbers[field];
-}
-
 /* The checkpoint that layer `i` is of. */
 static int32_t
 layer_id(const struct fti_rankfile *r, size_t i)
@@ -300,7 +282,7 @@ dump_ff(const struct fti_rankfile *r, struct buf *out)
 	for (enum fti_field i = FTI_CKPT_SIZE; i <= FTI_TIMESTAMP; i++)
 		if (fti_has(f->layout, i))
 			buf_printf(out, ", %s %" PRId64, fti_field_name(i),
-				   meta_number(&f->meta, i));
+				   fti_member(i, &f->meta));
 	buf_add_char(out, '\n');
 	if (f->nblocks > 0) {
 		buf_add_char(out, '\n');
@@ -396,7 +378,7 @@ set_records(struct json *j, const struct fti_checked *c)
 	for (enum fti_field i = FTI_CKPT_ID; i < FTI_TIMESTAMP; i++)
 		if (fti_has(f->layout, i))
 			json_set_i64(meta, fti_field_name(i),
-				     meta_number(&f->meta, i));
+				     fti_member(i, &f->meta));
 	json_set_u64(meta, "timestamp", f->meta.timestamp);
 	json_set(j, "metadata_record", meta);
 	if (f->kind != FTI_KIND_DATA)
