@@ -50,7 +50,7 @@ add_set(struct archive *c, const struct fti_set *set, const char *action)
 		 c->name.data, set->exec, set->id);
 	if (action != NULL)
 		fti_answer_file(&c->v.answer,
-				&(struct report_fti_done){
+				&(struct fti_done){
 					.path = path,
 					.action = action,
 					.rank = -1,
@@ -65,7 +65,6 @@ add_set(struct archive *c, const struct fti_set *set, const char *action)
 static int
 keep_all(struct archive *c, struct error *err)
 {
-	const struct fti_next n = { c->v.dir, &c->v.o, true };
 	struct fti_sets in = { .count = 0 };
 	int rc = fti_open_sets(&in, c->v.dir, &c->v.o, &c->v.work, err),
 	    kept = 0;
@@ -84,7 +83,7 @@ keep_all(struct archive *c, struct error *err)
 			break;
 		kept = fti_set_examine(&in, set, true, &c->v.work, &why);
 		if (kept == 0 && set->state != FTI_SET_WHOLE)
-			kept = fti_refuse(&n, &in, set, c->v.next, &why);
+			kept = fti_refuse(&c->v.at, &in, set, c->v.next, &why);
 		if (kept == 0 && !c->v.work.dry_run)
 			kept = fti_archive_clean(&c->a, set->exec, &why);
 		if (kept == 0)
@@ -240,7 +239,7 @@ run(void *arg, struct error *err)
 int
 fti_run_archive(const struct app_call *call)
 {
-	struct archive c = { .v.work = { APP_WORK } };
+	struct archive c = { .v.work = { APP_WORK }, .v.at.checksums = true };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_U64(0, "id", &c.id, "N", 1, INT32_MAX,

@@ -396,7 +396,7 @@ run(struct extract *x)
 			   it->var->id, it->len,
 			   x->dry_run ? "would be written to" : "written to",
 			   str_shown(path.data));
-		fti_answer_file(&a, &(struct report_fti_done){
+		fti_answer_file(&a, &(struct fti_done){
 					    .path = path.data,
 					    .action = "write",
 					    .kind = "data",

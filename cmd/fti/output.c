@@ -183,13 +183,22 @@ fti_output_add(struct fti_output *p, char **files, size_t count,
 /* --- The answer --- */
 
 void
-fti_answer_file(struct fti_answer *a, const struct report_fti_done *d)
+fti_answer_file(struct fti_answer *a, const struct fti_done *d)
 {
+	struct json *j = NULL;
+
 	if (!app_json())
 		return;
 	if (a->files == NULL)
 		a->files = json_new_array();
-	json_push(a->files, report_fti_done_json(d));
+	j = json_new_object();
+	json_set_str(j, "path", d->path);
+	json_set_str(j, "action", d->action);
+	json_set_known_str(j, "kind", d->kind);
+	json_set_known_str(j, "from", d->from);
+	json_set_known_i64(j, "rank", d->rank);
+	json_set_known_i64(j, "size", d->size);
+	json_push(a->files, j);
 }
 
 void
@@ -198,7 +207,7 @@ fti_answer_plan(struct fti_answer *a, const char *action,
 {
 	for (size_t i = 0; i < count; i++)
 		fti_answer_file(a,
-				&(struct report_fti_done){
+				&(struct fti_done){
 					.path = files[i].path,
 					.action = action,
 					.kind = report_fti_parts[files[i].part],
@@ -237,7 +246,8 @@ fti_verb_start(struct fti_verb *v, const struct app_call *c,
 	int count = 0;
 	char **args = fti_start(c, opts, &count);
 
-	v->dir = fti_one_dir(args, count);
+	v->dir = v->at.dir = fti_one_dir(args, count);
+	v->at.geometry = &v->o;
 	v->answer.dry_run = v->work.dry_run;
 }
 
@@ -329,7 +339,7 @@ fti_output_answer(const struct fti_output *p, int rc)
 		const bool writes = rc == 0 && !it->skipped;
 
 		fti_answer_file(&a,
-				&(struct report_fti_done){
+				&(struct fti_done){
 					.path = it->out.name,
 					.from = it->in,
 					.action = it->refused ? "refuse"

@@ -121,7 +121,7 @@ int fti_id_parse(const char *text, int64_t *out, struct error *err);
  *
  *	struct fti_answer a = { .dry_run = o.dry_run };
  *
- *	fti_answer_file(&a, &(struct report_fti_done){
+ *	fti_answer_file(&a, &(struct fti_done){
  *		.path = path, .action = "write", .rank = -1, .size = size });
  *	a.bytes_written = bytes;
  *	fti_answer_end(&a);
@@ -139,8 +139,18 @@ struct fti_answer {
 	struct json *files; /* for the functions only */
 };
 
+/* A file that a verb writes, moves or removes. */
+struct fti_done {
+	const char *path;
+	const char *action; /* "write", "rebuild", "hide" ... */
+	const char *kind;   /* "data", "copy", "parity"; NULL: of none */
+	const char *from;   /* what it is made from; NULL: no single file */
+	int64_t rank;	    /* -1: of none */
+	int64_t size;	    /* bytes; -1: not known */
+};
+
 /* Add a file that was written, moved or removed, or would be. */
-void fti_answer_file(struct fti_answer *a, const struct report_fti_done *d);
+void fti_answer_file(struct fti_answer *a, const struct fti_done *d);
 
 /* Add the files of a plan. */
 void fti_answer_plan(struct fti_answer *a, const char *action,
@@ -155,7 +165,8 @@ struct fti_verb {
 	struct work work;
 	uint64_t jobs;
 	const char *dir;
-	int fd; /* of it, while the verb runs */
+	int fd;		    /* of it, while the verb runs */
+	struct fti_next at; /* for commands to run next */
 	/* What it gives. */
 	struct fti_answer answer;
 	struct buf out; /* printed in the end */

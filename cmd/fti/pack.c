@@ -158,7 +158,7 @@ fti_run_pack(const struct app_call *call)
 			   str_count(c.draft.ncontainers, "variable"),
 			   c.draft.size,
 			   a.dry_run ? "would be written" : "written");
-		fti_answer_file(&a, &(struct report_fti_done){
+		fti_answer_file(&a, &(struct fti_done){
 					    .path = c.o.out,
 					    .action = "write",
 					    .rank = -1,

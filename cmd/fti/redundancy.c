@@ -19,22 +19,11 @@ struct settings {
 	struct fti_verb v;
 	struct fti_select select;
 	uint64_t level; /* protect: to write */
-	struct fti_next next;
 	/* rebuild */
 	size_t found;	 /* checkpoints that are selected */
 	size_t written;	 /* files, and values in metadata */
 	unsigned levels; /* 1 and 4: with such values, as bits */
 };
-
-static int
-start(struct settings *s, const struct app_call *call, const struct opt *opts,
-      int (*run)(void *arg, struct error *err))
-{
-	fti_verb_start(&s->v, call, opts);
-	s->next.dir = s->v.dir;
-	s->next.geometry = &s->v.o;
-	return fti_verb_run(&s->v, false, run, s);
-}
 
 /* --- Rebuild --- */
 
@@ -60,13 +49,13 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 	struct fti_rebuild r = { .count = 0 };
 	int status = STATUS_OK;
 
-	if (fti_set_examine(sets, set, s->next.checksums, &s->v.work, &err) <
+	if (fti_set_examine(sets, set, s->v.at.checksums, &s->v.work, &err) <
 		    0 ||
 	    fti_rebuild_plan(&r, sets, set, &s->v.work, &err) < 0 ||
 	    fti_rebuild_run(&r, &s->v.work, &err) < 0) {
 		/* A damaged file has been used: checksums tell which. */
-		if (err.kind == ERROR_CORRUPT && !s->next.checksums) {
-			struct fti_next n = s->next;
+		if (err.kind == ERROR_CORRUPT && !s->v.at.checksums) {
+			struct fti_next n = s->v.at;
 
 			n.checksums = true;
 			fti_next_rebuild(&n, sets, set, s->v.next);
@@ -101,14 +90,14 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		if (dry && r.count + r.values > 0) {
 			status = error_worse_status(status, STATUS_DAMAGED);
 			if (s->v.next[0] == '\0')
-				fti_next_rebuild(&s->next, sets, set,
+				fti_next_rebuild(&s->v.at, sets, set,
 						 s->v.next);
 		}
 	}
 	/* What FTI still refuses is no success. */
 	if (status == STATUS_OK && r.count + r.values == 0 &&
 	    set->state != FTI_SET_WHOLE) {
-		fti_refuse(&s->next, sets, set, s->v.next, &err);
+		fti_refuse(&s->v.at, sets, set, s->v.next, &err);
 		status = app_report(status, &err);
 	}
 	s->written += dry ? 0 : r.count + r.values;
@@ -137,7 +126,7 @@ each_set(struct settings *s, enum pass pass, struct error *err)
 		    (pass != AGAIN && coded != (pass == CODED)))
 			continue;
 		if (!coded) {
-			rc = fti_set_examine(&sets, set, s->next.checksums,
+			rc = fti_set_examine(&sets, set, s->v.at.checksums,
 					     &s->v.work, err);
 			if (set->values > 0 ||
 			    set->state == FTI_SET_REBUILDABLE)
@@ -151,10 +140,10 @@ each_set(struct settings *s, enum pass pass, struct error *err)
 				s->v.status, rebuild(s, &sets, set));
 			continue;
 		}
-		rc = fti_set_examine(&sets, set, s->next.checksums, &s->v.work,
+		rc = fti_set_examine(&sets, set, s->v.at.checksums, &s->v.work,
 				     err);
 		if (rc == 0 && set->state != FTI_SET_WHOLE) {
-			fti_refuse(&s->next, &sets, set, s->v.next, &why);
+			fti_refuse(&s->v.at, &sets, set, s->v.next, &why);
 			s->v.status = app_report(s->v.status, &why);
 		}
 	}
@@ -185,7 +174,7 @@ fti_run_rebuild(const struct app_call *call)
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		FTI_SELECT_OPTIONS(s.select, 1, 4),
-		OPT_FLAG(0, "checksums", &s.next.checksums,
+		OPT_FLAG(0, "checksums", &s.v.at.checksums,
 			 "read all data first, to find damage in them"),
 		OPT_FLAG('n', "dry-run", &s.v.work.dry_run,
 			 "list the files that would be written"),
@@ -193,7 +182,8 @@ fti_run_rebuild(const struct app_call *call)
 		FTI_WORK_OPTIONS(&s.v.jobs),
 	};
 
-	return start(&s, call, opts, run_rebuild);
+	fti_verb_start(&s.v, call, opts);
+	return fti_verb_run(&s.v, false, run_rebuild, &s);
 }
 
 /* --- Protect --- */
@@ -230,11 +220,10 @@ choose(const struct settings *s, struct fti_sets *sets, struct error *err)
 				err, ERROR_USAGE,
 				"%s: has several checkpoints of level 1 or "
 				"4; choose one by --id and --exec",
-				s->next.dir);
+				s->v.dir);
 	if (found == NULL)
 		error_set(err, ERROR_ABSENT,
-			  "%s: no such checkpoint of level 1 or 4",
-			  s->next.dir);
+			  "%s: no such checkpoint of level 1 or 4", s->v.dir);
 	return found;
 }
 
@@ -253,7 +242,7 @@ run_protect(void *arg, struct error *err)
 	if (s->level == 0)
 		app_usage("no level given: --level 2 makes copies, --level 3 "
 			  "parity");
-	rc = fti_open_sets(&sets, s->next.dir, &s->v.o, &s->v.work, err);
+	rc = fti_open_sets(&sets, s->v.dir, &s->v.o, &s->v.work, err);
 	for (size_t i = 0; rc == 0 && i < sets.count; i++)
 		rc = fti_set_examine(&sets, &sets.list[i], false, &s->v.work,
 				     err);
@@ -264,7 +253,7 @@ run_protect(void *arg, struct error *err)
 			  : fti_set_examine(&sets, from, true, &s->v.work, err);
 	if (rc == 0 && from->state != FTI_SET_WHOLE &&
 	    from->state != FTI_SET_REFUSED)
-		rc = fti_refuse(&s->next, &sets, from, s->v.next, err);
+		rc = fti_refuse(&s->v.at, &sets, from, s->v.next, err);
 	if (rc < 0 ||
 	    fti_protect_plan(&p, &sets, from, (enum fti_level)s->level, err) <
 		    0 ||
@@ -314,5 +303,6 @@ fti_run_protect(const struct app_call *call)
 		FTI_WORK_OPTIONS(&s.v.jobs),
 	};
 
-	return start(&s, call, opts, run_protect);
+	fti_verb_start(&s.v, call, opts);
+	return fti_verb_run(&s.v, false, run_protect, &s);
 }

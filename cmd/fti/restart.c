@@ -52,7 +52,7 @@ print_steps(struct restart *c)
 		if (s->kind == FTI_STEP_MAKE)
 			continue;
 		fti_answer_file(&c->v.answer,
-				&(struct report_fti_done){
+				&(struct fti_done){
 					.path = path,
 					.action = put ? "put" : "hide",
 					.from = put ? s->from : NULL,
@@ -72,7 +72,7 @@ print_config(struct restart *c)
 {
 	if (c->r.config == NULL || fti_rewind_config_ready(&c->r, NULL) == 1)
 		return;
-	fti_answer_file(&c->v.answer, &(struct report_fti_done){
+	fti_answer_file(&c->v.answer, &(struct fti_done){
 					      .path = c->r.config,
 					      .action = "change",
 					      .rank = -1,

@@ -36,6 +36,29 @@ add_block(struct fti_draft *d, size_t first)
 	d->blocks[d->nblocks++] = (struct fti_draft_block){ .first = first };
 }
 
+/* Add the first container of a variable, or bytes of it. */
+static void
+add_container(struct fti_draft *d, const struct fti_content *c,
+	      const struct fti_content_var *v, struct fti_range in_use,
+	      uint64_t size)
+{
+	(void)MEM_ROOM(d->containers, d->ncontainers, d->room_containers);
+	d->containers[d->ncontainers] = (struct fti_draft_container){
+		.c = {
+			.id = v->id,
+			.idx = (int32_t)d->ncontainers,
+			/* also of a variable without bytes */
+			.has_content = 1,
+			.dptr = in_use.off,
+			.used = (int64_t)in_use.len,
+			.size = (int64_t)size,
+		},
+		.content = c,
+		.var = v,
+	};
+	d->ncontainers++;
+}
+
 /* --- Proven files --- */
 
 /* The finding that cannot be repaired, or NULL.  Sizes, offsets, flags and sums
@@ -232,21 +255,7 @@ add_content(struct fti_draft *d, const struct fti_content *c, unsigned room,
 					 "variable %" PRId32
 					 ": its container would be too large",
 					 v->id);
-		(void)MEM_ROOM(d->containers, d->ncontainers,
-			       d->room_containers);
-		d->containers[d->ncontainers] = (struct fti_draft_container){
-			.c = {
-				.id = v->id,
-				.idx = (int32_t)d->ncontainers,
-				/* also of a variable without bytes */
-				.has_content = 1,
-				.used = (int64_t)v->size,
-				.size = (int64_t)more,
-			},
-			.content = c,
-			.var = v,
-		};
-		d->ncontainers++;
+		add_container(d, c, v, (struct fti_range){ 0, v->size }, more);
 	}
 	return 0;
 }
@@ -279,16 +288,7 @@ fti_describe_bytes(struct fti_draft *d, const struct fti_content *c,
 	/* Several threads write the parts of a large one. */
 	for (uint64_t end = off + len, n = 0; off < end; off += n) {
 		n = end - off < PART ? end - off : PART;
-		(void)MEM_ROOM(d->containers, d->ncontainers,
-			       d->room_containers);
-		d->containers[d->ncontainers++] = (struct fti_draft_container){
-			.c = { .id = v->id,
-			       .dptr = off,
-			       .used = (int64_t)n,
-			       .size = (int64_t)n },
-			.content = c,
-			.var = v,
-		};
+		add_container(d, c, v, (struct fti_range){ off, n }, n);
 	}
 }
 

@@ -87,17 +87,4 @@ void report_fti_plan_files(const struct fti_rebuild_file *files, size_t count,
 void report_fti_protect(const struct fti_protect *p, bool done,
 			struct buf *out);
 
-/* A file that a verb writes, moves or removes. */
-struct report_fti_done {
-	const char *path;
-	const char *action; /* "write", "rebuild", "hide" ... */
-	const char *kind;   /* "data", "copy", "parity"; NULL: of none */
-	const char *from;   /* what it is made from; NULL: no single file */
-	int64_t rank;	    /* -1: of none */
-	int64_t size;	    /* bytes; -1: not known */
-};
-
-/* An object for the array files. */
-struct json *report_fti_done_json(const struct report_fti_done *d);
-
 #endif /* REPORT_FTI_H */

@@ -99,20 +99,6 @@ report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
 		   done ? "written" : "to write");
 }
 
-struct json *
-report_fti_done_json(const struct report_fti_done *d)
-{
-	struct json *j = json_new_object();
-
-	json_set_str(j, "path", d->path);
-	json_set_str(j, "action", d->action);
-	json_set_known_str(j, "kind", d->kind);
-	json_set_known_str(j, "from", d->from);
-	json_set_known_i64(j, "rank", d->rank);
-	json_set_known_i64(j, "size", d->size);
-	return j;
-}
-
 /* --- Checkpoints --- */
 
 /* Is the file a part of checkpoints of this level? */
