@@ -109,7 +109,7 @@ same_file(const struct hidden *a, const struct segmap_file *f,
 	}
 	if (f->tree != NULL)
 		return tree_same(f->tree, g->tree, false);
-	return f->size == g->size && f->rank / 8192 == g->rank / 8192 &&
+	return f->size == g->size &&
 	       strcmp(segs_text(&a->map, (size_t)(f - a->map.files)),
 		      segs_text(&b->map, (size_t)(g - b->map.files))) == 0;
 }
