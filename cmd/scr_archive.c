@@ -54,13 +54,14 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 		.threads = par_threads(s->look.work.par),
 		.work = &s->look.work,
 	};
+	const struct packed_how how = { .lock = true };
 	struct error err = ERROR_INIT;
 	struct packed p = { .id = 0 };
 	struct export_result r;
 	struct json *j = NULL;
 
 	/* Locked, so that no other process packs it while it is read. */
-	if (catalogue_packed_open(c, what, true, &s->look, &p, &err) < 0)
+	if (catalogue_packed_open(c, what, &how, &s->look, &p, &err) < 0)
 		goto out;
 	if (catalogue_packed_refuse(c, &p, &s->look, &err) < 0 ||
 	    catalogue_packed_prove(c, &p, &s->look, &err) < 0 ||

@@ -270,18 +270,15 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 	char next[ERROR_TEXT_MAX];
 	const bool changes = s->verb == VERB_PACK || s->verb == VERB_UNPACK ||
 			     s->verb == VERB_REPACK;
-	const struct packed_some some = {
-		.files = { extract_wants, names },
+	/* If files are named, no more is read than they need. */
+	const struct packed_how how = {
+		.lock = changes && !s->look.work.dry_run,
+		.files = { names->count > 0 ? extract_wants : NULL, names },
 		.attrs = s->verb == VERB_EXTRACT,
 	};
 	int status = STATUS_FAILED;
 
-	/* If files are named, no more is read than they need. */
-	if ((names->count > 0
-		     ? catalogue_packed_some(c, word, &some, &s->look, &p, &err)
-		     : catalogue_packed_open(c, word,
-					     changes && !s->look.work.dry_run,
-					     &s->look, &p, &err)) < 0) {
+	if (catalogue_packed_open(c, word, &how, &s->look, &p, &err) < 0) {
 		report_remedy(&err, c, p.id);
 		return app_report(STATUS_OK, &err);
 	}

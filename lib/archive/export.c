@@ -330,16 +330,10 @@ put_metadata(struct exporting *x, struct error *err)
 }
 
 static int
-put_dir_entry(void *arg, const char *path, const struct attr *attr,
-	      struct error *err)
-{
-	return ark_out_dir(((struct exporting *)arg)->ark, path, attr, err);
-}
-
-static int
 put_all(struct exporting *x, struct error *err)
 {
 	const struct packed *p = x->p;
+	struct packed_dirs dirs;
 	size_t n = 0;
 
 	for (size_t i = 0; i < x->count; i++) {
@@ -383,10 +377,13 @@ put_all(struct exporting *x, struct error *err)
 			return -1;
 		n += n == 0;
 	}
-	if (packed_each_dir(p, NULL, x->par, put_dir_entry, x, err) < 0 ||
-	    put_metadata(x, err) < 0)
+	if (packed_dirs(p, NULL, x->par, x->arena, &dirs, err) < 0)
 		return -1;
-	return ark_out_close(x->ark, err);
+	for (size_t i = 0; i < dirs.count; i++)
+		if (ark_out_dir(x->ark, dirs.list[i].path, &dirs.list[i].attr,
+				err) < 0)
+			return -1;
+	return put_metadata(x, err) < 0 ? -1 : ark_out_close(x->ark, err);
 }
 
 /*

@@ -29,7 +29,7 @@ struct index_entry;
 struct json;
 struct kvtree;
 struct packed;
-struct packed_some;
+struct packed_how;
 struct packed_health;
 
 struct catalogue; /* opaque: an open prefix */
@@ -298,13 +298,8 @@ bool catalogue_in_containers(struct catalogue *c, int64_t id);
 
 /* Call packed_open() for the dataset that `word` names; it can also be a
  * directory of layout 1. */
-int catalogue_packed_open(struct catalogue *c, const char *word, bool lock,
-			  const struct catalogue_options *o, struct packed *p,
-			  struct error *err);
-
-/* The same, to read some of its files; without the lock. */
-int catalogue_packed_some(struct catalogue *c, const char *word,
-			  const struct packed_some *some,
+int catalogue_packed_open(struct catalogue *c, const char *word,
+			  const struct packed_how *how,
 			  const struct catalogue_options *o, struct packed *p,
 			  struct error *err);
 

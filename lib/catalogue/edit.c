@@ -343,6 +343,7 @@ adopt_old(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	  struct buf *name, struct error *err)
 {
 	struct packed_where where = { .prefix_fd = c->prefix_fd, .id = id };
+	const struct packed_how how = { .lock = true };
 	struct index *ix = catalogue_read(c, NULL);
 	struct index_entry e;
 	struct packed p;
@@ -351,7 +352,7 @@ adopt_old(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
 	    e.name != NULL && packed_is_old(c->prefix_fd, e.name)) {
 		where.old = e.name;
-		rc = packed_open(&p, &where, true, &o->work, err);
+		rc = packed_open(&p, &where, &how, &o->work, err);
 	}
 	index_free(ix);
 	if (rc != 0)

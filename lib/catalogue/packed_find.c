@@ -77,21 +77,13 @@ find(struct catalogue *c, const struct index *ix, const char *text,
 	return 0;
 }
 
-/* `lock`, or `some` of its files. */
-struct part {
-	bool lock;
-	const struct packed_some *some;
-};
-
-static int
-open_part(struct catalogue *c, const char *word, struct part part,
-	  const struct catalogue_options *o, struct packed *p,
-	  struct error *err)
+int
+catalogue_packed_open(struct catalogue *c, const char *word,
+		      const struct packed_how *how,
+		      const struct catalogue_options *o, struct packed *p,
+		      struct error *err)
 {
-	struct packed_where where = {
-		.prefix_fd = c->prefix_fd,
-		.some = part.some,
-	};
+	struct packed_where where = { .prefix_fd = c->prefix_fd };
 	struct error why = ERROR_INIT;
 	struct index *read = NULL;
 	const struct index *ix = catalogue_index(c, o, &read, &why);
@@ -110,26 +102,9 @@ open_part(struct catalogue *c, const char *word, struct part part,
 	if (where.name != NULL && !dataset_name_ok(where.name))
 		where.name = NULL;
 	if (rc == 0)
-		rc = packed_open(p, &where, part.lock, &o->work, err);
+		rc = packed_open(p, &where, how, &o->work, err);
 	index_free(read);
 	return rc;
-}
-
-int
-catalogue_packed_open(struct catalogue *c, const char *word, bool lock,
-		      const struct catalogue_options *o, struct packed *p,
-		      struct error *err)
-{
-	return open_part(c, word, (struct part){ .lock = lock }, o, p, err);
-}
-
-int
-catalogue_packed_some(struct catalogue *c, const char *word,
-		      const struct packed_some *some,
-		      const struct catalogue_options *o, struct packed *p,
-		      struct error *err)
-{
-	return open_part(c, word, (struct part){ .some = some }, o, p, err);
 }
 
 int

@@ -57,7 +57,7 @@ write_maps(struct catalogue *c, int64_t id, const struct plan *plan,
 	size_t at = 0;
 	int rc = -1;
 
-	if (catalogue_packed_open(c, word_id_str(id), false, o, &p, err) < 0)
+	if (catalogue_packed_open(c, word_id_str(id), NULL, o, &p, err) < 0)
 		return -1;
 	if (p.layout != 3)
 		error_set(err, ERROR_USAGE,

@@ -378,7 +378,7 @@ verify_gone(struct verify *v, struct error *err)
 		       v->e->id, str_shown(like));
 		return 0;
 	}
-	if (catalogue_packed_open(v->c, word_id_str(v->e->id), false, v->o, &p,
+	if (catalogue_packed_open(v->c, word_id_str(v->e->id), NULL, v->o, &p,
 				  err) < 0)
 		return -1;
 	rc = packed_check(&p, &look, &h, err);

@@ -49,9 +49,6 @@ void pack_fini(struct packing *w);
  * `set`, `spread` and the groups of the files. */
 int pack_sort(struct packing *w, struct error *err);
 
-/* Keep the attributes of the directories of the files in `hidden`. */
-int pack_list_dirs(struct packing *w, struct error *err);
-
 /* Judge the containers of `m`. */
 enum pack_spare pack_judge(const struct packing *w, const struct segmap *m);
 

@@ -155,11 +155,8 @@ extract_cat(const struct packed *p, size_t file, int fd,
 /* --- Several files --- */
 
 struct extraction {
-	const struct packed *p;
 	int dir;
 	struct pathcache *parents, *sources; /* of targets, of plain files */
-	struct put *put;
-	struct arena *arena;
 	struct packed_copy copy;
 };
 
@@ -168,9 +165,9 @@ struct extraction {
 static int
 add_file(struct extraction *x, size_t i, bool force, struct error *err)
 {
-	const struct packed *p = x->p;
+	const struct packed *p = x->copy.p;
 	const struct segmap_file *f = &p->map.files[i];
-	struct attr *a = arena_alloc(x->arena, 1, sizeof(*a));
+	struct attr *a = arena_alloc(x->copy.arena, 1, sizeof(*a));
 	struct put_what what = {
 		.kind = PUT_FILE,
 		.dirfd = x->dir,
@@ -199,23 +196,13 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 	return packed_copy_add(&x->copy, &p->map, f, &what, err);
 }
 
-static int
-take_dir(void *arg, const char *path, const struct attr *attr,
-	 struct error *err)
-{
-	const struct extraction *x = arg;
-
-	(void)err;
-	put_dir(x->put, x->dir, path, attr);
-	return 0;
-}
-
 int
 extract_files(const struct packed *p, const struct extract_options *o,
 	      struct extract_result *out, struct error *err)
 {
 	const struct segmap *m = &p->map;
-	struct extraction x = { .p = p, .dir = -1 };
+	struct extraction x = { .dir = -1, .copy = { p, .len = 0 } };
+	struct packed_dirs dirs;
 	struct par *par = NULL;
 	bool made = false;
 	int rc = -1;
@@ -223,7 +210,7 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	*out = (struct extract_result){ .files = 0 };
 	if (packed_refuse_marked(p, 0, p->map.nfiles, o->only, err) < 0)
 		return -1;
-	x.arena = arena_new();
+	x.copy.arena = arena_new();
 	made = create_dir_path(o->dir, 0777) == 0;
 	if (!made && errno != EEXIST) {
 		error_sys(err, "%s: cannot make", o->dir);
@@ -237,11 +224,10 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	x.parents = pathcache_new(x.dir);
 	x.sources = pathcache_new(p->file_fd);
 	par = work_waiting(o->work, x.dir);
-	x.put = put_new(&(struct put_options){ .par = par,
-					       .guard = o->guard,
-					       .work = o->work },
-			NULL);
-	x.copy = (struct packed_copy){ p, x.put, x.arena, .len = 0 };
+	x.copy.put = put_new(&(struct put_options){ .par = par,
+						    .guard = o->guard,
+						    .work = o->work },
+			     NULL);
 	(void)packed_copy_init(&x.copy, m->nfiles, m->nsegs, NULL);
 	rc = segmap_refuse_twins(m, o->only, ERROR_DAMAGED,
 				 "cannot be unpacked", err);
@@ -250,23 +236,25 @@ extract_files(const struct packed *p, const struct extract_options *o,
 			out->files++;
 			rc = add_file(&x, i, o->force, err);
 		}
-	if (rc < 0 || packed_each_dir(p, o->only, par, take_dir, &x, err) < 0 ||
-	    put_clear(x.put, err) < 0 ||
-	    put_check_room(x.put, "the files", err) < 0 ||
-	    put_new_dirs(x.put, err) < 0 ||
-	    packed_copy_run(&x.copy, o->work, err) < 0 ||
-	    put_commit(x.put, err) < 0)
+	if (rc == 0)
+		rc = packed_dirs(p, o->only, par, x.copy.arena, &dirs, err);
+	for (size_t i = 0; rc == 0 && i < dirs.count; i++)
+		put_dir(x.copy.put, x.dir, dirs.list[i].path,
+			&dirs.list[i].attr);
+	if (rc < 0 || put_clear(x.copy.put, err) < 0 ||
+	    put_check_room(x.copy.put, "the files", err) < 0 ||
+	    packed_copy_run(&x.copy, o->work, err) < 0)
 		rc = -1;
 	out->bytes = x.copy.len;
 	if (rc < 0)
 		room_explain(x.dir, 0, err);
 out:
-	put_free(x.put);
+	put_free(x.copy.put);
 	pathcache_free(x.sources);
 	pathcache_free(x.parents);
 	io_close(x.dir);
 	if (made && rc < 0)
 		(void)rmdir(o->dir);
-	arena_free(x.arena);
+	arena_free(x.copy.arena);
 	return rc;
 }

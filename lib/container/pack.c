@@ -416,21 +416,19 @@ sweep_leftovers(struct packing *w, struct error *err)
 	return pack_switch(p, &p->map, &p->hidden, false, err);
 }
 
+/* Keep the attributes of the directories of the files. */
 static int
-take_dir(void *arg, const char *path, const struct attr *attr,
-	 struct error *err)
+list_dirs(struct packing *w, struct error *err)
 {
-	struct packing *w = arg;
+	struct packed_dirs dirs;
+	int rc = packed_dirs(w->p, NULL,
+			     work_waiting(w->po->work, w->p->file_fd), w->arena,
+			     &dirs, err);
 
-	return hidden_add_dir(&w->hidden, path, attr, err);
-}
-
-int
-pack_list_dirs(struct packing *w, struct error *err)
-{
-	return packed_each_dir(w->p, NULL,
-			       work_waiting(w->po->work, w->p->file_fd),
-			       take_dir, w, err);
+	for (size_t i = 0; rc == 0 && i < dirs.count; i++)
+		rc = hidden_add_dir(&w->hidden, dirs.list[i].path,
+				    &dirs.list[i].attr, err);
+	return rc;
 }
 
 static int
@@ -443,8 +441,7 @@ pack_new(struct packing *w, struct error *err)
 	int rc = 0;
 
 	/* In layout 1 the dataset is a copy. */
-	if (look(w, err) < 0 ||
-	    (p->layout == 3 && pack_list_dirs(w, err) < 0) ||
+	if (look(w, err) < 0 || (p->layout == 3 && list_dirs(w, err) < 0) ||
 	    segmap_cut(&w->map, SEGMAP_DATA, size, 0, err) < 0 ||
 	    (po->redundancy && pack_hidden_list(w, size, err) < 0))
 		return -1;

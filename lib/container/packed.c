@@ -152,15 +152,15 @@ is_damage(const struct error *why)
 }
 
 static int
-load(struct packed *p, const struct packed_some *some, struct par *par,
+load(struct packed *p, const struct packed_how *how, struct par *par,
      struct error *err)
 {
+	const bool all = how == NULL || how->files.wants == NULL;
 	struct error why = ERROR_INIT;
 	char text[ERROR_TEXT_MAX];
 
 	if (rank2file_load_some(p->meta_fd, p->base, par,
-				some != NULL ? &some->files : NULL, &p->r2f,
-				&why) < 0) {
+				all ? NULL : &how->files, &p->r2f, &why) < 0) {
 		/* In layout 1 no other program writes maps. */
 		if (p->layout == 1 && is_damage(&why) &&
 		    packed_has_containers(p->root_fd))
@@ -182,7 +182,7 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
 	}
 	p->is_packed = segmap_is_packed(&p->r2f);
 	if (segmap_read(&p->map, &p->r2f, err) < 0 ||
-	    ((some == NULL || some->attrs) &&
+	    ((all || how->attrs) &&
 	     hidden_load(&p->hidden, p->meta_fd, &p->r2f, &p->map, err) < 0))
 		return error_wrap(err, "%s", p->dir);
 	if (!packed_map_flaw(&p->r2f, &p->hidden, text, sizeof(text)))
@@ -192,8 +192,9 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
 }
 
 int
-packed_open(struct packed *p, const struct packed_where *where, bool lock,
-	    const struct work *work, struct error *err)
+packed_open(struct packed *p, const struct packed_where *where,
+	    const struct packed_how *how, const struct work *work,
+	    struct error *err)
 {
 	bool found = false;
 	int rc = -1;
@@ -228,12 +229,12 @@ packed_open(struct packed *p, const struct packed_where *where, bool lock,
 		if (where->id > 0)
 			p->id = where->id;
 	}
-	if (rc == 0 && lock) {
+	if (rc == 0 && how != NULL && how->lock) {
 		p->lock = lock_take(p->meta_fd, p->dir, work, err);
 		rc = p->lock == -1 ? -1 : 0;
 	}
 	if (rc == 0)
-		rc = load(p, where->some, work->par, err);
+		rc = load(p, how, work->par, err);
 	if (rc < 0)
 		packed_close(p);
 	return rc;
@@ -380,8 +381,10 @@ packed_copy_run(const struct packed_copy *c, const struct work *work,
 		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		sums[i].size = c->files[i]->size;
+	rc = put_new_dirs(c->put, err);
 	progress_phase(work->progress, "unpacking", c->len);
-	rc = transfer(&c->from, &c->to, c->len, &t, err);
+	if (rc == 0)
+		rc = transfer(&c->from, &c->to, c->len, &t, err);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		const struct segmap_file *f = c->files[i];
 
@@ -390,7 +393,7 @@ packed_copy_run(const struct packed_copy *c, const struct work *work,
 			rc = segmap_wrong_sum(f, sums[i].crc, err);
 	}
 	mem_free(sums);
-	return rc;
+	return rc < 0 ? -1 : put_commit(c->put, err);
 }
 
 /* --- A file --- */

@@ -54,9 +54,12 @@ struct packed {
 	int lock;
 };
 
-/* The parts of a dataset to open: of a packed one only the wanted files (or
- * more), and attributes of files. */
-struct packed_some {
+/* How a dataset is opened. */
+struct packed_how {
+	/* Lock it against changes by others until packed_close(). */
+	bool lock;
+	/* Of a packed one, read only the wanted files (or more), and with
+	 * `attrs` their attributes.  Without this filter, all. */
 	struct rank2file_filter files;
 	bool attrs;
 };
@@ -68,17 +71,16 @@ struct packed_where {
 	int64_t id;	  /* layout 1: 0 if unknown */
 	const char *name; /* name for messages; NULL: "dataset ID" */
 	const char *old; /* directory, relative to the prefix; NULL: layout 3 */
-	const struct packed_some *some; /* NULL: all, to be read only */
 };
 
 /*
- * Open the dataset and read its map.  `lock`: lock it against changes by others
- * until packed_close().  ERROR_ABSENT: no such dataset, or no rank2file;
- * ERROR_CORRUPT, ERROR_UNSAFE.  On error nothing is left to close, and only
- * p->id is set.
+ * Open the dataset and read its map.  `how` NULL: all, without the lock.
+ * ERROR_ABSENT: no such dataset, or no rank2file; ERROR_CORRUPT, ERROR_UNSAFE.
+ * On error nothing is left to close, and only p->id is set.
  */
-int packed_open(struct packed *p, const struct packed_where *where, bool lock,
-		const struct work *work, struct error *err);
+int packed_open(struct packed *p, const struct packed_where *where,
+		const struct packed_how *how, const struct work *work,
+		struct error *err);
 void packed_close(struct packed *p);
 
 /* rank2file in directory `meta_fd` cannot be read because of *why: was it the
@@ -137,7 +139,7 @@ int packed_copy_add(struct packed_copy *c, const struct segmap *m,
 		    const struct segmap_file *f, const struct put_what *what,
 		    struct error *err);
 
-/* Copy all files, and compare sizes and checksums. */
+/* Copy all files, compare sizes and checksums, and put them in place. */
 int packed_copy_run(const struct packed_copy *c, const struct work *work,
 		    struct error *err);
 
@@ -151,13 +153,16 @@ int packed_measure(const struct packed *p, size_t file, struct error *err);
 int packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 		struct attr *out, struct error *err);
 
-/* Call fn with each existing directory that holds one of the files
+/* List, in `arena`, each existing directory that holds one of the files
  * (`only` by file; NULL: all), and each above it up to the prefix.  Of all of
  * them none may be unreadable: its attributes would be missing in a copy. */
-int packed_each_dir(const struct packed *p, const bool *only, struct par *par,
-		    int (*fn)(void *arg, const char *path,
-			      const struct attr *attr, struct error *err),
-		    void *arg, struct error *err);
+struct packed_dirs {
+	struct hidden_dir *list;
+	size_t count;
+};
+int packed_dirs(const struct packed *p, const bool *only, struct par *par,
+		struct arena *arena, struct packed_dirs *out,
+		struct error *err);
 
 /* Refuse a path at which a job cannot have a file (.scr, .scrconf):
  * ERROR_UNSAFE. */

@@ -224,63 +224,34 @@ packed_refuse_incomplete(const struct packed *p, struct error *err)
 
 /* Packing leaves the directories of files in place, but changes their times
  * when it removes the files: the previous times are recorded (hidden.h). */
-struct dir {
-	const char *path;
-	bool is; /* a directory, with these attributes */
-	struct attr attr;
-};
-
 struct dirs {
-	int rootfd;
+	const struct packed *p;
 	bool may_miss;
-	const struct hidden *hidden;
-	struct arena *arena;
-	struct map *known;
-	struct dir *list;
+	struct hidden_dir *list; /* path NULL: not a directory */
 	size_t count, cap;
 };
-
-/* Add the directory given by the first `len` bytes of `path`, and those above
- * it. */
-static int
-add(struct dirs *d, const char *path, size_t len, struct error *err)
-{
-	while (len > 0) {
-		const char *dir = arena_strndup(d->arena, path, len);
-
-		if (dir != NULL && map_get(d->known, dir) != MAP_NONE)
-			return 0;
-		if (dir == NULL || !MEM_ROOM(d->list, d->count, d->cap) ||
-		    map_put(d->known, dir, 0) < 0)
-			return error_no_memory(err);
-		d->list[d->count++] = (struct dir){ .path = dir };
-		while (len > 0 && path[len - 1] != '/')
-			len--;
-		len -= len > 0;
-	}
-	return 0;
-}
 
 static int
 look(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct dirs *d = arg;
-	struct dir *at = &d->list[i];
-	const struct attr *was = NULL;
+	struct hidden_dir *at = &d->list[i];
+	const struct attr *was = hidden_dir(&d->p->hidden, at->path);
 	struct error why = ERROR_INIT;
 	struct stat st;
+	const bool is =
+		path_stat_beneath(d->p->file_fd, at->path, &st, &why) == 0 &&
+		S_ISDIR(st.st_mode);
 
 	(void)worker;
-	at->is = path_stat_beneath(d->rootfd, at->path, &st, &why) == 0 &&
-		 S_ISDIR(st.st_mode);
 	if (!d->may_miss && why.errnum != ENOTDIR &&
 	    (why.kind == ERROR_SYSTEM || why.kind == ERROR_NOMEM))
 		return error_pass(err, &why);
-	if (!at->is)
-		return 0;
-	attr_from_stat(&at->attr, &st);
-	was = hidden_dir(d->hidden, at->path);
-	if (was != NULL && was->has_times) {
+	if (is)
+		attr_from_stat(&at->attr, &st);
+	else
+		at->path = NULL;
+	if (is && was != NULL && was->has_times) {
 		at->attr.atime = was->atime;
 		at->attr.mtime = was->mtime;
 	}
@@ -288,22 +259,16 @@ look(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 int
-packed_each_dir(const struct packed *p, const bool *only, struct par *par,
-		int (*fn)(void *arg, const char *path, const struct attr *attr,
-			  struct error *err),
-		void *arg, struct error *err)
+packed_dirs(const struct packed *p, const bool *only, struct par *par,
+	    struct arena *arena, struct packed_dirs *out, struct error *err)
 {
-	struct dirs d = {
-		.rootfd = p->file_fd,
-		.may_miss = only != NULL,
-		.hidden = &p->hidden,
-		.arena = arena_new(),
-		.known = map_new(),
-	};
+	struct dirs d = { .p = p, .may_miss = only != NULL };
+	struct map *known = map_new();
 	const char *last = "";
 	size_t last_len = 0;
-	int rc = d.arena == NULL || d.known == NULL ? error_no_memory(err) : 0;
+	int rc = known == NULL ? error_no_memory(err) : 0;
 
+	*out = (struct packed_dirs){ .count = 0 };
 	for (size_t i = 0; i < p->map.nfiles && rc == 0; i++) {
 		const char *path = p->map.files[i].path;
 		size_t len = (size_t)(path_base(path) - path);
@@ -312,17 +277,35 @@ packed_each_dir(const struct packed *p, const bool *only, struct par *par,
 		if ((only != NULL && !only[i]) ||
 		    (len == last_len && memcmp(path, last, len) == 0))
 			continue;
-		rc = add(&d, path, len, err);
 		last = path;
 		last_len = len;
+		/* It, and those above it. */
+		while (len > 0 && rc == 0) {
+			const char *dir = arena_strndup(arena, path, len);
+
+			if (dir != NULL && map_get(known, dir) != MAP_NONE)
+				break;
+			if (dir == NULL || !MEM_ROOM(d.list, d.count, d.cap) ||
+			    map_put(known, dir, 0) < 0)
+				rc = error_no_memory(err);
+			else
+				d.list[d.count++] =
+					(struct hidden_dir){ .path = dir };
+			while (len > 0 && path[len - 1] != '/')
+				len--;
+			len -= len > 0;
+		}
 	}
 	if (rc == 0)
 		rc = par_for(par, d.count, 0, look, &d, err);
+	if (rc == 0)
+		out->list = arena_alloc(arena, d.count + 1, sizeof(*out->list));
+	if (rc == 0 && out->list == NULL)
+		rc = error_no_memory(err);
 	for (size_t i = 0; i < d.count && rc == 0; i++)
-		if (d.list[i].is)
-			rc = fn(arg, d.list[i].path, &d.list[i].attr, err);
+		if (d.list[i].path != NULL)
+			out->list[out->count++] = d.list[i];
 	mem_free(d.list);
-	map_free(d.known);
-	arena_free(d.arena);
+	map_free(known);
 	return rc;
 }

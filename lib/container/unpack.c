@@ -27,7 +27,7 @@
 #include "work.h"
 
 struct unpacking {
-	struct packing w; /* w.hidden: existing directories of the files */
+	struct packing w;
 	struct put *put;
 	struct packed_copy copy;
 	bool *wanted, *meta_wanted; /* by file of a map: is written */
@@ -173,6 +173,7 @@ work(struct unpacking *u, struct error *err)
 	struct packing *w = &u->w;
 	const struct packed *p = w->p;
 	const struct hidden *h = &p->hidden;
+	struct packed_dirs dirs = { .count = 0 };
 	size_t *order = NULL;
 
 	(void)packed_copy_init(&u->copy, p->map.nfiles + h->map.nfiles,
@@ -196,14 +197,11 @@ work(struct unpacking *u, struct error *err)
 	 * as it was. */
 	for (size_t i = 0; i < h->ndirs; i++)
 		put_dir(u->put, p->file_fd, h->dirs[i].path, &h->dirs[i].attr);
-	if (h->ndirs > 0) {
-		(void)hidden_init(&w->hidden, NULL);
-		if (pack_list_dirs(w, err) < 0)
-			return -1;
-	}
-	if (put_new_dirs(u->put, err) < 0 ||
-	    packed_copy_run(&u->copy, w->po->work, err) < 0 ||
-	    put_commit(u->put, err) < 0)
+	if (h->ndirs > 0 &&
+	    packed_dirs(p, NULL, work_waiting(w->po->work, p->file_fd),
+			w->arena, &dirs, err) < 0)
+		return -1;
+	if (packed_copy_run(&u->copy, w->po->work, err) < 0)
 		return -1;
 	/* Sort the files of each rank by place, so that they can be packed
 	 * again in the same order; SCR 1.1.8 lists them in any order. */
@@ -219,11 +217,10 @@ work(struct unpacking *u, struct error *err)
 	    sweep(u, err) < 0)
 		return -1;
 	/* A failure is ignored, because all files are in place. */
-	for (size_t i = 0; i < w->hidden.ndirs; i++) {
-		const struct attr *a = &w->hidden.dirs[i].attr;
+	for (size_t i = 0; i < dirs.count; i++) {
+		const struct attr *a = &dirs.list[i].attr;
 		const struct timespec times[] = { a->atime, a->mtime };
-		int fd =
-			path_open_dir(p->file_fd, w->hidden.dirs[i].path, NULL);
+		int fd = path_open_dir(p->file_fd, dirs.list[i].path, NULL);
 
 		if (fd >= 0)
 			(void)futimens(fd, times);

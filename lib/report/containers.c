@@ -91,7 +91,7 @@ containers_open(struct catalogue *c, const char *word,
 	const struct segmap *const maps[2] = { &k->packed.map, red };
 	struct redset_name name;
 
-	if (catalogue_packed_open(c, word, false, o, &k->packed, err) < 0) {
+	if (catalogue_packed_open(c, word, NULL, o, &k->packed, err) < 0) {
 		mem_free(k);
 		return NULL;
 	}

@@ -549,7 +549,7 @@ rebuild_finish(const struct plan *p, const struct work *work, struct error *err)
 	if (!p->packed)
 		return 0;
 	/* The caller has locked the dataset. */
-	if (packed_open(&packed, &where, false, work, err) < 0)
+	if (packed_open(&packed, &where, NULL, work, err) < 0)
 		return -1;
 	rc = pack_forget_replaced(&packed, work, err);
 	packed_close(&packed);

@@ -387,6 +387,7 @@ try_pack(struct scavenge *s, int64_t id, int64_t restart)
 	};
 	struct error why = ERROR_INIT;
 	struct pack_result r;
+	const struct packed_how how = { .lock = true };
 	struct packed p;
 	int rc = -1;
 
@@ -397,7 +398,7 @@ try_pack(struct scavenge *s, int64_t id, int64_t restart)
 			    id);
 		return;
 	}
-	if (catalogue_packed_open(s->prefix, word_id_str(id), true,
+	if (catalogue_packed_open(s->prefix, word_id_str(id), &how,
 				  s->o->catalogue, &p, &why) == 0) {
 		rc = pack(&p, &po, &r, &why);
 		packed_close(&p);
