@@ -418,7 +418,7 @@ build(struct build *b, int64_t id, struct error *err)
 		return -1;
 	/* A lost dataset is not built, whatever its other files contain. */
 	if (b->o->checksums && plan_data_status(b->plan) != STATUS_LOST &&
-	    plan_sums_compare(b->plan, b->sums, true, &b->o->work, err) < 0)
+	    plan_sums_compare(b->plan, b->sums, &b->o->work, err) < 0)
 		return -1;
 	b->out->map = catalogue_map_flaw(b->plan, b->out->map_flaw,
 					 sizeof(b->out->map_flaw));

@@ -18,7 +18,6 @@
 #include "meta/index.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
-#include "rescue/plan_sums.h"
 #include "rescue/rebuild.h"
 #include "str.h"
 
@@ -240,18 +239,9 @@ by_plan(struct verify *v, struct plan *p, struct error *err)
 {
 	struct deep_result r = { .nfindings = 0 };
 	struct error why = ERROR_INIT;
-	struct plan_sum *sums = NULL;
 	int rc = 0;
 
-	/* Compare the checksums in rank2file; the plan compared those in
-	 * filemaps. */
-	if (v->o->checksums) {
-		sums = plan_sums(p, err);
-		rc = sums == NULL ? -1
-				  : plan_sums_compare(p, sums, false,
-						      &v->o->work, err);
-		mem_free(sums);
-	}
+	/* The plan has compared them. */
 	for (size_t i = 0; v->o->checksums && rc == 0 && i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 

@@ -60,13 +60,6 @@ plan_sums(struct plan *p, struct error *err)
 
 /* --- Read files --- */
 
-static void
-note(struct plan_sum *sum, uint32_t crc)
-{
-	sum->known = true;
-	sum->crc = crc;
-}
-
 int
 plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
 	       const struct work *work, struct error *err)
@@ -90,19 +83,21 @@ plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
 
 		if (!sums[i].wanted || f->nsegs > 0)
 			continue;
-		if (!look[i])
-			note(&sums[i], crcs[i]);
-		else if (rebuilt)
+		if (!look[i]) {
+			sums[i].known = true;
+			sums[i].crc = crcs[i];
+		} else if (rebuilt) {
 			rc = error_set(
 				err, ERROR_DAMAGED,
 				"%s: wrong checksum (rank %" PRIu32
 				"): rebuilt from redundancy: the redundancy "
 				"or the record of it is wrong",
 				str_shown(f->path), f->rank);
-		else
+		} else {
 			rc = plan_mark(p, i,
 				       f->unread ? FILE_UNREAD : FILE_WRONG_CRC,
 				       err);
+		}
 	}
 	mem_free(look);
 	mem_free(crcs);
@@ -110,7 +105,7 @@ plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
 }
 
 int
-plan_sums_compare(struct plan *p, struct plan_sum *sums, bool all,
+plan_sums_compare(struct plan *p, struct plan_sum *sums,
 		  const struct work *work, struct error *err)
 {
 	for (size_t i = 0; i < p->nfiles; i++) {
@@ -118,35 +113,29 @@ plan_sums_compare(struct plan *p, struct plan_sum *sums, bool all,
 
 		if (f->state != FILE_PRESENT || f->nsegs > 0)
 			continue;
-		sums[i].wanted = sums[i].carried || (all && !f->has_crc);
-		if (!sums[i].wanted && f->has_crc)
-			note(&sums[i], f->crc); /* compared by the plan */
+		sums[i].wanted = sums[i].carried || !f->has_crc;
+		if (!sums[i].wanted) { /* compared by the plan */
+			sums[i].known = true;
+			sums[i].crc = f->crc;
+		}
 	}
 	return plan_sums_read(p, sums, false, work, err);
 }
 
 /* --- Checksums of copied files --- */
 
-struct taking {
-	struct plan *p;
-	struct plan_sum *sums;
-	struct pathcache *files; /* stat cache of the prefix */
-	size_t records;		 /* read so far */
-	struct arena *arena;	 /* reset for each rank */
-};
-
+/* `files`: stat cache of the prefix. */
 static void
-take_file(struct taking *t, size_t at, const struct copied_file *c)
+take_file(struct plan_file *f, struct plan_sum *sum, struct pathcache *files,
+	  const struct copied_file *c)
 {
-	struct plan_file *f = &t->p->files[at];
-	struct plan_sum *sum = &t->sums[at];
 	struct stat st;
 
 	if (f->state != FILE_PRESENT || f->nsegs > 0 || sum->known ||
 	    f->attr.size != c->size || (f->has_crc && f->crc != c->crc))
 		return;
 	/* Is the file unchanged since it was copied? */
-	if (pathcache_stat(t->files, c->path, &st, NULL) < 0 ||
+	if (pathcache_stat(files, c->path, &st, NULL) < 0 ||
 	    (uint64_t)st.st_size != c->size ||
 	    st.st_mtim.tv_sec != c->mtime.tv_sec ||
 	    st.st_mtim.tv_nsec != c->mtime.tv_nsec)
@@ -157,41 +146,26 @@ take_file(struct taking *t, size_t at, const struct copied_file *c)
 	f->has_crc = true;
 }
 
-/* Ignore unreadable records: the data will be read again instead. */
-static int
-take_record(void *arg, const char *name, struct error *err)
+/* Take what a record says of the files of rank `r`. */
+static void
+take_record(struct plan *p, const struct plan_rank *r, struct plan_sum *sums,
+	    struct pathcache *files, const struct copied *c)
 {
-	struct taking *t = arg;
-	int64_t rank = copied_name_rank(name);
-	const struct plan_rank *r = NULL;
-	struct error why = ERROR_INIT;
-	struct kvtree *tree = NULL;
-	struct copied c;
+	/* Find the record of each file.  Both lists usually have the same
+	 * order, so continue the search after the last match. */
+	for (size_t i = r->first_file, k = 0; i < r->first_file + r->nfiles;
+	     i++) {
+		const char *path = p->files[i].path;
+		size_t tries = path != NULL ? 0 : c->nfiles;
 
-	if (rank < 0 || rank >= t->p->nranks || !t->p->ranks[rank].map_known)
-		return 0;
-	r = &t->p->ranks[rank];
-	arena_reset(t->arena);
-	tree = kvtree_read_file(t->p->places[0].meta_fd, name, &why);
-	if (tree != NULL && copied_read(tree, t->arena, &c, &why) == 0) {
-		t->records++;
-		/* Find the record of each file.  Both lists usually have the
-		 * same order, so continue the search after the last match. */
-		for (size_t i = 0, k = 0; i < r->nfiles; i++) {
-			const char *path = t->p->files[r->first_file + i].path;
-			size_t tries = path != NULL ? 0 : c.nfiles;
-
-			while (tries < c.nfiles &&
-			       strcmp(c.files[k].path, path) != 0) {
-				k = (k + 1) % c.nfiles;
-				tries++;
-			}
-			if (tries < c.nfiles)
-				take_file(t, r->first_file + i, &c.files[k]);
+		while (tries < c->nfiles &&
+		       strcmp(c->files[k].path, path) != 0) {
+			k = (k + 1) % c->nfiles;
+			tries++;
 		}
+		if (tries < c->nfiles)
+			take_file(&p->files[i], &sums[i], files, &c->files[k]);
 	}
-	kvtree_free(tree);
-	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
 }
 
 /*
@@ -201,32 +175,25 @@ take_record(void *arg, const char *name, struct error *err)
  * recorded time, which every copy gets.
  */
 static int
-doubt_others(struct taking *t, struct error *err)
+doubt_others(struct plan *p, struct pathcache *files, struct error *err)
 {
 	struct stat st;
 
-	for (int64_t i = 0; i < t->p->nranks; i++) {
-		const struct plan_rank *r = &t->p->ranks[i];
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
 
-		if (r->map.fate == FATE_KEEP)
+		if (p->ranks[f->rank].map.fate == FATE_KEEP ||
+		    f->state != FILE_PRESENT || f->nsegs > 0 || f->path == NULL)
 			continue;
-		for (size_t k = 0; k < r->nfiles; k++) {
-			const size_t at = r->first_file + k;
-			const struct plan_file *f = &t->p->files[at];
-
-			if (f->state != FILE_PRESENT || f->nsegs > 0 ||
-			    f->path == NULL)
-				continue;
-			/* Some file systems keep seconds or microseconds. */
-			if ((!f->attr.has_times ||
-			     pathcache_stat(t->files, f->path, &st, NULL) < 0 ||
-			     st.st_mtim.tv_sec != f->attr.mtime.tv_sec ||
-			     (st.st_mtim.tv_nsec != 0 &&
-			      st.st_mtim.tv_nsec / 1000 !=
-				      f->attr.mtime.tv_nsec / 1000)) &&
-			    plan_mark(t->p, at, FILE_WRONG_CRC, err) < 0)
-				return -1;
-		}
+		/* Some file systems keep seconds or microseconds. */
+		if ((!f->attr.has_times ||
+		     pathcache_stat(files, f->path, &st, NULL) < 0 ||
+		     st.st_mtim.tv_sec != f->attr.mtime.tv_sec ||
+		     (st.st_mtim.tv_nsec != 0 &&
+		      st.st_mtim.tv_nsec / 1000 !=
+			      f->attr.mtime.tv_nsec / 1000)) &&
+		    plan_mark(p, i, FILE_WRONG_CRC, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -234,23 +201,44 @@ doubt_others(struct taking *t, struct error *err)
 int
 plan_sums_copied(struct plan *p, struct plan_sum *sums, struct error *err)
 {
-	struct taking t = {
-		.p = p,
-		.sums = sums,
-		.files = pathcache_new(p->places[0].root_fd),
-		.arena = arena_new(),
-	};
+	const int meta_fd = p->places[0].meta_fd;
+	struct pathcache *files = pathcache_new(p->places[0].root_fd);
+	struct arena *arena = arena_new(); /* reset for each rank */
+	const char *name = NULL;
+	size_t records = 0;
+	struct dir_walk w;
 	int rc = -1;
 
-	if (t.files == NULL || t.arena == NULL)
+	if (files == NULL || arena == NULL) {
 		error_no_memory(err);
-	else
-		rc = dir_each(p->places[0].meta_fd, dataset_dir_str(p->id),
-			      take_record, &t, err);
-	if (rc == 0 && t.records > 0)
-		rc = doubt_others(&t, err);
-	pathcache_free(t.files);
-	arena_free(t.arena);
+		goto out;
+	}
+	rc = dir_walk(&w, meta_fd, dataset_dir_str(p->id), err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		const int64_t rank = copied_name_rank(name);
+		struct error why = ERROR_INIT;
+		struct kvtree *t = NULL;
+		struct copied c;
+
+		if (rank < 0 || rank >= p->nranks || !p->ranks[rank].map_known)
+			continue;
+		/* Of an unreadable record the data will be read again. */
+		arena_reset(arena);
+		t = kvtree_read_file(meta_fd, name, &why);
+		if (t != NULL && copied_read(t, arena, &c, &why) == 0) {
+			records++;
+			take_record(p, &p->ranks[rank], sums, files, &c);
+		}
+		kvtree_free(t);
+		if (why.kind == ERROR_NOMEM)
+			rc = error_no_memory(err);
+	}
+	rc = dir_done(&w, rc, err);
+	if (rc == 0 && records > 0)
+		rc = doubt_others(p, files, err);
+out:
+	pathcache_free(files);
+	arena_free(arena);
 	return rc;
 }
 

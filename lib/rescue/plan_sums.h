@@ -46,9 +46,9 @@ void plan_sums_forget(struct plan *p, size_t file, struct plan_sum *sum);
 int plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
 		   const struct work *work, struct error *err);
 
-/* Read the present files with a known checksum, to compare it; with `all`, also
- * files without one.  The plan has compared the checksums in the filemaps. */
-int plan_sums_compare(struct plan *p, struct plan_sum *sums, bool all,
+/* Read the present files whose checksum the plan has not compared: of those
+ * without one it becomes known. */
+int plan_sums_compare(struct plan *p, struct plan_sum *sums,
 		      const struct work *work, struct error *err);
 
 /* Is the checksum of each file known that is present and not packed?
