@@ -56,6 +56,17 @@ enum pack_spare pack_judge(const struct packing *w, const struct segmap *m);
  * red_stats. */
 int pack_hidden_list(struct packing *w, uint64_t size, struct error *err);
 
+/* Writes containers.  Only users who may access all files may access the
+ * containers; the owner is that of all files, if it is the same. */
+struct pack_writer {
+	int root_fd;	  /* names of containers are relative to it */
+	struct attr attr; /* of each container */
+	bool confirm;	  /* read it again, and compare */
+	struct arena *arena;
+	const struct work *work;
+};
+struct pack_writer pack_writer(const struct packing *w);
+
 /* Some containers of a map, and the string of bytes that they get. */
 struct pack_batch {
 	struct segmap *map;
@@ -65,12 +76,10 @@ struct pack_batch {
 	struct stripe_sum *files; /* of all files of the map: extended */
 };
 
-/*
- * Write the containers of a batch, compare the checksums of the files that are
- * complete now, and record those of the containers.  Unless originals are kept,
- * read the containers again.
- */
-int pack_fill(struct packing *w, const struct pack_batch *b, struct error *err);
+/* Write the containers of a batch, compare the checksums of the files that are
+ * complete now, and record those of the containers. */
+int pack_fill(const struct pack_writer *w, const struct pack_batch *b,
+	      struct error *err);
 
 /* The checksums of the files of `m`, all empty; to be freed by mem_free(). */
 struct stripe_sum *pack_file_sums(const struct segmap *m, struct error *err);

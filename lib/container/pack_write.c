@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_write.c - write containers, and read them again.
+ * pack_write.c - the range writers: fill containers with bytes from anywhere, as
+ * a layout (segmap_cut()) says, and read them again.
  */
 #include <unistd.h>
 
@@ -13,30 +14,19 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
-/* Direct the parts of `to` to new files, for put_commit() and put_free().  Only
- * users who may access all files may access the containers; the owner is that
- * of all files, if it is the same.  NULL: failed. */
-static struct put *
-put_containers(const struct packing *w, struct stripe *to, struct error *err)
+struct pack_writer
+pack_writer(const struct packing *w)
 {
-	const struct put_options how = {
-		.par = work_waiting(w->po->work, w->p->root_fd),
+	const struct segmap *const maps[] = { &w->map, &w->hidden.map };
+	struct pack_writer to = {
+		.root_fd = w->p->root_fd,
+		.attr = { .mode = 0666 },
+		.confirm = !w->po->keep,
+		.arena = w->arena,
 		.work = w->po->work,
 	};
-	const struct segmap *const maps[] = { &w->map, &w->hidden.map };
-	struct put *put = put_new(&how, err);
-	struct attr *a = arena_alloc(w->arena, 1, sizeof(*a));
-	struct put_what what = {
-		.dirfd = w->p->root_fd,
-		.attr = a,
-		.reread = true,
-	};
+	struct attr *a = &to.attr;
 
-	if (put == NULL || a == NULL) {
-		put_free(put);
-		return error_no_memory_null(err);
-	}
-	a->mode = 0666;
 	for (size_t i = 0; i < maps[0]->nfiles + maps[1]->nfiles; i++) {
 		const size_t n = maps[0]->nfiles;
 		const struct attr *f = i < n ? &maps[0]->files[i].attr
@@ -56,44 +46,40 @@ put_containers(const struct packing *w, struct stripe *to, struct error *err)
 			a->gid = getegid();
 	}
 	a->mode = (a->mode & 0666) | 0600;
-	for (size_t i = 0; i < to->nparts; i++) {
-		what.path = to->parts[i].path;
-		what.size = to->parts[i].len;
-		to->parts[i].put = put_add(put, &what, err);
-		if (to->parts[i].put == NULL) {
-			put_free(put);
-			return NULL;
-		}
-	}
-	return put;
+	return to;
 }
 
-/* Set the sums of the containers to empty ones. */
-static void
-reset_sums(const struct pack_batch *b, struct stripe_sum *sums)
-{
-	for (size_t i = b->first; i < b->end; i++)
-		sums[i] = (struct stripe_sum){
-			.size = b->map->containers[i].size,
-		};
-}
-
-/* Write the containers, compare the checksums of the files whose bytes have all
- * been read, and record those of the containers. */
+/* Write the containers, whose parts in `to` become those of new files, compare
+ * the checksums of the files whose bytes have all been read, and record those
+ * of the containers. */
 static int
-write_batch(struct packing *w, const struct pack_batch *b, struct stripe *to,
-	    struct stripe_sum *sums, struct error *err)
+write_batch(const struct pack_writer *w, const struct pack_batch *b,
+	    struct stripe *to, struct stripe_sum *sums, struct error *err)
 {
+	const struct put_options how = {
+		.par = work_waiting(w->work, w->root_fd),
+		.work = w->work,
+	};
 	const struct transfer_options t = {
-		.work = w->po->work,
+		.work = w->work,
 		.begin = b->begin,
 		.sums = b->files,
 		.sums_to = sums,
 	};
-	struct put *put = put_containers(w, to, err);
+	struct put_what what = {
+		.dirfd = w->root_fd,
+		.attr = &w->attr,
+		.reread = true,
+	};
+	struct put *put = put_new(&how, err);
 	int rc = put == NULL ? -1 : 0;
 
-	reset_sums(b, sums);
+	for (size_t i = 0; i < to->nparts && rc == 0; i++) {
+		what.path = to->parts[i].path;
+		what.size = to->parts[i].len;
+		to->parts[i].put = put_add(put, &what, err);
+		rc = to->parts[i].put == NULL ? -1 : 0;
+	}
 	if (rc == 0)
 		rc = transfer(&b->from, to, b->len, &t, err);
 	for (size_t i = 0; i < b->map->nfiles && rc == 0; i++) {
@@ -109,18 +95,23 @@ write_batch(struct packing *w, const struct pack_batch *b, struct stripe *to,
 		b->map->containers[i].has_crc = true;
 		b->map->containers[i].crc = sums[i].crc;
 		to->parts[i - b->first].put = NULL;
+		/* For the next look at it. */
+		sums[i] = (struct stripe_sum){
+			.size = b->map->containers[i].size,
+		};
 	}
 	put_free(put);
 	return rc;
 }
 
 int
-pack_fill(struct packing *w, const struct pack_batch *b, struct error *err)
+pack_fill(const struct pack_writer *w, const struct pack_batch *b,
+	  struct error *err)
 {
 	struct stripe_sum *sums =
 		mem_calloc(b->map->ncontainers + 1, sizeof(*sums));
 	const struct transfer_options again = {
-		.work = w->po->work,
+		.work = w->work,
 		.begin = b->begin,
 		.sums = sums,
 	};
@@ -133,10 +124,11 @@ pack_fill(struct packing *w, const struct pack_batch *b, struct error *err)
 		return error_no_memory(err);
 	if (stripe_room(&ctrs, w->arena, b->end - b->first, err) == 0) {
 		for (size_t i = b->first; i < b->end; i++) {
+			sums[i].size = c[i].size;
 			ctrs.parts[ctrs.nparts++] = (struct stripe_part){
 				.start = at,
 				.len = c[i].size,
-				.dirfd = w->p->root_fd,
+				.dirfd = w->root_fd,
 				.path = c[i].name,
 				.sum = i,
 			};
@@ -144,21 +136,16 @@ pack_fill(struct packing *w, const struct pack_batch *b, struct error *err)
 		}
 		rc = write_batch(w, b, &ctrs, sums, err);
 	}
-	/* Read the containers again, and compare their checksums.  If the
-	 * originals are kept, a wrong container does no harm. */
-	if (rc == 0 && !w->po->keep) {
-		reset_sums(b, sums);
+	/* If the originals are kept, a wrong container does no harm. */
+	if (rc == 0 && w->confirm)
 		rc = transfer(&ctrs, NULL, b->len, &again, err);
-		for (size_t i = b->first; rc == 0 && i < b->end; i++)
-			if (sums[i].seen != c[i].size ||
-			    sums[i].crc != c[i].crc)
-				rc = error_set(
-					err, ERROR_CORRUPT,
-					"%s: the data read again differ from "
-					"the data written; the originals are "
-					"unchanged",
-					c[i].name);
-	}
+	for (size_t i = b->first; rc == 0 && w->confirm && i < b->end; i++)
+		if (sums[i].seen != c[i].size || sums[i].crc != c[i].crc)
+			rc = error_set(err, ERROR_CORRUPT,
+				       "%s: the data read again differ from "
+				       "the data written; the originals are "
+				       "unchanged",
+				       c[i].name);
 	mem_free(sums);
 	return rc;
 }
@@ -184,6 +171,7 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 		.len = m->bytes,
 		.files = pack_file_sums(m, err),
 	};
+	const struct pack_writer to = pack_writer(w);
 	int rc = -1;
 
 	/* Before the originals are deleted, the containers are read again. */
@@ -201,7 +189,7 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 				.path = m->files[i].path,
 				.sum = i,
 			};
-	rc = pack_fill(w, &b, err);
+	rc = pack_fill(&to, &b, err);
 	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
 		m->files[i].has_crc = true;
 		m->files[i].crc = b.files[i].crc;

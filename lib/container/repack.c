@@ -135,6 +135,7 @@ static int
 move_all(struct repacking *r, struct error *err)
 {
 	struct packing *w = &r->w;
+	const struct pack_writer to = pack_writer(w);
 	const struct segmap *next = &r->next;
 	struct pack_batch b = {
 		.map = &r->next,
@@ -152,7 +153,7 @@ move_all(struct repacking *r, struct error *err)
 			b.len += next->containers[b.end].size;
 		if (room_check(w->p->root_fd, b.len, "the next containers",
 			       err) < 0 ||
-		    pack_fill(w, &b, err) < 0)
+		    pack_fill(&to, &b, err) < 0)
 			return -1;
 		r->moved += b.len;
 		/* Put the map in place, and remove containers that it does not
@@ -169,10 +170,10 @@ move_all(struct repacking *r, struct error *err)
 			const uint64_t end = p->start + p->len;
 			const uint64_t from =
 				p->start > b.begin ? p->start : b.begin;
-			const uint64_t to = end < r->moved ? end : r->moved;
+			const uint64_t till = end < r->moved ? end : r->moved;
 			int fd = -1;
 
-			if (from < to)
+			if (from < till)
 				fd = path_open_beneath(p->dirfd, p->path,
 						       O_WRONLY, 0, NULL);
 			if (fd < 0)
@@ -180,7 +181,7 @@ move_all(struct repacking *r, struct error *err)
 			(void)fallocate(
 				fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				(off_t)(p->off + (from - p->start)),
-				(off_t)(to - from));
+				(off_t)(till - from));
 			close(fd);
 		}
 	}
