@@ -105,13 +105,10 @@ int pack_sweep(const struct packed *p, const struct segmap *data,
  * list. */
 int pack_sweep_parts(const struct packed *p, struct error *err);
 
-/* Does the file at the path of `file` have the packed contents? */
-int pack_compare(const struct packed *p, size_t file, const struct work *work,
-		 bool *same, struct error *err);
-
-/* pack_compare() for a packed file of the metadata directory. */
-int pack_compare_hidden(const struct packed *p, const struct segmap_file *f,
-			const struct work *work, bool *same, struct error *err);
+/* Does the file at the path of `file` have the packed contents?  `meta`: it is
+ * one of the metadata directory. */
+int pack_compare(const struct packed *p, bool meta, size_t file,
+		 const struct work *work, bool *same, struct error *err);
 
 /* Describe what stat shows to be wrong with a container; "": nothing.  -1: stat
  * failed. */

@@ -327,12 +327,15 @@ remove_originals(struct packing *w, struct error *err)
 
 /* --- All steps --- */
 
-/* Remove metadata files that are equal to their packed contents. */
+/* Remove metadata files that are equal to their packed contents, and originals
+ * with the same bytes and times as packed. */
 static int
-sweep_hidden(struct packing *w, struct error *err)
+sweep_originals(struct packing *w, struct error *err)
 {
 	const struct packed *p = w->p;
 
+	if (find_shared(w, &p->map, err) < 0)
+		return -1;
 	for (size_t i = 0; i < p->hidden.map.nfiles; i++) {
 		const struct segmap_file *f = &p->hidden.map.files[i];
 		bool same = false;
@@ -343,9 +346,29 @@ sweep_hidden(struct packing *w, struct error *err)
 		    !S_ISREG(st.st_mode) ||
 		    (uint64_t)st.st_size != f->attr.size)
 			continue;
-		if (pack_compare_hidden(p, f, w->po->work, &same, err) < 0)
+		if (pack_compare(p, true, i, w->po->work, &same, err) < 0)
 			return -1;
 		if (same && remove_original(w, w->meta, f->path, &st, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < p->map.nfiles; i++) {
+		const struct segmap_file *f = &p->map.files[i];
+		const struct attr *a = &f->attr;
+		struct stat st;
+		bool same = false;
+
+		if (f->nsegs == 0 || w->shared[i] || !a->has_times ||
+		    pathcache_absent(w->parents, f->path) ||
+		    pathcache_stat(w->parents, f->path, &st, NULL) < 0)
+			continue;
+		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
+		    st.st_mtim.tv_sec == a->mtime.tv_sec &&
+		    st.st_mtim.tv_nsec == a->mtime.tv_nsec &&
+		    pack_compare(p, false, i, w->po->work, &same, err) < 0)
+			return -1;
+		if (!same)
+			w->left++;
+		else if (remove_original(w, w->parents, f->path, &st, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -371,44 +394,21 @@ sweep_temps(const struct packing *w, struct error *err)
 	return rc;
 }
 
-/* Remove leftovers of an interrupted run, and (not with --keep) originals with
- * the same bytes and times as packed. */
+/* Remove leftovers of an interrupted run, and (not with --keep) originals. */
 static int
 sweep_leftovers(struct packing *w, struct error *err)
 {
 	const bool dry = w->po->work->dry_run;
 	struct packed *p = w->p;
 
-	w->out->done_before = true;
 	if (packed_refuse_incomplete(p, err) < 0 ||
 	    (!dry && pack_forget_replaced(p, w->po->work, err) < 0) ||
 	    pack_sweep(p, &p->map, &p->hidden.map, dry, &w->out->removed, err) <
 		    0 ||
-	    (!dry && (pack_sweep_parts(p, err) < 0 || sweep_temps(w, err) < 0)))
+	    (!dry &&
+	     (pack_sweep_parts(p, err) < 0 || sweep_temps(w, err) < 0)) ||
+	    (!w->po->keep && sweep_originals(w, err) < 0))
 		return -1;
-	if (!w->po->keep &&
-	    (sweep_hidden(w, err) < 0 || find_shared(w, &p->map, err) < 0))
-		return -1;
-	for (size_t i = 0; !w->po->keep && i < p->map.nfiles; i++) {
-		const struct segmap_file *f = &p->map.files[i];
-		const struct attr *a = &f->attr;
-		struct stat st;
-		bool same = false;
-
-		if (f->nsegs == 0 || w->shared[i] || !a->has_times ||
-		    pathcache_absent(w->parents, f->path) ||
-		    pathcache_stat(w->parents, f->path, &st, NULL) < 0)
-			continue;
-		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
-		    st.st_mtim.tv_sec == a->mtime.tv_sec &&
-		    st.st_mtim.tv_nsec == a->mtime.tv_nsec &&
-		    pack_compare(p, i, w->po->work, &same, err) < 0)
-			return -1;
-		if (!same)
-			w->left++;
-		else if (remove_original(w, w->parents, f->path, &st, err) < 0)
-			return -1;
-	}
 	/* Write the map again if a file of it is damaged, or has no second
 	 * copy.  Last, because the parts listed in p->r2f are removed. */
 	if (dry || (p->flaw == NULL && packed_has_copy(p)))

@@ -57,41 +57,19 @@ pack_old_open(struct packed *q, const struct packed *p, struct error *err)
 	return 0;
 }
 
-/* The descriptor is written as SCR 1.1.8 does: complete, without the flags. */
-static int
-write_summary(const struct packed *q, const struct packed *p, struct error *err)
-{
-	struct kvtree *to = kvtree_new(err), *desc = NULL;
-	struct summary s;
-	struct kvtree *from =
-		summary_load(p->meta_fd, SUMMARY_FILE, NULL, &s, err);
-	struct dataset d;
-	int rc = -1;
-
-	if (from == NULL || to == NULL || dataset_read(s.desc, &d, err) < 0)
-		goto out;
-	d.complete = 1;
-	desc = kvtree_put(to, "DSET", err);
-	if (desc == NULL || dataset_write(desc, &d, err) < 0)
-		goto out;
-	kvtree_remove(desc, "FLAG_CKPT");
-	kvtree_remove(desc, "FLAG_OUTPUT");
-	if (kvtree_set_u64(to, "COMPLETE", 1, err) == 0 &&
-	    kvtree_set_u64(to, "VERSION", SUMMARY_VERSION, err) == 0)
-		rc = kvtree_write_file(to, q->meta_fd, SUMMARY_FILE, err);
-out:
-	kvtree_free(to);
-	kvtree_free(from);
-	return rc;
-}
-
 int
 pack_old_finish(const struct packing *w, const struct packed *p,
 		struct error *err)
 {
 	struct put *put = put_new(&(struct put_options){ .par = NULL }, err);
 	struct put_what what = { .dirfd = w->p->root_fd };
-	int rc = put == NULL ? -1 : 0;
+	struct kvtree *to = kvtree_new(err),
+		      *desc = kvtree_put(to, "DSET", err);
+	struct summary s;
+	struct kvtree *from =
+		summary_load(p->meta_fd, SUMMARY_FILE, NULL, &s, err);
+	struct dataset d;
+	int rc = put == NULL || desc == NULL || from == NULL ? -1 : 0;
 
 	/* The empty files: without segments, they must exist as files. */
 	for (size_t i = 0; i < w->map.nfiles && rc == 0; i++) {
@@ -103,6 +81,21 @@ pack_old_finish(const struct packing *w, const struct packed *p,
 	}
 	if (rc == 0)
 		rc = put_commit(put, err);
+	/* The descriptor is written as SCR 1.1.8 does: complete, without the
+	 * flags. */
+	if (rc == 0)
+		rc = dataset_read(s.desc, &d, err);
+	d.complete = 1;
+	if (rc == 0)
+		rc = dataset_write(desc, &d, err);
+	kvtree_remove(desc, "FLAG_CKPT");
+	kvtree_remove(desc, "FLAG_OUTPUT");
+	if (rc < 0 || kvtree_set_u64(to, "COMPLETE", 1, err) < 0 ||
+	    kvtree_set_u64(to, "VERSION", SUMMARY_VERSION, err) < 0 ||
+	    kvtree_write_file(to, w->p->meta_fd, SUMMARY_FILE, err) < 0)
+		rc = -1;
 	put_free(put);
-	return rc < 0 ? -1 : write_summary(w->p, p, err);
+	kvtree_free(to);
+	kvtree_free(from);
+	return rc;
 }

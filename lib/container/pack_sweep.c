@@ -171,63 +171,44 @@ sum_of(const struct stripe *s, uint64_t len, const struct work *work,
 	return 0;
 }
 
-/* The same of the file with the path of `f`, below `dirfd`. */
-static int
-sum_file(int dirfd, const struct segmap_file *f, const struct work *work,
-	 uint32_t *crc, struct error *err)
+int
+pack_compare(const struct packed *p, bool meta, size_t file,
+	     const struct work *work, bool *same, struct error *err)
 {
+	const struct segmap *m = meta ? &p->hidden.map : &p->map;
+	const struct segmap_file *f = &m->files[file];
 	struct stripe_part part = {
 		.len = f->size,
-		.dirfd = dirfd,
+		.dirfd = meta ? p->meta_fd : p->file_fd,
 		.path = f->path,
 	};
 	const struct stripe there = { f->size > 0, &part };
-
-	return sum_of(&there, f->size, work, crc, err);
-}
-
-int
-pack_compare(const struct packed *p, size_t file, const struct work *work,
-	     bool *same, struct error *err)
-{
-	const struct segmap_file *f = &p->map.files[file];
+	struct buf is = BUF_INIT, was = BUF_INIT;
 	struct stripe packed = { 0, NULL };
 	struct arena *arena = NULL;
 	uint32_t has = 0, wants = f->crc;
-	int rc = sum_file(p->file_fd, f, work, &has, err);
+	int rc = 0;
 
+	if (f->tree != NULL) {
+		rc = io_read_file(part.dirfd, f->path, KVTREE_MAX_ENCODED, &is,
+				  err);
+		if (rc == 0)
+			rc = kvtree_encode(f->tree, &was, err);
+		*same = rc == 0 && buf_equal(&is, &was);
+		buf_free(&was);
+		buf_free(&is);
+		return rc;
+	}
+	rc = sum_of(&there, f->size, work, &has, err);
 	if (rc == 0 && !f->has_crc) {
 		arena = arena_new();
-		rc = arena == NULL
-			     ? error_no_memory(err)
-			     : packed_file(p, &p->map, f, arena, &packed, err);
+		rc = arena == NULL ? error_no_memory(err)
+				   : packed_file(p, m, f, arena, &packed, err);
 		if (rc == 0)
 			rc = sum_of(&packed, f->size, work, &wants, err);
 		arena_free(arena);
 	}
 	*same = rc == 0 && has == wants;
-	return rc;
-}
-
-int
-pack_compare_hidden(const struct packed *p, const struct segmap_file *f,
-		    const struct work *work, bool *same, struct error *err)
-{
-	struct buf there = BUF_INIT, packed = BUF_INIT;
-	uint32_t crc = 0;
-	int rc = 0;
-
-	if (f->tree == NULL) {
-		rc = sum_file(p->meta_fd, f, work, &crc, err);
-		*same = rc == 0 && f->has_crc && crc == f->crc;
-		return rc;
-	}
-	rc = io_read_file(p->meta_fd, f->path, KVTREE_MAX_ENCODED, &there, err);
-	if (rc == 0)
-		rc = kvtree_encode(f->tree, &packed, err);
-	*same = rc == 0 && buf_equal(&there, &packed);
-	buf_free(&packed);
-	buf_free(&there);
 	return rc;
 }
 
@@ -307,8 +288,8 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 			    !S_ISREG(st.st_mode))
 				continue;
 			if (!lost[at] && (uint64_t)st.st_size == f->attr.size)
-				rc = pack_compare_hidden(p, f, work, &same,
-							 err);
+				rc = pack_compare(p, true, at, work, &same,
+						  err);
 			gone[at] = !same;
 			any = any || !same;
 		}

@@ -162,6 +162,11 @@ int segmap_check(const struct segmap *m,
 		 int (*report)(void *arg, const struct segmap_finding *f),
 		 void *arg, struct error *err);
 
+/* ERROR_CORRUPT: the map, that of `name`, contradicts itself (a gap is only
+ * lost space). */
+int segmap_refuse_flaws(const struct segmap *m, const char *name,
+			struct error *err);
+
 /* Refuse a map that lists a path twice, among the files with only[i] (NULL:
  * all).  The error is of `kind`, and its sentence ends with `verdict`. */
 int segmap_refuse_twins(const struct segmap *m, const bool *only,

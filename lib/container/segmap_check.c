@@ -180,11 +180,26 @@ segmap_check(const struct segmap *m,
 	return rc;
 }
 
+/* The first flaw, but a gap. */
 static int
-take_twin(void *first, const struct segmap_finding *f)
+take_first(void *first, const struct segmap_finding *f)
 {
 	*(struct segmap_finding *)first = *f;
-	return 1;
+	return f->flaw != SEGMAP_GAP;
+}
+
+int
+segmap_refuse_flaws(const struct segmap *m, const char *name, struct error *err)
+{
+	struct segmap_finding first;
+	const int rc = segmap_check(m, take_first, &first, err);
+	char text[TEXT_MAX];
+
+	return rc > 0 ? error_set(
+				err, ERROR_CORRUPT, "%s contradicts itself: %s",
+				name,
+				segmap_flaw_text(m, &first, text, sizeof(text)))
+		      : rc;
 }
 
 int
@@ -193,7 +208,9 @@ segmap_refuse_twins(const struct segmap *m, const bool *only,
 		    struct error *err)
 {
 	struct segmap_finding first = { .file = SIZE_MAX };
-	const struct checker c = { .m = m, .report = take_twin, .arg = &first };
+	const struct checker c = { .m = m,
+				   .report = take_first,
+				   .arg = &first };
 	char text[TEXT_MAX];
 
 	if (check_twins(&c, only, err) < 0)

@@ -61,7 +61,7 @@ look(struct unpacking *u, struct error *err)
 			return -1;
 		plain = there > 0 && S_ISREG(st.st_mode);
 		if (plain && (uint64_t)st.st_size == f->size &&
-		    pack_compare(p, i, u->w.po->work, &same, err) < 0)
+		    pack_compare(p, false, i, u->w.po->work, &same, err) < 0)
 			return -1;
 		if (there > 0 && !same && !(u->w.po->force && plain))
 			return error_set(

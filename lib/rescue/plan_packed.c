@@ -36,36 +36,6 @@ plan_packed_free(struct plan_packed *k)
 	mem_free(k);
 }
 
-/* The first flaw of a map; a gap is only lost space. */
-struct map_flaw {
-	const struct segmap *map;
-	char text[ERROR_TEXT_MAX];
-};
-
-static int
-take_flaw(void *arg, const struct segmap_finding *f)
-{
-	struct map_flaw *to = arg;
-
-	if (f->flaw == SEGMAP_GAP)
-		return 0;
-	segmap_flaw_text(to->map, f, to->text, sizeof(to->text));
-	return 1;
-}
-
-/* Nothing is rebuilt into places that the map itself contradicts, such as
- * offset 2^62 of a container of 1 MB. */
-static int
-refuse_flaws(const struct segmap *m, const char *name, struct error *err)
-{
-	struct map_flaw flaw = { .map = m };
-	const int rc = segmap_check(m, take_flaw, &flaw, err);
-
-	return rc > 0 ? error_set(err, ERROR_CORRUPT,
-				  "%s contradicts itself: %s", name, flaw.text)
-		      : rc;
-}
-
 static int
 load(struct planner *w, struct plan_packed *k, struct error *err)
 {
@@ -80,10 +50,12 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 	}
 	if (!segmap_is_packed(&k->r2f))
 		return 1;
+	/* Nothing is rebuilt into places that the map itself contradicts, such
+	 * as offset 2^62 of a container of 1 MB. */
 	if (segmap_read(&k->map, &k->r2f, err) < 0 ||
-	    refuse_flaws(&k->map, "rank2file", err) < 0 ||
+	    segmap_refuse_flaws(&k->map, "rank2file", err) < 0 ||
 	    hidden_load(&k->hidden, pl->meta_fd, &k->r2f, &k->map, err) < 0 ||
-	    refuse_flaws(&k->hidden.map, "packed.N.scr", err) < 0 ||
+	    segmap_refuse_flaws(&k->hidden.map, "packed.N.scr", err) < 0 ||
 	    marks_load(&k->marks, pl->meta_fd, err) < 0 ||
 	    packed_reach(pl->meta_fd, &k->map, &k->marks, err) < 0 ||
 	    packed_reach(pl->meta_fd, &k->hidden.map, &k->marks, err) < 0)
