@@ -260,8 +260,7 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 	struct dir_walk w = { .dir = NULL };
 	struct marks marks = { .count = 0 };
 	const char *name = NULL;
-	/* By file of hidden.map: replaced; its bytes are missing. */
-	bool *gone = NULL, *lost = NULL, any = false;
+	bool *gone = NULL, any = false; /* by file of hidden.map: replaced */
 	int rc = 0;
 
 	/* Metadata that could not be read cannot be written again. */
@@ -269,10 +268,8 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 		return 0;
 	if (h->map.nfiles > 0) {
 		gone = mem_calloc(h->map.nfiles + 1, sizeof(*gone));
-		lost = mem_calloc(h->map.nfiles + 1, sizeof(*lost));
-		rc = gone == NULL || lost == NULL
-			     ? error_no_memory(err)
-			     : packed_lost_redundancy(p, lost, err);
+		rc = gone == NULL ? error_no_memory(err)
+				  : packed_reach_meta(p, err);
 		if (rc == 0)
 			rc = dir_walk(&w, p->meta_fd, p->dir, err);
 		while (rc == 0 && (name = dir_next(&w)) != NULL) {
@@ -287,7 +284,8 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 				     AT_SYMLINK_NOFOLLOW) < 0 ||
 			    !S_ISREG(st.st_mode))
 				continue;
-			if (!lost[at] && (uint64_t)st.st_size == f->attr.size)
+			if (!segmap_gone(h->map.segs + f->first, f->nsegs) &&
+			    (uint64_t)st.st_size == f->attr.size)
 				rc = pack_compare(p, true, at, work, &same,
 						  err);
 			gone[at] = !same;
@@ -310,6 +308,5 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 		rc = marks_remove(p->meta_fd, err);
 	marks_free(&marks);
 	mem_free(gone);
-	mem_free(lost);
 	return rc;
 }

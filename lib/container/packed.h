@@ -233,8 +233,8 @@ int packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 int packed_reach(int root_fd, struct segmap *m, const struct marks *marks,
 		 struct error *err);
 
-/* Set lost[i] if bytes of packed metadata file i (hidden.map) are missing. */
-int packed_lost_redundancy(struct packed *p, bool *lost, struct error *err);
+/* packed_reach() of the packed metadata files. */
+int packed_reach_meta(struct packed *p, struct error *err);
 
 /* Refuse to start reading files only[i] of `m` if a container is missing, lacks
  * some of their bytes, or cannot be opened: ERROR_DAMAGED with its remedy, or

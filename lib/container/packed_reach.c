@@ -119,21 +119,14 @@ packed_reach(int root_fd, struct segmap *m, const struct marks *marks,
 }
 
 int
-packed_lost_redundancy(struct packed *p, bool *lost, struct error *err)
+packed_reach_meta(struct packed *p, struct error *err)
 {
-	struct segmap *m = &p->hidden.map;
 	struct marks marks = { .count = 0 };
 	int rc = p->layout == 3 ? marks_load(&marks, p->meta_fd, err) : 0;
 
-	if (rc == 0 && packed_reach(p->root_fd, m, &marks, err) < 0)
+	if (rc == 0 &&
+	    packed_reach(p->root_fd, &p->hidden.map, &marks, err) < 0)
 		rc = error_wrap(err, "%s", p->root);
-	for (size_t i = 0; i < m->nfiles && rc == 0; i++) {
-		const struct segmap_file *f = &m->files[i];
-
-		lost[i] = false;
-		for (size_t k = f->first; k < f->first + f->nsegs; k++)
-			lost[i] = lost[i] || m->segs[k].gone;
-	}
 	marks_free(&marks);
 	return rc;
 }

@@ -47,6 +47,15 @@ segmap_is_container(const char *name)
 		       0;
 }
 
+bool
+segmap_gone(const struct segment *segs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (segs[i].gone)
+			return true;
+	return false;
+}
+
 uint64_t
 segmap_number(const char *name)
 {

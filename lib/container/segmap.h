@@ -185,6 +185,9 @@ const char *segmap_sum_text(const struct segmap_file *f, uint32_t crc, char *to,
 int segmap_wrong_sum(const struct segmap_file *f, uint32_t crc,
 		     struct error *err);
 
+/* Are bytes of any of `n` segments missing? */
+bool segmap_gone(const struct segment *segs, size_t n);
+
 /* Is this the name of a container: "ctr.3.scr", "red.0.scr"?  And its number. */
 bool segmap_is_container(const char *name);
 uint64_t segmap_number(const char *name);

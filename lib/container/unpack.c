@@ -91,13 +91,12 @@ static int
 look_hidden(struct unpacking *u, struct error *err)
 {
 	const struct segmap *m = &u->w.p->hidden.map;
-	bool *lost = arena_alloc(u->w.arena, m->nfiles + 1, sizeof(*lost));
 	size_t nlost = 0;
 	struct stat st;
 
 	u->meta_wanted =
 		arena_alloc(u->w.arena, m->nfiles + 1, sizeof(*u->meta_wanted));
-	if (packed_lost_redundancy(u->w.p, lost, err) < 0)
+	if (packed_reach_meta(u->w.p, err) < 0)
 		return -1;
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
@@ -115,7 +114,7 @@ look_hidden(struct unpacking *u, struct error *err)
 		    dir_stat(u->w.p->meta_fd, f->path, &st,
 			     AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
-		if (lost[i]) {
+		if (segmap_gone(m->segs + f->first, f->nsegs)) {
 			nlost++;
 			continue;
 		}

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "arena.h"
+#include "container/segmap.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
@@ -191,7 +192,7 @@ plan_check_red(const struct plan *p, const struct plan_member *m, bool *wrong,
 
 	*wrong = false;
 	if (!red->has_crc || red->nsegs == 0 ||
-	    !plan_segs_good(red->segs, red->nsegs))
+	    segmap_gone(red->segs, red->nsegs))
 		return 0;
 	arena = arena_new();
 	rc = arena == NULL ? error_no_memory(err)

@@ -314,9 +314,6 @@ void plan_hidden_red(const struct plan *p, const struct segmap_file *f,
 int plan_hidden_image(const struct plan *p, const struct segmap_file *f,
 		      struct buf *out, struct error *err);
 
-/* Are all segments present? */
-bool plan_segs_good(const struct segment *segs, size_t n);
-
 /* Read the first `len` bytes of a packed redundancy file. */
 int plan_red_read(const struct plan *p, const struct plan_red *red, void *data,
 		  size_t len, struct error *err);

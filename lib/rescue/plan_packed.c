@@ -191,15 +191,6 @@ plan_seg_path(const struct plan *p, const struct segment *s, bool red)
 	return m->containers[s->container].name;
 }
 
-bool
-plan_segs_good(const struct segment *segs, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (segs[i].gone)
-			return false;
-	return true;
-}
-
 uint64_t
 plan_segs_size(const struct segment *segs, size_t n)
 {
@@ -287,7 +278,7 @@ plan_hidden_image(const struct plan *p, const struct segmap_file *f,
 		return kvtree_encode(f->tree, out, err);
 	plan_hidden_red(p, f, &at);
 	size = plan_segs_size(at.segs, at.nsegs);
-	if (size > PLAN_MAP_MAX || !plan_segs_good(at.segs, at.nsegs))
+	if (size > PLAN_MAP_MAX || segmap_gone(at.segs, at.nsegs))
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: its container is damaged", f->path);
 	if (buf_reserve(out, (size_t)size) < 0)

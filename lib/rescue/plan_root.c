@@ -513,7 +513,7 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 		f->found_size = plan_segs_size(f->segs, f->nsegs);
 		if (f->found_size != f->attr.size)
 			f->state = FILE_WRONG_SIZE;
-		else if (plan_segs_good(f->segs, f->nsegs))
+		else if (!segmap_gone(f->segs, f->nsegs))
 			f->state = FILE_PRESENT;
 		for (size_t s = 0; s < f->nsegs; s++)
 			f->barred = f->barred || f->segs[s].barred;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "arena.h"
+#include "container/segmap.h"
 #include "dir.h"
 #include "error.h"
 #include "mem.h"
@@ -77,7 +78,7 @@ add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	m->state = e->absent ? RED_MISSING : RED_UNCHECKED;
 	m->red->report = e->report;
 	plan_hidden_red(&w->p, e->hidden, m->red);
-	if (!plan_segs_good(m->red->segs, m->red->nsegs)) {
+	if (segmap_gone(m->red->segs, m->red->nsegs)) {
 		m->state = RED_DAMAGED;
 		m->problem = "its container is damaged";
 	}
