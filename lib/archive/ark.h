@@ -75,20 +75,17 @@ struct ark_out *ark_out_new(int fd, const char *name, enum ark_filter filter,
 void ark_out_free(struct ark_out *out);
 
 /*
- * Write one regular file: begin, all of its `size` bytes in any number of
- * pieces, end.  The permissions, owner and times of `attr` are stored as far as
- * they are set.
+ * Write one entry: begin, all of its `size` bytes in any number of pieces, end.
+ * The permissions, owner and times of `attr` are stored as far as they are set.
+ * A directory, which has no data, comes after the files in it, so that its time
+ * and mode last.
  */
-int ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
-		  const struct attr *attr, struct error *err);
+enum ark_kind { ARK_FILE, ARK_DIR };
+int ark_out_begin(struct ark_out *out, enum ark_kind kind, const char *path,
+		  uint64_t size, const struct attr *attr, struct error *err);
 int ark_out_data(struct ark_out *out, const void *data, size_t len,
 		 struct error *err);
 int ark_out_end(struct ark_out *out, struct error *err);
-
-/* Write a directory, which has no data.  After the files in it, so that its
- * time and mode last. */
-int ark_out_dir(struct ark_out *out, const char *path, const struct attr *attr,
-		struct error *err);
 
 /*
  * Complete the archive; without this call it is not readable.  All bytes have
@@ -101,8 +98,6 @@ int ark_out_close(struct ark_out *out, struct error *err);
 uint64_t ark_out_bytes(const struct ark_out *out);
 
 /* --- Reading --- */
-
-enum ark_kind { ARK_FILE, ARK_DIR };
 
 struct ark_entry {
 	const char *path; /* clean and relative; borrowed until the next call */

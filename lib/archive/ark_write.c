@@ -260,9 +260,9 @@ fit_time(struct timespec *ts)
 	return seconds >= -last && seconds <= last;
 }
 
-static int
-begin(struct ark_out *out, enum ark_kind kind, const char *path, uint64_t size,
-      const struct attr *attr, struct error *err)
+int
+ark_out_begin(struct ark_out *out, enum ark_kind kind, const char *path,
+	      uint64_t size, const struct attr *attr, struct error *err)
 {
 	struct archive_entry *e = out->entry;
 	struct timespec mtime = attr->mtime, atime = attr->atime;
@@ -296,22 +296,6 @@ begin(struct ark_out *out, enum ark_kind kind, const char *path, uint64_t size,
 	if (rc == ARCHIVE_WARN)
 		rc = ARCHIVE_OK;
 	return rc == ARCHIVE_OK && out->errnum == 0 ? 0 : failed(out, err);
-}
-
-int
-ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
-	      const struct attr *attr, struct error *err)
-{
-	return begin(out, ARK_FILE, path, size, attr, err);
-}
-
-int
-ark_out_dir(struct ark_out *out, const char *path, const struct attr *attr,
-	    struct error *err)
-{
-	if (begin(out, ARK_DIR, path, 0, attr, err) < 0)
-		return -1;
-	return ark_out_end(out, err);
 }
 
 int

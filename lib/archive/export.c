@@ -40,13 +40,13 @@
 #define SMALL_MAX 256
 #define BLOCK ((size_t)16 << 20)
 
-/* One file of the archive, to be read from files or containers. */
+/* One file of the archive, to be read from files or containers: a user's file,
+ * a file of the metadata directory, or a packed one. */
 struct entry {
-	const char *path;		  /* in the archive */
-	struct segmap_file *file;	  /* a user's file; or NULL */
-	const char *meta;		  /* a metadata file; or NULL */
-	const struct segmap_file *hidden; /* a packed metadata file; or NULL */
-	bool skip;			  /* not a regular file */
+	const char *path;		/* in the archive */
+	const struct segmap_file *file; /* of a map; NULL: a metadata file */
+	bool data;			/* a user's file */
+	bool skip;			/* not a regular file */
 	struct attr attr;
 	uint64_t size;
 	struct stripe from;
@@ -80,7 +80,7 @@ static int
 put_bytes(struct exporting *x, const char *path, const struct attr *a,
 	  const void *bytes, size_t len, struct error *err)
 {
-	return ark_out_begin(x->ark, path, len, a, err) < 0 ||
+	return ark_out_begin(x->ark, ARK_FILE, path, len, a, err) < 0 ||
 			       ark_out_data(x->ark, bytes, len, err) < 0
 		       ? -1
 		       : ark_out_end(x->ark, err);
@@ -90,10 +90,10 @@ put_bytes(struct exporting *x, const char *path, const struct attr *a,
 static int
 check_sum(const struct entry *e, uint32_t crc, struct error *err)
 {
-	if (e->file == NULL || !e->file->has_crc || e->size == 0 ||
-	    e->file->crc == crc)
-		return 0;
-	return segmap_wrong_sum(e->file, crc, err);
+	return !e->data || !e->file->has_crc || e->size == 0 ||
+			       e->file->crc == crc
+		       ? 0
+		       : segmap_wrong_sum(e->file, crc, err);
 }
 
 /* Write an entry that is too long for the block. */
@@ -104,7 +104,8 @@ put_long(struct exporting *x, const struct entry *e, struct error *err)
 	char sum[HASH_TEXT];
 	uint32_t crc = 0;
 
-	if (ark_out_begin(x->ark, e->path, e->size, &e->attr, err) < 0)
+	if (ark_out_begin(x->ark, ARK_FILE, e->path, e->size, &e->attr, err) <
+	    0)
 		return -1;
 	for (uint64_t off = 0; off < e->size; off += STEP) {
 		size_t len =
@@ -129,10 +130,10 @@ put_long(struct exporting *x, const struct entry *e, struct error *err)
 /* --- Many entries --- */
 
 static struct entry *
-add_entry(struct exporting *x, const char *path)
+add_entry(struct exporting *x, const char *path, const struct segmap_file *file)
 {
 	(void)MEM_ROOM(x->list, x->count, x->cap);
-	x->list[x->count] = (struct entry){ .path = path };
+	x->list[x->count] = (struct entry){ .path = path, .file = file };
 	return &x->list[x->count++];
 }
 
@@ -143,24 +144,26 @@ look(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct exporting *x = arg;
 	struct entry *e = &x->list[i];
-	struct segmap_file *f = e->file;
+	struct segmap_file *f = NULL;
 	struct stat st;
 
-	if (e->meta != NULL) {
-		if (dir_stat(x->p->meta_fd, e->meta, &st, AT_SYMLINK_NOFOLLOW) <
-		    0)
-			return error_sys(err, "%s: cannot stat", e->meta);
+	if (e->data) {
+		f = &x->p->map.files[i];
+		if (packed_attr(x->p, i, x->workers[worker].parents, &e->attr,
+				err) < 0)
+			return -1;
+		if (!f->has_size && f->nsegs == 0 && e->attr.has_size)
+			f->size = e->attr.size;
+		e->size = f->size;
+	} else if (e->file == NULL) {
+		if (dir_stat(x->p->meta_fd, path_base(e->path), &st,
+			     AT_SYMLINK_NOFOLLOW) < 0)
+			return error_sys(err, "%s: cannot stat",
+					 path_base(e->path));
 		attr_from_stat(&e->attr, &st);
 		e->size = e->attr.size;
 		e->skip = !S_ISREG(st.st_mode);
 	}
-	if (f == NULL)
-		return 0;
-	if (packed_attr(x->p, i, x->workers[worker].parents, &e->attr, err) < 0)
-		return -1;
-	if (!f->has_size && f->nsegs == 0 && e->attr.has_size)
-		f->size = e->attr.size;
-	e->size = f->size;
 	return 0;
 }
 
@@ -222,15 +225,16 @@ list_entries(struct exporting *x, struct error *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < p->map.nfiles; i++)
-		add_entry(x, p->map.files[i].path)->file = &p->map.files[i];
+		add_entry(x, p->map.files[i].path, &p->map.files[i])->data =
+			true;
 	if (x->eo->redundancy) {
 		rc = dir_walk(&w, p->meta_fd, p->dir, err);
 		while (rc == 0 && (name = dir_next(&w)) != NULL) {
-			if (!dataset_dir_is_recovery(name))
-				continue;
-			e = add_entry(x, arena_printf(x->arena, "%s/%s", p->dir,
-						      name));
-			e->meta = path_base(e->path);
+			if (dataset_dir_is_recovery(name))
+				add_entry(x,
+					  arena_printf(x->arena, "%s/%s",
+						       p->dir, name),
+					  NULL);
 		}
 		if (dir_done(&w, rc, err) < 0)
 			return -1;
@@ -241,9 +245,8 @@ list_entries(struct exporting *x, struct error *err)
 		if (f->tree != NULL || dir_stat(p->meta_fd, f->path, &st,
 						AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
-		e = add_entry(x,
-			      arena_printf(x->arena, "%s/%s", p->dir, f->path));
-		e->hidden = f;
+		e = add_entry(
+			x, arena_printf(x->arena, "%s/%s", p->dir, f->path), f);
 		e->attr = f->attr;
 		e->size = f->size;
 	}
@@ -340,23 +343,23 @@ put_all(struct exporting *x, struct error *err)
 		struct entry *e = &x->list[i];
 		const struct segmap_file *f = e->file;
 
-		x->out->files += f != NULL;
-		x->out->bytes += f != NULL ? e->size : 0;
-		x->out->hidden += f == NULL && !e->skip;
+		x->out->files += e->data;
+		x->out->bytes += e->data ? e->size : 0;
+		x->out->hidden += !e->data && !e->skip;
 		/* Find where its bytes are stored. */
-		if (e->meta != NULL) {
-			(void)stripe_room(&e->from, x->arena, 1, NULL);
-			e->from.parts[e->from.nparts++] = (struct stripe_part){
-				.len = e->size,
-				.dirfd = p->meta_fd,
-				.path = e->meta,
-				.sum = STRIPE_NO_SUM,
-			};
-		} else if (packed_file(p, f != NULL ? &p->map : &p->hidden.map,
-				       f != NULL ? f : e->hidden, x->arena,
-				       &e->from, err) < 0) {
+		if (f != NULL &&
+		    packed_file(p, e->data ? &p->map : &p->hidden.map, f,
+				x->arena, &e->from, err) < 0)
 			return -1;
-		}
+		if (f != NULL)
+			continue;
+		(void)stripe_room(&e->from, x->arena, 1, NULL);
+		e->from.parts[e->from.nparts++] = (struct stripe_part){
+			.len = e->size,
+			.dirfd = p->meta_fd,
+			.path = path_base(e->path),
+			.sum = STRIPE_NO_SUM,
+		};
 	}
 	for (x->first = 0; x->first < x->count; x->first += n) {
 		const struct entry *e = &x->list[x->first];
@@ -380,8 +383,9 @@ put_all(struct exporting *x, struct error *err)
 	if (packed_dirs(p, NULL, x->par, x->arena, &dirs, err) < 0)
 		return -1;
 	for (size_t i = 0; i < dirs.count; i++)
-		if (ark_out_dir(x->ark, dirs.list[i].path, &dirs.list[i].attr,
-				err) < 0)
+		if (ark_out_begin(x->ark, ARK_DIR, dirs.list[i].path, 0,
+				  &dirs.list[i].attr, err) < 0 ||
+		    ark_out_end(x->ark, err) < 0)
 			return -1;
 	return put_metadata(x, err) < 0 ? -1 : ark_out_close(x->ark, err);
 }

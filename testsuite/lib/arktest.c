@@ -67,7 +67,7 @@ put(struct ark_out *out, size_t i, const struct file *f, struct error *err)
 	size_t at = 0, n = 0;
 
 	fill(i, f->size);
-	if (ark_out_begin(out, f->path, f->size, &attr, err) < 0)
+	if (ark_out_begin(out, ARK_FILE, f->path, f->size, &attr, err) < 0)
 		return -1;
 	for (at = 0; at < f->size; at += n) {
 		n = at % 3 == 0 ? 1 : at % 3 == 1 ? 4095 : 700000;

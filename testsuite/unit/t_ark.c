@@ -176,8 +176,8 @@ TEST(misuse)
 	struct ark_out *out = ark_out_new(fd, "out", ARK_NONE, 1, NULL, &why);
 
 	must(out != NULL);
-	refuses(ark_out_begin(out, "../x", 1, &attr, &why), ERROR_UNSAFE, NULL,
-		"a path that leads out");
+	refuses(ark_out_begin(out, ARK_FILE, "../x", 1, &attr, &why),
+		ERROR_UNSAFE, NULL, "a path that leads out");
 	ark_out_free(out);
 	ark_out_free(NULL);
 	ark_in_free(NULL);

@@ -424,7 +424,7 @@ write_large(uint64_t size)
 	struct ark_out *out = ark_out_new(fd, "out", ARK_ZSTD, 2, NULL, &err);
 
 	memset(content, 0, MIB);
-	must(ark_out_begin(out, "big", size, &attr, &err) == 0);
+	must(ark_out_begin(out, ARK_FILE, "big", size, &attr, &err) == 0);
 	for (uint64_t at = 0; at < size; at += MIB)
 		must(ark_out_data(out, content,
 				  size - at < MIB ? size - at : MIB,
