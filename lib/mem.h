@@ -6,8 +6,8 @@
  * checked for overflow and tests can make the n-th allocation fail.
  *
  * Without memory, a command ends: app_start() sets mem_exhausted(), and what
- * only commands use (archive, find, fti, ftijob, report, run, scavenge, cmd)
- * does not check allocations.  libscr must not end the application: all other
+ * only commands use (archive, find, fti, ftijob, report, run, scavenge, cmd; of
+ * container what packs and unpacks) does not check allocations.  libscr must not end the application: all other
  * rooms check, as these functions then return NULL with errno = ENOMEM.
  */
 #ifndef MEM_H

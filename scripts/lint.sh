@@ -481,6 +481,8 @@ check_memory() {
 	local bad=0 rooms='lib/(archive|find|fti|ftijob|report|run|scavenge)/|cmd/'
 	local unchecked
 
+	rooms+='|lib/container/(pack|pack_o.*|unpack|repack|extract)\.c'
+
 	mapfile -t unchecked < <(files 'lib/*.c' 'cmd/*.c' | grep -E "^($rooms)")
 	grep -HnE 'error_no_memory|mem_fail_after' "${unchecked[@]}" |
 		grep -v '^lib/archive/ark_' && bad=1

@@ -6,7 +6,8 @@
  *   pack_write.c   fill containers
  *   pack_order.c   files to be packed, and metadata files, in their order
  *   pack_old.c     a copy for SCR 1.1.8
- *   pack_sweep.c   remove unused files; compare a file with its packed bytes
+ *   pack_sweep.c   put a map in place; remove unused files; compare a file with
+ *                  its packed bytes
  *   unpack.c       unpack()
  *   repack.c       repack()
  */
@@ -40,9 +41,8 @@ struct packing {
 
 /* Start to pack, unpack or repack `p`: all members before `map`, and *out with
  * the counts of its map.  Call pack_fini() also on failure. */
-int pack_init(struct packing *w, struct packed *p,
-	      const struct pack_options *po, struct pack_result *out,
-	      struct error *err);
+void pack_init(struct packing *w, struct packed *p,
+	       const struct pack_options *po, struct pack_result *out);
 void pack_fini(struct packing *w);
 
 /* Make `map` with the files of p->map in the requested order; sets `from`,

@@ -42,9 +42,9 @@ count(const struct segmap *m, struct pack_result *out)
 		out->files += m->files[i].nsegs > 0;
 }
 
-int
+void
 pack_init(struct packing *w, struct packed *p, const struct pack_options *po,
-	  struct pack_result *out, struct error *err)
+	  struct pack_result *out)
 {
 	*w = (struct packing){
 		.p = p,
@@ -56,9 +56,6 @@ pack_init(struct packing *w, struct packed *p, const struct pack_options *po,
 	};
 	*out = (struct pack_result){ .files = 0 };
 	count(&p->map, out);
-	return w->arena == NULL || w->parents == NULL || w->meta == NULL
-		       ? error_no_memory(err)
-		       : 0;
 }
 
 void
@@ -66,15 +63,9 @@ pack_fini(struct packing *w)
 {
 	segmap_free(&w->map);
 	hidden_free(&w->hidden);
-	mem_free(w->stats);
-	mem_free(w->shared);
-	mem_free(w->red_stats);
-	mem_free(w->from);
-	mem_free(w->set);
 	pathcache_free(w->parents);
 	pathcache_free(w->meta);
 	arena_free(w->arena);
-	*w = (struct packing){ .arena = NULL };
 }
 
 /* Call fn for each i below `count` in several threads, each with caches of its
@@ -89,25 +80,11 @@ each_file(struct packing *w, size_t count,
 	int rc = -1;
 
 	w->caches = mem_calloc(n, sizeof(*w->caches));
-	if (w->caches == NULL)
-		return error_no_memory(err);
 	rc = par_for(par, count, 4, fn, w, err);
 	for (unsigned i = 0; i < n; i++)
 		pathcache_pair_fini(&w->caches[i]);
 	mem_free(w->caches);
-	w->caches = NULL;
 	return rc;
-}
-
-/* The cache of directories below `root` that belongs to this worker. */
-static struct pathcache *
-cache_of(const struct packing *w, unsigned worker, int root, struct error *err)
-{
-	struct pathcache *c = pathcache_pair_at(&w->caches[worker], root);
-
-	if (c == NULL)
-		error_no_memory(err);
-	return c;
 }
 
 /* --- Look --- */
@@ -130,10 +107,9 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 	struct segmap_file *f = &w->map.files[i];
 	struct error why = ERROR_INIT;
 	struct stat *st = &w->stats[i];
-	struct pathcache *dirs = cache_of(w, worker, w->p->file_fd, err);
+	struct pathcache *dirs =
+		pathcache_pair_at(&w->caches[worker], w->p->file_fd);
 
-	if (dirs == NULL)
-		return -1;
 	if (pathcache_lstat(dirs, f->path, st, &why) < 0)
 		return why.kind == ERROR_ABSENT ? bad_file(f, "missing", err)
 						: error_pass(err, &why);
@@ -167,12 +143,9 @@ look(struct packing *w, struct error *err)
 				"%s: files of rank %zu are missing: build the "
 				"dataset again",
 				w->p->dir, i);
-	if (hidden_init(&w->hidden, err) < 0)
-		return -1;
+	(void)hidden_init(&w->hidden, NULL);
 	w->hidden.has_attrs = true;
-	w->stats = mem_calloc(from->nfiles + 1, sizeof(*w->stats));
-	if (w->stats == NULL)
-		return error_no_memory(err);
+	w->stats = arena_alloc(w->arena, from->nfiles + 1, sizeof(*w->stats));
 	if (segmap_refuse_twins(from, NULL, ERROR_USAGE, "cannot be packed",
 				err) < 0 ||
 	    pack_sort(w, err) < 0)
@@ -198,41 +171,17 @@ check_unchanged(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct packing *w = arg;
 	const char *path = w->map.files[i].path;
-	struct pathcache *dirs = cache_of(w, worker, w->p->file_fd, err);
 	struct stat st;
 
-	if (dirs == NULL || pathcache_lstat(dirs, path, &st, err) < 0)
+	if (pathcache_lstat(
+		    pathcache_pair_at(&w->caches[worker], w->p->file_fd), path,
+		    &st, err) < 0)
 		return -1;
 	if (!same_file(&st, &w->stats[i]))
 		return error_set(err, ERROR_SYSTEM,
 				 "%s: changed while it was packed",
 				 str_shown(path));
 	return 0;
-}
-
-/* --- Switch --- */
-
-int
-pack_switch(struct packed *p, const struct segmap *m, const struct hidden *h,
-	    bool distinct, struct error *err)
-{
-	struct rank2file r;
-	int rc = -1;
-
-	if (segmap_write(m, p->r2f.nranks, h == NULL, &r, err) < 0)
-		return -1;
-	r.generation = p->r2f.unused;
-	r.uncounted = p->layout == 1;
-	r.distinct = distinct;
-	if ((h == NULL || hidden_store(h, p->meta_fd, m, &r, err) == 0) &&
-	    rank2file_store(p->meta_fd, p->base, &r, err) == 0 &&
-	    hidden_sweep(p->meta_fd, &r, err) == 0)
-		rc = 0;
-	/* Other generations are removed by now.  Take another one for the next
-	 * switch of a repack, so that it does not overwrite this one. */
-	p->r2f.unused = r.generation == 0;
-	rank2file_free(&r);
-	return rc < 0 ? error_wrap(err, "%s", p->dir) : 0;
 }
 
 /* --- Sweep --- */
@@ -245,9 +194,7 @@ find_shared(struct packing *w, const struct segmap *m, struct error *err)
 	const char **paths =
 		arena_alloc(w->arena, m->nfiles + 1, sizeof(*paths));
 
-	w->shared = mem_calloc(m->nfiles + 1, sizeof(*w->shared));
-	if (paths == NULL || w->shared == NULL)
-		return error_no_memory(err);
+	w->shared = arena_alloc(w->arena, m->nfiles + 1, sizeof(*w->shared));
 	/* Files of layout 1 have a directory of their own. */
 	if (others->fn == NULL || w->p->layout == 1)
 		return 0;
@@ -302,11 +249,9 @@ remove_one(void *arg, size_t i, unsigned worker, struct error *err)
 	struct packing *w = arg;
 	const bool data = i < w->map.nfiles;
 	const size_t k = data ? i : i - w->map.nfiles;
-	struct pathcache *dirs =
-		cache_of(w, worker, data ? w->p->file_fd : w->p->meta_fd, err);
+	struct pathcache *dirs = pathcache_pair_at(
+		&w->caches[worker], data ? w->p->file_fd : w->p->meta_fd);
 
-	if (dirs == NULL)
-		return -1;
 	if (!data)
 		return remove_original(w, dirs, w->hidden.map.files[k].path,
 				       &w->red_stats[k], err);
@@ -379,17 +324,15 @@ static int
 sweep_temps(const struct packing *w, struct error *err)
 {
 	const struct packed *p = w->p;
-	struct put *put = put_new(&(struct put_options){ .par = NULL }, err);
-	int rc = put == NULL ? -1 : 0;
+	struct put *put = put_new(&(struct put_options){ .par = NULL }, NULL);
+	struct put_what what = { .dirfd = p->file_fd };
+	int rc = 0;
 
-	for (size_t i = 0; i < p->map.nfiles && rc == 0; i++)
-		if (put_add(put,
-			    &(struct put_what){ .dirfd = p->file_fd,
-						.path = p->map.files[i].path },
-			    err) == NULL)
-			rc = -1;
-	if (rc == 0)
-		rc = put_clear(put, err);
+	for (size_t i = 0; i < p->map.nfiles; i++) {
+		what.path = p->map.files[i].path;
+		(void)put_add(put, &what, NULL);
+	}
+	rc = put_clear(put, err);
 	put_free(put);
 	return rc;
 }
@@ -489,18 +432,18 @@ pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 {
 	struct packing w;
 	struct packed q;
-	int rc = pack_init(&w, p, po, out, err);
+	int rc = 0;
 
-	if (rc == 0 && po->layout == 1 && p->layout == 3) {
+	pack_init(&w, p, po, out);
+	if (po->layout == 1 && p->layout == 3) {
 		rc = pack_old_open(&q, p, err);
 		w.p = &q;
 		w.copied = p;
 		if (rc == 0)
 			rc = pack_new(&w, err);
-		w.p = p;
 		io_close(q.meta_fd);
 		io_close(q.root_fd);
-	} else if (rc == 0) {
+	} else {
 		rc = p->is_packed ? sweep_leftovers(&w, err)
 				  : pack_new(&w, err);
 	}

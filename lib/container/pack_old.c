@@ -41,8 +41,6 @@ pack_old_open(struct packed *q, const struct packed *p, struct error *err)
 	q->root_fd = q->meta_fd = -1;
 	q->root = arena_printf(p->arena, DATASET_DIR_FMT, p->id);
 	q->dir = arena_printf(p->arena, DATASET_DIR_FMT "/" SEGMAP_DIR, p->id);
-	if (q->root == NULL || q->dir == NULL)
-		return error_no_memory(err);
 	if (p->is_packed)
 		return error_set(err, ERROR_USAGE,
 				 "%s: is packed already: unpack it first",
@@ -61,23 +59,22 @@ int
 pack_old_finish(const struct packing *w, const struct packed *p,
 		struct error *err)
 {
-	struct put *put = put_new(&(struct put_options){ .par = NULL }, err);
+	struct put *put = put_new(&(struct put_options){ .par = NULL }, NULL);
 	struct put_what what = { .dirfd = w->p->root_fd };
-	struct kvtree *to = kvtree_new(err),
-		      *desc = kvtree_put(to, "DSET", err);
+	struct kvtree *to = kvtree_new(NULL);
+	struct kvtree *desc = kvtree_put(to, "DSET", NULL);
 	struct summary s;
 	struct kvtree *from =
 		summary_load(p->meta_fd, SUMMARY_FILE, NULL, &s, err);
 	struct dataset d;
-	int rc = put == NULL || desc == NULL || from == NULL ? -1 : 0;
+	int rc = from == NULL ? -1 : 0;
 
 	/* The empty files: without segments, they must exist as files. */
-	for (size_t i = 0; i < w->map.nfiles && rc == 0; i++) {
+	for (size_t i = 0; i < w->map.nfiles; i++) {
 		what.path = w->map.files[i].path;
 		what.attr = &w->map.files[i].attr;
-		if (w->map.files[i].size == 0 &&
-		    put_add(put, &what, err) == NULL)
-			rc = -1;
+		if (w->map.files[i].size == 0)
+			(void)put_add(put, &what, NULL);
 	}
 	if (rc == 0)
 		rc = put_commit(put, err);

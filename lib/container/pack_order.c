@@ -61,25 +61,22 @@ struct nodes {
 	bool differ;
 };
 
-static int
-note_name(void *arg, const char *name, struct error *err)
+static void
+note_name(struct nodes *n, const char *name)
 {
-	struct nodes *n = arg;
 	struct redset_name r;
 
-	(void)err;
 	if (!redset_name_parse(name, &r, NULL) || r.descriptor || r.map ||
 	    r.rank >= n->nranks)
-		return 0;
+		return;
 	n->differ = n->differ || r.members < 2 ||
 		    (n->size != 0 && r.members != n->size);
 	n->size = r.members;
 	if (r.members < 2)
-		return 0;
+		return;
 	n->known += n->node[r.rank] == UINT32_MAX;
 	n->node[r.rank] = r.member;
 	n->set[r.rank] = r.set;
-	return 0;
 }
 
 /* --- Sets in different containers --- */
@@ -119,13 +116,10 @@ pack_judge(const struct packing *w, const struct segmap *m)
 	struct seen *seen = mem_calloc(m->ncontainers + 1, sizeof(*seen));
 	enum pack_spare spare = PACK_SPARE_ONE;
 
-	if (list == NULL || seen == NULL || w->set == NULL)
-		spare = PACK_SPARE_UNKNOWN;
-	for (size_t i = 0; i < m->nfiles && spare == PACK_SPARE_ONE; i++)
+	for (size_t i = 0; i < m->nfiles; i++)
 		list[i] = (struct item){ &m->files[i], w->set[m->files[i].rank],
 					 i };
-	if (spare == PACK_SPARE_ONE)
-		qsort(list, m->nfiles, sizeof(*list), by_node);
+	qsort(list, m->nfiles, sizeof(*list), by_node);
 	for (size_t i = 0; i < m->nfiles && spare >= PACK_SPARE_MAYBE; i++) {
 		const struct segmap_file *f = list[i].file;
 
@@ -147,16 +141,13 @@ pack_judge(const struct packing *w, const struct segmap *m)
 /* --- All steps --- */
 
 /* Sort the files by name, by node and rank, or by rank. */
-static int
-sort_items(struct packing *w, enum pack_order order, const uint32_t *node,
-	   struct error *err)
+static void
+sort_items(struct packing *w, enum pack_order order, const uint32_t *node)
 {
 	const struct segmap *old = &w->p->map;
 	const size_t n = old->nfiles;
 	struct item *items = mem_calloc(n + 1, sizeof(*items));
 
-	if (items == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
 		const struct segmap_file *f = &old->files[i];
 		const uint32_t at = order == PACK_NODE ? node[f->rank] : 0;
@@ -167,7 +158,6 @@ sort_items(struct packing *w, enum pack_order order, const uint32_t *node,
 	for (size_t i = 0; i < n; i++)
 		w->from[i] = items[i].at;
 	mem_free(items);
-	return 0;
 }
 
 int
@@ -179,45 +169,42 @@ pack_sort(struct packing *w, struct error *err)
 	const enum pack_order order =
 		w->po->order == PACK_AS_IS && !w->p->is_packed ? PACK_NODE
 							       : w->po->order;
-	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
-	struct nodes n;
-	bool known = false;
-	int rc = -1;
+	uint32_t *node = arena_alloc(w->arena, nranks + 1, sizeof(*node));
+	struct nodes n = { .node = node, .nranks = nranks };
+	const char *name = NULL;
+	struct dir_walk walk;
+	int rc = 0;
 
-	w->from = mem_calloc(old->nfiles + 1, sizeof(*w->from));
-	w->set = mem_calloc(nranks + 1, sizeof(*w->set));
-	if (node == NULL || w->from == NULL || w->set == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
-	n = (struct nodes){ .node = node, .set = w->set, .nranks = nranks };
+	w->from = arena_alloc(w->arena, old->nfiles + 1, sizeof(*w->from));
+	w->set = n.set = arena_alloc(w->arena, nranks + 1, sizeof(*w->set));
 	memset(node, 0xff, nranks * sizeof(*node));
 	/* A repack has moved the packed names to w->hidden. */
 	for (size_t i = 0; i < w->hidden.map.nfiles; i++)
-		(void)note_name(&n, w->hidden.map.files[i].path, NULL);
-	if (segmap_init(&w->map, old->nfiles, err) < 0 ||
-	    dir_each(w->p->meta_fd, w->p->dir, note_name, &n, err) < 0)
-		goto out;
-	known = n.known == n.nranks && !n.differ;
-	if (order == PACK_NODE && !known && !spread) {
+		note_name(&n, w->hidden.map.files[i].path);
+	rc = dir_walk(&walk, w->p->meta_fd, w->p->dir, err);
+	while (rc == 0 && (name = dir_next(&walk)) != NULL)
+		note_name(&n, name);
+	if (dir_done(&walk, rc, err) < 0)
+		return -1;
+	if (order == PACK_NODE && !spread &&
+	    (n.known != n.nranks || n.differ)) {
 		/* Treat all ranks as those of one node. */
 		memset(node, 0, nranks * sizeof(*node));
 		work_detail(w->po->work,
 			    "the metadata do not record which ranks shared a "
 			    "node: packed by rank");
 	}
-	if ((order == PACK_AS_IS ? segmap_sort(old, false, w->from, err)
-				 : sort_items(w, order, node, err)) < 0)
-		goto out;
+	if (order == PACK_AS_IS)
+		(void)segmap_sort(old, false, w->from, NULL);
+	else
+		sort_items(w, order, node);
+	(void)segmap_init(&w->map, old->nfiles, NULL);
 	for (; w->map.nfiles < old->nfiles; w->map.nfiles++)
 		w->map.files[w->map.nfiles] =
 			old->files[w->from[w->map.nfiles]];
 	if (spread && order != PACK_NAME && order != PACK_RANK)
 		set_groups(w, node);
-	rc = 0;
-out:
-	mem_free(node);
-	return rc;
+	return 0;
 }
 
 /* --- Metadata --- */
@@ -324,19 +311,14 @@ pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 		if (!e.tree && w->spread && redset_name_parse(name, &red, NULL))
 			e.group = red.member;
 		e.name = arena_strdup(w->arena, name);
-		if (e.name == NULL || !MEM_ROOM(list, count, cap))
-			rc = error_no_memory(err);
-		else
-			list[count++] = e;
+		(void)MEM_ROOM(list, count, cap);
+		list[count++] = e;
 	}
 	rc = dir_done(&walk, rc, err);
 	if (count > 0)
 		qsort(list, count, sizeof(*list), by_group);
-	w->red_stats = mem_calloc(count + 1, sizeof(*w->red_stats));
+	w->red_stats = arena_alloc(w->arena, count + 1, sizeof(*w->red_stats));
 	h->trees = mem_calloc(count + 1, sizeof(*h->trees));
-	h->trees_cap = count + 1;
-	if (rc == 0 && (w->red_stats == NULL || h->trees == NULL))
-		rc = error_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		rc = add_file(w, &list[i], err);
 	if (rc == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_sweep.c - remove what is no longer needed: files that no map lists,
- * after a switch or left by an interrupted run; and packed metadata that a
+ * pack_sweep.c - put a map in place, and remove what is no longer needed: files
+ * that no map lists, after the switch or left by an interrupted run; and packed metadata that a
  * rebuild has replaced.
  */
 #include <errno.h>
@@ -31,6 +31,33 @@
 #include "work.h"
 
 #define PART_STEM "rank2file."
+
+/* --- Switch --- */
+
+int
+pack_switch(struct packed *p, const struct segmap *m, const struct hidden *h,
+	    bool distinct, struct error *err)
+{
+	struct rank2file r;
+	int rc = -1;
+
+	if (segmap_write(m, p->r2f.nranks, h == NULL, &r, err) < 0)
+		return -1;
+	r.generation = p->r2f.unused;
+	r.uncounted = p->layout == 1;
+	r.distinct = distinct;
+	if ((h == NULL || hidden_store(h, p->meta_fd, m, &r, err) == 0) &&
+	    rank2file_store(p->meta_fd, p->base, &r, err) == 0 &&
+	    hidden_sweep(p->meta_fd, &r, err) == 0)
+		rc = 0;
+	/* Other generations are removed by now.  Take another one for the next
+	 * switch of a repack, so that it does not overwrite this one. */
+	p->r2f.unused = r.generation == 0;
+	rank2file_free(&r);
+	return rc < 0 ? error_wrap(err, "%s", p->dir) : 0;
+}
+
+/* --- Sweep --- */
 
 static int
 name_all(struct map *named, const struct segmap *m)

@@ -367,7 +367,7 @@ repack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	struct repacking r = { .old = &p->map };
 	int rc = 0;
 
-	(void)pack_init(&r.w, p, po, out, NULL);
+	pack_init(&r.w, p, po, out);
 	rc = packed_refuse_incomplete(p, err);
 	if (rc == 0 && !po->work->dry_run)
 		rc = pack_forget_replaced(p, po->work, err);

@@ -37,6 +37,7 @@ struct segment {
 	/* Set by packed_reach(): its bytes are missing, or were left half
 	 * written by a rebuild; the owner of the container may not read it. */
 	bool gone, barred;
+	bool doubt;	   /* a rebuild is writing it */
 	uint64_t off, len; /* bytes in the container; len > 0 */
 };
 

@@ -240,7 +240,7 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	};
 	int rc = 0;
 
-	(void)pack_init(&u.w, p, po, out, NULL);
+	pack_init(&u.w, p, po, out);
 	out->done_before = !p->is_packed;
 	out->containers += p->hidden.map.ncontainers;
 	u.put = put_new(&how, NULL);

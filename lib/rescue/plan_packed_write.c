@@ -26,73 +26,68 @@
 #include "path.h"
 #include "rescue/plan_packed_impl.h"
 
-static int
-mark_seg(struct kvtree *list, const struct segmap *m, const struct segment *s,
-	 struct error *err)
-{
-	struct kvtree *t =
-		kvtree_put(list, m->containers[s->container].name, err);
-
-	t = kvtree_put(t, num_str(s->off), err);
-	return t == NULL ? -1 : kvtree_set_u64(t, "LENGTH", s->len, err);
-}
-
-static int
-mark_map(struct kvtree *list, const struct segmap *m, struct error *err)
-{
-	for (size_t i = 0; i < m->nsegs; i++)
-		if (m->segs[i].gone && mark_seg(list, m, &m->segs[i], err) < 0)
-			return -1;
-	return 0;
-}
-
-/* Mark all missing segments, even those that belong to no file of the plan:
- * extending the container turns them into holes.  Returns the tree of marks,
- * with the list FILE; NULL on error. */
+/* The marks, with the list FILE: all segments in doubt, and all missing ones,
+ * even those that belong to no file of the plan: extending the container turns
+ * them into holes.  NULL: an error. */
 static struct kvtree *
-mark_gone(const struct plan_packed *k, struct error *err)
+make_marks(const struct plan_packed *k, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err), *list = NULL;
+	const struct segmap *const maps[] = { &k->map, &k->hidden.map };
+	struct kvtree *t = kvtree_new(err);
+	struct kvtree *list = kvtree_put(t, "FILE", err);
+	int rc = list == NULL ? -1 : 0;
 
-	if (t != NULL)
-		list = kvtree_put(t, "FILE", err);
-	if (list != NULL && mark_map(list, &k->map, err) == 0 &&
-	    mark_map(list, &k->hidden.map, err) == 0)
+	for (size_t n = 0; n < 2; n++)
+		for (size_t i = 0; rc == 0 && i < maps[n]->nsegs; i++) {
+			const struct segment *s = &maps[n]->segs[i];
+			struct kvtree *of = NULL;
+
+			if (!s->gone && !s->doubt)
+				continue;
+			of = kvtree_put(list,
+					maps[n]->containers[s->container].name,
+					err);
+			of = kvtree_put(of, num_str(s->off), err);
+			rc = of == NULL ? -1
+					: kvtree_set_u64(of, "LENGTH", s->len,
+							 err);
+		}
+	if (rc == 0)
 		return t;
 	kvtree_free(t);
 	return NULL;
 }
 
-/* Take the segments of a file that is rebuilt inside containers: into the list
- * of marks; or without a list they are present from now on. */
-static int
-take_segs(struct kvtree *list, const struct segmap *m, struct segment *segs,
-	  size_t n, struct error *err)
+/* The segments of a file that is rebuilt inside containers are in doubt; or
+ * afterwards they are present. */
+static void
+take_segs(bool done, struct segment *segs, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (list == NULL)
-			segs[i].gone = false;
-		else if (mark_seg(list, m, &segs[i], err) < 0)
-			return -1;
-	return 0;
+	for (size_t i = 0; i < n; i++) {
+		segs[i].doubt = !done;
+		segs[i].gone = segs[i].gone && !done;
+	}
 }
 
-/* The same for each such file; *count is their number. */
-static int
-take_rebuilt(const struct plan *p, struct kvtree *list, size_t *count,
-	     struct error *err)
+/* The same for each such file.  Returns their number. */
+static size_t
+take_rebuilt(const struct plan *p, bool done)
 {
-	const struct plan_packed *k = plan_containers(p);
+	struct plan_packed *k = plan_containers(p);
+	size_t count = 0;
 
-	*count = 0;
+	/* An earlier attempt may have had others. */
+	for (size_t i = 0; i < k->map.nsegs; i++)
+		k->map.segs[i].doubt = false;
+	for (size_t i = 0; i < k->hidden.map.nsegs; i++)
+		k->hidden.map.segs[i].doubt = false;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
 		if (f->nsegs == 0 || f->fate != FATE_REBUILD)
 			continue;
-		(*count)++;
-		if (take_segs(list, &k->map, f->segs, f->nsegs, err) < 0)
-			return -1;
+		count++;
+		take_segs(done, f->segs, f->nsegs);
 	}
 	for (size_t i = 0; i < p->nsets; i++)
 		for (uint32_t n = 0; n < p->sets[i].n; n++) {
@@ -100,15 +95,13 @@ take_rebuilt(const struct plan *p, struct kvtree *list, size_t *count,
 
 			if (m->red->nsegs == 0 || m->fate != FATE_REBUILD)
 				continue;
-			(*count)++;
+			count++;
 			/* Only the header of a salvaged body is written.  After
 			 * an interruption the file is as damaged as before. */
-			if (!plan_uses_body(&p->sets[i], m) &&
-			    take_segs(list, &k->hidden.map, m->red->segs,
-				      m->red->nsegs, err) < 0)
-				return -1;
+			if (!plan_uses_body(&p->sets[i], m))
+				take_segs(done, m->red->segs, m->red->nsegs);
 		}
-	return 0;
+	return count;
 }
 
 /* Extend the containers to the sizes that their files need; with `look`, only
@@ -163,30 +156,20 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 	struct plan_packed *k = plan_containers(p);
 	const int dirfd = p->places[0].meta_fd;
 	struct kvtree *t = NULL;
-	size_t count = 0;
-	int rc = 0;
+	int rc = -1;
 
 	*marked = false;
-	if (k == NULL)
+	if (k == NULL || take_rebuilt(p, false) == 0)
 		return 0;
-	t = mark_gone(k, err);
-	if (t == NULL)
-		return -1;
-	rc = take_rebuilt(p, kvtree_get(t, "FILE"), &count, err);
-	if (rc < 0 || count == 0)
+	t = make_marks(k, err);
+	if (t == NULL || lengthen(p, &k->map, true, err) < 0 ||
+	    lengthen(p, &k->hidden.map, true, err) < 0 ||
+	    kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err) < 0)
 		goto out;
-	if (lengthen(p, &k->map, true, err) < 0 ||
-	    lengthen(p, &k->hidden.map, true, err) < 0)
-		rc = -1;
-	if (rc == 0)
-		rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
-	if (rc == 0 &&
-	    create_dir(dirfd, SEGMAP_DIR, 0777, create_owner(dirfd)) < 0 &&
+	if (create_dir(dirfd, SEGMAP_DIR, 0777, create_owner(dirfd)) < 0 &&
 	    errno != EEXIST)
-		rc = error_sys(err, "%s: cannot make", SEGMAP_DIR);
-	if (rc == 0)
-		rc = lengthen(p, &k->map, false, err);
-	if (rc == 0)
+		error_sys(err, "%s: cannot make", SEGMAP_DIR);
+	else if (lengthen(p, &k->map, false, err) == 0)
 		rc = lengthen(p, &k->hidden.map, false, err);
 	*marked = rc == 0;
 out:
@@ -216,18 +199,18 @@ plan_end_packed(struct plan *p, struct error *err)
 	struct plan_packed *k = plan_containers(p);
 	const int dirfd = p->places[0].meta_fd;
 	struct kvtree *t = NULL;
-	size_t count = 0;
-	int fd = -1, rc = 0;
+	int fd = -1, rc = -1;
 
 	if (sync_containers(p, &k->map, err) < 0 ||
 	    sync_containers(p, &k->hidden.map, err) < 0)
 		return -1;
-	fd = path_open_dir(p->places[0].meta_fd, SEGMAP_DIR, err);
+	fd = path_open_dir(dirfd, SEGMAP_DIR, err);
 	rc = fd < 0 ? -1 : io_sync_dir(fd, SEGMAP_DIR, err);
 	io_close(fd);
-	if (rc < 0 || take_rebuilt(p, NULL, &count, err) < 0)
+	if (rc < 0)
 		return -1;
-	t = mark_gone(k, err);
+	(void)take_rebuilt(p, true);
+	t = make_marks(k, err);
 	if (t == NULL)
 		return -1;
 	if (kvtree_count(kvtree_get(t, "FILE")) > 0)
