@@ -45,16 +45,10 @@ static int
 report_gap(const struct checker *c, uint32_t container, uint64_t from,
 	   uint64_t to, size_t next)
 {
-	if (c->m->moving || from >= to)
-		return 0;
-	return c->report(c->arg, &(struct segmap_finding){
-					 .flaw = SEGMAP_GAP,
-					 .container = container,
-					 .off = from,
-					 .len = to - from,
-					 .file = next,
-					 .other = SIZE_MAX,
-				 });
+	const struct segmap_finding f = { SEGMAP_GAP, container, from,
+					  to - from,  next,	 SIZE_MAX };
+
+	return c->m->moving || from >= to ? 0 : c->report(c->arg, &f);
 }
 
 /* Check one container: places[from] ... places[to - 1], sorted. */
@@ -62,45 +56,34 @@ static int
 check_container(const struct checker *c, uint32_t at, size_t from, size_t to)
 {
 	const struct segmap_container *ctr = &c->m->containers[at];
+	struct segmap_finding beyond;
 	uint64_t end = 0;
 	size_t last = SIZE_MAX;
 	int rc = 0;
 
 	for (size_t i = from; i < to && rc == 0; i++) {
 		const struct place *p = &c->places[i];
+		const uint64_t to_end = end - p->off;
+		const struct segmap_finding overlap = {
+			SEGMAP_OVERLAP, at,
+			p->off,		to_end < p->len ? to_end : p->len,
+			p->file,	last
+		};
 
 		rc = report_gap(c, at, end, p->off, p->file);
 		if (rc == 0 && p->off < end)
-			rc = c->report(
-				c->arg,
-				&(struct segmap_finding){
-					.flaw = SEGMAP_OVERLAP,
-					.container = at,
-					.off = p->off,
-					.len = (end < p->off + p->len
-							? end
-							: p->off + p->len) -
-					       p->off,
-					.file = p->file,
-					.other = last,
-				});
+			rc = c->report(c->arg, &overlap);
 		if (p->off + p->len > end) {
 			end = p->off + p->len;
 			last = p->file;
 		}
 	}
-	if (rc == 0 && ctr->has_size && end > ctr->size)
-		rc = c->report(c->arg, &(struct segmap_finding){
-					       .flaw = SEGMAP_BEYOND,
-					       .container = at,
-					       .off = ctr->size,
-					       .len = end - ctr->size,
-					       .file = last,
-					       .other = SIZE_MAX,
-				       });
-	else if (rc == 0 && ctr->has_size)
-		rc = report_gap(c, at, end, ctr->size, SIZE_MAX);
-	return rc;
+	if (rc != 0 || !ctr->has_size)
+		return rc;
+	beyond = (struct segmap_finding){ SEGMAP_BEYOND,   at,	 ctr->size,
+					  end - ctr->size, last, SIZE_MAX };
+	return end > ctr->size ? c->report(c->arg, &beyond)
+			       : report_gap(c, at, end, ctr->size, SIZE_MAX);
 }
 
 /* Report each path that is listed again. */

@@ -169,37 +169,32 @@ is_suspect(const struct rebuild_run *r, uint32_t set,
 	return true;
 }
 
-/* The first suspect in an input of `len` bytes; false: none. */
-static bool
-suspect_of(const struct rebuild_run *r, uint32_t set,
-	   const struct solve_ref *in, uint64_t len, struct solve_ref *at)
-{
-	const struct plan_member *m = &r->p->sets[set].members[in->member];
-	uint64_t start = 0;
-
-	*at = (struct solve_ref){ in->member, in->body, 0 };
-	if (in->body)
-		return is_suspect(r, set, at);
-	for (size_t i = 0; i < m->list.nfiles && start < in->off + len; i++) {
-		at->off = start;
-		start += m->list.files[i].attr.size;
-		if (start > in->off && is_suspect(r, set, at))
-			return true;
-	}
-	return false;
-}
-
 /* The first suspect among the inputs of the set; false: none. */
 static bool
 find_suspect(const struct rebuild_run *r, uint32_t set, struct solve_ref *at)
 {
-	const struct solution *s = r->p->sets[set].solution;
+	const struct plan_set *ps = &r->p->sets[set];
+	const struct solution *s = ps->solution;
 
 	for (size_t j = 0; s != NULL && j < s->njobs; j++)
-		for (uint32_t i = 0; i < s->jobs[j].nin; i++)
-			if (suspect_of(r, set, &s->jobs[j].in[i],
-				       s->jobs[j].len, at))
+		for (uint32_t i = 0; i < s->jobs[j].nin; i++) {
+			const struct solve_ref *in = &s->jobs[j].in[i];
+			const struct redset_member *l =
+				&ps->members[in->member].list;
+			uint64_t start = 0;
+
+			*at = (struct solve_ref){ in->member, in->body, 0 };
+			if (in->body && is_suspect(r, set, at))
 				return true;
+			for (size_t k = 0; !in->body && k < l->nfiles &&
+					   start < in->off + s->jobs[j].len;
+			     k++) {
+				at->off = start;
+				start += l->files[k].attr.size;
+				if (start > in->off && is_suspect(r, set, at))
+					return true;
+			}
+		}
 	return false;
 }
 
@@ -425,35 +420,33 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 	return rc;
 }
 
-static int
-try_rebuild(struct plan *p, const struct work *work, struct error *err)
-{
-	const struct rebuild_options o = { .work = work, .trial = true };
-	struct error why = ERROR_INIT;
-	bool any = false;
-
-	for (size_t i = 0; i < p->nfiles && !any; i++)
-		any = p->files[i].has_crc && p->files[i].fate == FATE_REBUILD;
-	if (!any || plan_status(p) != STATUS_DAMAGED ||
-	    rebuild(p, &o, NULL, &why) == 0 || plan_status(p) == STATUS_LOST ||
-	    p->flaw != NULL)
-		return 0;
-	if (why.kind != ERROR_LOST && why.kind != ERROR_DAMAGED)
-		return error_pass(err, &why);
-	return plan_set_flaw(p, error_status(why.kind),
-			     arena_strdup(p->arena, why.text), err);
-}
-
 int
 rebuild_search(struct plan *p, bool deep, bool sums, const struct work *work,
 	       struct deep_result *out, struct error *err)
 {
+	const struct rebuild_options o = { .work = work, .trial = true };
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
 	memset(out, 0, sizeof(*out));
 	if (p->was != NULL) /* there is little to compare yet */
 		return 0;
-	if ((!deep || deep_search(p, work, out, err) == 0) &&
-	    (!sums || try_rebuild(p, work, err) == 0))
+	if (deep && deep_search(p, work, out, err) < 0)
+		goto fail;
+	/* Try a rebuild whose results have checksums. */
+	for (size_t i = 0; i < p->nfiles && sums && rc == 0; i++)
+		rc = p->files[i].has_crc && p->files[i].fate == FATE_REBUILD;
+	if (rc == 0 || plan_status(p) != STATUS_DAMAGED ||
+	    rebuild(p, &o, NULL, &why) == 0 || plan_status(p) == STATUS_LOST ||
+	    p->flaw != NULL)
 		return 0;
+	rc = why.kind == ERROR_LOST || why.kind == ERROR_DAMAGED
+		     ? plan_set_flaw(p, error_status(why.kind),
+				     arena_strdup(p->arena, why.text), err)
+		     : error_pass(err, &why);
+	if (rc == 0)
+		return 0;
+fail:
 	deep_free(out);
 	return -1;
 }
