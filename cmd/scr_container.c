@@ -148,14 +148,17 @@ static void
 report_flaw(void *arg, const struct packed_flaw *f)
 {
 	struct flaw_report *t = arg;
+	const struct segmap *m = f->red ? &t->p->hidden.map : &t->p->map;
 	struct json *j = NULL;
 
 	if (t->flaws != NULL) {
 		j = json_new_object();
 		json_set_str(j, "problem", f->text);
 		if (f->file != SIZE_MAX && !f->red)
-			json_set_str(j, "path", t->p->map.files[f->file].path);
-		json_set_known_str(j, "container", f->name);
+			json_set_str(j, "path", m->files[f->file].path);
+		if (f->container != SIZE_MAX)
+			json_set_str(j, "container",
+				     m->containers[f->container].name);
 		json_push(t->flaws, j);
 	} else if (t->count < FLAWS_SHOWN || app_verbosity() > 0) {
 		app_error("%s: %s", t->p->name, f->text);

@@ -474,7 +474,7 @@ export_to(struct packed *p, const char *file, const struct export_options *eo,
 		    NULL);
 	fd = put_open(f, err);
 	if (fd >= 0 && export_dataset(p, fd, file, eo, out, err) == 0) {
-		put_set_size(f, out->written);
+		put_what(f)->size = out->written;
 		if (put_wrote(f, out->written, err) == 0)
 			rc = put_commit(put, err);
 	}

@@ -209,7 +209,7 @@ take_bytes(struct importing *x, const struct ark_entry *e, struct error *err)
 				return -1;
 			hash_update(x->hash, x->block, got);
 		}
-		put_set_size(f->put, f->size);
+		put_what(f->put)->size = f->size;
 		if (put_wrote(f->put, f->size, err) < 0)
 			return -1;
 		hash_text(x->hash, f->sum);
@@ -380,14 +380,14 @@ look_around(struct importing *x, struct error *err)
 					 "(--force replaces it)",
 					 str_shown(f->path));
 		else if (f->kind == PUT_FILE)
-			put_replaces(f->put);
+			put_what(f->put)->replaces = true;
 		else
 			meta = f->put;
 	}
 	/* Metadata that differ although no file is the same are those of
 	 * another dataset with the same number. */
 	if (meta != NULL && x->out->same == 0)
-		put_replaces(meta);
+		put_what(meta)->replaces = true;
 	return 0;
 }
 

@@ -187,7 +187,6 @@ struct packed_flaw {
 	bool red;	  /* the indexes are those of hidden.map */
 	size_t file;	  /* damaged file; SIZE_MAX: none */
 	size_t container; /* index in the map; SIZE_MAX: none */
-	const char *name; /* of the container; or NULL */
 	const struct segmap_finding *finding;
 	uint64_t have;
 };

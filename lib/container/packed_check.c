@@ -69,8 +69,6 @@ say(struct checker *c, size_t file, size_t container, const char *fmt, ...)
 	flaw.red = c->red;
 	flaw.file = file;
 	flaw.container = container;
-	if (container != SIZE_MAX)
-		flaw.name = c->m->containers[container].name;
 	c->look->flaw(c->look->arg, &flaw);
 }
 

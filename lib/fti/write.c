@@ -348,8 +348,8 @@ fti_writer_run(struct fti_writer *r, size_t first, size_t count,
 			rc = fti_draft_plan(d, err);
 		atomic_init(&f->left, n > 0 ? n : 1);
 		if (f->put != NULL)
-			put_set_size(f->put,
-				     d == NULL ? f->job.text->len : d->size);
+			put_what(f->put)->size =
+				d == NULL ? f->job.text->len : d->size;
 		for (size_t k = 0; k < n || k == 0; k++) {
 			(void)MEM_ROOM(r->tasks, r->ntasks, room);
 			r->tasks[r->ntasks++] =

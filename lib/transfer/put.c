@@ -87,8 +87,8 @@ put_add(struct put *p, const struct put_what *what, struct error *err)
 	return f;
 }
 
-const struct put_what *
-put_what(const struct put_file *f)
+struct put_what *
+put_what(struct put_file *f)
 {
 	return &f->what;
 }
@@ -103,18 +103,6 @@ struct put_file *
 put_at(const struct put *p, size_t i)
 {
 	return p->files[i];
-}
-
-void
-put_set_size(struct put_file *f, uint64_t size)
-{
-	f->what.size = size;
-}
-
-void
-put_replaces(struct put_file *f)
-{
-	f->what.replaces = true;
 }
 
 /* --- Open --- */

@@ -123,7 +123,9 @@ struct put_file *put_add(struct put *p, const struct put_what *what,
 void put_dir(struct put *p, int dirfd, const char *path,
 	     const struct attr *attr);
 
-const struct put_what *put_what(const struct put_file *f);
+/* What was added.  `replaces` may be set before put_commit(); `size`, if it was
+ * not known, before the last put_wrote(). */
+struct put_what *put_what(struct put_file *f);
 
 /* The number of files, and file `i` in the order of put_add(). */
 size_t put_count(const struct put *p);
@@ -162,12 +164,6 @@ int put_pwrite(struct put_file *f, int fd, const void *data, size_t len,
 /* put_open(), put_pwrite(), put_wrote(). */
 int put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
 	      struct error *err);
-
-/* Set put_what.replaces. */
-void put_replaces(struct put_file *f);
-
-/* Set a size that was not known at put_add(); before the last put_wrote(). */
-void put_set_size(struct put_file *f, uint64_t size);
 
 /* Abandon a file after put_open(), instead of put_wrote(): its temporary file
  * is removed. */

@@ -32,7 +32,7 @@ round_trip(unsigned threads)
 	for (size_t i = 0; i < 6; i++)
 		puttest_add(p, files[i].kind, files[i].path, files[i].image);
 	puttest_make(put_at(p, 2));
-	put_set_size(put_at(p, 1), 20); /* not all of them are written yet */
+	put_what(put_at(p, 1))->size = 20; /* not all of them are written yet */
 	ok(put_check_room(p, "them", NULL) == 0, "there is room");
 	ok(put_write(put_at(p, 1), "-twelve-more", 12, 8, NULL) == 0, "write");
 	ok(puttest_holds("old", "what was there before") &&
@@ -65,7 +65,7 @@ TEST(giving_up)
 
 	p = puttest_start(one);
 	f = puttest_add(p, PUT_FILE, "file", "xyz");
-	put_set_size(f, 10);
+	put_what(f)->size = 10;
 	ok(put_write(f, "more", 4, 3, NULL) == 0 &&
 		   fails_as(put_commit(p, &why), &why, ERROR_CORRUPT,
 			    "7 of 10 bytes") &&
@@ -74,7 +74,7 @@ TEST(giving_up)
 	must(put_open(f, NULL) >= 0);
 	put_drop(f);
 	is_int(puttest_count(), 0, "dropped");
-	put_set_size(f, UINT64_C(1) << 60);
+	put_what(f)->size = UINT64_C(1) << 60;
 	refuses(put_check_room(p, "them", &why), -ENOSPC, NULL,
 		"an exabyte has no room");
 }
