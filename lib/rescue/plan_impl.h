@@ -315,7 +315,7 @@ int plan_hidden_image(const struct plan *p, const struct segmap_file *f,
 		      struct buf *out, struct error *err);
 
 /* Read the first `len` bytes of a packed redundancy file. */
-int plan_red_read(const struct plan *p, const struct plan_red *red, void *data,
+int plan_red_read(const struct plan *p, const struct plan_member *m, void *data,
 		  size_t len, struct error *err);
 
 /* Look up the segments of all files of the plan. */

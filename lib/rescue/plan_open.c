@@ -75,7 +75,7 @@ read_start(const struct header_file *f, void *data, size_t len,
 		return io_pread(f->fd, m->name, data, len, 0, why);
 	if (len > m->file_size)
 		return error_set(why, ERROR_CORRUPT, "%s: too short", m->name);
-	return plan_red_read(f->p, m->red, data, len, why);
+	return plan_red_read(f->p, m, data, len, why);
 }
 
 /*

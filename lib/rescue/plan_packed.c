@@ -229,26 +229,31 @@ add_range(const struct segmap *m, const struct segment *segs, size_t n,
 }
 
 int
-plan_red_string(const struct plan *p, const struct plan_red *red,
+plan_red_string(const struct plan *p, const struct plan_member *m,
 		const struct solve_range *range, struct arena *arena,
 		struct stripe *out, struct error *err)
 {
+	const struct plan_red *red = m->red;
 	const struct stripe_part at = {
-		.dirfd = p->places[0].meta_fd,
+		.dirfd = p->places[m->place].meta_fd,
+		.path = m->name,
 		.off = range->from,
 		.len = range->to - range->from,
 		.sum = STRIPE_NO_SUM,
 	};
 
-	if (stripe_room(out, arena, red->nsegs, err) < 0)
+	if (stripe_room(out, arena, red->nsegs + 1, err) < 0)
 		return -1;
-	add_range(&plan_containers(p)->hidden.map, red->segs, red->nsegs, at,
-		  out);
+	if (red->nsegs > 0)
+		add_range(&plan_containers(p)->hidden.map, red->segs,
+			  red->nsegs, at, out);
+	else
+		stripe_add(out, &at);
 	return 0;
 }
 
 int
-plan_red_read(const struct plan *p, const struct plan_red *red, void *data,
+plan_red_read(const struct plan *p, const struct plan_member *m, void *data,
 	      size_t len, struct error *err)
 {
 	const struct solve_range start = { 0, len };
@@ -257,7 +262,7 @@ plan_red_read(const struct plan *p, const struct plan_red *red, void *data,
 	struct stripe s = { 0, NULL };
 	int rc = cache == NULL || arena == NULL
 			 ? error_no_memory(err)
-			 : plan_red_string(p, red, &start, arena, &s, err);
+			 : plan_red_string(p, m, &start, arena, &s, err);
 
 	if (rc == 0)
 		rc = stripe_read(&s, cache, 0, data, len, err);
@@ -271,6 +276,7 @@ plan_hidden_image(const struct plan *p, const struct segmap_file *f,
 		  struct buf *out, struct error *err)
 {
 	struct plan_red at = { .nsegs = 0 };
+	const struct plan_member m = { .name = f->path, .red = &at };
 	uint64_t size = 0;
 
 	buf_clear(out);
@@ -284,7 +290,7 @@ plan_hidden_image(const struct plan *p, const struct segmap_file *f,
 	if (buf_reserve(out, (size_t)size) < 0)
 		return error_no_memory(err);
 	out->len = (size_t)size;
-	return plan_red_read(p, &at, out->data, (size_t)size, err);
+	return plan_red_read(p, &m, out->data, (size_t)size, err);
 }
 
 /* --- Files --- */

@@ -58,31 +58,6 @@ plan_data_room(const struct plan *p, const struct plan_member *m)
 	return n;
 }
 
-static int
-body_string(const struct plan *p, const struct plan_member *m,
-	    struct arena *arena, struct stripe *out, struct error *err)
-{
-	const struct solve_range body = { m->red->body_start, m->file_size };
-	bool readable =
-		m->state == RED_PRESENT || m->state == RED_HEADER_DAMAGED;
-
-	if (!readable || body.to <= body.from)
-		return 0;
-	if (m->red->nsegs > 0)
-		return plan_red_string(p, m->red, &body, arena, out, err);
-	if (stripe_room(out, arena, 1, err) < 0)
-		return -1;
-	out->parts[0] = (struct stripe_part){
-		.len = body.to - body.from,
-		.dirfd = p->places[m->place].meta_fd,
-		.path = m->name,
-		.off = body.from,
-		.sum = STRIPE_NO_SUM,
-	};
-	out->nparts = 1;
-	return 0;
-}
-
 int
 plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 	     struct arena *arena, struct plan_strings *out, struct error *err)
@@ -93,11 +68,17 @@ plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
+		const struct solve_range body = { m->red->body_start,
+						  m->file_size };
 		struct stripe *to = &out->data[i];
 		uint64_t at = 0;
 
-		if (stripe_room(to, arena, plan_data_room(p, m), err) < 0 ||
-		    body_string(p, m, arena, &out->body[i], err) < 0)
+		if (stripe_room(to, arena, plan_data_room(p, m), err) < 0)
+			return -1;
+		if ((m->state == RED_PRESENT ||
+		     m->state == RED_HEADER_DAMAGED) &&
+		    body.to > body.from &&
+		    plan_red_string(p, m, &body, arena, &out->body[i], err) < 0)
 			return -1;
 		if (s->map && m->rank >= p->nranks)
 			continue;

@@ -134,7 +134,7 @@ body_target(struct rebuild_run *r, const struct plan_member *m,
 					 ": unpack the dataset first",
 					 m->name, size, body.to);
 		r->in_place.redundancy++;
-		return plan_red_string(r->p, m->red, &body, r->arena, out, err);
+		return plan_red_string(r->p, m, &body, r->arena, out, err);
 	}
 	to = put_add(r->put, &b, err);
 	if (to == NULL)
@@ -402,7 +402,7 @@ write_headers(struct rebuild_run *r, struct error *err)
 			if (rc < 0 || m->red->nsegs == 0 ||
 			    m->fate != FATE_REBUILD)
 				continue;
-			rc = plan_red_string(r->p, m->red, &header, r->arena,
+			rc = plan_red_string(r->p, m, &header, r->arena,
 					     &string, err);
 			if (rc == 0)
 				rc = stripe_write(&string, c, 0, m->red->header,
