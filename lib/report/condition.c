@@ -438,7 +438,7 @@ condition_check_old(struct overview *s, const char *word,
 	if (k->health.files_bad > 0)
 		out->status = STATUS_LOST;
 	for (size_t i = 0; out->problems.len > 0 && i < data->map->nsegs; i++)
-		if (data->bad[i])
+		if (data->map->segs[i].gone)
 			out->status = STATUS_LOST;
 	if (out->problems.len > 0)
 		out->status = error_worse_status(out->status, STATUS_DAMAGED);

@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "catalogue/catalogue.h"
 #include "error.h"
@@ -88,7 +87,7 @@ containers_open(struct catalogue *c, const char *word,
 {
 	struct containers *k = mem_calloc(1, sizeof(*k));
 	struct segmap *red = &k->packed.hidden.map;
-	const struct segmap *const maps[2] = { &k->packed.map, red };
+	struct segmap *const maps[2] = { &k->packed.map, red };
 	struct redset_name name;
 
 	if (catalogue_packed_open(c, word, NULL, o, &k->packed, err) < 0) {
@@ -106,7 +105,6 @@ containers_open(struct catalogue *c, const char *word,
 
 		part->map = maps[i];
 		part->pos = mem_calloc(n + 1, sizeof(*part->pos));
-		part->bad = mem_calloc(maps[i]->nsegs + 1, sizeof(bool));
 		k->count += n;
 	}
 	k->list = mem_calloc(k->count + 1, sizeof(*k->list));
@@ -125,10 +123,8 @@ containers_free(struct containers *k)
 	if (k == NULL)
 		return;
 	packed_close(&k->packed);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++)
 		mem_free(k->parts[i].pos);
-		mem_free(k->parts[i].bad);
-	}
 	mem_free(k->list);
 	mem_free(k);
 }
@@ -154,8 +150,8 @@ spoil_file(struct containers_part *part, size_t file)
 {
 	const struct segmap_file *f = &part->map->files[file];
 
-	if (f->nsegs > 0)
-		memset(part->bad + f->first, true, f->nsegs * sizeof(bool));
+	for (size_t s = f->first; s < f->first + f->nsegs; s++)
+		part->map->segs[s].gone = true;
 }
 
 static void
@@ -258,7 +254,7 @@ ask_plan(struct looking *l)
 
 			if (!f->segs[s].gone || seg->off + seg->len > c->have)
 				continue;
-			part->bad[n] = true;
+			part->map->segs[n].gone = true;
 			spoil(c, CONTAINER_UNDONE);
 		}
 	}
@@ -289,7 +285,7 @@ static void
 blame(struct looking *l)
 {
 	struct containers_part *part = &l->k->parts[DATA];
-	const struct segmap *m = part->map;
+	struct segmap *m = part->map;
 	/* By container: */
 	bool *explained = mem_calloc(m->ncontainers + 1, sizeof(bool));
 	bool *good = mem_calloc(m->ncontainers + 1, sizeof(bool));
@@ -303,10 +299,10 @@ blame(struct looking *l)
 		for (size_t s = f->first; s < f->first + f->nsegs; s++) {
 			uint32_t at = m->segs[s].container;
 
-			explained[at] |= part->bad[s] || l->bad_sum[i];
+			explained[at] |= m->segs[s].gone || l->bad_sum[i];
 			if (!l->bad_sum[i] || good[at])
 				continue;
-			part->bad[s] = true;
+			m->segs[s].gone = true;
 			spoil(listed(l->k, part, at), CONTAINER_SUM);
 		}
 	}
@@ -317,7 +313,7 @@ blame(struct looking *l)
 
 		if (listed(l->k, part, at)->state == CONTAINER_SUM &&
 		    !explained[at])
-			part->bad[s] = true;
+			m->segs[s].gone = true;
 	}
 	mem_free(explained);
 	mem_free(good);
@@ -379,7 +375,7 @@ report_packed_file_json(const struct segmap *m, const struct segmap_file *f,
 		json_set_u64(e, "offset", s->off);
 		json_set_u64(e, "length", s->len);
 		if (k != NULL &&
-		    (data->bad[i] ||
+		    (s->gone ||
 		     s->off + s->len > listed(k, data, s->container)->have))
 			json_set_bool(e, "damaged", true);
 		json_push(list, e);

@@ -46,12 +46,11 @@ struct container {
 	enum container_state state;
 };
 
-/* One of the two maps, of data or of redundancy. */
+/* One of the two maps, of data or of redundancy.  A segment that is damaged, or
+ * in doubt, is `gone`. */
 struct containers_part {
-	const struct segmap *map;
+	struct segmap *map;
 	size_t *pos; /* by container of the map: index in containers.list */
-	/* by segment: damaged, or in doubt */
-	bool *bad;
 };
 
 struct containers {

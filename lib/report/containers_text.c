@@ -70,7 +70,7 @@ collect(struct container_picture *p, const struct containers_part *part,
 				.off = seg->off,
 				.len = cut ? have - seg->off : seg->len,
 				.at = at,
-				.bad = part->bad[s] || have <= seg->off,
+				.bad = seg->gone || have <= seg->off,
 			};
 
 			at += seg->len;
