@@ -138,30 +138,27 @@ static int
 open_part(struct stripe_cache *c, const struct stripe_part *p,
 	  struct error *err)
 {
-	int flags = c->write ? O_WRONLY | (p->create ? O_CREAT : 0) : O_RDONLY;
-	mode_t mode = p->create && c->write ? 0600 : 0;
+	const int flags =
+		(c->write ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC;
 	struct pathcache *dir = NULL;
 	const char *base = NULL;
 	int parent = -1, fd = -1;
 
 	/* The cached directory is usually that of the previous file. */
-	flags |= O_NONBLOCK | O_CLOEXEC;
 	dir = pathcache_pair_at(&c->dirs, p->dirfd);
 	if (dir != NULL)
 		parent = pathcache_parent(dir, p->path, &base, NULL);
 	if (parent >= 0)
-		fd = dir_open_file(parent, base,
-				   (flags & ~O_CREAT) | O_NOFOLLOW, 0);
+		fd = dir_open_file(parent, base, flags | O_NOFOLLOW, 0);
 	if (fd >= 0 && (c->write ? !create_may_change(parent, fd)
 				 : !path_owner_reads(fd))) {
 		close(fd);
 		fd = -1;
 	}
 	/* O_NOFOLLOW refuses symbolic links.  path_open_beneath() follows a
-	 * link that stays below dirfd, creates the file, and reports every
-	 * other error. */
+	 * link that stays below dirfd, and reports every other error. */
 	return fd >= 0 ? fd
-		       : path_open_beneath(p->dirfd, p->path, flags, mode, err);
+		       : path_open_beneath(p->dirfd, p->path, flags, 0, err);
 }
 
 /* The slot of a part, with its file open; borrowed.  A part without a slot

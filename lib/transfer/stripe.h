@@ -30,9 +30,8 @@ struct stripe_part {
 	uint64_t off;	  /* offset in the file */
 	unsigned char *mem;
 	struct put_file *put; /* file of the put engine; borrowed */
-	bool create;	  /* create `path` with mode 0600 if it is missing */
-	size_t sum;	  /* index of the checksum, or STRIPE_NO_SUM */
-	uint64_t sum_off; /* offset of the piece in the checksummed data */
+	size_t sum;	      /* index of the checksum, or STRIPE_NO_SUM */
+	uint64_t sum_off;     /* offset of the piece in the checksummed data */
 };
 
 /* Parts are in ascending order and do not overlap.  A gap reads as zero bytes

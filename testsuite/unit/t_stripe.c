@@ -156,11 +156,11 @@ TEST(many_parts)
 			.len = SIZE,
 			.dirfd = rootfd,
 			.path = fmt("many_%zu", i),
-			.create = true,
 			.sum = i,
 		};
 		each
 			[i].size = SIZE;
+		write_text(here("%s", parts[i].path), "");
 	}
 	for (size_t i = 0; i < 2 * N; i++) {
 		const size_t at = i % N * SIZE + i / N * SIZE / 2;
@@ -228,14 +228,15 @@ TEST(large)
 	auto_mem unsigned char *data = mem_alloc(SIZE, 1),
 			       *got = mem_alloc(SIZE, 1);
 	struct stripe_sum sum = { .size = SIZE };
-	struct stripe_part p = {
-		.len = SIZE, .dirfd = rootfd, .path = "large", .create = true
-	};
+	struct stripe_part p = { .len = SIZE,
+				 .dirfd = rootfd,
+				 .path = "large" };
 	const struct stripe s = { 1, &p };
 	struct stripe_cache *w = stripe_cache_new(1, true, NULL);
 	struct stripe_cache *c = stripe_cache_new(1, false, &sum);
 	bool good = true;
 
+	write_text(here("large"), "");
 	for (size_t i = 0; i < SIZE; i++)
 		data[i] = (unsigned char)(i % 253);
 	for (size_t off = 0; off < SIZE; off += 1 << 20)
@@ -264,12 +265,12 @@ TEST(cuts)
 	ok(good, "a string is cut where its parts begin and end");
 }
 
-/* Files that do not exist are created. */
-TEST(creating)
+/* Files are written, but not made. */
+TEST(writing)
 {
 	struct stripe_part parts[2] = {
-		{ .len = 10, .path = "new", .off = 5, .create = true },
-		{ .start = 10, .len = 10, .path = "old", .create = true },
+		{ .len = 10, .path = "new", .off = 5 },
+		{ .start = 10, .len = 10, .path = "old" },
 	};
 	const struct stripe s = { 2, parts };
 	auto_stripe_cache *w = stripe_cache_new(1, true, NULL);
@@ -284,10 +285,14 @@ TEST(creating)
 		    NULL) &&
 		   !exists(new),
 	   "reading makes no file");
-	is_int(stripe_write(&s, w, 0, data, 20, &why), 0, "writing does");
-	ok(mode_of(rootfd, "new") == 0600 &&
-		   file_holds(new, "\0\0\0\0\0abcdefghij", 15),
-	   "... for its owner alone, with what was written in its place");
+	ok(fails_as(stripe_write(&s, w, 0, data, 20, &why), &why, ERROR_ABSENT,
+		    NULL) &&
+		   !exists(new),
+	   "nor does writing");
+	write_text(new, "");
+	is_int(stripe_write(&s, w, 0, data, 20, &why), 0, "if it is there");
+	ok(file_holds(new, "\0\0\0\0\0abcdefghij", 15),
+	   "... what was written is in its place");
 	ok(mode_of(rootfd, "old") == 0644 &&
 		   file_holds(old, "klmnopqrstand more", 18),
 	   "one that is there is neither cut nor changed otherwise");

@@ -59,7 +59,6 @@ cut_side(struct side *side, const char *stem, uint32_t longest, bool out)
 		if (kind == 0) /* a gap */
 			continue;
 		*p = part(at, len, NULL, side->nsums);
-		p->create = out;
 		if (kind == 1) {
 			p->mem = (out ? s.to : s.from) + at;
 		} else if (kind == 2 && last != NULL && last->path != NULL) {
@@ -72,6 +71,8 @@ cut_side(struct side *side, const char *stem, uint32_t longest, bool out)
 				 side->nsums);
 			p->path = side->names[side->nsums];
 			p->off = below(3) == 0 ? below(9999) : 0;
+			if (out)
+				write_text(here("%s", p->path), "");
 		}
 		end = p->off + len;
 		side->nsums += p->sum == side->nsums;
