@@ -214,25 +214,25 @@ ask_plan(struct looking *l)
 	struct containers_part *part = &l->k->parts[REDUNDANCY];
 	const struct segmap *m = part->map;
 	const struct plan *p = l->l->plan;
-	struct map *by = segmap_by_path(m);
+	struct map *by = NULL;
 	size_t wrong = 0;
 
 	for (size_t i = 0; i < p->nsets; i++)
 		for (uint32_t k = 0; k < p->sets[i].n; k++) {
 			const struct plan_member *is = &p->sets[i].members[k];
-			const size_t at = is->wrong_sum ? map_get(by, is->name)
-							: MAP_NONE;
+			const struct segmap_file *f =
+				is->wrong_sum
+					? hidden_find(&l->k->packed.hidden,
+						      is->name)
+					: NULL;
 
-			if (at == MAP_NONE)
+			if (f == NULL)
 				continue;
-			spoil_file(part, at);
-			for (size_t s = 0; s < m->files[at].nsegs; s++)
-				spoil(listed(l->k, part,
-					     m->segs[m->files[at].first + s]
-						     .container),
+			spoil_file(part, (size_t)(f - m->files));
+			for (size_t s = f->first; s < f->first + f->nsegs; s++)
+				spoil(listed(l->k, part, m->segs[s].container),
 				      CONTAINER_SUM);
 		}
-	map_free(by);
 	part = &l->k->parts[DATA];
 	m = part->map;
 	by = segmap_by_path(m);
