@@ -295,29 +295,6 @@ plan_hidden_image(const struct plan *p, const struct segmap_file *f,
 
 /* --- Files --- */
 
-/* Look up a file in the segment map.  Ranks do not share files, so the rank
- * must match; a damaged map may list a path twice. */
-static const struct segmap_file *
-find_file(const struct plan_packed *k, const struct plan_file *f)
-{
-	size_t at = map_get(k->by_path, f->path);
-
-	if (at == MAP_NONE || k->map.files[at].rank == f->rank)
-		return at == MAP_NONE ? NULL : &k->map.files[at];
-	/* They are in the order of their ranks. */
-	for (size_t end = k->map.nfiles, mid = at = 0; at < end;) {
-		mid = at + (end - at) / 2;
-		if (k->map.files[mid].rank < f->rank)
-			at = mid + 1;
-		else
-			end = mid;
-	}
-	for (; at < k->map.nfiles && k->map.files[at].rank == f->rank; at++)
-		if (strcmp(k->map.files[at].path, f->path) == 0)
-			return &k->map.files[at];
-	return NULL;
-}
-
 void
 plan_place_packed(struct planner *w)
 {
@@ -327,9 +304,13 @@ plan_place_packed(struct planner *w)
 		return;
 	for (size_t i = 0; i < w->p.nfiles; i++) {
 		struct plan_file *f = &w->p.files[i];
-		const struct segmap_file *s = find_file(k, f);
+		const size_t at = map_get(k->by_path, f->path);
+		const struct segmap_file *s =
+			at == MAP_NONE ? NULL : &k->map.files[at];
 
-		if (s == NULL || f->state == FILE_INCOMPLETE)
+		/* Ranks do not share files. */
+		if (s == NULL || s->rank != f->rank ||
+		    f->state == FILE_INCOMPLETE)
 			continue;
 		if (s->has_crc && !f->has_crc && s->size == f->attr.size) {
 			f->has_crc = true;
