@@ -34,14 +34,6 @@ struct loader {
 	bool partial;  /* m is partial: skip data that m does not need */
 };
 
-/* Is file `i` of the map listed in the part being read? */
-static bool
-is_of_part(const struct loader *l, size_t i)
-{
-	return i < l->m->nfiles && l->m->files[i].rank / RANK2FILE_PART_RANKS ==
-					   l->rank / RANK2FILE_PART_RANKS;
-}
-
 /* Look up a file of the map: *at, or MAP_NONE.  Parts list files in the order
  * of the map, so the next file is tried first. */
 static int
@@ -270,10 +262,11 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 {
 	const char *name = kvtree_key(k), *body = NULL;
 	int64_t n = dataset_dir_packed(name);
-	size_t low = 0, high = l->m->nfiles, len = 0;
+	size_t len = 0;
 	struct buf raw = BUF_INIT;
 	struct kvstream s;
-	int rc = 1;
+	bool needed = !l->partial;
+	int rc = 0;
 
 	if (n < 0)
 		return error_set(err, ERROR_UNSAFE,
@@ -281,33 +274,12 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 				 str_shown(name));
 	n -= n % RANK2FILE_PART_RANKS;
 	l->rank = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
-	if (l->partial) {
-		/* Find the first file of the map with at least the first rank
-		 * of the part. */
-		while (low < high) {
-			size_t mid = low + (high - low) / 2;
-
-			if (l->m->files[mid].rank < l->rank)
-				low = mid + 1;
-			else
-				high = mid;
-		}
-		if (!is_of_part(l, low))
-			return 0;
-		/* Try to do without the image of the part. */
-		if (kvstream_open(&s, dirfd, name) == 0) {
-			rc = scan_part(l, &s, err);
-			kvstream_close(&s);
-			/* The bytes read may be damaged: discard the
-			 * results. */
-			for (; rc == 1 && is_of_part(l, low); low++)
-				l->m->files[low].attr =
-					(struct attr){ .has_size = false };
-		}
-	}
-	if (rc <= 0)
-		return rc;
-	/* Read the part as a whole. */
+	/* Is any file of the map in this part? */
+	for (size_t i = 0; !needed && i < l->m->nfiles; i++)
+		needed = l->m->files[i].rank / RANK2FILE_PART_RANKS ==
+			 l->rank / RANK2FILE_PART_RANKS;
+	if (!needed)
+		return 0;
 	rc = read_any(l, dirfd, k, &raw, err);
 	if (rc == 0) {
 		body = kvtree_body(raw.data, raw.len, &len, err);

@@ -284,8 +284,8 @@ main(void)
 	damaged(&m, &stored);
 	/* Valid files in another form than our writers use. */
 	edit_tree(here("packed.0.scr"), add_key, (char[]){ "FUTURE" });
-	ok(loads(" 77") && is_some(&m, " 77") && got.h.flaw == NULL,
-	   "another key beside the attributes");
+	ok(loads(" 77") && is_some(&m, " 77") && got.h.flaw != NULL,
+	   "another key beside the attributes: their recorded copy");
 	edit_tree(here("rank2file.0.0"), add_key, (char[]){ "FUTURE" });
 	ok(loads(" 77") && is_some(&m, " 77"),
 	   "another key in a part: its recorded copy");
