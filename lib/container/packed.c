@@ -32,18 +32,6 @@
 
 /* --- Open --- */
 
-/* Open a directory beneath `root`; *fd is -1 if it is missing. */
-static int
-open_dir(int root, const char *rel, int *fd, struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	*fd = path_open_dir(root, rel, &why);
-	if (*fd >= 0 || why.kind == ERROR_ABSENT)
-		return 0;
-	return error_pass(err, &why);
-}
-
 /* Is there a container in the directory? */
 static bool
 any_container(int dirfd)
@@ -60,22 +48,22 @@ any_container(int dirfd)
 /* Open layout 1: PREFIX/NAME/.scr has a rank2file.scr, or containers without a
  * map. */
 static int
-open_old(struct packed *p, const char *dir, bool *found, struct error *err)
+open_old(struct packed *p, const char *dir, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	struct stat st;
 
-	*found = false;
-	if (!path_is_clean(dir) || path_below(dir, ".scr") != NULL)
-		return 0;
-	if (open_dir(p->prefix_fd, dir, &p->root_fd, NULL) < 0 ||
-	    p->root_fd < 0)
-		return 0;
-	if (open_dir(p->root_fd, SEGMAP_DIR, &p->meta_fd, err) < 0)
-		return -1;
+	if (path_is_clean(dir) && path_below(dir, ".scr") == NULL)
+		p->root_fd = path_open_dir(p->prefix_fd, dir, NULL);
+	if (p->root_fd >= 0)
+		p->meta_fd = path_open_dir(p->root_fd, SEGMAP_DIR, &why);
+	if (why.kind != ERROR_NONE && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
 	if (p->meta_fd < 0 || (dir_stat(p->meta_fd, RANK2FILE_OLD, &st,
 					AT_SYMLINK_NOFOLLOW) != 0 &&
 			       !any_container(p->meta_fd)))
-		return 0;
+		return error_set(err, ERROR_ABSENT, "%s: no dataset in there",
+				 dir);
 	p->layout = 1;
 	p->base = RANK2FILE_OLD;
 	p->file_fd = p->root_fd;
@@ -84,7 +72,6 @@ open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 	p->id = dataset_dir_id(path_base(dir));
 	if (p->id < 0)
 		p->id = 0;
-	*found = true;
 	return p->root == NULL || p->dir == NULL ? error_no_memory(err) : 0;
 }
 
@@ -94,12 +81,10 @@ packed_is_old(int prefix_fd, const char *name)
 	struct packed p = { .prefix_fd = prefix_fd,
 			    NOT_OPEN,
 			    .arena = arena_new() };
-	bool found = false;
+	const bool is = p.arena != NULL && open_old(&p, name, NULL) == 0;
 
-	if (p.arena != NULL && open_old(&p, name, &found, NULL) < 0)
-		found = false;
 	packed_close(&p);
-	return found;
+	return is;
 }
 
 int
@@ -196,7 +181,6 @@ packed_open(struct packed *p, const struct packed_where *where,
 	    const struct packed_how *how, const struct work *work,
 	    struct error *err)
 {
-	bool found = false;
 	int rc = -1;
 
 	*p = (struct packed){ .prefix_fd = where->prefix_fd,
@@ -222,10 +206,7 @@ packed_open(struct packed *p, const struct packed_where *where,
 		p->file_fd = p->prefix_fd;
 		rc = p->meta_fd < 0 ? -1 : 0;
 	} else {
-		rc = open_old(p, where->old, &found, err);
-		if (rc == 0 && !found)
-			rc = error_set(err, ERROR_ABSENT,
-				       "%s: no dataset in there", where->old);
+		rc = open_old(p, where->old, err);
 		if (where->id > 0)
 			p->id = where->id;
 	}
