@@ -107,6 +107,29 @@ put_at(const struct put *p, size_t i)
 
 /* --- Open --- */
 
+/* The mode to open a new file with. */
+static mode_t
+new_mode(struct put *p, const struct put_file *f)
+{
+	const struct attr *a = f->what.attr;
+	const struct put_place *place = f->place;
+	mode_t mode = a != NULL && a->has_owner ? a->mode & 0777
+						: f->what.mode & 0777;
+	bool ours = true;
+
+	if (a != NULL && a->has_owner) {
+		pthread_mutex_lock(&p->lock);
+		ours = place->owner.set ||
+		       (place->known && place->gid == a->gid);
+		pthread_mutex_unlock(&p->lock);
+	} else if (f->what.mode == 0) {
+		return 0666;
+	}
+	/* Other threads may have to reopen the file for writing: a mode without
+	 * write permission is set later. */
+	return ours && (mode & 0200) != 0 ? mode : 0600;
+}
+
 /* Open the temporary file of `f`: a new one with `make`, else the one that
  * exists. */
 static int
@@ -119,7 +142,7 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	if (dir < 0 && dir != AT_FDCWD)
 		return -1;
 	if (make)
-		f->opened = put_place_mode(p, f);
+		f->opened = new_mode(p, f);
 	if (make)
 		fd = f->place->is_new
 			     ? create_file(dir, base, O_WRONLY, f->opened,
@@ -189,6 +212,36 @@ put_open(struct put_file *f, struct error *err)
 
 /* --- Full --- */
 
+/* Set owner and mode of *st to what the file got when it was created.  They are taken from the directory if known there, else from
+ * fstat().  The other members of *st are undefined. */
+static int
+what_it_got(struct put *p, const struct put_file *f, struct stat *st,
+	    struct error *err)
+{
+	struct put_place *place = f->place;
+	bool known = false;
+
+	pthread_mutex_lock(&p->lock);
+	known = place->known &&
+		(f->opened & ~(place->granted | place->refused)) == 0;
+	st->st_uid = place->uid;
+	st->st_gid = place->gid;
+	st->st_mode = f->opened & place->granted;
+	pthread_mutex_unlock(&p->lock);
+	if (known)
+		return 0;
+	if (fstat(f->fd, st) < 0)
+		return error_sys(err, "%s: cannot stat", f->what.path);
+	pthread_mutex_lock(&p->lock);
+	place->known = true;
+	place->uid = st->st_uid;
+	place->gid = st->st_gid;
+	place->granted |= f->opened & st->st_mode;
+	place->refused |= f->opened & ~st->st_mode;
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
 /*
  * Set the times, and mode and owner if they differ from those that the file was
  * created with.  Then find the modification time that the file system stored:
@@ -205,8 +258,7 @@ set_attributes(struct put_file *f, struct error *err)
 	int rc = 0;
 
 	if (w->attr != NULL || w->mode != 0) {
-		if (a->has_owner &&
-		    put_place_gave(f->put, f, f->fd, &st, err) < 0)
+		if (a->has_owner && what_it_got(f->put, f, &st, err) < 0)
 			return -1;
 		rc = attr_apply(a, f->fd, w->path, f->place->owner, &st, &why);
 		if (put_applied(f->put, rc, &why, err) < 0)
@@ -267,6 +319,16 @@ close_file(struct put_file *f, struct error *err)
 	return rc < 0 ? error_sys(err, "%s: cannot close", f->what.path) : 0;
 }
 
+/* Is the temporary file in `dir` still ours? */
+static bool
+has_ours(const struct put_file *f, int dir)
+{
+	const char *base = path_base(f->what.path);
+
+	return f->fd >= 0 ? temp_is_same(dir, base, f->fd)
+			  : temp_is_file(dir, base, f->dev, f->ino);
+}
+
 /* Give a synced file its name. */
 static int
 place_file(struct put_file *f, struct error *err)
@@ -278,7 +340,7 @@ place_file(struct put_file *f, struct error *err)
 	if (dir < 0 && dir != AT_FDCWD)
 		return -1;
 	errno = EBUSY;
-	if (!f->place->is_new && p->o.unlocked && !put_place_has_ours(f, dir))
+	if (!f->place->is_new && p->o.unlocked && !has_ours(f, dir))
 		rc = error_sys(err, "%s: another process writes it", path);
 	else if (!f->place->is_new && temp_commit(dir, path_base(path)) < 0)
 		rc = error_sys(err, "%s: cannot rename its file", path);
@@ -474,6 +536,8 @@ void
 put_drop(struct put_file *f)
 {
 	struct put *p = f->put;
+	const char *base = path_base(f->what.path);
+	const int dir = put_place_take(p, f->place, false, NULL);
 
 	pthread_mutex_lock(&p->lock);
 	p->nopen -= f->state == PUT_OPEN && f->fd >= 0;
@@ -482,7 +546,14 @@ put_drop(struct put_file *f)
 	f->written = 0;
 	f->holes = false;
 	pthread_mutex_unlock(&p->lock);
-	put_place_remove_temp(f);
+	/* Another process may have replaced it by its own. */
+	if (dir >= 0 || dir == AT_FDCWD) {
+		if (f->place->is_new)
+			(void)unlinkat(dir, base, 0);
+		else if (!p->o.unlocked || has_ours(f, dir))
+			(void)temp_remove(dir, base);
+		put_place_give(p, f->place, dir);
+	}
 	(void)close_file(f, NULL);
 }
 

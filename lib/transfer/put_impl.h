@@ -104,11 +104,6 @@ struct put_place *put_place(struct put *p, int dirfd, const char *path,
 int put_place_take(struct put *p, struct put_place *place, bool make,
 		   struct error *err);
 
-/* Is the temporary file in `dir` still ours? */
-bool put_place_has_ours(const struct put_file *f, int dir);
-
-/* Remove the temporary file, unless another process replaced it by its own. */
-void put_place_remove_temp(struct put_file *f);
 void put_place_give(struct put *p, struct put_place *place, int fd);
 
 /* What attr_apply() returned: what the file system refuses is no error, and is
@@ -118,9 +113,6 @@ int put_applied(struct put *p, int rc, const struct error *why,
 
 /* Give a directory that the engine made its modes and times; for par_for(). */
 int put_place_finish(void *put, size_t i, unsigned worker, struct error *err);
-
-/* Make them writable again, so that their files can be removed. */
-void put_place_unlock(struct put *p);
 
 /* Remove the directories that the engine made, if they are empty. */
 void put_place_remove(struct put *p);
@@ -134,14 +126,5 @@ int put_new_name(struct put *p, struct error *err);
 
 /* Remove the new directories that have no names yet. */
 void put_new_remove(struct put *p);
-
-/* The mode to open a new file with. */
-mode_t put_place_mode(struct put *p, const struct put_file *f);
-
-/* Set owner and mode of *st to what the file open as `fd` got when it was
- * created.  They are taken from the directory if known there, else from
- * fstat().  The other members of *st are undefined. */
-int put_place_gave(struct put *p, const struct put_file *f, int fd,
-		   struct stat *st, struct error *err);
 
 #endif /* TRANSFER_PUT_IMPL_H */

@@ -249,7 +249,18 @@ void
 put_undo(struct put *p, const bool *keep)
 {
 	p->failed = p->asked;
-	put_place_unlock(p);
+	/* Make directories writable again, so that files can be removed. */
+	for (size_t i = 0; i < p->nplaces; i++) {
+		struct put_place *place = p->places[i];
+		const int fd = place->has_attr && place->made
+				       ? put_place_take(p, place, false, NULL)
+				       : -1;
+
+		if (fd < 0)
+			continue;
+		(void)fchmod(fd, 0700);
+		put_place_give(p, place, fd);
+	}
 	for (size_t i = p->count; i-- > 0;) {
 		struct put_file *f = p->files[i];
 		int dir = -1;

@@ -139,31 +139,6 @@ put_place_give(struct put *p, struct put_place *place, int fd)
 		close(fd);
 }
 
-bool
-put_place_has_ours(const struct put_file *f, int dir)
-{
-	const char *base = path_base(f->what.path);
-
-	return f->fd >= 0 ? temp_is_same(dir, base, f->fd)
-			  : temp_is_file(dir, base, f->dev, f->ino);
-}
-
-void
-put_place_remove_temp(struct put_file *f)
-{
-	struct put *p = f->put;
-	const char *base = path_base(f->what.path);
-	int dir = put_place_take(p, f->place, false, NULL);
-
-	if (dir < 0 && dir != AT_FDCWD)
-		return;
-	if (f->place->is_new)
-		(void)unlinkat(dir, base, 0);
-	else if (!p->o.unlocked || put_place_has_ours(f, dir))
-		(void)temp_remove(dir, base);
-	put_place_give(p, f->place, dir);
-}
-
 void
 put_place_changed(struct put *p, struct put_place *place, size_t placed)
 {
@@ -262,75 +237,6 @@ put_place_finish(void *put, size_t i, unsigned worker, struct error *err)
 		rc = io_sync_dir(fd, place->path, err);
 	put_place_give(p, place, fd);
 	return rc;
-}
-
-void
-put_place_unlock(struct put *p)
-{
-	for (size_t i = 0; i < p->nplaces; i++) {
-		struct put_place *place = p->places[i];
-		int fd = -1;
-
-		if (!place->has_attr || !place->made)
-			continue;
-		fd = put_place_take(p, place, false, NULL);
-		if (fd < 0)
-			continue;
-		(void)fchmod(fd, 0700);
-		put_place_give(p, place, fd);
-	}
-}
-
-/* --- New files in it --- */
-
-mode_t
-put_place_mode(struct put *p, const struct put_file *f)
-{
-	const struct attr *a = f->what.attr;
-	const struct put_place *place = f->place;
-	mode_t mode = a != NULL && a->has_owner ? a->mode & 0777
-						: f->what.mode & 0777;
-	bool ours = true;
-
-	if (a != NULL && a->has_owner) {
-		pthread_mutex_lock(&p->lock);
-		ours = place->owner.set ||
-		       (place->known && place->gid == a->gid);
-		pthread_mutex_unlock(&p->lock);
-	} else if (f->what.mode == 0) {
-		return 0666;
-	}
-	/* Other threads may have to reopen the file for writing: a mode without
-	 * write permission is set later. */
-	return ours && (mode & 0200) != 0 ? mode : 0600;
-}
-
-int
-put_place_gave(struct put *p, const struct put_file *f, int fd, struct stat *st,
-	       struct error *err)
-{
-	struct put_place *place = f->place;
-	bool known = false;
-
-	pthread_mutex_lock(&p->lock);
-	known = place->known &&
-		(f->opened & ~(place->granted | place->refused)) == 0;
-	st->st_uid = place->uid;
-	st->st_gid = place->gid;
-	st->st_mode = f->opened & place->granted;
-	pthread_mutex_unlock(&p->lock);
-	if (known)
-		return 0;
-	if (fstat(fd, st) < 0)
-		return error_sys(err, "%s: cannot stat", f->what.path);
-	pthread_mutex_lock(&p->lock);
-	place->known = true;
-	place->uid = st->st_uid;
-	place->gid = st->st_gid;
-	place->granted |= f->opened & st->st_mode;
-	place->refused |= f->opened & ~st->st_mode;
-	pthread_mutex_unlock(&p->lock);
-	return 0;
 }
 
 /* --- Sync --- */
