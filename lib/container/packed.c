@@ -298,21 +298,19 @@ packed_string(const struct packed *p, const struct segmap *m,
 
 /* --- Copying --- */
 
-/* Do the segments add up to the size of the file? */
+/* packed_string(), if the segments add up to the size of the file. */
 static int
-check_size(const struct segmap *m, const struct segmap_file *f,
-	   struct error *err)
+add_file(const struct packed *p, const struct segmap *m,
+	 const struct segmap_file *f, struct stripe_part at, struct stripe *out,
+	 struct error *err)
 {
-	uint64_t sum = 0;
+	const uint64_t sum = packed_string(p, m, f, at, out);
 
-	for (size_t k = 0; k < f->nsegs; k++)
-		sum += m->segs[f->first + k].len;
-	if (f->nsegs == 0 || sum == f->size)
-		return 0;
-	return error_set(err, ERROR_CORRUPT,
-			 "%s: its segments have %" PRIu64
-			 " bytes, it has %" PRIu64,
-			 f->path, sum, f->size);
+	return sum == f->size ? 0
+			      : error_set(err, ERROR_CORRUPT,
+					  "%s: its segments have %" PRIu64
+					  " bytes, it has %" PRIu64,
+					  f->path, sum, f->size);
 }
 
 int
@@ -339,11 +337,11 @@ packed_copy_add(struct packed_copy *c, const struct segmap *m,
 				  .put = put_add(c->put, what, err),
 				  .sum = c->to.nparts };
 
-	if (to.put == NULL || check_size(m, f, err) < 0)
+	if (to.put == NULL || add_file(c->p, m, f, from, &c->from, err) < 0)
 		return -1;
 	if (f->size == 0)
 		return 0;
-	c->len += packed_string(c->p, m, f, from, &c->from);
+	c->len += f->size;
 	c->files[c->to.nparts] = f;
 	stripe_add(&c->to, &to);
 	return 0;
@@ -440,11 +438,11 @@ packed_file(const struct packed *p, const struct segmap *m,
 	    const struct segmap_file *f, struct arena *arena,
 	    struct stripe *out, struct error *err)
 {
-	if (check_size(m, f, err) < 0 ||
-	    stripe_room(out, arena, f->nsegs + 1, err) < 0)
-		return -1;
-	(void)packed_string(p, m, f, (struct stripe_part){ .start = 0 }, out);
-	return 0;
+	const struct stripe_part at = { .start = 0 };
+
+	return stripe_room(out, arena, f->nsegs + 1, err) < 0
+		       ? -1
+		       : add_file(p, m, f, at, out, err);
 }
 
 /* --- Is the map lost? --- */
