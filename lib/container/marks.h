@@ -10,17 +10,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct error;
-struct mark;
 struct kvtree;
 struct segmap;
 
 /* All zero: no marks.  Freed by marks_free(). */
 struct marks {
 	size_t count;
-	struct mark *list; /* sorted by container, then offset */
 	struct kvtree *tree;
 };
 
@@ -32,11 +29,8 @@ void marks_free(struct marks *m);
 /* Remove the marks, which are no longer needed. */
 int marks_remove(int meta_fd, struct error *err);
 
-/* Is any byte of the range marked? */
-bool marks_hit(const struct marks *m, const char *container, uint64_t off,
-	       uint64_t len);
-
-/* Is any byte of `count` segments of `m` from `first` on marked? */
+/* Is any of `count` segments of `m` from `first` on marked?  A mark is that of
+ * a segment: while there are marks, no map is made with others. */
 bool marks_any(const struct marks *marks, const struct segmap *m, size_t first,
 	       size_t count);
 

@@ -111,8 +111,8 @@ packed_reach(int root_fd, struct segmap *m, const struct marks *marks,
 		const struct segmap_container *c = &m->containers[s->container];
 
 		s->barred = barred[s->container];
-		s->gone = s->off + s->len > c->have ||
-			  marks_hit(marks, c->name, s->off, s->len);
+		s->gone =
+			s->off + s->len > c->have || marks_any(marks, m, i, 1);
 	}
 	mem_free(barred);
 	return rc;
