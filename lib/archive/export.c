@@ -14,6 +14,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "container/extract.h"
 #include "crc.h"
 #include "dir.h"
 #include "error.h"

@@ -6,8 +6,7 @@
  *   pack_write.c   fill containers
  *   pack_order.c   files to be packed, and metadata files, in their order
  *   pack_old.c     a copy for SCR 1.1.8
- *   pack_sweep.c   put a map in place; remove unused files; compare a file with
- *                  its packed bytes
+ *   pack_sweep.c   put a map in place; compare a file with its packed bytes
  *   unpack.c       unpack()
  *   repack.c       repack()
  */

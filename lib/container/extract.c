@@ -14,12 +14,14 @@
 #include "io.h"
 #include "map.h"
 #include "mem.h"
+#include "par.h"
 #include "path.h"
 #include "progress.h"
 #include "room.h"
 #include "str.h"
 #include "stream.h"
 #include "transfer/put.h"
+#include "transfer/transfer.h"
 #include "work.h"
 
 /* Bytes of one write. */
@@ -152,6 +154,145 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	return rc < 0 ? -1 : 0;
 }
 
+/* --- All that leaves containers --- */
+
+void
+packed_copy_init(struct packed_copy *c, size_t files, size_t segs)
+{
+	c->files = arena_alloc(c->arena, files + 1, sizeof(*c->files));
+	(void)stripe_room(&c->from, c->arena, files + segs, NULL);
+	(void)stripe_room(&c->to, c->arena, files, NULL);
+}
+
+int
+packed_copy_add(struct packed_copy *c, const struct segmap *m,
+		const struct segmap_file *f, const struct put_what *what,
+		struct error *err)
+{
+	const struct stripe_part from = { .start = c->len,
+					  .sum = STRIPE_NO_SUM };
+	const struct stripe_part to = { .start = c->len,
+					.len = f->size,
+					.put = put_add(c->put, what, NULL),
+					.sum = c->to.nparts };
+
+	if (packed_add(c->p, m, f, from, &c->from, err) < 0)
+		return -1;
+	if (f->size == 0)
+		return 0;
+	c->len += f->size;
+	c->files[c->to.nparts] = f;
+	stripe_add(&c->to, &to);
+	return 0;
+}
+
+int
+packed_copy_run(const struct packed_copy *c, const struct work *work,
+		struct error *err)
+{
+	const size_t n = c->to.nparts;
+	struct stripe_sum *sums = mem_calloc(n + 1, sizeof(*sums));
+	const struct transfer_options t = { .work = work, .sums_to = sums };
+	int rc = put_new_dirs(c->put, err);
+
+	for (size_t i = 0; i < n; i++)
+		sums[i].size = c->files[i]->size;
+	progress_phase(work->progress, "unpacking", c->len);
+	if (rc == 0)
+		rc = transfer(&c->from, &c->to, c->len, &t, err);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		const struct segmap_file *f = c->files[i];
+
+		if (sums[i].seen != f->size ||
+		    (f->has_crc && sums[i].crc != f->crc))
+			rc = segmap_wrong_sum(f, sums[i].crc, err);
+	}
+	mem_free(sums);
+	return rc < 0 ? -1 : put_commit(c->put, err);
+}
+
+/* Packing leaves the directories of files in place, but changes their times
+ * when it removes the files: the previous times are recorded (hidden.h). */
+struct dirs {
+	const struct packed *p;
+	bool may_miss;
+	struct hidden_dir *list; /* path NULL: not a directory */
+	size_t count, cap;
+};
+
+static int
+look_at_dir(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	const struct dirs *d = arg;
+	struct hidden_dir *at = &d->list[i];
+	const struct attr *was = hidden_dir(&d->p->hidden, at->path);
+	struct error why = ERROR_INIT;
+	struct stat st;
+	const bool is =
+		path_stat_beneath(d->p->file_fd, at->path, &st, &why) == 0 &&
+		S_ISDIR(st.st_mode);
+
+	(void)worker;
+	if (!d->may_miss && why.errnum != ENOTDIR &&
+	    (why.kind == ERROR_SYSTEM || why.kind == ERROR_NOMEM))
+		return error_pass(err, &why);
+	if (is)
+		attr_from_stat(&at->attr, &st);
+	else
+		at->path = NULL;
+	if (is && was != NULL && was->has_times) {
+		at->attr.atime = was->atime;
+		at->attr.mtime = was->mtime;
+	}
+	return 0;
+}
+
+int
+packed_dirs(const struct packed *p, const bool *only, struct par *par,
+	    struct arena *arena, struct packed_dirs *out, struct error *err)
+{
+	struct dirs d = { .p = p, .may_miss = only != NULL };
+	struct map *known = map_new();
+	const char *last = "";
+	size_t last_len = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < p->map.nfiles; i++) {
+		const char *path = p->map.files[i].path;
+		size_t len = (size_t)(path_base(path) - path);
+
+		len -= len > 0;
+		if ((only != NULL && !only[i]) ||
+		    (len == last_len && memcmp(path, last, len) == 0))
+			continue;
+		last = path;
+		last_len = len;
+		/* It, and those above it. */
+		while (len > 0) {
+			const char *dir = arena_strndup(arena, path, len);
+
+			if (map_get(known, dir) != MAP_NONE)
+				break;
+			map_put(known, dir, 0);
+			(void)MEM_ROOM(d.list, d.count, d.cap);
+			d.list[d.count++] = (struct hidden_dir){ .path = dir };
+			while (len > 0 && path[len - 1] != '/')
+				len--;
+			len -= len > 0;
+		}
+	}
+	rc = par_for(par, d.count, 0, look_at_dir, &d, err);
+	*out = (struct packed_dirs){
+		arena_alloc(arena, d.count + 1, sizeof(*out->list)), 0
+	};
+	for (size_t i = 0; i < d.count && rc == 0; i++)
+		if (d.list[i].path != NULL)
+			out->list[out->count++] = d.list[i];
+	mem_free(d.list);
+	map_free(known);
+	return rc;
+}
+
 /* --- Several files --- */
 
 struct extraction {
@@ -228,7 +369,7 @@ extract_files(const struct packed *p, const struct extract_options *o,
 						    .guard = o->guard,
 						    .work = o->work },
 			     NULL);
-	(void)packed_copy_init(&x.copy, m->nfiles, m->nsegs, NULL);
+	packed_copy_init(&x.copy, m->nfiles, m->nsegs);
 	rc = segmap_refuse_twins(m, o->only, ERROR_DAMAGED,
 				 "cannot be unpacked", err);
 	for (size_t i = 0; i < m->nfiles && rc == 0; i++)

@@ -13,6 +13,9 @@
 #include "container/packed.h"
 #include "transfer/put.h"
 
+struct arena;
+struct par;
+
 /* Names of files, borrowed: paths as listed, or shell patterns. */
 struct extract_names {
 	const char *const *names;
@@ -47,6 +50,44 @@ int extract_choose(const struct packed *p, const struct extract_names *n,
  * were written. */
 int extract_cat(const struct packed *p, size_t file, int fd,
 		const struct work *work, struct error *err);
+
+/* --- All that leaves containers --- */
+
+/* Files that are copied, end to end, to files of the put engine.  The caller
+ * sets the first three members. */
+struct packed_copy {
+	const struct packed *p;
+	struct put *put;
+	struct arena *arena;
+	struct stripe from, to;
+	const struct segmap_file **files; /* by part of `to` */
+	uint64_t len;
+};
+
+/* Make room for `files` files with `segs` segments. */
+void packed_copy_init(struct packed_copy *c, size_t files, size_t segs);
+
+/* Add a file of `m`, to be written as *what. */
+int packed_copy_add(struct packed_copy *c, const struct segmap *m,
+		    const struct segmap_file *f, const struct put_what *what,
+		    struct error *err);
+
+/* Copy all files, compare sizes and checksums, and put them in place. */
+int packed_copy_run(const struct packed_copy *c, const struct work *work,
+		    struct error *err);
+
+/* List, in `arena`, each existing directory that holds one of the files
+ * (`only` by file; NULL: all), and each above it up to the prefix.  Of all of
+ * them none may be unreadable: its attributes would be missing in a copy. */
+struct packed_dirs {
+	struct hidden_dir *list;
+	size_t count;
+};
+int packed_dirs(const struct packed *p, const bool *only, struct par *par,
+		struct arena *arena, struct packed_dirs *out,
+		struct error *err);
+
+/* --- Files below a directory --- */
 
 struct extract_options {
 	const bool *only; /* by file */

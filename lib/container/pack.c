@@ -14,22 +14,32 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "container/container_impl.h"
+#include "container/extract.h"
 #include "container/marks.h"
 #include "create.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
+#include "map.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "par.h"
 #include "path.h"
 #include "room.h"
 #include "str.h"
+#include "temp.h"
 #include "transfer/put.h"
 #include "work.h"
+
+#define PART_STEM "rank2file."
 
 /* Count the packed files of `m`, their bytes and containers. */
 static void
@@ -184,7 +194,122 @@ check_unchanged(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* --- Sweep --- */
+/* --- Leftovers --- */
+
+static void
+name_all(struct map *named, const struct segmap *m)
+{
+	for (size_t i = 0; m != NULL && i < m->ncontainers; i++)
+		map_put(named, m->containers[i].name, 0);
+}
+
+int
+pack_sweep(const struct packed *p, const struct segmap *data,
+	   const struct segmap *red, bool dry_run, size_t *count,
+	   struct error *err)
+{
+	const int fd = dir_open_plain(p->root_fd, SEGMAP_DIR);
+	const char *name = NULL;
+	struct map *named = NULL;
+	struct dir_walk w;
+	int rc = 0;
+
+	if (fd < 0)
+		return errno == ENOENT
+			       ? 0
+			       : error_sys(err, "%s: cannot open", SEGMAP_DIR);
+	named = map_new();
+	name_all(named, data);
+	name_all(named, red);
+	rc = dir_walk(&w, fd, SEGMAP_DIR, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		const char *full =
+			str_printed(NAME_MAX + sizeof(SEGMAP_DIR) + 2,
+				    SEGMAP_DIR "/%s", name);
+
+		if ((!segmap_is_container(name) && !temp_is(name)) ||
+		    map_get(named, full) != MAP_NONE)
+			continue;
+		if (!dry_run && unlinkat(fd, name, 0) < 0) {
+			if (errno != ENOENT && errno != EISDIR)
+				rc = error_sys(err, "%s: cannot remove", full);
+		} else if (count != NULL && !temp_is(name)) {
+			++*count;
+		}
+	}
+	rc = dir_done(&w, rc, err);
+	close(fd);
+	map_free(named);
+	return rc;
+}
+
+/* --- Parts of rank2file --- */
+
+/* Is this the name of a part: "rank2file.0.1", in layout 1
+ * "rank2file.0.1.scr"? */
+static bool
+is_part(const struct packed *p, const char *name)
+{
+	const char *end = NULL;
+	uint64_t n = 0;
+
+	if (!str_starts(name, PART_STEM))
+		return false;
+	end = value_scan(name + strlen(PART_STEM), INT64_MAX, &n);
+	if (end == NULL || *end != '.')
+		return false;
+	end = value_scan(end + 1, INT64_MAX, &n);
+	return end != NULL && str_eq(end, p->layout == 1 ? ".scr" : "");
+}
+
+int
+pack_sweep_parts(const struct packed *p, struct error *err)
+{
+	struct map *named = map_new();
+	const struct kvtree *k = NULL;
+	const char *name = NULL;
+	uint64_t level = 0;
+	struct dir_walk w;
+	int rc = 0;
+
+	/* The top file gives the end of a part's name only; in layout 1, its
+	 * path from the dataset's directory. */
+	kvtree_foreach (k, kvtree_get(p->r2f.top, "RANK")) {
+		const char *file = kvtree_value(k, "FILE");
+
+		if (file == NULL)
+			continue;
+		map_put(named,
+			p->layout == 1
+				? path_base(file)
+				: arena_printf(p->arena, "%s%s", p->base, file),
+			0);
+	}
+	/* If there are more levels, which only LLNL's library writes, the top
+	 * file does not name all parts: remove none. */
+	if (kvtree_u64(p->r2f.top, "LEVEL", INT64_MAX, &level, NULL) < 0)
+		level = 0;
+	rc = dir_walk(&w, p->meta_fd, p->dir, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		char first[NAME_MAX + 1];
+		const bool copy = dataset_dir_is_copy(name, first);
+		bool stale = level == 1 && is_part(p, first) &&
+			     map_get(named, first) == MAP_NONE;
+
+		/* Only packed datasets have copies. */
+		if (copy && !p->is_packed &&
+		    (is_part(p, first) || str_eq(first, p->base)))
+			stale = true;
+		if ((stale || temp_is(name)) &&
+		    unlinkat(p->meta_fd, name, 0) < 0 && errno != ENOENT)
+			rc = error_sys(err, "%s: cannot remove", name);
+	}
+	rc = dir_done(&w, rc, err);
+	map_free(named);
+	return rc < 0 ? -1 : hidden_sweep(p->meta_fd, &p->r2f, err);
+}
+
+/* --- Originals --- */
 
 /* Find the originals of files in `m` that another dataset owns, too. */
 static int

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_sweep.c - put a map in place, and remove what is no longer needed: files
- * that no map lists, after the switch or left by an interrupted run; and packed metadata that a
- * rebuild has replaced.
+ * pack_sweep.c - put a map in place; compare a file with its packed bytes; and
+ * forget packed metadata that a rebuild has replaced.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -20,17 +15,9 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
-#include "kvtree/value.h"
-#include "map.h"
 #include "mem.h"
-#include "meta/dataset_dir.h"
-#include "path.h"
-#include "str.h"
-#include "temp.h"
 #include "transfer/transfer.h"
 #include "work.h"
-
-#define PART_STEM "rank2file."
 
 /* --- Switch --- */
 
@@ -55,129 +42,6 @@ pack_switch(struct packed *p, const struct segmap *m, const struct hidden *h,
 	p->r2f.unused = r.generation == 0;
 	rank2file_free(&r);
 	return rc < 0 ? error_wrap(err, "%s", p->dir) : 0;
-}
-
-/* --- Sweep --- */
-
-static int
-name_all(struct map *named, const struct segmap *m)
-{
-	for (size_t i = 0; m != NULL && i < m->ncontainers; i++)
-		if (map_put(named, m->containers[i].name, 0) < 0)
-			return -1;
-	return 0;
-}
-
-int
-pack_sweep(const struct packed *p, const struct segmap *data,
-	   const struct segmap *red, bool dry_run, size_t *count,
-	   struct error *err)
-{
-	const int fd = dir_open_plain(p->root_fd, SEGMAP_DIR);
-	struct dir_walk w = { .dir = NULL };
-	const char *name = NULL;
-	struct map *named = NULL;
-	int rc = 0;
-
-	if (fd < 0)
-		return errno == ENOENT
-			       ? 0
-			       : error_sys(err, "%s: cannot open", SEGMAP_DIR);
-	named = map_new();
-	if (named == NULL || name_all(named, data) < 0 ||
-	    name_all(named, red) < 0)
-		rc = error_no_memory(err);
-	else
-		rc = dir_walk(&w, fd, SEGMAP_DIR, err);
-	while (rc == 0 && (name = dir_next(&w)) != NULL) {
-		const char *full =
-			str_printed(NAME_MAX + sizeof(SEGMAP_DIR) + 2,
-				    SEGMAP_DIR "/%s", name);
-
-		if ((!segmap_is_container(name) && !temp_is(name)) ||
-		    map_get(named, full) != MAP_NONE)
-			continue;
-		if (!dry_run && unlinkat(fd, name, 0) < 0) {
-			if (errno != ENOENT && errno != EISDIR)
-				rc = error_sys(err, "%s: cannot remove", full);
-		} else if (count != NULL && !temp_is(name)) {
-			++*count;
-		}
-	}
-	rc = dir_done(&w, rc, err);
-	close(fd);
-	map_free(named);
-	return rc;
-}
-
-/* --- Parts of rank2file --- */
-
-/* Is this the name of a part: "rank2file.0.1", in layout 1
- * "rank2file.0.1.scr"? */
-static bool
-is_part(const struct packed *p, const char *name)
-{
-	const char *end = NULL;
-	uint64_t n = 0;
-
-	if (!str_starts(name, PART_STEM))
-		return false;
-	end = value_scan(name + strlen(PART_STEM), INT64_MAX, &n);
-	if (end == NULL || *end != '.')
-		return false;
-	end = value_scan(end + 1, INT64_MAX, &n);
-	return end != NULL && str_eq(end, p->layout == 1 ? ".scr" : "");
-}
-
-int
-pack_sweep_parts(const struct packed *p, struct error *err)
-{
-	struct dir_walk w = { .dir = NULL };
-	struct map *named = map_new();
-	const struct kvtree *k = NULL;
-	const char *name = NULL;
-	uint64_t level = 0;
-	int rc = named == NULL ? error_no_memory(err) : 0;
-
-	/* The top file gives the end of a part's name only; in layout 1, its
-	 * path from the dataset's directory. */
-	kvtree_foreach (k, kvtree_get(p->r2f.top, "RANK")) {
-		const char *file = kvtree_value(k, "FILE");
-
-		if (rc < 0 || file == NULL)
-			continue;
-		name = p->layout == 1
-			       ? path_base(file)
-			       : arena_printf(p->arena, "%s%s", p->base, file);
-		if (name == NULL || map_put(named, name, 0) < 0)
-			rc = error_no_memory(err);
-	}
-	/* If there are more levels, which only LLNL's library writes, the top
-	 * file does not name all parts: remove none. */
-	if (kvtree_u64(p->r2f.top, "LEVEL", INT64_MAX, &level, NULL) < 0 ||
-	    level != 1) {
-		map_free(named);
-		named = NULL;
-	}
-	if (rc == 0)
-		rc = dir_walk(&w, p->meta_fd, p->dir, err);
-	while (rc == 0 && (name = dir_next(&w)) != NULL) {
-		char first[NAME_MAX + 1];
-		const bool copy = dataset_dir_is_copy(name, first);
-		bool stale = named != NULL && is_part(p, first) &&
-			     map_get(named, first) == MAP_NONE;
-
-		/* Only packed datasets have copies. */
-		if (copy && !p->is_packed &&
-		    (is_part(p, first) || str_eq(first, p->base)))
-			stale = true;
-		if ((stale || temp_is(name)) &&
-		    unlinkat(p->meta_fd, name, 0) < 0 && errno != ENOENT)
-			rc = error_sys(err, "%s: cannot remove", name);
-	}
-	rc = dir_done(&w, rc, err);
-	map_free(named);
-	return rc < 0 ? -1 : hidden_sweep(p->meta_fd, &p->r2f, err);
 }
 
 /* --- Compare with the packed contents --- */

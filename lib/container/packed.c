@@ -14,13 +14,9 @@
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "lock.h"
-#include "mem.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
-#include "progress.h"
 #include "str.h"
-#include "transfer/put.h"
-#include "transfer/transfer.h"
 #include "work.h"
 
 #define RANK2FILE_OLD "rank2file.scr" /* name in layout 1 */
@@ -296,13 +292,10 @@ packed_string(const struct packed *p, const struct segmap *m,
 	return f->size;
 }
 
-/* --- Copying --- */
-
-/* packed_string(), if the segments add up to the size of the file. */
-static int
-add_file(const struct packed *p, const struct segmap *m,
-	 const struct segmap_file *f, struct stripe_part at, struct stripe *out,
-	 struct error *err)
+int
+packed_add(const struct packed *p, const struct segmap *m,
+	   const struct segmap_file *f, struct stripe_part at,
+	   struct stripe *out, struct error *err)
 {
 	const uint64_t sum = packed_string(p, m, f, at, out);
 
@@ -311,68 +304,6 @@ add_file(const struct packed *p, const struct segmap *m,
 					  "%s: its segments have %" PRIu64
 					  " bytes, it has %" PRIu64,
 					  f->path, sum, f->size);
-}
-
-int
-packed_copy_init(struct packed_copy *c, size_t files, size_t segs,
-		 struct error *err)
-{
-	c->files = arena_alloc(c->arena, files + 1, sizeof(*c->files));
-	if (c->files == NULL)
-		return error_no_memory(err);
-	return stripe_room(&c->from, c->arena, files + segs, err) < 0
-		       ? -1
-		       : stripe_room(&c->to, c->arena, files, err);
-}
-
-int
-packed_copy_add(struct packed_copy *c, const struct segmap *m,
-		const struct segmap_file *f, const struct put_what *what,
-		struct error *err)
-{
-	const struct stripe_part from = { .start = c->len,
-					  .sum = STRIPE_NO_SUM };
-	struct stripe_part to = { .start = c->len,
-				  .len = f->size,
-				  .put = put_add(c->put, what, err),
-				  .sum = c->to.nparts };
-
-	if (to.put == NULL || add_file(c->p, m, f, from, &c->from, err) < 0)
-		return -1;
-	if (f->size == 0)
-		return 0;
-	c->len += f->size;
-	c->files[c->to.nparts] = f;
-	stripe_add(&c->to, &to);
-	return 0;
-}
-
-int
-packed_copy_run(const struct packed_copy *c, const struct work *work,
-		struct error *err)
-{
-	const size_t n = c->to.nparts;
-	struct stripe_sum *sums = mem_calloc(n + 1, sizeof(*sums));
-	const struct transfer_options t = { .work = work, .sums_to = sums };
-	int rc = -1;
-
-	if (sums == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < n; i++)
-		sums[i].size = c->files[i]->size;
-	rc = put_new_dirs(c->put, err);
-	progress_phase(work->progress, "unpacking", c->len);
-	if (rc == 0)
-		rc = transfer(&c->from, &c->to, c->len, &t, err);
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		const struct segmap_file *f = c->files[i];
-
-		if (sums[i].seen != f->size ||
-		    (f->has_crc && sums[i].crc != f->crc))
-			rc = segmap_wrong_sum(f, sums[i].crc, err);
-	}
-	mem_free(sums);
-	return rc < 0 ? -1 : put_commit(c->put, err);
 }
 
 /* --- A file --- */
@@ -442,7 +373,7 @@ packed_file(const struct packed *p, const struct segmap *m,
 
 	return stripe_room(out, arena, f->nsegs + 1, err) < 0
 		       ? -1
-		       : add_file(p, m, f, at, out, err);
+		       : packed_add(p, m, f, at, out, err);
 }
 
 /* --- Is the map lost? --- */

@@ -23,10 +23,7 @@
 #include "transfer/stripe.h"
 
 struct marks;
-struct par;
 struct pathcache;
-struct put;
-struct put_what;
 struct work;
 
 struct packed {
@@ -114,34 +111,16 @@ uint64_t packed_string(const struct packed *p, const struct segmap *m,
 		       const struct segmap_file *f, struct stripe_part at,
 		       struct stripe *out);
 
+/* The same, if the segments add up to the size of the file: else
+ * ERROR_CORRUPT. */
+int packed_add(const struct packed *p, const struct segmap *m,
+	       const struct segmap_file *f, struct stripe_part at,
+	       struct stripe *out, struct error *err);
+
 /* The bytes of one file as a string from 0, to be read, with checksum 0. */
 int packed_file(const struct packed *p, const struct segmap *m,
 		const struct segmap_file *f, struct arena *arena,
 		struct stripe *out, struct error *err);
-
-/* Files that are copied, end to end, to files of the put engine.  The caller
- * sets the first three members. */
-struct packed_copy {
-	const struct packed *p;
-	struct put *put;
-	struct arena *arena;
-	struct stripe from, to;
-	const struct segmap_file **files; /* by part of `to` */
-	uint64_t len;
-};
-
-/* Make room for `files` files with `segs` segments. */
-int packed_copy_init(struct packed_copy *c, size_t files, size_t segs,
-		     struct error *err);
-
-/* Add a file of `m`, to be written as *what. */
-int packed_copy_add(struct packed_copy *c, const struct segmap *m,
-		    const struct segmap_file *f, const struct put_what *what,
-		    struct error *err);
-
-/* Copy all files, compare sizes and checksums, and put them in place. */
-int packed_copy_run(const struct packed_copy *c, const struct work *work,
-		    struct error *err);
 
 /* Set the size of a file from stat, if the map of an unpacked dataset lacks
  * it. */
@@ -152,17 +131,6 @@ int packed_measure(const struct packed *p, size_t file, struct error *err);
  * missing, or of another size than recorded. */
 int packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 		struct attr *out, struct error *err);
-
-/* List, in `arena`, each existing directory that holds one of the files
- * (`only` by file; NULL: all), and each above it up to the prefix.  Of all of
- * them none may be unreadable: its attributes would be missing in a copy. */
-struct packed_dirs {
-	struct hidden_dir *list;
-	size_t count;
-};
-int packed_dirs(const struct packed *p, const bool *only, struct par *par,
-		struct arena *arena, struct packed_dirs *out,
-		struct error *err);
 
 /* Refuse a path at which a job cannot have a file (.scr, .scrconf):
  * ERROR_UNSAFE. */

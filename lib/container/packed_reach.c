@@ -8,18 +8,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "arena.h"
 #include "container/container_impl.h"
 #include "container/marks.h"
 #include "container/packed.h"
 #include "error.h"
 #include "io.h"
-#include "map.h"
 #include "mem.h"
-#include "par.h"
 #include "path.h"
 #include "str.h"
 
@@ -211,94 +207,4 @@ packed_refuse_incomplete(const struct packed *p, struct error *err)
 	return p->hidden.incomplete ? error_set(err, ERROR_DAMAGED, "%s: %s",
 						p->name, p->flaw)
 				    : 0;
-}
-
-/* --- Directories --- */
-
-/* Packing leaves the directories of files in place, but changes their times
- * when it removes the files: the previous times are recorded (hidden.h). */
-struct dirs {
-	const struct packed *p;
-	bool may_miss;
-	struct hidden_dir *list; /* path NULL: not a directory */
-	size_t count, cap;
-};
-
-static int
-look(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	const struct dirs *d = arg;
-	struct hidden_dir *at = &d->list[i];
-	const struct attr *was = hidden_dir(&d->p->hidden, at->path);
-	struct error why = ERROR_INIT;
-	struct stat st;
-	const bool is =
-		path_stat_beneath(d->p->file_fd, at->path, &st, &why) == 0 &&
-		S_ISDIR(st.st_mode);
-
-	(void)worker;
-	if (!d->may_miss && why.errnum != ENOTDIR &&
-	    (why.kind == ERROR_SYSTEM || why.kind == ERROR_NOMEM))
-		return error_pass(err, &why);
-	if (is)
-		attr_from_stat(&at->attr, &st);
-	else
-		at->path = NULL;
-	if (is && was != NULL && was->has_times) {
-		at->attr.atime = was->atime;
-		at->attr.mtime = was->mtime;
-	}
-	return 0;
-}
-
-int
-packed_dirs(const struct packed *p, const bool *only, struct par *par,
-	    struct arena *arena, struct packed_dirs *out, struct error *err)
-{
-	struct dirs d = { .p = p, .may_miss = only != NULL };
-	struct map *known = map_new();
-	const char *last = "";
-	size_t last_len = 0;
-	int rc = known == NULL ? error_no_memory(err) : 0;
-
-	*out = (struct packed_dirs){ .count = 0 };
-	for (size_t i = 0; i < p->map.nfiles && rc == 0; i++) {
-		const char *path = p->map.files[i].path;
-		size_t len = (size_t)(path_base(path) - path);
-
-		len -= len > 0;
-		if ((only != NULL && !only[i]) ||
-		    (len == last_len && memcmp(path, last, len) == 0))
-			continue;
-		last = path;
-		last_len = len;
-		/* It, and those above it. */
-		while (len > 0 && rc == 0) {
-			const char *dir = arena_strndup(arena, path, len);
-
-			if (dir != NULL && map_get(known, dir) != MAP_NONE)
-				break;
-			if (dir == NULL || !MEM_ROOM(d.list, d.count, d.cap) ||
-			    map_put(known, dir, 0) < 0)
-				rc = error_no_memory(err);
-			else
-				d.list[d.count++] =
-					(struct hidden_dir){ .path = dir };
-			while (len > 0 && path[len - 1] != '/')
-				len--;
-			len -= len > 0;
-		}
-	}
-	if (rc == 0)
-		rc = par_for(par, d.count, 0, look, &d, err);
-	if (rc == 0)
-		out->list = arena_alloc(arena, d.count + 1, sizeof(*out->list));
-	if (rc == 0 && out->list == NULL)
-		rc = error_no_memory(err);
-	for (size_t i = 0; i < d.count && rc == 0; i++)
-		if (d.list[i].path != NULL)
-			out->list[out->count++] = d.list[i];
-	mem_free(d.list);
-	map_free(known);
-	return rc;
 }

@@ -15,6 +15,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "container/container_impl.h"
+#include "container/extract.h"
 #include "container/marks.h"
 #include "dir.h"
 #include "error.h"
@@ -175,8 +176,8 @@ work(struct unpacking *u, struct error *err)
 	struct packed_dirs dirs = { .count = 0 };
 	size_t *order = NULL;
 
-	(void)packed_copy_init(&u->copy, p->map.nfiles + h->map.nfiles,
-			       p->map.nsegs + h->map.nsegs, NULL);
+	packed_copy_init(&u->copy, p->map.nfiles + h->map.nfiles,
+			 p->map.nsegs + h->map.nsegs);
 	if (packed_refuse_marked(p, 0, p->map.nfiles, NULL, err) < 0 ||
 	    segmap_refuse_twins(&p->map, NULL, ERROR_DAMAGED,
 				"cannot be unpacked", err) < 0 ||
