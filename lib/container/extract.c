@@ -67,13 +67,6 @@ extract_wants(const void *names, const char *path)
 	return false;
 }
 
-static void
-add_match(struct extract_list *out, size_t file)
-{
-	(void)MEM_ROOM(out->files, out->count, out->cap);
-	out->files[out->count++] = file;
-}
-
 int
 extract_choose(const struct packed *p, const struct extract_names *n,
 	       struct extract_list *out, struct error *err)
@@ -95,11 +88,14 @@ extract_choose(const struct packed *p, const struct extract_names *n,
 		const size_t before = out->count;
 		const size_t at = paths[map_get(n->by, n->names[i])];
 
-		if (at != SIZE_MAX)
-			add_match(out, at);
-		for (size_t k = 0; at == SIZE_MAX && k < p->map.nfiles; k++)
-			if (str_glob(p->map.files[k].path, n->names[i]))
-				add_match(out, k);
+		for (size_t k = at != SIZE_MAX ? at : 0;
+		     k < p->map.nfiles && (at == SIZE_MAX || k == at); k++)
+			if (k == at ||
+			    str_glob(p->map.files[k].path, n->names[i])) {
+				(void)MEM_ROOM(out->files, out->count,
+					       out->cap);
+				out->files[out->count++] = k;
+			}
 		if (out->count == before)
 			rc = error_set(err, ERROR_ABSENT,
 				       "%s: no file of dataset %s",

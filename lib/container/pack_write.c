@@ -15,9 +15,9 @@
 #include "work.h"
 
 struct pack_writer
-pack_writer(const struct packing *w)
+pack_writer(const struct packing *w, const struct segmap *m)
 {
-	const struct segmap *const maps[] = { &w->map, &w->hidden.map };
+	const struct segmap *const maps[] = { m, &w->hidden.map };
 	struct pack_writer to = {
 		.root_fd = w->p->root_fd,
 		.attr = { .mode = 0666 },
@@ -171,7 +171,7 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 		.len = m->bytes,
 		.files = pack_file_sums(m, err),
 	};
-	const struct pack_writer to = pack_writer(w);
+	const struct pack_writer to = pack_writer(w, &w->map);
 	int rc = -1;
 
 	/* Before the originals are deleted, the containers are read again. */

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -135,7 +134,7 @@ static int
 move_all(struct repacking *r, struct error *err)
 {
 	struct packing *w = &r->w;
-	const struct pack_writer to = pack_writer(w);
+	const struct pack_writer to = pack_writer(w, &r->next);
 	const struct segmap *next = &r->next;
 	struct pack_batch b = {
 		.map = &r->next,
@@ -272,10 +271,8 @@ plan_next(struct repacking *r, struct error *err)
 	/* Sort the files with their attributes, then cut them. */
 	if (pack_sort(w, err) < 0)
 		return -1;
-	(void)segmap_init(&r->next, w->map.nfiles, NULL);
-	r->next.nfiles = w->map.nfiles;
-	memcpy(r->next.files, w->map.files,
-	       w->map.nfiles * sizeof(*w->map.files));
+	r->next = w->map;
+	w->map = (struct segmap){ .arena = NULL };
 	if (segmap_cut(&r->next, SEGMAP_DATA, size, 0, err) < 0)
 		return -1;
 	/* New containers collide neither with the old ones nor with the final

@@ -29,7 +29,6 @@
 
 struct unpacking {
 	struct packing w;
-	struct put *put;
 	struct packed_copy copy;
 	bool *wanted, *meta_wanted; /* by file of a map: is written */
 };
@@ -127,7 +126,7 @@ look_hidden(struct unpacking *u, struct error *err)
 			what.image =
 				arena_strndup(u->w.arena, raw.data, raw.len);
 			what.image_size = what.size = raw.len;
-			(void)put_add(u->put, &what, NULL);
+			(void)put_add(u->copy.put, &what, NULL);
 		}
 		buf_free(&raw);
 		if (rc < 0)
@@ -186,8 +185,8 @@ work(struct unpacking *u, struct error *err)
 	    packed_refuse_short(p, &p->map, u->wanted, err) < 0 ||
 	    packed_refuse_short(p, &h->map, u->meta_wanted, err) < 0)
 		return -1;
-	if ((!w->po->work->dry_run && put_clear(u->put, err) < 0) ||
-	    put_check_room(u->put, "the files", err) < 0)
+	if ((!w->po->work->dry_run && put_clear(u->copy.put, err) < 0) ||
+	    put_check_room(u->copy.put, "the files", err) < 0)
 		return -1;
 	if (w->po->work->dry_run)
 		return sweep(u, err);
@@ -196,7 +195,8 @@ work(struct unpacking *u, struct error *err)
 	 * directories above, their present times.  A missing directory is made
 	 * as it was. */
 	for (size_t i = 0; i < h->ndirs; i++)
-		put_dir(u->put, p->file_fd, h->dirs[i].path, &h->dirs[i].attr);
+		put_dir(u->copy.put, p->file_fd, h->dirs[i].path,
+			&h->dirs[i].attr);
 	if (h->ndirs > 0 &&
 	    packed_dirs(p, NULL, work_waiting(w->po->work, p->file_fd),
 			w->arena, &dirs, err) < 0)
@@ -233,7 +233,7 @@ int
 unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
        struct error *err)
 {
-	struct unpacking u = { .put = NULL };
+	struct unpacking u;
 	const struct put_options how = {
 		.par = work_waiting(po->work, p->file_fd),
 		.guard = po->guard,
@@ -244,15 +244,15 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	pack_init(&u.w, p, po, out);
 	out->done_before = !p->is_packed;
 	out->containers += p->hidden.map.ncontainers;
-	u.put = put_new(&how, NULL);
-	u.copy = (struct packed_copy){ p, u.put, u.w.arena, .len = 0 };
+	u.copy = (struct packed_copy){ p, put_new(&how, NULL), u.w.arena,
+				       .len = 0 };
 	if (!po->work->dry_run)
 		rc = pack_sweep_parts(p, err);
 	if (rc == 0)
 		rc = p->is_packed ? work(&u, err) : sweep(&u, err);
 	if (rc < 0)
 		room_explain(p->file_fd, 0, err);
-	put_free(u.put);
+	put_free(u.copy.put);
 	pack_fini(&u.w);
 	return rc;
 }

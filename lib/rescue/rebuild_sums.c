@@ -133,16 +133,6 @@ doubt_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 	return marked;
 }
 
-/* Is the set computed without an input that is supposed to be wrong? */
-static bool
-supposes(const struct rebuild_run *r, uint32_t set)
-{
-	for (size_t i = 0; i < r->nguesses; i++)
-		if (r->guesses[i].set == set && r->guesses[i].active)
-			return true;
-	return false;
-}
-
 /* May the body, or the file that begins at `at`, be wrong?  False: it was
  * supposed already, or a checksum proves it. */
 static bool
@@ -384,6 +374,7 @@ int
 rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 {
 	struct deep_result found;
+	bool supposed = false;
 	int rc = 0;
 
 	if (r->work->dry_run && !r->o.trial)
@@ -397,7 +388,12 @@ rebuild_compare_rest(struct rebuild_run *r, struct error *err)
 		if (found.findings[i].unread != NULL ||
 		    found.findings[i].provable)
 			continue;
-		if (supposes(r, found.findings[i].set)) {
+		/* Is the set computed without an input that is supposed to be
+		 * wrong? */
+		for (size_t k = 0; k < r->nguesses && !supposed; k++)
+			supposed = r->guesses[k].active &&
+				   r->guesses[k].set == found.findings[i].set;
+		if (supposed) {
 			rc = suppose(r, found.findings[i].set, err);
 			break;
 		}
