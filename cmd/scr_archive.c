@@ -63,8 +63,7 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 	/* Locked, so that no other process packs it while it is read. */
 	if (catalogue_packed_open(c, what, &how, &s->look, &p, &err) < 0)
 		goto out;
-	if (catalogue_packed_refuse(c, &p, &s->look, &err) < 0 ||
-	    catalogue_packed_prove(c, &p, &s->look, &err) < 0 ||
+	if (catalogue_packed_prove(c, &p, true, &s->look, &err) < 0 ||
 	    (s->compress != NULL &&
 	     ark_filter_parse(s->compress, &eo.filter, &err) < 0) ||
 	    export_to(&p, s->output, &eo, &r, &err) < 0) {

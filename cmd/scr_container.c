@@ -294,10 +294,8 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		app_next(report_packed_command(NULL, c, &p, next));
 	}
 	if (s->verb != VERB_LIST && s->verb != VERB_VERIFY &&
-	    catalogue_packed_refuse(c, &p, &s->look, &err) < 0)
-		goto out;
-	if (s->verb == VERB_PACK &&
-	    catalogue_packed_prove(c, &p, &s->look, &err) < 0)
+	    catalogue_packed_prove(c, &p, s->verb == VERB_PACK, &s->look,
+				   &err) < 0)
 		goto out;
 	switch (s->verb) {
 	case VERB_PACK:

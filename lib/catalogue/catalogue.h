@@ -311,17 +311,12 @@ struct kvtree *catalogue_old_summary(const struct packed *p, struct error *err);
  * newest valid one.  0: none, or the index cannot be read. */
 int64_t catalogue_restart_point(struct catalogue *c);
 
-/* catalogue_refuse_replaced(), if the dataset is not packed: its files may be
- * those of another dataset. */
-int catalogue_packed_refuse(struct catalogue *c, const struct packed *p,
-			    const struct catalogue_options *o,
-			    struct error *err);
-
-/* Before a dataset that is not packed is copied, with checksums of what is
- * there.  ERROR_DAMAGED: its redundancy contradicts what no checksum proves,
+/* Before a dataset that is not packed is read, whose files may be those of
+ * another dataset: catalogue_refuse_replaced().  `copied`: with checksums of what
+ * is there.  ERROR_DAMAGED: its redundancy contradicts what no checksum proves,
  * and the copy would look right. */
 int catalogue_packed_prove(struct catalogue *c, const struct packed *p,
-			   const struct catalogue_options *o,
+			   bool copied, const struct catalogue_options *o,
 			   struct error *err);
 
 /*

@@ -108,23 +108,18 @@ catalogue_packed_open(struct catalogue *c, const char *word,
 }
 
 int
-catalogue_packed_refuse(struct catalogue *c, const struct packed *p,
-			const struct catalogue_options *o, struct error *err)
-{
-	return p->is_packed || p->layout == 1
-		       ? 0
-		       : catalogue_refuse_replaced(c, p->id, o, err);
-}
-
-int
-catalogue_packed_prove(struct catalogue *c, const struct packed *p,
+catalogue_packed_prove(struct catalogue *c, const struct packed *p, bool copied,
 		       const struct catalogue_options *o, struct error *err)
 {
 	struct deep_result r = { .nfindings = 0 };
 	struct plan *plan = NULL;
 	int rc = 0;
 
-	if (!p->is_packed && p->layout != 1)
+	if (p->is_packed || p->layout == 1)
+		return 0;
+	if (catalogue_refuse_replaced(c, p->id, o, err) < 0)
+		return -1;
+	if (copied)
 		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, NULL);
 	if (plan != NULL && !plan_provable(plan))
 		rc = deep_check(plan, &o->work, &r, err);
