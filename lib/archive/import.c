@@ -74,7 +74,6 @@ struct importing {
 	struct pathcache *parents; /* of existing files */
 	struct imported *list;
 	size_t count, cap;
-	bool *there; /* by file: something was at its target */
 	struct manifest *manifest;
 	struct owners_guard *owners;
 };
@@ -345,7 +344,6 @@ look_around(struct importing *x, struct error *err)
 	struct put_file *meta = NULL; /* metadata with other contents */
 	struct stat st;
 
-	x->there = mem_calloc(x->count + 1, sizeof(*x->there));
 	for (size_t i = 0; i < x->count; i++) {
 		const struct imported *f = &x->list[i];
 		const int there = pathcache_look(x->parents, f->path, &st, err);
@@ -357,7 +355,7 @@ look_around(struct importing *x, struct error *err)
 			return -1;
 		if (there == 0)
 			continue;
-		x->there[i] = true;
+		put_what(f->put)->kept = true;
 		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size) {
 			fd = path_open_beneath(catalogue_prefix_fd(x->c),
 					       f->path, O_RDONLY | O_NONBLOCK,
@@ -492,7 +490,7 @@ work(struct importing *x, struct error *err)
 	    catalogue_build(x->c, x->out->id, x->o, &b, err) < 0) {
 		/* A dataset that the index may list keeps its files. */
 		if (!catalogue_may_list(x->c, x->out->id))
-			put_undo(x->put, x->there);
+			put_undo(x->put);
 		return -1;
 	}
 	memcpy(x->out->name, b.name, sizeof(x->out->name));
@@ -544,7 +542,6 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 	manifest_free(x.manifest);
 	hash_free(x.hash);
 	mem_free(x.block);
-	mem_free(x.there);
 	mem_free(x.list);
 	arena_free(x.arena);
 	return rc;

@@ -215,54 +215,44 @@ pack_sort(struct packing *w, struct error *err)
 /* Larger kvtree files go into a container. */
 #define TREE_MAX ((size_t)1 << 20)
 
-struct name {
-	const char *name;
-	uint32_t rank;
-	uint32_t group; /* see struct segmap_file */
-	bool tree;	/* expected to be a kvtree file */
-};
-
 static int
 by_group(const void *a, const void *b)
 {
-	const struct name *x = a, *y = b;
+	const struct segmap_file *x = a, *y = b;
 
 	if (x->group != y->group)
 		return x->group < y->group ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return strcmp(x->path, y->path);
 }
 
 /* A file becomes a tree if encoding the tree gives the same bytes. */
 static int
-add_file(struct packing *w, const struct name *n, struct error *err)
+add_file(struct packing *w, struct segmap_file f, struct error *err)
 {
 	struct hidden *h = &w->hidden;
-	struct segmap_file f = {
-		.path = n->name,
-		.rank = n->rank,
-		.group = n->group,
-	};
 	struct stat *st = &w->red_stats[h->map.nfiles];
 	struct buf raw = BUF_INIT, again = BUF_INIT;
 	struct kvtree *t = NULL;
-	int fd = dir_open_file(w->p->meta_fd, n->name,
+	int fd = dir_open_file(w->p->meta_fd, f.path,
 			       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 			       0);
 	int rc = 0;
 
 	if (fd < 0)
-		return error_sys(err, "%s: cannot open", n->name);
+		return error_sys(err, "%s: cannot open", f.path);
 	if (fstat(fd, st) < 0)
-		rc = error_sys(err, "%s: cannot stat", n->name);
+		rc = error_sys(err, "%s: cannot stat", f.path);
 	else if (!S_ISREG(st->st_mode))
 		rc = error_set(err, ERROR_DAMAGED, "%s: not a plain file",
-			       n->name);
+			       f.path);
 	else
 		attr_from_stat(&f.attr, st);
-	if (rc == 0 && n->tree && st->st_size <= (off_t)TREE_MAX) {
-		rc = io_read_fd(fd, n->name, TREE_MAX, &raw, err);
+	if (rc == 0 &&
+	    dataset_dir_kind(f.path, NULL) != DATASET_DIR_REDUNDANCY &&
+	    st->st_size <= (off_t)TREE_MAX) {
+		rc = io_read_fd(fd, f.path, TREE_MAX, &raw, err);
 		if (rc == 0)
 			t = kvtree_decode(raw.data, raw.len, NULL, NULL);
 		if (t != NULL)
@@ -287,7 +277,7 @@ int
 pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 {
 	struct hidden *h = &w->hidden;
-	struct name *list = NULL;
+	struct segmap_file *list = NULL;
 	size_t count = 0, cap = 0;
 	const char *name = NULL;
 	struct dir_walk walk;
@@ -299,18 +289,17 @@ pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 				 w->p->name);
 	rc = dir_walk(&walk, w->p->meta_fd, w->p->dir, err);
 	while (rc == 0 && (name = dir_next(&walk)) != NULL) {
-		struct name e = { .rank = 0 };
+		struct segmap_file e = { .rank = 0 };
 		const enum dataset_dir_kind kind =
 			dataset_dir_kind(name, &e.rank);
 		struct redset_name red;
 
-		e.tree = kind == DATASET_DIR_FILEMAP ||
-			 kind == DATASET_DIR_DESCRIPTOR;
-		if (!e.tree && kind != DATASET_DIR_REDUNDANCY)
+		if (!dataset_dir_is_recovery(name))
 			continue;
-		if (!e.tree && w->spread && redset_name_parse(name, &red, NULL))
+		if (kind == DATASET_DIR_REDUNDANCY && w->spread &&
+		    redset_name_parse(name, &red, NULL))
 			e.group = red.member;
-		e.name = arena_strdup(w->arena, name);
+		e.path = arena_strdup(w->arena, name);
 		(void)MEM_ROOM(list, count, cap);
 		list[count++] = e;
 	}
@@ -320,7 +309,7 @@ pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 	w->red_stats = arena_alloc(w->arena, count + 1, sizeof(*w->red_stats));
 	h->trees = mem_calloc(count + 1, sizeof(*h->trees));
 	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = add_file(w, &list[i], err);
+		rc = add_file(w, list[i], err);
 	if (rc == 0)
 		rc = segmap_cut(&h->map, SEGMAP_REDUNDANCY, size, 0, err);
 	mem_free(list);

@@ -72,6 +72,7 @@ struct put_what {
 	bool reread;
 	/* A file with other contents has the name; see struct put_guard. */
 	bool replaces;
+	bool kept; /* by put_undo() */
 	void *arg; /* for the caller */
 };
 
@@ -123,7 +124,7 @@ struct put_file *put_add(struct put *p, const struct put_what *what,
 void put_dir(struct put *p, int dirfd, const char *path,
 	     const struct attr *attr);
 
-/* What was added.  `replaces` may be set before put_commit(); `size`, if it was
+/* What was added.  `replaces`, `kept` may be set before put_commit(); `size`, if it was
  * not known, before the last put_wrote(). */
 struct put_what *put_what(struct put_file *f);
 
@@ -187,10 +188,9 @@ int put_sync(struct put *p, struct par *par, struct error *err);
 int put_commit(struct put *p, struct error *err);
 
 /*
- * Remove the files that are in place, except those with keep[i] (in the order
- * of put_add()): the caller keeps files that replaced others, for instance.
- * put_free() then removes the directories, too.
+ * Remove the files that are in place, except those that are `kept`: files that
+ * replaced others, for instance.  put_free() then removes the directories, too.
  */
-void put_undo(struct put *p, const bool *keep);
+void put_undo(struct put *p);
 
 #endif /* TRANSFER_PUT_H */

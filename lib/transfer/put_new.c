@@ -246,7 +246,7 @@ put_new_remove(struct put *p)
 /* --- Undo --- */
 
 void
-put_undo(struct put *p, const bool *keep)
+put_undo(struct put *p)
 {
 	p->failed = p->asked;
 	/* Make directories writable again, so that files can be removed. */
@@ -265,7 +265,7 @@ put_undo(struct put *p, const bool *keep)
 		struct put_file *f = p->files[i];
 		int dir = -1;
 
-		if (f->state != PUT_PLACED || keep[i])
+		if (f->state != PUT_PLACED || f->what.kept)
 			continue;
 		f->state = PUT_LISTED;
 		dir = put_place_take(p, f->place, false, NULL);
