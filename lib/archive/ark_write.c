@@ -327,7 +327,7 @@ ark_out_end(struct ark_out *out, struct error *err)
 }
 
 int
-ark_out_close(struct ark_out *out, struct error *err)
+ark_out_close(struct ark_out *out, uint64_t *bytes, struct error *err)
 {
 	locale_t old;
 	int rc = -1;
@@ -335,11 +335,6 @@ ark_out_close(struct ark_out *out, struct error *err)
 	old = uselocale(out->locale);
 	rc = archive_write_close(out->archive);
 	uselocale(old);
+	*bytes = out->bytes;
 	return rc == ARCHIVE_OK && out->errnum == 0 ? 0 : failed(out, err);
-}
-
-uint64_t
-ark_out_bytes(const struct ark_out *out)
-{
-	return out->bytes;
 }

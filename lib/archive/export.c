@@ -388,7 +388,9 @@ put_all(struct exporting *x, struct error *err)
 				  &dirs.list[i].attr, err) < 0 ||
 		    ark_out_end(x->ark, err) < 0)
 			return -1;
-	return put_metadata(x, err) < 0 ? -1 : ark_out_close(x->ark, err);
+	return put_metadata(x, err) < 0
+		       ? -1
+		       : ark_out_close(x->ark, &x->out->written, err);
 }
 
 /*
@@ -429,10 +431,8 @@ export_dataset(struct packed *p, int fd, const char *name,
 	if (x.hash != NULL && list_entries(&x, err) == 0)
 		x.ark = ark_out_new(fd, name, eo->filter, eo->threads,
 				    eo->work->stop, err);
-	if (x.ark != NULL) {
+	if (x.ark != NULL)
 		rc = put_all(&x, err);
-		out->written = ark_out_bytes(x.ark);
-	}
 	for (unsigned i = 0; i < n; i++) {
 		pathcache_free(x.workers[i].parents);
 		stripe_cache_free(x.workers[i].cache);

@@ -100,7 +100,7 @@ write_to(int fd, enum ark_filter filter, enum made format,
 		if (holds(format, files[i].path))
 			rc = put(out, i, &files[i], err);
 	if (rc == 0)
-		rc = ark_out_close(out, err);
+		rc = ark_out_close(out, &(uint64_t){ 0 }, err);
 	ark_out_free(out);
 	return rc;
 }

@@ -430,7 +430,7 @@ write_large(uint64_t size)
 				  size - at < MIB ? size - at : MIB,
 				  &err) == 0);
 	must(ark_out_end(out, &err) == 0 && put(out, 1, few, &err) == 0);
-	must(ark_out_close(out, &err) == 0);
+	must(ark_out_close(out, &(uint64_t){ 0 }, &err) == 0);
 	ark_out_free(out);
 }
 
