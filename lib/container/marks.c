@@ -12,26 +12,18 @@
 #include "meta/dataset_dir.h"
 #include "num.h"
 
-void
-marks_free(struct marks *m)
-{
-	kvtree_free(m->tree);
-	*m = (struct marks){ .count = 0 };
-}
-
 int
-marks_load(struct marks *m, int meta_fd, struct error *err)
+marks_load(struct kvtree **marks, int meta_fd, struct error *err)
 {
 	const struct kvtree *file = NULL, *off = NULL;
 	struct error why = ERROR_INIT;
 	uint64_t n = 0;
 
-	m->tree = kvtree_read_beneath(meta_fd, DATASET_DIR_MARK, NULL, &why);
-	if (m->tree == NULL)
+	*marks = kvtree_read_beneath(meta_fd, DATASET_DIR_MARK, NULL, &why);
+	if (*marks == NULL)
 		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	kvtree_foreach (file, kvtree_get(m->tree, "FILE")) {
+	kvtree_foreach (file, kvtree_get(*marks, "FILE")) {
 		kvtree_foreach (off, file) {
-			m->count++;
 			if (!value_number(kvtree_key(off), INT64_MAX, &n) ||
 			    kvtree_u64(off, "LENGTH", INT64_MAX, &n, err) < 0)
 				return error_set(err, ERROR_CORRUPT,
@@ -53,10 +45,10 @@ marks_remove(int meta_fd, struct error *err)
 }
 
 bool
-marks_any(const struct marks *marks, const struct segmap *m, size_t first,
+marks_any(const struct kvtree *marks, const struct segmap *m, size_t first,
 	  size_t count)
 {
-	const struct kvtree *list = kvtree_get(marks->tree, "FILE");
+	const struct kvtree *list = kvtree_get(marks, "FILE");
 
 	for (size_t i = first; list != NULL && i < first + count; i++)
 		if (kvtree_get2(list, m->containers[m->segs[i].container].name,

@@ -15,23 +15,16 @@ struct error;
 struct kvtree;
 struct segmap;
 
-/* All zero: no marks.  Freed by marks_free(). */
-struct marks {
-	size_t count;
-	struct kvtree *tree;
-};
-
-/* Read the marks of a dataset in directory `meta_fd`; none if there is no such
- * file.  ERROR_CORRUPT. */
-int marks_load(struct marks *m, int meta_fd, struct error *err);
-void marks_free(struct marks *m);
+/* Read the marks of a dataset in directory `meta_fd`, for kvtree_free(); NULL if
+ * there is no such file.  ERROR_CORRUPT. */
+int marks_load(struct kvtree **marks, int meta_fd, struct error *err);
 
 /* Remove the marks, which are no longer needed. */
 int marks_remove(int meta_fd, struct error *err);
 
 /* Is any of `count` segments of `m` from `first` on marked?  A mark is that of
  * a segment: while there are marks, no map is made with others. */
-bool marks_any(const struct marks *marks, const struct segmap *m, size_t first,
+bool marks_any(const struct kvtree *marks, const struct segmap *m, size_t first,
 	       size_t count);
 
 #endif /* CONTAINER_MARKS_H */

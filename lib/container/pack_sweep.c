@@ -149,7 +149,7 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 {
 	struct hidden *h = &p->hidden;
 	struct dir_walk w = { .dir = NULL };
-	struct marks marks = { .count = 0 };
+	struct kvtree *marks = NULL;
 	const char *name = NULL;
 	bool *gone = NULL, any = false; /* by file of hidden.map: replaced */
 	int rc = 0;
@@ -193,11 +193,11 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 	/* Marks of a rebuild that concern no file of the map. */
 	if (rc == 0)
 		rc = marks_load(&marks, p->meta_fd, err);
-	if (rc == 0 && marks.count > 0 &&
-	    !marks_any(&marks, &p->map, 0, p->map.nsegs) &&
-	    !marks_any(&marks, &h->map, 0, h->map.nsegs))
+	if (rc == 0 && marks != NULL &&
+	    !marks_any(marks, &p->map, 0, p->map.nsegs) &&
+	    !marks_any(marks, &h->map, 0, h->map.nsegs))
 		rc = marks_remove(p->meta_fd, err);
-	marks_free(&marks);
+	kvtree_free(marks);
 	mem_free(gone);
 	return rc;
 }

@@ -22,7 +22,7 @@
 #include "meta/rank2file.h"
 #include "transfer/stripe.h"
 
-struct marks;
+struct kvtree;
 struct pathcache;
 struct work;
 
@@ -197,7 +197,7 @@ int packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 
 /* Which bytes of the containers of `m` are there?  Sets `have` of each, `gone`
  * and `barred` of each segment. */
-int packed_reach(int root_fd, struct segmap *m, const struct marks *marks,
+int packed_reach(int root_fd, struct segmap *m, const struct kvtree *marks,
 		 struct error *err);
 
 /* packed_reach() of the packed metadata files. */

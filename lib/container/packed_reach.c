@@ -15,6 +15,7 @@
 #include "container/packed.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "path.h"
 #include "str.h"
@@ -23,15 +24,15 @@ int
 packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 		     const bool *only, struct error *err)
 {
-	struct marks marks = { .count = 0 };
+	struct kvtree *marks = NULL;
 	int rc = p->layout == 3 ? marks_load(&marks, p->meta_fd, err) : 0;
 
-	for (size_t i = first; marks.count > 0 && rc == 0 && i < first + count;
+	for (size_t i = first; marks != NULL && rc == 0 && i < first + count;
 	     i++) {
 		const struct segmap_file *f = &p->map.files[i];
 
 		if ((only != NULL && !only[i]) ||
-		    !marks_any(&marks, &p->map, f->first, f->nsegs))
+		    !marks_any(marks, &p->map, f->first, f->nsegs))
 			continue;
 		rc = error_set_remedy(
 			err, REMEDY_REBUILD, ERROR_DAMAGED,
@@ -39,7 +40,7 @@ packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 			"again first",
 			p->name, str_shown(f->path));
 	}
-	marks_free(&marks);
+	kvtree_free(marks);
 	return rc;
 }
 
@@ -82,7 +83,7 @@ packed_container_flaw(const struct packed *p,
 }
 
 int
-packed_reach(int root_fd, struct segmap *m, const struct marks *marks,
+packed_reach(int root_fd, struct segmap *m, const struct kvtree *marks,
 	     struct error *err)
 {
 	bool *barred = mem_calloc(m->ncontainers + 1, sizeof(*barred));
@@ -117,13 +118,12 @@ packed_reach(int root_fd, struct segmap *m, const struct marks *marks,
 int
 packed_reach_meta(struct packed *p, struct error *err)
 {
-	struct marks marks = { .count = 0 };
+	struct kvtree *marks = NULL;
 	int rc = p->layout == 3 ? marks_load(&marks, p->meta_fd, err) : 0;
 
-	if (rc == 0 &&
-	    packed_reach(p->root_fd, &p->hidden.map, &marks, err) < 0)
+	if (rc == 0 && packed_reach(p->root_fd, &p->hidden.map, marks, err) < 0)
 		rc = error_wrap(err, "%s", p->root);
-	marks_free(&marks);
+	kvtree_free(marks);
 	return rc;
 }
 

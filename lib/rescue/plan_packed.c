@@ -28,7 +28,7 @@ plan_packed_free(struct plan_packed *k)
 {
 	if (k == NULL)
 		return;
-	marks_free(&k->marks);
+	kvtree_free(k->marks);
 	map_free(k->by_path);
 	hidden_free(&k->hidden);
 	segmap_free(&k->map);
@@ -57,8 +57,8 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 	    hidden_load(&k->hidden, pl->meta_fd, &k->r2f, &k->map, err) < 0 ||
 	    segmap_refuse_flaws(&k->hidden.map, "packed.N.scr", err) < 0 ||
 	    marks_load(&k->marks, pl->meta_fd, err) < 0 ||
-	    packed_reach(pl->meta_fd, &k->map, &k->marks, err) < 0 ||
-	    packed_reach(pl->meta_fd, &k->hidden.map, &k->marks, err) < 0)
+	    packed_reach(pl->meta_fd, &k->map, k->marks, err) < 0 ||
+	    packed_reach(pl->meta_fd, &k->hidden.map, k->marks, err) < 0)
 		return -1;
 	k->by_path = segmap_by_path(&k->map);
 	return k->by_path == NULL ? error_no_memory(err) : 0;

@@ -17,7 +17,7 @@ struct plan_packed {
 	struct segmap map;
 	struct hidden hidden;
 	struct map *by_path;
-	struct marks marks;
+	struct kvtree *marks;
 };
 
 /* The containers of a plan; NULL: none. */
