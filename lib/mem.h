@@ -7,8 +7,9 @@
  *
  * Without memory, a command ends: app_start() sets mem_exhausted(), and what
  * only commands use (archive, find, fti, ftijob, report, run, scavenge, cmd; of
- * container what packs and unpacks) does not check allocations.  libscr must not end the application: all other
- * rooms check, as these functions then return NULL with errno = ENOMEM.
+ * container what packs and unpacks) does not check allocations.  libscr must
+ * not end the application: all other rooms check, as these functions then
+ * return NULL with errno = ENOMEM.
  */
 #ifndef MEM_H
 #define MEM_H

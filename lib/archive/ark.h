@@ -88,9 +88,10 @@ int ark_out_data(struct ark_out *out, const void *data, size_t len,
 int ark_out_end(struct ark_out *out, struct error *err);
 
 /*
- * Complete the archive, of *bytes; without this call it is not readable.  All bytes have
- * then been accepted by write(2), but not synced.  ERROR_SYSTEM: errnum is
- * ENOSPC for a full disk, EPIPE for a closed pipe (if SIGPIPE is ignored).
+ * Complete the archive, of *bytes; without this call it is not readable.  All
+ * bytes have then been accepted by write(2), but not synced.  ERROR_SYSTEM:
+ * errnum is ENOSPC for a full disk, EPIPE for a closed pipe (if SIGPIPE is
+ * ignored).
  */
 int ark_out_close(struct ark_out *out, uint64_t *bytes, struct error *err);
 

@@ -312,9 +312,9 @@ struct kvtree *catalogue_old_summary(const struct packed *p, struct error *err);
 int64_t catalogue_restart_point(struct catalogue *c);
 
 /* Before a dataset that is not packed is read, whose files may be those of
- * another dataset: catalogue_refuse_replaced().  `copied`: with checksums of what
- * is there.  ERROR_DAMAGED: its redundancy contradicts what no checksum proves,
- * and the copy would look right. */
+ * another dataset: catalogue_refuse_replaced().  `copied`: with checksums of
+ * what is there.  ERROR_DAMAGED: its redundancy contradicts what no checksum
+ * proves, and the copy would look right. */
 int catalogue_packed_prove(struct catalogue *c, const struct packed *p,
 			   bool copied, const struct catalogue_options *o,
 			   struct error *err);

@@ -41,9 +41,9 @@ struct hidden {
 	size_t ndirs, dirs_cap;
 	struct hidden_dir *dirs;
 	struct map *dir_by_path; /* path -> index in dirs */
-	/* The packed files of the metadata directory, by plain names: small ones
-	 * as trees, the others in containers of their own.  The rank of a file
-	 * selects its part. */
+	/* The packed files of the metadata directory, by plain names: small
+	 * ones as trees, the others in containers of their own.  The rank of a
+	 * file selects its part. */
 	struct segmap map;
 	size_t cap;	     /* of map.files */
 	struct map *by_name; /* name -> index in map.files */

@@ -15,8 +15,8 @@ struct error;
 struct kvtree;
 struct segmap;
 
-/* Read the marks of a dataset in directory `meta_fd`, for kvtree_free(); NULL if
- * there is no such file.  ERROR_CORRUPT. */
+/* Read the marks of a dataset in directory `meta_fd`, for kvtree_free(); NULL
+ * if there is no such file.  ERROR_CORRUPT. */
 int marks_load(struct kvtree **marks, int meta_fd, struct error *err);
 
 /* Remove the marks, which are no longer needed. */

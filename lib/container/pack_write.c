@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_write.c - the range writers: fill containers with bytes from anywhere, as
- * a layout (segmap_cut()) says, and read them again.
+ * pack_write.c - the range writers: fill containers with bytes from anywhere,
+ * as a layout (segmap_cut()) says, and read them again.
  */
 #include <unistd.h>
 

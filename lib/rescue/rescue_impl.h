@@ -130,8 +130,8 @@ struct plan_red {
 
 uint64_t plan_segs_size(const struct segment *segs, size_t n);
 
-/* Make the string of the bytes `range` of a redundancy file, which is not empty:
- * in its segments, or in a file of its own. */
+/* Make the string of the bytes `range` of a redundancy file, which is not
+ * empty: in its segments, or in a file of its own. */
 int plan_red_string(const struct plan *p, const struct plan_member *m,
 		    const struct solve_range *range, struct arena *arena,
 		    struct stripe *out, struct error *err);

@@ -212,8 +212,9 @@ put_open(struct put_file *f, struct error *err)
 
 /* --- Full --- */
 
-/* Set owner and mode of *st to what the file got when it was created.  They are taken from the directory if known there, else from
- * fstat().  The other members of *st are undefined. */
+/* Set owner and mode of *st to what the file got when it was created.  They are
+ * taken from the directory if known there, else from fstat().  The other
+ * members of *st are undefined. */
 static int
 what_it_got(struct put *p, const struct put_file *f, struct stat *st,
 	    struct error *err)

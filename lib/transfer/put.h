@@ -124,8 +124,8 @@ struct put_file *put_add(struct put *p, const struct put_what *what,
 void put_dir(struct put *p, int dirfd, const char *path,
 	     const struct attr *attr);
 
-/* What was added.  `replaces`, `kept` may be set before put_commit(); `size`, if it was
- * not known, before the last put_wrote(). */
+/* What was added.  `replaces`, `kept` may be set before put_commit(); `size`,
+ * if it was not known, before the last put_wrote(). */
 struct put_what *put_what(struct put_file *f);
 
 /* The number of files, and file `i` in the order of put_add(). */
