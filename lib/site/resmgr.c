@@ -556,10 +556,11 @@ resmgr_span(const char *text, uint64_t *seconds)
 {
 	static const uint64_t units[] = { 1, 60, 60 * 60, 24 * 60 * 60 };
 	unsigned n[4] = { 0 };
-	const int count =
-		sscanf(text, "%9u:%9u:%9u:%9u", &n[0], &n[1], &n[2], &n[3]);
+	char more = 0;
+	const int count = sscanf(text, "%9u:%9u:%9u:%9u%c", &n[0], &n[1], &n[2],
+				 &n[3], &more);
 
-	if (count < 2)
+	if (count < 2 || count > 4 || text[strspn(text, "0123456789:")] != '\0')
 		return false;
 	*seconds = 0;
 	for (int i = 0; i < count; i++)
