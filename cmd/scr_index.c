@@ -102,8 +102,8 @@ check_values(struct settings *s)
 		app_usage("--since: %s", err.text);
 	f->before = f->before != NULL ? s->before : NULL;
 	f->after = f->after != NULL ? s->since : NULL;
-	app_columns(&s->look.chosen, list_column_words(words), s->columns,
-		    "--sort", s->sort);
+	app_columns(&s->look.chosen, table_words(list_columns, words),
+		    s->columns, "--sort", s->sort);
 	if (s->columns != NULL)
 		s->look.style = LIST_CHOSEN;
 	if (s->keep_within != NULL &&
@@ -204,7 +204,7 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_END,
 	};
 
-	list_column_words(words);
+	table_words(list_columns, words);
 	argv = app_start(&info, argc, argv, opts, &count);
 	if (s->verb == VERB_VERIFY && count > 0)
 		s->word = *argv++;
@@ -273,6 +273,7 @@ do_list(struct settings *s, struct catalogue *c)
 	struct error err = ERROR_INIT;
 	struct index *ix = catalogue_read(c, &err);
 	struct index_entry *entries = NULL;
+	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 	char next[ERROR_TEXT_MAX] = "";
 	size_t count = 0;
@@ -289,16 +290,16 @@ do_list(struct settings *s, struct catalogue *c)
 	if (!f.outputs && !s->all && !app_json())
 		f.checkpoints = true;
 	if (s->columns == NULL)
-		look.style = s->names_only ? LIST_NAMES
-			     : s->all	   ? LIST_WIDE
-					   : LIST_LLNL;
+		look.style = s->names_only	    ? LIST_NAMES
+			     : s->all || app_json() ? LIST_WIDE
+						    : LIST_LLNL;
 	entries = index_entries(ix, &count, &err);
 	if (count != (size_t)-1) {
-		list_sort(ix, entries, count, &look);
 		if (app_json())
-			j = list_json(c, ix, entries, count, &f);
+			j = list_json(c, ix, entries, count, &f, &look);
 		else
-			list_print(ix, entries, count, &f, &look, app_print);
+			list_text(ix, entries, count, &f, &look, &text);
+		(void)app_print(&text);
 	}
 	mem_free(entries);
 	index_free(ix);

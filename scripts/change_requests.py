@@ -104,12 +104,10 @@ def scheme(t):
 def column(t):
     """A column of scr_index --list and its JSON: who wrote the dataset."""
     path = "lib/report/list.c"
-    t.edit(path, "\tNAME,\n", "\tUSER,\n\tNAME,\n")
-    t.edit(path, '\t[NAME] = { "name"',
-           '\t[USER] = { "user", "USER", -8, LIST_WIDE, "user", "", "", "-" },\n'
-           '\t[NAME] = { "name"')
-    t.edit(path, "\tcase NAME:\n",
-           "\tcase USER:\n\t\treturn text_fact(TEXT, d->user);\n\tcase NAME:\n")
+    t.edit(path, '\t{ "fetched", "FETCHED" },\n',
+           '\t{ "user", "USER" },\n\t{ "fetched", "FETCHED" },\n')
+    t.edit(path, '\tadd_text(t, e->fetched, "");\n',
+           '\tadd_text(t, d->user, "");\n\tadd_text(t, e->fetched, "");\n')
     t.make("bin/scr_index")
     t.dataset("XOR")
     shown = t.run("scr_index", "-p", "p", "--list", "-o", "id,user")

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "columns.h"
+#include "report/table.h"
 #include "when.h"
 
 struct buf;
@@ -49,26 +49,20 @@ struct list_look {
 	bool bytes;	       /* sizes in bytes */
 };
 
-/* Write the words of the columns, as columns_choose() takes them.  Returns
- * `to`. */
-char *list_column_words(char to[static COLUMNS_WORDS]);
+extern const struct table_column list_columns[];
 
-/* Sort entries as look->chosen says; unknown values come last, and among equal
- * values newer datasets first. */
-void list_sort(const struct index *ix, struct index_entry *entries,
-	       size_t count, const struct list_look *look);
+/* Append the list of the entries that match, sorted as look->chosen says: unknown
+ * values come last, and among equal values newer datasets first.  Control
+ * characters in names are made printable. */
+void list_text(const struct index *ix, const struct index_entry *entries,
+	       size_t count, const struct list_filter *f,
+	       const struct list_look *look, struct buf *out);
 
-/* Pass the list of the entries that match to `print`, in parts of several
- * lines.  It empties the buffer, and reports its own failures.  Control
- * characters in names are made printable.  `ix`: NULL if no column shows
- * MOVED_FROM. */
-void list_print(const struct index *ix, const struct index_entry *entries,
-		size_t count, const struct list_filter *f,
-		const struct list_look *look, int (*print)(struct buf *text));
-
-/* The matching entries as JSON, with prefix, restart point and notice. */
+/* The same as JSON, with prefix, restart point and notice; of the look only the
+ * order counts. */
 struct json *list_json(const struct catalogue *c, const struct index *ix,
 		       const struct index_entry *entries, size_t count,
-		       const struct list_filter *f);
+		       const struct list_filter *f,
+		       const struct list_look *look);
 
 #endif /* REPORT_LIST_H */

@@ -10,6 +10,8 @@
 #include "arena.h"
 #include "buf.h"
 #include "mem.h"
+#include "num.h"
+#include "report/xml.h"
 #include "str.h"
 
 /* Size of the text of cells. */
@@ -17,6 +19,27 @@
 
 /* Blanks between two columns. */
 #define GAP 2
+
+void
+table_add(struct table *t, const char *text)
+{
+	(void)MEM_ROOM(t->cells, t->count, t->cap);
+	t->cells[t->count++] = (struct table_cell){ .text = text };
+}
+
+void
+table_key(struct table *t, const char *text, uint64_t key)
+{
+	table_add(t, text);
+	t->cells[t->count - 1].key = key;
+	t->cells[t->count - 1].keyed = true;
+}
+
+void
+table_number(struct table *t, uint64_t number)
+{
+	table_key(t, arena_strdup(t->arena, num_str(number)), number);
+}
 
 void
 table_cell(struct table *t, const char *fmt, ...)
@@ -27,9 +50,7 @@ table_cell(struct table *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	(void)MEM_ROOM(t->cells, t->count, t->cap);
-	t->cells[t->count++] =
-		(struct table_cell){ .text = arena_strdup(t->arena, text) };
+	table_add(t, arena_strdup(t->arena, text));
 }
 
 void
@@ -54,9 +75,7 @@ table_name(struct table *t, const char *name)
 void
 table_size(struct table *t, uint64_t bytes)
 {
-	table_cell(t, "%s", str_size(bytes));
-	t->cells[t->count - 1].key = bytes;
-	t->cells[t->count - 1].keyed = true;
+	table_key(t, arena_strdup(t->arena, str_size(bytes)), bytes);
 }
 
 static void
@@ -82,7 +101,12 @@ table_start(struct table *t, const char *heads)
 void
 table_start_named(struct table *t, const struct table_column *columns)
 {
-	*t = (struct table){ .arena = arena_new(), .named = columns };
+	*t = (struct table){
+		.arena = arena_new(),
+		.named = columns,
+		.widest = SIZE_MAX,
+		.gap = GAP,
+	};
 	for (; columns->word != NULL; columns++)
 		add_column(t, columns->head, strlen(columns->head));
 }
@@ -105,11 +129,17 @@ struct row {
 	bool descending;
 };
 
+static bool
+is_none(const struct table_cell *c)
+{
+	return !c->keyed && (c->text[0] == '\0' || str_eq(c->text, "-"));
+}
+
 static int
 compare_rows(const void *one, const void *two)
 {
 	const struct row *a = one, *b = two;
-	const bool none = a->by.text[0] == '\0', other = b->by.text[0] == '\0';
+	const bool none = is_none(&a->by), other = is_none(&b->by);
 	int order = 0;
 
 	/* Unknown values are the last ones in both directions. */
@@ -174,7 +204,7 @@ table_choose(struct table *t, const struct columns *how, size_t most)
 		const size_t row = i / how->count;
 
 		cells[i] = t->cells[row * t->columns + (size_t)column];
-		if (cells[i].text[0] == '\0')
+		if (cells[i].text[0] == '\0' && !t->empty)
 			cells[i].text = row == 0 ? heading(t, column) : "-";
 	}
 	for (size_t c = 0; c < how->count; c++)
@@ -188,11 +218,24 @@ table_choose(struct table *t, const struct columns *how, size_t most)
 
 /* --- Text --- */
 
+size_t
+table_rows(const struct table *t)
+{
+	return t->count > 0 ? t->count / t->columns - 1 : 0;
+}
+
 void
 table_drop_empty(struct table *t)
 {
-	if (t->count == t->columns)
+	if (table_rows(t) == 0)
 		t->count = 0;
+}
+
+void
+table_free(struct table *t)
+{
+	mem_free(t->cells);
+	arena_free(t->arena);
 }
 
 void
@@ -201,35 +244,64 @@ table_end(struct table *t, unsigned indent, struct buf *out)
 	size_t width[COLUMNS_MAX] = { 0 };
 
 	for (size_t i = 0; i < t->count; i++) {
+		const struct table_cell *head = &t->cells[i % t->columns];
 		const char *text = t->cells[i].text;
 		size_t w = str_width(text, strlen(text));
 
+		w = head->keyed ? head->key : w < t->widest ? w : t->widest;
 		if (w > width[i % t->columns])
 			width[i % t->columns] = w;
 	}
 	for (size_t i = 0; i < t->count / t->columns; i++) {
 		/* Blanks are deferred, so that no line ends with them. */
-		size_t pending = 0;
+		size_t pending = indent;
 
-		buf_printf(out, "%*s", (int)indent, "");
 		for (unsigned c = 0; c < t->columns; c++) {
 			const char *text = t->cells[i * t->columns + c].text;
-			size_t pad = width[c] - str_width(text, strlen(text));
-			bool right = (t->right >> c & 1) != 0;
+			const size_t len = strlen(text);
+			const size_t w = str_width(text, len);
+			const size_t pad = w < width[c] ? width[c] - w : 0;
+			const bool right = (t->right >> c & 1) != 0;
 
-			if (width[c] == 0)
+			if (width[c] == 0 && len == 0)
 				continue;
-			if (right)
-				pending += pad;
-			if (text[0] != '\0') {
-				buf_printf(out, "%*s%s", (int)pending, "",
-					   text);
+			pending += right ? pad : 0;
+			/* A large table in memory takes time. */
+			if (len > 0) {
+				buf_reserve(out, pending + len);
+				memset(out->data + out->len, ' ', pending);
+				memcpy(out->data + out->len + pending, text,
+				       len);
+				out->len += pending + len;
 				pending = 0;
 			}
-			pending += GAP + (right ? 0 : pad);
+			pending += t->gap + (right ? 0 : pad);
 		}
-		buf_printf(out, "\n");
+		buf_add_char(out, '\n');
 	}
-	mem_free(t->cells);
-	arena_free(t->arena);
+	table_free(t);
+}
+
+void
+table_html(struct table *t, size_t most, struct buf *out)
+{
+	const size_t rows = table_rows(t), shown = rows < most ? rows : most;
+
+	if (rows > 0)
+		buf_add_str(out, "<div class=\"scroll\"><table>\n");
+	for (size_t i = 0; rows > 0 && i < (shown + 1) * t->columns; i++) {
+		const char *tag = i < t->columns ? "th" : "td";
+
+		buf_printf(out, "%s<%s>", i % t->columns == 0 ? "<tr>" : "",
+			   tag);
+		xml_escaped(out, t->cells[i].text);
+		buf_printf(out, "</%s>%s", tag,
+			   (i + 1) % t->columns == 0 ? "</tr>\n" : "");
+	}
+	if (rows > 0)
+		buf_add_str(out, "</table></div>\n");
+	if (rows > shown)
+		buf_printf(out, "<p class=\"dim\">and %zu more</p>\n",
+			   rows - shown);
+	table_free(t);
 }

@@ -22,7 +22,8 @@ struct table_column {
 
 struct table_cell {
 	const char *text;
-	uint64_t key; /* sorts by it, if keyed */
+	uint64_t key; /* sorts by it, if keyed; of a heading: the width; else
+			 the caller's */
 	bool keyed;
 };
 
@@ -32,6 +33,9 @@ struct table {
 	unsigned columns;
 	unsigned right;			  /* bit i: column i is right-aligned */
 	const struct table_column *named; /* NULL: by headings only */
+	size_t widest;			  /* columns are not wider */
+	unsigned gap;			  /* blanks between two columns */
+	bool empty;			  /* cells of chosen columns may be */
 	struct table_cell *cells;
 	size_t count, cap;
 };
@@ -45,6 +49,11 @@ void table_cell(struct table *t, const char *fmt, ...)
 /* Add several cells, separated by tabs. */
 void table_cells(struct table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Add a string that lives as long as the table; with a key, by which it is
+ * sorted. */
+void table_add(struct table *t, const char *text);
+void table_key(struct table *t, const char *text, uint64_t key);
+void table_number(struct table *t, uint64_t number);
 /* Add a string from metadata, made printable. */
 void table_name(struct table *t, const char *name);
 /* Add a byte count for people, which is sorted as a number. */
@@ -56,11 +65,13 @@ char *table_words(const struct table_column *columns,
 
 /*
  * Sort the rows as `how` says: numbers in texts by their value, empty cells
- * last, equal ones as they were added; then keep the first `most` rows (0:
+ * last, "-" too, equal ones as they were added; then keep the first `most` rows (0:
  * all), and of these the chosen columns.  Chosen columns are for scripts, too:
  * no cell is empty, and no heading.
  */
 void table_choose(struct table *t, const struct columns *how, size_t most);
+
+size_t table_rows(const struct table *t);
 
 /* Drop the headings if no row follows them. */
 void table_drop_empty(struct table *t);
@@ -68,5 +79,10 @@ void table_drop_empty(struct table *t);
 /* Append the table to `out`, each line indented by `indent` blanks, and free
  * it. */
 void table_end(struct table *t, unsigned indent, struct buf *out);
+
+/* The same as HTML, with at most `most` rows. */
+void table_html(struct table *t, size_t most, struct buf *out);
+
+void table_free(struct table *t);
 
 #endif /* REPORT_TABLE_H */
