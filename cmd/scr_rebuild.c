@@ -135,11 +135,9 @@ static void
 advise(struct error *err, const char *command, const char *prefix,
        const char *word, const char *what)
 {
-	char next[1024], advice[1100];
-
-	report_command(command, prefix, word, next, sizeof(next));
-	snprintf(advice, sizeof(advice), "%s %s", next, what);
-	app_advise(err, advice);
+	app_advise(err, str_printed(9000, "%s %s",
+				    report_command_str(command, prefix, word),
+				    what));
 }
 
 /* Run the rebuild; a dry run checks the room for it.  Returns an exit status;
@@ -213,7 +211,8 @@ show_plan(const struct plan *p, struct json *j)
 		report_actions(p, &text);
 	}
 	buf_add_char(&text, '\n');
-	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text);
+	report_files_text(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN,
+			  &text);
 	app_print_unless_quiet(&text);
 }
 

@@ -114,8 +114,11 @@ struct report_choice {
 	struct style style;
 };
 
-/* Everything about one dataset and its containers. */
-void report_detail(struct condition *h, const struct report_choice *c,
+/* What it is and what is wrong with it, as labelled lines. */
+void report_facts(const struct condition *h, struct buf *out);
+
+/* The same with its sets, files and containers. */
+void report_detail(const struct condition *h, const struct report_choice *c,
 		   struct buf *out);
 
 /* --- JSON (condition_text.c) --- */

@@ -152,80 +152,17 @@ report_reasons(const struct condition *h, struct buf *out)
 
 /* --- One dataset --- */
 
-static void
-put_containers_map(const struct containers *k, const struct report_choice *c,
-		   struct buf *out)
-{
-	if (k == NULL || !c->map)
-		return;
-	buf_printf(out, "\n");
-	report_containers_map(k, &c->style, out);
-}
-
-/* A dataset that has a plan. */
-static void
-report_planned(struct condition *h, const struct report_choice *c,
-	       struct buf *out)
-{
-	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
-	const struct plan *p = h->plan;
-	const int data = plan_data_status(p);
-	const char *at = h->problems.data, *line = NULL;
-	size_t len = 0;
-
-	report_summary(p, d, h->containers, h->status, out);
-	/* The problems of the metadata that a restart needs; if there are none,
-	 * why a dataset is damaged although it lacks no file. */
-	if (data != STATUS_LOST && data != STATUS_FAILED) {
-		while ((line = str_line(&at, &len)) != NULL)
-			buf_printf(out, "  because     %.*s\n", (int)len, line);
-		if (h->namesake > 0 || (h->problems.len == 0 && !h->deep_done &&
-					h->status != data))
-			buf_printf(out, "  because     %s\n",
-				   str_shown(h->why));
-	}
-	if (p->places[0].cache && h->status == STATUS_LOST) {
-		int64_t here = 0;
-
-		/* If only some nodes were checked, caches of the others may be
-		 * whole. */
-		for (int64_t r = 0; r < p->nranks; r++)
-			here += p->ranks[r].map.name != NULL &&
-				p->ranks[r].map.fate == FATE_KEEP;
-		if (here > 0 && here < p->nranks)
-			buf_printf(
-				out,
-				"  note        files of %" PRId64 " of %" PRId64
-				" ranks were found here; caches of other nodes can "
-				"be named, too\n",
-				here, p->nranks);
-	}
-	if (h->deep_done)
-		report_deep(p, &h->deep, out);
-	buf_printf(out, "\n");
-	report_sets(p, out);
-	if (c->map) {
-		buf_printf(out, "\n");
-		report_map(p, &c->style, out);
-	}
-	put_containers_map(h->containers, c, out);
-	if (c->all_files || plan_status(p) != STATUS_OK)
-		buf_printf(out, "\n");
-	report_files(p, c->all_files, c->all_files ? 0 : FILES_SHOWN, out);
-}
-
 void
-report_detail(struct condition *h, const struct report_choice *c,
-	      struct buf *out)
+report_facts(const struct condition *h, struct buf *out)
 {
 	const struct overview_entry *e = h->entry;
-	const struct containers *k = h->containers;
+	const struct plan *p = h->plan;
+	const int data = p != NULL ? plan_data_status(p) : STATUS_OK;
 	const char *at = h->problems.data, *line = NULL;
 	size_t len = 0;
+	int64_t here = 0;
 
-	if (h->plan != NULL) {
-		report_planned(h, c, out);
-	} else {
+	if (p == NULL) {
 		/* Without filemaps, its files come from rank2file. */
 		buf_printf(out, "dataset %" PRId64 "  %s\n", h->id,
 			   e != NULL && e->name != NULL ? str_shown(e->name)
@@ -237,15 +174,70 @@ report_detail(struct condition *h, const struct report_choice *c,
 				"for flushed datasets; checked by its rank2file\n",
 				str_count(h->verify.files, "file"),
 				str_size(h->verify.bytes));
-		report_containers_head(k, out);
+		report_containers_head(h->containers, out);
 		buf_printf(out, "  state       %s", condition_state(h));
 		if (at == NULL && h->why[0] != '\0')
 			buf_printf(out, ": %s", str_shown(h->why));
 		buf_printf(out, "\n");
 		while ((line = str_line(&at, &len)) != NULL)
 			buf_printf(out, "  %.*s\n", (int)len, line);
-		put_containers_map(k, c, out);
+		return;
 	}
+	report_summary(p, e != NULL ? &e->desc : NULL, h->containers, h->status,
+		       out);
+	/* The problems of the metadata that a restart needs; if there are none,
+	 * why a dataset is damaged although it lacks no file. */
+	if (data != STATUS_LOST && data != STATUS_FAILED) {
+		while ((line = str_line(&at, &len)) != NULL)
+			buf_printf(out, "  because     %.*s\n", (int)len, line);
+		if (h->namesake > 0 || (h->problems.len == 0 && !h->deep_done &&
+					h->status != data))
+			buf_printf(out, "  because     %s\n",
+				   str_shown(h->why));
+	}
+	/* If only some nodes were checked, caches of the others may be
+	 * whole. */
+	if (p->places[0].cache && h->status == STATUS_LOST)
+		for (int64_t r = 0; r < p->nranks; r++)
+			here += p->ranks[r].map.name != NULL &&
+				p->ranks[r].map.fate == FATE_KEEP;
+	if (here > 0 && here < p->nranks)
+		buf_printf(out,
+			   "  note        files of %" PRId64 " of %" PRId64
+			   " ranks were found here; caches of other nodes can "
+			   "be named, too\n",
+			   here, p->nranks);
+	if (h->deep_done)
+		report_deep(p, &h->deep, out);
+}
+
+void
+report_detail(const struct condition *h, const struct report_choice *c,
+	      struct buf *out)
+{
+	const struct containers *k = h->containers;
+	const struct plan *p = h->plan;
+	struct table t;
+
+	report_facts(h, out);
+	if (p != NULL) {
+		buf_printf(out, "\n");
+		report_sets(p, false, &t);
+		table_end(&t, 2, out);
+	}
+	if (p != NULL && c->map) {
+		buf_printf(out, "\n");
+		report_map(p, &c->style, out);
+	}
+	if (k != NULL && c->map) {
+		buf_printf(out, "\n");
+		report_containers_map(k, &c->style, out);
+	}
+	if (p != NULL && (c->all_files || plan_status(p) != STATUS_OK))
+		buf_printf(out, "\n");
+	if (p != NULL)
+		report_files_text(p, c->all_files,
+				  c->all_files ? 0 : FILES_SHOWN, out);
 	if (k == NULL)
 		return;
 	if (c->all_containers || k->damaged > 0)

@@ -171,9 +171,10 @@ void report_containers_json(const struct containers *k, bool segments,
 			    struct json *to);
 
 /*
- * Draw the containers as SVG, without scripts or external resources.  The
- * picture has at most some 20,000 rectangles: small neighbours are merged.
+ * Draw the containers as SVG, without scripts or external resources; `alone`:
+ * not as a part of a page.  The picture has at most some 20,000 boxes: small
+ * neighbours share one.
  */
-void report_svg(const struct condition *h, struct buf *out);
+void report_svg(const struct condition *h, bool alone, struct buf *out);
 
 #endif /* REPORT_CONTAINERS_H */

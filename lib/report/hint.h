@@ -25,6 +25,10 @@ struct plan;
 char *report_command(const char *command, const char *prefix, const char *word,
 		     char *to, size_t size);
 
+/* The same as an argument of printf, valid until the end of the block. */
+#define report_command_str(command, prefix, word) \
+	report_command(command, prefix, word, (char[8192]){ 0 }, 8192)
+
 /* Append `before`, and `text` as one printable word for the shell. */
 void report_add_quoted(struct buf *out, const char *before, const char *text);
 

@@ -18,29 +18,28 @@
 #include "report/containers.h"
 #include "report/plan_text.h"
 #include "report/report_impl.h"
+#include "report/svg.h"
+#include "report/table.h"
 #include "report/xml.h"
 #include "str.h"
 #include "when.h"
 
-/* Whole rows that look the same share a line from this number of ranks on; so
- * do equal cells of a row. */
+/* Whole rows that look the same share a line from this number of ranks on. */
 #define FOLD 2000
-#define FOLD_CELLS 24
 
-/* Lines of the map, of the table of sets and of the list of files. */
+/* Lines of ranks, and ranks in a line. */
 #define LINES_MAX 1000
-#define SETS_MAX 200
-#define FILES_MAX 200
+#define PER_LINE 16
+
+/* Rows of tables. */
+#define ROWS_MAX 200
 
 static const char css[] =
-	":root{color-scheme:light dark;--ink:#1b1f24;--dim:#59636e;"
-	"--paper:#fff;--line:#d1d9e0;--whole:#1a7f37;--whole-bg:#dafbe1;"
-	"--red:#7a4b00;--red-bg:#fff1c2;--reb:#9a3b00;--reb-bg:#ffd8b5;"
-	"--lost:#b00020;--lost-bg:#ffd7d9;--mark:#0969da}\n"
-	"@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;"
-	"--paper:#0d1117;--line:#3d444d;--whole:#7ee787;--whole-bg:#12361d;"
-	"--red:#ffd966;--red-bg:#453600;--reb:#ffb077;--reb-bg:#56270a;"
-	"--lost:#ff9aa2;--lost-bg:#5c1219;--mark:#4493f8}}\n"
+	":root{--whole:#1a7f37;--whole-bg:#dafbe1;--red:#7a4b00;"
+	"--red-bg:#fff1c2;--reb:#9a3b00;--reb-bg:#ffd8b5;--lost-bg:#ffd7d9}\n"
+	"@media(prefers-color-scheme:dark){:root{--whole:#7ee787;"
+	"--whole-bg:#12361d;--red:#ffd966;--red-bg:#453600;--reb:#ffb077;"
+	"--reb-bg:#56270a;--lost-bg:#5c1219}}\n"
 	"body{font:15px/1.45 system-ui,sans-serif;color:var(--ink);"
 	"background:var(--paper);max-width:76em;margin:0 auto;padding:1em}\n"
 	"h1{font-size:1.5em;margin:.2em 0;overflow-wrap:anywhere}"
@@ -50,352 +49,270 @@ static const char css[] =
 	".state{display:inline-block;padding:.1em .7em;border-radius:1em;"
 	"font-weight:600}"
 	"dl{display:grid;grid-template-columns:max-content 1fr;gap:.15em 1em;"
-	"margin:.8em 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}"
-	"\n.row{display:flex;gap:.6em;border-top:1px solid var(--line);"
-	"padding:3px 0}.row>span{flex:0 0 7.5em;overflow-wrap:anywhere}"
-	".row>div{display:flex;flex-wrap:wrap;gap:2px;align-items:start}"
-	".vital>span::after{content:\" !\";color:var(--lost);font-weight:700}"
-	"\n.c{font:11px/18px ui-monospace,monospace;min-width:2.6em;"
-	"text-align:center;padding:0 3px;border-radius:3px}"
+	"margin:.8em 0}dt{color:var(--dim)}"
+	"dd{margin:0;grid-column:2;overflow-wrap:anywhere}"
 	".w{color:var(--whole);background:var(--whole-bg)}"
 	".d{color:var(--red);background:var(--red-bg)}"
 	".r{color:var(--reb);background:var(--reb-bg)}"
 	".l{color:var(--lost);background:var(--lost-bg);font-weight:700}\n"
-	".scroll{overflow-x:auto}.scroll svg{background:#fff}"
+	".scroll{overflow-x:auto}.ends{display:flex;"
+	"justify-content:space-between}"
 	"table{border-collapse:collapse;font-size:.93em}"
 	"td,th{border-top:1px solid var(--line);padding:.2em .7em;"
 	"text-align:left;vertical-align:top}"
-	"summary{cursor:pointer;color:var(--mark)}"
-	"@media(max-width:32em){.row>span{flex-basis:4.6em}"
-	"dl{grid-template-columns:1fr}dd{margin-bottom:.4em}"
+	"summary{cursor:pointer;color:var(--mark);font-size:1.1em;"
+	"margin:1em 0 .4em}"
+	"@media(max-width:32em){dl{grid-template-columns:1fr}dd{margin-bottom:.4em;grid-column:1}"
 	"td,th{padding:.2em .3em}}\n";
 
-/* Pixels, cells in a line, and lines. */
-#define LEFT 140
-#define TOP 84
-#define CELL 13
-#define PITCH 15
-#define PER_LINE 64
-#define SVG_LINES 2000
-
-/* A blank at which no line ends: without it "28" and a circle are "280". */
+/* A narrow blank: without it "28" and a circle are "280". */
 #define NARROW "\xe2\x80\xaf"
 
-/* By report_cell_state: class, and the sign behind the number of the rank; and
- * the colour in an SVG. */
+/* By report_cell_state: class, and the sign behind the number of the rank. */
 static const struct {
-	const char *style, *sign, *fill;
+	const char *style, *sign;
 } looks[] = {
-	[REPORT_WHOLE] = { "w", "", "#2e9e4f" },
-	[REPORT_REDUNDANCY] = { "d", NARROW "+", "#e0b400" },
-	[REPORT_REBUILD] = { "r", NARROW "\xe2\x97\x8b", /* a circle */
-			     "#e8772e" },
-	[REPORT_LOST] = { "l", NARROW "\xe2\x9c\x95", /* a cross */
-			  "#c8102e" },
+	[REPORT_WHOLE] = { "w", "" },
+	[REPORT_REDUNDANCY] = { "d", NARROW "+" },
+	[REPORT_REBUILD] = { "r", NARROW "\xe2\x97\x8b" }, /* a circle */
+	[REPORT_LOST] = { "l", NARROW "\xe2\x9c\x95" },	   /* a cross */
 };
 
-/* --- Head --- */
+/* --- Facts --- */
 
-static void
-put_fact(struct buf *out, const char *key, const char *value)
-{
-	if (value != NULL && value[0] != '\0')
-		buf_printf(out, "<dt>%s</dt><dd>%s</dd>\n", key,
-			   xml_shown(value));
-}
-
+/* The labelled lines of the report, and what a page has to say that leaves its
+ * prefix. */
 static void
 put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 {
-	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
-	struct buf path = BUF_INIT;
+	struct buf text = BUF_INIT, path = BUF_INIT;
+	const char *at = NULL, *line = NULL;
+	size_t len = 0;
 
-	buf_add_str(out, "<dl>\n");
-	if (s == NULL)
-		put_fact(out, "job", h->group->job);
-	else
-		put_fact(out, "prefix",
-			 path_absolute(catalogue_path(s->catalogue), &path,
-				       NULL) == 0
-				 ? path.data
-				 : catalogue_path(s->catalogue));
-	buf_free(&path);
-	if (d != NULL && d->id > 0) {
-		put_fact(out, "kind",
-			 d->is_ckpt && d->is_output ? "checkpoint and output"
-			 : d->is_output		    ? "output"
-						    : "checkpoint");
-		if (d->created_us > 0)
-			put_fact(
-				out, "created",
-				str_printed(48, "%s UTC",
-					    when_utc(d->created_us / 1000000)));
-		put_fact(out, "user", d->user);
-		put_fact(out, "job", d->job_id);
-	}
+	report_facts(h, &text);
+	if (s == NULL && h->group->job != NULL)
+		buf_printf(&text, "  job         %s\n",
+			   str_shown(h->group->job));
+	if (s != NULL)
+		buf_printf(&text, "  prefix      %s\n",
+			   str_shown(path_absolute(catalogue_path(s->catalogue),
+						   &path, NULL) == 0
+					     ? path.data
+					     : catalogue_path(s->catalogue)));
 	if (h->entry != NULL)
-		put_fact(out, "index",
-			 h->entry->current   ? "the next job restarts from it"
-			 : h->entry->valid   ? "listed"
-			 : h->entry->indexed ? h->entry->reason
-					     : "not listed");
-	if (h->plan != NULL) {
-		put_fact(out, "size",
-			 str_printed(128, "%" PRId64 " ranks, %zu %s, %s",
-				     h->plan->nranks,
-				     str_count(h->plan->nfiles, "file"),
-				     str_size(h->plan->bytes)));
-		put_fact(out, "redundancy", report_scheme(h->plan));
-		if (report_may_lose(h->plan, h->status))
-			put_fact(out, "tolerates",
-				 report_spare(h->plan, false));
+		buf_printf(&text, "  index       %s\n",
+			   h->entry->current   ? "the next job restarts from it"
+			   : h->entry->valid   ? "listed"
+			   : h->entry->indexed ? h->entry->reason
+					       : "not listed");
+	buf_printf(&text,
+		   "  reported    %s UTC, by scrkit " SCRKIT_VERSION "\n",
+		   when_utc(clock_now()));
+	buf_add_str(out, "<dl>\n");
+	at = text.data;
+	(void)str_line(&at, &len); /* the name */
+	while ((line = str_line(&at, &len)) != NULL) {
+		const size_t from =
+			len > REPORT_LABEL && memcmp(line + REPORT_LABEL - 2,
+						     "  ", 2) == 0
+				? REPORT_LABEL
+				: 2;
+
+		if (from == REPORT_LABEL)
+			buf_printf(out, "<dt>%.*s</dt>",
+				   (int)(strstr(line + 2, "  ") - line - 2),
+				   line + 2);
+		buf_add_str(out, "<dd>");
+		xml_escaped(out, str_printed(STR_SHOWN, "%.*s",
+					     (int)(len - from), line + from));
+		buf_add_str(out, "</dd>\n");
 	}
-	put_fact(out, "reported",
-		 str_printed(128, "%s UTC, by scrkit " SCRKIT_VERSION,
-			     when_utc(clock_now())));
 	buf_add_str(out, "</dl>\n");
+	buf_free(&text);
+	buf_free(&path);
 }
 
 /* --- Ranks --- */
 
 static void
-put_row_number(const struct ranks *r, const struct ranks_row *row,
-	       struct buf *out)
+put_tip(const void *arg, const struct svg_item *s, struct buf *out)
 {
-	if (row->number == RANKS_ALONE)
-		buf_add_str(out, r->nodes ? "unknown" : "each by itself");
-	else
-		buf_printf(out, "%s %" PRIu64, r->nodes ? "node" : "set",
-			   row->number);
+	const struct plan *p = arg;
+	const struct ranks_cell *c = s->of;
+
+	if (c == NULL) { /* several rows */
+		buf_add_str(out, s->text);
+		return;
+	}
+	buf_printf(out, "rank %" PRIu32 ": %s", c->rank,
+		   ranks_state_name(p, c->state));
+	if (c->set != PLAN_NONE)
+		buf_printf(out, ", set %" PRIu32, p->sets[c->set].number);
 }
 
-static void
-put_row_name(const struct ranks *r, const struct ranks_row *row,
-	     struct buf *out)
+/* "node 3", "sets 4-9": rows `from` to `to`. */
+static const char *
+rows_name(const struct ranks *r, size_t from, size_t to, char name[static 64])
 {
-	if (row->name != NULL)
-		buf_add_str(out, xml_path(row->name));
-	else
-		put_row_number(r, row, out);
+	const struct ranks_row *a = &r->rows[from];
+	const char *what = r->nodes ? "node" : "set";
+
+	if (a->number == RANKS_ALONE)
+		return r->nodes ? "unknown" : "each by itself";
+	if (to > from)
+		return str_print(name, 64, "%ss %" PRIu64 "-%" PRIu64, what,
+				 a->number, r->rows[to].number);
+	return str_print(name, 64, "%s %" PRIu64, what, a->number);
 }
 
+/* A row of ranks, in lines. */
 static void
-put_cells(const struct ranks *r, const struct ranks_row *row, struct buf *out)
+put_row(struct svg *d, const struct ranks *r, const struct ranks_row *row,
+	struct svg_row line)
 {
-	const size_t last = row->first + row->count;
-	const struct ranks_cell *c = r->cells;
+	char texts[PER_LINE][24];
+	struct svg_item items[PER_LINE];
 
-	for (size_t i = row->first, end; i < last; i = end) {
-		const char *number = NULL;
+	line.items = items;
+	for (size_t k = 0; k < row->count; k += line.count) {
+		line.count =
+			row->count - k < PER_LINE ? row->count - k : PER_LINE;
+		for (size_t i = 0; i < line.count; i++) {
+			const struct ranks_cell *c =
+				&r->cells[row->first + k + i];
 
-		/* Equal ones, of consecutive ranks, share a cell. */
-		for (end = i + 1; end < last && c[end].state == c[i].state &&
-				  c[end].rank == c[end - 1].rank + 1;)
-			end++;
-		if (r->ncells <= FOLD || end - i < FOLD_CELLS)
-			end = i + 1;
-		number = end > i + 1 ? str_printed(32, "%" PRIu32 "-%" PRIu32,
-						   c[i].rank, c[end - 1].rank)
-				     : num_str(c[i].rank);
-		buf_printf(out, "<span class=\"c %s\" title=\"rank%s %s: %s",
-			   looks[c[i].state].style, end > i + 1 ? "s" : "",
-			   number, ranks_state_name(r->p, c[i].state));
-		if (c[i].set != PLAN_NONE && end == i + 1)
-			buf_printf(out, ", set %" PRIu32,
-				   r->p->sets[c[i].set].number);
-		buf_printf(out, "\">%s%s</span>", number,
-			   looks[c[i].state].sign);
+			items[i] = (struct svg_item){
+				.of = c,
+				.off = i,
+				.len = 1,
+				.style = looks[c->state].style,
+				.text = str_print(texts[i], sizeof(texts[i]),
+						  "%" PRIu32 "%s", c->rank,
+						  looks[c->state].sign),
+			};
+		}
+		svg_row(d, &line);
+		line.label = "";
 	}
 }
 
-/* Rows first ... last, all whole, in one line. */
+/* Draw the ranks; first the rows that are not whole. */
 static void
-put_folded(const struct ranks *r, size_t first, size_t last, struct buf *out)
+put_ranks(const struct condition *h, const struct overview *s, bool alone,
+	  struct buf *out)
 {
-	size_t n = 0;
-
-	for (size_t i = first; i <= last; i++)
-		n += r->rows[i].count;
-	if (r->rows[first].name == NULL && r->rows[last].name == NULL &&
-	    r->rows[last].number != RANKS_ALONE) {
-		buf_printf(out, "%s %" PRIu64 "-%" PRIu64,
-			   r->nodes ? "nodes" : "sets", r->rows[first].number,
-			   r->rows[last].number);
-	} else {
-		put_row_name(r, &r->rows[first], out);
-		buf_add_str(out, " to ");
-		put_row_name(r, &r->rows[last], out);
-	}
-	buf_printf(out,
-		   "</span><div><span class=\"c w\">%zu %s, all "
-		   "whole</span>",
-		   str_count(n, "rank"));
-}
-
-static void
-put_ranks(const struct condition *h, const struct overview *s, struct buf *out)
-{
+	const char *title = h->entry != NULL && h->entry->name != NULL
+				    ? str_shown(h->entry->name)
+				    : "";
+	struct svg d = {
+		.width = 860,
+		.left = 14,
+		.wide = 82,
+		.bar = 20,
+		.tip = put_tip,
+		.arg = h->plan,
+	};
+	struct svg_key keys[REPORT_LOST + 1];
 	struct ranks r;
-	size_t lines = 0, rows = 0, last = 0;
+	size_t lines = 0, rows = 0, last = 0, n = 0, nkeys = 0;
 	bool vital = false; /* is it known what must not be lost next? */
+	char name[64], counts[REPORT_LOST + 1][64];
 
 	ranks_init(&r, h->plan, s != NULL ? s->nodes : -1);
 	vital = r.nodes &&
 		(h->status == STATUS_OK || h->status == STATUS_DAMAGED);
-	if (r.ncells == 0)
-		goto out;
-	buf_printf(out, "<h2>Ranks by %s</h2>\n<p>",
-		   r.nodes ? "node" : "redundancy set");
+	if (alone)
+		svg_text(&d, "head", "dataset %" PRId64 "  %s  %s", h->id,
+			 title, condition_state(h));
 	for (int i = 0; i <= REPORT_LOST; i++)
 		if (r.states[i] > 0)
-			buf_printf(out, "<span class=\"c %s\">%zu%s</span> %s ",
-				   looks[i].style, r.states[i], looks[i].sign,
-				   ranks_state_name(r.p,
-						    (enum report_cell_state)i));
-	buf_add_str(out, "</p>\n");
+			keys[nkeys++] = (struct svg_key){
+				looks[i].style,
+				str_print(counts[i], sizeof(counts[i]),
+					  "%zu%s %s", r.states[i],
+					  looks[i].sign,
+					  ranks_state_name(
+						  r.p,
+						  (enum report_cell_state)i)),
+			};
+	svg_keys(&d, keys, nkeys);
 	if (vital && r.vital_rows == 0)
-		buf_add_str(out, "<p>The files of any one node may be lost: "
-				 "the others can restore them.</p>\n");
+		svg_text(&d, "",
+			 "The files of any one node may be lost: the "
+			 "others can restore them.");
 	else if (vital && r.vital_rows == r.nrows)
-		buf_add_str(out, "<p>If the files of any node are lost now, "
-				 "the dataset is lost.</p>\n");
+		svg_text(&d, "",
+			 "If the files of any node are lost now, the "
+			 "dataset is lost.");
 	else if (vital)
-		buf_printf(out,
-			   "<p>If the files of a node marked <b>!</b> are lost "
-			   "now (%zu of %zu), the dataset is lost.</p>\n",
-			   r.vital_rows, r.nrows);
+		svg_text(&d, "",
+			 "If the files of a node marked ! are lost now (%zu of "
+			 "%zu), the dataset is lost.",
+			 r.vital_rows, r.nrows);
 	if (!r.nodes)
-		buf_add_str(out, "<p class=\"dim\">Which ranks shared "
-				 "a node is not recorded.</p>\n");
-	/* First the rows that are not whole. */
+		svg_text(&d, "dim",
+			 "Which ranks shared a node is not recorded.");
 	for (size_t k = 0; k < 2 * r.nrows && lines < LINES_MAX; k++) {
 		const size_t i = k % r.nrows;
 		const struct ranks_row *row = &r.rows[i];
+		struct svg_row line = {
+			.label = name,
+			.state = "",
+			.room = PER_LINE,
+		};
 
 		if (row->whole != (k >= r.nrows))
 			continue;
 		/* The rows that look the same and can share a line. */
 		last = i;
+		n = row->count;
 		while (r.ncells > FOLD && row->whole && last + 1 < r.nrows &&
-		       row[last + 1 - i].whole &&
-		       (!vital || row[last + 1 - i].vital == row->vital))
-			last++;
-		lines++;
-		buf_printf(out, "<div class=\"row%s\"><span>",
-			   vital && row->vital ? " vital" : "");
-		if (last > i + 1) {
-			put_folded(&r, i, last, out);
+		       r.rows[last + 1].whole &&
+		       (!vital || r.rows[last + 1].vital == row->vital))
+			n += r.rows[++last].count;
+		str_print(name, sizeof(name), "%s%s",
+			  vital && row->vital ? "! " : "",
+			  rows_name(&r, i, last, (char[64]){ 0 }));
+		if (last == i && row->name != NULL)
+			svg_text(&d, "dim", "%s", str_shown(row->name));
+		if (last > i) {
+			const struct svg_item all = {
+				.len = PER_LINE,
+				.style = "w",
+				.text = str_printed(64, "%zu ranks, all whole",
+						    n),
+			};
+
+			line.items = &all;
+			line.count = 1;
+			svg_row(&d, &line);
 		} else {
-			last = i;
-			put_row_name(&r, row, out);
-			buf_add_str(out, "</span><div>");
-			put_cells(&r, row, out);
+			put_row(&d, &r, row, line);
 		}
-		buf_add_str(out, "</div></div>\n");
+		lines += last > i ? 1 : (n + PER_LINE - 1) / PER_LINE;
 		rows += last + 1 - i;
 		k += last - i;
 	}
 	if (rows < r.nrows)
-		buf_printf(out, "<p class=\"dim\">and %zu more</p>\n",
-			   r.nrows - rows);
-out:
+		svg_text(&d, "dim", "and %zu more", r.nrows - rows);
+	svg_end(&d, alone ? "ranks of a dataset" : NULL, out);
 	ranks_free(&r);
 }
 
-/* --- Sets and files --- */
-
-static void
-put_sets(const struct plan *p, struct buf *out)
-{
-	size_t shown = 0, total = 0;
-
-	for (size_t i = 0; i < p->nsets; i++)
-		total += redset_is_redundant(p->sets[i].type) &&
-			 !report_unused(&p->sets[i]);
-	if (total == 0)
-		return;
-	buf_printf(out,
-		   "<h2>Redundancy sets</h2>\n<details%s><summary>%zu %s"
-		   "</summary><div class=\"scroll\"><table>\n<tr><th>set</th>"
-		   "<th>over</th><th>scheme</th><th>ranks</th><th>state</th>"
-		   "<th>can lose</th></tr>\n",
-		   total <= 16 ? " open=\"open\"" : "",
-		   str_count(total, "set"));
-	/* First those that are not whole. */
-	for (int whole = 0; whole < 2; whole++)
-		for (size_t i = 0; i < p->nsets; i++) {
-			const struct plan_set *s = &p->sets[i];
-
-			if (!redset_is_redundant(s->type) || report_unused(s) ||
-			    (s->verdict == SET_WHOLE) != (whole == 1))
-				continue;
-			if (shown++ >= SETS_MAX)
-				continue;
-			buf_printf(out,
-				   "<tr><td>%" PRIu32
-				   "</td><td>%s</td><td>%s</td><td>",
-				   s->number, s->map ? "filemaps" : "files",
-				   redset_type_name(s->type));
-			for (uint32_t m = 0; m < s->n && m < 64; m++)
-				buf_printf(
-					out, "%s ",
-					s->members[m].rank == PLAN_NONE
-						? "?"
-						: num_str(s->members[m].rank));
-			if (s->n > 64)
-				buf_printf(out, "and %" PRIu32 " more",
-					   s->n - 64);
-			buf_printf(out, "</td><td>%s%s%s</td><td>",
-				   report_set_state(p, s),
-				   s->reason != NULL ? ": " : "",
-				   s->reason != NULL ? xml_shown(s->reason)
-						     : "");
-			if ((s->opened || s->sampled) && s->verdict != SET_LOST)
-				buf_printf(out, "%" PRIu32, s->spare);
-			buf_add_str(out, "</td></tr>\n");
-		}
-	if (total > SETS_MAX)
-		buf_printf(out,
-			   "<tr><td colspan=\"6\">and %zu more</td></tr>\n",
-			   total - SETS_MAX);
-	buf_add_str(out, "</table></div></details>\n");
-}
-
-static void
-put_files(const struct plan *p, struct buf *out)
-{
-	size_t bad = 0, shown = 0;
-
-	for (size_t i = 0; i < p->nfiles; i++)
-		bad += p->files[i].fate != FATE_KEEP;
-	if (bad == 0)
-		return;
-	buf_printf(out,
-		   "<h2>Files</h2>\n<details><summary>%zu %s missing or "
-		   "wrong</summary><div class=\"scroll\"><table>\n",
-		   str_count(bad, "file"));
-	for (size_t i = 0; i < p->nfiles && shown < FILES_MAX; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		if (f->fate == FATE_KEEP)
-			continue;
-		shown++;
-		buf_printf(out,
-			   "<tr><td>rank %" PRIu32 "</td><td>%s</td><td>%s</td>"
-			   "<td>%s</td></tr>\n",
-			   f->rank, xml_path(f->path),
-			   file_state_name(f->state),
-			   f->fate == FATE_LOST ? report_loss(p)
-						: "can be rebuilt");
-	}
-	if (shown < bad)
-		buf_printf(out,
-			   "<tr><td colspan=\"4\">and %zu more</td></tr>\n",
-			   bad - shown);
-	buf_add_str(out, "</table></div></details>\n");
-}
-
 /* --- The page --- */
+
+void
+picture_table(struct buf *out, const char *summary, bool open, struct table *t)
+{
+	const bool any = table_rows(t) > 0;
+
+	if (any)
+		buf_printf(out, "<details%s><summary>%s</summary>\n",
+			   open ? " open=\"open\"" : "", summary);
+	table_html(t, ROWS_MAX, out);
+	if (any)
+		buf_add_str(out, "</details>\n");
+}
 
 /* Append the page.  Many whole rows share a line, so that it stays readable at
  * 10,000 ranks. */
@@ -409,7 +326,8 @@ put_page(const struct condition *h, const struct overview *s, struct buf *out,
 			    : h->status == STATUS_LOST	  ? "l"
 							  : "d";
 	char title[XML_SHOWN + 64];
-	struct buf svg = BUF_INIT;
+	struct table t;
+	size_t more = 0;
 
 	snprintf(title, sizeof(title), "Dataset %" PRId64 "%s%s", h->id,
 		 name != NULL ? ": " : "", name != NULL ? xml_shown(name) : "");
@@ -420,7 +338,7 @@ put_page(const struct condition *h, const struct overview *s, struct buf *out,
 		"content=\"width=device-width,initial-scale=1\"/>\n"
 		"<title>%s</title>\n<style>%s%s</style></head><body>\n"
 		"<h1>%s</h1>\n<p><span class=\"state %s\">%s</span> %s</p>\n",
-		title, css, timeline_css, title, style, condition_state(h),
+		title, svg_css, css, title, style, condition_state(h),
 		xml_shown(h->why));
 	if (h->next[0] != '\0') {
 		buf_add_str(out, "<p>next: <code>");
@@ -429,18 +347,24 @@ put_page(const struct condition *h, const struct overview *s, struct buf *out,
 	}
 	put_facts(h, s, out);
 	if (h->plan != NULL) {
-		put_ranks(h, s, out);
-		put_sets(h->plan, out);
-		put_files(h->plan, out);
+		buf_add_str(out, "<h2>Ranks</h2>\n<div class=\"scroll\">");
+		put_ranks(h, s, false, out);
+		buf_add_str(out, "</div>\n");
+		report_sets(h->plan, true, &t);
+		picture_table(out, "Redundancy sets", h->plan->nsets <= 16, &t);
+		more = report_files(h->plan, false, ROWS_MAX, &t);
+		picture_table(out,
+			      str_printed(600, "Missing or wrong: %s",
+					  report_lacks(h->plan)),
+			      false, &t);
+		if (more > 0)
+			buf_printf(out, "<p class=\"dim\">and %zu more</p>\n",
+				   more);
 	}
 	if (h->containers != NULL) {
-		report_svg(h, &svg);
-		/* Within HTML an SVG has no declaration. */
-		buf_printf(out,
-			   "<h2>Containers</h2>\n<div class=\"scroll\">%s"
-			   "</div>\n",
-			   strstr(svg.data, "<svg"));
-		buf_free(&svg);
+		buf_add_str(out, "<h2>Containers</h2>\n<div class=\"scroll\">");
+		report_svg(h, false, out);
+		buf_add_str(out, "</div>\n");
 	}
 	if (s != NULL &&
 	    timeline_html(catalogue_scr_fd(s->catalogue), h->id, out, err) < 0)
@@ -450,96 +374,23 @@ put_page(const struct condition *h, const struct overview *s, struct buf *out,
 	return 0;
 }
 
-/* --- The ranks as an SVG --- */
-
-static size_t
-lines_of(const struct ranks_row *row)
-{
-	return (row->count + PER_LINE - 1) / PER_LINE;
-}
-
-/* Style, ground, title and legend. */
-static void
-put_svg_head(const struct condition *h, const struct ranks *r, struct buf *out)
-{
-	const char *name = h->entry != NULL ? h->entry->name : NULL;
-	int x = 8;
-
-	buf_printf(out,
-		   "<style>text{font:12px sans-serif}"
-		   ".head{font-size:18px}rect{width:%dpx;height:%dpx}",
-		   CELL, CELL);
-	for (int s = 0; s <= REPORT_LOST; s++)
-		buf_printf(out, ".s%d{fill:%s}", s, looks[s].fill);
-	buf_printf(out, "</style>\n<rect style=\"width:100%%;height:100%%\" "
-			"fill=\"#fff\"/>\n");
-	buf_printf(out,
-		   "<text class=\"head\" x=\"8\" y=\"24\">dataset "
-		   "%" PRId64 "  %s  %s</text>\n",
-		   h->id, xml_shown(name != NULL ? name : ""),
-		   condition_state(h));
-	for (int s = 0; s <= REPORT_LOST; s++) {
-		if (r->states[s] == 0)
-			continue;
-		buf_printf(out,
-			   "<rect class=\"s%d\" x=\"%d\" y=\"44\"/><text "
-			   "x=\"%d\" y=\"55\">%zu %s</text>\n",
-			   s, x, x + PITCH + 2, r->states[s],
-			   ranks_state_name(r->p, (enum report_cell_state)s));
-		x += 240;
-	}
-}
-
 /* Append an SVG: the containers of a packed dataset, else its ranks.
  * ERROR_USAGE: neither is known. */
 static int
 put_svg(const struct condition *h, const struct overview *s, struct buf *out,
 	struct error *err)
 {
-	struct ranks r;
-	size_t lines = 0, shown = 0, line = 0;
-
-	if (h->containers != NULL) {
-		report_svg(h, out);
-		return 0;
-	}
-	if (h->plan == NULL || h->plan->nranks <= 0)
+	if (h->containers == NULL && (h->plan == NULL || h->plan->nranks <= 0))
 		return error_set(
 			err, ERROR_USAGE,
 			"dataset %" PRId64 ": no containers to draw: %s", h->id,
 			h->plan == NULL && h->why[0] != '\0'
 				? h->why
 				: "it is not packed");
-	ranks_init(&r, h->plan, s != NULL ? s->nodes : -1);
-	while (shown < r.nrows && lines < SVG_LINES)
-		lines += lines_of(&r.rows[shown++]);
-	xml_svg(out, LEFT + PER_LINE * PITCH + 8, TOP + lines * PITCH + 24,
-		"ranks of a dataset");
-	put_svg_head(h, &r, out);
-	for (size_t i = 0; i < shown; line += lines_of(&r.rows[i++])) {
-		const struct ranks_row *row = &r.rows[i];
-
-		buf_printf(out, "<text x=\"8\" y=\"%zu\">",
-			   TOP + line * PITCH + 11);
-		put_row_number(&r, row, out);
-		buf_add_str(out, "</text>\n");
-		for (size_t k = 0; k < row->count; k++) {
-			const struct ranks_cell *c = &r.cells[row->first + k];
-
-			buf_printf(out,
-				   "<rect class=\"s%d\" x=\"%zu\" y=\"%zu\">"
-				   "<title>rank %" PRIu32 ": %s</title></rect>"
-				   "\n",
-				   (int)c->state, LEFT + k % PER_LINE * PITCH,
-				   TOP + (line + k / PER_LINE) * PITCH, c->rank,
-				   ranks_state_name(r.p, c->state));
-		}
-	}
-	if (shown < r.nrows)
-		buf_printf(out, "<text x=\"8\" y=\"%zu\">and %zu more</text>\n",
-			   TOP + line * PITCH + 14, r.nrows - shown);
-	buf_add_str(out, "</svg>\n");
-	ranks_free(&r);
+	if (h->containers != NULL)
+		report_svg(h, true, out);
+	else
+		put_ranks(h, s, true, out);
 	return 0;
 }
 

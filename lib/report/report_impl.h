@@ -14,6 +14,7 @@
 
 struct buf;
 struct error;
+struct table;
 
 /* State of a set member, its data and its redundancy file together.  In a set
  * over filemaps the data is the filemap. */
@@ -93,7 +94,9 @@ const char *ranks_state_name(const struct plan *p, enum report_cell_state s);
  */
 int timeline_html(int scr, int64_t id, struct buf *out, struct error *err);
 
-/* The style that the part needs. */
-extern const char timeline_css[];
+/* Append a table that can be opened to a page, unless it is empty, and free
+ * it. */
+void picture_table(struct buf *out, const char *summary, bool open,
+		   struct table *t);
 
 #endif /* REPORT_REPORT_IMPL_H */

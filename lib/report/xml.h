@@ -15,25 +15,14 @@ void xml_escaped(struct buf *out, const char *text);
 /*
  * Arguments of printf, valid until the end of the block: any bytes as such a
  * text, what is not printable as \xHH; a path, of which a long one is cut at
- * its start, as the end identifies the file; a number with two decimals, and
- * with a point in every locale.
+ * its start, as the end identifies the file.
  */
 #define XML_SHOWN 3100
-#define XML_NUMBER 16
 #define xml_shown(text) xml_text((char[XML_SHOWN]){ 0 }, text)
 #define xml_path(path) xml_path_text((char[XML_SHOWN]){ 0 }, path)
-#define xml_number(value) xml_number_text((char[XML_NUMBER]){ 0 }, value)
 
 /* Write them to `to`, and return it. */
 const char *xml_text(char to[static XML_SHOWN], const char *text);
 const char *xml_path_text(char to[static XML_SHOWN], const char *path);
-const char *xml_number_text(char to[static XML_NUMBER], double value);
-
-/* Begin an SVG, `width` pixels wide (0: as wide as there is room); its title is
- * cut as a path is. */
-void xml_svg(struct buf *out, size_t width, size_t height, const char *title);
-
-/* Define the pattern "hatch" in these colours. */
-void xml_hatch(struct buf *out, const char *ground, const char *lines);
 
 #endif /* REPORT_XML_H */

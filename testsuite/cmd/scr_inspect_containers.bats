@@ -167,7 +167,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	assert_xml x.svg
 	[ "$(grep -c '<title>ckpt.1/rank_' x.svg)" -eq 20 ]
 	grep -q '<title>ckpt.1/rank_1_1.ckpt$' x.svg
-	grep -qx 'rank 1, 5019 bytes from byte 0 of 10494 at offset 24981 of .scr/ctr.0.scr</title></rect>' \
+	grep -qx 'rank 1, 5019 bytes from byte 0 of 10494 at offset 24981 of .scr/ctr.0.scr</title>.*' \
 		x.svg
 	grep -q '^rank 7, .* of .scr/red.3.scr<' x.svg
 	run ! grep -E '<script|href|@import|missing or wrong<.title' x.svg

@@ -22,9 +22,10 @@ boxes() {
 		for g in top.iter("{http://www.w3.org/2000/svg}g"):
 		    title, *rects = [e for e in g if not e.tag.endswith("text")]
 		    title = title.text.split("\n")[0]
-		    if title.startswith("block"):
+		    if title.startswith(("block", "records")):
 		        continue
-		    live = [r.get("width") for r in rects if "live" in r.get("class")]
+		    live = [r.get("width") for r in rects
+		            if r.get("class").split()[-1] not in ("paper", "pale")]
 		    print(rects[0].get("width"), *live or ["0"], title)
 	END
 }
@@ -77,10 +78,10 @@ rows() {
 	answers 4 "" scr_fti dump --svg p.svg "$FTI/bad-F/data-flip.fti"
 	grep -q 'class="alarm"[^>]*>damaged<' p.svg
 	# Once in the legend, once in the block.
-	[[ $(grep -c 'class="bad live"' p.svg) == 2 ]]
+	[[ $(grep -c 'class="bad"' p.svg) == 2 ]]
 	boxes p.svg | grep -qx '26.86% 26.86% variable 1, .*'
 	scr_fti dump --svg - "$FTI/bad-F/good.fti" >good.svg
-	[[ $(grep -c 'class="bad live"' good.svg) == 1 ]]
+	[[ $(grep -c 'class="bad"' good.svg) == 1 ]]
 	boxes good.svg | grep -qx '26.86% 26.86% variable 1, .*'
 }
 

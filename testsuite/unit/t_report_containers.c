@@ -298,7 +298,7 @@ draw(struct buf *b)
 	look_at(&o, NULL, false);
 	h.containers = o.k;
 	buf_clear(b);
-	report_svg(&h, b);
+	report_svg(&h, true, b);
 	close_it(&o);
 }
 
@@ -313,7 +313,7 @@ TEST(svg_small)
 			  "rank 0, 3 bytes from byte 6 of 9 at offset 0 of "
 			  ".scr/ctr.1.scr</title>") != NULL,
 	   "what each is");
-	is_int(count(b.data, "class=\"bad\" x=\"150."), 0, "nothing is bad");
+	is_int(count(b.data, "class=\"bad\" x=\"12."), 0, "nothing is bad");
 }
 
 /* Paths with characters that XML forbids. */
@@ -354,9 +354,9 @@ TEST(svg_many)
 		const char *merged, *what;
 	} cases[] = {
 		{ 19000, 100, 60000, false, NULL, "few: each by itself" },
-		{ 30000, 1, 500, false, " files of ranks 0 to ",
+		{ 30000, 1, 500, false, " parts of files:",
 		  "of a rank each: of several" },
-		{ 50000, 1, 90000, true, " files of ranks 0 to ",
+		{ 50000, 1, 90000, true, " parts of files:",
 		  "every other one damaged" },
 	};
 
@@ -379,7 +379,7 @@ TEST(svg_many)
 		boxes = count(b.data, "<title>");
 		ok(boxes < 25000 && boxes > 100 &&
 			   (t->merged == NULL
-				    ? count(b.data, " files of rank") == 0 &&
+				    ? count(b.data, " parts of files:") == 0 &&
 					      boxes > n
 				    : count(b.data, t->merged) > 0),
 		   fmt("%s: %zu rectangles", t->what, boxes));
