@@ -5,9 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -57,42 +55,6 @@ static const struct app_info info = {
 		 "missing, damaged or not\n"
 		 "replaced, and all others are copied.",
 };
-
-/* --- Heartbeat --- */
-
-struct heartbeat {
-	const struct settings *s;
-	struct progress *progress;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool running, ending;
-};
-
-static void *
-beat(void *arg)
-{
-	struct heartbeat *h = arg;
-	uint64_t done = 0, total = 0;
-	struct timespec next;
-
-	clock_gettime(CLOCK_MONOTONIC, &next);
-	pthread_mutex_lock(&h->lock);
-	while (!h->ending) {
-		next.tv_sec += (time_t)h->s->heartbeat;
-		while (!h->ending &&
-		       pthread_cond_timedwait(&h->wake, &h->lock, &next) == 0)
-			;
-		if (h->ending)
-			break;
-		progress_get(h->progress, &done, &total);
-		printf("scr_copy: %s: progress %" PRIu64 " %" PRIu64 "\n",
-		       h->s->host, done, total);
-		fflush(stdout);
-	}
-	pthread_mutex_unlock(&h->lock);
-	return NULL;
-}
 
 /* --- Verbs --- */
 
@@ -168,39 +130,34 @@ print_taken(const char *rel)
 	print_line(j);
 }
 
+static void
+beat(void *arg, uint64_t done, uint64_t total)
+{
+	const struct settings *s = arg;
+
+	printf("scr_copy: %s: progress %" PRIu64 " %" PRIu64 "\n", s->host,
+	       done, total);
+	fflush(stdout);
+}
+
 static int
-copy(const struct settings *s, const struct nodecache_where *w,
+copy(struct settings *s, const struct nodecache_where *w,
      const struct copy_options *o, struct work *work, struct error *err)
 {
 	struct copy_result r = { .files = 0 };
-	struct heartbeat heart = { .s = s };
+	const struct progress_beat heart = { (unsigned)s->heartbeat, beat, s };
 	const double start = clock_seconds();
 	struct json *j = NULL;
 	int rc = -1;
-	pthread_condattr_t attr;
 
-	work->progress = progress_start("scr_copy", app_verbosity() < 0);
-	heart.progress = work->progress;
-	/* Started after the progress, which blocks SIGUSR1 in all threads. */
-	pthread_mutex_init(&heart.lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&heart.wake, &attr);
-	pthread_condattr_destroy(&attr);
 	/* A terminal shows the more detailed progress line instead. */
-	if (heart.s->heartbeat > 0 && app_verbosity() >= 0 &&
-	    !isatty(STDOUT_FILENO))
-		heart.running =
-			pthread_create(&heart.thread, NULL, beat, &heart) == 0;
+	work->progress =
+		progress_start("scr_copy", app_verbosity() < 0,
+			       s->heartbeat > 0 && app_verbosity() >= 0 &&
+					       !isatty(STDOUT_FILENO)
+				       ? &heart
+				       : NULL);
 	rc = copy_run(w, o, &r, err);
-	pthread_mutex_lock(&heart.lock);
-	heart.ending = true;
-	pthread_cond_signal(&heart.wake);
-	pthread_mutex_unlock(&heart.lock);
-	if (heart.running)
-		pthread_join(heart.thread, NULL);
-	pthread_cond_destroy(&heart.wake);
-	pthread_mutex_destroy(&heart.lock);
 	progress_end(work->progress);
 	/* Print the result also if the copy failed half-way. */
 	j = json_new_object();
@@ -323,12 +280,10 @@ main(int argc, char **argv)
 	};
 	struct nodecache_where w = { .cntl = NULL };
 	struct error err = ERROR_INIT;
-	int count = 0, status = STATUS_OK;
+	int status = STATUS_OK;
 
-	app_start(&info, argc, argv, opts, &count);
+	app_start(&info, argc, argv, opts, NULL);
 	app_catch_signals();
-	if (count > 0)
-		app_usage("unexpected argument");
 	if (s.cntl == NULL && s.cachedirs.count == 0)
 		app_usage("no cache given: --cntldir or --cachedir DIR");
 	if (!s.list && s.dataset == NULL)

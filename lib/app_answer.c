@@ -132,7 +132,7 @@ app_work_start(struct work *w, uint64_t jobs, const char *what,
 	if (work_start(w, (unsigned)jobs, err) < 0)
 		return -1;
 	if (what != NULL)
-		w->progress = progress_start(what, app_verbosity() < 0);
+		w->progress = progress_start(what, app_verbosity() < 0, NULL);
 	return 0;
 }
 

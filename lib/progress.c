@@ -43,6 +43,7 @@ struct progress {
 	bool running; /* the thread was started */
 	bool draw;    /* show a line once a second */
 	bool drawn;   /* a line is shown; used by the thread only */
+	const struct progress_beat *beat; /* or NULL */
 	atomic_bool ending;
 	sigset_t old_mask; /* of the thread that called progress_start() */
 };
@@ -165,16 +166,24 @@ watch(void *arg)
 {
 	struct progress *p = arg;
 	const struct timespec second = { .tv_sec = 1 };
+	const bool ticks = p->draw || p->beat != NULL;
+	uint64_t done = 0, total = 0;
+	unsigned waited = 0;
 	sigset_t set;
 
 	usr1_set(&set);
 	for (;;) {
-		int sig = sigtimedwait(&set, NULL, p->draw ? &second : NULL);
+		int sig = sigtimedwait(&set, NULL, ticks ? &second : NULL);
 
 		if (atomic_load(&p->ending))
 			break;
-		if (sig == SIGUSR1 || (sig < 0 && errno == EAGAIN))
+		if (sig == SIGUSR1 || (p->draw && sig < 0 && errno == EAGAIN))
 			show(p, sig == SIGUSR1);
+		if (p->beat == NULL || ++waited < p->beat->seconds)
+			continue;
+		waited = 0;
+		progress_get(p, &done, &total);
+		p->beat->call(p->beat->arg, done, total);
 	}
 	if (p->drawn)
 		(void)!write(STDERR_FILENO, "\r" ERASE, strlen("\r" ERASE));
@@ -182,7 +191,7 @@ watch(void *arg)
 }
 
 struct progress *
-progress_start(const char *what, bool quiet)
+progress_start(const char *what, bool quiet, const struct progress_beat *beat)
 {
 	struct progress *p = mem_calloc(1, sizeof(*p));
 	sigset_t set, all;
@@ -196,6 +205,7 @@ progress_start(const char *what, bool quiet)
 	}
 	pthread_mutex_init(&p->lock, NULL);
 	p->draw = !quiet && style_can_draw(STDERR_FILENO);
+	p->beat = beat;
 	p->start = clock_seconds();
 	/* The new thread inherits the mask of this one: block all signals in
 	 * it. */

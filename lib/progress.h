@@ -13,13 +13,21 @@
 
 struct progress; /* opaque */
 
+/* Called every so many seconds, in another thread. */
+struct progress_beat {
+	unsigned seconds;
+	void (*call)(void *arg, uint64_t done, uint64_t total);
+	void *arg;
+};
+
 /*
  * Show "what: subject, phase  42 % 1.2 GiB of 3.0 GiB, 800.0 MiB/s, 2 s left"
  * on stderr until progress_end(); if `quiet`, only on SIGUSR1.  SIGUSR1 stays
  * blocked in the calling thread, which must be the one that calls
- * progress_end().  NULL: ENOMEM.
+ * progress_end().  `beat` may be NULL, and is valid until then.  NULL: ENOMEM.
  */
-struct progress *progress_start(const char *what, bool quiet);
+struct progress *progress_start(const char *what, bool quiet,
+				const struct progress_beat *beat);
 
 /* Erase the line and free `p`.  NULL is ignored. */
 void progress_end(struct progress *p);

@@ -16,7 +16,7 @@ TEST(copy)
 {
 	static const char reddesc[] =
 		"reddesc.er.2.partner.grp_1_of_1.mem_3_of_4.redset";
-	struct progress *progress = progress_start("test", true);
+	struct progress *progress = progress_start("test", true, NULL);
 	uint64_t done = 0, total = 0;
 	auto_par *par = par_new(3, NULL);
 	char name[COPIED_NAME_MAX];

@@ -23,7 +23,7 @@ static struct checked
 check_with(const struct scene *s, struct par *par, uint64_t memory)
 {
 	struct checked c = { .err = ERROR_INIT, .rc = -1 };
-	struct progress *progress = progress_start("test", true);
+	struct progress *progress = progress_start("test", true, NULL);
 
 	c.p = scene_plan(s, PLAN_HEADERS, &c.err);
 	if (c.p != NULL)

@@ -132,7 +132,7 @@ test_pipe(bool quiet)
 
 	must(pipe(fds) == 0);
 	old = swap_stderr(fds[1]);
-	p = progress_start("copy", quiet);
+	p = progress_start("copy", quiet, NULL);
 	ok(is_usr1_blocked(), "SIGUSR1 is blocked");
 	progress_subject(p, "dataset %d", 5);
 	progress_phase(p, "counting", 1);
@@ -161,7 +161,7 @@ TEST(end)
 	int old = swap_stderr(open("/dev/null", O_WRONLY));
 
 	for (int i = 0; i < 200; i++) {
-		struct progress *p = progress_start("copy", false);
+		struct progress *p = progress_start("copy", false, NULL);
 
 		kill(getpid(), SIGUSR1);
 		progress_add(p, 1);
@@ -189,7 +189,7 @@ test_terminal(const char *term, bool quiet, bool drawn)
 	ioctl(slave, TIOCSWINSZ, &narrow);
 	setenv("TERM", term, 1);
 	old = swap_stderr(slave);
-	p = progress_start("a long name", quiet);
+	p = progress_start("a long name", quiet, NULL);
 	progress_phase(p, "half", 2 * KIB);
 	progress_add(p, KIB);
 	if (drawn) {
@@ -214,7 +214,7 @@ test_terminal(const char *term, bool quiet, bool drawn)
 TEST(no_memory)
 {
 	without_memory (m, 1, "NULL without memory") {
-		struct progress *p = progress_start("copy", true);
+		struct progress *p = progress_start("copy", true, NULL);
 
 		progress_end(p);
 		m.rc = p != NULL ? 0 : error_no_memory(&m.err);

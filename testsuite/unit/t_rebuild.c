@@ -51,7 +51,7 @@ schemes(unsigned threads)
 #undef BIG
 	};
 	auto_par *par = par_new(threads, NULL);
-	struct progress *progress = progress_start("test", true);
+	struct progress *progress = progress_start("test", true, NULL);
 
 	each (c, cases) {
 		auto_scene s = c->s;

@@ -29,7 +29,7 @@ static void
 planned(unsigned threads)
 {
 	auto_par *par = par_new(threads, NULL);
-	struct progress *progress = progress_start("test", true);
+	struct progress *progress = progress_start("test", true, NULL);
 	const struct plan_options o = {
 		.flags = PLAN_CHECKSUMS,
 		.work = &(struct work){ .par = par, .progress = progress },
