@@ -476,7 +476,6 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			       "thread)"),
 		OPT_END,
 	};
-	char hint[1024];
 
 	table_words(report_map_columns, words);
 	argv = app_start(&info, argc, argv, opts, count);
@@ -500,9 +499,8 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		app_usage("no dataset given: its name or number");
 	if (s->verb == VERB_CAT && *count == 2)
 		app_usage("no file given: %s",
-			  report_command("scr_container list",
-					 app_prefix(s->prefix), argv[1], hint,
-					 sizeof(hint)));
+			  report_command_str("scr_container list",
+					     app_prefix(s->prefix), argv[1]));
 	--*count;
 	return argv + 1;
 }

@@ -87,16 +87,6 @@ env_start(const struct env_call *c, const struct opt *opts, int *count)
 	return app_start(&info, c->argc, c->argv, opts, count);
 }
 
-void
-env_options(const struct env_call *c, const struct opt *opts)
-{
-	int count = 0;
-	char **args = env_start(c, opts, &count);
-
-	if (count > 0)
-		app_unexpected(args[0]);
-}
-
 int
 env_finish(int rc, struct buf *out, struct error *err)
 {
@@ -163,7 +153,6 @@ without_verb(int argc, char **argv)
 		OPT_END,
 	};
 	struct app_verb verbs[TOOLS + 1] = { { NULL, NULL } };
-	const char *names[TOOLS + 1] = { NULL }, *meant = NULL;
 	const struct app_info info = {
 		.name = "scr_env",
 		.summary =
@@ -175,22 +164,12 @@ without_verb(int argc, char **argv)
 		.notes = notes,
 	};
 	size_t n = 0;
-	int count = 0;
 
 	for (size_t i = 0, k = 0; i < TOOLS; i++)
-		if (tools[i].verb != NULL) {
-			names[k] = tools[i].verb;
+		if (tools[i].verb != NULL)
 			verbs[k++] = (struct app_verb){ tools[i].verb,
 							tools[i].summary };
-		}
-	argv = app_start(&info, argc, argv, opts, &count);
-	meant = count > 0 ? str_meant(argv[0], names) : NULL;
-	if (meant != NULL && str_eq(meant, argv[0]))
-		app_usage("%s: give the verb before all options", meant);
-	if (meant != NULL)
-		app_usage("%s: no such verb; did you mean %s?", argv[0], meant);
-	if (count > 0)
-		app_usage("%s: no such verb", argv[0]);
+	app_without_verb(&info, opts, argc, argv);
 	for (int i = 0; i <= ENV_CACHE; i++)
 		if (want[i])
 			q[n++] = (enum env_question)i;

@@ -92,7 +92,7 @@ warn_halt_seconds(const char *prefix, const struct halt_state *state)
 {
 	const struct conf_where where = { .prefix = prefix };
 	struct conf *c = NULL;
-	char set[64], next[1024];
+	char set[64];
 	uint64_t secs = 0;
 
 	if (!state->created || state->is.halt_seconds >= 0)
@@ -104,8 +104,7 @@ warn_halt_seconds(const char *prefix, const struct halt_state *state)
 		app_warn("%s: with a halt file, LLNL's library ignores "
 			 "SCR_HALT_SECONDS=%" PRIu64
 			 " (libscr of scrkit does not): %s sets it here",
-			 prefix, secs,
-			 report_command(set, NULL, prefix, next, sizeof(next)));
+			 prefix, secs, report_command_str(set, NULL, prefix));
 	}
 	conf_close(c);
 }

@@ -119,8 +119,6 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_END
 	};
 	struct error err = ERROR_INIT;
-	int count = 0;
-	char **args = NULL;
 
 	*s = (struct settings){
 		.where.by_flush = true,
@@ -129,9 +127,7 @@ parse(struct settings *s, int argc, char **argv)
 		.idle = IDLE_SECONDS,
 		.wait = TURN_SECONDS,
 	};
-	args = app_start(&info, argc, argv, opts, &count);
-	if (count > 0)
-		app_unexpected(args[0]);
+	app_start(&info, argc, argv, opts, NULL);
 	if (s->dataset != NULL && word_parse_id(s->dataset, &s->word, &err) < 0)
 		app_usage("--id: %s", err.text);
 	if (s->containers && s->no_containers)
@@ -275,7 +271,6 @@ work(const struct settings *set, struct job *job,
 	struct scavenge s;
 	int rc = scavenge_open(&s, job, o, err), status = STATUS_OK;
 	char next[4096 + 64] = "";
-	char command[4096 + 64];
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 
@@ -305,12 +300,12 @@ work(const struct settings *set, struct job *job,
 
 		if (d->done || d->taken != SALVAGE_TAKEN_OLDER)
 			continue;
-		report_command("scr_index --delete", s.job->prefix,
-			       word_id_str(d->id), command, sizeof(command));
 		app_warn("dataset %" PRId64
 			 ": this deletes the one on the prefix, and the next "
 			 "run saves that of the caches: %s",
-			 d->id, command);
+			 d->id,
+			 report_command_str("scr_index --delete", s.job->prefix,
+					    word_id_str(d->id)));
 	}
 	app_next(next);
 	app_debug("asking %.3f s, copying %.3f s, rebuilding %.3f s, packing "

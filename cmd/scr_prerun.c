@@ -109,7 +109,6 @@ report_prepared(const struct job *j, const struct jobfiles_prepared *p,
 static int
 warn_of_halt(const struct job *j, struct error *err)
 {
-	char command[4096];
 	struct buf lines = BUF_INIT;
 	bool stop = false;
 	const char *text = NULL, *rest = NULL;
@@ -119,13 +118,12 @@ warn_of_halt(const struct job *j, struct error *err)
 
 	rest = lines.data;
 	if (rc == 0 && stop && (text = str_line(&rest, &len)) != NULL) {
-		report_command("scr_halt -r", NULL, j->prefix, command,
-			       sizeof(command));
 		if (str_starts(text, HALT_LINE))
 			text += strlen(HALT_LINE), len -= strlen(HALT_LINE);
 		app_warn("%s: the halt file stops this job at once (%.*s); to "
 			 "let it run: %s",
-			 j->prefix, (int)len, text, command);
+			 j->prefix, (int)len, text,
+			 report_command_str("scr_halt -r", NULL, j->prefix));
 	}
 	buf_free(&lines);
 	return rc;
@@ -211,7 +209,6 @@ main(int argc, char **argv)
 	struct error err = ERROR_INIT;
 	struct settings s = { .wait = TURN_SECONDS };
 	bool enabled = true;
-	int count = 0;
 	const struct opt opts[] = {
 		APP_OPT_PREFIX(&w.prefix),
 		OPT_FLAG('f', "force", &s.force,
@@ -227,9 +224,7 @@ main(int argc, char **argv)
 	};
 	struct job j;
 
-	argv = app_start(&info, argc, argv, opts, &count);
-	if (count > 0)
-		app_unexpected(argv[0]);
+	app_start(&info, argc, argv, opts, NULL);
 	app_catch_signals();
 	if (job_open(&j, &w, &err) < 0)
 		return app_finish(app_report(STATUS_OK, &err));

@@ -467,6 +467,8 @@ app_start(const struct app_info *info, int argc, char **argv,
 							       : FILES_ENOUGH;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
+	if (count == NULL && n > 0)
+		app_unexpected(argv[0]);
 	if (count != NULL)
 		*count = n;
 	return argv;

@@ -59,7 +59,8 @@ struct app_info {
  * end the process here; a usage error prints one line and a hint and exits with
  * STATUS_USAGE.  SIGPIPE is ignored, so that writing to a closed stdout is an
  * error instead of a silent death.  Returns the arguments that are not options,
- * terminated by NULL.  Their number goes to *count, which may be NULL.
+ * terminated by NULL.  Their number goes to *count; NULL: the command takes
+ * none.
  */
 char **app_start(const struct app_info *info, int argc, char **argv,
 		 const struct opt *opts, int *count);
@@ -69,6 +70,11 @@ char **app_start(const struct app_info *info, int argc, char **argv,
  * verb. */
 int app_verb_run(const struct app_info *info, const struct app_action *verbs,
 		 size_t count, int argc, char **argv);
+
+/* app_start() for a command line without a verb of info->verbs, at most 32.  An
+ * argument is a usage error. */
+void app_without_verb(const struct app_info *info, const struct opt *opts,
+		      int argc, char **argv);
 
 /* The verbosity: -1 with -q, 0 by default, 1 with -v, 2 with -vv. */
 int app_verbosity(void);

@@ -190,28 +190,20 @@ app_print_unless_quiet(struct buf *text)
 
 /* --- Commands whose first argument is a verb --- */
 
-/* Options of the command alone, or a mistake. */
-static void
-without_verb(const struct app_info *given, const struct app_action *verbs,
-	     size_t verb_count, int argc, char **argv)
+#define VERBS_MAX 32
+
+void
+app_without_verb(const struct app_info *info, const struct opt *opts, int argc,
+		 char **argv)
 {
-	const struct opt opts[] = { OPT_END };
-	struct app_verb *list = mem_calloc(verb_count + 1, sizeof(*list));
-	const char **names = mem_calloc(verb_count + 1, sizeof(*names));
-	const char *meant = NULL;
-	struct app_info info = *given;
+	const char *names[VERBS_MAX + 1] = { NULL }, *meant = NULL;
 	int count = 0;
 
-	if (list == NULL || names == NULL)
-		app_usage("out of memory");
-	for (size_t i = 0; i < verb_count; i++) {
-		list[i] = (struct app_verb){ verbs[i].name, verbs[i].summary };
-		names[i] = verbs[i].name;
-	}
-	info.verbs = list;
-	argv = app_start(&info, argc, argv, opts, &count);
+	for (size_t i = 0; i < VERBS_MAX && info->verbs[i].name != NULL; i++)
+		names[i] = info->verbs[i].name;
+	argv = app_start(info, argc, argv, opts, &count);
 	if (count == 0)
-		app_usage("no verb given");
+		return;
 	meant = str_meant(argv[0], names);
 	if (meant != NULL && str_eq(meant, argv[0]))
 		app_usage("%s: give the verb before all options", meant);
@@ -221,9 +213,12 @@ without_verb(const struct app_info *given, const struct app_action *verbs,
 }
 
 int
-app_verb_run(const struct app_info *info, const struct app_action *verbs,
+app_verb_run(const struct app_info *given, const struct app_action *verbs,
 	     size_t count, int argc, char **argv)
 {
+	const struct opt opts[] = { OPT_END };
+	struct app_verb list[VERBS_MAX + 1] = { { NULL, NULL } };
+	struct app_info info = *given;
 	struct app_call c = { .argc = argc - 1, .argv = argv + 1 };
 
 	for (size_t i = 0; argc > 1 && i < count; i++)
@@ -232,6 +227,9 @@ app_verb_run(const struct app_info *info, const struct app_action *verbs,
 			app_catch_signals();
 			return app_finish(c.verb->run(&c));
 		}
-	without_verb(info, verbs, count, argc, argv);
-	return STATUS_USAGE;
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct app_verb){ verbs[i].name, verbs[i].summary };
+	info.verbs = list;
+	app_without_verb(&info, opts, argc, argv);
+	app_usage("no verb given");
 }

@@ -233,15 +233,13 @@ check_prefix(struct doctor *d, const struct job *j)
 {
 	struct error err = ERROR_INIT;
 	struct statvfs fs;
-	char next[1024];
 	int lock = -1;
 
 	d->prefix = dir_open(AT_FDCWD, j->prefix_real);
 	if (d->prefix < 0) {
-		report_command("scr_prerun", j->prefix_real, NULL, next,
-			       sizeof(next));
-		add(d, BAD, "prefix", next, "%s: cannot open: %s",
-		    j->prefix_real, strerror(errno));
+		add(d, BAD, "prefix",
+		    report_command_str("scr_prerun", j->prefix_real, NULL),
+		    "%s: cannot open: %s", j->prefix_real, strerror(errno));
 		return;
 	}
 	/* Can files be written and locked in this directory? */
@@ -462,7 +460,7 @@ env_doctor(const struct env_call *c)
 	struct job j;
 	int status = STATUS_OK;
 
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	d.how.job_id = d.where.job_id;
 	if (job_open(&j, &d.where, &err) < 0)
 		return app_report(STATUS_OK, &err);

@@ -60,12 +60,9 @@ struct env_look {
 int env_ask(const struct job_where *w, const enum env_question *q, size_t count,
 	    const struct env_look *l);
 
-/* app_start() for a verb: parse the options, set *count (or NULL) and return
- * the other arguments. */
+/* app_start() for a verb: parse the options, set *count (NULL: there are
+ * none) and return the other arguments. */
 char **env_start(const struct env_call *c, const struct opt *opts, int *count);
-
-/* env_start() for a verb without arguments. */
-void env_options(const struct env_call *c, const struct opt *opts);
 
 /* Open the job, and warn of problems in its configuration. */
 int env_open_job(struct job *j, const struct job_where *w, struct error *err);

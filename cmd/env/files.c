@@ -187,9 +187,8 @@ env_flush_file(const struct env_call *c)
 		ENV_PREFIX_OR_DIR(prefix, dir),
 		OPT_END,
 	};
-	char hint[1024];
 
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	/* Reject --resume and --summary of LLNL's program: AXL transfers are
 	 * not resumed, and no summary is written unseen. */
 	if (resume)
@@ -200,9 +199,9 @@ env_flush_file(const struct env_call *c)
 	if (summary)
 		app_usage("--summary: not supported; %s checks the files and "
 			  "writes the summary",
-			  report_command(
-				  "scr_index --build", app_prefix(prefix),
-				  id != NULL ? id : "ID", hint, sizeof(hint)));
+			  report_command_str("scr_index --build",
+					     app_prefix(prefix),
+					     id != NULL ? id : "ID"));
 	if (r.verb == FLUSH_NOTHING && !app_json())
 		app_usage("no query given: --list-ckpt, --location ID ...");
 	if (before != NULL && r.verb != FLUSH_LIST_OUTPUT &&
@@ -228,7 +227,7 @@ env_nodes_file(const struct env_call *c)
 		OPT_END,
 	};
 
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	rc = jobfiles_nodes(app_prefix(dir != NULL ? dir : prefix), &n, &err);
 	buf_printf(&out, "%" PRId64 "\n", n);
 	rc = env_finish(rc, &out, &err);
@@ -279,7 +278,7 @@ env_log(const struct env_call *c)
 
 	if (!transfer)
 		opts[sizeof(opts) / sizeof(opts[0]) - 6] = (struct opt)OPT_END;
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	if (type == NULL)
 		app_usage("no event given: --type TYPE");
 	*(transfer ? &l.xfer : &l.event) = type;
@@ -377,7 +376,7 @@ env_interval(const struct env_call *c)
 		OPT_END,
 	};
 
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	if (!str_eq(model, "daly") && !str_eq(model, "young"))
 		app_usage("--model: %s is neither daly nor young", model);
 	if ((file != NULL

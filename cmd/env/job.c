@@ -146,7 +146,7 @@ env_run(const struct env_call *c)
 	struct job j;
 	int rc = 0;
 
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	if (env_open_job(&j, &w, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	json = app_json() ? json_new_object() : NULL;

@@ -137,9 +137,9 @@ env_down_nodes(const struct env_call *c)
 		ENV_JOB_OPTIONS(where),
 		OPT_END,
 	};
-	char **args = env_start(c, opts, NULL);
+	int count = 0, rc = 0;
+	char **args = env_start(c, opts, &count);
 	struct job j;
-	int rc = 0;
 
 	how.job_id = where.job_id;
 	/* The arguments are nodes to check. */
@@ -242,7 +242,7 @@ env_check_node(const struct env_call *c)
 		OPT_END,
 	};
 
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	use = look ? HEALTH_READ : HEALTH_RUN;
 	/* Warn of caches that other jobs have left on this node.  That the job
 	 * is not known is no failure of the node. */
@@ -334,7 +334,7 @@ env_should_exit(const struct env_call *c)
 	};
 	struct job j;
 
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	if (runs != NULL && num_i64(runs, -1, INT32_MAX, &r.runs, &err) < 0)
 		app_usage("option '--runs': %s", err.text);
 	if (env_open_job(&j, &w, &err) < 0) {
@@ -372,7 +372,7 @@ env_retries_halt(const struct env_call *c)
 	};
 	struct job j;
 
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	/* Like LLNL's program, answer "stop" if the answer is unknown. */
 	if (env_open_job(&j, &w, &err) < 0) {
 		app_report(STATUS_OK, &err);

@@ -105,7 +105,7 @@ env_ranks(const struct env_call *c)
 	struct job j;
 	int rc = -1;
 
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	app_catch_signals();
 	if (env_open_job(&j, &w, &err) < 0)
 		return env_finish(-1, &out, &err);

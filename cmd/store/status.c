@@ -173,9 +173,9 @@ store_run_status(const struct app_call *c)
 	struct buf out = BUF_INIT;
 	struct resmgr *rm = NULL;
 	struct table t;
-	int status = STATUS_OK;
+	int count = 0, status = STATUS_OK;
 
-	store_names(&names, store_start(c, opts, NULL));
+	store_names(&names, store_start(c, opts, &count));
 	rm = resmgr_open(NULL, NULL, NULL);
 	table_start(&t, "STORE|>PAGE|>LEAST|>SIZE|>USED|>FREE|>CLEAN|>DIRTY|"
 			">SPILLED|JOB|STATE");
@@ -228,9 +228,9 @@ store_run_gc(const struct app_call *c)
 	struct tend_done done = { .cleaned = 0 };
 	struct resmgr *rm = NULL;
 	struct json *j = NULL;
-	int status = STATUS_OK;
+	int count = 0, status = STATUS_OK;
 
-	store_names(&names, store_start(c, opts, NULL));
+	store_names(&names, store_start(c, opts, &count));
 	rm = resmgr_open(NULL, NULL, NULL);
 	for (size_t i = 0; i < names.count && !app_stop(); i++) {
 		const char *dir = names.items[i];

@@ -14,8 +14,8 @@
 
 struct error;
 
-/* app_start() for a verb: parse the options, set *count (or NULL) and return
- * the other arguments. */
+/* app_start() for a verb: parse the options, set *count (NULL: there are
+ * none) and return the other arguments. */
 char **store_start(const struct app_call *c, const struct opt *opts,
 		   int *count);
 
