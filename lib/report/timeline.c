@@ -25,45 +25,34 @@
 #define TAIL (4L << 20)
 #define LISTED 40
 
-enum lane {
-	RUNS,
-	CHECKPOINTS,
-	FLUSHES,
-	FETCHES,
-	SCAVENGES,
-	HALTS,
-	FAILURES,
-	LANES
-};
-
-static const char *const lanes[LANES] = { "runs",    "checkpoints", "flushes",
-					  "fetches", "scavenges",   "halts",
-					  "failures" };
+static const char *const lanes[] = { "runs",	"checkpoints", "flushes",
+				     "fetches", "scavenges",   "halts",
+				     "failures" };
 
 static const struct {
-	const char *event; /* or how it starts */
-	enum lane lane;
+	const char *event, *lane;
 } kinds[] = {
-	{ "START", RUNS },
-	{ "CHECKPOINT_END", CHECKPOINTS },
-	{ "OUTPUT_END", CHECKPOINTS },
-	{ "FLUSH_SUCCESS", FLUSHES },
-	{ "ASYNC_FLUSH_SUCCESS", FLUSHES },
-	{ "FETCH_SUCCESS", FETCHES },
-	{ "REBUILD_SUCCESS", FETCHES },
-	{ "SCAVENGE_END", SCAVENGES },
-	{ "HALT", HALTS },
-	{ "NODE_FAIL", FAILURES },
-	{ "FLUSH_FAIL", FAILURES },
-	{ "ASYNC_FLUSH_FAIL", FAILURES },
-	{ "FETCH_FAIL", FAILURES },
-	{ "REBUILD_FAIL", FAILURES },
-	{ "RESTART_FAIL", FAILURES },
+	{ "START", "runs" },
+	{ "CHECKPOINT_END", "checkpoints" },
+	{ "OUTPUT_END", "checkpoints" },
+	{ "FLUSH_SUCCESS", "flushes" },
+	{ "ASYNC_FLUSH_SUCCESS", "flushes" },
+	{ "FETCH_SUCCESS", "fetches" },
+	{ "REBUILD_SUCCESS", "fetches" },
+	{ "SCAVENGE_END", "scavenges" },
+	{ "HALT", "halts" },
+	{ "NODE_FAIL", "failures" },
+	{ "FLUSH_FAIL", "failures" },
+	{ "ASYNC_FLUSH_FAIL", "failures" },
+	{ "FETCH_FAIL", "failures" },
+	{ "REBUILD_FAIL", "failures" },
+	{ "RESTART_FAIL", "failures" },
 };
 
 struct event {
 	struct log_line log;
-	enum lane lane;
+	const char *lane;
+	size_t number; /* of the line, in the order of the log */
 };
 
 struct timeline {
@@ -80,7 +69,7 @@ by_time(const void *a, const void *b)
 
 	if (x->log.time != y->log.time)
 		return x->log.time < y->log.time ? -1 : 1;
-	return x->log.event < y->log.event ? -1 : x->log.event > y->log.event;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
 /* Read the end of the log, if there is one, and list its events. */
@@ -115,7 +104,9 @@ read_events(int scr, struct timeline *t, struct error *err)
 		if (k == nkinds || l.event == NULL || l.time < 0)
 			continue;
 		(void)MEM_ROOM(t->events, t->count, t->cap);
-		t->events[t->count++] = (struct event){ l, kinds[k].lane };
+		t->events[t->count] =
+			(struct event){ l, kinds[k].lane, t->count };
+		t->count++;
 	}
 	fclose(f);
 	if (t->count > 0)
@@ -126,12 +117,14 @@ read_events(int scr, struct timeline *t, struct error *err)
 static void
 put_what(const struct event *e, struct buf *out)
 {
+	const bool failed = str_eq(e->lane, "failures");
+
 	buf_add_str(out, str_shown(e->log.event));
 	if (e->log.dataset > 0)
 		buf_printf(out, " dataset %" PRId64, e->log.dataset);
-	if (e->log.host != NULL && e->lane == FAILURES)
+	if (e->log.host != NULL && failed)
 		buf_printf(out, " on %s", str_shown(e->log.host));
-	if (e->log.note != NULL && e->lane >= HALTS)
+	if (e->log.note != NULL && (failed || str_eq(e->lane, "halts")))
 		buf_printf(out, ": %s", str_shown(e->log.note));
 }
 
@@ -165,31 +158,32 @@ put_lanes(const struct timeline *t, struct buf *out)
 		.items = "events",
 	};
 
-	for (int lane = 0; lane < LANES; lane++) {
-		const char *const plain = lane == FAILURES ? "fail" : "mark";
+	for (size_t k = 0; k < sizeof(lanes) / sizeof(lanes[0]); k++) {
+		const bool failed = str_eq(lanes[k], "failures");
 		size_t n = 0;
 
-		d.mixed = lane == FAILURES ? "fail this" : "mark this";
+		d.mixed = failed ? "fail this" : "mark this";
 		for (size_t i = 0; i < t->count; i++) {
 			const struct log_line *l = &t->events[i].log;
 
-			if ((int)t->events[i].lane == lane)
+			if (str_eq(t->events[i].lane, lanes[k]))
 				items[n++] = (struct svg_item){
 					.of = &t->events[i],
 					.off = (uint64_t)(l->time - begin),
 					.style =
 						t->id > 0 && l->dataset == t->id
 							? d.mixed
-							: plain,
+						: failed ? "fail"
+							 : "mark",
 				};
 		}
 		if (n > 0)
 			svg_row(&d,
 				&(struct svg_row){
 					.label = str_printed(64, "%s %zu",
-							     lanes[lane], n),
+							     lanes[k], n),
 					.ground = "none",
-					.tip = lanes[lane],
+					.tip = lanes[k],
 					.size = UINT64_MAX,
 					.room = span > 0 ? (uint64_t)span : 1,
 					.items = items,
