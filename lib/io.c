@@ -183,6 +183,21 @@ io_pread(int fd, const char *name, void *data, size_t len, uint64_t off,
 	return 0;
 }
 
+bool
+io_has(int fd, const void *data, size_t len, uint64_t off)
+{
+	char piece[16384];
+	size_t n = 0;
+
+	for (size_t at = 0; at < len; at += n) {
+		n = len - at < sizeof(piece) ? len - at : sizeof(piece);
+		if (io_pread(fd, "", piece, n, off + at, NULL) < 0 ||
+		    memcmp((const char *)data + at, piece, n) != 0)
+			return false;
+	}
+	return true;
+}
+
 const char *
 io_read_arena(int fd, const char *name, size_t max, struct arena *arena,
 	      size_t *len, struct error *err)

@@ -46,6 +46,9 @@ const char *io_read_arena(int fd, const char *name, size_t max,
  * M more"). */
 int io_pread(int fd, const char *name, void *data, size_t len, uint64_t off,
 	     struct error *err);
+
+/* Does the file have these bytes at offset `off`? */
+bool io_has(int fd, const void *data, size_t len, uint64_t off);
 int io_pwrite(int fd, const char *name, const void *data, size_t len,
 	      uint64_t off, struct error *err);
 

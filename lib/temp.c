@@ -57,10 +57,27 @@ temp_make(int dirfd, const char *base, mode_t mode, struct owner owner)
 }
 
 int
-temp_open(int dirfd, const char *base)
+temp_open(int dirfd, const char *base, bool reads)
 {
 	return dir_open_file(dirfd, temp_str(base),
-			     O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+			     (reads ? O_RDWR : O_WRONLY) | O_NOFOLLOW |
+				     O_NONBLOCK | O_CLOEXEC,
+			     0);
+}
+
+int
+temp_resume(int dirfd, const char *base, struct owner owner)
+{
+	const uid_t uid = owner.set ? owner.uid : geteuid();
+	int fd = temp_open(dirfd, base, true);
+	struct stat is;
+
+	if (fd >= 0 && fstat(fd, &is) == 0 && S_ISREG(is.st_mode) &&
+	    is.st_nlink == 1 && is.st_uid == uid &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	io_close(fd);
+	return -1;
 }
 
 bool

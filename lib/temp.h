@@ -36,9 +36,14 @@ bool temp_is(const char *name);
  */
 int temp_make(int dirfd, const char *base, mode_t mode, struct owner owner);
 
-/* Open the existing temporary file for writing.  Returns a descriptor to close,
- * or -1 with errno. */
-int temp_open(int dirfd, const char *base);
+/* Open the existing temporary file for writing, and with `reads` for reading.
+ * Returns a descriptor to close, or -1 with errno. */
+int temp_open(int dirfd, const char *base, bool reads);
+
+/* Open one that an interrupted run left, for writing and reading, with a lock
+ * (flock(2)).  -1: there is none, or it is not a file that a new one for
+ * `owner` would be, or somebody has the lock. */
+int temp_resume(int dirfd, const char *base, struct owner owner);
 
 /* Is the temporary file still the one open as `fd`?  A concurrent process
  * without a lock may have replaced it by its own. */

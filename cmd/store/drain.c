@@ -14,6 +14,7 @@
 #include "progress.h"
 #include "store/offload.h"
 #include "str.h"
+#include "transfer/pace.h"
 #include "verbs.h"
 #include "work.h"
 
@@ -78,7 +79,7 @@ store_run_drain(const struct app_call *c)
 	const struct sched_param none = { .sched_priority = 0 };
 	struct error err = ERROR_INIT;
 	struct work work = { APP_WORK };
-	struct offload_pace pace = { .stop = stop };
+	struct pace pace = { .stop = stop };
 	struct drained drained = { .files = NULL };
 	uint64_t jobs = 2;
 	const struct opt opts[] = {
@@ -100,9 +101,8 @@ store_run_drain(const struct app_call *c)
 	(void)offload_class(OFFLOAD_IDLE);
 	s = store_entered(args[0], &err);
 	if (s != NULL && app_work_start(&work, jobs, "scr_store", &err) == 0) {
-		pace.progress = work.progress;
 		pace.start = clock_seconds();
-		(void)drain(s, args[1], &pace, work.par, &drained, &err);
+		(void)drain(s, args[1], &pace, &work, &drained, &err);
 	}
 	app_work_end(&work);
 	store_left(s);

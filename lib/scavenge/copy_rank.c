@@ -228,6 +228,7 @@ make_put(struct copier *c)
 							 : path_base(it->rel),
 				.size = copy_item_bytes(it),
 				.attr = it->attr,
+				.resume = true,
 				.arg = it,
 			},
 			NULL);

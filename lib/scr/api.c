@@ -389,6 +389,7 @@ ask(const char *call, int *flag, bool (*fn)(struct run *run))
 	*flag = 0;
 	if (!enabled())
 		return FAILURE;
+	flushing_look(lib.run);
 	*flag = fn(lib.run);
 	return SCR_SUCCESS;
 }
@@ -417,6 +418,7 @@ start(enum state s, const char *call, const char *name, int flags)
 	    team_least(world, (uint64_t)(unsigned)flags))
 		say_abort("Dataset flags provided to SCR_Start_output must be "
 			  "identical on all processes");
+	flushing_look(lib.run);
 	if (output_start(lib.run, name, flags, &err) < 0)
 		return enter(s, fail(call, &err));
 	return enter(s, SCR_SUCCESS);
@@ -434,6 +436,7 @@ complete(enum state s, const char *call, int valid)
 	leave();
 	if (failed || !enabled())
 		return FAILURE;
+	flushing_look(lib.run);
 	if (output_complete(lib.run, valid != 0, &d, &err) < 0)
 		return fail(call, &err);
 	if (d->is_ckpt) {
@@ -483,6 +486,7 @@ named(const char *call, const char *name,
 		return FAILURE;
 	snprintf(what, sizeof(what), "Dataset name provided to %s", call);
 	check_same(&lib.run->world, name, what);
+	flushing_wait(lib.run, INT64_MAX);
 	return fn(lib.run, name, &err) < 0 ? fail(call, &err) : SCR_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 #include "scr/flushing.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -72,7 +73,7 @@ warn_retired(void *arg, const char *line)
 static int
 make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 {
-	struct owners_write w = { .id = f->d->id, .replace = true };
+	struct owners_write w = { .id = f->s->d.id, .replace = true };
 	struct catalogue_options o;
 	struct catalogue *c = NULL;
 	const char **paths = NULL;
@@ -137,7 +138,7 @@ write_part(struct flushing *f, const struct team_mail *in, struct error *err)
 		while (at < end)
 			lists_take(&at, &is->files[is->nfiles++]);
 	}
-	fd = lists_open(f->run, f->d->id, err);
+	fd = lists_open(f->run, f->s->d.id, err);
 	if (fd < 0)
 		return -1;
 	rc = rank2file_store_part(fd, &r, world->rank, err);
@@ -150,7 +151,7 @@ write_part(struct flushing *f, const struct team_mail *in, struct error *err)
 /* --- The whole --- */
 
 static int
-flushing_commit(struct flushing *f, struct error *err)
+commit(struct flushing *f, struct error *err)
 {
 	struct team_mail in = { 0, NULL };
 	const struct run *run = f->run;
@@ -162,87 +163,121 @@ flushing_commit(struct flushing *f, struct error *err)
 		return -1;
 	/* Retire the datasets that have one of the paths, whether a file exists
 	 * or not.  If no rank suspects any, this costs one reduction. */
-	for (size_t i = 0; !f->bypass && !suspect && i < f->nfiles; i++)
-		suspect =
-			owned_elsewhere(run->owned, f->files[i].rel, f->d->id);
-	if (!f->bypass && team_any(world, suspect) &&
+	for (size_t i = 0; !f->s->bypass && !suspect && i < f->nfiles; i++)
+		suspect = owned_elsewhere(run->owned, f->files[i].rel,
+					  f->s->d.id);
+	if (!f->s->bypass && team_any(world, suspect) &&
 	    team_agree(world, make_way(f, &in, err), err) < 0)
 		return -1;
 	if (f->put != NULL)
 		rc = put_commit(f->put, err);
 	/* The files now belong to this dataset. */
-	for (size_t i = 0; rc == 0 && !f->bypass && i < f->nfiles; i++)
-		rc = owned_add(run->owned, f->files[i].rel, f->d->id, err);
+	for (size_t i = 0; rc == 0 && !f->s->bypass && i < f->nfiles; i++)
+		rc = owned_add(run->owned, f->files[i].rel, f->s->d.id, err);
 	if (team_agree(world, rc, err) < 0 ||
 	    team_agree(world, write_part(f, &in, err), err) < 0)
 		return -1;
 	if (world->rank == 0) {
-		fd = lists_open(run, f->d->id, err);
+		fd = lists_open(run, f->s->d.id, err);
 		rc = fd < 0 ? -1 : rank2file_store_top(fd, world->size, err);
 		io_close(fd);
 	}
 	if (team_agree(world, rc, err) < 0)
 		return -1;
-	return onprefix_complete(f->run, f->d, err);
+	return onprefix_complete(f->run, &f->s->d, err);
 }
 
 /* --- A flush --- */
 
-/* FLUSH_START and so on; `secs` is negative at the start. */
+/* FLUSH_START, ASYNC_FLUSH_START and so on; `secs` is negative at the start. */
 static void
 note(struct run *run, const struct held_set *s, const char *event, double secs)
 {
+	event += s->flying ? 0 : strlen("ASYNC_");
 	events_dataset(run, &s->d, event, secs);
 	say_debug_first("%s of dataset %" PRId64 " `%s'", event, s->d.id,
 			s->d.name);
 }
 
-int
-flushing_now(struct run *run, int64_t id, struct error *err)
+static int
+give_up(struct run *run, struct held_set *s, double since)
 {
-	struct held_set *s = held_find(run->held, id);
-	double since = clock_seconds();
-	struct error why = ERROR_INIT;
-	struct flushing *f = NULL;
-	struct log_line l;
-	int rc = -1;
+	note(run, s, "ASYNC_FLUSH_FAIL", clock_seconds() - since);
+	s->flying = false;
+	s->kept = true; /* the only good copy is not evicted */
+	onprefix_undo(run, &s->d);
+	onprefix_note(run, &s->d, HELD_CACHE);
+	return -1;
+}
 
-	if (s == NULL)
-		return error_set(err, ERROR_ABSENT,
-				 "dataset %" PRId64 ": not in the cache", id);
-	if (onprefix_has(run, id))
-		return 0;
-	note(run, s, "FLUSH_START", -1);
-	f = flushing_plan(run, s, err);
-	if (f != NULL) {
-		/* Who watches the job has patience. */
-		if (!s->bypass && s->due != HELD_FLUSHING)
-			onprefix_note(run, &s->d, HELD_FLUSHING);
-		team_turn(&run->world, run->p.flush_width);
-		rc = flushing_transfer(f, err);
-		team_turn_done(&run->world, run->p.flush_width);
-		rc = team_agree(&run->world, rc, err);
-		if (rc == 0)
-			rc = flushing_commit(f, err);
-		flushing_free(f);
+struct flushing *
+flushing_begin(struct run *run, struct held_set *s, bool resume,
+	       struct error *err)
+{
+	const double since = clock_seconds();
+	struct flushing *f = NULL;
+
+	note(run, s, "ASYNC_FLUSH_START", -1);
+	f = flushing_plan(run, s, resume, err);
+	if (f == NULL) {
+		give_up(run, s, since);
+		return NULL;
 	}
-	since = clock_seconds() - since;
-	note(run, s, rc == 0 ? "FLUSH_SUCCESS" : "FLUSH_FAIL", since);
-	/* The only good copy is not evicted. */
-	s->kept = rc < 0;
-	if (rc < 0) {
-		onprefix_undo(run, &s->d);
-		onprefix_note(run, &s->d, HELD_CACHE);
-		return -1;
-	}
-	l = events_transfer(&s->d, "FLUSH_SYNC", s->dir, run->p.prefix, since);
+	f->since = since;
+	/* Who watches the job has patience. */
+	if (!s->bypass && s->due != HELD_FLUSHING)
+		onprefix_note(run, &s->d, HELD_FLUSHING);
+	return f;
+}
+
+int
+flushing_end(struct flushing *f, int rc, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct run *run = f->run;
+	struct held_set *s = f->s;
+	const double since = f->since;
+	struct log_line l;
+
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0)
+		rc = commit(f, err);
+	flushing_free(f);
+	if (rc < 0)
+		return give_up(run, s, since);
+	note(run, s, "ASYNC_FLUSH_SUCCESS", clock_seconds() - since);
+	l = events_transfer(&s->d, s->flying ? "FLUSH_ASYNC" : "FLUSH_SYNC",
+			    s->dir, run->p.prefix, clock_seconds() - since);
 	events_add(run, &l);
+	s->flying = s->kept = false;
 	if (onprefix_window(run, &s->d, &why) < 0)
 		say_warn_first(
 			"SCR_PREFIX_SIZE: older datasets stay on the prefix: "
 			"%s",
 			why.text);
 	return 0;
+}
+
+int
+flushing_now(struct run *run, int64_t id, bool resume, struct error *err)
+{
+	struct held_set *s = held_find(run->held, id);
+	struct flushing *f = NULL;
+	int rc = -1;
+
+	if (s == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "dataset %" PRId64 ": not in the cache", id);
+	flushing_wait(run, INT64_MAX);
+	if (onprefix_has(run, id))
+		return 0;
+	f = flushing_begin(run, s, resume, err);
+	if (f == NULL)
+		return -1;
+	team_turn(&run->world, run->p.flush_width);
+	rc = flushing_transfer(f, NULL, NULL, err);
+	team_turn_done(&run->world, run->p.flush_width);
+	return flushing_end(f, rc, err);
 }
 
 /* --- When --- */
@@ -256,26 +291,36 @@ flushing_is_due(const struct run *run, const struct held_set *s)
 	       s->d.ckpt_id % run->p.flush == 0;
 }
 
-static bool
-flush_or_say(struct run *run, int64_t id)
+void
+flushing_say(const struct run *run, int64_t id, const struct error *why)
 {
-	struct error err = ERROR_INIT;
-
-	if (flushing_now(run, id, &err) == 0)
-		return true;
 	if (run->world.rank == 0)
 		say_error("dataset %" PRId64
 			  ": not flushed, stays in the cache: %s",
-			  id, err.text);
+			  id, why->text);
+}
+
+static bool
+flush_or_say(struct run *run, int64_t id, bool resume)
+{
+	struct error err = ERROR_INIT;
+
+	if (flushing_now(run, id, resume, &err) == 0)
+		return true;
+	flushing_say(run, id, &err);
 	return false;
 }
 
 bool
 flushing_output(struct run *run, int64_t id)
 {
-	const struct held_set *s = held_find(run->held, id);
+	struct held_set *s = held_find(run->held, id);
 
-	return s == NULL || !flushing_is_due(run, s) || flush_or_say(run, id);
+	if (s == NULL || !flushing_is_due(run, s))
+		return true;
+	return run->flights != NULL && !s->bypass
+		       ? flushing_start(run, s, false)
+		       : flush_or_say(run, id, false);
 }
 
 bool
@@ -284,10 +329,16 @@ flushing_restart(struct run *run)
 	bool all = true;
 
 	for (size_t i = 0; i < run->held->count; i++) {
-		const struct held_set *s = run->held->list[i];
+		struct held_set *s = run->held->list[i];
 
-		if (run->p.flush_on_restart || flushing_is_due(run, s))
-			all &= flush_or_say(run, s->d.id);
+		if (run->p.flush_on_restart)
+			all &= flush_or_say(run, s->d.id, true);
+		else if (flushing_is_due(run, s) && run->flights != NULL &&
+			 !s->bypass)
+			all &= onprefix_has(run, s->d.id) ||
+			       flushing_start(run, s, true);
+		else if (flushing_is_due(run, s))
+			all &= flush_or_say(run, s->d.id, true);
 	}
 	return all;
 }
@@ -295,13 +346,14 @@ flushing_restart(struct run *run)
 bool
 flushing_finalize(struct run *run)
 {
+	flushing_wait(run, INT64_MAX);
 	if (run->p.flush == 0)
 		return true;
 	for (size_t i = run->held->count; i > 0; i--) {
 		const struct held_set *s = run->held->list[i - 1];
 
 		if (s->d.is_ckpt)
-			return flush_or_say(run, s->d.id);
+			return flush_or_say(run, s->d.id, false);
 	}
 	return true;
 }

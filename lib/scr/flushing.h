@@ -8,6 +8,11 @@
  * renames them, and writes rank2file, summary and index entry.  A flush that
  * fails before the commit leaves all files on the prefix unchanged.
  *
+ * With SCR_FLUSH_ASYNC a thread of each rank makes the transfers while the
+ * application computes, of one dataset after the other.  Each collective call
+ * of the application commits those whose transfers have ended on all ranks, in
+ * their order.
+ *
  * With bypass the files are on the prefix already, and there are no transfers.
  */
 #ifndef SCR_FLUSHING_H
@@ -17,17 +22,15 @@
 #include <stdint.h>
 
 struct error;
-struct flushing; /* opaque: one flush */
 struct held_set;
 struct run;
 
-/* --- When --- */
-
 /*
- * Flush dataset `id` now, unless it is on the prefix.  On failure it stays in
- * cache, kept there, and its index entry is not complete.
+ * Flush dataset `id` now, unless it is on the prefix, after all that are being
+ * flushed.  `resume`: an interrupted run may have begun to.  On failure it stays
+ * in cache, kept there, and its index entry is not complete.
  */
-int flushing_now(struct run *run, int64_t id, struct error *err);
+int flushing_now(struct run *run, int64_t id, bool resume, struct error *err);
 
 /* Should the dataset be on the prefix? */
 bool flushing_is_due(const struct run *run, const struct held_set *s);
@@ -37,7 +40,8 @@ bool flushing_is_due(const struct run *run, const struct held_set *s);
  * the dataset, if it is output, has bypass, or is a checkpoint that is due.  In
  * SCR_Init(), after the survey of the caches: datasets that should be on the
  * prefix; all of them with SCR_FLUSH_ON_RESTART or SCR_GLOBAL_RESTART.  In
- * SCR_Finalize(): the newest checkpoint, if SCR_FLUSH is set.
+ * SCR_Finalize(): all that are being flushed, and the newest checkpoint, if
+ * SCR_FLUSH is set.
  *
  * If a flush fails, rank 0 reports the reason, and the job continues.  Returns
  * false then, on all ranks.
@@ -46,12 +50,19 @@ bool flushing_output(struct run *run, int64_t id);
 bool flushing_restart(struct run *run);
 bool flushing_finalize(struct run *run);
 
-/* --- The steps --- */
+/* --- In the background --- */
 
-/* ERROR_LOST, ERROR_ABSENT: a file in cache does not match its filemap. */
-struct flushing *flushing_plan(struct run *run, const struct held_set *s,
-			       struct error *err);
-int flushing_transfer(struct flushing *f, struct error *err);
-void flushing_free(struct flushing *f); /* NULL is ignored */
+/* With SCR_FLUSH_ASYNC, start the thread; without a thread, rank 0 warns, and
+ * the job waits for each flush.  Collective. */
+void flushing_async_begin(struct run *run);
+/* End it, also in the middle of a transfer. */
+void flushing_async_end(struct run *run);
+
+/* Commit those whose transfers have ended.  Costs nothing if there are none.
+ * Collective. */
+void flushing_look(struct run *run);
+
+/* Wait for all flushes up to dataset `id`, and commit them.  Collective. */
+void flushing_wait(struct run *run, int64_t id);
 
 #endif /* SCR_FLUSHING_H */

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* flushing_plan.c - the plan of a flush, and the transfers of a rank. */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "clock.h"
+#include "crc.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -28,6 +26,7 @@
 #include "scr/run.h"
 #include "team/cores.h"
 #include "token.h"
+#include "transfer/pace.h"
 #include "transfer/pump.h"
 #include "transfer/put.h"
 
@@ -208,35 +207,6 @@ add_file(struct flushing *f, const struct filemap_file *m, struct error *err)
 	return 0;
 }
 
-/* --- Where they go --- */
-
-static int
-add_targets(struct flushing *f, struct error *err)
-{
-	struct stat st;
-
-	f->put = put_new(&(struct put_options){ .made = true }, err);
-	if (f->put == NULL)
-		return -1;
-	for (size_t i = 0; i < f->nfiles; i++) {
-		struct flush_file *file = &f->files[i];
-		struct put_what what = {
-			.dirfd = f->prefix_fd,
-			.path = file->rel,
-			.size = file->attr.size,
-			.attr = &file->attr,
-		};
-
-		what.replaces = dir_stat(f->prefix_fd, file->rel, &st,
-					 AT_SYMLINK_NOFOLLOW) == 0;
-		f->replaces |= what.replaces;
-		file->to = put_add(f->put, &what, err);
-		if (file->to == NULL)
-			return -1;
-	}
-	return 0;
-}
-
 /* At the first flush: is the prefix the same directory on all nodes?  Without
  * room for the file that shows it, the flush goes on, and fails by itself. */
 static int
@@ -268,7 +238,8 @@ see_prefix(const struct flushing *f, struct error *err)
 }
 
 struct flushing *
-flushing_plan(struct run *run, const struct held_set *s, struct error *err)
+flushing_plan(struct run *run, struct held_set *s, bool resume,
+	      struct error *err)
 {
 	struct flushing *f = mem_calloc(1, sizeof(*f));
 	struct filemap map = { .nfiles = 0 };
@@ -278,9 +249,8 @@ flushing_plan(struct run *run, const struct held_set *s, struct error *err)
 		rc = error_no_memory(err);
 	if (f != NULL) {
 		f->run = run;
-		f->d = &s->d;
-		f->store = s->store;
-		f->bypass = s->bypass;
+		f->s = s;
+		f->resume = resume;
 		f->prefix_fd = dir_open(AT_FDCWD, run->p.prefix);
 	}
 	if (rc == 0 && f->prefix_fd < 0)
@@ -303,8 +273,6 @@ flushing_plan(struct run *run, const struct held_set *s, struct error *err)
 		rc = owned_begin(run, err);
 	if (rc == 0 && !s->bypass)
 		rc = flushing_make_dirs(f, err);
-	if (rc == 0 && !s->bypass)
-		rc = team_agree(&run->world, add_targets(f, err), err);
 	if (rc == 0)
 		return f;
 	flushing_free(f);
@@ -313,53 +281,117 @@ flushing_plan(struct run *run, const struct held_set *s, struct error *err)
 
 /* --- Transfers --- */
 
-/* Limits the bytes copied since `start` to the share of this rank in
- * SCR_FLUSH_ASYNC_BW. */
-struct pace {
-	double rate; /* bytes a second; 0: no limit */
-	double start;
-	_Atomic uint64_t bytes;
+struct transfer {
+	struct flushing *f;
+	struct pace pace;
 };
 
-/* For struct pump. */
-static int
-pace_keep(void *arg, const void *data, size_t len, uint64_t at,
-	  struct error *err)
+/* Does the file `there` have all bytes of the one in the cache?  Their checksum
+ * is set. */
+static bool
+is_same(struct flush_file *file, int there)
 {
-	struct pace *p = arg;
-	struct timespec t;
-	double ahead = 0;
+	char block[16384];
+	uint32_t crc = 0;
+	const int fd = io_open_read(AT_FDCWD, file->from, NULL);
+	bool same = fd >= 0;
 
-	(void)data, (void)at, (void)err;
-	if (p->rate <= 0)
-		return 0;
-	ahead = (double)(atomic_fetch_add(&p->bytes, len) + len) / p->rate;
-	ahead += p->start - clock_seconds();
-	if (ahead <= 0)
-		return 0;
-	t.tv_sec = (time_t)ahead;
-	t.tv_nsec = (long)((ahead - (double)t.tv_sec) * 1e9);
-	while (nanosleep(&t, &t) < 0 && errno == EINTR)
-		continue;
+	for (uint64_t at = 0, n = 0; same && at < file->attr.size; at += n) {
+		n = file->attr.size - at;
+		n = n < sizeof(block) ? n : sizeof(block);
+		same = io_pread(fd, file->from, block, (size_t)n, at, NULL) ==
+			       0 &&
+		       io_has(there, block, (size_t)n, at);
+		crc = crc_update(crc, block, (size_t)n);
+	}
+	io_close(fd);
+	same = same && (!file->has_crc || crc == file->crc);
+	if (same)
+		file->crc = crc;
+	file->has_crc |= same;
+	return same;
+}
+
+/* Has an interrupted flush put the file in place?  Then it has its time. */
+static bool
+in_place(const struct flushing *f, struct flush_file *file,
+	 const struct stat *is)
+{
+	const struct attr *a = &file->attr;
+	bool same = false;
+	int fd = -1;
+
+	if (!f->resume || !S_ISREG(is->st_mode) ||
+	    (uint64_t)is->st_size != a->size || !a->has_times ||
+	    is->st_mtim.tv_sec != a->mtime.tv_sec)
+		return false;
+	fd = path_open_beneath(f->prefix_fd, file->rel, O_RDONLY | O_NOFOLLOW,
+			       0, NULL);
+	same = fd >= 0 && is_same(file, fd);
+	io_close(fd);
+	return same;
+}
+
+/* Choose the files to be written, and where. */
+static int
+add_targets(struct flushing *f, struct error *err)
+{
+	struct stat st;
+
+	f->put = put_new(&(struct put_options){ .made = true }, err);
+	if (f->put == NULL)
+		return -1;
+	for (size_t i = 0; i < f->nfiles; i++) {
+		struct flush_file *file = &f->files[i];
+		struct put_what what = {
+			.dirfd = f->prefix_fd,
+			.path = file->rel,
+			.size = file->attr.size,
+			.attr = &file->attr,
+			.resume = true,
+			.arg = file,
+		};
+
+		what.replaces = dir_stat(f->prefix_fd, file->rel, &st,
+					 AT_SYMLINK_NOFOLLOW) == 0;
+		f->replaces |= what.replaces;
+		if (what.replaces && in_place(f, file, &st))
+			continue;
+		file->to = put_add(f->put, &what, err);
+		if (file->to == NULL)
+			return -1;
+	}
 	return 0;
 }
 
-struct transfer {
-	struct flush_file *files;
-	struct pace pace;
-};
+/* For struct pump. */
+static int
+keep_pace(void *arg, const void *data, size_t len, uint64_t at,
+	  struct error *err)
+{
+	(void)data, (void)at;
+	return pace_keep(arg, len)
+		       ? 0
+		       : error_set(err, ERROR_SYSTEM, "interrupted");
+}
+
+/* The i-th file that is to be written. */
+static struct flush_file *
+file_of(void *arg, size_t i)
+{
+	return put_what(put_at(((struct transfer *)arg)->f->put, i))->arg;
+}
 
 static uint64_t
 file_size(void *arg, size_t i)
 {
-	return ((struct transfer *)arg)->files[i].attr.size;
+	return file_of(arg, i)->attr.size;
 }
 
 static int
 open_file(void *arg, size_t i, struct pump *p, struct error *err)
 {
-	struct transfer *t = arg;
-	struct flush_file *file = &t->files[i];
+	struct flush_file *file = file_of(arg, i);
 
 	*p = (struct pump){
 		.from = io_open_read(AT_FDCWD, file->from, err),
@@ -368,8 +400,8 @@ open_file(void *arg, size_t i, struct pump *p, struct error *err)
 		.has_crc = file->has_crc,
 		.crc = file->crc,
 		.put = file->to,
-		.step = pace_keep,
-		.arg = &t->pace,
+		.step = keep_pace,
+		.arg = &((struct transfer *)arg)->pace,
 	};
 	if (p->from < 0)
 		return -1;
@@ -383,7 +415,7 @@ open_file(void *arg, size_t i, struct pump *p, struct error *err)
 static int
 close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
 {
-	struct flush_file *file = &((struct transfer *)arg)->files[i];
+	struct flush_file *file = file_of(arg, i);
 
 	close(p->from);
 	if (rc == 1 && put_wrote(file->to, file->attr.size, err) < 0)
@@ -394,17 +426,21 @@ close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
 }
 
 int
-flushing_transfer(struct flushing *f, struct error *err)
+flushing_transfer(struct flushing *f, bool (*stop)(void *arg), void *arg,
+		  struct error *err)
 {
-	const uint32_t width = f->run->p.flush_width, size = f->run->world.size;
-	const uint32_t at_once = width > 0 && width < size ? width : size;
+	const struct params *p = &f->run->p;
+	const uint32_t size = f->run->world.size;
+	const uint32_t width = p->flush_width < size ? p->flush_width : size;
 	struct transfer t = {
-		.files = f->files,
-		.pace = { .rate = (double)f->run->p.flush_bw / at_once,
+		.f = f,
+		.pace = { .rate = (p->flush_bw + width - 1) / width,
+			  .percent = p->flush_percent,
+			  .stop = stop,
+			  .arg = arg,
 			  .start = clock_seconds() },
 	};
 	struct pump_list l = {
-		.count = f->nfiles,
 		.size = file_size,
 		.open = open_file,
 		.close = close_file,
@@ -412,9 +448,14 @@ flushing_transfer(struct flushing *f, struct error *err)
 	};
 	int rc = 0;
 
-	if (f->bypass)
+	if (f->s->bypass)
 		return 0;
-	l.par = f->store->threads ? cores_pool(f->run->cores) : NULL;
+	if (add_targets(f, err) < 0)
+		return -1;
+	l.count = put_count(f->put);
+	/* A share of the time is that of one thread. */
+	if (f->s->store->threads && p->flush_percent <= 0)
+		l.par = cores_pool(f->run->cores);
 	rc = pump_each(&l, err) == 1 ? put_settle(f->put, 0, err) : -1;
 	par_free(l.par);
 	return rc;

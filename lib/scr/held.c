@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "clock.h"
 #include "create.h"
 #include "dir.h"
 #include "error.h"
@@ -17,6 +18,7 @@
 #include "meta/dataset_dir.h"
 #include "meta/filemap.h"
 #include "path.h"
+#include "scr/flushing.h"
 #include "scr/held.h"
 #include "scr/memory.h"
 #include "scr/run.h"
@@ -353,6 +355,36 @@ choose(struct held *h, const struct device *st)
 	return any;
 }
 
+/* Make room for one more dataset in `st`: wait for the flush of one that has to
+ * go. */
+static int
+make_room(struct run *run, const struct device *st, struct error *err)
+{
+	struct held *h = run->held;
+	const double since = clock_seconds();
+	int64_t waits = 0;
+	bool any = false;
+
+	while ((any = choose(h, st))) {
+		const struct held_set *busy = NULL;
+
+		for (size_t i = h->count; i-- > 0;)
+			if (h->list[i]->going && h->list[i]->flying)
+				busy = h->list[i];
+		if (busy == NULL)
+			break;
+		for (size_t i = 0; i < h->count; i++)
+			h->list[i]->going = false;
+		waits = busy->d.id;
+		flushing_wait(run, waits);
+	}
+	if (waits > 0)
+		say_warn_first("Waiting on async flush of dataset %lld: the "
+			       "cache is full (SCR_CACHE_SIZE): %.3f seconds",
+			       (long long)waits, clock_seconds() - since);
+	return any ? remove_going(run, h, true, err) : 0;
+}
+
 /* --- Life of a dataset --- */
 
 /*
@@ -420,7 +452,7 @@ held_start(struct run *run, const struct level *level, const struct dataset *d,
 				 (long long)d->id);
 	if (give_way(run, d->id, err) < 0)
 		return -1;
-	if (choose(h, level->store) && remove_going(run, h, true, err) < 0)
+	if (make_room(run, level->store, err) < 0)
 		return -1;
 	e = held_entry(d, level->store, level->bypass);
 	rc = e == NULL ? error_no_memory(err) : make_dirs(run, e, true, err);

@@ -45,6 +45,8 @@ struct held_set {
 	/* Not evicted: its flush failed, so the cache has the only good copy;
 	 * the same on all ranks. */
 	bool kept;
+	bool flying;	     /* being flushed in the background: not evicted */
+	bool begun;	     /* onprefix_begin(), and not completed */
 	bool barred;	     /* held_bar() */
 	const char *refused; /* why it is barred, if it may be whole; or NULL */
 	/* What flush.scr lacks: its place.  FLUSHING stays until the flush has

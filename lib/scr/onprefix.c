@@ -104,11 +104,13 @@ write_entry(const struct run *run, const struct dataset *d, bool end,
 int
 onprefix_begin(struct run *run, const struct dataset *d, struct error *err)
 {
-	if (run->begun == d->id)
+	struct held_set *s = held_find(run->held, d->id);
+
+	if (s->begun)
 		return 0;
 	if (write_entry(run, d, false, err) < 0)
 		return -1;
-	run->begun = d->id;
+	s->begun = true;
 	return 0;
 }
 
@@ -119,7 +121,7 @@ onprefix_undo(struct run *run, const struct dataset *d)
 	struct catalogue_options o;
 	const int rc = open_prefix(run, &c, NULL);
 
-	run->begun = 0;
+	held_find(run->held, d->id)->begun = false;
 	onprefix_options(&o);
 	if (c != NULL)
 		catalogue_rollback(c, d->id, &o);
@@ -131,7 +133,7 @@ onprefix_complete(struct run *run, const struct dataset *d, struct error *err)
 {
 	if (write_entry(run, d, true, err) < 0)
 		return -1;
-	run->begun = 0;
+	held_find(run->held, d->id)->begun = false;
 	onprefix_note(run, d, HELD_PFS);
 	return 0;
 }
@@ -398,7 +400,8 @@ write_flush(const struct run *run, int fd, struct error *err)
 		if (s->due == HELD_NOTED && k < count &&
 		    !list[k].sync_flushing && !list[k].flushing)
 			continue;
-		e.sync_flushing = s->due == HELD_FLUSHING;
+		e.flushing = s->due == HELD_FLUSHING && s->flying;
+		e.sync_flushing = s->due == HELD_FLUSHING && !s->flying;
 		e.on_pfs = s->due == HELD_PFS || (s->due == HELD_NOTED &&
 						  k < count && list[k].on_pfs);
 		rc = flush_put(t, &e, &s->d, err);

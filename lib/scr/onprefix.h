@@ -22,7 +22,7 @@ struct error;
 struct run;
 
 /*
- * Call before files of dataset `d` are written to the prefix.  Make its
+ * Call before files of the held dataset `d` are written to the prefix.  Make its
  * directory, and an incomplete index entry.  Another valid dataset of the same
  * name keeps its entry until onprefix_complete().  A repeated call does
  * nothing.

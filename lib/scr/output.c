@@ -185,6 +185,9 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 			run->first_id = d.id;
 		output_raise(run, d.id, d.ckpt_id);
 		level = levels_choose(&run->levels, flags, d.ckpt_id);
+		/* The application may write files of those, from now on. */
+		if (level->bypass)
+			flushing_wait(run, INT64_MAX);
 		rc = held_start(run, level, &d, &s, err);
 	}
 	kvtree_free(t);
@@ -227,6 +230,7 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 	struct dataset d = s->d;
 	const bool is[] = { d.is_ckpt, d.is_output };
 	double end = 0, all = 0;
+	bool due = false;
 	int rc = outset_complete(run->out, valid, &d, err);
 
 	outset_free(run->out);
@@ -235,11 +239,10 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		rc = held_commit(run, &d, err);
 	memory_pause(run, false);
 	/* With bypass its files are in no cache: the flush that follows records
-	 * their place. */
-	if (rc == 0 && !s->bypass)
-		onprefix_note(run, &s->d,
-			      flushing_is_due(run, s) ? HELD_FLUSHING
-						      : HELD_CACHE);
+	 * their place; so does one in the background. */
+	due = rc == 0 && flushing_is_due(run, s);
+	if (rc == 0 && !s->bypass && !(due && run->flights != NULL))
+		onprefix_note(run, &s->d, due ? HELD_FLUSHING : HELD_CACHE);
 	/* Log the end, and the transfers if it is complete. */
 	end = clock_seconds();
 	all = end - run->writes_since;

@@ -58,6 +58,7 @@ static const struct field {
 	FIELD("SCR_FLUSH", flush),
 	FIELD("SCR_FLUSH_WIDTH", flush_width),
 	FIELD("SCR_FLUSH_ASYNC_BW", flush_bw),
+	FIELD("SCR_FLUSH_ASYNC_PERCENT", flush_percent),
 	FIELD("SCR_FLUSH_ASYNC", flush_async),
 	FIELD("SCR_FLUSH_TYPE", flush_type),
 	FIELD("SCR_PREFIX_SIZE", prefix_size),

@@ -41,6 +41,7 @@ struct params {
 	uint32_t flush;	      /* flush every `flush` checkpoints; 0: never */
 	uint32_t flush_width; /* ranks that copy at a time */
 	uint64_t flush_bw;    /* bytes per second of all ranks; 0: no limit */
+	double flush_percent; /* of the time that a rank copies; 0: all */
 	bool flush_async;
 	const char *flush_type;
 	uint64_t prefix_size;

@@ -99,16 +99,14 @@ run_begin(const struct settings *s, struct error *err)
 	for (size_t i = 0; i < run->stores.count; i++)
 		threads |= run->stores.list[i].threads ||
 			   run->stores.list[i].memory;
+	threads |= run->p.flush_async;
 	if (cores_find(&run->world, &run->node, threads, &run->cores, err) < 0)
 		goto fail;
 	memory_begin(run);
 	if (held_open(run, &run->held, err) < 0)
 		goto fail;
 	pacing_begin(run);
-	if (run->p.flush_async)
-		say_warn_first(
-			"SCR_FLUSH_ASYNC=1: not supported yet: datasets are "
-			"flushed while the job waits");
+	flushing_async_begin(run);
 	output_number(run);
 	if (run->p.prefix_purge && onprefix_purge(run, err) < 0)
 		goto fail;
@@ -138,6 +136,7 @@ fail:
 void
 run_end(struct run *run)
 {
+	flushing_async_end(run);
 	outset_free(run->out);
 	restart_free(run->in);
 	owned_free(run->owned);

@@ -19,6 +19,7 @@ struct conf;
 struct cores; /* team/cores.h: where threads copy */
 struct error;
 struct held;	/* held.h: the datasets in the caches */
+struct flights; /* flushing_async.c: flushes in the background */
 struct owned;	/* owned.h: the owners of files on the prefix */
 struct outset;	/* outset.h: the dataset being written */
 struct restart; /* restart.h: the dataset being read */
@@ -36,9 +37,10 @@ struct run {
 	struct levels levels;
 	struct cores *cores; /* NULL: each rank copies alone */
 	struct held *held;
-	struct owned *owned; /* NULL: no dataset in bypass yet */
-	struct outset *out;  /* NULL: no dataset is being written */
-	struct restart *in;  /* NULL: none is being read */
+	struct flights *flights; /* NULL: the job waits for each flush */
+	struct owned *owned;	 /* NULL: no dataset in bypass yet */
+	struct outset *out;	 /* NULL: no dataset is being written */
+	struct restart *in;	 /* NULL: none is being read */
 	/* Numbers of the last dataset and of the last checkpoint; `numbered`:
 	 * no number on the prefix is higher. */
 	int64_t dataset_id, ckpt_id;
@@ -57,10 +59,8 @@ struct run {
 	const char *app_conf;
 	bool job_due, notes_fail;
 	bool replaces; /* a flush has warned that older datasets are retired */
-	bool one_prefix; /* all nodes have the same one: flushing_plan.c */
-	/* The dataset to restart from, and that of the last onprefix_begin()
-	 * that was not completed; 0: none. */
-	int64_t restart_id, begun;
+	bool one_prefix;    /* all nodes have the same one: flushing_plan.c */
+	int64_t restart_id; /* the dataset to restart from; 0: none */
 	/* The dataset whose restart could not begin, and was not ended. */
 	int64_t unbegun;
 	bool rejected; /* the application has rejected a checkpoint */

@@ -17,10 +17,13 @@
 #include "store/offload.h"
 #include "store/store_impl.h"
 #include "temp.h"
+#include "transfer/pace.h"
+#include "work.h"
 
 struct drainer {
 	const struct store *s;
-	struct offload_pace *pace;
+	struct pace *pace;
+	const struct work *work;
 	struct drained *d;
 	int from, to; /* directories */
 };
@@ -124,15 +127,11 @@ out:
 		rc = 0;
 	}
 	f->crc = o.crc;
-	progress_add(d->pace->progress, f->size);
+	progress_add(d->work->progress, f->size);
 	io_close(o.to);
 	io_close(o.from);
 	io_close(dir);
-	if (rc >= 0 && d->pace->stop != NULL && d->pace->stop(d->pace->arg)) {
-		errno = EINTR;
-		return error_sys(err, "stopped");
-	}
-	return rc < 0 ? -1 : 0;
+	return rc < 0 ? -1 : work_go_on(d->work, err);
 }
 
 /* Make and open the target. */
@@ -154,10 +153,10 @@ open_target(const struct store *s, const char *to, struct error *err)
 }
 
 int
-drain(const struct store *s, const char *to, struct offload_pace *p,
-      struct par *par, struct drained *list, struct error *err)
+drain(const struct store *s, const char *to, struct pace *p,
+      const struct work *w, struct drained *list, struct error *err)
 {
-	struct drainer d = { .s = s, .pace = p, .d = list, .from = -1 };
+	struct drainer d = { s, p, w, list, -1, -1 };
 	uint64_t bytes = 0;
 	size_t count = 0;
 	int rc = -1;
@@ -177,8 +176,8 @@ drain(const struct store *s, const char *to, struct offload_pace *p,
 		bytes += list->files[i].size;
 	}
 	if (rc == 0) {
-		progress_phase(p->progress, "copying", bytes);
-		rc = par_for(par, count, 1, drain_one, &d, err);
+		progress_phase(w->progress, "copying", bytes);
+		rc = par_for(w->par, count, 1, drain_one, &d, err);
 	}
 	io_close(d.from);
 	io_close(d.to);

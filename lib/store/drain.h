@@ -16,8 +16,8 @@
 #include "store/names.h"
 
 struct error;
-struct offload_pace;
-struct par;
+struct pace;
+struct work;
 struct store;
 
 enum drain_state {
@@ -45,12 +45,12 @@ struct drained {
 
 /*
  * Copy to the directory `to`, which is made if it is missing, with the threads
- * of `par`.  The states of all files go to *d, also after an error, to be
+ * of `w`.  The states of all files go to *d, also after an error, to be
  * freed by drain_free().  Returns 0 also if there are unfinished or bad ones.
  * -1: `to` is in the store, or cannot be written to.
  */
-int drain(const struct store *s, const char *to, struct offload_pace *p,
-	  struct par *par, struct drained *d, struct error *err);
+int drain(const struct store *s, const char *to, struct pace *p,
+	  const struct work *w, struct drained *d, struct error *err);
 void drain_free(struct drained *d);
 
 #endif /* STORE_DRAIN_H */

@@ -16,6 +16,7 @@
 #include "mem.h"
 #include "meta/attr.h"
 #include "room.h"
+#include "transfer/pace.h"
 #include "transfer/pump.h"
 
 #define BLOCK ((size_t)4 << 20)
@@ -54,30 +55,17 @@ offload_holds(const struct offload *o)
 				   is.st_mtim.tv_nsec == o->is.st_mtim.tv_nsec;
 }
 
-/* After each block: wait as long as the rate says.  -1 without an error: the
- * copy is given up. */
+/* -1 without an error: the copy is given up. */
 static int
-pace(void *arg, const void *data, size_t len, uint64_t at, struct error *err)
+keep_pace(void *arg, const void *data, size_t len, uint64_t at,
+	  struct error *err)
 {
 	struct offload *o = arg;
-	struct offload_pace *p = o->pace;
-	const uint64_t done = atomic_fetch_add(&p->done, len) + len;
-	struct timespec wait = { .tv_nsec = 0 };
-	double left = 0;
 
 	(void)data;
 	(void)at;
 	(void)err;
-	do {
-		if ((p->stop != NULL && p->stop(p->arg)) || !offload_holds(o))
-			return -1;
-		left = p->rate == 0
-			       ? 0
-			       : p->start + (double)done / (double)p->rate -
-					 clock_seconds();
-		wait.tv_nsec = (long)((left < 0.1 ? left : 0.1) * 1e9);
-	} while (left > 0 && (nanosleep(&wait, NULL), true));
-	return 0;
+	return pace_keep(o->pace, len) && offload_holds(o) ? 0 : -1;
 }
 
 static void
@@ -111,7 +99,7 @@ offload(struct offload *o, struct error *err)
 		.to_name = o->name,
 		.block = mem_aligned(PUMP_ALIGN, room + PUMP_ALIGN),
 		.room = room > 0 ? room : 1,
-		.step = pace,
+		.step = keep_pace,
 		.arg = o,
 	};
 	int rc = 1;

@@ -7,26 +7,15 @@
 #ifndef STORE_OFFLOAD_H
 #define STORE_OFFLOAD_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
 struct error;
-struct progress;
-
-/* What all threads of a copy share. */
-struct offload_pace {
-	uint64_t rate;		 /* bytes per second of all; 0: no limit */
-	bool (*stop)(void *arg); /* asked ten times a second; NULL: never */
-	void *arg;
-	struct progress *progress; /* of all files, or NULL */
-	double start;		   /* clock_seconds() */
-	_Atomic uint64_t done;
-};
+struct pace;
 
 struct offload {
-	struct offload_pace *pace;
+	struct pace *pace;
 	int from;
 	const char *name; /* of both, for messages */
 	bool leased;

@@ -20,6 +20,7 @@
 #include "store/offload.h"
 #include "store/store_impl.h"
 #include "str.h"
+#include "transfer/pace.h"
 
 #define PASS 1.0     /* seconds of a call of spill_once() */
 #define KEEP 5	     /* seconds for which a copy without a link is kept */
@@ -27,7 +28,7 @@
 
 struct spiller {
 	struct store *s;
-	struct offload_pace *pace;
+	struct pace *pace;
 	char dir[PATH_MAX]; /* of the copies */
 	int fd;
 	struct names names;
@@ -241,7 +242,7 @@ move_all(struct spiller *sp, uint64_t *count, struct error *err)
 {
 	const double end = clock_seconds() + PASS;
 	const uint64_t most = atomic_load(&sp->s->state->spill_size);
-	struct offload_pace *p = sp->pace;
+	struct pace *p = sp->pace;
 	uint64_t left = excess(sp->s, sp->names.bytes);
 	int rc = 0;
 
@@ -285,7 +286,7 @@ end(struct spiller *sp)
 }
 
 int
-spill_once(struct store *s, struct offload_pace *p, uint64_t *count,
+spill_once(struct store *s, struct pace *p, uint64_t *count,
 	   struct error *err)
 {
 	struct state *t = s->state;

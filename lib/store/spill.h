@@ -25,7 +25,7 @@
 #include <sys/types.h>
 
 struct error;
-struct offload_pace;
+struct pace;
 struct store;
 
 /*
@@ -34,7 +34,7 @@ struct store;
  * error, the files that were not moved are as before.  Not by two threads or
  * processes at once: tend_once() sees to that.
  */
-int spill_once(struct store *s, struct offload_pace *p, uint64_t *count,
+int spill_once(struct store *s, struct pace *p, uint64_t *count,
 	       struct error *err);
 
 /* Remove copies to which no link in the store leads, some seconds old, which

@@ -23,6 +23,7 @@
 #include "store/offload.h"
 #include "store/spill.h"
 #include "store/store_impl.h"
+#include "transfer/pace.h"
 
 #define STEP ((uint64_t)64 << 20) /* bytes between two looks at stop() */
 #define WAIT_NSEC 100000000
@@ -357,7 +358,7 @@ recover_all(const struct tending *t)
 static int
 tend(const struct tending *t, struct error *err)
 {
-	struct offload_pace pace = { .stop = t->stop, .arg = t->arg };
+	struct pace pace = { .stop = t->stop, .arg = t->arg };
 	const uint64_t before = t->done->spilled;
 
 	recover_all(t);

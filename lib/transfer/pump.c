@@ -26,7 +26,8 @@ hole(const struct pump *p, uint64_t at)
 	off_t data = 0;
 	uint64_t end = at;
 
-	if (p->to < 0 && p->step != NULL)
+	if ((p->to < 0 && p->step != NULL) ||
+	    (p->put != NULL && put_resumed(p->put)))
 		return 0;
 	data = lseek(p->from, (off_t)at, SEEK_DATA);
 	if (data >= 0)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -24,6 +25,9 @@
 /* The queue is full with this many files, or this many bytes. */
 #define QUEUE_MAX 32
 #define QUEUE_BYTES ((uint64_t)64 << 20)
+
+/* Smaller files are written anew. */
+#define RESUME_LEAST ((uint64_t)1 << 20)
 
 /* Files that a thread takes at a time from the list.  Neighbours usually share
  * a directory, in which the kernel allows only one rename at a time. */
@@ -105,6 +109,12 @@ put_at(const struct put *p, size_t i)
 	return p->files[i];
 }
 
+bool
+put_resumed(const struct put_file *f)
+{
+	return f->resumed;
+}
+
 /* --- Open --- */
 
 /* The mode to open a new file with. */
@@ -137,13 +147,20 @@ open_temp(struct put_file *f, bool make, struct error *err)
 {
 	struct put *p = f->put;
 	const char *base = path_base(f->what.path);
+	const bool locks = f->what.resume && !p->o.unlocked &&
+			   !f->place->is_new && f->what.size >= RESUME_LEAST;
 	int dir = put_place_take(p, f->place, make, err), fd = -1;
 
 	if (dir < 0 && dir != AT_FDCWD)
 		return -1;
 	if (make)
 		f->opened = new_mode(p, f);
-	if (make)
+	if (make && locks)
+		fd = temp_resume(dir, base, f->place->owner);
+	f->resumed |= fd >= 0;
+	if (fd >= 0)
+		f->holes = true; /* it may be longer */
+	else if (make)
 		fd = f->place->is_new
 			     ? create_file(dir, base, O_WRONLY, f->opened,
 					   f->place->owner)
@@ -153,7 +170,10 @@ open_temp(struct put_file *f, bool make, struct error *err)
 			     ? dir_open_file(dir, base,
 					     O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
 					     0)
-			     : temp_open(dir, base);
+			     : temp_open(dir, base, f->resumed);
+	/* Without a lock, the next run begins with a new one. */
+	if (fd >= 0 && locks)
+		(void)flock(fd, LOCK_EX | LOCK_NB);
 	if (fd < 0)
 		error_sys(err, "%s: cannot create", f->what.path);
 	put_place_give(p, f->place, dir);
@@ -222,6 +242,10 @@ what_it_got(struct put *p, const struct put_file *f, struct stat *st,
 	struct put_place *place = f->place;
 	bool known = false;
 
+	if (f->resumed)
+		return fstat(f->fd, st) < 0
+			       ? error_sys(err, "%s: cannot stat", f->what.path)
+			       : 0;
 	pthread_mutex_lock(&p->lock);
 	known = place->known &&
 		(f->opened & ~(place->granted | place->refused)) == 0;
@@ -415,9 +439,13 @@ int
 put_pwrite(struct put_file *f, int fd, const void *data, size_t len,
 	   uint64_t off, struct error *err)
 {
-	const int holes =
-		io_pwrite_sparse(fd, f->what.path, data, len, off, err);
+	int holes = 0;
 
+	if (f->resumed && io_has(fd, data, len, off))
+		return 0;
+	holes = f->resumed ? io_pwrite(fd, f->what.path, data, len, off, err)
+			   : io_pwrite_sparse(fd, f->what.path, data, len, off,
+					      err);
 	if (holes < 0)
 		return -1;
 	if (holes > 0)
@@ -545,7 +573,7 @@ put_drop(struct put_file *f)
 	f->state = PUT_LISTED;
 	f->users = 0;
 	f->written = 0;
-	f->holes = false;
+	f->holes = f->resumed = false;
 	pthread_mutex_unlock(&p->lock);
 	/* Another process may have replaced it by its own. */
 	if (dir >= 0 || dir == AT_FDCWD) {

@@ -73,6 +73,11 @@ struct put_what {
 	/* A file with other contents has the name; see struct put_guard. */
 	bool replaces;
 	bool kept; /* by put_undo() */
+	/* If it is large, take up the temporary file that an interrupted run
+	 * left: bytes that it has are not written again.  It is locked, so that
+	 * a run which is not dead loses its file to nobody.  Ignored in
+	 * new directories (put_new_dirs()), and with `unlocked`. */
+	bool resume;
 	void *arg; /* for the caller */
 };
 
@@ -156,6 +161,10 @@ int put_check_room(const struct put *p, const char *what, struct error *err);
  */
 int put_open(struct put_file *f, struct error *err);
 int put_wrote(struct put_file *f, uint64_t len, struct error *err);
+
+/* Is this a file that was taken up?  Then all bytes have to be written, as what
+ * it has is not known. */
+bool put_resumed(const struct put_file *f);
 
 /* Between the two: write `len` bytes at offset `off` to `fd`, and start to
  * write them to disk.  Long runs of zeros become holes. */

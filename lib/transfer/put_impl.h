@@ -63,6 +63,7 @@ struct put_file {
 	dev_t dev; /* of the temporary file, if it was synced `unlocked` */
 	ino_t ino;
 	unsigned users;
+	bool resumed;	   /* what it has is compared */
 	atomic_bool holes; /* zeros were left out */
 	uint64_t written;
 	mode_t opened;	       /* the mode passed to open */

@@ -80,10 +80,9 @@ no_litter() {
 	whole 1 2 3 4
 }
 
-@test "unknown SCR_FLUSH_TYPE, SCR_FLUSH_ASYNC=1: one warning each (42)" {
-	SCR_FLUSH_TYPE=NOPE SCR_FLUSH_ASYNC=1 works "$NODE_MAP" prefix write=ckpt.1
+@test "unknown SCR_FLUSH_TYPE: one warning (42)" {
+	SCR_FLUSH_TYPE=NOPE works "$NODE_MAP" prefix write=ckpt.1
 	warned 'SCR_FLUSH_TYPE .*"NOPE"'
-	warned "SCR_FLUSH_ASYNC=1: not supported"
 	whole 1
 }
 

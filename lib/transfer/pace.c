@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transfer/pace.h"
+
+#include <time.h>
+
+#include "clock.h"
+
+bool
+pace_keep(struct pace *p, uint64_t len)
+{
+	const uint64_t done = atomic_fetch_add(&p->done, len) + len;
+	const double now = clock_seconds();
+	const double began = p->block > 0 ? p->block : p->start;
+	struct timespec wait = { .tv_nsec = 0 };
+	double until = 0, left = 0;
+
+	if (p->rate > 0)
+		until = p->start + (double)done / (double)p->rate;
+	if (p->percent > 0 &&
+	    until < now + (now - began) * (100 / p->percent - 1))
+		until = now + (now - began) * (100 / p->percent - 1);
+	do {
+		if (p->stop != NULL && p->stop(p->arg))
+			return false;
+		left = until - clock_seconds();
+		wait.tv_nsec = (long)((left < 0.1 ? left : 0.1) * 1e9);
+	} while (left > 0 && (nanosleep(&wait, NULL), true));
+	if (p->percent > 0)
+		p->block = clock_seconds();
+	return true;
+}

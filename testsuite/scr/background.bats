@@ -1,0 +1,152 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Flushes while the application computes.
+
+load helper
+
+setup() {
+	job_setup
+	export SCR_FLUSH=1 SCR_FLUSH_ASYNC=1 SCR_CACHE_SIZE=2
+	map="0 1 2 3"
+}
+
+current() {
+	scr_index --prefix "$PREFIX" --list --json |
+		jq -r '.datasets[] | select(.is_current) | .name'
+}
+
+@test "what is due is on the prefix in the end (35, 37)" {
+	SCR_FLUSH=2 SCR_CACHE_SIZE=3 works "$map" app_ckpt steps=6 size=300000
+	[[ $(ids .valid) == "2 4 6" && $(current) == ckpt.6 ]]
+	[[ $(echo ckpt.*) == "ckpt.2 ckpt.4 ckpt.6" ]]
+	job_setup
+	export SCR_FLUSH=1 SCR_CACHE_SIZE=3
+	works "$map" app_ckpt steps=5 size=300000 files=3
+	[[ $(ids .valid) == "1 2 3 4 5" && $(current) == ckpt.5 ]]
+	lose 0 1 2 3
+	line "have_restart -> 0 1 ckpt.5" works "$map" app_calls init have_restart \
+		start_restart complete_restart=1 finalize
+	whole 1 2 3 4 5
+	[[ -z $(find "$PREFIX" -name '.scrkit-*') ]] || failed "litter"
+}
+
+@test "files are complete on the prefix though the application makes no call (39)" {
+	# The rank sleeps for three seconds after its only checkpoint.
+	works "$map" app_ckpt steps=1 size=2000000 pause=3000 finalize=0 &
+	for ((n = 0; n < 50; n++)); do
+		sleep 0.1
+		found=$(find "$PREFIX" -name '.scrkit-*' -size +1900k | wc -l)
+		((found < 4)) || break
+	done
+	((found == 4)) || failed "$found files"
+	wait
+}
+
+@test "SCR_Start_output waits if the cache is full, and says for how long (36)" {
+	SCR_CACHE_SIZE=1 SCR_FLUSH_ASYNC_BW=4000000 works "$map" app_ckpt steps=3 \
+		size=500000
+	warned "Waiting on async flush of dataset 1: the cache is full.*: [0-9.]* seconds"
+	[[ $(ids .valid) == "1 2 3" ]]
+	# With room for two, nobody waits before the end.
+	job_setup
+	export SCR_FLUSH=1
+	SCR_CACHE_SIZE=3 SCR_FLUSH_ASYNC_BW=4000000 works "$map" app_ckpt steps=3 \
+		size=500000
+	[[ $stderr != *"Waiting on"* && $(ids .valid) == "1 2 3" ]]
+}
+
+@test "files of the same names: one flush after the other, the newest is there" {
+	SCR_CACHE_SIZE=3 works "$map" app_ckpt steps=4 size=300000 dir=same
+	[[ $(ids .valid) == 4 ]]
+	cmp "$PREFIX/same/rank_1.0" "$NODES/1/tester/scr.j1/scr.dataset.4/rank_1.0"
+	whole 4
+}
+
+@test "a prefix that refuses files: the dataset stays in the cache" {
+	works "$map" app_ckpt steps=1
+	LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_ERRNO=ENOSPC SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+		SHIM_PATH=/b.1/ works "$map" app_ckpt steps=3 size=300000 name=b.%d
+	[[ $stderr == *"dataset 2: not flushed, stays in the cache: "* ]]
+	[[ $(ids .valid) == "1 3 4" && -e $NODES/1/tester/scr.j1/scr.dataset.2 ]]
+	works "$map" app_calls init finalize
+	whole 1 2 3 4
+}
+
+# What each job wrote to files of dataset 1 on the prefix, in blocks.
+blocks() {
+	grep -c "pwrite.*/ckpt.1/" "$BATS_TEST_TMPDIR/trace" || true
+}
+
+@test "killed in the middle: the next job writes what is missing (38)" {
+	local at there
+
+	for at in 1 4 8; do
+		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
+		LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_KILL_AT=$at SHIM_PATH=/ckpt.1/ \
+			dies "$map" app_ckpt steps=1 size=2097152 pause=3000
+		[[ -z $(ids .valid) ]] || failed "whole at $at"
+		there=$(find ckpt.1 -type f -printf '%s\n' |
+			awk '{ n += $1 / 262144 } END { print n + 0 }')
+		: >"$BATS_TEST_TMPDIR/trace"
+		LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_PATH=/ckpt.1/ \
+			SHIM_TRACE=$BATS_TEST_TMPDIR/trace works "$map" app_calls \
+			init have_restart finalize
+		[[ $(ids .valid) == 1 ]] || failed "not whole after $at"
+		(($(blocks) == 32 - there)) ||
+			failed "at $at: $(blocks) blocks written, $there were there"
+		whole 1
+	done
+	# Between the renames: no block is written.
+	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
+	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=2 SHIM_PATH=/ckpt.1/ \
+		dies "$map" app_ckpt steps=1 size=2097152 files=3
+	[[ -z $(ids .valid) && -n $(find ckpt.1 -name 'rank_*') ]]
+	: >"$BATS_TEST_TMPDIR/trace"
+	LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_PATH=/ckpt.1/ \
+		SHIM_TRACE=$BATS_TEST_TMPDIR/trace works "$map" app_calls init \
+		have_restart finalize
+	[[ $(ids .valid) == 1 && $(blocks) == 0 ]] || failed "$(blocks) blocks"
+	whole 1
+}
+
+@test "what an interrupted flush left is no evidence: other bytes are replaced" {
+	LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_KILL_AT=5 SHIM_PATH=/ckpt.1/ \
+		dies "$map" app_ckpt steps=1 size=2097152 pause=3000
+	for f in ckpt.1/.scrkit-*; do
+		printf 'other' | dd of="$f" bs=1 seek=70000 conv=notrunc status=none
+		truncate -s 3M "$f"
+	done
+	works "$map" app_calls init have_restart finalize
+	[[ $(ids .valid) == 1 ]]
+	cmp ckpt.1/rank_2.0 "$NODES/2/tester/scr.j1/scr.dataset.1/rank_2.0"
+}
+
+@test "SCR_FLUSH_ASYNC_BW, SCR_FLUSH_ASYNC_PERCENT" {
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	SCR_FLUSH_ASYNC_BW=2000000 works "$map" app_ckpt steps=1 size=1500000
+	secs=$(sed -n 's/.*ASYNC_FLUSH_SUCCESS.*secs=//p' .scr/log)
+	# 6 MB take 3 seconds.
+	awk -v s="$secs" 'BEGIN { exit !(s > 2.5 && s < 5) }' || failed "$secs s"
+}
+
+@test "deleted, current, dropped: not before the flush has ended" {
+	SCR_FLUSH_ASYNC_BW=4000000 works "$map" app_ckpt steps=2 size=500000 finalize=0
+	works "$map" app_calls init delete=ckpt.1 finalize
+	[[ $(ids .valid) == 2 && ! -e ckpt.1 ]]
+}
+
+@test "killed in the middle: scr_postrun writes what is missing" {
+	local there
+
+	LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_KILL_AT=5 SHIM_PATH=/ckpt.1/ \
+		dies "$map" app_ckpt steps=1 size=2097152 pause=3000
+	there=$(find ckpt.1 -type f -printf '%s\n' |
+		awk '{ n += $1 / 262144 } END { print n + 0 }')
+	((there >= 4))
+	pretend_ssh
+	LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_PATH=/ckpt.1/ \
+		SHIM_TRACE=$BATS_TEST_TMPDIR/trace ends 0 scr_postrun -p "$PREFIX" \
+		-w 'node[0-3]' -r ssh
+	whole 1
+	(($(blocks) == 32 - there)) || failed "$(blocks) blocks, $there were there"
+}
