@@ -81,7 +81,7 @@ static const struct conf_param params[] = {
 	PERCENT("SCR_FLUSH_ASYNC_PERCENT", IS("0.0"))
 	NUMBER("SCR_FLUSH_ASYNC_USLEEP", "microseconds", IS("1000"), IGNORED)
 	BOOL("SCR_FLUSH_ON_RESTART", IS("0"))
-	BOOL("SCR_FLUSH_POSTSTAGE", IS("0"), IGNORED)
+	BOOL("SCR_FLUSH_POSTSTAGE", IS("0"))
 	WORD("SCR_FLUSH_TYPE", IS("SYNC"), .words = flush_types)
 	NUMBER("SCR_FLUSH_WIDTH", "ranks", IS("256"), MIN_MAX(1, UINT32_MAX))
 	BOOL("SCR_GLOBAL_RESTART", IS("0"))

@@ -85,6 +85,7 @@ add_flushed(struct scavenge *s, const struct flush_entry *e)
 	}
 	d = salvage_dataset(&s->plan, &like, NULL);
 	d->listed = true;
+	d->flushing = flush_needed(e) && (e->flushing || e->sync_flushing);
 	d->ours = is_ours(s, e);
 }
 

@@ -220,6 +220,13 @@ save_all(struct scavenge *s, struct error *err)
 		 * it, and otherwise falls back to the older one. */
 		unsure = unsure || (d->claimed && scavenge_is_unknown(d));
 	}
+	/* And older ones that the job was flushing. */
+	for (size_t i = 0; i < s->plan.count; i++) {
+		d = &s->plan.datasets[i];
+		if (d->flushing && d->ckpt && !d->done && !d->unfinished &&
+		    d->id < limit && scavenge_save(s, d, err) < 0)
+			return -1;
+	}
 	if (s->o->keep > 0)
 		scavenge_prune(s);
 	return 0;

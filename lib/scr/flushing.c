@@ -346,14 +346,22 @@ flushing_restart(struct run *run)
 bool
 flushing_finalize(struct run *run)
 {
-	flushing_wait(run, INT64_MAX);
-	if (run->p.flush == 0)
-		return true;
-	for (size_t i = run->held->count; i > 0; i--) {
-		const struct held_set *s = run->held->list[i - 1];
+	const bool later = run->flights != NULL && run->p.flush_poststage;
+	struct held_set *s = NULL;
 
-		if (s->d.is_ckpt)
-			return flush_or_say(run, s->d.id, false);
+	if (later)
+		flushing_look(run);
+	else
+		flushing_wait(run, INT64_MAX);
+	for (size_t i = 0; run->p.flush > 0 && i < run->held->count; i++)
+		if (run->held->list[i]->d.is_ckpt)
+			s = run->held->list[i];
+	if (!later)
+		return s == NULL || flush_or_say(run, s->d.id, false);
+	if (s != NULL && !s->flying && !onprefix_has(run, s->d.id)) {
+		s->flying = true;
+		onprefix_note(run, &s->d, HELD_FLUSHING);
 	}
+	flushing_async_end(run, true);
 	return true;
 }

@@ -41,7 +41,8 @@ bool flushing_is_due(const struct run *run, const struct held_set *s);
  * SCR_Init(), after the survey of the caches: datasets that should be on the
  * prefix; all of them with SCR_FLUSH_ON_RESTART or SCR_GLOBAL_RESTART.  In
  * SCR_Finalize(): all that are being flushed, and the newest checkpoint, if
- * SCR_FLUSH is set.
+ * SCR_FLUSH is set; with SCR_FLUSH_POSTSTAGE flush.scr only records that
+ * they are to be flushed.
  *
  * If a flush fails, rank 0 reports the reason, and the job continues.  Returns
  * false then, on all ranks.
@@ -55,8 +56,9 @@ bool flushing_finalize(struct run *run);
 /* With SCR_FLUSH_ASYNC, start the thread; without a thread, rank 0 warns, and
  * the job waits for each flush.  Collective. */
 void flushing_async_begin(struct run *run);
-/* End it, also in the middle of a transfer. */
-void flushing_async_end(struct run *run);
+/* End it, also in the middle of a transfer.  With `keep`, what was written
+ * stays for whoever flushes the datasets later. */
+void flushing_async_end(struct run *run, bool keep);
 
 /* Commit those whose transfers have ended.  Costs nothing if there are none.
  * Collective. */

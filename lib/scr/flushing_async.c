@@ -24,6 +24,7 @@
 #include "site/jobfiles.h"
 #include "team/cores.h"
 #include "team/say.h"
+#include "transfer/put.h"
 
 struct flights {
 	struct run *run;
@@ -167,13 +168,13 @@ flushing_async_begin(struct run *run)
 	say_warn_first("SCR_FLUSH_ASYNC: a rank has no thread for it: the job "
 		       "waits for each flush");
 	if (runs)
-		flushing_async_end(run);
+		flushing_async_end(run, false);
 	else
 		mem_free(l);
 }
 
 void
-flushing_async_end(struct run *run)
+flushing_async_end(struct run *run, bool keep)
 {
 	struct flights *l = run->flights;
 
@@ -189,6 +190,8 @@ flushing_async_end(struct run *run)
 		struct flushing *f = l->first;
 
 		l->first = f->next;
+		if (keep && f->put != NULL)
+			put_keep(f->put);
 		flushing_free(f);
 	}
 	mem_free(l);

@@ -60,6 +60,7 @@ static const struct field {
 	FIELD("SCR_FLUSH_ASYNC_BW", flush_bw),
 	FIELD("SCR_FLUSH_ASYNC_PERCENT", flush_percent),
 	FIELD("SCR_FLUSH_ASYNC", flush_async),
+	FIELD("SCR_FLUSH_POSTSTAGE", flush_poststage),
 	FIELD("SCR_FLUSH_TYPE", flush_type),
 	FIELD("SCR_PREFIX_SIZE", prefix_size),
 	FIELD("SCR_PREFIX_PURGE", prefix_purge),

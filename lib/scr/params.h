@@ -43,6 +43,7 @@ struct params {
 	uint64_t flush_bw;    /* bytes per second of all ranks; 0: no limit */
 	double flush_percent; /* of the time that a rank copies; 0: all */
 	bool flush_async;
+	bool flush_poststage; /* SCR_Finalize() waits for no flush */
 	const char *flush_type;
 	uint64_t prefix_size;
 	bool prefix_purge;

@@ -136,7 +136,7 @@ fail:
 void
 run_end(struct run *run)
 {
-	flushing_async_end(run);
+	flushing_async_end(run, false);
 	outset_free(run->out);
 	restart_free(run->in);
 	owned_free(run->owned);

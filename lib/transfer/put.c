@@ -91,6 +91,12 @@ put_add(struct put *p, const struct put_what *what, struct error *err)
 	return f;
 }
 
+void
+put_keep(struct put *p)
+{
+	p->keep = true;
+}
+
 struct put_what *
 put_what(struct put_file *f)
 {
@@ -597,14 +603,14 @@ put_free(struct put *p)
 		struct put_file *f = p->files[i];
 
 		whole = whole && f->state == PUT_PLACED;
-		if (f->state > PUT_MAKING && f->state < PUT_PLACED)
+		if (f->state > PUT_MAKING && f->state < PUT_PLACED && !p->keep)
 			put_drop(f);
 		(void)close_file(f, NULL);
 	}
 	put_new_remove(p);
 	/* Files that are renamed at once may be those of several processes,
 	 * which share the directories. */
-	if (!whole && !p->o.at_once && !p->o.unlocked)
+	if (!whole && !p->o.at_once && !p->o.unlocked && !p->keep)
 		put_place_remove(p);
 	if (p->failed && p->o.guard.failed != NULL)
 		p->o.guard.failed(p->o.guard.arg);

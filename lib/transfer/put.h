@@ -120,6 +120,9 @@ struct put *put_new(const struct put_options *o, struct error *err);
  * place, and the directories that were made for them.  NULL is ignored. */
 void put_free(struct put *p);
 
+/* Let put_free() leave the temporary files, for the next run (`resume`). */
+void put_keep(struct put *p);
+
 /* Add a file.  It is freed with the engine.  NULL: ERROR_NOMEM. */
 struct put_file *put_add(struct put *p, const struct put_what *what,
 			 struct error *err);

@@ -77,6 +77,7 @@ struct put {
 	enum put_kind kind; /* that put_commit() puts in place now */
 	bool asked;	    /* the guard */
 	bool failed;	    /* and since then not all files are in place */
+	bool keep;	    /* put_keep() */
 	struct arena *arena;
 	size_t count, cap;
 	struct put_file **files;

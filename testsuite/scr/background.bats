@@ -150,3 +150,20 @@ blocks() {
 	whole 1
 	(($(blocks) == 32 - there)) || failed "$(blocks) blocks, $there were there"
 }
+
+@test "SCR_FLUSH_POSTSTAGE=1: SCR_Finalize waits for nothing, scr_poststage completes it" {
+	local there
+
+	export SCR_FLUSH=2 SCR_CACHE_SIZE=4 SCR_FLUSH_POSTSTAGE=1
+	SCR_FLUSH_ASYNC_BW=2000000 works "$map" app_ckpt steps=5 size=2097152
+	[[ -z $(ids .valid) ]] || failed "$(ids .valid)"
+	there=$(find ckpt.2 -name '.scrkit-*' -printf '%s\n' |
+		awk '{ n += $1 } END { print n + 0 }')
+	((there > 0)) || failed "nothing was begun"
+	pretend_ssh
+	ends 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
+	[[ $(ids .valid) == "2 4 5" && $(current) == ckpt.5 ]] ||
+		failed "$(ids .valid), $(current)"
+	whole 2 4 5
+	[[ -z $(find . -name '.scrkit-*.tmp') ]] || failed "litter"
+}
