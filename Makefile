@@ -155,6 +155,7 @@ RUN_LINKS := $(addprefix scr_,srun mpirun mpiexec jsrun lrun aprun flux)
 $O/links: $O/bin/scr_env Makefile
 	$Qfor n in $(LINKS); do ln -sf scr_env $O/bin/$$n || exit 1; done
 	$Qfor n in $(RUN_LINKS); do ln -sf scr_run $O/bin/$$n || exit 1; done
+	$Qln -sf scr_postrun $O/bin/scr_poststage
 	$Qtouch $@
 $O/test/%: $O/testsuite/unit/%.o $O/libtest.a $O/scr.a $O/libcore.a
 	$(link) -lhwloc $(MPI_LIBS) -ldl
@@ -389,14 +390,16 @@ FISHDIR := share/fish/vendor_completions.d
 # directory where they find each other, and the names are links to them.
 P_ := $(PROGRAM_PREFIX)
 DEXE := $(if $(P_),$(DESTDIR)$(LIBEXECDIR),$(DBIN))
-# LLNL's names for what scr_inspect and scr_rebuild do, as LINKS for scr_env.
+# LLNL's names for what other commands do, as LINKS for scr_env.
 INSPECT_LINKS := scr_print kvtree_print
+POSTRUN_LINKS := scr_poststage
 REBUILD_LINKS := scr_rebuild_xor scr_rebuild_rs scr_rebuild_partner
-ALL_LINKS := $(LINKS) $(INSPECT_LINKS) $(REBUILD_LINKS) $(RUN_LINKS)
+ALL_LINKS := $(LINKS) $(INSPECT_LINKS) $(POSTRUN_LINKS) $(REBUILD_LINKS) \
+	$(RUN_LINKS)
 NAMES   := $(notdir $(CMDS)) $(ALL_LINKS)
 PAGES1  := $(notdir $(wildcard man/*.1))
 # The command whose link $1 is.
-of = $(if $(filter $1,$(LINKS)),scr_env,$(if $(filter $1,$(INSPECT_LINKS)),scr_inspect,$(if $(filter $1,$(RUN_LINKS)),scr_run,scr_rebuild)))
+of = $(if $(filter $1,$(LINKS)),scr_env,$(if $(filter $1,$(INSPECT_LINKS)),scr_inspect,$(if $(filter $1,$(POSTRUN_LINKS)),scr_postrun,$(if $(filter $1,$(RUN_LINKS)),scr_run,scr_rebuild))))
 # Text that names commands, with what stands before their names.
 renamed = sed -E 's/(^|[^A-Za-z0-9_-])((scr|kvtree)_[a-z])/\1$(P_)\2/g'
 with_prefix = $(if $(P_),$(renamed),cat) "$1" >"$2" && chmod 644 "$2"

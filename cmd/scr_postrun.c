@@ -25,6 +25,7 @@
 #include "site/interval.h"
 #include "site/job_options.h"
 #include "site/resmgr.h"
+#include "str.h"
 
 /* Default time-outs of a node in seconds: to connect, and of its silence. */
 #define CONNECT_SECONDS 10
@@ -119,6 +120,9 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_END
 	};
 	struct error err = ERROR_INIT;
+	bool poststage = false;
+	char **args = NULL;
+	int count = 0;
 
 	*s = (struct settings){
 		.where.by_flush = true,
@@ -127,7 +131,13 @@ parse(struct settings *s, int argc, char **argv)
 		.idle = IDLE_SECONDS,
 		.wait = TURN_SECONDS,
 	};
-	app_start(&info, argc, argv, opts, NULL);
+	poststage = str_eq(app_called(argc, argv), "scr_poststage");
+	args = app_start(&info, argc, argv, opts, poststage ? &count : NULL);
+	/* It takes the prefix as an argument, too. */
+	if (count > 1 || (count == 1 && s->where.prefix != NULL))
+		app_unexpected(args[count - 1]);
+	if (count == 1)
+		s->where.prefix = args[0];
 	if (s->dataset != NULL && word_parse_id(s->dataset, &s->word, &err) < 0)
 		app_usage("--id: %s", err.text);
 	if (s->containers && s->no_containers)

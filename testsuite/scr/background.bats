@@ -161,7 +161,7 @@ blocks() {
 		awk '{ n += $1 } END { print n + 0 }')
 	((there > 0)) || failed "nothing was begun"
 	pretend_ssh
-	ends 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
+	ends 0 scr_poststage -w 'node[0-3]' -r ssh "$PREFIX"
 	[[ $(ids .valid) == "2 4 5" && $(current) == ckpt.5 ]] ||
 		failed "$(ids .valid), $(current)"
 	whole 2 4 5
