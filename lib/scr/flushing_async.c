@@ -118,9 +118,10 @@ fly(void *arg)
 	struct turn t;
 	int rc = -1;
 
-	cores_enter(l->run->cores);
-	/* Of this thread, and of those that it starts. */
-	(void)setpriority(PRIO_PROCESS, 0, 19);
+	/* The priority of this thread, and of those that it starts.  Where it
+	 * shares a core with a rank, it would get next to nothing. */
+	if (cores_enter(l->run->cores))
+		(void)setpriority(PRIO_PROCESS, 0, 19);
 	pthread_mutex_lock(&l->lock);
 	while (!stopped(l)) {
 		f = l->next;

@@ -198,7 +198,7 @@ tend(void *arg)
 	struct tend_done done = { .cleaned = 0 };
 	struct store_status is;
 
-	cores_enter(m->cores);
+	(void)cores_enter(m->cores);
 	/* Until it was measured, or if nothing is gained, the kernel writes. */
 	if (store_status(m->store, &is, &m->why) < 0 ||
 	    (is.least == 0 && tend_measure(m->store, &m->why) < 0))

@@ -14,6 +14,7 @@
 struct cores {
 	hwloc_topology_t topology;
 	hwloc_bitmap_t units; /* one for each thread */
+	bool apart;	      /* no rank is bound to these */
 };
 
 /* --- Sharing the cores --- */
@@ -195,6 +196,9 @@ share(const struct team *node, char *lines, struct cores *c, struct error *err)
 	if (rc == 0)
 		rc = cores_share(c->topology, bound, n, node->rank, c->units,
 				 err);
+	c->apart = rc == 0 && !hwloc_bitmap_iszero(c->units);
+	for (uint32_t i = 0; rc == 0 && i < n; i++)
+		c->apart &= !hwloc_bitmap_intersects(bound[i], c->units);
 	for (uint32_t i = 0; bound != NULL && i < n; i++)
 		hwloc_bitmap_free(bound[i]);
 	mem_free(bound);
@@ -280,12 +284,13 @@ bind(void *arg, unsigned worker)
 	hwloc_bitmap_free(one);
 }
 
-void
+bool
 cores_enter(const struct cores *c)
 {
-	if (c != NULL && !hwloc_bitmap_iszero(c->units))
-		(void)hwloc_set_cpubind(c->topology, c->units,
-					HWLOC_CPUBIND_THREAD);
+	return c != NULL && !hwloc_bitmap_iszero(c->units) &&
+	       hwloc_set_cpubind(c->topology, c->units,
+				 HWLOC_CPUBIND_THREAD) == 0 &&
+	       c->apart;
 }
 
 struct par *

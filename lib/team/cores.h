@@ -30,8 +30,9 @@ void cores_free(struct cores *c);
  * not bound to a core.  NULL: copy without threads. */
 struct par *cores_pool(const struct cores *c);
 
-/* Bind the calling thread to all of these cores, if there are any. */
-void cores_enter(const struct cores *c);
+/* Bind the calling thread to all of these cores, if there are any.  True: no
+ * rank is bound to one of them. */
+bool cores_enter(const struct cores *c);
 
 /*
  * Set `out` to the processing units of rank `me`, one in each of its cores.

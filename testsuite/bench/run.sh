@@ -472,6 +472,13 @@ libscr() {
 	note "flush and fetch against cp -p and sync on all nodes at once; fetch-XOR also protects"
 	speed 8 flush $((64 << 20)) | result flush 1.11
 	speed 8 fetch $((64 << 20)) | result fetch 1.11
+	note "behind: the same in the background; blocks: what SCR calls take for it, against a flush for which the job waits"
+	SCR_FLUSH_ASYNC=1 speed 2 behind $((256 << 20)) | result flush-behind -
+	SCR_FLUSH_ASYNC=1 speed 2 blocks $((256 << 20)) | result flush-blocks 0.1
+	note "beside: a computation without calls and the flush of four files of 64 MiB, against the computation alone; of one rank, and of $(nproc): no core is free"
+	SCR_FLUSH_ASYNC=1 speed 1 beside $((64 << 20)) 4 | result flush-beside -
+	SCR_FLUSH_ASYNC=1 speed "$(nproc)" beside $((64 << 20)) 4 |
+		result flush-beside-full -
 	note "flush-threads: one rank with four files of 128 MiB, and SCR_FLUSH_TYPE=PTHREAD"
 	SCR_FLUSH_TYPE=PTHREAD speed 1 flush $((128 << 20)) 4 |
 		result flush-threads 1.11
@@ -489,6 +496,7 @@ libscr() {
 	note "flush and fetch between caches in memory and a prefix on disk, and from a disk that is not cached"
 	NODES=$b/nodes SCR_COPY_TYPE=SINGLE
 	speed 8 flush $((64 << 20)) | result flush-disk 1.11
+	SCR_FLUSH_ASYNC=1 speed 8 behind $((64 << 20)) | result flush-behind-disk 1.11
 	speed 8 fetch $((64 << 20)) | result fetch-disk 1.11
 	rm -rf "$b" "$disk/nodes" "$disk/prefix"
 }

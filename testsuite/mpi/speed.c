@@ -17,6 +17,11 @@
  *           seconds of each
  *   flush   cache to prefix, FILES files a rank (1); against `cp` and `sync`
  *           on all nodes at once
+ *   behind  the same in the background, while the application sleeps
+ *   blocks  what the calls of the application take for that, with the commit;
+ *           against a flush for which it waits, of files as large
+ *   beside  a computation without calls, while datasets of FILES files are
+ *           flushed; against the same one without a flush
  *   fetch   prefix to cache; against `cp`, likewise
  *   init    no rounds: SCR_Init(), from caches; the reference is 0
  *   small   a dataset; against a barrier and the creation of a file of BYTES,
@@ -51,6 +56,7 @@ static struct run *run;
 static char *data; /* what the application writes */
 static size_t size;
 static int files = 1; /* of a rank */
+static const char *series = "ckpt";
 static int round_no;
 
 static void
@@ -142,11 +148,11 @@ write_set(void)
 	const struct dataset *d = NULL;
 	char name[SCR_MAX_FILENAME], file[SCR_MAX_FILENAME];
 
-	snprintf(name, sizeof(name), "ckpt.%d", round_no);
+	snprintf(name, sizeof(name), "%s.%d", series, round_no);
 	need(output_start(run, name, SCR_FLAG_CHECKPOINT, &err));
 	for (int i = 0; i < files; i++) {
-		snprintf(name, sizeof(name), "%s/ckpt.%d/rank_%u.%d",
-			 run->p.prefix, round_no, run->world.rank, i);
+		snprintf(name, sizeof(name), "%s/%s.%d/rank_%u.%d",
+			 run->p.prefix, series, round_no, run->world.rank, i);
 		need(outset_route(run->out, name, file, &err));
 		make_file(file, false);
 	}
@@ -157,6 +163,42 @@ static void
 flush(void)
 {
 	need(flushing_now(run, run->dataset_id, false, &err));
+}
+
+static void
+begin_flush(void)
+{
+	run->p.flush = 1;
+	if (!flushing_output(run, run->dataset_id))
+		say_abort("no flush in the background");
+	run->p.flush = 0;
+}
+
+static void
+flush_behind(void)
+{
+	begin_flush();
+	flushing_wait(run, INT64_MAX);
+}
+
+static void
+end_flush(void)
+{
+	flushing_look(run);
+	if (held_find(run->held, run->dataset_id)->flying)
+		say_abort("the flush has not ended");
+}
+
+/* Some seconds of work that needs no memory. */
+static void
+compute(void)
+{
+	volatile double in = 3;
+	double x = in;
+
+	for (long i = 0; i < 700000000; i++)
+		x = x * 0.999999 + 1e-7;
+	in = x;
 }
 
 static void
@@ -463,8 +505,29 @@ measure(const char *what)
 		theirs.wall += more.wall;
 		theirs.cpu += more.cpu;
 		print(ours, theirs);
+	} else if (strcmp(what, "beside") == 0) {
+		begin_flush();
+		ours = timed(compute);
+		end_flush(); /* the computation took longer */
+		name_copy(true, true);
+		drop(from);
+		print(ours, timed(compute));
+	} else if (strcmp(what, "blocks") == 0) {
+		ours = timed(begin_flush);
+		usleep(2000000);
+		more = timed(end_flush);
+		ours.wall += more.wall;
+		name_copy(true, true);
+		drop(from);
+		series = "sync";
+		write_set();
+		print(ours, timed(flush));
+		name_copy(true, true);
+		drop(from);
+		series = "ckpt";
 	} else {
-		ours = timed(flush);
+		ours = timed(strcmp(what, "behind") == 0 ? flush_behind
+							 : flush);
 		name_copy(false, true);
 		theirs = timed(copy_and_sync);
 		if (strcmp(what, "fetch") == 0) {
