@@ -44,8 +44,8 @@ struct flushing {
 	struct error why;
 };
 
-/* Begin to flush: log it, and plan.  `resume`: an interrupted run may have begun
- * before.  ERROR_LOST, ERROR_ABSENT: a file in cache does not match its
+/* Begin to flush: log it, and plan.  `resume`: an interrupted run may have
+ * begun before.  ERROR_LOST, ERROR_ABSENT: a file in cache does not match its
  * filemap.  NULL: the flush has failed. */
 struct flushing *flushing_begin(struct run *run, struct held_set *s,
 				bool resume, struct error *err);

@@ -22,9 +22,9 @@ struct error;
 struct run;
 
 /*
- * Call before files of the held dataset `d` are written to the prefix.  Make its
- * directory, and an incomplete index entry.  Another valid dataset of the same
- * name keeps its entry until onprefix_complete().  A repeated call does
+ * Call before files of the held dataset `d` are written to the prefix.  Make
+ * its directory, and an incomplete index entry.  Another valid dataset of the
+ * same name keeps its entry until onprefix_complete().  A repeated call does
  * nothing.
  */
 int onprefix_begin(struct run *run, const struct dataset *d, struct error *err);
