@@ -309,6 +309,8 @@ held_remove(struct run *run, int64_t id, struct error *err)
 
 	if (e == NULL)
 		return 0;
+	if (e->flying)
+		flushing_wait(run, id);
 	e->going = true;
 	return remove_going(run, run->held, false, err);
 }

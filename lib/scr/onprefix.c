@@ -19,6 +19,7 @@
 #include "meta/index.h"
 #include "num.h"
 #include "room.h"
+#include "scr/flushing.h"
 #include "scr/held.h"
 #include "scr/run.h"
 #include "site/jobfiles.h"
@@ -320,8 +321,11 @@ onprefix_failed(struct run *run, int64_t id)
 {
 	struct error why = ERROR_INIT;
 	struct catalogue *c = NULL;
-	int rc = open_prefix(run, &c, &why);
+	int rc = 0;
 
+	/* The end of its flush would call it good. */
+	flushing_wait(run, id);
+	rc = open_prefix(run, &c, &why);
 	if (c != NULL)
 		rc = catalogue_stamp(c, id, CATALOGUE_FAILED, &why);
 	if (close_prefix(run, c, rc, &why) < 0)

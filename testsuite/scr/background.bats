@@ -167,3 +167,13 @@ blocks() {
 	whole 2 4 5
 	[[ -z $(find . -name '.scrkit-*.tmp') ]] || failed "litter"
 }
+
+@test "rejected while it is being flushed: an older one is next, and the index says why" {
+	SCR_FLUSH=0 works "$map" app_ckpt steps=2 size=2097152 finalize=0
+	SCR_FLUSH=1 SCR_FLUSH_ASYNC_BW=8000000 line \
+		"have_restart -> 0 1 ckpt.2;have_restart -> 0 1 ckpt.1" works "$map" \
+		app_calls init have_restart start_restart complete_restart=0 \
+		have_restart start_restart complete_restart=1 finalize
+	[[ $(ids .valid) == 1 ]] || failed "$(ids .valid)"
+	[[ ! -e $NODES/1/tester/scr.j1/scr.dataset.2 ]]
+}
