@@ -86,7 +86,7 @@ blocks() {
 			dies "$map" app_ckpt steps=1 size=2097152 pause=3000
 		[[ -z $(ids .valid) ]] || failed "whole at $at"
 		there=$(find ckpt.1 -type f -printf '%s\n' |
-			awk '{ n += $1 / 262144 } END { print n + 0 }')
+			awk '{ n += int($1 / 262144) } END { print n + 0 }')
 		: >"$BATS_TEST_TMPDIR/trace"
 		LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_PATH=/ckpt.1/ \
 			SHIM_TRACE=$BATS_TEST_TMPDIR/trace works "$map" app_calls \
@@ -141,7 +141,7 @@ blocks() {
 	LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_KILL_AT=5 SHIM_PATH=/ckpt.1/ \
 		dies "$map" app_ckpt steps=1 size=2097152 pause=3000
 	there=$(find ckpt.1 -type f -printf '%s\n' |
-		awk '{ n += $1 / 262144 } END { print n + 0 }')
+		awk '{ n += int($1 / 262144) } END { print n + 0 }')
 	((there >= 4))
 	pretend_ssh
 	LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_PATH=/ckpt.1/ \
