@@ -6,10 +6,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "clock.h"
 #include "dir.h"
 #include "error.h"
@@ -200,22 +202,69 @@ flushing_async_end(struct run *run, bool keep)
 
 /* --- The flushes --- */
 
-/* May this rank write a file that it also writes in a flush that has not
- * ended? */
+/* Send each path to its home, which is the same whatever rank writes it. */
+static int
+share_paths(struct flushing *f, struct error *err)
+{
+	const struct team *world = &f->run->world;
+	struct team_mail out = { 0, NULL }, in = { 0, NULL };
+	struct team_path *list = NULL;
+	size_t len = 0;
+	int rc = 0;
+
+	if (f->homed != NULL)
+		return 0;
+	list = arena_alloc(f->arena, f->nfiles + 1, sizeof(*list));
+	rc = list == NULL ? error_no_memory(err) : 0;
+	for (size_t i = 0; rc == 0 && i < f->nfiles; i++) {
+		const char *rel = f->files[i].rel;
+
+		list[i] = (struct team_path){ team_home(rel, world->size), i,
+					      rel };
+	}
+	if (rc == 0)
+		rc = team_paths(list, f->nfiles, f->arena, &out, err);
+	if (team_notes(world, rc, &out, f->arena, &in, err) < 0)
+		return -1;
+	for (size_t i = 0; i < in.count; i++)
+		len += in.notes[i].len;
+	f->homed = arena_alloc(f->arena, len + 1, 1);
+	if (team_agree(world, f->homed == NULL ? error_no_memory(err) : 0,
+		       err) < 0) {
+		f->homed = NULL;
+		return -1;
+	}
+	for (size_t i = 0; i < in.count; i++) {
+		memcpy(f->homed + f->homed_len, in.notes[i].data,
+		       in.notes[i].len);
+		f->homed_len += in.notes[i].len;
+	}
+	return 0;
+}
+
+/* May a rank write a file that it, or another one, also writes in a flush that
+ * has not ended? */
 static bool
-overlaps(const struct flights *l, const struct flushing *f, bool *any)
+overlaps(const struct flights *l, struct flushing *f)
 {
 	struct map *paths = map_new();
+	bool any = share_paths(f, NULL) < 0;
 	int rc = paths == NULL ? -1 : 0;
 
-	*any = false;
-	for (size_t i = 0; rc == 0 && i < f->nfiles; i++)
-		rc = map_put(paths, f->files[i].rel, i);
-	for (const struct flushing *o = l->first; o != NULL; o = o->next)
-		for (size_t i = 0; rc == 0 && i < o->nfiles; i++)
-			*any |= map_get(paths, o->files[i].rel) != MAP_NONE;
+	for (const char *at = f->homed;
+	     rc == 0 && !any && at < f->homed + f->homed_len;
+	     at += strlen(at) + 1)
+		rc = map_put(paths, at, 0);
+	for (struct flushing *o = l->first; o != NULL && !any; o = o->next) {
+		any = share_paths(o, NULL) < 0;
+		for (const char *at = o->homed;
+		     !any && rc == 0 && at < o->homed + o->homed_len;
+		     at += strlen(at) + 1)
+			any = map_get(paths, at) != MAP_NONE;
+		any = team_any(&l->run->world, any || rc < 0);
+	}
 	map_free(paths);
-	return rc == 0;
+	return any;
 }
 
 bool
@@ -224,7 +273,6 @@ flushing_start(struct run *run, struct held_set *s, bool resume)
 	struct flights *l = run->flights;
 	struct error why = ERROR_INIT;
 	struct flushing *f = NULL, **end = &l->first;
-	bool any = false;
 
 	s->flying = true;
 	f = flushing_begin(run, s, resume, &why);
@@ -233,7 +281,7 @@ flushing_start(struct run *run, struct held_set *s, bool resume)
 		return false;
 	}
 	/* Two of a name have the same temporary file. */
-	if (team_any(&run->world, !overlaps(l, f, &any) || any))
+	if (l->first != NULL && overlaps(l, f))
 		flushing_wait(run, INT64_MAX);
 	pthread_mutex_lock(&l->lock);
 	while (*end != NULL)

@@ -42,6 +42,10 @@ struct flushing {
 	struct flushing *next; /* the one that began after it */
 	int ended;	       /* 1: its transfers have; -1: failed */
 	struct error why;
+	/* Of the paths that all ranks write, those that have their home here,
+	 * each with its NUL; NULL: not known yet. */
+	char *homed;
+	size_t homed_len;
 };
 
 /* Begin to flush: log it, and plan.  `resume`: an interrupted run may have

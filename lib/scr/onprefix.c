@@ -516,6 +516,24 @@ onprefix_moving(const struct run *run, const struct dataset *d, bool fetched)
 	io_close(fd);
 }
 
+/* Rank 0: a job that was killed may have listed it there, and not have noted
+ * that. */
+static bool
+index_has(const struct run *run, const struct dataset *d)
+{
+	struct catalogue *c = catalogue_open(run->p.prefix, NULL);
+	struct index *ix = c != NULL ? catalogue_read(c, NULL) : NULL;
+	struct index_entry e;
+	const bool has =
+		ix != NULL && index_find_id(ix, d->id, &e, NULL) == 0 &&
+		index_entry_valid(&e) && e.desc.created_us == d->created_us &&
+		e.name != NULL && d->name != NULL && str_eq(e.name, d->name);
+
+	index_free(ix);
+	catalogue_close(c);
+	return has;
+}
+
 bool
 onprefix_has(const struct run *run, int64_t id)
 {
@@ -527,7 +545,10 @@ onprefix_has(const struct run *run, int64_t id)
 	if (run->world.rank == 0 &&
 	    jobfiles_flush_read(run->p.prefix, &f, NULL) == 0)
 		e = jobfiles_flush_find(&f, id);
-	has = team_any(&run->world, has || (e != NULL && e->on_pfs));
+	has |= e != NULL && e->on_pfs;
+	if (run->world.rank == 0 && s != NULL && !has)
+		has = index_has(run, &s->d);
+	has = team_any(&run->world, has);
 	jobfiles_flush_free(&f);
 	return has;
 }

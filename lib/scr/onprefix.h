@@ -101,8 +101,8 @@ void onprefix_note(struct run *run, const struct dataset *d,
 void onprefix_moving(const struct run *run, const struct dataset *d,
 		     bool fetched);
 
-/* Does flush.scr list dataset `id` as on the prefix?  An unreadable file lists
- * none. */
+/* Does flush.scr list dataset `id` as on the prefix, or the index as valid?  An
+ * unreadable file lists none. */
 bool onprefix_has(const struct run *run, int64_t id);
 
 /* Options for lib/catalogue: files are replaced, messages become warnings. */

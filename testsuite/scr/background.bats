@@ -60,6 +60,13 @@ current() {
 	[[ $(ids .valid) == 4 ]]
 	cmp "$PREFIX/same/rank_1.0" "$NODES/1/tester/scr.j1/scr.dataset.4/rank_1.0"
 	whole 4
+	# Also if other ranks write them.
+	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
+	SCR_CACHE_SIZE=3 SCR_FLUSH_ASYNC_BW=4000000 works "$map" app_ckpt steps=3 \
+		size=300000 dir=same rotate=1
+	[[ $(ids .valid) == 3 && $stderr != *"not flushed"* ]]
+	cmp "$PREFIX/same/rank_0.0" "$NODES/1/tester/scr.j1/scr.dataset.3/rank_0.0"
+	whole 3
 }
 
 @test "a prefix that refuses files: the dataset stays in the cache" {
@@ -133,6 +140,15 @@ blocks() {
 	SCR_FLUSH_ASYNC_BW=4000000 works "$map" app_ckpt steps=2 size=500000 finalize=0
 	works "$map" app_calls init delete=ckpt.1 finalize
 	[[ $(ids .valid) == 2 && ! -e ckpt.1 ]]
+}
+
+@test "killed when it was complete, and flush.scr did not say so: not flushed again" {
+	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=2 SHIM_PATH=/flush.scr \
+		dies "$map" app_ckpt steps=1
+	[[ $(ids .valid) == 1 ]]
+	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=1 SHIM_PATH=/ckpt.1/ \
+		works "$map" app_calls init finalize
+	whole 1
 }
 
 @test "killed in the middle: scr_postrun writes what is missing" {
