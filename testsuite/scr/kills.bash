@@ -96,7 +96,7 @@ kill_round() {
 
 # The last thing that the job of this round did.
 last_note() {
-	awk '$1 != "lost" { what = $1 } END { print what }' "$JOURNAL"
+	awk '$1 !~ /^(lost|left)$/ { what = $1 } END { print what }' "$JOURNAL"
 }
 
 # judge [ROUND]: is each restart of the journal one that must be?  Prints what is
@@ -116,6 +116,12 @@ judge() {
 	$1 == "round" { round = $2 }
 	$1 == "begin" { begun = "" }
 	$1 == "written" { begun = $2 " " round }
+	$1 == "left" {
+		while (n > 0 && done[n - 1] !~ "^" $2 " ")
+			n--
+		if (begun !~ "^" $2 " ")
+			begun = ""
+	}
 	$1 == "complete" { done[n++] = $2 " " round; begun = "" }
 	$1 == "failed" { failed[$2 " " round] }
 	$1 == "wrong" || ($1 == "failed" && round != faulty) {

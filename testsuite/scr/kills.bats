@@ -43,6 +43,27 @@ choose_life() {
 	size=$picked
 	pick 1 2 3
 	files=$picked
+	choose_background
+}
+
+# Some lives flush while the application computes.
+choose_background() {
+	same=0
+	export SCR_FLUSH_WIDTH=256 SCR_PREFIX_SIZE=0 SCR_CACHE_SIZE=2
+	pick 0 1
+	export SCR_FLUSH_ASYNC=${BACKGROUND-$picked}
+	[[ $SCR_FLUSH_ASYNC == 1 && $mode != bypass ]] || return 0
+	mode+=,\ async
+	pick 1 2 256
+	SCR_FLUSH_WIDTH=$picked
+	pick 0 1 2
+	SCR_PREFIX_SIZE=$picked
+	pick 1 2 3 6
+	SCR_CACHE_SIZE=$picked
+	[[ $storage == all ]] || pick 2 3 6
+	SCR_CACHE_SIZE=$picked
+	pick 0 0 1
+	same=$picked
 }
 
 # Some nodes lose their storage, if the job has recovered from the last time.
@@ -66,6 +87,11 @@ lose_storage() {
 		;;
 	esac
 	echo "lost $storage" >>"$JOURNAL"
+	# What is in flight then is lost.
+	[[ $storage != all || $SCR_FLUSH_ASYNC == 0 || $SCR_CACHE_BYPASS == 1 ]] ||
+		echo "left $(scr_index -p "$PREFIX" --list --json | jq -r '
+			.datasets[] | select(.is_current) | .name' |
+			sed 's/.*\.//')" >>"$JOURNAL"
 }
 
 # Wait, sometimes for the restart, and then for a part of a second.
@@ -84,7 +110,7 @@ wait_a_moment() {
 
 @test "jobs killed at random moments restart from what was last complete (23)" {
 	local rounds=${KILLS:-6} seed=${SEED:-$RANDOM} life=0 n
-	local mode storage size files picked begun=$SECONDS
+	local mode storage size files same picked begun=$SECONDS
 
 	[[ -z ${SCRKIT_SLOW-} || -n ${KILLS-} ]] || rounds=200
 	echo "seed $seed"
@@ -96,7 +122,7 @@ wait_a_moment() {
 		fi
 		echo "round $((ROUND + 1)): $SCR_COPY_TYPE, $mode, nodes" \
 			"$MAP, $files files of $size bytes"
-		begin_round "size=$size" "files=$files"
+		begin_round "size=$size" "files=$files" "same=$same"
 		wait_a_moment
 		if ! kill_round || ! judge; then
 			tail -n 40 "$JOURNAL"
@@ -106,7 +132,7 @@ wait_a_moment() {
 		check_prefix
 		((RANDOM % 3)) || lose_storage
 	done
-	begin_round "size=$size" "files=$files" steps=1
+	begin_round "size=$size" "files=$files" "same=$same" steps=1
 	end_round 0
 	judge
 	echo "# $rounds rounds, seed $seed, $((SECONDS - begun)) s; killed" \
