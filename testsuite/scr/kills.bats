@@ -9,7 +9,10 @@
 load helper
 load kills
 
-setup() { kills_setup; }
+setup() {
+	kills_setup
+	pretend_ssh
+}
 
 # pick WORD...: one of them, into $picked.
 pick() {
@@ -50,6 +53,7 @@ choose_life() {
 choose_background() {
 	same=0
 	export SCR_FLUSH_WIDTH=256 SCR_PREFIX_SIZE=0 SCR_CACHE_SIZE=2
+	export SCR_FLUSH_ASYNC_BW=0
 	pick 0 1
 	export SCR_FLUSH_ASYNC=${BACKGROUND-$picked}
 	[[ $SCR_FLUSH_ASYNC == 1 && $mode != bypass ]] || return 0
@@ -64,6 +68,21 @@ choose_background() {
 	SCR_CACHE_SIZE=$picked
 	pick 0 0 1
 	same=$picked
+	# A dataset takes half a second, or no time.
+	pick 0 $((size * files * 4 + 1000))
+	export SCR_FLUSH_ASYNC_BW=$picked
+}
+
+# The end of an allocation: what the nodes have goes to the prefix.
+end_allocation() {
+	echo "allocation ends"
+	try scr_postrun -p "$PREFIX" -r ssh \
+		-w "node$(tr ' ' '\n' <<<"$MAP" | sort -u | paste -sd ,| sed 's/,/,node/g')"
+	echo "$status: $output $stderr"
+	((status < 3)) || failed "scr_postrun"
+	check_prefix
+	lose 0 1 2 3
+	echo "lost all" >>"$JOURNAL"
 }
 
 # Some nodes lose their storage, if the job has recovered from the last time.
@@ -131,6 +150,7 @@ wait_a_moment() {
 		last_note >>"$BATS_TEST_TMPDIR/moments"
 		check_prefix
 		((RANDOM % 3)) || lose_storage
+		[[ $mode != *async ]] || ((RANDOM % 5)) || end_allocation
 	done
 	begin_round "size=$size" "files=$files" "same=$same" steps=1
 	end_round 0
