@@ -312,14 +312,16 @@ is_same(struct flush_file *file, int there)
 	return same;
 }
 
-/* Has an interrupted flush put the file in place?  Then it has its time. */
+/* Has an interrupted flush put the file in place?  Then it has its time.  Its
+ * name may not be on disk yet. */
 static bool
 in_place(const struct flushing *f, struct flush_file *file,
 	 const struct stat *is)
 {
 	const struct attr *a = &file->attr;
+	const char *base = NULL;
 	bool same = false;
-	int fd = -1;
+	int fd = -1, dir = -1;
 
 	if (!f->resume || !S_ISREG(is->st_mode) ||
 	    (uint64_t)is->st_size != a->size || !a->has_times ||
@@ -327,7 +329,12 @@ in_place(const struct flushing *f, struct flush_file *file,
 		return false;
 	fd = path_open_beneath(f->prefix_fd, file->rel, O_RDONLY | O_NOFOLLOW,
 			       0, NULL);
-	same = fd >= 0 && is_same(file, fd);
+	if (fd >= 0 && is_same(file, fd))
+		dir = path_open_parent(f->prefix_fd, file->rel, false, 0, &base,
+				       NULL);
+	same = dir >= 0 && io_fsync(fd, file->rel, NULL) == 0 &&
+	       io_sync_dir(dir, file->rel, NULL) == 0;
+	io_close(dir);
 	io_close(fd);
 	return same;
 }
