@@ -57,12 +57,15 @@ stopped(void *arg)
 	return atomic_load(&((struct flights *)arg)->stop);
 }
 
-/* Lock one of the first `n` numbers.  False: stopped. */
+/* Lock one of the first `n` numbers; if the rank has copied an `older` dataset
+ * already, behind those that have not.  False: stopped. */
 static bool
-take_number(struct flights *l, int lock, uint32_t n)
+take_number(struct flights *l, int lock, uint32_t n, bool older)
 {
-	struct timespec wait = { .tv_nsec = 5000000 };
+	struct timespec wait = { .tv_nsec = older ? 400000000 : 5000000 };
 
+	if (older)
+		nanosleep(&wait, NULL);
 	while (!stopped(l)) {
 		for (uint32_t i = 0; i < n; i++)
 			if (lock_shares_take(lock, i, i))
@@ -75,7 +78,7 @@ take_number(struct flights *l, int lock, uint32_t n)
 }
 
 static bool
-turn_take(struct flights *l, struct turn *t)
+turn_take(struct flights *l, struct turn *t, bool older)
 {
 	const struct run *run = l->run;
 	const uint32_t width = run->p.flush_width;
@@ -92,13 +95,13 @@ turn_take(struct flights *l, struct turn *t)
 	t->dir[0] = dir_open(AT_FDCWD, run->stores.control->dir);
 	if (t->dir[0] >= 0)
 		t->lock[0] = lock_shares_open(t->dir[0], NULL, NULL);
-	mine = take_number(l, t->lock[0], n > 0 ? n : 1);
+	mine = take_number(l, t->lock[0], n > 0 ? n : 1, older);
 	if (width >= run->nodes || !mine)
 		return mine;
 	t->dir[1] = jobfiles_open(run->p.prefix, false, NULL);
 	if (t->dir[1] >= 0)
 		t->lock[1] = lock_shares_open(t->dir[1], NULL, NULL);
-	return take_number(l, t->lock[1], width);
+	return take_number(l, t->lock[1], width, older);
 }
 
 static void
@@ -118,6 +121,7 @@ fly(void *arg)
 	struct flights *l = arg;
 	struct flushing *f = NULL;
 	struct turn t;
+	bool older = false;
 	int rc = -1;
 
 	/* The priority of this thread, and of those that it starts.  Where it
@@ -131,8 +135,9 @@ fly(void *arg)
 			pthread_cond_wait(&l->changed, &l->lock);
 			continue;
 		}
+		older = f != l->first;
 		pthread_mutex_unlock(&l->lock);
-		if (turn_take(l, &t))
+		if (turn_take(l, &t, older))
 			rc = flushing_transfer(f, stopped, l, &f->why);
 		else
 			rc = error_set(&f->why, ERROR_SYSTEM, "interrupted");

@@ -137,6 +137,15 @@ blocks() {
 	cmp ckpt.1/rank_2.0 "$NODES/2/tester/scr.j1/scr.dataset.1/rank_2.0"
 }
 
+@test "SCR_FLUSH_WIDTH: all ranks have their turn, before one has several" {
+	SCR_CACHE_SIZE=4 SCR_FLUSH_WIDTH=1 SCR_FLUSH_ASYNC_BW=4000000 LD_PRELOAD=$SHIM \
+		SHIM_OP=pwrite SHIM_PATH=/prefix/ckpt SHIM_TRACE=$BATS_TEST_TMPDIR/trace \
+		works "$map" app_ckpt steps=4 size=300000
+	awk '/ckpt.4/ { begun = 1 } /ckpt.1/ && begun { exit 1 }' \
+		"$BATS_TEST_TMPDIR/trace" || failed "$(<"$BATS_TEST_TMPDIR/trace")"
+	whole 1 2 3 4
+}
+
 @test "SCR_FLUSH_ASYNC_BW, SCR_FLUSH_ASYNC_PERCENT" {
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
 	SCR_FLUSH_ASYNC_BW=2000000 works "$map" app_ckpt steps=1 size=1500000
