@@ -518,6 +518,11 @@ rank2file_list(int dirfd, const char *base, struct arena *arena,
 		rc = to->name == NULL ? error_no_memory(err) : 0;
 	}
 	end(&l);
+	if (rc == 0) {
+		out->top = top.top;
+		out->containers = top.containers;
+		top.top = NULL;
+	}
 	rank2file_free(&top);
 	return rc;
 }

@@ -151,6 +151,8 @@ struct rank2file_parts {
 	bool packed; /* files are in containers */
 	size_t count;
 	struct rank2file_part_at *parts; /* in `arena` */
+	struct kvtree *top;		 /* for kvtree_free(), or NULL */
+	const struct kvtree *containers; /* CTR, borrowed from `top`, or NULL */
 };
 
 /* List the parts of the rank2file `base`, without reading them.  Errors are
@@ -161,6 +163,9 @@ int rank2file_list(int dirfd, const char *base, struct arena *arena,
 struct rank2file_visit {
 	size_t nranks; /* of the map */
 	bool whole;    /* read the part into memory */
+	/* CTR of the map, or NULL: with `whole`, a damaged part is replaced as
+	 * by rank2file_load(). */
+	const struct kvtree *containers;
 	/* Called for each rank; the list of files lasts until it returns. */
 	int (*take)(void *arg, size_t rank, const struct rank2file_rank *r,
 		    struct error *err);

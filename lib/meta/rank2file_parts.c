@@ -395,7 +395,8 @@ stream(int dirfd, const struct rank2file_part_at *part, struct each *e)
 static int
 load(int dirfd, const struct rank2file_part_at *part, struct each *e)
 {
-	struct rank2file all = { .arena = arena_new() };
+	struct rank2file all = { .arena = arena_new(),
+				 .containers = e->visit->containers };
 	struct rank2file_part image = { .name = part->name,
 					.offset = part->offset };
 	struct rank2file_loader l = {
@@ -403,6 +404,7 @@ load(int dirfd, const struct rank2file_part_at *part, struct each *e)
 		.images = &image,
 		.nimages = 1,
 		.dirfd = dirfd,
+		.base = rank2file_base_split(RANK2FILE_FILE),
 		.nranks = e->visit->nranks,
 		/* The other parts, of unknown size, have ranks, too. */
 		.bytes = UINT64_MAX / 2,

@@ -1,32 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fetching.c - choose the dataset to fetch, and fetch it. */
-#include "scr/fetching.h"
+#include "scr/fetching_impl.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/written.h"
 #include "clock.h"
-#include "create.h"
-#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
-#include "mem.h"
-#include "meta/attr.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "meta/rank2file.h"
 #include "meta/summary.h"
-#include "par.h"
-#include "path.h"
 #include "scr/events.h"
 #include "scr/held.h"
 #include "scr/lists.h"
@@ -35,17 +25,7 @@
 #include "scr/outset.h"
 #include "scr/run.h"
 #include "str.h"
-#include "team/cores.h"
 #include "team/say.h"
-#include "transfer/pump.h"
-
-/* The result of an attempt; the worst of all ranks counts. */
-enum fetch_verdict {
-	FETCH_DONE,
-	FETCH_BAD,     /* the dataset is damaged, or files are missing */
-	FETCH_REFUSED, /* it may be whole, but this job cannot use it */
-	FETCH_BROKEN,  /* unknown: something else failed */
-};
 
 /* --- Verdicts --- */
 
@@ -62,21 +42,7 @@ agree(const struct team *t, enum fetch_verdict v, struct error *err)
 	return worst;
 }
 
-/* The verdict for an error of a file.  Missing and damaged files make the
- * dataset bad; a file that cannot be read, or that the library does not open
- * (a link), may be right. */
-static enum fetch_verdict
-blame(const struct error *err)
-{
-	if (err->kind == ERROR_NOMEM)
-		return FETCH_BROKEN;
-	return err->kind == ERROR_ABSENT || err->kind == ERROR_DAMAGED ||
-			       err->kind == ERROR_CORRUPT
-		       ? FETCH_BAD
-		       : FETCH_REFUSED;
-}
-
-/* --- Copying --- */
+/* --- Which files --- */
 
 /*
  * Rank 0 looks at the summary; then each rank gets the list of its files, in
@@ -90,10 +56,11 @@ find_files(const struct run *run, const struct dataset *d, struct arena *a,
 	struct kvtree *t = NULL;
 	struct summary s;
 	enum fetch_verdict v = FETCH_DONE;
+	bool old = false;
 	int fd = -1, rc = -1;
 
 	if (run->world.rank == 0) {
-		fd = lists_open(run, d->id, err);
+		fd = lists_find(run, d, &old, err);
 		if (fd >= 0)
 			t = summary_load(fd, SUMMARY_FILE, NULL, &s, err);
 		if (t != NULL)
@@ -106,142 +73,16 @@ find_files(const struct run *run, const struct dataset *d, struct arena *a,
 		if (fd >= 0 && rc < 0)
 			error_wrap(err, DATASET_DIR_FMT, d->id);
 		if (rc < 0)
-			v = blame(err);
+			v = fetching_blame(err);
 		kvtree_free(t);
 		io_close(fd);
 	}
 	v = agree(&run->world, v, err);
-	if (v == FETCH_DONE && lists_read(run, d->id, a, out, err) < 0)
-		v = blame(err);
+	if (v == FETCH_DONE &&
+	    lists_read(run, d, run->p.copy_metadata ? LISTS_ATTRS : LISTS_BYTES,
+		       a, out, err) < 0)
+		v = fetching_blame(err);
 	return v;
-}
-
-struct copying {
-	const struct run *run;
-	const struct lists *list;
-	const char *const *to;
-	int prefix;
-	struct stat *st; /* by file */
-};
-
-static uint64_t
-file_size(void *arg, size_t i)
-{
-	const struct rank2file_file *f =
-		&((struct copying *)arg)->list->files[i];
-
-	return f->has_size ? f->size : 0;
-}
-
-static int
-open_file(void *arg, size_t i, struct pump *p, struct error *err)
-{
-	struct copying *c = arg;
-	const struct rank2file_file *f = &c->list->files[i];
-	struct stat *st = &c->st[i];
-	struct buf own = BUF_INIT;
-	bool away = false;
-	int rc = 0;
-
-	*p = (struct pump){
-		.from = path_open_beneath(c->prefix, f->path, O_RDONLY, 0, err),
-		.name = f->path,
-		.to = -1,
-		.to_name = c->to[i],
-		.has_crc = f->has_crc,
-		.crc = f->crc,
-	};
-	if (p->from < 0)
-		return 0;
-	if (fstat(p->from, st) < 0)
-		rc = error_sys(err, "%s", f->path);
-	else if (!S_ISREG(st->st_mode))
-		rc = error_set(err, ERROR_DAMAGED, "%s: not a regular file",
-			       f->path);
-	else if (f->has_size && f->size != (uint64_t)st->st_size)
-		rc = error_set(err, ERROR_DAMAGED,
-			       "%s: has %" PRIu64 " bytes, expected %" PRIu64,
-			       f->path, (uint64_t)st->st_size, f->size);
-	if (rc < 0) {
-		close(p->from);
-		return 0;
-	}
-	p->size = (uint64_t)st->st_size;
-	rc = path_join(&own, c->run->p.prefix, f->path, err);
-	away = rc == 0 && strcmp(own.data, c->to[i]) != 0;
-	buf_free(&own);
-	if (away) {
-		/* Nobody else reads it before its mode is known. */
-		p->to = io_open(AT_FDCWD, c->to[i],
-				O_WRONLY | O_CREAT | O_TRUNC,
-				c->run->p.copy_metadata ? 0600 : 0666, err);
-		rc = p->to < 0 ? -1 : 0;
-	} else if (!p->has_crc) {
-		p->size = 0; /* in its own place: nothing to compare */
-	}
-	if (rc < 0)
-		close(p->from);
-	return rc < 0 ? -1 : 1;
-}
-
-/* The new file in cache gets mode and times of the one on the prefix, unless
- * the configuration or the device refuses. */
-static int
-close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
-{
-	struct copying *c = arg;
-	struct rank2file_file *f = &c->list->files[i];
-	struct attr attr;
-
-	(void)err;
-	if (rc == 1 && (p->to >= 0 || p->has_crc)) {
-		f->has_crc = true;
-		f->crc = p->crc;
-	}
-	attr_from_stat(&attr, &c->st[i]);
-	if (rc == 1 && p->to >= 0 && c->run->p.copy_metadata)
-		(void)attr_apply(&attr, p->to, f->path,
-				 (struct owner){ .set = false }, NULL, NULL);
-	io_close(p->to);
-	close(p->from);
-	return rc;
-}
-
-/* Copy the files of this rank to `to[i]` in `store`, or on the prefix if that
- * is their place: then they are only verified.  Checksums that were not
- * recorded are added to the list.  Local. */
-static enum fetch_verdict
-copy(const struct run *run, const struct device *store,
-     const struct lists *list, const char *const *to, struct error *err)
-{
-	struct copying c = {
-		.run = run,
-		.list = list,
-		.to = to,
-		.prefix = dir_open(AT_FDCWD, run->p.prefix),
-		.st = mem_calloc(list->count + 1, sizeof(*c.st)),
-	};
-	struct pump_list l = {
-		.count = list->count,
-		.size = file_size,
-		.open = open_file,
-		.close = close_file,
-		.arg = &c,
-	};
-	int rc = -1;
-
-	if (c.prefix < 0) {
-		error_sys(err, "%s", run->p.prefix);
-	} else if (c.st == NULL) {
-		error_no_memory(err);
-	} else {
-		l.par = store->threads ? cores_pool(run->cores) : NULL;
-		rc = pump_each(&l, err);
-		par_free(l.par);
-	}
-	mem_free(c.st);
-	io_close(c.prefix);
-	return rc == 1 ? FETCH_DONE : rc == 0 ? blame(err) : FETCH_BROKEN;
 }
 
 /* --- Which one --- */
@@ -251,6 +92,7 @@ struct search {
 	struct catalogue *c;  /* rank 0 */
 	int64_t last;	      /* id of the last one tried; 0: none */
 	struct error refused; /* why the newest that may be whole was */
+	bool packed;	      /* the last one tried is in containers */
 	bool no_stamps;	      /* the index cannot be written */
 };
 
@@ -310,7 +152,7 @@ bring(const struct run *run, const struct device *store, struct arena *a,
 	}
 	team_turn(&run->world, run->p.fetch_width);
 	if (v == FETCH_DONE)
-		v = copy(run, store, list, to, err);
+		v = fetching_copy(run, store, a, list, to, err);
 	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++)
 		if (list->files[i].has_crc)
 			outset_summed(o, names[i], list->files[i].crc);
@@ -320,8 +162,9 @@ bring(const struct run *run, const struct device *store, struct arena *a,
 
 /* Begin the dataset in the caches, copy its files, and list it. */
 static enum fetch_verdict
-attempt(struct run *run, const struct dataset *d, struct error *err)
+attempt(struct search *of, const struct dataset *d, struct error *err)
 {
+	struct run *run = of->run;
 	struct level level = *levels_choose(
 		&run->levels,
 		SCR_FLAG_CHECKPOINT | (d->is_output ? SCR_FLAG_OUTPUT : 0),
@@ -341,7 +184,17 @@ attempt(struct run *run, const struct dataset *d, struct error *err)
 	v = agree(&run->world, v, err);
 	if (v == FETCH_DONE)
 		v = find_files(run, d, a, &list, err);
+	of->packed = list.packed;
 	level.bypass |= run->p.fetch_bypass;
+	if (v == FETCH_DONE && list.packed && level.bypass) {
+		level.bypass = false;
+		say_warn_first(
+			"dataset %" PRId64 " (%s): its files are in "
+			"containers: copied into the cache in spite of %s",
+			d->id, d->name,
+			run->p.fetch_bypass ? "SCR_FETCH_BYPASS"
+					    : "SCR_CACHE_BYPASS");
+	}
 	if (v == FETCH_DONE && (held_remove(run, d->id, err) < 0 ||
 				held_start(run, &level, d, &s, err) < 0))
 		v = FETCH_BROKEN;
@@ -408,7 +261,7 @@ try_one(struct search *s, const struct dataset *d, struct error *err)
 
 	say_debug_first("Attempting fetch: %s", d->name);
 	stamp(s, d->id, CATALOGUE_FETCHED);
-	v = attempt(s->run, d, err);
+	v = attempt(s, d, err);
 	if (v != FETCH_BAD)
 		return v;
 	v = FETCH_DONE;
@@ -427,13 +280,18 @@ try_one(struct search *s, const struct dataset *d, struct error *err)
 				    : FETCH_REFUSED;
 	}
 	v = (enum fetch_verdict)team_most(world, (uint64_t)v);
+	error_pass(&first, err);
+	if (v != FETCH_DONE && s->packed)
+		error_as(err, &first,
+			 "%s: scr_container -p %s verify id:%" PRId64
+			 " lists the damage",
+			 first.text, s->run->p.prefix, d->id);
 	if (v != FETCH_DONE)
 		return v;
-	error_pass(&first, err);
 	error_clear(err);
 	say_warn_first("dataset %" PRId64 " (%s): rebuilt on the prefix: %s",
 		       d->id, d->name, first.text);
-	return attempt(s->run, d, err);
+	return attempt(s, d, err);
 }
 
 /* 1: fetched, or no candidate is left; 0: try the next one; -1: error. */

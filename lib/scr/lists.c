@@ -1,26 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/lists.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
+#include "container/hidden.h"
+#include "container/marks.h"
+#include "container/packed.h"
+#include "container/segmap.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
+#include "meta/attr.h"
+#include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
 #include "path.h"
 #include "scr/run.h"
 #include "scr/scr.h"
 #include "site/jobfiles.h"
+#include "team/say.h"
 
 /* Bytes that a reader gathers before it sends them. */
 #define ROUND_BYTES ((size_t)1 << 20)
 
-#define PACKED "its files are in containers: unpack the dataset first"
+/* In the directory of a dataset of SCR 1.1.8. */
+#define OLD_DIR "/.scr"
+#define OLD_FILE RANK2FILE_FILE ".scr"
 
 int
 lists_open(const struct run *run, int64_t id, struct error *err)
@@ -35,12 +50,48 @@ lists_open(const struct run *run, int64_t id, struct error *err)
 	return fd < 0 ? error_wrap(err, "%s/" SCR_DIR, run->p.prefix) : fd;
 }
 
+/* Open a directory, relative to the prefix. */
+static int
+open_below(const struct run *run, const char *dir, struct error *err)
+{
+	const int prefix = dir_open(AT_FDCWD, run->p.prefix);
+	const int fd = prefix < 0 ? error_sys(err, "%s", run->p.prefix)
+				  : path_open_dir(prefix, dir, err);
+
+	io_close(prefix);
+	return fd;
+}
+
+int
+lists_find(const struct run *run, const struct dataset *d, bool *old,
+	   struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int fd = lists_open(run, d->id, &why), prefix = -1;
+
+	*old = false;
+	if (fd < 0 && why.kind == ERROR_ABSENT && d->name != NULL)
+		prefix = dir_open(AT_FDCWD, run->p.prefix);
+	if (prefix >= 0 && packed_is_old(prefix, d->name)) {
+		*old = true;
+		fd = open_below(run,
+				str_printed(PATH_MAX, "%s" OLD_DIR, d->name),
+				&why);
+	}
+	io_close(prefix);
+	return fd < 0 ? error_pass(err, &why) : fd;
+}
+
 /* --- Files in a note --- */
 
 struct line {
-	uint64_t size;
+	uint64_t size, nsegs;
 	uint32_t crc;
 	bool has_size, has_crc;
+};
+
+struct place {
+	uint64_t off, len;
 };
 
 void
@@ -53,8 +104,16 @@ lists_add(struct buf *b, const struct rank2file_file *f)
 	l.crc = f->crc;
 	l.has_size = f->has_size;
 	l.has_crc = f->has_crc;
+	l.nsegs = f->nsegs;
 	(void)buf_add(b, &l, sizeof(l));
 	(void)buf_add(b, f->path, strlen(f->path) + 1);
+	for (size_t i = 0; i < f->nsegs; i++) {
+		const struct rank2file_seg *s = &f->segs[i];
+		const struct place p = { s->off, s->len };
+
+		(void)buf_add(b, &p, sizeof(p));
+		(void)buf_add(b, s->file, strlen(s->file) + 1);
+	}
 }
 
 void
@@ -67,8 +126,33 @@ lists_take(const char **at, struct rank2file_file *f)
 				      .has_size = l.has_size,
 				      .has_crc = l.has_crc,
 				      .size = l.size,
-				      .crc = l.crc };
+				      .crc = l.crc,
+				      .nsegs = l.nsegs };
 	*at = f->path + strlen(f->path) + 1;
+	for (size_t i = 0; i < f->nsegs; i++) {
+		*at += sizeof(struct place);
+		*at += strlen(*at) + 1;
+	}
+}
+
+/* The segments of a file from lists_take(). */
+static int
+take_segs(struct rank2file_file *f, struct arena *a, struct error *err)
+{
+	struct rank2file_seg *segs = arena_alloc(a, f->nsegs, sizeof(*segs));
+	const char *at = f->path + strlen(f->path) + 1;
+	struct place p;
+
+	if (segs == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < f->nsegs; i++) {
+		memcpy(&p, at, sizeof(p));
+		at += sizeof(p);
+		segs[i] = (struct rank2file_seg){ at, p.off, p.len };
+		at += strlen(at) + 1;
+	}
+	f->segs = segs;
+	return 0;
 }
 
 size_t
@@ -85,23 +169,34 @@ lists_count(const struct team_note *n)
 
 /* --- The parts, which rank 0 finds --- */
 
-/* Encode the parts for the others: the offset and the name of each. */
+/* Encode the parts for the others: struct found, the directory of the dataset,
+ * and the offset and the name of each part. */
+struct found {
+	bool old, packed;
+};
+
 static int
-find_parts(const struct run *run, int64_t id, struct arena *a, struct buf *out,
-	   struct error *err)
+find_parts(const struct run *run, const struct dataset *d, struct arena *a,
+	   struct buf *out, struct error *err)
 {
-	const int fd = lists_open(run, id, err);
+	struct found is = { .old = false };
+	const int fd = lists_find(run, d, &is.old, err);
+	const char *root = is.old ? d->name
+				  : str_printed(PATH_MAX, "%s/%s", SCR_DIR,
+						dataset_dir_str(d->id));
 	struct rank2file_parts p;
 	int rc = -1;
 
 	if (fd < 0)
 		return -1;
-	rc = rank2file_list(fd, RANK2FILE_FILE, a, &p, err);
+	rc = rank2file_list(fd, is.old ? OLD_FILE : RANK2FILE_FILE, a, &p, err);
 	close(fd);
 	if (rc < 0)
 		return -1;
-	if (p.packed)
-		return error_set(err, ERROR_USAGE, PACKED);
+	kvtree_free(p.top);
+	is.packed = p.packed;
+	(void)buf_add(out, &is, sizeof(is));
+	(void)buf_add(out, root, strlen(root) + 1);
 	if (p.nranks != run->world.size)
 		return error_set(err, ERROR_USAGE,
 				 "written by %zu ranks, but this job has %u: "
@@ -119,9 +214,11 @@ find_parts(const struct run *run, int64_t id, struct arena *a, struct buf *out,
 static size_t
 take_parts(const struct buf *b, struct rank2file_part_at *to)
 {
-	const char *at = b->data, *end = at + b->len;
+	const char *at = b->data + sizeof(struct found),
+		   *end = b->data + b->len;
 	size_t n = 0;
 
+	at += strlen(at) + 1;
 	while (at < end) {
 		struct rank2file_part_at p;
 
@@ -137,7 +234,8 @@ take_parts(const struct buf *b, struct rank2file_part_at *to)
 
 /* --- Sending lists --- */
 
-/* A note: this, then the files. */
+/* A note: this, then if spreading.attrs the attributes of the files, then the
+ * files. */
 struct head {
 	uint64_t expected, count; /* files */
 };
@@ -148,19 +246,94 @@ struct spreading {
 	size_t cap, bytes;   /* of `out` */
 	struct arena *round; /* what `out` points to */
 	struct arena *keep;
+	struct found is;
+	const char *root;
+	enum lists_use use;
+	bool attrs; /* notes have room for attributes */
+	int fd;	    /* of a reader: the metadata directory; else -1 */
+	struct rank2file_parts parts; /* of a reader of a packed dataset */
+	struct marks marks;
 	struct team_note mine; /* the received list of this rank */
 	bool twice;	       /* it was received twice */
 	bool more;	       /* a rank has more to send */
 	bool over;	       /* a rank failed: end */
 };
 
+static int
+by_rank(const void *a, const void *b)
+{
+	const struct team_note *x = a, *y = b;
+
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/*
+ * Copy the recorded attributes (hidden.h) into the gathered notes.  Those that
+ * cannot be read stay unknown: the bytes of the files are what counts.
+ */
+static int
+add_attrs(struct spreading *s, struct error *err)
+{
+	struct rank2file r = { .containers = s->parts.containers,
+			       .partial = true };
+	struct error why = ERROR_INIT;
+	struct hidden h = { .nattrs = 0 };
+	struct segmap m;
+	struct head head;
+	size_t n = 0;
+	int rc = 0;
+
+	qsort(s->out.notes, s->out.count, sizeof(*s->out.notes), by_rank);
+	for (size_t i = 0; i < s->out.count; i++) {
+		memcpy(&head, s->out.notes[i].data, sizeof(head));
+		n += head.count;
+	}
+	if (segmap_init(&m, n, err) < 0)
+		return -1;
+	for (size_t i = 0; i < s->out.count; i++) {
+		const struct team_note *note = &s->out.notes[i];
+		const char *at = note->data, *end = at + note->len;
+
+		memcpy(&head, at, sizeof(head));
+		at += sizeof(head) + head.count * sizeof(struct attr);
+		while (at < end) {
+			struct segmap_file *to = &m.files[m.nfiles++];
+			struct rank2file_file f;
+
+			lists_take(&at, &f);
+			to->rank = note->rank;
+			to->path = f.path;
+		}
+	}
+	rc = hidden_load(&h, s->fd, &r, &m, &why);
+	if (rc < 0 || h.unread)
+		say_warn("%s: modes and times of files are unknown: %s",
+			 s->root, rc < 0 ? why.text : h.flaw);
+	n = 0;
+	for (size_t i = 0; rc == 0 && i < s->out.count && h.nattrs > 0; i++) {
+		char *at = (char *)s->out.notes[i].data;
+
+		memcpy(&head, at, sizeof(head));
+		memcpy(at + sizeof(head), &h.attrs[n],
+		       head.count * sizeof(struct attr));
+		n += head.count;
+	}
+	hidden_free(&h);
+	segmap_free(&m);
+	return rc < 0 && why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
+}
+
 /* Send the gathered lists; `more`: this rank will have more.  Collective. */
 static int
 send_round(struct spreading *s, bool more, struct error *err)
 {
 	struct team_mail in = { 0, NULL };
+	int rc = 0;
 
-	s->over = team_notes(&s->run->world, 0, &s->out, s->keep, &in, err) < 0;
+	if (s->attrs && s->out.count > 0)
+		rc = add_attrs(s, err);
+	s->over =
+		team_notes(&s->run->world, rc, &s->out, s->keep, &in, err) < 0;
 	s->more = false;
 	if (s->over)
 		return -1;
@@ -182,14 +355,24 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 	struct spreading *s = arg;
 	const struct head h = { r->expected, r->nfiles };
 	struct team_note *n = NULL;
+	const struct attr unknown = { .has_size = false };
 	struct buf b = BUF_INIT;
 	int rc = 0;
 
 	buf_add(&b, &h, sizeof(h));
+	for (size_t i = 0; s->attrs && i < r->nfiles; i++)
+		buf_add(&b, &unknown, sizeof(unknown));
 	for (size_t i = 0; rc == 0 && i < r->nfiles; i++) {
-		if (r->files[i].nsegs > 0)
-			rc = error_set(err, ERROR_USAGE, PACKED);
-		lists_add(&b, &r->files[i]);
+		const struct rank2file_file *f = &r->files[i];
+
+		for (size_t k = 0; rc == 0 && k < f->nsegs; k++)
+			if (marks_hit(&s->marks, f->segs[k].file,
+				      f->segs[k].off, f->segs[k].len))
+				rc = error_set(err, ERROR_DAMAGED,
+					       "%s/%s: its rebuild was "
+					       "interrupted",
+					       s->root, f->segs[k].file);
+		lists_add(&b, f);
 	}
 	if (rc == 0)
 		rc = buf_check(&b, err);
@@ -215,24 +398,42 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 
 /* --- Reading --- */
 
+/* The first part of a reader: open the directory. */
+static int
+start_reading(struct spreading *s, struct error *err)
+{
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%s%s", s->root, s->is.old ? OLD_DIR : "");
+	s->fd = open_below(s->run, dir, err);
+	if (s->fd < 0)
+		return -1;
+	if (s->is.packed &&
+	    rank2file_list(s->fd, RANK2FILE_FILE, s->keep, &s->parts, err) < 0)
+		return -1;
+	return s->is.packed && s->use != LISTS_PATHS
+		       ? marks_load(&s->marks, s->fd, err)
+		       : 0;
+}
+
 /* Read the parts of this rank, and send every rank its list. 1: the parts must
  * be read as a whole. */
 static int
-spread(struct spreading *s, int64_t id, const struct buf *names, bool whole,
+spread(struct spreading *s, const struct buf *names, bool whole,
        struct error *err)
 {
 	const struct team *world = &s->run->world;
 	const size_t count = take_parts(names, NULL);
 	struct rank2file_part_at *parts =
 		arena_alloc(s->keep, count, sizeof(*parts));
-	const struct rank2file_visit visit = {
+	struct rank2file_visit visit = {
 		.nranks = world->size,
 		.whole = whole,
 		.take = add_rank,
 		.arg = s,
 	};
-	int fd = -1, rc = 0;
 	uint64_t worst = 0;
+	int rc = 0;
 
 	if (parts == NULL)
 		rc = error_no_memory(err);
@@ -241,12 +442,12 @@ spread(struct spreading *s, int64_t id, const struct buf *names, bool whole,
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		if (i * world->size / count != world->rank)
 			continue;
-		if (fd < 0)
-			fd = lists_open(s->run, id, err);
-		rc = fd < 0 ? -1
-			    : rank2file_each_rank(fd, &parts[i], &visit, err);
+		if (s->fd < 0)
+			rc = start_reading(s, err);
+		visit.containers = s->parts.containers;
+		if (rc == 0)
+			rc = rank2file_each_rank(s->fd, &parts[i], &visit, err);
 	}
-	io_close(fd);
 	if (rc != 0)
 		s->out.count = 0;
 	while (!s->over) {
@@ -261,6 +462,36 @@ spread(struct spreading *s, int64_t id, const struct buf *names, bool whole,
 
 /* --- The list of this rank --- */
 
+/* Check the segments, which are untrusted, and set sizes that are not recorded.
+ */
+static int
+check_segs(const struct spreading *s, struct lists *l, struct error *err)
+{
+	struct rank2file_rank mine = { .nfiles = l->count, .files = l->files };
+	const struct rank2file r = { .nranks = 1, .ranks = &mine };
+	struct segmap m;
+	int rc = segmap_read(&m, &r, err);
+
+	for (size_t i = 0; rc == 0 && i < l->count; i++) {
+		struct rank2file_file *f = &l->files[i];
+		uint64_t sum = 0;
+
+		l->packed |= f->nsegs > 0;
+		for (size_t k = 0; k < f->nsegs; k++)
+			sum += f->segs[k].len;
+		f->has_size |= f->nsegs > 0;
+		f->size = m.files[i].size;
+		if (f->nsegs > 0 && sum != f->size)
+			rc = error_set(err, ERROR_CORRUPT,
+				       "%s: has %" PRIu64
+				       " bytes, its segments %" PRIu64,
+				       f->path, f->size, sum);
+	}
+	if (rc == 0)
+		segmap_free(&m);
+	return rc < 0 ? error_wrap(err, "%s", s->root) : 0;
+}
+
 static int
 take_list(const struct spreading *s, struct arena *a, struct lists *out,
 	  struct error *err)
@@ -270,7 +501,6 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 	const uint32_t rank = s->run->world.rank;
 	struct head h = { 0, 0 };
 
-	*out = (struct lists){ 0 };
 	if (s->twice)
 		return error_set(err, ERROR_CORRUPT,
 				 RANK2FILE_FILE ": rank %u is in two parts",
@@ -286,10 +516,27 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 	out->files = arena_alloc(a, h.count, sizeof(*out->files));
 	if (out->files == NULL)
 		return error_no_memory(err);
+	if (s->attrs) {
+		const size_t size = h.count * sizeof(*out->attrs);
+		struct attr *attrs =
+			arena_alloc(a, h.count, sizeof(*out->attrs));
+
+		if (attrs == NULL)
+			return error_no_memory(err);
+		memcpy(attrs, at, size);
+		at += size;
+		out->attrs = attrs;
+	}
 	while (at < end) {
 		struct rank2file_file *f = &out->files[out->count++];
 
 		lists_take(&at, f);
+		if (take_segs(f, a, err) < 0)
+			return -1;
+		if (s->is.old)
+			f->path = arena_printf(a, "%s/%s", s->root, f->path);
+		if (f->path == NULL)
+			return error_no_memory(err);
 		if (!path_is_clean(f->path) || !dataset_dir_is_data(f->path) ||
 		    strlen(f->path) + strlen(s->run->p.prefix) + 2 >
 			    SCR_MAX_FILENAME)
@@ -299,30 +546,48 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 				": %s: not a valid path of a data file",
 				f->path);
 	}
-	return 0;
+	return check_segs(s, out, err);
 }
 
 int
-lists_read(const struct run *run, int64_t id, struct arena *a,
-	   struct lists *out, struct error *err)
+lists_read(const struct run *run, const struct dataset *d, enum lists_use use,
+	   struct arena *a, struct lists *out, struct error *err)
 {
 	const struct team *world = &run->world;
-	struct spreading s = { .run = run, .keep = a, .round = arena_new() };
+	struct spreading s = { .run = run,
+			       .keep = a,
+			       .round = arena_new(),
+			       .use = use,
+			       .fd = -1 };
 	struct buf names = BUF_INIT;
 	int rc = s.round == NULL ? error_no_memory(err) : 0;
 
+	*out = (struct lists){ 0 };
 	if (rc == 0 && world->rank == 0)
-		rc = find_parts(run, id, a, &names, err);
+		rc = find_parts(run, d, a, &names, err);
 	rc = team_share(world, 0, rc, &names, err);
+	if (rc == 0) {
+		memcpy(&s.is, names.data, sizeof(s.is));
+		s.attrs = s.is.packed && use == LISTS_ATTRS;
+		out->packed = s.is.packed;
+		out->root = s.root = arena_strdup(a, names.data + sizeof(s.is));
+		rc = team_agree(world,
+				s.root == NULL ? error_no_memory(err) : 0, err);
+	}
 	if (rc == 0)
-		rc = spread(&s, id, &names, false, err);
+		rc = spread(&s, &names, false, err);
 	if (rc > 0) {
 		s.mine.data = NULL;
 		s.twice = false;
-		rc = spread(&s, id, &names, true, err);
+		rc = spread(&s, &names, true, err);
 	}
 	if (rc == 0)
 		rc = team_agree(world, take_list(&s, a, out, err), err);
+	if (rc == 0)
+		out->packed = team_any(world, out->packed);
+	io_close(s.fd);
+	kvtree_free(s.parts.top);
+	marks_free(&s.marks);
 	mem_free(s.out.notes);
 	arena_free(s.round);
 	buf_free(&names);

@@ -7,11 +7,14 @@
 #ifndef SCR_LISTS_H
 #define SCR_LISTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct arena;
+struct attr;
 struct buf;
+struct dataset;
 struct error;
 struct rank2file_file;
 struct run;
@@ -19,28 +22,53 @@ struct team_note;
 
 struct lists {
 	size_t count;
-	struct rank2file_file *files; /* paths are clean, and no metadata */
+	/* Paths are clean, and no metadata; segments add up to the size of
+	 * their file, and names of containers are clean. */
+	struct rank2file_file *files;
+	bool packed;	  /* files are in containers */
+	const char *root; /* names of containers are relative to it, and it to
+			     the prefix */
+	/* Attributes by file, as packed; unrecorded ones are not set.  NULL:
+	 * none are recorded, or they were not wanted. */
+	const struct attr *attrs;
+};
+
+/* What to read of a packed dataset. */
+enum lists_use {
+	LISTS_PATHS,
+	/* To read the files: refuse those with bytes that an interrupted
+	 * rebuild may have left half written: ERROR_DAMAGED. */
+	LISTS_BYTES,
+	LISTS_ATTRS, /* attributes, too */
 };
 
 /*
- * Get the files of this rank in dataset `id`, in `a`. Collective; all ranks
- * return the same.  ERROR_USAGE: another number of ranks wrote it, or its files
- * are in containers.  ERROR_ABSENT, ERROR_CORRUPT, ERROR_SYSTEM: rank2file
- * cannot be read; ERROR_DAMAGED: it lacks files; ERROR_UNSAFE: a path leaves
- * the prefix.  ERROR_NOMEM.
+ * Get the files of this rank in dataset `d` (its id, and its name, or NULL), in
+ * `a`. Collective; all ranks return the same, also out->packed.  ERROR_USAGE:
+ * another number of ranks wrote it.  ERROR_ABSENT, ERROR_CORRUPT, ERROR_SYSTEM:
+ * rank2file cannot be read; ERROR_DAMAGED: it lacks files; ERROR_UNSAFE: a path
+ * leaves the prefix.  ERROR_NOMEM.
  */
-int lists_read(const struct run *run, int64_t id, struct arena *a,
-	       struct lists *out, struct error *err);
+int lists_read(const struct run *run, const struct dataset *d,
+	       enum lists_use use, struct arena *a, struct lists *out,
+	       struct error *err);
+
+/* Open the metadata directory of dataset `d`; if it has none, that of a dataset
+ * of SCR 1.1.8 in the directory of that name: then *old is set.  Returns a
+ * descriptor to close, or -1.  Local. */
+int lists_find(const struct run *run, const struct dataset *d, bool *old,
+	       struct error *err);
 
 /* Open the metadata directory of dataset `id`, which has the rank2file.
  * Returns a descriptor to close, or -1.  Local. */
 int lists_open(const struct run *run, int64_t id, struct error *err);
 
-/* --- Files in a note: for each its numbers, its path, and a NUL --- */
+/* --- Files in a note: for each its numbers, its path, a NUL, and its
+ * segments --- */
 
 void lists_add(struct buf *b, const struct rank2file_file *f);
 
-/* Take the file at *at, and move *at behind it. */
+/* Take the file at *at, without its segments, and move *at behind it. */
 void lists_take(const char **at, struct rank2file_file *f);
 
 size_t lists_count(const struct team_note *n);

@@ -17,6 +17,7 @@
 #include "lock.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "meta/rank2file.h"
@@ -87,16 +88,18 @@ add_dataset(struct run *run, int64_t id, struct error *err)
 	struct error why = ERROR_INIT;
 	struct arena *a = arena_new();
 	struct lists l = { .count = 0 };
+	const struct dataset d = { .id = id };
 	int rc = team_agree(&run->world, a == NULL ? error_no_memory(err) : 0,
 			    err);
 
-	if (rc == 0 && lists_read(run, id, a, &l, &why) < 0) {
+	if (rc == 0 && lists_read(run, &d, LISTS_PATHS, a, &l, &why) < 0) {
 		l.count = 0;
 		run->owned->foreign |= why.kind == ERROR_USAGE;
 		rc = why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
 	}
 	for (size_t i = 0; rc == 0 && i < l.count; i++)
-		rc = owned_add(run->owned, l.files[i].path, id, err);
+		if (l.files[i].nsegs == 0)
+			rc = owned_add(run->owned, l.files[i].path, id, err);
 	arena_free(a);
 	return rc;
 }

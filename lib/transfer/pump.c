@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "par.h"
 #include "transfer/put.h"
+#include "transfer/stripe.h"
 
 /*
  * The number of bytes to skip from `at` on: whole blocks of a hole.  The block
@@ -26,7 +27,7 @@ hole(const struct pump *p, uint64_t at)
 	off_t data = 0;
 	uint64_t end = at;
 
-	if ((p->to < 0 && p->step != NULL) ||
+	if (p->stripe != NULL || (p->to < 0 && p->step != NULL) ||
 	    (p->put != NULL && put_resumed(p->put)))
 		return 0;
 	data = lseek(p->from, (off_t)at, SEEK_DATA);
@@ -82,7 +83,11 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 				break;
 		}
 		n = p->size - at < p->room ? (size_t)(p->size - at) : p->room;
-		if (io_pread(p->from, p->name, p->block, n, at, why) < 0)
+		rc = p->stripe != NULL
+			     ? stripe_read(p->stripe, p->cache, at, p->block, n,
+					   why)
+			     : io_pread(p->from, p->name, p->block, n, at, why);
+		if (rc < 0)
 			return 0;
 		crc = crc_update(crc, p->block, n);
 		blank = p->block[0] == '\0' &&
@@ -109,6 +114,9 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 
 /* --- Many files, copied by a pool of threads --- */
 
+/* Files that a thread keeps open for stripes. */
+#define SLOTS 64
+
 struct piece {
 	size_t file;
 	uint64_t begin;
@@ -128,7 +136,7 @@ struct crew {
 	size_t count; /* of pieces, in the order of the files */
 	struct piece *pieces;
 	struct file *files;
-	char **blocks; /* by worker */
+	struct stripe_worker *workers;
 
 	pthread_mutex_t lock;
 	int rc; /* of the first failure; 1: none */
@@ -145,7 +153,7 @@ close_file(struct crew *c, size_t i, int rc, struct error *why)
 /* The first of its pieces opens a file, the last one closes it.  Returns as
  * pump_run(); or 2: another piece could not open it, and reports that. */
 static int
-copy_piece(struct crew *c, const struct piece *k, char *block,
+copy_piece(struct crew *c, const struct piece *k, const struct stripe_worker *w,
 	   struct error *why)
 {
 	struct file *f = &c->files[k->file];
@@ -163,7 +171,8 @@ copy_piece(struct crew *c, const struct piece *k, char *block,
 	if (rc != 1)
 		return rc;
 	p = f->p;
-	p.block = block;
+	p.block = (char *)w->block;
+	p.cache = w->in;
 	p.room = PUMP_BLOCK;
 	p.part = f->pieces > 1;
 	p.begin = k->begin;
@@ -192,12 +201,7 @@ copy(void *arg, size_t n, unsigned worker, struct error *err)
 	int rc = -1;
 
 	(void)err;
-	if (c->blocks[worker] == NULL)
-		c->blocks[worker] = mem_aligned(PUMP_ALIGN, PUMP_BLOCK);
-	if (c->blocks[worker] == NULL)
-		error_no_memory(&why);
-	else
-		rc = copy_piece(c, &c->pieces[n], c->blocks[worker], &why);
+	rc = copy_piece(c, &c->pieces[n], &c->workers[worker], &why);
 	if (rc == 1)
 		return 0;
 	pthread_mutex_lock(&c->lock);
@@ -222,9 +226,12 @@ pump_each(const struct pump_list *l, struct error *err)
 	size_t cap = 0;
 
 	c.files = mem_calloc(l->count + 1, sizeof(*c.files));
-	c.blocks = mem_calloc(threads, sizeof(*c.blocks));
-	if (c.files == NULL || c.blocks == NULL)
-		c.rc = error_no_memory(&c.error);
+	c.workers = stripe_workers_new(l->par, PUMP_BLOCK, SLOTS, NULL, NULL,
+				       &c.error);
+	if (c.files == NULL)
+		error_no_memory(&c.error);
+	if (c.files == NULL || c.workers == NULL)
+		c.rc = -1;
 	for (size_t i = 0; c.rc == 1 && i < l->count; i++) {
 		const uint64_t size = whole ? 0 : l->size(l->arg, i);
 		uint64_t begin = 0;
@@ -248,9 +255,7 @@ pump_each(const struct pump_list *l, struct error *err)
 			(void)close_file(&c, i, -1, &why);
 	if (c.rc != 1)
 		error_pass(err, &c.error);
-	for (unsigned i = 0; c.blocks != NULL && i < threads; i++)
-		mem_free(c.blocks[i]);
-	mem_free(c.blocks);
+	stripe_workers_free(l->par, c.workers);
 	mem_free(c.files);
 	mem_free(c.pieces);
 	return c.rc;

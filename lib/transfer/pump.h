@@ -16,6 +16,8 @@
 
 struct error;
 struct put_file;
+struct stripe;
+struct stripe_cache;
 
 #define PUMP_BLOCK ((size_t)256 << 10)
 /* Blocks are whole pages, so that the kernel copies page by page. */
@@ -23,7 +25,11 @@ struct put_file;
 
 struct pump {
 	int from;
-	const char *name; /* of `from`, for messages */
+	/* If set, the source instead of `from`: a string without gaps, read
+	 * through `cache`. */
+	const struct stripe *stripe;
+	struct stripe_cache *cache;
+	const char *name; /* of the source, for messages */
 	uint64_t begin;	  /* offset of the first byte to copy */
 	uint64_t size;	  /* offset behind the last one */
 	/* Other threads copy the rest of the file: the checksum is not
@@ -48,7 +54,7 @@ struct pump {
 /*
  * Copy.  Returns 1; 0 if the source is bad: *why says that it cannot be read
  * (ERROR_SYSTEM), ends early (ERROR_CORRUPT) or has another checksum
- * (ERROR_DAMAGED); or -1 with *err if writing or step() failed.
+ * (ERROR_DAMAGED), or why a file of a stripe cannot be opened; or -1 with *err if writing or step() failed.
  */
 int pump_run(struct pump *p, struct error *why, struct error *err);
 
@@ -57,7 +63,8 @@ int pump_run(struct pump *p, struct error *why, struct error *err);
 
 /*
  * Files that the threads of a pool copy together, large ones in pieces.  Each
- * thread has a block of memory of its own, which it is the first to touch.  Any
+ * thread has a block of memory of its own, which it is the first to touch, and
+ * a cache of open files for stripes.  Any
  * thread may call the functions below; calls for the same file never overlap.
  */
 struct pump_list {
@@ -65,8 +72,8 @@ struct pump_list {
 	size_t count;
 	/* The size of file `i`; 0 if it is not known before open(). */
 	uint64_t (*size)(void *arg, size_t i);
-	/* Fill in all of *p except `block` and `room`. Returns 1; else as
-	 * pump_run(). */
+	/* Fill in all of *p except `block`, `room` and `cache`. Returns 1; else
+	 * as pump_run(). */
 	int (*open)(void *arg, size_t i, struct pump *p, struct error *err);
 	/*
 	 * Called for each opened file after its last byte:  `rc` and p->crc are
