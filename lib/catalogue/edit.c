@@ -183,14 +183,8 @@ look(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 	if (rc < 0)
 		goto out;
 	rc = fetchable_error(&f, err);
-	if (rc == 0 && f.packed)
-		rc = error_set(
-			err, ERROR_DAMAGED,
-			"its files are in containers, which no job can restart "
-			"from");
 	if (rc < 0) {
 		e->refused = entry.id;
-		e->packed = f.packed;
 		error_wrap(err, "%s: not made the restart point",
 			   str_shown(e->word));
 	}

@@ -23,6 +23,7 @@
  *   beside  a computation without calls, while datasets of FILES files are
  *           flushed; against the same one without a flush
  *   fetch   prefix to cache; against `cp`, likewise
+ *   packed  the same from containers; against that of files
  *   init    no rounds: SCR_Init(), from caches; the reference is 0
  *   small   a dataset; against a barrier and the creation of a file of BYTES,
  *           with fsync()
@@ -270,6 +271,17 @@ shell(const char *cmd)
 		say_abort("%s failed", cmd);
 }
 
+/* This command on the last dataset. */
+static const char *
+command(const char *words)
+{
+	static char cmd[256];
+
+	snprintf(cmd, sizeof(cmd), "%s -p \"$SCR_PREFIX\" id:%lld", words,
+		 (long long)run->dataset_id);
+	return cmd;
+}
+
 /* Run the commands that a user would type to flush or fetch: cp and sync, for
  * one file or for several. */
 static void
@@ -512,6 +524,17 @@ measure(const char *what)
 		name_copy(true, true);
 		drop(from);
 		print(ours, timed(compute));
+	} else if (strcmp(what, "packed") == 0) {
+		flush();
+		need(held_remove(run, run->dataset_id, &err));
+		theirs = timed(fetch);
+		if (run->world.rank == 0)
+			shell(command("scr_container -q pack"));
+		MPI_Barrier(MPI_COMM_WORLD);
+		need(held_remove(run, run->dataset_id, &err));
+		print(timed(fetch), theirs);
+		if (run->world.rank == 0)
+			shell(command("scr_index -q --delete"));
 	} else if (strcmp(what, "blocks") == 0) {
 		ours = timed(begin_flush);
 		usleep(2000000);

@@ -83,9 +83,6 @@ refused() {
 	local id
 
 	refused "0 1 2" "written by 4 ranks, but this job has 3"
-	scr_container pack --prefix "$PREFIX" 1 2 3
-	refused "$NODE_MAP" "in containers"
-	scr_container unpack --prefix "$PREFIX" 1 2 3
 	for id in 1 2 3; do
 		mv "ckpt.$id" "$BATS_TEST_TMPDIR"
 		ln -s "$BATS_TEST_TMPDIR/ckpt.$id" .
@@ -210,4 +207,209 @@ split() {
 	rm "$PREFIX"/.scr/scr.dataset.2/rank2file.0.*
 	fetched "1 ckpt.1"
 	[[ $stderr == *"ckpt.2"*"not fetched: "*rank2file.0.0* ]]
+}
+
+# packed [OPTION]...: dataset 3 is in containers, and its files are kept aside.
+packed() {
+	before=$BATS_TEST_TMPDIR/before
+	cp -a "$PREFIX/ckpt.3" "$before"
+	scr_container -q pack --prefix "$PREFIX" "$@" 3
+	[[ ! -e $PREFIX/ckpt.3/rank_1 ]] || failed "not packed"
+	meta=$PREFIX/.scr/scr.dataset.3
+}
+
+# The caches have the files that were packed, with their modes and times.
+same() {
+	local k file is from
+
+	for k in 0 1 2 3; do
+		for file in "rank_$k" b; do
+			from=$before/$file
+			[[ $file != b ]] || from=$before/sub/$k/b
+			is=$NODES/$k/tester/scr.j1/scr.dataset.3/$file
+			[[ -e $from || -e $is ]] || continue
+			cmp "$from" "$is"
+			[[ $(stat -c '%a %y' "$from") == "$(stat -c '%a %y' "$is")" ]] ||
+				failed "$(stat -c '%n %a %y' "$from" "$is")"
+		done
+	done
+}
+
+@test "packed: bytes, modes and times, in one container or many, by threads" {
+	chmod 640 "$PREFIX/ckpt.3/rank_2"
+	touch -d 2021-02-03T04:05:06.789 "$PREFIX/ckpt.3/sub/2/b"
+	packed --size 300
+	for SCR_FLUSH_TYPE in SYNC PTHREAD; do
+		export SCR_FLUSH_TYPE
+		lose 0 1 2 3
+		fetched "3 ckpt.3"
+		[[ -z $stderr ]]
+		same
+	done
+	scr_container -q repack --prefix "$PREFIX" --size 1GB 3
+	lose 0 1 2 3
+	fetched "3 ckpt.3"
+	same
+	# Modes and times are those of new files, if they are not wanted.
+	lose 0 1 2 3
+	SCR_COPY_METADATA=0 fetched "3 ckpt.3"
+	[[ $(stat -c %a "$NODES/2/tester/scr.j1/scr.dataset.3/rank_2") == 644 ]]
+	whole 3
+}
+
+@test "packed: 1,000 files, some of them empty or larger than a piece" {
+	local k n list=$BATS_TEST_TMPDIR/list
+
+	rm -rf "${PREFIX:?}"/* "$PREFIX/.scr"
+	for k in 0 1 2 3; do
+		for n in {0..249}; do
+			printf '%s\t%s\n' "f$k.$n" $((n % 50 * 77))
+		done >"$list.$k"
+	done
+	echo "f2.large	20000001" >>"$list.2"
+	works "$NODE_MAP" app_ckpt from="$list" name=ckpt.%d
+	sha256sum f[0-3].* >"$list.sums"
+	[[ $(wc -l <"$list.sums") -eq 1001 ]]
+	scr_container -q pack --prefix "$PREFIX" --size 7000000 1
+	rm f[0-3].*
+	for SCR_FLUSH_TYPE in SYNC PTHREAD; do
+		export SCR_FLUSH_TYPE
+		lose 0 1 2 3
+		line "have_restart -> 0 1 ckpt.1" works "$NODE_MAP" \
+			app_calls init have_restart finalize
+		mkdir "$BATS_TEST_TMPDIR/$SCR_FLUSH_TYPE"
+		find "$NODES" -name 'f[0-3].*' -exec mv -t \
+			"$BATS_TEST_TMPDIR/$SCR_FLUSH_TYPE" {} +
+		(cd "$BATS_TEST_TMPDIR/$SCR_FLUSH_TYPE" &&
+			sha256sum --quiet -c "$list.sums")
+	done
+}
+
+@test "packed: the map is damaged: its copies are read" {
+	packed --size 300
+	cp -a "$meta" "$BATS_TEST_TMPDIR/meta"
+	for file in rank2file rank2file.0.1 packed.1.scr; do
+		for how in damage rm; do
+			rm -rf "$meta"
+			cp -a "$BATS_TEST_TMPDIR/meta" "$meta"
+			case $how in
+			damage) damage "$meta/$file" 90 x ;;
+			rm) rm "$meta/$file" ;;
+			esac
+			lose 0 1 2 3
+			fetched "3 ckpt.3"
+			same
+		done
+	done
+	# Without modes and times there are still bytes.
+	rm "$meta"/*packed.1.scr
+	lose 0 1 2 3
+	fetched "3 ckpt.3"
+	warned "modes and times of files are unknown: packed.1.scr"
+}
+
+@test "packed: a container is missing or damaged: says which, and takes an older dataset" {
+	packed --size 300
+	cp -a "$meta" "$BATS_TEST_TMPDIR/meta"
+	while IFS='|' read -r how said; do
+		rm -rf "$meta"
+		cp -a "$BATS_TEST_TMPDIR/meta" "$meta"
+		scr_index -q --prefix "$PREFIX" --current 3
+		(cd "$meta/.scr" && eval "$how")
+		lose 0 1 2 3
+		fetched "2 ckpt.2"
+		warned "ckpt.3.*not fetched: $said.*scr_container -p '$PREFIX' verify id:3"
+		# What the message says to run names the container.
+		ends 4 scr_container -p "$PREFIX" verify id:3
+		[[ $output$stderr == *ctr.4.scr* ]]
+	done <<-'END'
+		rm ctr.4.scr|.scr/scr.dataset.3/.scr/ctr.4.scr: cannot open: No such file
+		truncate -s 7 ctr.4.scr|.scr/scr.dataset.3/.scr/ctr.4.scr: .*
+		damage ctr.4.scr 7 x|ckpt.3/rank_.* (in .*ctr.3.scr to ctr.6.scr): checksum
+	END
+}
+
+@test "packed: what redundancy can rebuild is rebuilt in its containers; marks" {
+	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.4
+	saved 4
+	ends 0 scr_index --prefix "$PREFIX" --current ckpt.4
+	scr_container -q pack --prefix "$PREFIX" --with-redundancy 4
+	rm "$PREFIX/.scr/scr.dataset.4/.scr/ctr.1.scr"
+	lose 0 1 2 3
+	fetched "4 ckpt.4"
+	warned "ckpt.4.*rebuilt on the prefix: .*ctr.1.scr"
+	# An interrupted rebuild has left its marks.
+	printf '  %s\n' FILE '  .scr/ctr.1.scr' '    0' '      LENGTH' \
+		'        100' | craft "$PREFIX/.scr/scr.dataset.4/rebuild.scr"
+	lose 0 1 2 3
+	fetched "4 ckpt.4"
+	warned "ckpt.4.*rebuilt on the prefix: .*ctr.1.scr: its rebuild was interr"
+	[[ ! -e $PREFIX/.scr/scr.dataset.4/rebuild.scr ]]
+	whole 4
+}
+
+@test "packed: bypass: containers are copied into the cache, which one line says" {
+	packed
+	SCR_FETCH_BYPASS=1 fetched "3 ckpt.3"
+	warned "ckpt.3): its files are in containers.* in spite of SCR_FETCH_BYPASS"
+	same
+	lose 0 1 2 3
+	SCR_CACHE_BYPASS=1 fetched "3 ckpt.3"
+	warned "in spite of SCR_CACHE_BYPASS"
+	same
+}
+
+# hostile FILTER: this filter of sed changes the map of dataset 3.
+hostile() {
+	scr_inspect -m tree "$meta/rank2file.0.1" | sed "$1" |
+		craft "$meta/rank2file.0.1"
+	# Without sums of parts: the map of another program.
+	scr_inspect -m tree "$meta/rank2file" |
+		sed '/^    COPY$/,/^    [^ ]/{/^    COPY$/d;/^      /d}' |
+		craft "$meta/rank2file"
+	rm "$meta"/copy.* "$meta"/packed.*
+}
+
+@test "packed: names of containers are confined, and sums that overflow refused" {
+	packed --size 300
+	cp -a "$meta" "$BATS_TEST_TMPDIR/meta"
+	while IFS='|' read -r filter said; do
+		rm -rf "$meta"
+		cp -a "$BATS_TEST_TMPDIR/meta" "$meta"
+		hostile "$filter"
+		scr_index -q --prefix "$PREFIX" --current 3 --force
+		lose 0 1 2 3
+		fetched "2 ckpt.2"
+		warned "ckpt.3.*not fetched: $said"
+	done <<-'END'
+		s,\.scr/ctr.4.scr,../../../ckpt.2/rank_0,|.*not a plain path
+		s,\.scr/ctr.4.scr,/etc/passwd,|.*not a plain path
+		/OFFSET/{n;s/[0-9].*/9223372036854775807/}|.*beyond 2^63
+		/LENGTH/{n;s/[0-9].*/5/}|.*bytes, its segments
+		/LENGTH/{n;s/[0-9].*/0/}|.*
+	END
+}
+
+@test "SCR 1.1.8: its datasets are fetched, in containers and unpacked" {
+	local case name
+
+	for case in seed_example many; do
+		for how in packed unpacked; do
+			lose 0 1 2 3
+			rm -rf "${PREFIX:?}"/* "$PREFIX/.scr"
+			cp -R "$(golden "containers/$case")/." "$PREFIX"
+			chmod -R u+rwX "$PREFIX"
+			[[ $how == packed ]] ||
+				scr_container -q -p "$PREFIX" unpack 1
+			map="0 0 1 1"
+			[[ $case != many ]] || map="0 0 0 1 1 1"
+			line "have_restart -> 0 1 scr.dataset.1" works "$map" \
+				app_calls init have_restart finalize
+			while read -r sum _ name; do
+				file=$(find "$NODES" -name "${name##*/}" -type f)
+				[[ $(sha256sum <"$file") == "$sum "* ]] ||
+					failed "$case, $how: $name"
+			done <"$(golden "containers/$case.sha256")"
+		done
+	done
 }
