@@ -306,13 +306,13 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		    !s->look.work.dry_run && p.layout == 3 &&
 		    catalogue_forgive(c, p.id, &s->look, &err) < 0)
 			status = error_status(err.kind);
-		/* No library can fetch a packed checkpoint. */
+		/* LLNL's library cannot fetch a packed checkpoint. */
 		if (s->verb == VERB_PACK && status == STATUS_OK && !s->keep &&
 		    p.layout != 1 && s->layout != 1 &&
 		    catalogue_restart_point(c) == p.id)
-			app_warn("%s: the next job restarts from it, but no "
-				 "job can while it is packed: %s before that "
-				 "job starts",
+			app_warn("%s: the next job restarts from it; one with "
+				 "LLNL's library cannot while it is packed: %s "
+				 "before that job starts",
 				 p.name,
 				 report_packed_command("scr_container unpack",
 						       c, &p, next));

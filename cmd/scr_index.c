@@ -373,13 +373,10 @@ do_edit(struct settings *s, struct catalogue *c)
 		 * it. */
 		next_after(s, c, e.refused, &err,
 			   err.kind == ERROR_SYSTEM ? "scr_index --current"
-			   : e.packed		    ? "scr_container unpack"
 						    : "scr_index --build",
 			   next);
 		app_advise(&err, err.kind != ERROR_DAMAGED
 					 ? "--force makes it current"
-				 : e.packed
-					 ? "unpack it first, or add --force"
 					 : "repair it first, or add --force");
 	}
 	moved = done && e.moved && s->verb != VERB_CURRENT &&

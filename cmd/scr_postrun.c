@@ -68,8 +68,8 @@ parse(struct settings *s, int argc, char **argv)
 			 "pack saved datasets except the restart point "
 			 "(SCR_USE_CONTAINERS)"),
 		OPT_FLAG(0, "pack-current", &s->pack_current,
-			 "also pack the restart point; no job can restart "
-			 "from it then"),
+			 "also pack the restart point; LLNL's library "
+			 "cannot restart from it then"),
 		OPT_FLAG(0, "no-containers", &s->no_containers, "do not pack"),
 		OPT_FLAG(0, "compare", &s->compare,
 			 "compare files without recorded checksums with their "

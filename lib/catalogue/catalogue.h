@@ -130,12 +130,10 @@ struct catalogue_edit {
 			       valid */
 	int64_t refused;  /* id of the dataset that cannot be fetched; 0:
 			       none */
-	bool packed;	  /* because it is packed */
 };
 
 /* Apply `e` and fill in its results.  ERROR_ABSENT: no such dataset, or not a
- * checkpoint.  With e->refused: see fetchable_error(); ERROR_DAMAGED also if
- * the dataset is packed. */
+ * checkpoint.  With e->refused: see fetchable_error(). */
 int catalogue_edit(struct catalogue *c, struct catalogue_edit *e,
 		   struct error *err);
 

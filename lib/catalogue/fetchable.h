@@ -27,8 +27,8 @@ struct fetchable {
 	 * error).
 	 */
 	int status;
-	/* The files are in containers: whole, but the library does not know
-	 * containers, so it cannot fetch the dataset until it is unpacked. */
+	/* The files are in containers: libscr fetches them, LLNL's library only
+	 * after the dataset is unpacked. */
 	bool packed;
 	bool unsafe;	/* a path leaves the prefix */
 	char why[1024]; /* the reason if status is not STATUS_OK */
@@ -47,7 +47,7 @@ int catalogue_fetchable(struct catalogue *c, const struct index_entry *e,
 
 /* Set *err to the reason, with a kind that gives the same status (ERROR_UNSAFE:
  * also if a path leaves the prefix).  Returns -1; 0 if the dataset can be
- * fetched, or could be if it were unpacked. */
+ * fetched, perhaps only by libscr. */
 int fetchable_error(const struct fetchable *f, struct error *err);
 
 #endif /* CATALOGUE_FETCHABLE_H */

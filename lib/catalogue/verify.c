@@ -298,7 +298,7 @@ report_fetch(struct verify *v, bool has_plan)
 		       SUMMARY_FILE ": the job declared the dataset "
 				    "invalid");
 	note_map(v, NULL);
-	/* No library fetches a packed dataset, and unpacking writes its
+	/* LLNL's library fetches no packed dataset, and unpacking writes its
 	 * rank2file again. */
 	if (f->ranks != NULL && f->ranks->refused != NULL && !f->packed)
 		report(v, STATUS_DAMAGED, "%s", f->ranks->refused);

@@ -33,8 +33,8 @@ struct condition {
 	/* unfinished: the index does not claim that it is on the prefix,
 	 * because it was never flushed, or not completely */
 	bool absent;
-	bool packed; /* whole or not, its files are in containers: no job can
-			fetch it (fetchable.h) */
+	bool packed; /* whole or not, its files are in containers:
+			fetchable.h */
 	/* the command that repairs all damage: see report_mend(); NULL: none
 	 * does */
 	const char *mend;

@@ -309,8 +309,9 @@ scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	if (d->done && d->ckpt && f.packed && !s->o->pack_current)
 		work_say(s->work,
 			 "dataset %" PRId64
-			 ": saved in containers; no job can restart from "
-			 "them: unpack the dataset before the next job starts",
+			 ": saved in containers; LLNL's library cannot "
+			 "restart from them: unpack the dataset before a job "
+			 "with it starts",
 			 d->id);
 	if (d->done)
 		return 0;

@@ -477,7 +477,7 @@ gone() {
 	END
 }
 
-@test "the newest is packed on the prefix: no job can restart from it" {
+@test "the newest is packed on the prefix: LLNL's library cannot restart from it" {
 	checkpoints 1
 	scr_postrun "${args[@]}"
 	scr_container -q -p p pack 1
