@@ -3,6 +3,7 @@
 #include "transfer/pump.h"
 
 #include "scratch.h"
+#include "transfer/stripe.h"
 
 #define SIZE 1000000 /* no multiple of the block */
 
@@ -151,6 +152,10 @@ static struct {
 	size_t wrong;	/* a file with another checksum; MANY: none */
 	size_t missing; /* one that cannot be opened; MANY: none */
 	bool whole[MANY];
+	int dir; /* the sources are strings of two parts below it; -1: files */
+	struct stripe stripes[MANY];
+	struct stripe_part parts[MANY][2];
+	char names[MANY][16];
 } crew;
 
 static uint64_t
@@ -173,6 +178,24 @@ many_crc(size_t i)
 	return crc_update(0, many_data(i), many[i].size);
 }
 
+/* File `i` as a string: its second half follows the first. */
+static const struct stripe *
+many_stripe(size_t i)
+{
+	struct stripe_part *p = crew.parts[i];
+
+	snprintf(crew.names[i], sizeof(crew.names[i]), "from.%zu", i);
+	p[0] = (struct stripe_part){ .len = many[i].size / 2,
+				     .dirfd = crew.dir,
+				     .path = crew.names[i],
+				     .sum = STRIPE_NO_SUM };
+	p[1] = p[0];
+	p[1].start = p[1].off = p[0].len;
+	p[1].len = many[i].size - p[0].len;
+	crew.stripes[i] = (struct stripe){ 2, p };
+	return &crew.stripes[i];
+}
+
 static int
 many_open(void *arg, size_t i, struct pump *p, struct error *e)
 {
@@ -191,6 +214,8 @@ many_open(void *arg, size_t i, struct pump *p, struct error *e)
 	};
 	snprintf(name, sizeof(name), "%s/from.%zu", scratch_root, i);
 	p->from = open(name, O_RDONLY | O_CLOEXEC);
+	if (crew.dir >= 0)
+		p->stripe = many_stripe(i);
 	snprintf(name, sizeof(name), "%s/to.%zu", scratch_root, i);
 	p->to = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	must(p->from >= 0 && p->to >= 0);
@@ -250,15 +275,23 @@ copies_many(void)
 		must(truncate(name, (off_t)many[i].size) == 0);
 	}
 	/* More threads than files: these are cut in pieces. */
-	for (unsigned threads = 1; threads <= 11; threads += 5) {
-		bool all = run_many(threads) == 1 && crew.closed == MANY;
+	for (unsigned n = 0; n < 6; n++) {
+		const unsigned threads = 1 + n / 2 * 5;
+		bool all = true;
+
+		crew.dir = n % 2 == 0 ? -1 : open(scratch_root, O_RDONLY);
+		all = run_many(threads) == 1 && crew.closed == MANY;
 
 		for (size_t i = 0; i < MANY; i++)
 			all = all && crew.whole[i] &&
 			      file_holds(here("to.%zu", i), many_data(i),
 					 many[i].size);
-		ok(all, fmt("%u threads: all are copied", threads));
+		ok(all, fmt("%u threads: all are copied, from %s", threads,
+			    crew.dir < 0 ? "files" : "strings"));
+		if (crew.dir >= 0)
+			close(crew.dir);
 	}
+	crew.dir = -1;
 	for (size_t i = 3; i < MANY; i++) {
 		crew.wrong = i;
 		ok(run_many(MANY + 1) == 0 && !crew.whole[i] &&
