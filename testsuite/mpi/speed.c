@@ -277,7 +277,7 @@ command(const char *words)
 {
 	static char cmd[256];
 
-	snprintf(cmd, sizeof(cmd), "%s -p \"$SCR_PREFIX\" id:%lld", words,
+	snprintf(cmd, sizeof(cmd), "%s id:%lld -p \"$SCR_PREFIX\"", words,
 		 (long long)run->dataset_id);
 	return cmd;
 }
