@@ -78,9 +78,7 @@ find_files(const struct run *run, const struct dataset *d, struct arena *a,
 		io_close(fd);
 	}
 	v = agree(&run->world, v, err);
-	if (v == FETCH_DONE &&
-	    lists_read(run, d, run->p.copy_metadata ? LISTS_ATTRS : LISTS_BYTES,
-		       a, out, err) < 0)
+	if (v == FETCH_DONE && lists_read(run, d, true, a, out, err) < 0)
 		v = fetching_blame(err);
 	return v;
 }
@@ -188,12 +186,9 @@ attempt(struct search *of, const struct dataset *d, struct error *err)
 	level.bypass |= run->p.fetch_bypass;
 	if (v == FETCH_DONE && list.packed && level.bypass) {
 		level.bypass = false;
-		say_warn_first(
-			"dataset %" PRId64 " (%s): its files are in "
-			"containers: copied into the cache in spite of %s",
-			d->id, d->name,
-			run->p.fetch_bypass ? "SCR_FETCH_BYPASS"
-					    : "SCR_CACHE_BYPASS");
+		say_warn_first("dataset %" PRId64 " (%s): no bypass: its files "
+			       "are in containers, and copied into the cache",
+			       d->id, d->name);
 	}
 	if (v == FETCH_DONE && (held_remove(run, d->id, err) < 0 ||
 				held_start(run, &level, d, &s, err) < 0))

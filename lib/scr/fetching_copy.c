@@ -71,9 +71,8 @@ find_sources(struct copying *c, struct arena *a, struct error *err)
 			.name = f->path,
 			.packed = f->nsegs > 0 ||
 				  (l->packed && f->has_size && f->size == 0),
+			.attr = l->attrs[i],
 		};
-		if (s->packed && l->attrs != NULL)
-			s->attr = l->attrs[i];
 		if (stripe_room(&s->bytes, a, f->nsegs, err) < 0)
 			return -1;
 		for (size_t k = 0; k < f->nsegs; k++) {
@@ -122,9 +121,7 @@ open_file(void *arg, size_t i, struct pump *p, struct error *err)
 	int rc = 0;
 
 	*p = (struct pump){
-		.from = s->packed ? -1
-				  : path_open_beneath(c->prefix, f->path,
-						      O_RDONLY, 0, err),
+		.from = -1,
 		.stripe = s->packed ? &s->bytes : NULL,
 		.name = s->name,
 		.size = f->size,
@@ -133,27 +130,28 @@ open_file(void *arg, size_t i, struct pump *p, struct error *err)
 		.has_crc = f->has_crc,
 		.crc = f->crc,
 	};
-	if (p->from < 0 && !s->packed)
-		return 0;
-	if (s->packed)
-		rc = 0;
-	else if (fstat(p->from, &st) < 0)
-		rc = error_sys(err, "%s", f->path);
-	else if (!S_ISREG(st.st_mode))
-		rc = error_set(err, ERROR_DAMAGED, "%s: not a regular file",
-			       f->path);
-	else if (f->has_size && f->size != (uint64_t)st.st_size)
-		rc = error_set(err, ERROR_DAMAGED,
-			       "%s: has %" PRIu64 " bytes, expected %" PRIu64,
-			       f->path, (uint64_t)st.st_size, f->size);
-	else
+	if (!s->packed) {
+		p->from =
+			path_open_beneath(c->prefix, f->path, O_RDONLY, 0, err);
+		if (p->from < 0)
+			return 0;
+		if (fstat(p->from, &st) < 0)
+			rc = error_sys(err, "%s", f->path);
+		else if (!S_ISREG(st.st_mode))
+			rc = error_set(err, ERROR_DAMAGED,
+				       "%s: not a regular file", f->path);
+		else if (f->has_size && f->size != (uint64_t)st.st_size)
+			rc = error_set(err, ERROR_DAMAGED,
+				       "%s: has %" PRIu64
+				       " bytes, expected %" PRIu64,
+				       f->path, (uint64_t)st.st_size, f->size);
+		if (rc < 0) {
+			close(p->from);
+			return 0;
+		}
 		attr_from_stat(&s->attr, &st);
-	if (rc < 0) {
-		close(p->from);
-		return 0;
-	}
-	if (!s->packed)
 		p->size = s->attr.size;
+	}
 	rc = path_join(&own, c->run->p.prefix, f->path, err);
 	away = rc == 0 && strcmp(own.data, c->to[i]) != 0;
 	buf_free(&own);

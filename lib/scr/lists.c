@@ -13,7 +13,6 @@
 #include "buf.h"
 #include "container/hidden.h"
 #include "container/marks.h"
-#include "container/packed.h"
 #include "container/segmap.h"
 #include "dir.h"
 #include "error.h"
@@ -37,19 +36,6 @@
 #define OLD_DIR "/.scr"
 #define OLD_FILE RANK2FILE_FILE ".scr"
 
-int
-lists_open(const struct run *run, int64_t id, struct error *err)
-{
-	const int scr = jobfiles_open(run->p.prefix, false, err);
-	int fd = -1;
-
-	if (scr < 0)
-		return -1;
-	fd = path_open_dir(scr, dataset_dir_str(id), err);
-	close(scr);
-	return fd < 0 ? error_wrap(err, "%s/" SCR_DIR, run->p.prefix) : fd;
-}
-
 /* Open a directory, relative to the prefix. */
 static int
 open_below(const struct run *run, const char *dir, struct error *err)
@@ -63,22 +49,25 @@ open_below(const struct run *run, const char *dir, struct error *err)
 }
 
 int
+lists_open(const struct run *run, int64_t id, struct error *err)
+{
+	const char *name = dataset_dir_str(id);
+
+	return open_below(run, str_printed(PATH_MAX, SCR_DIR "/%s", name), err);
+}
+
+int
 lists_find(const struct run *run, const struct dataset *d, bool *old,
 	   struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int fd = lists_open(run, d->id, &why), prefix = -1;
+	int fd = lists_open(run, d->id, &why);
 
-	*old = false;
-	if (fd < 0 && why.kind == ERROR_ABSENT && d->name != NULL)
-		prefix = dir_open(AT_FDCWD, run->p.prefix);
-	if (prefix >= 0 && packed_is_old(prefix, d->name)) {
-		*old = true;
+	*old = fd < 0 && why.kind == ERROR_ABSENT && d->name != NULL;
+	if (*old)
 		fd = open_below(run,
 				str_printed(PATH_MAX, "%s" OLD_DIR, d->name),
-				&why);
-	}
-	io_close(prefix);
+				NULL);
 	return fd < 0 ? error_pass(err, &why) : fd;
 }
 
@@ -88,6 +77,7 @@ struct line {
 	uint64_t size, nsegs;
 	uint32_t crc;
 	bool has_size, has_crc;
+	struct attr attr; /* of a packed file: add_attrs() */
 };
 
 struct place {
@@ -234,8 +224,7 @@ take_parts(const struct buf *b, struct rank2file_part_at *to)
 
 /* --- Sending lists --- */
 
-/* A note: this, then if spreading.attrs the attributes of the files, then the
- * files. */
+/* A note: this, then the files. */
 struct head {
 	uint64_t expected, count; /* files */
 };
@@ -243,14 +232,13 @@ struct head {
 struct spreading {
 	const struct run *run;
 	struct team_mail out;
-	size_t cap, bytes;   /* of `out` */
-	struct arena *round; /* what `out` points to */
+	size_t cap, bytes, files; /* of `out` */
+	struct arena *round;	  /* what `out` points to */
 	struct arena *keep;
 	struct found is;
 	const char *root;
-	enum lists_use use;
-	bool attrs; /* notes have room for attributes */
-	int fd;	    /* of a reader: the metadata directory; else -1 */
+	bool fetch;
+	int fd; /* of a reader: the metadata directory; else -1 */
 	struct rank2file_parts parts; /* of a reader of a packed dataset */
 	struct marks marks;
 	struct team_note mine; /* the received list of this rank */
@@ -274,52 +262,44 @@ by_rank(const void *a, const void *b)
 static int
 add_attrs(struct spreading *s, struct error *err)
 {
-	struct rank2file r = { .containers = s->parts.containers,
-			       .partial = true };
+	const struct rank2file r = { .containers = s->parts.containers,
+				     .partial = true };
+	char **to = mem_alloc(s->files + 1, sizeof(*to)); /* their places */
 	struct error why = ERROR_INIT;
-	struct hidden h = { .nattrs = 0 };
+	struct hidden h;
 	struct segmap m;
-	struct head head;
-	size_t n = 0;
 	int rc = 0;
 
+	if (to == NULL || segmap_init(&m, s->files, err) < 0) {
+		mem_free(to);
+		return error_no_memory(err);
+	}
 	qsort(s->out.notes, s->out.count, sizeof(*s->out.notes), by_rank);
 	for (size_t i = 0; i < s->out.count; i++) {
-		memcpy(&head, s->out.notes[i].data, sizeof(head));
-		n += head.count;
-	}
-	if (segmap_init(&m, n, err) < 0)
-		return -1;
-	for (size_t i = 0; i < s->out.count; i++) {
-		const struct team_note *note = &s->out.notes[i];
-		const char *at = note->data, *end = at + note->len;
+		const struct team_note *n = &s->out.notes[i];
+		const char *at = (const char *)n->data + sizeof(struct head);
 
-		memcpy(&head, at, sizeof(head));
-		at += sizeof(head) + head.count * sizeof(struct attr);
-		while (at < end) {
-			struct segmap_file *to = &m.files[m.nfiles++];
+		while (at < (const char *)n->data + n->len) {
+			struct segmap_file *is = &m.files[m.nfiles];
 			struct rank2file_file f;
 
+			to[m.nfiles++] =
+				(char *)at + offsetof(struct line, attr);
 			lists_take(&at, &f);
-			to->rank = note->rank;
-			to->path = f.path;
+			is->rank = n->rank;
+			is->path = f.path;
 		}
 	}
 	rc = hidden_load(&h, s->fd, &r, &m, &why);
 	if (rc < 0 || h.unread)
 		say_warn("%s: modes and times of files are unknown: %s",
 			 s->root, rc < 0 ? why.text : h.flaw);
-	n = 0;
-	for (size_t i = 0; rc == 0 && i < s->out.count && h.nattrs > 0; i++) {
-		char *at = (char *)s->out.notes[i].data;
-
-		memcpy(&head, at, sizeof(head));
-		memcpy(at + sizeof(head), &h.attrs[n],
-		       head.count * sizeof(struct attr));
-		n += head.count;
-	}
-	hidden_free(&h);
+	for (size_t i = 0; rc == 0 && i < m.nfiles; i++)
+		memcpy(to[i], &m.files[i].attr, sizeof(struct attr));
+	if (rc == 0)
+		hidden_free(&h);
 	segmap_free(&m);
+	mem_free(to);
 	return rc < 0 && why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
 }
 
@@ -330,7 +310,8 @@ send_round(struct spreading *s, bool more, struct error *err)
 	struct team_mail in = { 0, NULL };
 	int rc = 0;
 
-	if (s->attrs && s->out.count > 0)
+	if (s->fetch && s->parts.containers != NULL && s->out.count > 0 &&
+	    s->run->p.copy_metadata)
 		rc = add_attrs(s, err);
 	s->over =
 		team_notes(&s->run->world, rc, &s->out, s->keep, &in, err) < 0;
@@ -341,7 +322,7 @@ send_round(struct spreading *s, bool more, struct error *err)
 		s->twice |= s->mine.data != NULL;
 		s->mine = in.notes[i];
 	}
-	s->out.count = s->bytes = 0;
+	s->out.count = s->bytes = s->files = 0;
 	arena_reset(s->round);
 	s->more = team_any(&s->run->world, more);
 	return 0;
@@ -355,13 +336,10 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 	struct spreading *s = arg;
 	const struct head h = { r->expected, r->nfiles };
 	struct team_note *n = NULL;
-	const struct attr unknown = { .has_size = false };
 	struct buf b = BUF_INIT;
 	int rc = 0;
 
 	buf_add(&b, &h, sizeof(h));
-	for (size_t i = 0; s->attrs && i < r->nfiles; i++)
-		buf_add(&b, &unknown, sizeof(unknown));
 	for (size_t i = 0; rc == 0 && i < r->nfiles; i++) {
 		const struct rank2file_file *f = &r->files[i];
 
@@ -391,6 +369,7 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 	if (rc == 0) {
 		s->out.count++;
 		s->bytes += b.len;
+		s->files += r->nfiles;
 	}
 	buf_free(&b);
 	return rc;
@@ -411,9 +390,7 @@ start_reading(struct spreading *s, struct error *err)
 	if (s->is.packed &&
 	    rank2file_list(s->fd, RANK2FILE_FILE, s->keep, &s->parts, err) < 0)
 		return -1;
-	return s->is.packed && s->use != LISTS_PATHS
-		       ? marks_load(&s->marks, s->fd, err)
-		       : 0;
+	return s->is.packed && s->fetch ? marks_load(&s->marks, s->fd, err) : 0;
 }
 
 /* Read the parts of this rank, and send every rank its list. 1: the parts must
@@ -514,22 +491,14 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 			err, ERROR_DAMAGED,
 			RANK2FILE_FILE ": files of rank %u are missing", rank);
 	out->files = arena_alloc(a, h.count, sizeof(*out->files));
-	if (out->files == NULL)
+	out->attrs = arena_alloc(a, h.count, sizeof(*out->attrs));
+	if (out->files == NULL || out->attrs == NULL)
 		return error_no_memory(err);
-	if (s->attrs) {
-		const size_t size = h.count * sizeof(*out->attrs);
-		struct attr *attrs =
-			arena_alloc(a, h.count, sizeof(*out->attrs));
-
-		if (attrs == NULL)
-			return error_no_memory(err);
-		memcpy(attrs, at, size);
-		at += size;
-		out->attrs = attrs;
-	}
 	while (at < end) {
-		struct rank2file_file *f = &out->files[out->count++];
+		struct rank2file_file *f = &out->files[out->count];
 
+		memcpy(&out->attrs[out->count++],
+		       at + offsetof(struct line, attr), sizeof(struct attr));
 		lists_take(&at, f);
 		if (take_segs(f, a, err) < 0)
 			return -1;
@@ -550,14 +519,14 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 }
 
 int
-lists_read(const struct run *run, const struct dataset *d, enum lists_use use,
+lists_read(const struct run *run, const struct dataset *d, bool fetch,
 	   struct arena *a, struct lists *out, struct error *err)
 {
 	const struct team *world = &run->world;
 	struct spreading s = { .run = run,
 			       .keep = a,
 			       .round = arena_new(),
-			       .use = use,
+			       .fetch = fetch,
 			       .fd = -1 };
 	struct buf names = BUF_INIT;
 	int rc = s.round == NULL ? error_no_memory(err) : 0;
@@ -568,7 +537,6 @@ lists_read(const struct run *run, const struct dataset *d, enum lists_use use,
 	rc = team_share(world, 0, rc, &names, err);
 	if (rc == 0) {
 		memcpy(&s.is, names.data, sizeof(s.is));
-		s.attrs = s.is.packed && use == LISTS_ATTRS;
 		out->packed = s.is.packed;
 		out->root = s.root = arena_strdup(a, names.data + sizeof(s.is));
 		rc = team_agree(world,

@@ -25,21 +25,11 @@ struct lists {
 	/* Paths are clean, and no metadata; segments add up to the size of
 	 * their file, and names of containers are clean. */
 	struct rank2file_file *files;
-	bool packed;	  /* files are in containers */
-	const char *root; /* names of containers are relative to it, and it to
+	bool packed;	    /* files are in containers */
+	const char *root;   /* names of containers are relative to it, and it to
 			     the prefix */
-	/* Attributes by file, as packed; unrecorded ones are not set.  NULL:
-	 * none are recorded, or they were not wanted. */
-	const struct attr *attrs;
-};
-
-/* What to read of a packed dataset. */
-enum lists_use {
-	LISTS_PATHS,
-	/* To read the files: refuse those with bytes that an interrupted
-	 * rebuild may have left half written: ERROR_DAMAGED. */
-	LISTS_BYTES,
-	LISTS_ATTRS, /* attributes, too */
+	struct attr *attrs; /* by file, as packed; unrecorded ones, and those of
+			       a dataset that is not packed, are not set */
 };
 
 /*
@@ -48,10 +38,13 @@ enum lists_use {
  * another number of ranks wrote it.  ERROR_ABSENT, ERROR_CORRUPT, ERROR_SYSTEM:
  * rank2file cannot be read; ERROR_DAMAGED: it lacks files; ERROR_UNSAFE: a path
  * leaves the prefix.  ERROR_NOMEM.
+ *
+ * `fetch`: read attributes, if SCR_COPY_METADATA wants them, and refuse files
+ * with bytes that an interrupted rebuild may have left half written:
+ * ERROR_DAMAGED.
  */
-int lists_read(const struct run *run, const struct dataset *d,
-	       enum lists_use use, struct arena *a, struct lists *out,
-	       struct error *err);
+int lists_read(const struct run *run, const struct dataset *d, bool fetch,
+	       struct arena *a, struct lists *out, struct error *err);
 
 /* Open the metadata directory of dataset `d`; if it has none, that of a dataset
  * of SCR 1.1.8 in the directory of that name: then *old is set.  Returns a

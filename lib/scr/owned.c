@@ -92,7 +92,7 @@ add_dataset(struct run *run, int64_t id, struct error *err)
 	int rc = team_agree(&run->world, a == NULL ? error_no_memory(err) : 0,
 			    err);
 
-	if (rc == 0 && lists_read(run, &d, LISTS_PATHS, a, &l, &why) < 0) {
+	if (rc == 0 && lists_read(run, &d, false, a, &l, &why) < 0) {
 		l.count = 0;
 		run->owned->foreign |= why.kind == ERROR_USAGE;
 		rc = why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
