@@ -54,7 +54,8 @@ struct pump {
 /*
  * Copy.  Returns 1; 0 if the source is bad: *why says that it cannot be read
  * (ERROR_SYSTEM), ends early (ERROR_CORRUPT) or has another checksum
- * (ERROR_DAMAGED), or why a file of a stripe cannot be opened; or -1 with *err if writing or step() failed.
+ * (ERROR_DAMAGED), or why a file of a stripe cannot be opened; or -1 with *err
+ * if writing or step() failed.
  */
 int pump_run(struct pump *p, struct error *why, struct error *err);
 
