@@ -5,15 +5,21 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/value.h"
 #include "meta/index.h"
 #include "str.h"
 
 #define STAMP_BYTES (INDEX_STAMP_SIZE - 1)
+
+/* A longer file is not accepted as a log: it would be read for hours. */
+#define LOG_MAX ((off_t)1 << 30)
 
 /* The type of a member. */
 enum kind {
@@ -77,16 +83,25 @@ field_end(char *s)
 	return s + strlen(s);
 }
 
-/* Parse "YYYY-MM-DDTHH:MM:SS" at the start of `s` as local time. */
 static bool
-parse_stamp(const char *s, int64_t *out)
+is_stamp(const char *s)
 {
 	static const char form[] = "dddd-dd-ddTdd:dd:dd";
-	struct tm tm = { .tm_isdst = -1 };
 
 	for (size_t i = 0; i < STAMP_BYTES; i++)
 		if (form[i] == 'd' ? !str_is_digit(s[i]) : s[i] != form[i])
 			return false;
+	return true;
+}
+
+/* Parse "YYYY-MM-DDTHH:MM:SS" at the start of `s` as local time. */
+static bool
+parse_stamp(const char *s, int64_t *out)
+{
+	struct tm tm = { .tm_isdst = -1 };
+
+	if (!is_stamp(s))
+		return false;
 	if (strptime(s, "%Y-%m-%dT%H:%M:%S", &tm) != s + STAMP_BYTES ||
 	    tm.tm_sec > 60)
 		return false;
@@ -99,6 +114,7 @@ int
 log_parse(char *line, struct log_line *out, struct error *err)
 {
 	char *s = line, *value = NULL, *end = NULL;
+	const bool cut = strlen(line) >= LOG_LINE_MAX;
 
 	*out = (struct log_line){ LOG_LINE_NONE };
 	if (!parse_stamp(line, &out->time) ||
@@ -122,6 +138,8 @@ log_parse(char *line, struct log_line *out, struct error *err)
 			if (end > value && end[-1] == '"')
 				end[-1] = '\0';
 		}
+		if (last && cut && (f->kind == COUNT || f->kind == AMOUNT))
+			break;
 		if (f->kind == COUNT)
 			*(int64_t *)to = value_number(value, INT64_MAX, &number)
 						 ? (int64_t)number
@@ -191,4 +209,88 @@ log_format(const struct log_line *l, struct buf *out)
 	if (out->data != NULL)
 		out->data[start] = '\0';
 	return -1;
+}
+
+/* --- Reading --- */
+
+int
+log_open(struct log_reader *r, int dirfd, const char *path, uint64_t from,
+	 struct error *err)
+{
+	const int fd = io_open_read(dirfd, path, err);
+	struct stat st;
+
+	*r = (struct log_reader){ .path = path, .next = from };
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && st.st_size > LOG_MAX) {
+		close(fd);
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: longer than the limit of %lld bytes",
+				 path, (long long)LOG_MAX);
+	}
+	r->file = fdopen(fd, "r");
+	if (r->file == NULL) {
+		close(fd);
+		return error_no_memory(err);
+	}
+	return fseeko(r->file, (off_t)from, SEEK_SET) < 0
+		       ? error_sys(err, "%s: cannot read", path)
+		       : 0;
+}
+
+/* If the line of a writer that ended in the middle is followed by that of the
+ * next writer, return the latter. */
+static char *
+skip_cut(struct log_reader *r)
+{
+	char *start = r->text, *at = r->text;
+
+	while ((at = strstr(at, ": host=")) != NULL) {
+		if (at - start > STAMP_BYTES && is_stamp(at - STAMP_BYTES)) {
+			start = at - STAMP_BYTES;
+			r->lines++;
+			r->unreadable++;
+		}
+		at++;
+	}
+	return start;
+}
+
+int
+log_next(struct log_reader *r, struct log_line *out, struct error *err)
+{
+	uint64_t at = r->next;
+	size_t len = 0;
+	int c = 0;
+
+	while ((c = getc_unlocked(r->file)) != EOF) {
+		at++;
+		/* The rest of an overlong line is ignored; a hole in the file
+		 * is not the end of its line. */
+		if (c != '\n') {
+			if (len < sizeof(r->text) - 1)
+				r->text[len++] = c == '\0' ? '?' : (char)c;
+			continue;
+		}
+		r->text[len] = '\0';
+		r->next = at;
+		if (len == 0)
+			continue;
+		len = 0;
+		r->lines++;
+		if (log_parse(skip_cut(r), out, NULL) == 0)
+			return 1;
+		r->unreadable++;
+	}
+	r->unfinished = len > 0;
+	return ferror(r->file) ? error_sys(err, "%s: cannot read", r->path) : 0;
+}
+
+void
+log_close(struct log_reader *r)
+{
+	if (r->file != NULL)
+		fclose(r->file);
+	r->file = NULL;
 }

@@ -4,9 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -22,9 +20,6 @@
 /* Number of checkpoint ids kept.  A flush comes soon after its checkpoint, so
  * these suffice to recognise flushes of checkpoints. */
 #define RECENT 64
-
-/* A longer file is not accepted as a log: it would be read for hours. */
-#define LOG_MAX ((off_t)1 << 30)
 
 /* A run longer than this has a wrong time stamp. */
 #define RUN_SECS_MAX (10.0 * 365 * 86400)
@@ -56,9 +51,9 @@ end_run(struct reading *r)
 }
 
 /*
- * A run begins with START and ends with its last event.  RUN_END and scavenges
- * are written by scripts between runs and do not count.  The stamp of a
- * transfer is the time of its start.
+ * A run begins with START and ends with its last event.  RUN_START, RUN_END
+ * and scavenges are written by scripts between runs and do not count.  The
+ * stamp of a transfer is the time of its start.
  */
 static void
 take_time(struct reading *r, const struct log_line *l)
@@ -73,7 +68,7 @@ take_time(struct reading *r, const struct log_line *l)
 		return;
 	}
 	if (l->event != NULL &&
-	    (str_eq(l->event, "RUN_END") || str_starts(l->event, "SCAVENGE_")))
+	    (str_starts(l->event, "RUN_") || str_starts(l->event, "SCAVENGE_")))
 		return;
 	if (l->xfer != NULL && str_eq(l->xfer, LOG_SCAVENGE))
 		return;
@@ -130,74 +125,36 @@ take_event(struct reading *r, const struct log_line *l)
 		r->recent[r->next++ % RECENT] = l->dataset;
 }
 
-static void
-take_line(struct reading *r, char *line)
-{
-	struct interval_stats *s = r->s;
-	struct interval_speed *to = NULL;
-	struct log_line l;
-
-	s->lines++;
-	if (log_parse(line, &l, NULL) < 0) {
-		s->unreadable++;
-		return;
-	}
-	take_time(r, &l);
-	if (l.event != NULL) {
-		take_event(r, &l);
-		return;
-	}
-	if (str_eq(l.xfer, LOG_SCAVENGE))
-		to = &s->scavenging;
-	else if (str_eq(l.xfer, "FLUSH_SYNC"))
-		to = &s->flushing;
-	if (to == NULL || !(l.bytes > 0 && l.bytes < BYTES_MAX) ||
-	    !(l.secs > 0 && l.secs < RUN_SECS_MAX))
-		return;
-	to->bytes = to->bytes * FADE + l.bytes;
-	to->secs = to->secs * FADE + l.secs;
-}
-
 int
 interval_read(int dirfd, const char *path, struct interval_stats *out,
 	      struct error *err)
 {
 	struct reading r = { .s = out };
-	char line[LOG_LINE_MAX + 2];
-	const int fd = io_open_read(dirfd, path, err);
-	FILE *f = NULL;
-	struct stat st;
-	bool whole = true;
-	int rc = 0;
+	struct interval_speed *to = NULL;
+	struct log_reader log;
+	struct log_line l;
+	int rc = log_open(&log, dirfd, path, 0, err);
 
 	memset(out, 0, sizeof(*out));
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) == 0 && st.st_size > LOG_MAX) {
-		close(fd);
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: longer than the limit of %lld bytes",
-				 path, (long long)LOG_MAX);
-	}
-	f = fdopen(fd, "r");
-	if (f == NULL) {
-		close(fd);
-		return error_no_memory(err);
-	}
-	while (fgets(line, sizeof(line), f) != NULL) {
-		const size_t len = strcspn(line, "\n");
-		const bool start = whole;
-
-		/* The rest of an overlong line is ignored. */
-		whole = line[len] == '\n';
-		line[len] = '\0';
-		if (start && len > 0)
-			take_line(&r, line);
+	while (rc >= 0 && (rc = log_next(&log, &l, err)) > 0) {
+		take_time(&r, &l);
+		if (l.event != NULL) {
+			take_event(&r, &l);
+			continue;
+		}
+		to = str_eq(l.xfer, LOG_SCAVENGE)   ? &out->scavenging
+		     : str_eq(l.xfer, "FLUSH_SYNC") ? &out->flushing
+						    : NULL;
+		if (to == NULL || !(l.bytes > 0 && l.bytes < BYTES_MAX) ||
+		    !(l.secs > 0 && l.secs < RUN_SECS_MAX))
+			continue;
+		to->bytes = to->bytes * FADE + l.bytes;
+		to->secs = to->secs * FADE + l.secs;
 	}
 	end_run(&r);
-	if (ferror(f))
-		rc = error_sys(err, "%s: cannot read", path);
-	fclose(f);
+	out->lines = log.lines;
+	out->unreadable = log.unreadable;
+	log_close(&log);
 	return rc;
 }
 

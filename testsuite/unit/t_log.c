@@ -2,6 +2,7 @@
 #include "meta/log.h"
 
 #include "metatest.h"
+#include "scratch.h"
 
 /* From formats.md 14.11, and more difficult lines. */
 static const char *const lines[] = {
@@ -132,5 +133,82 @@ TEST(no_memory)
 		if (m.rc < 0 && out.len == 0 &&
 		    (out.data == NULL || *out.data == 0))
 			error_no_memory(&m.err); /* no half line is left */
+	}
+}
+
+#define STAMP "2026-11-20T22:53:38: host=n, jobid=1, "
+
+/* Logs: how many lines can be used, and the dataset of the last. */
+static const struct {
+	const char *text;
+	int used;
+	uint64_t lines, unreadable;
+	bool unfinished;
+	int64_t last;
+} logs[] = {
+	{ "", 0, 0, 0, false, -1 },
+	{ "\n\n", 0, 0, 0, false, -1 },
+	{ STAMP "event=E, dset=1\n" STAMP "event=E, dset=2\n", 2, 2, 0, false,
+	  2 },
+	{ STAMP "event=E, dset=1\nnone\n\n", 1, 2, 1, false, 1 },
+	/* It may grow. */
+	{ STAMP "event=E, dset=1\n" STAMP "event=E, dset=23", 1, 1, 0, true,
+	  1 },
+	/* Writers ended in the middle: what they wrote is not mixed with the
+	 * line of the next one. */
+	{ STAMP "event=E, dset=12" STAMP "event=E, dset=3\n", 1, 2, 1, false,
+	  3 },
+	{ "2026-1" STAMP "event=E" STAMP "xfer=F, dset=4\n", 1, 3, 2, false,
+	  4 },
+	{ STAMP "event=E, note=\"at 22:53:38: host=m\", dset=5\n", 1, 1, 0,
+	  false, 5 },
+};
+
+TEST(reading)
+{
+	const char *path = here("log");
+
+	each (t, logs) {
+		struct log_reader r;
+		struct log_line l;
+		int64_t last = -1;
+		int used = 0;
+
+		write_file(path, t->text, strlen(t->text));
+		must(log_open(&r, AT_FDCWD, path, 0, NULL) == 0);
+		for (; log_next(&r, &l, NULL) == 1; used++)
+			last = l.dataset;
+		ok(used == t->used && r.lines == t->lines &&
+			   r.unreadable == t->unreadable &&
+			   r.unfinished == t->unfinished && last == t->last,
+		   label(t->text));
+		is_int(r.next,
+		       t->unfinished ? strchr(t->text, '\n') + 1 - t->text
+				     : (long)strlen(t->text),
+		       "... where it ended");
+		log_close(&r);
+	}
+}
+
+/* What a long path has pushed out of a line is not half a number. */
+TEST(cut_number)
+{
+	char to[LOG_LINE_MAX - 40];
+	struct log_line l = { LOG_LINE_NONE };
+	auto_buf out = BUF_INIT;
+
+	for (size_t len = sizeof(to) - 12; len < sizeof(to); len++) {
+		l.time = 1795215218;
+		l.xfer = "X";
+		l.to = to;
+		l.dataset = 123456;
+		memset(to, 'x', len);
+		to[len] = '\0';
+		buf_clear(&out);
+		must(log_format(&l, &out) == 0);
+		out.data[out.len - 1] = '\0';
+		must(log_parse(out.data, &l, NULL) == 0);
+		ok(l.dataset == -1 || l.dataset == 123456,
+		   fmt("a path of %zu bytes", len));
 	}
 }
