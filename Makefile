@@ -53,7 +53,11 @@ JOBS   = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(NPROC))
 lib = -l$(if $(and $(filter 1,$(STATIC)),$(findstring /,$(shell \
 	$(CC) -print-file-name=lib$1.a 2>/dev/null))),:lib$1.a,$1)
 
-cppflags := $(CPPFLAGS) -iquote lib -D_GNU_SOURCE -DSCRKIT_VERSION='"$(VERSION)"'
+# `scr_env log --db`, if there is a libsqlite3.  libscr does not link it.
+sqlite := $(shell pkg-config --exists sqlite3 2>/dev/null && echo 1)
+
+cppflags := $(CPPFLAGS) -iquote lib -D_GNU_SOURCE -DSCRKIT_VERSION='"$(VERSION)"' \
+	$(if $(sqlite),-DSCRKIT_SQLITE)
 warnings := -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wwrite-strings
 cflags   := $(CFLAGS) -std=c11 -pthread $(warnings)
 sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
@@ -77,7 +81,7 @@ MPI_LIBS ?= $(mpi_libs)
 # What libscr calls of the others, always as shared libraries.
 SCR_LIBS := $(strip $(LDLIBS) -lisal -ljansson -lz -linih -lhwloc -lm -ldl -pthread)
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
-	-larchive -lhwloc $(call lib,m)
+	-larchive -lhwloc $(call lib,m) $(if $(sqlite),$(call lib,sqlite3) -lm -ldl)
 
 # For --version: "isa-l 2.30.0, jansson 2.14, ...".
 libraries := $(shell set -- $$(pkg-config --modversion libisal jansson zlib inih \

@@ -150,8 +150,11 @@ int env_doctor(const struct env_call *c);
 /* files.c */
 int env_flush_file(const struct env_call *c);
 int env_nodes_file(const struct env_call *c);
-int env_log(const struct env_call *c); /* which: is it a transfer? */
+int env_log_add(const struct env_call *c); /* which: is it a transfer? */
 int env_interval(const struct env_call *c);
 int env_crc32(const struct env_call *c);
+
+/* log.c */
+int env_log(const struct env_call *c);
 
 #endif /* CMD_ENV_ENV_H */

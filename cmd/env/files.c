@@ -238,7 +238,7 @@ env_nodes_file(const struct env_call *c)
 /* --- Log --- */
 
 int
-env_log(const struct env_call *c)
+env_log_add(const struct env_call *c)
 {
 	const bool transfer = c->tool->which != 0;
 	struct log_line l = { LOG_LINE_NONE };
