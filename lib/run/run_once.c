@@ -13,9 +13,11 @@
 #include "meta/dataset.h"
 #include "meta/flush.h"
 #include "meta/index.h"
+#include "meta/log.h"
 #include "num.h"
 #include "run/launcher.h"
 #include "run/run_impl.h"
+#include "site/eventlog.h"
 #include "site/interval.h"
 #include "site/job.h"
 #include "site/jobfiles.h"
@@ -192,6 +194,23 @@ watch(struct run *r, struct run_child *c)
 	run_child_free(&probe);
 }
 
+/* Log RUN_START, or RUN_END after `secs`, as LLNL's scripts do: libscr does not
+ * know when a run dies. */
+static void
+log_run(const struct run *r, const char *event, double secs)
+{
+	struct log_line l = { LOG_LINE_NONE };
+	struct error why = ERROR_INIT;
+
+	l.event = event;
+	l.note = str_printed(32, "run=%" PRId64, r->record.runs);
+	l.secs = secs;
+	l.user = r->job->user;
+	l.job_id = r->job->id;
+	if (eventlog_add(r->job->prefix, r->job->conf, &l, &why) < 0)
+		run_say(r, "%s", why.text);
+}
+
 int
 run_once(struct run *r, struct error *err)
 {
@@ -237,6 +256,7 @@ run_once(struct run *r, struct error *err)
 						     : RUN_STATUS_EXEC;
 		return 0;
 	}
+	log_run(r, "RUN_START", -1);
 	watch(r, &c);
 	/* Steps can outlive their launcher, and ranks a program. */
 	left = step_signal_marked(r->record.mark, 0);
@@ -247,6 +267,7 @@ run_once(struct run *r, struct error *err)
 			left);
 	if (c.status != 0 || left > 0)
 		run_end_steps(r, (double)r->o->grace);
+	log_run(r, "RUN_END", clock_seconds() - start);
 	r->status = c.status;
 	soon = clock_seconds() - start < RUN_SOON;
 	if (r->hung)

@@ -85,3 +85,31 @@ logged() {
 	[[ $output == *"complete 1 0"* ]] || failed "complete"
 	warned "WARNING: rank 0 .*event log: .*/.scr/log"
 }
+
+# told FILTER TEXT: scr_env log answers so of job j1.
+told() {
+	local value
+
+	value=$(scr_env log -p "$PREFIX" --job j1 --json | jq -rc "$1")
+	[[ $value == "$2" ]] || failed "$1: $value" "expected: $2" \
+		"$(cat .scr/log)"
+}
+
+@test "scr_env log: two failures, what each cost, and from where the job restarted" {
+	dies "0 1" app_ckpt steps=3 die=3 pause=200
+	# Killed in a checkpoint: what was computed since the last is known.
+	dies "0 1" app_ckpt steps=2 die=2 pause=200 name=b.%d
+	works "0 1" app_ckpt steps=1 pause=200 name=c.%d
+	told '.log_jobs[0] | .run_count, .failure_count, .last_run, .has_start' \
+		$'3\n2\nended\ntrue'
+	told '.log_failures[] | .run, .restarted_from' $'1\n2\n2\n3'
+	told '.log_failures[] | .died, .next_job' $'null\nj1\nnull\nj1'
+	told '[.log_failures[].lost_milliseconds] == [.log_failures[].lost_milliseconds_at_most]' true
+	# What was lost is the last computation of each of these runs.
+	told '[.log_failures[].lost_milliseconds]' "$(awk -F 'secs=' '
+		/event=START/ && last { list = list "," last }
+		/event=COMPUTE_END/ { last = sprintf("%d", $2 * 1000 + 0.5) }
+		END { print "[" substr(list, 2) "]" }' .scr/log)"
+	told '.log_jobs[0] | .log_phases[0].milliseconds - .work_milliseconds - .lost_milliseconds | fabs < 3' true
+	told '[.log_datasets[] | select(.log_phases[] | .phase == "rebuild") | .id]' '[2,3]'
+}
