@@ -371,6 +371,9 @@ view_json(const struct view *v)
 	json_set_u64(top, "lines_skipped", g->unreadable + g->jobless);
 	json_set_u64(top, "jobs_left_out", job);
 	json_set_u64(top, "failures_left_out", failure);
+	json_set_u64(top, "datasets_left_out",
+		     joblog_first(g->datasets_seen, JOBLOG_DATASETS));
+	json_set_bool(top, "unfinished", g->unfinished);
 	json_set(top, "log_jobs", jobs);
 	json_set(top, "log_failures", failures);
 	json_set(top, "log_datasets", datasets);
@@ -406,9 +409,9 @@ choose_datasets(struct view *v)
 		      by_order);
 }
 
-/* Say what is not in the answer. */
+/* Append what is not in the answer. */
 static void
-say_limits(const struct joblog *g, bool datasets)
+put_limits(const struct joblog *g, bool datasets, struct buf *out)
 {
 	const struct {
 		uint64_t seen, most;
@@ -419,18 +422,19 @@ say_limits(const struct joblog *g, bool datasets)
 		{ datasets ? g->datasets_seen : 0, JOBLOG_DATASETS,
 		  "datasets" },
 	};
+	const uint64_t skipped = g->unreadable + g->jobless;
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		if (kept[i].seen > kept[i].most)
-			app_note("the log has %" PRIu64
-				 " %s: only the last are reported",
-				 kept[i].seen, kept[i].what);
-	if (g->unreadable + g->jobless > 0)
-		app_note("%" PRIu64 " %s of %" PRIu64 " skipped",
-			 str_count(g->unreadable + g->jobless, "line"),
-			 g->lines);
+			buf_printf(out,
+				   "%s: the last %" PRIu64 " of %" PRIu64 "\n",
+				   kept[i].what, kept[i].most, kept[i].seen);
+	if (skipped > 0)
+		buf_printf(out, "lines skipped: %" PRIu64 " of %" PRIu64 "\n",
+			   skipped, g->lines);
 	if (g->unfinished)
-		app_note("the last line is not finished, and not used");
+		buf_add_str(out, "the last line is not finished, and not "
+				 "used\n");
 }
 
 static int
@@ -451,7 +455,6 @@ report(const struct joblog *g, const char *job, bool datasets)
 		app_error("job %s: not in the log", str_shown(job));
 		return STATUS_FAILED;
 	}
-	say_limits(g, datasets || app_json());
 	choose_datasets(&v);
 	if (app_json()) {
 		app_answer(view_json(&v));
@@ -465,6 +468,7 @@ report(const struct joblog *g, const char *job, bool datasets)
 		put_failures(&v, &out);
 		if (datasets)
 			put_datasets(&v, &out);
+		put_limits(g, datasets, &out);
 	}
 	mem_free(v.datasets);
 	return app_print(&out);

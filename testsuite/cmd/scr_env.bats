@@ -32,6 +32,7 @@ storage() {
 	misused "'--start' needs a value" scr_log_transfer -T X -S
 	misused "no file given" scr_crc32
 	misused "best is neither daly nor young" scr_env interval --model best
+	misused "not a --logfile" scr_env log --db x --logfile y
 	verbs=$(scr_env --help | sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p')
 	(($(wc -w <<<"$verbs") >= 18))
 	for verb in $verbs; do
@@ -454,6 +455,127 @@ good3: Specified as down"
 	prints 10.0 scr_ckpt_interval --prefix p --percent
 	assert_stderr_one_line "10.0 is assumed"
 	ends 1 scr_env interval --prefix p --percent
+}
+
+# happens TIME JOB TEXT: a line of the log.
+happens() {
+	echo "2026-11-20T$1: host=n1, jobid=$2, $3" >>p/.scr/log
+}
+
+# A job of two runs: one of ten minutes, which died after its second checkpoint,
+# and one that ended.
+two_runs() {
+	mkdir -p p/.scr
+	happens 10:00:00 7 'event=START, procs=8, nodes=2'
+	happens 10:00:00 7 'event=COMPUTE_START'
+	for id in 1 2; do
+		happens 10:0$((id * 2)):00 7 'event=COMPUTE_END, secs=100.0'
+		happens 10:0$((id * 2)):00 7 "event=CHECKPOINT_START, dset=$id, name=\"c, $id\""
+		happens 10:0$((id * 2)):20 7 "event=CHECKPOINT_END, dset=$id, secs=20.0"
+		happens 10:0$((id * 2)):00 7 "xfer=CHECKPOINT, from=/a, to=/b, dset=$id, name=\"c, $id\", secs=20.0, bytes=2097152.000000, files=8"
+		happens 10:0$((id * 2)):20 7 'event=COMPUTE_START'
+	done
+	happens 10:06:00 7 'event=RUN_END, secs=360'
+	happens 10:07:00 7 'event=START, procs=8, nodes=2'
+	happens 10:07:30 7 'event=REBUILD_SUCCESS, dset=2, secs=29.5'
+	happens 10:07:30 7 'event=RESTART_SUCCESS, dset=2, secs=30.0'
+	happens 10:07:30 7 'event=COMPUTE_START'
+	happens 10:10:00 7 'event=HALT, note="SCR_FINALIZE_CALLED"'
+}
+
+@test "log: a job, its failures, its datasets" {
+	two_runs
+	shows "job 7: 2 runs, 1 failure; the last run: ended" scr_env log -p p
+	assert_output_has "2026-11-20 10:00:00 to 2026-11-20 10:10:00, 600 s" \
+		"lost work: 100.0 s" "efficiency: 58% " \
+		"interval: 100.0 s of work" "best 133.9 s: a checkpoint takes 20.0 s, a failure every 540 s"
+	[[ $(tr -s ' ' <<<"$output") == *"
+ compute 3 350.0 116.67
+ checkpoint 2 40.0 20.00 4.0 MiB 102.4 KiB/s
+ rebuild 1 29.5 29.50
+"*"
+7 1 2026-11-20 10:04:20 2026-11-20 10:06:00 dataset 2 100.0 60.0 30.0" ]] ||
+		failed "$output"
+	shows "c, 2" scr_env log --logfile p/.scr/log --datasets
+	ends 0 scr_env log -p p --json
+	jq -e '.log_failures[0] | .lost_milliseconds == 100000 and
+		.restarted_from == 2 and .restart_seconds == 30' <<<"$output"
+	# The same without RUN_END: what is not known is a range, or "?".
+	sed -i /RUN_END/d p/.scr/log
+	shows "lost work: 0.0-160.0 s" scr_env log -p p
+	[[ $(tail -n 1 <<<"$output" | tr -s ' ') == \
+		"7 1 2026-11-20 10:04:20 ? dataset 2 0.0-160.0 0.0-160.0 30.0" ]]
+	sed -i '/RESTART_SUCC\|REBUILD/d' p/.scr/log
+	shows "lost work: ? s" scr_env log -p p
+	assert_output_has "efficiency: ?"
+	# Several jobs, one of which may run; and what is no line.
+	happens 11:00:00 8 'event=START'
+	printf 'what?\n2026-11-20T11:00:01: host=n1, jobid=8, event=HA' >>p/.scr/log
+	shows "JOB  RUNS" scr_env log -p p
+	[[ $(wc -l <<<"$output") -eq 7 && $(sed -n 3p <<<"$output") == "8 "*" unknown" ]]
+	assert_output_has "lines skipped: 1 of 17" "the last line is not finished"
+	shows "job 8: 1 run, 0 failures; the last run: unknown" scr_env log -p p --job 8
+	complains 1 "job 9: not in the log" scr_env log -p p --job 9
+	rm p/.scr/log
+	refuses 1 p/.scr/log scr_env log -p p
+	: >empty
+	warns 0 "no job in the log" scr_env log -v --logfile empty
+}
+
+# sql TEXT: what the database x answers, fields and rows separated by blanks.
+sql() {
+	python3 -c 'import sqlite3, sys
+for row in sqlite3.connect("x").execute(sys.argv[1]): print(*row)' "$1" | xargs
+}
+
+@test "log: a database of SQLite, with LLNL's tables" {
+	local who=$(id -un)
+
+	two_runs
+	try scr_env log -v -p p --db x
+	[[ $stderr != *"built without SQLite"* ]] || skip "built without SQLite"
+	assert_status 0
+	assert_stderr_has "x: 18 lines imported"
+	[[ $(sql 'select u.name, n.name, start, prefix from jobs j
+		join usernames u on u.id = username_id
+		join jobnames n on n.id = jobname_id') == \
+		"$who 7 2026-11-20 10:00:00 $PWD/p" ]]
+	[[ $(sql 'select t.name, dset_id, dset_name, start, end, secs, bytes,
+		files, bw, "from", "to" from transfers
+		join types t on t.id = type_id where dset_id = 2') == \
+		"CHECKPOINT 2 c, 2 2026-11-20 10:04:00 2026-11-20 10:04:20 20.0 2097152.0 8 104857.6 /a /b" ]]
+	[[ $(sql 'select t.name, dset_id, start, secs, note from events e
+		join types t on t.id = type_id order by e.id desc limit 2') == \
+		"HALT None 2026-11-20 10:10:00 None SCR_FINALIZE_CALLED COMPUTE_START None 2026-11-20 10:07:30 None None" ]]
+	# Only what is new, and whole; lines cannot speak to the database.
+	warns 0 "x: 0 lines imported" scr_env log -v -p p --db x
+	happens 11:00:00 "8'; drop table jobs" 'event=START'
+	printf '2026-11-20T11:00:01: host=n, jobid=8, event=HAL' >>p/.scr/log
+	warns 0 "x: 1 line imported" scr_env log -v -p p --db x
+	echo 'T, note="b"' >>p/.scr/log
+	# As it is configured.
+	export SCR_LOG_DB_ENABLE=1 SCR_LOG_DB_NAME=$PWD/x
+	warns 0 "x: 1 line imported" scr_env log -v -p p
+	[[ $(sql 'select count(*), max(start) from events') == \
+		"18 2026-11-20 11:00:01" ]] || failed "$(sql 'select * from events')"
+	# Another prefix, with a job of the same id.
+	mv p q && two_runs
+	mkdir -p r && mv p/.scr r && rmdir p && mv q p
+	warns 0 "18 lines imported" scr_env log -v -p r
+	[[ $(sql 'select count(*) from jobs') == 4 ]]
+	# A log that is older than what was imported, or was changed; a newer one.
+	before=$(sql 'select count(*) from events')
+	sed -i 1d p/.scr/log
+	warns 1 "has changed since" scr_env log -p p
+	[[ $(sql 'select count(*) from events') == "$before" ]]
+	rm p/.scr/log
+	happens 12:00:00 9 'event=START'
+	warns 0 "x: 1 line imported" scr_env log -v -p p
+	# What is no file, no database.
+	SCR_LOG_DB_NAME=scr warns 0 "not the absolute path" scr_env log -p p
+	echo "a text that is long enough to be no header of a database" >y
+	warns 1 "y: file is not a database" scr_env log -p p --db y
+	warns 1 "none/x: unable to open" scr_env log -p p --db none/x
 }
 
 @test "crc32: as LLNL's prints it; a full disk is an error" {

@@ -536,6 +536,30 @@ own_steps() {
 	[[ $(runs) == 5 ]]
 }
 
+@test "the log has when a run died, so that its cost is known" {
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 SCR_JOB_ID=7
+	program 0 'for event in START COMPUTE_START; do
+		scr_env log-event -p p -T $event
+	done
+	sleep 1.1
+	[ $(wc -l <runs) -gt 1 ] || exit 9
+	scr_env log-event -p p -T HALT'
+	ends 0 scr_run --runs 2 --pause 0 ./app
+	[[ $(sed 's/.*event=//; s/[.][0-9]*$//' p/.scr/log | xargs) == \
+		"RUN_START, note=run=1 START COMPUTE_START RUN_END, note=run=1, secs="[1-9]*" RUN_START, note=run=2 START COMPUTE_START HALT RUN_END, note=run=2, secs="* ]] ||
+		failed "$(cat p/.scr/log)"
+	ends 0 scr_env log -p p --json
+	jq -e '.log_failures | length == 1 and .[0].died != null and
+		.[0].restarted_from == 0 and .[0].lost_milliseconds > 0 and
+		.[0].lost_milliseconds == .[0].lost_milliseconds_at_most' \
+		<<<"$output" || failed "$output"
+	# It stops nobody.
+	rm -r runs p
+	mkdir -p p/.scr/log
+	program 0
+	warns 0 ".scr/log" scr_run ./app
+}
+
 @test "a dataset that appears in a cache is progress" {
 	program 0 'for n in 1 2 3 4; do
 		mkdir -p "$SCR_CACHE_BASE/$USER/scr.j/scr.dataset.$n"; sleep 1.5
