@@ -17,6 +17,7 @@
 #   COV=1              build for line coverage -> build/coverage
 #   STATIC=0           link jansson and zlib as shared libraries even if
 #                      static ones are installed (costs 0.1 ms at each start)
+#   SQLITE=            without `scr_env log --db`, as where there is no libsqlite3
 #   ONLY=PATTERN       `make check`: only test files whose path contains it
 #   QUICK=1            `make check`: as `make quick`
 #   SLOW=1             `make check`: the long cases too (kills at 200 random
@@ -53,11 +54,11 @@ JOBS   = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(NPROC))
 lib = -l$(if $(and $(filter 1,$(STATIC)),$(findstring /,$(shell \
 	$(CC) -print-file-name=lib$1.a 2>/dev/null))),:lib$1.a,$1)
 
-# `scr_env log --db`, if there is a libsqlite3.  libscr does not link it.
-sqlite := $(shell pkg-config --exists sqlite3 2>/dev/null && echo 1)
+# libscr does not link it.
+SQLITE ?= $(shell pkg-config --exists sqlite3 2>/dev/null && echo 1)
 
 cppflags := $(CPPFLAGS) -iquote lib -D_GNU_SOURCE -DSCRKIT_VERSION='"$(VERSION)"' \
-	$(if $(sqlite),-DSCRKIT_SQLITE)
+	$(if $(SQLITE),-DSCRKIT_SQLITE)
 warnings := -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wwrite-strings
 cflags   := $(CFLAGS) -std=c11 -pthread $(warnings)
 sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
@@ -81,7 +82,7 @@ MPI_LIBS ?= $(mpi_libs)
 # What libscr calls of the others, always as shared libraries.
 SCR_LIBS := $(strip $(LDLIBS) -lisal -ljansson -lz -linih -lhwloc -lm -ldl -pthread)
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
-	-larchive -lhwloc $(call lib,m) $(if $(sqlite),$(call lib,sqlite3) -lm -ldl)
+	-larchive -lhwloc $(call lib,m) $(if $(SQLITE),$(call lib,sqlite3) -lm -ldl)
 
 # For --version: "isa-l 2.30.0, jansson 2.14, ...".
 libraries := $(shell set -- $$(pkg-config --modversion libisal jansson zlib inih \

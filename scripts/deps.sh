@@ -182,6 +182,9 @@ group() {
 		extra strace strace
 		extra gdb gdb-minimal
 		extra setfattr attr
+		# `scr_env log --db` is built if it is there.
+		pkg-config --exists sqlite3 2>/dev/null || ! may_install ||
+			missing+=(libsqlite3-dev)
 		# Programs whose files are in a store.
 		extra sqlite3 sqlite3
 		extra h5repack hdf5-tools
@@ -303,6 +306,7 @@ names() {
 		libssl-dev openssl-devel libopenssl-devel
 		libarchive-dev libarchive-devel libarchive-devel
 		libhwloc-dev hwloc-devel hwloc-devel
+		libsqlite3-dev sqlite-devel sqlite3-devel
 		libmpich-dev mpich-devel mpich-devel
 		pkg-config pkgconf-pkg-config pkg-config
 		libc6-dev glibc-devel glibc-devel

@@ -443,7 +443,7 @@ cross() { # ARCHITECTURE MACHINE TEST...
 	doing "$arch: cross build"
 	o=$DIR/$arch.build
 	# Of MPI only the declarations are needed.
-	make -s -j"$jobs" O="$o" CFLAGS=-O0 STATIC=0 MPI_LIBS= \
+	make -s -j"$jobs" O="$o" CFLAGS=-O0 STATIC=0 SQLITE= MPI_LIBS= \
 		MPI_CFLAGS="$(mpicc -show 2>/dev/null | grep -o -e '-I[^ ]*' |
 			xargs)" \
 		CC="$machine-linux-gnu-gcc --sysroot=$root" \

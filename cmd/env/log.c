@@ -508,7 +508,7 @@ env_log(const struct env_call *c)
 	struct job_where w = { .prefix = NULL };
 	const char *file = NULL, *job = NULL, *db = NULL;
 	bool datasets = false;
-	struct error err = ERROR_INIT;
+	struct error err = ERROR_INIT, why = ERROR_INIT;
 	struct joblog g = { .lines = 0 };
 	int rc = 0, dir = -1, status = STATUS_OK;
 	struct job j;
@@ -532,12 +532,16 @@ env_log(const struct env_call *c)
 	} else if (env_open_job(&j, &w, &err) < 0) {
 		rc = -1;
 	} else {
-		dir = jobfiles_open(j.prefix, false, &err);
-		rc = dir < 0 ? -1 : joblog_read(dir, "log", &g, &err);
+		dir = jobfiles_open(j.prefix, false, &why);
+		rc = dir < 0 ? -1 : joblog_read(dir, "log", &g, &why);
 		if (dir >= 0)
 			close(dir);
-		if (rc < 0)
-			error_wrap(&err, "%s/" SCR_DIR, j.prefix);
+		if (rc < 0 && why.errnum != 0)
+			error_as(&err, &why, "%s/" SCR_DIR "/log: %s", j.prefix,
+				 strerror(why.errnum));
+		else if (rc < 0)
+			error_as(&err, &why, "%s/" SCR_DIR "/%s", j.prefix,
+				 why.text);
 		else if (import(&j, db, &err) < 0)
 			status = app_report(status, &err);
 		job_close(&j);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/joblog.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "error.h"
@@ -218,8 +218,9 @@ resume(struct joblog *g, struct joblog_job *j, double to, int64_t from,
 	j->before = 0;
 	if (f == NULL)
 		return;
-	f->lost = to >= 0 && f->lost >= 0 ? f->lost + back : -1;
-	f->lost_max = f->lost >= 0 ? f->lost_max + back : -1;
+	/* The dataset can be newer than the one before: nothing is lost then. */
+	f->lost = to < 0 || f->lost < 0 ? -1 : fmax(f->lost + back, 0);
+	f->lost_max = f->lost < 0 ? -1 : fmax(f->lost_max + back, 0);
 	if (f->restart < 0 || j == by || back > 0)
 		f->from = from;
 	if (f->restart < 0 || j == by)
@@ -380,13 +381,14 @@ take_event(struct joblog *g, struct joblog_job *j, const struct log_line *l)
 	if (what == NULL && !str_eq(l->event, "HALT") &&
 	    !str_starts(l->event, "RESTART_"))
 		return false;
-	if (p != JOBLOG_SCAVENGE && !j->running) {
+	if (p <= JOBLOG_OUTPUT && !j->running) {
 		/* The START of the run is not in the log; or it did not end
-		 * when it seemed to. */
-		j->vague |= j->runs > 0 && j->halt < 0;
-		j->runs += j->runs == 0;
+		 * when it seemed to.  Flushes can end after the run. */
+		j->vague |= j->runs > 0;
+		j->runs++;
 		j->running = j->settled = true;
 		j->start = l->time;
+		j->halt = -1;
 	}
 	if (what == NULL) {
 		if (str_eq(l->event, "HALT"))

@@ -129,7 +129,7 @@ storage() {
 	assert_output_has "SCR_PREFIX=$PWD"$'\tgiven\n' \
 		$'SCR_USER_NAME=me\tgiven\n' $'SCR_JOB_ID=9\tenvironment\n'
 	# Without effect, and not set.
-	[[ $output != *SCR_LOG_DB* && $output != *SCR_CURRENT* ]]
+	[[ $output != *SCR_LOG_DB_USER* && $output != *SCR_CURRENT* ]]
 	try scr_env conf -p "$PWD" --json SCR_FLUSH SCR_GROUP SCR_FLUSH_POSTSTAGE
 	[[ $(jq -r '.parameters[] | "\(.name) \(.value) \(.line) \(.unit) \(
 		.ignored)"' <<<"$output") == "SCR_FLUSH 7 3 checkpoints false

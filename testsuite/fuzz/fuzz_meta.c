@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <sys/mman.h>
 
 #include "archive/manifest.h"
 #include "fuzz_tree.h"
@@ -13,6 +14,8 @@
 #include "meta/log.h"
 #include "meta/redset.h"
 #include "scavenge/nodecache.h"
+#include "site/interval.h"
+#include "site/joblog.h"
 
 /* Records of copied files: a record that was read, written and read again is
  * the same; no path leaves the prefix. */
@@ -207,6 +210,33 @@ FUZZ(log)
 	fuzz_require(buf_add_str(&line, "2026-11-20T22:53:22: ") == 0 &&
 		     buf_add(&line, data, size) == 0);
 	check_line(&line);
+}
+
+/* Logs: whatever they say, the figures hold together. */
+FUZZ(joblog)
+{
+	const int fd = memfd_create("log", MFD_CLOEXEC);
+	struct interval best;
+	struct joblog g;
+
+	fuzz_require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	fuzz_require(joblog_read(AT_FDCWD, fmt("/proc/self/fd/%d", fd), &g,
+				 NULL) == 0);
+	fuzz_require(g.unreadable + g.jobless <= g.lines && g.lines <= size);
+	for (uint64_t n = joblog_first(g.jobs_seen, JOBLOG_JOBS);
+	     n < g.jobs_seen; n++) {
+		const struct joblog_job *j = joblog_job(&g, n);
+
+		fuzz_require(j->number == n && j->failures <= j->runs);
+		fuzz_require(j->lost <= j->lost_max && isfinite(j->work));
+		fuzz_require(joblog_efficiency(j) <= 1);
+		if (joblog_best(j, &best) == 0)
+			fuzz_require(isfinite(best.seconds));
+	}
+	for (size_t i = 0; i < JOBLOG_FAILURES && i < g.failures_seen; i++)
+		fuzz_require(g.failures[i].lost <= g.failures[i].lost_max);
+	joblog_free(&g);
+	close(fd);
 }
 
 /* Manifests: one that was read has clean paths and finds them, and is the same

@@ -95,6 +95,11 @@ static const struct {
 		  "2") "00:04:03 event=FETCH_SUCCESS, dset=1, secs=2\n" BEGIN("00:04:03")
 		  DONE("00:04:03"),
 	  2, 1, JOBLOG_HALTED, 100, 100, 100, 100.0 / 243, 1, 100, 100, 3 },
+	{ "a checkpoint that seemed to be lost is there again",
+	  TWO DIED("00:03:20") START("00:04:00") BACK("00:04:00", "1")
+		  DIED("00:04:00") START("00:05:00") BACK("00:05:00", "2")
+			  DONE("00:05:00"),
+	  3, 2, JOBLOG_HALTED, 200, 0, 0, 200.0 / 300, 1, 100, 100, 0 },
 	{ "killed, and not launched again", TWO DIED("00:03:20"), 1, 1,
 	  JOBLOG_FAILED, 200, 0, 0, -1, -1, -1, -1, -1 },
 	{ "the next job goes on from it",

@@ -24,6 +24,7 @@ class Scrkit(MakefilePackage):
     depends_on("inih")
     depends_on("openssl@1.1.1:")
     depends_on("libarchive@3.3:")
+    depends_on("sqlite@3:")
     depends_on("mpi", when="+mpi")
     depends_on("hwloc@2:", when="+mpi")
 
