@@ -13,8 +13,8 @@
 #include "env.h"
 #include "error.h"
 #include "json.h"
-#include "mem.h"
 #include "meta/dataset_dir.h"
+#include "num.h"
 #include "report/table.h"
 #include "site/interval.h"
 #include "site/jobfiles.h"
@@ -29,448 +29,226 @@ static const char *const ends[] = {
 	[JOBLOG_FAILED] = "failed",
 };
 
-/* What is shown. */
-struct view {
-	const struct joblog *g;
-	const char *job; /* only this one; NULL: all */
-	const struct joblog_dataset **datasets;
-	size_t ndatasets;
+/* Rows of a table, or objects of a list if it is not NULL.  Each value has a
+ * key there, and "?" or null if it is unknown. */
+struct rows {
+	struct table table;
+	struct json *list, *one;
 };
 
-static bool
-is_shown(const struct view *v, const struct joblog_job *j)
-{
-	return v->job == NULL || (j != NULL && str_eq(j->id, v->job));
-}
-
-/* --- Text --- */
-
-/* Seconds, "?" if they are unknown, or a range. */
-static const char *
-span(double least, double most, char to[static 64])
-{
-	if (least < 0)
-		return "?";
-	return most - least < 0.05
-		       ? str_print(to, 64, "%.1f", least)
-		       : str_print(to, 64, "%.1f-%.1f", least, most);
-}
-#define SPAN(least, most) span(least, most, (char[64]){ 0 })
-
-/* The seconds of a phase: "" if there were none. */
-static const char *
-put_secs(const struct joblog_sum *s, char to[static 64])
-{
-	if (s->count == 0)
-		return "";
-	if (s->untimed == s->count)
-		return "?";
-	return str_print(to, 64, "%s%.1f", s->untimed > 0 ? ">" : "", s->secs);
-}
-#define SECS(s) put_secs(s, (char[64]){ 0 })
-
-static const char *
-put_speed(const struct joblog_sum *s, char to[static 64])
-{
-	return s->moving > 0
-		       ? str_print(to, 64, "%s/s",
-				   str_size((uint64_t)(s->bytes / s->moving)))
-		       : "";
-}
-#define SPEED(s) put_speed(s, (char[64]){ 0 })
-
 static void
-put_jobs(const struct view *v, struct buf *out)
+put_text(const char *key, const char *text, struct rows *r)
 {
-	struct table t;
-	struct interval best;
-
-	table_start(&t, "JOB|>RUNS|>FAILURES|>SECONDS|>COMPUTE|>CHECKPOINT|"
-			">FLUSH|>LOST|>EFFICIENCY|>INTERVAL|>BEST|LAST RUN");
-	for (uint64_t n = joblog_first(v->g->jobs_seen, JOBLOG_JOBS);
-	     n < v->g->jobs_seen; n++) {
-		const struct joblog_job *j = joblog_job(v->g, n);
-		const double part = joblog_efficiency(j);
-
-		if (!is_shown(v, j))
-			continue;
-		table_name(&t, j->id);
-		table_cells(&t, "%" PRIu64 "\t%" PRIu64 "\t%s\t%s\t%s\t%s",
-			    j->runs, j->failures,
-			    j->back ? "?"
-				    : str_printed(32, "%" PRId64,
-						  j->last - j->first),
-			    SECS(&j->phases[JOBLOG_COMPUTE]),
-			    SECS(&j->phases[JOBLOG_CHECKPOINT]),
-			    SECS(&j->phases[JOBLOG_FLUSH]));
-		table_cells(
-			&t, "%s\t%s\t%s\t%s\t%s",
-			j->vague || j->owes ? "?" : SPAN(j->lost, j->lost_max),
-			part < 0 ? "?" : str_printed(16, "%.0f%%", part * 100),
-			SPAN(joblog_used(j), joblog_used(j)),
-			joblog_best(j, &best) == 0
-				? str_printed(32, "%.1f", best.seconds)
-				: "?",
-			ends[j->end]);
-	}
-	table_end(&t, 0, out);
-}
-
-static void
-put_job(const struct joblog_job *j, struct buf *out)
-{
-	const double part = joblog_efficiency(j), used = joblog_used(j);
-	struct interval best;
-	struct table t;
-
-	buf_printf(out,
-		   "job %s: %" PRIu64 " %s, %" PRIu64
-		   " %s; the last run: %s\n%s to %s",
-		   str_shown(j->id), str_count(j->runs, "run"),
-		   str_count(j->failures, "failure"), ends[j->end],
-		   when_local(j->first), when_local(j->last));
-	if (!j->back)
-		buf_printf(out, ", %" PRId64 " s", j->last - j->first);
-	buf_add_str(out, j->back     ? "; the clock went back\n"
-			 : !j->whole ? "; its start is not in the log\n"
-				     : "\n");
-	table_start(&t, "PHASE|>COUNT|>FAILED|>SECONDS|>EACH|>BYTES|>SPEED");
-	for (int p = 0; p < JOBLOG_PHASES; p++) {
-		const struct joblog_sum *s = &j->phases[p];
-
-		if (s->count == 0 && s->moving <= 0)
-			continue;
-		table_cells(
-			&t, "%s\t%" PRIu64 "\t%s\t%s\t%s\t%s\t%s",
-			joblog_phase_name((enum joblog_phase)p), s->count,
-			s->failed > 0 ? str_printed(32, "%" PRIu64, s->failed)
-				      : "",
-			SECS(s),
-			s->untimed < s->count
-				? str_printed(32, "%.2f",
-					      s->secs / (double)(s->count -
-								 s->untimed))
-				: "",
-			s->moving > 0 ? str_size((uint64_t)s->bytes) : "",
-			SPEED(s));
-	}
-	table_drop_empty(&t);
-	table_end(&t, 2, out);
-	buf_printf(out, "lost work: %s s\n",
-		   j->vague || j->owes ? "?" : SPAN(j->lost, j->lost_max));
-	buf_printf(out, "efficiency: %s\n",
-		   part < 0 ? "?"
-			    : str_printed(80,
-					  "%.0f%% of the time was work that is "
-					  "not lost",
-					  part * 100));
-	buf_printf(out, "interval: %s s of work before each checkpoint; ",
-		   SPAN(used, used));
-	if (joblog_best(j, &best) == 0)
-		buf_printf(out,
-			   "best %.1f s: a checkpoint takes %.1f s, a failure "
-			   "every %.0f s\n",
-			   best.seconds, best.cost, best.mtbi);
+	if (r->list != NULL)
+		json_set_str(r->one, key, text);
 	else
-		buf_printf(out, "best ?: %s\n",
-			   j->back	      ? "the clock went back"
-			   : j->failures == 0 ? "no failure"
-			   : j->spacings == 0 ? "no checkpoint"
-					      : "no duration");
+		table_name(&r->table, text != NULL ? text : "?");
 }
 
 static void
-put_failures(const struct view *v, struct buf *out)
+put_number(const char *key, int64_t n, struct rows *r)
 {
-	const struct joblog *g = v->g;
-	struct table t;
-
-	table_start(&t, "JOB|>RUN|LAST LINE|ENDED|RESTARTED FROM|>LOST WORK|"
-			">DOWN|>RESTART");
-	for (uint64_t n = joblog_first(g->failures_seen, JOBLOG_FAILURES);
-	     n < g->failures_seen; n++) {
-		const struct joblog_failure *f =
-			&g->failures[n % JOBLOG_FAILURES];
-		const struct joblog_job *j = joblog_job(g, f->job);
-		const int64_t least = f->died >= 0 ? f->next - f->died : 0;
-		const int64_t most = f->died >= 0 ? least : f->next - f->seen;
-
-		if (!is_shown(v, j))
-			continue;
-		table_name(&t, j != NULL ? j->id : "?");
-		table_cells(&t, "%" PRIu64 "\t%s\t%s\t%s\t%s", f->run,
-			    when_local(f->seen),
-			    f->died >= 0 ? when_local(f->died) : "?",
-			    f->early	   ? "before it computed"
-			    : f->from > 0  ? str_printed(32, "dataset %" PRId64,
-							 f->from)
-			    : f->from == 0 ? "the beginning"
-					   : "?",
-			    SPAN(f->lost, f->lost_max));
-		table_cells(&t, "%s\t%s",
-			    f->next < 0 || least < 0 || most < 0
-				    ? "?"
-				    : SPAN((double)least, (double)most),
-			    SPAN((double)f->restart, (double)f->restart));
-	}
-	table_drop_empty(&t);
-	table_end(&t, 0, out);
+	if (r->list != NULL)
+		json_set_or_null(r->one, key, n);
+	else
+		put_text(key, n < 0 ? NULL : num_str(n), r);
 }
 
 static void
-put_datasets(const struct view *v, struct buf *out)
+put_secs(const char *key, double secs, struct rows *r)
 {
-	struct table t;
-
-	table_start(&t, ">DATASET|NAME|JOB|>BYTES|>COMPUTE|>WRITE|>SPEED|"
-			">FLUSH|>SPEED|>ASYNC|>SPEED|>FETCH|>REBUILD");
-	for (size_t i = 0; i < v->ndatasets; i++) {
-		const struct joblog_dataset *d = v->datasets[i];
-		const struct joblog_job *j = joblog_job(v->g, d->job);
-		const struct joblog_sum *p = d->phases;
-		const struct joblog_sum *w =
-			&p[d->is_ckpt ? JOBLOG_CHECKPOINT : JOBLOG_OUTPUT];
-
-		table_cell(&t, "%" PRId64, d->id);
-		table_name(&t, d->name);
-		table_name(&t, j != NULL ? j->id : "?");
-		table_cells(&t, "%s\t%s\t%s\t%s",
-			    w->moving > 0 ? str_size((uint64_t)w->bytes) : "",
-			    SECS(&p[JOBLOG_COMPUTE]), SECS(w), SPEED(w));
-		table_cells(&t, "%s\t%s\t%s\t%s\t%s\t%s",
-			    SECS(&p[JOBLOG_FLUSH]), SPEED(&p[JOBLOG_FLUSH]),
-			    SECS(&p[JOBLOG_ASYNC_FLUSH]),
-			    SPEED(&p[JOBLOG_ASYNC_FLUSH]),
-			    SECS(&p[JOBLOG_FETCH]), SECS(&p[JOBLOG_REBUILD]));
-	}
-	table_drop_empty(&t);
-	table_end(&t, 0, out);
-}
-
-/* --- JSON --- */
-
-static int64_t
-ms(double secs)
-{
-	return secs < 0 ? -1 : (int64_t)(secs * 1000 + 0.5);
-}
-
-static struct json *
-phases_json(const struct joblog_sum *all)
-{
-	struct json *list = json_new_array();
-
-	for (int p = 0; p < JOBLOG_PHASES; p++) {
-		const struct joblog_sum *s = &all[p];
-		struct json *j = NULL;
-
-		if (s->count == 0 && s->moving <= 0)
-			continue;
-		j = json_new_object();
-		json_set_str(j, "phase",
-			     joblog_phase_name((enum joblog_phase)p));
-		json_set_u64(j, "count", s->count);
-		json_set_u64(j, "failed_count", s->failed);
-		json_set_u64(j, "untimed_count", s->untimed);
-		json_set_u64(j, "milliseconds", (uint64_t)ms(s->secs));
-		json_set_or_null(j, "bytes",
-				 s->moving > 0 ? (int64_t)s->bytes : -1);
-		json_set_or_null(j, "bytes_per_second",
-				 s->moving > 0 ? (int64_t)(s->bytes / s->moving)
-					       : -1);
-		json_push(list, j);
-	}
-	return list;
+	if (r->list != NULL)
+		put_number(key, secs < 0 ? -1 : (int64_t)(secs * 1000 + 0.5),
+			   r);
+	else
+		put_text(key, secs < 0 ? NULL : str_printed(32, "%.1f", secs),
+			 r);
 }
 
 static void
-set_lost(struct json *j, double least, double most)
+put_time(const char *key, int64_t t, struct rows *r)
 {
-	json_set_or_null(j, "lost_milliseconds", ms(least));
-	json_set_or_null(j, "lost_milliseconds_at_most", ms(most));
+	if (r->list != NULL)
+		json_set_time(r->one, key, t);
+	else
+		put_text(key, t < 0 ? NULL : when_local(t), r);
 }
 
-static struct json *
-job_json(const struct joblog_job *j)
+static void
+put_lost(double least, double most, struct rows *r)
+{
+	put_secs("lost_milliseconds", least, r);
+	put_secs("lost_milliseconds_at_most", least < 0 ? -1 : most, r);
+}
+
+static void
+put_job(const struct joblog_job *j, struct rows *r)
 {
 	const bool known = !j->vague && !j->owes;
-	struct json *one = json_new_object();
-	struct interval best;
+	const double part = joblog_efficiency(j);
+	struct interval best = { .seconds = -1 };
 
-	json_set_str(one, "job_id", j->id);
-	json_set_time(one, "first_line", j->first);
-	json_set_time(one, "last_line", j->last);
-	json_set_bool(one, "has_start", j->whole);
-	json_set_bool(one, "clock_went_back", j->back);
-	json_set_u64(one, "run_count", j->runs);
-	json_set_u64(one, "failure_count", j->failures);
-	json_set_str(one, "last_run", ends[j->end]);
-	json_set_or_null(one, "run_milliseconds",
-			 j->back ? -1 : ms(j->run_secs));
-	json_set(one, "log_phases", phases_json(j->phases));
-	json_set_or_null(one, "work_milliseconds", ms(j->work));
-	set_lost(one, known ? j->lost : -1, known ? j->lost_max : -1);
-	if (joblog_efficiency(j) < 0)
-		json_set_null(one, "efficiency");
-	else
-		json_set_real(one, "efficiency", joblog_efficiency(j));
-	json_set_or_null(one, "interval_milliseconds", ms(joblog_used(j)));
-	json_set_or_null(one, "best_interval_milliseconds",
-			 joblog_best(j, &best) == 0 ? ms(best.seconds) : -1);
-	return one;
+	put_text("job_id", j->id, r);
+	put_time("first_line", j->first, r);
+	put_number("run_count", (int64_t)j->runs, r);
+	put_number("failure_count", (int64_t)j->failures, r);
+	put_text("last_run", ends[j->end], r);
+	put_number("log_seconds", j->back ? -1 : j->last - j->first, r);
+	put_secs("work_milliseconds", j->work, r);
+	put_lost(known ? j->lost : -1, j->lost_max, r);
+	put_number("efficiency_percent",
+		   part < 0 ? -1 : (int64_t)(part * 100 + 0.5), r);
+	put_secs("interval_milliseconds", joblog_used(j), r);
+	if (joblog_best(j, &best) < 0)
+		best.seconds = -1;
+	put_secs("best_interval_milliseconds", best.seconds, r);
 }
 
-static struct json *
-view_json(const struct view *v)
+/* The phases of a job, or of its dataset `d`. */
+static void
+put_phases(const struct joblog_job *j, const struct joblog_dataset *d,
+	   struct rows *r)
 {
-	const struct joblog *g = v->g;
-	const uint64_t job = joblog_first(g->jobs_seen, JOBLOG_JOBS);
-	const uint64_t failure =
-		joblog_first(g->failures_seen, JOBLOG_FAILURES);
-	struct json *top = json_new_object(), *jobs = json_new_array();
-	struct json *failures = json_new_array(), *datasets = json_new_array();
-	struct json *one = NULL;
+	for (int p = 0; p < JOBLOG_PHASES; p++) {
+		const struct joblog_sum *s =
+			d != NULL ? &d->phases[p] : &j->phases[p];
 
-	for (uint64_t n = job; n < g->jobs_seen; n++)
-		if (is_shown(v, joblog_job(g, n)))
-			json_push(jobs, job_json(joblog_job(g, n)));
-	for (uint64_t n = failure; n < g->failures_seen; n++) {
-		const struct joblog_failure *f =
-			&g->failures[n % JOBLOG_FAILURES];
-		const struct joblog_job *j = joblog_job(g, f->job);
-		const struct joblog_job *by = joblog_job(g, f->by);
-
-		if (!is_shown(v, j))
+		if (s->count == 0 && s->moving <= 0)
 			continue;
-		one = json_new_object();
-		json_set_str(one, "job_id", j != NULL ? j->id : NULL);
-		json_set_u64(one, "run", f->run);
-		json_set_time(one, "last_line", f->seen);
-		json_set_time(one, "died", f->died);
-		json_set_time(one, "next_start", f->next);
-		json_set_str(one, "next_job",
-			     f->next >= 0 && by != NULL ? by->id : NULL);
-		json_set_bool(one, "before_it_computed", f->early);
-		json_set_or_null(one, "restarted_from", f->from);
-		set_lost(one, f->lost, f->lost_max);
-		json_set_or_null(one, "restart_seconds", f->restart);
-		json_push(failures, one);
+		r->one = r->list != NULL ? json_new_object() : NULL;
+		put_text("job_id", j != NULL ? j->id : NULL, r);
+		if (d != NULL) {
+			put_number("id", d->id, r);
+			put_text("name", d->name, r);
+		}
+		put_text("phase", joblog_phase_name((enum joblog_phase)p), r);
+		put_number("count", (int64_t)s->count, r);
+		put_number("failed_count", (int64_t)s->failed, r);
+		put_secs("phase_milliseconds", s->untimed > 0 ? -1 : s->secs,
+			 r);
+		put_number("bytes", s->moving > 0 ? (int64_t)s->bytes : -1, r);
+		put_number("bytes_per_second",
+			   s->moving > 0 ? (int64_t)(s->bytes / s->moving) : -1,
+			   r);
+		if (r->list != NULL)
+			json_push(r->list, r->one);
 	}
-	for (size_t i = 0; i < v->ndatasets; i++) {
-		const struct joblog_dataset *d = v->datasets[i];
-		const struct joblog_job *j = joblog_job(g, d->job);
-
-		one = json_new_object();
-		json_set_u64(one, "id", (uint64_t)d->id);
-		json_set_str(one, "name", d->name);
-		json_set_str(one, "job_id", j != NULL ? j->id : NULL);
-		json_set(one, "log_phases", phases_json(d->phases));
-		json_push(datasets, one);
-	}
-	json_set_u64(top, "line_count", g->lines);
-	json_set_u64(top, "lines_skipped", g->unreadable + g->jobless);
-	json_set_u64(top, "jobs_left_out", job);
-	json_set_u64(top, "failures_left_out", failure);
-	json_set_u64(top, "datasets_left_out",
-		     joblog_first(g->datasets_seen, JOBLOG_DATASETS));
-	json_set_bool(top, "unfinished", g->unfinished);
-	json_set(top, "log_jobs", jobs);
-	json_set(top, "log_failures", failures);
-	json_set(top, "log_datasets", datasets);
-	return top;
 }
 
-/* --- The verb --- */
+static void
+put_failure(const struct joblog *g, const struct joblog_failure *f,
+	    struct rows *r)
+{
+	const struct joblog_job *j = joblog_job(g, f->job);
+	const struct joblog_job *by =
+		f->next >= 0 ? joblog_job(g, f->by) : NULL;
+
+	put_text("job_id", j != NULL ? j->id : NULL, r);
+	put_number("run", (int64_t)f->run, r);
+	put_time("last_line", f->seen, r);
+	put_time("died", f->died, r);
+	put_time("next_start", f->next, r);
+	put_text("next_job", by != NULL ? by->id : NULL, r);
+	put_number("restarted_from", f->from, r);
+	put_lost(f->lost, f->lost_max, r);
+	put_number("restart_seconds", f->restart, r);
+}
 
 static int
 by_order(const void *a, const void *b)
 {
-	const struct joblog_dataset *const *x = a, *const *y = b;
+	const struct joblog_dataset *x = a, *y = b;
 
-	return (*x)->order < (*y)->order ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Choose the datasets of these jobs, in the order in which they began. */
-static void
-choose_datasets(struct view *v)
-{
-	size_t cap = 0;
-
-	for (size_t i = 0; i < JOBLOG_DATASETS; i++) {
-		const struct joblog_dataset *d = &v->g->datasets[i];
-
-		if (d->id == 0 || !is_shown(v, joblog_job(v->g, d->job)))
-			continue;
-		(void)MEM_ROOM(v->datasets, v->ndatasets, cap);
-		v->datasets[v->ndatasets++] = d;
-	}
-	if (v->ndatasets > 0)
-		qsort(v->datasets, v->ndatasets, sizeof(*v->datasets),
-		      by_order);
-}
-
-/* Append what is not in the answer. */
-static void
-put_limits(const struct joblog *g, bool datasets, struct buf *out)
-{
-	const struct {
-		uint64_t seen, most;
-		const char *what;
-	} kept[] = {
-		{ g->jobs_seen, JOBLOG_JOBS, "jobs" },
-		{ g->failures_seen, JOBLOG_FAILURES, "failures" },
-		{ datasets ? g->datasets_seen : 0, JOBLOG_DATASETS,
-		  "datasets" },
-	};
-	const uint64_t skipped = g->unreadable + g->jobless;
-
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		if (kept[i].seen > kept[i].most)
-			buf_printf(out,
-				   "%s: the last %" PRIu64 " of %" PRIu64 "\n",
-				   kept[i].what, kept[i].most, kept[i].seen);
-	if (skipped > 0)
-		buf_printf(out, "lines skipped: %" PRIu64 " of %" PRIu64 "\n",
-			   skipped, g->lines);
-	if (g->unfinished)
-		buf_add_str(out, "the last line is not finished, and not "
-				 "used\n");
-}
-
+/* Report job `id`, or all. */
 static int
-report(const struct joblog *g, const char *job, bool datasets)
+report(struct joblog *g, const char *id, bool datasets)
 {
-	struct view v = { .g = g, .job = job };
-	const struct joblog_job *only = NULL;
+	static const char *const heads[] = {
+		"JOB|FIRST LINE|>RUNS|>FAILURES|LAST RUN|>SECONDS|>WORK|>LOST|"
+		">AT MOST|>EFFICIENCY %|>INTERVAL|>BEST",
+		"JOB|PHASE|>COUNT|>FAILED|>SECONDS|>BYTES|>BYTES/S",
+		"JOB|>RUN|LAST LINE|DIED|NEXT START|BY JOB|>FROM DATASET|"
+		">LOST|>AT MOST|>RESTART",
+		"JOB|>DATASET|NAME|PHASE|>COUNT|>FAILED|>SECONDS|>BYTES|"
+		">BYTES/S",
+	};
+	static const char *const keys[] = { "log_jobs", "log_phases",
+					    "log_failures", "log_datasets" };
+	const uint64_t first[] = {
+		joblog_first(g->jobs_seen, JOBLOG_JOBS),
+		joblog_first(g->jobs_seen, JOBLOG_JOBS),
+		joblog_first(g->failures_seen, JOBLOG_FAILURES), 0
+	};
+	const uint64_t end[] = { g->jobs_seen, g->jobs_seen, g->failures_seen,
+				 JOBLOG_DATASETS };
+	struct json *top = app_json() ? json_new_object() : NULL;
 	struct buf out = BUF_INIT;
-	size_t n = 0;
+	bool any = id == NULL;
 
-	for (uint64_t i = joblog_first(g->jobs_seen, JOBLOG_JOBS);
-	     i < g->jobs_seen; i++)
-		if (is_shown(&v, joblog_job(g, i))) {
-			only = joblog_job(g, i);
-			n++;
+	qsort(g->datasets, JOBLOG_DATASETS, sizeof(*g->datasets), by_order);
+	for (int k = 0; k < (datasets || top != NULL ? 4 : 3); k++) {
+		struct rows r = { .list = NULL };
+
+		if (top != NULL)
+			r.list = json_new_array();
+		else
+			table_start(&r.table, heads[k]);
+		for (uint64_t n = first[k]; n < end[k]; n++) {
+			const struct joblog_failure *f =
+				&g->failures[n % JOBLOG_FAILURES];
+			const struct joblog_dataset *d =
+				&g->datasets[n % JOBLOG_DATASETS];
+			const struct joblog_job *j =
+				joblog_job(g, k == 2   ? f->job
+					      : k == 3 ? d->job
+						       : n);
+
+			if ((k == 3 && d->id == 0) ||
+			    (id != NULL && (j == NULL || !str_eq(j->id, id))))
+				continue;
+			any = true;
+			if (k % 2 == 1) {
+				put_phases(j, k == 3 ? d : NULL, &r);
+				continue;
+			}
+			r.one = r.list != NULL ? json_new_object() : NULL;
+			if (k == 0)
+				put_job(j, &r);
+			else
+				put_failure(g, f, &r);
+			if (r.list != NULL)
+				json_push(r.list, r.one);
 		}
-	if (job != NULL && n == 0) {
-		app_error("job %s: not in the log", str_shown(job));
+		if (top != NULL) {
+			json_set(top, keys[k], r.list);
+			continue;
+		}
+		table_drop_empty(&r.table);
+		table_end(&r.table, 0, &out);
+	}
+	if (!any) {
+		app_error("job %s: not in the log", str_shown(id));
+		json_free(top);
+		buf_free(&out);
 		return STATUS_FAILED;
 	}
-	choose_datasets(&v);
-	if (app_json()) {
-		app_answer(view_json(&v));
-	} else if (n == 0) {
-		app_note("no job in the log");
-	} else {
-		if (n == 1)
-			put_job(only, &out);
-		else
-			put_jobs(&v, &out);
-		put_failures(&v, &out);
-		if (datasets)
-			put_datasets(&v, &out);
-		put_limits(g, datasets, &out);
+	if (top != NULL) {
+		json_set_u64(top, "line_count", g->lines);
+		json_set_u64(top, "lines_skipped", g->unreadable + g->jobless);
+		json_set_bool(top, "unfinished", g->unfinished);
+		app_answer(top);
 	}
-	mem_free(v.datasets);
+	if (first[0] + first[2] > 0 || g->datasets_seen > JOBLOG_DATASETS)
+		app_warn("the log has more than %d jobs or failures, or %d "
+			 "datasets: only the last are reported",
+			 JOBLOG_JOBS, JOBLOG_DATASETS);
+	if (g->unreadable + g->jobless > 0)
+		app_warn("log: %" PRIu64 " %s of %" PRIu64 " skipped",
+			 str_count(g->unreadable + g->jobless, "line"),
+			 g->lines);
 	return app_print(&out);
 }
 
