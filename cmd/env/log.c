@@ -124,7 +124,7 @@ put_phases(const struct joblog_job *j, const struct joblog_dataset *d,
 		put_text("phase", joblog_phase_name((enum joblog_phase)p), r);
 		put_number("count", (int64_t)s->count, r);
 		put_number("failed_count", (int64_t)s->failed, r);
-		put_secs("phase_milliseconds", s->untimed > 0 ? -1 : s->secs,
+		put_secs("spent_milliseconds", s->untimed > 0 ? -1 : s->secs,
 			 r);
 		put_number("bytes", s->moving > 0 ? (int64_t)s->bytes : -1, r);
 		put_number("bytes_per_second",

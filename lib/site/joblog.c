@@ -43,19 +43,13 @@ joblog_first(uint64_t seen, uint64_t most)
 
 /* --- What is kept --- */
 
-static struct joblog_job *
-job_at(const struct joblog *g, uint64_t number)
+struct joblog_job *
+joblog_job(const struct joblog *g, uint64_t number)
 {
 	return number < g->jobs_seen &&
 			       number >= joblog_first(g->jobs_seen, JOBLOG_JOBS)
 		       ? &g->jobs[number % JOBLOG_JOBS]
 		       : NULL;
-}
-
-const struct joblog_job *
-joblog_job(const struct joblog *g, uint64_t number)
-{
-	return job_at(g, number);
 }
 
 /* The job of a line: mostly that of the line before. */
@@ -79,8 +73,6 @@ find_job(struct joblog *g, const struct log_line *l)
 		.hash = hash,
 		.first = l->time,
 		.last = l->time,
-		.procs = -1,
-		.nodes = -1,
 		.seen = -1,
 		.halt = -1,
 		.from = -1,
@@ -218,7 +210,7 @@ resume(struct joblog *g, struct joblog_job *j, double to, int64_t from,
 	j->before = 0;
 	if (f == NULL)
 		return;
-	/* The dataset can be newer than the one before: nothing is lost then. */
+	/* The dataset can be newer than the last one: then nothing is lost. */
 	f->lost = to < 0 || f->lost < 0 ? -1 : fmax(f->lost + back, 0);
 	f->lost_max = f->lost < 0 ? -1 : fmax(f->lost_max + back, 0);
 	if (f->restart < 0 || j == by || back > 0)
@@ -235,8 +227,9 @@ settle(struct joblog *g, struct joblog_job *j, int64_t now)
 	const bool fresh = j->whole && j->saved == 0;
 	const struct joblog_dataset *d =
 		id > 0 ? &g->datasets[id % JOBLOG_DATASETS] : NULL;
-	struct joblog_job *owner =
-		d != NULL && d->id == id && d->done ? job_at(g, d->job) : NULL;
+	struct joblog_job *owner = d != NULL && d->id == id && d->done
+					   ? joblog_job(g, d->job)
+					   : NULL;
 	double to = -1;
 
 	j->settled = true;
@@ -359,8 +352,6 @@ take_event(struct joblog *g, struct joblog_job *j, const struct log_line *l)
 		j->back |= l->time + 1 < j->tick;
 		j->start = j->seen = j->tick = l->time;
 		j->halt = j->from = -1;
-		j->procs = l->procs;
-		j->nodes = l->nodes;
 		for (p = 0; p < JOBLOG_PHASES; p++)
 			j->since[p] = -1;
 		return true;

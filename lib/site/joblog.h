@@ -64,13 +64,12 @@ enum joblog_end {
 
 struct joblog_job {
 	char id[JOBLOG_NAME];
-	uint64_t number;      /* from 0 on, in the order of their first lines */
-	bool whole;	      /* the log has the START of its first run */
-	bool back;	      /* the clock went back: spans are unknown */
-	bool vague;	      /* it is not known how much work is lost */
-	bool owes;	      /* ... because no run followed the last failure */
-	int64_t first, last;  /* its first line, the end of its last event */
-	int64_t procs, nodes; /* of the last run */
+	uint64_t number;     /* from 0 on, in the order of their first lines */
+	bool whole;	     /* the log has the START of its first run */
+	bool back;	     /* the clock went back: spans are unknown */
+	bool vague;	     /* it is not known how much work is lost */
+	bool owes;	     /* ... because no run followed the last failure */
+	int64_t first, last; /* its first line, the end of its last event */
 	uint64_t runs, failures;
 	enum joblog_end end;
 	double run_secs; /* in runs, as far as the log has their lines */
@@ -142,7 +141,7 @@ void joblog_free(struct joblog *g);
 uint64_t joblog_first(uint64_t seen, uint64_t most);
 
 /* Job `number`, or NULL: no longer kept. */
-const struct joblog_job *joblog_job(const struct joblog *g, uint64_t number);
+struct joblog_job *joblog_job(const struct joblog *g, uint64_t number);
 
 /* The part of the time from the first to the last line that was work and is not
  * lost, 0 to 1.  Negative: unknown. */

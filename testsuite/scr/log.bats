@@ -110,6 +110,6 @@ told() {
 		/event=START/ && last { list = list "," last }
 		/event=COMPUTE_END/ { last = sprintf("%d", $2 * 1000 + 0.5) }
 		END { print "[" substr(list, 2) "]" }' .scr/log)"
-	told '.log_phases[0].phase_milliseconds - (.log_jobs[0] | .work_milliseconds + .lost_milliseconds) | fabs < 3' true
+	told '.log_phases[0].spent_milliseconds - (.log_jobs[0] | .work_milliseconds + .lost_milliseconds) | fabs < 3' true
 	told '[.log_datasets[] | select(.phase == "rebuild") | .id]' '[2,3]'
 }
