@@ -522,6 +522,12 @@ tells() {
 	refuses 1 p/.scr/log scr_env log -p p
 	: >empty
 	prints '' scr_env log --logfile empty
+	# Of LLNL's library.
+	rm -rf p
+	saved
+	tells "1000 2026-11-20 23:00:11 1 0 ended 23 4.9 0.0 0.0 21 1.2 ?" \
+		"1000 checkpoint 4 0 11.6 220684 18952" \
+		"1000 flush 4 0 6.3 82664 13194"
 }
 
 # sql TEXT: what the database x answers, fields and rows separated by blanks.
@@ -531,8 +537,9 @@ for row in sqlite3.connect("x").execute(sys.argv[1]): print(*row)' "$1" | xargs
 }
 
 @test "log: a database of SQLite, with LLNL's tables" {
-	local who=$(id -un)
+	local who
 
+	who=$(id -un)
 	two_runs
 	try scr_env log -v -p p --db x
 	[[ $stderr != *"built without SQLite"* ]] || skip "built without SQLite"
