@@ -201,6 +201,7 @@ check_foreign_headers() {
 	foreign zlib 'lib/crc\.c' || bad=1
 	foreign 'isa-l|isal' 'lib/crc\.c|lib/encode/[a-z_]*\.c' || bad=1
 	foreign archive 'lib/archive/ark_(read|write)\.c' || bad=1
+	foreign sqlite3 'lib/site/logdb\.c' || bad=1
 	foreign hwloc 'lib/(team/cores|store/numa)\.[ch]' || bad=1
 	return "$bad"
 }
