@@ -302,7 +302,7 @@ env_log(const struct env_call *c)
 		OPT_END,
 	};
 
-	env_options(c, opts);
+	env_start(c, opts, NULL);
 	if (file != NULL && db != NULL)
 		app_usage("--db imports the log of a prefix, not a --logfile");
 	if (file != NULL) {

@@ -45,14 +45,21 @@ marks_remove(int meta_fd, struct error *err)
 }
 
 bool
-marks_any(const struct kvtree *marks, const struct segmap *m, size_t first,
-	  size_t count)
+marks_has(const struct kvtree *marks, const char *container, uint64_t off)
 {
 	const struct kvtree *list = kvtree_get(marks, "FILE");
 
-	for (size_t i = first; list != NULL && i < first + count; i++)
-		if (kvtree_get2(list, m->containers[m->segs[i].container].name,
-				num_str(m->segs[i].off)) != NULL)
+	return list != NULL &&
+	       kvtree_get2(list, container, num_str(off)) != NULL;
+}
+
+bool
+marks_any(const struct kvtree *marks, const struct segmap *m, size_t first,
+	  size_t count)
+{
+	for (size_t i = first; i < first + count; i++)
+		if (marks_has(marks, m->containers[m->segs[i].container].name,
+			      m->segs[i].off))
 			return true;
 	return false;
 }

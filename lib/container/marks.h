@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct error;
 struct kvtree;
@@ -21,6 +22,10 @@ int marks_load(struct kvtree **marks, int meta_fd, struct error *err);
 
 /* Remove the marks, which are no longer needed. */
 int marks_remove(int meta_fd, struct error *err);
+
+/* Is the segment at offset `off` of the container marked?  `marks` may be
+ * NULL. */
+bool marks_has(const struct kvtree *marks, const char *container, uint64_t off);
 
 /* Is any of `count` segments of `m` from `first` on marked?  A mark is that of
  * a segment: while there are marks, no map is made with others. */

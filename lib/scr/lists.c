@@ -240,11 +240,11 @@ struct spreading {
 	bool fetch;
 	int fd; /* of a reader: the metadata directory; else -1 */
 	struct rank2file_parts parts; /* of a reader of a packed dataset */
-	struct marks marks;
-	struct team_note mine; /* the received list of this rank */
-	bool twice;	       /* it was received twice */
-	bool more;	       /* a rank has more to send */
-	bool over;	       /* a rank failed: end */
+	struct kvtree *marks;	      /* or NULL */
+	struct team_note mine;	      /* the received list of this rank */
+	bool twice;		      /* it was received twice */
+	bool more;		      /* a rank has more to send */
+	bool over;		      /* a rank failed: end */
 };
 
 static int
@@ -344,8 +344,8 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 		const struct rank2file_file *f = &r->files[i];
 
 		for (size_t k = 0; rc == 0 && k < f->nsegs; k++)
-			if (marks_hit(&s->marks, f->segs[k].file,
-				      f->segs[k].off, f->segs[k].len))
+			if (marks_has(s->marks, f->segs[k].file,
+				      f->segs[k].off))
 				rc = error_set(err, ERROR_DAMAGED,
 					       "%s/%s: its rebuild was "
 					       "interrupted",
@@ -555,7 +555,7 @@ lists_read(const struct run *run, const struct dataset *d, bool fetch,
 		out->packed = team_any(world, out->packed);
 	io_close(s.fd);
 	kvtree_free(s.parts.top);
-	marks_free(&s.marks);
+	kvtree_free(s.marks);
 	mem_free(s.out.notes);
 	arena_free(s.round);
 	buf_free(&names);
