@@ -51,9 +51,9 @@ struct list_look {
 
 extern const struct table_column list_columns[];
 
-/* Append the list of the entries that match, sorted as look->chosen says: unknown
- * values come last, and among equal values newer datasets first.  Control
- * characters in names are made printable. */
+/* Append the list of the entries that match, sorted as look->chosen says:
+ * unknown values come last, and among equal values newer datasets first.
+ * Control characters in names are made printable. */
 void list_text(const struct index *ix, const struct index_entry *entries,
 	       size_t count, const struct list_filter *f,
 	       const struct list_look *look, struct buf *out);

@@ -91,7 +91,7 @@ struct salvage_dataset {
 	 * completed it; or never completed by the job, and so no loss. */
 	bool cached, listed, unfinished;
 	bool flushing; /* set by the caller: its flush has not ended */
-	bool stray; /* set by the caller: of a prefix that is not there */
+	bool stray;    /* set by the caller: of a prefix that is not there */
 	/* Set by the caller: flush.scr lists it as one of this job, which is
 	 * thus the last that ran on the prefix. */
 	bool ours;

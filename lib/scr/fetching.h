@@ -19,12 +19,12 @@ struct run;
  * run->restart_id becomes the dataset's id, and run->dataset_id and
  * run->ckpt_id at least its numbers.  The dataset is then in the caches
  * (held.h), protected; with SCR_FETCH_BYPASS or a level with bypass, only its
- * metadata are, unless its files are in containers.  If there is no dataset, or with SCR_FETCH=0, restart_id
- * becomes 0, which is no error.  Call it when the caches have no checkpoint to
- * restart from.  Collective. -1: the failure is not that of the dataset, but
- * for instance of the cache; or no dataset was fetched, though one on the
- * prefix or in the caches may be whole (ERROR_SYSTEM; not with
- * SCR_START_OVER=1).
+ * metadata are, unless its files are in containers.  If there is no dataset, or
+ * with SCR_FETCH=0, restart_id becomes 0, which is no error.  Call it when the
+ * caches have no checkpoint to restart from.  Collective. -1: the failure is
+ * not that of the dataset, but for instance of the cache; or no dataset was
+ * fetched, though one on the prefix or in the caches may be whole
+ * (ERROR_SYSTEM; not with SCR_START_OVER=1).
  */
 int fetching_latest(struct run *run, struct error *err);
 

@@ -286,8 +286,7 @@ end(struct spiller *sp)
 }
 
 int
-spill_once(struct store *s, struct pace *p, uint64_t *count,
-	   struct error *err)
+spill_once(struct store *s, struct pace *p, uint64_t *count, struct error *err)
 {
 	struct state *t = s->state;
 	struct spiller sp = { .s = s, .pace = p };

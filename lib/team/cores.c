@@ -288,8 +288,8 @@ bool
 cores_enter(const struct cores *c)
 {
 	return c != NULL && !hwloc_bitmap_iszero(c->units) &&
-	       hwloc_set_cpubind(c->topology, c->units,
-				 HWLOC_CPUBIND_THREAD) == 0 &&
+	       hwloc_set_cpubind(c->topology, c->units, HWLOC_CPUBIND_THREAD) ==
+		       0 &&
 	       c->apart;
 }
 

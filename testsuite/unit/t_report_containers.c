@@ -354,10 +354,10 @@ TEST(svg_many)
 		const char *merged, *what;
 	} cases[] = {
 		{ 19000, 100, 60000, false, NULL, "few: each by itself" },
-		{ 30000, 1, 500, false, " parts of files:",
-		  "of a rank each: of several" },
-		{ 50000, 1, 90000, true, " parts of files:",
-		  "every other one damaged" },
+		{ 30000, 1, 500, false,
+		  " parts of files:", "of a rank each: of several" },
+		{ 50000, 1, 90000, true,
+		  " parts of files:", "every other one damaged" },
 	};
 
 	each (t, cases) {
