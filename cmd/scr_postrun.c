@@ -120,6 +120,7 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_END
 	};
 	struct error err = ERROR_INIT;
+	struct app_info is = info;
 	bool poststage = false;
 	char **args = NULL;
 	int count = 0;
@@ -131,9 +132,12 @@ parse(struct settings *s, int argc, char **argv)
 		.idle = IDLE_SECONDS,
 		.wait = TURN_SECONDS,
 	};
-	poststage = str_eq(app_called(argc, argv), "scr_poststage");
-	args = app_start(&info, argc, argv, opts, poststage ? &count : NULL);
-	/* It takes the prefix as an argument, too. */
+	/* LLNL's scr_poststage takes the prefix as an argument, too. */
+	is.name = app_called(argc, argv);
+	poststage = str_eq(is.name, "scr_poststage");
+	if (poststage)
+		is.usage = "[OPTION]... [PREFIX]";
+	args = app_start(&is, argc, argv, opts, poststage ? &count : NULL);
 	if (count > 1 || (count == 1 && s->where.prefix != NULL))
 		app_unexpected(args[count - 1]);
 	if (count == 1)

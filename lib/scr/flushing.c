@@ -52,7 +52,7 @@ gather(struct flushing *f, struct team_mail *in, struct error *err)
 						   .size = file->attr.size,
 						   .crc = file->crc };
 
-		lists_add(&b, &is);
+		lists_add(&b, &is, false);
 	}
 	note.data = b.data;
 	note.len = b.len;

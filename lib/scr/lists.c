@@ -77,7 +77,7 @@ struct line {
 	uint64_t size, nsegs;
 	uint32_t crc;
 	bool has_size, has_crc;
-	struct attr attr; /* of a packed file: add_attrs() */
+	bool has_attr; /* the attributes follow, as add_attrs() sets them */
 };
 
 struct place {
@@ -85,8 +85,9 @@ struct place {
 };
 
 void
-lists_add(struct buf *b, const struct rank2file_file *f)
+lists_add(struct buf *b, const struct rank2file_file *f, bool has_attr)
 {
+	const struct attr none = { .has_size = false };
 	struct line l;
 
 	memset(&l, 0, sizeof(l));
@@ -95,7 +96,9 @@ lists_add(struct buf *b, const struct rank2file_file *f)
 	l.has_size = f->has_size;
 	l.has_crc = f->has_crc;
 	l.nsegs = f->nsegs;
+	l.has_attr = has_attr;
 	(void)buf_add(b, &l, sizeof(l));
+	(void)buf_add(b, &none, has_attr ? sizeof(none) : 0);
 	(void)buf_add(b, f->path, strlen(f->path) + 1);
 	for (size_t i = 0; i < f->nsegs; i++) {
 		const struct rank2file_seg *s = &f->segs[i];
@@ -112,7 +115,8 @@ lists_take(const char **at, struct rank2file_file *f)
 	struct line l;
 
 	memcpy(&l, *at, sizeof(l));
-	*f = (struct rank2file_file){ .path = *at + sizeof(l),
+	*at += sizeof(l) + (l.has_attr ? sizeof(struct attr) : 0);
+	*f = (struct rank2file_file){ .path = *at,
 				      .has_size = l.has_size,
 				      .has_crc = l.has_crc,
 				      .size = l.size,
@@ -255,6 +259,15 @@ by_rank(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+/* Do the notes have attributes?  Those of files of their own are those of the
+ * files. */
+static bool
+has_attrs(const struct spreading *s)
+{
+	return s->fetch && s->parts.containers != NULL &&
+	       s->run->p.copy_metadata;
+}
+
 /*
  * Copy the recorded attributes (hidden.h) into the gathered notes.  Those that
  * cannot be read stay unknown: the bytes of the files are what counts.
@@ -283,8 +296,7 @@ add_attrs(struct spreading *s, struct error *err)
 			struct segmap_file *is = &m.files[m.nfiles];
 			struct rank2file_file f;
 
-			to[m.nfiles++] =
-				(char *)at + offsetof(struct line, attr);
+			to[m.nfiles++] = (char *)at + sizeof(struct line);
 			lists_take(&at, &f);
 			is->rank = n->rank;
 			is->path = f.path;
@@ -310,8 +322,7 @@ send_round(struct spreading *s, bool more, struct error *err)
 	struct team_mail in = { 0, NULL };
 	int rc = 0;
 
-	if (s->fetch && s->parts.containers != NULL && s->out.count > 0 &&
-	    s->run->p.copy_metadata)
+	if (has_attrs(s) && s->out.count > 0)
 		rc = add_attrs(s, err);
 	s->over =
 		team_notes(&s->run->world, rc, &s->out, s->keep, &in, err) < 0;
@@ -350,7 +361,7 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 					       "%s/%s: its rebuild was "
 					       "interrupted",
 					       s->root, f->segs[k].file);
-		lists_add(&b, f);
+		lists_add(&b, f, has_attrs(s));
 	}
 	if (rc == 0)
 		rc = buf_check(&b, err);
@@ -477,6 +488,7 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 	const char *end = at != NULL ? at + s->mine.len : NULL;
 	const uint32_t rank = s->run->world.rank;
 	struct head h = { 0, 0 };
+	struct line l;
 
 	if (s->twice)
 		return error_set(err, ERROR_CORRUPT,
@@ -497,8 +509,11 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 	while (at < end) {
 		struct rank2file_file *f = &out->files[out->count];
 
-		memcpy(&out->attrs[out->count++],
-		       at + offsetof(struct line, attr), sizeof(struct attr));
+		memcpy(&l, at, sizeof(l));
+		if (l.has_attr)
+			memcpy(&out->attrs[out->count], at + sizeof(l),
+			       sizeof(struct attr));
+		out->count++;
 		lists_take(&at, f);
 		if (take_segs(f, a, err) < 0)
 			return -1;

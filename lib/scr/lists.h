@@ -56,10 +56,10 @@ int lists_find(const struct run *run, const struct dataset *d, bool *old,
  * Returns a descriptor to close, or -1.  Local. */
 int lists_open(const struct run *run, int64_t id, struct error *err);
 
-/* --- Files in a note: for each its numbers, its path, a NUL, and its
- * segments --- */
+/* --- Files in a note: for each its numbers, its attributes with `has_attr`,
+ * its path, a NUL, and its segments --- */
 
-void lists_add(struct buf *b, const struct rank2file_file *f);
+void lists_add(struct buf *b, const struct rank2file_file *f, bool has_attr);
 
 /* Take the file at *at, without its segments, and move *at behind it. */
 void lists_take(const char **at, struct rank2file_file *f);

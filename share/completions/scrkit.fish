@@ -121,7 +121,7 @@ for command in scr_aprun scr_archive scr_check_node scr_ckpt_interval \
 		scr_flux scr_fti scr_halt scr_hostlist scr_index scr_inspect \
 		scr_jsrun scr_list_dir scr_list_down_nodes scr_log_event \
 		scr_log_transfer scr_lrun scr_mpiexec scr_mpirun \
-		scr_nodes_file scr_postrun scr_prerun scr_rebuild \
+		scr_nodes_file scr_postrun scr_poststage scr_prerun scr_rebuild \
 		scr_retries_halt scr_run scr_should_exit scr_srun \
 		scr_store scr_watchdog
 	complete -c $command -f -a '(__scrkit)'

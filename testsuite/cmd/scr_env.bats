@@ -115,14 +115,14 @@ storage() {
 @test "conf: all in force, with unit, file and line" {
 	at=$PWD/.scrconf
 	printf '%s\n' '# mine' '' 'SCR_FLUSH=7' 'SCR_FLUSH=8' 'CKPT=0 TYPE=XOR' \
-		'SCR_FLUSH_POSTSTAGE=1' 'SCR_GROUP=POWER' >.scrconf
+		'SCR_CRC_ON_COPY=1' 'SCR_GROUP=POWER' >.scrconf
 	export SCR_HALT_SECONDS=60 SCR_JOB_ID=9
 	calm scr_env conf -p "$PWD" --user me
 	assert_output_has $'SCR_FLUSH=7\t'"$at:3"$'\tcheckpoints\n' \
 		$'SCR_HALT_SECONDS=60\tenvironment\tseconds\n' \
 		$'SCR_MPI_BUF_SIZE=1048576\tbuilt in\tbytes\n' \
 		$'SCR_GROUP=POWER\t'"$at:7"$'\n' $'CKPT=0 TYPE=XOR\t'"$at:5" \
-		$'SCR_FLUSH_POSTSTAGE=1\t'"$at:6"$'\tno effect\n' \
+		$'SCR_CRC_ON_COPY=1\t'"$at:6"$'\tno effect\n' \
 		$'SCR_RESTART_ATTEMPTS=3\tbuilt in\trestarts\n' \
 		$'SCR_COPY_METADATA=1\tbuilt in\n'
 	# Found out, or given by an option.
