@@ -186,11 +186,12 @@ list_text(const struct index *ix, const struct index_entry *entries,
 	  const struct list_look *look, struct buf *out)
 {
 	static const struct columns usual[] = {
-		[LIST_LLNL] = { { ID, VALID, FLUSHED, CURRENT, NAME }, 5 },
-		[LIST_WIDE] = { { ID, VALID, FLUSHED, CURRENT, KIND, FILES,
-				  SIZE, NAME, REASON },
-				9 },
-		[LIST_NAMES] = { { NAME }, 1 },
+		[LIST_LLNL] = { .list = { ID, VALID, FLUSHED, CURRENT, NAME },
+				.count = 5 },
+		[LIST_WIDE] = { .list = { ID, VALID, FLUSHED, CURRENT, KIND,
+					  FILES, SIZE, NAME, REASON },
+				.count = 9 },
+		[LIST_NAMES] = { .list = { NAME }, .count = 1 },
 	};
 	/* Of LLNL's columns as in its table, of others as needed. */
 	static const uint64_t widths[] = {

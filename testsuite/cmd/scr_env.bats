@@ -130,11 +130,11 @@ storage() {
 		$'SCR_USER_NAME=me\tgiven\n' $'SCR_JOB_ID=9\tenvironment\n'
 	# Without effect, and not set.
 	[[ $output != *SCR_LOG_DB_USER* && $output != *SCR_CURRENT* ]]
-	try scr_env conf -p "$PWD" --json SCR_FLUSH SCR_GROUP SCR_FLUSH_POSTSTAGE
+	try scr_env conf -p "$PWD" --json SCR_FLUSH SCR_GROUP SCR_CRC_ON_COPY
 	[[ $(jq -r '.parameters[] | "\(.name) \(.value) \(.line) \(.unit) \(
 		.ignored)"' <<<"$output") == "SCR_FLUSH 7 3 checkpoints false
 SCR_GROUP POWER 7 null false
-SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
+SCR_CRC_ON_COPY 1 6 null true" ]]
 }
 
 @test "conf: a value that does not parse, an unknown parameter" {

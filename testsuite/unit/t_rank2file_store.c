@@ -229,6 +229,7 @@ read_job(struct visits *v, const char *base, bool whole, size_t *parts)
 	*parts = p.count;
 	for (size_t i = 0; rc == 0 && i < p.count; i++)
 		rc = each_rank(&p.parts[i], p.nranks, whole, v);
+	kvtree_free(p.top);
 	return rc;
 }
 
