@@ -475,7 +475,7 @@ libscr() {
 	note "fetch-packed: from containers, against that of files; 1,000 files of 16 KiB"
 	PATH=$tree/bin:$PATH speed 8 packed $((64 << 20)) | result fetch-packed 1.11
 	PATH=$tree/bin:$PATH speed 4 packed $((16 << 10)) 250 |
-		result fetch-packed-small 1.11
+		result fetch-packed-small -
 	note "behind: the same in the background; blocks: what SCR calls take for it, against a flush for which the job waits"
 	SCR_FLUSH_ASYNC=1 speed 2 behind $((256 << 20)) | result flush-behind -
 	SCR_FLUSH_ASYNC=1 speed 2 blocks $((256 << 20)) | result flush-blocks 0.1
