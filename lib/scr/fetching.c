@@ -278,9 +278,8 @@ try_one(struct search *s, const struct dataset *d, struct error *err)
 	error_pass(&first, err);
 	if (v != FETCH_DONE && s->packed)
 		error_as(err, &first,
-			 "%s: scr_container -p '%s' verify id:%" PRId64
-			 " lists the damage",
-			 first.text, s->run->p.prefix, d->id);
+			 "%s: verify the containers of dataset id:%" PRId64,
+			 first.text, d->id);
 	if (v != FETCH_DONE)
 		return v;
 	error_clear(err);

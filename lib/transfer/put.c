@@ -238,41 +238,6 @@ put_open(struct put_file *f, struct error *err)
 
 /* --- Full --- */
 
-/* Set owner and mode of *st to what the file got when it was created.  They are
- * taken from the directory if known there, else from fstat().  The other
- * members of *st are undefined. */
-static int
-what_it_got(struct put *p, const struct put_file *f, struct stat *st,
-	    struct error *err)
-{
-	struct put_place *place = f->place;
-	bool known = false;
-
-	if (f->resumed)
-		return fstat(f->fd, st) < 0
-			       ? error_sys(err, "%s: cannot stat", f->what.path)
-			       : 0;
-	pthread_mutex_lock(&p->lock);
-	known = place->known &&
-		(f->opened & ~(place->granted | place->refused)) == 0;
-	st->st_uid = place->uid;
-	st->st_gid = place->gid;
-	st->st_mode = f->opened & place->granted;
-	pthread_mutex_unlock(&p->lock);
-	if (known)
-		return 0;
-	if (fstat(f->fd, st) < 0)
-		return error_sys(err, "%s: cannot stat", f->what.path);
-	pthread_mutex_lock(&p->lock);
-	place->known = true;
-	place->uid = st->st_uid;
-	place->gid = st->st_gid;
-	place->granted |= f->opened & st->st_mode;
-	place->refused |= f->opened & ~st->st_mode;
-	pthread_mutex_unlock(&p->lock);
-	return 0;
-}
-
 /*
  * Set the times, and mode and owner if they differ from those that the file was
  * created with.  Then find the modification time that the file system stored:
@@ -289,7 +254,7 @@ set_attributes(struct put_file *f, struct error *err)
 	int rc = 0;
 
 	if (w->attr != NULL || w->mode != 0) {
-		if (a->has_owner && what_it_got(f->put, f, &st, err) < 0)
+		if (a->has_owner && put_place_gave(f->put, f, &st, err) < 0)
 			return -1;
 		rc = attr_apply(a, f->fd, w->path, f->place->owner, &st, &why);
 		if (put_applied(f->put, rc, &why, err) < 0)

@@ -129,4 +129,10 @@ int put_new_name(struct put *p, struct error *err);
 /* Remove the new directories that have no names yet. */
 void put_new_remove(struct put *p);
 
+/* Set owner and mode of *st to what the file got when it was created.  They are
+ * taken from the directory if known there, else from fstat().  The other
+ * members of *st are undefined. */
+int put_place_gave(struct put *p, const struct put_file *f, struct stat *st,
+		   struct error *err);
+
 #endif /* TRANSFER_PUT_IMPL_H */

@@ -239,6 +239,40 @@ put_place_finish(void *put, size_t i, unsigned worker, struct error *err)
 	return rc;
 }
 
+/* --- New files in it --- */
+
+int
+put_place_gave(struct put *p, const struct put_file *f, struct stat *st,
+	       struct error *err)
+{
+	struct put_place *place = f->place;
+	bool known = false;
+
+	if (f->resumed)
+		return fstat(f->fd, st) < 0
+			       ? error_sys(err, "%s: cannot stat", f->what.path)
+			       : 0;
+	pthread_mutex_lock(&p->lock);
+	known = place->known &&
+		(f->opened & ~(place->granted | place->refused)) == 0;
+	st->st_uid = place->uid;
+	st->st_gid = place->gid;
+	st->st_mode = f->opened & place->granted;
+	pthread_mutex_unlock(&p->lock);
+	if (known)
+		return 0;
+	if (fstat(f->fd, st) < 0)
+		return error_sys(err, "%s: cannot stat", f->what.path);
+	pthread_mutex_lock(&p->lock);
+	place->known = true;
+	place->uid = st->st_uid;
+	place->gid = st->st_gid;
+	place->granted |= f->opened & st->st_mode;
+	place->refused |= f->opened & ~st->st_mode;
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
 /* --- Sync --- */
 
 /* Sync the directory if it is dirty; close it if no more files will come. */

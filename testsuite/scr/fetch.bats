@@ -318,7 +318,7 @@ same() {
 		(cd "$meta/.scr" && eval "$how")
 		lose 0 1 2 3
 		fetched "2 ckpt.2"
-		warned "ckpt.3.*not fetched: $said.*scr_container -p '$PREFIX' verify id:3"
+		warned "ckpt.3.*not fetched: $said.*verify the containers of dataset id:3"
 		# What the message says to run names the container.
 		ends 4 scr_container -p "$PREFIX" verify id:3
 		[[ $output$stderr == *ctr.4.scr* ]]
