@@ -13,6 +13,7 @@
  * files are in place; after an error, copied_R.scr alone.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,6 +25,7 @@
 #include "kvtree/value.h"
 #include "lock.h"
 #include "map.h"
+#include "num.h"
 #include "scavenge/copy_impl.h"
 #include "str.h"
 
@@ -36,7 +38,7 @@ copy_ranks_parse(const char *text, struct arena *a, struct copy_ranks *out,
 {
 	const size_t len = strlen(text);
 	const char *p = text;
-	size_t max = 1;
+	size_t max = 1, n = 0;
 
 	for (const char *c = text; *c != '\0'; c++)
 		max += *c == ',';
@@ -62,6 +64,19 @@ copy_ranks_parse(const char *text, struct arena *a, struct copy_ranks *out,
 			(uint32_t)last,
 		};
 	}
+	/* Sort the ranges and merge those that overlap or touch, so that
+	 * copy_ranks_has() can use binary search. */
+	if (out->count > 0)
+		qsort(out->list, out->count, sizeof(*out->list), num_by_u32);
+	for (size_t i = 1; i < out->count; i++) {
+		struct copy_range *last = &out->list[n];
+
+		if (out->list[i].first > last->last + 1)
+			out->list[++n] = out->list[i];
+		else if (out->list[i].last > last->last)
+			last->last = out->list[i].last;
+	}
+	out->count = out->count > 0 ? n + 1 : 0;
 	return 0;
 }
 
@@ -104,15 +119,21 @@ copy_ranks_assigned(int dirfd, const char *name, const char *host,
 	return rc;
 }
 
+/* Order of a rank and a range that may hold it. */
+static int
+compare_rank(const void *x, const void *y)
+{
+	const int64_t rank = *(const int64_t *)x;
+	const struct copy_range *r = y;
+
+	return rank < r->first ? -1 : rank > r->last;
+}
+
 bool
 copy_ranks_has(const struct copy_ranks *r, int64_t rank)
 {
-	size_t i = 0;
-
-	while (i < r->count &&
-	       (rank < r->list[i].first || rank > r->list[i].last))
-		i++;
-	return i < r->count;
+	return bsearch(&rank, r->list, r->count, sizeof(*r->list),
+		       compare_rank) != NULL;
 }
 
 /* Pause between two attempts to lock a busy rank, in ns. */
