@@ -239,7 +239,7 @@ TEST(lists)
 		int64_t last; /* in the list; -1: none is looked for */
 	} shares[] = {
 		{ "n1", "several lines of one host", 2, 9 },
-		{ "n2", "tabs and blanks", 2, 5 },
+		{ "n2", "tabs and blanks", 1, 5 },
 		{ "n5", "no newline at the end", 1, 7 },
 		{ "n3", "no ranks", 0, -1 },
 		{ "n", "no such host", 0, -1 },
