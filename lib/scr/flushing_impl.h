@@ -38,7 +38,7 @@ struct flushing {
 	struct put *put; /* NULL with bypass */
 	size_t nfiles;
 	struct flush_file *files;
-	/* In the background (inflight.h). */
+	/* In the background (flushing_async.c). */
 	struct flushing *next; /* the one that began after it */
 	int ended;	       /* 1: its transfers have; -1: failed */
 	struct error why;
