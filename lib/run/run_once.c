@@ -245,18 +245,19 @@ run_once(struct run *r, struct error *err)
 	run_note(r, RUN_RUNNING);
 	run_steps_before(r);
 	setenv(RUN_MARK, strchr(r->record.mark, '=') + 1, 1);
+	log_run(r, "RUN_START", -1);
 	started =
 		run_child_start(&c, argv, RUN_CHILD_PROGRAM, &r->signals, &why);
 	/* Our own commands are not part of the program. */
 	unsetenv(RUN_MARK);
 	if (started < 0) {
 		run_say(r, "%s", why.text);
+		log_run(r, "RUN_END", 0);
 		f->end = RUN_NOT_STARTED;
 		r->status = why.kind == ERROR_ABSENT ? RUN_STATUS_MISSING
 						     : RUN_STATUS_EXEC;
 		return 0;
 	}
-	log_run(r, "RUN_START", -1);
 	watch(r, &c);
 	/* Steps can outlive their launcher, and ranks a program. */
 	left = step_signal_marked(r->record.mark, 0);

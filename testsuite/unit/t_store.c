@@ -48,12 +48,16 @@ ready(const char *name)
 {
 	struct tend_populate p = { .size = sizeof(data), .count = 1 };
 	char *dir = here("%s", name);
+	struct store_status st = { 0 };
 
 	must(mkdir(dir, 0700) == 0);
 	must(store_make(dir, &plain, &why) == 0);
 	store = store_open(dir, &why);
 	must(store != NULL);
-	must(tend_measure(store, &why) == 0);
+	/* Beside other programs, it can say that only large writes gain. */
+	for (int k = 0; k < 5 && (k == 0 || st.least > MIB); k++)
+		must(tend_measure(store, &why) == 0 &&
+		     store_status(store, &st, &why) == 0);
 	must(tend_populate(store, &p, &why) == 0 && p.added == 1);
 	must(store_use(dir, &why) == 0);
 	return dir;
@@ -76,6 +80,7 @@ TEST(life)
 	struct tend_done done = { 0 };
 	struct store_status st;
 	struct stat is;
+	bool fast = false;
 	int fd = -1;
 
 	must(store_status(store, &st, &why) == 0);
@@ -85,7 +90,8 @@ TEST(life)
 	   "a new file is one of the pool, empty, and has its mode");
 	is_int(store_create(AT_FDCWD, path, O_CREAT | O_RDWR, 0600), -1,
 	       "one that exists is the kernel's");
-	if (st.least != 0) {
+	fast = st.least != 0 && st.least <= MIB;
+	if (fast) {
 		is_int(store_write(fd, data, MIB + 1), MIB + 1,
 		       "a large write is done");
 		is_int(lseek(fd, 0, SEEK_CUR), MIB + 1, "... and moves on");
@@ -103,7 +109,7 @@ TEST(life)
 	   "the size is that of the data");
 	store_closing(fd);
 	must(close(fd) == 0);
-	if (st.least != 0) {
+	if (fast) {
 		struct buf got = BUF_INIT;
 
 		read_whole(path, &got);
