@@ -215,42 +215,54 @@ build_part(const struct hidden *h, const struct segmap *m,
 }
 
 int
+hidden_store_part(const struct hidden *h, int dirfd, const struct segmap *m,
+		  const struct rank2file *r, size_t first, struct kvtree *list,
+		  struct error *err)
+{
+	const struct place p = {
+		.r = r,
+		.part = first / RANK2FILE_PART_RANKS,
+		.last = r->nranks > 0 ? (r->nranks - 1) / RANK2FILE_PART_RANKS
+				      : 0,
+	};
+	const char *name =
+		str_printed(RANK2FILE_SPARE_NAME, RANK2FILE_SPARE_FMT,
+			    (uint64_t)first + r->generation);
+	struct buf image = BUF_INIT;
+	struct kvtree *k = NULL;
+	size_t meta = 0;
+	int rc = build_part(h, m, &p, &image, err);
+
+	if (rc < 0)
+		rc = error_wrap(err, "%s", name);
+	for (size_t i = 0; i < h->map.nfiles; i++)
+		meta += is_listed(&p, h->map.files[i].rank);
+	if (rc == 0)
+		k = rank2file_set_sum(list, name, &image, err);
+	if (k == NULL || kvtree_set_u64(k, "META", meta, err) < 0)
+		rc = -1;
+	else
+		rc = rank2file_write(dirfd, name, &image,
+				     rank2file_has_copies(r), err);
+	buf_free(&image);
+	return rc;
+}
+
+int
 hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	     struct rank2file *r, struct error *err)
 {
 	struct kvtree *table = kvtree_get(r->top, "CTR");
 	struct kvtree *list = kvtree_put(table, "HIDDEN", err);
-	struct place p = { .r = r };
-	struct buf image = BUF_INIT;
-	int rc = 0;
+	size_t first = 0;
 
-	if (r->nranks > 0)
-		p.last = (r->nranks - 1) / RANK2FILE_PART_RANKS;
-	for (; list != NULL && rc == 0 && p.part <= p.last; p.part++) {
-		const char *name =
-			str_printed(RANK2FILE_SPARE_NAME, RANK2FILE_SPARE_FMT,
-				    (uint64_t)p.part * RANK2FILE_PART_RANKS +
-					    r->generation);
-		struct kvtree *k = NULL;
-		size_t meta = 0;
-
-		buf_clear(&image);
-		if (build_part(h, m, &p, &image, err) < 0) {
-			rc = error_wrap(err, "%s", name);
-			break;
-		}
-		for (size_t i = 0; i < h->map.nfiles; i++)
-			meta += is_listed(&p, h->map.files[i].rank);
-		k = rank2file_set_sum(list, name, &image, err);
-		if (k == NULL || kvtree_set_u64(k, "META", meta, err) < 0)
-			rc = -1;
-		else
-			rc = rank2file_write(dirfd, name, &image,
-					     rank2file_has_copies(r), err);
-	}
-	buf_free(&image);
-	if (list == NULL || rc < 0)
-		return -1;
+	/* Also of no ranks: attributes of directories. */
+	do {
+		if (list == NULL ||
+		    hidden_store_part(h, dirfd, m, r, first, list, err) < 0)
+			return -1;
+		first += RANK2FILE_PART_RANKS;
+	} while (first < r->nranks);
 	if (h->map.ncontainers == 0)
 		return 0;
 	table = kvtree_put(table, "RED", err);

@@ -90,6 +90,15 @@ int hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 		struct segmap *m, struct error *err);
 
 /*
+ * Write the part of the ranks from `first`, a multiple of RANK2FILE_PART_RANKS,
+ * with generation r->generation, and record it in `list` (HIDDEN).  `m` and `r`
+ * need the files of these ranks only.
+ */
+int hidden_store_part(const struct hidden *h, int dirfd, const struct segmap *m,
+		      const struct rank2file *r, size_t first,
+		      struct kvtree *list, struct error *err);
+
+/*
  * Write the parts with generation r->generation, and list them in r->containers
  * (made by segmap_write()).  Each part is replaced atomically.
  */

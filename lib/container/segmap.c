@@ -95,7 +95,7 @@ too_many(uint64_t size, uint64_t n, struct error *err)
 }
 
 int
-segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
+segmap_cut(struct segmap *m, const char *stem, uint64_t size, uint64_t start,
 	   struct error *err)
 {
 	uint64_t n = 0;
@@ -113,7 +113,7 @@ segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 					 "segment map: more than 2^63 bytes");
 		m->bytes += f->size;
 	}
-	n = m->bytes / size + (m->bytes % size > 0);
+	n = start / size + m->bytes / size + (m->bytes % size > 0);
 	if (n > SEGMAP_CONTAINERS_MAX)
 		return too_many(size, n, err);
 	m->container_size = size;
@@ -134,11 +134,13 @@ segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 					      containers_cap))
 					return error_no_memory(err);
 				m->containers[at] = (struct segmap_container){
-					.name = arena_printf(m->arena,
-							     SEGMAP_DIR
-							     "/%s.%zu.scr",
-							     stem, first + at),
+					.name = arena_printf(
+						m->arena,
+						SEGMAP_DIR "/%s.%" PRIu64
+							   ".scr",
+						stem, start / size + at),
 					.has_size = true,
+					.size = at == 0 ? start % size : 0,
 				};
 				if (m->containers[at].name == NULL)
 					return error_no_memory(err);

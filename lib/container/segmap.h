@@ -94,11 +94,13 @@ void segmap_free(struct segmap *m);
 
 /*
  * Lay the files end to end, and cut this string into containers
- * `stem`.<n>.scr, with n from `first` on: each time when `size` (> 0) bytes are
- * full, or the group of the files changes.  ERROR_USAGE: too many containers.
+ * `stem`.<n>.scr: each time when `size` (> 0) bytes are full, or the group of
+ * the files changes.  `start` is the place of the first byte in the string of
+ * all containers; if they have bytes of others before it, the size of the first
+ * one includes these.  ERROR_USAGE: too many containers.
  */
-int segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
-	       struct error *err);
+int segmap_cut(struct segmap *m, const char *stem, uint64_t size,
+	       uint64_t start, struct error *err);
 
 /* --- Reading and writing --- */
 

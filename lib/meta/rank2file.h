@@ -250,11 +250,15 @@ int rank2file_store(int dirfd, const char *base, const struct rank2file *r,
  * Write "rank2file" of a dataset that several processes write.  Each calls
  * rank2file_store_part() for the ranks from `first`, a multiple of
  * RANK2FILE_PART_RANKS; `r` has entries for these ranks only.  After all have,
- * one process calls rank2file_store_top(), which removes parts of other maps.
- * Finally each process syncs the directory.
+ * one process calls rank2file_store_top() with `r` without entries, which
+ * removes parts of other maps.  Finally each process syncs the directory.
+ *
+ * If rank2file_has_copies(), `copy` (COPY) gets the checksum of the part, and
+ * the top file all of them: it becomes part of its CTR.
  */
 int rank2file_store_part(int dirfd, const struct rank2file *r, size_t first,
-			 struct error *err);
-int rank2file_store_top(int dirfd, size_t nranks, struct error *err);
+			 struct kvtree *copy, struct error *err);
+int rank2file_store_top(int dirfd, const struct rank2file *r,
+			const struct kvtree *copy, struct error *err);
 
 #endif /* META_RANK2FILE_H */

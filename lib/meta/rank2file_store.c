@@ -339,9 +339,19 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 
 /* --- By several processes --- */
 
+/* Write a file of the map; one with copies replaces the old one at once. */
+static int
+store_file(int dirfd, const struct rank2file *r, const char *name,
+	   const struct buf *image, struct error *err)
+{
+	if (rank2file_has_copies(r))
+		return rank2file_write(dirfd, name, image, true, err);
+	return io_replace_lazy(dirfd, name, image->data, image->len, 0666, err);
+}
+
 int
 rank2file_store_part(int dirfd, const struct rank2file *r, size_t first,
-		     struct error *err)
+		     struct kvtree *copy, struct error *err)
 {
 	const struct rank2file_base b = rank2file_base_split(RANK2FILE_FILE);
 	char name[RANK2FILE_NAME_SIZE];
@@ -349,27 +359,28 @@ rank2file_store_part(int dirfd, const struct rank2file *r, size_t first,
 	int rc = rank2file_encode_part(r, first, RANK2FILE_PART_RANKS, &image,
 				       err);
 
+	rank2file_part_name(&b, first, name);
+	if (rc == 0 && rank2file_has_copies(r) &&
+	    rank2file_set_sum(copy, name, &image, err) == NULL)
+		rc = -1;
 	if (rc == 0)
-		rc = io_replace_lazy(dirfd,
-				     rank2file_part_name(&b, first, name),
-				     image.data, image.len, 0666, err);
+		rc = store_file(dirfd, r, name, &image, err);
 	buf_free(&image);
 	return rc;
 }
 
 int
-rank2file_store_top(int dirfd, size_t nranks, struct error *err)
+rank2file_store_top(int dirfd, const struct rank2file *r,
+		    const struct kvtree *copy, struct error *err)
 {
-	const struct rank2file r = { .nranks = nranks };
 	const struct rank2file_base b = rank2file_base_split(RANK2FILE_FILE);
 	struct buf image = BUF_INIT;
-	int rc = encode_top(&b, &r, NULL, &image, err);
+	int rc = encode_top(&b, r, copy, &image, err);
 
 	if (rc == 0)
-		rc = io_replace_lazy(dirfd, RANK2FILE_FILE, image.data,
-				     image.len, 0666, err);
+		rc = store_file(dirfd, r, RANK2FILE_FILE, &image, err);
 	if (rc == 0)
-		rc = remove_stale(dirfd, &b, &r, err);
+		rc = remove_stale(dirfd, &b, r, err);
 	buf_free(&image);
 	return rc;
 }

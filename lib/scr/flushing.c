@@ -11,8 +11,10 @@
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
 #include "clock.h"
+#include "container/segmap.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "meta/rank2file.h"
 #include "scr/events.h"
 #include "scr/flushing_impl.h"
@@ -46,17 +48,32 @@ gather(struct flushing *f, struct team_mail *in, struct error *err)
 
 	for (size_t i = 0; i < f->nfiles; i++) {
 		const struct flush_file *file = &f->files[i];
-		const struct rank2file_file is = { .path = file->rel,
-						   .has_size = true,
-						   .has_crc = file->has_crc,
-						   .size = file->attr.size,
-						   .crc = file->crc };
+		struct rank2file_file is = { .path = file->rel,
+					     .has_size = true,
+					     .has_crc = file->has_crc,
+					     .size = file->attr.size,
+					     .crc = file->crc };
 
-		lists_add(&b, &is, false);
+		struct rank2file_seg *segs = NULL;
+
+		if (f->pack == NULL) {
+			lists_add(&b, &is, NULL);
+			continue;
+		}
+		segs = arena_alloc(f->arena, flushing_pack_count(f, i) + 1,
+				   sizeof(*segs));
+		if (segs == NULL) {
+			rc = error_no_memory(err);
+			break;
+		}
+		flushing_pack_segs(f, i, segs, &is);
+		lists_add(&b, &is, &file->attr);
 	}
 	note.data = b.data;
 	note.len = b.len;
-	rc = team_notes(world, buf_check(&b, err), &out, f->arena, in, err);
+	if (rc == 0)
+		rc = buf_check(&b, err);
+	rc = team_notes(world, rc, &out, f->arena, in, err);
 	buf_free(&b);
 	return rc;
 }
@@ -93,7 +110,7 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 		const char *end = at + in->notes[i].len;
 
 		while (at < end) {
-			lists_take(&at, &file);
+			lists_take(&at, &file, NULL);
 			paths[w.count++] = file.path;
 		}
 	}
@@ -111,80 +128,146 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 
 /* --- rank2file --- */
 
-/* The part leader: write the part.  Rank 0 also writes the top file and the
- * summary, with which its directory is synced. */
+/* Take the files of one rank, whose attributes go into `m`. */
 static int
-write_part(struct flushing *f, const struct team_mail *in, struct error *err)
+take_rank(struct flushing *f, const struct team_note *n,
+	  struct rank2file_rank *is, struct segmap *m, struct error *err)
+{
+	const char *at = n->data, *end = at + n->len;
+
+	is->present = true;
+	is->files =
+		arena_alloc(f->arena, lists_count(n) + 1, sizeof(*is->files));
+	if (is->files == NULL)
+		return error_no_memory(err);
+	while (at < end) {
+		struct rank2file_file *file = &is->files[is->nfiles++];
+		struct segmap_file *to = &m->files[m->nfiles++];
+
+		lists_take(&at, file, &to->attr);
+		to->rank = n->rank;
+		to->path = file->path;
+		if (lists_segs(file, f->arena, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The part leader: write the part; into containers, what is recorded of it goes
+ * into `ctr`. */
+static int
+write_part(struct flushing *f, const struct team_mail *in, struct kvtree *ctr,
+	   struct error *err)
 {
 	const struct team *world = &f->run->world;
-	struct rank2file r = { .nranks = world->size, .distinct = true };
+	struct rank2file r = {
+		.nranks = world->size,
+		.distinct = true,
+		.containers = f->pack != NULL ? ctr : NULL,
+	};
+	size_t count = 0;
+	struct segmap m;
 	int fd = -1, rc = 0;
 
 	if (world->rank % RANK2FILE_PART_RANKS != 0)
 		return 0;
+	for (size_t i = 0; i < in->count; i++)
+		count += lists_count(&in->notes[i]);
 	r.ranks = arena_alloc(f->arena, r.nranks, sizeof(*r.ranks));
-	if (r.ranks == NULL)
+	if (r.ranks == NULL || segmap_init(&m, count, err) < 0)
 		return error_no_memory(err);
-	for (size_t i = 0; i < in->count; i++) {
-		const struct team_note *n = &in->notes[i];
-		const char *at = n->data, *end = at + n->len;
-		struct rank2file_rank *is = &r.ranks[n->rank];
-
-		is->present = true;
-		is->files = arena_alloc(f->arena, lists_count(n) + 1,
-					sizeof(*is->files));
-		if (is->files == NULL)
-			return error_no_memory(err);
-		while (at < end)
-			lists_take(&at, &is->files[is->nfiles++]);
-	}
-	fd = lists_open(f->run, f->s->d.id, err);
+	for (size_t i = 0; rc == 0 && i < in->count; i++)
+		rc = take_rank(f, &in->notes[i], &r.ranks[in->notes[i].rank],
+			       &m, err);
+	if (rc == 0)
+		fd = lists_open(f->run, f->s->d.id, err);
 	if (fd < 0)
-		return -1;
-	rc = rank2file_store_part(fd, &r, world->rank, err);
+		rc = -1;
+	else if (f->pack != NULL)
+		rc = flushing_pack_part(f, fd, &r, &m, ctr, err);
+	else
+		rc = rank2file_store_part(fd, &r, world->rank, NULL, err);
+	/* Rank 0 also writes the top file and the summary, with which its
+	 * directory is synced. */
 	if (rc == 0 && world->rank != 0)
 		rc = io_sync_dir(fd, RANK2FILE_FILE, err);
-	close(fd);
+	io_close(fd);
+	segmap_free(&m);
 	return rc;
+}
+
+/* Rank 0: the top file. */
+static int
+write_top(struct flushing *f, struct kvtree *ctr, struct error *err)
+{
+	const struct team *world = &f->run->world;
+	const struct rank2file r = { .nranks = world->size };
+	int fd = -1, rc = 0;
+
+	if (world->rank == 0) {
+		fd = lists_open(f->run, f->s->d.id, err);
+		rc = fd < 0 ? -1 : 0;
+	}
+	if (team_agree(world, rc, err) < 0)
+		rc = -1;
+	else if (f->pack != NULL)
+		rc = flushing_pack_top(f, fd, ctr, err);
+	else if (world->rank == 0)
+		rc = rank2file_store_top(fd, &r, NULL, err);
+	io_close(fd);
+	return team_agree(world, rc, err);
 }
 
 /* --- The whole --- */
 
+/* Files of their own: put them in place. */
+static int
+place_files(struct flushing *f, const struct team_mail *in, struct error *err)
+{
+	const struct run *run = f->run;
+	bool suspect = f->replaces;
+	int rc = 0;
+
+	/* Retire the datasets that have one of the paths, whether a file exists
+	 * or not.  If no rank suspects any, this costs one reduction. */
+	for (size_t i = 0; !suspect && i < f->nfiles; i++)
+		suspect = owned_elsewhere(run->owned, f->files[i].rel,
+					  f->s->d.id);
+	if (team_any(&run->world, suspect) &&
+	    team_agree(&run->world, make_way(f, in, err), err) < 0)
+		return -1;
+	rc = put_commit(f->put, err);
+	/* The files now belong to this dataset. */
+	for (size_t i = 0; rc == 0 && i < f->nfiles; i++)
+		rc = owned_add(run->owned, f->files[i].rel, f->s->d.id, err);
+	return team_agree(&run->world, rc, err);
+}
+
 static int
 commit(struct flushing *f, struct error *err)
 {
+	const struct team *world = &f->run->world;
 	struct team_mail in = { 0, NULL };
-	const struct run *run = f->run;
-	const struct team *world = &run->world;
-	bool suspect = f->replaces;
-	int fd = -1, rc = 0;
+	struct kvtree *ctr = NULL;
+	int rc = gather(f, &in, err);
 
-	if (gather(f, &in, err) < 0)
+	if (rc < 0)
 		return -1;
-	/* Retire the datasets that have one of the paths, whether a file exists
-	 * or not.  If no rank suspects any, this costs one reduction. */
-	for (size_t i = 0; !f->s->bypass && !suspect && i < f->nfiles; i++)
-		suspect = owned_elsewhere(run->owned, f->files[i].rel,
-					  f->s->d.id);
-	if (!f->s->bypass && team_any(world, suspect) &&
-	    team_agree(world, make_way(f, &in, err), err) < 0)
-		return -1;
-	if (f->put != NULL)
-		rc = put_commit(f->put, err);
-	/* The files now belong to this dataset. */
-	for (size_t i = 0; rc == 0 && !f->s->bypass && i < f->nfiles; i++)
-		rc = owned_add(run->owned, f->files[i].rel, f->s->d.id, err);
-	if (team_agree(world, rc, err) < 0 ||
-	    team_agree(world, write_part(f, &in, err), err) < 0)
-		return -1;
-	if (world->rank == 0) {
-		fd = lists_open(run, f->s->d.id, err);
-		rc = fd < 0 ? -1 : rank2file_store_top(fd, world->size, err);
-		io_close(fd);
+	if (f->pack != NULL) {
+		/* The table of the containers, of what this rank knows. */
+		ctr = kvtree_new(err);
+		rc = team_agree(world, ctr == NULL ? -1 : 0, err);
+		if (rc == 0)
+			rc = flushing_pack_place(f, ctr, err);
+	} else if (!f->s->bypass) {
+		rc = place_files(f, &in, err);
 	}
-	if (team_agree(world, rc, err) < 0)
-		return -1;
-	return onprefix_complete(f->run, &f->s->d, err);
+	if (rc == 0)
+		rc = team_agree(world, write_part(f, &in, ctr, err), err);
+	if (rc == 0)
+		rc = write_top(f, ctr, err);
+	kvtree_free(ctr);
+	return rc < 0 ? -1 : onprefix_complete(f->run, &f->s->d, err);
 }
 
 /* --- A flush --- */
@@ -242,6 +325,8 @@ flushing_end(struct flushing *f, int rc, struct error *err)
 	rc = team_agree(&run->world, rc, err);
 	if (rc == 0)
 		rc = commit(f, err);
+	if (rc < 0 && f->pack != NULL)
+		flushing_pack_undo(f);
 	flushing_free(f);
 	if (rc < 0)
 		return give_up(run, s, since);

@@ -214,21 +214,22 @@ share_paths(struct flushing *f, struct error *err)
 	const struct team *world = &f->run->world;
 	struct team_mail out = { 0, NULL }, in = { 0, NULL };
 	struct team_path *list = NULL;
-	size_t len = 0;
+	size_t len = 0, count = 0;
 	int rc = 0;
 
 	if (f->homed != NULL)
 		return 0;
 	list = arena_alloc(f->arena, f->nfiles + 1, sizeof(*list));
 	rc = list == NULL ? error_no_memory(err) : 0;
-	for (size_t i = 0; rc == 0 && i < f->nfiles; i++) {
-		const char *rel = f->files[i].rel;
+	/* Containers are in a directory of their dataset. */
+	for (; rc == 0 && f->pack == NULL && count < f->nfiles; count++) {
+		const char *rel = f->files[count].rel;
 
-		list[i] = (struct team_path){ team_home(rel, world->size), i,
-					      rel };
+		list[count] = (struct team_path){ team_home(rel, world->size),
+						  count, rel };
 	}
 	if (rc == 0)
-		rc = team_paths(list, f->nfiles, f->arena, &out, err);
+		rc = team_paths(list, count, f->arena, &out, err);
 	if (team_notes(world, rc, &out, f->arena, &in, err) < 0)
 		return -1;
 	for (size_t i = 0; i < in.count; i++)

@@ -26,7 +26,6 @@
 #include "scr/run.h"
 #include "team/cores.h"
 #include "token.h"
-#include "transfer/pace.h"
 #include "transfer/pump.h"
 #include "transfer/put.h"
 
@@ -157,6 +156,7 @@ flushing_free(struct flushing *f)
 	if (f == NULL)
 		return;
 	put_free(f->put);
+	flushing_pack_free(f->pack);
 	io_close(f->prefix_fd);
 	arena_free(f->arena);
 	mem_free(f);
@@ -269,10 +269,11 @@ flushing_plan(struct run *run, struct held_set *s, bool resume,
 		rc = see_prefix(f, err);
 	if (rc == 0)
 		rc = onprefix_begin(run, &s->d, err);
-	if (rc == 0 && !s->bypass)
-		rc = owned_begin(run, err);
-	if (rc == 0 && !s->bypass)
-		rc = flushing_make_dirs(f, err);
+	if (rc == 0 && !s->bypass && run->p.use_containers)
+		rc = flushing_pack(f, err);
+	else if (rc == 0 && !s->bypass)
+		rc = owned_begin(run, err) < 0 ? -1
+					       : flushing_make_dirs(f, err);
 	if (rc == 0)
 		return f;
 	flushing_free(f);
@@ -280,11 +281,6 @@ flushing_plan(struct run *run, struct held_set *s, bool resume,
 }
 
 /* --- Transfers --- */
-
-struct transfer {
-	struct flushing *f;
-	struct pace pace;
-};
 
 /* Does the file `there` have all bytes of the one in the cache?  Their checksum
  * is set. */
@@ -371,13 +367,12 @@ add_targets(struct flushing *f, struct error *err)
 	return 0;
 }
 
-/* For struct pump. */
-static int
-keep_pace(void *arg, const void *data, size_t len, uint64_t at,
-	  struct error *err)
+int
+flushing_pace(void *arg, const void *data, size_t len, uint64_t at,
+	      struct error *err)
 {
 	(void)data, (void)at;
-	return pace_keep(arg, len)
+	return pace_keep(&((struct flush_copy *)arg)->pace, len)
 		       ? 0
 		       : error_set(err, ERROR_SYSTEM, "interrupted");
 }
@@ -386,7 +381,7 @@ keep_pace(void *arg, const void *data, size_t len, uint64_t at,
 static struct flush_file *
 file_of(void *arg, size_t i)
 {
-	return put_what(put_at(((struct transfer *)arg)->f->put, i))->arg;
+	return put_what(put_at(((struct flush_copy *)arg)->f->put, i))->arg;
 }
 
 static uint64_t
@@ -407,8 +402,8 @@ open_file(void *arg, size_t i, struct pump *p, struct error *err)
 		.has_crc = file->has_crc,
 		.crc = file->crc,
 		.put = file->to,
-		.step = keep_pace,
-		.arg = &((struct transfer *)arg)->pace,
+		.step = flushing_pace,
+		.arg = arg,
 	};
 	if (p->from < 0)
 		return -1;
@@ -439,7 +434,7 @@ flushing_transfer(struct flushing *f, bool (*stop)(void *arg), void *arg,
 	const struct params *p = &f->run->p;
 	const uint32_t size = f->run->world.size;
 	const uint32_t width = p->flush_width < size ? p->flush_width : size;
-	struct transfer t = {
+	struct flush_copy t = {
 		.f = f,
 		.pace = { .rate = (p->flush_bw + width - 1) / width,
 			  .percent = p->flush_percent,
@@ -457,13 +452,19 @@ flushing_transfer(struct flushing *f, bool (*stop)(void *arg), void *arg,
 
 	if (f->s->bypass)
 		return 0;
-	if (add_targets(f, err) < 0)
+	if (f->pack != NULL)
+		flushing_pack_list(f, &l);
+	else if (add_targets(f, err) < 0)
 		return -1;
-	l.count = put_count(f->put);
+	else
+		l.count = put_count(f->put);
 	/* A share of the time is that of one thread. */
 	if (f->s->store->threads && p->flush_percent <= 0)
 		l.par = cores_pool(f->run->cores);
-	rc = pump_each(&l, err) == 1 ? put_settle(f->put, 0, err) : -1;
+	rc = pump_each(&l, err) == 1 ? 0 : -1;
 	par_free(l.par);
+	if (rc == 0)
+		rc = f->pack != NULL ? flushing_pack_sums(f, err)
+				     : put_settle(f->put, 0, err);
 	return rc;
 }

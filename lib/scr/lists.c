@@ -85,9 +85,8 @@ struct place {
 };
 
 void
-lists_add(struct buf *b, const struct rank2file_file *f, bool has_attr)
+lists_add(struct buf *b, const struct rank2file_file *f, const struct attr *a)
 {
-	const struct attr none = { .has_size = false };
 	struct line l;
 
 	memset(&l, 0, sizeof(l));
@@ -96,9 +95,10 @@ lists_add(struct buf *b, const struct rank2file_file *f, bool has_attr)
 	l.has_size = f->has_size;
 	l.has_crc = f->has_crc;
 	l.nsegs = f->nsegs;
-	l.has_attr = has_attr;
+	l.has_attr = a != NULL;
 	(void)buf_add(b, &l, sizeof(l));
-	(void)buf_add(b, &none, has_attr ? sizeof(none) : 0);
+	if (a != NULL)
+		(void)buf_add(b, a, sizeof(*a));
 	(void)buf_add(b, f->path, strlen(f->path) + 1);
 	for (size_t i = 0; i < f->nsegs; i++) {
 		const struct rank2file_seg *s = &f->segs[i];
@@ -110,12 +110,15 @@ lists_add(struct buf *b, const struct rank2file_file *f, bool has_attr)
 }
 
 void
-lists_take(const char **at, struct rank2file_file *f)
+lists_take(const char **at, struct rank2file_file *f, struct attr *a)
 {
 	struct line l;
 
 	memcpy(&l, *at, sizeof(l));
-	*at += sizeof(l) + (l.has_attr ? sizeof(struct attr) : 0);
+	*at += sizeof(l);
+	if (l.has_attr && a != NULL)
+		memcpy(a, *at, sizeof(*a));
+	*at += l.has_attr ? sizeof(*a) : 0;
 	*f = (struct rank2file_file){ .path = *at,
 				      .has_size = l.has_size,
 				      .has_crc = l.has_crc,
@@ -129,9 +132,8 @@ lists_take(const char **at, struct rank2file_file *f)
 	}
 }
 
-/* The segments of a file from lists_take(). */
-static int
-take_segs(struct rank2file_file *f, struct arena *a, struct error *err)
+int
+lists_segs(struct rank2file_file *f, struct arena *a, struct error *err)
 {
 	struct rank2file_seg *segs = arena_alloc(a, f->nsegs, sizeof(*segs));
 	const char *at = f->path + strlen(f->path) + 1;
@@ -157,7 +159,7 @@ lists_count(const struct team_note *n)
 	size_t count = 0;
 
 	for (; at < end; count++)
-		lists_take(&at, &f);
+		lists_take(&at, &f, NULL);
 	return count;
 }
 
@@ -297,7 +299,7 @@ add_attrs(struct spreading *s, struct error *err)
 			struct rank2file_file f;
 
 			to[m.nfiles++] = (char *)at + sizeof(struct line);
-			lists_take(&at, &f);
+			lists_take(&at, &f, NULL);
 			is->rank = n->rank;
 			is->path = f.path;
 		}
@@ -346,6 +348,7 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 {
 	struct spreading *s = arg;
 	const struct head h = { r->expected, r->nfiles };
+	const struct attr none = { .has_size = false };
 	struct team_note *n = NULL;
 	struct buf b = BUF_INIT;
 	int rc = 0;
@@ -361,7 +364,7 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 					       "%s/%s: its rebuild was "
 					       "interrupted",
 					       s->root, f->segs[k].file);
-		lists_add(&b, f, has_attrs(s));
+		lists_add(&b, f, has_attrs(s) ? &none : NULL);
 	}
 	if (rc == 0)
 		rc = buf_check(&b, err);
@@ -488,7 +491,6 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 	const char *end = at != NULL ? at + s->mine.len : NULL;
 	const uint32_t rank = s->run->world.rank;
 	struct head h = { 0, 0 };
-	struct line l;
 
 	if (s->twice)
 		return error_set(err, ERROR_CORRUPT,
@@ -509,13 +511,8 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 	while (at < end) {
 		struct rank2file_file *f = &out->files[out->count];
 
-		memcpy(&l, at, sizeof(l));
-		if (l.has_attr)
-			memcpy(&out->attrs[out->count], at + sizeof(l),
-			       sizeof(struct attr));
-		out->count++;
-		lists_take(&at, f);
-		if (take_segs(f, a, err) < 0)
+		lists_take(&at, f, &out->attrs[out->count++]);
+		if (lists_segs(f, a, err) < 0)
 			return -1;
 		if (s->is.old)
 			f->path = arena_printf(a, "%s/%s", s->root, f->path);

@@ -56,13 +56,19 @@ int lists_find(const struct run *run, const struct dataset *d, bool *old,
  * Returns a descriptor to close, or -1.  Local. */
 int lists_open(const struct run *run, int64_t id, struct error *err);
 
-/* --- Files in a note: for each its numbers, its attributes with `has_attr`,
+/* --- Files in a note: for each its numbers, its attributes if there are any,
  * its path, a NUL, and its segments --- */
 
-void lists_add(struct buf *b, const struct rank2file_file *f, bool has_attr);
+/* `a` NULL: without attributes. */
+void lists_add(struct buf *b, const struct rank2file_file *f,
+	       const struct attr *a);
 
-/* Take the file at *at, without its segments, and move *at behind it. */
-void lists_take(const char **at, struct rank2file_file *f);
+/* Take the file at *at, without its segments, and move *at behind it; *a (or
+ * NULL) gets its attributes, or is not changed. */
+void lists_take(const char **at, struct rank2file_file *f, struct attr *a);
+
+/* Take the segments of this file, too.  ERROR_NOMEM. */
+int lists_segs(struct rank2file_file *f, struct arena *a, struct error *err);
 
 size_t lists_count(const struct team_note *n);
 

@@ -6,6 +6,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "conf.h"
+#include "container/segmap.h"
 #include "error.h"
 #include "path.h"
 #include "scr/setting.h"
@@ -62,6 +63,8 @@ static const struct field {
 	FIELD("SCR_FLUSH_ASYNC", flush_async),
 	FIELD("SCR_FLUSH_POSTSTAGE", flush_poststage),
 	FIELD("SCR_FLUSH_TYPE", flush_type),
+	FIELD("SCR_USE_CONTAINERS", use_containers),
+	FIELD("SCR_CONTAINER_SIZE", container_size),
 	FIELD("SCR_PREFIX_SIZE", prefix_size),
 	FIELD("SCR_PREFIX_PURGE", prefix_purge),
 	FIELD("SCR_CHECKPOINT_INTERVAL", ckpt_interval),
@@ -230,6 +233,12 @@ decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 	}
 	if (p->global_restart)
 		p->flush_on_restart = p->fetch_bypass = true;
+	/* What bypasses the cache is in files of its own. */
+	if (p->use_containers &&
+	    str_eq(conf_source(c, "SCR_CACHE_BYPASS"), "built in"))
+		p->cache_bypass = false;
+	if (p->container_size == 0)
+		p->container_size = SEGMAP_SIZE_DEFAULT;
 	p->ckpt_implied = !interval_chosen(c);
 	if (p->ckpt_implied)
 		p->ckpt_seconds = INTERVAL_SECONDS;

@@ -45,6 +45,8 @@ struct params {
 	bool flush_async;
 	bool flush_poststage; /* SCR_Finalize() waits for no flush */
 	const char *flush_type;
+	bool use_containers;
+	uint64_t container_size; /* bytes */
 	uint64_t prefix_size;
 	bool prefix_purge;
 	/* Pace. */

@@ -27,7 +27,7 @@ hole(const struct pump *p, uint64_t at)
 	off_t data = 0;
 	uint64_t end = at;
 
-	if (p->stripe != NULL || (p->to < 0 && p->step != NULL) ||
+	if (p->stripe != NULL || (p->to < 0 && p->step != NULL) || p->resumed ||
 	    (p->put != NULL && put_resumed(p->put)))
 		return 0;
 	data = lseek(p->from, (off_t)at, SEEK_DATA);
@@ -37,7 +37,7 @@ hole(const struct pump *p, uint64_t at)
 		end = p->size;
 	if (end > p->size)
 		end = p->size;
-	if (p->part && end == p->size)
+	if ((p->part || p->shared) && end == p->size)
 		return end - at;
 	return end > at ? (end - at - 1) / p->room * p->room : 0;
 }
@@ -63,12 +63,26 @@ end(struct pump *p, uint32_t crc, bool holes, struct error *why,
 	return 1;
 }
 
+/* Write the block of `n` bytes.  1: it has holes. */
+static int
+write_block(const struct pump *p, size_t n, uint64_t off, struct error *err)
+{
+	if (!p->resumed)
+		return io_pwrite_sparse(p->to, p->to_name, p->block, n, off,
+					err);
+	return io_has(p->to, p->block, n, off)
+		       ? 0
+		       : io_pwrite(p->to, p->to_name, p->block, n, off, err);
+}
+
 int
 pump_run(struct pump *p, struct error *why, struct error *err)
 {
 	uint32_t crc = 0;
 	bool holes = false;
-	bool blank = p->part; /* the last block: a hole may begin */
+	/* the last block: a hole may begin */
+	bool blank = p->part || p->shared;
+	const uint64_t shift = p->shared ? p->place - p->begin : 0;
 	uint64_t skip = 0;
 	size_t n = 0;
 	int rc = 0;
@@ -95,11 +109,10 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 		if (p->to >= 0 && p->put != NULL) {
 			rc = put_pwrite(p->put, p->to, p->block, n, at, err);
 		} else if (p->to >= 0) {
-			rc = io_pwrite_sparse(p->to, p->to_name, p->block, n,
-					      at, err);
+			rc = write_block(p, n, at + shift, err);
 			holes |= rc > 0;
 			if (rc >= 0)
-				io_write_behind(p->to, at, n,
+				io_write_behind(p->to, at + shift, n,
 						at + n == p->size);
 		}
 		if (rc < 0 || (p->step != NULL &&
@@ -107,7 +120,7 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 			return -1;
 	}
 	if (!p->part)
-		return end(p, crc, holes, why, err);
+		return end(p, crc, holes && !p->shared, why, err);
 	p->crc = crc;
 	return 1;
 }
@@ -175,7 +188,8 @@ copy_piece(struct crew *c, const struct piece *k, const struct stripe_worker *w,
 	p.cache = w->in;
 	p.room = PUMP_BLOCK;
 	p.part = f->pieces > 1;
-	p.begin = k->begin;
+	p.begin += k->begin;
+	p.place += k->begin;
 	if (p.part && p.size - p.begin > PUMP_PIECE)
 		p.size = p.begin + PUMP_PIECE;
 	rc = pump_run(&p, why, why);
@@ -188,7 +202,9 @@ copy_piece(struct crew *c, const struct piece *k, const struct stripe_worker *w,
 	if (!last)
 		return 1;
 	rc = end(&f->p, f->crc,
-		 f->pieces > 1 && f->p.to >= 0 && f->p.put == NULL, why, why);
+		 f->pieces > 1 && f->p.to >= 0 && f->p.put == NULL &&
+			 !f->p.shared,
+		 why, why);
 	return close_file(c, k->file, rc, why);
 }
 

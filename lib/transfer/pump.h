@@ -35,6 +35,13 @@ struct pump {
 	/* Other threads copy the rest of the file: the checksum is not
 	 * compared, the length not set. */
 	bool part;
+	/* The target, without `put`, has bytes of others, too, which copy them:
+	 * its length is not set.  The first byte goes to offset `place`. */
+	bool shared;
+	uint64_t place;
+	/* ... and may have bytes of an interrupted run: those that are right are
+	 * not written again. */
+	bool resumed;
 	bool has_crc; /* the file must have this checksum */
 	uint32_t crc; /* CRC-32; set to that of the bytes */
 	/* Opened by put_open(), or created empty by the caller; -1: the bytes
@@ -71,7 +78,7 @@ int pump_run(struct pump *p, struct error *why, struct error *err);
 struct pump_list {
 	struct par *par; /* NULL: the calling thread alone */
 	size_t count;
-	/* The size of file `i`; 0 if it is not known before open(). */
+	/* The bytes to copy of file `i`; 0 if it is not known before open(). */
 	uint64_t (*size)(void *arg, size_t i);
 	/* Fill in all of *p except `block`, `room` and `cache`. Returns 1; else
 	 * as pump_run(). */

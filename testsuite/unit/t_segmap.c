@@ -59,7 +59,7 @@ TEST(cut_random)
 			add_file(&m, 0, fmt("%zu", i), len);
 			sum += len;
 		}
-		good &= segmap_cut(&m, "red", size, first, NULL) == 0 &&
+		good &= segmap_cut(&m, "red", size, first * size, NULL) == 0 &&
 			bytes_right(&m, size) && m.bytes == sum &&
 			m.container_size == size;
 		whole &= segmap_check(&m, no_finding, &m, NULL) == 0;
@@ -243,7 +243,7 @@ TEST(writing)
 
 	must(segmap_init(&m, 1, NULL) == 0);
 	add_file(&m, 3, "a", 5);
-	must(segmap_cut(&m, "ctr", 3, 8, NULL) == 0);
+	must(segmap_cut(&m, "ctr", 3, 24, NULL) == 0);
 	ok(segmap_write(&m, 3, false, &w, &why) < 0 &&
 		   why.kind == ERROR_CORRUPT && says(&why, "no rank 3") &&
 		   w.arena == NULL,

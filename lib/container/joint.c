@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "container/joint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "container/segmap.h"
+#include "create.h"
+#include "dir.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/attr.h"
+#include "path.h"
+#include "temp.h"
+
+struct ctr {
+	int fd;
+	size_t left; /* segments to be written */
+};
+
+struct joint {
+	int dir; /* of the containers */
+	const struct segmap *m;
+	unsigned mode;
+	struct ctr *list; /* by container of the map */
+	pthread_mutex_t lock;
+};
+
+static int
+open_dir(int root_fd, struct error *err)
+{
+	const int fd = dir_open_plain(root_fd, SEGMAP_DIR);
+
+	return fd < 0 ? error_sys(err, "%s: cannot open", SEGMAP_DIR) : fd;
+}
+
+/* --- Before and after --- */
+
+enum leftovers { TAKE_UP, REMOVE_TEMPS, REMOVE_ALL };
+
+/* What an interrupted run left.  To take it up, containers get their temporary
+ * names again. */
+static int
+sweep(int root_fd, enum leftovers how, struct error *err)
+{
+	const int fd = open_dir(root_fd, err);
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = 0;
+
+	if (fd < 0)
+		return -1;
+	rc = dir_walk(&w, fd, SEGMAP_DIR, err);
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		if (how == TAKE_UP && segmap_is_container(name))
+			rc = io_rename(fd, name, temp_str(name)) < 0
+				     ? error_sys(err,
+						 SEGMAP_DIR
+						 "/%s: cannot rename",
+						 name)
+				     : 0;
+		else if (how != TAKE_UP &&
+			 (temp_is(name) ||
+			  (how == REMOVE_ALL && segmap_is_container(name))) &&
+			 unlinkat(fd, name, 0) < 0 && errno != ENOENT)
+			rc = error_sys(err, SEGMAP_DIR "/%s: cannot remove",
+				       name);
+	rc = dir_done(&w, rc, err);
+	close(fd);
+	return rc;
+}
+
+int
+joint_begin(int root_fd, bool resume, struct error *err)
+{
+	if (create_dir(root_fd, SEGMAP_DIR, 0777, create_owner(root_fd)) == 0)
+		return io_sync_dir(root_fd, SEGMAP_DIR, err);
+	if (errno != EEXIST)
+		return error_sys(err, "%s: cannot make", SEGMAP_DIR);
+	return sweep(root_fd, resume ? TAKE_UP : REMOVE_ALL, err);
+}
+
+void
+joint_undo(int root_fd)
+{
+	(void)sweep(root_fd, REMOVE_TEMPS, NULL);
+}
+
+/* --- Writing --- */
+
+struct joint *
+joint_new(int root_fd, const struct segmap *m, unsigned mode, struct error *err)
+{
+	struct joint *j = mem_calloc(1, sizeof(*j));
+
+	if (j == NULL)
+		return error_no_memory_null(err);
+	pthread_mutex_init(&j->lock, NULL);
+	j->m = m;
+	j->mode = mode;
+	j->dir = open_dir(root_fd, err);
+	j->list = mem_calloc(m->ncontainers + 1, sizeof(*j->list));
+	if (j->list == NULL)
+		error_no_memory(err);
+	if (j->list == NULL || j->dir < 0) {
+		joint_free(j);
+		return NULL;
+	}
+	for (size_t i = 0; i < m->ncontainers; i++)
+		j->list[i].fd = -1;
+	for (size_t i = 0; i < m->nsegs; i++)
+		j->list[m->segs[i].container].left++;
+	return j;
+}
+
+void
+joint_free(struct joint *j)
+{
+	if (j == NULL)
+		return;
+	for (size_t i = 0; j->list != NULL && i < j->m->ncontainers; i++)
+		io_close(j->list[i].fd);
+	io_close(j->dir);
+	pthread_mutex_destroy(&j->lock);
+	mem_free(j->list);
+	mem_free(j);
+}
+
+/* Several processes open it at the same time.  What has the name may have been
+ * put there by anybody. */
+static int
+open_temp(int dir, const char *name, int flags, unsigned mode,
+	  struct error *err)
+{
+	const int fd = dir_open_file(
+		dir, temp_str(name),
+		flags | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+	struct stat is;
+
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open its file", name);
+	if (fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_nlink == 1 &&
+	    (is.st_uid == geteuid() || geteuid() == 0))
+		return fd;
+	close(fd);
+	return error_set(err, ERROR_UNSAFE,
+			 "%s: the temporary file is not the user's: remove it",
+			 name);
+}
+
+int
+joint_open(struct joint *j, uint32_t container, struct error *err)
+{
+	struct ctr *c = &j->list[container];
+	int fd = -1;
+
+	pthread_mutex_lock(&j->lock);
+	if (c->fd < 0)
+		c->fd = open_temp(j->dir, j->m->containers[container].name,
+				  O_CREAT, j->mode, err);
+	fd = c->fd;
+	pthread_mutex_unlock(&j->lock);
+	return fd;
+}
+
+int
+joint_wrote(struct joint *j, uint32_t container, struct error *err)
+{
+	struct ctr *c = &j->list[container];
+	const char *name = j->m->containers[container].name;
+	bool last = false;
+	int fd = -1, rc = 0;
+
+	pthread_mutex_lock(&j->lock);
+	fd = c->fd;
+	last = --c->left == 0;
+	if (last)
+		c->fd = -1;
+	pthread_mutex_unlock(&j->lock);
+	if (!last)
+		return 0;
+	rc = io_fsync(fd, name, err);
+	/* File servers may report only here that bytes could not be written. */
+	if (close(fd) < 0 && rc == 0)
+		rc = error_sys(err, "%s: cannot close", name);
+	return rc;
+}
+
+/* --- In place --- */
+
+int
+joint_place(int root_fd, const char *name, uint64_t size,
+	    const struct attr *attr, struct error *err)
+{
+	const struct owner owner = create_owner(root_fd);
+	const int dir = open_dir(root_fd, err);
+	int fd = -1, rc = -1;
+
+	if (dir < 0)
+		return -1;
+	fd = open_temp(dir, name, 0, 0, err);
+	if (fd >= 0)
+		/* It may end in a hole, or have been longer. */
+		rc = ftruncate(fd, (off_t)size) < 0
+			     ? error_sys(err, "%s: cannot set its size", name)
+			     : 0;
+	if (rc == 0 && !attr->has_owner && create_give(fd, owner) < 0)
+		rc = error_sys(err, "%s: cannot change the owner", name);
+	if (rc == 0 && attr_apply(attr, fd, name, owner, NULL, err) < 0)
+		rc = -1;
+	if (rc == 0)
+		rc = io_fsync(fd, name, err);
+	if (rc == 0 && temp_commit(dir, path_base(name)) < 0)
+		rc = error_sys(err, "%s: cannot rename its file", name);
+	io_close(fd);
+	close(dir);
+	return rc;
+}
+
+int
+joint_sync(int root_fd, struct error *err)
+{
+	const int dir = open_dir(root_fd, err);
+	const int rc = dir < 0 ? -1 : io_sync_dir(dir, SEGMAP_DIR, err);
+
+	io_close(dir);
+	return rc;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * joint.h - containers that several processes fill together, each with bytes of
+ * its own (containers.md 1), before a map names them.
+ *
+ * A container has a temporary name (temp.h) until one process has heard of all
+ * of its bytes: joint_place() then gives it its name.  A reader never finds a
+ * part of one.  The next run of an interrupted job takes up what is there.
+ */
+#ifndef CONTAINER_JOINT_H
+#define CONTAINER_JOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct attr;
+struct error;
+struct joint; /* opaque: the containers that this process writes to */
+struct segmap;
+
+/*
+ * Make the directory of the containers in that of the dataset, which has no
+ * map.  `resume`: what an interrupted run left there is taken up; else it is
+ * removed.  One process does it, before all others begin.
+ */
+int joint_begin(int root_fd, bool resume, struct error *err);
+
+/* Remove the temporary files. */
+void joint_undo(int root_fd);
+
+/*
+ * Begin to write the segments of `m` (segmap_cut()), which is borrowed, as is
+ * the directory of the dataset.  New files get `mode` & ~umask.  Free it with
+ * joint_free(), which removes nothing.  NULL: ERROR_NOMEM.
+ */
+struct joint *joint_new(int root_fd, const struct segmap *m, unsigned mode,
+			struct error *err);
+void joint_free(struct joint *j); /* NULL is ignored */
+
+/*
+ * A descriptor to read and write the container of this index in the map,
+ * borrowed until joint_wrote(); -1 with *err.  joint_wrote() counts one of its
+ * segments as written; with the last one the container is synced and closed.
+ * Any thread may call them.
+ */
+int joint_open(struct joint *j, uint32_t container, struct error *err);
+int joint_wrote(struct joint *j, uint32_t container, struct error *err);
+
+/* When all processes have written their bytes: set the size of a container, its
+ * owner and mode, and give it its name, which joint_sync() puts on disk. */
+int joint_place(int root_fd, const char *name, uint64_t size,
+		const struct attr *attr, struct error *err);
+int joint_sync(int root_fd, struct error *err);
+
+#endif /* CONTAINER_JOINT_H */
