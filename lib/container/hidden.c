@@ -2,15 +2,18 @@
 #include "container/hidden.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/kvwrite.h"
 #include "map.h"
@@ -19,6 +22,9 @@
 #include "meta/rank2file.h"
 #include "path.h"
 #include "str.h"
+
+/* Larger kvtree files go into a container. */
+#define TREE_MAX ((size_t)1 << 20)
 
 /* --- Create and free --- */
 
@@ -64,6 +70,56 @@ hidden_add(struct hidden *h, const struct segmap_file *f, struct error *err)
 		return error_no_memory(err);
 	m->files[m->nfiles++] = *f;
 	return 0;
+}
+
+/* A file becomes a tree if encoding the tree gives the same bytes. */
+int
+hidden_take(struct hidden *h, int dirfd, struct segmap_file f, struct stat *st,
+	    struct error *err)
+{
+	struct buf raw = BUF_INIT, again = BUF_INIT;
+	struct kvtree *t = NULL;
+	int fd = dir_open_file(dirfd, f.path,
+			       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+			       0);
+	int rc = 0;
+
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", f.path);
+	if (fstat(fd, st) < 0)
+		rc = error_sys(err, "%s: cannot stat", f.path);
+	else if (!S_ISREG(st->st_mode))
+		rc = error_set(err, ERROR_DAMAGED, "%s: not a plain file",
+			       f.path);
+	else
+		attr_from_stat(&f.attr, st);
+	if (rc == 0 &&
+	    dataset_dir_kind(f.path, NULL) != DATASET_DIR_REDUNDANCY &&
+	    st->st_size <= (off_t)TREE_MAX) {
+		rc = io_read_fd(fd, f.path, TREE_MAX, &raw, err);
+		if (rc == 0)
+			t = kvtree_decode(raw.data, raw.len, NULL, NULL);
+		if (t != NULL)
+			rc = kvtree_encode(t, &again, err);
+	}
+	if (rc == 0 && t != NULL && buf_equal(&again, &raw)) {
+		rc = MEM_ROOM(h->trees, h->ntrees, h->trees_cap)
+			     ? 0
+			     : error_no_memory(err);
+		f.tree = t;
+	} else {
+		f.size = f.attr.size;
+	}
+	if (rc == 0)
+		rc = hidden_add(h, &f, err);
+	if (rc == 0 && f.tree != NULL)
+		h->trees[h->ntrees++] = t;
+	else
+		kvtree_free(t);
+	buf_free(&again);
+	buf_free(&raw);
+	close(fd);
+	return rc;
 }
 
 const struct segmap_file *
@@ -125,11 +181,13 @@ static int
 store_hidden(const struct hidden *h, const struct place *p, struct kvtree *t,
 	     struct error *err)
 {
+	if (h->others != NULL && kvtree_merge(t, h->others, err) < 0)
+		return -1;
 	for (size_t i = 0; i < h->map.nfiles; i++) {
 		const struct segmap_file *f = &h->map.files[i];
 		struct kvtree *k = NULL, *sub = NULL;
 
-		if (!is_listed(p, f->rank))
+		if (p != NULL && !is_listed(p, f->rank))
 			continue;
 		k = kvtree_put(t, f->tree ? "META" : "RED", err);
 		k = kvtree_put(k, f->path, err);
@@ -146,6 +204,12 @@ store_hidden(const struct hidden *h, const struct place *p, struct kvtree *t,
 			return -1;
 	}
 	return 0;
+}
+
+int
+hidden_write(const struct hidden *h, struct kvtree *t, struct error *err)
+{
+	return store_hidden(h, NULL, t, err);
 }
 
 /* Add `name` with its attributes to table `key` of the part. */
@@ -237,6 +301,8 @@ hidden_store_part(const struct hidden *h, int dirfd, const struct segmap *m,
 		rc = error_wrap(err, "%s", name);
 	for (size_t i = 0; i < h->map.nfiles; i++)
 		meta += is_listed(&p, h->map.files[i].rank);
+	kvtree_foreach (k, h->others)
+		meta += kvtree_count(k);
 	if (rc == 0)
 		k = rank2file_set_sum(list, name, &image, err);
 	if (k == NULL || kvtree_set_u64(k, "META", meta, err) < 0)

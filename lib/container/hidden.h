@@ -26,6 +26,7 @@
 struct error;
 struct kvtree;
 struct rank2file;
+struct stat;
 
 /* A directory that held files when they were packed. */
 struct hidden_dir {
@@ -47,6 +48,9 @@ struct hidden {
 	struct segmap map;
 	size_t cap;	     /* of map.files */
 	struct map *by_name; /* name -> index in map.files */
+	/* The tables of other processes, from hidden_write(): they are written
+	 * to the part, too.  Borrowed; or NULL. */
+	const struct kvtree *others;
 	/*
 	 * The damage of a part whose second copy was read, or, if `unread`, of
 	 * the first part that could not be read at all: modes and times of its
@@ -66,6 +70,17 @@ void hidden_free(struct hidden *h);
 /* Add a file; its strings are borrowed.  ERROR_CORRUPT: the name exists. */
 int hidden_add(struct hidden *h, const struct segmap_file *f,
 	       struct error *err);
+
+/*
+ * Add the file f.path of directory `dirfd`: a small kvtree file as a tree,
+ * another one by its size, for a container.  Its path is borrowed, its rank and
+ * group are set; *st is filled in.
+ */
+int hidden_take(struct hidden *h, int dirfd, struct segmap_file f,
+		struct stat *st, struct error *err);
+
+/* Write the tables META and RED of all files, for hidden.others. */
+int hidden_write(const struct hidden *h, struct kvtree *t, struct error *err);
 
 /* The file of that name, or NULL. */
 const struct segmap_file *hidden_find(const struct hidden *h, const char *name);

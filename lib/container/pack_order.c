@@ -212,9 +212,6 @@ pack_sort(struct packing *w, struct error *err)
 /* A scavenge leaves nine files for each rank: small kvtree files are packed as
  * trees, the others go into containers of their own. */
 
-/* Larger kvtree files go into a container. */
-#define TREE_MAX ((size_t)1 << 20)
-
 static int
 by_group(const void *a, const void *b)
 {
@@ -225,52 +222,6 @@ by_group(const void *a, const void *b)
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
 	return strcmp(x->path, y->path);
-}
-
-/* A file becomes a tree if encoding the tree gives the same bytes. */
-static int
-add_file(struct packing *w, struct segmap_file f, struct error *err)
-{
-	struct hidden *h = &w->hidden;
-	struct stat *st = &w->red_stats[h->map.nfiles];
-	struct buf raw = BUF_INIT, again = BUF_INIT;
-	struct kvtree *t = NULL;
-	int fd = dir_open_file(w->p->meta_fd, f.path,
-			       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-			       0);
-	int rc = 0;
-
-	if (fd < 0)
-		return error_sys(err, "%s: cannot open", f.path);
-	if (fstat(fd, st) < 0)
-		rc = error_sys(err, "%s: cannot stat", f.path);
-	else if (!S_ISREG(st->st_mode))
-		rc = error_set(err, ERROR_DAMAGED, "%s: not a plain file",
-			       f.path);
-	else
-		attr_from_stat(&f.attr, st);
-	if (rc == 0 &&
-	    dataset_dir_kind(f.path, NULL) != DATASET_DIR_REDUNDANCY &&
-	    st->st_size <= (off_t)TREE_MAX) {
-		rc = io_read_fd(fd, f.path, TREE_MAX, &raw, err);
-		if (rc == 0)
-			t = kvtree_decode(raw.data, raw.len, NULL, NULL);
-		if (t != NULL)
-			rc = kvtree_encode(t, &again, err);
-	}
-	if (rc == 0 && t != NULL && buf_equal(&again, &raw)) {
-		h->trees[h->ntrees++] = t;
-		f.tree = t;
-	} else {
-		kvtree_free(t);
-		f.size = f.attr.size;
-	}
-	if (rc == 0)
-		rc = hidden_add(h, &f, err);
-	buf_free(&again);
-	buf_free(&raw);
-	close(fd);
-	return rc;
 }
 
 int
@@ -307,9 +258,9 @@ pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 	if (count > 0)
 		qsort(list, count, sizeof(*list), by_group);
 	w->red_stats = arena_alloc(w->arena, count + 1, sizeof(*w->red_stats));
-	h->trees = mem_calloc(count + 1, sizeof(*h->trees));
 	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = add_file(w, list[i], err);
+		rc = hidden_take(h, w->p->meta_fd, list[i], &w->red_stats[i],
+				 err);
 	if (rc == 0)
 		rc = segmap_cut(&h->map, SEGMAP_REDUNDANCY, size, 0, err);
 	mem_free(list);

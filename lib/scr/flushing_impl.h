@@ -93,7 +93,7 @@ struct flush_copy {
 int flushing_pace(void *arg, const void *data, size_t len, uint64_t at,
 		  struct error *err);
 
-/* --- Into containers (flushing_pack.c) --- */
+/* --- Into containers (flushing_pack.h) --- */
 
 /* Plan: lay out the files of all ranks; sets f->pack.  Collective. */
 int flushing_pack(struct flushing *f, struct error *err);

@@ -65,6 +65,7 @@ static const struct field {
 	FIELD("SCR_FLUSH_TYPE", flush_type),
 	FIELD("SCR_USE_CONTAINERS", use_containers),
 	FIELD("SCR_CONTAINER_SIZE", container_size),
+	FIELD("SCR_CONTAINER_REDUNDANCY", container_redundancy),
 	FIELD("SCR_PREFIX_SIZE", prefix_size),
 	FIELD("SCR_PREFIX_PURGE", prefix_purge),
 	FIELD("SCR_CHECKPOINT_INTERVAL", ckpt_interval),

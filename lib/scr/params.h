@@ -47,6 +47,7 @@ struct params {
 	const char *flush_type;
 	bool use_containers;
 	uint64_t container_size; /* bytes */
+	bool container_redundancy;
 	uint64_t prefix_size;
 	bool prefix_purge;
 	/* Pace. */

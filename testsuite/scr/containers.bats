@@ -26,8 +26,136 @@ same_packed() {
 @test "what is flushed is packed; the containers are those of scr_container" {
 	export SCR_CONTAINER_SIZE=700000
 	works "$map" app_ckpt steps=1 size=300000 files=3
-	find . -type f
 	ends 0 scr_container verify 1
-	ends 0 scr_index --check 1
+	whole 1
 	same_packed "$map" app_ckpt steps=1 size=300000 files=3
+}
+
+@test "ranks without files, empty files, and a dataset without bytes" {
+	export SCR_CONTAINER_SIZE=100000
+	works "$map" app_ckpt steps=1 size=30000 files=rank
+	whole 1
+	ends 0 scr_container verify 1
+	same_packed "$map" app_ckpt steps=1 size=30000 files=rank
+	job_setup
+	export SCR_FLUSH=1
+	works "$map" app_ckpt steps=2 size=0 files=2
+	whole 1 2
+	job_setup
+	export SCR_FLUSH=1
+	works "$map" app_restart 1 files=rank
+	lose 0 1 2 3
+	line "restart ckpt.1" works "$map" app_restart 0 files=rank
+}
+
+@test "ranks of a node are together, whatever their numbers" {
+	export SCR_CONTAINER_SIZE=100000
+	works "0 1 0 1" app_ckpt steps=1 size=70000
+	ends 0 scr_container list --json 1
+	jq -e '[.datasets[0].packed_files[] | [.path[-8:], .segments[0].offset]] == [
+		["rank_0.0", 0], ["rank_1.0", 40000], ["rank_2.0", 70000],
+		["rank_3.0", 10000]]' <<<"$output" || failed "$output"
+	whole 1
+	lose 0 1
+	line "have_restart -> 0 1 ckpt.1" works "0 0 1 1" app_calls init \
+		have_restart start_restart complete_restart=1 finalize
+}
+
+@test "in the background: a job restarts from what it flushed" {
+	export SCR_FLUSH_ASYNC=1 SCR_CONTAINER_SIZE=100000 SCR_CACHE_SIZE=4
+	works "$map" app_restart 4 files=2 size=90000
+	[[ $(ids .valid) == "1 2 3 4" && ! -e ckpt.4 ]]
+	whole 1 2 3 4
+	lose 0 1 2 3
+	line "restart ckpt.4" works "$map" app_restart 2 files=2 size=90000
+	[[ $(ids .valid) == "1 2 3 4 5 6" ]]
+	[[ -z $(find . -name '.scrkit-*') ]] || failed "litter"
+}
+
+@test "the window removes containers; the files of a dataset can be taken out" {
+	export SCR_PREFIX_SIZE=2 SCR_CONTAINER_SIZE=100000
+	works "$map" app_ckpt steps=4 size=70000 dir=same
+	[[ $(ids .valid) == "3 4" && ! -e .scr/scr.dataset.2 ]]
+	ends 0 scr_container unpack 4
+	cmp same/rank_1.0 "$NODES/1/tester/scr.j1/scr.dataset.4/rank_1.0"
+	whole 3 4
+}
+
+@test "only who may read all files may read a container" {
+	umask 027
+	works "$map" app_ckpt steps=1
+	[[ $(stat -c %a .scr/scr.dataset.1/.scr/ctr.0.scr) == 640 ]]
+	SCR_COPY_METADATA=0 works "$map" app_ckpt steps=1 name=b.%d
+	[[ $(stat -c %a .scr/scr.dataset.2/.scr/ctr.0.scr) == 640 ]]
+	umask 077
+	works "$map" app_ckpt steps=1 name=c.%d
+	[[ $(stat -c %a .scr/scr.dataset.3/.scr/ctr.0.scr) == 600 ]]
+}
+
+@test "a prefix that refuses bytes: nothing is left of the flush, the next job makes it" {
+	local async
+
+	export SCR_CONTAINER_SIZE=100000
+	for async in 0 1; do
+		job_setup
+		export SCR_FLUSH=1 SCR_FLUSH_ASYNC=$async
+		LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_ERRNO=ENOSPC SHIM_FAIL_AT=1 \
+			SHIM_STICKY=1 SHIM_PATH=prefix/.scr/scr.dataset.1/.scr/ works "$map" app_ckpt \
+			steps=1 size=70000
+		[[ $stderr == *"dataset 1: not flushed, stays in the cache: "* ]]
+		[[ -z $(ids .valid) && ! -e .scr/scr.dataset.1/rank2file ]]
+		[[ -z $(find . -name '.scrkit-*' -o -name 'ctr.*') ]] ||
+			failed "$(find .)"
+		works "$map" app_calls init finalize
+		[[ $(ids .valid) == 1 ]]
+		whole 1
+	done
+}
+
+@test "files that bypass the cache are files of their own" {
+	SCR_CACHE_BYPASS=1 works "$map" app_ckpt steps=1
+	[[ -e ckpt.1/rank_0.0 && ! -e .scr/scr.dataset.1/.scr ]]
+	unset SCR_CACHE_BYPASS
+	works "$map" app_ckpt steps=1 name=b.%d
+	[[ ! -e b.1 && -e .scr/scr.dataset.2/.scr/ctr.0.scr ]]
+	whole 1 2
+}
+
+@test "another number, a file that another left: what others put there is not used" {
+	works "$map" app_ckpt steps=1
+	mkdir -p .scr/scr.dataset.2/.scr
+	echo old >.scr/scr.dataset.2/.scr/ctr.7.scr
+	ln -s "$PWD/target" .scr/scr.dataset.2/.scr/ctr.0.scr
+	echo target >target
+	rm -rf "${NODES:?}"/*
+	SCR_FETCH=0 works "$map" app_ckpt steps=2 name=b.%d
+	[[ $(<target) == target ]]
+	whole 1 3 4
+	[[ ! -e .scr/scr.dataset.3/.scr/ctr.7.scr ]]
+}
+
+@test "with redundancy: whichever container is lost, the job restarts after a rebuild" {
+	local type ctr name
+
+	export SCR_CONTAINER_REDUNDANCY=1 SCR_CONTAINER_SIZE=200000
+	for type in XOR RS PARTNER; do
+		job_setup
+		export SCR_FLUSH=1 SCR_COPY_TYPE=$type
+		works "$map" app_restart 1 size=150000 files=3
+		whole 1
+		ends 0 scr_container verify 1
+		ends 0 scr_inspect 1
+		assert_output_has "the loss of any "
+		lose 0 1 2 3
+		cp -a .scr/scr.dataset.1 kept
+		for ctr in kept/.scr/*.scr; do
+			name=${ctr##*/}
+			rm ".scr/scr.dataset.1/.scr/$name"
+			ends 0 scr_rebuild 1
+			cmp "$ctr" ".scr/scr.dataset.1/.scr/$name"
+		done
+		rm ".scr/scr.dataset.1/.scr/ctr.0.scr"
+		ends 0 scr_rebuild 1
+		line "restart ckpt.1" works "$map" app_restart 0 size=150000 files=3
+	done
 }

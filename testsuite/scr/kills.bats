@@ -53,10 +53,17 @@ choose_life() {
 choose_background() {
 	same=0
 	export SCR_FLUSH_WIDTH=256 SCR_PREFIX_SIZE=0 SCR_CACHE_SIZE=2
-	export SCR_FLUSH_ASYNC_BW=0
+	export SCR_FLUSH_ASYNC_BW=0 SCR_CONTAINER_SIZE
+	pick 0 1
+	export SCR_USE_CONTAINERS=${CONTAINERS-$picked}
+	[[ $SCR_USE_CONTAINERS == 0 || $mode == bypass ]] || mode+=,\ packed
+	pick 100GB $((size + 1000)) $((size * files * 2 + 1000))
+	SCR_CONTAINER_SIZE=$picked
+	pick 0 0 1
+	export SCR_CONTAINER_REDUNDANCY=$picked
 	pick 0 1
 	export SCR_FLUSH_ASYNC=${BACKGROUND-$picked}
-	[[ $SCR_FLUSH_ASYNC == 1 && $mode != bypass ]] || return 0
+	[[ $SCR_FLUSH_ASYNC == 1 && $mode != bypass* ]] || return 0
 	mode+=,\ async
 	pick 1 2 256
 	SCR_FLUSH_WIDTH=$picked
@@ -79,7 +86,7 @@ end_allocation() {
 	try scr_postrun -p "$PREFIX" -r ssh \
 		-w "node$(tr ' ' '\n' <<<"$MAP" | sort -u | paste -sd ,| sed 's/,/,node/g')"
 	echo "$status: $output $stderr"
-	((status < 3)) || failed "scr_postrun"
+	((status < 3)) || failed "scr_postrun" "$(tail -n 40 "$JOURNAL")"
 	check_prefix
 	lose 0 1 2 3
 	echo "lost all" >>"$JOURNAL"
