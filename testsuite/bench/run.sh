@@ -476,6 +476,14 @@ libscr() {
 	PATH=$tree/bin:$PATH speed 8 packed $((64 << 20)) | result fetch-packed 1.11
 	PATH=$tree/bin:$PATH speed 4 packed $((16 << 10)) 250 |
 		result fetch-packed-small -
+	note "flush-packed: into containers; small: 10,000 files of 4 ranks: of their own against cp; in containers against cp and tar"
+	SCR_USE_CONTAINERS=1 PATH=$tree/bin:$PATH speed 8 flush $((64 << 20)) |
+		result flush-packed 1.15
+	speed 4 flush 4096 2500 | result flush-small -
+	SCR_USE_CONTAINERS=1 PATH=$tree/bin:$PATH speed 4 flush 4096 2500 |
+		result flush-packed-small -
+	SCR_USE_CONTAINERS=1 PATH=$tree/bin:$PATH speed 4 tar 4096 2500 |
+		result flush-packed-small/tar -
 	note "behind: the same in the background; blocks: what SCR calls take for it, against a flush for which the job waits"
 	SCR_FLUSH_ASYNC=1 speed 2 behind $((256 << 20)) | result flush-behind -
 	SCR_FLUSH_ASYNC=1 speed 2 blocks $((256 << 20)) | result flush-blocks 0.1
@@ -501,6 +509,13 @@ libscr() {
 	NODES=$b/nodes SCR_COPY_TYPE=SINGLE
 	speed 8 flush $((64 << 20)) | result flush-disk 1.11
 	SCR_FLUSH_ASYNC=1 speed 8 behind $((64 << 20)) | result flush-behind-disk 1.11
+	SCR_USE_CONTAINERS=1 PATH=$tree/bin:$PATH speed 8 flush $((64 << 20)) |
+		result flush-packed-disk 1.15
+	speed 4 flush 4096 2500 | result flush-small-disk -
+	SCR_USE_CONTAINERS=1 PATH=$tree/bin:$PATH speed 4 flush 4096 2500 |
+		result flush-packed-small-disk -
+	SCR_USE_CONTAINERS=1 PATH=$tree/bin:$PATH speed 4 tar 4096 2500 |
+		result flush-packed-small-disk/tar -
 	speed 8 fetch $((64 << 20)) | result fetch-disk 1.11
 	rm -rf "$b" "$disk/nodes" "$disk/prefix"
 }

@@ -16,7 +16,7 @@
  *           core; writing the check bytes.  A line "parts S S S S S" has the
  *           seconds of each
  *   flush   cache to prefix, FILES files a rank (1); against `cp` and `sync`
- *           on all nodes at once
+ *           on all nodes at once; tar: against `tar` and `sync`
  *   behind  the same in the background, while the application sleeps
  *   blocks  what the calls of the application take for that, with the commit;
  *           against a flush for which it waits, of files as large
@@ -57,6 +57,7 @@ static struct run *run;
 static char *data; /* what the application writes */
 static size_t size;
 static int files = 1; /* of a rank */
+static const char *what;
 static const char *series = "ckpt";
 static int round_no;
 
@@ -222,8 +223,7 @@ begin(void)
 
 static char from[8192], to[8192];
 
-/* Set `from` to the file of this rank and `to` to a place for a copy, each in
- * the cache or on the prefix. */
+/* Set `from` to the file of this rank, `to` to a place for a copy. */
 static void
 name_copy(bool from_prefix, bool to_prefix)
 {
@@ -242,8 +242,7 @@ name_copy(bool from_prefix, bool to_prefix)
 		snprintf(to, sizeof(to), "%s/../reference.%u.0", s->dir, rank);
 }
 
-/* Copy the file.  First remove the copy of the previous round, because libscr
- * evicts a dataset in each round, too. */
+/* Copy the file; first remove the last copy: libscr evicts a dataset, too. */
 static void
 copy(void)
 {
@@ -271,25 +270,29 @@ shell(const char *cmd)
 		say_abort("%s failed", cmd);
 }
 
-/* This command on the last dataset. */
-static const char *
+/* Run this command on the last dataset. */
+static void
 command(const char *words)
 {
-	static char cmd[256];
+	char cmd[256];
 
 	snprintf(cmd, sizeof(cmd), "%s id:%lld -p \"$SCR_PREFIX\"", words,
 		 (long long)run->dataset_id);
-	return cmd;
+	if (run->world.rank == 0)
+		shell(cmd);
+	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Run the commands that a user would type to flush or fetch: cp and sync, for
- * one file or for several. */
+/* Run the commands that a user would type to flush or fetch. */
 static void
 copy_and_sync(void)
 {
 	char cmd[sizeof(from) + 2 * sizeof(to) + 64];
 
-	if (files == 1)
+	if (strcmp(what, "tar") == 0)
+		snprintf(cmd, sizeof(cmd), "tar -cPf %s %.*s* && sync %s", to,
+			 (int)strlen(from) - 1, from, to);
+	else if (files == 1)
 		snprintf(cmd, sizeof(cmd), "cp -p %s %s && sync %s", from, to,
 			 to);
 	else
@@ -299,8 +302,7 @@ copy_and_sync(void)
 	shell(cmd);
 }
 
-/* Drop `from` from the page cache, so that it is read from the disk if it lies
- * on one. */
+/* Drop `from` from the page cache: it is read from its disk. */
 static void
 evict(void)
 {
@@ -312,8 +314,7 @@ evict(void)
 	close(fd);
 }
 
-/* Remove the file or directory at `path`, and all whose names differ only in
- * the last character. */
+/* Remove the files whose names differ from `path` in the last character. */
 static void
 drop(const char *path)
 {
@@ -401,7 +402,7 @@ send_all(void)
 	free(block);
 }
 
-/* Write as many bytes as the redundancy file of a rank has. */
+/* As many bytes as the redundancy file of a rank has. */
 static void
 write_checks(void)
 {
@@ -472,14 +473,13 @@ coding(void)
 	return is;
 }
 
-/* Measure the parts one after the other.  As in a cache, each part reuses the
- * memory that the removal of the previous `to` has freed. */
+/* One after the other.  As in a cache, each part reuses the memory that the
+ * removal of the previous `to` has freed. */
 static void
 measure_parts(struct cost ours)
 {
 	struct cost part[5], all = { 0, 0 };
 
-	name_copy(false, false);
 	part[0] = timed(write_only);
 	part[1] = timed(read_and_sum);
 	part[2] = timed(send_all);
@@ -496,22 +496,21 @@ measure_parts(struct cost ours)
 }
 
 static void
-measure(const char *what)
+measure(void)
 {
 	struct cost ours, theirs, more;
 
 	if (strcmp(what, "late") == 0)
 		usleep(500000);
 	ours = timed(write_set);
+	name_copy(false, false);
 	if (strcmp(what, "small") == 0) {
-		name_copy(false, false);
 		print(ours, timed(barrier_and_file));
 	} else if (strcmp(what, "late") == 0) {
 		print(ours, (struct cost){ 0, 0 });
 	} else if (strcmp(what, "parts") == 0) {
 		measure_parts(ours);
 	} else if (strcmp(what, "encode") == 0) {
-		name_copy(false, false);
 		theirs = timed(copy);
 		more = coding();
 		theirs.wall += more.wall;
@@ -528,13 +527,10 @@ measure(const char *what)
 		flush();
 		need(held_remove(run, run->dataset_id, &err));
 		theirs = timed(fetch);
-		if (run->world.rank == 0)
-			shell(command("scr_container -q pack"));
-		MPI_Barrier(MPI_COMM_WORLD);
+		command("scr_container -q pack");
 		need(held_remove(run, run->dataset_id, &err));
 		print(timed(fetch), theirs);
-		if (run->world.rank == 0)
-			shell(command("scr_index -q --delete"));
+		command("scr_index -q --delete");
 	} else if (strcmp(what, "blocks") == 0) {
 		ours = timed(begin_flush);
 		usleep(2000000);
@@ -566,7 +562,10 @@ measure(const char *what)
 		drop(to);
 		/* Free the memory, so that the next round gets the same. */
 		name_copy(true, true);
-		drop(from);
+		if (run->p.use_containers)
+			command("scr_index -q --delete");
+		else
+			drop(from);
 	}
 }
 
@@ -579,6 +578,7 @@ main(int argc, char **argv)
 	is = timed(begin);
 	if (argc < 4)
 		say_abort("speed: what, bytes, rounds");
+	what = argv[1];
 	if (argc > 4)
 		files = atoi(argv[4]);
 	size = strtoul(argv[2], NULL, 10);
@@ -592,7 +592,7 @@ main(int argc, char **argv)
 		print(is, (struct cost){ 0, 0 });
 	else
 		for (round_no = 0; round_no <= atoi(argv[3]); round_no++)
-			measure(argv[1]);
+			measure();
 	free(data);
 	run_end(run);
 	MPI_Finalize();
