@@ -279,19 +279,19 @@ build_part(const struct hidden *h, const struct segmap *m,
 }
 
 int
-hidden_store_part(const struct hidden *h, int dirfd, const struct segmap *m,
-		  const struct rank2file *r, size_t first, struct kvtree *list,
+hidden_store_part(const struct hidden *h, const struct hidden_part *part,
+		  const struct segmap *m, const struct rank2file *r,
 		  struct error *err)
 {
 	const struct place p = {
 		.r = r,
-		.part = first / RANK2FILE_PART_RANKS,
+		.part = part->first / RANK2FILE_PART_RANKS,
 		.last = r->nranks > 0 ? (r->nranks - 1) / RANK2FILE_PART_RANKS
 				      : 0,
 	};
 	const char *name =
 		str_printed(RANK2FILE_SPARE_NAME, RANK2FILE_SPARE_FMT,
-			    (uint64_t)first + r->generation);
+			    (uint64_t)part->first + r->generation);
 	struct buf image = BUF_INIT;
 	struct kvtree *k = NULL;
 	size_t meta = 0;
@@ -304,11 +304,11 @@ hidden_store_part(const struct hidden *h, int dirfd, const struct segmap *m,
 	kvtree_foreach (k, h->others)
 		meta += kvtree_count(k);
 	if (rc == 0)
-		k = rank2file_set_sum(list, name, &image, err);
+		k = rank2file_set_sum(part->list, name, &image, err);
 	if (k == NULL || kvtree_set_u64(k, "META", meta, err) < 0)
 		rc = -1;
 	else
-		rc = rank2file_write(dirfd, name, &image,
+		rc = rank2file_write(part->dirfd, name, &image,
 				     rank2file_has_copies(r), err);
 	buf_free(&image);
 	return rc;
@@ -319,16 +319,18 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	     struct rank2file *r, struct error *err)
 {
 	struct kvtree *table = kvtree_get(r->top, "CTR");
-	struct kvtree *list = kvtree_put(table, "HIDDEN", err);
-	size_t first = 0;
+	struct hidden_part part = {
+		.dirfd = dirfd,
+		.list = kvtree_put(table, "HIDDEN", err),
+	};
 
 	/* Also of no ranks: attributes of directories. */
 	do {
-		if (list == NULL ||
-		    hidden_store_part(h, dirfd, m, r, first, list, err) < 0)
+		if (part.list == NULL ||
+		    hidden_store_part(h, &part, m, r, err) < 0)
 			return -1;
-		first += RANK2FILE_PART_RANKS;
-	} while (first < r->nranks);
+		part.first += RANK2FILE_PART_RANKS;
+	} while (part.first < r->nranks);
 	if (h->map.ncontainers == 0)
 		return 0;
 	table = kvtree_put(table, "RED", err);

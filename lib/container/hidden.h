@@ -104,14 +104,19 @@ const struct attr *hidden_dir(const struct hidden *h, const char *path);
 int hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 		struct segmap *m, struct error *err);
 
-/*
- * Write the part of the ranks from `first`, a multiple of RANK2FILE_PART_RANKS,
- * with generation r->generation, and record it in `list` (HIDDEN).  `m` and `r`
- * need the files of these ranks only.
+/* A part: that of the ranks from `first`, a multiple of RANK2FILE_PART_RANKS.
  */
-int hidden_store_part(const struct hidden *h, int dirfd, const struct segmap *m,
-		      const struct rank2file *r, size_t first,
-		      struct kvtree *list, struct error *err);
+struct hidden_part {
+	int dirfd; /* it is written there */
+	size_t first;
+	struct kvtree *list; /* and recorded here: HIDDEN */
+};
+
+/* Write a part with generation r->generation.  `m` and `r` need the files of
+ * its ranks only. */
+int hidden_store_part(const struct hidden *h, const struct hidden_part *part,
+		      const struct segmap *m, const struct rank2file *r,
+		      struct error *err);
 
 /*
  * Write the parts with generation r->generation, and list them in r->containers

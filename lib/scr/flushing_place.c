@@ -255,15 +255,18 @@ flushing_pack_part(const struct flushing *f, int fd, const struct rank2file *r,
 {
 	const uint32_t rank = f->run->world.rank;
 	struct kvtree *others = merge(&f->pack->tables, err);
+	const struct hidden_part part = {
+		.dirfd = fd,
+		.first = rank,
+		.list = kvtree_put(ctr, "HIDDEN", err),
+	};
 	struct hidden h;
 	int rc = others == NULL ? -1 : hidden_init(&h, err);
 
 	if (rc == 0) {
 		h.has_attrs = true;
 		h.others = others;
-		if (hidden_store_part(&h, fd, m, r, rank,
-				      kvtree_put(ctr, "HIDDEN", err),
-				      err) < 0 ||
+		if (hidden_store_part(&h, &part, m, r, err) < 0 ||
 		    rank2file_store_part(fd, r, rank,
 					 kvtree_put(ctr, "COPY", err), err) < 0)
 			rc = -1;

@@ -39,8 +39,8 @@ struct pump {
 	 * its length is not set.  The first byte goes to offset `place`. */
 	bool shared;
 	uint64_t place;
-	/* ... and may have bytes of an interrupted run: those that are right are
-	 * not written again. */
+	/* ... and may have bytes of an interrupted run: those that are right
+	 * are not written again. */
 	bool resumed;
 	bool has_crc; /* the file must have this checksum */
 	uint32_t crc; /* CRC-32; set to that of the bytes */
