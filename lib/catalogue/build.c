@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
+#include "container/joint.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"
@@ -290,8 +291,11 @@ record(struct build *b, const struct rank2file *r, struct error *err)
 	const char *root = b->plan->moved ? b->plan->recorded_root : NULL;
 
 	if (catalogue_record_ranks(&b->dir, b->have_old ? &b->old : NULL, r,
-				   &b->changed, err) < 0 ||
-	    catalogue_record_summary(&b->dir, &b->desc, &b->changed, err) < 0)
+				   &b->changed, err) < 0)
+		return -1;
+	/* A flush into containers may not have ended. */
+	joint_end(b->dir.fd, r->containers != NULL);
+	if (catalogue_record_summary(&b->dir, &b->desc, &b->changed, err) < 0)
 		return -1;
 	return catalogue_record_entry(b->c, &b->desc, root, b->changed, b->o,
 				      err);

@@ -27,6 +27,7 @@
 #include "path.h"
 #include "room.h"
 #include "str.h"
+#include "temp.h"
 #include "transfer/put.h"
 #include "work.h"
 
@@ -292,7 +293,7 @@ remove_containers(const struct catalogue_dir *dir, const struct work *work,
 		struct stat st;
 
 		/* Other files are kept. */
-		if ((!segmap_is_container(name) &&
+		if ((!segmap_is_container(name) && !temp_is(name) &&
 		     !dataset_dir_is_aside(name)) ||
 		    dir_stat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;

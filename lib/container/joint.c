@@ -41,12 +41,21 @@ open_dir(int root_fd, struct error *err)
 
 /* --- Before and after --- */
 
-enum leftovers { TAKE_UP, REMOVE_TEMPS, REMOVE_ALL };
+/* The directory has this file, under its temporary name, while no map names the
+ * containers. */
+#define UNFINISHED "containers"
 
-/* What an interrupted run left.  To take it up, containers get their temporary
- * names again. */
+bool
+joint_is_unfinished(int root_fd)
+{
+	return faccessat(root_fd, temp_str(UNFINISHED), F_OK,
+			 AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* What an interrupted run left: remove it; or take it up: containers get their
+ * temporary names again. */
 static int
-sweep(int root_fd, enum leftovers how, struct error *err)
+sweep(int root_fd, bool take_up, struct error *err)
 {
 	const int fd = open_dir(root_fd, err);
 	const char *name = NULL;
@@ -56,20 +65,15 @@ sweep(int root_fd, enum leftovers how, struct error *err)
 	if (fd < 0)
 		return -1;
 	rc = dir_walk(&w, fd, SEGMAP_DIR, err);
-	while (rc == 0 && (name = dir_next(&w)) != NULL)
-		if (how == TAKE_UP && segmap_is_container(name))
-			rc = io_rename(fd, name, temp_str(name)) < 0
-				     ? error_sys(err,
-						 SEGMAP_DIR
-						 "/%s: cannot rename",
-						 name)
-				     : 0;
-		else if (how != TAKE_UP &&
-			 (temp_is(name) ||
-			  (how == REMOVE_ALL && segmap_is_container(name))) &&
-			 unlinkat(fd, name, 0) < 0 && errno != ENOENT)
-			rc = error_sys(err, SEGMAP_DIR "/%s: cannot remove",
-				       name);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		if (take_up ? !segmap_is_container(name)
+			    : !segmap_is_container(name) && !temp_is(name))
+			continue;
+		if (take_up ? io_rename(fd, name, temp_str(name)) < 0
+			    : unlinkat(fd, name, 0) < 0 && errno != ENOENT)
+			rc = error_sys(err, SEGMAP_DIR "/%s: cannot %s", name,
+				       take_up ? "rename" : "remove");
+	}
 	rc = dir_done(&w, rc, err);
 	close(fd);
 	return rc;
@@ -78,17 +82,29 @@ sweep(int root_fd, enum leftovers how, struct error *err)
 int
 joint_begin(int root_fd, bool resume, struct error *err)
 {
-	if (create_dir(root_fd, SEGMAP_DIR, 0777, create_owner(root_fd)) == 0)
-		return io_sync_dir(root_fd, SEGMAP_DIR, err);
-	if (errno != EEXIST)
-		return error_sys(err, "%s: cannot make", SEGMAP_DIR);
-	return sweep(root_fd, resume ? TAKE_UP : REMOVE_ALL, err);
+	const struct owner owner = create_owner(root_fd);
+	const bool left = resume && joint_is_unfinished(root_fd);
+	const int fd = temp_make(root_fd, UNFINISHED, 0666, owner);
+	int rc = 0;
+
+	if (fd < 0)
+		return error_sys(err, "%s: cannot make", UNFINISHED);
+	close(fd);
+	if (create_dir(root_fd, SEGMAP_DIR, 0777, owner) < 0)
+		rc = errno != EEXIST
+			     ? error_sys(err, "%s: cannot make", SEGMAP_DIR)
+			     : sweep(root_fd, left, err);
+	return rc < 0 ? -1 : io_sync_dir(root_fd, SEGMAP_DIR, err);
 }
 
 void
-joint_undo(int root_fd)
+joint_end(int root_fd, bool named)
 {
-	(void)sweep(root_fd, REMOVE_TEMPS, NULL);
+	if (!joint_is_unfinished(root_fd))
+		return;
+	if (!named && sweep(root_fd, false, NULL) == 0)
+		(void)unlinkat(root_fd, SEGMAP_DIR, AT_REMOVEDIR);
+	(void)temp_remove(root_fd, UNFINISHED);
 }
 
 /* --- Writing --- */

@@ -25,8 +25,13 @@ struct segmap;
  */
 int joint_begin(int root_fd, bool resume, struct error *err);
 
-/* Remove the temporary files. */
-void joint_undo(int root_fd);
+/* Has it begun, and not ended?  Then nothing in the directory of the containers
+ * belongs to a map that was lost. */
+bool joint_is_unfinished(int root_fd);
+
+/* It has ended, if it had begun: a map names the containers, or, not `named`,
+ * none ever will, and they are removed. */
+void joint_end(int root_fd, bool named);
 
 /*
  * Begin to write the segments of `m` (segmap_cut()), which is borrowed, as is

@@ -182,6 +182,8 @@ segmap_write_containers(const struct segmap *m, struct kvtree *t,
 {
 	struct kvtree *list = kvtree_put(t, "FILE", err);
 
+	if (m->align > 1 && kvtree_set_u64(t, "ALIGN", m->align, err) < 0)
+		return -1;
 	for (size_t i = 0; list != NULL && i < m->ncontainers; i++) {
 		const struct segmap_container *c = &m->containers[i];
 		struct kvtree *k = NULL;
@@ -391,10 +393,13 @@ static int
 read_table(struct reader *r, const struct kvtree *t, struct error *err)
 {
 	const struct kvtree *size = kvtree_get(t, "SIZE"), *k = NULL;
+	const struct kvtree *align = kvtree_get(t, "ALIGN");
 
 	r->m->moving = kvtree_get(t, "MOVING") != NULL;
-	if (size != NULL &&
-	    value_u64(size, INT64_MAX, &r->m->container_size, err) < 0)
+	if ((size != NULL &&
+	     value_u64(size, INT64_MAX, &r->m->container_size, err) < 0) ||
+	    (align != NULL &&
+	     value_u64(align, INT64_MAX, &r->m->align, err) < 0))
 		return error_wrap(err, "CTR");
 	kvtree_foreach (k, kvtree_get(t, "FILE")) {
 		const struct kvtree *crc = kvtree_get(k, "CRC");

@@ -74,6 +74,8 @@ struct segmap_file {
 struct segmap {
 	struct arena *arena;
 	uint64_t container_size; /* 0: not recorded */
+	/* Before each multiple of so many bytes, there may be a gap; 0: none */
+	uint64_t align;
 	uint64_t bytes;		 /* bytes of all segments */
 	bool moving; /* an unfinished repack: containers may have gaps */
 	size_t ncontainers, nfiles, nsegs;
@@ -120,7 +122,7 @@ bool segmap_is_packed(const struct rank2file *r);
 int segmap_write(const struct segmap *m, size_t nranks, bool plain,
 		 struct rank2file *out, struct error *err);
 
-/* Add the table of containers as child FILE of `t`. */
+/* Add the table of containers as child FILE of `t`, and ALIGN. */
 int segmap_write_containers(const struct segmap *m, struct kvtree *t,
 			    struct error *err);
 

@@ -48,7 +48,11 @@ report_gap(const struct checker *c, uint32_t container, uint64_t from,
 	const struct segmap_finding f = { SEGMAP_GAP, container, from,
 					  to - from,  next,	 SIZE_MAX };
 
-	return c->m->moving || from >= to ? 0 : c->report(c->arg, &f);
+	if (c->m->moving || from >= to)
+		return 0;
+	return to - from < c->m->align && to % c->m->align == 0
+		       ? 0
+		       : c->report(c->arg, &f);
 }
 
 /* Check one container: places[from] ... places[to - 1], sorted. */

@@ -11,7 +11,9 @@
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
 #include "clock.h"
+#include "container/joint.h"
 #include "container/segmap.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -214,8 +216,12 @@ write_top(struct flushing *f, struct kvtree *ctr, struct error *err)
 		rc = flushing_pack_top(f, fd, ctr, err);
 	else if (world->rank == 0)
 		rc = rank2file_store_top(fd, &r, NULL, err);
+	rc = team_agree(world, rc, err);
+	/* An earlier flush may have begun with containers. */
+	if (rc == 0 && world->rank == 0)
+		joint_end(fd, f->pack != NULL);
 	io_close(fd);
-	return team_agree(world, rc, err);
+	return rc;
 }
 
 /* --- The whole --- */
@@ -285,6 +291,12 @@ note(struct run *run, const struct held_set *s, const char *event, double secs)
 static int
 give_up(struct run *run, struct held_set *s, double since)
 {
+	const int fd =
+		run->world.rank == 0 ? lists_open(run, s->d.id, NULL) : -1;
+
+	if (fd >= 0 && dir_access(fd, RANK2FILE_FILE, F_OK) < 0)
+		joint_end(fd, false);
+	io_close(fd);
 	note(run, s, "ASYNC_FLUSH_FAIL", clock_seconds() - since);
 	s->flying = false;
 	s->kept = true; /* the only good copy is not evicted */
@@ -325,8 +337,6 @@ flushing_end(struct flushing *f, int rc, struct error *err)
 	rc = team_agree(&run->world, rc, err);
 	if (rc == 0)
 		rc = commit(f, err);
-	if (rc < 0 && f->pack != NULL)
-		flushing_pack_undo(f);
 	flushing_free(f);
 	if (rc < 0)
 		return give_up(run, s, since);

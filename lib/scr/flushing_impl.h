@@ -126,7 +126,4 @@ int flushing_pack_part(const struct flushing *f, int fd,
 int flushing_pack_top(const struct flushing *f, int fd, struct kvtree *ctr,
 		      struct error *err);
 
-/* The flush has failed. */
-void flushing_pack_undo(const struct flushing *f);
-
 #endif /* SCR_FLUSHING_IMPL_H */

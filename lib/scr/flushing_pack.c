@@ -112,48 +112,75 @@ list_files(struct flushing *f, struct flush_pack *k, uint64_t *member,
 					      : 0;
 }
 
+/* The next multiple. */
+static uint64_t
+pad(uint64_t bytes, uint64_t of)
+{
+	return bytes + (of - bytes % of) % of;
+}
+
+static uint64_t
+group_of(const struct flush_pack *k, uint32_t rank)
+{
+	return k->member != NULL ? k->member[rank] : 0;
+}
+
+/* The first of the ranks whose bytes follow this one's without a gap: of its
+ * node, if all are in one group. */
+static uint32_t
+unit_of(const struct flushing *f, uint32_t rank)
+{
+	return f->pack->member != NULL
+		       ? rank
+		       : groups_find(&f->run->groups, GROUPS_NODE)->of[rank];
+}
+
 /* Find the place of this rank, and the groups. */
 static int
 place(struct flushing *f, struct flush_pack *k, struct string *s,
       struct error *err)
 {
 	const struct team *world = &f->run->world;
-	const uint32_t *node = groups_find(&f->run->groups, GROUPS_NODE)->of;
-	const uint64_t size = f->run->p.container_size;
 	uint64_t *all = arena_alloc(f->arena, world->size, sizeof(*all));
+	uint64_t *units = arena_alloc(f->arena, world->size, sizeof(*units));
 	const uint32_t me = world->rank;
 	uint64_t mine = 0, at = 0;
 
 	s->groups = arena_alloc(f->arena, k->ngroups, sizeof(*s->groups));
 	if (team_agree(world,
-		       all == NULL || s->groups == NULL ? error_no_memory(err)
-							: 0,
+		       all == NULL || units == NULL || s->groups == NULL
+			       ? error_no_memory(err)
+			       : 0,
 		       err) < 0)
 		return -1;
 	for (size_t i = 0; i < s->map->nfiles; i++)
 		mine += s->map->files[i].size;
 	team_gather64(world, mine, all);
 	for (uint32_t r = 0; r < world->size; r++) {
-		const uint64_t g = k->member != NULL ? k->member[r] : 0;
-		const bool before = k->member != NULL
-					    ? g == k->member[me] && r < me
-				    : node[r] == node[me] ? r < me
-							  : node[r] < node[me];
+		const uint32_t u = unit_of(f, r);
 
-		if (all[r] > INT64_MAX - s->bytes)
+		/* With its gap it is less than twice as much. */
+		if (all[r] > INT64_MAX / 2 - s->bytes)
 			return error_set(err, ERROR_CORRUPT,
-					 "more than 2^63 bytes");
+					 "more than 2^62 bytes");
 		s->bytes += all[r];
-		s->groups[g].bytes += all[r];
-		s->start += before ? all[r] : 0;
+		units[u] += all[r];
+		if (u == unit_of(f, me) && r < me)
+			s->start += all[r];
+	}
+	for (uint32_t u = 0; u < world->size; u++) {
+		const uint64_t g = group_of(k, u);
+		const uint64_t len = pad(units[u], f->run->p.container_align);
+
+		s->groups[g].bytes += len;
+		if (g == group_of(k, me) && u < unit_of(f, me))
+			s->start += len;
 	}
 	for (size_t g = 0; g < k->ngroups; g++) {
 		s->groups[g].start = at;
-		at += (s->groups[g].bytes / size +
-		       (s->groups[g].bytes % size > 0)) *
-		      size;
+		at += pad(s->groups[g].bytes, f->run->p.container_size);
 	}
-	s->start += s->groups[k->member != NULL ? k->member[me] : 0].start;
+	s->start += s->groups[group_of(k, me)].start;
 	return 0;
 }
 

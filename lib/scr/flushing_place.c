@@ -110,6 +110,7 @@ place_one(const struct flushing *f, const struct part *list, size_t n,
 {
 	const struct flush_pack *k = f->pack;
 	const uint64_t size = f->run->p.container_size;
+	const uint64_t align = f->run->p.container_align;
 	const uint64_t first = list->container * size;
 	const struct span *g = k->s[list->string].groups;
 	const char *name = str_printed(64, SEGMAP_DIR "/%s.%" PRIu64 ".scr",
@@ -125,15 +126,21 @@ place_one(const struct flushing *f, const struct part *list, size_t n,
 		g++;
 	len = g->bytes - (first - g->start);
 	len = len < size ? len : size;
-	for (size_t i = 0; i < n && list[i].off == have; i++) {
-		have += list[i].len;
-		crc = crc_shift(crc, list[i].len) ^ list[i].crc;
+	for (size_t i = 0; i <= n; i++) {
+		const uint64_t to = i < n ? list[i].off : len;
+
+		/* A gap, of zeros, goes up to a multiple. */
+		if (to < have || to - have >= align ||
+		    (to > have && to % align > 0))
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: only %" PRIu64 " of %" PRIu64
+					 " bytes were written",
+					 name, have, len);
+		crc = ~crc_shift(~crc, to - have);
+		if (i < n)
+			crc = crc_shift(crc, list[i].len) ^ list[i].crc;
+		have = i < n ? to + list[i].len : to;
 	}
-	if (have != len)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: only %" PRIu64 " of %" PRIu64
-				 " bytes were written",
-				 name, have, len);
 	if (joint_place(k->root_fd, name, len, &k->attr, err) < 0)
 		return -1;
 	if (list->string == RED)
@@ -276,6 +283,14 @@ flushing_pack_part(const struct flushing *f, int fd, const struct rank2file *r,
 	return rc;
 }
 
+static int
+set_align(const struct flushing *f, struct kvtree *t, struct error *err)
+{
+	const uint64_t align = f->run->p.container_align;
+
+	return align < 2 ? 0 : kvtree_set_u64(t, "ALIGN", align, err);
+}
+
 int
 flushing_pack_top(const struct flushing *f, int fd, struct kvtree *ctr,
 		  struct error *err)
@@ -285,7 +300,7 @@ flushing_pack_top(const struct flushing *f, int fd, struct kvtree *ctr,
 	struct buf image = BUF_INIT;
 	struct team_note note = { .rank = 0 };
 	struct team_mail out = { 0, &note }, in = { 0, NULL };
-	struct kvtree *all = NULL;
+	struct kvtree *all = NULL, *red = NULL;
 	int rc = 0;
 
 	if (kvtree_count(ctr) > 0 && world->rank != 0) {
@@ -301,18 +316,14 @@ flushing_pack_top(const struct flushing *f, int fd, struct kvtree *ctr,
 	all = merge(&in, err);
 	rc = all == NULL ? -1 : kvtree_merge(ctr, all, err);
 	kvtree_free(all);
+	red = kvtree_get(ctr, "RED");
 	if (rc < 0 ||
 	    kvtree_set_u64(ctr, "SIZE", f->run->p.container_size, err) < 0 ||
 	    kvtree_set_u64(ctr, "BYTES", f->pack->s[DATA].bytes, err) < 0 ||
+	    set_align(f, ctr, err) < 0 ||
+	    (red != NULL && set_align(f, red, err) < 0) ||
 	    kvtree_put(ctr, "FILE", err) == NULL ||
 	    rank2file_store_top(fd, &r, kvtree_get(ctr, "COPY"), err) < 0)
 		return -1;
 	return hidden_sweep(fd, &r, err);
-}
-
-void
-flushing_pack_undo(const struct flushing *f)
-{
-	if (f->run->world.rank == 0 && f->pack->root_fd >= 0)
-		joint_undo(f->pack->root_fd);
 }

@@ -65,6 +65,7 @@ static const struct field {
 	FIELD("SCR_FLUSH_TYPE", flush_type),
 	FIELD("SCR_USE_CONTAINERS", use_containers),
 	FIELD("SCR_CONTAINER_SIZE", container_size),
+	FIELD("SCR_CONTAINER_ALIGN", container_align),
 	FIELD("SCR_CONTAINER_REDUNDANCY", container_redundancy),
 	FIELD("SCR_PREFIX_SIZE", prefix_size),
 	FIELD("SCR_PREFIX_PURGE", prefix_purge),
@@ -240,6 +241,10 @@ decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 		p->cache_bypass = false;
 	if (p->container_size == 0)
 		p->container_size = SEGMAP_SIZE_DEFAULT;
+	/* A container begins at a multiple, too. */
+	if (p->container_align > p->container_size)
+		p->container_align = p->container_size;
+	p->container_size -= p->container_size % p->container_align;
 	p->ckpt_implied = !interval_chosen(c);
 	if (p->ckpt_implied)
 		p->ckpt_seconds = INTERVAL_SECONDS;

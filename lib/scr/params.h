@@ -46,7 +46,7 @@ struct params {
 	bool flush_poststage; /* SCR_Finalize() waits for no flush */
 	const char *flush_type;
 	bool use_containers;
-	uint64_t container_size; /* bytes */
+	uint64_t container_size, container_align; /* bytes; not 0 */
 	bool container_redundancy;
 	uint64_t prefix_size;
 	bool prefix_purge;

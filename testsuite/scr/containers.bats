@@ -134,6 +134,33 @@ same_packed() {
 	[[ ! -e .scr/scr.dataset.3/.scr/ctr.7.scr ]]
 }
 
+@test "each node begins at a multiple, in a container that ends at one" {
+	export SCR_CONTAINER_SIZE=200000 SCR_CONTAINER_ALIGN=65536 SCR_PREFIX_SIZE=0
+	works "0 1 1 2" app_restart 1 size=90000 files=rank
+	whole 1
+	ends 0 scr_container verify 1
+	ends 0 scr_container list --json 1
+	jq -e '.datasets[0] | .container_size == 196608 and
+		([.packed_files[] | select(.rank == 3) | .segments[0].offset][0] %
+			65536 == 0)' <<<"$output" || failed "$output"
+	lose 0 1 2
+	line "restart ckpt.1" works "0 1 1 2" app_restart 0 size=90000 files=rank
+	# It is packed anew without gaps.
+	ends 0 scr_container repack --size 50000 1
+	ends 0 scr_container verify 1
+	job_setup
+	export SCR_FLUSH=1 SCR_CONTAINER_REDUNDANCY=1
+	works "$map" app_restart 1 size=90000 files=3
+	lose 0 1 2 3
+	cp -a .scr/scr.dataset.1 kept
+	for ctr in kept/.scr/*.scr; do
+		rm ".scr/scr.dataset.1/.scr/${ctr##*/}"
+		ends 0 scr_rebuild 1
+		cmp "$ctr" ".scr/scr.dataset.1/.scr/${ctr##*/}"
+	done
+	line "restart ckpt.1" works "$map" app_restart 0 size=90000 files=3
+}
+
 @test "with redundancy: whichever container is lost, the job restarts after a rebuild" {
 	local type ctr name
 
