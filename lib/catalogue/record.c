@@ -63,7 +63,7 @@ catalogue_record_ranks(const struct catalogue_dir *d,
 		       const struct rank2file *old, const struct rank2file *r,
 		       bool *changed, struct error *err)
 {
-	if (old != NULL && same_ranks(old, r))
+	if (old != NULL && old->flaw == NULL && same_ranks(old, r))
 		return 0;
 	*changed = true;
 	if (rank2file_store(d->fd, RANK2FILE_FILE, r, err) < 0)
@@ -264,10 +264,15 @@ catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
 	if (made)
 		return j.listed ? 0 : io_sync_dir(c->scr_fd, SCR_DIR, err);
 	/* Remove the map and the summary of the previous dataset with this
-	 * number. */
+	 * number, or of a flush that was interrupted. */
 	rc = catalogue_dir_open(c, j.view.id, &d, err);
 	if (rc == 0 && (catalogue_dir_unlink(&d, SUMMARY_FILE, err) < 0 ||
-			catalogue_dir_unlink(&d, RANK2FILE_FILE, err) < 0))
+			catalogue_dir_unlink(&d, RANK2FILE_FILE, err) < 0 ||
+			catalogue_dir_clear(&d,
+					    CATALOGUE_KIND(RANK2FILE_PART) |
+						    CATALOGUE_KIND(COPY) |
+						    CATALOGUE_KIND(PACKED),
+					    err) < 0))
 		rc = error_wrap(err, "%s/%s", c->path, SCR_DIR);
 	catalogue_dir_close(&d);
 	return rc;

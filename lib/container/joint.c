@@ -15,6 +15,7 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/attr.h"
+#include "meta/rank2file.h"
 #include "path.h"
 #include "temp.h"
 
@@ -45,11 +46,18 @@ open_dir(int root_fd, struct error *err)
  * containers. */
 #define UNFINISHED "containers"
 
-bool
-joint_is_unfinished(int root_fd)
+static bool
+has_begun(int root_fd)
 {
 	return faccessat(root_fd, temp_str(UNFINISHED), F_OK,
 			 AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool
+joint_is_unfinished(int root_fd)
+{
+	return has_begun(root_fd) &&
+	       dir_access(root_fd, RANK2FILE_FILE, F_OK) < 0 && errno == ENOENT;
 }
 
 /* What an interrupted run left: remove it; or take it up: containers get their
@@ -83,7 +91,7 @@ int
 joint_begin(int root_fd, bool resume, struct error *err)
 {
 	const struct owner owner = create_owner(root_fd);
-	const bool left = resume && joint_is_unfinished(root_fd);
+	const bool left = resume && has_begun(root_fd);
 	const int fd = temp_make(root_fd, UNFINISHED, 0666, owner);
 	int rc = 0;
 
@@ -100,7 +108,7 @@ joint_begin(int root_fd, bool resume, struct error *err)
 void
 joint_end(int root_fd, bool named)
 {
-	if (!joint_is_unfinished(root_fd))
+	if (!has_begun(root_fd))
 		return;
 	if (!named && sweep(root_fd, false, NULL) == 0)
 		(void)unlinkat(root_fd, SEGMAP_DIR, AT_REMOVEDIR);

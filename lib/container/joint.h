@@ -25,8 +25,11 @@ struct segmap;
  */
 int joint_begin(int root_fd, bool resume, struct error *err);
 
-/* Has it begun, and not ended?  Then nothing in the directory of the containers
- * belongs to a map that was lost. */
+/*
+ * Has it begun, and not come to the top file of the map?  Then no map was lost,
+ * and what is there is evidence only if a map can be read, and no byte that it
+ * names is missing.
+ */
 bool joint_is_unfinished(int root_fd);
 
 /* It has ended, if it had begun: a map names the containers, or, not `named`,

@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "container/joint.h"
 #include "container/packed.h"
 #include "dir.h"
 #include "error.h"
@@ -81,6 +82,12 @@ plan_load_packed(struct planner *w, struct error *err)
 	if (k == NULL)
 		return error_no_memory(err);
 	rc = load(w, k, err);
+	/* What an unfinished flush left is evidence only if it is whole. */
+	if (joint_is_unfinished(w->p.places[0].meta_fd) &&
+	    (rc < 0 || segmap_gone(k->map.segs, k->map.nsegs))) {
+		error_clear(err);
+		rc = 1;
+	}
 	if (rc == 0) {
 		w->packed = k;
 		w->p.packed = true;

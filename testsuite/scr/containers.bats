@@ -186,3 +186,49 @@ same_packed() {
 		line "restart ckpt.1" works "$map" app_restart 0 size=150000 files=3
 	done
 }
+
+@test "killed in any step: never called lost; the next job, or postrun, has it whole" {
+	local op at step=0 where=prefix/.scr/scr.dataset.1
+
+	export SCR_CONTAINER_SIZE=70000 SCR_FLUSH_ASYNC=1
+	for op in pwrite fsync rename; do
+		for at in 1 2 3 4 5 6 7 8 9; do
+			[[ -n ${SCRKIT_SLOW-} || $((at % 4)) == 2 ]] || continue
+			job_setup
+			export SCR_FLUSH=1
+			LD_PRELOAD=$SHIM SHIM_OP=$op SHIM_KILL_AT=$at \
+				SHIM_PATH=$where job "$map" app_ckpt steps=1 \
+				size=50000 files=2
+			echo "$op $at: status $status, step $step"
+			never_lost
+			case $((step++ % 3)) in
+			0)
+				works "$map" app_calls init have_restart finalize
+				[[ $(ids .valid) == 1 ]] || failed "$stderr"
+				ends 0 scr_container verify 1
+				[[ -z $(find .scr -name '.scrkit-*') ]] ||
+					failed "$(find .scr)"
+				;;
+			1)
+				saved 1
+				;;
+			2)
+				# Built of what is there: it is whole, or not.
+				try scr_index --build 1
+				echo "built: $status"
+				never_lost
+				[[ -z $(ids .valid) ]] || whole 1
+				SCR_CONTAINER_SIZE=90000 works "$map" app_calls init \
+					have_restart finalize
+				[[ $(ids .valid) == 1 ]] || failed "$stderr"
+				;;
+			esac
+			whole 1
+		done
+	done
+}
+
+never_lost() {
+	scr_index -p "$PREFIX" --verify --checksums 1 >out 2>&1 || true
+	! grep -q '1 lost' out || failed "$(cat out; find .scr)"
+}
