@@ -38,8 +38,7 @@ flushing_pack_free(struct flush_pack *k)
 /* Find the metadata files of this rank in the cache, and which member of its
  * set it is. */
 static int
-find_hidden(struct flushing *f, struct flush_pack *k, uint64_t *member,
-	    struct error *err)
+find_hidden(struct flushing *f, struct flush_pack *k, struct error *err)
 {
 	const char *dir = arena_printf(f->arena, "%s/" SCR_DIR, f->s->dir);
 	const int fd =
@@ -63,8 +62,9 @@ find_hidden(struct flushing *f, struct flush_pack *k, uint64_t *member,
 		    e.rank != f->run->world.rank)
 			continue;
 		if (redset_name_parse(name, &red, NULL) && !red.descriptor &&
-		    !red.map && red.members > 1)
-			*member = red.member;
+		    !red.map && red.members > 1 &&
+		    red.member < f->run->world.size)
+			k->member = red.member;
 		e.path = arena_strdup(f->arena, name);
 		rc = e.path == NULL ? error_no_memory(err)
 				    : hidden_take(&k->hidden, fd, e, &st, err);
@@ -85,8 +85,7 @@ find_hidden(struct flushing *f, struct flush_pack *k, uint64_t *member,
 
 /* The files of this rank. */
 static int
-list_files(struct flushing *f, struct flush_pack *k, uint64_t *member,
-	   struct error *err)
+list_files(struct flushing *f, struct flush_pack *k, struct error *err)
 {
 	struct segmap *m = &k->map;
 	const char **from = arena_alloc(f->arena, f->nfiles + 1, sizeof(*from));
@@ -108,8 +107,7 @@ list_files(struct flushing *f, struct flush_pack *k, uint64_t *member,
 	k->s[DATA].map = m;
 	k->s[DATA].from = from;
 	k->s[RED].map = &k->hidden.map;
-	return f->run->p.container_redundancy ? find_hidden(f, k, member, err)
-					      : 0;
+	return f->run->p.container_redundancy ? find_hidden(f, k, err) : 0;
 }
 
 /* The next multiple. */
@@ -119,20 +117,57 @@ pad(uint64_t bytes, uint64_t of)
 	return bytes + (of - bytes % of) % of;
 }
 
-static uint64_t
-group_of(const struct flush_pack *k, uint32_t rank)
+/* Without members, node after node: find the bytes before this rank. */
+static int
+place_nodes(const struct flushing *f, struct string *s, uint64_t mine,
+	    struct error *err)
 {
-	return k->member != NULL ? k->member[rank] : 0;
+	const struct team *node = &f->run->node;
+	uint64_t *all = arena_alloc(f->arena, node->size, sizeof(*all));
+	uint64_t sum = 0, before = 0;
+
+	if (team_agree(&f->run->world, all == NULL ? error_no_memory(err) : 0,
+		       err) < 0)
+		return -1;
+	team_gather64(node, mine, all);
+	for (uint32_t r = 0; r < node->size; r++) {
+		if (r == node->rank)
+			s->start = sum;
+		sum += all[r];
+	}
+	/* The nodes in the order of their leaders. */
+	sum = pad(sum, f->run->p.container_align);
+	before = node->rank == 0 ? sum : 0;
+	s->groups[0].bytes = before;
+	team_sum(&f->run->world, &s->groups[0].bytes, 1);
+	team_before(&f->run->world, &before, 1);
+	team_bytes(node, 0, &before, sizeof(before));
+	s->start += before;
+	return 0;
 }
 
-/* The first of the ranks whose bytes follow this one's without a gap: of its
- * node, if all are in one group. */
-static uint32_t
-unit_of(const struct flushing *f, uint32_t rank)
+/* Member after member, of each rank after rank. */
+static int
+place_members(const struct flushing *f, const struct flush_pack *k,
+	      struct string *s, uint64_t mine, struct error *err)
 {
-	return f->pack->member != NULL
-		       ? rank
-		       : groups_find(&f->run->groups, GROUPS_NODE)->of[rank];
+	const struct team *world = &f->run->world;
+	uint64_t *before = arena_alloc(f->arena, k->ngroups, sizeof(*before));
+
+	if (team_agree(world, before == NULL ? error_no_memory(err) : 0, err) <
+	    0)
+		return -1;
+	mine = pad(mine, f->run->p.container_align);
+	before[k->member] = mine;
+	team_before(world, before, (int)k->ngroups);
+	s->start = before[k->member];
+	/* On the last rank, with its own, they are those of all. */
+	before[k->member] += mine;
+	team_bytes(world, world->size - 1, before,
+		   k->ngroups * sizeof(*before));
+	for (size_t g = 0; g < k->ngroups; g++)
+		s->groups[g].bytes = before[g];
+	return 0;
 }
 
 /* Find the place of this rank, and the groups. */
@@ -141,73 +176,33 @@ place(struct flushing *f, struct flush_pack *k, struct string *s,
       struct error *err)
 {
 	const struct team *world = &f->run->world;
-	uint64_t *all = arena_alloc(f->arena, world->size, sizeof(*all));
-	uint64_t *units = arena_alloc(f->arena, world->size, sizeof(*units));
-	const uint32_t me = world->rank;
 	uint64_t mine = 0, at = 0;
+	int rc = 0;
 
-	s->groups = arena_alloc(f->arena, k->ngroups, sizeof(*s->groups));
-	if (team_agree(world,
-		       all == NULL || units == NULL || s->groups == NULL
-			       ? error_no_memory(err)
-			       : 0,
-		       err) < 0)
-		return -1;
 	for (size_t i = 0; i < s->map->nfiles; i++)
 		mine += s->map->files[i].size;
-	team_gather64(world, mine, all);
-	for (uint32_t r = 0; r < world->size; r++) {
-		const uint32_t u = unit_of(f, r);
-
-		/* With its gap it is less than twice as much. */
-		if (all[r] > INT64_MAX / 2 - s->bytes)
-			return error_set(err, ERROR_CORRUPT,
-					 "more than 2^62 bytes");
-		s->bytes += all[r];
-		units[u] += all[r];
-		if (u == unit_of(f, me) && r < me)
-			s->start += all[r];
-	}
-	for (uint32_t u = 0; u < world->size; u++) {
-		const uint64_t g = group_of(k, u);
-		const uint64_t len = pad(units[u], f->run->p.container_align);
-
-		s->groups[g].bytes += len;
-		if (g == group_of(k, me) && u < unit_of(f, me))
-			s->start += len;
-	}
-	for (size_t g = 0; g < k->ngroups; g++) {
+	/* So the sums cannot overflow. */
+	if (mine > (uint64_t)INT64_MAX / 2 / world->size)
+		rc = error_set(err, ERROR_USAGE,
+			       "%" PRIu64 " bytes of a rank are too many for "
+			       "containers",
+			       mine);
+	s->groups = arena_alloc(f->arena, k->ngroups, sizeof(*s->groups));
+	if (rc == 0 && s->groups == NULL)
+		rc = error_no_memory(err);
+	if (team_agree(world, rc, err) < 0)
+		return -1;
+	s->bytes = mine;
+	team_sum(world, &s->bytes, 1);
+	rc = f->run->p.container_redundancy ? place_members(f, k, s, mine, err)
+					    : place_nodes(f, s, mine, err);
+	for (size_t g = 0; rc == 0 && g < k->ngroups; g++) {
 		s->groups[g].start = at;
 		at += pad(s->groups[g].bytes, f->run->p.container_size);
 	}
-	s->start += s->groups[group_of(k, me)].start;
-	return 0;
-}
-
-/* The members of all ranks, if redundancy is packed, too. */
-static int
-find_groups(struct flushing *f, struct flush_pack *k, uint64_t mine,
-	    struct error *err)
-{
-	const struct team *world = &f->run->world;
-
-	k->ngroups = 1;
-	if (!f->run->p.container_redundancy)
-		return 0;
-	k->member = arena_alloc(f->arena, world->size, sizeof(*k->member));
-	if (team_agree(world, k->member == NULL ? error_no_memory(err) : 0,
-		       err) < 0)
-		return -1;
-	team_gather64(world, mine, k->member);
-	for (uint32_t r = 0; r < world->size; r++)
-		if (k->member[r] >= k->ngroups)
-			k->ngroups = k->member[r] + 1;
-	if (k->ngroups == 1)
-		say_warn_first("SCR_CONTAINER_REDUNDANCY: dataset %" PRId64
-			       " has no redundancy: who loses a container "
-			       "loses its files",
-			       f->s->d.id);
-	return 0;
+	if (rc == 0)
+		s->start += s->groups[k->member].start;
+	return rc;
 }
 
 /* Only users who may access all files may access the containers. */
@@ -274,17 +269,21 @@ flushing_pack(struct flushing *f, struct error *err)
 						    SEGMAP_REDUNDANCY };
 	const struct team *world = &f->run->world;
 	struct flush_pack *k = arena_alloc(f->arena, 1, sizeof(*k));
-	uint64_t member = 0;
 	int rc = k == NULL ? error_no_memory(err) : 0;
 
 	if (k != NULL) {
 		*k = (struct flush_pack){ .root_fd = -1, .resume = f->resume };
 		f->pack = k;
-		rc = list_files(f, k, &member, err);
+		rc = list_files(f, k, err);
 	}
-	if (team_agree(world, rc, err) < 0 ||
-	    find_groups(f, k, member, err) < 0)
+	if (team_agree(world, rc, err) < 0)
 		return -1;
+	k->ngroups = (size_t)team_most(world, k->member) + 1;
+	if (f->run->p.container_redundancy && k->ngroups == 1)
+		say_warn_first("SCR_CONTAINER_REDUNDANCY: dataset %" PRId64
+			       " has no redundancy: who loses a container "
+			       "loses its files",
+			       f->s->d.id);
 	share_attr(f, k);
 	for (int i = 0; rc == 0 && i < STRINGS; i++) {
 		rc = place(f, k, &k->s[i], err);

@@ -62,9 +62,9 @@ struct flush_pack {
 	int root_fd;
 	bool resume;
 	struct attr attr; /* of containers */
-	/* Redundancy is packed, too: the members of a set share no container.
-	 * By rank: its member. */
-	uint64_t *member;
+	/* If redundancy is packed, too, the number of this rank in its set, or
+	 * 0; and one more than the highest one: there are so many groups. */
+	uint32_t member;
 	size_t ngroups;
 	struct team_mail tables; /* part leader: of hidden files */
 };

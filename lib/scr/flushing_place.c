@@ -206,7 +206,7 @@ flushing_pack_place(struct flushing *f, struct kvtree *ctr, struct error *err)
 		rc = joint_sync(f->pack->root_fd, err);
 	if (team_agree(&f->run->world, rc, err) < 0)
 		return -1;
-	return f->pack->member != NULL ? send_hidden(f, err) : 0;
+	return f->run->p.container_redundancy ? send_hidden(f, err) : 0;
 }
 
 /* --- The map --- */

@@ -282,6 +282,18 @@ team_sum(const struct team *t, uint64_t *values, int count)
 	reduce(t, (int64_t *)values, count, MPI_SUM);
 }
 
+void
+team_before(const struct team *world, uint64_t *values, int count)
+{
+	MPI_Request r;
+
+	MPI_Iexscan(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM,
+		    world->comm, &r);
+	team_wait(&r, 1);
+	for (int i = 0; i < count && world->rank == 0; i++)
+		values[i] = 0;
+}
+
 /* --- Bytes --- */
 
 int

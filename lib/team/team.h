@@ -92,6 +92,9 @@ bool team_same(const struct team *t, const char *text);
 
 /* The sums over all ranks, in place; at most four. */
 void team_sum(const struct team *t, uint64_t *values, int count);
+/* The same over the ranks before this one, any number of values; 0 on rank 0.
+ * Only for the team of all. */
+void team_before(const struct team *world, uint64_t *values, int count);
 uint64_t team_most(const struct team *t, uint64_t value);
 uint64_t team_least(const struct team *t, uint64_t value);
 bool team_any(const struct team *t, bool yes);
