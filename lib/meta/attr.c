@@ -75,6 +75,18 @@ attr_from_stat(struct attr *a, const struct stat *st)
 	a->ctime = st->st_ctim;
 }
 
+bool
+attr_unchanged(const struct attr *a, const struct stat *st)
+{
+	const struct timespec *is = &st->st_mtim;
+
+	return (uint64_t)st->st_size == a->size &&
+	       (!a->has_times ||
+		(is->tv_sec == a->mtime.tv_sec &&
+		 (is->tv_nsec == 0 ||
+		  is->tv_nsec / 1000 == a->mtime.tv_nsec / 1000)));
+}
+
 /* The error of a value that cannot be set.  1: the file system refuses it. */
 static int
 refused(const char *name, const char *what, struct error *err)

@@ -42,6 +42,10 @@ int attr_write(struct kvtree *t, const struct attr *a, struct error *err);
 /* Set all attributes from a stat(2) result. */
 void attr_from_stat(struct attr *a, const struct stat *st);
 
+/* Has the file kept its size, and the time of its last change?  A file system
+ * may keep less than nanoseconds. */
+bool attr_unchanged(const struct attr *a, const struct stat *st);
+
 /*
  * Set the recorded mode and times of the open file `fd`. Metadata are
  * untrusted: set-id and sticky bits are left out, and the file gets `owner`

@@ -320,7 +320,7 @@ flushing_begin(struct run *run, struct held_set *s, bool resume,
 	}
 	f->since = since;
 	/* Who watches the job has patience. */
-	if (!s->bypass && s->due != HELD_FLUSHING)
+	if ((!s->bypass || s->flying) && s->due != HELD_FLUSHING)
 		onprefix_note(run, &s->d, HELD_FLUSHING);
 	return f;
 }
@@ -406,6 +406,13 @@ flush_or_say(struct run *run, int64_t id, bool resume)
 	return false;
 }
 
+/* In the background, if there is anything to read? */
+static bool
+flies(const struct run *run, const struct held_set *s)
+{
+	return run->flights != NULL && (!s->bypass || s->unsummed);
+}
+
 bool
 flushing_output(struct run *run, int64_t id)
 {
@@ -413,9 +420,8 @@ flushing_output(struct run *run, int64_t id)
 
 	if (s == NULL || !flushing_is_due(run, s))
 		return true;
-	return run->flights != NULL && !s->bypass
-		       ? flushing_start(run, s, false)
-		       : flush_or_say(run, id, false);
+	return flies(run, s) ? flushing_start(run, s, false)
+			     : flush_or_say(run, id, false);
 }
 
 bool
@@ -426,10 +432,11 @@ flushing_restart(struct run *run)
 	for (size_t i = 0; i < run->held->count; i++) {
 		struct held_set *s = run->held->list[i];
 
+		/* The last job may have left that to its thread. */
+		s->unsummed = s->bypass && run->p.crc_on_flush;
 		if (run->p.flush_on_restart)
 			all &= flush_or_say(run, s->d.id, true);
-		else if (flushing_is_due(run, s) && run->flights != NULL &&
-			 !s->bypass)
+		else if (flushing_is_due(run, s) && flies(run, s))
 			all &= onprefix_has(run, s->d.id) ||
 			       flushing_start(run, s, true);
 		else if (flushing_is_due(run, s))

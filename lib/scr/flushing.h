@@ -13,7 +13,8 @@
  * of the application commits those whose transfers have ended on all ranks, in
  * their order.
  *
- * With bypass the files are on the prefix already, and there are no transfers.
+ * With bypass the files are on the prefix already.  With SCR_FLUSH_ASYNC the
+ * transfers read them for their checksums; else there are none.
  */
 #ifndef SCR_FLUSHING_H
 #define SCR_FLUSHING_H

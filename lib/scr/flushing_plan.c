@@ -201,7 +201,7 @@ add_file(struct flushing *f, const struct filemap_file *m, struct error *err)
 				 "%s",
 				 m->cache_path, m->dir, m->name,
 				 f->run->p.prefix);
-	if (!f->run->p.copy_metadata)
+	if (!f->run->p.copy_metadata && !f->s->bypass)
 		to->attr.has_owner = to->attr.has_times = false;
 	f->nfiles++;
 	return 0;
@@ -381,7 +381,9 @@ flushing_pace(void *arg, const void *data, size_t len, uint64_t at,
 static struct flush_file *
 file_of(void *arg, size_t i)
 {
-	return put_what(put_at(((struct flush_copy *)arg)->f->put, i))->arg;
+	const struct flushing *f = ((struct flush_copy *)arg)->f;
+
+	return f->put == NULL ? &f->files[i] : put_what(put_at(f->put, i))->arg;
 }
 
 static uint64_t
@@ -401,17 +403,34 @@ open_file(void *arg, size_t i, struct pump *p, struct error *err)
 		.size = file->attr.size,
 		.has_crc = file->has_crc,
 		.crc = file->crc,
+		.to = -1,
 		.put = file->to,
 		.step = flushing_pace,
 		.arg = arg,
 	};
 	if (p->from < 0)
 		return -1;
-	p->to = put_open(file->to, err);
-	if (p->to >= 0)
+	if (file->to != NULL)
+		p->to = put_open(file->to, err);
+	if (p->to >= 0 || file->to == NULL)
 		return 1;
 	close(p->from);
 	return -1;
+}
+
+/* With bypass, the application can change the file at any time: a checksum
+ * counts only if these are still the bytes of SCR_Complete_output(). */
+static int
+is_unchanged(const struct flush_file *file, struct error *err)
+{
+	struct stat st;
+
+	if (dir_stat(AT_FDCWD, file->from, &st, 0) < 0)
+		return error_sys(err, "%s", file->from);
+	if (attr_unchanged(&file->attr, &st))
+		return 0;
+	return error_set(err, ERROR_LOST, "%s: changed since it was complete",
+			 file->from);
 }
 
 static int
@@ -420,7 +439,9 @@ close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
 	struct flush_file *file = file_of(arg, i);
 
 	close(p->from);
-	if (rc == 1 && put_wrote(file->to, file->attr.size, err) < 0)
+	if (rc == 1 &&
+	    (file->to == NULL ? is_unchanged(file, err)
+			      : put_wrote(file->to, file->attr.size, err)) < 0)
 		rc = -1;
 	file->has_crc = true;
 	file->crc = p->crc;
@@ -450,10 +471,13 @@ flushing_transfer(struct flushing *f, bool (*stop)(void *arg), void *arg,
 	};
 	int rc = 0;
 
-	if (f->s->bypass)
+	if (f->s->bypass && !f->s->unsummed)
 		return 0;
 	if (f->pack != NULL)
 		flushing_pack_list(f, &l);
+	else if (f->s->bypass)
+		for (size_t i = 0; i < f->nfiles && l.count == 0; i++)
+			l.count = f->files[i].has_crc ? 0 : f->nfiles;
 	else if (add_targets(f, err) < 0)
 		return -1;
 	else
@@ -463,7 +487,7 @@ flushing_transfer(struct flushing *f, bool (*stop)(void *arg), void *arg,
 		l.par = cores_pool(f->run->cores);
 	rc = pump_each(&l, err) == 1 ? 0 : -1;
 	par_free(l.par);
-	if (rc == 0)
+	if (rc == 0 && !f->s->bypass)
 		rc = f->pack != NULL ? flushing_pack_sums(f, err)
 				     : put_settle(f->put, 0, err);
 	return rc;

@@ -46,6 +46,7 @@ struct held_set {
 	 * the same on all ranks. */
 	bool kept;
 	bool flying;	     /* being flushed in the background: not evicted */
+	bool unsummed;	     /* with bypass: its flush takes the checksums */
 	bool begun;	     /* onprefix_begin(), and not completed */
 	bool barred;	     /* held_bar() */
 	const char *refused; /* why it is barred, if it may be whole; or NULL */

@@ -25,6 +25,7 @@
 #include "path.h"
 #include "room.h"
 #include "scr/common.h"
+#include "scr/held.h"
 #include "scr/naming.h"
 #include "scr/owned.h"
 #include "scr/run.h"
@@ -565,6 +566,9 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 	data.files = o->owned;
 	if (!o->level->bypass)
 		rc = redundancy_files(&data, err);
+	else if (run->p.crc_on_flush && !o->shared && run->flights != NULL &&
+		 o->id != 0)
+		held_find(run->held, o->id)->unsummed = true;
 	else if (run->p.crc_on_flush && !o->shared)
 		rc = sum(o, err);
 	if (rc == 0)

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #include "arena.h"
 #include "catalogue/catalogue.h"
@@ -11,14 +12,19 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "meta/attr.h"
 #include "meta/dataset_dir.h"
+#include "meta/filemap.h"
+#include "meta/rank2file.h"
 #include "path.h"
 #include "scr/common.h"
 #include "scr/events.h"
 #include "scr/held.h"
+#include "scr/lists.h"
 #include "scr/onprefix.h"
 #include "scr/regain_impl.h"
 #include "scr/run.h"
+#include "str.h"
 #include "team/redundancy.h"
 #include "team/say.h"
 
@@ -68,6 +74,48 @@ check_ranks(const struct regain *g, struct error *err)
 			 other, world->size, other);
 }
 
+/*
+ * With bypass, and checksums taken in the background, the filemaps have none.
+ * The prefix has them, if the flush has ended.  If not, a file that was written
+ * to since is another one.  Collective; the result is that of this rank.
+ */
+static int
+know_sums(struct regain *g, struct error *err)
+{
+	struct filemap *fm = &g->parts[0].fm;
+	struct lists l = { .count = 0 };
+	bool lacks = false, ended = false;
+	struct stat st;
+
+	for (size_t i = 0; i < fm->nfiles; i++)
+		lacks |= !fm->files[i].has_crc;
+	if (!g->run->p.crc_on_flush || !team_any(&g->run->world, lacks))
+		return 0;
+	ended = onprefix_has(g->run, g->set->d.id);
+	if (ended &&
+	    lists_read(g->run, &g->set->d, false, g->arena, &l, NULL) < 0)
+		l.count = 0;
+	for (size_t i = 0; i < fm->nfiles; i++) {
+		struct filemap_file *f = &fm->files[i];
+		const char *rel = path_below(f->cache_path, g->run->p.prefix);
+
+		/* Both lists have one order. */
+		if (i < l.count && rel != NULL && !f->has_crc &&
+		    l.files[i].has_crc && str_eq(l.files[i].path, rel)) {
+			f->has_crc = true;
+			f->crc = l.files[i].crc;
+		} else if (!ended && !f->has_crc &&
+			   dir_stat(AT_FDCWD, f->cache_path, &st, 0) == 0 &&
+			   !attr_unchanged(&f->attr, &st)) {
+			return error_set(err, ERROR_LOST,
+					 "rank %u: %s: changed since it was "
+					 "complete",
+					 g->run->world.rank, f->cache_path);
+		}
+	}
+	return 0;
+}
+
 /* Verify the files, and rebuild what is lost. */
 static int
 rebuild_files(struct regain *g, struct error *err)
@@ -86,9 +134,10 @@ rebuild_files(struct regain *g, struct error *err)
 		} while (team_any(&g->run->world, g->damaged));
 		return rc == 0 ? 0 : error_pass(err, &why);
 	}
+	rc = know_sums(g, err);
 	regain_verify(g);
 	/* Has a newer dataset replaced the files on the prefix? */
-	if (g->run->world.rank == 0) {
+	if (rc == 0 && g->run->world.rank == 0) {
 		onprefix_options(&o);
 		c = catalogue_open(g->run->p.prefix, err);
 		rc = c == NULL ? -1

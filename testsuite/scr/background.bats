@@ -31,15 +31,19 @@ current() {
 }
 
 @test "files are complete on the prefix though the application makes no call (39)" {
-	# The rank sleeps for three seconds after its only checkpoint.
-	works "$map" app_ckpt steps=1 size=2000000 pause=3000 finalize=0 &
-	for ((n = 0; n < 50; n++)); do
-		sleep 0.1
-		found=$(find "$PREFIX" -name '.scrkit-*' -size +1900k | wc -l)
+	# The ranks sleep for three seconds after the first checkpoint.
+	works "$map" app_ckpt steps=2 size=2000000 pause=3000 finalize=0 &
+	for ((n = 0; n < 100; n++)); do
+		sleep 0.05
+		found=$(find ckpt.1 -name '.scrkit-*' -size +1900k 2>/dev/null |
+			wc -l)
 		((found < 4)) || break
 	done
 	((found == 4)) || failed "$found files"
-	wait
+	[[ ! -e $NODES/1/tester/scr.j1/scr.dataset.2 ]] || failed "a call was made"
+	[[ -z $(ids .valid) ]] || failed "nobody can have noticed"
+	wait $!
+	[[ $(ids .valid) == 1 ]]
 }
 
 @test "SCR_Start_output waits if the cache is full, and says for how long (36)" {
@@ -210,4 +214,170 @@ blocks() {
 		have_restart start_restart complete_restart=1 finalize
 	[[ $(ids .valid) == 1 ]] || failed "$(ids .valid)"
 	[[ ! -e $NODES/1/tester/scr.j1/scr.dataset.2 ]]
+}
+
+# --- Bypass: the thread takes the checksums ---
+
+# From here on the jobs write to the prefix, which has nothing yet.
+bypass() {
+	export SCR_CACHE_BYPASS=1
+	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
+}
+
+# summed DATASET...: rank2file has the checksums of all four files, and they are
+# right.
+summed() {
+	local id
+
+	for id; do
+		(($(scr_inspect -m tree ".scr/scr.dataset.$id/rank2file.0.0" |
+			grep -c CRC) == 4)) || failed "dataset $id: not all sums"
+	done
+	whole "$@"
+}
+
+# cut [OPTION=VALUE]...: a job that ends, after its only checkpoint, before the
+# thread has taken the sums, which need three seconds.
+cut() {
+	bypass
+	SCR_FLUSH_ASYNC_BW=2000000 works "$map" app_ckpt steps=1 size=1500000 \
+		finalize=0 "$@"
+}
+
+@test "bypass: SCR_Complete_output waits for no checksum, SCR_Finalize for all" {
+	bypass
+	works "$map" app_ckpt steps=3 size=300000
+	[[ $(ids .valid) == "1 2 3" && $(current) == ckpt.3 ]]
+	summed 1 2 3
+	LD_PRELOAD=$SHIM SHIM_READS=1 SHIM_OP=pread SHIM_PATH=/ckpt.1/ \
+		SHIM_TRACE=$BATS_TEST_TMPDIR/trace cut
+	(($(wc -l <"$BATS_TEST_TMPDIR/trace") < 12)) || failed "all is read"
+	[[ -z $(ids .valid) && $(ids true) == 1 ]] || failed "whole"
+	# Nobody waits for what has no sum.
+	cut shared=1
+	[[ $(ids .valid) == 1 ]] || failed "shared"
+	SCR_CRC_ON_FLUSH=0 cut
+	[[ $(ids .valid) == 1 ]] || failed "no sums"
+}
+
+@test "bypass: killed before it was summed: the next job sums it, or scr_postrun saves it" {
+	local at
+
+	for at in 1 5; do
+		for SCR_FLUSH_ASYNC in 1 0; do
+			bypass
+			SCR_FLUSH_ASYNC=1 LD_PRELOAD=$SHIM SHIM_READS=1 \
+				SHIM_OP=pread SHIM_KILL_AT=$at SHIM_PATH=/ckpt.1/ \
+				dies "$map" app_ckpt steps=1 size=1500000
+			[[ -z $(ids .valid) ]] || failed "whole at $at"
+			line "have_restart -> 0 1 ckpt.1" works "$map" app_calls \
+				init have_restart finalize
+			[[ $(ids .valid) == 1 ]] || failed "$(ids .valid) after $at"
+			summed 1
+		done
+	done
+	export SCR_FLUSH_ASYNC=1
+	cut
+	pretend_ssh
+	ends 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
+	[[ $(ids .valid) == 1 && $(current) == ckpt.1 ]]
+	whole 1
+}
+
+@test "bypass: SCR_FLUSH_POSTSTAGE=1: scr_poststage completes it" {
+	SCR_FLUSH_POSTSTAGE=1 cut finalize=1
+	[[ -z $(ids .valid) ]] || failed "SCR_Finalize has waited"
+	pretend_ssh
+	ends 0 scr_poststage -w 'node[0-3]' -r ssh "$PREFIX"
+	[[ $(ids .valid) == 1 && $(current) == ckpt.1 ]]
+	whole 1
+}
+
+@test "bypass: written again by the next dataset: not before the sums are taken" {
+	bypass
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	SCR_FLUSH_ASYNC_BW=4000000 works "$map" app_ckpt steps=3 size=600000 dir=same
+	[[ $(ids .valid) == 3 && $(grep -c ASYNC_FLUSH_SUCCESS .scr/log) == 3 ]]
+	[[ $stderr != *"not flushed"* ]]
+	summed 3
+	# Other ranks write them; a level in between has a cache.
+	bypass
+	printf '%s\n' "CKPT=0 INTERVAL=1 TYPE=XOR BYPASS=1" \
+		"CKPT=1 INTERVAL=2 TYPE=XOR BYPASS=0" >.scrconf
+	SCR_COPY_TYPE=FILE SCR_FLUSH_ASYNC_BW=4000000 works "$map" app_ckpt steps=3 \
+		size=600000 dir=same rotate=1
+	[[ $(ids .valid) == 3 && $stderr != *"not flushed"* ]]
+	summed 3
+	rm .scrconf
+}
+
+# during COMMAND...: it runs while the thread takes the sums of dataset 1.
+during() {
+	local n
+
+	bypass
+	SCR_FLUSH_ASYNC_BW=4000000 works "$map" app_ckpt steps=1 size=2097152 &
+	for ((n = 0; n < 100; n++)); do
+		sleep 0.05
+		[[ ! -e .scr/flush.scr ]] || break
+	done
+	[[ -e .scr/flush.scr ]] || failed "no dataset"
+	sleep 0.3
+	[[ -z $(ids .valid) ]] || failed "it came too late"
+	"$@"
+	wait $!
+}
+
+# overwrite OFFSET FILE: a byte of it.
+overwrite() {
+	printf X | dd of="$2" bs=1 conv=notrunc status=none seek="$1"
+}
+
+@test "bypass: a file that is changed or cut while it is summed is not called whole" {
+	local how
+
+	for how in "truncate -s 2000000" "truncate -s 3000000" rm \
+		"overwrite 5" "overwrite 2000000"; do
+		# shellcheck disable=SC2086
+		during $how ckpt.1/rank_2.0
+		[[ -z $(ids .valid) ]] || failed "$how: whole"
+		# Nor by the next job, however it looks.
+		line "have_restart -> 0 0" works "$map" app_calls init \
+			have_restart finalize
+		[[ -z $(ids .valid) && ! -e $NODES/1/tester/scr.j1/scr.dataset.1 ]] ||
+			failed "$how: whole in the next job"
+	done
+	during true
+	summed 1
+}
+
+@test "bypass: deleted, dropped, current: not before the sums are taken" {
+	local call
+
+	for call in delete drop current; do
+		cut
+		SCR_FLUSH_ASYNC_BW=4000000 works "$map" app_calls init \
+			$call=ckpt.1 finalize
+		case $call in
+		delete) [[ -z $(ids true) && ! -e ckpt.1 ]] ;;
+		drop) [[ -z $(ids true) && -e ckpt.1 ]] ;;
+		current) summed 1 && [[ $(current) == ckpt.1 ]] ;;
+		esac || failed "$call: $(ids true), $(ids .valid)"
+	done
+}
+
+@test "bypass: the sums of the prefix prove the files to a job that restarts" {
+	bypass
+	works "$map" app_ckpt steps=2 size=300000
+	printf other | dd of=ckpt.2/rank_1.0 bs=1 seek=5000 conv=notrunc status=none
+	line "have_restart -> 0 1 ckpt.1" works "$map" app_calls init have_restart \
+		finalize
+	# Though who wrote to a file left no trace in its times.
+	bypass
+	works "$map" app_ckpt steps=2 size=300000
+	touch -r ckpt.2/rank_1.0 before
+	printf other | dd of=ckpt.2/rank_1.0 bs=1 seek=5000 conv=notrunc status=none
+	touch -r before ckpt.2/rank_1.0
+	SCR_FLUSH_ASYNC=0 line "have_restart -> 0 1 ckpt.1" works "$map" app_calls \
+		init have_restart finalize
 }

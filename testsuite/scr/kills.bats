@@ -63,10 +63,14 @@ choose_background() {
 	export SCR_CONTAINER_REDUNDANCY=$picked
 	pick 0 1
 	export SCR_FLUSH_ASYNC=${BACKGROUND-$picked}
-	[[ $SCR_FLUSH_ASYNC == 1 && $mode != bypass* ]] || return 0
+	[[ $SCR_FLUSH_ASYNC == 1 ]] || return 0
 	mode+=,\ async
 	pick 1 2 256
 	SCR_FLUSH_WIDTH=$picked
+	# A dataset takes half a second, or no time.
+	pick 0 $((size * files * 4 + 1000))
+	SCR_FLUSH_ASYNC_BW=$picked
+	[[ $mode != bypass* ]] || return 0
 	pick 0 1 2
 	SCR_PREFIX_SIZE=$picked
 	pick 1 2 3 6
@@ -75,9 +79,6 @@ choose_background() {
 	SCR_CACHE_SIZE=$picked
 	pick 0 0 1
 	same=$picked
-	# A dataset takes half a second, or no time.
-	pick 0 $((size * files * 4 + 1000))
-	export SCR_FLUSH_ASYNC_BW=$picked
 }
 
 # The end of an allocation: what the nodes have goes to the prefix.
@@ -114,7 +115,7 @@ lose_storage() {
 	esac
 	echo "lost $storage" >>"$JOURNAL"
 	# What is in flight then is lost.
-	[[ $storage != all || $SCR_FLUSH_ASYNC == 0 || $SCR_CACHE_BYPASS == 1 ]] ||
+	[[ $storage != all || $SCR_FLUSH_ASYNC == 0 ]] ||
 		echo "left $(scr_index -p "$PREFIX" --list --json | jq -r '
 			.datasets[] | select(.is_current) | .name' |
 			sed 's/.*\.//')" >>"$JOURNAL"
