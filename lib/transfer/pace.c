@@ -5,6 +5,11 @@
 
 #include "clock.h"
 
+/* Seconds.  A shorter rest would end far too late; of one that did end late,
+ * this much is made good. */
+#define REST 0.002
+#define CREDIT 0.1
+
 bool
 pace_keep(struct pace *p, uint64_t len)
 {
@@ -16,16 +21,21 @@ pace_keep(struct pace *p, uint64_t len)
 
 	if (p->rate > 0)
 		until = p->start + (double)done / (double)p->rate;
-	if (p->percent > 0 &&
-	    until < now + (now - began) * (100 / p->percent - 1))
-		until = now + (now - began) * (100 / p->percent - 1);
+	if (p->percent > 0)
+		p->owed += (now - began) * (100 / p->percent - 1);
+	if (p->owed >= REST && until < now + p->owed)
+		until = now + p->owed;
 	do {
 		if (p->stop != NULL && p->stop(p->arg))
 			return false;
 		left = until - clock_seconds();
 		wait.tv_nsec = (long)((left < 0.1 ? left : 0.1) * 1e9);
 	} while (left > 0 && (nanosleep(&wait, NULL), true));
-	if (p->percent > 0)
+	if (p->percent > 0) {
 		p->block = clock_seconds();
+		p->owed -= p->block - now;
+		if (p->owed < -CREDIT)
+			p->owed = -CREDIT;
+	}
 	return true;
 }

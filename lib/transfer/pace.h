@@ -18,6 +18,7 @@ struct pace {
 	void *arg;
 	double start; /* clock_seconds() */
 	double block; /* the same, of the block; 0: the first */
+	double owed;  /* seconds to rest for the blocks so far */
 	_Atomic uint64_t done;
 };
 

@@ -150,12 +150,37 @@ blocks() {
 	whole 1 2 3 4
 }
 
+# The seconds that the flush of the last job took.
+flush_seconds() {
+	sed -n 's/.*ASYNC_FLUSH_SUCCESS.*secs=//p' .scr/log | tail -n 1
+}
+
+# is_about N TIMES M: within a fifth.
+is_about() {
+	awk -v n="$1" -v k="$2" -v m="$3" \
+		'BEGIN { exit !(n > k * m * 0.8 && n < k * m * 1.2) }' ||
+		failed "$1, not $2 times $3"
+}
+
 @test "SCR_FLUSH_ASYNC_BW, SCR_FLUSH_ASYNC_PERCENT" {
+	local secs all
+
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
-	SCR_FLUSH_ASYNC_BW=2000000 works "$map" app_ckpt steps=1 size=1500000
-	secs=$(sed -n 's/.*ASYNC_FLUSH_SUCCESS.*secs=//p' .scr/log)
 	# 6 MB take 3 seconds.
+	SCR_FLUSH_ASYNC_BW=2000000 works "$map" app_ckpt steps=1 size=1500000
+	secs=$(flush_seconds)
 	awk -v s="$secs" 'BEGIN { exit !(s > 2.5 && s < 5) }' || failed "$secs s"
+	# A rank writes 64 blocks, each in 20 ms or more.
+	export SLOW_PATH=/ckpt.1/ SLOW_USEC=20000
+	for percent in 100 50; do
+		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
+		LD_PRELOAD=$MPI/../slow.so SCR_FLUSH_ASYNC_PERCENT=$percent \
+			works "0 1" app_ckpt steps=1 size=16777216
+		secs=$(flush_seconds)
+		echo "$percent %: $secs s"
+		[[ $percent != 100 ]] || all=$secs
+		is_about "$secs" $((100 / percent)) "$all"
+	done
 }
 
 @test "deleted, current, dropped: not before the flush has ended" {
