@@ -156,3 +156,67 @@ verified() {
 		find .scr -maxdepth 1 -name 'scr.dataset.*' | sed 's/.*\.//'
 	)/rank_0.0"
 }
+
+@test "beside a job whose flush is in the background: index, flush file, halt (65)" {
+	local tmp=$BATS_TEST_TMPDIR
+
+	export SCR_FLUSH=1 SCR_FLUSH_ASYNC=1 SCR_CACHE_SIZE=3
+	cd "$PREFIX"
+	rm -rf "${NODES:?}"/* .scr ckpt.*
+	works "0 1 2 3" app_kills 1 "$tmp/journal" steps=9 "hold=4:$tmp/hold" exit=1 &
+	until [[ -e $tmp/hold ]]; do
+		kill -0 $! || failed "no job"
+		sleep 0.05
+	done
+	# The job cannot have noticed the end of the third flush.
+	[[ $(ids .valid) == "1 2" && $(ids .is_current) == 2 ]]
+	ends 0 scr_flush_file --dir . --need-flush 3
+	prints FLUSHING scr_flush_file --dir . --location 3
+	ends 1 scr_flush_file --dir . --need-flush 2
+	prints PFS scr_flush_file --dir . --location 2
+	prints 3 scr_flush_file --dir . --latest
+	prints "3 2 1" scr_flush_file --dir . --list-ckpt
+	ends 0 scr_index --drop ckpt.1
+	ends 0 scr_index --current ckpt.2
+	ends 1 scr_index --add ckpt.3
+	ends 0 scr_halt --checkpoints 1 .
+	mv "$tmp/hold" "$tmp/hold.over"
+	wait $!
+	# It wrote one more, and has changed nothing of that.
+	[[ $(grep -c ^complete "$tmp/journal") == 4 && $(tail -n 1 "$tmp/journal") == end ]]
+	[[ $(ids .valid) == "2 3 4" && $(ids .is_current) == 4 ]] || failed "$(ids .valid)"
+	ends 0 scr_index --add ckpt.1
+	verified ckpt.1 ckpt.3 ckpt.4
+	ends 1 scr_flush_file --dir . --need-flush 4
+}
+
+@test "scr_run: a rank is killed in the first run, the next one continues from the cache (65)" {
+	local tmp=$BATS_TEST_TMPDIR ways
+
+	cat >"$tmp/app" <<-END
+		#!/bin/sh
+		echo run >>$tmp/runs
+		n=\$(wc -l <$tmp/runs)
+		[ "\$n" -gt 1 ] || lone=lone=2
+		exec ${as_root[*]} mpiexec -n 4 $TESTSUITE/scr/node.sh "0 1 2 3" \\
+			$MPI/app_kills "\$n" $tmp/journal steps=3 \$lone
+	END
+	chmod +x "$tmp/app"
+	# Nothing can be read from the prefix.
+	export SCR_REMOTE=ssh SCR_NODELIST='node[0-3]' SCR_FETCH=0 SCR_RUNS=3
+	for ways in "0 0 0" "1 0 0" "1 1 0" "1 1 1"; do
+		read -r SCR_FLUSH SCR_FLUSH_ASYNC SCR_CACHE_BYPASS <<<"$ways"
+		export SCR_FLUSH SCR_FLUSH_ASYNC SCR_CACHE_BYPASS
+		rm -rf "${NODES:?}" .scr ckpt.* "$tmp/runs" "$tmp/journal"
+		mkdir -p "$NODES"/{0..3}
+		ends 0 scr_run --pause 0 "$tmp/app"
+		[[ $(wc -l <"$tmp/runs") == 2 ]] || failed "$ways: $(wc -l <"$tmp/runs") runs"
+		[[ $(grep -A 1 "^round 2" "$tmp/journal") == *"restart 1 1" ]] ||
+			failed "$ways: $(<"$tmp/journal")"
+		[[ $(tail -n 1 "$tmp/journal") == end ]]
+		# Whatever was not flushed, scr_run has saved.
+		scr_index --list --json | jq -e '[.datasets[] | select(.is_current) |
+			.name] == ["ckpt.4"]' >/dev/null || failed "$ways"
+		verified ckpt.4
+	done
+}
