@@ -15,6 +15,7 @@
 #include "json.h"
 #include "meta/dataset_dir.h"
 #include "num.h"
+#include "report/picture.h"
 #include "report/table.h"
 #include "site/interval.h"
 #include "site/jobfiles.h"
@@ -162,9 +163,9 @@ by_order(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Report job `id`, or all. */
+/* Report job `id`, or all: append the tables to `out`. */
 static int
-report(struct joblog *g, const char *id, bool datasets)
+report(struct joblog *g, const char *id, bool datasets, struct buf *out)
 {
 	static const char *const heads[] = {
 		"JOB|FIRST LINE|>RUNS|>FAILURES|LAST RUN|>SECONDS|>WORK|>LOST|"
@@ -185,7 +186,6 @@ report(struct joblog *g, const char *id, bool datasets)
 	const uint64_t end[] = { g->jobs_seen, g->jobs_seen, g->failures_seen,
 				 JOBLOG_DATASETS };
 	struct json *top = app_json() ? json_new_object() : NULL;
-	struct buf out = BUF_INIT;
 	bool any = id == NULL;
 
 	qsort(g->datasets, JOBLOG_DATASETS, sizeof(*g->datasets), by_order);
@@ -227,12 +227,11 @@ report(struct joblog *g, const char *id, bool datasets)
 			continue;
 		}
 		table_drop_empty(&r.table);
-		table_end(&r.table, 0, &out);
+		table_end(&r.table, 0, out);
 	}
 	if (!any) {
 		app_error("job %s: not in the log", str_shown(id));
 		json_free(top);
-		buf_free(&out);
 		return STATUS_FAILED;
 	}
 	if (top != NULL) {
@@ -249,7 +248,7 @@ report(struct joblog *g, const char *id, bool datasets)
 		app_warn("log: %" PRIu64 " %s of %" PRIu64 " skipped",
 			 str_count(g->unreadable + g->jobless, "line"),
 			 g->lines);
-	return app_print(&out);
+	return STATUS_OK;
 }
 
 /* Import the log into the database `file`, or the configured one. */
@@ -284,7 +283,8 @@ int
 env_log(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
-	const char *file = NULL, *job = NULL, *db = NULL;
+	const char *file = NULL, *job = NULL, *db = NULL, *html = NULL;
+	struct buf text = BUF_INIT, of = BUF_INIT;
 	bool datasets = false;
 	struct error err = ERROR_INIT, why = ERROR_INIT;
 	struct joblog g = { .lines = 0 };
@@ -293,6 +293,9 @@ env_log(const struct env_call *c)
 	const struct opt opts[] = {
 		OPT_STRING(0, "job", &job, "ID", OPT_ANY, "only this job"),
 		OPT_FLAG(0, "datasets", &datasets, "each dataset, too"),
+		OPT_STRING(0, "html", &html, "FILE", OPT_FILE,
+			   "also a page with a timeline of the runs (-: on "
+			   "standard output, instead)"),
 		OPT_STRING(0, "db", &db, "FILE", OPT_FILE,
 			   "also import the log into this database of SQLite "
 			   "(default SCR_LOG_DB_NAME)"),
@@ -305,11 +308,15 @@ env_log(const struct env_call *c)
 	env_start(c, opts, NULL);
 	if (file != NULL && db != NULL)
 		app_usage("--db imports the log of a prefix, not a --logfile");
+	if (app_json() && html != NULL)
+		app_usage("--json and --html cannot be used together");
+	buf_add_str(&of, file != NULL ? file : "");
 	if (file != NULL) {
 		rc = joblog_read(AT_FDCWD, file, &g, &err);
 	} else if (env_open_job(&j, &w, &err) < 0) {
 		rc = -1;
 	} else {
+		buf_add_str(&of, j.prefix_real);
 		dir = jobfiles_open(j.prefix, false, &why);
 		rc = dir < 0 ? -1 : joblog_read(dir, "log", &g, &why);
 		if (dir >= 0)
@@ -324,8 +331,17 @@ env_log(const struct env_call *c)
 			status = app_report(status, &err);
 		job_close(&j);
 	}
-	status = rc < 0 ? app_report(status, &err)
-			: error_worse_status(report(&g, job, datasets), status);
+	if (rc < 0)
+		status = app_report(status, &err);
+	else if ((rc = report(&g, job, datasets, &text)) != STATUS_OK)
+		status = rc;
+	else if (html != NULL &&
+		 picture_runs(html, &g, job, of.data, &text, &err) < 0)
+		status = app_report(status, &err);
+	if (html != NULL && str_eq(html, "-"))
+		buf_clear(&text);
+	status = error_worse_status(app_print(&text), status);
+	buf_free(&of);
 	joblog_free(&g);
 	return status;
 }

@@ -55,8 +55,7 @@ static const char css[] =
 	".d{color:var(--red);background:var(--red-bg)}"
 	".r{color:var(--reb);background:var(--reb-bg)}"
 	".l{color:var(--lost);background:var(--lost-bg);font-weight:700}\n"
-	".scroll{overflow-x:auto}.ends{display:flex;"
-	"justify-content:space-between}"
+	".scroll{overflow-x:auto}"
 	"table{border-collapse:collapse;font-size:.93em}"
 	"td,th{border-top:1px solid var(--line);padding:.2em .7em;"
 	"text-align:left;vertical-align:top}"
@@ -314,6 +313,18 @@ picture_table(struct buf *out, const char *summary, bool open, struct table *t)
 		buf_add_str(out, "</details>\n");
 }
 
+static void
+put_head(struct buf *out, const char *title)
+{
+	buf_printf(out,
+		   "<!DOCTYPE html>\n<html lang=\"en\"><head>"
+		   "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
+		   "content=\"width=device-width,initial-scale=1\"/>\n"
+		   "<title>%s</title>\n<style>%s%s</style></head><body>\n"
+		   "<h1>%s</h1>\n",
+		   title, svg_css, css, title);
+}
+
 /* Append the page.  Many whole rows share a line, so that it stays readable at
  * 10,000 ranks. */
 static int
@@ -331,15 +342,9 @@ put_page(const struct condition *h, const struct overview *s, struct buf *out,
 
 	snprintf(title, sizeof(title), "Dataset %" PRId64 "%s%s", h->id,
 		 name != NULL ? ": " : "", name != NULL ? xml_shown(name) : "");
-	buf_printf(
-		out,
-		"<!DOCTYPE html>\n<html lang=\"en\"><head>"
-		"<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
-		"content=\"width=device-width,initial-scale=1\"/>\n"
-		"<title>%s</title>\n<style>%s%s</style></head><body>\n"
-		"<h1>%s</h1>\n<p><span class=\"state %s\">%s</span> %s</p>\n",
-		title, svg_css, css, title, style, condition_state(h),
-		xml_shown(h->why));
+	put_head(out, title);
+	buf_printf(out, "<p><span class=\"state %s\">%s</span> %s</p>\n", style,
+		   condition_state(h), xml_shown(h->why));
 	if (h->next[0] != '\0') {
 		buf_add_str(out, "<p>next: <code>");
 		xml_escaped(out, h->next);
@@ -425,5 +430,25 @@ picture_write(const char *svg, const char *html, const struct condition *h,
 			     ? -1
 			     : picture_save(html, &text, err);
 	buf_free(&text);
+	return rc;
+}
+
+int
+picture_runs(const char *html, struct joblog *g, const char *id, const char *of,
+	     const struct buf *text, struct error *err)
+{
+	struct buf page = BUF_INIT;
+	int rc = 0;
+
+	put_head(&page,
+		 str_printed(XML_SHOWN + 16, "Runs of %s", xml_path(of)));
+	timeline_runs(g, id, 0, &page);
+	buf_add_str(&page, "<div class=\"scroll\"><pre>");
+	xml_escaped(&page, text->data != NULL ? text->data : "");
+	buf_add_str(&page, "</pre></div>\n"
+			   "<p class=\"dim\">made by scr_env log --html</p>\n"
+			   "</body></html>\n");
+	rc = picture_save(html, &page, err);
+	buf_free(&page);
 	return rc;
 }

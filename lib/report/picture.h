@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * picture.h - one dataset as a picture: a page of HTML or an SVG, without
- * scripts and other files (scr_inspect --html, --svg).
+ * scripts and other files (scr_inspect --html, --svg); or the runs of a log.
  */
 #ifndef REPORT_PICTURE_H
 #define REPORT_PICTURE_H
@@ -9,6 +9,7 @@
 struct buf;
 struct condition;
 struct error;
+struct joblog;
 struct overview;
 
 /* Replace file `path` atomically; "-" is standard output.  ERROR_USAGE: not a
@@ -23,5 +24,10 @@ int picture_save(const char *path, const struct buf *text, struct error *err);
  */
 int picture_write(const char *svg, const char *html, const struct condition *h,
 		  const struct overview *s, struct error *err);
+
+/* The page of the runs of job `id`, or of all (NULL), in the log of `of`, on
+ * one axis of time; and a text.  The spans of `g` are sorted. */
+int picture_runs(const char *html, struct joblog *g, const char *id,
+		 const char *of, const struct buf *text, struct error *err);
 
 #endif /* REPORT_PICTURE_H */

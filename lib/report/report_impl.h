@@ -14,6 +14,7 @@
 
 struct buf;
 struct error;
+struct joblog;
 struct table;
 
 /* State of a set member, its data and its redundancy file together.  In a set
@@ -93,6 +94,10 @@ const char *ranks_state_name(const struct plan *p, enum report_cell_state s);
  * there is no log.  -1: it cannot be read.
  */
 int timeline_html(int scr, int64_t id, struct buf *out, struct error *err);
+
+/* Append the runs of job `id`, or of all (NULL). */
+void timeline_runs(struct joblog *g, const char *job, int64_t id,
+		   struct buf *out);
 
 /* Append a table that can be opened to a page, unless it is empty, and free
  * it. */

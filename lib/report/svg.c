@@ -20,9 +20,11 @@
 
 const char svg_css[] =
 	":root{color-scheme:light dark;--ink:#1b1f24;--dim:#59636e;"
-	"--paper:#fff;--line:#d1d9e0;--lost:#b00020;--mark:#0969da}\n"
+	"--paper:#fff;--line:#d1d9e0;--lost:#b00020;--mark:#0969da;"
+	"--work:#b5c7db}\n"
 	"@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;"
-	"--paper:#0d1117;--line:#3d444d;--lost:#ff9aa2;--mark:#4493f8}}\n"
+	"--paper:#0d1117;--line:#3d444d;--lost:#ff9aa2;--mark:#4493f8;"
+	"--work:#2f4a66}}\n"
 	"svg{background:var(--paper)}"
 	"text{font:13px system-ui,sans-serif;fill:var(--ink)}"
 	".head{font-size:17px;font-weight:600}.dim{fill:var(--dim)}"
@@ -40,8 +42,10 @@ const char svg_css[] =
 	"rect.w,rect.d,rect.r,rect.l{stroke:var(--paper);stroke-width:2px}"
 	"rect.w{fill:#2e9e4f}rect.d{fill:#c79a00}rect.r{fill:#e8772e}"
 	"rect.l{fill:#c8102e}\n"
-	".mark{fill:var(--mark)}.fail{fill:var(--lost)}"
-	".this{stroke:var(--ink);stroke-width:2px}\n";
+	".p0{fill:var(--work)}.p1{fill:#c4500a}.p2{fill:#7a5c00}"
+	".p3{fill:#a78bd8}.p5{fill:var(--paper);stroke:var(--ink)}"
+	".p6{fill:var(--ink)}.p7{fill:#3a9a94}\n"
+	".mark{fill:var(--mark)}.fail{fill:var(--lost)}\n";
 
 const char *
 svg_hue(size_t number)
@@ -139,6 +143,38 @@ put_rect(struct svg *d, const char *style, const char *more, double x,
 		   style, more, x, width, d->y, d->bar);
 }
 
+/* Each style of a box has a part of its height, with a tooltip. */
+static void
+put_stack(struct svg *d, const struct svg_item *s, size_t count, double x,
+	  double width)
+{
+	double all = 0, y = d->y;
+
+	for (size_t i = 0; i < count; i++)
+		all += 1 + (double)s[i].len;
+	for (size_t k = 0; k < d->nstack; k++) {
+		double part = 0;
+		size_t n = 0;
+
+		for (size_t i = 0; i < count; i++)
+			if (str_eq(s[i].style, d->stack[k].style)) {
+				part += (1 + (double)s[i].len) / all;
+				n++;
+			}
+		if (n == 0)
+			continue;
+		buf_printf(&d->body,
+			   "<rect class=\"%s\" x=\"%.2f%%\" width=\"%.2f%%\" "
+			   "y=\"%.1f\" height=\"%.1f\"><title>%zu %s: %.1f %% "
+			   "of %zu %s, the first ",
+			   d->stack[k].style, x, width, y, part * d->bar, n,
+			   d->stack[k].text, 100 * part, count, d->items);
+		d->tip(d->arg, s, &d->body);
+		buf_add_str(&d->body, "</title></rect>");
+		y += part * d->bar;
+	}
+}
+
 /* Draw a box, if it is as bad as `bad` says. */
 static void
 put_box(struct svg *d, const struct svg_row *r, const struct svg_item *s,
@@ -182,7 +218,9 @@ put_box(struct svg *d, const struct svg_row *r, const struct svg_item *s,
 		put_rect(d, "paper", "", x, width);
 		put_rect(d, style, " pale", x, width);
 	}
-	if (full > 0)
+	if (count > 1 && d->nstack > 0 && !bad)
+		put_stack(d, s, count, x, width);
+	else if (full > 0)
 		put_rect(d, style, d->shade ? " light" : "", x, full);
 	if (count == 1 && s->text != NULL &&
 	    (double)str_width(s->text, strlen(s->text)) * LETTER * 100 <=

@@ -45,6 +45,9 @@ struct svg {
 	double thin;	   /* thinner neighbours share a box */
 	double least;	   /* thinner boxes are drawn so wide */
 	const char *mixed; /* style of a box whose items have several */
+	/* or these share its height, as the items share its length */
+	const struct svg_key *stack;
+	size_t nstack;
 	bool pale;
 	bool shades; /* every other box has a lighter colour */
 	/* Append the tooltip of an item. */

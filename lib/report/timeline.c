@@ -1,225 +1,288 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * timeline.c - the log of a prefix as a part of an HTML page: lanes of marks
- * over time, and a table of the last events.
+ * timeline.c - the log of a prefix as a part of an HTML page: a bar for each
+ * run of a job on one axis of time, and a table of failures and halts.
  */
 #include <inttypes.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
 #include "buf.h"
 #include "error.h"
-#include "io.h"
 #include "mem.h"
-#include "meta/log.h"
+#include "num.h"
 #include "report/report_impl.h"
 #include "report/svg.h"
 #include "report/table.h"
 #include "report/xml.h"
+#include "site/joblog.h"
 #include "str.h"
 #include "when.h"
 
-/* Bytes read from the end of a log, and events in the table. */
-#define TAIL (4L << 20)
-#define LISTED 40
+/* Rows, and boxes (approximate), of a picture. */
+#define RUNS_MAX 500
+#define BOXES_MAX 20000
 
-static const char *const lanes[] = { "runs",	"checkpoints", "flushes",
-				     "fetches", "scavenges",   "halts",
-				     "failures" };
+#define CROSS "\xe2\x9c\x95"
 
-static const struct {
-	const char *event, *lane;
-} kinds[] = {
-	{ "START", "runs" },
-	{ "CHECKPOINT_END", "checkpoints" },
-	{ "OUTPUT_END", "checkpoints" },
-	{ "FLUSH_SUCCESS", "flushes" },
-	{ "ASYNC_FLUSH_SUCCESS", "flushes" },
-	{ "FETCH_SUCCESS", "fetches" },
-	{ "REBUILD_SUCCESS", "fetches" },
-	{ "SCAVENGE_END", "scavenges" },
-	{ "HALT", "halts" },
-	{ "NODE_FAIL", "failures" },
-	{ "FLUSH_FAIL", "failures" },
-	{ "ASYNC_FLUSH_FAIL", "failures" },
-	{ "FETCH_FAIL", "failures" },
-	{ "REBUILD_FAIL", "failures" },
-	{ "RESTART_FAIL", "failures" },
+/* By joblog_phase; that of a run is last. */
+static const char styles[][5] = { "p0", "p1", "p2", "p3",  "p3",
+				  "p5", "p6", "p7", "none" };
+
+static const struct svg_key keys[] = {
+	{ "p0", "compute" },	    { "p1", "checkpoint" },
+	{ "p2", "output" },	    { "p3", "flush, async" },
+	{ "p5", "fetch" },	    { "p6", "rebuild" },
+	{ "p7", "scavenge" },	    { "bad", "failed" },
+	{ "mark", "this dataset" },
 };
 
-struct event {
-	struct log_line log;
-	const char *lane;
-	size_t number; /* of the line, in the order of the log */
-};
-
-struct timeline {
-	struct arena *arena;
-	struct event *events;
-	size_t count, cap;
-	int64_t id;
-};
-
-static int
-by_time(const void *a, const void *b)
+/* Job, run (a log has fewer than 1 << 30 lines), and in the last two bits the
+ * lane: the run itself, its bar, and what is below. */
+static uint64_t
+key(const struct joblog_span *s)
 {
-	const struct event *x = a, *y = b;
-
-	if (x->log.time != y->log.time)
-		return x->log.time < y->log.time ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
+	return s->job << 32 | s->run << 2 |
+	       (s->phase == JOBLOG_RUN		 ? 0
+		: s->phase == JOBLOG_ASYNC_FLUSH ? 2
+						 : 1);
 }
 
-/* Read the end of the log, if there is one, and list its events. */
 static int
-read_events(int scr, struct timeline *t, struct error *err)
+by_key(const void *a, const void *b)
 {
-	const size_t nkinds = sizeof(kinds) / sizeof(kinds[0]);
-	struct error why = ERROR_INIT;
-	const int fd = io_open_read(scr, "log", &why);
-	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-	char line[LOG_LINE_MAX + 2];
-	struct log_line l;
-	bool whole = true;
-	size_t len = 0, k = 0;
+	const struct joblog_span *x = a, *y = b;
 
-	if (f == NULL)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	/* The first line may have lost its beginning. */
-	if (fseek(f, -TAIL, SEEK_END) == 0)
-		whole = false;
-	while (fgets(line, sizeof(line), f) != NULL) {
-		const bool start = whole;
+	if (key(x) != key(y))
+		return key(x) < key(y) ? -1 : 1;
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
 
-		len = strcspn(line, "\n");
-		whole = line[len] == '\n';
-		if (!start ||
-		    log_parse(arena_strndup(t->arena, line, len), &l, NULL) < 0)
-			continue;
-		for (k = 0; k < nkinds && l.event != NULL; k++)
-			if (str_eq(l.event, kinds[k].event))
-				break;
-		if (k == nkinds || l.event == NULL || l.time < 0)
-			continue;
-		(void)MEM_ROOM(t->events, t->count, t->cap);
-		t->events[t->count] =
-			(struct event){ l, kinds[k].lane, t->count };
-		t->count++;
+static void
+put_span_tip(const void *arg, const struct svg_item *item, struct buf *out)
+{
+	const struct joblog_span *s = item->of;
+
+	buf_add_str(out,
+		    s->phase < JOBLOG_PHASES
+			    ? joblog_phase_name((enum joblog_phase)s->phase)
+			    : "run");
+	if (s->dataset > 0)
+		buf_printf(out, " of dataset %" PRId64, s->dataset);
+	buf_printf(out, "%s: %.1f s from %s\n%s",
+		   s->failed ? ", failed or cut off" : "", s->end - s->begin,
+		   when_local((int64_t)s->begin),
+		   s->phase == JOBLOG_RUN ? (const char *)arg : "");
+}
+
+/* What the failure of a run cost: "lost 20.5 s". */
+static const char *
+lost(const struct joblog *g, const struct joblog_span *s, char to[static 64])
+{
+	const struct joblog_failure *f = g->failures,
+				    *end = f + JOBLOG_FAILURES;
+
+	for (; f < end && (f->job != s->job || f->run != s->run);)
+		f++;
+	if (f == end || f->lost < 0)
+		return "lost ?";
+	return str_print(to, 64,
+			 f->lost_max > f->lost ? "lost %.1f-%.1f s"
+					       : "lost %.1f s",
+			 f->lost, f->lost_max);
+}
+
+/* Lines with the time of day, or the day. */
+static void
+put_axis(struct svg *d, double begin, double end)
+{
+	const bool days = end - begin > 2 * 86400;
+
+	d->y += 18;
+	for (int k = 0; k <= 4; k++) {
+		const double at = begin + (end - begin) * k / 4;
+		const double x = d->left + d->wide * k / 4;
+		const char *text = when_local((int64_t)at);
+
+		buf_printf(&d->body,
+			   "<rect class=\"none\" x=\"%.2f%%\" width=\"1\" "
+			   "y=\"%u\" height=\"100%%\"/><text class=\"dim\" "
+			   "text-anchor=\"middle\" x=\"%.2f%%\" y=\"%u\">"
+			   "%.*s</text>\n",
+			   x, d->y, x, d->y - 4, days ? 5 : 8,
+			   text + (strlen(text) < 19 ? 0
+				   : days	     ? 5
+						     : 11));
 	}
-	fclose(f);
-	if (t->count > 0)
-		qsort(t->events, t->count, sizeof(*t->events), by_time);
-	return 0;
 }
 
+/* The last failures and halts. */
 static void
-put_what(const struct event *e, struct buf *out)
+put_events(const struct joblog *g, struct buf *out)
 {
-	const bool failed = str_eq(e->lane, "failures");
+	const uint64_t first = joblog_first(g->events_seen, JOBLOG_EVENTS);
+	struct table t;
 
-	buf_add_str(out, str_shown(e->log.event));
-	if (e->log.dataset > 0)
-		buf_printf(out, " dataset %" PRId64, e->log.dataset);
-	if (e->log.host != NULL && failed)
-		buf_printf(out, " on %s", str_shown(e->log.host));
-	if (e->log.note != NULL && (failed || str_eq(e->lane, "halts")))
-		buf_printf(out, ": %s", str_shown(e->log.note));
+	table_start(&t, "TIME|EVENT");
+	for (uint64_t n = g->events_seen; n-- > first;) {
+		const struct joblog_event *e = &g->events[n % JOBLOG_EVENTS];
+
+		table_cell(&t, "%s", when_local(e->time));
+		table_name(&t, e->text);
+	}
+	picture_table(out, "Failures and halts", false, &t);
 }
 
-static void
-put_tip(const void *arg, const struct svg_item *s, struct buf *out)
+/* Draw the rows.  Returns how many boxes they have. */
+static size_t
+put_runs(struct svg *d, const struct joblog *g, const struct svg_item *items,
+	 size_t count, uint64_t room)
 {
-	const struct event *e = s->of;
-	struct buf what = BUF_INIT;
+	char label[NUM_TEXT], cost[64];
+	uint64_t last = UINT64_MAX;
+	size_t boxes = 0;
+	unsigned y = 0;
 
-	(void)arg;
-	put_what(e, &what);
-	buf_printf(out, "%s ", when_utc(e->log.time));
-	xml_escaped(out, what.data);
-	buf_free(&what);
-}
+	for (size_t i = 0, to = 0; i < count; i = to) {
+		const struct joblog_span *s = items[i].of;
+		const struct joblog_job *j = joblog_job(g, s->job);
+		const int lane = (int)(key(s) & 3);
+		struct svg_row row = { .label = "",
+				       .items = &items[i],
+				       .room = room };
 
-/* A row for each lane, a box for each event. */
-static void
-put_lanes(const struct timeline *t, struct buf *out)
-{
-	const int64_t begin = t->events[0].log.time;
-	const int64_t span = t->events[t->count - 1].log.time - begin;
-	struct svg_item *items = mem_calloc(t->count, sizeof(*items));
-	struct svg d = {
-		.left = SVG_MARGIN,
-		.wide = 100 - 2 * SVG_MARGIN,
-		.bar = 16,
-		.thin = 0.8,
-		.least = 0.5,
-		.tip = put_tip,
-		.items = "events",
-	};
-
-	for (size_t k = 0; k < sizeof(lanes) / sizeof(lanes[0]); k++) {
-		const bool failed = str_eq(lanes[k], "failures");
-		size_t n = 0;
-
-		d.mixed = failed ? "fail this" : "mark this";
-		for (size_t i = 0; i < t->count; i++) {
-			const struct log_line *l = &t->events[i].log;
-
-			if (str_eq(t->events[i].lane, lanes[k]))
-				items[n++] = (struct svg_item){
-					.of = &t->events[i],
-					.off = (uint64_t)(l->time - begin),
-					.style =
-						t->id > 0 && l->dataset == t->id
-							? d.mixed
-						: failed ? "fail"
-							 : "mark",
-				};
+		for (; to < count && key(items[to].of) == key(s); to++)
+			row.alarm |= items[to].bad && lane == 0;
+		row.count = to - i;
+		if (last >> 32 != s->job)
+			svg_text(d, "", "job %s%s", str_shown(j->id),
+				 j->back ? ": its clock went back" : "");
+		if (last >> 2 != key(s) >> 2) {
+			row.label = num_text(label, s->run);
+			y = d->y;
 		}
-		if (n > 0)
-			svg_row(&d,
-				&(struct svg_row){
-					.label = str_printed(64, "%s %zu",
-							     lanes[k], n),
-					.ground = "none",
-					.tip = lanes[k],
-					.size = UINT64_MAX,
-					.room = span > 0 ? (uint64_t)span : 1,
-					.items = items,
-					.count = n });
+		last = key(s);
+		row.state = d->arg = row.alarm ? lost(g, s, cost) : "";
+		d->y = y + (lane == 2 ? 19 : 0);
+		d->bar = lane == 2 ? 6 : 18;
+		if (row.alarm)
+			buf_printf(&d->body,
+				   "<text class=\"alarm\" x=\"%.2f%%\" "
+				   "dx=\"6\" y=\"%u\">" CROSS "</text>",
+				   d->left + d->wide *
+						     (double)(items[i].off +
+							      items[i].len) /
+						     (double)room,
+				   d->y + 14);
+		boxes += svg_boxes(d, row.items, row.count, room);
+		svg_row(d, &row);
 	}
-	svg_end(&d, NULL, out);
+	return boxes;
+}
+
+void
+timeline_runs(struct joblog *g, const char *job, int64_t id, struct buf *out)
+{
+	const size_t kept =
+		g->spans_seen < JOBLOG_SPANS ? g->spans_seen : JOBLOG_SPANS;
+	struct svg_item *items = mem_calloc(kept + 1, sizeof(*items));
+	struct svg d = {
+		.left = 9,
+		.wide = 71,
+		.thin = 0.1,
+		.least = 0.1,
+		.stack = keys,
+		.nstack = sizeof(keys) / sizeof(keys[0]),
+		.tip = put_span_tip,
+		.items = "spans",
+		.wrong = "failed or cut off",
+	};
+	const struct joblog_span *s = NULL;
+	uint64_t last = UINT64_MAX;
+	double begin = INFINITY, end = -INFINITY;
+	size_t first = 0, n = 0, runs = 0, boxes = 0;
+	uint64_t room = 1;
+
+	qsort(g->spans, kept, sizeof(*g->spans), by_key);
+	for (size_t i = 0; i < kept; i++) {
+		const struct joblog_job *j = joblog_job(g, g->spans[i].job);
+
+		if (j != NULL && (job == NULL || str_eq(j->id, job)))
+			items[n++].of = &g->spans[i];
+	}
+	/* The last runs, and their time. */
+	for (first = n; first > 0; first--) {
+		s = items[first - 1].of;
+		if (last != key(s) >> 2 && runs == RUNS_MAX)
+			break;
+		runs += last != key(s) >> 2;
+		last = key(s) >> 2;
+		begin = fmin(begin, s->begin);
+		end = fmax(end, s->end);
+	}
+	begin = n > 0 ? begin : 0;
+	end = fmax(end, begin + 1);
+	room = (uint64_t)((end - begin) * 1000);
+	for (size_t i = first; i < n; i++) {
+		s = items[i].of;
+		items[i].off = (uint64_t)((s->begin - begin) * 1000);
+		items[i].len = (uint64_t)((s->end - s->begin) * 1000);
+		items[i].style =
+			id > 0 && s->dataset == id ? "mark" : styles[s->phase];
+		/* What only ended with its run does not hide the others. */
+		items[i].bad = s->failed &&
+			       (s->dataset > 0 || s->phase == JOBLOG_RUN ||
+				items[i].len > room / 100);
+	}
+	while (svg_boxes(&d, items + first, n - first, room) > BOXES_MAX)
+		d.thin *= 2;
+	svg_keys(&d, keys, 4);
+	svg_keys(&d, keys + 4, 4);
+	if (id > 0)
+		svg_keys(&d, keys + 8, 1);
+	put_axis(&d, begin, end);
+	boxes = put_runs(&d, g, items + first, n - first, room);
+	buf_add_str(out, "<h2>Timeline</h2>\n");
+	if (n == 0)
+		buf_add_str(out, "<p>The log has no runs.</p>\n");
+	else
+		buf_printf(
+			out,
+			"<p>%zu %s from %s to %s, local time as in the "
+			"log%s.</p>\n<p class=\"dim\">%zu spans are drawn as "
+			"%zu boxes: those thinner than a pixel share a box "
+			"with their neighbours.</p>\n",
+			str_count(runs, "run"), when_local((int64_t)begin),
+			when_local((int64_t)end),
+			first > 0 || g->spans_seen > kept
+				? "; earlier ones are not drawn"
+				: "",
+			n - first, boxes);
+	if (n > 0)
+		svg_end(&d, NULL, out);
+	put_events(g, out);
+	buf_free(&d.body);
 	mem_free(items);
 }
 
 int
 timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 {
-	struct timeline t = { .id = id, .arena = arena_new() };
-	struct buf what = BUF_INIT;
-	struct table last;
-	int rc = scr >= 0 ? read_events(scr, &t, err) : 0;
+	struct error why = ERROR_INIT;
+	struct joblog g;
+	int rc = 0;
 
-	if (t.count > 0) {
-		buf_add_str(out, "<h2>Timeline</h2>\n");
-		put_lanes(&t, out);
-		buf_printf(out,
-			   "<p class=\"ends\"><span>%s UTC</span><span>%s UTC"
-			   "</span></p>\n",
-			   when_utc(t.events[0].log.time),
-			   when_utc(t.events[t.count - 1].log.time));
-		table_start(&last, "TIME|EVENT");
-		for (size_t i = t.count; i-- > 0 && i + LISTED >= t.count;) {
-			buf_clear(&what);
-			put_what(&t.events[i], &what);
-			table_cells(&last, "%s\t%s",
-				    when_utc(t.events[i].log.time), what.data);
-		}
-		picture_table(out, "Last events", false, &last);
-	}
-	buf_free(&what);
-	mem_free(t.events);
-	arena_free(t.arena);
-	return rc;
+	if (scr < 0)
+		return 0;
+	rc = joblog_read(scr, "log", &g, &why);
+	if (rc == 0)
+		timeline_runs(&g, NULL, id, out);
+	joblog_free(&g);
+	if (why.kind == ERROR_CORRUPT) /* the page has more to say */
+		buf_printf(out, "<p>No timeline: %s</p>\n",
+			   xml_shown(why.text));
+	return why.kind == ERROR_SYSTEM || why.kind == ERROR_NOMEM
+		       ? error_pass(err, &why)
+		       : 0;
 }

@@ -126,6 +126,44 @@ follow(const struct joblog *g, const struct joblog_job *j, int64_t start,
 
 /* --- Runs and failures --- */
 
+/* Add a span to the run. */
+static void
+put_span(struct joblog *g, struct joblog_job *j, struct joblog_span s)
+{
+	const bool behind =
+		s.phase == JOBLOG_ASYNC_FLUSH || s.phase == JOBLOG_RUN;
+	const double late = behind ? 0 : fmax(j->until - s.begin, 0);
+
+	s.job = j->number;
+	s.run = j->runs;
+	s.begin += late;
+	s.end = fmax(s.begin, s.end + late);
+	j->until = behind ? j->until : s.end;
+	g->spans[g->spans_seen++ % JOBLOG_SPANS] = s;
+}
+
+/* The run, or the log, ends at `end`, and with it what has not. */
+static void
+cut_spans(struct joblog *g, struct joblog_job *j, int64_t end, bool failed)
+{
+	struct joblog_span s = { .end = (double)end, .failed = failed };
+
+	for (s.phase = 0; s.phase < JOBLOG_PHASES; s.phase++) {
+		if (j->since[s.phase] < 0)
+			continue;
+		s.begin = (double)j->since[s.phase];
+		if (s.phase != JOBLOG_ASYNC_FLUSH)
+			s.begin = fmax(s.begin, j->until);
+		put_span(g, j, s);
+	}
+	s.begin = s.end;
+	if (failed)
+		put_span(g, j, s);
+	s.begin = (double)j->start;
+	s.failed = false;
+	put_span(g, j, s);
+}
+
 static void
 compute(struct joblog_job *j, double secs)
 {
@@ -148,6 +186,7 @@ end_run(struct joblog *g, struct joblog_job *j, int64_t died, int64_t next,
 	if (!j->running)
 		return;
 	j->running = false;
+	cut_spans(g, j, j->halt >= 0 ? j->halt : end, j->halt < 0);
 	if (end > j->start)
 		j->run_secs += (double)(end - j->start);
 	if (j->halt >= 0) {
@@ -300,11 +339,20 @@ end(struct joblog *g, struct joblog_job *j, enum joblog_phase p,
 				    ? (double)(l->time - since)
 				    : -1;
 
-	j->since[p] = -1;
+	/* If it began later, it is another one. */
+	if ((double)since <= (double)l->time - secs + 1)
+		j->since[p] = -1;
 	/* An output that is a checkpoint, too, was counted as one. */
 	if (p == JOBLOG_OUTPUT && d != NULL && d->is_ckpt)
 		return;
 	add(&j->phases[p], secs, failed);
+	if (secs >= 0)
+		put_span(g, j,
+			 (struct joblog_span){ .phase = (int)p,
+					       .begin = (double)l->time - secs,
+					       .end = (double)l->time,
+					       .failed = failed,
+					       .dataset = l->dataset });
 	if (d != NULL && p != JOBLOG_COMPUTE)
 		add(&d->phases[p], secs, failed);
 	if (p == JOBLOG_COMPUTE && secs > 0)
@@ -334,6 +382,20 @@ end(struct joblog *g, struct joblog_job *j, enum joblog_phase p,
 	}
 }
 
+/* Keep a failure or a halt. */
+static void
+take_note(struct joblog *g, const struct log_line *l)
+{
+	struct joblog_event *e = &g->events[g->events_seen % JOBLOG_EVENTS];
+
+	if (!str_ends(l->event, "_FAIL") && !str_eq(l->event, "HALT"))
+		return;
+	g->events_seen++;
+	e->time = l->time;
+	(void)str_print(e->text, sizeof(e->text), "%s %s", l->event,
+			l->note != NULL ? l->note : "");
+}
+
 /* Is it that of a run of the job? */
 static bool
 take_event(struct joblog *g, struct joblog_job *j, const struct log_line *l)
@@ -354,6 +416,7 @@ take_event(struct joblog *g, struct joblog_job *j, const struct log_line *l)
 		j->halt = j->from = -1;
 		for (p = 0; p < JOBLOG_PHASES; p++)
 			j->since[p] = -1;
+		j->until = (double)l->time;
 		return true;
 	}
 	if (str_eq(l->event, "RUN_END")) {
@@ -440,7 +503,9 @@ joblog_read(int dirfd, const char *path, struct joblog *out, struct error *err)
 						   sizeof(*out->jobs)) };
 	out->datasets = mem_calloc(JOBLOG_DATASETS, sizeof(*out->datasets));
 	out->failures = mem_calloc(JOBLOG_FAILURES, sizeof(*out->failures));
-	if (out->jobs == NULL || out->datasets == NULL || out->failures == NULL)
+	out->spans = mem_calloc(JOBLOG_SPANS, sizeof(*out->spans));
+	if (out->jobs == NULL || out->datasets == NULL ||
+	    out->failures == NULL || out->spans == NULL)
 		return error_no_memory(err);
 	rc = log_open(&r, dirfd, path, 0, err);
 	while (rc >= 0 && (rc = log_next(&r, &l, err)) > 0) {
@@ -453,6 +518,8 @@ joblog_read(int dirfd, const char *path, struct joblog *out, struct error *err)
 			continue;
 		}
 		j = find_job(out, &l);
+		if (l.event != NULL)
+			take_note(out, &l);
 		mine = l.event != NULL ? take_event(out, j, &l)
 				       : take_transfer(out, j, &l);
 		/* The stamp of a transfer is that of its start. */
@@ -470,6 +537,7 @@ joblog_read(int dirfd, const char *path, struct joblog *out, struct error *err)
 			end_run(out, j, -1, -1, 0);
 		else if (j->running) {
 			j->end = JOBLOG_UNKNOWN;
+			cut_spans(out, j, j->seen, false);
 			if (j->seen > j->start)
 				j->run_secs += (double)(j->seen - j->start);
 		}
@@ -491,6 +559,7 @@ joblog_free(struct joblog *g)
 	mem_free(g->jobs);
 	mem_free(g->datasets);
 	mem_free(g->failures);
+	mem_free(g->spans);
 	*g = (struct joblog){ .jobs = NULL };
 }
 

@@ -25,10 +25,12 @@
 struct error;
 struct interval;
 
-/* Jobs, datasets and failures that are kept. */
+/* Jobs, datasets, failures and spans that are kept. */
 #define JOBLOG_JOBS 1024
 #define JOBLOG_DATASETS 4096
 #define JOBLOG_FAILURES 1024
+#define JOBLOG_SPANS (1 << 18)
+#define JOBLOG_EVENTS 40
 
 /* Bytes of names; longer ones are cut. */
 #define JOBLOG_NAME 96
@@ -44,6 +46,7 @@ enum joblog_phase {
 	JOBLOG_SCAVENGE,
 	JOBLOG_PHASES
 };
+#define JOBLOG_RUN JOBLOG_PHASES /* of a span: a run, or its failure */
 
 /* "compute", "async_flush", ... */
 const char *joblog_phase_name(enum joblog_phase p);
@@ -85,6 +88,7 @@ struct joblog_job {
 	uint64_t saved; /* checkpoints it has written */
 	uint64_t epoch; /* positions of other epochs cannot be compared */
 	int64_t since[JOBLOG_PHASES]; /* that have not ended, else -1 */
+	double until; /* its spans: those of JOBLOG_ASYNC_FLUSH can overlap */
 	/* Of the run: its first and last line, its HALT, or -1; the newest
 	 * stamp; the dataset from which it restarts, or -1. */
 	int64_t start, seen, halt, tick, from;
@@ -121,13 +125,32 @@ struct joblog_failure {
 	bool early;	 /* the run died before it computed */
 };
 
+/* What a run did.  Stamps are whole seconds, so it can begin 1 s early, but
+ * not before the last one ended, unless one of them is JOBLOG_ASYNC_FLUSH. */
+struct joblog_span {
+	uint64_t job, run;
+	double begin, end; /* seconds since 1970 */
+	int phase;
+	bool failed;	 /* or cut off by the end of the run */
+	int64_t dataset; /* not positive: unknown */
+};
+
+/* A failure or a halt that the log names. */
+struct joblog_event {
+	int64_t time;
+	char text[256]; /* event, and its note */
+};
+
 struct joblog {
 	uint64_t lines, unreadable, jobless;
 	bool unfinished; /* the last line */
-	uint64_t jobs_seen, datasets_seen, failures_seen;
+	uint64_t jobs_seen, datasets_seen, failures_seen, spans_seen,
+		events_seen;
 	struct joblog_job *jobs;	 /* of number N: N % JOBLOG_JOBS */
 	struct joblog_dataset *datasets; /* the last with ID % ...; 0: none */
 	struct joblog_failure *failures;
+	struct joblog_span *spans; /* of number N: N % JOBLOG_SPANS */
+	struct joblog_event events[JOBLOG_EVENTS];
 	size_t last_job;
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2086,SC2206
-# scr_inspect --html and --svg: a dataset as a picture.
+# scr_inspect --html and --svg: a dataset as a picture; scr_env log --html: runs.
 
 load helper
 
@@ -118,12 +118,147 @@ measure() {
 		>p/.scr/log
 	page p 0
 	grep -q '&lt;b&gt;&amp;' p.html
-	grep -q '<title>2026-11-20 22:53:22 NODE_FAIL on &lt;i&gt;: &lt;/p&gt;&amp;</title><rect class="fail" x="3.00%"' p.html
-	grep -q '<rect class="mark this" x="97.00%"' p.html
+	grep -q '<td>NODE_FAIL &lt;/p&gt;&amp;</td>' p.html
+	tr '\n' ' ' <p.html >p.text
+	grep -q '<title>checkpoint of dataset 1: 1.0 s from 2026-11-20 22:53:22 </title><rect class="mark" x="9.00%" width="71.00%"' p.text
 	for broken in '' $'\n\n' 'nonsense' "$(head -c 3000 /dev/urandom | tr -d '\0')"; do
 		printf '%s' "$broken" >p/.scr/log
 		page p 0
 	done
+}
+
+# happens TIME JOB TEXT: a line of the log l.
+happens() {
+	echo "2026-11-20T$1: host=n1, jobid=$2, $3" >>l
+}
+
+# A run that computes, checkpoints and flushes behind, and dies after $2 minutes; its
+# START is at $1 o'clock.
+dying_run() {
+	happens "$1:00:00" "${3-7}" 'event=START, procs=8, nodes=2'
+	happens "$1:00:00" "${3-7}" 'event=COMPUTE_START'
+	happens "$1:02:00" "${3-7}" 'event=COMPUTE_END, secs=120.0'
+	happens "$1:02:20" "${3-7}" 'event=CHECKPOINT_END, dset=1, secs=20.0'
+	happens "$1:02:20" "${3-7}" 'event=ASYNC_FLUSH_START, dset=1'
+	happens "$1:02:20" "${3-7}" 'event=COMPUTE_START'
+	happens "$1:03:20" "${3-7}" 'event=ASYNC_FLUSH_SUCCESS, dset=1, secs=60.0'
+	happens "$1:$2:00" "${3-7}" 'event=RUN_END, secs=360'
+}
+
+# runs [OPTION]...: the page of the log l is x.html, in one line x.text; the table is
+# on standard output as without the page.
+runs() {
+	local alone
+
+	alone=$(scr_env log --logfile l 2>&1 "$@") || failed "no table"
+	ends 0 scr_env log --logfile l --html x.html "$@"
+	[[ $output$stderr == "$alone" || $output$'\n'$stderr == "$alone" ||
+		$stderr$'\n'$output == "$alone" ]] || failed "another table"
+	well_formed x.html
+	tr '\n' ' ' <x.html >x.text
+}
+
+@test "runs: what they did when, and what a failure cost" {
+	dying_run 10 06
+	happens 10:10:00 7 'event=START, procs=8, nodes=2'
+	happens 10:10:30 7 'event=REBUILD_SUCCESS, dset=1, secs=20.0'
+	happens 10:10:30 7 'event=RESTART_SUCCESS, dset=1, secs=30.0'
+	happens 10:10:30 7 'event=COMPUTE_START'
+	happens 10:12:00 7 'event=FLUSH_FAIL, dset=1, secs=10.0, note="disk <full>"'
+	happens 10:20:00 7 'event=HALT, note="SCR_FINALIZE_CALLED"'
+	runs
+	[[ $(grep -c '"side"' x.html) == 5 && $(cat x.html.rows) == *1:*2:* ]]
+	# The axis is 20 minutes: 3.55 % is one of them.
+	grep -q 'compute: 120.0 s from 2026-11-20 10:00:00.*<rect class="p0" x="9.00%" width="7.10%"' x.text
+	grep -q 'checkpoint of dataset 1: 20.0 s from 2026-11-20 10:02:00.*<rect class="p1" x="16.10%" width="1.18%"' x.text
+	grep -q 'compute, failed or cut off: 220.0 s from 2026-11-20 10:02:20.*<rect class="bad" x="17.28%" width="13.02%"' x.text
+	grep -q 'async_flush of dataset 1: 60.0 s from 2026-11-20 10:02:20.*<rect class="p3" x="17.28%" width="3.55%" y="[0-9]*" height="6"' x.text
+	grep -q 'rebuild of dataset 1: 20.0 s from 2026-11-20 10:10:10.*<rect class="p6"' x.text
+	grep -q 'flush of dataset 1, failed or cut off: 10.0 s' x.text
+	[[ $(grep -c 'class="alarm"[^>]*>lost 220.0 s<' x.html) == 1 ]]
+	[[ $(grep -o 'class="alarm"[^>]*>✕<' x.html | wc -l) == 1 ]]
+	grep -q 'disk &lt;full&gt;' x.html
+	grep -q '7 *1 *2026-11-20 10:03:20  2026-11-20 10:06:00' x.html
+	# Without RUN_END: between the last line and the next START.
+	sed -i /RUN_END/d l
+	runs
+	grep -q '>lost 0.0-460.0 s<' x.html
+	# Another job is no part of the picture of this one.
+	dying_run 12 06 8
+	runs --job 8
+	grep -q '^<p>1 run from 2026-11-20 12:00:00 to 2026-11-20 12:06:00' x.html
+	[[ $(grep -c '>job ' x.html) == 1 ]]
+	rm x.html
+	complains 1 "job 9: not in the log" scr_env log --logfile l --html x.html --job 9
+	[[ ! -e x.html ]]
+	scr_env log --logfile l --html - >out.html
+	well_formed out.html
+	misused "--html" scr_env log --logfile l --html x --json
+}
+
+@test "runs: an empty log, a hostile one, a clock that goes back" {
+	for text in '' $'\n\n' $'nonsense\n' "$(head -c 3000 /dev/urandom | tr -d '\0')"; do
+		printf '%s' "$text" >l
+		runs
+		grep -q 'The log has no runs' x.html
+		run ! grep -q '<svg' x.html
+	done
+	: >l
+	dying_run 10 06 '</text><script>x</script>"&'
+	happens 10:06:10 '</text><script>x</script>"&' \
+		'event=<b>_FAIL, note="</td><script src=x>'$'\x01\xff''"'
+	happens 10:07:00 x 'event=CHECKPOINT_END, dset=9, secs=300000000'
+	happens 10:07:00 x 'event=COMPUTE_END, secs=nan'
+	happens 10:07:00 x 'event=FETCH_SUCCESS, dset=9223372036854775807, secs=99999999999999999999'
+	echo '0000-00-00T00:00:00: host=n, jobid=y, event=START' >>l
+	echo '9999-99-99T99:99:59: host=n, jobid=y, event=COMPUTE_END, secs=1' >>l
+	runs
+	grep -q '>job &lt;/text&gt;&lt;script&gt;x&lt;/script&gt;&quot;&amp;<' x.html
+	grep -qF '<td>&lt;b&gt;_FAIL &lt;/td&gt;&lt;script src=x&gt;\x01\xff</td>' x.html
+	# Two hours back in a run, and an hour between two runs.
+	rm l
+	dying_run 10 06
+	happens 08:00:00 7 'event=START'
+	happens 08:00:00 7 'event=COMPUTE_START'
+	happens 08:05:00 7 'event=COMPUTE_END, secs=300.0'
+	happens 07:00:00 7 'event=CHECKPOINT_END, dset=2, secs=5.0'
+	happens 07:05:00 7 'event=COMPUTE_END, secs=300.0'
+	runs
+	grep -q '>job 7: its clock went back<' x.html
+	# Spans of a run keep their order and their length.
+	grep -q 'checkpoint of dataset 2: 5.0 s from 2026-11-20 08:05:00' x.html
+	grep -q 'compute: 300.0 s from 2026-11-20 08:05:05' x.html
+}
+
+@test "runs: hundreds, and tens of thousands of datasets, in a page of a bounded size" {
+	local spans boxes runs
+
+	python3 - >l <<-'END'
+		import time
+		def put(text):
+		    print(time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) +
+		          ": host=n, jobid=j, " + text)
+		at, dset = 1795000000, 0
+		for run in range(600):
+		    put("event=START")
+		    for k in range(30000 if run == 599 else 2):
+		        dset += 1
+		        at += 57
+		        put("event=COMPUTE_END, secs=57")
+		        at += 3
+		        put(f"event=CHECKPOINT_END, dset={dset}, secs=3")
+		        put("event=COMPUTE_START")
+		    at += 60
+		    put("event=RUN_END")
+	END
+	runs
+	grep -q '^<p>500 runs .*; earlier ones are not drawn' x.html
+	read -r spans boxes <<<"$(sed -n 's/.*>\([0-9]*\) spans are drawn as \([0-9]*\) boxes.*/\1 \2/p' x.html)"
+	((spans > 60000 && boxes < 4000)) || failed "$spans $boxes"
+	(($(stat -c %s x.html) < 1500000)) || failed "$(stat -c %s x.html)"
+	# In a box, height is time: 57 s of a minute are 95 %.
+	grep -q '<rect class="p0"[^>]* height="17\.[0-9]"><title>[0-9]* compute: 9[45]\.[0-9] % of [0-9]* spans' x.html
+	grep -q '<rect class="p1"[^>]* height="0\.[0-9]"><title>[0-9]* checkpoint: [45]\.[0-9] % ' x.html
 }
 
 @test "a packed dataset: its containers, and a lost one" {

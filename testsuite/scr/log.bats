@@ -113,3 +113,38 @@ told() {
 	told '.log_phases[0].spent_milliseconds - (.log_jobs[0] | .work_milliseconds + .lost_milliseconds) | fabs < 3' true
 	told '[.log_datasets[] | select(.phase == "rebuild") | .id]' '[2,3]'
 }
+
+@test "scr_env log --html: a job of scr_run that dies twice and flushes behind" {
+	local page=$BATS_TEST_TMPDIR/x.html
+
+	export SCR_FLUSH=1 SCR_FLUSH_ASYNC=1 SCR_REMOTE=local SCR_CONF_FILE=/dev/null
+	cat >"$BATS_TEST_TMPDIR/app" <<-END
+		#!/bin/sh
+		echo run >>"$BATS_TEST_TMPDIR/runs"
+		case \$(wc -l <"$BATS_TEST_TMPDIR/runs") in
+		1) set -- steps=3 die=3 ;;
+		2) set -- steps=2 die=2 name=b.%d ;;
+		*) set -- steps=2 name=c.%d ;;
+		esac
+		exec ${as_root[*]} mpiexec -n 2 "$TESTSUITE/scr/node.sh" "0 1" \\
+			"$MPI/app_ckpt" pause=1500 "\$@" </dev/null
+	END
+	chmod +x "$BATS_TEST_TMPDIR/app"
+	ends 0 timeout 100 scr_run -p "$PREFIX" --pause 0 --runs 3 --min-nodes 1 \
+		"$BATS_TEST_TMPDIR/app"
+	[[ $(wc -l <"$BATS_TEST_TMPDIR/runs") -eq 3 ]] || failed "not three runs"
+	ends 0 scr_env log -p "$PREFIX" --html "$page"
+	grep -q '^<p>3 runs from' "$page"
+	# Two marks, each with what scr_env log --json calls lost.
+	[[ $(grep -o 'class="alarm"[^>]*>✕<' "$page" | wc -l) -eq 2 ]]
+	paste <(sed -n 's/.*>lost \([0-9.]*\) s<.*/\1/p' "$page") \
+		<(scr_env log -p "$PREFIX" --json |
+			jq '.log_failures[].lost_milliseconds') |
+		awk '{ d = $1 * 1000 - $2; n += d < 51 && d > -51 } END { exit n != 2 }' ||
+		failed "not what it lost: $(grep -o '>lost [^<]*' "$page")"
+	# Three runs and two failures; 5 checkpoints and flushes, 8 computations.  A
+	# checkpoint of milliseconds may share its box.
+	[[ $(sed -n 's/.*>\([0-9]*\) spans are drawn.*/\1/p' "$page") -ge 23 ]]
+	[[ $(grep -c '<title>compute: [1-9]' "$page") -ge 5 ]]
+	grep -q '<title>async_flush of dataset' "$page"
+}

@@ -220,6 +220,53 @@ TEST(phases)
 	   "... and the best interval");
 }
 
+/* What a run did is in its order, and cut off where the run ended. */
+TEST(spans)
+{
+	static const struct {
+		int phase;
+		double begin, end; /* since the START */
+		bool failed;
+	} want[] = {
+		{ JOBLOG_COMPUTE, 0, 10, false },
+		{ JOBLOG_CHECKPOINT, 10, 12, false },
+		/* the clock went back */
+		{ JOBLOG_COMPUTE, 12, 22, false },
+		{ JOBLOG_ASYNC_FLUSH, 10, 15, false },
+		{ JOBLOG_FLUSH, 22, 25, true },
+		{ JOBLOG_COMPUTE, 30, 40, true },
+		{ JOBLOG_ASYNC_FLUSH, 16, 40, true },
+		{ JOBLOG_RUN, 40, 40, true },
+		{ JOBLOG_RUN, 0, 40, false },
+	};
+	double start = 0;
+
+	must(read_log(
+		     "00:00:05 event=START\n"
+		     "00:00:15 event=COMPUTE_END, secs=10\n"
+		     "00:00:16 event=CHECKPOINT_END, dset=1, secs=2\n"
+		     "00:00:15 event=COMPUTE_END, secs=10\n"
+		     "00:00:21 event=ASYNC_FLUSH_START, dset=2\n"
+		     "00:00:20 event=ASYNC_FLUSH_SUCCESS, dset=1, secs=5\n"
+		     "00:00:30 event=FLUSH_FAIL, note=\"full\", dset=2, secs=3\n"
+		     "00:00:35 event=COMPUTE_START\n"
+		     "00:00:45 event=RUN_END\n") == 0);
+	is_int((int64_t)found.spans_seen, sizeof(want) / sizeof(want[0]),
+	       "spans");
+	start = found.spans[found.spans_seen - 1].begin;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		const struct joblog_span *s = &found.spans[i];
+
+		ok(s->phase == want[i].phase && s->run == 1 &&
+			   near("begin", s->begin - start, want[i].begin) &&
+			   near("end", s->end - start, want[i].end) &&
+			   s->failed == want[i].failed,
+		   fmt("span %zu", i));
+	}
+	is_int((int64_t)found.events_seen, 1, "a failure that the log names");
+	is_str(found.events[0].text, "FLUSH_FAIL full", "... with its note");
+}
+
 /* Of very many, the last are kept, and nothing is mixed up. */
 TEST(bounds)
 {
