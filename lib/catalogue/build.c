@@ -14,6 +14,7 @@
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
 #include "container/joint.h"
+#include "container/segmap.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"
@@ -293,8 +294,10 @@ record(struct build *b, const struct rank2file *r, struct error *err)
 	if (catalogue_record_ranks(&b->dir, b->have_old ? &b->old : NULL, r,
 				   &b->changed, err) < 0)
 		return -1;
-	/* A flush into containers may not have ended. */
-	joint_end(b->dir.fd, r->containers != NULL);
+	/* A flush into containers may not have ended.  Without their table, as
+	 * its file was lost, none of them is removed. */
+	if (r->containers != NULL || !segmap_is_packed(r))
+		joint_end(b->dir.fd, r->containers);
 	if (catalogue_record_summary(&b->dir, &b->desc, &b->changed, err) < 0)
 		return -1;
 	return catalogue_record_entry(b->c, &b->desc, root, b->changed, b->o,

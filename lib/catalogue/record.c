@@ -9,6 +9,7 @@
 
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/written.h"
+#include "container/packed.h"
 #include "create.h"
 #include "error.h"
 #include "io.h"
@@ -218,7 +219,9 @@ catalogue_written_ids(struct catalogue *c, int64_t *id, int64_t *ckpt,
 struct written_job {
 	const struct kvtree *desc;
 	struct dataset view;
-	bool listed; /* is set: the index was changed */
+	/* Are set: the index was changed; the dataset that had its name. */
+	bool listed;
+	int64_t older;
 };
 
 /* An entry of the same name is removed; CURRENT moves on from it. */
@@ -228,8 +231,15 @@ add_begun(struct index *ix, void *arg, struct error *err)
 	struct written_job *j = arg;
 	const int64_t id = j->view.id;
 	struct index_entry e;
-	const bool any = index_find_name(ix, j->view.name, &e, NULL) == 0;
+	bool any = index_find_id(ix, id, &e, NULL) == 0;
 
+	if (any && index_entry_valid(&e) &&
+	    e.desc.created_us != j->view.created_us)
+		return error_set(err, ERROR_USAGE,
+				 "another job has written a dataset of this "
+				 "number, %s",
+				 str_shown(e.name != NULL ? e.name : "?"));
+	any = index_find_name(ix, j->view.name, &e, NULL) == 0;
 	if (any && (e.id == id ? e.complete == 0
 			       : index_entry_valid(&e) || e.replaced == id))
 		return 1;
@@ -244,8 +254,10 @@ add_begun(struct index *ix, void *arg, struct error *err)
  */
 int
 catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
-			struct error *err)
+			enum catalogue_map map, struct error *err)
 {
+	const unsigned parts = CATALOGUE_KIND(RANK2FILE_PART) |
+			       CATALOGUE_KIND(COPY) | CATALOGUE_KIND(PACKED);
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct written_job j = { .desc = desc };
 	const char *name = NULL;
@@ -267,12 +279,10 @@ catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
 	 * number, or of a flush that was interrupted. */
 	rc = catalogue_dir_open(c, j.view.id, &d, err);
 	if (rc == 0 && (catalogue_dir_unlink(&d, SUMMARY_FILE, err) < 0 ||
-			catalogue_dir_unlink(&d, RANK2FILE_FILE, err) < 0 ||
-			catalogue_dir_clear(&d,
-					    CATALOGUE_KIND(RANK2FILE_PART) |
-						    CATALOGUE_KIND(COPY) |
-						    CATALOGUE_KIND(PACKED),
-					    err) < 0))
+			(map != CATALOGUE_MAP_KEPT &&
+			 catalogue_dir_unlink(&d, RANK2FILE_FILE, err) < 0) ||
+			(map == CATALOGUE_MAP_GONE &&
+			 catalogue_dir_clear(&d, parts, err) < 0)))
 		rc = error_wrap(err, "%s/%s", c->path, SCR_DIR);
 	catalogue_dir_close(&d);
 	return rc;
@@ -281,14 +291,32 @@ catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
 static int
 add_finished(struct index *ix, void *arg, struct error *err)
 {
-	const struct written_job *j = arg;
+	struct written_job *j = arg;
 	struct index_entry e;
+	const bool any = index_find_name(ix, j->view.name, &e, NULL) == 0;
 
-	if ((index_find_name(ix, j->view.name, &e, NULL) == 0 &&
-	     index_remove(ix, j->view.name, err) < 0) ||
+	j->older = any && e.id != j->view.id ? e.id : 0;
+	if ((any && index_remove(ix, j->view.name, err) < 0) ||
 	    index_add(ix, j->desc, 1, index_stamp_str(-1), err) < 0)
 		return -1;
 	return j->view.is_ckpt ? index_set_current(ix, j->view.name, err) : 0;
+}
+
+/* Remove the containers of the dataset that had the name: unlike files, they
+ * were not replaced. */
+static void
+drop_older(struct catalogue *c, int64_t id)
+{
+	const struct catalogue_options o = { .replace = true };
+	const struct catalogue_claims none = { .work = &o.work };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	struct delete_result out = { .files = 0 };
+
+	if (catalogue_dir_open(c, id, &d, NULL) == 0 &&
+	    packed_has_containers(d.fd) &&
+	    catalogue_dir_lock(c, &d, &o, NULL) == 0)
+		(void)catalogue_remove(c, &d, &none, &o, &out, NULL);
+	catalogue_dir_close(&d);
 }
 
 int
@@ -313,6 +341,8 @@ catalogue_written_end(struct catalogue *c, const struct kvtree *desc,
 	else
 		rc = catalogue_change(c, add_finished, &j, err);
 	catalogue_dir_close(&d);
+	if (rc == 0 && j.older > 0)
+		drop_older(c, j.older);
 	return rc;
 }
 

@@ -15,19 +15,31 @@ struct kvtree;
 int catalogue_written_ids(struct catalogue *c, int64_t *id, int64_t *ckpt,
 			  struct error *err);
 
+/* What becomes of the rank2file in the directory of the dataset. */
+enum catalogue_map {
+	CATALOGUE_MAP_FREE, /* it goes, but its parts stay until the next one is
+			       written: they are true of files in place */
+	CATALOGUE_MAP_GONE, /* all of it goes: its containers get other bytes */
+	CATALOGUE_MAP_KEPT, /* the dataset has the same one */
+};
+
 /*
  * Call before the first file of a dataset is written.  Add an incomplete index
- * entry, and make the directory, without an older summary and rank2file.  The
+ * entry, and make the directory, without an older summary and, as `map` says,
+ * rank2file.  ERROR_USAGE: a valid one, made at another time, has this number:
+ * that of another job.  The
  * children of `desc` are its descriptor, with ID and NAME.  An existing entry
  * of the same name is removed.  But an entry that is valid, or was until it was
  * retired for this dataset, stays until catalogue_written_end(), and no new
  * entry is added yet.
  */
 int catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
-			    struct error *err);
+			    enum catalogue_map map, struct error *err);
 
 /* Call when files and rank2file are complete.  Write the summary, then a
- * complete index entry, without older marks.  A checkpoint becomes CURRENT. */
+ * complete index entry, without older marks.  A checkpoint becomes CURRENT.
+ * The containers of a dataset that had the same name, which leaves the index,
+ * are removed. */
 int catalogue_written_end(struct catalogue *c, const struct kvtree *desc,
 			  struct error *err);
 

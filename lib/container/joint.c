@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/stat.h>
@@ -13,10 +14,12 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/attr.h"
 #include "meta/rank2file.h"
 #include "path.h"
+#include "str.h"
 #include "temp.h"
 
 struct ctr {
@@ -27,7 +30,7 @@ struct ctr {
 struct joint {
 	int dir; /* of the containers */
 	const struct segmap *m;
-	unsigned mode;
+	struct joint_how how;
 	struct ctr *list; /* by container of the map */
 	pthread_mutex_t lock;
 };
@@ -60,10 +63,40 @@ joint_is_unfinished(int root_fd)
 	       dir_access(root_fd, RANK2FILE_FILE, F_OK) < 0 && errno == ENOENT;
 }
 
-/* What an interrupted run left: remove it; or take it up: containers get their
- * temporary names again. */
+/* Is this the name of a container of the map? */
+static bool
+is_named(const struct kvtree *ctr, const char *name)
+{
+	const char *path = str_printed(NAME_MAX + sizeof(SEGMAP_DIR) + 1,
+				       SEGMAP_DIR "/%s", name);
+
+	/* Without a table: perhaps. */
+	return (ctr != NULL && kvtree_get(ctr, "FILE") == NULL) ||
+	       kvtree_get2(ctr, "FILE", path) != NULL ||
+	       kvtree_get2(kvtree_get(ctr, "RED"), "FILE", path) != NULL;
+}
+
+/* Take up what may be taken up: a container gets its temporary name again, and
+ * what is no file of ours under such a name is removed. */
 static int
-sweep(int root_fd, bool take_up, struct error *err)
+take_up(int fd, const char *name, bool *left, struct error *err)
+{
+	struct stat is;
+
+	if (fstatat(fd, name, &is, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_sys(err, SEGMAP_DIR "/%s", name);
+	if (!S_ISREG(is.st_mode) || is.st_nlink > 1)
+		return io_remove_tree(fd, name, err);
+	*left = true;
+	return temp_is(name) || io_rename(fd, name, temp_str(name)) == 0
+		       ? 0
+		       : error_sys(err, SEGMAP_DIR "/%s: cannot rename", name);
+}
+
+/* What an interrupted run left: take it up (`left` is set), or remove what the
+ * map does not name. */
+static int
+sweep(int root_fd, const struct kvtree *ctr, bool *left, struct error *err)
 {
 	const int fd = open_dir(root_fd, err);
 	const char *name = NULL;
@@ -73,44 +106,40 @@ sweep(int root_fd, bool take_up, struct error *err)
 	if (fd < 0)
 		return -1;
 	rc = dir_walk(&w, fd, SEGMAP_DIR, err);
-	while (rc == 0 && (name = dir_next(&w)) != NULL) {
-		if (take_up ? !segmap_is_container(name)
-			    : !segmap_is_container(name) && !temp_is(name))
-			continue;
-		if (take_up ? io_rename(fd, name, temp_str(name)) < 0
-			    : unlinkat(fd, name, 0) < 0 && errno != ENOENT)
-			rc = error_sys(err, SEGMAP_DIR "/%s: cannot %s", name,
-				       take_up ? "rename" : "remove");
-	}
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		if (segmap_is_container(name) ? !is_named(ctr, name)
+					      : temp_is(name))
+			rc = left != NULL ? take_up(fd, name, left, err)
+					  : io_remove_tree(fd, name, err);
 	rc = dir_done(&w, rc, err);
 	close(fd);
 	return rc;
 }
 
 int
-joint_begin(int root_fd, bool resume, struct error *err)
+joint_begin(int root_fd, bool resume, bool *left, struct error *err)
 {
 	const struct owner owner = create_owner(root_fd);
-	const bool left = resume && has_begun(root_fd);
+	const bool begun = resume && has_begun(root_fd);
 	const int fd = temp_make(root_fd, UNFINISHED, 0666, owner);
 	int rc = 0;
 
+	*left = false;
 	if (fd < 0)
 		return error_sys(err, "%s: cannot make", UNFINISHED);
 	close(fd);
 	if (create_dir(root_fd, SEGMAP_DIR, 0777, owner) < 0)
 		rc = errno != EEXIST
 			     ? error_sys(err, "%s: cannot make", SEGMAP_DIR)
-			     : sweep(root_fd, left, err);
+			     : sweep(root_fd, NULL, begun ? left : NULL, err);
 	return rc < 0 ? -1 : io_sync_dir(root_fd, SEGMAP_DIR, err);
 }
 
 void
-joint_end(int root_fd, bool named)
+joint_end(int root_fd, const struct kvtree *ctr)
 {
-	if (!has_begun(root_fd))
-		return;
-	if (!named && sweep(root_fd, false, NULL) == 0)
+	(void)sweep(root_fd, ctr, NULL, NULL);
+	if (ctr == NULL)
 		(void)unlinkat(root_fd, SEGMAP_DIR, AT_REMOVEDIR);
 	(void)temp_remove(root_fd, UNFINISHED);
 }
@@ -118,7 +147,8 @@ joint_end(int root_fd, bool named)
 /* --- Writing --- */
 
 struct joint *
-joint_new(int root_fd, const struct segmap *m, unsigned mode, struct error *err)
+joint_new(int root_fd, const struct segmap *m, struct joint_how how,
+	  struct error *err)
 {
 	struct joint *j = mem_calloc(1, sizeof(*j));
 
@@ -126,7 +156,7 @@ joint_new(int root_fd, const struct segmap *m, unsigned mode, struct error *err)
 		return error_no_memory_null(err);
 	pthread_mutex_init(&j->lock, NULL);
 	j->m = m;
-	j->mode = mode;
+	j->how = how;
 	j->dir = open_dir(root_fd, err);
 	j->list = mem_calloc(m->ncontainers + 1, sizeof(*j->list));
 	if (j->list == NULL)
@@ -155,15 +185,17 @@ joint_free(struct joint *j)
 	mem_free(j);
 }
 
-/* Several processes open it at the same time.  What has the name may have been
- * put there by anybody. */
+/* Open a container, or its temporary file, which is made with `mode` (0: it
+ * exists).  Several processes do it at the same time.  What has the name may have been put there by anybody. */
 static int
-open_temp(int dir, const char *name, int flags, unsigned mode,
+open_file(int dir, const char *name, bool placed, unsigned mode,
 	  struct error *err)
 {
-	const int fd = dir_open_file(
-		dir, temp_str(name),
-		flags | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+	const int fd =
+		dir_open_file(dir, placed ? path_base(name) : temp_str(name),
+			      (mode != 0 ? O_CREAT : 0) | O_RDWR | O_NOFOLLOW |
+				      O_NONBLOCK | O_CLOEXEC,
+			      mode);
 	struct stat is;
 
 	if (fd < 0)
@@ -172,8 +204,7 @@ open_temp(int dir, const char *name, int flags, unsigned mode,
 	    (is.st_uid == geteuid() || geteuid() == 0))
 		return fd;
 	close(fd);
-	return error_set(err, ERROR_UNSAFE,
-			 "%s: the temporary file is not the user's: remove it",
+	return error_set(err, ERROR_UNSAFE, "%s: its file is not the user's",
 			 name);
 }
 
@@ -185,8 +216,9 @@ joint_open(struct joint *j, uint32_t container, struct error *err)
 
 	pthread_mutex_lock(&j->lock);
 	if (c->fd < 0)
-		c->fd = open_temp(j->dir, j->m->containers[container].name,
-				  O_CREAT, j->mode, err);
+		c->fd = open_file(j->dir, j->m->containers[container].name,
+				  j->how.placed,
+				  j->how.placed ? 0 : j->how.mode, err);
 	fd = c->fd;
 	pthread_mutex_unlock(&j->lock);
 	return fd;
@@ -218,7 +250,7 @@ joint_wrote(struct joint *j, uint32_t container, struct error *err)
 /* --- In place --- */
 
 int
-joint_place(int root_fd, const char *name, uint64_t size,
+joint_place(int root_fd, const char *name, bool placed, uint64_t size,
 	    const struct attr *attr, struct error *err)
 {
 	const struct owner owner = create_owner(root_fd);
@@ -227,7 +259,7 @@ joint_place(int root_fd, const char *name, uint64_t size,
 
 	if (dir < 0)
 		return -1;
-	fd = open_temp(dir, name, 0, 0, err);
+	fd = open_file(dir, name, placed, 0, err);
 	if (fd >= 0)
 		/* It may end in a hole, or have been longer. */
 		rc = ftruncate(fd, (off_t)size) < 0
@@ -239,7 +271,7 @@ joint_place(int root_fd, const char *name, uint64_t size,
 		rc = -1;
 	if (rc == 0)
 		rc = io_fsync(fd, name, err);
-	if (rc == 0 && temp_commit(dir, path_base(name)) < 0)
+	if (rc == 0 && !placed && temp_commit(dir, path_base(name)) < 0)
 		rc = error_sys(err, "%s: cannot rename its file", name);
 	io_close(fd);
 	close(dir);

@@ -16,14 +16,16 @@
 struct attr;
 struct error;
 struct joint; /* opaque: the containers that this process writes to */
+struct kvtree;
 struct segmap;
 
 /*
  * Make the directory of the containers in that of the dataset, which has no
- * map.  `resume`: what an interrupted run left there is taken up; else it is
- * removed.  One process does it, before all others begin.
+ * map.  `resume`: what an interrupted run left there is taken up, if there is
+ * anything: then *left is set; else it is removed.  One process does it, before
+ * all others begin.
  */
-int joint_begin(int root_fd, bool resume, struct error *err);
+int joint_begin(int root_fd, bool resume, bool *left, struct error *err);
 
 /*
  * Has it begun, and not come to the top file of the map?  Then no map was lost,
@@ -32,17 +34,24 @@ int joint_begin(int root_fd, bool resume, struct error *err);
  */
 bool joint_is_unfinished(int root_fd);
 
-/* It has ended, if it had begun: a map names the containers, or, not `named`,
- * none ever will, and they are removed. */
-void joint_end(int root_fd, bool named);
+/* It has ended: remove what is not a container that `ctr`, the CTR of the map,
+ * names in its tables; NULL: there is no such map. */
+void joint_end(int root_fd, const struct kvtree *ctr);
+
+struct joint_how {
+	unsigned mode; /* of new files, & ~umask */
+	/* The containers have their names already: they are compared, and what
+	 * differs is mended. */
+	bool placed;
+};
 
 /*
  * Begin to write the segments of `m` (segmap_cut()), which is borrowed, as is
- * the directory of the dataset.  New files get `mode` & ~umask.  Free it with
- * joint_free(), which removes nothing.  NULL: ERROR_NOMEM.
+ * the directory of the dataset.  Free it with joint_free(), which removes
+ * nothing.  NULL: ERROR_NOMEM.
  */
-struct joint *joint_new(int root_fd, const struct segmap *m, unsigned mode,
-			struct error *err);
+struct joint *joint_new(int root_fd, const struct segmap *m,
+			struct joint_how how, struct error *err);
 void joint_free(struct joint *j); /* NULL is ignored */
 
 /*
@@ -55,8 +64,9 @@ int joint_open(struct joint *j, uint32_t container, struct error *err);
 int joint_wrote(struct joint *j, uint32_t container, struct error *err);
 
 /* When all processes have written their bytes: set the size of a container, its
- * owner and mode, and give it its name, which joint_sync() puts on disk. */
-int joint_place(int root_fd, const char *name, uint64_t size,
+ * owner and mode, and, unless it is `placed`, give it its name, which
+ * joint_sync() puts on disk. */
+int joint_place(int root_fd, const char *name, bool placed, uint64_t size,
 		const struct attr *attr, struct error *err);
 int joint_sync(int root_fd, struct error *err);
 

@@ -219,7 +219,7 @@ write_top(struct flushing *f, struct kvtree *ctr, struct error *err)
 	rc = team_agree(world, rc, err);
 	/* An earlier flush may have begun with containers. */
 	if (rc == 0 && world->rank == 0)
-		joint_end(fd, f->pack != NULL);
+		joint_end(fd, ctr);
 	io_close(fd);
 	return rc;
 }
@@ -295,7 +295,7 @@ give_up(struct run *run, struct held_set *s, double since)
 		run->world.rank == 0 ? lists_open(run, s->d.id, NULL) : -1;
 
 	if (fd >= 0 && dir_access(fd, RANK2FILE_FILE, F_OK) < 0)
-		joint_end(fd, false);
+		joint_end(fd, NULL);
 	io_close(fd);
 	note(run, s, "ASYNC_FLUSH_FAIL", clock_seconds() - since);
 	s->flying = false;

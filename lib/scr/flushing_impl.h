@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "catalogue/written.h"
 #include "error.h"
 #include "meta/attr.h"
 #include "transfer/pace.h"
@@ -95,8 +96,12 @@ int flushing_pace(void *arg, const void *data, size_t len, uint64_t at,
 
 /* --- Into containers (flushing_pack.h) --- */
 
-/* Plan: lay out the files of all ranks; sets f->pack.  Collective. */
-int flushing_pack(struct flushing *f, struct error *err);
+/* Plan: lay out the files of all ranks; sets f->pack, and what becomes of a map
+ * that is on the prefix.  Nothing is written.  Collective. */
+int flushing_pack(struct flushing *f, enum catalogue_map *map,
+		  struct error *err);
+/* After onprefix_begin(): begin to write.  Collective. */
+int flushing_pack_begin(struct flushing *f, struct error *err);
 void flushing_pack_free(struct flush_pack *k); /* NULL is ignored */
 
 /* The segments that this rank copies, with a struct flush_copy. */

@@ -12,12 +12,14 @@
 #include "error.h"
 #include "io.h"
 #include "meta/dataset_dir.h"
+#include "meta/rank2file.h"
 #include "meta/redset.h"
 #include "scr/flushing_impl.h"
 #include "scr/flushing_pack.h"
 #include "scr/held.h"
 #include "scr/lists.h"
 #include "scr/run.h"
+#include "str.h"
 #include "team/say.h"
 #include "transfer/pump.h"
 
@@ -198,6 +200,11 @@ place(struct flushing *f, struct flush_pack *k, struct string *s,
 					    : place_nodes(f, s, mine, err);
 	for (size_t g = 0; rc == 0 && g < k->ngroups; g++) {
 		s->groups[g].start = at;
+		if (s->groups[g].bytes > INT64_MAX / 2 || at > INT64_MAX / 2)
+			return error_set(err, ERROR_USAGE,
+					 "SCR_CONTAINER_SIZE is too large for "
+					 "%zu groups",
+					 k->ngroups);
 		at += pad(s->groups[g].bytes, f->run->p.container_size);
 	}
 	if (rc == 0)
@@ -205,7 +212,8 @@ place(struct flushing *f, struct flush_pack *k, struct string *s,
 	return rc;
 }
 
-/* Only users who may access all files may access the containers. */
+/* Only users who may access all files, and all packed metadata, may access the
+ * containers. */
 static void
 share_attr(const struct flushing *f, struct flush_pack *k)
 {
@@ -213,10 +221,11 @@ share_attr(const struct flushing *f, struct flush_pack *k)
 	const struct team *world = &f->run->world;
 	uint64_t may[4] = { 1, 1, 1, 1 }, least = UINT32_MAX, most = 0;
 
-	if (!f->run->p.copy_metadata)
-		return;
-	for (size_t i = 0; i < f->nfiles; i++) {
-		const struct attr *a = &f->files[i].attr;
+	for (size_t i = 0; i < f->nfiles + k->hidden.map.nfiles; i++) {
+		const struct attr *a =
+			i < f->nfiles
+				? &f->files[i].attr
+				: &k->hidden.map.files[i - f->nfiles].attr;
 
 		if (!a->has_owner)
 			continue;
@@ -228,6 +237,9 @@ share_attr(const struct flushing *f, struct flush_pack *k)
 	team_sum(world, may, 4);
 	least = team_least(world, least);
 	most = team_most(world, most);
+	/* With SCR_COPY_METADATA=0, or without files: as any new file. */
+	if (!f->run->p.copy_metadata || least > most)
+		return;
 	k->attr = (struct attr){ .has_owner = true,
 				 .mode = 0600,
 				 .uid = geteuid(),
@@ -262,8 +274,42 @@ cut(const struct flushing *f, struct string *s, const char *stem,
 	return 0;
 }
 
+/* Is this file, with its segments, the same on the prefix? */
+static bool
+is_mapped(const struct segmap *m, const struct segmap_file *f,
+	  const struct rank2file_file *there)
+{
+	bool same = there->has_size && there->size == f->size &&
+		    there->nsegs == f->nsegs && str_eq(there->path, f->path);
+
+	for (size_t i = 0; same && i < f->nsegs; i++) {
+		const struct segment *s = &m->segs[f->first + i];
+
+		same = there->segs[i].off == s->off &&
+		       there->segs[i].len == s->len &&
+		       str_eq(there->segs[i].file,
+			      m->containers[s->container].name);
+	}
+	return same;
+}
+
+/* Has an interrupted flush written the map?  Then its containers are whole, and
+ * may be the last copy of the dataset: they are compared where they are. */
+static bool
+find_map(const struct flushing *f, const struct flush_pack *k)
+{
+	struct lists l = { .count = 0 };
+	bool same = f->resume && lists_read(f->run, &f->s->d, false, f->arena,
+					    &l, NULL) == 0;
+
+	same = same && l.packed && l.count == k->map.nfiles;
+	for (size_t i = 0; same && i < l.count; i++)
+		same = is_mapped(&k->map, &k->map.files[i], &l.files[i]);
+	return !team_any(&f->run->world, !same);
+}
+
 int
-flushing_pack(struct flushing *f, struct error *err)
+flushing_pack(struct flushing *f, enum catalogue_map *map, struct error *err)
 {
 	static const char *const stems[STRINGS] = { SEGMAP_DATA,
 						    SEGMAP_REDUNDANCY };
@@ -272,18 +318,20 @@ flushing_pack(struct flushing *f, struct error *err)
 	int rc = k == NULL ? error_no_memory(err) : 0;
 
 	if (k != NULL) {
-		*k = (struct flush_pack){ .root_fd = -1, .resume = f->resume };
+		*k = (struct flush_pack){ .root_fd = -1 };
 		f->pack = k;
 		rc = list_files(f, k, err);
 	}
 	if (team_agree(world, rc, err) < 0)
 		return -1;
 	k->ngroups = (size_t)team_most(world, k->member) + 1;
-	if (f->run->p.container_redundancy && k->ngroups == 1)
+	if (f->run->p.container_redundancy && k->ngroups == 1 &&
+	    !f->run->no_redundancy)
 		say_warn_first("SCR_CONTAINER_REDUNDANCY: dataset %" PRId64
 			       " has no redundancy: who loses a container "
 			       "loses its files",
 			       f->s->d.id);
+	f->run->no_redundancy = k->ngroups == 1;
 	share_attr(f, k);
 	for (int i = 0; rc == 0 && i < STRINGS; i++) {
 		rc = place(f, k, &k->s[i], err);
@@ -291,17 +339,35 @@ flushing_pack(struct flushing *f, struct error *err)
 			rc = cut(f, &k->s[i], stems[i], err);
 		rc = team_agree(world, rc, err);
 	}
-	if (rc == 0)
-		k->root_fd = lists_open(f->run, f->s->d.id, err);
-	if (rc == 0 && k->root_fd < 0)
-		rc = -1;
-	if (rc == 0 && world->rank == 0)
-		rc = joint_begin(k->root_fd, k->resume, err);
+	if (rc < 0)
+		return -1;
+	k->mapped = find_map(f, k);
+	*map = k->mapped ? CATALOGUE_MAP_KEPT : CATALOGUE_MAP_GONE;
+	return 0;
+}
+
+int
+flushing_pack_begin(struct flushing *f, struct error *err)
+{
+	const struct team *world = &f->run->world;
+	struct flush_pack *k = f->pack;
+	const struct joint_how how = { .mode = k->attr.has_owner ? 0600 : 0666,
+				       .placed = k->mapped };
+	int rc = 0;
+
+	k->root_fd = lists_open(f->run, f->s->d.id, err);
+	rc = k->root_fd < 0 ? -1 : 0;
+	k->resume = k->mapped;
+	/* Gaps would keep old bytes. */
+	if (rc == 0 && world->rank == 0 && !k->mapped)
+		rc = joint_begin(k->root_fd,
+				 f->resume && f->run->p.container_align < 2,
+				 &k->resume, err);
 	if (team_agree(world, rc, err) < 0)
 		return -1;
+	k->resume = team_any(world, k->resume);
 	for (int i = 0; rc == 0 && i < STRINGS; i++) {
-		k->s[i].joint = joint_new(k->root_fd, k->s[i].map,
-					  k->attr.has_owner ? 0600 : 0666, err);
+		k->s[i].joint = joint_new(k->root_fd, k->s[i].map, how, err);
 		rc = k->s[i].joint == NULL ? -1 : 0;
 	}
 	return team_agree(world, rc, err);

@@ -60,7 +60,8 @@ struct flush_pack {
 	struct segmap map;
 	struct hidden hidden;
 	int root_fd;
-	bool resume;
+	bool mapped;	  /* by the same map: containers have their names */
+	bool resume;	  /* they may have right bytes */
 	struct attr attr; /* of containers */
 	/* If redundancy is packed, too, the number of this rank in its set, or
 	 * 0; and one more than the highest one: there are so many groups. */

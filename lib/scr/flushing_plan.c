@@ -242,7 +242,8 @@ flushing_plan(struct run *run, struct held_set *s, bool resume,
 	      struct error *err)
 {
 	struct flushing *f = mem_calloc(1, sizeof(*f));
-	struct filemap map = { .nfiles = 0 };
+	enum catalogue_map map = CATALOGUE_MAP_FREE;
+	struct filemap list = { .nfiles = 0 };
 	int rc = 0;
 
 	if (f == NULL || (f->arena = arena_new()) == NULL)
@@ -256,21 +257,23 @@ flushing_plan(struct run *run, struct held_set *s, bool resume,
 	if (rc == 0 && f->prefix_fd < 0)
 		rc = error_sys(err, "%s", run->p.prefix);
 	if (rc == 0)
-		rc = held_filemap(s, run->world.rank, f->arena, &map, err);
+		rc = held_filemap(s, run->world.rank, f->arena, &list, err);
 	if (rc == 0) {
-		f->files = arena_alloc(f->arena, map.nfiles + 1,
+		f->files = arena_alloc(f->arena, list.nfiles + 1,
 				       sizeof(*f->files));
 		rc = f->files == NULL ? error_no_memory(err) : 0;
 	}
-	for (size_t i = 0; rc == 0 && i < map.nfiles; i++)
-		rc = add_file(f, &map.files[i], err);
+	for (size_t i = 0; rc == 0 && i < list.nfiles; i++)
+		rc = add_file(f, &list.files[i], err);
 	rc = team_agree(&run->world, rc, err);
 	if (rc == 0)
 		rc = see_prefix(f, err);
-	if (rc == 0)
-		rc = onprefix_begin(run, &s->d, err);
 	if (rc == 0 && !s->bypass && run->p.use_containers)
-		rc = flushing_pack(f, err);
+		rc = flushing_pack(f, &map, err);
+	if (rc == 0)
+		rc = onprefix_begin(run, &s->d, map, err);
+	if (rc == 0 && f->pack != NULL)
+		rc = flushing_pack_begin(f, err);
 	else if (rc == 0 && !s->bypass)
 		rc = owned_begin(run, err) < 0 ? -1
 					       : flushing_make_dirs(f, err);

@@ -7,7 +7,6 @@
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
-#include "catalogue/written.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -83,9 +82,10 @@ find_id(struct catalogue *c, const char *name, struct error *err)
 
 /* --- A dataset that the job writes --- */
 
+/* `map` NULL: it is complete. */
 static int
-write_entry(const struct run *run, const struct dataset *d, bool end,
-	    struct error *err)
+write_entry(const struct run *run, const struct dataset *d,
+	    const enum catalogue_map *map, struct error *err)
 {
 	struct catalogue *c = NULL;
 	int rc = open_prefix(run, &c, err);
@@ -95,21 +95,23 @@ write_entry(const struct run *run, const struct dataset *d, bool end,
 
 		rc = desc == NULL ? -1 : dataset_write(desc, d, err);
 		if (rc == 0)
-			rc = end ? catalogue_written_end(c, desc, err)
-				 : catalogue_written_begin(c, desc, err);
+			rc = map == NULL ? catalogue_written_end(c, desc, err)
+					 : catalogue_written_begin(c, desc,
+								   *map, err);
 		kvtree_free(desc);
 	}
 	return close_prefix(run, c, rc, err);
 }
 
 int
-onprefix_begin(struct run *run, const struct dataset *d, struct error *err)
+onprefix_begin(struct run *run, const struct dataset *d, enum catalogue_map map,
+	       struct error *err)
 {
 	struct held_set *s = held_find(run->held, d->id);
 
 	if (s->begun)
 		return 0;
-	if (write_entry(run, d, false, err) < 0)
+	if (write_entry(run, d, &map, err) < 0)
 		return -1;
 	s->begun = true;
 	return 0;
@@ -132,7 +134,7 @@ onprefix_undo(struct run *run, const struct dataset *d)
 int
 onprefix_complete(struct run *run, const struct dataset *d, struct error *err)
 {
-	if (write_entry(run, d, true, err) < 0)
+	if (write_entry(run, d, NULL, err) < 0)
 		return -1;
 	held_find(run->held, d->id)->begun = false;
 	onprefix_note(run, d, HELD_PFS);

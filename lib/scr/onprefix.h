@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "catalogue/written.h"
 #include "scr/held.h"
 
 struct catalogue_options;
@@ -27,7 +28,8 @@ struct run;
  * same name keeps its entry until onprefix_complete().  A repeated call does
  * nothing.
  */
-int onprefix_begin(struct run *run, const struct dataset *d, struct error *err);
+int onprefix_begin(struct run *run, const struct dataset *d,
+		   enum catalogue_map map, struct error *err);
 
 /* Call if dataset `d` was not written after all.  Datasets that were retired
  * for it become valid again, if none of their files was replaced. */

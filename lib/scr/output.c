@@ -201,7 +201,7 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	if (rc == 0 && level->bypass)
 		rc = owned_begin(run, err);
 	if (rc == 0 && level->bypass)
-		rc = onprefix_begin(run, &s->d, err);
+		rc = onprefix_begin(run, &s->d, CATALOGUE_MAP_FREE, err);
 	if (rc < 0) {
 		outset_free(run->out);
 		run->out = NULL;

@@ -59,6 +59,7 @@ struct run {
 	const char *app_conf;
 	bool job_due, notes_fail;
 	bool replaces; /* a flush has warned that older datasets are retired */
+	bool no_redundancy; /* ... that there is none to be packed */
 	bool one_prefix;    /* all nodes have the same one: flushing_plan.c */
 	int64_t restart_id; /* the dataset to restart from; 0: none */
 	/* The dataset whose restart could not begin, and was not ended. */

@@ -232,3 +232,46 @@ never_lost() {
 	scr_index -p "$PREFIX" --verify --checksums 1 >out 2>&1 || true
 	! grep -q '1 lost' out || failed "$(cat out; find .scr)"
 }
+
+@test "an output of the same name: the containers of the older one go" {
+	SCR_CACHE_SIZE=3 works "0 1" app_ckpt steps=3 size=50000 name=a dir=d flags=2
+	[[ $(ids .valid) == 3 && $(echo .scr/scr.dataset.*) == .scr/scr.dataset.3 ]]
+	whole 3
+}
+
+# dies_at OP TEXT [ARG]...: app_ckpt, killed before the first such operation on
+# the prefix.
+dies_at() {
+	LD_PRELOAD=$SHIM SHIM_OP=$1 SHIM_KILL_AT=1 \
+		SHIM_PATH=prefix/.scr/scr.dataset.1/$2 dies "${@:3}"
+}
+
+@test "a map that an interrupted flush has written stays until there is a better one" {
+	local calls="init have_restart finalize"
+
+	# The next job cannot read a file of its cache.
+	dies_at rename summary.scr "$map" app_ckpt steps=1 size=50000
+	LD_PRELOAD=$SHIM SHIM_OP=pread SHIM_READS=1 SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+		SHIM_PATH=/rank_1 SCR_COPY_TYPE=SINGLE job "$map" app_calls $calls
+	lose 0 1 2 3
+	[[ $(ids .valid) == 1 ]] || ends 0 scr_index --build 1
+	whole 1
+	line "have_restart -> 0 1 ckpt.1" works "$map" app_calls $calls
+	# On other nodes the containers get other bytes: the old map goes first.
+	job_setup
+	export SCR_FLUSH=1
+	dies_at rename summary.scr "0 0 1 1" app_ckpt steps=1 size=50000
+	dies_at pwrite .scrkit- "0 1 0 1" app_calls $calls
+	try scr_index --build 1
+	[[ -z $(ids .valid) ]] || whole 1
+	works "0 1 0 1" app_calls $calls
+	whole 1
+	[[ -z $(find .scr -name '.scrkit-*') ]] || failed "$(find .scr)"
+}
+
+@test "holes stay holes, also if the flush is taken up" {
+	dies_at rename ctr "0 1" app_ckpt steps=1 size=30000000 sparse=1
+	works "0 1" app_calls init finalize
+	whole 1
+	(($(du -sk .scr | cut -f 1) < 1000)) || failed "$(du -sk .scr)"
+}
