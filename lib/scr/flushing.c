@@ -459,7 +459,7 @@ flushing_finalize(struct run *run)
 		if (run->held->list[i]->d.is_ckpt)
 			s = run->held->list[i];
 	if (!later)
-		return s == NULL || flush_or_say(run, s->d.id, false);
+		return s == NULL || flush_or_say(run, s->d.id, true);
 	if (s != NULL && !s->flying && !onprefix_has(run, s->d.id)) {
 		s->flying = true;
 		onprefix_note(run, &s->d, HELD_FLUSHING);

@@ -270,7 +270,7 @@ dies_at() {
 }
 
 @test "holes stay holes, also if the flush is taken up" {
-	dies_at rename ctr "0 1" app_ckpt steps=1 size=30000000 sparse=1
+	dies_at rename .scr/ctr "0 1" app_ckpt steps=1 size=30000000 sparse=1
 	works "0 1" app_calls init finalize
 	whole 1
 	(($(du -sk .scr | cut -f 1) < 1000)) || failed "$(du -sk .scr)"
