@@ -186,7 +186,8 @@ joint_free(struct joint *j)
 }
 
 /* Open a container, or its temporary file, which is made with `mode` (0: it
- * exists).  Several processes do it at the same time.  What has the name may have been put there by anybody. */
+ * exists).  Several processes do it at the same time.  What has the name may
+ * have been put there by anybody. */
 static int
 open_file(int dir, const char *name, bool placed, unsigned mode,
 	  struct error *err)
