@@ -56,6 +56,9 @@ add_flushed(struct scavenge *s, const struct flush_entry *e)
 			     index_find_id(ix, e->id, &k, NULL) == 0 &&
 			     index_entry_valid(&k);
 
+	/* A job is rebuilding what nobody has listed as complete. */
+	if (!e->in_cache && !e->on_pfs)
+		return;
 	if (!described)
 		is = (struct dataset){ .created_us = -1 };
 	if (d != NULL) {

@@ -508,9 +508,9 @@ onprefix_moving(const struct run *run, const struct dataset *d, bool fetched)
 	if (t == NULL)
 		t = kvtree_new(NULL);
 	if (fetched || flush_find(t, d->id, &e, NULL) < 0)
-		e = (struct flush_entry){ .id = d->id,
-					  .in_cache = !fetched,
-					  .on_pfs = fetched };
+		/* Of the caches, only onprefix_note() says that a dataset is
+		 * complete: one that is not may be removed now. */
+		e = (struct flush_entry){ .id = d->id, .on_pfs = fetched };
 	e.sync_flushing = true;
 	if (t != NULL && flush_put(t, &e, d, NULL) == 0)
 		(void)kvtree_write(t, fd, FLUSH_FILE, false, NULL);

@@ -408,3 +408,23 @@ read_bytes() {
 		done
 	done
 }
+
+@test "a rebuild does not make a dataset complete: who does that is the job that wrote it" {
+	local at
+
+	works "0 1 2 3" app_ckpt steps=1 size=100000
+	cp -a "$NODES" kept
+	for ((at = 3; at < 20; at++)); do
+		# It was killed before it could say so; the next one while it
+		# rebuilds.
+		rm -rf .scr/flush.scr "${NODES:?}"
+		cp -a kept "$NODES"
+		lose 1
+		LD_PRELOAD=$SHIM SHIM_KILL_AT=$at SHIM_PATH=/scr.dataset.1/ \
+			job "0 1 2 3" app_calls init finalize
+		! grep -aqs SYNC_FLUSHING .scr/flush.scr || break
+	done
+	((at < 20))
+	! grep -aq CACHE .scr/flush.scr || failed "called complete"
+	saved 1 0 2 3
+}
