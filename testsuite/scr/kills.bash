@@ -104,7 +104,8 @@ last_note() {
 # from one that was being completed when the job was killed.  In ROUND faults
 # happen: it may restart from an older one, and checkpoints may fail; the next
 # one may restart from the last but one, if the last is on the prefix alone, and
-# from one that failed, if most nodes have committed it.
+# from one that failed, if most nodes have committed it.  What was in flight when
+# all caches were lost may be whole on the prefix, and found there.
 judge() {
 	awk -v faulty="${1-0}" '
 	function wrong(text) {
@@ -118,9 +119,11 @@ judge() {
 	$1 == "written" { begun = $2 " " round }
 	$1 == "left" {
 		while (n > 0 && done[n - 1] !~ "^" $2 " ")
-			n--
-		if (begun !~ "^" $2 " ")
+			failed[done[--n]]
+		if (begun !~ "^" $2 " ") {
+			failed[begun]
 			begun = ""
+		}
 	}
 	$1 == "complete" { done[n++] = $2 " " round; begun = "" }
 	$1 == "failed" { failed[$2 " " round] }
