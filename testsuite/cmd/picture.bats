@@ -231,7 +231,7 @@ runs() {
 }
 
 @test "runs: hundreds, and tens of thousands of datasets, in a page of a bounded size" {
-	local spans boxes runs
+	local spans boxes
 
 	python3 - >l <<-'END'
 		import time

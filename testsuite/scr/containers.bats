@@ -247,24 +247,24 @@ dies_at() {
 }
 
 @test "a map that an interrupted flush has written stays until there is a better one" {
-	local calls="init have_restart finalize"
+	local -a calls=(init have_restart finalize)
 
 	# The next job cannot read a file of its cache.
 	dies_at rename summary.scr "$map" app_ckpt steps=1 size=50000
 	LD_PRELOAD=$SHIM SHIM_OP=pread SHIM_READS=1 SHIM_FAIL_AT=1 SHIM_STICKY=1 \
-		SHIM_PATH=/rank_1 SCR_COPY_TYPE=SINGLE job "$map" app_calls $calls
+		SHIM_PATH=/rank_1 SCR_COPY_TYPE=SINGLE job "$map" app_calls "${calls[@]}"
 	lose 0 1 2 3
 	[[ $(ids .valid) == 1 ]] || ends 0 scr_index --build 1
 	whole 1
-	line "have_restart -> 0 1 ckpt.1" works "$map" app_calls $calls
+	line "have_restart -> 0 1 ckpt.1" works "$map" app_calls "${calls[@]}"
 	# On other nodes the containers get other bytes: the old map goes first.
 	job_setup
 	export SCR_FLUSH=1
 	dies_at rename summary.scr "0 0 1 1" app_ckpt steps=1 size=50000
-	dies_at pwrite .scrkit- "0 1 0 1" app_calls $calls
+	dies_at pwrite .scrkit- "0 1 0 1" app_calls "${calls[@]}"
 	try scr_index --build 1
 	[[ -z $(ids .valid) ]] || whole 1
-	works "0 1 0 1" app_calls $calls
+	works "0 1 0 1" app_calls "${calls[@]}"
 	whole 1
 	[[ -z $(find .scr -name '.scrkit-*') ]] || failed "$(find .scr)"
 }
