@@ -13,7 +13,6 @@
 #include "clock.h"
 #include "container/joint.h"
 #include "container/segmap.h"
-#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -291,12 +290,6 @@ note(struct run *run, const struct held_set *s, const char *event, double secs)
 static int
 give_up(struct run *run, struct held_set *s, double since)
 {
-	const int fd =
-		run->world.rank == 0 ? lists_open(run, s->d.id, NULL) : -1;
-
-	if (fd >= 0 && dir_access(fd, RANK2FILE_FILE, F_OK) < 0)
-		joint_end(fd, NULL);
-	io_close(fd);
 	note(run, s, "ASYNC_FLUSH_FAIL", clock_seconds() - since);
 	s->flying = false;
 	s->kept = true; /* the only good copy is not evicted */
@@ -337,6 +330,8 @@ flushing_end(struct flushing *f, int rc, struct error *err)
 	rc = team_agree(&run->world, rc, err);
 	if (rc == 0)
 		rc = commit(f, err);
+	if (rc < 0)
+		flushing_pack_undo(f);
 	flushing_free(f);
 	if (rc < 0)
 		return give_up(run, s, since);

@@ -131,4 +131,7 @@ int flushing_pack_part(const struct flushing *f, int fd,
 int flushing_pack_top(const struct flushing *f, int fd, struct kvtree *ctr,
 		      struct error *err);
 
+/* The flush has failed: remove what it wrote, unless a map names it. */
+void flushing_pack_undo(const struct flushing *f);
+
 #endif /* SCR_FLUSHING_IMPL_H */
