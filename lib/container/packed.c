@@ -383,8 +383,8 @@ bool
 packed_has_containers(int root_fd)
 {
 	const int fd = path_open_dir(root_fd, SEGMAP_DIR, NULL);
-	const bool any = fd >= 0 && any_container(fd) &&
-			 !joint_is_unfinished(root_fd);
+	const bool any =
+		fd >= 0 && any_container(fd) && !joint_is_unfinished(root_fd);
 
 	io_close(fd);
 	return any;

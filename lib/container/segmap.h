@@ -76,8 +76,8 @@ struct segmap {
 	uint64_t container_size; /* 0: not recorded */
 	/* Before each multiple of so many bytes, there may be a gap; 0: none */
 	uint64_t align;
-	uint64_t bytes;		 /* bytes of all segments */
-	bool moving; /* an unfinished repack: containers may have gaps */
+	uint64_t bytes; /* bytes of all segments */
+	bool moving;	/* an unfinished repack: containers may have gaps */
 	size_t ncontainers, nfiles, nsegs;
 	struct segmap_container *containers;
 	struct segmap_file *files; /* rank after rank, as listed */
