@@ -35,7 +35,7 @@ struct settings {
 	struct word word;    /* what it means */
 	int64_t id;
 	uint64_t buf, jobs, heartbeat, clean;
-	bool list, dry_run, crc, replace;
+	bool list, dry_run, crc, replace, containers;
 	char host[HOST_NAME_MAX + 1];
 	unsigned nbad;
 };
@@ -196,6 +196,7 @@ run(struct settings *s, const struct nodecache_where *w)
 		.moved_from = s->moved_from,
 		.block = (size_t)s->buf,
 		.replace = s->replace,
+		.containers = s->containers,
 		.taken = print_taken,
 		.work = &work,
 	};
@@ -257,6 +258,9 @@ main(int argc, char **argv)
 		OPT_FLAG(0, "replace", &s.replace,
 			 "replace files with other contents: first drop the "
 			 "dataset that has them from the index"),
+		OPT_FLAG(0, "containers", &s.containers,
+			 "write to the places in containers that "
+			 "scr_postrun(1) has laid out"),
 		OPT_BYTES('b', "buf", &s.buf, "SIZE", 4096, 1 << 30,
 			  "bytes to read and write at a time"),
 		OPT_FLAG('r', "crc", &s.crc,
@@ -292,6 +296,9 @@ main(int argc, char **argv)
 		app_usage("--id: %s", err.text);
 	if (s.ranks != NULL && s.assign != NULL)
 		app_usage("--ranks and --assign cannot be used together");
+	if (s.containers && (s.dry_run || s.replace))
+		app_usage("--containers cannot be used with --dry-run or "
+			  "--replace");
 	if (s.clean > 0 && (s.list || s.word.id == 0 || s.cntl == NULL ||
 			    s.cachedirs.count == 0))
 		app_usage("--clean needs --cntldir, --cachedir and the number "

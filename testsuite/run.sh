@@ -47,7 +47,9 @@
 #     SCRKIT_SLOW     set unless slow cases should be skipped (--quick)
 #     TMPDIR          a directory for this test; unit tests must leave it empty.  That
 #                     of run.sh, else in /dev/shm (--quick), else in /tmp
-# A program that crashes, runs longer than TEST_TIMEOUT seconds (900; with slow
+#     SCRKIT_SLOWNESS how many times longer than usual it takes here to start a
+#                     program: limits of time are to be multiplied by it
+# A program that crashes, prints nothing for TEST_TIMEOUT seconds (900; with slow
 # cases 3600), prints no plan or fewer results than planned counts as one more
 # failure.  Needs bash 5.1.
 set -u
@@ -195,8 +197,10 @@ run_one() {
 	examples) args=("$file") ;;
 	esac
 	# In the background, so that it can be killed with this script.  The
-	# shell's own "Aborted" is hidden; report() prints the reason.
-	timeout -k 10 "$limit" "${args[@]}" >"$log" 2>&1 </dev/null &
+	# shell's own "Aborted" is hidden; report() prints the reason.  `timeout`
+	# passes the signal of end_silent() on to all its processes.
+	timeout -k 10 1d "${args[@]}" >"$log" 2>&1 </dev/null &
+	echo $! >"$scratch/$1.pid"
 	trap 'kill $!; wait; exit 1' TERM
 	wait $! 2>/dev/null
 	echo $? >"$scratch/$1.rc"
@@ -207,6 +211,20 @@ run_one() {
 	fi
 	chmod -R u+rwx "$dir" 2>/dev/null
 	rm -rf "$dir"
+}
+
+# End the jobs that have printed nothing for too long: a slow machine may take any
+# time for all tests of a file, but not for one of them.
+end_silent() {
+	local i since
+
+	for i in "${running[@]}"; do
+		since=$(stat -c %Y "$scratch/$i.out" 2>/dev/null) || continue
+		[ $((EPOCHSECONDS - since)) -lt $((limit * slowness)) ] &&
+			continue
+		: >"$scratch/$i.silent"
+		kill "$(<"$scratch/$i.pid")" 2>/dev/null
+	done
 }
 
 # --- Results --------------------------------------------------------------
@@ -254,7 +272,7 @@ crash_reason() {
 	case $1 in
 	0 | 1) ;;
 	99) echo "valgrind found errors" ;;
-	124 | 137) echo "killed after $limit s, or by SIGKILL" ;;
+	137) echo "killed by SIGKILL" ;;
 	*)
 		if [ "$1" -gt 128 ]; then
 			echo "crashed: signal $(kill -l $(($1 - 128)))"
@@ -286,6 +304,8 @@ report() {
 	else
 		read -r passed failed skipped planned <<<"$(count_tap "$log")"
 		reason=$(crash_reason "$rc")
+		[ ! -e "$scratch/$1.silent" ] ||
+			reason="killed: nothing printed for $((limit * slowness)) s"
 		[ -s "$scratch/$1.left" ] && left=$(head -n 3 "$scratch/$1.left")
 		if [ -n "$reason" ]; then
 			:
@@ -427,6 +447,9 @@ declare -A expected=() here=()
 speed=$(speed)
 # SUITE FILE SECONDS; of a file in a tree, the name in all trees is the same.
 theirs=$(sed -n 's/^speed - //p' testsuite/times)
+slowness=$(((speed + theirs / 2) / theirs))
+[ "$slowness" -ge 1 ] || slowness=1
+export SCRKIT_SLOWNESS=$slowness
 while read -r suite file secs; do
 	expected["$suite $file"]=$(((secs * speed + theirs / 2) / theirs))
 done <testsuite/times
@@ -499,6 +522,7 @@ next() {
 		[ -z "$tty" ] || printf '\r\e[K'
 		if [ "$pid" = "$ticker" ]; then
 			ticker=''
+			end_silent
 			[ -n "$tty" ] || [ $((SECONDS - said)) -lt 10 ] ||
 				name_running
 			continue

@@ -389,10 +389,10 @@ build_plan(struct build *b, struct error *err)
 	if (b->have_old && (p->packed || flushed)) {
 		if (!p->packed)
 			b->have_old = !add_sums(b);
-		return record(b, &b->old, err);
-	}
-	if (ranks_of_plan(b, &r, err) == 0)
+		rc = record(b, &b->old, err);
+	} else if (ranks_of_plan(b, &r, err) == 0) {
 		rc = record(b, &r, err);
+	}
 	/* Remove the records of copying, as rank2file now has the checksums.
 	 * The dataset is whole with them, too. */
 	if (rc == 0 && p->copied &&

@@ -55,12 +55,10 @@ enum pack_spare pack_judge(const struct packing *w, const struct segmap *m);
  * red_stats. */
 int pack_hidden_list(struct packing *w, uint64_t size, struct error *err);
 
-/* Writes containers.  Only users who may access all files of `m`, and all
- * packed metadata, may access the containers; the owner is that of all, if it
- * is the same. */
+/* Writes containers. */
 struct pack_writer {
 	int root_fd;	  /* names of containers are relative to it */
-	struct attr attr; /* of each container */
+	struct attr attr; /* of each container: pack_attr() */
 	bool confirm;	  /* read it again, and compare */
 	struct arena *arena;
 	const struct work *work;

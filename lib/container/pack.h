@@ -82,6 +82,10 @@ struct pack_result {
 int pack(struct packed *p, const struct pack_options *po,
 	 struct pack_result *out, struct error *err);
 
+/* The attributes of containers: only users who may access all files of both
+ * maps may access them; the owner is that of all, if it is the same. */
+struct attr pack_attr(const struct segmap *files, const struct segmap *more);
+
 /* Unpack dataset `p`, with modes, owners and times.  ERROR_DAMAGED: bytes are
  * missing or wrong.  ERROR_SYSTEM, also if another file is in the way. */
 int unpack(struct packed *p, const struct pack_options *po,

@@ -14,39 +14,43 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
+struct attr
+pack_attr(const struct segmap *files, const struct segmap *more)
+{
+	struct attr a = { .mode = 0666 };
+
+	for (size_t i = 0; i < files->nfiles + more->nfiles; i++) {
+		const size_t n = files->nfiles;
+		const struct attr *f = i < n ? &files->files[i].attr
+					     : &more->files[i - n].attr;
+
+		if (!f->has_owner)
+			continue;
+		if (!a.has_owner) {
+			a.uid = f->uid;
+			a.gid = f->gid;
+		}
+		a.has_owner = true;
+		a.mode &= f->mode;
+		if (f->uid != a.uid)
+			a.uid = geteuid();
+		if (f->gid != a.gid)
+			a.gid = getegid();
+	}
+	a.mode = (a.mode & 0666) | 0600;
+	return a;
+}
+
 struct pack_writer
 pack_writer(const struct packing *w, const struct segmap *m)
 {
-	const struct segmap *const maps[] = { m, &w->hidden.map };
-	struct pack_writer to = {
+	return (struct pack_writer){
 		.root_fd = w->p->root_fd,
-		.attr = { .mode = 0666 },
+		.attr = pack_attr(m, &w->hidden.map),
 		.confirm = !w->po->keep,
 		.arena = w->arena,
 		.work = w->po->work,
 	};
-	struct attr *a = &to.attr;
-
-	for (size_t i = 0; i < maps[0]->nfiles + maps[1]->nfiles; i++) {
-		const size_t n = maps[0]->nfiles;
-		const struct attr *f = i < n ? &maps[0]->files[i].attr
-					     : &maps[1]->files[i - n].attr;
-
-		if (!f->has_owner)
-			continue;
-		if (!a->has_owner) {
-			a->uid = f->uid;
-			a->gid = f->gid;
-		}
-		a->has_owner = true;
-		a->mode &= f->mode;
-		if (f->uid != a->uid)
-			a->uid = geteuid();
-		if (f->gid != a->gid)
-			a->gid = getegid();
-	}
-	a->mode = (a->mode & 0666) | 0600;
-	return to;
 }
 
 /* Write the containers, whose parts in `to` become those of new files, compare

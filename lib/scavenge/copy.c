@@ -489,6 +489,8 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 	}
 	if (rc == 0) {
 		find_items(&c);
+		if (o->containers)
+			rc = copy_pack_begin(&c, err);
 		c.par = work_waiting(o->work, c.prefix_fd);
 		c.nworkers = par_threads(c.par);
 		c.workers = mem_calloc(c.nworkers, sizeof(*c.workers));
@@ -516,6 +518,7 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 		mem_free(c.workers[i].other);
 	}
 	mem_free(c.workers);
+	copy_pack_end(&c);
 	mem_free(c.items);
 	for (size_t i = 0; i < c.nranks; i++) {
 		buf_free(&c.ranks[i].image);

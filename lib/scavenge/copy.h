@@ -65,6 +65,9 @@ struct copy_options {
 	/* Replace files of other contents: their owners are already marked in
 	 * the index. */
 	bool replace;
+	/* The data go into containers, to the places of the layout that the
+	 * dataset's directory has (layout.h); others give these their names. */
+	bool containers;
 	/* Called for each file that was not replaced, one at a time; or
 	 * NULL. */
 	void (*taken)(const char *rel);

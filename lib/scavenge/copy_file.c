@@ -300,6 +300,31 @@ copy_data(struct job *j, struct error *err)
 	return rc < 0 ? -1 : bad(j, &j->why, err);
 }
 
+/* Copy the data to its place in the containers. */
+static int
+copy_into(struct job *j, struct error *err)
+{
+	struct pump p = {
+		.from = j->from,
+		.name = j->it->from,
+		.shared = true,
+		.resumed = j->c->resume,
+		.block = j->w->block,
+		.room = j->c->block,
+		.step = flush_due,
+		.arg = j,
+	};
+	const int rc =
+		j->from < 0 ? 0 : copy_pack_file(j->c, j->it, &p, &j->why, err);
+
+	if (rc == 0)
+		return bad(j, &j->why, err);
+	return rc < 0 ? -1
+		      : done(j,
+			     p.resumed && !p.wrote ? COPY_ADOPTED : COPY_COPIED,
+			     err);
+}
+
 /* --- One item --- */
 
 static int
@@ -397,7 +422,8 @@ copy_item(void *arg, size_t i, unsigned worker, struct error *err)
 			 ? nodecache_dir_file(dir, j.it->file, &j.why)
 			 : nodecache_dir_regular(dir->meta, j.it->from, &st,
 						 &j.why);
-	rc = copy_or_adopt(&j, err);
+	rc = c->o->containers && j.it->file != NULL ? copy_into(&j, err)
+						    : copy_or_adopt(&j, err);
 	io_close(j.from);
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "buf.h"
+#include "container/segmap.h"
 #include "create.h"
 #include "meta/copied.h"
 #include "path.h"
@@ -25,7 +26,9 @@ enum copy_state {
 	COPY_BAD,
 };
 
+struct joint;
 struct kvtree;
+struct pump;
 
 struct copy_item {
 	size_t rank; /* index in copier.ranks */
@@ -63,6 +66,9 @@ struct copy_rank {
 				    copier.lock */
 	struct copied old;	 /* copied_R.scr of earlier runs */
 	struct map *old_by_path; /* path -> index in `old`; NULL: empty */
+	/* With o->containers: the places of its files, and who writes them. */
+	struct segmap packed;
+	struct joint *joint;
 };
 
 /* Data of one thread. */
@@ -94,6 +100,7 @@ struct copier {
 	struct put *put;
 	pthread_mutex_t lock; /* guards the members below */
 	struct copy_result *r;
+	bool resume;	     /* containers may have bytes of an earlier run */
 	uint64_t open_bytes; /* bytes of items without a result yet */
 	size_t nwaiting;
 	size_t *waiting; /* ranks with all results, but no records yet */
@@ -119,6 +126,18 @@ int copy_stopped(const struct copier *c, struct error *err);
  * not be read. */
 void copy_blame(struct copier *c, const struct copy_rank *r,
 		const struct error *why);
+
+/* --- copy_pack.c --- */
+
+/* After the items of all ranks are known: find their places in containers.
+ * copy_pack_end() must follow, also on error. */
+int copy_pack_begin(struct copier *c, struct error *err);
+void copy_pack_end(struct copier *c);
+
+/* Copy the data of the file p->from, of `it`, to its place.  Returns as
+ * pump_run(). */
+int copy_pack_file(struct copier *c, struct copy_item *it, struct pump *p,
+		   struct error *why, struct error *err);
 
 /* --- copy_rank.c --- */
 

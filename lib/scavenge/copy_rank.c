@@ -238,7 +238,7 @@ make_put(struct copier *c)
 		struct copy_item *it = &c->items[i];
 
 		if (!c->ranks[it->rank].ours || it->state != COPY_WAITING ||
-		    it->bypass)
+		    it->bypass || (c->o->containers && it->file != NULL))
 			continue;
 		it->to = put_add(
 			c->put,

@@ -55,6 +55,8 @@ struct copying {
 	bool retry; /* one of them in this round */
 	/* Only nodes with files of ranks whose filemap they have lost. */
 	bool unmapped;
+	struct scavenge_packing *into; /* containers; NULL: files */
+	bool whole; /* all nodes of this round have copied all */
 };
 
 /* Parse a progress line, "scr_copy:  HOST: progress DONE TOTAL". */
@@ -169,6 +171,7 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		     (r[i].status == STATUS_DAMAGED && got.bad == 0 &&
 		      got.taken > 0)))
 			continue;
+		c->whole = false;
 		why = scavenge_reason(&r[i], text, sizeof(text));
 		scavenge_complain(s, c->nodes[i], "dataset %" PRId64 ": %s",
 				  c->d->id, why);
@@ -244,10 +247,15 @@ copy_round(struct copying *c, bool *again, struct error *err)
 	int rc = 0;
 
 	*again = c->retry = false;
+	c->whole = true;
 	c->done = mem_calloc(c->count + 1, sizeof(*c->done));
 	call_init(&call, c);
 	if (c->replace)
 		call.argv[call.argc++] = "--replace";
+	if (c->into != NULL) {
+		call.argv[call.argc++] = "--containers";
+		rc = scavenge_packing_layout(c->into, err);
+	}
 	if (salvage_is_shared(&c->s->plan, c->d)) {
 		scavenge_call_add(&call, "--assign", c->shares);
 		/* The ranks that each node copies. */
@@ -256,8 +264,10 @@ copy_round(struct copying *c, bool *again, struct error *err)
 			salvage_ranks(c->d, c->nodes[i], &shares);
 			buf_add_char(&shares, '\n');
 		}
-		rc = io_replace(catalogue_prefix_fd(s->prefix), c->shares,
-				shares.data, shares.len, 0666, err);
+		if (rc == 0)
+			rc = io_replace(catalogue_prefix_fd(s->prefix),
+					c->shares, shares.data, shares.len,
+					0666, err);
 	}
 	call.remote.line = take_progress;
 	call.remote.arg = c;
@@ -383,13 +393,70 @@ copy_rounds(struct copying *c, struct error *err)
 	return rc;
 }
 
+/* If nothing of it has to be rebuilt: copy it straight into containers.  1: it
+ * is there; 0: it has to be copied as files. */
+static int
+copy_packed(struct copying *c, struct error *err)
+{
+	struct scavenge *s = c->s;
+	struct scavenge_packing k;
+	struct error why = ERROR_INIT;
+	int rc = scavenge_packing_begin(&k, s, c->d, c->dir, err);
+
+	if (rc > 0) {
+		c->into = &k;
+		rc = copy_rounds(c, err) < 0 ? -1 : 0;
+		c->into = NULL;
+		if (rc == 0 && !s->stopped && c->whole && c->count > 0 &&
+		    c->d->state == SALVAGE_COMPLETE) {
+			rc = scavenge_packing_place(&k, &why) == 0;
+			if (rc == 0)
+				work_say(s->work,
+					 "dataset %" PRId64
+					 ": not packed yet: %s",
+					 c->d->id, why.text);
+		}
+	}
+	scavenge_packing_end(&k, rc < 0 || s->stopped);
+	return rc;
+}
+
+/* Copy it as files.  *retired is that of owners_expect(). */
+static int
+copy_files(struct copying *c, size_t *retired, struct error *err)
+{
+	struct scavenge *s = c->s;
+	size_t restored = 0;
+
+	s->blocked = NULL;
+	if (owners_expect(s->prefix, c->d->id, s->o->catalogue, retired, err) <
+		    0 ||
+	    copy_rounds(c, err) < 0)
+		return -1;
+	if (s->stopped || c->d->taken != SALVAGE_FREE)
+		return 0;
+	/* A node copies the files that the filemap of a rank names.  If a node
+	 * has lost a filemap, restore it on the prefix, from the redundancy
+	 * that was copied: the node copies by it then.  Without the filemaps
+	 * the files may still be rebuilt. */
+	c->unmapped = true;
+	choose_copiers(c);
+	return c->count > 0 &&
+			       catalogue_restore_maps(s->prefix, c->d->id,
+						      s->o->catalogue,
+						      &restored, NULL) == 0 &&
+			       restored > 0
+		       ? copy_rounds(c, err)
+		       : 0;
+}
+
 int
 scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
 	const double start = clock_seconds();
 	const int prefix = catalogue_prefix_fd(s->prefix);
 	struct copying c = { .s = s, .d = d };
-	size_t retired = 0, restored = 0;
+	size_t retired = 0;
 	int rc = 0;
 
 	c.cut = arena_alloc(s->arena, s->plan.nnodes, sizeof(*c.cut));
@@ -406,23 +473,9 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	if (rc == 0)
 		rc = io_sync_dir(catalogue_scr_fd(s->prefix), SCR_DIR, err);
 	if (rc == 0)
-		rc = owners_expect(s->prefix, d->id, s->o->catalogue, &retired,
-				   err);
-	if (rc == 0)
-		rc = copy_rounds(&c, err);
-	/* A node copies the files that the filemap of a rank names.  If a node
-	 * has lost a filemap, restore it on the prefix, from the redundancy
-	 * that was copied: the node copies by it then.  Without the filemaps
-	 * the files may still be rebuilt. */
-	if (rc == 0 && !s->stopped && d->taken == SALVAGE_FREE) {
-		c.unmapped = true;
-		choose_copiers(&c);
-		if (c.count > 0 &&
-		    catalogue_restore_maps(s->prefix, d->id, s->o->catalogue,
-					   &restored, NULL) == 0 &&
-		    restored > 0)
-			rc = copy_rounds(&c, err);
-	}
+		rc = copy_packed(&c, err);
+	if (rc == 0 && !s->stopped)
+		rc = copy_files(&c, &retired, err);
 	if (!c.unsure &&
 	    (retired > 0 || (c.replace && (rc < 0 || s->blocked != NULL ||
 					   d->taken != SALVAGE_FREE))))
@@ -433,7 +486,7 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	if (s->stopped)
 		return error_set(err, ERROR_SYSTEM,
 				 "stopped; run it again to resume");
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 /*

@@ -97,6 +97,33 @@ struct json_value *scavenge_next_json(const char **text);
 int scavenge_copy(struct scavenge *s, struct salvage_dataset *d,
 		  struct error *err);
 
+/* --- packing.c --- */
+
+/* A dataset that its nodes copy straight into containers. */
+struct scavenge_packing {
+	const struct salvage_dataset *d;
+	int root_fd;	 /* the directory of the dataset */
+	uint64_t size;	 /* bytes of a container */
+	uint32_t nranks; /* of the job */
+	uint32_t *order; /* these, as packed */
+	bool resume;	 /* an earlier run has left some bytes */
+};
+
+/* 1: the dataset goes into containers; 0: as files; -1.  `dir` is its
+ * directory, below the prefix.  scavenge_packing_end() must follow. */
+int scavenge_packing_begin(struct scavenge_packing *k, struct scavenge *s,
+			   const struct salvage_dataset *d, const char *dir,
+			   struct error *err);
+/* Write the layout for the nodes. */
+int scavenge_packing_layout(struct scavenge_packing *k, struct error *err);
+/* All nodes have copied all: name the containers, and write the map. */
+int scavenge_packing_place(struct scavenge_packing *k, struct error *err);
+/* `keep`: what is there is for another run; else it goes, unless a map names
+ * it. */
+void scavenge_packing_end(struct scavenge_packing *k, bool keep);
+
+/* --- save.c --- */
+
 /* `text` without the prefix "dataset ID: " or "scr.dataset.ID: ". */
 const char *scavenge_without_id(const char *text, int64_t id);
 

@@ -80,7 +80,7 @@ say_warn_lines(const char *text)
 void
 say_abort_at(const char *file, int number, const char *fmt, ...)
 {
-	const struct timespec moment = { .tv_nsec = 200000000 };
+	const struct timespec moment = { .tv_sec = 1 };
 	char at[256];
 	va_list ap;
 

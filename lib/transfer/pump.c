@@ -65,14 +65,15 @@ end(struct pump *p, uint32_t crc, bool holes, struct error *why,
 
 /* Write the block of `n` bytes.  1: it has holes. */
 static int
-write_block(const struct pump *p, size_t n, uint64_t off, struct error *err)
+write_block(struct pump *p, size_t n, uint64_t off, struct error *err)
 {
 	if (!p->resumed)
 		return io_pwrite_sparse(p->to, p->to_name, p->block, n, off,
 					err);
-	return io_has(p->to, p->block, n, off)
-		       ? 0
-		       : io_pwrite(p->to, p->to_name, p->block, n, off, err);
+	if (io_has(p->to, p->block, n, off))
+		return 0;
+	p->wrote = true;
+	return io_pwrite(p->to, p->to_name, p->block, n, off, err);
 }
 
 int

@@ -40,8 +40,8 @@ struct pump {
 	bool shared;
 	uint64_t place;
 	/* ... and may have bytes of an interrupted run: those that are right
-	 * are not written again. */
-	bool resumed;
+	 * are not written again.  `wrote` is set if others were. */
+	bool resumed, wrote;
 	bool has_crc; /* the file must have this checksum */
 	uint32_t crc; /* CRC-32; set to that of the bytes */
 	/* Opened by put_open(), or created empty by the caller; -1: the bytes

@@ -78,17 +78,24 @@ bed_slurm_lost() {
 }
 
 # on NODE CMD...: run a command on a node with its input, output and status.  It
-# is killed, with status 124, after BED_LIMIT seconds (60).  It may leave
-# background processes: bats does not wait for them.
+# is killed, with status 124, after BED_LIMIT seconds (60), on a slow machine later.
+# It may leave background processes: bats does not wait for them.
 on() {
-	timeout -k 2 "${BED_LIMIT:-60}" "$BED" exec "$@" 3>&-
+	timeout -k 2 $((${BED_LIMIT:-60} * ${SCRKIT_SLOWNESS:-1})) "$BED" exec "$@" 3>&-
 }
 
-# await CMD...: until it succeeds, for at most 30 s.
+# soon N: fewer than N seconds have passed since $start; on a slow machine more.
+# shellcheck disable=SC2154 # start
+soon() {
+	((SECONDS - start < $1 * ${SCRKIT_SLOWNESS:-1})) ||
+		failed "after $((SECONDS - start)) s"
+}
+
+# await CMD...: until it succeeds, for at most 30 s, on a slow machine longer.
 await() {
 	local i
 
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 300 * ${SCRKIT_SLOWNESS:-1}; i++)); do
 		! "$@" || return 0
 		sleep 0.1
 	done

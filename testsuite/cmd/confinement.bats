@@ -25,7 +25,7 @@ setup_file() {
 	cat >"$BATS_FILE_TMPDIR/each" <<-'END'
 		[ -n "$sanitized" ] || ulimit -v 2097152 -t 5
 		for line; do
-			eval "timeout -k 1 20 $line" >../out 2>../err </dev/null
+			eval "timeout -k 1 $((20 * ${SCRKIT_SLOWNESS:-1})) $line" >../out 2>../err </dev/null
 			rc=$?
 			cat ../out ../err >>../said
 			[ $rc -le 4 ] || { echo "$line: $rc" && exit 9; }
@@ -663,7 +663,7 @@ unmoved() {
 			renew "$([[ $line == *import* ]] && echo plain || echo p)" q
 			plant "$kind" "$1"
 			stat -c '%n %F %a %u %g %t:%T %i %Z' "${1%/*}/"* >before
-			ends "$2" timeout 20 $line
+			ends "$2" timeout $((20 * ${SCRKIT_SLOWNESS:-1})) $line
 			assert_stderr_one_line "${1##*/}" "${@:3}"
 			stat -c '%n %F %a %u %g %t:%T %i %Z' "${1%/*}/"* |
 				diff before - || failed "$kind: $line"
@@ -701,17 +701,17 @@ unmoved() {
 @test "the log: a link or a FIFO is refused in one line; a FIFO as any argument" {
 	mkdir -p p/.scr
 	ln -s "$canary/nothing" p/.scr/log
-	ends 1 timeout -k 1 20 scr_env log-event -p p -T NOTE -N x
+	ends 1 timeout -k 1 $((20 * ${SCRKIT_SLOWNESS:-1})) scr_env log-event -p p -T NOTE -N x
 	assert_stderr_one_line "p/.scr/log" "symbolic link"
 	rm p/.scr/log
 	mkfifo p/.scr/log
-	ends 1 timeout -k 1 20 scr_env log-event -p p -T NOTE -N x
+	ends 1 timeout -k 1 $((20 * ${SCRKIT_SLOWNESS:-1})) scr_env log-event -p p -T NOTE -N x
 	assert_stderr_one_line "p/.scr/log" "not a regular file"
 	world indexed
 	ln -sfn n/node0 local
 	mkfifo fifo
 	while IFS= read -r line; do
-		attempt timeout -k 1 15 $line </dev/null
+		attempt timeout -k 1 $((15 * ${SCRKIT_SLOWNESS:-1})) $line </dev/null
 		((status == 1 || status == 2)) || failed "$line: $status"
 		((${#lines[@]} + ${#stderr_lines[@]} <= 3)) || failed "$line: $output"
 	done <<-'END'

@@ -275,3 +275,74 @@ dies_at() {
 	whole 1
 	(($(du -sk .scr | cut -f 1) < 1000)) || failed "$(du -sk .scr)"
 }
+
+# postrun [OPTION]...: scr_postrun of all nodes.
+postrun() {
+	pretend_ssh
+	ends "${STATUS-0}" scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh "$@"
+}
+
+# tree DIR: its files, with modes and checksums.
+tree() {
+	(cd "$1" && find . -type f -printf '%P %m %s\n' | sort &&
+		find . -type f -exec md5sum {} + | sort -k 2)
+}
+
+# packed FILE: where scr_container finds the files of dataset 1.
+packed() {
+	scr_container list --json 1 | jq -S '.datasets[0] |
+		[.packed_files, .container_size, [.containers[] | .name, .size]]' >"$1"
+}
+
+@test "scr_postrun writes straight into containers, as the job's flush does" {
+	local trace=$BATS_TEST_TMPDIR/trace where
+	local -a app=(app_restart 1 size=150000 files=rank)
+
+	export SCR_CONTAINER_SIZE=400000
+	for where in "0 1 2 0 3" "3 2 1 0"; do
+		job_setup
+		rm -f "$trace"
+		export SCR_USE_CONTAINERS=1 SCR_FLUSH=0
+		works "$where" "${app[@]}"
+		LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_PATH=prefix/ SHIM_TRACE=$trace \
+			postrun --pack-current
+		grep -q '/scr.dataset.1/.scr/' "$trace"
+		! grep '/ckpt.1/' "$trace" || failed "files were written"
+		whole 1
+		ends 0 scr_container verify 1
+		[[ -z $(find . -name '.scrkit-*' -o -name '*.layout' -o -name 'copied_*') ]] ||
+			failed "$(find .)"
+		packed straight
+		mv .scr/scr.dataset.1/.scr straight.d
+		rm -r .scr "${NODES:?}"/*
+		SCR_FLUSH=1 works "$where" "${app[@]}"
+		packed flushed
+		diff straight flushed
+		diff -r straight.d .scr/scr.dataset.1/.scr
+		lose 0 1 2 3
+		line "restart ckpt.1" works "$where" app_restart 0 size=150000 files=rank
+	done
+}
+
+@test "a flush into containers that was killed: scr_postrun writes only what is missing" {
+	local trace=$BATS_TEST_TMPDIR/trace at there written
+
+	export SCR_CONTAINER_SIZE=3000000 SCR_FLUSH_ASYNC=1
+	for at in 2 5 9; do
+		job_setup
+		rm -f "$trace"
+		export SCR_FLUSH=1
+		LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_KILL_AT=$at SHIM_RANKS=1 \
+			SHIM_PATH=prefix/.scr/scr.dataset.1/.scr/ SHIM_TRACE=$trace dies \
+			"$map" app_ckpt steps=1 size=2097152 pause=3000
+		there=$(wc -l <"$trace")
+		LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_PATH=prefix/.scr/scr.dataset.1/.scr/ \
+			SHIM_TRACE=$trace postrun
+		written=$(wc -l <"$trace")
+		echo "killed at $at: $there blocks, then $((written - there))"
+		# Of 34, and each rank was in one.
+		((written >= 34 && written <= 38))
+		whole 1
+		[[ ! -e ckpt.1 ]] || failed "files were written"
+	done
+}

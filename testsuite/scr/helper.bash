@@ -64,7 +64,7 @@ setup() { job_setup; }
 
 # job MAP PROGRAM [ARG]...: run an MPI program with a rank for each word of MAP,
 # the number of the rank's node, like `try`.  It is killed, with status 124,
-# after JOB_LIMIT seconds (20).  RANK_COMMAND, such as valgrind with its options,
+# after JOB_LIMIT seconds (20), on a slow machine later.  RANK_COMMAND, such as valgrind with its options,
 # runs the program.
 job() {
 	local map=$1 program=$2
@@ -74,7 +74,7 @@ job() {
 	read -ra words <<<"$map"
 	read -ra command <<<"${RANK_COMMAND-}"
 	[[ $program == */* ]] || program=$MPI/$program
-	try timeout -k 2 "${JOB_LIMIT:-20}" "${as_root[@]}" \
+	try timeout -k 2 $((${JOB_LIMIT:-20} * ${SCRKIT_SLOWNESS:-1})) "${as_root[@]}" \
 		mpiexec -n "${#words[@]}" "$TESTSUITE/scr/node.sh" "$map" \
 		"${command[@]}" "$program" "$@" </dev/null 3>&-
 }
@@ -141,7 +141,7 @@ once() {
 
 # An ssh that reaches the pretend nodes; a node without storage is dead.
 pretend_ssh() {
-	mkdir "$BATS_TEST_TMPDIR/bin"
+	mkdir -p "$BATS_TEST_TMPDIR/bin"
 	cat >"$BATS_TEST_TMPDIR/bin/ssh" <<-END
 		#!/bin/sh
 		until [ "\$1" = -- ]; do

@@ -58,7 +58,8 @@ begin_round() {
 
 	read -ra words <<<"$MAP"
 	((++ROUND))
-	LD_PRELOAD=$MPI/../patient.so unshare_pid timeout -k 2 "${JOB_LIMIT:-30}" \
+	LD_PRELOAD=$MPI/../patient.so unshare_pid timeout -k 2 \
+		$((${JOB_LIMIT:-30} * ${SCRKIT_SLOWNESS:-1})) \
 		mpiexec ${MPIEXEC_OPTION:+"$MPIEXEC_OPTION"} -n "${#words[@]}" \
 		"$TESTSUITE/scr/node.sh" "$MAP" "$MPI/app_kills" "$ROUND" \
 		"$JOURNAL" "$@" \
