@@ -126,7 +126,7 @@ report_files(struct verify *v, const struct plan *p)
 {
 	v->out->files = p->nfiles;
 	v->out->total_compared = p->total_compared;
-	v->out->nameless = p->maps_lost > 0;
+	v->out->nameless = p->maps_lost > 0 || p->unfinished;
 	v->out->unread = p->unread > 0;
 	plan_find_way(p, &v->out->way);
 	v->by_hand = v->by_hand || p->was != NULL;

@@ -45,14 +45,10 @@ open_dir(int root_fd, struct error *err)
 
 /* --- Before and after --- */
 
-/* The directory has this file, under its temporary name, while no map names the
- * containers. */
-#define UNFINISHED "containers"
-
 static bool
 has_begun(int root_fd)
 {
-	return faccessat(root_fd, temp_str(UNFINISHED), F_OK,
+	return faccessat(root_fd, temp_str(JOINT_MARK), F_OK,
 			 AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -121,12 +117,12 @@ joint_begin(int root_fd, bool resume, bool *left, struct error *err)
 {
 	const struct owner owner = create_owner(root_fd);
 	const bool begun = resume && has_begun(root_fd);
-	const int fd = temp_make(root_fd, UNFINISHED, 0666, owner);
+	const int fd = temp_make(root_fd, JOINT_MARK, 0666, owner);
 	int rc = 0;
 
 	*left = false;
 	if (fd < 0)
-		return error_sys(err, "%s: cannot make", UNFINISHED);
+		return error_sys(err, "%s: cannot make", JOINT_MARK);
 	close(fd);
 	if (create_dir(root_fd, SEGMAP_DIR, 0777, owner) < 0)
 		rc = errno != EEXIST
@@ -141,7 +137,7 @@ joint_end(int root_fd, const struct kvtree *ctr)
 	(void)sweep(root_fd, ctr, NULL, NULL);
 	if (ctr == NULL)
 		(void)unlinkat(root_fd, SEGMAP_DIR, AT_REMOVEDIR);
-	(void)temp_remove(root_fd, UNFINISHED);
+	(void)temp_remove(root_fd, JOINT_MARK);
 }
 
 /* --- Writing --- */

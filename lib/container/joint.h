@@ -19,6 +19,11 @@ struct joint; /* opaque: the containers that this process writes to */
 struct kvtree;
 struct segmap;
 
+/* The dataset's directory has this file, under its temporary name (temp_str()),
+ * while no map names the containers; who plans for others puts the plan into
+ * it. */
+#define JOINT_MARK "containers"
+
 /*
  * Make the directory of the containers in that of the dataset, which has no
  * map.  `resume`: what an interrupted run left there is taken up, if there is

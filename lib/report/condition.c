@@ -169,7 +169,8 @@ find_next(const struct overview *s, struct condition *h)
 								 : h->mend,
 		.undecided = h->plan != NULL && deep_stuck(h->plan, &h->deep),
 		.searched = s->searched,
-		.nameless = h->plan != NULL ? h->plan->maps_lost > 0
+		.nameless = h->plan != NULL ? h->plan->maps_lost > 0 ||
+						      h->plan->unfinished
 					    : h->verify.nameless,
 		.way = h->verify.way,
 		.newest = { s->newest[0], s->newest[1] },

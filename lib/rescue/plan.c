@@ -8,6 +8,7 @@
 #include "rescue/plan.h"
 
 #include "arena.h"
+#include "container/joint.h"
 #include "container/packed.h"
 #include "error.h"
 #include "io.h"
@@ -301,6 +302,15 @@ make(struct planner *w, struct error *err)
 		return -1;
 	if (plan_renew_gone(w, err) < 0)
 		return -1;
+	w->p.unfinished = w->p.verdict == SET_LOST && !w->p.packed &&
+			  w->p.flaw == NULL && !w->p.places[0].cache &&
+			  joint_is_unfinished(w->p.places[0].meta_fd);
+	if (w->p.unfinished)
+		return plan_set_flaw(&w->p, STATUS_FAILED,
+				     "it was not copied into its containers to "
+				     "the end: what is missing may still be in "
+				     "the caches",
+				     err);
 	return w->record != NULL && w->p.maps_lost > w->p.maps_unplaced &&
 			       !w->p.packed
 		       ? plan_ask_unclaimed(w, err)

@@ -226,6 +226,9 @@ struct plan {
 	bool moved;		   /* the prefix has another path now */
 	bool packed;		   /* its files are in containers */
 	bool copied; /* the directory has copied_R.scr of a scavenge */
+	/* It was being copied into containers when that was cut off: what is
+	 * missing may be in the caches. */
+	bool unfinished;
 	/* The summary is that of an older dataset, whose files have been
 	 * replaced; and so are rank2file and the containers. */
 	bool older_summary, outdated;

@@ -12,6 +12,7 @@
 #include "kvtree/kvtree.h"
 #include "scavenge/copy_impl.h"
 #include "scavenge/layout.h"
+#include "temp.h"
 #include "transfer/pump.h"
 
 /* Cut the files of a rank. */
@@ -46,7 +47,8 @@ cut(struct copier *c, struct copy_rank *r, const struct kvtree *layout,
 int
 copy_pack_begin(struct copier *c, struct error *err)
 {
-	struct kvtree *layout = kvtree_read_file(c->meta_fd, LAYOUT_FILE, err);
+	struct kvtree *layout =
+		kvtree_read_file(c->meta_fd, temp_str(JOINT_MARK), err);
 	int rc = layout == NULL ? -1 : 0;
 
 	c->resume = kvtree_get(layout, "RESUME") != NULL;

@@ -34,5 +34,5 @@ layout_get(const struct kvtree *t, int64_t rank, struct layout_rank *out,
 		    0)
 		return 0;
 	return error_set(err, ERROR_CORRUPT,
-			 LAYOUT_FILE ": no place for rank %" PRId64, rank);
+			 "layout: no place for rank %" PRId64, rank);
 }

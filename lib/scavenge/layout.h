@@ -3,8 +3,8 @@
  * layout.h - the place of each rank's files in the containers that a scavenge
  * writes straight from the caches (containers.md 1).
  *
- * Who plans the scavenge writes it as a kvtree file in the directory of the
- * dataset, and the nodes read it there:
+ * Who plans the scavenge writes it as a kvtree file, JOINT_MARK in the directory
+ * of the dataset, and the nodes read it there:
  *
  *   SIZE -> bytes of a container
  *   RESUME, if an earlier run may have left some of the bytes
@@ -18,8 +18,6 @@
 
 struct error;
 struct kvtree;
-
-#define LAYOUT_FILE "scavenge.layout"
 
 struct layout_rank {
 	uint64_t start, bytes;

@@ -28,6 +28,7 @@
 #include "path.h"
 #include "scavenge/layout.h"
 #include "scavenge/scavenge_impl.h"
+#include "temp.h"
 
 /* Could its containers be made of what the caches have, and are they wanted? */
 static bool
@@ -116,7 +117,8 @@ scavenge_packing_layout(struct scavenge_packing *k, struct error *err)
 		at.start += at.bytes;
 	}
 	if (rc == 0)
-		rc = kvtree_write_file(t, k->root_fd, LAYOUT_FILE, err);
+		rc = kvtree_write_file(t, k->root_fd, temp_str(JOINT_MARK),
+				       err);
 	kvtree_free(t);
 	return rc;
 }
@@ -238,7 +240,6 @@ scavenge_packing_end(struct scavenge_packing *k, bool keep)
 {
 	if (k->root_fd < 0)
 		return;
-	(void)unlinkat(k->root_fd, LAYOUT_FILE, 0);
 	if (!keep && k->order != NULL && joint_is_unfinished(k->root_fd))
 		joint_end(k->root_fd, NULL);
 	io_close(k->root_fd);

@@ -310,7 +310,7 @@ packed() {
 		! grep '/ckpt.1/' "$trace" || failed "files were written"
 		whole 1
 		ends 0 scr_container verify 1
-		[[ -z $(find . -name '.scrkit-*' -o -name '*.layout' -o -name 'copied_*') ]] ||
+		[[ -z $(find . -name '.scrkit-*' -o -name 'copied_*') ]] ||
 			failed "$(find .)"
 		packed straight
 		mv .scr/scr.dataset.1/.scr straight.d
@@ -345,4 +345,35 @@ packed() {
 		whole 1
 		[[ ! -e ckpt.1 ]] || failed "files were written"
 	done
+}
+
+@test "scr_postrun into containers, killed in any step, or a node lost: saved by the next" {
+	local op at where=prefix/.scr/scr.dataset.1
+
+	export SCR_CONTAINER_SIZE=70000 SCR_FLUSH=0
+	works "$map" app_ckpt steps=1 size=50000 files=2 finalize=0
+	pretend_ssh
+	for op in pwrite fsync rename unlink; do
+		for at in 1 2 3 4 5 6 7 8 9; do
+			[[ -n ${SCRKIT_SLOW-} || $((at % 3)) == 1 ]] || continue
+			rm -rf "${PREFIX:?}"/.scr "$PREFIX"/ckpt.1
+			LD_PRELOAD=$SHIM SHIM_OP=$op SHIM_KILL_AT=$at SHIM_PATH=$where try \
+				scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh --pack-current
+			echo "$op $at: status $status"
+			((status != 0)) || whole 1
+			never_lost
+			((at % 2)) || SCR_USE_CONTAINERS=0 postrun
+			postrun --pack-current
+			whole 1
+			ends 0 scr_container verify 1
+			[[ -z $(find . -name '.scrkit-*.tmp') ]] ||
+				failed "$(find .)"
+		done
+	done
+	rm -rf "${PREFIX:?}"/.scr "$PREFIX"/ckpt.1
+	# A file that has another length than its node has reported.
+	lose 2
+	STATUS=0 postrun --pack-current
+	whole 1
+	ends 0 scr_container verify 1
 }
