@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * copy_pack.c - copy the files of the ranks to their places in containers
- * (layout.h): what is there already is not written again.
+ * (copy_layout.h): what is there already is not written again.
  */
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "scavenge/copy_impl.h"
-#include "scavenge/layout.h"
+#include "scavenge/copy_layout.h"
 #include "temp.h"
 #include "transfer/pump.h"
 

@@ -97,7 +97,7 @@ struct json_value *scavenge_next_json(const char **text);
 int scavenge_copy(struct scavenge *s, struct salvage_dataset *d,
 		  struct error *err);
 
-/* --- packing.c --- */
+/* --- gather_pack.c --- */
 
 /* A dataset that its nodes copy straight into containers. */
 struct scavenge_packing {

@@ -84,11 +84,11 @@ on() {
 	timeout -k 2 $((${BED_LIMIT:-60} * ${SCRKIT_SLOWNESS:-1})) "$BED" exec "$@" 3>&-
 }
 
-# soon N: fewer than N seconds have passed since $start; on a slow machine more.
-# shellcheck disable=SC2154 # start
+# soon START N: fewer than N seconds have passed since $SECONDS was START; on a slow
+# machine more.
 soon() {
-	((SECONDS - start < $1 * ${SCRKIT_SLOWNESS:-1})) ||
-		failed "after $((SECONDS - start)) s"
+	((SECONDS - $1 < $2 * ${SCRKIT_SLOWNESS:-1})) ||
+		failed "after $((SECONDS - $1)) s"
 }
 
 # await CMD...: until it succeeds, for at most 30 s, on a slow machine longer.

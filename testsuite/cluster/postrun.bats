@@ -52,7 +52,7 @@ saves_by() # REMOTE CASE [NODE...]
 	sed -n "s/^.*\(asking .* s, copying.*\)/# $remote $case, $# dead: \1/p" \
 		<<<"$output" >&3
 	# Dead nodes delay the probe and the copy by one time-out in all.
-	soon 15
+	soon "$start" 15
 	assert_saved
 	assert_indexed
 }

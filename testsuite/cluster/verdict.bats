@@ -30,7 +30,7 @@ cached() {
 		# shellcheck disable=SC2034 # assert_status prints it
 		stderr=
 		assert_status "${want:0:1}"
-		soon 25
+		soon "$start" 25
 		IFS=';' read -ra all <<<"$words"
 		for word in "${all[@]}"; do
 			[[ $word != !* && $output == *"$word"* ||

@@ -82,7 +82,7 @@ caches() {
 	remote=auto answers 4 LOST post_in_slurm "node1 node2" -v
 	assert_output_has "2 of 4 nodes dead"
 	# Two attempts by srun (2 s), two by ssh, three pauses.
-	soon 30
+	soon "$start" 30
 }
 
 @test "wrong host keys of two nodes: unknown, the caches stay; mended: saved" {
@@ -163,7 +163,7 @@ caches() {
 		exec scr_copy "$@"'
 	remote=ssh saves --copy-program /pfs/bin/talk --limit 2
 	assert_output_has "node2: not done within 2 s"
-	soon 20
+	soon "$start" 20
 }
 
 # cut_off TIMES STATUS TEXT: the connection to node2 ends TIMES times while it

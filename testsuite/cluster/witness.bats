@@ -40,7 +40,7 @@ start_up() { on "$1" sh -c 'echo "$1" >~/.bashrc' - "$2"; }
 	start_up node2 'sleep 12'
 	answers 1 UNKNOWN post --plan -t 1
 	assert_output_has "maybe alive: node2" "1 of 4 nodes dead"
-	soon 60
+	soon "$start" 60
 }
 
 # Only by srun, which cannot tell a dead node from one whose daemon hangs.

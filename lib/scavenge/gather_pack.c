@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packing.c - the nodes of a job copy a dataset straight into containers, if
+ * gather_pack.c - the nodes of a job copy a dataset straight into containers, if
  * nothing of it has to be rebuilt: where the bytes of each rank go, and, when
  * all are there, the names of the containers and their map.
  *
@@ -26,7 +26,7 @@
 #include "meta/filemap.h"
 #include "meta/rank2file.h"
 #include "path.h"
-#include "scavenge/layout.h"
+#include "scavenge/copy_layout.h"
 #include "scavenge/scavenge_impl.h"
 #include "temp.h"
 

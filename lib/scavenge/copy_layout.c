@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scavenge/layout.h"
+#include "scavenge/copy_layout.h"
 
 #include <inttypes.h>
 #include <stddef.h>
