@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_layout.h - the place of each rank's files in the containers that a scavenge
- * writes straight from the caches (containers.md 1).
+ * copy_layout.h - the place of each rank's files in the containers that a
+ * scavenge writes straight from the caches (containers.md 1).
  *
  * Who plans the scavenge writes it as a kvtree file, JOINT_MARK in the
  * directory of the dataset, and the nodes read it there:

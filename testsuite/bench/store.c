@@ -16,6 +16,7 @@
  *   store   new files in the store DIRECTORY, with libscr_preload.so; between
  *           the rounds the pages of deleted files are cleaned
  *   first   as store, by new processes, in a new store that is populated
+ *   fresh   as new, by new processes
  *   apart   as place, with libscr_preload.so, and a store in STORE
  *
  * Environment: BENCH_PRELOAD, the path of libscr_preload.so.
@@ -336,6 +337,8 @@ prepare(struct way *w, int round)
 			stop(w);
 		if (w->store != NULL)
 			make(w);
+		else if (w->fresh && io_remove_tree(AT_FDCWD, w->dir, &err) < 0)
+			fail(&err);
 		if (mkdir(w->dir, 0700) < 0 && errno != EEXIST)
 			die(w->dir);
 		for (int i = 0; i < sh->procs; i++)
@@ -469,10 +472,11 @@ parse(char *arg, const char *apart)
 		exit(2);
 	}
 	w.dir++;
-	w.fresh = strncmp(arg, "first=", 6) == 0;
-	w.recycles = w.fresh || strncmp(arg, "store=", 6) == 0;
+	w.recycles = strncmp(arg, "first=", 6) == 0 ||
+		     strncmp(arg, "store=", 6) == 0;
+	w.fresh = arg[0] == 'f'; /* first, fresh */
 	w.maps = strncmp(arg, "copy=", 5) == 0;
-	w.place = !w.recycles && strncmp(arg, "new=", 4) != 0;
+	w.place = !w.recycles && !w.fresh && strncmp(arg, "new=", 4) != 0;
 	w.store = strncmp(arg, "apart=", 6) == 0 ? apart
 		  : w.recycles			 ? w.dir
 						 : NULL;

@@ -38,7 +38,7 @@ bed_up() {
 	tree=$(cd "$BIN/.." && pwd)
 	export BED_DIR=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/bed
 	# As long as run.sh waits for the file.
-	BED_TIE=$$ BED_LIFE=${TEST_TIMEOUT:-$((${SCRKIT_SLOW:-0} ? 3600 : 900))} \
+	BED_TIE=$$ BED_LIFE=$((${TEST_TIMEOUT:-3600} * ${SCRKIT_SLOWNESS:-1})) \
 		BED_PRELOAD=$tree BED_SHARE=$(cd "$TESTSUITE/.." && pwd) BED_WRITE=$tree \
 		BED_PATH=$tree/bin:$tree/gen "$BED" up "${1:-4}"
 }

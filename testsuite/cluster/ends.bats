@@ -93,7 +93,7 @@ start_slow() {
 	SIZE=3000000
 	batch "$@" steps=3 "size=$SIZE" hold=3:/pfs/held
 	job_await held
-	bed_slow node2 400000 /pfs
+	bed_slow node2 100000 /pfs
 	batch_go_on
 	job_await run/.scr/scr.dataset.3
 	sleep 1
