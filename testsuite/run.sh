@@ -7,11 +7,13 @@
 # The exit status is 1 if anything failed.
 #
 #     run.sh [--only TEXT] [--list FILE] [--jobs N] [--quick] [--tell]
-#         SUITE:TREE...
+#         SUITE:TREE... | --slowness
 #
 # --list: only the files that FILE names, the end of a path on a line.  Behind
 # that of a bats file a pattern selects tests by their names.
 # --tell: only say how long it will take; the trees need not have been built.
+# --slowness: only say how many times slower this machine is than that of
+# testsuite/times.
 #
 # The files that took longest come first: by build/times, which a run leaves, else
 # by testsuite/times, which has those of two seconds or more, and the speed of its
@@ -56,7 +58,7 @@ set -u
 
 usage() {
 	echo "usage: run.sh [--only TEXT] [--list FILE] [--jobs N] [--quick]" \
-		"[--tell] SUITE:TREE..." >&2
+		"[--tell] SUITE:TREE... | --slowness" >&2
 	exit 2
 }
 
@@ -66,6 +68,7 @@ only=
 list=()
 declare -A patterns=() # by the names of --list
 slow=1
+ask=
 tell=
 jobs=
 while :; do
@@ -81,11 +84,32 @@ while :; do
 	--jobs) jobs=${2?} && shift 2 ;;
 	--quick) slow='' && shift ;;
 	--tell) tell=1 && shift ;;
+	--slowness) ask=1 && shift ;;
 	--*) usage ;;
 	*) break ;;
 	esac
 done
-[ $# -gt 0 ] || usage
+[ $# -gt 0 ] || [ -n "$ask" ] || usage
+# --- The machine ----------------------------------------------------------------
+
+# speed: processor's milliseconds for 30 programs.
+speed() {
+	local i TIMEFORMAT='%U %S'
+
+	{ time for i in {1..30}; do /bin/true; done; } 2>&1 |
+		awk '{ printf "%d\n", 1000 * ($1 + $2) + 1 }'
+}
+
+speed=$(speed)
+theirs=$(sed -n 's/^speed - //p' testsuite/times)
+slowness=$(((speed + theirs / 2) / theirs))
+[ "$slowness" -ge 1 ] || slowness=1
+export SCRKIT_SLOWNESS=$slowness
+if [ -n "$ask" ]; then
+	echo "$slowness"
+	exit
+fi
+
 # Not in /tmp, where a test forbids to run programs.
 open=$(mktemp -d /var/tmp/scrkit-check.XXXXXX) && chmod 755 "$open" || exit 1
 trap 'rm -rf "$open"' EXIT
@@ -429,21 +453,8 @@ done
 
 # --- Times ------------------------------------------------------------------
 
-# speed: processor's milliseconds for 30 programs.
-speed() {
-	local i TIMEFORMAT='%U %S'
-
-	{ time for i in {1..30}; do /bin/true; done; } 2>&1 |
-		awk '{ printf "%d\n", 1000 * ($1 + $2) + 1 }'
-}
-
 declare -A expected=() here=()
-speed=$(speed)
 # SUITE FILE SECONDS; of a file in a tree, the name in all trees is the same.
-theirs=$(sed -n 's/^speed - //p' testsuite/times)
-slowness=$(((speed + theirs / 2) / theirs))
-[ "$slowness" -ge 1 ] || slowness=1
-export SCRKIT_SLOWNESS=$slowness
 # Tests wait for a third of their time, those on pretend nodes for most of it; on a
 # slow machine, all for its processors.
 if [ -z "$jobs" ]; then
