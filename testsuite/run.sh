@@ -237,6 +237,7 @@ end_silent() {
 	local i since
 
 	for i in "${running[@]}"; do
+		[ ! -e "$scratch/$i.rc" ] || continue
 		since=$(stat -c %Y "$scratch/$i.out" 2>/dev/null) || continue
 		[ $((EPOCHSECONDS - since)) -lt $((limit * slowness)) ] &&
 			continue

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include "create.h"
 #include "dir.h"
 #include "error.h"
+#include "fnv.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
@@ -31,9 +33,20 @@ struct joint {
 	int dir; /* of the containers */
 	const struct segmap *m;
 	struct joint_how how;
-	struct ctr *list; /* by container of the map */
+	struct owner owner; /* of new files */
+	struct ctr *list;   /* by container of the map */
 	pthread_mutex_t lock;
 };
+
+/* Does the file belong to who may have made it? */
+static bool
+is_ours(int root_fd, const struct stat *is)
+{
+	const struct owner owner = create_owner(root_fd);
+
+	return is->st_uid == geteuid() ||
+	       (owner.set && is->st_uid == owner.uid);
+}
 
 static int
 open_dir(int root_fd, struct error *err)
@@ -41,6 +54,27 @@ open_dir(int root_fd, struct error *err)
 	const int fd = dir_open_plain(root_fd, SEGMAP_DIR);
 
 	return fd < 0 ? error_sys(err, "%s: cannot open", SEGMAP_DIR) : fd;
+}
+
+/* The temporary directory of a layout. */
+#define LAYOUT_DIR(layout) \
+	str_printed(TEMP_NAME_MAX, ".scrkit-%016" PRIx64 ".tmp", layout)
+
+/* Open that of the containers: the temporary one, unless they are placed. */
+static int
+open_joint(int root_fd, struct joint_how how, struct error *err)
+{
+	const int dir = open_dir(root_fd, err);
+	int fd = dir;
+
+	if (dir < 0 || how.placed)
+		return dir;
+	fd = dir_open_plain(dir, LAYOUT_DIR(how.layout));
+	close(dir);
+	return fd < 0 ? error_sys(err,
+				  "%s: cannot open its temporary directory",
+				  SEGMAP_DIR)
+		      : fd;
 }
 
 /* --- Before and after --- */
@@ -72,27 +106,30 @@ is_named(const struct kvtree *ctr, const char *name)
 	       kvtree_get2(kvtree_get(ctr, "RED"), "FILE", path) != NULL;
 }
 
-/* Take up what may be taken up: a container gets its temporary name again, and
- * what is no file of ours under such a name is removed. */
+/* An interrupted run had put it in its place: take it up, if it is a file of
+ * ours. */
 static int
-take_up(int fd, const char *name, bool *left, struct error *err)
+take_up(int root_fd, int fd, const char *name, uint64_t layout,
+	struct error *err)
 {
+	const char *to = str_printed(NAME_MAX + TEMP_NAME_MAX, "%s/%s",
+				     LAYOUT_DIR(layout), name);
 	struct stat is;
 
 	if (fstatat(fd, name, &is, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_sys(err, SEGMAP_DIR "/%s", name);
-	if (!S_ISREG(is.st_mode) || is.st_nlink > 1)
+	if (!S_ISREG(is.st_mode) || is.st_nlink > 1 || !is_ours(root_fd, &is))
 		return io_remove_tree(fd, name, err);
-	*left = true;
-	return temp_is(name) || io_rename(fd, name, temp_str(name)) == 0
+	return io_rename(fd, name, to) == 0
 		       ? 0
 		       : error_sys(err, SEGMAP_DIR "/%s: cannot rename", name);
 }
 
-/* What an interrupted run left: take it up (`left` is set), or remove what the
- * map does not name. */
+/* What an interrupted run left: take up that of `keep`, which has a directory,
+ * and remove what the map does not name. */
 static int
-sweep(int root_fd, const struct kvtree *ctr, bool *left, struct error *err)
+sweep(int root_fd, const struct kvtree *ctr, const uint64_t *keep,
+      struct error *err)
 {
 	const int fd = open_dir(root_fd, err);
 	const char *name = NULL;
@@ -103,32 +140,77 @@ sweep(int root_fd, const struct kvtree *ctr, bool *left, struct error *err)
 		return -1;
 	rc = dir_walk(&w, fd, SEGMAP_DIR, err);
 	while (rc == 0 && (name = dir_next(&w)) != NULL)
-		if (segmap_is_container(name) ? !is_named(ctr, name)
-					      : temp_is(name))
-			rc = left != NULL ? take_up(fd, name, left, err)
-					  : io_remove_tree(fd, name, err);
+		if (segmap_is_container(name) && keep != NULL)
+			rc = take_up(root_fd, fd, name, *keep, err);
+		else if (segmap_is_container(name)
+				 ? !is_named(ctr, name)
+				 : temp_is(name) &&
+					   (keep == NULL ||
+					    !str_eq(name, LAYOUT_DIR(*keep))))
+			rc = io_remove_tree(fd, name, err);
 	rc = dir_done(&w, rc, err);
 	close(fd);
 	return rc;
 }
 
+/* Is there a directory of the layout, which only its owner, one of us, may
+ * change? */
+static bool
+has_layout(int root_fd, uint64_t layout)
+{
+	const int fd = open_joint(root_fd,
+				  (struct joint_how){ .layout = layout }, NULL);
+	struct stat is;
+	const bool has = fd >= 0 && fstat(fd, &is) == 0 &&
+			 is_ours(root_fd, &is) && (is.st_mode & 0022) == 0;
+
+	io_close(fd);
+	return has;
+}
+
+uint64_t
+joint_layout(uint64_t a, uint64_t b, uint64_t c)
+{
+	const char *text =
+		str_printed(64, "%" PRIx64 " %" PRIx64 " %" PRIx64, a, b, c);
+
+	return fnv_text(text);
+}
+
 int
-joint_begin(int root_fd, bool resume, bool *left, struct error *err)
+joint_begin(int root_fd, uint64_t layout, bool resume, bool *left,
+	    struct error *err)
 {
 	const struct owner owner = create_owner(root_fd);
-	const bool begun = resume && has_begun(root_fd);
+	const bool begun = has_begun(root_fd);
 	const int fd = temp_make(root_fd, JOINT_MARK, 0666, owner);
-	int rc = 0;
+	int dir = -1, rc = 0;
 
 	*left = false;
 	if (fd < 0)
 		return error_sys(err, "%s: cannot make", JOINT_MARK);
 	close(fd);
-	if (create_dir(root_fd, SEGMAP_DIR, 0777, owner) < 0)
-		rc = errno != EEXIST
-			     ? error_sys(err, "%s: cannot make", SEGMAP_DIR)
-			     : sweep(root_fd, NULL, begun ? left : NULL, err);
-	return rc < 0 ? -1 : io_sync_dir(root_fd, SEGMAP_DIR, err);
+	if (create_dir(root_fd, SEGMAP_DIR, 0777, owner) == 0) {
+		;
+	} else if (errno != EEXIST) {
+		rc = error_sys(err, "%s: cannot make", SEGMAP_DIR);
+	} else {
+		*left = resume && begun && has_layout(root_fd, layout);
+		rc = sweep(root_fd, NULL, *left ? &layout : NULL, err);
+	}
+	dir = rc == 0 ? open_dir(root_fd, err) : -1;
+	if (dir >= 0 && !*left &&
+	    create_dir(dir, LAYOUT_DIR(layout), 0700, owner) < 0)
+		rc = error_sys(err, "%s: cannot make a directory in it",
+			       SEGMAP_DIR);
+	if (dir < 0)
+		rc = -1;
+	io_close(dir);
+	if (rc == 0)
+		rc = io_sync_dir(root_fd, SEGMAP_DIR, err);
+	if (rc < 0)
+		(void)temp_remove(root_fd, JOINT_MARK);
+	return rc;
 }
 
 void
@@ -153,16 +235,17 @@ joint_new(int root_fd, const struct segmap *m, struct joint_how how,
 	pthread_mutex_init(&j->lock, NULL);
 	j->m = m;
 	j->how = how;
-	j->dir = open_dir(root_fd, err);
+	j->owner = create_owner(root_fd);
+	j->dir = open_joint(root_fd, how, err);
 	j->list = mem_calloc(m->ncontainers + 1, sizeof(*j->list));
+	for (size_t i = 0; j->list != NULL && i < m->ncontainers; i++)
+		j->list[i].fd = -1;
 	if (j->list == NULL)
 		error_no_memory(err);
 	if (j->list == NULL || j->dir < 0) {
 		joint_free(j);
 		return NULL;
 	}
-	for (size_t i = 0; i < m->ncontainers; i++)
-		j->list[i].fd = -1;
 	for (size_t i = 0; i < m->nsegs; i++)
 		j->list[m->segs[i].container].left++;
 	return j;
@@ -181,15 +264,15 @@ joint_free(struct joint *j)
 	mem_free(j);
 }
 
-/* Open a container, or its temporary file, which is made with `mode` (0: it
- * exists).  Several processes do it at the same time.  What has the name may
- * have been put there by anybody. */
+/* Open a container in its directory; it is made with `mode` (0: it exists).
+ * Several processes do it at the same time.  What has the name may have been put
+ * there by anybody. */
 static int
-open_file(int dir, const char *name, bool placed, unsigned mode,
+open_file(int dir, const char *name, unsigned mode, struct owner owner,
 	  struct error *err)
 {
 	const int fd =
-		dir_open_file(dir, placed ? path_base(name) : temp_str(name),
+		dir_open_file(dir, path_base(name),
 			      (mode != 0 ? O_CREAT : 0) | O_RDWR | O_NOFOLLOW |
 				      O_NONBLOCK | O_CLOEXEC,
 			      mode);
@@ -198,7 +281,8 @@ open_file(int dir, const char *name, bool placed, unsigned mode,
 	if (fd < 0)
 		return error_sys(err, "%s: cannot open its file", name);
 	if (fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_nlink == 1 &&
-	    (is.st_uid == geteuid() || geteuid() == 0))
+	    (is.st_uid == geteuid() || (owner.set && is.st_uid == owner.uid)) &&
+	    create_give(fd, owner) == 0)
 		return fd;
 	close(fd);
 	return error_set(err, ERROR_UNSAFE, "%s: its file is not the user's",
@@ -214,8 +298,8 @@ joint_open(struct joint *j, uint32_t container, struct error *err)
 	pthread_mutex_lock(&j->lock);
 	if (c->fd < 0)
 		c->fd = open_file(j->dir, j->m->containers[container].name,
-				  j->how.placed,
-				  j->how.placed ? 0 : j->how.mode, err);
+				  j->how.placed ? 0 : j->how.mode, j->owner,
+				  err);
 	fd = c->fd;
 	pthread_mutex_unlock(&j->lock);
 	return fd;
@@ -247,31 +331,34 @@ joint_wrote(struct joint *j, uint32_t container, struct error *err)
 /* --- In place --- */
 
 int
-joint_place(int root_fd, const char *name, bool placed, uint64_t size,
+joint_place(int root_fd, const char *name, struct joint_how how, uint64_t size,
 	    const struct attr *attr, struct error *err)
 {
 	const struct owner owner = create_owner(root_fd);
-	const int dir = open_dir(root_fd, err);
+	const int from = open_joint(root_fd, how, err);
+	const int to = from < 0 ? -1 : open_dir(root_fd, err);
 	int fd = -1, rc = -1;
 
-	if (dir < 0)
-		return -1;
-	fd = open_file(dir, name, placed, 0, err);
+	if (to >= 0)
+		fd = open_file(from, name, 0, owner, err);
 	if (fd >= 0)
 		/* It may end in a hole, or have been longer. */
 		rc = ftruncate(fd, (off_t)size) < 0
 			     ? error_sys(err, "%s: cannot set its size", name)
 			     : 0;
-	if (rc == 0 && !attr->has_owner && create_give(fd, owner) < 0)
-		rc = error_sys(err, "%s: cannot change the owner", name);
 	if (rc == 0 && attr_apply(attr, fd, name, owner, NULL, err) < 0)
 		rc = -1;
 	if (rc == 0)
 		rc = io_fsync(fd, name, err);
-	if (rc == 0 && !placed && temp_commit(dir, path_base(name)) < 0)
-		rc = error_sys(err, "%s: cannot rename its file", name);
+	if (rc == 0 && !how.placed &&
+	    io_rename(to,
+		      str_printed(NAME_MAX + TEMP_NAME_MAX, "%s/%s",
+				  LAYOUT_DIR(how.layout), path_base(name)),
+		      path_base(name)) < 0)
+		rc = error_sys(err, "%s: cannot put it in its place", name);
 	io_close(fd);
-	close(dir);
+	io_close(to);
+	io_close(from);
 	return rc;
 }
 

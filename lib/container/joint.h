@@ -3,9 +3,14 @@
  * joint.h - containers that several processes fill together, each with bytes of
  * its own (containers.md 1), before a map names them.
  *
- * A container has a temporary name (temp.h) until one process has heard of all
- * of its bytes: joint_place() then gives it its name.  A reader never finds a
- * part of one.  The next run of an interrupted job takes up what is there.
+ * A container is in a temporary directory (temp.h) until one process has heard
+ * of all of its bytes: joint_place() then puts it in its place.  A reader never
+ * finds a part of one.
+ *
+ * The directory is that of the layout, which says where each byte of this
+ * dataset goes.  The next run of an interrupted job takes up what is there, and
+ * removes what is of other layouts: so a process of a run that was cut off, which
+ * still writes, writes the same bytes, or none of this layout.
  */
 #ifndef CONTAINER_JOINT_H
 #define CONTAINER_JOINT_H
@@ -24,13 +29,18 @@ struct segmap;
  * it. */
 #define JOINT_MARK "containers"
 
+/* The layout: the sum of these of all ranks, with the places and numbers of
+ * their bytes; of container size, alignment and time of creation. */
+uint64_t joint_layout(uint64_t a, uint64_t b, uint64_t c);
+
 /*
  * Make the directory of the containers in that of the dataset, which has no
- * map.  `resume`: what an interrupted run left there is taken up, if there is
- * anything: then *left is set; else it is removed.  One process does it, before
- * all others begin.
+ * map.  `resume`: what an interrupted run with this layout left there is taken
+ * up, if there is anything: then *left is set.  All else is removed.  One
+ * process does it, before all others begin.
  */
-int joint_begin(int root_fd, bool resume, bool *left, struct error *err);
+int joint_begin(int root_fd, uint64_t layout, bool resume, bool *left,
+		struct error *err);
 
 /*
  * Has it begun, and not come to the top file of the map?  Then no map was lost,
@@ -44,6 +54,7 @@ bool joint_is_unfinished(int root_fd);
 void joint_end(int root_fd, const struct kvtree *ctr);
 
 struct joint_how {
+	uint64_t layout;
 	unsigned mode; /* of new files, & ~umask */
 	/* The containers have their names already: they are compared, and what
 	 * differs is mended. */
@@ -69,10 +80,10 @@ int joint_open(struct joint *j, uint32_t container, struct error *err);
 int joint_wrote(struct joint *j, uint32_t container, struct error *err);
 
 /* When all processes have written their bytes: set the size of a container, its
- * owner and mode, and, unless it is `placed`, give it its name, which
- * joint_sync() puts on disk. */
-int joint_place(int root_fd, const char *name, bool placed, uint64_t size,
-		const struct attr *attr, struct error *err);
+ * owner and mode, and, unless it is `placed`, put it in its place, where
+ * joint_sync() puts it on disk. */
+int joint_place(int root_fd, const char *name, struct joint_how how,
+		uint64_t size, const struct attr *attr, struct error *err);
 int joint_sync(int root_fd, struct error *err);
 
 #endif /* CONTAINER_JOINT_H */

@@ -303,14 +303,8 @@ make(struct planner *w, struct error *err)
 	if (plan_renew_gone(w, err) < 0)
 		return -1;
 	w->p.unfinished = w->p.verdict == SET_LOST && !w->p.packed &&
-			  w->p.flaw == NULL && !w->p.places[0].cache &&
+			  !w->p.places[0].cache &&
 			  joint_is_unfinished(w->p.places[0].meta_fd);
-	if (w->p.unfinished)
-		return plan_set_flaw(&w->p, STATUS_FAILED,
-				     "it was not copied into its containers to "
-				     "the end: what is missing may still be in "
-				     "the caches",
-				     err);
 	return w->record != NULL && w->p.maps_lost > w->p.maps_unplaced &&
 			       !w->p.packed
 		       ? plan_ask_unclaimed(w, err)
@@ -354,8 +348,9 @@ plan_status(const struct plan *p)
 	if (p->flaw != NULL)
 		return p->flaw_status;
 	if (p->verdict == SET_LOST)
-		return p->unread > 0 || (p->unclaimed != NULL &&
-					 p->files_lost == 0)
+		return p->unread > 0 || p->unfinished ||
+				       (p->unclaimed != NULL &&
+					p->files_lost == 0)
 			       ? STATUS_FAILED
 			       : STATUS_LOST;
 	if (p->barred > 0 || p->unproved != NULL)

@@ -7,6 +7,7 @@
  * directory of the dataset, and the nodes read it there:
  *
  *   SIZE -> bytes of a container
+ *   LAYOUT -> joint_layout()
  *   RESUME, if an earlier run may have left some of the bytes
  *   RANK -> rank -> { START -> place of its first byte in the string of all
  *                     containers, BYTES -> of all its files }

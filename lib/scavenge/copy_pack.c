@@ -20,12 +20,13 @@ static int
 cut(struct copier *c, struct copy_rank *r, const struct kvtree *layout,
     struct error *err)
 {
-	const struct joint_how how = { .mode = 0600 };
+	struct joint_how how = { .mode = 0600 };
 	struct segmap *m = &r->packed;
 	struct layout_rank place;
 	uint64_t size = 0;
 
-	if (layout_get(layout, r->rank, &place, &size, err) < 0 ||
+	if (kvtree_u64(layout, "LAYOUT", UINT64_MAX, &how.layout, err) < 0 ||
+	    layout_get(layout, r->rank, &place, &size, err) < 0 ||
 	    segmap_init(m, r->map.nfiles, err) < 0)
 		return -1;
 	for (; m->nfiles < r->map.nfiles; m->nfiles++)

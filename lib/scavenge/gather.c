@@ -252,10 +252,8 @@ copy_round(struct copying *c, bool *again, struct error *err)
 	call_init(&call, c);
 	if (c->replace)
 		call.argv[call.argc++] = "--replace";
-	if (c->into != NULL) {
+	if (c->into != NULL)
 		call.argv[call.argc++] = "--containers";
-		rc = scavenge_packing_layout(c->into, err);
-	}
 	if (salvage_is_shared(&c->s->plan, c->d)) {
 		scavenge_call_add(&call, "--assign", c->shares);
 		/* The ranks that each node copies. */
@@ -264,10 +262,8 @@ copy_round(struct copying *c, bool *again, struct error *err)
 			salvage_ranks(c->d, c->nodes[i], &shares);
 			buf_add_char(&shares, '\n');
 		}
-		if (rc == 0)
-			rc = io_replace(catalogue_prefix_fd(s->prefix),
-					c->shares, shares.data, shares.len,
-					0666, err);
+		rc = io_replace(catalogue_prefix_fd(s->prefix), c->shares,
+				shares.data, shares.len, 0666, err);
 	}
 	call.remote.line = take_progress;
 	call.remote.arg = c;
@@ -378,6 +374,11 @@ copy_rounds(struct copying *c, struct error *err)
 			salvage_plan(&s->plan);
 		if (scavenge_stop(s))
 			break;
+		/* What has to be rebuilt needs files. */
+		if (c->into != NULL && c->d->state != SALVAGE_COMPLETE) {
+			c->whole = false;
+			break;
+		}
 		/* Another round helps only if a node is asked again, or other
 		 * nodes have the missing files. */
 		again = again &&
@@ -429,6 +430,7 @@ copy_files(struct copying *c, size_t *retired, struct error *err)
 	size_t restored = 0;
 
 	s->blocked = NULL;
+	scavenge_unpack(s, c->dir);
 	if (owners_expect(s->prefix, c->d->id, s->o->catalogue, retired, err) <
 		    0 ||
 	    copy_rounds(c, err) < 0)

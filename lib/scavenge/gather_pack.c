@@ -30,6 +30,18 @@
 #include "scavenge/scavenge_impl.h"
 #include "temp.h"
 
+/* Can a map be read, from whatever source?  What it names stays. */
+static bool
+is_mapped(int root_fd)
+{
+	struct rank2file r;
+	const bool is = rank2file_load(root_fd, RANK2FILE_FILE, &r, NULL) == 0;
+
+	if (is)
+		rank2file_free(&r);
+	return is;
+}
+
 /* Could its containers be made of what the caches have, and are they wanted? */
 static bool
 is_packable(const struct scavenge *s, const struct salvage_dataset *d,
@@ -42,13 +54,12 @@ is_packable(const struct scavenge *s, const struct salvage_dataset *d,
 
 	if (!s->o->containers || s->o->pack_redundancy || !wanted ||
 	    d->bypass || d->state != SALVAGE_COMPLETE || d->world < 1 ||
-	    d->world > d->nranks ||
-	    dir_access(root_fd, RANK2FILE_FILE, F_OK) == 0 || errno != ENOENT)
+	    d->world > d->nranks)
 		return false;
-	for (int64_t r = 0; r < d->world; r++)
-		if (d->ranks[r].best == NULL || !d->ranks[r].best->found.map)
+	for (int64_t i = 0; i < d->world; i++)
+		if (d->ranks[i].best == NULL || !d->ranks[i].best->found.map)
 			return false;
-	return true;
+	return !is_mapped(root_fd);
 }
 
 /* Sort the ranks: those of a node together, the nodes by their lowest rank. */
@@ -74,17 +85,48 @@ sort_ranks(struct scavenge_packing *k, const struct scavenge *s)
 	}
 }
 
+/* Write the layout for the nodes. */
+static int
+write_layout(const struct scavenge_packing *k, bool resume, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	struct layout_rank at = { .start = 0 };
+	int rc = t == NULL || kvtree_set_u64(t, "SIZE", k->size, err) < 0 ||
+				 kvtree_set_u64(t, "LAYOUT", k->how.layout,
+						err) < 0
+			 ? -1
+			 : 0;
+
+	if (rc == 0 && resume && kvtree_put(t, "RESUME", err) == NULL)
+		rc = -1;
+	for (uint32_t i = 0; rc == 0 && i < k->nranks; i++) {
+		at.bytes = k->d->ranks[k->order[i]].best->found.bytes;
+		rc = layout_add(t, k->order[i], at, err);
+		at.start += at.bytes;
+	}
+	if (rc == 0)
+		rc = kvtree_write_file(t, k->root_fd, temp_str(JOINT_MARK),
+				       err);
+	kvtree_free(t);
+	return rc;
+}
+
 int
 scavenge_packing_begin(struct scavenge_packing *k, struct scavenge *s,
 		       const struct salvage_dataset *d, const char *dir,
 		       struct error *err)
 {
+	struct error why = ERROR_INIT;
+	uint64_t start = 0;
+	bool left = false;
+
 	*k = (struct scavenge_packing){
 		.d = d,
 		.size = s->o->container_size > 0 ? s->o->container_size
 						 : SEGMAP_SIZE_DEFAULT,
 		.root_fd =
 			path_open_dir(catalogue_prefix_fd(s->prefix), dir, err),
+		.how = { .mode = 0600 },
 	};
 	if (k->root_fd < 0)
 		return -1;
@@ -93,34 +135,21 @@ scavenge_packing_begin(struct scavenge_packing *k, struct scavenge *s,
 	k->nranks = (uint32_t)d->world;
 	k->order = arena_alloc(s->arena, k->nranks, sizeof(*k->order));
 	sort_ranks(k, s);
-	return joint_begin(k->root_fd, true, &k->resume, err) < 0 ? -1 : 1;
-}
+	for (uint32_t i = 0; i < k->nranks; i++) {
+		const uint64_t bytes = d->ranks[k->order[i]].best->found.bytes;
 
-int
-scavenge_packing_layout(struct scavenge_packing *k, struct error *err)
-{
-	struct kvtree *t = kvtree_new(err);
-	struct layout_rank at = { .start = 0 };
-	int rc = t == NULL ? -1 : kvtree_set_u64(t, "SIZE", k->size, err);
-
-	if (rc == 0 && k->resume && kvtree_put(t, "RESUME", err) == NULL)
-		rc = -1;
-	/* What a node writes twice may be there already. */
-	k->resume = true;
-	for (uint32_t i = 0; rc == 0 && i < k->nranks; i++) {
-		at.bytes = k->d->ranks[k->order[i]].best->found.bytes;
-		if (at.bytes > INT64_MAX - at.start)
-			rc = error_set(err, ERROR_CORRUPT,
-				       "more than 2^63 bytes");
-		else
-			rc = layout_add(t, k->order[i], at, err);
-		at.start += at.bytes;
+		if (bytes > INT64_MAX - start)
+			return 0;
+		k->how.layout += joint_layout(k->order[i], start, bytes);
+		start += bytes;
 	}
-	if (rc == 0)
-		rc = kvtree_write_file(t, k->root_fd, temp_str(JOINT_MARK),
-				       err);
-	kvtree_free(t);
-	return rc;
+	k->how.layout += joint_layout(k->size, 1, d->created);
+	if (joint_begin(k->root_fd, k->how.layout, true, &left, &why) == 0 &&
+	    write_layout(k, left, &why) == 0)
+		return 1;
+	work_say(s->work, "dataset %" PRId64 ": not packed yet: %s: %s", d->id,
+		 dir, why.text);
+	return 0;
 }
 
 /* --- The map --- */
@@ -225,7 +254,7 @@ scavenge_packing_place(struct scavenge_packing *k, struct error *err)
 	sum_containers(&m);
 	attr = pack_attr(&m, &(struct segmap){ .nfiles = 0 });
 	for (size_t i = 0; rc == 0 && i < m.ncontainers; i++)
-		rc = joint_place(k->root_fd, m.containers[i].name, false,
+		rc = joint_place(k->root_fd, m.containers[i].name, k->how,
 				 m.containers[i].size, &attr, err);
 	if (rc == 0)
 		rc = joint_sync(k->root_fd, err);
@@ -238,10 +267,19 @@ scavenge_packing_place(struct scavenge_packing *k, struct error *err)
 void
 scavenge_packing_end(struct scavenge_packing *k, bool keep)
 {
-	if (k->root_fd < 0)
-		return;
-	if (!keep && k->order != NULL && joint_is_unfinished(k->root_fd))
+	if (k->root_fd >= 0 && !keep && k->order != NULL &&
+	    joint_is_unfinished(k->root_fd))
 		joint_end(k->root_fd, NULL);
 	io_close(k->root_fd);
 	k->root_fd = -1;
+}
+
+void
+scavenge_unpack(const struct scavenge *s, const char *dir)
+{
+	const int fd = path_open_dir(catalogue_prefix_fd(s->prefix), dir, NULL);
+
+	if (fd >= 0 && joint_is_unfinished(fd) && !is_mapped(fd))
+		joint_end(fd, NULL);
+	io_close(fd);
 }

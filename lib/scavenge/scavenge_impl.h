@@ -5,6 +5,7 @@
 #ifndef SCAVENGE_SCAVENGE_IMPL_H
 #define SCAVENGE_SCAVENGE_IMPL_H
 
+#include "container/joint.h"
 #include "hostlist.h"
 #include "scavenge/scavenge.h"
 
@@ -102,25 +103,26 @@ int scavenge_copy(struct scavenge *s, struct salvage_dataset *d,
 /* A dataset that its nodes copy straight into containers. */
 struct scavenge_packing {
 	const struct salvage_dataset *d;
-	int root_fd;	 /* the directory of the dataset */
-	uint64_t size;	 /* bytes of a container */
+	int root_fd;   /* the directory of the dataset */
+	uint64_t size; /* bytes of a container */
+	struct joint_how how;
 	uint32_t nranks; /* of the job */
 	uint32_t *order; /* these, as packed */
-	bool resume;	 /* an earlier run has left some bytes */
 };
 
-/* 1: the dataset goes into containers; 0: as files; -1.  `dir` is its
- * directory, below the prefix.  scavenge_packing_end() must follow. */
+/* 1: the dataset goes into containers, and the layout is written for the nodes;
+ * 0: as files; -1.  `dir` is its directory, below the prefix.
+ * scavenge_packing_end() must follow. */
 int scavenge_packing_begin(struct scavenge_packing *k, struct scavenge *s,
 			   const struct salvage_dataset *d, const char *dir,
 			   struct error *err);
-/* Write the layout for the nodes. */
-int scavenge_packing_layout(struct scavenge_packing *k, struct error *err);
 /* All nodes have copied all: name the containers, and write the map. */
 int scavenge_packing_place(struct scavenge_packing *k, struct error *err);
-/* `keep`: what is there is for another run; else it goes, unless a map names
- * it. */
+/* `keep`: what is there is for another run. */
 void scavenge_packing_end(struct scavenge_packing *k, bool keep);
+/* The dataset is copied as files: what an interrupted copy into containers has
+ * left goes, unless a map can be read. */
+void scavenge_unpack(const struct scavenge *s, const char *dir);
 
 /* --- save.c --- */
 

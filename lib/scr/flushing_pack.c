@@ -341,9 +341,28 @@ flushing_pack(struct flushing *f, enum catalogue_map *map, struct error *err)
 	}
 	if (rc < 0)
 		return -1;
+	for (uint64_t i = 0; i < STRINGS; i++)
+		if (i == DATA || f->run->p.container_redundancy)
+			k->layout +=
+				joint_layout(world->rank | i << 32,
+					     k->s[i].start, k->s[i].map->bytes);
+	team_sum(world, &k->layout, 1);
+	k->layout += joint_layout(f->run->p.container_size,
+				  f->run->p.container_align,
+				  (uint64_t)f->s->d.created_us);
 	k->mapped = find_map(f, k);
 	*map = k->mapped ? CATALOGUE_MAP_KEPT : CATALOGUE_MAP_GONE;
 	return 0;
+}
+
+struct joint_how
+flushing_pack_how(const struct flush_pack *k)
+{
+	return (struct joint_how){
+		.layout = k->layout,
+		.mode = k->attr.has_owner ? 0600 : 0666,
+		.placed = k->mapped,
+	};
 }
 
 int
@@ -351,18 +370,15 @@ flushing_pack_begin(struct flushing *f, struct error *err)
 {
 	const struct team *world = &f->run->world;
 	struct flush_pack *k = f->pack;
-	const struct joint_how how = { .mode = k->attr.has_owner ? 0600 : 0666,
-				       .placed = k->mapped };
+	const struct joint_how how = flushing_pack_how(k);
 	int rc = 0;
 
 	k->root_fd = lists_open(f->run, f->s->d.id, err);
 	rc = k->root_fd < 0 ? -1 : 0;
 	k->resume = k->mapped;
-	/* Gaps would keep old bytes. */
 	if (rc == 0 && world->rank == 0 && !k->mapped)
-		rc = joint_begin(k->root_fd,
-				 f->resume && f->run->p.container_align < 2,
-				 &k->resume, err);
+		rc = joint_begin(k->root_fd, k->layout, f->resume, &k->resume,
+				 err);
 	if (team_agree(world, rc, err) < 0)
 		return -1;
 	k->resume = team_any(world, k->resume);

@@ -23,11 +23,10 @@
 #include <stdint.h>
 
 #include "container/hidden.h"
+#include "container/joint.h"
 #include "container/segmap.h"
 #include "meta/attr.h"
 #include "team/team.h"
-
-struct joint;
 
 /* A segment of a file of this rank. */
 struct piece {
@@ -60,6 +59,7 @@ struct flush_pack {
 	struct segmap map;
 	struct hidden hidden;
 	int root_fd;
+	uint64_t layout;  /* joint_layout() */
 	bool mapped;	  /* by the same map: containers have their names */
 	bool resume;	  /* they may have right bytes */
 	struct attr attr; /* of containers */
@@ -69,5 +69,7 @@ struct flush_pack {
 	size_t ngroups;
 	struct team_mail tables; /* part leader: of hidden files */
 };
+
+struct joint_how flushing_pack_how(const struct flush_pack *k);
 
 #endif /* SCR_FLUSHING_PACK_H */

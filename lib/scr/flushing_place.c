@@ -141,7 +141,8 @@ place_one(const struct flushing *f, const struct part *list, size_t n,
 			crc = crc_shift(crc, list[i].len) ^ list[i].crc;
 		have = i < n ? to + list[i].len : to;
 	}
-	if (joint_place(k->root_fd, name, k->mapped, len, &k->attr, err) < 0)
+	if (joint_place(k->root_fd, name, flushing_pack_how(k), len, &k->attr,
+			err) < 0)
 		return -1;
 	if (list->string == RED)
 		table = kvtree_put(table, "RED", err);
