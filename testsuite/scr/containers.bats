@@ -371,9 +371,112 @@ packed() {
 		done
 	done
 	rm -rf "${PREFIX:?}"/.scr "$PREFIX"/ckpt.1
-	# A file that has another length than its node has reported.
 	lose 2
-	STATUS=0 postrun --pack-current
+	postrun --pack-current
 	whole 1
 	ends 0 scr_container verify 1
+}
+
+# ssh_does PATTERN COMMAND: what ssh does first, for such arguments.
+ssh_does() {
+	pretend_ssh
+	mv "$BATS_TEST_TMPDIR/bin/ssh" "$BATS_TEST_TMPDIR/bin/real"
+	cat >"$BATS_TEST_TMPDIR/bin/ssh" <<-END
+		#!/bin/bash
+		case "\$*" in
+		$1) $2 ;;
+		esac
+		exec "$BATS_TEST_TMPDIR/bin/real" "\$@"
+	END
+	chmod +x "$BATS_TEST_TMPDIR/bin/ssh"
+}
+
+saves() { ends 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh "$@"; }
+
+@test "what a scavenge that was cut off still writes reaches no container of another size" {
+	local pid
+
+	export SCR_FLUSH=0 SCR_CONTAINER_SIZE=700000
+	works "$map" app_ckpt steps=1 size=600000 finalize=0
+	ssh_does '*node3*--containers*' "export LD_PRELOAD=$SHIM SHIM_OP=pwrite \
+		SHIM_STOP_AT=2 SHIM_PATH=scr.dataset.1/.scr/
+		exec '$BATS_TEST_TMPDIR/bin/real' \"\$@\""
+	scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh --pack-current >out 2>&1 3>&- &
+	await_copy
+	kill -9 $!
+	pretend_ssh
+	SCR_CONTAINER_SIZE=450000 saves --pack-current
+	kill -CONT "$pid"
+	while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+	whole 1
+	ends 0 scr_container verify 1
+}
+
+# await_copy: until a copy is stopped, $pid.
+await_copy() {
+	local i
+
+	for ((i = 0; i < 600; i++)); do
+		pid=$(pgrep -f "^[^ ]*scr_copy .*$PREFIX .*--containers") &&
+			grep -q '^State:.*T' "/proc/$pid/status" && return
+		sleep 0.1
+	done
+	failed "no copy is stopped"
+}
+
+@test "straight into containers: nodes that die, what is in the way, a map of parts" {
+	local kind dead="rm -rf '$NODES/2' '$NODES/3'; exit 255"
+
+	export SCR_FLUSH=0 SCR_CONTAINER_SIZE=300000
+	works "$map" app_ckpt steps=1 size=50000 finalize=0
+	cp -a "$NODES" "$BATS_TEST_TMPDIR/nodes.kept"
+	# A link that leads out is neither followed nor fatal.
+	for kind in file link fifo; do
+		rm -rf .scr/scr.dataset.1 .scr/index.scr ckpt.1
+		mkdir -p .scr/scr.dataset.1 out.d
+		case $kind in
+		file) echo >.scr/scr.dataset.1/.scr ;;
+		link) ln -s "$PWD/out.d" .scr/scr.dataset.1/.scr ;;
+		fifo) mkfifo .scr/scr.dataset.1/.scr ;;
+		esac
+		postrun --pack-current
+		[[ $stderr == *"dataset 1: not packed yet: "* ]] || failed "$stderr"
+		whole 1
+		[[ -z $(ls out.d) ]]
+	done
+	# One node dies, and another one is cut off.
+	rm -rf .scr ckpt.1
+	ssh_does '*node1*--containers*' "rm -rf '$NODES/1'; exit 255 ;;
+		*node2*--containers*) [ -e once ] || { : >once; timeout 0.01 sleep 1; exit 255; }"
+	saves --pack-current
+	whole 1
+	# Whole by the parts of its map, before the caches are lost.
+	job_setup
+	export SCR_FLUSH=1
+	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=2 \
+		SHIM_PATH=prefix/.scr/scr.dataset.1/rank2file dies "$map" app_ckpt steps=1
+	[[ ! -e .scr/scr.dataset.1/rank2file ]]
+	ssh_does '*node[23]*"--id 1"*' "$dead"
+	saves
+	whole 1
+}
+
+@test "a flush into containers was killed: a lost filemap is restored, what is lost is told" {
+	local cache=tester/scr.j1/scr.dataset.1
+
+	export SCR_CONTAINER_SIZE=300000 SCR_FLUSH_ASYNC=1
+	dies_at pwrite .scr/ "$map" app_ckpt steps=1 size=50000 pause=3000
+	cp -a "$NODES" kept
+	rm "$NODES/2/$cache/.scr/filemap_2" "$NODES/1/$cache/rank_1.0"
+	postrun
+	whole 1
+	job_setup
+	export SCR_FLUSH=1
+	dies_at pwrite .scr/ "$map" app_ckpt steps=1 size=50000 pause=3000
+	rm "$NODES/2/$cache/rank_2.0" "$NODES/1/$cache/rank_1.0"
+	ends 1 scr_index --verify 1
+	assert_output_lacks lost
+	STATUS=4 postrun
+	STATUS=4 postrun --id 1
+	ends 4 scr_index --verify 1
 }

@@ -16,6 +16,7 @@
  *                         succeed or, with SHIM_STICKY, fail
  *   SHIM_KILL_AT=N        SIGKILL before the N-th operation
  *   SHIM_KILL_AFTER=N     SIGKILL after it
+ *   SHIM_STOP_AT=N        SIGSTOP before the N-th operation
  *   SHIM_PATH=TEXT        count only operations on a path that contains TEXT
  *                         (rename, link: the new path)
  *   SHIM_OP=TEXT          count only operations whose name begins with TEXT;
@@ -180,6 +181,8 @@ enter(struct op *op, const char *what, int fd, const char *name, size_t len)
 	}
 	if (op->number == setting("SHIM_KILL_AT"))
 		kill(getpid(), SIGKILL);
+	if (op->number == setting("SHIM_STOP_AT"))
+		kill(getpid(), SIGSTOP);
 	if (at == 0 || op->number < at || (op->number > at && !sticky))
 		return false;
 	if (op->number == at && setting("SHIM_SHORT") > 0) {
