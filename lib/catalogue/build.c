@@ -335,6 +335,18 @@ describe(struct build *b, struct error *err)
 	return 0;
 }
 
+/* The map was damaged, and has been written again: what is left of it? */
+static void
+look_at_map(struct build *b)
+{
+	struct plan *now = catalogue_plan_as(b->c, b->dir.id, b->o, NULL);
+
+	if (now != NULL)
+		b->out->map = catalogue_map_flaw(now, b->out->map_flaw,
+						 sizeof(b->out->map_flaw));
+	plan_free(now);
+}
+
 static int
 build_plan(struct build *b, struct error *err)
 {
@@ -390,6 +402,8 @@ build_plan(struct build *b, struct error *err)
 		if (!p->packed)
 			b->have_old = !add_sums(b);
 		rc = record(b, &b->old, err);
+		if (rc == 0 && b->old.flaw != NULL)
+			look_at_map(b);
 	} else if (ranks_of_plan(b, &r, err) == 0) {
 		rc = record(b, &r, err);
 	}
