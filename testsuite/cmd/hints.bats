@@ -65,9 +65,9 @@ each_hint() {
 			each_hint "$damage" "${words[0]}" -p "$dir" "${words[@]:1}" id:2
 		done
 	done 7<<-END
-		packed||rm $meta/rank2file $meta/rank2file.*|scr_index --verify;scr_index --build;scr_inspect;scr_container verify;scr_container list;scr_rebuild
+		packed||rm $meta/rank2file $meta/rank2file.*|scr_index --verify;scr_inspect;scr_container verify;scr_container list;scr_rebuild
 		packed||rm $meta/packed.*.scr|scr_index --verify;scr_index --build;scr_inspect;scr_container verify;scr_container list;scr_rebuild
-		packed||rm $meta/rank2file|scr_index --verify;scr_index --build;scr_inspect;scr_container verify;scr_container list;scr_rebuild
+		packed||rm $meta/rank2file|scr_index --verify;scr_inspect;scr_container verify;scr_container list;scr_rebuild
 		packed||rm $meta/*packed.*.scr|scr_index --verify;scr_container verify;scr_container list
 		packed||rm $meta/.scr/ctr.1.scr|scr_container extract -C out;scr_container verify
 		packed|3|rm $meta/.scr/ctr.1.scr|scr_container repack
@@ -80,8 +80,8 @@ each_hint() {
 	said+=" read; all data are present"
 	renew packed "$dir"
 	rm "$dir/$meta/rank2file"
-	for command in "scr_index --verify" "scr_index --build" scr_inspect \
-		"scr_container verify" "scr_rebuild"; do
+	for command in "scr_index --verify" scr_inspect "scr_container verify" \
+		scr_rebuild; do
 		read -ra words <<<"$command"
 		[[ $({ "${words[0]}" -p "$dir" "${words[@]:1}" id:2 2>&1 ||
 			:; } |
