@@ -156,7 +156,7 @@ if [ -z "${TMPDIR-}" ] && [ -z "$slow" ] && [[ $* != *cluster:* ]] &&
 	TMPDIR=/dev/shm
 fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/scrkit-check.XXXXXX") || exit 1
-: >"$scratch/results"
+: >"$scratch/results" >"$scratch/busy"
 trap 'chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch" "$open"' EXIT
 trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM
 
@@ -588,7 +588,7 @@ if [ -s "$scratch/skips" ]; then
 	sort "$scratch/skips" | uniq -c | sed 's/^ *\([0-9]*\) /skipped \1: /' |
 		head -n 40
 fi
-if [ "$((total_passed + total_failed))" -eq 0 ]; then
+if [ "$((total_passed + total_failed + ${#late[@]}))" -eq 0 ]; then
 	echo "no tests were run"
 	total_failed=1
 fi
