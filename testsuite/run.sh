@@ -156,7 +156,8 @@ if [ -z "${TMPDIR-}" ] && [ -z "$slow" ] && [[ $* != *cluster:* ]] &&
 	TMPDIR=/dev/shm
 fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/scrkit-check.XXXXXX") || exit 1
-: >"$scratch/results" >"$scratch/busy"
+: >"$scratch/results"
+: >"$scratch/busy"
 trap 'chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch" "$open"' EXIT
 trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM
 
