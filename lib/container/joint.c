@@ -222,6 +222,24 @@ joint_end(int root_fd, const struct kvtree *ctr)
 	(void)temp_remove(root_fd, JOINT_MARK);
 }
 
+bool
+joint_is_mapped(int root_fd)
+{
+	struct rank2file r;
+	const bool is = rank2file_load(root_fd, RANK2FILE_FILE, &r, NULL) == 0;
+
+	if (is)
+		rank2file_free(&r);
+	return is;
+}
+
+void
+joint_give_up(int root_fd)
+{
+	if (joint_is_unfinished(root_fd) && !joint_is_mapped(root_fd))
+		joint_end(root_fd, NULL);
+}
+
 /* --- Writing --- */
 
 struct joint *

@@ -49,6 +49,12 @@ int joint_begin(int root_fd, uint64_t layout, bool resume, bool *left,
  */
 bool joint_is_unfinished(int root_fd);
 
+/* Can a map be read, from whatever file of it?  What it names stays. */
+bool joint_is_mapped(int root_fd);
+
+/* It is given up: what it has left goes, unless a map can be read. */
+void joint_give_up(int root_fd);
+
 /* It has ended: remove what is not a container that `ctr`, the CTR of the map,
  * names in its tables; NULL: there is no such map. */
 void joint_end(int root_fd, const struct kvtree *ctr);

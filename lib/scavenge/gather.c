@@ -414,11 +414,14 @@ copy_packed(struct copying *c, struct error *err)
 			if (rc == 0)
 				work_say(s->work,
 					 "dataset %" PRId64
-					 ": not packed yet: %s",
+					 ": as files, not in containers: %s",
 					 c->d->id, why.text);
 		}
 	}
-	scavenge_packing_end(&k, rc < 0 || s->stopped);
+	/* What it has left is in the way of files. */
+	if (rc == 0 && !s->stopped)
+		joint_give_up(k.root_fd);
+	scavenge_packing_end(&k);
 	return rc;
 }
 
@@ -430,7 +433,6 @@ copy_files(struct copying *c, size_t *retired, struct error *err)
 	size_t restored = 0;
 
 	s->blocked = NULL;
-	scavenge_unpack(s, c->dir);
 	if (owners_expect(s->prefix, c->d->id, s->o->catalogue, retired, err) <
 		    0 ||
 	    copy_rounds(c, err) < 0)

@@ -30,18 +30,6 @@
 #include "scavenge/scavenge_impl.h"
 #include "temp.h"
 
-/* Can a map be read, from whatever source?  What it names stays. */
-static bool
-is_mapped(int root_fd)
-{
-	struct rank2file r;
-	const bool is = rank2file_load(root_fd, RANK2FILE_FILE, &r, NULL) == 0;
-
-	if (is)
-		rank2file_free(&r);
-	return is;
-}
-
 /* Could its containers be made of what the caches have, and are they wanted? */
 static bool
 is_packable(const struct scavenge *s, const struct salvage_dataset *d,
@@ -59,7 +47,7 @@ is_packable(const struct scavenge *s, const struct salvage_dataset *d,
 	for (int64_t i = 0; i < d->world; i++)
 		if (d->ranks[i].best == NULL || !d->ranks[i].best->found.map)
 			return false;
-	return !is_mapped(root_fd);
+	return !joint_is_mapped(root_fd);
 }
 
 /* Sort the ranks: those of a node together, the nodes by their lowest rank. */
@@ -147,8 +135,9 @@ scavenge_packing_begin(struct scavenge_packing *k, struct scavenge *s,
 	if (joint_begin(k->root_fd, k->how.layout, true, &left, &why) == 0 &&
 	    write_layout(k, left, &why) == 0)
 		return 1;
-	work_say(s->work, "dataset %" PRId64 ": not packed yet: %s: %s", d->id,
-		 dir, why.text);
+	work_say(s->work,
+		 "dataset %" PRId64 ": as files, not in containers: %s: %s",
+		 d->id, dir, why.text);
 	return 0;
 }
 
@@ -265,21 +254,8 @@ scavenge_packing_place(struct scavenge_packing *k, struct error *err)
 }
 
 void
-scavenge_packing_end(struct scavenge_packing *k, bool keep)
+scavenge_packing_end(struct scavenge_packing *k)
 {
-	if (k->root_fd >= 0 && !keep && k->order != NULL &&
-	    joint_is_unfinished(k->root_fd))
-		joint_end(k->root_fd, NULL);
 	io_close(k->root_fd);
 	k->root_fd = -1;
-}
-
-void
-scavenge_unpack(const struct scavenge *s, const char *dir)
-{
-	const int fd = path_open_dir(catalogue_prefix_fd(s->prefix), dir, NULL);
-
-	if (fd >= 0 && joint_is_unfinished(fd) && !is_mapped(fd))
-		joint_end(fd, NULL);
-	io_close(fd);
 }

@@ -118,11 +118,7 @@ int scavenge_packing_begin(struct scavenge_packing *k, struct scavenge *s,
 			   struct error *err);
 /* All nodes have copied all: name the containers, and write the map. */
 int scavenge_packing_place(struct scavenge_packing *k, struct error *err);
-/* `keep`: what is there is for another run. */
-void scavenge_packing_end(struct scavenge_packing *k, bool keep);
-/* The dataset is copied as files: what an interrupted copy into containers has
- * left goes, unless a map can be read. */
-void scavenge_unpack(const struct scavenge *s, const char *dir);
+void scavenge_packing_end(struct scavenge_packing *k);
 
 /* --- save.c --- */
 

@@ -332,7 +332,6 @@ flushing_pack_top(const struct flushing *f, int fd, struct kvtree *ctr,
 void
 flushing_pack_undo(const struct flushing *f)
 {
-	if (f->pack != NULL && f->run->world.rank == 0 &&
-	    joint_is_unfinished(f->pack->root_fd))
-		joint_end(f->pack->root_fd, NULL);
+	if (f->pack != NULL && f->run->world.rank == 0)
+		joint_give_up(f->pack->root_fd);
 }

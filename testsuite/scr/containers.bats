@@ -440,7 +440,7 @@ await_copy() {
 		fifo) mkfifo .scr/scr.dataset.1/.scr ;;
 		esac
 		postrun --pack-current
-		[[ $stderr == *"dataset 1: not packed yet: "* ]] || failed "$stderr"
+		[[ $stderr == *"dataset 1: as files, not in containers: "* ]] || failed "$stderr"
 		whole 1
 		[[ -z $(ls out.d) ]]
 	done
@@ -449,6 +449,16 @@ await_copy() {
 	ssh_does '*node1*--containers*' "rm -rf '$NODES/1'; exit 255 ;;
 		*node2*--containers*) [ -e once ] || { : >once; timeout 0.01 sleep 1; exit 255; }"
 	saves --pack-current
+	whole 1
+	# A full disk at the last name of the map: what its parts name stays.
+	job_setup
+	export SCR_FLUSH=1
+	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_ERRNO=ENOSPC SHIM_FAIL_AT=2 SHIM_STICKY=1 \
+		SHIM_PATH=prefix/.scr/scr.dataset.1/rank2file works "$map" app_ckpt steps=1
+	[[ $stderr == *"not flushed, stays in the cache"* && -z $(ids .valid) ]]
+	never_lost
+	lose 0 1 2 3
+	ends 0 scr_index --build 1
 	whole 1
 	# Whole by the parts of its map, before the caches are lost.
 	job_setup
