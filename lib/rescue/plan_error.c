@@ -293,9 +293,9 @@ plan_error(const struct plan *p, struct error *err)
 				 "dataset %lld: %s", (long long)p->id, p->flaw);
 	if (p->verdict == SET_LOST && p->unread == 0 && p->unfinished)
 		return error_set(err, ERROR_SYSTEM,
-				 "dataset %lld: it was not copied into its "
-				 "containers to the end: what is missing may "
-				 "still be in the caches",
+				 "dataset %lld: the copy into its containers "
+				 "was cut off: what is missing may still be in "
+				 "the caches",
 				 (long long)p->id);
 	if (p->verdict == SET_LOST && p->unread == 0 &&
 	    plan_status(p) == STATUS_FAILED)
