@@ -283,8 +283,8 @@ joint_free(struct joint *j)
 }
 
 /* Open a container in its directory; it is made with `mode` (0: it exists).
- * Several processes do it at the same time.  What has the name may have been put
- * there by anybody. */
+ * Several processes do it at the same time.  What has the name may have been
+ * put there by anybody. */
 static int
 open_file(int dir, const char *name, unsigned mode, struct owner owner,
 	  struct error *err)

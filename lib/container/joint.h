@@ -9,8 +9,8 @@
  *
  * The directory is that of the layout, which says where each byte of this
  * dataset goes.  The next run of an interrupted job takes up what is there, and
- * removes what is of other layouts: so a process of a run that was cut off, which
- * still writes, writes the same bytes, or none of this layout.
+ * removes what is of other layouts: so a process of a run that was cut off,
+ * which still writes, writes the same bytes, or none of this layout.
  */
 #ifndef CONTAINER_JOINT_H
 #define CONTAINER_JOINT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * gather_pack.c - the nodes of a job copy a dataset straight into containers,
- * if nothing of it has to be rebuilt: where the bytes of each rank go; and, when
- * all are there, the names of the containers and the map.
+ * if nothing of it has to be rebuilt: where the bytes of each rank go; and,
+ * when all are there, the names of the containers and the map.
  *
  * The containers are those that a flush of the job makes (PACK_NODE): what an
  * interrupted one left is taken up.
