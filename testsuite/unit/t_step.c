@@ -377,6 +377,33 @@ TEST(check)
 	}
 }
 
+/* A process that does nothing but exec(2): at some moments it has no
+ * environment. */
+TEST(marked)
+{
+	const char *mark = "T_STEP_MARK=1", *path = here("again");
+	char *const env[] = { fmt("%s", mark), NULL };
+	size_t seen = 0;
+	pid_t pid = 0;
+
+	write_text(path, "#!/bin/sh\nexec \"$0\"\n");
+	must(chmod(path, 0755) == 0);
+	is_int((int)step_signal_marked(mark, 0), 0, "nobody has the mark");
+	pid = fork();
+	if (pid == 0) {
+		execle(path, path, (char *)NULL, env);
+		_exit(9);
+	}
+	while (step_signal_marked(mark, 0) == 0)
+		must(waitpid(pid, NULL, WNOHANG) == 0);
+	for (int i = 0; i < 1000; i++)
+		seen += step_signal_marked(mark, 0);
+	is_int((int)seen, 1000, "seen at each look");
+	is_int((int)step_signal_marked(mark, SIGKILL), 1, "and signalled");
+	must(waitpid(pid, NULL, 0) == pid);
+	is_int((int)step_signal_marked(mark, 0), 0, "ended");
+}
+
 int
 main(void)
 {
