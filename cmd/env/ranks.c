@@ -21,10 +21,13 @@
 #define GRACE "50"
 
 /* Run on each node: the processes that $1 marks.  A launcher has the mark, too;
- * the ranks have, beside it, what numbers them. */
+ * the ranks have, beside it, what numbers them.  Two looks: within exec(2) a
+ * process has no environment. */
 #define MARKED \
+	"look() { grep -slzFxe \"$1\" /proc/[0-9]*/environ; }\n" \
 	"marked() {\n" \
-	"	grep -slzFxe \"$1\" /proc/[0-9]*/environ | tr -cd '0-9\\n'\n" \
+	"	{ look \"$1\"; sleep 0.1; look \"$1\"; } |\n" \
+	"		tr -cd '0-9\\n' | sort -u\n" \
 	"}\n"
 
 static const char traces[] = MARKED
