@@ -113,6 +113,7 @@ static const struct conf_param params[] = {
 	TEXT("SCR_REMOTE")
 	TEXT("SCR_RESOURCE_MANAGER")
 	NUMBER("SCR_RESOURCE_MANAGER_TIMEOUT", "seconds")
+	BOOL("SCR_RESTART_ANY_RANKS", IS("0"))
 	NUMBER("SCR_RESTART_ATTEMPTS", "restarts", IS("3"), MIN_MAX(1, UINT32_MAX))
 	NUMBER("SCR_RETRIES", "runs")
 	SIGNED("SCR_RUNS", "runs", IS("1"))

@@ -310,8 +310,7 @@ SCR_Route_file(const char *name, char *file)
 static void
 name_restart(char *name)
 {
-	const struct held_set *s =
-		held_find(lib.run->held, lib.run->restart_id);
+	const struct held_set *s = restart_set(lib.run);
 
 	if (s != NULL && name != NULL)
 		snprintf(name, SCR_MAX_FILENAME, "%s", s->d.name);
@@ -330,7 +329,7 @@ SCR_Have_restart(int *flag, char *name)
 		return FAILURE;
 	/* The program left out SCR_Complete_restart(). */
 	if (lib.run->restart_id == lib.run->unbegun &&
-	    held_find(lib.run->held, lib.run->unbegun) != NULL)
+	    restart_set(lib.run) != NULL)
 		(void)restart_end(lib.run, false, NULL);
 	restart_check(lib.run);
 	if (lib.run->restart_id == 0 && fetching_latest(lib.run, &err) < 0)
@@ -348,7 +347,7 @@ SCR_Start_restart(char *name)
 	check(IDLE, "SCR_Start_restart");
 	if (!enabled())
 		return enter(RESTART, FAILURE);
-	if (held_find(lib.run->held, lib.run->restart_id) == NULL)
+	if (restart_set(lib.run) == NULL)
 		say_abort("Can only call SCR_Start_restart() if "
 			  "SCR_Have_restart() indicates a checkpoint is "
 			  "available");
@@ -375,6 +374,29 @@ SCR_Complete_restart(int valid)
 		return SCR_SUCCESS;
 	/* SCR_Start_restart() has reported why it failed. */
 	return failed ? FAILURE : fail("SCR_Complete_restart", &err);
+}
+
+int
+SCR_Restart_ranks(int *ranks)
+{
+	check(RESTART, "SCR_Restart_ranks");
+	if (ranks == NULL || lib.failed)
+		return FAILURE;
+	*ranks = (int)restart_ranks(lib.run->in);
+	return SCR_SUCCESS;
+}
+
+int
+SCR_Restart_files(int i, int *rank, char *name)
+{
+	uint32_t from = 0;
+
+	check(RESTART, "SCR_Restart_files");
+	if (i < 0 || rank == NULL || name == NULL || lib.failed ||
+	    restart_file(lib.run->in, (size_t)i, &from, name) < 0)
+		return FAILURE;
+	*rank = (int)from;
+	return SCR_SUCCESS;
 }
 
 /* --- Checkpoint and output --- */

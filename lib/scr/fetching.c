@@ -158,6 +158,58 @@ bring(const struct run *run, const struct device *store, struct arena *a,
 	return agree(&run->world, v, err);
 }
 
+/*
+ * With SCR_RESTART_ANY_RANKS the dataset stays on the prefix, where all ranks
+ * can read it.  Each rank verifies its share of the files.
+ */
+static enum fetch_verdict
+verify(struct run *run, struct device *store, struct arena *a,
+       const struct lists *list, struct dataset *d, struct error *err)
+{
+	const char **to = arena_alloc(a, list->count + 1, sizeof(*to));
+	uint64_t sums[3] = { list->count, 0, 0 }; /* files, bytes, no size */
+	enum fetch_verdict v = to == NULL ? FETCH_BROKEN : FETCH_DONE;
+
+	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++) {
+		to[i] = arena_printf(a, "%s/%s", run->p.prefix,
+				     list->files[i].path);
+		if (to[i] == NULL)
+			v = FETCH_BROKEN;
+		sums[1] += list->files[i].size;
+		sums[2] += !list->files[i].has_size;
+	}
+	team_turn(&run->world, run->p.fetch_width);
+	if (v == FETCH_BROKEN)
+		error_no_memory(err);
+	else
+		v = fetching_copy(run, store, a, list, to, err);
+	team_turn_done(&run->world, run->p.fetch_width);
+	v = agree(&run->world, v, err);
+	team_sum(&run->world, sums, 3);
+	d->files = (int64_t)sums[0];
+	d->bytes = sums[2] == 0 ? sums[1] : d->bytes;
+	if (v == FETCH_DONE)
+		run->away = held_entry(d, store, true);
+	if (v == FETCH_DONE && run->away == NULL)
+		v = FETCH_BROKEN;
+	return agree(&run->world, v, err);
+}
+
+/* Are these all files of the dataset?  The descriptor may not record how many
+ * there are. */
+static enum fetch_verdict
+check_counts(const struct dataset *d, const struct dataset *got,
+	     struct error *err)
+{
+	if (d->files < 0 || (d->files == got->files && d->bytes == got->bytes))
+		return FETCH_DONE;
+	error_set(err, ERROR_DAMAGED,
+		  "has %" PRId64 " files with %" PRIu64
+		  " bytes, expected %" PRId64 " files with %" PRIu64,
+		  got->files, got->bytes, d->files, d->bytes);
+	return FETCH_BAD;
+}
+
 /* Begin the dataset in the caches, copy its files, and list it. */
 static enum fetch_verdict
 attempt(struct search *of, const struct dataset *d, struct error *err)
@@ -180,9 +232,16 @@ attempt(struct search *of, const struct dataset *d, struct error *err)
 		v = FETCH_BROKEN;
 	}
 	v = agree(&run->world, v, err);
+	held_entry_free(run->away);
+	run->away = NULL;
 	if (v == FETCH_DONE)
 		v = find_files(run, d, a, &list, err);
 	of->packed = list.packed;
+	if (v == FETCH_DONE && run->p.any_ranks) {
+		v = verify(run, level.store, a, &list, &done, err);
+		arena_free(a);
+		return v == FETCH_DONE ? check_counts(d, &done, err) : v;
+	}
 	level.bypass |= run->p.fetch_bypass;
 	if (v == FETCH_DONE && list.packed && level.bypass) {
 		level.bypass = false;
@@ -202,15 +261,8 @@ attempt(struct search *of, const struct dataset *d, struct error *err)
 		v = bring(run, level.store, a, &list, o, err);
 	if (v == FETCH_DONE && outset_complete(o, true, &done, err) < 0)
 		v = FETCH_BROKEN;
-	/* The descriptor may not record how many files there are. */
-	if (v == FETCH_DONE && d->files >= 0 &&
-	    (d->files != done.files || d->bytes != done.bytes)) {
-		error_set(err, ERROR_DAMAGED,
-			  "has %" PRId64 " files with %" PRIu64
-			  " bytes, expected %" PRId64 " files with %" PRIu64,
-			  done.files, done.bytes, d->files, d->bytes);
-		v = FETCH_BAD;
-	}
+	if (v == FETCH_DONE)
+		v = check_counts(d, &done, err);
 	if (v == FETCH_DONE && held_commit(run, &done, err) < 0)
 		v = FETCH_BROKEN;
 	outset_free(o);
@@ -305,7 +357,8 @@ step(struct search *s, struct error *err)
 		return rc < 0 ? -1 : 1;
 	}
 	events_dataset(run, &d, "FETCH_START", -1);
-	onprefix_moving(run, &d, true);
+	if (!run->p.any_ranks)
+		onprefix_moving(run, &d, true);
 	v = try_one(s, &d, &why);
 	s->last = d.id;
 	since = clock_seconds() - since;
@@ -316,12 +369,15 @@ step(struct search *s, struct error *err)
 			      d.name, why.text);
 	} else if (v == FETCH_DONE) {
 		const struct held_set *is = held_find(run->held, d.id);
-		const struct log_line l = events_transfer(
-			&is->d, "FETCH", run->p.prefix, is->dir, since);
 
-		events_add(run, &l);
+		if (run->away == NULL) {
+			const struct log_line l = events_transfer(
+				&is->d, "FETCH", run->p.prefix, is->dir, since);
+
+			events_add(run, &l);
+			onprefix_note(run, &is->d, HELD_PFS);
+		}
 		stamp(s, d.id, CATALOGUE_RESTARTED);
-		onprefix_note(run, &is->d, HELD_PFS);
 		run->restart_id = d.id;
 		output_raise(run, d.id, d.ckpt_id);
 		rc = 1;
@@ -379,19 +435,23 @@ search(struct run *run, struct error *refused, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* A job that starts from the beginning would in time replace checkpoints that
- * may be whole: it must want that. */
+/* A job that starts from the beginning, or with SCR_RESTART_ANY_RANKS from an
+ * older checkpoint, would in time replace checkpoints that may be whole: it must
+ * want that. */
 static int
 start_over(const struct run *run, const struct error *refused,
 	   struct error *err)
 {
-	const char *why = refused->kind != ERROR_NONE ? refused->text : NULL;
+	const char *why = run->restart_id == 0 && refused->kind != ERROR_NONE
+				  ? refused->text
+				  : NULL;
 	struct error held = ERROR_INIT;
 
 	for (size_t i = run->held->count; why == NULL && i-- > 0;) {
 		const struct held_set *s = run->held->list[i];
 
-		if (!s->d.is_ckpt || s->refused == NULL)
+		if (!s->d.is_ckpt || s->refused == NULL ||
+		    s->d.id <= run->restart_id || onprefix_has(run, s->d.id))
 			continue;
 		error_set(&held, ERROR_SYSTEM,
 			  "dataset %" PRId64 " (%s): in the caches: %s",
@@ -401,8 +461,12 @@ start_over(const struct run *run, const struct error *refused,
 	if (why == NULL || run->p.start_over)
 		return 0;
 	return error_set(err, ERROR_SYSTEM,
-			 "%s; no other checkpoint can be used; to start from "
-			 "the beginning instead, set SCR_START_OVER=1",
+			 run->restart_id != 0
+				 ? "%s; to start from an older checkpoint "
+				   "instead, set SCR_START_OVER=1"
+				 : "%s; no other checkpoint can be used; to "
+				   "start from the beginning instead, set "
+				   "SCR_START_OVER=1",
 			 why);
 }
 
@@ -430,5 +494,7 @@ fetching_latest(struct run *run, struct error *err)
 	if (run->p.fetch && run->restart_id == 0 &&
 	    search(run, &refused, err) < 0)
 		return -1;
-	return run->restart_id == 0 ? start_over(run, &refused, err) : 0;
+	return run->restart_id == 0 || run->p.any_ranks
+		       ? start_over(run, &refused, err)
+		       : 0;
 }

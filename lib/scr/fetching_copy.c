@@ -163,7 +163,7 @@ open_file(void *arg, size_t i, struct pump *p, struct error *err)
 								     : 0666,
 			err);
 		rc = p->to < 0 ? -1 : 0;
-	} else if (!p->has_crc) {
+	} else if (!p->has_crc && !s->packed) {
 		p->size = 0; /* in its own place: nothing to compare */
 	}
 	if (rc < 0)

@@ -429,7 +429,9 @@ flushing_restart(struct run *run)
 
 		/* The last job may have left that to its thread. */
 		s->unsummed = s->bypass && run->p.crc_on_flush;
-		if (run->p.flush_on_restart)
+		if (s->unproven)
+			all &= onprefix_has(run, s->d.id);
+		else if (run->p.flush_on_restart)
 			all &= flush_or_say(run, s->d.id, true);
 		else if (flushing_is_due(run, s) && flies(run, s))
 			all &= onprefix_has(run, s->d.id) ||
@@ -451,7 +453,8 @@ flushing_finalize(struct run *run)
 	else
 		flushing_wait(run, INT64_MAX);
 	for (size_t i = 0; run->p.flush > 0 && i < run->held->count; i++)
-		if (run->held->list[i]->d.is_ckpt)
+		if (run->held->list[i]->d.is_ckpt &&
+		    !run->held->list[i]->unproven)
 			s = run->held->list[i];
 	if (!later)
 		return s == NULL || flush_or_say(run, s->d.id, true);

@@ -110,17 +110,18 @@ held_filemap(const struct held_set *s, uint32_t rank, struct arena *a,
 	return rc;
 }
 
-void
+struct held_set *
 held_bar(struct held *h, int64_t id, const char *why)
 {
 	struct held_set *e = held_find(h, id);
 
 	if (e == NULL)
-		return;
+		return NULL;
 	e->barred = true;
 	if (why != NULL && (why = arena_strdup(e->arena, why)) == NULL)
 		why = "out of memory";
 	e->refused = why;
+	return e;
 }
 
 void

@@ -50,6 +50,9 @@ struct held_set {
 	bool begun;	     /* onprefix_begin(), and not completed */
 	bool barred;	     /* held_bar() */
 	const char *refused; /* why it is barred, if it may be whole; or NULL */
+	/* This job could not prove that it has all files, for instance those of
+	 * another number of ranks: it does not flush the dataset. */
+	bool unproven;
 	/* What flush.scr lacks: its place.  FLUSHING stays until the flush has
 	 * ended; the others only on rank 0, if it could not write. */
 	enum held_place due;
@@ -123,8 +126,9 @@ int held_remove(struct run *run, int64_t id, struct error *err);
 int held_purge(struct run *run, struct error *err); /* remove all datasets */
 
 /* Record that this job does not restart from dataset `id`; `why`: although it
- * may be whole; or NULL.  To be called on all ranks. */
-void held_bar(struct held *h, int64_t id, const char *why);
+ * may be whole; or NULL.  To be called on all ranks.  Returns the dataset, or
+ * NULL. */
+struct held_set *held_bar(struct held *h, int64_t id, const char *why);
 
 /* Store the honoured value of SCR_CURRENT, for later runs too. */
 int held_set_current(struct run *run, const char *name, struct error *err);

@@ -169,13 +169,14 @@ lists_count(const struct team_note *n)
  * and the offset and the name of each part. */
 struct found {
 	bool old, packed;
+	uint64_t nranks;
 };
 
 static int
-find_parts(const struct run *run, const struct dataset *d, struct arena *a,
-	   struct buf *out, struct error *err)
+find_parts(const struct run *run, const struct dataset *d, bool any,
+	   struct arena *a, struct buf *out, struct error *err)
 {
-	struct found is = { .old = false };
+	struct found is;
 	const int fd = lists_find(run, d, &is.old, err);
 	const char *root = is.old ? d->name
 				  : str_printed(PATH_MAX, "%s/%s", SCR_DIR,
@@ -191,12 +192,14 @@ find_parts(const struct run *run, const struct dataset *d, struct arena *a,
 		return -1;
 	kvtree_free(p.top);
 	is.packed = p.packed;
+	is.nranks = p.nranks;
 	(void)buf_add(out, &is, sizeof(is));
 	(void)buf_add(out, root, strlen(root) + 1);
-	if (p.nranks != run->world.size)
+	if (p.nranks != run->world.size && !any)
 		return error_set(err, ERROR_USAGE,
 				 "written by %zu ranks, but this job has %u: "
-				 "start %zu ranks",
+				 "start %zu ranks, or set "
+				 "SCR_RESTART_ANY_RANKS=1",
 				 p.nranks, run->world.size, p.nranks);
 	for (size_t i = 0; i < p.count; i++) {
 		const struct rank2file_part_at *at = &p.parts[i];
@@ -230,16 +233,17 @@ take_parts(const struct buf *b, struct rank2file_part_at *to)
 
 /* --- Sending lists --- */
 
-/* A note: this, then the files. */
+/* A note: for each rank that wrote files this, then the files. */
 struct head {
+	uint64_t rank;
 	uint64_t expected, count; /* files */
 };
 
 struct spreading {
 	const struct run *run;
 	struct team_mail out;
-	size_t cap, bytes, files; /* of `out` */
-	struct arena *round;	  /* what `out` points to */
+	size_t cap, files; /* of `out` */
+	struct buf raw;	   /* the notes in `out`, one after the other */
 	struct arena *keep;
 	struct found is;
 	const char *root;
@@ -247,11 +251,21 @@ struct spreading {
 	int fd; /* of a reader: the metadata directory; else -1 */
 	struct rank2file_parts parts; /* of a reader of a packed dataset */
 	struct kvtree *marks;	      /* or NULL */
-	struct team_note mine;	      /* the received list of this rank */
-	bool twice;		      /* it was received twice */
-	bool more;		      /* a rank has more to send */
-	bool over;		      /* a rank failed: end */
+	struct team_note *mine;	      /* received */
+	size_t nmine, mine_cap;
+	bool more; /* a rank has more to send */
+	bool over; /* a rank failed: end */
 };
+
+/* The first of the ranks that wrote the dataset whose files `rank` gets; it gets
+ * those of a range. */
+static uint64_t
+first_of(const struct spreading *s, uint32_t rank)
+{
+	const uint64_t size = s->run->world.size;
+
+	return (rank * s->is.nranks + size - 1) / size;
+}
 
 static int
 by_rank(const void *a, const void *b)
@@ -281,7 +295,7 @@ add_attrs(struct spreading *s, struct error *err)
 				     .partial = true };
 	char **to = mem_alloc(s->files + 1, sizeof(*to)); /* their places */
 	struct error why = ERROR_INIT;
-	struct hidden h;
+	struct hidden hid;
 	struct segmap m;
 	int rc = 0;
 
@@ -292,26 +306,33 @@ add_attrs(struct spreading *s, struct error *err)
 	qsort(s->out.notes, s->out.count, sizeof(*s->out.notes), by_rank);
 	for (size_t i = 0; i < s->out.count; i++) {
 		const struct team_note *n = &s->out.notes[i];
-		const char *at = (const char *)n->data + sizeof(struct head);
+		const char *at = n->data, *end = at + n->len;
 
-		while (at < (const char *)n->data + n->len) {
-			struct segmap_file *is = &m.files[m.nfiles];
-			struct rank2file_file f;
+		while (at < end) {
+			struct head h;
 
-			to[m.nfiles++] = (char *)at + sizeof(struct line);
-			lists_take(&at, &f, NULL);
-			is->rank = n->rank;
-			is->path = f.path;
+			memcpy(&h, at, sizeof(h));
+			at += sizeof(h);
+			for (uint64_t k = 0; k < h.count; k++) {
+				struct segmap_file *is = &m.files[m.nfiles];
+				struct rank2file_file f;
+
+				to[m.nfiles++] =
+					(char *)at + sizeof(struct line);
+				lists_take(&at, &f, NULL);
+				is->rank = (uint32_t)h.rank;
+				is->path = f.path;
+			}
 		}
 	}
-	rc = hidden_load(&h, s->fd, &r, &m, &why);
-	if (rc < 0 || h.unread)
+	rc = hidden_load(&hid, s->fd, &r, &m, &why);
+	if (rc < 0 || hid.unread)
 		say_warn("%s: modes and times of files are unknown: %s",
-			 s->root, rc < 0 ? why.text : h.flaw);
+			 s->root, rc < 0 ? why.text : hid.flaw);
 	for (size_t i = 0; rc == 0 && i < m.nfiles; i++)
 		memcpy(to[i], &m.files[i].attr, sizeof(struct attr));
 	if (rc == 0)
-		hidden_free(&h);
+		hidden_free(&hid);
 	segmap_free(&m);
 	mem_free(to);
 	return rc < 0 && why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
@@ -322,8 +343,13 @@ static int
 send_round(struct spreading *s, bool more, struct error *err)
 {
 	struct team_mail in = { 0, NULL };
+	const char *at = s->raw.data;
 	int rc = 0;
 
+	for (size_t i = 0; i < s->out.count; i++) {
+		s->out.notes[i].data = at;
+		at += s->out.notes[i].len;
+	}
 	if (has_attrs(s) && s->out.count > 0)
 		rc = add_attrs(s, err);
 	s->over =
@@ -331,14 +357,15 @@ send_round(struct spreading *s, bool more, struct error *err)
 	s->more = false;
 	if (s->over)
 		return -1;
-	for (size_t i = 0; i < in.count; i++) {
-		s->twice |= s->mine.data != NULL;
-		s->mine = in.notes[i];
-	}
-	s->out.count = s->bytes = s->files = 0;
-	arena_reset(s->round);
+	for (size_t i = 0; i < in.count && rc == 0; i++)
+		if (MEM_ROOM(s->mine, s->nmine, s->mine_cap))
+			s->mine[s->nmine++] = in.notes[i];
+		else
+			rc = error_no_memory(err);
+	s->out.count = s->files = 0;
+	buf_clear(&s->raw);
 	s->more = team_any(&s->run->world, more);
-	return 0;
+	return rc;
 }
 
 /* Add a rank of a part that this rank reads. */
@@ -347,9 +374,10 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 	 struct error *err)
 {
 	struct spreading *s = arg;
-	const struct head h = { r->expected, r->nfiles };
+	const struct head h = { rank, r->expected, r->nfiles };
+	const uint32_t to =
+		(uint32_t)((uint64_t)rank * s->run->world.size / s->is.nranks);
 	const struct attr none = { .has_size = false };
-	struct team_note *n = NULL;
 	struct buf b = BUF_INIT;
 	int rc = 0;
 
@@ -368,21 +396,17 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 	}
 	if (rc == 0)
 		rc = buf_check(&b, err);
-	if (rc == 0 && s->bytes > 0 && s->bytes + b.len > ROUND_BYTES)
+	if (rc == 0 && s->raw.len > 0 && s->raw.len + b.len > ROUND_BYTES)
 		rc = send_round(s, true, err);
-	if (rc == 0 && !MEM_ROOM(s->out.notes, s->out.count, s->cap))
+	if (rc == 0 && (!MEM_ROOM(s->out.notes, s->out.count, s->cap) ||
+			buf_add(&s->raw, b.data, b.len) < 0))
 		rc = error_no_memory(err);
 	if (rc == 0) {
-		n = &s->out.notes[s->out.count];
-		n->rank = (uint32_t)rank;
-		n->len = b.len;
-		n->data = arena_strndup(s->round, b.data, b.len);
-		if (n->data == NULL)
-			rc = error_no_memory(err);
-	}
-	if (rc == 0) {
-		s->out.count++;
-		s->bytes += b.len;
+		if (s->out.count == 0 ||
+		    s->out.notes[s->out.count - 1].rank != to)
+			s->out.notes[s->out.count++] =
+				(struct team_note){ .rank = to };
+		s->out.notes[s->out.count - 1].len += b.len;
 		s->files += r->nfiles;
 	}
 	buf_free(&b);
@@ -418,7 +442,7 @@ spread(struct spreading *s, const struct buf *names, bool whole,
 	struct rank2file_part_at *parts =
 		arena_alloc(s->keep, count, sizeof(*parts));
 	struct rank2file_visit visit = {
-		.nranks = world->size,
+		.nranks = s->is.nranks,
 		.whole = whole,
 		.take = add_rank,
 		.arg = s,
@@ -483,35 +507,16 @@ check_segs(const struct spreading *s, struct lists *l, struct error *err)
 	return rc < 0 ? error_wrap(err, "%s", s->root) : 0;
 }
 
+/* Take the files of a rank, which follow its head at *at. */
 static int
-take_list(const struct spreading *s, struct arena *a, struct lists *out,
-	  struct error *err)
+take_files(const struct spreading *s, const struct head *h, const char **at,
+	   struct arena *a, struct lists *out, struct error *err)
 {
-	const char *at = s->mine.data;
-	const char *end = at != NULL ? at + s->mine.len : NULL;
-	const uint32_t rank = s->run->world.rank;
-	struct head h = { 0, 0 };
-
-	if (s->twice)
-		return error_set(err, ERROR_CORRUPT,
-				 RANK2FILE_FILE ": rank %u is in two parts",
-				 rank);
-	if (at != NULL) {
-		memcpy(&h, at, sizeof(h));
-		at += sizeof(h);
-	}
-	if (at == NULL || h.expected > h.count)
-		return error_set(
-			err, ERROR_DAMAGED,
-			RANK2FILE_FILE ": files of rank %u are missing", rank);
-	out->files = arena_alloc(a, h.count, sizeof(*out->files));
-	out->attrs = arena_alloc(a, h.count, sizeof(*out->attrs));
-	if (out->files == NULL || out->attrs == NULL)
-		return error_no_memory(err);
-	while (at < end) {
+	for (uint64_t i = 0; i < h->count; i++) {
 		struct rank2file_file *f = &out->files[out->count];
 
-		lists_take(&at, f, &out->attrs[out->count++]);
+		out->ranks[out->count] = (uint32_t)h->rank;
+		lists_take(at, f, &out->attrs[out->count++]);
 		if (lists_segs(f, a, err) < 0)
 			return -1;
 		if (s->is.old)
@@ -527,6 +532,77 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 				": %s: not a valid path of a data file",
 				f->path);
 	}
+	return 0;
+}
+
+/* Count the files of the received notes, and see that each rank of the share
+ * has come, once. */
+static int
+count_files(const struct spreading *s, struct arena *a, size_t *count,
+	    struct error *err)
+{
+	const uint64_t first = first_of(s, s->run->world.rank),
+		       n = first_of(s, s->run->world.rank + 1) - first;
+	bool *seen = arena_alloc(a, n + 1, sizeof(*seen));
+	struct rank2file_file f;
+	uint64_t lost = 0;
+	struct head h;
+
+	*count = 0;
+	if (seen == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < s->nmine; i++) {
+		const char *at = s->mine[i].data, *end = at + s->mine[i].len;
+
+		while (at < end) {
+			memcpy(&h, at, sizeof(h));
+			at += sizeof(h);
+			if (seen[h.rank - first])
+				return error_set(err, ERROR_CORRUPT,
+						 RANK2FILE_FILE
+						 ": rank %" PRIu64
+						 " is in two parts",
+						 h.rank);
+			seen[h.rank - first] = h.expected <= h.count;
+			*count += h.count;
+			for (uint64_t k = 0; k < h.count; k++)
+				lists_take(&at, &f, NULL);
+		}
+	}
+	while (lost < n && seen[lost])
+		lost++;
+	if (lost < n)
+		return error_set(err, ERROR_DAMAGED,
+				 RANK2FILE_FILE ": files of rank %" PRIu64
+						" are missing",
+				 first + lost);
+	return 0;
+}
+
+static int
+take_list(const struct spreading *s, struct arena *a, struct lists *out,
+	  struct error *err)
+{
+	size_t count = 0;
+	struct head h;
+
+	if (count_files(s, a, &count, err) < 0)
+		return -1;
+	out->files = arena_alloc(a, count, sizeof(*out->files));
+	out->attrs = arena_alloc(a, count, sizeof(*out->attrs));
+	out->ranks = arena_alloc(a, count, sizeof(*out->ranks));
+	if (out->files == NULL || out->attrs == NULL || out->ranks == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < s->nmine; i++) {
+		const char *at = s->mine[i].data, *end = at + s->mine[i].len;
+
+		while (at < end) {
+			memcpy(&h, at, sizeof(h));
+			at += sizeof(h);
+			if (take_files(s, &h, &at, a, out, err) < 0)
+				return -1;
+		}
+	}
 	return check_segs(s, out, err);
 }
 
@@ -535,21 +611,21 @@ lists_read(const struct run *run, const struct dataset *d, bool fetch,
 	   struct arena *a, struct lists *out, struct error *err)
 {
 	const struct team *world = &run->world;
-	struct spreading s = { .run = run,
-			       .keep = a,
-			       .round = arena_new(),
-			       .fetch = fetch,
-			       .fd = -1 };
+	struct spreading s = {
+		.run = run, .keep = a, .fetch = fetch, .fd = -1
+	};
 	struct buf names = BUF_INIT;
-	int rc = s.round == NULL ? error_no_memory(err) : 0;
+	int rc = 0;
 
 	*out = (struct lists){ 0 };
-	if (rc == 0 && world->rank == 0)
-		rc = find_parts(run, d, a, &names, err);
+	if (world->rank == 0)
+		rc = find_parts(run, d, fetch && run->p.any_ranks, a, &names,
+				err);
 	rc = team_share(world, 0, rc, &names, err);
 	if (rc == 0) {
 		memcpy(&s.is, names.data, sizeof(s.is));
 		out->packed = s.is.packed;
+		out->nranks = (uint32_t)s.is.nranks;
 		out->root = s.root = arena_strdup(a, names.data + sizeof(s.is));
 		rc = team_agree(world,
 				s.root == NULL ? error_no_memory(err) : 0, err);
@@ -557,8 +633,7 @@ lists_read(const struct run *run, const struct dataset *d, bool fetch,
 	if (rc == 0)
 		rc = spread(&s, &names, false, err);
 	if (rc > 0) {
-		s.mine.data = NULL;
-		s.twice = false;
+		s.nmine = 0;
 		rc = spread(&s, &names, true, err);
 	}
 	if (rc == 0)
@@ -569,7 +644,8 @@ lists_read(const struct run *run, const struct dataset *d, bool fetch,
 	kvtree_free(s.parts.top);
 	kvtree_free(s.marks);
 	mem_free(s.out.notes);
-	arena_free(s.round);
+	mem_free(s.mine);
+	buf_free(&s.raw);
 	buf_free(&names);
 	return rc;
 }

@@ -26,6 +26,8 @@ struct lists {
 	 * their file, and names of containers are clean. */
 	struct rank2file_file *files;
 	bool packed;	    /* files are in containers */
+	uint32_t nranks;    /* that wrote the dataset */
+	uint32_t *ranks;    /* by file: which of them */
 	const char *root;   /* names of containers are relative to it, and it to
 			     the prefix */
 	struct attr *attrs; /* by file, as packed; unrecorded ones, and those of
@@ -34,8 +36,10 @@ struct lists {
 
 /*
  * Get the files of this rank in dataset `d` (its id, and its name, or NULL), in
- * `a`. Collective; all ranks return the same, also out->packed.  ERROR_USAGE:
- * another number of ranks wrote it.  ERROR_ABSENT, ERROR_CORRUPT, ERROR_SYSTEM:
+ * `a`. Collective; all ranks return the same, also out->packed.  If another
+ * number of ranks wrote it, that is ERROR_USAGE; with SCR_RESTART_ANY_RANKS and
+ * `fetch`, each rank gets the files of some of them, in order: all together get
+ * all.  ERROR_ABSENT, ERROR_CORRUPT, ERROR_SYSTEM:
  * rank2file cannot be read; ERROR_DAMAGED: it lacks files; ERROR_UNSAFE: a path
  * leaves the prefix.  ERROR_NOMEM.
  *

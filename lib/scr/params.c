@@ -50,6 +50,7 @@ static const struct field {
 	FIELD("SCR_FETCH", fetch),
 	FIELD("SCR_FETCH_BYPASS", fetch_bypass),
 	FIELD("SCR_FETCH_WIDTH", fetch_width),
+	FIELD("SCR_RESTART_ANY_RANKS", any_ranks),
 	FIELD("SCR_RESTART_ATTEMPTS", restart_attempts),
 	FIELD("SCR_START_OVER", start_over),
 	FIELD("SCR_FLUSH_ON_RESTART", flush_on_restart),
@@ -233,6 +234,8 @@ decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 		else
 			memcpy(member, &v, f->size);
 	}
+	if (p->any_ranks)
+		p->global_restart = true;
 	if (p->global_restart)
 		p->flush_on_restart = p->fetch_bypass = true;
 	/* What bypasses the cache is in files of its own. */

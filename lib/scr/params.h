@@ -33,6 +33,7 @@ struct params {
 	bool crc_on_flush; /* sums of files that bypass the cache */
 	/* Restart and fetch. */
 	bool distribute, fetch, fetch_bypass, flush_on_restart, global_restart;
+	bool any_ranks;	 /* of any job's checkpoint all ranks read all files */
 	bool start_over; /* although checkpoints exist */
 	uint32_t fetch_width, restart_attempts;
 	const char *current; /* SCR_CURRENT; NULL: not set */

@@ -70,7 +70,8 @@ check_ranks(const struct regain *g, struct error *err)
 		return 0;
 	return error_set(err, ERROR_USAGE,
 			 "written by %" PRIu64 " ranks, but this job has %u: "
-			 "start %" PRIu64 " ranks",
+			 "start %" PRIu64 " ranks, or save the caches on the "
+			 "prefix and set SCR_RESTART_ANY_RANKS=1",
 			 other, world->size, other);
 }
 
@@ -317,7 +318,7 @@ regain_next(struct run *run, const struct held_set *s, bool *output_lost,
 			    : "removed from the cache");
 	if (!kept)
 		return held_remove(run, id, err);
-	held_bar(run->held, id, why.text);
+	held_bar(run->held, id, why.text)->unproven = true;
 	return 0;
 }
 

@@ -14,7 +14,9 @@
 #include "map.h"
 #include "mem.h"
 #include "meta/filemap.h"
+#include "meta/rank2file.h"
 #include "path.h"
+#include "scr/allfiles.h"
 #include "scr/held.h"
 #include "scr/naming.h"
 #include "scr/onprefix.h"
@@ -29,6 +31,8 @@ struct restart {
 	struct filemap fm;
 	/* path on the prefix, and its last component: index in fm.files */
 	struct map *paths, *bases;
+	struct allfiles *all; /* run->away is read; else NULL */
+	const struct run *run;
 };
 
 /* --- Attempts --- */
@@ -84,11 +88,18 @@ newest(const struct run *run, int64_t before)
 	return 0;
 }
 
+const struct held_set *
+restart_set(const struct run *run)
+{
+	if (run->away != NULL && run->away->d.id == run->restart_id)
+		return run->away;
+	return held_find(run->held, run->restart_id);
+}
+
 void
 restart_check(struct run *run)
 {
-	if (run->restart_id != 0 &&
-	    held_find(run->held, run->restart_id) == NULL)
+	if (run->restart_id != 0 && restart_set(run) == NULL)
 		run->restart_id = newest(run, INT64_MAX);
 }
 
@@ -100,8 +111,7 @@ restart_find(struct run *run, struct error *err)
 	/* Remove those with too many unfinished restarts.  The last one, if it
 	 * is only here, stays: it may not be the cause. */
 	while (run->restart_id != 0) {
-		const struct held_set *s =
-			held_find(run->held, run->restart_id);
+		const struct held_set *s = restart_set(run);
 		const int64_t older = newest(run, run->restart_id);
 		bool stays = false;
 		const uint64_t n =
@@ -117,7 +127,7 @@ restart_find(struct run *run, struct error *err)
 			       stays ? "" : ": removed from the cache");
 		onprefix_failed(run, s->d.id);
 		if (stays)
-			held_bar(run->held, s->d.id, why);
+			(void)held_bar(run->held, s->d.id, why);
 		else if (held_remove(run, s->d.id, err) < 0)
 			return -1;
 		run->restart_id = older;
@@ -139,9 +149,10 @@ restart_begin(struct run *run, struct error *err)
 	    (r->paths = map_new()) == NULL || (r->bases = map_new()) == NULL) {
 		error_no_memory(err);
 	} else {
-		r->set = held_find(run->held, run->restart_id);
+		r->run = run;
+		r->set = restart_set(run);
 		rc = naming_begin(&r->naming, run->p.prefix, r->arena, err);
-		if (rc == 0)
+		if (rc == 0 && r->set != run->away)
 			rc = held_filemap(r->set, run->world.rank, r->arena,
 					  &r->fm, err);
 	}
@@ -156,7 +167,12 @@ restart_begin(struct run *run, struct error *err)
 		    map_put(r->bases, path_base(path), i) < 0)
 			rc = error_no_memory(err);
 	}
-	if (team_agree(&run->world, rc, err) < 0) {
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0 && r->set == run->away) {
+		r->all = allfiles_gather(run, r->set, r->arena, err);
+		rc = r->all == NULL ? -1 : 0;
+	}
+	if (rc < 0) {
 		restart_free(r);
 		run->unbegun = run->restart_id;
 		return NULL;
@@ -170,6 +186,7 @@ restart_free(struct restart *r)
 {
 	if (r == NULL)
 		return;
+	allfiles_end(r->all);
 	map_free(r->paths);
 	map_free(r->bases);
 	arena_free(r->arena);
@@ -210,6 +227,12 @@ restart_route(const struct restart *r, const char *name,
 
 	if (path == NULL)
 		return -1;
+	if (r->all != NULL) {
+		const char *rel = path_below(path, r->run->p.prefix);
+
+		return allfiles_route(r->all, rel != NULL ? rel : path, file,
+				      err);
+	}
 	i = map_get(r->paths, path);
 	rc = place(r, i, path, file, err);
 	/* Old applications route the name without its directory. */
@@ -220,13 +243,48 @@ restart_route(const struct restart *r, const char *name,
 	return rc;
 }
 
+uint32_t
+restart_ranks(const struct restart *r)
+{
+	return r->all != NULL ? allfiles_ranks(r->all) : r->run->world.size;
+}
+
+int
+restart_file(const struct restart *r, size_t i, uint32_t *rank,
+	     char name[static SCR_MAX_FILENAME])
+{
+	struct rank2file_file f;
+	const struct filemap_file *is = NULL;
+	int len = 0;
+
+	if (r->all != NULL) {
+		if (allfiles_get(r->all, i, rank, &f) < 0)
+			return -1;
+		len = snprintf(name, SCR_MAX_FILENAME, "%s/%s",
+			       r->run->p.prefix, f.path);
+	} else {
+		if (i >= r->fm.nfiles)
+			return -1;
+		is = &r->fm.files[i];
+		*rank = r->run->world.rank;
+		len = snprintf(name, SCR_MAX_FILENAME, "%s%s%s",
+			       is->dir != NULL ? is->dir : "",
+			       is->dir != NULL ? "/" : "",
+			       is->dir != NULL && is->name != NULL
+				       ? is->name
+				       : is->cache_path);
+	}
+	return len < SCR_MAX_FILENAME ? 0 : -1;
+}
+
 /* --- End --- */
 
 int
 restart_end(struct run *run, bool valid, struct error *err)
 {
 	const struct team *world = &run->world;
-	const struct held_set *s = held_find(run->held, run->restart_id);
+	const struct held_set *s = restart_set(run);
+	const bool away = s == run->away;
 	int64_t id = 0;
 	struct error why = ERROR_INIT;
 
@@ -237,13 +295,17 @@ restart_end(struct run *run, bool valid, struct error *err)
 			  "rank %u reported its files of dataset %lld `%s' as "
 			  "not valid",
 			  world->rank, (long long)s->d.id, s->d.name);
-	if (team_agree(world, valid ? 0 : -1, err) == 0)
+	if (team_agree(world, valid ? 0 : -1, err) == 0) {
+		/* It is on the prefix only: SCR_Have_restart() would look again. */
+		if (away)
+			run->restart_id = 0;
 		return 0;
+	}
 	/* Choose an older dataset, as no restart from this one succeeds. */
 	id = run->restart_id;
 	onprefix_failed(run, id);
-	if (held_remove(run, id, &why) < 0) {
-		held_bar(run->held, id, NULL);
+	if (!away && held_remove(run, id, &why) < 0) {
+		(void)held_bar(run->held, id, NULL);
 		say_warn_first("dataset %lld: not removed from the cache: %s",
 			       (long long)id, why.text);
 	}

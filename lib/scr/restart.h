@@ -11,10 +11,13 @@
 #define SCR_RESTART_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "scr/scr.h"
 
 struct error;
+struct held_set;
 struct restart; /* opaque; run->in */
 struct run;
 
@@ -25,6 +28,9 @@ struct run;
  * Collective. -1:  ERROR_SYSTEM, ERROR_NOMEM.
  */
 int restart_find(struct run *run, struct error *err);
+
+/* The dataset to restart from, in the caches or on the prefix; NULL: none. */
+const struct held_set *restart_set(const struct run *run);
 
 /* If the dataset to restart from was evicted, the newest in the caches takes
  * its place.  Local; the same on all ranks. */
@@ -43,6 +49,13 @@ void restart_free(struct restart *r); /* NULL is ignored */
  * ERROR_ABSENT: the rank has no such file.  Local. */
 int restart_route(const struct restart *r, const char *name,
 		  char file[static SCR_MAX_FILENAME], struct error *err);
+
+/* The number of ranks that wrote the dataset; and file `i` that this rank can
+ * read, its name for restart_route(), and its rank.  -1: there are no more.
+ * Local. */
+uint32_t restart_ranks(const struct restart *r);
+int restart_file(const struct restart *r, size_t i, uint32_t *rank,
+		 char name[static SCR_MAX_FILENAME]);
 
 /*
  * End the restart.  If any rank reports its files as not valid, the dataset is

@@ -141,6 +141,7 @@ run_end(struct run *run)
 	restart_free(run->in);
 	owned_free(run->owned);
 	memory_end(run);
+	held_entry_free(run->away);
 	held_close(run->held);
 	cores_free(run->cores);
 	levels_free(&run->levels);

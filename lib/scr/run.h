@@ -18,7 +18,8 @@ struct arena;
 struct conf;
 struct cores; /* team/cores.h: where threads copy */
 struct error;
-struct held;	/* held.h: the datasets in the caches */
+struct held; /* held.h: the datasets in the caches */
+struct held_set;
 struct flights; /* flushing_async.c: flushes in the background */
 struct owned;	/* owned.h: the owners of files on the prefix */
 struct outset;	/* outset.h: the dataset being written */
@@ -62,6 +63,7 @@ struct run {
 	bool no_redundancy; /* ... that there is none to be packed */
 	bool one_prefix;    /* all nodes have the same one: flushing_plan.c */
 	int64_t restart_id; /* the dataset to restart from; 0: none */
+	struct held_set *away; /* it, if it stays on the prefix; or NULL */
 	/* The dataset whose restart could not begin, and was not ended. */
 	int64_t unbegun;
 	bool rejected; /* the application has rejected a checkpoint */

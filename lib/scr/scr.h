@@ -4,10 +4,10 @@
  * scr(3).
  *
  * Call the functions between MPI_Init() and MPI_Finalize().  They are
- * collective over MPI_COMM_WORLD, except SCR_Route_file(), SCR_Get_version()
- * and, after SCR_Init(), queries of SCR_Config().  They return SCR_SUCCESS, or
- * another value after a failure: the same on all ranks, except that of
- * SCR_Route_file().  A call in the wrong state aborts the job.
+ * collective over MPI_COMM_WORLD, except SCR_Route_file(), SCR_Restart_ranks(),
+ * SCR_Restart_files(), SCR_Get_version() and, after SCR_Init(), queries of
+ * SCR_Config().  They return SCR_SUCCESS, or another value after a failure: the
+ * same on all ranks, except that of the local ones.  A call in the wrong state aborts the job.
  */
 #ifndef SCR_H
 #define SCR_H
@@ -52,6 +52,14 @@ int SCR_Route_file(const char *name, char *file);
 int SCR_Have_restart(int *flag, char *name);
 int SCR_Start_restart(char *name);
 int SCR_Complete_restart(int valid);
+
+/* Of the checkpoint that is being read: the number of ranks that wrote it, and
+ * its file `i`, from 0: the rank that wrote it, and its name, for
+ * SCR_Route_file(); not SCR_SUCCESS: there are no more.  With
+ * SCR_RESTART_ANY_RANKS=1 those of all ranks, else of this one.  LLNL's library
+ * does not have these. */
+int SCR_Restart_ranks(int *ranks);
+int SCR_Restart_files(int i, int *rank, char *name);
 
 /* Checkpoint and output. */
 int SCR_Need_checkpoint(int *flag);

@@ -273,7 +273,8 @@ used() {
 	[[ -e ${SHIM-}/ || -e ${SHIM%/*}/slow.so ]] || skip "no slow shim"
 	tree_stat p | grep -v '^\.scr/index' >before
 	for sig in TERM HUP QUIT INT; do
-		LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=ctr. SLOW_USEC=5000 \
+		LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=ctr. \
+			SLOW_USEC=$((5000 * ${SCRKIT_SLOWNESS:-1})) \
 			scr_container -q -p p pack --size 100000 1 2>err &
 		pid=$!
 		for _ in {1..100}; do

@@ -86,11 +86,30 @@ load restarts
 	fresh
 	job "0 1 2" app_restart 0 files=2
 	[[ $status -ne 0 && $stderr == *"dataset 3 \`ckpt.3': written by 4 ranks, but \
-this job has 3: start 4 ranks; not used for this restart, stays in the cache"* ]]
+this job has 3: start 4 ranks, or save the caches on the prefix and set \
+SCR_RESTART_ANY_RANKS=1; not used for this restart, stays in the cache"* ]]
 	warned "SCR_Have_restart: dataset 3 .*, but this job has 3: .*SCR_START_OVER=1"
 	SCR_START_OVER=1 restarts "0 1 2 3 4" none
 	[[ $stderr == *"written by 4 ranks, but this job has 5"* ]]
 	restarts "0 1 2 3" ckpt.3
+}
+
+@test "another number of ranks flushes nothing of what it could not prove whole" {
+	local settings ranks
+
+	for settings in SCR_FLUSH=1 SCR_FLUSH_ON_RESTART=1 SCR_GLOBAL_RESTART=1 \
+		"SCR_FLUSH=1 SCR_FLUSH_ASYNC=1" SCR_RESTART_ANY_RANKS=1; do
+		for ranks in "0 1 2" "0 1 2 3 0"; do
+			echo "$settings, $ranks"
+			fresh
+			# shellcheck disable=SC2086,SC2163 # several
+			(export $settings SCR_START_OVER=1 && works "$ranks" app_restart 0 skip=1)
+			[[ -z $(find "$PREFIX" -name 'rank_*') ]]
+			[[ $(scr_flush_file --dir "$PREFIX" --list-ckpt) == "3 2" ]]
+			scr_flush_file --dir "$PREFIX" --need-flush 3
+			restarts "0 1 2 3" ckpt.3
+		done
+	done
 }
 
 # unwritable OP PATH ERRNO STICKY ARG...: rank 0 fails to do this with files of PATH,
