@@ -17,7 +17,7 @@
 #include "meta/attr.h"
 #include "meta/rank2file.h"
 #include "path.h"
-#include "scr/fetching_impl.h"
+#include "scr/fetching.h"
 #include "scr/held.h"
 #include "scr/lists.h"
 #include "scr/run.h"

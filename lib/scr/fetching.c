@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fetching.c - choose the dataset to fetch, and fetch it. */
-#include "scr/fetching_impl.h"
+#include "scr/fetching.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -436,8 +436,8 @@ search(struct run *run, struct error *refused, struct error *err)
 }
 
 /* A job that starts from the beginning, or with SCR_RESTART_ANY_RANKS from an
- * older checkpoint, would in time replace checkpoints that may be whole: it must
- * want that. */
+ * older checkpoint, would in time replace checkpoints that may be whole: it
+ * must want that. */
 static int
 start_over(const struct run *run, const struct error *refused,
 	   struct error *err)

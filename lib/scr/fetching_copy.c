@@ -15,7 +15,7 @@
 #include "meta/rank2file.h"
 #include "par.h"
 #include "path.h"
-#include "scr/fetching_impl.h"
+#include "scr/fetching.h"
 #include "scr/lists.h"
 #include "scr/run.h"
 #include "str.h"

@@ -71,98 +71,6 @@ lists_find(const struct run *run, const struct dataset *d, bool *old,
 	return fd < 0 ? error_pass(err, &why) : fd;
 }
 
-/* --- Files in a note --- */
-
-struct line {
-	uint64_t size, nsegs;
-	uint32_t crc;
-	bool has_size, has_crc;
-	bool has_attr; /* the attributes follow, as add_attrs() sets them */
-};
-
-struct place {
-	uint64_t off, len;
-};
-
-void
-lists_add(struct buf *b, const struct rank2file_file *f, const struct attr *a)
-{
-	struct line l;
-
-	memset(&l, 0, sizeof(l));
-	l.size = f->size;
-	l.crc = f->crc;
-	l.has_size = f->has_size;
-	l.has_crc = f->has_crc;
-	l.nsegs = f->nsegs;
-	l.has_attr = a != NULL;
-	(void)buf_add(b, &l, sizeof(l));
-	if (a != NULL)
-		(void)buf_add(b, a, sizeof(*a));
-	(void)buf_add(b, f->path, strlen(f->path) + 1);
-	for (size_t i = 0; i < f->nsegs; i++) {
-		const struct rank2file_seg *s = &f->segs[i];
-		const struct place p = { s->off, s->len };
-
-		(void)buf_add(b, &p, sizeof(p));
-		(void)buf_add(b, s->file, strlen(s->file) + 1);
-	}
-}
-
-void
-lists_take(const char **at, struct rank2file_file *f, struct attr *a)
-{
-	struct line l;
-
-	memcpy(&l, *at, sizeof(l));
-	*at += sizeof(l);
-	if (l.has_attr && a != NULL)
-		memcpy(a, *at, sizeof(*a));
-	*at += l.has_attr ? sizeof(*a) : 0;
-	*f = (struct rank2file_file){ .path = *at,
-				      .has_size = l.has_size,
-				      .has_crc = l.has_crc,
-				      .size = l.size,
-				      .crc = l.crc,
-				      .nsegs = l.nsegs };
-	*at = f->path + strlen(f->path) + 1;
-	for (size_t i = 0; i < f->nsegs; i++) {
-		*at += sizeof(struct place);
-		*at += strlen(*at) + 1;
-	}
-}
-
-int
-lists_segs(struct rank2file_file *f, struct arena *a, struct error *err)
-{
-	struct rank2file_seg *segs = arena_alloc(a, f->nsegs, sizeof(*segs));
-	const char *at = f->path + strlen(f->path) + 1;
-	struct place p;
-
-	if (segs == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < f->nsegs; i++) {
-		memcpy(&p, at, sizeof(p));
-		at += sizeof(p);
-		segs[i] = (struct rank2file_seg){ at, p.off, p.len };
-		at += strlen(at) + 1;
-	}
-	f->segs = segs;
-	return 0;
-}
-
-size_t
-lists_count(const struct team_note *n)
-{
-	const char *at = n->data, *end = at + n->len;
-	struct rank2file_file f;
-	size_t count = 0;
-
-	for (; at < end; count++)
-		lists_take(&at, &f, NULL);
-	return count;
-}
-
 /* --- The parts, which rank 0 finds --- */
 
 /* Encode the parts for the others: struct found, the directory of the dataset,
@@ -257,8 +165,8 @@ struct spreading {
 	bool over; /* a rank failed: end */
 };
 
-/* The first of the ranks that wrote the dataset whose files `rank` gets; it gets
- * those of a range. */
+/* The first of the ranks that wrote the dataset whose files `rank` gets: it
+ * gets those of a range. */
 static uint64_t
 first_of(const struct spreading *s, uint32_t rank)
 {
@@ -317,8 +225,7 @@ add_attrs(struct spreading *s, struct error *err)
 				struct segmap_file *is = &m.files[m.nfiles];
 				struct rank2file_file f;
 
-				to[m.nfiles++] =
-					(char *)at + sizeof(struct line);
+				to[m.nfiles++] = (char *)lists_attr(at);
 				lists_take(&at, &f, NULL);
 				is->rank = (uint32_t)h.rank;
 				is->path = f.path;

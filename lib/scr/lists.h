@@ -71,6 +71,9 @@ void lists_add(struct buf *b, const struct rank2file_file *f,
  * NULL) gets its attributes, or is not changed. */
 void lists_take(const char **at, struct rank2file_file *f, struct attr *a);
 
+/* The attributes of the file at `at`, if it has any. */
+const void *lists_attr(const char *at);
+
 /* Take the segments of this file, too.  ERROR_NOMEM. */
 int lists_segs(struct rank2file_file *f, struct arena *a, struct error *err);
 

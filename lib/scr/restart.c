@@ -296,7 +296,7 @@ restart_end(struct run *run, bool valid, struct error *err)
 			  "not valid",
 			  world->rank, (long long)s->d.id, s->d.name);
 	if (team_agree(world, valid ? 0 : -1, err) == 0) {
-		/* It is on the prefix only: SCR_Have_restart() would look again. */
+		/* Only on the prefix: SCR_Have_restart() looks again. */
 		if (away)
 			run->restart_id = 0;
 		return 0;

@@ -7,7 +7,8 @@
  * collective over MPI_COMM_WORLD, except SCR_Route_file(), SCR_Restart_ranks(),
  * SCR_Restart_files(), SCR_Get_version() and, after SCR_Init(), queries of
  * SCR_Config().  They return SCR_SUCCESS, or another value after a failure: the
- * same on all ranks, except that of the local ones.  A call in the wrong state aborts the job.
+ * same on all ranks, except that of the local ones.  A call in the wrong state
+ * aborts the job.
  */
 #ifndef SCR_H
 #define SCR_H
