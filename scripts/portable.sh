@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Does the toolkit build, and do its tests pass, on systems unlike this one?
 #     scripts/portable.sh [compile] [symbols] [newcomer] [debian11] [packages]
-#         [arm64] [s390x]
+#         [openmpi] [arm64] [s390x]
 # compile   lib and cmd with gcc, clang, musl and two cross compilers, as C11
 #           without extensions; only looked at
 # symbols   the programs need nothing newer than glibc 2.28 and zlib 1.2.11
@@ -16,6 +16,8 @@
 #           and `make check` without sanitizers and valgrind
 # packages  the packages of `make deb` and `make rpm`, but compiled without
 #           optimisation: installed in a Debian 12, tried, removed
+# openmpi   in a Debian 12 that has Open MPI and no MPICH: build, and tests of
+#           libscr: those of `make quick`, other numbers and places of ranks
 # arm64     cross-built for Debian 12 on aarch64; unit tests of formats and
 # s390x     coding, run by qemu
 # Without arguments: all.  What cannot be done here is reported, and skipped: no
@@ -356,6 +358,38 @@ debian11() {
 	fi
 }
 
+# --- Open MPI ---
+
+openmpi=("${debian11[@]/%mpich*/}")
+openmpi=("${openmpi[@]/libmpich-dev/}" libopenmpi-dev openmpi-bin ssh-client)
+
+openmpi() {
+	kept openmpi "${openmpi[*]}" bookworm || return
+	copy openmpi
+	copy_bats
+	mkdir "$root/src"
+	scripts/files.sh | tar --null -T - -cf - | tar -C "$root/src" -xf -
+	doing "openmpi: make tests"
+	inside sh -c "cd /src && make -j$jobs CFLAGS='-O1 -g1' tests" >"$root.build" 2>&1 || {
+		bad "openmpi: build: $(grep -m 1 -E 'error|Error' "$root.build")"
+		return
+	}
+	good "openmpi: build"
+	{
+		grep ^scr/ testsuite/quick
+		echo scr/anyranks.bats
+		echo scr/restart.bats permuted
+	} >"$root/src/openmpi.list"
+	doing "openmpi: tests of libscr"
+	if inside sh -c "cd /src && testsuite/run.sh --quick --list openmpi.list \
+		mpi:build/plain" >"$root.tests" 2>&1; then
+		good "openmpi: $(tail -n 1 "$root.tests")"
+	else
+		grep -A 8 '^FAIL' "$root.tests" | sed '/^failed:/q'
+		bad "openmpi: $(tail -n 1 "$root.tests")"
+	fi
+}
+
 # --- Packages ---
 
 # left WHAT: files of ours that are still in $root.
@@ -481,11 +515,11 @@ main() {
 	# shellcheck disable=SC2064 # now
 	trap "kill $! 2>/dev/null" EXIT
 	[ $# -gt 0 ] || set -- compile symbols newcomer debian11 packages \
-		arm64 s390x
+		openmpi arm64 s390x
 	for name; do
 		doing "$name"
 		case $name in
-		compile | symbols | newcomer | debian11 | packages)
+		compile | symbols | newcomer | debian11 | packages | openmpi)
 			"$name"
 			;;
 		arm64) cross arm64 aarch64 "${existing[@]}" ;;

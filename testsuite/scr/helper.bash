@@ -27,6 +27,11 @@ export MPI
 as_root=(env)
 ((EUID == 0)) || as_root=(unshare -r)
 
+# Open MPI: root may start more ranks than there are cores, of which none is bound.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_mpi_yield_when_idle=1
+
 # Preloaded into the program of each rank: the sanitizer's library first, if the
 # tree has one, and shim/patient.c: ranks that wait sleep, so that many of them
 # can share a core.
