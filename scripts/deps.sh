@@ -190,6 +190,9 @@ group() {
 		extra h5repack hdf5-tools
 		extra g++ g++
 		extra gfortran gfortran
+		# Users of libscr are built with these, too.
+		extra cmake cmake
+		extra flang-new-19 flang-19
 		extra script bsdutils
 		# Shells in which the completions and the login output of nodes
 		# are tested.

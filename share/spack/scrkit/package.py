@@ -15,7 +15,10 @@ class Scrkit(MakefilePackage):
     variant("program_prefix", default="none", values=lambda text: True,
             description="What the names of the commands begin with")
 
+    variant("fortran", default=True, description="Compile the Fortran module")
+
     depends_on("c", type="build")
+    depends_on("fortran", type="build", when="+mpi+fortran")
     depends_on("gmake", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("isa-l@2.30:")
@@ -33,6 +36,8 @@ class Scrkit(MakefilePackage):
         settings = [f"PREFIX={self.prefix}", "STATIC=0"]
         if self.spec.satisfies("+mpi"):
             settings.append(f"MPICC={self.spec['mpi'].mpicc}")
+            settings.append("FC=" + (self.compiler.fc or "")
+                            if self.spec.satisfies("+fortran") else "FC=")
         else:
             settings += ["MPI_CFLAGS=", "MPI_LIBS="]
         begin = self.spec.variants["program_prefix"].value
