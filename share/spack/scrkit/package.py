@@ -14,7 +14,6 @@ class Scrkit(MakefilePackage):
     variant("mpi", default=True, description="Build libscr")
     variant("program_prefix", default="none", values=lambda text: True,
             description="What the names of the commands begin with")
-
     variant("fortran", default=True, description="Compile the Fortran module")
 
     depends_on("c", type="build")
@@ -36,8 +35,6 @@ class Scrkit(MakefilePackage):
         settings = [f"PREFIX={self.prefix}", "STATIC=0"]
         if self.spec.satisfies("+mpi"):
             settings.append(f"MPICC={self.spec['mpi'].mpicc}")
-            settings.append("FC=" + (self.compiler.fc or "")
-                            if self.spec.satisfies("+fortran") else "FC=")
         else:
             settings += ["MPI_CFLAGS=", "MPI_LIBS="]
         begin = self.spec.variants["program_prefix"].value
