@@ -233,7 +233,8 @@ $O/fortran/module: bindings/fortran/scr.f90 $O/fortran/compiler
 	@echo "  FC  $<"
 	$Qcd $(@D) && rm -f *.mod && { $(or $(fortran),false) -c -o scr.o \
 		"$(CURDIR)/$<" >module 2>&1 || { rm -f *.mod; echo \
-		"no module scr: the Fortran compiler failed: see $@, or set FC"; } }
+		"no module scr: $(if $(fortran),the Fortran compiler failed: see $@,no \
+		Fortran compiler), or set FC"; } }
 $O/fortran/compiler: FORCE
 	@mkdir -p $(@D); echo $(call quote,$(fortran)) | cmp -s - $@ || \
 		echo $(call quote,$(fortran)) >$@

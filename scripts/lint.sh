@@ -51,7 +51,7 @@ read -ra mpi < <(pkg-config --cflags mpich 2>/dev/null ||
 # compiled PATTERN...: the files to compile that match: without MPI those of
 # libscr are left out.
 compiled() {
-	local skip='^(lib/scr|lib/team|bindings|testsuite/mpi)/|/t_levels\.c$'
+	local skip='^(lib/scr|lib/team|bindings|testsuite/(mpi|fortran))/|/t_levels\.c$'
 
 	[ "${#mpi[@]}" -eq 0 ] || skip='^$'
 	files "$@" | grep -vE "$skip"

@@ -38,7 +38,7 @@ deb() {
 		Section: admin
 		Priority: optional
 		Depends: $(dpkg-shlibdeps -O "$root"/usr/bin/* \
-			"$root/usr/lib/$multiarch"/libscr*.so.*.*.* 2>/dev/null |
+			"$root/usr/lib/$multiarch"/libscr.so.*.*.* 2>/dev/null |
 			sed 's/^shlibs:Depends=//')
 		Suggests: pdsh, openssh-client
 		Description: $summary
