@@ -12,6 +12,7 @@
 #   MPICC=mpicc        libscr uses its MPI; if there is no such program, mpich or
 #                      ompi-c of pkg-config.  MPI_CFLAGS, MPI_LIBS override both
 #   CC CFLAGS LDFLAGS  as usual; a change rebuilds all objects
+#   FC=mpifort         compiles the Fortran module scr; without one it is left out
 #   SAN=LIST           build with these sanitizers, in a separate tree:
 #                      SAN=address,undefined -> build/address-undefined
 #   COV=1              build for line coverage -> build/coverage
@@ -67,16 +68,17 @@ ldflags  := $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro -Wl,-z,now
 # Objects go into programs and into libscr.so, which exports SCR_* only.
 pic      := -fPIC -fvisibility=hidden
 # MPI, for libscr.  The compilers of MPICH, of its relatives and of Open MPI
-# print with -show the command that they would run.
+# print with -show the command that they would run.  scr.pc passes these flags on
+# to users, so those with which MPI itself was built are left out; a run path stays.
 MPICC    ?= mpicc
-mpi_show := $(shell $(MPICC) -show 2>/dev/null)
+mpi_show := $(shell $(MPICC) -show 2>/dev/null | sed 's/-Xlinker /-Wl,/g; s/"//g')
 mpi_pc   := $(if $(mpi_show),,$(firstword $(foreach p,mpich ompi-c,$(shell \
 	pkg-config --exists $p 2>/dev/null && echo $p))))
-mpi_cflags := $(strip $(filter -I% -D%,$(mpi_show)) \
-	$(if $(mpi_pc),$(shell pkg-config --cflags $(mpi_pc))))
-mpi_libs := $(strip $(filter-out -I% -D% -O% -g% -f% -m%,$(filter -% /%, \
-	$(wordlist 2,999,$(mpi_show)))) \
-	$(if $(mpi_pc),$(shell pkg-config --libs $(mpi_pc))))
+mpi_cflags := $(strip $(filter -I% -D%,$(mpi_show) \
+	$(if $(mpi_pc),$(shell pkg-config --cflags $(mpi_pc)))))
+mpi_libs := $(strip $(filter -L% -l% -pthread -Wl$(comma)-rpath% -Wl$(comma)/% /%, \
+	$(wordlist 2,999,$(mpi_show)) \
+	$(if $(mpi_pc),$(shell pkg-config --libs $(mpi_pc)))))
 MPI_CFLAGS ?= $(mpi_cflags)
 MPI_LIBS ?= $(mpi_libs)
 # What libscr calls of the others, always as shared libraries.
@@ -124,10 +126,15 @@ STORES := $(patsubst testsuite/store/%.c,$O/store/%,$(filter-out \
 # share shared.c.
 MPIS  := $(if $(MPI_LIBS),$(patsubst testsuite/mpi/%.c,$O/mpi/%,$(filter-out \
 	%/shared.c,$(wildcard testsuite/mpi/*.c))))
-LIBSCR := $(if $(MPI_LIBS),$O/libscr.so $O/libscr.a)
+LIBSCR := $(if $(MPI_LIBS),$O/libscr.so $O/libscr.a $O/libscrf.so $O/libscrf.a \
+	$O/fortran/module)
+# For the module scr; make's own FC is not one that somebody chose.
+fortran := $(if $(filter undefined default,$(origin FC)),$(firstword $(foreach \
+	c,mpifort gfortran,$(shell command -v $c))),$(FC))
 # The version of the interface, from scr.h: "v3.1.0".
 SCR_VERSION := $(shell sed -n 's/^.define SCR_VERSION "v\(.*\)"$$/\1/p' lib/scr/scr.h)
 SONAME := libscr.so.$(firstword $(subst ., ,$(SCR_VERSION)))
+SONAMEF := $(SONAME:libscr%=libscrf%)
 
 # What is missing is said before the compiler fails: it may be somewhere else.
 all: ## build the commands and, if there is an MPI, libscr: build/plain/bin,
@@ -212,6 +219,25 @@ $O/libscr.so: $(SCR) $O/libcore.a lib/scr/libscr.map
 		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
 		-o $@ $(filter %.o,$^) $O/libcore.a $(SCR_LIBS) $(MPI_LIBS)
 	$Qln -sf libscr.so $O/$(SONAME)
+# Its users name libscrf alone: the linker and the loader find libscr beside it.
+$O/libscrf.so: $O/bindings/fortran/scrf.o $O/libscr.so
+	@echo "  LD  $@"
+	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -shared -Wl,-soname,$(SONAMEF) \
+		-Wl,-rpath,'$$ORIGIN' -o $@ $^ $(MPI_LIBS)
+	$Qln -sf libscrf.so $O/$(SONAMEF)
+$O/libscrf.a: $O/bindings/fortran/scrf.o
+	$Qrm -f $@ && $(AR) qcs $@ $<
+$O/bindings/fortran/scrf.o: private cppflags += $(MPI_CFLAGS)
+# scr.mod, named as the compiler likes, beside what it says.
+$O/fortran/module: bindings/fortran/scr.f90 $O/fortran/compiler
+	@echo "  FC  $<"
+	$Qcd $(@D) && rm -f *.mod && { $(or $(fortran),false) -c -o scr.o \
+		"$(CURDIR)/$<" >module 2>&1 || { rm -f *.mod; echo \
+		"no module scr: $(if $(fortran),the Fortran compiler failed: see $@,no \
+		Fortran compiler), or set FC"; } }
+$O/fortran/compiler: FORCE
+	@mkdir -p $(@D); echo $(call quote,$(fortran)) | cmp -s - $@ || \
+		echo $(call quote,$(fortran)) >$@
 # Into programs of any kind: nothing but libc.
 $O/libscr_preload.so: $(PRELOAD) $O/libcore.a
 	@mkdir -p $(@D); echo "  LD  $@"
@@ -433,24 +459,32 @@ install: ## completions, examples (DESTDIR, PREFIX and the other directories)
 	$Qinstall -m 644 LICENSE README.md NEWS.md share/scr.conf "$(DDOC)"
 	$Qinstall -Dm 644 share/rescue.svg "$(DDOC)/share/rescue.svg"
 	$Qinstall -Dm 644 share/schema/scrkit.json "$D/share/scrkit/json-schema.json"
-	$Qfor f in examples/*; do case $$f in *.[ch]) m=644;; *) m=755;; esac; \
+	$Qfor f in examples/*; do case $$f in *.[ch]|*.f90) m=644;; *) m=755;; esac; \
 		install -m $$m "$$f" "$(DDOC)/examples" || exit 1; done
 
-# scr.pc names directories below the prefix by it, so that they move with it.
+# The files of pkg-config and CMake name directories below the prefix by it, so that
+# they move with it.
 below = $(subst $(PREFIX)/,$${prefix}/,$1)
+filled = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
+	-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' -e 's|@VERSION@|$(SCR_VERSION)|g' \
+	-e 's|@libdir@|$(call below,$(LIBDIR))|' -e 's|@LIBS@|$(SCR_LIBS)|' \
+	-e 's|@includedir@|$(call below,$(INCLUDEDIR))|' \
+	-e 's|@MPI_CFLAGS@|$(MPI_CFLAGS)|' -e 's|@MPI_LIBS@|$(MPI_LIBS)|' \
+	"$1" >"$2" && chmod 644 "$2"
 install-libscr: all
-	$Qinstall -d "$(DLIB)/pkgconfig" "$(DINC)"
-	$Qinstall -m 644 lib/scr/scr.h "$(DINC)"
-	$Qinstall -m 644 $O/libscr.a "$(DLIB)"
-	$Qinstall -m 755 $O/libscr.so "$(DLIB)/libscr.so.$(SCR_VERSION)"
-	$Qln -sf libscr.so.$(SCR_VERSION) "$(DLIB)/$(SONAME)"
-	$Qln -sf $(SONAME) "$(DLIB)/libscr.so"
-	$Qsed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call below,$(LIBDIR))|' \
-		-e 's|@INCLUDEDIR@|$(call below,$(INCLUDEDIR))|' \
-		-e 's|@VERSION@|$(SCR_VERSION)|' -e 's|@LIBS@|$(SCR_LIBS)|' \
-		-e 's|@MPI_CFLAGS@|$(MPI_CFLAGS)|' -e 's|@MPI_LIBS@|$(MPI_LIBS)|' \
-		lib/scr/scr.pc.in >"$(DLIB)/pkgconfig/scr.pc"
-	$Qchmod 644 "$(DLIB)/pkgconfig/scr.pc"
+	$Qinstall -d "$(DLIB)/pkgconfig" "$(DLIB)/cmake/scr" "$(DINC)"
+	$Qfor f in lib/scr/scr.h bindings/fortran/scrf.h bindings/fortran/scr.f90 \
+		$O/fortran/*.mod; do [ ! -e "$$f" ] || \
+		install -m 644 "$$f" "$(DINC)" || exit 1; done
+	$Qinstall -m 644 $O/libscr.a $O/libscrf.a "$(DLIB)"
+	$Qfor n in scr scrf; do f=lib$$n.so; \
+		install -m 755 $O/$$f "$(DLIB)/$$f.$(SCR_VERSION)" && \
+		ln -sf $$f.$(SCR_VERSION) "$(DLIB)/$$f$(SONAME:libscr.so%=%)" && \
+		ln -sf $$f$(SONAME:libscr.so%=%) "$(DLIB)/$$f" || exit 1; done
+	$Q$(call filled,lib/scr/scr.pc.in,$(DLIB)/pkgconfig/scr.pc)
+	$Q$(call filled,bindings/fortran/scrf.pc.in,$(DLIB)/pkgconfig/scrf.pc)
+	$Qfor f in scrConfig scrConfigVersion; do \
+		$(call filled,lib/scr/$$f.cmake.in,$(DLIB)/cmake/scr/$$f.cmake) || exit 1; done
 
 uninstall: ## remove what install put there
 	$Qfor n in $(NAMES); do rm -f "$(DBIN)/$(P_)$$n" "$(DEXE)/$$n" \
@@ -467,9 +501,12 @@ uninstall: ## remove what install put there
 		rm -f "$(DDOC)/$$f"; done
 	$Qrm -f "$D/share/scrkit/json-schema.json"
 	$Qrmdir "$(DDOC)/examples" "$(DDOC)/share" "$(DDOC)" "$D/share/scrkit" $(if $(P_),"$(DEXE)") 2>/dev/null || :
-	$Qrm -f "$(DLIB)/libscr_preload.so" "$(DINC)/scr.h" "$(DLIB)/pkgconfig/scr.pc" "$(DLIB)/libscr.a" \
-		"$(DLIB)/libscr.so" "$(DLIB)/$(SONAME)" \
-		"$(DLIB)/libscr.so.$(SCR_VERSION)"
+	$Qfor f in libscr_preload.so pkgconfig/scr.pc pkgconfig/scrf.pc \
+		cmake/scr/scrConfig.cmake cmake/scr/scrConfigVersion.cmake \
+		$(foreach n,scr scrf,lib$n.a lib$n.so lib$n$(SONAME:libscr%=%) \
+		lib$n.so.$(SCR_VERSION)); do rm -f "$(DLIB)/$$f"; done
+	$Qrm -f "$(DINC)/scr.h" "$(DINC)/scrf.h" "$(DINC)/scr.f90" "$(DINC)/scr.mod"
+	$Qrmdir "$(DLIB)/cmake/scr" 2>/dev/null || :
 
 # --- Packages -----------------------------------------------------------
 

@@ -52,7 +52,7 @@ main(int argc, char **argv)
 	SCR_Config("SCR_DEBUG=1"); /* set, ... */
 	SCR_Config("SCR_DEBUG=");  /* ... and taken back */
 
-	if (SCR_Init() != SCR_SUCCESS) {
+	if (SCR_Init() != SCR_SUCCESS) { /* or it would start over */
 		MPI_Abort(MPI_COMM_WORLD, 1);
 		exit(1); /* MPI_Abort() may return */
 	}

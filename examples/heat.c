@@ -205,7 +205,7 @@ main(int argc, char **argv)
 	SCR_Config("SCR_CACHE_BYPASS=0");
 	SCR_Config("SCR_CACHE_SIZE=2"); /* the output must not replace it */
 	SCR_Config("SCR_CHECKPOINT_INTERVAL=10");
-	if (SCR_Init() != SCR_SUCCESS) {
+	if (SCR_Init() != SCR_SUCCESS) { /* or it would start over */
 		MPI_Abort(MPI_COMM_WORLD, 1);
 		exit(1); /* MPI_Abort() may return */
 	}

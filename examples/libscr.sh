@@ -3,7 +3,8 @@
 #
 # libscr.sh - build the applications of this directory with what pkg-config says
 # of scr, and run them with 4 ranks.  CC is the compiler (cc).  heat is stopped
-# by scr_halt in the middle; its result must be that of an undisturbed run.
+# by scr_halt in the middle; its result must be that of an undisturbed run.  Those
+# in Fortran are built with scrf, by mpifort, if that works.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -32,6 +33,18 @@ for name in minimal config heat; do
 	${CC:-cc} -Wall -Wextra -Werror "$here/$name.c" -o "$work/bin/$name" \
 		$(pkg-config --cflags --libs scr)
 done
+programs="minimal config heat"
+echo end >"$work/empty.f90"
+if mpifort "$work/empty.f90" -o "$work/empty" 2>/dev/null; then
+	for name in minimal heat; do
+		# shellcheck disable=SC2046 # several words
+		mpifort "$here/$name.f90" -o "$work/bin/$name.f90" \
+			$(pkg-config --cflags --libs scrf)
+		programs="$programs $name.f90"
+	done
+else
+	echo "libscr.sh: no mpifort: Fortran is left out"
+fi
 
 # Open MPI wants to be asked before root starts more ranks than there are cores.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -67,8 +80,11 @@ said "counting from 3"
 # An index that nobody can read may list a checkpoint: no job starts over.
 mkdir -p "$work/blocked/.scr"
 ln -s index.scr "$work/blocked/.scr/index.scr"
-for name in minimal heat; do
-	if run 6 blocked "$name" || grep -E "^(counting|heat)" "$work/said"; then
+# Nor does one for which libscr does nothing.
+for name in $programs; do
+	if { [ "$name" != config ] && run 6 blocked "$name"; } ||
+		SCR_ENABLE=0 run 7 disabled "$name" ||
+		grep -E "^(counting|heat)" "$work/said"; then
 		echo "libscr.sh: $name: expected a failure"
 		exit 1
 	fi
@@ -82,15 +98,28 @@ said "CKPT=1 TYPE is RS"
 run 3 undisturbed heat
 said "heat: result is complete"
 
-mkdir "$work/halted"
-scr_halt --checkpoints=3 "$work/halted"
-run 4 halted heat
-said "heat: stops after step 30"
-scr_halt --remove "$work/halted"
-# Other nodes, so the checkpoint comes from the prefix.
-run 5 halted heat
-said "heat: restarts from ckpt.30"
-said "heat: result is complete"
-for rank in 0 1 2 3; do
-	cmp "$work/undisturbed/result/rod.$rank" "$work/halted/result/rod.$rank"
-done
+# halted FIRST SECOND: the programs of two jobs.
+halted() {
+	rm -rf "$work/halted" && mkdir "$work/halted"
+	scr_halt --checkpoints=3 "$work/halted"
+	run "$1.$2.4" halted "$1"
+	said "heat: stops after step 30"
+	scr_halt --remove "$work/halted"
+	# Other nodes, so the checkpoint comes from the prefix.
+	run "$1.$2.5" halted "$2"
+	said "heat: restarts from ckpt.30"
+	said "heat: result is complete"
+	for rank in 0 1 2 3; do
+		cmp "$work/undisturbed/result/rod.$rank" \
+			"$work/halted/result/rod.$rank"
+	done
+}
+halted heat heat
+
+[ -e "$work/bin/heat.f90" ] || exit 0
+run 8 count_f90 minimal.f90
+said "counting from 0"
+run 8 count_f90 minimal.f90
+said "counting from 3"
+halted heat.f90 heat.f90
+halted heat heat.f90

@@ -6,6 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A checkpoint may exist: end the job, and do not start over. */
+static void
+must(int result)
+{
+	if (result == SCR_SUCCESS)
+		return;
+	MPI_Abort(MPI_COMM_WORLD, 1);
+	exit(1); /* MPI_Abort() may return */
+}
+
 int
 main(int argc, char **argv)
 {
@@ -15,13 +25,9 @@ main(int argc, char **argv)
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	SCR_Init();
+	must(SCR_Init());
 	for (;;) {
-		/* Do not start over: a checkpoint may exist. */
-		if (SCR_Have_restart(&have, name) != SCR_SUCCESS) {
-			MPI_Abort(MPI_COMM_WORLD, 1);
-			exit(1); /* MPI_Abort() may return */
-		}
+		must(SCR_Have_restart(&have, name));
 		if (!have)
 			break;
 		SCR_Start_restart(name);

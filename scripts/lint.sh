@@ -24,6 +24,8 @@ files() {
 
 	for file in "${all[@]}"; do
 		[ -f "$file" ] || continue
+		# That header is Fortran: a text, and no C.
+		[ "$*" = '*' ] || [ "$file" != bindings/fortran/scrf.h ] || continue
 		for pattern; do
 			# shellcheck disable=SC2053 # patterns, not strings
 			[[ $file == $pattern ]] && echo "$file" && break
@@ -49,7 +51,7 @@ read -ra mpi < <(pkg-config --cflags mpich 2>/dev/null ||
 # compiled PATTERN...: the files to compile that match: without MPI those of
 # libscr are left out.
 compiled() {
-	local skip='^(lib/scr|lib/team|testsuite/mpi)/|/t_levels\.c$'
+	local skip='^(lib/scr|lib/team|bindings|testsuite/(mpi|fortran))/|/t_levels\.c$'
 
 	[ "${#mpi[@]}" -eq 0 ] || skip='^$'
 	files "$@" | grep -vE "$skip"

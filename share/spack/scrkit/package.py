@@ -14,8 +14,10 @@ class Scrkit(MakefilePackage):
     variant("mpi", default=True, description="Build libscr")
     variant("program_prefix", default="none", values=lambda text: True,
             description="What the names of the commands begin with")
+    variant("fortran", default=True, description="Compile the Fortran module")
 
     depends_on("c", type="build")
+    depends_on("fortran", type="build", when="+mpi+fortran")
     depends_on("gmake", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("isa-l@2.30:")
