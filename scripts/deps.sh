@@ -192,7 +192,6 @@ group() {
 		extra gfortran gfortran
 		# Users of libscr are built with these, too.
 		extra cmake cmake
-		extra "$(newest_flang)" flang
 		extra script bsdutils
 		# Shells in which the completions and the login output of nodes
 		# are tested.
@@ -277,22 +276,10 @@ fuzzer_runtime() {
 	[ -e "$archive/libclang_rt.fuzzer-$(uname -m).a" ]
 }
 
-# The command of the newest installed flang.
-newest_flang() {
-	compgen -c flang | grep -xE 'flang(-new)?(-[0-9]+)?' | sort -V | tail -n 1
-}
-
-# Debian names libclang-rt-dev and flang only with their versions; some releases
-# have no flang.
+# Debian names libclang-rt-dev only with its version.
 resolve() {
 	local version
 
-	if [ "$1" = flang ]; then
-		version=$(apt-cache search -n '^flang-[0-9]+$' | cut -d ' ' -f 1 |
-			sort -V | tail -n 1)
-		echo "${version:-gfortran}"
-		return
-	fi
 	[ "$1" = libclang-rt-dev ] || { echo "$1" && return; }
 	version=$(apt-cache depends clang 2>/dev/null |
 		sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p')

@@ -24,8 +24,6 @@
 /* NULL if libscr.so is an older one, or LLNL's. */
 #pragma weak SCR_Restart_ranks
 #pragma weak SCR_Restart_files
-int SCR_Restart_ranks(int *ranks);
-int SCR_Restart_files(int i, int *rank, char *name);
 
 /* Declare both symbols of a routine. */
 #define ROUTINE(name, ...) \

@@ -116,7 +116,7 @@ lib/pkgconfig/scrf.pc f644>"
 	[[ $(objdump -p "$lib/libscr.so") == *SONAME*libscr.so.3$'\n'* ]]
 	want=$(grep -oE 'SCR_[A-Z][a-z]\w*\(' "$root/lib/scr/scr.h" | tr -d '(' |
 		sort -u)
-	[[ $(wc -l <<<"$want") -eq 18 ]]
+	[[ $(wc -l <<<"$want") -eq 20 ]]
 	[[ $(exported -D --defined-only "$lib/libscr.so") == "$want" ]]
 	[[ $(exported -g --defined-only "$lib/libscr.a") == "$want" ]]
 	# Of libscrf: routines, with an underscore behind them and without.
