@@ -189,6 +189,18 @@ in_c() {
 		"$(in_c delete=nowhere)"
 }
 
+@test "two ranks restart from a checkpoint of three" {
+	SCR_FLUSH=1 works "0 1 2" app_anyranks write=1
+	lose 0 1 2
+	SCR_RESTART_ANY_RANKS=1 calls "0 1" init have_restart start_restart restart_ranks \
+		restart_files=5 route_file=ckpt.1/d/rank_2.2 complete_restart=1 finalize
+	assert_status 0
+	assert_line "restart_ranks -> 0 3"
+	[[ $output == *"restart_files=5 -> 0 2 <$PREFIX/ckpt.1/d/rank_2."* ]]
+	assert_line "route_file=ckpt.1/d/rank_2.2 -> 0 <$PREFIX/ckpt.1/d/rank_2.2>"
+	assert_line "complete_restart=1 -> 0"
+}
+
 @test "the files of a restart, if libscr can tell; else a failure" {
 	works "0 1" app_ckpt steps=1
 	calls "0 1" init have_restart start_restart restart_ranks restart_files=0 \
