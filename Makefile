@@ -451,6 +451,7 @@ install-libscr: all
 		-e 's|@MPI_CFLAGS@|$(MPI_CFLAGS)|' -e 's|@MPI_LIBS@|$(MPI_LIBS)|' \
 		lib/scr/scr.pc.in >"$(DLIB)/pkgconfig/scr.pc"
 	$Qchmod 644 "$(DLIB)/pkgconfig/scr.pc"
+	$Qinstall -Dm 644 bindings/python/scr.py "$D/share/scr/python/scr.py"
 
 uninstall: ## remove what install put there
 	$Qfor n in $(NAMES); do rm -f "$(DBIN)/$(P_)$$n" "$(DEXE)/$$n" \
@@ -466,6 +467,8 @@ uninstall: ## remove what install put there
 	$Qfor f in LICENSE README.md NEWS.md scr.conf share/rescue.svg; do \
 		rm -f "$(DDOC)/$$f"; done
 	$Qrm -f "$D/share/scrkit/json-schema.json"
+	$Qrm -f "$D/share/scr/python/scr.py" "$D/share/scr/python/__pycache__"/scr.*.pyc
+	$Qrmdir "$D/share/scr/python/__pycache__" "$D/share/scr/python" "$D/share/scr" 2>/dev/null || :
 	$Qrmdir "$(DDOC)/examples" "$(DDOC)/share" "$(DDOC)" "$D/share/scrkit" $(if $(P_),"$(DEXE)") 2>/dev/null || :
 	$Qrm -f "$(DLIB)/libscr_preload.so" "$(DINC)/scr.h" "$(DLIB)/pkgconfig/scr.pc" "$(DLIB)/libscr.a" \
 		"$(DLIB)/libscr.so" "$(DLIB)/$(SONAME)" \
