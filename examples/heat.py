@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """heat.py [STEPS [MILLISECONDS]] - heat.c in Python: an MPI program that uses
-libscr for all that it writes.  It computes how heat spreads in a rod.  Each rank
-has a piece of the rod.
+libscr for all that it writes.  It computes how heat spreads in a rod.  Each
+rank has a piece of the rod.
 
     mpiexec -n 4 python3 heat.py
 

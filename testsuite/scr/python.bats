@@ -149,6 +149,7 @@ checkpoints() {
 }
 
 @test "types, names and states: an exception, or libscr's own end of the job" {
+	export LC_ALL=C.UTF-8
 	py_works "0" <<-'END'
 		raises(TypeError, scr.config, 3)
 		raises(TypeError, scr.config, None)
@@ -474,7 +475,7 @@ checkpoints() {
 }
 
 @test "names: blanks, other alphabets, bytes that are no text, PathLike" {
-	export PYTHONUTF8=1
+	export LC_ALL=C.UTF-8
 	cat >"$BATS_TEST_TMPDIR/names.py" <<-'END'
 		import pathlib
 		names = ["with blank/a b", "\u00e9\u6f22/\u0416", "odd/\udcff\udc80x",
