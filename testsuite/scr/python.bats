@@ -556,7 +556,8 @@ growth() {
 	growth <<-'END'
 		def step(i):
 		    assert write("ckpt.%d" % i).valid
-		    assert scr.config("SCR_CACHE_SIZE") == "2"
+		    for j in range(200):
+		        assert scr.config("SCR_PREFIX") == os.getcwd()
 		    scr.need_checkpoint()
 		    scr.should_exit()
 		    scr.allgather(b"x" * 1000)
