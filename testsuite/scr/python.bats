@@ -389,7 +389,7 @@ checkpoints() {
 	[[ $output != *"goes on"* ]]
 }
 
-@test "restarts(): a bug or Ctrl-C rejects one checkpoint, not all" {
+@test "restarts(): a bug or Ctrl-C rejects at most one checkpoint" {
 	local way
 
 	for way in "undefined" "raise KeyboardInterrupt" "None + 1" "sys.exit(1)"; do
@@ -406,7 +406,8 @@ checkpoints() {
 			with scr.session():
 			    print("next: " + scr.have_restart())
 		END
-		assert_line "next: b"
+		# Or c: the job may have ended before its files were removed.
+		[[ $output == *"next: "[bc]* ]] || failed "$output"
 		rm -rf "${NODES:?}"/* .scr
 	done
 }
