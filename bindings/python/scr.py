@@ -91,6 +91,7 @@ import glob
 import itertools
 import os
 import sys
+import time
 import traceback
 from typing import Any, Iterator, List, Optional, Tuple, Union
 
@@ -298,6 +299,7 @@ def _here() -> bool:
 def _end_job(status: int) -> None:
     _flush()
     if _here():
+        time.sleep(1)  # a launcher may drop unread output when a job is aborted
         _state.lib.MPI_Abort(_handle("ompi_mpi_comm_world", 0x44000000), status)
         os._exit(status or 1)  # MPI_Abort() may return
 
