@@ -485,6 +485,7 @@ install-libscr: all
 	$Q$(call filled,bindings/fortran/scrf.pc.in,$(DLIB)/pkgconfig/scrf.pc)
 	$Qfor f in scrConfig scrConfigVersion; do \
 		$(call filled,lib/scr/$$f.cmake.in,$(DLIB)/cmake/scr/$$f.cmake) || exit 1; done
+	$Qinstall -Dm 644 bindings/python/scr.py "$D/share/scr/python/scr.py"
 
 uninstall: ## remove what install put there
 	$Qfor n in $(NAMES); do rm -f "$(DBIN)/$(P_)$$n" "$(DEXE)/$$n" \
@@ -500,6 +501,8 @@ uninstall: ## remove what install put there
 	$Qfor f in LICENSE README.md NEWS.md scr.conf share/rescue.svg; do \
 		rm -f "$(DDOC)/$$f"; done
 	$Qrm -f "$D/share/scrkit/json-schema.json"
+	$Qrm -f "$D/share/scr/python/scr.py" "$D/share/scr/python/__pycache__"/scr.*.pyc
+	$Qrmdir "$D/share/scr/python/__pycache__" "$D/share/scr/python" "$D/share/scr" 2>/dev/null || :
 	$Qrmdir "$(DDOC)/examples" "$(DDOC)/share" "$(DDOC)" "$D/share/scrkit" $(if $(P_),"$(DEXE)") 2>/dev/null || :
 	$Qfor f in libscr_preload.so pkgconfig/scr.pc pkgconfig/scrf.pc \
 		cmake/scr/scrConfig.cmake cmake/scr/scrConfigVersion.cmake \

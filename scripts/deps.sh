@@ -188,6 +188,10 @@ group() {
 		# Programs whose files are in a store.
 		extra sqlite3 sqlite3
 		extra h5repack hdf5-tools
+		# scr.py is installed by it, too.
+		! may_install || /usr/bin/python3 -c \
+			'import setuptools, wheel, pip' 2>/dev/null ||
+			missing+=(python3-setuptools python3-wheel python3-pip)
 		extra g++ g++
 		extra gfortran gfortran
 		# Users of libscr are built with these, too.
@@ -247,6 +251,8 @@ group() {
 		tool mandoc mandoc
 		tool groff groff
 		tool nm binutils
+		/usr/bin/python3 -c 'import pyflakes' 2>/dev/null ||
+			missing+=(python3-pyflakes)
 		;;
 	html)
 		tool mandoc mandoc

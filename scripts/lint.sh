@@ -105,6 +105,12 @@ check_shell() {
 		xargs -d '\n' -r shellcheck -x -e SC2154,SC2030,SC2031
 }
 
+# scr.py and the examples, which others read and run.
+check_python() {
+	files 'bindings/*.py' 'examples/*.py' |
+		xargs -d '\n' -r /usr/bin/python3 -m pyflakes
+}
+
 # Does scrkit-json(5) say what the schema says?
 check_json_page() {
 	scripts/json_page.py --check
@@ -469,7 +475,7 @@ check_licence_lines() {
 	local bad=0 file
 
 	for file in $(files '*.c' '*.h' '*.sh' '*.bats' '.ci/run' Makefile \
-		'man/*' | grep -v '^testsuite/data/'); do
+		'man/*' 'bindings/*.py' 'examples/*.py' | grep -v '^testsuite/data/'); do
 		head -n 2 "$file" |
 			grep -q 'SPDX-License-Identifier: BSD-3-Clause' ||
 			{ echo "$file: no licence line at the top" && bad=1; }

@@ -360,8 +360,8 @@ debian11() {
 
 # --- Open MPI ---
 
-openmpi=("${debian11[@]/%mpich*/}")
-openmpi=("${openmpi[@]/libmpich-dev/}" libopenmpi-dev openmpi-bin ssh-client)
+read -ra openmpi <<<"$(printf '%s\n' "${debian11[@]}" libopenmpi-dev openmpi-bin \
+	openssh-client | grep -v mpich | xargs)"
 
 openmpi() {
 	kept openmpi "${openmpi[*]}" bookworm || return

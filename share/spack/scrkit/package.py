@@ -47,3 +47,7 @@ class Scrkit(MakefilePackage):
 
     def install(self, spec, prefix):
         make("install", *self.common)
+
+    def setup_run_environment(self, env):
+        if self.spec.satisfies("+mpi"):
+            env.prepend_path("PYTHONPATH", self.prefix.share.scr.python)
