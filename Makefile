@@ -124,6 +124,9 @@ STORES := $(patsubst testsuite/store/%.c,$O/store/%,$(filter-out \
 # share shared.c.
 MPIS  := $(if $(MPI_LIBS),$(patsubst testsuite/mpi/%.c,$O/mpi/%,$(filter-out \
 	%/shared.c,$(wildcard testsuite/mpi/*.c))))
+# Programs that know nothing of libscr, for the tests of libscr_preload.so.
+PLAIN := $(if $(MPI_LIBS),$(patsubst testsuite/interpose/%.c,$O/interpose/%,$(wildcard \
+	testsuite/interpose/*.c)))
 LIBSCR := $(if $(MPI_LIBS),$O/libscr.so $O/libscr.a)
 # The version of the interface, from scr.h: "v3.1.0".
 SCR_VERSION := $(shell sed -n 's/^.define SCR_VERSION "v\(.*\)"$$/\1/p' lib/scr/scr.h)
@@ -137,7 +140,7 @@ all: ## build/plain/libscr.so
 programs: $(CMDS) $O/libscr_preload.so $O/links $(or $(LIBSCR),no-mpi)
 no-mpi:
 	@echo "libscr is left out: no MPI found; set MPICC, or MPI_CFLAGS and MPI_LIBS"
-tests: programs $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) $(STORES) ## build the test programs too
+tests: programs $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) $(STORES) $(PLAIN) ## build the test programs too
 
 # --- Rules ---------------------------------------------------------------
 
@@ -171,6 +174,9 @@ $O/mpi/app_%: $O/testsuite/mpi/app_%.o $O/libscr.so
 		$^ $(MPI_LIBS) -ldl
 $O/mpi/%: $O/testsuite/mpi/%.o $O/scr.a $O/libtest.a $O/libcore.a
 	$(link) -lhwloc $(MPI_LIBS) -ldl
+$O/interpose/%: $O/testsuite/interpose/%.o
+	@mkdir -p $(@D); echo "  LD  $@"
+	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -o $@ $^ $(MPI_LIBS)
 $(GENPY): testsuite/gen/gen_meta.py
 	$Qmkdir -p $(@D) && ln -sf "$(CURDIR)/$<" $@
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
@@ -234,6 +240,9 @@ $O/sysconf: FORCE
 # And that of the library to be preloaded on LIBDIR.
 $O/cmd/store/run.o: private cppflags += -DSCRKIT_LIBDIR='"$(LIBDIR)"'
 $O/cmd/store/run.o: $O/sysconf
+# That opens libscr, which is not linked.
+$O/lib/preload/mpi.o: private cppflags += -DPRELOAD_LIBSCR='"$(SONAME)"'
+$O/lib/preload/mpi.o: lib/scr/scr.h
 $O/lib/app.o $O/testsuite/unit/t_app.o: private cppflags += \
 	-DSCRKIT_LIBRARIES='"$(libraries)"'
 # The unit tests themselves are compiled in a third of the time.
@@ -242,6 +251,7 @@ $(SCR): private cppflags += $(MPI_CFLAGS)
 $O/lib/team/say.o: private cppflags += -DSCR_VERSION='"v$(SCR_VERSION)"'
 $O/lib/team/say.o: lib/scr/scr.h
 $O/testsuite/mpi/%.o: private cppflags += $(MPI_CFLAGS)
+$O/testsuite/interpose/%.o: private cppflags += $(MPI_CFLAGS)
 $O/testsuite/unit/t_levels.o: private cppflags += $(MPI_CFLAGS)
 # As with `pkg-config --cflags scr`.
 $O/testsuite/mpi/app_%.o: private cppflags += $(MPI_CFLAGS) -iquote lib/scr
