@@ -341,7 +341,7 @@ bench: ## measure speed against bare reference programs (minutes)
 	@scripts/deps.sh build bench
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= bench-programs
 	@testsuite/bench/run.sh build/plain
-bench-programs: programs $(GENS) $(BENCH) $(MPIS)
+bench-programs: programs $(GENS) $(BENCH) $(MPIS) $(PLAIN)
 
 fuzz: ## fuzz each decoder for FUZZ_SECONDS (needs clang)
 	@scripts/deps.sh build fuzz

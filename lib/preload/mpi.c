@@ -53,9 +53,13 @@ next(const char *name, const void *caller)
 /* MPI_COMM_WORLD: in Open MPI the address of an object, in MPICH and those with
  * its interface a number. */
 static void *
-world(void)
+world(const void *caller)
 {
-	void *object = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
+	static const char name[] = "ompi_mpi_comm_world";
+	void *object = dlsym(RTLD_DEFAULT, name); /* the program may have it */
+
+	if (object == NULL)
+		object = next(name, caller);
 
 	return object != NULL ? object : (void *)(intptr_t)0x44000000;
 }
@@ -150,8 +154,8 @@ begin(const void *caller)
 	if (mpi.begun || !wanted() || comm_rank == NULL || comm_size == NULL ||
 	    query == NULL || finalize == NULL)
 		return;
-	comm_rank(world(), &is.rank);
-	comm_size(world(), &is.ranks);
+	comm_rank(world(caller), &is.rank);
+	comm_size(world(caller), &is.ranks);
 	query(&level);
 	is.threads = level == 3; /* MPI_THREAD_MULTIPLE of both */
 	if (!find_scr(&scr, next("PMPI_Init", caller), &why)) {

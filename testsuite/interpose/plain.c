@@ -15,7 +15,7 @@
  *   append=1    it closes the file in the middle, and goes on with O_APPEND
  *   again=1     it reads what it has written, and deletes the step before
  *   dup=1       it writes by a duplicate, which it closes last
- *   thread=1    a thread writes
+ *   thread=1    a thread writes; 2: without MPI_THREAD_MULTIPLE
  *   child=1     a child process closes all descriptors, another writes ckpt.child
  *   fail=STEP   on rank 1, writes of this step fail
  *   open=1      the last file is closed after MPI_Finalize()
@@ -335,7 +335,7 @@ main(int argc, char **argv)
 	nargs = argc;
 	args = argv;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (number("thread", 0))
+	if (number("thread", 0) == 1)
 		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 	else
 		MPI_Init(&argc, &argv);
