@@ -31,8 +31,8 @@ static const char functions[] =
 	" posix_fallocate64 io_setup io_uring_queue_init unlink unlinkat remove"
 	" rename renameat renameat2 ";
 
-/* And those by which routing of checkpoint files is passed by: they take a name,
- * close descriptors, or begin MPI in another way. */
+/* And those by which routing of checkpoint files is passed by: they take a
+ * name, close descriptors, or begin MPI in another way. */
 static const char routing[] =
 	" link linkat symlink symlinkat chmod fchmodat chown lchown fchownat"
 	" utime utimes utimensat futimesat opendir scandir scandir64 glob glob64"
@@ -102,7 +102,8 @@ read_bindings(const char *text, bool routes, struct buf *out)
 			   "`%127[^']",
 			   from, to, name) != 3)
 			continue;
-		more = more || str_eq(name, "dlopen");
+		more = more || (str_eq(name, "dlopen") &&
+				!str_starts(path_base(from), "libscr_preload"));
 		if (str_starts(path_base(from), "libc.") ||
 		    str_starts(path_base(from), "ld") ||
 		    str_starts(path_base(from), "libscr_preload") ||

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpi.c - where a program begins and ends MPI, libscr_preload.so begins and ends
- * to route its files (route.h), if the environment says so.
+ * mpi.c - where a program begins and ends MPI, libscr_preload.so begins and
+ * ends to route its files (route.h), if the environment says so.
  *
  * Nothing of MPI or of libscr is linked: in a program without MPI these
- * functions are never called, and without patterns they call MPI's alone.  MPI_*
- * and PMPI_* are wrapped, as the Fortran libraries call one or the other; only
+ * functions are never called, and without patterns they call MPI's alone.
+ * MPI_* and PMPI_* are wrapped, as the Fortran libraries call one or the other; only
  * the outermost call counts.
  */
 #include <dlfcn.h>
@@ -225,7 +225,7 @@ INIT(PMPI_Init)
 INIT_THREAD(MPI_Init_thread)
 INIT_THREAD(PMPI_Init_thread)
 
-/* libscr calls it, too, when a halt ends the job: then this is no end of ours. */
+/* libscr calls it, too, when a halt ends the job: that is no end of ours. */
 #define FINALIZE(name) \
 	int name(void); \
 	OURS int name(void) \

@@ -43,7 +43,8 @@
 /* Of old programs; newer headers do not have them. */
 int __xstat(int version, const char *path, struct stat *to);
 int __lxstat(int version, const char *path, struct stat *to);
-int __fxstatat(int version, int dir, const char *path, struct stat *to, int how);
+int __fxstatat(int version, int dir, const char *path, struct stat *to,
+	       int how);
 int __xstat64(int version, const char *path, struct stat64 *to);
 int __lxstat64(int version, const char *path, struct stat64 *to);
 int __fxstatat64(int version, int dir, const char *path, struct stat64 *to,

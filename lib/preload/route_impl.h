@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* route_impl.h - the state of route: route_names.c knows the names and where the
- * files are, route.c the datasets and descriptors. */
+/* route_impl.h - the state of route: route_names.c knows the names and where
+ * the files are, route.c the datasets and descriptors. */
 #ifndef PRELOAD_ROUTE_IMPL_H
 #define PRELOAD_ROUTE_IMPL_H
 
@@ -10,8 +10,8 @@
 #include "preload/pattern.h"
 #include "preload/route.h"
 
-/* What a descriptor is for: the lowest bits of an entry of route_fds; above them
- * is the number of its file. */
+/* What a descriptor is for: the lowest bits of an entry of route_fds; above
+ * them is the number of its file. */
 enum {
 	READS = ROUTE_READS,
 	LATER = ROUTE_LATER,
