@@ -5,8 +5,8 @@
  *
  * Nothing of MPI or of libscr is linked: in a program without MPI these
  * functions are never called, and without patterns they call MPI's alone.
- * MPI_* and PMPI_* are wrapped, as the Fortran libraries call one or the other; only
- * the outermost call counts.
+ * MPI_* and PMPI_* are wrapped, as the Fortran libraries call one or the other;
+ * only the outermost call counts.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -84,8 +84,8 @@ copy(int in, int out)
 
 /*
  * Rename a file of a checkpoint, or one to the name of such a file.  What
- * libscr has keeps its name, as other ranks do not know of the new one, so the bytes
- * are written again under that.  Returns 0 or -1; 1: rename it.
+ * libscr has keeps its name, as other ranks do not know of the new one, so the
+ * bytes are written again under that.  Returns 0 or -1; 1: rename it.
  */
 static int
 rename_routed(const struct names *n)

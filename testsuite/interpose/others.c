@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * others SIZE - for `make bench`: an MPI program that opens, writes and closes
- * a file of SIZE bytes that belongs to no checkpoint, again and again.  Prints the
- * nanoseconds of one file, of the fastest of 200 times 500.
+ * a file of SIZE bytes that belongs to no checkpoint, again and again.  Prints
+ * the nanoseconds of one file, of the fastest of 200 times 500.
  */
 #include <fcntl.h>
 #include <mpi.h>

@@ -16,7 +16,7 @@
  *   again=1     it reads what it has written, and deletes the step before
  *   dup=1       it writes by a duplicate, which it closes last
  *   thread=1    a thread writes; 2: without MPI_THREAD_MULTIPLE
- *   child=1     a child process closes all descriptors, another writes ckpt.child
+ *   child=1     a child closes all descriptors, another writes ckpt.child
  *   fail=STEP   on rank 1, writes of this step fail
  *   open=1      the last file is closed after MPI_Finalize()
  *   size=N      bytes of a file (3000)
