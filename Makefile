@@ -126,6 +126,9 @@ STORES := $(patsubst testsuite/store/%.c,$O/store/%,$(filter-out \
 # share shared.c.
 MPIS  := $(if $(MPI_LIBS),$(patsubst testsuite/mpi/%.c,$O/mpi/%,$(filter-out \
 	%/shared.c,$(wildcard testsuite/mpi/*.c))))
+# Programs that know nothing of libscr, for the tests of libscr_preload.so.
+PLAIN := $(if $(MPI_LIBS),$(patsubst testsuite/interpose/%.c,$O/interpose/%,$(wildcard \
+	testsuite/interpose/*.c)))
 LIBSCR := $(if $(MPI_LIBS),$O/libscr.so $O/libscr.a $O/libscrf.so $O/libscrf.a \
 	$O/fortran/module)
 # For the module scr; make's own FC is not one that somebody chose.
@@ -144,7 +147,7 @@ all: ## build/plain/libscr.so
 programs: $(CMDS) $O/libscr_preload.so $O/links $(or $(LIBSCR),no-mpi)
 no-mpi:
 	@echo "libscr is left out: no MPI found; set MPICC, or MPI_CFLAGS and MPI_LIBS"
-tests: programs $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) $(STORES) ## build the test programs too
+tests: programs $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) $(STORES) $(PLAIN) ## build the test programs too
 
 # --- Rules ---------------------------------------------------------------
 
@@ -178,6 +181,9 @@ $O/mpi/app_%: $O/testsuite/mpi/app_%.o $O/libscr.so
 		$^ $(MPI_LIBS) -ldl
 $O/mpi/%: $O/testsuite/mpi/%.o $O/scr.a $O/libtest.a $O/libcore.a
 	$(link) -lhwloc $(MPI_LIBS) -ldl
+$O/interpose/%: $O/testsuite/interpose/%.o
+	@mkdir -p $(@D); echo "  LD  $@"
+	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -o $@ $^ $(MPI_LIBS)
 $(GENPY): testsuite/gen/gen_meta.py
 	$Qmkdir -p $(@D) && ln -sf "$(CURDIR)/$<" $@
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
@@ -260,6 +266,9 @@ $O/sysconf: FORCE
 # And that of the library to be preloaded on LIBDIR.
 $O/cmd/store/run.o: private cppflags += -DSCRKIT_LIBDIR='"$(LIBDIR)"'
 $O/cmd/store/run.o: $O/sysconf
+# That opens libscr, which is not linked.
+$O/lib/preload/mpi.o: private cppflags += -DPRELOAD_LIBSCR='"$(SONAME)"'
+$O/lib/preload/mpi.o: lib/scr/scr.h
 $O/lib/app.o $O/testsuite/unit/t_app.o: private cppflags += \
 	-DSCRKIT_LIBRARIES='"$(libraries)"'
 # The unit tests themselves are compiled in a third of the time.
@@ -268,6 +277,7 @@ $(SCR): private cppflags += $(MPI_CFLAGS)
 $O/lib/team/say.o: private cppflags += -DSCR_VERSION='"v$(SCR_VERSION)"'
 $O/lib/team/say.o: lib/scr/scr.h
 $O/testsuite/mpi/%.o: private cppflags += $(MPI_CFLAGS)
+$O/testsuite/interpose/%.o: private cppflags += $(MPI_CFLAGS)
 $O/testsuite/unit/t_levels.o: private cppflags += $(MPI_CFLAGS)
 # As with `pkg-config --cflags scr`.
 $O/testsuite/mpi/app_%.o: private cppflags += $(MPI_CFLAGS) -iquote lib/scr
@@ -357,7 +367,7 @@ bench: ## measure speed against bare reference programs (minutes)
 	@scripts/deps.sh build bench
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= bench-programs
 	@testsuite/bench/run.sh build/plain
-bench-programs: programs $(GENS) $(BENCH) $(MPIS)
+bench-programs: programs $(GENS) $(BENCH) $(MPIS) $(PLAIN)
 
 fuzz: ## fuzz each decoder for FUZZ_SECONDS (needs clang)
 	@scripts/deps.sh build fuzz

@@ -47,11 +47,11 @@ static const struct conf_param params[] = {
 	BOOL("SCR_CACHE_BYPASS", IS("1"))
 	BOOL("SCR_CACHE_PURGE", IS("0"))
 	NUMBER("SCR_CACHE_SIZE", "datasets", IS("1"))
-	TEXT("SCR_CHECKPOINT_DIR_PATTERN", IGNORED)
+	TEXT("SCR_CHECKPOINT_DIR_PATTERN")
 	NUMBER("SCR_CHECKPOINT_INTERVAL", "calls", IS("0"))
 	PERCENT("SCR_CHECKPOINT_OVERHEAD", IS("0.0"))
-	TEXT("SCR_CHECKPOINT_PATTERN", IGNORED)
-	TEXT("SCR_CHECKPOINT_PATTERN_TOKEN", IGNORED)
+	TEXT("SCR_CHECKPOINT_PATTERN")
+	TEXT("SCR_CHECKPOINT_PATTERN_TOKEN")
 	NUMBER("SCR_CHECKPOINT_SECONDS", "seconds", IS("0"))
 	TEXT("SCR_CLUSTER_NAME")
 	TEXT("SCR_CNTL_BASE", IS("/dev/shm"))
@@ -90,6 +90,10 @@ static const struct conf_param params[] = {
 	TEXT("SCR_GROUP", IS("NODE"))
 	BOOL("SCR_HALT_EXIT", IS("0"))
 	NUMBER("SCR_HALT_SECONDS", "seconds", IS("0"))
+	TEXT("SCR_INTERPOSE_DIR_PATTERN")
+	TEXT("SCR_INTERPOSE_PATTERN")
+	TEXT("SCR_INTERPOSE_TEMPORARY")
+	TEXT("SCR_INTERPOSE_TOKEN")
 	TEXT("SCR_JOB_ID")
 	TEXT("SCR_JOB_NAME")
 	BOOL("SCR_LOG_DB_DEBUG", IS("0"), IGNORED)
@@ -314,6 +318,7 @@ conf_check_names(struct conf *c)
 
 			if (!str_starts(key, "SCR_") ||
 			    /* variables of libscr_preload.so */
+			    str_eq(key, "SCR_INTERPOSE") ||
 			    str_eq(key, "SCR_STORE") ||
 			    str_eq(key, "SCR_STORE_STATS") ||
 			    conf_param(key) != NULL ||

@@ -241,8 +241,10 @@ check_symbols() {
 	local bad=0 source object prefixes name
 
 	for source in $(files 'lib/*.c'); do
-		# Functions of libc, which it replaces.
-		[ "$source" != lib/preload/preload.c ] || continue
+		# Functions of libc and of MPI, which they replace.
+		case $source in
+		lib/preload/preload*.c | lib/preload/mpi.c) continue ;;
+		esac
 		object=$tree/${source%.c}.o
 		[ -e "$object" ] || { echo "$object: not built" && bad=1; }
 		prefixes=$(allowed_prefixes "$source" | sort -u | paste -sd '|')
@@ -265,7 +267,7 @@ check_static_state() {
 		case $source in
 		lib/mem.c | lib/fast.c | lib/app.c | lib/app_answer.c | lib/scr/api.c | lib/team/say.c) continue ;;
 		# A process has one table of descriptors, and one libc.
-		lib/store/enter.c | lib/store/taken.c | lib/preload/preload.c) continue ;;
+		lib/store/enter.c | lib/store/taken.c | lib/preload/*.c) continue ;;
 		esac
 		objdump -t "$tree/${source%.c}.o" 2>/dev/null |
 			awk -v source="$source" '
@@ -311,10 +313,11 @@ check_forbidden_calls() {
 		grep -vE '^lib/(mem|json)\.c$')
 	calls 'malloc|calloc|realloc|reallocarray|free|strdup|strndup|v?asprintf|aligned_alloc|posix_memalign' \
 		"${lib[@]}" || bad=1
-	# The library neither prints nor exits, except app, progress, libscr on
-	# behalf of the application, and a child that cannot execute its command.
+	# The library neither prints nor exits, except app, progress, libscr and
+	# the preloaded library on behalf of the application, and a child that
+	# cannot execute its command.
 	mapfile -t lib < <(files 'lib/*.c' |
-		grep -vE '^lib/(app|progress|team/say|scr/api|run/child)\.c$')
+		grep -vE '^lib/(app|progress|team/say|scr/api|run/child|preload/mpi)\.c$')
 	calls 'v?printf|puts|putchar|perror|exit|_exit|abort|quick_exit|err|errx|warn|warnx' \
 		"${lib[@]}" || bad=1
 	! code_of "${lib[@]}" | grep -wE 'stderr' || bad=1

@@ -31,6 +31,15 @@ static const char functions[] =
 	" posix_fallocate64 io_setup io_uring_queue_init unlink unlinkat remove"
 	" rename renameat renameat2 ";
 
+/* And those by which routing of checkpoint files is passed by: they take a
+ * name, close descriptors, or begin MPI in another way. */
+static const char routing[] =
+	" link linkat symlink symlinkat chmod fchmodat chown lchown fchownat"
+	" utime utimes utimensat futimesat opendir scandir scandir64 glob glob64"
+	" ftw ftw64 nftw nftw64 realpath __realpath_chk canonicalize_file_name"
+	" close_range closefrom fcloseall preadv preadv64"
+	" MPI_Session_init ";
+
 /* Its loader, before the program, says to which library each call goes. */
 static const char script[] =
 	"LD_TRACE_LOADED_OBJECTS=1 LD_WARN=yes LD_BIND_NOW=1 "
@@ -78,7 +87,7 @@ find_loader(const char *path, char to[static 256], struct error *err)
 /* Add a line for each library that makes such calls: "binding file CALLER [0] to
  * LIBRARY [0]: normal symbol `NAME' ...". */
 static void
-read_bindings(const char *text, struct buf *out)
+read_bindings(const char *text, bool routes, struct buf *out)
 {
 	char from[512], to[512], name[128], last[512] = "";
 	const char *line = NULL;
@@ -93,12 +102,16 @@ read_bindings(const char *text, struct buf *out)
 			   "`%127[^']",
 			   from, to, name) != 3)
 			continue;
-		more = more || str_eq(name, "dlopen");
+		more = more || (str_eq(name, "dlopen") &&
+				!str_starts(path_base(from), "libscr_preload"));
 		if (str_starts(path_base(from), "libc.") ||
 		    str_starts(path_base(from), "ld") ||
 		    str_starts(path_base(from), "libscr_preload") ||
 		    str_starts(path_base(to), "libscr_preload") ||
-		    strstr(functions, str_printed(160, " %s ", name)) == NULL)
+		    (strstr(functions, str_printed(160, " %s ", name)) ==
+			     NULL &&
+		     (!routes ||
+		      strstr(routing, str_printed(160, " %s ", name)) == NULL)))
 			continue;
 		if (!str_eq(from, last))
 			buf_printf(out, "%s%s: the preload does not see",
@@ -117,7 +130,13 @@ read_bindings(const char *text, struct buf *out)
 int
 store_run_check(const struct app_call *c)
 {
-	const struct opt opts[] = { OPT_END };
+	bool routes = false;
+	const struct opt opts[] = {
+		OPT_FLAG(0, "interpose", &routes,
+			 "also calls by which routing of checkpoint files is "
+			 "passed by"),
+		OPT_END,
+	};
 	const struct remote_options o = { .kind = REMOTE_LOCAL,
 					  .limit = 60,
 					  .keep = (size_t)64 << 20,
@@ -151,7 +170,7 @@ store_run_check(const struct app_call *c)
 				  "%s: its libraries cannot be found: ldd %s",
 				  path, path);
 		else if (err.kind == ERROR_NONE)
-			read_bindings(is.out.data, &out);
+			read_bindings(is.out.data, routes, &out);
 	}
 	remote_result_free(&is);
 	return app_report(app_print(&out), &err);

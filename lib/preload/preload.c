@@ -1,74 +1,60 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * preload.c - libscr_preload.so: the file functions of libc for programs that
- * know nothing of stores.
+ * know nothing of stores, or of libscr.
  *
- * Each function makes the same call of libc unless the store has a faster way
- * (store/file.h).  A function that is missing here is right, and slower: that
- * is the rule for what may be added, too.
+ * Each function asks first whether its file belongs to a checkpoint (route.h),
+ * then makes the same call of libc unless the store has a faster way
+ * (store/file.h).  For the store, a function that is missing here is right, and
+ * slower.  For routing, it has another file than the program means:
+ * `scr_store check` lists those (cmd/store/check.c).
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdio_ext.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 #include <wchar.h>
 
+#include "path.h"
 #include "preload/preload.h"
+#include "preload/preload_impl.h"
 #include "store/file.h"
+#include "str.h"
 
-/* Some are macros. */
-#undef fwrite_unlocked
+struct preload_libc preload_libc;
 
-#define OURS __attribute__((visibility("default")))
-
-/* The functions of libc, found before a program calls any of ours, or a library
- * does in its constructor. */
-/* clang-format off */
-#define NAMES(X) \
-	X(open) X(openat) X(fopen) \
-	X(write) X(pwrite) X(writev) X(fwrite) \
-	X(fwrite_unlocked) X(close) X(fclose) X(dup) X(dup2) X(dup3) \
-	X(fcntl) X(lockf) X(unlink) X(unlinkat) \
-	X(mmap) X(remove) X(rename) X(renameat) X(chdir) X(fchdir)
-#ifdef __GLIBC__
-#define NAMES_64(X) \
-	X(open64) X(openat64) X(fopen64) X(pwrite64) X(fcntl64) X(lockf64) \
-	X(mmap64)
-#else
-#define NAMES_64(X)
-#endif
-/* clang-format on */
-
-static struct {
-	bool found;
-#define MEMBER(name) __typeof__(&name) name;
-	NAMES(MEMBER)
-	NAMES_64(MEMBER)
-} libc;
-
-static void
-find(void)
+void
+preload_find(void)
 {
 	void *f = NULL;
 
 	/* ISO C has no other way from a pointer to a function. */
 #define FIND(name) \
 	f = dlsym(RTLD_NEXT, #name); \
-	memcpy(&libc.name, &f, sizeof(f));
+	memcpy(&preload_libc.name, &f, sizeof(f));
 	NAMES(FIND)
 	NAMES_64(FIND)
-	libc.found = true;
+	NAMES_STAT(FIND)
+	preload_libc.found = true;
 }
 
-#define LIBC(name) (libc.found ? (void)0 : find(), libc.name)
+bool
+preload_asks(const void *caller)
+{
+	/* libscr and this one; MPI, whose files are those of several ranks. */
+	static const char *const not_from[] = { "libscr.", "libscr_", "libmpi",
+						"libmca_", "mca_" };
+	Dl_info is;
+
+	if (dladdr(caller, &is) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(not_from) / sizeof(not_from[0]); i++)
+		if (str_starts(path_base(is.dli_fname), not_from[i]))
+			return false;
+	return true;
+}
 
 /* --- Open --- */
 
@@ -76,6 +62,41 @@ static mode_t
 mode_of(int flags, va_list ap)
 {
 	return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(ap, mode_t) : 0;
+}
+
+/* A new file of a store, or whatever is there. */
+static int
+open_at(int dir, const char *path, int flags, mode_t mode)
+{
+	int fd = -1;
+
+	if ((flags & O_CREAT) != 0 && store_used())
+		fd = store_create(dir, path, flags, mode);
+	return fd >= 0 ? fd : LIBC(openat)(dir, path, flags, mode);
+}
+
+/* May the program's file be where it would be without libscr, after this error
+ * of its place in the cache?  Not if it is an error of the program. */
+static bool
+elsewhere(const struct route_open *to)
+{
+	return to->kind == ROUTE_WRITES && errno != EEXIST && errno != EINTR &&
+	       errno != EMFILE && errno != ENFILE && errno != EAGAIN;
+}
+
+int
+preload_open(int dir, const char *path, int flags, mode_t mode)
+{
+	struct route_open to;
+	int fd = -1;
+
+	if (!route_open(&to, dir, path, flags, false))
+		return open_at(dir, path, flags | O_LARGEFILE, mode);
+	fd = open_at(AT_FDCWD, to.path, flags | O_LARGEFILE, mode);
+	route_opened(&to, fd);
+	return fd < 0 && elsewhere(&to)
+		       ? open_at(dir, path, flags | O_LARGEFILE, mode)
+		       : fd;
 }
 
 #define OPEN(name) \
@@ -88,6 +109,8 @@ mode_of(int flags, va_list ap)
 		va_start(ap, flags); \
 		mode = mode_of(flags, ap); \
 		va_end(ap); \
+		if (ROUTED(path)) \
+			return preload_open(AT_FDCWD, path, flags, mode); \
 		if ((flags & O_CREAT) != 0 && store_used()) \
 			fd = store_create(AT_FDCWD, path, flags, mode); \
 		return fd >= 0 ? fd : LIBC(name)(path, flags, mode); \
@@ -104,17 +127,40 @@ OPEN(open)
 		va_start(ap, flags); \
 		mode = mode_of(flags, ap); \
 		va_end(ap); \
+		if (ROUTED(path)) \
+			return preload_open(dir, path, flags, mode); \
 		if ((flags & O_CREAT) != 0 && store_used()) \
 			fd = store_create(dir, path, flags, mode); \
 		return fd >= 0 ? fd : LIBC(name)(dir, path, flags, mode); \
 	}
 OPENAT(openat)
 
-OURS int
-creat(const char *path, mode_t mode)
-{
-	return open(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
-}
+#define CREAT(name) \
+	OURS int name(const char *path, mode_t mode) \
+	{ \
+		const int flags = O_CREAT | O_WRONLY | O_TRUNC; \
+\
+		return ROUTED(path) \
+			       ? preload_open(AT_FDCWD, path, flags, mode) \
+			       : open(path, flags, mode); \
+	}
+CREAT(creat)
+
+/* Of programs compiled with _FORTIFY_SOURCE. */
+#define FORTIFIED(name, as) \
+	int name(const char *path, int flags); \
+	OURS int name(const char *path, int flags) \
+	{ \
+		return ROUTED(path) ? preload_open(AT_FDCWD, path, flags, 0) \
+				    : as(path, flags, 0); \
+	}
+#define FORTIFIED_AT(name, as) \
+	int name(int dir, const char *path, int flags); \
+	OURS int name(int dir, const char *path, int flags) \
+	{ \
+		return ROUTED(path) ? preload_open(dir, path, flags, 0) \
+				    : as(dir, path, flags, 0); \
+	}
 
 /* "w", "w+", with "b", "e" and "x"; others are libc's. */
 static FILE *
@@ -138,14 +184,68 @@ fopen_new(const char *path, const char *how)
 	return f;
 }
 
+/* By freopen() of `f`; NULL: by fopen(). */
+static FILE *
+fopen_at(const char *path, const char *how, FILE *f)
+{
+	FILE *new = f == NULL ? fopen_new(path, how) : NULL;
+
+	if (new != NULL)
+		return new;
+#ifdef __GLIBC__
+	return f == NULL ? LIBC(fopen64)(path, how)
+			 : LIBC(freopen64)(path, how, f);
+#else
+	return f == NULL ? LIBC(fopen)(path, how) : LIBC(freopen)(path, how, f);
+#endif
+}
+
+static FILE *
+fopen_routed(const char *path, const char *how, FILE *f)
+{
+	const bool both = strchr(how, '+') != NULL;
+	struct route_open to;
+	int flags = both ? O_RDWR : *how == 'r' ? O_RDONLY : O_WRONLY;
+	FILE *new = NULL;
+
+	flags |= *how == 'w'   ? O_CREAT | O_TRUNC
+		 : *how == 'a' ? O_CREAT | O_APPEND
+			       : 0;
+	if (!route_open(&to, AT_FDCWD, path, flags, true))
+		return fopen_at(path, how, f);
+	new = fopen_at(to.path, how, f);
+	route_opened(&to, new != NULL ? fileno(new) : -1);
+	return new == NULL &&f == NULL &&elsewhere(&to) ? fopen_at(path, how, f)
+							: new;
+}
+
 #define FOPEN(name) \
 	OURS FILE *name(const char *path, const char *how) \
 	{ \
-		FILE *f = fopen_new(path, how); \
+		FILE *f = NULL; \
 \
+		if (ROUTED(path)) \
+			return fopen_routed(path, how, NULL); \
+		f = fopen_new(path, how); \
 		return f != NULL ? f : LIBC(name)(path, how); \
 	}
 FOPEN(fopen)
+
+#define FREOPEN(name) \
+	OURS FILE *name(const char *path, const char *how, FILE *f) \
+	{ \
+		const int was = fileno(f); \
+		int is = 0; \
+\
+		if (route_has(was)) { \
+			is = fflush(f) != 0 ? -1 : 0; \
+			route_closed(route_closing(was), is < 0); \
+		} \
+		return path != NULL && ROUTED(path) \
+			       ? fopen_routed(path, how, f) \
+			       : LIBC(name)(path, how, f); \
+	}
+FREOPEN(freopen)
 
 /* --- Write --- */
 
@@ -156,35 +256,107 @@ retry(int fd, size_t n)
 	return errno == ENOSPC && store_used() && store_make_room(fd, n);
 }
 
+/* Around what changes a file: `done` is what it returns. */
+#define BEFORE(fd) (route_has(fd) ? route_writing(fd) : (void)0)
+#define AFTER(fd, done) \
+	((done) < 0 && route_has(fd) ? (route_failed(fd), (done)) : (done))
+
 OURS ssize_t
 write(int fd, const void *data, size_t n)
 {
-	ssize_t done = store_write(fd, data, n);
+	ssize_t done = 0;
 
+	BEFORE(fd);
+	done = store_write(fd, data, n);
 	if (done == STORE_KERNEL)
 		done = LIBC(write)(fd, data, n);
-	return done < 0 && retry(fd, n) ? LIBC(write)(fd, data, n) : done;
+	if (done < 0 && retry(fd, n))
+		done = LIBC(write)(fd, data, n);
+	return AFTER(fd, done);
 }
 
 #define PWRITE(name, off_type) \
 	OURS ssize_t name(int fd, const void *data, size_t n, off_type off) \
 	{ \
-		ssize_t done = store_pwrite(fd, data, n, off); \
+		ssize_t done = 0; \
 \
+		BEFORE(fd); \
+		done = store_pwrite(fd, data, n, off); \
 		if (done == STORE_KERNEL) \
 			done = LIBC(name)(fd, data, n, off); \
-		return done < 0 && retry(fd, n) ? LIBC(name)(fd, data, n, off) \
-						: done; \
+		if (done < 0 && retry(fd, n)) \
+			done = LIBC(name)(fd, data, n, off); \
+		return AFTER(fd, done); \
 	}
 PWRITE(pwrite, off_t)
 
 OURS ssize_t
 writev(int fd, const struct iovec *v, int count)
 {
-	const ssize_t done = store_writev(fd, v, count);
+	ssize_t done = 0;
 
-	return done != STORE_KERNEL ? done : LIBC(writev)(fd, v, count);
+	BEFORE(fd);
+	done = store_writev(fd, v, count);
+	if (done == STORE_KERNEL)
+		done = LIBC(writev)(fd, v, count);
+	return AFTER(fd, done);
 }
+
+#define PWRITEV(name, off_type) \
+	OURS ssize_t name(int fd, const struct iovec *v, int count, \
+			  off_type off) \
+	{ \
+		ssize_t done = 0; \
+\
+		BEFORE(fd); \
+		done = LIBC(name)(fd, v, count, off); \
+		return AFTER(fd, done); \
+	}
+PWRITEV(pwritev, off_t)
+
+#define FTRUNCATE(name, off_type) \
+	OURS int name(int fd, off_type size) \
+	{ \
+		int rc = 0; \
+\
+		BEFORE(fd); \
+		rc = LIBC(name)(fd, size); \
+		return AFTER(fd, rc); \
+	}
+FTRUNCATE(ftruncate, off_t)
+
+OURS int
+fsync(int fd)
+{
+	const int rc = LIBC(fsync)(fd);
+
+	return AFTER(fd, rc);
+}
+
+OURS int
+fdatasync(int fd)
+{
+	const int rc = LIBC(fdatasync)(fd);
+
+	return AFTER(fd, rc);
+}
+
+OURS ssize_t
+read(int fd, void *data, size_t n)
+{
+	const ssize_t done = LIBC(read)(fd, data, n);
+
+	return AFTER(fd, done);
+}
+
+#define PREAD(name, off_type) \
+	OURS ssize_t name(int fd, void *data, size_t n, off_type off) \
+	{ \
+		const ssize_t done = LIBC(name)(fd, data, n, off); \
+\
+		return AFTER(fd, done); \
+	}
+PREAD(pread, off_t)
 
 /* The stream's own bytes are written first; then it learns that the position
  * has moved. */
@@ -233,16 +405,33 @@ fwrite_unlocked(const void *data, size_t size, size_t count, FILE *f)
 OURS int
 close(int fd)
 {
+	int is = 0, rc = 0;
+
 	store_closing(fd);
-	return LIBC(close)(fd);
+	if (!route_has(fd))
+		return LIBC(close)(fd);
+	is = route_closing(fd);
+	rc = LIBC(close)(fd);
+	route_closed(is, rc < 0);
+	return rc;
 }
 
 OURS int
 fclose(FILE *f)
 {
-	if (store_has(fileno(f), SIZE_MAX) && fflush(f) == 0)
-		store_closing(fileno(f));
-	return LIBC(fclose)(f);
+	const int fd = fileno(f);
+	bool failed = false;
+	int is = 0, rc = 0;
+
+	if (store_has(fd, SIZE_MAX) && fflush(f) == 0)
+		store_closing(fd);
+	if (!route_has(fd))
+		return LIBC(fclose)(f);
+	failed = ferror(f) != 0;
+	is = route_closing(fd);
+	rc = LIBC(fclose)(f);
+	route_closed(is, failed || rc != 0);
+	return rc;
 }
 
 OURS int
@@ -252,33 +441,33 @@ dup(int fd)
 
 	if (to >= 0)
 		store_duped(fd);
+	if (route_has(fd))
+		route_duped(fd, to);
 	return to;
-}
-
-OURS int
-dup2(int fd, int to)
-{
-	int got = -1;
-
-	if (fd != to)
-		store_closing(to);
-	got = LIBC(dup2)(fd, to);
-	if (got >= 0 && fd != to)
-		store_duped(fd);
-	return got;
 }
 
 OURS int
 dup3(int fd, int to, int flags)
 {
-	int got = -1;
+	int is = 0, got = -1;
 
-	if (fd != to)
-		store_closing(to);
+	if (fd == to)
+		return LIBC(dup3)(fd, to, flags);
+	store_closing(to);
+	is = route_has(to) ? route_closing(to) : 0;
 	got = LIBC(dup3)(fd, to, flags);
+	route_closed(is, false);
 	if (got >= 0)
 		store_duped(fd);
+	if (got >= 0 && route_has(fd))
+		route_duped(fd, to);
 	return got;
+}
+
+OURS int
+dup2(int fd, int to)
+{
+	return fd == to ? LIBC(dup2)(fd, to) : dup3(fd, to, 0);
 }
 
 #define FCNTL(name) \
@@ -294,8 +483,12 @@ dup3(int fd, int to, int flags)
 		if (what == F_SETLK || what == F_SETLKW) \
 			store_locking(); \
 		got = LIBC(name)(fd, what, arg); \
-		if (got >= 0 && (what == F_DUPFD || what == F_DUPFD_CLOEXEC)) \
+		if (got >= 0 && \
+		    (what == F_DUPFD || what == F_DUPFD_CLOEXEC)) { \
 			store_duped(fd); \
+			if (route_has(fd)) \
+				route_duped(fd, got); \
+		} \
 		return got; \
 	}
 FCNTL(fcntl)
@@ -316,73 +509,12 @@ LOCKF(lockf, off_t)
 	{ \
 		if (fd >= 0) \
 			store_drop(fd); \
+		if (fd >= 0 && (prot & PROT_WRITE) != 0 && \
+		    (flags & MAP_SHARED) != 0) \
+			BEFORE(fd); \
 		return LIBC(name)(at, n, prot, flags, fd, off); \
 	}
 MMAP(mmap, off_t)
-
-/* --- Names --- */
-
-OURS int
-unlink(const char *path)
-{
-	return store_unlink(AT_FDCWD, path) ? 0 : LIBC(unlink)(path);
-}
-
-OURS int
-unlinkat(int dir, const char *path, int flags)
-{
-	return flags == 0 && store_unlink(dir, path)
-		       ? 0
-		       : LIBC(unlinkat)(dir, path, flags);
-}
-
-OURS int
-remove(const char *path)
-{
-	return store_unlink(AT_FDCWD, path) ? 0 : LIBC(remove)(path);
-}
-
-OURS int
-rename(const char *from, const char *to)
-{
-	struct store_kept kept;
-	int rc = -1;
-
-	store_renaming(AT_FDCWD, to, &kept);
-	rc = LIBC(rename)(from, to);
-	store_renamed(&kept);
-	return rc;
-}
-
-OURS int
-renameat(int dir, const char *from, int to_dir, const char *to)
-{
-	struct store_kept kept;
-	int rc = -1;
-
-	store_renaming(to_dir, to, &kept);
-	rc = LIBC(renameat)(dir, from, to_dir, to);
-	store_renamed(&kept);
-	return rc;
-}
-
-OURS int
-chdir(const char *path)
-{
-	const int rc = LIBC(chdir)(path);
-
-	store_moved();
-	return rc;
-}
-
-OURS int
-fchdir(int fd)
-{
-	const int rc = LIBC(fchdir)(fd);
-
-	store_moved();
-	return rc;
-}
 
 /* --- The same for large files, where they have names of their own --- */
 
@@ -390,16 +522,19 @@ fchdir(int fd)
 OPEN(open64)
 OPENAT(openat64)
 FOPEN(fopen64)
+FREOPEN(freopen64)
+CREAT(creat64)
+FORTIFIED(__open_2, open)
+FORTIFIED(__open64_2, open64)
+FORTIFIED_AT(__openat_2, openat)
+FORTIFIED_AT(__openat64_2, openat64)
 PWRITE(pwrite64, off64_t)
+PWRITEV(pwritev64, off64_t)
+PREAD(pread64, off64_t)
+FTRUNCATE(ftruncate64, off64_t)
 FCNTL(fcntl64)
 LOCKF(lockf64, off64_t)
 MMAP(mmap64, off64_t)
-
-OURS int
-creat64(const char *path, mode_t mode)
-{
-	return creat(path, mode);
-}
 #endif
 
 /* --- Start and end --- */
@@ -418,7 +553,7 @@ start(void)
 	const char *list = getenv("SCR_STORE");
 	char dir[PATH_MAX];
 
-	find();
+	preload_find();
 	while (list != NULL && *list != '\0') {
 		const size_t n = strcspn(list, ":");
 

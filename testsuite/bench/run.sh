@@ -668,6 +668,28 @@ stores() {
 	umount "$always" "$within"
 }
 
+interposed() {
+	local plain=$tree/interpose/others b=$tmp/scr n
+	local -x SCR_CNTL_BASE=$b/c SCR_CACHE_BASE=$b/c USER=tester SCR_JOB_ID=j1 \
+		SCR_PREFIX=$b SCRKIT_SYSTEM_CONF=/dev/null
+
+	if [[ ! -x $plain ]]; then
+		note "libscr_preload.so is not measured: no MPI"
+		return
+	fi
+	note "libscr_preload.so with patterns: open, write and close of a file that is no checkpoint, against without it"
+	mkdir -p "$b/results" "$b/c"
+	for n in 1 64; do
+		for ((i = -1; i < rounds * 2; i++)); do
+			(cd "$b" && echo "$(LD_PRELOAD=$tree/libscr_preload.so \
+				SCR_INTERPOSE_PATTERN='0-N:ckpt\.[0-9]+' \
+				mpiexec -n 1 "$plain" $((n << 10)))" \
+				"$(mpiexec -n 1 "$plain" $((n << 10)))")
+		done | sed 1d | result "interpose-others $n KiB" 1.01
+	done
+	rm -rf "$b"
+}
+
 spills() {
 	note "files in a store, of which some percent go to the disk meanwhile (bench/spill):"
 	note "GB/s until the writes returned, until all is durable; expected as the sum, as the maximum"
@@ -694,7 +716,7 @@ startup() {
 
 printf 'name\tours\treference\tratio\tleast..greatest\tcpu ratio\tgoal\tverdict\n'
 for part in rebuilds fti_rebuilds cold index builds packs fti_files \
-	scavenges libscr stores spills startup; do
+	scavenges libscr interposed stores spills startup; do
 	if wanted "$part"; then $part; fi
 done
 note "$missed missed"

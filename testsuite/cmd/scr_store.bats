@@ -320,9 +320,12 @@ printf '%s R\n' $1"
 	chmod +x part other script
 	sed -n '/mkstemp/d; p' p.c >q.c
 	printf 'int main(void) { return 0; }' | cc -x c -o q -
+	printf '#include <unistd.h>\nint main(void) { return link("a", "b"); }' | cc -x c -o r -
 	rows <<-END
 		0|scr_store check ./p|=./p: the preload does not see mkstemp
 		0|scr_store check ./q|=the preload sees all calls
+		0|scr_store check ./r|=the preload sees all calls
+		0|scr_store check --interpose ./r|=./r: the preload does not see link
 		0|scr_store check ./static|=static: all calls pass by
 		0|scr_store check ./setuid|rights of its owner: all calls pass by
 		0|scr_store check --json ./p|see mkstemp"

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* route_impl.h - the state of route: route_names.c knows the names and where
+ * the files are, route.c the datasets and descriptors. */
+#ifndef PRELOAD_ROUTE_IMPL_H
+#define PRELOAD_ROUTE_IMPL_H
+
+#include <pthread.h>
+
+#include "buf.h"
+#include "preload/pattern.h"
+#include "preload/route.h"
+
+/* What a descriptor is for: the lowest bits of an entry of route_fds; above
+ * them is the number of its file. */
+enum {
+	READS = ROUTE_READS,
+	LATER = ROUTE_LATER,
+	WRITES = ROUTE_WRITES,
+	KIND = 3
+};
+
+/* A name that was opened, or looked for. */
+struct route_file {
+	const char *key;   /* absolute, below the prefix */
+	const char *place; /* where libscr has it, or NULL */
+	unsigned set;	   /* the checkpoint that wrote it; 0: it was read */
+	size_t pattern;
+	ino_t ino; /* of the file that was opened LATER */
+};
+
+/* PAST: a checkpoint whose dataset could not be begun. */
+enum route_stage { IDLE, RESTART, OUTPUT, PAST };
+
+/* A process has one MPI_COMM_WORLD, and one libscr. */
+struct route_state {
+	pthread_mutex_t lock;
+	pthread_t first;
+	pid_t pid;
+	struct route_scr scr;
+	struct route_rank is;
+	struct pattern_list patterns;
+	struct pattern dir, temporary; /* without text: none */
+	struct buf prefix, real;       /* the latter without links */
+	enum route_stage stage;
+	bool *had; /* for each pattern: a file of this checkpoint */
+	unsigned set;
+	int writers; /* descriptors of this checkpoint */
+	bool failed; /* a file of it, or one that was read */
+	struct map *names;
+	struct route_file *files;
+	size_t count, cap;
+	bool said_outside, said_thread, said_more;
+};
+extern struct route_state route_state;
+
+/* Is this the rank, not a child of it, and a call of the program?  Then until
+ * route_exit() no other thread is inside, and calls of this one are those of
+ * libscr, or of ours. */
+bool route_enter(void);
+void route_exit(void);
+extern _Thread_local bool route_inside;
+
+/* Write the path of a name that matches one of the patterns to `key`.  Returns
+ * the number of the pattern: of several one that has no file in this
+ * checkpoint.  -1: none; OUTSIDE: it is not below the prefix. */
+#define OUTSIDE (-2)
+int route_match(const struct pattern *all, size_t count, int dir,
+		const char *path, char key[static ROUTE_PATH]);
+
+/* The entry of `key`, added if there is none; NULL: no memory. */
+struct route_file *route_entry(const char *key);
+void route_put(struct route_file *f, const char *place);
+
+/* The entry of a file that libscr has, or NULL. */
+struct route_file *route_seek(const char *key);
+
+/* Say it once. */
+#define SAY_ONCE(said, ...) \
+	((said) ? (void)0 : ((said) = true, route_say(__VA_ARGS__)))
+
+#endif /* PRELOAD_ROUTE_IMPL_H */

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* route_names.c - parameters, names that are routed, and where their files are
+ * (route.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "path.h"
+#include "preload/route_impl.h"
+#include "str.h"
+
+#define my route_state
+
+_Atomic bool route_on;
+_Thread_local bool route_inside;
+struct route_state route_state = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* --- Messages --- */
+
+void
+route_say(const char *fmt, ...)
+{
+	const int was = errno;
+	char line[4096];
+	int n = snprintf(line, sizeof(line), "libscr_preload: ");
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
+	va_end(ap);
+	n = (int)strlen(line);
+	line[n] = '\n';
+	n = (int)write(STDERR_FILENO, line, (size_t)n + 1);
+	errno = was;
+}
+
+/* --- Begin --- */
+
+/* The value of a parameter, or of LLNL's for the same; NULL: none. */
+static char *
+config(const char *name, const char *llnl)
+{
+	char *value = (char *)my.scr.Config(name);
+
+	if ((value == NULL || *value == '\0') && llnl != NULL) {
+		mem_free(value);
+		value = (char *)my.scr.Config(llnl);
+	}
+	if (value != NULL && *value == '\0') {
+		mem_free(value);
+		value = NULL;
+	}
+	return value;
+}
+
+int
+route_begin(const struct route_scr *scr, struct route_rank is,
+	    struct error *err)
+{
+	static const char *const names[] = { "SCR_INTERPOSE_PATTERN",
+					     "SCR_INTERPOSE_DIR_PATTERN",
+					     "SCR_INTERPOSE_TEMPORARY" };
+	struct pattern *const lone[] = { NULL, &my.dir, &my.temporary };
+	const struct pattern_ranks ranks = { is.rank, is.ranks };
+	char *text[3], *token = NULL, *prefix = NULL;
+	int rc = 0;
+
+	my.scr = *scr;
+	my.is = is;
+	my.pid = getpid();
+	my.first = pthread_self();
+	text[0] = config(names[0], "SCR_CHECKPOINT_PATTERN");
+	text[1] = config(names[1], "SCR_CHECKPOINT_DIR_PATTERN");
+	text[2] = config(names[2], NULL);
+	token = config("SCR_INTERPOSE_TOKEN", "SCR_CHECKPOINT_PATTERN_TOKEN");
+	prefix = config("SCR_PREFIX", NULL);
+	if (text[0] == NULL)
+		rc = error_set(err, ERROR_USAGE,
+			       "not set, or empty: set it, or SCR_INTERPOSE=0");
+	for (size_t i = 0; i < 3 && rc == 0; i++) {
+		if (i == 0)
+			rc = pattern_parse(&my.patterns, text[0],
+					   token != NULL ? *token : ',', ranks,
+					   err);
+		else if (text[i] != NULL)
+			rc = pattern_compile(lone[i], text[i], err);
+		if (rc < 0)
+			error_wrap(err, "%s", names[i]);
+	}
+	if (text[0] == NULL)
+		error_wrap(err, "%s", names[0]);
+	if (rc == 0)
+		rc = path_absolute(prefix != NULL ? prefix : ".", &my.prefix,
+				   err);
+	if (rc == 0 && path_real(my.prefix.data, &my.real, NULL) < 0)
+		buf_clear(&my.real);
+	my.names = map_new();
+	my.had = mem_calloc(my.patterns.count + 1, sizeof(*my.had));
+	if (rc == 0 && (my.names == NULL || my.had == NULL))
+		rc = error_no_memory(err);
+	mem_free(text[0]);
+	mem_free(prefix);
+	mem_free(token);
+	return rc;
+}
+
+void
+route_start(void)
+{
+	int flag = 0;
+
+	/* Here, and not when a file is read: then a program may ask for its
+	 * files on some ranks only. */
+	while (my.stage == IDLE) {
+		if (my.scr.Have_restart(&flag, NULL) != 0) {
+			if (my.is.rank == 0)
+				route_say("no restart: nothing is routed, and "
+					  "what the caches have stays");
+			return;
+		}
+		if (flag == 0)
+			break;
+		if (my.scr.Start_restart(NULL) == 0)
+			my.stage = RESTART;
+		else
+			(void)my.scr.Complete_restart(0);
+	}
+	atomic_store(&route_on, true);
+}
+
+/* --- Names --- */
+
+bool
+route_seems(const char *path)
+{
+	for (size_t i = 0; i < my.patterns.count; i++)
+		if (pattern_may(&my.patterns.all[i], path))
+			return true;
+	return (my.dir.text != NULL && pattern_may(&my.dir, path)) ||
+	       (my.temporary.text != NULL && pattern_may(&my.temporary, path));
+}
+
+/* The absolute normal form of a path; with links as the program has it. */
+static int
+absolute(int dir, const char *path, struct buf *out)
+{
+	char link[40], at[ROUTE_PATH];
+	struct buf joined = BUF_INIT;
+	ssize_t n = 0;
+	int rc = 0;
+
+	if (path[0] == '/' || dir == AT_FDCWD)
+		return path_absolute(path, out, NULL);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	n = readlink(link, at, sizeof(at) - 1);
+	if (n <= 0)
+		return -1;
+	at[n] = '\0';
+	rc = path_join(&joined, at, path, NULL);
+	if (rc == 0)
+		rc = path_normal(joined.data, out, NULL);
+	buf_free(&joined);
+	return rc;
+}
+
+int
+route_match(const struct pattern *all, size_t count, int dir, const char *path,
+	    char key[static ROUTE_PATH])
+{
+	char name[ROUTE_PATH];
+	const char *below = NULL;
+	struct buf is = BUF_INIT;
+	int found = -1;
+
+	if (my.temporary.text != NULL)
+		pattern_cut(&my.temporary, path, name, sizeof(name));
+	else
+		snprintf(name, sizeof(name), "%s", path);
+	for (size_t i = 0; i < count; i++)
+		if ((found < 0 || (my.had[found] && !my.had[i])) &&
+		    pattern_is(&all[i], name))
+			found = (int)i;
+	/* LLNL's SCR excepts names of its metadata. */
+	if (found < 0 || str_ends(name, ".scr") || strlen(path) >= ROUTE_PATH)
+		return -1;
+	if (absolute(dir, name, &is) == 0) {
+		below = path_below(is.data, my.prefix.data);
+		if (below == NULL && my.real.len > 0)
+			below = path_below(is.data, my.real.data);
+	}
+	if (below == NULL && is.len > 0)
+		found = snprintf(key, ROUTE_PATH, "%s", is.data) > 0 ? OUTSIDE
+								     : -1;
+	else if (below == NULL || *below == '\0' ||
+		 path_below(below, ".scr") != NULL ||
+		 snprintf(key, ROUTE_PATH, "%s/%s", my.prefix.data, below) >=
+			 ROUTE_PATH)
+		found = -1;
+	buf_free(&is);
+	return found;
+}
+
+struct route_file *
+route_entry(const char *key)
+{
+	size_t i = map_get(my.names, key);
+	struct route_file *f = NULL;
+
+	if (i != MAP_NONE)
+		return &my.files[i];
+	if (!MEM_ROOM(my.files, my.count, my.cap))
+		return NULL;
+	f = &my.files[my.count];
+	*f = (struct route_file){ .key = mem_strdup(key) };
+	if (f->key == NULL || map_put(my.names, f->key, my.count) < 0) {
+		mem_free((char *)f->key);
+		return NULL;
+	}
+	my.count++;
+	return f;
+}
+
+void
+route_put(struct route_file *f, const char *place)
+{
+	mem_free((char *)f->place);
+	f->place = place != NULL ? mem_strdup(place) : NULL;
+}
+
+struct route_file *
+route_seek(const char *key)
+{
+	size_t i = map_get(my.names, key);
+	char to[ROUTE_PATH];
+	struct route_file *f = i != MAP_NONE ? &my.files[i] : NULL;
+
+	if (f == NULL && my.stage == RESTART) {
+		f = route_entry(key);
+		if (f != NULL && my.scr.Route_file(key, to) == 0)
+			route_put(f, to);
+	}
+	return f != NULL && f->place != NULL && access(f->place, F_OK) == 0
+		       ? f
+		       : NULL;
+}
+
+bool
+route_enter(void)
+{
+	if (route_inside || getpid() != my.pid)
+		return false;
+	pthread_mutex_lock(&my.lock);
+	route_inside = route_on;
+	if (route_inside)
+		return true;
+	pthread_mutex_unlock(&my.lock);
+	return false;
+}
+
+void
+route_exit(void)
+{
+	route_inside = false;
+	pthread_mutex_unlock(&my.lock);
+}
+
+int
+route_look(struct route_look *is, int dir, const char *path)
+{
+	const int was = errno;
+	const struct route_file *f = NULL;
+	int what = 0;
+
+	if (!route_enter())
+		return 0;
+	if (route_match(my.patterns.all, my.patterns.count, dir, path,
+			is->key) >= 0) {
+		what = ROUTE_NAMED;
+		f = route_seek(is->key);
+		if (f != NULL)
+			what |= ROUTE_HAD;
+		if (f != NULL && my.stage == OUTPUT && f->set == my.set)
+			what |= ROUTE_NOW;
+	} else if (my.dir.text != NULL &&
+		   route_match(&my.dir, 1, dir, path, is->key) >= 0 &&
+		   faccessat(dir, path, F_OK, 0) != 0) {
+		what = ROUTE_DIR;
+	}
+	snprintf(is->place, ROUTE_PATH, "%s",
+		 f != NULL ? f->place : my.prefix.data);
+	route_exit();
+	errno = was;
+	return what;
+}
+
+void
+route_forget(const char *key)
+{
+	if (!route_enter())
+		return;
+	if (map_get(my.names, key) != MAP_NONE)
+		route_put(route_entry(key), NULL);
+	route_exit();
+}
