@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Print the value in force of a parameter.  Any rank may query any time after
+/* Print the value of a parameter, if anybody has set it.  Any rank may query any time after
  * SCR_Init(); before it, all ranks query together. */
 static void
 show(const char *parameter)

@@ -92,7 +92,7 @@ done
 
 run 2 config config
 said "SCR_CACHE_SIZE is 2"
-said "SCR_DEBUG is 0"
+said "SCR_DEBUG is not set"
 said "CKPT=1 TYPE is RS"
 
 run 3 undisturbed heat

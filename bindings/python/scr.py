@@ -31,9 +31,7 @@ the ranks write to the cache; scr(3) has the most important ones,
 scrkit.conf(5) all.
 
 The functions are those of scr(3): scr.start_output() is SCR_Start_output().
-Programs that were written for the scr.py of LLNL's SCR 3.1 run unchanged, but
-for what the pages say of LLNL's library: config() returns built-in values, too;
-drop(), delete() and current() of an unknown name are an Error.
+Programs that were written for the scr.py of LLNL's SCR 3.1 run unchanged.
 
 Collective calls
 ----------------

@@ -9,8 +9,8 @@
 #include "num.h"
 
 int
-layout_add(struct kvtree *t, int64_t rank, struct layout_rank r,
-	   struct error *err)
+copy_layout_add(struct kvtree *t, int64_t rank, struct layout_rank r,
+		struct error *err)
 {
 	struct kvtree *k =
 		kvtree_put(kvtree_put(t, "RANK", err), num_str(rank), err);
@@ -22,8 +22,8 @@ layout_add(struct kvtree *t, int64_t rank, struct layout_rank r,
 }
 
 int
-layout_get(const struct kvtree *t, int64_t rank, struct layout_rank *out,
-	   uint64_t *size, struct error *err)
+copy_layout_get(const struct kvtree *t, int64_t rank, struct layout_rank *out,
+		uint64_t *size, struct error *err)
 {
 	const struct kvtree *k = kvtree_get2(t, "RANK", num_str(rank));
 

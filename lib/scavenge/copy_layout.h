@@ -24,12 +24,12 @@ struct layout_rank {
 	uint64_t start, bytes;
 };
 
-int layout_add(struct kvtree *t, int64_t rank, struct layout_rank r,
-	       struct error *err);
+int copy_layout_add(struct kvtree *t, int64_t rank, struct layout_rank r,
+		    struct error *err);
 
 /* The place of a rank, and the size of the containers.  ERROR_CORRUPT: it has
  * none, or an absurd one. */
-int layout_get(const struct kvtree *t, int64_t rank, struct layout_rank *out,
-	       uint64_t *size, struct error *err);
+int copy_layout_get(const struct kvtree *t, int64_t rank,
+		    struct layout_rank *out, uint64_t *size, struct error *err);
 
 #endif /* SCAVENGE_COPY_LAYOUT_H */

@@ -26,7 +26,7 @@ cut(struct copier *c, struct copy_rank *r, const struct kvtree *layout,
 	uint64_t size = 0;
 
 	if (kvtree_u64(layout, "LAYOUT", UINT64_MAX, &how.layout, err) < 0 ||
-	    layout_get(layout, r->rank, &place, &size, err) < 0 ||
+	    copy_layout_get(layout, r->rank, &place, &size, err) < 0 ||
 	    segmap_init(m, r->map.nfiles, err) < 0)
 		return -1;
 	for (; m->nfiles < r->map.nfiles; m->nfiles++)

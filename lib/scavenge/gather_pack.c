@@ -89,7 +89,7 @@ write_layout(const struct scavenge_packing *k, bool resume, struct error *err)
 		rc = -1;
 	for (uint32_t i = 0; rc == 0 && i < k->nranks; i++) {
 		at.bytes = k->d->ranks[k->order[i]].best->found.bytes;
-		rc = layout_add(t, k->order[i], at, err);
+		rc = copy_layout_add(t, k->order[i], at, err);
 		at.start += at.bytes;
 	}
 	if (rc == 0)

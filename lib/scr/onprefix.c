@@ -271,9 +271,15 @@ onprefix_current(struct run *run, const char *name, struct error *err)
 int
 onprefix_drop(struct run *run, const char *name, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	int64_t id = 0;
 
-	return edit_named(run, name, CATALOGUE_DROP, false, &id, err);
+	if (edit_named(run, name, CATALOGUE_DROP, false, &id, &why) == 0)
+		return 0;
+	if (why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	say_warn_first("SCR_Drop: %s", why.text);
+	return 0;
 }
 
 int

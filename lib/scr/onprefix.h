@@ -54,7 +54,7 @@ int onprefix_purge(struct run *run, struct error *err);
 /*
  * SCR_Current(), SCR_Drop(), SCR_Delete() for the dataset with this name.
  * ERROR_ABSENT: the index has no such dataset, or it is no checkpoint
- * (current), and no cache has it (delete).
+ * (current), and no cache has it (delete); for drop that is a warning.
  *
  * Current: run->restart_id becomes its id if the caches have it, else 0; newer
  * datasets in the caches are removed, and with SCR_DROP_AFTER_CURRENT newer

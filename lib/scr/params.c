@@ -319,7 +319,7 @@ const char *
 params_value(const struct params *p, const struct conf *c, const char *key)
 {
 	const struct conf_param *is = conf_param(key);
-	const char *value = conf_get(c, key);
+	const char *value = conf_is_set(c, key) ? conf_get(c, key) : NULL;
 	union conf_value v;
 
 	/* A value that does not parse is replaced: conf_notice(). */

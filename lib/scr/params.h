@@ -71,7 +71,7 @@ struct params {
 int params_read(struct params *p, struct conf **c, const struct settings *s,
 		const struct team *world, struct arena *a, struct error *err);
 
-/* The value of `key` in force, or NULL. */
+/* The value of `key` in force; NULL: none, or the built-in one. */
 const char *params_value(const struct params *p, const struct conf *c,
 			 const char *key);
 

@@ -40,11 +40,11 @@ names() {
 	[[ -e $PREFIX/.scr/scr.dataset.2/summary.scr ]]
 }
 
-@test "unknown names are failures with a message (51)" {
+@test "unknown names are failures with a message, of drop a warning (51)" {
 	works "$NODE_MAP" "$MPI/app_calls" init current=none drop=none \
 		delete=none finalize
 	assert_line "current=none -> 1"
-	assert_line "drop=none -> 1"
+	assert_line "drop=none -> 0"
 	assert_line "delete=none -> 1"
 	[[ $stderr == *"SCR_Current: none"* && $stderr == *"SCR_Drop: none"* ]]
 	[[ $stderr == *"SCR_Delete: none: no dataset of this name"* ]]
