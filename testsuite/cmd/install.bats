@@ -172,7 +172,7 @@ lib/pkgconfig/scrf.pc f644>"
 	ends 0 make -n -C "$root" --no-print-directory O="$tree" MPI_CFLAGS= \
 		MPI_LIBS= all
 	[[ $(grep -c "libscr is left out: no MPI" <<<"$output") -eq 1 ]]
-	assert_output_lacks libscr.so
+	assert_output_lacks "LD  $tree/libscr.so"
 	try make -n -C "$root" --no-print-directory O="$tree" all
 	assert_output_lacks "left out"
 }

@@ -89,7 +89,7 @@ says() {
 		ask=SCR_FLUSH= ask=SCR_FLUSH init ask=SCR_JOB_NAME \
 		"ask=STORE=$SSD MKDIR" ask=SCR_JOB_ID ask=SCR_PREFIX finalize
 	says "STORE=$SSD COUNT -> 3" "STORE -> $SSD" "SCR_JOB_NAME -> a=b" \
-		"SCR_FLUSH -> 10" "STORE=$SSD MKDIR -> 1" "SCR_JOB_ID -> j1" \
+		"SCR_FLUSH -> (none)" "STORE=$SSD MKDIR -> 1" "SCR_JOB_ID -> j1" \
 		"SCR_PREFIX -> $PREFIX"
 	try cat .scr/app.conf
 	[[ $output == "STORE=$SSD GROUP=NODE COUNT=3 MKDIR=1
