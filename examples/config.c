@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Print the value of a parameter, if anybody has set it.  Any rank may query any time after
- * SCR_Init(); before it, all ranks query together. */
+/* Print the value of a parameter, if anybody has set it.  Any rank may query
+ * any time after SCR_Init(); before it, all ranks query together. */
 static void
 show(const char *parameter)
 {

@@ -95,7 +95,7 @@ checkpoints() {
 		assert scr.init({"SCR_CHECKPOINT_INTERVAL": 2, "SCR_DEBUG": False,
 		                 "SCR_SET_SIZE": None}) is None
 		assert scr.config("SCR_CHECKPOINT_INTERVAL") == "2"
-		assert scr.config("SCR_DEBUG") is None
+		assert scr.config("SCR_DEBUG") == "0"
 		assert scr.size() == 2 and scr.rank() in (0, 1)
 		sent = b"r%d" % scr.rank() * (scr.rank() * 3)
 		assert scr.allgather(sent) == [b"", b"r1r1r1"]
