@@ -126,7 +126,7 @@ checkpoints() {
 		assert out.valid is True and out.name == "c"
 		write("d", flags=scr.FLAG_CHECKPOINT | scr.FLAG_OUTPUT)
 		assert scr.drop("d") is None and scr.current("c") is None
-		raises(scr.Error, scr.drop, "unknown")   # but not with LLNL's libscr
+		assert scr.drop("unknown") is None       # a warning of libscr
 		name = scr.have_restart()
 		assert name == "c", name
 		assert scr.start_restart() == "c"
