@@ -25,7 +25,8 @@
 
 struct file {
 	const char *at;	  /* in `raw` */
-	const char *copy; /* in the cache, or NULL */
+	const char *dir;  /* in the cache, to be removed; or NULL */
+	const char *copy; /* there, or NULL */
 };
 
 /* `raw` has for each file the rank that wrote it, and what lists_add() adds. */
@@ -219,8 +220,16 @@ copy(const struct allfiles *all, struct file *is, struct rank2file_file *f,
 
 	if (to == NULL || lists_segs(f, all->arena, err) < 0)
 		return error_no_memory(err);
-	if ((mkdir(all->set->dir, 0700) < 0 && errno != EEXIST) ||
-	    (mkdir(dir, 0700) < 0 && errno != EEXIST))
+	/* A rank of this node that has ended removes the first one. */
+	for (int i = 0; i < 100 && is->dir == NULL; i++) {
+		if (mkdir(all->set->dir, 0700) < 0 && errno != EEXIST)
+			break;
+		if (mkdir(dir, 0700) == 0 || errno == EEXIST)
+			is->dir = dir;
+		else if (errno != ENOENT)
+			break;
+	}
+	if (is->dir == NULL)
 		return error_sys(err, "%s: cannot create", dir);
 	if (fetching_copy(all->run, all->set->store, all->arena, &one, &to,
 			  err) != FETCH_DONE)
@@ -265,14 +274,9 @@ allfiles_end(struct allfiles *all)
 {
 	if (all == NULL)
 		return;
-	for (size_t i = 0; i < all->count; i++) {
-		const char *dir = all->files[i].copy != NULL
-					  ? copy_dir(all, &all->files[i])
-					  : NULL;
-
-		if (dir != NULL)
-			(void)io_remove_tree(AT_FDCWD, dir, NULL);
-	}
+	for (size_t i = 0; i < all->count; i++)
+		if (all->files[i].dir != NULL)
+			(void)io_remove_tree(AT_FDCWD, all->files[i].dir, NULL);
 	/* The last rank of the node removes it. */
 	(void)rmdir(all->set->dir);
 	buf_free(&all->raw);

@@ -23,6 +23,7 @@
 #include "scr/onprefix.h"
 #include "scr/output.h"
 #include "scr/outset.h"
+#include "scr/restart.h"
 #include "scr/run.h"
 #include "str.h"
 #include "team/say.h"
@@ -158,6 +159,21 @@ bring(const struct run *run, const struct device *store, struct arena *a,
 	return agree(&run->world, v, err);
 }
 
+/* Are these all files of the dataset?  The descriptor may not record how many
+ * there are. */
+static enum fetch_verdict
+check_counts(int64_t files, uint64_t bytes, const struct dataset *got,
+	     struct error *err)
+{
+	if (files < 0 || (files == got->files && bytes == got->bytes))
+		return FETCH_DONE;
+	error_set(err, ERROR_DAMAGED,
+		  "has %" PRId64 " files with %" PRIu64
+		  " bytes, expected %" PRId64 " files with %" PRIu64,
+		  got->files, got->bytes, files, bytes);
+	return FETCH_BAD;
+}
+
 /*
  * With SCR_RESTART_ANY_RANKS the dataset stays on the prefix, where all ranks
  * can read it.  Each rank verifies its share of the files.
@@ -166,48 +182,25 @@ static enum fetch_verdict
 verify(struct run *run, struct device *store, struct arena *a,
        const struct lists *list, struct dataset *d, struct error *err)
 {
-	const char **to = arena_alloc(a, list->count + 1, sizeof(*to));
-	uint64_t sums[3] = { list->count, 0, 0 }; /* files, bytes, no size */
-	enum fetch_verdict v = to == NULL ? FETCH_BROKEN : FETCH_DONE;
+	const int64_t files = d->files;
+	const uint64_t bytes = d->bytes;
+	uint64_t sums[2] = { list->count, 0 }; /* files, bytes */
+	enum fetch_verdict v = FETCH_DONE;
 
-	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++) {
-		to[i] = arena_printf(a, "%s/%s", run->p.prefix,
-				     list->files[i].path);
-		if (to[i] == NULL)
-			v = FETCH_BROKEN;
-		sums[1] += list->files[i].size;
-		sums[2] += !list->files[i].has_size;
-	}
 	team_turn(&run->world, run->p.fetch_width);
-	if (v == FETCH_BROKEN)
-		error_no_memory(err);
-	else
-		v = fetching_copy(run, store, a, list, to, err);
+	v = fetching_copy(run, store, a, list, NULL, err);
 	team_turn_done(&run->world, run->p.fetch_width);
 	v = agree(&run->world, v, err);
-	team_sum(&run->world, sums, 3);
+	for (size_t i = 0; i < list->count; i++)
+		sums[1] += list->files[i].size;
+	team_sum(&run->world, sums, 2);
 	d->files = (int64_t)sums[0];
-	d->bytes = sums[2] == 0 ? sums[1] : d->bytes;
+	d->bytes = sums[1];
 	if (v == FETCH_DONE)
-		run->away = held_entry(d, store, true);
-	if (v == FETCH_DONE && run->away == NULL)
+		v = check_counts(files, bytes, d, err);
+	if (v == FETCH_DONE && (run->away = held_entry(d, store, true)) == NULL)
 		v = FETCH_BROKEN;
 	return agree(&run->world, v, err);
-}
-
-/* Are these all files of the dataset?  The descriptor may not record how many
- * there are. */
-static enum fetch_verdict
-check_counts(const struct dataset *d, const struct dataset *got,
-	     struct error *err)
-{
-	if (d->files < 0 || (d->files == got->files && d->bytes == got->bytes))
-		return FETCH_DONE;
-	error_set(err, ERROR_DAMAGED,
-		  "has %" PRId64 " files with %" PRIu64
-		  " bytes, expected %" PRId64 " files with %" PRIu64,
-		  got->files, got->bytes, d->files, d->bytes);
-	return FETCH_BAD;
 }
 
 /* Begin the dataset in the caches, copy its files, and list it. */
@@ -240,7 +233,7 @@ attempt(struct search *of, const struct dataset *d, struct error *err)
 	if (v == FETCH_DONE && run->p.any_ranks) {
 		v = verify(run, level.store, a, &list, &done, err);
 		arena_free(a);
-		return v == FETCH_DONE ? check_counts(d, &done, err) : v;
+		return v;
 	}
 	level.bypass |= run->p.fetch_bypass;
 	if (v == FETCH_DONE && list.packed && level.bypass) {
@@ -262,7 +255,7 @@ attempt(struct search *of, const struct dataset *d, struct error *err)
 	if (v == FETCH_DONE && outset_complete(o, true, &done, err) < 0)
 		v = FETCH_BROKEN;
 	if (v == FETCH_DONE)
-		v = check_counts(d, &done, err);
+		v = check_counts(d->files, d->bytes, &done, err);
 	if (v == FETCH_DONE && held_commit(run, &done, err) < 0)
 		v = FETCH_BROKEN;
 	outset_free(o);
@@ -355,6 +348,15 @@ step(struct search *s, struct error *err)
 	if (rc < 0 || t == NULL) {
 		kvtree_free(t);
 		return rc < 0 ? -1 : 1;
+	}
+	if (run->p.any_ranks && restart_is_spent(run, &d)) {
+		say_warn_first("dataset %" PRId64 " (%s): %u restarts in a row "
+			       "failed",
+			       d.id, d.name, run->p.restart_attempts);
+		stamp(s, d.id, CATALOGUE_FAILED);
+		s->last = d.id;
+		kvtree_free(t);
+		return 0;
 	}
 	events_dataset(run, &d, "FETCH_START", -1);
 	if (!run->p.any_ranks)
@@ -451,7 +453,7 @@ start_over(const struct run *run, const struct error *refused,
 		const struct held_set *s = run->held->list[i];
 
 		if (!s->d.is_ckpt || s->refused == NULL ||
-		    s->d.id <= run->restart_id || onprefix_has(run, s->d.id))
+		    s->d.id <= run->restart_id || onprefix_valid(run, s->d.id))
 			continue;
 		error_set(&held, ERROR_SYSTEM,
 			  "dataset %" PRId64 " (%s): in the caches: %s",
@@ -494,7 +496,9 @@ fetching_latest(struct run *run, struct error *err)
 	if (run->p.fetch && run->restart_id == 0 &&
 	    search(run, &refused, err) < 0)
 		return -1;
-	return run->restart_id == 0 || run->p.any_ranks
-		       ? start_over(run, &refused, err)
-		       : 0;
+	if ((run->restart_id != 0 && !run->p.any_ranks) ||
+	    start_over(run, &refused, err) == 0)
+		return 0;
+	run->restart_id = 0;
+	return -1;
 }

@@ -45,8 +45,8 @@ enum fetch_verdict {
 enum fetch_verdict fetching_blame(const struct error *err);
 
 /* Copy the files of this rank to `to[i]` in `store`, or on the prefix if that
- * is their place: then they are only verified.  Checksums that were not
- * recorded are added to the list.  Local. */
+ * is their place, or nowhere (`to` NULL): then they are only verified.  Sizes
+ * and checksums that were not recorded are added to the list.  Local. */
 enum fetch_verdict fetching_copy(const struct run *run,
 				 const struct device *store, struct arena *a,
 				 const struct lists *list,

@@ -113,7 +113,7 @@ static int
 open_file(void *arg, size_t i, struct pump *p, struct error *err)
 {
 	struct copying *c = arg;
-	const struct rank2file_file *f = &c->list->files[i];
+	struct rank2file_file *f = &c->list->files[i];
 	struct source *s = &c->from[i];
 	struct buf own = BUF_INIT;
 	bool away = false;
@@ -126,7 +126,7 @@ open_file(void *arg, size_t i, struct pump *p, struct error *err)
 		.name = s->name,
 		.size = f->size,
 		.to = -1,
-		.to_name = c->to[i],
+		.to_name = c->to != NULL ? c->to[i] : s->name,
 		.has_crc = f->has_crc,
 		.crc = f->crc,
 	};
@@ -150,11 +150,13 @@ open_file(void *arg, size_t i, struct pump *p, struct error *err)
 			return 0;
 		}
 		attr_from_stat(&s->attr, &st);
-		p->size = s->attr.size;
+		p->size = f->size = s->attr.size;
 	}
-	rc = path_join(&own, c->run->p.prefix, f->path, err);
-	away = rc == 0 && strcmp(own.data, c->to[i]) != 0;
-	buf_free(&own);
+	if (rc == 0 && c->to != NULL) {
+		rc = path_join(&own, c->run->p.prefix, f->path, err);
+		away = rc == 0 && strcmp(own.data, c->to[i]) != 0;
+		buf_free(&own);
+	}
 	if (away) {
 		/* Nobody else reads it before its mode is known. */
 		p->to = io_open(

@@ -430,7 +430,7 @@ flushing_restart(struct run *run)
 		/* The last job may have left that to its thread. */
 		s->unsummed = s->bypass && run->p.crc_on_flush;
 		if (s->unproven)
-			all &= onprefix_has(run, s->d.id);
+			all &= onprefix_valid(run, s->d.id);
 		else if (run->p.flush_on_restart)
 			all &= flush_or_say(run, s->d.id, true);
 		else if (flushing_is_due(run, s) && flies(run, s))

@@ -373,7 +373,9 @@ spread(struct spreading *s, const struct buf *names, bool whole,
 	if (rc != 0)
 		s->out.count = 0;
 	while (!s->over) {
-		if (send_round(s, false, err) < 0 || !s->more)
+		if (send_round(s, false, err) < 0)
+			rc = -1;
+		if (!s->more)
 			break;
 	}
 	worst = team_most(world, rc < 0 || s->over ? 2 : rc > 0 ? 1 : 0);
@@ -450,7 +452,9 @@ count_files(const struct spreading *s, struct arena *a, size_t *count,
 {
 	const uint64_t first = first_of(s, s->run->world.rank),
 		       n = first_of(s, s->run->world.rank + 1) - first;
-	bool *seen = arena_alloc(a, n + 1, sizeof(*seen));
+	struct {
+		bool here, whole;
+	} *seen = arena_alloc(a, n + 1, sizeof(*seen));
 	struct rank2file_file f;
 	uint64_t lost = 0;
 	struct head h;
@@ -464,19 +468,20 @@ count_files(const struct spreading *s, struct arena *a, size_t *count,
 		while (at < end) {
 			memcpy(&h, at, sizeof(h));
 			at += sizeof(h);
-			if (seen[h.rank - first])
+			if (seen[h.rank - first].here)
 				return error_set(err, ERROR_CORRUPT,
 						 RANK2FILE_FILE
 						 ": rank %" PRIu64
 						 " is in two parts",
 						 h.rank);
-			seen[h.rank - first] = h.expected <= h.count;
+			seen[h.rank - first].here = true;
+			seen[h.rank - first].whole = h.expected <= h.count;
 			*count += h.count;
 			for (uint64_t k = 0; k < h.count; k++)
 				lists_take(&at, &f, NULL);
 		}
 	}
-	while (lost < n && seen[lost])
+	while (lost < n && seen[lost].whole)
 		lost++;
 	if (lost < n)
 		return error_set(err, ERROR_DAMAGED,

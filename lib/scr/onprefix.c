@@ -253,13 +253,15 @@ int
 onprefix_current(struct run *run, const char *name, struct error *err)
 {
 	const struct held *h = run->held;
+	const struct held_set *s = NULL;
 	int64_t id = 0;
 
 	if (edit_named(run, name, CATALOGUE_CURRENT, run->p.drop_after_current,
 		       &id, err) < 0)
 		return -1;
 	team_bytes(&run->world, 0, &id, sizeof(id));
-	run->restart_id = held_find(h, id) != NULL ? id : 0;
+	s = held_find(h, id);
+	run->restart_id = s != NULL && !s->barred && !run->p.any_ranks ? id : 0;
 	/* Remove newer datasets from the caches. */
 	while (h->count > 0 && h->list[h->count - 1]->d.id > id)
 		if (held_remove(run, h->list[h->count - 1]->d.id, err) < 0)
@@ -540,6 +542,15 @@ index_has(const struct run *run, const struct dataset *d)
 	index_free(ix);
 	catalogue_close(c);
 	return has;
+}
+
+bool
+onprefix_valid(const struct run *run, int64_t id)
+{
+	const struct held_set *s = held_find(run->held, id);
+
+	return team_any(&run->world, run->world.rank == 0 && s != NULL &&
+					     index_has(run, &s->d));
 }
 
 bool

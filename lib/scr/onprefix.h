@@ -107,6 +107,9 @@ void onprefix_moving(const struct run *run, const struct dataset *d,
  * unreadable file lists none. */
 bool onprefix_has(const struct run *run, int64_t id);
 
+/* Does the index list the held dataset `id` as valid? */
+bool onprefix_valid(const struct run *run, int64_t id);
+
 /* Options for lib/catalogue: files are replaced, messages become warnings. */
 void onprefix_options(struct catalogue_options *o);
 

@@ -79,7 +79,7 @@ attempts(struct run *run, const struct dataset *d, int add)
 static int64_t
 newest(const struct run *run, int64_t before)
 {
-	for (size_t i = run->held->count; i-- > 0;) {
+	for (size_t i = run->p.any_ranks ? 0 : run->held->count; i-- > 0;) {
 		const struct held_set *s = run->held->list[i];
 
 		if (s->d.is_ckpt && !s->barred && s->d.id < before)
@@ -99,8 +99,29 @@ restart_set(const struct run *run)
 void
 restart_check(struct run *run)
 {
-	if (run->restart_id != 0 && restart_set(run) == NULL)
+	if (run->restart_id != 0 &&
+	    (run->away != NULL || restart_set(run) == NULL))
 		run->restart_id = newest(run, INT64_MAX);
+}
+
+void
+restart_from_prefix(struct run *run)
+{
+	run->restart_id = 0;
+	for (size_t i = 0; i < run->held->count; i++) {
+		const struct held_set *s = run->held->list[i];
+
+		if (!s->barred && !onprefix_valid(run, s->d.id))
+			(void)held_bar(run->held, s->d.id,
+				       "it could not be flushed");
+	}
+}
+
+bool
+restart_is_spent(struct run *run, const struct dataset *d)
+{
+	return team_most(&run->world, attempts(run, d, 0)) >=
+	       run->p.restart_attempts;
 }
 
 int
@@ -310,6 +331,8 @@ restart_end(struct run *run, bool valid, struct error *err)
 			       (long long)id, why.text);
 	}
 	run->rejected = true;
+	held_entry_free(run->away);
+	run->away = NULL;
 	run->restart_id = newest(run, INT64_MAX);
 	(void)restart_find(run, NULL);
 	return -1;

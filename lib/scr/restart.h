@@ -16,6 +16,7 @@
 
 #include "scr/scr.h"
 
+struct dataset;
 struct error;
 struct held_set;
 struct restart; /* opaque; run->in */
@@ -32,8 +33,17 @@ int restart_find(struct run *run, struct error *err);
 /* The dataset to restart from, in the caches or on the prefix; NULL: none. */
 const struct held_set *restart_set(const struct run *run);
 
+/* With SCR_RESTART_ANY_RANKS the caches are not read: what has not been flushed
+ * is barred. */
+void restart_from_prefix(struct run *run);
+
+/* Has dataset `d` as many unfinished restarts as SCR_RESTART_ATTEMPTS?
+ * Collective. */
+bool restart_is_spent(struct run *run, const struct dataset *d);
+
 /* If the dataset to restart from was evicted, the newest in the caches takes
- * its place.  Local; the same on all ranks. */
+ * its place; one on the prefix is to be looked for again.  Local; the same on
+ * all ranks. */
 void restart_check(struct run *run);
 
 /*

@@ -81,7 +81,7 @@ run_begin(const struct settings *s, struct error *err)
 {
 	struct run *run = mem_calloc(1, sizeof(*run));
 	struct log_line start = events_line(NULL);
-	bool threads = false;
+	bool threads = false, flushed = false;
 
 	/* There is no team yet to agree with the other ranks. */
 	if (run == NULL) {
@@ -119,7 +119,10 @@ run_begin(const struct settings *s, struct error *err)
 	/* Flush the datasets that should be on the prefix.  With
 	 * SCR_GLOBAL_RESTART the job reads them there, so the caches are purged
 	 * if all flushes succeed. */
-	if (flushing_restart(run) && run->p.global_restart) {
+	flushed = flushing_restart(run);
+	if (run->p.any_ranks)
+		restart_from_prefix(run);
+	if (flushed && run->p.global_restart) {
 		run->restart_id = 0;
 		if (held_purge(run, err) < 0)
 			goto fail;
