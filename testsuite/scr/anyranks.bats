@@ -10,9 +10,9 @@ setup() {
 	export SCR_FLUSH=1
 }
 
-# written [MAP]: ckpt.1 and 2 of four ranks, on the prefix alone, as in a new allocation.
+# written: ckpt.1 and 2 of four ranks, on the prefix alone, as in a new allocation.
 written() {
-	JOB_BASE=$BATS_TEST_TMPDIR works "${1:-0 1 2 3}" app_anyranks write=2
+	JOB_BASE=$BATS_TEST_TMPDIR works "0 1 2 3" app_anyranks write=2
 	assert_line "complete 2 0"
 	lose 0 1 2 3
 }
@@ -123,6 +123,41 @@ SCR_RESTART_ANY_RANKS=1"
 		reads "0 1 2" "restart ckpt.2 4 7;complete 3 0" then=3
 		reads "0 1 2" "restart ckpt.3 3 6"
 	done
+}
+
+@test "SCR_CURRENT: from the prefix, never from what three of four ranks have in the caches" {
+	works "0 1 2 3" app_anyranks write=2
+	SCR_CURRENT=ckpt.2 dies "0 1 2" app_anyranks
+	warned "ERROR: .*SCR_Have_restart: dataset 2 .*written by 4 ranks"
+	SCR_CURRENT=ckpt.1 reads "0 1 2" "restart ckpt.1 4 7"
+}
+
+@test "what cannot be flushed is not read: it is said, and stays" {
+	export SCR_FLUSH=0
+	works "0 1 2 3" app_anyranks write=2
+	SCR_RESTART_ANY_RANKS=1 SHIM_RANKS=1 SHIM_OP=open:w SHIM_PATH=/ckpt. \
+		SHIM_ERRNO=ENOSPC SHIM_FAIL_AT=1 SHIM_STICKY=1 dies "0 1 2 3" app_anyranks
+	warned "ERROR: .*SCR_Have_restart: dataset 2 .*it could not be flushed"
+	reads "0 1 2 3" "restart ckpt.2 4 7"
+}
+
+@test "asked again: after a refusal, after SCR_Delete" {
+	written
+	SCR_RESTART_ANY_RANKS=1 line "have_restart -> 0 1 ckpt.2;have_restart -> 0 1 ckpt.1" \
+		works "0 1 2" app_calls init have_restart delete=ckpt.2 have_restart finalize
+	export SCR_FLUSH=0
+	works "0 1 2 3" app_anyranks write=2
+	SCR_RESTART_ANY_RANKS=1 works "0 1 2" app_calls init have_restart have_restart finalize
+	[[ $(grep -c "have_restart -> 1 0" <<<"$output") == 2 ]]
+}
+
+@test "a checkpoint that kills the job: an older one after three attempts" {
+	written
+	for _ in 1 2 3; do
+		SCR_RESTART_ANY_RANKS=1 dies "0 1 2" app_anyranks die=1
+	done
+	reads "0 1 2" "restart ckpt.1 4 7"
+	warned "dataset 2 (ckpt.2): 3 restarts in a row failed"
 }
 
 @test "SCR_Restart_ranks, SCR_Restart_files without it: files of this rank" {
