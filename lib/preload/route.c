@@ -207,12 +207,21 @@ route_open(struct route_open *to, int dir, const char *path, int flags,
 	}
 	if (f != NULL)
 		at = f->place;
-	exists = f != NULL || access(key, F_OK) == 0;
+	exists = access(at, F_OK) == 0;
 	to->kind = how == O_RDONLY && (flags & O_TRUNC) == 0 ? READS : WRITES;
 	/* Fortran opens so what it reads. */
-	if (how == O_RDWR && (flags & (O_TRUNC | O_EXCL)) == 0 && exists &&
-	    !stream && !(my.stage == OUTPUT && f != NULL && f->set == my.set))
+	if (how == O_RDWR && (flags & (O_TRUNC | O_EXCL)) == 0 &&
+	    (exists || f != NULL) && !stream &&
+	    !(my.stage == OUTPUT && f != NULL && f->set == my.set))
 		to->kind = LATER;
+	if (to->kind != WRITES && f == NULL && exists && my.cached &&
+	    my.stage == RESTART)
+		SAY_ONCE(my.said_prefix,
+			 "rank %d: %s: is read from the prefix: not a file of "
+			 "the checkpoint in the caches",
+			 my.is.rank, key);
+	if (f != NULL && !exists && to->kind == LATER)
+		my.failed = true;
 	if (to->kind == LATER && (f != NULL || (f = route_entry(key)) != NULL))
 		f->pattern = (size_t)p;
 	if (to->kind == WRITES && (exists || (flags & O_CREAT) != 0)) {

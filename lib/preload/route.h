@@ -30,6 +30,7 @@ struct error;
 	X(int, Route_file, (const char *, char *)) \
 	X(int, Have_restart, (int *, char *)) \
 	X(int, Start_restart, (char *)) \
+	X(int, Restart_files, (int, int *, char *)) \
 	X(int, Complete_restart, (int)) \
 	X(int, Start_output, (const char *, int)) \
 	X(int, Complete_output, (int))

@@ -26,6 +26,7 @@ struct route_file {
 	unsigned set;	   /* the checkpoint that wrote it; 0: it was read */
 	size_t pattern;
 	ino_t ino; /* of the file that was opened LATER */
+	bool ours; /* one of this rank's in the restart */
 };
 
 /* PAST: a checkpoint whose dataset could not be begun. */
@@ -46,10 +47,11 @@ struct route_state {
 	unsigned set;
 	int writers; /* descriptors of this checkpoint */
 	bool failed; /* a file of it, or one that was read */
+	bool cached; /* the restart is not from the prefix */
 	struct map *names;
 	struct route_file *files;
 	size_t count, cap;
-	bool said_outside, said_thread, said_more;
+	bool said_outside, said_thread, said_more, said_prefix;
 };
 extern struct route_state route_state;
 

@@ -250,6 +250,35 @@ on_prefix() {
 	quiet
 }
 
+# calls MAP "LINE;LINE..." CALL...: a job of this program, with status 0, which prints
+# these lines, sorted.
+calls() {
+	works "$1" "$PLAIN/calls" "${@:3}"
+	[[ $(sort <<<"$output") == "${2//;/$'\n'}" ]] || failed "$output" "$stderr"
+}
+
+@test "a restart has the files of this rank: another one of the same last component is none" {
+	calls "0 1" "0 w 6/ckpt.0 ok;1 w 6/ckpt.1 ok" "w 6/ckpt.% one"
+	calls "0 1" "0 e 20/ckpt.0 ENOENT;0 r 20/ckpt.0 ENOENT;0 r 6/ckpt.0 one
+1 e 20/ckpt.1 ENOENT;1 r 20/ckpt.1 ENOENT;1 r 6/ckpt.1 one" \
+		"e 20/ckpt.%" "r 20/ckpt.%" "r 6/ckpt.%"
+	[[ -z $stderr ]] || failed "$stderr"
+	# One of the prefix is said.
+	mkdir 20
+	printf old | tee 20/ckpt.0 >20/ckpt.1
+	calls "0 1" "0 r 20/ckpt.0 old;0 r 6/ckpt.0 one;1 r 20/ckpt.1 old;1 r 6/ckpt.1 one" \
+		"r 20/ckpt.%" "r 6/ckpt.%"
+	warned "rank 1: $PREFIX/20/ckpt.1: is read from the prefix: not a file of"
+}
+
+@test "a file of the restart that is gone is not read from the prefix" {
+	calls "0 1" "0 w ckpt.0 ok;1 w ckpt.1 ok" "w ckpt.% new"
+	printf old | tee ckpt.0 >ckpt.1
+	calls "0 1" "0 r ckpt.0 new;1 e ckpt.1 ENOENT;1 r ckpt.1 ENOENT" \
+		"1:s rm $SSD/$CACHE/scr.dataset.1/ckpt.1" b "1:e ckpt.%" "r ckpt.%"
+	warned "rank 1 reported its files of dataset 1"
+}
+
 @test "MPI-IO is not routed, and that is said" {
 	SCR_INTERPOSE_PATTERN='0-N:data' works "0 1 2 3" "$MPI/mpiio" data
 	[[ $output == *", 0 wrong" ]]
