@@ -178,6 +178,8 @@ route_start(void)
 bool
 route_seems(const char *path)
 {
+	if (path == NULL)
+		return false;
 	for (size_t i = 0; i < my.patterns.count; i++)
 		if (pattern_may(&my.patterns.all[i], path))
 			return true;
@@ -292,6 +294,16 @@ route_seek(const char *key)
 }
 
 bool
+route_gone(const char *key)
+{
+	const size_t i = map_get(my.names, key);
+	const struct route_file *f = i != MAP_NONE ? &my.files[i] : NULL;
+
+	return f != NULL && f->place != NULL && f->set != my.set &&
+	       !str_eq(f->place, key) && access(f->place, F_OK) != 0;
+}
+
+bool
 route_enter(void)
 {
 	if (route_inside || getpid() != my.pid)
@@ -320,9 +332,12 @@ route_look(struct route_look *is, int dir, const char *path)
 
 	if (!route_enter())
 		return 0;
+	route_due();
 	if (route_match(my.patterns.all, my.patterns.count, dir, path,
 			is->key) >= 0) {
 		what = ROUTE_NAMED;
+		if (route_gone(is->key))
+			what |= ROUTE_GONE;
 		f = route_seek(is->key);
 		if (f != NULL)
 			what |= ROUTE_HAD;
