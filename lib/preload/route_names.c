@@ -299,7 +299,8 @@ route_gone(const char *key)
 	const size_t i = map_get(my.names, key);
 	const struct route_file *f = i != MAP_NONE ? &my.files[i] : NULL;
 
-	return f != NULL && f->place != NULL && f->set != my.set &&
+	return f != NULL && f->place != NULL &&
+	       !(my.stage == OUTPUT && f->set == my.set) &&
 	       !str_eq(f->place, key) && access(f->place, F_OK) != 0;
 }
 

@@ -9,6 +9,9 @@
  *   X NAME TEXT   the same by fopen()
  *   r NAME        read it              e NAME        is there one?
  *   m NAME TO     rename it            u NAME TEXT   append with O_RDWR
+ *   d NAME TEXT   append with O_RDWR, by fdopen()
+ *   c NAME TEXT   write a new file, which another thread writes and closes
+ *   n NAME        a null pointer to access()
  *   f NAME        no descriptors are left for open()
  *   s COMMAND     by system()          b             MPI_Barrier()
  *
@@ -18,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +71,47 @@ stream(const char *name, const char *what)
 }
 
 static int
+by_fdopen(const char *name, const char *what)
+{
+	const int fd = open(name, O_RDWR);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r+");
+
+	if (f == NULL || fseek(f, 0, SEEK_END) != 0)
+		return -1;
+	fputs(what, f);
+	return fclose(f);
+}
+
+struct part {
+	int fd, rc;
+	const char *what;
+};
+
+static void *
+write_part(void *arg)
+{
+	struct part *p = arg;
+	const size_t n = strlen(p->what);
+
+	p->rc = write(p->fd, p->what, n) == (ssize_t)n ? 0 : -1;
+	p->rc |= close(p->fd);
+	return NULL;
+}
+
+static int
+by_thread(const char *name, const char *what)
+{
+	struct part p = { open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644), -1,
+			  what };
+	pthread_t thread;
+
+	if (p.fd < 0 || pthread_create(&thread, NULL, write_part, &p) != 0)
+		return -1;
+	pthread_join(thread, NULL);
+	return p.rc;
+}
+
+static int
 reads(const char *name, char data[static 1024])
 {
 	const int fd = open(name, O_RDONLY);
@@ -104,6 +149,7 @@ error_name(int error)
 	return error == ENOENT	 ? "ENOENT"
 	       : error == EEXIST ? "EEXIST"
 	       : error == EMFILE ? "EMFILE"
+	       : error == EFAULT ? "EFAULT"
 				 : strerror(error);
 }
 
@@ -112,6 +158,7 @@ call(char *text)
 {
 	const char *name = strtok(text + 1, " "), *rest = strtok(NULL, "");
 	const char *what = rest != NULL ? rest : "";
+	const char *volatile none = NULL;
 	char data[1024] = "ok";
 	int rc = 0;
 
@@ -133,6 +180,15 @@ call(char *text)
 		break;
 	case 'r':
 		rc = reads(name, data);
+		break;
+	case 'd':
+		rc = by_fdopen(name, what);
+		break;
+	case 'c':
+		rc = by_thread(name, what);
+		break;
+	case 'n':
+		rc = access(none, F_OK);
 		break;
 	case 'e':
 		rc = access(name, F_OK);

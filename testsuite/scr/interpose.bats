@@ -334,6 +334,28 @@ calls() {
 	calls "0 1" "0 r ckpt.0.1 one;1 r ckpt.1.1 one" "r ckpt.%.1"
 }
 
+@test "streams of descriptors, closed by another thread, null pointers, children" {
+	calls "0 1" "0 w ckpt.0 ok;1 w ckpt.1 ok" "w ckpt.% one"
+	# A new checkpoint, not the old one changed.
+	calls "0 1" "0 d ckpt.0 ok;1 d ckpt.1 ok" "d ckpt.% two"
+	quiet
+	[[ $(cached 0) == "1 2" ]] || failed "$(cached 0)"
+	calls "0 1" "0 r ckpt.0 onetwo;1 r ckpt.1 onetwo;0 c ckpt.0 ok;1 c ckpt.1 ok
+0 c ckpt.0 ok;1 c ckpt.1 ok" "r ckpt.%" "c ckpt.% three" "c ckpt.% four"
+	quiet
+	calls "0 1" "0 r ckpt.0 four;1 r ckpt.1 four;0 n a EFAULT;1 n a EFAULT" \
+		"r ckpt.%" "n a" 's test "$SCR_INTERPOSE" = 0'
+	quiet
+	works "0 1" "$PLAIN/calls" 's test "$SCR_INTERPOSE" = 0' "e ckpt.%"
+	[[ $output != *-1* ]] || failed "$output"
+}
+
+@test "the checkpoint is gone, as a rank lacks its file: the name of the others is theirs" {
+	SCR_INTERPOSE_TEMPORARY='\.tmp$' works "0 1" "$PLAIN/plain" 3 fail=2 tmp=.tmp
+	assert_line "wrote 3"
+	warned "rank 1 reported its files of dataset 2"
+}
+
 @test "MPI-IO is not routed, and that is said" {
 	SCR_INTERPOSE_PATTERN='0-N:data' works "0 1 2 3" "$MPI/mpiio" data
 	[[ $output == *", 0 wrong" ]]
