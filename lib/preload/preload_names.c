@@ -93,16 +93,17 @@ rename_routed(const struct names *n)
 	struct route_look from, to;
 	const int was = route_look(&from, n->dir, n->from);
 	const bool ours = (was & ROUTE_HAD) != 0;
+	const bool gone = (was & ROUTE_GONE) != 0 &&
+			  LIBC(faccessat)(n->dir, n->from, F_OK, 0) != 0;
 	const int what = route_look(&to, n->to_dir, n->to);
 	struct stat st;
 	int in = -1, out = -1, rc = 1;
 
 	/* SCR_INTERPOSE_TEMPORARY */
-	if ((was & (ROUTE_HAD | ROUTE_GONE)) != 0 &&
-	    (what & ROUTE_NAMED) != 0 && str_eq(from.key, to.key))
+	if ((ours || gone) && (what & ROUTE_NAMED) != 0 &&
+	    str_eq(from.key, to.key))
 		return 0;
-	if ((was & ROUTE_GONE) != 0 &&
-	    LIBC(faccessat)(n->dir, n->from, F_OK, 0) != 0)
+	if (gone)
 		route_lost(from.key, (what & ROUTE_NAMED) != 0);
 	if (!ours && (what & ROUTE_NAMED) == 0)
 		return 1;

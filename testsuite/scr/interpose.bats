@@ -300,6 +300,11 @@ calls() {
 	works "0 1" "$PLAIN/calls" "w ckpt.%.0 one" "w ckpt.%.1 one"
 	works "0 1" "$PLAIN/calls" "w ckpt.%.0 two" "a ckpt.%.1 two"
 	warned "rank 0 reported its files of dataset 2"
+	# It is renamed.
+	rm -rf "${NODES:?}"/* .scr
+	works "0 1" "$PLAIN/calls" "w ckpt.%.0 one" "w ckpt.%.1 one" \
+		"w ckpt.%.0 two" "m ckpt.%.1 ckpt.7%.1" "w ckpt.%.1 two"
+	warned "rank 0 reported its files of dataset 2"
 	# With two, it has both.
 	export SCR_CACHE_SIZE=2
 	rm -rf "${NODES:?}"/* .scr
