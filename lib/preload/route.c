@@ -344,6 +344,8 @@ route_opened(const struct route_open *to, int fd)
 		if (to->kind == WRITES && to->fresh) {
 			f->set = 0;
 			my.had[f->pattern] = false;
+			if (access(f->place, F_OK) != 0)
+				route_put(f, NULL);
 		}
 	} else if (to->kind == WRITES) {
 		my.writers--;

@@ -333,8 +333,8 @@ calls() {
 	# It tries again.
 	rm -rf "${NODES:?}"/* .scr
 	export SCR_INTERPOSE_PATTERN='0-N:ckpt\.[0-9]+\.0$,0-N:ckpt\.[0-9]+\.1$'
-	calls "0 1" "0 w ckpt.0.0 ok;0 w ckpt.0.1 ok;1 f ckpt.1.1 EMFILE;1 w ckpt.1.0 ok;1 w ckpt.1.1 ok" \
-		"w ckpt.%.0 one" "1:f ckpt.%.1" "w ckpt.%.1 one"
+	calls "0 1" "0 w ckpt.0.0 ok;1 w ckpt.1.0 ok;1 f ckpt.1.1 EMFILE;0 a ckpt.0.1 ok;1 a ckpt.1.1 ok" \
+		"w ckpt.%.0 one" "1:f ckpt.%.1" "a ckpt.%.1 one"
 	quiet
 	calls "0 1" "0 r ckpt.0.1 one;1 r ckpt.1.1 one" "r ckpt.%.1"
 }
