@@ -32,6 +32,13 @@ static struct {
 
 /* --- Find --- */
 
+/* A function by its address as an object, as ISO C cannot convert it. */
+#define FUNCTION(f, address) \
+	do { \
+		void *at_address = address; \
+		memcpy(&(f), &at_address, sizeof(at_address)); \
+	} while (0)
+
 /* A function of the program's MPI; NULL: none.  Python loads it for a module
  * alone: then the module that calls us knows where it is. */
 static void *
@@ -50,18 +57,41 @@ next(const char *name, const void *caller)
 	return f;
 }
 
-/* MPI_COMM_WORLD: in Open MPI the address of an object, in MPICH and those with
- * its interface a number. */
+/* A communicator of MPI's own: in Open MPI the address of an object, in MPICH
+ * and those with its interface a number. */
 static void *
-world(const void *caller)
+communicator(const char *name, int number, const void *caller)
 {
-	static const char name[] = "ompi_mpi_comm_world";
 	void *object = dlsym(RTLD_DEFAULT, name); /* the program may have it */
 
 	if (object == NULL)
 		object = next(name, caller);
 
-	return object != NULL ? object : (void *)(intptr_t)0x44000000;
+	return object != NULL ? object : (void *)(intptr_t)number;
+}
+
+/* MPI_COMM_WORLD. */
+static void *
+world(const void *caller)
+{
+	return communicator("ompi_mpi_comm_world", 0x44000000, caller);
+}
+
+/* Has a program of MPI started this one?  Its prefix is that of another job. */
+static bool
+spawned(const void *caller)
+{
+	int (*get)(void *) = NULL, number = 0;
+	void *parent = NULL, *none = NULL;
+
+	FUNCTION(get, next("PMPI_Comm_get_parent", caller));
+	if (get == NULL || get(&parent) != 0)
+		return false;
+	none = communicator("ompi_mpi_comm_null", 0, caller);
+	if (none != NULL)
+		return parent != none;
+	memcpy(&number, &parent, sizeof(number));
+	return number != 0x04000000; /* MPI_COMM_NULL of MPICH */
 }
 
 /* libscr, beside this library, else where the loader finds it. */
@@ -100,13 +130,6 @@ wanted(void)
 			return true;
 	return false;
 }
-
-/* A function by its address as an object, as ISO C cannot convert it. */
-#define FUNCTION(f, address) \
-	do { \
-		void *at_address = address; \
-		memcpy(&(f), &at_address, sizeof(at_address)); \
-	} while (0)
 
 /* Load libscr; why not: `why`. */
 static bool
@@ -152,16 +175,18 @@ begin(const void *caller)
 	FUNCTION(query, next("PMPI_Query_thread", caller));
 	FUNCTION(finalize, next("PMPI_Finalize", caller));
 	if (mpi.begun || !wanted() || comm_rank == NULL || comm_size == NULL ||
-	    query == NULL || finalize == NULL)
+	    query == NULL || finalize == NULL || spawned(caller))
 		return;
+	/* Programs that this one starts are no part of the job. */
+	(void)setenv("SCR_INTERPOSE", "0", 1);
 	comm_rank(world(caller), &is.rank);
 	comm_size(world(caller), &is.ranks);
 	query(&level);
 	is.threads = level == 3; /* MPI_THREAD_MULTIPLE of both */
 	if (!find_scr(&scr, next("PMPI_Init", caller), &why)) {
-		if (is.rank == 0)
-			route_say(PRELOAD_LIBSCR ": %s: nothing is routed",
-				  why);
+		/* It need not be the same on all ranks. */
+		route_say(PRELOAD_LIBSCR ": rank %d: %s: nothing is routed",
+			  is.rank, why);
 		return;
 	}
 	if (route_begin(&scr, is, &err) < 0) {

@@ -13,9 +13,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdio_ext.h>
 #include <string.h>
-#include <wchar.h>
 
 #include "path.h"
 #include "preload/preload.h"
@@ -75,15 +73,6 @@ open_at(int dir, const char *path, int flags, mode_t mode)
 	return fd >= 0 ? fd : LIBC(openat)(dir, path, flags, mode);
 }
 
-/* May the program's file be where it would be without libscr, after this error
- * of its place in the cache?  Not if it is an error of the program. */
-static bool
-elsewhere(const struct route_open *to)
-{
-	return to->kind == ROUTE_WRITES && errno != EEXIST && errno != EINTR &&
-	       errno != EMFILE && errno != ENFILE && errno != EAGAIN;
-}
-
 int
 preload_open(int dir, const char *path, int flags, mode_t mode)
 {
@@ -94,7 +83,7 @@ preload_open(int dir, const char *path, int flags, mode_t mode)
 		return open_at(dir, path, flags | O_LARGEFILE, mode);
 	fd = open_at(AT_FDCWD, to.path, flags | O_LARGEFILE, mode);
 	route_opened(&to, fd);
-	return fd < 0 && elsewhere(&to)
+	return fd < 0 && preload_elsewhere(&to)
 		       ? open_at(dir, path, flags | O_LARGEFILE, mode)
 		       : fd;
 }
@@ -162,91 +151,6 @@ CREAT(creat)
 				    : as(dir, path, flags, 0); \
 	}
 
-/* "w", "w+", with "b", "e" and "x"; others are libc's. */
-static FILE *
-fopen_new(const char *path, const char *how)
-{
-	int flags = O_CREAT | O_TRUNC, fd = -1;
-	FILE *f = NULL;
-
-	if (!store_used() || how[0] != 'w' ||
-	    how[1 + strspn(how + 1, "+bex")] != '\0')
-		return NULL;
-	flags |= strchr(how, '+') != NULL ? O_RDWR : O_WRONLY;
-	flags |= strchr(how, 'e') != NULL ? O_CLOEXEC : 0;
-	flags |= strchr(how, 'x') != NULL ? O_EXCL : 0;
-	fd = store_create(AT_FDCWD, path, flags, 0666);
-	if (fd < 0)
-		return NULL;
-	f = fdopen(fd, how);
-	if (f == NULL)
-		close(fd);
-	return f;
-}
-
-/* By freopen() of `f`; NULL: by fopen(). */
-static FILE *
-fopen_at(const char *path, const char *how, FILE *f)
-{
-	FILE *new = f == NULL ? fopen_new(path, how) : NULL;
-
-	if (new != NULL)
-		return new;
-#ifdef __GLIBC__
-	return f == NULL ? LIBC(fopen64)(path, how)
-			 : LIBC(freopen64)(path, how, f);
-#else
-	return f == NULL ? LIBC(fopen)(path, how) : LIBC(freopen)(path, how, f);
-#endif
-}
-
-static FILE *
-fopen_routed(const char *path, const char *how, FILE *f)
-{
-	const bool both = strchr(how, '+') != NULL;
-	struct route_open to;
-	int flags = both ? O_RDWR : *how == 'r' ? O_RDONLY : O_WRONLY;
-	FILE *new = NULL;
-
-	flags |= *how == 'w'   ? O_CREAT | O_TRUNC
-		 : *how == 'a' ? O_CREAT | O_APPEND
-			       : 0;
-	if (!route_open(&to, AT_FDCWD, path, flags, true))
-		return fopen_at(path, how, f);
-	new = fopen_at(to.path, how, f);
-	route_opened(&to, new != NULL ? fileno(new) : -1);
-	return new == NULL &&f == NULL &&elsewhere(&to) ? fopen_at(path, how, f)
-							: new;
-}
-
-#define FOPEN(name) \
-	OURS FILE *name(const char *path, const char *how) \
-	{ \
-		FILE *f = NULL; \
-\
-		if (ROUTED(path)) \
-			return fopen_routed(path, how, NULL); \
-		f = fopen_new(path, how); \
-		return f != NULL ? f : LIBC(name)(path, how); \
-	}
-FOPEN(fopen)
-
-#define FREOPEN(name) \
-	OURS FILE *name(const char *path, const char *how, FILE *f) \
-	{ \
-		const int was = fileno(f); \
-		int is = 0; \
-\
-		if (route_has(was)) { \
-			is = fflush(f) != 0 ? -1 : 0; \
-			route_closed(route_closing(was), is < 0); \
-		} \
-		return path != NULL && ROUTED(path) \
-			       ? fopen_routed(path, how, f) \
-			       : LIBC(name)(path, how, f); \
-	}
-FREOPEN(freopen)
-
 /* --- Write --- */
 
 /* A write failed, and may succeed without the pool. */
@@ -255,11 +159,6 @@ retry(int fd, size_t n)
 {
 	return errno == ENOSPC && store_used() && store_make_room(fd, n);
 }
-
-/* Around what changes a file: `done` is what it returns. */
-#define BEFORE(fd) (route_has(fd) ? route_writing(fd) : (void)0)
-#define AFTER(fd, done) \
-	((done) < 0 && route_has(fd) ? (route_failed(fd), (done)) : (done))
 
 OURS ssize_t
 write(int fd, const void *data, size_t n)
@@ -358,48 +257,6 @@ read(int fd, void *data, size_t n)
 	}
 PREAD(pread, off_t)
 
-/* The stream's own bytes are written first; then it learns that the position
- * has moved. */
-static bool
-fwrite_large(const void *data, size_t n, FILE *f)
-{
-	const int fd = fileno_unlocked(f);
-	off_t at = 0;
-
-	if (!store_has(fd, n) || !__fwritable(f) || fwide(f, 0) > 0 ||
-	    fflush_unlocked(f) != 0)
-		return false;
-	at = ftello(f);
-	return at >= 0 && store_pwrite(fd, data, n, at) == (ssize_t)n &&
-	       fseeko(f, at + (off_t)n, SEEK_SET) == 0;
-}
-
-OURS size_t
-fwrite(const void *data, size_t size, size_t count, FILE *f)
-{
-	size_t n = 0;
-	bool done = false;
-
-	if (store_used() && !__builtin_mul_overflow(size, count, &n) &&
-	    n >= STORE_STREAM) {
-		flockfile(f);
-		done = fwrite_large(data, n, f);
-		funlockfile(f);
-	}
-	return done ? count : LIBC(fwrite)(data, size, count, f);
-}
-
-OURS size_t
-fwrite_unlocked(const void *data, size_t size, size_t count, FILE *f)
-{
-	size_t n = 0;
-
-	if (store_used() && !__builtin_mul_overflow(size, count, &n) &&
-	    n >= STORE_STREAM && fwrite_large(data, n, f))
-		return count;
-	return LIBC(fwrite_unlocked)(data, size, count, f);
-}
-
 /* --- Close --- */
 
 OURS int
@@ -413,24 +270,6 @@ close(int fd)
 	is = route_closing(fd);
 	rc = LIBC(close)(fd);
 	route_closed(is, rc < 0);
-	return rc;
-}
-
-OURS int
-fclose(FILE *f)
-{
-	const int fd = fileno(f);
-	bool failed = false;
-	int is = 0, rc = 0;
-
-	if (store_has(fd, SIZE_MAX) && fflush(f) == 0)
-		store_closing(fd);
-	if (!route_has(fd))
-		return LIBC(fclose)(f);
-	failed = ferror(f) != 0;
-	is = route_closing(fd);
-	rc = LIBC(fclose)(f);
-	route_closed(is, failed || rc != 0);
 	return rc;
 }
 
@@ -521,8 +360,6 @@ MMAP(mmap, off_t)
 #ifdef __GLIBC__
 OPEN(open64)
 OPENAT(openat64)
-FOPEN(fopen64)
-FREOPEN(freopen64)
 CREAT(creat64)
 FORTIFIED(__open_2, open)
 FORTIFIED(__open64_2, open64)

@@ -26,7 +26,7 @@
  * does in its constructor.  Those of other versions of libc are NULL here. */
 /* clang-format off */
 #define NAMES(X) \
-	X(open) X(openat) X(fopen) X(freopen) \
+	X(open) X(openat) X(fopen) X(freopen) X(fdopen) \
 	X(write) X(pwrite) X(writev) X(pwritev) X(fwrite) \
 	X(fwrite_unlocked) X(read) X(pread) X(fsync) X(fdatasync) X(ftruncate) \
 	X(close) X(fclose) X(dup) X(dup2) X(dup3) \
@@ -83,6 +83,15 @@ void preload_find(void);
 	(__builtin_expect(route_on, 0) && route_seems(path) && \
 	 preload_asks(__builtin_return_address(0)))
 bool preload_asks(const void *caller);
+
+/* Around what changes a file: `done` is what it returns. */
+#define BEFORE(fd) (route_has(fd) ? route_writing(fd) : (void)0)
+#define AFTER(fd, done) \
+	((done) < 0 && route_has(fd) ? (route_failed(fd), (done)) : (done))
+
+/* May the program's file be where it would be without libscr, after this error
+ * of its place in the cache?  Not if it is an error of the program. */
+bool preload_elsewhere(const struct route_open *to);
 
 /* Open a file that may be routed. */
 int preload_open(int dir, const char *path, int flags, mode_t mode);

@@ -91,18 +91,27 @@ static int
 rename_routed(const struct names *n)
 {
 	struct route_look from, to;
-	const bool ours = (route_look(&from, n->dir, n->from) & ROUTE_HAD) != 0;
+	const int was = route_look(&from, n->dir, n->from);
+	const bool ours = (was & ROUTE_HAD) != 0;
+	const bool gone = (was & ROUTE_GONE) != 0 &&
+			  LIBC(faccessat)(n->dir, n->from, F_OK, 0) != 0;
 	const int what = route_look(&to, n->to_dir, n->to);
 	struct stat st;
 	int in = -1, out = -1, rc = 1;
 
 	/* SCR_INTERPOSE_TEMPORARY */
-	if (ours && (what & ROUTE_NAMED) != 0 && str_eq(from.key, to.key))
+	if ((ours || gone) && (what & ROUTE_NAMED) != 0 &&
+	    str_eq(from.key, to.key))
 		return 0;
+	if (gone)
+		route_lost(from.key, (what & ROUTE_NAMED) != 0);
 	if (!ours && (what & ROUTE_NAMED) == 0)
 		return 1;
 	in = LIBC(openat)(n->dir, ours ? from.place : n->from,
 			  O_RDONLY | O_CLOEXEC);
+	/* Not one of the prefix instead. */
+	if (in < 0 && ours)
+		return -1;
 	if (in >= 0 && fstat(in, &st) == 0 && S_ISREG(st.st_mode)) {
 		out = preload_open(n->to_dir, n->to,
 				   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,

@@ -16,6 +16,7 @@
 #include "str.h"
 
 #define my route_state
+#define LOST (-2)	 /* for what a file had: it is gone */
 #define FOR_CHECKPOINT 1 /* SCR_FLAG_CHECKPOINT */
 
 _Atomic int route_fds[ROUTE_FDS];
@@ -34,6 +35,10 @@ end_restart(void)
 static void
 start(void)
 {
+	/* Know where they are, as libscr may soon remove them. */
+	for (size_t i = 0; my.stage == RESTART && my.cached && i < my.count;
+	     i++)
+		(void)route_seek(my.files[i].key);
 	end_restart();
 	my.set++;
 	my.failed = false;
@@ -52,6 +57,7 @@ complete(void)
 	if (my.stage == OUTPUT)
 		(void)my.scr.Complete_output(!my.failed);
 	my.stage = IDLE;
+	my.due = false;
 }
 
 /* The first pattern that no file of this checkpoint matched, or NULL. */
@@ -62,6 +68,44 @@ missing(void)
 		if (!my.had[i])
 			return my.patterns.all[i].text;
 	return NULL;
+}
+
+/* May this thread call MPI? */
+static bool
+may_call(void)
+{
+	return my.is.threads || pthread_equal(pthread_self(), my.first);
+}
+
+/* If this checkpoint has all files, and they are closed, complete it. */
+static void
+finish(void)
+{
+	if (my.writers > 0 || missing() != NULL)
+		return;
+	if (may_call())
+		complete();
+	else
+		my.due = true;
+}
+
+void
+route_due(void)
+{
+	if (!my.due || !may_call())
+		return;
+	my.due = false;
+	finish();
+}
+
+static void
+lost(const char *key)
+{
+	my.failed = true;
+	SAY_ONCE(my.said_lost,
+		 "rank %d: %s: what it had is gone from the caches: this "
+		 "checkpoint is not valid: set SCR_CACHE_SIZE=2",
+		 my.is.rank, key);
 }
 
 /* Copy what `from` has to the new file `to`. */
@@ -128,29 +172,30 @@ make_parents(const char *path)
 
 /*
  * Get the file `key` a place in a checkpoint, which is begun if none is open.
- * What the file had is kept, if `keep` is a descriptor of it.  NULL: it cannot
- * be routed.
+ * What the file had is kept, if `keep` is a descriptor of it; LOST: it should
+ * be, and is gone; -1: nothing.  NULL: it cannot be routed.
  */
 static struct route_file *
 place(const char *key, size_t pattern, int keep)
 {
 	const bool free = my.stage == IDLE || my.stage == RESTART;
+	bool again = false;
 	char to[ROUTE_PATH];
 	struct route_file *f = NULL;
 
-	if (free && !my.is.threads &&
-	    !pthread_equal(pthread_self(), my.first)) {
+	f = route_entry(key);
+	/* The program writes the next checkpoint, and this one has no file for
+	 * one of the patterns. */
+	again = !free && f != NULL && f->set == my.set && my.writers == 0 &&
+		keep == -1 && missing() != NULL;
+	if ((free || again || my.due) && !may_call()) {
 		SAY_ONCE(my.said_thread,
 			 "rank %d: %s: not routed: another thread than the "
 			 "first one opens it, without MPI_THREAD_MULTIPLE",
 			 my.is.rank, key);
 		return NULL;
 	}
-	f = route_entry(key);
-	/* The program writes the next checkpoint, and this one has no file for
-	 * one of the patterns. */
-	if (!free && f != NULL && f->set == my.set && my.writers == 0 &&
-	    keep == -1 && missing() != NULL) {
+	if (again) {
 		SAY_ONCE(my.said_more,
 			 "rank %d: %s: written again, and no file matched "
 			 "\"%s\": the checkpoint before is completed without",
@@ -165,6 +210,7 @@ place(const char *key, size_t pattern, int keep)
 	if (f->set == my.set)
 		return f;
 	f->set = my.set;
+	f->pattern = pattern;
 	my.had[pattern] = true;
 	if (my.stage == PAST || my.scr.Route_file(key, to) != 0) {
 		make_parents(key);
@@ -175,9 +221,34 @@ place(const char *key, size_t pattern, int keep)
 				  my.is.rank, key);
 		my.failed = true;
 	}
+	if (keep == LOST)
+		lost(key);
 	if (keep >= 0 && differs(keep, to) && copy(keep, to) < 0)
 		my.failed = true;
 	route_put(f, to);
+	return f;
+}
+
+/* Get the file `key` a place to be written, where it is `at` now, NULL if it is
+ * not there. */
+static struct route_file *
+place_open(struct route_open *to, const char *key, size_t pattern,
+	   const char *at, int flags)
+{
+	const bool trunc = (flags & O_TRUNC) != 0, gone = route_gone(key);
+	struct route_file *f = route_entry(key);
+	const unsigned was = f != NULL ? f->set : 0;
+	int keep = -1;
+
+	if (!trunc && !gone && at != NULL)
+		keep = open(at, O_RDONLY | O_CLOEXEC);
+	if (!trunc && keep < 0 && (gone || at != NULL))
+		keep = LOST;
+	f = place(key, pattern, keep);
+	if (keep >= 0)
+		close(keep);
+	my.writers += f != NULL;
+	to->fresh = f != NULL && was != my.set;
 	return f;
 }
 
@@ -191,10 +262,11 @@ route_open(struct route_open *to, int dir, const char *path, int flags,
 	char key[ROUTE_PATH];
 	const char *at = key;
 	bool exists = false;
-	int p = -1, keep = -1;
+	int p = -1;
 
 	if ((flags & (O_DIRECTORY | O_PATH)) != 0 || !route_enter())
 		return false;
+	route_due();
 	p = route_match(my.patterns.all, my.patterns.count, dir, path, key);
 	f = p >= 0 ? route_seek(key) : NULL;
 	if (p == OUTSIDE && how != O_RDONLY)
@@ -207,20 +279,33 @@ route_open(struct route_open *to, int dir, const char *path, int flags,
 	}
 	if (f != NULL)
 		at = f->place;
-	exists = f != NULL || access(key, F_OK) == 0;
+	exists = access(at, F_OK) == 0;
 	to->kind = how == O_RDONLY && (flags & O_TRUNC) == 0 ? READS : WRITES;
+	/* These are the program's own errors: no checkpoint begins. */
+	if (exists ? (flags & O_EXCL) != 0 && (flags & O_CREAT) != 0
+		   : (flags & O_CREAT) == 0)
+		to->kind = READS;
 	/* Fortran opens so what it reads. */
-	if (how == O_RDWR && (flags & (O_TRUNC | O_EXCL)) == 0 && exists &&
-	    !stream && !(my.stage == OUTPUT && f != NULL && f->set == my.set))
+	if (how == O_RDWR && (flags & (O_TRUNC | O_EXCL)) == 0 &&
+	    (exists || f != NULL) && !stream &&
+	    !(my.stage == OUTPUT && f != NULL && f->set == my.set))
 		to->kind = LATER;
-	if (to->kind == LATER && (f != NULL || (f = route_entry(key)) != NULL))
+	if (to->kind != WRITES && f == NULL && exists &&
+	    (flags & O_EXCL) == 0 && my.cached && my.stage == RESTART)
+		SAY_ONCE(my.said_prefix,
+			 "rank %d: %s: is read from the prefix: not a file of "
+			 "the checkpoint in the caches",
+			 my.is.rank, key);
+	if (f != NULL && !exists && to->kind == LATER)
+		my.failed = true;
+	if (to->kind == LATER &&
+	    (f != NULL || (f = route_entry(key)) != NULL)) {
 		f->pattern = (size_t)p;
-	if (to->kind == WRITES && (exists || (flags & O_CREAT) != 0)) {
-		if (exists && (flags & O_TRUNC) == 0)
-			keep = open(at, O_RDONLY | O_CLOEXEC);
-		f = place(key, (size_t)p, (flags & O_TRUNC) != 0 ? -1 : keep);
-		if (keep >= 0)
-			close(keep);
+		f->lost = route_gone(key);
+	}
+	if (to->kind == WRITES) {
+		f = place_open(to, key, (size_t)p,
+			       exists || f != NULL ? at : NULL, flags);
 		at = f != NULL ? f->place : NULL;
 	}
 	if (f != NULL && at != NULL) {
@@ -230,6 +315,13 @@ route_open(struct route_open *to, int dir, const char *path, int flags,
 	route_exit();
 	errno = was;
 	return f != NULL && at != NULL;
+}
+
+bool
+route_own_error(int error)
+{
+	return error == EEXIST || error == EINTR || error == EMFILE ||
+	       error == ENFILE || error == EAGAIN;
 }
 
 void
@@ -244,17 +336,25 @@ route_opened(const struct route_open *to, int fd)
 	f = &my.files[to->file];
 	if (fd >= 0 && fd < ROUTE_FDS) {
 		f->ino = fstat(fd, &is) == 0 ? is.st_ino : 0;
-		my.writers += to->kind == WRITES;
 		atomic_store(&route_fds[fd],
 			     (int)to->file * (KIND + 1) + to->kind);
+	} else if (fd < 0 && route_own_error(was)) {
+		/* As if the program had not called. */
+		my.writers -= to->kind == WRITES;
+		if (to->kind == WRITES && to->fresh) {
+			f->set = 0;
+			my.had[f->pattern] = false;
+			if (access(f->place, F_OK) != 0)
+				route_put(f, NULL);
+		}
 	} else if (to->kind == WRITES) {
+		my.writers--;
 		my.failed = true;
 		route_say("rank %d: %s: %s: this checkpoint is not valid",
 			  my.is.rank, to->path,
 			  fd < 0 ? strerror(was) : "too many files");
-		if (my.writers == 0 && missing() == NULL)
-			complete();
-	} else if (my.stage == RESTART && was != EINTR) {
+		finish();
+	} else if (my.stage == RESTART) {
 		my.failed = true;
 	}
 	route_exit();
@@ -272,6 +372,11 @@ route_writing(int fd)
 
 	if ((is & KIND) != LATER || !route_enter())
 		return;
+	/* Another thread may have been first. */
+	if (atomic_load(&route_fds[fd]) != is) {
+		route_exit();
+		return;
+	}
 	f = &my.files[is / (KIND + 1)];
 	/* It may have been closed by a call that we do not see. */
 	f = fstat(fd, &now) == 0 && now.st_ino == f->ino
@@ -279,6 +384,8 @@ route_writing(int fd)
 		    : NULL;
 	atomic_store(&route_fds[fd], f != NULL ? (is & ~KIND) | WRITES : 0);
 	my.writers += f != NULL;
+	if (f != NULL && f->lost)
+		lost(f->key);
 	/* On the prefix, the file may be the same. */
 	if (f != NULL && differs(fd, f->place) && swap(fd, f->place) < 0)
 		my.failed = true;
@@ -304,10 +411,14 @@ route_duped(int fd, int to)
 {
 	const int is = route_fds[fd];
 
-	if (to < 0 || to >= ROUTE_FDS || !route_enter())
+	if (to < 0 || !route_enter())
 		return;
-	atomic_store(&route_fds[to], is);
-	my.writers += (is & KIND) == WRITES;
+	if (to < ROUTE_FDS) {
+		atomic_store(&route_fds[to], is);
+		my.writers += (is & KIND) == WRITES;
+	} else if ((is & KIND) != READS) {
+		my.failed = true; /* its writes are not seen */
+	}
 	route_exit();
 }
 
@@ -327,11 +438,26 @@ route_closed(int was, bool failed)
 
 	if (was == 0 || !route_enter())
 		return;
+	route_due();
 	my.failed |= failed && (was & KIND) == WRITES;
-	if ((was & KIND) == WRITES && --my.writers == 0 && missing() == NULL)
-		complete();
+	if ((was & KIND) == WRITES && --my.writers == 0)
+		finish();
 	route_exit();
 	errno = error;
+}
+
+void
+route_lost(const char *key, bool needed)
+{
+	if (!route_enter())
+		return;
+	if (my.stage == OUTPUT && needed)
+		lost(key);
+	else
+		route_say("rank %d: %s: renamed, but it is gone from the "
+			  "caches: set SCR_CACHE_SIZE=2",
+			  my.is.rank, key);
+	route_exit();
 }
 
 /* --- End --- */
@@ -369,8 +495,13 @@ give_back(void)
 void
 route_end(void)
 {
-	if (!route_enter())
+	if (!route_enter()) {
+		/* Nothing was routed. */
+		if (!route_inside && getpid() == my.pid)
+			(void)my.scr.Finalize();
 		return;
+	}
+	route_due();
 	end_restart();
 	if (my.stage == OUTPUT && my.writers > 0)
 		give_back();

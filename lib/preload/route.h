@@ -30,6 +30,7 @@ struct error;
 	X(int, Route_file, (const char *, char *)) \
 	X(int, Have_restart, (int *, char *)) \
 	X(int, Start_restart, (char *)) \
+	X(int, Restart_files, (int, int *, char *)) \
 	X(int, Complete_restart, (int)) \
 	X(int, Start_output, (const char *, int)) \
 	X(int, Complete_output, (int))
@@ -72,12 +73,16 @@ enum { ROUTE_READS = 1, ROUTE_LATER, ROUTE_WRITES };
 struct route_open {
 	char path[ROUTE_PATH];
 	size_t file;
-	int kind; /* LATER: to read and write, and not written so far */
+	int kind;   /* LATER: to read and write, and not written so far */
+	bool fresh; /* it is new in this checkpoint */
 };
 
 /* Get where to open a file.  `stream`: by fopen().  False: where the program
  * says.  Then call route_opened() with the descriptor, which is -1 if that
  * failed: the caller opens the file where the program says. */
+/* Is this error one of the program, not of the place of its file? */
+bool route_own_error(int error);
+
 bool route_open(struct route_open *to, int dir, const char *path, int flags,
 		bool stream);
 void route_opened(const struct route_open *to, int fd);
@@ -86,14 +91,24 @@ void route_opened(const struct route_open *to, int fd);
  * What is known of a name: it is one of a checkpoint file (NAMED); libscr has
  * that file, at `place` (HAD), in the checkpoint that is being written (NOW);
  * or it is one of a directory that is not made, for which the prefix stands
- * (DIR).  0: nothing.
+ * (DIR); libscr had that file, but it is gone (GONE).  0: nothing.
  */
-enum { ROUTE_NAMED = 1, ROUTE_HAD = 2, ROUTE_NOW = 4, ROUTE_DIR = 8 };
+enum {
+	ROUTE_NAMED = 1,
+	ROUTE_HAD = 2,
+	ROUTE_NOW = 4,
+	ROUTE_DIR = 8,
+	ROUTE_GONE = 16
+};
 struct route_look {
 	char key[ROUTE_PATH]; /* the same for all names of a file */
 	char place[ROUTE_PATH];
 };
 int route_look(struct route_look *is, int dir, const char *path);
+
+/* The file is to get another name, and what it had is gone (GONE): then this
+ * checkpoint lacks it, if that name is `needed`. */
+void route_lost(const char *key, bool needed);
 
 /* The file has this name no more; libscr removes it in its time. */
 void route_forget(const char *key);

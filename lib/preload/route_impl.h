@@ -26,6 +26,8 @@ struct route_file {
 	unsigned set;	   /* the checkpoint that wrote it; 0: it was read */
 	size_t pattern;
 	ino_t ino; /* of the file that was opened LATER */
+	bool lost; /* what it had, before it was opened LATER */
+	bool ours; /* one of this rank's in the restart */
 };
 
 /* PAST: a checkpoint whose dataset could not be begun. */
@@ -46,10 +48,13 @@ struct route_state {
 	unsigned set;
 	int writers; /* descriptors of this checkpoint */
 	bool failed; /* a file of it, or one that was read */
+	bool due;    /* it is to be completed by the first thread */
+	bool cached; /* the restart is not from the prefix */
 	struct map *names;
 	struct route_file *files;
 	size_t count, cap;
-	bool said_outside, said_thread, said_more;
+	bool said_outside, said_thread, said_more, said_prefix;
+	bool said_lost;
 };
 extern struct route_state route_state;
 
@@ -73,6 +78,13 @@ void route_put(struct route_file *f, const char *place);
 
 /* The entry of a file that libscr has, or NULL. */
 struct route_file *route_seek(const char *key);
+
+/* Is what libscr had of this file gone, as of a checkpoint that made room for
+ * this one? */
+bool route_gone(const char *key);
+
+/* Complete what another thread has left to this one. */
+void route_due(void);
 
 /* Say it once. */
 #define SAY_ONCE(said, ...) \

@@ -110,6 +110,43 @@ route_begin(const struct route_scr *scr, struct route_rank is,
 	return rc;
 }
 
+/* The part of an absolute path below the prefix, or NULL. */
+static const char *
+below_prefix(const char *path)
+{
+	const char *below = path_below(path, my.prefix.data);
+
+	return below == NULL && my.real.len > 0 ? path_below(path, my.real.data)
+						: below;
+}
+
+/* Note which files the restart has for this rank: SCR_Route_file() would give
+ * it any whose last component is the same. */
+static void
+list_files(void)
+{
+	char name[ROUTE_PATH], key[ROUTE_PATH], to[ROUTE_PATH];
+	int rank = 0;
+
+	for (int i = 0; my.scr.Restart_files(i, &rank, name) == 0; i++) {
+		const char *below = below_prefix(name);
+		struct route_file *f = NULL;
+
+		if (below == NULL ||
+		    snprintf(key, sizeof(key), "%s/%s", my.prefix.data,
+			     below) >= ROUTE_PATH)
+			continue;
+		if (i == 0)
+			my.cached = my.scr.Route_file(name, to) != 0 ||
+				    !str_eq(to, name);
+		f = route_entry(key);
+		if (f != NULL)
+			f->ours = true;
+		else
+			my.failed = true;
+	}
+}
+
 void
 route_start(void)
 {
@@ -131,6 +168,8 @@ route_start(void)
 		else
 			(void)my.scr.Complete_restart(0);
 	}
+	if (my.stage == RESTART)
+		list_files();
 	atomic_store(&route_on, true);
 }
 
@@ -139,6 +178,8 @@ route_start(void)
 bool
 route_seems(const char *path)
 {
+	if (path == NULL)
+		return false;
 	for (size_t i = 0; i < my.patterns.count; i++)
 		if (pattern_may(&my.patterns.all[i], path))
 			return true;
@@ -189,11 +230,8 @@ route_match(const struct pattern *all, size_t count, int dir, const char *path,
 	/* LLNL's SCR excepts names of its metadata. */
 	if (found < 0 || str_ends(name, ".scr") || strlen(path) >= ROUTE_PATH)
 		return -1;
-	if (absolute(dir, name, &is) == 0) {
-		below = path_below(is.data, my.prefix.data);
-		if (below == NULL && my.real.len > 0)
-			below = path_below(is.data, my.real.data);
-	}
+	if (absolute(dir, name, &is) == 0)
+		below = below_prefix(is.data);
 	if (below == NULL && is.len > 0)
 		found = snprintf(key, ROUTE_PATH, "%s", is.data) > 0 ? OUTSIDE
 								     : -1;
@@ -240,14 +278,30 @@ route_seek(const char *key)
 	char to[ROUTE_PATH];
 	struct route_file *f = i != MAP_NONE ? &my.files[i] : NULL;
 
-	if (f == NULL && my.stage == RESTART) {
-		f = route_entry(key);
-		if (f != NULL && my.scr.Route_file(key, to) == 0)
-			route_put(f, to);
+	if (f == NULL)
+		return NULL;
+	/* If it cannot be accessed, the path is set, too. */
+	if (f->ours && f->place == NULL && my.stage == RESTART) {
+		(void)my.scr.Route_file(key, to);
+		route_put(f, to);
 	}
-	return f != NULL && f->place != NULL && access(f->place, F_OK) == 0
+	if (f->place == NULL)
+		return NULL;
+	/* The program gets the error, not an older file of the prefix. */
+	return (f->ours && my.stage == RESTART) || access(f->place, F_OK) == 0
 		       ? f
 		       : NULL;
+}
+
+bool
+route_gone(const char *key)
+{
+	const size_t i = map_get(my.names, key);
+	const struct route_file *f = i != MAP_NONE ? &my.files[i] : NULL;
+
+	return f != NULL && f->place != NULL &&
+	       !(my.stage == OUTPUT && f->set == my.set) &&
+	       !str_eq(f->place, key) && access(f->place, F_OK) != 0;
 }
 
 bool
@@ -279,9 +333,12 @@ route_look(struct route_look *is, int dir, const char *path)
 
 	if (!route_enter())
 		return 0;
+	route_due();
 	if (route_match(my.patterns.all, my.patterns.count, dir, path,
 			is->key) >= 0) {
 		what = ROUTE_NAMED;
+		if (route_gone(is->key))
+			what |= ROUTE_GONE;
 		f = route_seek(is->key);
 		if (f != NULL)
 			what |= ROUTE_HAD;
@@ -302,9 +359,14 @@ route_look(struct route_look *is, int dir, const char *path)
 void
 route_forget(const char *key)
 {
+	struct route_file *f = NULL;
+
 	if (!route_enter())
 		return;
-	if (map_get(my.names, key) != MAP_NONE)
-		route_put(route_entry(key), NULL);
+	f = map_get(my.names, key) != MAP_NONE ? route_entry(key) : NULL;
+	if (f != NULL) {
+		route_put(f, NULL);
+		f->ours = false;
+	}
 	route_exit();
 }

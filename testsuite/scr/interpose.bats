@@ -208,9 +208,11 @@ on_prefix() {
 	mkdir alone
 	cp "$PRELOAD" alone
 	RANK_PRELOAD=$PREFIX/alone/libscr_preload.so plain "0 1 2 3" "restart 2;wrote 3;end" 1
-	warned "libscr_preload: libscr.so.3: .*nothing is routed"
+	for rank in 0 1 2 3; do
+		warned "libscr_preload: libscr.so.3: rank $rank: .*nothing is routed"
+	done
 	works "0 1 2 3" app_ckpt steps=1
-	warned "libscr_preload: libscr.so.3: the program calls it itself"
+	warned "libscr_preload: libscr.so.3: rank 2: the program calls it itself"
 }
 
 @test "another number of ranks: what the caches have stays, nothing is routed" {
@@ -248,6 +250,115 @@ on_prefix() {
 	SCR_CACHE_BYPASS=1 plain "0 1 2 3" "none;wrote 1;wrote 2;end" 2 way=both
 	SCR_CACHE_BYPASS=1 plain "0 1 2 3" "restart 2;wrote 3;end" 1 way=both
 	quiet
+}
+
+# calls MAP "LINE;LINE..." CALL...: a job of this program, with status 0, which prints
+# these lines in any order.
+calls() {
+	works "$1" "$PLAIN/calls" "${@:3}"
+	[[ $(sort <<<"$output") == "$(sort <<<"${2//;/$'\n'}")" ]] || failed "$output" "$stderr"
+}
+
+@test "a restart has the files of this rank: another one of the same last component is none" {
+	calls "0 1" "0 w 6/ckpt.0 ok;1 w 6/ckpt.1 ok" "w 6/ckpt.% one"
+	calls "0 1" "0 e 20/ckpt.0 ENOENT;0 r 20/ckpt.0 ENOENT;0 r 6/ckpt.0 one
+1 e 20/ckpt.1 ENOENT;1 r 20/ckpt.1 ENOENT;1 r 6/ckpt.1 one" \
+		"e 20/ckpt.%" "r 20/ckpt.%" "r 6/ckpt.%"
+	[[ -z $stderr ]] || failed "$stderr"
+	# One of the prefix is said.
+	mkdir 20
+	printf old | tee 20/ckpt.0 >20/ckpt.1
+	calls "0 1" "0 r 20/ckpt.0 old;0 r 6/ckpt.0 one;1 r 20/ckpt.1 old;1 r 6/ckpt.1 one" \
+		"r 20/ckpt.%" "r 6/ckpt.%"
+	warned "rank 1: $PREFIX/20/ckpt.1: is read from the prefix: not a file of"
+}
+
+@test "a file of the restart that is gone is not read from the prefix" {
+	calls "0 1" "0 w ckpt.0 ok;1 w ckpt.1 ok" "w ckpt.% new"
+	printf old | tee ckpt.0 >ckpt.1
+	calls "0 1" "0 r ckpt.0 new;1 e ckpt.1 ENOENT;1 r ckpt.1 ENOENT" \
+		"1:s rm $SSD/$CACHE/scr.dataset.1/ckpt.1" b "1:e ckpt.%" "r ckpt.%"
+	warned "rank 1 reported its files of dataset 1"
+}
+
+@test "SCR_CACHE_SIZE=1: a file that loses what it had makes the checkpoint none" {
+	local way
+
+	export SCR_CACHE_SIZE=1
+	export SCR_INTERPOSE_PATTERN='0-N:ckpt\.[0-9]+\.0$,0-N:ckpt\.[0-9]+\.1$'
+	for way in a u; do
+		rm -rf "${NODES:?}"/* .scr
+		works "0 1" "$PLAIN/calls" "w ckpt.%.0 one" "w ckpt.%.1 one" \
+			"w ckpt.%.0 two" "$way ckpt.%.1 two"
+		[[ $stderr == *"rank 1: $PREFIX/ckpt.1.1: what it had is gone"* ]] ||
+			failed "$stderr"
+		warned "rank 0 reported its files of dataset 2"
+		[[ -z $(cached 0) ]] || failed "$(cached 0)"
+	done
+	# The same where the next job begins.
+	rm -rf "${NODES:?}"/* .scr
+	works "0 1" "$PLAIN/calls" "w ckpt.%.0 one" "w ckpt.%.1 one"
+	works "0 1" "$PLAIN/calls" "w ckpt.%.0 two" "a ckpt.%.1 two"
+	warned "rank 0 reported its files of dataset 2"
+	# It is renamed.
+	rm -rf "${NODES:?}"/* .scr
+	works "0 1" "$PLAIN/calls" "w ckpt.%.0 one" "w ckpt.%.1 one" \
+		"w ckpt.%.0 two" "m ckpt.%.1 ckpt.7%.1" "w ckpt.%.1 two"
+	warned "rank 0 reported its files of dataset 2"
+	# With two, it has both.
+	export SCR_CACHE_SIZE=2
+	rm -rf "${NODES:?}"/* .scr
+	works "0 1" "$PLAIN/calls" "w ckpt.%.0 one" "w ckpt.%.1 one" \
+		"w ckpt.%.0 two" "a ckpt.%.1 two"
+	quiet
+	calls "0 1" "0 r ckpt.0.1 onetwo;1 r ckpt.1.1 onetwo" "r ckpt.%.1"
+}
+
+@test "an open that fails by the program's own doing neither begins nor ends a checkpoint" {
+	local way
+
+	for way in x X; do
+		rm -rf "${NODES:?}"/* .scr
+		# On one rank alone: no other rank waits.
+		calls "0 1" "0 w ckpt.0 ok;1 $way ckpt.1 EEXIST;1 w ckpt.1 ok" \
+			"w ckpt.% one" "1:$way ckpt.% two"
+		quiet
+		calls "0 1" "0 r ckpt.0 one;1 r ckpt.1 one;1 $way ckpt.1 EEXIST" \
+			"1:$way ckpt.% two" "r ckpt.%"
+		quiet
+		calls "0 1" "0 $way ckpt.0.7 ok;1 $way ckpt.1.7 ok" "$way ckpt.%.7 new"
+		quiet
+		[[ $(cached 0) == "1 2" ]] || failed "$(cached 0)"
+	done
+	# It tries again.
+	rm -rf "${NODES:?}"/* .scr
+	export SCR_INTERPOSE_PATTERN='0-N:ckpt\.[0-9]+\.0$,0-N:ckpt\.[0-9]+\.1$'
+	calls "0 1" "0 w ckpt.0.0 ok;1 w ckpt.1.0 ok;1 f ckpt.1.1 EMFILE;0 a ckpt.0.1 ok;1 a ckpt.1.1 ok" \
+		"w ckpt.%.0 one" "1:f ckpt.%.1" "a ckpt.%.1 one"
+	quiet
+	calls "0 1" "0 r ckpt.0.1 one;1 r ckpt.1.1 one" "r ckpt.%.1"
+}
+
+@test "streams of descriptors, closed by another thread, null pointers, children" {
+	calls "0 1" "0 w ckpt.0 ok;1 w ckpt.1 ok" "w ckpt.% one"
+	# A new checkpoint, not the old one changed.
+	calls "0 1" "0 d ckpt.0 ok;1 d ckpt.1 ok" "d ckpt.% two"
+	quiet
+	[[ $(cached 0) == "1 2" ]] || failed "$(cached 0)"
+	calls "0 1" "0 r ckpt.0 onetwo;1 r ckpt.1 onetwo;0 c ckpt.0 ok;1 c ckpt.1 ok
+0 c ckpt.0 ok;1 c ckpt.1 ok" "r ckpt.%" "c ckpt.% three" "c ckpt.% four"
+	quiet
+	calls "0 1" "0 r ckpt.0 four;1 r ckpt.1 four;0 n a EFAULT;1 n a EFAULT" \
+		"r ckpt.%" "n a" 's test "$SCR_INTERPOSE" = 0'
+	quiet
+	works "0 1" "$PLAIN/calls" 's test "$SCR_INTERPOSE" = 0' "e ckpt.%"
+	[[ $output != *-1* ]] || failed "$output"
+}
+
+@test "the checkpoint is gone, as a rank lacks its file: the name of the others is theirs" {
+	SCR_INTERPOSE_TEMPORARY='\.tmp$' works "0 1" "$PLAIN/plain" 3 fail=2 tmp=.tmp
+	assert_line "wrote 3"
+	warned "rank 1 reported its files of dataset 2"
 }
 
 @test "MPI-IO is not routed, and that is said" {
