@@ -80,12 +80,12 @@ struct route_open {
 /* Get where to open a file.  `stream`: by fopen().  False: where the program
  * says.  Then call route_opened() with the descriptor, which is -1 if that
  * failed: the caller opens the file where the program says. */
-/* Is this error one of the program, not of the place of its file? */
-bool route_own_error(int error);
-
 bool route_open(struct route_open *to, int dir, const char *path, int flags,
 		bool stream);
 void route_opened(const struct route_open *to, int fd);
+
+/* Is this error one of the program, not of the place of its file? */
+bool route_own_error(int error);
 
 /*
  * What is known of a name: it is one of a checkpoint file (NAMED); libscr has

@@ -349,10 +349,8 @@ calls() {
 0 c ckpt.0 ok;1 c ckpt.1 ok" "r ckpt.%" "c ckpt.% three" "c ckpt.% four"
 	quiet
 	calls "0 1" "0 r ckpt.0 four;1 r ckpt.1 four;0 n a EFAULT;1 n a EFAULT" \
-		"r ckpt.%" "n a" 's test "$SCR_INTERPOSE" = 0'
+		"s printenv SCR_INTERPOSE | grep -qx 0" "r ckpt.%" "n a"
 	quiet
-	works "0 1" "$PLAIN/calls" 's test "$SCR_INTERPOSE" = 0' "e ckpt.%"
-	[[ $output != *-1* ]] || failed "$output"
 }
 
 @test "the checkpoint is gone, as a rank lacks its file: the name of the others is theirs" {
