@@ -300,6 +300,9 @@ SCR_Route_file(const char *name, char *file)
 		rc = outset_route(lib.run->out, name, file, &err);
 	if (rc == 0)
 		return SCR_SUCCESS;
+	if (lib.state == RESTART && lib.run->away != NULL)
+		lib.run->unread |=
+			err.kind == ERROR_SYSTEM || err.kind == ERROR_NOMEM;
 	say_error("SCR_Route_file: %s", err.text); /* of this rank alone */
 	return FAILURE;
 }

@@ -479,6 +479,11 @@ fetching_latest(struct run *run, struct error *err)
 	struct error refused = ERROR_INIT, why = ERROR_INIT;
 
 	run->restart_id = 0;
+	if (run->unread)
+		return error_set(err, ERROR_SYSTEM,
+				 "a file of a checkpoint could not be copied "
+				 "into the cache: make room there, and start "
+				 "the job again");
 	/* SCR_CURRENT, unless this allocation has honoured it already. */
 	if (run->p.fetch && name != NULL && *name != '\0' &&
 	    (old == NULL || !str_eq(old, name))) {

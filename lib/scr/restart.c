@@ -322,6 +322,11 @@ restart_end(struct run *run, bool valid, struct error *err)
 			run->restart_id = 0;
 		return 0;
 	}
+	run->unread = team_any(world, run->unread);
+	if (run->unread) {
+		run->restart_id = 0;
+		return -1;
+	}
 	/* Choose an older dataset, as no restart from this one succeeds. */
 	id = run->restart_id;
 	onprefix_failed(run, id);

@@ -67,6 +67,9 @@ struct run {
 	/* The dataset whose restart could not begin, and was not ended. */
 	int64_t unbegun;
 	bool rejected; /* the application has rejected a checkpoint */
+	/* A file of `away` could not be copied into the cache, which says
+	 * nothing of the checkpoint: none is read any more. */
+	bool unread;
 };
 
 /* Start the run, step by step; on failure all steps are undone.  Collective. */

@@ -141,6 +141,15 @@ SCR_RESTART_ANY_RANKS=1"
 	reads "0 1 2 3" "restart ckpt.2 4 7"
 }
 
+@test "a full cache is no fault of the checkpoints: none is marked, and the job ends" {
+	export SCR_USE_CONTAINERS=1
+	written
+	SCR_RESTART_ANY_RANKS=1 SHIM_RANKS=1 SHIM_OP=pwrite SHIM_PATH=/rank_ \
+		SHIM_ERRNO=ENOSPC SHIM_FAIL_AT=1 SHIM_STICKY=1 dies "0 1 2" app_anyranks
+	warned "ERROR: .*SCR_Have_restart: a file of a checkpoint .*make room there"
+	reads "0 1 2" "restart ckpt.2 4 7"
+}
+
 @test "asked again: after a refusal, after SCR_Delete" {
 	written
 	SCR_RESTART_ANY_RANKS=1 line "have_restart -> 0 1 ckpt.2;have_restart -> 0 1 ckpt.1" \
