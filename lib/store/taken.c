@@ -314,6 +314,26 @@ store_create(int dirfd, const char *path, int flags, mode_t mode)
 
 /* --- Write --- */
 
+/* Is a mapped copy of `n` bytes faster in this store? */
+static bool
+pays(const struct store *s, size_t n)
+{
+	const uint32_t least = atomic_load(&s->state->least);
+
+	return least != 0 && n >= least;
+}
+
+static bool
+pays_anywhere(size_t n)
+{
+	const struct store *s = NULL;
+
+	for (unsigned i = 0; (s = store_at(i)) != NULL; i++)
+		if (pays(s, n))
+			return true;
+	return false;
+}
+
 /* May bytes be written through the mapping up to `end`, for all that can be
  * known? */
 static bool
@@ -326,7 +346,6 @@ may_map(const struct taken *t, int fd, const struct stat *is, uint64_t end)
 	       (flags & O_APPEND) == 0 && end <= t->capacity &&
 	       /* nobody made holes */
 	       (uint64_t)is->st_blocks * 512 >= t->capacity &&
-	       atomic_load(&t->store->state->least) != 0 &&
 	       getrlimit(RLIMIT_FSIZE, &most) == 0 &&
 	       (most.rlim_cur == RLIM_INFINITY || end <= most.rlim_cur);
 }
@@ -335,14 +354,14 @@ may_map(const struct taken *t, int fd, const struct stat *is, uint64_t end)
 static ssize_t
 put_all(struct taken *t, int fd, const struct iovec *v, int count, off_t off)
 {
-	const uint32_t least = atomic_load(&t->store->state->least);
 	ssize_t done = 0, one = 0;
 
 	for (int i = 0; i < count; i++, off += one, done += one) {
 		const size_t n = v[i].iov_len;
 
 		one = (ssize_t)n;
-		if (n >= least && store_put(fd, t->base, v[i].iov_base, n, off))
+		if (pays(t->store, n) &&
+		    store_put(fd, t->base, v[i].iov_base, n, off))
 			atomic_fetch_add(&here.counts.bytes, n);
 		else if (n > 0)
 			one = pwrite(fd, v[i].iov_base, n, off);
@@ -418,13 +437,12 @@ write_at(int fd, const struct iovec *v, int count, off_t off)
 		if (__builtin_add_overflow(n, v[i].iov_len, &n))
 			return STORE_KERNEL;
 	}
-	if (most < STORE_WRITE_LEAST || n > INT32_MAX ||
+	if (!pays_anywhere(most) || n > INT32_MAX ||
 	    (t = acquire_fd(fd, &is)) == NULL)
 		return STORE_KERNEL;
 	if (moves)
 		off = lseek(fd, 0, SEEK_CUR);
-	if (most >= atomic_load(&t->store->state->least) && off >= 0 &&
-	    off <= INT64_MAX - INT32_MAX &&
+	if (pays(t->store, most) && off >= 0 && off <= INT64_MAX - INT32_MAX &&
 	    may_map(t, fd, &is, (uint64_t)off + n)) {
 		/* Another thread or process may write at the same position: who
 		 * moves it first owns the bytes, and has to write them. */
