@@ -166,12 +166,6 @@ pattern_free(struct pattern_list *l)
 /* --- Names --- */
 
 bool
-pattern_may(const struct pattern *p, const char *name)
-{
-	return p->literal[0] == '\0' || strstr(name, p->literal) != NULL;
-}
-
-bool
 pattern_is(const struct pattern *p, const char *name)
 {
 	return regexec(&p->re, name, 0, NULL, 0) == 0;

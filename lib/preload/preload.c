@@ -165,6 +165,8 @@ write(int fd, const void *data, size_t n)
 {
 	ssize_t done = 0;
 
+	if (PLAIN(fd))
+		return LIBC(write)(fd, data, n);
 	BEFORE(fd);
 	done = store_write(fd, data, n);
 	if (done == STORE_KERNEL)
@@ -179,6 +181,8 @@ write(int fd, const void *data, size_t n)
 	{ \
 		ssize_t done = 0; \
 \
+		if (PLAIN(fd)) \
+			return LIBC(name)(fd, data, n, off); \
 		BEFORE(fd); \
 		done = store_pwrite(fd, data, n, off); \
 		if (done == STORE_KERNEL) \
@@ -264,6 +268,8 @@ close(int fd)
 {
 	int is = 0, rc = 0;
 
+	if (PLAIN(fd))
+		return LIBC(close)(fd);
 	store_closing(fd);
 	if (!route_has(fd))
 		return LIBC(close)(fd);

@@ -75,7 +75,12 @@ extern struct preload_libc {
 void preload_find(void);
 
 #define LIBC(name) \
-	(preload_libc.found ? (void)0 : preload_find(), preload_libc.name)
+	(__builtin_expect(preload_libc.found, 1) ? (void)0 : preload_find(), \
+	 preload_libc.name)
+
+/* The descriptor is of no checkpoint, and no store is used: libc's turn.  Apart
+ * from these, this one test is what the library costs. */
+#define PLAIN(fd) __builtin_expect(!route_has(fd) && !store_used(), 1)
 
 /* The call is one of the program, of a name that could be routed: not one of
  * libscr, or of this library. */

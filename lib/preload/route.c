@@ -28,7 +28,8 @@ end_restart(void)
 {
 	if (my.stage != RESTART)
 		return;
-	(void)my.scr.Complete_restart(!my.failed);
+	/* What could not be read is no verdict on the checkpoint. */
+	(void)my.scr.Complete_restart(1);
 	my.stage = IDLE;
 }
 
@@ -96,6 +97,15 @@ route_due(void)
 		return;
 	my.due = false;
 	finish();
+}
+
+void
+route_unread(const char *key, int error)
+{
+	SAY_ONCE(my.said_unread,
+		 "rank %d: %s: %s: this file of the checkpoint cannot be read; "
+		 "the checkpoint stays: run the job again",
+		 my.is.rank, key, strerror(error));
 }
 
 static void
@@ -297,7 +307,7 @@ route_open(struct route_open *to, int dir, const char *path, int flags,
 			 "the checkpoint in the caches",
 			 my.is.rank, key);
 	if (f != NULL && !exists && to->kind == LATER)
-		my.failed = true;
+		route_unread(key, ENOENT);
 	if (to->kind == LATER &&
 	    (f != NULL || (f = route_entry(key)) != NULL)) {
 		f->pattern = (size_t)p;
@@ -355,7 +365,7 @@ route_opened(const struct route_open *to, int fd)
 			  fd < 0 ? strerror(was) : "too many files");
 		finish();
 	} else if (my.stage == RESTART) {
-		my.failed = true;
+		route_unread(f->key, was);
 	}
 	route_exit();
 	errno = was;
@@ -396,12 +406,15 @@ route_writing(int fd)
 void
 route_failed(int fd)
 {
-	const int was = errno, kind = route_fds[fd] & KIND;
+	const int was = errno, is = route_fds[fd];
 
-	if (was == EINTR || was == EAGAIN || (kind != WRITES && was != EIO) ||
-	    !route_enter())
+	if (was == EINTR || was == EAGAIN ||
+	    ((is & KIND) != WRITES && was != EIO) || !route_enter())
 		return;
-	my.failed = true;
+	if ((is & KIND) == WRITES)
+		my.failed = true;
+	else
+		route_unread(my.files[is / (KIND + 1)].key, was);
 	route_exit();
 	errno = was;
 }

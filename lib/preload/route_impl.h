@@ -47,14 +47,14 @@ struct route_state {
 	bool *had; /* for each pattern: a file of this checkpoint */
 	unsigned set;
 	int writers; /* descriptors of this checkpoint */
-	bool failed; /* a file of it, or one that was read */
+	bool failed; /* to write a file of it */
 	bool due;    /* it is to be completed by the first thread */
 	bool cached; /* the restart is not from the prefix */
 	struct map *names;
 	struct route_file *files;
 	size_t count, cap;
 	bool said_outside, said_thread, said_more, said_prefix;
-	bool said_lost;
+	bool said_lost, said_unread;
 };
 extern struct route_state route_state;
 
@@ -82,6 +82,9 @@ struct route_file *route_seek(const char *key);
 /* Is what libscr had of this file gone, as of a checkpoint that made room for
  * this one? */
 bool route_gone(const char *key);
+
+/* Say that a file of the restart cannot be read, for errno `error`. */
+void route_unread(const char *key, int error);
 
 /* Complete what another thread has left to this one. */
 void route_due(void);

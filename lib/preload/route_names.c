@@ -143,7 +143,7 @@ list_files(void)
 		if (f != NULL)
 			f->ours = true;
 		else
-			my.failed = true;
+			route_unread(key, ENOMEM);
 	}
 }
 

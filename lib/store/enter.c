@@ -14,19 +14,17 @@
 #define STORES 8
 
 /* The stores of this process. */
-static struct {
-	_Atomic unsigned count;
-	struct store *list[STORES];
-} stores;
+_Atomic unsigned store_in_use;
+static struct store *stores[STORES];
 
 int
 store_use(const char *dir, struct error *err)
 {
-	const unsigned n = atomic_load(&stores.count);
+	const unsigned n = atomic_load(&store_in_use);
 	struct store *s = NULL;
 
 	for (unsigned i = 0; i < n; i++)
-		if (strcmp(dir, stores.list[i]->given) == 0)
+		if (strcmp(dir, stores[i]->given) == 0)
 			return 0;
 	if (n == STORES)
 		return error_set(err, ERROR_USAGE, "%s: more than %d stores",
@@ -34,25 +32,19 @@ store_use(const char *dir, struct error *err)
 	s = store_open(dir, err);
 	if (s == NULL)
 		return -1;
-	stores.list[n] = s;
+	stores[n] = s;
 	s->given = mem_strdup(dir);
 	if (s->given == NULL)
 		s->given = s->dir;
-	atomic_store(&stores.count, n + 1);
+	atomic_store(&store_in_use, n + 1);
 	store_moved();
 	return 0;
-}
-
-bool
-store_used(void)
-{
-	return atomic_load_explicit(&stores.count, memory_order_acquire) > 0;
 }
 
 struct store *
 store_at(unsigned i)
 {
-	return i < atomic_load(&stores.count) ? stores.list[i] : NULL;
+	return i < atomic_load(&store_in_use) ? stores[i] : NULL;
 }
 
 /* The working directory: in none of the stores, and none is in it?  Its lowest

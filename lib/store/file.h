@@ -17,6 +17,7 @@
 #ifndef STORE_FILE_H
 #define STORE_FILE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,7 +32,12 @@ struct iovec;
 int store_use(const char *dir, struct error *err);
 
 /* Is a store in use?  If not, the functions below have nothing to do. */
-bool store_used(void);
+extern _Atomic unsigned store_in_use;
+static inline bool
+store_used(void)
+{
+	return atomic_load_explicit(&store_in_use, memory_order_acquire) > 0;
+}
 
 /* open(2) with O_CREAT of a file that does not exist, from the pool.  Returns a
  * descriptor, or -1: open it. */
