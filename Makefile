@@ -308,7 +308,7 @@ deps: ## install, or name, what building and testing needs
 P := build/plain
 S := build/address-undefined
 SUITES ?= unit:$P fuzz:$P examples:$P unit:$S fuzz:$S $(if $(SLOW),mpi,tour):$S \
-	mpi:$P bats:$P valgrind:$P tour-valgrind:$P
+	mpi:$P bats:$P valgrind:$P tour-valgrind:$P $(if $(SLOW),behind:$P)
 
 RUN = testsuite/run.sh $(if $(SLOW),,--quick) $(if $(ONLY),--only '$(ONLY)')
 

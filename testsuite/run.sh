@@ -33,6 +33,7 @@
 #     bats      testsuite/cmd/*.bats, testsuite/golden/*.bats and testsuite/store/*.bats
 #     mpi       testsuite/scr/*.bats: libscr, with MPI ranks on pretend nodes;
 #               skipped if there is no MPI or the machine does not allow them
+#     behind    those with the scenarios 1 to 34, flushed in the background
 #     tour      testsuite/scr/tour.bats alone, for a tree with sanitizers
 #     tour-valgrind  the same, each rank under valgrind
 #     cluster   testsuite/cluster/*.bats, on several pretend nodes; skipped
@@ -212,6 +213,10 @@ run_one() {
 		args=("${bats[@]}" "$file")
 		;;
 	fuzz) args=("$file" "testsuite/data/corpus/${file##*/replay_}") ;;
+	behind)
+		export SCR_FLUSH_ASYNC=1
+		args=("${bats[@]}" "$file")
+		;;
 	bats | mpi | tour | cluster) args=("${bats[@]}" "$file") ;;
 	examples) args=("$file") ;;
 	esac
@@ -437,6 +442,10 @@ for arg; do
 			testsuite/store/*.bats
 		;;
 	mpi:*) add mpi "$tree" testsuite/scr/*.bats ;;
+	behind:*)
+		add behind "$tree" \
+			testsuite/scr/{restart,scenes,levels,fetch,flush,kills}.bats
+		;;
 	tour:* | tour-valgrind:*)
 		add "${arg%%:*}" "$tree" testsuite/scr/tour.bats
 		;;

@@ -92,7 +92,7 @@ write_set(const char *what, struct error *err)
 {
 	static char name[256];
 	char files[2][512];
-	int flags = SCR_FLAG_CHECKPOINT, rc = 0;
+	int flags = SCR_FLAG_CHECKPOINT;
 	const struct dataset *d = NULL;
 
 	sscanf(what, "%255[^:]:%d:%ld", name, &flags, &bytes);
@@ -100,10 +100,7 @@ write_set(const char *what, struct error *err)
 		return -1;
 	for (int i = 0, n = names_of(name, files); i < n; i++)
 		write_file(run->out, files[i], i == 0 ? bytes : 3, err);
-	rc = output_complete(run, true, &d, err);
-	if (rc == 0)
-		(void)flushing_output(run, d->id);
-	return rc;
+	return output_complete(run, true, &d, err);
 }
 
 /* Find a fetched file by the cache's name for it. */
@@ -306,6 +303,7 @@ main(int argc, char **argv)
 			say_error("%s: %s", argv[i], err.text);
 		error_clear(&err);
 	}
+	flushing_wait(run, INT64_MAX);
 	run_end(run);
 	MPI_Finalize();
 	return 0;

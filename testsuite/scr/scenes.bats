@@ -233,6 +233,7 @@ schemes() {
 }
 
 @test "output is on the prefix at once, and no checkpoint (45)" {
+	export SCR_FLUSH_ASYNC=0
 	works "0 1 2 3" app_ckpt steps=4 name=set.%d flags=2 finalize=0
 	[[ $(names) == "set.1 set.2 set.3 set.4" && -s set.4/rank_2.0 ]]
 	restarts "0 1 2 3" none
