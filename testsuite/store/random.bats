@@ -24,7 +24,7 @@ model() {
 
 	[[ -z ${SCRKIT_SLOW-} ]] || times=$((1000000 / $2))
 	echo "seed $seed"
-	served timeout 3000 "$STORES/model" "$1" "$2" "${TIMES:-$times}" "$seed"
+	served timeout $((3000 * ${SCRKIT_SLOWNESS:-1})) "$STORES/model" "$1" "$2" "${TIMES:-$times}" "$seed"
 	was_fast 10 10000000
 }
 
