@@ -314,24 +314,16 @@ store_create(int dirfd, const char *path, int flags, mode_t mode)
 
 /* --- Write --- */
 
-/* Is a mapped copy of `n` bytes faster in this store? */
+/* Is a mapped copy of `n` bytes faster in this store; in one of them (NULL)? */
 static bool
 pays(const struct store *s, size_t n)
 {
-	const uint32_t least = atomic_load(&s->state->least);
+	uint32_t least = s != NULL ? atomic_load(&s->state->least) : 0;
+	bool any = least != 0 && n >= least;
 
-	return least != 0 && n >= least;
-}
-
-static bool
-pays_anywhere(size_t n)
-{
-	const struct store *s = NULL;
-
-	for (unsigned i = 0; (s = store_at(i)) != NULL; i++)
-		if (pays(s, n))
-			return true;
-	return false;
+	for (unsigned i = 0; s == NULL && !any && store_at(i) != NULL; i++)
+		any = pays(store_at(i), n);
+	return any;
 }
 
 /* May bytes be written through the mapping up to `end`, for all that can be
@@ -437,7 +429,7 @@ write_at(int fd, const struct iovec *v, int count, off_t off)
 		if (__builtin_add_overflow(n, v[i].iov_len, &n))
 			return STORE_KERNEL;
 	}
-	if (!pays_anywhere(most) || n > INT32_MAX ||
+	if (!pays(NULL, most) || n > INT32_MAX ||
 	    (t = acquire_fd(fd, &is)) == NULL)
 		return STORE_KERNEL;
 	if (moves)
