@@ -7,8 +7,6 @@
 
 #include <inttypes.h>
 
-#include "app.h"
-#include "error.h"
 #include "fti/draft.h"
 #include "fti/file.h"
 #include "path.h"

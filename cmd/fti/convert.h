@@ -10,7 +10,6 @@
 
 #include "fti.h"
 #include "fti/posix.h"
-#include "output.h"
 
 struct error;
 struct fti_draft;

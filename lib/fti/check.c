@@ -11,7 +11,6 @@
 
 #include "error.h"
 #include "fti/check_impl.h"
-#include "fti/content.h"
 #include "fti/dcp.h"
 #include "fti/file.h"
 #include "fti/input.h"

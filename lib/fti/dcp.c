@@ -8,7 +8,6 @@
 
 #include "crc.h"
 #include "error.h"
-#include "fti/content.h"
 #include "fti/input.h"
 #include "fti/posix.h"
 #include "mem.h"

@@ -24,6 +24,7 @@ struct error;
 struct fti_checked;
 struct fti_content;
 struct fti_content_var;
+struct fti_draft;
 struct fti_source;
 
 struct fti_draft_block {
@@ -136,5 +137,32 @@ size_t fti_draft_block_end(const struct fti_draft *d, size_t block);
 
 /* Call it also after a failed fti_describe function. */
 void fti_draft_fini(struct fti_draft *d);
+
+/* --- Changes: the fields in which the records of a file differ from those that
+ * a draft would write in its place --- */
+
+/* Bytes between fields, which no version of FTI reads. */
+#define FTI_PAD FTI_FIELDS
+
+struct fti_change {
+	uint64_t at;		 /* offset in the file */
+	size_t block, container; /* SIZE_MAX: of none */
+	enum fti_field field;	 /* or FTI_PAD */
+	/* As text; of bytes between fields, in hex. */
+	char before[4 * FTI_CHECKSUM_SIZE + 1], after[FTI_CHECKSUM_SIZE];
+};
+
+/*
+ * List the changes: block after block, then the metadata record.  The draft has
+ * the layout and the structure of the file (fti_describe_same(),
+ * fti_describe_repair()), and all sums are set.  Free the list with mem_free(),
+ * also after a failure.
+ */
+int fti_changes(const struct fti_checked *c, const struct fti_draft *d,
+		struct fti_change **list, size_t *count, struct error *err);
+
+/* Is there a reason to write the file again?  Bytes between fields are none,
+ * nor are the sums over them. */
+bool fti_changes_matter(const struct fti_change *list, size_t count);
 
 #endif /* FTI_DRAFT_H */

@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #include "fti/check.h"
-#include "fti/content.h"
 #include "fti/dcp.h"
 #include "fti/input.h"
 #include "fti/layout.h"

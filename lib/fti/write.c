@@ -11,7 +11,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
-#include "fti/content.h"
 #include "fti/draft.h"
 #include "fti/input.h"
 #include "hash.h"

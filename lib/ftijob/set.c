@@ -11,7 +11,7 @@
 #include "error.h"
 #include "fti/ini.h"
 #include "fti/posix.h"
-#include "ftijob/config.h"
+#include "ftijob/tree.h"
 #include "mem.h"
 #include "num.h"
 #include "str.h"
