@@ -11,9 +11,6 @@
 #include "fti.h"
 #include "fti/posix.h"
 
-struct error;
-struct fti_draft;
-
 /* What a file could not say of its new form. */
 struct fti_convert_notes {
 	bool id;   /* its id is from its name */

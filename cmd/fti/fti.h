@@ -18,8 +18,6 @@
 #include "report/fti.h"
 #include "work.h"
 
-struct arena;
-
 /* The end of the options of a verb. */
 #define FTI_WORK_OPTIONS(jobs) OPT_GROUP("Work"), APP_OPT_JOBS(jobs), OPT_END
 

@@ -15,7 +15,6 @@
 
 #include "hash.h"
 
-struct error;
 struct fti_file;
 struct fti_posix_file;
 struct fti_source;
@@ -80,6 +79,11 @@ bool fti_sums_agree(const unsigned char *a, const unsigned char *b);
 /* Can repair (draft.h) make a file of it that FTI takes, as far as data were
  * read? */
 bool fti_repairable(const struct fti_checked *c);
+
+/* Did fti_check() prove all data of the file and its structure, except fields
+ * that can be computed from others?  -1: ERROR_CORRUPT, ERROR_SYSTEM (it could
+ * not be read).  A file written from unproven data would look intact. */
+int fti_proven(const struct fti_checked *c, struct error *err);
 
 /* The checksum of a file of C to F as FTI's reader computes it: over the sums
  * of the containers with content; or as its writer does: over all.  Text of

@@ -19,7 +19,6 @@
 
 #include "hash.h"
 
-struct error;
 struct fti_content;
 struct fti_posix_file;
 struct fti_source;

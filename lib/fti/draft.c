@@ -60,89 +60,18 @@ add_container(struct fti_draft *d, const struct fti_content *c,
 	d->ncontainers++;
 }
 
-/* --- Proven files --- */
-
-/* The finding that cannot be repaired, or NULL.  Sizes, offsets, flags and sums
- * are computed again. */
-static const struct fti_finding *
-worst_finding(const struct fti_file *f)
-{
-	const struct fti_finding *n = f->findings;
-
-	while (n != NULL &&
-	       (n->rule < FTI_RULE_DATA || n->rule == FTI_RULE_META ||
-		n->rule == FTI_RULE_DERIVED))
-		n = n->next;
-	return n;
-}
-
-/* Do containers and records have the size of the file? */
-static bool
-has_size(const struct fti_file *f)
-{
-	const struct fti_format *format = fti_format(f->layout);
-	const uint64_t size = format->meta + f->nblocks * format->block +
-			      f->ncontainers * format->container + f->allocated;
-
-	/* B leaves out empty containers at its end. */
-	return size == f->size + f->cut ||
-	       (f->layout == FTI_B && size > f->size &&
-		(size == (uint64_t)f->meta.fs ||
-		 size == (uint64_t)f->meta.ckpt_size));
-}
-
-bool
-fti_repairable(const struct fti_checked *c)
-{
-	return c->posix == NULL && c->unread == NULL && c->data_good &&
-	       c->file->kind == FTI_KIND_DATA &&
-	       worst_finding(c->file) == NULL && has_size(c->file);
-}
-
-int
-fti_proven(const struct fti_checked *c, struct error *err)
-{
-	const struct fti_file *f = c->file;
-	const struct fti_finding *n = NULL;
-
-	if (c->unread != NULL)
-		return error_set(err, ERROR_SYSTEM, "%s", c->unread);
-	if (f->kind == FTI_KIND_PARITY)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: is a parity file: it holds no variables",
-				 f->name);
-	if (c->data_read && fti_repairable(c))
-		return 0;
-	n = worst_finding(f);
-	if (n != NULL)
-		return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
-				 n->text);
-	if (!has_size(f))
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: its containers and records do not have "
-				 "its size",
-				 f->name);
-	n = f->findings;
-	return error_set(err, ERROR_CORRUPT, "%s: its data are not proven%s%s",
-			 f->name, n != NULL ? ": " : "",
-			 n != NULL ? n->text : "");
-}
-
 /* --- The same file --- */
 
 int
-fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
-		  enum fti_layout layout, struct error *err)
+fti_describe_found(struct fti_draft *d, const struct fti_checked *c,
+		   struct error *err)
 {
 	const struct fti_file *f = c->file;
 	struct fti_content *own = NULL;
 
 	start(d, f->layout);
-	if (fti_proven(c, err) < 0)
-		return -1;
 	own = d->own = mem_calloc(1, sizeof(*d->own));
 	d->containers = mem_calloc(f->ncontainers, sizeof(*d->containers));
-
 	d->nown = 1;
 	if (fti_content_file(own, f, c->source, err) < 0)
 		return -1;
@@ -156,31 +85,43 @@ fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
 
 		for (size_t i = f->vars[v].first; i != SIZE_MAX;
 		     i = f->containers[i].next) {
-			const struct fti_container *k = &f->containers[i].c;
-			const bool keeps = k->has_content == 1 && part == 0;
+			struct fti_container *k = &d->containers[i].c;
 
-			d->containers[i] = (struct fti_draft_container){
-				.c = *k,
-				.content = own,
-				.var = &own->vars[v],
-				.expected = k->used > 0 ? c->sums[i] : NULL,
-			};
-			d->containers[i].c.part = part++;
-			if (k->idx < 0)
-				d->containers[i].c.idx = (int32_t)v;
-			d->containers[i].c.has_content = k->used > 0 || keeps;
-			d->containers[i].c.has_ckpt = k->has_ckpt == 1;
-			d->containers[i].c.dptr = dptr;
+			*k = f->containers[i].c;
+			d->containers[i].content = own;
+			d->containers[i].var = &own->vars[v];
+			if (k->used > 0) {
+				d->containers[i].expected = c->sums[i];
+				memcpy(k->hash, c->sums[i], HASH_MD5_SIZE);
+			}
+			k->idx = k->idx < 0 ? (int32_t)v : k->idx;
+			/* Bytes, or the first container of an empty
+			 * variable. */
+			k->has_content = k->used > 0 ||
+					 (k->has_content == 1 && part == 0);
+			k->has_ckpt = k->has_ckpt == 1;
+			k->part = part++;
+			k->dptr = dptr;
 			dptr += (uint64_t)k->size;
 		}
 	}
-	d->layout = layout;
 	d->ckpt_id = f->meta.ckpt_id;
 	d->timestamp = f->meta.timestamp;
-	if (layout == f->layout) {
-		d->max_fs = f->meta.max_fs;
-		d->pt_fs = f->meta.pt_fs;
-	}
+	d->max_fs = f->meta.max_fs;
+	d->pt_fs = f->meta.pt_fs;
+	return 0;
+}
+
+int
+fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
+		  enum fti_layout layout, struct error *err)
+{
+	start(d, layout);
+	if (fti_proven(c, err) < 0 || fti_describe_found(d, c, err) < 0)
+		return -1;
+	if (layout != d->layout)
+		d->max_fs = d->pt_fs = -1;
+	d->layout = layout;
 	return 0;
 }
 
@@ -438,10 +379,10 @@ fti_draft_records(const struct fti_draft *d, size_t block, unsigned char *to)
 		.dbsize = (int64_t)b->dbsize,
 	};
 
-	fti_record_write(d->layout, FTI_BLOCK, &record, to);
+	fti_record_patch(d->layout, FTI_BLOCK, &record, to);
 	to += format->block;
 	for (size_t i = b->first; i < end; i++) {
-		fti_record_write(d->layout, FTI_CONTAINER, &d->containers[i].c,
+		fti_record_patch(d->layout, FTI_CONTAINER, &d->containers[i].c,
 				 to);
 		to += format->container;
 	}
@@ -564,7 +505,7 @@ fti_changes(const struct fti_checked *c, const struct fti_draft *d,
 	for (size_t b = 0; rc == 0 && b < d->nblocks; b++) {
 		const size_t size = fti_draft_records_size(d, b);
 		unsigned char *before = mem_alloc(size, 1);
-		unsigned char *after = mem_alloc(size, 1);
+		unsigned char *after = mem_calloc(size, 1);
 		size_t at = format->block;
 
 		where.at = c->file->blocks[b].at;

@@ -20,7 +20,6 @@
 
 #include "fti/layout.h"
 
-struct error;
 struct fti_checked;
 struct fti_content;
 struct fti_content_var;
@@ -70,10 +69,10 @@ struct fti_draft {
 	size_t nown;
 };
 
-/* Did fti_check() prove all data of the file and its structure, except fields
- * that can be computed from others?  -1: ERROR_CORRUPT, ERROR_SYSTEM (it could
- * not be read).  A file written from unproven data would look intact. */
-int fti_proven(const struct fti_checked *c, struct error *err);
+/* The blocks and containers of a file whose structure is usable, with the fields
+ * that others determine: what its records should be, whatever is proven. */
+int fti_describe_found(struct fti_draft *d, const struct fti_checked *c,
+		       struct error *err);
 
 /*
  * The same blocks and containers as in the file.  fti_check() has read it with
@@ -126,8 +125,8 @@ int fti_draft_plan(struct fti_draft *d, struct error *err);
 /* Set d->meta, with this checksum. */
 void fti_draft_meta(struct fti_draft *d, const char *checksum, struct hash *h);
 
-/* The records of a block, as they are in the file.  `to` has room for
- * fti_draft_records_size(). */
+/* Patch the records of a block: `to` has fti_draft_records_size() bytes, zeros or
+ * those of a file. */
 size_t fti_draft_records_size(const struct fti_draft *d, size_t block);
 void fti_draft_records(const struct fti_draft *d, size_t block,
 		       unsigned char *to);

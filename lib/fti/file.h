@@ -20,7 +20,6 @@
 #include "fti/layout.h"
 
 struct arena;
-struct error;
 struct fti_source;
 
 /* What a finding breaks.  The order is that of severity. */

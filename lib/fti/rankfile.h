@@ -24,10 +24,6 @@
 #include "fti/metas.h"
 #include "fti/name.h"
 
-struct error;
-struct fti_file;
-struct work;
-
 enum fti_form {
 	FTI_FORM_FF,	 /* FTI-FF */
 	FTI_FORM_POSIX,	 /* the variables, one after the other */

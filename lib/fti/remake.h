@@ -24,10 +24,6 @@
 #include "fti/write.h"
 #include "meta/attr.h"
 
-struct error;
-struct fti_draft;
-struct work;
-
 struct fti_remake_item {
 	const char *in; /* path of the file */
 	/* Read it as this name below this directory.  NULL: as `in`. */

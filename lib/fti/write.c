@@ -131,7 +131,7 @@ end_file(const struct fti_writer *r, struct worker *w, struct file *f,
 	 * containers. */
 	for (size_t b = 0; b < d->nblocks && rc == 0; b++) {
 		const size_t len = fti_draft_records_size(d, b);
-		unsigned char *records = mem_alloc(len + 1, 1);
+		unsigned char *records = mem_calloc(len + 1, 1);
 
 		if (!d->raw) {
 			fti_draft_records(d, b, records);

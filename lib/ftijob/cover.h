@@ -17,9 +17,6 @@
 
 #include "ftijob/renew.h"
 
-struct error;
-struct work;
-
 /* The plan. */
 struct fti_protect {
 	struct fti_sets *sets;

@@ -19,9 +19,6 @@
 
 #include "ftijob/set.h"
 
-struct error;
-struct work;
-
 struct fti_rebuild_file {
 	struct fti_rank *rank;
 	enum fti_part part;

@@ -8,10 +8,8 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "error.h"
 #include "fti/ini.h"
 #include "fti/posix.h"
-#include "ftijob/tree.h"
 #include "mem.h"
 #include "num.h"
 #include "str.h"

@@ -23,10 +23,8 @@
 #include "fti/name.h"
 #include "ftijob/tree.h"
 
-struct arena;
 struct fti_posix;
 struct fti_posix_file;
-struct work;
 
 /* How the ranks lie on nodes.  0 and -1: not known. */
 struct fti_geometry {
