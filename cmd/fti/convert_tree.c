@@ -11,10 +11,9 @@
 #include <string.h>
 
 #include "arena.h"
-#include "convert.h"
+#include "fti.h"
 #include "fti/draft.h"
 #include "fti/ini.h"
-#include "fti/posix.h"
 #include "io.h"
 #include "mem.h"
 #include "num.h"

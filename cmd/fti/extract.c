@@ -15,7 +15,6 @@
 #include "fti.h"
 #include "fti/draft.h"
 #include "fti/npy.h"
-#include "fti/write.h"
 #include "ftijob/recover.h"
 #include "io.h"
 #include "mem.h"

@@ -10,7 +10,6 @@
 
 #include "fti.h"
 #include "ftijob/archive.h"
-#include "ftijob/cover.h"
 #include "json.h"
 #include "num.h"
 #include "path.h"

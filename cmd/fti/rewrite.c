@@ -14,8 +14,6 @@
 #include "fti/draft.h"
 #include "fti/file.h"
 #include "fti/npy.h"
-#include "fti/posix.h"
-#include "fti/write.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"

@@ -80,13 +80,30 @@ fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
 	buf_free(&command);
 }
 
+/* Append the path of a file below the directory.  False: the command would be
+ * too long. */
+static bool
+append_path(const struct fti_next *n, const struct fti_part_file *f,
+	    struct buf *command)
+{
+	struct buf path = BUF_INIT;
+	bool fits = false;
+
+	path_join(&path, n->dir, f->entry->path, NULL);
+	fits = command->len + 5 * path.len + 64 < FTI_NEXT_MAX;
+	if (fits)
+		report_add_quoted(command, " ", path.data);
+	buf_free(&path);
+	return fits;
+}
+
 /* The command that repairs the files that FTI refuses.  false: none does, as
  * parity is over the files as they are, or it would be too long. */
 static bool
 fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 		char to[static FTI_NEXT_MAX])
 {
-	struct buf command = BUF_INIT, path = BUF_INIT;
+	struct buf command = BUF_INIT;
 	bool fits = set->state == FTI_SET_REFUSED && !set->posix;
 	bool any = false;
 
@@ -106,15 +123,11 @@ fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 			fits = false;
 			break;
 		}
-		path_join(&path, n->dir, f->entry->path, NULL);
-		fits = command.len + 5 * path.len + 64 < FTI_NEXT_MAX;
-		if (fits)
-			report_add_quoted(&command, " ", path.data);
+		fits = append_path(n, f, &command);
 		any = true;
 	}
 	if (fits && any)
 		report_command(command.data, NULL, NULL, to, FTI_NEXT_MAX);
-	buf_free(&path);
 	buf_free(&command);
 	return to[0] != '\0';
 }

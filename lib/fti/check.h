@@ -12,10 +12,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "hash.h"
 
 struct fti_file;
+struct fti_file_container;
 struct fti_posix_file;
 struct fti_source;
 struct work;
@@ -91,5 +93,18 @@ int fti_proven(const struct fti_checked *c, struct error *err);
 void fti_checksum(const struct fti_file *f,
 		  unsigned char (*sums)[HASH_MD5_SIZE], bool writer,
 		  struct hash *h, char *to);
+
+/* --- For the module only --- */
+
+/* Compare the sums of a file with the stored ones: findings, verdict.  `h` is
+ * an MD5 sum without data. */
+int fti_judge(struct fti_checked *c, struct hash *h, struct error *err);
+
+/* The data of a container differ from their sum.  Perhaps a byte of chunksize
+ * is damaged, or all of it: with which one is the sum right?  Else *out stays.
+ */
+int fti_check_length(const struct fti_checked *c,
+		     const struct fti_file_container *of, int64_t *out,
+		     const struct work *w, struct error *err);
 
 #endif /* FTI_CHECK_H */

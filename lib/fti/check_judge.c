@@ -11,7 +11,6 @@
 
 #include "error.h"
 #include "fti/check.h"
-#include "fti/check_impl.h"
 #include "fti/draft.h"
 #include "fti/file.h"
 #include "fti/input.h"

@@ -142,4 +142,10 @@ struct fti_where {
 void fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/* --- For the module only --- */
+
+/* Check the records against the rules of fti.md 10, and make the list of
+ * variables. */
+void fti_file_check(struct fti_file *f);
+
 #endif /* FTI_FILE_H */

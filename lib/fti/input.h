@@ -59,7 +59,7 @@ int fti_source_sum(const struct fti_source *s, uint64_t off, uint64_t len,
  *
  * Everything that works on variables (extract, compare, convert) takes a
  * content.  It is made from an FTI-FF file here, from a POSIX file by posix.h,
- * from a file of differential checkpoints by dcp.h.
+ * from a file of differential checkpoints by dcp.c.
  *
  * Ownership: the content owns its lists; the source is borrowed.  Threads: any
  * number may read it.

@@ -18,11 +18,11 @@
 #include <stdint.h>
 
 #include "fti/check.h"
-#include "fti/dcp.h"
 #include "fti/input.h"
 #include "fti/layout.h"
 #include "fti/metas.h"
 #include "fti/name.h"
+#include "fti/posix.h"
 
 enum fti_form {
 	FTI_FORM_FF,	 /* FTI-FF */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fti/dcp.h"
 #include "fti/draft.h"
 #include "fti/ini.h"
 #include "fti/npy.h"
+#include "fti/posix.h"
 #include "ftijob/rewind.h"
 #include "ftijob/tree.h"
 #include "ftitest.h"
