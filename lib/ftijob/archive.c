@@ -69,25 +69,12 @@ fti_archive_home(const char *path, struct arena *a)
 
 /* A checkpoint to keep. */
 struct keeping {
-	const struct fti_archive *a;
 	const struct fti_tree *t;
 	struct fti_clone *list; /* its files, by their names below the root */
 	size_t count;
 	int dirfd; /* of the execution, in the archive */
 	char name[FTI_NAME_MAX];
 };
-
-static int
-add_file(struct keeping *k, const struct fti_entry *e, struct error *err)
-{
-	if (strchr(e->path, '/') == NULL)
-		return error_set(err, ERROR_USAGE,
-				 "%s: is a directory of one level; give the "
-				 "directory that all directories of FTI are in",
-				 k->t->root);
-	k->list[k->count++] = (struct fti_clone){ e->path, e->path };
-	return 0;
-}
 
 /* Open the directory of an execution.  -2: it is missing, and not made. */
 static int
@@ -156,7 +143,8 @@ fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 		 const struct fti_set *set, const struct work *w,
 		 struct error *err)
 {
-	struct keeping k = { .a = a, .t = t, .dirfd = -2 };
+	struct keeping k = { .t = t, .dirfd = -2 };
+	const struct fti_entry **own = fti_set_files(set, t, &k.count);
 	const bool dry = work_or_default(w)->dry_run;
 	struct stat from, to;
 	int rc = 0, fd = -1;
@@ -164,27 +152,25 @@ fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 	a->files = a->linked = a->copied = 0;
 	a->bytes = 0;
 	snprintf(k.name, sizeof(k.name), FTI_ARCHIVED "%" PRIu32, set->id);
-	k.list = mem_calloc(set->nranks + set->nmetadata + t->count,
-			    sizeof(*k.list));
-
-	for (size_t i = 0; i < set->nranks && rc == 0; i++)
-		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
-		    (i == 0 || set->whole == NULL))
-			rc = add_file(&k, set->ranks[i].parts[FTI_OWN].entry,
-				      err);
-	for (size_t i = 0; i < set->nmetadata && rc == 0; i++) {
-		const struct fti_entry *e = &k.t->list[set->metadata + i];
-
-		if (e->name.kind == FTI_NAME_SECTOR)
-			rc = add_file(&k, e, err);
-	}
-	for (size_t i = 0; i < k.t->count && rc == 0; i++) {
-		const struct fti_entry *e = &k.t->list[i];
+	k.list = mem_calloc(k.count + t->count, sizeof(*k.list));
+	for (size_t i = 0; i < k.count; i++)
+		k.list[i] = (struct fti_clone){ own[i]->path, own[i]->path };
+	mem_free(own);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct fti_entry *e = &t->list[i];
 
 		if (e->name.kind == FTI_NAME_TOPOLOGY &&
 		    str_eq(e->exec, set->exec) && e->name.id == 0)
-			rc = add_file(&k, e, err);
+			k.list[k.count++] =
+				(struct fti_clone){ e->path, e->path };
 	}
+	for (size_t i = 0; rc == 0 && i < k.count; i++)
+		if (strchr(k.list[i].from, '/') == NULL)
+			rc = error_set(err, ERROR_USAGE,
+				       "%s: is a directory of one level; give "
+				       "the directory that all directories of "
+				       "FTI are in",
+				       t->root);
 	if (rc == 0)
 		k.dirfd = open_exec(a, set->exec, !dry, err);
 	if (k.dirfd == -1)

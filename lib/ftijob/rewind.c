@@ -33,8 +33,9 @@ rewind_dir_len(const char *path)
 	return (size_t)(path_base(path) - path);
 }
 
-void
-rewind_name_backup(struct fti_rewind *r)
+/* Set r->backup: where a copy of r->config stays. */
+static void
+name_backup(struct fti_rewind *r)
 {
 	r->backup = arena_printf(r->arena, "%.*s" BACKUP "%u",
 				 (int)rewind_dir_len(r->config), r->config,
@@ -68,42 +69,28 @@ by_from(const void *a, const void *b)
 /* --- Putting --- */
 
 static int
-put_file(struct fti_rewind *r, const struct fti_tree *from,
-	 const struct fti_entry *e, struct error *err)
-{
-	struct fti_step s = { .kind = FTI_STEP_PUT, .from = e->path };
-	struct stat st;
-
-	if (path_stat_beneath(from->fd, e->path, &st, err) < 0)
-		return -1;
-	s.size = (uint64_t)st.st_size;
-	s.mtime = st.st_mtim.tv_sec * NANO + st.st_mtim.tv_nsec;
-	s.to = fti_archive_home(e->path, r->arena);
-	add(r, &s);
-	return 0;
-}
-
-static int
 plan_putting(struct fti_rewind *r, const struct fti_set *set,
 	     const struct fti_tree *from, struct error *err)
 {
-	int rc = 0;
-	size_t end = 0;
+	size_t count = 0, end = 0;
+	const struct fti_entry **list = fti_set_files(set, from, &count);
 	const char *last = NULL;
 	struct stat st;
+	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < set->nranks; i++)
-		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
-		    (i == 0 || set->whole == NULL))
-			rc = put_file(r, from,
-				      set->ranks[i].parts[FTI_OWN].entry, err);
-	for (size_t i = 0; rc == 0 && i < set->nmetadata; i++) {
-		const struct fti_entry *e = &from->list[set->metadata + i];
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct fti_step s = { .kind = FTI_STEP_PUT,
+				      .from = list[i]->path };
 
-		if (e->name.kind == FTI_NAME_SECTOR &&
-		    (e->level != FTI_ARCHIVE || e->name.id == set->id))
-			rc = put_file(r, from, e, err);
+		rc = path_stat_beneath(from->fd, s.from, &st, err);
+		if (rc < 0)
+			break;
+		s.size = (uint64_t)st.st_size;
+		s.mtime = st.st_mtim.tv_sec * NANO + st.st_mtim.tv_nsec;
+		s.to = fti_archive_home(s.from, r->arena);
+		add(r, &s);
 	}
+	mem_free(list);
 	if (rc < 0)
 		return -1;
 	end = r->count;
@@ -157,7 +144,7 @@ fti_rewind_plan(struct fti_rewind *r, unsigned number, const struct fti_tree *t,
 	r->exec = arena_strdup(r->arena, set->exec);
 	if (t->config != NULL) {
 		r->config = arena_strdup(r->arena, t->config);
-		rewind_name_backup(r);
+		name_backup(r);
 	}
 	for (size_t i = 0; i < t->count; i++) {
 		const struct fti_entry *e = &t->list[i];
@@ -442,7 +429,7 @@ fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
 	for (size_t i = 0; rc == 0 && i < json_count(steps); i++)
 		rc = read_step(r, json_at(steps, i), err);
 	if (rc == 0 && r->config != NULL)
-		rewind_name_backup(r);
+		name_backup(r);
 	json_release(v);
 	return rc;
 }

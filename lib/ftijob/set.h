@@ -201,6 +201,11 @@ struct fti_rank *fti_set_neighbour(struct fti_set *set,
 struct fti_rank *fti_set_member(struct fti_set *set, uint32_t group,
 				uint32_t member);
 
+/* The files that make up the checkpoint: those of its ranks, and of POSIX ones
+ * their metadata.  `t` is the tree that it was found in.  For mem_free(). */
+const struct fti_entry **fti_set_files(const struct fti_set *set,
+				       const struct fti_tree *t, size_t *count);
+
 /* The checkpoint of this execution that FTI would restart from: the first of
  * levels 1 to 4 that it accepts.  NULL: none. */
 const struct fti_set *fti_sets_choice(const struct fti_sets *s,
