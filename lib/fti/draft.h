@@ -69,8 +69,9 @@ struct fti_draft {
 	size_t nown;
 };
 
-/* The blocks and containers of a file whose structure is usable, with the fields
- * that others determine: what its records should be, whatever is proven. */
+/* The blocks and containers of a file whose structure is usable, with the
+ * fields that others determine: what its records should be, whatever is
+ * proven. */
 int fti_describe_found(struct fti_draft *d, const struct fti_checked *c,
 		       struct error *err);
 
@@ -125,8 +126,8 @@ int fti_draft_plan(struct fti_draft *d, struct error *err);
 /* Set d->meta, with this checksum. */
 void fti_draft_meta(struct fti_draft *d, const char *checksum, struct hash *h);
 
-/* Patch the records of a block: `to` has fti_draft_records_size() bytes, zeros or
- * those of a file. */
+/* Patch the records of a block: `to` has fti_draft_records_size() bytes, zeros
+ * or those of a file. */
 size_t fti_draft_records_size(const struct fti_draft *d, size_t block);
 void fti_draft_records(const struct fti_draft *d, size_t block,
 		       unsigned char *to);

@@ -128,9 +128,10 @@ struct fti_dcp_layer {
 	uint64_t at, end; /* of its records; in layer 0 of the first variable */
 	int32_t before;	  /* id of the checkpoint before this one */
 	uint64_t blocks;
-	/* Of fti_content_dcp().  Nothing protects the numbers of blocks in later
-	 * layers.  But FTI writes the blocks of a variable in order: the first
-	 * record that breaks this, or is of an unknown variable; 0: none. */
+	/* Of fti_content_dcp().  Nothing protects the numbers of blocks in
+	 * later layers.  But FTI writes the blocks of a variable in order: the
+	 * first record that breaks this, or is of an unknown variable; 0:
+	 * none. */
 	uint64_t odd;
 };
 
@@ -159,7 +160,8 @@ int fti_dcp_read(struct fti_dcp *d, const struct fti_posix_file *f,
 void fti_dcp_fini(struct fti_dcp *d);
 
 /*
- * The content after layer `newest`: each block of its newest version up to there.
+ * The content after layer `newest`: each block of its newest version up to
+ * there.
  * Returns 0; 1: `c` lacks variables, because no file records what size they had
  * then; -1: ERROR_CORRUPT (a block is in no layer), ERROR_USAGE (no such
  * layer).  Call fti_content_fini() in any case.

@@ -71,8 +71,8 @@ void fti_writer_free(struct fti_writer *r); /* NULL is ignored */
 /*
  * --- Remaking ---
  *
- * Write checkpoint files from other checkpoint files: read them,
- * describe what is to be written, and write it.
+ * Write checkpoint files from other checkpoint files: read them, describe what
+ * is to be written, and write it.
  *
  * First all files are read, checked, described and planned; if one of them is
  * refused, or a name is taken, nothing is written.  Then they are written; all

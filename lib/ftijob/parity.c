@@ -229,8 +229,8 @@ fti_parity_agrees(const struct fti_parity *p, uint64_t end,
 /*
  * --- The last bytes ---
  *
- * Those of a group of odd length, where FTI has stored only the low bytes of the
- * last words of its parity.
+ * Those of a group of odd length, where FTI has stored only the low bytes of
+ * the last words of its parity.
  *
  * Unknown are the last bytes of lost data files of full length: all others end
  * in padding.  Each bit of a low byte of parity is an equation over GF(2).
