@@ -3,12 +3,9 @@
  * convert.c - verb convert of scr_fti: checkpoint files in another layout, or
  * as POSIX files with their metadata.
  */
-#include "convert.h"
-
 #include <inttypes.h>
 
-#include "app.h"
-#include "error.h"
+#include "fti.h"
 #include "fti/draft.h"
 #include "fti/file.h"
 #include "path.h"

@@ -10,14 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app.h"
 #include "arena.h"
-#include "convert.h"
-#include "error.h"
+#include "fti.h"
 #include "fti/draft.h"
 #include "fti/ini.h"
-#include "fti/posix.h"
-#include "ftijob/set.h"
 #include "io.h"
 #include "mem.h"
 #include "num.h"

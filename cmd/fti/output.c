@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "output.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,21 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
 #include "arena.h"
 #include "dir.h"
-#include "error.h"
 #include "fti.h"
 
-#include "fti/name.h"
-#include "ftijob/set.h"
 #include "io.h"
 #include "json.h"
 #include "lock.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"
-#include "report/fti.h"
 #include "report/hint.h"
 #include "str.h"
 

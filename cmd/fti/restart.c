@@ -3,15 +3,10 @@
  * restart.c - verb restart of scr_fti: make an older checkpoint the one that
  * FTI restarts from, and undo that.
  */
-#include "ftijob/rewind.h"
-
 #include <inttypes.h>
 
-#include "buf.h"
-#include "error.h"
 #include "fti.h"
-#include "ftijob/set.h"
-#include "output.h"
+#include "ftijob/rewind.h"
 #include "report/hint.h"
 #include "str.h"
 

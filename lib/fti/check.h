@@ -12,11 +12,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "hash.h"
 
-struct error;
 struct fti_file;
+struct fti_file_container;
 struct fti_posix_file;
 struct fti_source;
 struct work;
@@ -81,11 +82,29 @@ bool fti_sums_agree(const unsigned char *a, const unsigned char *b);
  * read? */
 bool fti_repairable(const struct fti_checked *c);
 
+/* Did fti_check() prove all data of the file and its structure, except fields
+ * that can be computed from others?  -1: ERROR_CORRUPT, ERROR_SYSTEM (it could
+ * not be read).  A file written from unproven data would look intact. */
+int fti_proven(const struct fti_checked *c, struct error *err);
+
 /* The checksum of a file of C to F as FTI's reader computes it: over the sums
  * of the containers with content; or as its writer does: over all.  Text of
  * HASH_MD5_TEXT bytes. */
 void fti_checksum(const struct fti_file *f,
 		  unsigned char (*sums)[HASH_MD5_SIZE], bool writer,
 		  struct hash *h, char *to);
+
+/* --- For the module only --- */
+
+/* Compare the sums of a file with the stored ones: findings, verdict.  `h` is
+ * an MD5 sum without data. */
+int fti_judge(struct fti_checked *c, struct hash *h, struct error *err);
+
+/* The data of a container differ from their sum.  Perhaps a byte of chunksize
+ * is damaged, or all of it: with which one is the sum right?  Else *out stays.
+ */
+int fti_check_length(const struct fti_checked *c,
+		     const struct fti_file_container *of, int64_t *out,
+		     const struct work *w, struct error *err);
 
 #endif /* FTI_CHECK_H */

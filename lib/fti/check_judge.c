@@ -11,7 +11,7 @@
 
 #include "error.h"
 #include "fti/check.h"
-#include "fti/check_impl.h"
+#include "fti/draft.h"
 #include "fti/file.h"
 #include "fti/input.h"
 #include "hash.h"
@@ -29,38 +29,6 @@
  * and nothing is proven.
  */
 
-/* Sum the block of a file of A, with the fields that its records should have.
- * Bytes between them are as they are. */
-static int
-add_block(const struct fti_checked *c, size_t b,
-	  const struct fti_container *list, struct hash *h, struct error *err)
-{
-	const struct fti_file *f = c->file;
-	const struct fti_format *format = fti_format(f->layout);
-	const struct fti_file_block *block = &f->blocks[b];
-	const size_t end =
-		b + 1 < f->nblocks ? f->blocks[b + 1].first : f->ncontainers;
-	unsigned char record[FTI_RECORD_MAX];
-	struct fti_block right = block->b;
-	uint64_t data = 0;
-
-	for (size_t i = block->first; i < end; i++)
-		data += (uint64_t)list[i].size;
-	right.dbsize = (int64_t)(data + format->block +
-				 (end - block->first) * format->container);
-	right.numvars = (int64_t)(end - block->first);
-	fti_record_write(f->layout, FTI_BLOCK, &right, record);
-	hash_update(h, record, format->block);
-	for (size_t i = block->first; i < end; i++) {
-		if (fti_source_read(c->source, record, format->container,
-				    f->containers[i].at, err) < 0)
-			return -1;
-		fti_record_patch(f->layout, FTI_CONTAINER, &list[i], record);
-		hash_update(h, record, format->container);
-	}
-	return fti_source_sum(c->source, block->start, data, h, NULL, err);
-}
-
 /*
  * The checksum of the file differs, although all containers agree with their
  * sums, or in A perhaps because of a damaged sum: is it known what is wrong?
@@ -72,8 +40,7 @@ prove(const struct fti_checked *c, struct hash *h, bool *proven,
       struct error *err)
 {
 	const struct fti_file *f = c->file;
-	const bool footer = fti_format(f->layout)->footer;
-	struct fti_container *list = NULL;
+	struct fti_draft d;
 	struct fti_meta meta = f->meta;
 	unsigned char record[FTI_META_MAX], sum[HASH_MD5_SIZE];
 	char text[HASH_TEXT];
@@ -83,33 +50,31 @@ prove(const struct fti_checked *c, struct hash *h, bool *proven,
 	*proven = false;
 	if (!f->usable)
 		return 0;
-	/* The containers, with the fields that others determine. */
-	list = mem_calloc(f->ncontainers + 1, sizeof(*list));
-	for (size_t v = 0; v < f->nvars; v++) {
-		uint64_t dptr = 0;
-		int32_t part = 0;
+	rc = fti_describe_found(&d, c, &why);
+	/* Only what the layout cannot hold is refused. */
+	(void)fti_draft_plan(&d, NULL);
+	/* A sums its records, too.  Bytes between fields are as they are. */
+	for (size_t b = 0; rc == 0 && f->layout == FTI_A && b < f->nblocks;
+	     b++) {
+		const size_t len = fti_draft_records_size(&d, b);
+		unsigned char *records = mem_alloc(len, 1);
 
-		for (size_t i = f->vars[v].first; i != SIZE_MAX;
-		     i = f->containers[i].next) {
-			struct fti_container *k = &list[i];
-
-			*k = f->containers[i].c;
-			k->part = part++;
-			k->dptr = dptr;
-			if (k->used > 0)
-				memcpy(k->hash, c->sums[i], HASH_MD5_SIZE);
-			/* Bytes, or the only container of an empty variable. */
-			k->has_content = k->used > 0 ||
-					 (k->has_content == 1 && k->part == 0);
-			dptr += (uint64_t)k->size;
-		}
+		rc = fti_source_read(c->source, records, len, f->blocks[b].at,
+				     &why);
+		fti_draft_records(&d, b, records);
+		hash_update(h, records, len);
+		mem_free(records);
+		if (rc == 0)
+			rc = fti_source_sum(c->source, f->blocks[b].start,
+					    d.blocks[b].dbsize - len, h, NULL,
+					    &why);
 	}
-	for (size_t b = 0; rc == 0 && f->layout == FTI_A && b < f->nblocks; b++)
-		rc = add_block(c, b, list, h, &why);
-	for (size_t i = 0; rc == 0 && footer && i < f->ncontainers; i++)
-		if (list[i].has_content != 0)
+	for (size_t i = 0;
+	     rc == 0 && fti_format(f->layout)->footer && i < f->ncontainers;
+	     i++)
+		if (d.containers[i].c.has_content != 0)
 			hash_update(h, c->sums[i], HASH_MD5_SIZE);
-	mem_free(list);
+	fti_draft_fini(&d);
 	hash_text(h, text);
 	/* A container may end behind the file. */
 	if (rc < 0)
@@ -346,4 +311,72 @@ fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
 	c->exact = c->verdict == FTI_INTACT ||
 		   (c->verdict == FTI_REFUSED && f->worst <= FTI_RULE_STALE);
 	return 0;
+}
+
+/* --- Proven files --- */
+
+/* The finding that cannot be repaired, or NULL.  Sizes, offsets, flags and sums
+ * are computed again. */
+static const struct fti_finding *
+worst_finding(const struct fti_file *f)
+{
+	const struct fti_finding *n = f->findings;
+
+	while (n != NULL &&
+	       (n->rule < FTI_RULE_DATA || n->rule == FTI_RULE_META ||
+		n->rule == FTI_RULE_DERIVED))
+		n = n->next;
+	return n;
+}
+
+/* Do containers and records have the size of the file? */
+static bool
+has_size(const struct fti_file *f)
+{
+	const struct fti_format *format = fti_format(f->layout);
+	const uint64_t size = format->meta + f->nblocks * format->block +
+			      f->ncontainers * format->container + f->allocated;
+
+	/* B leaves out empty containers at its end. */
+	return size == f->size + f->cut ||
+	       (f->layout == FTI_B && size > f->size &&
+		(size == (uint64_t)f->meta.fs ||
+		 size == (uint64_t)f->meta.ckpt_size));
+}
+
+bool
+fti_repairable(const struct fti_checked *c)
+{
+	return c->posix == NULL && c->unread == NULL && c->data_good &&
+	       c->file->kind == FTI_KIND_DATA &&
+	       worst_finding(c->file) == NULL && has_size(c->file);
+}
+
+int
+fti_proven(const struct fti_checked *c, struct error *err)
+{
+	const struct fti_file *f = c->file;
+	const struct fti_finding *n = NULL;
+
+	if (c->unread != NULL)
+		return error_set(err, ERROR_SYSTEM, "%s", c->unread);
+	if (f->kind == FTI_KIND_PARITY)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: is a parity file: it holds no variables",
+				 f->name);
+	if (c->data_read && fti_repairable(c))
+		return 0;
+	n = worst_finding(f);
+	if (n != NULL)
+		return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
+				 n->text);
+	if (!has_size(f))
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: its containers and records do not have "
+				 "its size",
+				 f->name);
+	n = f->findings;
+	return error_set(err, ERROR_CORRUPT, "%s: its data are not proven%s%s",
+			 f->name, n != NULL ? ": " : "",
+			 n != NULL ? n->text : "");
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "fti/content.h"
+#include "fti/input.h"
 #include "mem.h"
 #include "par.h"
 #include "progress.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fti/dcp.h"
+#include "fti/posix.h"
 
 #include <endian.h>
 #include <inttypes.h>
@@ -8,9 +8,7 @@
 
 #include "crc.h"
 #include "error.h"
-#include "fti/content.h"
 #include "fti/input.h"
-#include "fti/posix.h"
 #include "mem.h"
 #include "progress.h"
 #include "work.h"
@@ -309,15 +307,26 @@ add_vars(struct fti_content *c, struct state *s, struct error *err)
 	return lacks;
 }
 
+/* Is it a variable of layer 0? */
+static bool
+is_old(const struct fti_dcp *d, int32_t id)
+{
+	size_t i = 0;
+
+	while (i < d->nvars && d->vars[i].id != id)
+		i++;
+	return i < d->nvars;
+}
+
 int
-fti_content_dcp(struct fti_content *c, const struct fti_dcp *d, size_t layer,
+fti_content_dcp(struct fti_content *c, struct fti_dcp *d, size_t newest,
 		struct error *err)
 {
-	struct state s = { .d = d, .layer = layer };
+	struct state s = { .d = d, .layer = newest };
 	int rc = 0;
 
 	*c = (struct fti_content){ .source = d->source };
-	if (layer == FTI_DCP_LAST)
+	if (newest == FTI_DCP_LAST)
 		s.layer = d->nlayers - 1;
 	if (s.layer >= d->nlayers)
 		return error_set(err, ERROR_USAGE, "%s: has layers 0 to %zu",
@@ -337,58 +346,32 @@ fti_content_dcp(struct fti_content *c, const struct fti_dcp *d, size_t layer,
 			put_block(&s, v, b, old->at + b * d->block);
 	}
 	for (size_t l = 1; l <= s.layer && rc == 0; l++) {
-		const uint64_t end = d->layers[l].end;
-		uint64_t at = d->layers[l].at, number = 0;
-		int32_t id = 0;
+		struct fti_dcp_layer *layer = &d->layers[l];
+		uint64_t at = layer->at, number = 0, last = 0;
+		int32_t id = 0, last_id = -1;
 
-		for (; rc == 0 && at < end; at += d->block) {
+		for (; rc == 0 && at < layer->end; at += d->block) {
+			const uint64_t begin = at;
 			struct var *v = NULL;
 
-			rc = read_record(d, &at, end, &id, &number, err);
-			v = rc < 0 ? NULL : find(&s, id);
+			rc = read_record(d, &at, layer->end, &id, &number, err);
+			if (rc < 0)
+				break;
+			v = find(&s, id);
+			if (layer->odd == 0 &&
+			    (id == last_id ? number <= last
+					   : v == NULL && !is_old(d, id)))
+				layer->odd = begin;
 			if (v != NULL)
 				put_block(&s, v, number, at);
+			last = number;
+			last_id = id;
 		}
 	}
 	if (rc == 0)
 		rc = add_vars(c, &s, err);
 	mem_free(s.vars);
 	mem_free(s.table);
-	return rc;
-}
-
-/* --- Order --- */
-
-int
-fti_dcp_odd(const struct fti_dcp *d, size_t layer, uint64_t *at,
-	    struct error *err)
-{
-	const struct fti_posix_file *f = d->file;
-	uint64_t next = 0, end = 0, last = 0, number = 0;
-	int32_t last_id = -1, id = 0;
-	int rc = 0;
-
-	if (layer > 0 && layer < d->nlayers) {
-		next = d->layers[layer].at;
-		end = d->layers[layer].end;
-	}
-	for (; rc == 0 && next < end; next += d->block) {
-		*at = next;
-		rc = read_record(d, &next, end, &id, &number, err);
-		if (rc == 0 && id == last_id) {
-			rc = number <= last;
-		} else if (rc == 0) {
-			bool known = false;
-
-			for (size_t i = 0; i < f->nvars && !known; i++)
-				known = f->vars[i].id == id;
-			for (size_t i = 0; i < d->nvars && !known; i++)
-				known = d->vars[i].id == id;
-			rc = !known;
-		}
-		last = number;
-		last_id = id;
-	}
 	return rc;
 }
 

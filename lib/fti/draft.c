@@ -6,15 +6,16 @@
 #include "fti/draft.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
 #include "fti/check.h"
-#include "fti/content.h"
 #include "fti/file.h"
 #include "fti/input.h"
 #include "mem.h"
 #include "num.h"
+#include "str.h"
 
 #define PART ((uint64_t)64 << 20) /* of a large variable */
 
@@ -59,89 +60,18 @@ add_container(struct fti_draft *d, const struct fti_content *c,
 	d->ncontainers++;
 }
 
-/* --- Proven files --- */
-
-/* The finding that cannot be repaired, or NULL.  Sizes, offsets, flags and sums
- * are computed again. */
-static const struct fti_finding *
-worst_finding(const struct fti_file *f)
-{
-	const struct fti_finding *n = f->findings;
-
-	while (n != NULL &&
-	       (n->rule < FTI_RULE_DATA || n->rule == FTI_RULE_META ||
-		n->rule == FTI_RULE_DERIVED))
-		n = n->next;
-	return n;
-}
-
-/* Do containers and records have the size of the file? */
-static bool
-has_size(const struct fti_file *f)
-{
-	const struct fti_format *format = fti_format(f->layout);
-	const uint64_t size = format->meta + f->nblocks * format->block +
-			      f->ncontainers * format->container + f->allocated;
-
-	/* B leaves out empty containers at its end. */
-	return size == f->size + f->cut ||
-	       (f->layout == FTI_B && size > f->size &&
-		(size == (uint64_t)f->meta.fs ||
-		 size == (uint64_t)f->meta.ckpt_size));
-}
-
-bool
-fti_repairable(const struct fti_checked *c)
-{
-	return c->posix == NULL && c->unread == NULL && c->data_good &&
-	       c->file->kind == FTI_KIND_DATA &&
-	       worst_finding(c->file) == NULL && has_size(c->file);
-}
-
-int
-fti_proven(const struct fti_checked *c, struct error *err)
-{
-	const struct fti_file *f = c->file;
-	const struct fti_finding *n = NULL;
-
-	if (c->unread != NULL)
-		return error_set(err, ERROR_SYSTEM, "%s", c->unread);
-	if (f->kind == FTI_KIND_PARITY)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: is a parity file: it holds no variables",
-				 f->name);
-	if (c->data_read && fti_repairable(c))
-		return 0;
-	n = worst_finding(f);
-	if (n != NULL)
-		return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
-				 n->text);
-	if (!has_size(f))
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: its containers and records do not have "
-				 "its size",
-				 f->name);
-	n = f->findings;
-	return error_set(err, ERROR_CORRUPT, "%s: its data are not proven%s%s",
-			 f->name, n != NULL ? ": " : "",
-			 n != NULL ? n->text : "");
-}
-
 /* --- The same file --- */
 
 int
-fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
-		  enum fti_layout layout, struct error *err)
+fti_describe_found(struct fti_draft *d, const struct fti_checked *c,
+		   struct error *err)
 {
 	const struct fti_file *f = c->file;
 	struct fti_content *own = NULL;
 
 	start(d, f->layout);
-	if (fti_proven(c, err) < 0)
-		return -1;
 	own = d->own = mem_calloc(1, sizeof(*d->own));
 	d->containers = mem_calloc(f->ncontainers, sizeof(*d->containers));
-
 	d->nown = 1;
 	if (fti_content_file(own, f, c->source, err) < 0)
 		return -1;
@@ -155,31 +85,43 @@ fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
 
 		for (size_t i = f->vars[v].first; i != SIZE_MAX;
 		     i = f->containers[i].next) {
-			const struct fti_container *k = &f->containers[i].c;
-			const bool keeps = k->has_content == 1 && part == 0;
+			struct fti_container *k = &d->containers[i].c;
 
-			d->containers[i] = (struct fti_draft_container){
-				.c = *k,
-				.content = own,
-				.var = &own->vars[v],
-				.expected = k->used > 0 ? c->sums[i] : NULL,
-			};
-			d->containers[i].c.part = part++;
-			if (k->idx < 0)
-				d->containers[i].c.idx = (int32_t)v;
-			d->containers[i].c.has_content = k->used > 0 || keeps;
-			d->containers[i].c.has_ckpt = k->has_ckpt == 1;
-			d->containers[i].c.dptr = dptr;
+			*k = f->containers[i].c;
+			d->containers[i].content = own;
+			d->containers[i].var = &own->vars[v];
+			if (k->used > 0) {
+				d->containers[i].expected = c->sums[i];
+				memcpy(k->hash, c->sums[i], HASH_MD5_SIZE);
+			}
+			k->idx = k->idx < 0 ? (int32_t)v : k->idx;
+			/* Bytes, or the first container of an empty
+			 * variable. */
+			k->has_content = k->used > 0 ||
+					 (k->has_content == 1 && part == 0);
+			k->has_ckpt = k->has_ckpt == 1;
+			k->part = part++;
+			k->dptr = dptr;
 			dptr += (uint64_t)k->size;
 		}
 	}
-	d->layout = layout;
 	d->ckpt_id = f->meta.ckpt_id;
 	d->timestamp = f->meta.timestamp;
-	if (layout == f->layout) {
-		d->max_fs = f->meta.max_fs;
-		d->pt_fs = f->meta.pt_fs;
-	}
+	d->max_fs = f->meta.max_fs;
+	d->pt_fs = f->meta.pt_fs;
+	return 0;
+}
+
+int
+fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
+		  enum fti_layout layout, struct error *err)
+{
+	start(d, layout);
+	if (fti_proven(c, err) < 0 || fti_describe_found(d, c, err) < 0)
+		return -1;
+	if (layout != d->layout)
+		d->max_fs = d->pt_fs = -1;
+	d->layout = layout;
 	return 0;
 }
 
@@ -437,10 +379,10 @@ fti_draft_records(const struct fti_draft *d, size_t block, unsigned char *to)
 		.dbsize = (int64_t)b->dbsize,
 	};
 
-	fti_record_write(d->layout, FTI_BLOCK, &record, to);
+	fti_record_patch(d->layout, FTI_BLOCK, &record, to);
 	to += format->block;
 	for (size_t i = b->first; i < end; i++) {
-		fti_record_write(d->layout, FTI_CONTAINER, &d->containers[i].c,
+		fti_record_patch(d->layout, FTI_CONTAINER, &d->containers[i].c,
 				 to);
 		to += format->container;
 	}
@@ -478,4 +420,134 @@ fti_draft_fini(struct fti_draft *d)
 	mem_free(d->blocks);
 	mem_free(d->containers);
 	*d = (struct fti_draft){ .ckpt_id = -1 };
+}
+
+/* --- Changes --- */
+
+struct list {
+	enum fti_layout layout;
+	struct fti_change *list;
+	size_t count, room;
+};
+
+static void
+text_of(const struct list *l, enum fti_field field, const unsigned char *record,
+	char *to, size_t size)
+{
+	const struct fti_place *place = &fti_format(l->layout)->fields[field];
+	char sum[FTI_CHECKSUM_SIZE + 1] = "";
+
+	if (field == FTI_CHECKSUM) {
+		memcpy(sum, record + place->at, place->size);
+		str_printable(to, size, sum);
+	} else if (field == FTI_HASH || field == FTI_CHUNK_HASH) {
+		hash_hex(to, record + place->at, HASH_MD5_SIZE);
+	} else {
+		snprintf(to, size, "%" PRId64,
+			 fti_get(l->layout, field, record));
+	}
+}
+
+/* Compare a record, which is at `where`: what the file has, and what it would
+ * have. */
+static void
+compare(struct list *l, enum fti_record kind, const unsigned char *before,
+	const unsigned char *after, const struct fti_change *where)
+{
+	const size_t size = fti_record_size(l->layout, kind);
+	bool of_field[FTI_META_MAX] = { false };
+	struct fti_change c;
+
+	for (int f = fti_first_field[kind]; f < fti_first_field[kind + 1];
+	     f++) {
+		const struct fti_place *place =
+			&fti_format(l->layout)->fields[f];
+
+		memset(of_field + place->at, true, place->size);
+		if (place->size == 0 ||
+		    memcmp(before + place->at, after + place->at,
+			   place->size) == 0)
+			continue;
+		c = *where;
+		c.at += place->at;
+		c.field = (enum fti_field)f;
+		text_of(l, c.field, before, c.before, sizeof(c.before));
+		text_of(l, c.field, after, c.after, sizeof(c.after));
+		(void)MEM_ROOM(l->list, l->count, l->room);
+		l->list[l->count++] = c;
+	}
+	/* Each run of bytes between fields that becomes 0. */
+	for (size_t at = 0, end = 0; at < size; at = end + 1) {
+		for (end = at; end < size && !of_field[end]; end++)
+			;
+		if (memcmp(before + at, after + at, end - at) == 0)
+			continue;
+		c = *where;
+		c.at += at;
+		/* At most 7 bytes. */
+		hash_hex(c.before, before + at, end - at);
+		hash_hex(c.after, after + at, end - at);
+		(void)MEM_ROOM(l->list, l->count, l->room);
+		l->list[l->count++] = c;
+	}
+}
+
+int
+fti_changes(const struct fti_checked *c, const struct fti_draft *d,
+	    struct fti_change **list, size_t *count, struct error *err)
+{
+	const struct fti_format *format = fti_format(d->layout);
+	unsigned char meta[FTI_META_MAX] = { 0 }, after_meta[FTI_META_MAX];
+	struct list l = { .layout = d->layout };
+	struct fti_change where = { .container = SIZE_MAX, .field = FTI_PAD };
+	int rc = 0;
+
+	for (size_t b = 0; rc == 0 && b < d->nblocks; b++) {
+		const size_t size = fti_draft_records_size(d, b);
+		unsigned char *before = mem_alloc(size, 1);
+		unsigned char *after = mem_calloc(size, 1);
+		size_t at = format->block;
+
+		where.at = c->file->blocks[b].at;
+		where.block = b;
+		where.container = SIZE_MAX;
+		rc = fti_source_read(c->source, before, size, where.at, err);
+		fti_draft_records(d, b, after);
+		if (rc == 0)
+			compare(&l, FTI_BLOCK, before, after, &where);
+		where.at += format->block;
+		for (size_t i = d->blocks[b].first;
+		     rc == 0 && i < fti_draft_block_end(d, b); i++) {
+			where.container = i;
+			compare(&l, FTI_CONTAINER, before + at, after + at,
+				&where);
+			where.at += format->container;
+			at += format->container;
+		}
+		mem_free(before);
+		mem_free(after);
+	}
+	where.at = c->file->meta_at;
+	where.block = where.container = SIZE_MAX;
+	if (rc == 0)
+		rc = fti_source_read(c->source, meta,
+				     (size_t)format->meta - c->file->cut,
+				     where.at, err);
+	if (rc == 0) {
+		fti_record_write(d->layout, FTI_META, &d->meta, after_meta);
+		compare(&l, FTI_META, meta, after_meta, &where);
+	}
+	*list = l.list;
+	*count = l.count;
+	return rc;
+}
+
+bool
+fti_changes_matter(const struct fti_change *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i].field != FTI_PAD && list[i].field != FTI_CHECKSUM &&
+		    list[i].field != FTI_HASH)
+			return true;
+	return false;
 }

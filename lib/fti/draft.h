@@ -20,10 +20,10 @@
 
 #include "fti/layout.h"
 
-struct error;
 struct fti_checked;
 struct fti_content;
 struct fti_content_var;
+struct fti_draft;
 struct fti_source;
 
 struct fti_draft_block {
@@ -69,10 +69,11 @@ struct fti_draft {
 	size_t nown;
 };
 
-/* Did fti_check() prove all data of the file and its structure, except fields
- * that can be computed from others?  -1: ERROR_CORRUPT, ERROR_SYSTEM (it could
- * not be read).  A file written from unproven data would look intact. */
-int fti_proven(const struct fti_checked *c, struct error *err);
+/* The blocks and containers of a file whose structure is usable, with the
+ * fields that others determine: what its records should be, whatever is
+ * proven. */
+int fti_describe_found(struct fti_draft *d, const struct fti_checked *c,
+		       struct error *err);
 
 /*
  * The same blocks and containers as in the file.  fti_check() has read it with
@@ -125,8 +126,8 @@ int fti_draft_plan(struct fti_draft *d, struct error *err);
 /* Set d->meta, with this checksum. */
 void fti_draft_meta(struct fti_draft *d, const char *checksum, struct hash *h);
 
-/* The records of a block, as they are in the file.  `to` has room for
- * fti_draft_records_size(). */
+/* Patch the records of a block: `to` has fti_draft_records_size() bytes, zeros
+ * or those of a file. */
 size_t fti_draft_records_size(const struct fti_draft *d, size_t block);
 void fti_draft_records(const struct fti_draft *d, size_t block,
 		       unsigned char *to);
@@ -136,5 +137,32 @@ size_t fti_draft_block_end(const struct fti_draft *d, size_t block);
 
 /* Call it also after a failed fti_describe function. */
 void fti_draft_fini(struct fti_draft *d);
+
+/* --- Changes: the fields in which the records of a file differ from those that
+ * a draft would write in its place --- */
+
+/* Bytes between fields, which no version of FTI reads. */
+#define FTI_PAD FTI_FIELDS
+
+struct fti_change {
+	uint64_t at;		 /* offset in the file */
+	size_t block, container; /* SIZE_MAX: of none */
+	enum fti_field field;	 /* or FTI_PAD */
+	/* As text; of bytes between fields, in hex. */
+	char before[4 * FTI_CHECKSUM_SIZE + 1], after[FTI_CHECKSUM_SIZE];
+};
+
+/*
+ * List the changes: block after block, then the metadata record.  The draft has
+ * the layout and the structure of the file (fti_describe_same(),
+ * fti_describe_repair()), and all sums are set.  Free the list with mem_free(),
+ * also after a failure.
+ */
+int fti_changes(const struct fti_checked *c, const struct fti_draft *d,
+		struct fti_change **list, size_t *count, struct error *err);
+
+/* Is there a reason to write the file again?  Bytes between fields are none,
+ * nor are the sums over them. */
+bool fti_changes_matter(const struct fti_change *list, size_t count);
 
 #endif /* FTI_DRAFT_H */

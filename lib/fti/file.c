@@ -10,7 +10,6 @@
 
 #include "arena.h"
 #include "error.h"
-#include "fti/file_impl.h"
 #include "fti/input.h"
 #include "mem.h"
 

@@ -20,7 +20,6 @@
 #include "fti/layout.h"
 
 struct arena;
-struct error;
 struct fti_source;
 
 /* What a finding breaks.  The order is that of severity. */
@@ -142,5 +141,11 @@ struct fti_where {
 #define FTI_CONTAINER_FIELD(c, f) ((struct fti_where){ SIZE_MAX, c, f })
 void fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* --- For the module only --- */
+
+/* Check the records against the rules of fti.md 10, and make the list of
+ * variables. */
+void fti_file_check(struct fti_file *f);
 
 #endif /* FTI_FILE_H */

@@ -8,7 +8,6 @@
 
 #include "arena.h"
 #include "fti/file.h"
-#include "fti/file_impl.h"
 #include "map.h"
 #include "mem.h"
 #include "num.h"

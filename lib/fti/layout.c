@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fti/layout.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "error.h"

@@ -19,8 +19,6 @@
 
 #include "hash.h"
 
-struct error;
-
 enum fti_layout { FTI_A, FTI_B, FTI_C, FTI_D, FTI_E, FTI_F, FTI_LAYOUTS };
 
 enum fti_field {

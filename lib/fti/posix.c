@@ -10,7 +10,6 @@
 #include "buf.h"
 #include "error.h"
 #include "fti/check.h"
-#include "fti/content.h"
 #include "fti/draft.h"
 #include "fti/ini.h"
 #include "fti/input.h"

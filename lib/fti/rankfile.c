@@ -6,7 +6,6 @@
 
 #include "error.h"
 #include "fti/file.h"
-#include "fti/posix.h"
 #include "mem.h"
 #include "path.h"
 

@@ -18,16 +18,11 @@
 #include <stdint.h>
 
 #include "fti/check.h"
-#include "fti/content.h"
-#include "fti/dcp.h"
 #include "fti/input.h"
 #include "fti/layout.h"
 #include "fti/metas.h"
 #include "fti/name.h"
-
-struct error;
-struct fti_file;
-struct work;
+#include "fti/posix.h"
 
 enum fti_form {
 	FTI_FORM_FF,	 /* FTI-FF */

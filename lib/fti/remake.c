@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fti/remake.h"
+#include "fti/write.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
-#include "fti/content.h"
 #include "fti/draft.h"
 #include "fti/input.h"
 #include "hash.h"
@@ -40,11 +39,6 @@ struct task {
 	size_t container;
 };
 
-struct worker {
-	struct hash *hash;
-	unsigned char *buf; /* in the memory of all */
-};
-
 struct fti_writer {
 	const struct work *w;
 	struct put *put; /* NULL: only sums are wanted */
@@ -52,7 +46,7 @@ struct fti_writer {
 	size_t count, room_files;
 	struct map *names; /* that files will have */
 	struct arena *arena;
-	struct worker *workers;
+	struct hash **hashes; /* of each worker */
 	unsigned nworkers;
 	unsigned char *memory; /* STEP bytes for each worker */
 	uint64_t bytes, room;  /* of all that is planned */
@@ -81,10 +75,11 @@ open_file(const struct file *f, int *fd, struct error *err)
 
 /* Sum the bytes in use of a container.  With `fd` also write them. */
 static int
-pass(const struct fti_writer *r, struct worker *w, const struct file *f,
+pass(const struct fti_writer *r, unsigned worker, const struct file *f,
      size_t i, int fd, struct error *err)
 {
 	const struct fti_draft_container *c = &f->job.draft->containers[i];
+	unsigned char *buf = r->memory + worker * STEP;
 	uint64_t done = 0;
 
 	while (done < (uint64_t)c->c.used) {
@@ -94,12 +89,12 @@ pass(const struct fti_writer *r, struct worker *w, const struct file *f,
 
 		n = left < n ? (size_t)left : n;
 		if (work_go_on(r->w, err) < 0 ||
-		    fti_content_read(c->content, c->var, w->buf, n,
+		    fti_content_read(c->content, c->var, buf, n,
 				     c->c.dptr + done, err) < 0 ||
-		    emit(f, fd, w->buf, n, at, err) < 0)
+		    emit(f, fd, buf, n, at, err) < 0)
 			return -1;
 		if (!f->job.draft->plain)
-			hash_update(w->hash, w->buf, n);
+			hash_update(r->hashes[worker], buf, n);
 		progress_add(r->w->progress, n);
 		done += n;
 	}
@@ -110,10 +105,12 @@ pass(const struct fti_writer *r, struct worker *w, const struct file *f,
 
 /* All containers are written: write the records and the metadata. */
 static int
-end_file(const struct fti_writer *r, struct worker *w, struct file *f,
+end_file(const struct fti_writer *r, unsigned worker, struct file *f,
 	 struct error *err)
 {
 	struct fti_draft *d = f->job.draft;
+	struct hash *h = r->hashes[worker];
+	unsigned char *buf = r->memory + worker * STEP;
 	const struct fti_format *format = d->raw ? NULL : fti_format(d->layout);
 	const bool footer = format != NULL && format->footer;
 	const bool all = !d->raw && d->layout == FTI_A;
@@ -132,14 +129,14 @@ end_file(const struct fti_writer *r, struct worker *w, struct file *f,
 	 * containers. */
 	for (size_t b = 0; b < d->nblocks && rc == 0; b++) {
 		const size_t len = fti_draft_records_size(d, b);
-		unsigned char *records = mem_alloc(len + 1, 1);
+		unsigned char *records = mem_calloc(len + 1, 1);
 
 		if (!d->raw) {
 			fti_draft_records(d, b, records);
 			rc = emit(f, fd, records, len, d->blocks[b].at, err);
 		}
 		if (all)
-			hash_update(w->hash, records, len);
+			hash_update(h, records, len);
 		mem_free(records);
 		for (size_t i = d->blocks[b].first;
 		     !footer && !d->plain && rc == 0 &&
@@ -147,13 +144,13 @@ end_file(const struct fti_writer *r, struct worker *w, struct file *f,
 		     i++) {
 			const struct fti_container *c = &d->containers[i].c;
 
-			rc = pass(r, w, f, i, -1, err);
+			rc = pass(r, worker, f, i, -1, err);
 			/* The bytes that are not in use are zeros. */
 			left = all ? (uint64_t)(c->size - c->used) : 0;
-			memset(w->buf, 0, left < STEP ? (size_t)left : STEP);
+			memset(buf, 0, left < STEP ? (size_t)left : STEP);
 			for (size_t n = 0; left > 0; left -= n) {
 				n = left < STEP ? (size_t)left : STEP;
-				hash_update(w->hash, w->buf, n);
+				hash_update(h, buf, n);
 			}
 		}
 	}
@@ -162,10 +159,9 @@ end_file(const struct fti_writer *r, struct worker *w, struct file *f,
 	/* The checksum of the file. */
 	for (size_t i = 0; footer && i < d->ncontainers; i++)
 		if (d->containers[i].c.has_content != 0)
-			hash_update(w->hash, d->containers[i].c.hash,
-				    HASH_MD5_SIZE);
-	hash_text(w->hash, checksum);
-	fti_draft_meta(d, checksum, w->hash);
+			hash_update(h, d->containers[i].c.hash, HASH_MD5_SIZE);
+	hash_text(h, checksum);
+	fti_draft_meta(d, checksum, h);
 	if (format != NULL) {
 		fti_record_write(d->layout, FTI_META, &d->meta, record);
 		if (emit(f, fd, record, format->meta,
@@ -186,7 +182,6 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 	const struct task *t = &r->tasks[i];
 	struct file *f = t->file;
 	const struct buf *text = f->job.text;
-	struct worker *w = &r->workers[worker];
 
 	if (work_go_on(r->w, err) < 0)
 		return -1;
@@ -198,9 +193,9 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 		int fd = -1;
 
 		if ((c->c.used > 0 && open_file(f, &fd, err) < 0) ||
-		    pass(r, w, f, t->container, fd, err) < 0)
+		    pass(r, worker, f, t->container, fd, err) < 0)
 			return -1;
-		hash_sum(w->hash, c->c.hash);
+		hash_sum(r->hashes[worker], c->c.hash);
 		if (c->expected != NULL &&
 		    memcmp(c->expected, c->c.hash, HASH_MD5_SIZE) != 0)
 			return error_set(err, ERROR_CORRUPT,
@@ -213,7 +208,7 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 	}
 	if (atomic_fetch_sub(&f->left, 1) > 1)
 		return 0;
-	return end_file(r, w, f, err);
+	return end_file(r, worker, f, err);
 }
 
 /* --- All files --- */
@@ -224,9 +219,11 @@ name_of(const struct fti_job *j)
 	return j->name != NULL ? j->name : j->path;
 }
 
-int
-fti_check_output(int dirfd, const char *path, const char *name, bool replace,
-		 struct error *err)
+/* May a file get the name?  ERROR_USAGE: something else has it, or a file that
+ * is not replaced. */
+static int
+check_name(int dirfd, const char *path, const char *name, bool replace,
+	   struct error *err)
 {
 	struct stat st;
 
@@ -272,8 +269,8 @@ fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 					 "%s: two files would get this name",
 					 name_of(j));
 		map_put(r->names, key, r->count);
-		if (fti_check_output(j->dirfd, j->path, name_of(j), j->replace,
-				     err) < 0)
+		if (check_name(j->dirfd, j->path, name_of(j), j->replace, err) <
+		    0)
 			return -1;
 		f->put = put_add(r->put, &what, NULL);
 	}
@@ -328,12 +325,10 @@ fti_writer_run(struct fti_writer *r, size_t first, size_t count,
 		if (r->put != NULL && fti_writer_room(r, err) < 0)
 			return -1;
 		r->nworkers = par_threads(r->w->par);
-		r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
+		r->hashes = mem_calloc(r->nworkers, sizeof(struct hash *));
 		r->memory = mem_aligned(PAGE, r->nworkers * STEP);
-		for (unsigned i = 0; i < r->nworkers; i++) {
-			r->workers[i].buf = r->memory + i * STEP;
-			r->workers[i].hash = hash_new(HASH_MD5, err);
-		}
+		for (unsigned i = 0; i < r->nworkers; i++)
+			r->hashes[i] = hash_new(HASH_MD5, err);
 		progress_phase(r->w->progress,
 			       r->put != NULL ? "writing" : "summing",
 			       r->bytes);
@@ -385,11 +380,11 @@ fti_writer_free(struct fti_writer *r)
 		return;
 	put_free(r->put);
 	for (unsigned i = 0; i < r->nworkers; i++)
-		hash_free(r->workers[i].hash);
+		hash_free(r->hashes[i]);
 	mem_free(r->memory);
 	map_free(r->names);
 	arena_free(r->arena);
-	mem_free(r->workers);
+	mem_free(r->hashes);
 	mem_free(r->files);
 	mem_free(r);
 }

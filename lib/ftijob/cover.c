@@ -3,7 +3,7 @@
  * cover.c - which files protect a checkpoint, where FTI looks for them, and
  * writing them.
  */
-#include "ftijob/cover.h"
+#include "ftijob/renew.h"
 
 #include <inttypes.h>
 
@@ -14,9 +14,9 @@
 #include "fti/draft.h"
 #include "fti/ini.h"
 #include "fti/posix.h"
-#include "fti/remake.h"
-#include "ftijob/config.h"
+#include "fti/write.h"
 #include "ftijob/recover.h"
+#include "ftijob/tree.h"
 #include "io.h"
 #include "mem.h"
 #include "path.h"

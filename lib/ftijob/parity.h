@@ -27,9 +27,6 @@
 #include "fti/input.h"
 #include "fti/layout.h"
 
-struct error;
-struct work;
-
 #define FTI_SIZE_UNKNOWN UINT64_MAX
 
 /* What a process of the group has. */

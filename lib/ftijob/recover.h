@@ -15,12 +15,10 @@
 
 #include "ftijob/set.h"
 
-struct error;
 struct fti_parity;
 struct fti_rankfile;
 struct fti_recover; /* opaque */
 struct fti_source;
-struct work;
 
 /* Open the good files of the group of `of`, a rank of the examined checkpoint
  * `set`; if there are no groups, those of the rank.  NULL: a file that was

@@ -28,9 +28,6 @@ int rewind_journal_write(const struct fti_rewind *r, struct error *err);
 /* Bytes of a path before its last component, with the slash. */
 size_t rewind_dir_len(const char *path);
 
-/* Set r->backup: where a copy of r->config stays. */
-void rewind_name_backup(struct fti_rewind *r);
-
 /* The text of config.fti with the new values, from the old text. */
 int rewind_config_text(const struct fti_rewind *r, const struct buf *old,
 		       struct buf *out, struct error *err);

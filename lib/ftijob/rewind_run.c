@@ -14,7 +14,7 @@
 #include "dir.h"
 #include "error.h"
 #include "fti/ini.h"
-#include "ftijob/clone.h"
+#include "ftijob/archive.h"
 #include "ftijob/rewind.h"
 #include "ftijob/rewind_impl.h"
 #include "io.h"

@@ -8,10 +8,8 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "error.h"
 #include "fti/ini.h"
 #include "fti/posix.h"
-#include "ftijob/config.h"
 #include "mem.h"
 #include "num.h"
 #include "str.h"
@@ -227,6 +225,29 @@ fti_set_neighbour(struct fti_set *set, const struct fti_rank *r, bool left)
 }
 
 /* --- Files --- */
+
+const struct fti_entry **
+fti_set_files(const struct fti_set *set, const struct fti_tree *t,
+	      size_t *count)
+{
+	const struct fti_entry **list = mem_calloc(
+		set->nranks + set->nmetadata + 1, sizeof(struct fti_entry *));
+
+	*count = 0;
+	for (size_t i = 0; i < set->nranks; i++)
+		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
+		    (i == 0 || set->whole == NULL))
+			list[(*count)++] = set->ranks[i].parts[FTI_OWN].entry;
+	for (size_t i = 0; i < set->nmetadata; i++) {
+		const struct fti_entry *e = &t->list[set->metadata + i];
+
+		/* The entries of an archive are of several checkpoints. */
+		if (e->name.kind == FTI_NAME_SECTOR &&
+		    (e->level != FTI_ARCHIVE || e->name.id == set->id))
+			list[(*count)++] = e;
+	}
+	return list;
+}
 
 /* The entries of an execution at a level. */
 struct span {

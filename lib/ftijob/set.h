@@ -23,10 +23,8 @@
 #include "fti/name.h"
 #include "ftijob/tree.h"
 
-struct arena;
 struct fti_posix;
 struct fti_posix_file;
-struct work;
 
 /* How the ranks lie on nodes.  0 and -1: not known. */
 struct fti_geometry {
@@ -202,6 +200,11 @@ struct fti_rank *fti_set_neighbour(struct fti_set *set,
 /* The rank with this group and member, or NULL. */
 struct fti_rank *fti_set_member(struct fti_set *set, uint32_t group,
 				uint32_t member);
+
+/* The files that make up the checkpoint: those of its ranks, and of POSIX ones
+ * their metadata.  `t` is the tree that it was found in.  For mem_free(). */
+const struct fti_entry **fti_set_files(const struct fti_set *set,
+				       const struct fti_tree *t, size_t *count);
 
 /* The checkpoint of this execution that FTI would restart from: the first of
  * levels 1 to 4 that it accepts.  NULL: none. */

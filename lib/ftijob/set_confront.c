@@ -21,6 +21,7 @@
 #include "encode/cauchy.h"
 #include "error.h"
 #include "fti/input.h"
+#include "fti/posix.h"
 #include "ftijob/parity.h"
 #include "ftijob/recover.h"
 #include "ftijob/set.h"
@@ -490,6 +491,37 @@ confront_ranks(struct confrontation *c)
 	}
 }
 
+/* Metadata with which no file agrees are perhaps those of another run. */
+static void
+doubt_metadata(const struct fti_sets *s, struct fti_set *set)
+{
+	for (size_t i = 0; i < s->ninis && set->conflict == NULL; i++) {
+		const struct fti_posix *p = s->inis[i];
+		size_t damaged = 0, others = 0;
+
+		for (size_t k = 0; k < set->nranks; k++) {
+			const struct fti_rank *r = &set->ranks[k];
+
+			if (r->posix < p->files ||
+			    r->posix >= p->files + p->nfiles)
+				continue;
+			for (int part = 0; part <= FTI_ELSEWHERE; part++) {
+				const struct fti_part_file *f = &r->parts[part];
+
+				damaged += f->state == FTI_STATE_DAMAGED &&
+					   !f->open;
+				others += f->entry != NULL &&
+					  f->state != FTI_STATE_DAMAGED;
+			}
+		}
+		if (damaged > 1 && others == 0)
+			set->conflict = arena_printf(
+				s->arena,
+				"%s contradicts all files that it describes",
+				p->name);
+	}
+}
+
 int
 fti_set_confront(struct fti_sets *s, struct fti_set *set, const struct work *w,
 		 struct error *err)
@@ -509,7 +541,7 @@ fti_set_confront(struct fti_sets *s, struct fti_set *set, const struct work *w,
 		if (work_go_on(w, err) < 0 || confront_group(&c, err) < 0)
 			return -1;
 	if (set->posix) {
-		fti_set_doubt_metadata(s, set);
+		doubt_metadata(s, set);
 		return 0;
 	}
 	if (grouped && set->level == FTI_L2 && confront_copies(&c, err) < 0)

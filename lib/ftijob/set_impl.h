@@ -10,13 +10,6 @@ struct fti_set;
 struct fti_sets;
 struct work;
 
-/* Find what the metadata of a POSIX checkpoint say of its ranks. */
-void fti_set_describe(struct fti_sets *s, struct fti_set *set);
-
-/* Metadata with which no file agrees are perhaps those of another run: set
- * set->conflict. */
-void fti_set_doubt_metadata(const struct fti_sets *s, struct fti_set *set);
-
 /* Set aside files that are intact, but do not belong to the checkpoint, and
  * set set->conflict if it is not known which do. */
 int fti_set_confront(struct fti_sets *s, struct fti_set *set,

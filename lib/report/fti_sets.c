@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "buf.h"
-#include "ftijob/cover.h"
 #include "ftijob/renew.h"
 #include "ftijob/set.h"
 #include "json.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fti/change.h"
-#include "fti/dcp.h"
 #include "fti/draft.h"
 #include "fti/ini.h"
 #include "fti/npy.h"
-#include "ftijob/config.h"
+#include "fti/posix.h"
 #include "ftijob/rewind.h"
+#include "ftijob/tree.h"
 #include "ftitest.h"
 #include "fuzz_tree.h"
 

@@ -4,7 +4,6 @@
 #define FTITEST_H
 
 #include "fti/check.h"
-#include "fti/content.h"
 #include "fti/file.h"
 #include "fti/input.h"
 #include "fti/posix.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Differential checkpoints of FTI with POSIX I/O: layers, content, sums.  For
  * golden files see t_fti_rankfile. */
-#include "fti/dcp.h"
+#include "fti/posix.h"
 
 #include <endian.h>
 

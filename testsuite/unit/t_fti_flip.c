@@ -5,7 +5,6 @@
  * as it was, bit for bit, or refuses.  It refuses damaged data; of damaged
  * records only those that nothing else tells, and these are not called lost.
  */
-#include "fti/change.h"
 #include "fti/draft.h"
 #include "ftitest.h"
 

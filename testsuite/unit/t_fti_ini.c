@@ -2,7 +2,7 @@
 /* FTI's ini files: the grammar, edits, and the configuration. */
 #include "fti/ini.h"
 
-#include "ftijob/config.h"
+#include "ftijob/tree.h"
 #include "scratch.h"
 
 static struct fti_ini *

@@ -4,7 +4,7 @@
  * plan and writing, refusals, stops, lack of memory.
  */
 #include "fti/draft.h"
-#include "fti/remake.h"
+#include "fti/write.h"
 #include "ftitest.h"
 #include "puttest.h"
 
