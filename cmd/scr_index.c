@@ -226,39 +226,23 @@ verbs_start(struct settings *s, struct error *err)
 			      err);
 }
 
-/* Note the command to run next, unless it does not help against the error. */
-static void
-note_next(const struct settings *s, struct json *j, const char *next,
-	  struct error *why)
-{
-	if (stop_say(why, app_prefix(s->prefix), s->barred))
-		return;
-	json_set_known_str(j, "next", next);
-	app_next(next);
-}
-
 int
 verbs_finish(const struct settings *s, struct json *j, const char *next,
 	     int status, struct error *why)
 {
-	note_next(s, j, next, why);
-	if (j != NULL)
-		app_answer(j);
-	return app_report(status, why);
-}
-
-/* The same for an answer about one dataset, which has the command. */
-static int
-finish_one(const struct settings *s, struct json *j, const char *next,
-	   int status, struct error *why)
-{
 	struct json *list = NULL;
 
-	note_next(s, j, next, why);
-	if (j != NULL) {
+	if (!stop_say(why, app_prefix(s->prefix), s->barred)) {
+		json_set_known_str(j, "next", next);
+		app_next(next);
+	}
+	/* The dataset of these has the command. */
+	if (j != NULL && (s->verb == VERB_BUILD || s->verb == VERB_ADD)) {
 		list = json_new_array();
 		json_push(list, j);
 		app_answer_list("datasets", list);
+	} else if (j != NULL) {
+		app_answer(j);
 	}
 	return app_report(status, why);
 }
@@ -489,7 +473,7 @@ do_build(struct settings *s, struct catalogue *c)
 	s->barred = r.barred;
 	if (app_json() && id >= 0)
 		j = report_build_json(id, &r);
-	return finish_one(s, j, next, r.status, &err);
+	return verbs_finish(s, j, next, r.status, &err);
 }
 
 static int
@@ -522,7 +506,7 @@ do_add(struct settings *s, struct catalogue *c)
 			   : report_check(REPORT_CHECK_BUILD, false,
 					  s->o.checksums),
 		   next);
-	return finish_one(s, id >= 0 ? j : NULL, next, STATUS_OK, &err);
+	return verbs_finish(s, id >= 0 ? j : NULL, next, STATUS_OK, &err);
 }
 
 /* --- Main --- */

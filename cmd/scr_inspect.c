@@ -539,7 +539,6 @@ main(int argc, char **argv)
 {
 	struct inspect in = { .status = STATUS_OK, .look.work.log = app_log };
 	struct error err = ERROR_INIT;
-	struct json *j = NULL;
 
 	argv = parse(&in, argc, argv);
 	in.choice.style = style_of(STDOUT_FILENO);
@@ -573,7 +572,8 @@ main(int argc, char **argv)
 	buf_free(&in.last);
 	app_work_end(&in.look.work);
 	if (app_json()) {
-		j = json_new_object();
+		struct json *j = json_new_object();
+
 		json_set(j, "metadata_files", in.files);
 		json_set(j, "prefixes", in.prefixes);
 		json_set(j, "caches", in.groups);
