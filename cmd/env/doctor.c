@@ -271,10 +271,8 @@ add_nodes(struct doctor *d, enum verdict v, const char *what,
 	struct buf names = BUF_INIT;
 
 	(void)hostlist_text(nodes, &names, NULL);
-	if (nodes->count > 0)
-		add(d, v, what, remedy, "%s", names.data);
+	add_lines(d, v, what, remedy, &names);
 	hostlist_free(nodes);
-	buf_free(&names);
 }
 
 /* Nodes that complain: a line for each complaint. */

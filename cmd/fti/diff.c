@@ -159,7 +159,7 @@ warn_damaged(const struct fti_rankfile *r)
 
 	if (report_fti_status(r) != STATUS_LOST)
 		return STATUS_OK;
-	report_fti_verdict(r, &text);
+	report_fti_text(r, REPORT_FTI_VERDICT, &text);
 	app_warn_lines(text.data);
 	buf_free(&text);
 	return STATUS_LOST;

@@ -79,9 +79,9 @@ could_not(struct condition *h, const struct catalogue_options *o,
 static struct index_entry
 entry_of(const struct overview *s, int64_t id)
 {
-	struct index_entry e = { .id = id, .complete = -1 };
+	struct index_entry e;
 
-	if (s->index != NULL && index_find_id(s->index, id, &e, NULL) < 0)
+	if (s->index == NULL || index_find_id(s->index, id, &e, NULL) < 0)
 		e = (struct index_entry){ .id = id, .complete = -1 };
 	return e;
 }

@@ -127,10 +127,8 @@ void container_picture_free(struct container_picture *p);
 
 /* --- As text --- */
 
-/* "7 of 29.3 KiB, 189.2 KiB in 16 files; 2 damaged", no newline. */
-void report_containers_line(const struct containers *k, struct buf *out);
-
-/* The same as a labelled line; nothing for NULL. */
+/* "7 of 29.3 KiB, 189.2 KiB in 16 files; 2 damaged" as a labelled line; nothing
+ * for NULL. */
 void report_containers_head(const struct containers *k, struct buf *out);
 
 /* A row for each container that is not whole; with `all`, for each. */

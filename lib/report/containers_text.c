@@ -194,8 +194,9 @@ row_state(const struct containers *k, const struct container_row *r, char *to,
 
 /* --- A line, a table --- */
 
-void
-report_containers_line(const struct containers *k, struct buf *out)
+/* "7 of 29.3 KiB, 189.2 KiB in 16 files; 2 damaged", no newline. */
+static void
+put_line(const struct containers *k, struct buf *out)
 {
 	const struct packed *p = &k->packed;
 	size_t files = 0;
@@ -224,7 +225,7 @@ report_containers_head(const struct containers *k, struct buf *out)
 	if (k == NULL)
 		return;
 	buf_printf(out, "  containers  ");
-	report_containers_line(k, out);
+	put_line(k, out);
 	buf_printf(out, "\n");
 }
 
@@ -570,7 +571,7 @@ report_svg(const struct condition *h, bool alone, struct buf *out)
 	/* As few share a box as the number of boxes allows. */
 	while (svg_boxes(&d, items, n, p.room) > SVG_BOXES)
 		d.thin = d.thin > 0 ? 2 * d.thin : 0.25;
-	report_containers_line(p.k, &line);
+	put_line(p.k, &line);
 	if (alone)
 		svg_text(&d, "head", "%s", str_shown(title));
 	svg_text(&d, "", "containers: %s; a full row: %s", line.data,

@@ -323,7 +323,7 @@ char *
 report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		 const struct next_case *n, char to[static ERROR_TEXT_MAX])
 {
-	struct index_entry e = { .id = id, .complete = -1 };
+	struct index_entry e;
 	const bool indexed = ix != NULL && index_find_id(ix, id, &e, NULL) == 0;
 	const char *command = n->mend;
 	struct buf out = BUF_INIT;

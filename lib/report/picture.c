@@ -12,7 +12,6 @@
 #include "clock.h"
 #include "error.h"
 #include "io.h"
-#include "num.h"
 #include "path.h"
 #include "report/condition.h"
 #include "report/containers.h"
