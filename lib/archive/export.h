@@ -44,10 +44,11 @@ int export_to(struct packed *p, const char *file,
 	      struct error *err);
 
 /*
- * Read the archive on `fd`, which may be a pipe (`name` is for messages), into the prefix of `c`, compare it with its manifest, and add
- * the dataset to the index.  No file gets its final name before all of them are
- * verified.  ERROR_CORRUPT, ERROR_UNSAFE: the archive is invalid.
- * Without o->replace ERROR_SYSTEM, also if a different file, or a dataset with this id, exists.
+ * Read the archive on `fd`, which may be a pipe (`name` is for messages), into
+ * the prefix of `c`, compare it with its manifest, and add the dataset to the
+ * index.  No file gets its final name before all of them are verified.
+ * ERROR_CORRUPT, ERROR_UNSAFE: the archive is invalid.  ERROR_SYSTEM, without
+ * o->replace also if a different file, or a dataset with this id, exists.
  */
 int import_dataset(struct catalogue *c, int fd, const char *name,
 		   const struct catalogue_options *o, struct export_result *out,

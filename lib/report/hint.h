@@ -84,8 +84,8 @@ char *report_scavenge(const char *prefix, const char *obstacle,
 		      char to[static ERROR_TEXT_MAX]);
 
 /* The command of report_command() for the directories of a dataset in caches.
- * If it is NULL, or they are too many: a scavenge to `prefix` (NULL: the default
- * one).  `obstacle`: of a plan_way; NULL or "": none. */
+ * If it is NULL, or they are too many: a scavenge to `prefix` (NULL: the
+ * default one).  `obstacle`: of a plan_way; NULL or "": none. */
 char *report_next_dirs(const char *command, const char *const *dirs,
 		       size_t ndirs, const char *prefix, const char *obstacle,
 		       char to[static ERROR_TEXT_MAX]);
