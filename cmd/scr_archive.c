@@ -11,6 +11,7 @@
 #include "archive/export.h"
 #include "catalogue/catalogue.h"
 #include "error.h"
+#include "io.h"
 #include "json.h"
 #include "opt.h"
 #include "par.h"
@@ -21,7 +22,7 @@
 struct settings {
 	bool exporting;
 	const char *prefix, *output, *compress;
-	bool redundancy, force;
+	bool redundancy;
 	uint64_t jobs;
 	struct catalogue_options look;
 	struct json *list; /* one result for each archive, or NULL */
@@ -58,7 +59,6 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 	struct error err = ERROR_INIT;
 	struct packed p = { .id = 0 };
 	struct export_result r;
-	struct json *j = NULL;
 
 	/* Locked, so that no other process packs it while it is read. */
 	if (catalogue_packed_open(c, what, &how, &s->look, &p, &err) < 0)
@@ -70,7 +70,8 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 		(void)packed_blame(&p, &err);
 		catalogue_packed_judge(c, &p, &s->look, &err);
 	} else if (app_json()) {
-		j = report_archive_json(&r);
+		struct json *j = report_archive_json(&r);
+
 		json_set_str(j, "name", p.name);
 		json_set_u64(j, "bytes_written", r.written);
 		json_push(s->list, j);
@@ -91,30 +92,27 @@ import_one(struct settings *s, struct catalogue *c, const char *file)
 {
 	struct error err = ERROR_INIT;
 	struct export_result r;
-	struct json *j = NULL;
-	bool pipe = str_eq(file, "-");
-	const struct import_source from = {
-		.fd = pipe ? STDIN_FILENO : stream_open(file, &err),
-		.name = pipe ? "standard input" : file,
-		.force = s->force,
-	};
+	const bool pipe = str_eq(file, "-");
+	const char *name = pipe ? "standard input" : file;
+	const int fd = pipe ? STDIN_FILENO : stream_open(file, &err);
 	int rc = -1;
 
-	if (from.fd >= 0)
-		rc = import_dataset(c, &from, &s->look, &r, &err);
-	if (from.fd >= 0 && !pipe)
-		close(from.fd);
+	if (fd >= 0)
+		rc = import_dataset(c, fd, name, &s->look, &r, &err);
+	if (!pipe)
+		io_close(fd);
 	if (rc < 0)
 		return app_report(STATUS_OK, &err);
 	if (app_json()) {
-		j = report_archive_json(&r);
+		struct json *j = report_archive_json(&r);
+
 		json_set_str(j, "name", r.name);
 		json_set_u64(j, "files_unchanged", r.same);
 		json_set_bool(j, "dry_run", s->look.work.dry_run);
 		json_push(s->list, j);
 	} else if (app_verbosity() >= 0) {
 		printf("%s: dataset %" PRId64 ", %zu %s (%s)%s\n",
-		       s->look.work.dry_run ? from.name : r.name, r.id,
+		       s->look.work.dry_run ? name : r.name, r.id,
 		       str_count(r.files, "file"), str_size(r.bytes),
 		       s->look.work.dry_run ? ": can be imported"
 					    : " imported, in the index");
@@ -168,7 +166,7 @@ main(int argc, char **argv)
 		OPT_FLAG(0, "with-redundancy", &s.redundancy,
 			 "also filemaps and redundancy files"),
 		OPT_GROUP("Import"),
-		OPT_FLAG('f', "force", &s.force,
+		OPT_FLAG('f', "force", &s.look.replace,
 			 "replace existing files that differ"),
 		OPT_FLAG('n', "dry-run", &s.look.work.dry_run,
 			 "only check the archive; import nothing"),
@@ -186,7 +184,7 @@ main(int argc, char **argv)
 	    (!str_eq(argv[0], "export") && !str_eq(argv[0], "import")))
 		app_usage("no verb given: export or import");
 	s.exporting = str_eq(argv[0], "export");
-	if (s.exporting && (s.force || s.look.work.dry_run))
+	if (s.exporting && (s.look.replace || s.look.work.dry_run))
 		app_usage("--force and --dry-run can be used with import only");
 	if (!s.exporting &&
 	    (s.output != NULL || s.compress != NULL || s.redundancy))

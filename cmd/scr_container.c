@@ -98,16 +98,13 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 	};
 	struct pack_result r;
 	struct buf text = BUF_INIT;
-	struct json *j = NULL;
 
 	if ((s->verb == VERB_PACK     ? pack(p, &po, &r, err)
 	     : s->verb == VERB_UNPACK ? unpack(p, &po, &r, err)
 				      : repack(p, &po, &r, err)) < 0)
 		return error_status(err->kind);
 	if (app_json()) {
-		j = report_pack_json(&r);
-		report_set_packed(j, p);
-		json_push(s->list, j);
+		json_push(s->list, report_pack_json(p, &r));
 		return STATUS_OK;
 	}
 	report_pack_text(p, done[s->verb], &r, s->look.work.dry_run, &text);
@@ -149,10 +146,10 @@ report_flaw(void *arg, const struct packed_flaw *f)
 {
 	struct flaw_report *t = arg;
 	const struct segmap *m = f->red ? &t->p->hidden.map : &t->p->map;
-	struct json *j = NULL;
 
 	if (t->flaws != NULL) {
-		j = json_new_object();
+		struct json *j = json_new_object();
+
 		json_set_str(j, "problem", f->text);
 		if (f->file != SIZE_MAX && !f->red)
 			json_set_str(j, "path", m->files[f->file].path);
@@ -183,7 +180,6 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		.arg = &t,
 	};
 	struct packed_health h;
-	struct json *j = NULL;
 	int status = STATUS_OK;
 
 	if (packed_check(p, &look, &h, err) < 0) {
@@ -197,8 +193,8 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 	if (h.unread > 0)
 		status = error_worse_status(status, STATUS_FAILED);
 	if (app_json()) {
-		j = report_health_json(&h);
-		report_set_packed(j, p);
+		struct json *j = report_health_json(p, &h);
+
 		json_set_i64(j, "status", status);
 		json_set(j, "problems", t.flaws);
 		json_push(s->list, j);
@@ -231,7 +227,6 @@ some_files(struct settings *s, const struct packed *p,
 		.work = &s->look.work,
 	};
 	struct extract_result r;
-	struct json *j = NULL;
 
 	if (names->count > 0)
 		(void)extract_choose(p, names, &list, err);
@@ -245,7 +240,8 @@ some_files(struct settings *s, const struct packed *p,
 	if (err->kind == ERROR_NONE && s->verb == VERB_EXTRACT &&
 	    extract_files(p, &o, &r, err) == 0) {
 		if (app_json()) {
-			j = json_new_object();
+			struct json *j = json_new_object();
+
 			report_set_packed(j, p);
 			json_set_u64(j, "file_count", r.files);
 			json_set_u64(j, "bytes", r.bytes);

@@ -88,7 +88,6 @@ static int
 clean(struct settings *s, const struct nodecache_where *w)
 {
 	struct error err = ERROR_INIT;
-	struct json *j = NULL;
 	uint64_t bytes = 0;
 	const int rc = nodecache_clean(w, s->word.id, s->clean, &bytes, &err);
 
@@ -99,7 +98,8 @@ clean(struct settings *s, const struct nodecache_where *w)
 			 "node",
 			 s->word.id);
 	if (rc >= 0) {
-		j = json_new_object();
+		struct json *j = json_new_object();
+
 		json_set_str(j, "host", s->host);
 		json_set_u64(j, "cleaned", bytes);
 		print_line(j);

@@ -9,7 +9,6 @@
 #include "error.h"
 #include "fti/fti.h"
 #include "hash.h"
-#include "str.h"
 
 static const struct app_action verbs[] = {
 	{ "scan", "[OPTION]... [DIR]",

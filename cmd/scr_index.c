@@ -86,34 +86,41 @@ check_options(const struct settings *s)
 			  app_json() ? "--json" : "--names-only");
 }
 
+/* The stamp in `to` of the time that an option gives; NULL: not given. */
+static const char *
+stamp(const char *option, const char *text, char to[static WHEN_TEXT])
+{
+	struct error err = ERROR_INIT;
+
+	if (text == NULL)
+		return NULL;
+	if (list_time(text, (int64_t)time(NULL), to, &err) < 0)
+		app_usage("%s: %s", option, err.text);
+	return to;
+}
+
 /* Check values that the option table cannot check. */
 static void
 check_values(struct settings *s)
 {
-	const int64_t now = (int64_t)time(NULL);
 	struct list_filter *f = &s->filter;
 	struct error err = ERROR_INIT;
 	char words[COLUMNS_WORDS];
 	uint64_t span = 0;
 
-	if (f->before != NULL && list_time(f->before, now, s->before, &err) < 0)
-		app_usage("--before: %s", err.text);
-	if (f->after != NULL && list_time(f->after, now, s->since, &err) < 0)
-		app_usage("--since: %s", err.text);
-	f->before = f->before != NULL ? s->before : NULL;
-	f->after = f->after != NULL ? s->since : NULL;
+	f->before = stamp("--before", f->before, s->before);
+	f->after = stamp("--since", f->after, s->since);
 	app_columns(&s->look.chosen, table_words(list_columns, words),
 		    s->columns, "--sort", s->sort);
 	if (s->columns != NULL)
 		s->look.style = LIST_CHOSEN;
 	if (s->keep_within != NULL &&
-	    (when_span(s->keep_within, &span, &err) < 0 ||
-	     list_time(s->keep_within, now, s->within, &err) < 0))
+	    when_span(s->keep_within, &span, &err) < 0)
 		app_usage("--keep-within: %s", err.text);
 	s->rules = (struct catalogue_keep){
 		.last = (size_t)s->keep,
 		.daily = (size_t)s->keep_daily,
-		.since = s->keep_within != NULL ? s->within : NULL,
+		.since = stamp("--keep-within", s->keep_within, s->within),
 		.outputs = f->outputs,
 	};
 }
@@ -226,39 +233,23 @@ verbs_start(struct settings *s, struct error *err)
 			      err);
 }
 
-/* Note the command to run next, unless it does not help against the error. */
-static void
-note_next(const struct settings *s, struct json *j, const char *next,
-	  struct error *why)
-{
-	if (stop_say(why, app_prefix(s->prefix), s->barred))
-		return;
-	json_set_known_str(j, "next", next);
-	app_next(next);
-}
-
 int
 verbs_finish(const struct settings *s, struct json *j, const char *next,
 	     int status, struct error *why)
 {
-	note_next(s, j, next, why);
-	if (j != NULL)
-		app_answer(j);
-	return app_report(status, why);
-}
-
-/* The same for an answer about one dataset, which has the command. */
-static int
-finish_one(const struct settings *s, struct json *j, const char *next,
-	   int status, struct error *why)
-{
 	struct json *list = NULL;
 
-	note_next(s, j, next, why);
-	if (j != NULL) {
+	if (!stop_say(why, app_prefix(s->prefix), s->barred)) {
+		json_set_known_str(j, "next", next);
+		app_next(next);
+	}
+	/* The dataset of these has the command. */
+	if (j != NULL && (s->verb == VERB_BUILD || s->verb == VERB_ADD)) {
 		list = json_new_array();
 		json_push(list, j);
 		app_answer_list("datasets", list);
+	} else if (j != NULL) {
+		app_answer(j);
 	}
 	return app_report(status, why);
 }
@@ -489,7 +480,7 @@ do_build(struct settings *s, struct catalogue *c)
 	s->barred = r.barred;
 	if (app_json() && id >= 0)
 		j = report_build_json(id, &r);
-	return finish_one(s, j, next, r.status, &err);
+	return verbs_finish(s, j, next, r.status, &err);
 }
 
 static int
@@ -522,7 +513,7 @@ do_add(struct settings *s, struct catalogue *c)
 			   : report_check(REPORT_CHECK_BUILD, false,
 					  s->o.checksums),
 		   next);
-	return finish_one(s, id >= 0 ? j : NULL, next, STATUS_OK, &err);
+	return verbs_finish(s, id >= 0 ? j : NULL, next, STATUS_OK, &err);
 }
 
 /* --- Main --- */

@@ -49,45 +49,66 @@ struct inspect {
 	struct locate_caches caches;
 	struct json *files, *prefixes, *groups; /* with --json */
 	struct buf out;
-	struct buf last; /* next steps that are for several datasets */
-	bool apart;	 /* a blank line comes before them */
+	struct table table; /* of the datasets without details */
+	struct buf reasons; /* why these are not whole */
+	struct buf last;    /* next steps that are for several datasets */
+	bool apart;	    /* a blank line comes before them */
 };
 
 /* --- Helpers --- */
 
-/* Print the collected output, then `reasons` (or NULL) after a blank line. */
+/* Print the collected output. */
 static void
-flush(struct inspect *in, const struct buf *reasons)
+flush(struct inspect *in)
 {
 	in->apart = in->apart || in->out.len > 0;
 	if (in->out.len > 0)
 		fwrite(in->out.data, 1, in->out.len, stdout);
 	buf_clear(&in->out);
-	if (reasons != NULL && reasons->len > 0) {
-		printf("\n%s", reasons->data);
+}
+
+/* End the list of datasets, and print it, then the reasons after a blank line;
+ * of chosen columns it stands alone. */
+static void
+flush_table(struct inspect *in, bool print)
+{
+	const bool alone = in->chosen.count > 0;
+
+	table_choose(&in->table, &in->chosen, 0);
+	table_end(&in->table, alone ? 0 : 2, &in->out);
+	style_dress(&in->choice.style, &in->out);
+	if (print)
+		flush(in);
+	if (print && !alone && in->reasons.len > 0) {
+		printf("\n%s", in->reasons.data);
 		in->apart = false;
 	}
+	buf_clear(&in->out);
+	buf_free(&in->reasons);
 }
 
-/* End the list of datasets; of chosen columns it stands alone. */
-static void
-end_table(struct inspect *in, struct table *t)
-{
-	table_choose(t, &in->chosen, 0);
-	table_end(t, in->chosen.count > 0 ? 0 : 2, &in->out);
-	style_dress(&in->choice.style, &in->out);
-}
-
-static void
-note_shown(struct inspect *in, const struct condition *h)
+/* Show one dataset, in detail or as a row; `s`: the prefix that it is on, or
+ * NULL. */
+static int
+show(struct inspect *in, const struct condition *h, const struct overview *s,
+     bool detail, struct json *list, struct error *err)
 {
 	char line[sizeof(h->next) + 32];
 
-	in->status = error_worse_status(in->status, h->status);
 	snprintf(line, sizeof(line), "  next:       %s\n", h->next);
 	if (h->next[0] != '\0' &&
 	    (in->last.len == 0 || strstr(in->last.data, line) == NULL))
 		buf_add_str(&in->last, line);
+	if (app_json()) {
+		json_push(list,
+			  condition_json(h, detail, in->choice.all_files));
+	} else if (!detail) {
+		report_overview_row(&in->table, h);
+		report_reasons(h, &in->reasons);
+	} else if (!in->on_stdout) {
+		report_detail(h, &in->choice, &in->out);
+	}
+	return in->draws ? picture_write(in->svg, in->html, h, s, err) : 0;
 }
 
 /* --- Metadata files --- */
@@ -116,7 +137,7 @@ show_file(struct inspect *in, const char *path, struct error *err)
 		json_push(in->files, metafile_json(&f, path));
 	else
 		rc = metafile_print(&f, &o, &in->out, err);
-	flush(in, NULL);
+	flush(in);
 	metafile_fini(&f);
 	return rc;
 }
@@ -164,16 +185,11 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 			rc = condition_check_containers(s, &in->look, &h, err);
 		if (rc == 0)
 			condition_next_remade(s, buildable(&h) ? h.id : 0, &h);
-		note_shown(in, &h);
-		if (rc == 0 && app_json())
-			json_push(list, condition_json(&h, true,
-						       in->choice.all_files));
-		else if (rc == 0 && !in->on_stdout)
-			report_detail(&h, &in->choice, &in->out);
+		in->status = error_worse_status(in->status, h.status);
+		if (rc == 0)
+			rc = show(in, &h, s, true, list, err);
 		style_dress(&in->choice.style, &in->out);
-		flush(in, NULL);
-		if (rc == 0 && in->draws)
-			rc = picture_write(in->svg, in->html, &h, s, err);
+		flush(in);
 		condition_fini(&h);
 		*old &= e == NULL;
 	}
@@ -186,8 +202,6 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 {
 	const bool alone = in->chosen.count > 0; /* only the table */
 	struct error why = ERROR_INIT;
-	struct table t;
-	struct buf reasons = BUF_INIT;
 	struct condition h;
 	int64_t whole = 0;  /* the newest one */
 	bool steps = false; /* there is a next step for some dataset */
@@ -199,29 +213,21 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 				    &in->out, NULL, &why) < 0)
 			app_warn("%s", why.text);
 	}
-	table_start_named(&t, report_overview);
+	table_start_named(&in->table, report_overview);
 	for (size_t i = 0; rc == 0 && i < s->count; i++) {
 		rc = condition_check(s, &s->entries[i], &in->look, &h, err);
 		whole = buildable(&h) ? h.id : whole;
 		steps = steps || h.next[0] != '\0';
 		if (i == s->count - 1 && !steps)
 			condition_next_remade(s, whole, &h);
-		note_shown(in, &h);
-		if (rc == 0 && app_json())
-			json_push(list, condition_json(&h, false, false));
-		else if (rc == 0 && !alone)
-			report_reasons(&h, &reasons);
+		in->status = error_worse_status(in->status, h.status);
 		if (rc == 0)
-			report_overview_row(&t, &h);
+			rc = show(in, &h, s, false, list, err);
 		condition_fini(&h);
 	}
 	if (!alone)
 		buf_add_char(&in->out, '\n');
-	end_table(in, &t);
-	if (rc == 0 && !app_json())
-		flush(in, &reasons);
-	buf_clear(&in->out);
-	buf_free(&reasons);
+	flush_table(in, rc == 0 && !app_json());
 	return rc;
 }
 
@@ -302,9 +308,7 @@ show_caches(struct inspect *in, struct error *err)
 	const struct locate_caches *c = &in->caches;
 	const bool detailed_all = (c->count == 1 && !in->lists) ||
 				  in->datasets.count > 0 || in->detailed;
-	struct buf reasons = BUF_INIT;
 	struct condition h;
-	struct table t;
 	size_t shown = 0;
 	int rc = 0;
 
@@ -314,35 +318,21 @@ show_caches(struct inspect *in, struct error *err)
 		in->drawn += shown;
 		return 0;
 	}
-	table_start_named(&t, report_overview);
+	table_start_named(&in->table, report_overview);
 	for (size_t i = 0; rc == 0 && i < c->count; i++) {
-		bool detail = false;
-
 		if (!wanted(in, c->groups[i].id))
 			continue;
 		rc = condition_check_group(&c->groups[i], in->prefix, &in->look,
 					   &h, err);
-		note_shown(in, &h);
 		/* Without a plan there are no details. */
-		detail = detailed_all && h.plan != NULL;
-		if (rc == 0 && app_json()) {
-			json_push(in->groups,
-				  condition_json(&h, detail,
-						 in->choice.all_files));
-		} else if (rc == 0 && detail && !in->on_stdout) {
-			report_detail(&h, &in->choice, &in->out);
-		} else if (rc == 0) {
-			report_overview_row(&t, &h);
-			report_reasons(&h, &reasons);
-		}
-		if (rc == 0 && in->draws)
-			rc = picture_write(in->svg, in->html, &h, NULL, err);
+		in->status = error_worse_status(in->status, h.status);
+		if (rc == 0)
+			rc = show(in, &h, NULL, detailed_all && h.plan != NULL,
+				  in->groups, err);
 		condition_fini(&h);
 	}
-	table_drop_empty(&t);
-	end_table(in, &t);
-	flush(in, in->chosen.count > 0 ? NULL : &reasons);
-	buf_free(&reasons);
+	table_drop_empty(&in->table);
+	flush_table(in, !app_json());
 	if (rc == 0 && c->count > 0 && shown == 0)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: no dataset of this number in the caches",
@@ -539,7 +529,6 @@ main(int argc, char **argv)
 {
 	struct inspect in = { .status = STATUS_OK, .look.work.log = app_log };
 	struct error err = ERROR_INIT;
-	struct json *j = NULL;
 
 	argv = parse(&in, argc, argv);
 	in.choice.style = style_of(STDOUT_FILENO);
@@ -573,7 +562,8 @@ main(int argc, char **argv)
 	buf_free(&in.last);
 	app_work_end(&in.look.work);
 	if (app_json()) {
-		j = json_new_object();
+		struct json *j = json_new_object();
+
 		json_set(j, "metadata_files", in.files);
 		json_set(j, "prefixes", in.prefixes);
 		json_set(j, "caches", in.groups);

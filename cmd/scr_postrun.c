@@ -286,7 +286,6 @@ work(const struct settings *set, struct job *job,
 	int rc = scavenge_open(&s, job, o, err), status = STATUS_OK;
 	char next[4096 + 64] = "";
 	struct buf text = BUF_INIT;
-	struct json *j = NULL;
 
 	if (rc == 0)
 		rc = set->plan ? scavenge_forecast(&s, err)
@@ -295,7 +294,8 @@ work(const struct settings *set, struct job *job,
 		status = scavenge_status(&s);
 		find_next(&s, set, status, next, sizeof(next));
 		if (app_json()) {
-			j = report_scavenge_json(&s);
+			struct json *j = report_scavenge_json(&s);
+
 			json_set_known_str(j, "next", next);
 			app_answer(j);
 		} else {

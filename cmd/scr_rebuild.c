@@ -360,12 +360,6 @@ find_next(const struct settings *s, const struct subject *t,
 	  char next[static ERROR_TEXT_MAX])
 {
 	const char *command = n.mend;
-	const struct next_dirs at = {
-		.dirs = t->dirs,
-		.ndirs = t->ndirs,
-		.prefix = s->prefix,
-		.obstacle = n.way.obstacle,
-	};
 
 	next[0] = '\0';
 	/* What was found, what stopped a rebuild, as a full disk, or what
@@ -389,7 +383,8 @@ find_next(const struct settings *s, const struct subject *t,
 	    (s->dry_run && n.status == STATUS_OK))
 		return;
 	if (t->kind == SUBJECT_CACHES && n.status != STATUS_OK) {
-		report_next_dirs(command, &at, next);
+		report_next_dirs(command, t->dirs, t->ndirs, s->prefix,
+				 n.way.obstacle, next);
 	} else if (c != NULL &&
 		   (n.status == STATUS_LOST || why->kind == ERROR_ABSENT)) {
 		report_next(command, c, t->id, next);

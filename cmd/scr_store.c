@@ -7,7 +7,6 @@
 
 #include "app.h"
 #include "store/verbs.h"
-#include "str.h"
 
 static const struct app_action verbs[] = {
 	{ "mount", "[OPTION]... DIR",

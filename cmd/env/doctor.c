@@ -67,7 +67,6 @@ add(struct doctor *d, enum verdict v, const char *what, const char *remedy,
 {
 	static const char *const words[] = { "ok", "warning", "failed" };
 	char text[ERROR_TEXT_MAX], shown[ERROR_TEXT_MAX];
-	struct json *j = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -76,7 +75,8 @@ add(struct doctor *d, enum verdict v, const char *what, const char *remedy,
 	str_printable(shown, sizeof(shown), text);
 	d->bad = d->bad || v == BAD;
 	if (app_json()) {
-		j = json_new_object();
+		struct json *j = json_new_object();
+
 		json_set_str(j, "check", what);
 		json_set_str(j, "state", words[v]);
 		json_set_str(j, "text", text);
@@ -271,10 +271,8 @@ add_nodes(struct doctor *d, enum verdict v, const char *what,
 	struct buf names = BUF_INIT;
 
 	(void)hostlist_text(nodes, &names, NULL);
-	if (nodes->count > 0)
-		add(d, v, what, remedy, "%s", names.data);
+	add_lines(d, v, what, remedy, &names);
 	hostlist_free(nodes);
-	buf_free(&names);
 }
 
 /* Nodes that complain: a line for each complaint. */

@@ -140,8 +140,6 @@ int env_check_node(const struct env_call *c);
 int env_probe(const struct env_call *c);
 int env_should_exit(const struct env_call *c);
 int env_retries_halt(const struct env_call *c);
-
-/* ranks.c */
 int env_ranks(const struct env_call *c); /* which: are they ended? */
 
 /* doctor.c */

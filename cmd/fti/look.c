@@ -81,13 +81,10 @@ look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
 				continue;
 			if (l->depth >= REPORT_FTI_VARIABLES && l->begun)
 				buf_add_char(out, '\n');
-			if (l->depth == REPORT_FTI_RECORDS)
-				report_fti_dump(r, out);
-			else if (l->depth == REPORT_FTI_VARIABLES)
-				report_fti_list(r, out);
-			else if (r->checked.verdict != FTI_INTACT ||
-				 app_verbosity() >= 0)
-				report_fti_verdict(r, out);
+			if (l->depth >= REPORT_FTI_VARIABLES ||
+			    r->checked.verdict != FTI_INTACT ||
+			    app_verbosity() >= 0)
+				report_fti_text(r, l->depth, out);
 			l->begun = true;
 		}
 		if (l->svg != NULL && s->count > 0)
@@ -376,7 +373,7 @@ warn_damaged(const struct fti_rankfile *r)
 
 	if (report_fti_status(r) != STATUS_LOST)
 		return STATUS_OK;
-	report_fti_verdict(r, &text);
+	report_fti_text(r, REPORT_FTI_VERDICT, &text);
 	app_warn_lines(text.data);
 	buf_free(&text);
 	return STATUS_LOST;

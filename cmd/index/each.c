@@ -57,11 +57,11 @@ deleted(void *arg, int64_t id, const struct delete_result *r,
 	struct each *w = arg;
 	const bool dry_run = w->s->o.work.dry_run;
 	struct index_entry e;
-	struct json *j = NULL;
 
 	name_entry(w, id, &e);
 	if (w->list != NULL) {
-		j = report_dataset_new(id, e.name);
+		struct json *j = report_dataset_new(id, e.name);
+
 		json_set_u64(j, "file_count", r->files);
 		json_set_u64(j, "directory_count", r->dirs);
 		json_set_u64(j, "bytes", r->bytes);
@@ -97,27 +97,6 @@ bad(void *arg, const char *what)
 		app_error("%s: %s", p->name, what);
 	}
 	p->count++;
-}
-
-/* Find the command to run next, and note it.  Empty: there is none. */
-static void
-find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
-	  char next[static ERROR_TEXT_MAX])
-{
-	const struct next_case n = {
-		.status = status,
-		.mend = report_mend(r->mend, w->s->o.deep, w->s->o.checksums),
-		.look = report_check(REPORT_CHECK_INSPECT, w->s->o.deep,
-				     w->s->o.checksums),
-		.undecided = r->stuck,
-		.nameless = r->nameless,
-		.way = r->way,
-		.newest = { w->newest[0], w->newest[1] },
-	};
-
-	report_next_step(w->c, w->s->o.index, id, &n, next);
-	w->steps = w->steps || next[0] != '\0';
-	app_next(next);
 }
 
 /* Report files that another dataset has, too: they have the bytes of the one
@@ -203,6 +182,8 @@ verify_one(struct each *w, const struct index_entry *e)
 	struct error err = ERROR_INIT;
 	struct problems p = { .count = 0 };
 	const struct verify_listener listener = { bad, &p };
+	const bool deep = w->s->o.deep, checksums = w->s->o.checksums;
+	struct next_case n = { .status = STATUS_OK };
 	struct buf word = BUF_INIT;
 	const char *state = "unfinished";
 	char next[ERROR_TEXT_MAX] = "";
@@ -235,10 +216,23 @@ verify_one(struct each *w, const struct index_entry *e)
 		stop = stop_say(&err, app_prefix(w->s->prefix), false);
 		status = app_report(r.status, &err);
 		/* Without --moved-from, for example, it is not known. */
-		if (status == STATUS_USAGE)
+		if (status == STATUS_USAGE) {
 			status = STATUS_FAILED;
-		else if (status != STATUS_OK && !stop)
-			find_next(w, e->id, status, &r, next);
+		} else if (status != STATUS_OK && !stop) {
+			n = (struct next_case){
+				.status = status,
+				.mend = report_mend(r.mend, deep, checksums),
+				.look = report_check(REPORT_CHECK_INSPECT, deep,
+						     checksums),
+				.undecided = r.stuck,
+				.nameless = r.nameless,
+				.way = r.way,
+				.newest = { w->newest[0], w->newest[1] },
+			};
+			report_next_step(w->c, w->s->o.index, e->id, &n, next);
+			w->steps = w->steps || next[0] != '\0';
+			app_next(next);
+		}
 		state = report_state(status);
 		if (status == STATUS_OK && w->whole == 0)
 			w->whole = e->id;

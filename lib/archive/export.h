@@ -43,19 +43,14 @@ int export_to(struct packed *p, const char *file,
 	      const struct export_options *eo, struct export_result *out,
 	      struct error *err);
 
-struct import_source {
-	int fd;		  /* of the archive; may be a pipe */
-	const char *name; /* for messages */
-	bool force;	  /* replace existing files and the index entry */
-};
-
 /*
- * Read an archive into the prefix of `c`, compare it with its manifest, and add
- * the dataset to the index.  No file gets its final name before all of them are
- * verified.  ERROR_CORRUPT, ERROR_UNSAFE: the archive is invalid.
- * ERROR_SYSTEM, also if a different file, or a dataset with this id, exists.
+ * Read the archive on `fd`, which may be a pipe (`name` is for messages), into
+ * the prefix of `c`, compare it with its manifest, and add the dataset to the
+ * index.  No file gets its final name before all of them are verified.
+ * ERROR_CORRUPT, ERROR_UNSAFE: the archive is invalid.  ERROR_SYSTEM, without
+ * o->replace also if a different file, or a dataset with this id, exists.
  */
-int import_dataset(struct catalogue *c, const struct import_source *from,
+int import_dataset(struct catalogue *c, int fd, const char *name,
 		   const struct catalogue_options *o, struct export_result *out,
 		   struct error *err);
 

@@ -62,7 +62,6 @@ struct imported {
 struct importing {
 	struct catalogue *c;
 	const struct catalogue_options *o;
-	bool force;
 	struct export_result *out;
 	struct ark_in *ark;
 	struct hash *hash;
@@ -372,7 +371,7 @@ look_around(struct importing *x, struct error *err)
 		}
 		if (same)
 			x->out->same += f->kind == PUT_FILE;
-		else if (!x->force || !S_ISREG(st.st_mode))
+		else if (!x->o->replace || !S_ISREG(st.st_mode))
 			return error_set(err, ERROR_SYSTEM,
 					 "%s: exists with other contents "
 					 "(--force replaces it)",
@@ -476,7 +475,7 @@ work(struct importing *x, struct error *err)
 	ix = catalogue_read(x->c, &why);
 	listed = ix != NULL && index_find_id(ix, x->out->id, &e, NULL) == 0;
 	index_free(ix);
-	if (listed && !x->force)
+	if (listed && !x->o->replace)
 		return error_set(err, ERROR_SYSTEM,
 				 "the index has a dataset %" PRId64
 				 " already (--force replaces it)",
@@ -498,19 +497,17 @@ work(struct importing *x, struct error *err)
 }
 
 int
-import_dataset(struct catalogue *c, const struct import_source *from,
+import_dataset(struct catalogue *c, int fd, const char *name,
 	       const struct catalogue_options *o, struct export_result *out,
 	       struct error *err)
 {
 	struct importing x = {
 		.c = c,
 		.o = o,
-		.force = from->force,
 		.out = out,
 		.arena = arena_new(),
 	};
-	struct catalogue_options look = *o;
-	struct owners_guard owners = { c, 0, &look, true, false };
+	struct owners_guard owners = { c, 0, o, true, false };
 	const struct put_options how = {
 		.par = work_waiting(&o->work, catalogue_prefix_fd(c)),
 		.guard = { owners_ask, &owners, owners_failed },
@@ -519,7 +516,6 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 	bool made = false;
 	int rc = -1;
 
-	look.replace = from->force;
 	x.owners = &owners;
 	*out = (struct export_result){ .id = -1 };
 	made = catalogue_scr_fd(c) < 0;
@@ -528,7 +524,7 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 	x.put = put_new(&how, NULL);
 	x.parents = pathcache_new(catalogue_prefix_fd(c));
 	if (x.hash != NULL && catalogue_open_scr(c, true, err) == 0)
-		x.ark = ark_in_new(from->fd, from->name, o->work.stop, err);
+		x.ark = ark_in_new(fd, name, o->work.stop, err);
 	if (x.ark != NULL)
 		rc = work(&x, err);
 	if (rc < 0)

@@ -79,9 +79,9 @@ could_not(struct condition *h, const struct catalogue_options *o,
 static struct index_entry
 entry_of(const struct overview *s, int64_t id)
 {
-	struct index_entry e = { .id = id, .complete = -1 };
+	struct index_entry e;
 
-	if (s->index != NULL && index_find_id(s->index, id, &e, NULL) < 0)
+	if (s->index == NULL || index_find_id(s->index, id, &e, NULL) < 0)
 		e = (struct index_entry){ .id = id, .complete = -1 };
 	return e;
 }
@@ -217,10 +217,6 @@ condition_check_containers(struct overview *s,
 			   const struct catalogue_options *o,
 			   struct condition *h, struct error *err)
 {
-	const struct containers_look look = {
-		.plan = h->plan,
-		.o = o,
-	};
 	const int scr = catalogue_scr_fd(s->catalogue);
 	struct error why = ERROR_INIT;
 	struct stat st;
@@ -241,7 +237,7 @@ condition_check_containers(struct overview *s,
 	if (h->containers == NULL)
 		return 0;
 	if (!h->containers->looked &&
-	    containers_look(h->containers, &look, err) < 0)
+	    containers_look(h->containers, h->plan, o, NULL, err) < 0)
 		return -1;
 	if (h->containers->damaged > 0 && h->status == STATUS_OK) {
 		h->status = STATUS_DAMAGED;
@@ -397,12 +393,7 @@ condition_check_old(struct overview *s, const char *word,
 		    const struct catalogue_options *o, struct condition *out,
 		    struct error *err)
 {
-	const struct containers_look look = {
-		.o = o,
-		.all = true,
-		.report = add_problem,
-		.arg = out,
-	};
+	const struct verify_listener flaws = { add_problem, out };
 	struct error why = ERROR_INIT;
 	struct containers *k = containers_open(s->catalogue, word, o, &why);
 	const struct containers_part *data = NULL;
@@ -426,7 +417,7 @@ condition_check_old(struct overview *s, const char *word,
 		.has_dir = true,
 	};
 	out->entry = e;
-	if (containers_look(k, &look, err) < 0)
+	if (containers_look(k, NULL, o, &flaws, err) < 0)
 		return -1;
 	out->verify = (struct verify_result){
 		.files = k->health.files,
@@ -464,12 +455,6 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 	};
 	const char *command = NULL;
 	struct plan_way way = { .obstacle = "" };
-	const struct next_dirs at = {
-		.dirs = g->dirs,
-		.ndirs = g->ndirs,
-		.prefix = prefix,
-		.obstacle = way.obstacle,
-	};
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
@@ -496,7 +481,8 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 	else if (out->mend != NULL)
 		command = report_check(REPORT_CHECK_REBUILD, o->deep,
 				       o->checksums);
-	report_next_dirs(command, &at, out->next);
+	report_next_dirs(command, g->dirs, g->ndirs, prefix, way.obstacle,
+			 out->next);
 	return rc;
 }
 

@@ -133,7 +133,9 @@ containers_free(struct containers *k)
 
 struct looking {
 	struct containers *k;
-	const struct containers_look *l;
+	const struct plan *plan;
+	const struct catalogue_options *o;
+	const struct verify_listener *flaws;
 	bool summed;   /* all bytes were read */
 	bool *bad_sum; /* by file: its checksum is wrong */
 };
@@ -163,7 +165,7 @@ note_flaw(void *arg, const struct packed_flaw *f)
 	struct container *c = f->container != SIZE_MAX
 				      ? listed(l->k, part, f->container)
 				      : NULL;
-	bool shown = l->l->all;
+	bool shown = l->flaws != NULL;
 
 	switch (f->kind) {
 	case PACKED_MAP:
@@ -201,8 +203,8 @@ note_flaw(void *arg, const struct packed_flaw *f)
 	default:
 		break;
 	}
-	if (shown && l->l->report != NULL)
-		l->l->report(l->l->arg, f->text);
+	if (shown && l->flaws != NULL)
+		l->flaws->tell(l->flaws->arg, f->text);
 }
 
 /* Take over the plan's findings: packed redundancy files that are damaged,
@@ -213,7 +215,7 @@ ask_plan(struct looking *l)
 {
 	struct containers_part *part = &l->k->parts[REDUNDANCY];
 	const struct segmap *m = part->map;
-	const struct plan *p = l->l->plan;
+	const struct plan *p = l->plan;
 	struct map *by = NULL;
 	size_t wrong = 0;
 
@@ -266,9 +268,9 @@ static int
 check(struct looking *l, bool sums, struct error *err)
 {
 	const struct packed_look look = {
-		.work = &l->l->o->work,
+		.work = &l->o->work,
 		.sums = sums,
-		.containers = !sums && !l->l->all,
+		.containers = !sums && l->flaws == NULL,
 		.flaw = note_flaw,
 		.arg = l,
 	};
@@ -320,13 +322,16 @@ blame(struct looking *l)
 }
 
 int
-containers_look(struct containers *k, const struct containers_look *how,
-		struct error *err)
+containers_look(struct containers *k, const struct plan *plan,
+		const struct catalogue_options *o,
+		const struct verify_listener *flaws, struct error *err)
 {
-	const bool planned = how->plan != NULL, sums = how->o->checksums;
+	const bool planned = plan != NULL, sums = o->checksums;
 	struct looking l = {
 		.k = k,
-		.l = how,
+		.plan = plan,
+		.o = o,
+		.flaws = flaws,
 		.bad_sum = mem_calloc(k->packed.map.nfiles + 1, sizeof(bool)),
 	};
 	int rc = check(&l, sums && !planned, err);

@@ -19,6 +19,7 @@ struct error;
 struct json;
 struct plan;
 struct style;
+struct verify_listener;
 struct condition;
 
 /* --- Condition --- */
@@ -60,7 +61,8 @@ struct containers {
 	struct container *list;
 	struct containers_part parts[2]; /* data, redundancy */
 	bool looked;
-	struct packed_health health; /* valid if `all` was set; without `bad` */
+	struct packed_health
+		health; /* valid if flaws were heard; without `bad` */
 };
 
 /*
@@ -73,21 +75,15 @@ struct containers *containers_open(struct catalogue *c, const char *word,
 				   struct error *err);
 void containers_free(struct containers *k);
 
-struct containers_look {
-	/* files it has checked are not read again; or NULL */
-	const struct plan *plan;
-	/* with o->checksums all bytes are read and compared */
-	const struct catalogue_options *o;
-	/* fill in .health and report every flaw; else report only flaws that
-	 * checksums reveal */
-	bool all;
-	void (*report)(void *arg, const char *what);
-	void *arg;
-};
-
-/* Check the containers.  -1: the check could not be made. */
-int containers_look(struct containers *k, const struct containers_look *l,
-		    struct error *err);
+/*
+ * Check the containers.  Files that `plan` (or NULL) has checked are not read
+ * again; with o->checksums all bytes are read and compared.  `flaws` gets every
+ * flaw, and k->health is filled in; NULL: only the states.  -1: the check could
+ * not be made.
+ */
+int containers_look(struct containers *k, const struct plan *plan,
+		    const struct catalogue_options *o,
+		    const struct verify_listener *flaws, struct error *err);
 
 /* "whole", "missing", "truncated" ... */
 const char *container_state_name(enum container_state s);
@@ -129,22 +125,10 @@ void container_picture(const struct containers *k, size_t alone, size_t rows,
 		       struct container_picture *out);
 void container_picture_free(struct container_picture *p);
 
-/* Label of a row, cut at `width` columns: "ctr.0", "ctr.3-17".  Returns
- * `to`. */
-char *container_row_name(const struct containers *k,
-			 const struct container_row *r, size_t width, char *to,
-			 size_t size);
-
-/* State of a row: "", "missing", "15 whole".  Returns `to`. */
-char *container_row_state(const struct containers *k,
-			  const struct container_row *r, char *to, size_t size);
-
 /* --- As text --- */
 
-/* "7 of 29.3 KiB, 189.2 KiB in 16 files; 2 damaged", no newline. */
-void report_containers_line(const struct containers *k, struct buf *out);
-
-/* The same as a labelled line; nothing for NULL. */
+/* "7 of 29.3 KiB, 189.2 KiB in 16 files; 2 damaged" as a labelled line; nothing
+ * for NULL. */
 void report_containers_head(const struct containers *k, struct buf *out);
 
 /* A row for each container that is not whole; with `all`, for each. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * containers_text.c - containers as a line, a table and a picture for the
- * terminal.
+ * containers_text.c - containers as a line, a table and pictures: for the
+ * terminal, and as SVG.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,9 @@
 #include "container/segmap.h"
 #include "mem.h"
 #include "path.h"
+#include "report/condition.h"
 #include "report/containers.h"
+#include "report/svg.h"
 #include "report/table.h"
 #include "str.h"
 #include "style.h"
@@ -151,9 +153,11 @@ short_name(const struct container *c, char *to, size_t size)
 		to[len - 4] = '\0';
 }
 
-char *
-container_row_name(const struct containers *k, const struct container_row *r,
-		   size_t width, char *to, size_t size)
+/* Label of a row, cut at `width` columns: "ctr.0", "ctr.3-17".  Returns
+ * `to`. */
+static char *
+row_name(const struct containers *k, const struct container_row *r,
+	 size_t width, char *to, size_t size)
 {
 	char last[256];
 	const char *number = NULL;
@@ -174,9 +178,10 @@ container_row_name(const struct containers *k, const struct container_row *r,
 	return to;
 }
 
-char *
-container_row_state(const struct containers *k, const struct container_row *r,
-		    char *to, size_t size)
+/* State of a row: "", "missing", "15 whole".  Returns `to`. */
+static char *
+row_state(const struct containers *k, const struct container_row *r, char *to,
+	  size_t size)
 {
 	const enum container_state s = k->list[r->first].state;
 
@@ -189,8 +194,9 @@ container_row_state(const struct containers *k, const struct container_row *r,
 
 /* --- A line, a table --- */
 
-void
-report_containers_line(const struct containers *k, struct buf *out)
+/* "7 of 29.3 KiB, 189.2 KiB in 16 files; 2 damaged", no newline. */
+static void
+put_line(const struct containers *k, struct buf *out)
 {
 	const struct packed *p = &k->packed;
 	size_t files = 0;
@@ -219,7 +225,7 @@ report_containers_head(const struct containers *k, struct buf *out)
 	if (k == NULL)
 		return;
 	buf_printf(out, "  containers  ");
-	report_containers_line(k, out);
+	put_line(k, out);
 	buf_printf(out, "\n");
 }
 
@@ -255,7 +261,7 @@ report_containers_table(const struct containers *k, bool all, struct buf *out)
 		buf_printf(out, "  ... and %zu more (-v: all)\n", rows - most);
 }
 
-/* --- The picture --- */
+/* --- The picture for the terminal --- */
 
 enum look { LOOK_ODD, LOOK_EVEN, LOOK_MANY, LOOK_NONE, LOOK_BAD, LOOKS };
 
@@ -426,8 +432,8 @@ report_containers_map(const struct containers *k, const struct style *style,
 	container_picture(k, ALONE_MAX, ROWS_MAX, &d.p);
 	d.cells = width > LABEL ? width - LABEL : 1;
 	for (size_t i = 0; i < d.p.shown; i++)
-		d.states |= container_row_state(k, &d.p.rows[i], state,
-						sizeof(state))[0] != '\0';
+		d.states |= row_state(k, &d.p.rows[i], state,
+				      sizeof(state))[0] != '\0';
 	if (d.cells < CELLS_MIN + STATE)
 		d.states = false;
 	if (d.states)
@@ -441,8 +447,8 @@ report_containers_map(const struct containers *k, const struct style *style,
 
 		if (i > 0 && r->section)
 			buf_printf(out, "  and of the redundancy\n");
-		container_row_name(k, r, LABEL - 4, name, sizeof(name));
-		container_row_state(k, r, state, sizeof(state));
+		row_name(k, r, LABEL - 4, name, sizeof(name));
+		row_state(k, r, state, sizeof(state));
 		buf_printf(out, "  %s%*s", name,
 			   LABEL - 2 - (int)str_width(name, strlen(name)), "");
 		put_bar(&d, r);
@@ -457,4 +463,129 @@ report_containers_map(const struct containers *k, const struct style *style,
 		buf_printf(out, "  ... and %zu more\n", d.p.more);
 	put_legend(&d);
 	container_picture_free(&d.p);
+}
+
+/* --- The picture as SVG: a box for each range of a file --- */
+
+/* Limits: boxes (approximate), rows, containers with a row each. */
+#define SVG_BOXES 20000
+#define SVG_ROWS 1000
+#define SVG_ALONE 200
+
+#define SVG_LABEL 18 /* characters left of a row */
+
+static void
+put_tip(const void *arg, const struct svg_item *item, struct buf *out)
+{
+	const struct container_picture *p = arg;
+	const struct container_span *s = item->of;
+
+	buf_printf(out,
+		   "%s\nrank %" PRIu32 ", %" PRIu64 " bytes from byte %" PRIu64
+		   " of %" PRIu64 " at offset %" PRIu64 " of %s%s",
+		   svg_path(s->file->path), s->file->rank, s->len, s->at,
+		   s->file->size, s->off,
+		   svg_path(p->k->list[s->container].name),
+		   s->bad ? "\nmissing or wrong" : "");
+}
+
+static void
+put_container(struct svg *d, const struct container_row *r,
+	      const struct svg_item *items)
+{
+	const struct container_picture *p = d->arg;
+	const struct container *c = &p->k->list[r->first];
+	const bool shared = r->last > r->first;
+	char name[256], state[64];
+	struct buf tip = BUF_INIT;
+	size_t files = 0;
+	struct svg_row row = {
+		.label = row_name(p->k, r, SVG_LABEL, name, sizeof(name)),
+		.state = row_state(p->k, r, state, sizeof(state)),
+		.alarm = c->state != CONTAINER_WHOLE,
+		/* Files are drawn over the container, so what stays visible
+		 * belongs to no file. */
+		.ground = !shared			? "none"
+			  : c->state == CONTAINER_WHOLE ? "many"
+							: "bad",
+		.size = c->size,
+		.room = p->room,
+		.items = &items[p->first[r->first]],
+		.count = shared ? 0
+				: p->first[r->first + 1] - p->first[r->first],
+	};
+
+	for (size_t i = r->first; i <= r->last; i++)
+		files += p->k->list[i].files;
+	buf_add_str(&tip, svg_path(c->name));
+	if (shared)
+		buf_printf(&tip, " to %s", svg_path(p->k->list[r->last].name));
+	buf_printf(&tip, "\n%s%" PRIu64 " bytes, parts of %zu %s\n%s",
+		   shared ? "each " : "", c->size, str_count(files, "file"),
+		   container_state_name(c->state));
+	row.tip = tip.data;
+	svg_row(d, &row);
+	buf_free(&tip);
+}
+
+void
+report_svg(const struct condition *h, bool alone, struct buf *out)
+{
+	static const struct svg_key keys[] = {
+		{ "h0", "files, one colour for a rank" },
+		{ "many", "small files, or containers" },
+		{ "none", "of no file" },
+		{ "bad", "missing or wrong" },
+	};
+	const char *name = h->entry != NULL ? h->entry->name : NULL;
+	const char *title = str_printed(512, "dataset %" PRId64 "  %s", h->id,
+					name != NULL ? name : "");
+	struct container_picture p;
+	struct svg d = {
+		.width = 1200,
+		.left = 12.5,
+		.wide = 71.5,
+		.bar = 18,
+		.mixed = "many",
+		.shades = true,
+		.tip = put_tip,
+		.arg = &p,
+		.items = "parts of files",
+		.wrong = "missing or wrong",
+	};
+	struct svg_item *items = NULL;
+	struct buf line = BUF_INIT;
+	size_t n = 0;
+
+	container_picture(h->containers, SVG_ALONE, SVG_ROWS, &p);
+	n = p.first[p.k->count];
+	items = mem_calloc(n + 1, sizeof(*items));
+	for (size_t i = 0; i < n; i++)
+		items[i] = (struct svg_item){
+			.of = &p.spans[i],
+			.off = p.spans[i].off,
+			.len = p.spans[i].len,
+			.style = svg_hue(p.spans[i].file->rank),
+			.bad = p.spans[i].bad,
+		};
+	/* As few share a box as the number of boxes allows. */
+	while (svg_boxes(&d, items, n, p.room) > SVG_BOXES)
+		d.thin = d.thin > 0 ? 2 * d.thin : 0.25;
+	put_line(p.k, &line);
+	if (alone)
+		svg_text(&d, "head", "%s", str_shown(title));
+	svg_text(&d, "", "containers: %s; a full row: %s", line.data,
+		 str_size(p.room));
+	buf_free(&line);
+	svg_keys(&d, keys, sizeof(keys) / sizeof(keys[0]));
+	for (size_t i = 0; i < p.shown; i++) {
+		if (p.rows[i].section)
+			svg_text(&d, "", "redundancy");
+		put_container(&d, &p.rows[i], items);
+	}
+	if (p.more > 0)
+		svg_text(&d, "", "... and %zu more containers", p.more);
+	svg_end(&d, alone ? title : NULL, out);
+	mem_free(items);
+	container_picture_free(&p);
 }

@@ -7,7 +7,6 @@
 #define REPORT_FTI_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "ftijob/set.h"
 
@@ -23,23 +22,19 @@ struct json;
 /* The exit status that a verdict gives. */
 int report_fti_status(const struct fti_rankfile *r);
 
-/* A line "FILE: verdict", and one for each problem: "  byte N: ...". */
-void report_fti_verdict(const struct fti_rankfile *r, struct buf *out);
-
-/* The same with sizes, and a table of the variables. */
-void report_fti_list(const struct fti_rankfile *r, struct buf *out);
-
-/* The same with tables of the structure: blocks and containers of FTI-FF files,
- * layers of differential ones, and where the bytes of variables are. */
-void report_fti_dump(const struct fti_rankfile *r, struct buf *out);
-
-/* How much of a file: its verdict and problems; also its variables; also all
- * records. */
+/* How much of a file. */
 enum report_fti_depth {
+	/* a line "FILE: verdict", and one for each problem: "  byte N: ..." */
 	REPORT_FTI_VERDICT,
+	/* also sizes, and a table of the variables */
 	REPORT_FTI_VARIABLES,
+	/* also the structure: blocks and containers of FTI-FF files, layers of
+	 * differential ones, and where the bytes of variables are */
 	REPORT_FTI_RECORDS,
 };
+
+void report_fti_text(const struct fti_rankfile *r, enum report_fti_depth depth,
+		     struct buf *out);
 
 /* An object for the array checkpoint_files. */
 struct json *report_fti_file_json(const struct fti_rankfile *r,

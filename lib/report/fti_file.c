@@ -72,33 +72,6 @@ report_fti_container_states(const struct fti_checked *c)
 	return states;
 }
 
-/* --- The verdict --- */
-
-void
-report_fti_verdict(const struct fti_rankfile *r, struct buf *out)
-{
-	size_t n = 0;
-
-	buf_printf(out, "%s: %s%s\n", str_shown(r->name),
-		   fti_verdict_names[r->checked.verdict],
-		   r->checked.verdict == FTI_DAMAGED && r->checked.data_good
-			   ? "; its data are intact"
-			   : "");
-	if (r->checked.unread != NULL)
-		buf_printf(out, "  %s\n", str_shown(r->checked.unread));
-	for (const struct fti_finding *p = r->checked.file->findings; p != NULL;
-	     p = p->next)
-		if (n++ >= SHOWN)
-			continue;
-		else if (p->at >= 0)
-			buf_printf(out, "  byte %" PRId64 ": %s\n", p->at,
-				   p->text);
-		else
-			buf_printf(out, "  %s\n", p->text);
-	if (n > SHOWN)
-		buf_printf(out, "  and %zu more\n", n - SHOWN);
-}
-
 /* --- Sizes and variables --- */
 
 static void
@@ -198,16 +171,6 @@ list_posix(const struct fti_rankfile *r, struct buf *out)
 		buf_free(&dims);
 	}
 	table_end(&t, 2, out);
-}
-
-void
-report_fti_list(const struct fti_rankfile *r, struct buf *out)
-{
-	report_fti_verdict(r, out);
-	if (r->ff != NULL)
-		list_ff(r->ff, out);
-	else
-		list_posix(r, out);
 }
 
 /* --- Structure --- */
@@ -318,12 +281,36 @@ dump_ff(const struct fti_rankfile *r, struct buf *out)
 }
 
 void
-report_fti_dump(const struct fti_rankfile *r, struct buf *out)
+report_fti_text(const struct fti_rankfile *r, enum report_fti_depth depth,
+		struct buf *out)
 {
-	report_fti_list(r, out);
-	if (r->ff != NULL)
+	size_t n = 0;
+
+	buf_printf(out, "%s: %s%s\n", str_shown(r->name),
+		   fti_verdict_names[r->checked.verdict],
+		   r->checked.verdict == FTI_DAMAGED && r->checked.data_good
+			   ? "; its data are intact"
+			   : "");
+	if (r->checked.unread != NULL)
+		buf_printf(out, "  %s\n", str_shown(r->checked.unread));
+	for (const struct fti_finding *p = r->checked.file->findings; p != NULL;
+	     p = p->next)
+		if (n++ >= SHOWN)
+			continue;
+		else if (p->at >= 0)
+			buf_printf(out, "  byte %" PRId64 ": %s\n", p->at,
+				   p->text);
+		else
+			buf_printf(out, "  %s\n", p->text);
+	if (n > SHOWN)
+		buf_printf(out, "  and %zu more\n", n - SHOWN);
+	if (depth >= REPORT_FTI_VARIABLES && r->ff != NULL)
+		list_ff(r->ff, out);
+	else if (depth >= REPORT_FTI_VARIABLES)
+		list_posix(r, out);
+	if (depth >= REPORT_FTI_RECORDS && r->ff != NULL)
 		dump_ff(r, out);
-	else
+	else if (depth >= REPORT_FTI_RECORDS)
 		dump_posix(r, out);
 }
 
@@ -418,59 +405,54 @@ set_records(struct json *j, const struct fti_checked *c)
 	mem_free(states);
 }
 
-static struct json *
-posix_variable_json(const struct fti_rankfile *r,
-		    const struct fti_content_var *v, bool pieces)
-{
-	struct json *j = json_new_object(), *list = NULL;
-	const struct fti_posix_var *d = v->described;
-
-	json_set_i64(j, "variable", v->id);
-	if (d != NULL) {
-		json_set_known_str(j, "name", d->name);
-		json_set_known_str(j, "type", fti_type_name(d->type));
-	}
-	json_set_u64(j, "size", v->size);
-	if (d != NULL && d->ndims > 0) {
-		list = json_new_array();
-		for (uint32_t i = 0; i < d->ndims; i++)
-			json_set_u64(list, NULL, d->dims[i]);
-		json_set(j, "dimensions", list);
-	}
-	if (!pieces)
-		return j;
-	list = json_new_array();
-	for (size_t i = v->first; i < v->first + v->count; i++) {
-		const struct fti_piece *p = &r->content.pieces[i];
-		struct json *e = json_new_object();
-
-		json_set_u64(e, "offset", p->off);
-		json_set_u64(e, "length", p->len);
-		json_set_u64(e, "file_offset", p->at);
-		if (r->form == FTI_FORM_LAYERS)
-			json_set_u64(e, "layer", fti_dcp_layer(&r->dcp, p->at));
-		json_set_bool(e, "data_intact", r->proven[i]);
-		json_push(list, e);
-	}
-	json_set(j, "pieces", list);
-	return j;
-}
-
 static void
 set_posix(struct json *j, const struct fti_rankfile *r, bool pieces)
 {
 	const struct fti_content *c = &r->content;
-	struct json *list = json_new_array();
+	struct json *list = json_new_array(), *of = NULL;
 
 	json_set_str(j, "metadata_file", r->described.path);
 	json_set_u64(j, "size", r->source->size);
-	if (!r->parity) {
-		for (size_t i = 0; i < c->nvars; i++)
-			json_push(list,
-				  posix_variable_json(r, &c->vars[i], pieces));
-		json_set(j, "variables", list);
-		list = json_new_array();
+	for (size_t i = 0; !r->parity && i < c->nvars; i++) {
+		const struct fti_content_var *v = &c->vars[i];
+		const struct fti_posix_var *d = v->described;
+		struct json *one = json_new_object();
+
+		json_set_i64(one, "variable", v->id);
+		if (d != NULL) {
+			json_set_known_str(one, "name", d->name);
+			json_set_known_str(one, "type", fti_type_name(d->type));
+		}
+		json_set_u64(one, "size", v->size);
+		of = d != NULL && d->ndims > 0 ? json_new_array() : NULL;
+		for (uint32_t k = 0; of != NULL && k < d->ndims; k++)
+			json_set_u64(of, NULL, d->dims[k]);
+		if (of != NULL)
+			json_set(one, "dimensions", of);
+		of = pieces ? json_new_array() : NULL;
+		for (size_t k = v->first; pieces && k < v->first + v->count;
+		     k++) {
+			const struct fti_piece *p = &c->pieces[k];
+			struct json *e = json_new_object();
+
+			json_set_u64(e, "offset", p->off);
+			json_set_u64(e, "length", p->len);
+			json_set_u64(e, "file_offset", p->at);
+			if (r->form == FTI_FORM_LAYERS)
+				json_set_u64(e, "layer",
+					     fti_dcp_layer(&r->dcp, p->at));
+			json_set_bool(e, "data_intact", r->proven[k]);
+			json_push(of, e);
+		}
+		if (pieces)
+			json_set(one, "pieces", of);
+		json_push(list, one);
 	}
+	if (!r->parity)
+		json_set(j, "variables", list);
+	else
+		json_free(list);
+	list = json_new_array();
 	for (size_t i = 0; i < r->dcp.nlayers; i++) {
 		struct json *e = json_new_object();
 

@@ -33,6 +33,15 @@ report_fti_name(const struct fti_set *set, struct buf *out)
 		buf_printf(out, " of %s", str_shown(set->exec));
 }
 
+/* End the line: what is read and written. */
+static void
+put_bytes(struct buf *out, uint64_t read, uint64_t written, bool done)
+{
+	buf_printf(out, "; %s %s", str_size(read), done ? "read" : "to read");
+	buf_printf(out, ", %s %s\n", str_size(written),
+		   done ? "written" : "to write");
+}
+
 void
 report_fti_plan(const struct fti_rebuild *r, bool done, struct buf *out)
 {
@@ -50,10 +59,7 @@ report_fti_plan(const struct fti_rebuild *r, bool done, struct buf *out)
 				   : report_fti_parts[(enum fti_part)p]);
 		join = ", ";
 	}
-	buf_printf(out, "; %s %s", str_size(r->bytes_read),
-		   done ? "read" : "to read");
-	buf_printf(out, ", %s %s\n", str_size(r->bytes_written),
-		   done ? "written" : "to write");
+	put_bytes(out, r->bytes_read, r->bytes_written, done);
 }
 
 void
@@ -88,14 +94,12 @@ report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
 			   fti_levels[p->level].name);
 		return;
 	}
-	buf_printf(out, ": %s %s: %zu data, %zu %s; %s %s",
+	buf_printf(out, ": %s %s: %zu data, %zu %s",
 		   done ? "protected at" : "to protect at",
 		   fti_levels[p->level].name, p->parts[FTI_OWN],
 		   p->parts[FTI_COPY] + p->parts[FTI_PARITY],
-		   p->level == FTI_L2 ? "copies" : "parity",
-		   str_size(p->bytes_read), done ? "read" : "to read");
-	buf_printf(out, ", %s %s\n", str_size(p->bytes_written),
-		   done ? "written" : "to write");
+		   p->level == FTI_L2 ? "copies" : "parity");
+	put_bytes(out, p->bytes_read, p->bytes_written, done);
 }
 
 /* --- Checkpoints --- */

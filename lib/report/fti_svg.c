@@ -7,8 +7,6 @@
  * there are many.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "arena.h"
 #include "buf.h"

@@ -275,21 +275,22 @@ report_scavenge(const char *prefix, const char *obstacle,
 }
 
 char *
-report_next_dirs(const char *command, const struct next_dirs *d,
+report_next_dirs(const char *command, const char *const *dirs, size_t ndirs,
+		 const char *prefix, const char *obstacle,
 		 char to[static ERROR_TEXT_MAX])
 {
 	struct buf out = BUF_INIT;
 
-	clear_way(d->obstacle, &out);
+	clear_way(obstacle, &out);
 	if (command != NULL)
 		add_command(&out, command, NULL, NULL);
-	for (size_t i = 0; i < d->ndirs && out.len < ERROR_TEXT_MAX; i++)
-		report_add_quoted(&out, " ", d->dirs[i]);
+	for (size_t i = 0; i < ndirs && out.len < ERROR_TEXT_MAX; i++)
+		report_add_quoted(&out, " ", dirs[i]);
 	/* What is not here may be on other nodes.  Directories of many nodes do
 	 * not fit. */
 	if (command == NULL || out.len >= ERROR_TEXT_MAX) {
 		buf_clear(&out);
-		add_scavenge(&out, d->prefix);
+		add_scavenge(&out, prefix);
 	}
 	return finish(&out, to, ERROR_TEXT_MAX);
 }
@@ -322,7 +323,7 @@ char *
 report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		 const struct next_case *n, char to[static ERROR_TEXT_MAX])
 {
-	struct index_entry e = { .id = id, .complete = -1 };
+	struct index_entry e;
 	const bool indexed = ix != NULL && index_find_id(ix, id, &e, NULL) == 0;
 	const char *command = n->mend;
 	struct buf out = BUF_INIT;

@@ -83,17 +83,11 @@ struct next_case {
 char *report_scavenge(const char *prefix, const char *obstacle,
 		      char to[static ERROR_TEXT_MAX]);
 
-/* A dataset in caches. */
-struct next_dirs {
-	const char *const *dirs;
-	size_t ndirs;
-	const char *prefix;   /* for a scavenge; NULL: the default one */
-	const char *obstacle; /* of a plan_way; NULL or "": none */
-};
-
-/* The command of report_command() for these directories.  If it is NULL, or
- * they are too many: a scavenge. */
-char *report_next_dirs(const char *command, const struct next_dirs *d,
+/* The command of report_command() for the directories of a dataset in caches.
+ * If it is NULL, or they are too many: a scavenge to `prefix` (NULL: the
+ * default one).  `obstacle`: of a plan_way; NULL or "": none. */
+char *report_next_dirs(const char *command, const char *const *dirs,
+		       size_t ndirs, const char *prefix, const char *obstacle,
 		       char to[static ERROR_TEXT_MAX]);
 
 /*

@@ -274,7 +274,7 @@ report_pack_text(const struct packed *p, const char *done,
 }
 
 struct json *
-report_pack_json(const struct pack_result *r)
+report_pack_json(const struct packed *p, const struct pack_result *r)
 {
 	struct json *j = json_new_object();
 
@@ -289,6 +289,7 @@ report_pack_json(const struct pack_result *r)
 	json_set_bool(j, "done_before", r->done_before);
 	if (r->spare != PACK_SPARE_UNKNOWN)
 		json_set_u64(j, "tolerance_left", r->spare == PACK_SPARE_ONE);
+	report_set_packed(j, p);
 	return j;
 }
 
@@ -368,7 +369,7 @@ report_health_next(struct catalogue *c, const struct packed *p,
 }
 
 struct json *
-report_health_json(const struct packed_health *h)
+report_health_json(const struct packed *p, const struct packed_health *h)
 {
 	struct json *j = json_new_object();
 
@@ -382,6 +383,7 @@ report_health_json(const struct packed_health *h)
 	json_set_u64(j, "files_without_checksum", h->no_sum);
 	json_set_u64(j, "bytes", h->bytes);
 	json_set_u64(j, "bytes_read", h->read);
+	report_set_packed(j, p);
 	return j;
 }
 

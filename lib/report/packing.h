@@ -43,7 +43,8 @@ struct json *report_map_json(const struct packed *p);
 void report_pack_text(const struct packed *p, const char *done,
 		      const struct pack_result *r, bool dry_run,
 		      struct buf *out);
-struct json *report_pack_json(const struct pack_result *r);
+struct json *report_pack_json(const struct packed *p,
+			      const struct pack_result *r);
 
 /* The command for a dataset that may be packed; `command` NULL: the one that
  * repairs its map.  See report_next().  Returns `to`. */
@@ -59,7 +60,8 @@ void report_health_text(const struct packed *p, const struct packed_health *h,
 char *report_health_next(struct catalogue *c, const struct packed *p,
 			 const struct packed_health *h, int status,
 			 char to[static ERROR_TEXT_MAX]);
-struct json *report_health_json(const struct packed_health *h);
+struct json *report_health_json(const struct packed *p,
+				const struct packed_health *h);
 
 /* Result of an export or import. */
 struct json *report_archive_json(const struct export_result *r);

@@ -12,7 +12,6 @@
 #include "clock.h"
 #include "error.h"
 #include "io.h"
-#include "num.h"
 #include "path.h"
 #include "report/condition.h"
 #include "report/containers.h"
@@ -20,7 +19,6 @@
 #include "report/report_impl.h"
 #include "report/svg.h"
 #include "report/table.h"
-#include "report/xml.h"
 #include "str.h"
 #include "when.h"
 
@@ -122,7 +120,7 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 				   (int)(strstr(line + 2, "  ") - line - 2),
 				   line + 2);
 		buf_add_str(out, "<dd>");
-		xml_escaped(out, str_printed(STR_SHOWN, "%.*s",
+		svg_escaped(out, str_printed(STR_SHOWN, "%.*s",
 					     (int)(len - from), line + from));
 		buf_add_str(out, "</dd>\n");
 	}
@@ -336,18 +334,18 @@ put_page(const struct condition *h, const struct overview *s, struct buf *out,
 			    : h->status == STATUS_DAMAGED ? "r"
 			    : h->status == STATUS_LOST	  ? "l"
 							  : "d";
-	char title[XML_SHOWN + 64];
+	char title[SVG_SHOWN + 64];
 	struct table t;
 	size_t more = 0;
 
 	snprintf(title, sizeof(title), "Dataset %" PRId64 "%s%s", h->id,
-		 name != NULL ? ": " : "", name != NULL ? xml_shown(name) : "");
+		 name != NULL ? ": " : "", name != NULL ? svg_shown(name) : "");
 	put_head(out, title);
 	buf_printf(out, "<p><span class=\"state %s\">%s</span> %s</p>\n", style,
-		   condition_state(h), xml_shown(h->why));
+		   condition_state(h), svg_shown(h->why));
 	if (h->next[0] != '\0') {
 		buf_add_str(out, "<p>next: <code>");
-		xml_escaped(out, h->next);
+		svg_escaped(out, h->next);
 		buf_add_str(out, "</code></p>\n");
 	}
 	put_facts(h, s, out);
@@ -379,26 +377,6 @@ put_page(const struct condition *h, const struct overview *s, struct buf *out,
 	return 0;
 }
 
-/* Append an SVG: the containers of a packed dataset, else its ranks.
- * ERROR_USAGE: neither is known. */
-static int
-put_svg(const struct condition *h, const struct overview *s, struct buf *out,
-	struct error *err)
-{
-	if (h->containers == NULL && (h->plan == NULL || h->plan->nranks <= 0))
-		return error_set(
-			err, ERROR_USAGE,
-			"dataset %" PRId64 ": no containers to draw: %s", h->id,
-			h->plan == NULL && h->why[0] != '\0'
-				? h->why
-				: "it is not packed");
-	if (h->containers != NULL)
-		report_svg(h, true, out);
-	else
-		put_ranks(h, s, true, out);
-	return 0;
-}
-
 /* --- Files --- */
 
 int
@@ -420,10 +398,21 @@ picture_write(const char *svg, const char *html, const struct condition *h,
 	struct buf text = BUF_INIT;
 	int rc = 0;
 
+	if (svg != NULL && h->containers == NULL &&
+	    (h->plan == NULL || h->plan->nranks <= 0))
+		return error_set(
+			err, ERROR_USAGE,
+			"dataset %" PRId64 ": no containers to draw: %s", h->id,
+			h->plan == NULL && h->why[0] != '\0'
+				? h->why
+				: "it is not packed");
+	/* The containers of a packed dataset, else its ranks. */
+	if (svg != NULL && h->containers != NULL)
+		report_svg(h, true, &text);
+	else if (svg != NULL)
+		put_ranks(h, s, true, &text);
 	if (svg != NULL)
-		rc = put_svg(h, s, &text, err) < 0
-			     ? -1
-			     : picture_save(svg, &text, err);
+		rc = picture_save(svg, &text, err);
 	buf_clear(&text);
 	if (rc == 0 && html != NULL)
 		rc = put_page(h, s, &text, err) < 0
@@ -441,10 +430,10 @@ picture_runs(const char *html, struct joblog *g, const char *id, const char *of,
 	int rc = 0;
 
 	put_head(&page,
-		 str_printed(XML_SHOWN + 16, "Runs of %s", xml_path(of)));
+		 str_printed(SVG_SHOWN + 16, "Runs of %s", svg_path(of)));
 	timeline_runs(g, id, 0, &page);
 	buf_add_str(&page, "<div class=\"scroll\"><pre>");
-	xml_escaped(&page, text->data != NULL ? text->data : "");
+	svg_escaped(&page, text->data != NULL ? text->data : "");
 	buf_add_str(&page, "</pre></div>\n"
 			   "<p class=\"dim\">made by scr_env log --html</p>\n"
 			   "</body></html>\n");

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/xml.h"
 #include "str.h"
 
 /* Pixels. */
@@ -56,6 +55,71 @@ svg_hue(size_t number)
 	return names[number % (sizeof(names) / sizeof(names[0]))];
 }
 
+/* --- Text of SVG and HTML --- */
+
+#define NAME_TEXT 512
+#define LONGEST 6 /* "&quot;" */
+
+_Static_assert(SVG_SHOWN > 3 + LONGEST * NAME_TEXT, "room for a text");
+
+/* Write `text` as XML to `to`.  Returns its length. */
+static size_t
+escape(char *to, const char *text)
+{
+	size_t len = 0;
+
+	for (const char *s = text; *s != '\0'; s++) {
+		const char *as = *s == '&'   ? "&amp;"
+				 : *s == '<' ? "&lt;"
+				 : *s == '>' ? "&gt;"
+				 : *s == '"' ? "&quot;"
+					     : NULL;
+
+		/* U+FFFE and U+FFFF are valid UTF-8, but not valid in XML. */
+		if (strncmp(s, "\xef\xbf\xbe", 3) == 0 ||
+		    strncmp(s, "\xef\xbf\xbf", 3) == 0) {
+			as = "\xef\xbf\xbd";
+			s += 2;
+		}
+		if (as == NULL)
+			to[len++] = *s;
+		for (; as != NULL && *as != '\0'; as++)
+			to[len++] = *as;
+	}
+	to[len] = '\0';
+	return len;
+}
+
+void
+svg_escaped(struct buf *out, const char *text)
+{
+	buf_reserve(out, LONGEST * strlen(text) + 1);
+	out->len += escape(out->data + out->len, text);
+}
+
+const char *
+svg_shown_text(char to[static SVG_SHOWN], const char *text)
+{
+	char shown[NAME_TEXT];
+
+	escape(to, str_printable(shown, sizeof(shown), text));
+	return to;
+}
+
+const char *
+svg_path_text(char to[static SVG_SHOWN], const char *path)
+{
+	const size_t len = strlen(path), most = NAME_TEXT / 4 - 1;
+	char shown[NAME_TEXT];
+
+	if (len <= most)
+		return svg_shown_text(to, path);
+	str_printable(shown, sizeof(shown), path + len - most);
+	memcpy(to, "...", 3);
+	escape(to + 3, shown);
+	return to;
+}
+
 /* --- Texts --- */
 
 static void
@@ -64,7 +128,7 @@ put_text(struct svg *d, const char *style, double x, unsigned y,
 {
 	buf_printf(&d->body, "<text class=\"%s\" x=\"%.2f%%\" y=\"%u\">", style,
 		   x, y);
-	xml_escaped(&d->body, text);
+	svg_escaped(&d->body, text);
 	buf_add_str(&d->body, "</text>\n");
 }
 
@@ -92,7 +156,7 @@ svg_keys(struct svg *d, const struct svg_key *keys, size_t count)
 			   "width=\"12\" height=\"12\"/>"
 			   "<text x=\"%.2f%%\" dx=\"18\" y=\"%u\">%s</text>\n",
 			   keys[i].style, x, d->y + 5, x, d->y + 16,
-			   xml_shown(keys[i].text));
+			   svg_shown(keys[i].text));
 	}
 	d->y += LINE + GAP;
 }
@@ -270,7 +334,7 @@ svg_end(struct svg *d, const char *title, struct buf *out)
 	buf_printf(out, " height=\"%u\">\n", d->y + GAP);
 	if (title != NULL)
 		buf_printf(out, "<title>%s</title>\n<style>%s</style>\n",
-			   xml_path(title), svg_css);
+			   svg_path(title), svg_css);
 	buf_add_str(out, "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "
 			 "patternUnits=\"userSpaceOnUse\" "
 			 "patternTransform=\"rotate(45)\">"

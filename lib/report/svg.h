@@ -15,6 +15,26 @@
 
 #include "buf.h"
 
+/* --- Text of SVG and HTML --- */
+
+/* Append printable UTF-8 as text of an element or an attribute. */
+void svg_escaped(struct buf *out, const char *text);
+
+/*
+ * Arguments of printf, valid until the end of the block: any bytes as such a
+ * text, what is not printable as \xHH; a path, of which a long one is cut at
+ * its start, as the end identifies the file.
+ */
+#define SVG_SHOWN 3100
+#define svg_shown(text) svg_shown_text((char[SVG_SHOWN]){ 0 }, text)
+#define svg_path(path) svg_path_text((char[SVG_SHOWN]){ 0 }, path)
+
+/* Write them to `to`, and return it. */
+const char *svg_shown_text(char to[static SVG_SHOWN], const char *text);
+const char *svg_path_text(char to[static SVG_SHOWN], const char *path);
+
+/* --- Pictures --- */
+
 /* A part of a row: of a file, a rank, an event. */
 struct svg_item {
 	const void *of;

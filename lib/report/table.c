@@ -11,7 +11,7 @@
 #include "buf.h"
 #include "mem.h"
 #include "num.h"
-#include "report/xml.h"
+#include "report/svg.h"
 #include "str.h"
 
 /* Size of the text of cells. */
@@ -294,7 +294,7 @@ table_html(struct table *t, size_t most, struct buf *out)
 
 		buf_printf(out, "%s<%s>", i % t->columns == 0 ? "<tr>" : "",
 			   tag);
-		xml_escaped(out, t->cells[i].text);
+		svg_escaped(out, t->cells[i].text);
 		buf_printf(out, "</%s>%s", tag,
 			   (i + 1) % t->columns == 0 ? "</tr>\n" : "");
 	}

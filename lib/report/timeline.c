@@ -15,7 +15,6 @@
 #include "report/report_impl.h"
 #include "report/svg.h"
 #include "report/table.h"
-#include "report/xml.h"
 #include "site/joblog.h"
 #include "str.h"
 #include "when.h"
@@ -281,7 +280,7 @@ timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 	joblog_free(&g);
 	if (why.kind == ERROR_CORRUPT) /* the page has more to say */
 		buf_printf(out, "<p>No timeline: %s</p>\n",
-			   xml_shown(why.text));
+			   svg_shown(why.text));
 	return why.kind == ERROR_SYSTEM || why.kind == ERROR_NOMEM
 		       ? error_pass(err, &why)
 		       : 0;

@@ -81,18 +81,14 @@ look_at(struct opened *o, const struct plan *plan, bool sums)
 		.work = ctr_options.work,
 		.checksums = sums,
 	};
-	const struct containers_look look = {
-		.plan = plan,
-		.o = &options,
-		.report = hear,
-		.arg = o,
-	};
+	const struct verify_listener flaws = { hear, o };
 
 	*o = (struct opened){ .c = catalogue_open(scratch_root, NULL) };
 	must(o->c != NULL);
 	o->k = containers_open(o->c, "7", &ctr_options, &err);
 	must_be(o->k != NULL, err.text);
-	must_be(containers_look(o->k, &look, &err) == 0, err.text);
+	must_be(containers_look(o->k, plan, &options, &flaws, &err) == 0,
+		err.text);
 }
 
 void
