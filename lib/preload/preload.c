@@ -88,67 +88,61 @@ preload_open(int dir, const char *path, int flags, mode_t mode)
 		       : fd;
 }
 
-#define OPEN(name) \
+/* Open a file for `caller`. */
+static int
+open_for(const void *caller, int dir, const char *path, int flags, mode_t mode)
+{
+	return ROUTED_BY(caller, path) ? preload_open(dir, path, flags, mode)
+				       : open_at(dir, path, flags, mode);
+}
+
+/* `more`: flags of those for large files. */
+#define OPEN(name, more) \
 	OURS int name(const char *path, int flags, ...) \
 	{ \
 		mode_t mode = 0; \
 		va_list ap; \
-		int fd = -1; \
 \
 		va_start(ap, flags); \
 		mode = mode_of(flags, ap); \
 		va_end(ap); \
-		if (ROUTED(path)) \
-			return preload_open(AT_FDCWD, path, flags, mode); \
-		if ((flags & O_CREAT) != 0 && store_used()) \
-			fd = store_create(AT_FDCWD, path, flags, mode); \
-		return fd >= 0 ? fd : LIBC(name)(path, flags, mode); \
+		return open_for(CALLER, AT_FDCWD, path, flags | (more), mode); \
 	}
-OPEN(open)
+OPEN(open, 0)
 
-#define OPENAT(name) \
+#define OPENAT(name, more) \
 	OURS int name(int dir, const char *path, int flags, ...) \
 	{ \
 		mode_t mode = 0; \
 		va_list ap; \
-		int fd = -1; \
 \
 		va_start(ap, flags); \
 		mode = mode_of(flags, ap); \
 		va_end(ap); \
-		if (ROUTED(path)) \
-			return preload_open(dir, path, flags, mode); \
-		if ((flags & O_CREAT) != 0 && store_used()) \
-			fd = store_create(dir, path, flags, mode); \
-		return fd >= 0 ? fd : LIBC(name)(dir, path, flags, mode); \
+		return open_for(CALLER, dir, path, flags | (more), mode); \
 	}
-OPENAT(openat)
+OPENAT(openat, 0)
 
-#define CREAT(name) \
+#define CREAT(name, more) \
 	OURS int name(const char *path, mode_t mode) \
 	{ \
-		const int flags = O_CREAT | O_WRONLY | O_TRUNC; \
-\
-		return ROUTED(path) \
-			       ? preload_open(AT_FDCWD, path, flags, mode) \
-			       : open(path, flags, mode); \
+		return open_for(CALLER, AT_FDCWD, path, \
+				O_CREAT | O_WRONLY | O_TRUNC | (more), mode); \
 	}
-CREAT(creat)
+CREAT(creat, 0)
 
 /* Of programs compiled with _FORTIFY_SOURCE. */
-#define FORTIFIED(name, as) \
+#define FORTIFIED(name, more) \
 	int name(const char *path, int flags); \
 	OURS int name(const char *path, int flags) \
 	{ \
-		return ROUTED(path) ? preload_open(AT_FDCWD, path, flags, 0) \
-				    : as(path, flags, 0); \
+		return open_for(CALLER, AT_FDCWD, path, flags | (more), 0); \
 	}
-#define FORTIFIED_AT(name, as) \
+#define FORTIFIED_AT(name, more) \
 	int name(int dir, const char *path, int flags); \
 	OURS int name(int dir, const char *path, int flags) \
 	{ \
-		return ROUTED(path) ? preload_open(dir, path, flags, 0) \
-				    : as(dir, path, flags, 0); \
+		return open_for(CALLER, dir, path, flags | (more), 0); \
 	}
 
 /* --- Write --- */
@@ -364,13 +358,13 @@ MMAP(mmap, off_t)
 /* --- The same for large files, where they have names of their own --- */
 
 #ifdef __GLIBC__
-OPEN(open64)
-OPENAT(openat64)
-CREAT(creat64)
-FORTIFIED(__open_2, open)
-FORTIFIED(__open64_2, open64)
-FORTIFIED_AT(__openat_2, openat)
-FORTIFIED_AT(__openat64_2, openat64)
+OPEN(open64, O_LARGEFILE)
+OPENAT(openat64, O_LARGEFILE)
+CREAT(creat64, O_LARGEFILE)
+FORTIFIED(__open_2, 0)
+FORTIFIED(__open64_2, O_LARGEFILE)
+FORTIFIED_AT(__openat_2, 0)
+FORTIFIED_AT(__openat64_2, O_LARGEFILE)
 PWRITE(pwrite64, off64_t)
 PWRITEV(pwritev64, off64_t)
 PREAD(pread64, off64_t)

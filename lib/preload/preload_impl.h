@@ -26,16 +26,16 @@
  * does in its constructor.  Those of other versions of libc are NULL here. */
 /* clang-format off */
 #define NAMES(X) \
-	X(open) X(openat) X(fopen) X(freopen) X(fdopen) \
+	X(openat) X(fopen) X(freopen) X(fdopen) \
 	X(write) X(pwrite) X(writev) X(pwritev) X(fwrite) \
 	X(fwrite_unlocked) X(read) X(pread) X(fsync) X(fdatasync) X(ftruncate) \
 	X(close) X(fclose) X(dup) X(dup2) X(dup3) \
 	X(fcntl) X(lockf) X(unlink) X(unlinkat) \
-	X(mmap) X(remove) X(rename) X(renameat) X(chdir) X(fchdir) \
+	X(mmap) X(remove) X(renameat) X(chdir) X(fchdir) \
 	X(access) X(faccessat) X(truncate) X(mkdir) X(mkdirat)
 #ifdef __GLIBC__
 #define NAMES_64(X) \
-	X(open64) X(openat64) X(fopen64) X(freopen64) X(pwrite64) X(pwritev64) \
+	X(fopen64) X(freopen64) X(pwrite64) X(pwritev64) \
 	X(pread64) X(ftruncate64) X(fcntl64) X(lockf64) X(mmap64) \
 	X(truncate64) X(statx) X(renameat2) X(euidaccess) \
 	X(__xstat) X(__lxstat) X(__fxstatat) \
@@ -84,9 +84,11 @@ void preload_find(void);
 
 /* The call is one of the program, of a name that could be routed: not one of
  * libscr, or of this library. */
-#define ROUTED(path) \
+#define CALLER __builtin_return_address(0)
+#define ROUTED_BY(caller, path) \
 	(__builtin_expect(route_on, 0) && route_seems(path) && \
-	 preload_asks(__builtin_return_address(0)))
+	 preload_asks(caller))
+#define ROUTED(path) ROUTED_BY(CALLER, path)
 bool preload_asks(const void *caller);
 
 /* Around what changes a file: `done` is what it returns. */

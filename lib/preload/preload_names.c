@@ -9,62 +9,50 @@
 
 /* --- Remove --- */
 
-/* The file is one of a checkpoint: 0 or -1.  Else 1.  libscr removes those that
- * it has in a cache. */
+/* Remove a file of a checkpoint, or of a store: 0 or -1.  1: libc's turn.
+ * libscr removes those that it has in a cache. */
 static int
-unlink_routed(int dir, const char *path)
+remove_for(const void *caller, int dir, const char *path)
 {
 	struct route_look is;
-	const int what = route_look(&is, dir, path);
+	int what = 0;
 
+	if (ROUTED_BY(caller, path))
+		what = route_look(&is, dir, path);
 	if ((what & ROUTE_NOW) != 0)
 		return LIBC(unlink)(is.place);
-	if ((what & ROUTE_HAD) == 0 || str_eq(is.place, is.key))
-		return 1;
-	route_forget(is.key);
-	return 0;
+	if ((what & ROUTE_HAD) != 0 && !str_eq(is.place, is.key)) {
+		route_forget(is.key);
+		return 0;
+	}
+	return store_unlink(dir, path) ? 0 : 1;
 }
 
 OURS int
 unlink(const char *path)
 {
-	int rc = ROUTED(path) ? unlink_routed(AT_FDCWD, path) : 1;
+	const int rc = remove_for(CALLER, AT_FDCWD, path);
 
-	if (rc != 1)
-		return rc;
-	return store_unlink(AT_FDCWD, path) ? 0 : LIBC(unlink)(path);
+	return rc != 1 ? rc : LIBC(unlink)(path);
 }
 
 OURS int
 unlinkat(int dir, const char *path, int flags)
 {
-	int rc = flags == 0 && ROUTED(path) ? unlink_routed(dir, path) : 1;
+	const int rc = flags == 0 ? remove_for(CALLER, dir, path) : 1;
 
-	if (rc != 1)
-		return rc;
-	return flags == 0 && store_unlink(dir, path)
-		       ? 0
-		       : LIBC(unlinkat)(dir, path, flags);
+	return rc != 1 ? rc : LIBC(unlinkat)(dir, path, flags);
 }
 
 OURS int
 remove(const char *path)
 {
-	int rc = ROUTED(path) ? unlink_routed(AT_FDCWD, path) : 1;
+	const int rc = remove_for(CALLER, AT_FDCWD, path);
 
-	if (rc != 1)
-		return rc;
-	return store_unlink(AT_FDCWD, path) ? 0 : LIBC(remove)(path);
+	return rc != 1 ? rc : LIBC(remove)(path);
 }
 
 /* --- Rename --- */
-
-struct names {
-	int dir;
-	const char *from;
-	int to_dir;
-	const char *to;
-};
 
 /* Copy all bytes.  -1: errno. */
 static int
@@ -88,14 +76,14 @@ copy(int in, int out)
  * bytes are written again under that.  Returns 0 or -1; 1: rename it.
  */
 static int
-rename_routed(const struct names *n)
+rename_routed(int dir, const char *old, int to_dir, const char *new)
 {
 	struct route_look from, to;
-	const int was = route_look(&from, n->dir, n->from);
+	const int was = route_look(&from, dir, old);
 	const bool ours = (was & ROUTE_HAD) != 0;
 	const bool gone = (was & ROUTE_GONE) != 0 &&
-			  LIBC(faccessat)(n->dir, n->from, F_OK, 0) != 0;
-	const int what = route_look(&to, n->to_dir, n->to);
+			  LIBC(faccessat)(dir, old, F_OK, 0) != 0;
+	const int what = route_look(&to, to_dir, new);
 	struct stat st;
 	int in = -1, out = -1, rc = 1;
 
@@ -107,13 +95,12 @@ rename_routed(const struct names *n)
 		route_lost(from.key, (what & ROUTE_NAMED) != 0);
 	if (!ours && (what & ROUTE_NAMED) == 0)
 		return 1;
-	in = LIBC(openat)(n->dir, ours ? from.place : n->from,
-			  O_RDONLY | O_CLOEXEC);
+	in = LIBC(openat)(dir, ours ? from.place : old, O_RDONLY | O_CLOEXEC);
 	/* Not one of the prefix instead. */
 	if (in < 0 && ours)
 		return -1;
 	if (in >= 0 && fstat(in, &st) == 0 && S_ISREG(st.st_mode)) {
-		out = preload_open(n->to_dir, n->to,
+		out = preload_open(to_dir, new,
 				   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
 				   st.st_mode & 07777);
 		rc = out < 0 ? -1 : copy(in, out);
@@ -122,49 +109,47 @@ rename_routed(const struct names *n)
 		if (out >= 0 && close(out) < 0)
 			rc = -1;
 		/* If a rank lacks its file, the checkpoint is gone. */
-		if (!ours && (rc < 0 || ((route_look(&to, n->to_dir, n->to) &
+		if (!ours && (rc < 0 || ((route_look(&to, to_dir, new) &
 					  ROUTE_HAD) == 0)))
 			rc = 1;
 		else if (rc == 0 && ours)
 			route_forget(from.key);
 		else if (rc == 0)
-			rc = LIBC(unlinkat)(n->dir, n->from, 0);
+			rc = LIBC(unlinkat)(dir, old, 0);
 	}
 	if (in >= 0)
 		close(in);
 	return rc;
 }
 
-#define RENAME(n) (ROUTED((n)->from) || ROUTED((n)->to) ? rename_routed(n) : 1)
-
-OURS int
-rename(const char *from, const char *to)
+/* Rename a file for `caller`. */
+static int
+rename_for(const void *caller, int dir, const char *old, int to_dir,
+	   const char *new)
 {
-	const struct names n = { AT_FDCWD, from, AT_FDCWD, to };
 	struct store_kept kept;
-	int rc = RENAME(&n);
+	int rc = 1;
 
+	if (ROUTED_BY(caller, old) || ROUTED_BY(caller, new))
+		rc = rename_routed(dir, old, to_dir, new);
 	if (rc != 1)
 		return rc;
-	store_renaming(AT_FDCWD, to, &kept);
-	rc = LIBC(rename)(from, to);
+	store_renaming(to_dir, new, &kept);
+	rc = LIBC(renameat)(dir, old, to_dir, new);
 	store_renamed(&kept);
 	return rc;
 }
 
 OURS int
-renameat(int dir, const char *from, int to_dir, const char *to)
+rename(const char *old, const char *new)
 {
-	const struct names n = { dir, from, to_dir, to };
-	struct store_kept kept;
-	int rc = RENAME(&n);
+	return rename_for(CALLER, AT_FDCWD, old, AT_FDCWD, new);
+}
 
-	if (rc != 1)
-		return rc;
-	store_renaming(to_dir, to, &kept);
-	rc = LIBC(renameat)(dir, from, to_dir, to);
-	store_renamed(&kept);
-	return rc;
+OURS int
+renameat(int dir, const char *old, int to_dir, const char *new)
+{
+	return rename_for(CALLER, dir, old, to_dir, new);
 }
 
 /* --- Look --- */
@@ -188,46 +173,35 @@ place(int *dir, const char *path, int ways, struct route_look *is)
 	path = place(&(dir), path, ways, &is)
 #define SEEN (ROUTE_HAD | ROUTE_DIR)
 
-OURS int
-access(const char *path, int how)
-{
-	int dir = AT_FDCWD;
-	TO_PLACE(dir, path, SEEN);
-	return LIBC(access)(path, how);
-}
+/* A function of a name alone; and one of a name in a directory. */
+#define LOOK(name, ways, params, args) \
+	OURS int name params \
+	{ \
+		int dir = AT_FDCWD; \
+		TO_PLACE(dir, path, ways); \
+		return LIBC(name) args; \
+	}
+#define LOOK_AT(name, params, args) \
+	OURS int name params \
+	{ \
+		TO_PLACE(dir, path, SEEN); \
+		return LIBC(name) args; \
+	}
 
-OURS int
-faccessat(int dir, const char *path, int how, int flags)
-{
-	TO_PLACE(dir, path, SEEN);
-	return LIBC(faccessat)(dir, path, how, flags);
-}
+LOOK(access, SEEN, (const char *path, int how), (path, how))
+LOOK_AT(faccessat, (int dir, const char *path, int how, int flags),
+	(dir, path, how, flags))
+LOOK(truncate, ROUTE_NOW, (const char *path, off_t size), (path, size))
 
 #define STAT(name, type) \
-	OURS int name(const char *restrict path, struct type *restrict st) \
-	{ \
-		int dir = AT_FDCWD; \
-		TO_PLACE(dir, path, SEEN); \
-		return LIBC(name)(path, st); \
-	}
-
+	LOOK(name, SEEN, \
+	     (const char *restrict path, struct type *restrict st), \
+	     (path, st))
 #define FSTATAT(name, type) \
-	OURS int name(int dir, const char *restrict path, \
-		      struct type *restrict st, int how) \
-	{ \
-		TO_PLACE(dir, path, SEEN); \
-		return LIBC(name)(dir, path, st, how); \
-	}
-
-#define TRUNCATE(name, off_type) \
-	OURS int name(const char *path, off_type size) \
-	{ \
-		int dir = AT_FDCWD; \
-		TO_PLACE(dir, path, ROUTE_NOW); \
-		return LIBC(name)(path, size); \
-	}
-TRUNCATE(truncate, off_t)
-
+	LOOK_AT(name, \
+		(int dir, const char *restrict path, struct type *restrict st, \
+		 int how), \
+		(dir, path, st, how))
 #if !defined(__GLIBC__) || LIBC_GLIBC(2, 33)
 STAT(stat, stat)
 STAT(lstat, stat)
@@ -240,54 +214,37 @@ STAT(stat64, stat64)
 STAT(lstat64, stat64)
 FSTATAT(fstatat64, stat64)
 #endif
-TRUNCATE(truncate64, off64_t)
+LOOK(truncate64, ROUTE_NOW, (const char *path, off64_t size), (path, size))
+LOOK(euidaccess, SEEN, (const char *path, int how), (path, how))
+LOOK_AT(statx,
+	(int dir, const char *restrict path, int flags, unsigned mask,
+	 struct statx *restrict st),
+	(dir, path, flags, mask, st))
 
 #define XSTAT(name, type) \
-	OURS int name(int version, const char *path, struct type *st) \
-	{ \
-		int dir = AT_FDCWD; \
-		TO_PLACE(dir, path, SEEN); \
-		return LIBC(name)(version, path, st); \
-	}
+	LOOK(name, SEEN, (int version, const char *path, struct type *st), \
+	     (version, path, st))
+#define FXSTATAT(name, type) \
+	LOOK_AT(name, \
+		(int version, int dir, const char *path, struct type *st, \
+		 int how), \
+		(version, dir, path, st, how))
 XSTAT(__xstat, stat)
 XSTAT(__lxstat, stat)
 XSTAT(__xstat64, stat64)
 XSTAT(__lxstat64, stat64)
-
-#define FXSTATAT(name, type) \
-	OURS int name(int version, int dir, const char *path, struct type *st, \
-		      int how) \
-	{ \
-		TO_PLACE(dir, path, SEEN); \
-		return LIBC(name)(version, dir, path, st, how); \
-	}
 FXSTATAT(__fxstatat, stat)
 FXSTATAT(__fxstatat64, stat64)
 
 OURS int
-statx(int dir, const char *restrict path, int flags, unsigned mask,
-      struct statx *restrict st)
+renameat2(int dir, const char *old, int to_dir, const char *new, unsigned how)
 {
-	TO_PLACE(dir, path, SEEN);
-	return LIBC(statx)(dir, path, flags, mask, st);
-}
+	int rc = 1;
 
-OURS int
-euidaccess(const char *path, int how)
-{
-	int dir = AT_FDCWD;
-	TO_PLACE(dir, path, SEEN);
-	return LIBC(euidaccess)(path, how);
-}
-
-OURS int
-renameat2(int dir, const char *from, int to_dir, const char *to, unsigned how)
-{
-	const struct names n = { dir, from, to_dir, to };
-	const int rc =
-		(how & ~(unsigned)RENAME_NOREPLACE) == 0 ? RENAME(&n) : 1;
-
-	return rc != 1 ? rc : LIBC(renameat2)(dir, from, to_dir, to, how);
+	if ((how & ~(unsigned)RENAME_NOREPLACE) == 0 &&
+	    (ROUTED(old) || ROUTED(new)))
+		rc = rename_routed(dir, old, to_dir, new);
+	return rc != 1 ? rc : LIBC(renameat2)(dir, old, to_dir, new, how);
 }
 #endif
 

@@ -44,7 +44,7 @@ start(void)
 	my.set++;
 	my.failed = false;
 	my.writers = 0;
-	memset(my.had, 0, my.patterns.count * sizeof(*my.had));
+	memset(my.had, 0, my.npatterns * sizeof(*my.had));
 	my.stage =
 		my.scr.Start_output(NULL, FOR_CHECKPOINT) == 0 ? OUTPUT : PAST;
 	if (my.stage == PAST && my.is.rank == 0)
@@ -65,9 +65,9 @@ complete(void)
 static const char *
 missing(void)
 {
-	for (size_t i = 0; i < my.patterns.count; i++)
+	for (size_t i = 0; i < my.npatterns; i++)
 		if (!my.had[i])
-			return my.patterns.all[i].text;
+			return my.patterns[i].text;
 	return NULL;
 }
 
@@ -277,7 +277,7 @@ route_open(struct route_open *to, int dir, const char *path, int flags,
 	if ((flags & (O_DIRECTORY | O_PATH)) != 0 || !route_enter())
 		return false;
 	route_due();
-	p = route_match(my.patterns.all, my.patterns.count, dir, path, key);
+	p = route_match(my.patterns, my.npatterns, dir, path, key);
 	f = p >= 0 ? route_seek(key) : NULL;
 	if (p == OUTSIDE && how != O_RDONLY)
 		SAY_ONCE(my.said_outside,

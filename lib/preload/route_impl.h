@@ -5,9 +5,9 @@
 #define PRELOAD_ROUTE_IMPL_H
 
 #include <pthread.h>
+#include <regex.h>
 
 #include "buf.h"
-#include "preload/pattern.h"
 #include "preload/route.h"
 
 /* What a descriptor is for: the lowest bits of an entry of route_fds; above
@@ -17,6 +17,16 @@ enum {
 	LATER = ROUTE_LATER,
 	WRITES = ROUTE_WRITES,
 	KIND = 3
+};
+
+#define ROUTE_LITERAL 32
+
+/* An extended regular expression, and a test that most names fail at once. */
+struct pattern {
+	regex_t re;
+	const char *text; /* for messages; NULL: none */
+	/* Part of every name that matches; "": nothing is known. */
+	char literal[ROUTE_LITERAL];
 };
 
 /* A name that was opened, or looked for. */
@@ -40,9 +50,10 @@ struct route_state {
 	pid_t pid;
 	struct route_scr scr;
 	struct route_rank is;
-	struct pattern_list patterns;
-	struct pattern dir, temporary; /* without text: none */
-	struct buf prefix, real;       /* the latter without links */
+	struct pattern *patterns; /* of this rank */
+	size_t npatterns, patterns_cap;
+	struct pattern dir, temporary;
+	struct buf prefix, real; /* the latter without links */
 	enum route_stage stage;
 	bool *had; /* for each pattern: a file of this checkpoint */
 	unsigned set;

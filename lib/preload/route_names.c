@@ -11,6 +11,7 @@
 #include "error.h"
 #include "map.h"
 #include "mem.h"
+#include "num.h"
 #include "path.h"
 #include "preload/route_impl.h"
 #include "str.h"
@@ -40,6 +41,148 @@ route_say(const char *fmt, ...)
 	errno = was;
 }
 
+/* --- Patterns --- */
+
+/* Find the longest run of ordinary characters that every match of a valid
+ * expression has: outside of brackets, and not optional.  With groups,
+ * alternatives and classes of characters, none is sought. */
+static void
+find_literal(const char *re, char to[static ROUTE_LITERAL])
+{
+	size_t n = 0, longest = 0;
+
+	to[0] = '\0';
+	if (strpbrk(re, "(|{") != NULL || strstr(re, "[:") != NULL ||
+	    strstr(re, "[=") != NULL || strstr(re, "[.") != NULL)
+		return;
+	for (const char *c = re;; c++) {
+		const bool ends = strchr("[\\.^$*?+", *c) != NULL; /* or NUL */
+
+		n += !ends;
+		if (!ends)
+			continue;
+		n -= n > 0 && (*c == '*' || *c == '?');
+		if (n > longest && n < ROUTE_LITERAL) {
+			longest = n;
+			memcpy(to, c - n - (c[0] == '*' || c[0] == '?'), n);
+			to[n] = '\0';
+		}
+		n = 0;
+		if (*c == '[')
+			c += strcspn(c + 2 + (c[1] == '^'), "]") + 2 +
+			     (c[1] == '^');
+		else if (*c == '\\')
+			c++;
+		if (*c == '\0')
+			return;
+	}
+}
+
+/* Compile the expression `text`, which is borrowed.  ERROR_USAGE. */
+static int
+compile(struct pattern *p, const char *text, struct error *err)
+{
+	const int rc = regcomp(&p->re, text, REG_EXTENDED);
+	char why[128];
+
+	p->text = text;
+	if (rc == 0) {
+		find_literal(text, p->literal);
+		return 0;
+	}
+	regerror(rc, &p->re, why, sizeof(why));
+	return error_set(err, ERROR_USAGE, "\"%s\": %s", text, why);
+}
+
+/* The ranks of "LOW-HIGH:", and what follows; NULL: it does not begin so. */
+static const char *
+read_ranks(const char *text, int ranks, int range[static 2])
+{
+	for (int i = 0; i < 2; i++) {
+		const size_t n = strcspn(text, i == 0 ? "-" : ":");
+		char word[16];
+		uint64_t value = (uint64_t)ranks - 1;
+
+		if (text[n] == '\0' || n >= sizeof(word))
+			return NULL;
+		memcpy(word, text, n);
+		word[n] = '\0';
+		if (!str_eq(word, "N") &&
+		    num_u64(word, 0, INT32_MAX - 1, &value, NULL) < 0)
+			return NULL;
+		range[i] = (int)value;
+		text += n + 1;
+	}
+	return *text != '\0' ? text : NULL;
+}
+
+/* The first rank that is in none of the ranges; `ranks`: there is none. */
+static int
+uncovered(const char *text, char token, int ranks)
+{
+	int range[2], rank = 0;
+	const char *at = text;
+
+	while (at != NULL && rank < ranks) {
+		const bool has = read_ranks(at, ranks, range) != NULL &&
+				 range[0] <= rank && rank <= range[1];
+
+		rank = has ? range[1] + 1 : rank;
+		at = has ? text : strchr(at, token);
+		at += at != NULL && !has;
+	}
+	return rank;
+}
+
+/*
+ * Add the patterns of this rank in `text`: "LOW-HIGH:REGEX" one after the
+ * other, `token` between them; N is the last rank.  ERROR_USAGE: one of them is
+ * wrong, or a rank has none, which is the same on all ranks.  ERROR_NOMEM.
+ */
+static int
+parse(const char *text, char token, struct error *err)
+{
+	const char stop[] = { token, '\0' };
+	int rc = 0, range[2];
+
+	for (const char *at = text; rc == 0 && *at != '\0';) {
+		const size_t n = strcspn(at, stop);
+		const char *re = read_ranks(at, my.is.ranks, range);
+		struct pattern p = { .text = NULL };
+		char *own = NULL;
+
+		if (re == NULL || re >= at + n)
+			return error_set(err, ERROR_USAGE,
+					 "\"%.*s\": expected RANKS:REGEX, such "
+					 "as 0-N:ckpt",
+					 (int)n, at);
+		own = mem_calloc((size_t)(at + n - re) + 1, 1);
+		if (own == NULL)
+			return error_no_memory(err);
+		memcpy(own, re, (size_t)(at + n - re));
+		/* Every rank finds the wrong one. */
+		rc = compile(&p, own, err);
+		if (rc == 0 && range[0] <= my.is.rank &&
+		    my.is.rank <= range[1]) {
+			if (!MEM_ROOM(my.patterns, my.npatterns,
+				      my.patterns_cap))
+				return error_no_memory(err);
+			my.patterns[my.npatterns++] = p;
+		} else {
+			if (rc == 0)
+				regfree(&p.re);
+			mem_free(own);
+		}
+		at += n + (at[n] != '\0');
+	}
+	if (rc == 0 && uncovered(text, token, my.is.ranks) < my.is.ranks)
+		rc = error_set(err, ERROR_USAGE,
+			       "\"%s\": no pattern for rank %d of %d", text,
+			       uncovered(text, token, my.is.ranks),
+			       my.is.ranks);
+	return rc;
+}
+
 /* --- Begin --- */
 
 /* The value of a parameter, or of LLNL's for the same; NULL: none. */
@@ -67,7 +210,6 @@ route_begin(const struct route_scr *scr, struct route_rank is,
 					     "SCR_INTERPOSE_DIR_PATTERN",
 					     "SCR_INTERPOSE_TEMPORARY" };
 	struct pattern *const lone[] = { NULL, &my.dir, &my.temporary };
-	const struct pattern_ranks ranks = { is.rank, is.ranks };
 	char *text[3], *token = NULL, *prefix = NULL;
 	int rc = 0;
 
@@ -85,11 +227,9 @@ route_begin(const struct route_scr *scr, struct route_rank is,
 			       "not set, or empty: set it, or SCR_INTERPOSE=0");
 	for (size_t i = 0; i < 3 && rc == 0; i++) {
 		if (i == 0)
-			rc = pattern_parse(&my.patterns, text[0],
-					   token != NULL ? *token : ',', ranks,
-					   err);
+			rc = parse(text[0], token != NULL ? *token : ',', err);
 		else if (text[i] != NULL)
-			rc = pattern_compile(lone[i], text[i], err);
+			rc = compile(lone[i], text[i], err);
 		if (rc < 0)
 			error_wrap(err, "%s", names[i]);
 	}
@@ -101,7 +241,7 @@ route_begin(const struct route_scr *scr, struct route_rank is,
 	if (rc == 0 && path_real(my.prefix.data, &my.real, NULL) < 0)
 		buf_clear(&my.real);
 	my.names = map_new();
-	my.had = mem_calloc(my.patterns.count + 1, sizeof(*my.had));
+	my.had = mem_calloc(my.npatterns + 1, sizeof(*my.had));
 	if (rc == 0 && (my.names == NULL || my.had == NULL))
 		rc = error_no_memory(err);
 	mem_free(text[0]);
@@ -175,16 +315,28 @@ route_start(void)
 
 /* --- Names --- */
 
+/* Could `name` match?  Each name that a program opens is asked about: after a
+ * system call, a call of strstr(3) costs more than this. */
+static inline bool
+may_match(const struct pattern *p, const char *name)
+{
+	for (; *name != '\0' && p->literal[0] != '\0'; name++)
+		for (size_t i = 0; name[i] == p->literal[i]; i++)
+			if (p->literal[i + 1] == '\0')
+				return true;
+	return p->literal[0] == '\0';
+}
+
 bool
 route_seems(const char *path)
 {
 	if (path == NULL)
 		return false;
-	for (size_t i = 0; i < my.patterns.count; i++)
-		if (pattern_may(&my.patterns.all[i], path))
+	for (size_t i = 0; i < my.npatterns; i++)
+		if (may_match(&my.patterns[i], path))
 			return true;
-	return (my.dir.text != NULL && pattern_may(&my.dir, path)) ||
-	       (my.temporary.text != NULL && pattern_may(&my.temporary, path));
+	return (my.dir.text != NULL && may_match(&my.dir, path)) ||
+	       (my.temporary.text != NULL && may_match(&my.temporary, path));
 }
 
 /* The absolute normal form of a path; with links as the program has it. */
@@ -216,16 +368,19 @@ route_match(const struct pattern *all, size_t count, int dir, const char *path,
 {
 	char name[ROUTE_PATH];
 	const char *below = NULL;
+	regmatch_t cut = { .rm_so = -1 };
 	struct buf is = BUF_INIT;
 	int found = -1;
 
-	if (my.temporary.text != NULL)
-		pattern_cut(&my.temporary, path, name, sizeof(name));
-	else
-		snprintf(name, sizeof(name), "%s", path);
+	/* The name without what SCR_INTERPOSE_TEMPORARY finds in it. */
+	if (my.temporary.text == NULL ||
+	    regexec(&my.temporary.re, path, 1, &cut, 0) != 0 || cut.rm_so < 0)
+		cut.rm_so = cut.rm_eo = 0;
+	snprintf(name, sizeof(name), "%.*s%s", (int)cut.rm_so, path,
+		 path + cut.rm_eo);
 	for (size_t i = 0; i < count; i++)
 		if ((found < 0 || (my.had[found] && !my.had[i])) &&
-		    pattern_is(&all[i], name))
+		    regexec(&all[i].re, name, 0, NULL, 0) == 0)
 			found = (int)i;
 	/* LLNL's SCR excepts names of its metadata. */
 	if (found < 0 || str_ends(name, ".scr") || strlen(path) >= ROUTE_PATH)
@@ -334,8 +489,7 @@ route_look(struct route_look *is, int dir, const char *path)
 	if (!route_enter())
 		return 0;
 	route_due();
-	if (route_match(my.patterns.all, my.patterns.count, dir, path,
-			is->key) >= 0) {
+	if (route_match(my.patterns, my.npatterns, dir, path, is->key) >= 0) {
 		what = ROUTE_NAMED;
 		if (route_gone(is->key))
 			what |= ROUTE_GONE;

@@ -55,30 +55,24 @@ add_list(struct kvtree *t, const struct common *c,
 }
 
 /*
- * The leader: gather the received lists, and write them.  Then sync the file
+ * The leader: write the lists of all.  Then sync the file
  * system of a node's own cache at once, with the files of the application.  On
  * a device that nodes share, and which has other files, each file was synced;
  * only the directories are left to sync.
  */
 static int
-write_lists(const struct common *c, const struct team_mail *in,
-	    struct error *err)
+write_lists(const struct common *c, struct kvtree *all, struct error *err)
 {
 	const bool global = c->store->global;
-	struct kvtree *all = kvtree_new(err);
+	/* Data and filemaps have the same state: it is one file with two names,
+	 * if the device supports links. */
+	const bool data = kvtree_get(all, STEM_DATA) != NULL;
 	const struct kvtree *stem = NULL;
+	struct kvtree *state = NULL;
 	char name[64];
-	bool data = false;
-	int fd = -1, rc = all == NULL ? -1 : 0;
+	int fd = -1, rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < in->count; i++) {
-		struct kvtree *one = kvtree_decode(in->notes[i].data,
-						   in->notes[i].len, NULL, err);
-
-		rc = one == NULL ? -1 : kvtree_merge(all, one, err);
-		kvtree_free(one);
-	}
-	if (rc == 0 && c->created_us > 0)
+	if (c->created_us > 0)
 		rc = kvtree_set_i64(kvtree_get(all, STEM_MAP), CREATED,
 				    c->created_us, err);
 	kvtree_foreach (stem, all) {
@@ -86,20 +80,18 @@ write_lists(const struct common *c, const struct team_mail *in,
 		if (rc == 0)
 			rc = newfile_tree(c->metafd, name, stem, global, err);
 	}
-	/* Data and filemaps have the same state: it is one file with two names,
-	 * if the device supports links. */
-	data = kvtree_get(all, STEM_DATA) != NULL;
-	kvtree_free(all);
-	all = rc == 0 ? kvtree_new(err) : NULL;
 	if (rc == 0)
-		rc = all == NULL ? -1
-				 : kvtree_set(all, "STATE", STATE_ENCODED, err);
+		rc = (state = kvtree_new(err)) == NULL
+			     ? -1
+			     : kvtree_set(state, "STATE", STATE_ENCODED, err);
 	if (rc == 0 && data)
-		rc = newfile_tree(c->metafd, STEM_DATA ".er", all, global, err);
+		rc = newfile_tree(c->metafd, STEM_DATA ".er", state, global,
+				  err);
 	if (rc == 0 && (!data || linkat(c->metafd, STEM_DATA ".er", c->metafd,
 					STEM_MAP ".er", 0) < 0))
-		rc = newfile_tree(c->metafd, STEM_MAP ".er", all, global, err);
-	kvtree_free(all);
+		rc = newfile_tree(c->metafd, STEM_MAP ".er", state, global,
+				  err);
+	kvtree_free(state);
 	if (rc == 0 && !global && syncfs(c->metafd) < 0)
 		rc = error_sys(err, "%s", c->dir);
 	if (rc < 0 || !global)
@@ -118,25 +110,17 @@ int
 common_write(const struct common *c, struct error *err)
 {
 	const struct team *team = &c->store->sharers;
-	struct team_note note = { .rank = 0 };
-	struct team_mail out = { 1, &note }, in = { 0, NULL };
 	struct kvtree *t = kvtree_new(err);
-	struct buf image = BUF_INIT;
 	int rc = t == NULL ? -1 : 0;
 
 	if (rc == 0 && c->data != NULL)
 		rc = add_list(t, c, c->data, err);
 	if (rc == 0)
 		rc = add_list(t, c, c->map, err);
-	if (rc == 0)
-		rc = kvtree_encode(t, &image, err);
-	kvtree_free(t);
-	note.data = image.data;
-	note.len = image.len;
-	rc = team_notes(team, rc, &out, c->arena, &in, err);
+	rc = team_trees(team, 0, rc, &t, err);
 	if (rc == 0 && team->rank == 0)
-		rc = write_lists(c, &in, err);
-	buf_free(&image);
+		rc = write_lists(c, t, err);
+	kvtree_free(t);
 	return team_agree(&c->run->world, rc, err);
 }
 

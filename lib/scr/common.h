@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct arena;
 struct error;
 struct redundancy_job;
 struct run;
@@ -21,7 +20,6 @@ struct common {
 	const struct device *store;
 	const char *dir, *meta; /* of the dataset; its .scr */
 	int metafd;		/* of `meta` */
-	struct arena *arena;	/* for data from other ranks */
 	/* The protected files: those of this rank (NULL: bypass), and its
 	 * filemap. */
 	const struct redundancy_job *data, *map;

@@ -11,11 +11,8 @@
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
 #include "clock.h"
-#include "container/joint.h"
-#include "container/segmap.h"
 #include "error.h"
 #include "io.h"
-#include "kvtree/kvtree.h"
 #include "meta/rank2file.h"
 #include "scr/events.h"
 #include "scr/flushing_impl.h"
@@ -47,7 +44,7 @@ gather(struct flushing *f, struct team_mail *in, struct error *err)
 	const struct team_mail out = { 1, &note };
 	int rc = 0;
 
-	for (size_t i = 0; i < f->nfiles; i++) {
+	for (size_t i = 0; rc == 0 && i < f->nfiles; i++) {
 		const struct flush_file *file = &f->files[i];
 		struct rank2file_file is = { .path = file->rel,
 					     .has_size = true,
@@ -55,20 +52,9 @@ gather(struct flushing *f, struct team_mail *in, struct error *err)
 					     .size = file->attr.size,
 					     .crc = file->crc };
 
-		struct rank2file_seg *segs = NULL;
-
-		if (f->pack == NULL) {
-			lists_add(&b, &is, NULL);
-			continue;
-		}
-		segs = arena_alloc(f->arena, flushing_pack_count(f, i) + 1,
-				   sizeof(*segs));
-		if (segs == NULL) {
-			rc = error_no_memory(err);
-			break;
-		}
-		flushing_pack_segs(f, i, segs, &is);
-		lists_add(&b, &is, &file->attr);
+		if (f->pack != NULL)
+			rc = flushing_pack_segs(f, i, &is, err);
+		lists_add(&b, &is, f->pack != NULL ? &file->attr : NULL);
 	}
 	note.data = b.data;
 	note.len = b.len;
@@ -129,63 +115,54 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 
 /* --- rank2file --- */
 
-/* Take the files of one rank, whose attributes go into `m`. */
+/* The part leader: write the part, with the attributes of files in containers.
+ * Collective; the result is that of this rank. */
 static int
-take_rank(struct flushing *f, const struct team_note *n,
-	  struct rank2file_rank *is, struct segmap *m, struct error *err)
-{
-	const char *at = n->data, *end = at + n->len;
-
-	is->present = true;
-	is->files =
-		arena_alloc(f->arena, lists_count(n) + 1, sizeof(*is->files));
-	if (is->files == NULL)
-		return error_no_memory(err);
-	while (at < end) {
-		struct rank2file_file *file = &is->files[is->nfiles++];
-		struct segmap_file *to = &m->files[m->nfiles++];
-
-		lists_take(&at, file, &to->attr);
-		to->rank = n->rank;
-		to->path = file->path;
-		if (lists_segs(file, f->arena, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* The part leader: write the part; into containers, what is recorded of it goes
- * into `ctr`. */
-static int
-write_part(struct flushing *f, const struct team_mail *in, struct kvtree *ctr,
-	   struct error *err)
+write_part(struct flushing *f, const struct team_mail *in, struct error *err)
 {
 	const struct team *world = &f->run->world;
-	struct rank2file r = {
-		.nranks = world->size,
-		.distinct = true,
-		.containers = f->pack != NULL ? ctr : NULL,
-	};
+	struct rank2file r = { .nranks = world->size, .distinct = true };
 	size_t count = 0;
 	struct segmap m;
 	int fd = -1, rc = 0;
 
-	if (world->rank % RANK2FILE_PART_RANKS != 0)
-		return 0;
+	if (f->pack != NULL) {
+		r.containers = f->pack->table;
+		rc = flushing_pack_hidden(f, err);
+	}
+	if (rc < 0 || world->rank % RANK2FILE_PART_RANKS != 0)
+		return rc;
 	for (size_t i = 0; i < in->count; i++)
 		count += lists_count(&in->notes[i]);
 	r.ranks = arena_alloc(f->arena, r.nranks, sizeof(*r.ranks));
 	if (r.ranks == NULL || segmap_init(&m, count, err) < 0)
 		return error_no_memory(err);
-	for (size_t i = 0; rc == 0 && i < in->count; i++)
-		rc = take_rank(f, &in->notes[i], &r.ranks[in->notes[i].rank],
-			       &m, err);
+	for (size_t i = 0; rc == 0 && i < in->count; i++) {
+		const struct team_note *n = &in->notes[i];
+		const char *at = n->data, *end = at + n->len;
+		struct rank2file_rank *is = &r.ranks[n->rank];
+
+		is->present = true;
+		is->files = arena_alloc(f->arena, lists_count(n) + 1,
+					sizeof(*is->files));
+		if (is->files == NULL)
+			rc = error_no_memory(err);
+		while (rc == 0 && at < end) {
+			struct rank2file_file *file = &is->files[is->nfiles++];
+			struct segmap_file *to = &m.files[m.nfiles++];
+
+			lists_take(&at, file, &to->attr);
+			to->rank = n->rank;
+			to->path = file->path;
+			rc = lists_segs(file, f->arena, err);
+		}
+	}
 	if (rc == 0)
 		fd = lists_open(f->run, f->s->d.id, err);
 	if (fd < 0)
 		rc = -1;
 	else if (f->pack != NULL)
-		rc = flushing_pack_part(f, fd, &r, &m, ctr, err);
+		rc = flushing_pack_part(f, fd, &r, &m, err);
 	else
 		rc = rank2file_store_part(fd, &r, world->rank, NULL, err);
 	/* Rank 0 also writes the top file and the summary, with which its
@@ -199,7 +176,7 @@ write_part(struct flushing *f, const struct team_mail *in, struct kvtree *ctr,
 
 /* Rank 0: the top file. */
 static int
-write_top(struct flushing *f, struct kvtree *ctr, struct error *err)
+write_top(struct flushing *f, struct error *err)
 {
 	const struct team *world = &f->run->world;
 	const struct rank2file r = { .nranks = world->size };
@@ -212,13 +189,13 @@ write_top(struct flushing *f, struct kvtree *ctr, struct error *err)
 	if (team_agree(world, rc, err) < 0)
 		rc = -1;
 	else if (f->pack != NULL)
-		rc = flushing_pack_top(f, fd, ctr, err);
+		rc = flushing_pack_top(f, fd, err);
 	else if (world->rank == 0)
 		rc = rank2file_store_top(fd, &r, NULL, err);
 	rc = team_agree(world, rc, err);
 	/* An earlier flush may have begun with containers. */
 	if (rc == 0 && world->rank == 0)
-		joint_end(fd, ctr);
+		joint_end(fd, f->pack != NULL ? f->pack->table : NULL);
 	io_close(fd);
 	return rc;
 }
@@ -251,27 +228,17 @@ place_files(struct flushing *f, const struct team_mail *in, struct error *err)
 static int
 commit(struct flushing *f, struct error *err)
 {
-	const struct team *world = &f->run->world;
 	struct team_mail in = { 0, NULL };
-	struct kvtree *ctr = NULL;
 	int rc = gather(f, &in, err);
 
-	if (rc < 0)
-		return -1;
-	if (f->pack != NULL) {
-		/* The table of the containers, of what this rank knows. */
-		ctr = kvtree_new(err);
-		rc = team_agree(world, ctr == NULL ? -1 : 0, err);
-		if (rc == 0)
-			rc = flushing_pack_place(f, ctr, err);
-	} else if (!f->s->bypass) {
+	if (rc == 0 && f->pack != NULL)
+		rc = flushing_pack_place(f, err);
+	else if (rc == 0 && !f->s->bypass)
 		rc = place_files(f, &in, err);
-	}
 	if (rc == 0)
-		rc = team_agree(world, write_part(f, &in, ctr, err), err);
+		rc = team_agree(&f->run->world, write_part(f, &in, err), err);
 	if (rc == 0)
-		rc = write_top(f, ctr, err);
-	kvtree_free(ctr);
+		rc = write_top(f, err);
 	return rc < 0 ? -1 : onprefix_complete(f->run, &f->s->d, err);
 }
 
@@ -330,8 +297,9 @@ flushing_end(struct flushing *f, int rc, struct error *err)
 	rc = team_agree(&run->world, rc, err);
 	if (rc == 0)
 		rc = commit(f, err);
-	if (rc < 0)
-		flushing_pack_undo(f);
+	/* Remove what it wrote, unless a map names it. */
+	if (rc < 0 && f->pack != NULL && run->world.rank == 0)
+		joint_give_up(f->pack->root_fd);
 	flushing_free(f);
 	if (rc < 0)
 		return give_up(run, s, since);

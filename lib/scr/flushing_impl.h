@@ -10,6 +10,9 @@
 #include <stdint.h>
 
 #include "catalogue/written.h"
+#include "container/hidden.h"
+#include "container/joint.h"
+#include "container/segmap.h"
 #include "error.h"
 #include "meta/attr.h"
 #include "transfer/pace.h"
@@ -23,9 +26,7 @@ struct put;
 struct put_file;
 struct rank2file;
 struct rank2file_file;
-struct rank2file_seg;
 struct run;
-struct segmap;
 
 struct flush_file {
 	const char *from; /* absolute, in cache; with bypass on the prefix */
@@ -94,7 +95,68 @@ struct flush_copy {
 int flushing_pace(void *arg, const void *data, size_t len, uint64_t at,
 		  struct error *err);
 
-/* --- Into containers (flushing_pack.h) --- */
+/*
+ * --- Into containers (scr-container.5) ---
+ *
+ *   flushing_pack.c   the plan, and the transfers
+ *   flushing_place.c  the containers get their names; the map
+ *
+ * The place of a rank's bytes is the sum of those of the ranks before it: node
+ * after node, on each rank after rank.  Every rank writes its own into the
+ * containers, and tells what it wrote to the rank that places the container.
+ * That one knows then that no byte is missing, and its checksum.
+ *
+ * With SCR_CONTAINER_REDUNDANCY, the redundancy and the metadata of the cache
+ * are packed, too, and no two members of a redundancy set share a container:
+ * the ranks are ordered by their number in their set, and each number begins a
+ * new container, as scr_container(1) does it.
+ */
+
+/* A segment of a file of this rank. */
+struct piece {
+	size_t file;
+	uint64_t begin; /* in the file */
+	uint32_t crc;
+};
+
+/* Bytes of all ranks that begin in a new container. */
+struct span {
+	uint64_t start, bytes;
+};
+
+/* All files of a kind, one after the other; of this rank: */
+struct string {
+	struct segmap *map;
+	const char *const *from; /* by file of the map: absolute */
+	struct piece *pieces;	 /* by segment */
+	struct joint *joint;
+	uint64_t start; /* of its bytes */
+	uint64_t bytes; /* of all ranks */
+	struct span *groups;
+};
+
+/* Data; and the redundancy and metadata of the cache. */
+enum { DATA, RED, STRINGS };
+
+struct flush_pack {
+	struct string s[STRINGS];
+	struct segmap map;
+	struct hidden hidden;
+	int root_fd;
+	uint64_t layout;  /* joint_layout() */
+	bool mapped;	  /* by the same map: containers have their names */
+	bool resume;	  /* they may have right bytes */
+	struct attr attr; /* of containers */
+	/* If redundancy is packed, too, the number of this rank in its set, or
+	 * 0; and one more than the highest one: there are so many groups. */
+	uint32_t member;
+	size_t ngroups;
+	/* Tables, of what this rank knows: of the containers; part leader: of
+	 * hidden files. */
+	struct kvtree *table, *others;
+};
+
+struct joint_how flushing_pack_how(const struct flush_pack *k);
 
 /* Plan: lay out the files of all ranks; sets f->pack, and what becomes of a map
  * that is on the prefix.  Nothing is written.  Collective. */
@@ -110,28 +172,25 @@ void flushing_pack_list(const struct flushing *f, struct pump_list *l);
 int flushing_pack_sums(struct flushing *f, struct error *err);
 
 /* When all ranks have copied: the containers get their names, if no byte of
- * them is missing, and the table of those that this rank placed goes into
- * `ctr`.  Collective. */
-int flushing_pack_place(struct flushing *f, struct kvtree *ctr,
-			struct error *err);
+ * them is missing.  Collective. */
+int flushing_pack_place(struct flushing *f, struct error *err);
 
-/* Set the segments of a file of this rank; `to` has room for them, as many as
- * flushing_pack_count(). */
-size_t flushing_pack_count(const struct flushing *f, size_t file);
-void flushing_pack_segs(const struct flushing *f, size_t file,
-			struct rank2file_seg *to, struct rank2file_file *is);
+/* Set the segments of a file of this rank.  ERROR_NOMEM. */
+int flushing_pack_segs(const struct flushing *f, size_t file,
+		       struct rank2file_file *is, struct error *err);
+
+/* Send the tables of the hidden files to the part leaders.  Collective; the
+ * result is that of this rank. */
+int flushing_pack_hidden(struct flushing *f, struct error *err);
 
 /* Write the part of the map for the ranks from this one, whose files are in `r`
- * and in `m`, and record it in `ctr`. */
+ * and in `m`. */
 int flushing_pack_part(const struct flushing *f, int fd,
 		       const struct rank2file *r, const struct segmap *m,
-		       struct kvtree *ctr, struct error *err);
+		       struct error *err);
 
-/* Rank 0 writes the top file with what all ranks have recorded.  Collective. */
-int flushing_pack_top(const struct flushing *f, int fd, struct kvtree *ctr,
-		      struct error *err);
-
-/* The flush has failed: remove what it wrote, unless a map names it. */
-void flushing_pack_undo(const struct flushing *f);
+/* Rank 0 writes the top file with what all ranks have recorded.  Collective;
+ * the result is that of this rank. */
+int flushing_pack_top(const struct flushing *f, int fd, struct error *err);
 
 #endif /* SCR_FLUSHING_IMPL_H */

@@ -11,11 +11,11 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
 #include "meta/redset.h"
 #include "scr/flushing_impl.h"
-#include "scr/flushing_pack.h"
 #include "scr/held.h"
 #include "scr/lists.h"
 #include "scr/run.h"
@@ -31,6 +31,8 @@ flushing_pack_free(struct flush_pack *k)
 	for (int i = 0; i < STRINGS; i++)
 		joint_free(k->s[i].joint);
 	io_close(k->root_fd);
+	kvtree_free(k->table);
+	kvtree_free(k->others);
 	segmap_free(&k->map);
 	hidden_free(&k->hidden);
 }
@@ -274,37 +276,34 @@ cut(const struct flushing *f, struct string *s, const char *stem,
 	return 0;
 }
 
-/* Is this file, with its segments, the same on the prefix? */
-static bool
-is_mapped(const struct segmap *m, const struct segmap_file *f,
-	  const struct rank2file_file *there)
-{
-	bool same = there->has_size && there->size == f->size &&
-		    there->nsegs == f->nsegs && str_eq(there->path, f->path);
-
-	for (size_t i = 0; same && i < f->nsegs; i++) {
-		const struct segment *s = &m->segs[f->first + i];
-
-		same = there->segs[i].off == s->off &&
-		       there->segs[i].len == s->len &&
-		       str_eq(there->segs[i].file,
-			      m->containers[s->container].name);
-	}
-	return same;
-}
-
-/* Has an interrupted flush written the map?  Then its containers are whole, and
- * may be the last copy of the dataset: they are compared where they are. */
+/* Has an interrupted flush written the map, with the same files and segments?
+ * Then its containers are whole, and may be the last copy of the dataset: they
+ * are compared where they are. */
 static bool
 find_map(const struct flushing *f, const struct flush_pack *k)
 {
+	const struct segmap *m = &k->map;
 	struct lists l = { .count = 0 };
 	bool same = f->resume && lists_read(f->run, &f->s->d, false, f->arena,
 					    &l, NULL) == 0;
 
-	same = same && l.packed && l.count == k->map.nfiles;
-	for (size_t i = 0; same && i < l.count; i++)
-		same = is_mapped(&k->map, &k->map.files[i], &l.files[i]);
+	same = same && l.packed && l.count == m->nfiles;
+	for (size_t i = 0; same && i < l.count; i++) {
+		const struct rank2file_file *there = &l.files[i];
+		const struct segmap_file *is = &m->files[i];
+
+		same = there->has_size && there->size == is->size &&
+		       there->nsegs == is->nsegs &&
+		       str_eq(there->path, is->path);
+		for (size_t g = 0; same && g < is->nsegs; g++) {
+			const struct segment *s = &m->segs[is->first + g];
+
+			same = there->segs[g].off == s->off &&
+			       there->segs[g].len == s->len &&
+			       str_eq(there->segs[g].file,
+				      m->containers[s->container].name);
+		}
+	}
 	return !team_any(&f->run->world, !same);
 }
 
@@ -320,7 +319,11 @@ flushing_pack(struct flushing *f, enum catalogue_map *map, struct error *err)
 	if (k != NULL) {
 		*k = (struct flush_pack){ .root_fd = -1 };
 		f->pack = k;
-		rc = list_files(f, k, err);
+		k->table = kvtree_new(err);
+		k->others = kvtree_new(err);
+		rc = k->table == NULL || k->others == NULL
+			     ? -1
+			     : list_files(f, k, err);
 	}
 	if (team_agree(world, rc, err) < 0)
 		return -1;

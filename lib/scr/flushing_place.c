@@ -12,7 +12,6 @@
 #include "kvtree/kvtree.h"
 #include "meta/rank2file.h"
 #include "scr/flushing_impl.h"
-#include "scr/flushing_pack.h"
 #include "scr/run.h"
 #include "str.h"
 
@@ -46,35 +45,7 @@ by_place(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* List what this rank wrote of a string; returns the number of containers. */
-static size_t
-list_parts(const struct string *s, uint32_t string, uint32_t ranks,
-	   struct part *list)
-{
-	const struct segmap *m = s->map;
-
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		const uint64_t n = segmap_number(m->containers[i].name);
-
-		list[i] = (struct part){
-			.container = n,
-			.string = string,
-			.by = (uint32_t)(n % ranks),
-		};
-	}
-	/* The pieces in a container follow each other. */
-	for (size_t i = 0; i < m->nsegs; i++) {
-		struct part *p = &list[m->segs[i].container];
-
-		if (p->len == 0)
-			p->off = m->segs[i].off;
-		p->len += m->segs[i].len;
-		p->crc = crc_shift(p->crc, m->segs[i].len) ^ s->pieces[i].crc;
-	}
-	return m->ncontainers;
-}
-
-/* Tell the ranks that place the containers. */
+/* Tell the ranks that place the containers what this rank wrote to them. */
 static int
 tell(struct flushing *f, struct team_mail *in, struct error *err)
 {
@@ -90,8 +61,31 @@ tell(struct flushing *f, struct team_mail *in, struct error *err)
 
 	if (list == NULL || notes == NULL)
 		rc = error_no_memory(err);
-	for (uint32_t n = 0; rc == 0 && n < STRINGS; n++)
-		count += list_parts(&k->s[n], n, world->size, list + count);
+	for (uint32_t n = 0; rc == 0 && n < STRINGS; n++) {
+		const struct segmap *m = k->s[n].map;
+
+		for (size_t i = 0; i < m->ncontainers; i++) {
+			const uint64_t c = segmap_number(m->containers[i].name);
+
+			list[count + i] = (struct part){
+				.container = c,
+				.string = n,
+				.by = (uint32_t)(c % world->size),
+			};
+		}
+		/* The pieces in a container follow each other. */
+		for (size_t i = 0; i < m->nsegs; i++) {
+			const struct segment *g = &m->segs[i];
+			struct part *p = &list[count + g->container];
+
+			if (p->len == 0)
+				p->off = g->off;
+			p->len += g->len;
+			p->crc = crc_shift(p->crc, g->len) ^
+				 k->s[n].pieces[i].crc;
+		}
+		count += m->ncontainers;
+	}
 	if (count > 0)
 		qsort(list, count, sizeof(*list), by_placer);
 	for (size_t i = 0; i < count; i++) {
@@ -106,7 +100,7 @@ tell(struct flushing *f, struct team_mail *in, struct error *err)
 /* Place the container that has all parts list[0 ... n - 1]; record it. */
 static int
 place_one(const struct flushing *f, const struct part *list, size_t n,
-	  struct kvtree *ctr, struct error *err)
+	  struct error *err)
 {
 	const struct flush_pack *k = f->pack;
 	const uint64_t size = f->run->p.container_size;
@@ -117,7 +111,7 @@ place_one(const struct flushing *f, const struct part *list, size_t n,
 				       list->string == RED ? SEGMAP_REDUNDANCY
 							   : SEGMAP_DATA,
 				       list->container);
-	struct kvtree *table = ctr;
+	struct kvtree *table = k->table;
 	uint64_t have = 0, len = 0;
 	uint32_t crc = 0;
 
@@ -153,32 +147,8 @@ place_one(const struct flushing *f, const struct part *list, size_t n,
 		       : 0;
 }
 
-/* Send the tables of the hidden files to the part leaders. */
-static int
-send_hidden(struct flushing *f, struct error *err)
-{
-	const struct team *world = &f->run->world;
-	struct flush_pack *k = f->pack;
-	struct buf image = BUF_INIT;
-	struct team_note note = {
-		.rank = world->rank - world->rank % RANK2FILE_PART_RANKS,
-	};
-	const struct team_mail out = { 1, &note };
-	struct kvtree *t = kvtree_new(err);
-	int rc = t == NULL ? -1 : hidden_write(&k->hidden, t, err);
-
-	if (rc == 0)
-		rc = kvtree_encode(t, &image, err);
-	kvtree_free(t);
-	note.data = image.data;
-	note.len = image.len;
-	rc = team_notes(world, rc, &out, f->arena, &k->tables, err);
-	buf_free(&image);
-	return rc;
-}
-
 int
-flushing_pack_place(struct flushing *f, struct kvtree *ctr, struct error *err)
+flushing_pack_place(struct flushing *f, struct error *err)
 {
 	struct team_mail in = { 0, NULL };
 	struct buf all = BUF_INIT;
@@ -200,31 +170,27 @@ flushing_pack_place(struct flushing *f, struct kvtree *ctr, struct error *err)
 			    list[i + n].container == list[i].container &&
 			    list[i + n].string == list[i].string;)
 			n++;
-		rc = place_one(f, &list[i], n, ctr, err);
+		rc = place_one(f, &list[i], n, err);
 	}
 	buf_free(&all);
 	if (rc == 0 && count > 0)
 		rc = joint_sync(f->pack->root_fd, err);
-	if (team_agree(&f->run->world, rc, err) < 0)
-		return -1;
-	return f->run->p.container_redundancy ? send_hidden(f, err) : 0;
+	return team_agree(&f->run->world, rc, err);
 }
 
 /* --- The map --- */
 
-size_t
-flushing_pack_count(const struct flushing *f, size_t file)
-{
-	return f->pack != NULL ? f->pack->map.files[file].nsegs : 0;
-}
-
-void
+int
 flushing_pack_segs(const struct flushing *f, size_t file,
-		   struct rank2file_seg *to, struct rank2file_file *is)
+		   struct rank2file_file *is, struct error *err)
 {
 	const struct segmap *m = &f->pack->map;
 	const struct segmap_file *s = &m->files[file];
+	struct rank2file_seg *to =
+		arena_alloc(f->arena, s->nsegs + 1, sizeof(*to));
 
+	if (to == NULL)
+		return error_no_memory(err);
 	for (size_t i = 0; i < s->nsegs; i++) {
 		const struct segment *g = &m->segs[s->first + i];
 
@@ -234,104 +200,73 @@ flushing_pack_segs(const struct flushing *f, size_t file,
 	}
 	is->segs = to;
 	is->nsegs = s->nsegs;
+	return 0;
 }
 
-/* Take the tables of tables: returns a tree to be freed. */
-static struct kvtree *
-merge(const struct team_mail *in, struct error *err)
+int
+flushing_pack_hidden(struct flushing *f, struct error *err)
 {
-	struct kvtree *all = kvtree_new(err);
-	int rc = all == NULL ? -1 : 0;
+	const struct team *world = &f->run->world;
+	struct flush_pack *k = f->pack;
 
-	for (size_t i = 0; rc == 0 && i < in->count; i++) {
-		struct kvtree *t = kvtree_decode(in->notes[i].data,
-						 in->notes[i].len, NULL, err);
-
-		rc = t == NULL ? -1 : kvtree_merge(all, t, err);
-		kvtree_free(t);
-	}
-	if (rc == 0)
-		return all;
-	kvtree_free(all);
-	return NULL;
+	if (!f->run->p.container_redundancy)
+		return 0;
+	return team_trees(
+		world, world->rank - world->rank % RANK2FILE_PART_RANKS,
+		hidden_write(&k->hidden, k->others, err), &k->others, err);
 }
 
 int
 flushing_pack_part(const struct flushing *f, int fd, const struct rank2file *r,
-		   const struct segmap *m, struct kvtree *ctr,
-		   struct error *err)
+		   const struct segmap *m, struct error *err)
 {
-	const uint32_t rank = f->run->world.rank;
-	struct kvtree *others = merge(&f->pack->tables, err);
+	const struct flush_pack *k = f->pack;
 	const struct hidden_part part = {
 		.dirfd = fd,
-		.first = rank,
-		.list = kvtree_put(ctr, "HIDDEN", err),
+		.first = f->run->world.rank,
+		.list = kvtree_put(k->table, "HIDDEN", err),
 	};
 	struct hidden h;
-	int rc = others == NULL ? -1 : hidden_init(&h, err);
+	int rc = hidden_init(&h, err);
 
 	if (rc == 0) {
 		h.has_attrs = true;
-		h.others = others;
-		if (hidden_store_part(&h, &part, m, r, err) < 0 ||
-		    rank2file_store_part(fd, r, rank,
-					 kvtree_put(ctr, "COPY", err), err) < 0)
-			rc = -1;
+		h.others = k->others;
+		rc = hidden_store_part(&h, &part, m, r, err);
+		if (rc == 0)
+			rc = rank2file_store_part(
+				fd, r, part.first,
+				kvtree_put(k->table, "COPY", err), err);
 		hidden_free(&h);
 	}
-	kvtree_free(others);
 	return rc;
 }
 
-static int
-set_align(const struct flushing *f, struct kvtree *t, struct error *err)
-{
-	const uint64_t align = f->run->p.container_align;
-
-	return align < 2 ? 0 : kvtree_set_u64(t, "ALIGN", align, err);
-}
-
 int
-flushing_pack_top(const struct flushing *f, int fd, struct kvtree *ctr,
-		  struct error *err)
+flushing_pack_top(const struct flushing *f, int fd, struct error *err)
 {
 	const struct team *world = &f->run->world;
-	struct rank2file r = { .nranks = world->size, .containers = ctr };
-	struct buf image = BUF_INIT;
-	struct team_note note = { .rank = 0 };
-	struct team_mail out = { 0, &note }, in = { 0, NULL };
-	struct kvtree *all = NULL, *red = NULL;
-	int rc = 0;
+	const struct params *p = &f->run->p;
+	struct flush_pack *k = f->pack;
+	struct rank2file r = { .nranks = world->size };
+	struct kvtree *red = NULL;
 
-	if (kvtree_count(ctr) > 0 && world->rank != 0) {
-		rc = kvtree_encode(ctr, &image, err);
-		note.data = image.data;
-		note.len = image.len;
-		out.count = 1;
-	}
-	rc = team_notes(world, rc, &out, f->arena, &in, err);
-	buf_free(&image);
-	if (rc < 0 || world->rank != 0)
-		return rc;
-	all = merge(&in, err);
-	rc = all == NULL ? -1 : kvtree_merge(ctr, all, err);
-	kvtree_free(all);
-	red = kvtree_get(ctr, "RED");
-	if (rc < 0 ||
-	    kvtree_set_u64(ctr, "SIZE", f->run->p.container_size, err) < 0 ||
-	    kvtree_set_u64(ctr, "BYTES", f->pack->s[DATA].bytes, err) < 0 ||
-	    set_align(f, ctr, err) < 0 ||
-	    (red != NULL && set_align(f, red, err) < 0) ||
-	    kvtree_put(ctr, "FILE", err) == NULL ||
-	    rank2file_store_top(fd, &r, kvtree_get(ctr, "COPY"), err) < 0)
+	if (team_trees(world, 0, 0, &k->table, err) < 0)
+		return -1;
+	if (world->rank != 0)
+		return 0;
+	r.containers = k->table;
+	red = kvtree_get(k->table, "RED");
+	if (kvtree_set_u64(k->table, "SIZE", p->container_size, err) < 0 ||
+	    kvtree_set_u64(k->table, "BYTES", k->s[DATA].bytes, err) < 0)
+		return -1;
+	if (p->container_align >= 2 &&
+	    (kvtree_set_u64(k->table, "ALIGN", p->container_align, err) < 0 ||
+	     (red != NULL &&
+	      kvtree_set_u64(red, "ALIGN", p->container_align, err) < 0)))
+		return -1;
+	if (kvtree_put(k->table, "FILE", err) == NULL ||
+	    rank2file_store_top(fd, &r, kvtree_get(k->table, "COPY"), err) < 0)
 		return -1;
 	return hidden_sweep(fd, &r, err);
-}
-
-void
-flushing_pack_undo(const struct flushing *f)
-{
-	if (f->pack != NULL && f->run->world.rank == 0)
-		joint_give_up(f->pack->root_fd);
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,80 +70,20 @@ lists_find(const struct run *run, const struct dataset *d, bool *old,
 	return fd < 0 ? error_pass(err, &why) : fd;
 }
 
-/* --- The parts, which rank 0 finds --- */
+/* --- Sending lists --- */
 
-/* Encode the parts for the others: struct found, the directory of the dataset,
- * and the offset and the name of each part. */
+/* What rank 0 finds out for the others; the directory of the dataset
+ * follows. */
 struct found {
 	bool old, packed;
-	uint64_t nranks;
+	uint64_t nranks, nparts;
 };
-
-static int
-find_parts(const struct run *run, const struct dataset *d, bool any,
-	   struct arena *a, struct buf *out, struct error *err)
-{
-	struct found is;
-	const int fd = lists_find(run, d, &is.old, err);
-	const char *root = is.old ? d->name
-				  : str_printed(PATH_MAX, "%s/%s", SCR_DIR,
-						dataset_dir_str(d->id));
-	struct rank2file_parts p;
-	int rc = -1;
-
-	if (fd < 0)
-		return -1;
-	rc = rank2file_list(fd, is.old ? OLD_FILE : RANK2FILE_FILE, a, &p, err);
-	close(fd);
-	if (rc < 0)
-		return -1;
-	kvtree_free(p.top);
-	is.packed = p.packed;
-	is.nranks = p.nranks;
-	(void)buf_add(out, &is, sizeof(is));
-	(void)buf_add(out, root, strlen(root) + 1);
-	if (p.nranks != run->world.size && !any)
-		return error_set(err, ERROR_USAGE,
-				 "written by %zu ranks, but this job has %u: "
-				 "start %zu ranks, or set "
-				 "SCR_RESTART_ANY_RANKS=1",
-				 p.nranks, run->world.size, p.nranks);
-	for (size_t i = 0; i < p.count; i++) {
-		const struct rank2file_part_at *at = &p.parts[i];
-
-		(void)buf_add(out, &at->offset, sizeof(at->offset));
-		(void)buf_add(out, at->name, strlen(at->name) + 1);
-	}
-	return buf_check(out, err);
-}
-
-static size_t
-take_parts(const struct buf *b, struct rank2file_part_at *to)
-{
-	const char *at = b->data + sizeof(struct found),
-		   *end = b->data + b->len;
-	size_t n = 0;
-
-	at += strlen(at) + 1;
-	while (at < end) {
-		struct rank2file_part_at p;
-
-		memcpy(&p.offset, at, sizeof(p.offset));
-		p.name = at + sizeof(p.offset);
-		at = p.name + strlen(p.name) + 1;
-		if (to != NULL)
-			to[n] = p;
-		n++;
-	}
-	return n;
-}
-
-/* --- Sending lists --- */
 
 /* A note: for each rank that wrote files this, then the files. */
 struct head {
 	uint64_t rank;
 	uint64_t expected, count; /* files */
+	uint64_t len;		  /* bytes of these */
 };
 
 struct spreading {
@@ -156,10 +95,13 @@ struct spreading {
 	struct found is;
 	const char *root;
 	bool fetch;
-	int fd; /* of a reader: the metadata directory; else -1 */
-	struct rank2file_parts parts; /* of a reader of a packed dataset */
-	struct kvtree *marks;	      /* or NULL */
-	struct team_note *mine;	      /* received */
+	/* Of rank 0 and of a reader: the metadata directory (else -1), and the
+	 * parts. */
+	int fd;
+	struct rank2file_parts parts;
+	bool reads;		/* a part */
+	struct kvtree *marks;	/* or NULL */
+	struct team_note *mine; /* received */
 	size_t nmine, mine_cap;
 	bool more; /* a rank has more to send */
 	bool over; /* a rank failed: end */
@@ -281,7 +223,7 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 	 struct error *err)
 {
 	struct spreading *s = arg;
-	const struct head h = { rank, r->expected, r->nfiles };
+	struct head h = { rank, r->expected, r->nfiles, 0 };
 	const uint32_t to =
 		(uint32_t)((uint64_t)rank * s->run->world.size / s->is.nranks);
 	const struct attr none = { .has_size = false };
@@ -303,6 +245,10 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 	}
 	if (rc == 0)
 		rc = buf_check(&b, err);
+	if (rc == 0) {
+		h.len = b.len - sizeof(h);
+		memcpy(b.data, &h, sizeof(h));
+	}
 	if (rc == 0 && s->raw.len > 0 && s->raw.len + b.len > ROUND_BYTES)
 		rc = send_round(s, true, err);
 	if (rc == 0 && (!MEM_ROOM(s->out.notes, s->out.count, s->cap) ||
@@ -322,32 +268,76 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 
 /* --- Reading --- */
 
+static int
+list_parts(struct spreading *s, struct error *err)
+{
+	if (rank2file_list(s->fd, s->is.old ? OLD_FILE : RANK2FILE_FILE,
+			   s->keep, &s->parts, err) < 0)
+		return -1;
+	if (!s->parts.packed) {
+		kvtree_free(s->parts.top);
+		s->parts.top = NULL;
+	}
+	return 0;
+}
+
+/* Rank 0 finds the parts; *out is for the others.  `any` number of ranks may
+ * have written the dataset. */
+static int
+find_parts(struct spreading *s, const struct dataset *d, bool any,
+	   struct buf *out, struct error *err)
+{
+	const uint32_t size = s->run->world.size;
+	const char *root = NULL;
+
+	s->fd = lists_find(s->run, d, &s->is.old, err);
+	if (s->fd < 0 || list_parts(s, err) < 0)
+		return -1;
+	s->is.packed = s->parts.packed;
+	s->is.nranks = s->parts.nranks;
+	s->is.nparts = s->parts.count;
+	if (s->is.nranks != size && !any)
+		return error_set(err, ERROR_USAGE,
+				 "written by %zu ranks, but this job has %u: "
+				 "start %zu ranks, or set "
+				 "SCR_RESTART_ANY_RANKS=1",
+				 s->parts.nranks, size, s->parts.nranks);
+	root = s->is.old ? d->name
+			 : str_printed(PATH_MAX, "%s/%s", SCR_DIR,
+				       dataset_dir_str(d->id));
+	(void)buf_add(out, &s->is, sizeof(s->is));
+	(void)buf_add(out, root, strlen(root) + 1);
+	return buf_check(out, err);
+}
+
 /* The first part of a reader: open the directory. */
 static int
 start_reading(struct spreading *s, struct error *err)
 {
-	char dir[PATH_MAX];
-
-	snprintf(dir, sizeof(dir), "%s%s", s->root, s->is.old ? OLD_DIR : "");
-	s->fd = open_below(s->run, dir, err);
-	if (s->fd < 0)
-		return -1;
-	if (s->is.packed &&
-	    rank2file_list(s->fd, RANK2FILE_FILE, s->keep, &s->parts, err) < 0)
-		return -1;
+	s->reads = true;
+	if (s->fd < 0) {
+		s->fd = open_below(s->run,
+				   str_printed(PATH_MAX, "%s%s", s->root,
+					       s->is.old ? OLD_DIR : ""),
+				   err);
+		if (s->fd < 0 || list_parts(s, err) < 0)
+			return -1;
+		if (s->parts.count != s->is.nparts)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s/" RANK2FILE_FILE
+					 ": changed while it was read",
+					 s->root);
+	}
 	return s->is.packed && s->fetch ? marks_load(&s->marks, s->fd, err) : 0;
 }
 
 /* Read the parts of this rank, and send every rank its list. 1: the parts must
  * be read as a whole. */
 static int
-spread(struct spreading *s, const struct buf *names, bool whole,
-       struct error *err)
+spread(struct spreading *s, bool whole, struct error *err)
 {
 	const struct team *world = &s->run->world;
-	const size_t count = take_parts(names, NULL);
-	struct rank2file_part_at *parts =
-		arena_alloc(s->keep, count, sizeof(*parts));
+	const uint64_t count = s->is.nparts;
 	struct rank2file_visit visit = {
 		.nranks = s->is.nranks,
 		.whole = whole,
@@ -357,18 +347,15 @@ spread(struct spreading *s, const struct buf *names, bool whole,
 	uint64_t worst = 0;
 	int rc = 0;
 
-	if (parts == NULL)
-		rc = error_no_memory(err);
-	else
-		(void)take_parts(names, parts);
-	for (size_t i = 0; rc == 0 && i < count; i++) {
+	for (uint64_t i = 0; rc == 0 && i < count; i++) {
 		if (i * world->size / count != world->rank)
 			continue;
-		if (s->fd < 0)
+		if (!s->reads)
 			rc = start_reading(s, err);
 		visit.containers = s->parts.containers;
 		if (rc == 0)
-			rc = rank2file_each_rank(s->fd, &parts[i], &visit, err);
+			rc = rank2file_each_rank(s->fd, &s->parts.parts[i],
+						 &visit, err);
 	}
 	if (rc != 0)
 		s->out.count = 0;
@@ -444,30 +431,27 @@ take_files(const struct spreading *s, const struct head *h, const char **at,
 	return 0;
 }
 
-/* Count the files of the received notes, and see that each rank of the share
- * has come, once. */
+/* Take the files of the received notes, if each rank of the share has come,
+ * once. */
 static int
-count_files(const struct spreading *s, struct arena *a, size_t *count,
-	    struct error *err)
+take_list(const struct spreading *s, struct arena *a, struct lists *out,
+	  struct error *err)
 {
 	const uint64_t first = first_of(s, s->run->world.rank),
 		       n = first_of(s, s->run->world.rank + 1) - first;
 	struct {
 		bool here, whole;
 	} *seen = arena_alloc(a, n + 1, sizeof(*seen));
-	struct rank2file_file f;
-	uint64_t lost = 0;
+	uint64_t count = 0, lost = 0;
 	struct head h;
 
-	*count = 0;
 	if (seen == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < s->nmine; i++) {
 		const char *at = s->mine[i].data, *end = at + s->mine[i].len;
 
-		while (at < end) {
+		for (; at < end; at += sizeof(h) + h.len) {
 			memcpy(&h, at, sizeof(h));
-			at += sizeof(h);
 			if (seen[h.rank - first].here)
 				return error_set(err, ERROR_CORRUPT,
 						 RANK2FILE_FILE
@@ -476,9 +460,7 @@ count_files(const struct spreading *s, struct arena *a, size_t *count,
 						 h.rank);
 			seen[h.rank - first].here = true;
 			seen[h.rank - first].whole = h.expected <= h.count;
-			*count += h.count;
-			for (uint64_t k = 0; k < h.count; k++)
-				lists_take(&at, &f, NULL);
+			count += h.count;
 		}
 	}
 	while (lost < n && seen[lost].whole)
@@ -488,18 +470,6 @@ count_files(const struct spreading *s, struct arena *a, size_t *count,
 				 RANK2FILE_FILE ": files of rank %" PRIu64
 						" are missing",
 				 first + lost);
-	return 0;
-}
-
-static int
-take_list(const struct spreading *s, struct arena *a, struct lists *out,
-	  struct error *err)
-{
-	size_t count = 0;
-	struct head h;
-
-	if (count_files(s, a, &count, err) < 0)
-		return -1;
 	out->files = arena_alloc(a, count, sizeof(*out->files));
 	out->attrs = arena_alloc(a, count, sizeof(*out->attrs));
 	out->ranks = arena_alloc(a, count, sizeof(*out->ranks));
@@ -526,27 +496,26 @@ lists_read(const struct run *run, const struct dataset *d, bool fetch,
 	struct spreading s = {
 		.run = run, .keep = a, .fetch = fetch, .fd = -1
 	};
-	struct buf names = BUF_INIT;
+	struct buf found = BUF_INIT;
 	int rc = 0;
 
 	*out = (struct lists){ 0 };
 	if (world->rank == 0)
-		rc = find_parts(run, d, fetch && run->p.any_ranks, a, &names,
-				err);
-	rc = team_share(world, 0, rc, &names, err);
+		rc = find_parts(&s, d, fetch && run->p.any_ranks, &found, err);
+	rc = team_share(world, 0, rc, &found, err);
 	if (rc == 0) {
-		memcpy(&s.is, names.data, sizeof(s.is));
+		memcpy(&s.is, found.data, sizeof(s.is));
 		out->packed = s.is.packed;
 		out->nranks = (uint32_t)s.is.nranks;
-		out->root = s.root = arena_strdup(a, names.data + sizeof(s.is));
+		out->root = s.root = arena_strdup(a, found.data + sizeof(s.is));
 		rc = team_agree(world,
 				s.root == NULL ? error_no_memory(err) : 0, err);
 	}
 	if (rc == 0)
-		rc = spread(&s, &names, false, err);
+		rc = spread(&s, false, err);
 	if (rc > 0) {
 		s.nmine = 0;
-		rc = spread(&s, &names, true, err);
+		rc = spread(&s, true, err);
 	}
 	if (rc == 0)
 		rc = team_agree(world, take_list(&s, a, out, err), err);
@@ -558,6 +527,6 @@ lists_read(const struct run *run, const struct dataset *d, bool fetch,
 	mem_free(s.out.notes);
 	mem_free(s.mine);
 	buf_free(&s.raw);
-	buf_free(&names);
+	buf_free(&found);
 	return rc;
 }

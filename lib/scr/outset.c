@@ -556,7 +556,6 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 				 .store = o->level->store,
 				 .dir = o->dir,
 				 .meta = o->meta,
-				 .arena = o->arena,
 				 .created_us = d->created_us };
 	int rc = 0;
 

@@ -210,7 +210,6 @@ commit(struct regain *g, struct error *err)
 			    .dir = g->set->dir,
 			    .meta = g->meta,
 			    .metafd = g->metafd,
-			    .arena = g->arena,
 			    .data = g->set->bypass ? NULL : &data,
 			    .map = &map,
 			    .created_us = g->set->d.created_us };

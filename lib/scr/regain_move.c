@@ -332,17 +332,24 @@ regain_move(struct regain *g, struct error *err)
 
 /* --- Names --- */
 
-/* Send the names of files of `nparts` parts to the leader of the directory: the
- * mark '=' (to keep) or '-' (to remove), the name, and a NUL. */
+/*
+ * The leader of a directory gets the names of its files, each behind a mark:
+ * '=', the file is one of a rank here; '-', of a rank that runs elsewhere.
+ * ERROR_USAGE: two ranks have files of the same name.  With `drop`, files of
+ * ranks elsewhere are removed instead, unless a rank here has one of the same
+ * name.  Collective over the directory; the result is that of this rank.
+ */
 static int
-send_names(const struct regain *g, size_t nparts, struct team_mail *in,
-	   struct error *err)
+settle_names(const struct regain *g, bool drop, struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
 	struct buf names = BUF_INIT;
 	struct team_note note = { .rank = 0 };
 	const struct team_mail out = { 1, &note };
-	int rc = 0;
+	struct team_mail in = { 0, NULL };
+	struct map *here = map_new();
+	const size_t nparts = drop ? g->nparts : 1;
+	int rc = here == NULL ? error_no_memory(err) : 0;
 
 	for (size_t i = 0; i < nparts; i++) {
 		const struct filemap *fm = &g->parts[i].fm;
@@ -356,35 +363,35 @@ send_names(const struct regain *g, size_t nparts, struct team_mail *in,
 	}
 	note.data = names.data;
 	note.len = names.len;
-	rc = team_notes(t, buf_check(&names, err), &out, g->arena, in, err);
+	if (rc == 0)
+		rc = buf_check(&names, err);
+	rc = team_notes(t, rc, &out, g->arena, &in, err);
 	buf_free(&names);
-	return rc;
-}
+	for (size_t i = 0; rc == 0 && i < 2 * in.count; i++) {
+		const struct team_note *n = &in.notes[i % in.count];
+		const char *at = n->data, *end = at + n->len;
 
-/* The leader of a directory: no two ranks may have files of the same name. */
-static int
-check_names(const struct regain *g, const struct team_mail *in,
-	    struct error *err)
-{
-	struct map *seen = map_new();
-	int rc = seen == NULL ? error_no_memory(err) : 0;
+		/* Those here first. */
+		for (; rc == 0 && at < end; at += strlen(at) + 1) {
+			const char *name = at + 1;
+			const bool has = map_get(here, name) != MAP_NONE;
 
-	for (size_t i = 0; rc == 0 && i < in->count; i++) {
-		const char *at = in->notes[i].data;
-		const char *end = at + in->notes[i].len;
-
-		for (; rc == 0 && at < end; at += strlen(at) + 1)
-			if (map_get(seen, at) != MAP_NONE)
+			if (i < in.count && *at == '=' && has && !drop)
 				rc = error_set(
 					err, ERROR_USAGE,
 					"%s: two ranks on node %s have a file "
 					"of this name: start them on their "
 					"former nodes",
-					at + 1, g->run->host);
-			else if (map_put(seen, at, 0) < 0)
+					name, g->run->host);
+			else if (i < in.count && *at == '=' &&
+				 map_put(here, name, 0) < 0)
 				rc = error_no_memory(err);
+			else if (i >= in.count && *at == '-' && !has &&
+				 path_is_clean(name))
+				(void)unlinkat(g->dirfd, name, 0);
+		}
 	}
-	map_free(seen);
+	map_free(here);
 	return rc;
 }
 
@@ -392,7 +399,6 @@ int
 regain_commit(struct regain *g, struct error *err)
 {
 	const struct team *world = &g->run->world;
-	struct team_mail in = { 0, NULL };
 	int rc = 0;
 
 	if (!team_any(world, g->changed))
@@ -402,10 +408,7 @@ regain_commit(struct regain *g, struct error *err)
 		return -1;
 	if (g->set->bypass)
 		return 0;
-	rc = send_names(g, 1, &in, err);
-	if (rc == 0)
-		rc = check_names(g, &in, err);
-	if (team_agree(world, rc, err) < 0)
+	if (team_agree(world, settle_names(g, false, err), err) < 0)
 		return -1;
 	rc = regain_name(g, &g->moved, err);
 	if (rc == 0 && g->moved.count > 0)
@@ -415,46 +418,14 @@ regain_commit(struct regain *g, struct error *err)
 
 /* --- The old files --- */
 
-/* The leader of a directory: remove the files of ranks that run elsewhere.  A
- * file of the same name that belongs to a rank here stays. */
-static void
-drop_files(const struct regain *g, const struct team_mail *in)
-{
-	struct map *stay = map_new();
-
-	for (int pass = 0; stay != NULL && pass < 2; pass++)
-		for (size_t i = 0; i < in->count; i++) {
-			const char *at = in->notes[i].data;
-			const char *end = at + in->notes[i].len;
-
-			for (; at < end; at += strlen(at) + 1) {
-				const char *name = at + 1;
-
-				if (pass == 0 && *at == '=' &&
-				    map_put(stay, name, 0) < 0)
-					goto out;
-				if (pass == 1 && *at == '-' &&
-				    path_is_clean(name) &&
-				    map_get(stay, name) == MAP_NONE)
-					(void)unlinkat(g->dirfd, name, 0);
-			}
-		}
-out:
-	map_free(stay);
-}
-
 int
 regain_drop(const struct regain *g, struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
-	struct team_mail in = { 0, NULL };
 	int rc = 0;
 
-	if (!g->set->bypass && team_any(t, g->nparts > 1)) {
-		rc = send_names(g, g->nparts, &in, err);
-		if (rc == 0)
-			drop_files(g, &in);
-	}
+	if (!g->set->bypass && team_any(t, g->nparts > 1))
+		rc = settle_names(g, true, err);
 	for (size_t i = 1; rc == 0 && g->metafd >= 0 && i < g->nparts; i++) {
 		const struct regain_part *p = &g->parts[i];
 

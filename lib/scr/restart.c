@@ -4,35 +4,56 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/attr.h"
 #include "meta/filemap.h"
 #include "meta/rank2file.h"
 #include "path.h"
-#include "scr/allfiles.h"
+#include "scr/fetching.h"
 #include "scr/held.h"
+#include "scr/lists.h"
 #include "scr/naming.h"
 #include "scr/onprefix.h"
 #include "scr/run.h"
 #include "site/jobfiles.h"
 #include "team/say.h"
 
+struct file {
+	const char *at;	  /* in `raw` */
+	const char *dir;  /* in the cache, to be removed; or NULL */
+	const char *copy; /* there, or NULL */
+};
+
 struct restart {
+	const struct run *run;
 	struct arena *arena;
 	const struct held_set *set;
 	struct naming naming;
 	struct filemap fm;
 	/* path on the prefix, and its last component: index in fm.files */
 	struct map *paths, *bases;
-	struct allfiles *all; /* run->away is read; else NULL */
-	const struct run *run;
+	/* If run->away is read, the files of all ranks: `raw` has for each the
+	 * rank that wrote it, and what lists_add() adds. */
+	bool away;
+	uint32_t ranks; /* that wrote the dataset */
+	bool packed;
+	const char *root; /* of containers */
+	struct buf raw;
+	size_t count;
+	struct file *files;   /* in the order of ranks */
+	struct file **sorted; /* by path */
 };
 
 /* --- Attempts --- */
@@ -158,6 +179,91 @@ restart_find(struct run *run, struct error *err)
 	return 0;
 }
 
+/* --- The files of all ranks --- */
+
+/* Returns the rank of a file, whose name, size and so on become *out. */
+static uint32_t
+take(const struct file *is, struct rank2file_file *out)
+{
+	const char *at = is->at;
+	uint32_t rank = 0;
+
+	memcpy(&rank, at, sizeof(rank));
+	at += sizeof(rank);
+	lists_take(&at, out, NULL);
+	return rank;
+}
+
+static int
+by_path(const void *a, const void *b)
+{
+	struct rank2file_file x, y;
+
+	(void)take(*(struct file *const *)a, &x);
+	(void)take(*(struct file *const *)b, &y);
+	return strcmp(x.path, y.path);
+}
+
+static int
+by_rank(const void *a, const void *b)
+{
+	const struct file *f = a, *g = b;
+	struct rank2file_file x, y;
+	const uint32_t r = take(f, &x), q = take(g, &y);
+
+	if (r != q)
+		return r < q ? -1 : 1;
+	return f->at < g->at ? -1 : f->at > g->at;
+}
+
+/* Gather the lists of all ranks, find the files in them, and sort these.
+ * Collective. */
+static int
+gather(struct restart *r, struct error *err)
+{
+	const struct run *run = r->run;
+	struct lists mine;
+	const char *at = NULL, *end = NULL;
+	struct rank2file_file f;
+	size_t n = 0;
+
+	if (lists_read(run, &r->set->d, true, r->arena, &mine, err) < 0)
+		return -1;
+	r->away = true;
+	r->ranks = mine.nranks;
+	r->packed = mine.packed;
+	r->root = mine.root;
+	for (size_t i = 0; i < mine.count; i++) {
+		(void)buf_add(&r->raw, &mine.ranks[i], sizeof(mine.ranks[i]));
+		lists_add(&r->raw, &mine.files[i], NULL);
+	}
+	if (team_join(&run->world, 0, &r->raw, err) < 0)
+		return -1;
+	at = r->raw.data;
+	end = at + r->raw.len;
+	for (const char *p = at; p < end; n++) {
+		p += sizeof(uint32_t);
+		lists_take(&p, &f, NULL);
+	}
+	r->files = arena_alloc(r->arena, n + 1, sizeof(*r->files));
+	r->sorted = arena_alloc(r->arena, n + 1, sizeof(*r->sorted));
+	if (team_agree(&run->world,
+		       r->files == NULL || r->sorted == NULL
+			       ? error_no_memory(err)
+			       : 0,
+		       err) < 0)
+		return -1;
+	for (; r->count < n; r->count++) {
+		r->files[r->count].at = at;
+		r->sorted[r->count] = &r->files[r->count];
+		at += sizeof(uint32_t);
+		lists_take(&at, &f, NULL);
+	}
+	qsort(r->files, n, sizeof(*r->files), by_rank);
+	qsort(r->sorted, n, sizeof(*r->sorted), by_path);
+	return 0;
+}
+
 /* --- Begin --- */
 
 struct restart *
@@ -189,10 +295,9 @@ restart_begin(struct run *run, struct error *err)
 			rc = error_no_memory(err);
 	}
 	rc = team_agree(&run->world, rc, err);
-	if (rc == 0 && r->set == run->away) {
-		r->all = allfiles_gather(run, r->set, r->arena, err);
-		rc = r->all == NULL ? -1 : 0;
-	}
+	if (rc == 0 && r->set == run->away)
+		rc = gather(r, err);
+
 	if (rc < 0) {
 		restart_free(r);
 		run->unbegun = run->restart_id;
@@ -207,7 +312,14 @@ restart_free(struct restart *r)
 {
 	if (r == NULL)
 		return;
-	allfiles_end(r->all);
+	/* What was copied into the cache; the last rank of the node removes the
+	 * directory. */
+	for (size_t i = 0; i < r->count; i++)
+		if (r->files[i].dir != NULL)
+			(void)io_remove_tree(AT_FDCWD, r->files[i].dir, NULL);
+	if (r->away)
+		(void)rmdir(r->set->dir);
+	buf_free(&r->raw);
 	map_free(r->paths);
 	map_free(r->bases);
 	arena_free(r->arena);
@@ -216,26 +328,104 @@ restart_free(struct restart *r)
 
 /* --- Files --- */
 
+/* Copy a file that is in containers into the cache of this node, into a
+ * directory of its own, as other ranks use the cache, too; below the directory
+ * of the dataset, which the next SCR_Init() removes if this job is killed. */
+static int
+copy(const struct restart *r, struct file *is, struct rank2file_file *f,
+     struct error *err)
+{
+	const char *dir = arena_printf(r->arena, "%s/%u.%td", r->set->dir,
+				       r->run->world.rank, is - r->files);
+	const char *to = dir == NULL ? NULL
+				     : arena_printf(r->arena, "%s/%s", dir,
+						    path_base(f->path));
+	struct attr none = { .has_size = false };
+	const struct lists one = { .count = 1,
+				   .files = f,
+				   .packed = true,
+				   .root = r->root,
+				   .attrs = &none };
+
+	if (to == NULL || lists_segs(f, r->arena, err) < 0)
+		return error_no_memory(err);
+	/* A rank of this node that has ended removes the first one. */
+	for (int i = 0; i < 100 && is->dir == NULL; i++) {
+		if (mkdir(r->set->dir, 0700) < 0 && errno != EEXIST)
+			break;
+		if (mkdir(dir, 0700) == 0 || errno == EEXIST)
+			is->dir = dir;
+		else if (errno != ENOENT)
+			break;
+	}
+	if (is->dir == NULL)
+		return error_sys(err, "%s: cannot create", dir);
+	if (fetching_copy(r->run, r->set->store, r->arena, &one, &to, err) !=
+	    FETCH_DONE)
+		return -1;
+	is->copy = to;
+	return 0;
+}
+
+static int
+is_path(const void *path, const void *file)
+{
+	struct rank2file_file f;
+
+	(void)take(*(struct file *const *)file, &f);
+	return strcmp(path, f.path);
+}
+
+/* Find the place of `path`, a file of any rank, relative to the prefix. */
+static const char *
+place_away(const struct restart *r, const char *path, struct error *err)
+{
+	struct file **at = r->count == 0 ? NULL
+					 : bsearch(path, r->sorted, r->count,
+						   sizeof(*r->sorted), is_path);
+	struct rank2file_file f;
+	const char *to = NULL;
+
+	if (at == NULL)
+		return error_set_null(err, ERROR_ABSENT,
+				      "%s: dataset %lld `%s' has no such file",
+				      path, (long long)r->set->d.id,
+				      r->set->d.name);
+	(void)take(*at, &f);
+	if (r->packed)
+		return (*at)->copy == NULL && copy(r, *at, &f, err) < 0
+			       ? NULL
+			       : (*at)->copy;
+	to = arena_printf(r->arena, "%s/%s", r->run->p.prefix, path);
+	return to != NULL ? to : error_no_memory_null(err);
+}
+
+/* Write the path `to` of a file, if it can be read. */
+static int
+write_place(const char *path, const char *to,
+	    char file[static SCR_MAX_FILENAME], struct error *err)
+{
+	if (snprintf(file, SCR_MAX_FILENAME, "%s", to) >= SCR_MAX_FILENAME)
+		return error_set(err, ERROR_USAGE,
+				 "%s: its path in the cache is too long", path);
+	if (dir_access(AT_FDCWD, file, R_OK) < 0)
+		return error_sys(err, "%s", file);
+	return 0;
+}
+
 /* Write the path in cache of file `i` of the filemap, or, if `i` is MAP_NONE,
  * of a file of another rank of this node. */
 static int
 place(const struct restart *r, size_t i, const char *path,
       char file[static SCR_MAX_FILENAME], struct error *err)
 {
-	const char *at = i == MAP_NONE ? path : r->fm.files[i].cache_path;
-	int len = 0;
+	const char *to = i == MAP_NONE ? path : r->fm.files[i].cache_path;
 
-	if (r->set->bypass)
-		len = snprintf(file, SCR_MAX_FILENAME, "%s", at);
-	else
-		len = snprintf(file, SCR_MAX_FILENAME, "%s/%s", r->set->dir,
-			       path_base(at));
-	if (len >= SCR_MAX_FILENAME)
-		return error_set(err, ERROR_USAGE,
-				 "%s: its path in the cache is too long", path);
-	if (dir_access(AT_FDCWD, file, R_OK) < 0)
-		return error_sys(err, "%s", file);
-	return 0;
+	if (!r->set->bypass)
+		to = arena_printf(r->arena, "%s/%s", r->set->dir,
+				  path_base(to));
+	return to == NULL ? error_no_memory(err)
+			  : write_place(path, to, file, err);
 }
 
 int
@@ -248,11 +438,11 @@ restart_route(const struct restart *r, const char *name,
 
 	if (path == NULL)
 		return -1;
-	if (r->all != NULL) {
+	if (r->away) {
 		const char *rel = path_below(path, r->run->p.prefix);
+		const char *to = place_away(r, rel != NULL ? rel : path, err);
 
-		return allfiles_route(r->all, rel != NULL ? rel : path, file,
-				      err);
+		return to == NULL ? -1 : write_place(path, to, file, err);
 	}
 	i = map_get(r->paths, path);
 	rc = place(r, i, path, file, err);
@@ -267,7 +457,7 @@ restart_route(const struct restart *r, const char *name,
 uint32_t
 restart_ranks(const struct restart *r)
 {
-	return r->all != NULL ? allfiles_ranks(r->all) : r->run->world.size;
+	return r->away ? r->ranks : r->run->world.size;
 }
 
 int
@@ -278,14 +468,13 @@ restart_file(const struct restart *r, size_t i, uint32_t *rank,
 	const struct filemap_file *is = NULL;
 	int len = 0;
 
-	if (r->all != NULL) {
-		if (allfiles_get(r->all, i, rank, &f) < 0)
-			return -1;
+	if (i >= (r->away ? r->count : r->fm.nfiles))
+		return -1;
+	if (r->away) {
+		*rank = take(&r->files[i], &f);
 		len = snprintf(name, SCR_MAX_FILENAME, "%s/%s",
 			       r->run->p.prefix, f.path);
 	} else {
-		if (i >= r->fm.nfiles)
-			return -1;
 		is = &r->fm.files[i];
 		*rank = r->run->world.rank;
 		len = snprintf(name, SCR_MAX_FILENAME, "%s%s%s",

@@ -6,6 +6,10 @@
  * PREFIX/.scr/restart.scr counts unfinished restarts from a dataset.  After
  * SCR_RESTART_ATTEMPTS of them the dataset is removed, because it may be the
  * cause of the failures.
+ *
+ * With SCR_RESTART_ANY_RANKS it stays on the prefix, and any rank reads any of
+ * its files.  A file in containers is copied into the cache when a rank asks
+ * for it, and removed by restart_free().
  */
 #ifndef SCR_RESTART_H
 #define SCR_RESTART_H

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "arena.h"
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
@@ -134,47 +133,6 @@ load(void)
 	return NULL;
 }
 
-/* Append a set as hwloc prints it: in hexadecimal digits, or as a list. */
-static int
-add_set(struct buf *b, hwloc_const_bitmap_t set, bool list)
-{
-	int (*const print)(char *, size_t, hwloc_const_bitmap_t) =
-		list ? hwloc_bitmap_list_snprintf : hwloc_bitmap_snprintf;
-	const int len = print(NULL, 0, set);
-
-	if (len < 0 || buf_reserve(b, b->len + (size_t)len + 1) < 0)
-		return -1;
-	print(b->data + b->len, (size_t)len + 1, set);
-	b->len += (size_t)len;
-	return 0;
-}
-
-/* Replace the line of this rank by those of all ranks of the node, in order:
- * the first rank collects them. */
-static int
-collect(const struct team *node, int rc, struct buf *lines, struct error *err)
-{
-	const struct team_note note = { 0, lines->data, lines->len };
-	const struct team_mail out = { .notes = (struct team_note *)&note,
-				       .count = 1 };
-	struct team_mail in = { .count = 0 };
-	struct arena *a = arena_new();
-
-	if (a == NULL)
-		rc = error_no_memory(err);
-	rc = team_notes(node, rc, &out, a, &in, err);
-	if (rc == 0) {
-		if (node->rank == 0)
-			buf_clear(lines);
-		for (size_t i = 0; i < in.count; i++)
-			(void)buf_add(lines, in.notes[i].data, in.notes[i].len);
-		rc = buf_check(lines, err);
-		rc = team_share(node, 0, rc, lines, err);
-	}
-	arena_free(a);
-	return rc;
-}
-
 /* Compute the share of this rank from the lines of all ranks. */
 static int
 share(const struct team *node, char *lines, struct cores *c, struct error *err)
@@ -209,8 +167,9 @@ int
 cores_find(const struct team *world, const struct team *node, bool wants,
 	   struct cores **out, struct error *err)
 {
-	struct buf lines = BUF_INIT, units = BUF_INIT;
+	struct buf lines = BUF_INIT;
 	struct cores *c = NULL;
+	char *units = NULL;
 	int rc = 0;
 
 	*out = NULL;
@@ -227,12 +186,15 @@ cores_find(const struct team *world, const struct team *node, bool wants,
 		    hwloc_get_cpubind(c->topology, c->units,
 				      HWLOC_CPUBIND_THREAD) < 0)
 			hwloc_bitmap_zero(c->units);
-		if (c->units == NULL || add_set(&lines, c->units, false) < 0 ||
-		    buf_add(&lines, "\n", 1) < 0)
+		if (c->units == NULL ||
+		    hwloc_bitmap_asprintf(&units, c->units) < 0 ||
+		    buf_printf(&lines, "%s\n", units) < 0)
 			rc = error_no_memory(err);
 		else
 			hwloc_bitmap_zero(c->units);
-		rc = collect(node, rc, &lines, err);
+		mem_free(units);
+		units = NULL;
+		rc = team_join(node, rc, &lines, err);
 		if (rc == 0 && c->topology != NULL)
 			rc = share(node, lines.data, c, err);
 		while (rc == 0 && hwloc_bitmap_weight(c->units) > CORES_MOST)
@@ -241,12 +203,12 @@ cores_find(const struct team *world, const struct team *node, bool wants,
 		/* The node of rank 0 stands for all. */
 		if (rc == 0 && !hwloc_bitmap_iszero(c->units) &&
 		    team_peer(node, 0) == 0 &&
-		    add_set(&units, c->units, true) == 0)
+		    hwloc_bitmap_list_asprintf(&units, c->units) >= 0)
 			say_debug("%d threads copy the files of this rank, on "
 				  "processing units %s",
-				  hwloc_bitmap_weight(c->units), units.data);
+				  hwloc_bitmap_weight(c->units), units);
 	}
-	buf_free(&units);
+	mem_free(units);
 	buf_free(&lines);
 	return team_agree(world, rc, err);
 }

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "error.h"
 #include "fnv.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "num.h"
 #include "team/say.h"
@@ -471,6 +472,61 @@ team_notes(const struct team *t, int rc, const struct team_mail *out,
 	mem_free(in->notes);
 	in->notes = notes;
 	return team_agree(t, rc, err);
+}
+
+int
+team_join(const struct team *t, int rc, struct buf *b, struct error *err)
+{
+	struct team_note note = { 0, b->data, b->len };
+	const struct team_mail out = { b->len > 0, &note };
+	struct team_mail in = { 0, NULL };
+	struct arena *a = arena_new();
+
+	if (rc == 0)
+		rc = a == NULL ? error_no_memory(err) : buf_check(b, err);
+	rc = team_notes(t, rc, &out, a, &in, err);
+	if (rc == 0 && t->rank == 0) {
+		buf_clear(b);
+		for (size_t i = 0; i < in.count; i++)
+			(void)buf_add(b, in.notes[i].data, in.notes[i].len);
+		rc = buf_check(b, err);
+	}
+	arena_free(a);
+	return team_share(t, 0, rc, b, err);
+}
+
+int
+team_trees(const struct team *t, uint32_t to, int rc, struct kvtree **tree,
+	   struct error *err)
+{
+	struct buf image = BUF_INIT;
+	struct team_note note = { .rank = to };
+	struct team_mail out = { 0, &note }, in = { 0, NULL };
+	struct arena *a = arena_new();
+
+	if (rc == 0)
+		rc = a == NULL ? error_no_memory(err) : 0;
+	if (rc == 0 && kvtree_count(*tree) > 0) {
+		rc = kvtree_encode(*tree, &image, err);
+		note.data = image.data;
+		note.len = image.len;
+		out.count = 1;
+	}
+	kvtree_free(*tree);
+	*tree = NULL;
+	rc = team_notes(t, rc, &out, a, &in, err);
+	buf_free(&image);
+	if (rc == 0)
+		rc = (*tree = kvtree_new(err)) == NULL ? -1 : 0;
+	for (size_t i = 0; rc == 0 && i < in.count; i++) {
+		struct kvtree *one = kvtree_decode(in.notes[i].data,
+						   in.notes[i].len, NULL, err);
+
+		rc = one == NULL ? -1 : kvtree_merge(*tree, one, err);
+		kvtree_free(one);
+	}
+	arena_free(a);
+	return rc;
 }
 
 static int

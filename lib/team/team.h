@@ -21,6 +21,7 @@
 struct arena;
 struct buf;
 struct error;
+struct kvtree;
 
 struct team {
 	MPI_Comm comm; /* of all ranks */
@@ -86,6 +87,10 @@ int team_agree(const struct team *t, int rc, struct error *err);
  * all: the error of a rank, or ERROR_NOMEM. */
 int team_share(const struct team *t, uint32_t root, int rc, struct buf *b,
 	       struct error *err);
+
+/* Replace `b` on all members by the bytes of all, in the order of members;
+ * member 0 collects them.  `rc` and *err are as for team_agree(). */
+int team_join(const struct team *t, int rc, struct buf *b, struct error *err);
 
 /* Is the string the same on all ranks, by its hash?  NULL equals only NULL. */
 bool team_same(const struct team *t, const char *text);
@@ -153,6 +158,15 @@ struct team_mail {
  */
 int team_notes(const struct team *t, int rc, const struct team_mail *out,
 	       struct arena *a, struct team_mail *in, struct error *err);
+
+/*
+ * Send the tree of each member, unless it is empty, to the member `to`.  *tree
+ * is freed, and becomes the merged trees that this member received; NULL: an
+ * error.  `rc` and *err are as for team_notes(), but the result is that of this
+ * rank.
+ */
+int team_trees(const struct team *t, uint32_t to, int rc, struct kvtree **tree,
+	       struct error *err);
 
 /* A path on its way to the rank that is responsible for it. */
 struct team_path {
