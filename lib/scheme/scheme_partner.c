@@ -17,114 +17,82 @@ replicas(const struct solve_set *set)
 	return set->failures < set->n ? set->failures : set->n - 1;
 }
 
-/* Where byte `off` of copy d of member x's data is. */
+/* Where byte `off` of string d of member x is: its data (0), or copy d. */
 static struct solve_ref
-copy_ref(const struct solve_set *set, uint32_t x, uint32_t d, uint64_t off)
+string_ref(const struct solve_set *set, uint32_t x, uint32_t d, uint64_t off)
 {
 	const uint32_t h = (x + d) % set->n;
 
 	for (uint32_t e = 1; e < d; e++)
 		off += set->member[(h + set->n - e) % set->n].bytes;
-	return (struct solve_ref){ h, true, off };
+	return (struct solve_ref){ h, d > 0, off };
 }
 
-/* Add a job that restores one range of member x's data: the data if they are
- * lost, and all lost copies. */
+/*
+ * Add a job for one range of member x's data, `lost` or not: restore its lost
+ * strings from the first one that is left; or, to check, compare all that are
+ * left.
+ */
 static int
 solve_stretch(struct solving *w, uint32_t x, struct solve_range r, bool lost,
 	      struct error *err)
 {
 	const struct solve_set *set = w->set;
-	uint32_t nout = lost ? 1 : 0, source = 0;
-	struct solve_ref data = { x, false, r.from }, *out = NULL;
+	const uint32_t n = 1 + replicas(set);
+	uint32_t gone = lost, source = 0;
+	struct solve_ref *ref = NULL;
 	struct solve_job *j = NULL;
 
-	if (r.to <= r.from)
+	for (uint32_t d = 1; d < n; d++)
+		gone += set->member[(x + d) % set->n].body_lost;
+	if (r.to <= r.from || (gone == 0 && !(w->check && w->all)) ||
+	    (w->check && n - gone < 2))
 		return 0;
-	for (uint32_t d = 1; d <= replicas(set); d++) {
-		if (set->member[(x + d) % set->n].body_lost)
-			nout++;
-		else if (source == 0)
-			source = d;
-	}
-	if (nout == 0)
-		return 0;
-	/* The range has no source: its data and all its copies are lost. */
-	for (uint32_t d = 0; lost && source == 0 && d <= replicas(set); d++) {
-		const struct solve_ref at =
-			d == 0 ? data : copy_ref(set, x, d, r.from);
+	for (uint32_t d = 0; gone == n && d < n; d++) {
+		const struct solve_ref at = string_ref(set, x, d, r.from);
 
 		if (solve_add_lost(w, &at, r.to - r.from, err) < 0)
 			return -1;
 	}
-	if (lost && source == 0)
+	if (gone == n)
 		return 0;
-	j = solve_add_job(w, 1, nout, err);
+	j = solve_add_job(w, 1, w->check ? n - gone - 1 : gone, err);
 	if (j == NULL)
 		return -1;
 	j->stripe = x;
 	j->from = r.from;
 	j->len = r.to - r.from;
-	j->in[0] = lost ? copy_ref(set, x, source, r.from) : data;
-	out = j->out;
-	if (lost)
-		*out++ = data;
-	for (uint32_t d = 1; d <= replicas(set); d++)
-		if (set->member[(x + d) % set->n].body_lost)
-			*out++ = copy_ref(set, x, d, r.from);
-	return 0;
-}
-
-/* Add a job that compares all strings that are left of one range. */
-static int
-check_stretch(struct solving *w, uint32_t x, struct solve_range r, bool lost,
-	      struct error *err)
-{
-	const struct solve_set *set = w->set;
-	uint32_t n = !lost, gone = 0;
-	struct solve_ref *ref = NULL;
-	struct solve_job *j = NULL;
-
-	for (uint32_t d = 1; d <= replicas(set); d++)
-		gone += set->member[(x + d) % set->n].body_lost;
-	n += replicas(set) - gone;
-	if (r.to <= r.from || n < 2 || (!w->all && !lost && gone == 0))
-		return 0;
-	j = solve_add_job(w, 1, n - 1, err);
-	if (j == NULL)
-		return -1;
-	j->stripe = x;
-	j->from = r.from;
-	j->len = r.to - r.from;
+	while (source == 0 ? lost
+			   : set->member[(x + source) % set->n].body_lost)
+		source++;
 	ref = j->in; /* out[] follows */
-	if (!lost)
-		*ref++ = (struct solve_ref){ x, false, r.from };
-	for (uint32_t d = 1; d <= replicas(set); d++)
-		if (!set->member[(x + d) % set->n].body_lost)
-			*ref++ = copy_ref(set, x, d, r.from);
+	*ref++ = string_ref(set, x, source, r.from);
+	for (uint32_t d = 0; d < n; d++) {
+		const bool is_gone =
+			d == 0 ? lost : set->member[(x + d) % set->n].body_lost;
+
+		if (d != source && is_gone != w->check)
+			*ref++ = string_ref(set, x, d, r.from);
+	}
 	return 0;
 }
 
 static int
 solve_partner(struct solving *w, struct error *err)
 {
-	int (*const stretch)(struct solving *, uint32_t, struct solve_range,
-			     bool, struct error *) =
-		w->check ? check_stretch : solve_stretch;
-
 	for (uint32_t x = 0; x < w->set->n; x++) {
 		const struct solve_member *m = &w->set->member[x];
 		struct solve_range kept = { 0, m->bytes };
 
 		for (size_t i = 0; i < m->nlost; i++) {
 			kept.to = m->lost[i].from;
-			if (stretch(w, x, kept, false, err) < 0 ||
-			    stretch(w, x, m->lost[i], true, err) < 0)
+			if (solve_stretch(w, x, kept, false, err) < 0 ||
+			    solve_stretch(w, x, m->lost[i], true, err) < 0)
 				return -1;
 			kept.from = m->lost[i].to;
 		}
 		kept.to = m->bytes;
-		if (stretch(w, x, kept, false, err) < 0)
+		if (solve_stretch(w, x, kept, false, err) < 0)
 			return -1;
 	}
 	return 0;
