@@ -66,7 +66,7 @@ struct copy_options {
 	 * the index. */
 	bool replace;
 	/* The data go into containers, to the places of the layout that the
-	 * dataset's directory has (copy_layout.h); others give these their
+	 * dataset's directory has (gather_pack.c); others give these their
 	 * names. */
 	bool containers;
 	/* Called for each file that was not replaced, one at a time; or

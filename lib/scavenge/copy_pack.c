@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * copy_pack.c - copy the files of the ranks to their places in containers
- * (copy_layout.h): what is there already is not written again.
+ * (gather_pack.c): what is there already is not written again.
  */
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 #include "crc.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
+#include "num.h"
 #include "scavenge/copy_impl.h"
-#include "scavenge/copy_layout.h"
 #include "temp.h"
 #include "transfer/pump.h"
 
@@ -21,26 +21,31 @@ cut(struct copier *c, struct copy_rank *r, const struct kvtree *layout,
     struct error *err)
 {
 	struct joint_how how = { .mode = 0600 };
+	const struct kvtree *k = kvtree_get2(layout, "RANK", num_str(r->rank));
 	struct segmap *m = &r->packed;
-	struct layout_rank place;
-	uint64_t size = 0;
+	uint64_t size = 0, start = 0, bytes = 0;
 
-	if (kvtree_u64(layout, "LAYOUT", UINT64_MAX, &how.layout, err) < 0 ||
-	    copy_layout_get(layout, r->rank, &place, &size, err) < 0 ||
-	    segmap_init(m, r->map.nfiles, err) < 0)
+	if (kvtree_u64(layout, "LAYOUT", UINT64_MAX, &how.layout, err) < 0)
 		return -1;
+	if (k == NULL ||
+	    kvtree_u64(layout, "SIZE", INT64_MAX, &size, NULL) < 0 ||
+	    size == 0 || kvtree_u64(k, "START", INT64_MAX, &start, NULL) < 0 ||
+	    kvtree_u64(k, "BYTES", INT64_MAX - start, &bytes, NULL) < 0)
+		return error_set(err, ERROR_CORRUPT,
+				 "layout: no place for rank %" PRId64, r->rank);
+	(void)segmap_init(m, r->map.nfiles, NULL);
 	for (; m->nfiles < r->map.nfiles; m->nfiles++)
 		m->files[m->nfiles] = (struct segmap_file){
 			.rank = (uint32_t)r->rank,
 			.path = c->items[r->first + m->nfiles].rel,
 			.size = r->map.files[m->nfiles].attr.size,
 		};
-	if (segmap_cut(m, SEGMAP_DATA, size, place.start, err) < 0)
+	if (segmap_cut(m, SEGMAP_DATA, size, start, err) < 0)
 		return -1;
-	if (m->bytes != place.bytes)
+	if (m->bytes != bytes)
 		return error_set(err, ERROR_DAMAGED,
 				 "%" PRIu64 " bytes, expected %" PRIu64,
-				 m->bytes, place.bytes);
+				 m->bytes, bytes);
 	r->joint = joint_new(c->meta_fd, m, how, err);
 	return r->joint == NULL ? -1 : 0;
 }

@@ -25,8 +25,8 @@
 #include "meta/copied.h"
 #include "meta/filemap.h"
 #include "meta/rank2file.h"
+#include "num.h"
 #include "path.h"
-#include "scavenge/copy_layout.h"
 #include "scavenge/scavenge_impl.h"
 #include "temp.h"
 
@@ -73,28 +73,39 @@ sort_ranks(struct scavenge_packing *k, const struct scavenge *s)
 	}
 }
 
-/* Write the layout for the nodes. */
+/*
+ * Write the layout for the nodes, which read it in copy_pack.c: a kvtree file,
+ * JOINT_MARK in the directory of the dataset:
+ *
+ *   SIZE -> bytes of a container
+ *   LAYOUT -> joint_layout()
+ *   RESUME, if an earlier run may have left some of the bytes
+ *   RANK -> rank -> { START -> place of its first byte in the string of all
+ *                     containers, BYTES -> of all its files }
+ */
 static int
 write_layout(const struct scavenge_packing *k, bool resume, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
-	struct layout_rank at = { .start = 0 };
-	int rc = t == NULL || kvtree_set_u64(t, "SIZE", k->size, err) < 0 ||
-				 kvtree_set_u64(t, "LAYOUT", k->how.layout,
-						err) < 0
-			 ? -1
-			 : 0;
+	struct kvtree *t = kvtree_new(NULL), *ranks = NULL;
+	uint64_t start = 0;
+	int rc = 0;
 
-	if (rc == 0 && resume && kvtree_put(t, "RESUME", err) == NULL)
-		rc = -1;
-	for (uint32_t i = 0; rc == 0 && i < k->nranks; i++) {
-		at.bytes = k->d->ranks[k->order[i]].best->found.bytes;
-		rc = copy_layout_add(t, k->order[i], at, err);
-		at.start += at.bytes;
+	(void)kvtree_set_u64(t, "SIZE", k->size, NULL);
+	(void)kvtree_set_u64(t, "LAYOUT", k->how.layout, NULL);
+	if (resume)
+		(void)kvtree_put(t, "RESUME", NULL);
+	ranks = kvtree_put(t, "RANK", NULL);
+	for (uint32_t i = 0; i < k->nranks; i++) {
+		const uint64_t bytes =
+			k->d->ranks[k->order[i]].best->found.bytes;
+		struct kvtree *r =
+			kvtree_put(ranks, num_str(k->order[i]), NULL);
+
+		(void)kvtree_set_u64(r, "START", start, NULL);
+		(void)kvtree_set_u64(r, "BYTES", bytes, NULL);
+		start += bytes;
 	}
-	if (rc == 0)
-		rc = kvtree_write_file(t, k->root_fd, temp_str(JOINT_MARK),
-				       err);
+	rc = kvtree_write_file(t, k->root_fd, temp_str(JOINT_MARK), err);
 	kvtree_free(t);
 	return rc;
 }
