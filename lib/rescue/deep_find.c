@@ -63,37 +63,6 @@ unlock:
 	return rc;
 }
 
-int
-deep_unread(struct deep *d, uint32_t set, const struct error *why,
-	    struct error *err)
-{
-	struct deep_result *out = d->out;
-	struct deep_finding f = {
-		.set = set,
-		.member = PLAN_NONE,
-		.file = PLAN_NONE,
-	};
-	bool old = false;
-	int rc = 0;
-
-	/* A missing or truncated file has changed since the plan. */
-	if (why->kind != ERROR_SYSTEM)
-		return error_pass(err, why);
-	pthread_mutex_lock(&d->lock);
-	for (size_t i = 0; i < out->nfindings && !old; i++)
-		old = out->findings[i].unread != NULL &&
-		      str_eq(out->findings[i].unread, why->text);
-	if (!old)
-		f.unread = arena_strdup(d->p->arena, why->text);
-	if (!old && (f.unread == NULL ||
-		     !MEM_ROOM(out->findings, out->nfindings, d->findings_cap)))
-		rc = error_no_memory(err);
-	else if (!old)
-		out->findings[out->nfindings++] = f;
-	pthread_mutex_unlock(&d->lock);
-	return rc;
-}
-
 const struct solve_job *
 deep_job(const struct deep *d, const struct deep_finding *f, uint64_t at)
 {
@@ -170,35 +139,6 @@ blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
 	if (f->file != file)
 		f->file_off = 0;
 	f->file = file;
-}
-
-int
-deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err)
-{
-	struct deep *d = arg;
-	const struct plan_set *s = &d->p->sets[set];
-	struct deep_finding f = {
-		.set = (uint32_t)set,
-		.in_body = true,
-		.file = PLAN_NONE,
-	};
-	struct error why = ERROR_INIT;
-	bool wrong = false;
-
-	(void)worker;
-	for (uint32_t m = 0; d->look[set] && s->opened && m < s->n; m++) {
-		if (s->members[m].state != RED_PRESENT)
-			continue;
-		if (plan_check_red(d->p, &s->members[m], &wrong, &why) < 0) {
-			if (deep_unread(d, f.set, &why, err) < 0)
-				return -1;
-			continue;
-		}
-		f.member = f.holder = f.stripe = m;
-		if (wrong && deep_found(d, &f, err) < 0)
-			return -1;
-	}
-	return 0;
 }
 
 /* Is the filemap of a member right?  It has a checksum of its own, but may be
