@@ -229,7 +229,7 @@ confirmed(const struct planner *w, const struct plan_set *s,
 		if (!l->known || r == NULL || !r->map_known)
 			continue;
 		count += s->map ? r->map.image_size - r->map.tail == l->bytes
-				: plan_map_has_list(w, r, l);
+				: plan_map_has_list(w, r, l, PLAN_BY_SIZE);
 	}
 	return count;
 }

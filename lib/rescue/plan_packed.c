@@ -14,14 +14,16 @@
 #include "arena.h"
 #include "buf.h"
 #include "container/joint.h"
+#include "container/marks.h"
 #include "container/packed.h"
+#include "container/segmap.h"
 #include "dir.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
 #include "path.h"
-#include "rescue/plan_packed_impl.h"
+#include "rescue/plan_impl.h"
 #include "transfer/stripe.h"
 
 void

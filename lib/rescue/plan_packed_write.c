@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "container/marks.h"
+#include "container/segmap.h"
 #include "create.h"
 #include "dir.h"
 #include "error.h"
@@ -24,7 +26,7 @@
 #include "meta/dataset_dir.h"
 #include "num.h"
 #include "path.h"
-#include "rescue/plan_packed_impl.h"
+#include "rescue/plan_impl.h"
 
 /* The marks, with the list FILE: all segments in doubt, and all missing ones,
  * even those that belong to no file of the plan: extending the container turns

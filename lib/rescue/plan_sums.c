@@ -124,29 +124,8 @@ plan_sums_compare(struct plan *p, struct plan_sum *sums,
 
 /* --- Checksums of copied files --- */
 
-/* `files`: stat cache of the prefix. */
-static void
-take_file(struct plan_file *f, struct plan_sum *sum, struct pathcache *files,
-	  const struct copied_file *c)
-{
-	struct stat st;
-
-	if (f->state != FILE_PRESENT || f->nsegs > 0 || sum->known ||
-	    f->attr.size != c->size || (f->has_crc && f->crc != c->crc))
-		return;
-	/* Is the file unchanged since it was copied? */
-	if (pathcache_stat(files, c->path, &st, NULL) < 0 ||
-	    (uint64_t)st.st_size != c->size ||
-	    st.st_mtim.tv_sec != c->mtime.tv_sec ||
-	    st.st_mtim.tv_nsec != c->mtime.tv_nsec)
-		return;
-	sum->known = true;
-	sum->carried = f->copy_crc = !f->has_crc;
-	sum->crc = f->crc = c->crc;
-	f->has_crc = true;
-}
-
-/* Take what a record says of the files of rank `r`. */
+/* Take what a record says of the files of rank `r`; `files`: stat cache of the
+ * prefix. */
 static void
 take_record(struct plan *p, const struct plan_rank *r, struct plan_sum *sums,
 	    struct pathcache *files, const struct copied *c)
@@ -155,16 +134,33 @@ take_record(struct plan *p, const struct plan_rank *r, struct plan_sum *sums,
 	 * order, so continue the search after the last match. */
 	for (size_t i = r->first_file, k = 0; i < r->first_file + r->nfiles;
 	     i++) {
-		const char *path = p->files[i].path;
-		size_t tries = path != NULL ? 0 : c->nfiles;
+		struct plan_file *f = &p->files[i];
+		const struct copied_file *is = NULL;
+		size_t tries = f->path != NULL ? 0 : c->nfiles;
+		struct stat st;
 
 		while (tries < c->nfiles &&
-		       strcmp(c->files[k].path, path) != 0) {
+		       strcmp(c->files[k].path, f->path) != 0) {
 			k = (k + 1) % c->nfiles;
 			tries++;
 		}
-		if (tries < c->nfiles)
-			take_file(&p->files[i], &sums[i], files, &c->files[k]);
+		if (tries >= c->nfiles)
+			continue;
+		is = &c->files[k];
+		if (f->state != FILE_PRESENT || f->nsegs > 0 || sums[i].known ||
+		    f->attr.size != is->size ||
+		    (f->has_crc && f->crc != is->crc))
+			continue;
+		/* Is the file unchanged since it was copied? */
+		if (pathcache_stat(files, is->path, &st, NULL) < 0 ||
+		    (uint64_t)st.st_size != is->size ||
+		    st.st_mtim.tv_sec != is->mtime.tv_sec ||
+		    st.st_mtim.tv_nsec != is->mtime.tv_nsec)
+			continue;
+		sums[i].known = true;
+		sums[i].carried = f->copy_crc = !f->has_crc;
+		sums[i].crc = f->crc = is->crc;
+		f->has_crc = true;
 	}
 }
 
