@@ -117,6 +117,32 @@ enum catalogue_state {
 	CATALOGUE_OLD,	   /* index.scr of SCR 1.1.8, converted */
 };
 
+/* At most this many ids are named in a notice; the rest are only counted. */
+#define CATALOGUE_REPORTED_MAX 20
+
+/* The index as it is on disk, or rebuilt; and while it is changed, locked. */
+struct catalogue_change {
+	struct catalogue *c;
+	struct index *ix;
+	enum catalogue_state state; /* of the file */
+	struct error why;	    /* of a file that is not good */
+	size_t added, left;
+	char left_ids[CATALOGUE_REPORTED_MAX * 12 + 1];
+	size_t left_len;
+	int lock; /* -1: on a file system without locks */
+};
+
+/*
+ * Lock and read the index, and after changing t->ix replace index.scr.  The
+ * function catalogue_end() takes what became of the change: `rc` is 0 to write
+ * the index, 1 to leave it (a damaged index is repaired nevertheless), or -1 to
+ * fail without writing; it returns 0 or -1.  Call it also if catalogue_begin()
+ * failed.  PREFIX/.scr is made if it is missing.
+ */
+int catalogue_begin(struct catalogue *c, struct catalogue_change *t,
+		    struct error *err);
+int catalogue_end(struct catalogue_change *t, int rc, struct error *err);
+
 /* Load index.scr without repair.  If it is missing or damaged, return 0 with
  * *ix NULL, *state set, and the reason in err->text. -1: any other error. */
 int catalogue_load(struct catalogue *c, struct index **ix,

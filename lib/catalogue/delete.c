@@ -203,9 +203,8 @@ delete_one(struct deletions *all, struct deletion *d, struct error *err)
  * group that are not, and mark those of the group with COMPLETE = 0, so that no
  * job restarts from them. */
 static int
-update_index(struct index *ix, void *arg, struct error *err)
+update_index(struct deletions *all, struct index *ix, struct error *err)
 {
-	struct deletions *all = arg;
 	struct index_entry e;
 	bool changed = false;
 
@@ -243,6 +242,17 @@ update_index(struct index *ix, void *arg, struct error *err)
 	return changed ? 0 : 1;
 }
 
+static int
+try_change(struct deletions *all, struct error *err)
+{
+	struct catalogue_change t;
+	int rc = catalogue_begin(all->c, &t, err);
+
+	if (rc == 0)
+		rc = update_index(all, t.ix, err);
+	return catalogue_end(&t, rc, err);
+}
+
 /*
  * There is no room to write the index.  Free space by removing parts of the
  * datasets of the group: first their redundancy, without which they stay valid,
@@ -263,8 +273,7 @@ change_full_index(struct deletions *all, struct error *err)
 				     : catalogue_dir_clear(d, SPARE_KINDS,
 							   err)) < 0)
 				return -1;
-			if (catalogue_change(all->c, update_index, all, &why) ==
-			    0)
+			if (try_change(all, &why) == 0)
 				return 0;
 			if (!room_is_short(&why))
 				return error_pass(err, &why);
@@ -280,7 +289,7 @@ change_index(struct deletions *all, struct error *err)
 
 	if (all->o->work.dry_run)
 		return 0;
-	rc = catalogue_change(all->c, update_index, all, &why);
+	rc = try_change(all, &why);
 	/* Also set if only the last step of the change failed; not set if the
 	 * wait for the lock was stopped. */
 	all->announced |= rc == 0 || why.errnum != EINTR;

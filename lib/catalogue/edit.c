@@ -88,17 +88,11 @@ set_current(struct index *ix, const struct index_entry *entry,
 	return index_set_current(ix, entry->name, err);
 }
 
-struct edit_job {
-	struct catalogue *c;
-	struct catalogue_edit *e;
-};
-
 /* Make one change, and record how the restart point changed. */
 static int
-edit(struct index *ix, void *arg, struct error *err)
+edit(struct catalogue *c, struct index *ix, struct catalogue_edit *e,
+     struct error *err)
 {
-	const struct edit_job *j = arg;
-	struct catalogue_edit *e = j->e;
 	const char *now = index_current(ix);
 	const char *word = NULL;
 	char before[sizeof(e->current)];
@@ -109,7 +103,7 @@ edit(struct index *ix, void *arg, struct error *err)
 
 	snprintf(before, sizeof(before), "%s", now != NULL ? now : "");
 	if (e->kind != CATALOGUE_DROP_ALL && e->kind != CATALOGUE_UNCURRENT &&
-	    find(j->c, ix, e, &entry, err) < 0)
+	    find(c, ix, e, &entry, err) < 0)
 		return -1;
 	switch (e->kind) {
 	case CATALOGUE_DROP:
@@ -141,16 +135,15 @@ edit(struct index *ix, void *arg, struct error *err)
 	word = now != NULL ? now : "";
 	snprintf(e->current, sizeof(e->current), "%s", word);
 	if (now != NULL && index_find_name(ix, now, &entry, NULL) == 0)
-		word = catalogue_name_word(j->c, ix, &entry, &scratch);
+		word = catalogue_name_word(c, ix, &entry, &scratch);
 	snprintf(e->current_word, sizeof(e->current_word), "%s", word);
 	index_newest(ix, newest);
 	if (now == NULL && newest[0] > 0 &&
 	    index_find_id(ix, newest[0], &entry, NULL) == 0)
 		snprintf(e->next_word, sizeof(e->next_word), "%s",
 			 entry.name != NULL
-				 ? catalogue_name_word(j->c, ix, &entry,
-						       &scratch)
-				 : catalogue_word_str(j->c, ix, entry.id));
+				 ? catalogue_name_word(c, ix, &entry, &scratch)
+				 : catalogue_word_str(c, ix, entry.id));
 	buf_free(&scratch);
 	e->moved = strcmp(e->current, before) != 0;
 	return rc;
@@ -196,7 +189,8 @@ out:
 int
 catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 {
-	struct edit_job j = { c, e };
+	struct catalogue_change t;
+	int rc = 0;
 
 	e->count = 0;
 	e->refused = 0;
@@ -206,7 +200,10 @@ catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 	if (e->kind == CATALOGUE_CURRENT && e->look != NULL &&
 	    look(c, e, err) < 0)
 		return -1;
-	return catalogue_change(c, edit, &j, err);
+	rc = catalogue_begin(c, &t, err);
+	if (rc == 0)
+		rc = edit(c, t.ix, e, err);
+	return catalogue_end(&t, rc, err);
 }
 
 /* --- Of SCR 1.1.8 --- */
@@ -420,35 +417,13 @@ out:
 
 /* --- After a fetch that failed --- */
 
-struct forgiving {
-	int64_t id;
-	const struct work *work;
-};
-
-static int
-forgive(struct index *ix, void *arg, struct error *err)
-{
-	const struct forgiving *f = arg;
-	struct index_entry e;
-
-	if (index_find_id(ix, f->id, &e, err) < 0)
-		return -1;
-	if (e.failed == NULL)
-		return 1;
-	work_say(f->work,
-		 "dataset %" PRId64 ": the mark of the failed fetch of %s is "
-		 "gone",
-		 f->id, str_quoted(e.failed));
-	return index_set_extra(ix, f->id, "FAILED", NULL, err);
-}
-
 int
 catalogue_forgive(struct catalogue *c, int64_t id,
 		  const struct catalogue_options *o, struct error *err)
 {
-	struct forgiving f = { id, &o->work };
 	struct index *ix = catalogue_read(c, NULL);
 	struct verify_result r = { .bad_files = 1 };
+	struct catalogue_change t;
 	struct index_entry e;
 	int rc = 0;
 
@@ -461,5 +436,15 @@ catalogue_forgive(struct catalogue *c, int64_t id,
 	if (r.bad_files > 0 || r.status == STATUS_LOST ||
 	    r.status == STATUS_FAILED)
 		return 0;
-	return catalogue_change(c, forgive, &f, err);
+	rc = catalogue_begin(c, &t, err);
+	if (rc == 0)
+		rc = index_find_id(t.ix, id, &e, err);
+	if (rc < 0 || e.failed == NULL)
+		return catalogue_end(&t, rc < 0 ? -1 : 1, err);
+	work_say(&o->work,
+		 "dataset %" PRId64 ": the mark of the failed fetch of %s is "
+		 "gone",
+		 id, str_quoted(e.failed));
+	rc = index_set_extra(t.ix, id, "FAILED", NULL, err);
+	return catalogue_end(&t, rc, err);
 }

@@ -3,8 +3,6 @@
  * fetchable.c - what the library of SCR 3.1 reads of a dataset before its
  * files: the index entry, the summary, rank2file.
  */
-#include "catalogue/fetchable.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 

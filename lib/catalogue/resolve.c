@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resolve.c - which dataset a word names, and which word names a dataset.
+ * resolve.c - words: which dataset one names, and which one names a dataset.
  *
  * The index decides which dataset has a name.  A dataset that the index does
  * not name, as after a scavenge, has the name in its summary, else the one in
@@ -20,9 +20,50 @@
 #include "map.h"
 #include "mem.h"
 #include "meta/index.h"
+#include "num.h"
 #include "str.h"
 
 #define SHOWN_MAX 256
+
+/* --- What a word can mean --- */
+
+#define WORD_ID "id:"
+
+void
+word_parse(const char *text, struct word *w)
+{
+	const bool marked = str_starts(text, WORD_ID);
+	const char *digits = text + (marked ? strlen(WORD_ID) : 0);
+	int64_t id = 0;
+
+	*w = (struct word){ .name = text, .id = -1 };
+	if (str_starts(text, WORD_NAME)) {
+		w->name = text + strlen(WORD_NAME);
+		w->marked = true;
+	} else if (str_is_digit(digits[0]) &&
+		   num_i64(digits, 1, DATASET_ID_MAX, &id, NULL) == 0) {
+		w->id = id;
+		w->marked = marked;
+		if (marked)
+			w->name = NULL;
+	}
+}
+
+int
+word_parse_id(const char *text, struct word *w, struct error *err)
+{
+	word_parse(text, w);
+	if (w->id > 0) {
+		w->name = NULL;
+		return 0;
+	}
+	if (w->marked)
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "\"%s\": expected a number from 1 to %d, "
+			 "id:NUMBER or name:NAME",
+			 str_shown(text), DATASET_ID_MAX);
+}
 
 /* --- Datasets that the index does not name --- */
 
@@ -372,7 +413,7 @@ int
 catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
 		FILE *to, struct error *err)
 {
-	const bool ids = str_starts(typed, "id:");
+	const bool ids = str_starts(typed, WORD_ID);
 	const bool marked = str_starts(typed, WORD_NAME);
 	size_t count = 0, len = 0;
 	struct index_entry *list = index_entries(ix, &count, err), e;
