@@ -298,11 +298,12 @@ struct verify_listener {
 };
 
 /*
- * scr_index --verify: is dataset e->id whole (struct fetchable)?  Of `e`, its index
- * entry, the id is required; without a descriptor (e->desc.id is 0), the entry
- * is not judged.  With o->checksums, also compare recorded checksums; with
- * o->deep, also the redundancy.  `problems` may be NULL.  Nothing is changed.
- * -1: something could not be read, and it is unknown whether it is whole.
+ * scr_index --verify: is dataset e->id whole (struct fetchable)?  Of `e`, its
+ * index entry, the id is required; without a descriptor (e->desc.id is 0), the
+ * entry is not judged.  With o->checksums, also compare recorded checksums;
+ * with o->deep, also the redundancy.  `problems` may be NULL.  Nothing is
+ * changed.  -1: something could not be read, and it is unknown whether it is
+ * whole.
  */
 int catalogue_verify(struct catalogue *c, const struct index_entry *e,
 		     const struct catalogue_options *o,

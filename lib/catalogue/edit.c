@@ -278,50 +278,6 @@ make_dir(struct catalogue *c, const struct catalogue_desc *desc,
 	return rc;
 }
 
-static int
-adopt(struct catalogue *c, struct packed *p, const struct catalogue_options *o,
-      struct error *err)
-{
-	struct catalogue_desc desc = { .tree = NULL };
-	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	const struct packed_look look = { .work = &o->work,
-					  .sums = o->checksums };
-	struct packed_health h;
-	struct rank2file r;
-	bool changed = true;
-	int rc = -1;
-
-	if (p->is_packed)
-		return error_set(
-			err, ERROR_USAGE,
-			"%s: its files are in containers, which SCR 3 cannot "
-			"fetch: unpack it first",
-			p->name);
-	rc = packed_check(p, &look, &h, err);
-	if (rc == 0 && !packed_healthy(&h))
-		rc = error_set_remedy(
-			err, REMEDY_VERIFY, ERROR_DAMAGED,
-			"%s: not added: %zu of %zu files are damaged or "
-			"missing",
-			p->name, h.files_bad, h.files);
-	packed_health_free(&h);
-	if (rc < 0 || old_desc(p, &desc, err) < 0)
-		return -1;
-	rc = -1;
-	if (packed_renew(p, err) == 0 && make_dir(c, &desc, o, &d, err) == 0 &&
-	    segmap_write(&p->map, p->r2f.nranks, true, &r, err) == 0) {
-		rc = rank2file_store(d.fd, RANK2FILE_FILE, &r, err);
-		rank2file_free(&r);
-	}
-	if (rc == 0 &&
-	    (catalogue_record_summary(&d, &desc, &changed, err) < 0 ||
-	     catalogue_record_entry(c, &desc, NULL, true, o, err) < 0))
-		rc = -1;
-	catalogue_dir_close(&d);
-	catalogue_desc_free(&desc);
-	return rc;
-}
-
 /*
  * Give dataset `id`, if it is one of SCR 1.1.8, metadata of the current format,
  * and add it to the index, so that LLNL's library can fetch it.  Its old
@@ -335,9 +291,16 @@ adopt_old(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 {
 	struct packed_where where = { .prefix_fd = c->prefix_fd, .id = id };
 	const struct packed_how how = { .lock = true };
+	const struct packed_look look = { .work = &o->work,
+					  .sums = o->checksums };
+	struct catalogue_desc desc = { .tree = NULL };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct index *ix = catalogue_read(c, NULL);
+	struct packed_health h;
 	struct index_entry e;
+	struct rank2file r;
 	struct packed p;
+	bool changed = true;
 	int rc = 1;
 
 	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
@@ -349,7 +312,38 @@ adopt_old(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	if (rc != 0)
 		return rc;
 	buf_add_str(name, p.name);
-	rc = adopt(c, &p, o, err);
+	if (p.is_packed) {
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: its files are in containers, which SCR 3 "
+			       "cannot fetch: unpack it first",
+			       p.name);
+		goto out;
+	}
+	rc = packed_check(&p, &look, &h, err);
+	if (rc == 0 && !packed_healthy(&h))
+		rc = error_set_remedy(
+			err, REMEDY_VERIFY, ERROR_DAMAGED,
+			"%s: not added: %zu of %zu files are damaged or "
+			"missing",
+			p.name, h.files_bad, h.files);
+	packed_health_free(&h);
+	if (rc == 0)
+		rc = old_desc(&p, &desc, err);
+	if (rc == 0 &&
+	    (packed_renew(&p, err) < 0 || make_dir(c, &desc, o, &d, err) < 0 ||
+	     segmap_write(&p.map, p.r2f.nranks, true, &r, err) < 0))
+		rc = -1;
+	else if (rc == 0) {
+		rc = rank2file_store(d.fd, RANK2FILE_FILE, &r, err);
+		rank2file_free(&r);
+	}
+	if (rc == 0 &&
+	    (catalogue_record_summary(&d, &desc, &changed, err) < 0 ||
+	     catalogue_record_entry(c, &desc, NULL, true, o, err) < 0))
+		rc = -1;
+out:
+	catalogue_dir_close(&d);
+	catalogue_desc_free(&desc);
 	packed_close(&p);
 	return rc;
 }

@@ -11,7 +11,6 @@
 #include "map.h"
 #include "meta/index.h"
 #include "rescue/plan.h"
-#include "rescue/plan_sums.h"
 #include "str.h"
 #include "work.h"
 

@@ -286,7 +286,7 @@ static void
 drop_older(struct catalogue *c, int64_t id)
 {
 	const struct catalogue_options o = { .replace = true };
-	const struct catalogue_claims none = { .work = &o.work };
+	const struct catalogue_claims none = { .count = 0 };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct delete_result out = { .files = 0 };
 

@@ -38,7 +38,6 @@
 #include "par.h"
 #include "path.h"
 #include "rescue/plan.h"
-#include "rescue/plan_sums.h"
 #include "room.h"
 #include "str.h"
 #include "work.h"
@@ -287,27 +286,6 @@ mark_entry(struct index *ix, const struct retirement *r, struct error *err)
 	return index_set_extra(ix, r->id, INDEX_REPLACED, num_str(r->by), err);
 }
 
-/* Write the summary; on a full file system over the old one. */
-static int
-write_summary(const struct catalogue_dir *d, const struct kvtree *t,
-	      struct error *err)
-{
-	struct buf image = BUF_INIT;
-	struct error why = ERROR_INIT;
-	int rc = kvtree_encode(t, &image, &why);
-
-	if (rc == 0)
-		rc = io_replace(d->fd, SUMMARY_FILE, image.data, image.len,
-				0666, &why);
-	if (rc < 0 && room_is_short(&why)) {
-		error_clear(&why);
-		rc = catalogue_write_in_place(d->fd, SUMMARY_FILE, &image,
-					      &why);
-	}
-	buf_free(&image);
-	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
-}
-
 /* Mark the index entry, and open the metadata directory. 1: the dataset has
  * none. */
 static int
@@ -352,7 +330,7 @@ catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		kvtree_set_i64(t, SUMMARY_REPLACED, by, err);
 		if (r.print[0] != '\0')
 			kvtree_set(t, SUMMARY_FINGERPRINT, r.print, err);
-		if (write_summary(&d, t, &why) < 0)
+		if (catalogue_write_summary(&d, t, &why) < 0)
 			/* Without room for the mark, remove the summary: the
 			 * index entry has the descriptor, too. */
 			rc = room_is_short(&why)
@@ -391,7 +369,7 @@ restore_summary(struct catalogue *c, int64_t id, struct error *err)
 	if (rc == 0)
 		rc = catalogue_dir_open(c, id, &d, err);
 	if (rc == 0)
-		rc = write_summary(&d, t, err);
+		rc = catalogue_write_summary(&d, t, err);
 	catalogue_dir_close(&d);
 	kvtree_free(t);
 	index_free(ix);

@@ -362,14 +362,33 @@ use_spare(int dirfd, const struct buf *image, const struct stat *index,
 	return io_sync_dir(dirfd, INDEX_FILE, err);
 }
 
-int
-catalogue_write_in_place(int dirfd, const char *name, const struct buf *image,
-			 struct error *err)
+static int
+write_in_place(int dirfd, const char *name, const struct buf *image,
+	       struct error *err)
 {
 	const size_t most = image->len <= PAGE ? PAGE : 0;
 	int fd = open_plain(dirfd, name, 1, most, err);
 
 	return fd < 0 ? -1 : overwrite(fd, name, image, err);
+}
+
+int
+catalogue_write_summary(const struct catalogue_dir *d, const struct kvtree *t,
+			struct error *err)
+{
+	struct buf image = BUF_INIT;
+	struct error why = ERROR_INIT;
+	int rc = kvtree_encode(t, &image, &why);
+
+	if (rc == 0)
+		rc = io_replace(d->fd, SUMMARY_FILE, image.data, image.len,
+				0666, &why);
+	if (rc < 0 && room_is_short(&why)) {
+		error_clear(&why);
+		rc = write_in_place(d->fd, SUMMARY_FILE, &image, &why);
+	}
+	buf_free(&image);
+	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
 }
 
 /* Replace index.scr, on a full file system from the reserve.  `locked`: the
@@ -392,8 +411,7 @@ replace_index(struct catalogue *c, const struct kvtree *tree, bool locked,
 		    0)
 			st.st_mode = 0;
 		if (use_spare(c->scr_fd, &image, &st, &spare) == 0 ||
-		    catalogue_write_in_place(c->scr_fd, INDEX_FILE, &image,
-					     &spare) == 0)
+		    write_in_place(c->scr_fd, INDEX_FILE, &image, &spare) == 0)
 			rc = 0;
 		else if (!room_is_short(&spare))
 			error_pass(&why, &spare);

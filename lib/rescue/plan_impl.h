@@ -102,6 +102,7 @@ struct planner {
 	const struct work *work;
 	struct par *par;       /* threads that wait for the file system */
 	struct arena **arenas; /* by worker of par */
+	struct buf *raws;      /* the same, while filemaps are read */
 	unsigned nworkers;
 
 	struct map_entry *maps;
@@ -296,9 +297,6 @@ plan_containers(const struct plan *p)
 {
 	return ((const struct planner *)p)->packed;
 }
-
-/* The rank2file of a packed dataset; NULL: it is not packed. */
-const struct rank2file *plan_packed_ranks(const struct plan *p);
 
 /* If place 0 has containers, read their segment map and marks. */
 int plan_load_packed(struct planner *w, struct error *err);

@@ -115,7 +115,7 @@ plan_record_load(struct planner *w, struct error *err)
 	w->record = r;
 	/* Only complete datasets are packed. */
 	r->vouched = w->owner.complete || w->packed != NULL;
-	r->ranks = plan_packed_ranks(&w->p);
+	r->ranks = w->packed != NULL ? &w->packed->r2f : NULL;
 	if (r->ranks == NULL) {
 		/* If it is damaged or missing, r->why says so: then it counts
 		 * as empty. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resolve.c - words: which dataset one names, and which one names a dataset.
+ * word.c - words: which dataset one names, and which one names a dataset.
  *
  * The index decides which dataset has a name.  A dataset that the index does
  * not name, as after a scavenge, has the name in its summary, else the one in
