@@ -10,7 +10,6 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
-#include "catalogue/protect.h"
 #include "error.h"
 #include "find/subject.h"
 #include "json.h"

@@ -19,7 +19,6 @@
 #include "mem.h"
 #include "meta/index.h"
 #include "rescue/deep.h"
-#include "rescue/plan_sums.h"
 #include "str.h"
 #include "work.h"
 
@@ -35,7 +34,6 @@ struct build {
 	struct plan *plan;
 	struct rank2file old; /* before the build */
 	bool have_old;
-	struct plan_sum *sums; /* of the files of the plan */
 	struct catalogue_desc desc;
 	bool changed;  /* a file was written */
 	bool doubtful; /* redundancy contradicts what was built */
@@ -149,8 +147,7 @@ look_closer(struct build *b, bool deep, struct error *err)
 		} else {
 			work_say(&b->o->work, "%s: %s", b->subject, why.text);
 			if (f->file != PLAN_NONE && !b->o->work.dry_run)
-				plan_sums_forget(b->plan, f->file,
-						 &b->sums[f->file]);
+				plan_sums_forget(b->plan, f->file);
 		}
 	}
 	deep_free(&r);
@@ -180,7 +177,7 @@ mend(struct build *b, struct error *err)
 	if (!needs_rebuild(p))
 		return 0;
 	for (size_t i = 0; i < p->nfiles; i++)
-		b->sums[i].wanted = p->files[i].fate == FATE_REBUILD;
+		b->plan->files[i].sum.wanted = p->files[i].fate == FATE_REBUILD;
 	if (rebuild(b->plan, &ro, &b->out->rebuild, err) < 0) {
 		b->out->undecided = b->out->rebuild.undecided;
 		return -1;
@@ -199,11 +196,11 @@ mend(struct build *b, struct error *err)
 		b->changed || b->out->rebuild.files + b->out->rebuild.maps > 0;
 	/* The rebuild may have found more damaged files. */
 	for (size_t i = 0; i < p->nfiles; i++)
-		b->sums[i].wanted =
-			b->sums[i].wanted || p->files[i].fate == FATE_REBUILD;
+		b->plan->files[i].sum.wanted |=
+			p->files[i].fate == FATE_REBUILD;
 	if (!b->o->checksums)
 		return 0;
-	return plan_sums_read(b->plan, b->sums, true, &b->o->work, err);
+	return plan_sums_read(b->plan, true, &b->o->work, err);
 }
 
 /* No checksum is recorded of files that are older than recorded, or whose
@@ -222,7 +219,7 @@ forget_unproven(struct build *b)
 		    (p->files[i].older ||
 		     (s != NULL && redset_is_redundant(s->type) &&
 		      (s->doubtful || s->verdict == SET_LOST))))
-			b->sums[i].known = false;
+			b->plan->files[i].sum.known = false;
 		b->doubtful = b->doubtful || (s != NULL && s->doubtful);
 	}
 }
@@ -240,13 +237,14 @@ add_sums(struct build *b)
 			const size_t at = p->ranks[i].first_file + k;
 			struct rank2file_file *to = &b->old.ranks[i].files[k];
 
-			if (!b->sums[at].known || (to->has_size && to->has_crc))
+			if (!p->files[at].sum.known ||
+			    (to->has_size && to->has_crc))
 				continue;
 			news = true;
 			to->node = NULL; /* `to` has all keys of the node */
 			to->has_size = to->has_crc = true;
 			to->size = p->files[at].attr.size;
-			to->crc = b->sums[at].crc;
+			to->crc = p->files[at].sum.crc;
 		}
 	}
 	return news;
@@ -271,10 +269,10 @@ ranks_of_plan(const struct build *b, struct rank2file *out, struct error *err)
 	for (size_t i = 0; i < p->nfiles; i++)
 		files[i] = (struct rank2file_file){
 			.path = p->files[i].path,
-			.has_size = b->sums[i].known,
-			.has_crc = b->sums[i].known,
+			.has_size = p->files[i].sum.known,
+			.has_crc = p->files[i].sum.known,
 			.size = p->files[i].attr.size,
-			.crc = b->sums[i].crc,
+			.crc = p->files[i].sum.crc,
 		};
 	for (size_t i = 0; i < out->nranks; i++)
 		out->ranks[i] = (struct rank2file_rank){
@@ -335,24 +333,12 @@ describe(struct build *b, struct error *err)
 	return 0;
 }
 
-/* The map was damaged, and has been written again: what is left of it? */
-static void
-look_at_map(struct build *b)
-{
-	struct plan *now = catalogue_plan_as(b->c, b->dir.id, b->o, NULL);
-
-	if (now != NULL)
-		b->out->map = catalogue_map_flaw(now, b->out->map_flaw,
-						 sizeof(b->out->map_flaw));
-	plan_free(now);
-}
-
 static int
 build_plan(struct build *b, struct error *err)
 {
 	struct rank2file r = { .arena = NULL };
 	struct error why = ERROR_INIT;
-	struct plan *p = b->plan;
+	struct plan *p = b->plan, *now = NULL;
 	bool flushed = true;
 	int rc = -1;
 
@@ -402,8 +388,15 @@ build_plan(struct build *b, struct error *err)
 		if (!p->packed)
 			b->have_old = !add_sums(b);
 		rc = record(b, &b->old, err);
+		/* The map was damaged, and has been written again: what is left
+		 * of it? */
 		if (rc == 0 && b->old.flaw != NULL)
-			look_at_map(b);
+			now = catalogue_plan_as(b->c, b->dir.id, b->o, NULL);
+		if (now != NULL)
+			b->out->map =
+				catalogue_map_flaw(now, b->out->map_flaw,
+						   sizeof(b->out->map_flaw));
+		plan_free(now);
 	} else if (ranks_of_plan(b, &r, err) == 0) {
 		rc = record(b, &r, err);
 	}
@@ -433,13 +426,14 @@ build(struct build *b, int64_t id, struct error *err)
 	if (read_old(b, err) < 0)
 		return -1;
 	b->plan = catalogue_plan_as(b->c, b->dir.id, b->o, err);
-	b->sums = b->plan != NULL ? plan_sums(b->plan, err) : NULL;
-	if (b->sums == NULL ||
-	    (b->plan->copied && plan_sums_copied(b->plan, b->sums, err) < 0))
+	if (b->plan == NULL)
+		return -1;
+	plan_sums(b->plan);
+	if (b->plan->copied && plan_sums_copied(b->plan, err) < 0)
 		return -1;
 	/* A lost dataset is not built, whatever its other files contain. */
 	if (b->o->checksums && plan_data_status(b->plan) != STATUS_LOST &&
-	    plan_sums_compare(b->plan, b->sums, &b->o->work, err) < 0)
+	    plan_sums_compare(b->plan, &b->o->work, err) < 0)
 		return -1;
 	b->out->map = catalogue_map_flaw(b->plan, b->out->map_flaw,
 					 sizeof(b->out->map_flaw));
@@ -554,7 +548,6 @@ catalogue_build(struct catalogue *c, int64_t id,
 		out->barred = b.plan->barred > 0;
 		plan_find_way(b.plan, &out->way);
 	}
-	mem_free(b.sums);
 	plan_free(b.plan);
 	catalogue_desc_free(&b.desc);
 	rank2file_free(&b.old);

@@ -16,9 +16,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "catalogue/fetchable.h"
 #include "catalogue/word.h"
 #include "error.h"
+#include "meta/redset.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
 #include "work.h"
@@ -85,17 +85,6 @@ void catalogue_entries_free(struct catalogue_entries *e);
 /* May the index have an entry of dataset `id`?  Also if it cannot be read. */
 bool catalogue_may_list(struct catalogue *c, int64_t id);
 
-/*
- * Lock and read the index, call `change`, and replace index.scr.  `change`
- * returns 0 to write the index, 1 to leave it (a damaged index is repaired
- * nevertheless), or -1 to fail without writing.  PREFIX/.scr is made if it is
- * missing.
- */
-int catalogue_change(struct catalogue *c,
-		     int (*change)(struct index *ix, void *arg,
-				   struct error *err),
-		     void *arg, struct error *err);
-
 enum catalogue_edit_kind {
 	CATALOGUE_DROP,	      /* `word` */
 	CATALOGUE_DROP_AFTER, /* all with a larger id than `word` */
@@ -111,7 +100,7 @@ struct catalogue_edit {
 	struct json *names; /* NULL, or an array that receives the names
 			       dropped */
 	/* CATALOGUE_CURRENT: verify the dataset, and refuse one that the
-	 * library cannot fetch (fetchable.h).  NULL: do not verify. */
+	 * library cannot fetch (struct fetchable).  NULL: do not verify. */
 	const struct catalogue_options *look;
 	/* CATALOGUE_CURRENT: a valid restart point that was created later
 	 * stays, which another job may have written meanwhile; but not `broken`
@@ -234,6 +223,49 @@ int catalogue_add(struct catalogue *c, int64_t id,
 		  const struct catalogue_options *o, struct buf *name,
 		  struct error *err);
 
+/* --- Would a job get it back? --- */
+
+/*
+ * Would the library of SCR 3.1 fetch a dataset from the prefix, and get the
+ * right bytes (formats.md, last section)?  The terms "whole" and "saved" mean
+ * this.
+ *
+ * All of these must hold: the index entry is valid; summary.scr is complete,
+ * and describes the dataset of the entry; rank2file and all of its parts can be
+ * read, and have every rank; every file is present, regular, readable by its
+ * owner, and has the recorded size.
+ */
+struct fetchable {
+	/*
+	 * STATUS_OK: the library would fetch it.  STATUS_DAMAGED:
+	 * catalogue_build() can repair it.  STATUS_LOST.  STATUS_FAILED:
+	 * unknown, because something could not be read (no permission, I/O
+	 * error).
+	 */
+	int status;
+	/* The files are in containers: libscr fetches them, LLNL's library only
+	 * after the dataset is unpacked. */
+	bool packed;
+	bool unsafe;	/* a path leaves the prefix */
+	char why[1024]; /* the reason if status is not STATUS_OK */
+};
+
+/*
+ * Check dataset e->id.  Of `e`, its index entry, the id is required; without a
+ * descriptor (e->desc.id is 0), the entry is not judged.  Costs one stat for
+ * each file, and reading its summary, rank2file and, if there are any,
+ * filemaps.  With o->checksums the files are read, too. -1: no memory, or
+ * stopped.
+ */
+int catalogue_fetchable(struct catalogue *c, const struct index_entry *e,
+			const struct catalogue_options *o,
+			struct fetchable *out, struct error *err);
+
+/* Set *err to the reason, with a kind that gives the same status (ERROR_UNSAFE:
+ * also if a path leaves the prefix).  Returns -1; 0 if the dataset can be
+ * fetched, perhaps only by libscr. */
+int fetchable_error(const struct fetchable *f, struct error *err);
+
 /* --- Verify --- */
 
 struct verify_result {
@@ -266,11 +298,12 @@ struct verify_listener {
 };
 
 /*
- * scr_index --verify: is dataset e->id whole (fetchable.h)?  Of `e`, its index
- * entry, the id is required; without a descriptor (e->desc.id is 0), the entry
- * is not judged.  With o->checksums, also compare recorded checksums; with
- * o->deep, also the redundancy.  `problems` may be NULL.  Nothing is changed.
- * -1: something could not be read, and it is unknown whether it is whole.
+ * scr_index --verify: is dataset e->id whole (struct fetchable)?  Of `e`, its
+ * index entry, the id is required; without a descriptor (e->desc.id is 0), the
+ * entry is not judged.  With o->checksums, also compare recorded checksums;
+ * with o->deep, also the redundancy.  `problems` may be NULL.  Nothing is
+ * changed.  -1: something could not be read, and it is unknown whether it is
+ * whole.
  */
 int catalogue_verify(struct catalogue *c, const struct index_entry *e,
 		     const struct catalogue_options *o,
@@ -283,6 +316,25 @@ int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 			  const struct plan *p,
 			  const struct verify_listener *problems,
 			  struct verify_result *out, struct error *err);
+
+/* --- Redundancy --- */
+
+struct protect_options {
+	/* See plan_protect(). */
+	enum redset_type type;
+	uint32_t set_size, failures;
+	const struct catalogue_options *o;
+};
+
+/*
+ * Add redundancy to dataset `id`.  A flushed dataset has no filemaps, so they
+ * are first made from its rank2file.  Files may be in containers.  With
+ * o->dry_run, nothing is written.  *out receives the number of sets, files and
+ * bytes.  ERROR_USAGE: the dataset has another kind of redundancy, or too few
+ * ranks.  ERROR_DAMAGED: the dataset is not complete.
+ */
+int protect(struct catalogue *c, int64_t id, const struct protect_options *po,
+	    struct rebuild_result *out, struct error *err);
 
 /* --- Packed datasets --- */
 

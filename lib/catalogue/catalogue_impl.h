@@ -7,16 +7,17 @@
  *   edit.c         drop, drop after, current: the index only; catalogue_add(),
  *                  also for SCR 1.1.8; after a failed fetch
  *   overview.c     all datasets of a prefix, from all sources
- *   resolve.c      the dataset that a word names, and back
+ *   word.c         the dataset that a word names, and back
  *   describe.c     find the descriptor of a dataset
- *   whole.c        plans, and what they mean to the catalogue; the files of a
- *                  dataset, and those that can be deleted with it
+ *   whole.c        plans, and what they mean to the catalogue; the names of
+ *                  the files of a dataset
  *   build.c        the steps of catalogue_build()
  *   record.c       write rank2file, summary and index entry
  *   verify.c       catalogue_verify()
  *   fetchable.c    what LLNL's library reads before the files
  *   renamed.c      directories renamed by hand
- *   delete.c       catalogue_delete_all(): order, index, locks
+ *   delete.c       catalogue_delete_all(): order, index, locks, and the files
+ *                  that go with a dataset
  *   remove.c       remove one dataset, never through a link
  *   replaced.c     mark a dataset whose files are replaced; read the mark,
  *                  refuse such a dataset, or take it back
@@ -58,7 +59,7 @@ struct catalogue {
 	 * on, which makes plans of other datasets? */
 	size_t looks;
 	bool weighing;
-	struct catalogue_unnamed *unnamed; /* resolve.c; NULL: not read yet */
+	struct catalogue_unnamed *unnamed; /* word.c; NULL: not read yet */
 	int64_t building; /* id of the dataset being built, which a rebuilt
 			     index need not report; 0: none */
 };
@@ -104,7 +105,7 @@ struct kvtree *catalogue_summary(struct catalogue *c, int64_t id,
 				 struct summary *out, struct stat *st,
 				 struct error *err);
 
-/* --- resolve.c --- */
+/* --- word.c --- */
 
 void catalogue_unnamed_free(struct catalogue_unnamed *u);
 
@@ -117,6 +118,32 @@ enum catalogue_state {
 	CATALOGUE_OLD,	   /* index.scr of SCR 1.1.8, converted */
 };
 
+/* At most this many ids are named in a notice; the rest are only counted. */
+#define CATALOGUE_REPORTED_MAX 20
+
+/* The index as it is on disk, or rebuilt; and while it is changed, locked. */
+struct catalogue_change {
+	struct catalogue *c;
+	struct index *ix;
+	enum catalogue_state state; /* of the file */
+	struct error why;	    /* of a file that is not good */
+	size_t added, left;
+	char left_ids[CATALOGUE_REPORTED_MAX * 12 + 1];
+	size_t left_len;
+	int lock; /* -1: on a file system without locks */
+};
+
+/*
+ * Lock and read the index, and after changing t->ix replace index.scr.  The
+ * function catalogue_end() takes what became of the change: `rc` is 0 to write
+ * the index, 1 to leave it (a damaged index is repaired nevertheless), or -1 to
+ * fail without writing; it returns 0 or -1.  Call it also if catalogue_begin()
+ * failed.  PREFIX/.scr is made if it is missing.
+ */
+int catalogue_begin(struct catalogue *c, struct catalogue_change *t,
+		    struct error *err);
+int catalogue_end(struct catalogue_change *t, int rc, struct error *err);
+
 /* Load index.scr without repair.  If it is missing or damaged, return 0 with
  * *ix NULL, *state set, and the reason in err->text. -1: any other error. */
 int catalogue_load(struct catalogue *c, struct index **ix,
@@ -128,10 +155,9 @@ const struct index *catalogue_index(struct catalogue *c,
 				    const struct catalogue_options *o,
 				    struct index **read, struct error *err);
 
-/* Without room for a new file, overwrite one of at most a page.  ERROR_SYSTEM
- * with ENOSPC: it is larger. */
-int catalogue_write_in_place(int dirfd, const char *name,
-			     const struct buf *image, struct error *err);
+/* Write the summary; on a full file system over the old one. */
+int catalogue_write_summary(const struct catalogue_dir *d,
+			    const struct kvtree *t, struct error *err);
 
 /* --- describe.c --- */
 
@@ -268,30 +294,28 @@ int catalogue_find_renamed(struct plan *p, struct catalogue_renamed *r,
 /* Is the error about the metadata, rather than a failed system call? */
 bool catalogue_is_verdict(const struct error *why);
 
-/* The files of one dataset that can be deleted with it.  All zero: none. */
-struct catalogue_claims {
-	const struct work *work;
-	struct catalogue_names names;
-	size_t count, cap;
-	struct claim {
-		const char *path; /* clean; borrowed from `names` */
-		bool shared;	  /* another dataset names it too */
-	} * list;
-	struct map *by_path; /* path -> index in list */
-	size_t refused;	     /* number of names that are not acceptable paths */
-};
+/* The metadata that name the files of a dataset: rank2file and, with `both` or
+ * if it is unusable, the filemaps.  A dataset without either has no files. -1:
+ * *why is the error of metadata that are unusable, or a failed system call.  1:
+ * the map of a packed dataset is lost; its data are in containers in its own
+ * directory, and it owns no path outside.  Call catalogue_names_free() also on
+ * failure. */
+int catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
+			 bool both, const struct catalogue_options *o,
+			 struct catalogue_names *n, struct error *why);
 
-/* List all files named by the rank2file or the filemaps of the dataset in
- * `d`. */
-int catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
-			  const struct catalogue_options *o,
-			  struct catalogue_claims *out, struct error *err);
-void catalogue_claims_fini(struct catalogue_claims *k);
+/* Paths of files that go with their dataset: clean, and no other one's. */
+struct catalogue_claims {
+	const char **paths;
+	size_t count, cap;
+	size_t refused; /* number of names that are not acceptable paths */
+	size_t shared;	/* number of paths that another dataset names, too */
+};
 
 /* --- remove.c --- */
 
-/* Remove the dataset in `dir` with the files in `k` that are not shared: all
- * but its index entry.  In a dry run, only count; `out` has the counts. */
+/* Remove the dataset in `dir` with the files in `k`: all but its index entry.
+ * In a dry run, only count; `out` has the counts. */
 int catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		     const struct catalogue_claims *k,
 		     const struct catalogue_options *o,

@@ -16,6 +16,7 @@
 #include "container/segmap.h"
 #include "dir.h"
 #include "error.h"
+#include "map.h"
 #include "mem.h"
 #include "meta/index.h"
 #include "num.h"
@@ -38,6 +39,9 @@
 /* Up to this number of paths of the first group are kept in memory. */
 #define PATHS_HELD ((size_t)1 << 18)
 
+/* Maximum number of refused paths of a dataset that are reported. */
+#define REPORTED_MAX 5
+
 /* One dataset. */
 struct deletion {
 	struct catalogue *c;
@@ -45,7 +49,9 @@ struct deletion {
 	int64_t id;
 	struct catalogue_dir dir; /* fd -1: no directory, or not open */
 	struct catalogue_claims claims;
-	bool held; /* the claims are read */
+	struct catalogue_names names; /* that the claims borrow from */
+	struct map *by_path;	      /* of the claims */
+	bool held;		      /* the claims are read */
 	struct delete_result out;
 	bool begun, deleted;
 	/* The index entry before it was marked: */
@@ -130,44 +136,93 @@ open_dataset(struct deletion *d, bool lock, struct error *err)
 	return lock ? catalogue_dir_lock(d->c, &d->dir, d->o, err) : 0;
 }
 
-/* Read which files it has.  If the mark exists, none is right, because they are
- * already removed. */
 static int
-read_claims(struct deletion *d, struct error *err)
+claim(struct deletion *d, const char *path, struct error *err)
 {
-	struct error why = ERROR_INIT;
+	struct catalogue_claims *k = &d->claims;
 
-	if (d->dir.fd < 0 || d->held)
+	/* Other paths mean that the metadata are wrong or malicious. */
+	if (path == NULL || !dataset_dir_is_data(path)) {
+		if (k->refused++ < REPORTED_MAX)
+			work_say(&d->o->work,
+				 "%s: not below the prefix, not removed",
+				 str_shown(path != NULL ? path : "?"));
 		return 0;
-	if (catalogue_claims_init(d->c, &d->dir, d->o, &d->claims, &why) < 0 &&
-	    (why.kind != ERROR_CORRUPT ||
-	     faccessat(d->dir.fd, DATASET_DIR_GONE, F_OK, AT_SYMLINK_NOFOLLOW) <
-		     0))
-		return error_pass(err, &why);
-	d->held = true;
-	/* They would be forgotten. */
-	if (d->claims.names.plan != NULL && d->claims.names.plan->was != NULL)
-		return error_set(err, ERROR_UNSAFE,
-				 "dataset %" PRId64
-				 ": %s: missing; %s looks like it: rename it "
-				 "back first",
-				 d->id, str_shown(d->claims.names.plan->was),
-				 str_shown(d->claims.names.plan->is));
+	}
+	if (map_get(d->by_path, path) != MAP_NONE)
+		return 0;
+	if (!MEM_ROOM(k->paths, k->count, k->cap) ||
+	    map_put(d->by_path, path, k->count) < 0)
+		return error_no_memory(err);
+	k->paths[k->count++] = path;
 	return 0;
 }
 
 static void
 drop_claims(struct deletion *d)
 {
-	if (d->held)
-		catalogue_claims_fini(&d->claims);
+	if (!d->held)
+		return;
+	map_free(d->by_path);
+	mem_free(d->claims.paths);
+	catalogue_names_free(&d->names);
+	d->claims = (struct catalogue_claims){ .count = 0 };
+	d->by_path = NULL;
 	d->held = false;
+}
+
+/* List all files that the rank2file or the filemaps name. */
+static int
+read_claims(struct deletion *d, struct error *err)
+{
+	const struct rank2file_file *f = NULL;
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	if (d->dir.fd < 0 || d->held)
+		return 0;
+	d->held = true;
+	d->by_path = map_new();
+	rc = catalogue_names_read(d->c, &d->dir, true, d->o, &d->names, &why);
+	if (rc > 0) {
+		work_say(&d->o->work,
+			 "%s: its segment map is lost: only files in this "
+			 "directory are removed",
+			 d->dir.name);
+		return 0;
+	}
+	if (rc < 0 && catalogue_is_verdict(&why)) {
+		/* If the mark exists, no file is right, because they are
+		 * already removed. */
+		if (faccessat(d->dir.fd, DATASET_DIR_GONE, F_OK,
+			      AT_SYMLINK_NOFOLLOW) < 0)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: cannot list its files: %s",
+					 d->dir.name, why.text);
+		return 0;
+	}
+	if (rc < 0 || d->by_path == NULL)
+		return rc < 0 ? error_pass(err, &why) : error_no_memory(err);
+	while ((f = catalogue_names_next(&d->names)) != NULL)
+		if (claim(d, f->path, err) < 0)
+			return -1;
+	/* They would be forgotten. */
+	if (d->names.plan != NULL && d->names.plan->was != NULL)
+		return error_set(err, ERROR_UNSAFE,
+				 "dataset %" PRId64
+				 ": %s: missing; %s looks like it: rename it "
+				 "back first",
+				 d->id, str_shown(d->names.plan->was),
+				 str_shown(d->names.plan->is));
+	return 0;
 }
 
 /* Remove everything but the index entry. */
 static int
 delete_one(struct deletions *all, struct deletion *d, struct error *err)
 {
+	struct catalogue_claims *k = &d->claims;
+
 	if (work_stopped(&d->o->work))
 		return error_set(err, ERROR_SYSTEM, "interrupted");
 	if (d->dir.fd < 0) {
@@ -180,21 +235,22 @@ delete_one(struct deletions *all, struct deletion *d, struct error *err)
 	}
 	if (read_claims(d, err) < 0)
 		return -1;
-	/* Mark the claims that another dataset has, one that stays or one that
-	 * is deleted later. */
-	for (size_t i = 0; i < d->claims.count; i++) {
-		struct claim *k = &d->claims.list[i];
-		struct owned *at = owners_find(all->paths, k->path);
+	/* Leave the claims to another dataset that has them, one that stays or
+	 * one that is deleted later.  A path that was not there when the
+	 * dataset was examined may belong to any dataset. */
+	for (size_t i = 0; i < k->count; i++) {
+		struct owned *at = owners_find(all->paths, k->paths[i]);
 
-		/* A path that was not there when the dataset was examined may
-		 * belong to any dataset. */
-		k->shared = at == NULL || (at->left > 0 && --at->left > 0) ||
-			    at->kept;
+		if (at == NULL || (at->left > 0 && --at->left > 0) || at->kept)
+			k->shared++;
+		else
+			k->paths[i - k->shared] = k->paths[i];
 	}
-	if (catalogue_erasable(d->c->prefix_fd, &d->claims, err) < 0)
+	k->count -= k->shared;
+	if (catalogue_erasable(d->c->prefix_fd, k, err) < 0)
 		return -1;
 	d->begun = true;
-	return catalogue_remove(d->c, &d->dir, &d->claims, d->o, &d->out, err);
+	return catalogue_remove(d->c, &d->dir, k, d->o, &d->out, err);
 }
 
 /* --- The index --- */
@@ -203,9 +259,8 @@ delete_one(struct deletions *all, struct deletion *d, struct error *err)
  * group that are not, and mark those of the group with COMPLETE = 0, so that no
  * job restarts from them. */
 static int
-update_index(struct index *ix, void *arg, struct error *err)
+update_index(struct deletions *all, struct index *ix, struct error *err)
 {
-	struct deletions *all = arg;
 	struct index_entry e;
 	bool changed = false;
 
@@ -243,6 +298,17 @@ update_index(struct index *ix, void *arg, struct error *err)
 	return changed ? 0 : 1;
 }
 
+static int
+try_change(struct deletions *all, struct error *err)
+{
+	struct catalogue_change t;
+	int rc = catalogue_begin(all->c, &t, err);
+
+	if (rc == 0)
+		rc = update_index(all, t.ix, err);
+	return catalogue_end(&t, rc, err);
+}
+
 /*
  * There is no room to write the index.  Free space by removing parts of the
  * datasets of the group: first their redundancy, without which they stay valid,
@@ -263,8 +329,7 @@ change_full_index(struct deletions *all, struct error *err)
 				     : catalogue_dir_clear(d, SPARE_KINDS,
 							   err)) < 0)
 				return -1;
-			if (catalogue_change(all->c, update_index, all, &why) ==
-			    0)
+			if (try_change(all, &why) == 0)
 				return 0;
 			if (!room_is_short(&why))
 				return error_pass(err, &why);
@@ -280,7 +345,7 @@ change_index(struct deletions *all, struct error *err)
 
 	if (all->o->work.dry_run)
 		return 0;
-	rc = catalogue_change(all->c, update_index, all, &why);
+	rc = try_change(all, &why);
 	/* Also set if only the last step of the change failed; not set if the
 	 * wait for the lock was stopped. */
 	all->announced |= rc == 0 || why.errnum != EINTR;
@@ -320,7 +385,7 @@ examine(struct deletions *all, size_t i, struct error *err)
 			       e.name);
 	for (size_t k = 0; rc == 0 && k < d->claims.count; k++) {
 		struct owned *at =
-			owners_add(all->paths, d->claims.list[k].path, err);
+			owners_add(all->paths, d->claims.paths[k], err);
 
 		rc = at == NULL ? -1 : 0;
 		if (at != NULL)

@@ -88,17 +88,11 @@ set_current(struct index *ix, const struct index_entry *entry,
 	return index_set_current(ix, entry->name, err);
 }
 
-struct edit_job {
-	struct catalogue *c;
-	struct catalogue_edit *e;
-};
-
 /* Make one change, and record how the restart point changed. */
 static int
-edit(struct index *ix, void *arg, struct error *err)
+edit(struct catalogue *c, struct index *ix, struct catalogue_edit *e,
+     struct error *err)
 {
-	const struct edit_job *j = arg;
-	struct catalogue_edit *e = j->e;
 	const char *now = index_current(ix);
 	const char *word = NULL;
 	char before[sizeof(e->current)];
@@ -109,7 +103,7 @@ edit(struct index *ix, void *arg, struct error *err)
 
 	snprintf(before, sizeof(before), "%s", now != NULL ? now : "");
 	if (e->kind != CATALOGUE_DROP_ALL && e->kind != CATALOGUE_UNCURRENT &&
-	    find(j->c, ix, e, &entry, err) < 0)
+	    find(c, ix, e, &entry, err) < 0)
 		return -1;
 	switch (e->kind) {
 	case CATALOGUE_DROP:
@@ -141,16 +135,15 @@ edit(struct index *ix, void *arg, struct error *err)
 	word = now != NULL ? now : "";
 	snprintf(e->current, sizeof(e->current), "%s", word);
 	if (now != NULL && index_find_name(ix, now, &entry, NULL) == 0)
-		word = catalogue_name_word(j->c, ix, &entry, &scratch);
+		word = catalogue_name_word(c, ix, &entry, &scratch);
 	snprintf(e->current_word, sizeof(e->current_word), "%s", word);
 	index_newest(ix, newest);
 	if (now == NULL && newest[0] > 0 &&
 	    index_find_id(ix, newest[0], &entry, NULL) == 0)
 		snprintf(e->next_word, sizeof(e->next_word), "%s",
 			 entry.name != NULL
-				 ? catalogue_name_word(j->c, ix, &entry,
-						       &scratch)
-				 : catalogue_word_str(j->c, ix, entry.id));
+				 ? catalogue_name_word(c, ix, &entry, &scratch)
+				 : catalogue_word_str(c, ix, entry.id));
 	buf_free(&scratch);
 	e->moved = strcmp(e->current, before) != 0;
 	return rc;
@@ -196,7 +189,8 @@ out:
 int
 catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 {
-	struct edit_job j = { c, e };
+	struct catalogue_change t;
+	int rc = 0;
 
 	e->count = 0;
 	e->refused = 0;
@@ -206,7 +200,10 @@ catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 	if (e->kind == CATALOGUE_CURRENT && e->look != NULL &&
 	    look(c, e, err) < 0)
 		return -1;
-	return catalogue_change(c, edit, &j, err);
+	rc = catalogue_begin(c, &t, err);
+	if (rc == 0)
+		rc = edit(c, t.ix, e, err);
+	return catalogue_end(&t, rc, err);
 }
 
 /* --- Of SCR 1.1.8 --- */
@@ -281,50 +278,6 @@ make_dir(struct catalogue *c, const struct catalogue_desc *desc,
 	return rc;
 }
 
-static int
-adopt(struct catalogue *c, struct packed *p, const struct catalogue_options *o,
-      struct error *err)
-{
-	struct catalogue_desc desc = { .tree = NULL };
-	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	const struct packed_look look = { .work = &o->work,
-					  .sums = o->checksums };
-	struct packed_health h;
-	struct rank2file r;
-	bool changed = true;
-	int rc = -1;
-
-	if (p->is_packed)
-		return error_set(
-			err, ERROR_USAGE,
-			"%s: its files are in containers, which SCR 3 cannot "
-			"fetch: unpack it first",
-			p->name);
-	rc = packed_check(p, &look, &h, err);
-	if (rc == 0 && !packed_healthy(&h))
-		rc = error_set_remedy(
-			err, REMEDY_VERIFY, ERROR_DAMAGED,
-			"%s: not added: %zu of %zu files are damaged or "
-			"missing",
-			p->name, h.files_bad, h.files);
-	packed_health_free(&h);
-	if (rc < 0 || old_desc(p, &desc, err) < 0)
-		return -1;
-	rc = -1;
-	if (packed_renew(p, err) == 0 && make_dir(c, &desc, o, &d, err) == 0 &&
-	    segmap_write(&p->map, p->r2f.nranks, true, &r, err) == 0) {
-		rc = rank2file_store(d.fd, RANK2FILE_FILE, &r, err);
-		rank2file_free(&r);
-	}
-	if (rc == 0 &&
-	    (catalogue_record_summary(&d, &desc, &changed, err) < 0 ||
-	     catalogue_record_entry(c, &desc, NULL, true, o, err) < 0))
-		rc = -1;
-	catalogue_dir_close(&d);
-	catalogue_desc_free(&desc);
-	return rc;
-}
-
 /*
  * Give dataset `id`, if it is one of SCR 1.1.8, metadata of the current format,
  * and add it to the index, so that LLNL's library can fetch it.  Its old
@@ -338,9 +291,16 @@ adopt_old(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 {
 	struct packed_where where = { .prefix_fd = c->prefix_fd, .id = id };
 	const struct packed_how how = { .lock = true };
+	const struct packed_look look = { .work = &o->work,
+					  .sums = o->checksums };
+	struct catalogue_desc desc = { .tree = NULL };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct index *ix = catalogue_read(c, NULL);
+	struct packed_health h;
 	struct index_entry e;
+	struct rank2file r;
 	struct packed p;
+	bool changed = true;
 	int rc = 1;
 
 	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
@@ -352,7 +312,38 @@ adopt_old(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	if (rc != 0)
 		return rc;
 	buf_add_str(name, p.name);
-	rc = adopt(c, &p, o, err);
+	if (p.is_packed) {
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: its files are in containers, which SCR 3 "
+			       "cannot fetch: unpack it first",
+			       p.name);
+		goto out;
+	}
+	rc = packed_check(&p, &look, &h, err);
+	if (rc == 0 && !packed_healthy(&h))
+		rc = error_set_remedy(
+			err, REMEDY_VERIFY, ERROR_DAMAGED,
+			"%s: not added: %zu of %zu files are damaged or "
+			"missing",
+			p.name, h.files_bad, h.files);
+	packed_health_free(&h);
+	if (rc == 0)
+		rc = old_desc(&p, &desc, err);
+	if (rc == 0 &&
+	    (packed_renew(&p, err) < 0 || make_dir(c, &desc, o, &d, err) < 0 ||
+	     segmap_write(&p.map, p.r2f.nranks, true, &r, err) < 0))
+		rc = -1;
+	else if (rc == 0) {
+		rc = rank2file_store(d.fd, RANK2FILE_FILE, &r, err);
+		rank2file_free(&r);
+	}
+	if (rc == 0 &&
+	    (catalogue_record_summary(&d, &desc, &changed, err) < 0 ||
+	     catalogue_record_entry(c, &desc, NULL, true, o, err) < 0))
+		rc = -1;
+out:
+	catalogue_dir_close(&d);
+	catalogue_desc_free(&desc);
 	packed_close(&p);
 	return rc;
 }
@@ -420,35 +411,13 @@ out:
 
 /* --- After a fetch that failed --- */
 
-struct forgiving {
-	int64_t id;
-	const struct work *work;
-};
-
-static int
-forgive(struct index *ix, void *arg, struct error *err)
-{
-	const struct forgiving *f = arg;
-	struct index_entry e;
-
-	if (index_find_id(ix, f->id, &e, err) < 0)
-		return -1;
-	if (e.failed == NULL)
-		return 1;
-	work_say(f->work,
-		 "dataset %" PRId64 ": the mark of the failed fetch of %s is "
-		 "gone",
-		 f->id, str_quoted(e.failed));
-	return index_set_extra(ix, f->id, "FAILED", NULL, err);
-}
-
 int
 catalogue_forgive(struct catalogue *c, int64_t id,
 		  const struct catalogue_options *o, struct error *err)
 {
-	struct forgiving f = { id, &o->work };
 	struct index *ix = catalogue_read(c, NULL);
 	struct verify_result r = { .bad_files = 1 };
+	struct catalogue_change t;
 	struct index_entry e;
 	int rc = 0;
 
@@ -461,5 +430,15 @@ catalogue_forgive(struct catalogue *c, int64_t id,
 	if (r.bad_files > 0 || r.status == STATUS_LOST ||
 	    r.status == STATUS_FAILED)
 		return 0;
-	return catalogue_change(c, forgive, &f, err);
+	rc = catalogue_begin(c, &t, err);
+	if (rc == 0)
+		rc = index_find_id(t.ix, id, &e, err);
+	if (rc < 0 || e.failed == NULL)
+		return catalogue_end(&t, rc < 0 ? -1 : 1, err);
+	work_say(&o->work,
+		 "dataset %" PRId64 ": the mark of the failed fetch of %s is "
+		 "gone",
+		 id, str_quoted(e.failed));
+	rc = index_set_extra(t.ix, id, "FAILED", NULL, err);
+	return catalogue_end(&t, rc, err);
 }

@@ -3,8 +3,6 @@
  * fetchable.c - what the library of SCR 3.1 reads of a dataset before its
  * files: the index entry, the summary, rank2file.
  */
-#include "catalogue/fetchable.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -13,7 +11,6 @@
 #include "map.h"
 #include "meta/index.h"
 #include "rescue/plan.h"
-#include "rescue/plan_sums.h"
 #include "str.h"
 #include "work.h"
 

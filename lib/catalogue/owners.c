@@ -227,44 +227,44 @@ struct search {
 	const struct owners_write *w; /* NULL: only mark the paths */
 };
 
-/* Check one dataset.  A dataset whose files are unknown cannot be fetched or
+/* Check each other dataset.  One whose files are unknown cannot be fetched or
  * rebuilt, so it does not count. */
-static int
-ask(const struct search *s, const struct index *ix, int64_t id,
-    struct error *err)
-{
-	struct index_entry e = { .name = NULL };
-	struct error why = ERROR_INIT;
-	size_t found = 0;
-	bool newer = false;
-
-	if (owners_mark(s->c, id, s->o, s->paths, &found, &why) < 0)
-		return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);
-	if (found == 0 || s->w == NULL)
-		return 0;
-	if (ix != NULL)
-		(void)index_find_id(ix, id, &e, NULL);
-	newer = s->w->created > 0 && index_entry_valid(&e) &&
-		index_entry_later(&e, s->w->id, s->w->created, s->w->job);
-	if (!is_listed(ix, id) || (s->w->replace && !newer))
-		return s->o->work.dry_run ? 0
-					  : catalogue_retire(s->c, id, s->w->id,
-							     s->o, err);
-	return error_set_remedy(
-		err, REMEDY_DECIDE, ERROR_DAMAGED,
-		"dataset %" PRId64 ": would replace files of dataset %" PRId64
-		" (%s); drop that one from the index first",
-		s->w->id, id, str_shown(e.name != NULL ? e.name : "?"));
-}
-
 static int
 ask_others(const struct search *s, int64_t id, bool all, struct error *err)
 {
+	const struct owners_write *w = s->w;
 	struct others l;
 	int rc = others_list(s->c, id, all, &l, err);
 
-	for (size_t i = 0; rc == 0 && i < l.count; i++)
-		rc = ask(s, l.ix, l.ids[i], err);
+	for (size_t i = 0; rc == 0 && i < l.count; i++) {
+		struct index_entry e = { .name = NULL };
+		struct error why = ERROR_INIT;
+		size_t found = 0;
+		bool newer = false;
+
+		if (owners_mark(s->c, l.ids[i], s->o, s->paths, &found, &why) <
+		    0) {
+			rc = catalogue_is_verdict(&why) ? 0
+							: error_pass(err, &why);
+			continue;
+		}
+		if (found == 0 || w == NULL)
+			continue;
+		if (l.ix != NULL)
+			(void)index_find_id(l.ix, l.ids[i], &e, NULL);
+		newer = w->created > 0 && index_entry_valid(&e) &&
+			index_entry_later(&e, w->id, w->created, w->job);
+		if (is_listed(l.ix, l.ids[i]) && (!w->replace || newer))
+			rc = error_set_remedy(
+				err, REMEDY_DECIDE, ERROR_DAMAGED,
+				"dataset %" PRId64 ": would replace files of "
+				"dataset %" PRId64
+				" (%s); drop that one from the index first",
+				w->id, l.ids[i],
+				str_shown(e.name != NULL ? e.name : "?"));
+		else if (!s->o->work.dry_run)
+			rc = catalogue_retire(s->c, l.ids[i], w->id, s->o, err);
+	}
 	others_free(&l);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "catalogue/protect.h"
+#include "catalogue/catalogue.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -120,21 +120,15 @@ catalogue_record_summary(const struct catalogue_dir *d,
 
 /* --- The index entry --- */
 
-struct entry_job {
-	const struct catalogue_desc *desc;
-	const char *root;
-	bool changed;
-	const struct catalogue_options *o;
-};
-
 static int
-put_entry(struct index *ix, void *arg, struct error *err)
+put_entry(struct index *ix, const struct catalogue_desc *desc,
+	  const char *moved, bool changed, const struct catalogue_options *o,
+	  struct error *err)
 {
-	const struct entry_job *j = arg;
-	const struct dataset *v = &j->desc->view;
+	const struct dataset *v = &desc->view;
 	const char *root = index_extra(ix, v->id, INDEX_ROOT);
 	const bool known =
-		j->root == NULL || (root != NULL && str_eq(root, j->root));
+		moved == NULL || (root != NULL && str_eq(root, moved));
 	char *kept = NULL;
 	struct index_entry e;
 	bool same = false;
@@ -142,16 +136,16 @@ put_entry(struct index *ix, void *arg, struct error *err)
 
 	/* An existing entry that is right is kept, as a new one would lose the
 	 * FETCHED stamps. */
-	if (!j->changed && known && index_find_id(ix, v->id, &e, NULL) == 0 &&
+	if (!changed && known && index_find_id(ix, v->id, &e, NULL) == 0 &&
 	    index_entry_valid(&e)) {
-		if (same_tree(index_desc(ix, v->id), j->desc->tree, &same,
-			      err) < 0)
+		if (same_tree(index_desc(ix, v->id), desc->tree, &same, err) <
+		    0)
 			return -1;
 		if (same)
 			return 1;
 	}
-	if (j->root != NULL)
-		root = j->root;
+	if (moved != NULL)
+		root = moved;
 	if (root != NULL) {
 		/* `root` may be part of the entry that is replaced. */
 		kept = mem_strdup(root);
@@ -159,16 +153,16 @@ put_entry(struct index *ix, void *arg, struct error *err)
 			return error_no_memory(err);
 	}
 	if (index_find_id(ix, v->id, &e, NULL) == 0 && e.failed != NULL)
-		work_say(&j->o->work,
+		work_say(&o->work,
 			 "dataset %" PRId64
 			 ": the mark of the failed fetch of %s is gone",
 			 v->id, str_quoted(e.failed));
 	if (index_find_name(ix, v->name, &e, NULL) == 0 && e.id != v->id)
-		work_say(&j->o->work,
+		work_say(&o->work,
 			 "dataset %" PRId64 " had the name %s, too, and "
 			 "is no longer in the index",
 			 e.id, str_shown(v->name));
-	rc = index_add(ix, j->desc->tree, 1, index_stamp_str(-1), err);
+	rc = index_add(ix, desc->tree, 1, index_stamp_str(-1), err);
 	if (rc == 0 && kept != NULL)
 		rc = index_set_extra(ix, v->id, INDEX_ROOT, kept, err);
 	mem_free(kept);
@@ -180,9 +174,12 @@ catalogue_record_entry(struct catalogue *c, const struct catalogue_desc *desc,
 		       const char *root, bool changed,
 		       const struct catalogue_options *o, struct error *err)
 {
-	struct entry_job j = { desc, root, changed, o };
+	struct catalogue_change t;
+	int rc = catalogue_begin(c, &t, err);
 
-	return catalogue_change(c, put_entry, &j, err);
+	if (rc == 0)
+		rc = put_entry(t.ix, desc, root, changed, o, err);
+	return catalogue_end(&t, rc, err);
 }
 
 /* --- Ids --- */
@@ -216,37 +213,27 @@ catalogue_written_ids(struct catalogue *c, int64_t *id, int64_t *ckpt,
 
 /* --- Datasets that are written --- */
 
-struct written_job {
-	const struct kvtree *desc;
-	struct dataset view;
-	/* Are set: the index was changed; the dataset that had its name. */
-	bool listed;
-	int64_t older;
-};
-
 /* An entry of the same name is removed; CURRENT moves on from it. */
 static int
-add_begun(struct index *ix, void *arg, struct error *err)
+add_begun(struct index *ix, const struct kvtree *desc, const struct dataset *v,
+	  struct error *err)
 {
-	struct written_job *j = arg;
-	const int64_t id = j->view.id;
 	struct index_entry e;
-	bool any = index_find_id(ix, id, &e, NULL) == 0;
+	bool any = index_find_id(ix, v->id, &e, NULL) == 0;
 
-	if (any && index_entry_valid(&e) &&
-	    e.desc.created_us != j->view.created_us)
+	if (any && index_entry_valid(&e) && e.desc.created_us != v->created_us)
 		return error_set(err, ERROR_USAGE,
 				 "another job has written a dataset of this "
 				 "number, %s",
 				 str_shown(e.name != NULL ? e.name : "?"));
-	any = index_find_name(ix, j->view.name, &e, NULL) == 0;
-	if (any && (e.id == id ? e.complete == 0
-			       : index_entry_valid(&e) || e.replaced == id))
+	any = index_find_name(ix, v->name, &e, NULL) == 0;
+	if (any &&
+	    (e.id == v->id ? e.complete == 0
+			   : index_entry_valid(&e) || e.replaced == v->id))
 		return 1;
-	j->listed = true;
-	if (any && index_remove(ix, j->view.name, err) < 0)
+	if (any && index_remove(ix, v->name, err) < 0)
 		return -1;
-	return index_add(ix, j->desc, 0, NULL, err);
+	return index_add(ix, desc, 0, NULL, err);
 }
 
 /*
@@ -259,25 +246,30 @@ catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
 	const unsigned parts = CATALOGUE_KIND(RANK2FILE_PART) |
 			       CATALOGUE_KIND(COPY) | CATALOGUE_KIND(PACKED);
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	struct written_job j = { .desc = desc };
+	struct catalogue_change t;
+	struct dataset view;
 	const char *name = NULL;
-	bool made = false;
+	bool made = false, listed = false;
 	int rc = 0;
 
-	if (dataset_read(desc, &j.view, err) < 0 ||
+	if (dataset_read(desc, &view, err) < 0 ||
 	    catalogue_open_scr(c, true, err) < 0)
 		return -1;
-	name = dataset_dir_str(j.view.id);
+	name = dataset_dir_str(view.id);
 	made = create_dir(c->scr_fd, name, 0777, create_owner(c->scr_fd)) == 0;
 	if (!made && errno != EEXIST)
 		return error_sys(err, "%s/%s/%s", c->path, SCR_DIR, name);
-	if (catalogue_change(c, add_begun, &j, err) < 0)
+	rc = catalogue_begin(c, &t, err);
+	if (rc == 0)
+		rc = add_begun(t.ix, desc, &view, err);
+	listed = rc == 0;
+	if (catalogue_end(&t, rc, err) < 0)
 		return -1;
 	if (made)
-		return j.listed ? 0 : io_sync_dir(c->scr_fd, SCR_DIR, err);
+		return listed ? 0 : io_sync_dir(c->scr_fd, SCR_DIR, err);
 	/* Remove the map and the summary of the previous dataset with this
 	 * number, or of a flush that was interrupted. */
-	rc = catalogue_dir_open(c, j.view.id, &d, err);
+	rc = catalogue_dir_open(c, view.id, &d, err);
 	if (rc == 0 && (catalogue_dir_unlink(&d, SUMMARY_FILE, err) < 0 ||
 			(map != CATALOGUE_MAP_KEPT &&
 			 catalogue_dir_unlink(&d, RANK2FILE_FILE, err) < 0) ||
@@ -288,27 +280,13 @@ catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
 	return rc;
 }
 
-static int
-add_finished(struct index *ix, void *arg, struct error *err)
-{
-	struct written_job *j = arg;
-	struct index_entry e;
-	const bool any = index_find_name(ix, j->view.name, &e, NULL) == 0;
-
-	j->older = any && e.id != j->view.id ? e.id : 0;
-	if ((any && index_remove(ix, j->view.name, err) < 0) ||
-	    index_add(ix, j->desc, 1, index_stamp_str(-1), err) < 0)
-		return -1;
-	return j->view.is_ckpt ? index_set_current(ix, j->view.name, err) : 0;
-}
-
 /* Remove the containers of the dataset that had the name: unlike files, they
  * were not replaced. */
 static void
 drop_older(struct catalogue *c, int64_t id)
 {
 	const struct catalogue_options o = { .replace = true };
-	const struct catalogue_claims none = { .work = &o.work };
+	const struct catalogue_claims none = { .count = 0 };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct delete_result out = { .files = 0 };
 
@@ -323,14 +301,17 @@ int
 catalogue_written_end(struct catalogue *c, const struct kvtree *desc,
 		      struct error *err)
 {
-	struct written_job j = { .desc = desc };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	struct catalogue_change t;
 	struct kvtree *summary = NULL;
+	struct index_entry e;
+	struct dataset v;
+	int64_t older = 0; /* the dataset that had its name */
 	int rc = -1;
 
-	if (dataset_read(desc, &j.view, err) < 0 ||
+	if (dataset_read(desc, &v, err) < 0 ||
 	    catalogue_open_scr(c, true, err) < 0 ||
-	    catalogue_dir_open(c, j.view.id, &d, err) < 0)
+	    catalogue_dir_open(c, v.id, &d, err) < 0)
 		return -1;
 	summary = summary_build(desc, 1, err);
 	if (summary != NULL)
@@ -338,46 +319,46 @@ catalogue_written_end(struct catalogue *c, const struct kvtree *desc,
 	kvtree_free(summary);
 	if (rc < 0)
 		error_wrap(err, "%s", d.name);
-	else
-		rc = catalogue_change(c, add_finished, &j, err);
 	catalogue_dir_close(&d);
-	if (rc == 0 && j.older > 0)
-		drop_older(c, j.older);
+	if (rc < 0)
+		return -1;
+	rc = catalogue_begin(c, &t, err);
+	if (rc == 0 && index_find_name(t.ix, v.name, &e, NULL) == 0) {
+		older = e.id != v.id ? e.id : 0;
+		rc = index_remove(t.ix, v.name, err);
+	}
+	if (rc == 0)
+		rc = index_add(t.ix, desc, 1, index_stamp_str(-1), err);
+	if (rc == 0 && v.is_ckpt)
+		rc = index_set_current(t.ix, v.name, err);
+	rc = catalogue_end(&t, rc, err);
+	if (rc == 0 && older > 0)
+		drop_older(c, older);
 	return rc;
 }
 
 /* --- Restarts --- */
 
-struct stamp_job {
-	int64_t id;
-	enum catalogue_stamp stamp;
-};
-
-static int
-set_stamp(struct index *ix, void *arg, struct error *err)
-{
-	const struct stamp_job *j = arg;
-	const char *stamp = index_stamp_str(-1);
-	struct index_entry e;
-
-	if (index_find_id(ix, j->id, &e, NULL) < 0)
-		return 1;
-	if (j->stamp == CATALOGUE_FETCHED)
-		return index_add_extra(ix, j->id, "FETCHED", stamp, err);
-	if (j->stamp == CATALOGUE_FAILED)
-		return e.current && index_set_current(ix, NULL, err) < 0
-			       ? -1
-			       : index_set_extra(ix, j->id, "FAILED", stamp,
-						 err);
-	return e.name == NULL || e.current ? 1
-					   : index_set_current(ix, e.name, err);
-}
-
 int
 catalogue_stamp(struct catalogue *c, int64_t id, enum catalogue_stamp stamp,
 		struct error *err)
 {
-	struct stamp_job j = { id, stamp };
+	const char *now = index_stamp_str(-1);
+	struct catalogue_change t;
+	struct index_entry e;
+	int rc = catalogue_begin(c, &t, err);
 
-	return catalogue_change(c, set_stamp, &j, err);
+	if (rc < 0 || index_find_id(t.ix, id, &e, NULL) < 0)
+		return catalogue_end(&t, rc < 0 ? -1 : 1, err);
+	if (stamp == CATALOGUE_FETCHED)
+		rc = index_add_extra(t.ix, id, "FETCHED", now, err);
+	else if (stamp == CATALOGUE_RESTARTED)
+		rc = e.name == NULL || e.current
+			     ? 1
+			     : index_set_current(t.ix, e.name, err);
+	else if (!e.current || index_set_current(t.ix, NULL, err) == 0)
+		rc = index_set_extra(t.ix, id, "FAILED", now, err);
+	else
+		rc = -1;
+	return catalogue_end(&t, rc, err);
 }

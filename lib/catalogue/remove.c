@@ -195,9 +195,8 @@ catalogue_erasable(int root, const struct catalogue_claims *k,
 	int rc = 0;
 
 	for (size_t i = 0; i < k->count && rc == 0; i++) {
-		if (!k->list[i].shared &&
-		    path_dangles(root, k->list[i].path, link, to) &&
-		    strcmp(link, k->list[i].path) != 0)
+		if (path_dangles(root, k->paths[i], link, to) &&
+		    strcmp(link, k->paths[i]) != 0)
 			rc = error_set(
 				err, ERROR_UNSAFE,
 				"%s: a link to %s, which is missing; it may be "
@@ -205,31 +204,29 @@ catalogue_erasable(int root, const struct catalogue_claims *k,
 				"it or remove the link, or --drop the dataset "
 				"from the index only",
 				str_shown(link), str_shown(to));
-		else if (!k->list[i].shared &&
-			 parent(&e, k->list[i].path, &base) < 0 &&
-			 errno == ELOOP)
+		else if (parent(&e, k->paths[i], &base) < 0 && errno == ELOOP)
 			rc = error_set(err, ERROR_UNSAFE,
 				       "%s: behind a link that is not followed "
 				       "to delete files: remove the link, or "
 				       "--drop the dataset from the index only",
-				       str_shown(k->list[i].path));
+				       str_shown(k->paths[i]));
 	}
 	io_close(e.fd);
 	return rc;
 }
 
 /*
- * Erase the files in `k` that no other dataset names, and the directories above
- * them that are empty then.  Anything but a regular file is kept and reported;
- * a missing file is no error.  In a dry run, only count.
+ * Erase the files in `k`, and the directories above them that are empty then.
+ * Anything but a regular file is kept and reported; a missing file is no error.
+ * In a dry run, only count.
  */
 static int
-erase_all(int root, const struct catalogue_claims *k, struct delete_result *out,
-	  struct error *err)
+erase_all(int root, const struct catalogue_claims *k, const struct work *work,
+	  struct delete_result *out, struct error *err)
 {
 	struct eraser e = {
 		.root = root,
-		.work = k->work,
+		.work = work,
 		.out = out,
 		.arena = arena_new(),
 		.fd = -1,
@@ -248,10 +245,9 @@ erase_all(int root, const struct catalogue_claims *k, struct delete_result *out,
 		rc = put == NULL ? -1 : 0;
 	}
 	for (size_t i = 0; i < k->count && rc == 0 && put != NULL; i++)
-		if (!k->list[i].shared &&
-		    put_add(put,
+		if (put_add(put,
 			    &(struct put_what){ .dirfd = root,
-						.path = k->list[i].path },
+						.path = k->paths[i] },
 			    err) == NULL)
 			rc = -1;
 	if (rc == 0 && put != NULL)
@@ -260,8 +256,8 @@ erase_all(int root, const struct catalogue_claims *k, struct delete_result *out,
 	for (size_t i = 0; i < k->count && rc == 0; i++) {
 		if (work_stopped(e.work))
 			rc = error_set(err, ERROR_SYSTEM, "interrupted");
-		else if (!k->list[i].shared)
-			rc = erase(&e, k->list[i].path, err);
+		else
+			rc = erase(&e, k->paths[i], err);
 	}
 	if (rc == 0)
 		rc = erase_dirs(&e, err);
@@ -434,7 +430,6 @@ catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		 const struct catalogue_options *o, struct delete_result *out,
 		 struct error *err)
 {
-	size_t shared = 0;
 	int rc = 0;
 
 	/* A rebuilt index would take the dataset from its summary. */
@@ -442,15 +437,14 @@ catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 	    (catalogue_dir_unlink(dir, SUMMARY_FILE, err) < 0 ||
 	     io_sync_dir(dir->fd, dir->name, err) < 0))
 		return -1;
-	rc = erase_all(c->prefix_fd, k, out, err);
-	for (size_t i = 0; i < k->count; i++)
-		shared += k->list[i].shared;
-	out->kept += shared + k->refused;
-	if (shared > 0)
+	rc = erase_all(c->prefix_fd, k, &o->work, out, err);
+	out->kept += k->shared + k->refused;
+	if (k->shared > 0)
 		work_say(&o->work,
 			 "%s: %zu %s another dataset, too, not removed",
-			 dir->name, shared,
-			 shared == 1 ? "file belongs to" : "files belong to");
+			 dir->name, k->shared,
+			 k->shared == 1 ? "file belongs to"
+					: "files belong to");
 	if (rc < 0 || remove_containers(dir, &o->work, out, err) < 0)
 		return -1;
 	return remove_meta(c, dir, &o->work, out, err);

@@ -74,37 +74,46 @@ id_in_name(const char *name)
 		       : -1;
 }
 
+/* List them. */
 static int
-add_stray(void *arg, const char *name, struct error *err)
+find_strays(const struct catalogue *c, struct catalogue_strays *s,
+	    struct error *err)
 {
-	const struct catalogue *c = arg;
-	struct catalogue_strays *s = c->strays;
-	struct kvtree *tree = NULL;
-	struct summary sum;
-	struct dataset d = { .id = -1 };
-	struct stat st;
-	int fd = -1;
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, c->scr_fd, SCR_DIR, err);
 
-	if (dataset_dir_id(name) >= 0 ||
-	    dir_stat(c->scr_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISDIR(st.st_mode))
-		return 0;
-	fd = path_open_beneath(c->scr_fd, name,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, NULL);
-	if (fd < 0)
-		return 0;
-	tree = summary_load(fd, SUMMARY_FILE, NULL, &sum, NULL);
-	if (tree == NULL || dataset_read(sum.desc, &d, NULL) < 0 || d.id <= 0)
-		d.id = id_in_name(name);
-	kvtree_free(tree);
-	close(fd);
-	if (d.id <= 0)
-		return 0;
-	if (!MEM_ROOM(s->list, s->count, s->cap))
-		return error_no_memory(err);
-	s->list[s->count].id = d.id;
-	s->list[s->count].name = arena_strdup(s->arena, name);
-	return s->list[s->count++].name == NULL ? error_no_memory(err) : 0;
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		struct dataset d = { .id = -1 };
+		struct kvtree *tree = NULL;
+		struct summary sum;
+		struct stat st;
+		int fd = -1;
+
+		if (dataset_dir_id(name) >= 0 ||
+		    dir_stat(c->scr_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISDIR(st.st_mode))
+			continue;
+		fd = path_open_beneath(c->scr_fd, name,
+				       O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0,
+				       NULL);
+		if (fd < 0)
+			continue;
+		tree = summary_load(fd, SUMMARY_FILE, NULL, &sum, NULL);
+		if (tree == NULL || dataset_read(sum.desc, &d, NULL) < 0 ||
+		    d.id <= 0)
+			d.id = id_in_name(name);
+		kvtree_free(tree);
+		close(fd);
+		if (d.id <= 0)
+			continue;
+		name = arena_strdup(s->arena, name);
+		if (name == NULL || !MEM_ROOM(s->list, s->count, s->cap))
+			rc = error_no_memory(err);
+		else
+			s->list[s->count++] = (struct stray){ name, d.id };
+	}
+	return dir_done(&w, rc, err);
 }
 
 int
@@ -116,19 +125,19 @@ catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 
 	/* List them once: a check of many datasets asks for each. */
 	if (s == NULL) {
-		s = c->strays = mem_calloc(1, sizeof(*s));
+		s = mem_calloc(1, sizeof(*s));
 		if (s == NULL)
 			return error_no_memory(err);
 		s->arena = arena_new();
 		if (s->arena == NULL)
 			rc = error_no_memory(err);
 		else if (c->scr_fd >= 0)
-			rc = dir_each(c->scr_fd, SCR_DIR, add_stray, c, err);
-	}
-	if (rc < 0) {
-		catalogue_strays_free(s);
-		c->strays = NULL;
-		return -1;
+			rc = find_strays(c, s, err);
+		if (rc < 0) {
+			catalogue_strays_free(s);
+			return -1;
+		}
+		c->strays = s;
 	}
 	for (size_t i = 0; i < s->count; i++)
 		if (s->list[i].id == id) {

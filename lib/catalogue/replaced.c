@@ -38,7 +38,6 @@
 #include "par.h"
 #include "path.h"
 #include "rescue/plan.h"
-#include "rescue/plan_sums.h"
 #include "room.h"
 #include "str.h"
 #include "work.h"
@@ -258,9 +257,8 @@ struct retirement {
 };
 
 static int
-mark_entry(struct index *ix, void *arg, struct error *err)
+mark_entry(struct index *ix, const struct retirement *r, struct error *err)
 {
-	const struct retirement *r = arg;
 	const char *shown = NULL;
 	struct index_entry e;
 
@@ -288,27 +286,6 @@ mark_entry(struct index *ix, void *arg, struct error *err)
 	return index_set_extra(ix, r->id, INDEX_REPLACED, num_str(r->by), err);
 }
 
-/* Write the summary; on a full file system over the old one. */
-static int
-write_summary(const struct catalogue_dir *d, const struct kvtree *t,
-	      struct error *err)
-{
-	struct buf image = BUF_INIT;
-	struct error why = ERROR_INIT;
-	int rc = kvtree_encode(t, &image, &why);
-
-	if (rc == 0)
-		rc = io_replace(d->fd, SUMMARY_FILE, image.data, image.len,
-				0666, &why);
-	if (rc < 0 && room_is_short(&why)) {
-		error_clear(&why);
-		rc = catalogue_write_in_place(d->fd, SUMMARY_FILE, &image,
-					      &why);
-	}
-	buf_free(&image);
-	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
-}
-
 /* Mark the index entry, and open the metadata directory. 1: the dataset has
  * none. */
 static int
@@ -316,8 +293,12 @@ begin(struct catalogue *c, struct retirement *r, struct catalogue_dir *d,
       struct error *err)
 {
 	struct error why = ERROR_INIT;
+	struct catalogue_change t;
+	int rc = catalogue_begin(c, &t, err);
 
-	if (catalogue_change(c, mark_entry, r, err) < 0)
+	if (rc == 0)
+		rc = mark_entry(t.ix, r, err);
+	if (catalogue_end(&t, rc, err) < 0)
 		return -1;
 	if (catalogue_dir_open(c, r->id, d, &why) == 0)
 		return 0;
@@ -349,7 +330,7 @@ catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		kvtree_set_i64(t, SUMMARY_REPLACED, by, err);
 		if (r.print[0] != '\0')
 			kvtree_set(t, SUMMARY_FINGERPRINT, r.print, err);
-		if (write_summary(&d, t, &why) < 0)
+		if (catalogue_write_summary(&d, t, &why) < 0)
 			/* Without room for the mark, remove the summary: the
 			 * index entry has the descriptor, too. */
 			rc = room_is_short(&why)
@@ -388,7 +369,7 @@ restore_summary(struct catalogue *c, int64_t id, struct error *err)
 	if (rc == 0)
 		rc = catalogue_dir_open(c, id, &d, err);
 	if (rc == 0)
-		rc = write_summary(&d, t, err);
+		rc = catalogue_write_summary(&d, t, err);
 	catalogue_dir_close(&d);
 	kvtree_free(t);
 	index_free(ix);
@@ -396,29 +377,33 @@ restore_summary(struct catalogue *c, int64_t id, struct error *err)
 }
 
 static int
-restore_entry(struct index *ix, void *arg, struct error *err)
+restore_entry(struct catalogue *c, int64_t id, struct error *err)
 {
 	static const char *const marks[] = { INDEX_REPLACED,
 					     SUMMARY_FINGERPRINT,
 					     INDEX_WAS_CURRENT };
-	const int64_t id = *(const int64_t *)arg;
-	const char *current = index_current(ix);
+	struct catalogue_change t;
 	struct index_entry e, now;
+	const char *current = NULL;
 	bool back = false;
+	int rc = catalogue_begin(c, &t, err);
 
-	if (index_find_id(ix, id, &e, NULL) < 0 || e.complete != 0 ||
-	    e.replaced == 0)
-		return 1;
+	if (rc < 0 || index_find_id(t.ix, id, &e, NULL) < 0 ||
+	    e.complete != 0 || e.replaced == 0)
+		return catalogue_end(&t, rc < 0 ? -1 : 1, err);
+	current = index_current(t.ix);
 	/* CURRENT has moved to a smaller number, unless a later checkpoint has
 	 * become the current one since. */
-	back = index_extra(ix, id, INDEX_WAS_CURRENT) != NULL &&
+	back = index_extra(t.ix, id, INDEX_WAS_CURRENT) != NULL &&
 	       (current == NULL ||
-		(index_find_name(ix, current, &now, NULL) == 0 && now.id < id));
+		(index_find_name(t.ix, current, &now, NULL) == 0 &&
+		 now.id < id));
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-		index_set_extra(ix, id, marks[i], NULL, err);
-	if (index_set_extra(ix, id, "COMPLETE", "1", err) < 0)
-		return -1;
-	return back ? index_set_current(ix, e.name, err) : 0;
+		index_set_extra(t.ix, id, marks[i], NULL, err);
+	rc = index_set_extra(t.ix, id, "COMPLETE", "1", err);
+	if (rc == 0 && back)
+		rc = index_set_current(t.ix, e.name, err);
+	return catalogue_end(&t, rc, err);
 }
 
 void
@@ -441,7 +426,7 @@ catalogue_rollback(struct catalogue *c, int64_t by,
 		    !is_same(c, ids[i], &m, o))
 			continue;
 		if (restore_summary(c, ids[i], &why) < 0 ||
-		    catalogue_change(c, restore_entry, &ids[i], &why) < 0)
+		    restore_entry(c, ids[i], &why) < 0)
 			work_say(&o->work,
 				 "dataset %" PRId64
 				 ": stays unfinished, though "

@@ -24,9 +24,6 @@
 #include "room.h"
 #include "str.h"
 
-/* Maximum number of ids in a notice; the rest are only counted. */
-#define REPORTED_MAX 20
-
 /* Maximum number of backups of damaged indexes. */
 #define BACKUPS_MAX 1000
 
@@ -81,17 +78,6 @@ catalogue_forget(struct index *ix, int64_t id, struct error *err)
 
 /* --- Rebuild the index from the dataset directories --- */
 
-/* The index as it is on disk, or rebuilt. */
-struct remake {
-	struct catalogue *c;
-	struct index *ix;
-	enum catalogue_state state; /* of the file */
-	struct error why;	    /* of a file that is not good */
-	size_t added, left;
-	char left_ids[REPORTED_MAX * 12 + 1];
-	size_t left_len;
-};
-
 /* Can --build use this file? */
 static int
 buildable(void *arg, const char *name, struct error *err)
@@ -107,7 +93,7 @@ buildable(void *arg, const char *name, struct error *err)
 
 /* Add dataset `id` as its summary describes it. */
 static int
-take_summary(struct remake *r, int64_t id, struct error *err)
+take_summary(struct catalogue_change *r, int64_t id, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct summary s = { .complete = -1 };
@@ -131,7 +117,7 @@ take_summary(struct remake *r, int64_t id, struct error *err)
 		/* Count it if --build could add it. */
 		if (catalogue_dir_open(r->c, id, &d, NULL) == 0 &&
 		    dir_each(d.fd, d.name, buildable, NULL, NULL) > 0 &&
-		    r->left++ < REPORTED_MAX)
+		    r->left++ < CATALOGUE_REPORTED_MAX)
 			r->left_len += (size_t)snprintf(
 				r->left_ids + r->left_len,
 				sizeof(r->left_ids) - r->left_len, " %" PRId64,
@@ -146,7 +132,7 @@ take_summary(struct remake *r, int64_t id, struct error *err)
 /* Write the notice: `why` the index was rebuilt, the result, and a last line
  * (or NULL).  If memory is short, the notice is cut. */
 static void
-tell(const struct remake *r, const char *why, const char *what,
+tell(const struct catalogue_change *r, const char *why, const char *what,
      const char *last)
 {
 	struct buf *to = &r->c->notice;
@@ -160,8 +146,9 @@ tell(const struct remake *r, const char *why, const char *what,
 	if (r->left > 0)
 		buf_printf(to, "\n%s%s", str_plural(r->left, "dataset"),
 			   r->left_ids);
-	if (r->left > REPORTED_MAX)
-		buf_printf(to, " and %zu more", r->left - REPORTED_MAX);
+	if (r->left > CATALOGUE_REPORTED_MAX)
+		buf_printf(to, " and %zu more",
+			   r->left - CATALOGUE_REPORTED_MAX);
 	if (r->left > 0)
 		buf_printf(
 			to,
@@ -177,7 +164,7 @@ tell(const struct remake *r, const char *why, const char *what,
 /* Read the index, or if it is damaged or missing, build it from the dataset
  * directories. */
 static int
-read_or_remake(struct remake *r, struct error *err)
+read_or_remake(struct catalogue_change *r, struct error *err)
 {
 	size_t count = 0;
 	int64_t *ids = NULL;
@@ -212,7 +199,7 @@ read_or_remake(struct remake *r, struct error *err)
 struct index *
 catalogue_read(struct catalogue *c, struct error *err)
 {
-	struct remake r = { .c = c, .why = ERROR_INIT };
+	struct catalogue_change r = { .c = c, .why = ERROR_INIT };
 
 	if (read_or_remake(&r, err) < 0)
 		return NULL;
@@ -375,14 +362,33 @@ use_spare(int dirfd, const struct buf *image, const struct stat *index,
 	return io_sync_dir(dirfd, INDEX_FILE, err);
 }
 
-int
-catalogue_write_in_place(int dirfd, const char *name, const struct buf *image,
-			 struct error *err)
+static int
+write_in_place(int dirfd, const char *name, const struct buf *image,
+	       struct error *err)
 {
 	const size_t most = image->len <= PAGE ? PAGE : 0;
 	int fd = open_plain(dirfd, name, 1, most, err);
 
 	return fd < 0 ? -1 : overwrite(fd, name, image, err);
+}
+
+int
+catalogue_write_summary(const struct catalogue_dir *d, const struct kvtree *t,
+			struct error *err)
+{
+	struct buf image = BUF_INIT;
+	struct error why = ERROR_INIT;
+	int rc = kvtree_encode(t, &image, &why);
+
+	if (rc == 0)
+		rc = io_replace(d->fd, SUMMARY_FILE, image.data, image.len,
+				0666, &why);
+	if (rc < 0 && room_is_short(&why)) {
+		error_clear(&why);
+		rc = write_in_place(d->fd, SUMMARY_FILE, &image, &why);
+	}
+	buf_free(&image);
+	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
 }
 
 /* Replace index.scr, on a full file system from the reserve.  `locked`: the
@@ -405,8 +411,7 @@ replace_index(struct catalogue *c, const struct kvtree *tree, bool locked,
 		    0)
 			st.st_mode = 0;
 		if (use_spare(c->scr_fd, &image, &st, &spare) == 0 ||
-		    catalogue_write_in_place(c->scr_fd, INDEX_FILE, &image,
-					     &spare) == 0)
+		    write_in_place(c->scr_fd, INDEX_FILE, &image, &spare) == 0)
 			rc = 0;
 		else if (!room_is_short(&spare))
 			error_pass(&why, &spare);
@@ -453,7 +458,7 @@ back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 
 /* Write the index.  A damaged or old file is kept first. */
 static int
-write_index(const struct remake *r, bool locked, struct error *err)
+write_index(const struct catalogue_change *r, bool locked, struct error *err)
 {
 	const enum catalogue_state state = r->state;
 	struct catalogue *c = r->c;
@@ -486,36 +491,36 @@ write_index(const struct remake *r, bool locked, struct error *err)
 }
 
 int
-catalogue_change(struct catalogue *c,
-		 int (*change)(struct index *ix, void *arg, struct error *err),
-		 void *arg, struct error *err)
+catalogue_begin(struct catalogue *c, struct catalogue_change *t,
+		struct error *err)
 {
-	struct remake r = { .c = c, .why = ERROR_INIT };
 	struct error why = ERROR_INIT;
-	int lock = -1, rc = -1;
 
+	*t = (struct catalogue_change){ .c = c, .lock = -1 };
 	if (catalogue_open_scr(c, true, err) < 0)
 		return -1;
-	lock = io_lock(c->scr_fd, CATALOGUE_LOCK, true, c->stop, &why);
+	t->lock = io_lock(c->scr_fd, CATALOGUE_LOCK, true, c->stop, &why);
 	/* No room for the lock file: lock the directory. */
-	if (lock < 0 && room_is_short(&why)) {
+	if (t->lock < 0 && room_is_short(&why)) {
 		error_clear(&why);
-		lock = io_lock_dir(c->scr_fd, c->stop, &why);
+		t->lock = io_lock_dir(c->scr_fd, c->stop, &why);
 	}
 	/* On a file system without locks go without, as LLNL's library always
 	 * does. */
-	if (lock < 0 && lock_unsupported(&why))
+	if (t->lock < 0 && lock_unsupported(&why))
 		(void)unlinkat(c->scr_fd, CATALOGUE_LOCK, 0);
-	else if (lock < 0)
+	else if (t->lock < 0)
 		return error_as(err, &why, "%s/.scr: %s", c->path, why.text);
-	if (read_or_remake(&r, err) == 0)
-		rc = change(r.ix, arg, err);
-	/* Repair a damaged index even if `change` changed nothing. */
-	if (rc == 0 || (rc > 0 && r.state == CATALOGUE_DAMAGED))
-		rc = write_index(&r, lock >= 0, err);
-	else if (rc > 0)
-		rc = 0;
-	index_free(r.ix);
-	io_close(lock);
-	return rc;
+	return read_or_remake(t, err);
+}
+
+int
+catalogue_end(struct catalogue_change *t, int rc, struct error *err)
+{
+	/* Repair a damaged index even if nothing was changed. */
+	if (rc == 0 || (rc > 0 && t->state == CATALOGUE_DAMAGED))
+		rc = write_index(t, t->lock >= 0, err);
+	index_free(t->ix);
+	io_close(t->lock);
+	return rc < 0 ? -1 : 0;
 }

@@ -455,24 +455,10 @@ verify(struct verify *v, struct error *err)
 	return rc;
 }
 
-/* Verify with the files, or if `p` is not NULL, after these: then judge only
- * the metadata. */
+/* Choose the step that mends what was found. */
 static int
-verify_with(struct verify *v, const struct plan *p, struct error *err)
+finish(struct verify *v, int rc)
 {
-	int rc = -1;
-
-	memset(v->out, 0, sizeof(*v->out));
-	if (p == NULL) {
-		rc = verify(v, err);
-	} else if (catalogue_dir_open(v->c, v->e->id, &v->dir, err) == 0 &&
-		   read_meta(v, p, err) == 0 &&
-		   catalogue_fetch_match(&v->fetch, p, err) == 0) {
-		/* The caller judges what the plan shows. */
-		note_map(v, p);
-		report_fetch(v, true);
-		rc = 0;
-	}
 	v->out->mend = v->out->status != STATUS_DAMAGED || v->by_hand
 			       ? MEND_NONE
 		       : v->map != MEND_NONE && v->reported == 1 ? v->map
@@ -491,7 +477,8 @@ catalogue_verify(struct catalogue *c, const struct index_entry *e,
 {
 	struct verify v = { c, e, o, out, problems, .dir = CATALOGUE_DIR_INIT };
 
-	return verify_with(&v, NULL, err);
+	memset(out, 0, sizeof(*out));
+	return finish(&v, verify(&v, err));
 }
 
 int
@@ -505,5 +492,13 @@ catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 		c, e, &o, out, problems, .dir = CATALOGUE_DIR_INIT
 	};
 
-	return verify_with(&v, p, err);
+	memset(out, 0, sizeof(*out));
+	if (catalogue_dir_open(c, e->id, &v.dir, err) < 0 ||
+	    read_meta(&v, p, err) < 0 ||
+	    catalogue_fetch_match(&v.fetch, p, err) < 0)
+		return finish(&v, -1);
+	/* The caller judges what the plan shows. */
+	note_map(&v, p);
+	report_fetch(&v, true);
+	return finish(&v, 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * whole.c - plans of datasets, and what they mean to the catalogue; the names
- * of their files, and those that can be deleted with a dataset.
+ * of their files.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -81,23 +81,6 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 			     text, err);
 }
 
-/* Is what is lost of the file behind links to nothing?  The last link goes to
- * `to`. */
-static bool
-dangles(const struct plan *p, const struct plan_file *f,
-	char link[static PATH_MAX], char to[static PATH_MAX])
-{
-	const struct place *at = &p->places[0];
-
-	for (size_t i = 0; i < f->nsegs; i++)
-		if (f->segs[i].gone &&
-		    !path_dangles(at->meta_fd,
-				  plan_seg_path(p, &f->segs[i], false), link,
-				  to))
-			return false;
-	return f->nsegs > 0 || path_dangles(at->root_fd, f->path, link, to);
-}
-
 /* Files behind a link to nothing may be on a file system that is not mounted.
  */
 static int
@@ -108,11 +91,22 @@ weigh_dangling(struct plan *p, struct error *err)
 
 	for (size_t i = 0; p->flaw == NULL && i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
+		bool dangles = f->nsegs > 0;
 
 		if (f->state != FILE_MISSING || f->fate != FATE_LOST ||
 		    f->path == NULL)
 			continue;
-		if (!dangles(p, f, link, to))
+		/* All that is lost of it; the last link goes to `to`. */
+		for (size_t k = 0; k < f->nsegs; k++)
+			dangles = dangles &&
+				  (!f->segs[k].gone ||
+				   path_dangles(
+					   p->places[0].meta_fd,
+					   plan_seg_path(p, &f->segs[k], false),
+					   link, to));
+		if (!dangles &&
+		    (f->nsegs > 0 ||
+		     !path_dangles(p->places[0].root_fd, f->path, link, to)))
 			return 0;
 		there++;
 	}
@@ -261,9 +255,6 @@ catalogue_check_given_up(const struct catalogue_dir *d,
 			 d->name);
 }
 
-/* Maximum number of refused paths that are reported individually. */
-#define REPORTED_MAX 5
-
 bool
 catalogue_is_verdict(const struct error *why)
 {
@@ -282,17 +273,10 @@ all_named(const struct plan *p, const char *flaw, struct error *why)
 	return 0;
 }
 
-/*
- * Read rank2file and, with `both` or if it is unusable, the filemaps.  A
- * dataset without either has no files. -1: *why is the error of metadata that
- * are unusable, or a failed system call.  1: the map of a packed dataset is
- * lost; its data are in containers in its own directory, and it owns no path
- * outside.  Call catalogue_names_free() also on failure.
- */
-static int
-read_names(struct catalogue *c, const struct catalogue_dir *d, bool both,
-	   const struct catalogue_options *o, struct catalogue_names *n,
-	   struct error *why)
+int
+catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
+		     bool both, const struct catalogue_options *o,
+		     struct catalogue_names *n, struct error *why)
 {
 	struct error local = ERROR_INIT;
 
@@ -344,7 +328,7 @@ catalogue_names_of(struct catalogue *c, int64_t id,
 	*n = (struct catalogue_names){ .r2f = NULL };
 	if (catalogue_dir_open(c, id, &d, why) < 0)
 		return why->kind == ERROR_ABSENT ? 0 : -1;
-	rc = read_names(c, &d, false, o, n, why);
+	rc = catalogue_names_read(c, &d, false, o, n, why);
 	catalogue_dir_close(&d);
 	return rc < 0 ? -1 : 0;
 }
@@ -373,68 +357,4 @@ catalogue_names_next(struct catalogue_names *n)
 		.nsegs = f->nsegs,
 	};
 	return &n->file;
-}
-
-/* --- The files of one dataset --- */
-
-static int
-claim(struct catalogue_claims *k, const char *path, struct error *err)
-{
-	/* Other paths mean that the metadata are wrong or malicious. */
-	if (path == NULL || !dataset_dir_is_data(path)) {
-		if (k->refused++ < REPORTED_MAX)
-			work_say(k->work,
-				 "%s: not below the prefix, not removed",
-				 str_shown(path != NULL ? path : "?"));
-		return 0;
-	}
-	if (map_get(k->by_path, path) != MAP_NONE)
-		return 0;
-	if (!MEM_ROOM(k->list, k->count, k->cap) ||
-	    map_put(k->by_path, path, k->count) < 0)
-		return error_no_memory(err);
-	k->list[k->count++] = (struct claim){ .path = path };
-	return 0;
-}
-
-int
-catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
-		      const struct catalogue_options *o,
-		      struct catalogue_claims *out, struct error *err)
-{
-	const struct rank2file_file *f = NULL;
-	struct error why = ERROR_INIT;
-	int rc = -1;
-
-	*out = (struct catalogue_claims){ .work = &o->work,
-					  .by_path = map_new() };
-	rc = read_names(c, d, true, o, &out->names, &why);
-	if (rc > 0) {
-		work_say(&o->work,
-			 "%s: its segment map is lost: only files in this "
-			 "directory are removed",
-			 d->name);
-		return 0;
-	}
-	if (rc < 0 && !catalogue_is_verdict(&why))
-		error_pass(err, &why);
-	else if (rc < 0)
-		error_set(err, ERROR_CORRUPT, "%s: cannot list its files: %s",
-			  d->name, why.text);
-	else if (out->by_path == NULL)
-		rc = error_no_memory(err);
-	while (rc == 0 && (f = catalogue_names_next(&out->names)) != NULL)
-		rc = claim(out, f->path, err);
-	if (rc < 0)
-		catalogue_claims_fini(out);
-	return rc;
-}
-
-void
-catalogue_claims_fini(struct catalogue_claims *k)
-{
-	map_free(k->by_path);
-	mem_free(k->list);
-	catalogue_names_free(&k->names);
-	*k = (struct catalogue_claims){ .work = k->work };
 }

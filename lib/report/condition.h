@@ -34,7 +34,7 @@ struct condition {
 	 * because it was never flushed, or not completely */
 	bool absent;
 	bool packed; /* whole or not, its files are in containers:
-			fetchable.h */
+			struct fetchable */
 	/* the command that repairs all damage: see report_mend(); NULL: none
 	 * does */
 	const char *mend;

@@ -104,10 +104,74 @@ check_block(void *arg, const struct compute_block *b, struct error *err)
 	return rc;
 }
 
+/* Record that a file of the set could not be read. -1:  *why is no read error,
+ * or no memory. */
+static int
+note_unread(struct deep *d, uint32_t set, const struct error *why,
+	    struct error *err)
+{
+	struct deep_result *out = d->out;
+	struct deep_finding f = {
+		.set = set,
+		.member = PLAN_NONE,
+		.file = PLAN_NONE,
+	};
+	bool old = false;
+	int rc = 0;
+
+	/* A missing or truncated file has changed since the plan. */
+	if (why->kind != ERROR_SYSTEM)
+		return error_pass(err, why);
+	pthread_mutex_lock(&d->lock);
+	for (size_t i = 0; i < out->nfindings && !old; i++)
+		old = out->findings[i].unread != NULL &&
+		      str_eq(out->findings[i].unread, why->text);
+	if (!old)
+		f.unread = arena_strdup(d->p->arena, why->text);
+	if (!old && (f.unread == NULL ||
+		     !MEM_ROOM(out->findings, out->nfindings, d->findings_cap)))
+		rc = error_no_memory(err);
+	else if (!old)
+		out->findings[out->nfindings++] = f;
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+/* For par_for(): compare the recorded checksums of the redundancy files of a
+ * set, even if nothing else of it can be compared. */
+static int
+check_reds(void *arg, size_t set, unsigned worker, struct error *err)
+{
+	struct deep *d = arg;
+	const struct plan_set *s = &d->p->sets[set];
+	struct deep_finding f = {
+		.set = (uint32_t)set,
+		.in_body = true,
+		.file = PLAN_NONE,
+	};
+	struct error why = ERROR_INIT;
+	bool wrong = false;
+
+	(void)worker;
+	for (uint32_t m = 0; d->look[set] && s->opened && m < s->n; m++) {
+		if (s->members[m].state != RED_PRESENT)
+			continue;
+		if (plan_check_red(d->p, &s->members[m], &wrong, &why) < 0) {
+			if (note_unread(d, f.set, &why, err) < 0)
+				return -1;
+			continue;
+		}
+		f.member = f.holder = f.stripe = m;
+		if (wrong && deep_found(d, &f, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 unreadable(void *arg, const struct compute_unread *what)
 {
-	return deep_unread(arg, (uint32_t)what->set, what->why, NULL);
+	return note_unread(arg, (uint32_t)what->set, what->why, NULL);
 }
 
 /* --- Work --- */
@@ -200,7 +264,7 @@ pass(struct deep *d, struct error *err)
 	}
 	if (rc == 0 && d->where == SOLVE_ALL)
 		rc = par_for(work_waiting(d->work, d->p->places[0].meta_fd),
-			     d->p->nsets, 0, deep_check_reds, d, err);
+			     d->p->nsets, 0, check_reds, d, err);
 	if (rc == 0)
 		rc = deep_decide(d, err);
 	/* Wrong members were located, but not at all positions that do not
@@ -319,57 +383,53 @@ merge_findings(struct deep *d, struct error *err)
 	return 0;
 }
 
-/* Compare the sets of d->look. */
+/* Compare the sets, and `mark` in the plan what is wrong. */
 static int
 run(struct deep *d, bool mark, struct error *err)
 {
+	const bool all = d->where == SOLVE_ALL;
+	struct plan *p = d->p;
+	bool any = all;
 	int rc = 1;
 
-	pthread_mutex_init(&d->lock, NULL);
 	*d->out = (struct deep_result){ .nfindings = 0 };
 	d->work = work_or_default(d->work);
-	while (rc > 0) {
+	d->look = mem_calloc(p->nsets + 1, sizeof(*d->look));
+	if (d->look == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->nsets; i++) {
+		d->look[i] = all || (!p->sets[i].searched &&
+				     p->sets[i].verdict != SET_WHOLE &&
+				     !plan_leaves_set(p, &p->sets[i]));
+		any = any || d->look[i];
+	}
+	pthread_mutex_init(&d->lock, NULL);
+	while (any && rc > 0) {
 		rc = pass(d, err);
 		if (rc == 0 && mark)
 			rc = mark_found(d, err);
 	}
-	mem_free(d->open);
-	if (rc == 0)
-		rc = merge_findings(d, err);
+	rc = rc < 0 ? -1 : merge_findings(d, err);
 	if (rc < 0)
 		deep_free(d->out);
 	for (size_t i = 0; mark && i < d->out->nfindings; i++) {
 		struct deep_finding *f = &d->out->findings[i];
+		struct plan_set *s = &p->sets[f->set];
 
 		if (deep_is_located(f))
 			continue;
-		d->p->sets[f->set].spare = 0;
-		d->p->sets[f->set].doubtful |= f->unread == NULL;
+		s->spare = 0;
+		s->doubtful |= f->unread == NULL;
 		f->provable = f->unread == NULL && f->member == PLAN_NONE &&
-			      plan_can_prove(d->p, &d->p->sets[f->set]);
+			      plan_can_prove(p, s);
 		if (f->unread == NULL && !f->provable)
-			d->p->undecided = d->p->sets[f->set].undecided = true;
+			p->undecided = s->undecided = true;
 	}
-	pthread_mutex_destroy(&d->lock);
-	return rc;
-}
-
-static int
-run_all(struct plan *p, const struct work *work, bool mark,
-	struct deep_result *out, struct error *err)
-{
-	struct deep d = { .p = p, .work = work, .out = out };
-	int rc = -1;
-
-	*out = (struct deep_result){ .nfindings = 0 };
-	d.look = mem_alloc(p->nsets + 1, sizeof(*d.look));
-	if (d.look == NULL)
-		return error_no_memory(err);
-	memset(d.look, true, p->nsets + 1);
-	rc = run(&d, mark, err);
-	for (size_t i = 0; rc == 0 && i < p->nsets; i++)
+	for (size_t i = 0; all && rc == 0 && i < p->nsets; i++)
 		p->sets[i].searched = mark && is_comparable(p, &p->sets[i]);
-	mem_free(d.look);
+	pthread_mutex_destroy(&d->lock);
+	mem_free(d->open);
+	mem_free(d->look);
 	return rc;
 }
 
@@ -377,14 +437,18 @@ int
 deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	   struct error *err)
 {
-	return run_all(p, work, false, out, err);
+	struct deep d = { .p = p, .work = work, .out = out };
+
+	return run(&d, false, err);
 }
 
 int
 deep_search(struct plan *p, const struct work *work, struct deep_result *out,
 	    struct error *err)
 {
-	return run_all(p, work, true, out, err);
+	struct deep d = { .p = p, .work = work, .out = out };
+
+	return run(&d, true, err);
 }
 
 int
@@ -392,28 +456,10 @@ deep_search_losses(struct plan *p, const struct work *work,
 		   struct deep_result *out, struct error *err)
 {
 	struct deep d = {
-		.p = p,
-		.work = work,
-		.out = out,
-		.where = SOLVE_BESIDE_LOSSES,
+		.p = p, .work = work, .out = out, .where = SOLVE_BESIDE_LOSSES
 	};
-	bool any = false;
-	int rc = 0;
 
-	*out = (struct deep_result){ .nfindings = 0 };
-	d.look = mem_calloc(p->nsets + 1, sizeof(*d.look));
-	if (d.look == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < p->nsets; i++) {
-		d.look[i] = !p->sets[i].searched &&
-			    p->sets[i].verdict != SET_WHOLE &&
-			    !plan_leaves_set(p, &p->sets[i]);
-		any = any || d.look[i];
-	}
-	if (any)
-		rc = run(&d, true, err);
-	mem_free(d.look);
-	return rc;
+	return run(&d, true, err);
 }
 
 /* Were the data of a rank compared with its redundancy?  Copies can be compared

@@ -63,37 +63,6 @@ unlock:
 	return rc;
 }
 
-int
-deep_unread(struct deep *d, uint32_t set, const struct error *why,
-	    struct error *err)
-{
-	struct deep_result *out = d->out;
-	struct deep_finding f = {
-		.set = set,
-		.member = PLAN_NONE,
-		.file = PLAN_NONE,
-	};
-	bool old = false;
-	int rc = 0;
-
-	/* A missing or truncated file has changed since the plan. */
-	if (why->kind != ERROR_SYSTEM)
-		return error_pass(err, why);
-	pthread_mutex_lock(&d->lock);
-	for (size_t i = 0; i < out->nfindings && !old; i++)
-		old = out->findings[i].unread != NULL &&
-		      str_eq(out->findings[i].unread, why->text);
-	if (!old)
-		f.unread = arena_strdup(d->p->arena, why->text);
-	if (!old && (f.unread == NULL ||
-		     !MEM_ROOM(out->findings, out->nfindings, d->findings_cap)))
-		rc = error_no_memory(err);
-	else if (!old)
-		out->findings[out->nfindings++] = f;
-	pthread_mutex_unlock(&d->lock);
-	return rc;
-}
-
 const struct solve_job *
 deep_job(const struct deep *d, const struct deep_finding *f, uint64_t at)
 {
@@ -153,52 +122,6 @@ proof(const struct plan *p, const bool *wrong, uint32_t file)
 	if (wrong[file])
 		return -1;
 	return f->copy_crc ? 0 : 1;
-}
-
-/* Blame `file` of `member`.  The offset of its first wrong byte is known only
- * if the first difference lies in this file. */
-static void
-blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
-	   uint32_t file)
-{
-	const struct solve_job *j = deep_job(d, f, f->first);
-
-	for (uint32_t k = 0; j != NULL && k < j->nin + j->nout; k++)
-		if (j->in[k].member == member && !j->in[k].body)
-			deep_blame(d, f, j, &j->in[k]);
-	f->member = member;
-	if (f->file != file)
-		f->file_off = 0;
-	f->file = file;
-}
-
-int
-deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err)
-{
-	struct deep *d = arg;
-	const struct plan_set *s = &d->p->sets[set];
-	struct deep_finding f = {
-		.set = (uint32_t)set,
-		.in_body = true,
-		.file = PLAN_NONE,
-	};
-	struct error why = ERROR_INIT;
-	bool wrong = false;
-
-	(void)worker;
-	for (uint32_t m = 0; d->look[set] && s->opened && m < s->n; m++) {
-		if (s->members[m].state != RED_PRESENT)
-			continue;
-		if (plan_check_red(d->p, &s->members[m], &wrong, &why) < 0) {
-			if (deep_unread(d, f.set, &why, err) < 0)
-				return -1;
-			continue;
-		}
-		f.member = f.holder = f.stripe = m;
-		if (wrong && deep_found(d, &f, err) < 0)
-			return -1;
-	}
-	return 0;
 }
 
 /* Is the filemap of a member right?  It has a checksum of its own, but may be
@@ -269,19 +192,31 @@ static void
 decide(const struct deep *d, struct deep_finding *f, const bool *wrong)
 {
 	const struct plan_set *s = &d->p->sets[f->set];
+	const struct solve_job *j = deep_job(d, f, f->first);
 
 	for (uint32_t m = 0; m < s->n; m++) {
 		const struct plan_member *pm = &s->members[m];
+		size_t i = 0;
 
-		if (scheme_of(s->type)->apart && m != f->stripe)
+		if ((scheme_of(s->type)->apart && m != f->stripe) ||
+		    pm->files == NULL)
 			continue;
-		for (size_t i = 0; pm->files != NULL && i < pm->list.nfiles;
-		     i++)
-			if (pm->files[i] != PLAN_NONE &&
-			    proof(d->p, wrong, pm->files[i]) < 0) {
-				blame_file(d, f, m, pm->files[i]);
-				return;
-			}
+		while (i < pm->list.nfiles &&
+		       (pm->files[i] == PLAN_NONE ||
+			proof(d->p, wrong, pm->files[i]) >= 0))
+			i++;
+		if (i == pm->list.nfiles)
+			continue;
+		/* The offset of its first wrong byte is known only if the first
+		 * difference lies in this file. */
+		for (uint32_t k = 0; j != NULL && k < j->nin + j->nout; k++)
+			if (j->in[k].member == m && !j->in[k].body)
+				deep_blame(d, f, j, &j->in[k]);
+		f->member = m;
+		if (f->file != pm->files[i])
+			f->file_off = 0;
+		f->file = pm->files[i];
+		return;
 	}
 	if (data_proven(d, f, wrong)) {
 		f->member = f->holder;
@@ -333,21 +268,6 @@ deep_free(struct deep_result *r)
 	r->nfindings = 0;
 }
 
-/* The ranks of the set: one of them is wrong. */
-static const char *
-suspects(const struct plan_set *s, char *to, size_t size)
-{
-	size_t n = 0;
-
-	to[0] = '\0';
-	for (uint32_t i = 0; i < s->n && i < SUSPECTS_MAX && n < size; i++)
-		n += (size_t)snprintf(to + n, size - n, " %u",
-				      s->members[i].rank);
-	if (s->n > SUSPECTS_MAX && n < size)
-		snprintf(to + n, size - n, " and %u more", s->n - SUSPECTS_MAX);
-	return to;
-}
-
 bool
 deep_is_left(const struct plan *p, const struct deep_finding *f)
 {
@@ -388,7 +308,8 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 	const char *kind = redset_type_name(s->type);
 	const char *over = s->map ? " over filemaps" : "";
 	const struct plan_member *m = NULL;
-	char ranks[16 * SUSPECTS_MAX];
+	char ranks[16 * SUSPECTS_MAX] = "";
+	size_t n = 0;
 
 	if (f->unread != NULL)
 		return error_set(err, ERROR_SYSTEM,
@@ -407,6 +328,12 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 			s->number, s->sets, kind, over,
 			s->members[f->stripe].rank, s->members[f->holder].rank,
 			(unsigned long long)f->first);
+	for (uint32_t i = 0; i < s->n && i < SUSPECTS_MAX; i++)
+		n += (size_t)snprintf(ranks + n, sizeof(ranks) - n, " %u",
+				      s->members[i].rank);
+	if (s->n > SUSPECTS_MAX)
+		snprintf(ranks + n, sizeof(ranks) - n, " and %u more",
+			 s->n - SUSPECTS_MAX);
 	if (f->member == PLAN_NONE)
 		return error_set(
 			err, ERROR_DAMAGED,
@@ -417,8 +344,7 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 			s->number, s->sets, kind, over,
 			(unsigned long long)f->bytes,
 			f->bytes == 1 ? " differs" : "s differ",
-			(unsigned long long)f->first, f->stripe,
-			suspects(s, ranks, sizeof(ranks)),
+			(unsigned long long)f->first, f->stripe, ranks,
 			s->map ? "filemap" : "data");
 	m = &s->members[f->member];
 	if (f->in_body)

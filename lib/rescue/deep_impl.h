@@ -38,11 +38,6 @@ struct deep {
  * called by any thread. */
 int deep_found(struct deep *d, const struct deep_finding *f, struct error *err);
 
-/* Record that a file of the set could not be read. -1:  *why is no read error,
- * or no memory. */
-int deep_unread(struct deep *d, uint32_t set, const struct error *why,
-		struct error *err);
-
 /* The job of this pass that compares position `at` of the finding's stripe;
  * NULL: none. */
 const struct solve_job *deep_job(const struct deep *d,
@@ -52,10 +47,6 @@ const struct solve_job *deep_job(const struct deep *d,
  * the number of bytes from there to the end of the wrong file. */
 uint64_t deep_blame(const struct deep *d, struct deep_finding *f,
 		    const struct solve_job *j, const struct solve_ref *who);
-
-/* For par_for(): compare the recorded checksums of the redundancy files of a
- * set, even if nothing else of it can be compared. */
-int deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err);
 
 /* Find wrong files from recorded checksums, where the redundancy did not
  * identify them: reads the files of these sets. */

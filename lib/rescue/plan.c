@@ -52,30 +52,6 @@ plan_free(struct plan *p)
 
 /* --- Totals --- */
 
-/* The files of a member that are written: data or a filemap, redundancy. */
-static uint64_t
-bytes_out(const struct plan *p, const struct plan_set *s,
-	  const struct plan_member *m)
-{
-	const struct plan_rank *r = plan_rank_of(p, m);
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < m->list.nfiles; i++) {
-		const struct plan_file *f = plan_member_file(p, m, i);
-
-		if (f != NULL && f->fate == FATE_REBUILD)
-			sum += f->attr.size;
-	}
-	if (s->map && r != NULL && r->map.fate == FATE_REBUILD)
-		sum += r->map.image_size;
-	if (m->fate == FATE_REBUILD && m->name != NULL)
-		sum += m->red->header_size + m->red->body_size +
-		       (plan_writes_descriptor(m)
-				? m->red->descriptor.image_size
-				: 0);
-	return sum;
-}
-
 /* Bytes that a rebuild reads and writes. */
 static void
 count_bytes(struct plan *p)
@@ -106,10 +82,26 @@ count_bytes(struct plan *p)
 		}
 		for (uint32_t m = 0; m < s->n; m++) {
 			const struct plan_member *is = &s->members[m];
+			const struct plan_rank *r = plan_rank_of(p, is);
+			const struct plan_red *red = is->red;
 
-			p->bytes_written += bytes_out(p, s, is);
+			for (size_t k = 0; k < is->list.nfiles; k++) {
+				const struct plan_file *f =
+					plan_member_file(p, is, k);
+
+				if (f != NULL && f->fate == FATE_REBUILD)
+					p->bytes_written += f->attr.size;
+			}
+			if (s->map && r != NULL && r->map.fate == FATE_REBUILD)
+				p->bytes_written += r->map.image_size;
+			if (is->fate == FATE_REBUILD && is->name != NULL)
+				p->bytes_written +=
+					red->header_size + red->body_size;
+			if (is->fate == FATE_REBUILD && is->name != NULL &&
+			    plan_writes_descriptor(is))
+				p->bytes_written += red->descriptor.image_size;
 			if (plan_copies_body(s, is))
-				p->bytes_read += is->red->body_size;
+				p->bytes_read += red->body_size;
 		}
 	}
 }
@@ -142,13 +134,79 @@ count_unread(struct plan *p)
 					      : NULL);
 }
 
+/* A set without remaining files is lost if a rank that may have been a member
+ * of it has missing files.  Otherwise the set is not needed. */
+static void
+judge_gone(struct planner *w, bool map, bool matters)
+{
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		struct plan_set *s = &w->p.sets[i];
+
+		if (s->n > 0 || s->map != map)
+			continue;
+		s->verdict = matters ? SET_LOST : SET_WHOLE;
+		s->reason = matters ? "no redundancy file of it survived"
+				    : "no redundancy file of it is left";
+	}
+}
+
+/* Set the fates of files and filemaps that are in no set. */
+static void
+set_fates(struct planner *w)
+{
+	bool map_lost = false, data_lost = false;
+
+	for (int64_t i = 0; i < w->p.nranks; i++) {
+		struct plan_rank *r = &w->p.ranks[i];
+
+		if (!plan_concerns(w, r))
+			continue;
+		if (!r->map_known && !w->bare &&
+		    !(w->reported && r->map.fate == FATE_REBUILD))
+			r->map.fate = FATE_LOST;
+		map_lost |= (!r->map_known || r->unplaced) &&
+			    r->map_set == PLAN_NONE;
+		data_lost |= !r->map_known && r->data_set == PLAN_NONE;
+		for (size_t f = 0; f < r->nfiles; f++) {
+			struct plan_file *pf = &w->p.files[r->first_file + f];
+
+			if (!plan_file_lost(pf))
+				continue;
+			/* The file is in no set, or its set does not list
+			 * it. */
+			if (pf->fate == FATE_KEEP)
+				pf->fate = FATE_LOST;
+			data_lost |= r->data_set == PLAN_NONE;
+		}
+	}
+	judge_gone(w, true, map_lost);
+	judge_gone(w, false, data_lost);
+}
+
+/* Does rank2file have the sizes of all files of all ranks? */
+static bool
+record_has_all(const struct planner *w)
+{
+	for (int64_t i = 0; i < w->p.nranks; i++) {
+		const struct rank2file_rank *r =
+			plan_record_rank(w, (uint32_t)i);
+
+		if (r == NULL)
+			return false;
+		for (size_t k = 0; k < r->nfiles; k++)
+			if (!r->files[k].has_size)
+				return false;
+	}
+	return true;
+}
+
 void
 plan_finish(struct planner *w)
 {
 	struct plan *p = &w->p;
 	bool data = false, maps = w->bare || w->by_hand || w->reported;
 
-	plan_set_fates(w);
+	set_fates(w);
 	count_unread(p);
 	p->bytes = 0;
 	p->files_missing = p->files_rebuild = p->files_lost = p->barred = 0;
@@ -193,7 +251,7 @@ plan_finish(struct planner *w)
 		}
 	}
 	/* Is there redundancy over files, but none over the filemaps? */
-	p->exposed = data && !maps && !plan_record_has_all(w);
+	p->exposed = data && !maps && !record_has_all(w);
 	count_bytes(p);
 	if (p->files_rebuild + p->maps_missing > 0 && p->verdict == SET_WHOLE)
 		p->verdict = SET_REBUILDABLE;
@@ -294,8 +352,14 @@ make(struct planner *w, struct error *err)
 	} while (w->again);
 	/* The redundancy headers may have sizes. */
 	if ((!w->bare && plan_unsized(w, err) < 0) ||
-	    plan_refuse_overlap(w, err) < 0 ||
-	    plan_compose_finish(w, err) < 0 || check_any(w, err) < 0)
+	    plan_refuse_overlap(w, err) < 0)
+		return -1;
+	/* All sets over files are solved: encode the composed filemaps. */
+	for (size_t i = 0; i < w->p.nsets; i++)
+		if (w->p.sets[i].map && w->p.sets[i].n > 0 &&
+		    plan_compose_set(w, &w->p.sets[i], err) < 0)
+			return -1;
+	if (check_any(w, err) < 0)
 		return -1;
 	plan_finish(w);
 	if (checks && plan_check_reds(w, err) < 0)

@@ -72,6 +72,14 @@ enum fate {
 	FATE_LOST,    /* cannot be computed */
 };
 
+/* The checksum of a file, to be recorded in rank2file: see plan_sums(). */
+struct plan_sum {
+	bool known;
+	bool carried; /* taken from an earlier record, not compared yet */
+	bool wanted;  /* plan_sums_read() reads the file */
+	uint32_t crc;
+};
+
 struct plan_file {
 	uint32_t rank;
 	uint32_t place;
@@ -98,6 +106,7 @@ struct plan_file {
 	bool found;	      /* a deep_finding tells that it is wrong */
 	size_t nsegs;	      /* in containers */
 	struct segment *segs; /* container/segmap.h */
+	struct plan_sum sum;
 };
 
 /* A small metadata file: present, or to be written from `image`. */
@@ -441,6 +450,36 @@ int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 
 /* Would it do so, with its defaults? */
 bool plan_protectable(const struct plan *p, enum redset_type type);
+
+/* --- Checksums for rank2file --- */
+
+/* Take the checksum that rank2file has of each file of the plan. */
+void plan_sums(struct plan *p);
+
+/*
+ * If copied_R.scr in the dataset's directory records checksums, use those of
+ * files that have not changed since they were copied.  Then files that no
+ * scavenge has copied, and that nothing else confirms, are marked wrong.
+ */
+int plan_sums_copied(struct plan *p, struct error *err);
+
+/* The content of `file` was wrong when it was copied: forget the checksum of
+ * the copy, and remove the copied_R.scr that records it. */
+void plan_sums_forget(struct plan *p, size_t file);
+
+/* Read the files that are wanted and not packed.  A file with a wrong checksum
+ * is marked in the plan; if the files were `rebuilt`, it is ERROR_DAMAGED. */
+int plan_sums_read(struct plan *p, bool rebuilt, const struct work *work,
+		   struct error *err);
+
+/* Read the present files whose checksum the plan has not compared: of those
+ * without one it becomes known. */
+int plan_sums_compare(struct plan *p, const struct work *work,
+		      struct error *err);
+
+/* Is the checksum of each file known that is present and not packed?
+ * PLAN_CHECKSUMS has compared it. */
+bool plan_sums_all(const struct plan *p);
 
 /* The container of a segment of a file, or (`red`) of a redundancy file:
  * relative to the place's metadata directory. */

@@ -241,30 +241,26 @@ plan_can_prove(const struct plan *p, const struct plan_set *s)
 	       (bodies || s->map ? all : lost);
 }
 
-/* Are data of the set, or filemaps, computed? */
-static bool
-lacks_data(const struct plan *p, const struct plan_set *s)
+bool
+plan_leaves_set(const struct plan *p, const struct plan_set *s)
 {
+	if (!s->undecided)
+		return false;
+	/* Are data of the set, or filemaps, computed? */
 	for (uint32_t m = 0; m < s->n; m++) {
 		const struct plan_member *pm = &s->members[m];
 		const struct plan_rank *pr = plan_rank_of(p, pm);
 
 		if (s->map && pr != NULL && pr->map.fate != FATE_KEEP)
-			return true;
+			return false;
 		for (size_t i = 0; !s->map && i < pm->list.nfiles; i++) {
 			const struct plan_file *f = plan_member_file(p, pm, i);
 
 			if (f == NULL || f->fate != FATE_KEEP)
-				return true;
+				return false;
 		}
 	}
-	return false;
-}
-
-bool
-plan_leaves_set(const struct plan *p, const struct plan_set *s)
-{
-	return s->undecided && !lacks_data(p, s);
+	return true;
 }
 
 /* --- Packed redundancy files --- */
@@ -351,6 +347,20 @@ plan_unread_text(const struct plan *p, const char *path)
 		path);
 }
 
+/* Open a set that was not opened while the plan was made, because one of its
+ * files has turned out to be damaged. */
+static int
+reopen_set(struct planner *w, uint32_t set, struct error *err)
+{
+	struct plan_set *s = &w->p.sets[set];
+
+	if (plan_open_set(w, s, w->p.arena, err) < 0)
+		return -1;
+	if (s->foreign)
+		s->flaw = "its redundancy files belong to another dataset";
+	return plan_join_set(w, set, err);
+}
+
 /* Solve the set of a file again, whose state has changed. */
 static int
 solve_again(struct planner *w, size_t file, struct error *err)
@@ -359,7 +369,7 @@ solve_again(struct planner *w, size_t file, struct error *err)
 
 	if (set == PLAN_NONE)
 		return 0;
-	if (!w->p.sets[set].opened && plan_reopen_set(w, set, err) < 0)
+	if (!w->p.sets[set].opened && reopen_set(w, set, err) < 0)
 		return -1;
 	return plan_solve_set(w, &w->p.sets[set], w->p.arena, err);
 }
@@ -416,7 +426,7 @@ plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
 	struct planner *w = (struct planner *)p;
 	struct plan_set *s = &p->sets[set];
 
-	if ((!s->opened && plan_reopen_set(w, set, err) < 0) ||
+	if ((!s->opened && reopen_set(w, set, err) < 0) ||
 	    mark_body(w, s, member, "its contents are damaged", false, err) < 0)
 		return -1;
 	plan_finish(w);

@@ -329,31 +329,6 @@ encode_map(struct planner *w, struct plan_rank *r, const struct filemap *m,
 	return rc;
 }
 
-/* Compute all redundancy files of a set over filemaps again. */
-static int
-renew_set(struct planner *w, struct plan_set *s, struct error *err)
-{
-	for (uint32_t i = 0; i < s->n; i++) {
-		struct plan_member *m = &s->members[i];
-		struct plan_red *red = m->red;
-
-		m->state = RED_MISSING;
-		m->problem = NULL;
-		m->list = (struct redset_member){ .known = false };
-		*red = (struct plan_red){ .descriptor = red->descriptor };
-	}
-	plan_forget_solution(s);
-	s->flaw = NULL;
-	if (plan_renew_lists(w, s, w->p.arena, err) < 0)
-		return -1;
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->members[i].list.known &&
-		    (plan_name_member(w, s, i, w->p.arena, err) < 0 ||
-		     plan_make_header(w, s, i, w->p.arena, err) < 0))
-			return -1;
-	return plan_solve_set(w, s, w->p.arena, err);
-}
-
 int
 plan_compose_set(struct planner *w, struct plan_set *s, struct error *err)
 {
@@ -405,15 +380,24 @@ plan_compose_set(struct planner *w, struct plan_set *s, struct error *err)
 		r->composed = r->composed || (r->map.fate == FATE_REBUILD &&
 					      r->map.image != NULL);
 	}
-	return renew_set(w, s, err) < 0 ? -1 : 1;
-}
+	/* All redundancy files of the set are computed again. */
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+		struct plan_red *red = m->red;
 
-int
-plan_compose_finish(struct planner *w, struct error *err)
-{
-	for (size_t i = 0; i < w->p.nsets; i++)
-		if (w->p.sets[i].map && w->p.sets[i].n > 0 &&
-		    plan_compose_set(w, &w->p.sets[i], err) < 0)
+		m->state = RED_MISSING;
+		m->problem = NULL;
+		m->list = (struct redset_member){ .known = false };
+		*red = (struct plan_red){ .descriptor = red->descriptor };
+	}
+	plan_forget_solution(s);
+	s->flaw = NULL;
+	if (plan_renew_lists(w, s, w->p.arena, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->members[i].list.known &&
+		    (plan_name_member(w, s, i, w->p.arena, err) < 0 ||
+		     plan_make_header(w, s, i, w->p.arena, err) < 0))
 			return -1;
-	return 0;
+	return plan_solve_set(w, s, w->p.arena, err) < 0 ? -1 : 1;
 }

@@ -22,9 +22,6 @@
 #include "rescue/plan_impl.h"
 #include "str.h"
 
-/* How far a filemap agrees with the list in a header. */
-enum agreement { BY_NAME, BY_SIZE, BY_TIME };
-
 /* Are the recorded times those of one version of a file?  Whole seconds: not
  * all file systems keep more. */
 static bool
@@ -35,9 +32,9 @@ same_time(const struct attr *a, const struct attr *b)
 		b->mtime.tv_sec <= a->mtime.tv_sec + 1);
 }
 
-static bool
-map_names_list(const struct planner *w, const struct plan_rank *r,
-	       const struct redset_member *l, enum agreement how)
+bool
+plan_map_has_list(const struct planner *w, const struct plan_rank *r,
+		  const struct redset_member *l, enum plan_agreement how)
 {
 	if (!r->map_known || r->composed || r->nfiles != l->nfiles)
 		return false;
@@ -51,9 +48,9 @@ map_names_list(const struct planner *w, const struct plan_rank *r,
 				&w->p.files[r->first_file +
 					    (guess + k) % r->nfiles];
 
-			if ((how < BY_SIZE ||
+			if ((how < PLAN_BY_SIZE ||
 			     f->attr.size == l->files[i].attr.size) &&
-			    (how < BY_TIME ||
+			    (how < PLAN_BY_TIME ||
 			     same_time(&f->attr, &l->files[i].attr)) &&
 			    strcmp(f->cache_path, l->files[i].path) == 0)
 				break;
@@ -62,13 +59,6 @@ map_names_list(const struct planner *w, const struct plan_rank *r,
 			return false;
 	}
 	return true;
-}
-
-bool
-plan_map_has_list(const struct planner *w, const struct plan_rank *r,
-		  const struct redset_member *l)
-{
-	return map_names_list(w, r, l, BY_SIZE);
 }
 
 /* --- Headers of one set --- */
@@ -128,8 +118,8 @@ plan_outvote_headers(const struct planner *w, struct plan_set *s,
 					!s->map && h->members[k].known &&
 					r != NULL && r->map_known &&
 					!r->composed &&
-					!map_names_list(w, r, &h->members[k],
-							BY_TIME);
+					!plan_map_has_list(w, r, &h->members[k],
+							   PLAN_BY_TIME);
 			}
 		}
 		for (uint32_t i = 0; i < s->n; i++)
@@ -175,6 +165,22 @@ map_is_older(const struct planner *w, const struct plan_rank *r,
 	return l->nfiles > 0;
 }
 
+/* A filemap that does not have the list of its rank: has it one of another? */
+static bool
+is_misplaced(const struct planner *w, const struct plan_rank *r)
+{
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		const struct plan_set *s = &w->p.sets[i];
+
+		for (uint32_t k = 0; !s->map && k < s->n; k++)
+			if (s->members[k].list.known &&
+			    plan_map_has_list(w, r, &s->members[k].list,
+					      PLAN_BY_SIZE))
+				return true;
+	}
+	return false;
+}
+
 bool
 plan_outvote_maps(struct planner *w, const struct plan_set *s)
 {
@@ -190,7 +196,7 @@ plan_outvote_maps(struct planner *w, const struct plan_set *s)
 			return false;
 		if (r == NULL || !r->map_known || r->composed || !m->list.known)
 			continue;
-		if (map_names_list(w, r, &m->list, BY_NAME) &&
+		if (plan_map_has_list(w, r, &m->list, PLAN_BY_NAME) &&
 		    !map_is_older(w, r, &m->list)) {
 			agree += i < s->n;
 		} else if (i >= s->n) {
@@ -198,12 +204,12 @@ plan_outvote_maps(struct planner *w, const struct plan_set *s)
 			plan_owner_forget(w, m->rank);
 		} else if (r->doubted &&
 			   (r->refused != NULL ||
-			    !map_names_list(w, r, &m->list, BY_NAME))) {
+			    !plan_map_has_list(w, r, &m->list, PLAN_BY_NAME))) {
 			/* Its own redundancy made it again; of an older one of
 			 * the same files, the list is enough. */
 			return false;
 		} else {
-			const bool other = plan_map_misplaced(w, r);
+			const bool other = is_misplaced(w, r);
 
 			misplaced += other;
 			contradict += !other;
@@ -238,9 +244,8 @@ find_overlap(const struct planner *w, const struct plan_file **one,
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-/* Do they name other files, or with `sums`, other contents? */
-static bool
-contradicts(const struct planner *w, uint32_t rank, bool sums)
+bool
+plan_contradicts(const struct planner *w, uint32_t rank, bool sums)
 {
 	const struct rank2file_rank *r = plan_record_rank(w, rank);
 	const struct plan_rank *pr = &w->p.ranks[rank];
@@ -260,12 +265,6 @@ contradicts(const struct planner *w, uint32_t rank, bool sums)
 			return true;
 	}
 	return false;
-}
-
-bool
-plan_contradicts(const struct planner *w, uint32_t rank)
-{
-	return contradicts(w, rank, true);
 }
 
 /* Has the filemap, as the job wrote it, checksums that rank2file has, too? */
@@ -363,14 +362,6 @@ plan_record_fits(const struct planner *w)
 	return totals_of_record(w) == TOTALS_EQUAL;
 }
 
-bool
-plan_denies_list(const struct planner *w, const struct redset_member *l)
-{
-	return plan_record_denies(w, l) &&
-	       !(l->desc.rank < w->p.nranks &&
-		 plan_map_has_list(w, &w->p.ranks[l->desc.rank], l));
-}
-
 /* --- The verdict --- */
 
 /* Who is right about a rank?  > 0: the filemap; < 0: rank2file. */
@@ -396,13 +387,14 @@ weigh(struct planner *w, uint32_t rank, enum totals maps, enum totals record,
 	 * with the filemaps, but there are several for each list.  Files that
 	 * fit can be those of another dataset.  Totals say nothing of
 	 * checksums. */
-	*out = plan_contradicts(w, rank) && !contradicts(w, rank, false)
+	*out = plan_contradicts(w, rank, true) &&
+			       !plan_contradicts(w, rank, false)
 		       ? 0
 		       : 4 * ((maps == TOTALS_EQUAL &&
 			       record != TOTALS_UNKNOWN) -
 			      (record == TOTALS_EQUAL));
 	if (list != NULL)
-		*out += 2 * plan_map_has_list(w, pr, list) -
+		*out += 2 * plan_map_has_list(w, pr, list, PLAN_BY_SIZE) -
 			2 * !plan_record_denies(w, list);
 	for (size_t i = 0; i < pr->nfiles && fits; i++)
 		fits = !plan_file_lost(&w->p.files[pr->first_file + i]);
@@ -539,7 +531,7 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 	if (!plan_record_usable(w))
 		return 0;
 	for (int64_t i = 0; i < w->p.nranks && !any; i++)
-		any = plan_contradicts(w, (uint32_t)i);
+		any = plan_contradicts(w, (uint32_t)i, true);
 	if (any || maps == TOTALS_DIFFER)
 		record = totals_of_record(w);
 	/* A copy spoils the totals, too. */
@@ -551,17 +543,17 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 		return any || all ? error_no_memory(err) : 0;
 	for (int64_t i = 0; rc == 0 && i < w->p.nranks; i++) {
 		if ((all && w->p.ranks[i].map_known) ||
-		    plan_contradicts(w, (uint32_t)i))
+		    plan_contradicts(w, (uint32_t)i, true))
 			rc = weigh(w, (uint32_t)i, maps, record, &balance[i],
 				   err);
 		sum += balance[i];
 	}
 	/* Filemaps are many files, a part of rank2file is one. */
 	for (int64_t i = 0; rc == 0 && i < w->p.nranks; i++) {
-		const bool differ = plan_contradicts(w, (uint32_t)i);
+		const bool differ = plan_contradicts(w, (uint32_t)i, true);
 
 		if (shares_sums(w, (uint32_t)i) &&
-		    !contradicts(w, (uint32_t)i, false))
+		    !plan_contradicts(w, (uint32_t)i, false))
 			old_sums += differ && balance[i] >= 0 ? 1 : -1;
 
 		if (balance[i] == 0 && differ && sum == 0)

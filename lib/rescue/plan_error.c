@@ -93,44 +93,40 @@ plan_ranks_text(const struct plan *p, const uint32_t *ranks, size_t count)
 
 /* --- Errors --- */
 
-/* Report a rank whose filemap is lost and that is in no set with remaining
- * files.  Sets are numbered by their first ranks.  So if whole sets are lost,
- * the first such rank belonged to the first of these sets. */
+/* Report the first lost file or filemap that is in no set with remaining files.
+ * Sets are numbered by their first ranks.  So if whole sets are lost, the first
+ * rank without a filemap belonged to the first of these sets. */
 static int
-lost_map(const struct plan *p, int64_t rank, struct error *err)
+lost_outside(const struct plan *p, struct error *err)
 {
-	for (size_t i = 0; i < p->nsets; i++) {
-		const struct plan_set *s = &p->sets[i];
+	const struct plan_set *gone = NULL;
 
-		if (s->n == 0 && s->map && s->verdict == SET_LOST)
+	for (size_t i = 0; i < p->nsets && gone == NULL; i++)
+		if (p->sets[i].n == 0 && p->sets[i].map &&
+		    p->sets[i].verdict == SET_LOST)
+			gone = &p->sets[i];
+	for (int64_t i = 0; i < p->nranks; i++) {
+		const struct plan_rank *r = &p->ranks[i];
+
+		if (r->map.fate == FATE_LOST && gone != NULL)
 			return error_set(
 				err, ERROR_LOST,
 				"dataset %lld: no member is left of set %u of "
 				"%u (%s over filemaps), to which rank %lld "
 				"belongs; the files of %zu of %lld ranks are "
 				"unknown",
-				(long long)p->id, s->number, s->sets,
-				redset_type_name(s->type), (long long)rank,
+				(long long)p->id, gone->number, gone->sets,
+				redset_type_name(gone->type), (long long)i,
 				p->maps_lost, (long long)p->nranks);
-	}
-	return error_set(
-		err, ERROR_LOST,
-		"dataset %lld: the filemap of rank %lld is lost (%s) and no "
-		"redundancy is left that could rebuild it; the files of %zu "
-		"of %lld ranks are unknown",
-		(long long)p->id, (long long)rank, p->ranks[rank].map.why,
-		p->maps_lost, (long long)p->nranks);
-}
-
-/* Report the first lost file or filemap that is in no set. */
-static int
-lost_outside(const struct plan *p, struct error *err)
-{
-	for (int64_t i = 0; i < p->nranks; i++) {
-		const struct plan_rank *r = &p->ranks[i];
-
 		if (r->map.fate == FATE_LOST)
-			return lost_map(p, i, err);
+			return error_set(
+				err, ERROR_LOST,
+				"dataset %lld: the filemap of rank %lld is "
+				"lost (%s) and no redundancy is left that "
+				"could rebuild it; the files of %zu of %lld "
+				"ranks are unknown",
+				(long long)p->id, (long long)i, r->map.why,
+				p->maps_lost, (long long)p->nranks);
 		for (size_t f = 0; f < r->nfiles; f++) {
 			const struct plan_file *pf =
 				&p->files[r->first_file + f];

@@ -25,6 +25,7 @@
 #ifndef RESCUE_PLAN_IMPL_H
 #define RESCUE_PLAN_IMPL_H
 
+#include "container/hidden.h"
 #include "meta/filemap.h"
 #include "meta/rank2file.h"
 #include "rescue/descriptor.h"
@@ -47,9 +48,16 @@
 struct buf;
 struct kvtree;
 struct plan_others;
-struct plan_packed;
 struct plan_record;
-struct segmap_file;
+
+/* The containers of a plan. */
+struct plan_packed {
+	struct rank2file r2f;
+	struct segmap map;
+	struct hidden hidden;
+	struct map *by_path;
+	struct kvtree *marks;
+};
 
 struct map_entry {
 	int64_t rank;
@@ -94,6 +102,7 @@ struct planner {
 	const struct work *work;
 	struct par *par;       /* threads that wait for the file system */
 	struct arena **arenas; /* by worker of par */
+	struct buf *raws;      /* the same, while filemaps are read */
 	unsigned nworkers;
 
 	struct map_entry *maps;
@@ -218,9 +227,6 @@ void plan_record_free(struct plan_record *r); /* NULL is allowed */
 /* The entry of the rank in rank2file; NULL: none. */
 const struct rank2file_rank *plan_record_rank(const struct planner *w,
 					      uint32_t rank);
-/* Does rank2file have the sizes of all files of all ranks? */
-bool plan_record_has_all(const struct planner *w);
-
 /* --- plan_others.c --- */
 
 /* *id: the dataset that owns this path, relative to the prefix, as its
@@ -235,8 +241,9 @@ int plan_judge_record(struct planner *w, struct error *err);
 
 /* --- plan_contradict.c --- */
 
-/* Do the filemap of a rank and rank2file contradict each other? */
-bool plan_contradicts(const struct planner *w, uint32_t rank);
+/* Do the filemap of a rank and rank2file name other files, or with `sums`,
+ * other contents? */
+bool plan_contradicts(const struct planner *w, uint32_t rank, bool sums);
 
 /* Drop the filemaps that rank2file contradicts, if other witnesses agree with
  * it; *dropped is their number.  If these do not decide, set p.flaw. */
@@ -246,19 +253,14 @@ int plan_contradictions(struct planner *w, size_t *dropped, struct error *err);
  * descriptor counts others. */
 int plan_refuse_overlap(const struct planner *w, struct error *err);
 
-/* Does the filemap of the rank name these files, with these sizes? */
+/* Does the filemap of the rank, as the job wrote it, name the files of this
+ * list: by their paths alone, with these sizes, or also with these times? */
+enum plan_agreement { PLAN_BY_NAME, PLAN_BY_SIZE, PLAN_BY_TIME };
 bool plan_map_has_list(const struct planner *w, const struct plan_rank *r,
-		       const struct redset_member *l);
-
-/* A filemap that does not have the list of its rank: has it one of another? */
-bool plan_map_misplaced(const struct planner *w, const struct plan_rank *r);
+		       const struct redset_member *l, enum plan_agreement how);
 
 /* Does the descriptor count the files and bytes that rank2file names? */
 bool plan_record_fits(const struct planner *w);
-
-/* Do both the rank2file and the filemap of its rank, as far as they are known,
- * contradict this list in a header? */
-bool plan_denies_list(const struct planner *w, const struct redset_member *l);
 
 /* Mark members of an opened set whose headers contradict more of the others
  * than these each other. */
@@ -279,21 +281,22 @@ int plan_compose_maps(struct planner *w, size_t *count, struct error *err);
 int plan_compose_from_headers(struct planner *w, size_t *count,
 			      struct error *err);
 
-/* When all sets over files are solved: encode these filemaps, and solve their
- * sets again. */
-int plan_compose_finish(struct planner *w, struct error *err);
-
 /* Filemaps are lost: set p.unclaimed. */
 int plan_ask_unclaimed(struct planner *w, struct error *err);
 
-/* The same of one set over filemaps, whose members have ranks.  1: done; 0:
- * none of its filemaps is composed, or one is unknown. */
+/* Encode the composed filemaps of a set over filemaps, whose members have
+ * ranks, and solve it again.  1: done; 0: none of its filemaps is composed, or
+ * one is unknown. */
 int plan_compose_set(struct planner *w, struct plan_set *s, struct error *err);
 
 /* --- plan_packed.c --- */
 
-/* The rank2file of a packed dataset; NULL: it is not packed. */
-const struct rank2file *plan_packed_ranks(const struct plan *p);
+/* The containers of a plan; NULL: none. */
+static inline struct plan_packed *
+plan_containers(const struct plan *p)
+{
+	return ((const struct planner *)p)->packed;
+}
 
 /* If place 0 has containers, read their segment map and marks. */
 int plan_load_packed(struct planner *w, struct error *err);
@@ -364,9 +367,6 @@ void plan_claim_rank(struct planner *w, uint32_t set, uint32_t member);
  * ranks in the sets of these files; other plans include all ranks. */
 bool plan_concerns(const struct planner *w, const struct plan_rank *r);
 
-/* Set the fates of files and filemaps that are in no set. */
-void plan_set_fates(struct planner *w);
-
 /* --- plan_open.c --- */
 
 /*
@@ -432,10 +432,6 @@ int plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		   struct error *err);
 
 void plan_forget_solution(struct plan_set *s);
-
-/* Open a set that was not opened while the plan was made, because one of its
- * files has turned out to be damaged. */
-int plan_reopen_set(struct planner *w, uint32_t set, struct error *err);
 
 /* Record the ranks and files in the headers that were read. */
 int plan_join_set(struct planner *w, uint32_t set, struct error *err);

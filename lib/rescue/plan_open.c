@@ -117,37 +117,6 @@ read_image(const struct header_file *f, uint32_t member,
 	return rc;
 }
 
-/* Open the member's file and set its size.  A packed or reported file is not
- * opened.  Returns 1 if the file is damaged, -1 on other errors. */
-static int
-open_member(const struct planner *w, struct plan_member *m, struct arena *arena,
-	    int *fd, struct error *err)
-{
-	struct error local = ERROR_INIT;
-	struct stat st;
-
-	*fd = -1;
-	if (m->red->report != NULL) {
-		m->file_size = m->red->report->size;
-		return 0;
-	}
-	if (m->red->nsegs > 0) {
-		m->file_size = plan_segs_size(m->red->segs, m->red->nsegs);
-		return 0;
-	}
-	*fd = path_open_beneath(w->p.places[m->place].meta_fd, m->name,
-				O_RDONLY | O_NONBLOCK, 0, &local);
-	if (*fd < 0)
-		return bad_member(m, RED_DAMAGED, arena, &local, err) < 0 ? -1
-									  : 1;
-	if (fstat(*fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		bad_member_text(m, "not a regular file");
-		return 1;
-	}
-	m->file_size = (uint64_t)st.st_size;
-	return 0;
-}
-
 int
 plan_read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 		 struct redset_table *table, struct error *err)
@@ -158,26 +127,41 @@ plan_read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	struct error local = ERROR_INIT;
 	enum red_state state = RED_DAMAGED;
 	struct header_file f = { .p = &w->p, .m = m, .fd = -1 };
-	int rc = -1;
+	struct stat st;
+	int rc = 0;
 
 	if (h == NULL)
 		return error_no_memory(err);
-	rc = open_member(w, m, arena, &f.fd, err);
-	if (rc == 0 && read_image(&f, member, table, h, &state, &local) < 0) {
+	if (m->red->report != NULL) {
+		m->file_size = m->red->report->size;
+	} else if (m->red->nsegs > 0) {
+		m->file_size = plan_segs_size(m->red->segs, m->red->nsegs);
+	} else {
+		f.fd = path_open_beneath(w->p.places[m->place].meta_fd, m->name,
+					 O_RDONLY | O_NONBLOCK, 0, &local);
+		if (f.fd < 0)
+			return bad_member(m, RED_DAMAGED, arena, &local, err);
+		if (fstat(f.fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+			bad_member_text(m, "not a regular file");
+			goto out;
+		}
+		m->file_size = (uint64_t)st.st_size;
+	}
+	if (read_image(&f, member, table, h, &state, &local) < 0) {
 		rc = bad_member(m, state, arena, &local, err);
-	} else if (rc == 0 &&
-		   (h->desc.type != s->type || h->desc.members != s->n ||
-		    h->desc.member != member || h->desc.rank != m->rank ||
-		    h->desc.sets != s->sets || h->desc.set + 1 != s->number)) {
+	} else if (h->desc.type != s->type || h->desc.members != s->n ||
+		   h->desc.member != member || h->desc.rank != m->rank ||
+		   h->desc.sets != s->sets || h->desc.set + 1 != s->number) {
 		bad_member_text(m, "its header belongs to another file");
-	} else if (rc == 0) {
+	} else {
 		m->red->read = h;
 		m->state = RED_PRESENT;
 		m->red->body_start = h->size;
 		m->list = h->members[member];
 	}
+out:
 	io_close(f.fd);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 static bool
@@ -229,7 +213,7 @@ confirmed(const struct planner *w, const struct plan_set *s,
 		if (!l->known || r == NULL || !r->map_known)
 			continue;
 		count += s->map ? r->map.image_size - r->map.tail == l->bytes
-				: plan_map_has_list(w, r, l);
+				: plan_map_has_list(w, r, l, PLAN_BY_SIZE);
 	}
 	return count;
 }

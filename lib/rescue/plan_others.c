@@ -255,49 +255,16 @@ struct search {
 	const char *found;
 };
 
-static int look_in(struct search *s, int fd, struct error *err);
-
-/* Look at `name` in directory `dir`.  1: found. */
-static int
-look_at(struct search *s, int dir, const char *name, struct error *err)
-{
-	const size_t len = s->path.len;
-	struct stat st;
-	int rc = 0, fd = -1;
-
-	if (s->names-- == 0) {
-		s->found = "too many files to look at";
-		return 1;
-	}
-	if (buf_add_str(&s->path, name) < 0)
-		return error_no_memory(err);
-	if (dir_stat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) &&
-	    map_get(s->claimed, s->path.data) == MAP_NONE &&
-	    dataset_dir_is_data(s->path.data)) {
-		s->found = arena_printf(s->w->p.arena, "%s may be one of them",
-					str_shown(s->path.data));
-		rc = s->found != NULL ? 1 : error_no_memory(err);
-	} else if (s->below && S_ISDIR(st.st_mode) && s->depth < DEPTH_MAX) {
-		fd = dir_open_plain(dir, name);
-		rc = buf_add_char(&s->path, '/') < 0 ? error_no_memory(err) : 0;
-		if (rc == 0)
-			rc = look_in(s, fd, err);
-		io_close(fd);
-	}
-	s->path.len = len;
-	s->path.data[len] = '\0';
-	return rc;
-}
-
-/* Look in directory `fd`, whose path is s->path. */
+/* Look in directory `fd`, whose path is s->path.  1: found. */
 static int
 look_in(struct search *s, int fd, struct error *err)
 {
+	const size_t len = s->path.len;
 	struct error why = ERROR_INIT;
 	const char *name = NULL;
 	struct dir_walk w;
-	int rc = 0;
+	struct stat st;
+	int rc = 0, below = -1;
 
 	if (fd < 0) {
 		s->found = arena_printf(s->w->p.arena, "%s cannot be read",
@@ -306,8 +273,35 @@ look_in(struct search *s, int fd, struct error *err)
 	}
 	s->depth++;
 	rc = dir_walk(&w, fd, s->path.data, &why);
-	while (rc == 0 && (name = dir_next(&w)) != NULL)
-		rc = look_at(s, fd, name, &why);
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		if (s->names-- == 0) {
+			s->found = "too many files to look at";
+			rc = 1;
+			break;
+		}
+		if (buf_add_str(&s->path, name) < 0) {
+			rc = error_no_memory(&why);
+			break;
+		}
+		if (dir_stat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) &&
+		    map_get(s->claimed, s->path.data) == MAP_NONE &&
+		    dataset_dir_is_data(s->path.data)) {
+			s->found = arena_printf(s->w->p.arena,
+						"%s may be one of them",
+						str_shown(s->path.data));
+			rc = s->found != NULL ? 1 : error_no_memory(&why);
+		} else if (s->below && S_ISDIR(st.st_mode) &&
+			   s->depth < DEPTH_MAX) {
+			below = dir_open_plain(fd, name);
+			rc = buf_add_char(&s->path, '/') < 0
+				     ? error_no_memory(&why)
+				     : look_in(s, below, &why);
+			io_close(below);
+		}
+		s->path.len = len;
+		s->path.data[len] = '\0';
+	}
 	rc = dir_done(&w, rc, &why);
 	s->depth--;
 	return rc < 0 ? error_pass(err, &why) : rc;

@@ -349,6 +349,17 @@ plan_owner_names(struct planner *w, struct error *err)
 	return plan_owner_drop_sets(w) > 0 ? plan_count_ranks(w, err) : 0;
 }
 
+/* Do both the rank2file and the filemap of its rank, as far as they are known,
+ * contradict this list in a header? */
+static bool
+is_denied(const struct planner *w, const struct redset_member *l)
+{
+	return plan_record_denies(w, l) &&
+	       !(l->desc.rank < w->p.nranks &&
+		 plan_map_has_list(w, &w->p.ranks[l->desc.rank], l,
+				   PLAN_BY_SIZE));
+}
+
 void
 plan_owner_set(const struct planner *w, struct plan_set *s)
 {
@@ -380,8 +391,7 @@ plan_owner_set(const struct planner *w, struct plan_set *s)
 		old = plan_owner_is_older(w, newest);
 		other = other && w->owner.by_id;
 		if (!old && !other &&
-		    !(h != NULL && !s->map &&
-		      plan_denies_list(w, &h->members[i]))) {
+		    !(h != NULL && !s->map && is_denied(w, &h->members[i]))) {
 			ours += newest >= 0;
 			continue;
 		}

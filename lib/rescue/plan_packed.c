@@ -14,14 +14,16 @@
 #include "arena.h"
 #include "buf.h"
 #include "container/joint.h"
+#include "container/marks.h"
 #include "container/packed.h"
+#include "container/segmap.h"
 #include "dir.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
 #include "path.h"
-#include "rescue/plan_packed_impl.h"
+#include "rescue/plan_impl.h"
 #include "transfer/stripe.h"
 
 void
@@ -37,72 +39,60 @@ plan_packed_free(struct plan_packed *k)
 	mem_free(k);
 }
 
-static int
-load(struct planner *w, struct plan_packed *k, struct error *err)
-{
-	const struct place *pl = &w->p.places[0];
-	struct error why = ERROR_INIT;
-
-	if (rank2file_load(pl->meta_fd, "rank2file", &k->r2f, &why) < 0) {
-		if (why.kind == ERROR_ABSENT)
-			return 1;
-		(void)packed_map_lost(pl->meta_fd, &why);
-		return error_pass(err, &why);
-	}
-	if (!segmap_is_packed(&k->r2f))
-		return 1;
-	/* Nothing is rebuilt into places that the map itself contradicts, such
-	 * as offset 2^62 of a container of 1 MB. */
-	if (segmap_read(&k->map, &k->r2f, err) < 0 ||
-	    segmap_refuse_flaws(&k->map, "rank2file", err) < 0 ||
-	    hidden_load(&k->hidden, pl->meta_fd, &k->r2f, &k->map, err) < 0 ||
-	    segmap_refuse_flaws(&k->hidden.map, "packed.N.scr", err) < 0 ||
-	    marks_load(&k->marks, pl->meta_fd, err) < 0 ||
-	    packed_reach(pl->meta_fd, &k->map, k->marks, err) < 0 ||
-	    packed_reach(pl->meta_fd, &k->hidden.map, k->marks, err) < 0)
-		return -1;
-	k->by_path = segmap_by_path(&k->map);
-	return k->by_path == NULL ? error_no_memory(err) : 0;
-}
-
 int
 plan_load_packed(struct planner *w, struct error *err)
 {
+	const struct place *pl = &w->p.places[0];
+	struct error why = ERROR_INIT;
 	struct plan_packed *k = NULL;
 	struct stat st;
-	int rc = 0;
+	bool packed = false, good = false;
 
 	/* Containers are in a directory of their own.  Without this directory
 	 * nothing is packed, and rank2file need not be read. */
-	if (dir_stat(w->p.places[0].meta_fd, SEGMAP_DIR, &st,
-		     AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (dir_stat(pl->meta_fd, SEGMAP_DIR, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode))
 		return 0;
 	k = mem_calloc(1, sizeof(*k));
 	if (k == NULL)
 		return error_no_memory(err);
-	rc = load(w, k, err);
-	/* What an unfinished flush left is evidence only if it is whole. */
-	if (joint_is_unfinished(w->p.places[0].meta_fd) &&
-	    (rc < 0 || segmap_gone(k->map.segs, k->map.nsegs))) {
-		error_clear(err);
-		rc = 1;
+	if (rank2file_load(pl->meta_fd, RANK2FILE_FILE, &k->r2f, &why) == 0)
+		packed = segmap_is_packed(&k->r2f);
+	else if (why.kind != ERROR_ABSENT)
+		(void)packed_map_lost(pl->meta_fd, &why);
+	else
+		error_clear(&why);
+	/* Nothing is rebuilt into places that the map itself contradicts, such
+	 * as offset 2^62 of a container of 1 MB. */
+	if (packed && segmap_read(&k->map, &k->r2f, &why) == 0 &&
+	    segmap_refuse_flaws(&k->map, "rank2file", &why) == 0 &&
+	    hidden_load(&k->hidden, pl->meta_fd, &k->r2f, &k->map, &why) == 0 &&
+	    segmap_refuse_flaws(&k->hidden.map, "packed.N.scr", &why) == 0 &&
+	    marks_load(&k->marks, pl->meta_fd, &why) == 0 &&
+	    packed_reach(pl->meta_fd, &k->map, k->marks, &why) == 0 &&
+	    packed_reach(pl->meta_fd, &k->hidden.map, k->marks, &why) == 0) {
+		k->by_path = segmap_by_path(&k->map);
+		good = k->by_path != NULL;
+		if (!good)
+			error_no_memory(&why);
 	}
-	if (rc == 0) {
+	/* What an unfinished flush left is evidence only if it is whole. */
+	if (joint_is_unfinished(pl->meta_fd) &&
+	    (why.kind != ERROR_NONE ||
+	     segmap_gone(k->map.segs, k->map.nsegs))) {
+		error_clear(&why);
+		good = false;
+	}
+	if (good) {
 		w->packed = k;
 		w->p.packed = true;
 		return 0;
 	}
 	plan_packed_free(k);
-	return rc < 0 ? error_wrap(err, "%s", w->p.places[0].meta) : 0;
-}
-
-const struct rank2file *
-plan_packed_ranks(const struct plan *p)
-{
-	const struct plan_packed *k = plan_containers(p);
-
-	return k != NULL ? &k->r2f : NULL;
+	if (why.kind == ERROR_NONE)
+		return 0;
+	error_pass(err, &why);
+	return error_wrap(err, "%s", pl->meta);
 }
 
 bool

@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "container/marks.h"
+#include "container/segmap.h"
 #include "create.h"
 #include "dir.h"
 #include "error.h"
@@ -24,7 +26,7 @@
 #include "meta/dataset_dir.h"
 #include "num.h"
 #include "path.h"
-#include "rescue/plan_packed_impl.h"
+#include "rescue/plan_impl.h"
 
 /* The marks, with the list FILE: all segments in doubt, and all missing ones,
  * even those that belong to no file of the plan: extending the container turns
@@ -107,13 +109,16 @@ take_rebuilt(const struct plan *p, bool done)
 /* Extend the containers to the sizes that their files need; with `look`, only
  * see whether that can be done. */
 static int
-lengthen(const struct plan *p, const struct segmap *m, bool look,
-	 struct error *err)
+lengthen(const struct plan *p, bool look, struct error *err)
 {
+	const struct plan_packed *k = plan_containers(p);
+	const size_t n = k->map.ncontainers;
 	struct stat st;
 
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		const struct segmap_container *c = &m->containers[i];
+	for (size_t i = 0; i < n + k->hidden.map.ncontainers; i++) {
+		const struct segmap_container *c =
+			i < n ? &k->map.containers[i]
+			      : &k->hidden.map.containers[i - n];
 		uint64_t size =
 			c->has_size && c->size > c->used ? c->size : c->used;
 		int fd = -1, rc = 0;
@@ -162,15 +167,14 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 	if (k == NULL || take_rebuilt(p, false) == 0)
 		return 0;
 	t = make_marks(k, err);
-	if (t == NULL || lengthen(p, &k->map, true, err) < 0 ||
-	    lengthen(p, &k->hidden.map, true, err) < 0 ||
+	if (t == NULL || lengthen(p, true, err) < 0 ||
 	    kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err) < 0)
 		goto out;
 	if (create_dir(dirfd, SEGMAP_DIR, 0777, create_owner(dirfd)) < 0 &&
 	    errno != EEXIST)
 		error_sys(err, "%s: cannot make", SEGMAP_DIR);
-	else if (lengthen(p, &k->map, false, err) == 0)
-		rc = lengthen(p, &k->hidden.map, false, err);
+	else
+		rc = lengthen(p, false, err);
 	*marked = rc == 0;
 out:
 	kvtree_free(t);

@@ -115,7 +115,7 @@ plan_record_load(struct planner *w, struct error *err)
 	w->record = r;
 	/* Only complete datasets are packed. */
 	r->vouched = w->owner.complete || w->packed != NULL;
-	r->ranks = plan_packed_ranks(&w->p);
+	r->ranks = w->packed != NULL ? &w->packed->r2f : NULL;
 	if (r->ranks == NULL) {
 		/* If it is damaged or missing, r->why says so: then it counts
 		 * as empty. */
@@ -168,7 +168,7 @@ plan_record_ask(const struct planner *w)
 	r->vouched = plan_record_fits(w);
 	/* Another dataset's can have the same totals. */
 	for (int64_t i = 0; r->vouched && i < w->p.nranks; i++)
-		r->vouched = !plan_contradicts(w, (uint32_t)i) ||
+		r->vouched = !plan_contradicts(w, (uint32_t)i, true) ||
 			     plan_record_exchanged(w, (uint32_t)i);
 	r->usable = r->vouched;
 }
@@ -221,22 +221,6 @@ plan_record_exchanged(const struct planner *w, uint32_t rank)
 	}
 	r = owner < 0 ? NULL : plan_record_rank(w, (uint32_t)owner);
 	return r != NULL && owner != rank && r->nfiles == pr->nfiles;
-}
-
-bool
-plan_record_has_all(const struct planner *w)
-{
-	for (int64_t i = 0; i < w->p.nranks; i++) {
-		const struct rank2file_rank *r =
-			plan_record_rank(w, (uint32_t)i);
-
-		if (r == NULL)
-			return false;
-		for (size_t k = 0; k < r->nfiles; k++)
-			if (!r->files[k].has_size)
-				return false;
-	}
-	return true;
 }
 
 bool
@@ -336,7 +320,8 @@ plan_judge_record(struct planner *w, struct error *err)
 	if (newest < 0) {
 		differ = !plan_record_usable(w);
 		for (int64_t i = 0; i < w->p.nranks; i++)
-			differ = differ || plan_contradicts(w, (uint32_t)i);
+			differ = differ ||
+				 plan_contradicts(w, (uint32_t)i, true);
 	}
 	if (newest >= 0)
 		differ = plan_owner_is_older(w, newest);
@@ -358,22 +343,6 @@ plan_judge_record(struct planner *w, struct error *err)
 
 /* --- copied_R.scr --- */
 
-static void
-take_copied(struct plan_file *f, const struct copied *c)
-{
-	for (size_t i = 0; i < c->nfiles; i++) {
-		const struct copied_file *k = &c->files[i];
-
-		if (strcmp(k->path, f->path) != 0 || k->size != f->attr.size ||
-		    k->mtime.tv_sec != f->attr.mtime.tv_sec ||
-		    k->mtime.tv_nsec != f->attr.mtime.tv_nsec)
-			continue;
-		f->has_crc = true;
-		f->crc = k->crc;
-		return;
-	}
-}
-
 /* Take the checksums of missing files of a rank from the list of the scavenge
  * that copied them. */
 static int
@@ -390,9 +359,19 @@ ask_copied(struct planner *w, const struct plan_rank *r, uint32_t rank,
 		for (size_t i = 0; i < r->nfiles; i++) {
 			struct plan_file *f = &w->p.files[r->first_file + i];
 
-			if (plan_file_lost(f) && !f->has_crc &&
-			    f->attr.has_times)
-				take_copied(f, &c);
+			for (size_t k = 0; plan_file_lost(f) && !f->has_crc &&
+					   f->attr.has_times && k < c.nfiles;
+			     k++) {
+				const struct copied_file *is = &c.files[k];
+
+				f->has_crc = strcmp(is->path, f->path) == 0 &&
+					     is->size == f->attr.size &&
+					     is->mtime.tv_sec ==
+						     f->attr.mtime.tv_sec &&
+					     is->mtime.tv_nsec ==
+						     f->attr.mtime.tv_nsec;
+				f->crc = is->crc;
+			}
 		}
 	kvtree_free(t);
 	if (why.kind == ERROR_NONE || why.kind == ERROR_ABSENT ||

@@ -233,56 +233,6 @@ plan_make_sets(struct planner *w, struct error *err)
 	return 0;
 }
 
-/* --- Ranks without a set --- */
-
-/* A set without remaining files is lost if a rank that may have been a member
- * of it has missing files.  Otherwise the set is not needed. */
-static void
-judge_gone(struct planner *w, bool map, bool matters)
-{
-	for (size_t i = 0; i < w->p.nsets; i++) {
-		struct plan_set *s = &w->p.sets[i];
-
-		if (s->n > 0 || s->map != map)
-			continue;
-		s->verdict = matters ? SET_LOST : SET_WHOLE;
-		s->reason = matters ? "no redundancy file of it survived"
-				    : "no redundancy file of it is left";
-	}
-}
-
-void
-plan_set_fates(struct planner *w)
-{
-	bool map_lost = false, data_lost = false;
-
-	for (int64_t i = 0; i < w->p.nranks; i++) {
-		struct plan_rank *r = &w->p.ranks[i];
-
-		if (!plan_concerns(w, r))
-			continue;
-		if (!r->map_known && !w->bare &&
-		    !(w->reported && r->map.fate == FATE_REBUILD))
-			r->map.fate = FATE_LOST;
-		map_lost |= (!r->map_known || r->unplaced) &&
-			    r->map_set == PLAN_NONE;
-		data_lost |= !r->map_known && r->data_set == PLAN_NONE;
-		for (size_t f = 0; f < r->nfiles; f++) {
-			struct plan_file *pf = &w->p.files[r->first_file + f];
-
-			if (!plan_file_lost(pf))
-				continue;
-			/* The file is in no set, or its set does not list
-			 * it. */
-			if (pf->fate == FATE_KEEP)
-				pf->fate = FATE_LOST;
-			data_lost |= r->data_set == PLAN_NONE;
-		}
-	}
-	judge_gone(w, true, map_lost);
-	judge_gone(w, false, data_lost);
-}
-
 #define SECOND INT64_C(1000000)
 
 /* --- Does a set have losses? --- */

@@ -386,20 +386,6 @@ claim_members(struct planner *w, size_t set, struct error *err)
 	return 0;
 }
 
-bool
-plan_map_misplaced(const struct planner *w, const struct plan_rank *r)
-{
-	for (size_t i = 0; i < w->p.nsets; i++) {
-		const struct plan_set *s = &w->p.sets[i];
-
-		for (uint32_t k = 0; !s->map && k < s->n; k++)
-			if (s->members[k].list.known &&
-			    plan_map_has_list(w, r, &s->members[k].list))
-				return true;
-	}
-	return false;
-}
-
 /* A header of SINGLE, from which nothing is computed, contradicts the filemap,
  * whose files are there: then it is that of another dataset. */
 static void
@@ -558,16 +544,4 @@ int
 plan_join_set(struct planner *w, uint32_t set, struct error *err)
 {
 	return claim_members(w, set, err) < 0 ? -1 : link_members(w, set, err);
-}
-
-int
-plan_reopen_set(struct planner *w, uint32_t set, struct error *err)
-{
-	struct plan_set *s = &w->p.sets[set];
-
-	if (plan_open_set(w, s, w->p.arena, err) < 0)
-		return -1;
-	if (s->foreign)
-		s->flaw = "its redundancy files belong to another dataset";
-	return plan_join_set(w, set, err);
 }

@@ -170,11 +170,6 @@ plan_need_ranks(struct planner *w, int64_t n, struct error *err)
 
 /* --- Filemaps --- */
 
-struct map_job {
-	struct planner *w;
-	struct buf *raws; /* by worker */
-};
-
 /* The name comes from readdir() and has no slash.  So only a symbolic link can
  * lead out of the directory, and the slower path_open_beneath() is needed only
  * for symbolic links. */
@@ -200,9 +195,8 @@ open_map(const struct place *pl, const char *name, struct error *err)
 static int
 read_map(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	struct map_job *job = arg;
-	struct planner *w = job->w;
-	struct buf *raw = &job->raws[worker];
+	struct planner *w = arg;
+	struct buf *raw = &w->raws[worker];
 	const struct map_entry *e = &w->maps[i];
 	struct plan_rank *r = &w->p.ranks[e->rank];
 	struct error local = ERROR_INIT;
@@ -321,7 +315,6 @@ plan_count_ranks(struct planner *w, struct error *err)
 int
 plan_scan_maps(struct planner *w, struct error *err)
 {
-	struct map_job job = { .w = w };
 	int rc = -1;
 
 	for (size_t i = 0; i < w->nmaps; i++) {
@@ -336,15 +329,15 @@ plan_scan_maps(struct planner *w, struct error *err)
 		m->name = e->name;
 		m->place = e->place;
 	}
-	job.raws = mem_calloc(w->nworkers, sizeof(*job.raws));
-	if (job.raws == NULL)
+	w->raws = mem_calloc(w->nworkers, sizeof(*w->raws));
+	if (w->raws == NULL)
 		return error_no_memory(err);
-	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, &job, err) == 0 &&
+	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, w, err) == 0 &&
 	    plan_owner_maps(w, err) == 0)
 		rc = agree_on_ranks(w, err);
 	for (unsigned i = 0; i < w->nworkers; i++)
-		buf_free(&job.raws[i]);
-	mem_free(job.raws);
+		buf_free(&w->raws[i]);
+	mem_free(w->raws);
 	return rc;
 }
 

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rescue/plan_sums.h"
-
+/*
+ * plan_sums.c - checksums for the plan of a dataset on the prefix: from
+ * rank2file, from the lists that were written when files were copied from the
+ * caches (meta/copied.h), and from the files themselves.
+ *
+ * LLNL's filemaps have no checksums (formats.md 4.2).  Ours are recorded in
+ * rank2file, where LLNL's readers only use the paths.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,50 +25,45 @@
 #include "str.h"
 
 void
-plan_sums_forget(struct plan *p, size_t file, struct plan_sum *sum)
+plan_sums_forget(struct plan *p, size_t file)
 {
 	struct plan_file *f = &p->files[file];
 	char name[COPIED_NAME_MAX];
 
 	if (!f->copy_crc)
 		return;
-	*sum = (struct plan_sum){ .known = false };
+	f->sum = (struct plan_sum){ .known = false };
 	f->has_crc = f->copy_crc = false;
 	(void)unlinkat(p->places[0].meta_fd, copied_name(name, f->rank), 0);
 }
 
 /* --- Checksums in rank2file --- */
 
-struct plan_sum *
-plan_sums(struct plan *p, struct error *err)
+void
+plan_sums(struct plan *p)
 {
-	struct plan_sum *sums = mem_calloc(p->nfiles + 1, sizeof(*sums));
-
-	if (sums == NULL)
-		return error_no_memory_null(err);
 	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
+		struct plan_file *f = &p->files[i];
 		const struct rank2file_file *r =
 			plan_record_find((const struct planner *)p, f);
 
 		/* With another size, the checksum is that of an older file; of
 		 * two checksums that of the filemap is right, which the job
 		 * wrote. */
-		if (r == NULL || !r->has_crc || !f->has_crc ||
-		    r->crc != f->crc ||
-		    (r->has_size && r->size != f->attr.size))
-			continue;
-		sums[i].known = true;
-		sums[i].crc = f->crc;
+		f->sum = (struct plan_sum){
+			.known = r != NULL && r->has_crc && f->has_crc &&
+				 r->crc == f->crc &&
+				 (!r->has_size || r->size == f->attr.size),
+			.crc = f->crc,
+		};
 	}
-	return sums;
 }
 
 /* --- Read files --- */
 
 int
-plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
-	       const struct work *work, struct error *err)
+plan_sums_read(struct plan *p, bool rebuilt, const struct work *work,
+	       struct error *err)
 {
 	bool *look = mem_calloc(p->nfiles + 1, sizeof(*look));
 	uint32_t *crcs = mem_calloc(p->nfiles + 1, sizeof(*crcs));
@@ -71,7 +72,7 @@ plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
 
 	/* Packed files got their checksums when they were packed. */
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
-		look[i] = sums[i].wanted && p->files[i].nsegs == 0;
+		look[i] = p->files[i].sum.wanted && p->files[i].nsegs == 0;
 		any = any || look[i];
 	}
 	if (rc == 0 && any)
@@ -79,13 +80,13 @@ plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
 	/* look[]: the file is wrong.  It is marked in the plan, or if it was
 	 * rebuilt, an error. */
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
+		struct plan_file *f = &p->files[i];
 
-		if (!sums[i].wanted || f->nsegs > 0)
+		if (!f->sum.wanted || f->nsegs > 0)
 			continue;
 		if (!look[i]) {
-			sums[i].known = true;
-			sums[i].crc = crcs[i];
+			f->sum.known = true;
+			f->sum.crc = crcs[i];
 		} else if (rebuilt) {
 			rc = error_set(
 				err, ERROR_DAMAGED,
@@ -105,66 +106,61 @@ plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
 }
 
 int
-plan_sums_compare(struct plan *p, struct plan_sum *sums,
-		  const struct work *work, struct error *err)
+plan_sums_compare(struct plan *p, const struct work *work, struct error *err)
 {
 	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
+		struct plan_file *f = &p->files[i];
 
 		if (f->state != FILE_PRESENT || f->nsegs > 0)
 			continue;
-		sums[i].wanted = sums[i].carried || !f->has_crc;
-		if (!sums[i].wanted) { /* compared by the plan */
-			sums[i].known = true;
-			sums[i].crc = f->crc;
+		f->sum.wanted = f->sum.carried || !f->has_crc;
+		if (!f->sum.wanted) { /* compared by the plan */
+			f->sum.known = true;
+			f->sum.crc = f->crc;
 		}
 	}
-	return plan_sums_read(p, sums, false, work, err);
+	return plan_sums_read(p, false, work, err);
 }
 
 /* --- Checksums of copied files --- */
 
-/* `files`: stat cache of the prefix. */
+/* Take what a record says of the files of rank `r`; `files`: stat cache of the
+ * prefix. */
 static void
-take_file(struct plan_file *f, struct plan_sum *sum, struct pathcache *files,
-	  const struct copied_file *c)
-{
-	struct stat st;
-
-	if (f->state != FILE_PRESENT || f->nsegs > 0 || sum->known ||
-	    f->attr.size != c->size || (f->has_crc && f->crc != c->crc))
-		return;
-	/* Is the file unchanged since it was copied? */
-	if (pathcache_stat(files, c->path, &st, NULL) < 0 ||
-	    (uint64_t)st.st_size != c->size ||
-	    st.st_mtim.tv_sec != c->mtime.tv_sec ||
-	    st.st_mtim.tv_nsec != c->mtime.tv_nsec)
-		return;
-	sum->known = true;
-	sum->carried = f->copy_crc = !f->has_crc;
-	sum->crc = f->crc = c->crc;
-	f->has_crc = true;
-}
-
-/* Take what a record says of the files of rank `r`. */
-static void
-take_record(struct plan *p, const struct plan_rank *r, struct plan_sum *sums,
-	    struct pathcache *files, const struct copied *c)
+take_record(struct plan *p, const struct plan_rank *r, struct pathcache *files,
+	    const struct copied *c)
 {
 	/* Find the record of each file.  Both lists usually have the same
 	 * order, so continue the search after the last match. */
 	for (size_t i = r->first_file, k = 0; i < r->first_file + r->nfiles;
 	     i++) {
-		const char *path = p->files[i].path;
-		size_t tries = path != NULL ? 0 : c->nfiles;
+		struct plan_file *f = &p->files[i];
+		const struct copied_file *is = NULL;
+		size_t tries = f->path != NULL ? 0 : c->nfiles;
+		struct stat st;
 
 		while (tries < c->nfiles &&
-		       strcmp(c->files[k].path, path) != 0) {
+		       strcmp(c->files[k].path, f->path) != 0) {
 			k = (k + 1) % c->nfiles;
 			tries++;
 		}
-		if (tries < c->nfiles)
-			take_file(&p->files[i], &sums[i], files, &c->files[k]);
+		if (tries >= c->nfiles)
+			continue;
+		is = &c->files[k];
+		if (f->state != FILE_PRESENT || f->nsegs > 0 || f->sum.known ||
+		    f->attr.size != is->size ||
+		    (f->has_crc && f->crc != is->crc))
+			continue;
+		/* Is the file unchanged since it was copied? */
+		if (pathcache_stat(files, is->path, &st, NULL) < 0 ||
+		    (uint64_t)st.st_size != is->size ||
+		    st.st_mtim.tv_sec != is->mtime.tv_sec ||
+		    st.st_mtim.tv_nsec != is->mtime.tv_nsec)
+			continue;
+		f->sum.known = true;
+		f->sum.carried = f->copy_crc = !f->has_crc;
+		f->sum.crc = f->crc = is->crc;
+		f->has_crc = true;
 	}
 }
 
@@ -199,7 +195,7 @@ doubt_others(struct plan *p, struct pathcache *files, struct error *err)
 }
 
 int
-plan_sums_copied(struct plan *p, struct plan_sum *sums, struct error *err)
+plan_sums_copied(struct plan *p, struct error *err)
 {
 	const int meta_fd = p->places[0].meta_fd;
 	struct pathcache *files = pathcache_new(p->places[0].root_fd);
@@ -227,7 +223,7 @@ plan_sums_copied(struct plan *p, struct plan_sum *sums, struct error *err)
 		t = kvtree_read_file(meta_fd, name, &why);
 		if (t != NULL && copied_read(t, arena, &c, &why) == 0) {
 			records++;
-			take_record(p, &p->ranks[rank], sums, files, &c);
+			take_record(p, &p->ranks[rank], files, &c);
 		}
 		kvtree_free(t);
 		if (why.kind == ERROR_NOMEM)

@@ -97,7 +97,7 @@ struct salvage_dataset {
 	bool ours;
 	/* Set by the caller, of a dataset that is in the index: */
 	bool claimed, looked; /* the entry is valid; the dataset was verified */
-	int found;	      /* its status (fetchable.h) */
+	int found;	      /* its status (struct fetchable) */
 	const char *flaw;     /* why it is not done; NULL */
 	/* Set by the caller: a dataset of the index is in the way, and stays;
 	 * `flaw` names it. */

@@ -13,7 +13,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "catalogue/fetchable.h"
 #include "catalogue/owners.h"
 #include "clock.h"
 #include "container/pack.h"

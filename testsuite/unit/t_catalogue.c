@@ -3,6 +3,7 @@
  * t_catalogue.c - the index of a prefix: read, changed, rebuilt.  The verbs
  * that edit it, and what is kept of a damaged one: cmd/scr_index.bats.
  */
+#include "catalogue/catalogue_impl.h"
 #include "cattest.h"
 
 TEST(open)
@@ -111,16 +112,18 @@ TEST(summaries)
 	}
 }
 
+/* A change that ends with `rc`, and sets CURRENT if that is 0. */
 static int
-change_as_told(struct index *ix, void *arg, struct error *err)
+change(struct catalogue *c, int rc, struct error *err)
 {
-	int rc = *(int *)arg;
+	struct catalogue_change t;
 
+	must(catalogue_begin(c, &t, err) == 0);
 	if (rc < 0)
-		return error_set(err, ERROR_ABSENT, "told to fail");
+		error_set(err, ERROR_ABSENT, "told to fail");
 	if (rc == 0)
-		must(index_set_current(ix, "set.1", err) == 0);
-	return rc;
+		must(index_set_current(t.ix, "set.1", err) == 0);
+	return catalogue_end(&t, rc, err);
 }
 
 static bool
@@ -136,29 +139,21 @@ current_is(struct catalogue *c, const char *name)
 TEST(change)
 {
 	auto_catalogue *c = NULL;
-	int how = 1;
 
 	make_prefix(3, true, true);
 	c = open_prefix();
-	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
-		   current_is(c, NULL),
+	ok(change(c, 1, NULL) == 0 && current_is(c, NULL),
 	   "a change that wants nothing written");
-	how = -1;
-	ok(catalogue_change(c, change_as_told, &how, &why) == -1 &&
-		   says(&why, "told to fail") && current_is(c, NULL),
+	ok(change(c, -1, &why) == -1 && says(&why, "told to fail") &&
+		   current_is(c, NULL),
 	   "a change that fails");
-	how = 0;
-	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
-		   current_is(c, "set.1"),
-	   "a change");
+	ok(change(c, 0, NULL) == 0 && current_is(c, "set.1"), "a change");
 	ok(!exists(here(".scr/index.scr.bak")), "... without backup");
 	catalogue_close(c);
 
 	scratch_new();
 	c = open_prefix();
-	how = 1;
-	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
-		   !exists(here(".scr/index.scr")),
+	ok(change(c, 1, NULL) == 0 && !exists(here(".scr/index.scr")),
 	   "no index is made where nothing is to be written");
 }
 
