@@ -490,7 +490,6 @@ joblog_read(int dirfd, const char *path, struct joblog *out, struct error *err)
 	out->datasets = mem_calloc(JOBLOG_DATASETS, sizeof(*out->datasets));
 	out->failures = mem_calloc(JOBLOG_FAILURES, sizeof(*out->failures));
 	out->spans = mem_calloc(JOBLOG_SPANS, sizeof(*out->spans));
-
 	if (out->jobs == NULL || out->datasets == NULL ||
 	    out->failures == NULL || out->spans == NULL)
 		return error_no_memory(err);
@@ -515,7 +514,6 @@ joblog_read(int dirfd, const char *path, struct joblog *out, struct error *err)
 			(void)str_print(e->text, sizeof(e->text), "%s %s",
 					l.event, l.note != NULL ? l.note : "");
 		}
-
 		mine = l.event != NULL ? take_event(out, j, &l)
 				       : take_transfer(out, j, &l);
 		/* The stamp of a transfer is that of its start. */
