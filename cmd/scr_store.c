@@ -60,6 +60,13 @@ store_start(const struct app_call *c, const struct opt *opts, int *count)
 	return app_start(&info, c->argc, c->argv, opts, count);
 }
 
+bool
+store_stop(void *unused)
+{
+	(void)unused;
+	return app_stop();
+}
+
 int
 main(int argc, char **argv)
 {

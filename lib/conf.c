@@ -134,17 +134,22 @@ conf_merge(struct conf *c, struct conf_source *s, const char *key)
 	return rc;
 }
 
-/* The lines of `key` in the first source that has one, from *level on; *level
- * is set to that source.  NULL: none. */
-static const struct conf_group *
-find(const struct conf *c, const char *key, enum conf_level *level,
-     size_t *count)
-{
-	const struct conf_group *g = NULL;
+/* The lines of a key in the first source that has one. */
+struct hit {
+	const struct conf_group *lines; /* NULL: none */
+	size_t count;
+	enum conf_level level; /* the source */
+};
 
-	for (; *level < CONF_LEVELS && g == NULL; *level += g == NULL)
-		g = lines_in(&c->sources[*level], key, count);
-	return g;
+static struct hit
+find(const struct conf *c, const char *key, enum conf_level from)
+{
+	struct hit h = { .level = from };
+
+	for (; h.level < CONF_LEVELS && h.lines == NULL;
+	     h.level += h.lines == NULL)
+		h.lines = lines_in(&c->sources[h.level], key, &h.count);
+	return h;
 }
 
 /* --- Reading --- */
@@ -317,32 +322,28 @@ conf_close(struct conf *c)
 const char *
 conf_get(const struct conf *c, const char *key)
 {
-	enum conf_level level = CONF_ENVIRONMENT;
-	size_t count = 0;
-	const struct conf_group *g = find(c, key, &level, &count);
+	const struct hit h = find(c, key, CONF_ENVIRONMENT);
 
-	return g != NULL ? g->value : conf_default(key);
+	return h.lines != NULL ? h.lines->value : conf_default(key);
 }
 
 const char *
 conf_source(const struct conf *c, const char *key)
 {
-	enum conf_level level = CONF_ENVIRONMENT;
-	size_t count = 0;
+	const struct hit h = find(c, key, CONF_ENVIRONMENT);
 
-	if (find(c, key, &level, &count) != NULL)
-		return c->sources[level].name;
-	return conf_default(key) != NULL ? "built in" : NULL;
+	return h.lines != NULL		   ? c->sources[h.level].name
+	       : conf_default(key) != NULL ? "built in"
+					   : NULL;
 }
 
 size_t
 conf_line(const struct conf *c, const char *key)
 {
-	enum conf_level level = CONF_ENVIRONMENT;
-	size_t count = 0;
-	const struct conf_group *g = find(c, key, &level, &count);
+	const struct hit h = find(c, key, CONF_ENVIRONMENT);
 
-	return g != NULL && c->sources[level].is_file ? g->number : 0;
+	return h.lines != NULL && c->sources[h.level].is_file ? h.lines->number
+							      : 0;
 }
 
 const char *
@@ -369,10 +370,7 @@ conf_place_of(const struct conf *c, const char *key,
 bool
 conf_is_set(const struct conf *c, const char *key)
 {
-	enum conf_level level = CONF_ENVIRONMENT;
-	size_t count = 0;
-
-	return find(c, key, &level, &count) != NULL;
+	return find(c, key, CONF_ENVIRONMENT).lines != NULL;
 }
 
 const char *
@@ -388,11 +386,10 @@ size_t
 conf_groups(const struct conf *c, const char *key,
 	    const struct conf_group **out)
 {
-	enum conf_level level = CONF_ENVIRONMENT + 1;
-	size_t count = 0;
+	const struct hit h = find(c, key, CONF_ENVIRONMENT + 1);
 
-	*out = find(c, key, &level, &count);
-	return count;
+	*out = h.lines;
+	return h.lines != NULL ? h.count : 0;
 }
 
 /* Put "SCR_RUNS from .scrconf: " before the sentence of num.h. */

@@ -134,87 +134,76 @@ quote(char to[static QUOTE_MAX], const char *p, const char *end)
 	return str_printable(to, QUOTE_MAX, word);
 }
 
-/* The words of the next pair. */
-struct words {
-	const char *key, *key_end, *value, *value_end;
-	bool wrong; /* it is not a pair */
-};
-
-/* Parse the next pair of the line, or skip a word that is not a pair.  False:
- * there are no more. */
-static bool
-next_words(struct reading *r, struct words *w)
+/* Read the next pair of the line: the key in upper case, the value expanded.  A
+ * word that is not a pair is skipped, with a notice: pair->key is NULL.  Returns
+ * 1; 0: there are no more; -1: no memory. */
+static int
+next_pair(struct reading *r, struct conf_pair *pair)
 {
 	const char *end = r->end, *q = inifile_skip_blanks(r->p, end);
-	char shown[QUOTE_MAX];
+	const char *key = q, *key_end = word_end(q, end), *value = NULL;
+	const char *unset = NULL;
+	char shown[QUOTE_MAX], missing[QUOTE_MAX], *upper = NULL;
+	size_t unset_len = 0;
 
+	*pair = (struct conf_pair){ .key = NULL };
 	if (q == end || *q == '#')
-		return false;
-	*w = (struct words){ .key = q, .key_end = word_end(q, end) };
-	q = inifile_skip_blanks(w->key_end, end);
+		return 0;
+	q = inifile_skip_blanks(key_end, end);
 	if (q == end || *q != '=') {
-		r->p = w->key_end;
-		w->wrong = true;
+		r->p = key_end;
 		complain(r,
 			 "\"%s\" is left out: expected KEY=VALUE (no quotes;"
 			 " a blank in a value is written \"\\ \")",
-			 quote(shown, w->key, w->key_end));
-		return true;
+			 quote(shown, key, key_end));
+		return 1;
 	}
-	w->value = inifile_skip_blanks(q + 1, end);
-	w->value_end = r->p = word_end(w->value, end);
-	if (w->key == w->key_end) {
+	value = inifile_skip_blanks(q + 1, end);
+	r->p = word_end(value, end);
+	if (key == key_end) {
 		complain(r, "\"=%s\" is left out: no KEY before it",
-			 quote(shown, w->value, w->value_end));
-	} else if (w->value == w->value_end || *w->value == '#') {
+			 quote(shown, value, r->p));
+	} else if (value == r->p || *value == '#') {
 		complain(r, "%s is left out: it has no value",
-			 quote(shown, w->key, w->key_end));
-	} else if (w->value_end < end && *w->value_end == '=') {
+			 quote(shown, key, key_end));
+	} else if (r->p < end && *r->p == '=') {
 		complain(r,
 			 "%s is left out: its value has a '=', or is missing "
 			 "(a '=' in a value is written \"\\=\")",
-			 quote(shown, w->key, w->key_end));
+			 quote(shown, key, key_end));
 	} else {
-		return true;
+		buf_clear(&r->text);
+		if (conf_expand(value, r->p, true, &r->text, &unset,
+				&unset_len) < 0)
+			return -1;
+		if (unset != NULL) {
+			complain(r,
+				 "%s is left out: environment variable %s is "
+				 "not set",
+				 quote(shown, key, key_end),
+				 quote(missing, unset, unset + unset_len));
+			return 1;
+		}
+		if (r->text.len == 0) {
+			complain(r, "%s is left out: its value is empty",
+				 quote(shown, key, key_end));
+			return 1;
+		}
+		upper = arena_strndup(r->c->arena, key,
+				      (size_t)(key_end - key));
+		pair->value =
+			arena_strndup(r->c->arena, r->text.data, r->text.len);
+		if (upper == NULL || pair->value == NULL)
+			return -1;
+		pair->key = upper;
+		for (; *upper != '\0'; upper++)
+			*upper = (char)toupper((unsigned char)*upper);
+		return 1;
 	}
 	/* The '=' and the text joined to it belong to the wrong word. */
 	while (r->p < end && !blank(*r->p))
 		r->p++;
-	return w->wrong = true;
-}
-
-/* Copy the words to *pair, the key in upper case, the value expanded.  Returns
- * 1; 0: invalid, a notice was added; -1: no memory. */
-static int
-make_pair(struct reading *r, const struct words *w, struct conf_pair *pair)
-{
-	char shown[QUOTE_MAX], missing[QUOTE_MAX];
-	const char *unset = NULL;
-	size_t unset_len = 0;
-	char *key = arena_strndup(r->c->arena, w->key,
-				  (size_t)(w->key_end - w->key));
-
-	buf_clear(&r->text);
-	if (key == NULL || conf_expand(w->value, w->value_end, true, &r->text,
-				       &unset, &unset_len) < 0)
-		return -1;
-	if (unset != NULL) {
-		complain(r,
-			 "%s is left out: environment variable %s is not set",
-			 quote(shown, w->key, w->key_end),
-			 quote(missing, unset, unset + unset_len));
-		return 0;
-	}
-	if (r->text.len == 0) {
-		complain(r, "%s is left out: its value is empty",
-			 quote(shown, w->key, w->key_end));
-		return 0;
-	}
-	for (char *p = key; *p != '\0'; p++)
-		*p = (char)toupper((unsigned char)*p);
-	pair->key = key;
-	pair->value = arena_strndup(r->c->arena, r->text.data, r->text.len);
-	return pair->value != NULL ? 1 : -1;
+	return 1;
 }
 
 /* Parse the pairs of the current line.  -1: no memory. */
@@ -223,26 +212,23 @@ read_pairs(struct reading *r)
 {
 	struct conf_pair *pairs = NULL;
 	struct conf_group g;
-	struct words w;
-	size_t n = 0, most = 1;
+	size_t n = 0, most = 2;
 	int rc = 0;
 
+	/* One more than there are, for the end. */
 	for (const char *p = r->p; p < r->end; p++)
 		most += *p == '=';
 	pairs = arena_alloc(r->c->arena, most, sizeof(*pairs));
 	if (pairs == NULL)
 		return -1;
-	while (next_words(r, &w)) {
-		rc = w.wrong ? 0 : make_pair(r, &w, &pairs[n]);
-		if (rc < 0)
-			return -1;
+	while ((rc = next_pair(r, &pairs[n])) > 0) {
 		/* Without a valid first pair the properties have no meaning. */
-		if (rc == 0 && n == 0)
+		if (pairs[0].key == NULL)
 			return 0;
-		n += (size_t)rc;
+		n += pairs[n].key != NULL;
 	}
-	if (n == 0)
-		return 0;
+	if (rc < 0 || n == 0)
+		return rc;
 	/* The user's file is chosen before the other ones are read. */
 	if (r->s != &r->c->sources[CONF_APP] &&
 	    str_eq(pairs[0].key, "SCR_CONF_FILE")) {
@@ -264,7 +250,8 @@ static int
 read_line(void *arg, const struct inifile_line *line)
 {
 	struct reading *r = arg;
-	struct words w;
+	struct conf_pair pair;
+	int rc = 0;
 
 	r->number = line->number;
 	r->p = line->text;
@@ -274,10 +261,10 @@ read_line(void *arg, const struct inifile_line *line)
 		return read_pairs(r);
 	if (line->kind == INIFILE_NUL)
 		complain(r, "the line is left out: it has a NUL byte");
-	else if (next_words(r, &w))
+	else if ((rc = next_pair(r, &pair)) > 0)
 		complain(r, "the line is left out: it does not begin with "
 			    "KEY=VALUE");
-	return 0;
+	return rc < 0 ? -1 : 0;
 }
 
 int

@@ -124,41 +124,6 @@ worker_main(void *arg)
 	return NULL;
 }
 
-/* Start the workers with all signals blocked, so that signals go to the thread
- * that handles them.  Their stacks are small: with 64 of the usual size little
- * would be left of a batch job's limit of address space. */
-static int
-start_workers(struct par *p, struct error *err)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	int rc = pthread_attr_init(&attr);
-
-	if (rc == 0)
-		rc = pthread_attr_setstacksize(&attr, STACK_SIZE);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (p->started < p->threads - 1 && rc == 0) {
-		struct worker *w = &p->workers[p->started];
-
-		w->pool = p;
-		w->number = p->started + 1;
-		rc = pthread_create(&w->thread, &attr, worker_main, w);
-		if (rc == 0)
-			p->started++;
-	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	(void)pthread_attr_destroy(&attr);
-	/* A limit of processes: those that there are do the work. */
-	if (rc == EAGAIN)
-		p->threads = p->started + 1;
-	if (rc == 0 || rc == EAGAIN)
-		return 0;
-	errno = rc;
-	return error_sys(err, "cannot start thread %u of %u", p->started + 1,
-			 p->threads);
-}
-
 struct par *
 par_new(unsigned threads, struct error *err)
 {
@@ -170,6 +135,9 @@ par_new_begin(unsigned threads, void (*begin)(void *arg, unsigned worker),
 	      void *arg, struct error *err)
 {
 	struct par *p = mem_calloc(1, sizeof(*p));
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int rc = 0;
 
 	if (p == NULL)
 		return error_no_memory_null(err);
@@ -182,10 +150,37 @@ par_new_begin(unsigned threads, void (*begin)(void *arg, unsigned worker),
 	if (p->threads == 1)
 		return p;
 	p->workers = mem_calloc(p->threads - 1, sizeof(*p->workers));
-	if (p->workers == NULL)
+	if (p->workers == NULL) {
 		error_no_memory(err);
-	else if (start_workers(p, err) == 0)
+		goto fail;
+	}
+	/* Start the workers with all signals blocked, so that signals go to the
+	 * thread that handles them.  Their stacks are small: with 64 of the
+	 * usual size little would be left of a batch job's limit of address
+	 * space. */
+	rc = pthread_attr_init(&attr);
+	if (rc == 0)
+		rc = pthread_attr_setstacksize(&attr, STACK_SIZE);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (p->started < p->threads - 1 && rc == 0) {
+		struct worker *w = &p->workers[p->started];
+
+		*w = (struct worker){ .pool = p, .number = p->started + 1 };
+		rc = pthread_create(&w->thread, &attr, worker_main, w);
+		p->started += rc == 0;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	(void)pthread_attr_destroy(&attr);
+	/* A limit of processes: those that there are do the work. */
+	if (rc == EAGAIN)
+		p->threads = p->started + 1;
+	if (rc == 0 || rc == EAGAIN)
 		return p;
+	errno = rc;
+	error_sys(err, "cannot start thread %u of %u", p->started + 1,
+		  p->threads);
+fail:
 	par_free(p);
 	return NULL;
 }
@@ -274,24 +269,6 @@ read_numbers(const char *dir, const char *name, long long *a, long long *b)
 	return 0;
 }
 
-/* The quota in the directory of a control group, in processors rounded up; 0:
- * none.  Version 2 has "QUOTA PERIOD" or "max PERIOD" (no quota) in cpu.max.
- * Version 1 has two files, and the quota -1 means none. */
-static unsigned
-group_quota(const char *dir)
-{
-	long long q = 0, t = 0, none = 0;
-
-	if (read_numbers(dir, "cpu.max", &q, &t) < 0) {
-		(void)read_numbers(dir, "cpu.cfs_quota_us", &q, &none);
-		(void)read_numbers(dir, "cpu.cfs_period_us", &t, &none);
-	}
-	if (q <= 0 || t <= 0)
-		return 0;
-	q = (q - 1) / t + 1;
-	return q < 1 << 30 ? (unsigned)q : 0;
-}
-
 /* The smaller of two limits; 0 means no limit. */
 static unsigned
 tighter(unsigned a, unsigned b)
@@ -301,9 +278,15 @@ tighter(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* The smallest quota of the group `path` below `mount` and of all its parents.
- * In a container `path` is often the path outside, which is not visible.  Only
- * `mount` is visible then, and it is the container's group. */
+/*
+ * The smallest quota of the group `path` below `mount` and of all its parents,
+ * in processors rounded up; 0: none.  In a container `path` is often the path
+ * outside, which is not visible.  Only `mount` is visible then, and it is the
+ * container's group.
+ *
+ * Version 2 of control groups has "QUOTA PERIOD" or "max PERIOD" (no quota) in
+ * cpu.max.  Version 1 has two files, and the quota -1 means none.
+ */
 static unsigned
 tree_quota(const char *mount, const char *path)
 {
@@ -315,9 +298,15 @@ tree_quota(const char *mount, const char *path)
 	if (n < 0 || (size_t)n >= sizeof(dir))
 		return 0;
 	for (;;) {
+		long long q = 0, t = 0, none = 0;
 		char *slash = strrchr(dir, '/');
 
-		quota = tighter(quota, group_quota(dir));
+		if (read_numbers(dir, "cpu.max", &q, &t) < 0) {
+			(void)read_numbers(dir, "cpu.cfs_quota_us", &q, &none);
+			(void)read_numbers(dir, "cpu.cfs_period_us", &t, &none);
+		}
+		q = q > 0 && t > 0 ? (q - 1) / t + 1 : 0;
+		quota = tighter(quota, q < 1 << 30 ? (unsigned)q : 0);
 		if (slash == NULL || (size_t)(slash - dir) < top)
 			return quota;
 		*slash = '\0';

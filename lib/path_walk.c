@@ -127,29 +127,6 @@ weigh(struct walk *w, const char *name)
 	return w->strict ? fail(ELOOP) : w->out ? fail(EXDEV) : 0;
 }
 
-/* Enter the parent of the current directory, from the root. */
-static int
-go_up(struct walk *w)
-{
-	char name[NAME_MAX + 1], *slash = strrchr(w->at, '/');
-	const char *path = w->at;
-
-	if (w->out || w->at[0] == '\0')
-		return go_out(w, "..");
-	*(slash != NULL ? slash : w->at) = '\0';
-	enter(w, w->root);
-	while (*path != '\0') {
-		int dir = -1;
-
-		path = cut_name(path, name);
-		dir = open_dir(w->dir, name);
-		if (dir < 0)
-			return -1;
-		enter(w, dir);
-	}
-	return 0;
-}
-
 static int
 go_down(struct walk *w, const char *name)
 {
@@ -165,6 +142,27 @@ go_down(struct walk *w, const char *name)
 		return fail(ENAMETOOLONG);
 	snprintf(w->at + len, sizeof(w->at) - len, "%s%s", len > 0 ? "/" : "",
 		 name);
+	return 0;
+}
+
+/* Enter the parent of the current directory, from the root. */
+static int
+go_up(struct walk *w)
+{
+	char name[NAME_MAX + 1], above[PATH_MAX], *slash = strrchr(w->at, '/');
+	const char *path = above;
+
+	if (w->out || w->at[0] == '\0')
+		return go_out(w, "..");
+	*(slash != NULL ? slash : w->at) = '\0';
+	memcpy(above, w->at, sizeof(above));
+	w->at[0] = '\0';
+	enter(w, w->root);
+	while (*path != '\0') {
+		path = cut_name(path, name);
+		if (go_down(w, name) < 0)
+			return -1;
+	}
 	return 0;
 }
 

@@ -93,27 +93,6 @@ is_dir(const struct slot *s, const char *dir, size_t len)
 	return s->len == len && memcmp(s->dir, dir, len) == 0;
 }
 
-/* The slot for a new directory: a free one, or the least recently used one,
- * emptied. */
-static struct slot *
-take_slot(struct pathcache *c)
-{
-	struct slot *oldest = &c->slots[0];
-	size_t i = 0;
-
-	if (c->count < c->max) {
-		c->last = c->count++;
-		return &c->slots[c->last];
-	}
-	for (i = 1; i < c->max; i++)
-		if (c->slots[i].used < oldest->used)
-			oldest = &c->slots[i];
-	mem_free(oldest->dir);
-	close(oldest->fd);
-	c->last = (size_t)(oldest - c->slots);
-	return oldest;
-}
-
 /* Open the parent of `rel` and add it to the cache. */
 static int
 add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
@@ -121,7 +100,6 @@ add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
 {
 	struct error why = ERROR_INIT;
 	const char *base = NULL;
-	struct slot *s = NULL;
 	char *dir = NULL;
 	struct stat st;
 	int fd = path_open_parent(c->rootfd, rel, false, 0, &base, &why);
@@ -141,8 +119,18 @@ add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
 	dir[len] = '\0';
 	if (fstat(fd, &st) < 0)
 		st.st_mode = S_IXUSR;
-	s = take_slot(c);
-	*s = (struct slot){
+	/* A free slot, or the least recently used one. */
+	if (c->count < c->max) {
+		c->last = c->count++;
+	} else {
+		c->last = 0;
+		for (size_t i = 1; i < c->max; i++)
+			if (c->slots[i].used < c->slots[c->last].used)
+				c->last = i;
+		mem_free(c->slots[c->last].dir);
+		close(c->slots[c->last].fd);
+	}
+	c->slots[c->last] = (struct slot){
 		.dir = dir,
 		.len = len,
 		.hash = hash,

@@ -22,13 +22,6 @@ static const char *const words[] = {
 	"not reached", "copied", "there", "unfinished", "deleted", "unreadable",
 };
 
-static bool
-stop(void *unused)
-{
-	(void)unused;
-	return app_stop();
-}
-
 /* Name what was not copied. Returns the exit status. */
 static int
 report(const char *to, const struct drained *d)
@@ -79,7 +72,7 @@ store_run_drain(const struct app_call *c)
 	const struct sched_param none = { .sched_priority = 0 };
 	struct error err = ERROR_INIT;
 	struct work work = { APP_WORK };
-	struct pace pace = { .stop = stop };
+	struct pace pace = { .stop = store_stop };
 	struct drained drained = { .files = NULL };
 	uint64_t jobs = 2;
 	const struct opt opts[] = {

@@ -52,13 +52,6 @@ take_rights(const char *dir, struct error *err)
 	return 0;
 }
 
-static void
-give_back_rights(void)
-{
-	if (getuid() == 0 && (seteuid(0) < 0 || setegid(0) < 0))
-		abort();
-}
-
 struct store *
 store_entered(const char *dir, struct error *err)
 {
@@ -69,7 +62,8 @@ void
 store_left(struct store *s)
 {
 	store_close(s);
-	give_back_rights();
+	if (getuid() == 0 && (seteuid(0) < 0 || setegid(0) < 0))
+		abort();
 }
 
 /* --- mount --- */
@@ -312,17 +306,10 @@ store_run_rm(const struct app_call *c)
 
 /* --- populate --- */
 
-static bool
-stop(void *unused)
-{
-	(void)unused;
-	return app_stop();
-}
-
 int
 store_run_populate(const struct app_call *c)
 {
-	struct tend_populate p = { .stop = stop };
+	struct tend_populate p = { .stop = store_stop };
 	const struct opt opts[] = {
 		OPT_BYTES(0, "file-size", &p.size, "SIZE", STORE_FILE_LEAST,
 			  UINT64_C(1) << 50, "bytes of a file"),

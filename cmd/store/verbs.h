@@ -18,6 +18,8 @@ struct error;
  * none) and return the other arguments. */
 char **store_start(const struct app_call *c, const struct opt *opts,
 		   int *count);
+/* app_stop() for those who give an argument. */
+bool store_stop(void *unused);
 
 /* make.c */
 int store_run_mount(const struct app_call *c);

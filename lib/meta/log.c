@@ -94,32 +94,21 @@ is_stamp(const char *s)
 	return true;
 }
 
-/* Parse "YYYY-MM-DDTHH:MM:SS" at the start of `s` as local time. */
-static bool
-parse_stamp(const char *s, int64_t *out)
-{
-	struct tm tm = { .tm_isdst = -1 };
-
-	if (!is_stamp(s))
-		return false;
-	if (strptime(s, "%Y-%m-%dT%H:%M:%S", &tm) != s + STAMP_BYTES ||
-	    tm.tm_sec > 60)
-		return false;
-	tm.tm_isdst = -1;
-	*out = mktime(&tm);
-	return true;
-}
-
 int
 log_parse(char *line, struct log_line *out, struct error *err)
 {
 	char *s = line, *value = NULL, *end = NULL;
 	const bool cut = strlen(line) >= LOG_LINE_MAX;
+	struct tm tm = { .tm_isdst = -1 };
 
 	*out = (struct log_line){ LOG_LINE_NONE };
-	if (!parse_stamp(line, &out->time) ||
-	    strncmp(line + STAMP_BYTES, ": ", 2) != 0)
+	/* "YYYY-MM-DDTHH:MM:SS: ", local time. */
+	if (!is_stamp(line) ||
+	    strptime(line, "%Y-%m-%dT%H:%M:%S", &tm) != line + STAMP_BYTES ||
+	    tm.tm_sec > 60 || strncmp(line + STAMP_BYTES, ": ", 2) != 0)
 		return error_set(err, ERROR_CORRUPT, "log line: no time stamp");
+	tm.tm_isdst = -1;
+	out->time = mktime(&tm);
 	for (s = line + STAMP_BYTES + 2; *s != '\0';) {
 		const struct field *f = scan_key(s, &value);
 		bool last = false;

@@ -253,21 +253,6 @@ load_map(struct rank2file_loader *l, int dirfd, const struct kvtree *map,
 
 /* --- Second copies --- */
 
-/* Is there a second copy `name` of the top file that was just read, and
- * another one? */
-static bool
-copy_differs(const struct rank2file_loader *l, const char *name)
-{
-	struct buf raw = BUF_INIT;
-	const bool differs = l->given == NULL &&
-			     read_bytes(l, l->dirfd, name, &raw, NULL) == 0 &&
-			     (raw.len != l->raw.len ||
-			      memcmp(raw.data, l->raw.data, raw.len) != 0);
-
-	buf_free(&raw);
-	return differs;
-}
-
 /* The top file of a packed dataset, its second copy, or that of all parts that
  * are there; `why`: what is wrong with the file itself. */
 static struct kvtree *
@@ -276,13 +261,17 @@ read_source(struct rank2file_loader *l, struct error *why)
 	const char *copy =
 		arena_printf(l->out->arena, RANK2FILE_COPY "%s", l->base.base);
 	struct kvtree *top = NULL;
+	struct buf raw = BUF_INIT;
 
 	switch (l->source) {
 	case RANK2FILE_TOP:
 		top = read_tree(l, l->dirfd, l->base.base, 0, why);
-		l->doubt = copy != NULL &&
+		/* Is there a second copy, and another one? */
+		l->doubt = copy != NULL && l->given == NULL &&
 			   kvtree_get2(top, "CTR", "COPY") != NULL &&
-			   copy_differs(l, copy);
+			   read_bytes(l, l->dirfd, copy, &raw, NULL) == 0 &&
+			   !buf_equal(&raw, &l->raw);
+		buf_free(&raw);
 		return top;
 	case RANK2FILE_TOP_COPY:
 		l->out->instead = "its copy was read";
@@ -307,32 +296,13 @@ read_source(struct rank2file_loader *l, struct error *why)
 	}
 }
 
-/* Read the top file, or what there is instead, from l->source on. */
-static struct kvtree *
-read_top(struct rank2file_loader *l, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct kvtree *top = NULL;
-
-	if (l->source != RANK2FILE_TOP)
-		error_set(&why, ERROR_CORRUPT, "%s: not the map of its parts",
-			  l->base.base);
-	while ((top = read_source(l, &why)) == NULL &&
-	       l->source < RANK2FILE_TOP_PLAIN)
-		l->source++;
-	if (top == NULL)
-		error_pass(err, &why);
-	else if (l->source != RANK2FILE_TOP)
-		l->out->flaw = arena_strdup(l->out->arena, why.text);
-	return top;
-}
-
 /* Read the top file and the maps, and queue the parts. */
 static int
 begin(struct rank2file_loader *l, const char *base, struct error *err)
 {
 	struct kvtree *top = NULL;
 	const struct kvtree *ranks = NULL;
+	struct error why = ERROR_INIT;
 	uint64_t level = 0;
 	int rc = -1;
 
@@ -342,9 +312,17 @@ begin(struct rank2file_loader *l, const char *base, struct error *err)
 	l->base = rank2file_base_split(base);
 	if (l->out->arena == NULL || l->seen == NULL)
 		return error_no_memory(err);
-	top = read_top(l, err);
+	/* Read the top file, or what there is instead, from l->source on. */
+	if (l->source != RANK2FILE_TOP)
+		error_set(&why, ERROR_CORRUPT, "%s: not the map of its parts",
+			  l->base.base);
+	while ((top = read_source(l, &why)) == NULL &&
+	       l->source < RANK2FILE_TOP_PLAIN)
+		l->source++;
 	if (top == NULL)
-		return -1;
+		return error_pass(err, &why);
+	if (l->source != RANK2FILE_TOP)
+		l->out->flaw = arena_strdup(l->out->arena, why.text);
 	ranks = value_need(top, "RANKS", err);
 	if (ranks != NULL &&
 	    value_u64(ranks, RANK2FILE_MAX_RANKS, &l->nranks, err) == 0 &&

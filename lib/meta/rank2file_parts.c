@@ -139,17 +139,6 @@ read_spare(const struct rank2file_loader *l, struct rank2file_part *im,
 	return rc;
 }
 
-/* Is any of its files in containers? */
-static bool
-is_packed_part(const struct rank2file_part *im)
-{
-	struct kvtree *part = kvtree_decode(im->data, im->len, NULL, NULL);
-	const bool is = rank2file_has_segments(part);
-
-	kvtree_free(part);
-	return is;
-}
-
 static int
 read_image(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -158,6 +147,8 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 	struct arena *arena = l->out->arenas[worker];
 	struct error why = ERROR_INIT;
 	struct rank2file_part own;
+	struct kvtree *part = NULL;
+	bool packed = false;
 
 	if (read_one(l, im, im->name, arena, &why) == 0) {
 		if (kvtree_get2(l->out->containers, "COPY", im->name) == NULL ||
@@ -166,9 +157,14 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 		/* A sound part of another map.  Without containers: another
 		 * program has written it, and the copy of the top file is
 		 * older. */
-		if (l->source == RANK2FILE_TOP_COPY && !is_packed_part(im))
-			return error_set(err, ERROR_CORRUPT, "%s",
-					 l->out->flaw);
+		if (l->source == RANK2FILE_TOP_COPY) {
+			part = kvtree_decode(im->data, im->len, NULL, NULL);
+			packed = rank2file_has_segments(part);
+			kvtree_free(part);
+			if (!packed)
+				return error_set(err, ERROR_CORRUPT, "%s",
+						 l->out->flaw);
+		}
 		own = *im;
 		error_set(&why, ERROR_CORRUPT,
 			  "%s: not the part that %s records", im->name,

@@ -35,14 +35,10 @@ struct scan {
 	 * almost always has the same name. */
 	const char *name;
 	size_t name_size;
-	bool failed; /* no memory, or to->take() failed */
-};
-
-/* The ranks set so far, to be reset on failure. */
-struct undo {
-	bool seen; /* RANK, which comes once */
-	uint32_t *ranks;
-	size_t count;
+	bool failed;	 /* no memory, or to->take() failed */
+	bool seen;	 /* RANK, which comes once */
+	uint32_t *ranks; /* set so far, to be reset on failure */
+	size_t nranks;
 };
 
 static void *
@@ -222,7 +218,7 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 }
 
 static void
-scan_ranks(struct scan *s, struct undo *undo)
+scan_ranks(struct scan *s)
 {
 	const struct rank2file_reader *to = s->to;
 	struct kvscan *in = s->in;
@@ -231,9 +227,9 @@ scan_ranks(struct scan *s, struct undo *undo)
 	/* The smallest rank has a digit, NUL and a count. */
 	if (count > kvstream_left(s->from) / 6 || count > to->out->nranks)
 		in->irregular = true;
-	undo->seen = true;
+	s->seen = true;
 	if (!in->irregular && to->take == NULL)
-		undo->ranks = alloc(s, count + 1, sizeof(*undo->ranks));
+		s->ranks = alloc(s, count + 1, sizeof(*s->ranks));
 	for (uint32_t k = 0; k < count && !in->irregular; k++) {
 		struct rank2file_rank one = { .present = false }, *r = &one;
 		bool counted = false, listed = false;
@@ -248,9 +244,9 @@ scan_ranks(struct scan *s, struct undo *undo)
 			in->irregular = true;
 			break;
 		}
-		if (undo->ranks != NULL) { /* no `take` */
+		if (s->ranks != NULL) { /* no `take` */
 			r = &to->out->ranks[number];
-			undo->ranks[undo->count++] = (uint32_t)number;
+			s->ranks[s->nranks++] = (uint32_t)number;
 		}
 		r->present = true;
 		for (uint32_t i = 0; i < n && !in->irregular; i++) {
@@ -283,7 +279,7 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 {
 	struct kvscan *in = &from->in;
 	struct scan s = { .from = from, .in = in, .to = to };
-	struct undo undo = { .seen = false };
+
 	struct rank2file_rank *all = to->out->ranks;
 	bool ranks = false, level = false;
 	uint32_t n = kvscan_count(in);
@@ -300,8 +296,8 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 			level = true;
 			if (kvscan_u64(in) != 0)
 				in->irregular = true;
-		} else if (!undo.seen && KVSCAN_KEY(in, "RANK")) {
-			scan_ranks(&s, &undo);
+		} else if (!s.seen && KVSCAN_KEY(in, "RANK")) {
+			scan_ranks(&s);
 		} else {
 			in->irregular = true;
 		}
@@ -310,9 +306,9 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 		in->irregular = true;
 	if (kvstream_good(from))
 		return 0;
-	for (size_t i = 0; i < undo.count; i++) {
-		memset(&all[undo.ranks[i]], 0, sizeof(*all));
-		to->claimed[undo.ranks[i]] = 0;
+	for (size_t i = 0; i < s.nranks; i++) {
+		memset(&all[s.ranks[i]], 0, sizeof(*all));
+		to->claimed[s.ranks[i]] = 0;
 	}
 	return s.failed ? -1 : 1;
 }

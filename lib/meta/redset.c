@@ -141,23 +141,6 @@ not_known(const struct redset_desc *owner, uint32_t member, struct error *err)
 			 (unsigned long)owner->set + 1);
 }
 
-/* Add the list of one member to `table`, formats.md 5.3. */
-static void
-build_member(struct kvtree *table, uint32_t number,
-	     const struct redset_member *m)
-{
-	struct kvtree *node = kvtree_put(table, num_str(number), NULL);
-	struct kvtree *list = kvtree_put(node, "FILE", NULL), *file = NULL;
-
-	redset_desc_write(kvtree_put(node, "DESC", NULL), &m->desc, NULL);
-	for (size_t i = 0; i < m->nfiles; i++) {
-		file = kvtree_put(list, num_str(i), NULL);
-		file = kvtree_put(file, m->files[i].path, NULL);
-		attr_write(file, &m->files[i].attr, NULL);
-	}
-	kvtree_set_u64(node, "FILES", m->nfiles, NULL);
-}
-
 struct kvtree *
 redset_header_build(const struct redset_member *members, const uint32_t *ranks,
 		    uint64_t chunk, uint32_t owner, struct error *err)
@@ -192,8 +175,20 @@ redset_header_build(const struct redset_member *members, const uint32_t *ranks,
 	table = kvtree_put(tree, "DESC", err);
 	kvtree_set_u64(tree, "RANK", owner, err);
 	for (uint32_t d = 0; d <= left; d++) {
-		j = redset_left(own, owner, d);
-		build_member(table, j, &members[j]);
+		const struct redset_member *m =
+			&members[j = redset_left(own, owner, d)];
+		struct kvtree *node = kvtree_put(table, num_str(j), NULL);
+		struct kvtree *list = kvtree_put(node, "FILE", NULL);
+
+		/* The list of a member, formats.md 5.3. */
+		redset_desc_write(kvtree_put(node, "DESC", NULL), &m->desc,
+				  NULL);
+		for (size_t i = 0; i < m->nfiles; i++)
+			attr_write(
+				kvtree_put(kvtree_put(list, num_str(i), NULL),
+					   m->files[i].path, NULL),
+				&m->files[i].attr, NULL);
+		kvtree_set_u64(node, "FILES", m->nfiles, NULL);
 	}
 	kvtree_sort(tree, err);
 	return kvtree_checked(tree, err);

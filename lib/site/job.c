@@ -2,6 +2,8 @@
 #include "site/job.h"
 
 #include <ctype.h>
+#include <fcntl.h>
+
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -12,17 +14,28 @@
 #include "arena.h"
 #include "buf.h"
 #include "conf.h"
+#include "dir.h"
+
 #include "error.h"
 #include "fnv.h"
+#include "io.h"
+
 #include "meta/flush.h"
+#include "num.h"
+
 #include "path.h"
-#include "site/job_impl.h"
+
 #include "site/jobfiles.h"
 #include "site/resmgr.h"
 #include "str.h"
 
 /* The bytes of a name of a directory that are part of an id. */
 #define ID_NAME 32
+
+#define STEM "scr."
+
+/* At most so many directories of other jobs are named. */
+#define NAMED_MAX 5
 
 /* --- User, id and prefix --- */
 
@@ -83,9 +96,10 @@ open_conf(struct job *j, const struct job_where *w, struct error *err)
 static int
 find_prefix(struct job *j, const struct job_where *w, struct error *err)
 {
-	struct buf path = BUF_INIT, whole = BUF_INIT, above = BUF_INIT;
+	struct buf path = BUF_INIT, whole = BUF_INIT;
 	struct error why = ERROR_INIT;
-	int rc = 0;
+	char *end = NULL;
+	bool found = false;
 
 	/* It may be set by open_conf(). */
 	if (j->prefix == NULL)
@@ -94,29 +108,29 @@ find_prefix(struct job *j, const struct job_where *w, struct error *err)
 		j->prefix = ".";
 		j->prefix_from = "working directory";
 	}
-	/* Set its real path.  The last components may not exist yet: it stays
-	 * the same when they are made. */
-	rc = path_absolute(j->prefix, &whole, &why);
-	if (rc == 0 && buf_add_str(&above, whole.data) < 0)
-		rc = error_no_memory(&why);
-	while (rc == 0 && above.len > 0 &&
-	       path_real(above.data, &path, NULL) < 0) {
-		above.len = (size_t)(strrchr(above.data, '/') - above.data);
-		above.data[above.len] = '\0';
+	if (path_absolute(j->prefix, &whole, &why) == 0) {
+		/* Its real path.  The last components may not exist yet: it
+		 * stays the same when they are made. */
+		for (end = whole.data + whole.len;
+		     !found && end > whole.data;) {
+			const char cut = *end;
+
+			*end = '\0';
+			found = path_real(whole.data, &path, NULL) == 0;
+			*end = cut;
+			while (!found && *--end != '/')
+				;
+		}
+		if (!found || (str_eq(path.data, "/") && *end != '\0'))
+			buf_clear(&path);
+		buf_add_str(&path, end);
+	} else if (why.kind != ERROR_NOMEM) {
+		/* Without a working directory the path stays relative. */
+		(void)path_normal(j->prefix, &path, NULL);
 	}
-	if (rc == 0 && (above.len == 0 || str_eq(path.data, "/")))
-		buf_clear(&path);
-	if (rc == 0 && buf_add_str(&path, whole.data + above.len) < 0)
-		rc = error_no_memory(&why);
-	if (rc == 0 && path.len == 0 && buf_add_char(&path, '/') < 0)
-		rc = error_no_memory(&why);
-	buf_free(&above);
-	buf_free(&whole);
-	/* Without a working directory the path stays relative. */
-	if (rc < 0 && why.kind != ERROR_NOMEM)
-		rc = path_normal(j->prefix, &path, &why);
-	if (rc == 0)
+	if (path.len > 0 && !path.failed)
 		j->prefix_real = arena_strdup(j->arena, path.data);
+	buf_free(&whole);
 	buf_free(&path);
 	return j->prefix_real == NULL ? error_no_memory(err) : 0;
 }
@@ -220,10 +234,11 @@ job_identity(struct conf *c, struct arena *a, const char **user,
 	     const char **id, struct error *err)
 {
 	const struct job_where nothing = { .user = NULL };
-	struct job j = { .conf = c, .arena = a };
+	struct job j = { .conf = c,
+			 .arena = a,
+			 .rm = resmgr_open(c, NULL, err) };
 	int rc = -1;
 
-	j.rm = resmgr_open(c, NULL, err);
 	if (j.rm != NULL && find_prefix(&j, &nothing, err) == 0)
 		rc = find_identity(&j, &nothing, err);
 	resmgr_close(j.rm);
@@ -232,20 +247,168 @@ job_identity(struct conf *c, struct arena *a, const char **user,
 	return rc;
 }
 
+/*
+ * --- Directories ---
+ *
+ * SCR's library has a store for each STORE line, for SCR_CACHE_BASE and for
+ * SCR_CNTL_BASE (libscr.md 4.2).  Only the commands read the lines CNTLDIR,
+ * CACHEDIR and CACHE, which also set the required size of a directory.
+ */
+
+/* A list of directories being built. */
+struct dirs {
+	struct job *j;
+	struct job_cache *list;
+	size_t count;
+};
+
+/* The entry of `base`, created if missing; in normal form, as in SCR's library.
+ * NULL: no memory. */
+static struct job_cache *
+enter(struct dirs *d, const char *base, bool implied, struct error *err)
+{
+	struct job *j = d->j;
+	struct job_cache *new = NULL;
+
+	base = path_normal_in(j->arena, "", base, err);
+	if (base == NULL)
+		return NULL;
+	for (size_t i = 0; i < d->count; i++)
+		if (str_eq(d->list[i].base, base))
+			return &d->list[i];
+	new = &d->list[d->count];
+	new->base = base;
+	new->dir = arena_printf(j->arena, "%s%s%s/scr.%s", base,
+				str_ends(base, "/") ? "" : "/", j->user, j->id);
+	new->implied = implied;
+	if (new->dir == NULL)
+		return error_no_memory_null(err);
+	d->count++;
+	return new;
+}
+
+/* Is property `key` of the line equal to `word`? */
+static bool
+property_is(const struct conf_group *g, const char *key, const char *word)
+{
+	const char *value = conf_property(g, key);
+
+	return value != NULL && str_eq(value, word);
+}
+
+/* Begin the list with a directory for each line of these keys that is not
+ * disabled.  It has room for another. */
+static int
+start(struct dirs *d, struct job *j, const char *const *keys, struct error *err)
+{
+	const struct conf_group *g = NULL;
+	size_t n = 1;
+
+	for (const char *const *key = keys; *key != NULL; key++)
+		n += conf_groups(j->conf, *key, &g);
+	*d = (struct dirs){ .j = j };
+	d->list = arena_alloc(j->arena, n, sizeof(*d->list));
+	if (d->list == NULL)
+		return error_no_memory(err);
+	for (; *keys != NULL; keys++)
+		for (n = conf_groups(j->conf, *keys, &g); n > 0; n--, g++) {
+			const char *size = conf_property(g, "BYTES");
+			struct error why = ERROR_INIT;
+			struct job_cache *at = NULL;
+			uint64_t bytes = 0;
+
+			if (property_is(g, "ENABLED", "0"))
+				continue;
+			at = enter(d, g->value, false, err);
+			if (at == NULL)
+				return -1;
+			if (size != NULL &&
+			    num_bytes(size, UINT64_MAX, &bytes, &why) < 0)
+				conf_complain(j->conf,
+					      "%s=%s BYTES=%s: no size is "
+					      "required",
+					      *keys, g->value, why.text);
+			if (bytes > at->bytes)
+				at->bytes = bytes;
+			at->per_node |= property_is(g, "VIEW", "GLOBAL");
+			at->shared |= at->per_node ||
+				      property_is(g, "GROUP", "WORLD");
+		}
+	return 0;
+}
+
+/* Move the entry of `base` to the front.  If `given`, remove all others. */
+static int
+put_first(struct dirs *d, const char *base, bool given, struct error *err)
+{
+	struct job_cache *at = enter(d, base, false, err), first;
+
+	if (at == NULL)
+		return -1;
+	first = *at;
+	memmove(d->list + 1, d->list, (size_t)(at - d->list) * sizeof(*at));
+	d->list[0] = first;
+	if (given)
+		d->count = 1;
+	return 0;
+}
+
+/* Fill in the control and cache directories.  All other members must be set. */
+static int
+find_dirs(struct job *j, const struct job_where *w, struct error *err)
+{
+	static const char *const of_cntl[] = { "CNTLDIR", NULL };
+	static const char *const of_cache[] = { "STORE", "CACHE", "CACHEDIR",
+						NULL };
+	const char *base = conf_get(j->conf, "SCR_CNTL_BASE");
+	bool set = conf_is_set(j->conf, "SCR_CNTL_BASE"), disabled = false;
+	const struct conf_group *g = NULL;
+	struct dirs d;
+	int rc = 0;
+
+	if (start(&d, j, of_cntl, err) < 0)
+		return -1;
+	if (w->cntl_base != NULL)
+		rc = put_first(&d, w->cntl_base, true, err);
+	else if (set)
+		rc = put_first(&d, base, false, err);
+	else if (enter(&d, base, true, err) == NULL)
+		rc = -1;
+	j->cntls = d.list;
+	j->ncntls = d.count;
+	j->cntl_dir = d.list[0].dir;
+
+	base = conf_get(j->conf, "SCR_CACHE_BASE");
+	set = conf_is_set(j->conf, "SCR_CACHE_BASE");
+	if (rc < 0 || start(&d, j, of_cache, err) < 0)
+		return -1;
+	/* Does the first STORE line of this base disable it? */
+	for (size_t i = conf_groups(j->conf, "STORE", &g); i-- > 0;)
+		if (str_eq(g[i].value, base))
+			disabled = property_is(&g[i], "ENABLED", "0");
+	/* In place of SCR_CACHE_BASE: the lines of the configuration stay. */
+	if (w->cache_base != NULL)
+		rc = put_first(&d, w->cache_base, false, err);
+	else if ((set || !disabled) && enter(&d, base, !set, err) == NULL)
+		rc = -1;
+	j->caches = d.list;
+	j->ncaches = d.count;
+	return rc;
+}
+
 /* --- Opening --- */
 
 int
 job_open(struct job *j, const struct job_where *w, struct error *err)
 {
-	*j = (struct job){ .prefix = NULL };
-	j->arena = arena_new();
+	*j = (struct job){ .arena = arena_new(), .nodes_given = w->nodes };
 	if (j->arena == NULL)
 		return error_no_memory(err);
-	j->nodes_given = w->nodes;
+
 	if (open_conf(j, w, err) == 0 && find_prefix(j, w, err) == 0)
 		j->rm = resmgr_open(j->conf, w->resmgr, err);
 	if (j->rm != NULL && find_identity(j, w, err) == 0 &&
-	    job_find_dirs(j, w, err) == 0)
+	    find_dirs(j, w, err) == 0)
 		return 0;
 	job_close(j);
 	return -1;
@@ -297,11 +460,10 @@ job_nodes(struct job *j, struct error *err)
 int
 job_began(struct job *j, struct error *err)
 {
-	if (job_nodes(j, err) < 0)
-		return -1;
-	return str_eq(j->nodes_from, resmgr_name(j->rm)) &&
-			       (resmgr_began(j->rm, &j->nodes, err) < 0 ||
-				hostlist_uniq(&j->nodes, err) < 0)
+	return job_nodes(j, err) < 0 ||
+			       (str_eq(j->nodes_from, resmgr_name(j->rm)) &&
+				(resmgr_began(j->rm, &j->nodes, err) < 0 ||
+				 hostlist_uniq(&j->nodes, err) < 0))
 		       ? -1
 		       : 0;
 }
@@ -388,4 +550,51 @@ job_notice(const struct job *j, bool values, struct buf *out)
 		buf_printf(out, " (%s)\n", j->nodes_from);
 	}
 	return buf_check(out, NULL);
+}
+
+/* --- What other jobs have left in the caches of this node --- */
+
+int
+job_old_caches(const struct job *j, struct buf *out, struct error *err)
+{
+	for (size_t i = 0; i < j->ncaches; i++) {
+		struct buf path = BUF_INIT, names = BUF_INIT;
+		struct dir_walk w = { .dir = NULL };
+		const char *name = NULL;
+		uint64_t total = 0;
+		size_t count = 0;
+		int fd = -1, rc = -1;
+
+		if (path_join(&path, j->caches[i].base, j->user, NULL) == 0)
+			fd = dir_open(AT_FDCWD, path.data);
+		if (fd >= 0)
+			rc = dir_walk(&w, fd, path.data, NULL);
+		while (rc == 0 && (name = dir_next(&w)) != NULL) {
+			uint64_t bytes = 0;
+
+			if (!str_starts(name, STEM) ||
+			    str_eq(name + strlen(STEM), j->id) ||
+			    io_tree_size(fd, name, &bytes, NULL) < 0 ||
+			    bytes == 0)
+				continue;
+			total += bytes;
+			if (count++ < NAMED_MAX)
+				buf_printf(&names, "%s%s",
+					   count > 1 ? ", " : "",
+					   str_shown(name));
+			else if (count == NAMED_MAX + 1)
+				buf_add_str(&names, ", ...");
+		}
+		if (dir_done(&w, rc, NULL) == 0 && count > 0)
+			buf_printf(out,
+				   "%s: %zu %s of other jobs, %s (%s): if "
+				   "these have ended, save them with --job-id "
+				   "ID --clean, or delete them\n",
+				   path.data, str_count(count, "cache"),
+				   str_size(total), names.data);
+		io_close(fd);
+		buf_free(&names);
+		buf_free(&path);
+	}
+	return buf_check(out, err);
 }

@@ -382,20 +382,6 @@ end(struct joblog *g, struct joblog_job *j, enum joblog_phase p,
 	}
 }
 
-/* Keep a failure or a halt. */
-static void
-take_note(struct joblog *g, const struct log_line *l)
-{
-	struct joblog_event *e = &g->events[g->events_seen % JOBLOG_EVENTS];
-
-	if (!str_ends(l->event, "_FAIL") && !str_eq(l->event, "HALT"))
-		return;
-	g->events_seen++;
-	e->time = l->time;
-	(void)str_print(e->text, sizeof(e->text), "%s %s", l->event,
-			l->note != NULL ? l->note : "");
-}
-
 /* Is it that of a run of the job? */
 static bool
 take_event(struct joblog *g, struct joblog_job *j, const struct log_line *l)
@@ -518,8 +504,16 @@ joblog_read(int dirfd, const char *path, struct joblog *out, struct error *err)
 			continue;
 		}
 		j = find_job(out, &l);
-		if (l.event != NULL)
-			take_note(out, &l);
+		if (l.event != NULL &&
+		    (str_ends(l.event, "_FAIL") || str_eq(l.event, "HALT"))) {
+			struct joblog_event *e =
+				&out->events[out->events_seen++ %
+					     JOBLOG_EVENTS];
+
+			e->time = l.time;
+			(void)str_print(e->text, sizeof(e->text), "%s %s",
+					l.event, l.note != NULL ? l.note : "");
+		}
 		mine = l.event != NULL ? take_event(out, j, &l)
 				       : take_transfer(out, j, &l);
 		/* The stamp of a transfer is that of its start. */

@@ -137,9 +137,6 @@ int resmgr_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
 	       const struct hostlist *before, struct hostlist *out,
 	       struct error *err);
 
-/* Has process `pid` of this machine `mark` in its environment? */
-bool resmgr_marked(const char *pid, const char *mark);
-
 /* Does resmgr_own() need `before`? */
 bool resmgr_own_by_time(const struct resmgr *r);
 

@@ -14,6 +14,8 @@
 #include "hostlist.h"
 #include "num.h"
 #include "site/resmgr_impl.h"
+#include "site/step.h"
+
 #include "str.h"
 
 /* Most bytes of an argument of a command; the kernel's limit is 128 KiB. */
@@ -274,7 +276,7 @@ slurm_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
 			continue;
 		snprintf(pid, sizeof(pid), "%.*s",
 			 (int)strspn(at + len + 1, "0123456789"), at + len + 1);
-		if (resmgr_marked(pid, mark))
+		if (step_is_marked(pid, mark))
 			rc = add_step(line + strlen(step), out, err);
 	}
 	return rc;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/step.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,15 +17,25 @@
 #include "hostlist.h"
 #include "io.h"
 #include "num.h"
+#include "path.h"
+
 #include "site/resmgr.h"
+#include "str.h"
 
 /* Seconds: default time limit of a manager's command, and between two polls of
  * what still runs. */
 #define ANSWER 15
 #define LOOK 0.25
 
-/* Bytes of a /proc/PID/stat, far above the real size. */
+/* Bytes of a /proc/PID/stat, far above the real size, and fields of it. */
 #define STAT_MAX 4096
+#define STAT_VSIZE 23
+#define STAT_ENV_END 51
+/* Most bytes of an environment that is searched. */
+#define ENVIRON_MAX ((size_t)8 << 20)
+/* Looks at a process within exec(2), 1 ms apart. */
+#define EXEC_LOOKS 1000
+#define PROCESSES "/proc/[0-9]*"
 
 /* --- Steps --- */
 
@@ -146,24 +156,30 @@ stop_steps(const struct step_where *w, struct step_result *r, struct error *err)
 
 /* --- A process in place of steps --- */
 
+/* The text of /proc/PID/stat from the ')' behind the name on, which may contain
+ * others, in `raw`.  NULL: there is no such process. */
+static const char *
+stat_of(const char *pid, struct buf *raw)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+	return io_read_file(AT_FDCWD, path, STAT_MAX, raw, NULL) == 0 &&
+			       raw->len > 0
+		       ? strrchr(raw->data, ')')
+		       : NULL;
+}
+
 /* Does the process run?  A zombie does not.  *group is that of the process. */
 static bool
-look_at(const char *id, long long *group)
+look_at(const char *pid, long long *group)
 {
 	struct buf raw = BUF_INIT;
-	char path[64], state = 'Z';
-	bool seen = false;
+	char state = 'Z';
+	const char *at = stat_of(pid, &raw);
+	const bool seen =
+		at != NULL && sscanf(at, ") %c %*d %lld", &state, group) == 2;
 
-	snprintf(path, sizeof(path), "/proc/%.20s/stat", id);
-	if (io_read_file(AT_FDCWD, path, STAT_MAX, &raw, NULL) == 0 &&
-	    raw.len > 0) {
-		/* The name in parentheses may contain ')': find the last
-		 * one. */
-		const char *at = strrchr(raw.data, ')');
-
-		seen = at != NULL &&
-		       sscanf(at, ") %c %*d %lld", &state, group) == 2;
-	}
 	buf_free(&raw);
 	return seen && state != 'Z';
 }
@@ -172,21 +188,19 @@ look_at(const char *id, long long *group)
 static bool
 runs(pid_t who)
 {
-	const struct dirent *e = NULL;
 	long long group = 0;
 	bool found = false;
-	DIR *all = NULL;
+	glob_t all = { .gl_pathc = 0 };
 
 	if (kill(who, 0) < 0 && errno == ESRCH)
 		return false;
 	if (who >= 0)
 		return look_at(num_str(who), &group);
-	all = opendir("/proc");
-	while (all != NULL && !found && (e = readdir(all)) != NULL)
-		found = isdigit((unsigned char)e->d_name[0]) &&
-			look_at(e->d_name, &group) && group == -who;
-	if (all != NULL)
-		closedir(all);
+	(void)glob(PROCESSES, GLOB_NOSORT, NULL, &all);
+	for (size_t i = 0; i < all.gl_pathc && !found; i++)
+		found = look_at(path_base(all.gl_pathv[i]), &group) &&
+			group == -who;
+	globfree(&all);
 	return found;
 }
 
@@ -247,19 +261,69 @@ step_stop(const struct step_where *w, struct step_result *r, struct error *err)
 	return w->pid > 0 ? stop_process(w, r, err) : stop_steps(w, r, err);
 }
 
+/* --- Which processes a launcher has started --- */
+
+/* Is the process within exec(2), where it has memory, but no environment? */
+static bool
+in_exec(const char *pid)
+{
+	struct buf raw = BUF_INIT;
+	const char *at = stat_of(pid, &raw);
+	unsigned long memory = 0, environment = 1;
+
+	for (int field = 2; at != NULL && field <= STAT_ENV_END; field++) {
+		if (field == STAT_VSIZE)
+			memory = strtoul(at, NULL, 10);
+		else if (field == STAT_ENV_END)
+			environment = strtoul(at, NULL, 10);
+		at = strchr(at, ' ');
+		at = at != NULL ? at + 1 : NULL;
+	}
+	buf_free(&raw);
+	return memory > 0 && environment == 0;
+}
+
+bool
+step_is_marked(const char *pid, const char *mark)
+{
+	const struct timespec look = { .tv_nsec = 1000000 };
+	struct buf raw = BUF_INIT;
+	char path[64];
+	size_t before = SIZE_MAX;
+	bool ours = false;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
+	/* An exec(2) takes the environment away under the reader: "no" is what
+	 * two looks say. */
+	for (int i = 0; i < EXEC_LOOKS && !ours; i++) {
+		if (io_read_file(AT_FDCWD, path, ENVIRON_MAX, &raw, NULL) < 0)
+			break;
+		for (size_t k = 0; k < raw.len && !ours;
+		     k += strlen(raw.data + k) + 1)
+			ours = str_eq(raw.data + k, mark);
+		if (in_exec(pid))
+			nanosleep(&look, NULL);
+		else if (raw.len == before)
+			break;
+		before = raw.len;
+	}
+	buf_free(&raw);
+	return ours;
+}
+
 size_t
 step_signal_marked(const char *mark, int signal)
 {
-	const struct dirent *e = NULL;
-	DIR *all = opendir("/proc");
+	glob_t all = { .gl_pathc = 0 };
 	size_t n = 0;
 
-	while (all != NULL && (e = readdir(all)) != NULL)
-		if (isdigit((unsigned char)e->d_name[0]) &&
-		    resmgr_marked(e->d_name, mark) &&
-		    kill((pid_t)strtol(e->d_name, NULL, 10), signal) == 0)
-			n++;
-	if (all != NULL)
-		closedir(all);
+	(void)glob(PROCESSES, GLOB_NOSORT, NULL, &all);
+	for (size_t i = 0; i < all.gl_pathc; i++) {
+		const char *pid = path_base(all.gl_pathv[i]);
+
+		n += step_is_marked(pid, mark) &&
+		     kill((pid_t)strtol(pid, NULL, 10), signal) == 0;
+	}
+	globfree(&all);
 	return n;
 }

@@ -53,6 +53,9 @@ int step_check(const struct step_where *w, struct error *err);
 int step_stop(const struct step_where *w, struct step_result *r,
 	      struct error *err);
 
+/* Has process `pid` of this machine `mark` in its environment? */
+bool step_is_marked(const char *pid, const char *mark);
+
 /* Send `signal` to the processes of this machine that have `mark` in their
  * environment.  Returns how many there are. */
 size_t step_signal_marked(const char *mark, int signal);
