@@ -63,7 +63,7 @@ static const struct app_info info = {
 /* --- Changing the halt file --- */
 
 /* Set and unset the requested conditions, in the order that leaves the keys as
- * LLNL's tool does (formats.md 14.4). */
+ * LLNL's tool does (scr_halt(1)). */
 static int
 change(struct kvtree *t, void *arg, struct error *err)
 {

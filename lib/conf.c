@@ -154,8 +154,8 @@ find(const struct conf *c, const char *key, enum conf_level from)
 
 /* --- Reading --- */
 
-/* Read the SCR_ variables.  Their values may contain other variables (libscr.md
- * 3.2); an unset one is replaced by nothing, as in a shell. */
+/* Read the SCR_ variables.  Their values may contain other variables
+ * (scrkit.conf(5)); an unset one is replaced by nothing, as in a shell. */
 static int
 read_environment(struct conf *c, struct error *err)
 {

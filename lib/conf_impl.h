@@ -44,7 +44,7 @@ void conf_sort(struct conf_source *s);
 /*
  * Make one line of those of `key` with the same value, with a notice: of a
  * property that several of them set, the first counts, as in LLNL's library
- * (libscr.md 3.2).  Due after conf_sort().  -1: no memory.
+ * (scrkit.conf(5)).  Due after conf_sort().  -1: no memory.
  */
 int conf_merge(struct conf *c, struct conf_source *s, const char *key);
 

@@ -36,7 +36,7 @@ static const char *const flush_types[] = { "SYNC", "PTHREAD", "DEFAULT",
 #define IGNORED .ignored = true
 
 /*
- * Built-in values as in LLNL's SCR (libscr.md 3.4).  If its guide and its code
+ * Built-in values as in LLNL's SCR (scrkit.conf(5)).  If its guide and its code
  * disagree, the code counts.  SCR_FLUSH_ASYNC_BW differs: LLNL's 200 MB have
  * never had an effect.  In alphabetical order, for bsearch.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conf_read.c - the lines of one configuration file (libscr.md 3.2).
+ * conf_read.c - the lines of one configuration file (scrkit.conf(5)).
  *
  * A line has one pair or several; the first is the parameter, the others are
  * its properties.
@@ -135,8 +135,8 @@ quote(char to[static QUOTE_MAX], const char *p, const char *end)
 }
 
 /* Read the next pair of the line: the key in upper case, the value expanded.  A
- * word that is not a pair is skipped, with a notice: pair->key is NULL.  Returns
- * 1; 0: there are no more; -1: no memory. */
+ * word that is not a pair is skipped, with a notice: pair->key is NULL.
+ * Returns 1; 0: there are no more; -1: no memory. */
 static int
 next_pair(struct reading *r, struct conf_pair *pair)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * crc.h - CRC-32 (zlib's: polynomial 0xEDB88320 reflected, initial value and
- * final exclusive-or 0xFFFFFFFF; formats.md 1.1 and 4.2), by ISA-L.
+ * final exclusive-or 0xFFFFFFFF; kvtree(5) and scr-dataset(5)), by ISA-L.
  */
 #ifndef CRC_H
 #define CRC_H

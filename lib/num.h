@@ -18,7 +18,7 @@ int num_i64(const char *s, int64_t min, int64_t max, int64_t *out,
 	    struct error *err);
 
 /* Parse a number as strtoull() does with base 0, but whole and bounded: 0x..
- * and octal are legal in byte counts and CRCs (formats.md 1.3). */
+ * and octal are legal in byte counts and CRCs (kvtree(5)). */
 int num_u64_any(const char *s, uint64_t max, uint64_t *out, struct error *err);
 
 /* Parse a byte count with an optional unit: "4096", "64K", "64KB", "64KiB",

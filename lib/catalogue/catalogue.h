@@ -227,7 +227,7 @@ int catalogue_add(struct catalogue *c, int64_t id,
 
 /*
  * Would the library of SCR 3.1 fetch a dataset from the prefix, and get the
- * right bytes (formats.md, last section)?  The terms "whole" and "saved" mean
+ * right bytes?  The terms "whole" and "saved" mean
  * this.
  *
  * All of these must hold: the index entry is valid; summary.scr is complete,

@@ -51,7 +51,7 @@ catalogue_desc_make(struct catalogue_desc *out, const struct dataset *d,
 
 /* Copy the descriptor `from` with the keys in the order of LLNL's library,
  * which begins with ID.  `scr_index --build` writes a summary in reverse order
- * (formats.md 3.1), so without this each build would reverse it again. */
+ * (scr-dataset(5)), so without this each build would reverse it again. */
 static struct kvtree *
 copy_desc(const struct kvtree *from, struct error *err)
 {
@@ -172,7 +172,7 @@ component_before(const char *path, const char *end, char *to, size_t size)
 	return start;
 }
 
-/* Take user and job from a path in the cache (formats.md 2):
+/* Take user and job from a path in the cache (scr-dataset(5)):
  * .../USER/scr.JOBID/[node.N/]scr.dataset.ID/... */
 static bool
 read_cache_path(const char *path, const char *dir, struct traces *t)
@@ -317,7 +317,7 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 		.name = t.name,
 		.is_ckpt = t.is_ckpt,
 		.is_output = !t.is_ckpt,
-		/* LLNL's fetch requires a number (formats.md 3.3), and the real
+		/* LLNL's fetch requires a number (scr-dataset(5)), and the real
 		 * one is unknown. */
 		.ckpt_id = t.is_ckpt ? d->id : -1,
 		.created_us = first,

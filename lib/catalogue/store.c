@@ -104,7 +104,7 @@ take_summary(struct catalogue_change *r, int64_t id, struct error *err)
 	int rc = tree == NULL ? -1 : dataset_read(s.desc, &view, &why);
 
 	/* LLNL's tool leaves a summary without COMPLETE if it failed, and one
-	 * without DSET if flush.scr was missing (formats.md 13). */
+	 * without DSET if flush.scr was missing (scr-dataset(5)). */
 	if (rc == 0 && s.complete >= 0 && view.id == id && view.name != NULL &&
 	    dataset_name_ok(view.name)) {
 		rc = index_add(r->ix, s.desc, s.complete,
@@ -277,7 +277,7 @@ catalogue_index(struct catalogue *c, const struct catalogue_options *o,
  *
  * Without a reserve (the file system was full before our first change), an
  * index of one page is overwritten in place by one write(2), which a signal
- * cannot interrupt.  Readers ignore bytes after the image (formats.md 1.1), so
+ * cannot interrupt.  Readers ignore bytes after the image (kvtree(5)), so
  * a shorter index is cut to its length afterwards.
  */
 

@@ -246,7 +246,7 @@ catalogue_check_given_up(const struct catalogue_dir *d,
 			 const struct catalogue_desc *desc, struct error *err)
 {
 	/* Some rank called SCR_Complete_output with valid = 0.  No file needs
-	 * to show it (formats.md 3.1). */
+	 * to show it (scr-dataset(5)). */
 	if (desc->view.complete != 0)
 		return 0;
 	return error_set(err, ERROR_LOST,

@@ -2,7 +2,8 @@
 /*
  * hidden.h - metadata stored beside the segment map of a packed dataset: mode,
  * owner and times of its files; and, if they were packed, too, the filemaps,
- * descriptors and redundancy files of the metadata directory (containers.md 2).
+ * descriptors and redundancy files of the metadata directory
+ * (container-format(5)).
  *
  * On disk: packed.<n>.scr, one for every 8192 ranks, numbered like the parts of
  * rank2file; the top file of rank2file lists their names (CTR, HIDDEN):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * joint.h - containers that several processes fill together, each with bytes of
- * its own (containers.md 1), before a map names them.
+ * its own (container-format(5)), before a map names them.
  *
  * A container is in a temporary directory (temp.h) until one process has heard
  * of all of its bytes: joint_place() then puts it in its place.  A reader never

@@ -2,7 +2,7 @@
 /*
  * pack_old.c - make a packed copy in the layout that SCR 1.1.8 reads:
  * PREFIX/scr.dataset.ID with containers, metadata and empty files
- * (containers.md 1).  The dataset itself is not changed.
+ * (container-format(5)).  The dataset itself is not changed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * packed.h - one dataset on a prefix with its map of files: the place of each
  * file's bytes, in a file of its own or in containers.
  *
- * Two layouts (containers.md 1):
+ * Two layouts (container-format(5)):
  *
  * - 3: metadata and containers below PREFIX/.scr/scr.dataset.ID, files below
  *   PREFIX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * segmap.h - the segment map of a packed dataset: which segments of which
- * containers hold each file (containers.md 1).  No files are opened here.
+ * containers hold each file (container-format(5)).  No files are opened here.
  *
  * The name of a container is relative to the dataset's directory, for example
  * ".scr/ctr.0.scr".  Maps are untrusted: segmap_read() accepts no name outside
@@ -193,7 +193,8 @@ int segmap_wrong_sum(const struct segmap_file *f, uint32_t crc,
 /* Are bytes of any of `n` segments missing? */
 bool segmap_gone(const struct segment *segs, size_t n);
 
-/* Is this the name of a container: "ctr.3.scr", "red.0.scr"?  And its number. */
+/* Is this the name of a container: "ctr.3.scr", "red.0.scr"?  And its number.
+ */
 bool segmap_is_container(const char *name);
 uint64_t segmap_number(const char *name);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * cauchy.h - the erasure code of FTI's level 3: Cauchy Reed-Solomon over
- * GF(2^16) (fti.md 5).  Pure functions on buffers.
+ * GF(2^16) (fti-format(5)).  Pure functions on buffers.
  *
  * A group of k processes has 2k members: data 0 ... k-1, parity k ... 2k-1.
  * All have the same length.  Word by word, parity k+i is the sum over j of

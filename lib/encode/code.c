@@ -9,7 +9,7 @@
 #include "mem.h"
 
 /*
- * Reed-Solomon coding by interpolation.  The matrix of formats.md 5.7 is
+ * Reed-Solomon coding by interpolation.  The matrix of scr-redset(5) is
  * derived from a Vandermonde matrix.  So a stripe is a polynomial p of degree
  * below n over the field: p(j) is the data of member j, or zero if member j
  * holds a check chunk, and p(n + i) is check chunk i.  The values at n points
@@ -56,11 +56,11 @@ code_chunk_size(const struct code *c, uint64_t longest)
 {
 	unsigned n = code_data_chunks(c);
 
-	/* An empty set has chunks of one byte (formats.md 5.6). */
+	/* An empty set has chunks of one byte (scr-redset(5)). */
 	return longest == 0 ? 1 : longest / n + (longest % n != 0);
 }
 
-/* XOR has the layout of RS with k = 1 (formats.md 5.6, 5.7). */
+/* XOR has the layout of RS with k = 1 (scr-redset(5)). */
 struct code_slot
 code_slot(const struct code *c, unsigned member, unsigned stripe)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * code.h - the erasure codes of redundancy sets: XOR and Reed-Solomon over
- * GF(2^8), with the layout of formats.md 5.6 and 5.7.  Pure functions on
+ * GF(2^8), with the layout of scr-redset(5).  Pure functions on
  * buffers, computed by ISA-L.
  *
  * A set has n members.  Each has a data string (its files concatenated, padded

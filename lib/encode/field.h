@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * field.h - the finite field GF(2^8) of Reed-Solomon redundancy: reduction
- * polynomial 0x11D, generator 2 (formats.md 5.7).  Addition is exclusive-or.
+ * polynomial 0x11D, generator 2 (scr-redset(5)).  Addition is exclusive-or.
  * Only field.c uses ISA-L, which has the same field.
  *
  * Pure functions without allocation: any number of threads at once.

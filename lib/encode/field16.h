@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * field16.h - the finite field GF(2^16) of FTI's level 3: reduction polynomial
- * 0x1100B (fti.md 5).  Addition is exclusive-or.  In buffers, an element is a
- * word of 2 bytes, little-endian on every processor.
+ * 0x1100B (fti-format(5)).  Addition is exclusive-or.  In buffers, an element
+ * is a word of 2 bytes, little-endian on every processor.
  *
  * Pure functions without allocation: any number of threads at once.
  */

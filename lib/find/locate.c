@@ -19,7 +19,7 @@
 #include "path.h"
 #include "str.h"
 
-/* Depth of NODE/CACHE/USER/scr.JOB/node.N/scr.dataset.ID (formats.md 2), plus
+/* Depth of NODE/CACHE/USER/scr.JOB/node.N/scr.dataset.ID (scr-dataset(5)), plus
  * one. */
 #define SEARCH_DEPTH 7
 

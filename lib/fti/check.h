@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * check.h - compare the data of checkpoint files with their sums, and judge the
- * files (fti.md 2, 8, 10).
+ * files (fti-format(5)).
  *
  * All files are checked together: each container is a task of its own, so that
  * all threads have work even if there is only one file.  A sum over a whole

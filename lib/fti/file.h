@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * file.h - the structure of an FTI-FF file: its records, its variables, and
- * what is wrong with them (fti.md 1.4, 1.5, 10).
+ * what is wrong with them (fti-format(5)).
  *
  * Input is untrusted.  Reading succeeds for any bytes: problems become
  * findings, and fti_file tells how far the records can be used.  No data are
@@ -144,7 +144,7 @@ void fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 
 /* --- For the module only --- */
 
-/* Check the records against the rules of fti.md 10, and make the list of
+/* Check the records against the rules of fti-format(5), and make the list of
  * variables. */
 void fti_file_check(struct fti_file *f);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * file_check.c - the rules that the records of an FTI-FF file must follow
- * (fti.md 10).
+ * (fti-format(5)).
  */
 #include <inttypes.h>
 #include <stdio.h>

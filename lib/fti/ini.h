@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ini.h - FTI's ini files: the configuration, and the metadata of POSIX files
- * (fti.md 4, 8, 9).
+ * (fti-format(5) and scr_fti(1)).
  *
  * The grammar is that of FTI's parser: "[section]", "key = value", comments
  * from '#' or ';' on, quotes around a value that has these.  Sections and keys

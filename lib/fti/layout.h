@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * layout.h - the records of FTI-FF files, in the six layouts that versions of
- * FTI have written (fti.md 1).
+ * FTI have written (fti-format(5)).
  *
  * A file has one metadata record, and for each block a block record followed by
  * container records.  In A and B the metadata record is first, and each block
@@ -138,7 +138,7 @@ void fti_record_write(enum fti_layout l, enum fti_record r, const void *from,
 void fti_record_patch(enum fti_layout l, enum fti_record r, const void *from,
 		      void *record);
 
-/* The sum that the field myHash must have (fti.md 2).  `h` is an MD5 sum
+/* The sum that the field myHash must have (fti-format(5)).  `h` is an MD5 sum
  * without data. */
 void fti_meta_hash(enum fti_layout l, const void *record, struct hash *h,
 		   unsigned char to[static HASH_MD5_SIZE]);

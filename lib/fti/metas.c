@@ -276,7 +276,7 @@ look_up(struct fti_metas *m, struct dir *d, const char *name,
 		return false;
 	p = d->read[at / FTI_POSIX_MEMBERS];
 	i = at % FTI_POSIX_MEMBERS;
-	/* A copy is that of the left neighbour's file (fti.md 5). */
+	/* A copy is that of the left neighbour's file (fti-format(5)). */
 	if (kind == FTI_NAME_COPY)
 		i = (i + p->nfiles - 1) % p->nfiles;
 	out->posix = p;

@@ -5,10 +5,10 @@
  *
  * FTI keeps the files of a level in <ckpt_dir>/[node<k>/]<exec>/<level>, or
  * below its global directory, and their metadata in <meta_dir>/<exec>/<level>
- * (fti.md 4).  So from <exec> upwards each directory may be the common one, and
- * each directory in it the one of metadata; the nearest are taken.  Files that
- * were copied alone may have their metadata beside them.  Nothing outside of
- * the common directory is read, whatever links say.
+ * (fti-format(5)).  So from <exec> upwards each directory may be the common
+ * one, and each directory in it the one of metadata; the nearest are taken.
+ * Files that were copied alone may have their metadata beside them.  Nothing
+ * outside of the common directory is read, whatever links say.
  *
  * Each directory is read once, for all files that need it.
  *
@@ -53,7 +53,7 @@ int fti_metas_find(struct fti_metas *m, const char *path,
 int fti_metas_take(struct fti_metas *m, const char *meta, const char *path,
 		   struct fti_described *out, struct error *err);
 
-/* Where a checkpoint file is in FTI's directories (fti.md 4):
+/* Where a checkpoint file is in FTI's directories (fti-format(5)):
  * <above>/<exec>/<level>/<file>. */
 struct fti_location {
 	char *dir; /* that of the file, absolute */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * name.h - the names of FTI's files and directories (fti.md 4).
+ * name.h - the names of FTI's files and directories (fti-format(5)).
  *
  * Pure functions.  Numbers are decimal without leading zeros; any other name is
  * of no kind.

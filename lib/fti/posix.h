@@ -3,8 +3,8 @@
  * posix.h - checkpoints that FTI writes with POSIX I/O.
  *
  * The file of a rank is its variables, one after the other.  An ini file of its
- * group, sector<s>-group<g>.fti (fti.md 8), describes it: for each member the
- * file, its size and sum, and the variables.  Files of differential
+ * group, sector<s>-group<g>.fti (fti-format(5)), describes it: for each member
+ * the file, its size and sum, and the variables.  Files of differential
  * checkpoints have layers instead (dcp.c).
  *
  * Ownership: everything belongs to the struct fti_posix.  Threads: any number
@@ -109,7 +109,7 @@ int fti_content_posix(struct fti_content *c, const struct fti_posix_file *f,
  * --- Layers ---
  *
  * Differential checkpoints that FTI writes with POSIX I/O: one file of
- * layers for each rank (fti.md 7).
+ * layers for each rank (fti-format(5)).
  *
  * The first layer has all variables, cut into blocks; each later one has the
  * blocks that changed.  Only the ini file of the group says where a

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * write.h - write the files that drafts describe, so that all readers of FTI
- * accept them (fti.md 2, 11): an empty container has the sum of no bytes, the
- * checksum of C to F is over containers with content only, bytes between fields
- * are 0.
+ * accept them (fti-format(5) and scr_fti(1)): an empty container has the sum of
+ * no bytes, the checksum of C to F is over containers with content only, bytes
+ * between fields are 0.
  *
  * The containers of all files are written by all threads, and summed while
  * their bytes pass.  A file of A or B, or a POSIX file, has a sum over all its

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parity.h - a group of level 3 (fti.md 5): its lost files, data and parity, as
- * sources whose bytes are computed from k others while they are read.
+ * parity.h - a group of level 3 (fti-format(5)): its lost files, data and
+ * parity, as sources whose bytes are computed from k others while they are
+ * read.
  *
  * Each data file is extended with zeros to the `length` of the group, which is
  * the size of all parity.  In C to F the last 8 of these bytes are the size of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * renew.h - missing and damaged files of an L2 or L3 checkpoint, written
- * again (fti.md 5).
+ * again (fti-format(5)).
  *
  * The plan lists the files; running it computes them group by group, each block
  * of all files of a group at once, with all threads.  What was written is read
@@ -72,7 +72,7 @@ int fti_rebuild_try(struct fti_sets *sets, struct fti_set *set,
  * --- Protection ---
  *
  * Copies (L2) or parity (L3) for a checkpoint that has none: of L1,
- * or of L4 (fti.md 5).
+ * or of L4 (fti-format(5)).
  *
  * The files of the ranks are written again for the level, with the sizes in
  * their metadata that FTI expects there, into the directories where it looks;

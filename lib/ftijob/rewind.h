@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rewind.h - make an older checkpoint the one that FTI restarts from (fti.md
- * 6).
+ * rewind.h - make an older checkpoint the one that FTI restarts from
+ * (fti-format(5)).
  *
  * FTI takes the first of levels 1 to 4 that has a checkpoint.  So what is at
  * lower levels than the selected one, or beside it, is hidden: renamed into a

@@ -2,7 +2,7 @@
 /*
  * set.h - the checkpoints below a directory: the files of each, which of them
  * are good, what can be rebuilt, and whether FTI itself would restart from it
- * (fti.md 4.1, 5, 6).
+ * (fti-format(5)).
  *
  * A checkpoint is one id at one level of one execution.  Its ranks form groups:
  * member m of a group is on node m of a sector of group_size nodes.  At L2 the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tree.h - the files of FTI below a directory: which execution, level,
- * checkpoint, node and rank each belongs to (fti.md 4); and config.fti.
+ * checkpoint, node and rank each belongs to (fti-format(5)); and config.fti.
  *
  * The directory may be a copy of the directories of all nodes, or any part of
  * it.  Links are not followed.
@@ -60,7 +60,7 @@ const char *fti_tree_join(struct arena *a, const char *dir, const char *name);
 bool fti_tree_beside(const char *a, const char *b);
 
 /*
- * The configuration of an FTI job, config.fti (fti.md 4, 9).
+ * The configuration of an FTI job, config.fti (fti-format(5) and scr_fti(1)).
  *
  * Ownership: strings belong to the struct fti_config.  Threads: any number may
  * read it.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvstream.h - read the elements of a kvtree image (kvtree_body(); formats.md
- * 1.1) in one pass, without building a tree: for maps of millions of files;
- * from memory, or from a file a window at a time.
+ * kvstream.h - read the elements of a kvtree image (kvtree_body(); kvtree(5))
+ * in one pass, without building a tree: for maps of millions of files; from
+ * memory, or from a file a window at a time.
  *
  * A scanner accepts only the plain form that all known writers use.  On any
  * other input it sets `irregular`, which stays set; the values returned after

@@ -485,7 +485,7 @@ kvtree_set_crc(struct kvtree *t, const char *key, uint32_t value,
 {
 	char text[16];
 
-	snprintf(text, sizeof(text), "%#" PRIx32, value); /* formats.md 1.3 */
+	snprintf(text, sizeof(text), "%#" PRIx32, value); /* kvtree(5) */
 	return kvtree_set(t, key, text, err);
 }
 

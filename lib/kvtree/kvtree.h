@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * kvtree.h - ordered tree of string keys: the in-memory form of all metadata
- * that this toolkit reads or writes.  On-disk form: kvtree(5), formats.md 1.
+ * that this toolkit reads or writes.  On-disk form: kvtree(5), kvtree(5).
  *
  * Every node is a `struct kvtree`.  The node returned by kvtree_new() or
  * kvtree_decode() is the root: its key is "", and it owns all other nodes.
@@ -46,7 +46,7 @@ struct kvtree;
 /* Deeper nesting is refused; the formats need fewer than 16 levels. */
 #define KVTREE_MAX_DEPTH 256
 
-/* Size of the header, and of the smallest image (formats.md 1.1). */
+/* Size of the header, and of the smallest image (kvtree(5)). */
 #define KVTREE_HEADER_SIZE 20
 #define KVTREE_CRC_SIZE 4
 #define KVTREE_MIN_ENCODED 28
@@ -89,7 +89,7 @@ struct kvtree *kvtree_next(const struct kvtree *t);
 const char *kvtree_value(const struct kvtree *t, const char *key);
 
 /*
- * Read the value of `key` as a number (formats.md 1.3) within the bounds.
+ * Read the value of `key` as a number (kvtree(5)) within the bounds.
  * Return 0; or -1: ERROR_ABSENT (no such key), ERROR_CORRUPT (several
  * values, not a number, out of range).  The message names the key and quotes
  * the value.
@@ -160,7 +160,7 @@ const char *kvtree_body(const void *data, size_t len, size_t *body,
  *
  * Unlike LLNL's reader, these are errors: empty input, a count or a key that
  * exceeds the image, bytes between the tree and its checksum, and nesting below
- * KVTREE_MAX_DEPTH (formats.md 13).  Like LLNL's reader, accept a clear CRC
+ * KVTREE_MAX_DEPTH (kvtree(5)).  Like LLNL's reader, accept a clear CRC
  * flag and unknown flags.
  */
 struct kvtree *kvtree_decode(const void *data, size_t len, size_t *used,
@@ -224,7 +224,7 @@ int kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
 int kvtree_write(const struct kvtree *t, int dirfd, const char *name, bool lazy,
 		 struct error *err);
 
-/* --- Print (formats.md 12) --- */
+/* --- Print (kvtree(5)) --- */
 
 enum kvtree_style {
 	KVTREE_TREE,   /* one key per line, indented by two blanks per level */

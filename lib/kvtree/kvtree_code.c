@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvtree_code.c - decode the on-disk form: formats.md 1.1 and 1.2.
+ * kvtree_code.c - decode the on-disk form: kvtree(5).
  */
 #include <endian.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "io.h"
 #include "kvtree/kvtree_impl.h"
 
-/* The shortest element is a NUL and a count (formats.md 1.2). */
+/* The shortest element is a NUL and a count (kvtree(5)). */
 #define ELEMENT_MIN 5
 
 /* Zero bytes after an image, so that a word can be read at any key. */

@@ -190,7 +190,7 @@ leaf_of(const struct kvtree *n)
 								       : NULL;
 }
 
-/* --- Text (formats.md 12) --- */
+/* --- Text (kvtree(5)) --- */
 
 int
 kvtree_print(const struct kvtree *t, enum kvtree_style style, struct buf *out,

@@ -72,7 +72,7 @@ struct kvtree_tree {
 	bool failed;	  /* no memory for an addition: kvtree_check() */
 };
 
-/* --- Images (formats.md 1.1) --- */
+/* --- Images (kvtree(5)) --- */
 
 #define KVTREE_MAGIC UINT32_C(0x951fc3f5)
 #define KVTREE_TYPE_TREE 1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvwrite.h - write kvtree images (formats.md 1.1) in one pass, without a tree:
+ * kvwrite.h - write kvtree images (kvtree(5)) in one pass, without a tree:
  * for maps of millions of files.  The counterpart is kvstream.h.
  *
  * The caller makes sure that keys are unique under one parent, and gives the

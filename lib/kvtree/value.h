@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * value.h - helpers of the typed views: read the number or string below a key
- * (formats.md 1.3), and numbers in keys and file names.
+ * (kvtree(5)), and numbers in keys and file names.
  *
  * The views walk over the children of a node once and switch on each key,
  * instead of looking up one key after the other.  This keeps filemaps of many

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * attr.h - size, mode, owner and times of a file as metadata records them
- * (keys of formats.md 4.2 and 5.3: SIZE MODE UID GID ATIME_SECS ...).
+ * (keys of scr-dataset(5) and scr-redset(5): SIZE MODE UID GID ATIME_SECS ...).
  */
 #ifndef META_ATTR_H
 #define META_ATTR_H

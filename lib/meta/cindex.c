@@ -11,7 +11,7 @@
 
 #define AT(member) .at = offsetof(struct cindex_entry, member)
 
-/* formats.md 4.1 */
+/* scr-dataset(5) */
 static const struct field fields[] = {
 	{ "PATH", FIELD_TEXT, AT(path) },
 	{ "BYPASS", FIELD_FLAG, AT(bypass) },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cindex.h - cindex.scrinfo: the datasets in one node's cache (formats.md 4.1).
+ * cindex.h - cindex.scrinfo: the datasets in one node's cache (scr-dataset(5)).
  * Also nodes.scr (3.7), which is too small for a module of its own.
  */
 #ifndef META_CINDEX_H

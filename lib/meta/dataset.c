@@ -15,7 +15,7 @@
 #include "num.h"
 #include "str.h"
 
-/* LLNL's buffers hold 1024 bytes (formats.md 13). */
+/* LLNL's buffers hold 1024 bytes (scr-dataset(5)). */
 #define NAME_MAX_BYTES 1023
 
 static const struct dataset unknown = {
@@ -27,7 +27,7 @@ static const struct dataset unknown = {
 
 #define AT(member) .at = offsetof(struct dataset, member)
 
-/* The keys of a descriptor (formats.md 3.1), in the order in which LLNL's
+/* The keys of a descriptor (scr-dataset(5)), in the order in which LLNL's
  * library writes them.  Reading, writing and JSON output use this table: a new
  * key needs one line here, and a member of struct dataset. */
 static const struct field fields[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dataset.h - the dataset descriptor (formats.md 3.1) that is embedded in
+ * dataset.h - the dataset descriptor (scr-dataset(5)) that is embedded in
  * index, summary, flush file and cache index.
  */
 #ifndef META_DATASET_H

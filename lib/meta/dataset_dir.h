@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * dataset_dir.h - PREFIX/.scr/scr.dataset.ID, the directory of a dataset's
- * metadata: its name, and the files that belong in it (formats.md 1).
+ * metadata: its name, and the files that belong in it (kvtree(5)).
  */
 #ifndef META_DATASET_DIR_H
 #define META_DATASET_DIR_H

@@ -26,7 +26,7 @@
 #define SECS_LIMIT UINT64_MAX /* as in attr.c */
 #define NSEC_LIMIT UINT64_C(999999999)
 
-/* The keys of META in the order of formats.md 4.2; the last ones are those of
+/* The keys of META in the order of scr-dataset(5); the last ones are those of
  * struct attr. */
 static const struct field fields[] = {
 	{ "CRC", FIELD_CRC, AT(crc), UINT32_MAX, HAS(has_crc) },
@@ -98,7 +98,7 @@ filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
 
 	memset(out, 0, sizeof(*out));
 	out->ranks = -1;
-	/* A rank without files has an empty map (formats.md 4.2).  A tree that
+	/* A rank without files has an empty map (scr-dataset(5)).  A tree that
 	 * has only other keys is not a filemap. */
 	if (table == NULL && kvtree_count(t) > known)
 		return value_bad(err, "FILE", "missing: not a filemap");

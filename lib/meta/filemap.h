@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * filemap.h - filemap_R: the files of one rank (formats.md 4.2).
+ * filemap.h - filemap_R: the files of one rank (scr-dataset(5)).
  */
 #ifndef META_FILEMAP_H
 #define META_FILEMAP_H

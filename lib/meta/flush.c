@@ -17,7 +17,7 @@ struct record {
 
 #define AT(member) .at = offsetof(struct record, member)
 
-/* formats.md 3.5 */
+/* scr-dataset(5) */
 static const struct field fields[] = {
 	{ "NAME", FIELD_TEXT, AT(entry.name) },
 	{ "CKPT", FIELD_FLAG, AT(entry.is_ckpt) },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * flush.h - flush.scr: which datasets are in cache, and which are on the
- * parallel file system (formats.md 3.5).
+ * parallel file system (scr-dataset(5)).
  */
 #ifndef META_FLUSH_H
 #define META_FLUSH_H

@@ -46,7 +46,7 @@ halt_read(const struct kvtree *t, struct halt *out, struct error *err)
 		if (out->checkpoints_left < 0)
 			out->checkpoints_left = 0;
 	}
-	/* LLNL's tool also writes negative values (formats.md 13).  They mean
+	/* LLNL's tool also writes negative values (scr-dataset(5)).  They mean
 	 * that the time or count was reached. */
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		int64_t *to = numbers[i].to;
@@ -62,7 +62,7 @@ halt_read(const struct kvtree *t, struct halt *out, struct error *err)
 	return 0;
 }
 
-/* The keys become the first ones, as by LLNL's tool (formats.md 1.4). */
+/* The keys become the first ones, as by LLNL's tool (kvtree(5)). */
 int
 halt_set_reason(struct kvtree *t, const char *reason, struct error *err)
 {

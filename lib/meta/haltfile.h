@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * haltfile.h - halt.scr: the conditions under which a job is to stop
- * (formats.md 3.6).
+ * (scr-dataset(5)).
  */
 #ifndef META_HALTFILE_H
 #define META_HALTFILE_H

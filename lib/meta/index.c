@@ -17,7 +17,7 @@
 #include "str.h"
 
 /*
- * --- An index of SCR 1.1.8 (VERSION 1; containers.md 1) ---
+ * --- An index of SCR 1.1.8 (VERSION 1; container-format(5)) ---
  *
  * Its key is the directory below the prefix; each is a dataset and contains its
  * metadata:
@@ -99,7 +99,7 @@ index_new(struct error *err)
 {
 	struct kvtree *tree = kvtree_new(err);
 
-	/* VERSION comes first in LLNL's order (formats.md 3.2). */
+	/* VERSION comes first in LLNL's order (scr-dataset(5)). */
 	kvtree_set_i64(tree, "VERSION", INDEX_VERSION, err);
 	tree = kvtree_checked(tree, err);
 	return tree == NULL ? NULL : index_from_tree(tree, err);
@@ -162,7 +162,7 @@ latest(const struct kvtree *t)
 	return last;
 }
 
-/* The keys of an entry, formats.md 3.2. */
+/* The keys of an entry, scr-dataset(5). */
 struct record {
 	const struct kvtree *desc, *flushed, *failed, *fetched;
 	int64_t replaced;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * index.h - index.scr, the catalogue of datasets on the prefix (formats.md
- * 3.2).  The kvtree read from the file stays the in-memory form, so that
- * unknown keys are preserved.
+ * index.h - index.scr, the catalogue of datasets on the prefix
+ * (scr-dataset(5)).  The kvtree read from the file stays the in-memory form, so
+ * that unknown keys are preserved.
  *
  * This module opens no files: lib/catalogue reads, locks and replaces
  * index.scr.  Unless a function states otherwise, the cost of a call on one

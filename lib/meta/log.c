@@ -31,7 +31,7 @@ enum kind {
 
 #define AT(member) offsetof(struct log_line, member)
 
-/* All keys of formats.md 9, in the order in which they are written. */
+/* All keys of scr_env(1), in the order in which they are written. */
 static const struct field {
 	const char *key;
 	enum kind kind;

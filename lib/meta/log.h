@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log.h - lines of the event log PREFIX/.scr/log (formats.md 9).
+ * log.h - lines of the event log PREFIX/.scr/log (scr_env(1)).
  */
 #ifndef META_LOG_H
 #define META_LOG_H

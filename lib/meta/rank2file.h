@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rank2file.h - the files of each rank: a tree spread over several files
- * (formats.md 1.6 and 3.4).  Supports both of LLNL's writers: the MPI writer
- * (parts cut at 1 MiB, any number of levels) and scr_index (parts of 8192
- * ranks, with a wrong RANKS in each part).  Also supports the `.scr`-suffixed
- * names of containers.md.
+ * (kvtree(5) and scr-dataset(5)).  Supports both of LLNL's writers: the MPI
+ * writer (parts cut at 1 MiB, any number of levels) and scr_index (parts of
+ * 8192 ranks, with a wrong RANKS in each part).  Also supports the
+ * `.scr`-suffixed names of container-format(5).
  */
 #ifndef META_RANK2FILE_H
 #define META_RANK2FILE_H
@@ -33,7 +33,7 @@ struct par;
 #define RANK2FILE_PART_RANKS 8192
 #define RANK2FILE_MAX_RANKS 100000000 /* no valid RANKS is larger */
 
-/* A container range that holds a range of a file (containers.md 1). */
+/* A container range that holds a range of a file (container-format(5)). */
 struct rank2file_seg {
 	const char *file; /* relative to the dataset's directory: untrusted */
 	uint64_t off, len;

@@ -14,7 +14,7 @@
 #include "buf.h"
 
 /* SCR 1.1.8 puts a suffix after the numbers.  Its top file gives the names of
- * the parts relative to the dataset's directory (containers.md 1). */
+ * the parts relative to the dataset's directory (container-format(5)). */
 #define RANK2FILE_OLD_SUFFIX ".scr"
 #define RANK2FILE_OLD_DIR ".scr/"
 

@@ -30,7 +30,7 @@ rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
 		kvtree_set_u64(t, "SIZE", f->size, err);
 	if (f->has_crc)
 		kvtree_set_crc(t, "CRC", f->crc, err);
-	/* Add the segments of a file, in the order of containers.md 1. */
+	/* Add the segments of a file, in the order of container-format(5). */
 	if (f->nsegs > 0)
 		table = kvtree_put(t, "SEG", err);
 	for (size_t i = 0; i < f->nsegs; i++) {
@@ -327,8 +327,8 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 	int rc = -1;
 
 	/* The top file no longer names parts of an earlier rank2file, but
-	 * LLNL's serial reader reads every part in the directory (formats.md
-	 * 1.6). */
+	 * LLNL's serial reader reads every part in the directory
+	 * (kvtree(5)). */
 	if (to.copies && copy == NULL)
 		return -1;
 	if (each_file(&b, r, copy, write_file, &to, err) == 0)

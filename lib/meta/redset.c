@@ -180,7 +180,7 @@ redset_header_build(const struct redset_member *members, const uint32_t *ranks,
 		struct kvtree *node = kvtree_put(table, num_str(j), NULL);
 		struct kvtree *list = kvtree_put(node, "FILE", NULL);
 
-		/* The list of a member, formats.md 5.3. */
+		/* The list of a member, scr-redset(5). */
 		redset_desc_write(kvtree_put(node, "DESC", NULL), &m->desc,
 				  NULL);
 		for (size_t i = 0; i < m->nfiles; i++)

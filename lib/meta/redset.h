@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * redset.h - redundancy files: their names, descriptors and headers
- * (formats.md 5).
+ * (scr-redset(5)).
  */
 #ifndef META_REDSET_H
 #define META_REDSET_H
@@ -155,7 +155,7 @@ struct redset_header {
  * Read the view of a header whose image has `image` bytes.  `owner` is the
  * 0-based member from the file name, or UINT32_MAX: use RANK.  The file name
  * takes precedence, because rebuilt PARTNER headers have two RANKs, and rebuilt
- * XOR headers have a stale list (formats.md 13).  All strings are copied into
+ * XOR headers have a stale list (scr-redset(5)).  All strings are copied into
  * `arena`.
  *
  * Memory is bounded by the size of the file: a count that exceeds the tree is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * redset_header.c - read the headers of redundancy files, formats.md 5.3.  They
+ * redset_header.c - read the headers of redundancy files, scr-redset(5).  They
  * are untrusted: except for MEMBERS_FREE, memory is allocated for a count only
  * after the tree was found to have that many nodes.
  */
@@ -19,13 +19,13 @@
 /*
  * Limit of the members of a PARTNER set.  Its header lists only the owner and
  * its neighbours, so the tree does not confirm the size of the set.  Sets have
- * one rank per failure group and are split to some 8 members (formats.md 6); no
- * machine has more nodes than this limit.
+ * one rank per failure group and are split to some 8 members (scr-redset(5));
+ * no machine has more nodes than this limit.
  */
 #define MEMBERS_FREE 65536
 
 /* LLNL's restart leaves two owners in a PARTNER header, and one more each time
- * the header is rebuilt from such a header (formats.md 11). */
+ * the header is rebuilt from such a header (scr-redset(5)). */
 #define OWNERS_MAX 16
 
 #define BYTES_LIMIT ((uint64_t)INT64_MAX)

@@ -51,7 +51,7 @@ summary_build(const struct kvtree *desc, int complete, struct error *err)
 	if (desc != NULL)
 		copy = kvtree_put(t, "DSET", err);
 	/* The descriptor in reverse order: the result of the merge with which
-	 * LLNL's tool copies it (formats.md 1.4). */
+	 * LLNL's tool copies it (kvtree(5)). */
 	kvtree_foreach (k, desc)
 		kvtree_merge(kvtree_put_first(copy, kvtree_key(k), err), k,
 			     err);

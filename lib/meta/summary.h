@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * summary.h - summary.scr of one dataset (formats.md 3.3).
+ * summary.h - summary.scr of one dataset (scr-dataset(5)).
  */
 #ifndef META_SUMMARY_H
 #define META_SUMMARY_H

@@ -35,7 +35,7 @@ int list_time(const char *text, int64_t now, char to[static WHEN_TEXT],
 
 /* Each table has the columns of those before it. */
 enum list_style {
-	LIST_LLNL,   /* LLNL's format (formats.md 12), byte for byte */
+	LIST_LLNL,   /* LLNL's format (kvtree(5)), byte for byte */
 	LIST_WIDE,   /* also kind, files, size, and why an entry is not
 			     valid */
 	LIST_CHOSEN, /* those of columns_choose() */

@@ -31,7 +31,7 @@
 int
 metafile_read(const char *path, struct metafile *out, struct error *err)
 {
-	/* How a kvtree file starts (formats.md 1.1). */
+	/* How a kvtree file starts (kvtree(5)). */
 	static const unsigned char magic[4] = { 0x95, 0x1f, 0xc3, 0xf5 };
 	unsigned char head[KVTREE_HEADER_SIZE];
 	const int fd = io_open_read(AT_FDCWD, path, err);
@@ -77,7 +77,7 @@ metafile_read(const char *path, struct metafile *out, struct error *err)
 	if (size > 0 && size <= LOG_MAX) {
 		if (io_read_fd(fd, path, LOG_MAX, &out->text, err) < 0)
 			goto out;
-		/* Does it begin with a line of a log? (formats.md 9) */
+		/* Does it begin with a line of a log? (scr_env(1)) */
 		if (out->text.data != NULL)
 			len = strcspn(out->text.data, "\n");
 		good = len > 0 && len <= LOG_LINE_MAX &&

@@ -36,7 +36,7 @@ struct metafile_options {
 int metafile_read(const char *path, struct metafile *out, struct error *err);
 void metafile_fini(struct metafile *f);
 
-/* As text (formats.md 12).  Sorting changes f->tree. */
+/* As text (kvtree(5)).  Sorting changes f->tree. */
 int metafile_print(struct metafile *f, const struct metafile_options *o,
 		   struct buf *out, struct error *err);
 

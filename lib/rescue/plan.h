@@ -119,7 +119,7 @@ struct plan_meta {
 	const void *image; /* contents to write; valid for FATE_REBUILD */
 	size_t image_size;
 	size_t tail; /* bytes of a present filemap after its kvtree; all readers
-			ignore them (formats.md 1.1) */
+			ignore them (kvtree(5)) */
 };
 
 struct plan_rank {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_open.c - read the headers of a set's redundancy files (formats.md 5.3):
+ * plan_open.c - read the headers of a set's redundancy files (scr-redset(5)):
  * the members of the set, the files of each member, the position of the bodies.
  *
  * Each member's header contains its own list of files and the lists of its left

@@ -9,9 +9,10 @@
  *
  * A job creates a dataset (CREATED in its descriptor), then writes the files,
  * then the filemaps, then the redundancy; filemaps and headers record the times
- * of the files (formats.md 4.2, 5.3).  So times before CREATED show an older
- * dataset.  Later times do not show a newer one: a job that fetches the dataset
- * writes filemaps and redundancy of its own, with its own job id in the paths.
+ * of the files (scr-dataset(5) and scr-redset(5)).  So times before CREATED
+ * show an older dataset.  Later times do not show a newer one: a job that
+ * fetches the dataset writes filemaps and redundancy of its own, with its own
+ * job id in the paths.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -139,7 +140,7 @@ plan_owner_two_runs(const struct planner *w)
 
 /* --- Filemaps --- */
 
-/* The job id in a path of a cache (formats.md 2): does it contradict the
+/* The job id in a path of a cache (scr-dataset(5)): does it contradict the
  * descriptor? */
 static bool
 other_job(const struct planner *w, const char *path)

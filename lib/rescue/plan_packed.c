@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plan_packed.c - plans of packed datasets: where files and redundancy files
- * lie in containers, which segments are present (containers.md 1, 2), and how
+ * lie in containers, which segments are present (container-format(5)), and how
  * many containers can be lost.
  */
 #include <errno.h>

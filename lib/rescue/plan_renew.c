@@ -5,7 +5,7 @@
  * its files and those of its right neighbours only: the rank may be lost.
  *
  * The header of a member has the list of its files, with the attributes of the
- * filemap (formats.md 4.2, 5.3), in the reverse order.
+ * filemap (scr-dataset(5) and scr-redset(5)), in the reverse order.
  */
 #include <inttypes.h>
 #include <sys/stat.h>

@@ -303,8 +303,8 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 }
 
 /* A file of a cache is in the dataset directory itself, under its base name
- * (formats.md 2).  If its directory is that of the file on the prefix, the file
- * was never in the cache (bypass). */
+ * (scr-dataset(5)).  If its directory is that of the file on the prefix, the
+ * file was never in the cache (bypass). */
 static const char *
 cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
 	   enum file_state *state, struct error *err)
@@ -522,8 +522,8 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 	if (pathcache_stat(job->caches[worker * w->p.nplaces + f->place],
 			   f->path, &st, &local) < 0) {
 		if (local.kind == ERROR_ABSENT) {
-			/* Empty packed files have no segment (containers.md
-			 * 1). */
+			/* Empty packed files have no segment
+			 * (container-format(5)). */
 			if (f->packed && f->attr.size == 0)
 				f->state = FILE_PRESENT;
 			return 0;

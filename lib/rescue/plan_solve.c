@@ -14,7 +14,7 @@
 /* --- Lists to files --- */
 
 /* Find the file of `rank` with this path in cache.  Headers mostly list files
- * in the reverse order of the filemap (formats.md 5.3): `guess` is tried
+ * in the reverse order of the filemap (scr-redset(5)): `guess` is tried
  * first. */
 static uint32_t
 find_file(const struct planner *w, uint32_t rank, const char *cache_path,

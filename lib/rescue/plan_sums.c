@@ -4,7 +4,7 @@
  * rank2file, from the lists that were written when files were copied from the
  * caches (meta/copied.h), and from the files themselves.
  *
- * LLNL's filemaps have no checksums (formats.md 4.2).  Ours are recorded in
+ * LLNL's filemaps have no checksums (scr-dataset(5)).  Ours are recorded in
  * rank2file, where LLNL's readers only use the paths.
  */
 #include <inttypes.h>

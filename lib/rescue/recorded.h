@@ -4,7 +4,7 @@
  * recorded.
  *
  * Filemaps contain absolute paths.  They do not say which part of a path is the
- * prefix (formats.md 4.2), and the prefix may have moved since.  The recorded
+ * prefix (scr-dataset(5)), and the prefix may have moved since.  The recorded
  * root is a directory above all recorded files: the one for which most files
  * are found below the present prefix.
  */

@@ -76,7 +76,7 @@ take_progress(void *arg, size_t node, const char *line)
 }
 
 /* Keep the output of the nodes for later diagnosis, in the files that LLNL's
- * scripts write (formats.md 2). */
+ * scripts write (scr-dataset(5)). */
 static void
 keep_output(const struct copying *c, const struct remote_result *r)
 {

@@ -182,7 +182,7 @@ nodecache_dir_file(const struct nodecache_dir *d, const struct filemap_file *f,
 				 "%s: no path of a file in a cache",
 				 f->cache_path);
 	/* A file in cache lies in the dataset directory under its base name
-	 * (formats.md 2); a bypass file lies at its recorded path. */
+	 * (scr-dataset(5)); a bypass file lies at its recorded path. */
 	fd = nodecache_dir_bypass(f)
 		     ? nodecache_dir_regular(AT_FDCWD, f->cache_path, &st, err)
 		     : nodecache_dir_regular(d->fd, base, &st, err);

@@ -157,7 +157,7 @@ add_dir(struct finding *f, int64_t id, const char *path)
 }
 
 /* Scan `path` for datasets.  Its directories node.N are the nodes' views of one
- * store (formats.md 2). */
+ * store (scr-dataset(5)). */
 static void
 scan_cache(struct finding *f, const char *path, bool nodes)
 {

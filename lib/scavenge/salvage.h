@@ -7,7 +7,7 @@
  *
  * The files of a rank lie on the node where it ran.  In a shared cache several
  * nodes see them, and one of these nodes is chosen to copy them.  Missing files
- * may be rebuilt from redundancy (formats.md 5), if enough members of the set
+ * may be rebuilt from redundancy (scr-redset(5)), if enough members of the set
  * are left.
  */
 #ifndef SCAVENGE_SALVAGE_H

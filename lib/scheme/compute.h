@@ -17,7 +17,7 @@ struct work;
 
 /* Default buffer memory of a worker in bytes, and the size of the blocks that
  * are read, computed and written at a time.  All blocks of a job's strings
- * together should fit into the second-level cache (performance.md 3). */
+ * together should fit into the second-level cache. */
 #define COMPUTE_WORKER_MEMORY ((uint64_t)4 << 20)
 #define COMPUTE_BLOCK ((size_t)64 << 10)
 #define COMPUTE_BLOCK_MIN ((size_t)4 << 10)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * scheme_code.c - XOR and RS: erasure codes over the data of all members
- * (formats.md 5.6, 5.7; encode/code.h).
+ * (scr-redset(5); encode/code.h).
  */
 #include <stdlib.h>
 #include <string.h>

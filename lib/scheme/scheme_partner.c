@@ -2,8 +2,8 @@
 /*
  * scheme_partner.c - PARTNER: each member keeps one copy of the data of each of
  * its left neighbours; the number of replicas is the number of these neighbours
- * (formats.md 5.5).  And SINGLE, without redundancy: sets have one member, and
- * redundancy files have no body (formats.md 5.4).
+ * (scr-redset(5)).  And SINGLE, without redundancy: sets have one member, and
+ * redundancy files have no body (scr-redset(5)).
  */
 #include <string.h>
 

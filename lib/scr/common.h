@@ -2,7 +2,7 @@
 /*
  * common.h - metadata common to the ranks that share a dataset directory in
  * cache: its state, and the lists of files of each rank (*.er.er and
- * *.er.shuffile, formats.md 7).
+ * *.er.shuffile, scr-dataset(5)).
  */
 #ifndef SCR_COMMON_H
 #define SCR_COMMON_H

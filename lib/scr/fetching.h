@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fetching.h - fetch a checkpoint from the prefix into the caches (libscr.md
- * 7). */
+/* fetching.h - fetch a checkpoint from the prefix into the caches
+ * (scr(3)). */
 #ifndef SCR_FETCHING_H
 #define SCR_FETCHING_H
 

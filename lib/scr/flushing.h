@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flushing.h - copy a dataset from the caches to the prefix (libscr.md 13).
+ * flushing.h - copy a dataset from the caches to the prefix (scr(3)).
  *
  * There are three steps.  The plan (collective) finds the files of this rank
  * and makes their directories.  The transfers (local, without MPI, for any

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * held.h - the datasets in the caches, as listed by cindex.scrinfo of each node
- * (formats.md 4.1); their directories; and eviction.
+ * (scr-dataset(5)); their directories; and eviction.
  *
  * held_start() adds a dataset and makes its directories; held_commit() lists it
  * on each node.  A directory that has the name of a dataset, but is not listed,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* levels.h - the redundancy descriptors: how a dataset is stored and protected
- * (CKPT lines; libscr.md 4.3).  Without CKPT lines, SCR_COPY_TYPE gives one. */
+ * (CKPT lines; scrkit.conf(5)).  Without CKPT lines, SCR_COPY_TYPE gives one.
+ */
 #ifndef SCR_LEVELS_H
 #define SCR_LEVELS_H
 

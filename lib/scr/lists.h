@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lists.h - the files of each rank of a dataset on the prefix, from its
- * rank2file (formats.md 1.6).  Several ranks read parts of it, and send each
+ * rank2file (kvtree(5)).  Several ranks read parts of it, and send each
  * rank its own files: no rank holds all lists.
  */
 #ifndef SCR_LISTS_H

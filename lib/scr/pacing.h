@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pacing.h - should the job checkpoint now, should it stop (libscr.md 11)?  The
+ * pacing.h - should the job checkpoint now, should it stop (scr(3))?  The
  * conditions to stop are those of the halt file (site/halt.h).
  *
  * Rank 0 decides: all functions are collective over the job, and cost one

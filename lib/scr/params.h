@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * params.h - the parameters in force, the same on all ranks (libscr.md 3).
+ * params.h - the parameters in force, the same on all ranks (scrkit.conf(5)).
  * Rank 0 reads the configuration files; the application has set others with
  * SCR_Config(). conf.h has the precedence.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * setting.h - parse the text of SCR_Config(), and store its settings (libscr.md
- * 3.3).  Pure.
+ * setting.h - parse the text of SCR_Config(), and store its settings
+ * (scrkit.conf(5)).  Pure.
  *
  *   KEY             query            KEY=VALUE              set
  *   KEY=            unset            P=V C1=V1 C2=V2        set properties of V

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stores.h - the devices that hold control and cache directories (libscr.md
- * 4.2), from STORE lines, SCR_CACHE_BASE and SCR_CNTL_BASE. */
+/* stores.h - the devices that hold control and cache directories
+ * (scrkit.conf(5)), from STORE lines, SCR_CACHE_BASE and SCR_CNTL_BASE. */
 #ifndef SCR_STORES_H
 #define SCR_STORES_H
 

@@ -90,7 +90,7 @@ open_scr(const char *prefix, bool make, int *dir, struct error *err)
 /* --- Reading --- */
 
 /* Read and decode the open file once; damage is recorded in *s.  Bytes after
- * the image are left from a longer image (formats.md 1.5). */
+ * the image are left from a longer image (kvtree(5)). */
 static int
 read_once(int fd, struct halt_state *s, struct buf *raw, struct error *err)
 {

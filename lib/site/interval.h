@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * interval.h - how often should this application checkpoint?  The answer is
- * computed from the log of its runs, PREFIX/.scr/log (formats.md 9): the cost
+ * computed from the log of its runs, PREFIX/.scr/log (scr_env(1)): the cost
  * of a checkpoint, and the time from the start of a run to the start of the
  * next one.
  */

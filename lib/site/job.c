@@ -251,7 +251,7 @@ job_identity(struct conf *c, struct arena *a, const char **user,
  * --- Directories ---
  *
  * SCR's library has a store for each STORE line, for SCR_CACHE_BASE and for
- * SCR_CNTL_BASE (libscr.md 4.2).  Only the commands read the lines CNTLDIR,
+ * SCR_CNTL_BASE (scrkit.conf(5)).  Only the commands read the lines CNTLDIR,
  * CACHEDIR and CACHE, which also set the required size of a directory.
  */
 

@@ -21,7 +21,7 @@ struct kvtree;
  * above it.  Returns a descriptor to close, or -1. */
 int jobfiles_open(const char *prefix, bool make, struct error *err);
 
-/* The flush file (formats.md 3.5): its entries, ids ascending. */
+/* The flush file (scr-dataset(5)): its entries, ids ascending. */
 struct jobfiles_flush {
 	struct kvtree *tree;
 	struct flush_entry *all; /* borrowed from `tree` */

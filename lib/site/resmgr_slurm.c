@@ -99,7 +99,7 @@ slurm_began(struct resmgr *r, struct hostlist *out, struct error *err)
 }
 
 /* scontrol is preferred: the environment lists the nodes at the start of the
- * job, scontrol leaves out nodes that have died since (cluster.md). */
+ * job, scontrol leaves out nodes that have died since. */
 static int
 slurm_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 {

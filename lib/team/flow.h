@@ -2,7 +2,7 @@
 /*
  * flow.h - send the pieces of the data strings of a set to the members that
  * code or keep them, and make the bodies of the redundancy files from them
- * (formats.md 5.4 to 5.7).
+ * (scr-redset(5)).
  *
  * In step t every member sends a piece of another stripe, so that no member
  * receives from all at once.  All members have the same order of steps, and

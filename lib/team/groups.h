@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * groups.h - failure groups: ranks that fail together (libscr.md 4.1).  The
+ * groups.h - failure groups: ranks that fail together (scrkit.conf(5)).  The
  * groups NODE, the ranks of one host, and WORLD, all ranks, always exist;
  * GROUPS lines of the configuration add others.
  *

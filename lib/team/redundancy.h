@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * redundancy.h - protect files: write the redundancy files of one rank,
- * together with the other members of its set (formats.md 5).
+ * together with the other members of its set (scr-redset(5)).
  *
  * The files of a rank are one data string, in order of the list.  It is read
  * once, in pieces of SCR_MPI_BUF_SIZE.  Each piece is sent directly to the

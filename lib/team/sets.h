@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sets.h - compute the redundancy sets from failure groups (formats.md 6).
+ * sets.h - compute the redundancy sets from failure groups (scr-redset(5)).
  * Pure: every rank calls it with the same table and finds its own set without
  * messages.
  *

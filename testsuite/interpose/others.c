@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * others SIZE ROUNDS - for `make bench`: an MPI program that opens, writes and
- * closes a file of SIZE bytes that belongs to no checkpoint, again and again, by
- * the functions it is linked with, which may be preloaded, by those of libc
- * itself, and by functions that do nothing but call these, as those of any
- * preload, in turn.  Prints a line for each round: the nanoseconds of one file
+ * closes a file of SIZE bytes that belongs to no checkpoint, again and again:
+ * by the functions it is linked with, which may be preloaded; by those of libc
+ * itself; and by functions that do nothing but call these, as those of any
+ * preload; in turn.  Prints a line for each round: the nanoseconds of one file
  * by each of the three, of the fastest of 40 times 100.
  */
 #include <dlfcn.h>
