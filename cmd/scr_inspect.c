@@ -87,18 +87,25 @@ flush_table(struct inspect *in, bool print)
 	buf_free(&in->reasons);
 }
 
+/* Note the status of a dataset, and what comes next. */
+static void
+note_step(struct inspect *in, const struct condition *h)
+{
+	char line[sizeof(h->next) + 32];
+
+	in->status = error_worse_status(in->status, h->status);
+	snprintf(line, sizeof(line), "  next:       %s\n", h->next);
+	if (h->next[0] != '\0' &&
+	    (in->last.len == 0 || strstr(in->last.data, line) == NULL))
+		buf_add_str(&in->last, line);
+}
+
 /* Show one dataset, in detail or as a row; `s`: the prefix that it is on, or
  * NULL. */
 static int
 show(struct inspect *in, const struct condition *h, const struct overview *s,
      bool detail, struct json *list, struct error *err)
 {
-	char line[sizeof(h->next) + 32];
-
-	snprintf(line, sizeof(line), "  next:       %s\n", h->next);
-	if (h->next[0] != '\0' &&
-	    (in->last.len == 0 || strstr(in->last.data, line) == NULL))
-		buf_add_str(&in->last, line);
 	if (app_json()) {
 		json_push(list,
 			  condition_json(h, detail, in->choice.all_files));
@@ -185,7 +192,7 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 			rc = condition_check_containers(s, &in->look, &h, err);
 		if (rc == 0)
 			condition_next_remade(s, buildable(&h) ? h.id : 0, &h);
-		in->status = error_worse_status(in->status, h.status);
+		note_step(in, &h);
 		if (rc == 0)
 			rc = show(in, &h, s, true, list, err);
 		style_dress(&in->choice.style, &in->out);
@@ -220,7 +227,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 		steps = steps || h.next[0] != '\0';
 		if (i == s->count - 1 && !steps)
 			condition_next_remade(s, whole, &h);
-		in->status = error_worse_status(in->status, h.status);
+		note_step(in, &h);
 		if (rc == 0)
 			rc = show(in, &h, s, false, list, err);
 		condition_fini(&h);
@@ -325,7 +332,7 @@ show_caches(struct inspect *in, struct error *err)
 		rc = condition_check_group(&c->groups[i], in->prefix, &in->look,
 					   &h, err);
 		/* Without a plan there are no details. */
-		in->status = error_worse_status(in->status, h.status);
+		note_step(in, &h);
 		if (rc == 0)
 			rc = show(in, &h, NULL, detailed_all && h.plan != NULL,
 				  in->groups, err);

@@ -21,6 +21,13 @@
 #define DIGITS 16
 
 char *
+temp_number(char *to, uint64_t number)
+{
+	snprintf(to, TEMP_NAME_MAX, PREFIX "%016" PRIx64 SUFFIX, number);
+	return to;
+}
+
+char *
 temp_name(char *to, const char *base)
 {
 	const char *p = path_base(base);
@@ -29,9 +36,7 @@ temp_name(char *to, const char *base)
 	/* FNV's high bits are weak for short names: mix (MurmurHash3). */
 	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
 	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-	h ^= h >> 33;
-	snprintf(to, TEMP_NAME_MAX, PREFIX "%016" PRIx64 SUFFIX, h);
-	return to;
+	return temp_number(to, h ^ h >> 33);
 }
 
 bool

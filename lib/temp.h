@@ -12,6 +12,7 @@
 #define TEMP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "create.h"
@@ -23,6 +24,8 @@
  */
 #define TEMP_NAME_MAX 32
 char *temp_name(char *to, const char *base);
+/* The name with these 16 digits: for what many processes write together. */
+char *temp_number(char *to, uint64_t number);
 /* The same as an argument of a function, valid until the end of the block. */
 #define temp_str(base) temp_name((char[TEMP_NAME_MAX]){ 0 }, base)
 

@@ -57,8 +57,7 @@ open_dir(int root_fd, struct error *err)
 }
 
 /* The temporary directory of a layout. */
-#define LAYOUT_DIR(layout) \
-	str_printed(TEMP_NAME_MAX, ".scrkit-%016" PRIx64 ".tmp", layout)
+#define LAYOUT_DIR(layout) temp_number((char[TEMP_NAME_MAX]){ 0 }, layout)
 
 /* Open that of the containers: the temporary one, unless they are placed. */
 static int

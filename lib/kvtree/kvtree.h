@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * kvtree.h - ordered tree of string keys: the in-memory form of all metadata
- * that this toolkit reads or writes.  On-disk form: kvtree(5), kvtree(5).
+ * that this toolkit reads or writes.  On-disk form: kvtree(5).
  *
  * Every node is a `struct kvtree`.  The node returned by kvtree_new() or
  * kvtree_decode() is the root: its key is "", and it owns all other nodes.

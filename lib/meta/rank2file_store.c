@@ -63,7 +63,7 @@ put_file(struct kvwrite *w, const struct rank2file_file *f)
 	if (f->has_crc)
 		kvwrite_crc(w, "CRC", f->crc);
 	if (f->nsegs > 0) {
-		/* The same as build_segs(), written to an image. */
+		/* In the order of a tree's keys. */
 		kvwrite_key(w, "SEG", (uint32_t)f->nsegs);
 		for (size_t i = 0; i < f->nsegs; i++) {
 			kvwrite_key(w, num_str(i), 3);

@@ -70,7 +70,11 @@ open_at(int dir, const char *path, int flags, mode_t mode)
 
 	if ((flags & O_CREAT) != 0 && store_used())
 		fd = store_create(dir, path, flags, mode);
-	return fd >= 0 ? fd : LIBC(openat)(dir, path, flags, mode);
+	if (fd >= 0)
+		return fd;
+	/* Another library that is preloaded may know one of them only. */
+	return dir == AT_FDCWD ? LIBC(open)(path, flags, mode)
+			       : LIBC(openat)(dir, path, flags, mode);
 }
 
 int

@@ -26,12 +26,12 @@
  * does in its constructor.  Those of other versions of libc are NULL here. */
 /* clang-format off */
 #define NAMES(X) \
-	X(openat) X(fopen) X(freopen) X(fdopen) \
+	X(open) X(openat) X(fopen) X(freopen) X(fdopen) \
 	X(write) X(pwrite) X(writev) X(pwritev) X(fwrite) \
 	X(fwrite_unlocked) X(read) X(pread) X(fsync) X(fdatasync) X(ftruncate) \
 	X(close) X(fclose) X(dup) X(dup2) X(dup3) \
 	X(fcntl) X(lockf) X(unlink) X(unlinkat) \
-	X(mmap) X(remove) X(renameat) X(chdir) X(fchdir) \
+	X(mmap) X(remove) X(rename) X(renameat) X(chdir) X(fchdir) \
 	X(access) X(faccessat) X(truncate) X(mkdir) X(mkdirat)
 #ifdef __GLIBC__
 #define NAMES_64(X) \

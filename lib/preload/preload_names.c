@@ -135,7 +135,9 @@ rename_for(const void *caller, int dir, const char *old, int to_dir,
 	if (rc != 1)
 		return rc;
 	store_renaming(to_dir, new, &kept);
-	rc = LIBC(renameat)(dir, old, to_dir, new);
+	rc = dir == AT_FDCWD && to_dir == AT_FDCWD
+		     ? LIBC(rename)(old, new)
+		     : LIBC(renameat)(dir, old, to_dir, new);
 	store_renamed(&kept);
 	return rc;
 }

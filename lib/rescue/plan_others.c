@@ -283,6 +283,7 @@ look_in(struct search *s, int fd, struct error *err)
 			rc = error_no_memory(&why);
 			break;
 		}
+		st.st_mode = 0; /* a name that has vanished is none */
 		if (dir_stat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) &&
 		    map_get(s->claimed, s->path.data) == MAP_NONE &&

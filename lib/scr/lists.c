@@ -15,6 +15,7 @@
 #include "container/segmap.h"
 #include "dir.h"
 #include "error.h"
+#include "fnv.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
@@ -77,6 +78,7 @@ lists_find(const struct run *run, const struct dataset *d, bool *old,
 struct found {
 	bool old, packed;
 	uint64_t nranks, nparts;
+	uint64_t parts; /* a hash of their names and places */
 };
 
 /* A note: for each rank that wrote files this, then the files. */
@@ -281,6 +283,18 @@ list_parts(struct spreading *s, struct error *err)
 	return 0;
 }
 
+/* What all who read a map have to see in the same way. */
+static uint64_t
+hash_parts(const struct rank2file_parts *p)
+{
+	uint64_t h = p->packed;
+
+	for (size_t i = 0; i < p->count; i++)
+		h = (h * 31 + fnv_text(p->parts[i].name)) * 31 +
+		    p->parts[i].offset;
+	return h;
+}
+
 /* Rank 0 finds the parts; *out is for the others.  `any` number of ranks may
  * have written the dataset. */
 static int
@@ -296,6 +310,7 @@ find_parts(struct spreading *s, const struct dataset *d, bool any,
 	s->is.packed = s->parts.packed;
 	s->is.nranks = s->parts.nranks;
 	s->is.nparts = s->parts.count;
+	s->is.parts = hash_parts(&s->parts);
 	if (s->is.nranks != size && !any)
 		return error_set(err, ERROR_USAGE,
 				 "written by %zu ranks, but this job has %u: "
@@ -322,7 +337,9 @@ start_reading(struct spreading *s, struct error *err)
 				   err);
 		if (s->fd < 0 || list_parts(s, err) < 0)
 			return -1;
-		if (s->parts.count != s->is.nparts)
+		if (s->parts.count != s->is.nparts ||
+		    s->parts.nranks != s->is.nranks ||
+		    hash_parts(&s->parts) != s->is.parts)
 			return error_set(err, ERROR_CORRUPT,
 					 "%s/" RANK2FILE_FILE
 					 ": changed while it was read",

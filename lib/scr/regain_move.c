@@ -337,7 +337,8 @@ regain_move(struct regain *g, struct error *err)
  * '=', the file is one of a rank here; '-', of a rank that runs elsewhere.
  * ERROR_USAGE: two ranks have files of the same name.  With `drop`, files of
  * ranks elsewhere are removed instead, unless a rank here has one of the same
- * name.  Collective over the directory; the result is that of this rank.
+ * name; without memory for that they stay.  Collective over the directory; the
+ * result is that of this rank.
  */
 static int
 settle_names(const struct regain *g, bool drop, struct error *err)
@@ -349,7 +350,8 @@ settle_names(const struct regain *g, bool drop, struct error *err)
 	struct team_mail in = { 0, NULL };
 	struct map *here = map_new();
 	const size_t nparts = drop ? g->nparts : 1;
-	int rc = here == NULL ? error_no_memory(err) : 0;
+	int sent = 0;
+	int rc = here == NULL && !drop ? error_no_memory(err) : 0;
 
 	for (size_t i = 0; i < nparts; i++) {
 		const struct filemap *fm = &g->parts[i].fm;
@@ -365,9 +367,9 @@ settle_names(const struct regain *g, bool drop, struct error *err)
 	note.len = names.len;
 	if (rc == 0)
 		rc = buf_check(&names, err);
-	rc = team_notes(t, rc, &out, g->arena, &in, err);
+	rc = sent = team_notes(t, rc, &out, g->arena, &in, err);
 	buf_free(&names);
-	for (size_t i = 0; rc == 0 && i < 2 * in.count; i++) {
+	for (size_t i = 0; rc == 0 && here != NULL && i < 2 * in.count; i++) {
 		const struct team_note *n = &in.notes[i % in.count];
 		const char *at = n->data, *end = at + n->len;
 
@@ -385,14 +387,14 @@ settle_names(const struct regain *g, bool drop, struct error *err)
 					name, g->run->host);
 			else if (i < in.count && *at == '=' &&
 				 map_put(here, name, 0) < 0)
-				rc = error_no_memory(err);
+				rc = error_no_memory(drop ? NULL : err);
 			else if (i >= in.count && *at == '-' && !has &&
 				 path_is_clean(name))
 				(void)unlinkat(g->dirfd, name, 0);
 		}
 	}
 	map_free(here);
-	return rc;
+	return drop && sent == 0 ? 0 : rc;
 }
 
 int

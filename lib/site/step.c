@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/step.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,6 @@
 #include "hostlist.h"
 #include "io.h"
 #include "num.h"
-#include "path.h"
-
 #include "site/resmgr.h"
 #include "str.h"
 
@@ -35,7 +33,6 @@
 #define ENVIRON_MAX ((size_t)8 << 20)
 /* Looks at a process within exec(2), 1 ms apart. */
 #define EXEC_LOOKS 1000
-#define PROCESSES "/proc/[0-9]*"
 
 /* --- Steps --- */
 
@@ -188,19 +185,25 @@ look_at(const char *pid, long long *group)
 static bool
 runs(pid_t who)
 {
+	const struct dirent *e = NULL;
 	long long group = 0;
 	bool found = false;
-	glob_t all = { .gl_pathc = 0 };
+	DIR *all = NULL;
 
 	if (kill(who, 0) < 0 && errno == ESRCH)
 		return false;
 	if (who >= 0)
 		return look_at(num_str(who), &group);
-	(void)glob(PROCESSES, GLOB_NOSORT, NULL, &all);
-	for (size_t i = 0; i < all.gl_pathc && !found; i++)
-		found = look_at(path_base(all.gl_pathv[i]), &group) &&
-			group == -who;
-	globfree(&all);
+	/* The group is there; if it cannot be asked whether it has more than
+	 * zombies, it runs. */
+	all = opendir("/proc");
+	if (all == NULL)
+		return true;
+	/* Not a list that is made at once: processes may begin meanwhile. */
+	while (!found && (e = readdir(all)) != NULL)
+		found = isdigit((unsigned char)e->d_name[0]) &&
+			look_at(e->d_name, &group) && group == -who;
+	closedir(all);
 	return found;
 }
 
@@ -314,16 +317,15 @@ step_is_marked(const char *pid, const char *mark)
 size_t
 step_signal_marked(const char *mark, int signal)
 {
-	glob_t all = { .gl_pathc = 0 };
+	const struct dirent *e = NULL;
+	DIR *all = opendir("/proc");
 	size_t n = 0;
 
-	(void)glob(PROCESSES, GLOB_NOSORT, NULL, &all);
-	for (size_t i = 0; i < all.gl_pathc; i++) {
-		const char *pid = path_base(all.gl_pathv[i]);
-
-		n += step_is_marked(pid, mark) &&
-		     kill((pid_t)strtol(pid, NULL, 10), signal) == 0;
-	}
-	globfree(&all);
+	while (all != NULL && (e = readdir(all)) != NULL)
+		n += isdigit((unsigned char)e->d_name[0]) &&
+		     step_is_marked(e->d_name, mark) &&
+		     kill((pid_t)strtol(e->d_name, NULL, 10), signal) == 0;
+	if (all != NULL)
+		closedir(all);
 	return n;
 }

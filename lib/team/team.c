@@ -414,7 +414,7 @@ take_all(const struct team *t, MPI_Request *sent, size_t nsent, struct arena *a,
 			    &found, &message, &status);
 		if (found) {
 			MPI_Get_count(&status, MPI_BYTE, &len);
-			if (MEM_ROOM(in->notes, in->count, cap))
+			if (a != NULL && MEM_ROOM(in->notes, in->count, cap))
 				data = arena_alloc(a, (size_t)len + 1, 1);
 			if (data == NULL)
 				say_abort("out of memory for a message of %d "
