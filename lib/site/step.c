@@ -33,6 +33,7 @@
 #define ENVIRON_MAX ((size_t)8 << 20)
 /* Looks at a process within exec(2), 1 ms apart. */
 #define EXEC_LOOKS 1000
+#define EMPTY_LOOKS 10
 
 /* --- Steps --- */
 
@@ -293,20 +294,23 @@ step_is_marked(const char *pid, const char *mark)
 	struct buf raw = BUF_INIT;
 	char path[64];
 	size_t before = SIZE_MAX;
+	int same = 0;
 	bool ours = false;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
 	/* An exec(2) takes the environment away under the reader: "no" is what
-	 * two looks say. */
+	 * two looks say, and EMPTY_LOOKS that it is empty, as each of them may
+	 * have met another exec. */
 	for (int i = 0; i < EXEC_LOOKS && !ours; i++) {
 		if (io_read_file(AT_FDCWD, path, ENVIRON_MAX, &raw, NULL) < 0)
 			break;
 		for (size_t k = 0; k < raw.len && !ours;
 		     k += strlen(raw.data + k) + 1)
 			ours = str_eq(raw.data + k, mark);
+		same = raw.len == before ? same + 1 : 1;
 		if (in_exec(pid))
 			nanosleep(&look, NULL);
-		else if (raw.len == before)
+		else if (same >= (raw.len > 0 ? 2 : EMPTY_LOOKS))
 			break;
 		before = raw.len;
 	}
