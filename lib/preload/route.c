@@ -407,9 +407,11 @@ void
 route_failed(int fd)
 {
 	const int was = errno, is = route_fds[fd];
+	/* Of the errors of reading some are the program's own. */
+	const bool own = was == EBADF || was == EFAULT || was == EINVAL;
 
-	if (was == EINTR || was == EAGAIN ||
-	    ((is & KIND) != WRITES && was != EIO) || !route_enter())
+	if (was == EINTR || was == EAGAIN || ((is & KIND) != WRITES && own) ||
+	    !route_enter())
 		return;
 	if ((is & KIND) == WRITES)
 		my.failed = true;

@@ -281,6 +281,11 @@ calls() {
 	warned "rank 1: $PREFIX/ckpt.1: No such file or directory: this file of"
 	# That is no verdict: the next job rebuilds it.
 	calls "0 1" "0 r ckpt.0 new;1 r ckpt.1 new" "r ckpt.%"
+	# It opens, and cannot be read.
+	works "0 1" "$PLAIN/calls" "1:s rm $SSD/$CACHE/scr.dataset.1/ckpt.1;
+		mkdir $SSD/$CACHE/scr.dataset.1/ckpt.1" b "r ckpt.%"
+	warned "rank 1: $PREFIX/ckpt.1: Is a directory: this file of"
+	[[ $(cached 0) == 1 ]] || failed "$(cached 0)"
 }
 
 @test "SCR_CACHE_SIZE=1: a file that loses what it had makes the checkpoint none" {
