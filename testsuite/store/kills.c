@@ -53,7 +53,8 @@ struct note {
 };
 
 static struct journal {
-	_Atomic unsigned long long moments[DELETING + 1], counted;
+	_Atomic unsigned long long moments[DELETING + 1], counted, again;
+	_Atomic unsigned writes; /* of all files, in this round */
 	struct note file[WORKERS][FILES];
 	_Atomic unsigned shared_seed;
 	_Atomic bool block[BLOCKS];
@@ -115,6 +116,7 @@ write_file(struct note *n, const char *name, unsigned seed, unsigned *r)
 		v[1] = (struct iovec){ (void *)(uintptr_t)(from + m / 2),
 				       m - m / 2 };
 		n->begun = at + m;
+		j->writes++;
 		if (way == 0)
 			got = pwrite(fd, from, m, (off_t)at);
 		else if (way == 1)
@@ -192,13 +194,17 @@ child(void)
 {
 	pthread_t t;
 
+	/* They end with whoever would kill them. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	shared_fd = open("shared", O_CREAT | O_RDWR, 0600);
 	j->shared_open = true;
 	for (intptr_t i = 0; i < 3; i++)
 		pthread_create(&t, NULL, work_shared, (void *)i);
 	for (intptr_t i = WORKERS - 2; i < WORKERS; i++)
-		if (fork() == 0)
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			work((void *)i);
+		}
 	for (intptr_t i = 0; i < WORKERS - 2; i++)
 		pthread_create(&t, NULL, work, (void *)i);
 	for (;;)
@@ -313,6 +319,15 @@ count_names(const char *path)
 	return n - 2;
 }
 
+static bool
+is_left(const struct store *s)
+{
+	for (uint32_t i = 0; i < STORE_SLOTS; i++)
+		if (slot_is(&s->state->slot[i]) == SLOT_TAKEN)
+			return true;
+	return false;
+}
+
 static void
 check_pool(struct store *s, unsigned round)
 {
@@ -380,13 +395,12 @@ static void
 one_round(struct store *s, char **argv, unsigned round, unsigned seed,
 	  struct tend_done *done)
 {
-	/* Mostly short: in a longer time files are deleted and recycled. */
-	const unsigned most = round % 4 == 0   ? 60000
-			      : round % 4 == 1 ? 4000
-					       : 15000;
+	/* The moment, in writes, so that a busy machine does not matter.  Mostly
+	 * few: with many, files are deleted and recycled. */
+	const unsigned most = round % 4 == 0 ? 600 : round % 4 == 1 ? 40 : 150;
 	struct tend_populate p = { .size = CAPACITY };
 	struct error err = ERROR_INIT;
-	unsigned r = seed;
+	unsigned r = seed, writes = 0, again = 0;
 	pid_t pid = -1;
 
 	if (s != NULL) {
@@ -400,6 +414,7 @@ one_round(struct store *s, char **argv, unsigned round, unsigned seed,
 	memset(j->file, 0, sizeof(j->file));
 	memset((void *)j->block, 0, sizeof(j->block));
 	j->shared_open = false;
+	j->writes = 0;
 	j->shared_seed = seed;
 	pid = fork();
 	if (pid == 0) {
@@ -416,14 +431,23 @@ one_round(struct store *s, char **argv, unsigned round, unsigned seed,
 	/* It has begun. */
 	for (int i = 0; i < 5000 && !j->shared_open; i++)
 		usleep(200);
-	usleep((unsigned)rand_r(&r) % most);
+	writes = (unsigned)rand_r(&r) % most;
+	for (int i = 0; i < 5000 && j->writes < writes; i++)
+		usleep(200);
+	usleep((unsigned)rand_r(&r) % 500);
 	kill(-pid, SIGKILL);
 	if (waitpid(pid, NULL, 0) != pid)
 		fail("waitpid", "child", 0, 0);
 	while (waitpid(-1, NULL, 0) > 0)
 		continue; /* its children are ours (subreaper) */
-	if (s != NULL && tend_once(s, done, &err) < 0)
-		fail(err.text, "tend", 0, 0);
+	/* Whoever looks at a process in /proc keeps its files open for a moment
+	 * after its end. */
+	do {
+		if (s != NULL && tend_once(s, done, &err) < 0)
+			fail(err.text, "tend", 0, 0);
+	} while (s != NULL && is_left(s) && ++again < 1000 &&
+		 usleep(1000) == 0);
+	j->again += again > 0;
 	for (int w = 0; w < WORKERS; w++)
 		for (int i = 0; i < FILES; i++)
 			check_file(w, i);
@@ -469,12 +493,12 @@ main(int argc, char **argv)
 	}
 	printf("%u rounds: nothing %llu creating %llu writing %llu closed %llu "
 	       "renaming %llu renamed %llu deleting %llu; cut %llu trimmed %llu "
-	       "recycled %llu; counted %llu\n",
+	       "recycled %llu, again %llu; counted %llu\n",
 	       rounds, j->moments[0], j->moments[1], j->moments[2],
 	       j->moments[3], j->moments[4], j->moments[5], j->moments[6],
 	       (unsigned long long)done.recovered,
 	       (unsigned long long)done.trimmed,
-	       (unsigned long long)done.cleaned, j->counted);
+	       (unsigned long long)done.cleaned, j->again, j->counted);
 	store_close(s);
 	return 0;
 }
