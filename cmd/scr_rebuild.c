@@ -157,8 +157,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	};
 	struct buf text = BUF_INIT;
 
-	if (p->was != NULL || (p->verdict == SET_LOST && !s->partial &&
-			       status != STATUS_DAMAGED)) {
+	if (p->verdict == SET_LOST && !s->partial && status != STATUS_DAMAGED) {
 		plan_error(p, err);
 		if (s->dry_run) /* the plan says so */
 			error_clear(err);
@@ -205,10 +204,8 @@ show_plan(const struct plan *p, struct json *j)
 		return;
 	}
 	report_summary(p, NULL, NULL, plan_data_status(p), &text);
-	if (p->was == NULL) {
-		buf_add_str(&text, "\nwhat a rebuild would do\n");
-		report_actions(p, &text);
-	}
+	buf_add_str(&text, "\nwhat a rebuild would do\n");
+	report_actions(p, &text);
 	buf_add_char(&text, '\n');
 	report_files_text(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN,
 			  &text);

@@ -51,13 +51,14 @@ TEST(moved)
 	for (unsigned i = 0; i < moved.ranks; i++)
 		scene_lose_data(&moved, i);
 	ok(verify(scene_prefix(&moved), &v, &t) == 0 &&
-		   v.status == STATUS_LOST && v.bad_files == 8,
+		   v.status == STATUS_FAILED && v.bad_files == 8,
 	   "... also when no file is left to tell it");
 	must(unlink(fmt("%s/.scr/index.scr", scene_prefix(&moved))) == 0);
 	ok(verify(scene_prefix(&moved), &v, &t) == -1,
 	   "... but not without the index");
 	options.moved_from = "/job/run 7";
-	ok(verify(scene_prefix(&moved), &v, &t) == 0 && v.status == STATUS_LOST,
+	ok(verify(scene_prefix(&moved), &v, &t) == 0 &&
+		   v.status == STATUS_FAILED,
 	   "... unless it is given by hand");
 	options.moved_from = NULL;
 }
@@ -388,7 +389,8 @@ TEST(flush_add)
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	scene_lose_reds(&xor4, 1, false);
 	scene_lose_data(&xor4, 3);
-	refuses(add(scene_prefix(&xor4), "ckpt", &id, &why), ERROR_LOST, NULL,
+	/* Their directory is empty. */
+	refuses(add(scene_prefix(&xor4), "ckpt", &id, &why), ERROR_SYSTEM, NULL,
 		"... and then data, too");
 	c = catalogue_open(scene_prefix(&xor4), NULL);
 	ok(catalogue_add(c, id, &options, &added, NULL) == -1,
