@@ -173,7 +173,6 @@ find_next(const struct overview *s, struct condition *h)
 						      h->plan->unfinished
 					    : h->verify.nameless,
 		.way = h->verify.way,
-		.newest = { s->newest[0], s->newest[1] },
 	};
 
 	h->next[0] = '\0';

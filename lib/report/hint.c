@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "buf.h"
 #include "conf.h"
@@ -161,12 +160,14 @@ static const char *
 give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 	const struct next_case *n, int64_t *id)
 {
-	const int64_t other = n->newest[n->newest[0] == e->id]; /* 0: none */
 	const char *current = ix != NULL ? index_current(ix) : NULL;
+	int64_t newest[2], other = 0; /* 0: none */
 
+	index_newest(ix, newest);
+	other = newest[newest[0] == e->id];
 	/* If a job would restart from it, another one is chosen first. */
 	if (other > 0 &&
-	    (e->current || (current == NULL && n->newest[0] == e->id))) {
+	    (e->current || (current == NULL && newest[0] == e->id))) {
 		*id = other;
 		return "scr_index --current";
 	}
@@ -175,23 +176,6 @@ give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 		return NULL;
 	/* --drop removes no file. */
 	return indexed ? "scr_index --drop" : "scr_index --delete";
-}
-
-/* If the directory of the dataset is a link, which --delete refuses: write "rm
- * LINK".  Its files stay where it leads. */
-static bool
-remove_link(const char *prefix, int64_t id, struct buf *out)
-{
-	struct buf path = BUF_INIT;
-	struct stat st;
-	bool is = false;
-
-	buf_printf(&path, "%s/" SCR_DIR "/" DATASET_DIR_FMT, prefix, id);
-	is = lstat(path.data, &st) == 0 && S_ISLNK(st.st_mode);
-	if (is)
-		report_add_quoted(out, "rm ", path.data);
-	buf_free(&path);
-	return is;
 }
 
 /* If a directory is in the way, write "rmdir DIR && ", or "mv DIR DIR.old && ",
@@ -339,9 +323,6 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	if (!indexed && command != NULL && str_starts(command, "scr_index ") &&
 	    str_ends(command, "--build") && catalogue_namesake(c, ix, id) > 0)
 		command = n->status == STATUS_DAMAGED ? n->rebuild : NULL;
-	if (command != NULL && str_eq(command, "scr_index --delete") &&
-	    remove_link(catalogue_path(c), id, &out))
-		command = NULL;
 	if (command != NULL) {
 		if (n->status != STATUS_LOST)
 			clear_way(n->way.obstacle, &out);
@@ -364,9 +345,7 @@ report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 		char to[static ERROR_TEXT_MAX])
 {
 	struct index *ix = catalogue_read_quietly(c, NULL);
-	struct next_case now = *n;
 
-	index_newest(ix, now.newest);
-	report_next_step(c, ix, id, &now, to);
+	report_next_step(c, ix, id, n, to);
 	index_free(ix);
 }

@@ -75,7 +75,6 @@ struct next_case {
 	 * there */
 	bool searched;
 	struct plan_way way;
-	int64_t newest[2]; /* of index_newest() */
 };
 
 /* The command that searches the caches of all nodes; `obstacle`: of a plan_way,
@@ -102,7 +101,7 @@ char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		       const struct next_case *n,
 		       char to[static ERROR_TEXT_MAX]);
 
-/* The same, with the index read now, and the newest datasets in it. */
+/* The same, with the index read now. */
 void report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 		     char to[static ERROR_TEXT_MAX]);
 
