@@ -879,7 +879,7 @@ copies() { scr_copy --cntldir $in_job --id 1 --prefix "$@" >/dev/null; }
 	assert_his p
 }
 
-@test "root: a scavenge into a user's prefix; a dataset of SCR 1.1.8 that is added" {
+@test "root: a scavenge into a user's prefix" {
 	gives
 	one_node
 	in_cache
@@ -889,13 +889,6 @@ copies() { scr_copy --cntldir $in_job --id 1 --prefix "$@" >/dev/null; }
 	ends 0 scr_postrun "${args[@]}"
 	rest=$(foreign p)
 	[[ $rest == ".scr "* && $rest != *$'\n'* ]] || failed "not the user's:" "$rest"
-	renew "$(golden containers/seed_example)"
-	chmod -R u+rwX p
-	give p
-	scr_container -q -p p unpack 1
-	scr_index -q -p p --add scr.dataset.1
-	[[ -d p/.scr/scr.dataset.1 ]]
-	assert_his p
 }
 
 # Metadata and files that ask for what root must not give: set-id and sticky bits,
