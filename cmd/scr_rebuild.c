@@ -95,8 +95,8 @@ look_closer(const struct settings *s, struct plan *p, struct outcome *o,
 
 /* Verify the rebuilt dataset: read all data and redundancy again. */
 static int
-verify(const struct settings *s, const struct subject *t, struct json *j,
-       struct error *err)
+verify(const struct settings *s, const struct subject *t, struct catalogue *c,
+       struct json *j, struct error *err)
 {
 	struct catalogue_options o = s->look;
 	struct deep_result r = { .nfindings = 0 };
@@ -104,7 +104,7 @@ verify(const struct settings *s, const struct subject *t, struct json *j,
 	int rc = -1;
 
 	o.deep = true;
-	p = subject_plan(t, true, &o, err);
+	p = subject_plan(t, c, true, &o, err);
 	if (p == NULL)
 		return -1;
 	if (plan_status(p) != STATUS_OK) {
@@ -250,7 +250,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	struct plan *p = NULL;
 	int64_t replaced = 0;
 	int status = STATUS_OK;
-	char word[WORD_ID_SIZE], flaw[ERROR_TEXT_MAX];
+	char flaw[ERROR_TEXT_MAX];
 	enum verify_mend mend = MEND_NONE;
 	bool sums = false, rebuilt = false;
 
@@ -258,11 +258,11 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	    catalogue_replaced(c, t->id, &s->look, &replaced, err) < 0)
 		return error_status(err->kind);
 	sums = s->checksums || replaced > 0;
-	p = subject_plan(t, sums, &s->look, err);
+	p = subject_plan(t, c, sums, &s->look, err);
 	if (p == NULL) {
 		if (err->kind == ERROR_ABSENT && t->kind == SUBJECT_PREFIX)
 			advise(err, "scr_index --verify", t->prefix,
-			       subject_word(t, word),
+			       catalogue_word_now_str(c, t->id),
 			       "checks what was flushed");
 		return error_status(err->kind);
 	}
@@ -298,7 +298,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	if (status == STATUS_OK && (s->verify || (s->deep && rebuilt)) &&
 	    !s->dry_run) {
 		subject_add_rebuilt(t, p);
-		if (verify(s, t, j, err) < 0)
+		if (verify(s, t, c, j, err) < 0)
 			status = error_status(err->kind);
 		if (status == STATUS_DAMAGED)
 			o->next.mend = report_check(REPORT_CHECK_INSPECT, true,
@@ -343,7 +343,7 @@ make_safe(const struct settings *s, const struct subject *t,
 		       t->id,
 		       s->dry_run ? "would be protected by" : "protected by",
 		       r.redundancy, str_size(r.bytes_written));
-	if (s->verify && !s->dry_run && verify(s, t, j, err) < 0)
+	if (s->verify && !s->dry_run && verify(s, t, c, j, err) < 0)
 		return error_status(err->kind);
 	return STATUS_OK;
 }
