@@ -164,12 +164,12 @@ struct catalogue_desc {
 struct catalogue_sources {
 	struct catalogue *c;
 	const struct catalogue_dir *dir;
-	struct index *ix;	 /* may be NULL */
-	const struct plan *plan; /* NULL: do not compose a descriptor */
+	struct index *ix; /* may be NULL */
+	const struct plan *plan;
 	const struct catalogue_options *o;
 };
 
-/* Find the descriptor of the dataset, or compose one.  ERROR_ABSENT. */
+/* Find the descriptor of the dataset, or compose one. */
 int catalogue_describe(const struct catalogue_sources *from,
 		       struct catalogue_desc *out, struct error *err);
 void catalogue_desc_free(struct catalogue_desc *d);
@@ -247,12 +247,6 @@ void catalogue_fetch_spared(struct catalogue_fetch *f);
 /* Compare rank2file with the filemaps that `p` was made from. */
 int catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 			  struct error *err);
-
-/* Is there a descriptor from which the summary can be written again, without
- * filemaps? */
-bool catalogue_fetch_described(struct catalogue *c,
-			       const struct catalogue_dir *d,
-			       const struct index_entry *e);
 
 /* Is the error about the metadata, rather than a failed system call? */
 bool catalogue_is_verdict(const struct error *why);

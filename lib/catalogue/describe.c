@@ -277,37 +277,23 @@ catalogue_describe(const struct catalogue_sources *from,
 		   struct catalogue_desc *out, struct error *err)
 {
 	const struct catalogue_dir *dir = from->dir;
-	const struct descriptor_at at = { from->c->prefix_fd, dir->fd,
-					  dir->name, dir->id, from->ix };
 	const struct plan *p = from->plan;
-	struct descriptors own = { .chosen = DESCRIPTOR_SOURCES };
-	const struct descriptors *d = p != NULL ? plan_descriptors(p) : &own;
-	enum descriptor_source chosen = DESCRIPTOR_SOURCES;
+	const struct descriptors *d = plan_descriptors(p);
+	/* The plan may have found files of a later dataset. */
+	const int chosen = (int)(p->older_summary ? d->later : d->chosen);
 	struct error why = ERROR_INIT;
-	int rc = 0;
 
 	*out = (struct catalogue_desc){ .tree = NULL };
-	if (p == NULL)
-		rc = descriptors_read(&at, &own, err);
-	/* The plan may have found files of a later dataset. */
-	chosen = p != NULL && p->older_summary ? d->later : d->chosen;
-	for (int i = 0; rc == 0 && i < DESCRIPTOR_SOURCES && i != (int)chosen;
-	     i++)
+	for (int i = 0; i < DESCRIPTOR_SOURCES && i != chosen; i++)
 		if (d->from[i].desc == NULL || d->from[i].view.name == NULL)
 			report_unused(from->o, i, &d->from[i].why);
-	if (rc == 0 && chosen == DESCRIPTOR_SOURCES)
-		rc = 1;
-	else if (rc == 0 && adopt(d->from[chosen].desc, dir->id,
-				  d->from[chosen].view.name, out, &why) < 0) {
-		rc = catalogue_is_verdict(&why) ? 1 : error_pass(err, &why);
-		if (rc > 0)
-			report_unused(from->o, chosen, &why);
+	if (chosen != DESCRIPTOR_SOURCES) {
+		if (adopt(d->from[chosen].desc, dir->id,
+			  d->from[chosen].view.name, out, &why) == 0)
+			return 0;
+		if (!catalogue_is_verdict(&why))
+			return error_pass(err, &why);
+		report_unused(from->o, chosen, &why);
 	}
-	descriptors_free(&own);
-	if (rc <= 0)
-		return rc;
-	if (p == NULL)
-		return error_set(err, ERROR_ABSENT,
-				 "%s: no metadata name the dataset", dir->name);
 	return compose(from->c, dir, from->ix, p, out, err);
 }

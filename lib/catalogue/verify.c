@@ -286,7 +286,10 @@ static void
 report_fetch(struct verify *v, bool has_plan)
 {
 	const struct catalogue_fetch *f = &v->fetch;
-	const bool again = v->out->fetch.status != STATUS_LOST && !f->unproved;
+	const int status = !has_plan ? STATUS_FAILED
+			   : v->out->fetch.status != STATUS_LOST && !f->unproved
+				   ? STATUS_DAMAGED
+				   : STATUS_LOST;
 	char reason[VERIFY_SHOWN];
 
 	v->out->fetch.packed = f->packed;
@@ -300,19 +303,9 @@ report_fetch(struct verify *v, bool has_plan)
 	if (f->ranks != NULL && f->ranks->refused != NULL && !f->packed)
 		report(v, STATUS_DAMAGED, "%s", f->ranks->refused);
 	if (f->no_ranks.kind != ERROR_NONE)
-		report(v,
-		       !has_plan ? STATUS_FAILED
-		       : again	 ? STATUS_DAMAGED
-				 : STATUS_LOST,
-		       "%s", f->no_ranks.text);
+		report(v, status, "%s", f->no_ranks.text);
 	if (f->no_summary.kind != ERROR_NONE)
-		report(v,
-		       again && (has_plan ||
-				 catalogue_fetch_described(v->c, &v->dir, v->e))
-			       ? STATUS_DAMAGED
-		       : has_plan ? STATUS_LOST
-				  : STATUS_FAILED,
-		       "%s", f->no_summary.text);
+		report(v, status, "%s", f->no_summary.text);
 	if (v->e->desc.id == 0)
 		return;
 	index_entry_reason(v->e, reason, sizeof(reason));
