@@ -16,7 +16,6 @@
 #include "kvtree/kvtree.h"
 #include "lock.h"
 #include "opt.h"
-#include "report/hint.h"
 #include "site/halt.h"
 #include "site/jobfiles.h"
 #include "site/resmgr.h"
@@ -83,30 +82,6 @@ change(struct kvtree *t, void *arg, struct error *err)
 			return -1;
 	}
 	return 0;
-}
-
-/* LLNL's library uses SCR_HALT_SECONDS only if there is no halt file; libscr
- * and the scripts use it unless the halt file sets HaltSeconds. */
-static void
-warn_halt_seconds(const char *prefix, const struct halt_state *state)
-{
-	const struct conf_where where = { .prefix = prefix };
-	struct conf *c = NULL;
-	char set[64];
-	uint64_t secs = 0;
-
-	if (!state->created || state->is.halt_seconds >= 0)
-		return;
-	c = conf_open(&where, NULL);
-	if (c != NULL && conf_u64(c, "SCR_HALT_SECONDS", 0, &secs, NULL) == 0 &&
-	    secs > 0) {
-		snprintf(set, sizeof(set), "scr_halt --seconds %" PRIu64, secs);
-		app_warn("%s: with a halt file, LLNL's library ignores "
-			 "SCR_HALT_SECONDS=%" PRIu64
-			 " (libscr of scrkit does not): %s sets it here",
-			 prefix, secs, report_command_str(set, NULL, prefix));
-	}
-	conf_close(c);
 }
 
 /* --- Output --- */
@@ -189,8 +164,6 @@ change_or_list(struct settings *s, const char *prefix, struct error *err)
 			       "%s: damaged, so jobs will stop; --remove it, "
 			       "or set conditions with --force: %s",
 			       state.path.data, state.why.text);
-	else if (!s->dry_run)
-		warn_halt_seconds(prefix, &state);
 	/* Has no job used this prefix?  Each leaves one of these files. */
 	fresh = rc == 0 && state.created && !s->immediate;
 	for (size_t i = 0; fresh && i < sizeof(left) / sizeof(left[0]); i++) {

@@ -58,7 +58,6 @@ static const struct app_info info = {
 /* What the command to run next depends on. */
 struct outcome {
 	struct next_case next;
-	bool barred;	   /* the job may not read some files */
 	struct json *json; /* the answer; or NULL */
 	size_t sets;	   /* that --deep compared */
 	bool sums, deep;   /* the rebuild compared checksums, redundancy */
@@ -95,8 +94,8 @@ look_closer(const struct settings *s, struct plan *p, struct outcome *o,
 
 /* Verify the rebuilt dataset: read all data and redundancy again. */
 static int
-verify(const struct settings *s, const struct subject *t, struct json *j,
-       struct error *err)
+verify(const struct settings *s, const struct subject *t, struct catalogue *c,
+       struct json *j, struct error *err)
 {
 	struct catalogue_options o = s->look;
 	struct deep_result r = { .nfindings = 0 };
@@ -104,7 +103,7 @@ verify(const struct settings *s, const struct subject *t, struct json *j,
 	int rc = -1;
 
 	o.deep = true;
-	p = subject_plan(t, true, &o, err);
+	p = subject_plan(t, c, true, &o, err);
 	if (p == NULL)
 		return -1;
 	if (plan_status(p) != STATUS_OK) {
@@ -157,8 +156,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	};
 	struct buf text = BUF_INIT;
 
-	if (p->was != NULL || (p->verdict == SET_LOST && !s->partial &&
-			       status != STATUS_DAMAGED)) {
+	if (p->verdict == SET_LOST && !s->partial && status != STATUS_DAMAGED) {
 		plan_error(p, err);
 		if (s->dry_run) /* the plan says so */
 			error_clear(err);
@@ -205,10 +203,8 @@ show_plan(const struct plan *p, struct json *j)
 		return;
 	}
 	report_summary(p, NULL, NULL, plan_data_status(p), &text);
-	if (p->was == NULL) {
-		buf_add_str(&text, "\nwhat a rebuild would do\n");
-		report_actions(p, &text);
-	}
+	buf_add_str(&text, "\nwhat a rebuild would do\n");
+	report_actions(p, &text);
 	buf_add_char(&text, '\n');
 	report_files_text(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN,
 			  &text);
@@ -253,7 +249,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	struct plan *p = NULL;
 	int64_t replaced = 0;
 	int status = STATUS_OK;
-	char word[WORD_ID_SIZE], flaw[ERROR_TEXT_MAX];
+	char flaw[ERROR_TEXT_MAX];
 	enum verify_mend mend = MEND_NONE;
 	bool sums = false, rebuilt = false;
 
@@ -261,11 +257,11 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	    catalogue_replaced(c, t->id, &s->look, &replaced, err) < 0)
 		return error_status(err->kind);
 	sums = s->checksums || replaced > 0;
-	p = subject_plan(t, sums, &s->look, err);
+	p = subject_plan(t, c, sums, &s->look, err);
 	if (p == NULL) {
 		if (err->kind == ERROR_ABSENT && t->kind == SUBJECT_PREFIX)
 			advise(err, "scr_index --verify", t->prefix,
-			       subject_word(t, word),
+			       catalogue_word_now_str(c, t->id),
 			       "checks what was flushed");
 		return error_status(err->kind);
 	}
@@ -276,7 +272,6 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		goto out;
 	}
 	status = plan_status(p);
-	o->barred = p->barred > 0;
 	plan_find_way(p, &o->next.way);
 	if (status == STATUS_OK && !s->dry_run &&
 	    rebuild_finish(p, &s->look.work, err) < 0) {
@@ -301,7 +296,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	if (status == STATUS_OK && (s->verify || (s->deep && rebuilt)) &&
 	    !s->dry_run) {
 		subject_add_rebuilt(t, p);
-		if (verify(s, t, j, err) < 0)
+		if (verify(s, t, c, j, err) < 0)
 			status = error_status(err->kind);
 		if (status == STATUS_DAMAGED)
 			o->next.mend = report_check(REPORT_CHECK_INSPECT, true,
@@ -346,7 +341,7 @@ make_safe(const struct settings *s, const struct subject *t,
 		       t->id,
 		       s->dry_run ? "would be protected by" : "protected by",
 		       r.redundancy, str_size(r.bytes_written));
-	if (s->verify && !s->dry_run && verify(s, t, j, err) < 0)
+	if (s->verify && !s->dry_run && verify(s, t, c, j, err) < 0)
 		return error_status(err->kind);
 	return STATUS_OK;
 }
@@ -440,7 +435,7 @@ run(struct settings *s, const char *const *args, size_t count)
 		      t.prefix != NULL ? t.prefix
 		      : t.ndirs > 0    ? t.dirs[0]
 				       : app_prefix(s->prefix),
-		      o.barred)) {
+		      false)) {
 		find_next(s, &t, c, o.next, &err, next);
 		json_set_known_str(j, "next", next);
 		app_next(next);

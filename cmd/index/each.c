@@ -29,10 +29,9 @@ struct each {
 	struct json *list;		 /* NULL: rows on stdout */
 	struct owners_overlap *overlaps; /* by id; --verify only */
 	size_t noverlaps;
-	char dir[64];	   /* of the dataset, as its name */
-	int64_t newest[2]; /* index_newest() */
-	int64_t whole;	   /* the first dataset found whole; 0: none */
-	bool steps;	   /* a dataset has a next step */
+	char dir[64];  /* of the dataset, as its name */
+	int64_t whole; /* the first dataset found whole; 0: none */
+	bool steps;    /* a dataset has a next step */
 };
 
 /* Find the entry of dataset `id`; without a name it gets the recorded one, or
@@ -227,7 +226,6 @@ verify_one(struct each *w, const struct index_entry *e)
 				.undecided = r.stuck,
 				.nameless = r.nameless,
 				.way = r.way,
-				.newest = { w->newest[0], w->newest[1] },
 			};
 			report_next_step(w->c, w->s->o.index, e->id, &n, next);
 			w->steps = w->steps || next[0] != '\0';
@@ -273,7 +271,6 @@ verbs_each(struct settings *s, struct catalogue *c)
 			puts("DSET   FILES  DIRS       SIZE NAME");
 		catalogue_delete_all(c, ids, count, &s->o, &listener, &err);
 	} else if (count != (size_t)-1) {
-		index_newest(ix, w.newest);
 		owners_overlaps(c, ix, &s->o, &w.overlaps, &w.noverlaps, &err);
 		if (w.list == NULL)
 			puts("DSET STATE        FILES     BAD       SIZE "

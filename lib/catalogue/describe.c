@@ -25,9 +25,6 @@
 
 #define LOG_FILE "log"
 
-/* Maximum length of a user's or job's name in a path. */
-#define PART_MAX 256
-
 void
 catalogue_desc_free(struct catalogue_desc *d)
 {
@@ -148,79 +145,12 @@ catalogue_read_summary(const struct catalogue_dir *d,
 
 /* --- Compose a descriptor --- */
 
-struct traces {
-	char user[PART_MAX], job[PART_MAX]; /* "": unknown */
-	char name[1024];		    /* from the log; "": unknown */
-	bool same_job, is_ckpt;
-};
-
-/* Copy the component of `path` that ends before `end` into `to`.  Return its
- * start, or NULL. */
-static const char *
-component_before(const char *path, const char *end, char *to, size_t size)
-{
-	const char *start = end;
-	size_t len = 0;
-
-	while (start > path && start[-1] != '/')
-		start--;
-	len = (size_t)(end - start);
-	if (len == 0 || len >= size)
-		return NULL;
-	memcpy(to, start, len);
-	to[len] = '\0';
-	return start;
-}
-
-/* Take user and job from a path in the cache (scr-dataset(5)):
- * .../USER/scr.JOBID/[node.N/]scr.dataset.ID/... */
-static bool
-read_cache_path(const char *path, const char *dir, struct traces *t)
-{
-	char part[PART_MAX], user[PART_MAX], needle[DATASET_DIR_NAME + 2];
-	const char *at = NULL;
-
-	snprintf(needle, sizeof(needle), "/%s/", dir);
-	at = strstr(path, needle);
-	if (at != NULL)
-		at = component_before(path, at, part, sizeof(part));
-	if (at != NULL && at > path && str_starts(part, "node."))
-		at = component_before(path, at - 1, part, sizeof(part));
-	if (at == NULL || at == path || !str_starts(part, "scr.") ||
-	    component_before(path, at - 1, user, sizeof(user)) == NULL ||
-	    !dataset_name_ok(user) || !dataset_name_ok(part + 4))
-		return false;
-	snprintf(t->user, sizeof(t->user), "%s", user);
-	snprintf(t->job, sizeof(t->job), "%s", part + 4);
-	return true;
-}
-
-/* Look for a cache path in the filemaps, else in the redundancy headers.  In
- * bypass mode only the filemaps were in the cache, not the files. */
-static void
-trace_paths(const struct plan *p, const char *dir, struct traces *t)
-{
-	for (size_t i = 0; i < p->nfiles; i++)
-		if (p->files[i].cache_path != NULL &&
-		    read_cache_path(p->files[i].cache_path, dir, t))
-			return;
-	for (size_t i = 0; i < p->nsets; i++) {
-		const struct plan_set *s = &p->sets[i];
-
-		for (uint32_t m = 0; s->opened && m < s->n; m++) {
-			const struct redset_member *r = &s->members[m].list;
-
-			if (r->known && r->nfiles > 0 &&
-			    read_cache_path(r->files[0].path, dir, t))
-				return;
-		}
-	}
-}
-
-/* Take kind and name from an event such as CHECKPOINT_START or OUTPUT_END.
+/* Take kind and name from an event such as CHECKPOINT_START or OUTPUT_END; of
+ * several lines the last, as ids start again from 1 when a prefix is cleaned.
  * Treat an unreadable log as an empty one. */
 static void
-trace_log(struct catalogue *c, int64_t id, struct traces *t)
+trace_log(struct catalogue *c, int64_t id, struct dataset *v, char *name,
+	  size_t size)
 {
 	int fd = path_open_beneath(c->scr_fd, LOG_FILE, O_RDONLY | O_NONBLOCK,
 				   0, NULL);
@@ -231,7 +161,6 @@ trace_log(struct catalogue *c, int64_t id, struct traces *t)
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
 		const size_t len = strcspn(line, "\n");
 		const bool start = whole;
-		bool ckpt = false, same_job = false;
 		struct log_line l;
 
 		/* A longer line is not part of a log, nor is its rest.  Few
@@ -241,18 +170,16 @@ trace_log(struct catalogue *c, int64_t id, struct traces *t)
 		line[len] = '\0';
 		if (!start || !whole || strstr(line, ", dset=") == NULL ||
 		    log_parse(line, &l, NULL) < 0 || l.dataset != id ||
-		    l.event == NULL || l.name == NULL)
+		    l.event == NULL || l.name == NULL ||
+		    !dataset_name_ok(l.name))
 			continue;
-		ckpt = str_starts(l.event, "CHECKPOINT_");
-		/* Ids start again from 1 when a prefix is cleaned.  So prefer a
-		 * line of the same job, then the later line. */
-		same_job = l.job_id != NULL && str_eq(l.job_id, t->job);
-		if ((!ckpt && !str_starts(l.event, "OUTPUT_")) ||
-		    !dataset_name_ok(l.name) || (t->same_job && !same_job))
+		if (str_starts(l.event, "CHECKPOINT_"))
+			v->is_ckpt = true;
+		else if (str_starts(l.event, "OUTPUT_"))
+			v->is_ckpt = false;
+		else
 			continue;
-		t->same_job = same_job;
-		t->is_ckpt = ckpt;
-		snprintf(t->name, sizeof(t->name), "%s", l.name);
+		snprintf(name, size, "%s", l.name);
 	}
 	if (f != NULL)
 		fclose(f);
@@ -286,20 +213,19 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 	const struct index *ix, const struct plan *p,
 	struct catalogue_desc *out, struct error *err)
 {
-	struct traces t = { .is_ckpt = true };
+	struct dataset v = { .id = d->id, .is_ckpt = true };
+	char name[1024] = "";
 	int64_t first = -1; /* earliest ctime, in microseconds */
 	struct index_entry e;
-	struct dataset v;
 
-	trace_paths(p, d->name, &t);
-	trace_log(c, d->id, &t);
-	if (t.name[0] == '\0' && !common_dir(p, t.name, sizeof(t.name)))
-		t.name[0] = '\0';
+	trace_log(c, d->id, &v, name, sizeof(name));
+	if (name[0] == '\0' && !common_dir(p, name, sizeof(name)))
+		name[0] = '\0';
 	/* Reusing the name of another dataset would remove its index entry. */
-	if (t.name[0] == '\0' ||
-	    (ix != NULL && index_find_name(ix, t.name, &e, NULL) == 0 &&
+	if (name[0] == '\0' ||
+	    (ix != NULL && index_find_name(ix, name, &e, NULL) == 0 &&
 	     e.id != d->id))
-		snprintf(t.name, sizeof(t.name), "%s", d->name);
+		snprintf(name, sizeof(name), "%s", d->name);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct attr *a = &p->files[i].attr;
 		int64_t at = 0;
@@ -312,21 +238,15 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 		if (first < 0 || at < first)
 			first = at;
 	}
-	v = (struct dataset){
-		.id = d->id,
-		.name = t.name,
-		.is_ckpt = t.is_ckpt,
-		.is_output = !t.is_ckpt,
-		/* LLNL's fetch requires a number (scr-dataset(5)), and the real
-		 * one is unknown. */
-		.ckpt_id = t.is_ckpt ? d->id : -1,
-		.created_us = first,
-		.user = t.user[0] != '\0' ? t.user : NULL,
-		.job_id = t.job[0] != '\0' ? t.job : NULL,
-		.files = (int64_t)p->nfiles,
-		.bytes = p->bytes,
-		.complete = 1,
-	};
+	v.name = name;
+	v.is_output = !v.is_ckpt;
+	/* LLNL's fetch requires a number (scr-dataset(5)), and the real one is
+	 * unknown. */
+	v.ckpt_id = v.is_ckpt ? d->id : -1;
+	v.created_us = first;
+	v.files = (int64_t)p->nfiles;
+	v.bytes = p->bytes;
+	v.complete = 1;
 	out->composed = true;
 	return catalogue_desc_make(out, &v, err);
 }
@@ -357,37 +277,23 @@ catalogue_describe(const struct catalogue_sources *from,
 		   struct catalogue_desc *out, struct error *err)
 {
 	const struct catalogue_dir *dir = from->dir;
-	const struct descriptor_at at = { from->c->prefix_fd, dir->fd,
-					  dir->name, dir->id, from->ix };
 	const struct plan *p = from->plan;
-	struct descriptors own = { .chosen = DESCRIPTOR_SOURCES };
-	const struct descriptors *d = p != NULL ? plan_descriptors(p) : &own;
-	enum descriptor_source chosen = DESCRIPTOR_SOURCES;
+	const struct descriptors *d = plan_descriptors(p);
+	/* The plan may have found files of a later dataset. */
+	const int chosen = (int)(p->older_summary ? d->later : d->chosen);
 	struct error why = ERROR_INIT;
-	int rc = 0;
 
 	*out = (struct catalogue_desc){ .tree = NULL };
-	if (p == NULL)
-		rc = descriptors_read(&at, &own, err);
-	/* The plan may have found files of a later dataset. */
-	chosen = p != NULL && p->older_summary ? d->later : d->chosen;
-	for (int i = 0; rc == 0 && i < DESCRIPTOR_SOURCES && i != (int)chosen;
-	     i++)
+	for (int i = 0; i < DESCRIPTOR_SOURCES && i != chosen; i++)
 		if (d->from[i].desc == NULL || d->from[i].view.name == NULL)
 			report_unused(from->o, i, &d->from[i].why);
-	if (rc == 0 && chosen == DESCRIPTOR_SOURCES)
-		rc = 1;
-	else if (rc == 0 && adopt(d->from[chosen].desc, dir->id,
-				  d->from[chosen].view.name, out, &why) < 0) {
-		rc = catalogue_is_verdict(&why) ? 1 : error_pass(err, &why);
-		if (rc > 0)
-			report_unused(from->o, chosen, &why);
+	if (chosen != DESCRIPTOR_SOURCES) {
+		if (adopt(d->from[chosen].desc, dir->id,
+			  d->from[chosen].view.name, out, &why) == 0)
+			return 0;
+		if (!catalogue_is_verdict(&why))
+			return error_pass(err, &why);
+		report_unused(from->o, chosen, &why);
 	}
-	descriptors_free(&own);
-	if (rc <= 0)
-		return rc;
-	if (p == NULL)
-		return error_set(err, ERROR_ABSENT,
-				 "%s: no metadata name the dataset", dir->name);
 	return compose(from->c, dir, from->ix, p, out, err);
 }

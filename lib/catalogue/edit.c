@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * edit.c - drop, drop after, current: changes of the index only; scr_index
- * --add: index a dataset that has a summary, or one of SCR 1.1.8; and forgive a
- * fetch that failed while the dataset was packed.
+ * --add: index a dataset that has a summary; and forgive a fetch that failed
+ * while the dataset was packed.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "catalogue/catalogue_impl.h"
 #include "container/packed.h"
-#include "create.h"
 #include "error.h"
-#include "io.h"
 #include "json.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/index.h"
-#include "meta/rank2file.h"
 #include "str.h"
 #include "work.h"
 
@@ -208,144 +204,32 @@ catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 
 /* --- Of SCR 1.1.8 --- */
 
-/* The descriptor of a dataset of SCR 1.1.8, in the current form.
- * ERROR_DAMAGED: it is not complete. */
-static int
-old_desc(const struct packed *p, struct catalogue_desc *out, struct error *err)
+struct kvtree *
+catalogue_old_summary(const struct packed *p, struct error *err)
 {
+	struct catalogue_desc desc = { .tree = NULL };
+	struct kvtree *t = NULL, *now = NULL;
 	struct summary s;
-	struct kvtree *tree =
-		summary_load(p->meta_fd, SUMMARY_FILE, NULL, &s, err);
-	int rc = -1;
 
-	*out = (struct catalogue_desc){ .tree = NULL };
-	if (tree == NULL || dataset_read(s.desc, &out->view, err) < 0)
+	t = summary_load(p->meta_fd, SUMMARY_FILE, NULL, &s, err);
+	if (t == NULL || dataset_read(s.desc, &desc.view, err) < 0)
 		goto out;
-	if (s.complete != 1 || out->view.id != p->id) {
+	if (s.complete != 1 || desc.view.id != p->id) {
 		error_set(err, ERROR_DAMAGED,
 			  "%s: its summary does not say that dataset %" PRId64
 			  " is complete",
 			  p->name, p->id);
 		goto out;
 	}
-	if (out->view.name == NULL)
-		out->view.name = p->name;
+	if (desc.view.name == NULL)
+		desc.view.name = p->name;
 	/* With the flags, which 1.1.8 does not write. */
-	rc = catalogue_desc_make(out, &out->view, err);
+	if (catalogue_desc_make(&desc, &desc.view, err) == 0)
+		now = summary_build(desc.tree, 1, err);
 out:
-	kvtree_free(tree);
-	return rc;
-}
-
-struct kvtree *
-catalogue_old_summary(const struct packed *p, struct error *err)
-{
-	struct catalogue_desc desc;
-	struct kvtree *t = NULL;
-
-	if (old_desc(p, &desc, err) == 0)
-		t = summary_build(desc.tree, 1, err);
 	catalogue_desc_free(&desc);
-	return t;
-}
-
-/* Open the dataset's new directory, which may exist from an interrupted run,
- * but must not belong to another dataset. */
-static int
-make_dir(struct catalogue *c, const struct catalogue_desc *desc,
-	 const struct catalogue_options *o, struct catalogue_dir *d,
-	 struct error *err)
-{
-	struct catalogue_desc there = { .tree = NULL };
-	const char *name = dataset_dir_str(desc->view.id);
-	int rc = 0;
-
-	if (create_dir(c->scr_fd, name, 0777, create_owner(c->scr_fd)) == 0)
-		rc = io_sync_dir(c->scr_fd, SCR_DIR, err);
-	else if (errno != EEXIST)
-		rc = error_sys(err, "%s/%s: cannot make", c->path, name);
-	if (rc < 0 || catalogue_dir_open(c, desc->view.id, d, err) < 0 ||
-	    catalogue_dir_lock(c, d, o, err) < 0)
-		return -1;
-	if (catalogue_read_summary(d, &there, NULL) == 0 &&
-	    there.view.created_us != desc->view.created_us)
-		rc = error_set(
-			err, ERROR_USAGE,
-			"%s: the directory belongs to another dataset: not "
-			"added",
-			d->name);
-	catalogue_desc_free(&there);
-	return rc;
-}
-
-/*
- * Give dataset `id`, if it is one of SCR 1.1.8, metadata of the current format,
- * and add it to the index, so that LLNL's library can fetch it.  Its old
- * metadata stay.  Its name is appended to `name`. 1: it is not one of SCR
- * 1.1.8.  ERROR_USAGE: it is packed, or its number is taken; ERROR_DAMAGED: a
- * file is missing or damaged.
- */
-static int
-adopt_old(struct catalogue *c, int64_t id, const struct catalogue_options *o,
-	  struct buf *name, struct error *err)
-{
-	struct packed_where where = { .prefix_fd = c->prefix_fd, .id = id };
-	const struct packed_how how = { .lock = true };
-	const struct packed_look look = { .work = &o->work,
-					  .sums = o->checksums };
-	struct catalogue_desc desc = { .tree = NULL };
-	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	struct index *ix = catalogue_read(c, NULL);
-	struct packed_health h;
-	struct index_entry e;
-	struct rank2file r;
-	struct packed p;
-	bool changed = true;
-	int rc = 1;
-
-	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
-	    e.name != NULL && packed_is_old(c->prefix_fd, e.name)) {
-		where.old = e.name;
-		rc = packed_open(&p, &where, &how, &o->work, err);
-	}
-	index_free(ix);
-	if (rc != 0)
-		return rc;
-	buf_add_str(name, p.name);
-	if (p.is_packed) {
-		rc = error_set(err, ERROR_USAGE,
-			       "%s: its files are in containers, which SCR 3 "
-			       "cannot fetch: unpack it first",
-			       p.name);
-		goto out;
-	}
-	rc = packed_check(&p, &look, &h, err);
-	if (rc == 0 && !packed_healthy(&h))
-		rc = error_set_remedy(
-			err, REMEDY_VERIFY, ERROR_DAMAGED,
-			"%s: not added: %zu of %zu files are damaged or "
-			"missing",
-			p.name, h.files_bad, h.files);
-	packed_health_free(&h);
-	if (rc == 0)
-		rc = old_desc(&p, &desc, err);
-	if (rc == 0 &&
-	    (packed_renew(&p, err) < 0 || make_dir(c, &desc, o, &d, err) < 0 ||
-	     segmap_write(&p.map, p.r2f.nranks, true, &r, err) < 0))
-		rc = -1;
-	else if (rc == 0) {
-		rc = rank2file_store(d.fd, RANK2FILE_FILE, &r, err);
-		rank2file_free(&r);
-	}
-	if (rc == 0 &&
-	    (catalogue_record_summary(&d, &desc, &changed, err) < 0 ||
-	     catalogue_record_entry(c, &desc, NULL, true, o, err) < 0))
-		rc = -1;
-out:
-	catalogue_dir_close(&d);
-	catalogue_desc_free(&desc);
-	packed_close(&p);
-	return rc;
+	kvtree_free(t);
+	return now;
 }
 
 /* --- With a summary --- */
@@ -374,11 +258,7 @@ catalogue_add(struct catalogue *c, int64_t id,
 	struct error why = ERROR_INIT;
 	int rc = -1;
 
-	if (catalogue_dir_open(c, id, &d, NULL) < 0 &&
-	    (rc = adopt_old(c, id, o, name, err)) <= 0)
-		return rc;
-	rc = -1;
-	if ((d.fd < 0 && catalogue_dir_open(c, id, &d, err) < 0) ||
+	if (catalogue_dir_open(c, id, &d, err) < 0 ||
 	    catalogue_dir_lock(c, &d, o, err) < 0 ||
 	    /* Can the library fetch it? */
 	    catalogue_fetchable(c, &none, o, &f, err) < 0)

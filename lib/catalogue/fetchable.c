@@ -76,20 +76,6 @@ read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	return 0;
 }
 
-bool
-catalogue_fetch_described(struct catalogue *c, const struct catalogue_dir *d,
-			  const struct index_entry *e)
-{
-	const struct catalogue_options quiet = { .deep = false };
-	const struct catalogue_sources from = { .c = c, .dir = d, .o = &quiet };
-	struct catalogue_desc desc = { .tree = NULL };
-	bool found =
-		e->desc.id > 0 || catalogue_describe(&from, &desc, NULL) == 0;
-
-	catalogue_desc_free(&desc);
-	return found;
-}
-
 /* --- rank2file --- */
 
 /* Another dataset has replaced files.  `proved`: checksums show which. */

@@ -129,7 +129,6 @@ report_files(struct verify *v, const struct plan *p)
 	v->out->nameless = p->maps_lost > 0 || p->unfinished;
 	v->out->unread = p->unread > 0;
 	plan_find_way(p, &v->out->way);
-	v->by_hand = v->by_hand || p->was != NULL;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		char path[VERIFY_SHOWN];
@@ -142,8 +141,6 @@ report_files(struct verify *v, const struct plan *p)
 			continue;
 		}
 		v->out->bad_files++;
-		if (f->astray) /* the verdict tells */
-			continue;
 		status = judge(p, f->fate, &fate);
 		str_printable(path, sizeof(path), f->path);
 		if (f->state == FILE_WRONG_SIZE)
@@ -216,7 +213,7 @@ report_set(struct verify *v, const struct plan_set *s)
 }
 
 /* The verdict of the plan gives the reason of a loss.  If all data are present,
- * or under another name, lost redundancy is only damage. */
+ * lost redundancy is only damage. */
 static void
 report_verdict(struct verify *v, const struct plan *p)
 {
@@ -289,7 +286,10 @@ static void
 report_fetch(struct verify *v, bool has_plan)
 {
 	const struct catalogue_fetch *f = &v->fetch;
-	const bool again = v->out->fetch.status != STATUS_LOST && !f->unproved;
+	const int status = !has_plan ? STATUS_FAILED
+			   : v->out->fetch.status != STATUS_LOST && !f->unproved
+				   ? STATUS_DAMAGED
+				   : STATUS_LOST;
 	char reason[VERIFY_SHOWN];
 
 	v->out->fetch.packed = f->packed;
@@ -303,19 +303,9 @@ report_fetch(struct verify *v, bool has_plan)
 	if (f->ranks != NULL && f->ranks->refused != NULL && !f->packed)
 		report(v, STATUS_DAMAGED, "%s", f->ranks->refused);
 	if (f->no_ranks.kind != ERROR_NONE)
-		report(v,
-		       !has_plan ? STATUS_FAILED
-		       : again	 ? STATUS_DAMAGED
-				 : STATUS_LOST,
-		       "%s", f->no_ranks.text);
+		report(v, status, "%s", f->no_ranks.text);
 	if (f->no_summary.kind != ERROR_NONE)
-		report(v,
-		       again && (has_plan ||
-				 catalogue_fetch_described(v->c, &v->dir, v->e))
-			       ? STATUS_DAMAGED
-		       : has_plan ? STATUS_LOST
-				  : STATUS_FAILED,
-		       "%s", f->no_summary.text);
+		report(v, status, "%s", f->no_summary.text);
 	if (v->e->desc.id == 0)
 		return;
 	index_entry_reason(v->e, reason, sizeof(reason));
@@ -344,28 +334,16 @@ verify_gone(struct verify *v, struct error *err)
 		.arg = v,
 	};
 	struct packed_health h = { .files = 0 };
-	const char *like = NULL;
 	struct packed p;
 	int rc = 0;
 
 	v->by_hand = true;
 	if (v->e->name == NULL || !packed_is_old(v->c->prefix_fd, v->e->name)) {
-		rc = catalogue_renamed_meta(v->c, v->e->id, &like, err);
-		if (rc < 0)
-			return -1;
-		if (rc == 0) {
-			report(v, STATUS_LOST,
-			       "its metadata directory is missing: its files "
-			       "are unknown");
-			return 0;
-		}
-		snprintf(v->out->way.was, PLAN_WAY_MAX,
-			 SCR_DIR "/" DATASET_DIR_FMT, v->e->id);
-		snprintf(v->out->way.is, PLAN_WAY_MAX, SCR_DIR "/%s", like);
-		report(v, STATUS_DAMAGED,
-		       "its metadata directory " DATASET_DIR_FMT
-		       " is gone; %s looks like it: rename it back",
-		       v->e->id, str_shown(like));
+		report(v, STATUS_FAILED,
+		       "its metadata directory " SCR_DIR "/" DATASET_DIR_FMT
+		       " is missing, so its files are unknown: rename it back "
+		       "if it was renamed, else --drop the dataset",
+		       v->e->id);
 		return 0;
 	}
 	if (catalogue_packed_open(v->c, word_id_str(v->e->id), NULL, v->o, &p,

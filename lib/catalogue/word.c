@@ -205,64 +205,6 @@ with_number(const struct search *s, int64_t id, struct error *err)
 	return u == NULL ? -1 : overview_entry(&u->seen, id) != NULL;
 }
 
-/* Do the names differ in numbers only, as "ckpt.7" and "ckpt.9"? */
-static bool
-is_sibling(const char *a, const char *b)
-{
-	for (;;) {
-		a += strspn(a, "0123456789");
-		b += strspn(b, "0123456789");
-		if (*a != *b || *a == '\0')
-			return *a == *b;
-		a++;
-		b++;
-	}
-}
-
-static void
-try_meant(const char *text, const char *name, size_t *best,
-	  char meant[static SHOWN_MAX])
-{
-	if (name != NULL && !is_sibling(text, name) &&
-	    str_is_nearer(text, strlen(text), name, best))
-		str_printable(meant, SHOWN_MAX, name);
-}
-
-/* There is no such dataset: what may the user have meant? */
-static int64_t
-report_absent(const struct search *s, const struct word *w, struct error *err)
-{
-	const struct catalogue_unnamed *u = NULL;
-	size_t count = 0, best = str_near_enough(strlen(s->text));
-	struct index_entry *all = NULL;
-	char meant[SHOWN_MAX] = "";
-
-	error_set(err, ERROR_ABSENT, "%s: no dataset of this %s in %s",
-		  str_shown(s->text),
-		  w->name == NULL ? "number"
-		  : w->id > 0	  ? "name or number"
-				  : "name",
-		  s->c->path);
-	if (access(str_printed(PATH_MAX, "%s/" SCR_DIR, s->text), F_OK) == 0)
-		return error_set(
-			err, ERROR_ABSENT,
-			"%s: a prefix, not a dataset: name it with -p %s",
-			str_shown(s->text), str_shown(s->text));
-	if (s->ix != NULL)
-		all = index_entries(s->ix, &count, NULL);
-	for (size_t i = 0; all != NULL && i < count; i++)
-		try_meant(s->text, all[i].name, &best, meant);
-	mem_free(all);
-	u = unnamed(s->c, s->ix, s->all, NULL);
-	for (size_t i = 0; u != NULL && i < u->seen.count; i++)
-		try_meant(s->text, u->seen.entries[i].name, &best, meant);
-	if (meant[0] != '\0')
-		error_set(err, ERROR_ABSENT,
-			  "%s: no dataset of this name in %s; did you mean %s?",
-			  str_shown(s->text), s->c->path, meant);
-	return -1;
-}
-
 static int64_t
 find(const struct search *s, struct error *err)
 {
@@ -279,8 +221,19 @@ find(const struct search *s, struct error *err)
 		numbered = with_number(s, w.id, err);
 	if (named < 0 || numbered < 0)
 		return -1;
+	if (named == 0 && numbered == 0 &&
+	    access(str_printed(PATH_MAX, "%s/" SCR_DIR, s->text), F_OK) == 0)
+		return error_set(
+			err, ERROR_ABSENT,
+			"%s: a prefix, not a dataset: name it with -p %s", text,
+			text);
 	if (named == 0 && numbered == 0)
-		return report_absent(s, &w, err);
+		return error_set(err, ERROR_ABSENT,
+				 "%s: no dataset of this %s in %s", text,
+				 w.name == NULL ? "number"
+				 : w.id > 0	? "name or number"
+						: "name",
+				 s->c->path);
 	if (named == 0)
 		return w.id;
 	if (numbered == 0 || named == w.id)

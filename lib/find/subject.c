@@ -103,19 +103,6 @@ by_dirs(struct subject *s, const char *const *args, size_t count,
 	return by_caches(s, err);
 }
 
-const char *
-subject_word(const struct subject *s, char to[static WORD_ID_SIZE])
-{
-	struct catalogue *c = catalogue_open(s->prefix, NULL);
-
-	if (c == NULL)
-		snprintf(to, WORD_ID_SIZE, WORD_ID_FMT, s->id);
-	else
-		catalogue_word_now(c, s->id, to);
-	catalogue_close(c);
-	return to;
-}
-
 int
 subject_find(struct subject *s, const char *prefix, const char *const *args,
 	     size_t count, struct error *err)
@@ -264,7 +251,7 @@ subject_lock(struct subject *s, const struct catalogue_options *o,
 /* --- The plan --- */
 
 struct plan *
-subject_plan(const struct subject *s, bool checksums,
+subject_plan(const struct subject *s, struct catalogue *c, bool checksums,
 	     const struct catalogue_options *o, struct error *err)
 {
 	const struct plan_options po = {
@@ -274,7 +261,6 @@ subject_plan(const struct subject *s, bool checksums,
 		.work = &o->work,
 	};
 	struct error why = ERROR_INIT;
-	struct catalogue *c = NULL;
 	struct plan *p = NULL;
 
 	if (s->kind == SUBJECT_FILES)
@@ -289,11 +275,7 @@ subject_plan(const struct subject *s, bool checksums,
 			&po, err);
 	if (s->kind == SUBJECT_CACHES)
 		return plan_caches(s->dirs, s->ndirs, &po, err);
-	c = catalogue_open(s->prefix, err);
-	if (c == NULL)
-		return NULL;
 	p = catalogue_plan(c, s->id, po.flags, o, &why);
-	catalogue_close(c);
 	if (p == NULL && why.kind == ERROR_ABSENT)
 		error_set(err, ERROR_ABSENT, "%s: no redundancy can rebuild it",
 			  why.text);

@@ -21,6 +21,7 @@ enum subject_kind {
 };
 
 struct arena;
+struct catalogue;
 struct catalogue_options;
 struct error;
 struct plan;
@@ -60,18 +61,17 @@ int subject_find_files(struct subject *s, const char *prefix,
 		       size_t count, struct error *err);
 void subject_fini(struct subject *s);
 
-/* Write the word for the dataset on a prefix, as catalogue_word() does. */
-const char *subject_word(const struct subject *s, char to[static WORD_ID_SIZE]);
-
 /* Lock the dataset until subject_fini(); wait while another process works on
  * it.  On a file system without locks, only write a message to o->log. */
 int subject_lock(struct subject *s, const struct catalogue_options *o,
 		 struct error *err);
 
-/* Make a plan with all headers, and with PLAN_CHECKSUMS if `checksums`.
+/* Make a plan with all headers, and with PLAN_CHECKSUMS if `checksums`; `c`: the
+ * prefix of a dataset that is there.
  * ERROR_ABSENT: a dataset on a prefix has nothing to rebuild it from. */
-struct plan *subject_plan(const struct subject *s, bool checksums,
-			  const struct catalogue_options *o, struct error *err);
+struct plan *subject_plan(const struct subject *s, struct catalogue *c,
+			  bool checksums, const struct catalogue_options *o,
+			  struct error *err);
 
 /* After plan `p` was carried out for redundancy files given by the user: add
  * the rebuilt files to those given. */

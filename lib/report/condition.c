@@ -40,7 +40,7 @@ set_reason(struct condition *h, const struct error *why)
 	struct error said = *why;
 
 	(void)stop_say(&said, h->prefix != NULL ? h->prefix : h->group->dirs[0],
-		       h->plan != NULL && h->plan->barred > 0);
+		       false);
 	snprintf(h->why, sizeof(h->why), "%s", said.text);
 }
 
@@ -173,7 +173,6 @@ find_next(const struct overview *s, struct condition *h)
 						      h->plan->unfinished
 					    : h->verify.nameless,
 		.way = h->verify.way,
-		.newest = { s->newest[0], s->newest[1] },
 	};
 
 	h->next[0] = '\0';
@@ -185,9 +184,6 @@ find_next(const struct overview *s, struct condition *h)
 		snprintf(h->why, sizeof(h->why),
 			 "not in the index: dataset %" PRId64 " has its name",
 			 h->namesake);
-	if (h->status == STATUS_FAILED && h->plan != NULL &&
-	    report_chmod(h->plan, h->next)[0] != '\0')
-		return;
 	/* Of an index that cannot be read, the dataset may have an entry.  Of a
 	 * dataset in the caches of a job there may be a newer one. */
 	if ((h->status == STATUS_OK && s->unread) ||
@@ -338,7 +334,6 @@ check_dir(struct overview *s, const struct overview_entry *e,
 		return check_metadata(s, e, o, h, err) < 0
 			       ? -1
 			       : look_closer(h, o, err);
-	/* A directory may have been renamed: check before reporting a loss. */
 	if (check_files(s, &quiet, h, err) < 0)
 		return -1;
 	if (h->status != plan_data_status(h->plan)) {
@@ -470,8 +465,7 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 	 * way. */
 	if (out->status == STATUS_OK ||
 	    (out->status == STATUS_FAILED &&
-	     (out->plan == NULL ||
-	      report_chmod(out->plan, out->next)[0] != '\0')))
+	     (out->plan == NULL || out->plan->barred > 0)))
 		return rc;
 	if (out->plan != NULL)
 		plan_find_way(out->plan, &way);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "buf.h"
 #include "conf.h"
@@ -15,7 +14,6 @@
 #include "io.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
-#include "path.h"
 #include "rescue/plan.h"
 #include "site/job.h"
 #include "site/resmgr.h"
@@ -161,12 +159,14 @@ static const char *
 give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 	const struct next_case *n, int64_t *id)
 {
-	const int64_t other = n->newest[n->newest[0] == e->id]; /* 0: none */
 	const char *current = ix != NULL ? index_current(ix) : NULL;
+	int64_t newest[2], other = 0; /* 0: none */
 
+	index_newest(ix, newest);
+	other = newest[newest[0] == e->id];
 	/* If a job would restart from it, another one is chosen first. */
 	if (other > 0 &&
-	    (e->current || (current == NULL && n->newest[0] == e->id))) {
+	    (e->current || (current == NULL && newest[0] == e->id))) {
 		*id = other;
 		return "scr_index --current";
 	}
@@ -175,41 +175,6 @@ give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 		return NULL;
 	/* --drop removes no file. */
 	return indexed ? "scr_index --drop" : "scr_index --delete";
-}
-
-/* If the directory of the dataset is a link, which --delete refuses: write "rm
- * LINK".  Its files stay where it leads. */
-static bool
-remove_link(const char *prefix, int64_t id, struct buf *out)
-{
-	struct buf path = BUF_INIT;
-	struct stat st;
-	bool is = false;
-
-	buf_printf(&path, "%s/" SCR_DIR "/" DATASET_DIR_FMT, prefix, id);
-	is = lstat(path.data, &st) == 0 && S_ISLNK(st.st_mode);
-	if (is)
-		report_add_quoted(out, "rm ", path.data);
-	buf_free(&path);
-	return is;
-}
-
-static void
-move_back(const char *prefix, const struct next_case *n, struct buf *out)
-{
-	struct buf from = BUF_INIT, back = BUF_INIT;
-
-	path_join(&from, prefix, n->way.is, NULL);
-	path_join(&back, prefix, n->way.was, NULL);
-	/* Else it would be moved into that directory. */
-	if (access(back.data, F_OK) == 0) {
-		report_add_quoted(out, "rmdir ", back.data);
-		buf_add_str(out, " && ");
-	}
-	report_add_quoted(out, "mv ", from.data);
-	report_add_quoted(out, " ", back.data);
-	buf_free(&from);
-	buf_free(&back);
 }
 
 /* If a directory is in the way, write "rmdir DIR && ", or "mv DIR DIR.old && ",
@@ -296,30 +261,6 @@ report_next_dirs(const char *command, const char *const *dirs, size_t ndirs,
 }
 
 char *
-report_chmod(const struct plan *p, char to[static ERROR_TEXT_MAX])
-{
-	struct buf out = BUF_INIT, path = BUF_INIT;
-	size_t fits = 0;
-
-	for (size_t i = 0; out.len < ERROR_TEXT_MAX && i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-		const char *root = p->places[f->place].root;
-
-		if (f->state != FILE_PRESENT || !f->unreadable || f->packed)
-			continue;
-		path_join(&path, root, f->path, NULL);
-		fits = out.len;
-		report_add_quoted(&out, fits == 0 ? "chmod u+r " : " ",
-				  path.data);
-	}
-	/* The next look names the others. */
-	if (out.data != NULL && out.len >= ERROR_TEXT_MAX)
-		out.data[fits] = '\0';
-	buf_free(&path);
-	return finish(&out, to, ERROR_TEXT_MAX);
-}
-
-char *
 report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		 const struct next_case *n, char to[static ERROR_TEXT_MAX])
 {
@@ -328,10 +269,6 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	const char *command = n->mend;
 	struct buf out = BUF_INIT;
 
-	if (n->way.was[0] != '\0') {
-		move_back(catalogue_path(c), n, &out);
-		return finish(&out, to, ERROR_TEXT_MAX);
-	}
 	if (!indexed)
 		e = (struct index_entry){ .id = id, .complete = -1 };
 	if (n->nameless && !n->searched &&
@@ -361,9 +298,6 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	if (!indexed && command != NULL && str_starts(command, "scr_index ") &&
 	    str_ends(command, "--build") && catalogue_namesake(c, ix, id) > 0)
 		command = n->status == STATUS_DAMAGED ? n->rebuild : NULL;
-	if (command != NULL && str_eq(command, "scr_index --delete") &&
-	    remove_link(catalogue_path(c), id, &out))
-		command = NULL;
 	if (command != NULL) {
 		if (n->status != STATUS_LOST)
 			clear_way(n->way.obstacle, &out);
@@ -386,9 +320,7 @@ report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 		char to[static ERROR_TEXT_MAX])
 {
 	struct index *ix = catalogue_read_quietly(c, NULL);
-	struct next_case now = *n;
 
-	index_newest(ix, now.newest);
-	report_next_step(c, ix, id, &now, to);
+	report_next_step(c, ix, id, n, to);
 	index_free(ix);
 }

@@ -14,7 +14,6 @@ struct buf;
 struct catalogue;
 struct index;
 struct job_where;
-struct plan;
 
 /*
  * Write a command that works on one dataset: "scr_index -p DIR --build 5",
@@ -75,7 +74,6 @@ struct next_case {
 	 * there */
 	bool searched;
 	struct plan_way way;
-	int64_t newest[2]; /* of index_newest() */
 };
 
 /* The command that searches the caches of all nodes; `obstacle`: of a plan_way,
@@ -102,12 +100,8 @@ char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		       const struct next_case *n,
 		       char to[static ERROR_TEXT_MAX]);
 
-/* The same, with the index read now, and the newest datasets in it. */
+/* The same, with the index read now. */
 void report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 		     char to[static ERROR_TEXT_MAX]);
-
-/* Write the command that lets their owner read the files of the plan, or "" if
- * the owner may read all of them.  Returns `to`. */
-char *report_chmod(const struct plan *p, char to[static ERROR_TEXT_MAX]);
 
 #endif /* REPORT_HINT_H */

@@ -7,7 +7,6 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "json.h"
-#include "meta/index.h"
 #include "report/containers.h"
 #include "report/hint.h"
 #include "str.h"
@@ -352,19 +351,16 @@ report_health_next(struct catalogue *c, const struct packed *p,
 		   char to[static ERROR_TEXT_MAX])
 {
 	const bool data = h->files_bad + h->hidden_bad > 0 || h->unfinished;
-	struct index *ix = catalogue_read(c, NULL);
-	struct next_case n = { status, .kept = status == STATUS_DAMAGED,
-			       .packed = true, .look = "scr_inspect" };
+	const struct next_case n = { status, .kept = status == STATUS_DAMAGED,
+				     .packed = true, .look = "scr_inspect" };
 
 	to[0] = '\0';
-	index_newest(ix, n.newest);
 	if (status == STATUS_DAMAGED && (data || h->map_damaged))
 		report_packed_command(data ? "scr_rebuild --checksums" : NULL,
 				      c, p, to);
 	else if (status != STATUS_OK && p->layout != 1 &&
 		 (status != STATUS_FAILED || h->map_flaws == 0))
-		report_next_step(c, ix, p->id, &n, to);
-	index_free(ix);
+		report_next_now(c, p->id, &n, to);
 	return to;
 }
 

@@ -95,14 +95,12 @@ struct plan_file {
 	enum fate fate;
 	uint64_t found_size;  /* size on disk, in bytes; valid for
 				FILE_WRONG_SIZE */
-	bool unreadable;      /* its mode does not let its owner read it */
 	bool barred;	      /* present, but the job may not read it, whoever
 				looks */
 	bool unread;	      /* an I/O error kept it from being compared */
 	bool packed;	      /* in containers, or empty; false: a file of its
 				own */
 	bool older;	      /* on disk than recorded: of an earlier run */
-	bool astray;	      /* missing, and in the directory plan.is */
 	bool found;	      /* a deep_finding tells that it is wrong */
 	size_t nsegs;	      /* in containers */
 	struct segment *segs; /* container/segmap.h */
@@ -249,9 +247,6 @@ struct plan {
 	 * mend it; or STATUS_LOST. */
 	const char *flaw;
 	int flaw_status;
-	/* A directory below the prefix that somebody renamed, and its new name;
-	 * NULL: none. */
-	const char *was, *is;
 	bool undecided; /* data and redundancy differ: what is computed from
 			   them may be wrong (deep_search()) */
 	bool total_compared; /* sizes are not recorded, but their total is */
@@ -514,8 +509,6 @@ struct plan_way {
 	 * size, a lost one with wrong content: else a scavenge takes the
 	 * dataset for whole. */
 	char obstacle[PLAN_WAY_MAX];
-	/* Of a directory that was renamed, below the prefix. */
-	char was[PLAN_WAY_MAX], is[PLAN_WAY_MAX];
 };
 
 void plan_find_way(const struct plan *p, struct plan_way *out);

@@ -35,13 +35,14 @@ class Truth:
         self.caught = {p for p in self.other if p in self.summed or
                        p in self.contradicted}
         self.missed = self.other - self.caught
-        self.solvable = self.moved() or (
+        self.solvable = (
             all(self.set_solvable(i) for i in range(len(ds.sets)))
             if ds.sets else self.right)
         self.known = self.names_known()
 
     def moved(self):
-        """Are all files in a directory that somebody renamed?"""
+        """Are all files in a directory that somebody renamed?  Nobody looks for it, but
+        they are not lost."""
         at = self.ds.name + ".old"
         return at in self.tree and all(
             (e := self.tree.get(at + p[len(self.ds.name):])) and

@@ -628,7 +628,6 @@ everywhere() {
 	done <<-'END'
 		.scr/log scr_env log-event -p p -T NOTE -N x
 		.scr/index.lock scr_index -p p --drop ckpt.1
-		.scr/index.spare scr_index -p p --drop ckpt.1
 		.scr/halt.scr scr_halt -c 3 p
 		.scr/halt.scr scr_halt -r p
 		.scr/scr.dataset.1/.scr/ctr.0.scr scr_rebuild -p p 1
@@ -880,7 +879,7 @@ copies() { scr_copy --cntldir $in_job --id 1 --prefix "$@" >/dev/null; }
 	assert_his p
 }
 
-@test "root: a scavenge into a user's prefix; a dataset of SCR 1.1.8 that is added" {
+@test "root: a scavenge into a user's prefix" {
 	gives
 	one_node
 	in_cache
@@ -890,13 +889,6 @@ copies() { scr_copy --cntldir $in_job --id 1 --prefix "$@" >/dev/null; }
 	ends 0 scr_postrun "${args[@]}"
 	rest=$(foreign p)
 	[[ $rest == ".scr "* && $rest != *$'\n'* ]] || failed "not the user's:" "$rest"
-	renew "$(golden containers/seed_example)"
-	chmod -R u+rwX p
-	give p
-	scr_container -q -p p unpack 1
-	scr_index -q -p p --add scr.dataset.1
-	[[ -d p/.scr/scr.dataset.1 ]]
-	assert_his p
 }
 
 # Metadata and files that ask for what root must not give: set-id and sticky bits,

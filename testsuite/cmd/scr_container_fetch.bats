@@ -100,38 +100,7 @@ old() {
 	chmod -R u+rwX p
 }
 
-# into_3 CASE
-into_3() {
-	old "$1"
-	# In containers, LLNL's library cannot fetch it.
-	rejects scr_index -p p --add scr.dataset.1
-	assert_stderr_one_line "unpack it first"
-	[[ ! -e p/.scr/scr.dataset.1 ]]
-	scr_container -q -p p unpack 1
-	ends 0 scr_index -p p --add scr.dataset.1
-	fetchable p 1 "$from" scr.dataset.1/
-	scr_index -p p --list | grep -q "scr.dataset.1"
-	ends 0 scr_index -p p --verify --checksums
-	# Once more: nothing to do.
-	was=$(tree_sha p/.scr/scr.dataset.1)
-	ends 0 scr_index -p p --add scr.dataset.1
-	diff <(tree_sha p/.scr/scr.dataset.1) - <<<"$was"
-	# From now on it is one dataset, by each of its names.
-	scr_container -q -p p pack 1
-	[[ -e p/.scr/scr.dataset.1/.scr/ctr.0.scr ]]
-	ends 0 scr_container -p p unpack scr.dataset.1
-	fetchable p 1 "$from" scr.dataset.1/
-}
-
-@test "1.1.8, seed_example: unpack and --add" { into_3 seed_example; }
-@test "1.1.8, many: unpack and --add" { into_3 many; }
-
-@test "1.1.8: a missing file is not added; export and import, packed and unpacked" {
-	old seed_example
-	scr_container -q -p p unpack 1
-	truncate -s 5 p/scr.dataset.1/rank_2.ckpt
-	warns 3 "not added" scr_index -p p --add scr.dataset.1
-	[[ ! -e p/.scr/scr.dataset.1 ]]
+@test "1.1.8: export and import, packed and unpacked, into SCR 3.1" {
 	for case in seed_example many; do
 		rm -rf p q
 		old $case
@@ -141,6 +110,10 @@ into_3() {
 			scr_container -q -p p export -o a.tar 1
 			scr_container -q -p q import a.tar
 			fetchable q 1 "$from" scr.dataset.1/
+			scr_index -p q --list | grep -q "scr.dataset.1"
+			ends 0 scr_index -p q --verify --checksums
+			# Its directory is not one of SCR 3.1.
+			complains 1 "no such dataset" scr_index -p p --add 1
 			scr_container -q -p p unpack 1
 		done
 	done

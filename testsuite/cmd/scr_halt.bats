@@ -128,7 +128,7 @@ Halt file settings for $FILE:
 	[[ ! -e p/.scr ]]
 }
 
-@test "a list of nothing, and JSON; SCR_HALT_SECONDS is reported if a halt file overrides it" {
+@test "a list of nothing, and JSON" {
 	ends 0 scr_halt -l p
 	assert_output_is "Halt file settings for $FILE:
   None"
@@ -145,18 +145,6 @@ Halt file settings for $FILE:
 			@{$$p{met}} == 0 or die;'
 	scr_halt -q p -c 0
 	shows "HALT RUN: No checkpoints remaining." scr_halt -lv p
-	rm -r p/.scr
-	mkdir p/.scr
-	touch p/.scr/nodes.scr
-	SCR_HALT_SECONDS=3600 ends 0 scr_halt p -c 5
-	assert_stderr_one_line "LLNL's library ignores SCR_HALT_SECONDS=3600" \
-		"libscr of scrkit does not" "--seconds 3600"
-	SCR_HALT_SECONDS=3600 calm scr_halt p -c 4
-	scr_halt -r p
-	echo SCR_HALT_SECONDS=60 >p/.scrconf
-	complains 0 SCR_HALT_SECONDS=60 scr_halt p -c 5
-	scr_halt -r p
-	calm scr_halt p -c 5 -s 60
 }
 
 @test "a damaged file is reported, means stop, and changes only by force" {
