@@ -54,25 +54,12 @@ bool temp_is_same(int dirfd, const char *base, int fd);
 /* The same for a file that was closed, of which these are known. */
 bool temp_is_file(int dirfd, const char *base, dev_t dev, ino_t ino);
 
-/* Rename the temporary file or directory to `base`.  The caller has synced its
+/* Rename the temporary file to `base`.  The caller has synced its
  * contents to disk.  -1 with errno. */
 int temp_commit(int dirfd, const char *base);
 
 /* Remove the temporary file.  A missing file is not an error.  -1 with
  * errno. */
 int temp_remove(int dirfd, const char *base);
-
-/*
- * Create the temporary directory for `base`, with the mode of any new
- * directory, and lock it: no other process uses or removes it while the
- * descriptor is open.  A directory left by an interrupted run is removed first.
- * Returns a descriptor to close, or -1: it cannot be created or locked, or
- * another process uses it.
- */
-int temp_make_dir(int dirfd, const char *base, struct owner owner);
-
-/* Remove the temporary directory and all files in it, unless another process
- * uses it.  A failure is ignored. */
-void temp_remove_dir(int dirfd, const char *base);
 
 #endif /* TEMP_H */

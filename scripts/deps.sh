@@ -166,10 +166,8 @@ group() {
 		tool jq jq
 		# Tests exchange archives with these.
 		tool bsdtar libarchive-tools
-		tool cpio cpio
 		tool zstd zstd
 		tool xz xz-utils
-		tool 7zz 7zip
 		python3 -c 'import json, xml' 2>/dev/null ||
 			missing+=(python3)
 		# run.sh prefers the system's to that of a version manager.
@@ -323,7 +321,6 @@ names() {
 		perl-base perl perl
 		bsdutils util-linux-script util-linux
 		xz-utils xz xz
-		7zip 7zip 7zip
 		openssh-client openssh-clients openssh-clients
 		iproute2 iproute iproute2
 		procps procps-ng procps

@@ -8,21 +8,15 @@
  * to the nanosecond (before 1970 to the second), names of any bytes and files
  * of any size.
  *
- * ustar, GNU tar, all kinds of cpio, zip and 7zip are read, too, from a file or
- * a pipe; 7zip only from a file, as its directory is at the end.  An archive is
+ * Any kind of tar is read, too, from a file or a pipe.  An archive is
  * untrusted: a path that is not clean, a link or a device is ERROR_UNSAFE; a
- * broken format or an early end is ERROR_CORRUPT.  Only zip, 7zip and xz have
- * checksums of the data, so compare checksums of your own (manifest.h).
+ * broken format or an early end is ERROR_CORRUPT.  Only xz has checksums of the
+ * data, so compare checksums of your own (manifest.h).
  *
  * Memory does not grow with what an archive holds or claims to hold.  The bytes
- * read to find the next entry are limited by ARK_HEADER_MAX; those of the
- * directory of a zip archive by ARK_DIRECTORY_MAX.  Two exceptions are
- * libarchive's: the directory of a 7zip archive may unfold to 100 million
- * entries, and zip and 7zip may require a dictionary of 4 GiB.  A command that
- * reads such archives from untrusted sources must limit its address space.
+ * read to find the next entry are limited by ARK_HEADER_MAX.
  *
- * Paths are bytes; the locale of the process does not matter.  If the system
- * has no UTF-8 locale, 7zip is limited to names in ASCII.
+ * Paths are bytes; the locale of the process does not matter.
  *
  * Errors name the archive and the entry.  After an error, the struct can only
  * be freed.  Threads: one struct, one thread.
@@ -39,10 +33,9 @@ struct error;
 struct ark_out; /* opaque: an archive being written */
 struct ark_in;	/* opaque: an archive being read */
 
-/* Limits of the bytes before an entry, of a zip directory, and of the size of
- * an entry; more is ERROR_CORRUPT. */
+/* Limits of the bytes before an entry and of its size; more is
+ * ERROR_CORRUPT. */
 #define ARK_HEADER_MAX (INT64_C(4) << 20)
-#define ARK_DIRECTORY_MAX (INT64_C(128) << 20)
 #define ARK_SIZE_MAX (INT64_C(1) << 50)
 
 /* Compression of a whole archive. */
@@ -100,22 +93,17 @@ int ark_out_close(struct ark_out *out, uint64_t *bytes, struct error *err);
 struct ark_entry {
 	const char *path; /* clean and relative; borrowed until the next call */
 	enum ark_kind kind;
-	/*
-	 * Attributes that the archive gives.  Without has_size, the size is
-	 * known only after reading (zip from a pipe).  Without has_owner, the
-	 * mode may still be set (7zip); mode 0: unknown.  If the format has one
-	 * time only, both are set to it.
-	 */
+	/* Those that the archive gives; mode 0: unknown.  If it has one time
+	 * only, both are set to it.  A file has a size. */
 	struct attr attr;
 };
 
 /*
  * Open the archive that starts at the offset of `fd`. The descriptor remains
  * the caller's; its offset is undefined afterwards.  A wait for a pipe ends
- * when `stop` is true (stream.h).  Format and compression are detected, except
- * for a zip archive without any file.  NULL:  ERROR_CORRUPT (no known archive),
- * ERROR_USAGE (7zip from a pipe, or a compression that libarchive lacks),
- * ERROR_SYSTEM, ERROR_NOMEM.
+ * when `stop` is true (stream.h).  The compression is detected.  NULL:
+ * ERROR_CORRUPT (no known archive), ERROR_USAGE (a compression that libarchive
+ * lacks), ERROR_SYSTEM, ERROR_NOMEM.
  */
 struct ark_in *ark_in_new(int fd, const char *name, bool (*stop)(void),
 			  struct error *err);

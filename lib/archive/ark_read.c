@@ -3,8 +3,6 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "archive/ark.h"
 #include "archive/ark_impl.h"
@@ -14,21 +12,8 @@
 #include "str.h"
 #include "stream.h"
 
-/* Limit of directories with several links in a cpio archive: libarchive keeps
- * them in a list, and searches it. */
-#define LINKED_MAX 65536
-
-/* Format or compression detected from the first bytes; ARK_SHAPE_LEN bytes are
- * enough. */
-enum ark_shape {
-	ARK_SHAPE_OTHER, /* tar, cpio, or unknown */
-	ARK_SHAPE_7ZIP,
-	ARK_SHAPE_ZIP,
-	ARK_SHAPE_GZIP,
-	ARK_SHAPE_XZ,
-	ARK_SHAPE_ZSTD,
-};
-#define ARK_SHAPE_LEN 6
+/* The first bytes that tell a compression. */
+#define MAGIC_LEN 6
 
 /*
  * Bytes go from the descriptor through `filter` (NULL: not compressed) to
@@ -40,14 +25,10 @@ struct ark_in {
 	int fd;
 	char *name;
 	bool (*stop)(void);
-	bool is_file;
-	bool seekable;	  /* a file, and not compressed as a whole */
-	off_t start, pos; /* offsets: of the archive, of the next read */
 	struct archive *filter;
 	struct archive *archive;
 	locale_t locale;
 	bool in_entry;
-	enum ark_shape shape;
 
 	/* Buffer of the descriptor; `first` bytes were read before libarchive
 	 * asked. */
@@ -61,13 +42,11 @@ struct ark_in {
 
 	/* Bytes that `archive` may still read, and the reason why it got no
 	 * more, reported after it has failed. */
-	int64_t budget, headers; /* now; before each entry */
+	int64_t budget;
 	struct error cause;
 
 	struct buf path; /* path of the current entry */
-	bool has_size;
 	uint64_t size, done;
-	unsigned linked;
 };
 
 /* --- Errors --- */
@@ -101,19 +80,12 @@ refuse(struct ark_in *in, enum error_kind kind, const char *why,
 static ssize_t
 read_block(struct ark_in *in, size_t have)
 {
-	unsigned char *to = in->block + have;
-	ssize_t n = -1;
+	const ssize_t n = stream_read(in->fd, in->block + have,
+				      ARK_BLOCK - have, in->stop);
 
-	do {
-		n = in->is_file ? pread(in->fd, to, ARK_BLOCK - have, in->pos)
-				: stream_read(in->fd, to, ARK_BLOCK - have,
-					      in->stop);
-	} while (n < 0 && errno == EINTR && in->is_file);
-	if (n < 0)
-		return error_sys(&in->cause, "%s: %s", in->name,
-				 errno == EINTR ? "stopped" : "cannot read");
-	in->pos += n;
-	return n;
+	return n < 0 ? error_sys(&in->cause, "%s: %s", in->name,
+				 errno == EINTR ? "stopped" : "cannot read")
+		     : n;
 }
 
 /* Callback of `filter`: bytes of the descriptor. */
@@ -179,60 +151,36 @@ give(struct archive *a, void *arg, const void **data)
 	return n;
 }
 
-/* Callback of `archive` for a file: move to an offset to read from, or past
- * bytes to skip. */
-static la_int64_t
-seek(struct archive *a, void *arg, la_int64_t off, int whence)
-{
-	struct ark_in *in = arg;
-	struct stat st;
-	off_t to = whence == SEEK_SET ? in->start : in->pos - (off_t)in->first;
-
-	(void)a;
-	if (fstat(in->fd, &st) < 0)
-		return error_sys(&in->cause, "%s: cannot stat", in->name);
-	if (whence == SEEK_END)
-		to = st.st_size;
-	if (__builtin_add_overflow(to, off, &to) || to < in->start ||
-	    to > st.st_size)
-		return ARCHIVE_FATAL;
-	in->first = 0;
-	in->pos = to;
-	return to - in->start;
-}
-
 /* --- Opening --- */
 
-static enum ark_shape
-shape_of(const unsigned char *data, size_t len)
+/* The compression that begins with these bytes. */
+static enum ark_filter
+filter_of(const unsigned char *data, size_t len)
 {
 	static const struct {
-		enum ark_shape shape;
+		enum ark_filter filter;
 		size_t len;
 		const char *magic;
 	} known[] = {
-		{ ARK_SHAPE_7ZIP, 6, "7z\xbc\xaf\x27\x1c" },
-		{ ARK_SHAPE_ZIP, 4, "PK\003\004" },
-		{ ARK_SHAPE_GZIP, 2, "\x1f\x8b" },
-		{ ARK_SHAPE_XZ, 6, "\xfd\x37zXZ\0" },
-		{ ARK_SHAPE_ZSTD, 4, "\x28\xb5\x2f\xfd" },
+		{ ARK_GZIP, 2, "\x1f\x8b" },
+		{ ARK_XZ, 6, "\xfd\x37zXZ\0" },
+		{ ARK_ZSTD, 4, "\x28\xb5\x2f\xfd" },
 	};
 
 	/* An empty skippable frame: parallel compressors begin with one. */
 	if (len >= 4 && (data[0] & 0xf0) == 0x50 &&
 	    memcmp(data + 1, "\x2a\x4d\x18", 3) == 0)
-		return ARK_SHAPE_ZSTD;
-
+		return ARK_ZSTD;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (len >= known[i].len &&
 		    memcmp(data, known[i].magic, known[i].len) == 0)
-			return known[i].shape;
-	return ARK_SHAPE_OTHER;
+			return known[i].filter;
+	return ARK_NONE;
 }
 
-/* Open the filter, and detect the format of the decompressed bytes. */
+/* Open a reader for the compression, up to its first block. */
 static int
-open_filter(struct ark_in *in, struct error *err)
+open_filter(struct ark_in *in, enum ark_filter filter, struct error *err)
 {
 	struct archive *f = archive_read_new();
 	struct archive_entry *unused = NULL;
@@ -244,9 +192,9 @@ open_filter(struct ark_in *in, struct error *err)
 		mem_missing();
 	/* ARCHIVE_OK if libarchive has the compression built in, without an
 	 * outside program. */
-	rc = in->shape == ARK_SHAPE_GZIP ? archive_read_support_filter_gzip(f)
-	     : in->shape == ARK_SHAPE_XZ ? archive_read_support_filter_xz(f)
-					 : archive_read_support_filter_zstd(f);
+	rc = filter == ARK_GZIP ? archive_read_support_filter_gzip(f)
+	     : filter == ARK_XZ ? archive_read_support_filter_xz(f)
+				: archive_read_support_filter_zstd(f);
 	if (rc != ARCHIVE_OK)
 		return error_set(err, ERROR_USAGE,
 				 "%s: libarchive cannot undo this compression",
@@ -260,44 +208,7 @@ open_filter(struct ark_in *in, struct error *err)
 		n = read_filter(in, &in->ahead);
 	if ((rc != ARCHIVE_OK && rc != ARCHIVE_EOF) || n < 0)
 		return failed(in, f, err);
-	in->seekable = false; /* the decompressed bytes are not */
 	in->ahead_len = (size_t)n;
-	in->shape =
-		n > 0 ? shape_of(in->ahead, in->ahead_len) : ARK_SHAPE_OTHER;
-	return 0;
-}
-
-static int
-open_archive(struct ark_in *in, struct error *err)
-{
-	struct archive *a = archive_read_new();
-
-	in->archive = a;
-	if (a == NULL)
-		mem_missing();
-	if (in->shape == ARK_SHAPE_7ZIP && !in->seekable)
-		return error_set(err, ERROR_USAGE,
-				 "%s: a 7zip archive can only be read from an "
-				 "uncompressed file, not from a pipe",
-				 in->name);
-	if (in->shape == ARK_SHAPE_7ZIP) {
-		archive_read_support_format_7zip(a);
-	} else if (in->shape == ARK_SHAPE_ZIP && in->seekable) {
-		archive_read_support_format_zip_seekable(a);
-	} else if (in->shape == ARK_SHAPE_ZIP) {
-		archive_read_support_format_zip_streamable(a);
-	} else {
-		archive_read_support_format_tar(a);
-		archive_read_support_format_cpio(a);
-	}
-	if (in->seekable)
-		archive_read_set_seek_callback(a, seek);
-	in->headers = in->shape == ARK_SHAPE_ZIP || in->shape == ARK_SHAPE_7ZIP
-			      ? ARK_DIRECTORY_MAX
-			      : ARK_HEADER_MAX;
-	in->budget = in->headers;
-	if (archive_read_open(a, in, NULL, give, NULL) != ARCHIVE_OK)
-		return failed(in, a, err);
 	return 0;
 }
 
@@ -305,7 +216,8 @@ struct ark_in *
 ark_in_new(int fd, const char *name, bool (*stop)(void), struct error *err)
 {
 	struct ark_in *in = mem_calloc(1, sizeof(*in));
-	struct stat st;
+	enum ark_filter filter = ARK_NONE;
+	struct archive *a = NULL;
 	ssize_t n = 0;
 	locale_t old;
 	int rc = -1;
@@ -314,39 +226,32 @@ ark_in_new(int fd, const char *name, bool (*stop)(void), struct error *err)
 	in->stop = stop;
 	in->name = mem_strdup(name);
 	in->block = mem_alloc(1, ARK_BLOCK);
-	if (fstat(fd, &st) < 0) {
-		error_sys(err, "%s: cannot stat", name);
-		goto fail;
-	}
-	in->start = S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
-	in->is_file = in->seekable = in->start >= 0;
-	in->pos = in->is_file ? in->start : 0;
-	/* Read the first bytes, and open the readers for their format. */
+	/* Read the first bytes, and open the readers for their form. */
 	do {
 		n = read_block(in, in->first);
 		in->first += n > 0 ? (size_t)n : 0;
-	} while (n > 0 && in->first < ARK_SHAPE_LEN);
+	} while (n > 0 && in->first < MAGIC_LEN);
 	if (n < 0) {
 		error_pass(err, &in->cause);
 		goto fail;
 	}
-	in->shape = shape_of(in->block, in->first);
-	if ((in->shape == ARK_SHAPE_GZIP || in->shape == ARK_SHAPE_XZ ||
-	     in->shape == ARK_SHAPE_ZSTD) &&
-	    open_filter(in, err) < 0)
+	filter = filter_of(in->block, in->first);
+	if (filter != ARK_NONE && open_filter(in, filter, err) < 0)
 		goto fail;
-	/*
-	 * Not UTF-8 for tar: libarchive would compose accents; in "C" it keeps
-	 * a name that it cannot convert.  UTF-8 for zip and 7zip: in "C", names
-	 * marked as Unicode would be lost.
-	 */
-	in->locale = ark_locale(in->shape == ARK_SHAPE_ZIP ||
-				in->shape == ARK_SHAPE_7ZIP);
+	in->archive = a = archive_read_new();
+	if (a == NULL)
+		mem_missing();
+	archive_read_support_format_tar(a);
+	in->budget = ARK_HEADER_MAX;
+	/* Not UTF-8: libarchive would compose accents; in "C" it keeps a name
+	 * that it cannot convert. */
+	in->locale = ark_locale(false);
 	old = uselocale(in->locale);
-	rc = open_archive(in, err);
+	rc = archive_read_open(a, in, NULL, give, NULL);
 	uselocale(old);
-	if (rc == 0)
+	if (rc == ARCHIVE_OK)
 		return in;
+	failed(in, a, err);
 fail:
 	ark_in_free(in);
 	return NULL;
@@ -400,27 +305,15 @@ take_path(struct ark_in *in, struct archive_entry *e, struct error *err)
 static int
 check_kind(struct ark_in *in, struct archive_entry *e, struct error *err)
 {
-	const int family =
-		archive_format(in->archive) & ARCHIVE_FORMAT_BASE_MASK;
-	const bool is_dir = archive_entry_filetype(e) == AE_IFDIR;
+	const mode_t type = archive_entry_filetype(e);
 
 	if (archive_entry_hardlink(e) != NULL ||
-	    archive_entry_symlink(e) != NULL ||
-	    archive_entry_filetype(e) == AE_IFLNK)
+	    archive_entry_symlink(e) != NULL || type == AE_IFLNK)
 		return refuse(in, ERROR_UNSAFE, "a link", err);
-	if (!is_dir && archive_entry_filetype(e) != AE_IFREG)
-		return refuse(in, ERROR_UNSAFE,
-			      "neither a file nor a directory", err);
-	if (archive_entry_is_encrypted(e))
-		return refuse(in, ERROR_CORRUPT, "encrypted", err);
-	if (family != ARCHIVE_FORMAT_CPIO || archive_entry_nlink(e) < 2)
-		return 0;
-	if (!is_dir)
-		return refuse(in, ERROR_UNSAFE, "a file with several links",
-			      err);
-	if (++in->linked > LINKED_MAX)
-		return refuse(in, ERROR_CORRUPT, "too many directories", err);
-	return 0;
+	return type == AE_IFDIR || type == AE_IFREG
+		       ? 0
+		       : refuse(in, ERROR_UNSAFE,
+				"neither a file nor a directory", err);
 }
 
 /* Make `e` the current entry.  Returns 1; 0 if it is skipped; or -1. */
@@ -429,14 +322,8 @@ take_entry(struct ark_in *in, struct archive_entry *e, struct ark_entry *out,
 	   struct error *err)
 {
 	const bool is_file = archive_entry_filetype(e) == AE_IFREG;
-	const bool has_size = archive_entry_size_is_set(e);
-	const la_int64_t size = is_file && has_size ? archive_entry_size(e) : 0;
+	const la_int64_t size = is_file ? archive_entry_size(e) : 0;
 	const la_int64_t uid = archive_entry_uid(e), gid = archive_entry_gid(e);
-	/* odc stores 0777777 for a user or group id that is too large. */
-	const la_int64_t limit =
-		archive_format(in->archive) == ARCHIVE_FORMAT_CPIO_POSIX
-			? 0777776
-			: UINT32_MAX;
 	struct attr *to = &out->attr;
 	int rc = take_path(in, e, err);
 
@@ -446,19 +333,16 @@ take_entry(struct ark_in *in, struct archive_entry *e, struct ark_entry *out,
 		return -1;
 	if (size < 0 || size > ARK_SIZE_MAX)
 		return refuse(in, ERROR_CORRUPT, "an impossible size", err);
-	in->has_size = has_size || !is_file;
 	in->size = (uint64_t)size;
 	in->done = 0;
 	*out = (struct ark_entry){
 		.path = in->path.data,
 		.kind = is_file ? ARK_FILE : ARK_DIR,
-		.attr = { .has_size = has_size && is_file, .size = in->size },
+		.attr = { .has_size = is_file, .size = in->size },
 	};
-	/* A streamed zip archive gives no modes: its directory has them. */
-	if (in->shape != ARK_SHAPE_ZIP || in->seekable)
-		to->mode = archive_entry_mode(e);
-	if (to->mode != 0 && in->shape != ARK_SHAPE_7ZIP && uid >= 0 &&
-	    uid <= limit && gid >= 0 && gid <= limit) {
+	to->mode = archive_entry_mode(e);
+	if (to->mode != 0 && uid >= 0 && uid <= UINT32_MAX && gid >= 0 &&
+	    gid <= UINT32_MAX) {
 		to->uid = (uint32_t)uid;
 		to->gid = (uint32_t)gid;
 		to->has_owner = true;
@@ -483,14 +367,12 @@ static int
 finish(struct ark_in *in, struct error *err)
 {
 	struct archive *a = in->archive;
-	const int family = archive_format(a) & ARCHIVE_FORMAT_BASE_MASK;
 	const void *data = NULL;
 	ssize_t n = 0;
 
 	/* A tar archive ends with blocks of zeros.  A missing end is the only
 	 * sign that entries may be missing. */
-	if (family == ARCHIVE_FORMAT_TAR &&
-	    archive_filter_bytes(a, 0) == archive_read_header_position(a)) {
+	if (archive_filter_bytes(a, 0) == archive_read_header_position(a)) {
 		error_set(&in->cause, ERROR_CORRUPT,
 			  "%s: is cut off between two files", in->name);
 		return failed(in, a, err);
@@ -498,10 +380,8 @@ finish(struct ark_in *in, struct error *err)
 	do {
 		n = in->filter != NULL ? read_filter(in, &data) : 0;
 	} while (n > 0);
-	if (n == 0 && !in->is_file)
-		do {
-			n = read_block(in, 0);
-		} while (n > 0);
+	while (n == 0 && (n = read_block(in, 0)) > 0)
+		n = 0;
 	return n < 0 ? failed(in, a, err) : 0;
 }
 
@@ -522,7 +402,7 @@ ark_in_next(struct ark_in *in, struct ark_entry *out, struct error *err)
 			break;
 		}
 		in->in_entry = false;
-		in->budget = in->headers;
+		in->budget = ARK_HEADER_MAX;
 		rc = archive_read_next_header(a, &e);
 		in->budget = INT64_MAX;
 		if (rc == ARCHIVE_EOF) {
@@ -553,8 +433,7 @@ ark_in_read(struct ark_in *in, void *to, size_t room, size_t *got,
 	if (n < 0)
 		return failed(in, in->archive, err);
 	in->done += (uint64_t)n;
-	if (in->has_size && (in->done > in->size ||
-			     (n == 0 && room > 0 && in->done < in->size)))
+	if (in->done > in->size || (n == 0 && room > 0 && in->done < in->size))
 		return refuse(in, ERROR_CORRUPT,
 			      "fewer or more bytes than its size", err);
 	*got = (size_t)n;

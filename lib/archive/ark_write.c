@@ -99,8 +99,7 @@ ark_failed(struct error *err, enum error_kind kind, const char *name,
 				 name, path ? path : "", path ? ": " : "");
 	snprintf(text, sizeof(text), "%s",
 		 reason != NULL ? reason : "unreadable");
-	/* Like our messages: first letter in lower case (except in ZIP), no
-	 * newline. */
+	/* Like our messages: first letter in lower case, no newline. */
 	for (len = strlen(text); len > 0 && text[len - 1] == '\n'; len--)
 		text[len - 1] = '\0';
 	if (islower((unsigned char)text[0] ? (unsigned char)text[1] : 0))

@@ -25,7 +25,6 @@
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
 #include "meta/summary.h"
-#include "par.h"
 #include "path.h"
 #include "progress.h"
 #include "room.h"
@@ -33,13 +32,8 @@
 #include "transfer/put.h"
 #include "work.h"
 
-/* A long file is read in steps of this size. */
+/* A file is read in steps of this size. */
 #define STEP ((size_t)1 << 20)
-
-/* Many threads read as many small files as fit into a block. */
-#define SMALL STEP
-#define SMALL_MAX 256
-#define BLOCK ((size_t)16 << 20)
 
 /* One file of the archive, to be read from files or containers: a user's file,
  * a file of the metadata directory, or a packed one. */
@@ -47,12 +41,8 @@ struct entry {
 	const char *path;		/* in the archive */
 	const struct segmap_file *file; /* of a map; NULL: a metadata file */
 	bool data;			/* a user's file */
-	bool skip;			/* not a regular file */
 	struct attr attr;
 	uint64_t size;
-	struct stripe from;
-	size_t at; /* offset in the block */
-	char sum[HASH_TEXT];
 };
 
 struct exporting {
@@ -62,73 +52,75 @@ struct exporting {
 	struct ark_out *ark;
 	struct hash *hash;
 	struct buf manifest;
-	unsigned char *block; /* BLOCK bytes */
+	unsigned char *block; /* STEP bytes */
 	struct arena *arena;
 	struct entry *list;
 	size_t count, cap;
-	size_t first; /* index of the first entry in the block */
-	struct par *par;
-	struct worker {
-		struct pathcache *parents;
-		struct stripe_cache *cache;
-	} * workers; /* one per thread */
+	struct pathcache *parents;
+	struct stripe_cache *cache;
 };
 
 /* --- One entry --- */
 
-/* Write an entry whose bytes are in memory. */
+/* Write a metadata file whose bytes are in memory. */
 static int
-put_bytes(struct exporting *x, const char *path, const struct attr *a,
-	  const void *bytes, size_t len, struct error *err)
+put_bytes(struct exporting *x, const char *path, const void *bytes, size_t len,
+	  struct error *err)
 {
-	return ark_out_begin(x->ark, ARK_FILE, path, len, a, err) < 0 ||
+	const struct attr none = { .has_owner = false };
+
+	return ark_out_begin(x->ark, ARK_FILE, path, len, &none, err) < 0 ||
 			       ark_out_data(x->ark, bytes, len, err) < 0
 		       ? -1
 		       : ark_out_end(x->ark, err);
 }
 
-/* Compare the checksum of an entry with the recorded one. */
+/* Copy an entry from its file, or from containers. */
 static int
-check_sum(const struct entry *e, uint32_t crc, struct error *err)
+put_entry(struct exporting *x, const struct entry *e, struct error *err)
 {
-	return !e->data || !e->file->has_crc || e->size == 0 ||
-			       e->file->crc == crc
-		       ? 0
-		       : segmap_wrong_sum(e->file, crc, err);
-}
-
-/* Write an entry that is too long for the block. */
-static int
-put_long(struct exporting *x, const struct entry *e, struct error *err)
-{
-	const struct work *work = x->eo->work;
+	const struct packed *p = x->p;
+	struct stripe_part own = {
+		.len = e->size,
+		.dirfd = p->meta_fd,
+		.path = path_base(e->path),
+		.sum = STRIPE_NO_SUM,
+	};
+	struct stripe from = { e->size > 0, &own };
 	char sum[HASH_TEXT];
 	uint32_t crc = 0;
+	int rc = 0;
 
-	if (ark_out_begin(x->ark, ARK_FILE, e->path, e->size, &e->attr, err) <
-	    0)
+	if (e->file != NULL &&
+	    packed_file(p, e->data ? &p->map : &p->hidden.map, e->file,
+			x->arena, &from, err) < 0)
 		return -1;
-	for (uint64_t off = 0; off < e->size; off += STEP) {
-		size_t len =
+	rc = ark_out_begin(x->ark, ARK_FILE, e->path, e->size, &e->attr, err);
+	for (uint64_t off = 0; rc == 0 && off < e->size; off += STEP) {
+		const size_t len =
 			e->size - off < STEP ? (size_t)(e->size - off) : STEP;
 
 		if (work_go_on(x->eo->work, err) < 0 ||
-		    stripe_read(&e->from, x->workers[0].cache, off, x->block,
-				len, err) < 0 ||
+		    stripe_read(&from, x->cache, off, x->block, len, err) < 0 ||
 		    ark_out_data(x->ark, x->block, len, err) < 0)
-			return -1;
+			rc = -1;
 		hash_update(x->hash, x->block, len);
 		crc = crc_update(crc, x->block, len);
-		progress_add(work->progress, len);
+		progress_add(x->eo->work->progress, len);
 	}
+	stripe_cache_drop(x->cache); /* before the parts, which it uses */
+	if (rc < 0)
+		return -1;
 	hash_text(x->hash, sum);
 	if (ark_out_end(x->ark, err) < 0 ||
 	    manifest_add(&x->manifest, sum, e->path, err) < 0)
 		return -1;
-	return check_sum(e, crc, err);
+	return e->data && e->file->has_crc && e->size > 0 && e->file->crc != crc
+		       ? segmap_wrong_sum(e->file, crc, err)
+		       : 0;
 }
 
-/* --- Many entries --- */
+/* --- The files --- */
 
 static struct entry *
 add_entry(struct exporting *x, const char *path, const struct segmap_file *file)
@@ -138,81 +130,9 @@ add_entry(struct exporting *x, const char *path, const struct segmap_file *file)
 	return &x->list[x->count++];
 }
 
-/* Look up attributes and size of an entry.  A size that is not recorded is
- * taken from the file. */
-static int
-look(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	struct exporting *x = arg;
-	struct entry *e = &x->list[i];
-	struct segmap_file *f = NULL;
-	struct stat st;
-
-	if (e->data) {
-		f = &x->p->map.files[i];
-		if (packed_attr(x->p, i, x->workers[worker].parents, &e->attr,
-				err) < 0)
-			return -1;
-		if (!f->has_size && f->nsegs == 0 && e->attr.has_size)
-			f->size = e->attr.size;
-		e->size = f->size;
-	} else if (e->file == NULL) {
-		if (dir_stat(x->p->meta_fd, path_base(e->path), &st,
-			     AT_SYMLINK_NOFOLLOW) < 0)
-			return error_sys(err, "%s: cannot stat",
-					 path_base(e->path));
-		attr_from_stat(&e->attr, &st);
-		e->size = e->attr.size;
-		e->skip = !S_ISREG(st.st_mode);
-	}
-	return 0;
-}
-
-/* Read a small entry into the block. */
-static int
-read_small(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	struct exporting *x = arg;
-	struct entry *e = &x->list[x->first + i];
-	const unsigned char *bytes = x->block + e->at;
-	const size_t len = (size_t)e->size;
-	int rc = 0;
-
-	if (!e->skip && (stripe_read(&e->from, x->workers[worker].cache, 0,
-				     x->block + e->at, len, err) < 0 ||
-			 check_sum(e, crc_update(0, bytes, len), err) < 0 ||
-			 hash_bytes(bytes, len, e->sum, err) < 0))
-		rc = -1;
-	stripe_cache_drop(x->workers[worker].cache);
-	return rc;
-}
-
-/* Read `n` small entries with many threads, and write them to the archive in
- * order. */
-static int
-put_small(struct exporting *x, size_t n, struct error *err)
-{
-	if (work_go_on(x->eo->work, err) < 0 ||
-	    par_for(x->par, n, 1, read_small, x, err) < 0)
-		return -1;
-	for (size_t i = x->first; i < x->first + n; i++) {
-		const struct entry *e = &x->list[i];
-
-		if (e->skip)
-			continue;
-		if (put_bytes(x, e->path, &e->attr, x->block + e->at,
-			      (size_t)e->size, err) < 0 ||
-		    manifest_add(&x->manifest, e->sum, e->path, err) < 0)
-			return -1;
-		progress_add(x->eo->work->progress, e->size);
-	}
-	return 0;
-}
-
-/* --- The files --- */
-
-/* List the users' files and, if requested, the redundancy.  Report now if the
- * archive format cannot hold one of them. */
+/* List the users' files and, if requested, the redundancy, with attributes and
+ * sizes.  A size that is not recorded is taken from the file.  Report now if
+ * the archive format cannot hold one of them. */
 static int
 list_entries(struct exporting *x, struct error *err)
 {
@@ -225,17 +145,33 @@ list_entries(struct exporting *x, struct error *err)
 	struct stat st;
 	int rc = 0;
 
-	for (size_t i = 0; i < p->map.nfiles; i++)
-		add_entry(x, p->map.files[i].path, &p->map.files[i])->data =
-			true;
+	for (size_t i = 0; i < p->map.nfiles; i++) {
+		struct segmap_file *f = &p->map.files[i];
+
+		e = add_entry(x, f->path, f);
+		e->data = true;
+		if (packed_attr(p, i, x->parents, &e->attr, err) < 0)
+			return -1;
+		if (!f->has_size && f->nsegs == 0 && e->attr.has_size)
+			f->size = e->attr.size;
+		e->size = f->size;
+	}
 	if (x->eo->redundancy) {
 		rc = dir_walk(&w, p->meta_fd, p->dir, err);
 		while (rc == 0 && (name = dir_next(&w)) != NULL) {
-			if (dataset_dir_is_recovery(name))
-				add_entry(x,
-					  arena_printf(x->arena, "%s/%s",
-						       p->dir, name),
-					  NULL);
+			if (!dataset_dir_is_recovery(name))
+				continue;
+			if (dir_stat(p->meta_fd, name, &st,
+				     AT_SYMLINK_NOFOLLOW) < 0) {
+				rc = error_sys(err, "%s: cannot stat", name);
+			} else if (S_ISREG(st.st_mode)) {
+				e = add_entry(x,
+					      arena_printf(x->arena, "%s/%s",
+							   p->dir, name),
+					      NULL);
+				attr_from_stat(&e->attr, &st);
+				e->size = e->attr.size;
+			}
 		}
 		if (dir_done(&w, rc, err) < 0)
 			return -1;
@@ -251,8 +187,6 @@ list_entries(struct exporting *x, struct error *err)
 		e->attr = f->attr;
 		e->size = f->size;
 	}
-	if (par_for(x->par, x->count, 1, look, x, err) < 0)
-		return -1;
 	for (size_t i = 0; i < x->count; i++) {
 		if (ark_fits(x->list[i].path, x->list[i].size, err) < 0)
 			return -1;
@@ -269,11 +203,10 @@ put_meta(void *arg, const char *name, const struct buf *image,
 	 struct error *err)
 {
 	struct exporting *x = arg;
-	const struct attr none = { .has_owner = false };
 	const char *path = arena_printf(x->arena, "%s/%s", x->p->dir, name);
 	char sum[HASH_TEXT];
 
-	if (put_bytes(x, path, &none, image->data, image->len, err) < 0 ||
+	if (put_bytes(x, path, image->data, image->len, err) < 0 ||
 	    hash_bytes(image->data, image->len, sum, err) < 0 ||
 	    manifest_add(&x->manifest, sum, path, err) < 0)
 		return -1;
@@ -302,7 +235,6 @@ put_metadata(struct exporting *x, struct error *err)
 {
 	const struct packed *p = x->p;
 	const struct segmap *h = &p->hidden.map;
-	const struct attr none = { .has_owner = false };
 	struct kvtree *summary = NULL;
 	struct rank2file r;
 	struct stat st;
@@ -330,7 +262,7 @@ put_metadata(struct exporting *x, struct error *err)
 		return -1;
 	return put_bytes(
 		x, arena_printf(x->arena, "%s/" DATASET_DIR_MANIFEST, p->dir),
-		&none, x->manifest.data, x->manifest.len, err);
+		x->manifest.data, x->manifest.len, err);
 }
 
 static int
@@ -338,50 +270,18 @@ put_all(struct exporting *x, struct error *err)
 {
 	const struct packed *p = x->p;
 	struct packed_dirs dirs;
-	size_t n = 0;
 
 	for (size_t i = 0; i < x->count; i++) {
-		struct entry *e = &x->list[i];
-		const struct segmap_file *f = e->file;
+		const struct entry *e = &x->list[i];
 
 		x->out->files += e->data;
 		x->out->bytes += e->data ? e->size : 0;
-		x->out->hidden += !e->data && !e->skip;
-		/* Find where its bytes are stored. */
-		if (f != NULL &&
-		    packed_file(p, e->data ? &p->map : &p->hidden.map, f,
-				x->arena, &e->from, err) < 0)
+		x->out->hidden += !e->data;
+		if (put_entry(x, e, err) < 0)
 			return -1;
-		if (f != NULL)
-			continue;
-		(void)stripe_room(&e->from, x->arena, 1, NULL);
-		e->from.parts[e->from.nparts++] = (struct stripe_part){
-			.len = e->size,
-			.dirfd = p->meta_fd,
-			.path = path_base(e->path),
-			.sum = STRIPE_NO_SUM,
-		};
 	}
-	for (x->first = 0; x->first < x->count; x->first += n) {
-		const struct entry *e = &x->list[x->first];
-		uint64_t at = 0;
-
-		/* The small entries that fit into the block together. */
-		for (n = 0; x->first + n < x->count && n < SMALL_MAX; n++) {
-			struct entry *s = &x->list[x->first + n];
-
-			if (s->size > SMALL || at + s->size > BLOCK)
-				break;
-			s->at = (size_t)at;
-			at += s->size;
-		}
-		if (n > 0 && put_small(x, n, err) < 0)
-			return -1;
-		if (n == 0 && !e->skip && put_long(x, e, err) < 0)
-			return -1;
-		n += n == 0;
-	}
-	if (packed_dirs(p, NULL, x->par, x->arena, &dirs, err) < 0)
+	if (packed_dirs(p, NULL, work_waiting(x->eo->work, p->file_fd),
+			x->arena, &dirs, err) < 0)
 		return -1;
 	for (size_t i = 0; i < dirs.count; i++)
 		if (ark_out_begin(x->ark, ARK_DIR, dirs.list[i].path, 0,
@@ -411,33 +311,24 @@ export_dataset(struct packed *p, int fd, const char *name,
 		.out = out,
 		.manifest = BUF_INIT,
 	};
-	unsigned n = 0;
 	int rc = -1;
 
 	*out = (struct export_result){ .id = p->id };
 	if (packed_refuse_marked(p, 0, p->map.nfiles, NULL, err) < 0 ||
 	    packed_renew(p, err) < 0)
 		return -1;
-	x.par = work_waiting(eo->work, p->file_fd);
 	x.arena = arena_new();
-	x.block = mem_aligned(4096, BLOCK);
+	x.block = mem_aligned(4096, STEP);
 	x.hash = hash_new(HASH_SHA256, err);
-	n = par_threads(x.par);
-	x.workers = mem_calloc(n, sizeof(*x.workers));
-	for (unsigned i = 0; i < n; i++) {
-		x.workers[i].parents = pathcache_new(p->file_fd);
-		x.workers[i].cache = stripe_cache_new(16, false, NULL);
-	}
+	x.parents = pathcache_new(p->file_fd);
+	x.cache = stripe_cache_new(16, false, NULL);
 	if (x.hash != NULL && list_entries(&x, err) == 0)
 		x.ark = ark_out_new(fd, name, eo->filter, eo->threads,
 				    eo->work->stop, err);
 	if (x.ark != NULL)
 		rc = put_all(&x, err);
-	for (unsigned i = 0; i < n; i++) {
-		pathcache_free(x.workers[i].parents);
-		stripe_cache_free(x.workers[i].cache);
-	}
-	mem_free(x.workers);
+	pathcache_free(x.parents);
+	stripe_cache_free(x.cache);
 	ark_out_free(x.ark);
 	buf_free(&x.manifest);
 	hash_free(x.hash);

@@ -28,7 +28,6 @@
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "meta/rank2file.h"
-#include "par.h"
 #include "path.h"
 #include "progress.h"
 #include "room.h"
@@ -36,14 +35,8 @@
 #include "transfer/put.h"
 #include "work.h"
 
-/* A long file is read in steps of this size. */
+/* A file is read in steps of this size. */
 #define STEP ((size_t)1 << 20)
-
-/* Small files are collected in a block, and written together by many
- * threads. */
-#define SMALL ((size_t)256 << 10)
-#define SMALL_MAX 256
-#define BLOCK ((size_t)16 << 20)
 
 /* The directory of metadata in an archive. */
 #define META_DIR ".scr/scr.dataset."
@@ -55,7 +48,6 @@ struct imported {
 	enum dataset_dir_kind meta; /* FOREIGN: a file of the job */
 	struct put_file *put;
 	uint64_t size;
-	size_t at; /* small: offset in the block */
 	char sum[HASH_TEXT];
 };
 
@@ -65,9 +57,7 @@ struct importing {
 	struct export_result *out;
 	struct ark_in *ark;
 	struct hash *hash;
-	unsigned char *block; /* BLOCK bytes */
-	/* Small files in the block: list[small] and those behind it. */
-	size_t small, nsmall, small_bytes;
+	unsigned char *block; /* STEP bytes */
 	struct arena *arena;
 	struct put *put;
 	struct pathcache *parents; /* of existing files */
@@ -123,18 +113,17 @@ classify(struct importing *x, struct imported *f, struct error *err)
 
 /* --- Reading --- */
 
-/* Read up to `room` bytes of the entry into the block, from `at` on.  *got is
- * less than `room` only at the end of the entry. */
+/* Read the next bytes of the entry into the block.  *got is less than STEP only
+ * at the end of the entry. */
 static int
-read_block(struct importing *x, size_t at, size_t room, size_t *got,
-	   struct error *err)
+read_block(struct importing *x, size_t *got, struct error *err)
 {
 	size_t n = 0;
 
-	for (*got = 0; *got < room; *got += n) {
+	for (*got = 0; *got < STEP; *got += n) {
 		if (work_go_on(&x->o->work, err) < 0 ||
-		    ark_in_read(x->ark, x->block + at + *got, room - *got, &n,
-				err) < 0)
+		    ark_in_read(x->ark, x->block + *got, STEP - *got, &n, err) <
+			    0)
 			return -1;
 		if (n == 0)
 			break;
@@ -143,80 +132,26 @@ read_block(struct importing *x, size_t at, size_t room, size_t *got,
 	return 0;
 }
 
-/* Write one of the small files. */
+/* Write the bytes of the entry to the file that was added last. */
 static int
-write_small(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	struct importing *x = arg;
-	struct imported *f = &x->list[x->small + i];
-
-	(void)worker;
-	if (hash_bytes(x->block + f->at, f->size, f->sum, err) < 0)
-		return -1;
-	return put_write(f->put, x->block + f->at, f->size, 0, err);
-}
-
-/* Write all small files in the block. */
-static int
-write_all_small(struct importing *x, struct error *err)
-{
-	struct par *par = work_waiting(&x->o->work, catalogue_prefix_fd(x->c));
-	int rc = par_for(par, x->nsmall, 1, write_small, x, err);
-
-	x->nsmall = 0;
-	x->small_bytes = 0;
-	return rc;
-}
-
-/* Write the bytes of the entry to the file that was added last.  Small files
- * are added to the block, and many threads will write them together; others,
- * and those of unknown size, are written step by step. */
-static int
-take_bytes(struct importing *x, const struct ark_entry *e, struct error *err)
+take_bytes(struct importing *x, uint64_t size, struct error *err)
 {
 	struct imported *f = &x->list[x->count - 1];
-	const uint64_t room = e->attr.has_size ? e->attr.size : 0;
-	const bool small = e->attr.has_size && room <= SMALL;
+	const int fd = put_open(f->put, err);
 	size_t got = STEP;
-	int fd = -1;
 
-	if ((!small || x->nsmall == SMALL_MAX ||
-	     x->small_bytes + SMALL >= BLOCK) &&
-	    write_all_small(x, err) < 0)
+	/* A sparse entry of any size fits into a small archive. */
+	if (fd < 0 || (size > STEP && room_check(catalogue_prefix_fd(x->c),
+						 size, f->path, err) < 0))
 		return -1;
-	if (small) {
-		if (x->nsmall++ == 0)
-			x->small = x->count - 1;
-		f->at = x->small_bytes;
-		/* Ask for one byte more than expected, to detect an entry that
-		 * is too long. */
-		if (read_block(x, f->at, (size_t)room + 1, &got, err) < 0)
+	for (; got == STEP; f->size += got) {
+		if (read_block(x, &got, err) < 0 ||
+		    put_pwrite(f->put, fd, x->block, got, f->size, err) < 0)
 			return -1;
-		x->small_bytes += got;
-		f->size = got;
-	} else {
-		/* A sparse entry of any size fits into a small archive. */
-		fd = put_open(f->put, err);
-		if (fd < 0 || room_check(catalogue_prefix_fd(x->c), room,
-					 f->path, err) < 0)
-			return -1;
-		for (; got == STEP; f->size += got) {
-			if (read_block(x, 0, STEP, &got, err) < 0 ||
-			    put_pwrite(f->put, fd, x->block, got, f->size,
-				       err) < 0)
-				return -1;
-			hash_update(x->hash, x->block, got);
-		}
-		put_what(f->put)->size = f->size;
-		if (put_wrote(f->put, f->size, err) < 0)
-			return -1;
-		hash_text(x->hash, f->sum);
+		hash_update(x->hash, x->block, got);
 	}
-	if (e->attr.has_size && room != f->size)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: ends after %" PRIu64 " bytes of %" PRIu64,
-				 f->path, f->size, room);
-	return 0;
+	hash_text(x->hash, f->sum);
+	return put_wrote(f->put, f->size, err);
 }
 
 /* Read a file into memory, where it is kept until the commit.  Parse the
@@ -229,11 +164,10 @@ take_image(struct importing *x, struct imported *f, struct put_what *what,
 	const size_t max = manifest ? MANIFEST_MAX : KVTREE_MAX_ENCODED;
 	struct buf raw = BUF_INIT;
 	size_t got = 0;
-	int rc = write_all_small(x, err); /* frees the block */
+	int rc = 0;
 
 	do {
-		if (rc == 0)
-			rc = read_block(x, 0, STEP, &got, err);
+		rc = read_block(x, &got, err);
 		if (rc == 0)
 			buf_add(&raw, x->block, got);
 		if (rc == 0 && raw.len > max)
@@ -267,7 +201,7 @@ read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 	*a = e->attr;
 	what.kind = f->kind;
 	what.path = f->path;
-	what.size = a->has_size ? a->size : UINT64_MAX;
+	what.size = a->size;
 	what.attr = a->has_owner || a->has_times ? a : NULL;
 	/* The import depends on these: they are read into memory. */
 	if ((f->meta == DATASET_DIR_KEPT || f->meta == DATASET_DIR_RANK2FILE ||
@@ -277,7 +211,7 @@ read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 	f->put = put_add(x->put, &what, NULL);
 	x->count++;
 	f->size = what.image_size;
-	if (what.image == NULL && take_bytes(x, e, err) < 0)
+	if (what.image == NULL && take_bytes(x, a->size, err) < 0)
 		return -1;
 	if (f->kind == PUT_FILE) {
 		x->out->files++;
@@ -467,7 +401,7 @@ work(struct importing *x, struct error *err)
 			put_dir(x->put, catalogue_prefix_fd(x->c), entry.path,
 				&entry.attr);
 	}
-	if (rc < 0 || write_all_small(x, err) < 0 || compare(x, err) < 0)
+	if (rc < 0 || compare(x, err) < 0)
 		return -1;
 	if (x->out->id <= 0)
 		return error_set(err, ERROR_CORRUPT,
@@ -519,7 +453,7 @@ import_dataset(struct catalogue *c, int fd, const char *name,
 	x.owners = &owners;
 	*out = (struct export_result){ .id = -1 };
 	made = catalogue_scr_fd(c) < 0;
-	x.block = mem_aligned(4096, BLOCK);
+	x.block = mem_aligned(4096, STEP);
 	x.hash = hash_new(HASH_SHA256, err);
 	x.put = put_new(&how, NULL);
 	x.parents = pathcache_new(catalogue_prefix_fd(c));

@@ -189,13 +189,12 @@ packed_copy_run(const struct packed_copy *c, const struct work *work,
 	const size_t n = c->to.nparts;
 	struct stripe_sum *sums = mem_calloc(n + 1, sizeof(*sums));
 	const struct transfer_options t = { .work = work, .sums_to = sums };
-	int rc = put_new_dirs(c->put, err);
+	int rc = 0;
 
 	for (size_t i = 0; i < n; i++)
 		sums[i].size = c->files[i]->size;
 	progress_phase(work->progress, "unpacking", c->len);
-	if (rc == 0)
-		rc = transfer(&c->from, &c->to, c->len, &t, err);
+	rc = transfer(&c->from, &c->to, c->len, &t, err);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		const struct segmap_file *f = c->files[i];
 

@@ -4,9 +4,9 @@
  * the map of a packed dataset has a dozen keys per file, and millions of files.
  * Unwanted files are skipped.
  *
- * Only the plain form is accepted.  For anything else (an unknown key, a
- * duplicate key or file, another number format, a count beyond the image) the
- * caller builds a tree, which also reports errors.
+ * Only the form of all known writers is accepted: anything else (a duplicate
+ * key or file, another number format, a count beyond the image) is damage.
+ * Unknown keys are skipped.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,7 +20,6 @@
 #include "map.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
-#include "str.h"
 
 /* Up to this many paths of a rank are compared pairwise; above, use a map. */
 #define PATHS_FEW 16
@@ -61,6 +60,20 @@ keep(struct scan *s, const char *text)
 	if (text == NULL)
 		s->failed = s->in->irregular = true;
 	return text;
+}
+
+/* Skip a key with everything below it, but none of those that come once. */
+static void
+skip_unknown(struct scan *s)
+{
+	static const char *const known[] = { "SIZE", "CRC",   "SEG",  "FILES",
+					     "FILE", "RANKS", "RANK", "LEVEL" };
+	const char *key = kvscan_key(s->in);
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(key, known[i]) == 0)
+			s->in->irregular = true;
+	kvstream_skip(s->from);
 }
 
 static const char *
@@ -140,7 +153,7 @@ scan_file(struct scan *s, struct rank2file_file *f)
 		} else if (f->nsegs == 0 && KVSCAN_KEY(in, "SEG")) {
 			scan_segs(s, f);
 		} else {
-			in->irregular = true;
+			skip_unknown(s);
 		}
 	}
 }
@@ -258,7 +271,7 @@ scan_ranks(struct scan *s)
 				listed = true;
 				scan_files(s, r);
 			} else {
-				in->irregular = true;
+				skip_unknown(s);
 			}
 		}
 		if (counted && files < r->nfiles)
@@ -299,7 +312,7 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 		} else if (!s.seen && KVSCAN_KEY(in, "RANK")) {
 			scan_ranks(&s);
 		} else {
-			in->irregular = true;
+			skip_unknown(&s);
 		}
 	}
 	if (!level)
@@ -313,7 +326,7 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 	return s.failed ? -1 : 1;
 }
 
-/* --- As a tree --- */
+/* --- The entry of a file as a tree --- */
 
 int
 rank2file_read_file(const struct kvtree *k, struct arena *arena,
@@ -325,8 +338,7 @@ rank2file_read_file(const struct kvtree *k, struct arena *arena,
 	const size_t count = table == NULL ? 0 : kvtree_count(table);
 	struct rank2file_seg *segs = NULL;
 
-	*f = (struct rank2file_file){ .node = k };
-	f->path = kvtree_key(k);
+	*f = (struct rank2file_file){ .path = kvtree_key(k) };
 	f->has_size = size != NULL;
 	f->has_crc = crc != NULL;
 	if ((size != NULL && value_u64(size, INT64_MAX, &f->size, err) < 0) ||
@@ -364,57 +376,5 @@ rank2file_read_file(const struct kvtree *k, struct arena *arena,
 	}
 	f->segs = segs;
 	f->nsegs = count;
-	return 0;
-}
-
-/* Read child `k` of RANK: one rank and its files. */
-static int
-read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
-{
-	const struct kvtree *count = kvtree_get(k, "FILES"), *f = NULL;
-	const struct kvtree *list = kvtree_get(k, "FILE");
-	const size_t have = list == NULL ? 0 : kvtree_count(list);
-	struct rank2file_rank *r = NULL;
-	uint64_t n = 0;
-
-	if (!value_number(kvtree_key(k), RANK2FILE_MAX_RANKS, &n) ||
-	    n >= out->nranks)
-		return value_bad(err, kvtree_key(k), "no rank of the job");
-	r = &out->ranks[n];
-	if (r->present)
-		return value_bad(err, kvtree_key(k), "rank in two parts");
-	r->present = true;
-	if (count != NULL && value_u64(count, INT64_MAX, &n, err) < 0)
-		return -1;
-	if (count != NULL && n < have)
-		return value_bad(err, "FILES", "less than the files listed");
-	r->expected = count != NULL ? n : have;
-	if (have == 0)
-		return 0;
-	r->files = arena_alloc(out->arena, have, sizeof(*r->files));
-	if (r->files == NULL)
-		return error_no_memory(err);
-	kvtree_foreach (f, list)
-		if (rank2file_read_file(f, out->arena, &r->files[r->nfiles++],
-					err) < 0)
-			return -1;
-	return 0;
-}
-
-/* RANKS is that of the job, or that of the part if LLNL's scr_index wrote
- * it. */
-int
-rank2file_read_part(struct rank2file *out, const struct kvtree *part,
-		    uint64_t *said, struct error *err)
-{
-	const struct kvtree *ranks = kvtree_get(part, "RANKS"), *k = NULL;
-
-	*said = 0;
-	if (ranks != NULL && value_u64(ranks, out->nranks, said, err) < 0)
-		return -1;
-	kvtree_foreach (k, kvtree_get(part, "RANK"))
-		if (read_rank(out, k, err) < 0)
-			return error_wrap(err, "rank %s",
-					  str_quoted(kvtree_key(k)));
 	return 0;
 }

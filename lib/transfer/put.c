@@ -11,7 +11,6 @@
 
 #include "arena.h"
 #include "clock.h"
-#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
@@ -154,7 +153,7 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	struct put *p = f->put;
 	const char *base = path_base(f->what.path);
 	const bool locks = f->what.resume && !p->o.unlocked &&
-			   !f->place->is_new && f->what.size >= RESUME_LEAST;
+			   f->what.size >= RESUME_LEAST;
 	int dir = put_place_take(p, f->place, make, err), fd = -1;
 
 	if (dir < 0 && dir != AT_FDCWD)
@@ -166,17 +165,9 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	f->resumed |= fd >= 0;
 	if (fd >= 0)
 		f->holes = true; /* it may be longer */
-	else if (make)
-		fd = f->place->is_new
-			     ? create_file(dir, base, O_WRONLY, f->opened,
-					   f->place->owner)
-			     : temp_make(dir, base, f->opened, f->place->owner);
 	else
-		fd = f->place->is_new
-			     ? dir_open_file(dir, base,
-					     O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
-					     0)
-			     : temp_open(dir, base, f->resumed);
+		fd = make ? temp_make(dir, base, f->opened, f->place->owner)
+			  : temp_open(dir, base, f->resumed);
 	/* Without a lock, the next run begins with a new one. */
 	if (fd >= 0 && locks)
 		(void)flock(fd, LOCK_EX | LOCK_NB);
@@ -336,15 +327,15 @@ place_file(struct put_file *f, struct error *err)
 	if (dir < 0 && dir != AT_FDCWD)
 		return -1;
 	errno = EBUSY;
-	if (!f->place->is_new && p->o.unlocked && !has_ours(f, dir))
+	if (p->o.unlocked && !has_ours(f, dir))
 		rc = error_sys(err, "%s: another process writes it", path);
-	else if (!f->place->is_new && temp_commit(dir, path_base(path)) < 0)
+	else if (temp_commit(dir, path_base(path)) < 0)
 		rc = error_sys(err, "%s: cannot rename its file", path);
 	put_place_give(p, f->place, dir);
 	if (rc < 0)
 		return -1;
 	f->state = PUT_PLACED;
-	put_place_changed(p, f->place, 1);
+	put_place_changed(p, f->place);
 	return p->o.placed == NULL
 		       ? 0
 		       : p->o.placed(p->o.arg, &f->what, &f->mtime, err);
@@ -519,10 +510,6 @@ put_commit(struct put *p, struct error *err)
 		rc = par_for(par, p->count, BATCH, place_kind, p, err);
 		if (rc == 0)
 			rc = put_sync(p, par, err);
-		if (rc == 0)
-			rc = put_new_name(p, err);
-		if (rc == 0)
-			rc = put_sync(p, par, err);
 	}
 	if (rc == 0)
 		rc = par_for(par, p->nplaces, 0, put_place_finish, p, err);
@@ -548,9 +535,7 @@ put_drop(struct put_file *f)
 	pthread_mutex_unlock(&p->lock);
 	/* Another process may have replaced it by its own. */
 	if (dir >= 0 || dir == AT_FDCWD) {
-		if (f->place->is_new)
-			(void)unlinkat(dir, base, 0);
-		else if (!p->o.unlocked || has_ours(f, dir))
+		if (!p->o.unlocked || has_ours(f, dir))
 			(void)temp_remove(dir, base);
 		put_place_give(p, f->place, dir);
 	}
@@ -572,7 +557,6 @@ put_free(struct put *p)
 			put_drop(f);
 		(void)close_file(f, NULL);
 	}
-	put_new_remove(p);
 	/* Files that are renamed at once may be those of several processes,
 	 * which share the directories. */
 	if (!whole && !p->o.at_once && !p->o.unlocked && !p->keep)

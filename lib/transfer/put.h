@@ -11,8 +11,7 @@
  * has usually written most of the log that the others need.  A synced file gets
  * its name by a rename: at once if the options say so, otherwise when
  * put_commit() puts all files in place, kind after kind.  A directory is synced
- * once for all renames in it.  put_new_dirs() saves the renames in directories
- * that do not exist yet.
+ * once for all renames in it.
  *
  * Calls.  On a parallel file system each call sends a message to a server, so a
  * file costs only six calls: open, write, set times, fsync, rename, close.  The
@@ -75,8 +74,8 @@ struct put_what {
 	bool kept; /* by put_undo() */
 	/* If it is large, take up the temporary file that an interrupted run
 	 * left: bytes that it has are not written again.  It is locked, so that
-	 * a run which is not dead loses its file to nobody.  Ignored in
-	 * new directories (put_new_dirs()), and with `unlocked`. */
+	 * a run which is not dead loses its file to nobody.  Ignored
+	 * with `unlocked`. */
 	bool resume;
 	void *arg; /* for the caller */
 };
@@ -141,17 +140,8 @@ size_t put_count(const struct put *p);
 struct put_file *put_at(const struct put *p, size_t i);
 
 /* Remove whatever an interrupted run left under the temporary names of the
- * added files and of their directories, to make room. */
+ * added files, to make room. */
 int put_clear(struct put *p, struct error *err);
-
-/*
- * Prepare directories that are missing or empty and get many of the added
- * files.  Each is created under a temporary name, its files get their final
- * names in it, and put_commit() renames it with its last file.  This saves a
- * rename for each file.  Call before the first put_open(), and not with
- * `at_once` or `unlocked`.
- */
-int put_new_dirs(struct put *p, struct error *err);
 
 /* room_check() for all files. */
 int put_check_room(const struct put *p, const char *what, struct error *err);

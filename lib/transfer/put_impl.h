@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * put_impl.h - what put.c (files), put_place.c (directories) and put_new.c (new
- * directories, leftovers, free space) share.
+ * put_impl.h - what put.c (files), put_place.c (directories) and put_clear.c
+ * (leftovers, free space) share.
  */
 #ifndef TRANSFER_PUT_IMPL_H
 #define TRANSFER_PUT_IMPL_H
@@ -26,13 +26,8 @@ struct put_place {
 	int fd;		      /* open, shared by all threads; or -1 */
 	bool opening;	      /* a thread is opening it */
 	size_t waiting;	      /* files in it without their names yet */
-	bool has_below;	      /* this is a parent of another place */
 	atomic_bool made;     /* by this engine */
-	bool replaces;	      /* is_new: an empty directory is in its place */
-	/* The directory was missing.  `fd` is its temporary directory, locked;
-	 * files in it have their final names. */
-	bool is_new;
-	struct owner owner; /* of new files (create.h) */
+	struct owner owner;   /* of new files (create.h) */
 	/* What new files in this directory get, as learned from files made so
 	 * far: owner and group; the mode bits that the file system grants and
 	 * those that it refuses. */
@@ -119,15 +114,9 @@ int put_place_finish(void *put, size_t i, unsigned worker, struct error *err);
 /* Remove the directories that the engine made, if they are empty. */
 void put_place_remove(struct put *p);
 
-/* Record that `placed` files of this directory, or a directory in it, got their
- * names: the directory has to be synced. */
-void put_place_changed(struct put *p, struct put_place *place, size_t placed);
-
-/* Give the new directories that are complete and synced their names. */
-int put_new_name(struct put *p, struct error *err);
-
-/* Remove the new directories that have no names yet. */
-void put_new_remove(struct put *p);
+/* Record that a file of this directory got its name: the directory has to be
+ * synced. */
+void put_place_changed(struct put *p, struct put_place *place);
 
 /* Set owner and mode of *st to what the file got when it was created.  They are
  * taken from the directory if known there, else from fstat().  The other

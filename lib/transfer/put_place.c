@@ -57,7 +57,6 @@ find_place(struct put *p, int dirfd, const char *path, size_t len,
 	place->up = find_place(p, dirfd, path, len > 0 ? len - 1 : 0, err);
 	if (place->up == NULL)
 		return NULL;
-	place->up->has_below = true;
 	place->owner = place->up->owner;
 	return place;
 }
@@ -140,17 +139,15 @@ put_place_give(struct put *p, struct put_place *place, int fd)
 }
 
 void
-put_place_changed(struct put *p, struct put_place *place, size_t placed)
+put_place_changed(struct put *p, struct put_place *place)
 {
 	struct put_place *up = place;
 
 	pthread_mutex_lock(&p->lock);
-	place->waiting -= placed;
+	place->waiting--;
 	place->dirty = true;
-	/* Parents may be new directories: sync each once.  For a directory
-	 * without its name, this comes with the name. */
-	for (; up != NULL && !up->used;
-	     up = up->is_new || p->o.made ? NULL : up->up)
+	/* Parents may be new directories: sync each once. */
+	for (; up != NULL && !up->used; up = p->o.made ? NULL : up->up)
 		up->used = up->dirty = true;
 	pthread_mutex_unlock(&p->lock);
 }
@@ -298,7 +295,7 @@ sync_place(void *arg, size_t i, unsigned worker, struct error *err)
 	}
 	pthread_mutex_lock(&p->lock);
 	fd = -1;
-	if (place->waiting == 0 && place->fd >= 0 && !place->is_new) {
+	if (place->waiting == 0 && place->fd >= 0) {
 		fd = place->fd;
 		place->fd = -1;
 		p->ndirs--;

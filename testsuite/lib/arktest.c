@@ -1,23 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "arktest.h"
 
-const struct pair pairs[PAIRS] = {
-	{ PAX, ARK_NONE, false },  { PAX, ARK_GZIP, false },
-	{ PAX, ARK_XZ, true },	   { PAX, ARK_ZSTD, false },
-	{ CPIO, ARK_NONE, false }, { CPIO, ARK_GZIP, false },
-	{ CPIO, ARK_XZ, true },	   { CPIO, ARK_ZSTD, false },
-	{ ZIP, ARK_NONE, true },   { ZIP, ARK_GZIP, true },
-	{ SEVEN, ARK_NONE, true }, { SEVEN, ARK_GZIP, true },
-	{ SEVEN, ARK_XZ, true },
-};
-
-static const char *const made_names[] = {
-	[PAX] = "pax",
-	[CPIO] = "cpio",
-	[ZIP] = "zip",
-	[SEVEN] = "7zip",
-};
-
 const struct file few[] = {
 	{ "ckpt.1/rank_0", 1000 },
 	{ "ckpt.1/rank_1", 0 },
@@ -78,26 +61,15 @@ put(struct ark_out *out, size_t i, const struct file *f, struct error *err)
 	return ark_out_end(out, err);
 }
 
-bool
-holds(enum made format, const char *name)
-{
-	if (format == PAX)
-		return ark_fits(name, 0, NULL) == 0;
-	for (; *name != '\0'; name++)
-		if (*name < ' ' || *name > '~' || *name == '\\')
-			return false;
-	return true;
-}
-
 int
-write_to(int fd, enum ark_filter filter, enum made format,
-	 const struct file *files, size_t count, struct error *err)
+write_to(int fd, enum ark_filter filter, const struct file *files, size_t count,
+	 struct error *err)
 {
 	struct ark_out *out = ark_out_new(fd, "out", filter, 2, NULL, err);
 	int rc = out != NULL ? 0 : -1;
 
 	for (size_t i = 0; i < count && rc == 0; i++)
-		if (holds(format, files[i].path))
+		if (ark_fits(files[i].path, 0, NULL) == 0)
 			rc = put(out, i, &files[i], err);
 	if (rc == 0)
 		rc = ark_out_close(out, &(uint64_t){ 0 }, err);
@@ -105,71 +77,38 @@ write_to(int fd, enum ark_filter filter, enum made format,
 	return rc;
 }
 
-/* Make the archive of this pair from the pax archive. */
-static void
-convert(size_t pair)
-{
-	static const char *const options[][ARK_ZSTD + 1] = {
-		[CPIO] = { "", "--gzip", "--xz", "--zstd" },
-		[ZIP] = { "--options zip:compression=store",
-			  "--options zip:compression=deflate" },
-		[SEVEN] = { "--options 7zip:compression=copy",
-			    "--options 7zip:compression=deflate",
-			    "--options 7zip:compression=lzma2" },
-	};
-	const enum made format = pairs[pair].format;
-
-	must(run(fmt("mv a b && bsdtar -c --format=%s %s -f a @b && rm b",
-		     made_names[format], options[format][pairs[pair].filter])));
-}
-
 bool
-is_left_out(size_t pair)
+is_left_out(enum ark_filter filter)
 {
-	return (getenv("SCRKIT_VALGRIND") != NULL &&
-		pairs[pair].filter != ARK_NONE) ||
-	       (pairs[pair].format != PAX && !have("bsdtar"));
+	return getenv("SCRKIT_VALGRIND") != NULL && filter != ARK_NONE;
 }
 
 void
-write_archive(size_t pair, const struct file *files, size_t count)
+write_archive(enum ark_filter filter, const struct file *files, size_t count)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	const enum made format = pairs[pair].format;
 	struct error err = ERROR_INIT;
 
 	must(fd >= 0);
-	if (write_to(fd, format == PAX ? pairs[pair].filter : ARK_NONE, format,
-		     files, count, &err) < 0)
+	if (write_to(fd, filter, files, count, &err) < 0)
 		printf("# %s\n", err.text);
 	must(err.kind == ERROR_NONE);
 	close(fd);
-	if (format != PAX)
-		convert(pair);
 }
 
 /* --- Reading --- */
 
 static bool
-same_attrs(enum made format, bool streamed, const struct ark_entry *e, size_t i)
+same_attrs(const struct attr *got, size_t i)
 {
-	const struct attr want = attr_number(i), *got = &e->attr;
-	const bool blind = format == ZIP && streamed;
-	const long atom = format == PAX	    ? 1
-			  : format == SEVEN ? 100
-					    : 1000000000;
+	const struct attr want = attr_number(i);
 
-	if (!blind && got->mode != want.mode)
-		return false;
-	if (got->has_owner != (format != SEVEN && !blind) ||
-	    (got->has_owner && (got->uid != want.uid || got->gid != want.gid)))
-		return false;
-	if (!got->has_times || got->mtime.tv_sec != want.mtime.tv_sec ||
-	    got->mtime.tv_nsec != want.mtime.tv_nsec / atom * atom)
-		return false;
-	return format == CPIO ||
-	       (got->atime.tv_sec == want.atime.tv_sec &&
-		got->atime.tv_nsec == want.atime.tv_nsec / atom * atom);
+	return got->mode == want.mode && got->has_owner && got->has_times &&
+	       got->uid == want.uid && got->gid == want.gid &&
+	       got->mtime.tv_sec == want.mtime.tv_sec &&
+	       got->mtime.tv_nsec == want.mtime.tv_nsec &&
+	       got->atime.tv_sec == want.atime.tv_sec &&
+	       got->atime.tv_nsec == want.atime.tv_nsec;
 }
 
 /* Read the whole entry into `back`.  Returns its length, SIZE_MAX on error. */
@@ -187,55 +126,32 @@ read_entry(struct ark_in *in, struct error *err)
 	return have;
 }
 
-/* The index of `name` in the list, or SIZE_MAX.  Entries must come in the order
- * of the list (`next`), except in 7zip archives. */
-static size_t
-place_of(enum made format, const struct file *files, size_t count, size_t next,
-	 const char *name)
-{
-	size_t i = format == SEVEN ? 0 : next;
-
-	if (next < count && strcmp(files[next].path, name) == 0)
-		return next;
-	for (; i < count; i++)
-		if (strcmp(files[i].path, name) == 0 &&
-		    (format == SEVEN || i == next))
-			return i;
-	return SIZE_MAX;
-}
-
 struct result
-read_from(int fd, enum made format, const struct file *files, size_t count)
+read_from(int fd, const struct file *files, size_t count)
 {
 	struct result r = { .in_order = true, .data = true, .attrs = true };
 	struct ark_in *in = ark_in_new(fd, "in", NULL, &r.err);
-	size_t i = 0, at = 0, len = 0, fit = 0;
+	size_t i = 0, len = 0, fit = 0;
 	struct ark_entry e;
-	struct stat st;
 
-	must(fstat(fd, &st) == 0);
-	for (at = 0; at < count; at++)
-		fit += holds(format, files[at].path);
-	while (in != NULL && ark_in_next(in, &e, &r.err) > 0) {
+	for (size_t at = 0; at < count; at++)
+		fit += ark_fits(files[at].path, 0, NULL) == 0;
+	for (; in != NULL && ark_in_next(in, &e, &r.err) > 0; i++) {
 		must(path_is_clean(e.path) && e.kind == ARK_FILE);
-		while (i < count && !holds(format, files[i].path))
+		while (i < count && ark_fits(files[i].path, 0, NULL) < 0)
 			i++;
-		at = place_of(format, files, count, i, e.path);
 		len = read_entry(in, &r.err);
 		if (len == SIZE_MAX)
 			break;
 		r.count++;
-		i++;
-		if (at == SIZE_MAX) {
+		if (i >= count || strcmp(files[i].path, e.path) != 0) {
 			r.in_order = false;
 			continue;
 		}
-		fill(at, files[at].size);
-		r.data = r.data && len == files[at].size &&
-			 (!e.attr.has_size || e.attr.size == len) &&
-			 memcmp(back, content, len) == 0;
-		r.attrs = r.attrs &&
-			  same_attrs(format, !S_ISREG(st.st_mode), &e, at);
+		fill(i, files[i].size);
+		r.data = r.data && len == files[i].size && e.attr.has_size &&
+			 e.attr.size == len && memcmp(back, content, len) == 0;
+		r.attrs = r.attrs && same_attrs(&e.attr, i);
 	}
 	r.in_order = r.in_order && r.count == fit;
 	ark_in_free(in);
@@ -243,24 +159,24 @@ read_from(int fd, enum made format, const struct file *files, size_t count)
 }
 
 struct result
-read_archive(enum made format, const struct file *files, size_t count)
+read_archive(const struct file *files, size_t count)
 {
 	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct result r;
 
 	must(fd >= 0);
-	r = read_from(fd, format, files, count);
+	r = read_from(fd, files, count);
 	return r;
 }
 
 struct result
-read_piped(enum made format, const struct file *files, size_t count)
+read_piped(const struct file *files, size_t count)
 {
 	FILE *f = popen(fmt("cat '%s' 2>/dev/null", path), "re");
 	struct result r;
 
 	must(f != NULL);
-	r = read_from(fileno(f), format, files, count);
+	r = read_from(fileno(f), files, count);
 	pclose(f);
 	return r;
 }
@@ -274,13 +190,6 @@ is_right(const struct result *r)
 		printf("# order %d, data %d, attributes %d\n", r->in_order,
 		       r->data, r->attrs);
 	return r->err.kind == ERROR_NONE && r->in_order && r->data && r->attrs;
-}
-
-const char *
-pair_name(size_t pair)
-{
-	return fmt("%s %s", made_names[pairs[pair].format],
-		   ark_filter_name(pairs[pair].filter));
 }
 
 bool

@@ -8,7 +8,7 @@
 
 /* read_archive() of the few files, from a pipe that holds the whole archive. */
 static struct result
-read_held(const void *data, size_t len, enum made format)
+read_held(const void *data, size_t len)
 {
 	struct result r;
 	int ends[2];
@@ -16,7 +16,7 @@ read_held(const void *data, size_t len, enum made format)
 	must(len < 60000 && pipe(ends) == 0);
 	must(write(ends[1], data, len) == (ssize_t)len);
 	close(ends[1]);
-	r = read_from(ends[0], format, few, 4);
+	r = read_from(ends[0], few, 4);
 	close(ends[0]);
 	return r;
 }
@@ -27,48 +27,46 @@ TEST(truncated)
 	const size_t step = getenv("SCRKIT_SLOW") ? 1 : 211;
 	auto_buf all = BUF_INIT;
 
-	for (size_t p = 0; p < PAIRS; p++) {
-		if (is_left_out(p))
+	for (enum ark_filter z = 0; z < FILTERS; z++) {
+		if (is_left_out(z))
 			continue;
 		size_t wrong = 0, lost = 0;
 
-		write_archive(p, few, 4);
+		write_archive(z, few, 4);
 		read_whole(path, &all);
 		for (size_t len = 0; len < all.len; len += step) {
 			struct result r;
 
 			write_file(path, all.data, len);
 			for (int piped = 0; piped < 2; piped++) {
-				r = piped ? read_held(all.data, len,
-						      pairs[p].format)
-					  : read_archive(pairs[p].format, few,
-							 4);
+				r = piped ? read_held(all.data, len)
+					  : read_archive(few, 4);
 				wrong += r.err.kind != ERROR_NONE &&
-					 r.err.kind != ERROR_CORRUPT &&
-					 r.err.kind != ERROR_USAGE;
+					 r.err.kind != ERROR_CORRUPT;
 				lost += r.err.kind == ERROR_NONE &&
 					(!r.in_order || !r.data);
 			}
 		}
 		is_int(wrong, 0,
-		       fmt("%s: cut: CORRUPT or all right", pair_name(p)));
+		       fmt("%s: cut: CORRUPT or all right",
+			   ark_filter_name(z)));
 		is_int(lost, 0, "... never half of it");
 	}
 }
 
-/* Flip every `step`-th byte.  If the format has checksums of the data, the data
+/* Flip every `step`-th byte.  If the compression has checksums of the data, the data
  * are right or there is an error; a name or a date may be wrong. */
 TEST(flipped)
 {
 	const size_t step = getenv("SCRKIT_SLOW") ? 1 : 53;
 	auto_buf all = BUF_INIT;
 
-	for (size_t p = 0; p < PAIRS; p++) {
-		if (is_left_out(p))
+	for (enum ark_filter z = 0; z < FILTERS; z++) {
+		if (is_left_out(z))
 			continue;
 		size_t odd = 0, wrong = 0, errors = 0;
 
-		write_archive(p, few, 4);
+		write_archive(z, few, 4);
 		read_whole(path, &all);
 		for (size_t at = 0; at < all.len; at += step) {
 			struct result r;
@@ -76,7 +74,7 @@ TEST(flipped)
 			all.data[at] ^= 0x5a;
 			write_file(path, all.data, all.len);
 			all.data[at] ^= 0x5a;
-			r = read_archive(pairs[p].format, few, 4);
+			r = read_archive(few, 4);
 			errors += r.err.kind != ERROR_NONE;
 			odd += r.err.kind != ERROR_NONE &&
 			       r.err.kind != ERROR_CORRUPT &&
@@ -84,9 +82,10 @@ TEST(flipped)
 			wrong += r.err.kind == ERROR_NONE && !r.data;
 		}
 		is_int(odd, 0,
-		       fmt("%s: flipped: CORRUPT or UNSAFE", pair_name(p)));
+		       fmt("%s: flipped: CORRUPT or UNSAFE",
+			   ark_filter_name(z)));
 		ok(errors > 0, "... which happens");
-		if (pairs[p].sums)
+		if (z == ARK_XZ)
 			is_int(wrong, 0, "... never wrong data");
 	}
 }
@@ -306,17 +305,17 @@ TEST(sizes)
 	   "a file with holes");
 }
 
-/* Data that are not read are skipped; in files by seeking. */
+/* Data that are not read are skipped. */
 TEST(skipped)
 {
 	const struct file files[] = { { "a", 3 * MIB }, { "b", MIB }, few[0] };
 
-	for (size_t p = 0; p < PAIRS; p++) {
-		if (is_left_out(p))
+	for (enum ark_filter z = 0; z < FILTERS; z++) {
+		if (is_left_out(z))
 			continue;
-		write_archive(p, files, 3);
+		write_archive(z, files, 3);
 		ok(walk(false) == 3 && strcmp(last.path, few[0].path) == 0,
-		   fmt("%s: skipped, to the last", pair_name(p)));
+		   fmt("%s: skipped, to the last", ark_filter_name(z)));
 	}
 }
 
@@ -330,10 +329,6 @@ TEST(bombs)
 		{ "a map of holes",
 		  "{ head -c -1024 a; echo 9999999; yes 0 | head -c 80000000; }"
 		  " | gzip >b && mv b a" },
-		{ "a name",
-		  "{ printf 070701; printf '%080d' 0 | tr 0 1; "
-		  "printf '0800000000000000'; head -c 100000000 /dev/zero; } "
-		  "| gzip >a" },
 	};
 	struct rusage before, after;
 
@@ -345,7 +340,7 @@ TEST(bombs)
 	craft(&(struct crafted){ .name = "x",
 				 .size = UINT64_C(1) << 32,
 				 .lines = SPARSE("1000") });
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(bombs) / sizeof(bombs[0]); i++) {
 		must(run(bombs[i].command));
 		ok(is_refused(true, ERROR_CORRUPT,
 			      "too many bytes before the next file"),
@@ -369,14 +364,6 @@ TEST(their_writers)
 		{ "tar", "tar -C x --format=pax -S -cf a dir" },
 		{ "tar", "tar -C x --format=v7 -cf a dir" },
 		{ "bsdtar", "bsdtar -C x --format=pax --zstd -cf a dir" },
-		{ "bsdtar", "bsdtar -C x --format=zip -cf a dir" },
-		{ "cpio", "cd x && find . | cpio -o -H newc >../a" },
-		{ "cpio", "cd x && find . | cpio -o -H odc >../a" },
-		{ "cpio", "cd x && find dir | cpio -o -H bin >../a" },
-		{ "7zz",
-		  "cd x && 7zz a -snl -t7z ../a dir && mv ../a.7z ../a" },
-		{ "7zz",
-		  "cd x && 7zz a -snl -tzip ../a dir && mv ../a.zip ../a" },
 	};
 
 	must(run("mkdir x x/dir && echo one >x/dir/1 && echo two >x/dir/2 && "
@@ -402,6 +389,7 @@ TEST(foreign)
 {
 	static const char text[] =
 		"This is no archive, and not even long enough.\n";
+	auto_fd int dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	write_text(path, "");
 	ok(is_refused(true, ERROR_CORRUPT, ""), "an empty file");
@@ -410,8 +398,9 @@ TEST(foreign)
 	fill(5, 100000);
 	write_file(path, content, 100000);
 	ok(is_refused(true, ERROR_CORRUPT, ""), "noise");
-	ok(ark_in_new(-1, "in", NULL, &err) == NULL && err.kind == ERROR_SYSTEM,
-	   "no file");
+	ok(ark_in_new(dir, "in", NULL, &err) == NULL &&
+		   err.kind == ERROR_SYSTEM,
+	   "a directory");
 }
 
 /* Write the first of the few files after a file of `size` zeros. */
@@ -452,7 +441,7 @@ read_large(uint64_t size, const char *what)
 	ark_in_free(in);
 }
 
-/* More than 8 GiB in tar, more than 4 GiB in zip. */
+/* More than 8 GiB. */
 TEST(large)
 {
 	const uint64_t size = (UINT64_C(8) << 30) + 1;
@@ -463,12 +452,6 @@ TEST(large)
 	}
 	write_large(size);
 	read_large(size, "pax zstd: 8 GiB and a byte");
-	if (!have("bsdtar")) {
-		skip("... in zip", "bsdtar is not installed");
-		return;
-	}
-	must(run("mv a b && bsdtar -c --format=zip -f a @b && rm b"));
-	read_large(size, "... in zip");
 }
 
 int
