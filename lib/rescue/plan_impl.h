@@ -46,6 +46,7 @@
 #define PLAN_GONE_MAX 1024
 
 struct buf;
+struct copied;
 struct kvtree;
 struct plan_others;
 struct plan_record;
@@ -221,6 +222,11 @@ int plan_record_sums(struct planner *w, struct error *err);
 /* If sizes are not recorded, compare the total: may set p.flaw. */
 int plan_unsized(struct planner *w, struct error *err);
 
+/* Read copied_R.scr of a rank into the arena.  1: done; 0: there is none that
+ * can be read. */
+int plan_copied(const struct plan *p, uint32_t rank, struct arena *arena,
+		struct copied *out, struct error *err);
+
 void plan_record_free(struct plan_record *r); /* NULL is allowed */
 
 /* The entry of the rank in rank2file; NULL: none. */
@@ -229,9 +235,9 @@ const struct rank2file_rank *plan_record_rank(const struct planner *w,
 /* --- plan_others.c --- */
 
 /* *id: the dataset that owns this path, relative to the prefix, as its
- * directory's name and its own metadata say.  0: none but this one. */
-int plan_other_of(struct planner *w, uint32_t rank, const char *path,
-		  int64_t *id, struct error *err);
+ * directory's name and its own rank2file say.  0: none but this one. */
+int plan_other_of(struct planner *w, const char *path, int64_t *id,
+		  struct error *err);
 void plan_others_free(struct plan_others *o); /* NULL is allowed */
 
 /* If the summary is that of an older dataset: are rank2file and containers,
