@@ -387,6 +387,10 @@ int plan_read_header(const struct planner *w, struct plan_set *s,
 		     uint32_t member, struct redset_table *table,
 		     struct error *err);
 
+/* Of how many members does the filemap confirm the list in the header? */
+uint32_t plan_confirmed(const struct planner *w, const struct plan_set *s,
+			const struct redset_header *h, enum plan_agreement how);
+
 /* Set the names of a member's redundancy file and descriptor, if its rank is
  * known.  Names are allocated from `arena`. */
 int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
