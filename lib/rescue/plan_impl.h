@@ -103,7 +103,6 @@ struct planner {
 	const struct work *work;
 	struct par *par;       /* threads that wait for the file system */
 	struct arena **arenas; /* by worker of par */
-	struct buf *raws;      /* the same, while filemaps are read */
 	unsigned nworkers;
 
 	struct map_entry *maps;
