@@ -36,7 +36,7 @@ struct index;
 struct json;
 struct rank2file;
 struct segment;
-struct plan_red; /* opaque */
+struct plan_red_report;
 struct solution;
 struct solve_member;
 struct stat;
@@ -159,6 +159,28 @@ enum red_state {
 			       PLAN_HEADERS, nothing missing in the set) */
 };
 
+/* The bytes of a redundancy file, and of its descriptor. */
+struct plan_red {
+	const struct plan_red_report *report; /* NULL: it is on disk */
+	size_t nsegs;			      /* > 0: it is packed */
+	struct segment *segs;
+	bool has_crc; /* of the whole file, if packed */
+	uint32_t crc;
+	bool wrong, unread; /* found when its checksum was compared */
+	const struct redset_header *read; /* its header; NULL: not read, or
+					     damaged */
+	bool renewed;  /* its list is made from the filemap */
+	bool foreign;  /* it is that of another dataset */
+	int64_t older; /* the newest time in it, if that shows this
+			  (microseconds since the epoch); else 0 */
+	uint64_t body_start, body_size; /* in bytes */
+	const void *header; /* encoded header to write if the file is
+			       rebuilt */
+	size_t header_size;
+	struct plan_meta descriptor; /* the descriptor file
+					<stem>.er.R.redset */
+};
+
 struct plan_member {
 	uint32_t rank; /* world rank; PLAN_NONE: unknown */
 	enum red_state state;
@@ -174,7 +196,7 @@ struct plan_member {
 			    NULL for a set over filemaps */
 	enum fate fate;	 /* of the redundancy file */
 	bool source;	 /* a rebuild of its set reads from it */
-	struct plan_red *red; /* where its bytes are; private */
+	struct plan_red *red;
 };
 
 enum set_verdict {
@@ -384,20 +406,6 @@ struct plan_report {
  */
 struct plan *plan_reports(int64_t id, const struct plan_report *reports,
 			  size_t n, struct error *err);
-
-/* A redundancy file of a plan from reports: the start of its body, and the
- * header to write if its member has FATE_REBUILD (else NULL). */
-struct plan_red_image {
-	uint64_t body_start, body_size; /* in bytes */
-	const void *header;
-	size_t header_size;
-	const char *descriptor_name;
-	const void *descriptor; /* contents of <stem>.er.R.redset */
-	size_t descriptor_size;
-};
-
-/* Borrowed from the plan. */
-void plan_red_image(const struct plan_member *m, struct plan_red_image *out);
 
 /* Set the length and the lost ranges of a member's data string, for solve().
  * Returns 1 if a file is lost, even an empty one, which has no range; 0; or -1

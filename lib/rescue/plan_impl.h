@@ -46,6 +46,7 @@
 #define PLAN_GONE_MAX 1024
 
 struct buf;
+struct copied;
 struct kvtree;
 struct plan_others;
 struct plan_record;
@@ -102,7 +103,6 @@ struct planner {
 	const struct work *work;
 	struct par *par;       /* threads that wait for the file system */
 	struct arena **arenas; /* by worker of par */
-	struct buf *raws;      /* the same, while filemaps are read */
 	unsigned nworkers;
 
 	struct map_entry *maps;
@@ -121,7 +121,6 @@ struct planner {
 	bool bare;	  /* no filemaps: files are known from the headers */
 	bool by_hand;	  /* only sets of the named files are considered */
 	bool maps_only;	  /* and these sets protect filemaps */
-	bool searched;	  /* for files that headers name */
 	bool compared;	  /* filemaps with rank2file */
 	bool judged;	  /* by plan_judge_record() */
 	bool overlap;	  /* two filemaps name a file: headers may show which
@@ -222,6 +221,11 @@ int plan_record_sums(struct planner *w, struct error *err);
 /* If sizes are not recorded, compare the total: may set p.flaw. */
 int plan_unsized(struct planner *w, struct error *err);
 
+/* Read copied_R.scr of a rank into the arena.  1: done; 0: there is none that
+ * can be read. */
+int plan_copied(const struct plan *p, uint32_t rank, struct arena *arena,
+		struct copied *out, struct error *err);
+
 void plan_record_free(struct plan_record *r); /* NULL is allowed */
 
 /* The entry of the rank in rank2file; NULL: none. */
@@ -230,9 +234,9 @@ const struct rank2file_rank *plan_record_rank(const struct planner *w,
 /* --- plan_others.c --- */
 
 /* *id: the dataset that owns this path, relative to the prefix, as its
- * directory's name and its own metadata say.  0: none but this one. */
-int plan_other_of(struct planner *w, uint32_t rank, const char *path,
-		  int64_t *id, struct error *err);
+ * directory's name and its own rank2file say.  0: none but this one. */
+int plan_other_of(struct planner *w, const char *path, int64_t *id,
+		  struct error *err);
 void plan_others_free(struct plan_others *o); /* NULL is allowed */
 
 /* If the summary is that of an older dataset: are rank2file and containers,
@@ -276,8 +280,7 @@ bool plan_outvote_maps(struct planner *w, const struct plan_set *s);
 /* Compose lost filemaps from rank2file; *count is their number. */
 int plan_compose_maps(struct planner *w, size_t *count, struct error *err);
 
-/* The same from the headers of sets over files, for files that are present.
- * Only the first call searches. */
+/* In caches: the same from the headers of sets over files. */
 int plan_compose_from_headers(struct planner *w, size_t *count,
 			      struct error *err);
 
@@ -383,6 +386,10 @@ int plan_read_header(const struct planner *w, struct plan_set *s,
 		     uint32_t member, struct redset_table *table,
 		     struct error *err);
 
+/* Of how many members does the filemap confirm the list in the header? */
+uint32_t plan_confirmed(const struct planner *w, const struct plan_set *s,
+			const struct redset_header *h, enum plan_agreement how);
+
 /* Set the names of a member's redundancy file and descriptor, if its rank is
  * known.  Names are allocated from `arena`. */
 int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
@@ -405,12 +412,10 @@ int plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		     struct error *err);
 
 /*
- * On a prefix, if all filemaps are known and, for sets over files, all data are
- * present, find the ranks of members that no remaining file of their set names,
- * up to all: those of the set with the same
- * number over the other kind of files, or ranks in no set, as plan_protect()
- * would choose them.  So they can be rebuilt.  A set for which this fails stays
- * as it is.
+ * On a prefix, if all filemaps are known, find the ranks of members that no
+ * remaining file of their set names, up to all: those of the set with the same
+ * number over the other kind of files, or ranks in no set.  So they can be
+ * rebuilt.  A set for which this fails stays as it is.
  */
 int plan_renew_gone(struct planner *w, struct error *err);
 
@@ -460,8 +465,8 @@ const char *plan_explain(const struct plan_set *s,
 			 const struct solve_member *losses, const bool *any,
 			 struct arena *arena);
 
-/* If lists of files are lost, the set cannot be solved.  Name the ranks whose
- * lists are lost, and all ranks with missing files.  NULL: no list is lost. */
+/* If lists of files are lost, the set cannot be solved.  Name the ranks with
+ * missing files.  NULL: no list is lost. */
 const char *plan_unknown_lists(const struct plan_set *s, const bool *any,
 			       struct arena *arena);
 

@@ -199,10 +199,9 @@ chunk_fits(const struct plan_set *s)
 	       s->chunk <= need;
 }
 
-/* Of how many members does the filemap confirm what the header says? */
-static uint32_t
-confirmed(const struct planner *w, const struct plan_set *s,
-	  const struct redset_header *h)
+uint32_t
+plan_confirmed(const struct planner *w, const struct plan_set *s,
+	       const struct redset_header *h, enum plan_agreement how)
 {
 	uint32_t count = 0;
 
@@ -213,7 +212,7 @@ confirmed(const struct planner *w, const struct plan_set *s,
 		if (!l->known || r == NULL || !r->map_known)
 			continue;
 		count += s->map ? r->map.image_size - r->map.tail == l->bytes
-				: plan_map_has_list(w, r, l, PLAN_BY_SIZE);
+				: plan_map_has_list(w, r, l, how);
 	}
 	return count;
 }
@@ -239,7 +238,8 @@ agree(const struct planner *w, struct plan_set *s)
 	     votes == 0 && right != NULL && i < s->n && i < CODE_MAX; i++) {
 		h = s->members[i].red->read;
 		if (h != NULL && !same_set(h, right) &&
-		    confirmed(w, s, h) > confirmed(w, s, right))
+		    plan_confirmed(w, s, h, PLAN_BY_SIZE) >
+			    plan_confirmed(w, s, right, PLAN_BY_SIZE))
 			right = h;
 	}
 	if (right != NULL) {

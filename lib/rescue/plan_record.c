@@ -85,7 +85,7 @@ sift(struct planner *w, struct rank2file *r, struct error *err)
 		const char *path = k->nfiles > 0 ? k->files[0].path : NULL;
 		int64_t id = 0;
 
-		if (plan_other_of(w, (uint32_t)i, path, &id, err) < 0)
+		if (plan_other_of(w, path, &id, err) < 0)
 			return -1;
 		if (id == 0)
 			continue;
@@ -343,41 +343,52 @@ plan_judge_record(struct planner *w, struct error *err)
 
 /* --- copied_R.scr --- */
 
+int
+plan_copied(const struct plan *p, uint32_t rank, struct arena *arena,
+	    struct copied *out, struct error *err)
+{
+	char name[COPIED_NAME_MAX];
+	struct error why = ERROR_INIT;
+	struct kvtree *t = kvtree_read_beneath(
+		p->places[0].meta_fd, copied_name(name, rank), NULL, &why);
+	const int rc = t != NULL ? copied_read(t, arena, out, &why) : -1;
+
+	kvtree_free(t);
+	if (rc == 0)
+		return 1;
+	*out = (struct copied){ .nfiles = 0 };
+	return why.kind == ERROR_ABSENT || plan_blames_file(&why) ||
+			       error_is_unread(&why)
+		       ? 0
+		       : error_pass(err, &why);
+}
+
 /* Take the checksums of missing files of a rank from the list of the scavenge
  * that copied them. */
 static int
 ask_copied(struct planner *w, const struct plan_rank *r, uint32_t rank,
 	   struct arena *arena, struct error *err)
 {
-	char name[COPIED_NAME_MAX];
-	struct error why = ERROR_INIT;
-	struct kvtree *t = kvtree_read_beneath(
-		w->p.places[0].meta_fd, copied_name(name, rank), NULL, &why);
 	struct copied c;
 
-	if (t != NULL && copied_read(t, arena, &c, &why) == 0)
-		for (size_t i = 0; i < r->nfiles; i++) {
-			struct plan_file *f = &w->p.files[r->first_file + i];
+	if (plan_copied(&w->p, rank, arena, &c, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r->nfiles; i++) {
+		struct plan_file *f = &w->p.files[r->first_file + i];
 
-			for (size_t k = 0; plan_file_lost(f) && !f->has_crc &&
-					   f->attr.has_times && k < c.nfiles;
-			     k++) {
-				const struct copied_file *is = &c.files[k];
+		for (size_t k = 0; plan_file_lost(f) && !f->has_crc &&
+				   f->attr.has_times && k < c.nfiles;
+		     k++) {
+			const struct copied_file *is = &c.files[k];
 
-				f->has_crc = strcmp(is->path, f->path) == 0 &&
-					     is->size == f->attr.size &&
-					     is->mtime.tv_sec ==
-						     f->attr.mtime.tv_sec &&
-					     is->mtime.tv_nsec ==
-						     f->attr.mtime.tv_nsec;
-				f->crc = is->crc;
-			}
+			f->has_crc = strcmp(is->path, f->path) == 0 &&
+				     is->size == f->attr.size &&
+				     is->mtime.tv_sec == f->attr.mtime.tv_sec &&
+				     is->mtime.tv_nsec == f->attr.mtime.tv_nsec;
+			f->crc = is->crc;
 		}
-	kvtree_free(t);
-	if (why.kind == ERROR_NONE || why.kind == ERROR_ABSENT ||
-	    plan_blames_file(&why))
-		return 0;
-	return error_pass(err, &why);
+	}
+	return 0;
 }
 
 static bool

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,9 +32,8 @@
 
 struct looking {
 	const struct planner *w;
-	atomic_bool
-		unsafe; /* a symbolic link on a path leads out of the prefix */
-	atomic_bool barred; /* a directory on a path may not be searched */
+	bool unsafe; /* a symbolic link on a path leads out of the prefix */
+	bool barred; /* a directory on a path may not be searched */
 };
 
 static int
@@ -67,18 +65,6 @@ is_present(void *arg, const char *rel, const struct filemap_file *f,
 }
 
 static int
-ambiguous(const struct planner *w, const struct recorded *r, const char *how,
-	  struct error *err)
-{
-	return error_set(
-		err, ERROR_USAGE,
-		"%s: the metadata name files below %s; %s: give the old name "
-		"of the prefix with --moved-from",
-		w->p.places[0].root, r->common.len > 0 ? r->common.data : "/",
-		how);
-}
-
-static int
 set_root(struct planner *w, const char *root, struct error *err)
 {
 	w->p.recorded_root = arena_strdup(w->p.arena, root);
@@ -88,29 +74,34 @@ set_root(struct planner *w, const char *root, struct error *err)
 static int
 infer_root(struct planner *w, const struct recorded *r, struct error *err)
 {
+	const char *here = w->p.places[0].root;
 	struct looking l = { .w = w };
-	struct recorded_guess best = { .hits = 0 };
-	const struct recorded_search search = { is_present, &l, w->par };
-	int rc = recorded_infer(r, &search, &best, err);
+	struct buf root = BUF_INIT;
+	const int found = recorded_infer(r, is_present, &l, &root, err);
+	int rc = found < 0 ? -1 : 0;
 
-	if (rc == 0 && best.hits == 0 && l.unsafe)
+	if (found == 1) {
+		rc = set_root(w, root.data, err);
+	} else if (found == 0 && l.unsafe) {
 		rc = error_set(err, ERROR_UNSAFE,
 			       "%s: the files below %s cannot be reached: a "
 			       "symbolic link on the way leads out of the "
 			       "prefix",
-			       w->p.places[0].root, r->common.data);
-	else if (rc == 0 && best.hits == 0 && l.barred) {
+			       here, r->common.data);
+	} else if (found == 0 && l.barred) {
 		errno = EACCES;
 		rc = error_sys(err, "%s: cannot look for the files below %s",
-			       w->p.places[0].root, r->common.data);
-	} else if (rc == 0 && best.hits == 0)
-		rc = ambiguous(w, r, "none of them is here", err);
-	else if (rc == 0 && best.tie)
-		rc = ambiguous(w, r, "they match here in several ways", err);
-	if (rc == 0)
-		rc = set_root(w, best.root.data, err);
+			       here, r->common.data);
+	} else if (found >= 0) {
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: the metadata name files below %s; %s: give "
+			       "the old name of the prefix with --moved-from",
+			       here, r->common.len > 0 ? r->common.data : "/",
+			       found == 0 ? "none of them is here"
+					  : "they match here in several ways");
+	}
 	w->p.moved = rc == 0;
-	buf_free(&best.root);
+	buf_free(&root);
 	return rc;
 }
 
@@ -154,27 +145,27 @@ check_given(const struct planner *w, const struct recorded *r,
 	    struct error *err)
 {
 	struct looking l = { .w = w };
-	struct recorded_guess best = { .hits = 0 };
-	const struct recorded_search search = { is_present, &l, w->par };
-	const char *given = w->p.recorded_root;
-	size_t hits = 0;
-	int rc = recorded_hits(r, &search, given, &hits, err);
+	struct buf other = BUF_INIT;
+	const char *given = w->p.recorded_root, *meta = w->p.places[0].meta;
+	int rc = recorded_fits(r, given, is_present, &l, err);
 
-	if (rc == 0 && hits == 0)
-		rc = recorded_infer(r, &search, &best, err);
-	if (rc == 0 && best.hits > 0)
+	if (rc > 0)
+		return 0;
+	if (rc == 0)
+		rc = recorded_infer(r, is_present, &l, &other, err);
+	if (rc > 0)
 		rc = error_set(err, ERROR_USAGE,
 			       "%s: --moved-from %s does not match: its files "
 			       "are not here, but those of %s are",
-			       w->p.places[0].meta, given, best.root.data);
-	else if (rc == 0 && hits == 0 && r->seen > 0 &&
+			       meta, given, other.data);
+	else if (rc == 0 && r->seen > 0 &&
 		 path_below(r->common.data, given) == NULL)
 		rc = error_set(err, ERROR_USAGE,
 			       "%s: --moved-from %s does not match: the "
 			       "metadata name files below %s",
-			       w->p.places[0].meta, given,
+			       meta, given,
 			       r->common.len > 0 ? r->common.data : "/");
-	buf_free(&best.root);
+	buf_free(&other);
 	return rc;
 }
 
@@ -542,17 +533,6 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-static int
-free_cache(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	struct pathcache **caches = arg;
-
-	(void)worker;
-	(void)err;
-	pathcache_free(caches[i]);
-	return 0;
-}
-
 int
 plan_stat_files(struct planner *w, size_t first, struct error *err)
 {
@@ -574,8 +554,8 @@ plan_stat_files(struct planner *w, size_t first, struct error *err)
 	rc = par_for(w->par, w->p.nfiles - first, STAT_BATCH, stat_file, &job,
 		     err);
 out:
-	/* Each cache has directories open. */
-	(void)par_for(w->par, n, 0, free_cache, job.caches, NULL);
+	for (size_t i = 0; i < n; i++)
+		pathcache_free(job.caches[i]);
 	mem_free(job.caches);
 	return rc;
 }

@@ -286,85 +286,59 @@ fits(const struct planner *w, const struct plan_set *s,
 		st.st_mtim.tv_sec >= w->owner.floor / SECOND);
 }
 
-/* Read a header.  s->sampled: everything fits. */
+/* Read a header of a set that lacks nothing.  s->sampled: the filemaps confirm
+ * it, and everything fits. */
 static int
 sample_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	   struct error *err)
 {
 	const struct plan_member *m = &s->members[0];
+	const struct redset_header *h = NULL;
 	struct redset_table table = { .arena = arena };
 	struct redset_member *all = NULL;
+	struct solve_member *none = NULL;
+	struct solve_set whole;
+	uint32_t known = 0;
 	uint64_t body = 0;
-	bool good = false;
 
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->members[i].state != RED_UNCHECKED)
 			return 0;
 	if (plan_read_header(w, s, 0, &table, err) < 0)
 		return -1;
-	if (m->state != RED_PRESENT)
-		return 0;
 	plan_owner_set(w, s);
 	s->foreign = false; /* all headers together decide */
 	if (m->state != RED_PRESENT)
 		return 0;
-	s->failures = m->red->read->desc.failures;
-	s->chunk = m->red->read->chunk;
+	h = m->red->read;
+	s->failures = h->desc.failures;
+	s->chunk = h->chunk;
 	/* What the filemaps and this header tell about all members. */
-	all = mem_calloc(s->n, sizeof(*all));
-	if (all == NULL)
+	all = arena_alloc(arena, s->n, sizeof(*all));
+	none = arena_alloc(arena, s->n, sizeof(*none));
+	if (all == NULL || none == NULL)
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_rank *r = &w->p.ranks[s->members[i].rank];
 
-		all[i].desc = m->red->read->desc;
+		known += h->members[i].known;
+		all[i].desc = h->desc;
 		all[i].desc.member = i;
 		all[i].known = true;
 		for (size_t k = 0; !s->map && k < r->nfiles; k++)
 			all[i].bytes += w->p.files[r->first_file + k].attr.size;
 	}
-	good = redset_body_size(all, s->chunk, 0, &body, NULL) == 0 &&
-	       m->file_size >= m->red->body_start + body;
-	for (uint32_t i = 1; good && i < s->n; i++)
-		good = redset_body_size(all, s->chunk, i, &body, NULL) == 0 &&
-		       fits(w, s, &s->members[i], body);
-	s->sampled = good;
-	mem_free(all);
-	return 0;
-}
-
-/* Does the header that was read agree with the filemaps?  If so, the set is
- * whole. */
-static int
-take_sample(struct planner *w, size_t set, struct error *err)
-{
-	struct plan_set *s = &w->p.sets[set];
-	struct solve_member *none = NULL;
-	struct solve_set whole;
-
-	if (!s->sampled)
-		return 0;
-	if (plan_join_set(w, (uint32_t)set, err) < 0)
-		return -1;
-	s->sampled = s->flaw == NULL && !plan_set_lacks(w, s);
-	if (s->flaw != NULL) {
-		/* One header against a filemap: all headers together decide. */
-		struct plan_member *m = &s->members[0];
-
-		s->flaw = NULL;
-		m->state = RED_UNCHECKED;
-		m->red->read = NULL;
-		m->list.known = false;
-		for (uint32_t i = 0; i < s->n; i++)
-			s->members[i].files = NULL;
-		return 0;
-	}
-	none = mem_calloc(s->n, sizeof(*none));
-	if (none == NULL)
-		return error_no_memory(err);
+	s->sampled = h->desc.ranks == w->p.nranks &&
+		     plan_confirmed(w, s, h, PLAN_BY_TIME) == known &&
+		     redset_body_size(all, s->chunk, 0, &body, NULL) == 0 &&
+		     m->file_size >= m->red->body_start + body;
+	for (uint32_t i = 1; s->sampled && i < s->n; i++)
+		s->sampled =
+			redset_body_size(all, s->chunk, i, &body, NULL) == 0 &&
+			fits(w, s, &s->members[i], body);
 	whole = plan_solve_of(s, none);
-	s->spare = scheme_of(s->type)->spare(&whole);
-	mem_free(none);
+	if (s->sampled)
+		s->spare = scheme_of(s->type)->spare(&whole);
 	return 0;
 }
 
@@ -384,11 +358,9 @@ plan_sample_sets(struct planner *w, size_t *sets, size_t *count,
 		else
 			whole[n++] = sets[i];
 	rc = plan_each_set(w, whole, n, sample_set, err);
-	for (size_t i = 0; rc == 0 && i < n; i++) {
-		rc = take_sample(w, whole[i], err);
-		if (rc == 0 && !w->p.sets[whole[i]].sampled)
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		if (!w->p.sets[whole[i]].sampled)
 			sets[kept++] = whole[i];
-	}
 	mem_free(whole);
 	*count = kept;
 	return rc;

@@ -196,53 +196,50 @@ static int
 read_map(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct planner *w = arg;
-	struct buf *raw = &w->raws[worker];
 	const struct map_entry *e = &w->maps[i];
 	struct plan_rank *r = &w->p.ranks[e->rank];
-	struct error local = ERROR_INIT;
-	const char *why = NULL;
+	struct arena *arena = w->arenas[worker];
+	struct buf raw = BUF_INIT;
+	struct error why = ERROR_INIT;
 	size_t size = 0;
 	int fd = -1, rc = -1;
 
 	if (r->map.name != e->name)
 		return 0; /* a second filemap of the same rank */
-	buf_clear(raw);
 	if (e->report != NULL)
-		rc = buf_add(raw, e->report->map, e->report->map_size) < 0
-			     ? error_no_memory(&local)
+		rc = buf_add(&raw, e->report->map, e->report->map_size) < 0
+			     ? error_no_memory(&why)
 			     : 0;
 	else if (e->hidden != NULL)
-		rc = plan_hidden_image(&w->p, e->hidden, raw, &local);
+		rc = plan_hidden_image(&w->p, e->hidden, &raw, &why);
 	else
-		fd = open_map(&w->p.places[e->place], e->name, &local);
+		fd = open_map(&w->p.places[e->place], e->name, &why);
 	if (fd >= 0) {
-		rc = io_read_fd(fd, e->name, PLAN_MAP_MAX, raw, &local);
+		rc = io_read_fd(fd, e->name, PLAN_MAP_MAX, &raw, &why);
 		close(fd);
 	} else if (rc == 0) {
 		/* Keep the image in memory: it is an input of the sets over
 		 * filemaps. */
-		r->map.image =
-			arena_strndup(w->arenas[worker], raw->data, raw->len);
+		r->map.image = arena_strndup(arena, raw.data, raw.len);
 		if (r->map.image == NULL)
-			return error_no_memory(err);
+			rc = error_no_memory(&why);
 	}
-	r->map.image_size = raw->len;
+	r->map.image_size = raw.len;
 	if (rc == 0)
-		rc = filemap_decode(raw->data, raw->len, w->arenas[worker],
-				    &w->filemaps[e->rank], &local);
-	if (rc == 0 && kvtree_peek(raw->data, raw->len, &size, &local) == 0)
-		r->map.tail = raw->len - size;
-	if (rc < 0 && !plan_blames_file(&local) && !error_is_unread(&local))
-		return error_pass(err, &local);
-	if (rc < 0) {
-		r->map.unread = error_is_unread(&local);
-		why = arena_strdup(w->arenas[worker], local.text);
-		if (why == NULL)
-			return error_no_memory(err);
-	}
-	r->map.why = why;
-	r->map_known = why == NULL;
-	return 0;
+		rc = filemap_decode(raw.data, raw.len, arena,
+				    &w->filemaps[e->rank], &why);
+	if (rc == 0 && kvtree_peek(raw.data, raw.len, &size, &why) == 0)
+		r->map.tail = raw.len - size;
+	buf_free(&raw);
+	r->map_known = rc == 0;
+	r->map.why = NULL;
+	if (rc == 0)
+		return 0;
+	r->map.unread = error_is_unread(&why);
+	if (!plan_blames_file(&why) && !r->map.unread)
+		return error_pass(err, &why);
+	r->map.why = arena_strdup(arena, why.text);
+	return r->map.why == NULL ? error_no_memory(err) : 0;
 }
 
 int
@@ -315,8 +312,6 @@ plan_count_ranks(struct planner *w, struct error *err)
 int
 plan_scan_maps(struct planner *w, struct error *err)
 {
-	int rc = -1;
-
 	for (size_t i = 0; i < w->nmaps; i++) {
 		const struct map_entry *e = &w->maps[i];
 		struct plan_meta *m = NULL;
@@ -329,16 +324,10 @@ plan_scan_maps(struct planner *w, struct error *err)
 		m->name = e->name;
 		m->place = e->place;
 	}
-	w->raws = mem_calloc(w->nworkers, sizeof(*w->raws));
-	if (w->raws == NULL)
-		return error_no_memory(err);
-	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, w, err) == 0 &&
-	    plan_owner_maps(w, err) == 0)
-		rc = agree_on_ranks(w, err);
-	for (unsigned i = 0; i < w->nworkers; i++)
-		buf_free(&w->raws[i]);
-	mem_free(w->raws);
-	return rc;
+	return par_for(w->par, w->nmaps, MAP_BATCH, read_map, w, err) < 0 ||
+			       plan_owner_maps(w, err) < 0
+		       ? -1
+		       : agree_on_ranks(w, err);
 }
 
 static const struct plan_options no_options = { .flags = 0 };

@@ -10,22 +10,6 @@
 #include "rescue/plan_impl.h"
 #include "scheme/compute.h"
 
-void
-plan_red_image(const struct plan_member *m, struct plan_red_image *out)
-{
-	const struct plan_red *r = m->red;
-
-	*out = (struct plan_red_image){
-		.body_start = r->body_start,
-		.body_size = r->body_size,
-		.header = r->header,
-		.header_size = r->header_size,
-		.descriptor_name = r->descriptor.name,
-		.descriptor = r->descriptor.image,
-		.descriptor_size = r->descriptor.image_size,
-	};
-}
-
 /* The part for the filemap of a member of a set over filemaps.  Returns 0 if
  * the filemap is missing, else 1. */
 static size_t

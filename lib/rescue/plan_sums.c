@@ -8,18 +8,13 @@
  * rank2file, where LLNL's readers only use the paths.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
-#include "dir.h"
 #include "error.h"
-#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/copied.h"
-#include "meta/dataset_dir.h"
-#include "meta/rank2file.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
@@ -197,42 +192,25 @@ doubt_others(struct plan *p, struct pathcache *files, struct error *err)
 int
 plan_sums_copied(struct plan *p, struct error *err)
 {
-	const int meta_fd = p->places[0].meta_fd;
 	struct pathcache *files = pathcache_new(p->places[0].root_fd);
 	struct arena *arena = arena_new(); /* reset for each rank */
-	const char *name = NULL;
-	size_t records = 0;
-	struct dir_walk w;
-	int rc = -1;
+	bool any = false;
+	int rc = files == NULL || arena == NULL ? error_no_memory(err) : 0;
 
-	if (files == NULL || arena == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
-	rc = dir_walk(&w, meta_fd, dataset_dir_str(p->id), err);
-	while (rc == 0 && (name = dir_next(&w)) != NULL) {
-		const int64_t rank = copied_name_rank(name);
-		struct error why = ERROR_INIT;
-		struct kvtree *t = NULL;
+	/* Of an unreadable record the data will be read again. */
+	for (int64_t i = 0; rc >= 0 && i < p->nranks; i++) {
 		struct copied c;
 
-		if (rank < 0 || rank >= p->nranks || !p->ranks[rank].map_known)
+		if (!p->ranks[i].map_known)
 			continue;
-		/* Of an unreadable record the data will be read again. */
 		arena_reset(arena);
-		t = kvtree_read_file(meta_fd, name, &why);
-		if (t != NULL && copied_read(t, arena, &c, &why) == 0) {
-			records++;
-			take_record(p, &p->ranks[rank], files, &c);
-		}
-		kvtree_free(t);
-		if (why.kind == ERROR_NOMEM)
-			rc = error_no_memory(err);
+		rc = plan_copied(p, (uint32_t)i, arena, &c, err);
+		any = any || rc > 0;
+		if (rc > 0)
+			take_record(p, &p->ranks[i], files, &c);
 	}
-	rc = dir_done(&w, rc, err);
-	if (rc == 0 && records > 0)
-		rc = doubt_others(p, files, err);
-out:
+	if (rc >= 0)
+		rc = any ? doubt_others(p, files, err) : 0;
 	pathcache_free(files);
 	arena_free(arena);
 	return rc;

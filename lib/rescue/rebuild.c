@@ -295,7 +295,7 @@ note_unread(void *arg, const struct compute_unread *what)
 		return -1;
 	pthread_mutex_lock(&r->lock);
 	r->unread[r->nunread++] =
-		(struct rebuild_unread){ r->of[what->set], what->at };
+		(struct rebuild_input){ r->of[what->set], what->at, true };
 	pthread_mutex_unlock(&r->lock);
 	return 0;
 }
@@ -321,7 +321,7 @@ mark_unread(struct rebuild_run *r, struct error *err)
 	size_t count = 0;
 
 	for (size_t i = 0; i < r->nunread; i++) {
-		const struct rebuild_unread *u = &r->unread[i];
+		const struct rebuild_input *u = &r->unread[i];
 
 		/* A body that is copied can be an input, too. */
 		if (u->at.body &&
@@ -361,7 +361,7 @@ report_doubts(struct rebuild_run *r)
 						: "which checksums confirm");
 	}
 	for (size_t i = 0; i < r->nguesses; i++) {
-		const struct rebuild_guess *g = &r->guesses[i];
+		const struct rebuild_input *g = &r->guesses[i];
 		const struct plan_member *m =
 			&r->p->sets[g->set].members[g->at.member];
 		uint64_t off = g->at.off;

@@ -13,15 +13,10 @@
 #include "scheme/compute.h"
 #include "transfer/put.h"
 
-/* A file that could not be read while it was used. */
-struct rebuild_unread {
+/* An input that could not be read while it was used; or that was supposed to be
+ * wrong, and is, if `active`. */
+struct rebuild_input {
 	uint32_t set; /* in plan.sets */
-	struct solve_ref at;
-};
-
-/* An input that was supposed to be wrong. */
-struct rebuild_guess {
-	uint32_t set;
 	struct solve_ref at;
 	bool active;
 };
@@ -36,8 +31,8 @@ struct rebuild_run {
 	struct compute_set *sets;
 	uint32_t *of; /* by set of `sets`: its index in plan.sets */
 	size_t nsets;
-	pthread_mutex_t lock;	       /* protects the next two members */
-	struct rebuild_unread *unread; /* room for one of each of `sets` */
+	pthread_mutex_t lock;	      /* protects the next two members */
+	struct rebuild_input *unread; /* room for one of each of `sets` */
 	size_t nunread;
 	struct rebuild_result in_place; /* what is written into containers */
 	bool trial; /* compute, compare checksums, and write nothing */
@@ -46,7 +41,7 @@ struct rebuild_run {
 	bool recorded; /* and rank2file has that: it may be an older one */
 	struct stripe_sum *sums, *new_sums; /* by file; NULL: no checksums are
 					       recorded */
-	struct rebuild_guess *guesses;	    /* of all rounds */
+	struct rebuild_input *guesses;	    /* of all rounds */
 	size_t nguesses, guesses_cap;
 	bool *look; /* by file: read it again; NULL like sums */
 };

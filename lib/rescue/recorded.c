@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rescue/recorded.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "error.h"
 #include "meta/filemap.h"
-#include "par.h"
 #include "path.h"
 
 int
@@ -61,79 +59,49 @@ recorded_free(struct recorded *r)
 	*r = (struct recorded){ .seen = 0 };
 }
 
-/* One root that is tried. */
-struct trial {
-	const struct recorded *r;
-	const struct recorded_search *s;
-	const char *root;
-	atomic_size_t hits; /* files of the sample that are found */
-};
-
-static int
-try_file(void *arg, size_t i, unsigned worker, struct error *err)
+int
+recorded_fits(const struct recorded *r, const char *root, recorded_here *here,
+	      void *arg, struct error *err)
 {
-	struct trial *t = arg;
-	const struct filemap_file *f = t->r->sample[i];
 	struct buf full = BUF_INIT, norm = BUF_INIT;
-	const char *rel = NULL;
 	int is = 0;
 
-	(void)worker;
-	if (path_join(&full, f->dir, f->name, err) < 0 ||
-	    path_normal(full.data, &norm, err) < 0)
-		is = -1;
-	else
-		rel = path_below(norm.data, t->root);
-	if (rel != NULL && path_is_clean(rel))
-		is = t->s->here(t->s->arg, rel, f, err);
-	t->hits += is > 0;
+	for (size_t i = 0; i < r->count && is == 0; i++) {
+		const struct filemap_file *f = r->sample[i];
+		const char *rel = NULL;
+
+		if (path_join(&full, f->dir, f->name, err) < 0 ||
+		    path_normal(full.data, &norm, err) < 0)
+			is = -1;
+		else
+			rel = path_below(norm.data, root);
+		if (rel != NULL && path_is_clean(rel))
+			is = here(arg, rel, f, err);
+	}
 	buf_free(&norm);
 	buf_free(&full);
-	return is < 0 ? -1 : 0;
+	return is;
 }
 
 int
-recorded_hits(const struct recorded *r, const struct recorded_search *s,
-	      const char *root, size_t *hits, struct error *err)
-{
-	struct trial t = { .r = r, .s = s, .root = root };
-	int rc = par_for(s->par, r->count, 0, try_file, &t, err);
-
-	*hits = t.hits;
-	return rc;
-}
-
-int
-recorded_infer(const struct recorded *r, const struct recorded_search *s,
-	       struct recorded_guess *best, struct error *err)
+recorded_infer(const struct recorded *r, recorded_here *here, void *arg,
+	       struct buf *root, struct error *err)
 {
 	struct buf path = BUF_INIT;
-	size_t now = 0;
-	int rc = 0;
+	int found = 0, fits = 0;
 
-	best->hits = 0;
-	best->tie = false;
-	buf_clear(&best->root);
-	if (r->count == 0)
-		return 0;
-	if (buf_add(&path, r->common.data, r->common.len) < 0)
-		rc = error_no_memory(err);
-	while (rc == 0 && path.len > 1 && path.data[0] == '/') {
-		rc = recorded_hits(r, s, path.data, &now, err);
-		if (rc < 0)
-			break;
-		if (now > best->hits) {
-			buf_clear(&best->root);
-			if (buf_add(&best->root, path.data, path.len) < 0)
-				rc = error_no_memory(err);
-			best->tie = false;
-			best->hits = now;
-		} else if (now == best->hits && now > 0) {
-			best->tie = true;
-		}
+	buf_clear(root);
+	if (r->count > 0 && buf_add(&path, r->common.data, r->common.len) < 0)
+		found = error_no_memory(err);
+	while (found >= 0 && path.len > 1 && path.data[0] == '/') {
+		fits = recorded_fits(r, path.data, here, arg, err);
+		if (fits > 0 && found == 0 &&
+		    buf_add(root, path.data, path.len) < 0)
+			fits = error_no_memory(err);
+		found = fits < 0 ? -1 : found + fits;
 		path.len = (size_t)(strrchr(path.data, '/') - path.data);
 		path.data[path.len] = '\0';
 	}
 	buf_free(&path);
-	return rc;
+	return found;
 }

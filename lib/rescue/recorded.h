@@ -5,8 +5,8 @@
  *
  * Filemaps contain absolute paths.  They do not say which part of a path is the
  * prefix (scr-dataset(5)), and the prefix may have moved since.  The recorded
- * root is a directory above all recorded files: the one for which most files
- * are found below the present prefix.
+ * root is the only directory above all recorded files with which files are found
+ * below the present prefix.
  */
 #ifndef RESCUE_RECORDED_H
 #define RESCUE_RECORDED_H
@@ -18,7 +18,6 @@
 
 struct error;
 struct filemap_file;
-struct par;
 
 /* Number of files that are looked up to find the recorded root. */
 #define RECORDED_SAMPLE 256
@@ -39,31 +38,19 @@ int recorded_show(struct recorded *r, const struct filemap_file *f,
 void recorded_free(struct recorded *r);
 
 /* Is the file `rel`, below the present prefix, the one recorded as `f`?
- * Returns 1 or 0, or -1 on error, which ends the search.  Several threads may
- * call it at once. */
+ * Returns 1 or 0, or -1 on error, which ends the search. */
 typedef int recorded_here(void *arg, const char *rel,
 			  const struct filemap_file *f, struct error *err);
 
-struct recorded_search {
-	recorded_here *here;
-	void *arg;
-	struct par *par; /* NULL: one thread */
-};
+/* Is a file of the sample found if the prefix was `root`?  Returns 1 or 0, or
+ * -1 on error. */
+int recorded_fits(const struct recorded *r, const char *root,
+		  recorded_here *here, void *arg, struct error *err);
 
-/* Count the files of the sample that are found if the prefix was `root`. */
-int recorded_hits(const struct recorded *r, const struct recorded_search *s,
-		  const char *root, size_t *hits, struct error *err);
-
-/* All zero at first; the caller frees `root`. */
-struct recorded_guess {
-	struct buf root; /* the root for which most files of the sample are
-			    found */
-	size_t hits;	 /* number of these files; 0: root is empty */
-	bool tie;	 /* another root has as many hits */
-};
-
-/* Try every directory from `common` up to the one below "/". */
-int recorded_infer(const struct recorded *r, const struct recorded_search *s,
-		   struct recorded_guess *best, struct error *err);
+/* Try every directory from `common` up to the one below "/".  Returns the number
+ * of those with which files are found, or -1 on error; *root is the first of
+ * them.  The caller frees it. */
+int recorded_infer(const struct recorded *r, recorded_here *here, void *arg,
+		   struct buf *root, struct error *err);
 
 #endif /* RESCUE_RECORDED_H */

@@ -11,7 +11,6 @@
 #include "scheme/solve.h"
 
 struct map;
-struct plan_red_report;
 struct rank2file;
 struct rank2file_file;
 struct stripe;
@@ -105,28 +104,6 @@ plan_rank_of(const struct plan *p, const struct plan_member *m)
 {
 	return m->rank < p->nranks ? &p->ranks[m->rank] : NULL;
 }
-
-/* The redundancy file of a member, and its descriptor. */
-struct plan_red {
-	const struct plan_red_report *report; /* NULL: it is on disk */
-	size_t nsegs;			      /* > 0: it is packed */
-	struct segment *segs;
-	bool has_crc; /* of the whole file, if packed */
-	uint32_t crc;
-	bool wrong, unread; /* found when its checksum was compared */
-	const struct redset_header *read; /* its header; NULL: not read, or
-					     damaged */
-	bool renewed;  /* its list is made from the filemap */
-	bool foreign;  /* it is that of another dataset */
-	int64_t older; /* the newest time in it, if that shows this
-			  (microseconds since the epoch); else 0 */
-	uint64_t body_start, body_size; /* in bytes */
-	const void *header; /* encoded header to write if the file is
-			       rebuilt */
-	size_t header_size;
-	struct plan_meta descriptor; /* the descriptor file
-					<stem>.er.R.redset */
-};
 
 uint64_t plan_segs_size(const struct segment *segs, size_t n);
 

@@ -218,31 +218,28 @@ static int
 find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 	   struct error *err)
 {
-	const struct recorded_search search = { .here = is_copied, .arg = c };
-	struct recorded_guess best = { .hits = 0 };
+	struct buf root = BUF_INIT;
 	const char *found = NULL;
 	struct stat here, there;
 	int rc = 0;
 
 	if (fstat(c->prefix_fd, &here) == 0)
-		buf_add(&best.root, r->common.data, r->common.len);
+		buf_add(&root, r->common.data, r->common.len);
 	/* Another name is the longest leading part of the common one that is
 	 * the same directory. */
-	while (found == NULL && best.root.len > 1 && best.root.data[0] == '/') {
-		if (stat(best.root.data, &there) == 0 &&
+	while (found == NULL && root.len > 1 && root.data[0] == '/') {
+		if (stat(root.data, &there) == 0 &&
 		    here.st_dev == there.st_dev &&
 		    here.st_ino == there.st_ino) {
-			found = best.root.data;
+			found = root.data;
 			break;
 		}
-		best.root.len =
-			(size_t)(strrchr(best.root.data, '/') - best.root.data);
-		best.root.data[best.root.len] = '\0';
+		root.len = (size_t)(strrchr(root.data, '/') - root.data);
+		root.data[root.len] = '\0';
 	}
 	if (found == NULL) {
-		(void)recorded_infer(r, &search, &best, NULL);
-		if (best.hits > 0 && !best.tie)
-			found = best.root.data;
+		if (recorded_infer(r, is_copied, c, &root, NULL) == 1)
+			found = root.data;
 		else if (prefix != NULL && path_below(r->common.data, prefix))
 			found = prefix;
 	}
@@ -255,7 +252,7 @@ find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 			"name of the prefix with --moved-from",
 			c->o->prefix, r->common.len > 0 ? r->common.data : "/");
 	}
-	buf_free(&best.root);
+	buf_free(&root);
 	return rc;
 }
 

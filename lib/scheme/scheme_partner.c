@@ -168,30 +168,6 @@ const struct scheme scheme_partner = {
 
 /* --- SINGLE --- */
 
-static int
-solve_single(struct solving *w, struct error *err)
-{
-	for (uint32_t i = 0; i < w->set->n; i++) {
-		const struct solve_member *m = &w->set->member[i];
-
-		for (size_t r = 0; r < m->nlost; r++)
-			if (solve_add_lost(w,
-					   &(struct solve_ref){
-						   i, false, m->lost[r].from },
-					   m->lost[r].to - m->lost[r].from,
-					   err) < 0)
-				return -1;
-	}
-	return 0;
-}
-
-static uint32_t
-spare_single(const struct solve_set *set)
-{
-	(void)set;
-	return 0;
-}
-
 static const char *
 explain_single(struct arena *a, const struct scheme_loss *l)
 {
@@ -200,7 +176,7 @@ explain_single(struct arena *a, const struct scheme_loss *l)
 }
 
 const struct scheme scheme_single = {
-	.solve = solve_single,
-	.spare = spare_single,
+	.solve = solve_partner, /* with no copies */
+	.spare = spare,
 	.explain = explain_single,
 };

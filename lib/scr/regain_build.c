@@ -199,36 +199,35 @@ add_red(struct building *b)
 	struct regain_built is = { .name = b->m->name,
 				   .dirfd = b->g->metafd,
 				   .file = SIZE_MAX };
-	struct plan_red_image red;
+	const struct plan_red *red = b->m->red;
 	struct stripe_part part = { .dirfd = b->g->metafd,
 				    .sum = STRIPE_NO_SUM };
 	char block[16384];
 	int rc = 0;
 
-	plan_red_image(b->m, &red);
-	part.len = red.body_size;
+	part.len = red->body_size;
 	part.path = b->m->name;
-	part.off = red.body_start;
+	part.off = red->body_start;
 	if (part.path != NULL)
 		add_part(&b->present[1], &part);
-	if (b->m->fate != FATE_REBUILD || red.header == NULL)
+	if (b->m->fate != FATE_REBUILD || red->header == NULL)
 		return 0;
-	part.off = red.header_size;
-	part.path = create(b, is, red.header, red.header_size,
-			   red.header_size + red.body_size);
+	part.off = red->header_size;
+	part.path = create(b, is, red->header, red->header_size,
+			   red->header_size + red->body_size);
 	if (part.path == NULL)
 		return -1;
 	add_part(&b->made[1], &part);
-	is.name = red.descriptor_name;
-	if (red.descriptor != NULL &&
-	    create(b, is, red.descriptor, red.descriptor_size,
-		   red.descriptor_size) == NULL)
+	is.name = red->descriptor.name;
+	if (red->descriptor.image != NULL &&
+	    create(b, is, red->descriptor.image, red->descriptor.image_size,
+		   red->descriptor.image_size) == NULL)
 		return -1;
 	if (b->m->state != RED_HEADER_DAMAGED || !b->s->salvage)
 		return 0;
-	for (uint64_t at = 0; rc == 0 && at < red.body_size;
+	for (uint64_t at = 0; rc == 0 && at < red->body_size;
 	     at += sizeof(block)) {
-		const uint64_t left = red.body_size - at;
+		const uint64_t left = red->body_size - at;
 		const size_t len =
 			left < sizeof(block) ? (size_t)left : sizeof(block);
 

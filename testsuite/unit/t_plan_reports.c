@@ -188,7 +188,7 @@ TEST(one_set)
 	auto_scene sc = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
 	auto_plan *p = NULL, *q = NULL;
 	const struct plan_set *set = NULL;
-	struct plan_red_image image;
+	const struct plan_red *red = NULL;
 	struct said s;
 	size_t n = 0;
 
@@ -210,12 +210,11 @@ TEST(one_set)
 	   "the sets of the reports are as in the plan of all");
 	ok(set_of(q, 3, false)->verdict == SET_REBUILDABLE,
 	   "what is lost of them can be rebuilt");
-	plan_red_image(&set_of(q, 3, false)->members[q->ranks[3].data_member],
-		       &image);
-	ok(image.header_size > 0 && image.descriptor_size > 0 &&
-		   image.descriptor_name != NULL &&
-		   image.body_start == image.header_size &&
-		   image.body_size == set->chunk,
+	red = set_of(q, 3, false)->members[q->ranks[3].data_member].red;
+	ok(red->header_size > 0 && red->descriptor.image_size > 0 &&
+		   red->descriptor.name != NULL &&
+		   red->body_start == red->header_size &&
+		   red->body_size == set->chunk,
 	   "the image of a lost redundancy file");
 	said_fini(&s);
 }
