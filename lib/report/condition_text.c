@@ -174,7 +174,8 @@ report_facts(const struct condition *h, struct buf *out)
 				"for flushed datasets; checked by its rank2file\n",
 				str_count(h->verify.files, "file"),
 				str_size(h->verify.bytes));
-		report_containers_head(h->containers, out);
+		if (h->containers != NULL)
+			report_containers_head(h->containers, out);
 		buf_printf(out, "  state       %s", condition_state(h));
 		if (at == NULL && h->why[0] != '\0')
 			buf_printf(out, ": %s", str_shown(h->why));

@@ -259,6 +259,8 @@ redset_json(const struct plan *p, const struct plan_set *s)
 
 		json_set_u64(e, "member", i);
 		set_rank(e, m->rank);
+		if (p->nplaces > 1 && m->rank < p->nranks)
+			json_set_u64(e, "place", p->ranks[m->rank].map.place);
 		json_set_known_str(e, "file", m->name);
 		json_set_str(e, "found", red_state_name(m->state));
 		json_set_known_str(e, "problem", m->problem);
@@ -315,6 +317,8 @@ plan_json(const struct plan *p, bool all_files)
 			continue;
 		e = json_new_object();
 		json_set_i64(e, "rank", i);
+		if (p->nplaces > 1)
+			json_set_u64(e, "place", m->place);
 		json_set_known_str(e, "file", m->name);
 		json_set_str(e, "found", m->why != NULL ? m->why : "present");
 		json_set_str(e, "action", action_of(p, m->fate));
