@@ -99,7 +99,8 @@ libraries := $(shell set -- $$(pkg-config --modversion libisal jansson zlib inih
 obj   = $(patsubst %.c,$O/%.o,$1)
 SCR   := $(call obj,$(wildcard lib/scr/*.c lib/team/*.c))
 PRELOAD := $(call obj,$(wildcard lib/preload/*.c))
-LIB   := $(filter-out $(SCR) $(PRELOAD),$(call obj,$(wildcard lib/*.c lib/*/*.c)))
+LIB   := $(filter-out $(SCR) $(PRELOAD),$(call obj,$(wildcard lib/*.c lib/*/*.c))) \
+	$O/lib/report/page_data.o
 VERBS := $(wildcard cmd/env/*.c)
 CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(wildcard cmd/*.c))
 UNIT  := $(patsubst testsuite/unit/%.c,$O/test/%,$(wildcard testsuite/unit/t_*.c))
@@ -281,6 +282,13 @@ $O/testsuite/interpose/%.o: private cppflags += $(MPI_CFLAGS)
 $O/testsuite/unit/t_levels.o: private cppflags += $(MPI_CFLAGS)
 # As with `pkg-config --cflags scr`.
 $O/testsuite/mpi/app_%.o: private cppflags += $(MPI_CFLAGS) -iquote lib/scr
+# What pages draw themselves with, as report_css and report_js.
+$O/lib/report/page_data.c: share/report.css share/report.js Makefile
+	$Qmkdir -p $(@D) && for f in css js; do printf 'extern const char report_%s[];\n' $$f; \
+		printf 'const char report_%s[] = {\n' $$f; od -An -v -td1 share/report.$$f | \
+		sed 's/ *\([-0-9][0-9]*\)/\1,/g'; echo '0 };'; done >$@
+$O/lib/report/page_data.o: $O/lib/report/page_data.c $O/flags
+	$Q$(CC) $(cppflags) $(cflags) $(pic) $(sanitize) -c -o $@ $<
 $O/%.o: %.c $O/flags
 	@mkdir -p $(@D); echo "  CC  $<"
 	$Q$(CC) $(cppflags) $(if $(filter testsuite/%,$<),-iquote testsuite \
@@ -391,12 +399,15 @@ html: ## the handbook: README and all pages, build/html/index.html
 	@scripts/html.sh build/html
 
 # The nodes of a job, one of which has died.
-picture: programs $O/gen/gen_dataset ## share/rescue.svg, the picture in README
+picture: programs $O/gen/gen_dataset ## share/rescue.png, the picture in README
 	$Qrm -rf build/picture && mkdir -p build/picture
 	$Q$O/gen/gen_dataset -q -p build/picture/p --nodes-dir build/picture/n \
 		-n 32 -m 4 -t XOR --set-size 4 -f 1 --ckpt -i 5 --lose 2
-	$Q$O/bin/scr_inspect -p build/picture/p --svg share/rescue.svg 5 >/dev/null || [ $$? = 3 ]
-	$Qrm -rf build/picture; ls -l share/rescue.svg
+	$Q$O/bin/scr_inspect -p build/picture/p --html build/picture/x.html 5 >/dev/null || [ $$? = 3 ]
+	$Qchromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=900,540 \
+		--user-data-dir="$(CURDIR)/build/picture/chromium" \
+		--screenshot=share/rescue.png "file://$(CURDIR)/build/picture/x.html"
+	$Qrm -rf build/picture; ls -l share/rescue.png
 
 messages: ## list all texts of the program with their places
 	@scripts/deps.sh messages
@@ -467,7 +478,7 @@ install: ## completions, examples (DESTDIR, PREFIX and the other directories)
 	$Qfor n in $(NAMES); do ln -sf $(P_)scrkit "$D/$(BASHDIR)/$(P_)$$n" && \
 		ln -sf $(P_)scrkit.fish "$D/$(FISHDIR)/$(P_)$$n.fish" || exit 1; done
 	$Qinstall -m 644 LICENSE README.md NEWS.md share/scr.conf "$(DDOC)"
-	$Qinstall -Dm 644 share/rescue.svg "$(DDOC)/share/rescue.svg"
+	$Qinstall -Dm 644 share/rescue.png "$(DDOC)/share/rescue.png"
 	$Qinstall -Dm 644 share/schema/scrkit.json "$D/share/scrkit/json-schema.json"
 	$Qfor f in examples/*; do case $$f in *.[ch]|*.f90) m=644;; *) m=755;; esac; \
 		install -m $$m "$$f" "$(DDOC)/examples" || exit 1; done
@@ -508,7 +519,7 @@ uninstall: ## remove what install put there
 		rm -f "$(DMAN)/man$${m##*.}/$$m"; done
 	$Qfor f in $(notdir $(wildcard examples/*)); do \
 		rm -f "$(DDOC)/examples/$$f"; done
-	$Qfor f in LICENSE README.md NEWS.md scr.conf share/rescue.svg; do \
+	$Qfor f in LICENSE README.md NEWS.md scr.conf share/rescue.png; do \
 		rm -f "$(DDOC)/$$f"; done
 	$Qrm -f "$D/share/scrkit/json-schema.json"
 	$Qrm -f "$D/share/scr/python/scr.py" "$D/share/scr/python/__pycache__"/scr.*.pyc

@@ -19,50 +19,56 @@
 #include "opt.h"
 #include "path.h"
 #include "report/condition.h"
+#include "report/containers.h"
 #include "report/metafile.h"
-#include "report/picture.h"
+#include "report/page.h"
+#include "report/runs.h"
 #include "run/runfile.h"
+#include "site/joblog.h"
 #include "str.h"
 #include "style.h"
+
+/* Files of a packed dataset of which a page has each part: some 2 MB. */
+#define PAGE_FILES 5000
 
 /* Options and state. */
 struct inspect {
 	/* Options. */
 	const char *prefix, *mode;
-	const char *svg, *html;	     /* files for pictures */
+	const char *html;	     /* file for a page */
 	const char *columns, *order; /* of the list, as given, or NULL */
 	struct columns chosen;
 	struct opt_list datasets;
 	bool sort;
-	bool lists;	/* an option that only the list of datasets obeys */
-	bool detailed;	/* one that only the detailed output obeys */
-	bool draws;	/* a picture is asked for */
-	bool on_stdout; /* it is written there, in place of text */
+	bool lists;    /* an option that only the list of datasets obeys */
+	bool detailed; /* one that only the detailed output obeys */
 	uint64_t jobs;
 	struct catalogue_options look;
 	struct report_choice choice;
 	/* State. */
 	size_t nargs;
 	int status;
-	bool counting; /* only count the datasets to be drawn */
-	size_t drawn;  /* their number */
 	struct locate_caches caches;
-	struct json *files, *prefixes, *groups; /* with --json */
-	struct buf out;
-	struct table table; /* of the datasets without details */
-	struct buf reasons; /* why these are not whole */
-	struct buf last;    /* next steps that are for several datasets */
-	bool apart;	    /* a blank line comes before them */
+	/* with --json or --html */
+	struct json *files, *prefixes, *groups;
+	bool any;	       /* they are not empty */
+	struct buf out, shown; /* text not printed yet; for a page: printed */
+	struct table table;    /* of the datasets without details */
+	struct buf reasons;    /* why these are not whole */
+	struct buf last;       /* next steps that are for several datasets */
+	bool apart;	       /* a blank line comes before them */
 };
 
 /* --- Helpers --- */
 
-/* Print the collected output. */
+/* Print the collected output; a page on standard output has it instead. */
 static void
 flush(struct inspect *in)
 {
 	in->apart = in->apart || in->out.len > 0;
-	if (in->out.len > 0)
+	if (in->html != NULL)
+		buf_add(&in->shown, in->out.data, in->out.len);
+	if (in->out.len > 0 && (in->html == NULL || !str_eq(in->html, "-")))
 		fwrite(in->out.data, 1, in->out.len, stdout);
 	buf_clear(&in->out);
 }
@@ -79,11 +85,12 @@ flush_table(struct inspect *in, bool print)
 	style_dress(&in->choice.style, &in->out);
 	if (print)
 		flush(in);
+	buf_clear(&in->out);
 	if (print && !alone && in->reasons.len > 0) {
-		printf("\n%s", in->reasons.data);
+		buf_printf(&in->out, "\n%s", in->reasons.data);
+		flush(in);
 		in->apart = false;
 	}
-	buf_clear(&in->out);
 	buf_free(&in->reasons);
 }
 
@@ -100,22 +107,27 @@ note_step(struct inspect *in, const struct condition *h)
 		buf_add_str(&in->last, line);
 }
 
-/* Show one dataset, in detail or as a row; `s`: the prefix that it is on, or
- * NULL. */
-static int
-show(struct inspect *in, const struct condition *h, const struct overview *s,
-     bool detail, struct json *list, struct error *err)
+/* Show one dataset, in detail or as a row. */
+static void
+show(struct inspect *in, const struct condition *h, bool detail,
+     struct json *list)
 {
-	if (app_json()) {
-		json_push(list,
-			  condition_json(h, detail, in->choice.all_files));
-	} else if (!detail) {
+	/* The page draws the files in containers, if they are not too many. */
+	const bool all = in->choice.all_files ||
+			 (in->html != NULL && h->containers != NULL &&
+			  h->containers->packed.map.nfiles <= PAGE_FILES);
+
+	in->any = true;
+	if (list != NULL)
+		json_push(list, condition_json(h, detail, all));
+	if (app_json())
+		return;
+	if (!detail) {
 		report_overview_row(&in->table, h);
 		report_reasons(h, &in->reasons);
-	} else if (!in->on_stdout) {
+	} else {
 		report_detail(h, &in->choice, &in->out);
 	}
-	return in->draws ? picture_write(in->svg, in->html, h, s, err) : 0;
 }
 
 /* --- Metadata files --- */
@@ -133,16 +145,17 @@ show_file(struct inspect *in, const char *path, struct error *err)
 	int rc = 0;
 
 	if (in->nargs > 1 && !app_json())
-		printf("##### %s\n", path);
+		buf_printf(&in->out, "##### %s\n", path);
 	if (metafile_read(path, &f, err) < 0)
 		return -1;
 	if (f.trailing > 0 && !f.redundancy)
 		app_warn("%s: %" PRIu64
 			 " %s after the metadata were not checked",
 			 path, str_count(f.trailing, "byte"));
-	if (app_json())
+	in->any = true;
+	if (in->files != NULL)
 		json_push(in->files, metafile_json(&f, path));
-	else
+	if (!app_json())
 		rc = metafile_print(&f, &o, &in->out, err);
 	flush(in);
 	metafile_fini(&f);
@@ -172,19 +185,13 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 	int rc = 0;
 
 	*old = n > 0;
-	if (in->draws && n != 1)
-		return error_set(
-			err, ERROR_USAGE,
-			"--svg and --html: no dataset given: there are %zu in "
-			"%s",
-			n, catalogue_path(s->catalogue));
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		e = all ? &s->entries[i]
 			: overview_find(s, names->items[i], &why);
 		if (e == NULL && why.kind != ERROR_ABSENT)
 			return error_pass(err, &why);
 		if (i > 0 && !app_json())
-			putchar('\n');
+			buf_add_char(&in->out, '\n');
 		rc = e != NULL ? condition_check(s, e, &in->look, &h, err)
 			       : condition_check_old(s, names->items[i],
 						     &in->look, &h, err);
@@ -194,7 +201,7 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 			condition_next_remade(s, buildable(&h) ? h.id : 0, &h);
 		note_step(in, &h);
 		if (rc == 0)
-			rc = show(in, &h, s, true, list, err);
+			show(in, &h, true, list);
 		style_dress(&in->choice.style, &in->out);
 		flush(in);
 		condition_fini(&h);
@@ -229,13 +236,34 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 			condition_next_remade(s, whole, &h);
 		note_step(in, &h);
 		if (rc == 0)
-			rc = show(in, &h, s, false, list, err);
+			show(in, &h, false, list);
 		condition_fini(&h);
 	}
 	if (!alone)
 		buf_add_char(&in->out, '\n');
 	flush_table(in, rc == 0 && !app_json());
 	return rc;
+}
+
+/* For a page: what the log says happened. */
+static void
+add_log(const struct overview *s, struct json *prefix)
+{
+	const int scr = catalogue_scr_fd(s->catalogue);
+	struct json *log = NULL;
+	struct error why = ERROR_INIT;
+	struct joblog g;
+
+	if (scr < 0)
+		return;
+	if (joblog_read(scr, "log", &g, &why) == 0) {
+		log = json_new_object();
+		(void)runs_report(&g, NULL, true, NULL, log, NULL);
+		json_set(prefix, "log", log);
+	} else if (why.kind != ERROR_ABSENT) {
+		app_warn("no timeline: %s", why.text);
+	}
+	joblog_free(&g);
 }
 
 /* Show a prefix, or only its datasets `names`. */
@@ -248,16 +276,11 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 	bool old = false;
 	int rc = 0;
 
-	/* Without names, show_some() counts them. */
-	if (in->counting) {
-		in->drawn += names->count > 0 ? names->count : 1;
-		return 0;
-	}
 	if (overview_init(&s, path, err) < 0) {
 		overview_fini(&s);
 		return -1;
 	}
-	list = app_json() ? json_new_array() : NULL;
+	list = in->prefixes != NULL ? json_new_array() : NULL;
 	in->look.index = s.index;
 	if (in->lists && names->count > 0)
 		rc = error_set(
@@ -284,10 +307,15 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 			  s.no_index);
 		in->status = error_worse_status(in->status, STATUS_FAILED);
 	}
-	if (app_json() && rc == 0)
-		json_push(in->prefixes, condition_prefix_json(&s, list));
-	else
+	if (list != NULL && rc == 0) {
+		struct json *j = condition_prefix_json(&s, list);
+
+		if (in->html != NULL)
+			add_log(&s, j);
+		json_push(in->prefixes, j);
+	} else {
 		json_free(list);
+	}
 	in->look.index = NULL;
 	overview_fini(&s);
 	return rc;
@@ -321,10 +349,6 @@ show_caches(struct inspect *in, struct error *err)
 
 	for (size_t i = 0; i < c->count; i++)
 		shown += wanted(in, c->groups[i].id);
-	if (in->counting) {
-		in->drawn += shown;
-		return 0;
-	}
 	table_start_named(&in->table, report_overview);
 	for (size_t i = 0; rc == 0 && i < c->count; i++) {
 		if (!wanted(in, c->groups[i].id))
@@ -334,8 +358,8 @@ show_caches(struct inspect *in, struct error *err)
 		/* Without a plan there are no details. */
 		note_step(in, &h);
 		if (rc == 0)
-			rc = show(in, &h, NULL, detailed_all && h.plan != NULL,
-				  in->groups, err);
+			show(in, &h, detailed_all && h.plan != NULL,
+			     in->groups);
 		condition_fini(&h);
 	}
 	table_drop_empty(&in->table);
@@ -399,9 +423,7 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 		return why.kind == ERROR_ABSENT ? show_named(in, arg, &why, err)
 						: error_pass(err, &why);
 	if (at.kind == LOCATE_FILE)
-		return in->draws ? error_set(err, ERROR_USAGE,
-					     "%s: only datasets are drawn", arg)
-				 : show_file(in, arg, err);
+		return show_file(in, arg, err);
 	name = word_id_str(at.id);
 	if (at.kind == LOCATE_PREFIX || at.kind == LOCATE_DATASET)
 		return show_prefix(
@@ -472,12 +494,9 @@ parse(struct inspect *in, int argc, char **argv)
 			 "also draw the ranks by redundancy sets"),
 		OPT_FLAG(0, "files", &in->choice.all_files,
 			 "also list every file"),
-		OPT_STRING(0, "svg", &in->svg, "FILE", OPT_FILE,
-			   "draw the containers, or the ranks if the dataset "
-			   "is not packed (-: standard output)"),
 		OPT_STRING(0, "html", &in->html, "FILE", OPT_FILE,
-			   "a page with its ranks, sets, containers and the "
-			   "timeline"),
+			   "also a page with ranks, sets, containers and the "
+			   "timeline (-: on standard output, instead)"),
 		OPT_FLAG(0, "checksums", &o->checksums,
 			 "read the files and compare recorded checksums"),
 		OPT_FLAG(0, "verify", &o->checksums, NULL),
@@ -506,10 +525,8 @@ parse(struct inspect *in, int argc, char **argv)
 	in->choice.all_containers = in->choice.all_files || app_verbosity() > 0;
 	in->nargs = (size_t)count;
 	in->lists = in->columns != NULL || in->order != NULL;
-	in->draws = in->svg != NULL || in->html != NULL;
-	in->on_stdout = (in->svg != NULL && str_eq(in->svg, "-")) ||
-			(in->html != NULL && str_eq(in->html, "-"));
-	in->detailed = in->choice.map || in->choice.all_files || in->draws;
+	in->detailed =
+		in->choice.map || in->choice.all_files || in->html != NULL;
 	if (in->mode != NULL && !str_eq(in->mode, "tree") &&
 	    !str_eq(in->mode, "keyval"))
 		app_usage("-m %s: must be tree or keyval", in->mode);
@@ -519,15 +536,14 @@ parse(struct inspect *in, int argc, char **argv)
 		: in->datasets.count > 0 ? "--dataset"
 		: in->choice.map	 ? "--map"
 		: in->choice.all_files	 ? "--files"
-		: in->draws		 ? "--svg or --html"
+		: in->html != NULL	 ? "--html"
 					 : NULL;
 	if (in->lists && other != NULL)
 		app_usage("%s and %s cannot be used together",
 			  in->columns != NULL ? "--columns" : "--sort-by",
 			  other);
-	if (app_json() && in->on_stdout)
-		app_usage(
-			"--json and a picture on -: both go to standard output");
+	if (app_json() && in->html != NULL)
+		app_usage("--json and --html cannot be used together");
 	return argv;
 }
 
@@ -538,48 +554,45 @@ main(int argc, char **argv)
 	struct error err = ERROR_INIT;
 
 	argv = parse(&in, argc, argv);
-	in.choice.style = style_of(STDOUT_FILENO);
+	if (in.html == NULL) /* a page has plain text */
+		in.choice.style = style_of(STDOUT_FILENO);
 	locate_caches_init(&in.caches);
-	/* Refuse to draw several datasets, before any of them is shown. */
-	if (in.draws) {
-		in.counting = true;
-		show_arguments(&in, argv);
-		in.counting = false;
-		if (in.drawn > 1)
-			error_set(&err, ERROR_USAGE,
-				  "--svg and --html: one dataset only");
-		locate_caches_fini(&in.caches);
-		if (in.drawn > 1 || in.status != STATUS_OK)
-			goto out;
-		locate_caches_init(&in.caches);
-	}
 	if (app_work_start(&in.look.work, in.jobs,
 			   in.look.deep || in.look.checksums ? "reading" : NULL,
 			   &err) < 0)
 		goto out;
-	if (app_json()) {
+	if (app_json() || in.html != NULL) {
 		in.files = json_new_array();
 		in.prefixes = json_new_array();
 		in.groups = json_new_array();
 	}
 	show_arguments(&in, argv);
 	/* Behind all reasons, and each once. */
-	if (in.last.len > 0 && !app_json() && !in.lists && !in.on_stdout)
-		printf("%s%s", in.apart ? "\n" : "", in.last.data);
+	if (in.last.len > 0 && !app_json() && !in.lists) {
+		buf_printf(&in.out, "%s%s", in.apart ? "\n" : "", in.last.data);
+		flush(&in);
+	}
 	buf_free(&in.last);
 	app_work_end(&in.look.work);
-	if (app_json()) {
+	if (in.files != NULL) {
 		struct json *j = json_new_object();
 
 		json_set(j, "metadata_files", in.files);
 		json_set(j, "prefixes", in.prefixes);
 		json_set(j, "caches", in.groups);
-		app_answer(j);
+		if (app_json())
+			app_answer(j);
+		else if (in.any)
+			(void)page_write(in.html, "scr_inspect --html", j,
+					 &in.shown, &err);
+		else
+			json_free(j);
 	}
 out:
 	in.status = app_report(in.status, &err);
 	locate_caches_fini(&in.caches);
 	buf_free(&in.out);
+	buf_free(&in.shown);
 	opt_list_free(&in.datasets);
 	return app_finish(in.status);
 }

@@ -206,7 +206,7 @@ show_plan(const struct plan *p, struct json *j)
 	buf_add_str(&text, "\nwhat a rebuild would do\n");
 	report_actions(p, &text);
 	buf_add_char(&text, '\n');
-	report_files_text(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN,
+	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN,
 			  &text);
 	app_print_unless_quiet(&text);
 }

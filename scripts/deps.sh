@@ -200,6 +200,8 @@ group() {
 		extra zsh zsh
 		# Pages are rendered with it.
 		extra chromium chromium
+		# Their script is run by it.
+		extra node nodejs
 		extra fish fish
 		extra tcsh tcsh
 		extra mksh mksh

@@ -17,7 +17,7 @@ mapfile -t pages < <(echo scrkit.7
 		(cd "$root/man" && printf '%s\n' *."$section") | grep -vx scrkit.7
 	done)
 cp "$root/share/handbook.css" handbook.css
-cp "$root/share/rescue.svg" rescue.svg
+cp "$root/share/rescue.png" rescue.png
 # Our pages, as an expression: mandoc links all that a page refers to.
 ours=$(printf '|%s' "${pages[@]//./\\.}")
 

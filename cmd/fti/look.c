@@ -14,7 +14,6 @@
 #include "mem.h"
 #include "num.h"
 #include "report/hint.h"
-#include "report/picture.h"
 #include "str.h"
 
 /* Files at a time: each is open, and its records are in memory. */
@@ -26,7 +25,6 @@
 
 struct look {
 	struct fti_input_options in;
-	const char *svg; /* file for a picture, or NULL */
 	uint64_t jobs;
 	enum report_fti_depth depth; /* of the answer */
 	bool begun;		     /* a file was printed */
@@ -34,29 +32,11 @@ struct look {
 	struct json *json;	     /* of all files */
 };
 
-static int
-draw(const char *to, const struct fti_rankfile *r)
-{
-	struct error err = ERROR_INIT;
-	struct buf text = BUF_INIT;
-
-	if (r->ff == NULL)
-		error_set(&err, ERROR_USAGE,
-			  "%s: --svg draws files of FTI-FF only (form: %s)",
-			  r->name, fti_form_names[r->form]);
-	else if (report_fti_svg(&r->checked, &text, &err) == 0)
-		picture_save(to, &text, &err);
-	buf_free(&text);
-	return app_report(STATUS_OK, &err);
-}
-
 /* Returns an exit status. */
 static int
 look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
 	    const struct work *w)
 {
-	const bool text =
-		!app_json() && (l->svg == NULL || !str_eq(l->svg, "-"));
 	struct buf *out = &l->text;
 	struct error err = ERROR_INIT;
 	int status = STATUS_OK;
@@ -74,11 +54,11 @@ look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
 
 			status = error_worse_status(status,
 						    report_fti_status(r));
-			if (app_json())
+			if (app_json()) {
 				json_push(l->json,
 					  report_fti_file_json(r, l->depth));
-			if (!text)
 				continue;
+			}
 			if (l->depth >= REPORT_FTI_VARIABLES && l->begun)
 				buf_add_char(out, '\n');
 			if (l->depth >= REPORT_FTI_VARIABLES ||
@@ -87,10 +67,6 @@ look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
 				report_fti_text(r, l->depth, out);
 			l->begun = true;
 		}
-		if (l->svg != NULL && s->count > 0)
-			status = error_worse_status(status,
-						    draw(l->svg, &s->list[0]));
-
 		if (out->len >= TEXT_MAX)
 			status = error_worse_status(status, app_print(out));
 	}
@@ -114,11 +90,6 @@ fti_run_look(const struct app_call *call)
 		FTI_INPUT_OPTIONS(l.in),
 		OPT_GROUP("Work"),
 		APP_OPT_JOBS(&l.jobs),
-		l.depth == REPORT_FTI_RECORDS
-			? (struct opt)OPT_STRING(
-				  0, "svg", &l.svg, "FILE", OPT_FILE,
-				  "draw blocks and containers of the file (-: standard output)")
-			: (struct opt)OPT_END,
 		OPT_END,
 	};
 	struct work w = { APP_WORK };
@@ -131,10 +102,6 @@ fti_run_look(const struct app_call *call)
 
 	if (count == 0)
 		app_usage("no file given");
-	if (l.svg != NULL && count > 1)
-		app_usage("--svg: one file can be drawn at a time");
-	if (app_json() && l.svg != NULL && str_eq(l.svg, "-"))
-		app_usage("--json and --svg - cannot be used together");
 	if (app_work_start(&w, l.jobs, "scr_fti", &err) == 0 &&
 	    fti_input_start(&s, &l.in, &err) == 0 &&
 	    fti_input_expand(args, (size_t)count, &paths, arena, &w, &err) == 0)

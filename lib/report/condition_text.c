@@ -174,7 +174,8 @@ report_facts(const struct condition *h, struct buf *out)
 				"for flushed datasets; checked by its rank2file\n",
 				str_count(h->verify.files, "file"),
 				str_size(h->verify.bytes));
-		report_containers_head(h->containers, out);
+		if (h->containers != NULL)
+			report_containers_head(h->containers, out);
 		buf_printf(out, "  state       %s", condition_state(h));
 		if (at == NULL && h->why[0] != '\0')
 			buf_printf(out, ": %s", str_shown(h->why));
@@ -217,13 +218,11 @@ report_detail(const struct condition *h, const struct report_choice *c,
 {
 	const struct containers *k = h->containers;
 	const struct plan *p = h->plan;
-	struct table t;
 
 	report_facts(h, out);
 	if (p != NULL) {
 		buf_printf(out, "\n");
-		report_sets(p, false, &t);
-		table_end(&t, 2, out);
+		report_sets(p, out);
 	}
 	if (p != NULL && c->map) {
 		buf_printf(out, "\n");
@@ -236,8 +235,8 @@ report_detail(const struct condition *h, const struct report_choice *c,
 	if (p != NULL && (c->all_files || plan_status(p) != STATUS_OK))
 		buf_printf(out, "\n");
 	if (p != NULL)
-		report_files_text(p, c->all_files,
-				  c->all_files ? 0 : FILES_SHOWN, out);
+		report_files(p, c->all_files, c->all_files ? 0 : FILES_SHOWN,
+			     out);
 	if (k == NULL)
 		return;
 	if (c->all_containers || k->damaged > 0)

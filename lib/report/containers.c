@@ -351,6 +351,67 @@ containers_look(struct containers *k, const struct plan *plan,
 	return 0;
 }
 
+/* --- Contents --- */
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct container_span *x = a, *y = b;
+
+	if (x->container != y->container)
+		return x->container < y->container ? -1 : 1;
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	return x->len < y->len ? -1 : x->len > y->len;
+}
+
+struct container_span *
+containers_spans(const struct containers *k, size_t **first)
+{
+	struct container_span *spans = mem_calloc(
+		2 * (k->parts[0].map->nsegs + k->parts[1].map->nsegs) + 1,
+		sizeof(*spans));
+	size_t n = 0, s = 0;
+
+	for (int i = 0; i < 2; i++) {
+		const struct containers_part *part = &k->parts[i];
+		const struct segmap *m = part->map;
+
+		for (size_t f = 0; f < m->nfiles; f++)
+			for (s = m->files[f].first;
+			     s < m->files[f].first + m->files[f].nsegs; s++) {
+				const struct segment *seg = &m->segs[s];
+				const uint64_t have =
+					listed(k, part, seg->container)->have;
+				const bool cut = have > seg->off &&
+						 have < seg->off + seg->len;
+				struct container_span span = {
+					.file = &m->files[f],
+					.container = part->pos[seg->container],
+					.off = seg->off,
+					.len = cut ? have - seg->off : seg->len,
+					.bad = seg->gone || have <= seg->off,
+				};
+
+				spans[n++] = span;
+				if (!cut)
+					continue;
+				span.off = have;
+				span.len = seg->len - span.len;
+				span.bad = true;
+				spans[n++] = span;
+			}
+	}
+	qsort(spans, n, sizeof(*spans), by_place);
+	*first = mem_calloc(k->count + 1, sizeof(**first));
+	for (size_t i = 0, at = 0; i < k->count; i++) {
+		while (at < n && spans[at].container == i)
+			at++;
+		(*first)[i + 1] = at;
+	}
+	return spans;
+}
+
 /* --- JSON --- */
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * containers.h - the condition of the containers of a packed dataset, and its
- * report as a line, a table, JSON and pictures (scr_inspect(1)).
+ * report as a line, a table, a map and JSON (scr_inspect(1)).
  */
 #ifndef REPORT_CONTAINERS_H
 #define REPORT_CONTAINERS_H
@@ -20,7 +20,6 @@ struct json;
 struct plan;
 struct style;
 struct verify_listener;
-struct condition;
 
 /* --- Condition --- */
 
@@ -96,39 +95,21 @@ struct container_span {
 	const struct segmap_file *file;
 	size_t container;  /* index in containers.list */
 	uint64_t off, len; /* in the container */
-	uint64_t at;	   /* in the file */
 	bool bad;	   /* missing or damaged */
 };
 
-/* Containers `first` ... `last` share a row of a picture. */
-struct container_row {
-	size_t first, last;
-	bool section; /* the redundancy begins here */
-};
-
-/* What pictures of containers have in common. */
-struct container_picture {
-	const struct containers *k;
-	struct container_span *spans; /* sorted by container, then offset */
-	size_t *first; /* by container; with the end of the last one */
-	struct container_row *rows;
-	size_t shown, more; /* rows; containers in no row */
-	uint64_t room;	    /* bytes of the largest container, at least 1 */
-};
-
 /*
- * List all ranges, and assign containers to at most `rows` rows: each has its
- * own row; or, if there are more than `alone`, neighbours of equal size that
- * are all whole or all missing share one.
+ * List all ranges, sorted by container, then offset: those of container i are
+ * from (*first)[i] to before (*first)[i + 1].  A segment that reaches beyond
+ * the end of its container is split into the part found and the part missing.
+ * Both for mem_free().
  */
-void container_picture(const struct containers *k, size_t alone, size_t rows,
-		       struct container_picture *out);
-void container_picture_free(struct container_picture *p);
+struct container_span *containers_spans(const struct containers *k,
+					size_t **first);
 
 /* --- As text --- */
 
-/* "7 of 29.3 KiB, 189.2 KiB in 16 files; 2 damaged" as a labelled line; nothing
- * for NULL. */
+/* "7 of 29.3 KiB, 189.2 KiB in 16 files; 2 damaged" as a labelled line. */
 void report_containers_head(const struct containers *k, struct buf *out);
 
 /* A row for each container that is not whole; with `all`, for each. */
@@ -153,12 +134,5 @@ struct json *report_packed_file_json(const struct segmap *m,
  * files. */
 void report_containers_json(const struct containers *k, bool segments,
 			    struct json *to);
-
-/*
- * Draw the containers as SVG, without scripts or external resources; `alone`:
- * not as a part of a page.  The picture has at most some 20,000 boxes: small
- * neighbours share one.
- */
-void report_svg(const struct condition *h, bool alone, struct buf *out);
 
 #endif /* REPORT_CONTAINERS_H */

@@ -44,11 +44,6 @@ struct json *report_fti_file_json(const struct fti_rankfile *r,
  * record" or "unknown".  For mem_free(). */
 const char **report_fti_container_states(const struct fti_checked *c);
 
-/* Append a picture of an FTI-FF file (fti_svg.c).  ERROR_USAGE: it is none;
- * ERROR_CORRUPT: its structure is damaged. */
-int report_fti_svg(const struct fti_checked *c, struct buf *out,
-		   struct error *err);
-
 /* --- Checkpoints (fti_sets.c) --- */
 
 /* A table of all checkpoints for each execution, and the one that FTI would

@@ -99,7 +99,7 @@ file_table(const struct segmap *m, const struct columns *how, size_t most,
 }
 
 static void
-container_lines(const struct segmap *m, struct buf *out)
+add_containers(const struct segmap *m, struct table *t)
 {
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *c = &m->containers[i];
@@ -107,16 +107,14 @@ container_lines(const struct segmap *m, struct buf *out)
 		uint64_t room =
 			m->container_size > size ? m->container_size : size;
 
-		buf_printf(out, "%12" PRIu64 " %12" PRIu64 " %5.1f %% %7zu",
-			   size, c->bytes,
-			   room > 0 ? 100.0 * (double)c->bytes / (double)room
-				    : 0.0,
-			   c->files);
-		if (c->has_crc)
-			buf_printf(out, "  0x%08" PRIx32, c->crc);
-		else
-			buf_add_str(out, "           -");
-		buf_printf(out, "  %s\n", str_shown(c->name));
+		table_cells(t, "%" PRIu64 "\t%" PRIu64 "\t%.1f %%\t%zu\t%s",
+			    size, c->bytes,
+			    room > 0 ? 100.0 * (double)c->bytes / (double)room
+				     : 0.0,
+			    c->files,
+			    c->has_crc ? str_printed(16, "0x%08" PRIx32, c->crc)
+				       : "-");
+		table_name(t, c->name);
 	}
 }
 
@@ -126,6 +124,7 @@ report_map_text(const struct packed *p, const struct columns *how, size_t most,
 {
 	const struct segmap *m = &p->map;
 	const size_t shown = most > 0 && most < m->nfiles ? most : m->nfiles;
+	struct table t;
 
 	if (how->count > 0) {
 		file_table(m, how, 0, 0, out);
@@ -150,13 +149,13 @@ report_map_text(const struct packed *p, const struct columns *how, size_t most,
 	if (shown < m->nfiles)
 		buf_printf(out, "... and %zu more (-v: all)\n",
 			   m->nfiles - shown);
-	if (p->is_packed) {
-		buf_add_str(out, "\n        SIZE         USED  FILL   FILES"
-				 "       CRC-32  CONTAINER\n");
-		container_lines(m, out);
-	}
-	if (p->hidden.map.ncontainers > 0)
-		container_lines(&p->hidden.map, out);
+	if (!p->is_packed)
+		return;
+	buf_add_char(out, '\n');
+	table_start(&t, ">SIZE|>USED|>FILL|>FILES|>CRC-32|CONTAINER");
+	add_containers(m, &t);
+	add_containers(&p->hidden.map, &t);
+	table_end(&t, 2, out);
 }
 
 static void
@@ -212,7 +211,7 @@ report_map_json(const struct packed *p)
 /* --- Results --- */
 
 static const char *
-spare_text(const struct pack_result *r, const char *done)
+spare_text(const struct pack_result *r)
 {
 	switch (r->spare) {
 	case PACK_SPARE_ONE:
@@ -225,14 +224,8 @@ spare_text(const struct pack_result *r, const char *done)
 		return "";
 	}
 	/* Members are kept apart only if the redundancy is packed, too. */
-	if (r->hidden > 0)
-		return "; losing one container may lose the dataset: members "
-		       "of a set share it (--order node spreads them)";
-	if (str_eq(done, "packed"))
-		return "; losing one container may lose the dataset: members "
-		       "of a set share it (--with-redundancy spreads them)";
 	return "; losing one container may lose the dataset: members of a set "
-	       "share it (unpack it; pack --with-redundancy spreads them)";
+	       "share it (pack --with-redundancy --order node spreads them)";
 }
 
 void
@@ -268,7 +261,7 @@ report_pack_text(const struct packed *p, const char *done,
 		buf_printf(out,
 			   ", %zu %s kept that differ from the packed ones",
 			   str_count(r->left, "file"));
-	buf_add_str(out, spare_text(r, done));
+	buf_add_str(out, spare_text(r));
 	buf_add_char(out, '\n');
 }
 

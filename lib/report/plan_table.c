@@ -58,9 +58,11 @@ alike(const struct plan_set *a, const struct plan_set *b)
 #define RUN_MIN 9
 
 void
-report_sets(const struct plan *p, bool reasons, struct table *t)
+report_sets(const struct plan *p, struct buf *out)
 {
-	table_start(t,
+	struct table t;
+
+	table_start(&t,
 		    "SET|PROTECTS|SCHEME|>SPARE|>CHUNK|RANKS|LACKING|STATE|");
 	for (size_t i = 0, last; i < p->nsets; i = last + 1) {
 		const struct plan_set *s = &p->sets[i];
@@ -75,32 +77,32 @@ report_sets(const struct plan *p, bool reasons, struct table *t)
 		if (last - i + 1 < RUN_MIN)
 			last = i;
 		if (i == last)
-			table_cell(t, "%u of %u", s->number, s->sets);
+			table_cell(&t, "%u of %u", s->number, s->sets);
 		else
-			table_cell(t, "%u-%u of %u", s->number,
+			table_cell(&t, "%u-%u of %u", s->number,
 				   p->sets[last].number, s->sets);
-		table_cells(t, "%s\t%s", s->map ? "filemaps" : "files",
+		table_cells(&t, "%s\t%s", s->map ? "filemaps" : "files",
 			    redset_type_name(s->type));
 		if (s->n > 0)
-			table_cell(t, "%u of %u",
+			table_cell(&t, "%u of %u",
 				   s->verdict == SET_LOST ? 0 : s->spare,
 				   s->failures);
 		else
-			table_cell(t, "%s", "");
-		table_cell(t, "%s",
+			table_cell(&t, "%s", "");
+		table_cell(&t, "%s",
 			   s->chunk > 0 && i == last ? str_size(s->chunk) : "");
 		members = i == last ? ranks_text(p, s, ALL) : "...";
-		table_cell(t, "%s", members[0] != '\0' ? members : "?");
-		table_cell(t, "%s", ranks_text(p, s, LACKING));
-		table_cell(t, "%s",
+		table_cell(&t, "%s", members[0] != '\0' ? members : "?");
+		table_cell(&t, "%s", ranks_text(p, s, LACKING));
+		table_cell(&t, "%s",
 			   s->verdict == SET_REBUILDABLE
 				   ? "can be rebuilt"
 				   : report_set_state(p, s));
-		table_cell(t, "%s",
-			   (s->n > 0 && !reasons) || !s->reason ? ""
-								: s->reason);
+		table_cell(&t, "%s",
+			   s->n > 0 || s->reason == NULL ? "" : s->reason);
 	}
-	table_drop_empty(t);
+	table_drop_empty(&t);
+	table_end(&t, 2, out);
 }
 
 /* --- Files --- */
@@ -113,27 +115,28 @@ fate_name(const struct plan *p, enum fate f)
 				   : report_loss(p);
 }
 
-size_t
-report_files(const struct plan *p, bool all, size_t limit, struct table *t)
+void
+report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 {
 	size_t rows = 0, most = limit > 0 ? limit : SIZE_MAX;
+	struct table t;
 
-	table_start(t, ">RANK|FILE|>SIZE|FOUND|");
+	table_start(&t, ">RANK|FILE|>SIZE|FOUND|");
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
 		if ((!all && f->fate == FATE_KEEP) || rows++ >= most)
 			continue;
-		table_cell(t, "%" PRIu32, f->rank);
-		table_name(t, f->path);
-		table_cell(t, "%s", str_size(f->attr.size));
+		table_cell(&t, "%" PRIu32, f->rank);
+		table_name(&t, f->path);
+		table_cell(&t, "%s", str_size(f->attr.size));
 		if (f->state == FILE_WRONG_SIZE)
-			table_cell(t, "%s: %" PRIu64 " B, not %" PRIu64,
+			table_cell(&t, "%s: %" PRIu64 " B, not %" PRIu64,
 				   file_state_name(f->state), f->found_size,
 				   f->attr.size);
 		else
-			table_cell(t, "%s", file_state_name(f->state));
-		table_cell(t, "%s", fate_name(p, f->fate));
+			table_cell(&t, "%s", file_state_name(f->state));
+		table_cell(&t, "%s", fate_name(p, f->fate));
 	}
 	for (int64_t i = 0; i < p->nranks; i++) {
 		const struct plan_meta *m = &p->ranks[i].map;
@@ -141,14 +144,14 @@ report_files(const struct plan *p, bool all, size_t limit, struct table *t)
 		if ((m->fate == FATE_KEEP && (!all || m->name == NULL)) ||
 		    rows++ >= most)
 			continue;
-		table_cell(t, "%" PRId64, i);
+		table_cell(&t, "%" PRId64, i);
 		if (m->name != NULL)
-			table_name(t, m->name);
+			table_name(&t, m->name);
 		else
-			table_cell(t, "filemap_%" PRId64, i);
-		table_cell(t, "%s", "");
-		table_name(t, m->why != NULL ? m->why : "present");
-		table_cell(t, "%s", fate_name(p, m->fate));
+			table_cell(&t, "filemap_%" PRId64, i);
+		table_cell(&t, "%s", "");
+		table_name(&t, m->why != NULL ? m->why : "present");
+		table_cell(&t, "%s", fate_name(p, m->fate));
 	}
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
@@ -160,30 +163,21 @@ report_files(const struct plan *p, bool all, size_t limit, struct table *t)
 			if (m->rank == PLAN_NONE ||
 			    (!all && m->fate == FATE_KEEP) || rows++ >= most)
 				continue;
-			table_cell(t, "%" PRIu32, m->rank);
-			table_name(t, m->name != NULL ? m->name
-						      : "redundancy file");
-			table_cell(t, "%s", size > 0 ? str_size(size) : "");
-			table_name(t,
+			table_cell(&t, "%" PRIu32, m->rank);
+			table_name(&t, m->name != NULL ? m->name
+						       : "redundancy file");
+			table_cell(&t, "%s", size > 0 ? str_size(size) : "");
+			table_name(&t,
 				   m->problem != NULL && m->state != RED_PRESENT
 					   ? m->problem
 					   : red_state_name(m->state));
-			table_cell(t, "%s", fate_name(p, m->fate));
+			table_cell(&t, "%s", fate_name(p, m->fate));
 		}
 	}
-	table_drop_empty(t);
-	return rows > most ? rows - most : 0;
-}
-
-void
-report_files_text(const struct plan *p, bool all, size_t limit, struct buf *out)
-{
-	struct table t;
-	const size_t more = report_files(p, all, limit, &t);
-
+	table_drop_empty(&t);
 	table_end(&t, 2, out);
-	if (more > 0)
-		buf_printf(out, "  ... and %zu more\n", more);
+	if (rows > most)
+		buf_printf(out, "  ... and %zu more\n", rows - most);
 }
 
 /* --- Actions of a rebuild --- */
@@ -258,6 +252,8 @@ redset_json(const struct plan *p, const struct plan_set *s)
 
 		json_set_u64(e, "member", i);
 		set_rank(e, m->rank);
+		if (p->nplaces > 1 && m->rank < p->nranks)
+			json_set_u64(e, "place", p->ranks[m->rank].map.place);
 		json_set_known_str(e, "file", m->name);
 		json_set_str(e, "found", red_state_name(m->state));
 		json_set_known_str(e, "problem", m->problem);
@@ -314,6 +310,8 @@ plan_json(const struct plan *p, bool all_files)
 			continue;
 		e = json_new_object();
 		json_set_i64(e, "rank", i);
+		if (p->nplaces > 1)
+			json_set_u64(e, "place", m->place);
 		json_set_known_str(e, "file", m->name);
 		json_set_str(e, "found", m->why != NULL ? m->why : "present");
 		json_set_str(e, "action", action_of(p, m->fate));

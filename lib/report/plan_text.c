@@ -339,7 +339,8 @@ report_summary(const struct plan *p, const struct dataset *d,
 		buf_printf(out, "\n");
 	}
 	buf_printf(out, "  redundancy  %s\n", report_scheme(p));
-	report_containers_head(k, out);
+	if (k != NULL)
+		report_containers_head(k, out);
 	buf_printf(out, "  state       %s", report_state(status));
 	if (plan_status(p) != STATUS_OK)
 		put_damage(out, p, status);

@@ -19,7 +19,6 @@ struct json;
 struct plan;
 struct rebuild_result;
 struct style;
-struct table;
 
 /* "whole", "damaged" or "lost" for a status of the toolkit; else "unknown". */
 const char *report_state(int status);
@@ -35,18 +34,15 @@ const char *report_state(int status);
 void report_summary(const struct plan *p, const struct dataset *d,
 		    const struct containers *k, int status, struct buf *out);
 
-/* Make a table of the redundancy sets, one row each; a long run of whole, equal
- * sets shares a row; with `reasons` why one is not whole. */
-void report_sets(const struct plan *p, bool reasons, struct table *t);
+/* A table of the redundancy sets, one row each; a long run of whole, equal sets
+ * shares a row. */
+void report_sets(const struct plan *p, struct buf *out);
 
-/* Make a table with a row for each file, filemap and redundancy file that is
- * missing or damaged, with its fate; with `all`, also for whole ones.  At most
- * `limit` rows (0: any number).  Returns the number of those left out. */
-size_t report_files(const struct plan *p, bool all, size_t limit,
-		    struct table *t);
-/* The same as text. */
-void report_files_text(const struct plan *p, bool all, size_t limit,
-		       struct buf *out);
+/* A table with a row for each file, filemap and redundancy file that is missing
+ * or damaged, with its fate; with `all`, also for whole ones.  At most `limit`
+ * rows (0: any number). */
+void report_files(const struct plan *p, bool all, size_t limit,
+		  struct buf *out);
 
 /* Draw the ranks as a grid: a row for each set, a column for each member. */
 void report_map(const struct plan *p, const struct style *style,

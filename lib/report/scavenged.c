@@ -12,6 +12,7 @@
 #include "hostlist.h"
 #include "json.h"
 #include "report/plan_text.h"
+#include "report/table.h"
 #include "scavenge/salvage.h"
 #include "scavenge/scavenge.h"
 #include "site/job.h"
@@ -46,35 +47,38 @@ reason(const struct salvage_dataset *d)
 void
 report_salvage(const struct salvage *p, double rate, struct buf *out)
 {
-	buf_printf(out, "%4s %-11s %-10s %13s %11s %7s  %s\n", "DSET", "STATE",
-		   "KIND", "RANKS", "TO COPY", "TIME", "NAME");
+	struct table t;
+
+	table_start(&t, ">DSET|STATE|KIND|>RANKS|>TO COPY|>TIME|NAME|");
 	for (size_t i = p->count; i-- > 0;) {
 		const struct salvage_dataset *d = &p->datasets[i];
 		const uint64_t todo = d->done ? 0 : d->bytes;
 		const double secs = rate > 0 ? (double)todo / rate : -1;
-		char time[32] = "?", ranks[48] = "?";
 
+		table_number(&t, (uint64_t)d->id);
+		table_add(&t, state(d));
+		table_add(&t, d->ckpt && d->output ? "both"
+			      : d->output	   ? "output"
+			      : d->ckpt		   ? "checkpoint"
+						   : "unknown");
 		if (d->world >= 0)
-			snprintf(ranks, sizeof(ranks), "%" PRId64 "/%" PRId64,
-				 d->world - d->missing, d->world);
-		if (secs >= 7200)
-			snprintf(time, sizeof(time), "%.1f h", secs / 3600);
-		else if (secs >= 120)
-			snprintf(time, sizeof(time), "%.0f min", secs / 60);
-		else if (secs >= 0)
-			snprintf(time, sizeof(time), "%.0f s", secs);
-		buf_printf(out, "%4" PRId64 " %-11s %-10s %13s %11s %7s  %s",
-			   d->id, state(d),
-			   d->ckpt && d->output ? "both"
-			   : d->output		? "output"
-			   : d->ckpt		? "checkpoint"
-						: "unknown",
-			   ranks, str_size(todo), time,
-			   d->name != NULL ? str_shown(d->name) : "-");
-		if (!d->done && reason(d) != NULL)
-			buf_printf(out, "\n     %s", reason(d));
-		buf_add_char(out, '\n');
+			table_cell(&t, "%" PRId64 "/%" PRId64,
+				   d->world - d->missing, d->world);
+		else
+			table_add(&t, "?");
+		table_size(&t, todo);
+		if (secs < 0)
+			table_add(&t, "?");
+		else if (secs < 120)
+			table_cell(&t, "%.0f s", secs);
+		else if (secs < 7200)
+			table_cell(&t, "%.0f min", secs / 60);
+		else
+			table_cell(&t, "%.1f h", secs / 3600);
+		table_name(&t, d->name != NULL ? d->name : "-");
+		table_add(&t, !d->done && reason(d) != NULL ? reason(d) : "");
 	}
+	table_end(&t, 0, out);
 }
 
 struct json *
@@ -167,7 +171,7 @@ static void
 put_all(const struct scavenge *s, struct buf *out)
 {
 	const struct scavenge_outlook o = scavenge_outlook(s);
-	const char *what = "read";
+	const char *what = s->plan.hidden ? "judged" : "read";
 	/* Datasets that are left in the caches, because others are in the way,
 	 * or their filemaps are lost. */
 	size_t left = 0;
@@ -192,21 +196,13 @@ put_all(const struct scavenge *s, struct buf *out)
 					   "hold no dataset");
 	else if (o.saved == 0 && o.unknown > 0 && left > 0)
 		buf_add_str(out, "NO checkpoint of the caches is saved");
-	else if (o.saved == 0 && o.unknown > 0 && s->plan.hidden)
-		buf_add_str(out, "UNKNOWN: not all nodes that may have the "
-				 "checkpoints answered");
 	else if (o.saved == 0 && o.unknown > 0)
 		buf_printf(out, "UNKNOWN: the checkpoints cannot be %s", what);
 	else if (o.newest == 0 && o.gone == 0)
-		buf_add_str(out, o.unfinished > 0
-					 ? "no checkpoint was completed"
-					 : "no checkpoint in the caches");
+		buf_add_str(out, "no completed checkpoint in the caches");
 	else if (o.saved == 0)
-		buf_add_str(out, o.newest > 0
-					 ? "LOST: no checkpoint of the caches "
-					   "can be saved"
-					 : "LOST: no completed checkpoint is "
-					   "left");
+		buf_add_str(out, "LOST: no checkpoint of the caches can be "
+				 "saved");
 	else
 		put_checkpoint(s, &o, out);
 	if (o.gone > 0)

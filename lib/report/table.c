@@ -11,7 +11,6 @@
 #include "buf.h"
 #include "mem.h"
 #include "num.h"
-#include "report/svg.h"
 #include "str.h"
 
 /* Size of the text of cells. */
@@ -78,13 +77,13 @@ table_size(struct table *t, uint64_t bytes)
 	table_key(t, arena_strdup(t->arena, str_size(bytes)), bytes);
 }
 
-static void
-add_column(struct table *t, const char *head, size_t len)
+void
+table_column(struct table *t, const char *head)
 {
 	const bool right = *head == '>';
 
 	t->right |= (unsigned)right << t->columns++;
-	table_cell(t, "%.*s", (int)len - right, head + right);
+	table_cell(t, "%s", head + right);
 }
 
 void
@@ -94,7 +93,7 @@ table_start(struct table *t, const char *heads)
 	for (size_t len = 0; heads != NULL;
 	     heads = heads[len] == '|' ? heads + len + 1 : NULL) {
 		len = strcspn(heads, "|");
-		add_column(t, heads, len);
+		table_column(t, str_printed(64, "%.*s", (int)len, heads));
 	}
 }
 
@@ -108,7 +107,7 @@ table_start_named(struct table *t, const struct table_column *columns)
 		.gap = GAP,
 	};
 	for (; columns->word != NULL; columns++)
-		add_column(t, columns->head, strlen(columns->head));
+		table_column(t, columns->head);
 }
 
 char *
@@ -279,29 +278,5 @@ table_end(struct table *t, unsigned indent, struct buf *out)
 		}
 		buf_add_char(out, '\n');
 	}
-	table_free(t);
-}
-
-void
-table_html(struct table *t, size_t most, struct buf *out)
-{
-	const size_t rows = table_rows(t), shown = rows < most ? rows : most;
-
-	if (rows > 0)
-		buf_add_str(out, "<div class=\"scroll\"><table>\n");
-	for (size_t i = 0; rows > 0 && i < (shown + 1) * t->columns; i++) {
-		const char *tag = i < t->columns ? "th" : "td";
-
-		buf_printf(out, "%s<%s>", i % t->columns == 0 ? "<tr>" : "",
-			   tag);
-		svg_escaped(out, t->cells[i].text);
-		buf_printf(out, "</%s>%s", tag,
-			   (i + 1) % t->columns == 0 ? "</tr>\n" : "");
-	}
-	if (rows > 0)
-		buf_add_str(out, "</table></div>\n");
-	if (rows > shown)
-		buf_printf(out, "<p class=\"dim\">and %zu more</p>\n",
-			   rows - shown);
 	table_free(t);
 }

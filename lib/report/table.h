@@ -44,6 +44,8 @@ struct table {
  * ">SIZE|NAME"; '>' as in table_column. */
 void table_start(struct table *t, const char *heads);
 void table_start_named(struct table *t, const struct table_column *columns);
+/* Add a column to a table that has no rows. */
+void table_column(struct table *t, const char *head);
 void table_cell(struct table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Add several cells, separated by tabs. */
@@ -79,9 +81,6 @@ void table_drop_empty(struct table *t);
 /* Append the table to `out`, each line indented by `indent` blanks, and free
  * it. */
 void table_end(struct table *t, unsigned indent, struct buf *out);
-
-/* The same as HTML, with at most `most` rows. */
-void table_html(struct table *t, size_t most, struct buf *out);
 
 void table_free(struct table *t);
 

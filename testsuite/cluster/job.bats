@@ -38,7 +38,7 @@ says() {
 		[[ $want != 4 ]] || {
 			# Without flush.scr, too.
 			rm "$BED_DIR/pfs/run/.scr/flush.scr"
-			says 4 3 "LOST: no completed checkpoint is left"
+			says 4 3 "LOST: no checkpoint of the caches can be saved"
 			assert_output_has "dataset 2 is in no cache and not in the index"
 		}
 		bed_wipe
@@ -47,7 +47,7 @@ says() {
 		3|dataset.3/rank_1|SCR_CACHE_SIZE=1 SCR_FLUSH=1||0|newest checkpoint ckpt.2 (dataset 2) is saved|2 1
 		4|dataset.4/rank_1|SCR_CACHE_SIZE=1 SCR_FLUSH=2||3|OLDER checkpoint ckpt.2 (dataset 2) is saved|2 1
 		3|dataset.3/rank_1|SCR_CACHE_SIZE=1||4|LOST|
-		1|dataset.1/rank_1|||0|no checkpoint was completed|none
+		1|dataset.1/rank_1|||0|no completed checkpoint in the caches|none
 		3|/pfs/run/ckpt.3/d1/rank_1.1|SCR_CACHE_BYPASS=1||0|newest checkpoint ckpt.2 (dataset 2) is saved|2 1
 		4|dataset.4/rank_1|SCR_COPY_TYPE=SINGLE SCR_FLUSH=2|node2|3|OLDER checkpoint ckpt.2 (dataset 2) is saved|2 1
 	END

@@ -188,7 +188,7 @@ crash() {
 		crash $node 1
 	done
 	rm "$lay_pfs/.scr/flush.scr"
-	answers 0 "no checkpoint was completed" post
+	answers 0 "no completed checkpoint in the caches" post
 	assert_output_has "ckpt.1 (dataset 1) is unfinished"
 	[[ ! -e $lay_pfs/ckpt.1 ]]
 }

@@ -680,7 +680,7 @@ unmoved() {
 	unmoved out/file 2 "not a regular file" "standard output" <<-'END'
 		scr_archive -p p export -o out/file 1
 		scr_container -p p export -o out/file 1
-		scr_inspect -p p --svg out/file 1
+		scr_inspect -p p --html out/file 1
 	END
 	unmoved q/ckpt.1/rank_1_0.ckpt 1 <<-'END'
 		scr_container -p q unpack --force 1

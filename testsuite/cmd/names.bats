@@ -54,14 +54,14 @@ refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 	state >before
 	refused_by "scr_index -p p --"{delete,drop,drop-after,current,add,build,verify}" 4" \
 		"scr_index -p p --"{"delete 4 --dry-run","build 4 "{--dry-run,--deep},"verify 4 --checksums"} \
-		"scr_inspect "{"-p p "{,"-d ","--deep ","--svg x.svg "},"p -d "}4 \
+		"scr_inspect "{"-p p "{,"-d ","--deep ","--html x.html "},"p -d "}4 \
 		"scr_rebuild -p p "{,"-n ","--protect xor ","--deep "}4 \
 		"scr_container -p p "{pack,unpack,repack,list,verify,"extract -C .","export -o x"}" 4" \
 		"scr_container -p p cat 4 x" "scr_archive export -p p -o x 4"
 	ends 2 scr_index -p p --json --delete 4
 	assert_output_has '"status": 2' id:4 name:4
 	state | diff before -
-	[[ ! -e x && ! -e x.svg ]]
+	[[ ! -e x && ! -e x.html ]]
 }
 
 @test "a name that only a summary or the flush file records counts, too" {

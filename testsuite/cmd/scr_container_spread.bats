@@ -66,18 +66,15 @@ each_container_can_go() {
 		"--with-redundancy --order name"; do
 		renew plain
 		try scr_container -p p pack -n $options 1
-		assert_output_has "losing one container may lose the dataset"
-		case $options in
-		"") assert_output_has "(--with-redundancy spreads them)" ;;
-		*) assert_output_has "(--order node spreads them)" ;;
-		esac
+		assert_output_has "losing one container may lose the dataset" \
+			"(pack --with-redundancy --order node spreads them)"
 		shows "losing one container may lose the dataset" scr_container -p p pack $options 1
 		shows "tolerates   no loss: each of 1" scr_inspect -p p 1
 		assert_output_lacks "of each set"
 	done
 	# Packed with its redundancy, it can be spread later.
 	try scr_container -p p repack --order name --size 30000 1
-	assert_output_has "repacked into" "(--order node spreads them)"
+	assert_output_has "repacked into" "(pack --with-redundancy --order node spreads them)"
 	try scr_container -p p repack --order node 1
 	assert_output_has "tolerates the loss of any 1 container"
 	each_container_can_go 'ctr.*'

@@ -201,7 +201,7 @@ make() {
 	[[ $(grep -o ' ckpt\.[0-9]*' <<<"$output" | xargs) == "ckpt.10 ckpt.2 ckpt.1" ]]
 	try scr_inspect -p p -o id,colour
 	assert_usage_error "unknown column 'colour': one of id, current, name"
-	for more in "-d 1" --json --map --files "--svg x"; do
+	for more in "-d 1" --json --map --files "--html x"; do
 		misused "cannot be used together" scr_inspect -p p -o id $more
 	done
 	complains 2 "2: --columns and --sort-by are for the list" scr_inspect -p p --sort-by id 2

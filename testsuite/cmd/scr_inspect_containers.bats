@@ -24,57 +24,6 @@ ctr() {
 	echo "$1/.scr/scr.dataset.1/.scr"
 }
 
-# A file is XML, according to the tools that are installed.
-assert_xml() {
-	if command -v xmllint >/dev/null; then
-		xmllint --noout "$1"
-	else
-		python3 -c 'import sys, xml.dom.minidom
-xml.dom.minidom.parse(sys.argv[1])' "$1"
-	fi
-}
-
-# --- Usage -------------------------------------------------------------------
-
-@test "--svg: one packed dataset, one thing on standard output, a file that can be written" {
-	make p
-	gen -p n -n 4 -m 4 -s 100
-	misused "standard output" scr_inspect --json --svg - p
-	ends 0 scr_inspect --svg x.svg -p n 1
-	assert_xml x.svg
-	rm x.svg
-	gen -p two -n 4 -m 4 -s 100
-	gen -p two -n 4 -m 4 -s 100 -i 2
-	for id in 1 2; do
-		gen -p c --nodes-dir nodes -n 4 -m 4 -s 100 --layout cache -i $id
-	done
-	# Refused before anything is shown or drawn.
-	while IFS='|' read -r args text; do
-		complains 2 "$text" scr_inspect $args
-		assert_output_is ""
-		[ ! -e x.svg ]
-	done <<-'END'
-		--svg x.svg p p|one dataset only
-		--html x.svg p n|one dataset only
-		-p p --svg x.svg 1 1|one dataset only
-		--html x.svg -d 1 p n|one dataset only
-		--svg x.svg -d 1 -d 1 p|one dataset only
-		--svg x.svg nodes/node0/cache nodes/node1/cache|one dataset only
-	END
-	complains 2 "no dataset given: there are 2" scr_inspect --svg x.svg two
-	complains 2 "only datasets are drawn" scr_inspect --svg x.svg p/.scr/index.scr
-	ends 2 scr_inspect --json --svg x.svg p p
-	assert_output_lacks '"datasets"'
-	[ ! -e x.svg ]
-	ends 0 scr_inspect --svg x.svg -d 2 nodes/*/cache
-	assert_xml x.svg
-	make p
-	complains 1 nowhere/x.svg scr_inspect --svg nowhere/x.svg p
-	mkfifo pipe
-	complains 2 "pipe: not a regular file" scr_inspect --svg pipe p
-	[ -p pipe ]
-}
-
 # --- Whole -------------------------------------------------------------------
 
 @test "what containers there are, and what is wrong with them" {
@@ -105,8 +54,8 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 		same||0 --map -v --checksums -p p scr.dataset.1|containers  10, 929.9 KiB in 9 files|state       whole
 		same||0 --map -v --checksums p/scr.dataset.1|containers  10, 929.9 KiB in 9 files|state       whole
 		same|[[ -z $stderr ]]|0 --json --files -p p 1|"layout": 1|"path": "g.dat"
-		same||0 -q --svg x.svg -p p 1
-		same|assert_xml x.svg; grep -q '<title>g.dat$' x.svg|1 -p p nothing
+		same||0 -q --html x.html -p p 1
+		same|grep -q '"path":"g.dat"' x.html|1 -p p nothing
 		|rm -r p; cp -R "$(golden containers/seed_example)" p; chmod -R u+w p; damage p/scr.dataset.1/.scr/ctr.2.scr 1000|0 -p p 1
 		same||4 -p p --checksums --map 1|rank_2.ckpt (rank 2): checksum is|damaged
 		same|truncate -s 1 p/scr.dataset.1/.scr/ctr.0.scr|4 p/scr.dataset.1|state       lost|truncated: 1 B, not 300000
@@ -137,7 +86,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	assert_line "^  ctr.2 +[#=]+X+[#=]+  half rebuilt$"
 }
 
-# --- SVG ---------------------------------------------------------------------
+# --- Redundancy in containers ---------------------------------------------------
 
 @test "--checksums reads packed redundancy files, as verify does" {
 	make p red
@@ -159,28 +108,6 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 		ends 0 scr_inspect -p p --checksums 1
 		ends 0 scr_container -p p verify 1
 	done
-}
-
-@test "--svg writes a picture, all or nothing" {
-	make p red
-	shows "dataset 1;containers  8 of" scr_inspect --svg x.svg -p p 1
-	assert_xml x.svg
-	[ "$(grep -c '<title>ckpt.1/rank_' x.svg)" -eq 20 ]
-	grep -q '<title>ckpt.1/rank_1_1.ckpt$' x.svg
-	grep -qx 'rank 1, 5019 bytes from byte 0 of 10494 at offset 24981 of .scr/ctr.0.scr</title>.*' \
-		x.svg
-	grep -q '^rank 7, .* of .scr/red.3.scr<' x.svg
-	run ! grep -E '<script|href|@import|missing or wrong<.title' x.svg
-	# No temporary file remains.
-	[ "$(find . -maxdepth 1 -name '.*tmp*' | wc -l)" -eq 0 ]
-	cp x.svg y.svg
-	calm scr_inspect -p p --svg - 1
-	cmp x.svg <(echo "$output")
-	truncate -s 15000 "$(ctr p)/ctr.1.scr"
-	finds 3 '"state": "truncated"' scr_inspect --svg x.svg --json -p p 1
-	assert_xml x.svg
-	grep -q 'missing or wrong<.title>' x.svg
-	grep -q '>truncated<' x.svg
 }
 
 # --- JSON --------------------------------------------------------------------

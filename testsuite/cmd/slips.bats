@@ -56,8 +56,7 @@ setup() {
 	done
 }
 
-@test "the page of a dataset: the whole path of the prefix, when and by which version" {
+@test "the page of a dataset: where, when and by which version" {
 	ends 0 scr_inspect -p p3 --html page.html 12
-	grep -q "<dd>$PWD/p3</dd>" page.html
-	grep -qE "<dt>reported</dt><dd>20[0-9]{2}-[^<]* UTC, by scrkit [0-9]" page.html
+	grep -qE "^<p class=\"dim\">scr_inspect --html in $PWD, 20[0-9]{2}-[^<]* UTC, scrkit [0-9]" page.html
 }

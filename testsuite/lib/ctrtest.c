@@ -103,28 +103,29 @@ const char *
 letters(const struct containers *k)
 {
 	static char text[4096];
-	struct container_picture s;
+	size_t *first = NULL;
+	struct container_span *spans = containers_spans(k, &first);
 	char *to = text;
 
-	container_picture(k, SIZE_MAX, 1, &s);
 	for (size_t i = 0; i < k->count; i++) {
 		char *from = to;
 
 		memset(to, '.', k->list[i].size);
 		to += k->list[i].size;
 		*to++ = ' ';
-		for (size_t j = s.first[i]; j < s.first[i + 1]; j++) {
-			const struct container_span *p = &s.spans[j];
+		for (size_t j = first[i]; j < first[i + 1]; j++) {
+			const struct container_span *p = &spans[j];
 			char c = p->file->path[2];
 
-			must(j == s.first[i] || s.spans[j - 1].off <= p->off);
+			must(j == first[i] || spans[j - 1].off <= p->off);
 			for (uint64_t b = 0; b < p->len; b++)
 				if (p->off + b < k->list[i].size)
 					from[p->off + b] =
 						p->bad ? (char)(c - 32) : c;
 		}
 	}
-	container_picture_free(&s);
+	mem_free(spans);
+	mem_free(first);
 	*to = '\0';
 	return text;
 }

@@ -43,10 +43,9 @@ TEST(odd)
 	const struct style utf8 = { .utf8 = true, .color = true };
 	struct plan *p = plan_without(2, PLAN_NONE);
 	auto_buf b = BUF_INIT;
-	struct table t;
 
 	p->files[1].path = "a/\033[1m";
-	report_files_text(p, true, 3, &b);
+	report_files(p, true, 3, &b);
 	ok(has(&b, "a/\\x1b[1m") && !has(&b, "\033"), "printable names");
 	ok(has(&b, "... and 13 more"), "a limit");
 	is_str(report_spare(p, true), "the loss of any 1 rank in each set",
@@ -67,8 +66,7 @@ TEST(odd)
 	/* A set without any remaining file. */
 	p->sets[1].n = 0;
 	buf_clear(&b);
-	report_sets(p, false, &t);
-	table_end(&t, 2, &b);
+	report_sets(p, &b);
 	report_map(p, &utf8, &b);
 	ok(has(&b, "lost") && has(&b, "none of its files is left"),
 	   "a set that is gone");

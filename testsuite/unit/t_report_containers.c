@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The state of containers, compared to the known state of each byte; a line, a
- * table and pictures of it.
+ * table and a map of it.
  */
 #include "ctrtest.h"
-#include "report/picture.h"
 #include "rescue/plan.h"
 
 /* --- States --- */
@@ -223,7 +222,7 @@ TEST(text_widths)
 	style.width = 1;
 	buf_clear(&b);
 	report_containers_map(o.k, &style, &b);
-	ok(strstr(b.data, "ctr.1           \u00d7\n") != NULL,
+	ok(strstr(b.data, "ctr.1           \u00d7  missing\n") != NULL,
 	   "a cell at least");
 	style.width = 0;
 	style.color = true;
@@ -259,131 +258,8 @@ TEST(text_many)
 	       "  ctr.51-98       %%%%%%%%%%%%%%%%%%%%%%%%%%  48 whole\n"
 	       "  ctr.99          =============\n"
 	       "                  # = one file, the next\n"
-	       "                  % several small ones   X missing or wrong\n",
+	       "                  % several small ones\n"
+	       "                  X missing or wrong\n",
 	       "of a hundred containers");
 	close_it(&o);
-}
-
-/* --- SVG: scr_inspect_containers.bats proves that it is XML --- */
-
-/* The next `c`, or the end.  (A sanitizer makes each strchr() scan the whole
- * rest of the text.) */
-static const char *
-find(const char *s, char c)
-{
-	while (*s != '\0' && *s != c)
-		s++;
-	return s;
-}
-
-static size_t
-count(const char *text, const char *what)
-{
-	const size_t len = strlen(what);
-	size_t n = 0;
-
-	for (text = find(text, *what); *text != '\0';
-	     text = find(text + 1, *what))
-		n += strncmp(text, what, len) == 0;
-	return n;
-}
-
-/* A picture of the containers as they are now. */
-static void
-draw(struct buf *b)
-{
-	struct condition h = { .id = 7 };
-	struct opened o;
-
-	look_at(&o, NULL, false);
-	h.containers = o.k;
-	buf_clear(b);
-	report_svg(&h, true, b);
-	close_it(&o);
-}
-
-TEST(svg_small)
-{
-	auto_buf b = BUF_INIT;
-
-	small();
-	draw(&b);
-	is_int(count(b.data, "<title>d/"), 6, "six stretches");
-	ok(strstr(b.data, "<title>d/b&lt;&amp;\\xff&quot;&gt;\n"
-			  "rank 0, 3 bytes from byte 6 of 9 at offset 0 of "
-			  ".scr/ctr.1.scr</title>") != NULL,
-	   "what each is");
-	is_int(count(b.data, "class=\"bad\" x=\"12."), 0, "nothing is bad");
-}
-
-/* Paths with characters that XML forbids. */
-TEST(svg_names)
-{
-	static const char *const titles[] = {
-		"<title>d/\xef\xbf\xbd\xef\xbf\xbd\n",
-		"<title>d/\\x01\\x1b[2J]]&gt;\\xc2\\x85&lt;!--\n",
-		"<title>d/\\xe2\\x80\\xae\xf0\x9f\x98\x80\\xed\\xa0\\x80\n",
-	};
-	char path[3000];
-	auto_buf b = BUF_INIT;
-	struct segmap m;
-
-	memset(path, 'x', sizeof(path) - 1);
-	path[sizeof(path) - 1] = '\0';
-	must(segmap_init(&m, 4, NULL) == 0);
-	add_file(&m, 0, "d/\xef\xbf\xbe\xef\xbf\xbf", 4);
-	add_file(&m, 0, "d/\x01\x1b[2J]]>\xc2\x85<!--", 4);
-	add_file(&m, 0, "d/\xe2\x80\xae\xf0\x9f\x98\x80\xed\xa0\x80", 4);
-	add_file(&m, 0, path, 4);
-	store(&m, 10, 1, false);
-	segmap_free(&m);
-	draw(&b);
-	each (t, titles)
-		ok(strstr(b.data, *t) != NULL, *t);
-	is_int(count(b.data, "...xxx"), 1, "a long one is cut");
-	ok(b.len < 8000, "and takes little room");
-}
-
-/* With many files there are fewer rectangles, but they cover all bytes. */
-TEST(svg_many)
-{
-	static const struct {
-		size_t nfiles, perrank;
-		uint64_t size; /* of a container; files have 3 bytes */
-		bool wrong;
-		const char *merged, *what;
-	} cases[] = {
-		{ 19000, 100, 60000, false, NULL, "few: each by itself" },
-		{ 30000, 1, 500, false,
-		  " parts of files:", "of a rank each: of several" },
-		{ 50000, 1, 90000, true,
-		  " parts of files:", "every other one damaged" },
-	};
-
-	each (t, cases) {
-		size_t n = t->nfiles, boxes = 0, cut = 0;
-		auto_buf b = BUF_INIT;
-		struct segmap m;
-
-		must(segmap_init(&m, n, NULL) == 0);
-		for (size_t f = 0; f < n; f++)
-			add_file(&m, (uint32_t)(f / t->perrank),
-				 fmt("d/%zu", f), 3);
-		store(&m, t->size, n / t->perrank, t->wrong);
-		/* One row for each container, although there are many. */
-		for (size_t c = 0; c < m.ncontainers; c += 2, cut++)
-			must(truncate(ctr((int)c),
-				      (off_t)m.containers[c].size - 1) == 0);
-		segmap_free(&m);
-		draw(&b);
-		boxes = count(b.data, "<title>");
-		ok(boxes < 25000 && boxes > 100 &&
-			   (t->merged == NULL
-				    ? count(b.data, " parts of files:") == 0 &&
-					      boxes > n
-				    : count(b.data, t->merged) > 0),
-		   fmt("%s: %zu rectangles", t->what, boxes));
-		ok(count(b.data, "missing or wrong</title>") >= cut,
-		   "... damage is kept");
-	}
 }

@@ -286,9 +286,7 @@ TEST(odd)
 	salvage_init(&p, 4);
 	salvage_plan(&p);
 	report_salvage(&p, 0, &text);
-	is_str(text.data,
-	       "DSET STATE       KIND               RANKS     TO COPY    TIME"
-	       "  NAME\n",
+	is_str(text.data, "DSET  STATE  KIND  RANKS  TO COPY  TIME  NAME\n",
 	       "nothing at all: a heading");
 	d = dataset(&p, 1, 4);
 	refuses(salvage_found(&p, d, 0, &f, &why), ERROR_CORRUPT, NULL,
@@ -338,12 +336,9 @@ TEST(reports)
 	d->done = true;
 	report_salvage(&p, 100, &text);
 	is_str(text.data,
-	       "DSET STATE       KIND               RANKS     TO COPY    TIME"
-	       "  NAME\n"
-	       "  12 recoverable checkpoint           6/8    12.3 KiB   2 min"
-	       "  ckpt\n"
-	       "   5 saved       checkpoint           6/8         0 B     0 s"
-	       "  ckpt\n",
+	       "DSET  STATE        KIND        RANKS   TO COPY   TIME  NAME\n"
+	       "  12  recoverable  checkpoint    6/8  12.3 KiB  2 min  ckpt\n"
+	       "   5  saved        checkpoint    6/8       0 B    0 s  ckpt\n",
 	       "as text, the newest first");
 	json = report_salvage_json(&p, 0);
 	must(json != NULL);

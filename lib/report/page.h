@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * page.h - an answer as a page of HTML: one file with the JSON that --json
+ * prints, and the script that draws it, share/report.js.
+ */
+#ifndef REPORT_PAGE_H
+#define REPORT_PAGE_H
+
+#include "buf.h"
+
+struct error;
+struct json;
+
+/*
+ * Replace file `path` by the page, atomically; "-" is standard output.
+ * `command` made the page.  `answer` is taken, also on failure.  `text` is the
+ * report for readers without scripts.  ERROR_USAGE: not a regular file.
+ */
+int page_write(const char *path, const char *command, struct json *answer,
+	       const struct buf *text, struct error *err);
+
+#endif /* REPORT_PAGE_H */

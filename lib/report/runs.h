@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * runs.h - what the jobs of a prefix did with their time (site/joblog.h), as
+ * tables and as JSON (scr_env(1), log).
+ */
+#ifndef REPORT_RUNS_H
+#define REPORT_RUNS_H
+
+#include <stdbool.h>
+
+struct buf;
+struct error;
+struct joblog;
+struct json;
+
+/*
+ * Report job `id` of the log, or all jobs (NULL).  Append tables to `out`, with
+ * `all` also of each dataset; or, if `to` is not NULL, set the members that
+ * scr_env log --json has, with `all`, for a page, also log_events, and the last
+ * of the spans as log_spans.  ERROR_ABSENT: the log does not have the job.
+ */
+int runs_report(struct joblog *g, const char *id, bool all, struct buf *out,
+		struct json *to, struct error *err);
+
+#endif /* REPORT_RUNS_H */
