@@ -128,9 +128,9 @@ void remote_results_free(struct remote_result *r, size_t count);
 /*
  * Set o->kind (and o->module) by name: NULL, "" or "auto"; "pdsh" (with its
  * module ssh), "pdsh:MODULE"; "ssh", "srun" (also "pdsh:exec"), "flux",
- * "mpiexec" or "mpirun", "local".  LLNL's other launchers, "aprun", "jsrun" and "lrun", cannot start a
- * process on a node given by name: they mean "auto".  The name of the module is
- * borrowed from `name`.  ERROR_USAGE: any other name.
+ * "mpiexec" or "mpirun", "local".  LLNL's other launchers, "aprun", "jsrun" and
+ * "lrun", cannot start a process on a node given by name: they mean "auto".
+ * The name of the module is borrowed from `name`.  ERROR_USAGE: any other name.
  */
 int remote_choose(const char *name, struct remote_options *o,
 		  struct error *err);
