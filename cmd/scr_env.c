@@ -111,7 +111,7 @@ env_open_job(struct job *j, const struct job_where *w, struct error *err)
 	 * needs them reports a failure itself. */
 	if (app_verbosity() > 0)
 		job_nodes(j, NULL);
-	(void)job_notice(j, app_verbosity() > 0, &text);
+	job_notice(j, app_verbosity() > 0, &text);
 	app_warn_lines(text.data);
 	buf_free(&text);
 	return 0;

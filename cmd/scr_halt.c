@@ -107,9 +107,9 @@ show(const struct settings *s, const char *prefix,
 	if (s->changes)
 		buf_add_str(&text,
 			    s->dry_run ? "\nNothing was changed.  " : "\n");
-	(void)halt_text(state, &text, NULL);
+	halt_text(state, &text);
 	if (app_verbosity() > 0 && !state->damaged)
-		(void)halt_due(&state->is, s->now, -1, 0, &text, NULL);
+		(void)halt_due(&state->is, s->now, -1, 0, &text);
 	app_print_unless_quiet(&text);
 }
 

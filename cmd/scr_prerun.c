@@ -194,8 +194,8 @@ run(struct job *j, const struct settings *s, struct error *err)
 	turn_end(lock);
 	close(scr);
 	if (rc == 0) {
-		(void)job_notice(j, false, &text);
-		(void)job_old_caches(j, &text, NULL);
+		job_notice(j, false, &text);
+		job_old_caches(j, &text);
 		app_warn_lines(text.data);
 	}
 	buf_free(&text);

@@ -214,7 +214,7 @@ check_job(struct doctor *d, struct job *j)
 	check_scheme(j->conf, conf_get(j->conf, "SCR_COPY_TYPE"));
 	for (size_t n = conf_groups(j->conf, "CKPT", &g); n-- > 0;)
 		check_scheme(j->conf, conf_property(&g[n], "TYPE"));
-	(void)job_notice(j, false, &notice);
+	job_notice(j, false, &notice);
 	add_lines(d, WARNING, "settings", "correct it", &notice);
 	if (!str_eq(j->cntls[0].base, conf_get(j->conf, "SCR_CNTL_BASE")))
 		add(d, BAD, "control", "set SCR_CNTL_BASE",

@@ -23,7 +23,6 @@
 #include "meta/flush.h"
 #include "meta/log.h"
 #include "num.h"
-#include "report/hint.h"
 #include "site/eventlog.h"
 #include "site/interval.h"
 #include "site/jobfiles.h"
@@ -47,6 +46,7 @@ enum flush_verb {
 	FLUSH_NAME,
 };
 
+/* What is asked, of which dataset. */
 struct flush_request {
 	int verb;
 	bool llnl;
@@ -92,7 +92,7 @@ flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 			buf_printf(out, "%" PRId64 "\n", e->id);
 		break;
 	case FLUSH_LOCATION:
-		(void)jobfiles_location(e, r->llnl, out);
+		jobfiles_location(e, r->llnl, out);
 		buf_add_char(out, '\n');
 		break;
 	default: /* FLUSH_NAME */
@@ -101,40 +101,6 @@ flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 			buf_printf(out, "%s\n", e->name);
 	}
 	return yes ? STATUS_OK : STATUS_FAILED;
-}
-
-static int
-flush_file(const char *prefix, struct flush_request *r)
-{
-	struct jobfiles_flush f = { .count = 0 };
-	struct error err = ERROR_INIT;
-	struct buf out = BUF_INIT;
-	int rc = jobfiles_flush_read(prefix, &f, &err), status = STATUS_OK;
-
-	/* A name: find its id, which is 0 if there is none. */
-	for (size_t i = 0; rc == 0 && r->name != NULL && i < f.count; i++) {
-		if (f.all[i].name == NULL || !str_eq(f.all[i].name, r->name))
-			continue;
-		if (r->id > 0)
-			rc = error_set(&err, ERROR_USAGE,
-				       WORD_NAME
-				       "%s: the name of several datasets: "
-				       "use " WORD_ID_FMT " or " WORD_ID_FMT,
-				       str_shown(r->name), r->id, f.all[i].id);
-		r->id = f.all[i].id;
-	}
-	if (rc == 0 && r->verb == FLUSH_NOTHING)
-		app_answer_list("datasets", jobfiles_flush_json(&f));
-	else if (rc == 0)
-		status = flush_answer(&f, r, &out);
-	jobfiles_flush_free(&f);
-	if (rc < 0)
-		return app_report(STATUS_OK, &err);
-	if (status != STATUS_OK && r->id > 0 && r->verb != FLUSH_NEED)
-		app_note("dataset %" PRId64 ": not in the flush file", r->id);
-	else if (status != STATUS_OK && r->name != NULL)
-		app_note("%s: not in the flush file", r->name);
-	return error_worse_status(app_print(&out), status);
 }
 
 /* Parse the number of a dataset; if `name` is not NULL, also name:NAME.  NULL:
@@ -162,7 +128,10 @@ env_flush_file(const struct env_call *c)
 {
 	struct flush_request r = { .llnl = c->llnl };
 	const char *prefix = NULL, *dir = NULL, *id = NULL, *before = NULL;
-	bool resume = false, summary = false;
+	struct jobfiles_flush f = { .count = 0 };
+	struct error err = ERROR_INIT;
+	struct buf out = BUF_INIT;
+	int rc = 0, status = STATUS_OK;
 	const struct opt opts[] = {
 		OPT_GROUP("What to tell"),
 		OPT_VERB('o', "list-output", &r.verb, FLUSH_LIST_OUTPUT,
@@ -181,27 +150,12 @@ env_flush_file(const struct env_call *c)
 			     "where it is: SYNC_FLUSHING FLUSHING PFS CACHE"),
 		OPT_VERB_ARG('s', "name", &r.verb, FLUSH_NAME, &id, "ID",
 			     OPT_ANY, "its name"),
-		OPT_FLAG('r', "resume", &resume, NULL),
-		OPT_FLAG('S', "summary", &summary, NULL),
 		OPT_GROUP("Where"),
 		ENV_PREFIX_OR_DIR(prefix, dir),
 		OPT_END,
 	};
 
 	env_start(c, opts, NULL);
-	/* Reject --resume and --summary of LLNL's program: AXL transfers are
-	 * not resumed, and no summary is written unseen. */
-	if (resume)
-		app_usage(
-			"--resume: AXL transfers are not resumed; scr_postrun "
-			"keeps the files that they completed and copies the "
-			"others");
-	if (summary)
-		app_usage("--summary: not supported; %s checks the files and "
-			  "writes the summary",
-			  report_command_str("scr_index --build",
-					     app_prefix(prefix),
-					     id != NULL ? id : "ID"));
 	if (r.verb == FLUSH_NOTHING && !app_json())
 		app_usage("no query given: --list-ckpt, --location ID ...");
 	if (before != NULL && r.verb != FLUSH_LIST_OUTPUT &&
@@ -209,7 +163,32 @@ env_flush_file(const struct env_call *c)
 		app_usage("--before needs --list-output or --list-ckpt");
 	take_id("--before", before, &r.before, NULL);
 	take_id("dataset", id, &r.id, &r.name);
-	return flush_file(app_prefix(dir != NULL ? dir : prefix), &r);
+	rc = jobfiles_flush_read(app_prefix(dir != NULL ? dir : prefix), &f,
+				 &err);
+	/* A name: find its id, which is 0 if there is none. */
+	for (size_t i = 0; rc == 0 && r.name != NULL && i < f.count; i++) {
+		if (f.all[i].name == NULL || !str_eq(f.all[i].name, r.name))
+			continue;
+		if (r.id > 0)
+			rc = error_set(&err, ERROR_USAGE,
+				       WORD_NAME
+				       "%s: the name of several datasets: "
+				       "use " WORD_ID_FMT " or " WORD_ID_FMT,
+				       str_shown(r.name), r.id, f.all[i].id);
+		r.id = f.all[i].id;
+	}
+	if (rc == 0 && r.verb == FLUSH_NOTHING)
+		app_answer_list("datasets", jobfiles_flush_json(&f));
+	else if (rc == 0)
+		status = flush_answer(&f, &r, &out);
+	jobfiles_flush_free(&f);
+	if (rc < 0)
+		return app_report(STATUS_OK, &err);
+	if (status != STATUS_OK && r.id > 0 && r.verb != FLUSH_NEED)
+		app_note("dataset %" PRId64 ": not in the flush file", r.id);
+	else if (status != STATUS_OK && r.name != NULL)
+		app_note("%s: not in the flush file", r.name);
+	return error_worse_status(app_print(&out), status);
 }
 
 /* --- Nodes file --- */
@@ -343,7 +322,7 @@ print_interval(const struct interval_stats *s, bool stats, bool percent,
 		return known ? STATUS_OK : STATUS_FAILED;
 	}
 	if (stats)
-		(void)interval_text(s, &out);
+		interval_text(s, &out);
 	if (out.len > 0)
 		fwrite(out.data, 1, out.len, stdout);
 	buf_free(&out);

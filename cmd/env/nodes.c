@@ -251,7 +251,7 @@ env_check_node(const struct env_call *c)
 	/* Warn of caches that other jobs have left on this node.  That the job
 	 * is not known is no failure of the node. */
 	if (!look && job_open(&j, &w, NULL) == 0) {
-		(void)job_old_caches(&j, &text, NULL);
+		job_old_caches(&j, &text);
 		app_warn_lines(text.data);
 		buf_free(&text);
 		job_close(&j);

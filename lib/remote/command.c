@@ -32,31 +32,17 @@
 		"-oServerAliveCountMax=2", "-oControlMaster=no", \
 		"-oControlPath=none"
 
-/*
- * The command of pdsh's module exec; $0 is the program.  If the connection is
- * lost within a line, pdsh prints the line without newline, and the next line
- * of another node would be joined to it.  So a newline is added on failure.
- * The user's options for pdsh's ssh are kept.
- */
-#define WRAP(options) "\"$0\" " options "\"$@\" || { s=$?; echo; exit $s; }"
-#define WRAP_SSH WRAP("$PDSH_SSH_ARGS_APPEND ")
-
 /* For pdsh's own module ssh. */
 #define PDSH_SSH \
 	"-oBatchMode=yes -oServerAliveInterval=2 -oServerAliveCountMax=2 " \
 	"-oControlMaster=no -oControlPath=none"
 #define PDSH_SSH_VARIABLE "PDSH_SSH_ARGS_APPEND"
 
-/* Descriptors that pdsh needs for n nodes. */
-#define PDSH_FILES(n) (8 * (n) + 128)
+/* Descriptors that pdsh needs for a node, with a margin. */
+#define PDSH_FILES "256"
 
-/* Words before the command, and bytes of a list of nodes in one of them. */
+/* Most words before the command. */
 #define WORDS 32
-#define LIST_BYTES ((size_t)32 << 10)
-
-/* Most digits of a number with a leading zero that pdsh keeps, with a
- * margin. */
-#define PDSH_DIGITS 12
 
 /* --- Quoting --- */
 
@@ -89,33 +75,6 @@ quoted(struct buf *b, const char *s)
 
 /* --- Preparing --- */
 
-/* The command as one line for a login shell. */
-static int
-make_line(struct remote_run *run, struct remote_way *way)
-{
-	struct buf b = BUF_INIT, line = BUF_INIT;
-
-	buf_add_str(&b, "exec /bin/sh -c ");
-	quoted(&b, SCRIPT);
-	buf_add_char(&b, ' ');
-	quoted(&b, run->token);
-	for (size_t i = 0; run->argv[i] != NULL; i++) {
-		buf_add_char(&b, ' ');
-		quoted(&b, run->argv[i]);
-	}
-	/* Double each '%': pdsh replaces %h and the like by names. */
-	for (size_t i = 0; !b.failed && i < b.len; i++) {
-		buf_add_char(&line, b.data[i]);
-		if (way->kind == REMOTE_PDSH && b.data[i] == '%')
-			buf_add_char(&line, '%');
-	}
-	if (!b.failed && !line.failed)
-		way->line = arena_strndup(run->arena, line.data, line.len);
-	buf_free(&b);
-	buf_free(&line);
-	return way->line != NULL ? 0 : -1;
-}
-
 char **
 remote_environment(struct arena *a, const char *const *without, char *more)
 {
@@ -139,29 +98,29 @@ remote_environment(struct arena *a, const char *const *without, char *more)
 	return to;
 }
 
-/* Set the programs, which are looked for in PATH. */
-static int
-find_programs(struct remote_way *way, struct error *err)
+/* For a login shell: the command as one line. */
+static void
+make_line(struct remote_run *run, struct remote_way *way)
 {
-	const char *needed[2] = { NULL, NULL };
+	struct buf b = BUF_INIT, line = BUF_INIT;
 
-	if (way->kind == REMOTE_LOCAL)
-		return 0;
-	needed[0] = way->program = remote_kind_name(way->kind);
-	if (way->kind == REMOTE_PDSH && way->module == NULL)
-		needed[1] = way->inner = "ssh";
-	else if (way->kind == REMOTE_PDSH && str_eq(way->module, "exec"))
-		needed[1] = way->inner = "srun";
-	else if (way->kind == REMOTE_PDSH && str_eq(way->module, "ssh"))
-		needed[1] = "ssh";
-	for (size_t i = 0; i < 2; i++)
-		if (needed[i] != NULL && !remote_installed(needed[i]))
-			return error_set(
-				err, ERROR_ABSENT,
-				"%s: not found in PATH: install it, or choose "
-				"another way to run commands on the nodes",
-				needed[i]);
-	return 0;
+	buf_add_str(&b, "exec /bin/sh -c ");
+	quoted(&b, SCRIPT);
+	buf_add_char(&b, ' ');
+	quoted(&b, run->token);
+	for (size_t i = 0; run->argv[i] != NULL; i++) {
+		buf_add_char(&b, ' ');
+		quoted(&b, run->argv[i]);
+	}
+	/* Double each '%': pdsh replaces %h and the like by names. */
+	for (size_t i = 0; i < b.len; i++) {
+		buf_add_char(&line, b.data[i]);
+		if (way->kind == REMOTE_PDSH && b.data[i] == '%')
+			buf_add_char(&line, '%');
+	}
+	way->line = arena_strndup(run->arena, line.data, line.len);
+	buf_free(&b);
+	buf_free(&line);
 }
 
 int
@@ -169,13 +128,23 @@ remote_command_init(struct remote_run *run, struct remote_way *way,
 		    struct error *err)
 {
 	static const char *const without[] = { PDSH_SSH_VARIABLE "=", NULL };
+	const bool ssh = way->kind == REMOTE_PDSH && str_eq(way->module, "ssh");
+	const char *const programs[] = { remote_kind_name(way->kind),
+					 ssh ? "ssh" : NULL };
 	const char *had = getenv(PDSH_SSH_VARIABLE);
 	uint64_t random = 0;
 
-	if (find_programs(way, err) < 0)
-		return -1;
-	if (way->kind == REMOTE_LOCAL)
+	if (way->kind == REMOTE_LOCAL) {
 		way->env = run->o->env;
+		return 0;
+	}
+	for (size_t i = 0; i < 2; i++)
+		if (programs[i] != NULL && !remote_installed(programs[i]))
+			return error_set(
+				err, ERROR_ABSENT,
+				"%s: not found in PATH: install it, or choose "
+				"another way to run commands on the nodes",
+				programs[i]);
 	if (run->token[0] == '\0') {
 		/* A random marker, which no command prints by chance. */
 		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) !=
@@ -185,36 +154,31 @@ remote_command_init(struct remote_run *run, struct remote_way *way,
 		snprintf(run->token, REMOTE_TOKEN,
 			 "@scr-%016llx:", (unsigned long long)random);
 	}
-	if (make_line(run, way) < 0)
-		return error_no_memory(err);
-	if (way->kind != REMOTE_PDSH || way->inner != NULL)
-		return 0;
+	if (way->kind == REMOTE_SSH || way->kind == REMOTE_PDSH)
+		make_line(run, way);
 	/* Our environment plus the ssh options, in a variable that pdsh
 	 * reads. */
-	way->env = remote_environment(
-		run->arena, without,
-		arena_printf(run->arena, "%s=%s%s%s", PDSH_SSH_VARIABLE,
-			     had ? had : "", had ? " " : "", PDSH_SSH));
-	return way->env != NULL ? 0 : error_no_memory(err);
+	if (way->kind == REMOTE_PDSH)
+		way->env = remote_environment(
+			run->arena, without,
+			arena_printf(run->arena, "%s=%s%s%s", PDSH_SSH_VARIABLE,
+				     had ? had : "", had ? " " : "", PDSH_SSH));
+	return 0;
 }
 
 /* --- Command lines --- */
 
-/* A command line being built.  `bad`: it is full, or out of memory. */
+/* A command line being built; its list has room for all words. */
 struct words {
 	const char **list;
-	size_t count, room;
+	size_t count;
 	struct arena *arena;
-	bool bad;
 };
 
 static void
 add(struct words *w, const char *word)
 {
-	if (word == NULL || w->count + 1 >= w->room)
-		w->bad = true;
-	else
-		w->list[w->count++] = word;
+	w->list[w->count++] = word;
 }
 
 static void
@@ -237,25 +201,15 @@ whole(double seconds)
 	return n < 1 || (double)n < seconds ? n + 1 : n;
 }
 
-/* Add our shell and the command for it, as words. */
-static void
-add_command(struct words *w, const struct remote_run *run)
-{
-	ADD(w, "/bin/sh", "-c", SCRIPT, run->token);
-	add_all(w, run->argv);
-}
-
 /* srun's options: share the node with the application's step (before SLURM
  * 20.11 it does so unasked), fail rather than wait for resources, no MPI, no
  * stdin. */
 static void
-add_srun(struct words *w, const struct remote_run *run, const char *program,
-	 const char *node)
+add_srun(struct words *w, const struct remote_run *run, const char *node)
 {
 	const struct map *groups = run->known->groups;
 
-	ADD(w, program, "--nodes=1", "--ntasks=1", "--mpi=none",
-	    "--input=none");
+	ADD(w, "srun", "--nodes=1", "--ntasks=1", "--mpi=none", "--input=none");
 	if (!run->known->old_srun)
 		add(w, "--overlap");
 	if (run->o->connect > 0)
@@ -269,114 +223,73 @@ add_srun(struct words *w, const struct remote_run *run, const char *program,
 	add(w, arena_printf(w->arena, "--nodelist=%s", node));
 }
 
-static void
-add_ssh(struct words *w, const struct remote_run *run,
-	const struct remote_way *way, const char *program, const char *node)
-{
-	ADD(w, program, SSH_OPTIONS, "-n", "-x", "-a", "-T");
-	if (run->o->connect > 0)
-		add(w, arena_printf(w->arena, "-oConnectTimeout=%lu",
-				    whole(run->o->connect)));
-	ADD(w, "--", node, way->line);
-}
-
 /*
  * Add pdsh.  For each command pdsh closes every possible descriptor, open or
  * not.  With a limit of a million this takes longer than the command.  So its
  * limit is lowered to its needs, with a margin.
  */
 static void
-add_pdsh(struct words *w, const struct remote_run *run,
-	 const struct remote_proc *p)
+add_pdsh(struct words *w, const struct remote_run *run, const char *module,
+	 const char *node)
 {
-	const struct remote_way *way = p->way;
-	struct buf b = BUF_INIT;
-
-	ADD(w, "/bin/sh", "-c", "ulimit -Sn $0 2>/dev/null; exec \"$@\"");
-	add(w, arena_printf(w->arena, "%zu", PDSH_FILES(p->count)));
-	ADD(w, way->program, "-S", "-R",
-	    way->inner != NULL ? "exec" : way->module, "-f");
-	add(w, arena_printf(w->arena, "%zu", p->count));
-	/* The module exec does not connect, and rejects -t. */
-	if (run->o->connect > 0 && way->inner == NULL) {
-		add(w, "-t");
-		add(w, arena_printf(w->arena, "%lu", whole(run->o->connect)));
-	}
+	ADD(w, "/bin/sh", "-c", "ulimit -Sn $0 2>/dev/null; exec \"$@\"",
+	    PDSH_FILES, "pdsh", "-S", "-N", "-R", module);
+	if (run->o->connect > 0)
+		ADD(w, "-t",
+		    arena_printf(w->arena, "%lu", whole(run->o->connect)));
 	/* We enforce the limit ourselves.  This is a fallback in case we are
 	 * killed. */
-	if (run->o->limit > 0) {
-		add(w, "-u");
-		add(w,
+	if (run->o->limit > 0)
+		ADD(w, "-u",
 		    arena_printf(w->arena, "%lu", whole(run->o->limit) + 10));
-	}
-	/* Repeat -w as needed: the length of an argument is limited. */
-	for (size_t i = 0; i < p->count; i++) {
-		const char *name = run->nodes[p->nodes[i]].name;
-
-		if (b.len > 0)
-			buf_add_char(&b, ',');
-		buf_add_str(&b, name);
-		w->bad = w->bad || b.failed;
-		if (b.len > LIST_BYTES || i + 1 == p->count) {
-			add(w, "-w");
-			add(w, arena_strndup(w->arena, b.data, b.len));
-			buf_clear(&b);
-		}
-	}
-	buf_free(&b);
-	if (way->inner == NULL) {
-		add(w, way->line);
-		return;
-	}
-	ADD(w, "/bin/sh", "-c", way->module == NULL ? WRAP_SSH : WRAP(""));
-	if (way->module == NULL) {
-		add_ssh(w, run, way, way->inner, "%h");
-	} else {
-		add_srun(w, run, way->inner, "%h");
-		/* As one line: pdsh stops at an empty word. */
-		ADD(w, "/bin/sh", "-c", way->line);
-	}
+	ADD(w, "-w", node);
 }
 
 const char **
-remote_command_argv(const struct remote_run *run, const struct remote_proc *p)
+remote_command_argv(const struct remote_run *run, const struct remote_way *way,
+		    const char *node)
 {
-	const char *node = run->nodes[p->nodes[0]].name;
-	const struct remote_way *way = p->way;
-	struct words w = { .arena = p->arena, .room = WORDS };
+	struct words w = { .arena = run->scratch };
+	size_t argc = 0;
 
-	while (run->argv[w.room - WORDS] != NULL)
-		w.room++;
-	w.room += p->count * (HOSTLIST_NAME_MAX + 1) / LIST_BYTES * 2 + 2;
-	w.list = arena_alloc(p->arena, w.room, sizeof(*w.list));
+	while (run->argv[argc] != NULL)
+		argc++;
+	arena_reset(run->scratch);
+	w.list = arena_alloc(w.arena, WORDS + argc + 1, sizeof(*w.list));
 	if (w.list == NULL)
 		return NULL;
 	switch (way->kind) {
 	case REMOTE_PDSH:
-		add_pdsh(&w, run, p);
+		add_pdsh(&w, run, way->module, node);
 		break;
 	case REMOTE_SSH:
-		add_ssh(&w, run, way, way->program, node);
+		ADD(&w, "ssh", SSH_OPTIONS, "-n", "-x", "-a", "-T");
+		if (run->o->connect > 0)
+			add(&w, arena_printf(w.arena, "-oConnectTimeout=%lu",
+					     whole(run->o->connect)));
+		ADD(&w, "--", node);
 		break;
 	case REMOTE_SRUN:
-		add_srun(&w, run, way->program, node);
-		add_command(&w, run);
+		add_srun(&w, run, node);
 		break;
 	case REMOTE_FLUX:
-		ADD(&w, way->program, "exec", "--noinput", "--rank");
-		add(&w,
-		    arena_printf(p->arena, "%zu", map_get(run->ranks, node)));
-		add_command(&w, run);
+		ADD(&w, "flux", "exec", "--noinput", "--rank",
+		    arena_printf(w.arena, "%zu", map_get(run->ranks, node)));
 		break;
 	case REMOTE_MPIEXEC:
-		ADD(&w, way->program, "-n", "1", "-host", node);
-		add_command(&w, run);
+		ADD(&w, "mpiexec", "-n", "1", "-host", node);
 		break;
 	default:
-		add_all(&w, run->argv);
 		break;
 	}
-	return w.bad ? NULL : w.list;
+	/* The command, for a login shell, for our shell, or for none. */
+	if (way->line != NULL)
+		add(&w, way->line);
+	else if (way->kind != REMOTE_LOCAL)
+		ADD(&w, "/bin/sh", "-c", SCRIPT, run->token);
+	if (way->line == NULL)
+		add_all(&w, run->argv);
+	return w.list;
 }
 
 const char *
@@ -387,7 +300,6 @@ remote_command_objection(const struct remote_run *run,
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		"0123456789_.:%+-";
 	const size_t len = strlen(name);
-	size_t n = 0;
 
 	if (way->kind == REMOTE_LOCAL)
 		return NULL;
@@ -398,12 +310,6 @@ remote_command_objection(const struct remote_run *run,
 	 * substitution.  In mpiexec ':' precedes a count. */
 	if (way->kind == REMOTE_PDSH && strpbrk(name, ":%") != NULL)
 		return "pdsh takes no names with ':' or '%'";
-	for (const char *p = name; way->kind == REMOTE_PDSH && *p != '\0';
-	     p += n > 0 ? n : 1) {
-		n = strspn(p, "0123456789");
-		if (*p == '0' && n > PDSH_DIGITS)
-			return "pdsh takes no names with so many zeros";
-	}
 	if (way->kind == REMOTE_MPIEXEC && strchr(name, ':') != NULL)
 		return "mpiexec takes no names with ':'";
 	if (way->kind == REMOTE_FLUX && map_get(run->ranks, name) == MAP_NONE)

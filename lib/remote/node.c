@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * node.c - the output and the result of one node; and to which node a line of
- * pdsh belongs.
- *
- *	n1: text                             a node's line, on both streams
- *	pdsh@here: n1: ssh exited with ...   the result of a node, on stderr
- *
- * pdsh omits the domain if all names have the same one.  So a node's label is
- * its name up to the first dot, or a whole IP address, and nodes with equal
- * labels are given to different processes.
- */
+/* node.c - the output and the result of one node. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "arena.h"
 #include "clock.h"
-#include "map.h"
 #include "remote/remote_impl.h"
 #include "str.h"
 
@@ -48,8 +36,6 @@ remote_node_end(struct remote_run *run, struct remote_node *n,
 		run->waiting--;
 	else
 		run->active--;
-	if (n->proc != NULL)
-		n->proc->open--;
 	if (!begun && !run->ending) {
 		if (n->heard && state > REMOTE_REFUSED)
 			state = REMOTE_REFUSED;
@@ -111,35 +97,6 @@ keep(struct remote_run *run, struct remote_node *n, struct buf *b,
 		run->failed = true;
 }
 
-/*
- * Append to the stderr of a node: of more than run->keep bytes the first half
- * and the last lines stay, because the last ones tell the reason.  These are
- * moved when they have grown to a half, to a quarter.
- */
-static void
-keep_ends(struct remote_run *run, struct remote_node *n, const char *text,
-	  size_t len, bool whole)
-{
-	static const char gap[] = "\n...\n";
-	const size_t half = run->keep / 2, tail = run->keep / 4;
-	struct buf *b = &n->result->err;
-
-	if (len > tail) {
-		text += len - tail;
-		len = tail;
-		n->result->cut = true;
-	}
-	if (b->len + len + whole > run->keep) {
-		memmove(b->data + half, b->data + b->len - tail, tail);
-		b->len = half + tail;
-		if (tail >= sizeof(gap))
-			memcpy(b->data + half, gap, sizeof(gap) - 1);
-		n->result->cut = true;
-	}
-	if (buf_add(b, text, len) < 0 || (whole && buf_add_char(b, '\n') < 0))
-		run->failed = true;
-}
-
 /* The node printed so many bytes more.  End one that does not stop: sooner, if
  * it has not come to the command. */
 static void
@@ -184,7 +141,7 @@ remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
 
 	if (n->phase == REMOTE_ENDED)
 		return;
-	n->heard = n->heard || len > 0; /* see WRAP of command.c */
+	n->heard = n->heard || len > 0;
 	count(run, n, len + whole);
 	if (n->phase == REMOTE_ENDED || n->phase == REMOTE_WAITING)
 		return;
@@ -225,20 +182,34 @@ void
 remote_node_err(struct remote_run *run, struct remote_node *n, const char *text,
 		size_t len, bool whole)
 {
-	/* The rest of stderr may arrive after the marker on stdout. */
-	if (n->phase == REMOTE_ENDED) {
-		if (n->result->state == REMOTE_DONE)
-			keep_ends(run, n, text, len, whole);
-		return;
+	const bool pdsh = run->ways[n->way].kind == REMOTE_PDSH;
+	const char *own = pdsh ? memmem(text, len, "pdsh@", 5) : NULL;
+	const char *said = NULL;
+
+	/* "pdsh@here: n1: ssh exited with exit code 255", perhaps behind a text
+	 * without newline: pdsh's own words, which explain a failure if no
+	 * others do. */
+	if (own != NULL) {
+		said = memmem(own, len - (size_t)(own - text), ": ", 2);
+		if (said != NULL && n->phase != REMOTE_ENDED)
+			remember(run, n, said + 2,
+				 len - (size_t)(said + 2 - text), false);
+		len = (size_t)(own - text);
+		whole = false;
+		if (len == 0)
+			return;
 	}
-	keep_ends(run, n, text, len, whole);
+	/* The rest of stderr may arrive after the marker on stdout. */
+	if (n->phase != REMOTE_ENDED || n->result->state == REMOTE_DONE)
+		keep(run, n, &n->result->err, text, len, whole);
+	if (n->phase == REMOTE_ENDED)
+		return;
 	remember(run, n, text, len, true);
 	count(run, n, len + whole);
 }
 
 void
-remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
-		 const char *words)
+remote_node_lost(struct remote_run *run, struct remote_node *n, int status)
 {
 	const enum remote_kind kind = run->ways[n->way].kind;
 	const char *program = remote_kind_name(kind);
@@ -259,9 +230,7 @@ remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
 		return;
 	}
 	if (n->words.len > 0)
-		words = n->words.data;
-	if (words != NULL)
-		snprintf(text, sizeof(text), "%s", words);
+		snprintf(text, sizeof(text), "%s", n->words.data);
 	else if (status != -1 && WIFSIGNALED(status))
 		snprintf(text, sizeof(text), "%s was killed by signal %d",
 			 program, WTERMSIG(status));
@@ -276,121 +245,4 @@ remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
 			-1, "%s%s",
 			begun ? "cut off before the command ended: " : "",
 			text);
-}
-
-/* --- The lines of pdsh --- */
-
-/* A line of at least this length was truncated: pdsh cuts lines at 128 KiB. */
-#define LINE_CUT ((size_t)131000)
-
-/* The length of the label of a name. */
-static size_t
-label_length(const char *name, size_t len)
-{
-	const char *dot = memchr(name, '.', len);
-	size_t digits = 0;
-
-	while (digits < len && strchr("0123456789.", name[digits]) != NULL)
-		digits++;
-	return dot == NULL || digits == len ? len : (size_t)(dot - name);
-}
-
-int
-remote_pdsh_label(struct remote_proc *p, const char *name, size_t at)
-{
-	const char *label = NULL;
-
-	if (p->labels == NULL)
-		p->labels = map_new();
-	if (p->labels == NULL)
-		return -1;
-	label = arena_strndup(p->arena, name, label_length(name, strlen(name)));
-	if (label == NULL)
-		return -1;
-	if (map_get(p->labels, label) != MAP_NONE)
-		return 0;
-	return map_put(p->labels, label, at) < 0 ? -1 : 1;
-}
-
-/* The node whose label *text begins with; *text is moved behind the label.
- * NULL: no label, or that of a node that is asked in another way by now. */
-static struct remote_node *
-owner(struct remote_run *run, const struct remote_proc *p, char **text,
-      size_t *len)
-{
-	const char *colon = memchr(*text, ':', *len);
-	size_t label = colon != NULL ? (size_t)(colon - *text) : *len;
-	char name[REMOTE_LABEL];
-	size_t at = MAP_NONE;
-
-	if (colon == NULL || label >= sizeof(name) || label + 1 >= *len ||
-	    colon[1] != ' ')
-		return NULL;
-	snprintf(name, sizeof(name), "%.*s", (int)label_length(*text, label),
-		 *text);
-	at = map_get(p->labels, name);
-	if (at == MAP_NONE || run->nodes[at].proc != p)
-		return NULL;
-	*text += label + 2;
-	*len -= label + 2;
-	return &run->nodes[at];
-}
-
-/* Keep pdsh's last line about no node: it may explain why pdsh failed. */
-static void
-keep_words(struct remote_run *run, struct remote_proc *p, const char *text,
-	   size_t len)
-{
-	buf_clear(&p->words);
-	if (buf_add(&p->words, text, len) < 0)
-		run->failed = true;
-}
-
-void
-remote_pdsh_out(struct remote_run *run, struct remote_proc *p, char *text,
-		size_t len, bool whole)
-{
-	const bool cut = len >= LINE_CUT || p->out.cut;
-	struct remote_node *n = owner(run, p, &text, &len);
-
-	if (n == NULL)
-		return;
-	if (cut)
-		n->result->cut = true;
-	remote_node_out(run, n, text, len, whole);
-}
-
-struct remote_node *
-remote_pdsh_err(struct remote_run *run, struct remote_proc *p, char *text,
-		size_t len, bool whole, const char **words)
-{
-	char *own = memmem(text, len, "pdsh@", 5), *behind = NULL;
-	size_t before = own != NULL ? (size_t)(own - text) : len;
-	size_t rest = len - before;
-	struct remote_node *n = NULL;
-
-	/* A message of pdsh may follow a node's text that has no newline. */
-	if (before > 0) {
-		n = owner(run, p, &text, &before);
-		if (n != NULL)
-			remote_node_err(run, n, text, before,
-					whole && own == NULL);
-		else
-			keep_words(run, p, text, before);
-	}
-	if (own == NULL)
-		return NULL;
-	/* A message of pdsh itself: the result of a node, or the reason why
-	 * pdsh failed. */
-	n = NULL;
-	behind = memmem(own, rest, ": ", 2);
-	if (behind != NULL) {
-		rest -= (size_t)(behind + 2 - own);
-		own = behind + 2;
-		n = owner(run, p, &own, &rest);
-	}
-	if (n == NULL)
-		keep_words(run, p, own, rest);
-	*words = own;
-	return n;
 }

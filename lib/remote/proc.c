@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* proc.c - a process that serves one or more nodes: start it, read its output,
- * end it. */
+/* proc.c - a process that serves a node: start it, read its output, end it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "arena.h"
+#include "clock.h"
 #include "libc.h"
-#include "map.h"
 #include "mem.h"
 #include "remote/remote_impl.h"
+
+/* Longest wait for output in seconds, and so the interval at which stop() is
+ * polled; shorter if a process has closed its output, and is about to end. */
+#define WAIT 0.1
+#define WAIT_END 0.005
 
 /* Reads of one stream per turn: a node that prints without end must not block
  * the others. */
@@ -31,10 +33,6 @@
 /* Bytes of a list of children. */
 #define CHILDREN ((size_t)4 << 10)
 
-#ifndef SYS_pidfd_open /* kernel headers before 5.3 */
-#define SYS_pidfd_open 434
-#endif
-
 static void
 close_fd(int *fd)
 {
@@ -43,51 +41,14 @@ close_fd(int *fd)
 	*fd = -1;
 }
 
-/* Remove the descriptor from epoll explicitly: a child that another thread is
- * starting has copies for a moment, and epoll reports events as long as there
- * is a copy. */
-static void
-close_watched(const struct remote_run *run, int *fd)
-{
-	if (*fd >= 0)
-		(void)epoll_ctl(run->epoll, EPOLL_CTL_DEL, *fd, NULL);
-	close_fd(fd);
-}
-
 void
-remote_proc_free(const struct remote_run *run, struct remote_proc *p)
+remote_proc_free(struct remote_proc *p)
 {
-	if (p == NULL)
-		return;
-	close_watched(run, &p->pidfd);
-	close_watched(run, &p->out.fd);
-	close_watched(run, &p->err.fd);
+	close_fd(&p->out.fd);
+	close_fd(&p->err.fd);
 	buf_free(&p->out.part);
 	buf_free(&p->err.part);
-	buf_free(&p->words);
-	map_free(p->labels);
-	arena_free(p->arena);
 	mem_free(p);
-}
-
-struct remote_proc *
-remote_proc_new(size_t nodes)
-{
-	struct remote_proc *p = mem_calloc(1, sizeof(*p));
-
-	if (p == NULL)
-		return NULL;
-	p->pid = -1;
-	p->pidfd = p->out.fd = p->err.fd = -1;
-	p->arena = arena_new();
-	if (p->arena != NULL)
-		p->nodes = arena_alloc(p->arena, nodes, sizeof(*p->nodes));
-	if (p->nodes == NULL) {
-		arena_free(p->arena);
-		mem_free(p);
-		return NULL;
-	}
-	return p;
 }
 
 /* --- Starting --- */
@@ -171,81 +132,54 @@ out_files:
 	return rc;
 }
 
-static int
-watch(const struct remote_run *run, struct remote_proc *p, int fd)
-{
-	struct epoll_event e = { .events = EPOLLIN, .data.ptr = p };
-
-	return epoll_ctl(run->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? errno : 0;
-}
-
 int
-remote_proc_start(struct remote_run *run, struct remote_proc *p,
-		  const char **argv)
+remote_proc_start(struct remote_run *run, struct remote_node *n)
 {
+	const struct remote_way *way = &run->ways[n->way];
+	const char **argv = remote_command_argv(run, way, n->name);
+	struct remote_proc *p = mem_calloc(1, sizeof(*p));
 	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
 	int rc = 0;
 
-	if (make_pipe(out) < 0 || make_pipe(err) < 0) {
-		rc = errno;
-		goto out;
+	if (p == NULL || argv == NULL) {
+		mem_free(p);
+		run->failed = true;
+		return ENOMEM;
 	}
-	/* Watch before the start, as nothing may fail after it. */
-	rc = watch(run, p, out[0]);
-	if (rc == 0)
-		rc = watch(run, p, err[0]);
-	if (rc == 0)
+	*p = (struct remote_proc){ .node = n, .way = way };
+	if (make_pipe(out) < 0 || make_pipe(err) < 0)
+		rc = errno;
+	else
 		rc = spawn(p, argv, out[1], err[1]);
-	if (rc != 0)
-		goto out;
-	p->out.fd = out[0];
-	p->err.fd = err[0];
-	out[0] = err[0] = -1;
-	/* Without a pidfd (old kernel, too many files) it is polled each
-	 * turn. */
-	if (!run->no_pidfd)
-		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	if (p->pidfd < 0 && errno == ENOSYS)
-		run->no_pidfd = true;
-	if (p->pidfd >= 0 && watch(run, p, p->pidfd) != 0)
-		close_fd(&p->pidfd);
-out:
-	close_watched(run, &out[0]);
-	close_watched(run, &err[0]);
 	close_fd(&out[1]);
 	close_fd(&err[1]);
-	return rc;
+	p->out.fd = out[0];
+	p->err.fd = err[0];
+	if (rc != 0) {
+		remote_proc_free(p);
+		return rc;
+	}
+	n->proc = p;
+	p->next = run->procs;
+	run->procs = p;
+	run->nprocs++;
+	return 0;
 }
 
 /* --- Reading --- */
 
-static void read_stream(struct remote_run *run, struct remote_proc *p,
-			struct remote_stream *s, int times);
-
 static void
-give(struct remote_run *run, struct remote_proc *p, bool err, char *text,
+give(struct remote_run *run, const struct remote_proc *p, bool err, char *text,
      size_t len, bool whole)
 {
-	struct remote_node *n = &run->nodes[p->nodes[0]];
-	const char *words = NULL;
+	struct remote_node *n = p->node;
 
-	if (p->labels != NULL && err) {
-		n = remote_pdsh_err(run, p, text, len, whole, &words);
-		if (n == NULL)
-			return;
-		/* The node has ended.  Its last output on stdout may still be
-		 * unread. */
-		read_stream(run, p, &p->out, REST);
-		remote_node_lost(run, n, -1, words);
-	} else if (p->labels != NULL) {
-		remote_pdsh_out(run, p, text, len, whole);
-	} else if (n->proc != p) {
+	if (n->proc != p)
 		return; /* it is asked in another way by now */
-	} else if (err) {
+	if (err)
 		remote_node_err(run, n, text, len, whole);
-	} else {
+	else
 		remote_node_out(run, n, text, len, whole);
-	}
 }
 
 /* Pass on the complete lines in these bytes, and keep the rest. */
@@ -253,8 +187,7 @@ static void
 take(struct remote_run *run, struct remote_proc *p, struct remote_stream *s,
      char *data, size_t len)
 {
-	/* Room for a label and the marker, too. */
-	const size_t max = run->keep + REMOTE_LABEL + REMOTE_TOKEN;
+	const size_t max = run->keep + REMOTE_TOKEN; /* with the marker */
 
 	while (len > 0 && !run->failed) {
 		char *nl = memchr(data, '\n', len);
@@ -285,19 +218,13 @@ static void
 read_stream(struct remote_run *run, struct remote_proc *p,
 	    struct remote_stream *s, int times)
 {
-	/* One buffer per stream: a line of stderr can cause a read of
-	 * stdout. */
-	char *to = run->buffer + (s == &p->err ? REMOTE_BUFFER : 0);
-
-	if (run->failed)
-		close_watched(run, &s->fd);
 	while (s->fd >= 0 && times-- > 0 && !run->failed) {
-		ssize_t n = read(s->fd, to, REMOTE_BUFFER);
+		ssize_t n = read(s->fd, run->buffer, REMOTE_BUFFER);
 
 		if (n > 0) {
-			take(run, p, s, to, (size_t)n);
+			take(run, p, s, run->buffer, (size_t)n);
 		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-			close_watched(run, &s->fd);
+			close_fd(&s->fd);
 		} else if (errno == EAGAIN) {
 			break;
 		}
@@ -311,11 +238,12 @@ flush_stream(struct remote_run *run, struct remote_proc *p,
 {
 	if (s->part.len > 0 && !run->failed)
 		give(run, p, s == &p->err, s->part.data, s->part.len, false);
-	close_watched(run, &s->fd);
+	close_fd(&s->fd);
 }
 
-void
-remote_proc_read(struct remote_run *run, struct remote_proc *p)
+/* Read the available output, and check whether the process ended. */
+static void
+read_proc(struct remote_run *run, struct remote_proc *p)
 {
 	siginfo_t info = { .si_pid = 0 };
 	const int rc =
@@ -338,11 +266,40 @@ remote_proc_read(struct remote_run *run, struct remote_proc *p)
 		return;
 	flush_stream(run, p, &p->err);
 	flush_stream(run, p, &p->out);
-	for (size_t i = 0; i < p->count && !run->failed; i++) {
-		struct remote_node *n = &run->nodes[p->nodes[i]];
+	if (p->node->proc == p && !run->failed)
+		remote_node_lost(run, p->node, p->status);
+}
 
-		if (n->proc == p)
-			remote_node_lost(run, n, p->status, p->words.data);
+void
+remote_proc_wait(struct remote_run *run)
+{
+	struct pollfd fds[4 * REMOTE_FANOUT_MAX];
+	double wait = WAIT, now = 0;
+	nfds_t n = 0;
+
+	for (const struct remote_proc *p = run->procs; p != NULL; p = p->next) {
+		const int is[] = { p->out.fd, p->err.fd };
+
+		for (int i = 0; i < 2; i++)
+			if (is[i] >= 0)
+				fds[n++] = (struct pollfd){ .fd = is[i],
+							    .events = POLLIN };
+		if (is[0] < 0 && is[1] < 0)
+			wait = WAIT_END;
+	}
+	if (run->procs != NULL || run->queue != NULL)
+		(void)poll(fds, n, (int)(wait * 1000));
+	now = clock_seconds();
+	n = 0;
+	for (struct remote_proc *p = run->procs; p != NULL; p = p->next) {
+		bool ready = now >= p->look || (p->out.fd < 0 && p->err.fd < 0);
+
+		for (int i = (p->out.fd >= 0) + (p->err.fd >= 0); i > 0; i--)
+			ready |= fds[n++].revents != 0;
+		if (!ready || p->exited)
+			continue;
+		read_proc(run, p);
+		p->look = now + WAIT;
 	}
 }
 
@@ -387,7 +344,7 @@ push(struct remote_proc *p, int sig, bool itself)
 	int count = 0;
 
 	snprintf(name, sizeof(name), "/proc/%d/task", (int)p->pid);
-	if (p->labels != NULL)
+	if (p->way->kind == REMOTE_PDSH)
 		dir = opendir(name);
 	while (dir != NULL && (e = readdir(dir)) != NULL)
 		if (e->d_name[0] != '.')

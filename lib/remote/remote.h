@@ -3,13 +3,12 @@
  * remote.h - run one command on many nodes, with the launchers of the site.
  *
  *	kind                      what runs here
- *	pdsh                      a process for up to `fanout` nodes; through
- *	                          ssh, or through srun with its module exec
- *	ssh, srun, flux, mpiexec  a process for each node
+ *	pdsh, ssh, srun, flux,    a process for each node
+ *	mpiexec
  *	local                     the command, once for each node, without a
  *	                          shell
  *
- * Several ways may lead to a node: remote_resolve() lists them.  A node whose
+ * Two ways may lead to a node: remote_resolve() lists them.  A node whose
  * command did not begin is asked once more by the same way after a pause, then
  * by the next way, and the way that reached it is remembered.  A command that
  * began is never started a second time.
@@ -64,7 +63,7 @@ enum remote_kind {
 /* All zero means defaults. */
 struct remote_options {
 	enum remote_kind kind;
-	const char *module; /* pdsh's: "ssh" (NULL), "exec" (with srun), ... */
+	const char *module; /* pdsh's: "ssh", ...; else NULL */
 	/* of remote_resolve(); NULL: `kind` is the only way, and is tried
 	 * once */
 	struct remote_ways *ways;
@@ -109,12 +108,11 @@ enum remote_state {
 
 struct remote_result {
 	enum remote_state state;
-	int status;	/* DONE: exit status, 128 + signal; else -1 */
-	struct buf out; /* the first `keep` bytes */
-	struct buf err; /* at most `keep` bytes: its begin and its end */
-	bool cut;	/* output was dropped, or a line was too long */
-	bool begun;	/* the command began */
-	double seconds; /* from start to end, of the last attempt */
+	int status;	     /* DONE: exit status, 128 + signal; else -1 */
+	struct buf out, err; /* the first `keep` bytes of each */
+	bool cut;	     /* output was dropped, or a line was too long */
+	bool begun;	     /* the command began */
+	double seconds;	     /* from start to end, of the last attempt */
 	/* Not DONE: a clause for messages, in `text` or static; else NULL. */
 	const char *why;
 	struct buf text;
@@ -128,11 +126,11 @@ void remote_results_free(struct remote_result *r, size_t count);
 #define REMOTE_NAMES "auto|pdsh|ssh|srun|flux|mpiexec|local"
 
 /*
- * Set o->kind (and o->module) by name: NULL, "" or "auto"; "pdsh", "pdsh:ssh",
- * "pdsh:exec", "pdsh:MODULE"; "ssh", "srun", "flux", "mpiexec" or "mpirun",
- * "local".  LLNL's other launchers, "aprun", "jsrun" and "lrun", cannot start a
- * process on a node given by name: they mean "auto".  The name of the module is
- * borrowed from `name`.  ERROR_USAGE: any other name.
+ * Set o->kind (and o->module) by name: NULL, "" or "auto"; "pdsh" (with its
+ * module ssh), "pdsh:MODULE"; "ssh", "srun" (also "pdsh:exec"), "flux",
+ * "mpiexec" or "mpirun", "local".  LLNL's other launchers, "aprun", "jsrun" and
+ * "lrun", cannot start a process on a node given by name: they mean "auto".
+ * The name of the module is borrowed from `name`.  ERROR_USAGE: any other name.
  */
 int remote_choose(const char *name, struct remote_options *o,
 		  struct error *err);
@@ -141,8 +139,8 @@ int remote_choose(const char *name, struct remote_options *o,
  * Choose the ways to these nodes, once for a program: o->ways, to be freed by
  * remote_forget(), and the first of them as o->kind.  A kind that is given is
  * the only way.  REMOTE_AUTO: local if the only node is this machine; else
- * those of o->around, pdsh with ssh, ssh that are installed.  mpiexec is chosen
- * only where none of them is: it reaches nodes by one of them itself.  Appends
+ * those of o->around and ssh that are installed.  mpiexec is chosen only where
+ * none of them is: it reaches nodes by one of them itself.  Appends
  * the ways and the reason to `said` (may be NULL), as one line without newline.
  * ERROR_ABSENT: none is installed.
  */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * remote_impl.h - shared by the sources of remote: a run, its nodes, and the
- * processes that serve them.
- *
- * A process serves one node, or several if it is pdsh; `labels` then identifies
- * the node of a line.  Each file calls only those below it:
+ * processes that serve them, one for each attempt to reach a node.  Each file
+ * calls only those below it:
  *
  *	remote   sets up a run, starts processes and watches limits
  *	command  makes the command lines        proc  starts, reads, ends one
- *	node     assigns pdsh's lines to nodes, and handles a node's output
+ *	node     handles a node's output, and the end of an attempt
  *	ways     which way to a node, and the next one if it is not reached
  */
 #ifndef REMOTE_REMOTE_IMPL_H
@@ -24,13 +22,12 @@ struct arena;
 struct map;
 
 #define REMOTE_TOKEN 32	  /* bytes of the marker, with its NUL */
-#define REMOTE_WAYS 4	  /* most ways to a node */
+#define REMOTE_WAYS 2	  /* most ways to a node */
 #define REMOTE_TRIES 2	  /* attempts by each way */
 #define REMOTE_PAUSE 1.0  /* s before the next attempt */
 #define REMOTE_GRACE 1.0  /* s for a process to end after its nodes */
 #define REMOTE_POLITE 2.0 /* s between TERM and KILL */
 #define REMOTE_FINAL 1.0  /* s for a killed process to end */
-#define REMOTE_LABEL 256  /* bytes of a node's name in pdsh's lines */
 
 enum remote_phase {
 	REMOTE_WAITING,
@@ -43,8 +40,7 @@ enum remote_phase {
 struct remote_way {
 	enum remote_kind kind;
 	const char *module;
-	bool usable;		     /* its programs were found */
-	const char *program, *inner; /* in PATH; `inner`: what pdsh runs */
+	bool usable;	  /* its programs were found */
 	const char *line; /* the command as one line for a login shell */
 	char **env;	  /* of its process; NULL: our own */
 };
@@ -67,7 +63,6 @@ struct remote_node {
 	enum remote_phase phase;
 	size_t way, first; /* index of its way; the one that was tried first */
 	unsigned tries;	   /* attempts by this way that failed */
-	bool ssh;	   /* one by ssh failed */
 	struct buf before; /* why the ways before this one failed */
 	enum remote_state sofar;  /* of the failed attempts */
 	struct buf sign;	  /* what the attempt said that this is from */
@@ -90,19 +85,15 @@ struct remote_stream {
 
 struct remote_proc {
 	struct remote_proc *next;
-	pid_t pid;
-	int pidfd; /* -1: none, poll with waitid() */
-	struct remote_stream out, err;
-	struct arena *arena; /* holds its argv and labels */
-	size_t *nodes, count;
+	/* Its node; node->proc is another one if this attempt is over. */
+	struct remote_node *node;
 	const struct remote_way *way;
-	size_t open;	    /* nodes that have not ended */
-	struct map *labels; /* pdsh: label to index in run->nodes */
-	struct buf words;   /* pdsh: its last line about no node */
-	bool ready;	    /* epoll reported data or its end */
+	pid_t pid;
+	struct remote_stream out, err;
+	double look; /* when it is asked next whether it has ended */
 	bool exited;
 	int status;	/* of waitpid() */
-	bool overdue;	/* one of its nodes timed out */
+	bool overdue;	/* its node timed out */
 	int pushed;	/* 0; 1:  TERM sent; 2, 3:  KILL; 4: survived KILL */
 	double push_at; /* time of the next signal; 0: never */
 };
@@ -126,13 +117,12 @@ struct remote_run {
 	struct remote_node *queue, **tail;
 	size_t waiting, active;
 	struct remote_proc *procs;
-	size_t nprocs;
-	int epoll;
-	bool ending, stopped; /* start no more; because of stop() */
-	bool short_of;	      /* out of descriptors or processes: wait */
-	char *buffer;	      /* 2 * REMOTE_BUFFER bytes to read into */
-	bool no_pidfd;	      /* the kernel has no pidfd_open() */
-	bool failed;	      /* no memory */
+	size_t nprocs;	       /* at most 2 * fanout */
+	struct arena *scratch; /* of a command line */
+	bool ending, stopped;  /* start no more; because of stop() */
+	bool short_of;	       /* out of descriptors or processes: wait */
+	char *buffer;	       /* REMOTE_BUFFER bytes to read into */
+	bool failed;	       /* no memory */
 };
 
 #define REMOTE_BUFFER ((size_t)64 << 10)
@@ -144,10 +134,10 @@ struct remote_run {
 int remote_command_init(struct remote_run *run, struct remote_way *w,
 			struct error *err);
 
-/* The argv of the process for p->nodes, ended by NULL, in p's arena.  NULL: no
- * memory. */
+/* The argv of the process that reaches `node` by way `w`, ended by NULL, in
+ * run->scratch.  NULL: no memory. */
 const char **remote_command_argv(const struct remote_run *run,
-				 const struct remote_proc *p);
+				 const struct remote_way *w, const char *node);
 
 /* The reason why this way cannot lead to this node.  NULL: it can. */
 const char *remote_command_objection(const struct remote_run *run,
@@ -156,20 +146,19 @@ const char *remote_command_objection(const struct remote_run *run,
 
 /* --- proc.c --- */
 
-/* Start argv as the process for p->nodes.  Returns 0, or an errno with `p`
- * unchanged. */
-int remote_proc_start(struct remote_run *run, struct remote_proc *p,
-		      const char **argv);
+/* Start a process for the node, by its way, and add it to run->procs.  Returns
+ * 0, or an errno. */
+int remote_proc_start(struct remote_run *run, struct remote_node *n);
 
-/* Read the available output, and check whether the process ended. */
-void remote_proc_read(struct remote_run *run, struct remote_proc *p);
+/* Wait for output, but not longer than until limits are due for a look; read
+ * it, and notice which processes have ended. */
+void remote_proc_wait(struct remote_run *run);
 
 /* Send the signal that is due at `now` to a process that must end. */
 void remote_proc_push(const struct remote_run *run, struct remote_proc *p,
 		      double now);
 
-struct remote_proc *remote_proc_new(size_t nodes);
-void remote_proc_free(const struct remote_run *run, struct remote_proc *p);
+void remote_proc_free(struct remote_proc *p);
 
 /* --- node.c --- */
 
@@ -187,10 +176,10 @@ void remote_node_end(struct remote_run *run, struct remote_node *n,
 		     enum remote_state state, int status, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* The process of a node has ended, with this status of waitpid(), or pdsh
- * reports that it has (-1).  `words`: the explanation; may be NULL. */
-void remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
-		      const char *words);
+/* The process of a node has ended, with this status of waitpid(); -1:
+ * unknown. */
+void remote_node_lost(struct remote_run *run, struct remote_node *n,
+		      int status);
 
 /* --- ways.c --- */
 
@@ -208,18 +197,6 @@ void remote_way_reached(struct remote_run *run, const struct remote_node *n);
 /* What the words of a launcher that did not start the command tell of the
  * node. */
 enum remote_state remote_way_told(const char *words);
-
-/* Add the label of node `name` to p's labels.  1: added, 0: another node has
- * the same label, -1: no memory. */
-int remote_pdsh_label(struct remote_proc *p, const char *name, size_t at);
-
-void remote_pdsh_out(struct remote_run *run, struct remote_proc *p, char *text,
-		     size_t len, bool whole);
-/* Returns the node that has ended, with pdsh's explanation in *words.  NULL: no
- * node has ended. */
-struct remote_node *remote_pdsh_err(struct remote_run *run,
-				    struct remote_proc *p, char *text,
-				    size_t len, bool whole, const char **words);
 
 /* --- remote.c --- */
 

@@ -106,6 +106,11 @@ remote_choose(const char *name, struct remote_options *o, struct error *err)
 			name = "auto";
 	if (strcmp(name, "mpirun") == 0)
 		name = "mpiexec";
+	/* pdsh with srun is what srun does alone. */
+	if (strcmp(name, "pdsh:exec") == 0)
+		name = "srun";
+	if (strcmp(name, "pdsh") == 0)
+		name = "pdsh:ssh";
 	if (str_starts(name, "pdsh:") && name[5] != '\0') {
 		o->kind = REMOTE_PDSH;
 		o->module = name + 5;
@@ -118,7 +123,7 @@ remote_choose(const char *name, struct remote_options *o, struct error *err)
 		}
 	return error_set(err, ERROR_USAGE,
 			 "%s: no way to run commands on nodes: expected auto, "
-			 "pdsh, pdsh:exec, ssh, srun, flux, mpiexec or local",
+			 "pdsh, pdsh:MODULE, ssh, srun, flux, mpiexec or local",
 			 name);
 }
 
@@ -127,41 +132,10 @@ remote_choose(const char *name, struct remote_options *o, struct error *err)
 static void
 add_way(struct remote_ways *w, enum remote_kind kind, const char *module)
 {
+	if (kind == REMOTE_PDSH && module == NULL)
+		module = "ssh";
 	w->list[w->count++] =
 		(struct remote_way){ .kind = kind, .module = module };
-}
-
-/* Fill in the ways to these nodes; return why these. */
-static const char *
-detect(struct remote_ways *w, const struct hostlist *nodes,
-       const struct remote_options *o)
-{
-	const bool ssh = remote_installed("ssh");
-	bool here = nodes->count > 0 && remote_is_here(nodes->names[0]);
-
-	if (o->kind != REMOTE_AUTO) {
-		add_way(w, o->kind, o->module);
-		/* The same, if this pdsh has no module exec. */
-		if (o->kind == REMOTE_PDSH && o->module == NULL)
-			add_way(w, o->kind, "ssh");
-		return "as asked";
-	}
-	for (size_t i = 1; i < nodes->count && here; i++)
-		here = strcmp(nodes->names[i], nodes->names[0]) == 0;
-	if (here) {
-		add_way(w, REMOTE_LOCAL, NULL);
-		return "the only node is this machine";
-	}
-	if (o->around != REMOTE_AUTO && remote_installed(kinds[o->around]))
-		add_way(w, o->around, NULL);
-	if (ssh && remote_installed("pdsh"))
-		add_way(w, REMOTE_PDSH, NULL);
-	if (ssh)
-		add_way(w, REMOTE_SSH, NULL);
-	if (w->count == 0 && remote_installed("mpiexec"))
-		add_way(w, REMOTE_MPIEXEC, NULL);
-	return o->around != REMOTE_AUTO ? "in a job of this resource manager"
-					: "what is installed";
 }
 
 /* Without --het-group srun reaches only the first component of a heterogeneous
@@ -174,7 +148,6 @@ find_groups(struct remote_ways *w, struct error *err)
 
 	for (size_t g = 0;; g++) {
 		struct hostlist nodes = HOSTLIST_INIT;
-		bool good = true;
 		int rc = 0;
 
 		snprintf(name, sizeof(name), "SLURM_JOB_NODELIST_HET_GROUP_%zu",
@@ -184,15 +157,14 @@ find_groups(struct remote_ways *w, struct error *err)
 			return 0;
 		if (w->groups == NULL)
 			w->groups = map_new();
-		good = w->groups != NULL;
-		rc = good ? hostlist_add(&nodes, text, err) : 0;
-		for (size_t i = 0; i < nodes.count && good; i++) {
-			text = arena_strdup(w->arena, nodes.names[i]);
-			good = text != NULL && map_put(w->groups, text, g) == 0;
-		}
+		rc = hostlist_add(&nodes, text, err);
+		for (size_t i = 0; i < nodes.count; i++)
+			(void)map_put(w->groups,
+				      arena_strdup(w->arena, nodes.names[i]),
+				      g);
 		hostlist_free(&nodes);
-		if (rc < 0 || !good)
-			return good ? -1 : error_no_memory(err);
+		if (rc < 0)
+			return -1;
 	}
 }
 
@@ -201,44 +173,54 @@ remote_resolve(const struct hostlist *nodes, struct remote_options *o,
 	       struct buf *said, struct error *err)
 {
 	struct remote_ways *w = mem_calloc(1, sizeof(*w));
-	const char *why = NULL;
+	bool here = nodes->count > 0 && remote_is_here(nodes->names[0]);
+	const char *why = "what is installed";
 
 	remote_forget(o);
 	o->ways = w;
-	if (w == NULL || (w->arena = arena_new()) == NULL ||
-	    (w->reached = map_new()) == NULL)
-		return error_no_memory(err);
+	w->arena = arena_new();
+	w->reached = map_new();
 	w->tries = REMOTE_TRIES;
 	if (find_groups(w, err) < 0)
 		return -1;
-	why = detect(w, nodes, o);
+	for (size_t i = 1; i < nodes->count && here; i++)
+		here = strcmp(nodes->names[i], nodes->names[0]) == 0;
+	if (o->kind != REMOTE_AUTO) {
+		add_way(w, o->kind, o->module);
+		why = "as asked";
+	} else if (here) {
+		add_way(w, REMOTE_LOCAL, NULL);
+		why = "the only node is this machine";
+	} else {
+		if (o->around != REMOTE_AUTO) {
+			why = "in a job of this resource manager";
+			if (remote_installed(kinds[o->around]))
+				add_way(w, o->around, NULL);
+		}
+		if (remote_installed("ssh"))
+			add_way(w, REMOTE_SSH, NULL);
+		if (w->count == 0 && remote_installed("mpiexec"))
+			add_way(w, REMOTE_MPIEXEC, NULL);
+	}
 	if (w->count == 0)
 		return error_set(
 			err, ERROR_ABSENT,
 			"no way to run commands on the nodes: none of "
-			"pdsh, ssh, srun, flux, mpiexec is usable "
+			"ssh, srun, flux, mpiexec is usable "
 			"here; install one, or name its place in PATH");
 	o->kind = w->list[0].kind;
 	o->module = w->list[0].module;
 	if (said == NULL)
 		return 0;
-	buf_add_str(said, "commands are run on nodes by ");
-	for (size_t i = 0; i < w->count; i++) {
-		const struct remote_way *way = &w->list[i];
-		const char *with = way->module == NULL		 ? "ssh"
-				   : str_eq(way->module, "exec") ? "srun"
-								 : way->module;
-
-		/* The second pdsh is the same way. */
-		if (i > 0 && way->kind == REMOTE_PDSH && way->module != NULL)
-			continue;
-		buf_printf(said, "%s%s", i > 0 ? ", then by " : "",
-			   remote_kind_name(way->kind));
-		if (way->kind == REMOTE_PDSH)
-			buf_printf(said, " with %s", with);
-	}
+	buf_printf(said, "commands are run on nodes by %s",
+		   remote_kind_name(o->kind));
+	if (o->kind == REMOTE_PDSH)
+		buf_printf(said, " with %s", o->module);
+	if (w->count > 1)
+		buf_printf(said, ", then by %s",
+			   remote_kind_name(w->list[1].kind));
 	buf_printf(said, " (%s)", why);
-	return buf_check(said, err);
+	return 0;
 }
 
 void
@@ -261,64 +243,42 @@ remote_way_first(const struct remote_run *run, const char *name)
 	const struct map *m = run->known->reached;
 	size_t at = m != NULL ? map_get(m, name) : MAP_NONE;
 
-	for (at = at != MAP_NONE ? at : 0; at < run->known->count; at++)
-		if (run->ways[at].usable)
-			return at;
-	for (at = 0; !run->ways[at].usable;)
-		at++;
-	return at;
+	at = at != MAP_NONE ? at : 0;
+	return run->ways[at].usable ? at : (at + 1) % run->known->count;
 }
 
 void
 remote_way_reached(struct remote_run *run, const struct remote_node *n)
 {
 	struct remote_ways *w = run->known;
-	const char *name = NULL;
 
-	if (w->reached == NULL || (n->way == 0 && map_count(w->reached) == 0))
-		return;
-	name = arena_strdup(w->arena, n->name);
-	if (name == NULL || map_put(w->reached, name, n->way) < 0)
-		run->failed = true;
-}
-
-static bool
-is_by_ssh(const struct remote_way *w)
-{
-	return w->kind == REMOTE_SSH ||
-	       (w->kind == REMOTE_PDSH &&
-		(w->module == NULL || strcmp(w->module, "ssh") == 0));
+	if (w->reached != NULL && (n->way > 0 || map_count(w->reached) > 0))
+		(void)map_put(w->reached, arena_strdup(w->arena, n->name),
+			      n->way);
 }
 
 bool
 remote_way_next(struct remote_run *run, struct remote_node *n,
 		enum remote_state state, const char *why)
 {
-	const struct remote_way *was = &run->ways[n->way];
+	const char *was = remote_kind_name(run->ways[n->way].kind);
 	const struct buf *err = &n->result->err;
-	size_t at = n->way;
+	const size_t other = (n->way + 1) % run->known->count;
 
 	if (err->len > 0 && strstr(err->data, "--overlap") != NULL)
 		run->known->old_srun = true;
 	if (state < n->sofar) {
 		n->sofar = state;
 		buf_clear(&n->sign);
-		buf_printf(&n->sign, "%s: %s", remote_kind_name(was->kind),
-			   why);
+		buf_printf(&n->sign, "%s: %s", was, why);
 	}
 	if (++n->tries < run->known->tries)
 		return true;
-	n->ssh = n->ssh || (is_by_ssh(was) && state != REMOTE_NOT_STARTED);
-	do {
-		at = (at + 1) % run->known->count;
-		if (at == n->first)
-			return false;
-		/* ssh by another name is no other way. */
-	} while (!run->ways[at].usable ||
-		 (n->ssh && is_by_ssh(&run->ways[at])));
-	buf_printf(&n->before, "%s: %s; ", remote_kind_name(was->kind), why);
+	if (other == n->first || !run->ways[other].usable)
+		return false;
+	buf_printf(&n->before, "%s: %s; ", was, why);
 	n->tries = 0;
-	n->way = at;
+	n->way = other;
 	return true;
 }
 

@@ -224,9 +224,8 @@ run_once(struct run *r, struct error *err)
 	const double start = clock_seconds();
 	struct jobfiles_restarts old = { .count = 0 }, then = { .count = 0 };
 	uint64_t most = 0;
-	size_t left = 0;
 	bool counted = false, soon = false;
-	int started = 0;
+	int started = 0, left = 0;
 
 	(void)jobfiles_restarts(r->scr, &old, NULL);
 	(void)conf_u64(r->job->conf, "SCR_RESTART_ATTEMPTS", 3, &most, NULL);
@@ -264,9 +263,9 @@ run_once(struct run *r, struct error *err)
 	if (c.status == 0 && left > 0)
 		run_say(r,
 			"the command has ended, but not all of its processes "
-			"(%zu): they are ended",
+			"(%d): they are ended",
 			left);
-	if (c.status != 0 || left > 0)
+	if (c.status != 0 || left != 0)
 		run_end_steps(r, (double)r->o->grace);
 	log_run(r, "RUN_END", clock_seconds() - start);
 	r->status = c.status;

@@ -236,18 +236,24 @@ run_end_steps(struct run *r, double grace)
 	struct step_where w = steps_of(r);
 	struct step_result done;
 	struct error err = ERROR_INIT;
+	int left = 0;
 
 	w.grace = grace;
 	if (w.only->count > 0 && step_check(&w, NULL) == 0 &&
 	    step_stop(&w, &done, &err) < 0)
 		run_say(r, "%s", err.text);
 	/* And what the launcher has left on this machine. */
-	if (step_signal_marked(r->record.mark, SIGTERM) == 0)
-		return;
-	while (step_signal_marked(r->record.mark, 0) > 0 &&
-	       clock_seconds() < until)
+	left = step_signal_marked(r->record.mark, SIGTERM);
+	while (left != 0 && clock_seconds() < until) {
 		nanosleep(&look, NULL);
-	(void)step_signal_marked(r->record.mark, SIGKILL);
+		left = step_signal_marked(r->record.mark,
+					  left < 0 ? SIGTERM : 0);
+	}
+	if (left != 0)
+		left = step_signal_marked(r->record.mark, SIGKILL);
+	if (left < 0)
+		run_say(r, "/proc cannot be read: it is unknown whether the "
+			   "processes of the run have ended on this machine");
 }
 
 /* --- Nodes --- */

@@ -292,13 +292,9 @@ take_dataset(struct scavenge *s, uint32_t node,
 		d->cached = true;
 		d->stray = d->stray || of == JOBFILES_GONE;
 	}
-	if (v->problem != NULL)
+	if (v->unread != NULL || v->problem != NULL)
 		scavenge_complain(s, node, "dataset %" PRId64 ": %s", v->id,
-				  v->problem);
-	if (v->unread != NULL &&
-	    (v->problem == NULL || !str_eq(v->problem, v->unread)))
-		scavenge_complain(s, node, "dataset %" PRId64 ": %s", v->id,
-				  v->unread);
+				  v->unread != NULL ? v->unread : v->problem);
 	for (size_t i = 0; d != NULL && i < v->nranks; i++)
 		if (salvage_found(&s->plan, d, node, &v->ranks[i], &why) < 0)
 			d = NULL;

@@ -199,61 +199,34 @@ below_known(const struct copier *c, const char *path)
 	return rel;
 }
 
-static int
-is_copied(void *arg, const char *rel, const struct filemap_file *f,
-	  struct error *err)
-{
-	const struct copier *c = arg;
-	struct stat st;
-
-	(void)err;
-	return path_stat_beneath(c->prefix_fd, rel, &st, NULL) == 0 &&
-	       S_ISREG(st.st_mode) && f->attr.has_size &&
-	       (uint64_t)st.st_size == f->attr.size;
-}
-
-/* No file lies below a known path: the prefix was moved, or is mounted
- * elsewhere.  Find its other name or its former path. */
+/* No file lies below a known path.  The prefix has another name, which is the
+ * longest leading part of the common one that is the same directory; or it was
+ * moved, and `prefix` (may be NULL) is the path that a filemap records. */
 static int
 find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 	   struct error *err)
 {
-	struct buf root = BUF_INIT;
-	const char *found = NULL;
+	const char *common = r->common.len > 0 ? r->common.data : "/";
+	char *path = arena_strdup(c->arena, common);
 	struct stat here, there;
-	int rc = 0;
 
 	if (fstat(c->prefix_fd, &here) == 0)
-		buf_add(&root, r->common.data, r->common.len);
-	/* Another name is the longest leading part of the common one that is
-	 * the same directory. */
-	while (found == NULL && root.len > 1 && root.data[0] == '/') {
-		if (stat(root.data, &there) == 0 &&
-		    here.st_dev == there.st_dev &&
-		    here.st_ino == there.st_ino) {
-			found = root.data;
-			break;
-		}
-		root.len = (size_t)(strrchr(root.data, '/') - root.data);
-		root.data[root.len] = '\0';
-	}
-	if (found == NULL) {
-		if (recorded_infer(r, is_copied, c, &root, NULL) == 1)
-			found = root.data;
-		else if (prefix != NULL && path_below(r->common.data, prefix))
-			found = prefix;
-	}
-	if (found != NULL) {
-		c->roots[2] = arena_strdup(c->arena, found);
-	} else {
-		rc = error_set(
+		for (; path[0] == '/' && path[1] != '\0';
+		     *strrchr(path, '/') = '\0')
+			if (stat(path, &there) == 0 &&
+			    here.st_dev == there.st_dev &&
+			    here.st_ino == there.st_ino) {
+				c->roots[2] = path;
+				return 0;
+			}
+	if (prefix == NULL || path_below(common, prefix) == NULL)
+		return error_set(
 			err, ERROR_USAGE,
 			"%s: the filemaps name files below %s: give the old "
 			"name of the prefix with --moved-from",
-			c->o->prefix, r->common.len > 0 ? r->common.data : "/");
-	}
-	buf_free(&root);
-	return rc;
+			c->o->prefix, common);
+	c->roots[2] = arena_strdup(c->arena, prefix);
+	return 0;
 }
 
 /* Store `path` as c->roots[i], normalised, or with `resolve` with its links

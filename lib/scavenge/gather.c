@@ -156,8 +156,7 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 {
 	struct scavenge *s = c->s;
 	const char *why = NULL;
-	char text[512], more[64] = "";
-	size_t first = 0, warn = 0;
+	char text[512];
 
 	for (size_t i = 0; i < c->count; i++) {
 		struct scavenge_node *n = &s->nodes[c->nodes[i]];
@@ -167,14 +166,19 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		s->copied += got.bytes;
 		c->d->unread = c->d->unread || got.unread > 0;
 		if (r[i].state == REMOTE_DONE &&
-		    (r[i].status == STATUS_OK ||
-		     (r[i].status == STATUS_DAMAGED && got.bad == 0 &&
-		      got.taken > 0)))
+		    r[i].status == STATUS_DAMAGED && got.bad == 0 &&
+		    got.taken > 0)
+			continue;
+		why = scavenge_reason(&r[i], text, sizeof(text));
+		/* Also what a node warns of that has copied everything. */
+		if (r[i].state != REMOTE_DONE || r[i].status != STATUS_OK ||
+		    r[i].err.len > 0)
+			scavenge_complain(s, c->nodes[i],
+					  "dataset %" PRId64 ": %s", c->d->id,
+					  why);
+		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_OK)
 			continue;
 		c->whole = false;
-		why = scavenge_reason(&r[i], text, sizeof(text));
-		scavenge_complain(s, c->nodes[i], "dataset %" PRId64 ": %s",
-				  c->d->id, why);
 		/* The node could not read some files; redundancy may restore
 		 * them. */
 		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_DAMAGED)
@@ -199,18 +203,6 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		if (scavenge_unreached(s, c->nodes[i], &r[i], err) < 0)
 			return -1;
 	}
-	/* Say once what nodes warn of that have copied everything. */
-	for (size_t i = 0; i < c->count; i++)
-		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_OK &&
-		    r[i].err.len > 0 && warn++ == 0)
-			first = i;
-	if (warn > 1)
-		snprintf(more, sizeof(more), " (and %zu more %s)", warn - 1,
-			 warn == 2 ? "node" : "nodes");
-	if (warn > 0)
-		work_say(s->work, "%s: dataset %" PRId64 ": %s%s",
-			 s->nodes[c->nodes[first]].name, c->d->id,
-			 scavenge_reason(&r[first], text, sizeof(text)), more);
 	scavenge_report(s);
 	return 0;
 }

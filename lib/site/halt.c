@@ -165,89 +165,23 @@ halt_load(const char *prefix, struct halt_state *out, struct error *err)
 
 /* --- Changing --- */
 
-struct change {
-	unsigned flags;
-	int (*fn)(struct kvtree *t, void *arg, struct error *err);
-	void *arg;
-	struct halt_state *s;
-};
-
-/* Apply fn() to the contents of the file. */
-static int
-change_tree(const struct change *c, struct error *err)
-{
-	if (c->s->damaged && (c->flags & HALT_FORCE) == 0)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: damaged, so it is not changed: %s",
-				 c->s->path.data, c->s->why.text);
-	if (c->fn(c->s->tree, c->arg, err) < 0)
-		return -1;
-	c->s->damaged = false;
-	c->s->exists = true;
-	return halt_read(c->s->tree, &c->s->is, err);
-}
-
-/* Change the file that is open as `fd` and locked.  If it cannot be written,
- * the old contents are restored. */
-static int
-change_file(int dir, int fd, const struct change *c, struct error *err)
-{
-	const char *path = c->s->path.data;
-	struct buf old = BUF_INIT, raw = BUF_INIT;
-	bool damaged = false;
-	int rc = read_once(fd, c->s, &old, err);
-
-	if (rc == 0) {
-		damaged = c->s->damaged;
-		rc = change_tree(c, err);
-	}
-	/* A file too large to read has no bytes here and gets no backup. */
-	if (rc == 0 && damaged && old.len > 0)
-		rc = io_replace(dir, BACKUP, old.data, old.len, 0666, err);
-	if (rc == 0) {
-		c->s->created = old.len == 0 && !damaged;
-		rc = kvtree_encode(c->s->tree, &raw, err);
-	}
-	if (rc == 0) {
-		rc = io_rewrite(fd, path, raw.data, raw.len, err);
-		if (rc < 0)
-			room_explain(dir, raw.len, err);
-		if (rc < 0 && old.len > 0)
-			(void)io_rewrite(fd, HALT_FILE, old.data, old.len,
-					 NULL);
-	}
-	if (rc == 0 && old.len == 0)
-		rc = io_sync_dir(dir, path, err);
-	/* On failure remove a file that was just created.  LLNL's library uses
-	 * SCR_HALT_SECONDS only if there is no file. */
-	if (rc < 0 && old.len == 0 && !damaged)
-		unlinkat(dir, HALT_FILE, 0);
-	buf_free(&old);
-	buf_free(&raw);
-	return rc;
-}
-
 int
 halt_update(const char *prefix, unsigned flags,
 	    int (*fn)(struct kvtree *t, void *arg, struct error *err),
 	    void *arg, struct halt_state *out, struct error *err)
 {
-	const struct change c = { flags, fn, arg, out };
 	const bool make = (flags & HALT_CREATE) != 0;
+	const bool dry = (flags & HALT_DRY_RUN) != 0;
 	struct error why = ERROR_INIT;
-	int dir = -1, fd = -1, rc = -1;
+	struct buf old = BUF_INIT, raw = BUF_INIT;
+	bool damaged = false, fresh = false;
+	int dir = -1, fd = -1, rc = 0;
 
-	if ((flags & HALT_DRY_RUN) != 0) {
-		if (halt_load(prefix, out, err) < 0)
-			return -1;
-		if ((!out->exists && !make) || change_tree(&c, err) == 0)
-			return 0;
-		halt_state_free(out);
+	if ((dry ? halt_load(prefix, out, err) : state_init(out, prefix, err)) <
+	    0)
 		return -1;
-	}
-	if (state_init(out, prefix, err) < 0)
-		return -1;
-	rc = open_scr(prefix, make, &dir, err);
+	if (!dry)
+		rc = open_scr(prefix, make, &dir, err);
 	if (dir >= 0) {
 		fd = io_open_locked(dir, HALT_FILE, make, HALT_WAIT, &why);
 		out->unlocked = fd < 0 && lock_unsupported(&why);
@@ -259,16 +193,54 @@ halt_update(const char *prefix, unsigned flags,
 		if (fd < 0)
 			room_explain(dir, 0, &why);
 		if (fd >= 0)
-			rc = change_file(dir, fd, &c, err);
+			rc = read_once(fd, out, &old, err);
 		else if (make || why.kind != ERROR_ABSENT)
 			rc = give_file(err, prefix, &why);
 	}
+	/* Apply fn() to the contents. */
+	damaged = out->damaged;
+	fresh = rc == 0 && fd >= 0 && old.len == 0 && !damaged;
+	if (rc == 0 && damaged && (flags & HALT_FORCE) == 0) {
+		rc = error_set(err, ERROR_CORRUPT,
+			       "%s: damaged, so it is not changed: %s",
+			       out->path.data, out->why.text);
+	} else if (rc == 0 && (dry ? make || out->exists : fd >= 0)) {
+		out->damaged = false;
+		out->exists = true;
+		if (fn(out->tree, arg, err) < 0 ||
+		    halt_read(out->tree, &out->is, err) < 0)
+			rc = -1;
+	}
+	/* A file too large to read has no bytes here and gets no backup. */
+	if (rc == 0 && damaged && old.len > 0)
+		rc = io_replace(dir, BACKUP, old.data, old.len, 0666, err);
+	if (rc == 0 && fd >= 0) {
+		out->created = fresh;
+		rc = kvtree_encode(out->tree, &raw, err);
+	}
+	/* If it cannot be written, restore the old contents. */
+	if (rc == 0 && fd >= 0) {
+		rc = io_rewrite(fd, out->path.data, raw.data, raw.len, err);
+		if (rc < 0)
+			room_explain(dir, raw.len, err);
+		if (rc < 0 && old.len > 0)
+			(void)io_rewrite(fd, HALT_FILE, old.data, old.len,
+					 NULL);
+	}
+	if (rc == 0 && fd >= 0 && old.len == 0)
+		rc = io_sync_dir(dir, out->path.data, err);
+	/* On failure remove a file that was just created, under its lock.
+	 * LLNL's library uses SCR_HALT_SECONDS only if there is no file. */
+	if (rc < 0 && fresh)
+		(void)unlinkat(dir, HALT_FILE, 0);
 	if (fd >= 0 && close(fd) < 0 && rc == 0) {
 		rc = error_sys(err, "%s: cannot close", out->path.data);
-		if (out->created)
+		if (fresh)
 			(void)unlinkat(dir, HALT_FILE, 0);
 	}
 	io_close(dir);
+	buf_free(&old);
+	buf_free(&raw);
 	if (rc < 0)
 		halt_state_free(out);
 	return rc;

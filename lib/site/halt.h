@@ -102,11 +102,11 @@ int halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err);
  * Which conditions are met at `now` (seconds since the epoch)?  `remaining`:
  * seconds until the allocation ends, -1: unknown.  `halt_seconds`: the default
  * if the file does not set it.  A line "HALT RUN: ..." for each condition met
- * is appended to `why`.  Returns their number, or -1:
- * ERROR_NOMEM.
+ * is appended to `why`.  Returns their number.  For commands: memory is not
+ * checked.
  */
 int halt_due(const struct halt *h, int64_t now, int64_t remaining,
-	     uint64_t halt_seconds, struct buf *why, struct error *err);
+	     uint64_t halt_seconds, struct buf *why);
 
 /* A running job that checks whether it must stop. */
 struct halt_job {
@@ -132,7 +132,7 @@ int halt_running(const struct halt_state *s, const struct halt_job *j,
  * "HALT RUN: ..." or "CONTINUE RUN: ..." to `lines`.  SCR_HALT_SECONDS and
  * SCR_END_TIME are taken from `c`, which may be NULL.  *stop is false if there
  * is no halt file, and true if the file is damaged or cannot be read.  -1, with
- * *stop true: ERROR_USAGE (a parameter is not a number), ERROR_NOMEM.
+ * *stop true: ERROR_USAGE (a parameter is not a number).
  */
 int halt_check(const char *prefix, const struct conf *c, int64_t now,
 	       bool *stop, struct buf *lines, struct error *err);
@@ -162,8 +162,8 @@ int halt_relaunch(struct job *j, const struct halt_loop *r, bool *stop,
 		  struct buf *lines, struct error *err);
 
 /* The settings as LLNL's scr_halt lists them, and as a JSON object.  The latter
- * also lists the conditions met at `now`.  NULL: ENOMEM. */
-int halt_text(const struct halt_state *s, struct buf *out, struct error *err);
+ * also lists the conditions met at `now`. */
+void halt_text(const struct halt_state *s, struct buf *out);
 struct json *halt_json(const char *prefix, const struct halt_state *s,
 		       int64_t now);
 

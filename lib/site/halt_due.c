@@ -119,13 +119,12 @@ find_due(const struct halt *h, int64_t now, int64_t remaining, int64_t secs,
 
 int
 halt_due(const struct halt *h, int64_t now, int64_t remaining,
-	 uint64_t halt_seconds, struct buf *why, struct error *err)
+	 uint64_t halt_seconds, struct buf *why)
 {
 	const char *reason = NULL;
-	const int count = find_due(h, now, remaining,
-				   seconds_of(h, halt_seconds), why, &reason);
 
-	return buf_check(why, err) < 0 ? -1 : count;
+	return find_due(h, now, remaining, seconds_of(h, halt_seconds), why,
+			&reason);
 }
 
 int
@@ -166,10 +165,8 @@ halt_check(const char *prefix, const struct conf *c, int64_t now, bool *stop,
 
 	*stop = true;
 	if (halt_load(prefix, &s, &why) < 0) {
-		if (why.kind == ERROR_NOMEM)
-			return error_no_memory(err);
 		buf_printf(lines, HALT_LINE "%s" REMOVE, why.text);
-		return buf_check(lines, err);
+		return 0;
 	}
 	if (s.damaged) {
 		add_damaged(lines, &s);
@@ -181,13 +178,13 @@ halt_check(const char *prefix, const struct conf *c, int64_t now, bool *stop,
 	} else {
 		if (end > 0) /* 0: unknown, -1: no limit */
 			remaining = end > now ? end - now : 0;
-		met = halt_due(&s.is, now, remaining, halt_seconds, lines, err);
+		met = halt_due(&s.is, now, remaining, halt_seconds, lines);
 		*stop = met != 0;
 		if (met == 0 && !s.exists)
 			buf_add_str(lines, NO_FILE);
 	}
 	halt_state_free(&s);
-	return met < 0 ? -1 : buf_check(lines, err);
+	return met < 0 ? -1 : 0;
 }
 
 int
@@ -248,7 +245,7 @@ halt_relaunch(struct job *j, const struct halt_loop *r, bool *stop,
 		*stop = true;
 		buf_add_str(lines, "runs_remaining=0\n");
 	}
-	return rc < 0 ? -1 : buf_check(lines, err);
+	return rc;
 }
 
 /* --- Listings --- */
@@ -262,8 +259,8 @@ text_time(struct buf *out, const char *name, int64_t epoch)
 		buf_printf(out, "  %-16s %s\n", name, time_text(text, epoch));
 }
 
-int
-halt_text(const struct halt_state *s, struct buf *out, struct error *err)
+void
+halt_text(const struct halt_state *s, struct buf *out)
 {
 	const struct halt *h = &s->is;
 	const bool secs = h->halt_seconds >= 0;
@@ -292,7 +289,6 @@ halt_text(const struct halt_state *s, struct buf *out, struct error *err)
 	}
 	if (out->len == start)
 		buf_add_str(out, "  None\n");
-	return buf_check(out, err);
 }
 
 struct json *
@@ -301,7 +297,7 @@ halt_json(const char *prefix, const struct halt_state *s, int64_t now)
 	struct json *j = json_new_object(), *met = json_new_array();
 	const struct halt *h = &s->is;
 	struct buf why = BUF_INIT;
-	int due = s->damaged ? 1 : halt_due(h, now, -1, 0, &why, NULL);
+	int due = s->damaged ? 1 : halt_due(h, now, -1, 0, &why);
 	char *rest = why.data, *line = NULL;
 
 	json_set_str(j, "prefix", prefix);

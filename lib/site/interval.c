@@ -257,7 +257,7 @@ value_of(const struct interval_stats *s, const struct figure *f)
 	return (const char *)s + f->at;
 }
 
-int
+void
 interval_text(const struct interval_stats *s, struct buf *out)
 {
 	for (size_t i = 0; i < COUNT(sums); i++) {
@@ -278,7 +278,6 @@ interval_text(const struct interval_stats *s, struct buf *out)
 	}
 	if (s->unreadable > 0)
 		buf_printf(out, "lines skipped: %" PRIu64 "\n", s->unreadable);
-	return buf_check(out, NULL);
 }
 
 /* Durations are in whole milliseconds. */

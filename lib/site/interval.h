@@ -72,9 +72,8 @@ struct interval {
 int interval_compute(const struct interval_stats *s, enum interval_model model,
 		     struct interval *out, struct error *err);
 
-/* The figures as lines of text (-1: ENOMEM), and as a JSON object (NULL:
- * ENOMEM). */
-int interval_text(const struct interval_stats *s, struct buf *out);
+/* The figures as lines of text, and as a JSON object. */
+void interval_text(const struct interval_stats *s, struct buf *out);
 struct json *interval_json(const struct interval_stats *s);
 
 /* Seconds between two checkpoints if no parameter says when to write one: a job

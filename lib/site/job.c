@@ -86,11 +86,7 @@ open_conf(struct job *j, const struct job_where *w, struct error *err)
 			arena_printf(j->arena, "SCR_PREFIX from %s", source);
 	}
 	conf_close(first);
-	if (j->conf == NULL)
-		return -1;
-	return j->prefix != NULL && j->prefix_from != NULL
-		       ? 0
-		       : error_no_memory(err);
+	return j->conf != NULL ? 0 : -1;
 }
 
 static int
@@ -262,29 +258,25 @@ struct dirs {
 	size_t count;
 };
 
-/* The entry of `base`, created if missing; in normal form, as in SCR's library.
- * NULL: no memory. */
+/* The entry of `base`, created if missing; in normal form, as in SCR's
+ * library. */
 static struct job_cache *
-enter(struct dirs *d, const char *base, bool implied, struct error *err)
+enter(struct dirs *d, const char *base, bool implied)
 {
 	struct job *j = d->j;
-	struct job_cache *new = NULL;
 
-	base = path_normal_in(j->arena, "", base, err);
-	if (base == NULL)
-		return NULL;
+	base = path_normal_in(j->arena, "", base, NULL);
 	for (size_t i = 0; i < d->count; i++)
 		if (str_eq(d->list[i].base, base))
 			return &d->list[i];
-	new = &d->list[d->count];
-	new->base = base;
-	new->dir = arena_printf(j->arena, "%s%s%s/scr.%s", base,
-				str_ends(base, "/") ? "" : "/", j->user, j->id);
-	new->implied = implied;
-	if (new->dir == NULL)
-		return error_no_memory_null(err);
-	d->count++;
-	return new;
+	d->list[d->count] = (struct job_cache){
+		.base = base,
+		.dir = arena_printf(j->arena, "%s%s%s/scr.%s", base,
+				    str_ends(base, "/") ? "" : "/", j->user,
+				    j->id),
+		.implied = implied,
+	};
+	return &d->list[d->count++];
 }
 
 /* Is property `key` of the line equal to `word`? */
@@ -298,8 +290,8 @@ property_is(const struct conf_group *g, const char *key, const char *word)
 
 /* Begin the list with a directory for each line of these keys that is not
  * disabled.  It has room for another. */
-static int
-start(struct dirs *d, struct job *j, const char *const *keys, struct error *err)
+static void
+start(struct dirs *d, struct job *j, const char *const *keys)
 {
 	const struct conf_group *g = NULL;
 	size_t n = 1;
@@ -308,8 +300,6 @@ start(struct dirs *d, struct job *j, const char *const *keys, struct error *err)
 		n += conf_groups(j->conf, *key, &g);
 	*d = (struct dirs){ .j = j };
 	d->list = arena_alloc(j->arena, n, sizeof(*d->list));
-	if (d->list == NULL)
-		return error_no_memory(err);
 	for (; *keys != NULL; keys++)
 		for (n = conf_groups(j->conf, *keys, &g); n > 0; n--, g++) {
 			const char *size = conf_property(g, "BYTES");
@@ -319,9 +309,7 @@ start(struct dirs *d, struct job *j, const char *const *keys, struct error *err)
 
 			if (property_is(g, "ENABLED", "0"))
 				continue;
-			at = enter(d, g->value, false, err);
-			if (at == NULL)
-				return -1;
+			at = enter(d, g->value, false);
 			if (size != NULL &&
 			    num_bytes(size, UINT64_MAX, &bytes, &why) < 0)
 				conf_complain(j->conf,
@@ -334,28 +322,21 @@ start(struct dirs *d, struct job *j, const char *const *keys, struct error *err)
 			at->shared |= at->per_node ||
 				      property_is(g, "GROUP", "WORLD");
 		}
-	return 0;
 }
 
-/* Move the entry of `base` to the front.  If `given`, remove all others. */
-static int
-put_first(struct dirs *d, const char *base, bool given, struct error *err)
+/* Move the entry of `base` to the front. */
+static void
+put_first(struct dirs *d, const char *base)
 {
-	struct job_cache *at = enter(d, base, false, err), first;
+	struct job_cache *at = enter(d, base, false), first = *at;
 
-	if (at == NULL)
-		return -1;
-	first = *at;
 	memmove(d->list + 1, d->list, (size_t)(at - d->list) * sizeof(*at));
 	d->list[0] = first;
-	if (given)
-		d->count = 1;
-	return 0;
 }
 
 /* Fill in the control and cache directories.  All other members must be set. */
-static int
-find_dirs(struct job *j, const struct job_where *w, struct error *err)
+static void
+find_dirs(struct job *j, const struct job_where *w)
 {
 	static const char *const of_cntl[] = { "CNTLDIR", NULL };
 	static const char *const of_cache[] = { "STORE", "CACHE", "CACHEDIR",
@@ -364,36 +345,30 @@ find_dirs(struct job *j, const struct job_where *w, struct error *err)
 	bool set = conf_is_set(j->conf, "SCR_CNTL_BASE"), disabled = false;
 	const struct conf_group *g = NULL;
 	struct dirs d;
-	int rc = 0;
 
-	if (start(&d, j, of_cntl, err) < 0)
-		return -1;
-	if (w->cntl_base != NULL)
-		rc = put_first(&d, w->cntl_base, true, err);
-	else if (set)
-		rc = put_first(&d, base, false, err);
-	else if (enter(&d, base, true, err) == NULL)
-		rc = -1;
+	start(&d, j, of_cntl);
+	if (w->cntl_base != NULL || set)
+		put_first(&d, w->cntl_base != NULL ? w->cntl_base : base);
+	else
+		(void)enter(&d, base, true);
 	j->cntls = d.list;
-	j->ncntls = d.count;
+	j->ncntls = w->cntl_base != NULL ? 1 : d.count;
 	j->cntl_dir = d.list[0].dir;
 
 	base = conf_get(j->conf, "SCR_CACHE_BASE");
 	set = conf_is_set(j->conf, "SCR_CACHE_BASE");
-	if (rc < 0 || start(&d, j, of_cache, err) < 0)
-		return -1;
+	start(&d, j, of_cache);
 	/* Does the first STORE line of this base disable it? */
 	for (size_t i = conf_groups(j->conf, "STORE", &g); i-- > 0;)
 		if (str_eq(g[i].value, base))
 			disabled = property_is(&g[i], "ENABLED", "0");
 	/* In place of SCR_CACHE_BASE: the lines of the configuration stay. */
 	if (w->cache_base != NULL)
-		rc = put_first(&d, w->cache_base, false, err);
-	else if ((set || !disabled) && enter(&d, base, !set, err) == NULL)
-		rc = -1;
+		put_first(&d, w->cache_base);
+	else if (set || !disabled)
+		(void)enter(&d, base, !set);
 	j->caches = d.list;
 	j->ncaches = d.count;
-	return rc;
 }
 
 /* --- Opening --- */
@@ -402,14 +377,12 @@ int
 job_open(struct job *j, const struct job_where *w, struct error *err)
 {
 	*j = (struct job){ .arena = arena_new(), .nodes_given = w->nodes };
-	if (j->arena == NULL)
-		return error_no_memory(err);
-
 	if (open_conf(j, w, err) == 0 && find_prefix(j, w, err) == 0)
 		j->rm = resmgr_open(j->conf, w->resmgr, err);
-	if (j->rm != NULL && find_identity(j, w, err) == 0 &&
-	    find_dirs(j, w, err) == 0)
+	if (j->rm != NULL && find_identity(j, w, err) == 0) {
+		find_dirs(j, w);
 		return 0;
+	}
 	job_close(j);
 	return -1;
 }
@@ -524,7 +497,7 @@ describe_dirs(struct buf *out, const char *what, const struct job_cache *dirs,
 	}
 }
 
-int
+void
 job_notice(const struct job *j, bool values, struct buf *out)
 {
 	const char *conf = conf_notice(j->conf), *rm = resmgr_notice(j->rm);
@@ -532,7 +505,7 @@ job_notice(const struct job *j, bool values, struct buf *out)
 	buf_add_str(out, conf != NULL ? conf : "");
 	buf_add_str(out, rm != NULL ? rm : "");
 	if (!values)
-		return buf_check(out, NULL);
+		return;
 	/* One line for each value and its source. */
 	describe(out, "prefix", j->prefix_real, j->prefix_from);
 	describe(out, "user", j->user, j->user_from);
@@ -545,17 +518,15 @@ job_notice(const struct job *j, bool values, struct buf *out)
 	describe_dirs(out, "cache directory", j->caches, j->ncaches);
 	if (j->nodes_known) {
 		buf_printf(out, "nodes: %zu: ", j->nodes.count);
-		if (hostlist_text(&j->nodes, out, NULL) < 0)
-			out->failed = true;
+		(void)hostlist_text(&j->nodes, out, NULL);
 		buf_printf(out, " (%s)\n", j->nodes_from);
 	}
-	return buf_check(out, NULL);
 }
 
 /* --- What other jobs have left in the caches of this node --- */
 
-int
-job_old_caches(const struct job *j, struct buf *out, struct error *err)
+void
+job_old_caches(const struct job *j, struct buf *out)
 {
 	for (size_t i = 0; i < j->ncaches; i++) {
 		struct buf path = BUF_INIT, names = BUF_INIT;
@@ -596,5 +567,4 @@ job_old_caches(const struct job *j, struct buf *out, struct error *err)
 		buf_free(&names);
 		buf_free(&path);
 	}
-	return buf_check(out, err);
 }

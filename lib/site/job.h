@@ -79,7 +79,8 @@ struct job {
  * Fill *j from `w`, for job_close().  The resource manager is not asked, so the
  * nodes are unknown.  -1, with *j empty: ERROR_USAGE (a user or id that cannot
  * be part of a path, no such resource manager), ERROR_ABSENT or ERROR_SYSTEM
- * (conf_file cannot be read), ERROR_NOMEM.
+ * (conf_file cannot be read).  Only for commands, as all but job_identity() and
+ * job_end_of(): without memory they end.
  */
 int job_open(struct job *j, const struct job_where *w, struct error *err);
 
@@ -115,15 +116,15 @@ int job_end_of(struct conf *c, int64_t *epoch, struct error *err);
 
 /* Append the warnings to `out`: lines of configuration files that were skipped,
  * and failed queries of the resource manager.  With `describe`, for -v, also a
- * line for each value and its source.  -1: ENOMEM. */
-int job_notice(const struct job *j, bool describe, struct buf *out);
+ * line for each value and its source. */
+void job_notice(const struct job *j, bool describe, struct buf *out);
 
 /*
  * Append a line for each base directory BASE of `j` in which other jobs of the
  * user have directories, BASE/USER/scr.ID, with files: their number, size and
  * names.  Only this node is looked at.  Directories that cannot be read are
- * passed over.  -1: ERROR_NOMEM.
+ * passed over.
  */
-int job_old_caches(const struct job *j, struct buf *out, struct error *err);
+void job_old_caches(const struct job *j, struct buf *out);
 
 #endif /* SITE_JOB_H */

@@ -143,7 +143,7 @@ jobfiles_flush_find(const struct jobfiles_flush *f, int64_t id)
 	return NULL;
 }
 
-int
+void
 jobfiles_location(const struct flush_entry *e, bool first, struct buf *out)
 {
 	static const char *const words[] = { "SYNC_FLUSHING", "FLUSHING", "PFS",
@@ -159,7 +159,6 @@ jobfiles_location(const struct flush_entry *e, bool first, struct buf *out)
 				   words[i]);
 	if (told == 0)
 		buf_add_str(out, "NONE");
-	return buf_check(out, NULL);
 }
 
 struct json *

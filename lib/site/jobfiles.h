@@ -67,7 +67,8 @@ void jobfiles_owner(const char *prefix, struct jobfiles_owner *out);
  * SYNC_FLUSHING FLUSHING PFS CACHE.  If `first`, only the first of them, as
  * LLNL's tool prints it.  NONE if it has no location, or `e` is NULL.
  */
-int jobfiles_location(const struct flush_entry *e, bool first, struct buf *out);
+void jobfiles_location(const struct flush_entry *e, bool first,
+		       struct buf *out);
 
 /* All entries, as a JSON array. */
 struct json *jobfiles_flush_json(const struct jobfiles_flush *f);

@@ -490,9 +490,6 @@ joblog_read(int dirfd, const char *path, struct joblog *out, struct error *err)
 	out->datasets = mem_calloc(JOBLOG_DATASETS, sizeof(*out->datasets));
 	out->failures = mem_calloc(JOBLOG_FAILURES, sizeof(*out->failures));
 	out->spans = mem_calloc(JOBLOG_SPANS, sizeof(*out->spans));
-	if (out->jobs == NULL || out->datasets == NULL ||
-	    out->failures == NULL || out->spans == NULL)
-		return error_no_memory(err);
 	rc = log_open(&r, dirfd, path, 0, err);
 	while (rc >= 0 && (rc = log_next(&r, &l, err)) > 0) {
 		struct joblog_job *j = NULL;

@@ -288,7 +288,8 @@ resmgr_step_check(const struct resmgr *r, const struct resmgr_job *job,
 		  struct error *err)
 {
 	if (r->ops->steps == NULL)
-		return error_set(err, ERROR_USAGE, "no resource manager found");
+		return error_set(err, ERROR_USAGE,
+				 "no resource manager lists steps here");
 	if (job->id == NULL || job->id[0] == '\0' || job->id[0] == '-')
 		return error_set(err, ERROR_USAGE, "no job is named");
 	return r->ops->check != NULL ? r->ops->check(job, err) : 0;

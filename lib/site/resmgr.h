@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * resmgr.h - the job we run in, as the resource manager sees it: SLURM, LSF,
- * Flux, PBS (also below ALPS), or none.  The manager is detected at run time.
+ * Flux, PBS, or none.  The manager is detected at run time.
  *
  * Everything specific to a manager is in a file resmgr_*.c, as one table
  * (resmgr_impl.h): detection, queries, listing and signalling the steps of a

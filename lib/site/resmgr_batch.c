@@ -1,82 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * resmgr_batch.c - PBS: the node file, pbsnodes and qstat.  On a Cray the node
- * file names the nodes that run the scripts, so ALPS is queried instead.  Only
- * ALPS lists steps.
- */
-#include <stdio.h>
+/* resmgr_batch.c - PBS: the node file, pbsnodes and qstat; it lists no steps.
+ * And LSF. */
 #include <string.h>
 #include <time.h>
 
 #include "error.h"
 #include "hostlist.h"
-#include "num.h"
 #include "site/resmgr_impl.h"
 #include "str.h"
-
-/* The name of a Cray node is "nid" and its number in five digits. */
-#define NID "nid"
-
-static bool
-below_alps(void)
-{
-	return resmgr_env("PBS_NUM_NODES") != NULL && remote_installed("aprun");
-}
-
-/* Add the node with this number. */
-static int
-add_nid(const char *text, struct hostlist *out, struct error *err)
-{
-	char name[32];
-	uint64_t nid = 0;
-
-	if (num_u64(text, 0, 9999999, &nid, NULL) < 0)
-		return 0;
-	snprintf(name, sizeof(name), NID "%05d", (int)nid);
-	return hostlist_add_name(out, name, err);
-}
 
 static int
 pbs_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 {
-	char *line = NULL;
-	int rc = 1;
-
-	if (below_alps()) {
-		const char *argv[] = {
-			"aprun", "-n",	resmgr_env("PBS_NUM_NODES"), "-N",
-			"1",	 "cat", "/proc/cray_xt/nid",	     NULL
-		};
-
-		/* Run a command that prints the number of each node.  aprun
-		 * adds a line of its own. */
-		rc = resmgr_ask(r, argv, err);
-		while (rc == 0 && (line = resmgr_line(r)) != NULL)
-			rc = add_nid(line, out, err);
-	}
-	if (rc < 0 || (rc == 0 && out->count > 0))
-		return rc;
 	return resmgr_read_hosts(r, "PBS_NODEFILE", out, err);
 }
 
 /* `pbsnodes -l` lists the nodes that are down or offline, with their state, and
- * possibly a remark.  xtprocadmin's table: NID, (HEX), NODENAME, TYPE, STATUS,
- * MODE. */
+ * possibly a remark. */
 static int
 pbs_down(struct resmgr *r, const struct hostlist *nodes, struct hostlist *out,
 	 struct error *err)
 {
-	const char *of_alps[] = { "xtprocadmin", NULL };
-	const char *of_pbs[] = { "pbsnodes", "-l", NULL };
-	const bool alps = below_alps();
-	char status[32], nid[16], *line = NULL;
-	int rc = resmgr_ask(r, alps ? of_alps : of_pbs, err);
+	const char *argv[] = { "pbsnodes", "-l", NULL };
+	char *line = NULL;
+	int rc = resmgr_ask(r, argv, err);
 
 	(void)nodes;
-	while (rc == 0 && alps && (line = resmgr_line(r)) != NULL)
-		if (sscanf(line, "%15s %*s %*s %*s %31s", nid, status) == 2 &&
-		    strstr(status, "down") != NULL)
-			rc = add_nid(nid, out, err);
 	while (rc == 0 && (line = resmgr_line(r)) != NULL) {
 		char *name = resmgr_word(&line), *state = resmgr_word(&line);
 
@@ -128,39 +77,6 @@ pbs_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 	return 0;
 }
 
-/* --- Steps: the applications that ALPS runs --- */
-
-/* "Ap[0]: apid 2286202, pagg ..." begins an application; a later line says
- * "Batch System ID = 1234.sdb". */
-static int
-alps_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
-	   struct error *err)
-{
-	static const char apid[] = "apid ", batch[] = "Batch System ID = ";
-	const char *const argv[] = { "apstat", "-avv", NULL };
-	char is[32] = ""; /* application that the current lines describe */
-	char *line = NULL;
-	int rc = resmgr_run(r, argv, err);
-
-	while (rc == 0 && (line = resmgr_line(r)) != NULL) {
-		char *at = strstr(line, apid), *id = NULL;
-
-		if (at != NULL) {
-			at += strlen(apid);
-			snprintf(is, sizeof(is), "%.*s",
-				 (int)strspn(at, "0123456789"), at);
-		}
-		at = strstr(line, batch);
-		if (at == NULL || is[0] == '\0')
-			continue;
-		at += strlen(batch);
-		id = resmgr_word(&at);
-		if (id != NULL && resmgr_same_number(id, job->id))
-			rc = hostlist_add_name(out, is, err);
-	}
-	return rc;
-}
-
 const struct resmgr_ops resmgr_pbs = {
 	.name = "pbs",
 	.aliases = { "alps", "aprun" },
@@ -173,9 +89,6 @@ const struct resmgr_ops resmgr_pbs = {
 		  .ended = " C F ",
 		  .state = 4,
 		  .number = true },
-	.step_command = "apstat",
-	.steps = alps_steps,
-	.signal = { { "apkill", "-15" }, { "apkill", "-9" } },
 };
 
 /*

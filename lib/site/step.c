@@ -318,18 +318,19 @@ step_is_marked(const char *pid, const char *mark)
 	return ours;
 }
 
-size_t
+int
 step_signal_marked(const char *mark, int signal)
 {
 	const struct dirent *e = NULL;
 	DIR *all = opendir("/proc");
-	size_t n = 0;
+	int n = 0;
 
-	while (all != NULL && (e = readdir(all)) != NULL)
+	if (all == NULL)
+		return -1;
+	while ((e = readdir(all)) != NULL)
 		n += isdigit((unsigned char)e->d_name[0]) &&
 		     step_is_marked(e->d_name, mark) &&
 		     kill((pid_t)strtol(e->d_name, NULL, 10), signal) == 0;
-	if (all != NULL)
-		closedir(all);
+	closedir(all);
 	return n;
 }

@@ -57,7 +57,8 @@ int step_stop(const struct step_where *w, struct step_result *r,
 bool step_is_marked(const char *pid, const char *mark);
 
 /* Send `signal` to the processes of this machine that have `mark` in their
- * environment.  Returns how many there are. */
-size_t step_signal_marked(const char *mark, int signal);
+ * environment.  Returns how many there are; -1: they cannot be listed, and may
+ * run. */
+int step_signal_marked(const char *mark, int signal);
 
 #endif /* SITE_STEP_H */

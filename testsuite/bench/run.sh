@@ -364,14 +364,14 @@ scavenges() {
 	share=$((memory * 1024 / 15))
 	share=${BENCH_NODE_SIZE:-$((share < 3 << 29 ? share >> 20 << 20 : 3 << 29))}
 	note "scavenge of 4 x $((share >> 20)) MiB and parity, from 4 pretend nodes that share this machine, checksums on,"
-	note "against cp and sync of the same files, started on the same nodes by the same pdsh and ssh, without checksums."
+	note "against cp and sync of the same files, started on the same nodes by pdsh and ssh, without checksums."
 	note "whole: with asking the nodes, which is one more round of ssh, and the index; copy: what scr_postrun says of its copying."
 	if ! nodes_up --crc; then
 		note "the nodes did not come up"
 		missed=$((missed + 1))
 		return
 	fi
-	ours="$on env -C /pfs/p SCR_JOB_ID=1000 SCR_NODELIST=node[1-4] SCR_CACHE_BASE=/ssd SCR_CNTL_BASE=/ssd scr_postrun -q -r pdsh --json"
+	ours="$on env -C /pfs/p SCR_JOB_ID=1000 SCR_NODELIST=node[1-4] SCR_CACHE_BASE=/ssd SCR_CNTL_BASE=/ssd scr_postrun -q -r ssh --json"
 	cp="$on pdsh -S -R ssh -w node[1-4] 'cd /pfs/ref && cp -p $dir/rank_* $dir/.scr/* . && sync -f .'"
 	# Caches and memory placement make single runs vary by a tenth.
 	rounds=${BENCH_ROUNDS:-15} measure scavenge-whole 1.11 -w -s "$nodes_clear" -a "$ours >$tmp/a" \

@@ -36,7 +36,7 @@ saves_by() # REMOTE CASE [NODE...]
 	shift 2
 	bed_lay "$case"
 	start=$SECONDS
-	if [[ $remote == srun || $remote == pdsh:exec ]]; then
+	if [[ $remote == srun ]]; then
 		run post_in_slurm "$*" -vv
 	else
 		bed_kill "$@"
@@ -47,7 +47,7 @@ saves_by() # REMOTE CASE [NODE...]
 	assert_output_has "is saved"
 	# srun alone cannot tell.
 	(($# == 0)) || assert_output_has "$(if [[ $remote == *srun ||
-		$remote == mpiexec || $remote == pdsh:exec ]]; then
+		$remote == mpiexec ]]; then
 		echo "maybe alive"; else echo "$# of 4 nodes dead"; fi)"
 	sed -n "s/^.*\(asking .* s, copying.*\)/# $remote $case, $# dead: \1/p" \
 		<<<"$output" >&3
@@ -71,7 +71,7 @@ saves_by() # REMOTE CASE [NODE...]
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow: one way for each scheme"
 	command -v mpiexec >/dev/null || skip "no MPI here"
 	bed_slurm_up
-	for remote in pdsh ssh mpiexec srun pdsh:exec; do
+	for remote in pdsh ssh mpiexec srun; do
 		for job in "xor_8n4 node3" "rs2_8n4 node1 node4" \
 			"partner_8n4 node1 node3" single_8n4; do
 			# shellcheck disable=SC2086 # words

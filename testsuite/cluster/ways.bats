@@ -56,7 +56,7 @@ caches() {
 	bed_slurm_up
 	bed_lay xor_8n4
 	bed_refuse node1 node2
-	remote=auto answers 0 "by srun, then by pdsh with ssh" post_in_slurm "" -v
+	remote=auto answers 0 "by srun, then by ssh" post_in_slurm "" -v
 	assert_output_has "is saved"
 	assert_output_lacks dead
 	assert_saved
@@ -132,16 +132,7 @@ caches() {
 	assert_output_has "node[1-2]"
 }
 
-@test "pdsh without its module exec, and a master connection that hangs" {
-	bed_lay xor_8n4
-	program pdsh 'case " $* " in *" -R exec "*)
-			echo "pdsh@login: No such rcmd module \"exec\"" >&2
-			exit 1 ;;
-		esac
-		exec /usr/bin/pdsh "$@"'
-	remote=auto saves
-
-	bed_wipe
+@test "a master connection that hangs" {
 	bed_lay xor_8n4
 	# shellcheck disable=SC2016 # for perl
 	on login sh -c "exec perl -MIO::Socket::UNIX -e '

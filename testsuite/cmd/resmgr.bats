@@ -294,7 +294,7 @@ flux() {
 	END
 }
 
-@test "PBS, and ALPS below it: id, nodes, end, and nodes that are down" {
+@test "PBS: id, nodes, end, and nodes that are down" {
 	asked <<-'END'
 		PBS_JOBID=12.server|job-id|12.server|-
 		PBS_JOBID=12.server|nodes -e|!|
@@ -315,13 +315,5 @@ flux() {
 		PBS_JOBID=12.server|end-time|0|
 		out qstat "    Resource_List.walltime = 1:1:1:1:1\n"
 		PBS_JOBID=12.server|end-time|0|
-		echo mom1 >nodes
-		out aprun "12\n40\n13\nApplication 123 resources: utime ~0s\n"
-		PBS_JOBID=12.sdb PBS_NODEFILE=nodes PBS_NUM_NODES=3|nodes -e|nid00012,nid00040,nid00013|
-		called aprun "-n 3 -N 1 cat /proc/cray_xt/nid"
-		out xtprocadmin "   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n    12      0xc  c0-0c0s3n0  compute        up       batch\n    13      0xd  c0-0c0s3n1  compute      down       batch\n    14      0xe  c0-0c0s3n2  compute admindown       batch\n"
-		PBS_JOBID=12.sdb PBS_NUM_NODES=3|down-nodes --remote ssh --nodes nid000[12-14],nid00040|nid[00013-00014]|
-		act aprun "exit 1"
-		PBS_JOBID=12.sdb PBS_NODEFILE=nodes PBS_NUM_NODES=3|nodes -e|mom1|
 	END
 }

@@ -407,8 +407,8 @@ good3: Specified as down"
 	misused "abc" scr_flush_file -d p --location abc
 	misused '' scr_flush_file -d p --location 99999999999
 	misused "--before needs" scr_flush_file -d p --latest --before 3
-	misused "scr_postrun" scr_flush_file -d p --resume -s 5
-	misused "scr_index --build 5" scr_flush_file -d p --summary -s 5
+	misused "resume" scr_flush_file -d p --resume -s 5
+	misused "summary" scr_flush_file -d p --summary -s 5
 	complains 1 "none/.scr" scr_flush_file -d none --latest
 	echo junk >p/.scr/flush.scr
 	complains 1 "p/.scr;flush.scr" scr_flush_file -d p --latest

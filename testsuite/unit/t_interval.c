@@ -176,23 +176,6 @@ TEST(odd)
 	   "... and a run that took centuries");
 }
 
-TEST(no_memory)
-{
-	must(READ(two_runs, &stats) == 0);
-	without_memory (m, 1, "no memory for the text") {
-		struct buf out = BUF_INIT;
-
-		m.rc = interval_text(&stats, &out);
-		if (m.rc < 0)
-			error_no_memory(&m.err);
-		else
-			ok(strstr(out.data, "failed") == NULL,
-			   "no word of failures");
-		buf_free(&out);
-		json_free(interval_json(&stats));
-	}
-}
-
 int
 main(void)
 {

@@ -33,7 +33,7 @@ where(const struct flush_entry *e, bool first)
 {
 	auto_buf b = BUF_INIT;
 
-	must(jobfiles_location(e, first, &b) == 0);
+	jobfiles_location(e, first, &b);
 	return fmt("%s", b.data);
 }
 

@@ -292,13 +292,3 @@ TEST(bounds)
 	is_str(joblog_job(&found, 2499)->id, "job2499", "... the newest are");
 	joblog_free(&found);
 }
-
-TEST(no_memory)
-{
-	must(read_log(TWO DIED("00:03:25") START("00:05:00")) == 0);
-	without_memory (m, 1, "no memory to read a log") {
-		joblog_free(&found);
-		m.rc = joblog_read(AT_FDCWD, here("log"), &found, &m.err);
-	}
-	joblog_free(&found);
-}

@@ -112,12 +112,6 @@ fresh(void)
 			   "echo ' 99 0 4 Complete'\n");
 	stand_in("jskill", "sig=TERM; [ \"$1\" != -s ] || { sig=$2; shift 2; "
 			   "}\nend \"$@\"\n");
-	stand_in("apstat", "for i in $(ls steps); do\n"
-			   "echo \"Ap[0]: apid $i, pagg 1, resId 2\"\n"
-			   "case $i in 5*) j=88;; *) j=77;; esac\n"
-			   "echo \"  Batch System ID = $j.sdb\"; done\n");
-	stand_in("apkill", "case $1 in -15) sig=TERM;; -9) sig=KILL;; esac\n"
-			   "shift; end \"$@\"\n");
 	if (before[0] == '\0')
 		snprintf(before, sizeof(before), "%s", getenv("PATH"));
 	snprintf(path, sizeof(path), "%s/bin:%s", scratch_root, before);
@@ -292,14 +286,8 @@ TEST(others)
 	stops(&w, 0, 0, "unless it is this one");
 	unsetenv("LSB_JOBID");
 	resmgr_close(w.manager);
-	fresh();
 	w.manager = manager("pbs");
-	w.job.id = "77.other-name";
-	steps("41=TERM 42=KILL 51");
-	stops(&w, 2, 1, "applications of aprun, of this job alone");
-	ok(is_step("51"), "... the other stays");
-	ok(called("apkill -15 41 42\n") && called("apkill -9 42\n"),
-	   "... by apkill");
+	cannot(&w, ERROR_USAGE, "lists steps", "PBS");
 	resmgr_close(w.manager);
 }
 
@@ -383,12 +371,13 @@ TEST(marked)
 {
 	const char *mark = "T_STEP_MARK=1", *path = here("again");
 	char *const env[] = { fmt("%s", mark), NULL };
+	struct rlimit old, none;
 	size_t seen = 0;
 	pid_t pid = 0;
 
 	write_text(path, "#!/bin/sh\nexec \"$0\"\n");
 	must(chmod(path, 0755) == 0);
-	is_int((int)step_signal_marked(mark, 0), 0, "nobody has the mark");
+	is_int(step_signal_marked(mark, 0), 0, "nobody has the mark");
 	pid = fork();
 	if (pid == 0) {
 		execle(path, path, (char *)NULL, env);
@@ -399,9 +388,16 @@ TEST(marked)
 	for (int i = 0; i < 1000; i++)
 		seen += step_signal_marked(mark, 0);
 	is_int((int)seen, 1000, "seen at each look");
-	is_int((int)step_signal_marked(mark, SIGKILL), 1, "and signalled");
+	is_int(step_signal_marked(mark, SIGKILL), 1, "and signalled");
 	must(waitpid(pid, NULL, 0) == pid);
-	is_int((int)step_signal_marked(mark, 0), 0, "ended");
+	is_int(step_signal_marked(mark, 0), 0, "ended");
+	must(getrlimit(RLIMIT_NOFILE, &old) == 0);
+	none = old;
+	none.rlim_cur = 0;
+	must(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	is_int(step_signal_marked(mark, 0), -1,
+	       "no look at them is no verdict");
+	must(setrlimit(RLIMIT_NOFILE, &old) == 0);
 }
 
 int
