@@ -13,7 +13,6 @@
 #include "mem.h"
 #include "path.h"
 #include "preload/route_impl.h"
-#include "str.h"
 
 #define my route_state
 #define LOST (-2)	 /* for what a file had: it is gone */

@@ -149,6 +149,7 @@ run_end(struct run *run)
 	cores_free(run->cores);
 	levels_free(&run->levels);
 	stores_free(&run->stores);
+	team_free(&run->node);
 	team_free(&run->world);
 	conf_close(run->conf);
 	arena_free(run->arena);
