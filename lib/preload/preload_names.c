@@ -57,8 +57,8 @@ remove(const char *path)
 /*
  * Rename a file of a checkpoint, or one to the name of such a file.  What
  * libscr has keeps its name and its bytes, as other ranks do not know of the
- * rename: errno is EXDEV, after which programs copy.  Returns 0 or -1; 1: rename
- * it.
+ * rename: errno is EXDEV, after which programs copy.  Returns 0 or -1; 1:
+ * rename it.
  */
 static int
 rename_routed(int dir, const char *old, int to_dir, const char *new)

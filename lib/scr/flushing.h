@@ -28,8 +28,8 @@ struct run;
 
 /*
  * Flush dataset `id` now, unless it is on the prefix, after all that are being
- * flushed.  On failure it stays in cache, kept there, and its index entry is not
- * complete.
+ * flushed.  On failure it stays in cache, kept there, and its index entry is
+ * not complete.
  */
 int flushing_now(struct run *run, int64_t id, struct error *err);
 

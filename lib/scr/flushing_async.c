@@ -35,7 +35,7 @@ struct flights {
 	 * all ranks; the next one for the thread, or NULL. */
 	struct flushing *first, *next;
 	atomic_bool stop;
-	/* With their home here, of all that are not committed; NULL: unknown. */
+	/* Of all that are not committed, by home; NULL: unknown. */
 	struct map *paths;
 	struct arena *arena; /* of these */
 };

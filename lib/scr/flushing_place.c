@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flushing_place.c - when all ranks have copied: the containers get their names,
- * and rank2file records where all files are. */
+/* flushing_place.c - when all ranks have copied: the containers get their
+ * names, and rank2file records where all files are. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -118,9 +118,9 @@ read_all(struct conf **c, struct buf *f, struct error *err)
 
 /* --- The same on all ranks --- */
 
-/* The texts behind the members of *p, each with its NUL: written to `b`, or read
- * from it into `a`.  Rank 0 decides them all; the bases of directories, which
- * are not in the table, may differ. */
+/* The texts behind the members of *p, each with its NUL: written to `b`, or
+ * read from it into `a`.  Rank 0 decides them all; the bases of directories,
+ * which are not in the table, may differ. */
 static int
 texts(struct params *p, struct buf *b, struct arena *a, struct error *err)
 {

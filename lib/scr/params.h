@@ -48,7 +48,7 @@ struct team;
 	X(bool, drop_after_current, "SCR_DROP_AFTER_CURRENT") \
 	X(uint32_t, flush, "SCR_FLUSH") /* 0: never */ \
 	X(uint32_t, flush_width, "SCR_FLUSH_WIDTH") /* ranks at a time */ \
-	X(uint64_t, flush_bw, "SCR_FLUSH_ASYNC_BW") /* of all ranks, bytes/s */ \
+	X(uint64_t, flush_bw, "SCR_FLUSH_ASYNC_BW") /* bytes/s of all */ \
 	X(double, flush_percent, "SCR_FLUSH_ASYNC_PERCENT") /* 0: all */ \
 	X(bool, flush_async, "SCR_FLUSH_ASYNC") \
 	X(bool, flush_poststage, "SCR_FLUSH_POSTSTAGE") \

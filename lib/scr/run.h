@@ -72,7 +72,8 @@ struct run {
 	bool unread;
 };
 
-/* Start the run with the settings of SCR_Config(), step by step; on failure all steps are undone.  Collective. */
+/* Start the run with the settings of SCR_Config(), step by step; on failure all
+ * steps are undone.  Collective. */
 struct run *run_begin(const struct kvtree *s, struct error *err);
 void run_end(struct run *run);
 
