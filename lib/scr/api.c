@@ -15,6 +15,7 @@
 #include "arena.h"
 #include "conf.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/dataset.h"
 #include "scr/fetching.h"
@@ -44,7 +45,7 @@ static struct {
 	bool failed; /* the call that began the region failed */
 	/* NULL: not initialised, or initialisation failed */
 	struct run *run;
-	struct settings *settings; /* NULL: nothing is set */
+	struct kvtree *settings; /* NULL: nothing is set */
 } lib;
 
 /* --- States --- */
@@ -125,7 +126,7 @@ end(void)
 {
 	if (lib.run != NULL)
 		run_end(lib.run);
-	settings_free(lib.settings);
+	kvtree_free(lib.settings);
 	memset(&lib, 0, sizeof(lib)); /* UNINIT */
 }
 
@@ -233,7 +234,7 @@ SCR_Config(const char *config)
 	if (rc == 0 && (is.kind == SETTING_SET || is.kind == SETTING_UNSET)) {
 		check(UNINIT, "SCR_Config");
 		if (lib.settings == NULL)
-			lib.settings = settings_new(&err);
+			lib.settings = kvtree_new(&err);
 		rc = lib.settings == NULL
 			     ? -1
 			     : settings_change(lib.settings, &is, &err);

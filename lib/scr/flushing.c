@@ -4,15 +4,12 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
 #include "clock.h"
 #include "error.h"
-#include "io.h"
 #include "meta/rank2file.h"
 #include "scr/events.h"
 #include "scr/flushing_impl.h"
@@ -28,42 +25,8 @@
  * --- The end of a flush ---
  *
  * Datasets whose files are replaced are retired, the files are renamed, and the
- * metadata written.  A part leader, one in 8192 ranks, handles the lists of its
- * ranks.
+ * metadata written.
  */
-
-/* Send the list of this rank to its part leader. */
-static int
-gather(struct flushing *f, struct team_mail *in, struct error *err)
-{
-	const struct team *world = &f->run->world;
-	struct buf b = BUF_INIT;
-	struct team_note note = {
-		.rank = world->rank - world->rank % RANK2FILE_PART_RANKS,
-	};
-	const struct team_mail out = { 1, &note };
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < f->nfiles; i++) {
-		const struct flush_file *file = &f->files[i];
-		struct rank2file_file is = { .path = file->rel,
-					     .has_size = true,
-					     .has_crc = file->has_crc,
-					     .size = file->attr.size,
-					     .crc = file->crc };
-
-		if (f->pack != NULL)
-			rc = flushing_pack_segs(f, i, &is, err);
-		lists_add(&b, &is, f->pack != NULL ? &file->attr : NULL);
-	}
-	note.data = b.data;
-	note.len = b.len;
-	if (rc == 0)
-		rc = buf_check(&b, err);
-	rc = team_notes(world, rc, &out, f->arena, in, err);
-	buf_free(&b);
-	return rc;
-}
 
 /* --- Files that are replaced --- */
 
@@ -97,7 +60,7 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 		const char *end = at + in->notes[i].len;
 
 		while (at < end) {
-			lists_take(&at, &file, NULL);
+			at = lists_take(at, &file, NULL, NULL);
 			paths[w.count++] = file.path;
 		}
 	}
@@ -113,132 +76,38 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 	return rc;
 }
 
-/* --- rank2file --- */
-
-/* The part leader: write the part, with the attributes of files in containers.
- * Collective; the result is that of this rank. */
-static int
-write_part(struct flushing *f, const struct team_mail *in, struct error *err)
-{
-	const struct team *world = &f->run->world;
-	struct rank2file r = { .nranks = world->size, .distinct = true };
-	size_t count = 0;
-	struct segmap m;
-	int fd = -1, rc = 0;
-
-	if (f->pack != NULL) {
-		r.containers = f->pack->table;
-		rc = flushing_pack_hidden(f, err);
-	}
-	if (rc < 0 || world->rank % RANK2FILE_PART_RANKS != 0)
-		return rc;
-	for (size_t i = 0; i < in->count; i++)
-		count += lists_count(&in->notes[i]);
-	r.ranks = arena_alloc(f->arena, r.nranks, sizeof(*r.ranks));
-	if (r.ranks == NULL || segmap_init(&m, count, err) < 0)
-		return error_no_memory(err);
-	for (size_t i = 0; rc == 0 && i < in->count; i++) {
-		const struct team_note *n = &in->notes[i];
-		const char *at = n->data, *end = at + n->len;
-		struct rank2file_rank *is = &r.ranks[n->rank];
-
-		is->present = true;
-		is->files = arena_alloc(f->arena, lists_count(n) + 1,
-					sizeof(*is->files));
-		if (is->files == NULL)
-			rc = error_no_memory(err);
-		while (rc == 0 && at < end) {
-			struct rank2file_file *file = &is->files[is->nfiles++];
-			struct segmap_file *to = &m.files[m.nfiles++];
-
-			lists_take(&at, file, &to->attr);
-			to->rank = n->rank;
-			to->path = file->path;
-			rc = lists_segs(file, f->arena, err);
-		}
-	}
-	if (rc == 0)
-		fd = lists_open(f->run, f->s->d.id, err);
-	if (fd < 0)
-		rc = -1;
-	else if (f->pack != NULL)
-		rc = flushing_pack_part(f, fd, &r, &m, err);
-	else
-		rc = rank2file_store_part(fd, &r, world->rank, NULL, err);
-	/* Rank 0 also writes the top file and the summary, with which its
-	 * directory is synced. */
-	if (rc == 0 && world->rank != 0)
-		rc = io_sync_dir(fd, RANK2FILE_FILE, err);
-	io_close(fd);
-	segmap_free(&m);
-	return rc;
-}
-
-/* Rank 0: the top file. */
-static int
-write_top(struct flushing *f, struct error *err)
-{
-	const struct team *world = &f->run->world;
-	const struct rank2file r = { .nranks = world->size };
-	int fd = -1, rc = 0;
-
-	if (world->rank == 0) {
-		fd = lists_open(f->run, f->s->d.id, err);
-		rc = fd < 0 ? -1 : 0;
-	}
-	if (team_agree(world, rc, err) < 0)
-		rc = -1;
-	else if (f->pack != NULL)
-		rc = flushing_pack_top(f, fd, err);
-	else if (world->rank == 0)
-		rc = rank2file_store_top(fd, &r, NULL, err);
-	rc = team_agree(world, rc, err);
-	/* An earlier flush may have begun with containers. */
-	if (rc == 0 && world->rank == 0)
-		joint_end(fd, f->pack != NULL ? f->pack->table : NULL);
-	io_close(fd);
-	return rc;
-}
-
 /* --- The whole --- */
-
-/* Files of their own: put them in place. */
-static int
-place_files(struct flushing *f, const struct team_mail *in, struct error *err)
-{
-	const struct run *run = f->run;
-	bool suspect = f->replaces;
-	int rc = 0;
-
-	/* Retire the datasets that have one of the paths, whether a file exists
-	 * or not.  If no rank suspects any, this costs one reduction. */
-	for (size_t i = 0; !suspect && i < f->nfiles; i++)
-		suspect = owned_elsewhere(run->owned, f->files[i].rel,
-					  f->s->d.id);
-	if (team_any(&run->world, suspect) &&
-	    team_agree(&run->world, make_way(f, in, err), err) < 0)
-		return -1;
-	rc = put_commit(f->put, err);
-	/* The files now belong to this dataset. */
-	for (size_t i = 0; rc == 0 && i < f->nfiles; i++)
-		rc = owned_add(run->owned, f->files[i].rel, f->s->d.id, err);
-	return team_agree(&run->world, rc, err);
-}
 
 static int
 commit(struct flushing *f, struct error *err)
 {
+	const struct team *world = &f->run->world;
+	const int64_t id = f->s->d.id;
 	struct team_mail in = { 0, NULL };
-	int rc = gather(f, &in, err);
+	bool suspect = f->replaces;
+	int rc = flushing_gather(f, &in, err);
 
-	if (rc == 0 && f->pack != NULL)
+	if (rc == 0 && f->pack != NULL) {
 		rc = flushing_pack_place(f, err);
-	else if (rc == 0 && !f->s->bypass)
-		rc = place_files(f, &in, err);
+	} else if (rc == 0 && !f->s->bypass) {
+		/* Retire the datasets that have one of the paths, whether a
+		 * file exists or not.  If no rank suspects any, this costs one
+		 * reduction. */
+		for (size_t i = 0; !suspect && i < f->nfiles; i++)
+			suspect = owned_elsewhere(f->run->owned,
+						  f->files[i].rel, id);
+		if (team_any(world, suspect))
+			rc = team_agree(world, make_way(f, &in, err), err);
+		if (rc < 0)
+			return -1;
+		rc = put_commit(f->put, err);
+		/* The files now belong to this dataset. */
+		for (size_t i = 0; rc == 0 && i < f->nfiles; i++)
+			rc = owned_add(f->run->owned, f->files[i].rel, id, err);
+		rc = team_agree(world, rc, err);
+	}
 	if (rc == 0)
-		rc = team_agree(&f->run->world, write_part(f, &in, err), err);
-	if (rc == 0)
-		rc = write_top(f, err);
+		rc = flushing_record(f, &in, err);
 	return rc < 0 ? -1 : onprefix_complete(f->run, &f->s->d, err);
 }
 
@@ -266,14 +135,13 @@ give_up(struct run *run, struct held_set *s, double since)
 }
 
 struct flushing *
-flushing_begin(struct run *run, struct held_set *s, bool resume,
-	       struct error *err)
+flushing_begin(struct run *run, struct held_set *s, struct error *err)
 {
 	const double since = clock_seconds();
 	struct flushing *f = NULL;
 
 	note(run, s, "ASYNC_FLUSH_START", -1);
-	f = flushing_plan(run, s, resume, err);
+	f = flushing_plan(run, s, err);
 	if (f == NULL) {
 		give_up(run, s, since);
 		return NULL;
@@ -317,7 +185,7 @@ flushing_end(struct flushing *f, int rc, struct error *err)
 }
 
 int
-flushing_now(struct run *run, int64_t id, bool resume, struct error *err)
+flushing_now(struct run *run, int64_t id, struct error *err)
 {
 	struct held_set *s = held_find(run->held, id);
 	struct flushing *f = NULL;
@@ -329,7 +197,7 @@ flushing_now(struct run *run, int64_t id, bool resume, struct error *err)
 	flushing_wait(run, INT64_MAX);
 	if (onprefix_has(run, id))
 		return 0;
-	f = flushing_begin(run, s, resume, err);
+	f = flushing_begin(run, s, err);
 	if (f == NULL)
 		return -1;
 	team_turn(&run->world, run->p.flush_width);
@@ -359,11 +227,11 @@ flushing_say(const struct run *run, int64_t id, const struct error *why)
 }
 
 static bool
-flush_or_say(struct run *run, int64_t id, bool resume)
+flush_or_say(struct run *run, int64_t id)
 {
 	struct error err = ERROR_INIT;
 
-	if (flushing_now(run, id, resume, &err) == 0)
+	if (flushing_now(run, id, &err) == 0)
 		return true;
 	flushing_say(run, id, &err);
 	return false;
@@ -383,8 +251,7 @@ flushing_output(struct run *run, int64_t id)
 
 	if (s == NULL || !flushing_is_due(run, s))
 		return true;
-	return flies(run, s) ? flushing_start(run, s, false)
-			     : flush_or_say(run, id, false);
+	return flies(run, s) ? flushing_start(run, s) : flush_or_say(run, id);
 }
 
 bool
@@ -399,13 +266,12 @@ flushing_restart(struct run *run)
 		s->unsummed = s->bypass && run->p.crc_on_flush;
 		if (s->unproven)
 			all &= onprefix_valid(run, s->d.id);
-		else if (run->p.flush_on_restart)
-			all &= flush_or_say(run, s->d.id, true);
-		else if (flushing_is_due(run, s) && flies(run, s))
+		else if (!run->p.flush_on_restart && flushing_is_due(run, s) &&
+			 flies(run, s))
 			all &= onprefix_has(run, s->d.id) ||
-			       flushing_start(run, s, true);
-		else if (flushing_is_due(run, s))
-			all &= flush_or_say(run, s->d.id, true);
+			       flushing_start(run, s);
+		else if (run->p.flush_on_restart || flushing_is_due(run, s))
+			all &= flush_or_say(run, s->d.id);
 	}
 	return all;
 }
@@ -425,7 +291,7 @@ flushing_finalize(struct run *run)
 		    !run->held->list[i]->unproven)
 			s = run->held->list[i];
 	if (!later)
-		return s == NULL || flush_or_say(run, s->d.id, true);
+		return s == NULL || flush_or_say(run, s->d.id);
 	if (s != NULL && !s->flying && !onprefix_has(run, s->d.id)) {
 		s->flying = true;
 		onprefix_note(run, &s->d, HELD_FLUSHING);

@@ -2,7 +2,6 @@
 /* flushing_async.c - flushes in the background: their order, the thread that
  * makes the transfers, and its turn. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "clock.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -37,6 +35,9 @@ struct flights {
 	 * all ranks; the next one for the thread, or NULL. */
 	struct flushing *first, *next;
 	atomic_bool stop;
+	/* Of all that are not committed, by home; NULL: unknown. */
+	struct map *paths;
+	struct arena *arena; /* of these */
 };
 
 /* --- Turns --- */
@@ -104,15 +105,6 @@ turn_take(struct flights *l, struct turn *t, bool older)
 	return take_number(l, t->lock[1], width, older);
 }
 
-static void
-turn_give(struct turn *t)
-{
-	for (int i = 0; i < 2; i++) {
-		lock_shares_close(t->dir[i], t->lock[i]);
-		io_close(t->dir[i]);
-	}
-}
-
 /* --- The thread --- */
 
 static void *
@@ -141,7 +133,10 @@ fly(void *arg)
 			rc = flushing_transfer(f, stopped, l, &f->why);
 		else
 			rc = error_set(&f->why, ERROR_SYSTEM, "interrupted");
-		turn_give(&t);
+		for (int i = 0; i < 2; i++) {
+			lock_shares_close(t.dir[i], t.lock[i]);
+			io_close(t.dir[i]);
+		}
 		pthread_mutex_lock(&l->lock);
 		f->ended = rc < 0 ? -1 : 1;
 		l->next = f->next;
@@ -202,92 +197,76 @@ flushing_async_end(struct run *run, bool keep)
 			put_keep(f->put);
 		flushing_free(f);
 	}
+	map_free(l->paths);
+	arena_free(l->arena);
 	mem_free(l);
 }
 
 /* --- The flushes --- */
 
-/* Send each path to its home, which is the same whatever rank writes it. */
-static int
-share_paths(struct flushing *f, struct error *err)
+/*
+ * May a rank write a file that it, or another one, also writes in a flush that
+ * has not ended?  Each path is sent to its home, the same whatever rank writes
+ * it, which keeps the paths until no flush is left.  Without memory for them,
+ * it may.
+ */
+static bool
+overlaps(struct flights *l, struct flushing *f)
 {
-	const struct team *world = &f->run->world;
-	struct team_mail out = { 0, NULL }, in = { 0, NULL };
+	const struct team *world = &l->run->world;
+	struct team_mail in = { 0, NULL };
 	struct team_path *list = NULL;
-	size_t len = 0, count = 0;
+	bool any = false;
 	int rc = 0;
 
-	if (f->homed != NULL)
-		return 0;
-	list = arena_alloc(f->arena, f->nfiles + 1, sizeof(*list));
-	rc = list == NULL ? error_no_memory(err) : 0;
 	/* Containers are in a directory of their dataset. */
-	for (; rc == 0 && f->pack == NULL && count < f->nfiles; count++) {
-		const char *rel = f->files[count].rel;
+	if (f->pack != NULL)
+		return false;
+	if (l->first == NULL) {
+		map_free(l->paths);
+		arena_free(l->arena);
+		l->paths = map_new();
+		l->arena = arena_new();
+	}
+	list = arena_alloc(f->arena, f->nfiles + 1, sizeof(*list));
+	for (size_t i = 0; list != NULL && i < f->nfiles; i++)
+		list[i].path = f->files[i].rel;
+	rc = team_homes(
+		world,
+		list == NULL || l->paths == NULL || l->arena == NULL ? -1 : 0,
+		list, f->nfiles, f->arena, &in, NULL);
+	for (size_t i = 0; rc == 0 && i < in.count; i++) {
+		const char *at = in.notes[i].data, *end = at + in.notes[i].len;
 
-		list[count] = (struct team_path){ team_home(rel, world->size),
-						  count, rel };
-	}
-	if (rc == 0)
-		rc = team_paths(list, count, f->arena, &out, err);
-	if (team_notes(world, rc, &out, f->arena, &in, err) < 0)
-		return -1;
-	for (size_t i = 0; i < in.count; i++)
-		len += in.notes[i].len;
-	f->homed = arena_alloc(f->arena, len + 1, 1);
-	if (team_agree(world, f->homed == NULL ? error_no_memory(err) : 0,
-		       err) < 0) {
-		f->homed = NULL;
-		return -1;
-	}
-	for (size_t i = 0; i < in.count; i++) {
-		memcpy(f->homed + f->homed_len, in.notes[i].data,
-		       in.notes[i].len);
-		f->homed_len += in.notes[i].len;
-	}
-	return 0;
-}
+		for (; rc == 0 && at < end; at += strlen(at) + 1) {
+			const char *own = arena_strdup(l->arena, at);
 
-/* May a rank write a file that it, or another one, also writes in a flush that
- * has not ended? */
-static bool
-overlaps(const struct flights *l, struct flushing *f)
-{
-	struct map *paths = map_new();
-	bool any = share_paths(f, NULL) < 0;
-	int rc = paths == NULL ? -1 : 0;
-
-	for (const char *at = f->homed;
-	     rc == 0 && !any && at < f->homed + f->homed_len;
-	     at += strlen(at) + 1)
-		rc = map_put(paths, at, 0);
-	for (struct flushing *o = l->first; o != NULL && !any; o = o->next) {
-		any = share_paths(o, NULL) < 0;
-		for (const char *at = o->homed;
-		     !any && rc == 0 && at < o->homed + o->homed_len;
-		     at += strlen(at) + 1)
-			any = map_get(paths, at) != MAP_NONE;
-		any = team_any(&l->run->world, any || rc < 0);
+			any |= map_get(l->paths, at) != MAP_NONE;
+			rc = own == NULL ? -1 : map_put(l->paths, own, 0);
+		}
 	}
-	map_free(paths);
-	return any;
+	if (rc < 0) {
+		map_free(l->paths);
+		l->paths = NULL;
+	}
+	return team_any(world, any || rc < 0);
 }
 
 bool
-flushing_start(struct run *run, struct held_set *s, bool resume)
+flushing_start(struct run *run, struct held_set *s)
 {
 	struct flights *l = run->flights;
 	struct error why = ERROR_INIT;
 	struct flushing *f = NULL, **end = &l->first;
 
 	s->flying = true;
-	f = flushing_begin(run, s, resume, &why);
+	f = flushing_begin(run, s, &why);
 	if (f == NULL) {
 		flushing_say(run, s->d.id, &why);
 		return false;
 	}
 	/* Two of a name have the same temporary file. */
-	if (l->first != NULL && overlaps(l, f))
+	if (overlaps(l, f))
 		flushing_wait(run, INT64_MAX);
 	pthread_mutex_lock(&l->lock);
 	while (*end != NULL)
@@ -300,55 +279,47 @@ flushing_start(struct run *run, struct held_set *s, bool resume)
 	return true;
 }
 
-/* Commit the first `n`. */
+/* Commit those up to dataset `id` whose transfers have ended on all ranks; with
+ * `wait`, all up to that one. */
 static void
-commit(struct flights *l, uint64_t n)
+settle(struct run *run, int64_t id, bool wait)
 {
-	for (; n > 0; n--) {
+	struct flights *l = run->flights;
+	uint64_t n = 0;
+
+	if (l == NULL || l->first == NULL)
+		return;
+	pthread_mutex_lock(&l->lock);
+	for (const struct flushing *f = l->first;
+	     f != NULL && f->s->d.id <= id && (wait || f->ended != 0);
+	     f = f->next, n++)
+		while (f->ended == 0)
+			pthread_cond_wait(&l->changed, &l->lock);
+	pthread_mutex_unlock(&l->lock);
+	for (n = team_least(&run->world, n); n > 0; n--) {
 		struct error why = ERROR_INIT;
 		struct flushing *f = l->first;
-		const int64_t id = f->s->d.id;
 		int rc = f->ended < 0 ? -1 : 0;
 
 		pthread_mutex_lock(&l->lock);
 		l->first = f->next;
 		pthread_mutex_unlock(&l->lock);
+		id = f->s->d.id;
 		if (rc < 0)
 			error_pass(&why, &f->why);
 		if (flushing_end(f, rc, &why) < 0)
-			flushing_say(l->run, id, &why);
+			flushing_say(run, id, &why);
 	}
 }
 
 void
 flushing_look(struct run *run)
 {
-	struct flights *l = run->flights;
-	uint64_t n = 0;
-
-	if (l == NULL || l->first == NULL)
-		return;
-	pthread_mutex_lock(&l->lock);
-	for (const struct flushing *f = l->first; f != NULL && f->ended != 0;
-	     f = f->next)
-		n++;
-	pthread_mutex_unlock(&l->lock);
-	commit(l, team_least(&run->world, n));
+	settle(run, INT64_MAX, false);
 }
 
 void
 flushing_wait(struct run *run, int64_t id)
 {
-	struct flights *l = run->flights;
-	uint64_t n = 0;
-
-	if (l == NULL || l->first == NULL)
-		return;
-	pthread_mutex_lock(&l->lock);
-	for (const struct flushing *f = l->first; f != NULL && f->s->d.id <= id;
-	     f = f->next, n++)
-		while (f->ended == 0)
-			pthread_cond_wait(&l->changed, &l->lock);
-	pthread_mutex_unlock(&l->lock);
-	commit(l, n);
+	settle(run, id, true);
 }

@@ -24,9 +24,8 @@ struct kvtree;
 struct pump_list;
 struct put;
 struct put_file;
-struct rank2file;
-struct rank2file_file;
 struct run;
+struct team_mail;
 
 struct flush_file {
 	const char *from; /* absolute, in cache; with bypass on the prefix */
@@ -34,13 +33,12 @@ struct flush_file {
 	struct attr attr;
 	bool has_crc; /* from the filemap, or computed during the copy */
 	uint32_t crc;
-	struct put_file *to; /* NULL: it is in place */
+	struct put_file *to; /* NULL: bypass */
 };
 
 struct flushing {
 	struct run *run;
 	struct held_set *s;
-	bool resume;   /* an interrupted flush may have put files in place */
 	bool replaces; /* files on the prefix */
 	double since;  /* clock_seconds() */
 	int prefix_fd;
@@ -53,20 +51,15 @@ struct flushing {
 	struct flushing *next; /* the one that began after it */
 	int ended;	       /* 1: its transfers have; -1: failed */
 	struct error why;
-	/* Of the paths that all ranks write, those that have their home here,
-	 * each with its NUL; NULL: not known yet. */
-	char *homed;
-	size_t homed_len;
 };
 
-/* Begin to flush: log it, and plan.  `resume`: an interrupted run may have
- * begun before.  ERROR_LOST, ERROR_ABSENT: a file in cache does not match its
- * filemap.  NULL: the flush has failed. */
+/* Begin to flush: log it, and plan.  ERROR_LOST, ERROR_ABSENT: a file in cache
+ * does not match its filemap.  NULL: the flush has failed. */
 struct flushing *flushing_begin(struct run *run, struct held_set *s,
-				bool resume, struct error *err);
+				struct error *err);
 
 /* The plan. */
-struct flushing *flushing_plan(struct run *run, struct held_set *s, bool resume,
+struct flushing *flushing_plan(struct run *run, struct held_set *s,
 			       struct error *err);
 
 /* stop(), if not NULL, is asked by any thread. */
@@ -79,7 +72,7 @@ int flushing_end(struct flushing *f, int rc, struct error *err);
 void flushing_free(struct flushing *f); /* NULL is ignored */
 
 /* Flush in the background.  False, reported: it cannot begin. */
-bool flushing_start(struct run *run, struct held_set *s, bool resume);
+bool flushing_start(struct run *run, struct held_set *s);
 
 /* Rank 0 reports why the dataset stays in the cache. */
 void flushing_say(const struct run *run, int64_t id, const struct error *why);
@@ -99,7 +92,7 @@ int flushing_pace(void *arg, const void *data, size_t len, uint64_t at,
  * --- Into containers (scr-container.5) ---
  *
  *   flushing_pack.c   the plan, and the transfers
- *   flushing_place.c  the containers get their names; the map
+ *   flushing_place.c  the containers get their names
  *
  * The place of a rank's bytes is the sum of those of the ranks before it: node
  * after node, on each rank after rank.  Every rank writes its own into the
@@ -143,8 +136,7 @@ struct flush_pack {
 	struct segmap map;
 	struct hidden hidden;
 	int root_fd;
-	uint64_t layout;  /* joint_layout() */
-	bool mapped;	  /* by the same map: containers have their names */
+	struct joint_how how;
 	bool resume;	  /* they may have right bytes */
 	struct attr attr; /* of containers */
 	/* If redundancy is packed, too, the number of this rank in its set, or
@@ -155,8 +147,6 @@ struct flush_pack {
 	 * hidden files. */
 	struct kvtree *table, *others;
 };
-
-struct joint_how flushing_pack_how(const struct flush_pack *k);
 
 /* Plan: lay out the files of all ranks; sets f->pack, and what becomes of a map
  * that is on the prefix.  Nothing is written.  Collective. */
@@ -175,22 +165,14 @@ int flushing_pack_sums(struct flushing *f, struct error *err);
  * them is missing.  Collective. */
 int flushing_pack_place(struct flushing *f, struct error *err);
 
-/* Set the segments of a file of this rank.  ERROR_NOMEM. */
-int flushing_pack_segs(const struct flushing *f, size_t file,
-		       struct rank2file_file *is, struct error *err);
+/* --- When all is in place (flushing_place.c) --- */
 
-/* Send the tables of the hidden files to the part leaders.  Collective; the
- * result is that of this rank. */
-int flushing_pack_hidden(struct flushing *f, struct error *err);
+/* Send the list of this rank's files to its part leader, one in 8192 ranks. */
+int flushing_gather(struct flushing *f, struct team_mail *in,
+		    struct error *err);
 
-/* Write the part of the map for the ranks from this one, whose files are in `r`
- * and in `m`. */
-int flushing_pack_part(const struct flushing *f, int fd,
-		       const struct rank2file *r, const struct segmap *m,
-		       struct error *err);
-
-/* Rank 0 writes the top file with what all ranks have recorded.  Collective;
- * the result is that of this rank. */
-int flushing_pack_top(const struct flushing *f, int fd, struct error *err);
+/* Record where all files are: the parts of rank2file, then its top. */
+int flushing_record(struct flushing *f, const struct team_mail *in,
+		    struct error *err);
 
 #endif /* SCR_FLUSHING_IMPL_H */

@@ -284,8 +284,8 @@ find_map(const struct flushing *f, const struct flush_pack *k)
 {
 	const struct segmap *m = &k->map;
 	struct lists l = { .count = 0 };
-	bool same = f->resume && lists_read(f->run, &f->s->d, false, f->arena,
-					    &l, NULL) == 0;
+	bool same =
+		lists_read(f->run, &f->s->d, false, f->arena, &l, NULL) == 0;
 
 	same = same && l.packed && l.count == m->nfiles;
 	for (size_t i = 0; same && i < l.count; i++) {
@@ -346,26 +346,17 @@ flushing_pack(struct flushing *f, enum catalogue_map *map, struct error *err)
 		return -1;
 	for (uint64_t i = 0; i < STRINGS; i++)
 		if (i == DATA || f->run->p.container_redundancy)
-			k->layout +=
+			k->how.layout +=
 				joint_layout(world->rank | i << 32,
 					     k->s[i].start, k->s[i].map->bytes);
-	team_sum(world, &k->layout, 1);
-	k->layout += joint_layout(f->run->p.container_size,
-				  f->run->p.container_align,
-				  (uint64_t)f->s->d.created_us);
-	k->mapped = find_map(f, k);
-	*map = k->mapped ? CATALOGUE_MAP_KEPT : CATALOGUE_MAP_GONE;
+	team_sum(world, &k->how.layout, 1);
+	k->how.layout += joint_layout(f->run->p.container_size,
+				      f->run->p.container_align,
+				      (uint64_t)f->s->d.created_us);
+	k->how.mode = k->attr.has_owner ? 0600 : 0666;
+	k->how.placed = find_map(f, k);
+	*map = k->how.placed ? CATALOGUE_MAP_KEPT : CATALOGUE_MAP_GONE;
 	return 0;
-}
-
-struct joint_how
-flushing_pack_how(const struct flush_pack *k)
-{
-	return (struct joint_how){
-		.layout = k->layout,
-		.mode = k->attr.has_owner ? 0600 : 0666,
-		.placed = k->mapped,
-	};
 }
 
 int
@@ -373,20 +364,19 @@ flushing_pack_begin(struct flushing *f, struct error *err)
 {
 	const struct team *world = &f->run->world;
 	struct flush_pack *k = f->pack;
-	const struct joint_how how = flushing_pack_how(k);
 	int rc = 0;
 
 	k->root_fd = lists_open(f->run, f->s->d.id, err);
 	rc = k->root_fd < 0 ? -1 : 0;
-	k->resume = k->mapped;
-	if (rc == 0 && world->rank == 0 && !k->mapped)
-		rc = joint_begin(k->root_fd, k->layout, f->resume, &k->resume,
+	k->resume = k->how.placed;
+	if (rc == 0 && world->rank == 0 && !k->how.placed)
+		rc = joint_begin(k->root_fd, k->how.layout, true, &k->resume,
 				 err);
 	if (team_agree(world, rc, err) < 0)
 		return -1;
 	k->resume = team_any(world, k->resume);
 	for (int i = 0; rc == 0 && i < STRINGS; i++) {
-		k->s[i].joint = joint_new(k->root_fd, k->s[i].map, how, err);
+		k->s[i].joint = joint_new(k->root_fd, k->s[i].map, k->how, err);
 		rc = k->s[i].joint == NULL ? -1 : 0;
 	}
 	return team_agree(world, rc, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flushing_place.c - a flush into containers: when all ranks have copied, the
- * containers get their names, and the map is written. */
+/* flushing_place.c - when all ranks have copied: the containers get their
+ * names, and rank2file records where all files are. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -9,9 +9,12 @@
 #include "container/joint.h"
 #include "crc.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "meta/rank2file.h"
 #include "scr/flushing_impl.h"
+#include "scr/held.h"
+#include "scr/lists.h"
 #include "scr/run.h"
 #include "str.h"
 
@@ -135,8 +138,7 @@ place_one(const struct flushing *f, const struct part *list, size_t n,
 			crc = crc_shift(crc, list[i].len) ^ list[i].crc;
 		have = i < n ? to + list[i].len : to;
 	}
-	if (joint_place(k->root_fd, name, flushing_pack_how(k), len, &k->attr,
-			err) < 0)
+	if (joint_place(k->root_fd, name, k->how, len, &k->attr, err) < 0)
 		return -1;
 	if (list->string == RED)
 		table = kvtree_put(table, "RED", err);
@@ -178,47 +180,59 @@ flushing_pack_place(struct flushing *f, struct error *err)
 	return team_agree(&f->run->world, rc, err);
 }
 
-/* --- The map --- */
+/* --- The lists of files --- */
 
 int
-flushing_pack_segs(const struct flushing *f, size_t file,
-		   struct rank2file_file *is, struct error *err)
-{
-	const struct segmap *m = &f->pack->map;
-	const struct segmap_file *s = &m->files[file];
-	struct rank2file_seg *to =
-		arena_alloc(f->arena, s->nsegs + 1, sizeof(*to));
-
-	if (to == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < s->nsegs; i++) {
-		const struct segment *g = &m->segs[s->first + i];
-
-		to[i] = (struct rank2file_seg){
-			m->containers[g->container].name, g->off, g->len
-		};
-	}
-	is->segs = to;
-	is->nsegs = s->nsegs;
-	return 0;
-}
-
-int
-flushing_pack_hidden(struct flushing *f, struct error *err)
+flushing_gather(struct flushing *f, struct team_mail *in, struct error *err)
 {
 	const struct team *world = &f->run->world;
-	struct flush_pack *k = f->pack;
+	const struct segmap *m = f->pack != NULL ? &f->pack->map : NULL;
+	struct buf b = BUF_INIT;
+	struct team_note note = {
+		.rank = world->rank - world->rank % RANK2FILE_PART_RANKS,
+	};
+	const struct team_mail out = { 1, &note };
+	int rc = 0;
 
-	if (!f->run->p.container_redundancy)
-		return 0;
-	return team_trees(
-		world, world->rank - world->rank % RANK2FILE_PART_RANKS,
-		hidden_write(&k->hidden, k->others, err), &k->others, err);
+	for (size_t i = 0; rc == 0 && i < f->nfiles; i++) {
+		const struct flush_file *file = &f->files[i];
+		struct rank2file_seg *to = NULL;
+		struct rank2file_file is = { .path = file->rel,
+					     .has_size = true,
+					     .has_crc = file->has_crc,
+					     .size = file->attr.size,
+					     .crc = file->crc };
+
+		if (m != NULL) {
+			is.nsegs = m->files[i].nsegs;
+			to = arena_alloc(f->arena, is.nsegs + 1, sizeof(*to));
+			rc = to == NULL ? error_no_memory(err) : 0;
+		}
+		for (size_t k = 0; rc == 0 && k < is.nsegs; k++) {
+			const struct segment *g =
+				&m->segs[m->files[i].first + k];
+
+			to[k] = (struct rank2file_seg){
+				m->containers[g->container].name, g->off, g->len
+			};
+		}
+		is.segs = to;
+		if (rc == 0)
+			lists_add(&b, &is, m != NULL ? &file->attr : NULL);
+	}
+	note.data = b.data;
+	note.len = b.len;
+	if (rc == 0)
+		rc = buf_check(&b, err);
+	rc = team_notes(world, rc, &out, f->arena, in, err);
+	buf_free(&b);
+	return rc;
 }
 
-int
-flushing_pack_part(const struct flushing *f, int fd, const struct rank2file *r,
-		   const struct segmap *m, struct error *err)
+/* A part of the map in containers, with the attributes of its files. */
+static int
+store_packed(const struct flushing *f, int fd, const struct rank2file *r,
+	     const struct segmap *m, struct error *err)
 {
 	const struct flush_pack *k = f->pack;
 	const struct hidden_part part = {
@@ -242,21 +256,71 @@ flushing_pack_part(const struct flushing *f, int fd, const struct rank2file *r,
 	return rc;
 }
 
-int
-flushing_pack_top(const struct flushing *f, int fd, struct error *err)
+/* The part leader: write the part.  The result is that of this rank. */
+static int
+write_part(struct flushing *f, const struct team_mail *in, struct error *err)
 {
 	const struct team *world = &f->run->world;
-	const struct params *p = &f->run->p;
-	struct flush_pack *k = f->pack;
-	struct rank2file r = { .nranks = world->size };
-	struct kvtree *red = NULL;
+	struct rank2file r = { .nranks = world->size, .distinct = true };
+	size_t count = 0;
+	struct segmap m;
+	int fd = -1, rc = 0;
 
-	if (team_trees(world, 0, 0, &k->table, err) < 0)
-		return -1;
-	if (world->rank != 0)
-		return 0;
-	r.containers = k->table;
-	red = kvtree_get(k->table, "RED");
+	for (size_t i = 0; i < in->count; i++)
+		count += lists_count(&in->notes[i]);
+	r.ranks = arena_alloc(f->arena, r.nranks, sizeof(*r.ranks));
+	if (r.ranks == NULL || segmap_init(&m, count, err) < 0)
+		return error_no_memory(err);
+	for (size_t i = 0; rc == 0 && i < in->count; i++) {
+		const struct team_note *n = &in->notes[i];
+		const char *at = n->data, *end = at + n->len;
+		struct rank2file_rank *is = &r.ranks[n->rank];
+
+		is->present = true;
+		is->files = arena_alloc(f->arena, lists_count(n) + 1,
+					sizeof(*is->files));
+		if (is->files == NULL)
+			rc = error_no_memory(err);
+		while (rc == 0 && at < end) {
+			struct rank2file_file *file = &is->files[is->nfiles++];
+			struct segmap_file *to = &m.files[m.nfiles++];
+
+			at = lists_take(at, file, &to->attr, f->arena);
+			to->rank = n->rank;
+			to->path = file->path;
+			if (at == NULL)
+				rc = error_no_memory(err);
+		}
+	}
+	if (rc == 0)
+		fd = lists_open(f->run, f->s->d.id, err);
+	if (f->pack != NULL)
+		r.containers = f->pack->table;
+	if (fd < 0)
+		rc = -1;
+	else if (f->pack != NULL)
+		rc = store_packed(f, fd, &r, &m, err);
+	else
+		rc = rank2file_store_part(fd, &r, world->rank, NULL, err);
+	/* Rank 0 also writes the top file and the summary, with which its
+	 * directory is synced. */
+	if (rc == 0 && world->rank != 0)
+		rc = io_sync_dir(fd, RANK2FILE_FILE, err);
+	io_close(fd);
+	segmap_free(&m);
+	return rc;
+}
+
+/* Rank 0: the top file in containers, with what all ranks have recorded. */
+static int
+store_top(const struct flushing *f, int fd, struct error *err)
+{
+	const struct params *p = &f->run->p;
+	const struct flush_pack *k = f->pack;
+	struct kvtree *red = kvtree_get(k->table, "RED");
+	const struct rank2file r = { .nranks = f->run->world.size,
+				     .containers = k->table };
+
 	if (kvtree_set_u64(k->table, "SIZE", p->container_size, err) < 0 ||
 	    kvtree_set_u64(k->table, "BYTES", k->s[DATA].bytes, err) < 0)
 		return -1;
@@ -269,4 +333,38 @@ flushing_pack_top(const struct flushing *f, int fd, struct error *err)
 	    rank2file_store_top(fd, &r, kvtree_get(k->table, "COPY"), err) < 0)
 		return -1;
 	return hidden_sweep(fd, &r, err);
+}
+
+int
+flushing_record(struct flushing *f, const struct team_mail *in,
+		struct error *err)
+{
+	const struct team *world = &f->run->world;
+	const struct rank2file r = { .nranks = world->size };
+	const uint32_t leader =
+		world->rank - world->rank % RANK2FILE_PART_RANKS;
+	struct flush_pack *k = f->pack;
+	int fd = -1, rc = 0;
+
+	/* The part leaders get the tables of the hidden files. */
+	if (f->run->p.container_redundancy && k != NULL)
+		rc = team_trees(world, leader,
+				hidden_write(&k->hidden, k->others, err),
+				&k->others, err);
+	if (rc == 0 && world->rank == leader)
+		rc = write_part(f, in, err);
+	if (rc == 0 && world->rank == 0)
+		rc = (fd = lists_open(f->run, f->s->d.id, err)) < 0 ? -1 : 0;
+	rc = team_agree(world, rc, err);
+	if (rc == 0 && k != NULL)
+		rc = team_trees(world, 0, 0, &k->table, err);
+	if (rc == 0 && world->rank == 0)
+		rc = k != NULL ? store_top(f, fd, err)
+			       : rank2file_store_top(fd, &r, NULL, err);
+	rc = team_agree(world, rc, err);
+	/* An earlier flush may have begun with containers. */
+	if (rc == 0 && world->rank == 0)
+		joint_end(fd, k != NULL ? k->table : NULL);
+	io_close(fd);
+	return rc;
 }

@@ -9,7 +9,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "clock.h"
-#include "crc.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -25,73 +24,12 @@
 #include "scr/owned.h"
 #include "scr/run.h"
 #include "team/cores.h"
-#include "token.h"
 #include "transfer/pump.h"
 #include "transfer/put.h"
 
-/*
- * --- Directories ---
- *
- * The leader of a node collects those of its ranks.  Then each directory is
- * sent to one rank, selected by its hash, which makes it.  So the file system
- * gets one request per directory, not one per rank.
- */
+/* --- Directories --- */
 
 #define DIR_MODE 0777
-
-/* Distinct directories. */
-struct dirs {
-	struct arena *arena;
-	struct map *seen;
-	size_t count, cap;
-	struct team_path *list;
-};
-
-/* Add the directory `path` of `len` bytes below the prefix ("": the prefix). */
-static int
-add(struct dirs *d, const char *path, size_t len, uint32_t ranks)
-{
-	const char *copy = arena_strndup(d->arena, path, len);
-
-	if (copy == NULL)
-		return -1;
-	if (len == 0 || map_get(d->seen, copy) != MAP_NONE)
-		return 0;
-	if (!MEM_ROOM(d->list, d->count, d->cap) ||
-	    map_put(d->seen, copy, d->count) < 0)
-		return -1;
-	d->list[d->count] =
-		(struct team_path){ team_home(copy, ranks), d->count, copy };
-	d->count++;
-	return 0;
-}
-
-/* Send the directories `d` of this rank, and receive `got`; `rc` as for
- * team_notes().  The result is that of this rank. */
-static int
-pass(const struct flushing *f, const struct team *t, int rc, struct dirs *d,
-     struct dirs *got, struct error *err)
-{
-	struct team_mail out = { 0, NULL }, in = { 0, NULL };
-	const uint32_t ranks = f->run->world.size;
-
-	/* The leader of a node gets all of them. */
-	for (size_t i = 0; t == &f->run->node && i < d->count; i++)
-		d->list[i].home = 0;
-	if (rc == 0)
-		rc = team_paths(d->list, d->count, f->arena, &out, err);
-	if (team_notes(t, rc, &out, f->arena, &in, err) < 0)
-		return -1;
-	for (size_t i = 0; i < in.count; i++) {
-		const char *at = in.notes[i].data;
-		const char *stop = at + in.notes[i].len;
-
-		for (; at < stop; at += strlen(at) + 1)
-			if (add(got, at, strlen(at), ranks) < 0)
-				return error_no_memory(err);
-	}
-	return 0;
-}
 
 /* Make a directory and those above it, and sync their names. */
 static int
@@ -118,36 +56,80 @@ make_dir(int prefix_fd, const char *dir, struct error *err)
 	return rc;
 }
 
-/* Make the directories of all files, each by one rank.  Collective. */
+/* 1: the map has got `dir`, 0: it has it already, -1: no memory. */
+static int
+is_new(struct map *seen, const char *dir, struct error *err)
+{
+	if (map_get(seen, dir) != MAP_NONE)
+		return 0;
+	return map_put(seen, dir, 0) < 0 ? error_no_memory(err) : 1;
+}
+
+/*
+ * Make the directories of all files.  The leader of a node collects those of
+ * its ranks; then each directory is made by its home, so that the file system
+ * gets one request for it, not one from each rank.  Collective.
+ */
 static int
 flushing_make_dirs(struct flushing *f, struct error *err)
 {
-	const struct run *run = f->run;
-	struct dirs of[3]; /* of this rank, of its node, to be made here */
+	/* Of this rank, of its node, to be made here. */
+	struct map *seen[3] = { map_new(), map_new(), map_new() };
+	struct buf mine = BUF_INIT;
+	struct team_note note = { .rank = 0 };
+	const struct team_mail out = { 1, &note };
+	struct team_mail in = { 0, NULL };
+	struct team_path *list = NULL;
+	size_t count = 0, cap = 0;
 	int rc = 0;
 
-	for (int i = 0; i < 3; i++) {
-		of[i] = (struct dirs){ .arena = f->arena, .seen = map_new() };
-		if (of[i].seen == NULL)
-			rc = error_no_memory(err);
-	}
-	for (size_t i = 0; rc == 0 && i < f->nfiles; i++) {
+	if (seen[0] == NULL || seen[1] == NULL || seen[2] == NULL)
+		rc = error_no_memory(err);
+	for (size_t i = 0; rc >= 0 && i < f->nfiles; i++) {
 		const char *rel = f->files[i].rel, *base = path_base(rel);
+		const size_t len = (size_t)(base - rel);
+		const char *dir = NULL;
 
-		if (base > rel && add(&of[0], rel, (size_t)(base - rel - 1),
-				      run->world.size) < 0)
-			rc = error_no_memory(err);
+		if (len == 0)
+			continue;
+		dir = arena_strndup(f->arena, rel, len - 1);
+		rc = dir == NULL ? error_no_memory(err)
+				 : is_new(seen[0], dir, err);
+		if (rc > 0)
+			(void)buf_add(&mine, dir, len);
 	}
-	rc = pass(f, &run->node, rc, &of[0], &of[1], err);
-	rc = pass(f, &run->world, rc, &of[1], &of[2], err);
-	for (size_t i = 0; rc == 0 && i < of[2].count; i++)
-		rc = make_dir(f->prefix_fd, of[2].list[i].path, err);
-	rc = team_agree(&run->world, rc, err);
-	for (int i = 0; i < 3; i++) {
-		map_free(of[i].seen);
-		mem_free(of[i].list);
+	if (rc >= 0)
+		rc = buf_check(&mine, err);
+	note.data = mine.data;
+	note.len = mine.len;
+	rc = team_notes(&f->run->node, rc, &out, f->arena, &in, err);
+	for (size_t i = 0; rc >= 0 && i < in.count; i++) {
+		const char *at = in.notes[i].data, *end = at + in.notes[i].len;
+
+		for (; rc >= 0 && at < end; at += strlen(at) + 1) {
+			rc = is_new(seen[1], at, err);
+			if (rc > 0 && MEM_ROOM(list, count, cap))
+				list[count++].path = at;
+			else if (rc > 0)
+				rc = error_no_memory(err);
+		}
 	}
-	return rc;
+	rc = team_homes(&f->run->world, rc < 0 ? -1 : 0, list, count, f->arena,
+			&in, err);
+	for (size_t i = 0; rc >= 0 && i < in.count; i++) {
+		const char *at = in.notes[i].data, *end = at + in.notes[i].len;
+
+		for (; rc >= 0 && at < end; at += strlen(at) + 1) {
+			rc = is_new(seen[2], at, err);
+			if (rc > 0)
+				rc = make_dir(f->prefix_fd, at, err);
+		}
+	}
+	for (int i = 0; i < 3; i++)
+		map_free(seen[i]);
+	mem_free(list);
+	buf_free(&mine);
+	return team_agree(&f->run->world, rc < 0 ? -1 : 0, err);
 }
 
 void
@@ -213,33 +195,25 @@ static int
 see_prefix(const struct flushing *f, struct error *err)
 {
 	struct run *run = f->run;
-	struct token token = TOKEN_INIT;
-	struct buf name = BUF_INIT;
+	bool made = false, seen = false;
 	int rc = 0;
 
 	if (run->one_prefix || run->nodes < 2)
 		return 0;
-	if (run->world.rank == 0 &&
-	    token_make(&token, f->prefix_fd, "flush") == 0 &&
-	    buf_add_str(&name, token.name) < 0)
-		rc = error_no_memory(err);
-	rc = team_share(&run->world, 0, rc, &name, err);
-	if (rc == 0 && name.len > 0 && run->node.rank == 0 &&
-	    dir_access(f->prefix_fd, name.data, F_OK) < 0)
+	if (team_sees(&run->world, f->prefix_fd, &made, &seen, err) < 0)
+		return -1;
+	if (made && !seen)
 		rc = error_set(err, ERROR_SYSTEM,
 			       "%s on %s: another directory than on the other "
 			       "nodes: mount its file system there",
 			       run->p.prefix, run->host);
 	rc = team_agree(&run->world, rc, err);
-	run->one_prefix = rc == 0 && name.len > 0;
-	token_end(&token);
-	buf_free(&name);
+	run->one_prefix = rc == 0 && made;
 	return rc;
 }
 
 struct flushing *
-flushing_plan(struct run *run, struct held_set *s, bool resume,
-	      struct error *err)
+flushing_plan(struct run *run, struct held_set *s, struct error *err)
 {
 	struct flushing *f = mem_calloc(1, sizeof(*f));
 	enum catalogue_map map = CATALOGUE_MAP_FREE;
@@ -251,7 +225,6 @@ flushing_plan(struct run *run, struct held_set *s, bool resume,
 	if (f != NULL) {
 		f->run = run;
 		f->s = s;
-		f->resume = resume;
 		f->prefix_fd = dir_open(AT_FDCWD, run->p.prefix);
 	}
 	if (rc == 0 && f->prefix_fd < 0)
@@ -285,60 +258,8 @@ flushing_plan(struct run *run, struct held_set *s, bool resume,
 
 /* --- Transfers --- */
 
-/* Does the file `there` have all bytes of the one in the cache?  Their checksum
- * is set. */
-static bool
-is_same(struct flush_file *file, int there)
-{
-	char block[16384];
-	uint32_t crc = 0;
-	const int fd = io_open_read(AT_FDCWD, file->from, NULL);
-	bool same = fd >= 0;
-
-	for (uint64_t at = 0, n = 0; same && at < file->attr.size; at += n) {
-		n = file->attr.size - at;
-		n = n < sizeof(block) ? n : sizeof(block);
-		same = io_pread(fd, file->from, block, (size_t)n, at, NULL) ==
-			       0 &&
-		       io_has(there, block, (size_t)n, at);
-		crc = crc_update(crc, block, (size_t)n);
-	}
-	io_close(fd);
-	same = same && (!file->has_crc || crc == file->crc);
-	if (same)
-		file->crc = crc;
-	file->has_crc |= same;
-	return same;
-}
-
-/* Has an interrupted flush put the file in place?  Then it has its time.  Its
- * name may not be on disk yet. */
-static bool
-in_place(const struct flushing *f, struct flush_file *file,
-	 const struct stat *is)
-{
-	const struct attr *a = &file->attr;
-	const char *base = NULL;
-	bool same = false;
-	int fd = -1, dir = -1;
-
-	if (!f->resume || !S_ISREG(is->st_mode) ||
-	    (uint64_t)is->st_size != a->size || !a->has_times ||
-	    is->st_mtim.tv_sec != a->mtime.tv_sec)
-		return false;
-	fd = path_open_beneath(f->prefix_fd, file->rel, O_RDONLY | O_NOFOLLOW,
-			       0, NULL);
-	if (fd >= 0 && is_same(file, fd))
-		dir = path_open_parent(f->prefix_fd, file->rel, false, 0, &base,
-				       NULL);
-	same = dir >= 0 && io_fsync(fd, file->rel, NULL) == 0 &&
-	       io_sync_dir(dir, file->rel, NULL) == 0;
-	io_close(dir);
-	io_close(fd);
-	return same;
-}
-
-/* Choose the files to be written, and where. */
+/* Choose where the files are written.  What an interrupted flush has put in
+ * place is written again. */
 static int
 add_targets(struct flushing *f, struct error *err)
 {
@@ -361,8 +282,6 @@ add_targets(struct flushing *f, struct error *err)
 		what.replaces = dir_stat(f->prefix_fd, file->rel, &st,
 					 AT_SYMLINK_NOFOLLOW) == 0;
 		f->replaces |= what.replaces;
-		if (what.replaces && in_place(f, file, &st))
-			continue;
 		file->to = put_add(f->put, &what, err);
 		if (file->to == NULL)
 			return -1;
@@ -421,31 +340,23 @@ open_file(void *arg, size_t i, struct pump *p, struct error *err)
 	return -1;
 }
 
-/* With bypass, the application can change the file at any time: a checksum
- * counts only if these are still the bytes of SCR_Complete_output(). */
-static int
-is_unchanged(const struct flush_file *file, struct error *err)
-{
-	struct stat st;
-
-	if (dir_stat(AT_FDCWD, file->from, &st, 0) < 0)
-		return error_sys(err, "%s", file->from);
-	if (attr_unchanged(&file->attr, &st))
-		return 0;
-	return error_set(err, ERROR_LOST, "%s: changed since it was complete",
-			 file->from);
-}
-
 static int
 close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
 {
 	struct flush_file *file = file_of(arg, i);
+	struct stat st;
 
 	close(p->from);
-	if (rc == 1 &&
-	    (file->to == NULL ? is_unchanged(file, err)
-			      : put_wrote(file->to, file->attr.size, err)) < 0)
-		rc = -1;
+	if (rc == 1 && file->to != NULL)
+		rc = put_wrote(file->to, file->attr.size, err) < 0 ? -1 : 1;
+	else if (rc == 1 && dir_stat(AT_FDCWD, file->from, &st, 0) < 0)
+		rc = error_sys(err, "%s", file->from);
+	else if (rc == 1 && !attr_unchanged(&file->attr, &st))
+		/* With bypass, the application can change the file at any time:
+		 * a checksum counts only if these are still the bytes of
+		 * SCR_Complete_output(). */
+		rc = error_set(err, ERROR_LOST,
+			       "%s: changed since it was complete", file->from);
 	file->has_crc = true;
 	file->crc = p->crc;
 	return rc;

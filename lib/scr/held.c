@@ -474,38 +474,21 @@ held_start(struct run *run, const struct level *level, const struct dataset *d,
 int
 held_place(struct run *run, int64_t id, struct error *err)
 {
-	const struct held_set *s = held_find(run->held, id);
-
-	if (s == NULL)
-		return error_set(err, ERROR_ABSENT,
-				 "dataset %lld: not in the cache",
-				 (long long)id);
-	return team_agree(&run->world, make_dirs(run, s, false, err), err);
+	return team_agree(&run->world,
+			  make_dirs(run, held_find(run->held, id), false, err),
+			  err);
 }
 
 int
 held_commit(struct run *run, const struct dataset *d, struct error *err)
 {
-	struct held_set *e = held_find(run->held, d->id), *now = NULL;
-	int fd = -1, rc = 0;
+	struct held_set *e = held_find(run->held, d->id);
+	struct dataset now;
+	int fd = -1, rc = dataset_copy(&now, d, e->arena, err);
 
-	if (e == NULL)
-		return error_set(err, ERROR_ABSENT,
-				 "dataset %lld: not in the cache",
-				 (long long)d->id);
 	/* `d` may be the descriptor of `e`. */
-	now = held_entry(d, e->store, e->bypass);
-	if (now != NULL) {
-		struct arena *old = e->arena;
-
-		e->d = now->d;
-		e->dir = now->dir;
-		e->arena = now->arena;
-		now->arena = old;
-		held_entry_free(now);
-	} else {
-		rc = error_no_memory(err);
-	}
+	if (rc == 0)
+		e->d = now;
 	/* The cache of a node was synced as a whole. */
 	if (rc == 0 && e->store->global && e->store->sharers.rank == 0) {
 		fd = held_open_dir(e->store->dir, err);

@@ -392,33 +392,6 @@ merge_current(const struct run *run, struct held *h, const struct listed *l,
 
 /* --- Leftovers of interrupted runs --- */
 
-static void
-sweep_one(const struct held *h, const struct device *st, int fd,
-	  const char *name)
-{
-	const int64_t id = dataset_dir_id(name);
-	const struct held_set *is = id > 0 ? held_find(h, id) : NULL;
-	/* If the cindex does not list it, it may be damaged. */
-	const bool older =
-		is != NULL &&
-		(is->older ||
-		 (!is->here && common_differs(fd, name, is->d.created_us)));
-	bool stays = id <= 0 || (is != NULL && is->store == st && !older);
-
-	for (size_t i = 0; i < h->nothers; i++)
-		stays |= h->others[i]->d.id == id && h->others[i]->store == st;
-	if (stays)
-		return;
-	if (older)
-		say_warn("%s/%s: removed: other nodes have a newer dataset "
-			 "with this id",
-			 st->dir, name);
-	else
-		say_debug("%s/%s: removed: no node lists this dataset", st->dir,
-			  name);
-	held_erase(fd, st, name);
-}
-
 /* Remove leftovers of interrupted runs in the directories of the job. */
 static void
 sweep(const struct run *run, const struct held *h)
@@ -434,8 +407,34 @@ sweep(const struct run *run, const struct held *h)
 			continue;
 		fd = held_open_dir(st->dir, &why);
 		rc = fd < 0 ? -1 : dir_walk(&w, fd, st->dir, &why);
-		while (rc == 0 && (name = dir_next(&w)) != NULL)
-			sweep_one(h, st, fd, name);
+		while (rc == 0 && (name = dir_next(&w)) != NULL) {
+			const int64_t id = dataset_dir_id(name);
+			const struct held_set *is =
+				id > 0 ? held_find(h, id) : NULL;
+			/* If the cindex does not list it, it may be damaged. */
+			const bool older =
+				is != NULL &&
+				(is->older ||
+				 (!is->here &&
+				  common_differs(fd, name, is->d.created_us)));
+			bool stays = id <= 0 ||
+				     (is != NULL && is->store == st && !older);
+
+			for (size_t k = 0; k < h->nothers; k++)
+				stays |= h->others[k]->d.id == id &&
+					 h->others[k]->store == st;
+			if (stays)
+				continue;
+			if (older)
+				say_warn("%s/%s: removed: other nodes have a "
+					 "newer dataset with this id",
+					 st->dir, name);
+			else
+				say_debug("%s/%s: removed: no node lists this "
+					  "dataset",
+					  st->dir, name);
+			held_erase(fd, st, name);
+		}
 		if (fd < 0 || dir_done(&w, rc, &why) < 0)
 			say_warn("%s: leftovers of interrupted runs are not "
 				 "removed",

@@ -299,7 +299,7 @@ levels_make(struct run *run, struct error *err)
 		if (l->group->count == 1)
 			l->type = REDSET_SINGLE;
 		team_part(&run->world, l->set.ranks, l->set.members,
-			  l->set.member, &l->members);
+			  &l->members);
 	}
 	if (rc < 0)
 		levels_free(all);
@@ -309,6 +309,8 @@ levels_make(struct run *run, struct error *err)
 void
 levels_free(struct levels *l)
 {
+	for (size_t i = 0; i < l->count; i++)
+		team_free(&l->list[i].members);
 	mem_free(l->list);
 	*l = (struct levels){ .count = 0 };
 }

@@ -67,15 +67,11 @@ int lists_open(const struct run *run, int64_t id, struct error *err);
 void lists_add(struct buf *b, const struct rank2file_file *f,
 	       const struct attr *a);
 
-/* Take the file at *at, without its segments, and move *at behind it; *a (or
- * NULL) gets its attributes, or is not changed. */
-void lists_take(const char **at, struct rank2file_file *f, struct attr *a);
-
-/* The attributes of the file at `at`, if it has any. */
-const void *lists_attr(const char *at);
-
-/* Take the segments of this file, too.  ERROR_NOMEM. */
-int lists_segs(struct rank2file_file *f, struct arena *a, struct error *err);
+/* Take the file at `at`; *a (or NULL) gets its attributes, or is not changed.
+ * Its segments lie in `arena`; NULL: they are left out.  Returns what follows
+ * the file; NULL: no memory. */
+const char *lists_take(const char *at, struct rank2file_file *f, struct attr *a,
+		       struct arena *arena);
 
 size_t lists_count(const struct team_note *n);
 

@@ -94,11 +94,11 @@ use_store(const char *dir, struct error *err)
 
 /* --- Make --- */
 
-/* The metadata that libscr writes there. */
-static void
-expect_small(struct store *s)
+static int
+make_store(struct device *st, const char *dir, struct error *err)
 {
-	static const char *const names[] = {
+	/* The metadata that libscr writes there. */
+	static const char *const small[] = {
 		".scrkit-0.tmp",
 		"filemap_0",
 		"reddesc.er.er",
@@ -113,14 +113,6 @@ expect_small(struct store *s)
 		"reddescmap.er.0.rs.grp_1_of_1.mem_1_of_1.redset",
 		"reddesc.er.0.single.grp_1_of_1.mem_1_of_1.redset",
 	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		store_expect(s, names[i], 0);
-}
-
-static int
-make_store(struct device *st, const char *dir, struct error *err)
-{
 	struct memory *m = mem_calloc(1, sizeof(*m));
 	struct tend_done done = { .cleaned = 0 };
 	struct error why = ERROR_INIT;
@@ -131,7 +123,8 @@ make_store(struct device *st, const char *dir, struct error *err)
 	if (store_make(dir, &st->options, err) < 0 ||
 	    (m->store = store_open(dir, err)) == NULL)
 		return -1;
-	expect_small(m->store);
+	for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++)
+		store_expect(m->store, small[i], 0);
 	if (tend_once(m->store, &done, &why) < 0 && why.errnum != EWOULDBLOCK)
 		return error_pass(err, &why);
 	return 0;

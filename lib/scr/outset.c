@@ -260,8 +260,7 @@ in_place(struct outset *o, const char *path, struct error *err)
 		if (map_put(o->dirs, dir, 0) < 0)
 			return error_no_memory(err);
 	}
-	if (outset_meta(o, err) < 0 ||
-	    owned_make_way(o->run, rel, o->id, o->metafd, err) < 0)
+	if (owned_make_way(o->run, rel, o->id, err) < 0)
 		return -1;
 	return owned_add(o->run->owned, rel, o->id, err);
 }
@@ -365,8 +364,7 @@ find_shared(struct outset *o, bool *any, struct error *err)
 {
 	const struct team *t = &o->run->world;
 	struct arena *a = arena_new();
-	struct team_mail out = { 0, NULL }, in = { 0, NULL };
-	struct team_mail answers = { 0, NULL };
+	struct team_mail in = { 0, NULL }, answers = { 0, NULL };
 	struct team_path *list =
 		a == NULL ? NULL : arena_alloc(a, o->nfiles, sizeof(*list));
 	size_t first = 0;
@@ -374,12 +372,9 @@ find_shared(struct outset *o, bool *any, struct error *err)
 	int rc = 0;
 
 	for (size_t i = 0; list != NULL && i < o->nfiles; i++)
-		list[i] = (struct team_path){ team_home(o->files[i].path,
-							t->size),
-					      i, o->files[i].path };
-	rc = list == NULL ? error_no_memory(err)
-			  : team_paths(list, o->nfiles, a, &out, err);
-	rc = team_notes(t, rc, &out, a, &in, err);
+		list[i].path = o->files[i].path;
+	rc = team_homes(t, list == NULL ? error_no_memory(err) : 0, list,
+			o->nfiles, a, &in, err);
 	if (rc == 0) {
 		rc = write_answers(&in, a, &answers, err);
 		rc = team_agree(t, rc, err);
@@ -404,26 +399,6 @@ find_shared(struct outset *o, bool *any, struct error *err)
 	}
 	arena_free(a);
 	return rc;
-}
-
-/* Find files that several ranks have routed.  They end the job if the ranks
- * cannot share files. */
-static int
-find_owners(struct outset *o, struct error *err)
-{
-	if (find_shared(o, &o->shared, err) < 0)
-		return -1;
-	/* Ranks of a store of group WORLD see the same files. */
-	if (!o->shared || o->level->bypass ||
-	    str_eq(o->level->store->group->name, GROUPS_WORLD))
-		return 0;
-	for (size_t i = 0; i < o->nfiles; i++)
-		if (o->files[i].other)
-			say_error("Multiple procs registered file while not "
-				  "in bypass mode: `%s'",
-				  o->files[i].path);
-	MPI_Barrier(o->run->world.comm);
-	say_abort("Shared file access detected while not in bypass mode");
 }
 
 /* Check the files that this rank owns. */
@@ -463,8 +438,20 @@ check(struct outset *o, bool valid, struct dataset *d, struct error *err)
 	uint64_t sum[2] = { 0, 0 };
 	int rc = 0;
 
-	if (find_owners(o, err) < 0)
+	if (find_shared(o, &o->shared, err) < 0)
 		return -1;
+	/* Ranks of a store of group WORLD see the same files. */
+	if (o->shared && !o->level->bypass &&
+	    !str_eq(o->level->store->group->name, GROUPS_WORLD)) {
+		for (size_t i = 0; i < o->nfiles; i++)
+			if (o->files[i].other)
+				say_error("Multiple procs registered file "
+					  "while not in bypass mode: `%s'",
+					  o->files[i].path);
+		MPI_Barrier(o->run->world.comm);
+		say_abort("Shared file access detected while not in bypass "
+			  "mode");
+	}
 	/* Remove the claims: all ranks have routed their files, so the names
 	 * are final. */
 	for (size_t i = 0; o->metafd >= 0 && i < o->nfiles; i++) {

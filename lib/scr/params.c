@@ -8,6 +8,7 @@
 #include "conf.h"
 #include "container/segmap.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "path.h"
 #include "scr/setting.h"
 #include "site/interval.h"
@@ -20,62 +21,13 @@
 
 /* --- Typed values --- */
 
-/* The member for a parameter; kind and limits are in the table of conf.h. */
 static const struct field {
 	const char *key;
 	size_t at, size; /* of the member */
 } fields[] = {
-#define FIELD(key, member) \
-	{ \
-		key, offsetof(struct params, member), \
-			sizeof(((struct params *)0)->member) \
-	}
-	FIELD("SCR_PREFIX", prefix),
-	FIELD("SCR_USER_NAME", user),
-	FIELD("SCR_JOB_ID", job_id),
-	FIELD("SCR_ENABLE", enable),
-	FIELD("SCR_JOB_NAME", job_name),
-	FIELD("SCR_CLUSTER_NAME", cluster),
-	FIELD("SCR_CACHE_SIZE", cache_size),
-	FIELD("SCR_CACHE_BYPASS", cache_bypass),
-	FIELD("SCR_CACHE_PURGE", cache_purge),
-	FIELD("SCR_COPY_TYPE", copy_type),
-	FIELD("SCR_GROUP", group),
-	FIELD("SCR_SET_SIZE", set_size),
-	FIELD("SCR_SET_FAILURES", set_failures),
-	FIELD("SCR_MPI_BUF_SIZE", mpi_buf_size),
-	FIELD("SCR_COPY_METADATA", copy_metadata),
-	FIELD("SCR_CRC_ON_FLUSH", crc_on_flush),
-	FIELD("SCR_DISTRIBUTE", distribute),
-	FIELD("SCR_FETCH", fetch),
-	FIELD("SCR_FETCH_BYPASS", fetch_bypass),
-	FIELD("SCR_FETCH_WIDTH", fetch_width),
-	FIELD("SCR_RESTART_ANY_RANKS", any_ranks),
-	FIELD("SCR_RESTART_ATTEMPTS", restart_attempts),
-	FIELD("SCR_START_OVER", start_over),
-	FIELD("SCR_FLUSH_ON_RESTART", flush_on_restart),
-	FIELD("SCR_GLOBAL_RESTART", global_restart),
-	FIELD("SCR_CURRENT", current),
-	FIELD("SCR_DROP_AFTER_CURRENT", drop_after_current),
-	FIELD("SCR_FLUSH", flush),
-	FIELD("SCR_FLUSH_WIDTH", flush_width),
-	FIELD("SCR_FLUSH_ASYNC_BW", flush_bw),
-	FIELD("SCR_FLUSH_ASYNC_PERCENT", flush_percent),
-	FIELD("SCR_FLUSH_ASYNC", flush_async),
-	FIELD("SCR_FLUSH_POSTSTAGE", flush_poststage),
-	FIELD("SCR_FLUSH_TYPE", flush_type),
-	FIELD("SCR_USE_CONTAINERS", use_containers),
-	FIELD("SCR_CONTAINER_SIZE", container_size),
-	FIELD("SCR_CONTAINER_ALIGN", container_align),
-	FIELD("SCR_CONTAINER_REDUNDANCY", container_redundancy),
-	FIELD("SCR_PREFIX_SIZE", prefix_size),
-	FIELD("SCR_PREFIX_PURGE", prefix_purge),
-	FIELD("SCR_CHECKPOINT_INTERVAL", ckpt_interval),
-	FIELD("SCR_CHECKPOINT_SECONDS", ckpt_seconds),
-	FIELD("SCR_CHECKPOINT_OVERHEAD", ckpt_overhead),
-	FIELD("SCR_HALT_SECONDS", halt_seconds),
-	FIELD("SCR_HALT_EXIT", halt_exit),
-	FIELD("SCR_DEBUG", debug),
+#define FIELD(type, member, name) \
+	{ name, offsetof(struct params, member), sizeof(type) },
+	PARAMS(FIELD)
 #undef FIELD
 };
 
@@ -166,50 +118,30 @@ read_all(struct conf **c, struct buf *f, struct error *err)
 
 /* --- The same on all ranks --- */
 
-/* The i-th member, if it is a text.  Rank 0 decides them all; the bases of
- * directories, which have no fields, may differ. */
-static const char **
-text_of(struct params *p, size_t i)
-{
-	const enum conf_kind kind = conf_param(fields[i].key)->kind;
-
-	if (kind != CONF_TEXT && kind != CONF_WORD)
-		return NULL;
-	return (const char **)((char *)p + fields[i].at);
-}
-
-/* The members, then for each text that is set its bytes with the NUL. */
+/* The texts behind the members of *p, each with its NUL: written to `b`, or
+ * read from it into `a`.  Rank 0 decides them all; the bases of directories,
+ * which are not in the table, may differ. */
 static int
-pack(struct params *p, struct buf *out, struct error *err)
+texts(struct params *p, struct buf *b, struct arena *a, struct error *err)
 {
-	buf_add(out, p, sizeof(*p));
+	const char *at = a != NULL ? b->data + sizeof(*p) : NULL;
+
 	for (size_t i = 0; i < FIELDS; i++) {
-		const char **text = text_of(p, i);
+		const enum conf_kind kind = conf_param(fields[i].key)->kind;
+		const char **text = (const char **)((char *)p + fields[i].at);
 
-		if (text != NULL && *text != NULL)
-			buf_add(out, *text, strlen(*text) + 1);
-	}
-	return buf_check(out, err);
-}
-
-static int
-unpack(struct params *p, const struct buf *b, struct arena *a,
-       struct error *err)
-{
-	const char *at = b->data + sizeof(*p);
-
-	memcpy(p, b->data, sizeof(*p));
-	for (size_t i = 0; i < FIELDS; i++) {
-		const char **text = text_of(p, i);
-
-		if (text == NULL || *text == NULL)
+		if ((kind != CONF_TEXT && kind != CONF_WORD) || *text == NULL)
 			continue;
+		if (a == NULL) {
+			(void)buf_add(b, *text, strlen(*text) + 1);
+			continue;
+		}
 		*text = arena_strdup(a, at);
 		if (*text == NULL)
 			return error_no_memory(err);
 		at += strlen(at) + 1;
 	}
-	return 0;
+	return buf_check(b, err);
 }
 
 /* Rank 0: read all values; errors go to the notices of *c. */
@@ -266,7 +198,7 @@ decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 }
 
 int
-params_read(struct params *p, struct conf **c, const struct settings *s,
+params_read(struct params *p, struct conf **c, const struct kvtree *s,
 	    const struct team *world, struct arena *a, struct error *err)
 {
 	struct buf f[CONF_LEVELS] = { BUF_INIT };
@@ -285,8 +217,9 @@ params_read(struct params *p, struct conf **c, const struct settings *s,
 			rc = read_all(c, f, err);
 		if (rc == 0)
 			rc = decide(p, *c, a, err);
+		(void)buf_add(&packed, p, sizeof(*p));
 		if (rc == 0)
-			rc = pack(p, &packed, err);
+			rc = texts(p, &packed, NULL, err);
 	}
 	/* The other ranks parse the files, too. */
 	for (size_t i = 0; i < LEVELS; i++)
@@ -300,7 +233,8 @@ params_read(struct params *p, struct conf **c, const struct settings *s,
 	}
 	rc = team_share(world, 0, rc, &packed, err);
 	if (rc == 0) {
-		rc = unpack(p, &packed, a, err);
+		memcpy(p, packed.data, sizeof(*p));
+		rc = texts(p, &packed, a, err);
 		p->cntl_base = conf_get(*c, "SCR_CNTL_BASE");
 		p->cache_base = conf_get(*c, "SCR_CACHE_BASE");
 		rc = team_agree(world, rc, err);

@@ -30,13 +30,13 @@
 #define LEAST ((size_t)16 << 10) /* least room for a message: fits a name */
 #define NAME_MOST 4096
 
-enum kind { MOVE_FILE, MOVE_DATA, MOVE_END };
-
+/* Of a message: a file's name follows, with its NUL, then bytes of it. */
 struct head {
-	enum kind kind;
-	bool map;	  /* MOVE_FILE: it lies among the metadata */
-	struct attr attr; /* MOVE_FILE */
-	size_t len;	  /* of what follows: the name, or data */
+	bool end; /* all files were sent; nothing follows */
+	bool map; /* the file lies among the metadata */
+	struct attr attr;
+	uint64_t at; /* of the bytes in the file; 0: a new one begins */
+	size_t name, len;
 };
 
 struct item {
@@ -52,7 +52,7 @@ struct outgoing {
 	struct item *items; /* of the part */
 	size_t nitems, item;
 	int fd;
-	uint64_t at, size; /* in the open file */
+	struct head head; /* of its last message */
 	char *block;
 	size_t room;
 };
@@ -61,7 +61,6 @@ struct incoming {
 	struct regain *g;
 	struct regain_builts meta; /* metadata; other files go to g->moved */
 	int fd;
-	uint64_t at;
 	char *block;
 	int rc;
 	struct error *err;
@@ -153,8 +152,8 @@ list_items(struct outgoing *o, const struct regain_part *p, struct error *err)
 
 /* Open the next file of the part.  An unreadable file is left out: the receiver
  * treats it as missing. */
-static bool
-open_next(struct outgoing *o, struct head *h)
+static void
+open_next(struct outgoing *o)
 {
 	while (o->fd < 0 && o->item < o->nitems) {
 		const struct item *i = &o->items[o->item++];
@@ -164,51 +163,49 @@ open_next(struct outgoing *o, struct head *h)
 		if (i->name == NULL || strlen(i->name) >= NAME_MOST)
 			continue;
 		o->fd = io_open_read(regain_fd(o->g, i->map), i->name, &why);
-		if (o->fd < 0)
-			continue;
-		if (fstat(o->fd, &st) < 0) {
+		if (o->fd >= 0 && fstat(o->fd, &st) < 0) {
 			close(o->fd);
 			o->fd = -1;
-			continue;
 		}
-		o->at = 0;
-		o->size = (uint64_t)st.st_size;
-		*h = (struct head){ .kind = MOVE_FILE, .map = i->map };
-		attr_from_stat(&h->attr, &st);
-		h->len = strlen(i->name) + 1;
-		memcpy(o->block + sizeof(*h), i->name, h->len);
-		return true;
+		o->head = (struct head){ .map = i->map };
+		if (o->fd < 0)
+			continue;
+		attr_from_stat(&o->head.attr, &st);
+		o->head.name = strlen(i->name) + 1;
+		memcpy(o->block + sizeof(o->head), i->name, o->head.name);
 	}
-	return false;
 }
 
 /* Fill the block with the next message; returns its length. */
 static size_t
 next_message(struct outgoing *o, struct error *err)
 {
-	struct head h = { .kind = MOVE_DATA };
+	struct head *h = &o->head;
+	size_t to = 0;
 
-	if (o->fd >= 0) {
-		const uint64_t left = o->size - o->at;
-		const size_t most = o->room - sizeof(h);
+	h->at += h->len;
+	h->len = 0;
+	if (o->fd < 0)
+		open_next(o);
+	if (o->fd < 0) {
+		*h = (struct head){ .end = true };
+		o->part++;
+	} else {
+		const uint64_t left = h->attr.size - h->at;
 
-		h.len = left < most ? (size_t)left : most;
-		if (h.len > 0 &&
-		    io_pread(o->fd, "a file to be moved", o->block + sizeof(h),
-			     h.len, o->at, err) < 0)
-			h.len = 0;
-		o->at += h.len;
-		if (h.len == 0) {
+		to = sizeof(*h) + h->name;
+		h->len = left < o->room - to ? (size_t)left : o->room - to;
+		if (h->len > 0 &&
+		    io_pread(o->fd, "a file to be moved", o->block + to, h->len,
+			     h->at, err) < 0)
+			h->len = 0;
+		if (h->len == 0 || h->len == left) {
 			close(o->fd);
 			o->fd = -1;
 		}
 	}
-	if (h.len == 0 && !open_next(o, &h))
-		h.kind = MOVE_END;
-	memcpy(o->block, &h, sizeof(h));
-	if (h.kind == MOVE_END)
-		o->part++;
-	return sizeof(h) + h.len;
+	memcpy(o->block, h, sizeof(*h));
+	return sizeof(*h) + h->name + h->len;
 }
 
 /* --- Receiving --- */
@@ -218,25 +215,22 @@ next_message(struct outgoing *o, struct error *err)
 static bool
 take_message(struct incoming *in)
 {
-	const char *data = in->block + sizeof(struct head);
+	const char *name = in->block + sizeof(struct head);
 	struct regain *g = in->g;
-	struct regain_built is = { .name = data,
+	struct regain_built is = { .name = name,
 				   .has_attr = true,
 				   .file = SIZE_MAX };
 	struct head h;
 
 	memcpy(&h, in->block, sizeof(h));
-	if (h.kind != MOVE_DATA && in->fd >= 0) {
+	if (in->rc == 0 && !h.end && h.at == 0) {
 		io_close(in->fd);
 		in->fd = -1;
-	}
-	if (in->rc == 0 && h.kind == MOVE_FILE) {
-		if (!path_is_clean(data) || strchr(data, '/') != NULL)
+		if (!path_is_clean(name) || strchr(name, '/') != NULL)
 			in->rc = error_set(in->err, ERROR_UNSAFE,
-					   "%s: not a file name", data);
+					   "%s: not a file name", name);
 		else
 			in->fd = regain_create(g, &is.temp, in->err);
-		in->at = 0;
 		is.dirfd = regain_fd(g, h.map);
 		is.attr = h.attr;
 		/* A file of the application is named later: another rank may
@@ -246,12 +240,10 @@ take_message(struct incoming *in)
 				     in->err) < 0)
 			in->rc = -1;
 	}
-	if (in->rc == 0 && h.kind == MOVE_DATA) {
-		in->rc = io_pwrite(in->fd, "a moved file", data, h.len, in->at,
-				   in->err);
-		in->at += h.len;
-	}
-	return h.kind == MOVE_END;
+	if (in->rc == 0 && !h.end)
+		in->rc = io_pwrite(in->fd, "a moved file", name + h.name, h.len,
+				   h.at, in->err);
+	return h.end;
 }
 
 /* --- Both at a time --- */

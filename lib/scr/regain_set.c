@@ -172,36 +172,6 @@ next(struct arena *a, const char **at, size_t len)
 	return copy;
 }
 
-static int
-unpack(struct arena *a, const char **at, bool map, struct plan_report *out,
-       struct error *err)
-{
-	struct plan_red_report *red = arena_alloc(a, 1, sizeof(*red));
-	struct wire w;
-
-	memcpy(&w, *at, sizeof(w));
-	*at += sizeof(w);
-	*out = (struct plan_report){ .rank = w.rank, .reds = red };
-	if (w.has_map) {
-		out->map = next(a, at, w.map);
-		out->map_size = w.map;
-		out->files = next(a, at, w.files * sizeof(out->files[0]));
-		out->nfiles = w.files;
-		/* Their state does not matter yet. */
-		if (map)
-			out->files = NULL;
-	}
-	if (red == NULL || !w.has_red)
-		return red == NULL ? error_no_memory(err) : 0;
-	red->name = next(a, at, w.name);
-	red->header = next(a, at, w.head);
-	red->header_size = w.head;
-	red->size = w.red;
-	out->nreds = 1;
-	return red->name == NULL || red->header == NULL ? error_no_memory(err)
-							: 0;
-}
-
 /* A plan from the reports that lie end to end.  NULL: error. */
 static struct plan *
 plan_of(const struct regain *g, const char *at, size_t len, bool map,
@@ -212,15 +182,42 @@ plan_of(const struct regain *g, const char *at, size_t len, bool map,
 	const char *end = at + len;
 	struct plan *p = NULL;
 	size_t n = 0, cap = 0;
-	int rc = a == NULL ? error_no_memory(err) : 0;
+	int rc = a == NULL ? -1 : 0;
 
 	while (rc == 0 && at < end) {
-		if (!MEM_ROOM(reports, n, cap))
-			rc = error_no_memory(err);
-		else
-			rc = unpack(a, &at, map, &reports[n++], err);
+		struct plan_red_report *red = arena_alloc(a, 1, sizeof(*red));
+		struct plan_report *r = NULL;
+		struct wire w;
+
+		if (red == NULL || !MEM_ROOM(reports, n, cap)) {
+			rc = -1;
+			break;
+		}
+		r = &reports[n++];
+		memcpy(&w, at, sizeof(w));
+		at += sizeof(w);
+		*r = (struct plan_report){ .rank = w.rank, .reds = red };
+		if (w.has_map) {
+			r->map = next(a, &at, w.map);
+			r->map_size = w.map;
+			r->files = next(a, &at, w.files * sizeof(r->files[0]));
+			r->nfiles = w.files;
+			/* Their state does not matter yet. */
+			if (map)
+				r->files = NULL;
+		}
+		if (!w.has_red)
+			continue;
+		red->name = next(a, &at, w.name);
+		red->header = next(a, &at, w.head);
+		red->header_size = w.head;
+		red->size = w.red;
+		r->nreds = 1;
+		rc = red->name == NULL || red->header == NULL ? -1 : 0;
 	}
-	if (rc == 0)
+	if (rc < 0)
+		error_no_memory(err);
+	else
 		p = plan_reports(g->set->d.id, reports, n, err);
 	mem_free(reports);
 	arena_free(a);
@@ -422,52 +419,47 @@ verify(struct regain *g, const struct regain_builts *b,
 	return -1;
 }
 
-/* Make one plan and carry it out. */
-static int
-carry_out(struct regain *g, bool map, bool *again, struct error *err)
-{
-	const struct team *world = &g->run->world;
-	struct regain_builts built = { .count = 0 };
-	struct ranks members = { .count = 0 };
-	struct team_mail in = { 0, NULL };
-	bool some = false;
-	int rc = find(g, map, &in, &some, err);
-
-	g->damaged = *again = false;
-	if (rc == 0 && some)
-		rc = team_agree(world,
-				build(g, map, &in, &built, &members, err), err);
-	if (rc == 0 && !map)
-		rc = verify(g, &built, &members, again, err);
-	if (rc == 0) {
-		g->doubted = false;
-		if (some)
-			rc = team_agree(world, regain_name(g, &built, err),
-					err);
-	}
-	mem_free(built.list);
-	mem_free(members.list);
-	return rc;
-}
-
 /* Rebuild.  If the set of this rank is doubted, the redundancy file of its
  * member `without` is not used, and rebuilt. */
 static int
 attempt(struct regain *g, bool map, uint32_t without, struct error *err)
 {
+	const struct team *world = &g->run->world;
 	struct regain_red *red = &g->parts[0].red[map], is = *red;
 	const bool aside =
 		g->doubted && is.name != NULL && is.is.member - 1 == without;
 	bool again = false;
 	int rc = 0;
 
-	/* The loop ends, because each round marks another file as damaged. */
+	/* Make one plan and carry it out.  The loop ends, because each round
+	 * marks another file as damaged. */
 	do {
+		struct regain_builts built = { .count = 0 };
+		struct ranks members = { .count = 0 };
+		struct team_mail in = { 0, NULL };
 		struct error why = ERROR_INIT;
+		bool some = false;
 
 		if (aside)
 			red->name = NULL;
-		rc = carry_out(g, map, &again, &why);
+		rc = find(g, map, &in, &some, &why);
+		g->damaged = again = false;
+		if (rc == 0 && some)
+			rc = team_agree(
+				world,
+				build(g, map, &in, &built, &members, &why),
+				&why);
+		if (rc == 0 && !map)
+			rc = verify(g, &built, &members, &again, &why);
+		if (rc == 0) {
+			g->doubted = false;
+			if (some)
+				rc = team_agree(world,
+						regain_name(g, &built, &why),
+						&why);
+		}
+		mem_free(built.list);
+		mem_free(members.list);
 		if (rc < 0 && !again)
 			error_pass(err, &why);
 	} while (again);

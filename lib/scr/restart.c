@@ -31,7 +31,8 @@
 #include "team/say.h"
 
 struct file {
-	const char *at;	  /* in `raw` */
+	uint32_t rank; /* that wrote it */
+	struct rank2file_file is;
 	const char *dir;  /* in the cache, to be removed; or NULL */
 	const char *copy; /* there, or NULL */
 };
@@ -44,8 +45,8 @@ struct restart {
 	struct filemap fm;
 	/* path on the prefix, and its last component: index in fm.files */
 	struct map *paths, *bases;
-	/* If run->away is read, the files of all ranks: `raw` has for each the
-	 * rank that wrote it, and what lists_add() adds. */
+	/* If run->away is read, the files of all ranks: `raw` has their texts,
+	 * for each the rank that wrote it, and what lists_add() adds. */
 	bool away;
 	uint32_t ranks; /* that wrote the dataset */
 	bool packed;
@@ -181,39 +182,24 @@ restart_find(struct run *run, struct error *err)
 
 /* --- The files of all ranks --- */
 
-/* Returns the rank of a file, whose name, size and so on become *out. */
-static uint32_t
-take(const struct file *is, struct rank2file_file *out)
-{
-	const char *at = is->at;
-	uint32_t rank = 0;
-
-	memcpy(&rank, at, sizeof(rank));
-	at += sizeof(rank);
-	lists_take(&at, out, NULL);
-	return rank;
-}
-
 static int
 by_path(const void *a, const void *b)
 {
-	struct rank2file_file x, y;
+	const struct file *x = *(struct file *const *)a;
+	const struct file *y = *(struct file *const *)b;
 
-	(void)take(*(struct file *const *)a, &x);
-	(void)take(*(struct file *const *)b, &y);
-	return strcmp(x.path, y.path);
+	return strcmp(x->is.path, y->is.path);
 }
 
 static int
 by_rank(const void *a, const void *b)
 {
-	const struct file *f = a, *g = b;
-	struct rank2file_file x, y;
-	const uint32_t r = take(f, &x), q = take(g, &y);
+	const struct file *x = a, *y = b;
 
-	if (r != q)
-		return r < q ? -1 : 1;
-	return f->at < g->at ? -1 : f->at > g->at;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	/* As its rank has written them. */
+	return x->is.path < y->is.path ? -1 : x->is.path > y->is.path;
 }
 
 /* Gather the lists of all ranks, find the files in them, and sort these.
@@ -241,24 +227,22 @@ gather(struct restart *r, struct error *err)
 		return -1;
 	at = r->raw.data;
 	end = at + r->raw.len;
-	for (const char *p = at; p < end; n++) {
-		p += sizeof(uint32_t);
-		lists_take(&p, &f, NULL);
-	}
+	for (const char *p = at; p < end; n++)
+		p = lists_take(p + sizeof(uint32_t), &f, NULL, NULL);
 	r->files = arena_alloc(r->arena, n + 1, sizeof(*r->files));
 	r->sorted = arena_alloc(r->arena, n + 1, sizeof(*r->sorted));
-	if (team_agree(&run->world,
-		       r->files == NULL || r->sorted == NULL
-			       ? error_no_memory(err)
-			       : 0,
+	if (r->files == NULL || r->sorted == NULL)
+		at = NULL;
+	for (; at != NULL && r->count < n; r->count++) {
+		struct file *to = &r->files[r->count];
+
+		r->sorted[r->count] = to;
+		memcpy(&to->rank, at, sizeof(to->rank));
+		at = lists_take(at + sizeof(to->rank), &to->is, NULL, r->arena);
+	}
+	if (team_agree(&run->world, at == NULL ? error_no_memory(err) : 0,
 		       err) < 0)
 		return -1;
-	for (; r->count < n; r->count++) {
-		r->files[r->count].at = at;
-		r->sorted[r->count] = &r->files[r->count];
-		at += sizeof(uint32_t);
-		lists_take(&at, &f, NULL);
-	}
 	qsort(r->files, n, sizeof(*r->files), by_rank);
 	qsort(r->sorted, n, sizeof(*r->sorted), by_path);
 	return 0;
@@ -332,22 +316,21 @@ restart_free(struct restart *r)
  * directory of its own, as other ranks use the cache, too; below the directory
  * of the dataset, which the next SCR_Init() removes if this job is killed. */
 static int
-copy(const struct restart *r, struct file *is, struct rank2file_file *f,
-     struct error *err)
+copy(const struct restart *r, struct file *is, struct error *err)
 {
 	const char *dir = arena_printf(r->arena, "%s/%u.%td", r->set->dir,
 				       r->run->world.rank, is - r->files);
 	const char *to = dir == NULL ? NULL
 				     : arena_printf(r->arena, "%s/%s", dir,
-						    path_base(f->path));
+						    path_base(is->is.path));
 	struct attr none = { .has_size = false };
 	const struct lists one = { .count = 1,
-				   .files = f,
+				   .files = &is->is,
 				   .packed = true,
 				   .root = r->root,
 				   .attrs = &none };
 
-	if (to == NULL || lists_segs(f, r->arena, err) < 0)
+	if (to == NULL)
 		return error_no_memory(err);
 	/* A rank of this node that has ended removes the first one. */
 	for (int i = 0; i < 100 && is->dir == NULL; i++) {
@@ -370,34 +353,7 @@ copy(const struct restart *r, struct file *is, struct rank2file_file *f,
 static int
 is_path(const void *path, const void *file)
 {
-	struct rank2file_file f;
-
-	(void)take(*(struct file *const *)file, &f);
-	return strcmp(path, f.path);
-}
-
-/* Find the place of `path`, a file of any rank, relative to the prefix. */
-static const char *
-place_away(const struct restart *r, const char *path, struct error *err)
-{
-	struct file **at = r->count == 0 ? NULL
-					 : bsearch(path, r->sorted, r->count,
-						   sizeof(*r->sorted), is_path);
-	struct rank2file_file f;
-	const char *to = NULL;
-
-	if (at == NULL)
-		return error_set_null(err, ERROR_ABSENT,
-				      "%s: dataset %lld `%s' has no such file",
-				      path, (long long)r->set->d.id,
-				      r->set->d.name);
-	(void)take(*at, &f);
-	if (r->packed)
-		return (*at)->copy == NULL && copy(r, *at, &f, err) < 0
-			       ? NULL
-			       : (*at)->copy;
-	to = arena_printf(r->arena, "%s/%s", r->run->p.prefix, path);
-	return to != NULL ? to : error_no_memory_null(err);
+	return strcmp(path, (*(struct file *const *)file)->is.path);
 }
 
 /* Write the path `to` of a file, if it can be read. */
@@ -440,9 +396,22 @@ restart_route(const struct restart *r, const char *name,
 		return -1;
 	if (r->away) {
 		const char *rel = path_below(path, r->run->p.prefix);
-		const char *to = place_away(r, rel != NULL ? rel : path, err);
+		const char *key = rel != NULL ? rel : path;
+		struct file **at =
+			r->count == 0 ? NULL
+				      : bsearch(key, r->sorted, r->count,
+						sizeof(*r->sorted), is_path);
 
-		return to == NULL ? -1 : write_place(path, to, file, err);
+		if (at == NULL)
+			return error_set(err, ERROR_ABSENT,
+					 "%s: dataset %lld `%s' has no such "
+					 "file",
+					 key, (long long)r->set->d.id,
+					 r->set->d.name);
+		if (r->packed && (*at)->copy == NULL && copy(r, *at, err) < 0)
+			return -1;
+		return write_place(path, r->packed ? (*at)->copy : path, file,
+				   err);
 	}
 	i = map_get(r->paths, path);
 	rc = place(r, i, path, file, err);
@@ -464,16 +433,15 @@ int
 restart_file(const struct restart *r, size_t i, uint32_t *rank,
 	     char name[static SCR_MAX_FILENAME])
 {
-	struct rank2file_file f;
 	const struct filemap_file *is = NULL;
 	int len = 0;
 
 	if (i >= (r->away ? r->count : r->fm.nfiles))
 		return -1;
 	if (r->away) {
-		*rank = take(&r->files[i], &f);
+		*rank = r->files[i].rank;
 		len = snprintf(name, SCR_MAX_FILENAME, "%s/%s",
-			       r->run->p.prefix, f.path);
+			       r->run->p.prefix, r->files[i].is.path);
 	} else {
 		is = &r->fm.files[i];
 		*rank = r->run->world.rank;

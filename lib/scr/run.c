@@ -24,7 +24,7 @@
 
 /* Set the world team, and read the configuration. */
 static int
-find_params(struct run *run, const struct settings *s, struct error *err)
+find_params(struct run *run, const struct kvtree *s, struct error *err)
 {
 	char host[HOST_NAME_MAX + 1] = "";
 	int rc = 0;
@@ -51,7 +51,7 @@ find_params(struct run *run, const struct settings *s, struct error *err)
 
 /* Find groups, and the ranks of this host; write app.conf and nodes.scr. */
 static int
-find_ranks(struct run *run, const struct settings *s, struct error *err)
+find_ranks(struct run *run, const struct kvtree *s, struct error *err)
 {
 	const struct group *node = NULL;
 	struct buf text = BUF_INIT;
@@ -77,7 +77,7 @@ find_ranks(struct run *run, const struct settings *s, struct error *err)
 }
 
 struct run *
-run_begin(const struct settings *s, struct error *err)
+run_begin(const struct kvtree *s, struct error *err)
 {
 	struct run *run = mem_calloc(1, sizeof(*run));
 	struct log_line start = events_line(NULL);
@@ -149,6 +149,7 @@ run_end(struct run *run)
 	cores_free(run->cores);
 	levels_free(&run->levels);
 	stores_free(&run->stores);
+	team_free(&run->node);
 	team_free(&run->world);
 	conf_close(run->conf);
 	arena_free(run->arena);

@@ -24,7 +24,7 @@ struct flights; /* flushing_async.c: flushes in the background */
 struct owned;	/* owned.h: the owners of files on the prefix */
 struct outset;	/* outset.h: the dataset being written */
 struct restart; /* restart.h: the dataset being read */
-struct settings;
+struct kvtree;
 
 struct run {
 	struct team world, node; /* node: the ranks of this host */
@@ -72,8 +72,9 @@ struct run {
 	bool unread;
 };
 
-/* Start the run, step by step; on failure all steps are undone.  Collective. */
-struct run *run_begin(const struct settings *s, struct error *err);
+/* Start the run with the settings of SCR_Config(), step by step; on failure all
+ * steps are undone.  Collective. */
+struct run *run_begin(const struct kvtree *s, struct error *err);
 void run_end(struct run *run);
 
 #endif /* SCR_RUN_H */

@@ -8,7 +8,7 @@
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
-#include "mem.h"
+#include "kvtree/kvtree.h"
 #include "str.h"
 
 /* --- Parsing --- */
@@ -140,106 +140,26 @@ setting_parse(const char *text, struct arena *a, struct setting *out,
 
 /* --- What was set --- */
 
-/* One value of a key, and its properties. */
-struct line {
-	const char *key, *value;
-	size_t npairs, cap;
-	struct setting_pair *pairs;
-};
-
-struct settings {
-	struct arena *arena;
-	size_t count, cap;
-	struct line *lines;
-};
-
-struct settings *
-settings_new(struct error *err)
-{
-	struct settings *s = mem_calloc(1, sizeof(*s));
-
-	if (s != NULL)
-		s->arena = arena_new();
-	if (s != NULL && s->arena != NULL)
-		return s;
-	mem_free(s);
-	return error_no_memory_null(err);
-}
-
-void
-settings_free(struct settings *s)
-{
-	if (s == NULL)
-		return;
-	for (size_t i = 0; i < s->count; i++)
-		mem_free(s->lines[i].pairs);
-	mem_free(s->lines);
-	arena_free(s->arena);
-	mem_free(s);
-}
-
-/* Remove the values of `key`, except `except`. */
-static void
-forget(struct settings *s, const char *key, const char *except)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < s->count; i++) {
-		struct line *l = &s->lines[i];
-
-		if (str_eq(l->key, key) &&
-		    (except == NULL || !str_eq(l->value, except)))
-			mem_free(l->pairs);
-		else
-			s->lines[kept++] = *l;
-	}
-	s->count = kept;
-}
-
 int
-settings_change(struct settings *s, const struct setting *is, struct error *err)
+settings_change(struct kvtree *s, const struct setting *is, struct error *err)
 {
-	struct line *l = NULL;
-	size_t at = 0;
+	struct kvtree *value = kvtree_get2(s, is->key, is->value);
 
-	if (is->kind == SETTING_UNSET) {
-		forget(s, is->key, NULL);
-		return 0;
-	}
+	/* Only the properties of the same value stay. */
+	if (is->kind == SETTING_UNSET ||
+	    (value == NULL && !conf_repeats(is->key)))
+		kvtree_remove(s, is->key);
 	if (is->kind != SETTING_SET)
 		return 0;
-	/* The line of this value, added if it is missing. */
-	while (at < s->count && (!str_eq(s->lines[at].key, is->key) ||
-				 !str_eq(s->lines[at].value, is->value)))
-		at++;
-	if (at == s->count) {
-		struct line new = {
-			.key = arena_strdup(s->arena, is->key),
-			.value = arena_strdup(s->arena, is->value),
-		};
-
-		if (new.key == NULL || new.value == NULL ||
-		    !MEM_ROOM(s->lines, s->count, s->cap))
-			return error_no_memory(err);
-		s->lines[s->count++] = new;
-	}
-	l = &s->lines[at];
-	for (size_t i = 0; i < is->npairs; i++) {
-		const struct setting_pair *pair = &is->pairs[i];
-		const char *key = arena_strdup(s->arena, pair->key);
-		const char *value = arena_strdup(s->arena, pair->value);
-		size_t k = 0;
-
-		while (k < l->npairs && !str_eq(l->pairs[k].key, pair->key))
-			k++;
-		if (key == NULL || value == NULL ||
-		    (k == l->npairs && !MEM_ROOM(l->pairs, l->npairs, l->cap)))
-			return error_no_memory(err);
-		l->npairs += k == l->npairs;
-		l->pairs[k] = (struct setting_pair){ key, value };
-	}
-	if (!conf_repeats(is->key))
-		forget(s, is->key, is->value);
+	value = kvtree_put(s, is->key, err);
+	if (value != NULL)
+		value = kvtree_put(value, is->value, err);
+	if (value == NULL)
+		return -1;
+	for (size_t i = 0; i < is->npairs; i++)
+		if (kvtree_set(value, is->pairs[i].key, is->pairs[i].value,
+			       err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -261,18 +181,19 @@ add_value(struct buf *out, const char *value)
 }
 
 int
-settings_text(const struct settings *s, struct buf *out)
+settings_text(const struct kvtree *s, struct buf *out)
 {
-	for (size_t i = 0; i < s->count; i++) {
-		const struct line *l = &s->lines[i];
+	const struct kvtree *key = NULL, *value = NULL, *pair = NULL;
 
-		buf_printf(out, "%s=", l->key);
-		add_value(out, l->value);
-		for (size_t k = 0; k < l->npairs; k++) {
-			buf_printf(out, " %s=", l->pairs[k].key);
-			add_value(out, l->pairs[k].value);
+	kvtree_foreach (key, s)
+		kvtree_foreach (value, key) {
+			buf_printf(out, "%s=", kvtree_key(key));
+			add_value(out, kvtree_key(value));
+			kvtree_foreach (pair, value) {
+				buf_printf(out, " %s=", kvtree_key(pair));
+				add_value(out, kvtree_key(kvtree_first(pair)));
+			}
+			buf_add_char(out, '\n');
 		}
-		buf_add_char(out, '\n');
-	}
 	return buf_check(out, NULL);
 }

@@ -18,7 +18,7 @@
 struct arena;
 struct buf;
 struct error;
-struct settings; /* opaque: what was set */
+struct kvtree;
 
 enum setting_kind {
 	SETTING_NOTHING, /* an empty text */
@@ -43,15 +43,13 @@ struct setting {
 int setting_parse(const char *text, struct arena *a, struct setting *out,
 		  struct error *err);
 
-struct settings *settings_new(struct error *err);
-void settings_free(struct settings *s); /* NULL is allowed */
-
-/* Carry out a SET or UNSET.  SET replaces the value of a key; a key that may
- * have several (conf_repeats()) gets another one. */
-int settings_change(struct settings *s, const struct setting *is,
+/* Carry out a SET or UNSET; `s` has for each key its values, for each of these
+ * its properties.  SET replaces the value of a key; a key that may have several
+ * (conf_repeats()) gets another one. */
+int settings_change(struct kvtree *s, const struct setting *is,
 		    struct error *err);
 
 /* Append all as lines of a configuration file: the contents of app.conf. */
-int settings_text(const struct settings *s, struct buf *out);
+int settings_text(const struct kvtree *s, struct buf *out);
 
 #endif /* SCR_SETTING_H */

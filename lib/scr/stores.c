@@ -5,14 +5,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
-#include "clock.h"
+#include "buf.h"
 #include "conf.h"
 #include "create.h"
 #include "dir.h"
@@ -24,7 +23,6 @@
 #include "scr/run.h"
 #include "str.h"
 #include "team/say.h"
-#include "temp.h"
 
 /* Of a directory that the user's group may enter. */
 #define STORE_MODE 0770
@@ -181,46 +179,25 @@ add_line(struct run *run, const struct conf_group *line, struct error *err)
 
 /* --- The number of a node --- */
 
-static int
-by_host(const void *a, const void *b)
-{
-	const struct team_note *x = a, *y = b;
-
-	return strcmp(x->data, y->data);
-}
-
-/*
- * The number of the host among all hosts in the order of their names: the same
- * in the next run on the same nodes.  The leaders send the names to rank 0,
- * which sends the numbers.  Collective.  O(nodes) for rank 0.
- */
+/* The number of the host among all hosts in the order of their names: the same
+ * in the next run on the same nodes.  Collective. */
 static int
 node_number(const struct run *run, uint32_t *number, struct error *err)
 {
-	struct team_note mine = { 0, run->host, strlen(run->host) + 1 };
-	struct team_mail out = { run->node.rank == 0, &mine }, hosts, in;
-	uint32_t *numbers = NULL;
+	struct buf hosts = BUF_INIT;
+	const char *at = NULL;
 	int rc = 0;
 
-	if (team_notes(&run->world, 0, &out, run->arena, &hosts, err) < 0)
-		return -1;
-	numbers = arena_alloc(run->arena, hosts.count, sizeof(*numbers));
-	rc = numbers == NULL ? error_no_memory(err) : 0;
-	if (hosts.count > 0)
-		qsort(hosts.notes, hosts.count, sizeof(*hosts.notes), by_host);
-	for (uint32_t i = 0; rc == 0 && i < hosts.count; i++) {
-		struct team_note *n = &hosts.notes[i];
-
-		numbers[i] = i;
-		*n = (struct team_note){ n->rank, &numbers[i],
-					 sizeof(*numbers) };
-	}
-	if (team_notes(&run->world, rc, &hosts, run->arena, &in, err) < 0)
-		return -1;
-	if (in.count > 0)
-		memcpy(number, in.notes[0].data, sizeof(*number));
-	team_bytes(&run->node, 0, number, sizeof(*number));
-	return 0;
+	if (run->node.rank == 0 &&
+	    buf_add(&hosts, run->host, strlen(run->host) + 1) < 0)
+		rc = error_no_memory(err);
+	rc = team_join(&run->world, rc, &hosts, err);
+	*number = 0;
+	for (at = hosts.data; rc == 0 && at < hosts.data + hosts.len;
+	     at += strlen(at) + 1)
+		*number += strcmp(at, run->host) < 0;
+	buf_free(&hosts);
+	return rc;
 }
 
 /* --- Directories --- */
@@ -266,17 +243,16 @@ enter_all(const struct device *st, const char *base, const char *dir,
 	const mode_t mode = !st->mkdir	 ? 0
 			    : st->memory ? STORES_MEMORY_MODE
 					 : STORE_MODE;
-	char name[NAME_MAX + 1];
 	const char *at = path_below(dir, base);
 	int fd = -1;
 
-	if (!st->mkdir || io_make_dirs(base, STORE_MODE, err) == 0)
-		fd = dir_open(AT_FDCWD, base);
-	else
+	if (st->mkdir && io_make_dirs(base, STORE_MODE, err) < 0)
 		return -1;
+	fd = dir_open(AT_FDCWD, base);
 	if (fd < 0)
 		return error_sys(err, "%s: cannot open", base);
 	while (*at != '\0') {
+		char name[NAME_MAX + 1];
 		const size_t n = strcspn(at, "/");
 		const int up = fd;
 
@@ -310,10 +286,9 @@ prepare(struct device *st, struct run *run, uint32_t node, struct error *err)
 			       run->p.job_id);
 	if (st->dir != NULL && st->global)
 		st->dir = arena_printf(run->arena, "%s/node.%u", st->dir, node);
-	rc = st->dir == NULL ? error_no_memory(err)
-			     : groups_team(who, &run->world, run->arena,
-					   &st->sharers, err);
-	if (team_agree(&run->world, rc, err) < 0)
+	if (team_agree(&run->world, st->dir == NULL ? error_no_memory(err) : 0,
+		       err) < 0 ||
+	    groups_team(who, &run->world, run->arena, &st->sharers, err) < 0)
 		return -1;
 	/* One rank makes the directory. */
 	if (st->sharers.rank == 0) {
@@ -330,59 +305,30 @@ prepare(struct device *st, struct run *run, uint32_t node, struct error *err)
 	return 0;
 }
 
-/* With the file that rank 0 makes in its directory of the store: */
-enum token { MAKE, LOOK, REMOVE };
-
-/* Returns whether it exists (LOOK).  One of the ranks that share the store. */
-static bool
-token(const struct device *st, enum token what, const char *base)
-{
-	struct stat is;
-	bool found = false;
-	int dir = -1;
-
-	if (!st->enabled || st->sharers.rank != 0)
-		return false;
-	dir = dir_open(AT_FDCWD, st->dir);
-	if (dir >= 0 && what == MAKE)
-		io_close(temp_make(dir, base, 0600, create_owner(dir)));
-	else if (dir >= 0 && what == REMOVE)
-		(void)temp_remove(dir, base);
-	else if (dir >= 0)
-		found = dir_stat(dir, temp_str(base), &is, 0) == 0;
-	io_close(dir);
-	return found;
-}
-
-/*
- * If nodes see one directory where each should have its own, they replace each
- * other's files.  Rank 0 makes a file there whose name no other run has.
- */
+/* If nodes see one directory where each should have its own, they replace each
+ * other's files. */
 static int
 check_private(const struct stores *s, const struct run *run, struct error *err)
 {
-	const bool first = run->world.rank == 0;
-	char base[64];
-	uint64_t at = 0; /* 1 + the first store that is not private */
+	for (size_t i = 0; i < s->count; i++) {
+		const struct device *st = &s->list[i];
+		const bool leads = st->enabled && st->sharers.rank == 0;
+		const int fd = leads ? dir_open(AT_FDCWD, st->dir) : -1;
+		bool made = false, seen = false;
+		const int rc = team_sees(&run->world, fd, &made, &seen, err);
 
-	snprintf(base, sizeof(base), "%lx.%a", (long)getpid(), clock_seconds());
-	for (size_t i = 0; first && i < s->count; i++)
-		(void)token(&s->list[i], MAKE, base);
-	team_bytes(&run->world, 0, base, sizeof(base));
-	for (size_t i = s->count; !first && i > 0; i--)
-		if (token(&s->list[i - 1], LOOK, base))
-			at = i;
-	at = team_most(&run->world, at);
-	for (size_t i = 0; first && i < s->count; i++)
-		(void)token(&s->list[i], REMOVE, base);
-	if (at == 0)
-		return 0;
-	return error_set(err, ERROR_USAGE,
-			 "%s: other nodes see the directory of %s, but each "
-			 "needs its own: set in %s/.scrconf: STORE=%s "
-			 "VIEW=GLOBAL",
-			 s->list[at - 1].base, run->host, run->p.prefix,
-			 s->list[at - 1].base);
+		io_close(fd);
+		if (rc < 0)
+			return -1;
+		if (team_any(&run->world, seen && run->world.rank != 0))
+			return error_set(
+				err, ERROR_USAGE,
+				"%s: other nodes see the directory of %s, but "
+				"each needs its own: set in %s/.scrconf: "
+				"STORE=%s VIEW=GLOBAL",
+				st->base, run->host, run->p.prefix, st->base);
+	}
+	return 0;
 }
 
 int
@@ -442,6 +388,8 @@ stores_make(struct run *run, struct error *err)
 void
 stores_free(struct stores *s)
 {
+	for (size_t i = 0; i < s->count; i++)
+		team_free(&s->list[i].sharers);
 	mem_free(s->list);
 	*s = (struct stores){ .count = 0 };
 }

@@ -202,7 +202,7 @@ cores_find(const struct team *world, const struct team *node, bool wants,
 					 (unsigned)hwloc_bitmap_last(c->units));
 		/* The node of rank 0 stands for all. */
 		if (rc == 0 && !hwloc_bitmap_iszero(c->units) &&
-		    team_peer(node, 0) == 0 &&
+		    team_member(node, 0) < node->size &&
 		    hwloc_bitmap_list_asprintf(&units, c->units) >= 0)
 			say_debug("%d threads copy the files of this rank, on "
 				  "processing units %s",

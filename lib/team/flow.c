@@ -52,7 +52,6 @@ struct flow {
 	struct code code;
 	bool coded;	/* XOR, RS; else copies */
 	uint32_t n, me; /* members */
-	int tag;	/* of the pieces */
 	unsigned k;	/* check chunks, or copies */
 	size_t slice;
 	uint64_t end; /* of all cursors' `off` */
@@ -216,13 +215,11 @@ begin(struct flow *f, struct ring *r)
 	if (!in && f->rc < 0)
 		memset(data, 0, p->len);
 	if (in)
-		MPI_Irecv(data, (int)p->len, MPI_BYTE,
-			  (int)team_peer(t, p->peer), f->tag, t->comm,
-			  requests);
+		MPI_Irecv(data, (int)p->len, MPI_BYTE, (int)p->peer, TAG_PIECE,
+			  t->comm, requests);
 	for (unsigned i = 0; !in && i < f->k; i++)
-		MPI_Isend(data, (int)p->len, MPI_BYTE,
-			  (int)team_peer(t, p->to[i]), f->tag, t->comm,
-			  &requests[i]);
+		MPI_Isend(data, (int)p->len, MPI_BYTE, (int)p->to[i], TAG_PIECE,
+			  t->comm, &requests[i]);
 	r->count++;
 	return true;
 }
@@ -371,7 +368,6 @@ flow_new(const struct flow_job *j, struct error *err)
 	f->j = *j;
 	f->n = j->members->size;
 	f->me = j->members->rank;
-	f->tag = team_tag(j->members, TAG_PIECE);
 	f->k = j->failures;
 	f->coded = redset_format(j->type)->body == REDSET_BODY_CHUNKS;
 	if (f->coded) {

@@ -162,29 +162,19 @@ groups_make(struct groups *g, const struct team *world, const char *host,
 }
 
 int
-groups_team(const struct group *g, struct team *world, struct arena *a,
+groups_team(const struct group *g, const struct team *world, struct arena *a,
 	    struct team *out, struct error *err)
 {
 	const uint32_t mine = g->of[world->rank];
-	uint32_t *ranks = NULL, n = 0, rank = 0;
+	uint32_t *ranks = arena_alloc(a, world->size, sizeof(*ranks)), n = 0;
 
-	*out = *world;
-	if (g->count == 1)
-		return 0;
+	if (team_agree(world, ranks == NULL ? error_no_memory(err) : 0, err) <
+	    0)
+		return -1;
 	for (uint32_t r = mine; r < world->size; r++)
-		n += g->of[r] == mine;
-	ranks = arena_alloc(a, n, sizeof(*ranks));
-	if (ranks == NULL)
-		return error_no_memory(err);
-	n = 0;
-	for (uint32_t r = mine; r < world->size; r++) {
-		if (g->of[r] != mine)
-			continue;
-		if (r == world->rank)
-			rank = n;
-		ranks[n++] = r;
-	}
-	team_part(world, ranks, n, rank, out);
+		if (g->of[r] == mine)
+			ranks[n++] = r;
+	team_part(world, ranks, n, out);
 	return 0;
 }
 

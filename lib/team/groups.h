@@ -45,9 +45,10 @@ int groups_make(struct groups *g, const struct team *world, const char *host,
 int groups_table(const uint64_t *keys, uint32_t n, struct arena *a,
 		 struct group *out, struct error *err);
 
-/* The group of this rank as a team, in memory of `a`.  ERROR_NOMEM. */
-int groups_team(const struct group *g, struct team *world, struct arena *a,
-		struct team *out, struct error *err);
+/* The group of this rank as a team, for team_free(), in memory of `a`.
+ * Collective.  ERROR_NOMEM. */
+int groups_team(const struct group *g, const struct team *world,
+		struct arena *a, struct team *out, struct error *err);
 
 /* The group of this name, or NULL. */
 const struct group *groups_find(const struct groups *g, const char *name);

@@ -3,25 +3,26 @@
 #include "team/team.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "clock.h"
+#include "dir.h"
 #include "error.h"
 #include "fnv.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "num.h"
 #include "team/say.h"
+#include "token.h"
 
 /* Bytes of one broadcast. */
 #define SHARE_STEP ((size_t)256 << 20)
-
-/* Bytes sent together with their number. */
-#define SHARE_FIRST 1000
 
 /*
  * A waiting rank polls.  After some polls it yields its core between them,
@@ -32,9 +33,6 @@
 #define YIELD_MOST 1e6
 #define SLEEP_PART (1.0 / 32)
 #define SLEEP_MOST 1e6
-
-/* Values of one reduction. */
-#define REDUCE_MOST 4
 
 void
 team_world(struct team *out)
@@ -52,28 +50,26 @@ team_world(struct team *out)
 }
 
 void
-team_free(struct team *world)
+team_free(struct team *t)
 {
-	if (world->comm != MPI_COMM_NULL)
-		MPI_Comm_free(&world->comm);
-	*world = (struct team)TEAM_INIT;
+	if (t->comm != MPI_COMM_NULL)
+		MPI_Comm_free(&t->comm);
+	*t = (struct team)TEAM_INIT;
 }
 
 void
-team_part(struct team *world, const uint32_t *ranks, uint32_t size,
-	  uint32_t rank, struct team *out)
+team_part(const struct team *world, const uint32_t *ranks, uint32_t size,
+	  struct team *out)
 {
-	*out = (struct team){ .comm = world->comm,
-			      .rank = rank,
-			      .size = size,
-			      .ranks = ranks,
-			      .tag = ++world->parts };
-}
+	MPI_Group all, part;
 
-uint32_t
-team_peer(const struct team *t, uint32_t member)
-{
-	return t->ranks == NULL ? member : t->ranks[member];
+	*out = (struct team){ .size = size, .ranks = ranks };
+	out->rank = team_member(out, world->rank);
+	MPI_Comm_group(world->comm, &all);
+	MPI_Group_incl(all, (int)size, (const int *)ranks, &part);
+	MPI_Comm_create_group(world->comm, part, TAG_PART, &out->comm);
+	MPI_Group_free(&part);
+	MPI_Group_free(&all);
 }
 
 uint32_t
@@ -86,20 +82,6 @@ team_member(const struct team *t, uint32_t rank)
 	while (i < t->size && t->ranks[i] != rank)
 		i++;
 	return i;
-}
-
-int
-team_tag(const struct team *t, int kind)
-{
-	return kind + t->tag * TAG_KINDS;
-}
-
-uint32_t
-team_home(const char *path, uint32_t ranks)
-{
-	const uint64_t h = fnv_text(path);
-
-	return (uint32_t)((h ^ h >> 32) % ranks);
 }
 
 /* --- Waiting --- */
@@ -136,55 +118,13 @@ team_wait(MPI_Request *requests, int count)
 	}
 }
 
-static void
-send_to(const struct team *t, uint32_t member, int kind, const void *data,
-	size_t len)
-{
-	MPI_Request r;
-
-	MPI_Isend(data, (int)len, MPI_BYTE, (int)team_peer(t, member),
-		  team_tag(t, kind), t->comm, &r);
-	team_wait(&r, 1);
-}
-
-static void
-receive_from(const struct team *t, uint32_t member, int kind, void *data,
-	     size_t len)
-{
-	MPI_Request r;
-
-	MPI_Irecv(data, (int)len, MPI_BYTE, (int)team_peer(t, member),
-		  team_tag(t, kind), t->comm, &r);
-	team_wait(&r, 1);
-}
-
-/* --- Collectives: MPI's for all ranks, along a binomial tree for a part --- */
-
-/* Send from member `root` to all of a part. */
-static void
-part_bytes(const struct team *t, uint32_t root, void *data, size_t len)
-{
-	const uint32_t n = t->size, me = (t->rank + n - root) % n;
-	uint32_t bit = 1;
-
-	while (bit < n && !(me & bit))
-		bit <<= 1;
-	if (me != 0)
-		receive_from(t, (me - bit + root) % n, TAG_SHARE, data, len);
-	for (bit >>= 1; bit > 0; bit >>= 1)
-		if (bit < n - me)
-			send_to(t, (me + bit + root) % n, TAG_SHARE, data, len);
-}
+/* --- Collectives --- */
 
 void
 team_bytes(const struct team *t, uint32_t root, void *data, size_t len)
 {
 	MPI_Request r;
 
-	if (t->ranks != NULL) {
-		part_bytes(t, root, data, len);
-		return;
-	}
 	MPI_Ibcast(data, (int)len, MPI_BYTE, (int)root, t->comm, &r);
 	team_wait(&r, 1);
 }
@@ -193,28 +133,11 @@ team_bytes(const struct team *t, uint32_t root, void *data, size_t len)
 static void
 reduce(const struct team *t, int64_t *values, int count, MPI_Op op)
 {
-	int64_t theirs[REDUCE_MOST];
 	MPI_Request r;
 
-	if (t->ranks == NULL) {
-		MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, op,
-			       t->comm, &r);
-		team_wait(&r, 1);
-		return;
-	}
-	for (uint32_t bit = 1; bit < t->size; bit <<= 1) {
-		if (t->rank & bit) {
-			send_to(t, t->rank - bit, TAG_REDUCE, values,
-				(size_t)count * sizeof(*values));
-			break;
-		}
-		if (bit >= t->size - t->rank)
-			continue;
-		receive_from(t, t->rank + bit, TAG_REDUCE, theirs,
-			     (size_t)count * sizeof(*values));
-		MPI_Reduce_local(theirs, values, count, MPI_INT64_T, op);
-	}
-	part_bytes(t, 0, values, (size_t)count * sizeof(*values));
+	MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, op, t->comm,
+		       &r);
+	team_wait(&r, 1);
 }
 
 void
@@ -222,18 +145,9 @@ team_gather64(const struct team *t, uint64_t mine, uint64_t *all)
 {
 	MPI_Request r;
 
-	if (t->ranks == NULL) {
-		MPI_Iallgather(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T,
-			       t->comm, &r);
-		team_wait(&r, 1);
-		return;
-	}
-	all[t->rank] = mine;
-	if (t->rank != 0)
-		send_to(t, 0, TAG_GATHER, &mine, sizeof(mine));
-	for (uint32_t i = 1; t->rank == 0 && i < t->size; i++)
-		receive_from(t, i, TAG_GATHER, &all[i], sizeof(mine));
-	part_bytes(t, 0, all, t->size * sizeof(*all));
+	MPI_Iallgather(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, t->comm,
+		       &r);
+	team_wait(&r, 1);
 }
 
 /* --- Agreement --- */
@@ -284,14 +198,14 @@ team_sum(const struct team *t, uint64_t *values, int count)
 }
 
 void
-team_before(const struct team *world, uint64_t *values, int count)
+team_before(const struct team *t, uint64_t *values, int count)
 {
 	MPI_Request r;
 
-	MPI_Iexscan(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM,
-		    world->comm, &r);
+	MPI_Iexscan(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM, t->comm,
+		    &r);
 	team_wait(&r, 1);
-	for (int i = 0; i < count && world->rank == 0; i++)
+	for (int i = 0; i < count && t->rank == 0; i++)
 		values[i] = 0;
 }
 
@@ -301,31 +215,22 @@ int
 team_share(const struct team *t, uint32_t root, int rc, struct buf *b,
 	   struct error *err)
 {
-	struct {
-		uint64_t len;
-		char data[SHARE_FIRST];
-	} first = { .len = rc < 0 ? 0 : b->len };
+	uint64_t len = rc < 0 ? 0 : b->len;
 
-	if (t->rank == root && first.len > 0 && first.len <= SHARE_FIRST)
-		memcpy(first.data, b->data, b->len);
-	team_bytes(t, root, &first, sizeof(first));
+	team_bytes(t, root, &len, sizeof(len));
 	if (t->rank != root) {
 		buf_clear(b);
-		if (buf_reserve(b, first.len + 1) < 0)
+		if (buf_reserve(b, len + 1) < 0)
 			rc = error_no_memory(err);
 	}
 	if (team_agree(t, rc, err) < 0)
 		return -1;
-	if (t->rank != root && first.len <= SHARE_FIRST)
-		memcpy(b->data, first.data, first.len);
-	for (uint64_t at = 0; first.len > SHARE_FIRST && at < first.len;
-	     at += SHARE_STEP)
+	for (uint64_t at = 0; at < len; at += SHARE_STEP)
 		team_bytes(t, root, b->data + at,
-			   first.len - at < SHARE_STEP ? first.len - at
-						       : SHARE_STEP);
+			   len - at < SHARE_STEP ? len - at : SHARE_STEP);
 	if (t->rank != root) {
-		b->len = first.len;
-		b->data[first.len] = '\0';
+		b->len = len;
+		b->data[len] = '\0';
 	}
 	return 0;
 }
@@ -338,58 +243,57 @@ team_same(const struct team *t, const char *text)
 	return team_most(t, h) == team_least(t, h);
 }
 
+int
+team_sees(const struct team *world, int dirfd, bool *made, bool *seen,
+	  struct error *err)
+{
+	struct token token = TOKEN_INIT;
+	struct buf name = BUF_INIT;
+	char use[24]; /* not that of a run that was killed on another node */
+	int rc = 0;
+
+	snprintf(use, sizeof(use), "%x.%llx", (unsigned)getpid(),
+		 (unsigned long long)clock_now());
+	if (world->rank == 0 && dirfd >= 0 &&
+	    token_make(&token, dirfd, use) == 0 &&
+	    buf_add_str(&name, token.name) < 0)
+		rc = error_no_memory(err);
+	rc = team_share(world, 0, rc, &name, err);
+	*made = rc == 0 && name.len > 0;
+	*seen = *made && dirfd >= 0 && dir_access(dirfd, name.data, F_OK) == 0;
+	/* All have looked. */
+	rc = team_agree(world, rc, err);
+	token_end(&token);
+	buf_free(&name);
+	return rc;
+}
+
 /* Each rank passes its turn on to the rank `width` further. */
 void
 team_turn(const struct team *t, uint32_t width)
 {
-	if (width > 0 && t->rank >= width)
-		receive_from(t, t->rank - width, TAG_TURN, NULL, 0);
+	MPI_Request r;
+
+	if (width == 0 || t->rank < width)
+		return;
+	MPI_Irecv(NULL, 0, MPI_BYTE, (int)(t->rank - width), TAG_TURN, t->comm,
+		  &r);
+	team_wait(&r, 1);
 }
 
 void
 team_turn_done(const struct team *t, uint32_t width)
 {
-	if (width > 0 && width < t->size - t->rank)
-		send_to(t, t->rank + width, TAG_TURN, NULL, 0);
+	MPI_Request r;
+
+	if (width == 0 || width >= t->size - t->rank)
+		return;
+	MPI_Isend(NULL, 0, MPI_BYTE, (int)(t->rank + width), TAG_TURN, t->comm,
+		  &r);
+	team_wait(&r, 1);
 }
 
 /* --- Notes --- */
-
-/* A barrier that its members poll.  In each round a member of a part sends to
- * the member `far` further, and receives from the one as far behind. */
-struct barrier {
-	uint32_t far; /* 0: not entered */
-	MPI_Request r[2];
-};
-
-/* Enter the barrier, or continue. true: all members have entered. */
-static bool
-barrier_passed(const struct team *t, struct barrier *b)
-{
-	const int tag = team_tag(t, TAG_BARRIER);
-	int done = 1;
-
-	for (;;) {
-		for (int i = 0; done && i < 2; i++)
-			MPI_Test(&b->r[i], &done, MPI_STATUS_IGNORE);
-		if (!done || b->far >= t->size)
-			return done;
-		b->far = b->far == 0 ? 1 : b->far * 2;
-		if (t->ranks == NULL) {
-			b->far = t->size;
-			MPI_Ibarrier(t->comm, &b->r[0]);
-		} else if (b->far < t->size) {
-			const uint32_t to = (t->rank + b->far) % t->size;
-			const uint32_t from =
-				(t->rank + t->size - b->far) % t->size;
-
-			MPI_Isend(NULL, 0, MPI_BYTE, (int)team_peer(t, to), tag,
-				  t->comm, &b->r[0]);
-			MPI_Irecv(NULL, 0, MPI_BYTE, (int)team_peer(t, from),
-				  tag, t->comm, &b->r[1]);
-		}
-	}
-}
 
 /*
  * Receive notes into *in.  A rank enters the barrier when all its notes were
@@ -400,7 +304,8 @@ static void
 take_all(const struct team *t, MPI_Request *sent, size_t nsent, struct arena *a,
 	 struct team_mail *in)
 {
-	struct barrier b = { 0, { MPI_REQUEST_NULL, MPI_REQUEST_NULL } };
+	MPI_Request barrier = MPI_REQUEST_NULL;
+	bool entered = false;
 	struct team_rest rest = { .polls = 0 };
 	size_t next = 0, cap = 0;
 	int done = 0, found = 0, len = 0;
@@ -410,8 +315,8 @@ take_all(const struct team *t, MPI_Request *sent, size_t nsent, struct arena *a,
 		MPI_Status status;
 		void *data = NULL;
 
-		MPI_Improbe(MPI_ANY_SOURCE, team_tag(t, TAG_NOTE), t->comm,
-			    &found, &message, &status);
+		MPI_Improbe(MPI_ANY_SOURCE, TAG_NOTE, t->comm, &found, &message,
+			    &status);
 		if (found) {
 			MPI_Get_count(&status, MPI_BYTE, &len);
 			if (a != NULL && MEM_ROOM(in->notes, in->count, cap))
@@ -422,15 +327,18 @@ take_all(const struct team *t, MPI_Request *sent, size_t nsent, struct arena *a,
 					  len);
 			MPI_Mrecv(data, len, MPI_BYTE, &message,
 				  MPI_STATUS_IGNORE);
-			in->notes[in->count++] = (struct team_note){
-				team_member(t, (uint32_t)status.MPI_SOURCE),
-				data, (size_t)len
-			};
+			in->notes[in->count++] =
+				(struct team_note){ (uint32_t)status.MPI_SOURCE,
+						    data, (size_t)len };
 		}
 		team_rest(&rest, found);
 		for (found = 1; found && next < nsent; next += (size_t)found)
 			MPI_Test(&sent[next], &found, MPI_STATUS_IGNORE);
-		done = found && barrier_passed(t, &b);
+		if (found && !entered)
+			MPI_Ibarrier(t->comm, &barrier);
+		entered |= found;
+		if (entered)
+			MPI_Test(&barrier, &done, MPI_STATUS_IGNORE);
 	}
 }
 
@@ -457,8 +365,8 @@ team_notes(const struct team *t, int rc, const struct team_mail *out,
 	}
 	for (size_t i = 0; i < nsent; i++)
 		MPI_Issend(out->notes[i].data, (int)out->notes[i].len, MPI_BYTE,
-			   (int)team_peer(t, out->notes[i].rank),
-			   team_tag(t, TAG_NOTE), t->comm, &sent[i]);
+			   (int)out->notes[i].rank, TAG_NOTE, t->comm,
+			   &sent[i]);
 	take_all(t, sent, nsent, a, in);
 	mem_free(sent);
 	if (in->count > 0) {
@@ -540,18 +448,26 @@ by_home(const void *a, const void *b)
 }
 
 int
-team_paths(struct team_path *list, size_t count, struct arena *a,
-	   struct team_mail *out, struct error *err)
+team_homes(const struct team *t, int rc, struct team_path *list, size_t count,
+	   struct arena *a, struct team_mail *in, struct error *err)
 {
+	struct team_mail out = { 0, NULL };
 	struct buf paths = BUF_INIT;
 
-	*out = (struct team_mail){
-		.notes = arena_alloc(a, count, sizeof(*out->notes)),
-	};
-	if (count > 0)
+	if (rc == 0) {
+		out.notes = arena_alloc(a, count, sizeof(*out.notes));
+		rc = out.notes == NULL ? error_no_memory(err) : 0;
+	}
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		const uint64_t h = fnv_text(list[i].path);
+
+		list[i].home = (uint32_t)((h ^ h >> 32) % t->size);
+		list[i].number = i;
+	}
+	if (rc == 0 && count > 0)
 		qsort(list, count, sizeof(*list), by_home);
-	for (size_t i = 0; out->notes != NULL && i < count;) {
-		struct team_note *n = &out->notes[out->count++];
+	for (size_t i = 0; rc == 0 && i < count;) {
+		struct team_note *n = &out.notes[out.count++];
 
 		n->rank = list[i].home;
 		buf_clear(&paths);
@@ -563,8 +479,8 @@ team_paths(struct team_path *list, size_t count, struct arena *a,
 				  ? NULL
 				  : arena_strndup(a, paths.data, paths.len);
 		if (n->data == NULL)
-			out->notes = NULL;
+			rc = error_no_memory(err);
 	}
 	buf_free(&paths);
-	return out->notes == NULL ? error_no_memory(err) : 0;
+	return team_notes(t, rc, &out, a, in, err);
 }

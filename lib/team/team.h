@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * team.h - teams of ranks: agreement and messages.  The team of all ranks has a
- * communicator of its own; any other team is a list of ranks, and needs no
- * messages to be made.
+ * team.h - teams of ranks, each with a communicator of its own: agreement and
+ * messages.
  *
  * All functions except team_free() are collective over the team.  Every step in
  * which ranks take part ends with team_agree(), so that all ranks return the
@@ -24,12 +23,10 @@ struct error;
 struct kvtree;
 
 struct team {
-	MPI_Comm comm; /* of all ranks */
+	MPI_Comm comm;
 	uint32_t rank, size;
-	const uint32_t *ranks; /* by member: its rank in `comm`; NULL: the team
+	const uint32_t *ranks; /* by member: its rank in the job; NULL: the team
 				  of all */
-	int tag;	       /* part of the tags of its messages */
-	int parts;	       /* team of all: number of teams made from it */
 };
 
 #define TEAM_INIT \
@@ -39,42 +36,27 @@ struct team {
 
 /* All ranks of the job. */
 void team_world(struct team *out);
-void team_free(struct team *world);
+/* Any team; a copy is not freed. */
+void team_free(struct team *t);
 
-/*
- * A team of some ranks of the job; `ranks` is borrowed, and has this rank at
- * `rank`.  All ranks of the job make their teams in the same order.  Local: no
- * rank waits for another.
- */
-void team_part(struct team *world, const uint32_t *ranks, uint32_t size,
-	       uint32_t rank, struct team *out);
+/* A team of `size` ranks of the job, which are borrowed.  All ranks of the job
+ * make their teams in the same order. */
+void team_part(const struct team *world, const uint32_t *ranks, uint32_t size,
+	       struct team *out);
 
-/* Convert a member to its rank in the job, and a rank to its member (the size
- * of the team: the rank is in another team). */
-uint32_t team_peer(const struct team *t, uint32_t member);
+/* The member that is this rank of the job; the size of the team: none is. */
 uint32_t team_member(const struct team *t, uint32_t rank);
 
-/* For MPI: a tag that only this team has.  `kind` is one of these: */
-int team_tag(const struct team *t, int kind);
-
+/* For MPI. */
 enum {
 	TAG_NOTE, /* the first ones belong to team.c */
-	TAG_BARRIER,
-	TAG_REDUCE,
-	TAG_SHARE,
-	TAG_GATHER,
 	TAG_TURN,
+	TAG_PART,
 	TAG_PIECE, /* flow.c */
 	TAG_MOVE,  /* regain_move.c */
 	TAG_IN,	   /* regain_build.c, and the next */
 	TAG_OUT,
-	TAG_KINDS
 };
-
-/*
- * The rank below `ranks` that is responsible for `path`: the same on all ranks.
- */
-uint32_t team_home(const char *path, uint32_t ranks);
 
 /*
  * Did all ranks succeed?  `rc` is the result of this rank, and *err its error.
@@ -95,11 +77,19 @@ int team_join(const struct team *t, int rc, struct buf *b, struct error *err);
 /* Is the string the same on all ranks, by its hash?  NULL equals only NULL. */
 bool team_same(const struct team *t, const char *text);
 
-/* The sums over all ranks, in place; at most four. */
+/*
+ * Is the open directory `dirfd` that of rank 0?  *made: rank 0 could make the
+ * file that shows it; *seen: this rank sees it there.  A rank with -1 sees
+ * nothing.  -1, on all: ERROR_NOMEM.
+ */
+int team_sees(const struct team *world, int dirfd, bool *made, bool *seen,
+	      struct error *err);
+
+/* The sums over all ranks, in place. */
 void team_sum(const struct team *t, uint64_t *values, int count);
 /* The same over the ranks before this one, any number of values; 0 on rank 0.
- * Only for the team of all. */
-void team_before(const struct team *world, uint64_t *values, int count);
+ */
+void team_before(const struct team *t, uint64_t *values, int count);
 uint64_t team_most(const struct team *t, uint64_t value);
 uint64_t team_least(const struct team *t, uint64_t value);
 bool team_any(const struct team *t, bool yes);
@@ -168,17 +158,21 @@ int team_notes(const struct team *t, int rc, const struct team_mail *out,
 int team_trees(const struct team *t, uint32_t to, int rc, struct kvtree **tree,
 	       struct error *err);
 
-/* A path on its way to the rank that is responsible for it. */
+/* A path on its way to its home: the rank that is responsible for it, the same
+ * whoever sends it. */
 struct team_path {
-	uint32_t home; /* this rank */
-	size_t number; /* of the path, for the caller */
 	const char *path;
+	/* Set: the rank, and the place in the list. */
+	uint32_t home;
+	size_t number;
 };
 
-/* Sort the list by rank and number, and write a note for each rank: its paths,
- * each with its NUL.  ERROR_NOMEM. */
-int team_paths(struct team_path *list, size_t count, struct arena *a,
-	       struct team_mail *out, struct error *err);
+/* Send each path to its home; the list is sorted by that, and by number.  *in:
+ * for each rank that has sent any, those with their home here, each with its
+ * NUL.  `rc` and *err are as for team_notes(). */
+int team_homes(const struct team *t, int rc, struct team_path *list,
+	       size_t count, struct arena *a, struct team_mail *in,
+	       struct error *err);
 
 /* The analyser looks at one source file at a time: tell it that these fail if
  * this rank has failed. */

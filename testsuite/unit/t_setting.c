@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Options of a command line, and settings of a line of text. */
 #include "conf.h"
+#include "kvtree/kvtree.h"
 #include "opt.h"
 #include "scr/setting.h"
 #include "scratch.h"
@@ -415,7 +416,7 @@ after(const char *texts)
 {
 	static char lines[512];
 	auto_buf out = BUF_INIT;
-	struct settings *s = settings_new(NULL);
+	struct kvtree *s = kvtree_new(NULL);
 	struct setting is;
 	char copy[512], *rest = copy, *text = NULL;
 
@@ -426,7 +427,7 @@ after(const char *texts)
 			return "failed";
 	if (settings_text(s, &out) < 0)
 		return "no memory";
-	settings_free(s);
+	kvtree_free(s);
 	snprintf(lines, sizeof(lines), "%s", out.len > 0 ? out.data : "");
 	return lines;
 }
@@ -456,7 +457,7 @@ TEST(setting_round_trip)
 	char set[64];
 
 	each (v, values) {
-		struct settings *s = settings_new(NULL);
+		struct kvtree *s = kvtree_new(NULL);
 		auto_conf *c = conf_new(NULL);
 		const struct conf_group *g = NULL;
 		struct setting is;
@@ -474,7 +475,7 @@ TEST(setting_round_trip)
 		is_str(g->value, is.value, "... value");
 		is_str(conf_property(g, "NAME"), is.pairs[0].value,
 		       "... property");
-		settings_free(s);
+		kvtree_free(s);
 	}
 }
 
@@ -482,7 +483,7 @@ TEST(setting_no_memory)
 {
 	without_memory (m, 3, "without memory") {
 		auto_arena *a = arena_new();
-		struct settings *s = settings_new(&m.err);
+		struct kvtree *s = kvtree_new(&m.err);
 		auto_buf text = BUF_INIT;
 		struct setting is;
 
@@ -497,7 +498,7 @@ TEST(setting_no_memory)
 			if (m.rc < 0)
 				error_no_memory(&m.err);
 		}
-		settings_free(s);
+		kvtree_free(s);
 	}
 	arena_free(arena);
 }
