@@ -48,7 +48,7 @@ fti_convert_describe(const struct fti_convert *c, const struct fti_rankfile *r,
 		return -1;
 	if (c->form.posix)
 		rc = fti_describe_posix(d, &r->content, err);
-	else if (m != NULL)
+	else if (m != NULL && !c->compact)
 		rc = fti_describe_same(d, &r->checked, c->form.to, err);
 	else
 		rc = fti_describe_compact(d, &r->content, 0, c->form.to, err);
@@ -182,6 +182,8 @@ fti_run_convert(const struct app_call *call)
 		OPT_GROUP("Conversion"),
 		OPT_STRING(0, "to", &c.form.text, "A|B|C|D|E|F|posix",
 			   OPT_WORDS, "layout of FTI-FF, or POSIX files"),
+		OPT_FLAG(0, "compact", &c.compact,
+			 "one container for each variable"),
 		OPT_STRING(0, "checkpoint", &c.ckpt, "N", OPT_ANY,
 			   "below a directory: only checkpoints with this id"),
 		OPT_STRING(0, "id", &id, "N", OPT_ANY,

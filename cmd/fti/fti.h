@@ -31,7 +31,6 @@ int fti_run_extract(const struct app_call *c);
 int fti_run_diff(const struct app_call *c);
 int fti_run_scan(const struct app_call *c);
 int fti_run_repair(const struct app_call *c);
-int fti_run_compact(const struct app_call *c);
 int fti_run_convert(const struct app_call *c);
 int fti_run_pack(const struct app_call *c);
 int fti_run_rebuild(const struct app_call *c);
@@ -349,6 +348,7 @@ struct fti_convert_notes {
 struct fti_convert {
 	struct fti_output_options o;
 	struct fti_output_form form;
+	bool compact;	 /* one container for each variable */
 	int64_t id;	 /* of the checkpoint; -1: of the files */
 	const char *ini; /* metadata to write; NULL: beside the file */
 	struct fti_sets_options geometry;

@@ -118,11 +118,6 @@ fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 		if (f->state != FTI_STATE_REFUSED ||
 		    (set->level == FTI_L3 && f->exact))
 			continue;
-		/* At these levels it would lack sizes that FTI needs. */
-		if (f->cut && (set->level == FTI_L2 || set->level == FTI_L3)) {
-			fits = false;
-			break;
-		}
 		fits = append_path(n, f, &command);
 		any = true;
 	}

@@ -38,8 +38,10 @@ struct one {
 	struct error why;	/* why the bytes cannot be read */
 };
 
-bool
-fti_sums_alike(const char *a, const char *b)
+/* Do two sums in text differ so little that one of them is damaged, and both
+ * are of the same bytes? */
+static bool
+sums_alike(const char *a, const char *b)
 {
 	const size_t x = strlen(a), y = strlen(b);
 	unsigned start = 0, end = 0;
@@ -61,7 +63,7 @@ compare(const struct one *o, const char *key, const char *stored,
 	if (stored == NULL) {
 		fti_find(o->c->file, FTI_RULE_DATA, o->where, "%s is missing",
 			 key);
-	} else if (fti_sums_alike(sum, stored) && !str_eq(stored, sum)) {
+	} else if (sums_alike(sum, stored) && !str_eq(stored, sum)) {
 		fti_find(o->c->file, FTI_RULE_SUM, o->where,
 			 "%s is damaged: %s, and the data have %s", key,
 			 str_quoted(stored), sum);
@@ -220,8 +222,7 @@ check_posix(struct fti_checked *c, const struct work *w, struct error *err)
 struct task {
 	struct fti_checked *c;
 	size_t container;
-	int64_t length; /* the bytes in use that its sum proves; -1: none */
-	char *unread;	/* why its bytes could not be read */
+	char *unread; /* why its bytes could not be read */
 };
 
 struct run {
@@ -231,14 +232,6 @@ struct run {
 	struct hash **hashes; /* of each worker */
 	uint64_t bytes;
 };
-
-/* Are the bytes in use a part of the file? */
-static bool
-is_inside(const struct fti_file *f, const struct fti_container *c)
-{
-	return c->used >= 0 && c->used <= c->size && c->fptr <= f->size &&
-	       (uint64_t)c->used <= f->size - c->fptr;
-}
 
 /* Sum what the checksum of the whole file is over. */
 static int
@@ -255,10 +248,9 @@ sum_whole(const struct fti_checked *c, struct hash *h, const struct work *w,
 		return fti_source_sum(c->source, records, f->size - records, h,
 				      w, err);
 	for (size_t i = 0; i < f->ncontainers && rc == 0; i++)
-		if (is_inside(f, &f->containers[i].c))
-			rc = fti_source_sum(c->source, f->containers[i].c.fptr,
-					    (uint64_t)f->containers[i].c.used,
-					    h, w, err);
+		rc = fti_source_sum(c->source, f->containers[i].c.fptr,
+				    (uint64_t)f->containers[i].c.used, h, w,
+				    err);
 	return rc;
 }
 
@@ -269,31 +261,28 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 	struct hash *h = r->hashes[worker];
 	struct task *t = &r->tasks[i];
 	const bool whole = t->container == WHOLE;
-	const struct fti_file_container *of =
-		whole ? NULL : &t->c->file->containers[t->container];
-	const struct fti_container *c = whole ? NULL : &of->c;
 	unsigned char drop[HASH_MD5_SIZE];
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
 	if (t->c->posix != NULL)
 		return check_posix(t->c, r->w, err);
+	if (whole) {
+		rc = sum_whole(t->c, h, r->w, &why);
+	} else {
+		const struct fti_container *c =
+			&t->c->file->containers[t->container].c;
 
-	rc = whole ? sum_whole(t->c, h, r->w, &why)
-		   : fti_source_sum(t->c->source, c->fptr, (uint64_t)c->used, h,
+		rc = fti_source_sum(t->c->source, c->fptr, (uint64_t)c->used, h,
 				    r->w, &why);
-	if (rc == 0)
-		hash_sum(h, whole ? t->c->whole : t->c->sums[t->container]);
-	/* An emptied container has an old sum, or none. */
-	if (rc == 0 && !whole && (c->used > 0 || c->has_content == 1) &&
-	    memcmp(t->c->sums[t->container], c->hash, HASH_MD5_SIZE) != 0)
-		rc = fti_check_length(t->c, of, &t->length, r->w, &why);
+	}
 	if (rc < 0 && work_stopped(r->w))
 		return error_pass(err, &why);
-	if (rc < 0) {
+	hash_sum(h, rc < 0  ? drop
+		    : whole ? t->c->whole
+			    : t->c->sums[t->container]);
+	if (rc < 0)
 		t->unread = mem_strdup(why.text);
-		hash_sum(h, drop);
-	}
 	return 0;
 }
 
@@ -301,8 +290,7 @@ static void
 add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes)
 {
 	(void)MEM_ROOM(r->tasks, r->count, r->room);
-	r->tasks[r->count++] =
-		(struct task){ .c = c, .container = container, .length = -1 };
+	r->tasks[r->count++] = (struct task){ .c = c, .container = container };
 	r->bytes += bytes;
 }
 
@@ -320,16 +308,16 @@ add_file(struct run *r, struct fti_checked *c, bool data)
 	}
 	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
 	/* The longest task, that of a sum over the whole file, first. */
-	if (data &&
-	    (f->kind == FTI_KIND_PARITY ||
-	     (f->kind == FTI_KIND_DATA && !fti_format(f->layout)->footer)))
+	if (data && (f->kind == FTI_KIND_PARITY ||
+		     (f->complete && !fti_format(f->layout)->footer)))
 		add_task(r, c, WHOLE, f->size);
-	for (size_t i = 0; i < f->ncontainers; i++)
-		if (!data)
+	/* Without all records there is nothing to compare. */
+	for (size_t i = 0; f->complete && i < f->ncontainers; i++)
+		if (data)
+			add_task(r, c, i, (uint64_t)f->containers[i].c.used);
+		else
 			memcpy(c->sums[i], f->containers[i].c.hash,
 			       HASH_MD5_SIZE);
-		else if (is_inside(f, &f->containers[i].c))
-			add_task(r, c, i, (uint64_t)f->containers[i].c.used);
 }
 
 int
@@ -350,49 +338,20 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 		progress_phase(r.w->progress, "verifying", r.bytes);
 		rc = par_for(r.w->par, r.count, 0, run_task, &r, err);
 	}
-	for (size_t i = 0; i < r.count && rc == 0; i++) {
+	for (size_t i = 0; i < r.count; i++) {
 		struct task *t = &r.tasks[i];
-		struct fti_checked *c = t->c;
-		struct fti_file_container *of = NULL;
-		unsigned char *sum = NULL;
 
-		if (t->unread != NULL && c->unread == NULL) {
-			c->unread = t->unread;
-			t->unread = NULL;
-		}
-		if (c->posix != NULL || t->container == WHOLE ||
-		    c->unread != NULL)
-			continue;
-		/* Take the bytes in use that the sum of the container
-		 * proves. */
-		of = &c->file->containers[t->container];
-		sum = c->sums[t->container];
-		if (t->length >= 0) {
-			of->c.used = t->length;
-			memcpy(sum, of->c.hash, HASH_MD5_SIZE);
-		} else if (of->c.has_content == 0 && of->c.used > 0 &&
-			   memcmp(sum, of->c.hash, HASH_MD5_SIZE)) {
-			of->c.used = 0;
-		}
-		if (of->c.used == of->used)
-			continue;
-		of->settled = t->length >= 0 || of->c.used == 0 ||
-			      memcmp(sum, of->c.hash, HASH_MD5_SIZE) == 0;
-		fti_file_measure(c->file);
-		/* The only sum over the file that does not count records. */
-		if (c->file->layout == FTI_B) {
-			rc = sum_whole(c, h, w, err);
-			hash_sum(h, c->whole);
-		}
+		if (t->unread != NULL && t->c->unread == NULL)
+			t->c->unread = t->unread;
+		else
+			mem_free(t->unread);
 	}
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (files[i].posix == NULL)
-			rc = fti_judge(&files[i], h, err);
+			fti_judge(&files[i], h);
 	hash_free(h);
 	for (unsigned i = 0; i < nworkers; i++)
 		hash_free(r.hashes[i]);
-	for (size_t i = 0; i < r.count; i++)
-		mem_free(r.tasks[i].unread);
 	mem_free(r.hashes);
 	mem_free(r.tasks);
 	return rc;

@@ -30,8 +30,8 @@
 
 struct file {
 	struct fti_job job;
-	struct put_file *put; /* NULL: only its sums are wanted */
-	atomic_size_t left;   /* containers that are not written yet */
+	struct put_file *put;
+	atomic_size_t left; /* containers that are not written yet */
 };
 
 struct task {
@@ -41,7 +41,7 @@ struct task {
 
 struct fti_writer {
 	const struct work *w;
-	struct put *put; /* NULL: only sums are wanted */
+	struct put *put;
 	struct file *files;
 	size_t count, room_files;
 	struct map *names; /* that files will have */
@@ -58,22 +58,8 @@ struct fti_writer {
 
 /* --- Bytes --- */
 
-/* Write, unless only the sums are wanted. */
-static int
-emit(const struct file *f, int fd, const void *data, size_t len, uint64_t off,
-     struct error *err)
-{
-	return fd < 0 ? 0 : put_pwrite(f->put, fd, data, len, off, err);
-}
-
-static int
-open_file(const struct file *f, int *fd, struct error *err)
-{
-	*fd = f->put == NULL ? -1 : put_open(f->put, err);
-	return f->put != NULL && *fd < 0 ? -1 : 0;
-}
-
-/* Sum the bytes in use of a container.  With `fd` also write them. */
+/* Sum the bytes in use of a container.  With `fd`, which may be -1, also write
+ * them. */
 static int
 pass(const struct fti_writer *r, unsigned worker, const struct file *f,
      size_t i, int fd, struct error *err)
@@ -91,7 +77,7 @@ pass(const struct fti_writer *r, unsigned worker, const struct file *f,
 		if (work_go_on(r->w, err) < 0 ||
 		    fti_content_read(c->content, c->var, buf, n,
 				     c->c.dptr + done, err) < 0 ||
-		    emit(f, fd, buf, n, at, err) < 0)
+		    (fd >= 0 && put_pwrite(f->put, fd, buf, n, at, err) < 0))
 			return -1;
 		if (!f->job.draft->plain)
 			hash_update(r->hashes[worker], buf, n);
@@ -121,9 +107,9 @@ end_file(const struct fti_writer *r, unsigned worker, struct file *f,
 				   : NULL;
 	unsigned char record[FTI_META_MAX];
 	char checksum[HASH_TEXT];
-	int fd = -1;
+	const int fd = put_open(f->put, err);
 
-	if (open_file(f, &fd, err) < 0)
+	if (fd < 0)
 		return -1;
 	/* Write the records of each block, and in A sum them with the
 	 * containers. */
@@ -133,7 +119,8 @@ end_file(const struct fti_writer *r, unsigned worker, struct file *f,
 
 		if (!d->raw) {
 			fti_draft_records(d, b, records);
-			rc = emit(f, fd, records, len, d->blocks[b].at, err);
+			rc = put_pwrite(f->put, fd, records, len,
+					d->blocks[b].at, err);
 		}
 		if (all)
 			hash_update(h, records, len);
@@ -164,15 +151,15 @@ end_file(const struct fti_writer *r, unsigned worker, struct file *f,
 	fti_draft_meta(d, checksum, h);
 	if (format != NULL) {
 		fti_record_write(d->layout, FTI_META, &d->meta, record);
-		if (emit(f, fd, record, format->meta,
-			 footer ? d->size - format->meta : 0, err) < 0)
+		if (put_pwrite(f->put, fd, record, format->meta,
+			       footer ? d->size - format->meta : 0, err) < 0)
 			return -1;
 	}
 	/* A file that would end in a hole gets its last byte. */
 	if (!footer && last != NULL && last->used != last->size &&
-	    emit(f, fd, "", 1, d->size - 1, err) < 0)
+	    put_pwrite(f->put, fd, "", 1, d->size - 1, err) < 0)
 		return -1;
-	return fd < 0 ? 0 : put_wrote(f->put, d->size, err);
+	return put_wrote(f->put, d->size, err);
 }
 
 static int
@@ -192,7 +179,7 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 			&f->job.draft->containers[t->container];
 		int fd = -1;
 
-		if ((c->c.used > 0 && open_file(f, &fd, err) < 0) ||
+		if ((c->c.used > 0 && (fd = put_open(f->put, err)) < 0) ||
 		    pass(r, worker, f, t->container, fd, err) < 0)
 			return -1;
 		hash_sum(r->hashes[worker], c->c.hash);
@@ -256,24 +243,21 @@ fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 	const char *key = NULL;
 
 	if (d != NULL && fti_draft_plan(j->draft, err) < 0)
-		return r->put == NULL ? -1 : error_wrap(err, "%s", name_of(j));
+		return error_wrap(err, "%s", name_of(j));
 	(void)MEM_ROOM(r->files, r->count, r->room_files);
 	f = &r->files[r->count];
 	*f = (struct file){ .job = *j };
 	/* Tell the engine the name, if it is free, and given once; nothing is
 	 * written. */
-	if (r->put != NULL && j->path != NULL) {
-		key = arena_printf(r->arena, "%d:%s", j->dirfd, j->path);
-		if (map_get(r->names, key) != MAP_NONE)
-			return error_set(err, ERROR_USAGE,
-					 "%s: two files would get this name",
-					 name_of(j));
-		map_put(r->names, key, r->count);
-		if (check_name(j->dirfd, j->path, name_of(j), j->replace, err) <
-		    0)
-			return -1;
-		f->put = put_add(r->put, &what, NULL);
-	}
+	key = arena_printf(r->arena, "%d:%s", j->dirfd, j->path);
+	if (map_get(r->names, key) != MAP_NONE)
+		return error_set(err, ERROR_USAGE,
+				 "%s: two files would get this name",
+				 name_of(j));
+	map_put(r->names, key, r->count);
+	if (check_name(j->dirfd, j->path, name_of(j), j->replace, err) < 0)
+		return -1;
+	f->put = put_add(r->put, &what, NULL);
 	r->count++;
 	if (d == NULL)
 		return 0;
@@ -322,17 +306,15 @@ fti_writer_run(struct fti_writer *r, size_t first, size_t count,
 
 	/* Before the first batch. */
 	if (r->nworkers == 0) {
-		if (r->put != NULL && fti_writer_room(r, err) < 0)
+		if (fti_writer_room(r, err) < 0)
 			return -1;
 		r->nworkers = par_threads(r->w->par);
 		r->hashes = mem_calloc(r->nworkers, sizeof(struct hash *));
 		r->memory = mem_aligned(PAGE, r->nworkers * STEP);
 		for (unsigned i = 0; i < r->nworkers; i++)
 			r->hashes[i] = hash_new(HASH_MD5, err);
-		progress_phase(r->w->progress,
-			       r->put != NULL ? "writing" : "summing",
-			       r->bytes);
-		rc = r->put == NULL ? 0 : put_clear(r->put, err);
+		progress_phase(r->w->progress, "writing", r->bytes);
+		rc = put_clear(r->put, err);
 	}
 	for (size_t i = first; rc == 0 && i < first + count; i++) {
 		struct file *f = &r->files[i];
@@ -342,9 +324,7 @@ fti_writer_run(struct fti_writer *r, size_t first, size_t count,
 		if (d != NULL)
 			rc = fti_draft_plan(d, err);
 		atomic_init(&f->left, n > 0 ? n : 1);
-		if (f->put != NULL)
-			put_what(f->put)->size =
-				d == NULL ? f->job.text->len : d->size;
+		put_what(f->put)->size = d == NULL ? f->job.text->len : d->size;
 		for (size_t k = 0; k < n || k == 0; k++) {
 			(void)MEM_ROOM(r->tasks, r->ntasks, room);
 			r->tasks[r->ntasks++] =
@@ -356,7 +336,7 @@ fti_writer_run(struct fti_writer *r, size_t first, size_t count,
 	mem_free(r->tasks);
 	r->tasks = NULL;
 	r->ntasks = 0;
-	if (rc < 0 && r->put != NULL && r->count > 0)
+	if (rc < 0 && r->count > 0)
 		(void)room_explain(r->files[0].job.dirfd, r->room, err);
 	return rc;
 }
@@ -387,21 +367,6 @@ fti_writer_free(struct fti_writer *r)
 	mem_free(r->hashes);
 	mem_free(r->files);
 	mem_free(r);
-}
-
-int
-fti_sum(struct fti_draft *d, const struct work *w, struct error *err)
-{
-	const struct fti_job job = { .draft = d };
-	struct fti_writer *r = mem_calloc(1, sizeof(*r));
-	int rc = 0;
-
-	r->w = work_or_default(w);
-	rc = fti_writer_add(r, &job, err);
-	if (rc == 0)
-		rc = fti_writer_run(r, 0, 1, err);
-	fti_writer_free(r);
-	return rc;
 }
 
 int

@@ -40,9 +40,6 @@ struct fti_job {
 	bool replace;
 };
 
-/* Only set the sums in the draft, as writing it would. */
-int fti_sum(struct fti_draft *d, const struct work *w, struct error *err);
-
 /* Write the bytes of a draft without records to `fd`, which may be a pipe; it
  * is no error if its reader closes it. */
 int fti_stream(const struct fti_draft *d, int fd, const struct work *w,

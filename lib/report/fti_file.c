@@ -281,19 +281,11 @@ dump_ff(const struct fti_rankfile *r, struct buf *out)
 }
 
 void
-report_fti_text(const struct fti_rankfile *r, enum report_fti_depth depth,
-		struct buf *out)
+report_fti_problems(const struct fti_checked *c, struct buf *out)
 {
 	size_t n = 0;
 
-	buf_printf(out, "%s: %s%s\n", str_shown(r->name),
-		   fti_verdict_names[r->checked.verdict],
-		   r->checked.verdict == FTI_DAMAGED && r->checked.data_good
-			   ? "; its data are intact"
-			   : "");
-	if (r->checked.unread != NULL)
-		buf_printf(out, "  %s\n", str_shown(r->checked.unread));
-	for (const struct fti_finding *p = r->checked.file->findings; p != NULL;
+	for (const struct fti_finding *p = c->file->findings; p != NULL;
 	     p = p->next)
 		if (n++ >= SHOWN)
 			continue;
@@ -304,6 +296,20 @@ report_fti_text(const struct fti_rankfile *r, enum report_fti_depth depth,
 			buf_printf(out, "  %s\n", p->text);
 	if (n > SHOWN)
 		buf_printf(out, "  and %zu more\n", n - SHOWN);
+}
+
+void
+report_fti_text(const struct fti_rankfile *r, enum report_fti_depth depth,
+		struct buf *out)
+{
+	buf_printf(out, "%s: %s%s\n", str_shown(r->name),
+		   fti_verdict_names[r->checked.verdict],
+		   r->checked.verdict == FTI_DAMAGED && r->checked.data_good
+			   ? "; its data are intact"
+			   : "");
+	if (r->checked.unread != NULL)
+		buf_printf(out, "  %s\n", str_shown(r->checked.unread));
+	report_fti_problems(&r->checked, out);
 	if (depth >= REPORT_FTI_VARIABLES && r->ff != NULL)
 		list_ff(r->ff, out);
 	else if (depth >= REPORT_FTI_VARIABLES)
