@@ -114,11 +114,11 @@ fti_run_repair(const struct app_call *call)
 		.planned = planned_repair,
 		.arg = &c,
 	};
-	const char *id = NULL;
+	uint64_t id = UINT64_MAX;
 	const struct opt opts[] = {
 		OPT_GROUP("Repair"),
-		OPT_STRING(0, "id", &id, "N", OPT_ANY,
-			   "also set the id of the checkpoint"),
+		OPT_U64(0, "id", &id, "N", 0, INT32_MAX,
+			"also set the id of the checkpoint"),
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_IN_PLACE_OPTION(c.o),
 		FTI_LAYOUT_OPTION(c.o.in),
@@ -129,9 +129,12 @@ fti_run_repair(const struct app_call *call)
 	char **files = fti_start(call, opts, &count);
 
 	fti_output_check(&c.o, count);
-	if (fti_id_parse(id, &c.id, &err) < 0)
-		return app_report(STATUS_OK, &err);
-	status = fti_output_files(&c.out, &c.o, files, (size_t)count, &m);
+	c.id = (int64_t)id;
+	if (fti_output_start(&c.out, &c.o, &err) < 0 ||
+	    fti_output_add(&c.out, files, (size_t)count, &err) < 0)
+		status = app_report(STATUS_OK, &err);
+	else
+		status = fti_output_run(&c.out, &m);
 	fti_output_end(&c.out);
 	return status;
 }
@@ -224,12 +227,13 @@ int
 fti_run_pack(const struct app_call *call)
 {
 	struct pack c = { .id = -1 };
-	const char *id = NULL;
+	uint64_t id = UINT64_MAX;
 	const struct opt opts[] = {
 		OPT_GROUP("File"),
 		OPT_STRING(0, "to", &c.form.text, "A|B|C|D|E|F|posix",
 			   OPT_WORDS, "layout of FTI-FF, or a POSIX file"),
-		OPT_STRING(0, "id", &id, "N", OPT_ANY, "id of the checkpoint"),
+		OPT_U64(0, "id", &id, "N", 0, INT32_MAX,
+			"id of the checkpoint"),
 		OPT_U64(0, "room", &c.room, "PERCENT", 0, 1000000,
 			"reserve more bytes than each variable has"),
 		OPT_STRING(0, "ini", &c.ini, "FILE", OPT_FILE,
@@ -246,8 +250,7 @@ fti_run_pack(const struct app_call *call)
 	char **args = fti_start(call, opts, &count);
 	struct fti_answer a = { .dry_run = c.o.dry_run };
 
-	if (fti_id_parse(id, &c.id, &err) < 0)
-		return app_report(STATUS_OK, &err);
+	c.id = (int64_t)id;
 	if (count == 0)
 		app_usage("no variable given (ID=FILE)");
 	fti_output_form(&c.o, c.ini, &c.form);

@@ -85,10 +85,4 @@ int fti_proven(const struct fti_checked *c, struct error *err);
 void fti_checksum(const struct fti_checked *c, bool writer, struct hash *h,
 		  char *to);
 
-/* --- For the module only --- */
-
-/* Compare the sums of a file with the stored ones: findings, verdict.  `h` is
- * an MD5 sum without data. */
-void fti_judge(struct fti_checked *c, struct hash *h);
-
 #endif /* FTI_CHECK_H */

@@ -6,7 +6,6 @@
 #include "fti/draft.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -15,9 +14,6 @@
 #include "fti/input.h"
 #include "mem.h"
 #include "num.h"
-#include "str.h"
-
-#define PART ((uint64_t)64 << 20) /* of a large variable */
 
 static void
 start(struct fti_draft *d, enum fti_layout layout)
@@ -37,11 +33,10 @@ add_block(struct fti_draft *d, size_t first)
 	d->blocks[d->nblocks++] = (struct fti_draft_block){ .first = first };
 }
 
-/* Add the first container of a variable, or bytes of it. */
+/* Add the first container of a variable. */
 static void
 add_container(struct fti_draft *d, const struct fti_content *c,
-	      const struct fti_content_var *v, struct fti_range in_use,
-	      uint64_t size)
+	      const struct fti_content_var *v, uint64_t size)
 {
 	(void)MEM_ROOM(d->containers, d->ncontainers, d->room_containers);
 	d->containers[d->ncontainers] = (struct fti_draft_container){
@@ -50,8 +45,7 @@ add_container(struct fti_draft *d, const struct fti_content *c,
 			.idx = (int32_t)d->ncontainers,
 			/* also of a variable without bytes */
 			.has_content = 1,
-			.dptr = in_use.off,
-			.used = (int64_t)in_use.len,
+			.used = (int64_t)v->size,
 			.size = (int64_t)size,
 		},
 		.content = c,
@@ -163,7 +157,7 @@ add_content(struct fti_draft *d, const struct fti_content *c, unsigned room,
 					 "variable %" PRId32
 					 ": its container would be too large",
 					 v->id);
-		add_container(d, c, v, (struct fti_range){ 0, v->size }, more);
+		add_container(d, c, v, more);
 	}
 	return 0;
 }
@@ -193,11 +187,9 @@ fti_describe_bytes(struct fti_draft *d, const struct fti_content *c,
 	d->raw = d->plain = true;
 	d->live = len;
 	add_block(d, 0);
-	/* Several threads write the parts of a large one. */
-	for (uint64_t end = off + len, n = 0; off < end; off += n) {
-		n = end - off < PART ? end - off : PART;
-		add_container(d, c, v, (struct fti_range){ off, n }, n);
-	}
+	add_container(d, c, v, len);
+	d->containers[0].c.dptr = off;
+	d->containers[0].c.used = (int64_t)len;
 }
 
 int

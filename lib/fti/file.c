@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file.c - find the layout of an FTI-FF file, and read its records.
+ * file.c - find the layout of an FTI-FF file, read its records, and check them.
  */
 #include "fti/file.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #include "arena.h"
 #include "error.h"
 #include "fti/input.h"
+#include "map.h"
 #include "mem.h"
+#include "num.h"
 
 /* Records are read in steps of so many bytes. */
 #define WINDOW 65536
@@ -87,9 +90,9 @@ fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 
 /*
  * Read all records of blocks and containers.  If they follow the data, the
- * first one is at `start`, and they end at the metadata; else each block follows
- * its records.  Returns 1; 0: they do not fit each other or the file; -1: an
- * error.
+ * first one is at `start`, and they end at the metadata; else each block
+ * follows its records.  Returns 1; 0: they do not fit each other or the file;
+ * -1: an error.
  */
 static int
 read_records(struct fti_file *f, struct reader *r, enum fti_layout l,
@@ -168,6 +171,168 @@ walk(struct fti_file *f, struct reader *r, enum fti_layout l,
 		if (starts[i] < f->size - format->meta)
 			rc = read_records(f, r, l, starts[i], m, err);
 	return rc;
+}
+
+/* --- The rules that they follow --- */
+
+/* Is a number what others make of it?  `of` ends the text. */
+static void
+expect(struct fti_file *f, struct fti_where where, uint64_t got, uint64_t want,
+       const char *of)
+{
+	if (got != want)
+		fti_find(f, FTI_RULE_DERIVED, where,
+			 "%s is %" PRId64 ", expected %" PRId64 "%s",
+			 fti_field_name((enum fti_field)where.field),
+			 (int64_t)got, (int64_t)want, of);
+}
+
+static void
+check_meta(struct fti_file *f)
+{
+	const struct fti_format *format = fti_format(f->layout);
+	const struct fti_meta *m = &f->meta;
+	uint64_t data = 0;
+
+	if (!f->meta_good)
+		fti_find(f, FTI_RULE_META, FTI_META_FIELD(FTI_HASH),
+			 "the metadata record differs from its sum (myHash)");
+	if (f->kind == FTI_KIND_PARITY)
+		return;
+	if (!f->complete) {
+		fti_find(f, FTI_RULE_STRUCTURE, FTI_FILE_ITSELF,
+			 "the records of its blocks and containers do not fit "
+			 "each other, or its size");
+		return;
+	}
+	expect(f, FTI_META_FIELD(FTI_FS), (uint64_t)m->fs, f->end, "");
+	expect(f, FTI_META_FIELD(FTI_CKPT_SIZE), (uint64_t)m->ckpt_size, f->end,
+	       "");
+	if (!format->footer)
+		return;
+	for (size_t i = 0; i < f->ncontainers; i++)
+		data += (uint64_t)f->containers[i].c.size;
+	expect(f, FTI_META_FIELD(FTI_META_SIZE), (uint64_t)m->meta_size,
+	       f->size - data, "");
+	expect(f, FTI_META_FIELD(FTI_DATA_SIZE), (uint64_t)m->data_size, data,
+	       "");
+}
+
+/* Are flags, bytes in use and place of the container possible?  It begins at
+ * `at`. */
+static void
+check_container(struct fti_file *f, size_t i, uint64_t at)
+{
+	struct fti_container *c = &f->containers[i].c;
+
+	expect(f, FTI_CONTAINER_FIELD(i, FTI_FPTR), c->fptr, at, "");
+	c->fptr = at;
+	/* FTI ignores it when it restarts. */
+	c->has_ckpt = c->has_ckpt == 1;
+	if (c->used >= 0 && c->used <= c->size &&
+	    (c->used == 0 ||
+	     (at <= f->size && (uint64_t)c->used <= f->size - at)))
+		return;
+	fti_find(f, FTI_RULE_STRUCTURE, FTI_CONTAINER_FIELD(i, FTI_CHUNKSIZE),
+		 "chunksize is %" PRId64 ", containersize %" PRId64
+		 ", at byte %" PRIu64 " of %" PRIu64,
+		 c->used, c->size, at, f->size);
+	f->usable = false;
+	c->used = 0;
+}
+
+/* Check the records against the rules of fti-format(5), and make the list of
+ * variables. */
+static void
+check_records(struct fti_file *f)
+{
+	const struct fti_format *format = fti_format(f->layout);
+	uint64_t at = 0;
+	struct map *ids = NULL;
+	size_t room = 0;
+
+	if (f->kind == FTI_KIND_NONE)
+		return;
+	f->usable = f->complete;
+	check_meta(f);
+	if (!f->complete)
+		return;
+	if (!format->footer)
+		at = format->meta;
+	for (size_t b = 0; b < f->nblocks; b++) {
+		const struct fti_file_block *block = &f->blocks[b];
+		const size_t end = b + 1 < f->nblocks ? f->blocks[b + 1].first
+						      : f->ncontainers;
+		const uint64_t begin = at;
+
+		if (!format->footer)
+			at += format->block +
+			      (end - block->first) * format->container;
+		for (size_t i = block->first; i < end; i++) {
+			check_container(f, i, at);
+			at += (uint64_t)f->containers[i].c.size;
+		}
+		expect(f, FTI_BLOCK_FIELD(b, FTI_DBSIZE),
+		       (uint64_t)block->b.dbsize, at - begin, "");
+	}
+	ids = map_new();
+	for (size_t i = 0; i < f->ncontainers; i++) {
+		struct fti_container *c = &f->containers[i].c;
+		const char *key = num_str(c->id);
+		size_t v = map_get(ids, key);
+		struct fti_var *var = NULL;
+		char of[32];
+
+		if (v == MAP_NONE) {
+			(void)MEM_ROOM(f->vars, f->nvars, room);
+			v = f->nvars++;
+			f->vars[v] = (struct fti_var){ .id = c->id };
+			/* The map borrows the key. */
+			map_put(ids, arena_strdup(f->arena, key), v);
+		}
+		var = &f->vars[v];
+		/* Check its number and offset. */
+		snprintf(of, sizeof(of), " (variable %" PRId32 ")", c->id);
+		/* The number of a container and its offset prove each other; if
+		 * both are wrong, it is perhaps that of another variable. */
+		if ((uint64_t)c->part != var->parts && c->dptr != var->room)
+			fti_find(f, FTI_RULE_STRUCTURE,
+				 FTI_CONTAINER_FIELD(i, FTI_ID),
+				 "id is %" PRId32
+				 ", but containerid and dptr do not fit",
+				 c->id);
+		expect(f, FTI_CONTAINER_FIELD(i, FTI_CONTAINERID),
+		       (uint64_t)c->part, var->parts, of);
+		expect(f, FTI_CONTAINER_FIELD(i, FTI_DPTR), c->dptr, var->room,
+		       of);
+		/* Bytes, or the first container of an empty variable. */
+		if (f->usable)
+			expect(f, FTI_CONTAINER_FIELD(i, FTI_HASCONTENT),
+			       c->has_content, c->used > 0 || var->parts == 0,
+			       of);
+		if (var->parts > 0 && c->used > 0 &&
+		    f->containers[var->last].c.used <
+			    f->containers[var->last].c.size)
+			fti_find(f, FTI_RULE_STRUCTURE,
+				 FTI_CONTAINER_FIELD(i, FTI_CHUNKSIZE),
+				 "has data, but the one before it of variable "
+				 "%" PRId32 " is not full",
+				 c->id);
+		c->part = (int32_t)var->parts;
+		c->dptr = var->room;
+		c->has_content = c->used > 0 || var->parts == 0;
+		if (var->parts++ == 0)
+			var->first = i;
+		else
+			f->containers[var->last].next = i;
+		var->last = i;
+		var->size += (uint64_t)c->used;
+		var->room += (uint64_t)c->size;
+		f->live += (uint64_t)c->used;
+		f->allocated += (uint64_t)c->size;
+		f->empty += c->has_content == 0;
+	}
+	map_free(ids);
 }
 
 /* --- The layout --- */
@@ -283,7 +448,7 @@ fti_file_read(const struct fti_source *s, enum fti_layout layout,
 		fti_file_free(f);
 		return NULL;
 	}
-	fti_file_check(f);
+	check_records(f);
 	return f;
 }
 

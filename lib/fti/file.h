@@ -24,8 +24,7 @@ struct fti_source;
 
 /* What a finding breaks.  The order is that of severity. */
 enum fti_rule {
-	FTI_RULE_UNUSED, /* a field without effect has an odd value */
-	FTI_RULE_STALE,	 /* the data are intact, but FTI would refuse the file:
+	FTI_RULE_STALE, /* the data are intact, but FTI would refuse the file:
 			   its checksum is over sums of emptied containers */
 	FTI_RULE_SUM, /* a stored sum is damaged; another one proves the data */
 	FTI_RULE_LABEL, /* a field that no sum protects differs from the name or
@@ -132,11 +131,5 @@ struct fti_where {
 #define FTI_CONTAINER_FIELD(c, f) ((struct fti_where){ SIZE_MAX, c, f })
 void fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-/* --- For the module only --- */
-
-/* Check the records against the rules of fti-format(5), and make the list of
- * variables. */
-void fti_file_check(struct fti_file *f);
 
 #endif /* FTI_FILE_H */

@@ -128,7 +128,7 @@ rows() {
 	run -2 scr_fti dump --svg p.svg "$good" "$good"
 	run -2 scr_fti dump --json --svg - "$good"
 	run -2 scr_fti verify --svg p.svg "$good"
-	run -4 scr_fti dump --svg p.svg "$FTI/bad-F/footer-only.fti"
+	run -1 scr_fti dump --svg p.svg "$FTI/bad-F/footer-only.fti"
 	[[ $output == *": cannot draw it: its structure is damaged"* ]]
 	run -4 scr_fti dump --svg p.svg "$FTI/bad-F/empty.fti"
 	[[ $output == *": no blocks to draw: it is not an FTI-FF file"* ]]
