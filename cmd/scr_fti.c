@@ -28,9 +28,6 @@ static const struct app_action verbs[] = {
 	  "compute the checksums of intact files again, so that FTI accepts "
 	  "them",
 	  fti_run_repair },
-	{ "compact", "[OPTION]... FILE...",
-	  "write files again with one container for each variable",
-	  fti_run_compact },
 	{ "convert", "--to LAYOUT -o OUT [OPTION]... FILE... | DIR",
 	  "write checkpoints in another layout, or as POSIX files",
 	  fti_run_convert },

@@ -48,7 +48,7 @@ fti_convert_describe(const struct fti_convert *c, const struct fti_rankfile *r,
 		return -1;
 	if (c->form.posix)
 		rc = fti_describe_posix(d, &r->content, err);
-	else if (m != NULL)
+	else if (m != NULL && !c->compact)
 		rc = fti_describe_same(d, &r->checked, c->form.to, err);
 	else
 		rc = fti_describe_compact(d, &r->content, 0, c->form.to, err);
@@ -177,16 +177,18 @@ fti_run_convert(const struct app_call *call)
 		.id = -1,
 		.before = -1,
 	};
-	const char *id = NULL;
+	uint64_t id = UINT64_MAX, ckpt = UINT64_MAX;
 	const struct opt opts[] = {
 		OPT_GROUP("Conversion"),
 		OPT_STRING(0, "to", &c.form.text, "A|B|C|D|E|F|posix",
 			   OPT_WORDS, "layout of FTI-FF, or POSIX files"),
-		OPT_STRING(0, "checkpoint", &c.ckpt, "N", OPT_ANY,
-			   "below a directory: only checkpoints with this id"),
-		OPT_STRING(0, "id", &id, "N", OPT_ANY,
-			   "id of the checkpoint (default: of the file, or its "
-			   "name)"),
+		OPT_FLAG(0, "compact", &c.compact,
+			 "one container for each variable"),
+		OPT_U64(0, "checkpoint", &ckpt, "N", 0, INT32_MAX,
+			"below a directory: only checkpoints with this id"),
+		OPT_U64(0, "id", &id, "N", 0, INT32_MAX,
+			"id of the checkpoint (default: of the file, or its "
+			"name)"),
 		OPT_STRING(0, "ini", &c.ini, "FILE", OPT_FILE,
 			   "with POSIX files: the metadata file to write "
 			   "(default: sector0-group0.fti beside them)"),
@@ -211,13 +213,13 @@ fti_run_convert(const struct app_call *call)
 		app_usage("a group has at most %d files: convert their "
 			  "directory",
 			  FTI_POSIX_MEMBERS);
-	if (fti_id_parse(id, &c.id, &err) < 0)
-		return app_report(STATUS_OK, &err);
+	c.id = (int64_t)id;
+	c.ckpt = (int64_t)ckpt;
 	tree = fti_is_directory(args[0]);
 	if (tree && (c.id >= 0 || c.ini != NULL || c.o.in.meta != NULL ||
 		     c.o.in.layer != UINT64_MAX))
 		app_usage("--id, --ini, --meta and --layer are for files");
-	if (!tree && c.ckpt != NULL)
+	if (!tree && c.ckpt >= 0)
 		app_usage("--checkpoint is for a directory");
 	if (fti_output_start(&c.out, &c.o, &err) < 0)
 		status = app_report(STATUS_OK, &err);

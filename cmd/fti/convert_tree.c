@@ -16,7 +16,6 @@
 #include "fti/ini.h"
 #include "io.h"
 #include "mem.h"
-#include "num.h"
 #include "path.h"
 #include "report/hint.h"
 #include "str.h"
@@ -136,66 +135,73 @@ name_sector(struct run *run, const struct part *p, size_t group)
 /* Sections of the history, where io_mode is by 1000 larger than ckpt_io. */
 #define HISTORY "checkpoint_id."
 
+/* Edit the copy of the configuration, or of the history, for the new form. */
+static int
+edit_copy(const struct run *run, bool history, const char *path, struct buf *to,
+	  struct error *err)
+{
+	const bool posix = run->c->form.posix;
+	const struct fti_ini_value io = { "basic", "ckpt_io", posix ? "1" : "3",
+					  false };
+	struct fti_ini *ini = NULL;
+	const char *section = NULL;
+	bool moved = false; /* then no differential checkpoints are left */
+	int rc = 0;
+
+	if (!history)
+		return fti_ini_set(to, &io, err);
+	ini = fti_ini_parse(path, to->data, to->len, err);
+	if (ini == NULL)
+		return -1;
+	for (size_t i = 0; i < run->nparts; i++)
+		moved |= run->parts[i].moved;
+	for (size_t k = 0;
+	     rc == 0 && (section = fti_ini_section(ini, k)) != NULL; k++) {
+		const struct fti_ini_value mode = { section, "io_mode",
+						    posix ? "1001" : "1003",
+						    false };
+		const struct fti_ini_value no_dcp = { section, "is_dcp", "0",
+						      false };
+
+		if (!str_starts(section, HISTORY))
+			continue;
+		rc = fti_ini_set(to, &mode, err);
+		if (rc == 0 && moved &&
+		    fti_ini_get(ini, section, "is_dcp") != NULL)
+			rc = fti_ini_set(to, &no_dcp, err);
+	}
+	fti_ini_free(ini);
+	return rc;
+}
+
 /* Copy the files that describe the execution, so that they fit its new files:
  * its nodes, its configuration, its history. */
 static int
 add_copies(struct run *run, struct error *err)
 {
-	const bool posix = run->c->form.posix;
-	const struct fti_ini_value io = { "basic", "ckpt_io", posix ? "1" : "3",
-					  false };
-	const char *section = NULL;
-	enum fti_name_kind kind = FTI_NAME_OTHER;
-	bool moved = false; /* then no differential checkpoints are left */
-	int rc = 0;
+	const struct fti_tree *tree = &run->sets.tree;
 
-	for (size_t i = 0; i < run->nparts; i++)
-		moved |= run->parts[i].moved;
-	for (size_t i = 0; rc == 0 && i <= run->sets.tree.count; i++) {
-		const struct fti_entry *e = &run->sets.tree.list[i];
-		const bool config = i == run->sets.tree.count;
-		const char *path = config ? run->sets.tree.config : e->path;
+	for (size_t i = 0; i <= tree->count; i++) {
+		const bool config = i == tree->count;
+		const char *path = config ? tree->config : tree->list[i].path;
+		const enum fti_name_kind kind =
+			config ? FTI_NAME_OTHER : tree->list[i].name.kind;
 		struct fti_job *job = &run->texts[run->ntexts];
 		struct buf *to = &run->bufs[run->ntexts];
-		struct fti_ini *ini = NULL;
 
-		if (path == NULL ||
-		    (!config && e->name.kind != FTI_NAME_TOPOLOGY &&
-		     e->name.kind != FTI_NAME_HISTORY))
+		if (path == NULL || (!config && kind != FTI_NAME_TOPOLOGY &&
+				     kind != FTI_NAME_HISTORY))
 			continue;
 		run->ntexts++;
 		job->text = to;
 		place(run, path, job);
-		kind = fti_name_parse(path_base(path)).kind;
-		rc = io_read_file(run->sets.tree.fd, path, FTI_INI_MAX, to,
-				  err);
-		if (rc < 0 || kind == FTI_NAME_TOPOLOGY)
-			continue;
-		ini = fti_ini_parse(path, to->data, to->len, err);
-		if (ini == NULL)
-			rc = -1;
-		else if (kind != FTI_NAME_HISTORY)
-			rc = fti_ini_set(to, &io, err);
-		for (size_t k = 0; rc == 0 && kind == FTI_NAME_HISTORY &&
-				   (section = fti_ini_section(ini, k)) != NULL;
-		     k++) {
-			const struct fti_ini_value mode = { section, "io_mode",
-							    posix ? "1001"
-								  : "1003",
-							    false };
-			const struct fti_ini_value no_dcp = { section, "is_dcp",
-							      "0", false };
-
-			if (!str_starts(section, HISTORY))
-				continue;
-			rc = fti_ini_set(to, &mode, err);
-			if (rc == 0 && moved &&
-			    fti_ini_get(ini, section, "is_dcp") != NULL)
-				rc = fti_ini_set(to, &no_dcp, err);
-		}
-		fti_ini_free(ini);
+		if (io_read_file(tree->fd, path, FTI_INI_MAX, to, err) < 0 ||
+		    (kind != FTI_NAME_TOPOLOGY &&
+		     edit_copy(run, kind == FTI_NAME_HISTORY, path, to, err) <
+			     0))
+			return -1;
 	}
-	return rc;
+	return 0;
 }
 
 /* --- What is converted --- */
@@ -293,12 +299,9 @@ static int
 add_parts(struct run *run, struct error *err)
 {
 	const size_t sets = run->sets.count;
-	int64_t id = -1;
+	const int64_t id = run->c->ckpt;
 	size_t ranks = 0, groups = 0, texts = run->sets.tree.count + 1;
 
-	if (run->c->ckpt != NULL &&
-	    num_i64(run->c->ckpt, 0, INT32_MAX, &id, err) < 0)
-		return error_wrap(err, "--checkpoint");
 	for (size_t i = 0; i < sets; i++) {
 		ranks += run->sets.list[i].nranks;
 		groups += run->sets.list[i].groups;

@@ -2,24 +2,18 @@
 /*
  * extract.c - verb extract of scr_fti: variables of a checkpoint file.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
-#include "create.h"
-#include "dir.h"
 #include "fti.h"
 #include "fti/draft.h"
 #include "fti/npy.h"
 #include "ftijob/recover.h"
-#include "io.h"
 #include "mem.h"
 #include "num.h"
-#include "path.h"
 #include "report/hint.h"
 #include "str.h"
 
@@ -31,18 +25,16 @@ struct item {
 	const struct fti_content_var *var;
 	uint64_t off, len; /* of the bytes in it */
 	struct fti_draft draft;
-	const char *path; /* below the directory */
+	struct fti_job job;
 };
 
 struct extract {
-	struct fti_input_options in;
+	struct fti_output_options o;
 	struct opt_list words; /* of -v */
-	const char *out, *range, *type;
-	bool numpy, force, replace, dry_run;
-	uint64_t jobs;
-	const char *from;
+	const char *range, *type, *from;
+	bool numpy, force;
 	/* The run. */
-	struct work w;
+	struct fti_output out;
 	const char *path;
 	int64_t *ids; /* ascending; none: all variables */
 	size_t nids;
@@ -53,10 +45,6 @@ struct extract {
 	struct fti_dtype dtype;
 	struct item *items;
 	size_t count;
-	const char *dir; /* of the files that are written */
-	int dirfd;
-	bool made; /* `dir` is new */
-	struct arena *arena;
 };
 
 /* --- Which bytes --- */
@@ -65,7 +53,7 @@ struct extract {
 static bool
 is_stream(const struct extract *x)
 {
-	return x->out == NULL || str_eq(x->out, "-");
+	return x->o.out == NULL || str_eq(x->o.out, "-");
 }
 
 static int
@@ -77,12 +65,7 @@ add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 	struct fti_dtype type = x->dtype;
 	struct buf head = BUF_INIT;
 
-	*it = (struct item){
-		.var = v,
-		.path = arena_printf(x->arena, "var%" PRId32 ".%s", v->id,
-				     x->numpy ? "npy" : "bin"),
-		.len = v->size,
-	};
+	*it = (struct item){ .var = v, .len = v->size };
 	x->count++;
 	/* The part of it that --range wants. */
 	if (x->range != NULL &&
@@ -115,7 +98,7 @@ add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
 		buf_free(&head);
 		return error_wrap(err, "variable %" PRId32, v->id);
 	}
-	it->draft.head = arena_strndup(x->arena, head.data, head.len);
+	it->draft.head = arena_strndup(x->out.arena, head.data, head.len);
 	it->draft.head_size = head.len;
 	buf_free(&head);
 	return 0;
@@ -173,8 +156,16 @@ choose(struct extract *x, struct error *err)
 
 /* --- Where the bytes come from --- */
 
+/* Are the bytes of the file not to be had, so that others may give them? */
+static bool
+is_spoiled(const struct extract *x, const struct error *err)
+{
+	return err->kind == ERROR_LOST ||
+	       (err->kind == ERROR_CORRUPT && x->file.checked.open);
+}
+
 /* Take the file, or the bytes that are computed in its place, if they can be
- * given out.  -1: ERROR_LOST; another error is of another kind. */
+ * given out.  -1: is_spoiled(), or another error. */
 static int
 take(struct extract *x, const struct fti_source *computed, struct error *err)
 {
@@ -185,17 +176,19 @@ take(struct extract *x, const struct fti_source *computed, struct error *err)
 	fti_rankfile_close(&x->file);
 	how.computed = computed;
 	if (fti_rankfile_open(&x->file, x->path, &how, err) < 0 ||
-	    fti_rankfiles_check(&x->file, 1, true, &x->w, err) < 0 ||
+	    fti_rankfiles_check(&x->file, 1, true, &x->out.work, err) < 0 ||
 	    fti_input_check(&x->file, err) < 0 || choose(x, err) < 0)
 		return -1;
-	/* Do sums prove all bytes that are wanted? ERROR_LOST. */
+	/* Do sums prove all bytes that are wanted? */
 	for (size_t i = 0; i < x->count; i++) {
 		const struct item *it = &x->items[i];
 
 		if (fti_rankfile_unproven(&x->file, it->var, it->off,
 					  it->off + it->len, &r))
 			return error_set(
-				err, ERROR_LOST,
+				err,
+				x->file.checked.open ? ERROR_CORRUPT
+						     : ERROR_LOST,
 				"%s: variable %" PRId32
 				" is damaged: bytes %" PRIu64 " to %" PRIu64,
 				x->path, it->var->id, r.off, r.off + r.len - 1);
@@ -208,14 +201,14 @@ static int
 take_from_group(struct extract *x, struct error *err)
 {
 	struct fti_obtain *o = &x->obtain;
-	int rc = fti_obtain_open(o, x->path, x->from, &x->w, err);
+	int rc = fti_obtain_open(o, x->path, x->from, &x->out.work, err);
 
 	/* Files of the group may be damaged, too: then all are read. */
 	for (int data = 0; rc == 0 && data < 2; data++) {
-		rc = fti_obtain_source(o, data > 0, &x->w, err);
+		rc = fti_obtain_source(o, data > 0, &x->out.work, err);
 		if (rc == 0)
 			rc = take(x, o->source, err);
-		if (rc == 0 || err->kind != ERROR_LOST)
+		if (rc == 0 || !is_spoiled(x, err))
 			return rc;
 		rc = data > 0 ? -1 : 0;
 	}
@@ -230,13 +223,14 @@ find_bytes(struct extract *x)
 	const size_t len = strlen(x->path);
 	const char *reason = NULL;
 	char next[ERROR_TEXT_MAX];
-	bool missing = false;
+	bool missing = false, spoiled = false;
 	int status = STATUS_OK;
 
 	if (take(x, NULL, &err) == 0)
 		return STATUS_OK;
 	missing = err.kind == ERROR_ABSENT && x->file.source == NULL;
-	if (!missing && err.kind != ERROR_LOST)
+	spoiled = is_spoiled(x, &err);
+	if (!missing && !spoiled)
 		return app_report(STATUS_OK, &err);
 	if (take_from_group(x, &why) == 0) {
 		app_warn("%s: %s; its bytes come from %s", x->path,
@@ -278,12 +272,12 @@ find_bytes(struct extract *x)
 	if (str_starts(reason, x->path) && str_starts(reason + len, ": "))
 		reason += len + 2;
 	status = error_status(err.kind);
-	if (why.kind == ERROR_LOST)
+	if (why.kind == ERROR_LOST && err.kind != ERROR_CORRUPT)
 		status = STATUS_LOST;
 	else if (why.kind != ERROR_ABSENT)
 		status = STATUS_FAILED; /* nobody knows what the group has */
 	app_error("%s; %s%s", err.text, reason,
-		  err.kind == ERROR_LOST && x->file.content.nvars > 0
+		  spoiled && x->file.content.nvars > 0
 			  ? " (--force extracts it nevertheless)"
 			  : "");
 	if (x->obtain.root != NULL)
@@ -294,50 +288,30 @@ find_bytes(struct extract *x)
 
 /* --- Files --- */
 
-/* Open the directory of the files that are written, and name them. */
-static int
-place(struct extract *x, bool several, struct error *err)
-{
-	const char *base = path_base(x->out);
-	const bool below = several || *base == '\0' || fti_is_directory(x->out);
-
-	if (!below) {
-		x->dir = base == x->out
-				 ? "."
-				 : arena_printf(x->arena, "%.*s",
-						(int)(base - x->out), x->out);
-		x->items[0].path = base;
-	} else {
-		x->dir = x->out;
-		x->made = !x->dry_run && create_dir_path(x->out, 0777) == 0;
-		if (!x->made && !x->dry_run && errno != EEXIST)
-			return error_sys(err, "%s: cannot make", x->out);
-	}
-
-	x->dirfd = dir_open(AT_FDCWD, x->dir);
-	if (x->dirfd < 0 && !(x->dry_run && below && errno == ENOENT))
-		return error_sys(err, "%s: cannot open", x->dir);
-	return 0;
-}
-
 static int
 write_files(struct extract *x, struct error *err)
 {
-	struct fti_writer *w = fti_writer_new(&x->w);
+	struct fti_writer *w = fti_writer_new(&x->out.work);
+	const bool below = x->nids != 1 || str_ends(x->o.out, "/") ||
+			   fti_is_directory(x->o.out);
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < x->count; i++)
-		rc = fti_writer_add(w,
-				    &(struct fti_job){
-					    .draft = &x->items[i].draft,
-					    .dirfd = x->dirfd,
-					    .path = x->items[i].path,
-					    .replace = x->replace,
-				    },
-				    err);
+	for (size_t i = 0; rc == 0 && i < x->count; i++) {
+		struct item *it = &x->items[i];
+		const char *to = x->o.out;
+
+		if (below)
+			to = arena_printf(x->out.arena, "%s/var%" PRId32 ".%s",
+					  to, it->var->id,
+					  x->numpy ? "npy" : "bin");
+		it->job.draft = &it->draft;
+		rc = fti_output_place(&x->out, to, &it->job, err);
+		if (rc == 0)
+			rc = fti_writer_add(w, &it->job, err);
+	}
 	if (rc == 0)
 		rc = fti_writer_room(w, err);
-	if (rc == 0 && !x->dry_run &&
+	if (rc == 0 && !x->o.dry_run &&
 	    (fti_writer_run(w, 0, x->count, err) < 0 ||
 	     fti_writer_commit(w, err) < 0))
 		rc = -1;
@@ -351,48 +325,35 @@ static int
 run(struct extract *x)
 {
 	struct error err = ERROR_INIT;
-	struct fti_answer a = { .dry_run = x->dry_run };
-	struct buf out = BUF_INIT, path = BUF_INIT;
+	struct fti_answer a = { .dry_run = x->o.dry_run };
 	int status = STATUS_OK, rc = 0;
 
-	x->arena = arena_new();
-
-	if (fti_input_start(&x->input, &x->in, &err) < 0)
+	if (fti_output_start(&x->out, &x->o, &err) < 0 ||
+	    fti_input_start(&x->input, &x->o.in, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	status = find_bytes(x);
 	if (status != STATUS_OK && (!x->force || x->count == 0))
 		return status;
 	if (is_stream(x)) {
-		if (!x->dry_run)
+		if (!x->o.dry_run)
 			rc = fti_stream(&x->items[0].draft, STDOUT_FILENO,
-					&x->w, &err);
+					&x->out.work, &err);
 		return rc < 0 ? app_report(status, &err) : status;
 	}
-	rc = place(x, x->nids != 1, &err);
-	/* Nothing is in the way in a directory that is missing. */
-	if (rc == 0 && x->dirfd >= 0)
-		rc = write_files(x, &err);
-	io_close(x->dirfd);
-	if (rc < 0 && x->made)
-		(void)rmdir(x->dir);
-	if (rc < 0 && x->dirfd >= 0 && !str_eq(x->dir, "."))
-		(void)error_wrap(&err, "%s", x->dir);
-	if (rc < 0)
+	if (write_files(x, &err) < 0)
 		return app_report(status, &err);
-	app_work_end(&x->w); /* erases the progress line */
+	app_work_end(&x->out.work); /* erases the progress line */
 	for (size_t i = 0; i < x->count; i++) {
 		const struct item *it = &x->items[i];
 		const uint64_t size = it->draft.head_size + it->len;
 
-		path_join(&path, str_eq(x->dir, ".") ? "" : x->dir, it->path,
-			  NULL);
-		buf_printf(&out,
+		buf_printf(&x->out.text,
 			   "variable %" PRId32 ": %" PRIu64 " bytes %s %s\n",
 			   it->var->id, it->len,
-			   x->dry_run ? "would be written to" : "written to",
-			   str_shown(path.data));
+			   a.dry_run ? "would be written to" : "written to",
+			   str_shown(it->job.name));
 		fti_answer_file(&a, &(struct fti_done){
-					    .path = path.data,
+					    .path = it->job.name,
 					    .action = "write",
 					    .kind = "data",
 					    .from = x->path,
@@ -400,20 +361,16 @@ run(struct extract *x)
 					    .size = (int64_t)size,
 				    });
 		a.bytes_read += it->len;
-		a.bytes_written += x->dry_run ? 0 : size;
+		a.bytes_written += a.dry_run ? 0 : size;
 	}
 	fti_answer_end(&a);
-	buf_free(&path);
-	return error_worse_status(status, app_print_unless_quiet(&out));
+	return error_worse_status(status, app_print_unless_quiet(&x->out.text));
 }
 
 int
 fti_run_extract(const struct app_call *call)
 {
-	struct extract x = { .in = FTI_INPUT_ALL,
-			     .dirfd = -1,
-			     .file.own.fd = -1,
-			     .w = { APP_WORK } };
+	struct extract x = { .o.in = FTI_INPUT_ALL, .file.own.fd = -1 };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_LIST('v', "variable", &x.words, "ID", OPT_ANY,
@@ -423,23 +380,23 @@ fti_run_extract(const struct app_call *call)
 			   "only these bytes of each variable"),
 		OPT_FLAG(0, "force", &x.force, "also data that no sum proves"),
 		OPT_GROUP("Output"),
-		OPT_STRING('o', "output", &x.out, "OUT", OPT_FILE,
+		OPT_STRING('o', "output", &x.o.out, "OUT", OPT_FILE,
 			   "file for one variable, directory for several; -: "
 			   "standard output"),
-		OPT_FLAG(0, "replace", &x.replace, "replace existing files"),
+		OPT_FLAG(0, "replace", &x.o.replace, "replace existing files"),
 		OPT_FLAG(0, "numpy", &x.numpy, "write NumPy files (.npy)"),
 		OPT_STRING(0, "dtype", &x.type, "TYPE", OPT_ANY,
 			   "their element type, such as f8 (default: as "
 			   "recorded by FTI, or u1)"),
-		OPT_FLAG('n', "dry-run", &x.dry_run,
+		OPT_FLAG('n', "dry-run", &x.o.dry_run,
 			 "verify, report what would be written, and write "
 			 "nothing"),
-		FTI_INPUT_OPTIONS(x.in),
+		FTI_INPUT_OPTIONS(x.o.in),
 		OPT_STRING(0, "from", &x.from, "DIR", OPT_DIR,
 			   "look here for copies or parity if the file is "
 			   "missing or damaged (default: as FTI has its "
 			   "directories)"),
-		FTI_WORK_OPTIONS(&x.jobs),
+		FTI_WORK_OPTIONS(&x.o.jobs),
 	};
 	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;
@@ -454,25 +411,20 @@ fti_run_extract(const struct app_call *call)
 		app_usage("give -o DIR for several variables, or one -v ID");
 	if (is_stream(&x) && app_json())
 		app_usage("--json needs -o OUT");
-	if (is_stream(&x) && x.replace)
+	if (is_stream(&x) && x.o.replace)
 		app_usage("--replace needs -o OUT");
 	if (x.type != NULL && !x.numpy)
 		app_usage("--dtype needs --numpy");
 	if (x.type != NULL && fti_dtype_parse(x.type, &x.dtype, &err) < 0)
 		app_usage("--dtype: %s", err.text);
 	x.path = args[0];
-	x.w.dry_run = x.dry_run;
-	if (app_work_start(&x.w, x.jobs, "scr_fti", &err) < 0)
-		status = app_report(STATUS_OK, &err);
-	else
-		status = run(&x);
-	app_work_end(&x.w);
+	status = run(&x);
 	forget_items(&x);
 	fti_rankfile_close(&x.file); /* before what it reads from */
 	fti_obtain_close(&x.obtain);
 	fti_input_end(&x.input);
 	mem_free(x.ids);
 	opt_list_free(&x.words);
-	arena_free(x.arena);
+	fti_output_end(&x.out);
 	return status;
 }

@@ -31,7 +31,6 @@ int fti_run_extract(const struct app_call *c);
 int fti_run_diff(const struct app_call *c);
 int fti_run_scan(const struct app_call *c);
 int fti_run_repair(const struct app_call *c);
-int fti_run_compact(const struct app_call *c);
 int fti_run_convert(const struct app_call *c);
 int fti_run_pack(const struct app_call *c);
 int fti_run_rebuild(const struct app_call *c);
@@ -166,8 +165,9 @@ int fti_input_expand(char **args, size_t count, struct fti_paths *out,
 		     struct arena *arena, const struct work *w,
 		     struct error *err);
 
-/* Can variables be read from the file?  -1: ERROR_LOST; ERROR_SYSTEM: it could
- * not be read; ERROR_ABSENT: it is parity. */
+/* Can variables be read from the file?  -1: ERROR_LOST, or ERROR_CORRUPT if no
+ * sum disproves them; ERROR_SYSTEM: it could not be read; ERROR_ABSENT: it is
+ * parity. */
 int fti_input_check(const struct fti_rankfile *r, struct error *err);
 
 /* The ids of -v, ascending (num_by_id()), each once; for mem_free().  Exit if
@@ -257,19 +257,12 @@ int fti_output_report(struct error *err);
  * that of refused files.  Returns an exit status. */
 int fti_output_run(struct fti_output *p, struct fti_remake *m);
 
-/* Start the work, add an item for each file, and run. */
-int fti_output_files(struct fti_output *p, const struct fti_output_options *o,
-		     char **files, size_t count, struct fti_remake *m);
-
 /* The answer in JSON: what was written, or would be, after result `rc` of
  * fti_remake(). */
 void fti_output_answer(const struct fti_output *p, int rc);
 
 /* Append ": written to NAME" of item `i`, or what it is with --dry-run. */
 void fti_output_say(const struct fti_output *p, size_t i, struct buf *out);
-
-/* The id of an option; NULL: *out stays. */
-int fti_id_parse(const char *text, int64_t *out, struct error *err);
 
 /*
  * What the verbs that write files answer with --json.
@@ -349,10 +342,11 @@ struct fti_convert_notes {
 struct fti_convert {
 	struct fti_output_options o;
 	struct fti_output_form form;
+	bool compact;	 /* one container for each variable */
 	int64_t id;	 /* of the checkpoint; -1: of the files */
 	const char *ini; /* metadata to write; NULL: beside the file */
 	struct fti_sets_options geometry;
-	const char *ckpt; /* id of the only one below a directory, or NULL */
+	int64_t ckpt; /* id of the only one below a directory, or -1 */
 	struct fti_output out;
 	/* Of files: */
 	struct fti_convert_notes notes;

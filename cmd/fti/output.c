@@ -14,7 +14,6 @@
 #include "json.h"
 #include "lock.h"
 #include "mem.h"
-#include "num.h"
 #include "path.h"
 #include "report/hint.h"
 #include "str.h"
@@ -81,14 +80,6 @@ fti_output_say(const struct fti_output *p, size_t i, struct buf *out)
 	if (p->o->out != NULL)
 		buf_printf(out, " to %s", str_shown(p->items[i].out.name));
 	buf_add_char(out, '\n');
-}
-
-int
-fti_id_parse(const char *text, int64_t *out, struct error *err)
-{
-	if (text == NULL || num_i64(text, 0, INT32_MAX, out, err) == 0)
-		return 0;
-	return error_wrap(err, "--id");
 }
 
 /* --- Names --- */
@@ -376,16 +367,4 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 		return p->status;
 	}
 	return app_print_unless_quiet(&p->text);
-}
-
-int
-fti_output_files(struct fti_output *p, const struct fti_output_options *o,
-		 char **files, size_t count, struct fti_remake *m)
-{
-	struct error err = ERROR_INIT;
-
-	return fti_output_start(p, o, &err) < 0 ||
-			       fti_output_add(p, files, count, &err) < 0
-		       ? app_report(STATUS_OK, &err)
-		       : fti_output_run(p, m);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rewrite.c - verbs repair, compact and pack of scr_fti: sums, sizes and ids in
- * the records of files whose data are proven; one container for each variable;
- * a checkpoint file from raw variables.
+ * rewrite.c - verbs repair and pack of scr_fti: sums, sizes and ids in the
+ * records of files whose data are proven; a checkpoint file from raw variables.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,8 +24,6 @@ struct repair {
 	struct fti_output_options o;
 	int64_t id; /* -1: as in the file */
 	struct fti_output out;
-	struct fti_change *changes;
-	size_t nchanges;
 };
 
 static int
@@ -36,6 +33,7 @@ describe_repair(void *arg, size_t i, const struct fti_rankfile *r,
 	struct repair *c = arg;
 	const enum fti_level level = fti_level_of(r->name);
 
+	(void)i;
 	if (fti_remake_proven(r, err) < 0)
 		return -1;
 	if (r->form != FTI_FORM_FF)
@@ -49,26 +47,16 @@ describe_repair(void *arg, size_t i, const struct fti_rankfile *r,
 				 "%s: layout %s has no id of the checkpoint; "
 				 "the name of the file has it",
 				 r->name, fti_format(d->layout)->letter);
-	/* That of a file that is cut is in its name only. */
 	if (c->id >= 0)
 		d->ckpt_id = c->id;
-	else if (d->ckpt_id < 0 && r->label.kind == FTI_NAME_RANK)
-		d->ckpt_id = r->label.id;
 	/* The directory tells the level: files of others than 3 and 2 have no
 	 * maxFs and no ptFs, whatever a damaged record says. */
 	if (d->unproven && level != FTI_NO_LEVEL && level != FTI_TMP) {
 		d->max_fs = level == FTI_L3 ? d->max_fs : -1;
 		d->pt_fs = level == FTI_L2 ? d->pt_fs : -1;
 	}
-	if (c->out.items[i].planned)
-		return 0;
-	mem_free(c->changes);
-	c->changes = NULL;
-	if (fti_sum(d, &c->out.work, err) < 0 ||
-	    fti_changes(&r->checked, d, &c->changes, &c->nchanges, err) < 0)
-		return -1;
 	if (c->o.out == NULL && r->checked.verdict == FTI_INTACT &&
-	    !fti_changes_matter(c->changes, c->nchanges))
+	    d->ckpt_id == r->ff->meta.ckpt_id)
 		return 1;
 	/* The parity of a group is over the bytes of its files as FTI wrote
 	 * them: if one of them changes, no other one can be rebuilt.  A damaged
@@ -100,19 +88,15 @@ planned_repair(void *arg, size_t i, const struct fti_rankfile *r,
 		return 0;
 	}
 	fti_output_say(&c->out, i, out);
-	for (size_t k = 0; k < c->nchanges; k++) {
-		buf_printf(out, "  byte %" PRIu64 ": ", c->changes[k].at);
-		if (c->changes[k].container != SIZE_MAX)
-			buf_printf(out,
-				   "container %zu: ", c->changes[k].container);
-		else if (c->changes[k].block != SIZE_MAX)
-			buf_printf(out, "block %zu: ", c->changes[k].block);
-		buf_printf(out, "%s: %s -> %s\n",
-			   c->changes[k].field == FTI_PAD
-				   ? "bytes of no field"
-				   : fti_field_name(c->changes[k].field),
-			   c->changes[k].before, c->changes[k].after);
-	}
+	report_fti_problems(&r->checked, out);
+	if (d->ckpt_id != r->ff->meta.ckpt_id)
+		buf_printf(
+			out,
+			"  byte %" PRIu64 ": ckptId: %" PRId64 " -> %" PRId64
+			"\n",
+			r->ff->meta_at +
+				fti_format(d->layout)->fields[FTI_CKPT_ID].at,
+			r->ff->meta.ckpt_id, d->ckpt_id);
 	if (d->size != r->ff->size)
 		buf_printf(out, "  size: %" PRIu64 " -> %" PRIu64 " bytes\n",
 			   r->ff->size, d->size);
@@ -130,11 +114,11 @@ fti_run_repair(const struct app_call *call)
 		.planned = planned_repair,
 		.arg = &c,
 	};
-	const char *id = NULL;
+	uint64_t id = UINT64_MAX;
 	const struct opt opts[] = {
 		OPT_GROUP("Repair"),
-		OPT_STRING(0, "id", &id, "N", OPT_ANY,
-			   "also set the id of the checkpoint"),
+		OPT_U64(0, "id", &id, "N", 0, INT32_MAX,
+			"also set the id of the checkpoint"),
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_IN_PLACE_OPTION(c.o),
 		FTI_LAYOUT_OPTION(c.o.in),
@@ -145,124 +129,12 @@ fti_run_repair(const struct app_call *call)
 	char **files = fti_start(call, opts, &count);
 
 	fti_output_check(&c.o, count);
-	if (fti_id_parse(id, &c.id, &err) < 0)
-		return app_report(STATUS_OK, &err);
-	status = fti_output_files(&c.out, &c.o, files, (size_t)count, &m);
-	fti_output_end(&c.out);
-	mem_free(c.changes);
-	return status;
-}
-
-/* --- Compact --- */
-
-struct compact {
-	struct fti_output_options o;
-	uint64_t room; /* percent */
-	struct fti_output out;
-	uint64_t before, after; /* bytes of all files */
-};
-
-static int
-describe_compact(void *arg, size_t i, const struct fti_rankfile *r,
-		 struct fti_draft *d, struct error *err)
-{
-	const struct compact *c = arg;
-	const struct fti_meta *m = NULL;
-	const struct fti_file *f = r->ff;
-	bool same = false;
-
-	(void)i;
-	if (fti_remake_proven(r, err) < 0)
-		return -1;
-	if (r->form != FTI_FORM_FF)
-		return error_set(err, ERROR_USAGE,
-				 "%s: a POSIX file has no containers", r->name);
-	if (fti_describe_compact(d, &r->content, (unsigned)c->room,
-				 r->ff->layout, err) < 0)
-		return -1;
-	m = &f->meta;
-	d->ckpt_id = m->ckpt_id;
-	d->timestamp = m->timestamp;
-	/* Is the file as it would be written? */
-	same = r->checked.verdict == FTI_INTACT && f->nblocks == 1 &&
-	       f->ncontainers == d->ncontainers;
-	for (size_t k = 0; same && k < f->ncontainers; k++)
-		same = f->containers[k].c.size == d->containers[k].c.size;
-	if (c->o.out == NULL && same)
-		return 1;
-	/* Copies and parity are of the file as it is. */
-	if (c->o.out != NULL || (m->max_fs < 0 && m->pt_fs < 0))
-		return 0;
-	return error_set(err, ERROR_USAGE,
-			 "%s: %s of its group fit its bytes as they are (level "
-			 "%d): compact a copy (-o), and protect that",
-			 r->name, m->max_fs < 0 ? "the copies" : "the parity",
-			 m->max_fs < 0 ? 2 : 3);
-}
-
-static int
-planned_compact(void *arg, size_t i, const struct fti_rankfile *r,
-		const struct fti_draft *d, struct error *err)
-{
-	struct compact *c = arg;
-	struct buf *out = &c->out.text;
-	const struct fti_file *f = r->ff;
-	const bool skipped = c->out.items[i].skipped;
-	const uint64_t after = skipped ? f->size : d->size;
-
-	(void)err;
-
-	c->before += f->size;
-	c->after += after;
-	buf_printf(out, "%s: ", str_shown(r->name));
-	if (skipped) {
-		buf_add_str(out, "one container for each variable: nothing to "
-				 "do\n");
-		return 0;
-	}
-	buf_printf(out, "%zu %s -> %zu, %" PRIu64 " -> %" PRIu64 " bytes",
-		   str_count(f->ncontainers, "container"), d->ncontainers,
-		   f->size, after);
-	fti_output_say(&c->out, i, out);
-	return 0;
-}
-
-static void
-total(void *arg, struct buf *out)
-{
-	const struct compact *c = arg;
-	const bool less = c->after <= c->before;
-	const uint64_t by = less ? c->before - c->after : c->after - c->before;
-
-	buf_printf(out, "%s %" PRIu64 " bytes (%s, %.0f %%)\n",
-		   less ? "saves" : "takes", by, str_size(by),
-		   c->before == 0 ? 0.0
-				  : 100.0 * (double)by / (double)c->before);
-}
-
-int
-fti_run_compact(const struct app_call *call)
-{
-	struct compact c = { .o.in = FTI_INPUT_ALL, .out.total = total };
-	struct fti_remake m = {
-		.describe = describe_compact,
-		.planned = planned_compact,
-		.arg = &c,
-	};
-	const struct opt opts[] = {
-		OPT_GROUP("Containers"),
-		OPT_U64(0, "room", &c.room, "PERCENT", 0, 1000000,
-			"reserve more bytes than each variable has"),
-		FTI_OUTPUT_OPTIONS(c.o),
-		FTI_IN_PLACE_OPTION(c.o),
-		FTI_LAYOUT_OPTION(c.o.in),
-		FTI_WORK_OPTIONS(&c.o.jobs),
-	};
-	int count = 0, status = STATUS_OK;
-	char **files = fti_start(call, opts, &count);
-
-	fti_output_check(&c.o, count);
-	status = fti_output_files(&c.out, &c.o, files, (size_t)count, &m);
+	c.id = (int64_t)id;
+	if (fti_output_start(&c.out, &c.o, &err) < 0 ||
+	    fti_output_add(&c.out, files, (size_t)count, &err) < 0)
+		status = app_report(STATUS_OK, &err);
+	else
+		status = fti_output_run(&c.out, &m);
 	fti_output_end(&c.out);
 	return status;
 }
@@ -355,12 +227,13 @@ int
 fti_run_pack(const struct app_call *call)
 {
 	struct pack c = { .id = -1 };
-	const char *id = NULL;
+	uint64_t id = UINT64_MAX;
 	const struct opt opts[] = {
 		OPT_GROUP("File"),
 		OPT_STRING(0, "to", &c.form.text, "A|B|C|D|E|F|posix",
 			   OPT_WORDS, "layout of FTI-FF, or a POSIX file"),
-		OPT_STRING(0, "id", &id, "N", OPT_ANY, "id of the checkpoint"),
+		OPT_U64(0, "id", &id, "N", 0, INT32_MAX,
+			"id of the checkpoint"),
 		OPT_U64(0, "room", &c.room, "PERCENT", 0, 1000000,
 			"reserve more bytes than each variable has"),
 		OPT_STRING(0, "ini", &c.ini, "FILE", OPT_FILE,
@@ -377,8 +250,7 @@ fti_run_pack(const struct app_call *call)
 	char **args = fti_start(call, opts, &count);
 	struct fti_answer a = { .dry_run = c.o.dry_run };
 
-	if (fti_id_parse(id, &c.id, &err) < 0)
-		return app_report(STATUS_OK, &err);
+	c.id = (int64_t)id;
 	if (count == 0)
 		app_usage("no variable given (ID=FILE)");
 	fti_output_form(&c.o, c.ini, &c.form);

@@ -118,11 +118,6 @@ fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 		if (f->state != FTI_STATE_REFUSED ||
 		    (set->level == FTI_L3 && f->exact))
 			continue;
-		/* At these levels it would lack sizes that FTI needs. */
-		if (f->cut && (set->level == FTI_L2 || set->level == FTI_L3)) {
-			fits = false;
-			break;
-		}
 		fits = append_path(n, f, &command);
 		any = true;
 	}
@@ -346,12 +341,14 @@ fti_input_expand(char **args, size_t count, struct fti_paths *out,
 int
 fti_input_check(const struct fti_rankfile *r, struct error *err)
 {
+	const enum error_kind kind =
+		r->checked.open ? ERROR_CORRUPT : ERROR_LOST;
 	const char *why = NULL;
 
 	if (r->checked.unread != NULL)
 		return error_set(err, ERROR_SYSTEM, "%s", r->checked.unread);
 	if (r->unusable != NULL)
-		return error_set(err, ERROR_LOST, "%s", r->unusable);
+		return error_set(err, kind, "%s", r->unusable);
 	if (r->parity)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: is a parity file: it holds no variables",
@@ -362,7 +359,7 @@ fti_input_check(const struct fti_rankfile *r, struct error *err)
 	for (const struct fti_finding *n = r->checked.file->findings; n != NULL;
 	     n = n->next)
 		why = n->text;
-	return error_set(err, ERROR_LOST, "%s: %s%s%s", r->name,
+	return error_set(err, kind, "%s: %s%s%s", r->name,
 			 fti_verdict_names[r->checked.verdict],
 			 why != NULL ? ": " : "", why != NULL ? why : "");
 }

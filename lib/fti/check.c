@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * check.c - the sums of the data of checkpoint files; those of POSIX files are
- * compared here, too.
- */
 #include "fti/check.h"
 
 #include <inttypes.h>
@@ -38,8 +34,10 @@ struct one {
 	struct error why;	/* why the bytes cannot be read */
 };
 
-bool
-fti_sums_alike(const char *a, const char *b)
+/* Do two sums in text differ so little that one of them is damaged, and both
+ * are of the same bytes? */
+static bool
+sums_alike(const char *a, const char *b)
 {
 	const size_t x = strlen(a), y = strlen(b);
 	unsigned start = 0, end = 0;
@@ -61,7 +59,7 @@ compare(const struct one *o, const char *key, const char *stored,
 	if (stored == NULL) {
 		fti_find(o->c->file, FTI_RULE_DATA, o->where, "%s is missing",
 			 key);
-	} else if (fti_sums_alike(sum, stored) && !str_eq(stored, sum)) {
+	} else if (sums_alike(sum, stored) && !str_eq(stored, sum)) {
 		fti_find(o->c->file, FTI_RULE_SUM, o->where,
 			 "%s is damaged: %s, and the data have %s", key,
 			 str_quoted(stored), sum);
@@ -213,6 +211,160 @@ check_posix(struct fti_checked *c, const struct work *w, struct error *err)
 	return 0;
 }
 
+/*
+ * --- FTI-FF ---
+ *
+ * Two sums are over the data: each container has one, and so has the file.  If
+ * only one of them is wrong, that sum is damaged and the data are good.
+ */
+
+/* How the stored checksum of a file compares. */
+enum match {
+	MATCH_READER, /* as FTI computes it when it reads the file */
+	MATCH_WRITER, /* only as FTI computes it when it writes the file */
+	MATCH_NONE,
+};
+
+void
+fti_checksum(const struct fti_checked *c, bool writer, struct hash *h, char *to)
+{
+	const struct fti_file *f = c->file;
+
+	if (f->kind == FTI_KIND_PARITY || !fti_format(f->layout)->footer) {
+		hash_hex(to, c->whole, HASH_MD5_SIZE);
+		return;
+	}
+	for (size_t i = 0; i < f->ncontainers; i++) {
+		const struct fti_container *k = &f->containers[i].c;
+
+		/* An empty container has kept an old sum. */
+		if (k->has_content != 0 || writer)
+			hash_update(h,
+				    k->has_content != 0 ? c->sums[i] : k->hash,
+				    HASH_MD5_SIZE);
+	}
+	hash_text(h, to);
+}
+
+/* Is only the checksum damaged?  With this one the sum over the metadata is
+ * right. */
+static bool
+proves(const struct fti_file *f, const char *checksum, struct hash *h)
+{
+	struct fti_meta meta = f->meta;
+	unsigned char record[FTI_META_MAX], sum[HASH_MD5_SIZE];
+
+	memcpy(meta.checksum, checksum, FTI_CHECKSUM_SIZE);
+	fti_record_write(f->layout, FTI_META, &meta, record);
+	fti_meta_hash(f->layout, record, h, sum);
+	return memcmp(f->meta.hash, sum, HASH_MD5_SIZE) == 0;
+}
+
+/* Compare the checksum of the file, and report containers whose data differ
+ * from their sum. */
+static void
+compare_ff(struct fti_checked *c, struct hash *h)
+{
+	struct fti_file *f = c->file;
+	const struct fti_where where = FTI_META_FIELD(FTI_CHECKSUM);
+	enum match match = MATCH_NONE;
+	char text[HASH_TEXT];
+	size_t wrong = 0;
+	bool proven = false;
+
+	for (int m = MATCH_WRITER; m >= MATCH_READER; m--) {
+		fti_checksum(c, m == MATCH_WRITER, h, text);
+		if (memcmp(f->meta.checksum, text, FTI_CHECKSUM_SIZE) == 0)
+			match = (enum match)m;
+	}
+	/* Without the data it agrees as far as one knows. */
+	if (!c->data_read &&
+	    (f->kind == FTI_KIND_PARITY || !fti_format(f->layout)->footer))
+		match = MATCH_READER;
+	for (size_t i = 0; i < f->ncontainers; i++) {
+		const struct fti_container *k = &f->containers[i].c;
+
+		if (k->used == 0 ||
+		    memcmp(k->hash, c->sums[i], HASH_MD5_SIZE) == 0)
+			continue;
+		wrong++;
+		if (match != MATCH_NONE)
+			fti_find(f, FTI_RULE_SUM,
+				 FTI_CONTAINER_FIELD(i, FTI_CHUNK_HASH),
+				 "its stored sum is damaged; the checksum of "
+				 "the file proves the data (variable %" PRId32
+				 ")",
+				 k->id);
+		else
+			fti_find(f, FTI_RULE_DATA,
+				 FTI_CONTAINER_FIELD(i, FTI_CHUNK_HASH),
+				 "its data differ from their sum (variable "
+				 "%" PRId32 ")",
+				 k->id);
+	}
+	if (match == MATCH_WRITER && f->empty > 0) {
+		fti_find(f, FTI_RULE_STALE, where,
+			 "the checksum is over old sums of %zu emptied "
+			 "containers; all data are intact",
+			 f->empty);
+	} else if (match == MATCH_NONE && f->kind == FTI_KIND_PARITY) {
+		fti_find(f, FTI_RULE_DATA, where,
+			 "the parity differs from its checksum");
+	} else if (match == MATCH_NONE && wrong > 0) {
+		fti_find(f, FTI_RULE_DATA, where,
+			 "the data differ from the checksum of the file");
+	} else if (match == MATCH_NONE) {
+		proven = !f->meta_good && proves(f, text, h);
+		fti_find(f, proven ? FTI_RULE_META : FTI_RULE_DATA, where,
+			 "the checksum of the file is wrong, although the data "
+			 "of all containers agree with their sums%s",
+			 proven ? ""
+				: ": a size or id in the records may be wrong");
+	}
+}
+
+/* Compare the sums of a file with the stored ones: findings, verdict. */
+static void
+judge(struct fti_checked *c, struct hash *h)
+{
+	struct fti_file *f = c->file;
+
+	c->verdict = c->unread != NULL ? FTI_UNREAD : FTI_FOREIGN;
+	if (c->unread != NULL)
+		return;
+	/* What no sum has disproved is not lost. */
+	c->open = f->kind != FTI_KIND_PARITY && f->size > 0;
+	if (f->kind == FTI_KIND_NONE)
+		return;
+	if (f->complete || f->kind == FTI_KIND_PARITY)
+		compare_ff(c, h);
+	c->data_good = f->usable || f->kind == FTI_KIND_PARITY;
+	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
+		if (n->rule == FTI_RULE_DATA) {
+			const struct fti_container *k = NULL;
+
+			c->data_good = false;
+			if (!c->data_read || n->field != FTI_CHUNK_HASH)
+				continue;
+			/* In A, the checksum of the file is over this sum, too;
+			 * and a sum over perhaps the wrong bytes disproves
+			 * nothing. */
+			k = &f->containers[n->container].c;
+			c->open = c->open &&
+				  (f->layout == FTI_A || k->used != k->size ||
+				   f->worst == FTI_RULE_STRUCTURE);
+		}
+	if (f->nfindings == 0)
+		c->verdict = FTI_INTACT;
+	else if (f->worst <= FTI_RULE_SUM && c->data_good)
+		c->verdict = FTI_REFUSED;
+	else
+		c->verdict = FTI_DAMAGED;
+	c->open = c->open && c->verdict == FTI_DAMAGED;
+	c->exact = c->verdict == FTI_INTACT ||
+		   (c->verdict == FTI_REFUSED && f->worst <= FTI_RULE_STALE);
+}
+
 /* --- Many files --- */
 
 #define WHOLE SIZE_MAX /* as a container: the sum over the file */
@@ -220,8 +372,7 @@ check_posix(struct fti_checked *c, const struct work *w, struct error *err)
 struct task {
 	struct fti_checked *c;
 	size_t container;
-	int64_t length; /* the bytes in use that its sum proves; -1: none */
-	char *unread;	/* why its bytes could not be read */
+	char *unread; /* why its bytes could not be read */
 };
 
 struct run {
@@ -231,14 +382,6 @@ struct run {
 	struct hash **hashes; /* of each worker */
 	uint64_t bytes;
 };
-
-/* Are the bytes in use a part of the file? */
-static bool
-is_inside(const struct fti_file *f, const struct fti_container *c)
-{
-	return c->used >= 0 && c->used <= c->size && c->fptr <= f->size &&
-	       (uint64_t)c->used <= f->size - c->fptr;
-}
 
 /* Sum what the checksum of the whole file is over. */
 static int
@@ -255,10 +398,9 @@ sum_whole(const struct fti_checked *c, struct hash *h, const struct work *w,
 		return fti_source_sum(c->source, records, f->size - records, h,
 				      w, err);
 	for (size_t i = 0; i < f->ncontainers && rc == 0; i++)
-		if (is_inside(f, &f->containers[i].c))
-			rc = fti_source_sum(c->source, f->containers[i].c.fptr,
-					    (uint64_t)f->containers[i].c.used,
-					    h, w, err);
+		rc = fti_source_sum(c->source, f->containers[i].c.fptr,
+				    (uint64_t)f->containers[i].c.used, h, w,
+				    err);
 	return rc;
 }
 
@@ -269,31 +411,28 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 	struct hash *h = r->hashes[worker];
 	struct task *t = &r->tasks[i];
 	const bool whole = t->container == WHOLE;
-	const struct fti_file_container *of =
-		whole ? NULL : &t->c->file->containers[t->container];
-	const struct fti_container *c = whole ? NULL : &of->c;
 	unsigned char drop[HASH_MD5_SIZE];
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
 	if (t->c->posix != NULL)
 		return check_posix(t->c, r->w, err);
+	if (whole) {
+		rc = sum_whole(t->c, h, r->w, &why);
+	} else {
+		const struct fti_container *c =
+			&t->c->file->containers[t->container].c;
 
-	rc = whole ? sum_whole(t->c, h, r->w, &why)
-		   : fti_source_sum(t->c->source, c->fptr, (uint64_t)c->used, h,
+		rc = fti_source_sum(t->c->source, c->fptr, (uint64_t)c->used, h,
 				    r->w, &why);
-	if (rc == 0)
-		hash_sum(h, whole ? t->c->whole : t->c->sums[t->container]);
-	/* An emptied container has an old sum, or none. */
-	if (rc == 0 && !whole && (c->used > 0 || c->has_content == 1) &&
-	    memcmp(t->c->sums[t->container], c->hash, HASH_MD5_SIZE) != 0)
-		rc = fti_check_length(t->c, of, &t->length, r->w, &why);
+	}
 	if (rc < 0 && work_stopped(r->w))
 		return error_pass(err, &why);
-	if (rc < 0) {
+	hash_sum(h, rc < 0  ? drop
+		    : whole ? t->c->whole
+			    : t->c->sums[t->container]);
+	if (rc < 0)
 		t->unread = mem_strdup(why.text);
-		hash_sum(h, drop);
-	}
 	return 0;
 }
 
@@ -301,8 +440,7 @@ static void
 add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes)
 {
 	(void)MEM_ROOM(r->tasks, r->count, r->room);
-	r->tasks[r->count++] =
-		(struct task){ .c = c, .container = container, .length = -1 };
+	r->tasks[r->count++] = (struct task){ .c = c, .container = container };
 	r->bytes += bytes;
 }
 
@@ -320,16 +458,16 @@ add_file(struct run *r, struct fti_checked *c, bool data)
 	}
 	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
 	/* The longest task, that of a sum over the whole file, first. */
-	if (data &&
-	    (f->kind == FTI_KIND_PARITY ||
-	     (f->kind == FTI_KIND_DATA && !fti_format(f->layout)->footer)))
+	if (data && (f->kind == FTI_KIND_PARITY ||
+		     (f->complete && !fti_format(f->layout)->footer)))
 		add_task(r, c, WHOLE, f->size);
-	for (size_t i = 0; i < f->ncontainers; i++)
-		if (!data)
+	/* Without all records there is nothing to compare. */
+	for (size_t i = 0; f->complete && i < f->ncontainers; i++)
+		if (data)
+			add_task(r, c, i, (uint64_t)f->containers[i].c.used);
+		else
 			memcpy(c->sums[i], f->containers[i].c.hash,
 			       HASH_MD5_SIZE);
-		else if (is_inside(f, &f->containers[i].c))
-			add_task(r, c, i, (uint64_t)f->containers[i].c.used);
 }
 
 int
@@ -350,49 +488,20 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 		progress_phase(r.w->progress, "verifying", r.bytes);
 		rc = par_for(r.w->par, r.count, 0, run_task, &r, err);
 	}
-	for (size_t i = 0; i < r.count && rc == 0; i++) {
+	for (size_t i = 0; i < r.count; i++) {
 		struct task *t = &r.tasks[i];
-		struct fti_checked *c = t->c;
-		struct fti_file_container *of = NULL;
-		unsigned char *sum = NULL;
 
-		if (t->unread != NULL && c->unread == NULL) {
-			c->unread = t->unread;
-			t->unread = NULL;
-		}
-		if (c->posix != NULL || t->container == WHOLE ||
-		    c->unread != NULL)
-			continue;
-		/* Take the bytes in use that the sum of the container
-		 * proves. */
-		of = &c->file->containers[t->container];
-		sum = c->sums[t->container];
-		if (t->length >= 0) {
-			of->c.used = t->length;
-			memcpy(sum, of->c.hash, HASH_MD5_SIZE);
-		} else if (of->c.has_content == 0 && of->c.used > 0 &&
-			   memcmp(sum, of->c.hash, HASH_MD5_SIZE)) {
-			of->c.used = 0;
-		}
-		if (of->c.used == of->used)
-			continue;
-		of->settled = t->length >= 0 || of->c.used == 0 ||
-			      memcmp(sum, of->c.hash, HASH_MD5_SIZE) == 0;
-		fti_file_measure(c->file);
-		/* The only sum over the file that does not count records. */
-		if (c->file->layout == FTI_B) {
-			rc = sum_whole(c, h, w, err);
-			hash_sum(h, c->whole);
-		}
+		if (t->unread != NULL && t->c->unread == NULL)
+			t->c->unread = t->unread;
+		else
+			mem_free(t->unread);
 	}
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (files[i].posix == NULL)
-			rc = fti_judge(&files[i], h, err);
+			judge(&files[i], h);
 	hash_free(h);
 	for (unsigned i = 0; i < nworkers; i++)
 		hash_free(r.hashes[i]);
-	for (size_t i = 0; i < r.count; i++)
-		mem_free(r.tasks[i].unread);
 	mem_free(r.hashes);
 	mem_free(r.tasks);
 	return rc;
@@ -407,4 +516,51 @@ fti_checked_fini(struct fti_checked *c)
 	mem_free(c->unread);
 	c->sums = NULL;
 	c->unread = NULL;
+}
+
+/* --- Proven files --- */
+
+/* The finding that cannot be repaired, or NULL.  Sizes, offsets, flags and sums
+ * are computed again. */
+static const struct fti_finding *
+worst_finding(const struct fti_file *f)
+{
+	const struct fti_finding *n = f->findings;
+
+	while (n != NULL &&
+	       (n->rule < FTI_RULE_DATA || n->rule == FTI_RULE_META ||
+		n->rule == FTI_RULE_DERIVED))
+		n = n->next;
+	return n;
+}
+
+bool
+fti_repairable(const struct fti_checked *c)
+{
+	return c->posix == NULL && c->unread == NULL && c->data_good &&
+	       c->file->kind == FTI_KIND_DATA && worst_finding(c->file) == NULL;
+}
+
+int
+fti_proven(const struct fti_checked *c, struct error *err)
+{
+	const struct fti_file *f = c->file;
+	const struct fti_finding *n = NULL;
+
+	if (c->unread != NULL)
+		return error_set(err, ERROR_SYSTEM, "%s", c->unread);
+	if (f->kind == FTI_KIND_PARITY)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: is a parity file: it holds no variables",
+				 f->name);
+	if (c->data_read && fti_repairable(c))
+		return 0;
+	n = worst_finding(f);
+	if (n != NULL)
+		return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
+				 n->text);
+	n = f->findings;
+	return error_set(err, ERROR_CORRUPT, "%s: its data are not proven%s%s",
+			 f->name, n != NULL ? ": " : "",
+			 n != NULL ? n->text : "");
 }

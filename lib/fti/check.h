@@ -17,7 +17,6 @@
 #include "hash.h"
 
 struct fti_file;
-struct fti_file_container;
 struct fti_posix_file;
 struct fti_source;
 struct work;
@@ -43,7 +42,7 @@ struct fti_checked {
 	enum fti_verdict verdict;
 	bool data_read; /* else only the records */
 	bool data_good; /* sums prove all data, whatever else is wrong */
-	bool open;	/* else: no sum disproves them, as far as is known */
+	bool open;	/* else: no sum disproves them */
 	/* Its bytes are those that FTI wrote, although FTI may refuse them. */
 	bool exact;
 	/* POSIX: the sum of the file, if that was read and has no layers. */
@@ -71,13 +70,6 @@ void fti_checked_fini(struct fti_checked *c);
 /* So many digits of sums of different bytes are never the same. */
 #define FTI_DIGITS_ALIKE 24
 
-/* Do two sums in text differ so little that one of them is damaged, and both
- * are of the same bytes? */
-bool fti_sums_alike(const char *a, const char *b);
-
-/* The same of two sums of HASH_MD5_SIZE bytes: half of them are enough. */
-bool fti_sums_agree(const unsigned char *a, const unsigned char *b);
-
 /* Can repair (draft.h) make a file of it that FTI takes, as far as data were
  * read? */
 bool fti_repairable(const struct fti_checked *c);
@@ -87,24 +79,10 @@ bool fti_repairable(const struct fti_checked *c);
  * not be read).  A file written from unproven data would look intact. */
 int fti_proven(const struct fti_checked *c, struct error *err);
 
-/* The checksum of a file of C to F as FTI's reader computes it: over the sums
- * of the containers with content; or as its writer does: over all.  Text of
- * HASH_MD5_TEXT bytes. */
-void fti_checksum(const struct fti_file *f,
-		  unsigned char (*sums)[HASH_MD5_SIZE], bool writer,
-		  struct hash *h, char *to);
-
-/* --- For the module only --- */
-
-/* Compare the sums of a file with the stored ones: findings, verdict.  `h` is
- * an MD5 sum without data. */
-int fti_judge(struct fti_checked *c, struct hash *h, struct error *err);
-
-/* The data of a container differ from their sum.  Perhaps a byte of chunksize
- * is damaged, or all of it: with which one is the sum right?  Else *out stays.
- */
-int fti_check_length(const struct fti_checked *c,
-		     const struct fti_file_container *of, int64_t *out,
-		     const struct work *w, struct error *err);
+/* The checksum of a file, whose data were read: of C to F as FTI's reader
+ * computes it, over the sums of the containers with content; or as its writer
+ * does, over all.  Text of HASH_MD5_TEXT bytes. */
+void fti_checksum(const struct fti_checked *c, bool writer, struct hash *h,
+		  char *to);
 
 #endif /* FTI_CHECK_H */

@@ -5,92 +5,67 @@
 
 #include "fti/input.h"
 #include "mem.h"
-#include "par.h"
 #include "progress.h"
 #include "work.h"
 
-/* Bytes read at a time, and of a task. */
+/* Bytes read at a time. */
 #define STEP ((size_t)256 << 10)
-#define TASK (16 * (uint64_t)STEP)
 #define LOOK ((size_t)512) /* compared at a time */
-
-/* Tasks of each thread before results are given out: their ranges are kept
- * until then. */
-#define BATCH 4
-
-/* A part of a variable that both files have. */
-struct part {
-	uint64_t off, len;
-	struct fti_range *ranges;
-	size_t count, room;
-	uint64_t bytes;
-};
 
 struct run {
 	const struct fti_content *a, *b;
 	const struct fti_compare_calls *calls;
 	const struct work *w;
 	struct fti_difference *d; /* the variable */
-	struct part *parts;	  /* a batch */
-	size_t most;
-	unsigned char *memory; /* 2 * STEP bytes for each worker */
+	struct fti_range last;	  /* may still grow */
+	unsigned char *memory;	  /* 2 * STEP bytes */
 };
 
-/* --- A part --- */
-
-static int
-run_part(void *arg, size_t i, unsigned worker, struct error *err)
+/* Give out the last range, which cannot grow any more. */
+static void
+give(struct run *r)
 {
-	const struct run *r = arg;
-	struct part *p = &r->parts[i];
-	unsigned char *a = r->memory + 2 * worker * STEP, *b = a + STEP;
-	size_t n = 0;
-
-	for (uint64_t at = p->off; at < p->off + p->len; at += n) {
-		const uint64_t left = p->off + p->len - at;
-
-		n = left < STEP ? (size_t)left : STEP;
-		if (work_go_on(r->w, err) < 0 ||
-		    fti_content_read(r->a, r->d->a, a, n, at, err) < 0 ||
-		    fti_content_read(r->b, r->d->b, b, n, at, err) < 0)
-			return -1;
-		/* Pages that are equal cost one look. */
-		for (size_t k = 0; k < n;) {
-			size_t len = n - k < LOOK ? n - k : LOOK, begin = 0;
-
-			if (memcmp(a + k, b + k, len) == 0) {
-				k += len;
-				continue;
-			}
-			for (len += k; k < len;) {
-				struct fti_range *last =
-					p->count > 0 ? &p->ranges[p->count - 1]
-						     : NULL;
-
-				for (; k < len && a[k] == b[k]; k++)
-					;
-				for (begin = k; k < len && a[k] != b[k]; k++)
-					;
-				p->bytes += k - begin;
-				if (k > begin && last != NULL &&
-				    at + begin - (last->off + last->len) <=
-					    FTI_COMPARE_GAP) {
-					last->len = at + k - last->off;
-				} else if (k > begin) {
-					(void)MEM_ROOM(p->ranges, p->count,
-						       p->room);
-					p->ranges[p->count++] =
-						(struct fti_range){ at + begin,
-								    k - begin };
-				}
-			}
-		}
-		progress_add(r->w->progress, n);
-	}
-	return 0;
+	if (r->last.len == 0)
+		return;
+	r->d->ranges++;
+	r->calls->range(r->calls->arg, r->d, &r->last);
+	r->last.len = 0;
 }
 
-/* --- A variable --- */
+/* Compare `n` bytes that are at `at` in the variable. */
+static void
+compare_bytes(struct run *r, uint64_t at, size_t n)
+{
+	const unsigned char *a = r->memory, *b = r->memory + STEP;
+
+	/* Pages that are equal cost one look. */
+	for (size_t k = 0; k < n;) {
+		const size_t end = n - k < LOOK ? n : k + LOOK;
+
+		if (memcmp(a + k, b + k, end - k) == 0) {
+			k = end;
+			continue;
+		}
+		while (k < end) {
+			uint64_t begin = 0;
+
+			for (; k < end && a[k] == b[k]; k++)
+				;
+			begin = at + k;
+			for (; k < end && a[k] != b[k]; k++)
+				;
+			if (begin == at + k)
+				continue;
+			r->d->bytes += at + k - begin;
+			if (begin - (r->last.off + r->last.len) >
+			    FTI_COMPARE_GAP)
+				give(r);
+			if (r->last.len == 0)
+				r->last.off = begin;
+			r->last.len = at + k - r->last.off;
+		}
+	}
+}
 
 static uint64_t
 common_size(const struct fti_difference *d)
@@ -100,58 +75,24 @@ common_size(const struct fti_difference *d)
 	return d->a->size < d->b->size ? d->a->size : d->b->size;
 }
 
-/* Give out a range that cannot grow any more. */
-static void
-give(const struct run *r, const struct fti_range *range)
-{
-	if (range->len == 0)
-		return;
-	r->d->ranges++;
-	r->calls->range(r->calls->arg, r->d, range);
-}
-
 static int
 compare(struct run *r, struct error *err)
 {
 	const uint64_t size = common_size(r->d);
-	struct fti_range last = { 0, 0 };
+	size_t n = 0;
 
-	for (uint64_t off = 0; off < size;) {
-		size_t n = 0;
-
-		for (; n < r->most && off < size; n++) {
-			struct part *p = &r->parts[n];
-
-			p->off = off;
-			p->len = size - off < TASK ? size - off : TASK;
-			p->count = 0;
-			p->bytes = 0;
-			off += p->len;
-		}
-		if (par_for(r->w->par, n, 0, run_part, r, err) < 0)
+	for (uint64_t at = 0; at < size; at += n) {
+		n = size - at < STEP ? (size_t)(size - at) : STEP;
+		if (work_go_on(r->w, err) < 0 ||
+		    fti_content_read(r->a, r->d->a, r->memory, n, at, err) <
+			    0 ||
+		    fti_content_read(r->b, r->d->b, r->memory + STEP, n, at,
+				     err) < 0)
 			return -1;
-		for (size_t i = 0; i < n; i++) {
-			const struct part *p = &r->parts[i];
-
-			r->d->bytes += p->bytes;
-			for (size_t k = 0; k < p->count; k++) {
-				const struct fti_range *now = &p->ranges[k];
-
-				/* The first one may go on where the last part
-				 * ended. */
-				if (last.len > 0 &&
-				    now->off - (last.off + last.len) <=
-					    FTI_COMPARE_GAP) {
-					last.len =
-						now->off + now->len - last.off;
-					continue;
-				}
-				give(r, &last);
-				last = *now;
-			}
-		}
+		compare_bytes(r, at, n);
+		progress_add(r->w->progress, n);
 	}
-	give(r, &last);
+	give(r);
 	r->calls->variable(r->calls->arg, r->d);
 	return 0;
 }
@@ -167,13 +108,10 @@ fti_compare(const struct fti_content *a, const struct fti_content *b,
 	struct run r = {
 		.a = a, .b = b, .calls = calls, .w = work_or_default(w)
 	};
-	const size_t workers = par_threads(r.w->par);
 	uint64_t bytes = 0;
 	int rc = in_a == NULL || in_b == NULL ? -1 : 0;
 
-	r.most = BATCH * workers;
-	r.parts = mem_calloc(r.most, sizeof(*r.parts));
-	r.memory = mem_alloc(workers, 2 * STEP);
+	r.memory = mem_alloc(2, STEP);
 	/* All variables by id: first count their bytes. */
 	for (int pass = 0; rc == 0 && pass < 2; pass++) {
 		for (size_t i = 0, k = 0;
@@ -202,9 +140,6 @@ fti_compare(const struct fti_content *a, const struct fti_content *b,
 		if (rc == 0 && pass == 0)
 			progress_phase(r.w->progress, "comparing", bytes);
 	}
-	for (size_t i = 0; i < r.most; i++)
-		mem_free(r.parts[i].ranges);
-	mem_free(r.parts);
 	mem_free(r.memory);
 	mem_free(in_a);
 	mem_free(in_b);

@@ -3,8 +3,7 @@
  * compare.h - the bytes in which the variables of two checkpoint files differ,
  * whatever their forms.
  *
- * All threads compare, and results come in order.  Memory does not grow with
- * the data, nor with the number of differences.
+ * Memory does not grow with the data, nor with the number of differences.
  */
 #ifndef FTI_COMPARE_H
 #define FTI_COMPARE_H

@@ -6,7 +6,6 @@
 #include "fti/draft.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -15,9 +14,6 @@
 #include "fti/input.h"
 #include "mem.h"
 #include "num.h"
-#include "str.h"
-
-#define PART ((uint64_t)64 << 20) /* of a large variable */
 
 static void
 start(struct fti_draft *d, enum fti_layout layout)
@@ -37,11 +33,10 @@ add_block(struct fti_draft *d, size_t first)
 	d->blocks[d->nblocks++] = (struct fti_draft_block){ .first = first };
 }
 
-/* Add the first container of a variable, or bytes of it. */
+/* Add the first container of a variable. */
 static void
 add_container(struct fti_draft *d, const struct fti_content *c,
-	      const struct fti_content_var *v, struct fti_range in_use,
-	      uint64_t size)
+	      const struct fti_content_var *v, uint64_t size)
 {
 	(void)MEM_ROOM(d->containers, d->ncontainers, d->room_containers);
 	d->containers[d->ncontainers] = (struct fti_draft_container){
@@ -50,8 +45,7 @@ add_container(struct fti_draft *d, const struct fti_content *c,
 			.idx = (int32_t)d->ncontainers,
 			/* also of a variable without bytes */
 			.has_content = 1,
-			.dptr = in_use.off,
-			.used = (int64_t)in_use.len,
+			.used = (int64_t)v->size,
 			.size = (int64_t)size,
 		},
 		.content = c,
@@ -63,117 +57,83 @@ add_container(struct fti_draft *d, const struct fti_content *c,
 /* --- The same file --- */
 
 int
-fti_describe_found(struct fti_draft *d, const struct fti_checked *c,
-		   struct error *err)
-{
-	const struct fti_file *f = c->file;
-	struct fti_content *own = NULL;
-
-	start(d, f->layout);
-	own = d->own = mem_calloc(1, sizeof(*d->own));
-	d->containers = mem_calloc(f->ncontainers, sizeof(*d->containers));
-	d->nown = 1;
-	if (fti_content_file(own, f, c->source, err) < 0)
-		return -1;
-	for (size_t b = 0; b < f->nblocks; b++)
-		add_block(d, f->blocks[b].first);
-	d->ncontainers = d->room_containers = f->ncontainers;
-	/* Number the containers of each variable, and describe them. */
-	for (size_t v = 0; v < f->nvars; v++) {
-		uint64_t dptr = 0;
-		int32_t part = 0;
-
-		for (size_t i = f->vars[v].first; i != SIZE_MAX;
-		     i = f->containers[i].next) {
-			struct fti_container *k = &d->containers[i].c;
-
-			*k = f->containers[i].c;
-			d->containers[i].content = own;
-			d->containers[i].var = &own->vars[v];
-			if (k->used > 0) {
-				d->containers[i].expected = c->sums[i];
-				memcpy(k->hash, c->sums[i], HASH_MD5_SIZE);
-			}
-			k->idx = k->idx < 0 ? (int32_t)v : k->idx;
-			/* Bytes, or the first container of an empty
-			 * variable. */
-			k->has_content = k->used > 0 ||
-					 (k->has_content == 1 && part == 0);
-			k->has_ckpt = k->has_ckpt == 1;
-			k->part = part++;
-			k->dptr = dptr;
-			dptr += (uint64_t)k->size;
-		}
-	}
-	d->ckpt_id = f->meta.ckpt_id;
-	d->timestamp = f->meta.timestamp;
-	d->max_fs = f->meta.max_fs;
-	d->pt_fs = f->meta.pt_fs;
-	return 0;
-}
-
-int
 fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
 		  enum fti_layout layout, struct error *err)
 {
+	const struct fti_file *f = c->file;
+
 	start(d, layout);
-	if (fti_proven(c, err) < 0 || fti_describe_found(d, c, err) < 0)
+	if (fti_proven(c, err) < 0)
 		return -1;
-	if (layout != d->layout)
-		d->max_fs = d->pt_fs = -1;
-	d->layout = layout;
+	d->own = mem_calloc(1, sizeof(*d->own));
+	d->nown = 1;
+	if (fti_content_file(d->own, f, c->source, err) < 0)
+		return -1;
+	for (size_t b = 0; b < f->nblocks; b++)
+		add_block(d, f->blocks[b].first);
+	d->containers = mem_calloc(f->ncontainers, sizeof(*d->containers));
+	d->ncontainers = d->room_containers = f->ncontainers;
+	for (size_t v = 0; v < f->nvars; v++)
+		for (size_t i = f->vars[v].first; i != SIZE_MAX;
+		     i = f->containers[i].next) {
+			struct fti_draft_container *to = &d->containers[i];
+
+			*to = (struct fti_draft_container){
+				.c = f->containers[i].c,
+				.content = d->own,
+				.var = &d->own->vars[v],
+			};
+			if (to->c.idx < 0)
+				to->c.idx = (int32_t)v;
+			if (to->c.used == 0)
+				continue;
+			to->expected = c->sums[i];
+			memcpy(to->c.hash, c->sums[i], HASH_MD5_SIZE);
+		}
+	d->ckpt_id = f->meta.ckpt_id;
+	d->timestamp = f->meta.timestamp;
+	if (layout == f->layout) {
+		d->max_fs = f->meta.max_fs;
+		d->pt_fs = f->meta.pt_fs;
+	}
 	return 0;
 }
 
-/* --- Repair --- */
+/* Is it this sum, perhaps with damaged bytes?  Half of them are enough. */
+static bool
+agrees(const unsigned char *damaged, const unsigned char *sum)
+{
+	unsigned same = 0;
+
+	for (unsigned i = 0; i < HASH_MD5_SIZE; i++)
+		same += damaged[i] == sum[i];
+	return same >= HASH_MD5_SIZE / 2;
+}
 
 int
 fti_describe_repair(struct fti_draft *d, const struct fti_checked *c,
 		    struct error *err)
 {
-	const struct fti_meta *old = &c->file->meta;
-	char right[HASH_TEXT];
+	char checksum[HASH_TEXT];
 	struct hash *h = NULL;
-	bool proven = false;
-	const int rc = fti_describe_same(d, c, c->file->layout, err);
 
-	if (rc < 0 || c->file->meta_good)
-		return rc;
-	/* The sizes; damaged fields are impossible yet. */
+	if (fti_describe_same(d, c, c->file->layout, err) < 0)
+		return -1;
+	if (c->file->meta_good)
+		return 0;
+	/* Below level 3 and 2 they are -1. */
+	d->max_fs = d->max_fs < 0 ? -1 : d->max_fs;
+	d->pt_fs = d->pt_fs < 0 ? -1 : d->pt_fs;
+	/* With the sizes and the checksum that are right, is the old sum? */
+	d->unproven = true;
 	(void)fti_draft_plan(d, NULL);
-	/*
-	 * Find the values of max_fs and pt_fs with which the old sum over the
-	 * metadata is right.  The sizes are known; the checksum is the old or
-	 * the right one; below level 3 and 2 the values are -1.
-	 */
 	h = hash_new(HASH_MD5, err);
-	hash_hex(right, c->whole, HASH_MD5_SIZE);
-	if (fti_format(c->file->layout)->footer)
-		fti_checksum(c->file, c->sums, false, h, right);
-	for (unsigned i = 0; i < 8 && !proven; i++) {
-		d->max_fs = (i & 2) != 0 ? -1 : old->max_fs;
-		d->pt_fs = (i & 4) != 0 ? -1 : old->pt_fs;
-		fti_draft_meta(d, (i & 1) == 0 ? old->checksum : right, h);
-		proven = fti_sums_agree(d->meta.hash, old->hash);
-	}
-	/* Perhaps one byte of a field is damaged. */
-	for (unsigned i = 0; i < 3 * 8 * 256 && !proven; i++) {
-		const uint64_t flip = (uint64_t)(i % 256) << (i / 256 % 8 * 8);
-
-		d->max_fs = old->max_fs ^ (int64_t)(i < 2048 ? flip : 0);
-		d->pt_fs = old->pt_fs ^
-			   (int64_t)(i >= 2048 && i < 4096 ? flip : 0);
-		d->timestamp = old->timestamp ^ (i >= 4096 ? flip : 0);
-		fti_draft_meta(d, right, h);
-		proven = memcmp(d->meta.hash, old->hash, HASH_MD5_SIZE) == 0;
+	for (int writer = 0; writer < 2 && d->unproven; writer++) {
+		fti_checksum(c, writer == 1, h, checksum);
+		fti_draft_meta(d, checksum, h);
+		d->unproven = !agrees(c->file->meta.hash, d->meta.hash);
 	}
 	hash_free(h);
-	if (proven)
-		return 0;
-	d->max_fs = old->max_fs < 0 ? -1 : old->max_fs;
-	d->pt_fs = old->pt_fs < 0 ? -1 : old->pt_fs;
-	d->timestamp = old->timestamp;
-	d->unproven = true;
 	return 0;
 }
 
@@ -197,7 +157,7 @@ add_content(struct fti_draft *d, const struct fti_content *c, unsigned room,
 					 "variable %" PRId32
 					 ": its container would be too large",
 					 v->id);
-		add_container(d, c, v, (struct fti_range){ 0, v->size }, more);
+		add_container(d, c, v, more);
 	}
 	return 0;
 }
@@ -227,11 +187,9 @@ fti_describe_bytes(struct fti_draft *d, const struct fti_content *c,
 	d->raw = d->plain = true;
 	d->live = len;
 	add_block(d, 0);
-	/* Several threads write the parts of a large one. */
-	for (uint64_t end = off + len, n = 0; off < end; off += n) {
-		n = end - off < PART ? end - off : PART;
-		add_container(d, c, v, (struct fti_range){ off, n }, n);
-	}
+	add_container(d, c, v, len);
+	d->containers[0].c.dptr = off;
+	d->containers[0].c.used = (int64_t)len;
 }
 
 int
@@ -379,10 +337,10 @@ fti_draft_records(const struct fti_draft *d, size_t block, unsigned char *to)
 		.dbsize = (int64_t)b->dbsize,
 	};
 
-	fti_record_patch(d->layout, FTI_BLOCK, &record, to);
+	fti_record_write(d->layout, FTI_BLOCK, &record, to);
 	to += format->block;
 	for (size_t i = b->first; i < end; i++) {
-		fti_record_patch(d->layout, FTI_CONTAINER, &d->containers[i].c,
+		fti_record_write(d->layout, FTI_CONTAINER, &d->containers[i].c,
 				 to);
 		to += format->container;
 	}
@@ -420,134 +378,4 @@ fti_draft_fini(struct fti_draft *d)
 	mem_free(d->blocks);
 	mem_free(d->containers);
 	*d = (struct fti_draft){ .ckpt_id = -1 };
-}
-
-/* --- Changes --- */
-
-struct list {
-	enum fti_layout layout;
-	struct fti_change *list;
-	size_t count, room;
-};
-
-static void
-text_of(const struct list *l, enum fti_field field, const unsigned char *record,
-	char *to, size_t size)
-{
-	const struct fti_place *place = &fti_format(l->layout)->fields[field];
-	char sum[FTI_CHECKSUM_SIZE + 1] = "";
-
-	if (field == FTI_CHECKSUM) {
-		memcpy(sum, record + place->at, place->size);
-		str_printable(to, size, sum);
-	} else if (field == FTI_HASH || field == FTI_CHUNK_HASH) {
-		hash_hex(to, record + place->at, HASH_MD5_SIZE);
-	} else {
-		snprintf(to, size, "%" PRId64,
-			 fti_get(l->layout, field, record));
-	}
-}
-
-/* Compare a record, which is at `where`: what the file has, and what it would
- * have. */
-static void
-compare(struct list *l, enum fti_record kind, const unsigned char *before,
-	const unsigned char *after, const struct fti_change *where)
-{
-	const size_t size = fti_record_size(l->layout, kind);
-	bool of_field[FTI_META_MAX] = { false };
-	struct fti_change c;
-
-	for (int f = fti_first_field[kind]; f < fti_first_field[kind + 1];
-	     f++) {
-		const struct fti_place *place =
-			&fti_format(l->layout)->fields[f];
-
-		memset(of_field + place->at, true, place->size);
-		if (place->size == 0 ||
-		    memcmp(before + place->at, after + place->at,
-			   place->size) == 0)
-			continue;
-		c = *where;
-		c.at += place->at;
-		c.field = (enum fti_field)f;
-		text_of(l, c.field, before, c.before, sizeof(c.before));
-		text_of(l, c.field, after, c.after, sizeof(c.after));
-		(void)MEM_ROOM(l->list, l->count, l->room);
-		l->list[l->count++] = c;
-	}
-	/* Each run of bytes between fields that becomes 0. */
-	for (size_t at = 0, end = 0; at < size; at = end + 1) {
-		for (end = at; end < size && !of_field[end]; end++)
-			;
-		if (memcmp(before + at, after + at, end - at) == 0)
-			continue;
-		c = *where;
-		c.at += at;
-		/* At most 7 bytes. */
-		hash_hex(c.before, before + at, end - at);
-		hash_hex(c.after, after + at, end - at);
-		(void)MEM_ROOM(l->list, l->count, l->room);
-		l->list[l->count++] = c;
-	}
-}
-
-int
-fti_changes(const struct fti_checked *c, const struct fti_draft *d,
-	    struct fti_change **list, size_t *count, struct error *err)
-{
-	const struct fti_format *format = fti_format(d->layout);
-	unsigned char meta[FTI_META_MAX] = { 0 }, after_meta[FTI_META_MAX];
-	struct list l = { .layout = d->layout };
-	struct fti_change where = { .container = SIZE_MAX, .field = FTI_PAD };
-	int rc = 0;
-
-	for (size_t b = 0; rc == 0 && b < d->nblocks; b++) {
-		const size_t size = fti_draft_records_size(d, b);
-		unsigned char *before = mem_alloc(size, 1);
-		unsigned char *after = mem_calloc(size, 1);
-		size_t at = format->block;
-
-		where.at = c->file->blocks[b].at;
-		where.block = b;
-		where.container = SIZE_MAX;
-		rc = fti_source_read(c->source, before, size, where.at, err);
-		fti_draft_records(d, b, after);
-		if (rc == 0)
-			compare(&l, FTI_BLOCK, before, after, &where);
-		where.at += format->block;
-		for (size_t i = d->blocks[b].first;
-		     rc == 0 && i < fti_draft_block_end(d, b); i++) {
-			where.container = i;
-			compare(&l, FTI_CONTAINER, before + at, after + at,
-				&where);
-			where.at += format->container;
-			at += format->container;
-		}
-		mem_free(before);
-		mem_free(after);
-	}
-	where.at = c->file->meta_at;
-	where.block = where.container = SIZE_MAX;
-	if (rc == 0)
-		rc = fti_source_read(c->source, meta,
-				     (size_t)format->meta - c->file->cut,
-				     where.at, err);
-	if (rc == 0) {
-		fti_record_write(d->layout, FTI_META, &d->meta, after_meta);
-		compare(&l, FTI_META, meta, after_meta, &where);
-	}
-	*list = l.list;
-	*count = l.count;
-	return rc;
-}
-
-bool
-fti_changes_matter(const struct fti_change *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (list[i].field != FTI_PAD && list[i].field != FTI_CHECKSUM &&
-		    list[i].field != FTI_HASH)
-			return true;
-	return false;
 }

@@ -69,12 +69,6 @@ struct fti_draft {
 	size_t nown;
 };
 
-/* The blocks and containers of a file whose structure is usable, with the
- * fields that others determine: what its records should be, whatever is
- * proven. */
-int fti_describe_found(struct fti_draft *d, const struct fti_checked *c,
-		       struct error *err);
-
 /*
  * The same blocks and containers as in the file.  fti_check() has read it with
  * data, and fti_proven() holds, or its error is returned.  max_fs and pt_fs are
@@ -86,8 +80,8 @@ int fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
 		      enum fti_layout layout, struct error *err);
 
 /* The same in its own layout: only sums and sizes in the records are computed
- * again.  Where the record of metadata is damaged, its old sum decides which
- * fields are right. */
+ * again.  If the record of metadata is damaged, and its old sum is not right
+ * with these, the draft is `unproven`. */
 int fti_describe_repair(struct fti_draft *d, const struct fti_checked *c,
 			struct error *err);
 
@@ -126,8 +120,7 @@ int fti_draft_plan(struct fti_draft *d, struct error *err);
 /* Set d->meta, with this checksum. */
 void fti_draft_meta(struct fti_draft *d, const char *checksum, struct hash *h);
 
-/* Patch the records of a block: `to` has fti_draft_records_size() bytes, zeros
- * or those of a file. */
+/* Write the records of a block: `to` has fti_draft_records_size() bytes. */
 size_t fti_draft_records_size(const struct fti_draft *d, size_t block);
 void fti_draft_records(const struct fti_draft *d, size_t block,
 		       unsigned char *to);
@@ -137,32 +130,5 @@ size_t fti_draft_block_end(const struct fti_draft *d, size_t block);
 
 /* Call it also after a failed fti_describe function. */
 void fti_draft_fini(struct fti_draft *d);
-
-/* --- Changes: the fields in which the records of a file differ from those that
- * a draft would write in its place --- */
-
-/* Bytes between fields, which no version of FTI reads. */
-#define FTI_PAD FTI_FIELDS
-
-struct fti_change {
-	uint64_t at;		 /* offset in the file */
-	size_t block, container; /* SIZE_MAX: of none */
-	enum fti_field field;	 /* or FTI_PAD */
-	/* As text; of bytes between fields, in hex. */
-	char before[4 * FTI_CHECKSUM_SIZE + 1], after[FTI_CHECKSUM_SIZE];
-};
-
-/*
- * List the changes: block after block, then the metadata record.  The draft has
- * the layout and the structure of the file (fti_describe_same(),
- * fti_describe_repair()), and all sums are set.  Free the list with mem_free(),
- * also after a failure.
- */
-int fti_changes(const struct fti_checked *c, const struct fti_draft *d,
-		struct fti_change **list, size_t *count, struct error *err);
-
-/* Is there a reason to write the file again?  Bytes between fields are none,
- * nor are the sums over them. */
-bool fti_changes_matter(const struct fti_change *list, size_t count);
 
 #endif /* FTI_DRAFT_H */

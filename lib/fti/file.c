@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file.c - find the layout of an FTI-FF file, and read its records.
+ * file.c - find the layout of an FTI-FF file, read its records, and check them.
  */
 #include "fti/file.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +12,12 @@
 #include "arena.h"
 #include "error.h"
 #include "fti/input.h"
+#include "map.h"
 #include "mem.h"
+#include "num.h"
 
 /* Records are read in steps of so many bytes. */
 #define WINDOW 65536
-
-/* Records are looked for in so many last bytes of a file that is cut. */
-#define TAIL ((size_t)1 << 20)
 
 struct reader {
 	const struct fti_source *s;
@@ -88,240 +88,251 @@ fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 
 /* --- Records --- */
 
-/* The way through all records. */
-struct way {
-	uint64_t start; /* of the first block record */
-	uint64_t end;	/* of the blocks */
-	uint64_t last;	/* of records */
-	/* In this block the number of containers follows from dbsize; or if
-	 * sizes are to be believed, where the next one begins follows from
-	 * them.  SIZE_MAX: all is as the records say. */
-	size_t odd;
-	bool by_sizes;
-	uint64_t at, data; /* of the next record; bytes of the containers of
-			      the last block */
-	/* The first block whose containers have more or fewer bytes than it
-	 * says, or where the way ended. */
-	size_t doubt;
-};
-
-/* The bytes that the containers of a block have, as its record says. */
-static uint64_t
-bytes_of(enum fti_layout l, const struct fti_block *b, uint64_t containers)
-{
-	const struct fti_format *format = fti_format(l);
-	const uint64_t records = format->block + containers * format->container;
-
-	return (uint64_t)b->dbsize - (format->footer ? 0 : records);
-}
-
 /*
- * Read the next block record of the way and its container records.  Returns 1;
- * 0: numvars cannot be right; -1: an error.
+ * Read all records of blocks and containers.  If they follow the data, the
+ * first one is at `start`, and they end at the metadata; else each block
+ * follows its records.  Returns 1; 0: they do not fit each other or the file;
+ * -1: an error.
  */
 static int
-read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
-	   struct way *way, struct error *err)
-{
-	const bool odd = way->odd == f->nblocks && !way->by_sizes;
-	const struct fti_format *format = fti_format(l);
-	const unsigned char *bytes = record(r, way->at, format->block, err);
-	struct fti_file_block *b = NULL;
-	uint64_t n = 0, room = 0;
-
-	if (bytes == NULL)
-		return -1;
-	(void)MEM_ROOM(f->blocks, f->nblocks, f->room_blocks);
-	b = &f->blocks[f->nblocks++];
-	fti_record_read(l, FTI_BLOCK, bytes, &b->b);
-	b->at = way->at;
-	b->first = f->ncontainers;
-	way->at += format->block;
-	way->data = 0;
-	room = (way->last - way->at) / format->container;
-	n = odd ? room : (uint64_t)b->b.numvars;
-	if (n < 1 || n > room)
-		return 0;
-	for (uint64_t i = 0; i < n; i++, way->at += format->container) {
-		struct fti_file_container *c = NULL;
-
-		if (odd && i > 0 && way->data == bytes_of(l, &b->b, i))
-			return 1;
-
-		bytes = record(r, way->at, format->container, err);
-		if (bytes == NULL)
-			return -1;
-		(void)MEM_ROOM(f->containers, f->ncontainers,
-			       f->room_containers);
-		c = &f->containers[f->ncontainers++];
-		*c = (struct fti_file_container){ .at = way->at };
-		fti_record_read(l, FTI_CONTAINER, bytes, &c->c);
-		c->block = f->nblocks - 1;
-		c->next = SIZE_MAX;
-		c->used = c->c.used;
-		way->data += (uint64_t)c->c.size;
-	}
-	return !odd || way->data == bytes_of(l, &b->b, n);
-}
-
-/*
- * All blocks.  If their records follow the data, they end at the metadata; else
- * each block follows its records, which say where the next one begins.  Returns
- * as read_block(); 0 also if they end elsewhere; 2: there, but the containers
- * of a block have more or fewer bytes than it says.
- */
-static int
-go(struct fti_file *f, struct reader *r, enum fti_layout l, struct way *way,
-   struct error *err)
+read_records(struct fti_file *f, struct reader *r, enum fti_layout l,
+	     uint64_t start, const struct fti_meta *m, struct error *err)
 {
 	const struct fti_format *format = fti_format(l);
-	bool sure = true;
-	uint64_t data = 0; /* of all containers */
+	const uint64_t last = f->size - (format->footer ? format->meta : 0);
+	uint64_t at = start, data = 0; /* of all containers */
 
 	f->nblocks = f->ncontainers = 0;
-	way->at = way->start;
-	while (way->at < way->end) {
-		const struct fti_file_block *b = NULL;
-		const uint64_t begin = way->at;
-		const bool odd = way->odd == f->nblocks;
-		uint64_t size = 0;
-		int rc = 0;
+	while (at < last) {
+		const unsigned char *bytes = NULL;
+		struct fti_file_block *b = NULL;
+		const uint64_t before = data;
 
-		if (sure)
-			way->doubt = f->nblocks;
-		if (way->last < way->at || way->last - way->at < format->block)
+		if (last - at < format->block)
 			return 0;
-		rc = read_block(f, r, l, way, err);
-		if (rc != 1)
-			return rc;
-		b = &f->blocks[f->nblocks - 1];
-		sure = sure &&
-		       (odd ||
-			way->data ==
-				bytes_of(l, &b->b, f->ncontainers - b->first));
-		data += way->data;
-		if (format->footer)
-			continue;
-		size = odd && way->by_sizes ? way->at - begin + way->data
-					    : (uint64_t)b->b.dbsize;
-		if (size > way->end - begin || size < way->at - begin)
+		bytes = record(r, at, format->block, err);
+		if (bytes == NULL)
+			return -1;
+		(void)MEM_ROOM(f->blocks, f->nblocks, f->room_blocks);
+		b = &f->blocks[f->nblocks++];
+		fti_record_read(l, FTI_BLOCK, bytes, &b->b);
+		b->at = at;
+		b->first = f->ncontainers;
+		at += format->block;
+		if (b->b.numvars < 1 ||
+		    (uint64_t)b->b.numvars > (last - at) / format->container)
 			return 0;
-		way->at = begin + size;
-	}
-	/* The first block record follows the data: it is not a later one. */
-	if (sure && format->footer && data != way->start)
-		return 0;
-	return f->nblocks == 0 ? 0 : sure ? 1 : 2;
-}
+		for (int64_t i = 0; i < b->b.numvars;
+		     i++, at += format->container) {
+			struct fti_file_container *c = NULL;
 
-/* Where the records begin that end behind the `len` bytes, the last ones before
- * byte `end` of the file; 0: there are none.  The containers of each block have
- * as many bytes as it says, without gaps, from the begin of the file. */
-static uint64_t
-find_records(enum fti_layout l, const unsigned char *tail, size_t len,
-	     uint64_t end)
-{
-	const struct fti_format *format = fti_format(l);
-	uint64_t next = UINT64_MAX; /* where the block behind begins */
-	uint64_t total = 0;
-
-	for (size_t at = len, n = 1;
-	     at >= format->block + n * format->container; n++) {
-		const unsigned char *b =
-			tail + at - format->block - n * format->container;
-		uint64_t first = 0, data = 0;
-		struct fti_block block;
-		bool fits = fti_get(l, FTI_NUMVARS, b) == (int64_t)n;
-
-		for (size_t i = 0; fits && i < n; i++) {
-			struct fti_container c;
-
-			fti_record_read(
-				l, FTI_CONTAINER,
-				b + format->block + i * format->container, &c);
-			first = i == 0 ? c.fptr : first;
-			fits = c.size >= 0 && c.used >= 0 && c.used <= c.size &&
-			       c.fptr - first == data &&
-			       (uint64_t)c.size <= end;
-			data += (uint64_t)c.size;
+			bytes = record(r, at, format->container, err);
+			if (bytes == NULL)
+				return -1;
+			(void)MEM_ROOM(f->containers, f->ncontainers,
+				       f->room_containers);
+			c = &f->containers[f->ncontainers++];
+			*c = (struct fti_file_container){
+				.at = at,
+				.block = f->nblocks - 1,
+				.next = SIZE_MAX,
+			};
+			fti_record_read(l, FTI_CONTAINER, bytes, &c->c);
+			if (c->c.size < 0 ||
+			    (uint64_t)c->c.size > INT64_MAX - data)
+				return 0;
+			data += (uint64_t)c->c.size;
 		}
-		if (!fits)
-			continue;
-		fti_record_read(l, FTI_BLOCK, b, &block);
-		if ((uint64_t)block.dbsize != data ||
-		    (next != UINT64_MAX && first + data != next))
-			continue;
-		total = next == UINT64_MAX ? first + data : total;
-		next = first;
-		at = (size_t)(b - tail);
-		n = 0;
-		if (first == 0)
-			return end - len + at == total ? total : 0;
+		if (!format->footer && data - before > INT64_MAX - at)
+			return 0;
+		at += format->footer ? 0 : data - before;
 	}
-	return 0;
+	f->end = format->footer ? f->size : at;
+	if (f->nblocks == 0 || format->footer)
+		return f->nblocks > 0 && data == start;
+	/* B leaves out empty containers at its end. */
+	return at == last || (l == FTI_B && ((int64_t)at == m->fs ||
+					     (int64_t)at == m->ckpt_size));
 }
 
-/*
- * Find all records.  Where one number is damaged, another one has the same: the
- * size of the file, numvars or dbsize.  Returns 1; 2: a damaged number was
- * found; 0: they do not fit; -1: an error.
- */
+/* The same from where the metadata say that they begin: two sizes tell it. */
 static int
 walk(struct fti_file *f, struct reader *r, enum fti_layout l,
      const struct fti_meta *m, struct error *err)
 {
 	const struct fti_format *format = fti_format(l);
-	const uint64_t size = f->size + f->cut, footer = size - format->meta;
-	/* B leaves out empty containers at its end. */
-	const uint64_t ends[] = { (uint64_t)m->fs, (uint64_t)m->ckpt_size,
-				  size };
-	uint64_t starts[] = { (uint64_t)m->data_size,
-			      size - (uint64_t)m->meta_size, UINT64_MAX };
-	struct way doubtful = { .end = 0 };
+	const uint64_t starts[] = { (uint64_t)m->data_size,
+				    f->size - (uint64_t)m->meta_size };
+	int rc = 0;
 
-	for (size_t n = 0; n < 6; n++) {
-		const size_t i = n % 3;
-		struct way way = {
-			.end = format->footer ? footer : ends[i],
-			.last = format->footer ? footer : f->size,
-			.odd = SIZE_MAX,
-		};
-		int rc = 0;
+	if (!format->footer)
+		return read_records(f, r, l, format->meta, m, err);
+	for (size_t i = 0; rc == 0 && i < 2; i++)
+		if (starts[i] < f->size - format->meta)
+			rc = read_records(f, r, l, starts[i], m, err);
+	return rc;
+}
 
-		/* Those that end at the metadata, whatever these say. */
-		if (n == 2 && format->footer && f->cut == 0) {
-			const size_t len =
-				footer < TAIL ? (size_t)footer : TAIL;
-			unsigned char *tail = mem_alloc(len + 1, 1);
-			uint64_t start = 0;
+/* --- The rules that they follow --- */
 
-			rc = fti_source_read(r->s, tail, len, footer - len,
-					     err);
-			if (rc == 0)
-				start = find_records(l, tail, len, footer);
-			mem_free(tail);
-			if (rc < 0)
-				return -1;
-			starts[2] = start == 0 ? UINT64_MAX : start;
-		}
-		way.start = format->footer ? starts[i] : format->meta;
-		if (way.start > footer || way.end > INT64_MAX)
-			continue;
-		rc = go(f, r, l, &way, err);
-		if (rc == 2 && doubtful.end == 0)
-			doubtful = way;
-		if (rc == 1 || rc < 0)
-			return rc == 1 && i > 0 ? 2 : rc;
-		/* First all other sizes of the file. */
-		way.odd = way.doubt;
-		for (int k = format->footer; n >= 3 && k < 2; k++) {
-			way.by_sizes = k == 0;
-			rc = go(f, r, l, &way, err);
-			if (rc == 1 || rc < 0)
-				return rc == 1 ? 2 : rc;
-		}
+/* Is a number what others make of it?  `of` ends the text. */
+static void
+expect(struct fti_file *f, struct fti_where where, uint64_t got, uint64_t want,
+       const char *of)
+{
+	if (got != want)
+		fti_find(f, FTI_RULE_DERIVED, where,
+			 "%s is %" PRId64 ", expected %" PRId64 "%s",
+			 fti_field_name((enum fti_field)where.field),
+			 (int64_t)got, (int64_t)want, of);
+}
+
+static void
+check_meta(struct fti_file *f)
+{
+	const struct fti_format *format = fti_format(f->layout);
+	const struct fti_meta *m = &f->meta;
+	uint64_t data = 0;
+
+	if (!f->meta_good)
+		fti_find(f, FTI_RULE_META, FTI_META_FIELD(FTI_HASH),
+			 "the metadata record differs from its sum (myHash)");
+	if (f->kind == FTI_KIND_PARITY)
+		return;
+	if (!f->complete) {
+		fti_find(f, FTI_RULE_STRUCTURE, FTI_FILE_ITSELF,
+			 "the records of its blocks and containers do not fit "
+			 "each other, or its size");
+		return;
 	}
-	return doubtful.end == 0 ? 0 : go(f, r, l, &doubtful, err);
+	expect(f, FTI_META_FIELD(FTI_FS), (uint64_t)m->fs, f->end, "");
+	expect(f, FTI_META_FIELD(FTI_CKPT_SIZE), (uint64_t)m->ckpt_size, f->end,
+	       "");
+	if (!format->footer)
+		return;
+	for (size_t i = 0; i < f->ncontainers; i++)
+		data += (uint64_t)f->containers[i].c.size;
+	expect(f, FTI_META_FIELD(FTI_META_SIZE), (uint64_t)m->meta_size,
+	       f->size - data, "");
+	expect(f, FTI_META_FIELD(FTI_DATA_SIZE), (uint64_t)m->data_size, data,
+	       "");
+}
+
+/* Are flags, bytes in use and place of the container possible?  It begins at
+ * `at`. */
+static void
+check_container(struct fti_file *f, size_t i, uint64_t at)
+{
+	struct fti_container *c = &f->containers[i].c;
+
+	expect(f, FTI_CONTAINER_FIELD(i, FTI_FPTR), c->fptr, at, "");
+	c->fptr = at;
+	/* FTI ignores it when it restarts. */
+	c->has_ckpt = c->has_ckpt == 1;
+	if (c->used >= 0 && c->used <= c->size &&
+	    (c->used == 0 ||
+	     (at <= f->size && (uint64_t)c->used <= f->size - at)))
+		return;
+	fti_find(f, FTI_RULE_STRUCTURE, FTI_CONTAINER_FIELD(i, FTI_CHUNKSIZE),
+		 "chunksize is %" PRId64 ", containersize %" PRId64
+		 ", at byte %" PRIu64 " of %" PRIu64,
+		 c->used, c->size, at, f->size);
+	f->usable = false;
+	c->used = 0;
+}
+
+/* Check the records against the rules of fti-format(5), and make the list of
+ * variables. */
+static void
+check_records(struct fti_file *f)
+{
+	const struct fti_format *format = fti_format(f->layout);
+	uint64_t at = 0;
+	struct map *ids = NULL;
+	size_t room = 0;
+
+	if (f->kind == FTI_KIND_NONE)
+		return;
+	f->usable = f->complete;
+	check_meta(f);
+	if (!f->complete)
+		return;
+	if (!format->footer)
+		at = format->meta;
+	for (size_t b = 0; b < f->nblocks; b++) {
+		const struct fti_file_block *block = &f->blocks[b];
+		const size_t end = b + 1 < f->nblocks ? f->blocks[b + 1].first
+						      : f->ncontainers;
+		const uint64_t begin = at;
+
+		if (!format->footer)
+			at += format->block +
+			      (end - block->first) * format->container;
+		for (size_t i = block->first; i < end; i++) {
+			check_container(f, i, at);
+			at += (uint64_t)f->containers[i].c.size;
+		}
+		expect(f, FTI_BLOCK_FIELD(b, FTI_DBSIZE),
+		       (uint64_t)block->b.dbsize, at - begin, "");
+	}
+	ids = map_new();
+	for (size_t i = 0; i < f->ncontainers; i++) {
+		struct fti_container *c = &f->containers[i].c;
+		const char *key = num_str(c->id);
+		size_t v = map_get(ids, key);
+		struct fti_var *var = NULL;
+		char of[32];
+
+		if (v == MAP_NONE) {
+			(void)MEM_ROOM(f->vars, f->nvars, room);
+			v = f->nvars++;
+			f->vars[v] = (struct fti_var){ .id = c->id };
+			/* The map borrows the key. */
+			map_put(ids, arena_strdup(f->arena, key), v);
+		}
+		var = &f->vars[v];
+		/* Check its number and offset. */
+		snprintf(of, sizeof(of), " (variable %" PRId32 ")", c->id);
+		/* The number of a container and its offset prove each other; if
+		 * both are wrong, it is perhaps that of another variable. */
+		if ((uint64_t)c->part != var->parts && c->dptr != var->room)
+			fti_find(f, FTI_RULE_STRUCTURE,
+				 FTI_CONTAINER_FIELD(i, FTI_ID),
+				 "id is %" PRId32
+				 ", but containerid and dptr do not fit",
+				 c->id);
+		expect(f, FTI_CONTAINER_FIELD(i, FTI_CONTAINERID),
+		       (uint64_t)c->part, var->parts, of);
+		expect(f, FTI_CONTAINER_FIELD(i, FTI_DPTR), c->dptr, var->room,
+		       of);
+		/* Bytes, or the first container of an empty variable. */
+		if (f->usable)
+			expect(f, FTI_CONTAINER_FIELD(i, FTI_HASCONTENT),
+			       c->has_content, c->used > 0 || var->parts == 0,
+			       of);
+		if (var->parts > 0 && c->used > 0 &&
+		    f->containers[var->last].c.used <
+			    f->containers[var->last].c.size)
+			fti_find(f, FTI_RULE_STRUCTURE,
+				 FTI_CONTAINER_FIELD(i, FTI_CHUNKSIZE),
+				 "has data, but the one before it of variable "
+				 "%" PRId32 " is not full",
+				 c->id);
+		c->part = (int32_t)var->parts;
+		c->dptr = var->room;
+		c->has_content = c->used > 0 || var->parts == 0;
+		if (var->parts++ == 0)
+			var->first = i;
+		else
+			f->containers[var->last].next = i;
+		var->last = i;
+		var->size += (uint64_t)c->used;
+		var->room += (uint64_t)c->size;
+		f->live += (uint64_t)c->used;
+		f->allocated += (uint64_t)c->size;
+		f->empty += c->has_content == 0;
+	}
+	map_free(ids);
 }
 
 /* --- The layout --- */
@@ -331,7 +342,7 @@ struct candidate {
 	struct fti_meta meta;
 	uint64_t at; /* of the metadata record */
 	bool parity, good;
-	int complete; /* 2: with a damaged number */
+	int complete; /* 1: all records were found */
 	int score;
 };
 
@@ -373,54 +384,8 @@ judge(struct fti_file *f, struct reader *r, struct hash *h, struct candidate *c,
 	if (!c->good && c->score + c->complete < 2)
 		c->score = 0;
 	else
-		c->score += 100 * c->good + (c->complete == 1 ? 10 : 0) +
-			    (c->complete == 2 ? 5 : 0);
+		c->score += 100 * c->good + 10 * c->complete;
 	return rc < 0 ? -1 : 0;
-}
-
-/* --- A file that is cut in its metadata record --- */
-
-/* Find the layout of which the end of the record, or all of it, is missing. */
-static int
-find_cut(struct fti_file *f, const struct fti_source *s, enum fti_layout only,
-	 struct candidate *best, struct error *err)
-{
-	const size_t len = f->size < TAIL ? (size_t)f->size : TAIL;
-	unsigned char *tail = mem_alloc(len + 1, 1);
-	int rc = fti_source_read(s, tail, len, f->size - len, err);
-
-	for (int l = FTI_F; rc == 0 && l >= FTI_C; l--) {
-		const struct fti_format *format = fti_format(l);
-
-		for (uint8_t cut = format->meta; cut > 0 && best->score == 0;
-		     cut--) {
-			const size_t rest = (size_t)format->meta - cut;
-			uint64_t start = 0;
-
-			if (len < rest ||
-			    (only != FTI_LAYOUTS && (int)only != l))
-				continue;
-			start = find_records((enum fti_layout)l, tail,
-					     len - rest, f->size - rest);
-			if (start == 0)
-				continue;
-			best->layout = (enum fti_layout)l;
-			best->at = f->size - rest;
-			best->score = 1;
-			f->cut = cut;
-			best->meta = (struct fti_meta){
-				.ckpt_id = -1,
-				.ckpt_size = (int64_t)(f->size + cut),
-				.fs = (int64_t)(f->size + cut),
-				.data_size = (int64_t)start,
-				.meta_size = (int64_t)(f->size + cut - start),
-				.max_fs = -1,
-				.pt_fs = -1,
-			};
-		}
-	}
-	mem_free(tail);
-	return rc;
 }
 
 struct fti_file *
@@ -464,8 +429,6 @@ fti_file_read(const struct fti_source *s, enum fti_layout layout,
 			best = c;
 	}
 	hash_free(h);
-	if (rc == 0 && best.score == 0)
-		rc = find_cut(f, s, layout, &best, err);
 	f->nblocks = f->ncontainers = 0;
 	f->layout = best.layout;
 	f->meta = best.meta;
@@ -485,7 +448,7 @@ fti_file_read(const struct fti_source *s, enum fti_layout layout,
 		fti_file_free(f);
 		return NULL;
 	}
-	fti_file_check(f);
+	check_records(f);
 	return f;
 }
 

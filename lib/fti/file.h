@@ -24,8 +24,7 @@ struct fti_source;
 
 /* What a finding breaks.  The order is that of severity. */
 enum fti_rule {
-	FTI_RULE_UNUSED, /* a field without effect has an odd value */
-	FTI_RULE_STALE,	 /* the data are intact, but FTI would refuse the file:
+	FTI_RULE_STALE, /* the data are intact, but FTI would refuse the file:
 			   its checksum is over sums of emptied containers */
 	FTI_RULE_SUM, /* a stored sum is damaged; another one proves the data */
 	FTI_RULE_LABEL, /* a field that no sum protects differs from the name or
@@ -33,7 +32,7 @@ enum fti_rule {
 	FTI_RULE_DATA,	/* data differ from their sum */
 	FTI_RULE_META,	/* the metadata record differs from its sum */
 	FTI_RULE_DERIVED,   /* a size, offset or flag; others tell its value */
-	FTI_RULE_STRUCTURE, /* the same, and its value is not known */
+	FTI_RULE_STRUCTURE, /* records contradict each other */
 	FTI_RULE_FORMAT,    /* no layout fits */
 };
 
@@ -56,16 +55,14 @@ enum fti_kind {
 
 struct fti_file_block {
 	struct fti_block b;
-	uint64_t at;	/* offset of its record */
-	uint64_t start; /* of its first container */
-	size_t first;	/* number of its first container in the file */
+	uint64_t at;  /* offset of its record */
+	size_t first; /* number of its first container in the file */
 };
 
-/* Sizes and offsets are those that others tell, if the record has others. */
+/* Its number, offsets and flags are those that the order of the records tells,
+ * whatever its own record says; bytes in use that are impossible are 0. */
 struct fti_file_container {
 	struct fti_container c;
-	int64_t used; /* c.used as in the record */
-	bool settled; /* that is wrong, and fti_check() knows the right one */
 	uint64_t at;  /* offset of its record */
 	size_t block; /* number of its block */
 	size_t next;  /* the next container of the variable, or SIZE_MAX */
@@ -86,11 +83,8 @@ struct fti_file {
 	enum fti_kind kind;
 	enum fti_layout layout; /* unless kind is NONE */
 	bool meta_good;		/* myHash is right */
-	/* The file ends so many bytes too early, in its metadata record: of
-	 * that only sizes are known. */
-	uint8_t cut;
-	bool usable;	  /* structure is consistent: data can be read */
-	uint64_t meta_at; /* offset of the metadata record */
+	bool usable;		/* structure is consistent: data can be read */
+	uint64_t meta_at;	/* offset of the metadata record */
 	struct fti_meta meta;
 	struct fti_file_block *blocks;
 	size_t nblocks;
@@ -106,7 +100,8 @@ struct fti_file {
 	size_t nfindings;
 	enum fti_rule worst;
 	/* For the module only. */
-	bool complete; /* the records end where they should */
+	bool complete; /* the records end where they should ... */
+	uint64_t end;  /* ... and the file, with containers that B leaves out */
 	size_t room_blocks, room_containers;
 	struct arena *arena;
 	struct fti_finding **tail;
@@ -124,11 +119,6 @@ struct fti_file *fti_file_read(const struct fti_source *s,
 			       enum fti_layout layout, struct error *err);
 void fti_file_free(struct fti_file *f);
 
-/* For fti_check(): the sizes of variables, after bytes in use were settled; and
- * findings about these. */
-void fti_file_measure(struct fti_file *f);
-void fti_file_check_lengths(struct fti_file *f);
-
 /* Add a finding.  Its text is formatted; the number of the container, or of the
  * block with the field, comes first. */
 struct fti_where {
@@ -141,11 +131,5 @@ struct fti_where {
 #define FTI_CONTAINER_FIELD(c, f) ((struct fti_where){ SIZE_MAX, c, f })
 void fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-/* --- For the module only --- */
-
-/* Check the records against the rules of fti-format(5), and make the list of
- * variables. */
-void fti_file_check(struct fti_file *f);
 
 #endif /* FTI_FILE_H */

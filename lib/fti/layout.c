@@ -258,9 +258,10 @@ fti_record_read(enum fti_layout l, enum fti_record r, const void *record,
 }
 
 void
-fti_record_patch(enum fti_layout l, enum fti_record r, const void *from,
+fti_record_write(enum fti_layout l, enum fti_record r, const void *from,
 		 void *record)
 {
+	memset(record, 0, fti_record_size(l, r));
 	for (int f = fti_first_field[r]; f < fti_first_field[r + 1]; f++) {
 		const struct fti_place p = formats[l].fields[f];
 		unsigned char *to = (unsigned char *)record + p.at;
@@ -273,14 +274,6 @@ fti_record_patch(enum fti_layout l, enum fti_record r, const void *from,
 		for (unsigned i = 0; fields[f].kind != BYTES && i < p.size; i++)
 			to[i] = (unsigned char)(v >> (8 * i));
 	}
-}
-
-void
-fti_record_write(enum fti_layout l, enum fti_record r, const void *from,
-		 void *record)
-{
-	memset(record, 0, fti_record_size(l, r));
-	fti_record_patch(l, r, from, record);
 }
 
 void

@@ -130,12 +130,10 @@ int64_t fti_written(enum fti_layout l, const struct fti_meta *m);
 
 /* Read a record of the size that the format gives into its struct, fti_meta,
  * fti_block or fti_container, and write one.  Bytes between fields are written
- * as 0; patching leaves them. */
+ * as 0. */
 void fti_record_read(enum fti_layout l, enum fti_record r, const void *record,
 		     void *to);
 void fti_record_write(enum fti_layout l, enum fti_record r, const void *from,
-		      void *record);
-void fti_record_patch(enum fti_layout l, enum fti_record r, const void *from,
 		      void *record);
 
 /* The sum that the field myHash must have (fti-format(5)).  `h` is an MD5 sum

@@ -27,13 +27,12 @@ struct strings {
 	size_t count, room;
 };
 
-/* A directory of metadata, or one file. */
+/* A directory of metadata, or one file; what is read of it. */
 struct dir {
 	const char *path;
-	int fd;		      /* -1: read already */
-	struct strings names; /* of its ini files */
+	bool single;
 	struct fti_posix **read;
-	size_t nread;
+	size_t nread, room;
 	/* Name of a checkpoint file -> number of the ini, times
 	 * FTI_POSIX_MEMBERS, plus the member. */
 	struct map *by;
@@ -135,9 +134,7 @@ fti_metas_free(struct fti_metas *m)
 		for (size_t k = 0; k < d->nread; k++)
 			fti_posix_free(d->read[k]);
 		mem_free(d->read);
-		mem_free(d->names.list);
 		map_free(d->by);
-		io_close(d->fd);
 	}
 	for (size_t i = 0; i < m->nplaces; i++)
 		mem_free(m->places[i].dirs);
@@ -192,36 +189,6 @@ is_visible(const char *name)
 
 /* --- Directories of metadata --- */
 
-/* The number of the directory `path`; `fd` is taken. */
-static size_t
-add_dir(struct fti_metas *m, const char *path, int fd)
-{
-	const char *copy = arena_strdup(m->arena, path);
-
-	(void)MEM_ROOM(m->dirs, m->ndirs, m->room_dirs);
-	map_put(m->dirs_by, copy, m->ndirs);
-	m->dirs[m->ndirs] = (struct dir){ .path = copy, .fd = fd };
-	if (fd >= 0)
-		list_names(m, fd, is_sector, &m->dirs[m->ndirs].names);
-	return m->ndirs++;
-}
-
-/* Add the directory to the place, if it has metadata.  `fd` is taken. */
-static void
-add_to_place(struct fti_metas *m, struct place *p, const char *path, int fd)
-{
-	size_t i = map_get(m->dirs_by, path);
-
-	if (i == MAP_NONE)
-		i = add_dir(m, path, fd);
-	else
-		close(fd);
-	if (m->dirs[i].names.count == 0)
-		return;
-	(void)MEM_ROOM(p->dirs, p->count, p->room);
-	p->dirs[p->count++] = i;
-}
-
 /* Read an ini file below `fd`.  One that cannot be read is a problem. */
 static void
 read_ini(struct fti_metas *m, struct dir *d, int fd, const char *name)
@@ -241,16 +208,61 @@ read_ini(struct fti_metas *m, struct dir *d, int fd, const char *name)
 		    map_get(d->by, p->files[i].name) == MAP_NONE)
 			map_put(d->by, p->files[i].name,
 				d->nread * FTI_POSIX_MEMBERS + i);
+	(void)MEM_ROOM(d->read, d->nread, d->room);
 	d->read[d->nread++] = p;
+}
+
+/* The number of the directory `path`, which is read unless that was done, or of
+ * the file if `fd` is negative.  `fd` is taken. */
+static size_t
+add_dir(struct fti_metas *m, const char *path, int fd)
+{
+	size_t i = map_get(m->dirs_by, path);
+	struct strings names = { .count = 0 };
+	struct dir *d = NULL;
+
+	if (i != MAP_NONE) {
+		io_close(fd);
+		return i;
+	}
+	(void)MEM_ROOM(m->dirs, m->ndirs, m->room_dirs);
+	i = m->ndirs++;
+	d = &m->dirs[i];
+	*d = (struct dir){
+		.path = arena_strdup(m->arena, path),
+		.single = fd < 0,
+		.by = map_new(),
+	};
+	map_put(m->dirs_by, d->path, i);
+	if (d->single)
+		read_ini(m, d, AT_FDCWD, d->path);
+	else
+		list_names(m, fd, is_sector, &names);
+	for (size_t k = 0; k < names.count; k++)
+		read_ini(m, d, fd, names.list[k]);
+	mem_free(names.list);
+	io_close(fd);
+	return i;
+}
+
+/* Add the directory to the place, if it has metadata.  `fd` is taken. */
+static void
+add_to_place(struct fti_metas *m, struct place *p, const char *path, int fd)
+{
+	const size_t i = add_dir(m, path, fd);
+
+	if (m->dirs[i].nread == 0 && m->dirs[i].problem == NULL)
+		return;
+	(void)MEM_ROOM(p->dirs, p->count, p->room);
+	p->dirs[p->count++] = i;
 }
 
 /* --- A file --- */
 
-/* Look for the file with this base name in the metadata of the directory, or in
- * the file that the user gave; they are read unless that was done.  Do they
- * describe it? */
+/* Do the metadata of the directory, or the file that the user gave, describe
+ * the file with this base name? */
 static bool
-look_up(struct fti_metas *m, struct dir *d, const char *name,
+look_up(struct fti_metas *m, const struct dir *d, const char *name,
 	struct fti_described *out)
 {
 	struct fti_name n = fti_name_parse(name);
@@ -258,17 +270,6 @@ look_up(struct fti_metas *m, struct dir *d, const char *name,
 	const struct fti_posix *p = NULL;
 	size_t at = 0, i = 0;
 
-	if (d->by == NULL) {
-		d->by = map_new();
-		d->read = mem_calloc(d->names.count + 1,
-				     sizeof(struct fti_posix *));
-		if (d->fd < 0)
-			read_ini(m, d, AT_FDCWD, d->path);
-		for (; d->fd >= 0 && i < d->names.count; i++)
-			read_ini(m, d, d->fd, d->names.list[i]);
-		io_close(d->fd);
-		d->fd = -1;
-	}
 	if (kind == FTI_NAME_COPY || kind == FTI_NAME_PARITY)
 		n.kind = FTI_NAME_RANK;
 	at = map_get(d->by, n.kind == kind ? name : fti_name_str(&n));
@@ -283,7 +284,7 @@ look_up(struct fti_metas *m, struct dir *d, const char *name,
 	out->file = &p->files[i];
 	out->copy = kind == FTI_NAME_COPY;
 	out->parity = kind == FTI_NAME_PARITY;
-	out->path = d->names.count == 0
+	out->path = d->single
 			    ? d->path
 			    : arena_printf(m->arena, "%s/%s", d->path, p->name);
 	return true;
@@ -403,7 +404,7 @@ fti_metas_find(struct fti_metas *m, const char *path, struct fti_described *out,
 	}
 	p = &m->places[known];
 	for (size_t i = 0; i < p->count; i++) {
-		struct dir *d = &m->dirs[p->dirs[i]];
+		const struct dir *d = &m->dirs[p->dirs[i]];
 
 		if (look_up(m, d, path_base(path), out))
 			break;
@@ -418,16 +419,14 @@ int
 fti_metas_take(struct fti_metas *m, const char *meta, const char *path,
 	       struct fti_described *out, struct error *err)
 {
-	size_t i = map_get(m->dirs_by, meta);
+	const size_t i = add_dir(m, meta, dir_open(AT_FDCWD, meta));
+	const struct dir *d = &m->dirs[i];
 
 	*out = (struct fti_described){ .path = NULL };
-	if (i == MAP_NONE)
-		i = add_dir(m, meta, dir_open(AT_FDCWD, meta));
-	if (look_up(m, &m->dirs[i], path_base(path), out))
+	if (look_up(m, d, path_base(path), out))
 		return 0;
-	if (m->dirs[i].problem != NULL)
-		return error_set(err, m->dirs[i].kind, "%s",
-				 m->dirs[i].problem);
+	if (d->problem != NULL)
+		return error_set(err, d->kind, "%s", d->problem);
 	return error_set(err, ERROR_ABSENT, "%s: does not describe %s", meta,
 			 path_base(path));
 }

@@ -72,25 +72,6 @@ get_number(const struct reading *r, const char *key, struct fti_ini_range range,
 					err);
 }
 
-/* The size of a file: 0 if its text is damaged, as that of the file tells it.
- * Nothing else tells that of layers. */
-static int
-get_size(const struct reading *r, const char *key, bool optional, uint64_t *out,
-	 struct error *err)
-{
-	int64_t n = 0;
-
-	if (get_number(r, key, bytes, optional, &n, err) < 0) {
-		if (r->p->layered || get(r, key) == NULL || err == NULL ||
-		    err->kind != ERROR_CORRUPT)
-			return -1;
-		error_clear(err);
-		n = 0;
-	}
-	*out = (uint64_t)n;
-	return 0;
-}
-
 static const char *
 get_text(const struct reading *r, const char *key)
 {
@@ -153,7 +134,7 @@ read_file(struct reading *r, struct error *err)
 	struct arena *a = r->p->arena;
 	const bool layered = r->p->layered;
 	uint64_t end = 0;
-	int64_t size = 0;
+	int64_t size = 0, most = 0;
 
 	if (fti_ini_text(r->p->ini, r->section, "ckpt_file_name", &f->name,
 			 err) < 0)
@@ -162,9 +143,11 @@ read_file(struct reading *r, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: [%s] ckpt_file_name: not a file name",
 				 r->p->name, r->section);
-	if (get_size(r, "ckpt_file_size", false, &f->size, err) < 0 ||
-	    get_size(r, "ckpt_file_maxs", true, &f->max_size, err) < 0)
+	if (get_number(r, "ckpt_file_size", bytes, false, &size, err) < 0 ||
+	    get_number(r, "ckpt_file_maxs", bytes, true, &most, err) < 0)
 		return -1;
+	f->size = (uint64_t)size;
+	f->max_size = (uint64_t)most;
 	f->sum = get(r, "ckpt_checksum");
 	f->parity_sum = get(r, "rsed_checksum");
 	/* What is left of a sum tells nothing. */
@@ -319,15 +302,9 @@ text(struct printing *p, const char *key, const char *value)
 }
 
 static void
-number(struct printing *p, const char *key, uint64_t n)
+number(struct printing *p, const char *key, int64_t n)
 {
-	text(p, key, KEY("%" PRIu64, n));
-}
-
-static void
-small(struct printing *p, const char *key, int32_t n)
-{
-	text(p, key, KEY("%" PRId32, n));
+	text(p, key, KEY("%" PRId64, n));
 }
 
 int
@@ -338,53 +315,37 @@ fti_posix_print(const struct fti_posix *posix, struct buf *out,
 
 	buf_clear(out);
 	buf_add_str(out, "\n[ckpt_info]\n");
-	text(&p, "ckpt_type", posix->layered ? "dcp" : "full");
+	text(&p, "ckpt_type", "full");
 	if (posix->id >= 0)
-		small(&p, "ckpt_id", posix->id);
+		number(&p, "ckpt_id", posix->id);
 	buf_add_char(out, '\n');
 	for (size_t m = 0; m < posix->nfiles; m++) {
 		const struct fti_posix_file *f = &posix->files[m];
 
 		buf_printf(out, "\n[%zu]\n", m);
 		text(&p, "ckpt_file_name", f->name);
-		number(&p, "ckpt_file_size", f->size);
-		number(&p, "ckpt_file_maxs", f->max_size);
+		number(&p, "ckpt_file_size", (int64_t)f->size);
+		number(&p, "ckpt_file_maxs", (int64_t)f->max_size);
 		if (f->sum != NULL)
 			text(&p, "ckpt_checksum", f->sum);
 		for (size_t j = 0; j < f->nvars; j++) {
 			const struct fti_posix_var *v = &f->vars[j];
 
-			small(&p, KEY("var%zu_id", j), v->id);
+			number(&p, KEY("var%zu_id", j), v->id);
 			if (v->type >= 0)
-				small(&p, KEY("var%zu_typeid", j), v->type);
+				number(&p, KEY("var%zu_typeid", j), v->type);
 			if (v->type_size >= 0)
-				small(&p, KEY("var%zu_typesize", j),
-				      v->type_size);
-			number(&p, KEY("var%zu_size", j), v->size);
-			number(&p, KEY("var%zu_pos", j), v->at);
+				number(&p, KEY("var%zu_typesize", j),
+				       v->type_size);
+			number(&p, KEY("var%zu_size", j), (int64_t)v->size);
+			number(&p, KEY("var%zu_pos", j), (int64_t)v->at);
 			text(&p, KEY("var%zu_name", j), v->name);
 			text(&p, KEY("var%zu_idchar", j), v->idchar);
 			number(&p, KEY("var%zu_ndims", j), v->ndims);
 			for (uint32_t i = 0; i < v->ndims; i++)
 				number(&p, KEY("var%zu_dim%" PRIu32, j, i),
-				       v->dims[i]);
+				       (int64_t)v->dims[i]);
 		}
-		for (size_t l = 0; l < f->nlayers; l++) {
-			number(&p, KEY("dcp_layer%zu_size", l),
-			       f->layers[l].size);
-			if (f->layers[l].sum != NULL)
-				text(&p, KEY("dcp_layer%zu_hash", l),
-				     f->layers[l].sum);
-			for (size_t j = 0; j < f->nvars; j++) {
-				small(&p, KEY("dcp_layer%zu_var%zu_id", l, j),
-				      f->vars[j].id);
-				number(&p,
-				       KEY("dcp_layer%zu_var%zu_size", l, j),
-				       f->vars[j].size);
-			}
-		}
-		if (f->parity_sum != NULL)
-			text(&p, "rsed_checksum", f->parity_sum);
 		buf_add_char(out, '\n');
 	}
 	buf_add_char(out, '\n');

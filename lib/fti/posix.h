@@ -79,8 +79,8 @@ void fti_posix_free(struct fti_posix *p); /* NULL is ignored */
  * application, or not known. */
 const char *fti_type_name(int32_t type);
 
-/* Write the ini file as FTI does.  ERROR_USAGE: a name that such a file cannot
- * hold. */
+/* Write the ini file as FTI does, of files without layers and parity.
+ * ERROR_USAGE: a name that such a file cannot hold. */
 int fti_posix_print(const struct fti_posix *p, struct buf *out,
 		    struct error *err);
 

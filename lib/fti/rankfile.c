@@ -257,12 +257,6 @@ fti_rankfiles_check(struct fti_rankfile *files, size_t count, bool data,
 	rc = fti_check(list, count, data, w, err);
 	for (size_t i = 0; i < count; i++) {
 		files[i].checked = list[i];
-		/* Sizes may be settled now. */
-		if (rc == 0 && files[i].form == FTI_FORM_FF &&
-		    files[i].content.npieces > 0) {
-			fti_content_fini(&files[i].content);
-			rc = read_content(&files[i], err);
-		}
 		if (rc == 0)
 			prove(&files[i]);
 	}

@@ -26,8 +26,6 @@ struct run {
 	size_t count;
 	/* By the number of the item in the batch: the writer keeps pointers. */
 	struct fti_draft drafts[BATCH];
-	bool same; /* all are as they were when they were planned */
-
 	bool again; /* all files are planned */
 	size_t refused;
 	size_t next; /* file of the writer */
@@ -70,12 +68,10 @@ refuse(struct run *r, size_t i, const struct fti_rankfile *file,
 static int
 open_batch(struct run *r, size_t first, size_t end, struct error *err)
 {
-	r->same = true;
 	for (size_t i = first; i < end; i++) {
 		struct fti_remake_item *it = &r->m->items[i];
 		struct fti_rankfile *f = &r->files[r->count];
 		struct fti_rankfile_options o = r->m->open;
-		struct attr now = { .size = 0 };
 		struct error why = ERROR_INIT;
 
 		if (r->again && it->skipped)
@@ -90,29 +86,12 @@ open_batch(struct run *r, size_t first, size_t end, struct error *err)
 			continue;
 		}
 		r->items[r->count++] = i;
-		/* Keep what the file is; later, compare. */
-		attr_from_stat(&now, &f->own.st);
-		if (r->again) {
-			r->same = r->same && it->intact &&
-				  now.size == it->attr.size &&
-				  now.ctime.tv_sec == it->attr.ctime.tv_sec &&
-				  now.ctime.tv_nsec == it->attr.ctime.tv_nsec;
-		} else {
-			it->attr = now;
+		if (!r->again) {
+			attr_from_stat(&it->attr, &f->own.st);
 			map_put(r->inputs, key_of(r, &f->own.st), 0);
 		}
 	}
-	if (!r->again || !r->same)
-		return fti_rankfiles_check(r->files, r->count, true, r->w, err);
-	/* Their sums were compared, and no byte has changed. */
-	if (fti_rankfiles_check(r->files, r->count, false, r->w, err) < 0)
-		return -1;
-	for (size_t k = 0; k < r->count; k++) {
-		struct fti_checked *c = &r->files[k].checked;
-
-		c->data_read = c->data_good = true;
-	}
-	return 0;
+	return fti_rankfiles_check(r->files, r->count, true, r->w, err);
 }
 
 /* --- Plan --- */
@@ -203,7 +182,6 @@ plan_all(struct run *r, struct error *err)
 			job.draft = d;
 			job.attr = it->fresh ? NULL : &it->attr;
 			it->planned = true;
-			it->intact = f->checked.verdict == FTI_INTACT;
 			it->skipped = rc > 0;
 			if (rc == 0)
 				rc = fti_writer_add(r->writer, &job, &why);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -30,56 +29,37 @@
 
 struct file {
 	struct fti_job job;
-	struct put_file *put; /* NULL: only its sums are wanted */
-	atomic_size_t left;   /* containers that are not written yet */
+	struct put_file *put;
 };
 
-struct task {
-	struct file *file;
-	size_t container;
+/* The sums of a thread: of a container, and of the file. */
+struct sums {
+	struct hash *container, *file;
 };
 
 struct fti_writer {
 	const struct work *w;
-	struct put *put; /* NULL: only sums are wanted */
+	struct put *put;
 	struct file *files;
 	size_t count, room_files;
+	size_t first;	   /* of the current batch */
 	struct map *names; /* that files will have */
 	struct arena *arena;
-	struct hash **hashes; /* of each worker */
+	struct sums *sums; /* of each worker */
 	unsigned nworkers;
 	unsigned char *memory; /* STEP bytes for each worker */
 	uint64_t bytes, room;  /* of all that is planned */
-
-	/* The current batch. */
-	struct task *tasks;
-	size_t ntasks;
 };
 
-/* --- Bytes --- */
+/* --- A file --- */
 
-/* Write, unless only the sums are wanted. */
+/* Sum the bytes in use of a container, by the sums that are not NULL.  With
+ * `fd`, which may be -1, also write them. */
 static int
-emit(const struct file *f, int fd, const void *data, size_t len, uint64_t off,
-     struct error *err)
-{
-	return fd < 0 ? 0 : put_pwrite(f->put, fd, data, len, off, err);
-}
-
-static int
-open_file(const struct file *f, int *fd, struct error *err)
-{
-	*fd = f->put == NULL ? -1 : put_open(f->put, err);
-	return f->put != NULL && *fd < 0 ? -1 : 0;
-}
-
-/* Sum the bytes in use of a container.  With `fd` also write them. */
-static int
-pass(const struct fti_writer *r, unsigned worker, const struct file *f,
-     size_t i, int fd, struct error *err)
+pass(const struct fti_writer *r, const struct file *f, size_t i, int fd,
+     const struct sums *sums, unsigned char *buf, struct error *err)
 {
 	const struct fti_draft_container *c = &f->job.draft->containers[i];
-	unsigned char *buf = r->memory + worker * STEP;
 	uint64_t done = 0;
 
 	while (done < (uint64_t)c->c.used) {
@@ -91,124 +71,109 @@ pass(const struct fti_writer *r, unsigned worker, const struct file *f,
 		if (work_go_on(r->w, err) < 0 ||
 		    fti_content_read(c->content, c->var, buf, n,
 				     c->c.dptr + done, err) < 0 ||
-		    emit(f, fd, buf, n, at, err) < 0)
+		    (fd >= 0 && put_pwrite(f->put, fd, buf, n, at, err) < 0))
 			return -1;
-		if (!f->job.draft->plain)
-			hash_update(r->hashes[worker], buf, n);
+		if (sums->container != NULL)
+			hash_update(sums->container, buf, n);
+		if (sums->file != NULL)
+			hash_update(sums->file, buf, n);
 		progress_add(r->w->progress, n);
 		done += n;
 	}
 	return 0;
 }
-
-/* --- The end of a file --- */
-
-/* All containers are written: write the records and the metadata. */
+/* Write a file, or the text that is one. */
 static int
-end_file(const struct fti_writer *r, unsigned worker, struct file *f,
-	 struct error *err)
+write_file(void *arg, size_t number, unsigned worker, struct error *err)
 {
+	const struct fti_writer *r = arg;
+	struct file *f = &r->files[r->first + number];
 	struct fti_draft *d = f->job.draft;
-	struct hash *h = r->hashes[worker];
+	const struct buf *text = f->job.text;
+	const struct sums *sums = &r->sums[worker];
 	unsigned char *buf = r->memory + worker * STEP;
-	const struct fti_format *format = d->raw ? NULL : fti_format(d->layout);
-	const bool footer = format != NULL && format->footer;
-	const bool all = !d->raw && d->layout == FTI_A;
-	uint64_t left = 0;
-	int rc = 0;
-	const struct fti_container *last =
-		d->ncontainers > 0 ? &d->containers[d->ncontainers - 1].c
-				   : NULL;
+	const struct fti_format *format = NULL;
+	bool footer = false, all = false;
+	struct sums of = { NULL, NULL };
+	const struct fti_container *last = NULL;
 	unsigned char record[FTI_META_MAX];
 	char checksum[HASH_TEXT];
 	int fd = -1;
-
-	if (open_file(f, &fd, err) < 0)
-		return -1;
-	/* Write the records of each block, and in A sum them with the
-	 * containers. */
-	for (size_t b = 0; b < d->nblocks && rc == 0; b++) {
-		const size_t len = fti_draft_records_size(d, b);
-		unsigned char *records = mem_calloc(len + 1, 1);
-
-		if (!d->raw) {
-			fti_draft_records(d, b, records);
-			rc = emit(f, fd, records, len, d->blocks[b].at, err);
-		}
-		if (all)
-			hash_update(h, records, len);
-		mem_free(records);
-		for (size_t i = d->blocks[b].first;
-		     !footer && !d->plain && rc == 0 &&
-		     i < fti_draft_block_end(d, b);
-		     i++) {
-			const struct fti_container *c = &d->containers[i].c;
-
-			rc = pass(r, worker, f, i, -1, err);
-			/* The bytes that are not in use are zeros. */
-			left = all ? (uint64_t)(c->size - c->used) : 0;
-			memset(buf, 0, left < STEP ? (size_t)left : STEP);
-			for (size_t n = 0; left > 0; left -= n) {
-				n = left < STEP ? (size_t)left : STEP;
-				hash_update(h, buf, n);
-			}
-		}
-	}
-	if (rc < 0)
-		return -1;
-	/* The checksum of the file. */
-	for (size_t i = 0; footer && i < d->ncontainers; i++)
-		if (d->containers[i].c.has_content != 0)
-			hash_update(h, d->containers[i].c.hash, HASH_MD5_SIZE);
-	hash_text(h, checksum);
-	fti_draft_meta(d, checksum, h);
-	if (format != NULL) {
-		fti_record_write(d->layout, FTI_META, &d->meta, record);
-		if (emit(f, fd, record, format->meta,
-			 footer ? d->size - format->meta : 0, err) < 0)
-			return -1;
-	}
-	/* A file that would end in a hole gets its last byte. */
-	if (!footer && last != NULL && last->used != last->size &&
-	    emit(f, fd, "", 1, d->size - 1, err) < 0)
-		return -1;
-	return fd < 0 ? 0 : put_wrote(f->put, d->size, err);
-}
-
-static int
-run_task(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	const struct fti_writer *r = arg;
-	const struct task *t = &r->tasks[i];
-	struct file *f = t->file;
-	const struct buf *text = f->job.text;
 
 	if (work_go_on(r->w, err) < 0)
 		return -1;
 	if (text != NULL)
 		return put_write(f->put, text->data, text->len, 0, err);
-	if (t->container != SIZE_MAX) {
-		struct fti_draft_container *c =
-			&f->job.draft->containers[t->container];
-		int fd = -1;
+	fd = put_open(f->put, err);
+	if (fd < 0)
+		return -1;
+	format = d->raw ? NULL : fti_format(d->layout);
+	footer = format != NULL && format->footer;
+	all = format != NULL && d->layout == FTI_A;
+	if (!d->plain)
+		of.container = sums->container;
+	if (!d->plain && !footer && !all)
+		of.file = sums->file;
+	for (size_t i = 0; i < d->ncontainers; i++) {
+		struct fti_draft_container *c = &d->containers[i];
 
-		if ((c->c.used > 0 && open_file(f, &fd, err) < 0) ||
-		    pass(r, worker, f, t->container, fd, err) < 0)
+		if (pass(r, f, i, fd, &of, buf, err) < 0)
 			return -1;
-		hash_sum(r->hashes[worker], c->c.hash);
+		last = &c->c;
+		if (d->plain)
+			continue;
+		hash_sum(sums->container, c->c.hash);
 		if (c->expected != NULL &&
 		    memcmp(c->expected, c->c.hash, HASH_MD5_SIZE) != 0)
 			return error_set(err, ERROR_CORRUPT,
 					 "%s: variable %" PRId32
 					 " changed after it was checked",
 					 c->content->source->name, c->c.id);
-		/* end_file() counts the bytes: only then is the file full. */
-		if (fd >= 0 && put_wrote(f->put, 0, err) < 0)
+		if (footer && c->c.has_content != 0)
+			hash_update(sums->file, c->c.hash, HASH_MD5_SIZE);
+	}
+	/* Write the records of each block; the sum of A is over them and what
+	 * follows them. */
+	of = (struct sums){ .file = sums->file };
+	for (size_t b = 0; format != NULL && b < d->nblocks; b++) {
+		const size_t len = fti_draft_records_size(d, b);
+		unsigned char *records = mem_alloc(len, 1);
+		int rc = 0;
+
+		fti_draft_records(d, b, records);
+		rc = put_pwrite(f->put, fd, records, len, d->blocks[b].at, err);
+		if (all)
+			hash_update(sums->file, records, len);
+		mem_free(records);
+		for (size_t i = d->blocks[b].first;
+		     rc == 0 && all && i < fti_draft_block_end(d, b); i++) {
+			const struct fti_container *c = &d->containers[i].c;
+			uint64_t left = (uint64_t)(c->size - c->used);
+
+			rc = pass(r, f, i, -1, &of, buf, err);
+			/* The bytes that are not in use are zeros. */
+			memset(buf, 0, left < STEP ? (size_t)left : STEP);
+			for (size_t n = 0; left > 0; left -= n) {
+				n = left < STEP ? (size_t)left : STEP;
+				hash_update(sums->file, buf, n);
+			}
+		}
+		if (rc < 0)
 			return -1;
 	}
-	if (atomic_fetch_sub(&f->left, 1) > 1)
-		return 0;
-	return end_file(r, worker, f, err);
+	hash_text(sums->file, checksum);
+	fti_draft_meta(d, checksum, sums->container);
+	if (format != NULL) {
+		fti_record_write(d->layout, FTI_META, &d->meta, record);
+		if (put_pwrite(f->put, fd, record, format->meta,
+			       footer ? d->size - format->meta : 0, err) < 0)
+			return -1;
+	}
+	/* A file that would end in a hole gets its last byte. */
+	if (!footer && last != NULL && last->used != last->size &&
+	    put_pwrite(f->put, fd, "", 1, d->size - 1, err) < 0)
+		return -1;
+	return put_wrote(f->put, d->size, err);
 }
 
 /* --- All files --- */
@@ -256,31 +221,26 @@ fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 	const char *key = NULL;
 
 	if (d != NULL && fti_draft_plan(j->draft, err) < 0)
-		return r->put == NULL ? -1 : error_wrap(err, "%s", name_of(j));
+		return error_wrap(err, "%s", name_of(j));
 	(void)MEM_ROOM(r->files, r->count, r->room_files);
 	f = &r->files[r->count];
 	*f = (struct file){ .job = *j };
 	/* Tell the engine the name, if it is free, and given once; nothing is
 	 * written. */
-	if (r->put != NULL && j->path != NULL) {
-		key = arena_printf(r->arena, "%d:%s", j->dirfd, j->path);
-		if (map_get(r->names, key) != MAP_NONE)
-			return error_set(err, ERROR_USAGE,
-					 "%s: two files would get this name",
-					 name_of(j));
-		map_put(r->names, key, r->count);
-		if (check_name(j->dirfd, j->path, name_of(j), j->replace, err) <
-		    0)
-			return -1;
-		f->put = put_add(r->put, &what, NULL);
-	}
+	key = arena_printf(r->arena, "%d:%s", j->dirfd, j->path);
+	if (map_get(r->names, key) != MAP_NONE)
+		return error_set(err, ERROR_USAGE,
+				 "%s: two files would get this name",
+				 name_of(j));
+	map_put(r->names, key, r->count);
+	if (check_name(j->dirfd, j->path, name_of(j), j->replace, err) < 0)
+		return -1;
+	f->put = put_add(r->put, &what, NULL);
 	r->count++;
 	if (d == NULL)
 		return 0;
-	/* A sum over a file in order takes a second reading. */
-	r->bytes += d->live;
-	if (!d->plain && (d->raw || !fti_format(d->layout)->footer))
-		r->bytes += d->live;
+	/* The sum of A takes a second reading. */
+	r->bytes += d->live * (!d->raw && d->layout == FTI_A ? 2 : 1);
 	r->room += d->live + d->meta_size;
 	return 0;
 }
@@ -317,46 +277,33 @@ int
 fti_writer_run(struct fti_writer *r, size_t first, size_t count,
 	       struct error *err)
 {
-	size_t room = 0;
 	int rc = 0;
 
 	/* Before the first batch. */
 	if (r->nworkers == 0) {
-		if (r->put != NULL && fti_writer_room(r, err) < 0)
+		if (fti_writer_room(r, err) < 0)
 			return -1;
 		r->nworkers = par_threads(r->w->par);
-		r->hashes = mem_calloc(r->nworkers, sizeof(struct hash *));
+		r->sums = mem_calloc(r->nworkers, sizeof(*r->sums));
 		r->memory = mem_aligned(PAGE, r->nworkers * STEP);
 		for (unsigned i = 0; i < r->nworkers; i++)
-			r->hashes[i] = hash_new(HASH_MD5, err);
-		progress_phase(r->w->progress,
-			       r->put != NULL ? "writing" : "summing",
-			       r->bytes);
-		rc = r->put == NULL ? 0 : put_clear(r->put, err);
+			r->sums[i] = (struct sums){ hash_new(HASH_MD5, err),
+						    hash_new(HASH_MD5, err) };
+		progress_phase(r->w->progress, "writing", r->bytes);
+		rc = put_clear(r->put, err);
 	}
 	for (size_t i = first; rc == 0 && i < first + count; i++) {
-		struct file *f = &r->files[i];
-		struct fti_draft *d = f->job.text != NULL ? NULL : f->job.draft;
-		const size_t n = d == NULL ? 0 : d->ncontainers;
+		const struct fti_job *j = &r->files[i].job;
 
-		if (d != NULL)
-			rc = fti_draft_plan(d, err);
-		atomic_init(&f->left, n > 0 ? n : 1);
-		if (f->put != NULL)
-			put_what(f->put)->size =
-				d == NULL ? f->job.text->len : d->size;
-		for (size_t k = 0; k < n || k == 0; k++) {
-			(void)MEM_ROOM(r->tasks, r->ntasks, room);
-			r->tasks[r->ntasks++] =
-				(struct task){ f, n == 0 ? SIZE_MAX : k };
-		}
+		if (j->text == NULL)
+			rc = fti_draft_plan(j->draft, err);
+		put_what(r->files[i].put)->size =
+			j->text == NULL ? j->draft->size : j->text->len;
 	}
+	r->first = first;
 	if (rc == 0)
-		rc = par_for(r->w->par, r->ntasks, 0, run_task, r, err);
-	mem_free(r->tasks);
-	r->tasks = NULL;
-	r->ntasks = 0;
-	if (rc < 0 && r->put != NULL && r->count > 0)
+		rc = par_for(r->w->par, count, 0, write_file, r, err);
+	if (rc < 0 && r->count > 0)
 		(void)room_explain(r->files[0].job.dirfd, r->room, err);
 	return rc;
 }
@@ -379,29 +326,16 @@ fti_writer_free(struct fti_writer *r)
 	if (r == NULL)
 		return;
 	put_free(r->put);
-	for (unsigned i = 0; i < r->nworkers; i++)
-		hash_free(r->hashes[i]);
+	for (unsigned i = 0; i < r->nworkers; i++) {
+		hash_free(r->sums[i].container);
+		hash_free(r->sums[i].file);
+	}
 	mem_free(r->memory);
 	map_free(r->names);
 	arena_free(r->arena);
-	mem_free(r->hashes);
+	mem_free(r->sums);
 	mem_free(r->files);
 	mem_free(r);
-}
-
-int
-fti_sum(struct fti_draft *d, const struct work *w, struct error *err)
-{
-	const struct fti_job job = { .draft = d };
-	struct fti_writer *r = mem_calloc(1, sizeof(*r));
-	int rc = 0;
-
-	r->w = work_or_default(w);
-	rc = fti_writer_add(r, &job, err);
-	if (rc == 0)
-		rc = fti_writer_run(r, 0, 1, err);
-	fti_writer_free(r);
-	return rc;
 }
 
 int

@@ -5,9 +5,9 @@
  * no bytes, the checksum of C to F is over containers with content only, bytes
  * between fields are 0.
  *
- * The containers of all files are written by all threads, and summed while
- * their bytes pass.  A file of A or B, or a POSIX file, has a sum over all its
- * data in order: for it they are read once more.  Bytes beyond those in use are
+ * Each file is written by one thread, and summed while its bytes pass.  A file
+ * of A has a sum over all that follows its first record: for it the data are
+ * read once more.  Bytes beyond those in use are
  * left out as holes.  Files get their names by the put engine (transfer/put.h)
  * when all are complete and on disk.  After a failure or a stop before that,
  * none of them exists, and a file that should have been replaced is whole.  If
@@ -39,9 +39,6 @@ struct fti_job {
 	 * was made from.  Else it is ERROR_USAGE. */
 	bool replace;
 };
-
-/* Only set the sums in the draft, as writing it would. */
-int fti_sum(struct fti_draft *d, const struct work *w, struct error *err);
 
 /* Write the bytes of a draft without records to `fd`, which may be a pipe; it
  * is no error if its reader closes it. */
@@ -78,8 +75,7 @@ void fti_writer_free(struct fti_writer *r); /* NULL is ignored */
  * refused, or a name is taken, nothing is written.  Then they are written; all
  * get their names together, in the end.  Both are done in batches, so any
  * number of files needs only so many descriptors and so much memory; if there
- * are several batches, each is read again, without a second comparison of files
- * that were intact and have not changed.
+ * are several batches, each is read and compared again.
  *
  * The functions of the caller are called by the calling thread, in the order of
  * the files.
@@ -100,7 +96,6 @@ struct fti_remake_item {
 	bool skipped; /* it said so */
 	bool refused;
 	uint64_t size; /* of the file that is written */
-	bool intact;
 };
 
 struct fti_remake {

@@ -61,7 +61,6 @@ struct fti_part_file {
 	enum fti_state state;
 	bool data_good; /* its data are proven, whatever the state */
 	bool open;	/* damaged, but nothing disproves its data */
-	bool cut;	/* FTI-FF: the sizes of others in its record are gone */
 	bool exact; /* it is as FTI wrote it: others can be computed from it */
 	uint64_t size;	      /* in bytes */
 	struct fti_meta meta; /* unless missing or damaged; FTI-FF */

@@ -212,8 +212,7 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 		return;
 	}
 	/* A damaged file of C looks like one of D: others know better. */
-	known = to->exact ||
-		(to->state == FTI_STATE_REFUSED && f->meta_good && f->cut == 0);
+	known = to->exact || (to->state == FTI_STATE_REFUSED && f->meta_good);
 	if (!set->layout_known && (known || !set->layout_guessed)) {
 		set->layout = f->layout;
 		set->layout_known = known;
@@ -222,9 +221,6 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 	/* The names of differential checkpoints have no id. */
 	if (set->level == FTI_DCP && to->exact && f->meta.ckpt_id > 0)
 		set->id = (uint32_t)f->meta.ckpt_id;
-	to->cut = f->cut > 0;
-	if (to->cut)
-		return;
 	/* The id that the file records differs from its name's. */
 	n = &to->entry->name;
 	/* FTI leaves the id of parity unset when it rebuilds it. */

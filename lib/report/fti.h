@@ -33,6 +33,9 @@ enum report_fti_depth {
 	REPORT_FTI_RECORDS,
 };
 
+/* These lines alone. */
+void report_fti_problems(const struct fti_checked *c, struct buf *out);
+
 void report_fti_text(const struct fti_rankfile *r, enum report_fti_depth depth,
 		     struct buf *out);
 

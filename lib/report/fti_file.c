@@ -175,6 +175,13 @@ list_posix(const struct fti_rankfile *r, struct buf *out)
 
 /* --- Structure --- */
 
+/* Fields of a container that are shown. */
+static const enum fti_field shown[] = {
+	FTI_ID,	  FTI_CONTAINERID, FTI_HASCONTENT,    FTI_DPTR,
+	FTI_FPTR, FTI_CHUNKSIZE,   FTI_CONTAINERSIZE,
+};
+#define SHOWN_FIELDS (sizeof(shown) / sizeof(shown[0]))
+
 static void
 dump_posix(const struct fti_rankfile *r, struct buf *out)
 {
@@ -265,13 +272,11 @@ dump_ff(const struct fti_rankfile *r, struct buf *out)
 		for (size_t i = 0; i < f->ncontainers; i++) {
 			const struct fti_container *k = &f->containers[i].c;
 
-			table_cells(&t,
-				    "%zu\t%" PRId32 "\t%" PRId32
-				    "\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRId64
-				    "\t%" PRId64 "\t%s\t%s",
-				    f->containers[i].block, k->id, k->part,
-				    k->has_content, k->dptr, k->fptr, k->used,
-				    k->size,
+			table_cell(&t, "%zu", f->containers[i].block);
+			for (size_t n = 0; n < SHOWN_FIELDS; n++)
+				table_cell(&t, "%" PRId64,
+					   fti_member(shown[n], k));
+			table_cells(&t, "%s\t%s",
 				    hash_hex(hex, k->hash, HASH_MD5_SIZE),
 				    states[i]);
 		}
@@ -281,19 +286,11 @@ dump_ff(const struct fti_rankfile *r, struct buf *out)
 }
 
 void
-report_fti_text(const struct fti_rankfile *r, enum report_fti_depth depth,
-		struct buf *out)
+report_fti_problems(const struct fti_checked *c, struct buf *out)
 {
 	size_t n = 0;
 
-	buf_printf(out, "%s: %s%s\n", str_shown(r->name),
-		   fti_verdict_names[r->checked.verdict],
-		   r->checked.verdict == FTI_DAMAGED && r->checked.data_good
-			   ? "; its data are intact"
-			   : "");
-	if (r->checked.unread != NULL)
-		buf_printf(out, "  %s\n", str_shown(r->checked.unread));
-	for (const struct fti_finding *p = r->checked.file->findings; p != NULL;
+	for (const struct fti_finding *p = c->file->findings; p != NULL;
 	     p = p->next)
 		if (n++ >= SHOWN)
 			continue;
@@ -304,6 +301,20 @@ report_fti_text(const struct fti_rankfile *r, enum report_fti_depth depth,
 			buf_printf(out, "  %s\n", p->text);
 	if (n > SHOWN)
 		buf_printf(out, "  and %zu more\n", n - SHOWN);
+}
+
+void
+report_fti_text(const struct fti_rankfile *r, enum report_fti_depth depth,
+		struct buf *out)
+{
+	buf_printf(out, "%s: %s%s\n", str_shown(r->name),
+		   fti_verdict_names[r->checked.verdict],
+		   r->checked.verdict == FTI_DAMAGED && r->checked.data_good
+			   ? "; its data are intact"
+			   : "");
+	if (r->checked.unread != NULL)
+		buf_printf(out, "  %s\n", str_shown(r->checked.unread));
+	report_fti_problems(&r->checked, out);
 	if (depth >= REPORT_FTI_VARIABLES && r->ff != NULL)
 		list_ff(r->ff, out);
 	else if (depth >= REPORT_FTI_VARIABLES)
@@ -389,13 +400,12 @@ set_records(struct json *j, const struct fti_checked *c)
 
 		json_set_u64(e, "block", k->block);
 		json_set_u64(e, "offset", k->at);
-		json_set_i64(e, "variable", k->c.id);
-		json_set_i64(e, "containerid", k->c.part);
-		json_set_u64(e, "hascontent", k->c.has_content);
-		json_set_u64(e, "dptr", k->c.dptr);
-		json_set_u64(e, "fptr", k->c.fptr);
-		json_set_i64(e, "chunksize", k->c.used);
-		json_set_i64(e, "containersize", k->c.size);
+		for (size_t n = 0; n < SHOWN_FIELDS; n++)
+			json_set_i64(e,
+				     shown[n] == FTI_ID
+					     ? "variable"
+					     : fti_field_name(shown[n]),
+				     fti_member(shown[n], &k->c));
 		json_set_str(e, "hash",
 			     hash_hex(hex, k->c.hash, HASH_MD5_SIZE));
 		json_set_str(e, "state", states[i]);

@@ -37,7 +37,8 @@ META = (RIGHT, MISSING, CUT, "size", "name", "sum", OLDER, "group", CLOSED)
 STATUS = {"whole": 0, "refused": 3, "rebuildable": 3, "lost": 4, "unknown": 1}
 
 # What the state of a file is evidence of.  A sum of POSIX files covers all of them.
-GONE, MENDABLE, FOREIGN, UNASKED = "gone mendable foreign unasked".split()
+# What is cut has no records, and in A a sum is over the other: no sum disproves the data.
+GONE, OPEN, MENDABLE, FOREIGN, UNASKED = "gone open mendable foreign unasked".split()
 
 
 def evidence(shape, path, state):
@@ -49,6 +50,9 @@ def evidence(shape, path, state):
         return MENDABLE
     if state in (OLDER, RANK) and shape.form != "posix":
         return FOREIGN
+    if "RSed" not in path and shape.form != "posix" and (
+            state == CUT or (state == FLIPPED and shape.form == "A")):
+        return OPEN
     return GONE
 
 
@@ -62,7 +66,7 @@ def dated(shape):
 def alone(shape, files, states):
     """A file without a partner: of an older one only its time tells."""
     (e,), (s,) = evidences(shape, files, states), states
-    return {RIGHT: {"whole"}, GONE: {"lost"}, MENDABLE: {"refused"},
+    return {RIGHT: {"whole"}, GONE: {"lost"}, OPEN: {"unknown"}, MENDABLE: {"refused"},
             UNASKED: {"unknown"}, FOREIGN: {
                 "whole" if s == OLDER and not dated(shape) else "unknown"}}[e]
 
@@ -89,7 +93,7 @@ def copied(shape, files, states):
             {"rebuildable", "unknown"} if copy == FOREIGN else set())
     if copy == FOREIGN:
         return {"rebuildable", "unknown"} if blind else {"unknown"}
-    return {"unknown"} if UNASKED in (own, copy) else {"lost"}
+    return {"unknown"} if UNASKED in (own, copy) or OPEN in (own, copy) else {"lost"}
 
 
 def coded(shape, files, states):
@@ -112,7 +116,8 @@ def coded(shape, files, states):
     intact = [e in (RIGHT, FOREIGN, MENDABLE) for e in found]
     if asked and sum(intact) < k and not all(intact[:k]):
         # If no file agrees with the metadata, these are perhaps wrong.
-        return {"lost"} | ({"unknown"} if MENDABLE in found or FOREIGN in found or (
+        return {"unknown" if OPEN in found else "lost"} | ({"unknown"} if {
+            MENDABLE, FOREIGN} & set(found) or (
             shape.form == "posix" and not right) else set())
     if not older and not strange:
         if len(right) >= k:
@@ -157,7 +162,7 @@ def elsewhere(shape, files, states):
         return {"refused"} | ({"unknown", "rebuildable"} if FOREIGN in others else set())
     if FOREIGN in others:
         return {"unknown"} | ({"rebuildable"} if blind else set())
-    if MENDABLE in others or UNASKED in others or own == UNASKED:
+    if {MENDABLE, UNASKED, OPEN} & {own, *others}:
         return {"unknown"}
     return {"lost"}
 

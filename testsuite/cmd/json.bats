@@ -223,11 +223,11 @@ says() {
 	says '.answer[1]' "  byte 3035: ckptId: 4 -> 9"
 	answers 0 scr_fti repair --in-place $one refused.fti
 	says '.bytes_written, (.files[] | .action)' $'3092\nkeep\nwrite'
-	answers 0 scr_fti compact -o out/ $one
+	answers 0 scr_fti convert --to F --compact -o out/ $one
 	says '.dry_run, .bytes_written, (.files[0] | .path, .size, .from)' \
 		$'false\n3092\nout/Ckpt4-Rank3.fti\n3092\nCkpt4-Rank3.fti'
-	answers 2 scr_fti compact -o out/ $one
-	answers 3 scr_fti compact -o small/ $one "$bad/data-flip.fti"
+	answers 2 scr_fti convert --to F -o out/ $one
+	answers 3 scr_fti convert --to F -o small/ $one "$bad/data-flip.fti"
 	says '[.files[].action] | join(" ")' 'keep refuse'
 	answers 0 scr_fti convert --to E -o e/ $one
 	says '.files[0] | .path, .from, .size' "e/$one"$'\n'"$one"$'\n3040'

@@ -116,24 +116,43 @@ void
 ftitest_image(struct fti_draft *d, struct buf *out)
 {
 	const struct fti_format *format = fti_format(d->layout);
+	struct hash *h = hash_new(HASH_MD5, NULL), *all = NULL;
 	unsigned char meta[FTI_META_MAX];
+	char checksum[HASH_TEXT];
 
-	must(fti_sum(d, NULL, NULL) == 0);
+	must(h != NULL && fti_draft_plan(d, NULL) == 0);
+	all = hash_new(HASH_MD5, NULL);
+	must(all != NULL);
 	buf_clear(out);
 	must(buf_reserve(out, (size_t)d->size + 1) == 0);
 	memset(out->data, 0, (size_t)d->size);
 	out->len = (size_t)d->size;
 	for (size_t i = 0; i < d->ncontainers; i++) {
-		const struct fti_draft_container *c = &d->containers[i];
+		struct fti_draft_container *c = &d->containers[i];
+		const size_t used = (size_t)c->c.used;
 
-		if (c->c.used == 0)
-			continue; /* it may begin beyond the variable */
-		must(fti_content_read(c->content, c->var, out->data + c->c.fptr,
-				      (size_t)c->c.used, c->c.dptr, NULL) == 0);
+		/* An empty one may begin beyond the variable. */
+		if (used > 0)
+			must(fti_content_read(c->content, c->var,
+					      out->data + c->c.fptr, used,
+					      c->c.dptr, NULL) == 0);
+		hash_update(h, out->data + c->c.fptr, used);
+		hash_sum(h, c->c.hash);
+		if (format->footer && c->c.has_content != 0)
+			hash_update(all, c->c.hash, sizeof(c->c.hash));
+		else if (d->layout == FTI_B)
+			hash_update(all, out->data + c->c.fptr, used);
 	}
 	for (size_t b = 0; b < d->nblocks; b++)
 		fti_draft_records(d, b,
 				  (unsigned char *)out->data + d->blocks[b].at);
+	if (d->layout == FTI_A)
+		hash_update(all, out->data + format->meta,
+			    (size_t)d->size - format->meta);
+	hash_text(all, checksum);
+	fti_draft_meta(d, checksum, h);
+	hash_free(all);
+	hash_free(h);
 	fti_record_write(d->layout, FTI_META, &d->meta, meta);
 	memcpy(out->data + (format->footer ? d->size - format->meta : 0), meta,
 	       format->meta);

@@ -58,7 +58,8 @@ struct fti_raw;
 int ftitest_pack(const struct fti_raw *raw, size_t count, unsigned room,
 		 enum fti_layout layout, const char *name, struct error *err);
 
-/* The file that the draft describes, in memory; its sums are set first. */
+/* The file that the draft describes, in memory; its sums are made here, by the
+ * rules of fti-format(5). */
 void ftitest_image(struct fti_draft *d, struct buf *out);
 
 #endif /* FTITEST_H */

@@ -2,8 +2,8 @@
 /*
  * Each bit of a small FTI-FF file is flipped in turn, in each layout: checking
  * never calls a file intact in which the bit matters, and repair gives the file
- * as it was, bit for bit, or refuses.  It refuses damaged data; of damaged
- * records only those that nothing else tells, and these are not called lost.
+ * as it was, bit for bit, or refuses.  It refuses damaged data, and damaged
+ * records that nothing else tells; these are not called lost.
  */
 #include "fti/draft.h"
 #include "ftitest.h"
@@ -23,6 +23,9 @@ static const struct part {
 };
 #define PARTS (COUNT(parts))
 #define BLOCK 3 /* the second block begins here */
+
+/* Bytes of no field. */
+#define FTI_PAD FTI_FIELDS
 
 static unsigned char bytes[VARS][48];
 static struct fti_source sources[VARS];
@@ -44,8 +47,6 @@ may_go_unnoticed(enum fti_layout l, int field, const struct fti_draft *d,
 		return l != FTI_A;
 	case FTI_CHUNK_HASH: /* nobody reads that of an empty one */
 		return l != FTI_A && d->containers[container].c.used == 0;
-	case FTI_HASCONTENT: /* of a container without bytes */
-		return l == FTI_B && d->containers[container].c.used == 0;
 	default:
 		return false;
 	}
@@ -194,8 +195,6 @@ static bool
 repair(const struct fti_checked *c, struct buf *out, bool *unproven)
 {
 	auto_fti_draft d;
-	auto_mem struct fti_change *list = NULL;
-	size_t count = 0;
 	const bool can = fti_describe_repair(&d, c, NULL) == 0;
 
 	*unproven = can && d.unproven;
@@ -203,7 +202,6 @@ repair(const struct fti_checked *c, struct buf *out, bool *unproven)
 		if (d.ckpt_id < 0)
 			d.ckpt_id = 3;
 		ftitest_image(&d, out);
-		must(fti_changes(c, &d, &list, &count, NULL) == 0);
 	}
 	return can;
 }
@@ -357,7 +355,7 @@ TEST(flips)
 		       "%zu repaired\n",
 		       fti_format((enum fti_layout)l)->letter, o.flips,
 		       o.unnoticed, o.repaired);
-		ok(!o.bad && o.repaired > o.unnoticed,
+		ok(!o.bad,
 		   fmt("33.13: layout %d: no data are lost by fields of "
 		       "records that are overwritten",
 		       l));
