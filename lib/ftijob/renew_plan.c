@@ -30,9 +30,8 @@
 static uint32_t
 node_of(struct fti_set *set, const struct fti_rank *r, enum fti_part part)
 {
-	return part == FTI_COPY && set->level == FTI_L2
-		       ? fti_set_neighbour(set, r, false)->node
-		       : r->node;
+	return part == FTI_COPY ? fti_set_neighbour(set, r, false)->node
+				: r->node;
 }
 
 /* `dir` with the directory `to` instead of `from`.  NULL: it has no such part.
@@ -199,20 +198,22 @@ static int
 add_group(const struct planning *pl, uint32_t group, struct error *err)
 {
 	struct fti_rebuild *r = pl->r;
+	const uint32_t k = r->set->geometry.group_size;
 	const size_t before = r->count;
 	struct fti_recover *from = NULL;
 	const struct fti_parity *p = NULL;
 	bool wanted = false;
 	int rc = 0;
 
-	for (uint32_t m = 0; m < r->set->geometry.group_size; m++) {
-		const struct fti_rank *of = fti_set_member(r->set, group, m);
+	for (uint32_t i = 0; i < k * FTI_PARTS; i++) {
+		const struct fti_rank *of =
+			fti_set_member(r->set, group, i / FTI_PARTS);
+		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
 
-		for (int i = 0; of != NULL && i < FTI_PARTS; i++)
-			wanted = wanted ||
-				 of->parts[i].state == FTI_STATE_UNKNOWN ||
-				 is_wanted(r->set, &of->parts[i],
-					   (enum fti_part)i);
+		wanted = wanted ||
+			 (of != NULL &&
+			  (of->parts[part].state == FTI_STATE_UNKNOWN ||
+			   is_wanted(r->set, &of->parts[part], part)));
 	}
 	if (!wanted)
 		return 0;
@@ -220,7 +221,7 @@ add_group(const struct planning *pl, uint32_t group, struct error *err)
 			       fti_set_member(r->set, group, 0), err);
 	if (from == NULL)
 		return -1;
-	for (uint32_t m = 0; m < r->set->geometry.group_size && rc == 0; m++)
+	for (uint32_t m = 0; m < k && rc == 0; m++)
 		rc = add_files(pl, from, fti_set_member(r->set, group, m), err);
 	p = fti_recover_parity(from, NULL);
 	if (rc == 0 && p != NULL && r->count > before)
@@ -233,25 +234,16 @@ int
 fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		 struct fti_set *set, const struct work *w, struct error *err)
 {
-	const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
 	struct planning p = { .r = r,
 			      .count = set->geometry.nodes,
 			      .one = true };
 	int rc = 0;
 
 	*r = (struct fti_rebuild){ .sets = sets, .set = set };
-	r->values = set->values;
-	if (!coded && set->state != FTI_SET_REBUILDABLE)
-		return set->values > 0
-			       ? 0
-			       : error_set(err, ERROR_USAGE,
-					   "%s has neither copies nor parity",
-					   fti_levels[set->level].name);
 	if (set->state == FTI_SET_LOST || set->state == FTI_SET_UNKNOWN)
 		return error_set(err, fti_set_states[set->state].error, "%s",
 				 set->reason);
-	if (coded &&
-	    (set->geometry.group_size < 2 || set->geometry.node_size == 0))
+	if (!fti_set_is_grouped(set))
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
 	p.dirs = mem_calloc(p.count + 1, sizeof(*p.dirs));
@@ -270,19 +262,7 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		if (node < p.count && p.dirs[node] == NULL)
 			p.dirs[node] = fti_tree_dir(sets->arena, e->path);
 	}
-	/* What is good at another level. */
-	for (size_t i = 0; !coded && i < set->nranks && rc == 0; i++) {
-		struct fti_rank *rank = &set->ranks[i];
-		struct fti_recover *from = NULL;
-
-		if (rank->parts[FTI_OWN].exact ||
-		    !rank->parts[FTI_ELSEWHERE].exact)
-			continue;
-		from = fti_recover_new(sets, set, rank, err);
-		rc = from == NULL ? -1 : add_files(&p, from, rank, err);
-		fti_recover_free(from);
-	}
-	for (uint32_t g = 0; coded && g < set->groups && rc == 0; g++) {
+	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {
 		rc = work_go_on(w, err);
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)
 			rc = add_group(&p, g, err);
@@ -295,6 +275,8 @@ void
 fti_rebuild_fini(struct fti_rebuild *r)
 {
 	mem_free(r->files);
+	mem_free(r->dirs);
 	r->files = NULL;
+	r->dirs = NULL;
 	r->count = 0;
 }

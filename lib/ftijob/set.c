@@ -130,11 +130,6 @@ infer(const struct fti_tree *t, size_t first, size_t end,
 		g->node_size = (top + g->nodes) / g->nodes;
 	if (g->node_size == 0 && node == 0)
 		g->node_size = top + 1;
-	/* The smallest of which no first rank has a file. */
-	for (uint32_t s = 2; g->node_size == 0 && g->head > 0 && s <= top + 1;
-	     s++)
-		if (are_heads(t, first, end, s))
-			g->node_size = s;
 	last = g->node_size > 0 ? top / g->node_size + 1 : 0;
 	if (node >= 0 && (uint64_t)node + 1 > last)
 		last = (uint32_t)node + 1;
@@ -218,10 +213,16 @@ fti_set_neighbour(struct fti_set *set, const struct fti_rank *r, bool left)
 {
 	const uint32_t k = set->geometry.group_size;
 
-	return k < 2 || set->geometry.node_size == 0
+	return !fti_set_is_grouped(set)
 		       ? NULL
 		       : fti_set_member(set, r->group,
 					(r->member + (left ? k - 1 : 1)) % k);
+}
+
+bool
+fti_set_is_grouped(const struct fti_set *set)
+{
+	return set->geometry.group_size > 1 && set->geometry.node_size > 0;
 }
 
 /* --- Files --- */

@@ -86,9 +86,9 @@ report_fti_plan_files(const struct fti_rebuild_file *files, size_t count,
 }
 
 void
-report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
+report_fti_protect(const struct fti_rebuild *p, bool done, struct buf *out)
 {
-	report_fti_name(p->from, out);
+	report_fti_name(p->set, out);
 	if (p->count == 0) {
 		buf_printf(out, ": is protected at %s already\n",
 			   fti_levels[p->level].name);
