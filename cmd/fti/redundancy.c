@@ -350,8 +350,6 @@ keep_all(struct archive *c, struct error *err)
 		kept = fti_set_examine(&in, set, true, &c->v.work, &why);
 		if (kept == 0 && set->state != FTI_SET_WHOLE)
 			kept = fti_refuse(&c->v.at, &in, set, c->v.next, &why);
-		if (kept == 0 && !c->v.work.dry_run)
-			kept = fti_archive_clean(&c->a, set->exec, &why);
 		if (kept == 0)
 			kept = fti_archive_keep(&c->a, &in.tree, set,
 						&c->v.work, &why);

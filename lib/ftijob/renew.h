@@ -43,12 +43,12 @@ struct fti_rebuild {
 	uint64_t bytes_read, bytes_written;
 	/* Files that could not be read stay as they are. */
 	size_t unread;
-	const char *why; /* the reason of the first one */
+	const char *why;   /* the reason of the first one */
+	const char **dirs; /* by node; NULL: none is known */
 	/* To protect. */
 	enum fti_level level;
 	struct fti_set *there; /* the same checkpoint at the level, or NULL */
 	const char *exec;      /* the name of its execution there */
-	const char **dirs;     /* of the level, by node */
 };
 
 /*

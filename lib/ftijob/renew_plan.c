@@ -52,49 +52,53 @@ other_node(struct arena *a, const char *dir, const char *from, const char *to)
 	return arena_printf(a, "%.*s%s%s", (int)(at - dir), dir, to, at + len);
 }
 
-/* A plan, and where the files of the nodes are. */
-struct planning {
-	struct fti_rebuild *r;
-	const char **dirs; /* by node; NULL: none has a file */
-	uint32_t count;
-	const struct fti_entry *any; /* one of the files */
-	bool one;		     /* all are in the same directory */
-};
-
-/* The directory of files of `node`, as FTI names it. */
+/* The directory of files of `node`, as FTI names it; r->dirs are those that have
+ * files. */
 static const char *
-find_dir(const struct planning *p, uint32_t node, struct error *err)
+find_dir(const struct fti_rebuild *r, uint32_t node, struct error *err)
 {
-	const struct fti_tree *t = &p->r->sets->tree;
-	struct arena *a = p->r->sets->arena;
-	const char *dir = node < p->count ? p->dirs[node] : NULL, *host = NULL;
+	const struct fti_tree *t = &r->sets->tree;
+	const struct fti_set *set = r->set;
+	struct arena *a = r->sets->arena;
+	const struct fti_entry *any = NULL;
+	const char *dir = r->dirs[node], *host = NULL;
 	struct fti_ini *ini = NULL;
+	bool one = true; /* all are in the same directory */
 
 	if (dir != NULL)
 		return dir;
-	if (p->any != NULL && p->any->node >= 0) {
+	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
+		const struct fti_entry *e =
+			set->ranks[i / FTI_PARTS].parts[i % FTI_PARTS].entry;
+
+		one = one && (e == NULL || any == NULL ||
+			      fti_tree_beside(any->path, e->path));
+		any = e == NULL ? any : e;
+	}
+	if (any != NULL && any->node >= 0) {
 		char from[32], to[32];
 
-		snprintf(from, sizeof(from), "node%" PRIi64, p->any->node);
+		snprintf(from, sizeof(from), "node%" PRIi64, any->node);
 		snprintf(to, sizeof(to), "node%" PRIu32, node);
-		dir = other_node(a, fti_tree_dir(a, p->any->path), from, to);
-	} else if (p->any != NULL && p->one) {
-		dir = fti_tree_dir(a, p->any->path);
+		dir = other_node(a, fti_tree_dir(a, any->path), from, to);
+	} else if (any != NULL && one) {
+		dir = fti_tree_dir(a, any->path);
 	}
 	/* By the names of their hosts, which Topology.fti has. */
 	for (size_t i = 0; dir == NULL && ini == NULL && i < t->count; i++)
 		if (t->list[i].name.kind == FTI_NAME_TOPOLOGY &&
-		    str_eq(t->list[i].exec, p->r->set->exec))
+		    str_eq(t->list[i].exec, set->exec))
 			ini = fti_ini_read(t->fd, t->list[i].path, NULL);
 	if (ini != NULL)
 		host = fti_ini_get(ini, "topology", num_str(node));
 	if (host != NULL && (strchr(host, '/') != NULL || !path_is_clean(host)))
 		host = NULL;
-	for (uint32_t n = 0; n < p->count && dir == NULL && host != NULL; n++) {
+	for (uint32_t n = 0;
+	     n < set->geometry.nodes && dir == NULL && host != NULL; n++) {
 		const char *of = fti_ini_get(ini, "topology", num_str(n));
 
-		if (p->dirs[n] != NULL && of != NULL)
-			dir = other_node(a, p->dirs[n], of, host);
+		if (r->dirs[n] != NULL && of != NULL)
+			dir = other_node(a, r->dirs[n], of, host);
 	}
 	fti_ini_free(ini);
 	if (dir == NULL)
@@ -121,10 +125,9 @@ is_wanted(const struct fti_set *set, const struct fti_part_file *p,
 /* Add the wanted files of a rank; `from` gives them.  A file that FTI refuses
  * stays if nothing better can be had. */
 static int
-add_files(const struct planning *p, const struct fti_recover *from,
+add_files(struct fti_rebuild *r, const struct fti_recover *from,
 	  struct fti_rank *rank, struct error *err)
 {
-	struct fti_rebuild *r = p->r;
 	const char *dir = NULL, *base = NULL;
 	struct stat st;
 	int fd = -1, rc = 0;
@@ -157,7 +160,7 @@ add_files(const struct planning *p, const struct fti_recover *from,
 		f.replaces = e != NULL;
 		f.path = e != NULL ? e->path : NULL;
 		if (e == NULL) {
-			dir = find_dir(p, node_of(r->set, rank, f.part), err);
+			dir = find_dir(r, node_of(r->set, rank, f.part), err);
 			if (dir == NULL)
 				return -1;
 			f.path = fti_tree_join(
@@ -195,9 +198,8 @@ add_files(const struct planning *p, const struct fti_recover *from,
 }
 
 static int
-add_group(const struct planning *pl, uint32_t group, struct error *err)
+add_group(struct fti_rebuild *r, uint32_t group, struct error *err)
 {
-	struct fti_rebuild *r = pl->r;
 	const uint32_t k = r->set->geometry.group_size;
 	const size_t before = r->count;
 	struct fti_recover *from = NULL;
@@ -222,7 +224,7 @@ add_group(const struct planning *pl, uint32_t group, struct error *err)
 	if (from == NULL)
 		return -1;
 	for (uint32_t m = 0; m < k && rc == 0; m++)
-		rc = add_files(pl, from, fti_set_member(r->set, group, m), err);
+		rc = add_files(r, from, fti_set_member(r->set, group, m), err);
 	p = fti_recover_parity(from, NULL);
 	if (rc == 0 && p != NULL && r->count > before)
 		r->bytes_read += p->k * p->length;
@@ -234,9 +236,7 @@ int
 fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		 struct fti_set *set, const struct work *w, struct error *err)
 {
-	struct planning p = { .r = r,
-			      .count = set->geometry.nodes,
-			      .one = true };
+	const uint32_t nodes = set->geometry.nodes;
 	int rc = 0;
 
 	*r = (struct fti_rebuild){ .sets = sets, .set = set };
@@ -246,7 +246,7 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 	if (!fti_set_is_grouped(set))
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
-	p.dirs = mem_calloc(p.count + 1, sizeof(*p.dirs));
+	r->dirs = mem_calloc(nodes + 1, sizeof(*r->dirs));
 	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
 		const struct fti_rank *of = &set->ranks[i / FTI_PARTS];
 		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
@@ -255,19 +255,15 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 
 		if (e == NULL)
 			continue;
-		p.one = p.one && (p.any == NULL ||
-				  fti_tree_beside(p.any->path, e->path));
-		p.any = e;
 		node = node_of(set, of, part);
-		if (node < p.count && p.dirs[node] == NULL)
-			p.dirs[node] = fti_tree_dir(sets->arena, e->path);
+		if (node < nodes && r->dirs[node] == NULL)
+			r->dirs[node] = fti_tree_dir(sets->arena, e->path);
 	}
 	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {
 		rc = work_go_on(w, err);
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)
-			rc = add_group(&p, g, err);
+			rc = add_group(r, g, err);
 	}
-	mem_free(p.dirs);
 	return rc;
 }
 

@@ -158,13 +158,14 @@ static void
 make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top)
 {
 	const struct fti_geometry *g = &set->geometry;
-	const uint32_t k = g->group_size;
+	const uint64_t all = (uint64_t)g->node_size * g->nodes;
+	const uint32_t k = all > RANKS_MAX ? 0 : g->group_size;
 	uint32_t total = top + 1;
 
-	if (g->node_size > 0 && g->nodes > 0 &&
-	    (uint64_t)g->node_size * g->nodes > total &&
-	    (uint64_t)g->node_size * g->nodes <= RANKS_MAX)
-		total = g->node_size * g->nodes;
+	/* Groups of more ranks than any job has are not believed. */
+	set->geometry.group_size = k;
+	if (all > total && all <= RANKS_MAX)
+		total = (uint32_t)all;
 	set->ranks = arena_alloc(s->arena, total, sizeof(*set->ranks));
 
 	for (uint32_t r = 0; r < total; r++) {

@@ -10,6 +10,7 @@
 #include "fti/posix.h"
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
+#include "path.h"
 #include "str.h"
 
 bool
@@ -37,9 +38,10 @@ struct tally {
 	const struct fti_rank *first; /* that is lost */
 	/* One whose file others give, but it stays, as it cannot be read. */
 	const struct fti_rank *unread;
-	const char *maybe; /* why one of them may have it, or NULL */
-	bool taken;	   /* FTI restarts, although it refuses some files */
-	bool foreign;	   /* a file is of another checkpoint */
+	const char *maybe;   /* why one of them may have it, or NULL */
+	const char *problem; /* of the first that FTI refuses, or NULL */
+	bool taken;	     /* FTI restarts, although it refuses some files */
+	bool foreign;	     /* a file is of another checkpoint */
 };
 
 /* --- What nobody knows --- */
@@ -172,8 +174,11 @@ put_reason(const struct fti_set *set, const struct tally *t, struct buf *out)
 			   copied ? "copies" : "parity files");
 	} else if (set->state == FTI_SET_REFUSED) {
 		buf_printf(out,
-			   "%zu of %zu files are intact, but FTI refuses them",
-			   t->refused, set->nranks);
+			   "%zu of %zu files are intact, but FTI refuses "
+			   "them%s%s",
+			   t->refused, set->nranks,
+			   t->problem != NULL ? "; " : "",
+			   t->problem != NULL ? t->problem : "");
 	} else {
 		buf_printf(out, "%zu of %zu ranks lack a good file", set->bad,
 			   set->nranks);
@@ -248,7 +253,10 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 
 		if (grouped && set->level == FTI_L3) {
 			count_group(set, r, &lost, &refused);
-			takes = refused <= k;
+			/* Metadata that are wrong stay so. */
+			takes = refused <= k &&
+				(!set->posix ||
+				 own->state != FTI_STATE_REFUSED);
 			computed = lost <= k;
 			set->unprotected += !r->parts[FTI_PARITY].exact;
 		} else if (grouped && set->level == FTI_L2) {
@@ -260,7 +268,10 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 			t.foreign = t.foreign ||
 				    r->parts[p].state == FTI_STATE_FOREIGN;
 		t.taken = t.taken && takes;
-		t.refused += own->state == FTI_STATE_REFUSED;
+		if (own->state == FTI_STATE_REFUSED && t.refused++ == 0)
+			t.problem = arena_printf(s->arena, "%s: %s",
+						 path_base(own->entry->path),
+						 own->problem);
 		if (own->exact || (!computed && fti_part_usable(own)))
 			continue;
 		set->bad++;

@@ -79,8 +79,8 @@ judged() {
 		done <<-'END'
 			0,/ Ckpt/s// Dkpt/|lack their metadata
 			0,/-Rank1[.]/s//-Rank7./|lack their metadata
-			0,/\(_size *= \)[0-9]/s//\19/|expected 9
-			0,/\(_size *= \)[0-9]*/s//\1x/|lack their metadata
+			0,/\(_size *= \)[0-9]/s//\19/|ckpt_file_size is
+			0,/\(_size *= \)[0-9]*/s//\1x/|ckpt_file_size is
 			0,/\(_checksum *= \)./s//\1x/|ckpt_checksum is damaged
 		END
 	done
