@@ -33,11 +33,10 @@ struct fti_archive {
 	uint64_t bytes; /* copied */
 };
 
-/* Keep a checkpoint of level 4, which is whole, and remove what interrupted runs
- * left of its execution's.  Returns 1; 0: the archive has
- * it already; -1: also ERROR_USAGE (the archive has another one of this number,
- * or the root is a directory of a level itself).  With w->dry_run nothing is
- * changed. */
+/* Keep a checkpoint of level 4, which is whole, and remove what interrupted
+ * runs left of its execution's.  Returns 1; 0: the archive has it already; -1:
+ * also ERROR_USAGE (the archive has another one of this number, or the root is
+ * a directory of a level itself).  With w->dry_run nothing is changed. */
 int fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 		     const struct fti_set *set, const struct work *w,
 		     struct error *err);

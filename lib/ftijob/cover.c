@@ -9,7 +9,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "encode/cauchy.h"
 #include "error.h"
 #include "fti/draft.h"
 #include "fti/ini.h"
@@ -218,13 +217,11 @@ fti_protect_plan(struct fti_rebuild *p, struct fti_sets *s,
 	return 0;
 }
 
-/* --- The files of the ranks of a group --- */
+/* --- The files of the ranks --- */
 
-struct group {
+struct writing {
 	const struct fti_rebuild *p;
-	const struct fti_rebuild_file *to[CAUCHY_MAX];
-	struct fti_remake_item items[CAUCHY_MAX];
-	size_t count;	  /* that are written */
+	const struct fti_rebuild_file **to; /* of each that is written */
 	struct error why; /* of the first file that is refused */
 };
 
@@ -232,7 +229,7 @@ static int
 describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	 struct error *err)
 {
-	const struct group *g = arg;
+	const struct writing *g = arg;
 	const struct fti_rebuild *p = g->p;
 	const struct fti_rank *rank = g->to[i]->rank;
 
@@ -257,7 +254,7 @@ static int
 planned(void *arg, size_t i, const struct fti_rankfile *r,
 	const struct fti_draft *d, struct error *err)
 {
-	const struct group *g = arg;
+	const struct writing *g = arg;
 
 	return d->size == g->to[i]->size
 		       ? 0
@@ -269,7 +266,7 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 static void
 refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
 {
-	struct group *g = arg;
+	struct writing *g = arg;
 
 	(void)i;
 	(void)r;
@@ -277,52 +274,53 @@ refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
 		g->why = *err;
 }
 
-/* Write the files of the ranks group by group: the plan lists them so. */
+/* Write the files of the ranks. */
 static int
 write_data(const struct fti_rebuild *p, const struct work *w, struct error *err)
 {
-	const struct fti_tree *t = &p->sets->tree;
-	struct group g = { .p = p };
+	const int fd = p->sets->tree.fd;
+	struct writing g = {
+		.p = p,
+		.to = mem_calloc(p->count + 1,
+				 sizeof(const struct fti_rebuild_file *)),
+	};
+	struct fti_remake m = {
+		.items = mem_calloc(p->count + 1, sizeof(*m.items)),
+		.open = { .known = true, .layout = p->set->layout },
+		.describe = describe,
+		.refused = refused,
+		.refused_arg = &g,
+		.planned = planned,
+		.arg = &g,
+	};
 	int rc = 0;
 
-	for (size_t i = 0; i < p->count && rc == 0; i++) {
+	for (size_t i = 0; i < p->count; i++) {
 		const struct fti_rebuild_file *f = &p->files[i];
 		const char *from = f->rank->parts[FTI_OWN].entry->path;
-		struct fti_remake m = {
-			.items = g.items,
-			.open = { .known = true, .layout = p->set->layout },
-			.describe = describe,
-			.refused = refused,
-			.refused_arg = &g,
-			.planned = planned,
-			.arg = &g,
-		};
 
-		if (f->part == FTI_OWN) {
-			g.to[g.count] = f;
-			g.items[g.count++] = (struct fti_remake_item){
-				.in = from,
-				.in_dir = t->fd,
-				.in_name = from,
-				.posix = f->rank->posix,
-				.fresh = true,
-				.out = {
-					.dirfd = t->fd,
-					.path = f->path,
-					.name = f->path,
-					.replace = f->replaces,
-				},
-			};
-		}
-		if (g.count == 0 ||
-		    (i + 1 < p->count && f[1].rank->group == f->rank->group))
+		if (f->part != FTI_OWN)
 			continue;
-		m.count = g.count;
-		rc = fti_remake(&m, w, err);
-		if (rc > 0)
-			rc = error_pass(err, &g.why);
-		g.count = 0;
+		g.to[m.count] = f;
+		m.items[m.count++] = (struct fti_remake_item){
+			.in = from,
+			.in_dir = fd,
+			.in_name = from,
+			.posix = f->rank->posix,
+			.fresh = true,
+			.out = {
+				.dirfd = fd,
+				.path = f->path,
+				.name = f->path,
+				.replace = f->replaces,
+			},
+		};
 	}
+	rc = fti_remake(&m, w, err);
+	if (rc > 0)
+		rc = error_pass(err, &g.why);
+	mem_free(m.items);
+	mem_free(g.to);
 	return rc;
 }
 

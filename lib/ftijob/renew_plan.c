@@ -52,8 +52,8 @@ other_node(struct arena *a, const char *dir, const char *from, const char *to)
 	return arena_printf(a, "%.*s%s%s", (int)(at - dir), dir, to, at + len);
 }
 
-/* The directory of files of `node`, as FTI names it; r->dirs are those that have
- * files. */
+/* The directory of files of `node`, as FTI names it; r->dirs are those that
+ * have files. */
 static const char *
 find_dir(const struct fti_rebuild *r, uint32_t node, struct error *err)
 {
@@ -113,13 +113,11 @@ find_dir(const struct fti_rebuild *r, uint32_t node, struct error *err)
 /* --- Files --- */
 
 static bool
-is_wanted(const struct fti_set *set, const struct fti_part_file *p,
+is_wanted(const struct fti_set *set, const struct fti_rank *r,
 	  enum fti_part part)
 {
-	if ((part == FTI_COPY && set->level != FTI_L2) ||
-	    (part == FTI_PARITY && set->level != FTI_L3))
-		return false;
-	return !p->exact && p->state != FTI_STATE_UNKNOWN;
+	return fti_set_has(set, part) && !r->parts[part].exact &&
+	       r->parts[part].state != FTI_STATE_UNKNOWN;
 }
 
 /* Add the wanted files of a rank; `from` gives them.  A file that FTI refuses
@@ -142,7 +140,7 @@ add_files(struct fti_rebuild *r, const struct fti_recover *from,
 		if (e != NULL && rank->parts[i].state == FTI_STATE_UNKNOWN &&
 		    r->unread++ == 0)
 			r->why = rank->parts[i].problem;
-		if (!is_wanted(r->set, &rank->parts[i], f.part))
+		if (!is_wanted(r->set, rank, f.part))
 			continue;
 		s = fti_recover_source(from, rank, f.part, &why);
 		/* Others that contradict each other give nothing better. */
@@ -215,7 +213,7 @@ add_group(struct fti_rebuild *r, uint32_t group, struct error *err)
 		wanted = wanted ||
 			 (of != NULL &&
 			  (of->parts[part].state == FTI_STATE_UNKNOWN ||
-			   is_wanted(r->set, &of->parts[part], part)));
+			   is_wanted(r->set, of, part)));
 	}
 	if (!wanted)
 		return 0;

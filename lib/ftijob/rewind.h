@@ -92,8 +92,8 @@ int fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
 int fti_rewind_config_ready(const struct fti_rewind *r, struct error *err);
 
 /* Does FTI look for the checkpoint below the directory of the configuration in
- * which `path` is, a file of it?  1; 0: *expected is where it looks, or why that
- * is not known; -1. */
+ * which `path` is, a file of it?  1; 0: *expected is where it looks, or why
+ * that is not known; -1. */
 int fti_rewind_looks(const struct fti_rewind *r, const char *path,
 		     struct buf *expected, struct error *err);
 

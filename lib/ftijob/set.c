@@ -221,6 +221,13 @@ fti_set_neighbour(struct fti_set *set, const struct fti_rank *r, bool left)
 }
 
 bool
+fti_set_has(const struct fti_set *set, enum fti_part part)
+{
+	return part == FTI_OWN ||
+	       set->level == (part == FTI_COPY ? FTI_L2 : FTI_L3);
+}
+
+bool
 fti_set_is_grouped(const struct fti_set *set)
 {
 	return set->geometry.group_size > 1 && set->geometry.node_size > 0;

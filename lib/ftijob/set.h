@@ -157,6 +157,9 @@ extern const char *const fti_state_names[]; /* "good", "damaged" ... */
 /* Do the data of the file serve, whatever FTI says of it? */
 bool fti_part_usable(const struct fti_part_file *p);
 
+/* Do checkpoints of its level have such files? */
+bool fti_set_has(const struct fti_set *set, enum fti_part part);
+
 /* Are the groups of its ranks known? */
 bool fti_set_is_grouped(const struct fti_set *set);
 

@@ -100,18 +100,18 @@ may_be_elsewhere(const struct fti_sets *s, const struct fti_set *set)
 				    "it may be in a directory that cannot be "
 				    "read: %s",
 				    s->tree.unread);
-	if ((set->level == FTI_L2 || set->level == FTI_L3) &&
-	    !fti_set_is_grouped(set))
-		return g->group_size > 1 ? "the size of the nodes is not known "
-					   "(--node-size)"
-					 : "the size of the groups is not "
-					   "known (--group-size)";
 	/* Rank 0 is a head if there are any, and heads have no files. */
 	if (g->node_size != 1 &&
 	    (g->head > 0 ? g->node_size == 0
 			 : g->head < 0 &&
 				   set->ranks[0].parts[FTI_OWN].entry == NULL))
 		return "if they are heads: --heads --node-size N";
+	if ((set->level == FTI_L2 || set->level == FTI_L3) &&
+	    !fti_set_is_grouped(set))
+		return g->group_size > 1 ? "the size of the nodes is not known "
+					   "(--node-size)"
+					 : "the size of the groups is not "
+					   "known (--group-size)";
 	return set->undescribed > 0 ? "it has no metadata" : NULL;
 }
 
