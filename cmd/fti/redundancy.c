@@ -20,9 +20,8 @@ struct settings {
 	struct fti_select select;
 	uint64_t level; /* protect: to write */
 	/* rebuild */
-	size_t found;	 /* checkpoints that are selected */
-	size_t written;	 /* files, and values in metadata */
-	unsigned levels; /* 1 and 4: with such values, as bits */
+	size_t found;	/* checkpoints that are selected */
+	size_t written; /* files */
 };
 
 /* --- Rebuild --- */
@@ -65,16 +64,9 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		fti_answer_plan(&s->v.answer, "rebuild", r.files, r.count);
 		s->v.answer.bytes_read += r.bytes_read;
 		s->v.answer.bytes_written += r.bytes_written;
-		if (r.count > 0)
+		if (r.count > 0) {
 			report_fti_plan(&r, !dry, &out);
-		if (r.values > 0) {
-			report_fti_name(r.set, &out);
-			buf_printf(&out, ": %zu damaged %s %s the metadata%s\n",
-				   str_count(r.values, "value"),
-				   dry ? "in" : "corrected in",
-				   dry ? " to correct" : "");
-		}
-		if (r.count + r.values == 0) {
+		} else {
 			report_fti_name(r.set, &out);
 			buf_add_str(&out, ": nothing to rebuild\n");
 		}
@@ -87,7 +79,7 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 				  str_count(r.unread, "file"), r.why);
 			status = report(status, set, &err);
 		}
-		if (dry && r.count + r.values > 0) {
+		if (dry && r.count > 0) {
 			status = error_worse_status(status, STATUS_DAMAGED);
 			if (s->v.next[0] == '\0')
 				fti_next_rebuild(&s->v.at, sets, set,
@@ -95,23 +87,20 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		}
 	}
 	/* What FTI still refuses is no success. */
-	if (status == STATUS_OK && r.count + r.values == 0 &&
+	if (status == STATUS_OK && r.count == 0 &&
 	    set->state != FTI_SET_WHOLE) {
 		fti_refuse(&s->v.at, sets, set, s->v.next, &err);
 		status = app_report(status, &err);
 	}
-	s->written += dry ? 0 : r.count + r.values;
+	s->written += dry ? 0 : r.count;
 	fti_rebuild_fini(&r);
 	return status;
 }
 
-/* First those that have copies or parity, then those of L1 and L4 that these
- * may give; in the end a look whether all are whole. */
-enum pass { CODED, COPIED, AGAIN };
-
-/* Rebuild the checkpoints that are selected. */
+/* Rebuild the checkpoints that are selected; `again`: look whether they are
+ * whole now. */
 static int
-each_set(struct settings *s, enum pass pass, struct error *err)
+each_set(struct settings *s, bool again, struct error *err)
 {
 	struct fti_sets sets = { .count = 0 };
 	int rc = fti_open_sets(&sets, s->v.dir, &s->v.o, &s->v.work, err);
@@ -120,22 +109,11 @@ each_set(struct settings *s, enum pass pass, struct error *err)
 		struct fti_set *set = &sets.list[i];
 		struct error why = ERROR_INIT;
 
-		const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
-
 		if (!fti_selects(&s->select, set) ||
-		    (pass != AGAIN && coded != (pass == CODED)))
+		    (set->level != FTI_L2 && set->level != FTI_L3))
 			continue;
-		if (!coded) {
-			rc = fti_set_examine(&sets, set, s->v.at.checksums,
-					     &s->v.work, err);
-			if (set->values > 0 ||
-			    set->state == FTI_SET_REBUILDABLE)
-				s->levels |= 1U << set->level;
-			if (rc < 0 || (s->levels & 1U << set->level) == 0)
-				continue;
-		}
 		s->found++;
-		if (pass != AGAIN) {
+		if (!again) {
 			s->v.status = error_worse_status(
 				s->v.status, rebuild(s, &sets, set));
 			continue;
@@ -156,14 +134,14 @@ run_rebuild(void *arg, struct error *err)
 {
 	struct settings *s = arg;
 
-	if (each_set(s, CODED, err) < 0 || each_set(s, COPIED, err) < 0)
+	if (each_set(s, false, err) < 0)
 		return -1;
 	if (s->found == 0)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: no such checkpoint of level 2 or 3",
 				 s->v.dir);
 	return s->v.status == STATUS_OK && s->written > 0
-		       ? each_set(s, AGAIN, err)
+		       ? each_set(s, true, err)
 		       : 0;
 }
 
@@ -232,7 +210,7 @@ run_protect(void *arg, struct error *err)
 {
 	struct settings *s = arg;
 	struct fti_sets sets = { .count = 0 };
-	struct fti_protect p = { .count = 0 };
+	struct fti_rebuild p = { .count = 0 };
 	struct buf *out = &s->v.out;
 	const struct fti_set *best = NULL;
 	bool other = false;
@@ -267,20 +245,20 @@ run_protect(void *arg, struct error *err)
 		if (p.count > 0 && (s->v.work.dry_run || app_verbosity() > 0))
 			report_fti_plan_files(p.files, p.count, false, out);
 		/* What FTI restarts from, when the files are there. */
-		best = fti_sets_choice(p.sets, p.from->exec);
+		best = fti_sets_choice(p.sets, p.set->exec);
 		other = best != NULL && best->level < p.level;
 		buf_printf(out, "FTI restarts from %s, checkpoint %" PRIu32,
 			   fti_levels[other ? best->level : p.level].name,
-			   other ? best->id : p.from->id);
+			   other ? best->id : p.set->id);
 		if (other)
 			buf_printf(
 				out,
 				"; if files of it are lost, from %s, checkpoint "
 				"%" PRIu32,
-				fti_levels[p.level].name, p.from->id);
+				fti_levels[p.level].name, p.set->id);
 		buf_add_char(out, '\n');
 	}
-	fti_protect_fini(&p);
+	fti_rebuild_fini(&p);
 	fti_sets_free(&sets);
 	return rc;
 }
@@ -372,8 +350,6 @@ keep_all(struct archive *c, struct error *err)
 		kept = fti_set_examine(&in, set, true, &c->v.work, &why);
 		if (kept == 0 && set->state != FTI_SET_WHOLE)
 			kept = fti_refuse(&c->v.at, &in, set, c->v.next, &why);
-		if (kept == 0 && !c->v.work.dry_run)
-			kept = fti_archive_clean(&c->a, set->exec, &why);
 		if (kept == 0)
 			kept = fti_archive_keep(&c->a, &in.tree, set,
 						&c->v.work, &why);

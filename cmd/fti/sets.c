@@ -127,34 +127,6 @@ fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 	return to[0] != '\0';
 }
 
-/* The command that lets their owner read files of the set. */
-static void
-fti_next_chmod(const struct fti_next *n, const struct fti_set *set,
-	       char to[static FTI_NEXT_MAX])
-{
-	struct buf command = BUF_INIT, path = BUF_INIT;
-	struct stat st;
-
-	for (size_t i = 0; i < set->nranks; i++) {
-		const struct fti_part_file *f = &set->ranks[i].parts[FTI_OWN];
-
-		if (f->state != FTI_STATE_UNKNOWN || f->entry == NULL)
-			continue;
-		path_join(&path, n->dir, f->entry->path, NULL);
-		if (stat(path.data, &st) < 0 || st.st_uid != geteuid() ||
-		    (st.st_mode & S_IRUSR) != 0 ||
-		    command.len + 5 * path.len + 64 >= FTI_NEXT_MAX)
-			continue;
-		if (command.len == 0)
-			buf_add_str(&command, "chmod u+r");
-		report_add_quoted(&command, " ", path.data);
-	}
-	if (command.len > 0)
-		snprintf(to, FTI_NEXT_MAX, "%s", command.data);
-	buf_free(&path);
-	buf_free(&command);
-}
-
 bool
 fti_next_topology(const struct fti_next *n, const struct fti_set *set,
 		  char to[static FTI_NEXT_MAX])
@@ -184,24 +156,18 @@ fti_next(const struct fti_next *n, const struct fti_sets *s,
 		/* Does FTI refuse files whose parity, which can be computed, it
 		 * would take? */
 		bool parity = set->level == FTI_L3 && set->unprotected > 0;
-		bool refused = false;
 
 		for (size_t k = 0; k < set->nranks; k++)
 			parity = parity && set->ranks[k].parts[FTI_OWN].exact;
-		refused = set->state == FTI_SET_REFUSED &&
-			  (set->values > 0 || parity);
-
-		if (set->stuck || (!mend && !refused &&
-				   (set->state != FTI_SET_WHOLE ||
-				    set->unprotected + set->values == 0)))
+		if (set->stuck ||
+		    (!mend && !(parity && set->state == FTI_SET_REFUSED) &&
+		     (set->state != FTI_SET_WHOLE || set->unprotected == 0)))
 			continue;
 		if (best == NULL ||
 		    (mend && best->state != FTI_SET_REBUILDABLE))
 			best = set;
 	}
-	for (size_t i = 0; to[0] == '\0' && i < s->count; i++)
-		fti_next_chmod(n, &s->list[i], to);
-	if (to[0] == '\0' && best != NULL)
+	if (best != NULL)
 		fti_next_rebuild(n, s, best, to);
 	for (size_t i = 0; to[0] == '\0' && i < s->count; i++)
 		(void)fti_next_repair(n, &s->list[i], to);

@@ -76,6 +76,20 @@ struct keeping {
 	char name[FTI_NAME_MAX];
 };
 
+/* Remove what interrupted runs left in the directory of an execution. */
+static int
+clean(int fd, const char *exec, struct error *err)
+{
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, fd, exec, err);
+
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		if (str_starts(name, NEW) || str_starts(name, OLD))
+			rc = io_remove_tree(fd, name, err);
+	return dir_done(&w, rc, err);
+}
+
 /* Open the directory of an execution.  -2: it is missing, and not made. */
 static int
 open_exec(const struct fti_archive *a, const char *exec, bool make,
@@ -119,8 +133,6 @@ fill(struct fti_archive *a, const struct keeping *k, const struct work *w,
 	int rc = 0;
 
 	snprintf(new, sizeof(new), NEW "%s", k->name);
-	if (io_remove_tree(k->dirfd, new, err) < 0)
-		return -1;
 	if (create_dir(k->dirfd, new, 0777, create_owner(k->dirfd)) < 0)
 		return error_sys(err, "%s/%s: cannot make the directory",
 				 a->name, new);
@@ -173,7 +185,8 @@ fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 				       t->root);
 	if (rc == 0)
 		k.dirfd = open_exec(a, set->exec, !dry, err);
-	if (k.dirfd == -1)
+	if (k.dirfd == -1 ||
+	    (rc == 0 && !dry && clean(k.dirfd, set->exec, err) < 0))
 		rc = -1;
 	a->files = k.count;
 	if (rc == 0 && k.dirfd >= 0)
@@ -219,26 +232,6 @@ fti_archive_remove(const struct fti_archive *a, const char *exec, uint32_t id,
 	if (rc < 0 || io_remove_tree(fd, old, err) < 0 ||
 	    io_sync_dir(fd, a->name, err) < 0)
 		rc = -1;
-	close(fd);
-	return rc;
-}
-
-int
-fti_archive_clean(const struct fti_archive *a, const char *exec,
-		  struct error *err)
-{
-	const int fd = open_exec(a, exec, false, err);
-	const char *name = NULL;
-	struct dir_walk w;
-	int rc = 0;
-
-	if (fd < 0)
-		return fd == -2 ? 0 : -1;
-	rc = dir_walk(&w, fd, exec, err);
-	while (rc == 0 && (name = dir_next(&w)) != NULL)
-		if (str_starts(name, NEW) || str_starts(name, OLD))
-			rc = io_remove_tree(fd, name, err);
-	rc = dir_done(&w, rc, err);
 	close(fd);
 	return rc;
 }

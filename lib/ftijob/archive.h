@@ -33,10 +33,10 @@ struct fti_archive {
 	uint64_t bytes; /* copied */
 };
 
-/* Keep a checkpoint of level 4, which is whole.  Returns 1; 0: the archive has
- * it already; -1: also ERROR_USAGE (the archive has another one of this number,
- * or the root is a directory of a level itself).  With w->dry_run nothing is
- * changed. */
+/* Keep a checkpoint of level 4, which is whole, and remove what interrupted
+ * runs left of its execution's.  Returns 1; 0: the archive has it already; -1:
+ * also ERROR_USAGE (the archive has another one of this number, or the root is
+ * a directory of a level itself).  With w->dry_run nothing is changed. */
 int fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 		     const struct fti_set *set, const struct work *w,
 		     struct error *err);
@@ -44,10 +44,6 @@ int fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 /* Remove a checkpoint from the archive. */
 int fti_archive_remove(const struct fti_archive *a, const char *exec,
 		       uint32_t id, struct error *err);
-
-/* Remove what interrupted runs left of this execution's. */
-int fti_archive_clean(const struct fti_archive *a, const char *exec,
-		      struct error *err);
 
 /* Where an archived file belongs, or one of FTI's own archive: at level 4,
  * below the root. */

@@ -9,7 +9,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "encode/cauchy.h"
 #include "error.h"
 #include "fti/draft.h"
 #include "fti/ini.h"
@@ -36,7 +35,7 @@ beside(struct arena *a, const char *path, enum fti_level level)
 
 /* Where FTI has the directories of the level, by its configuration: p->dirs. */
 static int
-dirs_by_config(struct fti_protect *p, struct error *err)
+dirs_by_config(struct fti_rebuild *p, struct error *err)
 {
 	const struct fti_tree *t = &p->sets->tree;
 	struct arena *a = p->sets->arena;
@@ -55,14 +54,13 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 		rc = error_set(err, ERROR_ABSENT, "%s: no ckpt_dir", t->config);
 	if (rc == 0)
 		rc = fti_config_dir(t->root, t->config, c.ckpt_dir, &dir, err);
-	for (uint32_t n = 0; rc == 0 && n < p->from->geometry.nodes; n++)
+	for (uint32_t n = 0; rc == 0 && n < p->set->geometry.nodes; n++)
 		p->dirs[n] =
 			c.local_test > 0
 				? arena_printf(a, "%s/node%" PRIu32 "/%s/%s",
-					       dir.data, n, p->from->exec,
-					       level)
+					       dir.data, n, p->set->exec, level)
 				: arena_printf(a, "%s/%s/%s", dir.data,
-					       p->from->exec, level);
+					       p->set->exec, level);
 	fti_config_close(&c);
 	buf_free(&dir);
 	return rc;
@@ -72,32 +70,32 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 
 /* The bytes that the file of a rank has at its new level. */
 static uint64_t
-size_of(const struct fti_protect *p, const struct fti_rank *r)
+size_of(const struct fti_rebuild *p, const struct fti_rank *r)
 {
-	return p->from->posix ? r->posix->size
-			      : (uint64_t)r->parts[FTI_OWN].meta.fs;
+	return p->set->posix ? r->posix->size
+			     : (uint64_t)r->parts[FTI_OWN].meta.fs;
 }
 
 /* Bytes of parity of the group, without its record; at L3. */
 static uint64_t
-length_of(const struct fti_protect *p, uint32_t group)
+length_of(const struct fti_rebuild *p, uint32_t group)
 {
 	uint64_t max = 0;
 
-	for (uint32_t m = 0; m < p->from->geometry.group_size; m++) {
+	for (uint32_t m = 0; m < p->set->geometry.group_size; m++) {
 		const uint64_t size =
-			size_of(p, fti_set_member(p->from, group, m));
+			size_of(p, fti_set_member(p->set, group, m));
 
 		max = size > max ? size : max;
 	}
 	return max +
-	       (!p->from->posix && fti_format(p->from->layout)->footer ? 8 : 0);
+	       (!p->set->posix && fti_format(p->set->layout)->footer ? 8 : 0);
 }
 
 /* --- Files --- */
 
 static void
-add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node)
+add_file(struct fti_rebuild *p, const struct fti_rebuild_file *f, uint32_t node)
 {
 	/* The same rank of the set at the level, if there is one. */
 	struct fti_rank *r =
@@ -114,7 +112,7 @@ add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node)
 		to->replaces
 			? r->parts[f->part].entry->path
 			: arena_printf(p->sets->arena, "%s/%s", p->dirs[node],
-				       fti_part_str(p->from, f->rank, f->part));
+				       fti_part_str(p->set, f->rank, f->part));
 
 	p->parts[f->part]++;
 	p->bytes_written += f->size;
@@ -123,15 +121,15 @@ add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node)
 }
 
 static void
-add_group(struct fti_protect *p, uint32_t group)
+add_group(struct fti_rebuild *p, uint32_t group)
 {
-	const uint32_t k = p->from->geometry.group_size;
+	const uint32_t k = p->set->geometry.group_size;
 	const size_t before = p->parts[FTI_PARITY];
 	const uint64_t length = length_of(p, group);
 	const bool copied = p->level == FTI_L2;
 
 	for (uint32_t m = 0; m < k; m++) {
-		struct fti_rank *r = fti_set_member(p->from, group, m);
+		struct fti_rank *r = fti_set_member(p->set, group, m);
 		struct fti_rebuild_file f = {
 			.rank = r,
 			.part = FTI_OWN,
@@ -142,10 +140,10 @@ add_group(struct fti_protect *p, uint32_t group)
 		f.part = copied ? FTI_COPY : FTI_PARITY;
 		if (!copied)
 			f.size = length;
-		if (!copied && !p->from->posix)
-			f.size += fti_format(p->from->layout)->meta;
+		if (!copied && !p->set->posix)
+			f.size += fti_format(p->set->layout)->meta;
 		add_file(p, &f,
-			 copied ? fti_set_neighbour(p->from, r, false)->node
+			 copied ? fti_set_neighbour(p->set, r, false)->node
 				: r->node);
 	}
 	if (p->parts[FTI_PARITY] > before)
@@ -155,7 +153,7 @@ add_group(struct fti_protect *p, uint32_t group)
 /* --- The checkpoint --- */
 
 int
-fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
+fti_protect_plan(struct fti_rebuild *p, struct fti_sets *s,
 		 struct fti_set *from, enum fti_level level, struct error *err)
 {
 	const struct fti_geometry *g = &from->geometry;
@@ -163,7 +161,7 @@ fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 	const char *in = NULL;
 	int rc = 0;
 
-	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
+	*p = (struct fti_rebuild){ .sets = s, .set = from, .level = level };
 	if (from->whole != NULL)
 		return error_set(err, ERROR_USAGE,
 				 "%s: one file of all ranks (MPI-IO) cannot be "
@@ -219,20 +217,11 @@ fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 	return 0;
 }
 
-void
-fti_protect_fini(struct fti_protect *p)
-{
-	mem_free(p->files);
-	mem_free(p->dirs);
-}
+/* --- The files of the ranks --- */
 
-/* --- The files of the ranks of a group --- */
-
-struct group {
-	const struct fti_protect *p;
-	const struct fti_rebuild_file *to[CAUCHY_MAX];
-	struct fti_remake_item items[CAUCHY_MAX];
-	size_t count;	  /* that are written */
+struct writing {
+	const struct fti_rebuild *p;
+	const struct fti_rebuild_file **to; /* of each that is written */
 	struct error why; /* of the first file that is refused */
 };
 
@@ -240,24 +229,24 @@ static int
 describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	 struct error *err)
 {
-	const struct group *g = arg;
-	const struct fti_protect *p = g->p;
+	const struct writing *g = arg;
+	const struct fti_rebuild *p = g->p;
 	const struct fti_rank *rank = g->to[i]->rank;
 
-	if (p->from->posix)
+	if (p->set->posix)
 		return fti_remake_proven(r, err) < 0
 			       ? -1
 			       : fti_describe_posix(d, &r->content, err);
-	if (fti_describe_same(d, &r->checked, p->from->layout, err) < 0)
+	if (fti_describe_same(d, &r->checked, p->set->layout, err) < 0)
 		return -1;
-	d->ckpt_id = p->from->id;
+	d->ckpt_id = p->set->id;
 	d->max_fs = -1;
 	d->pt_fs = -1;
 	if (p->level == FTI_L3)
 		d->max_fs = (int64_t)length_of(p, rank->group);
 	else /* the size of the left partner's file, which is kept as a copy */
 		d->pt_fs = (int64_t)size_of(
-			p, fti_set_neighbour(p->from, rank, true));
+			p, fti_set_neighbour(p->set, rank, true));
 	return 0;
 }
 
@@ -265,7 +254,7 @@ static int
 planned(void *arg, size_t i, const struct fti_rankfile *r,
 	const struct fti_draft *d, struct error *err)
 {
-	const struct group *g = arg;
+	const struct writing *g = arg;
 
 	return d->size == g->to[i]->size
 		       ? 0
@@ -277,7 +266,7 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 static void
 refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
 {
-	struct group *g = arg;
+	struct writing *g = arg;
 
 	(void)i;
 	(void)r;
@@ -285,60 +274,61 @@ refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
 		g->why = *err;
 }
 
-/* Write the files of the ranks group by group: the plan lists them so. */
+/* Write the files of the ranks. */
 static int
-write_data(const struct fti_protect *p, const struct work *w, struct error *err)
+write_data(const struct fti_rebuild *p, const struct work *w, struct error *err)
 {
-	const struct fti_tree *t = &p->sets->tree;
-	struct group g = { .p = p };
+	const int fd = p->sets->tree.fd;
+	struct writing g = {
+		.p = p,
+		.to = mem_calloc(p->count + 1,
+				 sizeof(const struct fti_rebuild_file *)),
+	};
+	struct fti_remake m = {
+		.items = mem_calloc(p->count + 1, sizeof(*m.items)),
+		.open = { .known = true, .layout = p->set->layout },
+		.describe = describe,
+		.refused = refused,
+		.refused_arg = &g,
+		.planned = planned,
+		.arg = &g,
+	};
 	int rc = 0;
 
-	for (size_t i = 0; i < p->count && rc == 0; i++) {
+	for (size_t i = 0; i < p->count; i++) {
 		const struct fti_rebuild_file *f = &p->files[i];
 		const char *from = f->rank->parts[FTI_OWN].entry->path;
-		struct fti_remake m = {
-			.items = g.items,
-			.open = { .known = true, .layout = p->from->layout },
-			.describe = describe,
-			.refused = refused,
-			.refused_arg = &g,
-			.planned = planned,
-			.arg = &g,
-		};
 
-		if (f->part == FTI_OWN) {
-			g.to[g.count] = f;
-			g.items[g.count++] = (struct fti_remake_item){
-				.in = from,
-				.in_dir = t->fd,
-				.in_name = from,
-				.posix = f->rank->posix,
-				.fresh = true,
-				.out = {
-					.dirfd = t->fd,
-					.path = f->path,
-					.name = f->path,
-					.replace = f->replaces,
-				},
-			};
-		}
-		if (g.count == 0 ||
-		    (i + 1 < p->count && f[1].rank->group == f->rank->group))
+		if (f->part != FTI_OWN)
 			continue;
-		m.count = g.count;
-		rc = fti_remake(&m, w, err);
-		if (rc > 0)
-			rc = error_pass(err, &g.why);
-		g.count = 0;
+		g.to[m.count] = f;
+		m.items[m.count++] = (struct fti_remake_item){
+			.in = from,
+			.in_dir = fd,
+			.in_name = from,
+			.posix = f->rank->posix,
+			.fresh = true,
+			.out = {
+				.dirfd = fd,
+				.path = f->path,
+				.name = f->path,
+				.replace = f->replaces,
+			},
+		};
 	}
+	rc = fti_remake(&m, w, err);
+	if (rc > 0)
+		rc = error_pass(err, &g.why);
+	mem_free(m.items);
+	mem_free(g.to);
 	return rc;
 }
 
 int
-fti_protect_run(const struct fti_protect *p, const struct work *w,
+fti_protect_run(const struct fti_rebuild *p, const struct work *w,
 		struct error *err)
 {
-	const struct fti_set *from = p->from;
+	const struct fti_set *from = p->set;
 	const struct fti_tree *t = &p->sets->tree;
 	const bool lacks =
 		from->posix && (p->there == NULL || p->there->undescribed > 0);

@@ -10,9 +10,7 @@
  *
  * The code works on words of 2 bytes.  Of an odd length, FTI writes only the
  * low byte of the last word of each parity, and so it cannot compute the last
- * byte of the largest files.  But their last words have one byte only, so the
- * low bytes are a system of linear equations over GF(2).  Mostly it has one
- * solution; otherwise the checksum of the file decides among few.
+ * byte of the largest files.  All values are tried against the checksum.
  *
  * Ownership: everything belongs to the struct fti_parity, which borrows its
  * members.  Threads: after fti_parity_open() any number may use it.
@@ -87,10 +85,10 @@ struct fti_slice {
 int fti_parity_run(const struct fti_parity *p, const struct cauchy *c,
 		   const struct fti_slice *s, struct error *err);
 
-/* Do the members that are left agree with each other before byte `end`, and is
- * what they give padding behind the data that are lost?  1, 0 or -1. */
-int fti_parity_agrees(const struct fti_parity *p, uint64_t end,
-		      const struct work *w, struct error *err);
+/* Do the members that are left agree with each other, and is what they give
+ * padding behind the data that are lost?  1, 0 or -1. */
+int fti_parity_agrees(const struct fti_parity *p, const struct work *w,
+		      struct error *err);
 
 /* Are the `len` bytes at `off` what stands behind a data file of `size` bytes:
  * zeros, and in C to F its size? */

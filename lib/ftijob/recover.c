@@ -24,11 +24,9 @@ struct fti_recover {
 	struct fti_set *set;
 	const struct fti_rank *ranks[CAUCHY_MAX]; /* by member; NULL: none */
 	unsigned count;
-	struct fti_source files[CAUCHY_MAX]
-			       [FTI_PARTS + 1]; /* fd -1: not open */
+	struct fti_source files[CAUCHY_MAX][FTI_PARTS]; /* fd -1: not open */
 	struct fti_parity parity;
-	bool aside[CAUCHY_MEMBERS_MAX]; /* members that are not used */
-	struct error why;		/* why nothing can be computed */
+	struct error why; /* why nothing can be computed */
 	struct arena *arena;
 };
 
@@ -51,29 +49,6 @@ fti_part_name(struct fti_set *set, const struct fti_rank *of,
 }
 
 /* --- The group of L3 --- */
-
-static const struct fti_source *
-exact(const struct fti_recover *r, unsigned m, enum fti_part part)
-{
-	const unsigned member = part == FTI_PARITY ? r->count + m : m;
-
-	return r->ranks[m]->parts[part].exact && !r->aside[member]
-		       ? &r->files[m][part]
-		       : NULL;
-}
-
-static const char *
-name_of(struct fti_recover *r, unsigned m, enum fti_part part)
-{
-	const struct fti_member *of = &r->parity.members[m];
-	const char *known =
-		part == FTI_PARITY ? of->parity_name : of->data_name;
-
-	return known != NULL
-		       ? known
-		       : arena_strdup(r->arena,
-				      fti_part_str(r->set, r->ranks[m], part));
-}
 
 static int
 open_parity(struct fti_recover *r, struct error *err)
@@ -101,10 +76,15 @@ open_parity(struct fti_recover *r, struct error *err)
 					 ": no metadata (sector file)",
 					 of->rank);
 		*to = (struct fti_member){
-			.data = exact(r, m, FTI_OWN),
-			.parity = exact(r, m, FTI_PARITY),
-			.data_name = name_of(r, m, FTI_OWN),
-			.parity_name = name_of(r, m, FTI_PARITY),
+			.data = of->parts[FTI_OWN].exact ? &r->files[m][FTI_OWN]
+							 : NULL,
+			.parity = of->parts[FTI_PARITY].exact
+					  ? &r->files[m][FTI_PARITY]
+					  : NULL,
+			.data_name = arena_strdup(
+				r->arena, fti_part_str(r->set, of, FTI_OWN)),
+			.parity_name = arena_strdup(
+				r->arena, fti_part_str(r->set, of, FTI_PARITY)),
 			.size = p->posix ? of->posix->size : FTI_SIZE_UNKNOWN,
 			.sum = p->posix ? of->posix->sum : NULL,
 		};
@@ -146,24 +126,22 @@ fti_recover_new(const struct fti_sets *s, struct fti_set *set,
 		const struct fti_rank *of, struct error *err)
 {
 	struct fti_recover *r = mem_calloc(1, sizeof(*r));
-	const uint32_t k = set->geometry.group_size;
-	const bool groups = k >= CAUCHY_MIN && k <= CAUCHY_MAX &&
-			    set->geometry.node_size > 0;
+	const bool groups = fti_set_is_grouped(set);
 	int rc = 0;
 
 	r->arena = arena_new();
 	r->set = set;
 	for (unsigned m = 0; m < CAUCHY_MAX; m++)
-		for (int p = 0; p <= FTI_ELSEWHERE; p++)
+		for (int p = 0; p < FTI_PARTS; p++)
 			r->files[m][p].fd = -1;
-	r->count = groups ? k : 1;
+	r->count = groups ? set->geometry.group_size : 1;
 	for (unsigned m = 0; m < r->count; m++)
 		r->ranks[m] =
 			groups ? fti_set_member(r->set, of->group, m) : of;
 	if (!groups)
 		error_set(&r->why, ERROR_SYSTEM, "the groups are not known");
 	for (unsigned m = 0; m < r->count; m++)
-		for (int p = 0; rc == 0 && p <= FTI_ELSEWHERE; p++)
+		for (int p = 0; rc == 0 && p < FTI_PARTS; p++)
 			if (r->ranks[m] != NULL &&
 			    fti_part_usable(&r->ranks[m]->parts[p]))
 				rc = fti_source_open(
@@ -185,7 +163,7 @@ fti_recover_free(struct fti_recover *r)
 		return;
 	fti_parity_close(&r->parity);
 	for (unsigned m = 0; m < CAUCHY_MAX; m++)
-		for (int p = 0; p <= FTI_ELSEWHERE; p++)
+		for (int p = 0; p < FTI_PARTS; p++)
 			fti_source_close(&r->files[m][p]);
 	arena_free(r->arena);
 	mem_free(r);
@@ -203,16 +181,6 @@ fti_recover_parity(const struct fti_recover *r, struct error *err)
 	return NULL;
 }
 
-int
-fti_recover_without(struct fti_recover *r, const bool *aside, struct error *err)
-{
-	for (unsigned m = 0; m < 2 * r->count; m++)
-		r->aside[m] = aside[m];
-	fti_parity_close(&r->parity);
-	error_clear(&r->why);
-	return open_parity(r, &r->why) == 0 ? 0 : error_pass(err, &r->why);
-}
-
 const struct fti_source *
 fti_recover_source(const struct fti_recover *r, const struct fti_rank *of,
 		   enum fti_part part, struct error *err)
@@ -228,9 +196,6 @@ fti_recover_source(const struct fti_recover *r, const struct fti_rank *of,
 		return &r->files[m][part];
 	if (part != FTI_PARITY && of->parts[other].exact)
 		return &r->files[m][other];
-	if (part == FTI_OWN && of->parts[FTI_ELSEWHERE].exact &&
-	    fti_set_copies(r->set))
-		return &r->files[m][FTI_ELSEWHERE];
 	p = part == FTI_COPY ? NULL : fti_recover_parity(r, &why);
 	if (p != NULL)
 		return fti_parity_source(p, part == FTI_PARITY ? p->k + m : m);
@@ -262,7 +227,7 @@ fti_recover_open(const struct fti_recover *r, const struct fti_rank *of,
 }
 
 int
-fti_recover_proves(const struct fti_recover *r, bool computed, bool data,
+fti_recover_proves(const struct fti_recover *r, bool computed,
 		   const struct work *w, struct error *err)
 {
 	const bool ids = fti_has(r->set->layout, FTI_CKPT_ID);
@@ -270,18 +235,13 @@ fti_recover_proves(const struct fti_recover *r, bool computed, bool data,
 	unsigned count = 0;
 	int rc = 0;
 
-	for (unsigned m = 0; m < r->count && rc == 0; m++) {
-		const struct fti_posix_file *posix = r->ranks[m]->posix;
-
-		/* If no sum of it is recorded, those of the others prove it. */
-		if (!computed || (r->parity.members[m].data == NULL &&
-				  (posix == NULL || posix->sum != NULL)))
+	for (unsigned m = 0; m < r->count && rc == 0; m++)
+		if (!computed || r->parity.members[m].data == NULL)
 			rc = fti_recover_open(r, r->ranks[m], FTI_OWN,
 					      fti_parity_source(&r->parity, m),
 					      &files[count++], err);
-	}
 	if (rc == 0)
-		rc = fti_rankfiles_check(files, count, data, w, err);
+		rc = fti_rankfiles_check(files, count, true, w, err);
 	rc = rc < 0 ? -1 : 1;
 	for (unsigned i = 0; i < count; i++) {
 		const struct fti_checked *c = &files[i].checked;

@@ -48,15 +48,9 @@ int fti_recover_open(const struct fti_recover *r, const struct fti_rank *of,
 		     struct fti_rankfile *to, struct error *err);
 
 /* Do their sums prove the data of the group of an L3 checkpoint, or only those
- * that are `computed`?  Without `data` only their records are looked at.  1; 0:
- * *err says what is wrong; -1. */
-int fti_recover_proves(const struct fti_recover *r, bool computed, bool data,
+ * that are `computed`?  1; 0: *err says what is wrong; -1. */
+int fti_recover_proves(const struct fti_recover *r, bool computed,
 		       const struct work *w, struct error *err);
-
-/* Do without some members of an L3 group, as cauchy.h numbers them.  0; -1 as
- * fti_recover_parity(). */
-int fti_recover_without(struct fti_recover *r, const bool *aside,
-			struct error *err);
 
 /* Write the name that a file of the rank has.  Returns `to`; or as an argument
  * of a function, valid until the end of the block. */

@@ -29,42 +29,31 @@
 #include "transfer/put.h"
 #include "work.h"
 
-/* Correct damaged values in the metadata of POSIX files, and add the sums of
- * parity that they lack. */
+/* Add to the metadata of POSIX files the sums of parity that they lack. */
 static int
-record_values(const struct fti_rebuild *r, struct error *err)
+record_sums(const struct fti_rebuild *r, struct error *err)
 {
-	static const char *const keys[FTI_VALUES] = {
-		[FTI_VALUE_NAME] = "ckpt_file_name",
-		[FTI_VALUE_SIZE] = "ckpt_file_size",
-		[FTI_VALUE_PARITY_SIZE] = "ckpt_file_maxs",
-		[FTI_VALUE_SUM] = "ckpt_checksum",
-		[FTI_VALUE_PARITY_SUM] = "rsed_checksum",
-	};
 	const int fd = r->sets->tree.fd;
-	const struct fti_set *set = r->set;
 	struct buf text = BUF_INIT;
 	int rc = 0;
 
-	for (size_t i = 0; i < r->sets->ninis && rc == 0 && set->posix; i++) {
+	for (size_t i = 0; i < r->sets->ninis && rc == 0; i++) {
 		const struct fti_posix *p = r->sets->inis[i];
 		bool changed = false;
 
 		rc = io_read_file(fd, p->name, FTI_INI_MAX, &text, err);
-		for (size_t k = 0; k < set->nranks * FTI_VALUES && rc == 0;
-		     k++) {
-			const struct fti_rank *of = &set->ranks[k / FTI_VALUES];
+		for (size_t k = 0; k < r->count && rc == 0; k++) {
+			const struct fti_rebuild_file *f = &r->files[k];
 			struct fti_ini_value v = {
-				.key = keys[k % FTI_VALUES],
-				.value = of->right[k % FTI_VALUES],
+				.key = "rsed_checksum",
+				.value = f->sum,
 				.alone = true,
 			};
 
-			if (v.value == NULL || of->posix == NULL ||
-			    of->posix < p->files ||
-			    of->posix >= p->files + p->nfiles)
+			if (f->sum == NULL || f->rank->posix < p->files ||
+			    f->rank->posix >= p->files + p->nfiles)
 				continue;
-			v.section = num_str(of->posix - p->files);
+			v.section = num_str(f->rank->posix - p->files);
 			rc = fti_ini_set(&text, &v, err);
 			changed = true;
 		}
@@ -83,144 +72,114 @@ record_values(const struct fti_rebuild *r, struct error *err)
 #define MEMORY ((size_t)4 << 20) /* of a thread */
 #define PAGE ((size_t)4096)
 
-/* Units that are open at the same time, and the files of all of them. */
-#define UNITS_MAX 64
-#define FILES_MAX 256
-
-/* Files that are computed together: those of a group, or one copy. */
-struct unit {
-	struct fti_recover *from;
-	const struct fti_parity *parity; /* NULL: a copy */
-	struct cauchy *recipe;
-	size_t first, count; /* outputs, in the order of the recipe */
-	uint64_t length, nblocks;
-	bool unproven; /* no sum proves what it is computed from */
-};
-
 /* A file that is written. */
 struct out {
-	const struct unit *unit;
-	const struct fti_rebuild_file *file;
+	struct fti_rebuild_file *file;
 	const struct fti_source *computed;
-	struct put_file *put;
 	struct fti_source written;
-	const char *sum; /* POSIX: that it must have; NULL: none is recorded */
-	bool lacks;	 /* nothing says what it must be */
 };
 
 struct run {
 	const struct fti_rebuild *r;
 	const struct work *w;
 	struct put *put;
-	struct put_file **files; /* of the plan's files */
-	struct unit *units;
-	size_t nunits;
-	struct out *outs;
-	size_t nouts;
-	size_t step;
-	unsigned buffers;      /* of `step` bytes, for each thread */
+	size_t step;	       /* bytes of a block */
+	unsigned buffers;      /* of a block, for each thread */
 	unsigned char *memory; /* of all threads */
+	/* The group that is written. */
+	struct fti_recover *from;
+	const struct fti_parity *parity; /* NULL: copies */
+	struct cauchy *recipe;
+	struct out outs[CAUCHY_MAX]; /* in the order of the recipe */
+	size_t nouts;
+	uint64_t length; /* of the longest */
 };
 
-/* --- Units --- */
+/* --- A group --- */
+
+/* Parity of which nothing says what it must be: its records are damaged with
+ * it, and metadata may lack its sum. */
+static bool
+has_no_sum(const struct fti_rebuild_file *f)
+{
+	const struct fti_posix_file *posix = f->rank->posix;
+
+	return f->part == FTI_PARITY &&
+	       (posix == NULL || posix->parity_sum == NULL);
+}
 
 /* The number of the file's member in the recipe. */
 static unsigned
-member_of(const struct fti_rebuild_file *f, const struct fti_parity *p)
+member_of(const struct fti_rebuild_file *f, unsigned k)
 {
-	return f->rank->member + (f->part == FTI_PARITY ? p->k : 0);
+	return f->rank->member + (f->part == FTI_PARITY ? k : 0);
 }
 
-static void
-add_out(struct run *r, struct unit *u, const struct fti_rebuild_file *f,
-	const struct fti_source *computed)
-{
-	const struct fti_posix_file *posix = f->rank->posix;
-	const bool parity = f->part == FTI_PARITY;
-	const char *sum = posix == NULL ? NULL
-			  : parity	? posix->parity_sum
-					: posix->sum;
-	const bool lacks = posix == NULL ? parity : sum == NULL;
-
-	/* A dry run proves what it could write. */
-	if (r->w->dry_run && parity && lacks)
-		return;
-	r->outs[r->nouts++] = (struct out){
-		.unit = u,
-		.file = f,
-		.computed = computed,
-		.put = r->files[f - r->r->files],
-		.written.fd = -1,
-		.sum = sum,
-		.lacks = lacks,
-	};
-	u->count++;
-}
-
-/* Prepare files first ... end - 1 of the plan, which are of one group.  At L2:
- * file `first` only. */
+/* Prepare the files first ... end - 1 of the plan, which are of one group. */
 static int
-open_unit(struct run *r, size_t first, size_t end, struct error *err)
+open_group(struct run *r, size_t first, size_t end, struct error *err)
 {
-	const struct fti_rebuild *plan = r->r;
-	const struct fti_rebuild_file *files = plan->files;
-	struct unit *u = &r->units[r->nunits++];
-	const struct fti_source *s = NULL;
+	struct fti_set *set = r->r->set;
+	struct fti_rebuild_file *files = r->r->files;
+	const unsigned k = set->geometry.group_size;
 	bool lost[CAUCHY_MEMBERS_MAX], wanted[CAUCHY_MEMBERS_MAX] = { false };
-	bool parity = true, lacks = false;
+	bool unproven = set->level == FTI_L3 && !set->data_read;
 
-	*u = (struct unit){ .first = r->nouts };
-	u->from =
-		fti_recover_new(plan->sets, plan->set, files[first].rank, err);
-	if (u->from == NULL)
+	r->from = fti_recover_new(r->r->sets, set, files[first].rank, err);
+	if (r->from == NULL)
 		return -1;
-	if (plan->set->level != FTI_L3) {
-		s = fti_recover_source(u->from, files[first].rank,
-				       files[first].part, err);
-		if (s == NULL)
+	if (set->level == FTI_L3) {
+		r->parity = fti_recover_parity(r->from, err);
+		if (r->parity == NULL)
 			return -1;
-		u->length = s->size;
-		add_out(r, u, &files[first], s);
-		return 0;
+		fti_parity_lost(r->parity, lost);
 	}
-	/* The files are computed from the parity of their group. */
-	u->parity = fti_recover_parity(u->from, err);
-	if (u->parity == NULL)
-		return -1;
-	u->length = u->parity->length;
-	fti_parity_lost(u->parity, lost);
 	for (size_t i = first; i < end; i++) {
-		const struct fti_posix_file *posix = files[i].rank->posix;
-
-		parity = parity && files[i].part == FTI_PARITY;
-		lacks = lacks || posix == NULL || posix->parity_sum == NULL;
-		wanted[member_of(&files[i], u->parity)] = true;
+		/* Data that are computed from others have sums, which prove
+		 * these. */
+		unproven = unproven && files[i].part == FTI_PARITY;
+		wanted[member_of(&files[i], k)] = true;
 	}
-	/* Data that are computed from others have sums, which prove these. */
-	u->unproven = parity && lacks && !plan->set->data_read;
-	u->recipe = cauchy_new(u->parity->k, lost, wanted, err);
-	if (u->recipe == NULL)
-		return -1;
-	for (unsigned n = 0; n < u->recipe->nout; n++)
-		for (size_t i = first; i < end; i++)
-			if (member_of(&files[i], u->parity) ==
-			    u->recipe->out[n])
-				add_out(r, u, &files[i],
-					fti_parity_source(u->parity,
-							  u->recipe->out[n]));
-	return 0;
+	if (r->parity != NULL) {
+		r->recipe = cauchy_new(k, lost, wanted, err);
+		if (r->recipe == NULL)
+			return -1;
+	}
+	for (unsigned m = 0; m < 2 * k; m++)
+		for (size_t i = first; i < end; i++) {
+			struct fti_rebuild_file *f = &files[i];
+			const struct fti_source *s = NULL;
+
+			/* A dry run proves what it could write. */
+			if (member_of(f, k) != m ||
+			    (r->w->dry_run && has_no_sum(f)))
+				continue;
+			s = fti_recover_source(r->from, f->rank, f->part, err);
+			if (s == NULL)
+				return -1;
+			r->length = s->size > r->length ? s->size : r->length;
+			r->outs[r->nouts++] = (struct out){ .file = f,
+							    .computed = s,
+							    .written.fd = -1 };
+		}
+	if (r->parity != NULL)
+		r->length = r->parity->length;
+	return unproven && fti_recover_proves(r->from, false, r->w, err) != 1
+		       ? -1
+		       : 0;
 }
 
 static void
-close_units(struct run *r)
+close_group(struct run *r)
 {
 	for (size_t i = 0; i < r->nouts; i++)
 		fti_source_close(&r->outs[i].written);
-	for (size_t i = 0; i < r->nunits; i++) {
-		cauchy_free(r->units[i].recipe);
-		fti_recover_free(r->units[i].from);
-	}
-	r->nunits = r->nouts = 0;
+	cauchy_free(r->recipe);
+	fti_recover_free(r->from);
+	r->recipe = NULL;
+	r->from = NULL;
+	r->parity = NULL;
+	r->nouts = r->length = 0;
 }
 
 /* --- Blocks --- */
@@ -229,36 +188,31 @@ static int
 run_block(void *arg, size_t number, unsigned worker, struct error *err)
 {
 	const struct run *r = arg;
-	const struct unit *u = &r->units[number % r->nunits];
-	const uint64_t off = number / r->nunits * r->step;
+	const uint64_t off = number * r->step;
 	unsigned char *at = r->memory + worker * r->buffers * r->step;
 	void *in[CAUCHY_MAX], *out[CAUCHY_MAX];
 	struct fti_slice s = { .off = off, .in = in, .out = out };
 
-	if (number / r->nunits >= u->nblocks)
-		return 0;
-	s.len = u->length - off < r->step ? (size_t)(u->length - off) : r->step;
-	for (size_t o = 0; o < u->count; o++, at += r->step)
+	s.len = r->length - off < r->step ? (size_t)(r->length - off) : r->step;
+	for (size_t o = 0; o < r->nouts; o++, at += r->step)
 		out[o] = at;
-	for (unsigned n = 0; u->parity != NULL && n < u->recipe->nin;
+	for (unsigned n = 0; r->recipe != NULL && n < r->recipe->nin;
 	     n++, at += r->step)
 		in[n] = at;
 	if (work_go_on(r->w, err) < 0 ||
-	    (u->parity == NULL
-		     ? fti_source_read(r->outs[u->first].computed, out[0],
-				       s.len, off, err)
-		     : fti_parity_run(u->parity, u->recipe, &s, err)) < 0)
+	    (r->recipe != NULL &&
+	     fti_parity_run(r->parity, r->recipe, &s, err) < 0))
 		return -1;
-	for (size_t i = 0; i < u->count; i++) {
-		const struct out *o = &r->outs[u->first + i];
+	for (size_t i = 0; i < r->nouts; i++) {
+		const struct out *o = &r->outs[i];
 		const unsigned char *data = out[i];
 		const uint64_t size = o->computed->size;
 		const uint64_t left = size > off ? size - off : 0;
 		const size_t n = left < s.len ? (size_t)left : s.len;
 		int fd = -1;
 
-		if (u->parity != NULL && o->file->part == FTI_OWN &&
-		    !fti_parity_is_padding(u->parity, size, data + n, s.len - n,
+		if (r->recipe != NULL && o->file->part == FTI_OWN &&
+		    !fti_parity_is_padding(r->parity, size, data + n, s.len - n,
 					   off + n))
 			return error_set(err, ERROR_CORRUPT,
 					 "%s: the computed bytes are wrong "
@@ -267,14 +221,18 @@ run_block(void *arg, size_t number, unsigned worker, struct error *err)
 					 o->file->path);
 		if (n == 0)
 			continue;
+		if (r->recipe == NULL &&
+		    fti_source_read(o->computed, out[i], n, off, err) < 0)
+			return -1;
 		/* Only in the end are the bytes counted: then the file is
 		 * proven. */
-		fd = put_open(o->put, err);
-		if (fd < 0 || put_pwrite(o->put, fd, data, n, off, err) < 0 ||
-		    put_wrote(o->put, 0, err) < 0)
+		fd = put_open(o->file->put, err);
+		if (fd < 0 ||
+		    put_pwrite(o->file->put, fd, data, n, off, err) < 0 ||
+		    put_wrote(o->file->put, 0, err) < 0)
 			return -1;
+		progress_add(r->w->progress, n);
 	}
-	progress_add(r->w->progress, s.len * u->count);
 	return 0;
 }
 
@@ -290,7 +248,7 @@ open_out(const struct run *r, struct out *o, struct fti_rankfile *to,
 	const struct fti_source *s = o->computed;
 
 	if (!r->w->dry_run) {
-		const int fd = put_open(o->put, err);
+		const int fd = put_open(o->file->put, err);
 
 		if (fd < 0)
 			return -1;
@@ -307,8 +265,7 @@ open_out(const struct run *r, struct out *o, struct fti_rankfile *to,
 	}
 	if (!r->r->set->posix && o->file->part == FTI_PARITY)
 		rank.posix = &none; /* a sum over all of it */
-	return fti_recover_open(o->unit->from, &rank, o->file->part, s, to,
-				err);
+	return fti_recover_open(r->from, &rank, o->file->part, s, to, err);
 }
 
 /* Write the record behind parity of FTI-FF: that of its rank's file says size
@@ -319,7 +276,7 @@ write_record(const struct run *r, const struct out *o, const char *sum,
 {
 	const struct fti_set *set = r->r->set;
 	const struct fti_source *own =
-		fti_recover_source(o->unit->from, o->file->rank, FTI_OWN, err);
+		fti_recover_source(r->from, o->file->rank, FTI_OWN, err);
 	struct fti_file *f =
 		own == NULL ? NULL : fti_file_read(own, set->layout, err);
 	struct hash *h = hash_new(HASH_MD5, err);
@@ -334,8 +291,9 @@ write_record(const struct run *r, const struct out *o, const char *sum,
 		fti_record_write(set->layout, FTI_META, &f->meta, record);
 		fti_meta_hash(set->layout, record, h, f->meta.hash);
 		fti_record_write(set->layout, FTI_META, &f->meta, record);
-		rc = put_write(o->put, record, fti_format(set->layout)->meta,
-			       o->computed->size, err);
+		rc = put_write(o->file->put, record,
+			       fti_format(set->layout)->meta, o->computed->size,
+			       err);
 	}
 	fti_file_free(f);
 	hash_free(h);
@@ -348,57 +306,43 @@ end_out(const struct run *r, const struct out *o, const struct fti_checked *c,
 	struct error *err)
 {
 	const struct fti_set *set = r->r->set;
-	const bool parity = o->file->part == FTI_PARITY;
-	const bool right = c->exact &&
-			   (c->posix != NULL || c->file->kind == FTI_KIND_DATA);
+	struct fti_rebuild_file *f = o->file;
 
 	if (c->unread != NULL)
 		return error_set(err, ERROR_SYSTEM, "%s", c->unread);
-	/* Files that FTI itself wrote may be refused: see STALE. */
-	if (!o->lacks && !right)
+	/* Files that FTI itself wrote may be refused: see STALE.  Parity of
+	 * which no sum is recorded has proven inputs. */
+	if (!has_no_sum(f) &&
+	    (!c->exact || (c->posix == NULL && c->file->kind != FTI_KIND_DATA)))
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: the computed bytes are wrong (%s): a "
 				 "file that they were computed from is damaged",
-				 o->file->path,
+				 f->path,
 				 set->posix ? "checksum"
 				 : c->file->findings != NULL
 					 ? c->file->findings->text
 					 : "no checkpoint");
-	/* Parity of which no sum is recorded has proven inputs; so do data, if
-	 * all files were read. */
-	if (o->lacks && !parity && !set->data_read)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: the metadata of its group (sector file) "
-				 "have no checksum of it",
-				 o->file->path);
 	if (r->w->dry_run)
 		return 0;
-	/* The metadata get the sum that they lack. */
-	if (set->posix && (o->sum == NULL || !str_eq(o->sum, c->sum)))
-		o->file->rank
-			->right[parity ? FTI_VALUE_PARITY_SUM : FTI_VALUE_SUM] =
-			arena_strdup(r->r->sets->arena, c->sum);
-	if (!set->posix && parity && write_record(r, o, c->sum, err) < 0)
+	if (set->posix && has_no_sum(f))
+		f->sum = arena_strdup(r->r->sets->arena, c->sum);
+	if (!set->posix && f->part == FTI_PARITY &&
+	    write_record(r, o, c->sum, err) < 0)
 		return -1;
-	return put_wrote(o->put, o->computed->size, err);
+	return put_wrote(f->put, o->computed->size, err);
 }
 
-/* Are the files of all units what they should be? */
+/* Are the files of the group what they should be? */
 static int
 prove(struct run *r, struct error *err)
 {
-	struct fti_rankfile *files = mem_calloc(r->nouts + 1, sizeof(*files));
+	struct fti_rankfile *files = mem_calloc(CAUCHY_MAX, sizeof(*files));
 	struct work w = *r->w;
 	size_t count = 0;
 	int rc = 0;
 
 	if (!w.dry_run)
 		w.progress = NULL; /* they were counted */
-	for (size_t i = 0; i < r->nunits && rc == 0; i++)
-		if (r->units[i].unproven &&
-		    fti_recover_proves(r->units[i].from, false, true, &w,
-				       err) != 1)
-			rc = -1;
 	while (rc == 0 && count < r->nouts) {
 		rc = open_out(r, &r->outs[count], &files[count], err);
 		count++;
@@ -414,46 +358,11 @@ prove(struct run *r, struct error *err)
 	return rc;
 }
 
-/* Open the next units, from file *at of the plan on, write and prove them. */
-static int
-run_units(struct run *r, size_t *at, struct error *err)
-{
-	const struct fti_set *set = r->r->set;
-	const uint32_t k = set->level == FTI_L3 ? set->geometry.group_size : 1;
-	const size_t units = FILES_MAX / (3 * k) + 1;
-	const size_t files = 2 * (size_t)par_threads(r->w->par);
-	uint64_t most = 0;
-	int rc = 0;
-
-	while (rc == 0 && *at < r->r->count && r->nunits < units &&
-	       r->nunits < UNITS_MAX && r->nouts < files) {
-		const struct fti_rebuild_file *f = r->r->files;
-		struct unit *u = &r->units[r->nunits];
-		size_t end = *at + 1;
-
-		while (set->level == FTI_L3 && end < r->r->count &&
-		       f[end].rank->group == f[*at].rank->group)
-			end++;
-		rc = open_unit(r, *at, end, err);
-		u->nblocks = (u->length + r->step - 1) / r->step;
-		most = u->nblocks > most ? u->nblocks : most;
-		*at = end;
-	}
-	/* A dry run proves what it could compute. */
-	if (rc == 0 && !r->w->dry_run)
-		rc = par_for(r->w->par, (size_t)most * r->nunits, 1, run_block,
-			     r, err);
-	if (rc == 0)
-		rc = prove(r, err);
-	close_units(r);
-	return rc;
-}
-
 /* --- All --- */
 
 /* Tell the engine all files: there is room for them. */
 static int
-add_files(struct run *r, struct error *err)
+add_files(const struct run *r, struct error *err)
 {
 	const struct fti_rebuild *plan = r->r;
 	struct stat st;
@@ -469,7 +378,7 @@ add_files(struct run *r, struct error *err)
 		if (f->replaces &&
 		    fstatat(what.dirfd, f->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			what.mode = st.st_mode & 07777;
-		r->files[i] = put_add(r->put, &what, NULL);
+		plan->files[i].put = put_add(r->put, &what, NULL);
 	}
 	return put_check_room(r->put, "the rebuilt files", err);
 }
@@ -486,7 +395,7 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	struct stat st;
 	int lock = -2, rc = 0;
 
-	if (plan->count + plan->values == 0)
+	if (plan->count == 0)
 		return 0;
 	/* Restart, archive or another rebuild would write the same files. */
 	if (!dry)
@@ -495,24 +404,31 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 		return -1;
 	o.unlocked = lock < 0;
 	r.put = put_new(&o, NULL);
-	r.files = mem_calloc(plan->count + 1, sizeof(struct put_file *));
-	r.buffers = plan->set->level == FTI_L3
-			    ? 2 * plan->set->geometry.group_size
-			    : 1;
+	r.buffers = 2 * plan->set->geometry.group_size;
 	r.step = MEMORY / r.buffers / PAGE * PAGE;
 	r.step = r.step > STEP ? STEP : r.step;
 	r.step = r.step < STEP_LEAST ? STEP_LEAST : r.step;
 	r.memory = mem_aligned(PAGE, threads * r.buffers * r.step);
-	r.units = mem_calloc(UNITS_MAX, sizeof(*r.units));
-	r.outs = mem_calloc(2 * threads + CAUCHY_MAX, sizeof(*r.outs));
 	rc = add_files(&r, err);
-	if (rc == 0 && plan->count > 0 && !dry)
+	if (rc == 0 && !dry)
 		rc = put_clear(r.put, err);
-	if (rc == 0 && plan->count > 0)
+	if (rc == 0)
 		progress_phase(r.w->progress, "rebuilding",
 			       plan->bytes_written);
-	for (size_t at = 0; at < plan->count && rc == 0;)
-		rc = run_units(&r, &at, err);
+	for (size_t at = 0, end = 0; at < plan->count && rc == 0; at = end) {
+		while (end < plan->count && plan->files[end].rank->group ==
+						    plan->files[at].rank->group)
+			end++;
+		rc = open_group(&r, at, end, err);
+		/* A dry run proves what it could compute. */
+		if (rc == 0 && !dry)
+			rc = par_for(r.w->par,
+				     (size_t)((r.length + r.step - 1) / r.step),
+				     1, run_block, &r, err);
+		if (rc == 0)
+			rc = prove(&r, err);
+		close_group(&r);
+	}
 	if (rc == 0)
 		rc = work_go_on(r.w, err);
 	/* No file may have appeared under a name that was missing. */
@@ -524,15 +440,12 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 				       "%s: exists now, and is not replaced",
 				       plan->files[i].path);
 	if (rc == 0 && !dry &&
-	    (put_commit(r.put, err) < 0 || record_values(plan, err) < 0))
+	    (put_commit(r.put, err) < 0 || record_sums(plan, err) < 0))
 		rc = -1;
 	if (rc < 0)
 		(void)room_explain(tree->fd, plan->bytes_written, err);
 	put_free(r.put);
 	mem_free(r.memory);
-	mem_free(r.units);
-	mem_free(r.outs);
-	mem_free(r.files);
 	lock_give(tree->fd, lock);
 	return rc;
 }
@@ -553,7 +466,7 @@ fti_rebuild_try(struct fti_sets *sets, struct fti_set *set,
 	rc = fti_rebuild_plan(&r, sets, set, &dry, &why);
 	if (rc == 0)
 		rc = fti_rebuild_run(&r, &dry, &why);
-	if (rc == 0 && r.unread > 0 && r.count + r.values == 0)
+	if (rc == 0 && r.unread > 0 && r.count == 0)
 		rc = error_set(&why, ERROR_SYSTEM, "%s", r.why);
 	fti_rebuild_fini(&r);
 	if (rc == 0)

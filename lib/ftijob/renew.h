@@ -19,15 +19,21 @@
 
 #include "ftijob/set.h"
 
+struct put_file;
+
 struct fti_rebuild_file {
 	struct fti_rank *rank;
 	enum fti_part part;
 	const char *path; /* below the root of the tree */
 	uint64_t size;	  /* in bytes */
 	bool replaces;	  /* a damaged file has the name */
+	/* Of fti_rebuild_run(). */
+	struct put_file *put;
+	const char *sum; /* POSIX parity: what its metadata lack */
 };
 
-/* The plan. */
+/* The plan: to rebuild a checkpoint of L2 or L3, or to protect one of L1 or L4
+ * there. */
 struct fti_rebuild {
 	struct fti_sets *sets;
 	struct fti_set *set;
@@ -35,20 +41,21 @@ struct fti_rebuild {
 	size_t count, room;
 	size_t parts[FTI_PARTS]; /* how many of `files` are of each part */
 	uint64_t bytes_read, bytes_written;
-	/* POSIX: damaged values in the metadata of files that are right. */
-	size_t values;
 	/* Files that could not be read stay as they are. */
 	size_t unread;
-	const char *why; /* the reason of the first one */
+	const char *why;   /* the reason of the first one */
+	const char **dirs; /* by node; NULL: none is known */
+	/* To protect. */
+	enum fti_level level;
+	struct fti_set *there; /* the same checkpoint at the level, or NULL */
+	const char *exec;      /* the name of its execution there */
 };
 
 /*
- * Plan for the examined checkpoint `set`; to L1 and L4 files are copied that
- * are good at another level, and damaged metadata of POSIX files are corrected.
- * ERROR_LOST: a file cannot be computed; ERROR_USAGE: no L2 or L3;
- * ERROR_ABSENT: it is not known in which directory a file belongs;
- * ERROR_SYSTEM: files or groups are unknown.  Call fti_rebuild_fini() also
- * after a failure.
+ * Plan for the examined checkpoint `set` of L2 or L3.  ERROR_LOST: a file
+ * cannot be computed; ERROR_ABSENT: it is not known in which directory a file
+ * belongs; ERROR_SYSTEM: files or groups are unknown.  Call fti_rebuild_fini()
+ * also after a failure.
  */
 int fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		     struct fti_set *set, const struct work *w,
@@ -81,34 +88,19 @@ int fti_rebuild_try(struct fti_sets *sets, struct fti_set *set,
  * completes an interrupted one.
  */
 
-/* The plan. */
-struct fti_protect {
-	struct fti_sets *sets;
-	struct fti_set *from;
-	struct fti_set *there; /* the same checkpoint at the level, or NULL */
-	enum fti_level level;
-	const char *exec;		/* the name of its execution there */
-	struct fti_rebuild_file *files; /* by group */
-	size_t count, room;
-	size_t parts[FTI_PARTS]; /* how many of `files` are of each part */
-	const char **dirs;	 /* by node */
-	uint64_t bytes_read, bytes_written;
-};
-
 /*
  * Plan for the examined checkpoint `from`; all others of its execution are
  * examined, too.  It is of L1 or L4, whole or refused; the level is 2 or 3.
  * ERROR_USAGE: it is one file, or the level has another checkpoint, which FTI
  * could take instead; ERROR_SYSTEM: its geometry is not known; ERROR_ABSENT:
- * the directories are not known.  Call fti_protect_fini() also after a failure.
+ * the directories are not known.  Call fti_rebuild_fini() also after a failure.
  */
-int fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
+int fti_protect_plan(struct fti_rebuild *p, struct fti_sets *s,
 		     struct fti_set *from, enum fti_level level,
 		     struct error *err);
-void fti_protect_fini(struct fti_protect *p);
 
 /* Check the room, and unless work.dry_run write the files. */
-int fti_protect_run(const struct fti_protect *p, const struct work *w,
+int fti_protect_run(const struct fti_rebuild *p, const struct work *w,
 		    struct error *err);
 
 #endif /* FTIJOB_RENEW_H */

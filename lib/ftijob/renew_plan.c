@@ -30,9 +30,8 @@
 static uint32_t
 node_of(struct fti_set *set, const struct fti_rank *r, enum fti_part part)
 {
-	return part == FTI_COPY && set->level == FTI_L2
-		       ? fti_set_neighbour(set, r, false)->node
-		       : r->node;
+	return part == FTI_COPY ? fti_set_neighbour(set, r, false)->node
+				: r->node;
 }
 
 /* `dir` with the directory `to` instead of `from`.  NULL: it has no such part.
@@ -53,49 +52,53 @@ other_node(struct arena *a, const char *dir, const char *from, const char *to)
 	return arena_printf(a, "%.*s%s%s", (int)(at - dir), dir, to, at + len);
 }
 
-/* A plan, and where the files of the nodes are. */
-struct planning {
-	struct fti_rebuild *r;
-	const char **dirs; /* by node; NULL: none has a file */
-	uint32_t count;
-	const struct fti_entry *any; /* one of the files */
-	bool one;		     /* all are in the same directory */
-};
-
-/* The directory of files of `node`, as FTI names it. */
+/* The directory of files of `node`, as FTI names it; r->dirs are those that
+ * have files. */
 static const char *
-find_dir(const struct planning *p, uint32_t node, struct error *err)
+find_dir(const struct fti_rebuild *r, uint32_t node, struct error *err)
 {
-	const struct fti_tree *t = &p->r->sets->tree;
-	struct arena *a = p->r->sets->arena;
-	const char *dir = node < p->count ? p->dirs[node] : NULL, *host = NULL;
+	const struct fti_tree *t = &r->sets->tree;
+	const struct fti_set *set = r->set;
+	struct arena *a = r->sets->arena;
+	const struct fti_entry *any = NULL;
+	const char *dir = r->dirs[node], *host = NULL;
 	struct fti_ini *ini = NULL;
+	bool one = true; /* all are in the same directory */
 
 	if (dir != NULL)
 		return dir;
-	if (p->any != NULL && p->any->node >= 0) {
+	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
+		const struct fti_entry *e =
+			set->ranks[i / FTI_PARTS].parts[i % FTI_PARTS].entry;
+
+		one = one && (e == NULL || any == NULL ||
+			      fti_tree_beside(any->path, e->path));
+		any = e == NULL ? any : e;
+	}
+	if (any != NULL && any->node >= 0) {
 		char from[32], to[32];
 
-		snprintf(from, sizeof(from), "node%" PRIi64, p->any->node);
+		snprintf(from, sizeof(from), "node%" PRIi64, any->node);
 		snprintf(to, sizeof(to), "node%" PRIu32, node);
-		dir = other_node(a, fti_tree_dir(a, p->any->path), from, to);
-	} else if (p->any != NULL && p->one) {
-		dir = fti_tree_dir(a, p->any->path);
+		dir = other_node(a, fti_tree_dir(a, any->path), from, to);
+	} else if (any != NULL && one) {
+		dir = fti_tree_dir(a, any->path);
 	}
 	/* By the names of their hosts, which Topology.fti has. */
 	for (size_t i = 0; dir == NULL && ini == NULL && i < t->count; i++)
 		if (t->list[i].name.kind == FTI_NAME_TOPOLOGY &&
-		    str_eq(t->list[i].exec, p->r->set->exec))
+		    str_eq(t->list[i].exec, set->exec))
 			ini = fti_ini_read(t->fd, t->list[i].path, NULL);
 	if (ini != NULL)
 		host = fti_ini_get(ini, "topology", num_str(node));
 	if (host != NULL && (strchr(host, '/') != NULL || !path_is_clean(host)))
 		host = NULL;
-	for (uint32_t n = 0; n < p->count && dir == NULL && host != NULL; n++) {
+	for (uint32_t n = 0;
+	     n < set->geometry.nodes && dir == NULL && host != NULL; n++) {
 		const char *of = fti_ini_get(ini, "topology", num_str(n));
 
-		if (p->dirs[n] != NULL && of != NULL)
-			dir = other_node(a, p->dirs[n], of, host);
+		if (r->dirs[n] != NULL && of != NULL)
+			dir = other_node(a, r->dirs[n], of, host);
 	}
 	fti_ini_free(ini);
 	if (dir == NULL)
@@ -110,22 +113,19 @@ find_dir(const struct planning *p, uint32_t node, struct error *err)
 /* --- Files --- */
 
 static bool
-is_wanted(const struct fti_set *set, const struct fti_part_file *p,
+is_wanted(const struct fti_set *set, const struct fti_rank *r,
 	  enum fti_part part)
 {
-	if ((part == FTI_COPY && set->level != FTI_L2) ||
-	    (part == FTI_PARITY && set->level != FTI_L3))
-		return false;
-	return !p->exact && p->state != FTI_STATE_UNKNOWN;
+	return fti_set_has(set, part) && !r->parts[part].exact &&
+	       r->parts[part].state != FTI_STATE_UNKNOWN;
 }
 
 /* Add the wanted files of a rank; `from` gives them.  A file that FTI refuses
  * stays if nothing better can be had. */
 static int
-add_files(const struct planning *p, const struct fti_recover *from,
+add_files(struct fti_rebuild *r, const struct fti_recover *from,
 	  struct fti_rank *rank, struct error *err)
 {
-	struct fti_rebuild *r = p->r;
 	const char *dir = NULL, *base = NULL;
 	struct stat st;
 	int fd = -1, rc = 0;
@@ -140,7 +140,7 @@ add_files(const struct planning *p, const struct fti_recover *from,
 		if (e != NULL && rank->parts[i].state == FTI_STATE_UNKNOWN &&
 		    r->unread++ == 0)
 			r->why = rank->parts[i].problem;
-		if (!is_wanted(r->set, &rank->parts[i], f.part))
+		if (!is_wanted(r->set, rank, f.part))
 			continue;
 		s = fti_recover_source(from, rank, f.part, &why);
 		/* Others that contradict each other give nothing better. */
@@ -158,7 +158,7 @@ add_files(const struct planning *p, const struct fti_recover *from,
 		f.replaces = e != NULL;
 		f.path = e != NULL ? e->path : NULL;
 		if (e == NULL) {
-			dir = find_dir(p, node_of(r->set, rank, f.part), err);
+			dir = find_dir(r, node_of(r->set, rank, f.part), err);
 			if (dir == NULL)
 				return -1;
 			f.path = fti_tree_join(
@@ -196,23 +196,24 @@ add_files(const struct planning *p, const struct fti_recover *from,
 }
 
 static int
-add_group(const struct planning *pl, uint32_t group, struct error *err)
+add_group(struct fti_rebuild *r, uint32_t group, struct error *err)
 {
-	struct fti_rebuild *r = pl->r;
+	const uint32_t k = r->set->geometry.group_size;
 	const size_t before = r->count;
 	struct fti_recover *from = NULL;
 	const struct fti_parity *p = NULL;
 	bool wanted = false;
 	int rc = 0;
 
-	for (uint32_t m = 0; m < r->set->geometry.group_size; m++) {
-		const struct fti_rank *of = fti_set_member(r->set, group, m);
+	for (uint32_t i = 0; i < k * FTI_PARTS; i++) {
+		const struct fti_rank *of =
+			fti_set_member(r->set, group, i / FTI_PARTS);
+		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
 
-		for (int i = 0; of != NULL && i < FTI_PARTS; i++)
-			wanted = wanted ||
-				 of->parts[i].state == FTI_STATE_UNKNOWN ||
-				 is_wanted(r->set, &of->parts[i],
-					   (enum fti_part)i);
+		wanted = wanted ||
+			 (of != NULL &&
+			  (of->parts[part].state == FTI_STATE_UNKNOWN ||
+			   is_wanted(r->set, of, part)));
 	}
 	if (!wanted)
 		return 0;
@@ -220,8 +221,8 @@ add_group(const struct planning *pl, uint32_t group, struct error *err)
 			       fti_set_member(r->set, group, 0), err);
 	if (from == NULL)
 		return -1;
-	for (uint32_t m = 0; m < r->set->geometry.group_size && rc == 0; m++)
-		rc = add_files(pl, from, fti_set_member(r->set, group, m), err);
+	for (uint32_t m = 0; m < k && rc == 0; m++)
+		rc = add_files(r, from, fti_set_member(r->set, group, m), err);
 	p = fti_recover_parity(from, NULL);
 	if (rc == 0 && p != NULL && r->count > before)
 		r->bytes_read += p->k * p->length;
@@ -233,28 +234,17 @@ int
 fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		 struct fti_set *set, const struct work *w, struct error *err)
 {
-	const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
-	struct planning p = { .r = r,
-			      .count = set->geometry.nodes,
-			      .one = true };
+	const uint32_t nodes = set->geometry.nodes;
 	int rc = 0;
 
 	*r = (struct fti_rebuild){ .sets = sets, .set = set };
-	r->values = set->values;
-	if (!coded && set->state != FTI_SET_REBUILDABLE)
-		return set->values > 0
-			       ? 0
-			       : error_set(err, ERROR_USAGE,
-					   "%s has neither copies nor parity",
-					   fti_levels[set->level].name);
 	if (set->state == FTI_SET_LOST || set->state == FTI_SET_UNKNOWN)
 		return error_set(err, fti_set_states[set->state].error, "%s",
 				 set->reason);
-	if (coded &&
-	    (set->geometry.group_size < 2 || set->geometry.node_size == 0))
+	if (!fti_set_is_grouped(set))
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
-	p.dirs = mem_calloc(p.count + 1, sizeof(*p.dirs));
+	r->dirs = mem_calloc(nodes + 1, sizeof(*r->dirs));
 	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
 		const struct fti_rank *of = &set->ranks[i / FTI_PARTS];
 		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
@@ -263,31 +253,15 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 
 		if (e == NULL)
 			continue;
-		p.one = p.one && (p.any == NULL ||
-				  fti_tree_beside(p.any->path, e->path));
-		p.any = e;
 		node = node_of(set, of, part);
-		if (node < p.count && p.dirs[node] == NULL)
-			p.dirs[node] = fti_tree_dir(sets->arena, e->path);
+		if (node < nodes && r->dirs[node] == NULL)
+			r->dirs[node] = fti_tree_dir(sets->arena, e->path);
 	}
-	/* What is good at another level. */
-	for (size_t i = 0; !coded && i < set->nranks && rc == 0; i++) {
-		struct fti_rank *rank = &set->ranks[i];
-		struct fti_recover *from = NULL;
-
-		if (rank->parts[FTI_OWN].exact ||
-		    !rank->parts[FTI_ELSEWHERE].exact)
-			continue;
-		from = fti_recover_new(sets, set, rank, err);
-		rc = from == NULL ? -1 : add_files(&p, from, rank, err);
-		fti_recover_free(from);
-	}
-	for (uint32_t g = 0; coded && g < set->groups && rc == 0; g++) {
+	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {
 		rc = work_go_on(w, err);
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)
-			rc = add_group(&p, g, err);
+			rc = add_group(r, g, err);
 	}
-	mem_free(p.dirs);
 	return rc;
 }
 
@@ -295,6 +269,8 @@ void
 fti_rebuild_fini(struct fti_rebuild *r)
 {
 	mem_free(r->files);
+	mem_free(r->dirs);
 	r->files = NULL;
+	r->dirs = NULL;
 	r->count = 0;
 }

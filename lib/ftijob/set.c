@@ -130,11 +130,6 @@ infer(const struct fti_tree *t, size_t first, size_t end,
 		g->node_size = (top + g->nodes) / g->nodes;
 	if (g->node_size == 0 && node == 0)
 		g->node_size = top + 1;
-	/* The smallest of which no first rank has a file. */
-	for (uint32_t s = 2; g->node_size == 0 && g->head > 0 && s <= top + 1;
-	     s++)
-		if (are_heads(t, first, end, s))
-			g->node_size = s;
 	last = g->node_size > 0 ? top / g->node_size + 1 : 0;
 	if (node >= 0 && (uint64_t)node + 1 > last)
 		last = (uint32_t)node + 1;
@@ -163,13 +158,14 @@ static void
 make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top)
 {
 	const struct fti_geometry *g = &set->geometry;
-	const uint32_t k = g->group_size;
+	const uint64_t all = (uint64_t)g->node_size * g->nodes;
+	const uint32_t k = all > RANKS_MAX ? 0 : g->group_size;
 	uint32_t total = top + 1;
 
-	if (g->node_size > 0 && g->nodes > 0 &&
-	    (uint64_t)g->node_size * g->nodes > total &&
-	    (uint64_t)g->node_size * g->nodes <= RANKS_MAX)
-		total = g->node_size * g->nodes;
+	/* Groups of more ranks than any job has are not believed. */
+	set->geometry.group_size = k;
+	if (all > total && all <= RANKS_MAX)
+		total = (uint32_t)all;
 	set->ranks = arena_alloc(s->arena, total, sizeof(*set->ranks));
 
 	for (uint32_t r = 0; r < total; r++) {
@@ -218,10 +214,23 @@ fti_set_neighbour(struct fti_set *set, const struct fti_rank *r, bool left)
 {
 	const uint32_t k = set->geometry.group_size;
 
-	return k < 2 || set->geometry.node_size == 0
+	return !fti_set_is_grouped(set)
 		       ? NULL
 		       : fti_set_member(set, r->group,
 					(r->member + (left ? k - 1 : 1)) % k);
+}
+
+bool
+fti_set_has(const struct fti_set *set, enum fti_part part)
+{
+	return part == FTI_OWN ||
+	       set->level == (part == FTI_COPY ? FTI_L2 : FTI_L3);
+}
+
+bool
+fti_set_is_grouped(const struct fti_set *set)
+{
+	return set->geometry.group_size > 1 && set->geometry.node_size > 0;
 }
 
 /* --- Files --- */

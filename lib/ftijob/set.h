@@ -40,55 +40,31 @@ enum fti_state {
 	FTI_STATE_DAMAGED,
 	FTI_STATE_MISSING,
 	FTI_STATE_UNKNOWN, /* could not be read */
-	FTI_STATE_FOREIGN, /* intact, but not of this checkpoint */
+	FTI_STATE_FOREIGN, /* intact, but of another checkpoint than its name */
 };
 
-enum fti_part {
-	FTI_OWN,
-	FTI_COPY,
-	FTI_PARITY,
-	FTI_PARTS,
-	/* The same file in a directory of another level, as the replica of L4
-	 * that a head makes. */
-	FTI_ELSEWHERE = FTI_PARTS,
-	FTI_ALSO, /* another one of these, while they are read */
-};
+enum fti_part { FTI_OWN, FTI_COPY, FTI_PARITY, FTI_PARTS };
 
-/* One file of a checkpoint, as it was found. */
+/* One file of a checkpoint: what it is evidence of. */
 struct fti_part_file {
 	const struct fti_entry *entry; /* NULL: missing */
 	uint64_t at; /* where it begins in the file of all ranks */
 	enum fti_state state;
-	bool data_good; /* its data are proven, whatever the state */
-	bool open;	/* damaged, but nothing disproves its data */
+	bool open;  /* damaged, but nothing disproves its data */
 	bool exact; /* it is as FTI wrote it: others can be computed from it */
 	uint64_t size;	      /* in bytes */
 	struct fti_meta meta; /* unless missing or damaged; FTI-FF */
 	const char *problem;  /* the first, or NULL */
 };
 
-/* What metadata say of a file. */
-enum fti_value {
-	FTI_VALUE_NAME,
-	FTI_VALUE_SIZE,
-	FTI_VALUE_PARITY_SIZE,
-	FTI_VALUE_SUM,
-	FTI_VALUE_PARITY_SUM,
-	FTI_VALUES,
-};
-
 struct fti_rank {
 	uint32_t rank; /* in the world; first: fti_set_rank() */
 	uint32_t node, group, member;
 	/* OWN and PARITY by its own number; COPY is the copy of its file, which
-	 * is named after the right neighbour; ELSEWHERE only if OWN is not
-	 * exact. */
-	struct fti_part_file parts[FTI_ALSO + 1];
+	 * is named after the right neighbour. */
+	struct fti_part_file parts[FTI_PARTS];
 	/* POSIX: what its files should be; NULL: not known. */
 	const struct fti_posix_file *posix;
-	/* POSIX: what damaged values of its metadata should be; NULL: they are
-	 * right, or nothing tells. */
-	const char *right[FTI_VALUES];
 };
 
 enum fti_set_state {
@@ -125,11 +101,8 @@ struct fti_set {
 	/* After fti_set_examine(). */
 	bool data_read; /* else only records and sizes are proven */
 	enum fti_set_state state;
-	size_t bad;	    /* ranks without a good file of their own */
-	size_t values;	    /* POSIX: damaged ones in its metadata */
-	size_t unprotected; /* copies or parity files that are not good */
-	/* Parity at L3 that may give what is lost here, once it is rebuilt. */
-	bool coded_elsewhere;
+	size_t bad;	      /* ranks without a good file of their own */
+	size_t unprotected;   /* copies or parity files that are not good */
 	bool stuck;	      /* fti_rebuild_try() has failed */
 	const char *conflict; /* which files contradict each other, or NULL */
 	const char *reason;   /* why it is not whole and protected, or NULL */
@@ -183,8 +156,11 @@ extern const char *const fti_state_names[]; /* "good", "damaged" ... */
 /* Do the data of the file serve, whatever FTI says of it? */
 bool fti_part_usable(const struct fti_part_file *p);
 
-/* Are files that are good at another level copied to this one? */
-bool fti_set_copies(const struct fti_set *set);
+/* Do checkpoints of its level have such files? */
+bool fti_set_has(const struct fti_set *set, enum fti_part part);
+
+/* Are the groups of its ranks known? */
+bool fti_set_is_grouped(const struct fti_set *set);
 
 /* Is it unknown, and will its data tell more? */
 bool fti_set_asks_data(const struct fti_set *set);

@@ -19,53 +19,6 @@
 
 /* --- The metadata of the groups of a POSIX checkpoint --- */
 
-/* Correct damaged names: the ranks of the members of a group lie node_size
- * apart, so each member tells that of the first one, and most are right. */
-static void
-correct_names(struct fti_sets *s, struct fti_set *set, struct fti_posix *p)
-{
-	const uint32_t step = set->geometry.node_size;
-	uint32_t ranks[FTI_POSIX_MEMBERS];
-	bool named[FTI_POSIX_MEMBERS];
-	int best = -1;
-	unsigned most = 0, all = 0;
-
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct fti_name n = fti_name_parse(p->files[i].name);
-
-		ranks[i] = n.rank;
-		named[i] = n.kind == FTI_NAME_RANK && n.id == set->id &&
-			   n.rank >= i * step;
-		all += named[i];
-	}
-	for (size_t i = 0; step > 0 && !p->layered && i < p->nfiles; i++) {
-		unsigned votes = 0;
-
-		for (size_t k = 0; k < p->nfiles; k++)
-			votes += named[i] && named[k] &&
-				 ranks[k] - k * step == ranks[i] - i * step;
-		if (votes > most) {
-			most = votes;
-			best = (int)i;
-		}
-	}
-	for (size_t i = 0; 2 * most > all && i < p->nfiles; i++) {
-		const struct fti_name n = {
-			.kind = FTI_NAME_RANK,
-			.id = set->id,
-			.rank = ranks[best] + (uint32_t)i * step -
-				(uint32_t)best * step,
-		};
-		struct fti_rank *r = fti_set_rank(set, n.rank);
-		const char *name = fti_name_str(&n);
-
-		if (r == NULL || str_eq(name, p->files[i].name))
-			continue;
-		r->right[FTI_VALUE_NAME] = arena_strdup(s->arena, name);
-		p->files[i].name = r->right[FTI_VALUE_NAME];
-	}
-}
-
 /* Read a sector file.  A bad one is like a missing one, but says why. */
 static void
 read_metadata(struct fti_sets *s, struct fti_set *set,
@@ -87,27 +40,6 @@ read_metadata(struct fti_sets *s, struct fti_set *set,
 	s->inis[s->ninis++] = p;
 	if (set->level == FTI_DCP && p->layered && p->id > 0)
 		set->id = (uint32_t)p->id;
-	correct_names(s, set, p);
-	/* Most members know the size of the largest file: set it for the
-	 * others. */
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const uint64_t size = p->files[i].max_size;
-		size_t votes = 0;
-
-		for (size_t k = 0; k < p->nfiles; k++)
-			votes += p->files[k].max_size == size;
-		for (size_t k = 0; 2 * votes > p->nfiles && k < p->nfiles;
-		     k++) {
-			struct fti_rank *r = fti_set_rank(
-				set, fti_name_parse(p->files[k].name).rank);
-
-			if (r == NULL || p->files[k].max_size == size)
-				continue;
-			p->files[k].max_size = size;
-			r->right[FTI_VALUE_PARITY_SIZE] =
-				arena_printf(s->arena, "%" PRIu64, size);
-		}
-	}
 	/* The members of a group describe the files of their ranks. */
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct fti_name n = fti_name_parse(p->files[i].name);
@@ -133,8 +65,6 @@ describe(struct fti_sets *s, struct fti_set *set)
 	uint64_t at = 0;
 
 	set->undescribed = 0;
-	for (size_t i = 0; i < set->nranks; i++)
-		memset(set->ranks[i].right, 0, sizeof(set->ranks[i].right));
 	for (size_t i = 0; i < set->count; i++)
 		read_metadata(s, set, &list[set->first + i]);
 	for (size_t i = 0; i < set->nmetadata; i++)
@@ -170,27 +100,18 @@ struct batch {
 	struct fti_rank *of[BATCH];
 	enum fti_part parts[BATCH];
 	size_t count;
-	bool settles; /* of other levels */
 	const struct work *w;
 };
-
-static void
-close_batch(struct batch *b)
-{
-	for (size_t i = 0; i < b->count; i++)
-		fti_rankfile_close(&b->files[i]);
-	b->count = 0;
-}
 
 /* --- One file --- */
 
 /* Nothing can be computed from the file. */
 static void
-set_damaged(struct fti_sets *s, struct fti_part_file *to, const char *text)
+set_bad(struct fti_part_file *to, enum fti_state state, const char *problem)
 {
-	to->state = FTI_STATE_DAMAGED;
-	to->data_good = to->exact = false;
-	to->problem = arena_strdup(s->arena, text);
+	to->state = state;
+	to->exact = false;
+	to->problem = problem;
 }
 
 /* What only a file of FTI-FF can have wrong. */
@@ -206,9 +127,9 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 	if (f->kind == FTI_KIND_NONE)
 		return;
 	if ((f->kind == FTI_KIND_PARITY) != parity) {
-		set_damaged(s, to,
-			    parity ? "holds no parity"
-				   : "holds parity, not a checkpoint");
+		set_bad(to, FTI_STATE_DAMAGED,
+			parity ? "holds no parity"
+			       : "holds parity, not a checkpoint");
 		return;
 	}
 	/* A damaged file of C looks like one of D: others know better. */
@@ -226,13 +147,12 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 	/* FTI leaves the id of parity unset when it rebuilds it. */
 	if (n->kind == FTI_NAME_PARITY || n->kind == FTI_NAME_DCP ||
 	    !fti_has(set->layout, FTI_CKPT_ID) ||
-	    to->meta.ckpt_id == (int64_t)n->id || !to->data_good)
+	    to->meta.ckpt_id == (int64_t)n->id || !fti_part_usable(to))
 		return;
-	to->state = FTI_STATE_FOREIGN;
-	to->exact = to->data_good = false;
-	to->problem = arena_printf(
-		s->arena, "ckptId is %" PRId64 ", not that of its name",
-		to->meta.ckpt_id);
+	set_bad(to, FTI_STATE_FOREIGN,
+		arena_printf(s->arena,
+			     "ckptId is %" PRId64 ", not that of its name",
+			     to->meta.ckpt_id));
 }
 
 static void
@@ -254,7 +174,6 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 
 	to->size = r->source->size;
 	to->state = states[c->verdict];
-	to->data_good = c->data_good;
 	to->exact = c->exact;
 	to->open = c->open;
 	if (c->verdict == FTI_DAMAGED && fti_repairable(c))
@@ -266,20 +185,6 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 		check_ff(s, set, r->ff, to);
 		return;
 	}
-	/* An exact file proves what values of its metadata should be. */
-	if (to->exact && r->form == FTI_FORM_POSIX) {
-		if (c->sum[0] != '\0' && !str_eq(c->sum, sum))
-			of->right[r->parity ? FTI_VALUE_PARITY_SUM
-					    : FTI_VALUE_SUM] =
-				arena_strdup(s->arena, c->sum);
-		if (to->size != (r->parity ? f->max_size : f->size))
-			of->right[r->parity ? FTI_VALUE_PARITY_SIZE
-					    : FTI_VALUE_SIZE] =
-				arena_printf(s->arena, "%" PRIu64, to->size);
-	}
-	/* FTI looks for the damaged name. */
-	if (to->state == FTI_STATE_GOOD && of->right[FTI_VALUE_NAME] != NULL)
-		to->state = FTI_STATE_REFUSED;
 	/* FTI needs a sum; an interrupted fti_protect_run() leaves out that of
 	 * parity.  What is no sum disproves nothing. */
 	if (c->unread == NULL &&
@@ -289,9 +194,8 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 				  (!to->exact &&
 				   strspn(sum, "0123456789abcdef") !=
 					   HASH_MD5_TEXT - 1)))) {
-		set_damaged(s, to,
-			    "the metadata of its group have no checksum "
-			    "of it");
+		set_bad(to, FTI_STATE_DAMAGED,
+			"the metadata of its group have no checksum of it");
 		to->open = !r->parity;
 	}
 }
@@ -336,16 +240,6 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 	to->problem = arena_strdup(s->arena, why.text);
 }
 
-/* How much the file of another level tells. */
-static int
-worth(const struct fti_part_file *p)
-{
-	return p->exact ? 2
-			: p->open || p->data_good ||
-				  p->state == FTI_STATE_UNKNOWN ||
-				  p->state == FTI_STATE_FOREIGN;
-}
-
 /* Check the files of the batch, and empty it. */
 static int
 end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
@@ -354,57 +248,21 @@ end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
 	const int rc = fti_rankfiles_check(b->files, b->count, set->data_read,
 					   b->w, err);
 
-	for (size_t k = 0; k < b->count && rc == 0; k++)
-		take(s, set, &b->files[k], b->of[k], b->parts[k]);
-	close_batch(b);
-	/* Of the files of other levels, keep for each rank the one that tells
-	 * most.  If two are intact and differ, nobody knows which is right. */
-	for (size_t i = 0; i < set->nranks && b->settles && rc == 0; i++) {
-		struct fti_part_file *kept =
-			&set->ranks[i].parts[FTI_ELSEWHERE];
-		struct fti_part_file *also = &set->ranks[i].parts[FTI_ALSO];
-
-		if (also->entry == NULL)
-			continue;
-		if (kept->exact && also->exact && !set->posix &&
-		    (kept->meta.timestamp != also->meta.timestamp ||
-		     (kept->state == also->state &&
-		      memcmp(kept->meta.checksum, also->meta.checksum,
-			     HASH_MD5_TEXT) != 0)))
-			set->conflict = arena_printf(
-				s->arena, "%s and %s are intact, but differ",
-				kept->entry->path, also->entry->path);
-		if (kept->entry == NULL || worth(also) > worth(kept))
-			*kept = *also;
-		*also = (struct fti_part_file){ .state = FTI_STATE_MISSING };
+	for (size_t k = 0; k < b->count; k++) {
+		if (rc == 0)
+			take(s, set, &b->files[k], b->of[k], b->parts[k]);
+		fti_rankfile_close(&b->files[k]);
 	}
+	b->count = 0;
 	return rc;
 }
 
-/* Read this part of all ranks; `again`: of those where it is not exact. */
-static int
-read_part(struct fti_sets *s, struct fti_set *set, struct batch *b,
-	  enum fti_part part, bool again, struct error *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < set->nranks; i++) {
-		struct fti_rank *r = &set->ranks[i];
-
-		if (r->parts[part].entry != NULL &&
-		    (!again || !r->parts[part].exact))
-			add_file(s, set, b, r, part);
-		if (b->count == BATCH)
-			rc = end_batch(s, set, b, err);
-	}
-	return rc < 0 ? -1 : end_batch(s, set, b, err);
-}
-
+/* Read all files: first the ranks' own, then, if these say which layout all
+ * have, those again that are not exact, then copies and parity. */
 static int
 read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	   struct error *err)
 {
-	const struct fti_tree *t = &s->tree;
 	const bool known = set->posix || set->layout_known;
 	struct batch *b = mem_calloc(1, sizeof(*b));
 	int rc = 0;
@@ -412,44 +270,27 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	b->w = w;
 	b->all.fd = -1;
 	if (set->whole != NULL)
-		(void)fti_source_open(&b->all, t->fd, set->whole->path,
+		(void)fti_source_open(&b->all, s->tree.fd, set->whole->path,
 				      &b->why);
-	rc = read_part(s, set, b, FTI_OWN, false, err);
-	/* The ranks' own files say which layout all others have. */
-	if (rc == 0 && !known && set->layout_known)
-		rc = read_part(s, set, b, FTI_OWN, true, err);
-	if (rc < 0 || read_part(s, set, b, FTI_COPY, false, err) < 0 ||
-	    read_part(s, set, b, FTI_PARITY, false, err) < 0)
-		rc = -1;
-	b->settles = true;
-	/* Of ranks that lack a file, the next one when the last is settled. */
-	for (size_t i = 0; rc == 0 && set->level != FTI_DCP && i < t->count;
-	     i++) {
-		const struct fti_entry *e = &t->list[i];
-		struct fti_rank *r = NULL;
+	for (int pass = 0; rc == 0 && pass <= FTI_PARTS; pass++) {
+		const bool again = pass == 1;
+		const enum fti_part part =
+			(enum fti_part)(pass == 0 ? 0 : pass - 1);
 
-		if (!str_eq(e->exec, set->exec) || e->name.id != set->id ||
-		    e->level == set->level ||
-		    (e->level > FTI_L4 && e->level != FTI_ARCHIVE &&
-		     e->level != FTI_REPLICA))
+		if (again && (known || !set->layout_known))
 			continue;
-		if (e->name.kind == FTI_NAME_RANK ||
-		    e->name.kind == FTI_NAME_COPY)
-			r = fti_set_rank(set, e->name.rank);
-		if (r != NULL && e->name.kind == FTI_NAME_COPY)
-			r = fti_set_neighbour(set, r, true);
-		if (r == NULL || r->parts[FTI_OWN].exact)
-			continue;
-		if (b->count == BATCH || r->parts[FTI_ALSO].entry != NULL)
+		for (size_t i = 0; rc == 0 && i < set->nranks; i++) {
+			struct fti_rank *r = &set->ranks[i];
+
+			if (r->parts[part].entry != NULL &&
+			    (!again || !r->parts[part].exact))
+				add_file(s, set, b, r, part);
+			if (b->count == BATCH)
+				rc = end_batch(s, set, b, err);
+		}
+		if (rc == 0)
 			rc = end_batch(s, set, b, err);
-		if (rc < 0)
-			break;
-		r->parts[FTI_ALSO] = (struct fti_part_file){ .entry = e };
-		add_file(s, set, b, r, FTI_ALSO);
 	}
-	if (rc == 0)
-		rc = end_batch(s, set, b, err);
-	close_batch(b);
 	fti_source_close(&b->all);
 	mem_free(b);
 	return rc;
@@ -464,11 +305,6 @@ fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 	int64_t newest = -1;
 
 	set->data_read = data;
-	for (size_t i = 0; i < set->nranks; i++)
-		set->ranks[i].parts[FTI_ELSEWHERE] =
-			set->ranks[i].parts[FTI_ALSO] = (struct fti_part_file){
-				.state = FTI_STATE_MISSING
-			};
 	set->conflict = set->reason = NULL;
 	set->stuck = false;
 	if (set->posix)
@@ -477,17 +313,6 @@ fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 	    fti_set_confront(s, set, w, err) < 0)
 		return -1;
 	set->layout_known = set->layout_known || set->layout_guessed;
-	/* Does L3 have parity of the checkpoint, and is it not lost there? */
-	set->coded_elsewhere = false;
-	for (size_t i = 0; i < s->count; i++) {
-		const struct fti_set *o = &s->list[i];
-
-		set->coded_elsewhere =
-			set->coded_elsewhere ||
-			(o != set && o->level == FTI_L3 && o->id == set->id &&
-			 str_eq(o->exec, set->exec) &&
-			 o->state != FTI_SET_LOST);
-	}
 	/* When it was written: as its records say. */
 	for (size_t i = 0; i < set->nranks && !set->posix; i++) {
 		const struct fti_part_file *p = &set->ranks[i].parts[FTI_OWN];

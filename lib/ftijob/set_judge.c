@@ -10,13 +10,13 @@
 #include "fti/posix.h"
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
+#include "path.h"
 #include "str.h"
 
 bool
 fti_part_usable(const struct fti_part_file *p)
 {
-	return p->exact || p->state == FTI_STATE_GOOD ||
-	       (p->state == FTI_STATE_REFUSED && p->data_good);
+	return p->state == FTI_STATE_GOOD || p->state == FTI_STATE_REFUSED;
 }
 
 bool
@@ -30,116 +30,89 @@ fti_set_asks_data(const struct fti_set *set)
 	return asks && !set->data_read && set->state == FTI_SET_UNKNOWN;
 }
 
-bool
-fti_set_copies(const struct fti_set *set)
-{
-	return (set->level == FTI_L1 || set->level == FTI_L4) &&
-	       set->whole == NULL;
-}
-
+/* What becomes of the ranks without an exact file of their own. */
 struct tally {
-	/* Ranks whose file is computed from others; that FTI refuses, or that
-	 * is repaired first; that nothing gives; of these, where a file could
-	 * not be read, or contradicts others. */
-	size_t mend, refused, lost, unknown;
-	size_t elsewhere; /* `refused`, as only another level has it */
-	size_t unread;	  /* whose file stays, as it cannot be read */
+	size_t mend;	/* their file is computed from others */
+	size_t refused; /* FTI refuses it, or it is repaired first */
+	size_t lost;	/* nothing gives it */
 	const struct fti_rank *first; /* that is lost */
+	/* One whose file others give, but it stays, as it cannot be read. */
+	const struct fti_rank *unread;
+	const char *maybe;   /* why one of them may have it, or NULL */
+	const char *problem; /* of the first that FTI refuses, or NULL */
+	bool taken;	     /* FTI restarts, although it refuses some files */
+	bool foreign;	     /* a file is of another checkpoint */
 };
 
-/* Is there a file of the rank that may be right? */
-static bool
-is_open(const struct fti_rank *r)
-{
-	for (int p = 0; p <= FTI_ELSEWHERE; p++)
-		if (r->parts[p].state == FTI_STATE_UNKNOWN ||
-		    r->parts[p].open || r->parts[p].state == FTI_STATE_FOREIGN)
-			return true;
-	return false;
-}
+/* --- What nobody knows --- */
 
-/* Count the rank; `computed`: others give its file; `open`: perhaps. */
-static void
-tally_rank(struct fti_set *set, struct tally *t, const struct fti_rank *r,
-	   bool computed, bool open)
+/* Why a file may exist from which that of the rank comes, or NULL: those of its
+ * group that could not be read, or that nothing disproves; and those of the
+ * same checkpoint at other levels, which are not asked. */
+static const char *
+may_exist(const struct fti_sets *s, struct fti_set *set,
+	  const struct fti_rank *r)
 {
-	const struct fti_part_file *own = &r->parts[FTI_OWN];
-	const bool from_copy = (set->level == FTI_L2 &&
-				fti_part_usable(&r->parts[FTI_COPY])) ||
-			       r->parts[FTI_ELSEWHERE].exact;
+	const bool coded = set->level == FTI_L3 && fti_set_is_grouped(set);
+	const uint32_t k = coded ? set->geometry.group_size : 1;
 
-	t->refused += own->state == FTI_STATE_REFUSED;
-	if (own->exact)
-		return;
-	t->unread += computed && own->state == FTI_STATE_UNKNOWN;
-	t->mend += computed && own->state != FTI_STATE_UNKNOWN;
-	if (!computed && fti_part_usable(own))
-		return;
-	set->bad++;
-	if (computed)
-		return;
-	if (from_copy) {
-		t->refused++;
-		t->elsewhere += r->parts[FTI_ELSEWHERE].exact;
-		return;
+	for (uint32_t i = 0; i < k * FTI_PARTS; i++) {
+		const struct fti_rank *of =
+			coded ? fti_set_member(set, r->group, i / FTI_PARTS)
+			      : r;
+		const struct fti_part_file *p =
+			of == NULL ? NULL : &of->parts[i % FTI_PARTS];
+
+		if (p != NULL && (p->open || p->state == FTI_STATE_UNKNOWN ||
+				  p->state == FTI_STATE_FOREIGN))
+			return arena_printf(
+				s->arena, "%s is %s: %s", p->entry->path,
+				fti_state_names[p->state], p->problem);
 	}
-	t->lost++;
-	t->unknown += open;
-	if (t->first == NULL || r->rank < t->first->rank)
-		t->first = r;
-}
+	for (size_t i = 0; set->level != FTI_DCP && i < s->count; i++) {
+		struct fti_set *o = &s->list[i];
+		const struct fti_rank *of = fti_set_rank(o, r->rank);
 
-/* Count a rank of L3.  Returns whether FTI takes the files of its group. */
-static bool
-tally_coded(struct fti_set *set, struct tally *t, const struct fti_rank *r)
-{
-	const uint32_t k = set->geometry.group_size;
-	/* Files from which nothing can be computed; that FTI does not take. */
-	uint32_t lost = 0, refused = 0;
-	bool open = false;
-
-	for (uint32_t m = 0; m < k; m++) {
-		const struct fti_rank *of = fti_set_member(set, r->group, m);
-
-		for (int p = FTI_OWN; p <= FTI_PARITY; p += FTI_PARITY) {
-			lost += of == NULL || !of->parts[p].exact;
-			refused += of == NULL ||
-				   of->parts[p].state != FTI_STATE_GOOD;
-		}
-		open = open || (of != NULL && is_open(of));
-		/* Without its metadata, nothing of the group is computed. */
-		if (set->posix && of != NULL && of->posix == NULL)
-			lost += 2 * k;
+		if (o == set || o->id != set->id ||
+		    !str_eq(o->exec, set->exec) || o->level == FTI_DCP ||
+		    o->level == FTI_TMP)
+			continue;
+		for (int p = 0; of != NULL && p < FTI_PARTS; p++)
+			if (of->parts[p].entry != NULL)
+				return arena_printf(s->arena,
+						    "%s at %s may give it",
+						    of->parts[p].entry->path,
+						    fti_levels[o->level].name);
+		if (o->level == FTI_L3 && o->state != FTI_SET_LOST)
+			return "the parity at L3 may give it";
 	}
-	tally_rank(set, t, r, lost <= k, open);
-	return refused <= k;
+	return NULL;
 }
 
-static bool
-is_grouped(const struct fti_set *set)
+/* Why files of the checkpoint may exist that were not found, or NULL. */
+static const char *
+may_be_elsewhere(const struct fti_sets *s, const struct fti_set *set)
 {
-	return set->geometry.group_size > 1 && set->geometry.node_size > 0;
-}
+	const struct fti_geometry *g = &set->geometry;
 
-/* If the ranks without a file may be heads, which have none: the ranks of a
- * node; else 0. */
-static uint32_t
-heads_of(const struct fti_set *set)
-{
-	uint32_t size = 0;
-
-	if (set->geometry.head >= 0)
-		return 0;
-	for (size_t i = 0; i < set->nranks; i++) {
-		const bool lacks = set->ranks[i].parts[FTI_OWN].entry == NULL;
-
-		if (lacks && i > 0 && size == 0)
-			size = (uint32_t)i;
-		if (lacks != (size == 0 ? i == 0 : i % size == 0))
-			return 0;
-	}
-	size = size == 0 ? (uint32_t)set->nranks : size;
-	return size > 1 ? size : 0;
+	if (s->tree.unread != NULL)
+		return arena_printf(s->arena,
+				    "it may be in a directory that cannot be "
+				    "read: %s",
+				    s->tree.unread);
+	/* Rank 0 is a head if there are any, and heads have no files. */
+	if (g->node_size != 1 &&
+	    (g->head > 0 ? g->node_size == 0
+			 : g->head < 0 &&
+				   set->ranks[0].parts[FTI_OWN].entry == NULL))
+		return "if they are heads: --heads --node-size N";
+	if ((set->level == FTI_L2 || set->level == FTI_L3) &&
+	    !fti_set_is_grouped(set))
+		return g->group_size > 1 ? "the size of the nodes is not known "
+					   "(--node-size)"
+					 : "the size of the groups is not "
+					   "known (--group-size)";
+	return set->undescribed > 0 ? "it has no metadata" : NULL;
 }
 
 /* --- Why --- */
@@ -168,59 +141,16 @@ has_odd_loss(const struct fti_set *set)
 	return odd;
 }
 
-/* The ranks that lack a good file, and what is in the way. */
-static void
-put_lacking(const struct fti_sets *s, const struct fti_set *set,
-	    const struct tally *t, struct buf *out)
-{
-	size_t unread = 0, foreign = 0;
-
-	for (size_t i = 0; i < set->nranks; i++) {
-		const enum fti_state state = set->ranks[i].parts[FTI_OWN].state;
-
-		unread += state == FTI_STATE_UNKNOWN;
-		foreign += state == FTI_STATE_FOREIGN;
-	}
-	buf_printf(out, "%zu of %zu ranks lack a good file", set->bad,
-		   set->nranks);
-	if (unread > 0)
-		buf_printf(out, ", %zu of them cannot be read", unread);
-	else if (foreign > 0)
-		buf_printf(out,
-			   ", %zu of them have one that does not belong to "
-			   "this checkpoint",
-			   foreign);
-	if (t->lost > 0)
-		buf_printf(out, "; cannot be rebuilt: rank %" PRIu32,
-			   t->first->rank);
-	else if (has_odd_loss(set))
-		buf_add_str(out, "; FTI itself would get the last byte of an "
-				 "odd size wrong");
-	if (t->lost > 0 && set->coded_elsewhere)
-		buf_add_str(out, ", unless L3 gives it when it is rebuilt");
-	if (t->lost > 0 && s->tree.unread != NULL)
-		buf_printf(out,
-			   "; it may be in a directory that cannot be read: %s",
-			   s->tree.unread);
-}
-
 /* Why it is not whole and protected. */
 static void
-put_reason(const struct fti_sets *s, const struct fti_set *set,
-	   const struct tally *t, struct buf *out)
+put_reason(const struct fti_set *set, const struct tally *t, struct buf *out)
 {
 	const bool whole = set->state == FTI_SET_WHOLE;
-	const bool unknown = set->state == FTI_SET_UNKNOWN;
 	const bool copied = set->level == FTI_L2;
 
-	if (set->left_out != NULL && unknown)
-		buf_printf(out,
-			   "rank %" PRIu32 " has several files, also %s: scan "
-			   "the directories one by one",
-			   set->left_out->name.rank, set->left_out->path);
-	else if (set->conflict != NULL)
+	if (set->conflict != NULL) {
 		buf_add_str(out, set->conflict);
-	else if (set->undescribed > 0)
+	} else if (set->undescribed > 0) {
 		buf_printf(out,
 			   "%zu of %zu ranks lack their metadata (sector "
 			   "files): FTI cannot restart from it%s%s",
@@ -228,87 +158,46 @@ put_reason(const struct fti_sets *s, const struct fti_set *set,
 			   set->metadata_problem != NULL ? "; " : "",
 			   set->metadata_problem != NULL ? set->metadata_problem
 							 : "");
-	else if (!set->posix && !set->layout_known)
+	} else if (!set->posix && !set->layout_known) {
 		buf_add_str(out,
 			    "no file is of FTI-FF; if they are POSIX files, "
 			    "their metadata (sector files) is missing");
-	else if (whole && set->values > 0)
-		buf_printf(out, "%zu damaged %s in the metadata (sector files)",
-			   str_count(set->values, "value"));
-	else if (whole && t->refused > 0)
+	} else if (whole && t->refused > 0) {
 		buf_printf(out,
 			   "FTI refuses %zu of %zu files, and takes what %s "
 			   "gives",
 			   t->refused, set->nranks,
 			   copied ? "their copies" : "the parity");
-	else if (whole)
+	} else if (whole) {
 		buf_printf(out, "%zu of %zu %s are missing or damaged",
 			   set->unprotected, set->nranks,
 			   copied ? "copies" : "parity files");
-	else if (set->state == FTI_SET_REFUSED && t->elsewhere > 0)
+	} else if (set->state == FTI_SET_REFUSED) {
 		buf_printf(out,
-			   "%zu of %zu ranks lack a good file at this level, "
-			   "but another level has it",
-			   t->elsewhere, set->nranks);
-	else if (set->state == FTI_SET_REFUSED)
-		buf_printf(out,
-			   "%zu of %zu files are intact, but FTI refuses them",
-			   t->refused, set->nranks);
-	else if (unknown && heads_of(set) > 0)
-		buf_printf(out,
-			   "%zu of %zu ranks lack their file; if they are "
-			   "heads: --heads --node-size %" PRIu32,
-			   set->bad, set->nranks, heads_of(set));
-	else if (unknown && (copied || set->level == FTI_L3) &&
-		 !is_grouped(set))
-		buf_printf(out,
-			   "%zu of %zu ranks lack their file; the size of the "
-			   "%s is not known (%s)",
-			   set->bad, set->nranks,
-			   set->geometry.group_size > 1 ? "nodes" : "groups",
-			   set->geometry.group_size > 1 ? "--node-size"
-							: "--group-size");
-	else
-		put_lacking(s, set, t, out);
-}
-
-static enum fti_set_state
-state_of(const struct fti_sets *s, const struct fti_set *set,
-	 const struct tally *t, bool taken)
-{
-	const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
-
-	if (set->conflict != NULL)
-		return FTI_SET_UNKNOWN;
-	if (t->lost > 0)
-		return t->unknown > 0 || s->tree.unread != NULL ||
-				       set->undescribed > 0 ||
-				       set->coded_elsewhere ||
-				       set->left_out != NULL ||
-				       (coded && !is_grouped(set)) ||
-				       heads_of(set) > 0 ||
-				       (!set->posix && !set->layout_known &&
-					set->found > 0)
-			       ? FTI_SET_UNKNOWN
-			       : FTI_SET_LOST;
-	if (t->mend > 0)
-		return set->left_out != NULL ? FTI_SET_UNKNOWN
-					     : FTI_SET_REBUILDABLE;
-	if (t->unread > 0)
-		return FTI_SET_UNKNOWN;
-	return t->refused > 0 && (!taken || set->bad > 0) ? FTI_SET_REFUSED
-							  : FTI_SET_WHOLE;
+			   "%zu of %zu files are intact, but FTI refuses "
+			   "them%s%s",
+			   t->refused, set->nranks,
+			   t->problem != NULL ? "; " : "",
+			   t->problem != NULL ? t->problem : "");
+	} else {
+		buf_printf(out, "%zu of %zu ranks lack a good file", set->bad,
+			   set->nranks);
+		if (t->lost > 0)
+			buf_printf(out, "; cannot be rebuilt: rank %" PRIu32,
+				   t->first->rank);
+		else if (has_odd_loss(set))
+			buf_add_str(out, "; FTI itself would get the last byte "
+					 "of an odd size wrong");
+		if (t->maybe != NULL)
+			buf_printf(out, "; %s", t->maybe);
+	}
 }
 
 /* Why FTI would not restart from it. */
 static const char *
-refusal_of(const struct fti_set *set, const struct tally *t, bool taken)
+refusal_of(const struct fti_set *set, const struct tally *t)
 {
-	for (size_t i = 0; i < set->nranks; i++)
-		for (int p = 0; p < FTI_PARTS; p++)
-			if (set->ranks[i].parts[p].state == FTI_STATE_FOREIGN)
-				return "its files do not belong together";
-	if (set->conflict != NULL)
+	if (set->conflict != NULL || t->foreign)
 		return "its files do not belong together";
 	if (set->undescribed > 0)
 		return "it finds no metadata";
@@ -316,52 +205,115 @@ refusal_of(const struct fti_set *set, const struct tally *t, bool taken)
 		return "files are lost";
 	if (set->state == FTI_SET_UNKNOWN)
 		return "not known";
-	if (set->state == FTI_SET_REBUILDABLE && fti_set_copies(set))
-		return "files are missing there";
 	if (set->flat || (set->level > FTI_L4 && set->level != FTI_DCP))
 		return "it does not look there";
 	if (set->no_topology != NULL)
 		return "it stops without its Topology.fti";
-	return t->refused > 0 && !taken ? "it refuses a file" : NULL;
+	return t->refused > 0 && !t->taken ? "it refuses a file" : NULL;
+}
+
+/* --- The verdict --- */
+
+/* How many of the 2k files of the group give nothing, and how many FTI does not
+ * take? */
+static void
+count_group(struct fti_set *set, const struct fti_rank *r, uint32_t *lost,
+	    uint32_t *refused)
+{
+	*lost = *refused = 0;
+	for (uint32_t m = 0; m < set->geometry.group_size; m++) {
+		const struct fti_rank *of = fti_set_member(set, r->group, m);
+
+		for (int p = FTI_OWN; p <= FTI_PARITY; p += FTI_PARITY) {
+			*lost += of == NULL || !of->parts[p].exact;
+			*refused += of == NULL ||
+				    of->parts[p].state != FTI_STATE_GOOD;
+		}
+		/* Without its metadata, nothing of the group is computed. */
+		if (set->posix && of != NULL && of->posix == NULL)
+			*lost += 2 * set->geometry.group_size;
+	}
 }
 
 void
 fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 {
-	const bool grouped = is_grouped(set);
-	struct tally t = { .mend = 0 };
+	const bool grouped = fti_set_is_grouped(set);
+	const uint32_t k = set->geometry.group_size;
+	struct tally t = { .taken = true };
 	struct buf text = BUF_INIT;
-	bool taken = true; /* FTI restarts, although it refuses some files */
 
-	set->bad = set->unprotected = set->values = 0;
+	set->bad = set->unprotected = 0;
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_rank *r = &set->ranks[i];
-		const struct fti_part_file *p = r->parts;
-		bool takes = p[FTI_OWN].state == FTI_STATE_GOOD;
+		const struct fti_part_file *own = &r->parts[FTI_OWN];
+		const struct fti_part_file *copy = &r->parts[FTI_COPY];
+		bool takes = own->state == FTI_STATE_GOOD, computed = false;
+		uint32_t lost = 0, refused = 0;
 
-		for (int v = 0; v < FTI_VALUES; v++)
-			set->values += r->right[v] != NULL;
 		if (grouped && set->level == FTI_L3) {
-			takes = tally_coded(set, &t, r);
-			set->unprotected += !p[FTI_PARITY].exact;
+			count_group(set, r, &lost, &refused);
+			/* Metadata that are wrong stay so. */
+			takes = refused <= k &&
+				(!set->posix ||
+				 own->state != FTI_STATE_REFUSED);
+			computed = lost <= k;
+			set->unprotected += !r->parts[FTI_PARITY].exact;
 		} else if (grouped && set->level == FTI_L2) {
-			takes = takes || p[FTI_COPY].state == FTI_STATE_GOOD;
-			tally_rank(set, &t, r, p[FTI_COPY].exact, is_open(r));
-			set->unprotected += !p[FTI_COPY].exact;
-		} else {
-			tally_rank(set, &t, r,
-				   fti_set_copies(set) &&
-					   p[FTI_ELSEWHERE].exact,
-				   is_open(r));
+			takes = takes || copy->state == FTI_STATE_GOOD;
+			computed = copy->exact;
+			set->unprotected += !copy->exact;
 		}
-		taken = taken && takes;
+		for (int p = 0; p < FTI_PARTS; p++)
+			t.foreign = t.foreign ||
+				    r->parts[p].state == FTI_STATE_FOREIGN;
+		t.taken = t.taken && takes;
+		if (own->state == FTI_STATE_REFUSED && t.refused++ == 0)
+			t.problem = arena_printf(s->arena, "%s: %s",
+						 path_base(own->entry->path),
+						 own->problem);
+		if (own->exact || (!computed && fti_part_usable(own)))
+			continue;
+		set->bad++;
+		if (computed && own->state == FTI_STATE_UNKNOWN) {
+			t.unread = r;
+		} else if (computed) {
+			t.mend++;
+		} else if (grouped && set->level == FTI_L2 &&
+			   fti_part_usable(copy)) {
+			t.refused++;
+		} else {
+			t.first = t.lost++ == 0 ? r : t.first;
+			if (t.maybe == NULL)
+				t.maybe = may_exist(s, set, r);
+		}
 	}
-	set->state = state_of(s, set, &t, taken);
-	set->refusal = refusal_of(set, &t, taken);
-	if (set->state == FTI_SET_WHOLE && set->unprotected == 0 &&
-	    t.refused + set->values == 0)
+	if (t.lost > 0 && t.maybe == NULL)
+		t.maybe = may_be_elsewhere(s, set);
+	else if (t.lost + t.mend == 0 && t.unread != NULL)
+		t.maybe = may_exist(s, set, t.unread);
+	/* If the first ones are not all good, others may be. */
+	if (set->left_out != NULL && t.lost + t.mend > 0)
+		t.maybe = arena_printf(
+			s->arena,
+			"rank %" PRIu32 " has several files, also %s: scan the "
+			"directories one by one",
+			set->left_out->name.rank, set->left_out->path);
+	if (set->conflict != NULL || t.maybe != NULL ||
+	    (t.lost > 0 && !set->posix && !set->layout_known && set->found > 0))
+		set->state = FTI_SET_UNKNOWN;
+	else if (t.lost > 0)
+		set->state = FTI_SET_LOST;
+	else if (t.mend > 0)
+		set->state = FTI_SET_REBUILDABLE;
+	else if (t.refused > 0 && (!t.taken || set->bad > 0))
+		set->state = FTI_SET_REFUSED;
+	else
+		set->state = FTI_SET_WHOLE;
+	set->refusal = refusal_of(set, &t);
+	if (set->state == FTI_SET_WHOLE && set->unprotected + t.refused == 0)
 		return;
-	put_reason(s, set, &t, &text);
+	put_reason(set, &t, &text);
 	set->reason = arena_strdup(s->arena, text.data);
 	buf_free(&text);
 }

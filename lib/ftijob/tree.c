@@ -307,30 +307,15 @@ fti_tree_beside(const char *a, const char *b)
 #define RESTART "restart"
 #define ADVANCED "advanced"
 
-#define UNUSED SIZE_MAX
-
 static const struct number {
 	const char *section, *key;
 	struct fti_ini_range range;
-	size_t at; /* of the member, or UNUSED: the value is only checked */
+	size_t at; /* of the member */
 } numbers[] = {
 #define MEMBER(name) offsetof(struct fti_config, name)
 	{ BASIC, "head", { 0, 1 }, MEMBER(head) },
 	{ BASIC, "node_size", { 1, NODE_SIZE_MAX }, MEMBER(node_size) },
 	{ BASIC, "group_size", { 2, 31 }, MEMBER(group_size) },
-	/* 1: POSIX, 2: MPI, 3: FTI-FF, 4: SIONlib, 5: HDF5, 6: IME */
-	{ BASIC, "ckpt_io", { 1, 6 }, UNUSED },
-	{ BASIC, "keep_last_ckpt", { 0, 1 }, UNUSED },
-	{ BASIC, "keep_l4_ckpt", { 0, 1 }, UNUSED },
-	{ BASIC, "inline_l4", { 0, 1 }, UNUSED },
-	{ BASIC, "enable_dcp", { 0, 1 }, UNUSED },
-	/* With a mode but 1 and 2 FTI goes on without differences. */
-	{ BASIC, "dcp_mode", { 0, INT32_MAX }, UNUSED },
-	{ BASIC, "dcp_block_size", { 0, UINT16_MAX }, UNUSED },
-	{ BASIC, "dcp_stack_size", { 0, 9 }, UNUSED },
-	/* 0: a fresh start; 1 to 3: a restart, 2 from a checkpoint that
-	 * keep_last_ckpt had moved to L4, 3 with other processes (HDF5) */
-	{ RESTART, "failure", { 0, 3 }, UNUSED },
 	{ ADVANCED, "local_test", { 0, 1 }, MEMBER(local_test) },
 };
 
@@ -357,8 +342,7 @@ fti_config_take(struct fti_config *c, struct fti_ini *ini, struct error *err)
 		    fti_ini_number(ini, n->section, n->key, n->range, &value,
 				   err) < 0)
 			return -1;
-		if (n->at != UNUSED)
-			memcpy((char *)c + n->at, &value, sizeof(value));
+		memcpy((char *)c + n->at, &value, sizeof(value));
 	}
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		const char *text =

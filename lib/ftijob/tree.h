@@ -66,8 +66,7 @@ bool fti_tree_beside(const char *a, const char *b);
  * read it.
  */
 
-/* Numbers are -1 and strings NULL if the file does not have them.  Of other
- * keys only the values are checked. */
+/* Numbers are -1 and strings NULL if the file does not have them. */
 struct fti_config {
 	int64_t head;	    /* 1: one process of each node only works for FTI */
 	int64_t node_size;  /* processes of a node, the head included */

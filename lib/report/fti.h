@@ -13,7 +13,6 @@
 struct buf;
 struct error;
 struct fti_checked;
-struct fti_protect;
 struct fti_rankfile;
 struct fti_rebuild;
 struct fti_rebuild_file;
@@ -77,7 +76,7 @@ void report_fti_plan_files(const struct fti_rebuild_file *files, size_t count,
 			   bool now, struct buf *out);
 
 /* The same for the protection of a checkpoint. */
-void report_fti_protect(const struct fti_protect *p, bool done,
+void report_fti_protect(const struct fti_rebuild *p, bool done,
 			struct buf *out);
 
 #endif /* REPORT_FTI_H */

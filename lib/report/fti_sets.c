@@ -86,9 +86,9 @@ report_fti_plan_files(const struct fti_rebuild_file *files, size_t count,
 }
 
 void
-report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
+report_fti_protect(const struct fti_rebuild *p, bool done, struct buf *out)
 {
-	report_fti_name(p->from, out);
+	report_fti_name(p->set, out);
 	if (p->count == 0) {
 		buf_printf(out, ": is protected at %s already\n",
 			   fti_levels[p->level].name);
@@ -103,14 +103,6 @@ report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
 }
 
 /* --- Checkpoints --- */
-
-/* Is the file a part of checkpoints of this level? */
-static bool
-has_part(const struct fti_set *set, enum fti_part part)
-{
-	return part == FTI_OWN || (part == FTI_COPY && set->level == FTI_L2) ||
-	       (part == FTI_PARITY && set->level == FTI_L3);
-}
 
 /* The end of the checkpoints of the execution that begin with `first`. */
 static size_t
@@ -236,7 +228,7 @@ report_fti_ranks(const struct fti_set *set, struct buf *out)
 		table_cells(&t, "%" PRIu32 "\t%" PRIu32, r->rank, r->node);
 		for (int p = 0; p < FTI_PARTS; p++) {
 			table_cell(&t, "%s",
-				   has_part(set, (enum fti_part)p)
+				   fti_set_has(set, (enum fti_part)p)
 					   ? fti_state_names[r->parts[p].state]
 					   : "-");
 			if (problem[0] == '\0' && r->parts[p].problem != NULL)
@@ -279,7 +271,7 @@ set_json(const struct fti_set *set, bool chosen, bool files)
 		const struct fti_rank *r = &set->ranks[i / FTI_PARTS];
 		const struct fti_part_file *p = &r->parts[part];
 
-		if (!has_part(set, part))
+		if (!fti_set_has(set, part))
 			continue;
 		f = json_new_object();
 		if (p->entry != NULL)

@@ -76,15 +76,15 @@ def evidences(shape, files, states):
 
 
 def copied(shape, files, states):
-    """A file and its copy.  Of two that are intact and differ, the times and the other
-    ranks tell which is right; who cannot be asked may be right."""
+    """A file and its copy.  Of two that are intact and differ, nobody knows which is
+    right; who cannot be asked may be right."""
     own, copy = evidences(shape, files, states)
     blind = not dated(shape) and OLDER in states  # may pass for right
+    if {own, copy} == {RIGHT, FOREIGN}:
+        return {"unknown"}
     if own == RIGHT:
-        return {"whole"} | ({"unknown"} if copy == FOREIGN and blind else set())
+        return {"whole"}
     if own == FOREIGN:
-        if copy == RIGHT:
-            return {"unknown"} if states[0] == OLDER and blind else {"rebuildable"}
         return {"whole", "rebuildable", "unknown"} if blind else {"unknown"}
     if copy == RIGHT:
         return {"unknown" if own == UNASKED else "rebuildable"}
@@ -97,8 +97,8 @@ def copied(shape, files, states):
 
 
 def coded(shape, files, states):
-    """k data and k parity files: any k of one run give all.  The run with more files is
-    the checkpoint, unless these are its data alone, or parity alone against all data."""
+    """k data and k parity files: any k of one run give all.  If files of two runs can be
+    told apart, nobody knows which are right."""
     found = evidences(shape, files, states)
     k = len(found) // 2
     data = set(range(k))
@@ -126,8 +126,8 @@ def coded(shape, files, states):
             return {"refused"}
         return {"unknown"}
     if strange or MENDABLE in found:
-        # Of more than are needed, those that fit each other are right, also if they
-        # are those of two nodes that were swapped.
+        # Also if those that are not right fit each other, as of two nodes that were
+        # swapped.
         return {"unknown", "refused"} | given(right) | (
             {"rebuildable", "whole"} if max(len(older), states.count(RANK)) >= k
             else set()) | (
@@ -138,38 +138,21 @@ def coded(shape, files, states):
         return {"unknown"}
     if not right or (len(both) == k and both == data):
         return {"unknown"} if right and dated(shape) else given(both)
-    able = [r for r in (right, older) if len(r) >= k and r != data]
-    most = max((len(r) for r in able), default=0)
-    able = [r for r in able if len(r) == most]
-    if len(able) != 1 or (not able[0] & data and data <= both):
-        return {"unknown"}
-    return given(able[0])
+    return {"unknown"}
 
 
 def elsewhere(shape, files, states):
     """A file of level 4, and the same one at other levels, none of which is a copy that
-    FTI keeps there: it is as good as one."""
-    own, *others = evidences(shape, files, states)
-    blind = not dated(shape) and OLDER in states
-    if own == RIGHT:
-        return {"whole"}
-    if own == FOREIGN:
-        return {"whole", "unknown"} if blind else {"unknown"}
-    if RIGHT in others:
-        return {"unknown" if own == UNASKED else "rebuildable"} | (
-            {"unknown"} if FOREIGN in others else set())
-    if own == MENDABLE:
-        return {"refused"} | ({"unknown", "rebuildable"} if FOREIGN in others else set())
-    if FOREIGN in others:
-        return {"unknown"} | ({"rebuildable"} if blind else set())
-    if {MENDABLE, UNASKED, OPEN} & {own, *others}:
-        return {"unknown"}
-    return {"lost"}
+    FTI keeps there: those are named, and not read."""
+    own = evidence(shape, files[0], states[0])
+    if own == GONE and set(states[1:]) == {MISSING}:
+        return {"lost"}
+    return {"unknown"} if own == GONE else alone(shape, files[:1], states[:1])
 
 
 def described(rule):
-    """The metadata of the group come first, of which all levels can do without names,
-    sizes and sums that the files themselves prove."""
+    """The metadata of the group come first.  FTI refuses a file whose name, size or sum
+    is another there, and it is no loss."""
     def judge(shape, files, states):
         meta, rest = states[0], (files[1:], states[1:])
         want = rule(shape, *rest)
@@ -379,7 +362,8 @@ class Row(Case):
         done = self.run("rebuild", *options, self.root).returncode
         # What is refused is repaired, not rebuilt.
         self.check(done == (0 if promise == 3 and found != "refused" else promise) or
-                   found == "refused" and (promise, done) == (3, 0),
+                   found == "refused" and (promise, done) == (3, 0) or
+                   self.spoilt and (promise, done) == (3, 3),
                    "the dry run ended %d, the run %d" % (promise, done))
         now = self.kept()
         if done == 0 and "--checksums" in options:
@@ -432,9 +416,11 @@ def row(task):
     case.blind = case.truth.unseen() or case.truth.foreign_group() or (
         OLDER in states and not dated(shape))
     want = rule(shape, files, states)
-    # A link to nothing, or a directory in a file's place, only the user can move.
+    # Only the user can correct metadata; and move a link to nothing, or a directory in a
+    # file's place.
+    case.spoilt = bool({"size", "name", "sum"} & set(states))
     mendable = case.truth.recoverable() and not (
-        {DANGLING, PLACE} & set(states) or case.blind)
+        {DANGLING, PLACE} & set(states) or case.blind or case.spoilt)
     try:
         return case.play(want, mendable), None
     except (Failure, subprocess.SubprocessError, ValueError) as e:

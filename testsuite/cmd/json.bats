@@ -208,7 +208,7 @@ says() {
 	answers 0 scr_fti restart --undo j
 	answers 1 scr_fti restart --select 3 j
 	rm "j/fti_archive/$e/Ckpt_4/Global/$e/l4/Ckpt4-Rank1.fti"
-	gives 3 .next "scr_fti scan --checksums --files j" scr_fti restart --select 4 j
+	gives 1 .next "scr_fti scan --checksums --files j" scr_fti restart --select 4 j
 	answers 2 scr_fti restart j
 }
 

@@ -106,7 +106,7 @@ judged() {
 	cp -R "$FTI/levels-E-v1.6/L3" .
 	chmod -R u+w L3
 	chmod 000 L3/Local/node2/*/l3/Ckpt3-Rank4.fti
-	answers 1 "1 of 8 ranks lack a good file, 1 of them cannot be read" \
+	answers 1 "1 of 8 ranks lack a good file; Local/node2/$(basename L3/Local/node2/*)/l3/Ckpt3-Rank4.fti is unknown: " \
 		"${as[@]}" scr_fti scan L3
 }
 

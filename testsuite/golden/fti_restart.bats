@@ -257,7 +257,7 @@ takes() {
 	scr_fti archive --to elsewhere/kept --copy j
 	run -0 scr_fti archive --list --to elsewhere/kept
 	[[ $output == *"execution $E"*" archive "*" 8/8 "*whole* ]]
-	rm -r "j/Global/$E/l4"
+	rm -r j/Global
 	state j >before
 	run -1 scr_fti restart --select 4 j
 	takes 4 L4 --from elsewhere/kept

@@ -190,8 +190,6 @@ TEST(config)
 		"[basic]\nnode_size = 0\n",
 		"[basic]\nnode_size = 99999999999999999999\n",
 		"[basic]\ngroup_size = 32\n",
-		"[basic]\nckpt_io = 7\n",
-		"[restart]\nfailure = 4\n",
 		"[restart]\nexec_id = ..\n",
 		"[restart]\nexec_id = a/b\n",
 		"[restart]\nexec_id = /\n",
