@@ -462,28 +462,37 @@ check_text() {
 
 # 80 columns in C, except for strings, which are never split.
 check_columns() {
-	local bad=0 file
-
-	for file in $(files '*.c' '*.h'); do
-		expand "$file" | awk -v file="$file" '
-			length($0) > 80 && !/"/ {
-				print file ":" FNR ": " length($0) " columns"
-				bad = 1 }
-			END { exit bad }' || bad=1
-	done
-	return "$bad"
+	files '*.c' '*.h' | xargs awk '
+		{
+			columns = 0
+			rest = $0
+			while ((tab = index(rest, "\t")) > 0) {
+				columns += tab - 1
+				columns += 8 - columns % 8
+				rest = substr(rest, tab + 1)
+			}
+			columns += length(rest)
+		}
+		columns > 80 && !/"/ {
+			print FILENAME ":" FNR ": " columns " columns"
+			bad = 1
+		}
+		END { exit bad }'
 }
 
 check_licence_lines() {
-	local bad=0 file
+	local without
 
-	for file in $(files '*.c' '*.h' '*.sh' '*.bats' '.ci/run' Makefile \
-		'man/*' 'bindings/*.py' 'examples/*.py' | grep -v '^testsuite/data/'); do
-		head -n 2 "$file" |
-			grep -q 'SPDX-License-Identifier: BSD-3-Clause' ||
-			{ echo "$file: no licence line at the top" && bad=1; }
-	done
-	return "$bad"
+	without=$(files '*.c' '*.h' '*.sh' '*.bats' '.ci/run' Makefile \
+		'man/*' 'bindings/*.py' 'examples/*.py' | grep -v '^testsuite/data/' |
+		xargs awk '
+			FNR <= 2 && /SPDX-License-Identifier: BSD-3-Clause/ { has[FILENAME] = 1 }
+			END {
+				for (i = 1; i < ARGC; i++)
+					if (!(ARGV[i] in has))
+						print ARGV[i] ": no licence line at the top"
+			}')
+	[[ -z $without ]] || { echo "$without" && return 1; }
 }
 
 # No unfinished work and no paths of the author's machine.
