@@ -206,8 +206,10 @@ remote_node_err(struct remote_run *run, struct remote_node *n, const char *text,
 		said = memmem(own, len - (size_t)(own - text), ": ", 2);
 		if (said != NULL && n->phase != REMOTE_ENDED) {
 			said = behind_name(n, said + 2, text + len);
-			remember(run, n, said, (size_t)(text + len - said),
-				 false);
+			/* The node may have printed a reason on stdout. */
+			if (!n->heard || n->words.len == 0)
+				remember(run, n, said,
+					 (size_t)(text + len - said), false);
 		}
 		len = (size_t)(own - text);
 		whole = false;

@@ -210,6 +210,10 @@ TEST(pdsh)
 		   "those of pdsh are taken");
 		ok(strchr(s.r[i].why, ':') == NULL, "... without the name");
 	}
+	remote_play("ssh", "#!/bin/sh\necho no account\nexec >&-\n"
+			   "sleep 1\nexit 1\n");
+	is_int(run_line(&s, "n1", "echo"), 0, "words of the login");
+	is_str(s.r[0].why, "no account", "are preferred, though they are old");
 	remote_play_no_more("ssh");
 }
 
