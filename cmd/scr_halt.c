@@ -247,8 +247,11 @@ target_open(struct target *t, const struct settings *s, const char *const *dirs,
 			 dirs[0]);
 	}
 	if (step_check(&t->where, err) < 0)
-		return app_advise(err, "--job-id names the job, --pid a "
-				       "launcher to stop");
+		return app_advise(err,
+				  resmgr_lists_steps(t->where.manager)
+					  ? "--job-id names the job, --pid a "
+					    "launcher to stop"
+					  : "--pid names a launcher to stop");
 	if (s->force)
 		return 0;
 	/* Refuse to stop a job that is not the one of these prefixes. */

@@ -9,6 +9,7 @@
 #include "app.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/overview.h"
 #include "conf.h"
 #include "dir.h"
 #include "error.h"
@@ -16,6 +17,7 @@
 #include "json.h"
 #include "meta/dataset_dir.h"
 #include "remote/remote.h"
+#include "report/condition.h"
 #include "report/hint.h"
 #include "report/scavenged.h"
 #include "scavenge/scavenge.h"
@@ -203,6 +205,30 @@ fill_options(const struct settings *s, const struct job *job,
 
 /* --- Output --- */
 
+/* What a report names for dataset `id`, if the caches have no more of it. */
+static void
+next_on_prefix(const struct scavenge *s, int64_t id, char *to, size_t size)
+{
+	struct catalogue_options look = *s->o->catalogue;
+	struct overview all;
+	struct condition h;
+
+	look.work.log = NULL; /* the scavenge has reported */
+	look.deep = look.compare;
+	if (overview_init(&all, s->job->prefix, NULL) == 0) {
+		look.index = all.index;
+		all.searched = true;
+		for (size_t i = 0; i < all.count; i++) {
+			if (all.entries[i].id != id)
+				continue;
+			condition_check(&all, &all.entries[i], &look, &h, NULL);
+			snprintf(to, size, "%s", h.next);
+			condition_fini(&h);
+		}
+	}
+	overview_fini(&all);
+}
+
 /* Find the command to run after a loss; "": there is none.  If nothing of the
  * lost datasets is on the prefix, it shows from what the next job restarts. */
 static void
@@ -210,7 +236,6 @@ find_next(const struct scavenge *s, const struct settings *set, int status,
 	  char *to, size_t size)
 {
 	struct buf command = BUF_INIT;
-	const char *word = NULL;
 	int scr = -1;
 	struct stat st;
 
@@ -221,21 +246,20 @@ find_next(const struct scavenge *s, const struct settings *set, int status,
 	for (size_t i = s->plan.count; i-- > 0 && to[0] == '\0';) {
 		const struct salvage_dataset *d = &s->plan.datasets[i];
 
-		/* Is it lost as far as the caches show, and not just unknown,
-		 * and is something of it on the prefix? */
-		if (!d->undecided &&
-		    (d->state != SALVAGE_LOST || d->done || d->unfinished ||
-		     d->taken != SALVAGE_FREE || scavenge_is_unknown(d) ||
-		     (!d->claimed &&
-		      (scr < 0 ||
-		       dir_stat(scr, dataset_dir_str(d->id), &st, 0) < 0))))
+		if (d->undecided)
+			next_on_prefix(s, d->id, to, size);
+		/* Is it lost as far as the caches show, and not just
+		 * unknown? */
+		if (d->undecided || d->state != SALVAGE_LOST || d->done ||
+		    d->unfinished || d->taken != SALVAGE_FREE ||
+		    scavenge_is_unknown(d))
 			continue;
-		word = catalogue_word_now_str(s->prefix, d->id);
-		if (d->undecided || d->nranks == 0 || s->o->only == d->id) {
-			report_command(d->undecided ? "scr_inspect --deep"
-						    : "scr_inspect",
-				       catalogue_path(s->prefix), word, to,
-				       size);
+		if (!d->claimed &&
+		    (scr < 0 ||
+		     dir_stat(scr, dataset_dir_str(d->id), &st, 0) < 0))
+			continue;
+		if (d->nranks == 0 || s->o->only == d->id) {
+			next_on_prefix(s, d->id, to, size);
 			continue;
 		}
 		/* A rest in the caches may complete it: the same scavenge of
@@ -244,8 +268,9 @@ find_next(const struct scavenge *s, const struct settings *set, int status,
 		report_add_options(&command, &set->where, set->down,
 				   set->remote);
 		buf_add_str(&command, " --id");
-		report_command(command.data, catalogue_path(s->prefix), word,
-			       to, size);
+		report_command(command.data, catalogue_path(s->prefix),
+			       catalogue_word_now_str(s->prefix, d->id), to,
+			       size);
 		buf_clear(&command);
 	}
 	buf_free(&command);
@@ -336,7 +361,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 		app_note("%s", said.data);
 	/* Report problems of the configuration; with -v, the sources of its
 	 * values. */
-	job_notice(job, app_verbosity() > 0, &text);
+	(void)job_notice(job, app_verbosity() > 0, &text);
 	app_warn_lines(text.data);
 	buf_free(&text);
 	look.work.dry_run = set->plan;

@@ -178,6 +178,19 @@ remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
 	remote_node_end(run, n, REMOTE_DONE, status, NULL);
 }
 
+/* What follows "n1: ", the name of the node, perhaps without its domain. */
+static const char *
+behind_name(const struct remote_node *n, const char *text, const char *end)
+{
+	const char *colon = memmem(text, (size_t)(end - text), ": ", 2);
+	const size_t len = colon != NULL ? (size_t)(colon - text) : 0;
+
+	return len > 0 && strncmp(n->name, text, len) == 0 &&
+			       (n->name[len] == '\0' || n->name[len] == '.')
+		       ? colon + 2
+		       : text;
+}
+
 void
 remote_node_err(struct remote_run *run, struct remote_node *n, const char *text,
 		size_t len, bool whole)
@@ -191,9 +204,13 @@ remote_node_err(struct remote_run *run, struct remote_node *n, const char *text,
 	 * others do. */
 	if (own != NULL) {
 		said = memmem(own, len - (size_t)(own - text), ": ", 2);
-		if (said != NULL && n->phase != REMOTE_ENDED)
-			remember(run, n, said + 2,
-				 len - (size_t)(said + 2 - text), false);
+		if (said != NULL && n->phase != REMOTE_ENDED) {
+			said = behind_name(n, said + 2, text + len);
+			/* The node may have printed a reason on stdout. */
+			if (!n->heard || n->words.len == 0)
+				remember(run, n, said,
+					 (size_t)(text + len - said), false);
+		}
 		len = (size_t)(own - text);
 		whole = false;
 		if (len == 0)

@@ -218,6 +218,8 @@ static void
 read_stream(struct remote_run *run, struct remote_proc *p,
 	    struct remote_stream *s, int times)
 {
+	if (run->failed)
+		close_fd(&s->fd); /* else poll() would not wait */
 	while (s->fd >= 0 && times-- > 0 && !run->failed) {
 		ssize_t n = read(s->fd, run->buffer, REMOTE_BUFFER);
 

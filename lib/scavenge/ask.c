@@ -292,9 +292,13 @@ take_dataset(struct scavenge *s, uint32_t node,
 		d->cached = true;
 		d->stray = d->stray || of == JOBFILES_GONE;
 	}
-	if (v->unread != NULL || v->problem != NULL)
+	if (v->problem != NULL)
 		scavenge_complain(s, node, "dataset %" PRId64 ": %s", v->id,
-				  v->unread != NULL ? v->unread : v->problem);
+				  v->problem);
+	if (v->unread != NULL &&
+	    (v->problem == NULL || !str_eq(v->problem, v->unread)))
+		scavenge_complain(s, node, "dataset %" PRId64 ": %s", v->id,
+				  v->unread);
 	for (size_t i = 0; d != NULL && i < v->nranks; i++)
 		if (salvage_found(&s->plan, d, node, &v->ranks[i], &why) < 0)
 			d = NULL;

@@ -251,8 +251,8 @@ no_place(struct job *j, const struct error *why, struct error *err)
 		       : error_pass(err, why);
 }
 
-/* Copy the data and compute the checksum.  A file in the cache that changes
- * meanwhile is bad. */
+/* Copy the data and compute the checksum.  If the file in the cache changes
+ * while it is copied, copy it once more. */
 static int
 copy_data(struct job *j, struct error *err)
 {
@@ -260,41 +260,43 @@ copy_data(struct job *j, struct error *err)
 	const bool known = f != NULL && f->has_crc;
 	struct put_file *put = j->it->to;
 	struct error why = ERROR_INIT;
-	struct pump p = {
-		.from = j->from,
-		.name = j->it->from,
-		.size = j->it->attr->size,
-		.has_crc = known,
-		.crc = known ? f->crc : 0,
-		.to = put_open(put, &why),
-		.put = put,
-		.block = j->w->block,
-		.room = j->c->block,
-		.step = flush_due,
-		.arg = j,
-	};
-	struct attr was;
-	struct stat st;
-	int rc = 0;
+	struct stat was, is;
+	int rc = 2;
 
-	if (p.to < 0)
-		return no_place(j, &why, err);
-	if (fstat(j->from, &st) < 0)
-		return error_sys(err, "%s: cannot stat", j->it->from);
-	attr_from_stat(&was, &st);
-	/* 0: the file in the cache is bad, and j->why tells why. */
-	rc = pump_run(&p, &j->why, err);
-	j->it->crc = p.crc;
-	if (rc >= 0 &&
-	    (fstat(j->from, &st) < 0 || !attr_unchanged(&was, &st))) {
-		error_clear(&j->why);
+	for (int left = 2; rc == 2 && left > 0; left--) {
+		struct pump p = {
+			.from = j->from,
+			.name = j->it->from,
+			.size = j->it->attr->size,
+			.has_crc = known,
+			.crc = known ? f->crc : 0,
+			.to = put_open(put, &why),
+			.put = put,
+			.block = j->w->block,
+			.room = j->c->block,
+			.step = flush_due,
+			.arg = j,
+		};
+
+		if (p.to < 0)
+			return no_place(j, &why, err);
+		/* 0: the file in the cache is bad, and j->why tells why. */
+		rc = fstat(j->from, &was) < 0
+			     ? error_sys(err, "%s: cannot stat", j->it->from)
+			     : pump_run(&p, &j->why, err);
+		j->it->crc = p.crc;
+		if (rc >= 0 &&
+		    (fstat(j->from, &is) < 0 || is.st_size != was.st_size ||
+		     is.st_mtim.tv_sec != was.st_mtim.tv_sec ||
+		     is.st_mtim.tv_nsec != was.st_mtim.tv_nsec))
+			rc = 2;
+		if (rc == 1)
+			return put_wrote(put, j->it->attr->size, err);
+		put_drop(put);
+	}
+	if (rc == 2)
 		error_set(&j->why, ERROR_DAMAGED,
 			  "%s: changes while it is copied", j->it->from);
-		rc = 0;
-	}
-	if (rc == 1)
-		return put_wrote(put, j->it->attr->size, err);
-	put_drop(put);
 	return rc < 0 ? -1 : bad(j, &j->why, err);
 }
 

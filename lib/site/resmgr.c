@@ -283,11 +283,17 @@ resmgr_limit(struct resmgr *r, double seconds, bool (*stop)(void))
 	r->stop = stop;
 }
 
+bool
+resmgr_lists_steps(const struct resmgr *r)
+{
+	return r->ops->steps != NULL;
+}
+
 int
 resmgr_step_check(const struct resmgr *r, const struct resmgr_job *job,
 		  struct error *err)
 {
-	if (r->ops->steps == NULL)
+	if (!resmgr_lists_steps(r))
 		return error_set(err, ERROR_USAGE,
 				 "no resource manager lists steps here");
 	if (job->id == NULL || job->id[0] == '\0' || job->id[0] == '-')

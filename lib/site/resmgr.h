@@ -114,6 +114,9 @@ struct resmgr_job {
  * when stop() (may be NULL) returns true. */
 void resmgr_limit(struct resmgr *r, double seconds, bool (*stop)(void));
 
+/* Does the manager list the steps of any job? */
+bool resmgr_lists_steps(const struct resmgr *r);
+
 /* Can the steps of this job be stopped from here?  ERROR_USAGE: no, the
  * sentence says why. */
 int resmgr_step_check(const struct resmgr *r, const struct resmgr_job *job,

@@ -299,7 +299,13 @@ copy_slowly() {
 	sleep 0.2
 }
 
-@test "a file that changes while it is copied is bad" {
+@test "a file that changes while it is copied is copied again; one that never stops is bad" {
+	copy_slowly
+	damage $file 0 XXXX
+	wait $pid || failed "$(cat err)"
+	cmp $file "p q/ckpt.1/rank_0_0.ckpt"
+	no_temps
+	rm -rf "p q" nodes
 	status=0
 	copy_slowly
 	while kill -0 $pid 2>/dev/null; do

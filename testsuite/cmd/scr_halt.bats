@@ -33,6 +33,8 @@ settings_are() { prints "$1" settings "${@:2}"; }
 	misused --reason scr_halt p --reason ''
 	misused "--before;2026-13-01T00:00:00" scr_halt p -b '2026-13-01T00:00:00'
 	complains 2 "--pid" scr_halt -i p
+	complains 2 "--pid" scr_halt -i p --resource-manager pbs --job-id 5
+	assert_stderr_lacks "--job-id"
 	complains 2 quux scr_halt -i p --resource-manager quux
 	[[ ! -e p/.scr ]]
 }

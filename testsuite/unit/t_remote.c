@@ -202,6 +202,37 @@ TEST(pdsh)
 	s.o.module = "nonsense";
 	is_int(run_line(&s, "a,b", "echo"), 0, "a module that is not there");
 	ok(came(&s.r[1], REMOTE_NOT_STARTED, -1, "nonsense"), "pdsh says so");
+	s.o.module = NULL;
+	remote_play("ssh", "#!/bin/sh\nexit 255\n");
+	is_int(run_line(&s, "n1.site.org,n2", "echo"), 0, "no words of ssh");
+	for (size_t i = 0; i < 2; i++) {
+		ok(came(&s.r[i], s.r[i].state, -1, "exited with exit code"),
+		   "those of pdsh are taken");
+		ok(strchr(s.r[i].why, ':') == NULL, "... without the name");
+	}
+	remote_play("ssh", "#!/bin/sh\necho no account\nexec >&-\n"
+			   "sleep 1\nexit 1\n");
+	is_int(run_line(&s, "n1", "echo"), 0, "words of the login");
+	is_str(s.r[0].why, "no account", "are preferred, though they are old");
+	remote_play_no_more("ssh");
+}
+
+/* As many processes of pdsh at a time as there are by default. */
+TEST(pdsh_fanout)
+{
+	struct scene_run s = { .o = { .kind = REMOTE_PDSH, .fanout = 64 } };
+
+	if (!have_pdsh()) {
+		skip("pdsh", "it is not installed");
+		return;
+	}
+	is_int(run_line(&s, "n[1-64]", "echo $NODE; echo oh >&2"), 0, "all");
+	for (size_t i = 0; i < s.nodes.count; i++) {
+		ok(came(&s.r[i], REMOTE_DONE, 0, NULL), s.nodes.names[i]);
+		is_str(out_of(&s.r[i]), fmt("%s\n", s.nodes.names[i]),
+		       "... its output");
+		is_str(err_of(&s.r[i]), "oh\n", "... its stderr");
+	}
 }
 
 TEST(flux)
