@@ -65,7 +65,9 @@ weigh_away(struct plan *p, struct error *err)
 	const char *dir = NULL, *text = NULL;
 	size_t away = 0;
 
-	for (size_t i = 0; p->flaw == NULL && i < p->nfiles; i++) {
+	if (p->flaw != NULL || p->maps_lost > 0)
+		return 0;
+	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		bool dangles = f->nsegs > 0;
 

@@ -317,7 +317,6 @@ in_caches() {
 	chase scr_index -p "$P" --build 2 --dry-run
 	[[ ${#taken[@]} -gt 1 ]] || failed "${taken[*]}"
 	look_after 2
-	rm "$P/ckpt.2/other" && rmdir "$P/ckpt.2"
 	given_up 2
 	# What can be rebuilt.
 	rm "$P/ckpt.1/rank_1.ckpt"
