@@ -206,6 +206,14 @@ read_claims(struct deletion *d, struct error *err)
 	while ((f = catalogue_names_next(&d->names)) != NULL)
 		if (claim(d, f->path, err) < 0)
 			return -1;
+	/* They would be forgotten. */
+	if (d->names.plan != NULL && d->names.plan->was != NULL)
+		return error_set(err, ERROR_UNSAFE,
+				 "dataset %" PRId64
+				 ": %s: missing; %s looks like it: rename it "
+				 "back first",
+				 d->id, str_shown(d->names.plan->was),
+				 str_shown(d->names.plan->is));
 	return 0;
 }
 

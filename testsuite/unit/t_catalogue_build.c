@@ -51,14 +51,13 @@ TEST(moved)
 	for (unsigned i = 0; i < moved.ranks; i++)
 		scene_lose_data(&moved, i);
 	ok(verify(scene_prefix(&moved), &v, &t) == 0 &&
-		   v.status == STATUS_FAILED && v.bad_files == 8,
+		   v.status == STATUS_LOST && v.bad_files == 8,
 	   "... also when no file is left to tell it");
 	must(unlink(fmt("%s/.scr/index.scr", scene_prefix(&moved))) == 0);
 	ok(verify(scene_prefix(&moved), &v, &t) == -1,
 	   "... but not without the index");
 	options.moved_from = "/job/run 7";
-	ok(verify(scene_prefix(&moved), &v, &t) == 0 &&
-		   v.status == STATUS_FAILED,
+	ok(verify(scene_prefix(&moved), &v, &t) == 0 && v.status == STATUS_LOST,
 	   "... unless it is given by hand");
 	options.moved_from = NULL;
 }
@@ -370,8 +369,7 @@ TEST(flush_add)
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	scene_lose_reds(&xor4, 1, false);
 	scene_lose_data(&xor4, 3);
-	/* Their directory is empty. */
-	refuses(add(scene_prefix(&xor4), "ckpt", &id, &why), ERROR_SYSTEM, NULL,
+	refuses(add(scene_prefix(&xor4), "ckpt", &id, &why), ERROR_LOST, NULL,
 		"... and then data, too");
 	c = catalogue_open(scene_prefix(&xor4), NULL);
 	ok(catalogue_add(c, id, &options, &added, NULL) == -1,
