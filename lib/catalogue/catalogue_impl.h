@@ -3,9 +3,9 @@
  * catalogue_impl.h - what the files of lib/catalogue share, and what they do:
  *
  *   catalogue.c    the prefix, its directories, helpers
- *   store.c        read, change and rebuild index.scr
- *   edit.c         drop, drop after, current: the index only; catalogue_add();
- *                  after a failed fetch
+ *   store.c        read, change and rebuild index.scr, also without room
+ *   edit.c         drop, drop after, current: the index only; catalogue_add(),
+ *                  also for SCR 1.1.8; after a failed fetch
  *   overview.c     all datasets of a prefix, from all sources
  *   word.c         the dataset that a word names, and back
  *   describe.c     find the descriptor of a dataset
@@ -154,6 +154,10 @@ int catalogue_load(struct catalogue *c, struct index **ix,
 const struct index *catalogue_index(struct catalogue *c,
 				    const struct catalogue_options *o,
 				    struct index **read, struct error *err);
+
+/* Write the summary; on a full file system over the old one. */
+int catalogue_write_summary(const struct catalogue_dir *d,
+			    const struct kvtree *t, struct error *err);
 
 /* --- describe.c --- */
 

@@ -630,7 +630,7 @@ ends_there() {
 	scr_container -q -p packed pack 1
 	for dir in plain packed; do
 		mapfile -t all < <(cd "$dir" && find . -mindepth 1 \
-			! -name "*.lock" ! -name "*log" | sort)
+			! -name "*.lock" ! -name "*log" ! -name "*.spare" | sort)
 		pick 5 "${all[@]}"
 		for name in "${picked[@]}"; do
 			for command in "scr_inspect -p p 1" "scr_rebuild -p p -n 1" \
