@@ -175,16 +175,35 @@ make_cached(const char *cache_path)
 			       NULL) == 0);
 }
 
-/* The files are in the prefix itself, so no directory gives a name. */
-TEST(no_name)
+TEST(cache_paths)
 {
+	static const struct {
+		const char *path, *user, *job;
+	} cases[] = {
+		{ "/dev/shm/me/scr.1000/scr.dataset.7/file", "me", "1000" },
+		{ "/me/scr.1000/node.3/scr.dataset.7/file", "me", "1000" },
+		{ "/me/scr.1000/scr.dataset.8/file", NULL, NULL },
+		{ "/scr.1000/scr.dataset.7/file", NULL, NULL },
+		{ "/me/scr.dataset.7/file", NULL, NULL },
+		{ "/scr.dataset.7/file", NULL, NULL },
+		{ "/me//scr.dataset.7/file", NULL, NULL },
+		{ "/me/node.3/scr.dataset.7/file", NULL, NULL },
+	};
 	struct build_result r;
 	struct index_entry e;
 
-	make_cached("/me/scr.1000/scr.dataset.7/file");
-	must(build(scratch_root, &r, NULL) == 0);
-	index_free(entry(scratch_root, &e));
-	is_str(r.name, "scr.dataset.7", "the name of its directory");
+	each (c, cases) {
+		auto_index *ix = NULL;
+
+		make_cached(c->path);
+		must(build(scratch_root, &r, NULL) == 0);
+		ix = entry(scratch_root, &e);
+		is_str(e.desc.user, c->user, c->path);
+		is_str(e.desc.job_id, c->job, "... and the job");
+		/* The files are in the prefix itself, so no directory gives a
+		 * name. */
+		is_str(e.name, "scr.dataset.7", "... but no name");
+	}
 }
 
 TEST(memory)
