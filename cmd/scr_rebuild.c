@@ -209,8 +209,7 @@ show_plan(const struct plan *p, struct json *j)
 		report_actions(p, &text);
 	}
 	buf_add_char(&text, '\n');
-	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN,
-			  &text);
+	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text);
 	app_print_unless_quiet(&text);
 }
 
