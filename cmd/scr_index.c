@@ -415,7 +415,7 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 					       s->o.checksums),
 	};
 
-	if (!r->undecided &&
+	if (!r->undecided && r->way.was[0] == '\0' &&
 	    (r->way.obstacle[0] == '\0' || why->kind != ERROR_SYSTEM) &&
 	    !error_may_pass(why) &&
 	    !(r->dry_run && r->status == STATUS_DAMAGED)) {

@@ -156,7 +156,8 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	};
 	struct buf text = BUF_INIT;
 
-	if (p->verdict == SET_LOST && !s->partial && status != STATUS_DAMAGED) {
+	if (p->was != NULL || (p->verdict == SET_LOST && !s->partial &&
+			       status != STATUS_DAMAGED)) {
 		plan_error(p, err);
 		if (s->dry_run) /* the plan says so */
 			error_clear(err);
@@ -203,11 +204,12 @@ show_plan(const struct plan *p, struct json *j)
 		return;
 	}
 	report_summary(p, NULL, NULL, plan_data_status(p), &text);
-	buf_add_str(&text, "\nwhat a rebuild would do\n");
-	report_actions(p, &text);
+	if (p->was == NULL) {
+		buf_add_str(&text, "\nwhat a rebuild would do\n");
+		report_actions(p, &text);
+	}
 	buf_add_char(&text, '\n');
-	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN,
-			  &text);
+	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text);
 	app_print_unless_quiet(&text);
 }
 

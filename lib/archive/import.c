@@ -441,7 +441,7 @@ import_dataset(struct catalogue *c, int fd, const char *name,
 		.out = out,
 		.arena = arena_new(),
 	};
-	struct owners_guard owners = { c, 0, o, true };
+	struct owners_guard owners = { c, 0, o, true, false };
 	const struct put_options how = {
 		.par = work_waiting(&o->work, catalogue_prefix_fd(c)),
 		.guard = { owners_ask, &owners, owners_failed },

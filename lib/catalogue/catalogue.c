@@ -51,6 +51,7 @@ catalogue_close(struct catalogue *c)
 		return;
 	io_close(c->scr_fd);
 	io_close(c->prefix_fd);
+	catalogue_strays_free(c->strays);
 	catalogue_unnamed_free(c->unnamed);
 	buf_free(&c->notice);
 	mem_free(c->path);

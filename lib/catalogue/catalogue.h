@@ -283,11 +283,11 @@ struct verify_result {
 	size_t crc_checked;  /* files whose checksum was compared */
 	uint64_t crc_bytes;  /* the bytes read for that */
 	size_t deep_sets;    /* redundancy sets compared with the data */
-	struct plan_way way;
-	bool undecided; /* of deep_undecided() */
-	bool stuck;	/* of deep_stuck() */
-	bool nameless;	/* nothing names the files of some ranks */
-	bool unread;	/* an I/O error kept something from being read */
+	struct plan_way way; /* also for the directory of its metadata */
+	bool undecided;	     /* of deep_undecided() */
+	bool stuck;	     /* of deep_stuck() */
+	bool nameless;	     /* nothing names the files of some ranks */
+	bool unread;	     /* an I/O error kept something from being read */
 };
 
 /* Called with a sentence for each problem. */

@@ -3,9 +3,9 @@
  * catalogue_impl.h - what the files of lib/catalogue share, and what they do:
  *
  *   catalogue.c    the prefix, its directories, helpers
- *   store.c        read, change and rebuild index.scr
- *   edit.c         drop, drop after, current: the index only; catalogue_add();
- *                  after a failed fetch
+ *   store.c        read, change and rebuild index.scr, also without room
+ *   edit.c         drop, drop after, current: the index only; catalogue_add(),
+ *                  also for SCR 1.1.8; after a failed fetch
  *   overview.c     all datasets of a prefix, from all sources
  *   word.c         the dataset that a word names, and back
  *   describe.c     find the descriptor of a dataset
@@ -15,6 +15,7 @@
  *   record.c       write rank2file, summary and index entry
  *   verify.c       catalogue_verify()
  *   fetchable.c    what LLNL's library reads before the files
+ *   renamed.c      directories renamed by hand
  *   delete.c       catalogue_delete_all(): order, index, locks, and the files
  *                  that go with a dataset
  *   remove.c       remove one dataset, never through a link
@@ -36,6 +37,7 @@
 #include "meta/rank2file.h"
 #include "meta/summary.h"
 
+struct catalogue_strays;
 struct catalogue_unnamed;
 struct map;
 struct stat;
@@ -52,6 +54,11 @@ struct catalogue {
 	/* An index that listed datasets was lost, and remade from summaries,
 	 * which have neither FAILED nor CURRENT. */
 	bool remade;
+	struct catalogue_strays *strays; /* NULL: not listed yet */
+	/* Files looked for in renamed directories so far; and is a search going
+	 * on, which makes plans of other datasets? */
+	size_t looks;
+	bool weighing;
 	struct catalogue_unnamed *unnamed; /* word.c; NULL: not read yet */
 	int64_t building; /* id of the dataset being built, which a rebuilt
 			     index need not report; 0: none */
@@ -147,6 +154,10 @@ int catalogue_load(struct catalogue *c, struct index **ix,
 const struct index *catalogue_index(struct catalogue *c,
 				    const struct catalogue_options *o,
 				    struct index **read, struct error *err);
+
+/* Write the summary; on a full file system over the old one. */
+int catalogue_write_summary(const struct catalogue_dir *d,
+			    const struct kvtree *t, struct error *err);
 
 /* --- describe.c --- */
 
@@ -247,6 +258,32 @@ void catalogue_fetch_spared(struct catalogue_fetch *f);
 /* Compare rank2file with the filemaps that `p` was made from. */
 int catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 			  struct error *err);
+
+/* --- renamed.c --- */
+
+void catalogue_strays_free(struct catalogue_strays *s);
+
+/* Find a directory in .scr that has the metadata of dataset `id` under another
+ * name. 1: found, *name is borrowed; 0: none. */
+int catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
+			   struct error *err);
+
+/* Directories of a plan that are missing, and others beside them that have
+ * their files, which no other dataset owns. */
+struct catalogue_renamed {
+	struct owners_guard asks; /* for this dataset, with `all` */
+	struct arena *arena;	  /* the plan's */
+	bool sure;		  /* what is missing can be computed */
+	const char *from, *to;	  /* the first, below the prefix; NULL: none */
+	bool barred;	    /* one has its name, but may not be searched */
+	bool tired;	    /* there was more to look at */
+	size_t files, lost; /* found; of them, those that cannot be rebuilt */
+	size_t similar;	    /* of the same size, but written at another time */
+};
+
+/* Look for the missing files, and mark those that are found (astray). */
+int catalogue_find_renamed(struct plan *p, struct catalogue_renamed *r,
+			   struct error *err);
 
 /* Is the error about the metadata, rather than a failed system call? */
 bool catalogue_is_verdict(const struct error *why);

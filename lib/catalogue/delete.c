@@ -206,6 +206,14 @@ read_claims(struct deletion *d, struct error *err)
 	while ((f = catalogue_names_next(&d->names)) != NULL)
 		if (claim(d, f->path, err) < 0)
 			return -1;
+	/* They would be forgotten. */
+	if (d->names.plan != NULL && d->names.plan->was != NULL)
+		return error_set(err, ERROR_UNSAFE,
+				 "dataset %" PRId64
+				 ": %s: missing; %s looks like it: rename it "
+				 "back first",
+				 d->id, str_shown(d->names.plan->was),
+				 str_shown(d->names.plan->is));
 	return 0;
 }
 
@@ -302,16 +310,13 @@ try_change(struct deletions *all, struct error *err)
 }
 
 /*
- * There is no room to write the index, as *err says.  Free space by removing
- * parts of the datasets of the group: first their redundancy, without which
- * they stay valid, then their summaries, without which no job can fetch them.
- * 1: there is still no room, but their files may go now.
+ * There is no room to write the index.  Free space by removing parts of the
+ * datasets of the group: first their redundancy, without which they stay valid,
+ * then their summaries, without which no job can fetch them.
  */
 static int
 change_full_index(struct deletions *all, struct error *err)
 {
-	if (all->from == all->to)
-		return -1;
 	for (int summary = 0; summary < 2; summary++)
 		for (size_t i = all->from; i < all->to; i++) {
 			const struct catalogue_dir *d = &all->list[i].dir;
@@ -329,8 +334,7 @@ change_full_index(struct deletions *all, struct error *err)
 			if (!room_is_short(&why))
 				return error_pass(err, &why);
 		}
-	error_clear(err);
-	return 1;
+	return -1;
 }
 
 static int
@@ -349,8 +353,7 @@ change_index(struct deletions *all, struct error *err)
 		rc = change_full_index(all, &why);
 	if (rc < 0)
 		return error_pass(err, &why);
-	if (rc == 0)
-		all->listed = all->from;
+	all->listed = all->from;
 	return 0;
 }
 

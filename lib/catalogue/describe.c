@@ -25,6 +25,9 @@
 
 #define LOG_FILE "log"
 
+/* Maximum length of a user's or job's name in a path. */
+#define PART_MAX 256
+
 void
 catalogue_desc_free(struct catalogue_desc *d)
 {
@@ -145,12 +148,79 @@ catalogue_read_summary(const struct catalogue_dir *d,
 
 /* --- Compose a descriptor --- */
 
-/* Take kind and name from an event such as CHECKPOINT_START or OUTPUT_END; of
- * several lines the last, as ids start again from 1 when a prefix is cleaned.
+struct traces {
+	char user[PART_MAX], job[PART_MAX]; /* "": unknown */
+	char name[1024];		    /* from the log; "": unknown */
+	bool same_job, is_ckpt;
+};
+
+/* Copy the component of `path` that ends before `end` into `to`.  Return its
+ * start, or NULL. */
+static const char *
+component_before(const char *path, const char *end, char *to, size_t size)
+{
+	const char *start = end;
+	size_t len = 0;
+
+	while (start > path && start[-1] != '/')
+		start--;
+	len = (size_t)(end - start);
+	if (len == 0 || len >= size)
+		return NULL;
+	memcpy(to, start, len);
+	to[len] = '\0';
+	return start;
+}
+
+/* Take user and job from a path in the cache (scr-dataset(5)):
+ * .../USER/scr.JOBID/[node.N/]scr.dataset.ID/... */
+static bool
+read_cache_path(const char *path, const char *dir, struct traces *t)
+{
+	char part[PART_MAX], user[PART_MAX], needle[DATASET_DIR_NAME + 2];
+	const char *at = NULL;
+
+	snprintf(needle, sizeof(needle), "/%s/", dir);
+	at = strstr(path, needle);
+	if (at != NULL)
+		at = component_before(path, at, part, sizeof(part));
+	if (at != NULL && at > path && str_starts(part, "node."))
+		at = component_before(path, at - 1, part, sizeof(part));
+	if (at == NULL || at == path || !str_starts(part, "scr.") ||
+	    component_before(path, at - 1, user, sizeof(user)) == NULL ||
+	    !dataset_name_ok(user) || !dataset_name_ok(part + 4))
+		return false;
+	snprintf(t->user, sizeof(t->user), "%s", user);
+	snprintf(t->job, sizeof(t->job), "%s", part + 4);
+	return true;
+}
+
+/* Look for a cache path in the filemaps, else in the redundancy headers.  In
+ * bypass mode only the filemaps were in the cache, not the files. */
+static void
+trace_paths(const struct plan *p, const char *dir, struct traces *t)
+{
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].cache_path != NULL &&
+		    read_cache_path(p->files[i].cache_path, dir, t))
+			return;
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		for (uint32_t m = 0; s->opened && m < s->n; m++) {
+			const struct redset_member *r = &s->members[m].list;
+
+			if (r->known && r->nfiles > 0 &&
+			    read_cache_path(r->files[0].path, dir, t))
+				return;
+		}
+	}
+}
+
+/* Take kind and name from an event such as CHECKPOINT_START or OUTPUT_END.
  * Treat an unreadable log as an empty one. */
 static void
-trace_log(struct catalogue *c, int64_t id, struct dataset *v, char *name,
-	  size_t size)
+trace_log(struct catalogue *c, int64_t id, struct traces *t)
 {
 	int fd = path_open_beneath(c->scr_fd, LOG_FILE, O_RDONLY | O_NONBLOCK,
 				   0, NULL);
@@ -161,6 +231,7 @@ trace_log(struct catalogue *c, int64_t id, struct dataset *v, char *name,
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
 		const size_t len = strcspn(line, "\n");
 		const bool start = whole;
+		bool ckpt = false, same_job = false;
 		struct log_line l;
 
 		/* A longer line is not part of a log, nor is its rest.  Few
@@ -170,16 +241,18 @@ trace_log(struct catalogue *c, int64_t id, struct dataset *v, char *name,
 		line[len] = '\0';
 		if (!start || !whole || strstr(line, ", dset=") == NULL ||
 		    log_parse(line, &l, NULL) < 0 || l.dataset != id ||
-		    l.event == NULL || l.name == NULL ||
-		    !dataset_name_ok(l.name))
+		    l.event == NULL || l.name == NULL)
 			continue;
-		if (str_starts(l.event, "CHECKPOINT_"))
-			v->is_ckpt = true;
-		else if (str_starts(l.event, "OUTPUT_"))
-			v->is_ckpt = false;
-		else
+		ckpt = str_starts(l.event, "CHECKPOINT_");
+		/* Ids start again from 1 when a prefix is cleaned.  So prefer a
+		 * line of the same job, then the later line. */
+		same_job = l.job_id != NULL && str_eq(l.job_id, t->job);
+		if ((!ckpt && !str_starts(l.event, "OUTPUT_")) ||
+		    !dataset_name_ok(l.name) || (t->same_job && !same_job))
 			continue;
-		snprintf(name, size, "%s", l.name);
+		t->same_job = same_job;
+		t->is_ckpt = ckpt;
+		snprintf(t->name, sizeof(t->name), "%s", l.name);
 	}
 	if (f != NULL)
 		fclose(f);
@@ -213,19 +286,20 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 	const struct index *ix, const struct plan *p,
 	struct catalogue_desc *out, struct error *err)
 {
-	struct dataset v = { .id = d->id, .is_ckpt = true };
-	char name[1024] = "";
+	struct traces t = { .is_ckpt = true };
 	int64_t first = -1; /* earliest ctime, in microseconds */
 	struct index_entry e;
+	struct dataset v;
 
-	trace_log(c, d->id, &v, name, sizeof(name));
-	if (name[0] == '\0' && !common_dir(p, name, sizeof(name)))
-		name[0] = '\0';
+	trace_paths(p, d->name, &t);
+	trace_log(c, d->id, &t);
+	if (t.name[0] == '\0' && !common_dir(p, t.name, sizeof(t.name)))
+		t.name[0] = '\0';
 	/* Reusing the name of another dataset would remove its index entry. */
-	if (name[0] == '\0' ||
-	    (ix != NULL && index_find_name(ix, name, &e, NULL) == 0 &&
+	if (t.name[0] == '\0' ||
+	    (ix != NULL && index_find_name(ix, t.name, &e, NULL) == 0 &&
 	     e.id != d->id))
-		snprintf(name, sizeof(name), "%s", d->name);
+		snprintf(t.name, sizeof(t.name), "%s", d->name);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct attr *a = &p->files[i].attr;
 		int64_t at = 0;
@@ -238,15 +312,21 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 		if (first < 0 || at < first)
 			first = at;
 	}
-	v.name = name;
-	v.is_output = !v.is_ckpt;
-	/* LLNL's fetch requires a number (scr-dataset(5)), and the real one is
-	 * unknown. */
-	v.ckpt_id = v.is_ckpt ? d->id : -1;
-	v.created_us = first;
-	v.files = (int64_t)p->nfiles;
-	v.bytes = p->bytes;
-	v.complete = 1;
+	v = (struct dataset){
+		.id = d->id,
+		.name = t.name,
+		.is_ckpt = t.is_ckpt,
+		.is_output = !t.is_ckpt,
+		/* LLNL's fetch requires a number (scr-dataset(5)), and the real
+		 * one is unknown. */
+		.ckpt_id = t.is_ckpt ? d->id : -1,
+		.created_us = first,
+		.user = t.user[0] != '\0' ? t.user : NULL,
+		.job_id = t.job[0] != '\0' ? t.job : NULL,
+		.files = (int64_t)p->nfiles,
+		.bytes = p->bytes,
+		.complete = 1,
+	};
 	out->composed = true;
 	return catalogue_desc_make(out, &v, err);
 }

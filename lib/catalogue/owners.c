@@ -183,9 +183,10 @@ others_free(struct others *l)
 	index_free(l->ix);
 }
 
-/* List those but `id`.  For others_free(), also on failure. */
+/* List those but `id`; with `all`, every other.  For others_free(), also on
+ * failure. */
 static int
-others_list(struct catalogue *c, int64_t id, struct others *out,
+others_list(struct catalogue *c, int64_t id, bool all, struct others *out,
 	    struct error *err)
 {
 	struct error why = ERROR_INIT;
@@ -199,7 +200,7 @@ others_list(struct catalogue *c, int64_t id, struct others *out,
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		const int64_t other = out->ids[i];
-		bool counts = is_listed(out->ix, other);
+		bool counts = all || is_listed(out->ix, other);
 
 		if (other == id)
 			continue;
@@ -229,11 +230,11 @@ struct search {
 /* Check each other dataset.  One whose files are unknown cannot be fetched or
  * rebuilt, so it does not count. */
 static int
-ask_others(const struct search *s, int64_t id, struct error *err)
+ask_others(const struct search *s, int64_t id, bool all, struct error *err)
 {
 	const struct owners_write *w = s->w;
 	struct others l;
-	int rc = others_list(s->c, id, &l, err);
+	int rc = others_list(s->c, id, all, &l, err);
 
 	for (size_t i = 0; rc == 0 && i < l.count; i++) {
 		struct index_entry e = { .name = NULL };
@@ -279,7 +280,7 @@ owners_make_way(struct catalogue *c, const struct owners_write *w,
 		return 0;
 	s.paths = table_of(w->paths, w->count, err);
 	if (s.paths != NULL)
-		rc = ask_others(&s, w->id, err);
+		rc = ask_others(&s, w->id, false, err);
 	owners_free(s.paths);
 	return rc;
 }
@@ -294,7 +295,7 @@ owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
 
 	s.paths = table_of(paths, count, err);
 	if (s.paths != NULL)
-		rc = ask_others(&s, g->id, err);
+		rc = ask_others(&s, g->id, g->all, err);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		keep[i] = owners_find(s.paths, paths[i])->kept;
 	owners_free(s.paths);
@@ -404,7 +405,7 @@ owners_expect(struct catalogue *c, int64_t id,
 	      struct error *err)
 {
 	struct others l;
-	int rc = others_list(c, id, &l, err);
+	int rc = others_list(c, id, false, &l, err);
 
 	*retired = 0;
 	for (size_t i = 0; rc == 0 && i < l.count; i++) {

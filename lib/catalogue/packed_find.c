@@ -214,15 +214,13 @@ catalogue_packed_judge(struct catalogue *c, const struct packed *p,
 				      o, &why);
 	if (plan == NULL)
 		lost = why.kind == ERROR_NONE || why.kind == ERROR_ABSENT;
-	else if (plan_status(plan) == STATUS_FAILED)
-		plan_error(plan, &why);
 	else
 		lost = plan_status(plan) == STATUS_LOST;
 	if (lost) {
 		error_as(err, &was, "%s: no redundancy can restore it",
 			 was.text);
 		err->kind = ERROR_LOST;
-	} else if (why.kind != ERROR_NONE) {
+	} else if (plan == NULL) {
 		error_as(err, &why,
 			 "%s: whether it can be repaired is "
 			 "unknown: %s",

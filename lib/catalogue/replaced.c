@@ -330,7 +330,7 @@ catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		kvtree_set_i64(t, SUMMARY_REPLACED, by, err);
 		if (r.print[0] != '\0')
 			kvtree_set(t, SUMMARY_FINGERPRINT, r.print, err);
-		if (kvtree_write_file(t, d.fd, SUMMARY_FILE, &why) < 0)
+		if (catalogue_write_summary(&d, t, &why) < 0)
 			/* Without room for the mark, remove the summary: the
 			 * index entry has the descriptor, too. */
 			rc = room_is_short(&why)
@@ -369,7 +369,7 @@ restore_summary(struct catalogue *c, int64_t id, struct error *err)
 	if (rc == 0)
 		rc = catalogue_dir_open(c, id, &d, err);
 	if (rc == 0)
-		rc = kvtree_write_file(t, d.fd, SUMMARY_FILE, err);
+		rc = catalogue_write_summary(&d, t, err);
 	catalogue_dir_close(&d);
 	kvtree_free(t);
 	index_free(ix);

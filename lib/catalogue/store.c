@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
+#include "create.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -265,6 +266,167 @@ catalogue_index(struct catalogue *c, const struct catalogue_options *o,
 	return o->index != NULL ? o->index : *read;
 }
 
+/* --- Writing, also on a full file system --- */
+
+/*
+ * An index is replaced by a new file, which needs room.  Therefore each change
+ * leaves a reserve, index.spare, with as many blocks as the index and some for
+ * growth.  If there is no room for a new file, the reserve is overwritten,
+ * synced and renamed to index.scr; then the blocks of the old index make the
+ * next reserve.  This is as atomic as the normal way.
+ *
+ * Without a reserve (the file system was full before our first change), an
+ * index of one page is overwritten in place by one write(2), which a signal
+ * cannot interrupt.  Readers ignore bytes after the image (kvtree(5)), so
+ * a shorter index is cut to its length afterwards.
+ */
+
+#define SPARE_FILE "index.spare"
+#define PAGE ((size_t)4096)
+
+/* Bytes of the reserve for an index of `len` bytes: whole pages, with one more
+ * for an entry that grows. */
+static off_t
+spare_size(size_t len)
+{
+	return (off_t)((len / PAGE + 2) * PAGE);
+}
+
+/* Open `name` for writing if it is a regular file with this name only, of `min`
+ * to `max` bytes.  Returns a descriptor, or -1: ENOSPC. */
+static int
+open_plain(int dirfd, const char *name, size_t min, size_t max,
+	   struct error *err)
+{
+	struct stat st;
+	int fd = dir_open_file(
+		dirfd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_nlink == 1 && (size_t)st.st_size >= min &&
+	    (size_t)st.st_size <= max)
+		return fd;
+	io_close(fd);
+	errno = ENOSPC;
+	return error_sys(err, "%s: cannot replace", name);
+}
+
+/* Overwrite the file, sync it and close it. */
+static int
+overwrite(int fd, const char *name, const struct buf *image, struct error *err)
+{
+	int rc = io_rewrite(fd, name, image->data, image->len, err);
+
+	if (close(fd) < 0 && rc == 0)
+		rc = error_sys(err, "%s: cannot close", name);
+	return rc;
+}
+
+/* Make or enlarge the reserve.  A failure is ignored: the reserve is not needed
+ * yet. */
+static void
+keep_spare(int dirfd, size_t len)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (dir_stat(dirfd, SPARE_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (!S_ISREG(st.st_mode) ||
+	     st.st_size >= spare_size(len) - (off_t)PAGE))
+		return;
+	fd = open_plain(dirfd, SPARE_FILE, 0, SIZE_MAX, NULL);
+	if (fd < 0)
+		fd = create_file(dirfd, SPARE_FILE, O_WRONLY, 0666,
+				 create_owner(dirfd));
+	if (fd < 0)
+		return;
+	(void)posix_fallocate(fd, 0, spare_size(len));
+	close(fd);
+}
+
+/* Overwrite the reserve and rename it.  `index`: the old index, or mode 0. */
+static int
+use_spare(int dirfd, const struct buf *image, const struct stat *index,
+	  struct error *err)
+{
+	int fd = open_plain(dirfd, SPARE_FILE, image->len, SIZE_MAX, err);
+
+	if (fd >= 0 && index->st_mode != 0) {
+		(void)!fchown(fd, index->st_uid, index->st_gid);
+		(void)!fchmod(fd, index->st_mode & 0777);
+	}
+	if (fd < 0 || overwrite(fd, SPARE_FILE, image, err) < 0)
+		return -1;
+	if (renameat(dirfd, SPARE_FILE, dirfd, INDEX_FILE) < 0)
+		return error_sys(err, INDEX_FILE ": cannot replace");
+	return io_sync_dir(dirfd, INDEX_FILE, err);
+}
+
+static int
+write_in_place(int dirfd, const char *name, const struct buf *image,
+	       struct error *err)
+{
+	const size_t most = image->len <= PAGE ? PAGE : 0;
+	int fd = open_plain(dirfd, name, 1, most, err);
+
+	return fd < 0 ? -1 : overwrite(fd, name, image, err);
+}
+
+int
+catalogue_write_summary(const struct catalogue_dir *d, const struct kvtree *t,
+			struct error *err)
+{
+	struct buf image = BUF_INIT;
+	struct error why = ERROR_INIT;
+	int rc = kvtree_encode(t, &image, &why);
+
+	if (rc == 0)
+		rc = io_replace(d->fd, SUMMARY_FILE, image.data, image.len,
+				0666, &why);
+	if (rc < 0 && room_is_short(&why)) {
+		error_clear(&why);
+		rc = write_in_place(d->fd, SUMMARY_FILE, &image, &why);
+	}
+	buf_free(&image);
+	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
+}
+
+/* Replace index.scr, on a full file system from the reserve.  `locked`: the
+ * caller holds the lock; without it, two processes would write the same
+ * reserve. */
+static int
+replace_index(struct catalogue *c, const struct kvtree *tree, bool locked,
+	      struct error *err)
+{
+	struct buf image = BUF_INIT;
+	struct error why = ERROR_INIT, spare = ERROR_INIT;
+	struct stat st;
+	int rc = kvtree_encode(tree, &image, &why);
+
+	if (rc == 0)
+		rc = io_replace(c->scr_fd, INDEX_FILE, image.data, image.len,
+				0666, &why);
+	if (rc < 0 && locked && room_is_short(&why)) {
+		if (dir_stat(c->scr_fd, INDEX_FILE, &st, AT_SYMLINK_NOFOLLOW) <
+		    0)
+			st.st_mode = 0;
+		if (use_spare(c->scr_fd, &image, &st, &spare) == 0 ||
+		    write_in_place(c->scr_fd, INDEX_FILE, &image, &spare) == 0)
+			rc = 0;
+		else if (!room_is_short(&spare))
+			error_pass(&why, &spare);
+		else
+			room_explain(c->scr_fd, image.len, &why);
+	} else if (rc < 0) {
+		room_explain(c->scr_fd, image.len, &why);
+	}
+	if (rc == 0 && locked)
+		keep_spare(c->scr_fd, image.len);
+	buf_free(&image);
+	return rc < 0 ? error_as(err, &why, "%s/.scr: %s", c->path, why.text)
+		      : 0;
+}
+
 /* --- Changes --- */
 
 /* Keep the damaged index under a backup name, returned in `to`. */
@@ -294,17 +456,14 @@ back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 			 c->path, INDEX_FILE, to);
 }
 
-/* Replace index.scr.  A damaged or old file is kept first. */
+/* Write the index.  A damaged or old file is kept first. */
 static int
-write_index(const struct catalogue_change *r, struct error *err)
+write_index(const struct catalogue_change *r, bool locked, struct error *err)
 {
 	const enum catalogue_state state = r->state;
 	struct catalogue *c = r->c;
 	char kept[64] = INDEX_FILE ".bak";
-	struct buf image = BUF_INIT;
-	struct error why = ERROR_INIT;
 	struct stat now, bak;
-	int rc = 0;
 
 	/* An interrupted run may have kept this file already. */
 	if ((state == CATALOGUE_DAMAGED || state == CATALOGUE_OLD) &&
@@ -313,15 +472,8 @@ write_index(const struct catalogue_change *r, struct error *err)
 	      now.st_dev == bak.st_dev && now.st_ino == bak.st_ino) &&
 	    back_up(c, kept, sizeof(kept), err) < 0)
 		return -1;
-	rc = kvtree_encode(index_tree(r->ix), &image, &why);
-	if (rc == 0)
-		rc = io_replace(c->scr_fd, INDEX_FILE, image.data, image.len,
-				0666, &why);
-	if (rc < 0)
-		room_explain(c->scr_fd, image.len, &why);
-	buf_free(&image);
-	if (rc < 0)
-		return error_as(err, &why, "%s/.scr: %s", c->path, why.text);
+	if (replace_index(c, index_tree(r->ix), locked, err) < 0)
+		return -1;
 	if (state == CATALOGUE_DAMAGED) {
 		tell(r, r->why.text, "a new index was made",
 		     str_printed(128, "the damaged file is kept as %s", kept));
@@ -367,7 +519,7 @@ catalogue_end(struct catalogue_change *t, int rc, struct error *err)
 {
 	/* Repair a damaged index even if nothing was changed. */
 	if (rc == 0 || (rc > 0 && t->state == CATALOGUE_DAMAGED))
-		rc = write_index(t, err);
+		rc = write_index(t, t->lock >= 0, err);
 	index_free(t->ix);
 	io_close(t->lock);
 	return rc < 0 ? -1 : 0;

@@ -129,6 +129,7 @@ report_files(struct verify *v, const struct plan *p)
 	v->out->nameless = p->maps_lost > 0 || p->unfinished;
 	v->out->unread = p->unread > 0;
 	plan_find_way(p, &v->out->way);
+	v->by_hand = v->by_hand || p->was != NULL;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		char path[VERIFY_SHOWN];
@@ -141,6 +142,8 @@ report_files(struct verify *v, const struct plan *p)
 			continue;
 		}
 		v->out->bad_files++;
+		if (f->astray) /* the verdict tells */
+			continue;
 		status = judge(p, f->fate, &fate);
 		str_printable(path, sizeof(path), f->path);
 		if (f->state == FILE_WRONG_SIZE)
@@ -213,7 +216,7 @@ report_set(struct verify *v, const struct plan_set *s)
 }
 
 /* The verdict of the plan gives the reason of a loss.  If all data are present,
- * lost redundancy is only damage. */
+ * or under another name, lost redundancy is only damage. */
 static void
 report_verdict(struct verify *v, const struct plan *p)
 {
@@ -334,16 +337,28 @@ verify_gone(struct verify *v, struct error *err)
 		.arg = v,
 	};
 	struct packed_health h = { .files = 0 };
+	const char *like = NULL;
 	struct packed p;
 	int rc = 0;
 
 	v->by_hand = true;
 	if (v->e->name == NULL || !packed_is_old(v->c->prefix_fd, v->e->name)) {
-		report(v, STATUS_FAILED,
-		       "its metadata directory " SCR_DIR "/" DATASET_DIR_FMT
-		       " is missing, so its files are unknown: rename it back "
-		       "if it was renamed, else --drop the dataset",
-		       v->e->id);
+		rc = catalogue_renamed_meta(v->c, v->e->id, &like, err);
+		if (rc < 0)
+			return -1;
+		if (rc == 0) {
+			report(v, STATUS_LOST,
+			       "its metadata directory is missing: its files "
+			       "are unknown");
+			return 0;
+		}
+		snprintf(v->out->way.was, PLAN_WAY_MAX,
+			 SCR_DIR "/" DATASET_DIR_FMT, v->e->id);
+		snprintf(v->out->way.is, PLAN_WAY_MAX, SCR_DIR "/%s", like);
+		report(v, STATUS_DAMAGED,
+		       "its metadata directory " DATASET_DIR_FMT
+		       " is gone; %s looks like it: rename it back",
+		       v->e->id, str_shown(like));
 		return 0;
 	}
 	if (catalogue_packed_open(v->c, word_id_str(v->e->id), NULL, v->o, &p,

@@ -11,9 +11,7 @@
 #include "arena.h"
 #include "catalogue/catalogue_impl.h"
 #include "container/packed.h"
-#include "dir.h"
 #include "error.h"
-#include "io.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/index.h"
@@ -23,47 +21,73 @@
 #include "str.h"
 #include "work.h"
 
-/* The topmost directory of `path` that is missing, or is the last one and
- * empty; NULL: none. */
-static const char *
-missing_dir(const struct plan *p, const char *path)
-{
-	const int root = p->places[0].root_fd;
-	char *dir = arena_strdup(p->arena, path), *slash = dir;
-
-	while (slash != NULL && (slash = strchr(slash, '/')) != NULL) {
-		struct error why = ERROR_INIT;
-		struct stat st;
-		bool gone = false;
-		int fd = -1;
-
-		*slash = '\0';
-		gone = path_stat_beneath(root, dir, &st, &why) < 0;
-		if (gone)
-			return why.kind == ERROR_ABSENT ? dir : NULL;
-		if (strchr(path + (slash - dir) + 1, '/') == NULL) {
-			fd = path_open_dir(root, dir, NULL);
-			gone = fd >= 0 && dir_is_empty(fd);
-			io_close(fd);
-		}
-		if (gone)
-			return dir;
-		*slash++ = '/';
-	}
-	return NULL;
-}
-
 /*
- * All that is lost may be elsewhere: behind a link to nothing, on a file system
- * that is not mounted, or in a directory that somebody renamed.  Then it is
- * unknown, not lost.
+ * Files are missing.  If a directory of the dataset was renamed, only the
+ * verdict after it is renamed back tells whether the others are lost: with all
+ * of them in it the dataset is damaged, else, or if not all could be looked at,
+ * unknown.  What can be computed is, unless the directory has it.
  */
 static int
-weigh_away(struct plan *p, struct error *err)
+weigh_renamed(struct catalogue *c, struct plan *p,
+	      const struct catalogue_options *o, struct error *err)
+{
+	const bool lost = p->verdict == SET_LOST;
+	struct catalogue_renamed r = {
+		.asks = { c, p->id, .o = o, .all = true }, .sure = !lost
+	};
+	const char *but = "", *text = NULL;
+	int rc = 0;
+
+	if (p->files_missing == 0 || c->weighing)
+		return 0;
+	c->weighing = true;
+	rc = catalogue_find_renamed(p, &r, err);
+	c->weighing = false;
+	if (rc < 0)
+		return -1;
+	if (r.files > 0 || (lost && (r.similar > 0 || r.barred))) {
+		p->was = r.from;
+		p->is = r.to;
+	}
+	if (p->flaw != NULL || (p->was == NULL && !lost))
+		return 0;
+	if (p->was != NULL && lost &&
+	    (r.lost < p->files_lost || p->maps_lost > 0))
+		but = r.similar > 0 ? ", but it has files of another time"
+				    : ", but lacks other files";
+	if (r.files + r.similar > 0)
+		text = arena_printf(
+			p->arena,
+			"%s: missing, with %zu %s; %s looks like it%s: rename "
+			"it back%s",
+			str_shown(p->was),
+			str_count(r.files + r.similar, "file"),
+			str_shown(p->is), but,
+			but[0] != '\0' ? " to see what is left" : "");
+	else if (r.barred)
+		text = arena_printf(p->arena,
+				    "%s: missing; %s looks like it, but may "
+				    "not be searched: rename it back to see "
+				    "what is left",
+				    str_shown(r.from), str_shown(r.to));
+	else if (r.tired)
+		text = "a directory is missing, and there are too many beside "
+		       "it to look for its files in";
+	else
+		return 0;
+	return plan_set_flaw(p,
+			     p->was != NULL && but[0] == '\0' ? STATUS_DAMAGED
+							      : STATUS_FAILED,
+			     text, err);
+}
+
+/* Files behind a link to nothing may be on a file system that is not mounted.
+ */
+static int
+weigh_dangling(struct plan *p, struct error *err)
 {
 	char link[PATH_MAX] = "", to[PATH_MAX] = "";
-	const char *dir = NULL, *text = NULL;
-	size_t away = 0;
+	size_t there = 0;
 
 	for (size_t i = 0; p->flaw == NULL && i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
@@ -71,9 +95,6 @@ weigh_away(struct plan *p, struct error *err)
 
 		if (f->state != FILE_MISSING || f->fate != FATE_LOST ||
 		    f->path == NULL)
-			continue;
-		away++;
-		if (dir != NULL && path_below(f->path, dir) != NULL)
 			continue;
 		/* All that is lost of it; the last link goes to `to`. */
 		for (size_t k = 0; k < f->nsegs; k++)
@@ -83,32 +104,21 @@ weigh_away(struct plan *p, struct error *err)
 					   p->places[0].meta_fd,
 					   plan_seg_path(p, &f->segs[k], false),
 					   link, to));
-		if (f->nsegs == 0)
-			dangles = path_dangles(p->places[0].root_fd, f->path,
-					       link, to);
-		if (dangles)
-			continue;
-		dir = f->nsegs == 0 && path_is_clean(f->path)
-			      ? missing_dir(p, f->path)
-			      : NULL;
-		if (dir == NULL)
+		if (!dangles &&
+		    (f->nsegs > 0 ||
+		     !path_dangles(p->places[0].root_fd, f->path, link, to)))
 			return 0;
+		there++;
 	}
-	if (away == 0 || away < p->files_lost)
+	if (there == 0 || there < p->files_lost || p->maps_lost > 0)
 		return 0;
-	if (dir != NULL)
-		text = arena_printf(
-			p->arena,
-			"%s: missing, with %zu %s: rename it back "
-			"if it was renamed, else --drop the dataset",
-			str_shown(dir), str_count(away, "file"));
-	else
-		text = arena_printf(
-			p->arena,
-			"%s: a link to %s, which is missing; it may "
-			"be on a file system that is not mounted",
-			str_shown(link), str_shown(to));
-	return plan_set_flaw(p, STATUS_FAILED, text, err);
+	return plan_set_flaw(
+		p, STATUS_FAILED,
+		arena_printf(p->arena,
+			     "%s: a link to %s, which is missing; it may be on "
+			     "a file system that is not mounted",
+			     str_shown(link), str_shown(to)),
+		err);
 }
 
 /* deep_doubt_record(), unless the index has another witness against the files:
@@ -168,7 +178,7 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	close(d.meta_fd);
 	if (p != NULL &&
 	    (((flags & PLAN_CHECKSUMS) && doubt_record(c, p, o, &why) < 0) ||
-	     weigh_away(p, &why) < 0)) {
+	     weigh_renamed(c, p, o, &why) < 0 || weigh_dangling(p, &why) < 0)) {
 		plan_free(p);
 		p = NULL;
 	}

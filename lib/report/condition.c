@@ -334,6 +334,7 @@ check_dir(struct overview *s, const struct overview_entry *e,
 		return check_metadata(s, e, o, h, err) < 0
 			       ? -1
 			       : look_closer(h, o, err);
+	/* A directory may have been renamed: check before reporting a loss. */
 	if (check_files(s, &quiet, h, err) < 0)
 		return -1;
 	if (h->status != plan_data_status(h->plan)) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "buf.h"
 #include "conf.h"
@@ -177,6 +178,24 @@ give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 	return indexed ? "scr_index --drop" : "scr_index --delete";
 }
 
+static void
+move_back(const char *prefix, const struct next_case *n, struct buf *out)
+{
+	struct buf from = BUF_INIT, back = BUF_INIT;
+
+	path_join(&from, prefix, n->way.is, NULL);
+	path_join(&back, prefix, n->way.was, NULL);
+	/* Else it would be moved into that directory. */
+	if (access(back.data, F_OK) == 0) {
+		report_add_quoted(out, "rmdir ", back.data);
+		buf_add_str(out, " && ");
+	}
+	report_add_quoted(out, "mv ", from.data);
+	report_add_quoted(out, " ", back.data);
+	buf_free(&from);
+	buf_free(&back);
+}
+
 /* If a directory is in the way, write "rmdir DIR && ", or "mv DIR DIR.old && ",
  * to `out`, which is empty, if it fits. */
 static void
@@ -269,6 +288,10 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	const char *command = n->mend;
 	struct buf out = BUF_INIT;
 
+	if (n->way.was[0] != '\0') {
+		move_back(catalogue_path(c), n, &out);
+		return finish(&out, to, ERROR_TEXT_MAX);
+	}
 	if (!indexed)
 		e = (struct index_entry){ .id = id, .complete = -1 };
 	if (n->nameless && !n->searched &&

@@ -136,7 +136,8 @@ report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 				   f->attr.size);
 		else
 			table_cell(&t, "%s", file_state_name(f->state));
-		table_cell(&t, "%s", fate_name(p, f->fate));
+		table_cell(&t, "%s",
+			   f->astray ? "renamed" : fate_name(p, f->fate));
 	}
 	for (int64_t i = 0; i < p->nranks; i++) {
 		const struct plan_meta *m = &p->ranks[i].map;
@@ -279,7 +280,7 @@ file_json(const struct plan *p, const struct plan_file *f)
 	json_set_str(j, "found", file_state_name(f->state));
 	if (f->state == FILE_WRONG_SIZE)
 		json_set_u64(j, "found_size", f->found_size);
-	json_set_str(j, "action", action_of(p, f->fate));
+	json_set_str(j, "action", f->astray ? "rename" : action_of(p, f->fate));
 	return j;
 }
 

@@ -101,6 +101,7 @@ struct plan_file {
 	bool packed;	      /* in containers, or empty; false: a file of its
 				own */
 	bool older;	      /* on disk than recorded: of an earlier run */
+	bool astray;	      /* missing, and in the directory plan.is */
 	bool found;	      /* a deep_finding tells that it is wrong */
 	size_t nsegs;	      /* in containers */
 	struct segment *segs; /* container/segmap.h */
@@ -269,6 +270,9 @@ struct plan {
 	 * mend it; or STATUS_LOST. */
 	const char *flaw;
 	int flaw_status;
+	/* A directory below the prefix that somebody renamed, and its new name;
+	 * NULL: none. */
+	const char *was, *is;
 	bool undecided; /* data and redundancy differ: what is computed from
 			   them may be wrong (deep_search()) */
 	bool total_compared; /* sizes are not recorded, but their total is */
@@ -517,6 +521,8 @@ struct plan_way {
 	 * size, a lost one with wrong content: else a scavenge takes the
 	 * dataset for whole. */
 	char obstacle[PLAN_WAY_MAX];
+	/* Of a directory that was renamed, below the prefix. */
+	char was[PLAN_WAY_MAX], is[PLAN_WAY_MAX];
 };
 
 void plan_find_way(const struct plan *p, struct plan_way *out);

@@ -460,4 +460,9 @@ plan_find_way(const struct plan *p, struct plan_way *out)
 {
 	memset(out, 0, sizeof(*out));
 	(void)find_obstacle(p, out->obstacle, sizeof(out->obstacle));
+	if (p->was != NULL && strlen(p->was) < sizeof(out->was) &&
+	    strlen(p->is) < sizeof(out->is)) {
+		snprintf(out->was, sizeof(out->was), "%s", p->was);
+		snprintf(out->is, sizeof(out->is), "%s", p->is);
+	}
 }

@@ -71,7 +71,8 @@ int rebuild_finish(const struct plan *p, const struct work *work,
 /*
  * Look before words: with `deep` deep_search(); with `sums` the rebuild is
  * carried out in memory: what it shows to be wrong is marked, and if the result
- * has not its recorded checksums nevertheless, p.flaw says so.
+ * has not its recorded checksums nevertheless, p.flaw says so.  Nothing is
+ * looked at while a renamed directory is away.
  */
 int rebuild_search(struct plan *p, bool deep, bool sums,
 		   const struct work *work, struct deep_result *out,

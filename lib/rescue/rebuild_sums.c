@@ -385,6 +385,8 @@ rebuild_search(struct plan *p, bool deep, bool sums, const struct work *work,
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
+	if (p->was != NULL) /* there is little to compare yet */
+		return 0;
 	if (deep && deep_search(p, work, out, err) < 0)
 		goto fail;
 	/* Try a rebuild whose results have checksums. */

@@ -205,8 +205,6 @@ class Case:
                 self.find("b lost, all bytes are there", line, a.err)
             elif t.recoverable():
                 self.find("b lost, can be recovered", line, a.err)
-            elif t.known and t.moved():
-                self.find("b lost, was renamed", line, a.err)
         if a.status in (3, 4) and "--dry-run" not in line and not next_lines(a) and \
                 not t.doubtful():
             self.find("e names no command", line, a.out + a.err)
@@ -331,7 +329,8 @@ class Case:
                     bad = wrong_sums(ds, e.data) - was.missed
                     if bad and not (was.unsure() and bad <= was.gone):
                         self.find("c wrong checksum recorded", line, name_some(bad))
-        if good and not left and doomed != good[0] and not all(
+        if good and not left and doomed != good[0] and not line.startswith("mv ") and \
+                not all(
                 self.truth_of(d, after).missed for d in self.shape.sets
                 if d.name in after):
             self.find("c the last good dataset is gone", line)
@@ -424,6 +423,9 @@ class Case:
             return
         # Only rank2file has checksums, and they are those of another run.
         if a.status == 1 and "older part" in self.hit and not ds.opts["crc"]:
+            return
+        # What is wrong in a renamed directory shows when it is back.
+        if "moved" in self.hit and now.doubtful() and not now.solvable and a.status in (1, 3):
             return
         if not now.right or a.status != 0:
             self.find("e ends %s" % (WORDS.get(a.status, a.status) if now.right else

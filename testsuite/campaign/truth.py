@@ -35,14 +35,13 @@ class Truth:
         self.caught = {p for p in self.other if p in self.summed or
                        p in self.contradicted}
         self.missed = self.other - self.caught
-        self.solvable = (
+        self.solvable = self.moved() or (
             all(self.set_solvable(i) for i in range(len(ds.sets)))
             if ds.sets else self.right)
         self.known = self.names_known()
 
     def moved(self):
-        """Are all files in a directory that somebody renamed?  Nobody looks for it, but
-        they are not lost."""
+        """Are all files in a directory that somebody renamed?"""
         at = self.ds.name + ".old"
         return at in self.tree and all(
             (e := self.tree.get(at + p[len(self.ds.name):])) and

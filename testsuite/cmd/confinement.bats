@@ -628,6 +628,7 @@ everywhere() {
 	done <<-'END'
 		.scr/log scr_env log-event -p p -T NOTE -N x
 		.scr/index.lock scr_index -p p --drop ckpt.1
+		.scr/index.spare scr_index -p p --drop ckpt.1
 		.scr/halt.scr scr_halt -c 3 p
 		.scr/halt.scr scr_halt -r p
 		.scr/scr.dataset.1/.scr/ctr.0.scr scr_rebuild -p p 1

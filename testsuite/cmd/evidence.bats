@@ -199,7 +199,7 @@ setup() { in_no_job && one_node; }
 @test "33.11 a link of the owner in the place of the metadata: all follow it" {
 	damaged <<-'END'
 		XOR or NONE|rm -rf beside; mv $D beside; ln -s ../../beside $D|0||ends 0 scr_rebuild -p p --dry-run 1
-		XOR or NONE|rm -rf beside; mv $D beside; ln -s ../../beside $D; mv $f $f.old|1||ends 1 scr_rebuild -p p --dry-run 1
+		XOR or NONE|rm -rf beside; mv $D beside; ln -s ../../beside $D; mv $f $f.old|3||ends 3 scr_rebuild -p p --dry-run 1
 	END
 	# But it may be that of another prefix, too.
 	warns 1 "a symbolic link: remove what it leads to" scr_index -p p --delete 1
@@ -262,7 +262,7 @@ away() {
 }
 
 @test "33.3 --prune counts what the strongest check calls whole" {
-	for damage in "damage p/ckpt.2/rank_1.ckpt 0 XXXX" "rm p/ckpt.2/rank_1.ckpt"; do
+	for damage in "damage p/ckpt.2/rank_1.ckpt 0 XXXX" "rm -r p/ckpt.2"; do
 		base SINGLE sums two
 		scr_index -q -p p --current ckpt.2
 		$damage
@@ -280,6 +280,8 @@ away() {
 @test "33.22 no command advises itself, options are kept" {
 	damaged <<-'END'
 		RS|damage "$(red 2 map)" 40 XXXX
+		NONE|mv $f $f.old|3|next: mv $f.old $f
+		NONE|mv $f $f.old; rm $f.old/rank_2.ckpt|1|to see what is left;next: mv $f.old $f
 		NONE|rm $D/summary.scr; mkdir -p $D/summary.scr/x|3|mv $D/summary.scr $D/summary.scr.old &&
 		XOR pack=8K|rm $C/ctr.1.scr; mkdir $C/ctr.1.scr|3|rmdir $C/ctr.1.scr && scr_
 	END
@@ -295,6 +297,13 @@ away() {
 	base RS
 	damage "$(red 2 map)" 40 XXXX
 	finds 3 "next:       scr_rebuild -p p --deep 1" scr_inspect --deep -p p -d 1
+	base NONE
+	mv $f $f.old
+	for command in "scr_index -p p --build" "scr_rebuild -p p"; do
+		warns 3 "next: mv p/ckpt.1.old p/ckpt.1" $command 1
+	done
+	rm $f.old/rank_2.ckpt
+	warns 1 "to see what is left" scr_rebuild -p p 1
 	# An empty directory, or a link, keeps no dataset.
 	for damage in "mkdir ctr" "ln -s ../../../lost ctr"; do
 		base SINGLE forgotten pack=8K
@@ -439,6 +448,20 @@ away() {
 	rm $f/rank_1.ckpt
 	well scr_index -p p --current 1
 	same
+}
+
+@test "33.12: a directory with a new name that may not be searched: unknown" {
+	restricted
+	base XOR
+	mv $f $f.old
+	chmod 0 $f.old
+	for command in "scr_inspect -p p -d 1" "scr_index -p p --verify 1" \
+		"scr_rebuild -p p 1" "scr_index -p p --build 1"; do
+		ends 1 "${as[@]}" $command
+		[[ $output$stderr == *"ckpt.1.old looks like it, but may not be searched"* ]]
+	done
+	chmod 755 $f.old
+	ends 3 "${as[@]}" scr_inspect -p p -d 1
 }
 
 @test "a container behind a link: nothing is written into what is not it, and no mark is left" {

@@ -512,7 +512,7 @@ refused() {
 	ends "$wanted" "$@"
 	[[ $output$stderr == *"dataset 2 replaced its files"* ]] ||
 		failed "$*: no reason"
-	rm -rf after && cp -a p after && rm -f after/.scr/index.lock
+	rm -rf after && cp -a p after && rm -f after/.scr/index.{lock,spare}
 	diff -r -x .scrkit.lock -x .scrkit.shares before after ||
 		failed "$*: changed something"
 }
@@ -525,7 +525,7 @@ refused() {
 	for how in : "scr_index -p p --drop t1" "rm p/.scr/scr.dataset.1/summary.scr"; do
 		renew replaced
 		$how
-		renew p before && rm -f before/.scr/index.lock
+		renew p before && rm -f before/.scr/index.{lock,spare}
 		while IFS='|' read -r status command not; do
 			[[ -z $not || ! $how =~ $not ]] || continue
 			refused $status $command
@@ -549,13 +549,13 @@ refused() {
 	done
 }
 
-@test "without room for the mark the summary goes, and the index has the mark" {
+@test "without room for a new summary the mark is written over the old one" {
 	prepare
 	LD_PRELOAD=$SHIM SHIM_PATH=scr.dataset.1/.scrkit- SHIM_FAIL_AT=1 \
 		SHIM_ERRNO=ENOSPC SHIM_TRACE=$PWD/trace scr_postrun "${args[@]}"
 	grep -q "open.*scr.dataset.1/.scrkit-" trace
-	[[ ! -e p/.scr/scr.dataset.1/summary.scr ]]
-	cp -a p before && rm -f before/.scr/index.lock
+	scr_index -p p --drop t1
+	cp -a p before && rm -f before/.scr/index.{lock,spare}
 	refused 4 scr_index -p p --build 1
 }
 

@@ -710,7 +710,7 @@ refused() {
 		refused $status ckpt.1/rank_ "${texts[@]}"
 	done <<-END
 		4|rm $file|$name|rank 3|missing
-		1|rm -r p/ckpt.1|missing
+		4|rm -r p/ckpt.1|missing
 		4|truncate -s -1 $file|$name|bytes long, should be
 		4|truncate -s +1 $file|$name|bytes long, should be
 		4|flip $file 77|$name|rank 3|checksum is 0x|should be 0x

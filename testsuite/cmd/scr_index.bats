@@ -613,6 +613,21 @@ ckpt.1    1 20666 -"
 	warns 3 "scr_index: scr.dataset.5: not in the index" scr_index -p p --verify 5
 }
 
+@test "--verify: a renamed directory is not taken for that of a dataset that is not indexed" {
+	local id
+
+	for id in 3 5; do
+		gen -p q --nodes-dir nodes.$id -n 8 -m 4 -t XOR --set-size 4 \
+			-f 1 --ckpt -i $id
+	done
+	scr_index -q -p q --build 3
+	mv q/ckpt.3 q/old
+	warns 3 "next: mv q/old q/ckpt.3" scr_index -p q --verify 3
+	[[ "$stderr" != *ckpt.5* ]]
+	mv q/old q/ckpt.3
+	ends 0 scr_index -p q --verify 3
+}
+
 # --- Delete ---
 
 @test "--delete: files, metadata and empty directories go; others stay" {

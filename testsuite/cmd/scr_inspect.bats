@@ -107,7 +107,7 @@ make() {
 		same|[[ $(jq -c '[.prefixes[].datasets[].plan.sets[].state]' <<<"$output") == '["whole","whole","whole","lost"]' ]]|4 p
 		--||0 -p p 1|it was written as /job/p
 		same|rm -r $f|1 -p p 1|--moved-from
-		same||1 -p p --moved-from /job/p 1|ckpt.1: missing
+		same||4 -p p --moved-from /job/p 1
 		--files 20 --lose 2||3 -p p 1|... and |!rank_0_0.ckpt
 		same||3 -p p --files 1|!... and |~rank_0_0.ckpt .* present$
 		--lose 2||3 --json p|"status": 3|"prefix": "p"|"state": "damaged"|"tolerates": "no loss"|"indexed": false|!"plan"
@@ -164,8 +164,8 @@ make() {
 	assert_output_has "restart from ckpt.5" "reason with spaces" \
 		"after 10 more checkpoints" "30 s before the allocation ends"
 	# The directories of the files are missing.
-	assert_status 1
-	assert_line "5: its metadata directory .scr/scr.dataset.5 is missing"
+	assert_status 4
+	assert_line "5: its metadata directory is missing"
 }
 
 @test "datasets are named by path, name and number; SCR_PREFIX is the default" {

@@ -561,40 +561,51 @@ ends_there() {
 	done
 }
 
-@test "a directory that is missing may have been renamed: unknown; a loss names what is lost" {
-	local gone="ckpt.1: missing, with 4 files: rename it back"
+@test "a renamed directory is named, and counts as damage; a loss names what is lost" {
+	local like="looks like it" gone="missing, with 4 files"
 
 	damaged <<-'END'
-		XOR two|mv $f $f.old|1|$gone;!: lost
-		XOR two|rm $D/{filemap,reddesc}*; mv $f $f.old|1|$gone
-		SINGLE two|rm $f/rank_{2,3}*; mv $f p/before-the-upgrade|1|$gone;rank_2.ckpt: missing (rank 2): unknown
-		SINGLE two|mv $f $f.old; mkdir $f|1|$gone
-		SINGLE two|rm -r $f|1|$gone
-		SINGLE two|rm $f/rank_{1,2,3}*|4|rank_1.ckpt
+		XOR two|mv $f $f.old|3|ckpt.1: $gone;ckpt.1.old $like;!: lost
+		XOR two|mv $f p/save-ckpt.1|3|ckpt.1: $gone;save-ckpt.1 $like;!: lost
+		XOR two|rm $D/{filemap,reddesc}*; mv $f $f.old|3|ckpt.1: $gone
+		XOR two|rm $D/{filemap,reddesc}* $f/rank_*; mv $f $f.old|4
+		XOR two|rm $D/{filemap,reddesc}* $f/rank_*; mv p/ckpt.2 p/ckpt.20; mkdir p/ckpt.2|4
+		SINGLE two|mv $f p/before-the-upgrade|3|ckpt.1: $gone;before-the-upgrade $like: rename it back;!: lost
+		SINGLE two|rm $f/rank_{2,3}*; mv $f p/before-the-upgrade|1|ckpt.1: missing, with 2 files;rank_2.ckpt: missing (rank 2): unknown;to see what is left
+		SINGLE two|touch $f/*; mv $f p/before-the-upgrade|4|!looks
+		SINGLE two|mv $f $f.old; rm $f.old/rank_0.ckpt|1|missing, with 3 files;but lacks other files;next: mv $f.old $f
+		SINGLE two|mv $f $f.old; touch $f.old/*|1|$gone;it has files of another time;next: mv $f.old $f
+		SINGLE two|mv $f $f.old; mkdir $f|3|$gone;next: rmdir $f && mv $f.old $f
+		XOR two|mv $f $f.old; mkdir $f|3|$gone;next: rmdir $f && mv $f.old $f
+		SINGLE two|rm -r $f|4|!looks
+		XOR sums two|rm $D/{filemap,reddesc}*; mv $f p/before-the-upgrade|3|ckpt.1: $gone;before-the-upgrade $like: rename it back
+		XOR sums two|rm -r $D/{filemap,reddesc}* $f|4|!looks
 		SINGLE two|rm $D/filemap_{1,2} $D/rank2file* $f/rank_{1,2}*|4|filemaps of ranks 1 2: lost;the files of 2 ranks are unknown;!ranks are lost;!rank_0.ckpt
 	END
-	# Nothing was overwritten: it is back.
-	base SINGLE two
-	mv $f $f.old
-	ends 1 scr_index -p p --build 1
-	ends 1 scr_rebuild -p p 1
-	mv $f.old $f
-	same
 	# The metadata: in one line, also among all datasets.
 	for damage in "mv $D p/.scr/kept" "rm -r $D"; do
 		base XOR two
 		$damage
 		try scr_index -p p --verify 1
-		assert_stderr_one_line "scr.dataset.1 is missing"
-		((status == 1))
-		finds 1 "rename it back" scr_inspect -p p
+		assert_stderr_one_line ckpt.1
+		[[ $status$damage == 3mv* && $stderr == *kept* || $status$damage == 4rm* ]]
+	done
+	for damage in "mv $D $D.old" "mv $f $f.old"; do
+		base XOR two
+		$damage
+		complains 3 ckpt.1 scr_index -p p --verify
+		assert_stderr_has "rename it back"
+		finds 3 ".old" scr_inspect -p p
 		assert_output_lacks " lost"
 	done
-	# No file is deleted that the metadata do not name.
-	base XOR two
-	mv $f $f.old
-	ends 0 scr_index -p p --delete 1
-	diff -r whole/ckpt.1 $f.old
+	# Its files would be forgotten.
+	complains 1 "rename it back first" scr_index -p p --delete 1
+	[[ -e $D/rank2file ]]
+	chmod 0 $f.old
+	complains 1 "rename it back first" scr_index -p p --delete 1
+	[[ -e $D/rank2file ]]
+	finds 1 "next:       mv $f.old $f" scr_inspect -p p -d 1
+	chmod 755 $f.old
 }
 
 @test "--deep names the ranks that may be wrong, and does not advise to index" {
@@ -619,7 +630,7 @@ ends_there() {
 	scr_container -q -p packed pack 1
 	for dir in plain packed; do
 		mapfile -t all < <(cd "$dir" && find . -mindepth 1 \
-			! -name "*.lock" ! -name "*log" | sort)
+			! -name "*.lock" ! -name "*log" ! -name "*.spare" | sort)
 		pick 5 "${all[@]}"
 		for name in "${picked[@]}"; do
 			for command in "scr_inspect -p p 1" "scr_rebuild -p p -n 1" \

@@ -131,7 +131,8 @@ is_lock(const char *path)
 {
 	const char *base = path_base(path);
 
-	return strcmp(base, "index.lock") == 0 || str_starts(base, ".scrkit.");
+	return strcmp(base, "index.lock") == 0 ||
+	       strcmp(base, "index.spare") == 0 || str_starts(base, ".scrkit.");
 }
 
 bool

@@ -52,7 +52,7 @@ verified() {
 			n=$((n + 1))
 		done < <(find "$NODES" "$PREFIX/.scr" -type f \( -path '*/.scr/*' \
 			-o -name cindex.scrinfo \) ! -name app.conf \
-			! -name log ! -name index.lock)
+			! -name log ! -name index.lock ! -name index.spare)
 		[[ -n ${seen[filemap_]-} && -n ${seen[cindex.scrinfo]-} &&
 			-n ${seen[summary.scr]-} && -n ${seen[index.scr]-} ]] ||
 			failed "kinds: ${!seen[*]}"

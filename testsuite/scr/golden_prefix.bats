@@ -102,7 +102,8 @@ listing() {
 
 # The metadata files, but for the log, and what keeps our index safe.
 metadata() {
-	(cd "$1" && find .scr -type f ! -name log ! -name index.lock | sort)
+	(cd "$1" && find .scr -type f ! -name log ! -name index.lock \
+		! -name index.spare | sort)
 }
 
 # flushed CASE MAP TYPE FAILURES SIZE: the job that wrote the snapshot, with libscr.

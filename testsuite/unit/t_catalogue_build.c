@@ -51,14 +51,13 @@ TEST(moved)
 	for (unsigned i = 0; i < moved.ranks; i++)
 		scene_lose_data(&moved, i);
 	ok(verify(scene_prefix(&moved), &v, &t) == 0 &&
-		   v.status == STATUS_FAILED && v.bad_files == 8,
+		   v.status == STATUS_LOST && v.bad_files == 8,
 	   "... also when no file is left to tell it");
 	must(unlink(fmt("%s/.scr/index.scr", scene_prefix(&moved))) == 0);
 	ok(verify(scene_prefix(&moved), &v, &t) == -1,
 	   "... but not without the index");
 	options.moved_from = "/job/run 7";
-	ok(verify(scene_prefix(&moved), &v, &t) == 0 &&
-		   v.status == STATUS_FAILED,
+	ok(verify(scene_prefix(&moved), &v, &t) == 0 && v.status == STATUS_LOST,
 	   "... unless it is given by hand");
 	options.moved_from = NULL;
 }
@@ -176,16 +175,35 @@ make_cached(const char *cache_path)
 			       NULL) == 0);
 }
 
-/* The files are in the prefix itself, so no directory gives a name. */
-TEST(no_name)
+TEST(cache_paths)
 {
+	static const struct {
+		const char *path, *user, *job;
+	} cases[] = {
+		{ "/dev/shm/me/scr.1000/scr.dataset.7/file", "me", "1000" },
+		{ "/me/scr.1000/node.3/scr.dataset.7/file", "me", "1000" },
+		{ "/me/scr.1000/scr.dataset.8/file", NULL, NULL },
+		{ "/scr.1000/scr.dataset.7/file", NULL, NULL },
+		{ "/me/scr.dataset.7/file", NULL, NULL },
+		{ "/scr.dataset.7/file", NULL, NULL },
+		{ "/me//scr.dataset.7/file", NULL, NULL },
+		{ "/me/node.3/scr.dataset.7/file", NULL, NULL },
+	};
 	struct build_result r;
 	struct index_entry e;
 
-	make_cached("/me/scr.1000/scr.dataset.7/file");
-	must(build(scratch_root, &r, NULL) == 0);
-	index_free(entry(scratch_root, &e));
-	is_str(r.name, "scr.dataset.7", "the name of its directory");
+	each (c, cases) {
+		auto_index *ix = NULL;
+
+		make_cached(c->path);
+		must(build(scratch_root, &r, NULL) == 0);
+		ix = entry(scratch_root, &e);
+		is_str(e.desc.user, c->user, c->path);
+		is_str(e.desc.job_id, c->job, "... and the job");
+		/* The files are in the prefix itself, so no directory gives a
+		 * name. */
+		is_str(e.name, "scr.dataset.7", "... but no name");
+	}
 }
 
 TEST(memory)
@@ -370,8 +388,7 @@ TEST(flush_add)
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	scene_lose_reds(&xor4, 1, false);
 	scene_lose_data(&xor4, 3);
-	/* Their directory is empty. */
-	refuses(add(scene_prefix(&xor4), "ckpt", &id, &why), ERROR_SYSTEM, NULL,
+	refuses(add(scene_prefix(&xor4), "ckpt", &id, &why), ERROR_LOST, NULL,
 		"... and then data, too");
 	c = catalogue_open(scene_prefix(&xor4), NULL);
 	ok(catalogue_add(c, id, &options, &added, NULL) == -1,
