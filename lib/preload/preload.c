@@ -77,23 +77,27 @@ open_at(int dir, const char *path, int flags, mode_t mode)
 			       : LIBC(openat)(dir, path, flags, mode);
 }
 
-/* Open a file for `caller`. */
-static int
-open_for(const void *caller, int dir, const char *path, int flags, mode_t mode)
+int
+preload_open(int dir, const char *path, int flags, mode_t mode)
 {
 	struct route_open to;
 	int fd = -1;
 
-	if (!ROUTED_BY(caller, path))
-		return open_at(dir, path, flags, mode);
-	flags |= O_LARGEFILE;
 	if (!route_open(&to, dir, path, flags, false))
-		return open_at(dir, path, flags, mode);
-	fd = open_at(AT_FDCWD, to.path, flags, mode);
+		return open_at(dir, path, flags | O_LARGEFILE, mode);
+	fd = open_at(AT_FDCWD, to.path, flags | O_LARGEFILE, mode);
 	route_opened(&to, fd);
 	return fd < 0 && preload_elsewhere(&to)
-		       ? open_at(dir, path, flags, mode)
+		       ? open_at(dir, path, flags | O_LARGEFILE, mode)
 		       : fd;
+}
+
+/* Open a file for `caller`. */
+static int
+open_for(const void *caller, int dir, const char *path, int flags, mode_t mode)
+{
+	return ROUTED_BY(caller, path) ? preload_open(dir, path, flags, mode)
+				       : open_at(dir, path, flags, mode);
 }
 
 /* `more`: flags of those for large files. */

@@ -100,4 +100,7 @@ bool preload_asks(const void *caller);
  * of its place in the cache?  Not if it is an error of the program. */
 bool preload_elsewhere(const struct route_open *to);
 
+/* Open a file that may be routed. */
+int preload_open(int dir, const char *path, int flags, mode_t mode);
+
 #endif /* PRELOAD_PRELOAD_IMPL_H */

@@ -54,32 +54,72 @@ remove(const char *path)
 
 /* --- Rename --- */
 
+/* Copy all bytes.  -1: errno. */
+static int
+copy(int in, int out)
+{
+	char data[65536];
+	ssize_t n = 0;
+
+	while ((n = read(in, data, sizeof(data))) > 0)
+		for (ssize_t at = 0, m = 0; at < n; at += m) {
+			m = write(out, data + at, (size_t)(n - at));
+			if (m < 0)
+				return -1;
+		}
+	return n < 0 ? -1 : 0;
+}
+
 /*
  * Rename a file of a checkpoint, or one to the name of such a file.  What
- * libscr has keeps its name and its bytes, as other ranks do not know of the
- * rename: errno is EXDEV, after which programs copy.  Returns 0 or -1; 1:
- * rename it.
+ * libscr has keeps its name, as other ranks do not know of the new one, so the
+ * bytes are written again under that.  Returns 0 or -1; 1: rename it.
  */
 static int
 rename_routed(int dir, const char *old, int to_dir, const char *new)
 {
 	struct route_look from, to;
 	const int was = route_look(&from, dir, old);
+	const bool ours = (was & ROUTE_HAD) != 0;
+	const bool gone = (was & ROUTE_GONE) != 0 &&
+			  LIBC(faccessat)(dir, old, F_OK, 0) != 0;
 	const int what = route_look(&to, to_dir, new);
+	struct stat st;
+	int in = -1, out = -1, rc = 1;
 
-	/* SCR_INTERPOSE_TEMPORARY: it is one file. */
-	if ((was & ROUTE_HAD) != 0 && (what & ROUTE_NAMED) != 0 &&
+	/* SCR_INTERPOSE_TEMPORARY */
+	if ((ours || gone) && (what & ROUTE_NAMED) != 0 &&
 	    str_eq(from.key, to.key))
 		return 0;
-	if (((was | what) & ROUTE_HAD) != 0) {
-		route_renamed((was & ROUTE_HAD) != 0 ? from.key : to.key,
-			      "cannot be renamed");
-		errno = EXDEV;
+	if (gone)
+		route_lost(from.key, (what & ROUTE_NAMED) != 0);
+	if (!ours && (what & ROUTE_NAMED) == 0)
+		return 1;
+	in = LIBC(openat)(dir, ours ? from.place : old, O_RDONLY | O_CLOEXEC);
+	/* Not one of the prefix instead. */
+	if (in < 0 && ours)
 		return -1;
+	if (in >= 0 && fstat(in, &st) == 0 && S_ISREG(st.st_mode)) {
+		out = preload_open(to_dir, new,
+				   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+				   st.st_mode & 07777);
+		rc = out < 0 ? -1 : copy(in, out);
+		if (rc < 0 && out >= 0 && route_has(out))
+			route_failed(out);
+		if (out >= 0 && close(out) < 0)
+			rc = -1;
+		/* If a rank lacks its file, the checkpoint is gone. */
+		if (!ours && (rc < 0 || ((route_look(&to, to_dir, new) &
+					  ROUTE_HAD) == 0)))
+			rc = 1;
+		else if (rc == 0 && ours)
+			route_forget(from.key);
+		else if (rc == 0)
+			rc = LIBC(unlinkat)(dir, old, 0);
 	}
-	if ((what & ROUTE_NAMED) != 0)
-		route_renamed(to.key, "renamed, and not routed");
-	return 1;
+	if (in >= 0)
+		close(in);
+	return rc;
 }
 
 /* Rename a file for `caller`. */

@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "path.h"
 #include "preload/route_impl.h"
+#include "str.h"
 
 #define my route_state
 #define LOST (-2)	 /* for what a file had: it is gone */
@@ -169,6 +170,16 @@ swap(int fd, const char *to)
 	return rc < 0 ? -1 : 0;
 }
 
+/* Directories that the program thinks it has made. */
+static void
+make_parents(const char *path)
+{
+	char dir[ROUTE_PATH];
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(path_base(path) - path), path);
+	(void)io_make_dirs(dir, 0777, NULL);
+}
+
 /*
  * Get the file `key` a place in a checkpoint, which is begun if none is open.
  * What the file had is kept, if `keep` is a descriptor of it; LOST: it should
@@ -212,10 +223,7 @@ place(const char *key, size_t pattern, int keep)
 	f->pattern = pattern;
 	my.had[pattern] = true;
 	if (my.stage == PAST || my.scr.Route_file(key, to) != 0) {
-		/* Directories that the program thinks it has made. */
-		snprintf(to, sizeof(to), "%.*s", (int)(path_base(key) - key),
-			 key);
-		(void)io_make_dirs(to, 0777, NULL);
+		make_parents(key);
 		snprintf(to, sizeof(to), "%s", key);
 		if (my.stage == OUTPUT)
 			route_say("rank %d: %s: not routed: this checkpoint is "
@@ -453,7 +461,51 @@ route_closed(int was, bool failed)
 	errno = error;
 }
 
+void
+route_lost(const char *key, bool needed)
+{
+	if (!route_enter())
+		return;
+	if (my.stage == OUTPUT && needed)
+		lost(key);
+	else
+		route_say("rank %d: %s: renamed, but it is gone from the "
+			  "caches: set SCR_CACHE_SIZE=2",
+			  my.is.rank, key);
+	route_exit();
+}
+
 /* --- End --- */
+
+/* The program goes on to write the files of this checkpoint that it has not
+ * closed: where it would without libscr, with the other ones beside them. */
+static void
+give_back(void)
+{
+	for (size_t i = 0; i < my.count; i++) {
+		const struct route_file *f = &my.files[i];
+		int fd = f->set == my.set && !str_eq(f->place, f->key)
+				 ? open(f->place, O_RDONLY | O_CLOEXEC)
+				 : -1;
+
+		if (fd < 0)
+			continue;
+		make_parents(f->key);
+		route_say("rank %d: %s: %s", my.is.rank, f->key,
+			  copy(fd, f->key) < 0
+				  ? strerror(errno)
+				  : "a file of its checkpoint is open at "
+				    "MPI_Finalize: copied there, not routed");
+		close(fd);
+	}
+	for (int fd = 0; fd < ROUTE_FDS; fd++) {
+		const int is = route_fds[fd];
+
+		if ((is & KIND) == WRITES)
+			(void)swap(fd, my.files[is / (KIND + 1)].key);
+	}
+	my.failed = true;
+}
 
 void
 route_end(void)
@@ -466,12 +518,9 @@ route_end(void)
 	}
 	route_due();
 	end_restart();
-	if (my.stage == OUTPUT && my.writers > 0) {
-		route_say("rank %d: a file of the checkpoint is open at "
-			  "MPI_Finalize: this checkpoint is not valid",
-			  my.is.rank);
-		my.failed = true;
-	} else if (my.stage == OUTPUT && missing() != NULL)
+	if (my.stage == OUTPUT && my.writers > 0)
+		give_back();
+	else if (my.stage == OUTPUT && missing() != NULL)
 		route_say("rank %d: no file matched \"%s\": the checkpoint is "
 			  "completed without",
 			  my.is.rank, missing());

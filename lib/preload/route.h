@@ -91,17 +91,24 @@ bool route_own_error(int error);
  * What is known of a name: it is one of a checkpoint file (NAMED); libscr has
  * that file, at `place` (HAD), in the checkpoint that is being written (NOW);
  * or it is one of a directory that is not made, for which the prefix stands
- * (DIR).  0: nothing.
+ * (DIR); libscr had that file, but it is gone (GONE).  0: nothing.
  */
-enum { ROUTE_NAMED = 1, ROUTE_HAD = 2, ROUTE_NOW = 4, ROUTE_DIR = 8 };
+enum {
+	ROUTE_NAMED = 1,
+	ROUTE_HAD = 2,
+	ROUTE_NOW = 4,
+	ROUTE_DIR = 8,
+	ROUTE_GONE = 16
+};
 struct route_look {
 	char key[ROUTE_PATH]; /* the same for all names of a file */
 	char place[ROUTE_PATH];
 };
 int route_look(struct route_look *is, int dir, const char *path);
 
-/* Say what has become of a rename that concerns this file. */
-void route_renamed(const char *key, const char *what);
+/* The file is to get another name, and what it had is gone (GONE): then this
+ * checkpoint lacks it, if that name is `needed`. */
+void route_lost(const char *key, bool needed);
 
 /* The file has this name no more; libscr removes it in its time. */
 void route_forget(const char *key);

@@ -65,7 +65,7 @@ struct route_state {
 	struct route_file *files;
 	size_t count, cap;
 	bool said_outside, said_thread, said_more, said_prefix;
-	bool said_lost, said_unread, said_renamed;
+	bool said_lost, said_unread;
 };
 extern struct route_state route_state;
 

@@ -491,6 +491,8 @@ route_look(struct route_look *is, int dir, const char *path)
 	route_due();
 	if (route_match(my.patterns, my.npatterns, dir, path, is->key) >= 0) {
 		what = ROUTE_NAMED;
+		if (route_gone(is->key))
+			what |= ROUTE_GONE;
 		f = route_seek(is->key);
 		if (f != NULL)
 			what |= ROUTE_HAD;
@@ -506,18 +508,6 @@ route_look(struct route_look *is, int dir, const char *path)
 	route_exit();
 	errno = was;
 	return what;
-}
-
-void
-route_renamed(const char *key, const char *what)
-{
-	if (!route_enter())
-		return;
-	SAY_ONCE(my.said_renamed,
-		 "rank %d: %s: %s: set SCR_INTERPOSE_TEMPORARY to the part of "
-		 "the name that is removed",
-		 my.is.rank, key, what);
-	route_exit();
 }
 
 void

@@ -135,13 +135,14 @@ give_up(struct run *run, struct held_set *s, double since)
 }
 
 struct flushing *
-flushing_begin(struct run *run, struct held_set *s, struct error *err)
+flushing_begin(struct run *run, struct held_set *s, bool resume,
+	       struct error *err)
 {
 	const double since = clock_seconds();
 	struct flushing *f = NULL;
 
 	note(run, s, "ASYNC_FLUSH_START", -1);
-	f = flushing_plan(run, s, err);
+	f = flushing_plan(run, s, resume, err);
 	if (f == NULL) {
 		give_up(run, s, since);
 		return NULL;
@@ -185,7 +186,7 @@ flushing_end(struct flushing *f, int rc, struct error *err)
 }
 
 int
-flushing_now(struct run *run, int64_t id, struct error *err)
+flushing_now(struct run *run, int64_t id, bool resume, struct error *err)
 {
 	struct held_set *s = held_find(run->held, id);
 	struct flushing *f = NULL;
@@ -197,7 +198,7 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 	flushing_wait(run, INT64_MAX);
 	if (onprefix_has(run, id))
 		return 0;
-	f = flushing_begin(run, s, err);
+	f = flushing_begin(run, s, resume, err);
 	if (f == NULL)
 		return -1;
 	team_turn(&run->world, run->p.flush_width);
@@ -227,11 +228,11 @@ flushing_say(const struct run *run, int64_t id, const struct error *why)
 }
 
 static bool
-flush_or_say(struct run *run, int64_t id)
+flush_or_say(struct run *run, int64_t id, bool resume)
 {
 	struct error err = ERROR_INIT;
 
-	if (flushing_now(run, id, &err) == 0)
+	if (flushing_now(run, id, resume, &err) == 0)
 		return true;
 	flushing_say(run, id, &err);
 	return false;
@@ -251,7 +252,8 @@ flushing_output(struct run *run, int64_t id)
 
 	if (s == NULL || !flushing_is_due(run, s))
 		return true;
-	return flies(run, s) ? flushing_start(run, s) : flush_or_say(run, id);
+	return flies(run, s) ? flushing_start(run, s, false)
+			     : flush_or_say(run, id, false);
 }
 
 bool
@@ -269,9 +271,9 @@ flushing_restart(struct run *run)
 		else if (!run->p.flush_on_restart && flushing_is_due(run, s) &&
 			 flies(run, s))
 			all &= onprefix_has(run, s->d.id) ||
-			       flushing_start(run, s);
+			       flushing_start(run, s, true);
 		else if (run->p.flush_on_restart || flushing_is_due(run, s))
-			all &= flush_or_say(run, s->d.id);
+			all &= flush_or_say(run, s->d.id, true);
 	}
 	return all;
 }
@@ -291,7 +293,7 @@ flushing_finalize(struct run *run)
 		    !run->held->list[i]->unproven)
 			s = run->held->list[i];
 	if (!later)
-		return s == NULL || flush_or_say(run, s->d.id);
+		return s == NULL || flush_or_say(run, s->d.id, true);
 	if (s != NULL && !s->flying && !onprefix_has(run, s->d.id)) {
 		s->flying = true;
 		onprefix_note(run, &s->d, HELD_FLUSHING);

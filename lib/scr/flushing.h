@@ -28,10 +28,10 @@ struct run;
 
 /*
  * Flush dataset `id` now, unless it is on the prefix, after all that are being
- * flushed.  On failure it stays in cache, kept there, and its index entry is
- * not complete.
+ * flushed.  `resume`: an interrupted run may have begun to.  On failure it
+ * stays in cache, kept there, and its index entry is not complete.
  */
-int flushing_now(struct run *run, int64_t id, struct error *err);
+int flushing_now(struct run *run, int64_t id, bool resume, struct error *err);
 
 /* Should the dataset be on the prefix? */
 bool flushing_is_due(const struct run *run, const struct held_set *s);

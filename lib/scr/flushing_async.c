@@ -35,9 +35,6 @@ struct flights {
 	 * all ranks; the next one for the thread, or NULL. */
 	struct flushing *first, *next;
 	atomic_bool stop;
-	/* Of all that are not committed, by home; NULL: unknown. */
-	struct map *paths;
-	struct arena *arena; /* of these */
 };
 
 /* --- Turns --- */
@@ -197,70 +194,81 @@ flushing_async_end(struct run *run, bool keep)
 			put_keep(f->put);
 		flushing_free(f);
 	}
-	map_free(l->paths);
-	arena_free(l->arena);
 	mem_free(l);
 }
 
 /* --- The flushes --- */
 
-/*
- * May a rank write a file that it, or another one, also writes in a flush that
- * has not ended?  Each path is sent to its home, the same whatever rank writes
- * it, which keeps the paths until no flush is left.  Without memory for them,
- * it may.
- */
-static bool
-overlaps(struct flights *l, struct flushing *f)
+/* Send each path to its home, which is the same whatever rank writes it. */
+static int
+share_paths(struct flushing *f)
 {
-	const struct team *world = &l->run->world;
-	struct team_mail in = { 0, NULL };
 	struct team_path *list = NULL;
+
+	if (f->shared)
+		return 0;
+	list = arena_alloc(f->arena, f->nfiles + 1, sizeof(*list));
+	for (size_t i = 0; list != NULL && i < f->nfiles; i++)
+		list[i].path = f->files[i].rel;
+	if (team_homes(&f->run->world, list == NULL ? -1 : 0, list, f->nfiles,
+		       f->arena, &f->homed, NULL) < 0)
+		return -1;
+	f->shared = true;
+	return 0;
+}
+
+/* Add the paths with their home here; with `look`, are any in the map? */
+static bool
+match(const struct flushing *f, struct map *paths, bool look, int *rc)
+{
+	for (size_t i = 0; *rc == 0 && i < f->homed.count; i++) {
+		const struct team_note *n = &f->homed.notes[i];
+		const char *at = n->data, *end = at + n->len;
+
+		for (; *rc == 0 && at < end; at += strlen(at) + 1)
+			if (!look)
+				*rc = map_put(paths, at, 0);
+			else if (map_get(paths, at) != MAP_NONE)
+				return true;
+	}
+	return false;
+}
+
+/* May a rank write a file that it, or another one, also writes in a flush that
+ * is not committed?  If that cannot be known, it may. */
+static bool
+overlaps(const struct flights *l, struct flushing *f)
+{
+	struct map *paths = NULL;
 	bool any = false;
 	int rc = 0;
 
 	/* Containers are in a directory of their dataset. */
-	if (f->pack != NULL)
+	if (l->first == NULL || f->pack != NULL)
 		return false;
-	if (l->first == NULL) {
-		map_free(l->paths);
-		arena_free(l->arena);
-		l->paths = map_new();
-		l->arena = arena_new();
+	any = share_paths(f) < 0;
+	paths = map_new();
+	if (paths == NULL)
+		rc = -1;
+	else if (!any)
+		(void)match(f, paths, false, &rc);
+	for (struct flushing *o = l->first; o != NULL && !any; o = o->next) {
+		any = share_paths(o) < 0 || match(o, paths, true, &rc);
+		any = team_any(&l->run->world, any || rc < 0);
 	}
-	list = arena_alloc(f->arena, f->nfiles + 1, sizeof(*list));
-	for (size_t i = 0; list != NULL && i < f->nfiles; i++)
-		list[i].path = f->files[i].rel;
-	rc = team_homes(
-		world,
-		list == NULL || l->paths == NULL || l->arena == NULL ? -1 : 0,
-		list, f->nfiles, f->arena, &in, NULL);
-	for (size_t i = 0; rc == 0 && i < in.count; i++) {
-		const char *at = in.notes[i].data, *end = at + in.notes[i].len;
-
-		for (; rc == 0 && at < end; at += strlen(at) + 1) {
-			const char *own = arena_strdup(l->arena, at);
-
-			any |= map_get(l->paths, at) != MAP_NONE;
-			rc = own == NULL ? -1 : map_put(l->paths, own, 0);
-		}
-	}
-	if (rc < 0) {
-		map_free(l->paths);
-		l->paths = NULL;
-	}
-	return team_any(world, any || rc < 0);
+	map_free(paths);
+	return any;
 }
 
 bool
-flushing_start(struct run *run, struct held_set *s)
+flushing_start(struct run *run, struct held_set *s, bool resume)
 {
 	struct flights *l = run->flights;
 	struct error why = ERROR_INIT;
 	struct flushing *f = NULL, **end = &l->first;
 
 	s->flying = true;
-	f = flushing_begin(run, s, &why);
+	f = flushing_begin(run, s, resume, &why);
 	if (f == NULL) {
 		flushing_say(run, s->d.id, &why);
 		return false;

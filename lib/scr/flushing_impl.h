@@ -15,6 +15,7 @@
 #include "container/segmap.h"
 #include "error.h"
 #include "meta/attr.h"
+#include "team/team.h"
 #include "transfer/pace.h"
 
 struct arena;
@@ -25,7 +26,6 @@ struct pump_list;
 struct put;
 struct put_file;
 struct run;
-struct team_mail;
 
 struct flush_file {
 	const char *from; /* absolute, in cache; with bypass on the prefix */
@@ -33,12 +33,13 @@ struct flush_file {
 	struct attr attr;
 	bool has_crc; /* from the filemap, or computed during the copy */
 	uint32_t crc;
-	struct put_file *to; /* NULL: bypass */
+	struct put_file *to; /* NULL: bypass, or it is in place */
 };
 
 struct flushing {
 	struct run *run;
 	struct held_set *s;
+	bool resume;   /* an interrupted flush may have put files in place */
 	bool replaces; /* files on the prefix */
 	double since;  /* clock_seconds() */
 	int prefix_fd;
@@ -51,15 +52,20 @@ struct flushing {
 	struct flushing *next; /* the one that began after it */
 	int ended;	       /* 1: its transfers have; -1: failed */
 	struct error why;
+	/* Of the paths that all ranks write, those that have their home here,
+	 * each with its NUL; if they are known (`shared`). */
+	bool shared;
+	struct team_mail homed;
 };
 
-/* Begin to flush: log it, and plan.  ERROR_LOST, ERROR_ABSENT: a file in cache
- * does not match its filemap.  NULL: the flush has failed. */
+/* Begin to flush: log it, and plan.  `resume`: an interrupted run may have
+ * begun before.  ERROR_LOST, ERROR_ABSENT: a file in cache does not match its
+ * filemap.  NULL: the flush has failed. */
 struct flushing *flushing_begin(struct run *run, struct held_set *s,
-				struct error *err);
+				bool resume, struct error *err);
 
 /* The plan. */
-struct flushing *flushing_plan(struct run *run, struct held_set *s,
+struct flushing *flushing_plan(struct run *run, struct held_set *s, bool resume,
 			       struct error *err);
 
 /* stop(), if not NULL, is asked by any thread. */
@@ -72,7 +78,7 @@ int flushing_end(struct flushing *f, int rc, struct error *err);
 void flushing_free(struct flushing *f); /* NULL is ignored */
 
 /* Flush in the background.  False, reported: it cannot begin. */
-bool flushing_start(struct run *run, struct held_set *s);
+bool flushing_start(struct run *run, struct held_set *s, bool resume);
 
 /* Rank 0 reports why the dataset stays in the cache. */
 void flushing_say(const struct run *run, int64_t id, const struct error *why);

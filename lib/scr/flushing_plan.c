@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "clock.h"
+#include "crc.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -195,14 +196,18 @@ static int
 see_prefix(const struct flushing *f, struct error *err)
 {
 	struct run *run = f->run;
+	const bool looks = run->node.rank == 0;
 	bool made = false, seen = false;
 	int rc = 0;
 
 	if (run->one_prefix || run->nodes < 2)
 		return 0;
-	if (team_sees(&run->world, f->prefix_fd, &made, &seen, err) < 0)
+	/* A rank of each node looks.  The name is always the same: if the run
+	 * is killed, the next one replaces the file. */
+	if (team_sees(&run->world, looks ? f->prefix_fd : -1, "flush", &made,
+		      &seen, err) < 0)
 		return -1;
-	if (made && !seen)
+	if (looks && made && !seen)
 		rc = error_set(err, ERROR_SYSTEM,
 			       "%s on %s: another directory than on the other "
 			       "nodes: mount its file system there",
@@ -213,7 +218,8 @@ see_prefix(const struct flushing *f, struct error *err)
 }
 
 struct flushing *
-flushing_plan(struct run *run, struct held_set *s, struct error *err)
+flushing_plan(struct run *run, struct held_set *s, bool resume,
+	      struct error *err)
 {
 	struct flushing *f = mem_calloc(1, sizeof(*f));
 	enum catalogue_map map = CATALOGUE_MAP_FREE;
@@ -225,6 +231,7 @@ flushing_plan(struct run *run, struct held_set *s, struct error *err)
 	if (f != NULL) {
 		f->run = run;
 		f->s = s;
+		f->resume = resume;
 		f->prefix_fd = dir_open(AT_FDCWD, run->p.prefix);
 	}
 	if (rc == 0 && f->prefix_fd < 0)
@@ -258,8 +265,60 @@ flushing_plan(struct run *run, struct held_set *s, struct error *err)
 
 /* --- Transfers --- */
 
-/* Choose where the files are written.  What an interrupted flush has put in
- * place is written again. */
+/* Does the file `there` have all bytes of the one in the cache?  Their checksum
+ * is set. */
+static bool
+is_same(struct flush_file *file, int there)
+{
+	char block[16384];
+	uint32_t crc = 0;
+	const int fd = io_open_read(AT_FDCWD, file->from, NULL);
+	bool same = fd >= 0;
+
+	for (uint64_t at = 0, n = 0; same && at < file->attr.size; at += n) {
+		n = file->attr.size - at;
+		n = n < sizeof(block) ? n : sizeof(block);
+		same = io_pread(fd, file->from, block, (size_t)n, at, NULL) ==
+			       0 &&
+		       io_has(there, block, (size_t)n, at);
+		crc = crc_update(crc, block, (size_t)n);
+	}
+	io_close(fd);
+	same = same && (!file->has_crc || crc == file->crc);
+	if (same)
+		file->crc = crc;
+	file->has_crc |= same;
+	return same;
+}
+
+/* Has an interrupted flush put the file in place?  Then it has its time.  Its
+ * name may not be on disk yet. */
+static bool
+in_place(const struct flushing *f, struct flush_file *file,
+	 const struct stat *is)
+{
+	const struct attr *a = &file->attr;
+	const char *base = NULL;
+	bool same = false;
+	int fd = -1, dir = -1;
+
+	if (!f->resume || !S_ISREG(is->st_mode) ||
+	    (uint64_t)is->st_size != a->size || !a->has_times ||
+	    is->st_mtim.tv_sec != a->mtime.tv_sec)
+		return false;
+	fd = path_open_beneath(f->prefix_fd, file->rel, O_RDONLY | O_NOFOLLOW,
+			       0, NULL);
+	if (fd >= 0 && is_same(file, fd))
+		dir = path_open_parent(f->prefix_fd, file->rel, false, 0, &base,
+				       NULL);
+	same = dir >= 0 && io_fsync(fd, file->rel, NULL) == 0 &&
+	       io_sync_dir(dir, file->rel, NULL) == 0;
+	io_close(dir);
+	io_close(fd);
+	return same;
+}
+
+/* Choose the files to be written, and where. */
 static int
 add_targets(struct flushing *f, struct error *err)
 {
@@ -282,6 +341,8 @@ add_targets(struct flushing *f, struct error *err)
 		what.replaces = dir_stat(f->prefix_fd, file->rel, &st,
 					 AT_SYMLINK_NOFOLLOW) == 0;
 		f->replaces |= what.replaces;
+		if (what.replaces && in_place(f, file, &st))
+			continue;
 		file->to = put_add(f->put, &what, err);
 		if (file->to == NULL)
 			return -1;

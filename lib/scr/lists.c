@@ -28,8 +28,8 @@
 #include "site/jobfiles.h"
 #include "team/say.h"
 
-/* A note with more bytes is sent, and another one begun. */
-#define NOTE_MOST ((size_t)1 << 30)
+/* Bytes that a reader gathers before it sends them. */
+#define ROUND_BYTES ((size_t)1 << 20)
 
 /* In the directory of a dataset of SCR 1.1.8. */
 #define OLD_DIR "/.scr"
@@ -173,9 +173,9 @@ struct head {
 
 struct spreading {
 	const struct run *run;
-	struct buf raw;	      /* heads, each with its files */
-	struct team_mail out; /* the same as notes */
-	size_t files;	      /* of these */
+	struct team_mail out;
+	size_t cap, files; /* of `out` */
+	struct buf raw;	   /* the notes in `out`, one after the other */
 	struct arena *keep;
 	struct found is;
 	const char *root;
@@ -184,8 +184,12 @@ struct spreading {
 	 * parts. */
 	int fd;
 	struct rank2file_parts parts;
-	bool reads;	      /* a part */
-	struct kvtree *marks; /* or NULL */
+	bool reads;		/* a part */
+	struct kvtree *marks;	/* or NULL */
+	struct team_note *mine; /* received */
+	size_t nmine, mine_cap;
+	bool more; /* a rank has more to send */
+	bool over; /* a rank failed: end */
 };
 
 /* The first of the ranks that wrote the dataset whose files `rank` gets: it
@@ -269,6 +273,36 @@ add_attrs(struct spreading *s, struct error *err)
 	return rc < 0 && why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
 }
 
+/* Send the gathered lists; `more`: this rank will have more.  Collective. */
+static int
+send_round(struct spreading *s, bool more, struct error *err)
+{
+	struct team_mail in = { 0, NULL };
+	const char *at = s->raw.data;
+	int rc = 0;
+
+	for (size_t i = 0; i < s->out.count; i++) {
+		s->out.notes[i].data = at;
+		at += s->out.notes[i].len;
+	}
+	if (has_attrs(s) && s->out.count > 0)
+		rc = add_attrs(s, err);
+	s->over =
+		team_notes(&s->run->world, rc, &s->out, s->keep, &in, err) < 0;
+	s->more = false;
+	if (s->over)
+		return -1;
+	for (size_t i = 0; i < in.count && rc == 0; i++)
+		if (MEM_ROOM(s->mine, s->nmine, s->mine_cap))
+			s->mine[s->nmine++] = in.notes[i];
+		else
+			rc = error_no_memory(err);
+	s->out.count = s->files = 0;
+	buf_clear(&s->raw);
+	s->more = team_any(&s->run->world, more);
+	return rc;
+}
+
 /* Add a rank of a part that this rank reads. */
 static int
 add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
@@ -276,53 +310,46 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 {
 	struct spreading *s = arg;
 	struct head h = { rank, r->expected, r->nfiles, 0 };
+	const uint32_t to =
+		(uint32_t)((uint64_t)rank * s->run->world.size / s->is.nranks);
 	const struct attr none = { .has_size = false };
-	const size_t at = s->raw.len;
+	struct buf b = BUF_INIT;
+	int rc = 0;
 
-	(void)buf_add(&s->raw, &h, sizeof(h));
-	for (size_t i = 0; i < r->nfiles; i++) {
+	buf_add(&b, &h, sizeof(h));
+	for (size_t i = 0; rc == 0 && i < r->nfiles; i++) {
 		const struct rank2file_file *f = &r->files[i];
 
-		for (size_t k = 0; k < f->nsegs; k++)
+		for (size_t k = 0; rc == 0 && k < f->nsegs; k++)
 			if (marks_has(s->marks, f->segs[k].file,
 				      f->segs[k].off))
-				return error_set(err, ERROR_DAMAGED,
-						 "%s/%s: its rebuild was "
-						 "interrupted",
-						 s->root, f->segs[k].file);
-		lists_add(&s->raw, f, has_attrs(s) ? &none : NULL);
+				rc = error_set(err, ERROR_DAMAGED,
+					       "%s/%s: its rebuild was "
+					       "interrupted",
+					       s->root, f->segs[k].file);
+		lists_add(&b, f, has_attrs(s) ? &none : NULL);
 	}
-	if (buf_check(&s->raw, err) < 0)
-		return -1;
-	h.len = s->raw.len - at - sizeof(h);
-	memcpy(s->raw.data + at, &h, sizeof(h));
-	return 0;
-}
-
-/* Make notes of the gathered lists.  A rank may get several. */
-static int
-address(struct spreading *s, struct error *err)
-{
-	const char *at = s->raw.data, *end = at + s->raw.len;
-	struct team_note *n = NULL;
-	size_t cap = 0;
-	struct head h;
-
-	for (; at < end; at += sizeof(h) + h.len) {
-		uint32_t to = 0;
-
-		memcpy(&h, at, sizeof(h));
-		to = (uint32_t)(h.rank * s->run->world.size / s->is.nranks);
-		if (n == NULL || n->rank != to || n->len > NOTE_MOST) {
-			if (!MEM_ROOM(s->out.notes, s->out.count, cap))
-				return error_no_memory(err);
-			n = &s->out.notes[s->out.count++];
-			*n = (struct team_note){ to, at, 0 };
-		}
-		n->len += sizeof(h) + h.len;
-		s->files += h.count;
+	if (rc == 0)
+		rc = buf_check(&b, err);
+	if (rc == 0) {
+		h.len = b.len - sizeof(h);
+		memcpy(b.data, &h, sizeof(h));
 	}
-	return has_attrs(s) && n != NULL ? add_attrs(s, err) : 0;
+	if (rc == 0 && s->raw.len > 0 && s->raw.len + b.len > ROUND_BYTES)
+		rc = send_round(s, true, err);
+	if (rc == 0 && (!MEM_ROOM(s->out.notes, s->out.count, s->cap) ||
+			buf_add(&s->raw, b.data, b.len) < 0))
+		rc = error_no_memory(err);
+	if (rc == 0) {
+		if (s->out.count == 0 ||
+		    s->out.notes[s->out.count - 1].rank != to)
+			s->out.notes[s->out.count++] =
+				(struct team_note){ .rank = to };
+		s->out.notes[s->out.count - 1].len += b.len;
+		s->files += r->nfiles;
+	}
+	buf_free(&b);
+	return rc;
 }
 
 /* --- Reading --- */
@@ -405,38 +432,44 @@ start_reading(struct spreading *s, struct error *err)
 	return s->is.packed && s->fetch ? marks_load(&s->marks, s->fd, err) : 0;
 }
 
-/* Read the parts of this rank, and send every rank its list. */
+/* Read the parts of this rank, and send every rank its list. 1: the parts must
+ * be read as a whole. */
 static int
-spread(struct spreading *s, struct team_mail *in, struct error *err)
+spread(struct spreading *s, bool whole, struct error *err)
 {
 	const struct team *world = &s->run->world;
 	const uint64_t count = s->is.nparts;
+	struct rank2file_visit visit = {
+		.nranks = s->is.nranks,
+		.whole = whole,
+		.take = add_rank,
+		.arg = s,
+	};
+	uint64_t worst = 0;
 	int rc = 0;
 
 	for (uint64_t i = 0; rc == 0 && i < count; i++) {
-		struct rank2file_visit visit = { .nranks = s->is.nranks,
-						 .take = add_rank,
-						 .arg = s };
-		const size_t len = s->raw.len;
-
 		if (i * world->size / count != world->rank)
 			continue;
-		if (!s->reads && start_reading(s, err) < 0)
-			rc = -1;
+		if (!s->reads)
+			rc = start_reading(s, err);
 		visit.containers = s->parts.containers;
 		if (rc == 0)
 			rc = rank2file_each_rank(s->fd, &s->parts.parts[i],
 						 &visit, err);
-		if (rc > 0) {
-			s->raw.len = len;
-			visit.whole = true;
-			rc = rank2file_each_rank(s->fd, &s->parts.parts[i],
-						 &visit, err);
-		}
 	}
-	if (rc == 0)
-		rc = address(s, err);
-	return team_notes(world, rc, &s->out, s->keep, in, err);
+	if (rc != 0)
+		s->out.count = 0;
+	while (!s->over) {
+		if (send_round(s, false, err) < 0)
+			rc = -1;
+		if (!s->more)
+			break;
+	}
+	worst = team_most(world, rc < 0 || s->over ? 2 : rc > 0 ? 1 : 0);
+	if (worst == 2)
+		return team_agree(world, rc < 0 || s->over ? -1 : 0, err);
+	return (int)worst;
 }
 
 /* --- The list of this rank --- */
@@ -500,8 +533,8 @@ take_files(const struct spreading *s, const struct head *h, const char **at,
 /* Take the files of the received notes, if each rank of the share has come,
  * once. */
 static int
-take_list(const struct spreading *s, const struct team_mail *in,
-	  struct arena *a, struct lists *out, struct error *err)
+take_list(const struct spreading *s, struct arena *a, struct lists *out,
+	  struct error *err)
 {
 	const uint64_t first = first_of(s, s->run->world.rank),
 		       n = first_of(s, s->run->world.rank + 1) - first;
@@ -513,9 +546,8 @@ take_list(const struct spreading *s, const struct team_mail *in,
 
 	if (seen == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < in->count; i++) {
-		const char *at = in->notes[i].data,
-			   *end = at + in->notes[i].len;
+	for (size_t i = 0; i < s->nmine; i++) {
+		const char *at = s->mine[i].data, *end = at + s->mine[i].len;
 
 		for (; at < end; at += sizeof(h) + h.len) {
 			memcpy(&h, at, sizeof(h));
@@ -542,9 +574,8 @@ take_list(const struct spreading *s, const struct team_mail *in,
 	out->ranks = arena_alloc(a, count, sizeof(*out->ranks));
 	if (out->files == NULL || out->attrs == NULL || out->ranks == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < in->count; i++) {
-		const char *at = in->notes[i].data,
-			   *end = at + in->notes[i].len;
+	for (size_t i = 0; i < s->nmine; i++) {
+		const char *at = s->mine[i].data, *end = at + s->mine[i].len;
 
 		while (at < end) {
 			memcpy(&h, at, sizeof(h));
@@ -564,7 +595,6 @@ lists_read(const struct run *run, const struct dataset *d, bool fetch,
 	struct spreading s = {
 		.run = run, .keep = a, .fetch = fetch, .fd = -1
 	};
-	struct team_mail in = { 0, NULL };
 	struct buf found = BUF_INIT;
 	int rc = 0;
 
@@ -581,15 +611,20 @@ lists_read(const struct run *run, const struct dataset *d, bool fetch,
 				s.root == NULL ? error_no_memory(err) : 0, err);
 	}
 	if (rc == 0)
-		rc = spread(&s, &in, err);
+		rc = spread(&s, false, err);
+	if (rc > 0) {
+		s.nmine = 0;
+		rc = spread(&s, true, err);
+	}
 	if (rc == 0)
-		rc = team_agree(world, take_list(&s, &in, a, out, err), err);
+		rc = team_agree(world, take_list(&s, a, out, err), err);
 	if (rc == 0)
 		out->packed = team_any(world, out->packed);
 	io_close(s.fd);
 	kvtree_free(s.parts.top);
 	kvtree_free(s.marks);
 	mem_free(s.out.notes);
+	mem_free(s.mine);
 	buf_free(&s.raw);
 	buf_free(&found);
 	return rc;

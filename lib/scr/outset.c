@@ -260,7 +260,8 @@ in_place(struct outset *o, const char *path, struct error *err)
 		if (map_put(o->dirs, dir, 0) < 0)
 			return error_no_memory(err);
 	}
-	if (owned_make_way(o->run, rel, o->id, err) < 0)
+	if (outset_meta(o, err) < 0 ||
+	    owned_make_way(o->run, rel, o->id, o->metafd, err) < 0)
 		return -1;
 	return owned_add(o->run->owned, rel, o->id, err);
 }

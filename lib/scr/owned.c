@@ -198,37 +198,25 @@ owned_elsewhere(const struct owned *o, const char *rel, int64_t id)
 
 /* --- Before a file is replaced --- */
 
-/* Mark dataset `was`, once, unless another rank has; one rank at a time, by a
- * lock in its metadata.  *by: the dataset that replaces its files:  `id`, or an
- * older one. */
+/* Mark a dataset, unless another rank has; one node at a time, by a lock in its
+ * metadata.  *by: the dataset that replaces its files. */
 static int
-make_way(const struct run *run, int64_t was, int64_t id, int64_t *by,
-	 struct error *err)
+retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
 {
-	const char *name = dataset_dir_str(was);
-	struct owned *of = run->owned;
+	struct catalogue *c = catalogue_open(run->p.prefix, err);
+	struct catalogue_options o;
+	const char *name = dataset_dir_str(id);
 	struct error why = ERROR_INIT;
 	struct work quiet = { .log = NULL };
-	struct catalogue *c = NULL;
-	struct catalogue_options o;
 	int64_t done = 0;
 	int fd = -1, lock = -2, rc = -1;
 
-	for (size_t i = of->count; i-- > 0;)
-		if (of->retired[i].id == was) {
-			*by = of->retired[i].by;
-			return 0;
-		}
-	*by = id;
-	if (!MEM_ROOM(of->retired, of->count, of->cap))
-		return error_no_memory(err);
-	c = catalogue_open(run->p.prefix, err);
 	if (c == NULL)
 		return -1;
 	onprefix_options(&o);
 	/* If each dataset of a run replaces the one before, one warning will
 	 * do. */
-	if (run->first_id != 0 && was > run->first_id)
+	if (run->first_id != 0 && id > run->first_id)
 		o.work.log = NULL;
 	fd = path_open_dir(catalogue_scr_fd(c), name, &why);
 	if (fd >= 0)
@@ -236,13 +224,11 @@ make_way(const struct run *run, int64_t was, int64_t id, int64_t *by,
 	else if (why.kind != ERROR_ABSENT)
 		(void)error_pass(err, &why);
 	if (lock != -1 && (fd >= 0 || why.kind == ERROR_ABSENT))
-		rc = catalogue_replaced(c, was, &o, &done, err);
+		rc = catalogue_replaced(c, id, &o, &done, err);
 	if (rc == 0 && done == 0)
-		rc = catalogue_retire(c, was, id, &o, err);
+		rc = catalogue_retire(c, id, *by, &o, err);
 	else if (rc == 0)
 		*by = done;
-	if (rc == 0)
-		of->retired[of->count++] = (struct retired){ was, *by };
 	if (fd >= 0) {
 		lock_give(fd, lock);
 		close(fd);
@@ -251,8 +237,36 @@ make_way(const struct run *run, int64_t was, int64_t id, int64_t *by,
 	return rc;
 }
 
+/* Mark dataset `was`, once; ranks of a node one after the other.  *by: the
+ * dataset that replaces its files:  `id`, or an older one. */
+static int
+make_way(const struct run *run, int64_t was, int64_t id, int metafd,
+	 int64_t *by, struct error *err)
+{
+	struct owned *o = run->owned;
+	struct work quiet = { .log = NULL };
+	int lock = -1, rc = 0;
+
+	for (size_t i = o->count; i-- > 0;)
+		if (o->retired[i].id == was) {
+			*by = o->retired[i].by;
+			return 0;
+		}
+	*by = id;
+	if (!MEM_ROOM(o->retired, o->count, o->cap))
+		return error_no_memory(err);
+	lock = lock_take(metafd, dataset_dir_str(id), &quiet, err);
+	if (lock == -1)
+		return -1;
+	rc = retire(run, was, by, err);
+	lock_give(metafd, lock);
+	if (rc == 0)
+		o->retired[o->count++] = (struct retired){ was, *by };
+	return rc;
+}
+
 int
-owned_make_way(const struct run *run, const char *rel, int64_t id,
+owned_make_way(const struct run *run, const char *rel, int64_t id, int metafd,
 	       struct error *err)
 {
 	struct owned *o = run->owned;
@@ -277,7 +291,7 @@ owned_make_way(const struct run *run, const char *rel, int64_t id,
 		}
 		buf_free(&path);
 	} else {
-		rc = make_way(run, (int64_t)was, id, &by, err);
+		rc = make_way(run, (int64_t)was, id, metafd, &by, err);
 		done = by == id;
 	}
 	if (rc < 0 || done)
@@ -286,5 +300,7 @@ owned_make_way(const struct run *run, const char *rel, int64_t id,
 	if (learn(run, id, err) < 0)
 		return -1;
 	was = map_get(o->ids, rel);
-	return was == MAP_NONE ? 0 : make_way(run, (int64_t)was, id, &by, err);
+	return was == MAP_NONE
+		       ? 0
+		       : make_way(run, (int64_t)was, id, metafd, &by, err);
 }

@@ -37,10 +37,12 @@ bool owned_elsewhere(const struct owned *o, const char *rel, int64_t id);
 
 /*
  * Call before dataset `id` writes the file `rel`: a dataset that has the file
- * is marked as incomplete in the index and its summary, by the first rank that
- * gets a lock in its metadata.  Local.
+ * is marked as incomplete in the index and its summary.  Ranks of a node do
+ * this one after the other, by a lock in `metafd`, a directory that they share;
+ * nodes, by a lock in the metadata of the dataset.  Only the first rank writes.
+ * Local.
  */
 int owned_make_way(const struct run *run, const char *rel, int64_t id,
-		   struct error *err);
+		   int metafd, struct error *err);
 
 #endif /* SCR_OWNED_H */

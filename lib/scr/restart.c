@@ -212,6 +212,7 @@ gather(struct restart *r, struct error *err)
 	const char *at = NULL, *end = NULL;
 	struct rank2file_file f;
 	size_t n = 0;
+	int rc = 0;
 
 	if (lists_read(run, &r->set->d, true, r->arena, &mine, err) < 0)
 		return -1;
@@ -232,16 +233,17 @@ gather(struct restart *r, struct error *err)
 	r->files = arena_alloc(r->arena, n + 1, sizeof(*r->files));
 	r->sorted = arena_alloc(r->arena, n + 1, sizeof(*r->sorted));
 	if (r->files == NULL || r->sorted == NULL)
-		at = NULL;
-	for (; at != NULL && r->count < n; r->count++) {
+		rc = error_no_memory(err);
+	for (; rc == 0 && r->count < n; r->count++) {
 		struct file *to = &r->files[r->count];
 
 		r->sorted[r->count] = to;
 		memcpy(&to->rank, at, sizeof(to->rank));
 		at = lists_take(at + sizeof(to->rank), &to->is, NULL, r->arena);
+		if (at == NULL)
+			rc = error_no_memory(err);
 	}
-	if (team_agree(&run->world, at == NULL ? error_no_memory(err) : 0,
-		       err) < 0)
+	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
 	qsort(r->files, n, sizeof(*r->files), by_rank);
 	qsort(r->sorted, n, sizeof(*r->sorted), by_path);

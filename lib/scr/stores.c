@@ -315,7 +315,8 @@ check_private(const struct stores *s, const struct run *run, struct error *err)
 		const bool leads = st->enabled && st->sharers.rank == 0;
 		const int fd = leads ? dir_open(AT_FDCWD, st->dir) : -1;
 		bool made = false, seen = false;
-		const int rc = team_sees(&run->world, fd, &made, &seen, err);
+		const int rc =
+			team_sees(&run->world, fd, NULL, &made, &seen, err);
 
 		io_close(fd);
 		if (rc < 0)

@@ -244,18 +244,18 @@ team_same(const struct team *t, const char *text)
 }
 
 int
-team_sees(const struct team *world, int dirfd, bool *made, bool *seen,
-	  struct error *err)
+team_sees(const struct team *world, int dirfd, const char *use, bool *made,
+	  bool *seen, struct error *err)
 {
 	struct token token = TOKEN_INIT;
 	struct buf name = BUF_INIT;
-	char use[24]; /* not that of a run that was killed on another node */
+	char own[24];
 	int rc = 0;
 
-	snprintf(use, sizeof(use), "%x.%llx", (unsigned)getpid(),
+	snprintf(own, sizeof(own), "%x.%llx", (unsigned)getpid(),
 		 (unsigned long long)clock_now());
 	if (world->rank == 0 && dirfd >= 0 &&
-	    token_make(&token, dirfd, use) == 0 &&
+	    token_make(&token, dirfd, use != NULL ? use : own) == 0 &&
 	    buf_add_str(&name, token.name) < 0)
 		rc = error_no_memory(err);
 	rc = team_share(world, 0, rc, &name, err);

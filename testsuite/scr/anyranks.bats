@@ -53,6 +53,12 @@ reads() {
 	reads "0 1" "restart ckpt.3 3 6"
 }
 
+@test "a checkpoint without files is read by another number of ranks" {
+	works "0 1 2 3" app_ckpt steps=1 files=0
+	lose 0 1 2 3
+	reads "0 1" "restart ckpt.1 4 0"
+}
+
 @test "without it: refused in one line that says the way" {
 	written
 	dies "0 1 2" app_anyranks

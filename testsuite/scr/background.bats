@@ -107,13 +107,25 @@ blocks() {
 			failed "at $at: $(blocks) blocks written, $there were there"
 		whole 1
 	done
-	# Between the renames: what is in place is written again.
+	# Between the renames: no block is written.
 	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
 	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=2 SHIM_PATH=/ckpt.1/ \
 		dies "$map" app_ckpt steps=1 size=2097152 files=3
 	[[ -z $(ids .valid) && -n $(find ckpt.1 -name 'rank_*') ]]
-	works "$map" app_calls init have_restart finalize
-	[[ $(ids .valid) == 1 ]]
+	: >"$BATS_TEST_TMPDIR/trace"
+	LD_PRELOAD=$SHIM SHIM_OP=pwrite SHIM_PATH=/ckpt.1/ \
+		SHIM_TRACE=$BATS_TEST_TMPDIR/trace works "$map" app_calls init \
+		have_restart finalize
+	[[ $(ids .valid) == 1 && $(blocks) == 0 ]] || failed "$(blocks) blocks"
+	whole 1
+	# If all have their names, these are on disk before the index says so.
+	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
+	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=1 SHIM_PATH=/rank2file \
+		dies "$map" app_ckpt steps=1
+	: >"$BATS_TEST_TMPDIR/trace"
+	LD_PRELOAD=$SHIM SHIM_OP=fsync SHIM_PATH=/ckpt.1 \
+		SHIM_TRACE=$BATS_TEST_TMPDIR/trace works "$map" app_calls init finalize
+	grep -q '/ckpt.1$' "$BATS_TEST_TMPDIR/trace" || failed "not synced"
 	whole 1
 }
 
