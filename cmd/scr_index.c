@@ -239,7 +239,7 @@ verbs_finish(const struct settings *s, struct json *j, const char *next,
 {
 	struct json *list = NULL;
 
-	if (!stop_say(why, app_prefix(s->prefix), false)) {
+	if (!stop_say(why, app_prefix(s->prefix), s->barred)) {
 		json_set_known_str(j, "next", next);
 		app_next(next);
 	}
@@ -403,13 +403,13 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 	      char next[static ERROR_TEXT_MAX])
 {
 	/* What stopped it comes first. */
-	const bool held =
+	const bool barred =
 		r->way.obstacle[0] != '\0' && why->kind == ERROR_SYSTEM;
 	const struct next_case n = {
 		.status = STATUS_DAMAGED,
-		.undecided = r->undecided && !held,
+		.undecided = r->undecided && !barred,
 		.way = r->way,
-		.mend = r->undecided && !held
+		.mend = r->undecided && !barred
 				? NULL
 				: report_check(REPORT_CHECK_BUILD, s->o.deep,
 					       s->o.checksums),
@@ -477,6 +477,7 @@ do_build(struct settings *s, struct catalogue *c)
 		next_of_build(s, c, id, &r, &err, next);
 	else
 		report_next(report_mend(r.map, false, false), c, id, next);
+	s->barred = r.barred;
 	if (app_json() && id >= 0)
 		j = report_build_json(id, &r);
 	return verbs_finish(s, j, next, r.status, &err);

@@ -58,6 +58,7 @@ static const struct app_info info = {
 /* What the command to run next depends on. */
 struct outcome {
 	struct next_case next;
+	bool barred;	   /* the job may not read some files */
 	struct json *json; /* the answer; or NULL */
 	size_t sets;	   /* that --deep compared */
 	bool sums, deep;   /* the rebuild compared checksums, redundancy */
@@ -274,6 +275,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		goto out;
 	}
 	status = plan_status(p);
+	o->barred = p->barred > 0;
 	plan_find_way(p, &o->next.way);
 	if (status == STATUS_OK && !s->dry_run &&
 	    rebuild_finish(p, &s->look.work, err) < 0) {
@@ -437,7 +439,7 @@ run(struct settings *s, const char *const *args, size_t count)
 		      t.prefix != NULL ? t.prefix
 		      : t.ndirs > 0    ? t.dirs[0]
 				       : app_prefix(s->prefix),
-		      false)) {
+		      o.barred)) {
 		find_next(s, &t, c, o.next, &err, next);
 		json_set_known_str(j, "next", next);
 		app_next(next);

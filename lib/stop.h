@@ -10,8 +10,8 @@ struct error;
 /*
  * If no command helps against the error in *err, but what its sentence then
  * says does, return true: room, a file system that can be written, or the owner
- * of `place`, a prefix or cache (NULL: not known).  `barred`: say nothing of
- * modes.  Said once, it is not said again.
+ * of `place`, a prefix or cache (NULL: not known).  `barred`: the owner can do
+ * something about it (report_chmod()).  Said once, it is not said again.
  */
 bool stop_say(struct error *err, const char *place, bool barred);
 

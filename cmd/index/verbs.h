@@ -42,6 +42,8 @@ struct settings {
 	struct catalogue_keep rules;
 	char before[WHEN_TEXT], since[WHEN_TEXT], within[WHEN_TEXT];
 	bool all, names_only, force;
+	bool barred; /* the job may not read some files: scr_inspect says
+			which */
 	uint64_t jobs, keep, keep_daily; /* 0: not given */
 };
 

@@ -543,8 +543,10 @@ catalogue_build(struct catalogue *c, int64_t id,
 	c->building = 0;
 	if (rc < 0)
 		out->status = error_status(why.kind);
-	if (b.plan != NULL)
+	if (b.plan != NULL) {
+		out->barred = b.plan->barred > 0;
 		plan_find_way(b.plan, &out->way);
+	}
 	plan_free(b.plan);
 	catalogue_desc_free(&b.desc);
 	rank2file_free(&b.old);

@@ -191,6 +191,7 @@ struct build_result {
 	bool undecided;
 	bool compared; /* checksums were compared, also if not asked for */
 	bool deep;     /* the result was compared with redundancy */
+	bool barred;   /* failed: the job may not read some files */
 	struct plan_way way;
 	/* the first damage that the build could not repair, of what no restart
 	 * needs; "": none */

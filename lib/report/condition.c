@@ -40,7 +40,7 @@ set_reason(struct condition *h, const struct error *why)
 	struct error said = *why;
 
 	(void)stop_say(&said, h->prefix != NULL ? h->prefix : h->group->dirs[0],
-		       false);
+		       h->plan != NULL && h->plan->barred > 0);
 	snprintf(h->why, sizeof(h->why), "%s", said.text);
 }
 
@@ -184,6 +184,9 @@ find_next(const struct overview *s, struct condition *h)
 		snprintf(h->why, sizeof(h->why),
 			 "not in the index: dataset %" PRId64 " has its name",
 			 h->namesake);
+	if (h->status == STATUS_FAILED && h->plan != NULL &&
+	    report_chmod(h->plan, h->next)[0] != '\0')
+		return;
 	/* Of an index that cannot be read, the dataset may have an entry.  Of a
 	 * dataset in the caches of a job there may be a newer one. */
 	if ((h->status == STATUS_OK && s->unread) ||
@@ -466,7 +469,8 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 	 * way. */
 	if (out->status == STATUS_OK ||
 	    (out->status == STATUS_FAILED &&
-	     (out->plan == NULL || out->plan->barred > 0)))
+	     (out->plan == NULL ||
+	      report_chmod(out->plan, out->next)[0] != '\0')))
 		return rc;
 	if (out->plan != NULL)
 		plan_find_way(out->plan, &way);

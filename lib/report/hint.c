@@ -15,6 +15,7 @@
 #include "io.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
+#include "path.h"
 #include "rescue/plan.h"
 #include "site/job.h"
 #include "site/resmgr.h"
@@ -276,6 +277,30 @@ report_next_dirs(const char *command, const char *const *dirs, size_t ndirs,
 		buf_clear(&out);
 		add_scavenge(&out, prefix);
 	}
+	return finish(&out, to, ERROR_TEXT_MAX);
+}
+
+char *
+report_chmod(const struct plan *p, char to[static ERROR_TEXT_MAX])
+{
+	struct buf out = BUF_INIT, path = BUF_INIT;
+	size_t fits = 0;
+
+	for (size_t i = 0; out.len < ERROR_TEXT_MAX && i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+		const char *root = p->places[f->place].root;
+
+		if (f->state != FILE_PRESENT || !f->unreadable || f->packed)
+			continue;
+		path_join(&path, root, f->path, NULL);
+		fits = out.len;
+		report_add_quoted(&out, fits == 0 ? "chmod u+r " : " ",
+				  path.data);
+	}
+	/* The next look names the others. */
+	if (out.data != NULL && out.len >= ERROR_TEXT_MAX)
+		out.data[fits] = '\0';
+	buf_free(&path);
 	return finish(&out, to, ERROR_TEXT_MAX);
 }
 

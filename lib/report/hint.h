@@ -14,6 +14,7 @@ struct buf;
 struct catalogue;
 struct index;
 struct job_where;
+struct plan;
 
 /*
  * Write a command that works on one dataset: "scr_index -p DIR --build 5",
@@ -103,5 +104,9 @@ char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 /* The same, with the index read now. */
 void report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 		     char to[static ERROR_TEXT_MAX]);
+
+/* Write the command that lets their owner read the files of the plan, or "" if
+ * the owner may read all of them.  Returns `to`. */
+char *report_chmod(const struct plan *p, char to[static ERROR_TEXT_MAX]);
 
 #endif /* REPORT_HINT_H */

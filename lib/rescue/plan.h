@@ -95,6 +95,7 @@ struct plan_file {
 	enum fate fate;
 	uint64_t found_size;  /* size on disk, in bytes; valid for
 				FILE_WRONG_SIZE */
+	bool unreadable;      /* its mode does not let its owner read it */
 	bool barred;	      /* present, but the job may not read it, whoever
 				looks */
 	bool unread;	      /* an I/O error kept it from being compared */

@@ -524,6 +524,7 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 		return error_pass(err, &local);
 	}
 	f->found_size = (uint64_t)st.st_size;
+	f->unreadable = (st.st_mode & S_IRUSR) == 0;
 	f->older = plan_age_of(&st, &f->attr) == AGE_OLDER;
 	f->state = file_state_of(&st, f->attr.has_size ? &f->attr.size : NULL);
 	if (!f->attr.has_size)
