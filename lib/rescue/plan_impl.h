@@ -222,8 +222,8 @@ int plan_record_sums(struct planner *w, struct error *err);
 /* If sizes are not recorded, compare the total: may set p.flaw. */
 int plan_unsized(struct planner *w, struct error *err);
 
-/* Read copied_R.scr of a rank into the arena.  1: done; 0: there is none that
- * can be read. */
+/* Read copied_R.scr of a rank into the arena.  1: done; 0: there is none, or it
+ * is damaged; -1: it cannot be read. */
 int plan_copied(const struct plan *p, uint32_t rank, struct arena *arena,
 		struct copied *out, struct error *err);
 
