@@ -2,23 +2,40 @@
 /*
  * plan_compose.c - compose lost filemaps that their sets cannot restore.
  * rank2file has paths and sizes; the redundancy headers have the names in the
- * cache, modes, owners and times.  In caches, the headers alone name the files.
+ * cache, modes, owners and times.  Without rank2file, the headers alone suffice
+ * if all files of the rank are present beside those of other ranks, with the
+ * recorded times.  In caches, the headers alone name the files.
  *
  * A composed filemap has the contents, but not the bytes of the lost one.  So
  * the redundancy over the filemaps of its set is computed again.
  */
 #include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
+#include "map.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
 
 /* --- From rank2file --- */
+
+/* Set *root to the path that recorded paths begin with. */
+static int
+recorded_root(const struct planner *w, struct buf *root, struct error *err)
+{
+	if (w->p.recorded_root == NULL)
+		return path_real(w->p.places[0].root, root, err);
+	buf_clear(root);
+	return buf_add(root, w->p.recorded_root, strlen(w->p.recorded_root)) < 0
+		       ? error_no_memory(err)
+		       : 0;
+}
 
 static int
 compose_map(struct planner *w, uint32_t rank, const struct rank2file_rank *from,
@@ -64,8 +81,7 @@ compose_map(struct planner *w, uint32_t rank, const struct rank2file_rank *from,
 int
 plan_compose_maps(struct planner *w, size_t *count, struct error *err)
 {
-	const char *root = w->p.recorded_root; /* recorded paths begin so */
-	struct buf real = BUF_INIT;
+	struct buf root = BUF_INIT;
 	int rc = 0;
 
 	*count = 0;
@@ -80,28 +96,105 @@ plan_compose_maps(struct planner *w, size_t *count, struct error *err)
 
 		if (w->p.ranks[i].map_known || from == NULL)
 			continue;
-		if (root == NULL)
-			rc = path_real(w->p.places[0].root, &real, err);
-		root = rc == 0 && root == NULL ? real.data : root;
+		rc = recorded_root(w, &root, err);
 		if (rc == 0)
-			rc = compose_map(w, (uint32_t)i, from, root, err);
+			rc = compose_map(w, (uint32_t)i, from, root.data, err);
 		(*count)++;
 	}
-	buf_free(&real);
+	buf_free(&root);
 	return rc;
 }
 
 /* --- From headers --- */
 
+/* More directories than this are not searched. */
+#define DIRS_MAX 64
+
+struct search {
+	struct planner *w;
+	const char *dirs[DIRS_MAX]; /* relative to the prefix, with '/' at the
+				       end unless empty */
+	size_t ndirs;
+	bool too_many;
+	struct map *claimed; /* paths of known files */
+};
+
+/* List the directories and the paths of all known files. */
+static int
+list_dirs(struct search *s, struct error *err)
+{
+	const struct plan *p = &s->w->p;
+
+	s->claimed = map_new();
+	if (s->claimed == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->nfiles && !s->too_many; i++) {
+		const char *path = p->files[i].path;
+		const size_t len = (size_t)(path_base(path) - path);
+		size_t k = 0;
+
+		if (map_put(s->claimed, path, i) < 0)
+			return error_no_memory(err);
+		while (k < s->ndirs && (strlen(s->dirs[k]) != len ||
+					memcmp(s->dirs[k], path, len) != 0))
+			k++;
+		if (k < s->ndirs)
+			continue;
+		s->too_many = s->ndirs == DIRS_MAX;
+		if (s->too_many)
+			break;
+		s->dirs[s->ndirs] = arena_strndup(p->arena, path, len);
+		if (s->dirs[s->ndirs++] == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+/* The only directory with an unclaimed file of this name, size and time: one of
+ * another time may be an older dataset's.  NULL: none, or several. */
+static const char *
+find_dir(const struct search *s, const struct redset_file *f)
+{
+	const char *found = NULL;
+	size_t count = 0;
+	struct buf path = BUF_INIT;
+	struct stat st;
+
+	for (size_t i = 0; i < s->ndirs; i++) {
+		buf_clear(&path);
+		if (buf_printf(&path, "%s%s", s->dirs[i], path_base(f->path)) <
+			    0 ||
+		    map_get(s->claimed, path.data) != MAP_NONE ||
+		    path_stat_beneath(s->w->p.places[0].root_fd, path.data, &st,
+				      NULL) < 0 ||
+		    !S_ISREG(st.st_mode) ||
+		    (uint64_t)st.st_size != f->attr.size ||
+		    !f->attr.has_times ||
+		    st.st_mtim.tv_sec != f->attr.mtime.tv_sec ||
+		    /* Some file systems keep whole seconds. */
+		    (st.st_mtim.tv_nsec != f->attr.mtime.tv_nsec &&
+		     st.st_mtim.tv_nsec != 0))
+			continue;
+		found = s->dirs[i];
+		count++;
+	}
+	buf_free(&path);
+	return count == 1 ? found : NULL;
+}
+
 /*
- * A header has the names in the cache, but not the paths on the prefix.  So
- * such a filemap cannot be written, but the files of the rank are known.
+ * Compose the filemap of a member.  Returns 1, 0 if a file is not found, or -1
+ * on error.  A header has the names in the cache, but not the paths on the
+ * prefix.  So a filemap in a cache cannot be written, but the files of the rank
+ * are known.
  */
 static int
-compose_member(struct planner *w, const struct plan_member *m,
-	       struct error *err)
+compose_member(const struct search *s, const struct plan_member *m,
+	       const char *root, struct error *err)
 {
+	struct planner *w = s->w;
 	struct plan_rank *r = &w->p.ranks[m->rank];
+	const bool cache = w->p.places[0].cache;
 	const struct redset_member *l = &m->list;
 	struct filemap map = { .nfiles = l->nfiles, .ranks = l->desc.ranks };
 
@@ -110,53 +203,92 @@ compose_member(struct planner *w, const struct plan_member *m,
 		return error_no_memory(err);
 	for (size_t i = 0; i < l->nfiles; i++) {
 		const struct redset_file *f = &l->files[l->nfiles - 1 - i];
+		struct filemap_file *to = &map.files[i];
+		const char *dir = cache ? NULL : find_dir(s, f);
 
-		map.files[i] = (struct filemap_file){
+		*to = (struct filemap_file){
 			.cache_path = f->path,
 			.attr = f->attr,
 			.complete = true,
 			.ranks = l->desc.ranks,
 		};
+		if (cache)
+			continue;
+		if (dir == NULL)
+			return 0;
+		to->name = path_base(f->path);
+		to->dir = arena_printf(w->p.arena, "%s/%s", root, dir);
+		if (to->dir == NULL)
+			return error_no_memory(err);
 	}
 	w->filemaps[m->rank] = map;
-	r->map_known = r->composed = r->unplaced = true;
+	r->map_known = r->composed = true;
+	if (!cache)
+		return plan_name_map(w, m->rank, err) < 0 ? -1 : 1;
 	if (m->name != NULL)
 		r->map.place = m->place;
 	r->map.fate = FATE_LOST;
+	r->unplaced = true;
+	return 1;
+}
+
+static int
+compose_set(const struct search *s, struct plan_set *set, const char *root,
+	    size_t *count, struct error *err)
+{
+	struct planner *w = s->w;
+
+	if (!set->opened && plan_open_set(w, set, w->p.arena, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < set->n && !set->foreign; i++) {
+		const struct plan_member *m = &set->members[i];
+		const struct plan_rank *r = plan_rank_of(&w->p, m);
+		int rc = 0;
+
+		if (r == NULL || r->map_known || !m->list.known)
+			continue;
+		rc = compose_member(s, m, root, err);
+		if (rc < 0)
+			return -1;
+		*count += rc > 0;
+	}
 	return 0;
 }
 
 int
 plan_compose_from_headers(struct planner *w, size_t *count, struct error *err)
 {
+	struct search s = { .w = w };
+	struct buf root = BUF_INIT;
+	int rc = 0;
+
 	*count = 0;
-	if (!w->p.places[0].cache || w->reported)
+	if (w->by_hand || w->reported || w->searched)
 		return 0;
-	for (size_t i = 0; i < w->p.nsets; i++) {
-		struct plan_set *s = &w->p.sets[i];
+	for (size_t i = 0; rc == 0 && !s.too_many && i < w->p.nsets; i++) {
+		struct plan_set *set = &w->p.sets[i];
 		bool lacks = false;
 
-		for (uint32_t m = 0; !s->map && m < s->n && !lacks; m++) {
+		for (uint32_t m = 0; !set->map && m < set->n && !lacks; m++) {
 			const struct plan_rank *r =
-				plan_rank_of(&w->p, &s->members[m]);
+				plan_rank_of(&w->p, &set->members[m]);
 
 			lacks = r != NULL && !r->map_known;
 		}
-		if (lacks && !s->opened &&
-		    plan_open_set(w, s, w->p.arena, err) < 0)
-			return -1;
-		for (uint32_t m = 0; lacks && !s->foreign && m < s->n; m++) {
-			const struct plan_member *pm = &s->members[m];
-			const struct plan_rank *r = plan_rank_of(&w->p, pm);
-
-			if (r == NULL || r->map_known || !pm->list.known)
-				continue;
-			if (compose_member(w, pm, err) < 0)
-				return -1;
-			(*count)++;
+		if (!lacks)
+			continue;
+		if (!w->searched) {
+			w->searched = true;
+			rc = w->p.places[0].cache ? 0 : list_dirs(&s, err);
+			if (rc == 0)
+				rc = recorded_root(w, &root, err);
 		}
+		if (rc == 0 && !s.too_many)
+			rc = compose_set(&s, set, root.data, count, err);
 	}
-	return 0;
+	map_free(s.claimed);
+	buf_free(&root);
+	return rc;
 }
 
 /* --- Contents --- */
@@ -214,7 +346,7 @@ plan_compose_set(struct planner *w, struct plan_set *s, struct error *err)
 	if (!composed)
 		return 0;
 	/* Does a rank lack sizes that rank2file and the headers of its set do
-   * not have? */
+	 * not have? */
 	for (uint32_t m = 0; m < s->n && !unsized; m++) {
 		struct plan_rank *r = &w->p.ranks[s->members[m].rank];
 
@@ -223,8 +355,8 @@ plan_compose_set(struct planner *w, struct plan_set *s, struct error *err)
 		r->unsized = unsized && r->unsized;
 	}
 	/* Nothing needs the composed filemaps of a set without redundancy:
-   * rank2file has the same files.  So they do not count as missing; nor
-   * do those that lack sizes, of which none can be written. */
+	 * rank2file has the same files.  So they do not count as missing; nor
+	 * do those that lack sizes, of which none can be written. */
 	for (uint32_t m = 0; unsized && m < s->n; m++)
 		w->p.ranks[s->members[m].rank].map.fate = FATE_KEEP;
 	if (!coded)

@@ -121,6 +121,7 @@ struct planner {
 	bool bare;	  /* no filemaps: files are known from the headers */
 	bool by_hand;	  /* only sets of the named files are considered */
 	bool maps_only;	  /* and these sets protect filemaps */
+	bool searched;	  /* for files that headers name */
 	bool compared;	  /* filemaps with rank2file */
 	bool judged;	  /* by plan_judge_record() */
 	bool overlap;	  /* two filemaps name a file: headers may show which
@@ -221,8 +222,8 @@ int plan_record_sums(struct planner *w, struct error *err);
 /* If sizes are not recorded, compare the total: may set p.flaw. */
 int plan_unsized(struct planner *w, struct error *err);
 
-/* Read copied_R.scr of a rank into the arena.  1: done; 0: there is none that
- * can be read. */
+/* Read copied_R.scr of a rank into the arena.  1: done; 0: there is none, or it
+ * is damaged; -1: it cannot be read. */
 int plan_copied(const struct plan *p, uint32_t rank, struct arena *arena,
 		struct copied *out, struct error *err);
 
@@ -280,7 +281,8 @@ bool plan_outvote_maps(struct planner *w, const struct plan_set *s);
 /* Compose lost filemaps from rank2file; *count is their number. */
 int plan_compose_maps(struct planner *w, size_t *count, struct error *err);
 
-/* In caches: the same from the headers of sets over files. */
+/* The same from the headers of sets over files, for files that are present.
+ * Only the first call searches. */
 int plan_compose_from_headers(struct planner *w, size_t *count,
 			      struct error *err);
 
@@ -412,10 +414,12 @@ int plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		     struct error *err);
 
 /*
- * On a prefix, if all filemaps are known, find the ranks of members that no
- * remaining file of their set names, up to all: those of the set with the same
- * number over the other kind of files, or ranks in no set.  So they can be
- * rebuilt.  A set for which this fails stays as it is.
+ * On a prefix, if all filemaps are known and, for sets over files, all data are
+ * present, find the ranks of members that no remaining file of their set names,
+ * up to all: those of the set with the same
+ * number over the other kind of files, or ranks in no set, as plan_protect()
+ * would choose them.  So they can be rebuilt.  A set for which this fails stays
+ * as it is.
  */
 int plan_renew_gone(struct planner *w, struct error *err);
 

@@ -6,8 +6,8 @@
  * Most datasets have a directory of their name.  So only a path below a
  * directory that has the name of another dataset is doubted, and only that
  * dataset is asked: its rank2file must name the path, too.  (Filemaps tell by
- * the path of their cache directory.)  A dataset whose files lie below its own name costs a comparison
- * for each directory.
+ * the path of their cache directory.)  A dataset whose files lie below its own
+ * name costs a comparison for each directory.
  *
  * And ranks whose filemap is lost and whose files nothing names: may these
  * files be on the prefix nevertheless?  They would lie where those of the other

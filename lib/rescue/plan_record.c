@@ -357,8 +357,7 @@ plan_copied(const struct plan *p, uint32_t rank, struct arena *arena,
 	if (rc == 0)
 		return 1;
 	*out = (struct copied){ .nfiles = 0 };
-	return why.kind == ERROR_ABSENT || plan_blames_file(&why) ||
-			       error_is_unread(&why)
+	return why.kind == ERROR_ABSENT || plan_blames_file(&why)
 		       ? 0
 		       : error_pass(err, &why);
 }

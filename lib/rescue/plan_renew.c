@@ -13,6 +13,8 @@
 #include "arena.h"
 #include "container/segmap.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
+#include "num.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
@@ -54,6 +56,40 @@ list_map(struct planner *w, struct plan_member *m, struct arena *arena,
 	return 0;
 }
 
+/* The number of losses that the set tolerates, from the descriptor file of a
+ * member; 0: unknown. */
+static uint32_t
+described_failures(const struct planner *w, const struct plan_set *s,
+		   uint32_t member)
+{
+	const struct plan_member *m = &s->members[member];
+	const struct redset_name n = {
+		.map = s->map,
+		.descriptor = true,
+		.rank = m->rank,
+	};
+	char name[512];
+	const struct segmap_file *packed = NULL;
+	struct kvtree *file = NULL;
+	const struct kvtree *t = NULL;
+	struct redset_desc d = { .failures = 0 };
+	uint32_t failures = 0;
+
+	redset_name_format(name, sizeof(name), &n, w->stem);
+	packed = plan_hidden_find(&w->p, name);
+	t = packed != NULL ? packed->tree : NULL;
+	if (t == NULL)
+		t = file = kvtree_read_beneath(w->p.places[m->place].meta_fd,
+					       name, NULL, NULL);
+	if (t != NULL)
+		t = kvtree_get2(t, num_str(m->rank), "DESC");
+	if (t != NULL && redset_desc_read(t, &d, NULL) == 0 &&
+	    d.type == s->type && d.members == s->n && d.member == member)
+		failures = d.failures;
+	kvtree_free(file);
+	return failures;
+}
+
 /* Set the values that only headers contain, if no header is left. */
 static int
 renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
@@ -75,6 +111,8 @@ renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
 		ranks[i] = s->members[i].rank;
 		if (s->members[i].list.bytes > longest)
 			longest = s->members[i].list.bytes;
+		if (failures == 0)
+			failures = described_failures(w, s, i);
 	}
 	if (failures > 0)
 		s->failures = failures;
@@ -203,44 +241,73 @@ is_seat_of(const struct plan *p, const struct plan_set *s, uint32_t member,
 		(s->map ? r->map_member : r->data_member) == member);
 }
 
-/* Give the members without a rank those of the twin (NULL: none), or the lowest
- * ranks in no set: whichever these are, they are protected alike, but files are
- * not computed by a supposed order.  False, and nothing is changed: the ranks
- * are unknown. */
+/* The ranks of plan_protect(): number - 1, number - 1 + sets ... */
 static bool
-seat_members(const struct plan *p, struct plan_set *s, const struct plan_set *t)
+seat_regularly(const struct plan *p, const struct plan_set *s, uint32_t *ranks)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const uint64_t rank = s->number - 1 + (uint64_t)i * s->sets;
+
+		if (s->sets == 0 || rank >= (uint64_t)p->nranks ||
+		    (ranks[i] != PLAN_NONE && ranks[i] != rank) ||
+		    !is_seat_of(p, s, i, (uint32_t)rank))
+			return false;
+	}
+	for (uint32_t i = 0; i < s->n; i++)
+		ranks[i] = s->number - 1 + i * s->sets;
+	return true;
+}
+
+/* The lowest ranks in no set.  Whichever these are, they are protected
+ * alike. */
+static bool
+seat_rest(const struct plan *p, const struct plan_set *s, uint32_t *ranks)
+{
+	uint32_t rank = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (ranks[i] != PLAN_NONE)
+			continue;
+		while (rank < p->nranks &&
+		       (s->map ? p->ranks[rank].map_set
+			       : p->ranks[rank].data_set) != PLAN_NONE)
+			rank++;
+		if (rank == p->nranks)
+			return false;
+		ranks[i] = rank++;
+	}
+	return true;
+}
+
+/* Give the members without a rank theirs; files are not computed by a supposed
+ * order.  False, and nothing is changed: the ranks are unknown. */
+static bool
+seat_members(const struct plan *p, struct plan_set *s)
 {
 	const bool free = s->map || p->files_missing == 0;
-	uint32_t ranks[PLAN_SET_MAX], next = 0;
+	const struct plan_set *t = twin_of(p, s);
+	uint32_t ranks[PLAN_SET_MAX];
+	bool good = s->n > 1, all = true;
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		const uint32_t of = t != NULL ? t->members[i].rank : PLAN_NONE;
 
 		ranks[i] = s->members[i].rank;
-		if (of >= p->nranks || !is_seat_of(p, t, i, of))
-			continue;
-		if (ranks[i] != PLAN_NONE && ranks[i] != of)
-			return false;
-		ranks[i] = of;
-	}
-	for (uint32_t i = 0; i < s->n; i++) {
-		for (; free && ranks[i] == PLAN_NONE && next < p->nranks;
-		     next++) {
-			const struct plan_rank *r = &p->ranks[next];
-			uint32_t k = 0;
-
-			while (k < s->n && ranks[k] != next)
-				k++;
-			if (k == s->n &&
-			    (s->map ? r->map_set : r->data_set) == PLAN_NONE)
-				ranks[i] = next;
+		if (of != PLAN_NONE && of < p->nranks &&
+		    is_seat_of(p, t, i, of)) {
+			good = good &&
+			       (ranks[i] == PLAN_NONE || ranks[i] == of);
+			ranks[i] = of;
 		}
-		if (ranks[i] >= p->nranks || !is_seat_of(p, s, i, ranks[i]))
-			return false;
+		all = all && ranks[i] != PLAN_NONE;
 	}
-	for (uint32_t i = 0; i < s->n; i++)
+	good = good && (all || (free && (seat_regularly(p, s, ranks) ||
+					 seat_rest(p, s, ranks))));
+	for (uint32_t i = 0; good && i < s->n; i++)
+		good = ranks[i] < p->nranks && is_seat_of(p, s, i, ranks[i]);
+	for (uint32_t i = 0; good && i < s->n; i++)
 		s->members[i].rank = ranks[i];
-	return s->n > 1;
+	return good;
 }
 
 /* Open and solve a set whose members have ranks, but perhaps no redundancy
@@ -265,19 +332,19 @@ renew_gone(struct planner *w, uint32_t set, bool *done, struct error *err)
 {
 	struct plan_set *s = &w->p.sets[set];
 	const struct plan_set gone = *s, *twin = twin_of(&w->p, s);
-	const uint32_t nranks = (uint32_t)w->p.nranks;
+	const uint32_t nranks = (uint32_t)w->p.nranks, first = s->number - 1;
 	int rc = 0;
 
 	if (s->n == 0) {
 		if (twin != NULL)
 			s->n = twin->n;
-		else if (s->sets > 0 && s->number <= nranks)
-			s->n = (nranks - s->number + s->sets) / s->sets;
+		else if (s->sets > 0 && first < nranks)
+			s->n = (nranks - first + s->sets - 1) / s->sets;
 		s->n = s->n > PLAN_SET_MAX ? 0 : s->n;
 		if (s->n > 0 && plan_add_members(w, s, err) < 0)
 			return -1;
 	}
-	if (!seat_members(&w->p, s, twin)) {
+	if (!seat_members(&w->p, s)) {
 		*s = gone;
 		return 0;
 	}

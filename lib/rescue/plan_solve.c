@@ -386,6 +386,27 @@ claim_members(struct planner *w, size_t set, struct error *err)
 	return 0;
 }
 
+/* A header of SINGLE, from which nothing is computed, contradicts the filemap,
+ * whose files are there: then it is that of another dataset. */
+static void
+drop_header(struct planner *w, struct plan_set *s)
+{
+	struct plan_member *m = &s->members[0];
+	const struct plan_rank *r = plan_rank_of(&w->p, m);
+
+	if (s->flaw == NULL || s->map || redset_is_redundant(s->type) ||
+	    s->n != 1 || r == NULL)
+		return;
+	for (size_t i = 0; i < r->nfiles; i++)
+		if (w->p.files[r->first_file + i].state != FILE_PRESENT)
+			return;
+	s->flaw = NULL;
+	m->state = RED_DAMAGED;
+	m->problem = "belongs to another dataset";
+	m->red->foreign = true;
+	m->list.known = false;
+}
+
 /* If another header of the set has this length of the filemap of member `m`,
  * take it: that of the first one is of an older filemap. */
 static bool
@@ -432,6 +453,7 @@ link_members(struct planner *w, size_t set, struct error *err)
 		s->flaw = NULL;
 		w->again = true;
 	}
+	drop_header(w, s);
 	return 0;
 }
 

@@ -197,20 +197,23 @@ plan_sums_copied(struct plan *p, struct error *err)
 	bool any = false;
 	int rc = files == NULL || arena == NULL ? error_no_memory(err) : 0;
 
-	/* Of an unreadable record the data will be read again. */
-	for (int64_t i = 0; rc >= 0 && i < p->nranks; i++) {
+	for (int64_t i = 0; rc == 0 && i < p->nranks; i++) {
+		struct error why = ERROR_INIT;
 		struct copied c;
 
 		if (!p->ranks[i].map_known)
 			continue;
 		arena_reset(arena);
-		rc = plan_copied(p, (uint32_t)i, arena, &c, err);
-		any = any || rc > 0;
-		if (rc > 0)
+		/* Of an unreadable record the data will be read again. */
+		if (plan_copied(p, (uint32_t)i, arena, &c, &why) > 0) {
+			any = true;
 			take_record(p, &p->ranks[i], files, &c);
+		} else if (why.kind == ERROR_NOMEM) {
+			rc = error_pass(err, &why);
+		}
 	}
-	if (rc >= 0)
-		rc = any ? doubt_others(p, files, err) : 0;
+	if (rc == 0 && any)
+		rc = doubt_others(p, files, err);
 	pathcache_free(files);
 	arena_free(arena);
 	return rc;

@@ -95,6 +95,44 @@ blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 	return rc != 0 ? rc : marked;
 }
 
+/* If all data are proven right, all bodies that were used may be wrong; first
+ * of all those behind damaged headers.  Marks them, and returns their number,
+ * -1 on error. */
+static long
+doubt_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
+{
+	const struct plan_set *s = &r->p->sets[set];
+	bool *used = arena_alloc(r->arena, s->n, sizeof(*used));
+	long marked = 0;
+
+	if (used == NULL)
+		return error_no_memory(err);
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *pm = &s->members[m];
+
+		for (size_t i = 0; pm->files && i < pm->list.nfiles; i++) {
+			const struct plan_file *f =
+				plan_member_file(r->p, pm, i);
+
+			if (f == NULL || (f->state == FILE_PRESENT &&
+					  !f->has_crc && f->attr.size > 0))
+				return 0;
+		}
+	}
+	for (uint32_t m = 0; m < s->n; m++)
+		used[m] = reads_body(s, m) &&
+			  (!s->salvage ||
+			   s->members[m].state == RED_HEADER_DAMAGED);
+	for (uint32_t m = 0; m < s->n; m++) {
+		if (!used[m])
+			continue;
+		if (plan_mark_body(r->p, set, m, err) < 0)
+			return -1;
+		marked++;
+	}
+	return marked;
+}
+
 /* May the body, or the file that begins at `at`, be wrong?  False: it was
  * supposed already, or a checksum proves it. */
 static bool
@@ -227,6 +265,8 @@ check_outputs(struct rebuild_run *r, struct error *err)
 			marked = blame_bodies(r, set, err);
 		if (marked == 0)
 			marked = suppose(r, set, err);
+		if (marked == 0)
+			marked = doubt_bodies(r, set, err);
 		if (marked != 0)
 			return marked;
 		return error_set(

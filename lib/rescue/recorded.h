@@ -5,8 +5,8 @@
  *
  * Filemaps contain absolute paths.  They do not say which part of a path is the
  * prefix (scr-dataset(5)), and the prefix may have moved since.  The recorded
- * root is the only directory above all recorded files with which files are found
- * below the present prefix.
+ * root is the only directory above all recorded files with which files are
+ * found below the present prefix.
  */
 #ifndef RESCUE_RECORDED_H
 #define RESCUE_RECORDED_H
@@ -47,9 +47,9 @@ typedef int recorded_here(void *arg, const char *rel,
 int recorded_fits(const struct recorded *r, const char *root,
 		  recorded_here *here, void *arg, struct error *err);
 
-/* Try every directory from `common` up to the one below "/".  Returns the number
- * of those with which files are found, or -1 on error; *root is the first of
- * them.  The caller frees it. */
+/* Try every directory from `common` up to the one below "/".  Returns the
+ * number of those with which files are found, or -1 on error; *root is the
+ * first of them.  The caller frees it. */
 int recorded_infer(const struct recorded *r, recorded_here *here, void *arg,
 		   struct buf *root, struct error *err);
 
