@@ -93,6 +93,9 @@ make_draft(struct fti_draft *d, enum fti_layout l)
 	d->blocks[d->nblocks++] = (struct fti_draft_block){ .first = BLOCK };
 	d->ckpt_id = 3;
 	d->timestamp = 1234567890123456789;
+	/* As of levels 2 and 3 in one: a flip must not be taken for -1. */
+	d->max_fs = 0x12345;
+	d->pt_fs = 0x2345;
 }
 
 /* --- Which byte it is --- */
@@ -248,6 +251,7 @@ judge(struct counts *n, const struct fti_draft *d, const struct fti_checked *c,
 	}
 	expect(n, is_good(&out, p.field == FTI_ID && (intact || n->fields)),
 	       "repaired", l, p);
+	expect(n, !unproven || n->fields, "unproven", l, p);
 	expect(n,
 	       intact || unproven || n->fields ||
 		       (out.len == image->len &&
