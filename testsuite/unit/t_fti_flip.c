@@ -8,8 +8,9 @@
 #include "fti/draft.h"
 #include "ftitest.h"
 
-/* Variables 1, 2, 7; the first two have two containers, the last container is
- * empty. */
+/* Variables 1, 2, 7; the first and the last have two containers.  The last
+ * container is empty, the one before it of its variable is full: if a bit of
+ * its chunksize is flipped, only its hascontent tells that. */
 #define VARS 3
 static const uint64_t sizes[VARS] = { 48, 10, 5 };
 static const int32_t ids[VARS] = { 1, 2, 7 };
@@ -19,7 +20,7 @@ static const struct part {
 	uint64_t size, used;
 } parts[] = {
 	{ 0, 40, 40 }, { 1, 24, 10 }, { 2, 5, 5 }, /* the second block: */
-	{ 0, 16, 8 },  { 1, 12, 0 },
+	{ 0, 16, 8 },  { 2, 16, 0 },
 };
 #define PARTS (COUNT(parts))
 #define BLOCK 3 /* the second block begins here */
