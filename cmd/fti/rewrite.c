@@ -32,6 +32,7 @@ describe_repair(void *arg, size_t i, const struct fti_rankfile *r,
 {
 	struct repair *c = arg;
 	const enum fti_level level = fti_level_of(r->name);
+	bool parity = false;
 
 	(void)i;
 	if (fti_remake_proven(r, err) < 0)
@@ -61,7 +62,9 @@ describe_repair(void *arg, size_t i, const struct fti_rankfile *r,
 	/* The parity of a group is over the bytes of its files as FTI wrote
 	 * them: if one of them changes, no other one can be rebuilt.  A damaged
 	 * record changes back, if its sum proves that. */
-	if (c->o.out != NULL || r->ff->meta.max_fs < 0 || d->max_fs < 0 ||
+	parity = level == FTI_L3 || d->max_fs >= 0 ||
+		 (level == FTI_NO_LEVEL && r->ff->meta.max_fs < -1);
+	if (c->o.out != NULL || !parity ||
 	    (!r->checked.exact && !d->unproven && c->id < 0))
 		return 0;
 	return error_set(err, ERROR_USAGE,

@@ -116,7 +116,7 @@ fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 		if (!fti_part_usable(f))
 			f = &f[FTI_COPY];
 		if (f->state != FTI_STATE_REFUSED ||
-		    (set->level == FTI_L3 && f->exact))
+		    (set->level == FTI_L3 && (f->exact || f->unproven)))
 			continue;
 		fits = append_path(n, f, &command);
 		any = true;

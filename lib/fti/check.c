@@ -341,18 +341,19 @@ judge(struct fti_checked *c, struct hash *h)
 	c->data_good = f->usable || f->kind == FTI_KIND_PARITY;
 	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
 		if (n->rule == FTI_RULE_DATA) {
-			const struct fti_container *k = NULL;
+			const struct fti_file_container *k = NULL;
 
 			c->data_good = false;
 			if (!c->data_read || n->field != FTI_CHUNK_HASH)
 				continue;
 			/* In A, the checksum of the file is over this sum, too;
 			 * and a sum over perhaps the wrong bytes disproves
-			 * nothing. */
-			k = &f->containers[n->container].c;
-			c->open = c->open &&
-				  (f->layout == FTI_A || k->used != k->size ||
-				   f->worst == FTI_RULE_STRUCTURE);
+			 * nothing: chunksize may be wrong. */
+			k = &f->containers[n->container];
+			c->open =
+				c->open && (f->layout == FTI_A || k->emptied ||
+					    k->c.used != k->c.size ||
+					    f->worst == FTI_RULE_STRUCTURE);
 		}
 	if (f->nfindings == 0)
 		c->verdict = FTI_INTACT;

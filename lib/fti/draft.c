@@ -110,30 +110,65 @@ agrees(const unsigned char *damaged, const unsigned char *sum)
 	return same >= HASH_MD5_SIZE / 2;
 }
 
+/* Find max_fs, pt_fs and timestamp with which the old sum of the metadata is
+ * right; the sizes are known, and the checksum of the file is one of two. */
+static bool
+find_proven(struct fti_draft *d, const struct fti_checked *c, struct hash *h)
+{
+	const struct fti_meta *old = &c->file->meta;
+	char sums[2][HASH_TEXT];
+	bool proven = false;
+
+	for (int writer = 0; writer < 2; writer++)
+		fti_checksum(c, writer == 1, h, sums[writer]);
+	/* Below level 3 and 2 they are -1. */
+	for (unsigned i = 0; i < 8 && !proven; i++) {
+		d->max_fs = (i & 2) != 0 ? -1 : old->max_fs;
+		d->pt_fs = (i & 4) != 0 ? -1 : old->pt_fs;
+		fti_draft_meta(d, sums[i & 1], h);
+		proven = agrees(old->hash, d->meta.hash);
+	}
+	/* Perhaps one byte of a field is damaged. */
+	for (unsigned i = 0; i < 2 * 3 * 8 * 256 && !proven; i++) {
+		const unsigned field = i / 4096;
+		const uint64_t flip = (uint64_t)(i / 2 % 256)
+				      << (i / 512 % 8 * 8);
+
+		d->max_fs = old->max_fs ^ (int64_t)(field == 0 ? flip : 0);
+		d->pt_fs = old->pt_fs ^ (int64_t)(field == 1 ? flip : 0);
+		d->timestamp = old->timestamp ^ (field == 2 ? flip : 0);
+		fti_draft_meta(d, sums[i & 1], h);
+		proven = memcmp(d->meta.hash, old->hash, HASH_MD5_SIZE) == 0;
+	}
+	return proven;
+}
+
 int
 fti_describe_repair(struct fti_draft *d, const struct fti_checked *c,
 		    struct error *err)
 {
-	char checksum[HASH_TEXT];
+	const enum fti_layout l = c->file->layout;
+	struct fti_meta meta = c->file->meta;
+	unsigned char record[FTI_META_MAX];
 	struct hash *h = NULL;
 
-	if (fti_describe_same(d, c, c->file->layout, err) < 0)
+	if (fti_describe_same(d, c, l, err) < 0)
 		return -1;
 	if (c->file->meta_good)
 		return 0;
-	/* Below level 3 and 2 they are -1. */
-	d->max_fs = d->max_fs < 0 ? -1 : d->max_fs;
-	d->pt_fs = d->pt_fs < 0 ? -1 : d->pt_fs;
-	/* With the sizes and the checksum that are right, is the old sum? */
-	d->unproven = true;
+	/* The sizes; damaged fields are impossible yet. */
 	(void)fti_draft_plan(d, NULL);
 	h = hash_new(HASH_MD5, err);
-	for (int writer = 0; writer < 2 && d->unproven; writer++) {
-		fti_checksum(c, writer == 1, h, checksum);
-		fti_draft_meta(d, checksum, h);
-		d->unproven = !agrees(c->file->meta.hash, d->meta.hash);
-	}
+	d->unproven = !find_proven(d, c, h);
 	hash_free(h);
+	if (!d->unproven) {
+		/* As a reader has them: a field may have fewer bytes. */
+		fti_record_write(l, FTI_META, &d->meta, record);
+		fti_record_read(l, FTI_META, record, &meta);
+	}
+	d->max_fs = meta.max_fs < 0 ? -1 : meta.max_fs;
+	d->pt_fs = meta.pt_fs < 0 ? -1 : meta.pt_fs;
+	d->timestamp = meta.timestamp;
 	return 0;
 }
 

@@ -80,8 +80,8 @@ int fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
 		      enum fti_layout layout, struct error *err);
 
 /* The same in its own layout: only sums and sizes in the records are computed
- * again.  If the record of metadata is damaged, and its old sum is not right
- * with these, the draft is `unproven`. */
+ * again.  If the record of metadata is damaged, its old sum decides which
+ * fields are right; if it is right with none, the draft is `unproven`. */
 int fti_describe_repair(struct fti_draft *d, const struct fti_checked *c,
 			struct error *err);
 

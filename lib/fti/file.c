@@ -318,6 +318,7 @@ check_records(struct fti_file *f)
 				 "has data, but the one before it of variable "
 				 "%" PRId32 " is not full",
 				 c->id);
+		f->containers[i].emptied = c->has_content == 0;
 		c->part = (int32_t)var->parts;
 		c->dptr = var->room;
 		c->has_content = c->used > 0 || var->parts == 0;

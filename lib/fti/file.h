@@ -63,6 +63,7 @@ struct fti_file_block {
  * whatever its own record says; bytes in use that are impossible are 0. */
 struct fti_file_container {
 	struct fti_container c;
+	bool emptied; /* its own record says that it has no content */
 	uint64_t at;  /* offset of its record */
 	size_t block; /* number of its block */
 	size_t next;  /* the next container of the variable, or SIZE_MAX */

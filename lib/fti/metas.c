@@ -27,10 +27,13 @@ struct strings {
 	size_t count, room;
 };
 
-/* A directory of metadata, or one file; what is read of it. */
+/* A directory of metadata, or one file; what is read of it at the first
+ * look-up. */
 struct dir {
 	const char *path;
 	bool single;
+	int fd;		      /* -1: read, or a single file */
+	struct strings names; /* of the files to read */
 	struct fti_posix **read;
 	size_t nread, room;
 	/* Name of a checkpoint file -> number of the ini, times
@@ -134,7 +137,9 @@ fti_metas_free(struct fti_metas *m)
 		for (size_t k = 0; k < d->nread; k++)
 			fti_posix_free(d->read[k]);
 		mem_free(d->read);
+		mem_free(d->names.list);
 		map_free(d->by);
+		io_close(d->fd);
 	}
 	for (size_t i = 0; i < m->nplaces; i++)
 		mem_free(m->places[i].dirs);
@@ -212,13 +217,12 @@ read_ini(struct fti_metas *m, struct dir *d, int fd, const char *name)
 	d->read[d->nread++] = p;
 }
 
-/* The number of the directory `path`, which is read unless that was done, or of
- * the file if `fd` is negative.  `fd` is taken. */
+/* The number of the directory `path`, or of the file if `fd` is negative.  `fd`
+ * is taken. */
 static size_t
 add_dir(struct fti_metas *m, const char *path, int fd)
 {
 	size_t i = map_get(m->dirs_by, path);
-	struct strings names = { .count = 0 };
 	struct dir *d = NULL;
 
 	if (i != MAP_NONE) {
@@ -231,18 +235,27 @@ add_dir(struct fti_metas *m, const char *path, int fd)
 	*d = (struct dir){
 		.path = arena_strdup(m->arena, path),
 		.single = fd < 0,
-		.by = map_new(),
+		.fd = fd,
 	};
 	map_put(m->dirs_by, d->path, i);
+	if (!d->single)
+		list_names(m, fd, is_sector, &d->names);
+	return i;
+}
+
+/* Read its files, unless that was done. */
+static void
+read_dir(struct fti_metas *m, struct dir *d)
+{
+	if (d->by != NULL)
+		return;
+	d->by = map_new();
 	if (d->single)
 		read_ini(m, d, AT_FDCWD, d->path);
-	else
-		list_names(m, fd, is_sector, &names);
-	for (size_t k = 0; k < names.count; k++)
-		read_ini(m, d, fd, names.list[k]);
-	mem_free(names.list);
-	io_close(fd);
-	return i;
+	for (size_t k = 0; k < d->names.count; k++)
+		read_ini(m, d, d->fd, d->names.list[k]);
+	io_close(d->fd);
+	d->fd = -1;
 }
 
 /* Add the directory to the place, if it has metadata.  `fd` is taken. */
@@ -251,7 +264,7 @@ add_to_place(struct fti_metas *m, struct place *p, const char *path, int fd)
 {
 	const size_t i = add_dir(m, path, fd);
 
-	if (m->dirs[i].nread == 0 && m->dirs[i].problem == NULL)
+	if (m->dirs[i].names.count == 0)
 		return;
 	(void)MEM_ROOM(p->dirs, p->count, p->room);
 	p->dirs[p->count++] = i;
@@ -262,7 +275,7 @@ add_to_place(struct fti_metas *m, struct place *p, const char *path, int fd)
 /* Do the metadata of the directory, or the file that the user gave, describe
  * the file with this base name? */
 static bool
-look_up(struct fti_metas *m, const struct dir *d, const char *name,
+look_up(struct fti_metas *m, struct dir *d, const char *name,
 	struct fti_described *out)
 {
 	struct fti_name n = fti_name_parse(name);
@@ -270,6 +283,7 @@ look_up(struct fti_metas *m, const struct dir *d, const char *name,
 	const struct fti_posix *p = NULL;
 	size_t at = 0, i = 0;
 
+	read_dir(m, d);
 	if (kind == FTI_NAME_COPY || kind == FTI_NAME_PARITY)
 		n.kind = FTI_NAME_RANK;
 	at = map_get(d->by, n.kind == kind ? name : fti_name_str(&n));
@@ -404,7 +418,7 @@ fti_metas_find(struct fti_metas *m, const char *path, struct fti_described *out,
 	}
 	p = &m->places[known];
 	for (size_t i = 0; i < p->count; i++) {
-		const struct dir *d = &m->dirs[p->dirs[i]];
+		struct dir *d = &m->dirs[p->dirs[i]];
 
 		if (look_up(m, d, path_base(path), out))
 			break;
@@ -420,7 +434,7 @@ fti_metas_take(struct fti_metas *m, const char *meta, const char *path,
 	       struct fti_described *out, struct error *err)
 {
 	const size_t i = add_dir(m, meta, dir_open(AT_FDCWD, meta));
-	const struct dir *d = &m->dirs[i];
+	struct dir *d = &m->dirs[i];
 
 	*out = (struct fti_described){ .path = NULL };
 	if (look_up(m, d, path_base(path), out))

@@ -50,7 +50,10 @@ struct fti_part_file {
 	const struct fti_entry *entry; /* NULL: missing */
 	uint64_t at; /* where it begins in the file of all ranks */
 	enum fti_state state;
-	bool open;  /* damaged, but nothing disproves its data */
+	bool open; /* damaged, but nothing disproves its data */
+	/* Level 3: no sum proves what repair would write, or none yet without
+	 * data; then it refuses. */
+	bool unproven;
 	bool exact; /* it is as FTI wrote it: others can be computed from it */
 	uint64_t size;	      /* in bytes */
 	struct fti_meta meta; /* unless missing or damaged; FTI-FF */

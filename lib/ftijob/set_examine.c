@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "error.h"
+#include "fti/draft.h"
 #include "fti/file.h"
 #include "fti/input.h"
 #include "fti/posix.h"
@@ -155,6 +156,20 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 			     to->meta.ckpt_id));
 }
 
+/* Are the fields of its damaged metadata record not proven? */
+static bool
+is_unproven(const struct fti_checked *c)
+{
+	struct fti_draft d;
+	bool unproven = false;
+
+	if (c->file->meta_good)
+		return false;
+	unproven = fti_describe_repair(&d, c, NULL) < 0 || d.unproven;
+	fti_draft_fini(&d);
+	return unproven;
+}
+
 static void
 take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
      struct fti_rank *of, enum fti_part part)
@@ -175,9 +190,13 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 	to->size = r->source->size;
 	to->state = states[c->verdict];
 	to->exact = c->exact;
-	to->open = c->open;
+	/* Data come from parity only if it is right. */
+	to->open = c->open && part != FTI_PARITY;
 	if (c->verdict == FTI_DAMAGED && fti_repairable(c))
 		to->state = FTI_STATE_REFUSED;
+	to->unproven = set->level == FTI_L3 && part == FTI_OWN &&
+		       to->state == FTI_STATE_REFUSED && r->ff != NULL &&
+		       is_unproven(c);
 	if (problem == NULL && c->file->findings != NULL)
 		problem = c->file->findings->text;
 	to->problem = problem == NULL ? NULL : arena_strdup(s->arena, problem);

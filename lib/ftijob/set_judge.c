@@ -24,10 +24,14 @@ fti_set_asks_data(const struct fti_set *set)
 {
 	bool asks = false;
 
-	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++)
-		asks = asks ||
-		       set->ranks[i / FTI_PARTS].parts[i % FTI_PARTS].open;
-	return asks && !set->data_read && set->state == FTI_SET_UNKNOWN;
+	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
+		const struct fti_part_file *p =
+			&set->ranks[i / FTI_PARTS].parts[i % FTI_PARTS];
+
+		asks = asks || (set->state == FTI_SET_UNKNOWN && p->open) ||
+		       (set->state == FTI_SET_REFUSED && p->unproven);
+	}
+	return asks && !set->data_read;
 }
 
 /* What becomes of the ranks without an exact file of their own. */

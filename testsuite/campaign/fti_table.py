@@ -280,7 +280,8 @@ def tables():
     yield ("F", 2, *PAIRS), "own copy", [FILE, FILE], copied
     for form, states in (("F", (RIGHT, MISSING, FLIPPED, RECORD, OLDER, RANK, CLOSED)),
                          ("A", SOME), ("posix", SOME)):
-        yield (form, 3, 2, 2, 1), "own own2 parity parity2", [states] * 4, coded
+        yield (form, 3, 2, 2, 1), "own own2 parity parity2", (
+            [states] * 2 + [states + (CUT,)] * 2), coded
     for form in ("D", "F", "posix"):
         yield (form, 4, *PAIRS), "own l1 replica", [FILE, SOME, SOME], elsewhere
     some = (RIGHT, MISSING, FLIPPED, CLOSED)

@@ -8,8 +8,9 @@
 #include "fti/draft.h"
 #include "ftitest.h"
 
-/* Variables 1, 2, 7; the first two have two containers, the last container is
- * empty. */
+/* Variables 1, 2, 7; the first and the last have two containers.  The last
+ * container is empty, the one before it of its variable is full: if a bit of
+ * its chunksize is flipped, only its hascontent tells that. */
 #define VARS 3
 static const uint64_t sizes[VARS] = { 48, 10, 5 };
 static const int32_t ids[VARS] = { 1, 2, 7 };
@@ -19,7 +20,7 @@ static const struct part {
 	uint64_t size, used;
 } parts[] = {
 	{ 0, 40, 40 }, { 1, 24, 10 }, { 2, 5, 5 }, /* the second block: */
-	{ 0, 16, 8 },  { 1, 12, 0 },
+	{ 0, 16, 8 },  { 2, 16, 0 },
 };
 #define PARTS (COUNT(parts))
 #define BLOCK 3 /* the second block begins here */
@@ -93,6 +94,9 @@ make_draft(struct fti_draft *d, enum fti_layout l)
 	d->blocks[d->nblocks++] = (struct fti_draft_block){ .first = BLOCK };
 	d->ckpt_id = 3;
 	d->timestamp = 1234567890123456789;
+	/* As of levels 2 and 3 in one: a flip must not be taken for -1. */
+	d->max_fs = 0x12345;
+	d->pt_fs = 0x2345;
 }
 
 /* --- Which byte it is --- */
@@ -248,6 +252,7 @@ judge(struct counts *n, const struct fti_draft *d, const struct fti_checked *c,
 	}
 	expect(n, is_good(&out, p.field == FTI_ID && (intact || n->fields)),
 	       "repaired", l, p);
+	expect(n, !unproven || n->fields, "unproven", l, p);
 	expect(n,
 	       intact || unproven || n->fields ||
 		       (out.len == image->len &&
