@@ -38,10 +38,12 @@ struct tally {
 	const struct fti_rank *first; /* that is lost */
 	/* One whose file others give, but it stays, as it cannot be read. */
 	const struct fti_rank *unread;
-	const char *maybe;   /* why one of them may have it, or NULL */
-	const char *problem; /* of the first that FTI refuses, or NULL */
-	bool taken;	     /* FTI restarts, although it refuses some files */
-	bool foreign;	     /* a file is of another checkpoint */
+	const char *maybe;	   /* why one of them may have it, or NULL */
+	const char *problem;	   /* of the first that FTI refuses, or NULL */
+	size_t spare;		   /* copies and parity that FTI refuses */
+	const char *spare_problem; /* of the first of these, or NULL */
+	bool taken;   /* FTI restarts, although it refuses some files */
+	bool foreign; /* a file is of another checkpoint */
 };
 
 /* --- What nobody knows --- */
@@ -168,10 +170,14 @@ put_reason(const struct fti_set *set, const struct tally *t, struct buf *out)
 			   "gives",
 			   t->refused, set->nranks,
 			   copied ? "their copies" : "the parity");
-	} else if (whole) {
+	} else if (whole && set->unprotected > 0) {
 		buf_printf(out, "%zu of %zu %s are missing or damaged",
 			   set->unprotected, set->nranks,
 			   copied ? "copies" : "parity files");
+	} else if (whole) {
+		buf_printf(out, "FTI refuses %zu of %zu %s; %s", t->spare,
+			   set->nranks, copied ? "copies" : "parity files",
+			   t->spare_problem);
 	} else if (set->state == FTI_SET_REFUSED) {
 		buf_printf(out,
 			   "%zu of %zu files are intact, but FTI refuses "
@@ -235,6 +241,13 @@ count_group(struct fti_set *set, const struct fti_rank *r, uint32_t *lost,
 	}
 }
 
+static const char *
+problem_of(const struct fti_sets *s, const struct fti_part_file *f)
+{
+	return arena_printf(s->arena, "%s: %s", path_base(f->entry->path),
+			    f->problem);
+}
+
 void
 fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 {
@@ -264,14 +277,17 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 			computed = copy->exact;
 			set->unprotected += !copy->exact;
 		}
-		for (int p = 0; p < FTI_PARTS; p++)
-			t.foreign = t.foreign ||
-				    r->parts[p].state == FTI_STATE_FOREIGN;
+		for (int p = 0; p < FTI_PARTS; p++) {
+			const struct fti_part_file *f = &r->parts[p];
+
+			t.foreign = t.foreign || f->state == FTI_STATE_FOREIGN;
+			if (p != FTI_OWN && f->state == FTI_STATE_REFUSED &&
+			    t.spare++ == 0)
+				t.spare_problem = problem_of(s, f);
+		}
 		t.taken = t.taken && takes;
 		if (own->state == FTI_STATE_REFUSED && t.refused++ == 0)
-			t.problem = arena_printf(s->arena, "%s: %s",
-						 path_base(own->entry->path),
-						 own->problem);
+			t.problem = problem_of(s, own);
 		if (own->exact || (!computed && fti_part_usable(own)))
 			continue;
 		set->bad++;
@@ -311,7 +327,8 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 	else
 		set->state = FTI_SET_WHOLE;
 	set->refusal = refusal_of(set, &t);
-	if (set->state == FTI_SET_WHOLE && set->unprotected + t.refused == 0)
+	if (set->state == FTI_SET_WHOLE &&
+	    set->unprotected + t.refused + t.spare == 0)
 		return;
 	put_reason(set, &t, &text);
 	set->reason = arena_strdup(s->arena, text.data);

@@ -80,10 +80,21 @@ judged() {
 			0,/ Ckpt/s// Dkpt/|lack their metadata
 			0,/-Rank1[.]/s//-Rank7./|lack their metadata
 			0,/\(_size *= \)[0-9]/s//\19/|ckpt_file_size is
-			0,/\(_size *= \)[0-9]*/s//\1x/|ckpt_file_size is
+			0,/\(_size *= \)[0-9]*/s//\1x/|ckpt_file_size: "x"
 			0,/\(_checksum *= \)./s//\1x/|ckpt_checksum is damaged
 		END
 	done
+	# What they say of parity; only level 3 has it.
+	while IFS='|' read -r change words; do
+		copy posix-levels-odd/L3
+		sed -i "$change" c/Meta/*/l3/sector0-group1.fti
+		judged whole 0 c
+		[[ $output == *"FTI refuses 1 of "*" parity files; Ckpt"*"$words"* ]] ||
+			failed "$change: $output"
+	done <<-'END'
+		0,/\(_maxs *= \)[0-9]/s//\19/|bytes, expected 9
+		0,/\(rsed_checksum *= \)./s//\1x/|rsed_checksum is damaged
+	END
 }
 
 @test "33.13: MPI-IO, one file of all ranks" {
