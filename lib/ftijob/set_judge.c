@@ -20,6 +20,13 @@ fti_part_usable(const struct fti_part_file *p)
 }
 
 bool
+fti_rank_lacks_sum(const struct fti_rank *r)
+{
+	return r->posix != NULL && r->posix->nlayers == 0 &&
+	       r->posix->sum == NULL && !r->parts[FTI_OWN].exact;
+}
+
+bool
 fti_set_asks_data(const struct fti_set *set)
 {
 	bool asks = false;
@@ -47,6 +54,35 @@ struct tally {
 };
 
 /* --- What nobody knows --- */
+
+/* What a file `e` of the rank at level `o` is good for.  At levels 1 and 4 the
+ * same file serves; those of 2 and 3 fit their partners. */
+static const char *
+at_other_level(const struct fti_sets *s, const struct fti_set *set,
+	       const struct fti_rank *r, const struct fti_set *o,
+	       const struct fti_entry *e)
+{
+	const char *level = fti_levels[o->level].name, *dir = NULL;
+	const char *name = path_base(e->path);
+
+	if ((set->level != FTI_L1 && set->level != FTI_L4) ||
+	    set->whole != NULL || o->whole != NULL)
+		return arena_printf(s->arena, "%s has a file of the rank",
+				    level);
+	/* It goes where others of the node are; at level 4 all are in one
+	 * directory. */
+	for (size_t i = 0; dir == NULL && i < set->nranks; i++) {
+		const struct fti_rank *of = &set->ranks[i];
+		const struct fti_entry *own = of->parts[FTI_OWN].entry;
+
+		if (own != NULL &&
+		    (of == r || set->level == FTI_L4 || of->node == r->node))
+			dir = fti_tree_dir(s->arena, own->path);
+	}
+	return arena_printf(
+		s->arena, "%s at %s may give it: copy it to %s", e->path, level,
+		dir != NULL ? fti_tree_join(s->arena, dir, name) : name);
+}
 
 /* Why a file may exist from which that of the rank comes, or NULL: those of its
  * group that could not be read, or that nothing disproves; and those of the
@@ -79,12 +115,9 @@ may_exist(const struct fti_sets *s, struct fti_set *set,
 		    !str_eq(o->exec, set->exec) || o->level == FTI_DCP ||
 		    o->level == FTI_TMP)
 			continue;
-		for (int p = 0; of != NULL && p < FTI_PARTS; p++)
-			if (of->parts[p].entry != NULL)
-				return arena_printf(s->arena,
-						    "%s at %s may give it",
-						    of->parts[p].entry->path,
-						    fti_levels[o->level].name);
+		if (of != NULL && of->parts[FTI_OWN].entry != NULL)
+			return at_other_level(s, set, r, o,
+					      of->parts[FTI_OWN].entry);
 		if (o->level == FTI_L3 && o->state != FTI_SET_LOST)
 			return "the parity at L3 may give it";
 	}
@@ -262,6 +295,7 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 		const struct fti_part_file *own = &r->parts[FTI_OWN];
 		const struct fti_part_file *copy = &r->parts[FTI_COPY];
 		bool takes = own->state == FTI_STATE_GOOD, computed = false;
+		bool unproven = false;
 		uint32_t lost = 0, refused = 0;
 
 		if (grouped && set->level == FTI_L3) {
@@ -270,7 +304,9 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 			takes = refused <= k &&
 				(!set->posix ||
 				 own->state != FTI_STATE_REFUSED);
-			computed = lost <= k;
+			/* Nothing proves what would be computed. */
+			unproven = lost <= k && fti_rank_lacks_sum(r);
+			computed = lost <= k && !unproven;
 			set->unprotected += !r->parts[FTI_PARITY].exact;
 		} else if (grouped && set->level == FTI_L2) {
 			takes = takes || copy->state == FTI_STATE_GOOD;
@@ -300,6 +336,12 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 			t.refused++;
 		} else {
 			t.first = t.lost++ == 0 ? r : t.first;
+			if (t.maybe == NULL && unproven)
+				t.maybe = arena_printf(
+					s->arena,
+					"%s: its metadata have no checksum "
+					"of it",
+					r->posix->name);
 			if (t.maybe == NULL)
 				t.maybe = may_exist(s, set, r);
 		}

@@ -240,8 +240,9 @@ judged() {
 	copy head-F/L4
 	rm c/Global/*/l4/Ckpt4-Rank[14].fti
 	judged unknown 1 c
-	file=$(sed -n 's/.*; \(.*Rank1.fti\) at replica may give it.*/\1/p' <<<"$output")
-	cp "c/$file" c/Global/*/l4
+	file=$(sed -n 's/.*; \(.*Rank1.fti\) at replica may give it: copy it to \(.*Rank1.fti\).*/c\/\1 c\/\2/p' <<<"$output")
+	# shellcheck disable=SC2086 # two names
+	cp $file
 	judged unknown 1 c
 	[[ $output == *Rank4.fti* ]] || failed "$output"
 	cp c/Local/*/*/lL4Dir/Ckpt4-Rank4.fti c/Global/*/l4
@@ -257,8 +258,27 @@ judged() {
 	rm c/Local/node1/"$exec"/l3/* c/Global/"$exec"/l4/Ckpt4-Rank2.fti
 	answers 1 "the parity at L3 may give it" scr_fti scan c
 	follow
-	answers 1 "Ckpt4-Rank2.fti at L3 may give it" scr_fti scan c
+	answers 1 "Ckpt4-Rank2.fti at L3 may give it: copy it to Global/$exec/l4/Ckpt4-Rank2.fti" \
+		scr_fti scan c
 	[[ $output == *"FTI restarts from L3, checkpoint 4"* ]] || failed "$output"
+}
+
+@test "33.13: a lost file whose metadata have no checksum is unknown" {
+	local sector
+
+	[ -d "$FTI/loss" ] || skip "in the complete data"
+	for set in posix-levels posix-levels-odd; do
+		copy "$set/L3"
+		sector=$(echo c/Meta/*/l3/sector0-group1.fti)
+		sed -i '0,/^ckpt_checksum/{/^ckpt_checksum/d}' "$sector"
+		judged unknown 1 c
+		rm c/Local/node0/*/l3/Ckpt*-Rank1.fti
+		judged unknown 1 c
+		[[ $output == *"Rank1.fti: its metadata have no checksum of it"* &&
+			$output != *contradict* && $output != *next:* ]] || failed "$output"
+		run -1 scr_fti rebuild c
+		[[ $output == *"have no checksum of it"* ]] || failed "$output"
+	done
 }
 
 @test "33.13: a cut file does not tell the layout of the others" {
