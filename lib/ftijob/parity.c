@@ -249,7 +249,8 @@ last_of_parity(const struct fti_parity *p, unsigned i)
 /* Find the last byte of data `m` that are lost: the value with which they have
  * their sum. */
 static int
-try_last(struct fti_parity *p, unsigned m, struct error *err)
+try_last(struct fti_parity *p, unsigned m, const struct work *w,
+	 struct error *err)
 {
 	const struct fti_member *of = &p->members[m];
 	struct fti_file *f = NULL;
@@ -287,7 +288,7 @@ try_last(struct fti_parity *p, unsigned m, struct error *err)
 	h = hash_new(HASH_MD5, err);
 	sum = hash_new(HASH_MD5, err);
 	rc = fti_source_sum(&p->computed[m].source, start,
-			    p->length - 1 - start, h, NULL, err);
+			    p->length - 1 - start, h, w, err);
 	for (unsigned v = 0; rc == 0 && !str_eq(text, want); v++) {
 		p->tail[m] = (unsigned char)v;
 		hash_copy(sum, h);
@@ -307,7 +308,7 @@ try_last(struct fti_parity *p, unsigned m, struct error *err)
 /* Find the last bytes of all members of a group of odd length; sizes are
  * known. */
 static int
-find_last(struct fti_parity *p, struct error *err)
+find_last(struct fti_parity *p, const struct work *w, struct error *err)
 {
 	const uint64_t last = p->length - 1;
 
@@ -319,7 +320,7 @@ find_last(struct fti_parity *p, struct error *err)
 		    fti_source_read(s, &p->tail[m], 1, last, err) < 0)
 			return -1;
 		if (s == NULL && p->members[m].size == p->length &&
-		    try_last(p, m, err) < 0)
+		    try_last(p, m, w, err) < 0)
 			return -1;
 	}
 	for (unsigned i = 0; i < p->k; i++) {
@@ -350,7 +351,7 @@ fti_parity_lost(const struct fti_parity *p, bool lost[CAUCHY_MEMBERS_MAX])
 }
 
 int
-fti_parity_open(struct fti_parity *p, struct error *err)
+fti_parity_open(struct fti_parity *p, const struct work *w, struct error *err)
 {
 	const uint64_t least = p->posix		? 1
 			       : has_trailer(p) ? TRAILER
@@ -421,7 +422,7 @@ fti_parity_open(struct fti_parity *p, struct error *err)
 		if (to->data == NULL)
 			s->size = to->size;
 	}
-	return p->length % 2 == 1 ? find_last(p, err) : 0;
+	return p->length % 2 == 1 ? find_last(p, w, err) : 0;
 }
 
 void

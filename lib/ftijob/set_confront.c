@@ -85,7 +85,7 @@ confront_group(struct fti_sets *s, struct fti_set *set, uint32_t group,
 		return 0;
 	/* Without a sum, what is computed contradicts nothing. */
 	if (agree && set->data_read && !unproven) {
-		from = fti_recover_new(s, set, r, err);
+		from = fti_recover_new(s, set, r, w, err);
 		if (from == NULL)
 			return -1;
 		parity = fti_recover_parity(from, &why);

@@ -195,7 +195,7 @@ test_group(enum fti_layout layout, enum sizes sizes)
 		int rc = 0;
 
 		set_parity(&p, &g, lost);
-		rc = fti_parity_open(&p, &why);
+		rc = fti_parity_open(&p, NULL, &why);
 		if (__builtin_popcount(lost) > K) {
 			refused += rc < 0 && why.kind == ERROR_LOST;
 		} else {
@@ -228,17 +228,17 @@ TEST(sums)
 	make_group(&g, POSIX, ODD);
 	set_parity(&p, &g, lost);
 	p.members[3].sum = NULL;
-	refuses(fti_parity_open(&p, &why), ERROR_LOST, NULL,
+	refuses(fti_parity_open(&p, NULL, &why), ERROR_LOST, NULL,
 		"without a checksum the byte stays unknown");
 	fti_parity_close(&p);
 	set_parity(&p, &g, lost);
 	p.members[3].sum = "00000000000000000000000000000000";
-	refuses(fti_parity_open(&p, &why), ERROR_CORRUPT, NULL,
+	refuses(fti_parity_open(&p, NULL, &why), ERROR_CORRUPT, NULL,
 		"no byte has a wrong checksum");
 	fti_parity_close(&p);
 	set_parity(&p, &g, 1);
 	g.files[K].data[g.length - 1] ^= 1;
-	refuses(fti_parity_open(&p, &why), ERROR_CORRUPT, NULL,
+	refuses(fti_parity_open(&p, NULL, &why), ERROR_CORRUPT, NULL,
 		"files that contradict each other are noticed");
 	fti_parity_close(&p);
 	free_group(&g);
