@@ -44,6 +44,8 @@ print_steps(struct restart *c)
 		const bool put = s->kind == FTI_STEP_PUT;
 		const char *path = put ? s->to : s->from;
 
+		if (s->kind == FTI_STEP_MAKE)
+			continue;
 		fti_answer_file(&c->v.answer,
 				&(struct fti_done){
 					.path = path,

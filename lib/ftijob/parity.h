@@ -61,7 +61,8 @@ struct fti_parity {
  * ERROR_CORRUPT: the members contradict each other; or a reading error.  Call
  * fti_parity_close() also after a failure.
  */
-int fti_parity_open(struct fti_parity *p, struct error *err);
+int fti_parity_open(struct fti_parity *p, const struct work *w,
+		    struct error *err);
 void fti_parity_close(struct fti_parity *p);
 
 /* Which members are lost, as cauchy.h numbers them. */

@@ -19,6 +19,7 @@
 #include "mem.h"
 #include "path.h"
 #include "str.h"
+#include "work.h"
 
 struct fti_recover {
 	struct fti_set *set;
@@ -51,7 +52,7 @@ fti_part_name(struct fti_set *set, const struct fti_rank *of,
 /* --- The group of L3 --- */
 
 static int
-open_parity(struct fti_recover *r, struct error *err)
+open_parity(struct fti_recover *r, const struct work *w, struct error *err)
 {
 	struct fti_parity *p = &r->parity;
 
@@ -116,14 +117,15 @@ open_parity(struct fti_recover *r, struct error *err)
 	if (p->length == 0)
 		return error_set(err, ERROR_LOST,
 				 "no good file of the group is left");
-	return fti_parity_open(p, err);
+	return fti_parity_open(p, w, err);
 }
 
 /* --- All --- */
 
 struct fti_recover *
 fti_recover_new(const struct fti_sets *s, struct fti_set *set,
-		const struct fti_rank *of, struct error *err)
+		const struct fti_rank *of, const struct work *w,
+		struct error *err)
 {
 	struct fti_recover *r = mem_calloc(1, sizeof(*r));
 	const bool groups = fti_set_is_grouped(set);
@@ -152,7 +154,11 @@ fti_recover_new(const struct fti_sets *s, struct fti_set *set,
 		return NULL;
 	}
 	if (set->level == FTI_L3 && r->why.kind == ERROR_NONE)
-		(void)open_parity(r, &r->why);
+		(void)open_parity(r, w, &r->why);
+	if (work_go_on(w, err) < 0) {
+		fti_recover_free(r);
+		return NULL;
+	}
 	return r;
 }
 
@@ -379,7 +385,7 @@ fti_obtain_source(struct fti_obtain *o, bool data, const struct work *w,
 		return -1;
 	/* It is not good: else nobody would ask. */
 	*own = (struct fti_part_file){ .state = FTI_STATE_MISSING };
-	o->recover = fti_recover_new(&o->sets, o->set, o->rank, err);
+	o->recover = fti_recover_new(&o->sets, o->set, o->rank, w, err);
 	if (o->recover == NULL)
 		return -1;
 	o->source = fti_recover_source(o->recover, o->rank, FTI_OWN, err);

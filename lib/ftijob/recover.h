@@ -22,11 +22,11 @@ struct fti_source;
 
 /* Open the good files of the group of `of`, a rank of the examined checkpoint
  * `set`; if there are no groups, those of the rank.  NULL: a file that was
- * good cannot be opened. */
+ * good cannot be opened, or stopped. */
 struct fti_recover *fti_recover_new(const struct fti_sets *s,
 				    struct fti_set *set,
 				    const struct fti_rank *of,
-				    struct error *err);
+				    const struct work *w, struct error *err);
 void fti_recover_free(struct fti_recover *r); /* NULL is ignored */
 
 /* A file of a rank of the group.  NULL: ERROR_LOST, or ERROR_CORRUPT: the files

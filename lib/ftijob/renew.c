@@ -125,7 +125,8 @@ open_group(struct run *r, size_t first, size_t end, struct error *err)
 	bool lost[CAUCHY_MEMBERS_MAX], wanted[CAUCHY_MEMBERS_MAX] = { false };
 	bool unproven = set->level == FTI_L3 && !set->data_read;
 
-	r->from = fti_recover_new(r->r->sets, set, files[first].rank, err);
+	r->from =
+		fti_recover_new(r->r->sets, set, files[first].rank, r->w, err);
 	if (r->from == NULL)
 		return -1;
 	if (set->level == FTI_L3) {

@@ -196,7 +196,8 @@ add_files(struct fti_rebuild *r, const struct fti_recover *from,
 }
 
 static int
-add_group(struct fti_rebuild *r, uint32_t group, struct error *err)
+add_group(struct fti_rebuild *r, uint32_t group, const struct work *w,
+	  struct error *err)
 {
 	const uint32_t k = r->set->geometry.group_size;
 	const size_t before = r->count;
@@ -218,7 +219,7 @@ add_group(struct fti_rebuild *r, uint32_t group, struct error *err)
 	if (!wanted)
 		return 0;
 	from = fti_recover_new(r->sets, r->set,
-			       fti_set_member(r->set, group, 0), err);
+			       fti_set_member(r->set, group, 0), w, err);
 	if (from == NULL)
 		return -1;
 	for (uint32_t m = 0; m < k && rc == 0; m++)
@@ -260,7 +261,7 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {
 		rc = work_go_on(w, err);
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)
-			rc = add_group(r, g, err);
+			rc = add_group(r, g, w, err);
 	}
 	return rc;
 }

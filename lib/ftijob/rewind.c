@@ -72,8 +72,9 @@ static int
 plan_putting(struct fti_rewind *r, const struct fti_set *set,
 	     const struct fti_tree *from, struct error *err)
 {
-	size_t count = 0;
+	size_t count = 0, end = 0;
 	const struct fti_entry **list = fti_set_files(set, from, &count);
+	const char *last = NULL;
 	struct stat st;
 	int rc = 0;
 
@@ -90,7 +91,35 @@ plan_putting(struct fti_rewind *r, const struct fti_set *set,
 		add(r, &s);
 	}
 	mem_free(list);
-	return rc;
+	if (rc < 0)
+		return -1;
+	end = r->count;
+	for (size_t i = 0; i < end; i++) {
+		const char *to = r->steps[i].to;
+
+		if (r->steps[i].kind != FTI_STEP_PUT ||
+		    (last != NULL && fti_tree_beside(last, to)))
+			continue;
+		last = to;
+		/* The missing directories above it. */
+		for (const char *at = to; (at = strchr(at, '/')) != NULL;
+		     at++) {
+			struct fti_step s = { .kind = FTI_STEP_MAKE };
+			struct error why = ERROR_INIT;
+			bool known = false;
+
+			s.to = arena_strndup(r->arena, to, (size_t)(at - to));
+			for (size_t k = end; k < r->count && !known; k++)
+				known = str_eq(r->steps[k].to, s.to);
+			if (known ||
+			    path_stat_beneath(r->fd, s.to, &st, &why) == 0)
+				continue;
+			if (why.kind != ERROR_ABSENT)
+				return error_pass(err, &why);
+			add(r, &s);
+		}
+	}
+	return 0;
 }
 
 /* --- The plan --- */
@@ -199,6 +228,28 @@ fti_rewind_config_ready(const struct fti_rewind *r, struct error *err)
 	return rc;
 }
 
+/* Is `dir` base/[node<k>/]exec/l<n>? */
+static bool
+is_level_dir(const struct fti_rewind *r, const char *dir, const char *base)
+{
+	const char *rest = str_eq(base, ".") ? dir : path_below(dir, base);
+	char node[32] = "";
+	size_t len = 0;
+	uint32_t k = 0;
+
+	if (rest == NULL)
+		return false;
+	len = strcspn(rest, "/");
+	if (len < sizeof(node)) {
+		memcpy(node, rest, len);
+		if (fti_name_node(node, &k) && rest[len] == '/')
+			rest += len + 1;
+	}
+	len = strlen(r->exec);
+	return strncmp(rest, r->exec, len) == 0 && rest[len] == '/' &&
+	       str_eq(rest + len + 1, fti_levels[r->level].dir);
+}
+
 int
 fti_rewind_looks(const struct fti_rewind *r, const char *path,
 		 struct buf *expected, struct error *err)
@@ -222,8 +273,7 @@ fti_rewind_looks(const struct fti_rewind *r, const char *path,
 		rc = why.kind == ERROR_UNSAFE ? 0 : error_pass(err, &why);
 		buf_printf(expected, "%s of %s leads out of the directory", key,
 			   r->config);
-	} else if (rc == 0 && (str_eq(base.data, ".") ||
-			       path_below(dir, base.data) != NULL)) {
+	} else if (rc == 0 && is_level_dir(r, dir, base.data)) {
 		rc = 1;
 	} else if (rc == 0) {
 		buf_printf(expected, "%s of %s is %s, and the files are in %s",
@@ -248,6 +298,7 @@ static const char *const states[] = {
 
 static const char *const kinds[] = {
 	[FTI_STEP_HIDE] = "hide",
+	[FTI_STEP_MAKE] = "make",
 	[FTI_STEP_PUT] = "put",
 };
 
@@ -270,7 +321,7 @@ rewind_journal_write(const struct fti_rewind *r, struct error *err)
 		struct json *step = json_new_object();
 
 		json_set_str(step, "step", kinds[s->kind]);
-		json_set_str(step, "from", s->from);
+		json_set_known_str(step, "from", s->from);
 		json_set_str(step, "to", s->to);
 		if (s->kind == FTI_STEP_PUT) {
 			json_set_u64(step, "size", s->size);
@@ -331,7 +382,8 @@ read_step(struct fti_rewind *r, const struct json_value *v, struct error *err)
 		ours = str_starts(at, hidden);
 	}
 	if (!known || s->to == NULL || !path_is_clean(s->to) ||
-	    s->from == NULL || !path_is_clean(s->from) ||
+	    (s->from == NULL) != (s->kind == FTI_STEP_MAKE) ||
+	    (s->from != NULL && !path_is_clean(s->from)) ||
 	    (s->kind == FTI_STEP_HIDE) != ours ||
 	    (s->kind == FTI_STEP_HIDE &&
 	     !json_get_bool(v, "directory", &s->dir)) ||

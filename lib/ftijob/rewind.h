@@ -13,8 +13,7 @@
  * Before the first step all steps are written to the journal, a file
  * scr_fti.restart.N in the root directory.  A step that was done is recognized
  * by the names, so an interrupted run can be repeated or undone.  Nothing is
- * deleted but what was put in place, by fti_rewind_undo(), and the directories
- * that are empty then.
+ * deleted but what was put in place, by fti_rewind_undo().
  *
  * Paths in a journal are untrusted, too: all stay beneath the root.
  */
@@ -36,13 +35,14 @@ struct work;
 
 enum fti_step_kind {
 	FTI_STEP_HIDE, /* rename a directory or file */
+	FTI_STEP_MAKE, /* make the directory `to`, for files to put */
 	FTI_STEP_PUT,  /* link or copy a file */
 };
 
 struct fti_step {
 	enum fti_step_kind kind;
-	const char *from, *to;
-	bool dir;      /* HIDE */
+	const char *from, *to; /* MAKE: from is NULL */
+	bool dir;	       /* HIDE */
 	uint64_t size; /* PUT: to recognize the file when it is undone */
 	int64_t mtime; /* nanoseconds */
 };
@@ -91,9 +91,9 @@ int fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
 /* Does config.fti already say so?  1, 0, or -1. */
 int fti_rewind_config_ready(const struct fti_rewind *r, struct error *err);
 
-/* Does FTI look for the checkpoint below the directory of the configuration in
- * which `path` is, a file of it?  1; 0: *expected is where it looks, or why
- * that is not known; -1. */
+/* Does FTI look for the checkpoint in the directory of `path`, a file of it, if
+ * it uses the configuration?  1; 0: *expected is where it looks, or why that is
+ * not known; -1. */
 int fti_rewind_looks(const struct fti_rewind *r, const char *path,
 		     struct buf *expected, struct error *err);
 

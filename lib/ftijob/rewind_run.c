@@ -223,6 +223,27 @@ check_hidden(const struct fti_rewind *r, const struct fti_step *s,
 	return rc;
 }
 
+/* Has the directory of a file that was put the old files again?  1, 0, -1. */
+static int
+is_restored(const struct fti_rewind *r, const struct fti_step *s,
+	    struct error *err)
+{
+	const size_t len = rewind_dir_len(s->to) - 1;
+	struct stat st;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < r->count; i++) {
+		const struct fti_step *h = &r->steps[i];
+
+		if (h->kind != FTI_STEP_HIDE || !h->dir ||
+		    strlen(h->from) != len || strncmp(h->from, s->to, len) != 0)
+			continue;
+		rc = look(r, h->to, &st, err);
+		return rc < 0 ? -1 : rc == 0;
+	}
+	return rc;
+}
+
 /* Before anything is undone: was anything changed since? */
 static int
 check_all(const struct fti_rewind *r, struct error *err)
@@ -238,7 +259,13 @@ check_all(const struct fti_rewind *r, struct error *err)
 			rc = check_hidden(r, s, err);
 		if (s->kind != FTI_STEP_PUT)
 			continue;
-		rc = look(r, s->to, &st, err);
+		rc = is_restored(r, s, err);
+		if (rc == 1) {
+			rc = 0;
+			continue;
+		}
+		if (rc == 0)
+			rc = look(r, s->to, &st, err);
 		if (rc == 1 && S_ISREG(st.st_mode) &&
 		    (uint64_t)st.st_size == s->size &&
 		    st.st_mtim.tv_sec * NANO + st.st_mtim.tv_nsec == s->mtime)
@@ -275,24 +302,16 @@ remove_file(const struct fti_rewind *r, const char *path, struct error *err)
 	return rc;
 }
 
-/* Remove the directories above `path` that are empty, but no one above its
- * first `least` bytes. */
+/* Remove a directory of our own if it is empty; `len`: of its path. */
 static void
-remove_empty(const struct fti_rewind *r, const char *path, size_t least)
+remove_empty(const struct fti_rewind *r, const char *path, size_t len)
 {
-	size_t len = rewind_dir_len(path);
-	bool gone = true;
+	const char *base = NULL, *dir = arena_strndup(r->arena, path, len);
+	const int fd = path_open_parent(r->fd, dir, false, 0, &base, NULL);
 
-	while (gone && len > least) {
-		const char *dir = arena_strndup(r->arena, path, len - 1);
-		const char *base = NULL;
-		const int fd =
-			path_open_parent(r->fd, dir, false, 0, &base, NULL);
-
-		gone = fd >= 0 && unlinkat(fd, base, AT_REMOVEDIR) == 0;
-		io_close(fd);
-		len = rewind_dir_len(dir);
-	}
+	if (fd >= 0)
+		(void)unlinkat(fd, base, AT_REMOVEDIR);
+	io_close(fd);
 }
 
 /* Remove the journal, and temporary files of an interrupted run. */
@@ -325,7 +344,6 @@ int
 fti_rewind_undo(struct fti_rewind *r, const struct work *w, struct error *err)
 {
 	struct stat st;
-	size_t hidden = 0;
 	int rc = check_all(r, err);
 
 	if (rc == 0) {
@@ -340,37 +358,35 @@ fti_rewind_undo(struct fti_rewind *r, const struct work *w, struct error *err)
 				     ? -1
 				     : remove_file(r, r->backup, err);
 	}
-	/* First what was put is removed, and the journal forgets it: then old
-	 * files get these names again. */
-	for (size_t i = 0; rc >= 0 && i < r->count; i++) {
-		const struct fti_step *s = &r->steps[i];
+	for (size_t n = 3 * r->count; rc >= 0 && n-- > 0;) {
+		const struct fti_step *s = &r->steps[n % r->count];
+		const char *own = NULL, *slash = NULL;
 
+		/* First all PUT, then MAKE, then HIDE. */
+		if ((size_t)s->kind != n / r->count)
+			continue;
 		rc = work_go_on(w, err);
-		if (s->kind == FTI_STEP_HIDE) {
-			r->steps[hidden++] = *s;
+		if (rc == 0 && s->kind == FTI_STEP_PUT) {
+			rc = is_restored(r, s, err);
+			if (rc == 0)
+				rc = remove_file(r, s->to, err);
+		} else if (rc == 0 && s->kind == FTI_STEP_MAKE) {
+			remove_empty(r, s->to, strlen(s->to));
 		} else if (rc == 0) {
-			rc = remove_file(r, s->to, err);
-			remove_empty(r, s->to, 0);
-		}
-	}
-	if (rc >= 0) {
-		r->count = hidden;
-		rc = rewind_journal_write(r, err);
-	}
-	for (size_t i = r->count; rc >= 0 && i-- > 0;) {
-		const struct fti_step *s = &r->steps[i];
-
-		rc = work_go_on(w, err);
-		if (rc == 0)
 			rc = look(r, s->to, &st, err);
-		if (rc == 1)
-			rc = move(r, s->to, s->from, err);
-		/* Remove the directories that hid something:
-		 * .../scr_fti.hidden.1, and below it that of a level if only
-		 * files of it were hidden. */
-		if (rc >= 0 && strstr(s->to, HIDDEN) != NULL)
-			remove_empty(r, s->to,
-				     (size_t)(strstr(s->to, HIDDEN) - s->to));
+			if (rc == 1)
+				rc = move(r, s->to, s->from, err);
+			/* Remove the directories that hid something:
+			 * .../scr_fti.hidden.1, and below it that of a level if
+			 * only files of it were hidden. */
+			own = strstr(s->to, HIDDEN);
+			slash = own == NULL ? NULL : strchr(own, '/');
+			if (rc >= 0 && slash != NULL && !s->dir)
+				remove_empty(r, s->to,
+					     rewind_dir_len(s->to) - 1);
+			if (rc >= 0 && slash != NULL)
+				remove_empty(r, s->to, (size_t)(slash - s->to));
+		}
 	}
 	return rc < 0 ? -1 : end(r, err);
 }

@@ -64,6 +64,7 @@ confront_group(struct fti_sets *s, struct fti_set *set, uint32_t group,
 	struct error why = ERROR_INIT;
 	int64_t length = 0;
 	uint32_t exact = 0;
+	bool unproven = false;
 	int agree = 1;
 
 	for (uint32_t i = 0; i < 2 * k; i++) {
@@ -72,6 +73,7 @@ confront_group(struct fti_sets *s, struct fti_set *set, uint32_t group,
 		r = fti_set_member(set, group, i / 2);
 		if (r == NULL || (set->posix && r->posix == NULL))
 			return 0;
+		unproven = unproven || fti_rank_lacks_sum(r);
 		p = &r->parts[i % 2 == 0 ? FTI_OWN : FTI_PARITY];
 		if (!p->exact)
 			continue;
@@ -81,8 +83,9 @@ confront_group(struct fti_sets *s, struct fti_set *set, uint32_t group,
 	}
 	if (exact < k)
 		return 0;
-	if (agree && set->data_read) {
-		from = fti_recover_new(s, set, r, err);
+	/* Without a sum, what is computed contradicts nothing. */
+	if (agree && set->data_read && !unproven) {
+		from = fti_recover_new(s, set, r, w, err);
 		if (from == NULL)
 			return -1;
 		parity = fti_recover_parity(from, &why);

@@ -5,13 +5,19 @@
 #ifndef FTIJOB_SET_IMPL_H
 #define FTIJOB_SET_IMPL_H
 
+#include <stdbool.h>
+
 struct error;
+struct fti_rank;
 struct fti_set;
 struct fti_sets;
 struct work;
 
-/* Set aside files that are intact, but do not belong to the checkpoint, and
- * set set->conflict if it is not known which do. */
+/* Is it a POSIX file that is not there, and nothing would prove a computed one:
+ * its metadata have no checksum of it? */
+bool fti_rank_lacks_sum(const struct fti_rank *r);
+
+/* Set set->conflict if files contradict each other. */
 int fti_set_confront(struct fti_sets *s, struct fti_set *set,
 		     const struct work *w, struct error *err);
 

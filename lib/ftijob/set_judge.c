@@ -20,6 +20,13 @@ fti_part_usable(const struct fti_part_file *p)
 }
 
 bool
+fti_rank_lacks_sum(const struct fti_rank *r)
+{
+	return r->posix != NULL && r->posix->nlayers == 0 &&
+	       r->posix->sum == NULL && !r->parts[FTI_OWN].exact;
+}
+
+bool
 fti_set_asks_data(const struct fti_set *set)
 {
 	bool asks = false;
@@ -42,13 +49,44 @@ struct tally {
 	const struct fti_rank *first; /* that is lost */
 	/* One whose file others give, but it stays, as it cannot be read. */
 	const struct fti_rank *unread;
-	const char *maybe;   /* why one of them may have it, or NULL */
-	const char *problem; /* of the first that FTI refuses, or NULL */
-	bool taken;	     /* FTI restarts, although it refuses some files */
-	bool foreign;	     /* a file is of another checkpoint */
+	const char *maybe;	   /* why one of them may have it, or NULL */
+	const char *problem;	   /* of the first that FTI refuses, or NULL */
+	size_t spare;		   /* copies and parity that FTI refuses */
+	const char *spare_problem; /* of the first of these, or NULL */
+	bool taken;   /* FTI restarts, although it refuses some files */
+	bool foreign; /* a file is of another checkpoint */
 };
 
 /* --- What nobody knows --- */
+
+/* What a file `e` of the rank at level `o` is good for.  At levels 1 and 4 the
+ * same file serves; those of 2 and 3 fit their partners. */
+static const char *
+at_other_level(const struct fti_sets *s, const struct fti_set *set,
+	       const struct fti_rank *r, const struct fti_set *o,
+	       const struct fti_entry *e)
+{
+	const char *level = fti_levels[o->level].name, *dir = NULL;
+	const char *name = path_base(e->path);
+
+	if ((set->level != FTI_L1 && set->level != FTI_L4) ||
+	    set->whole != NULL || o->whole != NULL)
+		return arena_printf(s->arena, "%s has a file of the rank",
+				    level);
+	/* It goes where others of the node are; at level 4 all are in one
+	 * directory. */
+	for (size_t i = 0; dir == NULL && i < set->nranks; i++) {
+		const struct fti_rank *of = &set->ranks[i];
+		const struct fti_entry *own = of->parts[FTI_OWN].entry;
+
+		if (own != NULL &&
+		    (of == r || set->level == FTI_L4 || of->node == r->node))
+			dir = fti_tree_dir(s->arena, own->path);
+	}
+	return arena_printf(
+		s->arena, "%s at %s may give it: copy it to %s", e->path, level,
+		dir != NULL ? fti_tree_join(s->arena, dir, name) : name);
+}
 
 /* Why a file may exist from which that of the rank comes, or NULL: those of its
  * group that could not be read, or that nothing disproves; and those of the
@@ -81,12 +119,9 @@ may_exist(const struct fti_sets *s, struct fti_set *set,
 		    !str_eq(o->exec, set->exec) || o->level == FTI_DCP ||
 		    o->level == FTI_TMP)
 			continue;
-		for (int p = 0; of != NULL && p < FTI_PARTS; p++)
-			if (of->parts[p].entry != NULL)
-				return arena_printf(s->arena,
-						    "%s at %s may give it",
-						    of->parts[p].entry->path,
-						    fti_levels[o->level].name);
+		if (of != NULL && of->parts[FTI_OWN].entry != NULL)
+			return at_other_level(s, set, r, o,
+					      of->parts[FTI_OWN].entry);
 		if (o->level == FTI_L3 && o->state != FTI_SET_LOST)
 			return "the parity at L3 may give it";
 	}
@@ -172,10 +207,14 @@ put_reason(const struct fti_set *set, const struct tally *t, struct buf *out)
 			   "gives",
 			   t->refused, set->nranks,
 			   copied ? "their copies" : "the parity");
-	} else if (whole) {
+	} else if (whole && set->unprotected > 0) {
 		buf_printf(out, "%zu of %zu %s are missing or damaged",
 			   set->unprotected, set->nranks,
 			   copied ? "copies" : "parity files");
+	} else if (whole) {
+		buf_printf(out, "FTI refuses %zu of %zu %s; %s", t->spare,
+			   set->nranks, copied ? "copies" : "parity files",
+			   t->spare_problem);
 	} else if (set->state == FTI_SET_REFUSED) {
 		buf_printf(out,
 			   "%zu of %zu files are intact, but FTI refuses "
@@ -239,6 +278,13 @@ count_group(struct fti_set *set, const struct fti_rank *r, uint32_t *lost,
 	}
 }
 
+static const char *
+problem_of(const struct fti_sets *s, const struct fti_part_file *f)
+{
+	return arena_printf(s->arena, "%s: %s", path_base(f->entry->path),
+			    f->problem);
+}
+
 void
 fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 {
@@ -253,6 +299,7 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 		const struct fti_part_file *own = &r->parts[FTI_OWN];
 		const struct fti_part_file *copy = &r->parts[FTI_COPY];
 		bool takes = own->state == FTI_STATE_GOOD, computed = false;
+		bool unproven = false;
 		uint32_t lost = 0, refused = 0;
 
 		if (grouped && set->level == FTI_L3) {
@@ -261,21 +308,26 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 			takes = refused <= k &&
 				(!set->posix ||
 				 own->state != FTI_STATE_REFUSED);
-			computed = lost <= k;
+			/* Nothing proves what would be computed. */
+			unproven = lost <= k && fti_rank_lacks_sum(r);
+			computed = lost <= k && !unproven;
 			set->unprotected += !r->parts[FTI_PARITY].exact;
 		} else if (grouped && set->level == FTI_L2) {
 			takes = takes || copy->state == FTI_STATE_GOOD;
 			computed = copy->exact;
 			set->unprotected += !copy->exact;
 		}
-		for (int p = 0; p < FTI_PARTS; p++)
-			t.foreign = t.foreign ||
-				    r->parts[p].state == FTI_STATE_FOREIGN;
+		for (int p = 0; p < FTI_PARTS; p++) {
+			const struct fti_part_file *f = &r->parts[p];
+
+			t.foreign = t.foreign || f->state == FTI_STATE_FOREIGN;
+			if (p != FTI_OWN && f->state == FTI_STATE_REFUSED &&
+			    t.spare++ == 0)
+				t.spare_problem = problem_of(s, f);
+		}
 		t.taken = t.taken && takes;
 		if (own->state == FTI_STATE_REFUSED && t.refused++ == 0)
-			t.problem = arena_printf(s->arena, "%s: %s",
-						 path_base(own->entry->path),
-						 own->problem);
+			t.problem = problem_of(s, own);
 		if (own->exact || (!computed && fti_part_usable(own)))
 			continue;
 		set->bad++;
@@ -288,6 +340,12 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 			t.refused++;
 		} else {
 			t.first = t.lost++ == 0 ? r : t.first;
+			if (t.maybe == NULL && unproven)
+				t.maybe = arena_printf(
+					s->arena,
+					"%s: its metadata have no checksum "
+					"of it",
+					r->posix->name);
 			if (t.maybe == NULL)
 				t.maybe = may_exist(s, set, r);
 		}
@@ -315,7 +373,8 @@ fti_set_judge(const struct fti_sets *s, struct fti_set *set)
 	else
 		set->state = FTI_SET_WHOLE;
 	set->refusal = refusal_of(set, &t);
-	if (set->state == FTI_SET_WHOLE && set->unprotected + t.refused == 0)
+	if (set->state == FTI_SET_WHOLE &&
+	    set->unprotected + t.refused + t.spare == 0)
 		return;
 	put_reason(set, &t, &text);
 	set->reason = arena_strdup(s->arena, text.data);

@@ -220,7 +220,8 @@ check(const struct fti_rewind *r)
 		const bool own = strstr(s->to, FTI_OURS "hidden.1/") != NULL;
 
 		fuzz_require(path_is_clean(s->to));
-		fuzz_require(path_is_clean(s->from));
+		fuzz_require((s->from == NULL) == (s->kind == FTI_STEP_MAKE));
+		fuzz_require(s->from == NULL || path_is_clean(s->from));
 		fuzz_require(own || s->kind != FTI_STEP_HIDE);
 		fuzz_require(s->size <= INT64_MAX);
 	}

@@ -80,10 +80,21 @@ judged() {
 			0,/ Ckpt/s// Dkpt/|lack their metadata
 			0,/-Rank1[.]/s//-Rank7./|lack their metadata
 			0,/\(_size *= \)[0-9]/s//\19/|ckpt_file_size is
-			0,/\(_size *= \)[0-9]*/s//\1x/|ckpt_file_size is
+			0,/\(_size *= \)[0-9]*/s//\1x/|ckpt_file_size: "x"
 			0,/\(_checksum *= \)./s//\1x/|ckpt_checksum is damaged
 		END
 	done
+	# What they say of parity; only level 3 has it.
+	while IFS='|' read -r change words; do
+		copy posix-levels-odd/L3
+		sed -i "$change" c/Meta/*/l3/sector0-group1.fti
+		judged whole 0 c
+		[[ $output == *"FTI refuses 1 of "*" parity files; Ckpt"*"$words"* ]] ||
+			failed "$change: $output"
+	done <<-'END'
+		0,/\(_maxs *= \)[0-9]/s//\19/|bytes, expected 9
+		0,/\(rsed_checksum *= \)./s//\1x/|rsed_checksum is damaged
+	END
 }
 
 @test "33.13: MPI-IO, one file of all ranks" {
@@ -229,8 +240,9 @@ judged() {
 	copy head-F/L4
 	rm c/Global/*/l4/Ckpt4-Rank[14].fti
 	judged unknown 1 c
-	file=$(sed -n 's/.*; \(.*Rank1.fti\) at replica may give it.*/\1/p' <<<"$output")
-	cp "c/$file" c/Global/*/l4
+	file=$(sed -n 's/.*; \(.*Rank1.fti\) at replica may give it: copy it to \(.*Rank1.fti\).*/c\/\1 c\/\2/p' <<<"$output")
+	# shellcheck disable=SC2086 # two names
+	cp $file
 	judged unknown 1 c
 	[[ $output == *Rank4.fti* ]] || failed "$output"
 	cp c/Local/*/*/lL4Dir/Ckpt4-Rank4.fti c/Global/*/l4
@@ -246,8 +258,27 @@ judged() {
 	rm c/Local/node1/"$exec"/l3/* c/Global/"$exec"/l4/Ckpt4-Rank2.fti
 	answers 1 "the parity at L3 may give it" scr_fti scan c
 	follow
-	answers 1 "Ckpt4-Rank2.fti at L3 may give it" scr_fti scan c
+	answers 1 "Ckpt4-Rank2.fti at L3 may give it: copy it to Global/$exec/l4/Ckpt4-Rank2.fti" \
+		scr_fti scan c
 	[[ $output == *"FTI restarts from L3, checkpoint 4"* ]] || failed "$output"
+}
+
+@test "33.13: a lost file whose metadata have no checksum is unknown" {
+	local sector
+
+	[ -d "$FTI/loss" ] || skip "in the complete data"
+	for set in posix-levels posix-levels-odd; do
+		copy "$set/L3"
+		sector=$(echo c/Meta/*/l3/sector0-group1.fti)
+		sed -i '0,/^ckpt_checksum/{/^ckpt_checksum/d}' "$sector"
+		judged unknown 1 c
+		rm c/Local/node0/*/l3/Ckpt*-Rank1.fti
+		judged unknown 1 c
+		[[ $output == *"Rank1.fti: its metadata have no checksum of it"* &&
+			$output != *contradict* && $output != *next:* ]] || failed "$output"
+		run -1 scr_fti rebuild c
+		[[ $output == *"have no checksum of it"* ]] || failed "$output"
+	done
 }
 
 @test "33.13: a cut file does not tell the layout of the others" {

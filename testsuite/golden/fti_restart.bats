@@ -257,7 +257,7 @@ takes() {
 	scr_fti archive --to elsewhere/kept --copy j
 	run -0 scr_fti archive --list --to elsewhere/kept
 	[[ $output == *"execution $E"*" archive "*" 8/8 "*whole* ]]
-	rm -r j/Global
+	rm -r "j/Global/$E/l4"
 	state j >before
 	run -1 scr_fti restart --select 4 j
 	takes 4 L4 --from elsewhere/kept
@@ -385,6 +385,25 @@ archived() {
 	scr_fti restart -q --select 4 fresh
 	disturbed SHIM_KILL_AT undone restart -q --undo j
 	diff before after
+}
+
+@test "restart from the archive killed before it hid anything: undo deletes nothing" {
+	local n
+
+	archived fresh
+	state fresh >before
+	for ((n = 1; n < 200; n++)); do
+		renew fresh j
+		run env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
+			scr_fti restart -q -j 1 --select 4 j
+		[ "$status" != 0 ] || failed "never killed with a journal"
+		[ -e j/scr_fti.restart.1 ] || continue
+		[ ! -e "j/Global/$E/scr_fti.hidden.1/l4" ] || break
+		scr_fti restart -q --undo j
+		state j | diff before - || failed "operation $n"
+		touch seen
+	done
+	[ -e seen ]
 }
 
 @test "archive killed at any moment" {
