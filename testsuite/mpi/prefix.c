@@ -254,7 +254,7 @@ step(const char *arg, struct error *err)
 	if (strncmp(arg, "write", n) == 0)
 		return write_set(value, err);
 	if (strncmp(arg, "flush", n) == 0)
-		return flushing_now(run, id, err);
+		return flushing_now(run, id, false, err);
 	if (strncmp(arg, "fetch", n) == 0)
 		return fetch(err);
 	if (strncmp(arg, "finalize", n) == 0)

@@ -164,7 +164,7 @@ write_set(void)
 static void
 flush(void)
 {
-	need(flushing_now(run, run->dataset_id, &err));
+	need(flushing_now(run, run->dataset_id, false, &err));
 }
 
 static void
