@@ -324,9 +324,10 @@ function draw_dataset(d, prefix) {
 	const kind = [d.checkpoint ? "checkpoint" : "", d.output ? "output" : ""]
 		.filter(k => k).join(" and ");
 	return markup`<h1>Dataset ${d.id}${d.name ? `: ${shortened(d.name)}` : ""}</h1>
-<p><span class="state ${styles[d.state] || "d"}">${d.state}</span> ${d.reason}${
+<p><span class="state ${styles[d.state] || "d"}">${d.state}</span> ${
 	plan.undecided && d.state === "damaged" ?
-	"; whether it can be rebuilt is unknown" : ""}</p>
+	`${(d.reason || "").replace(/, can be rebuilt$/, "")}; whether it can be rebuilt is unknown` :
+	d.reason}</p>
 ${d.next ? markup`<p>next: <code>${d.next}</code></p>` : ""}
 ${facts([
 	["kind", kind + (d.created ? `, made ${time(d.created)}` : "") +
