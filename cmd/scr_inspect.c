@@ -51,7 +51,10 @@ struct inspect {
 	struct locate_caches caches;
 	/* with --json or --html */
 	struct json *files, *prefixes, *groups;
-	bool any;	       /* they are not empty */
+	bool partly;	  /* something could not be shown */
+	int64_t id;	  /* the dataset shown last */
+	struct buf title; /* of a page: what is shown */
+	size_t titles;
 	struct buf out, shown; /* text not printed yet; for a page: printed */
 	struct table table;    /* of the datasets without details */
 	struct buf reasons;    /* why these are not whole */
@@ -94,6 +97,16 @@ flush_table(struct inspect *in, bool print)
 	buf_free(&in->reasons);
 }
 
+/* Two of them, and that there are more, are the title of a page. */
+static void
+add_title(struct inspect *in, const char *text)
+{
+	if (in->titles < 3)
+		buf_printf(&in->title, "%s%s", in->titles > 0 ? ", " : "",
+			   in->titles < 2 ? text : "...");
+	in->titles++;
+}
+
 /* Note the status of a dataset, and what comes next. */
 static void
 note_step(struct inspect *in, const struct condition *h)
@@ -117,7 +130,7 @@ show(struct inspect *in, const struct condition *h, bool detail,
 			 (in->html != NULL && h->containers != NULL &&
 			  h->containers->packed.map.nfiles <= PAGE_FILES);
 
-	in->any = true;
+	in->id = h->id;
 	if (list != NULL)
 		json_push(list, condition_json(h, detail, all));
 	if (app_json())
@@ -152,7 +165,7 @@ show_file(struct inspect *in, const char *path, struct error *err)
 		app_warn("%s: %" PRIu64
 			 " %s after the metadata were not checked",
 			 path, str_count(f.trailing, "byte"));
-	in->any = true;
+	add_title(in, path);
 	if (in->files != NULL)
 		json_push(in->files, metafile_json(&f, path));
 	if (!app_json())
@@ -185,6 +198,9 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 	int rc = 0;
 
 	*old = n > 0;
+	if (n == 0 && !app_json())
+		report_prefix(s, &in->out);
+	flush(in);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		e = all ? &s->entries[i]
 			: overview_find(s, names->items[i], &why);
@@ -247,7 +263,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 
 /* For a page: what the log says happened. */
 static void
-add_log(const struct overview *s, struct json *prefix)
+add_log(struct inspect *in, const struct overview *s, struct json *prefix)
 {
 	const int scr = catalogue_scr_fd(s->catalogue);
 	struct json *log = NULL;
@@ -261,7 +277,8 @@ add_log(const struct overview *s, struct json *prefix)
 		(void)runs_report(&g, NULL, true, NULL, log, NULL);
 		json_set(prefix, "log", log);
 	} else if (why.kind != ERROR_ABSENT) {
-		app_warn("no timeline: %s", why.text);
+		json_set_str(prefix, "log_problem", why.text);
+		in->status = app_report(in->status, &why);
 	}
 	joblog_free(&g);
 }
@@ -311,7 +328,12 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 		struct json *j = condition_prefix_json(&s, list);
 
 		if (in->html != NULL)
-			add_log(&s, j);
+			add_log(in, &s, j);
+		add_title(in, names->count == 1
+				      ? str_printed(PATH_MAX + 64,
+						    "dataset %" PRId64 " of %s",
+						    in->id, path)
+				      : path);
 		json_push(in->prefixes, j);
 	} else {
 		json_free(list);
@@ -360,6 +382,10 @@ show_caches(struct inspect *in, struct error *err)
 		if (rc == 0)
 			show(in, &h, detailed_all && h.plan != NULL,
 			     in->groups);
+		add_title(in,
+			  str_printed(PATH_MAX + 64,
+				      "dataset %" PRId64 " in %s",
+				      c->groups[i].id, c->groups[i].dirs[0]));
 		condition_fini(&h);
 	}
 	table_drop_empty(&in->table);
@@ -440,20 +466,29 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	return show_named(in, arg, &why, err);
 }
 
+static void
+check(struct inspect *in, int rc, struct error *err)
+{
+	if (rc == 0)
+		return;
+	in->status = app_report(in->status, err);
+	in->partly = true;
+}
+
 /* Show them all; a failure of one is reported. */
 static void
 show_arguments(struct inspect *in, char **args)
 {
 	struct error err = ERROR_INIT;
 
-	if (in->nargs == 0 &&
-	    show_prefix(in, app_prefix(in->prefix), &in->datasets, &err) < 0)
-		in->status = app_report(in->status, &err);
+	if (in->nargs == 0)
+		check(in,
+		      show_prefix(in, app_prefix(in->prefix), &in->datasets,
+				  &err),
+		      &err);
 	for (; *args != NULL; args++)
-		if (show_argument(in, *args, &err) < 0)
-			in->status = app_report(in->status, &err);
-	if (show_caches(in, &err) < 0)
-		in->status = app_report(in->status, &err);
+		check(in, show_argument(in, *args, &err), &err);
+	check(in, show_caches(in, &err), &err);
 }
 
 /* --- The command line --- */
@@ -582,10 +617,10 @@ main(int argc, char **argv)
 		json_set(j, "caches", in.groups);
 		if (app_json())
 			app_answer(j);
-		else if (in.any)
-			(void)page_write(in.html, "scr_inspect --html", j,
-					 &in.shown, &err);
-		else
+		else if (!in.partly)
+			(void)page_write(in.html, "scr_inspect --html",
+					 in.title.data, j, &in.shown, &err);
+		else /* the page that there is stays */
 			json_free(j);
 	}
 out:
@@ -593,6 +628,7 @@ out:
 	locate_caches_fini(&in.caches);
 	buf_free(&in.out);
 	buf_free(&in.shown);
+	buf_free(&in.title);
 	opt_list_free(&in.datasets);
 	return app_finish(in.status);
 }

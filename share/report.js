@@ -90,7 +90,8 @@ function bar(boxes, room, ground) {
 	const part = n => 1000 * n / room;
 	const draw = b => {
 		const width = Math.max(part(b.length), b.style === "bad" ? 3 : 0);
-		return markup`<rect class="${b.style}" x="${part(b.at).toFixed(2)}" width="${
+		const x = Math.max(0, Math.min(part(b.at), 1000 - width));
+		return markup`<rect class="${b.style}" x="${x.toFixed(2)}" width="${
 			width.toFixed(2)}" height="18"><title>${b.tip}</title></rect>`;
 	};
 	return markup`<svg viewBox="0 0 1000 18" preserveAspectRatio="none">${
@@ -170,10 +171,12 @@ function vital(row) {
 
 function draw_ranks(d, prefix) {
 	const list = ranks(d.plan), lost = d.plan.state === "unknown" ? "unknown" : "lost";
-	const names = ["whole", "redundancy to be rebuilt", "to be rebuilt", lost];
+	const names = ["whole", "redundancy to be rebuilt", d.plan.undecided ?
+		"missing or wrong" : "to be rebuilt", lost];
 	const cached = d.plan.places[0].kind === "cache";
 	const nodes = cached || spans_nodes(list, prefix.node_count);
-	const tells = nodes && (d.state === "whole" || d.state === "damaged");
+	const tells = nodes && !d.plan.undecided &&
+		(d.state === "whole" || d.state === "damaged");
 	const rows = new Map();
 
 	for (const r of list) {
@@ -253,7 +256,8 @@ function draw_missing(plan) {
 		["FILE", f => f.path || f.file || `filemap_${f.rank}`],
 		["SIZE", f => f.size === undefined ? "" : size(f.size)],
 		["FOUND", f => f.found],
-		["", f => f.action === "rebuild" ? "can be rebuilt" : f.action],
+		["", f => f.action !== "rebuild" ? f.action : plan.undecided ?
+			"whether it can be rebuilt is unknown" : "can be rebuilt"],
 	], list, false);
 }
 
@@ -295,7 +299,8 @@ function draw_containers(d) {
 	const list = [...d.containers.filter(c => c.state !== "whole"),
 		...d.containers.filter(c => c.state === "whole")];
 	return markup`<h2>Containers</h2>
-<p>${count(list.length, "container")}, ${size(d.packed_bytes)}; a full row: ${size(room)}</p>
+<p>${count(list.length, "container")}, ${size(d.packed_bytes)}; a full row: ${size(room)}${
+	d.moving ? "; a repack was interrupted" : ""}</p>
 ${keys([["h0", "files, one colour for a rank"], ["h7", "in use"], ["ground", "of no file"],
 	["bad", "missing or wrong"]])}${list.slice(0, ROWS_MAX).map(row)}
 ${list.length > ROWS_MAX ? markup`<p class="dim">and ${list.length - ROWS_MAX} more</p>` : ""}`;
@@ -308,27 +313,40 @@ function draw_dataset(d, prefix) {
 	const index = d.is_current ? "the next job restarts from it" : d.valid ? "listed" :
 		d.indexed ? "listed as NO" : "not listed";
 	const places = d.plan ? d.plan.places.map(p => p.root) : [];
+	const plan = d.plan || d;
+	const totals = plan.totals || {};
+	const unknown = (totals.filemaps_lost || 0) - (totals.filemaps_unplaced || 0);
+	const sizes = [
+		Number.isInteger(plan.rank_count) ? count(plan.rank_count, "rank") : "",
+		Number.isInteger(plan.file_count) ? count(plan.file_count, "file") : "",
+		Number.isInteger(plan.bytes) ? size(plan.bytes) : "",
+	].filter(s => s).join(", ");
 	const kind = [d.checkpoint ? "checkpoint" : "", d.output ? "output" : ""]
 		.filter(k => k).join(" and ");
 	return markup`<h1>Dataset ${d.id}${d.name ? `: ${shortened(d.name)}` : ""}</h1>
-<p><span class="state ${styles[d.state] || "d"}">${d.state}</span> ${d.reason}</p>
+<p><span class="state ${styles[d.state] || "d"}">${d.state}</span> ${
+	plan.undecided && d.state === "damaged" ?
+	`${(d.reason || "").replace(/, can be rebuilt$/, "")}; whether it can be rebuilt is unknown` :
+	d.reason}</p>
 ${d.next ? markup`<p>next: <code>${d.next}</code></p>` : ""}
 ${facts([
 	["kind", kind + (d.created ? `, made ${time(d.created)}` : "") +
 		(d.user ? ` by ${d.user}` : "") + (d.job_id ? `, job ${d.job_id}` : "")],
 	["where", ...places.slice(0, 4), ...(places.length > 4 ? [`and ${places.length - 4} more`] : [])],
-	["size", d.plan && d.plan.rank_count !== undefined ? `${count(d.plan.rank_count, "rank")}, ${
-		count(d.plan.file_count, "file")}, ${size(d.plan.bytes)}` : undefined],
+	["moved", plan.moved && plan.recorded_root ?
+		`it was written as ${plan.recorded_root}` : undefined],
+	["size", sizes + (unknown > 0 ? `; the files of ${count(unknown, "rank")} are unknown` : "")],
 	["redundancy", d.redundancy],
 	["tolerates", d.tolerates],
 	["prefix", prefix.prefix],
 	["index", prefix.prefix === undefined ? undefined : index],
 	["because", ...(d.problems || []).map(p => p.problem)],
+	["note", d.ranks_found ? `files of ${d.ranks_found} of ${plan.rank_count} ranks were ${
+		""}found here; caches of other nodes can be named, too` : undefined],
 	["deep check", ...(d.deep ? [...d.deep.findings.map(f => f.problem),
 		`${count(d.deep.sets_checked, "set")} compared, ${d.deep.sets_skipped} not`] : [])],
 ])}${d.plan ? [draw_ranks(d, prefix), draw_sets(d.plan), draw_missing(d.plan)] : ""}${
-	d.containers ? draw_containers(d) : ""}${
-	prefix.log ? draw_log(prefix.log, d.id) : ""}`;
+	d.containers ? draw_containers(d) : ""}`;
 }
 
 /* --- The runs of a log --- */
@@ -386,7 +404,7 @@ function draw_log(log, id) {
 	const back = job => log.log_jobs.some(j => j.job_id === job && j.log_seconds === null);
 	const timeline = all.length === 0 ? markup`<p>The log has no runs.</p>\n` :
 		markup`<p>${count(shown.length, "run")} from ${time(begin)} to ${time(end)} UTC${
-		all.length > shown.length || log.spans_left_out > 0 ? "; earlier ones are not drawn" : ""}.</p>
+		all.length > shown.length || log.log_spans_cut ? "; earlier ones are not drawn" : ""}.</p>
 <p class="dim">What takes less than a pixel colours its part of it.</p>
 ${keys([["p0", "compute"], ["p1", "checkpoint"], ["p2", "output"], ["p3", "flush"],
 		["p5", "fetch"], ["p6", "rebuild"], ["p7", "scavenge"], ["bad", "failed"],
@@ -431,8 +449,18 @@ function draw_tables(log, open) {
 // Returns the markup of the page's body, as a string.
 function draw(answer) {
 	const parts = [];
-	for (const p of answer.prefixes || [])
+	for (const p of answer.prefixes || []) {
+		const only = p.datasets.length === 1 ? p.datasets[0].id : undefined;
+		if (p.datasets.length === 0)
+			parts.push(markup`<h1>Prefix ${shortened(p.prefix)}</h1>
+<p>There are no datasets.</p>\n`);
 		parts.push(...p.datasets.map(d => draw_dataset(d, p)));
+		if (p.log_problem)
+			parts.push(markup`<h2>Timeline</h2>
+<p><span class="state l">unknown</span> ${p.log_problem}</p>\n`);
+		if (p.log)
+			parts.push(draw_log(p.log, only));
+	}
 	for (const d of answer.caches || [])
 		parts.push(draw_dataset(d, {}));
 	for (const f of answer.metadata_files || [])
@@ -443,6 +471,16 @@ function draw(answer) {
 	return plain(parts);
 }
 
+// Fill the page.  If that fails, it has the report as text, as without scripts.
+function show(page) {
+	const report = page.getElementById("report");
+	try {
+		report.innerHTML = draw(JSON.parse(page.getElementById("answer").textContent));
+	} catch (e) {
+		report.innerHTML = plain(markup`<p>This page could not be drawn: ${e}</p>\n`) +
+			page.querySelector("noscript").textContent;
+	}
+}
+
 if (typeof document !== "undefined")
-	document.getElementById("report").innerHTML =
-		draw(JSON.parse(document.getElementById("answer").textContent));
+	show(document);

@@ -13,6 +13,7 @@
 #include "error.h"
 #include "json.h"
 #include "meta/dataset_dir.h"
+#include "path.h"
 #include "report/page.h"
 #include "report/runs.h"
 #include "site/jobfiles.h"
@@ -20,10 +21,11 @@
 #include "site/logdb.h"
 #include "str.h"
 
-/* Answer for job `id`, or all: tables in `text`, JSON, or also a page. */
+/* Answer for job `id`, or all: tables in `text`, JSON, or also a page of
+ * `title`. */
 static int
 answer(struct joblog *g, const char *id, bool datasets, const char *html,
-       struct buf *text, struct error *err)
+       const char *title, struct buf *text, struct error *err)
 {
 	struct json *j = NULL;
 
@@ -38,8 +40,8 @@ answer(struct joblog *g, const char *id, bool datasets, const char *html,
 	}
 	if (app_json())
 		app_answer(j);
-	else if (html != NULL &&
-		 page_write(html, "scr_env log --html", j, text, err) < 0)
+	else if (html != NULL && page_write(html, "scr_env log --html", title,
+					    j, text, err) < 0)
 		return -1;
 	if (g->jobs_seen > JOBLOG_JOBS || g->failures_seen > JOBLOG_FAILURES ||
 	    g->datasets_seen > JOBLOG_DATASETS)
@@ -86,7 +88,7 @@ env_log(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
 	const char *file = NULL, *job = NULL, *db = NULL, *html = NULL;
-	struct buf text = BUF_INIT;
+	struct buf text = BUF_INIT, title = BUF_INIT;
 	bool datasets = false;
 	struct error err = ERROR_INIT, why = ERROR_INIT;
 	struct joblog g = { .lines = 0 };
@@ -113,10 +115,12 @@ env_log(const struct env_call *c)
 	if (app_json() && html != NULL)
 		app_usage("--json and --html cannot be used together");
 	if (file != NULL) {
+		buf_add_str(&title, file);
 		rc = joblog_read(AT_FDCWD, file, &g, &err);
 	} else if (env_open_job(&j, &w, &err) < 0) {
 		rc = -1;
 	} else {
+		path_join(&title, j.prefix, SCR_DIR "/log", NULL);
 		dir = jobfiles_open(j.prefix, false, &why);
 		rc = dir < 0 ? -1 : joblog_read(dir, "log", &g, &why);
 		if (dir >= 0)
@@ -131,11 +135,15 @@ env_log(const struct env_call *c)
 			status = app_report(status, &err);
 		job_close(&j);
 	}
-	if (rc < 0 || answer(&g, job, datasets, html, &text, &err) < 0)
+	if (job != NULL)
+		buf_printf(&title, ", job %s", job);
+	if (rc < 0 ||
+	    answer(&g, job, datasets, html, title.data, &text, &err) < 0)
 		status = app_report(status, &err);
 	if (html != NULL && str_eq(html, "-"))
 		buf_clear(&text);
 	status = error_worse_status(app_print(&text), status);
+	buf_free(&title);
 	joblog_free(&g);
 	return status;
 }

@@ -152,6 +152,33 @@ report_reasons(const struct condition *h, struct buf *out)
 
 /* --- One dataset --- */
 
+/* What stands for the redundancy of a dataset without filemaps. */
+#define FLUSHED "not kept for flushed datasets; checked by its rank2file"
+
+/* If only some nodes were checked, caches of the others may be whole: how many
+ * ranks have files here; 0: it does not matter. */
+static int64_t
+ranks_here(const struct condition *h)
+{
+	const struct plan *p = h->plan;
+	int64_t here = 0;
+
+	if (p == NULL || !p->places[0].cache || h->status != STATUS_LOST)
+		return 0;
+	for (int64_t r = 0; r < p->nranks; r++)
+		here += p->ranks[r].map.name != NULL &&
+			p->ranks[r].map.fate == FATE_KEEP;
+	return here < p->nranks ? here : 0;
+}
+
+/* Is it unknown whether what is damaged can be rebuilt? */
+static bool
+is_undecided(const struct condition *h)
+{
+	return h->plan->undecided && h->plan->flaw == NULL &&
+	       plan_status(h->plan) == STATUS_DAMAGED;
+}
+
 void
 report_facts(const struct condition *h, struct buf *out)
 {
@@ -160,7 +187,7 @@ report_facts(const struct condition *h, struct buf *out)
 	const int data = p != NULL ? plan_data_status(p) : STATUS_OK;
 	const char *at = h->problems.data, *line = NULL;
 	size_t len = 0;
-	int64_t here = 0;
+	const int64_t here = ranks_here(h);
 
 	if (p == NULL) {
 		/* Without filemaps, its files come from rank2file. */
@@ -170,8 +197,8 @@ report_facts(const struct condition *h, struct buf *out)
 		if (h->verify.files > 0)
 			buf_printf(
 				out,
-				"  size        %zu %s, %s\n  redundancy  not kept "
-				"for flushed datasets; checked by its rank2file\n",
+				"  size        %zu %s, %s\n  redundancy  " FLUSHED
+				"\n",
 				str_count(h->verify.files, "file"),
 				str_size(h->verify.bytes));
 		if (h->containers != NULL)
@@ -196,13 +223,7 @@ report_facts(const struct condition *h, struct buf *out)
 			buf_printf(out, "  because     %s\n",
 				   str_shown(h->why));
 	}
-	/* If only some nodes were checked, caches of the others may be
-	 * whole. */
-	if (p->places[0].cache && h->status == STATUS_LOST)
-		for (int64_t r = 0; r < p->nranks; r++)
-			here += p->ranks[r].map.name != NULL &&
-				p->ranks[r].map.fate == FATE_KEEP;
-	if (here > 0 && here < p->nranks)
+	if (here > 0)
 		buf_printf(out,
 			   "  note        files of %" PRId64 " of %" PRId64
 			   " ranks were found here; caches of other nodes can "
@@ -250,6 +271,7 @@ struct json *
 condition_json(const struct condition *h, bool detail, bool all_files)
 {
 	const struct overview_entry *e = h->entry;
+	const bool flushed = h->plan == NULL && h->verify.files > 0;
 	const char *at = h->problems.data, *line = NULL;
 	struct json *j = json_new_object(), *list = NULL;
 	struct buf text = BUF_INIT;
@@ -259,6 +281,14 @@ condition_json(const struct condition *h, bool detail, bool all_files)
 		dataset_json(&e->desc, j);
 	else
 		json_set_i64(j, "id", h->id);
+	if (e != NULL && e->desc.id <= 0)
+		json_set_known_str(j, "name", e->name);
+	if (flushed && (e == NULL || e->desc.id <= 0)) {
+		json_set_u64(j, "file_count", h->verify.files);
+		json_set_u64(j, "bytes", h->verify.bytes);
+	}
+	if (flushed)
+		json_set_str(j, "redundancy", FLUSHED);
 	if (e != NULL) {
 		json_set_bool(j, "indexed", e->indexed);
 		json_set_bool(j, "valid", e->valid);
@@ -275,7 +305,11 @@ condition_json(const struct condition *h, bool detail, bool all_files)
 		json_set_str(j, "redundancy", report_scheme(h->plan));
 		if (report_may_lose(h->plan, h->status))
 			json_set_str(j, "tolerates",
-				     report_spare(h->plan, false));
+				     is_undecided(h)
+					     ? "no loss"
+					     : report_spare(h->plan, false));
+		if (ranks_here(h) > 0)
+			json_set_i64(j, "ranks_found", ranks_here(h));
 		if (detail)
 			json_set(j, "plan", plan_json(h->plan, all_files));
 	}

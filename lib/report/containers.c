@@ -462,6 +462,7 @@ report_containers_json(const struct containers *k, bool segments,
 		json_set_u64(to, "container_size", p->map.container_size);
 	json_set_u64(to, "packed_bytes", p->map.bytes);
 	json_set_u64(to, "packed_metadata_file_count", p->hidden.map.nfiles);
+	json_set_bool(to, "moving", p->map.moving);
 	for (size_t i = 0; i < k->count; i++) {
 		const struct container *c = &k->list[i];
 		struct json *j = json_new_object();

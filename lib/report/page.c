@@ -29,18 +29,21 @@ add_escaped(struct buf *out, const char *text)
 }
 
 int
-page_write(const char *path, const char *command, struct json *answer,
-	   const struct buf *text, struct error *err)
+page_write(const char *path, const char *command, const char *title,
+	   struct json *answer, const struct buf *text, struct error *err)
 {
 	struct buf page = BUF_INIT, json = BUF_INIT, here = BUF_INIT;
 	int rc = json_line(answer, &json, err);
 
-	buf_printf(&page,
-		   "<!DOCTYPE html>\n<html lang=\"en\"><head>"
-		   "<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-		   "content=\"width=device-width,initial-scale=1\">\n"
-		   "<title>%s</title>\n<style>\n",
-		   command);
+	buf_add_str(&page,
+		    "<!DOCTYPE html>\n<html lang=\"en\"><head>"
+		    "<meta charset=\"utf-8\">\n"
+		    "<meta http-equiv=\"Content-Security-Policy\" "
+		    "content=\"default-src 'none'; script-src 'unsafe-inline'; "
+		    "style-src 'unsafe-inline'\">\n<meta name=\"viewport\" "
+		    "content=\"width=device-width,initial-scale=1\">\n<title>");
+	add_escaped(&page, str_shown(title != NULL ? title : command));
+	buf_add_str(&page, "</title>\n<style>\n");
 	buf_add_str(&page, report_css);
 	buf_add_str(&page, "</style></head><body>\n<main id=\"report\">"
 			   "</main>\n<noscript><pre>");

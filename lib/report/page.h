@@ -13,10 +13,10 @@ struct json;
 
 /*
  * Replace file `path` by the page, atomically; "-" is standard output.
- * `command` made the page.  `answer` is taken, also on failure.  `text` is the
+ * `command` made the page, of `title`.  `answer` is taken, also on failure.  `text` is the
  * report for readers without scripts.  ERROR_USAGE: not a regular file.
  */
-int page_write(const char *path, const char *command, struct json *answer,
-	       const struct buf *text, struct error *err);
+int page_write(const char *path, const char *command, const char *title,
+	       struct json *answer, const struct buf *text, struct error *err);
 
 #endif /* REPORT_PAGE_H */

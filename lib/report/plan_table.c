@@ -342,6 +342,8 @@ plan_json(const struct plan *p, bool all_files)
 	json_set(j, "places", places);
 	json_set_known_str(j, "recorded_root", p->recorded_root);
 	json_set_bool(j, "moved", p->moved);
+	if (p->undecided)
+		json_set_bool(j, "undecided", true);
 	json_set(j, "totals", totals);
 	json_set(j, "sets", sets);
 	json_set(j, "filemaps", maps);

@@ -16,8 +16,9 @@ struct json;
 /*
  * Report job `id` of the log, or all jobs (NULL).  Append tables to `out`, with
  * `all` also of each dataset; or, if `to` is not NULL, set the members that
- * scr_env log --json has, with `all`, for a page, also log_events, and the last
- * of the spans as log_spans.  ERROR_ABSENT: the log does not have the job.
+ * scr_env log --json has, with `all`, for a page, also log_events, the last of
+ * the spans as log_spans, and whether that is not all as log_spans_cut.
+ * ERROR_ABSENT: the log does not have the job.
  */
 int runs_report(struct joblog *g, const char *id, bool all, struct buf *out,
 		struct json *to, struct error *err);

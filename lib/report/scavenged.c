@@ -171,7 +171,7 @@ static void
 put_all(const struct scavenge *s, struct buf *out)
 {
 	const struct scavenge_outlook o = scavenge_outlook(s);
-	const char *what = s->plan.hidden ? "judged" : "read";
+	const char *what = "read";
 	/* Datasets that are left in the caches, because others are in the way,
 	 * or their filemaps are lost. */
 	size_t left = 0;
@@ -196,6 +196,9 @@ put_all(const struct scavenge *s, struct buf *out)
 					   "hold no dataset");
 	else if (o.saved == 0 && o.unknown > 0 && left > 0)
 		buf_add_str(out, "NO checkpoint of the caches is saved");
+	else if (o.saved == 0 && o.unknown > 0 && s->plan.hidden)
+		buf_add_str(out, "UNKNOWN: not all nodes that may have the "
+				 "checkpoints answered");
 	else if (o.saved == 0 && o.unknown > 0)
 		buf_printf(out, "UNKNOWN: the checkpoints cannot be %s", what);
 	else if (o.newest == 0 && o.gone == 0)

@@ -8,7 +8,6 @@ load helper
 
 setup() {
 	in_no_job
-	command -v node >/dev/null || skip "no node"
 }
 
 # dataset PREFIX OPTION...
@@ -28,9 +27,8 @@ page() {
 # ranks and runs to FILE.rows, as "NAME: CELL CELL ...", a cell being the class and the
 # text.
 well_formed() {
-	node "$TESTSUITE/cmd/page.js" "$1" >"$1.drawn" || failed "the script fails"
-	python3 - "$1" >"$1.rows" <<-'END'
-		import html.parser, sys, xml.etree.ElementTree as tree
+	python3 - "$1" <<-'END'
+		import html.parser, sys
 		class Page(html.parser.HTMLParser):
 		    tags, text, inside = [], [], False
 		    def handle_starttag(self, tag, attrs):
@@ -47,10 +45,16 @@ well_formed() {
 		page = Page()
 		text = open(sys.argv[1], encoding="utf-8").read()
 		page.feed(text)
-		assert page.tags == ["html", "head", "meta", "meta", "title", "style",
+		assert page.tags == ["html", "head", "meta", "meta", "meta", "title", "style",
 		    "body", "main", "noscript", "pre", "p", "script", "script"], page.tags
 		assert "url(" not in text and "@import" not in text
+		assert "content=\"default-src 'none'; script-src 'unsafe-inline'; style" in text
 		open(sys.argv[1] + ".text", "w").write("".join(page.text))
+	END
+	command -v node >/dev/null || skip "no node"
+	node "$TESTSUITE/cmd/page.js" "$1" >"$1.drawn" || failed "the script fails"
+	python3 - "$1" >"$1.rows" <<-'END'
+		import sys, xml.etree.ElementTree as tree
 		top = tree.fromstring("<page>" + open(sys.argv[1] + ".drawn").read() + "</page>")
 		for e in top.iter():
 		    assert e.tag in ("page h1 h2 p span dl dt dd div table tr th td details "
@@ -290,6 +294,10 @@ has() {
 	has '<p>500 runs from' '; earlier ones are not drawn.'
 	[[ $(sed -n '1p;$p' x.html.rows) == $'701:\n1200:' ]]
 	(($(stat -c %s x.html) < 4000000)) || failed "$(stat -c %s x.html)"
+	# One run that is longer than what is drawn.
+	sed -i '2,$ { /event=START\|RUN_END/d }' l
+	runs
+	has '<p>1 run from' '; earlier ones are not drawn.'
 }
 
 @test "a packed dataset: its files in containers, and a lost one" {
@@ -309,7 +317,63 @@ has() {
 	grep -qF '<rect class="bad" x="0.00" width="200.00" height="18"><title>ckpt.1/rank_1.ckpt rank 1, 10000 bytes from byte 20000 of 30000 at offset 0 of .scr/ctr.1.scr missing or wrong<' p.text
 }
 
-@test "several datasets, a metadata file; to standard output, and wrong calls" {
+@test "a script that fails leaves the report as text" {
+	dataset p -n 4 -m 4
+	page p 0
+	ends 0 node - p.html <<-'END'
+		const text = require("fs").readFileSync(process.argv[2], "utf8");
+		const report = {}, elements = { report: report, answer: { textContent: "{" } };
+		require("vm").runInNewContext(text.match(/<script>([^]*?)<\/script>/)[1], { document: {
+			getElementById: id => elements[id],
+			querySelector: () => ({ textContent: text.match(/<noscript>([^]*?)<.noscript>/)[1] }),
+		} });
+		console.log(report.innerHTML);
+	END
+	assert_output_has "This page could not be drawn: SyntaxError" "<pre>dataset 1 " \
+		"state       whole"
+}
+
+@test "an index without datasets; a log that cannot be read" {
+	dataset p -n 4 -m 4
+	scr_index -q -p p --build 1
+	mkdir p/.scr/log
+	complains 1 "log" scr_inspect -q -p p --html p.html 1
+	well_formed p.html
+	grep -q '<h2>Timeline' p.html.drawn
+	grep -q 'class="state l">unknown</span> .*log' p.html.drawn
+	rmdir p/.scr/log
+	scr_index -q -p p --drop 1
+	find p -mindepth 1 ! -name .scr ! -name index.scr -delete 2>/dev/null || :
+	ends 0 scr_inspect -p p --html p.html
+	assert_output_has "index       0 datasets"
+	well_formed p.html
+	grep -q 'There are no datasets' p.html.drawn
+	grep -qF '<title>p</title>' p.html
+}
+
+@test "a dataset that was moved; a deep check that does not decide" {
+	dataset p -n 8 -m 4 -t XOR -s 3000 --recorded-prefix /job/p
+	scr_index -q -p p --build 1
+	page p 0
+	grep -q '<dd>it was written as /job/p' p.html.drawn
+	rm p/.scr/scr.dataset.1/{filemap_*,reddesc*}
+	page p 0
+	grep -q '<h1>Dataset 1: ckpt.1<' p.html.drawn
+	grep -q 'files\?, 23.4 KiB<' p.html.drawn
+	rm -r p
+	dataset p -n 8 -m 4 -t XOR
+	rm p/ckpt.1/rank_0.ckpt
+	damage p/ckpt.1/rank_3.ckpt 40
+	ends 3 scr_inspect -q --deep -p p --html p.html 1
+	well_formed p.html
+	grep -q 'damaged; whether it can be rebuilt is unknown</p>' p.html.drawn
+	grep -q '<dt>tolerates</dt><dd>no loss</dd>' p.html.drawn
+	run ! grep -q 'can be rebuilt[;<]' p.html.drawn
+	[[ $(jq -c '.prefixes[].datasets[] | [.plan.undecided, .tolerates]' <<<"$(
+		scr_inspect --deep --json -p p 1)") == '[true,"no loss"]' ]]
+}
+
+@test "several datasets, a metadata file; to standard output" {
 	dataset p -n 4 -m 4
 	scr_inspect -q -p p --html - 1 >out.html
 	well_formed out.html
@@ -318,13 +382,27 @@ has() {
 	well_formed x.html
 	[[ $(grep -c '<h1>Dataset' x.html.drawn) == 2 && $(grep -c '<h2>Ranks' x.html.drawn) == 2 ]]
 	diff x.html.text <(scr_inspect -p p -d 1 -d 2)
+	echo '2026-11-20T22:53:23: host=n, jobid=1, event=START' >p/.scr/log
+	ends 0 scr_inspect -p p --html x.html
+	well_formed x.html
+	[[ $(grep -c '<h2>Timeline' x.html.drawn) == 1 ]]
+	rm p/.scr/log
 	ends 0 scr_inspect --html x.html p/.scr/flush.scr
 	well_formed x.html
 	grep -q '&quot;format&quot;: &quot;kvtree&quot;' x.html.drawn
-	rm x.html
+}
+
+@test "wrong calls write no page, and leave the one that there is" {
+	dataset p -n 4 -m 4
+	ends 0 scr_inspect -q -p p --html good.html 1
+	grep -qF "<title>dataset 1 of p</title>" good.html
 	misused "--json and --html" scr_inspect -p p --html x.html --json 1
 	complains 1 "nothing: " scr_inspect -p p --html x.html nothing
 	[[ ! -e x.html ]]
+	cp good.html x.html
+	ends 1 scr_inspect -p p --html x.html 1 nothing
+	complains 1 "9: " scr_inspect -p p --html x.html 9
+	cmp x.html good.html
 	mkdir d
 	ends 2 scr_inspect -p p --html d 1
 	[[ -z $(ls d) ]]
