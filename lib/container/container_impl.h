@@ -55,9 +55,36 @@ enum pack_spare pack_judge(const struct packing *w, const struct segmap *m);
  * red_stats. */
 int pack_hidden_list(struct packing *w, uint64_t size, struct error *err);
 
-/* Write all containers of `m`, get the bytes of its files, end to end, from
- * `from` (with the index of each as its checksum), and record all checksums. */
-int pack_write(struct packing *w, struct segmap *m, const struct stripe *from,
+/* Writes containers. */
+struct pack_writer {
+	int root_fd;	  /* names of containers are relative to it */
+	struct attr attr; /* of each container: pack_attr() */
+	bool confirm;	  /* read it again, and compare */
+	struct arena *arena;
+	const struct work *work;
+};
+struct pack_writer pack_writer(const struct packing *w, const struct segmap *m);
+
+/* Some containers of a map, and the string of bytes that they get. */
+struct pack_batch {
+	struct segmap *map;
+	size_t first, end;   /* containers first ... end - 1 */
+	uint64_t begin, len; /* of them together, in `from` */
+	struct stripe from;
+	struct stripe_sum *files; /* of all files of the map: extended */
+};
+
+/* Write the containers of a batch, compare the checksums of the files that are
+ * complete now, and record those of the containers. */
+int pack_fill(const struct pack_writer *w, const struct pack_batch *b,
+	      struct error *err);
+
+/* The checksums of the files of `m`, all empty; to be freed by mem_free(). */
+struct stripe_sum *pack_file_sums(const struct segmap *m, struct error *err);
+
+/* Write all containers of `m` from its files below `dirfd`, and record all
+ * checksums. */
+int pack_write(struct packing *w, struct segmap *m, int dirfd,
 	       struct error *err);
 
 /* Write rank2file with the map and `h`; NULL: as unpacked.  `distinct`: each

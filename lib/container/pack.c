@@ -499,25 +499,6 @@ list_dirs(struct packing *w, struct error *err)
 	return rc;
 }
 
-/* Write the containers of `m` from its files below `dirfd`. */
-static int
-write_files(struct packing *w, struct segmap *m, int dirfd, struct error *err)
-{
-	struct stripe from;
-
-	(void)stripe_room(&from, w->arena, m->nfiles, NULL);
-	for (size_t i = 0; i < m->nfiles; i++)
-		if (m->files[i].size > 0)
-			from.parts[from.nparts++] = (struct stripe_part){
-				.start = m->files[i].start,
-				.len = m->files[i].size,
-				.dirfd = dirfd,
-				.path = m->files[i].path,
-				.sum = i,
-			};
-	return pack_write(w, m, &from, err);
-}
-
 static int
 pack_new(struct packing *w, struct error *err)
 {
@@ -548,9 +529,9 @@ pack_new(struct packing *w, struct error *err)
 	if (rc < 0 || marks_remove(p->meta_fd, err) < 0 ||
 	    pack_sweep(p, NULL, NULL, false, NULL, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0 ||
-	    write_files(w, &w->map, p->file_fd, err) < 0 ||
+	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
 	    (po->redundancy &&
-	     write_files(w, &w->hidden.map, p->meta_fd, err) < 0) ||
+	     pack_write(w, &w->hidden.map, p->meta_fd, err) < 0) ||
 	    each_file(w, w->map.nfiles, check_unchanged, err) < 0 ||
 	    (w->copied != NULL && pack_old_finish(w, w->copied, err) < 0) ||
 	    pack_switch(p, &w->map, &w->hidden, true, err) < 0) {

@@ -92,9 +92,9 @@ int unpack(struct packed *p, const struct pack_options *po,
 	   struct pack_result *out, struct error *err);
 
 /*
- * Copy a packed dataset into other containers: of another size, or with the
- * files in another order.  Needs room for a second copy.  If nothing moves, the
- * map is written again.  ERROR_DAMAGED: repair the dataset first.
+ * Move a packed dataset into other containers: of another size, or with the
+ * files in another order.  Needs room for an eighth of the dataset, or for one
+ * container.  ERROR_DAMAGED: repair the dataset first.
  */
 int repack(struct packed *p, const struct pack_options *po,
 	   struct pack_result *out, struct error *err);

@@ -289,6 +289,7 @@ segmap_write(const struct segmap *m, size_t nranks, bool plain,
 	if (t != NULL &&
 	    kvtree_set_u64(t, "SIZE", m->container_size, err) == 0 &&
 	    kvtree_set_u64(t, "BYTES", m->bytes, err) == 0 &&
+	    (!m->moving || kvtree_set_u64(t, "MOVING", 1, err) == 0) &&
 	    segmap_write_containers(m, t, err) == 0)
 		return 0;
 fail:

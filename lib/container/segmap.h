@@ -77,8 +77,7 @@ struct segmap {
 	/* Before each multiple of so many bytes, there may be a gap; 0: none */
 	uint64_t align;
 	uint64_t bytes; /* bytes of all segments */
-	/* An older version was interrupted: containers may have gaps. */
-	bool moving;
+	bool moving;	/* an unfinished repack: containers may have gaps */
 	size_t ncontainers, nfiles, nsegs;
 	struct segmap_container *containers;
 	struct segmap_file *files; /* rank after rank, as listed */
@@ -130,7 +129,9 @@ int segmap_write_containers(const struct segmap *m, struct kvtree *t,
 /*
  * Store the indexes of the files by place in the containers in `order`, with
  * `ranks` those of each rank after another.  A file without segments stays
- * before the file that it preceded.  -1: ERROR_NOMEM.
+ * before the file that it preceded.  In an unfinished repack, files already
+ * moved come first, but are in the containers with the highest numbers: then
+ * containers are ordered as in the map.  -1: ERROR_NOMEM.
  */
 int segmap_sort(const struct segmap *m, bool ranks, size_t *order,
 		struct error *err);

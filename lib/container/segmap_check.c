@@ -258,6 +258,7 @@ struct item {
 	uint32_t rank;
 	/* place of the file, or of the next file with segments */
 	const char *container;
+	size_t turn; /* order of that container, if not by name */
 	uint64_t off;
 };
 
@@ -271,6 +272,8 @@ by_item(const void *a, const void *b)
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
+	if (x->turn != y->turn)
+		return x->turn < y->turn ? -1 : 1;
 	/* By number: "ctr.9.scr" before "ctr.10.scr". */
 	if (xlen != ylen)
 		return xlen < ylen ? -1 : 1;
@@ -300,6 +303,7 @@ segmap_sort(const struct segmap *m, bool ranks, size_t *order,
 			const struct segment *s = &m->segs[f->first];
 
 			place.container = m->containers[s->container].name;
+			place.turn = m->moving ? s->container : 0;
 			place.off = s->off;
 		}
 		place.at = i;

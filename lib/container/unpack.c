@@ -208,8 +208,10 @@ work(struct unpacking *u, struct error *err)
 	order = arena_alloc(w->arena, p->map.nfiles + 1, sizeof(*order));
 	(void)segmap_init(&w->map, p->map.nfiles, NULL);
 	(void)segmap_sort(&p->map, true, order, NULL);
+	/* In an unfinished repack, places do not give the order, but the list
+	 * is sorted. */
 	for (size_t i = 0; i < p->map.nfiles; i++)
-		w->map.files[i] = p->map.files[order[i]];
+		w->map.files[i] = p->map.files[p->map.moving ? i : order[i]];
 	w->map.nfiles = p->map.nfiles;
 	if (pack_switch(w->p, &w->map, NULL, false, err) < 0 ||
 	    sweep(u, err) < 0)

@@ -12,7 +12,9 @@
 #include <stdint.h>
 
 struct error;
+struct kvscan;
 struct kvtree;
+struct kvwrite;
 
 /* The type of a member. */
 enum field_kind {
@@ -59,5 +61,14 @@ void field_write(const struct field *f, struct kvtree *t, const void *record);
  * table. */
 int fields_write(const struct field *fields, size_t n, struct kvtree *t,
 		 const void *record, struct error *err);
+
+/* Write `key` with the same children to an image (kvwrite.h). */
+void fields_put(const struct field *fields, size_t n, struct kvwrite *w,
+		const char *key, const void *record);
+
+/* Read a record of numbers from an image (kvstream.h), starting at the count of
+ * its keys.  Accept only an image with each key of the table once. */
+void fields_scan(const struct field *fields, size_t n, struct kvscan *s,
+		 void *record);
 
 #endif /* KVTREE_FIELDS_H */

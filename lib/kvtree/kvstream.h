@@ -8,7 +8,7 @@
  * other input it sets `irregular`, which stays set; the values returned after
  * that are meaningless.  It never reads beyond `end`.  A caller that finds
  * `irregular` set reads the image as a tree instead, which also gives the error
- * messages.
+ * messages, or, as for parts of a rank2file, calls it damaged.
  *
  * A caller calls kvstream_more() before each group of elements, which may have
  * KVSTREAM_NEED bytes together.  The call moves the window: strings that are

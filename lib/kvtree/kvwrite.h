@@ -4,7 +4,7 @@
  * for maps of millions of files.  The counterpart is kvstream.h.
  *
  * The caller makes sure that keys are unique under one parent, and gives the
- * number of children with each key.  Errors are sticky:
+ * number of children of each key, either at once or later.  Errors are sticky:
  * only kvtree_seal() reports them.
  */
 #ifndef KVTREE_KVWRITE_H
@@ -25,6 +25,15 @@ struct kvwrite {
 	bool failed;   /* out of memory */
 	bool too_deep; /* deeper than KVTREE_MAX_DEPTH */
 };
+
+/* Set the number of children at offset `at`, as returned by kvwrite_key(). */
+static inline void
+kvwrite_set_count(struct kvwrite *w, size_t at, uint32_t children)
+{
+	children = htobe32(children);
+	if (!w->failed)
+		memcpy(w->out->data + at, &children, 4);
+}
 
 /* Reserve `len` bytes for keys and counts; NULL: out of memory. */
 static inline char *
@@ -47,17 +56,19 @@ kvwrite_put(char *to, const char *key, size_t len, uint32_t children)
 	return to + len + 5;
 }
 
-/* Write a key and the number of its children. */
-static inline void
+/* Write a key and the number of its children.  Return the offset of that
+ * number. */
+static inline size_t
 kvwrite_key(struct kvwrite *w, const char *key, uint32_t children)
 {
 	const size_t len = strlen(key);
 	char *to = kvwrite_room(w, len + 5);
 
 	if (to == NULL)
-		return;
+		return 0;
 	kvwrite_put(to, key, len, children);
 	w->out->len += len + 5;
+	return w->out->len - 4;
 }
 
 /* Write a key and its value. */

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "kvtree/fields.h"
 #include "kvtree/kvtree.h"
+#include "kvtree/kvwrite.h"
 #include "kvtree/value.h"
 #include "path.h"
 #include "str.h"
@@ -98,12 +99,14 @@ int
 copied_encode(const struct copied *c, const struct kvtree *desc,
 	      struct buf *out, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err), *list = NULL;
-	int rc = -1;
+	struct kvwrite w;
 
+	if (c->nfiles > UINT32_MAX)
+		return error_set(err, ERROR_USAGE, "too many files in one map");
+	kvtree_begin(&w, out, desc != NULL ? 2 : 1);
 	if (desc != NULL)
-		kvtree_merge(kvtree_put(t, DESC, err), desc, err);
-	list = kvtree_put(t, "FILE", err);
+		kvtree_put_tree(&w, DESC, desc);
+	kvwrite_key(&w, "FILE", (uint32_t)c->nfiles);
 	for (size_t i = 0; i < c->nfiles; i++) {
 		struct copied_file f = c->files[i];
 
@@ -111,12 +114,9 @@ copied_encode(const struct copied *c, const struct kvtree *desc,
 		 * time. */
 		if (f.mtime.tv_sec < 0)
 			f.mtime.tv_sec = 0;
-		fields_write(fields, NFIELDS, kvtree_put(list, f.path, err), &f,
-			     err);
+		fields_put(fields, NFIELDS, &w, f.path, &f);
 	}
-	rc = kvtree_check(t, err) < 0 ? -1 : kvtree_encode(t, out, err);
-	kvtree_free(t);
-	return rc;
+	return kvtree_seal(&w, err);
 }
 
 int64_t

@@ -243,8 +243,8 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 	}
 	if (rc > 0)
 		return error_set(err, ERROR_CORRUPT,
-				 "%s: not a part of this map, or a rank is in "
-				 "two parts",
+				 "%s: damaged, or not a part of this map, or "
+				 "one of its ranks is in two parts",
 				 im->name);
 	return rc < 0 ? error_no_memory(err) : 0;
 }

@@ -6,7 +6,7 @@
  *
  * Only the form of all known writers is accepted: anything else (a duplicate
  * key or file, another number format, a count beyond the image) is damage.
- * Unknown keys are skipped.
+ * Unknown keys are skipped, and lists may be empty.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -25,6 +25,9 @@
 #define PATHS_FEW 16
 
 #define SEGS_MAX (1u << 20)
+
+/* How far below the root are the keys of what. */
+enum { LEVEL_TOP = 1, LEVEL_RANK = 3, LEVEL_FILE = 5, LEVEL_SEG = 7 };
 
 struct scan {
 	struct kvstream *from;
@@ -62,18 +65,46 @@ keep(struct scan *s, const char *text)
 	return text;
 }
 
-/* Skip a key with everything below it, but none of those that come once. */
+/* Skip a key that is `level` levels below the root, with everything below it,
+ * but none of those that come once. */
 static void
-skip_unknown(struct scan *s)
+skip_unknown(struct scan *s, size_t level)
 {
-	static const char *const known[] = { "SIZE", "CRC",   "SEG",  "FILES",
-					     "FILE", "RANKS", "RANK", "LEVEL" };
-	const char *key = kvscan_key(s->in);
+	static const char *const known[][4] = {
+		[LEVEL_TOP] = { "RANKS", "LEVEL", "RANK" },
+		[LEVEL_RANK] = { "FILES", "FILE" },
+		[LEVEL_FILE] = { "SIZE", "CRC", "SEG" },
+		[LEVEL_SEG] = { "FILE", "OFFSET", "LENGTH" },
+	};
+	struct kvscan *in = s->in;
+	const char *key = kvscan_key(in);
+	/* Keys that are still to come, by the level above them. */
+	uint32_t left[KVTREE_MAX_DEPTH];
+	size_t at = level;
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(key, known[i]) == 0)
-			s->in->irregular = true;
-	kvstream_skip(s->from);
+	for (const char *const *k = known[level]; *k != NULL; k++)
+		if (strcmp(key, *k) == 0)
+			in->irregular = true;
+	left[at] = kvscan_count(in);
+	while (at >= level && !in->irregular) {
+		uint32_t n = 0;
+
+		if (left[at] == 0) {
+			at--;
+			continue;
+		}
+		left[at]--;
+		kvstream_more(s->from);
+		kvscan_key(in);
+		n = kvscan_count(in);
+		if (n == 0)
+			continue;
+		/* No deeper than kvtree_decode() reads. */
+		if (++at == KVTREE_MAX_DEPTH)
+			in->irregular = true;
+		else
+			left[at] = n;
+	}
 }
 
 static const char *
@@ -96,37 +127,40 @@ scan_segs(struct scan *s, struct rank2file_file *f)
 	struct rank2file_seg *segs = NULL;
 
 	/* The smallest segment has 40 bytes. */
-	if (n == 0 || n > SEGS_MAX || n > kvstream_left(s->from) / 40)
+	if (n > SEGS_MAX || n > kvstream_left(s->from) / 40)
 		in->irregular = true;
-	segs = in->irregular ? NULL : alloc(s, n, sizeof(*segs));
+	segs = in->irregular || n == 0 ? NULL : alloc(s, n, sizeof(*segs));
 	if (segs == NULL)
 		return;
 	for (uint32_t i = 0; i < n && !in->irregular; i++) {
 		struct rank2file_seg *to = NULL;
 		uint64_t number = 0;
+		uint32_t keys = 0;
 		unsigned seen = 0;
 
 		kvstream_more(s->from);
 		number = kvscan_number(in);
-		if (kvscan_count(in) != 3 || number >= n)
+		keys = kvscan_count(in);
+		if (number >= n)
 			in->irregular = true;
 		if (in->irregular)
 			break;
 		to = &segs[number];
 		if (to->file != NULL)
 			in->irregular = true;
-		for (int k = 0; k < 3 && !in->irregular; k++) {
-			if (KVSCAN_ONE(in, "FILE")) {
+		for (uint32_t k = 0; k < keys && !in->irregular; k++) {
+			kvstream_more(s->from);
+			if (!(seen & 1) && KVSCAN_ONE(in, "FILE")) {
 				to->file = container(s);
 				seen |= 1;
-			} else if (KVSCAN_ONE(in, "OFFSET")) {
+			} else if (!(seen & 2) && KVSCAN_ONE(in, "OFFSET")) {
 				to->off = kvscan_u64(in);
 				seen |= 2;
-			} else if (KVSCAN_ONE(in, "LENGTH")) {
+			} else if (!(seen & 4) && KVSCAN_ONE(in, "LENGTH")) {
 				to->len = kvscan_u64(in);
 				seen |= 4;
 			} else {
-				in->irregular = true;
+				skip_unknown(s, LEVEL_SEG);
 			}
 		}
 		if (seen != 7)
@@ -141,6 +175,7 @@ scan_file(struct scan *s, struct rank2file_file *f)
 {
 	struct kvscan *in = s->in;
 	uint32_t n = kvscan_count(in);
+	bool segs = false;
 
 	for (uint32_t i = 0; i < n && !in->irregular; i++) {
 		kvstream_more(s->from);
@@ -150,10 +185,11 @@ scan_file(struct scan *s, struct rank2file_file *f)
 		} else if (!f->has_crc && KVSCAN_ONE(in, "CRC")) {
 			f->has_crc = true;
 			f->crc = kvscan_crc(in);
-		} else if (f->nsegs == 0 && KVSCAN_KEY(in, "SEG")) {
+		} else if (!segs && KVSCAN_KEY(in, "SEG")) {
+			segs = true;
 			scan_segs(s, f);
 		} else {
-			skip_unknown(s);
+			skip_unknown(s, LEVEL_FILE);
 		}
 	}
 }
@@ -196,7 +232,7 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 	int distinct = 0;
 
 	/* The smallest file entry has six bytes. */
-	if (n == 0 || n > kvstream_left(s->from) / 6)
+	if (n > kvstream_left(s->from) / 6)
 		in->irregular = true;
 	r->files = in->irregular || room == 0
 			   ? NULL
@@ -271,7 +307,7 @@ scan_ranks(struct scan *s)
 				listed = true;
 				scan_files(s, r);
 			} else {
-				skip_unknown(s);
+				skip_unknown(s, LEVEL_RANK);
 			}
 		}
 		if (counted && files < r->nfiles)
@@ -312,7 +348,7 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 		} else if (!s.seen && KVSCAN_KEY(in, "RANK")) {
 			scan_ranks(&s);
 		} else {
-			skip_unknown(&s);
+			skip_unknown(&s, LEVEL_TOP);
 		}
 	}
 	if (!level)

@@ -140,7 +140,7 @@ size_t put_count(const struct put *p);
 struct put_file *put_at(const struct put *p, size_t i);
 
 /* Remove whatever an interrupted run left under the temporary names of the
- * added files, to make room. */
+ * added files and of their directories, to make room. */
 int put_clear(struct put *p, struct error *err);
 
 /* room_check() for all files. */

@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "path.h"
@@ -40,6 +42,20 @@ put_check_room(const struct put *p, const char *what, struct error *err)
 
 /* --- Leftovers --- */
 
+/* Remove the temporary directory for `base`, as older versions made them, unless
+ * one of those uses it: then it has a lock.  A failure is ignored. */
+static void
+remove_dir(int parent, const char *base)
+{
+	const int fd = dir_open_plain(parent, temp_str(base));
+
+	if (fd < 0)
+		return;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		(void)io_remove_tree(parent, temp_str(base), NULL);
+	close(fd);
+}
+
 int
 put_clear(struct put *p, struct error *err)
 {
@@ -47,11 +63,15 @@ put_clear(struct put *p, struct error *err)
 	char full[PATH_MAX + TEMP_NAME_MAX];
 	int rc = 0;
 
-	for (size_t i = 0; i < p->count && rc == 0; i++) {
-		const char *path = p->files[i]->what.path;
+	/* Of each file, then of each directory. */
+	for (size_t i = 0; i < p->count + p->nplaces && rc == 0; i++) {
+		const bool is_dir = i >= p->count;
+		const struct put_place *place =
+			is_dir ? p->places[i - p->count] : p->files[i]->place;
+		const char *path =
+			is_dir ? place->path : p->files[i]->what.path;
 		const char *base = path_base(path);
-		struct pathcache *c =
-			pathcache_pair_at(&parents, p->files[i]->what.dirfd);
+		struct pathcache *c = pathcache_pair_at(&parents, place->dirfd);
 		struct error why = ERROR_INIT;
 		int parent = -1;
 
@@ -61,12 +81,14 @@ put_clear(struct put *p, struct error *err)
 		}
 		snprintf(full, sizeof(full), "%.*s%s", (int)(base - path), path,
 			 temp_str(base));
-		if (pathcache_absent(c, full))
+		if (path[0] == '\0' || pathcache_absent(c, full))
 			continue;
 		parent = pathcache_parent(c, path, &base, &why);
 		if (parent < 0 && parent != AT_FDCWD)
 			rc = why.kind == ERROR_ABSENT ? 0
 						      : error_pass(err, &why);
+		else if (is_dir)
+			remove_dir(parent, base);
 		else
 			rc = io_remove_tree(parent, temp_str(base), err);
 	}

@@ -46,12 +46,12 @@ TEST(containers)
 	put_job_file("m.0.0",
 		     "RANKS>1\nLEVEL>0\n" SEG "1>FILE>d\n" SEG
 		     "1>OFFSET>0\n" SEG "1>LENGTH>999999999999999999\n" SEG
-		     "0>LENGTH>5\n" SEG "0>OFFSET>3\n" SEG
-		     "0>FILE>../c\nRANK>0>FILE>b\n");
+		     "0>LENGTH>5\n" SEG "0>MORE>5\n" SEG "0>OFFSET>3\n" SEG
+		     "0>FILE>../c\nRANK>0>FILE>b>SEG\nRANK>2>FILE\n");
 	is_str(job_text("m"),
-	       "3; 0 of 2, a <../c@3+5 <d@0+999999999999999999, b; "
+	       "3; 0 of 2, a <../c@3+5 <d@0+999999999999999999, b; 2 of 0; "
 	       "m.0.0: says that the job had 1 ranks, not 3",
-	       "numbers in disorder are put in order");
+	       "numbers in disorder are put in order, lists may be empty");
 }
 
 /* Load, and store in an unused generation. */
@@ -258,9 +258,19 @@ TEST(each_of_many)
 	same(20000, 3);
 }
 
-/* A key that no program writes is skipped. */
+/* A key that no program writes is skipped; other forms are damage. */
 TEST(each_forms)
 {
+	static const char *const bad[] = {
+		"LEVEL>0\nRANKS>2\nRANK>0>FILE>a>SIZE>x\n",
+		"LEVEL>0\nRANKS>2\nRANK>0>FILE>a>SIZE>0x10\n",
+		"LEVEL>0\nRANKS>2\nRANK>0>FILE>a>SIZE>9223372036854775807\n",
+		"LEVEL>0\nRANKS>2\nRANK>0>FILE>a>SIZE\n",
+		"LEVEL>0\nRANKS>2\nRANK>00>FILE>a\n",
+		"LEVEL>0\nRANKS>3\nRANK>0>FILE>a\n",
+		"LEVEL>1\nRANKS>2\nRANK>0>FILE>.0.0\n",
+		"RANKS>2\nRANK>0>FILE>a\n",
+	};
 	struct visits none = { .calls = 0 };
 	size_t parts = 0;
 
@@ -277,10 +287,13 @@ TEST(each_forms)
 			     : "; 1 of 0; 0 of 3, a 5",
 		       "... read");
 	}
-	put_job_file("t.0.0", "LEVEL>0\nRANKS>2\nRANK>0>FILE>a>SIZE>x\n");
-	is_int(read_job(&none, "t", false, &parts), 1, "damage");
-	is_int(read_job(&none, "t", true, &parts), -1, "... is said");
-	is_int(why.kind, ERROR_CORRUPT, why.text);
+	each (b, bad) {
+		put_job_file("t.0.0", *b);
+		is_int(read_job(&none, "t", false, &parts), 1, label(*b));
+		is_int(read_job(&none, "t", true, &parts), -1, "... is said");
+		ok(why.kind == ERROR_CORRUPT && says(&why, "t.0.0: damaged"),
+		   why.text);
+	}
 	is_int(read_job(&none, "nosuch", false, &parts), -1, "no file");
 	is_int(why.kind, ERROR_ABSENT, why.text);
 }

@@ -218,6 +218,7 @@ round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 
 	map_enter();
 	make_map(&m, nranks, nfiles, mixed);
+	m.moving = generation > 0;
 	must(segmap_write(&m, nranks, false, &w, NULL) == 0);
 	w.generation = generation;
 	must(rank2file_store(map_dir, base, &w, NULL) == 0);
