@@ -241,6 +241,7 @@ add_sums(struct build *b)
 			    (to->has_size && to->has_crc))
 				continue;
 			news = true;
+			to->node = NULL; /* `to` has all keys of the node */
 			to->has_size = to->has_crc = true;
 			to->size = p->files[at].attr.size;
 			to->crc = p->files[at].sum.crc;

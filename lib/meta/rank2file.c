@@ -328,11 +328,12 @@ begin(struct rank2file_loader *l, const char *base, struct error *err)
 	    value_u64(ranks, RANK2FILE_MAX_RANKS, &l->nranks, err) == 0 &&
 	    rank2file_read_level(top, &level, err) == 0)
 		rc = 0;
-	if (rc == 0)
-		rc = level == 0 ? value_bad(err, "LEVEL",
-					    "that of a part, not of a map")
-				: load_map(l, l->dirfd, top, level, err);
-	l->out->containers = kvtree_get(top, "CTR");
+	/* At level 0 the top file is the only part.  No known writer does
+	 * this, but it is complete. */
+	l->top_is_part = level == 0;
+	if (rc == 0 && level > 0)
+		rc = load_map(l, l->dirfd, top, level, err);
+	l->out->containers = level > 0 ? kvtree_get(top, "CTR") : NULL;
 	l->out->top = top;
 	return rc < 0 ? error_wrap(err, "%s", l->base.base) : 0;
 }
@@ -477,9 +478,10 @@ rank2file_list(int dirfd, const char *base, struct arena *arena,
 
 	*out = (struct rank2file_parts){ .nranks = 0 };
 	if (rc == 0) {
+		/* The top file is a part itself, or names them. */
 		out->nranks = (size_t)l.nranks;
 		out->packed = top.containers != NULL || top.flaw != NULL;
-		out->count = l.nimages;
+		out->count = l.top_is_part ? 1 : l.nimages;
 		out->parts =
 			arena_alloc(arena, out->count, sizeof(*out->parts));
 		rc = out->parts == NULL ? error_no_memory(err) : 0;
@@ -487,8 +489,10 @@ rank2file_list(int dirfd, const char *base, struct arena *arena,
 	for (size_t i = 0; rc == 0 && i < out->count; i++) {
 		struct rank2file_part_at *to = &out->parts[i];
 
-		to->name = arena_strdup(arena, l.images[i].name);
-		to->offset = l.images[i].offset;
+		to->name = arena_strdup(
+			arena, l.top_is_part ? l.base.base : l.images[i].name);
+		if (!l.top_is_part)
+			to->offset = l.images[i].offset;
 		rc = to->name == NULL ? error_no_memory(err) : 0;
 	}
 	end(&l);
@@ -534,6 +538,9 @@ rank2file_load(int dirfd, const char *base, struct rank2file *out,
 void
 rank2file_free(struct rank2file *r)
 {
+	for (size_t i = 0; i < r->ntrees; i++)
+		kvtree_free(r->trees[i]);
+	mem_free(r->trees);
 	for (size_t i = 0; i < r->narenas; i++)
 		arena_free(r->arenas[i]);
 	mem_free(r->arenas);

@@ -46,6 +46,8 @@ struct rank2file_file {
 	uint32_t crc;
 	size_t nsegs; /* in file order; 0: the file is not in containers */
 	const struct rank2file_seg *segs;
+	const struct kvtree *node; /* the entry with all its keys; NULL: no
+				      other keys */
 };
 
 struct rank2file_rank {
@@ -61,6 +63,8 @@ struct rank2file {
 	size_t nranks;
 	struct rank2file_rank *ranks;
 	struct arena *arena;   /* owns `ranks` */
+	struct kvtree **trees; /* trees of parts, kept for `node` */
+	size_t ntrees;
 	struct arena **arenas; /* contents of the parts (strings point into
 				  them), file lists and segments */
 	size_t narenas;
@@ -172,8 +176,9 @@ struct rank2file_visit {
  * Visit each rank in a part of a map.  The part is read in a window, and only
  * one rank is in memory.  If take() returns -1, so does this.
  *
- * Returns 1 if the part is damaged: discard the results of take(), and call
- * again with `whole`, which reports the damage.
+ * Returns 1 if the part is damaged, or has another form than all known programs
+ * write: discard the results of take(), and call again with `whole`, which
+ * reports the damage.
  */
 int rank2file_each_rank(int dirfd, const struct rank2file_part_at *part,
 			const struct rank2file_visit *visit, struct error *err);

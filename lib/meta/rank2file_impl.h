@@ -79,6 +79,11 @@ struct rank2file;
 struct rank2file_filter;
 struct rank2file_rank;
 
+/* Add the ranks in the tree of a part to out->ranks.  Strings are borrowed from
+ * the tree.  *said is its RANKS; 0: none. */
+int rank2file_read_part(struct rank2file *out, const struct kvtree *part,
+			uint64_t *said, struct error *err);
+
 /* Where a part is read to. */
 struct rank2file_reader {
 	struct rank2file *out;
@@ -94,10 +99,12 @@ struct rank2file_reader {
 };
 
 /*
- * Read a part from its elements.  Strings are borrowed from memory, but copied
- * from a file.  Return 0: done. 1: damaged, and `out` is unchanged. -1: out of
- * memory, or to->take returned -1.  *said is its RANKS; 0: none.  Several
- * threads may read parts at once.
+ * Read a part from its elements, if it has the plain form of all known writers:
+ * known keys, each once, plain numbers.  Strings are borrowed from memory, but
+ * copied from a file.  Return 0: done. 1: another form or invalid, and `out` is
+ * unchanged; read it as a tree, which reports what is wrong. -1: out of memory,
+ * or to->take returned -1.  *said as above.  Several threads may read parts at
+ * once.
  */
 int rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 		   uint64_t *said);
@@ -120,6 +127,7 @@ struct rank2file_part {
 	 * was. */
 	const char *flaw, *instead;
 	uint64_t said;	  /* its RANKS; 0: none */
+	bool irregular;	  /* not in plain form: read it as a tree */
 	bool lost;	  /* left out: see rank2file_load_left() */
 	bool contradicts; /* the top file has another checksum of it */
 };
@@ -135,6 +143,8 @@ enum rank2file_source {
 struct rank2file_loader {
 	struct rank2file_base base;
 	struct rank2file *out;
+	size_t room; /* capacity of out->trees */
+	bool top_is_part;
 	enum rank2file_source source; /* of the top file: the first one to be
 					  tried, then that which was read */
 	bool doubt;  /* its copy is another one, or it contradicts the parts */

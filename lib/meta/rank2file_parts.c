@@ -241,18 +241,44 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 		kvstream_memory(&from, im->body, im->body_len);
 		rc = rank2file_scan(&to, &from, &im->said);
 	}
-	if (rc > 0)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: damaged, or not a part of this map, or "
-				 "one of its ranks is in two parts",
-				 im->name);
+	im->irregular = rc > 0;
 	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+/* Read a part as a tree, because it is not in plain form. */
+static int
+read_irregular(struct rank2file_loader *l, struct rank2file_part *im,
+	       struct error *err)
+{
+	struct kvtree *tree = kvtree_decode(
+		im->data + im->offset, im->len - (size_t)im->offset, NULL, err);
+	uint64_t level = 0;
+	struct rank2file *out = NULL;
+
+	if (tree == NULL)
+		return -1;
+	if (rank2file_read_level(tree, &level, err) < 0 ||
+	    (level != 0 &&
+	     value_bad(err, "LEVEL", "not one below the map's") < 0)) {
+		kvtree_free(tree);
+		return -1;
+	}
+	/* Keep the tree of a part, and add its ranks.  Take over `tree`, also
+	 * on failure. */
+	out = l->out;
+	if (!MEM_ROOM(out->trees, out->ntrees, l->room)) {
+		kvtree_free(tree);
+		return error_no_memory(err);
+	}
+	out->trees[out->ntrees++] = tree;
+	return rank2file_read_part(out, tree, &im->said, err);
 }
 
 int
 rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 {
 	struct rank2file *out = l->out;
+	uint64_t said = 0;
 	size_t n = 0;
 
 	/* Without CTR, the entries of all files tell whether it is packed. */
@@ -283,6 +309,11 @@ rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 	if (out->ranks == NULL)
 		return error_no_memory(err);
 	memset(out->ranks, 0, out->nranks * sizeof(*out->ranks));
+	if (l->top_is_part &&
+	    (rank2file_refuse(out, err, "%s: a part, not a map of parts",
+			      l->base.base) < 0 ||
+	     rank2file_read_part(out, out->top, &said, err) < 0))
+		return error_wrap(err, "%s", l->base.base);
 	/* Add the ranks of all parts.  Strings stay in the contents of the
 	 * files. */
 	l->claimed = mem_calloc(out->nranks + 1, sizeof(*l->claimed));
@@ -297,6 +328,8 @@ rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 			out->flaw = im->flaw;
 			out->instead = im->instead;
 		}
+		if (im->irregular && read_irregular(l, im, err) < 0)
+			return error_wrap(err, "%s", im->name);
 		/* LLNL's MPI reader compares RANKS of each part with the size
 		 * of its job. */
 		if (!im->lost && im->said != l->nranks &&

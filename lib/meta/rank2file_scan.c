@@ -4,9 +4,9 @@
  * the map of a packed dataset has a dozen keys per file, and millions of files.
  * Unwanted files are skipped.
  *
- * Only the form of all known writers is accepted: anything else (a duplicate
- * key or file, another number format, a count beyond the image) is damage.
- * Unknown keys are skipped, and lists may be empty.
+ * Only the plain form is accepted.  For anything else (an unknown key, a
+ * duplicate key or file, another number format, a count beyond the image) the
+ * caller builds a tree, which also reports errors.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,14 +20,12 @@
 #include "map.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
+#include "str.h"
 
 /* Up to this many paths of a rank are compared pairwise; above, use a map. */
 #define PATHS_FEW 16
 
 #define SEGS_MAX (1u << 20)
-
-/* How far below the root are the keys of what. */
-enum { LEVEL_TOP = 1, LEVEL_RANK = 3, LEVEL_FILE = 5, LEVEL_SEG = 7 };
 
 struct scan {
 	struct kvstream *from;
@@ -65,48 +63,6 @@ keep(struct scan *s, const char *text)
 	return text;
 }
 
-/* Skip a key that is `level` levels below the root, with everything below it,
- * but none of those that come once. */
-static void
-skip_unknown(struct scan *s, size_t level)
-{
-	static const char *const known[][4] = {
-		[LEVEL_TOP] = { "RANKS", "LEVEL", "RANK" },
-		[LEVEL_RANK] = { "FILES", "FILE" },
-		[LEVEL_FILE] = { "SIZE", "CRC", "SEG" },
-		[LEVEL_SEG] = { "FILE", "OFFSET", "LENGTH" },
-	};
-	struct kvscan *in = s->in;
-	const char *key = kvscan_key(in);
-	/* Keys that are still to come, by the level above them. */
-	uint32_t left[KVTREE_MAX_DEPTH];
-	size_t at = level;
-
-	for (const char *const *k = known[level]; *k != NULL; k++)
-		if (strcmp(key, *k) == 0)
-			in->irregular = true;
-	left[at] = kvscan_count(in);
-	while (at >= level && !in->irregular) {
-		uint32_t n = 0;
-
-		if (left[at] == 0) {
-			at--;
-			continue;
-		}
-		left[at]--;
-		kvstream_more(s->from);
-		kvscan_key(in);
-		n = kvscan_count(in);
-		if (n == 0)
-			continue;
-		/* No deeper than kvtree_decode() reads. */
-		if (++at == KVTREE_MAX_DEPTH)
-			in->irregular = true;
-		else
-			left[at] = n;
-	}
-}
-
 static const char *
 container(struct scan *s)
 {
@@ -127,40 +83,37 @@ scan_segs(struct scan *s, struct rank2file_file *f)
 	struct rank2file_seg *segs = NULL;
 
 	/* The smallest segment has 40 bytes. */
-	if (n > SEGS_MAX || n > kvstream_left(s->from) / 40)
+	if (n == 0 || n > SEGS_MAX || n > kvstream_left(s->from) / 40)
 		in->irregular = true;
-	segs = in->irregular || n == 0 ? NULL : alloc(s, n, sizeof(*segs));
+	segs = in->irregular ? NULL : alloc(s, n, sizeof(*segs));
 	if (segs == NULL)
 		return;
 	for (uint32_t i = 0; i < n && !in->irregular; i++) {
 		struct rank2file_seg *to = NULL;
 		uint64_t number = 0;
-		uint32_t keys = 0;
 		unsigned seen = 0;
 
 		kvstream_more(s->from);
 		number = kvscan_number(in);
-		keys = kvscan_count(in);
-		if (number >= n)
+		if (kvscan_count(in) != 3 || number >= n)
 			in->irregular = true;
 		if (in->irregular)
 			break;
 		to = &segs[number];
 		if (to->file != NULL)
 			in->irregular = true;
-		for (uint32_t k = 0; k < keys && !in->irregular; k++) {
-			kvstream_more(s->from);
-			if (!(seen & 1) && KVSCAN_ONE(in, "FILE")) {
+		for (int k = 0; k < 3 && !in->irregular; k++) {
+			if (KVSCAN_ONE(in, "FILE")) {
 				to->file = container(s);
 				seen |= 1;
-			} else if (!(seen & 2) && KVSCAN_ONE(in, "OFFSET")) {
+			} else if (KVSCAN_ONE(in, "OFFSET")) {
 				to->off = kvscan_u64(in);
 				seen |= 2;
-			} else if (!(seen & 4) && KVSCAN_ONE(in, "LENGTH")) {
+			} else if (KVSCAN_ONE(in, "LENGTH")) {
 				to->len = kvscan_u64(in);
 				seen |= 4;
 			} else {
-				skip_unknown(s, LEVEL_SEG);
+				in->irregular = true;
 			}
 		}
 		if (seen != 7)
@@ -175,7 +128,6 @@ scan_file(struct scan *s, struct rank2file_file *f)
 {
 	struct kvscan *in = s->in;
 	uint32_t n = kvscan_count(in);
-	bool segs = false;
 
 	for (uint32_t i = 0; i < n && !in->irregular; i++) {
 		kvstream_more(s->from);
@@ -185,11 +137,10 @@ scan_file(struct scan *s, struct rank2file_file *f)
 		} else if (!f->has_crc && KVSCAN_ONE(in, "CRC")) {
 			f->has_crc = true;
 			f->crc = kvscan_crc(in);
-		} else if (!segs && KVSCAN_KEY(in, "SEG")) {
-			segs = true;
+		} else if (f->nsegs == 0 && KVSCAN_KEY(in, "SEG")) {
 			scan_segs(s, f);
 		} else {
-			skip_unknown(s, LEVEL_FILE);
+			in->irregular = true;
 		}
 	}
 }
@@ -232,7 +183,7 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 	int distinct = 0;
 
 	/* The smallest file entry has six bytes. */
-	if (n > kvstream_left(s->from) / 6)
+	if (n == 0 || n > kvstream_left(s->from) / 6)
 		in->irregular = true;
 	r->files = in->irregular || room == 0
 			   ? NULL
@@ -307,7 +258,7 @@ scan_ranks(struct scan *s)
 				listed = true;
 				scan_files(s, r);
 			} else {
-				skip_unknown(s, LEVEL_RANK);
+				in->irregular = true;
 			}
 		}
 		if (counted && files < r->nfiles)
@@ -348,7 +299,7 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 		} else if (!s.seen && KVSCAN_KEY(in, "RANK")) {
 			scan_ranks(&s);
 		} else {
-			skip_unknown(&s, LEVEL_TOP);
+			in->irregular = true;
 		}
 	}
 	if (!level)
@@ -362,7 +313,7 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 	return s.failed ? -1 : 1;
 }
 
-/* --- The entry of a file as a tree --- */
+/* --- As a tree --- */
 
 int
 rank2file_read_file(const struct kvtree *k, struct arena *arena,
@@ -374,7 +325,8 @@ rank2file_read_file(const struct kvtree *k, struct arena *arena,
 	const size_t count = table == NULL ? 0 : kvtree_count(table);
 	struct rank2file_seg *segs = NULL;
 
-	*f = (struct rank2file_file){ .path = kvtree_key(k) };
+	*f = (struct rank2file_file){ .node = k };
+	f->path = kvtree_key(k);
 	f->has_size = size != NULL;
 	f->has_crc = crc != NULL;
 	if ((size != NULL && value_u64(size, INT64_MAX, &f->size, err) < 0) ||
@@ -412,5 +364,57 @@ rank2file_read_file(const struct kvtree *k, struct arena *arena,
 	}
 	f->segs = segs;
 	f->nsegs = count;
+	return 0;
+}
+
+/* Read child `k` of RANK: one rank and its files. */
+static int
+read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
+{
+	const struct kvtree *count = kvtree_get(k, "FILES"), *f = NULL;
+	const struct kvtree *list = kvtree_get(k, "FILE");
+	const size_t have = list == NULL ? 0 : kvtree_count(list);
+	struct rank2file_rank *r = NULL;
+	uint64_t n = 0;
+
+	if (!value_number(kvtree_key(k), RANK2FILE_MAX_RANKS, &n) ||
+	    n >= out->nranks)
+		return value_bad(err, kvtree_key(k), "no rank of the job");
+	r = &out->ranks[n];
+	if (r->present)
+		return value_bad(err, kvtree_key(k), "rank in two parts");
+	r->present = true;
+	if (count != NULL && value_u64(count, INT64_MAX, &n, err) < 0)
+		return -1;
+	if (count != NULL && n < have)
+		return value_bad(err, "FILES", "less than the files listed");
+	r->expected = count != NULL ? n : have;
+	if (have == 0)
+		return 0;
+	r->files = arena_alloc(out->arena, have, sizeof(*r->files));
+	if (r->files == NULL)
+		return error_no_memory(err);
+	kvtree_foreach (f, list)
+		if (rank2file_read_file(f, out->arena, &r->files[r->nfiles++],
+					err) < 0)
+			return -1;
+	return 0;
+}
+
+/* RANKS is that of the job, or that of the part if LLNL's scr_index wrote
+ * it. */
+int
+rank2file_read_part(struct rank2file *out, const struct kvtree *part,
+		    uint64_t *said, struct error *err)
+{
+	const struct kvtree *ranks = kvtree_get(part, "RANKS"), *k = NULL;
+
+	*said = 0;
+	if (ranks != NULL && value_u64(ranks, out->nranks, said, err) < 0)
+		return -1;
+	kvtree_foreach (k, kvtree_get(part, "RANK"))
+		if (read_rank(out, k, err) < 0)
+			return error_wrap(err, "rank %s",
+					  str_quoted(kvtree_key(k)));
 	return 0;
 }

@@ -24,6 +24,8 @@ rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
 {
 	struct kvtree *table = NULL;
 
+	if (f->node != NULL)
+		return kvtree_merge(t, f->node, err);
 	if (f->has_size)
 		kvtree_set_u64(t, "SIZE", f->size, err);
 	if (f->has_crc)
@@ -51,6 +53,10 @@ put_file(struct kvwrite *w, const struct rank2file_file *f)
 	const unsigned keys =
 		(unsigned)f->has_size + f->has_crc + (f->nsegs > 0);
 
+	if (f->node != NULL) {
+		kvtree_put_tree(w, f->path, f->node);
+		return;
+	}
 	kvwrite_key(w, f->path, keys);
 	if (f->has_size)
 		kvwrite_u64(w, "SIZE", f->size);
@@ -240,6 +246,49 @@ rank2file_has_sum(const struct kvtree *k, const void *data, size_t len)
 	       want == crc_update(0, data, len);
 }
 
+/* Encode the parts, one in memory at a time, then the top file.  `copy` is an
+ * empty tree for the checksums of the parts, or NULL. */
+static int
+each_file(const struct rank2file_base *b, const struct rank2file *r,
+	  struct kvtree *copy, rank2file_fn *fn, void *arg, struct error *err)
+{
+	char name[RANK2FILE_NAME_SIZE];
+	struct buf image = BUF_INIT;
+	int rc = 0;
+
+	for (size_t first = 0; rc == 0 && first < r->nranks;
+	     first += RANK2FILE_PART_RANKS) {
+		rank2file_part_name(b, first + r->generation, name);
+		buf_clear(&image);
+		if (rank2file_encode_part(r, first, RANK2FILE_PART_RANKS,
+					  &image, err) < 0)
+			rc = error_wrap(err, "%s", name);
+		else if (copy != NULL &&
+			 rank2file_set_sum(copy, name, &image, err) == NULL)
+			rc = -1;
+		else
+			rc = fn(arg, name, &image, err);
+	}
+	if (rc == 0) {
+		buf_clear(&image);
+		if (encode_top(b, r, copy, &image, err) < 0)
+			rc = error_wrap(err, "%s", b->base);
+		else
+			rc = fn(arg, b->base, &image, err);
+	}
+	buf_free(&image);
+	return rc;
+}
+
+int
+rank2file_each(const struct rank2file *r, const char *base, rank2file_fn *fn,
+	       void *arg, struct error *err)
+{
+	const struct rank2file_base b = rank2file_base_split(base);
+
+	return each_file(&b, r, NULL, fn, arg, err);
+}
+
 int
 rank2file_write(int dirfd, const char *name, const struct buf *image,
 		bool twice, struct error *err)
@@ -254,143 +303,84 @@ rank2file_write(int dirfd, const char *name, const struct buf *image,
 	return io_replace(dirfd, copy, image->data, image->len, 0666, err);
 }
 
-/* The files of a map, to be written. */
 struct storing {
 	int dirfd;
-	struct rank2file_base base;
-	const struct rank2file *r;
-	bool lazy; /* the caller syncs the directory */
+	bool copies; /* write second copies */
 };
 
-/* Write a file of the map; one with copies replaces the old one at once. */
 static int
-store_file(const struct storing *s, const char *name, const struct buf *image,
+write_file(void *arg, const char *name, const struct buf *image,
 	   struct error *err)
 {
-	const bool copies = rank2file_has_copies(s->r);
+	const struct storing *s = arg;
 
-	return s->lazy && !copies
-		       ? io_replace_lazy(s->dirfd, name, image->data,
-					 image->len, 0666, err)
-		       : rank2file_write(s->dirfd, name, image, copies, err);
-}
-
-/* Write the part of the ranks from `first`; `copy` (NULL: none) gets its
- * checksum. */
-static int
-store_part(const struct storing *s, size_t first, struct kvtree *copy,
-	   struct error *err)
-{
-	char name[RANK2FILE_NAME_SIZE];
-	struct buf image = BUF_INIT;
-	int rc = rank2file_encode_part(s->r, first, RANK2FILE_PART_RANKS,
-				       &image, err);
-
-	rank2file_part_name(&s->base, first + s->r->generation, name);
-	if (rc < 0)
-		error_wrap(err, "%s", name);
-	else if (copy != NULL &&
-		 rank2file_set_sum(copy, name, &image, err) == NULL)
-		rc = -1;
-	else
-		rc = store_file(s, name, &image, err);
-	buf_free(&image);
-	return rc;
-}
-
-/* Write the top file, which then no longer names parts of an earlier map.  But
- * LLNL's serial reader reads every part in the directory (kvtree(5)): remove
- * them. */
-static int
-store_top(const struct storing *s, const struct kvtree *copy, struct error *err)
-{
-	struct buf image = BUF_INIT;
-	int rc = encode_top(&s->base, s->r, copy, &image, err);
-
-	if (rc < 0)
-		error_wrap(err, "%s", s->base.base);
-	else
-		rc = store_file(s, s->base.base, &image, err);
-	if (rc == 0)
-		rc = remove_stale(s->dirfd, &s->base, s->r, err);
-	buf_free(&image);
-	return rc;
+	return rank2file_write(s->dirfd, name, image, s->copies, err);
 }
 
 int
 rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 		struct error *err)
 {
-	const struct storing s = {
-		.dirfd = dirfd,
-		.base = rank2file_base_split(base),
-		.r = r,
-	};
-	const bool copies = rank2file_has_copies(r);
-	struct kvtree *copy = copies ? kvtree_new(err) : NULL;
-	int rc = copies && copy == NULL ? -1 : 0;
+	const struct rank2file_base b = rank2file_base_split(base);
+	struct storing to = { dirfd, rank2file_has_copies(r) };
+	struct kvtree *copy = to.copies ? kvtree_new(err) : NULL;
+	int rc = -1;
 
-	for (size_t first = 0; rc == 0 && first < r->nranks;
-	     first += RANK2FILE_PART_RANKS)
-		rc = store_part(&s, first, copy, err);
-	if (rc == 0)
-		rc = store_top(&s, copy, err);
+	/* The top file no longer names parts of an earlier rank2file, but
+	 * LLNL's serial reader reads every part in the directory
+	 * (kvtree(5)). */
+	if (to.copies && copy == NULL)
+		return -1;
+	if (each_file(&b, r, copy, write_file, &to, err) == 0)
+		rc = remove_stale(dirfd, &b, r, err);
 	kvtree_free(copy);
 	return rc;
+}
+
+/* --- By several processes --- */
+
+/* Write a file of the map; one with copies replaces the old one at once. */
+static int
+store_file(int dirfd, const struct rank2file *r, const char *name,
+	   const struct buf *image, struct error *err)
+{
+	if (rank2file_has_copies(r))
+		return rank2file_write(dirfd, name, image, true, err);
+	return io_replace_lazy(dirfd, name, image->data, image->len, 0666, err);
 }
 
 int
 rank2file_store_part(int dirfd, const struct rank2file *r, size_t first,
 		     struct kvtree *copy, struct error *err)
 {
-	const struct storing s = {
-		.dirfd = dirfd,
-		.base = rank2file_base_split(RANK2FILE_FILE),
-		.r = r,
-		.lazy = true,
-	};
+	const struct rank2file_base b = rank2file_base_split(RANK2FILE_FILE);
+	char name[RANK2FILE_NAME_SIZE];
+	struct buf image = BUF_INIT;
+	int rc = rank2file_encode_part(r, first, RANK2FILE_PART_RANKS, &image,
+				       err);
 
-	return store_part(&s, first, rank2file_has_copies(r) ? copy : NULL,
-			  err);
+	rank2file_part_name(&b, first, name);
+	if (rc == 0 && rank2file_has_copies(r) &&
+	    rank2file_set_sum(copy, name, &image, err) == NULL)
+		rc = -1;
+	if (rc == 0)
+		rc = store_file(dirfd, r, name, &image, err);
+	buf_free(&image);
+	return rc;
 }
 
 int
 rank2file_store_top(int dirfd, const struct rank2file *r,
 		    const struct kvtree *copy, struct error *err)
 {
-	const struct storing s = {
-		.dirfd = dirfd,
-		.base = rank2file_base_split(RANK2FILE_FILE),
-		.r = r,
-		.lazy = true,
-	};
-
-	return store_top(&s, copy, err);
-}
-
-int
-rank2file_each(const struct rank2file *r, const char *base, rank2file_fn *fn,
-	       void *arg, struct error *err)
-{
-	const struct rank2file_base b = rank2file_base_split(base);
-	char name[RANK2FILE_NAME_SIZE];
+	const struct rank2file_base b = rank2file_base_split(RANK2FILE_FILE);
 	struct buf image = BUF_INIT;
-	int rc = 0;
+	int rc = encode_top(&b, r, copy, &image, err);
 
-	for (size_t first = 0; rc == 0 && first < r->nranks;
-	     first += RANK2FILE_PART_RANKS) {
-		rank2file_part_name(&b, first, name);
-		buf_clear(&image);
-		rc = rank2file_encode_part(r, first, RANK2FILE_PART_RANKS,
-					   &image, err);
-		if (rc == 0)
-			rc = fn(arg, name, &image, err);
-	}
-	buf_clear(&image);
 	if (rc == 0)
-		rc = encode_top(&b, r, NULL, &image, err);
+		rc = store_file(dirfd, r, RANK2FILE_FILE, &image, err);
 	if (rc == 0)
-		rc = fn(arg, b.base, &image, err);
+		rc = remove_stale(dirfd, &b, r, err);
 	buf_free(&image);
 	return rc;
 }

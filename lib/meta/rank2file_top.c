@@ -141,44 +141,38 @@ find_generation(struct topping *t)
 	       summary.st_mtim.tv_sec <= map.st_mtim.tv_sec;
 }
 
-/* Read packed.N.scr, or else its second copy: that which has the checksum in
- * `list` (NULL: any), and no other tables than `part` (NULL: any), as those are
- * another dataset's.  NULL: neither; `raw` is empty then. */
-static struct kvtree *
-read_spare(int dirfd, uint64_t number, const struct kvtree *list,
-	   const struct kvtree *part, struct buf *raw)
+/* Read packed.N.scr `name`, or else its second copy, into t->raw: that whose
+ * table is `part`, as another dataset's has another one.  Neither: t->raw is
+ * empty. */
+static void
+read_own(struct topping *t, const char *name, const struct kvtree *part)
 {
-	char file[sizeof(RANK2FILE_COPY) + RANK2FILE_SPARE_NAME];
-	const char *name = file + strlen(RANK2FILE_COPY);
+	char file[sizeof(RANK2FILE_COPY) + RANK2FILE_NAME_SIZE];
 	struct buf is = BUF_INIT, own = BUF_INIT;
-	struct kvtree *t = NULL;
+	bool same = false;
 
-	snprintf(file, sizeof(file), RANK2FILE_COPY RANK2FILE_SPARE_FMT,
-		 number);
-	(void)kvtree_encode(part, &is, NULL);
-	for (int copy = 0; copy < 2 && t == NULL; copy++) {
+	if (kvtree_encode(part, &is, NULL) < 0)
+		buf_clear(&is);
+	for (int copy = 0; copy < 2 && !same; copy++) {
 		const struct kvtree *spare = NULL;
+		struct kvtree *all = NULL;
 
-		if (kvtree_read_sound(dirfd, copy ? file : name, raw, NULL) <
-			    0 ||
-		    (list != NULL && !rank2file_has_sum(kvtree_get(list, name),
-							raw->data, raw->len)))
+		snprintf(file, sizeof(file), "%s%s", copy ? RANK2FILE_COPY : "",
+			 name);
+		if (kvtree_read_sound(t->dirfd, file, &t->raw, NULL) < 0)
 			continue;
-		t = kvtree_decode(raw->data, raw->len, NULL, NULL);
-		spare = kvtree_get(t, RANK2FILE_SPARE);
+		all = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
+		spare = kvtree_get(all, RANK2FILE_SPARE);
 		buf_clear(&own);
-		if (part != NULL && spare != NULL &&
-		    (kvtree_encode(spare, &own, NULL) < 0 ||
-		     !buf_equal(&own, &is))) {
-			kvtree_free(t);
-			t = NULL;
-		}
+		same = all != NULL && (spare == NULL ||
+				       (kvtree_encode(spare, &own, NULL) == 0 &&
+					buf_equal(&own, &is)));
+		kvtree_free(all);
 	}
-	if (t == NULL)
-		buf_clear(raw);
+	if (!same)
+		buf_clear(&t->raw);
 	buf_free(&is);
 	buf_free(&own);
-	return t;
 }
 
 /* Add the part of the ranks from `first` on to the top file; *nranks becomes
@@ -208,7 +202,7 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	/* An unreadable part may have had metadata files. */
 	snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT, number);
 	if (rc == 0)
-		kvtree_free(read_spare(t->dirfd, number, NULL, part, &t->raw));
+		read_own(t, name, part);
 	kvtree_free(part);
 	k = rank2file_set_sum(kvtree_put(ctr, "HIDDEN", NULL), name, &t->raw,
 			      NULL);
@@ -308,23 +302,43 @@ rank2file_make_plain_top(const struct rank2file_base *base, int dirfd)
 
 /* --- A part, from the same tables in packed.N.scr --- */
 
+/* Read file `name`, which must be sound, and have the checksum in `list`. */
+static struct kvtree *
+read_sound(int dirfd, const char *file, const char *name,
+	   const struct kvtree *list)
+{
+	struct buf raw = BUF_INIT;
+	struct kvtree *t = NULL;
+
+	if (io_read_file(dirfd, file, KVTREE_MAX_ENCODED, &raw, NULL) == 0 &&
+	    (list == NULL ||
+	     rank2file_has_sum(kvtree_get(list, name), raw.data, raw.len)))
+		t = kvtree_decode(raw.data, raw.len, NULL, NULL);
+	buf_free(&raw);
+	return t;
+}
+
 int
 rank2file_make_part(const struct rank2file_base *base, int dirfd,
 		    const char *name, const struct kvtree *list,
 		    struct buf *out)
 {
+	char file[sizeof(RANK2FILE_COPY) + RANK2FILE_SPARE_NAME];
+	const char *first = file + strlen(RANK2FILE_COPY);
 	uint64_t level = 0, writer = 0;
-	struct buf raw = BUF_INIT;
 	struct kvtree *t = NULL;
 	int rc = -1;
 
 	if (!rank2file_part_scan(base, name, &level, &writer) || level > 0)
 		return -1;
-	t = read_spare(dirfd, writer, list, NULL, &raw);
+	snprintf(file, sizeof(file), RANK2FILE_COPY RANK2FILE_SPARE_FMT,
+		 writer);
+	t = read_sound(dirfd, first, first, list);
+	if (t == NULL)
+		t = read_sound(dirfd, file, first, list);
 	buf_clear(out);
 	if (kvtree_get(t, RANK2FILE_SPARE) != NULL)
 		rc = kvtree_encode(kvtree_get(t, RANK2FILE_SPARE), out, NULL);
 	kvtree_free(t);
-	buf_free(&raw);
 	return rc;
 }

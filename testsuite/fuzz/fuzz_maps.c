@@ -110,8 +110,9 @@ FUZZ(kvtree)
  * A rank2file and its parts.  The input is a series of files: one byte selects
  * the name (bits 0-2), two give the length, then come the contents (see
  * fuzz_tree.h); an incomplete rest is ignored.  The files are loaded, built
- * into one part, and the part is compared.  Each file is also read as a part: if
- * it is accepted, it must be a tree; else nothing of it may be left.
+ * into one part, and the part is compared.  Each file is also read as a part by
+ * both readers: if the one without a tree accepts a file, the other must accept
+ * it, too, with the same result.
  */
 
 static const char *const names[8] = {
@@ -119,37 +120,52 @@ static const char *const names[8] = {
 	"rank2file.1.0", "rank2file.1.2", "rank2file.scr", "rank2file.0.0.scr",
 };
 
+/* --- Two readers --- */
+
 enum { PART_RANKS = 40 };
 
 static void
-read_part(const struct buf *image)
+start(struct rank2file *r)
+{
+	*r = (struct rank2file){ .nranks = PART_RANKS, .arena = arena_new() };
+	r->ranks = arena_alloc(r->arena, PART_RANKS, sizeof(*r->ranks));
+}
+
+static void
+compare_readers(const struct buf *image)
 {
 	_Atomic unsigned char claimed[PART_RANKS] = { 0 };
-	struct rank2file r = { .nranks = PART_RANKS, .arena = arena_new() };
-	struct rank2file_reader to = {
-		.out = &r,
-		.claimed = claimed,
-		.arena = r.arena,
-	};
+	struct rank2file a, b;
 	size_t len = 0;
 	const char *body = kvtree_body(image->data, image->len, &len, NULL);
+	struct rank2file_reader to = {
+		.out = &a,
+		.claimed = claimed,
+	};
 	struct kvtree *t = NULL;
+	uint64_t x = 0, y = 0;
 	struct kvstream from;
-	uint64_t said = 0;
 
-	r.ranks = arena_alloc(r.arena, PART_RANKS, sizeof(*r.ranks));
-	if (body != NULL) {
-		kvstream_memory(&from, body, len);
-		if (rank2file_scan(&to, &from, &said) == 0) {
-			t = kvtree_decode(image->data, image->len, NULL, NULL);
-			fuzz_require(t != NULL);
-		}
-		for (size_t i = 0; t == NULL && i < PART_RANKS; i++)
-			fuzz_require(!r.ranks[i].present &&
-				     r.ranks[i].nfiles == 0);
+	if (body == NULL)
+		return;
+	start(&a);
+	start(&b);
+	to.arena = a.arena;
+	kvstream_memory(&from, body, len);
+	if (rank2file_scan(&to, &from, &x) == 0) {
+		t = kvtree_decode(image->data, image->len, NULL, NULL);
+		fuzz_require(t != NULL &&
+			     rank2file_read_part(&b, t, &y, NULL) == 0 &&
+			     x == y);
 	}
+	/* A reader that fails must leave the ranks empty. */
+	fuzz_require(same_job(&a, &b));
+	for (size_t i = 0; i < PART_RANKS; i++)
+		fuzz_require(!a.ranks[i].present ||
+			     a.ranks[i].expected == b.ranks[i].expected);
 	kvtree_free(t);
-	rank2file_free(&r);
+	rank2file_free(&a);
+	rank2file_free(&b);
 }
 
 /* Write the files of the input. */
@@ -167,7 +183,7 @@ unpack(int dirfd, const uint8_t *data, size_t size)
 		size -= 3;
 		len = len < size ? len : size;
 		fuzz_image(data, len, &image);
-		read_part(&image);
+		compare_readers(&image);
 		fuzz_require(fd >= 0 && write(fd, image.data, image.len) ==
 						(ssize_t)image.len);
 		close(fd);

@@ -368,8 +368,10 @@ forget_sums(void)
 	kvtree_foreach (k, kvtree_get2(r.top, "CTR", "FILE"))
 		kvtree_remove(k, "CRC");
 	for (size_t i = 0; i < r.nranks; i++)
-		for (size_t n = 0; n < r.ranks[i].nfiles; n++)
+		for (size_t n = 0; n < r.ranks[i].nfiles; n++) {
 			r.ranks[i].files[n].has_crc = false;
+			r.ranks[i].files[n].node = NULL;
+		}
 	r.generation = r.unused;
 	good = rank2file_store(fd, "rank2file", &r, NULL) == 0;
 	rank2file_free(&r);

@@ -84,6 +84,8 @@ TEST(forms)
 		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\n",
 		  "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n",
 		  "2; 0 of 0; 1 of 0; m.0.0: the map has no OFFSET for it" },
+		{ "RANKS>2\nLEVEL>0\nRANK>1>FILE>a\n", "x\n",
+		  "2; 1 of 1, a; m: a part, not a map of parts" },
 		/* Of the MPI library: three levels, a part that begins with
 		 * rank 1. */
 		{ "RANKS>4\nLEVEL>2\nRANK>0>FILE>.1.0\nRANK>0>OFFSET>0\n"
@@ -115,7 +117,12 @@ TEST(forms)
 	}
 	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "the last");
 	is_kept("m", &r, &again);
-	is_int(again.ranks[0].expected, 3, "... is stored");
+	ok(again.ranks[0].expected == 3 &&
+		   kvtree_get2(again.ranks[0].files[0].node, "OTHER", "x"),
+	   "... is stored with all it had");
+	is_str(kvtree_value(kvtree_get2(r.ranks[0].files[0].node, "SEG", "0"),
+			    "LENGTH"),
+	       "7", "... also what is known");
 }
 
 /* A tree that is not at the start of its file. */
@@ -150,8 +157,6 @@ TEST(refused)
 	} bad[] = {
 		{ "no RANKS", "LEVEL>1\n", "" },
 		{ "no LEVEL", "RANKS>1\n", "" },
-		{ "a part, not a map", "RANKS>2\nLEVEL>0\nRANK>1>FILE>a\n",
-		  "" },
 		{ "too many levels", "RANKS>1\nLEVEL>9\n", "" },
 		{ "too many ranks", "RANKS>100000001\nLEVEL>1\n", "" },
 		{ "more ranks than bytes", "RANKS>99999999\nLEVEL>1\n", "" },
@@ -203,13 +208,13 @@ TEST(refused)
 		put_job_file("m.0.0", b->part);
 		is_int(rank2file_load(dirfd_, "m", &r, &why), -1, b->what);
 		is_int(why.kind, ERROR_CORRUPT, why.text);
-		ok(r.arena == NULL, "... nothing is left");
+		ok(r.ntrees == 0 && r.arena == NULL, "... nothing is left");
 	}
 	put_job_file("m", TOP "RANK>2>FILE>.0.2\n");
 	put_job_file("m.0.0", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
 	put_job_file("m.0.2", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
 	is_int(rank2file_load(dirfd_, "m", &r, &why), -1, "a rank twice");
-	ok(why.kind == ERROR_CORRUPT && says(&why, "two parts"), why.text);
+	is_str(why.text, "m.0.2: rank 1: 1: rank in two parts", why.text);
 	put_job_file("m.scr", TOP);
 	is_int(rank2file_load(dirfd_, "m.scr", &r, &why), -1,
 	       "a new name among old ones");
