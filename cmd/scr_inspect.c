@@ -24,7 +24,6 @@
 #include "report/page.h"
 #include "report/runs.h"
 #include "run/runfile.h"
-#include "site/joblog.h"
 #include "str.h"
 #include "style.h"
 
@@ -51,15 +50,14 @@ struct inspect {
 	struct locate_caches caches;
 	/* with --json or --html */
 	struct json *files, *prefixes, *groups;
-	bool partly;	  /* something could not be shown */
-	int64_t id;	  /* the dataset shown last */
-	struct buf title; /* of a page: what is shown */
-	size_t titles;
-	struct buf out, shown; /* text not printed yet; for a page: printed */
-	struct table table;    /* of the datasets without details */
-	struct buf reasons;    /* why these are not whole */
-	struct buf last;       /* next steps that are for several datasets */
-	bool apart;	       /* a blank line comes before them */
+	bool partly;		 /* something could not be shown */
+	int64_t id;		 /* the dataset shown last */
+	struct page_title title; /* of a page: what is shown */
+	struct buf out, shown;	 /* text not printed yet; for a page: printed */
+	struct table table;	 /* of the datasets without details */
+	struct buf reasons;	 /* why these are not whole */
+	struct buf last;	 /* next steps that are for several datasets */
+	bool apart;		 /* a blank line comes before them */
 };
 
 /* --- Helpers --- */
@@ -95,16 +93,6 @@ flush_table(struct inspect *in, bool print)
 		in->apart = false;
 	}
 	buf_free(&in->reasons);
-}
-
-/* Two of them, and that there are more, are the title of a page. */
-static void
-add_title(struct inspect *in, const char *text)
-{
-	if (in->titles < 3)
-		buf_printf(&in->title, "%s%s", in->titles > 0 ? ", " : "",
-			   in->titles < 2 ? text : "...");
-	in->titles++;
 }
 
 /* Note the status of a dataset, and what comes next. */
@@ -165,7 +153,7 @@ show_file(struct inspect *in, const char *path, struct error *err)
 		app_warn("%s: %" PRIu64
 			 " %s after the metadata were not checked",
 			 path, str_count(f.trailing, "byte"));
-	add_title(in, path);
+	page_title(&in->title, path);
 	if (in->files != NULL)
 		json_push(in->files, metafile_json(&f, path));
 	if (!app_json())
@@ -176,13 +164,6 @@ show_file(struct inspect *in, const char *path, struct error *err)
 }
 
 /* --- Prefixes --- */
-
-/* Can a build write the index anew? */
-static bool
-buildable(const struct condition *h)
-{
-	return h->status == STATUS_OK && !h->absent && h->namesake == 0;
-}
 
 /* Show the datasets `names` in detail; all if there are no names.  *old: each
  * of them is in the layout of SCR 1.1. */
@@ -214,7 +195,8 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 		if (rc == 0)
 			rc = condition_check_containers(s, &in->look, &h, err);
 		if (rc == 0)
-			condition_next_remade(s, buildable(&h) ? h.id : 0, &h);
+			condition_next_remade(
+				s, condition_buildable(&h) ? h.id : 0, &h);
 		note_step(in, &h);
 		if (rc == 0)
 			show(in, &h, true, list);
@@ -246,7 +228,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	table_start_named(&in->table, report_overview);
 	for (size_t i = 0; rc == 0 && i < s->count; i++) {
 		rc = condition_check(s, &s->entries[i], &in->look, &h, err);
-		whole = buildable(&h) ? h.id : whole;
+		whole = condition_buildable(&h) ? h.id : whole;
 		steps = steps || h.next[0] != '\0';
 		if (i == s->count - 1 && !steps)
 			condition_next_remade(s, whole, &h);
@@ -261,34 +243,13 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	return rc;
 }
 
-/* For a page: what the log says happened. */
-static void
-add_log(struct inspect *in, const struct overview *s, struct json *prefix)
-{
-	const int scr = catalogue_scr_fd(s->catalogue);
-	struct json *log = NULL;
-	struct error why = ERROR_INIT;
-	struct joblog g;
-
-	if (scr < 0)
-		return;
-	if (joblog_read(scr, "log", &g, &why) == 0) {
-		log = json_new_object();
-		(void)runs_report(&g, NULL, true, NULL, log, NULL);
-		json_set(prefix, "log", log);
-	} else if (why.kind != ERROR_ABSENT) {
-		json_set_str(prefix, "log_problem", why.text);
-		in->status = app_report(in->status, &why);
-	}
-	joblog_free(&g);
-}
-
 /* Show a prefix, or only its datasets `names`. */
 static int
 show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 	    struct error *err)
 {
 	struct json *list = NULL;
+	struct error why = ERROR_INIT;
 	struct overview s;
 	bool old = false;
 	int rc = 0;
@@ -327,13 +288,14 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 	if (list != NULL && rc == 0) {
 		struct json *j = condition_prefix_json(&s, list);
 
-		if (in->html != NULL)
-			add_log(in, &s, j);
-		add_title(in, names->count == 1
-				      ? str_printed(PATH_MAX + 64,
-						    "dataset %" PRId64 " of %s",
-						    in->id, path)
-				      : path);
+		if (in->html != NULL && runs_page(s.catalogue, j, &why) < 0)
+			in->status = app_report(in->status, &why);
+		page_title(&in->title,
+			   names->count == 1
+				   ? str_printed(PATH_MAX + 64,
+						 "dataset %" PRId64 " of %s",
+						 in->id, path)
+				   : path);
 		json_push(in->prefixes, j);
 	} else {
 		json_free(list);
@@ -382,10 +344,10 @@ show_caches(struct inspect *in, struct error *err)
 		if (rc == 0)
 			show(in, &h, detailed_all && h.plan != NULL,
 			     in->groups);
-		add_title(in,
-			  str_printed(PATH_MAX + 64,
-				      "dataset %" PRId64 " in %s",
-				      c->groups[i].id, c->groups[i].dirs[0]));
+		page_title(&in->title,
+			   str_printed(PATH_MAX + 64,
+				       "dataset %" PRId64 " in %s",
+				       c->groups[i].id, c->groups[i].dirs[0]));
 		condition_fini(&h);
 	}
 	table_drop_empty(&in->table);
@@ -619,7 +581,8 @@ main(int argc, char **argv)
 			app_answer(j);
 		else if (!in.partly)
 			(void)page_write(in.html, "scr_inspect --html",
-					 in.title.data, j, &in.shown, &err);
+					 in.title.text.data, j, &in.shown,
+					 &err);
 		else /* the page that there is stays */
 			json_free(j);
 	}
@@ -628,7 +591,7 @@ out:
 	locate_caches_fini(&in.caches);
 	buf_free(&in.out);
 	buf_free(&in.shown);
-	buf_free(&in.title);
+	buf_free(&in.title.text);
 	opt_list_free(&in.datasets);
 	return app_finish(in.status);
 }

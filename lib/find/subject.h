@@ -66,9 +66,9 @@ void subject_fini(struct subject *s);
 int subject_lock(struct subject *s, const struct catalogue_options *o,
 		 struct error *err);
 
-/* Make a plan with all headers, and with PLAN_CHECKSUMS if `checksums`; `c`: the
- * prefix of a dataset that is there.
- * ERROR_ABSENT: a dataset on a prefix has nothing to rebuild it from. */
+/* Make a plan with all headers, and with PLAN_CHECKSUMS if `checksums`; `c`:
+ * the prefix of a dataset that is there. ERROR_ABSENT: a dataset on a prefix
+ * has nothing to rebuild it from. */
 struct plan *subject_plan(const struct subject *s, struct catalogue *c,
 			  bool checksums, const struct catalogue_options *o,
 			  struct error *err);

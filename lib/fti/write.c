@@ -35,6 +35,7 @@ struct file {
 /* The sums of a thread: of a container, and of the file. */
 struct sums {
 	struct hash *container, *file;
+	unsigned char *buf; /* of STEP bytes */
 };
 
 struct fti_writer {
@@ -57,9 +58,10 @@ struct fti_writer {
  * `fd`, which may be -1, also write them. */
 static int
 pass(const struct fti_writer *r, const struct file *f, size_t i, int fd,
-     const struct sums *sums, unsigned char *buf, struct error *err)
+     const struct sums *sums, struct error *err)
 {
 	const struct fti_draft_container *c = &f->job.draft->containers[i];
+	unsigned char *buf = sums->buf;
 	uint64_t done = 0;
 
 	while (done < (uint64_t)c->c.used) {
@@ -94,7 +96,7 @@ write_file(void *arg, size_t number, unsigned worker, struct error *err)
 	unsigned char *buf = r->memory + worker * STEP;
 	const struct fti_format *format = NULL;
 	bool footer = false, all = false;
-	struct sums of = { NULL, NULL };
+	struct sums of = { .buf = buf };
 	const struct fti_container *last = NULL;
 	unsigned char record[FTI_META_MAX];
 	char checksum[HASH_TEXT];
@@ -117,7 +119,7 @@ write_file(void *arg, size_t number, unsigned worker, struct error *err)
 	for (size_t i = 0; i < d->ncontainers; i++) {
 		struct fti_draft_container *c = &d->containers[i];
 
-		if (pass(r, f, i, fd, &of, buf, err) < 0)
+		if (pass(r, f, i, fd, &of, err) < 0)
 			return -1;
 		last = &c->c;
 		if (d->plain)
@@ -134,7 +136,7 @@ write_file(void *arg, size_t number, unsigned worker, struct error *err)
 	}
 	/* Write the records of each block; the sum of A is over them and what
 	 * follows them. */
-	of = (struct sums){ .file = sums->file };
+	of = (struct sums){ .file = sums->file, .buf = buf };
 	for (size_t b = 0; format != NULL && b < d->nblocks; b++) {
 		const size_t len = fti_draft_records_size(d, b);
 		unsigned char *records = mem_alloc(len, 1);
@@ -150,7 +152,7 @@ write_file(void *arg, size_t number, unsigned worker, struct error *err)
 			const struct fti_container *c = &d->containers[i].c;
 			uint64_t left = (uint64_t)(c->size - c->used);
 
-			rc = pass(r, f, i, -1, &of, buf, err);
+			rc = pass(r, f, i, -1, &of, err);
 			/* The bytes that are not in use are zeros. */
 			memset(buf, 0, left < STEP ? (size_t)left : STEP);
 			for (size_t n = 0; left > 0; left -= n) {

@@ -200,6 +200,12 @@ find_next(const struct overview *s, struct condition *h)
 		report_next_step(s->catalogue, s->index, h->id, &n, h->next);
 }
 
+bool
+condition_buildable(const struct condition *h)
+{
+	return h->status == STATUS_OK && !h->absent && h->namesake == 0;
+}
+
 void
 condition_next_remade(const struct overview *s, int64_t whole,
 		      struct condition *h)

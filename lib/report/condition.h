@@ -89,6 +89,9 @@ void condition_fini(struct condition *h);
 /* "whole", "damaged", "lost", "unknown", "in cache", "unfinished". */
 const char *condition_state(const struct condition *h);
 
+/* Can a build of this dataset write the index anew? */
+bool condition_buildable(const struct condition *h);
+
 /* If the index is damaged, and nothing else is to be done, building `whole`, a
  * dataset that is whole, or 0, writes it again: h->next. */
 void condition_next_remade(const struct overview *s, int64_t whole,

@@ -28,6 +28,15 @@ add_escaped(struct buf *out, const char *text)
 			buf_add_char(out, *text);
 }
 
+void
+page_title(struct page_title *t, const char *subject)
+{
+	if (t->count < 3)
+		buf_printf(&t->text, "%s%s", t->count > 0 ? ", " : "",
+			   t->count < 2 ? subject : "...");
+	t->count++;
+}
+
 int
 page_write(const char *path, const char *command, const char *title,
 	   struct json *answer, const struct buf *text, struct error *err)

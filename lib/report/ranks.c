@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ranks.c - the ranks of a dataset drawn for the terminal: a row for each set, a
- * cell for each member, so that a lost node shows as a column of holes.
+ * ranks.c - the ranks of a dataset drawn for the terminal: a row for each set,
+ * a cell for each member, so that a lost node shows as a column of holes.
  */
 #include "buf.h"
 #include "meta/redset.h"

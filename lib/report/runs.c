@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "buf.h"
+#include "catalogue/catalogue.h"
 #include "error.h"
 #include "json.h"
 #include "num.h"
@@ -359,4 +360,27 @@ runs_report(struct joblog *g, const char *id, bool all, struct buf *out,
 	return any ? 0
 		   : error_set(err, ERROR_ABSENT, "job %s: not in the log",
 			       str_shown(id));
+}
+
+int
+runs_page(const struct catalogue *c, struct json *prefix, struct error *err)
+{
+	const int scr = catalogue_scr_fd(c);
+	struct error why = ERROR_INIT;
+	struct joblog g;
+	int rc = 0;
+
+	if (scr < 0)
+		return 0;
+	if (joblog_read(scr, "log", &g, &why) == 0) {
+		struct json *log = json_new_object();
+
+		(void)runs_report(&g, NULL, true, NULL, log, NULL);
+		json_set(prefix, "log", log);
+	} else if (why.kind != ERROR_ABSENT) {
+		json_set_str(prefix, "log_problem", why.text);
+		rc = error_pass(err, &why);
+	}
+	joblog_free(&g);
+	return rc;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct buf;
+struct catalogue;
 struct error;
 struct joblog;
 struct json;
@@ -22,5 +23,10 @@ struct json;
  */
 int runs_report(struct joblog *g, const char *id, bool all, struct buf *out,
 		struct json *to, struct error *err);
+
+/* For a page: set `log` of the JSON of a prefix, if it has a log.  -1: that
+ * cannot be read; `log_problem` says why, too. */
+int runs_page(const struct catalogue *c, struct json *prefix,
+	      struct error *err);
 
 #endif /* REPORT_RUNS_H */

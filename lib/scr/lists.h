@@ -73,6 +73,9 @@ void lists_add(struct buf *b, const struct rank2file_file *f,
 const char *lists_take(const char *at, struct rank2file_file *f, struct attr *a,
 		       struct arena *arena);
 
+/* Where a note has the attributes of the file at `at`, if it has them. */
+char *lists_attr(char *at);
+
 size_t lists_count(const struct team_note *n);
 
 #endif /* SCR_LISTS_H */

@@ -42,8 +42,8 @@ put_check_room(const struct put *p, const char *what, struct error *err)
 
 /* --- Leftovers --- */
 
-/* Remove the temporary directory for `base`, as older versions made them, unless
- * one of those uses it: then it has a lock.  A failure is ignored. */
+/* Remove the temporary directory for `base`, as older versions made them,
+ * unless one of those uses it: then it has a lock.  A failure is ignored. */
 static void
 remove_dir(int parent, const char *base)
 {

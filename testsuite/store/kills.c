@@ -395,8 +395,8 @@ static void
 one_round(struct store *s, char **argv, unsigned round, unsigned seed,
 	  struct tend_done *done)
 {
-	/* The moment, in writes, so that a busy machine does not matter.  Mostly
-	 * few: with many, files are deleted and recycled. */
+	/* The moment, in writes, so that a busy machine does not matter.
+	 * Mostly few: with many, files are deleted and recycled. */
 	const unsigned most = round % 4 == 0 ? 600 : round % 4 == 1 ? 40 : 150;
 	struct tend_populate p = { .size = CAPACITY };
 	struct error err = ERROR_INIT;

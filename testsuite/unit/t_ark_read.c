@@ -54,8 +54,8 @@ TEST(truncated)
 	}
 }
 
-/* Flip every `step`-th byte.  If the compression has checksums of the data, the data
- * are right or there is an error; a name or a date may be wrong. */
+/* Flip every `step`-th byte.  If the compression has checksums of the data, the
+ * data are right or there is an error; a name or a date may be wrong. */
 TEST(flipped)
 {
 	const size_t step = getenv("SCRKIT_SLOW") ? 1 : 53;
