@@ -21,28 +21,30 @@
 #include "site/logdb.h"
 #include "str.h"
 
-/* Answer for job `id`, or all: tables in `text`, JSON, or also a page of
- * `title`. */
+/* Answer for job `id`, or all: tables, JSON, or also a page of `title`.
+ * Returns the status. */
 static int
 answer(struct joblog *g, const char *id, bool datasets, const char *html,
-       const char *title, struct buf *text, struct error *err)
+       const char *title)
 {
+	struct error err = ERROR_INIT;
+	struct buf text = BUF_INIT;
 	struct json *j = NULL;
+	int rc = 0;
 
-	if (!app_json() && runs_report(g, id, datasets, text, NULL, err) < 0)
-		return -1;
-	if (app_json() || html != NULL) {
+	if (!app_json())
+		rc = runs_report(g, id, datasets, &text, NULL, &err);
+	if (rc == 0 && (app_json() || html != NULL)) {
 		j = json_new_object();
-		if (runs_report(g, id, html != NULL, NULL, j, err) < 0) {
-			json_free(j);
-			return -1;
-		}
+		rc = runs_report(g, id, html != NULL, NULL, j, &err);
 	}
-	if (app_json())
+	if (rc < 0)
+		json_free(j);
+	else if (app_json())
 		app_answer(j);
-	else if (html != NULL && page_write(html, "scr_env log --html", title,
-					    j, text, err) < 0)
-		return -1;
+	else if (html != NULL)
+		(void)page_write(html, "scr_env log --html", title, j, &text,
+				 &err);
 	if (g->jobs_seen > JOBLOG_JOBS || g->failures_seen > JOBLOG_FAILURES ||
 	    g->datasets_seen > JOBLOG_DATASETS)
 		app_warn("the log has more than %d jobs or failures, or %d "
@@ -52,7 +54,9 @@ answer(struct joblog *g, const char *id, bool datasets, const char *html,
 		app_warn("log: %" PRIu64 " %s of %" PRIu64 " skipped",
 			 str_count(g->unreadable + g->jobless, "line"),
 			 g->lines);
-	return 0;
+	if (html != NULL && str_eq(html, "-"))
+		buf_clear(&text);
+	return app_report(app_print(&text), &err);
 }
 
 /* Import the log into the database `file`, or the configured one. */
@@ -88,7 +92,7 @@ env_log(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
 	const char *file = NULL, *job = NULL, *db = NULL, *html = NULL;
-	struct buf text = BUF_INIT, title = BUF_INIT;
+	struct buf title = BUF_INIT;
 	bool datasets = false;
 	struct error err = ERROR_INIT, why = ERROR_INIT;
 	struct joblog g = { .lines = 0 };
@@ -137,12 +141,10 @@ env_log(const struct env_call *c)
 	}
 	if (job != NULL)
 		buf_printf(&title, ", job %s", job);
-	if (rc < 0 ||
-	    answer(&g, job, datasets, html, title.data, &text, &err) < 0)
-		status = app_report(status, &err);
-	if (html != NULL && str_eq(html, "-"))
-		buf_clear(&text);
-	status = error_worse_status(app_print(&text), status);
+	status = rc < 0 ? app_report(status, &err)
+			: error_worse_status(
+				  answer(&g, job, datasets, html, title.data),
+				  status);
 	buf_free(&title);
 	joblog_free(&g);
 	return status;

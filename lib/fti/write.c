@@ -289,8 +289,9 @@ fti_writer_run(struct fti_writer *r, size_t first, size_t count,
 		r->sums = mem_calloc(r->nworkers, sizeof(*r->sums));
 		r->memory = mem_aligned(PAGE, r->nworkers * STEP);
 		for (unsigned i = 0; i < r->nworkers; i++)
-			r->sums[i] = (struct sums){ hash_new(HASH_MD5, err),
-						    hash_new(HASH_MD5, err) };
+			r->sums[i] =
+				(struct sums){ hash_new(HASH_MD5, err),
+					       hash_new(HASH_MD5, err), NULL };
 		progress_phase(r->w->progress, "writing", r->bytes);
 		rc = put_clear(r->put, err);
 	}

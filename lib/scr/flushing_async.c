@@ -210,8 +210,9 @@ share_paths(struct flushing *f)
 	list = arena_alloc(f->arena, f->nfiles + 1, sizeof(*list));
 	for (size_t i = 0; list != NULL && i < f->nfiles; i++)
 		list[i].path = f->files[i].rel;
-	if (team_homes(&f->run->world, list == NULL ? -1 : 0, list, f->nfiles,
-		       f->arena, &f->homed, NULL) < 0)
+	if (team_homes(&f->run->world, list,
+		       list == NULL ? -1 : (int64_t)f->nfiles, f->arena,
+		       &f->homed, NULL) < 0)
 		return -1;
 	f->shared = true;
 	return 0;

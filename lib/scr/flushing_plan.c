@@ -115,8 +115,8 @@ flushing_make_dirs(struct flushing *f, struct error *err)
 				rc = error_no_memory(err);
 		}
 	}
-	rc = team_homes(&f->run->world, rc < 0 ? -1 : 0, list, count, f->arena,
-			&in, err);
+	rc = team_homes(&f->run->world, list, rc < 0 ? -1 : (int64_t)count,
+			f->arena, &in, err);
 	for (size_t i = 0; rc >= 0 && i < in.count; i++) {
 		const char *at = in.notes[i].data, *end = at + in.notes[i].len;
 

@@ -374,8 +374,10 @@ find_shared(struct outset *o, bool *any, struct error *err)
 
 	for (size_t i = 0; list != NULL && i < o->nfiles; i++)
 		list[i].path = o->files[i].path;
-	rc = team_homes(t, list == NULL ? error_no_memory(err) : 0, list,
-			o->nfiles, a, &in, err);
+	rc = team_homes(t, list,
+			list == NULL ? error_no_memory(err)
+				     : (int64_t)o->nfiles,
+			a, &in, err);
 	if (rc == 0) {
 		rc = write_answers(&in, a, &answers, err);
 		rc = team_agree(t, rc, err);

@@ -448,11 +448,13 @@ by_home(const void *a, const void *b)
 }
 
 int
-team_homes(const struct team *t, int rc, struct team_path *list, size_t count,
+team_homes(const struct team *t, struct team_path *list, int64_t npaths,
 	   struct arena *a, struct team_mail *in, struct error *err)
 {
+	const size_t count = npaths > 0 ? (size_t)npaths : 0;
 	struct team_mail out = { 0, NULL };
 	struct buf paths = BUF_INIT;
+	int rc = npaths < 0 ? -1 : 0;
 
 	if (rc == 0) {
 		out.notes = arena_alloc(a, count, sizeof(*out.notes));

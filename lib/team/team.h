@@ -170,10 +170,9 @@ struct team_path {
 
 /* Send each path to its home; the list is sorted by that, and by number.  *in:
  * for each rank that has sent any, those with their home here, each with its
- * NUL.  `rc` and *err are as for team_notes(). */
-int team_homes(const struct team *t, int rc, struct team_path *list,
-	       size_t count, struct arena *a, struct team_mail *in,
-	       struct error *err);
+ * NUL.  `npaths` below 0: this rank has failed; *err is as for team_notes(). */
+int team_homes(const struct team *t, struct team_path *list, int64_t npaths,
+	       struct arena *a, struct team_mail *in, struct error *err);
 
 /* The analyser looks at one source file at a time: tell it that these fail if
  * this rank has failed. */
