@@ -101,6 +101,14 @@ deep_blame(const struct deep *d, struct deep_finding *f,
 
 /* --- Recorded checksums --- */
 
+/* Is the file older than the one whose redundancy was computed?  Then rank2file
+ * may be as old as it. */
+static bool
+is_left_over(const struct plan *p, const struct plan_file *f)
+{
+	return f->record_crc && plan_file_age(p, f) == AGE_OLDER;
+}
+
 /* Do recorded checksums prove the file right (1), wrong (-1), or neither (0)?
  * A checksum that was computed while the file was copied proves only that it
  * has changed since. */
@@ -159,7 +167,6 @@ data_proven(const struct deep *d, const struct deep_finding *f,
 
 	for (uint32_t k = 0; j != NULL && k < j->nin + j->nout; k++) {
 		const struct plan_member *m = &s->members[j->in[k].member];
-		const struct plan_file *of = NULL;
 		uint64_t off = j->in[k].off + (f->first - j->from);
 		size_t at = 0;
 
@@ -170,14 +177,10 @@ data_proven(const struct deep *d, const struct deep_finding *f,
 			continue;
 		}
 		at = plan_file_at(m, &off);
-		if (at < m->list.nfiles) /* behind it: padding */
-			of = plan_member_file(d->p, m, at);
-		/* If the file is older than the one whose redundancy was
-		 * computed, rank2file may be as old as it. */
-		proven += at == m->list.nfiles ||
-			  (of != NULL && proof(d->p, wrong, m->files[at]) > 0 &&
-			   !(of->record_crc &&
-			     plan_file_age(d->p, of) == AGE_OLDER));
+		proven += at == m->list.nfiles || /* padding */
+			  (m->files != NULL && m->files[at] != PLAN_NONE &&
+			   proof(d->p, wrong, m->files[at]) > 0 &&
+			   !is_left_over(d->p, &d->p->files[m->files[at]]));
 	}
 	return proven == need;
 }
@@ -302,28 +305,28 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 	   struct error *err)
 {
 	const struct plan_set *s = &p->sets[f->set];
+	const char *kind = redset_type_name(s->type);
+	const char *over = s->map ? " over filemaps" : "";
 	const struct plan_member *m = NULL;
-	const char *set = str_printed(96, "set %u of %u (%s%s)", s->number,
-				      s->sets, redset_type_name(s->type),
-				      s->map ? " over filemaps" : "");
 	char ranks[16 * SUSPECTS_MAX] = "";
 	size_t n = 0;
 
 	if (f->unread != NULL)
-		return error_set(err, ERROR_SYSTEM, "%s: unknown, as is %s",
-				 f->unread, set);
+		return error_set(err, ERROR_SYSTEM,
+				 "%s: unknown, as is set %u of %u (%s%s)",
+				 f->unread, s->number, s->sets, kind, over);
 	if (f->member == PLAN_NONE && scheme_of(s->type)->apart)
 		return error_set(
 			err, ERROR_DAMAGED,
 			f->source == f->stripe
-				? "%s: the data of rank %u and their copy at "
-				  "rank %u differ from byte %llu on; which of "
-				  "them is wrong is unknown"
-				: "%s: the copies of the data of rank %u, one "
-				  "at rank %u, differ from byte %llu on; which "
-				  "of them is wrong is unknown",
-			set, s->members[f->stripe].rank,
-			s->members[f->holder].rank,
+				? "set %u of %u (%s%s): the data of rank %u "
+				  "and their copy at rank %u differ from byte "
+				  "%llu on; which of them is wrong is unknown"
+				: "set %u of %u (%s%s): the copies of the data "
+				  "of rank %u, one at rank %u, differ from byte "
+				  "%llu on; which of them is wrong is unknown",
+			s->number, s->sets, kind, over,
+			s->members[f->stripe].rank, s->members[f->holder].rank,
 			(unsigned long long)f->first);
 	for (uint32_t i = 0; i < s->n && i < SUSPECTS_MAX; i++)
 		n += (size_t)snprintf(ranks + n, sizeof(ranks) - n, " %u",
@@ -334,26 +337,32 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 	if (f->member == PLAN_NONE)
 		return error_set(
 			err, ERROR_DAMAGED,
-			"%s is inconsistent: %llu byte%s, the first at offset "
-			"%llu of stripe %u; the wrong member is unknown: one "
-			"of the ranks%s, its %s or its parity",
-			set, (unsigned long long)f->bytes,
+			"set %u of %u (%s%s) is inconsistent: %llu byte%s, "
+			"the first at offset %llu of stripe %u; the wrong "
+			"member is unknown: one of the ranks%s, its %s or its "
+			"parity",
+			s->number, s->sets, kind, over,
+			(unsigned long long)f->bytes,
 			f->bytes == 1 ? " differs" : "s differ",
 			(unsigned long long)f->first, f->stripe, ranks,
 			s->map ? "filemap" : "data");
 	m = &s->members[f->member];
-	if (f->file != PLAN_NONE && !f->in_body)
+	if (f->in_body)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s: its contents are damaged: set %u of %u "
+				 "(%s%s) is consistent without it",
+				 m->name, s->number, s->sets, kind, over);
+	if (f->file != PLAN_NONE)
 		return error_set(
 			err, ERROR_DAMAGED,
 			"%s of rank %u: its contents are damaged, the first "
-			"difference is at byte %llu: %s is consistent without "
-			"it",
+			"difference is at byte %llu: set %u of %u (%s) is "
+			"consistent without it",
 			p->files[f->file].path, m->rank,
-			(unsigned long long)f->file_off, set);
+			(unsigned long long)f->file_off, s->number, s->sets,
+			kind);
 	return error_set(err, ERROR_DAMAGED,
-			 "%s: its contents are damaged: %s is consistent "
-			 "without it",
-			 f->in_body ? m->name
-				    : str_printed(32, "rank %u", m->rank),
-			 set);
+			 "rank %u: its contents are damaged: set %u of %u "
+			 "(%s%s) is consistent without it",
+			 m->rank, s->number, s->sets, kind, over);
 }

@@ -93,36 +93,40 @@ plan_ranks_text(const struct plan *p, const uint32_t *ranks, size_t count)
 
 /* --- Errors --- */
 
-/* "; the files of 2 of 4 ranks are unknown" if filemaps are lost, else "". */
-static const char *
-unknown_files(const struct plan *p)
-{
-	if (p->maps_lost <= p->maps_unplaced)
-		return "";
-	return plan_or_brief(
-		arena_printf(p->arena,
-			     "; the files of %zu of %lld ranks are unknown",
-			     p->maps_lost - p->maps_unplaced,
-			     (long long)p->nranks),
-		"");
-}
-
-/* Report the first lost file or filemap that is in no set with remaining
- * files. */
+/* Report the first lost file or filemap that is in no set with remaining files.
+ * Sets are numbered by their first ranks.  So if whole sets are lost, the first
+ * rank without a filemap belonged to the first of these sets. */
 static int
 lost_outside(const struct plan *p, struct error *err)
 {
+	const struct plan_set *gone = NULL;
+
+	for (size_t i = 0; i < p->nsets && gone == NULL; i++)
+		if (p->sets[i].n == 0 && p->sets[i].map &&
+		    p->sets[i].verdict == SET_LOST)
+			gone = &p->sets[i];
 	for (int64_t i = 0; i < p->nranks; i++) {
 		const struct plan_rank *r = &p->ranks[i];
 
+		if (r->map.fate == FATE_LOST && gone != NULL)
+			return error_set(
+				err, ERROR_LOST,
+				"dataset %lld: no member is left of set %u of "
+				"%u (%s over filemaps), to which rank %lld "
+				"belongs; the files of %zu of %lld ranks are "
+				"unknown",
+				(long long)p->id, gone->number, gone->sets,
+				redset_type_name(gone->type), (long long)i,
+				p->maps_lost, (long long)p->nranks);
 		if (r->map.fate == FATE_LOST)
 			return error_set(
 				err, ERROR_LOST,
 				"dataset %lld: the filemap of rank %lld is "
 				"lost (%s) and no redundancy is left that "
-				"could rebuild it%s",
+				"could rebuild it; the files of %zu of %lld "
+				"ranks are unknown",
 				(long long)p->id, (long long)i, r->map.why,
-				unknown_files(p));
+				p->maps_lost, (long long)p->nranks);
 		for (size_t f = 0; f < r->nfiles; f++) {
 			const struct plan_file *pf =
 				&p->files[r->first_file + f];
@@ -142,27 +146,79 @@ lost_outside(const struct plan *p, struct error *err)
 			 (long long)p->id);
 }
 
-/* "; NAME: problem" if a file of the set is present but damaged, because the
- * user may be able to repair it.  Else "". */
+/* Write "; NAME: problem" if a file of the set is present but damaged, because
+ * the user may be able to repair it.  Else "". */
 static const char *
-first_problem(const struct plan *p, const struct plan_set *s)
+first_problem(const struct plan *p, const struct plan_set *s, char *to,
+	      size_t size)
 {
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct plan_member *m = &s->members[i];
-		const struct plan_rank *r = plan_rank_of(p, m);
-		const bool map = m->problem == NULL && s->map && r != NULL;
-		const char *name = map ? r->map.name : m->name;
-		const char *why = map ? r->map.why : m->problem;
+	const char *name = NULL, *why = NULL;
 
-		if (name != NULL && why != NULL) /* else it is missing */
-			return plan_or_brief(
-				str_starts(why, name)
-					? arena_printf(p->arena, "; %s", why)
-					: arena_printf(p->arena, "; %s: %s",
-						       name, why),
-				"");
+	to[0] = '\0';
+	for (uint32_t i = 0; i < s->n && why == NULL; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		name = m->name;
+		why = m->problem;
+		if (why == NULL && s->map && m->rank < p->nranks) {
+			name = p->ranks[m->rank].map.name;
+			why = p->ranks[m->rank].map.why;
+		}
+		if (name == NULL)
+			why = NULL; /* missing: nothing to repair */
 	}
-	return "";
+	if (why != NULL && str_starts(why, name))
+		snprintf(to, size, "; %s", why);
+	else if (why != NULL)
+		snprintf(to, size, "; %s: %s", name, why);
+	return to;
+}
+
+/* "; the files of 2 of 4 ranks are unknown" if filemaps are lost, else "". */
+static const char *
+unknown_files(const struct plan *p)
+{
+	if (p->maps_lost <= p->maps_unplaced)
+		return "";
+	return plan_or_brief(
+		arena_printf(p->arena,
+			     "; the files of %zu of %lld ranks are unknown",
+			     p->maps_lost - p->maps_unplaced,
+			     (long long)p->nranks),
+		"");
+}
+
+/* A set that is lost although files of it are left; NULL: none.  Lost filemaps
+ * are no cause if all files are known without them. */
+static const struct plan_set *
+lost_set(const struct plan *p)
+{
+	const bool maps = p->maps_unplaced < p->maps_lost || p->files_lost == 0;
+
+	for (size_t i = 0; i < p->nsets; i++)
+		if (p->sets[i].verdict == SET_LOST && p->sets[i].n > 0 &&
+		    (maps || !p->sets[i].map))
+			return &p->sets[i];
+	return NULL;
+}
+
+/* Something could not be read, so it is unknown whether data are lost. */
+static int
+unread_error(const struct plan *p, struct error *err)
+{
+	const struct plan_set *s = lost_set(p);
+
+	if (s == NULL)
+		return error_set(
+			err, ERROR_SYSTEM,
+			"dataset %lld: %s, and no redundancy can rebuild it%s",
+			(long long)p->id, p->first_unread, unknown_files(p));
+	return error_set(err, ERROR_SYSTEM,
+			 "dataset %lld: %s; without it, set %u of %u (%s%s) "
+			 "cannot be rebuilt: %s",
+			 (long long)p->id, p->first_unread, s->number, s->sets,
+			 redset_type_name(s->type),
+			 s->map ? " over filemaps" : "", s->reason);
 }
 
 /* No file is known to be lost, but nothing names those of some ranks. */
@@ -187,49 +243,31 @@ unclaimed_error(const struct plan *p, struct error *err)
 			 flaw != NULL ? flaw : "", p->unclaimed);
 }
 
-/* Data are lost; or something could not be read, so that this is unknown. */
 static int
 lost_error(const struct plan *p, struct error *err)
 {
-	/* Lost filemaps are no cause if all files are known without them. */
-	const bool maps = p->maps_unplaced < p->maps_lost || p->files_lost == 0;
-	const struct plan_set *s = NULL; /* of which files are left */
-	const char *cannot = NULL;
+	const struct plan_set *s = lost_set(p);
+	char problem[ERROR_TEXT_MAX / 2];
 
 	/* No data are lost, only filemaps in caches. */
-	if (p->unread == 0 && p->maps_unplaced > 0 &&
-	    plan_data_status(p) == STATUS_DAMAGED)
+	if (p->maps_unplaced > 0 && plan_data_status(p) == STATUS_DAMAGED)
 		return error_set(
 			err, ERROR_LOST,
-			"dataset %lld: %zu %s lost: redundancy headers "
-			"name the files, but nothing tells where they "
-			"belong on the prefix",
+			"dataset %lld: %zu %s lost: redundancy headers name "
+			"the files, but nothing tells where they belong on "
+			"the prefix",
 			(long long)p->id, p->maps_lost,
 			p->maps_lost == 1 ? "filemap is" : "filemaps are");
-	for (size_t i = 0; i < p->nsets && s == NULL; i++)
-		if (p->sets[i].verdict == SET_LOST && p->sets[i].n > 0 &&
-		    (maps || !p->sets[i].map))
-			s = &p->sets[i];
-	if (s != NULL)
-		cannot = plan_or_brief(
-			arena_printf(p->arena,
-				     "set %u of %u (%s%s) cannot be rebuilt: "
-				     "%s",
-				     s->number, s->sets,
-				     redset_type_name(s->type),
-				     s->map ? " over filemaps" : "", s->reason),
-			"a set cannot be rebuilt");
-	if (p->unread > 0)
-		return error_set(err, ERROR_SYSTEM, "dataset %lld: %s%s%s",
-				 (long long)p->id, p->first_unread,
-				 s != NULL ? "; without it, "
-					   : ", and no redundancy can rebuild "
-					     "it",
-				 s != NULL ? cannot : unknown_files(p));
-	return s == NULL ? lost_outside(p, err)
-			 : error_set(err, ERROR_LOST, "dataset %lld: %s%s%s",
-				     (long long)p->id, cannot,
-				     first_problem(p, s), unknown_files(p));
+	if (s == NULL)
+		return lost_outside(p, err);
+	return error_set(err, ERROR_LOST,
+			 "dataset %lld: set %u of %u (%s%s) cannot be "
+			 "rebuilt: %s%s%s",
+			 (long long)p->id, s->number, s->sets,
+			 redset_type_name(s->type),
+			 s->map ? " over filemaps" : "", s->reason,
+			 first_problem(p, s, problem, sizeof(problem)),
+			 unknown_files(p));
 }
 
 int
@@ -259,7 +297,8 @@ plan_error(const struct plan *p, struct error *err)
 	    plan_status(p) == STATUS_FAILED)
 		return unclaimed_error(p, err);
 	if (p->verdict == SET_LOST && !barred)
-		return lost_error(p, err);
+		return p->unread > 0 ? unread_error(p, err)
+				     : lost_error(p, err);
 	if (barred) {
 		while (f->state != FILE_PRESENT || !f->barred)
 			f++;
@@ -323,33 +362,47 @@ const char *
 plan_unknown_lists(const struct plan_set *s, const bool *any,
 		   struct arena *arena)
 {
-	uint32_t ranks[PLAN_SET_MAX];
-	const char *names = NULL, *text = NULL;
-	size_t n = 0, missing = 0;
-	bool unknown = false;
+	uint32_t ranks[PLAN_SET_MAX], all[PLAN_SET_MAX];
+	const char *names = NULL, *all_names = NULL, *text = NULL;
+	size_t n = 0, nall = 0, nameless = 0;
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
-		const bool lacks = !m->list.known &&
-				   (any[i] || redset_is_redundant(s->type));
+		bool unknown = !m->list.known &&
+			       (any[i] || redset_is_redundant(s->type));
 
-		unknown = unknown || lacks;
-		missing += lacks || any[i];
-		if ((lacks || any[i]) && m->rank != PLAN_NONE)
+		if (unknown && m->rank == PLAN_NONE)
+			nameless++;
+		else if (unknown)
 			ranks[n++] = m->rank;
+		if ((unknown || any[i]) && m->rank != PLAN_NONE)
+			all[nall++] = m->rank;
 	}
-	if (!unknown)
+	if (n + nameless == 0)
 		return NULL;
 	names = ranks_in(arena, ranks, n);
-	if (names != NULL)
-		text = arena_printf(arena,
-				    "%zu of %u members%s%s%s are missing, and "
-				    "with them the only lists of their files",
-				    missing, s->n,
-				    n == missing ? " (ranks "
-				    : n > 0	 ? " (among them ranks "
-						 : "",
-				    names, n > 0 ? ")" : "");
+	all_names = ranks_in(arena, all, nall);
+	if (names == NULL || all_names == NULL)
+		text = NULL;
+	else if (nameless > 0)
+		text = arena_printf(
+			arena,
+			"%s%s%s%zu of its %u members are missing, and the "
+			"only lists of their files with them",
+			nall > 0 ? "ranks " : "", all_names,
+			nall > 0 ? " and another " : "", nameless, s->n);
+	else if (n == nall)
+		text = arena_printf(
+			arena,
+			"%s %s and the neighbours that hold their lists of "
+			"files are missing",
+			n == 1 ? "rank" : "ranks", names);
+	else
+		text = arena_printf(
+			arena,
+			"ranks %s are missing, and with them the only lists of "
+			"files of %s %s",
+			all_names, n == 1 ? "rank" : "ranks", names);
 	return plan_or_brief(text, "lists of files are lost");
 }
 

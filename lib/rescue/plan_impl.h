@@ -469,8 +469,8 @@ const char *plan_explain(const struct plan_set *s,
 			 const struct solve_member *losses, const bool *any,
 			 struct arena *arena);
 
-/* If lists of files are lost, the set cannot be solved.  Name the ranks with
- * missing files.  NULL: no list is lost. */
+/* If lists of files are lost, the set cannot be solved.  Name the ranks whose
+ * lists are lost, and all ranks with missing files.  NULL: no list is lost. */
 const char *plan_unknown_lists(const struct plan_set *s, const bool *any,
 			       struct arena *arena);
 
