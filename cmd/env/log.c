@@ -38,9 +38,12 @@ answer(struct joblog *g, const char *id, bool datasets, const char *html,
 		j = json_new_object();
 		rc = runs_report(g, id, html != NULL, NULL, j, &err);
 	}
-	if (rc < 0)
+	if (rc < 0) {
 		json_free(j);
-	else if (app_json())
+		buf_free(&text);
+		return app_report(STATUS_OK, &err);
+	}
+	if (app_json())
 		app_answer(j);
 	else if (html != NULL)
 		(void)page_write(html, "scr_env log --html", title, j, &text,
