@@ -404,7 +404,7 @@ gone() {
 		post 1 "${plan[@]}"
 		assert_output_has "checkpoint ckpt.1 (dataset 1) $done" \
 			"dataset 2 may be a newer one"
-		assert_output_lacks newest "2 unknown     checkpoint"
+		assert_output_lacks newest "2  unknown     checkpoint"
 	done
 	[[ $(indexed) == "1* " ]]
 	# Nothing of it can be read.
@@ -413,7 +413,7 @@ gone() {
 	cp -a flush.scr p/.scr
 	post 0 --plan
 	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved" \
-		"dataset 2 is unfinished" "2 unfinished  unknown"
+		"dataset 2 is unfinished" "2  unfinished  unknown"
 	assert_stderr_has "dataset 2: unfinished" "--id 2 saves the files that exist"
 	post 0
 	[[ $(indexed) == "1* " ]]
@@ -680,10 +680,10 @@ output_and_checkpoint() {
 	printf '%s: host=n, jobid=1, xfer=SCAVENGE, dset=1, secs=%s\n' \
 		2026-11-20T12:00:00 '1000000.000000, bytes=1.000000' >p/.scr/log
 	post 0 --plan
-	grep -Eq '^ *2 complete .* [0-9.]+ h +ckpt\.2$' <<<"$output"
+	grep -Eq '^ *2 +complete .* [0-9.]+ h +ckpt\.2$' <<<"$output"
 	rm p/.scr/log
 	try scr_postrun "${args[@]}" --plan
-	grep -Eq '^ *2 complete .* \? +ckpt\.2$' <<<"$output"
+	grep -Eq '^ *2 +complete .* \? +ckpt\.2$' <<<"$output"
 }
 
 @test "--clean: what is whole on the prefix goes from the caches, the rest stays" {
