@@ -42,10 +42,6 @@ void report_fti_text(const struct fti_rankfile *r, enum report_fti_depth depth,
 struct json *report_fti_file_json(const struct fti_rankfile *r,
 				  enum report_fti_depth depth);
 
-/* The state of each container: "", "empty", "damaged", "wrong sum", "wrong
- * record" or "unknown".  For mem_free(). */
-const char **report_fti_container_states(const struct fti_checked *c);
-
 /* --- Checkpoints (fti_sets.c) --- */
 
 /* A table of all checkpoints for each execution, and the one that FTI would

@@ -51,8 +51,10 @@ layer_id(const struct fti_rankfile *r, size_t i)
 	return id < 0 ? r->described.posix->id : id;
 }
 
-const char **
-report_fti_container_states(const struct fti_checked *c)
+/* The state of each container: "", "empty", "damaged", "wrong sum", "wrong
+ * record" or "unknown".  For mem_free(). */
+static const char **
+container_states(const struct fti_checked *c)
 {
 	const struct fti_file *f = c->file;
 	const char **states = mem_calloc(f->ncontainers + 1, sizeof(*states));
@@ -243,7 +245,7 @@ dump_ff(const struct fti_rankfile *r, struct buf *out)
 
 	if (f->kind == FTI_KIND_NONE)
 		return;
-	states = report_fti_container_states(&r->checked);
+	states = container_states(&r->checked);
 	memcpy(sum, f->meta.checksum, FTI_CHECKSUM_SIZE);
 	buf_printf(out,
 		   "\n  metadata    at %" PRIu64 ": checksum %s, myHash %s",
@@ -392,7 +394,7 @@ set_records(struct json *j, const struct fti_checked *c)
 		json_push(list, b);
 	}
 	json_set(j, "blocks", list);
-	states = report_fti_container_states(c);
+	states = container_states(c);
 	list = json_new_array();
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_file_container *k = &f->containers[i];
