@@ -320,11 +320,14 @@ route_start(void)
 static inline bool
 may_match(const struct pattern *p, const char *name)
 {
-	for (; *name != '\0' && p->literal[0] != '\0'; name++)
-		for (size_t i = 0; name[i] == p->literal[i]; i++)
-			if (p->literal[i + 1] == '\0')
-				return true;
-	return p->literal[0] == '\0';
+	const char first = p->literal[0];
+
+	if (first == '\0')
+		return true;
+	for (; *name != '\0'; name++)
+		if (*name == first && str_starts(name, p->literal))
+			return true;
+	return false;
 }
 
 bool

@@ -265,6 +265,7 @@ slurm_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
 		const char *at = strstr(line, from);
 		char host[256] = "", pid[32];
 		size_t len = 0;
+		int is = 0;
 
 		if (!str_starts(line, step) || at == NULL)
 			continue;
@@ -276,7 +277,13 @@ slurm_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
 			continue;
 		snprintf(pid, sizeof(pid), "%.*s",
 			 (int)strspn(at + len + 1, "0123456789"), at + len + 1);
-		if (step_is_marked(pid, mark))
+		is = step_is_marked(pid, mark);
+		if (is < 0)
+			rc = error_set(err, ERROR_SYSTEM,
+				       "process %s: cannot see whose step it "
+				       "started",
+				       pid);
+		else if (is > 0)
 			rc = add_step(line + strlen(step), out, err);
 	}
 	return rc;

@@ -287,23 +287,30 @@ in_exec(const char *pid)
 	return memory > 0 && environment == 0;
 }
 
-bool
+int
 step_is_marked(const char *pid, const char *mark)
 {
 	const struct timespec look = { .tv_nsec = 1000000 };
+	struct error why = ERROR_INIT;
 	struct buf raw = BUF_INIT;
 	char path[64];
 	size_t before = SIZE_MAX;
-	int same = 0;
-	bool ours = false;
+	int same = 0, ours = 0;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
 	/* An exec(2) takes the environment away under the reader: "no" is what
 	 * two looks say, and EMPTY_LOOKS that it is empty, as each of them may
 	 * have met another exec. */
-	for (int i = 0; i < EXEC_LOOKS && !ours; i++) {
-		if (io_read_file(AT_FDCWD, path, ENVIRON_MAX, &raw, NULL) < 0)
+	for (int i = 0; i < EXEC_LOOKS && ours == 0; i++) {
+		if (io_read_file(AT_FDCWD, path, ENVIRON_MAX, &raw, &why) < 0) {
+			/* Ended, or another user's; else it was not seen. */
+			ours = why.kind == ERROR_ABSENT ||
+					       why.errnum == ESRCH ||
+					       why.errnum == EACCES
+				       ? 0
+				       : -1;
 			break;
+		}
 		for (size_t k = 0; k < raw.len && !ours;
 		     k += strlen(raw.data + k) + 1)
 			ours = str_eq(raw.data + k, mark);
@@ -323,14 +330,20 @@ step_signal_marked(const char *mark, int signal)
 {
 	const struct dirent *e = NULL;
 	DIR *all = opendir("/proc");
+	bool unseen = false;
 	int n = 0;
 
 	if (all == NULL)
 		return -1;
-	while ((e = readdir(all)) != NULL)
-		n += isdigit((unsigned char)e->d_name[0]) &&
-		     step_is_marked(e->d_name, mark) &&
+	while ((e = readdir(all)) != NULL) {
+		const int is = isdigit((unsigned char)e->d_name[0])
+				       ? step_is_marked(e->d_name, mark)
+				       : 0;
+
+		unseen = unseen || is < 0;
+		n += is > 0 &&
 		     kill((pid_t)strtol(e->d_name, NULL, 10), signal) == 0;
+	}
 	closedir(all);
-	return n;
+	return unseen ? -1 : n;
 }

@@ -53,12 +53,13 @@ int step_check(const struct step_where *w, struct error *err);
 int step_stop(const struct step_where *w, struct step_result *r,
 	      struct error *err);
 
-/* Has process `pid` of this machine `mark` in its environment? */
-bool step_is_marked(const char *pid, const char *mark);
+/* Has process `pid` of this machine `mark` in its environment?  1 or 0; -1: it
+ * cannot be read, for want of memory or descriptors. */
+int step_is_marked(const char *pid, const char *mark);
 
 /* Send `signal` to the processes of this machine that have `mark` in their
- * environment.  Returns how many there are; -1: they cannot be listed, and may
- * run. */
+ * environment.  Returns how many there are; -1: not all can be looked at, and
+ * more may run. */
 int step_signal_marked(const char *mark, int signal);
 
 #endif /* SITE_STEP_H */

@@ -371,9 +371,10 @@ TEST(marked)
 {
 	const char *mark = "T_STEP_MARK=1", *path = here("again");
 	char *const env[] = { fmt("%s", mark), NULL };
-	struct rlimit old, none;
+	struct rlimit old;
 	size_t seen = 0;
 	pid_t pid = 0;
+	int fd = -1;
 
 	write_text(path, "#!/bin/sh\nexec \"$0\"\n");
 	must(chmod(path, 0755) == 0);
@@ -391,12 +392,20 @@ TEST(marked)
 	is_int(step_signal_marked(mark, SIGKILL), 1, "and signalled");
 	must(waitpid(pid, NULL, 0) == pid);
 	is_int(step_signal_marked(mark, 0), 0, "ended");
+	/* Descriptors for nothing, and for the list of processes only. */
 	must(getrlimit(RLIMIT_NOFILE, &old) == 0);
-	none = old;
-	none.rlim_cur = 0;
-	must(setrlimit(RLIMIT_NOFILE, &none) == 0);
-	is_int(step_signal_marked(mark, 0), -1,
-	       "no look at them is no verdict");
+	fd = dup(STDERR_FILENO);
+	close(fd);
+	for (int left = 0; left < 2; left++) {
+		const struct rlimit few = {
+			.rlim_cur = (rlim_t)(left == 0 ? 0 : fd + 1),
+			.rlim_max = old.rlim_max,
+		};
+
+		must(setrlimit(RLIMIT_NOFILE, &few) == 0);
+		is_int(step_signal_marked(mark, 0), -1,
+		       "no look at them is no verdict");
+	}
 	must(setrlimit(RLIMIT_NOFILE, &old) == 0);
 }
 
