@@ -41,6 +41,10 @@
 /* Descriptors that pdsh needs for a node, with a margin. */
 #define PDSH_FILES "256"
 
+/* Most digits of a number with a leading zero that pdsh keeps, with a
+ * margin. */
+#define PDSH_DIGITS 12
+
 /* Most words before the command. */
 #define WORDS 32
 
@@ -300,6 +304,7 @@ remote_command_objection(const struct remote_run *run,
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		"0123456789_.:%+-";
 	const size_t len = strlen(name);
+	size_t n = 0;
 
 	if (way->kind == REMOTE_LOCAL)
 		return NULL;
@@ -310,6 +315,12 @@ remote_command_objection(const struct remote_run *run,
 	 * substitution.  In mpiexec ':' precedes a count. */
 	if (way->kind == REMOTE_PDSH && strpbrk(name, ":%") != NULL)
 		return "pdsh takes no names with ':' or '%'";
+	for (const char *p = name; way->kind == REMOTE_PDSH && *p != '\0';
+	     p += n > 0 ? n : 1) {
+		n = strspn(p, "0123456789");
+		if (*p == '0' && n > PDSH_DIGITS)
+			return "pdsh takes no names with so many zeros";
+	}
 	if (way->kind == REMOTE_MPIEXEC && strchr(name, ':') != NULL)
 		return "mpiexec takes no names with ':'";
 	if (way->kind == REMOTE_FLUX && map_get(run->ranks, name) == MAP_NONE)

@@ -353,6 +353,9 @@ copy_or_adopt(struct job *j, struct error *err)
 	}
 	if (j->from < 0)
 		return bad(j, &j->why, err);
+	if (j->there && S_ISDIR(j->st.st_mode) && !j->c->o->work->dry_run &&
+	    unlinkat(j->parent, j->base, AT_REMOVEDIR) == 0)
+		j->there = false;
 	if (j->there && S_ISDIR(j->st.st_mode)) {
 		error_set(&j->why, ERROR_DAMAGED,
 			  "%s: a directory is in its place", j->it->rel);

@@ -38,11 +38,8 @@ by_name(const char *name, struct error *err)
 {
 	for (size_t i = 0; i <= COUNT; i++) {
 		const struct resmgr_ops *m = i < COUNT ? managers[i] : &none;
-		bool is = strcasecmp(name, m->name) == 0;
 
-		for (size_t k = 0; k < 2 && m->aliases[k] != NULL; k++)
-			is = is || strcasecmp(name, m->aliases[k]) == 0;
-		if (is)
+		if (strcasecmp(name, m->name) == 0)
 			return m;
 	}
 	return error_set_null(

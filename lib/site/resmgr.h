@@ -41,11 +41,10 @@ struct resmgr; /* opaque */
 #define RESMGR_END_NEVER (-1)
 
 /*
- * Open the manager `name`: one of RESMGR_NAMES, or LLNL's "alps" and "aprun"
- * for PBS, in upper or lower case.  NULL or "auto": SCR_RESOURCE_MANAGER of `c`
- * (which may be NULL), else the manager whose variables are in the environment,
- * else none.  Returns NULL on ERROR_USAGE (no such name, the time limit is not
- * a number), ERROR_NOMEM.
+ * Open the manager `name`: one of RESMGR_NAMES, in upper or lower case.  NULL
+ * or "auto": SCR_RESOURCE_MANAGER of `c` (which may be NULL), else the manager
+ * whose variables are in the environment, else none.  Returns NULL on
+ * ERROR_USAGE (no such name, the time limit is not a number), ERROR_NOMEM.
  */
 struct resmgr *resmgr_open(const struct conf *c, const char *name,
 			   struct error *err);

@@ -79,7 +79,6 @@ pbs_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 
 const struct resmgr_ops resmgr_pbs = {
 	.name = "pbs",
-	.aliases = { "alps", "aprun" },
 	.id_variables = { "PBS_JOBID" },
 	.nodes = pbs_nodes,
 	.down = pbs_down,

@@ -51,7 +51,6 @@ struct resmgr_listing {
  * "unknown". */
 struct resmgr_ops {
 	const char *name;
-	const char *aliases[2]; /* LLNL's names for it */
 
 	/* The job we run in.  Environment variables that hold its id, the
 	 * preferred first.  If none is set, around() is called to find out

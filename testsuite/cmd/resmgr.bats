@@ -138,7 +138,7 @@ asked() {
 		PBS_JOBID=10.server|user -v --resource-manager none|me|resource manager: none
 		PBS_JOBID=10.server|user -v --resource-manager SLURM|me|resource manager: slurm
 		PBS_JOBID=10.server|user -v --resource-manager SLURM|me|made of the prefix
-		PBS_JOBID=10.server|user -v --resource-manager aprun|me|resource manager: pbs
+		PBS_JOBID=10.server|user -v --resource-manager aprun|!|aprun
 		|user --resource-manager loadleveler|!|loadleveler
 		printf "SCR_RESOURCE_MANAGER%s\n" =lsf _TIMEOUT=1 >.scrconf
 		PBS_JOBID=1|user -v|me|resource manager: lsf

@@ -95,6 +95,9 @@ TEST(adopt)
 	   "... and replaced if that is allowed");
 	ok(file_holds(outside, "not ours", 8), "... the link, not its target");
 	must(unlink(target(3, 0)) == 0 && mkdir(target(3, 0), 0777) == 0);
+	ok(copies(1, 0, FILES - 1, 0) && all_right(),
+	   "an empty directory makes way");
+	must(unlink(target(3, 0)) == 0 && mkdir(target(3, 0), 0777) == 0);
 	write_text(fmt("%s/kept", target(3, 0)), "kept");
 	ok(copies(0, 0, FILES - 1, 1) && logged("a directory"),
 	   "a directory stays, and is told");

@@ -165,14 +165,16 @@ check_names(struct scene_run *s)
 {
 	is_int(run_line(s,
 			"n1.site.org,n2.site.org,n1.site.org,n007,"
-			"n2.other.org,10.0.0.1,10.0.0.2,fe80::1,x1000c0s0b0n0",
+			"n2.other.org,10.0.0.1,10.0.0.2,fe80::1,x1000c0s0b0n0,"
+			"n00000000000000000012",
 			"echo $NODE"),
 	       0, s->o.module != NULL ? s->o.module : "pdsh");
 	for (size_t i = 0; i < s->nodes.count; i++)
-		if (i != 7)
+		if (i != 7 && i != 9)
 			is_str(out_of(&s->r[i]), fmt("%s\n", s->nodes.names[i]),
 			       s->nodes.names[i]);
 	ok(came(&s->r[7], REMOTE_NOT_STARTED, -1, "':'"), "one it cannot take");
+	ok(came(&s->r[9], REMOTE_NOT_STARTED, -1, "zeros"), "and another");
 }
 
 /* Arguments of the pdsh processes. */
