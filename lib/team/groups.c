@@ -166,11 +166,15 @@ groups_team(const struct group *g, const struct team *world, struct arena *a,
 	    struct team *out, struct error *err)
 {
 	const uint32_t mine = g->of[world->rank];
-	uint32_t *ranks = arena_alloc(a, world->size, sizeof(*ranks)), n = 0;
+	uint32_t *ranks = NULL, n = 0;
 
+	for (uint32_t r = mine; r < world->size; r++)
+		n += g->of[r] == mine;
+	ranks = arena_alloc(a, n, sizeof(*ranks));
 	if (team_agree(world, ranks == NULL ? error_no_memory(err) : 0, err) <
 	    0)
 		return -1;
+	n = 0;
 	for (uint32_t r = mine; r < world->size; r++)
 		if (g->of[r] == mine)
 			ranks[n++] = r;

@@ -75,13 +75,12 @@ team_part(const struct team *world, const uint32_t *ranks, uint32_t size,
 uint32_t
 team_member(const struct team *t, uint32_t rank)
 {
-	uint32_t i = 0;
+	const uint32_t *at = NULL;
 
 	if (t->ranks == NULL)
 		return rank;
-	while (i < t->size && t->ranks[i] != rank)
-		i++;
-	return i;
+	at = bsearch(&rank, t->ranks, t->size, sizeof(*at), num_by_u32);
+	return at == NULL ? t->size : (uint32_t)(at - t->ranks);
 }
 
 /* --- Waiting --- */

@@ -39,12 +39,13 @@ void team_world(struct team *out);
 /* Any team; a copy is not freed. */
 void team_free(struct team *t);
 
-/* A team of `size` ranks of the job, which are borrowed.  All ranks of the job
- * make their teams in the same order. */
+/* A team of `size` ranks of the job, in ascending order, which are borrowed.
+ * All ranks of the job make their teams in the same order. */
 void team_part(const struct team *world, const uint32_t *ranks, uint32_t size,
 	       struct team *out);
 
-/* The member that is this rank of the job; the size of the team: none is. */
+/* The member that is this rank of the job; the size of the team: none is.
+ * O(log size). */
 uint32_t team_member(const struct team *t, uint32_t rank);
 
 /* For MPI. */
