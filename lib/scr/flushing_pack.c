@@ -284,8 +284,8 @@ find_map(const struct flushing *f, const struct flush_pack *k)
 {
 	const struct segmap *m = &k->map;
 	struct lists l = { .count = 0 };
-	bool same =
-		lists_read(f->run, &f->s->d, false, f->arena, &l, NULL) == 0;
+	bool same = f->resume && lists_read(f->run, &f->s->d, false, f->arena,
+					    &l, NULL) == 0;
 
 	same = same && l.packed && l.count == m->nfiles;
 	for (size_t i = 0; same && i < l.count; i++) {
@@ -370,8 +370,8 @@ flushing_pack_begin(struct flushing *f, struct error *err)
 	rc = k->root_fd < 0 ? -1 : 0;
 	k->resume = k->how.placed;
 	if (rc == 0 && world->rank == 0 && !k->how.placed)
-		rc = joint_begin(k->root_fd, k->how.layout, true, &k->resume,
-				 err);
+		rc = joint_begin(k->root_fd, k->how.layout, f->resume,
+				 &k->resume, err);
 	if (team_agree(world, rc, err) < 0)
 		return -1;
 	k->resume = team_any(world, k->resume);

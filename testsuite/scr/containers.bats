@@ -269,6 +269,14 @@ dies_at() {
 	[[ -z $(find .scr -name '.scrkit-*') ]] || failed "$(find .scr)"
 }
 
+@test "a job that has just written a dataset looks for no containers of it" {
+	local trace=$BATS_TEST_TMPDIR/trace
+
+	LD_PRELOAD=$SHIM SHIM_TRACE=$trace SHIM_PATH=prefix/.scr/scr.dataset.1 \
+		works "0 1" app_ckpt steps=1 size=50000
+	[[ $(head -n 1 "$trace") == "1 mkdirat "* ]] || failed "$(head "$trace")"
+}
+
 @test "holes stay holes, also if the flush is taken up" {
 	dies_at rename .scr/ctr "0 1" app_ckpt steps=1 size=30000000 sparse=1
 	works "0 1" app_calls init finalize
