@@ -51,7 +51,8 @@ remove_dir(int parent, const char *base)
 
 	if (fd < 0)
 		return;
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+	/* A process may have renamed it before this one got the lock. */
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && temp_is_same(parent, base, fd))
 		(void)io_remove_tree(parent, temp_str(base), NULL);
 	close(fd);
 }

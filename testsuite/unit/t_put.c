@@ -3,6 +3,8 @@
  * t_put.c - put files in place: no file gets its name early, no temporary file
  * is left after a failure, and leftovers and links in the way do no harm.
  */
+#include <sys/file.h>
+
 #include "meta/attr.h"
 #include "puttest.h"
 
@@ -226,6 +228,25 @@ TEST(leftovers)
 		   what[i]);
 		put_free(p);
 	}
+}
+
+/* Older versions wrote into a directory under a temporary name, and locked it
+ * meanwhile. */
+TEST(directories_left_over)
+{
+	auto_put *p = puttest_start(one);
+	const char *temp = puttest_temp("up/new");
+	auto_fd int fd = -1;
+
+	puttest_add(p, PUT_FILE, "up/new/file", "new");
+	write_text(fmt("%s/x", temp), "of a living process");
+	fd = openat(puttest_fd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
+	ok(put_clear(p, NULL) == 0 && puttest_count() == 1,
+	   "a directory of a living process is not touched");
+	must(flock(fd, LOCK_UN) == 0);
+	ok(put_clear(p, NULL) == 0 && !exists_at(puttest_fd, temp),
+	   "one that a dead process left is removed");
 }
 
 /* Files that cannot be put in place; a later kind is not attempted then. */
