@@ -14,7 +14,9 @@
  *
  * what rank 0 counted, and the most that any other rank did.  Counters:
  *
- *   collectives  reductions, broadcasts, barriers, gathers, splits
+ *   collectives  reductions, broadcasts, barriers, gathers, splits,
+ *                communicators of teams
+ *   members      ranks in the communicators of this rank's teams
  *   bytes        that this rank gives to or gets from reductions and
  *                broadcasts
  *   gathers      numbers that this rank gives to MPI_Iallgather(), which is
@@ -45,10 +47,20 @@
 
 /* --- Counters --- */
 
-enum counter { COLLECTIVES, BYTES, GATHERS, MESSAGES, MSGBYTES, FILEOPS, N };
+enum counter {
+	COLLECTIVES,
+	MEMBERS,
+	BYTES,
+	GATHERS,
+	MESSAGES,
+	MSGBYTES,
+	FILEOPS,
+	N
+};
 
 static const char *const counter_names[N] = {
-	"collectives", "bytes", "gathers", "messages", "msgbytes", "fileops",
+	"collectives", "members",  "bytes",   "gathers",
+	"messages",    "msgbytes", "fileops",
 };
 
 #define CALLS_MAX 32
@@ -117,6 +129,17 @@ MPI_Iallgather(const void *from, int nfrom, MPI_Datatype tfrom, void *to,
 	now[COLLECTIVES]++;
 	now[GATHERS]++;
 	return PMPI_Iallgather(from, nfrom, tfrom, to, nto, tto, comm, request);
+}
+
+int
+MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out)
+{
+	int members = 0;
+
+	PMPI_Group_size(group, &members);
+	now[COLLECTIVES]++;
+	now[MEMBERS] += (uint64_t)members;
+	return PMPI_Comm_create_group(comm, group, tag, out);
 }
 
 #define COLLECTIVE(name, params, args) \
