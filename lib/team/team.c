@@ -24,6 +24,9 @@
 /* Bytes of one broadcast. */
 #define SHARE_STEP ((size_t)256 << 20)
 
+/* Bytes sent together with their number. */
+#define SHARE_FIRST 1000
+
 /*
  * A waiting rank polls.  After some polls it yields its core between them,
  * because the rank that it waits for may need the core.  Later it sleeps, for a
@@ -214,22 +217,31 @@ int
 team_share(const struct team *t, uint32_t root, int rc, struct buf *b,
 	   struct error *err)
 {
-	uint64_t len = rc < 0 ? 0 : b->len;
+	struct {
+		uint64_t len;
+		char data[SHARE_FIRST];
+	} first = { .len = rc < 0 ? 0 : b->len };
 
-	team_bytes(t, root, &len, sizeof(len));
+	if (t->rank == root && first.len > 0 && first.len <= SHARE_FIRST)
+		memcpy(first.data, b->data, first.len);
+	team_bytes(t, root, &first, sizeof(first));
 	if (t->rank != root) {
 		buf_clear(b);
-		if (buf_reserve(b, len + 1) < 0)
+		if (buf_reserve(b, first.len + 1) < 0)
 			rc = error_no_memory(err);
 	}
 	if (team_agree(t, rc, err) < 0)
 		return -1;
-	for (uint64_t at = 0; at < len; at += SHARE_STEP)
+	if (t->rank != root && first.len <= SHARE_FIRST)
+		memcpy(b->data, first.data, first.len);
+	for (uint64_t at = 0; first.len > SHARE_FIRST && at < first.len;
+	     at += SHARE_STEP)
 		team_bytes(t, root, b->data + at,
-			   len - at < SHARE_STEP ? len - at : SHARE_STEP);
+			   first.len - at < SHARE_STEP ? first.len - at
+						       : SHARE_STEP);
 	if (t->rank != root) {
-		b->len = len;
-		b->data[len] = '\0';
+		b->len = first.len;
+		b->data[first.len] = '\0';
 	}
 	return 0;
 }
