@@ -3,7 +3,6 @@
 #include "team/team.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -260,13 +259,10 @@ team_sees(const struct team *world, int dirfd, const char *use, bool *made,
 {
 	struct token token = TOKEN_INIT;
 	struct buf name = BUF_INIT;
-	char own[24];
 	int rc = 0;
 
-	snprintf(own, sizeof(own), "%x.%llx", (unsigned)getpid(),
-		 (unsigned long long)clock_now());
 	if (world->rank == 0 && dirfd >= 0 &&
-	    token_make(&token, dirfd, use != NULL ? use : own) == 0 &&
+	    token_make(&token, dirfd, use) == 0 &&
 	    buf_add_str(&name, token.name) < 0)
 		rc = error_no_memory(err);
 	rc = team_share(world, 0, rc, &name, err);

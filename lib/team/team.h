@@ -80,9 +80,8 @@ bool team_same(const struct team *t, const char *text);
 
 /*
  * Is the open directory `dirfd` that of rank 0?  *made: rank 0 could make the
- * file that shows it, with `use` in its name (token.h; NULL: a name that no
- * other run has); *seen: this rank sees it there.  A rank with -1 sees nothing.
- * -1, on all: ERROR_NOMEM.
+ * file that shows it, with `use` in its name (token.h); *seen: this rank sees
+ * it there.  A rank with -1 sees nothing.  -1, on all: ERROR_NOMEM.
  */
 int team_sees(const struct team *world, int dirfd, const char *use, bool *made,
 	      bool *seen, struct error *err);
