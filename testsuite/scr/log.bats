@@ -134,6 +134,12 @@ told() {
 		"$BATS_TEST_TMPDIR/app"
 	[[ $(wc -l <"$BATS_TEST_TMPDIR/runs") -eq 3 ]] || failed "not three runs"
 	ends 0 scr_env log -p "$PREFIX" --html "$page"
+	# The answer in the page: 3 runs, and 2 failures that are listed.
+	sed -n 's|.*<script id="answer" type="application/json">\(.*\)</script>.*|\1|p' \
+		"$page" >"$page.json"
+	[[ $(jq -c '[.log_jobs[0].run_count, .log_jobs[0].failure_count,
+		(.log_failures | length)]' "$page.json") == '[3,2,2]' ]] ||
+		failed "the answer in the page: $(cat "$page.json")"
 	command -v node >/dev/null || skip "no node"
 	node "$TESTSUITE/cmd/page.js" "$page" >"$page.drawn"
 	grep -q '^<p>3 runs from' "$page.drawn"
