@@ -3,11 +3,11 @@
  * team.h - teams of ranks, each with a communicator of its own: agreement and
  * messages.
  *
- * All functions except team_free() are collective over the team.  Every step in
- * which ranks take part ends with team_agree(), so that all ranks return the
- * same from it, and no rank waits for one that has left.  An error of MPI
- * itself ends the job, as MPI does by default.  Threads: only the one that
- * called MPI_Init().
+ * All functions are collective over the team, if nothing else is said.  Every
+ * step in which ranks take part ends with team_agree(), so that all ranks
+ * return the same from it, and no rank waits for one that has left.  An error
+ * of MPI itself ends the job, as MPI does by default.  Threads: only the one
+ * that called MPI_Init().
  */
 #ifndef TEAM_TEAM_H
 #define TEAM_TEAM_H
@@ -36,7 +36,8 @@ struct team {
 
 /* All ranks of the job. */
 void team_world(struct team *out);
-/* Any team; a copy is not freed. */
+/* Any team; a copy is not freed.  All its members call this, for their teams in
+ * the same order. */
 void team_free(struct team *t);
 
 /* A team of `size` ranks of the job, in ascending order, which are borrowed.
@@ -45,7 +46,7 @@ void team_part(const struct team *world, const uint32_t *ranks, uint32_t size,
 	       struct team *out);
 
 /* The member that is this rank of the job; the size of the team: none is.
- * O(log size). */
+ * O(log size).  Local. */
 uint32_t team_member(const struct team *t, uint32_t rank);
 
 /* For MPI. */
