@@ -446,15 +446,15 @@ drop(struct planner *w, bool all, struct error *err)
 
 /* The dataset whose files the filemap of a rank names; 0: this one's. */
 static int
-other_of(struct planner *w, int64_t rank, int64_t *id, struct error *err)
+other_of(struct planner *w, uint32_t rank, int64_t *id, struct error *err)
 {
 	const struct plan_rank *r = &w->p.ranks[rank];
 
 	*id = 0;
 	return !r->map_known || r->composed || r->nfiles == 0
 		       ? 0
-		       : plan_other_of(w, w->p.files[r->first_file].path, id,
-				       err);
+		       : plan_other_of(w, rank, w->p.files[r->first_file].path,
+				       id, err);
 }
 
 /* Drop the filemaps that name files of another dataset.  Without any that does
@@ -469,7 +469,7 @@ drop_others(struct planner *w, size_t *dropped, struct error *err)
 	for (int64_t i = 0; i < w->p.nranks; i++) {
 		const struct plan_rank *r = &w->p.ranks[i];
 
-		if (other_of(w, i, &id, err) < 0)
+		if (other_of(w, (uint32_t)i, &id, err) < 0)
 			return -1;
 		if (id == 0) {
 			ours += r->map_known ||
@@ -496,7 +496,7 @@ drop_others(struct planner *w, size_t *dropped, struct error *err)
 				owner),
 			err);
 	for (int64_t i = first; i < w->p.nranks; i++) {
-		if (other_of(w, i, &id, err) < 0)
+		if (other_of(w, (uint32_t)i, &id, err) < 0)
 			return -1;
 		if (id == 0)
 			continue;

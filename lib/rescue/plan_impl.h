@@ -235,9 +235,9 @@ const struct rank2file_rank *plan_record_rank(const struct planner *w,
 /* --- plan_others.c --- */
 
 /* *id: the dataset that owns this path, relative to the prefix, as its
- * directory's name and its own rank2file say.  0: none but this one. */
-int plan_other_of(struct planner *w, const char *path, int64_t *id,
-		  struct error *err);
+ * directory's name and its own metadata say.  0: none but this one. */
+int plan_other_of(struct planner *w, uint32_t rank, const char *path,
+		  int64_t *id, struct error *err);
 void plan_others_free(struct plan_others *o); /* NULL is allowed */
 
 /* If the summary is that of an older dataset: are rank2file and containers,

@@ -5,9 +5,9 @@
  *
  * Most datasets have a directory of their name.  So only a path below a
  * directory that has the name of another dataset is doubted, and only that
- * dataset is asked: its rank2file must name the path, too.  (Filemaps tell by
- * the path of their cache directory.)  A dataset whose files lie below its own
- * name costs a comparison for each directory.
+ * dataset is asked: its rank2file or the filemap of the rank must name the
+ * path, too.  A dataset whose files lie below its own name costs a comparison
+ * for each directory.
  *
  * And ranks whose filemap is lost and whose files nothing names: may these
  * files be on the prefix nevertheless?  They would lie where those of the other
@@ -15,6 +15,7 @@
  * unknown whether data are lost.  They are lost only if there is none.
  */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,15 +28,18 @@
 #include "map.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
+#include "meta/flush.h"
 #include "meta/index.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
 
 struct plan_others {
-	/* Who has which name.  NULL: not read yet, or not usable. */
+	/* Who has which name: the index, and below it flush.scr.  NULL: not
+	 * read yet, or not usable. */
 	struct index *own;
 	const struct index *index;
+	struct kvtree *flush;
 	bool read;
 	/* The directory asked about last, with its '/', and the dataset that
 	 * has its name. */
@@ -43,6 +47,7 @@ struct plan_others {
 	int64_t named;
 	/* The dataset that was asked last, its directory, and its files. */
 	int64_t asked;
+	int fd;
 	struct rank2file ranks;
 	struct plan_paths paths;
 };
@@ -50,11 +55,13 @@ struct plan_others {
 static void
 forget_asked(struct plan_others *o)
 {
+	io_close(o->fd);
 	rank2file_free(&o->ranks);
 	plan_paths_free(&o->paths);
 	memset(&o->ranks, 0, sizeof(o->ranks));
 	memset(&o->paths, 0, sizeof(o->paths));
 	o->asked = 0;
+	o->fd = -1;
 }
 
 void
@@ -64,13 +71,14 @@ plan_others_free(struct plan_others *o)
 		return;
 	forget_asked(o);
 	index_free(o->own);
+	kvtree_free(o->flush);
 	buf_free(&o->dir);
 	mem_free(o);
 }
 
 /* --- Names --- */
 
-/* An index that cannot be read names nobody. */
+/* What cannot be read names nobody. */
 static int
 read_names(const struct planner *w, struct plan_others *o, struct error *err)
 {
@@ -84,6 +92,10 @@ read_names(const struct planner *w, struct plan_others *o, struct error *err)
 					SCR_DIR "/" INDEX_FILE, NULL, &why);
 	if (t != NULL)
 		o->index = o->own = index_from_tree(t, &why);
+	if (why.kind != ERROR_NOMEM)
+		o->flush =
+			kvtree_read_beneath(w->p.places[0].root_fd,
+					    SCR_DIR "/" FLUSH_FILE, NULL, &why);
 	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
 }
 
@@ -92,11 +104,17 @@ static int64_t
 find_name(const struct plan_others *o, const char *name)
 {
 	struct index_entry e = { .id = 0 };
+	struct flush_entry *list = NULL;
+	size_t count = 0;
 
-	return o->index != NULL &&
-			       index_find_name(o->index, name, &e, NULL) == 0
-		       ? e.id
-		       : 0;
+	if (o->index != NULL && index_find_name(o->index, name, &e, NULL) == 0)
+		return e.id;
+	list = o->flush == NULL ? NULL : flush_entries(o->flush, &count, NULL);
+	for (size_t i = 0; list != NULL && i < count; i++)
+		if (list[i].name != NULL && str_eq(list[i].name, name))
+			e.id = list[i].id;
+	mem_free(list);
+	return e.id;
 }
 
 /* Set o->named to the dataset that has the name of directory o->dir, of one
@@ -135,14 +153,48 @@ find_dir(const struct planner *w, struct plan_others *o, struct error *err)
 
 /* --- What another dataset says --- */
 
+/* Does the filemap of the rank there name the path? */
+static int
+in_filemap(const struct plan_others *o, uint32_t rank, const char *path,
+	   bool *named, struct error *err)
+{
+	const size_t len = strlen(path);
+	struct arena *arena = arena_new();
+	struct buf full = BUF_INIT;
+	struct error why = ERROR_INIT;
+	struct kvtree *t = NULL;
+	struct filemap m = { .nfiles = 0 };
+	int rc = arena == NULL ? -1 : 0;
+
+	if (rc == 0)
+		t = kvtree_read_beneath(o->fd, filemap_str(rank), NULL, &why);
+	if (t != NULL && filemap_read(t, arena, &m, &why) < 0)
+		m.nfiles = 0;
+	for (size_t i = 0; i < m.nfiles && !*named && rc == 0; i++) {
+		const struct filemap_file *f = &m.files[i];
+
+		buf_clear(&full);
+		if (f->dir == NULL || f->name == NULL)
+			continue;
+		rc = path_join(&full, f->dir, f->name, NULL);
+		*named = rc == 0 && full.len > len &&
+			 full.data[full.len - len - 1] == '/' &&
+			 memcmp(full.data + full.len - len, path, len) == 0;
+	}
+	kvtree_free(t);
+	buf_free(&full);
+	arena_free(arena);
+	return rc < 0 || why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
+}
+
 int
-plan_other_of(struct planner *w, const char *path, int64_t *id,
+plan_other_of(struct planner *w, uint32_t rank, const char *path, int64_t *id,
 	      struct error *err)
 {
 	const size_t len = path == NULL ? 0 : (size_t)(path_base(path) - path);
 	struct plan_others *o = w->others;
 	struct error why = ERROR_INIT;
-	int fd = -1;
+	bool named = false;
 
 	*id = 0;
 	if (w->record == NULL || len == 0)
@@ -151,6 +203,7 @@ plan_other_of(struct planner *w, const char *path, int64_t *id,
 		w->others = o = mem_calloc(1, sizeof(*o));
 		if (o == NULL)
 			return error_no_memory(err);
+		o->fd = -1;
 	}
 	if (o->dir.len != len || memcmp(o->dir.data, path, len) != 0) {
 		buf_clear(&o->dir);
@@ -165,19 +218,22 @@ plan_other_of(struct planner *w, const char *path, int64_t *id,
 	if (o->asked != o->named) {
 		forget_asked(o);
 		o->asked = o->named;
-		fd = path_open_dir(
+		o->fd = path_open_dir(
 			w->p.places[0].root_fd,
 			str_printed(64, SCR_DIR "/" DATASET_DIR_FMT, o->asked),
 			NULL);
-		if (fd >= 0 && rank2file_load_left(fd, &o->ranks, &why) == 0)
-			(void)plan_paths(&o->ranks, &o->paths, &why);
-		io_close(fd);
+		if (o->fd >= 0 &&
+		    rank2file_load_left(o->fd, &o->ranks, &why) == 0 &&
+		    plan_paths(&o->ranks, &o->paths, err) < 0)
+			return -1;
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
 	}
-	if (o->paths.by_path != NULL &&
-	    map_get(o->paths.by_path, path) != MAP_NONE)
-		*id = o->named;
+	if (o->paths.by_path != NULL)
+		named = map_get(o->paths.by_path, path) != MAP_NONE;
+	else if (o->fd >= 0 && in_filemap(o, rank, path, &named, err) < 0)
+		return -1;
+	*id = named ? o->named : 0;
 	return 0;
 }
 

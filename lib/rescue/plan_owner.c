@@ -159,7 +159,7 @@ other_job(const struct planner *w, const char *path)
 /* Does the file on the prefix have the recorded time, to the nanosecond, and
  * is no other dataset's?  1: yes. */
 static int
-is_as_recorded(struct planner *w, const char *root,
+is_as_recorded(struct planner *w, uint32_t rank, const char *root,
 	       const struct filemap_file *f, struct error *err)
 {
 	struct buf path = BUF_INIT;
@@ -179,7 +179,7 @@ is_as_recorded(struct planner *w, const char *root,
 		       st.st_mtim.tv_sec == f->attr.mtime.tv_sec &&
 		       st.st_mtim.tv_nsec == f->attr.mtime.tv_nsec;
 	if (same)
-		rc = plan_other_of(w, rel, &other, err);
+		rc = plan_other_of(w, rank, rel, &other, err);
 	buf_free(&path);
 	return rc < 0 ? -1 : same && other == 0;
 }
@@ -205,7 +205,8 @@ allow_for_clocks(struct planner *w, struct error *err)
 			continue;
 		rc = 0;
 		for (size_t k = 0; k < m->nfiles && rc == 0; k++)
-			rc = is_as_recorded(w, root.data, &m->files[k], err);
+			rc = is_as_recorded(w, (uint32_t)w->maps[i].rank,
+					    root.data, &m->files[k], err);
 		floor = rc > 0 ? newest : floor;
 	}
 	w->owner.floor = floor;

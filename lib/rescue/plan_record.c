@@ -85,7 +85,7 @@ sift(struct planner *w, struct rank2file *r, struct error *err)
 		const char *path = k->nfiles > 0 ? k->files[0].path : NULL;
 		int64_t id = 0;
 
-		if (plan_other_of(w, path, &id, err) < 0)
+		if (plan_other_of(w, (uint32_t)i, path, &id, err) < 0)
 			return -1;
 		if (id == 0)
 			continue;

@@ -152,10 +152,13 @@ setup() { in_no_job && one_node; }
 		XOR two|rm $D/filemap_* $D/redd*|0
 		XOR two|rm $D/filemap_* $D/redd*; cp $T/rank2file.0.0 $D; truncate -s 5 $f/rank_1.ckpt|1|rank2file: $names|refused 1
 		XOR two forgotten|rm $D/filemap_* $D/redd*; cp $T/rank2file.0.0 $D; truncate -s 5 $f/rank_1.ckpt|1||ends 0 scr_index -p p --verify 2
+		XOR two|rm $D/filemap_* $D/redd* $T/summary.scr p/.scr/index.scr; cp $T/rank2file.0.0 $D|1|rank2file: $names|refused 1
+		XOR two|rm $D/filemap_* $D/redd*; mv $T/rank2file* $D|1|rank2file: $names|refused 1
 		NONE two|cp $T/filemap_1 $D|0
 		NONE two|cp $T/filemap_1 $D; rm $f/rank_1.ckpt|4
 		NONE two|rm p/ckpt.2/rank_1.ckpt; cp $D/filemap_1 $T|||ends 4 scr_index -p p --verify 2
 		NONE two|cp $T/filemap_* $D; rm $D/rank2file*|1|filemap_0 $names
+		NONE two|scr_index -q -p p --drop id:2; rm $T/rank2file* $T/summary.scr; cp $T/filemap_* $D; rm $D/rank2file*|1|filemap_0 $names
 	END
 }
 
