@@ -210,8 +210,9 @@ report_map_json(const struct packed *p)
 
 /* --- Results --- */
 
+/* `before`: the dataset is not packed yet. */
 static const char *
-spare_text(const struct pack_result *r)
+spare_text(const struct pack_result *r, bool before)
 {
 	switch (r->spare) {
 	case PACK_SPARE_ONE:
@@ -223,9 +224,17 @@ spare_text(const struct pack_result *r)
 	case PACK_SPARE_UNKNOWN:
 		return "";
 	}
-	/* Members are kept apart only if the redundancy is packed, too. */
+	/* Members are kept apart only if the redundancy is packed, too, and a
+	 * packed dataset is not packed again. */
+	if (before)
+		return "; losing one container may lose the dataset: members "
+		       "of a set share it (pack --with-redundancy --order node "
+		       "spreads them)";
+	if (r->hidden > 0)
+		return "; losing one container may lose the dataset: members "
+		       "of a set share it (repack --order node spreads them)";
 	return "; losing one container may lose the dataset: members of a set "
-	       "share it (pack --with-redundancy --order node spreads them)";
+	       "share it (unpack, then pack --with-redundancy spreads them)";
 }
 
 void
@@ -261,7 +270,7 @@ report_pack_text(const struct packed *p, const char *done,
 		buf_printf(out,
 			   ", %zu %s kept that differ from the packed ones",
 			   str_count(r->left, "file"));
-	buf_add_str(out, spare_text(r));
+	buf_add_str(out, spare_text(r, dry_run && str_eq(done, "packed")));
 	buf_add_char(out, '\n');
 }
 

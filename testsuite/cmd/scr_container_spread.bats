@@ -60,6 +60,12 @@ each_container_can_go() {
 	[[ $(ls $ctr/ctr.*.scr | wc -l) -eq 4 ]]
 }
 
+# spread: do what the last command of scr_container advises.
+spread() {
+	[[ $way != unpack* ]] || scr_container -q -p p unpack 1
+	shows "tolerates the loss of any 1 container" scr_container -p p ${way#*then } 1
+}
+
 @test "members of a set share a container: pack and inspect say so" {
 	make XOR
 	for options in "" "--with-redundancy --order rank" \
@@ -69,14 +75,17 @@ each_container_can_go() {
 		assert_output_has "losing one container may lose the dataset" \
 			"(pack --with-redundancy --order node spreads them)"
 		shows "losing one container may lose the dataset" scr_container -p p pack $options 1
+		way="unpack, then pack --with-redundancy"
+		[[ -z $options ]] || way="repack --order node"
+		assert_output_has "($way spreads them)"
 		shows "tolerates   no loss: each of 1" scr_inspect -p p 1
 		assert_output_lacks "of each set"
+		spread
 	done
 	# Packed with its redundancy, it can be spread later.
 	try scr_container -p p repack --order name --size 30000 1
-	assert_output_has "repacked into" "(pack --with-redundancy --order node spreads them)"
-	try scr_container -p p repack --order node 1
-	assert_output_has "tolerates the loss of any 1 container"
+	assert_output_has "repacked into" "(repack --order node spreads them)"
+	spread
 	each_container_can_go 'ctr.*'
 }
 
