@@ -4,8 +4,8 @@
  *
  *   catalogue.c    the prefix, its directories, helpers
  *   store.c        read, change and rebuild index.scr, also without room
- *   edit.c         drop, drop after, current: the index only; catalogue_add(),
- *                  also for SCR 1.1.8; after a failed fetch
+ *   edit.c         drop, drop after, current: the index only; catalogue_add();
+ *                  after a failed fetch
  *   overview.c     all datasets of a prefix, from all sources
  *   word.c         the dataset that a word names, and back
  *   describe.c     find the descriptor of a dataset
