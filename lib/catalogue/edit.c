@@ -246,6 +246,29 @@ refuse(struct catalogue *c, const struct catalogue_dir *d,
 			helps ? catalogue_word_now_str(c, d->id) : "");
 }
 
+/* The dataset has no directory, because of *why.  One of SCR 1.1.8 has another
+ * one, which is its name. */
+static int
+refuse_absent(struct catalogue *c, int64_t id, const struct error *why,
+	      struct error *err)
+{
+	struct index *ix = catalogue_read_quietly(c, NULL);
+	struct index_entry e;
+	int rc = 0;
+
+	if (why->kind == ERROR_ABSENT && ix != NULL &&
+	    index_find_id(ix, id, &e, NULL) == 0 && e.name != NULL &&
+	    packed_is_old(c->prefix_fd, e.name))
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: a dataset of SCR 1.1.8: export and import "
+			       "bring it to SCR 3.1",
+			       e.name);
+	else
+		rc = error_pass(err, why);
+	index_free(ix);
+	return rc;
+}
+
 int
 catalogue_add(struct catalogue *c, int64_t id,
 	      const struct catalogue_options *o, struct buf *name,
@@ -258,8 +281,9 @@ catalogue_add(struct catalogue *c, int64_t id,
 	struct error why = ERROR_INIT;
 	int rc = -1;
 
-	if (catalogue_dir_open(c, id, &d, err) < 0 ||
-	    catalogue_dir_lock(c, &d, o, err) < 0 ||
+	if (catalogue_dir_open(c, id, &d, &why) < 0)
+		return refuse_absent(c, id, &why, err);
+	if (catalogue_dir_lock(c, &d, o, err) < 0 ||
 	    /* Can the library fetch it? */
 	    catalogue_fetchable(c, &none, o, &f, err) < 0)
 		goto out;

@@ -113,7 +113,8 @@ old() {
 			scr_index -p q --list | grep -q "scr.dataset.1"
 			ends 0 scr_index -p q --verify --checksums
 			# Its directory is not one of SCR 3.1.
-			complains 1 "no such dataset" scr_index -p p --add 1
+			complains 2 "a dataset of SCR 1.1.8: export and import bring it to SCR 3.1" \
+				scr_index -p p --add 1
 			scr_container -q -p p unpack 1
 		done
 	done
