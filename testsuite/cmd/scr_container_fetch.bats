@@ -118,4 +118,12 @@ old() {
 			scr_container -q -p p unpack 1
 		done
 	done
+	# A damaged file: no archive.
+	rm -r p a.tar
+	old seed_example
+	scr_container -q -p p unpack 1
+	[[ -s p/scr.dataset.1/rank_2.ckpt ]]
+	truncate -s 5 p/scr.dataset.1/rank_2.ckpt
+	warns 3 "scr.dataset.1/rank_2.ckpt" scr_container -p p export -o a.tar 1
+	[[ ! -e a.tar ]]
 }
