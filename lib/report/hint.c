@@ -179,6 +179,23 @@ give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 	return indexed ? "scr_index --drop" : "scr_index --delete";
 }
 
+/* If the directory of the dataset is a link, which --delete refuses: write "rm
+ * LINK".  Its files stay where it leads. */
+static bool
+remove_link(const char *prefix, int64_t id, struct buf *out)
+{
+	struct buf path = BUF_INIT;
+	struct stat st;
+	bool is = false;
+
+	buf_printf(&path, "%s/" SCR_DIR "/" DATASET_DIR_FMT, prefix, id);
+	is = lstat(path.data, &st) == 0 && S_ISLNK(st.st_mode);
+	if (is)
+		report_add_quoted(out, "rm ", path.data);
+	buf_free(&path);
+	return is;
+}
+
 static void
 move_back(const char *prefix, const struct next_case *n, struct buf *out)
 {
@@ -346,6 +363,9 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	if (!indexed && command != NULL && str_starts(command, "scr_index ") &&
 	    str_ends(command, "--build") && catalogue_namesake(c, ix, id) > 0)
 		command = n->status == STATUS_DAMAGED ? n->rebuild : NULL;
+	if (command != NULL && str_eq(command, "scr_index --delete") &&
+	    remove_link(catalogue_path(c), id, &out))
+		command = NULL;
 	if (command != NULL) {
 		if (n->status != STATUS_LOST)
 			clear_way(n->way.obstacle, &out);

@@ -405,8 +405,7 @@ class Case:
             if a.status == 1 and (
                     "then run this again" in a.err and
                     self.hit & {"mode", "modedir", "link"} or
-                    "a symbolic link blocks the path" in a.err or
-                    "a symbolic link: remove what it leads to" in a.err):
+                    "a symbolic link blocks the path" in a.err):
                 return  # a clear stop: the user has to change a mode, or a link
             tree, steps = after, next_lines(a)
             step = steps[0] if steps else None

@@ -207,6 +207,13 @@ setup() { in_no_job && one_node; }
 	# But it may be that of another prefix, too.
 	warns 1 "a symbolic link: remove what it leads to" scr_index -p p --delete 1
 	[[ -e beside/summary.scr && -e $f.old/rank_0.ckpt ]]
+	# Lost, and not in the index any more.
+	rm -r $f.old
+	scr_index -q -p p --drop 1
+	rm -f p/.scr/flush.scr
+	finds 4 "next:       rm $D" scr_inspect -p p -d 1
+	follow scr_inspect -p p -d 1
+	[[ ! -L $D && -e beside/summary.scr ]]
 }
 
 # away PATH: it is elsewhere, and a link to a third place is there.
