@@ -476,15 +476,24 @@ index_entries(const struct index *ix, size_t *count, struct error *err)
 void
 index_newest(const struct index *ix, int64_t out[2])
 {
+	struct index_entry *read = NULL;
+	const struct index_entry *all = NULL;
 	size_t n = 0, k = 0;
-	struct index_entry *all =
-		ix != NULL ? index_entries(ix, &n, NULL) : NULL;
 
 	out[0] = out[1] = 0;
+	if (ix == NULL)
+		return;
+	/* Lost datasets ask one by one: no copy for each. */
+	if (ix->list != NULL) {
+		all = ix->list;
+		n = index_count(ix);
+	} else {
+		all = read = index_entries(ix, &n, NULL);
+	}
 	for (size_t i = 0; all != NULL && i < n && k < 2; i++)
 		if (all[i].desc.is_ckpt && index_entry_valid(&all[i]))
 			out[k++] = all[i].id;
-	mem_free(all);
+	mem_free(read);
 }
 
 bool

@@ -153,9 +153,22 @@ datasets() {
 # instructions COMMAND...: set $count to those of the command, in one thread.
 instructions() {
 	valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" \
-		>/dev/null 2>instructions || [ $? -eq 3 ] || failed "$*"
+		>/dev/null 2>instructions || [[ $? == [34] ]] || failed "$*"
 	count=$(sed -n 's/.*refs: *//p' instructions | tr -d ,)
 	[ -n "$count" ] || failed "$(cat instructions)"
+}
+
+@test "the next step for a lost dataset reads no list of all" {
+	command -v valgrind >/dev/null || skip "no valgrind"
+	! nm "$BIN/scr_index" | grep -q __asan_init || skip "a sanitizer"
+	for n in 200 800; do
+		rm -rf p
+		"$GEN/gen_meta" --index "$n" -p p
+		instructions scr_index -j1 -p p --verify
+		echo "$n datasets: $((count / n)) each"
+		((n > 200)) || small=$((count / n))
+	done
+	((count / n < small * 3 / 2)) || failed "$((count / n)) each"
 }
 
 @test "one lost member costs a large set what its members cost" {
