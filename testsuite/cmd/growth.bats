@@ -106,7 +106,7 @@ datasets() {
 	cmp p/ckpt.1/rank_5.ckpt whole/ckpt.1/rank_5.ckpt
 }
 
-@test "a moved prefix: its former path is found by many threads" {
+@test "a moved prefix: its files are looked up by many threads" {
 	dataset 1 --name run/ckpt.1 --ranks 64 --nodes 4 --type SINGLE
 	mv p q
 	# No rank2file, so only filemaps and files tell.
