@@ -444,6 +444,7 @@ import_dataset(struct catalogue *c, int fd, const char *name,
 	struct owners_guard owners = { c, 0, o, true, false };
 	const struct put_options how = {
 		.par = work_waiting(&o->work, catalogue_prefix_fd(c)),
+		.alone = true,
 		.guard = { owners_ask, &owners, owners_failed },
 		.work = &o->work,
 	};

@@ -341,13 +341,44 @@ place_file(struct put_file *f, struct error *err)
 		       : p->o.placed(p->o.arg, &f->what, &f->mtime, err);
 }
 
-/* Sync a list of full files, and with at_once rename them.  A file that fails
- * keeps its descriptor open. */
+static int
+sync_full(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct put_file *f = ((struct put_file **)arg)[i];
+
+	(void)worker;
+	if (f->state == PUT_FULL && sync_file(f, err) < 0)
+		return -1;
+	if (f->state == PUT_SYNCED && close_file(f, err) < 0)
+		return -1;
+	if (f->state >= PUT_SYNCED)
+		return 0;
+	return error_set(err, ERROR_CORRUPT,
+			 "%s: only %" PRIu64 " of %" PRIu64
+			 " bytes were written",
+			 f->what.path, f->written, f->what.size);
+}
+
+/* Sync a list of full files, and with at_once rename them; by all threads if
+ * one alone writes.  A file that fails keeps its descriptor open. */
 static int
 sync_list(struct put *p, struct put_file *list, struct error *err)
 {
-	struct put_file *f = NULL;
+	struct put_file *f = NULL, **all = NULL;
+	size_t n = 0, cap = 0;
+	int rc = 0;
 
+	if (p->o.alone) {
+		for (f = list; f != NULL && rc == 0; f = f->next)
+			if (MEM_ROOM(all, n, cap))
+				all[n++] = f;
+			else
+				rc = error_no_memory(err);
+		if (rc == 0)
+			rc = par_for(p->o.par, n, 0, sync_full, all, err);
+		mem_free(all);
+		return rc;
+	}
 	for (f = list; f != NULL; f = f->next) {
 		if (sync_file(f, err) < 0)
 			return -1;
@@ -365,6 +396,8 @@ put_wrote(struct put_file *f, uint64_t len, struct error *err)
 {
 	struct put *p = f->put;
 	struct put_file *list = NULL;
+	const size_t most =
+		p->queue_max * (p->o.alone ? par_threads(p->o.par) : 1);
 	bool full = false;
 
 	pthread_mutex_lock(&p->lock);
@@ -391,7 +424,7 @@ put_wrote(struct put_file *f, uint64_t len, struct error *err)
 	p->queue_end = &f->next;
 	p->queued++;
 	p->queued_bytes += f->what.size;
-	if (p->queued >= p->queue_max || p->queued_bytes >= QUEUE_BYTES)
+	if (p->queued >= most || p->queued_bytes >= QUEUE_BYTES)
 		list = take_queue(p);
 	pthread_mutex_unlock(&p->lock);
 	return sync_list(p, list, err);
@@ -460,24 +493,6 @@ make_image(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 static int
-sync_full(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	struct put_file *f = ((struct put *)arg)->files[i];
-
-	(void)worker;
-	if (f->state == PUT_FULL && sync_file(f, err) < 0)
-		return -1;
-	if (f->state == PUT_SYNCED && close_file(f, err) < 0)
-		return -1;
-	if (f->state >= PUT_SYNCED)
-		return 0;
-	return error_set(err, ERROR_CORRUPT,
-			 "%s: only %" PRIu64 " of %" PRIu64
-			 " bytes were written",
-			 f->what.path, f->written, f->what.size);
-}
-
-static int
 place_kind(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct put *p = arg;
@@ -493,11 +508,14 @@ int
 put_commit(struct put *p, struct error *err)
 {
 	struct par *par = p->o.par;
-	int rc = par_for(par, p->count, BATCH, make_image, p, err);
+	int rc = p->o.alone ? sync_list(p, take_queue(p), err) : 0;
 
+	p->o.alone = false; /* from now on each thread syncs what it queues */
+	if (rc == 0)
+		rc = par_for(par, p->count, BATCH, make_image, p, err);
 	if (rc == 0) {
 		(void)take_queue(p);
-		rc = par_for(par, p->count, BATCH, sync_full, p, err);
+		rc = par_for(par, p->count, BATCH, sync_full, p->files, err);
 	}
 	for (size_t i = 0; rc == 0 && i < p->count && !p->asked; i++)
 		p->asked = p->o.guard.fn != NULL &&

@@ -121,6 +121,21 @@ datasets() {
 	done
 }
 
+@test "import: small files are synced by many threads" {
+	dataset 1 --ranks 128 --nodes 4 --files 2 --type NONE
+	scr_index -q -p p --build 1
+	scr_archive -q export -p p -o ar 1
+	mkdir q
+	LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=$PWD/q/ckpt.1/ SLOW_USEC=2000 \
+		SLOW_COUNT_FILE=$PWD/calls SLOW_ALONE_FILE=$PWD/alone \
+		ends 0 scr_archive import -q -p q -j 16 ar
+	all=$(awk '$1 == "sync" { print $2 }' calls)
+	((all >= 256)) || failed "$all calls"
+	serial=$(awk '$1 == "sync" { sum += $2 } END { print sum + 0 }' alone)
+	((serial < all / 4)) || failed "$serial calls one by one"
+	diff -r p/ckpt.1 q/ckpt.1
+}
+
 @test "cat and extract read only what the files named need" {
 	# The map and the attributes have a file for every 8192 ranks.
 	dataset 1 --name ckpt.1 --ranks 8200 --nodes 10 --type NONE
