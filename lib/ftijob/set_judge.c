@@ -114,14 +114,21 @@ may_exist(const struct fti_sets *s, struct fti_set *set,
 	for (size_t i = 0; set->level != FTI_DCP && i < s->count; i++) {
 		struct fti_set *o = &s->list[i];
 		const struct fti_rank *of = fti_set_rank(o, r->rank);
+		const struct fti_entry *e = o->whole;
 
 		if (o == set || o->id != set->id ||
 		    !str_eq(o->exec, set->exec) || o->level == FTI_DCP ||
 		    o->level == FTI_TMP)
 			continue;
-		if (of != NULL && of->parts[FTI_OWN].entry != NULL)
-			return at_other_level(s, set, r, o,
-					      of->parts[FTI_OWN].entry);
+		if (e == NULL && of != NULL)
+			e = of->parts[FTI_OWN].entry;
+		if (e != NULL)
+			return at_other_level(s, set, r, o, e);
+		/* Without groups, nobody knows of which rank a copy is. */
+		if (o->level == FTI_L2 &&
+		    (!fti_set_is_grouped(o) ||
+		     (of != NULL && of->parts[FTI_COPY].entry != NULL)))
+			return "the copy at L2 may give it";
 		if (o->level == FTI_L3 && o->state != FTI_SET_LOST)
 			return "the parity at L3 may give it";
 	}
