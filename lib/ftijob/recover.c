@@ -376,20 +376,35 @@ int
 fti_obtain_source(struct fti_obtain *o, bool data, const struct work *w,
 		  struct error *err)
 {
-	struct fti_part_file *own = &o->rank->parts[FTI_OWN];
+	struct fti_set *set = o->set;
+	struct error why = ERROR_INIT;
 
 	o->source = NULL;
 	fti_recover_free(o->recover);
 	o->recover = NULL;
-	if (fti_set_examine(&o->sets, o->set, data, w, err) < 0)
-		return -1;
 	/* It is not good: else nobody would ask. */
-	*own = (struct fti_part_file){ .state = FTI_STATE_MISSING };
-	o->recover = fti_recover_new(&o->sets, o->set, o->rank, w, err);
+	o->rank->parts[FTI_OWN] =
+		(struct fti_part_file){ .state = FTI_STATE_MISSING };
+	if (fti_set_examine(&o->sets, set, data, w, err) < 0)
+		return -1;
+	/* If files contradict each other, perhaps the data of one are damaged.
+	 */
+	if (set->conflict != NULL && !data &&
+	    fti_set_examine(&o->sets, set, true, w, err) < 0)
+		return -1;
+	if (set->conflict != NULL)
+		return error_set(err, ERROR_SYSTEM, "%s", set->conflict);
+	o->recover = fti_recover_new(&o->sets, set, o->rank, w, err);
 	if (o->recover == NULL)
 		return -1;
-	o->source = fti_recover_source(o->recover, o->rank, FTI_OWN, err);
-	return o->source == NULL ? -1 : 0;
+	o->source = fti_recover_source(o->recover, o->rank, FTI_OWN, &why);
+	if (o->source != NULL)
+		return 0;
+	/* A file that cannot be read may give it. */
+	if (why.kind == ERROR_LOST && set->data_read &&
+	    set->state == FTI_SET_UNKNOWN)
+		return error_set(err, ERROR_SYSTEM, "%s", set->reason);
+	return error_pass(err, &why);
 }
 
 void

@@ -82,7 +82,9 @@ int fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
 void fti_obtain_close(struct fti_obtain *o);
 
 /* Set o->source.  Without `data`, files of the group count as good if their
- * records are.  ERROR_LOST: too many are missing or damaged. */
+ * records are.  ERROR_LOST: too many are missing or damaged; ERROR_SYSTEM: they
+ * contradict each other, or with `data`: one that cannot be read may give it.
+ */
 int fti_obtain_source(struct fti_obtain *o, bool data, const struct work *w,
 		      struct error *err);
 

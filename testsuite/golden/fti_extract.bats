@@ -313,6 +313,35 @@ numpy() {
 	[ ! -e out ]
 }
 
+@test "files of the group that contradict each other, or cannot be read: unknown" {
+	local file strange
+
+	# The sums are right, but one file is of another run.
+	[ -d "$FTI/loss" ] || skip "in the complete data"
+	taken "$FTI/posix-levels/L3" l3
+	file=$(find l3 -name Ckpt3-Rank0.fti)
+	scr_fti extract -q -o want "$file"
+	strange=$(find l3 -name Ckpt3-Rank4.fti)
+	damage "$strange" 100 X
+	sed -i "/Ckpt3-Rank4.fti/,/ckpt_checksum/s/\(ckpt_checksum *= \).*/\1$(md5sum <"$strange" | cut -c -32)/" \
+		l3/Meta/*/l3/sector0-group0.fti
+	rm "$file"
+	ends 1 scr_fti scan --checksums l3
+	warns 1 "contradict each other: move files" scr_fti extract -o out "$file"
+	[ ! -e out ]
+	rm "$strange"
+	ends 0 scr_fti extract -o out "$file"
+	diff -r want out
+	# Half of the group is left, and one file cannot be read.
+	rm l3/Local/node[12]/*/l3/Ckpt3-RSed[24].fti
+	rm l3/Local/node1/*/l3/Ckpt3-Rank2.fti
+	ln -s nowhere "$strange"
+	ends 1 scr_fti scan --checksums l3
+	warns 1 "Rank4.fti is unknown" scr_fti extract -n -o out "$file"
+	rm "$strange"
+	ends 4 scr_fti extract -n -o out "$file"
+}
+
 @test "hostile files: an answer, never a crash, never bytes of nowhere" {
 	local file rc bytes size at want
 

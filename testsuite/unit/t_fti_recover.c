@@ -79,6 +79,19 @@ TEST(none)
 	   "a directory that is missing");
 }
 
+TEST(unread)
+{
+	const char *copy = NULL;
+
+	make("Local/");
+	copy = here("Local/node0/E/l2/Ckpt3-Pcof0.fti");
+	must(unlink(copy) == 0 && symlink("nowhere", copy) == 0);
+	ok(strstr(obtained(here("Local/node1/E/l2/Ckpt3-Rank1.fti"), NULL,
+			   true),
+		  "Pcof0.fti is unknown: ") != NULL,
+	   "a copy that cannot be read is not lost");
+}
+
 TEST(obtain)
 {
 	test_copies("Local/");
