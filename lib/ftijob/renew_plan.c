@@ -5,13 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "arena.h"
 #include "error.h"
-#include "fti/ini.h"
 #include "fti/input.h"
 #include "fti/posix.h"
 #include "ftijob/parity.h"
@@ -19,96 +15,9 @@
 #include "ftijob/renew.h"
 #include "io.h"
 #include "mem.h"
-#include "num.h"
 #include "path.h"
 #include "str.h"
 #include "work.h"
-
-/* --- Directories --- */
-
-/* The node whose directory has this file of a rank. */
-static uint32_t
-node_of(struct fti_set *set, const struct fti_rank *r, enum fti_part part)
-{
-	return part == FTI_COPY ? fti_set_neighbour(set, r, false)->node
-				: r->node;
-}
-
-/* `dir` with the directory `to` instead of `from`.  NULL: it has no such part.
- */
-static const char *
-other_node(struct arena *a, const char *dir, const char *from, const char *to)
-{
-	const size_t len = strlen(from);
-	const char *at = dir;
-
-	while (strncmp(at, from, len) != 0 ||
-	       (at[len] != '/' && at[len] != '\0')) {
-		at = strchr(at, '/');
-		if (at == NULL)
-			return NULL;
-		at++;
-	}
-	return arena_printf(a, "%.*s%s%s", (int)(at - dir), dir, to, at + len);
-}
-
-/* The directory of files of `node`, as FTI names it; r->dirs are those that
- * have files. */
-static const char *
-find_dir(const struct fti_rebuild *r, uint32_t node, struct error *err)
-{
-	const struct fti_tree *t = &r->sets->tree;
-	const struct fti_set *set = r->set;
-	struct arena *a = r->sets->arena;
-	const struct fti_entry *any = NULL;
-	const char *dir = r->dirs[node], *host = NULL;
-	struct fti_ini *ini = NULL;
-	bool one = true; /* all are in the same directory */
-
-	if (dir != NULL)
-		return dir;
-	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
-		const struct fti_entry *e =
-			set->ranks[i / FTI_PARTS].parts[i % FTI_PARTS].entry;
-
-		one = one && (e == NULL || any == NULL ||
-			      fti_tree_beside(any->path, e->path));
-		any = e == NULL ? any : e;
-	}
-	if (any != NULL && any->node >= 0) {
-		char from[32], to[32];
-
-		snprintf(from, sizeof(from), "node%" PRIi64, any->node);
-		snprintf(to, sizeof(to), "node%" PRIu32, node);
-		dir = other_node(a, fti_tree_dir(a, any->path), from, to);
-	} else if (any != NULL && one) {
-		dir = fti_tree_dir(a, any->path);
-	}
-	/* By the names of their hosts, which Topology.fti has. */
-	for (size_t i = 0; dir == NULL && ini == NULL && i < t->count; i++)
-		if (t->list[i].name.kind == FTI_NAME_TOPOLOGY &&
-		    str_eq(t->list[i].exec, set->exec))
-			ini = fti_ini_read(t->fd, t->list[i].path, NULL);
-	if (ini != NULL)
-		host = fti_ini_get(ini, "topology", num_str(node));
-	if (host != NULL && (strchr(host, '/') != NULL || !path_is_clean(host)))
-		host = NULL;
-	for (uint32_t n = 0;
-	     n < set->geometry.nodes && dir == NULL && host != NULL; n++) {
-		const char *of = fti_ini_get(ini, "topology", num_str(n));
-
-		if (r->dirs[n] != NULL && of != NULL)
-			dir = other_node(a, r->dirs[n], of, host);
-	}
-	fti_ini_free(ini);
-	if (dir == NULL)
-		error_set(err, ERROR_ABSENT,
-			  "the directory of node %" PRIu32
-			  " is not known: the directories of the other nodes "
-			  "are not called node<k>, nor as in Topology.fti",
-			  node);
-	return dir;
-}
 
 /* --- Files --- */
 
@@ -120,13 +29,40 @@ is_wanted(const struct fti_set *set, const struct fti_rank *r,
 	       r->parts[part].state != FTI_STATE_UNKNOWN;
 }
 
+/* Where a file that is missing belongs. */
+static const char *
+new_path(const struct fti_rebuild *r, const struct fti_rebuild_file *f,
+	 struct error *err)
+{
+	const struct fti_rank *at =
+		f->part == FTI_COPY ? fti_set_neighbour(r->set, f->rank, false)
+				    : f->rank;
+
+	if (at == NULL) {
+		error_set(err, ERROR_ABSENT,
+			  "rank %" PRIu32 ": no rank has its copy",
+			  f->rank->rank);
+		return NULL;
+	}
+	if (r->dirs[at->node] == NULL) {
+		error_set(err, ERROR_ABSENT,
+			  "the directory of node %" PRIu32
+			  " is not known: the directories of the other nodes "
+			  "are not called node<k>, nor as in Topology.fti",
+			  at->node);
+		return NULL;
+	}
+	return fti_tree_join(r->sets->arena, r->dirs[at->node],
+			     fti_part_str(r->set, f->rank, f->part));
+}
+
 /* Add the wanted files of a rank; `from` gives them.  A file that FTI refuses
  * stays if nothing better can be had. */
 static int
 add_files(struct fti_rebuild *r, const struct fti_recover *from,
 	  struct fti_rank *rank, struct error *err)
 {
-	const char *dir = NULL, *base = NULL;
+	const char *base = NULL;
 	struct stat st;
 	int fd = -1, rc = 0;
 
@@ -158,12 +94,9 @@ add_files(struct fti_rebuild *r, const struct fti_recover *from,
 		f.replaces = e != NULL;
 		f.path = e != NULL ? e->path : NULL;
 		if (e == NULL) {
-			dir = find_dir(r, node_of(r->set, rank, f.part), err);
-			if (dir == NULL)
+			f.path = new_path(r, &f, err);
+			if (f.path == NULL)
 				return -1;
-			f.path = fti_tree_join(
-				r->sets->arena, dir,
-				fti_part_str(r->set, rank, f.part));
 		}
 		/* A new file must not exist, also not as a link; one that is
 		 * replaced is none. */
@@ -235,7 +168,6 @@ int
 fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		 struct fti_set *set, const struct work *w, struct error *err)
 {
-	const uint32_t nodes = set->geometry.nodes;
 	int rc = 0;
 
 	*r = (struct fti_rebuild){ .sets = sets, .set = set };
@@ -245,19 +177,7 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 	if (!fti_set_is_grouped(set))
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
-	r->dirs = mem_calloc(nodes + 1, sizeof(*r->dirs));
-	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
-		const struct fti_rank *of = &set->ranks[i / FTI_PARTS];
-		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
-		const struct fti_entry *e = of->parts[part].entry;
-		uint32_t node = 0;
-
-		if (e == NULL)
-			continue;
-		node = node_of(set, of, part);
-		if (node < nodes && r->dirs[node] == NULL)
-			r->dirs[node] = fti_tree_dir(sets->arena, e->path);
-	}
+	r->dirs = fti_set_dirs(sets, set);
 	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {
 		rc = work_go_on(w, err);
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)

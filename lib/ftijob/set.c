@@ -4,7 +4,10 @@
  */
 #include "ftijob/set.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -12,6 +15,7 @@
 #include "fti/posix.h"
 #include "mem.h"
 #include "num.h"
+#include "path.h"
 #include "str.h"
 
 /* No job is larger; a larger rank in a name is not believed. */
@@ -257,6 +261,105 @@ fti_set_files(const struct fti_set *set, const struct fti_tree *t,
 	}
 	return list;
 }
+
+/* --- Directories --- */
+
+/* `dir` with the directory `to` instead of `from`.  NULL: it has no such part.
+ */
+static const char *
+other_node(struct arena *a, const char *dir, const char *from, const char *to)
+{
+	const size_t len = strlen(from);
+	const char *at = dir;
+
+	while (strncmp(at, from, len) != 0 ||
+	       (at[len] != '/' && at[len] != '\0')) {
+		at = strchr(at, '/');
+		if (at == NULL)
+			return NULL;
+		at++;
+	}
+	return arena_printf(a, "%.*s%s%s", (int)(at - dir), dir, to, at + len);
+}
+
+/* Directories with the names of their hosts, which Topology.fti has. */
+static void
+name_by_hosts(const struct fti_sets *s, const struct fti_set *set,
+	      const char **dirs, uint32_t nodes)
+{
+	const struct fti_tree *t = &s->tree;
+	const char *of = NULL, *known = NULL;
+	struct fti_ini *ini = NULL;
+
+	for (size_t i = 0; ini == NULL && i < t->count; i++)
+		if (t->list[i].name.kind == FTI_NAME_TOPOLOGY &&
+		    str_eq(t->list[i].exec, set->exec))
+			ini = fti_ini_read(t->fd, t->list[i].path, NULL);
+	for (uint32_t n = 0; ini != NULL && known == NULL && n < nodes; n++) {
+		of = fti_ini_get(ini, "topology", num_str(n));
+		if (of != NULL && dirs[n] != NULL &&
+		    other_node(s->arena, dirs[n], of, of) != NULL)
+			known = dirs[n];
+	}
+	for (uint32_t n = 0; known != NULL && n < nodes; n++) {
+		const char *host = fti_ini_get(ini, "topology", num_str(n));
+
+		if (dirs[n] == NULL && host != NULL &&
+		    strchr(host, '/') == NULL && path_is_clean(host))
+			dirs[n] = other_node(s->arena, known, of, host);
+	}
+	fti_ini_free(ini);
+}
+
+const char **
+fti_set_dirs(const struct fti_sets *s, struct fti_set *set)
+{
+	const uint32_t nodes =
+		set->nranks == 0 ? 0 : set->ranks[set->nranks - 1].node + 1;
+	const char **dirs = mem_calloc((size_t)nodes + 1, sizeof(*dirs));
+	const struct fti_entry *any = NULL;
+	bool one = true; /* all are in the same directory */
+	size_t lacking = 0;
+
+	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
+		const struct fti_rank *of = &set->ranks[i / FTI_PARTS];
+		const struct fti_entry *e = of->parts[i % FTI_PARTS].entry;
+
+		if (e == NULL)
+			continue;
+		one = one &&
+		      (any == NULL || fti_tree_beside(any->path, e->path));
+		any = e;
+		if (i % FTI_PARTS == FTI_COPY)
+			of = fti_set_neighbour(set, of, false);
+		/* Else it is not known of which node the file is. */
+		if (of != NULL && set->geometry.node_size > 0 &&
+		    dirs[of->node] == NULL)
+			dirs[of->node] = fti_tree_dir(s->arena, e->path);
+	}
+	for (uint32_t n = 0; n < nodes; n++) {
+		char from[32], to[32];
+
+		if (dirs[n] == NULL && any != NULL && any->node >= 0 &&
+		    set->geometry.node_size > 0) {
+			snprintf(from, sizeof(from), "node%" PRIi64, any->node);
+			snprintf(to, sizeof(to), "node%" PRIu32, n);
+			dirs[n] = other_node(s->arena,
+					     fti_tree_dir(s->arena, any->path),
+					     from, to);
+		}
+		lacking += dirs[n] == NULL;
+	}
+	if (lacking > 0)
+		name_by_hosts(s, set, dirs, nodes);
+	for (uint32_t n = 0; any != NULL && any->node < 0 && one && n < nodes;
+	     n++)
+		if (dirs[n] == NULL)
+			dirs[n] = fti_tree_dir(s->arena, any->path);
+	return dirs;
+}
+
+/* --- Checkpoints --- */
 
 /* The entries of an execution at a level. */
 struct span {

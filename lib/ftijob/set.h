@@ -179,6 +179,10 @@ struct fti_rank *fti_set_neighbour(struct fti_set *set,
 struct fti_rank *fti_set_member(struct fti_set *set, uint32_t group,
 				uint32_t member);
 
+/* The directory of the files of each node, as FTI names it; NULL: not known.
+ * All ranks' nodes have an element.  The list is for mem_free(). */
+const char **fti_set_dirs(const struct fti_sets *s, struct fti_set *set);
+
 /* The files that make up the checkpoint: those of its ranks, and of POSIX ones
  * their metadata.  `t` is the tree that it was found in.  For mem_free(). */
 const struct fti_entry **fti_set_files(const struct fti_set *set,

@@ -10,6 +10,7 @@
 #include "fti/posix.h"
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
+#include "mem.h"
 #include "path.h"
 #include "str.h"
 
@@ -62,30 +63,31 @@ struct tally {
 /* What a file `e` of the rank at level `o` is good for.  At levels 1 and 4 the
  * same file serves; those of 2 and 3 fit their partners. */
 static const char *
-at_other_level(const struct fti_sets *s, const struct fti_set *set,
+at_other_level(const struct fti_sets *s, struct fti_set *set,
 	       const struct fti_rank *r, const struct fti_set *o,
 	       const struct fti_entry *e)
 {
 	const char *level = fti_levels[o->level].name, *dir = NULL;
-	const char *name = path_base(e->path);
+	const struct fti_entry *own = r->parts[FTI_OWN].entry;
+	const char **dirs = NULL;
 
 	if ((set->level != FTI_L1 && set->level != FTI_L4) ||
 	    set->whole != NULL || o->whole != NULL)
 		return arena_printf(s->arena, "%s has a file of the rank",
 				    level);
-	/* It goes where others of the node are; at level 4 all are in one
-	 * directory. */
-	for (size_t i = 0; dir == NULL && i < set->nranks; i++) {
-		const struct fti_rank *of = &set->ranks[i];
-		const struct fti_entry *own = of->parts[FTI_OWN].entry;
-
-		if (own != NULL &&
-		    (of == r || set->level == FTI_L4 || of->node == r->node))
-			dir = fti_tree_dir(s->arena, own->path);
+	/* It goes where it was, or where others of the node are or were. */
+	if (own != NULL) {
+		dir = fti_tree_dir(s->arena, own->path);
+	} else {
+		dirs = fti_set_dirs(s, set);
+		dir = dirs[r->node];
+		mem_free(dirs);
 	}
 	return arena_printf(
-		s->arena, "%s at %s may give it: copy it to %s", e->path, level,
-		dir != NULL ? fti_tree_join(s->arena, dir, name) : name);
+		s->arena, "%s at %s may give it%s%s", e->path, level,
+		dir != NULL ? ": copy it to " : "",
+		dir != NULL ? fti_tree_join(s->arena, dir, path_base(e->path))
+			    : "");
 }
 
 /* Why a file may exist from which that of the rank comes, or NULL: those of its

@@ -261,6 +261,19 @@ judged() {
 	answers 1 "Ckpt4-Rank2.fti at L3 may give it: copy it to Global/$exec/l4/Ckpt4-Rank2.fti" \
 		scr_fti scan c
 	[[ $output == *"FTI restarts from L3, checkpoint 4"* ]] || failed "$output"
+	# L1 may come from the copies at L2, when these are rebuilt.
+	copy levels-F-even/L1
+	scr_fti protect -q --level 2 c
+	rm -r c/Local/node1
+	answers 1 "the copy at L2 may give it" scr_fti scan c
+	follow
+	answers 1 "Ckpt1-Rank2.fti at L2 may give it: copy it to Local/node1/" \
+		scr_fti scan c
+	for file in c/Local/node1/*/l2/Ckpt1-Rank[23].fti; do
+		mkdir -p "${file%/l2/*}/l1"
+		cp "$file" "${file%/l2/*}/l1"
+	done
+	answers 0 "FTI restarts from L1, checkpoint 1" scr_fti scan c
 }
 
 @test "33.13: a lost file whose metadata have no checksum is unknown" {

@@ -80,5 +80,16 @@ TEST(elsewhere)
 	write_text(here("Global/E/l4/Ckpt3-mpiio.fti"),
 		   FTIBYTES_DATA0 FTIBYTES_DATA1);
 	says_of(FTI_L1, "L4 has a file of the rank", "one file of all ranks");
+	remove_tree(here("Global"));
+	make_l2(1);
+	says_of(FTI_L1,
+		"Local/node1/E/l2/Ckpt3-Rank1.fti at L2 may give it: copy it "
+		"to Local/node1/E/l1/Ckpt3-Rank1.fti",
+		"of a node without a directory");
+	must(rename(here("Local/node0"), here("Local/a")) == 0 &&
+	     rename(here("Local/node1"), here("Local/b")) == 0);
+	write_text(here("Meta/E/Topology.fti"), "[topology]\n0 = a\n1 = b\n");
+	says_of(FTI_L1, "copy it to Local/b/E/l1/Ckpt3-Rank1.fti",
+		"directories with the names of hosts");
 	remove_tree(scratch_root);
 }
