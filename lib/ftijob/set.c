@@ -37,6 +37,13 @@ const char *const fti_state_names[] = {
 
 /* --- Geometry --- */
 
+/* Is it the file of a rank that jobs have? */
+static bool
+is_of_rank(const struct fti_entry *e)
+{
+	return fti_name_is_of_rank(e->name.kind) && e->name.rank < RANKS_MAX;
+}
+
 /* Do all files in directories node<k> agree with `size` ranks of a node? */
 static bool
 fits_nodes(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
@@ -44,7 +51,7 @@ fits_nodes(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
 	for (size_t i = first; i < end; i++) {
 		const struct fti_entry *e = &t->list[i];
 
-		if (fti_name_is_of_rank(e->name.kind) && e->node >= 0 &&
+		if (is_of_rank(e) && e->node >= 0 &&
 		    e->name.rank / size != (uint64_t)e->node)
 			return false;
 	}
@@ -63,7 +70,7 @@ fits_dirs(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
 		const struct fti_entry *e = &t->list[i];
 		bool same = false;
 
-		if (e->level > FTI_L3 || !fti_name_is_of_rank(e->name.kind))
+		if (e->level > FTI_L3 || !is_of_rank(e))
 			continue;
 		if (last != NULL && last->level == e->level &&
 		    last->name.id == e->name.id &&
@@ -84,8 +91,7 @@ static bool
 are_heads(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
 {
 	for (size_t i = first; i < end; i++)
-		if (fti_name_is_of_rank(t->list[i].name.kind) &&
-		    t->list[i].name.rank % size == 0)
+		if (is_of_rank(&t->list[i]) && t->list[i].name.rank % size == 0)
 			return false;
 	return true;
 }
@@ -110,17 +116,18 @@ infer(const struct fti_tree *t, size_t first, size_t end,
 			sectors = (e->name.sector + 1) * g->group_size;
 		if (e->name.kind == FTI_NAME_SECTOR && e->name.rank >= members)
 			members = e->name.rank + 1;
-		if (!fti_name_is_of_rank(e->name.kind))
+		if (!is_of_rank(e))
 			continue;
 		any = true;
 		top = e->name.rank > top ? e->name.rank : top;
-		node = e->node > node ? e->node : node;
+		if (e->node > node && e->node < RANKS_MAX)
+			node = e->node;
 	}
 	if (!any && g->node_size == 0 && members < RANKS_MAX)
 		g->node_size = members + (g->head > 0);
 	if (!any && g->nodes == 0)
 		g->nodes = sectors;
-	if (!any || top >= RANKS_MAX)
+	if (!any)
 		return;
 	/* The largest size that fits: files of a node may be missing. */
 	for (uint32_t s = top + 1; g->node_size == 0 && node > 0 && s > 0; s--)
@@ -387,8 +394,7 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 	for (size_t i = first; i < end; i++)
 		if (list[i].name.kind == FTI_NAME_MPIIO)
 			whole = &list[i];
-		else if (fti_name_is_of_rank(list[i].name.kind) &&
-			 list[i].name.rank < RANKS_MAX) {
+		else if (is_of_rank(&list[i])) {
 			any = true;
 			if (list[i].name.rank > top)
 				top = list[i].name.rank;

@@ -159,11 +159,11 @@ confront_copies(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_rank *r = &set->ranks[i];
 		const struct fti_rank *right = fti_set_neighbour(set, r, false);
-		const int64_t size = right->parts[FTI_OWN].meta.pt_fs;
 		const int same =
 			!r->parts[FTI_OWN].exact || !r->parts[FTI_COPY].exact
 				? 1
 				: same_file(s, set, r, w, err);
+		int64_t size = 0;
 
 		if (same < 0)
 			return -1;
@@ -174,8 +174,11 @@ confront_copies(struct fti_sets *s, struct fti_set *set, const struct work *w,
 				   "intact, but differ: move the wrong one "
 				   "away",
 				   r->rank);
+		if (right == NULL)
+			continue;
 		/* The record of a file has the size of the one that is copied
 		 * to its node. */
+		size = right->parts[FTI_OWN].meta.pt_fs;
 		for (int p = FTI_OWN; p <= FTI_COPY; p++)
 			if (r->parts[p].exact && right->parts[FTI_OWN].exact &&
 			    r->parts[p].meta.fs != size)

@@ -86,6 +86,14 @@ TEST(elsewhere)
 		"Local/node1/E/l2/Ckpt3-Rank1.fti at L2 may give it: copy it "
 		"to Local/node1/E/l1/Ckpt3-Rank1.fti",
 		"of a node without a directory");
+	/* A name with a rank that no job has says nothing. */
+	make_l2(0);
+	write_text(here("Local/node1/E/l2/Ckpt3-Rank16777216.fti"), "");
+	must(unlink(here("Local/node1/E/l2/Ckpt3-Rank1.fti")) == 0 &&
+	     unlink(here("Local/node1/E/l2/Ckpt3-Pcof1.fti")) == 0);
+	says_of(FTI_L2, "rebuildable: 1 of 2", "beside a stray file");
+	remove_tree(here("Local/node1"));
+	make_l2(1);
 	must(rename(here("Local/node0"), here("Local/a")) == 0 &&
 	     rename(here("Local/node1"), here("Local/b")) == 0);
 	write_text(here("Meta/E/Topology.fti"), "[topology]\n0 = a\n1 = b\n");
