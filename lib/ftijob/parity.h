@@ -10,7 +10,9 @@
  *
  * The code works on words of 2 bytes.  Of an odd length, FTI writes only the
  * low byte of the last word of each parity, and so it cannot compute the last
- * byte of the largest files.  All values are tried against the checksum.
+ * byte of the largest files.  But their last words have one byte only, so the
+ * low bytes are a system of linear equations over GF(2).  Mostly it has one
+ * solution; otherwise the checksum of the file decides among few.
  *
  * Ownership: everything belongs to the struct fti_parity, which borrows its
  * members.  Threads: after fti_parity_open() any number may use it.
