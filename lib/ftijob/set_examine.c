@@ -255,8 +255,7 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 		b->parts[b->count++] = part;
 		return;
 	}
-	to->state = FTI_STATE_UNKNOWN;
-	to->problem = arena_strdup(s->arena, why.text);
+	set_bad(to, FTI_STATE_UNKNOWN, arena_strdup(s->arena, why.text));
 }
 
 /* Check the files of the batch, and empty it. */

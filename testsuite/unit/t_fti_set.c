@@ -101,3 +101,28 @@ TEST(elsewhere)
 		"directories with the names of hosts");
 	remove_tree(scratch_root);
 }
+
+TEST(unread)
+{
+	const struct fti_geometry unknown = { .head = -1 };
+	const struct fti_rank *r = NULL;
+	const char *path = NULL;
+	struct fti_sets s;
+
+	make();
+	make_l2(0);
+	make_l2(1);
+	must(fti_sets_open(&s, scratch_root, &unknown, NULL, NULL) == 0 &&
+	     s.count == 1 &&
+	     fti_set_examine(&s, &s.list[0], false, NULL, NULL) == 0);
+	r = &s.list[0].ranks[0];
+	must(r->parts[FTI_OWN].exact);
+	path = here("Local/node0/E/l2/Ckpt3-Rank0.fti");
+	must(unlink(path) == 0 && symlink("nowhere", path) == 0 &&
+	     fti_set_examine(&s, &s.list[0], true, NULL, NULL) == 0);
+	ok(r->parts[FTI_OWN].state == FTI_STATE_UNKNOWN &&
+		   !r->parts[FTI_OWN].exact,
+	   "nothing is computed from a file that can no longer be read");
+	fti_sets_free(&s);
+	remove_tree(scratch_root);
+}
