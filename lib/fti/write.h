@@ -75,7 +75,8 @@ void fti_writer_free(struct fti_writer *r); /* NULL is ignored */
  * refused, or a name is taken, nothing is written.  Then they are written; all
  * get their names together, in the end.  Both are done in batches, so any
  * number of files needs only so many descriptors and so much memory; if there
- * are several batches, each is read and compared again.
+ * are several batches, each is opened again, and compared again unless all its
+ * files were intact and have not changed.
  *
  * The functions of the caller are called by the calling thread, in the order of
  * the files.
@@ -96,6 +97,7 @@ struct fti_remake_item {
 	bool skipped; /* it said so */
 	bool refused;
 	uint64_t size; /* of the file that is written */
+	bool intact;   /* when it was planned */
 };
 
 struct fti_remake {

@@ -6,6 +6,7 @@
 #include "fti/draft.h"
 #include "fti/write.h"
 #include "ftitest.h"
+#include "progress.h"
 #include "puttest.h"
 
 static unsigned char bytes[3000];
@@ -33,14 +34,20 @@ struct test {
 	size_t skip;   /* nothing to write for this file */
 	size_t change; /* this file changes after the plan */
 	bool exists;   /* all outputs exist */
+	/* Bytes of the phase in which the first file was described last. */
+	const struct progress *progress;
+	uint64_t phase;
 };
 
 static int
 describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	 struct error *err)
 {
-	const struct test *t = arg;
+	struct test *t = arg;
+	uint64_t done = 0;
 
+	if (i == 0)
+		progress_get(t->progress, &done, &t->phase);
 	if (i == t->skip)
 		return 1;
 	if (fti_remake_proven(r, err) < 0 ||
@@ -191,6 +198,19 @@ TEST(many)
 	ok(run(&t, MANY, NULL, &err) < 0 && err.kind == ERROR_USAGE &&
 		   says(&err, "note: exists already") && t.refused == MANY - 1,
 	   "each output that exists is reported");
+}
+
+TEST(unchanged)
+{
+	struct test t = new_test(MANY);
+	struct progress *p = progress_start("test", true, NULL);
+	struct work w = { .progress = p };
+
+	t.progress = p;
+	/* The last files that were summed were the last that were planned. */
+	ok(run(&t, MANY, &w, NULL) == 0 && t.phase == MANY % 64 * sizeof(bytes),
+	   "files that are intact and have not changed are summed once");
+	progress_end(p);
 }
 
 static void
