@@ -341,13 +341,15 @@ fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
 			       "<execution>/<level>",
 			       path);
 	else if (rc == 0 && n.kind != FTI_NAME_RANK)
-		rc = error_set(err, ERROR_LOST,
+		rc = error_set(err, ERROR_ABSENT,
 			       "%s: only the own file of a rank has a copy or "
 			       "parity",
 			       path);
 	else if (rc == 0 && p.level != FTI_L2 && p.level != FTI_L3)
-		rc = error_set(err, ERROR_LOST,
-			       "%s: has no copy or parity at this level", path);
+		rc = error_set(err, ERROR_ABSENT,
+			       "%s: has no copy or parity at this level; other "
+			       "levels are not asked",
+			       path);
 	if (rc == 0 && root != NULL)
 		o->root = mem_strdup(root);
 	else if (rc == 0)

@@ -125,7 +125,7 @@ takes() {
 	job j
 	truncate -s -200 "j/Global/$E/l4/Ckpt4-Rank1.fti"
 	state j >before
-	answers 4 "checkpoint 4 of L4 is lost, not whole: " scr_fti restart --select 4 j
+	answers 1 "checkpoint 4 of L4 is unknown, not whole: " scr_fti restart --select 4 j
 	[[ $output == *"next: scr_fti scan --checksums --files j" ]]
 	# A byte of the data: only a look at all of them finds it.
 	cp "$FTI/head-F/L4/Global/$E/l4/Ckpt4-Rank1.fti" "j/Global/$E/l4"
