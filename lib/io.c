@@ -420,6 +420,21 @@ io_rename(int dirfd, const char *from, const char *to)
 	return rc;
 }
 
+/* Say what the file system of the file's directory lacks. */
+static int
+explain(int dirfd, const char *name, uint64_t need, struct error *err)
+{
+	char dir[PATH_MAX];
+	int fd = -1;
+
+	snprintf(dir, sizeof(dir), "%.*s.", (int)(path_base(name) - name),
+		 name);
+	fd = openat(dirfd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	room_explain(fd, need, err);
+	io_close(fd);
+	return -1;
+}
+
 int
 io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 		mode_t mode, struct error *err)
@@ -448,7 +463,7 @@ io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 		fd = create_file(dirfd, temp, O_WRONLY, mode, owner);
 	if (fd < 0) {
 		error_sys(err, "%s: cannot create a temporary file", name);
-		return room_explain(dirfd, len, err);
+		return explain(dirfd, temp, len, err);
 	}
 	if (replaces && copy_owner(fd, &old) < 0) {
 		error_sys(err, "%s: cannot set the mode", name);
@@ -472,7 +487,7 @@ io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 		rc = error_sys(err, "%s: cannot replace", name);
 out:
 	if (rc < 0)
-		room_explain(dirfd, len, err);
+		explain(dirfd, temp, len, err);
 	if (rc < 0 && (fd < 0 || is_linked(fd)))
 		unlinkat(dirfd, temp, 0);
 	io_close(fd);

@@ -91,7 +91,9 @@ open_batch(struct run *r, size_t first, size_t end, struct error *err)
 		r->items[r->count++] = i;
 		/* Keep what the file is; later, compare. */
 		attr_from_stat(&now, &f->own.st);
-		same = same && it->intact && now.size == it->attr.size &&
+		same = same && it->intact &&
+		       map_get(r->inputs, key_of(r, &f->own.st)) != MAP_NONE &&
+		       now.size == it->attr.size &&
 		       now.ctime.tv_sec == it->attr.ctime.tv_sec &&
 		       now.ctime.tv_nsec == it->attr.ctime.tv_nsec;
 		if (!r->again) {

@@ -389,13 +389,7 @@ fti_obtain_source(struct fti_obtain *o, bool data, const struct work *w,
 		(struct fti_part_file){ .state = FTI_STATE_MISSING };
 	if (fti_set_examine(&o->sets, set, data, w, err) < 0)
 		return -1;
-	/* If files contradict each other, perhaps the data of one are damaged.
-	 */
-	if (set->conflict != NULL && !data &&
-	    fti_set_examine(&o->sets, set, true, w, err) < 0)
-		return -1;
-	if (set->conflict != NULL)
-		return error_set(err, ERROR_SYSTEM, "%s", set->conflict);
+	o->conflict = set->conflict;
 	o->recover = fti_recover_new(&o->sets, set, o->rank, w, err);
 	if (o->recover == NULL)
 		return -1;

@@ -62,6 +62,9 @@ char *fti_part_name(struct fti_set *set, const struct fti_rank *of,
 /* The bytes of a file that is missing or damaged.  They are not proven. */
 struct fti_obtain {
 	const struct fti_source *source; /* the bytes */
+	/* Which files contradict each other, so that the bytes may be wrong and
+	 * other files may give them; or NULL. */
+	const char *conflict;
 	enum fti_level level;
 	char *root;
 	/* For the module only. */
@@ -74,7 +77,7 @@ struct fti_obtain {
 /*
  * Find the files of the checkpoint of `path` below `root`; NULL: in the common
  * directory of all nodes, as FTI has it.  Nothing is read yet.  ERROR_ABSENT:
- * there are none; ERROR_LOST: the file has neither copy nor parity.  Call
+ * there are none, or the file has neither copy nor parity.  Call
  * fti_obtain_close() also after a failure.
  */
 int fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
@@ -82,9 +85,8 @@ int fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
 void fti_obtain_close(struct fti_obtain *o);
 
 /* Set o->source.  Without `data`, files of the group count as good if their
- * records are.  ERROR_LOST: too many are missing or damaged; ERROR_SYSTEM: they
- * contradict each other, or with `data`: one that cannot be read may give it.
- */
+ * records are.  ERROR_LOST: too many are missing or damaged; ERROR_SYSTEM: with
+ * `data`, one that cannot be read may give it.  */
 int fti_obtain_source(struct fti_obtain *o, bool data, const struct work *w,
 		      struct error *err);
 

@@ -325,7 +325,9 @@ fti_set_dirs(const struct fti_sets *s, struct fti_set *set)
 		set->nranks == 0 ? 0 : set->ranks[set->nranks - 1].node + 1;
 	const char **dirs = mem_calloc((size_t)nodes + 1, sizeof(*dirs));
 	const struct fti_entry *any = NULL;
+	const struct fti_rank *first = NULL;
 	bool one = true; /* all are in the same directory */
+	bool several = set->geometry.node_size == 0 || set->level == FTI_L4;
 	size_t lacking = 0;
 
 	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
@@ -340,6 +342,9 @@ fti_set_dirs(const struct fti_sets *s, struct fti_set *set)
 		if (i % FTI_PARTS == FTI_COPY)
 			of = fti_set_neighbour(set, of, false);
 		/* Else it is not known of which node the file is. */
+		several = several || (of != NULL && first != NULL &&
+				      of->node != first->node);
+		first = first != NULL ? first : of;
 		if (of != NULL && set->geometry.node_size > 0 &&
 		    dirs[of->node] == NULL)
 			dirs[of->node] = fti_tree_dir(s->arena, e->path);
@@ -359,8 +364,9 @@ fti_set_dirs(const struct fti_sets *s, struct fti_set *set)
 	}
 	if (lacking > 0)
 		name_by_hosts(s, set, dirs, nodes);
-	for (uint32_t n = 0; any != NULL && any->node < 0 && one && n < nodes;
-	     n++)
+	/* All are in one directory, which is not that of one node. */
+	for (uint32_t n = 0;
+	     any != NULL && any->node < 0 && one && several && n < nodes; n++)
 		if (dirs[n] == NULL)
 			dirs[n] = fti_tree_dir(s->arena, any->path);
 	return dirs;

@@ -84,6 +84,12 @@ page_write(const char *path, const char *command, const char *title,
 			     ? -1
 			     : io_replace(AT_FDCWD, path, page.data, page.len,
 					  0666, err);
+	if (rc < 0 && err->kind == ERROR_SYSTEM) {
+		const struct error why = *err;
+
+		error_as(err, &why, "%s; write the page elsewhere", why.text);
+		error_remedy(err, REMEDY_STOP);
+	}
 	buf_free(&page);
 	buf_free(&json);
 	buf_free(&here);

@@ -327,6 +327,23 @@ copy_into(struct job *j, struct error *err)
 
 /* --- One item --- */
 
+/* Remove the directory in the target's place if it is empty, or in a dry run
+ * only say whether it is. */
+static bool
+makes_way(const struct job *j)
+{
+	bool empty = false;
+	int fd = -1;
+
+	if (!j->c->o->work->dry_run)
+		return unlinkat(j->parent, j->base, AT_REMOVEDIR) == 0;
+	fd = openat(j->parent, j->base,
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	empty = fd >= 0 && dir_is_empty(fd);
+	io_close(fd);
+	return empty;
+}
+
 static int
 copy_or_adopt(struct job *j, struct error *err)
 {
@@ -353,8 +370,7 @@ copy_or_adopt(struct job *j, struct error *err)
 	}
 	if (j->from < 0)
 		return bad(j, &j->why, err);
-	if (j->there && S_ISDIR(j->st.st_mode) && !j->c->o->work->dry_run &&
-	    unlinkat(j->parent, j->base, AT_REMOVEDIR) == 0)
+	if (j->there && S_ISDIR(j->st.st_mode) && makes_way(j))
 		j->there = false;
 	if (j->there && S_ISDIR(j->st.st_mode)) {
 		error_set(&j->why, ERROR_DAMAGED,

@@ -303,12 +303,12 @@ step_is_marked(const char *pid, const char *mark)
 	 * have met another exec. */
 	for (int i = 0; i < EXEC_LOOKS && ours == 0; i++) {
 		if (io_read_file(AT_FDCWD, path, ENVIRON_MAX, &raw, &why) < 0) {
-			/* Ended, or another user's; else it was not seen. */
-			ours = why.kind == ERROR_ABSENT ||
-					       why.errnum == ESRCH ||
-					       why.errnum == EACCES
-				       ? 0
-				       : -1;
+			/* Ended, or another user's, unless it was not seen. */
+			ours = why.kind == ERROR_NOMEM ||
+					       why.errnum == EMFILE ||
+					       why.errnum == ENFILE
+				       ? -1
+				       : 0;
 			break;
 		}
 		for (size_t k = 0; k < raw.len && !ours;

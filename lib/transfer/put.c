@@ -396,9 +396,13 @@ put_wrote(struct put_file *f, uint64_t len, struct error *err)
 {
 	struct put *p = f->put;
 	struct put_file *list = NULL;
-	const size_t most =
-		p->queue_max * (p->o.alone ? par_threads(p->o.par) : 1);
+	size_t most = p->queue_max;
 	bool full = false;
+
+	if (p->o.alone)
+		most *= par_threads(p->o.par);
+	if (most > p->open_max)
+		most = p->open_max;
 
 	pthread_mutex_lock(&p->lock);
 	assert(f->users > 0);

@@ -127,6 +127,7 @@ inside() { "${own[@]}" bash -c "$(declare -f); $1" "${@:2}"; }
 				"$what" "$line" || failed "$what: $line"
 		done <<-'END'
 			scr_archive -p p export -o mnt/out/archive 4
+			scr_inspect -q -p p --html mnt/out/page.html 4
 			scr_archive -p mnt/p import archive
 			scr_container -p p extract -C mnt/out 4
 			scr_container -p packed extract -C mnt/out 4

@@ -95,8 +95,11 @@ TEST(adopt)
 	   "... and replaced if that is allowed");
 	ok(file_holds(outside, "not ours", 8), "... the link, not its target");
 	must(unlink(target(3, 0)) == 0 && mkdir(target(3, 0), 0777) == 0);
-	ok(copies(1, 0, FILES - 1, 0) && all_right(),
-	   "an empty directory makes way");
+	how.dry_run = true;
+	ok(run_copy() == 0 && result.copied == 1 && result.bad == 0,
+	   "an empty directory would make way");
+	how.dry_run = false;
+	ok(copies(1, 0, FILES - 1, 0) && all_right(), "... and does");
 	must(unlink(target(3, 0)) == 0 && mkdir(target(3, 0), 0777) == 0);
 	write_text(fmt("%s/kept", target(3, 0)), "kept");
 	ok(copies(0, 0, FILES - 1, 1) && logged("a directory"),
