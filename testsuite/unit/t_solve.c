@@ -132,9 +132,10 @@ TEST(spares)
 		       fmt("%s, %u missing: spare", redset_type_name(set.type),
 			   c->lost));
 	}
-	world_end(&w);
 	set.type = REDSET_SINGLE;
+	set.failures = 0;
 	is_int(scheme_of(set.type)->spare(&set), 0, "SINGLE: none");
+	world_end(&w);
 }
 
 TEST(misuse)
