@@ -4,12 +4,16 @@
 #include <isa-l/crc.h>
 #include <zlib.h>
 
+#include "simd.h"
+
 uint32_t
 crc_update(uint32_t crc, const void *data, size_t len)
 {
 	/* ISA-L inverts before and after, as zlib does, so a CRC can be
 	 * continued. */
-	return crc32_gzip_refl(crc, data, len);
+	crc = crc32_gzip_refl(crc, data, len);
+	simd_leave();
+	return crc;
 }
 
 uint32_t

@@ -4,9 +4,7 @@
 #include <assert.h>
 #include <isa-l.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "simd.h"
 
 /*
  * ISA-L is called on segments of the vectors.  One reason is that its lengths
@@ -50,29 +48,6 @@ field_expand(const unsigned char *matrix, unsigned nin, unsigned nout,
 	ec_init_tables((int)nin, (int)nout, (unsigned char *)matrix, tables);
 }
 
-/* ISA-L's kernels leave the upper halves of the vector registers in use.  On
- * some processors this slows down all following SSE code, which compilers
- * generate from plain C: 200 ns per call here, and more in later code. */
-#if defined(__x86_64__)
-__attribute__((target("avx"))) static void
-clear_upper_halves(void)
-{
-	_mm256_zeroupper();
-}
-
-static void
-leave_vector_code(void)
-{
-	if (__builtin_cpu_supports("avx"))
-		clear_upper_halves();
-}
-#else
-static void
-leave_vector_code(void)
-{
-}
-#endif
-
 /* Size of the next segment, if `left` bytes remain. */
 static size_t
 segment(unsigned nin, size_t left)
@@ -106,7 +81,7 @@ field_dot(const struct field_matrix *m, size_t off, size_t len, void *const *in,
 		advance(out, m->nout, off, dst);
 		ec_encode_data((int)len, (int)m->nin, (int)m->nout,
 			       (unsigned char *)m->tables, src, dst);
-		leave_vector_code();
+		simd_leave();
 	}
 }
 
@@ -124,7 +99,7 @@ field_add(const struct field_matrix *m, unsigned i, size_t len, const void *in,
 		ec_encode_data_update((int)len, (int)m->nin, (int)m->nout,
 				      (int)i, (unsigned char *)m->tables,
 				      (unsigned char *)in + off, dst);
-		leave_vector_code();
+		simd_leave();
 	}
 }
 
@@ -142,7 +117,7 @@ field_xor(unsigned nin, size_t len, void *const *in, void *out)
 		advance(in, nin, off, vec);
 		vec[nin] = (unsigned char *)out + off;
 		failed = xor_gen((int)nin + 1, (int)len, (void **)vec);
-		leave_vector_code();
+		simd_leave();
 		assert(!failed); /* fails only if there are fewer than 2
 				    inputs */
 		(void)failed;
