@@ -52,6 +52,7 @@
 #include "scr.h"
 
 #include "shared.h"
+#include "uppers.h"
 
 /* Rank 0 reports; all ranks must have the same result. */
 static int
@@ -59,6 +60,11 @@ report(const char *call, int step, int rc, const int *flag)
 {
 	int mine[2] = { rc, flag == NULL ? 0 : *flag }, first[2];
 
+	if (uppers_used()) {
+		fprintf(stderr, "%s %d: vector registers are left in use\n",
+			call, step);
+		MPI_Abort(MPI_COMM_WORLD, 98);
+	}
 	memcpy(first, mine, sizeof(first));
 	MPI_Bcast(first, 2, MPI_INT, 0, MPI_COMM_WORLD);
 	if (memcmp(mine, first, sizeof(mine)) != 0) {

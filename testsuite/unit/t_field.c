@@ -7,6 +7,7 @@
 #include "code_plain.h"
 #include "encode/cauchy.h"
 #include "encode/field16.h"
+#include "uppers.h"
 
 /* A pseudo-random word. */
 static uint16_t
@@ -200,6 +201,7 @@ right(enum way way, unsigned nin, unsigned nout, size_t shift, size_t len)
 	bool good = true;
 
 	multiply(&s, way);
+	good = !uppers_used();
 	for (unsigned o = 0; o < nout; o++)
 		good = good && output_right(&s, way, o);
 	return good;

@@ -13,6 +13,7 @@
 #include "store/file.h"
 #include "store/past.h"
 #include "store/tend.h"
+#include "uppers.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -34,7 +35,8 @@ TEST(copy)
 			for (size_t at = 0; at < 130; at += 13) {
 				memset(to, 7, sizeof(to));
 				past_copy(to + at, data + from, *n);
-				good &= memcmp(to + at, data + from, *n) == 0 &&
+				good &= !uppers_used() &&
+					memcmp(to + at, data + from, *n) == 0 &&
 					to[at + *n] == 7 &&
 					(at == 0 || to[at - 1] == 7);
 			}
