@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libc.h - which C library we are built with.
+ * libc.h - which C library we are built with, and what stands in for its
+ * functions.
  */
 #ifndef LIBC_H
 #define LIBC_H
@@ -13,5 +14,12 @@
 #else
 #define LIBC_GLIBC(major, minor) 0
 #endif
+
+/*
+ * What wrapped functions use at each call is side by side: these data, and code
+ * with the attribute "hot".  After a system call, a page that was not touched
+ * for a while costs more than all instructions of the wrapper.
+ */
+#define LIBC_HOT_DATA __attribute__((section("scr_hot")))
 
 #endif /* LIBC_H */

@@ -21,7 +21,7 @@
 #include "store/file.h"
 #include "str.h"
 
-struct preload_libc preload_libc;
+LIBC_HOT_DATA struct preload_libc preload_libc;
 
 void
 preload_find(void)
@@ -63,7 +63,7 @@ mode_of(int flags, va_list ap)
 }
 
 /* A new file of a store, or whatever is there. */
-static int
+HOT static int
 open_at(int dir, const char *path, int flags, mode_t mode)
 {
 	int fd = -1;
@@ -93,7 +93,7 @@ preload_open(int dir, const char *path, int flags, mode_t mode)
 }
 
 /* Open a file for `caller`. */
-static int
+HOT static int
 open_for(const void *caller, int dir, const char *path, int flags, mode_t mode)
 {
 	return ROUTED_BY(caller, path) ? preload_open(dir, path, flags, mode)
@@ -102,7 +102,7 @@ open_for(const void *caller, int dir, const char *path, int flags, mode_t mode)
 
 /* `more`: flags of those for large files. */
 #define OPEN(name, more) \
-	OURS int name(const char *path, int flags, ...) \
+	OURS HOT int name(const char *path, int flags, ...) \
 	{ \
 		mode_t mode = 0; \
 		va_list ap; \
@@ -158,7 +158,7 @@ retry(int fd, size_t n)
 	return errno == ENOSPC && store_used() && store_make_room(fd, n);
 }
 
-OURS ssize_t
+OURS HOT ssize_t
 write(int fd, const void *data, size_t n)
 {
 	ssize_t done = 0;
@@ -261,7 +261,7 @@ PREAD(pread, off_t)
 
 /* --- Close --- */
 
-OURS int
+OURS HOT int
 close(int fd)
 {
 	int is = 0, rc = 0;

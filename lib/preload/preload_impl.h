@@ -21,6 +21,7 @@
 #undef fwrite_unlocked
 
 #define OURS __attribute__((visibility("default")))
+#define HOT __attribute__((hot)) /* LIBC_HOT_DATA */
 
 /* The functions of libc, found before a program calls any of ours, or a library
  * does in its constructor.  Those of other versions of libc are NULL here. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "libc.h"
 #include "mem.h"
 #include "path.h"
 #include "preload/route_impl.h"
@@ -20,6 +21,20 @@
 #define FOR_CHECKPOINT 1 /* SCR_FLAG_CHECKPOINT */
 
 _Atomic int route_fds[ROUTE_FDS];
+LIBC_HOT_DATA _Atomic int route_count;
+
+/* Change the entry of `fd`, and return what it was. */
+static int
+set_fd(int fd, int is)
+{
+	int was = 0;
+
+	/* Never fewer than there are. */
+	atomic_fetch_add(&route_count, is != 0);
+	was = atomic_exchange(&route_fds[fd], is);
+	atomic_fetch_sub(&route_count, was != 0);
+	return was;
+}
 
 /* --- Checkpoints --- */
 
@@ -346,8 +361,7 @@ route_opened(const struct route_open *to, int fd)
 	f = &my.files[to->file];
 	if (fd >= 0 && fd < ROUTE_FDS) {
 		f->ino = fstat(fd, &is) == 0 ? is.st_ino : 0;
-		atomic_store(&route_fds[fd],
-			     (int)to->file * (KIND + 1) + to->kind);
+		set_fd(fd, (int)to->file * (KIND + 1) + to->kind);
 	} else if (fd < 0 && route_own_error(was)) {
 		/* As if the program had not called. */
 		my.writers -= to->kind == WRITES;
@@ -392,7 +406,7 @@ route_writing(int fd)
 	f = fstat(fd, &now) == 0 && now.st_ino == f->ino
 		    ? place(f->key, f->pattern, fd)
 		    : NULL;
-	atomic_store(&route_fds[fd], f != NULL ? (is & ~KIND) | WRITES : 0);
+	set_fd(fd, f != NULL ? (is & ~KIND) | WRITES : 0);
 	my.writers += f != NULL;
 	if (f != NULL && f->lost)
 		lost(f->key);
@@ -429,7 +443,7 @@ route_duped(int fd, int to)
 	if (to < 0 || !route_enter())
 		return;
 	if (to < ROUTE_FDS) {
-		atomic_store(&route_fds[to], is);
+		set_fd(to, is);
 		my.writers += (is & KIND) == WRITES;
 	} else if ((is & KIND) != READS) {
 		my.failed = true; /* its writes are not seen */
@@ -441,9 +455,7 @@ int
 route_closing(int fd)
 {
 	/* The child of a vfork() shares the table. */
-	return !route_inside && getpid() == my.pid
-		       ? atomic_exchange(&route_fds[fd], 0)
-		       : 0;
+	return !route_inside && getpid() == my.pid ? set_fd(fd, 0) : 0;
 }
 
 void

@@ -16,6 +16,8 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct error;
@@ -64,9 +66,24 @@ void route_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* --- Names --- */
 
 /* Files are routed; and could this name be one of them?  If not, the functions
- * below have nothing to do. */
+ * below have nothing to do.  Each name that a program opens is asked about: few
+ * have the first character of what a pattern asks for. */
 extern _Atomic bool route_on;
-bool route_seems(const char *path);
+extern uint32_t route_first[8]; /* a bit for each character */
+bool route_matches(const char *path);
+static inline bool
+route_seems(const char *path)
+{
+	/* Headers say that it is never NULL: the compiler would believe it. */
+	__asm__("" : "+r"(path));
+	for (; path != NULL && *path != '\0'; path++) {
+		const unsigned char c = (unsigned char)*path;
+
+		if ((route_first[c / 32] >> c % 32 & 1) != 0)
+			return route_matches(path);
+	}
+	return false;
+}
 
 /* A file that is to be opened; `path` is where. */
 enum { ROUTE_READS = 1, ROUTE_LATER, ROUTE_WRITES };
@@ -117,11 +134,13 @@ void route_forget(const char *key);
 
 #define ROUTE_FDS (1 << 16)
 extern _Atomic int route_fds[ROUTE_FDS]; /* 0: not routed */
+extern _Atomic int route_count;		 /* how many are */
 
 static inline bool
 route_has(int fd)
 {
-	return (unsigned)fd < ROUTE_FDS &&
+	return atomic_load_explicit(&route_count, memory_order_relaxed) != 0 &&
+	       (unsigned)fd < ROUTE_FDS &&
 	       atomic_load_explicit(&route_fds[fd], memory_order_relaxed) != 0;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "libc.h"
 #include "map.h"
 #include "mem.h"
 #include "num.h"
@@ -18,7 +19,8 @@
 
 #define my route_state
 
-_Atomic bool route_on;
+LIBC_HOT_DATA _Atomic bool route_on;
+LIBC_HOT_DATA uint32_t route_first[8];
 _Thread_local bool route_inside;
 struct route_state route_state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -87,7 +89,14 @@ compile(struct pattern *p, const char *text, struct error *err)
 
 	p->text = text;
 	if (rc == 0) {
+		unsigned char c = 0;
+
 		find_literal(text, p->literal);
+		c = (unsigned char)p->literal[0];
+		if (p->literal[0] == '\0')
+			memset(route_first, 0xff, sizeof(route_first));
+		else
+			route_first[c / 32] |= 1U << c % 32;
 		return 0;
 	}
 	regerror(rc, &p->re, why, sizeof(why));
@@ -315,9 +324,8 @@ route_start(void)
 
 /* --- Names --- */
 
-/* Could `name` match?  Each name that a program opens is asked about: after a
- * system call, a call of strstr(3) costs more than this. */
-static inline bool
+/* Could `name`, or what is left of it, match? */
+static bool
 may_match(const struct pattern *p, const char *name)
 {
 	const char first = p->literal[0];
@@ -331,10 +339,8 @@ may_match(const struct pattern *p, const char *name)
 }
 
 bool
-route_seems(const char *path)
+route_matches(const char *path)
 {
-	if (path == NULL)
-		return false;
 	for (size_t i = 0; i < my.npatterns; i++)
 		if (may_match(&my.patterns[i], path))
 			return true;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "libc.h"
 #include "mem.h"
 #include "path.h"
 #include "store/file.h"
@@ -14,7 +15,7 @@
 #define STORES 8
 
 /* The stores of this process. */
-_Atomic unsigned store_in_use;
+LIBC_HOT_DATA _Atomic unsigned store_in_use;
 static struct store *stores[STORES];
 
 int

@@ -679,15 +679,18 @@ interposed() {
 		return
 	fi
 	note "libscr_preload.so with patterns: open, write and close of a file that is no checkpoint,"
-	note "against libc's own functions, and against functions that only call these, as any preload has them; nanoseconds"
+	note "against libc's own functions, and against those of a library that only calls these, as any preload does; nanoseconds"
 	mkdir -p "$b/results" "$b/c"
 	for n in 1 64; do
 		(cd "$b" && LD_PRELOAD=$tree/libscr_preload.so \
 			SCR_INTERPOSE_PATTERN='0-N:ckpt\.[0-9]+' mpiexec -n 1 \
-			"$plain" $((n << 10)) $((rounds * 40))) >"$tmp/rows"
-		against "interpose-others $n KiB" 1.01 1 2
-		against "interpose-others/stub $n KiB" 1.01 1 3
+			"$plain" $((n << 10)) $((rounds * 40)) "$tree/stub.so") \
+			>"$tmp/rows"
 		against "interpose-stub $n KiB" - 3 2
+		against "interpose-others/stub $n KiB" 1.01 1 3
+		# What any preload costs, here by the machine, is not ours.
+		against "interpose-others $n KiB" "$(awk '{ s += $3; l += $2 }
+			END { print s < 1.005 * l ? 1.01 : "-" }' "$tmp/rows")" 1 2
 	done
 	rm -rf "$b"
 }

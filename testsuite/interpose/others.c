@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * others SIZE ROUNDS - for `make bench`: an MPI program that opens, writes and
- * closes a file of SIZE bytes that belongs to no checkpoint, again and again:
- * by the functions it is linked with, which may be preloaded; by those of libc
- * itself; and by functions that do nothing but call these, as those of any
- * preload; in turn.  Prints a line for each round: the nanoseconds of one file
- * by each of the three, of the fastest of 40 times 100.
+ * others SIZE ROUNDS STUB - for `make bench`: an MPI program that opens, writes
+ * and closes a file of SIZE bytes that belongs to no checkpoint, again and
+ * again: by the functions it is linked with, which may be preloaded; by those
+ * of libc itself; and by those of the library STUB (shim/stub.c), which only
+ * call these, as any preload; in turn.  Prints a line for each round: the
+ * nanoseconds of one file by each of the three, of the fastest of 40 times 100.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -24,26 +24,6 @@ struct calls {
 	int (*close)(int);
 };
 
-static struct calls libc;
-
-static int
-stub_open(const char *path, int flags, ...)
-{
-	return libc.open(path, flags, 0600);
-}
-
-static ssize_t
-stub_write(int fd, const void *data, size_t n)
-{
-	return libc.write(fd, data, n);
-}
-
-static int
-stub_close(int fd)
-{
-	return libc.close(fd);
-}
-
 static double
 now(void)
 {
@@ -53,16 +33,20 @@ now(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* The function of libc, whatever is preloaded. */
+/* The functions of a library, whatever is preloaded. */
 static void
-find(const char *name, void *to)
+find(const char *path, const char *const names[static 3], struct calls *to)
 {
-	void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	void *f = library == NULL ? NULL : dlsym(library, name);
+	void *library = dlopen(path, RTLD_NOW);
+	void *f[3] = { NULL };
 
-	if (f == NULL)
+	for (int i = 0; library != NULL && i < 3; i++)
+		f[i] = dlsym(library, names[i]);
+	if (f[0] == NULL || f[1] == NULL || f[2] == NULL)
 		MPI_Abort(MPI_COMM_WORLD, 1);
-	memcpy(to, &f, sizeof(f));
+	memcpy(&to->open, &f[0], sizeof(f[0]));
+	memcpy(&to->write, &f[1], sizeof(f[1]));
+	memcpy(&to->close, &f[2], sizeof(f[2]));
 }
 
 static void
@@ -88,14 +72,16 @@ main(int argc, char **argv)
 {
 	const size_t n = argc > 1 ? (size_t)atol(argv[1]) : 1024;
 	const int rounds = argc > 2 ? atoi(argv[2]) : 1;
+	static const char *const plain[] = { "open", "write", "close" };
+	static const char *const stubs[] = { "stub_open", "stub_write",
+					     "stub_close" };
 	const struct calls linked = { open, write, close };
-	const struct calls stub = { stub_open, stub_write, stub_close };
+	struct calls libc, stub;
 	char *data = malloc(n);
 
 	MPI_Init(&argc, &argv);
-	find("open", &libc.open);
-	find("write", &libc.write);
-	find("close", &libc.close);
+	find("libc.so.6", plain, &libc);
+	find(argc > 3 ? argv[3] : "stub.so", stubs, &stub);
 	memset(data, 1, n);
 	for (int r = 0; r < rounds; r++) {
 		double took[3] = { 0 };
