@@ -212,7 +212,8 @@ take_from_group(struct extract *x, struct error *err)
 			return rc;
 		rc = data > 0 ? -1 : 0;
 	}
-	/* Of files that contradict each other, one was perhaps the wrong one. */
+	/* Of files that contradict each other, one was perhaps the wrong
+	 * one. */
 	if (rc < 0 && err->kind == ERROR_LOST && o->conflict != NULL)
 		rc = error_set(err, ERROR_SYSTEM, "%s", o->conflict);
 	return rc;
