@@ -424,12 +424,10 @@ io_rename(int dirfd, const char *from, const char *to)
 static int
 explain(int dirfd, const char *name, uint64_t need, struct error *err)
 {
-	char dir[PATH_MAX];
-	int fd = -1;
+	const char *dir = str_printed(PATH_MAX, "%.*s.",
+				      (int)(path_base(name) - name), name);
+	const int fd = openat(dirfd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	snprintf(dir, sizeof(dir), "%.*s.", (int)(path_base(name) - name),
-		 name);
-	fd = openat(dirfd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	room_explain(fd, need, err);
 	io_close(fd);
 	return -1;
