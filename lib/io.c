@@ -19,6 +19,7 @@
 #include "mem.h"
 #include "path.h"
 #include "room.h"
+#include "str.h"
 #include "temp.h"
 
 /* A rest of the file below this size is left to fsync(2). */
