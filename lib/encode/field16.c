@@ -8,6 +8,8 @@
 #include <immintrin.h>
 #endif
 
+#include "simd.h"
+
 #define POLYNOMIAL 0x1100BU
 #define DEGREE 16
 
@@ -356,4 +358,5 @@ field16_dot(const struct field16_matrix *m, size_t len, void *const *in,
 		dot_avx2(m, len, in, out);
 	else
 		dot_plain(m, len, in, out);
+	simd_leave();
 }

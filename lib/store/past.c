@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "simd.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -62,6 +64,7 @@ past_copy(void *to, const void *from, size_t n)
 		by_32(t + head, f + head, n - head);
 	else
 		by_16(t + head, f + head, n - head);
+	simd_leave();
 }
 
 const char *
