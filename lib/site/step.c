@@ -168,18 +168,26 @@ stat_of(const char *pid, struct buf *raw)
 		       : NULL;
 }
 
-/* Does the process run?  A zombie does not.  *group is that of the process. */
+/* Does the process run?  A zombie does not.  *group is that of the process; -1:
+ * it is not known, as for want of descriptors the process cannot be looked at,
+ * and may run. */
 static bool
 look_at(const char *pid, long long *group)
 {
 	struct buf raw = BUF_INIT;
 	char state = 'Z';
-	const char *at = stat_of(pid, &raw);
-	const bool seen =
-		at != NULL && sscanf(at, ") %c %*d %lld", &state, group) == 2;
+	const char *at = NULL;
+	bool seen = false, unseen = false;
 
+	errno = 0;
+	at = stat_of(pid, &raw);
+	unseen = at == NULL &&
+		 (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
+	seen = at != NULL && sscanf(at, ") %c %*d %lld", &state, group) == 2;
+	if (unseen)
+		*group = -1;
 	buf_free(&raw);
-	return seen && state != 'Z';
+	return unseen || (seen && state != 'Z');
 }
 
 /* Does the process (`who` < 0: any process of the group) run? */
@@ -203,7 +211,8 @@ runs(pid_t who)
 	/* Not a list that is made at once: processes may begin meanwhile. */
 	while (!found && (e = readdir(all)) != NULL)
 		found = isdigit((unsigned char)e->d_name[0]) &&
-			look_at(e->d_name, &group) && group == -who;
+			look_at(e->d_name, &group) &&
+			(group == -1 || group == -who);
 	closedir(all);
 	return found;
 }

@@ -409,6 +409,30 @@ TEST(marked)
 	must(setrlimit(RLIMIT_NOFILE, &old) == 0);
 }
 
+/* A process that cannot be looked at has not ended. */
+TEST(unseen)
+{
+	struct step_where w = { .dry_run = true };
+	struct rlimit old, none;
+	struct step_result r;
+	int rc = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	w.pid = pid;
+	must(getrlimit(RLIMIT_NOFILE, &old) == 0);
+	none = old;
+	none.rlim_cur = 0;
+	must(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	rc = step_stop(&w, &r, NULL);
+	must(setrlimit(RLIMIT_NOFILE, &old) == 0);
+	ok(rc == 0 && r.found == 1, "without descriptors it is still there");
+	must(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+}
+
 int
 main(void)
 {
