@@ -95,7 +95,7 @@ libraries := $(shell set -- $$(pkg-config --modversion libisal jansson zlib inih
 # testsuite/gen/gen_*.c, is one program.  The other files in testsuite/gen, and
 # testsuite/bench/common*.c, are linked into the programs beside them.  cmd/env
 # and cmd/fti have the verbs of scr_env and scr_fti, cmd/store those of scr_store,
-# cmd/index some of scr_index.
+# cmd/index and cmd/rebuild some of scr_index and scr_rebuild.
 obj   = $(patsubst %.c,$O/%.o,$1)
 SCR   := $(call obj,$(wildcard lib/scr/*.c lib/team/*.c))
 PRELOAD := $(call obj,$(wildcard lib/preload/*.c))
@@ -160,6 +160,7 @@ $O/bin/scr_env: $(call obj,$(VERBS))
 $O/bin/scr_index: $(call obj,$(wildcard cmd/index/*.c))
 $O/bin/scr_fti: $(call obj,$(wildcard cmd/fti/*.c))
 $O/bin/scr_store: $(call obj,$(wildcard cmd/store/*.c))
+$O/bin/scr_rebuild: $(call obj,$(wildcard cmd/rebuild/*.c))
 $O/bin/%: $O/cmd/%.o $O/libcore.a
 	$(link)
 # LLNL's names for verbs of scr_env, which looks at the name it is called by.

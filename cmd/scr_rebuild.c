@@ -10,16 +10,21 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
+#include "catalogue/share.h"
 #include "error.h"
 #include "find/subject.h"
 #include "json.h"
+#include "lock.h"
 #include "opt.h"
+#include "rebuild/part.h"
+#include "remote/remote.h"
 #include "report/hint.h"
 #include "report/packing.h"
 #include "report/plan_text.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "scheme/scheme.h"
+#include "site/crew.h"
 #include "stop.h"
 #include "str.h"
 
@@ -32,7 +37,7 @@ struct settings {
 	uint64_t set_size, failures;
 	const char *prefix;
 	bool dry_run, verify, partial, deep, checksums;
-	uint64_t jobs;
+	struct part part; /* of other nodes */
 	struct catalogue_options look;
 };
 
@@ -62,6 +67,7 @@ struct outcome {
 	struct json *json; /* the answer; or NULL */
 	size_t sets;	   /* that --deep compared */
 	bool sums, deep;   /* the rebuild compared checksums, redundancy */
+	struct share share; /* what other nodes have done */
 };
 
 /* Mark damage found by --deep as lost, so that it is rebuilt.  Fails if the
@@ -77,7 +83,7 @@ look_closer(const struct settings *s, struct plan *p, struct outcome *o,
 			   &s->look.work, &r, err) < 0)
 		return -1;
 	o->next.undecided = deep_stuck(p, &r);
-	o->sets = r.sets_checked;
+	o->sets = r.sets_checked + o->share.sets;
 	for (size_t i = 0; rc == 0 && i < r.nfindings; i++) {
 		struct error why = ERROR_INIT;
 
@@ -146,7 +152,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	  struct plan *p, struct outcome *o, struct error *err)
 {
 	struct rebuild_result r = { .files = 0 };
-	int status = plan_data_status(p), rc = 0;
+	int status = plan_data_status(p), rc = 0, lock = -2;
 	struct work w = s->look.work;
 	struct owners_guard owners = { c, t->id, .o = &s->look };
 	struct rebuild_options ro = {
@@ -165,7 +171,11 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		return status;
 	}
 	w.detail = w.log; /* report damage found while reading */
-	rc = rebuild(p, &ro, &r, err);
+	if (c != NULL && !s->dry_run)
+		lock = plan_lock_sets(p, 0, UINT64_MAX, app_stop, err);
+	rc = lock == -1 ? -1 : rebuild(p, &ro, &r, err);
+	lock_shares_close(p->places[0].meta_fd, lock);
+	rebuild_result_add(&r, &o->share.rebuilt);
 	o->sums = r.crc_checked > 0 || r.crc_wrong > 0;
 	o->deep = r.deep;
 	o->next.undecided = o->next.undecided || r.undecided ||
@@ -175,7 +185,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	if (s->dry_run)
 		return status;
 	if (app_json()) {
-		json_set(o->json, "rebuilt", report_rebuild_json(&r));
+		json_set(o->json, "rebuilt", rebuild_json(&r));
 	} else {
 		report_rebuilt(&r, &text);
 		app_print_unless_quiet(&text);
@@ -260,7 +270,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	    catalogue_replaced(c, t->id, &s->look, &replaced, err) < 0)
 		return error_status(err->kind);
 	sums = s->checksums || replaced > 0;
-	p = subject_plan(t, c, sums, &s->look, err);
+	p = part_share(&s->part, t, c, sums, &o->share, err);
 	if (p == NULL) {
 		if (err->kind == ERROR_ABSENT && t->kind == SUBJECT_PREFIX)
 			advise(err, "scr_index --verify", t->prefix,
@@ -287,7 +297,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 			 : MEND_NONE;
 	if (mend != MEND_NONE)
 		app_warn("dataset %" PRId64 ": %s", t->id, flaw);
-	if (status == STATUS_OK) {
+	if (status == STATUS_OK && !rebuild_wrote(&o->share.rebuilt)) {
 		if (!app_json() && app_verbosity() >= 0)
 			say_nothing(s, p, sums, o->sets, mend);
 	} else {
@@ -336,7 +346,7 @@ make_safe(const struct settings *s, const struct subject *t,
 	if (protect(c, t->id, &po, &r, err) < 0)
 		return error_status(err->kind);
 	if (j != NULL)
-		json_set(j, "protected", report_rebuild_json(&r));
+		json_set(j, "protected", rebuild_json(&r));
 	else if (app_verbosity() >= 0 && r.redundancy == 0)
 		printf("dataset %" PRId64 ": has this redundancy already\n",
 		       t->id);
@@ -419,8 +429,16 @@ run(struct settings *s, const char *const *args, size_t count)
 		if (c != NULL)
 			catalogue_stop_on(c, app_stop);
 	}
-	if (rc == 0 && (s->dry_run || subject_lock(&t, &s->look, &err) == 0) &&
-	    app_work_start(&s->look.work, s->jobs, "rebuild", &err) == 0)
+	if (rc == 0 && s->part.nodes != NULL && t.kind != SUBJECT_PREFIX)
+		rc = error_set(&err, ERROR_USAGE,
+			       "--nodes is for datasets on a prefix");
+	if (rc == 0 && s->part.part != NULL &&
+	    work_start(&s->look.work, (unsigned)s->part.jobs, &err) == 0)
+		status = part_run(&s->part, &t, c, &err);
+	else if (rc == 0 &&
+		 (s->dry_run || subject_lock(&t, &s->look, &err) == 0) &&
+		 app_work_start(&s->look.work, s->part.jobs, "rebuild",
+				&err) == 0)
 		status = s->protect != NULL ? make_safe(s, &t, c, j, &err)
 					    : work_on(s, &t, c, j, &o, &err);
 	else
@@ -434,7 +452,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	/* What the rebuild compared shows only if it is compared. */
 	s->checksums = s->checksums || o.sums || s->protect != NULL;
 	s->deep = s->deep || o.deep;
-	if (t.kind != SUBJECT_FILES &&
+	if (t.kind != SUBJECT_FILES && s->part.part == NULL &&
 	    !stop_say(&err,
 		      t.prefix != NULL ? t.prefix
 		      : t.ndirs > 0    ? t.dirs[0]
@@ -494,10 +512,20 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_GROUP("Where"),
 		APP_OPT_PREFIX(&s->prefix),
 		APP_OPT_MOVED_FROM(&o->moved_from),
+		OPT_GROUP("Other nodes"),
+		OPT_STRING('w', "nodes", &s->part.nodes, "LIST", OPT_ANY,
+			   "nodes that share the work, for example node[1-4]"),
+		OPT_STRING('r', "remote", &s->part.remote, REMOTE_NAMES,
+			   OPT_WORDS,
+			   "how to reach them (default SCR_REMOTE)"),
+		OPT_U64(0, "node-timeout", &s->part.timeout, "SECONDS", 2,
+			86400, "time-out for a node that is silent (default "
+			       "30)"),
+		OPT_STRING(0, CREW_PART, &s->part.part, "PART", OPT_ANY, NULL),
 		OPT_GROUP("Redundancy files given by hand"),
 		REDSET_TYPES_REDUNDANT(BY_HAND),
 		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&s->jobs),
+		APP_OPT_JOBS(&s->part.jobs),
 		APP_OPT_MEMORY(&o->work.memory, 1 << 20,
 			       "memory for buffers (default: 4 MiB for each "
 			       "thread)"),
@@ -507,6 +535,9 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
 		app_usage("no dataset given: its name, number or directory");
+	if (s->part.nodes != NULL && (s->protect != NULL || s->by_hand >= 0))
+		app_usage("--nodes cannot be used with --protect, or with "
+			  "redundancy files");
 	if (s->protect == NULL && s->set_size + s->failures > 0)
 		app_usage("--set-size and --failures need --protect");
 	if (s->protect == NULL)
@@ -541,6 +572,10 @@ main(int argc, char **argv)
 	argv = parse(&s, argc, argv, &count);
 	s.look.work.dry_run = s.dry_run;
 	s.look.deep = s.deep;
+	s.part.partial = s.partial;
+	s.part.checksums = s.checksums;
+	s.part.deep = s.deep;
+	s.part.look = &s.look;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

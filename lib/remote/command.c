@@ -52,9 +52,10 @@
 
 /* Append one word, quoted if need be.  The plain characters are not special in
  * any shell.  Inside single quotes only these three characters are special in
- * some shell; outside, a backslash escapes them in all shells. */
+ * some shell; outside, a backslash escapes them in all shells.  Each '%' is
+ * doubled for pdsh, which replaces %h and the like by names. */
 static void
-quoted(struct buf *b, const char *s)
+quoted(struct buf *b, const struct remote_way *way, const char *s)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -70,6 +71,8 @@ quoted(struct buf *b, const char *s)
 
 		if (special)
 			buf_add_str(b, "'\\");
+		if (*s == '%' && way->kind == REMOTE_PDSH)
+			buf_add_char(b, '%');
 		buf_add_char(b, *s);
 		if (special)
 			buf_add_char(b, '\'');
@@ -106,25 +109,18 @@ remote_environment(struct arena *a, const char *const *without, char *more)
 static void
 make_line(struct remote_run *run, struct remote_way *way)
 {
-	struct buf b = BUF_INIT, line = BUF_INIT;
+	struct buf b = BUF_INIT;
 
 	buf_add_str(&b, "exec /bin/sh -c ");
-	quoted(&b, SCRIPT);
+	quoted(&b, way, SCRIPT);
 	buf_add_char(&b, ' ');
-	quoted(&b, run->token);
+	quoted(&b, way, run->token);
 	for (size_t i = 0; run->argv[i] != NULL; i++) {
 		buf_add_char(&b, ' ');
-		quoted(&b, run->argv[i]);
+		quoted(&b, way, run->argv[i]);
 	}
-	/* Double each '%': pdsh replaces %h and the like by names. */
-	for (size_t i = 0; i < b.len; i++) {
-		buf_add_char(&line, b.data[i]);
-		if (way->kind == REMOTE_PDSH && b.data[i] == '%')
-			buf_add_char(&line, '%');
-	}
-	way->line = arena_strndup(run->arena, line.data, line.len);
+	way->line = arena_strndup(run->arena, b.data, b.len);
 	buf_free(&b);
-	buf_free(&line);
 }
 
 int
@@ -251,15 +247,19 @@ add_pdsh(struct words *w, const struct remote_run *run, const char *module,
 
 const char **
 remote_command_argv(const struct remote_run *run, const struct remote_way *way,
-		    const char *node)
+		    const struct remote_node *n)
 {
+	const char *node = n->name;
+	const char *more =
+		run->o->more != NULL ? run->o->more[n - run->nodes] : NULL;
 	struct words w = { .arena = run->scratch };
+	struct buf line = BUF_INIT;
 	size_t argc = 0;
 
 	while (run->argv[argc] != NULL)
 		argc++;
 	arena_reset(run->scratch);
-	w.list = arena_alloc(w.arena, WORDS + argc + 1, sizeof(*w.list));
+	w.list = arena_alloc(w.arena, WORDS + argc + 2, sizeof(*w.list));
 	if (w.list == NULL)
 		return NULL;
 	switch (way->kind) {
@@ -287,12 +287,20 @@ remote_command_argv(const struct remote_run *run, const struct remote_way *way,
 		break;
 	}
 	/* The command, for a login shell, for our shell, or for none. */
-	if (way->line != NULL)
-		add(&w, way->line);
-	else if (way->kind != REMOTE_LOCAL)
+	if (way->line != NULL) {
+		buf_add_str(&line, way->line);
+		if (more != NULL) {
+			buf_add_char(&line, ' ');
+			quoted(&line, way, more);
+		}
+		add(&w, arena_strndup(w.arena, line.data, line.len));
+		buf_free(&line);
+		return w.list[w.count - 1] != NULL ? w.list : NULL;
+	}
+	if (way->kind != REMOTE_LOCAL)
 		ADD(&w, "/bin/sh", "-c", SCRIPT, run->token);
-	if (way->line == NULL)
-		add_all(&w, run->argv);
+	add_all(&w, run->argv);
+	add(&w, more);
 	return w.list;
 }
 

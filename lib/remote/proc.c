@@ -136,7 +136,7 @@ int
 remote_proc_start(struct remote_run *run, struct remote_node *n)
 {
 	const struct remote_way *way = &run->ways[n->way];
-	const char **argv = remote_command_argv(run, way, n->name);
+	const char **argv = remote_command_argv(run, way, n);
 	struct remote_proc *p = mem_calloc(1, sizeof(*p));
 	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
 	int rc = 0;

@@ -72,6 +72,8 @@ struct remote_options {
 	enum remote_kind around;
 	const char *job_id; /* srun's --jobid; NULL: our job */
 	char **env;	    /* of a local command; NULL: our own */
+	/* By node: an argument behind those of the command; NULL: none. */
+	const char *const *more;
 	unsigned fanout;    /* 0: REMOTE_FANOUT */
 	/*
 	 * Limits in seconds; 0: no limit.  `connect`: from the start of the

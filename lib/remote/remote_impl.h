@@ -134,10 +134,11 @@ struct remote_run {
 int remote_command_init(struct remote_run *run, struct remote_way *w,
 			struct error *err);
 
-/* The argv of the process that reaches `node` by way `w`, ended by NULL, in
+/* The argv of the process that reaches a node by way `w`, ended by NULL, in
  * run->scratch.  NULL: no memory. */
 const char **remote_command_argv(const struct remote_run *run,
-				 const struct remote_way *w, const char *node);
+				 const struct remote_way *w,
+				 const struct remote_node *n);
 
 /* The reason why this way cannot lead to this node.  NULL: it can. */
 const char *remote_command_objection(const struct remote_run *run,

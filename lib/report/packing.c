@@ -438,22 +438,6 @@ report_build_text(int64_t id, const struct build_result *r, struct buf *out)
 }
 
 struct json *
-report_rebuild_json(const struct rebuild_result *r)
-{
-	struct json *j = json_new_object();
-
-	json_set_u64(j, "file_count", r->files);
-	json_set_u64(j, "filemap_count", r->maps);
-	json_set_u64(j, "redundancy_file_count", r->redundancy);
-	json_set_u64(j, "descriptor_count", r->descriptors);
-	json_set_u64(j, "bytes_read", r->bytes_read);
-	json_set_u64(j, "bytes_written", r->bytes_written);
-	json_set_u64(j, "checksums_compared", r->crc_checked);
-	json_set_u64(j, "checksums_wrong", r->crc_wrong);
-	return j;
-}
-
-struct json *
 report_build_json(int64_t id, const struct build_result *r)
 {
 	struct json *j = report_dataset_new(id, r->name);
@@ -463,6 +447,6 @@ report_build_json(int64_t id, const struct build_result *r)
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_bool(j, "descriptor_guessed", r->descriptor_guessed);
 	json_set_bool(j, "dry_run", r->dry_run);
-	json_set(j, "rebuilt", report_rebuild_json(&r->rebuild));
+	json_set(j, "rebuilt", rebuild_json(&r->rebuild));
 	return j;
 }

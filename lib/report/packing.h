@@ -78,7 +78,6 @@ void report_push_problem(struct json *list, const char *text);
 void report_build_text(int64_t id, const struct build_result *r,
 		       struct buf *out);
 /* What was rebuilt. */
-struct json *report_rebuild_json(const struct rebuild_result *r);
 struct json *report_build_json(int64_t id, const struct build_result *r);
 
 #endif /* REPORT_PACKING_H */

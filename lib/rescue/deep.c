@@ -398,7 +398,8 @@ run(struct deep *d, bool mark, struct error *err)
 	if (d->look == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < p->nsets; i++) {
-		d->look[i] = all || (!p->sets[i].searched &&
+		d->look[i] = all ? !p->sets[i].away
+				 : (!p->sets[i].searched &&
 				     p->sets[i].verdict != SET_WHOLE &&
 				     !plan_leaves_set(p, &p->sets[i]));
 		any = any || d->look[i];

@@ -52,57 +52,49 @@ plan_free(struct plan *p)
 
 /* --- Totals --- */
 
-/* Bytes that a rebuild reads and writes. */
-static void
-count_bytes(struct plan *p)
+void
+plan_count_set(const struct plan *p, const struct plan_set *s, uint64_t *reads,
+	       uint64_t *writes)
 {
-	p->bytes_read = p->bytes_written = 0;
-	for (size_t i = 0; i < p->nsets; i++) {
-		const struct plan_set *s = &p->sets[i];
+	if (s->away || s->solution == NULL || s->verdict == SET_WHOLE)
+		return;
+	for (size_t j = 0; j < s->solution->njobs; j++) {
+		const struct solve_job *job = &s->solution->jobs[j];
 
-		if (s->solution == NULL || s->verdict == SET_WHOLE)
-			continue;
-		for (size_t j = 0; j < s->solution->njobs; j++) {
-			const struct solve_job *job = &s->solution->jobs[j];
+		/* A chunk can reach beyond the end of its string: nothing is
+		 * read there. */
+		for (uint32_t k = 0; k < job->nin; k++) {
+			const struct solve_ref *r = &job->in[k];
+			const struct plan_member *m = &s->members[r->member];
+			const uint64_t end =
+				r->body ? m->red->body_size : m->list.bytes;
 
-			/* A chunk can reach beyond the end of its string:
-			 * nothing is read there. */
-			for (uint32_t k = 0; k < job->nin; k++) {
-				const struct solve_ref *r = &job->in[k];
-				const struct plan_member *m =
-					&s->members[r->member];
-				const uint64_t end = r->body ? m->red->body_size
-							     : m->list.bytes;
-
-				if (r->off < end)
-					p->bytes_read += end - r->off < job->len
-								 ? end - r->off
-								 : job->len;
-			}
+			if (r->off < end)
+				*reads += end - r->off < job->len
+						  ? end - r->off
+						  : job->len;
 		}
-		for (uint32_t m = 0; m < s->n; m++) {
-			const struct plan_member *is = &s->members[m];
-			const struct plan_rank *r = plan_rank_of(p, is);
-			const struct plan_red *red = is->red;
+	}
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *is = &s->members[m];
+		const struct plan_rank *r = plan_rank_of(p, is);
+		const struct plan_red *red = is->red;
 
-			for (size_t k = 0; k < is->list.nfiles; k++) {
-				const struct plan_file *f =
-					plan_member_file(p, is, k);
+		for (size_t k = 0; k < is->list.nfiles; k++) {
+			const struct plan_file *f = plan_member_file(p, is, k);
 
-				if (f != NULL && f->fate == FATE_REBUILD)
-					p->bytes_written += f->attr.size;
-			}
-			if (s->map && r != NULL && r->map.fate == FATE_REBUILD)
-				p->bytes_written += r->map.image_size;
-			if (is->fate == FATE_REBUILD && is->name != NULL)
-				p->bytes_written +=
-					red->header_size + red->body_size;
-			if (is->fate == FATE_REBUILD && is->name != NULL &&
-			    plan_writes_descriptor(is))
-				p->bytes_written += red->descriptor.image_size;
-			if (plan_copies_body(s, is))
-				p->bytes_read += red->body_size;
+			if (f != NULL && f->fate == FATE_REBUILD)
+				*writes += f->attr.size;
 		}
+		if (s->map && r != NULL && r->map.fate == FATE_REBUILD)
+			*writes += r->map.image_size;
+		if (is->fate == FATE_REBUILD && is->name != NULL)
+			*writes += red->header_size + red->body_size;
+		if (is->fate == FATE_REBUILD && is->name != NULL &&
+		    plan_writes_descriptor(is))
+			*writes += red->descriptor.image_size;
+		if (plan_copies_body(s, is))
+			*reads += red->body_size;
 	}
 }
 
@@ -252,7 +244,10 @@ plan_finish(struct planner *w)
 	}
 	/* Is there redundancy over files, but none over the filemaps? */
 	p->exposed = data && !maps && !record_has_all(w);
-	count_bytes(p);
+	p->bytes_read = p->bytes_written = 0;
+	for (size_t i = 0; i < p->nsets; i++)
+		plan_count_set(p, &p->sets[i], &p->bytes_read,
+			       &p->bytes_written);
 	if (p->files_rebuild + p->maps_missing > 0 && p->verdict == SET_WHOLE)
 		p->verdict = SET_REBUILDABLE;
 	if (p->files_lost + p->maps_lost > 0)

@@ -148,6 +148,7 @@ plan_file_provable(const struct plan_file *f)
 }
 
 #define PLAN_NONE UINT32_MAX
+#define PLAN_DIGEST 65 /* bytes of its text, with NUL */
 
 /* --- Redundancy sets --- */
 
@@ -237,6 +238,7 @@ struct plan_set {
 	bool salvage; /* bodies behind damaged headers are used, because the set
 			  is lost without them */
 	bool unproved; /* and no checksum confirms what is computed from them */
+	bool away;     /* another process carries it out: plan_keep() */
 };
 
 /* --- The plan --- */
@@ -277,6 +279,7 @@ struct plan {
 	bool undecided; /* data and redundancy differ: what is computed from
 			   them may be wrong (deep_search()) */
 	bool total_compared; /* sizes are not recorded, but their total is */
+	bool part;    /* plan_keep(): only some sets are this process's */
 	bool exposed; /* nothing restores a lost filemap: no redundancy, and no
 			  rank2file with the sizes of all files */
 
@@ -458,6 +461,42 @@ int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 
 /* Would it do so, with its defaults? */
 bool plan_protectable(const struct plan *p, enum redset_type type);
+
+/* --- One plan, carried out by several processes --- */
+
+/* A digest of what the plan says of the sets `from` to `to`, for two processes
+ * to find out whether they see the same.  It does not change while others
+ * rebuild other sets. */
+int plan_digest(const struct plan *p, size_t from, size_t to,
+		char out[static PLAN_DIGEST], struct error *err);
+
+/*
+ * The bytes that are moved for each set, p->nsets numbers for mem_free(): to
+ * rebuild it and, with `look`, to compare it before.  0: it lacks nothing, or is
+ * not for other processes, as those over filemaps, which are computed from the
+ * metadata and written last.  NULL: ERROR_NOMEM, or (ERROR_NONE) other processes
+ * cannot help: the files are in containers or caches, or it is not clear which
+ * are right.
+ */
+uint64_t *plan_set_bytes(const struct plan *p, bool look, struct error *err);
+
+/* Carry out only the sets `from` to `to`: all others are away.  Or all but those
+ * that others have done. */
+void plan_keep(struct plan *p, size_t from, size_t to);
+void plan_give_away(struct plan *p, const bool *done);
+
+/*
+ * Lock the sets of a dataset on a prefix, for who writes their files;
+ * UINT64_MAX: all others, too.  Waits a while for a process that was given up
+ * and is still there.  Returns a value for lock_shares_close(), as
+ * lock_shares_open() does.
+ */
+int plan_lock_sets(const struct plan *p, uint64_t from, uint64_t to,
+		   bool (*stop)(void), struct error *err);
+
+/* Compare the recorded checksums of the present files of sets that are not
+ * away, and mark those that are wrong, or cannot be read. */
+int plan_check_kept(struct plan *p, const struct work *work, struct error *err);
 
 /* --- Checksums for rank2file --- */
 

@@ -176,6 +176,39 @@ plan_check_all(struct planner *w, struct error *err)
 	return rc < 0 ? -1 : doubt_maps(w, err);
 }
 
+/* Files in no set are the part of who shares the others out. */
+static bool
+is_away(const struct plan *p, const struct plan_file *f)
+{
+	const uint32_t set = p->ranks[f->rank].data_set;
+
+	return set == PLAN_NONE ? p->part : p->sets[set].away;
+}
+
+int
+plan_check_kept(struct plan *p, const struct work *work, struct error *err)
+{
+	bool *look = mem_calloc(p->nfiles + 1, sizeof(*look));
+	bool *unread = mem_calloc(p->nfiles + 1, sizeof(*unread));
+	int rc = look == NULL || unread == NULL ? error_no_memory(err) : 0;
+
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
+		look[i] = !is_away(p, &p->files[i]);
+	if (rc == 0)
+		rc = plan_check_files(p, work, look, NULL, err);
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		unread[i] = look[i] && p->files[i].unread;
+		look[i] = look[i] && !unread[i];
+	}
+	if (rc == 0)
+		rc = plan_mark_all(p, look, FILE_WRONG_CRC, err);
+	if (rc == 0)
+		rc = plan_mark_all(p, unread, FILE_UNREAD, err);
+	mem_free(look);
+	mem_free(unread);
+	return rc < 0 ? -1 : doubt_maps((struct planner *)p, err);
+}
+
 int
 plan_check_red(const struct plan *p, const struct plan_member *m, bool *wrong,
 	       struct error *err)
@@ -244,8 +277,8 @@ plan_can_prove(const struct plan *p, const struct plan_set *s)
 bool
 plan_leaves_set(const struct plan *p, const struct plan_set *s)
 {
-	if (!s->undecided)
-		return false;
+	if (s->away || !s->undecided)
+		return s->away;
 	/* Are data of the set, or filemaps, computed? */
 	for (uint32_t m = 0; m < s->n; m++) {
 		const struct plan_member *pm = &s->members[m];

@@ -21,6 +21,7 @@
  *   plan.c         sequence of these steps, totals, states
  *   plan_check.c   files that turn out to be damaged
  *   plan_error.c   the same in words
+ *   plan_part.c    the parts that several processes carry out
  */
 #ifndef RESCUE_PLAN_IMPL_H
 #define RESCUE_PLAN_IMPL_H
@@ -492,6 +493,10 @@ int plan_make(struct planner *w, struct error *err);
 
 /* Set verdicts and totals. */
 void plan_finish(struct planner *w);
+
+/* Add the bytes that a rebuild of the set reads and writes. */
+void plan_count_set(const struct plan *p, const struct plan_set *s,
+		    uint64_t *reads, uint64_t *writes);
 
 /* --- plan_strings.c --- */
 

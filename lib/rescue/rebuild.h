@@ -24,6 +24,8 @@
 
 struct deep_result;
 struct error;
+struct json;
+struct json_value;
 struct plan;
 struct work;
 
@@ -52,6 +54,19 @@ struct rebuild_result {
 	bool undecided;	    /* failed: data and redundancy differ, and it is
 			       unknown which is wrong */
 };
+
+/* As JSON; add what another process printed of a rebuild; add two of them. */
+struct json *rebuild_json(const struct rebuild_result *r);
+void rebuild_result_read(const struct json_value *j, struct rebuild_result *r);
+void rebuild_result_add(struct rebuild_result *r,
+			const struct rebuild_result *more);
+
+/* Has it written anything? */
+static inline bool
+rebuild_wrote(const struct rebuild_result *r)
+{
+	return r->files + r->maps + r->redundancy + r->descriptors > 0;
+}
 
 /*
  * Carry out `p`, or in a dry run only count what that would do, and check the

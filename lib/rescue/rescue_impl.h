@@ -165,8 +165,8 @@ bool plan_can_prove(const struct plan *p, const struct plan_set *s);
 int plan_suppose(struct plan *p, uint32_t set, const struct solve_ref *at,
 		 bool wrong, struct error *err);
 
-/* Does a set that contradicts itself lack only redundancy?  It is left alone:
- * no other set depends on it. */
+/* Is the set left alone: it is away, or it contradicts itself, and lacks only
+ * redundancy, so that no other set depends on it? */
 bool plan_leaves_set(const struct plan *p, const struct plan_set *s);
 
 /* Is the body behind a damaged header used? */

@@ -295,7 +295,7 @@ spill_once(struct store *s, struct pace *p, uint64_t *count, struct error *err)
 	double rest = 0;
 	int rc = -1, io = 0;
 
-	if (t->spill[0] == '\0' ||
+	if (t->spill[0] != '/' ||
 	    start * 1000 < (double)atomic_load(&t->rest) ||
 	    excess(s, UINT64_MAX) == 0)
 		return 0;
@@ -321,7 +321,7 @@ spill_sweep(struct store *s, uint64_t *count, struct error *err)
 	struct spiller sp = { .s = s };
 	int rc = 0;
 
-	if (s->state->spill[0] == '\0')
+	if (s->state->spill[0] != '/')
 		return 0;
 	rc = begin(&sp, err);
 	if (rc == 0)

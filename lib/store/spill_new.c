@@ -91,7 +91,7 @@ spill_wants(const struct store *s, uint64_t size)
 {
 	struct store_status st;
 
-	return size != UINT64_MAX && s->state->spill[0] != '\0' &&
+	return size != UINT64_MAX && s->state->spill[0] == '/' &&
 	       store_status(s, &st, NULL) == 0 &&
 	       (size > st.free + st.clean ||
 		size > atomic_load(&s->state->size));

@@ -77,7 +77,8 @@ struct state {
 	_Atomic uint32_t given; /* counts deleted files; a futex */
 	/* Files of the pool for unknown names, until all of them were small. */
 	_Atomic uint32_t guesses;
-	char spill[STORE_PATH_MAX], job[STORE_JOB_MAX];
+	char spill[STORE_PATH_MAX]; /* absolute; any other text: none */
+	char job[STORE_JOB_MAX];
 	struct earlier earlier[STORE_EARLIER];
 	struct slot slot[STORE_SLOTS];
 };

@@ -271,7 +271,7 @@ worthwhile(const char *path)
 
 	for (unsigned i = 0; (s = store_at(i)) != NULL; i++)
 		if ((atomic_load(&s->state->clean) > 0 ||
-		     s->state->spill[0] != '\0') &&
+		     s->state->spill[0] == '/') &&
 		    store_earlier(s, pattern) >= STORE_FILE_LEAST)
 			return true;
 	return false;

@@ -217,6 +217,8 @@ check(struct scene_run *s, const char *what, bool newline)
 {
 	char texts[255][4];
 	const char *argv[COUNT(nasty) + 255 + 3] = { "printf", "<%s>\\n" };
+	/* The first node gets one more. */
+	const char *const more[] = { "it's 100%h of $x\\", NULL };
 	auto_buf want = BUF_INIT;
 	size_t n = 2;
 
@@ -230,11 +232,17 @@ check(struct scene_run *s, const char *what, bool newline)
 	}
 	for (size_t i = 2; i < n; i++)
 		must(buf_printf(&want, "<%s>\n", argv[i]) == 0);
+	s->o.more = more;
 	is_int(run_on(s, "b1,c", argv), 0, what);
 	for (size_t i = 0; i < s->nodes.count; i++) {
+		const size_t len = want.len;
+
+		if (more[i] != NULL)
+			must(buf_printf(&want, "<%s>\n", more[i]) == 0);
 		ok(came(&s->r[i], REMOTE_DONE, 0, NULL), "it is done");
 		is_int(s->r[i].out.len, want.len, "all bytes");
 		is_str(out_of(&s->r[i]), want.data, "all arguments arrive");
+		want.data[want.len = len] = '\0';
 	}
 }
 

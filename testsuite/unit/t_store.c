@@ -12,7 +12,10 @@
 #include "scratch.h"
 #include "store/file.h"
 #include "store/past.h"
+#include "store/spill.h"
+#include "store/store_impl.h"
 #include "store/tend.h"
+#include "transfer/pace.h"
 #include "uppers.h"
 
 #define MIB ((size_t)1 << 20)
@@ -170,6 +173,25 @@ TEST(room)
 		   !store_make_room(fd, 1),
 	   "and then nothing does");
 	close(fd);
+	store_leave();
+	store_close(store);
+}
+
+TEST(relative)
+{
+	const char *dir = ready("relative");
+	struct stat st;
+	uint64_t moved = 0;
+
+	must(chdir(dir) == 0);
+	strcpy(store->state->spill, "elsewhere");
+	atomic_store(&store->state->size, 1);
+	write_file("file", data, MIB);
+	ok(spill_once(store, &(struct pace){ 0 }, &moved, &why) == 0 &&
+		   spill_sweep(store, &moved, &why) == 0 && moved == 0 &&
+		   !spill_wants(store, 1 << 30) &&
+		   lstat("elsewhere", &st) < 0,
+	   "a damaged state spills nowhere below the working directory");
 	store_leave();
 	store_close(store);
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * part.h - scr_rebuild with other nodes: what is run there, and what runs there.
+ */
+#ifndef CMD_REBUILD_PART_H
+#define CMD_REBUILD_PART_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct catalogue;
+struct catalogue_options;
+struct error;
+struct plan;
+struct share;
+struct subject;
+
+struct part {
+	/* Of the command line: the nodes that share the work (NULL: none), how
+	 * to reach them; the part that such a node does (NULL: this is none). */
+	const char *nodes, *remote, *part;
+	uint64_t jobs, timeout; /* of a silent node, in seconds; 0: default */
+	bool partial, checksums, deep;
+	const struct catalogue_options *look;
+};
+
+/* Make the plan of the dataset, with checksums compared if `sums`.  If there are
+ * other nodes, that of what they have left; out->any, if there is one. */
+struct plan *part_share(const struct part *w, const struct subject *t,
+			struct catalogue *c, bool sums, struct share *out,
+			struct error *err);
+
+/* Carry out a part of the dataset's plan (share.h), and print what was done.
+ * Returns an exit status. */
+int part_run(const struct part *w, const struct subject *t, struct catalogue *c,
+	     struct error *err);
+
+#endif /* CMD_REBUILD_PART_H */

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * crew.c - cut a list of pieces into parts, have them done, and see what became
+ * of them.
+ */
+#include "site/crew.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "conf.h"
+#include "error.h"
+#include "json.h"
+#include "kvtree/value.h"
+#include "mem.h"
+#include "path.h"
+#include "progress.h"
+#include "remote/complaints.h"
+#include "site/resmgr.h"
+#include "str.h"
+#include "work.h"
+
+#define CONNECT_SECONDS 10
+/* A worker prints a line every second. */
+#define IDLE_SECONDS 30
+#define LINE_MAX_BYTES ((size_t)4 << 10)
+
+int
+crew_open(struct crew *c, const char *nodes, const char *remote,
+	  const char *prefix, struct error *err)
+{
+	const struct conf_where where = { .prefix = prefix };
+	struct conf *conf = conf_open(&where, err);
+	struct resmgr *rm = NULL;
+	int rc = -1;
+
+	*c = (struct crew){ .nodes = HOSTLIST_INIT };
+	if (conf != NULL)
+		rm = resmgr_open(conf, NULL, err);
+	if (rm != NULL && hostlist_add(&c->nodes, nodes, err) < 0) {
+		error_wrap(err, "%s", nodes);
+	} else if (rm != NULL && hostlist_uniq(&c->nodes, err) == 0) {
+		if (remote == NULL)
+			remote = conf_get(conf, "SCR_REMOTE");
+		c->name = mem_strdup(remote != NULL ? remote : "");
+		rc = remote_choose(c->name, &c->remote, err);
+	}
+	if (rc == 0 && c->nodes.count == 0)
+		rc = error_set(err, ERROR_USAGE, "an empty list of nodes");
+	c->remote.connect = CONNECT_SECONDS;
+	c->remote.idle = IDLE_SECONDS;
+	c->remote.keep = LINE_MAX_BYTES;
+	c->remote.talk = SIZE_MAX;
+	/* All at once. */
+	c->remote.fanout = REMOTE_FANOUT_MAX;
+	if (rc == 0)
+		c->remote.around = resmgr_launcher(rm);
+	if (rc == 0)
+		rc = remote_resolve(&c->nodes, &c->remote, NULL, err);
+	resmgr_close(rm);
+	conf_close(conf);
+	return rc;
+}
+
+void
+crew_close(struct crew *c)
+{
+	remote_forget(&c->remote);
+	hostlist_free(&c->nodes);
+	mem_free((void *)c->name);
+	*c = (struct crew){ .nodes = HOSTLIST_INIT };
+}
+
+/* Each piece goes to the node in whose share of the bytes its middle lies. */
+void
+crew_cut(const struct crew_task *t, size_t n, size_t *from, size_t *to)
+{
+	long double total = 0, before = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		total += (long double)t->bytes[i];
+	for (size_t k = 0; k < n; k++) {
+		from[k] = 1;
+		to[k] = 0;
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		const long double bytes = (long double)t->bytes[i];
+		size_t k = 0;
+
+		if (t->bytes[i] == 0)
+			continue;
+		k = (size_t)((before + bytes / 2) / total * (long double)n);
+		k = k < n ? k : n - 1;
+		if (from[k] > to[k])
+			from[k] = i;
+		to[k] = i;
+		before += bytes;
+	}
+}
+
+/* The nodes of a round. */
+struct round {
+	const struct crew_task *task;
+	struct round_node {
+		uint64_t done; /* bytes */
+		struct json_value *answer;
+	} *nodes;
+};
+
+static void
+take_line(void *arg, size_t node, const char *line)
+{
+	static const char word[] = "progress ";
+	struct round *r = arg;
+	struct round_node *n = &r->nodes[node];
+	uint64_t done = 0;
+
+	if (*line == '{') {
+		json_release(n->answer);
+		n->answer = json_parse(line, strlen(line), NULL);
+	} else if (str_starts(line, word) &&
+		   value_scan(line + strlen(word), UINT64_MAX, &done) != NULL &&
+		   done > n->done) {
+		progress_add(r->task->work->progress, done - n->done);
+		n->done = done;
+	}
+}
+
+/* What the node said, without the name of its command; or that it was lost. */
+static void
+complain(struct complaints *c, const char *node, const char *program,
+	 const struct remote_result *r)
+{
+	const char *text = r->err.data, *line = NULL;
+	char name[64], said[1024];
+	size_t len = 0;
+
+	if (r->state != REMOTE_DONE) {
+		snprintf(said, sizeof(said),
+			 "%s: what is left of its part goes to others",
+			 r->why != NULL ? r->why : "no answer");
+		complaints_add(c, node, said);
+		return;
+	}
+	snprintf(name, sizeof(name), "%s: ", path_base(program));
+	while ((line = str_line(&text, &len)) != NULL) {
+		const size_t skip = str_starts(line, name) ? strlen(name) : 0;
+
+		snprintf(said, sizeof(said), "%.*s", (int)(len - skip),
+			 line + skip);
+		complaints_add(c, node, said);
+	}
+	if (r->err.len == 0)
+		complaints_add(c, node, "ended without an answer");
+}
+
+int
+crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
+	  size_t *failed, struct error *err)
+{
+	const size_t n = c->nodes.count;
+	struct hostlist used = HOSTLIST_INIT, left = HOSTLIST_INIT;
+	struct complaints complaints = { .count = 0 };
+	struct remote_options o = c->remote;
+	struct remote_result *r = mem_calloc(n, sizeof(*r));
+	struct arena *a = arena_new();
+	size_t *from = mem_calloc(n, sizeof(*from));
+	size_t *to = mem_calloc(n, sizeof(*to));
+	const char **more = arena_alloc(a, n, sizeof(*more));
+	struct round round = { t, mem_calloc(n, sizeof(*round.nodes)) };
+	struct buf text = BUF_INIT;
+	uint64_t total = 0;
+	int rc = 0;
+
+	*lost = *failed = 0;
+	crew_cut(t, n, from, to);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const char *digest = NULL;
+
+		if (from[i] > to[i])
+			continue;
+		digest = t->digest(t->arg, from[i], to[i], a, err);
+		rc = digest == NULL ? -1 : 0;
+		more[used.count] = arena_printf(a, "--" CREW_PART "=%zu-%zu:%s",
+						from[i], to[i], digest);
+		(void)hostlist_add_name(&used, c->nodes.names[i], NULL);
+	}
+	for (size_t i = 0; i < t->count; i++)
+		total += t->bytes[i];
+	progress_phase(t->work->progress, t->what, total);
+	o.more = more;
+	o.line = take_line;
+	o.arg = &round;
+	o.stop = t->work->stop;
+	if (rc == 0 && used.count > 0)
+		rc = remote_run(&used, t->argv, &o, r, err);
+	for (size_t i = 0, k = 0; rc == 0 && i < n; i++) {
+		const char *name = c->nodes.names[i];
+		bool reached = true;
+
+		if (from[i] <= to[i]) {
+			const struct json_value *answer = round.nodes[k].answer;
+
+			reached = r[k].state == REMOTE_DONE;
+			if (r[k].err.len > 0 || !reached || answer == NULL)
+				complain(&complaints, name, t->argv[0], &r[k]);
+			if (reached && r[k].status == STATUS_OK &&
+			    answer != NULL) {
+				t->answer(t->arg, answer);
+				for (size_t j = from[i]; j <= to[i]; j++)
+					t->done[j] |= t->bytes[j] > 0;
+			} else {
+				*lost += !reached;
+				*failed += reached;
+			}
+			k++;
+		}
+		if (reached)
+			(void)hostlist_add_name(&left, name, NULL);
+	}
+	complaints_take(&complaints, &text);
+	if (text.len > 0)
+		work_say_lines(t->work, text.data);
+	if (rc == 0) {
+		hostlist_free(&c->nodes);
+		c->nodes = left;
+	} else {
+		hostlist_free(&left);
+	}
+	for (size_t i = 0; i < n; i++)
+		json_release(round.nodes[i].answer);
+	mem_free(round.nodes);
+	remote_results_free(r, used.count);
+	buf_free(&text);
+	hostlist_free(&used);
+	arena_free(a);
+	mem_free(from);
+	mem_free(to);
+	mem_free(r);
+	return rc;
+}
+
+bool
+crew_part(const char *text, size_t *from, size_t *to, const char **digest)
+{
+	uint64_t first = 0, last = 0;
+	const char *rest = value_scan(text, SIZE_MAX - 1, &first);
+
+	if (rest == NULL || *rest != '-' ||
+	    (rest = value_scan(rest + 1, SIZE_MAX - 1, &last)) == NULL ||
+	    *rest != ':' || last < first)
+		return false;
+	*digest = rest + 1;
+	*from = (size_t)first;
+	*to = (size_t)last;
+	return true;
+}
