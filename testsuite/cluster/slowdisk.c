@@ -5,7 +5,7 @@
  *
  *   DIR BYTES_PER_SECOND
  *
- * Each process has that rate for itself.
+ * Each thread has that rate for itself.
  *
  * Covered: read, pread, write, pwrite, their vector forms.  copy_file_range and
  * sendfile fail as in an old kernel, so that programs fall back to those.  Not
@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -63,19 +64,27 @@ slow(int fd)
 	       (path[len] == '/' || path[len] == '\0');
 }
 
+/* Nanoseconds that a thread may be behind: a sleep ends late, by as much as
+ * small transfers take. */
+#define LATE 100000000
+
 /* Wait as long as a transfer of `n` bytes takes; returns `n` (-1: error). */
 static ssize_t
 done(int fd, ssize_t n)
 {
+	static __thread int64_t due; /* when the transfers so far are over */
 	struct timespec t;
-	double seconds;
+	int64_t now;
 	int saved = errno;
 
 	if (n > 0 && slow(fd)) {
-		seconds = (double)n / rate;
-		t.tv_sec = (time_t)seconds;
-		t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
-		nanosleep(&t, NULL);
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		now = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+		due = (due + LATE < now ? now : due) +
+		      (int64_t)((double)n / rate * 1e9);
+		t.tv_sec = due / 1000000000;
+		t.tv_nsec = due % 1000000000;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 	}
 	errno = saved;
 	return n;

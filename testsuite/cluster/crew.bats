@@ -1,0 +1,97 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # whole: set by lay
+# Several nodes rebuild one dataset: how fast, and what if one is lost.
+
+load bed
+
+setup_file() { bed_up 4; }
+
+# Bytes that a process of a node reads and writes in a second.
+rate=6000000
+
+# lay TYPE [SIZE]: /pfs/lost has lost a rank of each of four sets; /pfs/whole none.
+lay() {
+	local name lose
+
+	for name in whole lost; do
+		lose=
+		[[ $name == whole ]] || lose=0,5,10,15
+		on login gen_dataset -q -p "/pfs/$name" --nodes-dir "/pfs/n.$name" \
+			-n 16 -m 16 -t "$1" --set-size 4 -s "${2:-8000000}" \
+			--recorded-prefix /job/p --lose "$lose"
+	done
+}
+
+same() {
+	diff -r -x flush.scr "$BED_DIR/pfs/p" "$BED_DIR/pfs/whole"
+	[[ -z $(find "$BED_DIR/pfs/p" -name '.scrkit*') ]]
+}
+
+again() { rm -rf "$BED_DIR/pfs/p" && cp -a "$BED_DIR/pfs/lost" "$BED_DIR/pfs/p"; }
+
+# share NODES [OPTION]...
+share() {
+	on login scr_rebuild -p /pfs/p -r pdsh -j 1 -w "$@" 1
+}
+
+# The time until the command ends, as seen on its node: entering the bed takes
+# longer than all that other nodes cost.
+@test "twice the nodes, half the time" {
+	local type nodes ms moved n ideal
+
+	for type in XOR RS; do
+		lay "$type"
+		for n in 1 2 3 4; do bed_slow "node$n" $rate /pfs; done
+		for nodes in 1 2 4; do
+			[[ $type == XOR || $nodes == 4 ]] || continue
+			again
+			ms=$(on login bash -c 'start=$(date +%s%N)
+				scr_rebuild -p /pfs/p -r pdsh -j 1 -w "$1" --json 1 >/tmp/out
+				echo $((($(date +%s%N) - start) / 1000000))' - \
+				"node[1-$nodes]")
+			same
+			moved=$(on login sed -n \
+				's/.*"bytes_\(read\|written\)": \([0-9]*\).*/\2/p' /tmp/out |
+				paste -sd+ | bc)
+			ideal=$((moved * 1000 / rate / nodes))
+			printf '# %s, %s nodes: %d ms, ideal %d, ratio %s\n' \
+				"$type" "$nodes" "$ms" $ideal \
+				"$(bc -l <<<"$ms / $ideal" | cut -c 1-5)" >&3
+			((ms * 100 <= ideal * 115 * ${SCRKIT_SLOWNESS:-1}))
+		done
+		bed_wipe
+	done
+}
+
+@test "a node is killed, unplugged or frozen while it rebuilds" {
+	local fault n
+
+	lay XOR
+	for fault in kill unplug freeze; do
+		for n in 1 2 3 4; do bed_slow "node$n" $rate /pfs; done
+		again
+		share "node[1-4]" --node-timeout 3 >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+		await on node2 pgrep -f -- --part
+		sleep 0.5
+		"bed_$fault" node2
+		# It may hold its lock as long as it lives.
+		[[ $fault == kill ]] || {
+			await grep "node2: " "$BATS_TEST_TMPDIR/out"
+			bed_heal
+		}
+		wait $! || failed "$fault: status $?" "$(<"$BATS_TEST_TMPDIR/out")"
+		grep "node2: .* goes to others" "$BATS_TEST_TMPDIR/out"
+		bed_heal
+		while on node2 pgrep -f -- --part; do sleep 0.2; done
+		same
+	done
+}
+
+@test "in a job of SLURM, through srun" {
+	bed_slurm_up
+	lay RS 200000
+	again
+	on login salloc -Q -N4 scr_rebuild -p /pfs/p -r srun -w "node[1-4]" 1
+	same
+}
