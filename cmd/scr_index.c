@@ -3,6 +3,7 @@
  * scr_index - list, check and change the datasets of a prefix directory.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -69,6 +70,7 @@ check_options(const struct settings *s)
 		{ s->o.checksums, "--checksums",
 		  ON(BUILD) | ON(ADD) | ON(VERIFY) },
 		{ s->force, "--force", ON(CURRENT) },
+		{ s->nodes.list != NULL, "--nodes", ON(BUILD) },
 		{ s->o.moved_from != NULL, "--moved-from", all_but_list },
 	};
 
@@ -208,6 +210,8 @@ parse(struct settings *s, int argc, char **argv)
 		APP_OPT_JOBS(&s->jobs),
 		APP_OPT_MEMORY(&s->o.work.memory, 1 << 20,
 			       "memory for a rebuild"),
+		OPT_GROUP("Other nodes, for --build"),
+		SHARE_OPTIONS(s->nodes),
 		OPT_END,
 	};
 
@@ -434,6 +438,8 @@ static int
 do_build(struct settings *s, struct catalogue *c)
 {
 	struct build_result r = { .status = STATUS_OK };
+	struct share share = { .jobs = 0 };
+	char program[PATH_MAX];
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
@@ -450,9 +456,21 @@ do_build(struct settings *s, struct catalogue *c)
 		error_clear(&err);
 		id = w.id;
 	}
+	if (s->nodes.list != NULL) {
+		id = share_open(&share, &s->nodes, catalogue_path(c), &err) == 0
+			     ? id
+			     : -1;
+		share.program = app_beside(program, sizeof(program),
+					   "scr_rebuild");
+		share.jobs = s->jobs;
+		s->o.help = share_build;
+		s->o.helper = &share;
+	}
 	if (id >= 0 && verbs_start(s, &err) == 0)
 		catalogue_build(c, id, &s->o, &r, &err);
 	app_work_end(&s->o.work);
+	rebuild_result_add(&r.rebuild, &share.rebuilt);
+	share_close(&share);
 	/* What was compared shows only if it is compared. */
 	s->o.checksums |= r.compared || r.rebuild.crc_checked > 0 ||
 			  r.rebuild.crc_wrong > 0;

@@ -31,6 +31,8 @@
 #define CONNECT_SECONDS 10
 #define IDLE_SECONDS 30
 #define FANOUT 64
+/* Bytes of a dataset from which on other nodes are worth their start. */
+#define SHARED_BYTES (UINT64_C(1) << 30)
 
 struct settings {
 	struct job_where where;
@@ -40,6 +42,7 @@ struct settings {
 	const char *dataset; /* as given; NULL: all */
 	struct word word;    /* what it means */
 	uint64_t fanout, connect, idle, limit, jobs, keep, wait;
+	const char *rebuild_on; /* NULL: all, if it is worth it */
 };
 
 static const struct app_info info = {
@@ -115,6 +118,10 @@ parse(struct settings *s, int argc, char **argv)
 			"600)"),
 		OPT_U64(0, "jobs", &s->jobs, "N", 1, 1024,
 			"threads for rebuilding"),
+		OPT_STRING(0, "rebuild-on", &s->rebuild_on, "all|here",
+			   OPT_WORDS,
+			   "nodes that share a rebuild (default: all, from 1 "
+			   "GiB on)"),
 		OPT_STRING(0, "copy-program", &s->copy, "FILE", OPT_FILE,
 			   "path of scr_copy on the nodes"),
 		OPT_END
@@ -147,6 +154,9 @@ parse(struct settings *s, int argc, char **argv)
 	if (s->containers && s->no_containers)
 		app_usage("--containers and --no-containers cannot be used "
 			  "together");
+	if (s->rebuild_on != NULL && !str_eq(s->rebuild_on, "all") &&
+	    !str_eq(s->rebuild_on, "here"))
+		app_usage("--rebuild-on: %s: not all or here", s->rebuild_on);
 	if (s->compare && s->no_compare)
 		app_usage("--compare and --no-compare cannot be used together");
 	if (s->pack_current && s->no_containers)
@@ -339,7 +349,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 		.replace = true,
 		.compare = !set->no_compare,
 	};
-	char copy[4096];
+	char copy[4096], rebuild[4096];
 	struct scavenge_options o = { .catalogue = &look };
 	struct interval_stats past;
 	struct hostlist down = HOSTLIST_INIT;
@@ -371,6 +381,9 @@ run(const struct settings *set, struct job *job, struct error *err)
 	o.down = &down;
 	o.copy = set->copy != NULL ? set->copy
 				   : app_beside(copy, sizeof(copy), "scr_copy");
+	if (!str_eq(set->rebuild_on, "here"))
+		o.rebuild = app_beside(rebuild, sizeof(rebuild), "scr_rebuild");
+	o.rebuild_least = set->rebuild_on != NULL ? 0 : SHARED_BYTES;
 	if (app_work_start(&look.work, set->jobs, set->plan ? NULL : "saving",
 			   err) == 0)
 		status = work(set, job, &o, err);

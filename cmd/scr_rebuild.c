@@ -10,21 +10,18 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
-#include "catalogue/share.h"
 #include "error.h"
 #include "find/subject.h"
 #include "json.h"
 #include "lock.h"
 #include "opt.h"
 #include "rebuild/part.h"
-#include "remote/remote.h"
 #include "report/hint.h"
 #include "report/packing.h"
 #include "report/plan_text.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "scheme/scheme.h"
-#include "site/crew.h"
 #include "stop.h"
 #include "str.h"
 
@@ -429,7 +426,7 @@ run(struct settings *s, const char *const *args, size_t count)
 		if (c != NULL)
 			catalogue_stop_on(c, app_stop);
 	}
-	if (rc == 0 && s->part.nodes != NULL && t.kind != SUBJECT_PREFIX)
+	if (rc == 0 && s->part.nodes.list != NULL && t.kind != SUBJECT_PREFIX)
 		rc = error_set(&err, ERROR_USAGE,
 			       "--nodes is for datasets on a prefix");
 	if (rc == 0 && s->part.part != NULL &&
@@ -513,15 +510,10 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		APP_OPT_PREFIX(&s->prefix),
 		APP_OPT_MOVED_FROM(&o->moved_from),
 		OPT_GROUP("Other nodes"),
-		OPT_STRING('w', "nodes", &s->part.nodes, "LIST", OPT_ANY,
-			   "nodes that share the work, for example node[1-4]"),
-		OPT_STRING('r', "remote", &s->part.remote, REMOTE_NAMES,
-			   OPT_WORDS,
-			   "how to reach them (default SCR_REMOTE)"),
-		OPT_U64(0, "node-timeout", &s->part.timeout, "SECONDS", 2,
-			86400, "time-out for a node that is silent (default "
-			       "30)"),
+		SHARE_OPTIONS(s->part.nodes),
 		OPT_STRING(0, CREW_PART, &s->part.part, "PART", OPT_ANY, NULL),
+		OPT_FLAG(0, SHARE_BUILD, &s->part.build, NULL),
+		OPT_FLAG(0, SHARE_COMPARE, &s->part.compare, NULL),
 		OPT_GROUP("Redundancy files given by hand"),
 		REDSET_TYPES_REDUNDANT(BY_HAND),
 		OPT_GROUP("Work"),
@@ -535,7 +527,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
 		app_usage("no dataset given: its name, number or directory");
-	if (s->part.nodes != NULL && (s->protect != NULL || s->by_hand >= 0))
+	if (s->part.nodes.list != NULL && (s->protect != NULL || s->by_hand >= 0))
 		app_usage("--nodes cannot be used with --protect, or with "
 			  "redundancy files");
 	if (s->protect == NULL && s->set_size + s->failures > 0)
@@ -576,6 +568,7 @@ main(int argc, char **argv)
 	s.part.checksums = s.checksums;
 	s.part.deep = s.deep;
 	s.part.look = &s.look;
+	s.look.compare = s.part.compare;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

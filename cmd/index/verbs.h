@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "catalogue/catalogue.h"
+#include "catalogue/share.h"
 #include "report/list.h"
 #include "str.h"
 #include "when.h"
@@ -45,6 +46,7 @@ struct settings {
 	bool barred; /* the job may not read some files: scr_inspect says
 			which */
 	uint64_t jobs, keep, keep_daily; /* 0: not given */
+	struct share_nodes nodes;
 };
 
 /* --- scr_index.c --- */

@@ -11,83 +11,40 @@
 #include <unistd.h>
 
 #include "app.h"
-#include "arena.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
-#include "catalogue/share.h"
 #include "error.h"
 #include "find/subject.h"
 #include "json.h"
 #include "lock.h"
-#include "path.h"
 #include "progress.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
-#include "site/crew.h"
 #include "str.h"
-
-#define ARGS 16
-
-/* The command of a worker, in `a`, without its part. */
-static const char **
-worker(const struct part *w, const struct subject *t, struct arena *a)
-{
-	const char **argv = arena_alloc(a, ARGS, sizeof(*argv));
-	const struct catalogue_options *o = w->look;
-	char *program = arena_alloc(a, PATH_MAX, 1);
-	struct buf prefix = BUF_INIT;
-	size_t n = 0;
-
-	argv[n++] = app_beside(program, PATH_MAX, "scr_rebuild");
-	argv[n++] = "--prefix";
-	argv[n++] = path_real(t->prefix, &prefix, NULL) == 0
-			    ? arena_strdup(a, prefix.data)
-			    : t->prefix;
-	argv[n++] = arena_printf(a, "id:%" PRId64, t->id);
-	if (w->partial)
-		argv[n++] = "--partial";
-	if (w->checksums)
-		argv[n++] = "--checksums";
-	if (w->deep)
-		argv[n++] = "--deep";
-	if (w->jobs > 0)
-		argv[n++] = arena_printf(a, "--jobs=%" PRIu64, w->jobs);
-	if (o->work.memory > 0)
-		argv[n++] = arena_printf(a, "--memory=%" PRIu64, o->work.memory);
-	if (o->moved_from != NULL)
-		argv[n++] = arena_printf(a, "--moved-from=%s", o->moved_from);
-	buf_free(&prefix);
-	return argv;
-}
 
 struct plan *
 part_share(const struct part *w, const struct subject *t, struct catalogue *c,
 	   bool sums, struct share *out, struct error *err)
 {
-	const bool shared = w->nodes != NULL && !w->look->work.dry_run;
-	const unsigned flags = w->deep ? PLAN_HEADERS : PLAN_SCHEMES;
+	const bool shared = w->nodes.list != NULL && !w->look->work.dry_run;
 	struct plan *p = subject_plan(t, c, sums && !shared, w->look, err);
-	struct arena *a = NULL;
-	struct crew crew;
+	char program[PATH_MAX];
 	int rc = 0;
 
 	if (p == NULL || !shared)
 		return p;
-	a = arena_new();
-	rc = crew_open(&crew, w->nodes, w->remote, t->prefix, err);
-	if (w->timeout > 0)
-		crew.remote.idle = (double)w->timeout;
-	out->crew = &crew;
-	out->argv = worker(w, t, a);
+	rc = share_open(out, &w->nodes, t->prefix, err);
+	out->program = app_beside(program, sizeof(program), "scr_rebuild");
+	out->jobs = w->jobs;
+	out->partial = w->partial;
 	out->checksums = w->checksums;
 	out->deep = w->deep;
 	if (rc == 0)
-		rc = share_out(out, c, t->id, flags, w->look, &p, err);
+		rc = share_out(out, c, t->id, w->look, &p, err);
 	if (rc == 0 && sums)
 		rc = plan_check_kept(p, &w->look->work, err);
-	crew_close(&crew);
-	arena_free(a);
+	share_close(out);
 	if (rc == 0)
 		return p;
 	plan_free(p);
@@ -115,13 +72,15 @@ look_and_rebuild(const struct part *w, struct plan *p, const struct work *work,
 		.extent = w->partial ? REBUILD_UNPROVED : REBUILD_ALL,
 	};
 	struct deep_result found = { .nfindings = 0 };
+	const bool deep =
+		w->deep || (w->compare && !plan_provable(p));
 	struct rebuild_result r = { .files = 0 };
 	int rc = 0;
 
 	if (w->checksums)
 		rc = plan_check_kept(p, work, err);
 	if (rc == 0)
-		rc = rebuild_search(p, w->deep, false, work, &found, err);
+		rc = rebuild_search(p, deep, false, work, &found, err);
 	for (size_t i = 0; rc == 0 && i < found.nfindings; i++) {
 		struct error why = ERROR_INIT;
 
@@ -130,6 +89,8 @@ look_and_rebuild(const struct part *w, struct plan *p, const struct work *work,
 			rc = error_pass(err, &why);
 		else
 			work_say(work, "%s", why.text);
+		if (rc == 0 && w->build && found.findings[i].file != PLAN_NONE)
+			plan_sums_forget(p, found.findings[i].file);
 	}
 	if (rc == 0)
 		rc = rebuild(p, &o, &r, err);
@@ -162,7 +123,7 @@ part_run(const struct part *w, const struct subject *t, struct catalogue *c,
 	work.progress = progress_start("scr_rebuild", true, &heart);
 	work.detail = work.log;
 	if (crew_part(w->part, &from, &to, &expected))
-		p = subject_plan(t, c, false, w->look, err);
+		p = share_plan(c, t->id, w->build, w->look, err);
 	else
 		error_set(err, ERROR_USAGE, "--part: not FROM-TO:DIGEST");
 	if (p != NULL)

@@ -8,19 +8,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "catalogue/share.h"
+
 struct catalogue;
 struct catalogue_options;
 struct error;
 struct plan;
-struct share;
 struct subject;
 
 struct part {
-	/* Of the command line: the nodes that share the work (NULL: none), how
-	 * to reach them; the part that such a node does (NULL: this is none). */
-	const char *nodes, *remote, *part;
-	uint64_t jobs, timeout; /* of a silent node, in seconds; 0: default */
+	/* Of the command line: the nodes that share the work; the part that such
+	 * a node does (NULL: this is none). */
+	struct share_nodes nodes;
+	const char *part;
+	uint64_t jobs;
 	bool partial, checksums, deep;
+	bool build, compare; /* the part of a build, which compares */
 	const struct catalogue_options *look;
 };
 

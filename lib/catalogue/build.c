@@ -414,6 +414,8 @@ build_plan(struct build *b, struct error *err)
 static int
 build(struct build *b, int64_t id, struct error *err)
 {
+	int helped = 0;
+
 	if (catalogue_dir_open(b->c, id, &b->dir, err) < 0 ||
 	    (!b->o->work.dry_run &&
 	     catalogue_dir_lock(b->c, &b->dir, b->o, err) < 0) ||
@@ -425,12 +427,13 @@ build(struct build *b, int64_t id, struct error *err)
 	b->out->compared = b->strict.checksums;
 	if (read_old(b, err) < 0)
 		return -1;
-	b->plan = catalogue_plan_as(b->c, b->dir.id, b->o, err);
-	if (b->plan == NULL)
+	b->plan = catalogue_build_plan(b->c, b->dir.id, b->o, err);
+	if (b->plan != NULL && b->o->help != NULL)
+		helped = b->o->help(b->o->helper, b->c, b->dir.id, b->o,
+				    &b->plan, err);
+	if (b->plan == NULL || helped < 0)
 		return -1;
-	plan_sums(b->plan);
-	if (b->plan->copied && plan_sums_copied(b->plan, err) < 0)
-		return -1;
+	b->changed = helped > 0;
 	/* A lost dataset is not built, whatever its other files contain. */
 	if (b->o->checksums && plan_data_status(b->plan) != STATUS_LOST &&
 	    plan_sums_compare(b->plan, &b->o->work, err) < 0)

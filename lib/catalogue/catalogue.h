@@ -148,7 +148,19 @@ struct catalogue_options {
 	/* replace files of other datasets, after retiring these; otherwise such
 	 * files are an error */
 	bool replace;
+	/* catalogue_build(): have others carry out what they can of a plan by
+	 * catalogue_build_plan(), which is then one of what is left; 1: they
+	 * have written files.  See share_build().  NULL: no others. */
+	int (*help)(void *helper, struct catalogue *c, int64_t id,
+		    const struct catalogue_options *o, struct plan **plan,
+		    struct error *err);
+	void *helper;
 };
+
+/* The plan of a build, with what was recorded when files were copied. */
+struct plan *catalogue_build_plan(struct catalogue *c, int64_t id,
+				  const struct catalogue_options *o,
+				  struct error *err);
 
 /* Make a plan by plan_prefix() with PLAN_* `flags`.  If the recorded prefix
  * path cannot be determined from the files, use the one in the index. */

@@ -198,6 +198,21 @@ catalogue_plan_as(struct catalogue *c, int64_t id,
 			      o, err);
 }
 
+struct plan *
+catalogue_build_plan(struct catalogue *c, int64_t id,
+		     const struct catalogue_options *o, struct error *err)
+{
+	struct plan *p = catalogue_plan_as(c, id, o, err);
+
+	if (p == NULL)
+		return NULL;
+	plan_sums(p);
+	if (!p->copied || plan_sums_copied(p, err) == 0)
+		return p;
+	plan_free(p);
+	return NULL;
+}
+
 enum verify_mend
 catalogue_plan_mend(const struct plan *p)
 {

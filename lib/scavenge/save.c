@@ -14,6 +14,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "catalogue/owners.h"
+#include "catalogue/share.h"
 #include "clock.h"
 #include "container/pack.h"
 #include "error.h"
@@ -229,18 +230,43 @@ scavenge_without_id(const char *text, int64_t id)
 	return text;
 }
 
+/* Let the nodes that are left help with a build. */
+static void
+ask_for_help(const struct scavenge *s, struct share *share,
+	     struct catalogue_options *o)
+{
+	*share = (struct share){
+		.program = s->o->rebuild,
+		.least = s->o->rebuild_least,
+	};
+	crew_take(&share->crew, &s->o->remote);
+	for (size_t i = 0; i < s->job->nodes.count; i++)
+		if (s->nodes[i].state == SCAVENGE_NODE_ALIVE)
+			(void)hostlist_add_name(&share->crew.nodes,
+						s->nodes[i].name, NULL);
+	o->help = share_build;
+	o->helper = share;
+}
+
 static int
 build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
 	const double start = clock_seconds();
+	struct catalogue_options o = *s->o->catalogue;
 	struct error why = ERROR_INIT;
+	struct share share = { .jobs = 0 };
 	struct build_result r;
 	struct stat st;
 	/* Every place that could have it was asked, and has not. */
 	const bool gone = d->state == SALVAGE_LOST && !scavenge_is_unknown(d);
 	bool in_way = false;
-	int rc = catalogue_build(s->prefix, d->id, s->o->catalogue, &r, &why);
+	int rc = 0;
 
+	if (s->o->rebuild != NULL && s->alive > 0)
+		ask_for_help(s, &share, &o);
+	rc = catalogue_build(s->prefix, d->id, &o, &r, &why);
+	rebuild_result_add(&r.rebuild, &share.rebuilt);
+	share_close(&share);
 	s->seconds[SCAVENGE_BUILD] += clock_seconds() - start;
 	if (scavenge_stop(s))
 		return error_set(err, ERROR_SYSTEM,

@@ -26,6 +26,16 @@
 #define IDLE_SECONDS 30
 #define LINE_MAX_BYTES ((size_t)4 << 10)
 
+static void
+set_limits(struct crew *c)
+{
+	c->remote.limit = 0;
+	c->remote.keep = LINE_MAX_BYTES;
+	c->remote.talk = SIZE_MAX;
+	/* All at once. */
+	c->remote.fanout = REMOTE_FANOUT_MAX;
+}
+
 int
 crew_open(struct crew *c, const char *nodes, const char *remote,
 	  const char *prefix, struct error *err)
@@ -50,10 +60,7 @@ crew_open(struct crew *c, const char *nodes, const char *remote,
 		rc = error_set(err, ERROR_USAGE, "an empty list of nodes");
 	c->remote.connect = CONNECT_SECONDS;
 	c->remote.idle = IDLE_SECONDS;
-	c->remote.keep = LINE_MAX_BYTES;
-	c->remote.talk = SIZE_MAX;
-	/* All at once. */
-	c->remote.fanout = REMOTE_FANOUT_MAX;
+	set_limits(c);
 	if (rc == 0)
 		c->remote.around = resmgr_launcher(rm);
 	if (rc == 0)
@@ -66,10 +73,19 @@ crew_open(struct crew *c, const char *nodes, const char *remote,
 void
 crew_close(struct crew *c)
 {
-	remote_forget(&c->remote);
+	if (!c->borrowed)
+		remote_forget(&c->remote);
 	hostlist_free(&c->nodes);
 	mem_free((void *)c->name);
 	*c = (struct crew){ .nodes = HOSTLIST_INIT };
+}
+
+void
+crew_take(struct crew *c, const struct remote_options *o)
+{
+	*c = (struct crew){ .nodes = HOSTLIST_INIT, .remote = *o,
+			    .borrowed = true };
+	set_limits(c);
 }
 
 /* Each piece goes to the node in whose share of the bytes its middle lies. */
@@ -188,6 +204,8 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	}
 	for (size_t i = 0; i < t->count; i++)
 		total += t->bytes[i];
+	work_detail(t->work, "%s, on %zu %s", str_size(total),
+		    str_count(used.count, "node"));
 	progress_phase(t->work->progress, t->what, total);
 	o.more = more;
 	o.line = take_line;

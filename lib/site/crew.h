@@ -41,6 +41,7 @@ struct crew {
 	struct hostlist nodes; /* that can still be given work */
 	struct remote_options remote;
 	const char *name; /* of a module of pdsh, which `remote` borrows */
+	bool borrowed;	  /* the ways are another's */
 };
 
 /*
@@ -52,6 +53,10 @@ struct crew {
 int crew_open(struct crew *c, const char *nodes, const char *remote,
 	      const char *prefix, struct error *err);
 void crew_close(struct crew *c);
+
+/* Use the way to nodes that others have found, and these nodes of them: c->nodes
+ * is the caller's to fill. */
+void crew_take(struct crew *c, const struct remote_options *o);
 
 struct crew_task {
 	const char *const *argv; /* the command, without its part */

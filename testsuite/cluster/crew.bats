@@ -95,3 +95,27 @@ share() {
 	on login salloc -Q -N4 scr_rebuild -p /pfs/p -r srun -w "node[1-4]" 1
 	same
 }
+
+@test "scr_postrun: the nodes that are left rebuild" {
+	local case
+
+	for case in xor_8n4 rs2_8n4; do
+		bed_lay "$case"
+		bed_kill node3
+		answers 0 "" post --rebuild-on all -v
+		[[ $output$stderr =~ on\ [23]\ nodes ]]
+		assert_saved
+		run -0 on login scr_index -p "$lay_prefix" --verify --deep
+		[[ -z $(find "$lay_pfs" -name '.scrkit*') ]]
+		bed_heal
+		bed_wipe
+	done
+}
+
+@test "scr_postrun in a job of SLURM: through srun" {
+	bed_slurm_up
+	bed_lay rs2_8n4
+	answers 0 "" post_in_slurm node2 --rebuild-on all -v
+	[[ $output$stderr =~ on\ [23]\ nodes ]]
+	assert_saved
+}

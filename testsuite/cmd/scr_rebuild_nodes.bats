@@ -238,3 +238,32 @@ share() { scr_rebuild -p p -r ssh -w "$@" 1; }
 	refuses 2 "no-such-way" scr_rebuild -p p -r no-such-way -w a 1
 	complains 2 "FROM-TO" scr_rebuild -p p --part=5 1
 }
+
+@test "a build, with damage in what was copied" {
+	local out
+
+	for o in "" --crc; do
+		make RS $o
+		damage lost/ckpt.1/rank_13_0.ckpt 7000 xxxx
+		touch -r whole/ckpt.1/rank_13_0.ckpt lost/ckpt.1/rank_13_0.ckpt
+		for deep in "" --deep; do
+			renew lost
+			renew lost q
+			: >ran
+			scr_index -p q --build 1 $deep 2>out || :
+			scr_index -p p --build 1 $deep -r ssh -w a,b,c 2>err || :
+			diff -r -x index.scr p q
+			[[ -z $deep ]] || diff -r p/ckpt.1 whole/ckpt.1
+			[[ -n $(did c) ]]
+			grep "rebuilt .* files" err
+			diff <(grep rebuilt out) <(grep rebuilt err)
+			[[ -z $deep ]] || shows whole scr_index -p p --verify --deep 1
+		done
+	done
+	misused "--nodes cannot be used with" scr_index -p p --delete 1 -w a
+	# Nothing is promised of other nodes.
+	renew lost
+	: >ran
+	ends 3 scr_index -p p --build 1 --dry-run -r ssh -w a
+	[[ ! -s ran ]]
+}
