@@ -3,7 +3,6 @@
  * scr_index - list, check and change the datasets of a prefix directory.
  */
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -70,7 +69,7 @@ check_options(const struct settings *s)
 		{ s->o.checksums, "--checksums",
 		  ON(BUILD) | ON(ADD) | ON(VERIFY) },
 		{ s->force, "--force", ON(CURRENT) },
-		{ s->nodes.list != NULL, "--nodes", ON(BUILD) },
+		{ s->nodes.list != NULL, "--nodes", ON(BUILD) | ON(VERIFY) },
 		{ s->o.moved_from != NULL, "--moved-from", all_but_list },
 	};
 
@@ -210,7 +209,7 @@ parse(struct settings *s, int argc, char **argv)
 		APP_OPT_JOBS(&s->jobs),
 		APP_OPT_MEMORY(&s->o.work.memory, 1 << 20,
 			       "memory for a rebuild"),
-		OPT_GROUP("Other nodes, for --build"),
+		OPT_GROUP("Other nodes, for --build and --verify"),
 		SHARE_OPTIONS(s->nodes),
 		OPT_END,
 	};
@@ -233,15 +232,27 @@ verbs_start(struct settings *s, struct error *err)
 	const bool reads = s->verb == VERB_BUILD || s->o.checksums || s->o.deep;
 
 	app_catch_signals();
+	if (s->nodes.list != NULL) {
+		if (share_open(&s->share, &s->nodes, app_prefix(s->prefix),
+			       err) < 0)
+			return -1;
+		s->share.program =
+			app_beside(s->program, PATH_MAX, "scr_rebuild");
+		s->share.jobs = s->jobs;
+		s->o.help = s->verb == VERB_BUILD ? share_build : share_verify;
+		s->o.helper = &s->share;
+	}
 	return app_work_start(&s->o.work, s->jobs, reads ? info.name : NULL,
 			      err);
 }
 
 int
-verbs_finish(const struct settings *s, struct json *j, const char *next,
-	     int status, struct error *why)
+verbs_finish(struct settings *s, struct json *j, const char *next, int status,
+	     struct error *why)
 {
 	struct json *list = NULL;
+
+	share_close(&s->share);
 
 	if (!stop_say(why, app_prefix(s->prefix), s->barred)) {
 		json_set_known_str(j, "next", next);
@@ -438,8 +449,6 @@ static int
 do_build(struct settings *s, struct catalogue *c)
 {
 	struct build_result r = { .status = STATUS_OK };
-	struct share share = { .jobs = 0 };
-	char program[PATH_MAX];
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
@@ -456,21 +465,10 @@ do_build(struct settings *s, struct catalogue *c)
 		error_clear(&err);
 		id = w.id;
 	}
-	if (s->nodes.list != NULL) {
-		id = share_open(&share, &s->nodes, catalogue_path(c), &err) == 0
-			     ? id
-			     : -1;
-		share.program = app_beside(program, sizeof(program),
-					   "scr_rebuild");
-		share.jobs = s->jobs;
-		s->o.help = share_build;
-		s->o.helper = &share;
-	}
 	if (id >= 0 && verbs_start(s, &err) == 0)
 		catalogue_build(c, id, &s->o, &r, &err);
 	app_work_end(&s->o.work);
-	rebuild_result_add(&r.rebuild, &share.rebuilt);
-	share_close(&share);
+	rebuild_result_add(&r.rebuild, &s->share.rebuilt);
 	/* What was compared shows only if it is compared. */
 	s->o.checksums |= r.compared || r.rebuild.crc_checked > 0 ||
 			  r.rebuild.crc_wrong > 0;

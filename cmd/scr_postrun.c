@@ -31,7 +31,7 @@
 #define CONNECT_SECONDS 10
 #define IDLE_SECONDS 30
 #define FANOUT 64
-/* Bytes of a dataset from which on other nodes are worth their start. */
+/* Bytes to be moved from which on other nodes are worth their start. */
 #define SHARED_BYTES (UINT64_C(1) << 30)
 
 struct settings {

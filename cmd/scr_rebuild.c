@@ -169,7 +169,8 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	}
 	w.detail = w.log; /* report damage found while reading */
 	if (c != NULL && !s->dry_run)
-		lock = plan_lock_sets(p, 0, UINT64_MAX, app_stop, err);
+		lock = plan_lock_sets(p, app_stop, err);
+	ro.unlocked = lock == -2 && o->share.written;
 	rc = lock == -1 ? -1 : rebuild(p, &ro, &r, err);
 	lock_shares_close(p->places[0].meta_fd, lock);
 	rebuild_result_add(&r, &o->share.rebuilt);
@@ -407,6 +408,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct subject t;
 	struct catalogue *c = NULL;
 	struct outcome o = { .next.status = STATUS_FAILED, .json = j };
+	enum part_role role = PART_NONE;
 	char next[ERROR_TEXT_MAX] = "";
 	int status = STATUS_FAILED;
 	int rc = s->by_hand >= 0
@@ -429,7 +431,13 @@ run(struct settings *s, const char *const *args, size_t count)
 	if (rc == 0 && s->part.nodes.list != NULL && t.kind != SUBJECT_PREFIX)
 		rc = error_set(&err, ERROR_USAGE,
 			       "--nodes is for datasets on a prefix");
-	if (rc == 0 && s->part.part != NULL &&
+	if (rc == 0)
+		role = part_meet(&s->part, &t, &status, &err);
+	if (role != PART_NONE)
+		app_answer_stop();
+	if (role == PART_OVER)
+		rc = 0;
+	else if (rc == 0 && s->part.part != NULL &&
 	    work_start(&s->look.work, (unsigned)s->part.jobs, &err) == 0)
 		status = part_run(&s->part, &t, c, &err);
 	else if (rc == 0 &&
@@ -450,7 +458,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	s->checksums = s->checksums || o.sums || s->protect != NULL;
 	s->deep = s->deep || o.deep;
 	if (t.kind != SUBJECT_FILES && s->part.part == NULL &&
-	    !stop_say(&err,
+	    role == PART_NONE && !stop_say(&err,
 		      t.prefix != NULL ? t.prefix
 		      : t.ndirs > 0    ? t.dirs[0]
 				       : app_prefix(s->prefix),
@@ -459,6 +467,7 @@ run(struct settings *s, const char *const *args, size_t count)
 		json_set_known_str(j, "next", next);
 		app_next(next);
 	}
+	part_dismiss(&s->part, status);
 	/* With --partial the status is not the one of the error. */
 	app_report(status, &err);
 	if (j != NULL)
@@ -551,7 +560,10 @@ parse(struct settings *s, int argc, char **argv, int *count)
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .by_hand = -1, .look.work = { APP_WORK } };
+	struct settings s = {
+		.by_hand = -1,
+		.look.work = { APP_WORK, .detail = app_log_note },
+	};
 	const char *name = app_called(argc, argv);
 	enum redset_type type = REDSET_TYPES;
 	int count = 0;
@@ -564,7 +576,6 @@ main(int argc, char **argv)
 	argv = parse(&s, argc, argv, &count);
 	s.look.work.dry_run = s.dry_run;
 	s.look.deep = s.deep;
-	s.part.partial = s.partial;
 	s.part.checksums = s.checksums;
 	s.part.deep = s.deep;
 	s.part.look = &s.look;

@@ -5,6 +5,7 @@
 #ifndef CMD_INDEX_VERBS_H
 #define CMD_INDEX_VERBS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -47,11 +48,13 @@ struct settings {
 			which */
 	uint64_t jobs, keep, keep_daily; /* 0: not given */
 	struct share_nodes nodes;
+	struct share share; /* the nodes; none before verbs_start() */
+	char program[PATH_MAX];
 };
 
 /* --- scr_index.c --- */
 
-/* app_work_start() for s->o.work. */
+/* app_work_start() for s->o.work, and share_open() for the nodes. */
 int verbs_start(struct settings *s, struct error *err);
 
 /* A name made printable for a message: an argument of printf, valid until the
@@ -62,7 +65,7 @@ int verbs_start(struct settings *s, struct error *err);
 /* Answer `j` (NULL: nothing) with the command to run next, unless that is "" or
  * does not help against the error, and report the error.  Returns the exit
  * status. */
-int verbs_finish(const struct settings *s, struct json *j, const char *next,
+int verbs_finish(struct settings *s, struct json *j, const char *next,
 		 int status, struct error *why);
 
 /* --- each.c --- */

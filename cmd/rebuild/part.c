@@ -4,51 +4,131 @@
  */
 #include "part.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "app.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "dir.h"
 #include "error.h"
 #include "find/subject.h"
+#include "io.h"
 #include "json.h"
 #include "lock.h"
+#include "meta/dataset_dir.h"
 #include "progress.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
+#include "site/peers.h"
 #include "str.h"
+
+#define PEER_SECONDS 30 /* a silent process is given up */
+
+enum part_role
+part_meet(struct part *w, const struct subject *t, int *status,
+	  struct error *err)
+{
+	static char part[PEERS_PART];
+	static struct peers peers;
+	unsigned number = 0;
+	int rc = 0;
+
+	if (w->part != NULL || w->nodes.list != NULL ||
+	    t->kind != SUBJECT_PREFIX || !peers_find(&peers))
+		return PART_NONE;
+	w->dirfd = dir_open(AT_FDCWD, str_printed(PATH_MAX,
+						  "%s/" SCR_DIR
+						  "/" DATASET_DIR_FMT,
+						  t->prefix, t->id));
+	if (w->dirfd < 0) /* all of them say so */
+		return PART_NONE;
+	peers.stop = app_stop;
+	peers.patience = w->nodes.timeout > 0 ? (double)w->nodes.timeout
+					      : 2 * PEER_SECONDS;
+	w->peers = &peers;
+	number = peers.rank;
+	if (peers.rank == 0) {
+		w->helper = fork();
+		if (w->helper != 0)
+			return PART_NONE;
+		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+		number = peers.size;
+	}
+	rc = peers_serve(&peers, number, w->dirfd, part, status, err);
+	if (rc < 0)
+		*status = error_status(err->kind);
+	w->peers = NULL;
+	w->part = rc == 1 ? part : NULL;
+	return rc == 1 ? PART_SOME : PART_OVER;
+}
+
+void
+part_dismiss(struct part *w, int status)
+{
+	if (w->peers == NULL)
+		return;
+	peers_dismiss(w->peers, w->dirfd, status);
+	while (w->helper > 0 && waitpid(w->helper, NULL, 0) < 0 &&
+	       errno == EINTR)
+		;
+	io_close(w->dirfd);
+}
+
+/* The nodes, or processes, that share the work. */
+static int
+open_crew(const struct part *w, const struct subject *t, struct share *s,
+	  struct error *err)
+{
+	if (w->peers == NULL)
+		return share_open(s, &w->nodes, t->prefix, err);
+	*s = (struct share){ .jobs = 0 };
+	crew_take(&s->crew,
+		  &(struct remote_options){ .idle = w->peers->patience / 2 });
+	s->crew.peers = w->peers;
+	return peers_gather(w->peers, w->dirfd, &s->crew.nodes, err);
+}
 
 struct plan *
 part_share(const struct part *w, const struct subject *t, struct catalogue *c,
 	   bool sums, struct share *out, struct error *err)
 {
-	const bool shared = w->nodes.list != NULL && !w->look->work.dry_run;
+	/* The files of another dataset may be among them: `sums` only. */
+	const bool shared = (w->nodes.list != NULL || w->peers != NULL) &&
+			    !w->look->work.dry_run && sums == w->checksums;
+	const bool looks = w->checksums || w->deep;
 	struct plan *p = subject_plan(t, c, sums && !shared, w->look, err);
 	char program[PATH_MAX];
 	int rc = 0;
 
 	if (p == NULL || !shared)
 		return p;
-	rc = share_open(out, &w->nodes, t->prefix, err);
+	rc = open_crew(w, t, out, err);
 	out->program = app_beside(program, sizeof(program), "scr_rebuild");
 	out->jobs = w->jobs;
-	out->partial = w->partial;
 	out->checksums = w->checksums;
 	out->deep = w->deep;
 	if (rc == 0)
 		rc = share_out(out, c, t->id, w->look, &p, err);
-	if (rc == 0 && sums)
+	if (rc == 0 && out->complete && sums)
 		rc = plan_check_kept(p, &w->look->work, err);
 	share_close(out);
-	if (rc == 0)
+	if (rc == 0 &&
+	    (!looks || (out->complete && p->verdict != SET_LOST &&
+			p->flaw == NULL)))
 		return p;
+	/* As if there were no others. */
 	plan_free(p);
-	return NULL;
+	out->sets = 0;
+	return rc == 0 ? subject_plan(t, c, sums, w->look, err) : NULL;
 }
 
 /* Who shares the work out has ended, or has given us up: nobody listens. */
@@ -61,88 +141,101 @@ beat(void *unused, uint64_t done, uint64_t total)
 		(void)kill(getpid(), SIGTERM);
 }
 
-/* Look at the part, and carry it out.  What is found and cannot be decided here
- * is an error: who shares the work out looks again, at all of it. */
+/* Look at the part.  What is found and cannot be decided here is an error: who
+ * shares the work out looks again. */
 static int
-look_and_rebuild(const struct part *w, struct plan *p, const struct work *work,
-		 struct json **answer, struct error *err)
+look(const struct part *w, struct catalogue *c, struct plan *p, size_t *sets,
+     struct error *err)
 {
-	const struct rebuild_options o = {
-		.work = work,
-		.extent = w->partial ? REBUILD_UNPROVED : REBUILD_ALL,
-	};
+	const struct work *work = &w->look->work;
+	const bool deep = w->deep || (w->compare && !plan_provable(p));
 	struct deep_result found = { .nfindings = 0 };
-	const bool deep =
-		w->deep || (w->compare && !plan_provable(p));
-	struct rebuild_result r = { .files = 0 };
 	int rc = 0;
 
 	if (w->checksums)
 		rc = plan_check_kept(p, work, err);
+	if (rc == 0 && w->checksums)
+		rc = catalogue_doubt_record(c, p, w->look, err);
 	if (rc == 0)
-		rc = rebuild_search(p, deep, false, work, &found, err);
+		rc = rebuild_search(p, deep, w->checksums && work->dry_run,
+				    work, &found, err);
 	for (size_t i = 0; rc == 0 && i < found.nfindings; i++) {
+		const struct deep_finding *f = &found.findings[i];
 		struct error why = ERROR_INIT;
 
-		deep_error(p, &found.findings[i], &why);
-		if (deep_is_open(p, &found.findings[i]))
+		deep_error(p, f, &why);
+		if (work->dry_run || deep_is_open(p, f))
 			rc = error_pass(err, &why);
 		else
 			work_say(work, "%s", why.text);
-		if (rc == 0 && w->build && found.findings[i].file != PLAN_NONE)
-			plan_sums_forget(p, found.findings[i].file);
+		if (rc == 0 && w->build && f->file != PLAN_NONE)
+			plan_sums_forget(p, f->file);
 	}
-	if (rc == 0)
-		rc = rebuild(p, &o, &r, err);
-	if (rc == 0 && p->undecided)
-		rc = error_set(err, ERROR_DAMAGED,
-			       "data and redundancy differ, and it is not clear "
-			       "which is wrong");
-	if (rc == 0) {
-		*answer = rebuild_json(&r);
-		json_set_u64(*answer, "set_count", found.sets_checked);
-	}
+	*sets = found.sets_checked;
 	deep_free(&found);
-	return rc;
+	return rc == 0 && p->flaw != NULL ? plan_error(p, err) : rc;
+}
+
+/* Do these sets look as they should?  `what`: what it means that they do not. */
+static int
+compare(const struct plan *p, const struct crew_part *is, const char *what,
+	struct error *err)
+{
+	char digest[PLAN_DIGEST];
+
+	if (plan_digest(p, is->from, is->to, digest, err) < 0)
+		return -1;
+	return str_eq(digest, is->digest)
+		       ? 0
+		       : error_set(err, ERROR_DAMAGED, "%s", what);
 }
 
 int
-part_run(const struct part *w, const struct subject *t, struct catalogue *c,
+part_run(struct part *w, const struct subject *t, struct catalogue *c,
 	 struct error *err)
 {
 	const struct progress_beat heart = { 1, beat, NULL };
-	struct work work = w->look->work;
-	const char *expected = NULL;
-	char digest[PLAN_DIGEST];
+	struct work *work = &w->look->work;
+	struct rebuild_result r = { .files = 0 };
+	struct crew_part is;
 	struct buf line = BUF_INIT;
 	struct json *answer = NULL;
 	struct plan *p = NULL;
-	size_t from = 0, to = 0;
-	int lock = -1, rc = -1;
+	size_t sets = 0;
+	int lock = -2, rc = -1;
 
-	work.progress = progress_start("scr_rebuild", true, &heart);
-	work.detail = work.log;
-	if (crew_part(w->part, &from, &to, &expected))
-		p = share_plan(c, t->id, w->build, w->look, err);
+	work->progress = progress_start("scr_rebuild", true, &heart);
+	work->detail = work->log;
+	if (!crew_part(w->part, &is) || t->kind != SUBJECT_PREFIX)
+		error_set(err, ERROR_USAGE,
+			  "--part: not FROM-TO:DIGEST, of a dataset on a "
+			  "prefix");
 	else
-		error_set(err, ERROR_USAGE, "--part: not FROM-TO:DIGEST");
+		p = share_plan(c, t->id, w->build, w->look, err);
 	if (p != NULL)
-		rc = plan_digest(p, from, to, digest, err);
-	if (rc == 0 && !str_eq(digest, expected))
-		rc = error_set(err, ERROR_DAMAGED,
-			       "the dataset looks different here, or has "
-			       "changed since the work was shared out");
+		rc = compare(p, &is,
+			     "the dataset looks different here, or has changed "
+			     "since the work was shared out",
+			     err);
 	if (rc == 0)
-		lock = plan_lock_sets(p, from, to, app_stop, err);
-	if (rc == 0 && lock != -1) {
-		plan_keep(p, from, to);
-		rc = look_and_rebuild(w, p, &work, &answer, err);
-		lock_shares_close(p->places[0].meta_fd, lock);
-	} else {
-		rc = -1;
+		plan_keep(p, is.from, is.to);
+	if (rc == 0 && !work->dry_run) {
+		lock = plan_lock_sets(p, app_stop, err);
+		rc = lock == -1 ? -1 : 0;
 	}
-	progress_end(work.progress);
+	if (rc == 0)
+		rc = look(w, c, p, &sets, err);
+	if (rc == 0)
+		rc = work->dry_run
+			     ? compare(p, &is, "damage was found", err)
+			     : share_rebuild(c, p, w->look, &r, err);
+	if (p != NULL)
+		lock_shares_close(p->places[0].meta_fd, lock);
+	progress_end(work->progress);
+	work->progress = NULL;
 	if (rc == 0) {
+		answer = rebuild_json(&r);
+		json_set_u64(answer, "set_count", sets);
 		(void)json_line(answer, &line, NULL);
 		printf("%s\n", line.data);
 		buf_free(&line);

@@ -16,6 +16,7 @@
 #include "container/joint.h"
 #include "container/segmap.h"
 #include "error.h"
+#include "lock.h"
 #include "mem.h"
 #include "meta/index.h"
 #include "rescue/deep.h"
@@ -35,6 +36,8 @@ struct build {
 	struct rank2file old; /* before the build */
 	bool have_old;
 	struct catalogue_desc desc;
+	bool described; /* desc is known */
+	bool helped;	/* others may have written files */
 	bool changed;  /* a file was written */
 	bool doubtful; /* redundancy contradicts what was built */
 };
@@ -81,35 +84,6 @@ read_old(struct build *b, struct error *err)
 
 /* --- Deep check of the redundancy --- */
 
-/* The content of some files is neither proved by a checksum nor compared with
- * redundancy: say so. */
-static void
-report_unproved(const struct build *b)
-{
-	size_t sets = 0, skipped = 0;
-
-	for (size_t i = 0; i < b->plan->nsets; i++) {
-		const struct plan_set *s = &b->plan->sets[i];
-
-		if (s->map || !redset_is_redundant(s->type))
-			continue;
-		sets++;
-		skipped += s->verdict != SET_WHOLE;
-	}
-	if (sets == 0)
-		work_say(
-			&b->o->work,
-			"%s: no redundancy and no recorded checksums: contents "
-			"not verified",
-			b->subject);
-	else if (skipped > 0)
-		work_say(&b->o->work,
-			 "%s: %zu of %zu redundancy %s lost files: contents "
-			 "compared only in part",
-			 b->subject, skipped, sets,
-			 sets == 1 ? "set has" : "sets have");
-}
-
 static bool
 is_unknown(const struct plan *p)
 {
@@ -126,7 +100,7 @@ look_closer(struct build *b, bool deep, struct error *err)
 	int rc = 0;
 
 	if (b->o->compare && deep)
-		report_unproved(b);
+		catalogue_say_unproved(b->plan, b->subject, &b->o->work);
 	if (rebuild_search(b->plan, deep, b->o->checksums && b->o->work.dry_run,
 			   &b->o->work, &r, err) < 0)
 		return -1;
@@ -173,12 +147,20 @@ mend(struct build *b, struct error *err)
 		.guard = { owners_ask, &owners, owners_failed },
 	};
 	const struct plan *p = b->plan;
+	int lock = -1, rc = 0;
 
 	if (!needs_rebuild(p))
 		return 0;
+	/* If one of them still writes, it loses its files to this process. */
+	if (b->helped) {
+		lock = plan_lock_sets(p, b->o->work.stop, NULL);
+		ro.unlocked = lock < 0;
+	}
 	for (size_t i = 0; i < p->nfiles; i++)
 		b->plan->files[i].sum.wanted = p->files[i].fate == FATE_REBUILD;
-	if (rebuild(b->plan, &ro, &b->out->rebuild, err) < 0) {
+	rc = rebuild(b->plan, &ro, &b->out->rebuild, err);
+	lock_shares_close(p->places[0].meta_fd, lock);
+	if (rc < 0) {
 		b->out->undecided = b->out->rebuild.undecided;
 		return -1;
 	}
@@ -358,7 +340,7 @@ build_plan(struct build *b, struct error *err)
 			 b->subject, err != NULL ? err->text : "");
 		error_clear(err);
 	}
-	if (describe(b, err) < 0)
+	if (!b->described && describe(b, err) < 0)
 		return -1;
 	if (b->o->work.dry_run) {
 		b->out->rebuild.files = p->files_rebuild;
@@ -411,11 +393,26 @@ build_plan(struct build *b, struct error *err)
 
 /* --- Entry point --- */
 
+/* Let others rebuild, if the dataset may be built. */
+static int
+get_help(struct build *b, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	if (b->o->work.dry_run || b->replaced > 0 || b->plan->nranks <= 0)
+		return 0;
+	b->described = describe(b, &why) == 0;
+	if (b->described)
+		rc = b->o->help(b->o->helper, b->c, b->dir.id, b->o, &b->plan,
+				err);
+	b->helped = b->changed = rc > 0;
+	return rc < 0 ? -1 : 0;
+}
+
 static int
 build(struct build *b, int64_t id, struct error *err)
 {
-	int helped = 0;
-
 	if (catalogue_dir_open(b->c, id, &b->dir, err) < 0 ||
 	    (!b->o->work.dry_run &&
 	     catalogue_dir_lock(b->c, &b->dir, b->o, err) < 0) ||
@@ -428,12 +425,8 @@ build(struct build *b, int64_t id, struct error *err)
 	if (read_old(b, err) < 0)
 		return -1;
 	b->plan = catalogue_build_plan(b->c, b->dir.id, b->o, err);
-	if (b->plan != NULL && b->o->help != NULL)
-		helped = b->o->help(b->o->helper, b->c, b->dir.id, b->o,
-				    &b->plan, err);
-	if (b->plan == NULL || helped < 0)
+	if (b->plan == NULL || (b->o->help != NULL && get_help(b, err) < 0))
 		return -1;
-	b->changed = helped > 0;
 	/* A lost dataset is not built, whatever its other files contain. */
 	if (b->o->checksums && plan_data_status(b->plan) != STATUS_LOST &&
 	    plan_sums_compare(b->plan, &b->o->work, err) < 0)
@@ -489,7 +482,7 @@ look_after(struct build *b, struct error *err)
 {
 	const struct rebuild_result *done = &b->out->rebuild;
 	const bool rebuilt = !b->out->dry_run &&
-			     done->files + done->maps + done->redundancy > 0;
+			     (b->helped || rebuild_wrote(done));
 	struct catalogue_options quiet = {
 		.work = b->o->work,
 		.moved_from = b->o->moved_from,

@@ -148,14 +148,25 @@ struct catalogue_options {
 	/* replace files of other datasets, after retiring these; otherwise such
 	 * files are an error */
 	bool replace;
-	/* catalogue_build(): have others carry out what they can of a plan by
-	 * catalogue_build_plan(), which is then one of what is left; 1: they
-	 * have written files.  See share_build().  NULL: no others. */
+	/*
+	 * Have others carry out what they can of a plan, which is then one of
+	 * what is left; NULL: no others.  catalogue_build(): share_build(), of
+	 * a plan by catalogue_build_plan(), which returns 1 if files may have
+	 * been written.  catalogue_verify(): share_verify(), which returns 1
+	 * and the number of sets that were compared, if all were looked at; 0:
+	 * all is left to the caller.
+	 */
 	int (*help)(void *helper, struct catalogue *c, int64_t id,
 		    const struct catalogue_options *o, struct plan **plan,
 		    struct error *err);
 	void *helper;
 };
+
+/* After checksums were compared: set p->flaw if rank2file may be wrong.
+ * catalogue_plan() does that with PLAN_CHECKSUMS. */
+int catalogue_doubt_record(struct catalogue *c, struct plan *p,
+			   const struct catalogue_options *o,
+			   struct error *err);
 
 /* The plan of a build, with what was recorded when files were copied. */
 struct plan *catalogue_build_plan(struct catalogue *c, int64_t id,

@@ -348,4 +348,9 @@ int owners_mark(struct catalogue *c, int64_t id,
 		const struct catalogue_options *o, struct owners *t,
 		size_t *found, struct error *why);
 
+/* The content of some files is neither proved by a checksum nor compared with
+ * redundancy: say so. */
+void catalogue_say_unproved(const struct plan *p, const char *subject,
+			    const struct work *work);
+
 #endif /* CATALOGUE_CATALOGUE_IMPL_H */

@@ -13,7 +13,7 @@
 #include "mem.h"
 #include "path.h"
 #include "rescue/plan.h"
-#include "work.h"
+#include "transfer/put.h"
 
 #define ARGS 16
 
@@ -60,8 +60,8 @@ worker(const struct share *s, const struct catalogue *c, int64_t id,
 			    ? arena_printf(a, "--prefix=%s", prefix.data)
 			    : arena_printf(a, "--prefix=%s", c->path);
 	argv[n++] = arena_printf(a, "id:%lld", (long long)id);
-	if (s->partial)
-		argv[n++] = "--partial";
+	if (s->look)
+		argv[n++] = "--dry-run";
 	if (s->checksums)
 		argv[n++] = "--checksums";
 	if (o->deep)
@@ -80,25 +80,6 @@ worker(const struct share *s, const struct catalogue *c, int64_t id,
 		argv[n++] = arena_printf(a, "--moved-from=%s", o->moved_from);
 	buf_free(&prefix);
 	return argv;
-}
-
-/* Before the first file is written: the owners of the paths are told. */
-static int
-tell_owners(struct catalogue *c, int64_t id, const struct catalogue_options *o,
-	    const struct plan *p, struct error *err)
-{
-	struct owners_write w = { .id = id, .replace = o->replace };
-	const char **paths = mem_calloc(p->nfiles + 1, sizeof(*paths));
-	int rc = paths == NULL ? error_no_memory(err) : 0;
-
-	w.paths = paths;
-	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
-		if (p->files[i].fate == FATE_REBUILD)
-			paths[w.count++] = p->files[i].path;
-	if (rc == 0)
-		rc = owners_make_way(c, &w, o, err);
-	mem_free(paths);
-	return rc;
 }
 
 static const char *
@@ -122,42 +103,104 @@ take_answer(void *arg, const struct json_value *j)
 	rebuild_result_read(j, &s->rebuilt);
 	if (json_get_u64(j, "set_count", SIZE_MAX, &sets))
 		s->sets += sets;
-	s->any = true;
 }
+
+/* The state of sharing a plan out. */
+struct sharing {
+	struct share *s;
+	struct catalogue *c;
+	int64_t id;
+	const struct catalogue_options *o;
+	const char *const *argv;
+	size_t nsets;
+	bool *done;	/* by set */
+	uint64_t *keys; /* by set: in the next plan it must be the same one */
+};
 
 /* One round.  *again: nodes were lost, and others are left. */
 static int
-share_round(struct share *s, const char *const *argv,
-	    const struct catalogue_options *o, bool *again, struct error *err)
+share_round(struct sharing *g, const uint64_t *bytes, bool *again,
+	    struct error *err)
 {
-	uint64_t *bytes = plan_set_bytes(s->plan, s->checksums || s->deep, err);
 	const struct crew_task task = {
-		.argv = argv,
+		.argv = g->argv,
 		.what = "on other nodes",
 		.bytes = bytes,
-		.count = s->plan->nsets,
+		.count = g->nsets,
+		.least = g->s->least_each,
 		.digest = digest_of,
-		.done = s->done,
-		.work = &o->work,
+		.done = g->done,
+		.work = &g->o->work,
 		.answer = take_answer,
-		.arg = s,
+		.arg = g->s,
 	};
 	size_t lost = 0, failed = 0;
-	uint64_t any = 0;
-	int rc = bytes == NULL && err->kind != ERROR_NONE ? -1 : 0;
+	int rc = crew_work(&g->s->crew, &task, &lost, &failed, err);
 
-	*again = false;
-	if (rc == 0 && bytes == NULL)
-		work_say(&o->work,
-			 "the other nodes cannot help: the files are in "
-			 "containers, or it is not clear which are right");
-	for (size_t i = 0; bytes != NULL && i < s->plan->nsets; i++)
-		any |= bytes[i];
-	if (any > 0) {
-		rc = crew_work(&s->crew, &task, &lost, &failed, err);
-		*again = rc == 0 && lost > 0 && s->crew.nodes.count > 0;
+	*again = rc == 0 && lost > 0 && g->s->crew.nodes.count > 0;
+	/* Also those that did not come to the end. */
+	g->s->written = !g->s->look;
+	g->s->complete = rc == 0;
+	for (size_t i = 0; i < g->nsets; i++)
+		g->s->complete &= bytes[i] == 0 || g->done[i];
+	return rc;
+}
+
+/* If files were written, plan again: what is there now says what is left to
+ * do. */
+static int
+plan_again(struct sharing *g, struct plan **plan, struct error *err)
+{
+	if (g->s->written) {
+		plan_free(*plan);
+		*plan = share_plan(g->c, g->id, g->s->build, g->o, err);
 	}
-	mem_free(bytes);
+	if (*plan == NULL)
+		return -1;
+	for (size_t i = 0; i < g->nsets; i++) {
+		const bool same =
+			(*plan)->nsets == g->nsets &&
+			plan_set_key(&(*plan)->sets[i]) == g->keys[i];
+
+		/* An answer does not count until its files are there. */
+		g->done[i] = g->done[i] && same &&
+			     (g->s->look ||
+			      (*plan)->sets[i].verdict == SET_WHOLE);
+	}
+	if ((*plan)->nsets == g->nsets)
+		plan_give_away(*plan, g->done);
+	else
+		g->s->complete = false;
+	return 0;
+}
+
+static int
+share_rounds(struct sharing *g, struct plan **plan, struct error *err)
+{
+	const bool looks = g->s->checksums || g->s->deep;
+	uint64_t *bytes = NULL, total = 0;
+	bool again = true, first = true;
+	int rc = 0;
+
+	while (rc == 0 && again && (*plan)->nsets == g->nsets) {
+		bytes = plan_set_bytes(*plan, looks, err);
+		if (bytes == NULL)
+			return err->kind == ERROR_NONE ? 0 : -1;
+		total = 0;
+		for (size_t i = 0; i < g->nsets; i++)
+			total += bytes[i];
+		again = total > 0 && (!first || total >= g->s->least);
+		if (!again && !first)
+			g->s->complete = total == 0;
+		first = false;
+		g->s->plan = *plan;
+		if (again) {
+			rc = share_round(g, bytes, &again, err);
+			if (rc == 0)
+				rc = plan_again(g, plan, err);
+		}
+		mem_free(bytes);
+	}
 	return rc;
 }
 
@@ -166,33 +209,95 @@ share_out(struct share *s, struct catalogue *c, int64_t id,
 	  const struct catalogue_options *o, struct plan **plan,
 	  struct error *err)
 {
-	const size_t nsets = (*plan)->nsets;
-	struct arena *a = NULL;
-	const char **argv = NULL;
-	bool again = true;
+	struct arena *a = arena_new();
+	const size_t n = (*plan)->nsets;
+	struct sharing g = {
+		.s = s,
+		.c = c,
+		.id = id,
+		.o = o,
+		.argv = worker(s, c, id, o, a),
+		.nsets = n,
+		.done = arena_alloc(a, n + 1, sizeof(*g.done)),
+		.keys = arena_alloc(a, n + 1, sizeof(*g.keys)),
+	};
 	int rc = 0;
 
-	if ((*plan)->bytes < s->least || s->crew.nodes.count == 0)
-		return 0;
-	a = arena_new();
-	argv = worker(s, c, id, o, a);
-	s->done = mem_calloc(nsets + 1, sizeof(*s->done));
-	rc = tell_owners(c, id, o, *plan, err);
-	while (rc == 0 && again) {
-		s->plan = *plan;
-		rc = share_round(s, argv, o, &again, err);
-		/* What is there now says what is left to do. */
-		plan_free(*plan);
-		*plan = rc == 0 ? share_plan(c, id, s->build, o, err) : NULL;
-		if (*plan == NULL)
-			rc = -1;
-		else if ((*plan)->nsets == nsets)
-			plan_give_away(*plan, s->done);
-	}
-	mem_free(s->done);
-	s->done = NULL;
+	s->complete = s->written = false;
+	s->sets = 0;
+	s->rebuilt = (struct rebuild_result){ .files = 0 };
+	for (size_t i = 0; i < n; i++)
+		g.keys[i] = plan_set_key(&(*plan)->sets[i]);
+	if (s->crew.nodes.count > 0)
+		rc = share_rounds(&g, plan, err);
 	arena_free(a);
 	return rc;
+}
+
+/* For struct put_guard: another dataset has one of the paths. */
+static int
+refuse_owned(void *arg, const struct put *p, struct error *err)
+{
+	const struct owners_guard *g = arg;
+	const char **paths = mem_calloc(put_count(p) + 1, sizeof(*paths));
+	bool *keep = mem_calloc(put_count(p) + 1, sizeof(*keep)), any = false;
+	size_t n = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < put_count(p); i++)
+		if (put_what(put_at(p, i))->kind == PUT_FILE)
+			paths[n++] = put_what(put_at(p, i))->path;
+	rc = owners_keep(arg, paths, n, keep, err);
+	for (size_t i = 0; i < n; i++)
+		any = any || keep[i];
+	if (rc == 0 && any)
+		rc = error_set(err, ERROR_DAMAGED,
+			       "dataset %lld: another dataset has files of the "
+			       "same names",
+			       (long long)g->id);
+	mem_free(paths);
+	mem_free(keep);
+	return rc;
+}
+
+int
+share_rebuild(struct catalogue *c, struct plan *p,
+	      const struct catalogue_options *o, struct rebuild_result *r,
+	      struct error *err)
+{
+	struct owners_guard owners = { .catalogue = c, .id = p->id, .o = o };
+	const struct rebuild_options ro = {
+		.work = &o->work,
+		.guard = { refuse_owned, &owners, NULL },
+		.unlocked = true,
+	};
+
+	if (rebuild(p, &ro, r, err) < 0)
+		return -1;
+	for (size_t i = 0; i < p->nsets; i++)
+		if (!p->sets[i].away &&
+		    (p->sets[i].verdict == SET_LOST || p->sets[i].unproved))
+			return plan_error(p, err);
+	return p->undecided || p->flaw != NULL
+		       ? error_set(err, ERROR_DAMAGED,
+				   "data and redundancy differ, and it is not "
+				   "clear which is wrong")
+		       : 0;
+}
+
+int
+share_verify(void *share, struct catalogue *c, int64_t id,
+	     const struct catalogue_options *o, struct plan **plan,
+	     struct error *err)
+{
+	struct share *s = share;
+
+	s->look = true;
+	s->checksums = o->checksums;
+	s->deep = o->deep;
+	if (share_out(s, c, id, o, plan, err) < 0)
+		return -1;
+	return s->complete ? 1 + (int)s->sets : 0;
 }
 
 int
@@ -203,12 +308,16 @@ share_build(void *share, struct catalogue *c, int64_t id,
 	struct share *s = share;
 
 	/* What is to be recorded of all files is read by one process. */
-	if (o->work.dry_run || o->checksums || (*plan)->flaw != NULL)
+	if (o->checksums)
 		return 0;
 	s->build = true;
 	s->deep = o->deep || (o->compare && !plan_provable(*plan));
-	s->rebuilt = (struct rebuild_result){ .files = 0 };
 	if (share_out(s, c, id, o, plan, err) < 0)
 		return -1;
-	return rebuild_wrote(&s->rebuilt);
+	/* The sets that were done are compared again with the others. */
+	if (s->written && s->deep && !s->complete) {
+		plan_free(*plan);
+		*plan = share_plan(c, id, true, o, err);
+	}
+	return *plan == NULL ? -1 : s->written;
 }

@@ -3,9 +3,11 @@
  * share.h - share the sets of a plan out to other nodes (crew.h), which look for
  * damage and rebuild.
  *
- * Each of them writes only files of its own sets over files, for which it holds
- * a lock (plan_lock_sets()); the sets do not depend on each other.  Filemaps,
- * whatever is left or in doubt, and the index are for the process that shares.
+ * Each of them writes only files of its own sets over files, which do not depend
+ * on each other, and for which it holds a lock (plan_lock_sets()).  What is not
+ * plain is for the process that shares, which then looks at all of it, as if
+ * there were no others: a part that fails, files that other datasets own, too,
+ * whatever contradicts itself.  So are the filemaps and the index.
  */
 #ifndef CATALOGUE_SHARE_H
 #define CATALOGUE_SHARE_H
@@ -42,17 +44,20 @@ struct share {
 	struct crew crew;
 	const char *program; /* scr_rebuild, on the nodes */
 	uint64_t jobs;	     /* threads of each; 0: its default */
-	uint64_t least;	     /* bytes below which nobody else is asked */
-	/* What they do: as far as possible; compare checksums, redundancy with
-	 * data, before; or what catalogue_build() does. */
-	bool partial, checksums, deep, build;
-	/* Results: what the other nodes have done. */
-	bool any;
+	/* Bytes to be moved below which nobody else is asked, and that each
+	 * should have. */
+	uint64_t least, least_each;
+	/* What they do: rebuild; compare checksums, redundancy with data,
+	 * before; or what catalogue_build() does; or only look, and find
+	 * nothing. */
+	bool checksums, deep, build, look;
+	/* Results: all that was to be looked at was looked at, and is right or
+	 * was rebuilt; others may have written files, and which; sets whose
+	 * redundancy was compared with the data. */
+	bool complete, written;
 	struct rebuild_result rebuilt;
-	size_t sets; /* whose redundancy was compared with the data */
-	/* Private: */
-	const struct plan *plan;
-	bool *done; /* by set */
+	size_t sets;
+	const struct plan *plan; /* private */
 };
 
 /* The options of a worker that its users do not see. */
@@ -71,16 +76,25 @@ struct plan *share_plan(struct catalogue *c, int64_t id, bool build,
 			const struct catalogue_options *o, struct error *err);
 
 /*
- * Let the nodes carry out what they can of *plan, made by share_plan().  Then
- * *plan is a new one: what the nodes have done is away in it, and what is left,
- * with its looks, is up to the caller; or NULL, if it could not be made.  A node
- * that fails only leaves more to do.
+ * Let the nodes carry out what they can of *plan, made by share_plan().  If files
+ * may have been written, *plan is then a new one; NULL: it could not be made.  If
+ * s->complete, the sets over files are away in it, as there is nothing to look
+ * for any more; else the caller does all that a process does alone.
  */
 int share_out(struct share *s, struct catalogue *c, int64_t id,
 	      const struct catalogue_options *o, struct plan **plan,
 	      struct error *err);
 
+/* Carry out the part `p` of the plan: in a worker, after its looks.  ERROR_DAMAGED:
+ * it is not plain. */
+int share_rebuild(struct catalogue *c, struct plan *p,
+		  const struct catalogue_options *o, struct rebuild_result *r,
+		  struct error *err);
+
 /* For catalogue_options.help; the helper is a struct share. */
+int share_verify(void *share, struct catalogue *c, int64_t id,
+		 const struct catalogue_options *o, struct plan **plan,
+		 struct error *err);
 int share_build(void *share, struct catalogue *c, int64_t id,
 		const struct catalogue_options *o, struct plan **plan,
 		struct error *err);

@@ -271,7 +271,7 @@ by_plan(struct verify *v, struct plan *p, struct error *err)
 		}
 		v->out->undecided = deep_undecided(&r);
 		v->out->stuck = deep_stuck(p, &r);
-		v->out->deep_sets = r.sets_checked;
+		v->out->deep_sets += r.sets_checked;
 		report_verdict(v, p);
 		rc = catalogue_fetch_match(&v->fetch, p, err);
 	}
@@ -413,6 +413,32 @@ read_meta(struct verify *v, const struct plan *p, struct error *err)
 	return 0;
 }
 
+/* Make the plan, and let others read what is to be read. */
+static struct plan *
+make_plan(struct verify *v, struct error *err)
+{
+	const bool shared = v->o->help != NULL && (v->o->checksums || v->o->deep);
+	struct catalogue_options o = *v->o;
+	struct plan *p = NULL;
+	int sets = 0;
+
+	o.checksums = o.checksums && !shared;
+	p = catalogue_plan_as(v->c, v->dir.id, &o, err);
+	if (p == NULL || !shared)
+		return p;
+	sets = o.help(o.helper, v->c, v->dir.id, v->o, &p, err);
+	if (sets > 0 && v->o->checksums &&
+	    plan_check_kept(p, &o.work, err) < 0)
+		sets = -1;
+	if (sets > 0 && p->verdict != SET_LOST && p->flaw == NULL) {
+		v->out->deep_sets = (size_t)sets - 1;
+		return p;
+	}
+	/* As if there were no others. */
+	plan_free(p);
+	return sets < 0 ? NULL : catalogue_plan_as(v->c, v->dir.id, v->o, err);
+}
+
 static int
 verify(struct verify *v, struct error *err)
 {
@@ -425,7 +451,7 @@ verify(struct verify *v, struct error *err)
 			return verify_gone(v, err);
 		return error_pass(err, &why);
 	}
-	p = catalogue_plan_as(v->c, v->dir.id, v->o, &why);
+	p = make_plan(v, &why);
 	if (p == NULL && why.kind != ERROR_ABSENT)
 		return error_pass(err, &why);
 	rc = read_meta(v, p, err);

@@ -123,9 +123,9 @@ weigh_dangling(struct plan *p, struct error *err)
 
 /* deep_doubt_record(), unless the index has another witness against the files:
  * they were replaced by those of a later dataset. */
-static int
-doubt_record(struct catalogue *c, struct plan *p,
-	     const struct catalogue_options *o, struct error *err)
+int
+catalogue_doubt_record(struct catalogue *c, struct plan *p,
+		       const struct catalogue_options *o, struct error *err)
 {
 	const char *doubt = NULL;
 	int64_t by = 0;
@@ -177,7 +177,8 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	index_free(read);
 	close(d.meta_fd);
 	if (p != NULL &&
-	    (((flags & PLAN_CHECKSUMS) && doubt_record(c, p, o, &why) < 0) ||
+	    (((flags & PLAN_CHECKSUMS) &&
+	      catalogue_doubt_record(c, p, o, &why) < 0) ||
 	     weigh_renamed(c, p, o, &why) < 0 || weigh_dangling(p, &why) < 0)) {
 		plan_free(p);
 		p = NULL;
@@ -196,6 +197,33 @@ catalogue_plan_as(struct catalogue *c, int64_t id,
 				      (o->compare ? PLAN_UNPROVED : 0u) |
 				      (o->checksums ? PLAN_CHECKSUMS : 0u),
 			      o, err);
+}
+
+void
+catalogue_say_unproved(const struct plan *p, const char *subject,
+		       const struct work *work)
+{
+	size_t sets = 0, skipped = 0;
+
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (s->map || !redset_is_redundant(s->type))
+			continue;
+		sets++;
+		skipped += s->verdict != SET_WHOLE;
+	}
+	if (sets == 0)
+		work_say(work,
+			 "%s: no redundancy and no recorded checksums: contents "
+			 "not verified",
+			 subject);
+	else if (skipped > 0)
+		work_say(work,
+			 "%s: %zu of %zu redundancy %s lost files: contents "
+			 "compared only in part",
+			 subject, skipped, sets,
+			 sets == 1 ? "set has" : "sets have");
 }
 
 struct plan *

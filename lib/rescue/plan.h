@@ -474,11 +474,14 @@ int plan_digest(const struct plan *p, size_t from, size_t to,
  * The bytes that are moved for each set, p->nsets numbers for mem_free(): to
  * rebuild it and, with `look`, to compare it before.  0: it lacks nothing, or is
  * not for other processes, as those over filemaps, which are computed from the
- * metadata and written last.  NULL: ERROR_NOMEM, or (ERROR_NONE) other processes
- * cannot help: the files are in containers or caches, or it is not clear which
- * are right.
+ * metadata and written last.  NULL: ERROR_NOMEM, or (ERROR_NONE) this is not for
+ * other processes: the files are in containers or caches, data are lost, or it
+ * is not clear what is right.
  */
 uint64_t *plan_set_bytes(const struct plan *p, bool look, struct error *err);
+
+/* What tells the sets of a plan apart, and stays the same in the next one. */
+uint64_t plan_set_key(const struct plan_set *s);
 
 /* Carry out only the sets `from` to `to`: all others are away.  Or all but those
  * that others have done. */
@@ -486,13 +489,13 @@ void plan_keep(struct plan *p, size_t from, size_t to);
 void plan_give_away(struct plan *p, const bool *done);
 
 /*
- * Lock the sets of a dataset on a prefix, for who writes their files;
- * UINT64_MAX: all others, too.  Waits a while for a process that was given up
- * and is still there.  Returns a value for lock_shares_close(), as
- * lock_shares_open() does.
+ * Lock the ranks of the sets that are not away after plan_keep(), else all of
+ * the dataset, on a prefix, for who writes their files: against others that do
+ * this, and against scr_copy.  Waits a while for a process that was given up and
+ * is still there.  Returns a value for lock_shares_close(); -2: there is no
+ * lock.
  */
-int plan_lock_sets(const struct plan *p, uint64_t from, uint64_t to,
-		   bool (*stop)(void), struct error *err);
+int plan_lock_sets(const struct plan *p, bool (*stop)(void), struct error *err);
 
 /* Compare the recorded checksums of the present files of sets that are not
  * away, and mark those that are wrong, or cannot be read. */

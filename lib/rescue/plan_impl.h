@@ -21,7 +21,7 @@
  *   plan.c         sequence of these steps, totals, states
  *   plan_check.c   files that turn out to be damaged
  *   plan_error.c   the same in words
- *   plan_part.c    the parts that several processes carry out
+ *   plan_part.c    the parts that several processes carry out; plan_digest.c
  */
 #ifndef RESCUE_PLAN_IMPL_H
 #define RESCUE_PLAN_IMPL_H

@@ -1,76 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_part.c - the parts of a plan that several processes carry out.
+ * plan_part.c - the parts of a plan that several processes carry out: their bytes,
+ * and their locks.
  */
 #include "rescue/plan.h"
 
-#include <string.h>
+#include <errno.h>
 #include <time.h>
 
 #include "clock.h"
 #include "error.h"
-#include "hash.h"
 #include "lock.h"
 #include "mem.h"
 #include "rescue/plan_impl.h"
+#include "room.h"
 
 /* Seconds for which a process that was given up may still hold its lock: as
  * long as a file system needs to notice that a node is gone. */
-#define PATIENCE 120
+#define PATIENCE 90
 #define PAUSE 100000000 /* ns between two attempts to take it */
-
-_Static_assert(PLAN_DIGEST == HASH_TEXT, "the text of a digest");
-
-/* Add numbers to the sum, as they are in memory: all nodes are alike. */
-#define ADD(h, ...) \
-	hash_update(h, (const uint64_t[]){ __VA_ARGS__ }, \
-		    sizeof((const uint64_t[]){ __VA_ARGS__ }))
-
-static void
-add_text(struct hash *h, const char *s)
-{
-	if (s != NULL)
-		hash_update(h, s, strlen(s) + 1);
-}
-
-static void
-add_set(struct hash *h, const struct plan *p, const struct plan_set *s)
-{
-	ADD(h, s->map, s->type, s->number, s->sets, s->n, s->failures, s->chunk,
-	    s->verdict, s->salvage, s->unproved);
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct plan_member *m = &s->members[i];
-
-		ADD(h, m->rank, m->state, m->fate, m->file_size, m->list.nfiles,
-		    m->list.bytes, m->red->header_size, m->red->body_size);
-		add_text(h, m->name);
-		for (size_t k = 0; k < m->list.nfiles; k++) {
-			const struct plan_file *f = plan_member_file(p, m, k);
-
-			if (f == NULL)
-				continue;
-			ADD(h, f->attr.size, f->state, f->fate, f->has_crc,
-			    f->crc, f->found_size);
-			add_text(h, f->path);
-		}
-	}
-}
-
-int
-plan_digest(const struct plan *p, size_t from, size_t to,
-	    char out[static PLAN_DIGEST], struct error *err)
-{
-	struct hash *h = hash_new(HASH_SHA256, err);
-
-	if (h == NULL)
-		return -1;
-	ADD(h, (uint64_t)p->id, (uint64_t)p->nranks, p->nsets, from, to);
-	for (size_t i = from; i <= to && i < p->nsets; i++)
-		add_set(h, p, &p->sets[i]);
-	hash_text(h, out);
-	hash_free(h);
-	return 0;
-}
 
 /* The bytes of the files of a set, and of its redundancy. */
 static uint64_t
@@ -93,7 +41,9 @@ plan_set_bytes(const struct plan *p, bool look, struct error *err)
 {
 	uint64_t *bytes = NULL;
 
-	if (p->packed || p->places[0].cache || p->flaw != NULL || p->undecided)
+	if (p->packed || p->places[0].cache || p->flaw != NULL ||
+	    p->undecided || p->was != NULL || p->outdated || p->barred > 0 ||
+	    p->unread > 0 || p->verdict == SET_LOST)
 		return NULL;
 	bytes = mem_calloc(p->nsets + 1, sizeof(*bytes));
 	if (bytes == NULL) {
@@ -104,12 +54,19 @@ plan_set_bytes(const struct plan *p, bool look, struct error *err)
 		const struct plan_set *s = &p->sets[i];
 		uint64_t writes = 0;
 
-		if (s->map || s->verdict == SET_LOST || s->unproved || s->away)
+		if (s->map || s->unproved || s->away)
 			continue;
 		plan_count_set(p, s, &bytes[i], &writes);
 		bytes[i] += writes + (look ? bytes_of(p, s) : 0);
 	}
 	return bytes;
+}
+
+uint64_t
+plan_set_key(const struct plan_set *s)
+{
+	return (uint64_t)s->number << 32 | (uint64_t)s->n << 8 |
+	       (uint64_t)s->type << 1 | s->map;
 }
 
 void
@@ -129,26 +86,56 @@ plan_give_away(struct plan *p, const bool *done)
 	plan_finish((struct planner *)p);
 }
 
+/* Lock the ranks of the sets that are not away, or all numbers. */
+static bool
+take(const struct plan *p, int lock)
+{
+	bool took = true;
+
+	if (!p->part)
+		return lock_shares_take(lock, 0, INT32_MAX);
+	for (size_t i = 0; i < p->nsets && took; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		for (uint32_t m = 0; !s->away && m < s->n && took; m++)
+			took = s->members[m].rank == PLAN_NONE ||
+			       lock_shares_take(lock, s->members[m].rank,
+						s->members[m].rank);
+	}
+	return took;
+}
+
 int
-plan_lock_sets(const struct plan *p, uint64_t from, uint64_t to,
-	       bool (*stop)(void), struct error *err)
+plan_lock_sets(const struct plan *p, bool (*stop)(void), struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE };
 	const double end = clock_seconds() + PATIENCE;
 	const int dir = p->places[0].meta_fd;
-	int lock = lock_shares_open(dir, stop, err);
+	struct error why = ERROR_INIT;
+	int lock = -1;
 
-	to = to == UINT64_MAX ? INT32_MAX : to;
-	while (lock >= 0 && !lock_shares_take(lock, from, to)) {
-		if (clock_seconds() < end && (stop == NULL || !stop())) {
-			nanosleep(&pause, NULL);
-			continue;
+	for (;;) {
+		lock = lock_shares_open(dir, stop, &why);
+		/* Without room, or the right to write there, for the file. */
+		if (lock == -1 && (room_is_short(&why) ||
+				   (why.kind == ERROR_SYSTEM &&
+				    (why.errnum == EACCES ||
+				     why.errnum == EPERM ||
+				     why.errnum == EROFS)))) {
+			error_clear(&why);
+			return -2;
 		}
+		if (lock == -1)
+			return error_pass(err, &why);
+		if (lock < 0 || take(p, lock))
+			return lock;
 		lock_shares_close(dir, lock);
-		return error_set(err, ERROR_SYSTEM,
-				 "%s: another process writes files of this "
-				 "dataset; run this again when it has ended",
-				 p->places[0].meta);
+		if (clock_seconds() > end || (stop != NULL && stop()))
+			break;
+		nanosleep(&pause, NULL);
 	}
-	return lock;
+	return error_set(err, ERROR_SYSTEM,
+			 "%s: another process writes files of this dataset; "
+			 "run this again when it has ended",
+			 p->places[0].meta);
 }

@@ -482,6 +482,7 @@ round_once(struct rebuild_run *r, struct error *err)
 		&(struct put_options){
 			.par = work_waiting(r->work, r->p->places[0].meta_fd),
 			.guard = r->o.guard,
+			.unlocked = r->o.unlocked,
 			.work = r->work },
 		err);
 	if (r->arena == NULL || r->put == NULL) {

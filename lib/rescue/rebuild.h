@@ -42,6 +42,8 @@ struct rebuild_options {
 	enum rebuild_extent extent;
 	struct put_guard guard;
 	bool trial; /* compute, compare recorded checksums, and write nothing */
+	/* Another process may write the same files: put_options. */
+	bool unlocked;
 };
 
 struct rebuild_result {

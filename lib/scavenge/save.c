@@ -238,6 +238,7 @@ ask_for_help(const struct scavenge *s, struct share *share,
 	*share = (struct share){
 		.program = s->o->rebuild,
 		.least = s->o->rebuild_least,
+		.least_each = s->o->rebuild_least / 4,
 	};
 	crew_take(&share->crew, &s->o->remote);
 	for (size_t i = 0; i < s->job->nodes.count; i++)

@@ -28,8 +28,8 @@ struct job;
 struct scavenge_options {
 	struct remote_options remote;
 	const char *copy;	     /* path of scr_copy on the nodes */
-	/* of scr_rebuild there: the nodes that are left share its work, of
-	 * datasets of so many bytes or more; NULL: this one does all */
+	/* of scr_rebuild there: the nodes that are left share its work, if so
+	 * many bytes or more are to be moved; NULL: this one does all */
 	const char *rebuild;
 	uint64_t rebuild_least;
 	const struct hostlist *down; /* nodes to skip */

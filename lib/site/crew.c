@@ -17,6 +17,7 @@
 #include "path.h"
 #include "progress.h"
 #include "remote/complaints.h"
+#include "site/peers.h"
 #include "site/resmgr.h"
 #include "str.h"
 #include "work.h"
@@ -187,10 +188,16 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	struct round round = { t, mem_calloc(n, sizeof(*round.nodes)) };
 	struct buf text = BUF_INIT;
 	uint64_t total = 0;
+	size_t parts = n;
 	int rc = 0;
 
 	*lost = *failed = 0;
-	crew_cut(t, n, from, to);
+	for (size_t i = 0; i < t->count; i++)
+		total += t->bytes[i];
+	parts = t->least > 0 && total / t->least < n ? total / t->least + 1 : n;
+	crew_cut(t, parts, from, to);
+	for (size_t i = parts; i < n; i++)
+		from[i] = 1;
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		const char *digest = NULL;
 
@@ -202,8 +209,6 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 						from[i], to[i], digest);
 		(void)hostlist_add_name(&used, c->nodes.names[i], NULL);
 	}
-	for (size_t i = 0; i < t->count; i++)
-		total += t->bytes[i];
 	work_detail(t->work, "%s, on %zu %s", str_size(total),
 		    str_count(used.count, "node"));
 	progress_phase(t->work->progress, t->what, total);
@@ -212,7 +217,9 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	o.arg = &round;
 	o.stop = t->work->stop;
 	if (rc == 0 && used.count > 0)
-		rc = remote_run(&used, t->argv, &o, r, err);
+		rc = c->peers != NULL
+			     ? peers_run(c->peers, &used, &o, r, err)
+			     : remote_run(&used, t->argv, &o, r, err);
 	for (size_t i = 0, k = 0; rc == 0 && i < n; i++) {
 		const char *name = c->nodes.names[i];
 		bool reached = true;
@@ -260,7 +267,7 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 }
 
 bool
-crew_part(const char *text, size_t *from, size_t *to, const char **digest)
+crew_part(const char *text, struct crew_part *out)
 {
 	uint64_t first = 0, last = 0;
 	const char *rest = value_scan(text, SIZE_MAX - 1, &first);
@@ -269,8 +276,6 @@ crew_part(const char *text, size_t *from, size_t *to, const char **digest)
 	    (rest = value_scan(rest + 1, SIZE_MAX - 1, &last)) == NULL ||
 	    *rest != ':' || last < first)
 		return false;
-	*digest = rest + 1;
-	*from = (size_t)first;
-	*to = (size_t)last;
+	*out = (struct crew_part){ (size_t)first, (size_t)last, rest + 1 };
 	return true;
 }

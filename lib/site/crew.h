@@ -32,6 +32,7 @@
 struct arena;
 struct error;
 struct json_value;
+struct peers;
 struct work;
 
 /* The option of the command that names the pieces. */
@@ -42,6 +43,8 @@ struct crew {
 	struct remote_options remote;
 	const char *name; /* of a module of pdsh, which `remote` borrows */
 	bool borrowed;	  /* the ways are another's */
+	/* The nodes are processes of this launch (peers.h); or NULL. */
+	struct peers *peers;
 };
 
 /*
@@ -63,6 +66,7 @@ struct crew_task {
 	const char *what;	 /* of the progress: "rebuilding" */
 	const uint64_t *bytes;	 /* by piece; 0: there is nothing to do */
 	size_t count;
+	uint64_t least; /* bytes that each node should have; 0: any */
 	/* The digest of pieces, in an arena; NULL: *err. */
 	const char *(*digest)(void *arg, size_t from, size_t to,
 			      struct arena *a, struct error *err);
@@ -86,8 +90,13 @@ void crew_cut(const struct crew_task *t, size_t n, size_t *from, size_t *to);
 int crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	      size_t *failed, struct error *err);
 
-/* Parse the value of the option; *digest points into it.  False: it is none. */
-bool crew_part(const char *text, size_t *from, size_t *to,
-	       const char **digest);
+/* What the option says; the digest points into its value. */
+struct crew_part {
+	size_t from, to;
+	const char *digest;
+};
+
+/* Parse it.  False: it is none. */
+bool crew_part(const char *text, struct crew_part *out);
 
 #endif /* SITE_CREW_H */

@@ -267,3 +267,107 @@ share() { scr_rebuild -p p -r ssh -w "$@" 1; }
 	ends 3 scr_index -p p --build 1 --dry-run -r ssh -w a
 	[[ ! -s ran ]]
 }
+
+@test "what a verification reads is shared, and its words are the same" {
+	local o case
+
+	make RS --crc
+	scr_index -q -p whole --build 1
+	for case in good damaged missing; do
+		renew whole
+		case $case in
+		damaged) flip p/ckpt.1/rank_9_1.ckpt 700 ;;
+		missing) rm p/ckpt.1/rank_9_1.ckpt ;;
+		esac
+		for o in --deep --checksums "--deep --checksums"; do
+			: >ran
+			try scr_index -p p --verify $o 1
+			one="$status $output $stderr"
+			try scr_index -p p --verify $o 1 -r ssh -w a,b,gone1
+			[[ "$status $output $(grep -v " a: \| b: \|gone1" <<<"$stderr")" == \
+				"$one" ]] || failed "$one" "$status $output $stderr"
+			[[ $(did a) == 4-* ]]
+			json_check <(scr_index -p p --verify $o 1 -r ssh -w a,b --json)
+		done
+	done
+	# Sizes alone are not worth a node.
+	: >ran
+	try scr_index -p p --verify 1 -r ssh -w a,b
+	[[ ! -s ran ]]
+}
+
+# launch N COMMAND...: as a launcher does, by its name and its variables.
+launch() {
+	local n=$1 i pids=()
+
+	shift
+	statuses=()
+	cp -n "$(command -v bash)" stub/hydra_pmi_proxy
+	for ((i = n - 1; i >= 0; i--)); do
+		PMI_RANK=$i PMI_SIZE=$n stub/hydra_pmi_proxy -c '"$@" & wait $!' - \
+			"$@" >"out.$i" 2>"err.$i" 3>&- &
+		pids[i]=$!
+	done
+	for ((i = 0; i < n; i++)); do
+		statuses[i]=0
+		wait "${pids[i]}" || statuses[i]=$?
+	done
+}
+
+@test "processes that a launcher has started together share the work" {
+	local statuses=() n
+
+	for n in 2 4 9; do
+		make RS
+		launch $n scr_rebuild -v -p p 1
+		same
+		[[ $(sort -u <<<"$(printf '%s\n' "${statuses[@]}")") == 0 ]]
+		grep "on [234] nodes\? *$" err.0 || grep "on [234] nodes" out.0 err.0
+		grep "rebuilt: 6 files, 3 filemaps" out.0
+		# Only one of them says anything.
+		for ((i = 1; i < n; i++)); do [[ ! -s out.$i && ! -s err.$i ]]; done
+	done
+	# Nothing to do; JSON; a dry run; what is lost: the status is that of all.
+	launch 3 scr_rebuild -p p 1
+	grep "nothing to rebuild" out.0
+	renew lost
+	launch 3 scr_rebuild -p p --json --deep 1
+	json_check out.0
+	same
+	renew lost
+	launch 3 scr_rebuild -p p --dry-run 1
+	[[ ${statuses[*]} == "3 3 3" ]]
+	rm -r p/ckpt.1
+	launch 3 scr_rebuild -p p 1
+	[[ ${statuses[*]} == "4 4 4" && -z $(find p -name ".scrkit*") ]]
+	# A process that such a process starts is not one of them.
+	renew lost
+	PMI_RANK=1 PMI_SIZE=4 scr_rebuild -p p 1
+	same
+}
+
+@test "one of them is killed, or does not come; or process 0 is" {
+	local statuses=() n
+
+	make RS
+	# The others are waited for.
+	cp -n "$(command -v bash)" stub/hydra_pmi_proxy
+	PMI_RANK=0 PMI_SIZE=3 stub/hydra_pmi_proxy -c '"$@" & wait $!' - \
+		scr_rebuild -p p --node-timeout 4 1
+	same
+	for n in $(moments 60 5); do
+		renew lost
+		launch 3 sh -c 'case $PMI_RANK in '"$((n % 2 + 1))"')
+			export LD_PRELOAD='"$SHIM SHIM_PATH=$PWD/p SHIM_KILL_AT=$n"' ;; esac
+			exec scr_rebuild -p p --node-timeout 4 1' || :
+		same
+	done
+	for n in $(moments 60 5); do
+		renew lost
+		launch 3 sh -c '[ "$PMI_RANK" != 0 ] ||
+			export LD_PRELOAD='"$SHIM SHIM_PATH=$PWD/p SHIM_KILL_AT=$n"'
+			exec scr_rebuild -p p --node-timeout 4 1' || :
+		launch 3 scr_rebuild -p p 1
+		same || failed "${statuses[*]}" "$(cat err.?)"
+	done
+}

@@ -80,19 +80,16 @@ TEST(cut)
 
 TEST(part)
 {
-	const char *digest = NULL;
-	size_t first = 9, last = 9;
+	static const char *const none[] = {
+		"3-2:a", "3-4", "-4:a", "", "99999999999999999999-4:a"
+	};
+	struct crew_part p;
 
-	ok(crew_part("3-17:abc", &first, &last, &digest) && first == 3 &&
-		   last == 17 && strcmp(digest, "abc") == 0,
+	ok(crew_part("3-17:abc", &p) && p.from == 3 && p.to == 17 &&
+		   strcmp(p.digest, "abc") == 0,
 	   "a part and its digest");
-	ok(!crew_part("3-2:a", &first, &last, &digest) &&
-		   !crew_part("3-4", &first, &last, &digest) &&
-		   !crew_part("-4:a", &first, &last, &digest) &&
-		   !crew_part("", &first, &last, &digest) &&
-		   !crew_part("99999999999999999999-4:a", &first, &last,
-			      &digest),
-	   "anything else is none");
+	for (size_t i = 0; i < COUNT(none); i++)
+		ok(!crew_part(none[i], &p), none[i]);
 }
 
 int
