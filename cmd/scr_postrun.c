@@ -154,9 +154,6 @@ parse(struct settings *s, int argc, char **argv)
 	if (s->containers && s->no_containers)
 		app_usage("--containers and --no-containers cannot be used "
 			  "together");
-	if (s->rebuild_on != NULL && !str_eq(s->rebuild_on, "all") &&
-	    !str_eq(s->rebuild_on, "here"))
-		app_usage("--rebuild-on: %s: not all or here", s->rebuild_on);
 	if (s->compare && s->no_compare)
 		app_usage("--compare and --no-compare cannot be used together");
 	if (s->pack_current && s->no_containers)
@@ -174,6 +171,11 @@ fill_options(const struct settings *s, const struct job *job,
 	struct catalogue *of = NULL;
 	bool containers = false;
 
+	if (s->rebuild_on != NULL && !str_eq(s->rebuild_on, "all") &&
+	    !str_eq(s->rebuild_on, "here"))
+		return error_set(err, ERROR_USAGE,
+				 "--rebuild-on: %s: not all or here",
+				 s->rebuild_on);
 	if (conf_bool(c, "SCR_USE_CONTAINERS", false, &containers, err) < 0 ||
 	    conf_bool(c, "SCR_CONTAINER_REDUNDANCY", false, &o->pack_redundancy,
 		      err) < 0 ||

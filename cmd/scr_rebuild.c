@@ -20,6 +20,7 @@
 #include "report/packing.h"
 #include "report/plan_text.h"
 #include "rescue/deep.h"
+#include "rescue/part.h"
 #include "rescue/plan.h"
 #include "scheme/scheme.h"
 #include "stop.h"
@@ -60,10 +61,10 @@ static const struct app_info info = {
 /* What the command to run next depends on. */
 struct outcome {
 	struct next_case next;
-	bool barred;	   /* the job may not read some files */
-	struct json *json; /* the answer; or NULL */
-	size_t sets;	   /* that --deep compared */
-	bool sums, deep;   /* the rebuild compared checksums, redundancy */
+	bool barred;	    /* the job may not read some files */
+	struct json *json;  /* the answer; or NULL */
+	size_t sets;	    /* that --deep compared */
+	bool sums, deep;    /* the rebuild compared checksums, redundancy */
 	struct share share; /* what other nodes have done */
 };
 
@@ -438,12 +439,12 @@ run(struct settings *s, const char *const *args, size_t count)
 	if (role == PART_OVER)
 		rc = 0;
 	else if (rc == 0 && s->part.part != NULL &&
-	    work_start(&s->look.work, (unsigned)s->part.jobs, &err) == 0)
+		 work_start(&s->look.work, (unsigned)s->part.jobs, &err) == 0)
 		status = part_run(&s->part, &t, c, &err);
 	else if (rc == 0 &&
 		 (s->dry_run || subject_lock(&t, &s->look, &err) == 0) &&
-		 app_work_start(&s->look.work, s->part.jobs, "rebuild",
-				&err) == 0)
+		 app_work_start(&s->look.work, s->part.jobs, "rebuild", &err) ==
+			 0)
 		status = s->protect != NULL ? make_safe(s, &t, c, j, &err)
 					    : work_on(s, &t, c, j, &o, &err);
 	else
@@ -458,7 +459,8 @@ run(struct settings *s, const char *const *args, size_t count)
 	s->checksums = s->checksums || o.sums || s->protect != NULL;
 	s->deep = s->deep || o.deep;
 	if (t.kind != SUBJECT_FILES && s->part.part == NULL &&
-	    role == PART_NONE && !stop_say(&err,
+	    role == PART_NONE &&
+	    !stop_say(&err,
 		      t.prefix != NULL ? t.prefix
 		      : t.ndirs > 0    ? t.dirs[0]
 				       : app_prefix(s->prefix),
@@ -536,7 +538,8 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
 		app_usage("no dataset given: its name, number or directory");
-	if (s->part.nodes.list != NULL && (s->protect != NULL || s->by_hand >= 0))
+	if (s->part.nodes.list != NULL &&
+	    (s->protect != NULL || s->by_hand >= 0))
 		app_usage("--nodes cannot be used with --protect, or with "
 			  "redundancy files");
 	if (s->protect == NULL && s->set_size + s->failures > 0)

@@ -26,6 +26,7 @@
 #include "meta/dataset_dir.h"
 #include "progress.h"
 #include "rescue/deep.h"
+#include "rescue/part.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
 #include "site/peers.h"
@@ -45,10 +46,10 @@ part_meet(struct part *w, const struct subject *t, int *status,
 	if (w->part != NULL || w->nodes.list != NULL ||
 	    t->kind != SUBJECT_PREFIX || !peers_find(&peers))
 		return PART_NONE;
-	w->dirfd = dir_open(AT_FDCWD, str_printed(PATH_MAX,
-						  "%s/" SCR_DIR
-						  "/" DATASET_DIR_FMT,
-						  t->prefix, t->id));
+	w->dirfd = dir_open(AT_FDCWD,
+			    str_printed(PATH_MAX,
+					"%s/" SCR_DIR "/" DATASET_DIR_FMT,
+					t->prefix, t->id));
 	if (w->dirfd < 0) /* all of them say so */
 		return PART_NONE;
 	peers.stop = app_stop;
@@ -121,9 +122,8 @@ part_share(const struct part *w, const struct subject *t, struct catalogue *c,
 	if (rc == 0 && out->complete && sums)
 		rc = plan_check_kept(p, &w->look->work, err);
 	share_close(out);
-	if (rc == 0 &&
-	    (!looks || (out->complete && p->verdict != SET_LOST &&
-			p->flaw == NULL)))
+	if (rc == 0 && (!looks || (out->complete && p->verdict != SET_LOST &&
+				   p->flaw == NULL)))
 		return p;
 	/* As if there were no others. */
 	plan_free(p);
@@ -176,7 +176,8 @@ look(const struct part *w, struct catalogue *c, struct plan *p, size_t *sets,
 	return rc == 0 && p->flaw != NULL ? plan_error(p, err) : rc;
 }
 
-/* Do these sets look as they should?  `what`: what it means that they do not. */
+/* Do these sets look as they should?  `what`: what it means that they do
+ * not. */
 static int
 compare(const struct plan *p, const struct crew_part *is, const char *what,
 	struct error *err)
@@ -226,9 +227,8 @@ part_run(struct part *w, const struct subject *t, struct catalogue *c,
 	if (rc == 0)
 		rc = look(w, c, p, &sets, err);
 	if (rc == 0)
-		rc = work->dry_run
-			     ? compare(p, &is, "damage was found", err)
-			     : share_rebuild(c, p, w->look, &r, err);
+		rc = work->dry_run ? compare(p, &is, "damage was found", err)
+				   : share_rebuild(c, p, w->look, &r, err);
 	if (p != NULL)
 		lock_shares_close(p->places[0].meta_fd, lock);
 	progress_end(work->progress);

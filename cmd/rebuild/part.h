@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * part.h - scr_rebuild with other nodes: what is run there, and what runs there.
+ * part.h - scr_rebuild with other nodes: what is run there, and what runs
+ * there.
  */
 #ifndef CMD_REBUILD_PART_H
 #define CMD_REBUILD_PART_H
@@ -18,8 +19,8 @@ struct plan;
 struct subject;
 
 struct part {
-	/* Of the command line: the nodes that share the work; the part that such
-	 * a node does (NULL: this is none). */
+	/* Of the command line: the nodes that share the work; the part that
+	 * such a node does (NULL: this is none). */
 	struct share_nodes nodes;
 	const char *part;
 	/* The processes that were launched together with this one, if any, and
@@ -34,9 +35,9 @@ struct part {
 };
 
 /*
- * Meet the other processes of this launch (peers.h).  PART_NONE: there are none,
- * or this is the one that has the work; PART_SOME: this does a part; PART_OVER:
- * there is no more work, and *status is the exit status.
+ * Meet the other processes of this launch (peers.h).  PART_NONE: there are
+ * none, or this is the one that has the work; PART_SOME: this does a part;
+ * PART_OVER: there is no more work, and *status is the exit status.
  */
 enum part_role { PART_NONE, PART_SOME, PART_OVER };
 enum part_role part_meet(struct part *w, const struct subject *t, int *status,
@@ -44,8 +45,8 @@ enum part_role part_meet(struct part *w, const struct subject *t, int *status,
 /* At the end of the one that has the work. */
 void part_dismiss(struct part *w, int status);
 
-/* Make the plan of the dataset, with checksums compared if `sums`.  If there are
- * other nodes, that of what they have left; out->any, if there is one. */
+/* Make the plan of the dataset, with checksums compared if `sums`.  If there
+ * are other nodes, that of what they have left; out->any, if there is one. */
 struct plan *part_share(const struct part *w, const struct subject *t,
 			struct catalogue *c, bool sums, struct share *out,
 			struct error *err);

@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
+#include "catalogue/share.h"
 #include "container/joint.h"
 #include "container/segmap.h"
 #include "error.h"
@@ -20,6 +21,7 @@
 #include "mem.h"
 #include "meta/index.h"
 #include "rescue/deep.h"
+#include "rescue/part.h"
 #include "str.h"
 #include "work.h"
 
@@ -38,8 +40,8 @@ struct build {
 	struct catalogue_desc desc;
 	bool described; /* desc is known */
 	bool helped;	/* others may have written files */
-	bool changed;  /* a file was written */
-	bool doubtful; /* redundancy contradicts what was built */
+	bool changed;	/* a file was written */
+	bool doubtful;	/* redundancy contradicts what was built */
 };
 
 /* --- Existing metadata --- */
@@ -481,8 +483,8 @@ static int
 look_after(struct build *b, struct error *err)
 {
 	const struct rebuild_result *done = &b->out->rebuild;
-	const bool rebuilt = !b->out->dry_run &&
-			     (b->helped || rebuild_wrote(done));
+	const bool rebuilt =
+		!b->out->dry_run && (b->helped || rebuild_wrote(done));
 	struct catalogue_options quiet = {
 		.work = b->o->work,
 		.moved_from = b->o->moved_from,

@@ -134,8 +134,7 @@ int catalogue_forget(struct index *ix, int64_t id, struct error *err);
 
 struct catalogue_options {
 	struct work work;
-	const char *moved_from; /* recorded prefix path, given by the user; or
-				   NULL */
+	const char *moved_from; /* recorded prefix path, of the user; or NULL */
 	bool checksums; /* read every file: compare with the recorded checksums,
 			   and record missing ones (rank2file) */
 	bool deep;	/* first check the redundancy against the data */
@@ -148,30 +147,12 @@ struct catalogue_options {
 	/* replace files of other datasets, after retiring these; otherwise such
 	 * files are an error */
 	bool replace;
-	/*
-	 * Have others carry out what they can of a plan, which is then one of
-	 * what is left; NULL: no others.  catalogue_build(): share_build(), of
-	 * a plan by catalogue_build_plan(), which returns 1 if files may have
-	 * been written.  catalogue_verify(): share_verify(), which returns 1
-	 * and the number of sets that were compared, if all were looked at; 0:
-	 * all is left to the caller.
-	 */
+	/* share_build(), share_verify(): others carry out the plan; or NULL. */
 	int (*help)(void *helper, struct catalogue *c, int64_t id,
 		    const struct catalogue_options *o, struct plan **plan,
 		    struct error *err);
 	void *helper;
 };
-
-/* After checksums were compared: set p->flaw if rank2file may be wrong.
- * catalogue_plan() does that with PLAN_CHECKSUMS. */
-int catalogue_doubt_record(struct catalogue *c, struct plan *p,
-			   const struct catalogue_options *o,
-			   struct error *err);
-
-/* The plan of a build, with what was recorded when files were copied. */
-struct plan *catalogue_build_plan(struct catalogue *c, int64_t id,
-				  const struct catalogue_options *o,
-				  struct error *err);
 
 /* Make a plan by plan_prefix() with PLAN_* `flags`.  If the recorded prefix
  * path cannot be determined from the files, use the one in the index. */

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "mem.h"
 #include "path.h"
+#include "rescue/part.h"
 #include "rescue/plan.h"
 #include "transfer/put.h"
 
@@ -158,14 +159,13 @@ plan_again(struct sharing *g, struct plan **plan, struct error *err)
 	if (*plan == NULL)
 		return -1;
 	for (size_t i = 0; i < g->nsets; i++) {
-		const bool same =
-			(*plan)->nsets == g->nsets &&
-			plan_set_key(&(*plan)->sets[i]) == g->keys[i];
+		const bool same = (*plan)->nsets == g->nsets &&
+				  plan_set_key(&(*plan)->sets[i]) == g->keys[i];
 
 		/* An answer does not count until its files are there. */
-		g->done[i] = g->done[i] && same &&
-			     (g->s->look ||
-			      (*plan)->sets[i].verdict == SET_WHOLE);
+		g->done[i] =
+			g->done[i] && same &&
+			(g->s->look || (*plan)->sets[i].verdict == SET_WHOLE);
 	}
 	if ((*plan)->nsets == g->nsets)
 		plan_give_away(*plan, g->done);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share.h - share the sets of a plan out to other nodes (crew.h), which look for
- * damage and rebuild.
+ * share.h - share the sets of a plan out to other nodes (crew.h), which look
+ * for damage and rebuild.
  *
- * Each of them writes only files of its own sets over files, which do not depend
- * on each other, and for which it holds a lock (plan_lock_sets()).  What is not
- * plain is for the process that shares, which then looks at all of it, as if
- * there were no others: a part that fails, files that other datasets own, too,
- * whatever contradicts itself.  So are the filemaps and the index.
+ * Each of them writes only files of its own sets over files, which do not
+ * depend on each other, and for which it holds a lock (plan_lock_sets()).  What
+ * is not plain is for the process that shares, which then looks at all of it,
+ * as if there were no others: a part that fails, files that other datasets own,
+ * too, whatever contradicts itself.  So are the filemaps and the index.
  */
 #ifndef CATALOGUE_SHARE_H
 #define CATALOGUE_SHARE_H
@@ -70,28 +70,42 @@ int share_open(struct share *s, const struct share_nodes *n, const char *prefix,
 	       struct error *err);
 void share_close(struct share *s);
 
-/* Make the plan that is shared out, of which both sides make the same: that of a
- * rebuild, or of a build, with what was recorded when files were copied. */
+/* After checksums were compared: set p->flaw if rank2file may be wrong.
+ * catalogue_plan() does that with PLAN_CHECKSUMS. */
+int catalogue_doubt_record(struct catalogue *c, struct plan *p,
+			   const struct catalogue_options *o,
+			   struct error *err);
+
+/* The plan of a build, with what was recorded when files were copied. */
+struct plan *catalogue_build_plan(struct catalogue *c, int64_t id,
+				  const struct catalogue_options *o,
+				  struct error *err);
+
+/* Make the plan that is shared out, of which both sides make the same: that of
+ * a rebuild, or of a build, with what was recorded when files were copied. */
 struct plan *share_plan(struct catalogue *c, int64_t id, bool build,
 			const struct catalogue_options *o, struct error *err);
 
 /*
- * Let the nodes carry out what they can of *plan, made by share_plan().  If files
- * may have been written, *plan is then a new one; NULL: it could not be made.  If
- * s->complete, the sets over files are away in it, as there is nothing to look
- * for any more; else the caller does all that a process does alone.
+ * Let the nodes carry out what they can of *plan, made by share_plan().  If
+ * files may have been written, *plan is then a new one; NULL: it could not be
+ * made. If s->complete, the sets over files are away in it, as there is nothing
+ * to look for any more; else the caller does all that a process does alone.
  */
 int share_out(struct share *s, struct catalogue *c, int64_t id,
 	      const struct catalogue_options *o, struct plan **plan,
 	      struct error *err);
 
-/* Carry out the part `p` of the plan: in a worker, after its looks.  ERROR_DAMAGED:
- * it is not plain. */
+/* Carry out the part `p` of the plan: in a worker, after its looks. 
+ * ERROR_DAMAGED: it is not plain. */
 int share_rebuild(struct catalogue *c, struct plan *p,
 		  const struct catalogue_options *o, struct rebuild_result *r,
 		  struct error *err);
 
-/* For catalogue_options.help; the helper is a struct share. */
+/* For catalogue_options.help; the helper is a struct share.  share_build()
+ * returns 1 if files may have been written; share_verify() 1 and the number of
+ * sets that were compared, if all were looked at; 0: all is left to the
+ * caller. */
 int share_verify(void *share, struct catalogue *c, int64_t id,
 		 const struct catalogue_options *o, struct plan **plan,
 		 struct error *err);

@@ -17,6 +17,7 @@
 #include "mem.h"
 #include "meta/index.h"
 #include "rescue/deep.h"
+#include "rescue/part.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
 #include "str.h"
@@ -417,7 +418,8 @@ read_meta(struct verify *v, const struct plan *p, struct error *err)
 static struct plan *
 make_plan(struct verify *v, struct error *err)
 {
-	const bool shared = v->o->help != NULL && (v->o->checksums || v->o->deep);
+	const bool shared =
+		v->o->help != NULL && (v->o->checksums || v->o->deep);
 	struct catalogue_options o = *v->o;
 	struct plan *p = NULL;
 	int sets = 0;
@@ -427,8 +429,7 @@ make_plan(struct verify *v, struct error *err)
 	if (p == NULL || !shared)
 		return p;
 	sets = o.help(o.helper, v->c, v->dir.id, v->o, &p, err);
-	if (sets > 0 && v->o->checksums &&
-	    plan_check_kept(p, &o.work, err) < 0)
+	if (sets > 0 && v->o->checksums && plan_check_kept(p, &o.work, err) < 0)
 		sets = -1;
 	if (sets > 0 && p->verdict != SET_LOST && p->flaw == NULL) {
 		v->out->deep_sets = (size_t)sets - 1;

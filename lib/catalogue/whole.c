@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "catalogue/catalogue_impl.h"
+#include "catalogue/share.h"
 #include "container/packed.h"
 #include "error.h"
 #include "map.h"
@@ -214,10 +215,11 @@ catalogue_say_unproved(const struct plan *p, const char *subject,
 		skipped += s->verdict != SET_WHOLE;
 	}
 	if (sets == 0)
-		work_say(work,
-			 "%s: no redundancy and no recorded checksums: contents "
-			 "not verified",
-			 subject);
+		work_say(
+			work,
+			"%s: no redundancy and no recorded checksums: contents "
+			"not verified",
+			subject);
 	else if (skipped > 0)
 		work_say(work,
 			 "%s: %zu of %zu redundancy %s lost files: contents "

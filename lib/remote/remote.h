@@ -74,7 +74,7 @@ struct remote_options {
 	char **env;	    /* of a local command; NULL: our own */
 	/* By node: an argument behind those of the command; NULL: none. */
 	const char *const *more;
-	unsigned fanout;    /* 0: REMOTE_FANOUT */
+	unsigned fanout; /* 0: REMOTE_FANOUT */
 	/*
 	 * Limits in seconds; 0: no limit.  `connect`: from the start of the
 	 * process to the start of the command (ssh and pdsh get up to 1 second

@@ -400,8 +400,8 @@ run(struct deep *d, bool mark, struct error *err)
 	for (size_t i = 0; i < p->nsets; i++) {
 		d->look[i] = all ? !p->sets[i].away
 				 : (!p->sets[i].searched &&
-				     p->sets[i].verdict != SET_WHOLE &&
-				     !plan_leaves_set(p, &p->sets[i]));
+				    p->sets[i].verdict != SET_WHOLE &&
+				    !plan_leaves_set(p, &p->sets[i]));
 		any = any || d->look[i];
 	}
 	pthread_mutex_init(&d->lock, NULL);

@@ -70,9 +70,8 @@ plan_count_set(const struct plan *p, const struct plan_set *s, uint64_t *reads,
 				r->body ? m->red->body_size : m->list.bytes;
 
 			if (r->off < end)
-				*reads += end - r->off < job->len
-						  ? end - r->off
-						  : job->len;
+				*reads += end - r->off < job->len ? end - r->off
+								  : job->len;
 		}
 	}
 	for (uint32_t m = 0; m < s->n; m++) {

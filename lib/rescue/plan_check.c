@@ -16,6 +16,7 @@
 #include "par.h"
 #include "path.h"
 #include "progress.h"
+#include "rescue/part.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
 #include "transfer/transfer.h"

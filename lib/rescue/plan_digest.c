@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "hash.h"
+#include "rescue/part.h"
 #include "rescue/plan_impl.h"
 
 _Static_assert(PLAN_DIGEST == HASH_TEXT, "the text of a digest");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_part.c - the parts of a plan that several processes carry out: their bytes,
- * and their locks.
+ * plan_part.c - the parts of a plan that several processes carry out: their
+ * bytes, and their locks.
  */
 #include "rescue/plan.h"
 
@@ -12,6 +12,7 @@
 #include "error.h"
 #include "lock.h"
 #include "mem.h"
+#include "rescue/part.h"
 #include "rescue/plan_impl.h"
 #include "room.h"
 
@@ -117,11 +118,11 @@ plan_lock_sets(const struct plan *p, bool (*stop)(void), struct error *err)
 	for (;;) {
 		lock = lock_shares_open(dir, stop, &why);
 		/* Without room, or the right to write there, for the file. */
-		if (lock == -1 && (room_is_short(&why) ||
-				   (why.kind == ERROR_SYSTEM &&
-				    (why.errnum == EACCES ||
-				     why.errnum == EPERM ||
-				     why.errnum == EROFS)))) {
+		if (lock == -1 &&
+		    (room_is_short(&why) ||
+		     (why.kind == ERROR_SYSTEM &&
+		      (why.errnum == EACCES || why.errnum == EPERM ||
+		       why.errnum == EROFS)))) {
 			error_clear(&why);
 			return -2;
 		}

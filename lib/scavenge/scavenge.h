@@ -27,7 +27,7 @@ struct job;
 
 struct scavenge_options {
 	struct remote_options remote;
-	const char *copy;	     /* path of scr_copy on the nodes */
+	const char *copy; /* path of scr_copy on the nodes */
 	/* of scr_rebuild there: the nodes that are left share its work, if so
 	 * many bytes or more are to be moved; NULL: this one does all */
 	const char *rebuild;

@@ -84,7 +84,8 @@ crew_close(struct crew *c)
 void
 crew_take(struct crew *c, const struct remote_options *o)
 {
-	*c = (struct crew){ .nodes = HOSTLIST_INIT, .remote = *o,
+	*c = (struct crew){ .nodes = HOSTLIST_INIT,
+			    .remote = *o,
 			    .borrowed = true };
 	set_limits(c);
 }
@@ -122,7 +123,7 @@ struct round {
 	struct round_node {
 		uint64_t done; /* bytes */
 		struct json_value *answer;
-	} *nodes;
+	} * nodes;
 };
 
 static void
@@ -217,9 +218,8 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	o.arg = &round;
 	o.stop = t->work->stop;
 	if (rc == 0 && used.count > 0)
-		rc = c->peers != NULL
-			     ? peers_run(c->peers, &used, &o, r, err)
-			     : remote_run(&used, t->argv, &o, r, err);
+		rc = c->peers != NULL ? peers_run(c->peers, &used, &o, r, err)
+				      : remote_run(&used, t->argv, &o, r, err);
 	for (size_t i = 0, k = 0; rc == 0 && i < n; i++) {
 		const char *name = c->nodes.names[i];
 		bool reached = true;

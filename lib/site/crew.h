@@ -3,8 +3,8 @@
  * crew.h - other nodes that carry out parts of a plan.
  *
  * A plan is a list of pieces that do not depend on each other, each with the
- * bytes to be moved for it.  For each node a run of adjacent pieces is cut, with
- * about equal bytes, and the same command is started there, with
+ * bytes to be moved for it.  For each node a run of adjacent pieces is cut,
+ * with about equal bytes, and the same command is started there, with
  * "--part=FROM-TO:DIGEST" behind its arguments: the numbers of its first and
  * last piece, and what the caller sees there.  It makes a plan of its own,
  * refuses if the digest differs, and prints
@@ -13,9 +13,10 @@
  *				nobody listens any more
  *	{...}			at its end: what it did, as JSON
  *
- * What the pieces are, and what follows when they are done, is up to the caller,
- * who alone changes what all parts share.  Pieces whose node was lost go to the
- * others: the caller makes its plan again, and calls crew_work() again.
+ * What the pieces are, and what follows when they are done, is up to the
+ * caller, who alone changes what all parts share.  Pieces whose node was lost
+ * go to the others: the caller makes its plan again, and calls crew_work()
+ * again.
  *
  * Only for commands: without memory they end.
  */
@@ -57,8 +58,8 @@ int crew_open(struct crew *c, const char *nodes, const char *remote,
 	      const char *prefix, struct error *err);
 void crew_close(struct crew *c);
 
-/* Use the way to nodes that others have found, and these nodes of them: c->nodes
- * is the caller's to fill. */
+/* Use the way to nodes that others have found, and these nodes of them:
+ * c->nodes is the caller's to fill. */
 void crew_take(struct crew *c, const struct remote_options *o);
 
 struct crew_task {
@@ -77,15 +78,15 @@ struct crew_task {
 	void *arg;
 };
 
-/* Write the first and last piece of each of `n` nodes to from[] and to[]; a node
- * without work has from > to. */
+/* Write the first and last piece of each of `n` nodes to from[] and to[]; a
+ * node without work has from > to. */
 void crew_cut(const struct crew_task *t, size_t n, size_t *from, size_t *to);
 
 /*
  * Let the nodes do the pieces.  Nodes that were not reached, were cut off or
  * are silent are reported, and taken from c->nodes.  *lost is their number;
- * *failed that of the nodes on which the command failed, which is reported, too.
- * -1: ERROR_SYSTEM (stopped), or no digest.
+ * *failed that of the nodes on which the command failed, which is reported,
+ * too. -1: ERROR_SYSTEM (stopped), or no digest.
  */
 int crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	      size_t *failed, struct error *err);

@@ -26,16 +26,16 @@
 #include "str.h"
 
 #define NAME 32
-#define WORD 24		  /* of a process, with NUL: another one each time */
-#define PAUSE 50000000	  /* ns between two looks */
-#define COME_SECONDS 10	  /* for the others to come */
-#define LEAVE_SECONDS 5	  /* for the others to see the end */
+#define WORD 24 /* of a process, with NUL: another one each time */
+#define PAUSE INT64_C(50000000) /* ns between two looks of a few */
+#define COME_SECONDS 10		/* for the others to come */
+#define LEAVE_SECONDS 5		/* for the others to see the end */
 #define OUT_MAX ((size_t)1 << 20)
 
 /* Processes of launchers, as the kernel cuts their names. */
 static const char *const launchers[] = {
-	"hydra_pmi_proxy", "slurmstepd", "orted", "prted", "prterun",
-	"mpirun", "flux-shell",
+	"hydra_pmi_proxy", "slurmstepd", "orted",      "prted",
+	"prterun",	   "mpirun",	 "flux-shell",
 };
 
 /* What they tell a process. */
@@ -77,9 +77,9 @@ peers_find(struct peers *p)
 	for (size_t i = 0; i < COUNT(told) && size == 0; i++) {
 		const char *r = getenv(told[i].rank), *n = getenv(told[i].size);
 
-		if (r == NULL || n == NULL || num_u64(r, 0, UINT32_MAX, &rank, NULL) < 0 ||
-		    num_u64(n, 0, UINT32_MAX, &size, NULL) < 0 ||
-		    rank >= size)
+		if (r == NULL || n == NULL ||
+		    num_u64(r, 0, UINT32_MAX, &rank, NULL) < 0 ||
+		    num_u64(n, 0, UINT32_MAX, &size, NULL) < 0 || rank >= size)
 			size = 0;
 	}
 	if (size < 2 || !launched())
@@ -113,8 +113,8 @@ static bool
 read_file(const struct peers *p, const char *name, char *to, size_t size)
 {
 	struct buf text = BUF_INIT;
-	const bool is = io_read_file(p->board, name, size - 1, &text, NULL) ==
-			0;
+	const bool is =
+		io_read_file(p->board, name, size - 1, &text, NULL) == 0;
 
 	if (is)
 		snprintf(to, size, "%.*s", (int)strcspn(text.data, "\n"),
@@ -123,10 +123,15 @@ read_file(const struct peers *p, const char *name, char *to, size_t size)
 	return is;
 }
 
+/* The more there are, the less often each of them looks. */
 static void
-pause_once(void)
+pause_once(const struct peers *p)
 {
-	const struct timespec t = { .tv_nsec = PAUSE };
+	const int64_t ns = PAUSE * (1 + (int64_t)p->size / 32);
+	const struct timespec t = {
+		.tv_sec = ns >= 1000000000,
+		.tv_nsec = ns >= 1000000000 ? 0 : ns,
+	};
 
 	nanosleep(&t, NULL);
 }
@@ -194,9 +199,9 @@ run_part(const struct peers *p, unsigned number)
 		/* Process 0 has started again, or its board is gone. */
 		if (!is_current(p) || p->stop())
 			(void)kill(pid, SIGTERM);
-		pause_once();
+		pause_once(p);
 	}
-	status = pid < 0	      ? STATUS_FAILED
+	status = pid < 0	     ? STATUS_FAILED
 		 : WIFEXITED(status) ? WEXITSTATUS(status)
 				     : 128 + WTERMSIG(status);
 	(void)write_file(p, number, "end", num_str((uint64_t)status), NULL);
@@ -213,7 +218,7 @@ peers_serve(struct peers *p, unsigned number, int dirfd,
 
 	new_word(word);
 	for (; clock_seconds() - seen < p->patience && !p->stop();
-	     pause_once()) {
+	     pause_once(p)) {
 		if (!is_current(p) &&
 		    (open_board(p, dirfd, true) < 0 ||
 		     write_file(p, number, "here", word, err) < 0))
@@ -221,8 +226,8 @@ peers_serve(struct peers *p, unsigned number, int dirfd,
 		if (read_file(p, "end", text, sizeof(text)) &&
 		    num_u64(text, 0, 255, &end, NULL) == 0) {
 			*status = (int)end;
-			(void)unlinkat(p->board,
-				       file_of(name, number, "here"), 0);
+			(void)unlinkat(p->board, file_of(name, number, "here"),
+				       0);
 			return 0;
 		}
 		if (read_file(p, "0.beat", text, sizeof(text)) &&
@@ -233,8 +238,7 @@ peers_serve(struct peers *p, unsigned number, int dirfd,
 		/* "WORD PART" */
 		if (!read_file(p, file_of(name, number, "part"), text,
 			       sizeof(text)) ||
-		    !str_starts(text, word) ||
-		    strlen(text) <= strlen(word) + 1)
+		    !str_starts(text, word) || strlen(text) <= strlen(word) + 1)
 			continue;
 		(void)unlinkat(p->board, name, 0);
 		snprintf(part, PEERS_PART, "%s", text + strlen(word) + 1);
@@ -247,8 +251,7 @@ peers_serve(struct peers *p, unsigned number, int dirfd,
 	(void)unlinkat(dirfd, PEERS_BOARD, AT_REMOVEDIR);
 	if (err != NULL && err->kind != ERROR_NONE)
 		return -1;
-	return error_set(err, ERROR_SYSTEM,
-			 "process 0 of this launch %s",
+	return error_set(err, ERROR_SYSTEM, "process 0 of this launch %s",
 			 last[0] == '\0' ? "has not come" : "is gone");
 }
 
@@ -283,7 +286,7 @@ peers_gather(struct peers *p, int dirfd, struct hostlist *here,
 	if (open_board(p, dirfd, true) < 0)
 		return error_sys(err, PEERS_BOARD);
 	for (; count < p->size && clock_seconds() < end && !p->stop();
-	     pause_once()) {
+	     pause_once(p)) {
 		beat(p);
 		count = 0;
 		for (unsigned i = 1; i <= p->size; i++)
@@ -396,16 +399,16 @@ peers_run(struct peers *p, const struct hostlist *nodes,
 		(void)unlinkat(p->board, file_of(name, w[i].number, "out"), 0);
 		if (!read_file(p, file_of(name, w[i].number, "here"), word,
 			       sizeof(word)) ||
-		    write_file(p, w[i].number, "part",
-			       str_printed(PEERS_PART + WORD, "%s %s", word,
-					   part),
-			       NULL) < 0) {
+		    write_file(
+			    p, w[i].number, "part",
+			    str_printed(PEERS_PART + WORD, "%s %s", word, part),
+			    NULL) < 0) {
 			w[i].ended = true;
 			left--;
 		}
 	}
 	while (left > 0 && !stopped) {
-		pause_once();
+		pause_once(p);
 		beat(p);
 		stopped = o->stop != NULL && o->stop();
 		for (size_t i = 0; i < nodes->count; i++) {
@@ -433,7 +436,7 @@ peers_dismiss(struct peers *p, int dirfd, int status)
 		return;
 	(void)io_replace_lazy(p->board, "end", num_str((uint64_t)status),
 			      strlen(num_str((uint64_t)status)), 0600, NULL);
-	for (; count > 0 && clock_seconds() < end; pause_once()) {
+	for (; count > 0 && clock_seconds() < end; pause_once(p)) {
 		count = 0;
 		for (unsigned i = 1; i <= p->size; i++)
 			count += read_file(p, file_of(name, i, "here"), word,

@@ -41,10 +41,10 @@ struct peers {
 bool peers_find(struct peers *p);
 
 /*
- * Wait for parts, as process `number`.  1: this is a child process, and `part` is
- * what it shall do: it prints to stdout and stderr as ever, and exits.  0: there
- * is no more work; *status is the exit status of all.  -1: process 0 has not
- * come, or is gone.
+ * Wait for parts, as process `number`.  1: this is a child process, and `part`
+ * is what it shall do: it prints to stdout and stderr as ever, and exits.  0:
+ * there is no more work; *status is the exit status of all.  -1: process 0 has
+ * not come, or is gone.
  */
 int peers_serve(struct peers *p, unsigned number, int dirfd,
 		char part[static PEERS_PART], int *status, struct error *err);

@@ -337,7 +337,7 @@ launch() {
 	renew lost
 	launch 3 scr_rebuild -p p --dry-run 1
 	[[ ${statuses[*]} == "3 3 3" ]]
-	rm -r p/ckpt.1
+	rm p/ckpt.1/rank_[0-3]_*
 	launch 3 scr_rebuild -p p 1
 	[[ ${statuses[*]} == "4 4 4" && -z $(find p -name ".scrkit*") ]]
 	# A process that such a process starts is not one of them.

@@ -68,7 +68,8 @@ TEST(cut)
 		uint64_t total = 0, max = 0;
 
 		for (size_t i = 0; i < PIECES; i++) {
-			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			seed = seed * 6364136223846793005u +
+			       1442695040888963407u;
 			bytes[i] = (seed >> 33) % 5 == 0 ? 0 : seed >> 40;
 			total += bytes[i];
 			max = bytes[i] > max ? bytes[i] : max;
@@ -80,9 +81,8 @@ TEST(cut)
 
 TEST(part)
 {
-	static const char *const none[] = {
-		"3-2:a", "3-4", "-4:a", "", "99999999999999999999-4:a"
-	};
+	static const char *const none[] = { "3-2:a", "3-4", "-4:a", "",
+					    "99999999999999999999-4:a" };
 	struct crew_part p;
 
 	ok(crew_part("3-17:abc", &p) && p.from == 3 && p.to == 17 &&
