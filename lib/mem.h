@@ -8,9 +8,9 @@
  * Without memory, a command ends: app_start() sets mem_exhausted(), and what
  * only commands use (archive, find, fti, ftijob, report, run, scavenge, cmd; of
  * container what packs and unpacks; of remote the ways to nodes; of site jobs,
- * lists and logs) does not check allocations.  libscr must
- * not end the application: all other rooms check, as these functions then
- * return NULL with errno = ENOMEM.
+ * lists, logs, crews and peers; of catalogue what shares a plan out) does not
+ * check allocations.  libscr must not end the application: all other rooms
+ * check, as these functions then return NULL with errno = ENOMEM.
  */
 #ifndef MEM_H
 #define MEM_H
