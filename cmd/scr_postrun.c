@@ -383,7 +383,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 	o.down = &down;
 	o.copy = set->copy != NULL ? set->copy
 				   : app_beside(copy, sizeof(copy), "scr_copy");
-	if (!str_eq(set->rebuild_on, "here"))
+	if (set->rebuild_on == NULL || !str_eq(set->rebuild_on, "here"))
 		o.rebuild = app_beside(rebuild, sizeof(rebuild), "scr_rebuild");
 	o.rebuild_least = set->rebuild_on != NULL ? 0 : SHARED_BYTES;
 	if (app_work_start(&look.work, set->jobs, set->plan ? NULL : "saving",
