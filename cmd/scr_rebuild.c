@@ -269,7 +269,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	    catalogue_replaced(c, t->id, &s->look, &replaced, err) < 0)
 		return error_status(err->kind);
 	sums = s->checksums || replaced > 0;
-	p = part_share(&s->part, t, c, sums, &o->share, err);
+	p = part_share(&s->part, t, c, replaced, &o->share, err);
 	if (p == NULL) {
 		if (err->kind == ERROR_ABSENT && t->kind == SUBJECT_PREFIX)
 			advise(err, "scr_index --verify", t->prefix,
@@ -409,7 +409,6 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct subject t;
 	struct catalogue *c = NULL;
 	struct outcome o = { .next.status = STATUS_FAILED, .json = j };
-	enum part_role role = PART_NONE;
 	char next[ERROR_TEXT_MAX] = "";
 	int status = STATUS_FAILED;
 	int rc = s->by_hand >= 0
@@ -432,14 +431,8 @@ run(struct settings *s, const char *const *args, size_t count)
 	if (rc == 0 && s->part.nodes.list != NULL && t.kind != SUBJECT_PREFIX)
 		rc = error_set(&err, ERROR_USAGE,
 			       "--nodes is for datasets on a prefix");
-	if (rc == 0)
-		role = part_meet(&s->part, &t, &status, &err);
-	if (role != PART_NONE)
-		app_answer_stop();
-	if (role == PART_OVER)
-		rc = 0;
-	else if (rc == 0 && s->part.part != NULL &&
-		 work_start(&s->look.work, (unsigned)s->part.jobs, &err) == 0)
+	if (rc == 0 && s->part.part != NULL &&
+	    work_start(&s->look.work, (unsigned)s->part.jobs, &err) == 0)
 		status = part_run(&s->part, &t, c, &err);
 	else if (rc == 0 &&
 		 (s->dry_run || subject_lock(&t, &s->look, &err) == 0) &&
@@ -459,7 +452,6 @@ run(struct settings *s, const char *const *args, size_t count)
 	s->checksums = s->checksums || o.sums || s->protect != NULL;
 	s->deep = s->deep || o.deep;
 	if (t.kind != SUBJECT_FILES && s->part.part == NULL &&
-	    role == PART_NONE &&
 	    !stop_say(&err,
 		      t.prefix != NULL ? t.prefix
 		      : t.ndirs > 0    ? t.dirs[0]
@@ -469,7 +461,6 @@ run(struct settings *s, const char *const *args, size_t count)
 		json_set_known_str(j, "next", next);
 		app_next(next);
 	}
-	part_dismiss(&s->part, status);
 	/* With --partial the status is not the one of the error. */
 	app_report(status, &err);
 	if (j != NULL)

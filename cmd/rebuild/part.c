@@ -4,107 +4,33 @@
  */
 #include "part.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "app.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
-#include "dir.h"
 #include "error.h"
 #include "find/subject.h"
-#include "io.h"
 #include "json.h"
 #include "lock.h"
-#include "meta/dataset_dir.h"
 #include "progress.h"
 #include "rescue/deep.h"
 #include "rescue/part.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
-#include "site/peers.h"
 #include "str.h"
-
-#define PEER_SECONDS 30 /* a silent process is given up */
-
-enum part_role
-part_meet(struct part *w, const struct subject *t, int *status,
-	  struct error *err)
-{
-	static char part[PEERS_PART];
-	static struct peers peers;
-	unsigned number = 0;
-	int rc = 0;
-
-	if (w->part != NULL || w->nodes.list != NULL ||
-	    t->kind != SUBJECT_PREFIX || !peers_find(&peers))
-		return PART_NONE;
-	w->dirfd = dir_open(AT_FDCWD,
-			    str_printed(PATH_MAX,
-					"%s/" SCR_DIR "/" DATASET_DIR_FMT,
-					t->prefix, t->id));
-	if (w->dirfd < 0) /* all of them say so */
-		return PART_NONE;
-	peers.stop = app_stop;
-	peers.patience = w->nodes.timeout > 0 ? (double)w->nodes.timeout
-					      : 2 * PEER_SECONDS;
-	w->peers = &peers;
-	number = peers.rank;
-	if (peers.rank == 0) {
-		w->helper = fork();
-		if (w->helper != 0)
-			return PART_NONE;
-		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-		number = peers.size;
-	}
-	rc = peers_serve(&peers, number, w->dirfd, part, status, err);
-	if (rc < 0)
-		*status = error_status(err->kind);
-	w->peers = NULL;
-	w->part = rc == 1 ? part : NULL;
-	return rc == 1 ? PART_SOME : PART_OVER;
-}
-
-void
-part_dismiss(struct part *w, int status)
-{
-	if (w->peers == NULL)
-		return;
-	peers_dismiss(w->peers, w->dirfd, status);
-	while (w->helper > 0 && waitpid(w->helper, NULL, 0) < 0 &&
-	       errno == EINTR)
-		;
-	io_close(w->dirfd);
-}
-
-/* The nodes, or processes, that share the work. */
-static int
-open_crew(const struct part *w, const struct subject *t, struct share *s,
-	  struct error *err)
-{
-	if (w->peers == NULL)
-		return share_open(s, &w->nodes, t->prefix, err);
-	*s = (struct share){ .jobs = 0 };
-	crew_take(&s->crew,
-		  &(struct remote_options){ .idle = w->peers->patience / 2 });
-	s->crew.peers = w->peers;
-	return peers_gather(w->peers, w->dirfd, &s->crew.nodes, err);
-}
 
 struct plan *
 part_share(const struct part *w, const struct subject *t, struct catalogue *c,
-	   bool sums, struct share *out, struct error *err)
+	   int64_t replaced, struct share *out, struct error *err)
 {
-	/* The files of another dataset may be among them: `sums` only. */
-	const bool shared = (w->nodes.list != NULL || w->peers != NULL) &&
-			    !w->look->work.dry_run && sums == w->checksums;
+	const bool sums = w->checksums || replaced > 0;
+	const bool shared = w->nodes.list != NULL && !w->look->work.dry_run &&
+			    replaced == 0;
 	const bool looks = w->checksums || w->deep;
 	struct plan *p = subject_plan(t, c, sums && !shared, w->look, err);
 	char program[PATH_MAX];
@@ -112,7 +38,7 @@ part_share(const struct part *w, const struct subject *t, struct catalogue *c,
 
 	if (p == NULL || !shared)
 		return p;
-	rc = open_crew(w, t, out, err);
+	rc = share_open(out, &w->nodes, t->prefix, err);
 	out->program = app_beside(program, sizeof(program), "scr_rebuild");
 	out->jobs = w->jobs;
 	out->checksums = w->checksums;

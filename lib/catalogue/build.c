@@ -153,11 +153,10 @@ mend(struct build *b, struct error *err)
 
 	if (!needs_rebuild(p))
 		return 0;
-	/* If one of them still writes, it loses its files to this process. */
-	if (b->helped) {
-		lock = plan_lock_sets(p, b->o->work.stop, NULL);
-		ro.unlocked = lock < 0;
-	}
+	/* Who still writes, given up by others, loses its files to this
+	 * process. */
+	lock = plan_lock_sets(p, b->o->work.stop, NULL);
+	ro.unlocked = lock < 0;
 	for (size_t i = 0; i < p->nfiles; i++)
 		b->plan->files[i].sum.wanted = p->files[i].fate == FATE_REBUILD;
 	rc = rebuild(b->plan, &ro, &b->out->rebuild, err);

@@ -163,9 +163,12 @@ plan_again(struct sharing *g, struct plan **plan, struct error *err)
 				  plan_set_key(&(*plan)->sets[i]) == g->keys[i];
 
 		/* An answer does not count until its files are there. */
-		g->done[i] =
-			g->done[i] && same &&
+		const bool there =
+			same &&
 			(g->s->look || (*plan)->sets[i].verdict == SET_WHOLE);
+
+		g->s->complete = g->s->complete && (there || !g->done[i]);
+		g->done[i] = g->done[i] && there;
 	}
 	if ((*plan)->nsets == g->nsets)
 		plan_give_away(*plan, g->done);

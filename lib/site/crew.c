@@ -17,7 +17,6 @@
 #include "path.h"
 #include "progress.h"
 #include "remote/complaints.h"
-#include "site/peers.h"
 #include "site/resmgr.h"
 #include "str.h"
 #include "work.h"
@@ -218,8 +217,7 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	o.arg = &round;
 	o.stop = t->work->stop;
 	if (rc == 0 && used.count > 0)
-		rc = c->peers != NULL ? peers_run(c->peers, &used, &o, r, err)
-				      : remote_run(&used, t->argv, &o, r, err);
+		rc = remote_run(&used, t->argv, &o, r, err);
 	for (size_t i = 0, k = 0; rc == 0 && i < n; i++) {
 		const char *name = c->nodes.names[i];
 		bool reached = true;

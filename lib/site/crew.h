@@ -33,7 +33,6 @@
 struct arena;
 struct error;
 struct json_value;
-struct peers;
 struct work;
 
 /* The option of the command that names the pieces. */
@@ -44,8 +43,6 @@ struct crew {
 	struct remote_options remote;
 	const char *name; /* of a module of pdsh, which `remote` borrows */
 	bool borrowed;	  /* the ways are another's */
-	/* The nodes are processes of this launch (peers.h); or NULL. */
-	struct peers *peers;
 };
 
 /*

@@ -96,21 +96,6 @@ share() {
 	same
 }
 
-@test "started by srun, or by mpiexec: the processes share the work" {
-	bed_slurm_up
-	lay RS 200000
-	again
-	on login salloc -Q -N4 srun -N4 -v scr_rebuild -v -p /pfs/p 1 \
-		>"$BATS_TEST_TMPDIR/out" 2>&1
-	grep "on 4 nodes" "$BATS_TEST_TMPDIR/out"
-	same
-	again
-	on login mpiexec -launcher ssh -hosts node1,node2,node3 -n 3 \
-		scr_rebuild -v -p /pfs/p 1 >"$BATS_TEST_TMPDIR/out" 2>&1
-	grep "on [34] nodes" "$BATS_TEST_TMPDIR/out"
-	same
-}
-
 @test "scr_postrun: the nodes that are left rebuild" {
 	local case
 
