@@ -156,7 +156,7 @@ mend(struct build *b, struct error *err)
 	/* Who still writes, given up by others, loses its files to this
 	 * process. */
 	lock = plan_lock_sets(p, b->o->work.stop, NULL);
-	ro.unlocked = lock < 0;
+	ro.unlocked = b->helped || lock == -1;
 	for (size_t i = 0; i < p->nfiles; i++)
 		b->plan->files[i].sum.wanted = p->files[i].fate == FATE_REBUILD;
 	rc = rebuild(b->plan, &ro, &b->out->rebuild, err);

@@ -6,7 +6,9 @@
 #include "rescue/plan.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "error.h"
@@ -115,6 +117,12 @@ plan_lock_sets(const struct plan *p, bool (*stop)(void), struct error *err)
 	struct error why = ERROR_INIT;
 	int lock = -1;
 
+	/* Nobody is there; and nobody comes while the caller has the lock of
+	 * the dataset. */
+	if (!p->part &&
+	    faccessat(dir, LOCK_SHARES_FILE, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno == ENOENT)
+		return -2;
 	for (;;) {
 		lock = lock_shares_open(dir, stop, &why);
 		/* Without room, or the right to write there, for the file. */
