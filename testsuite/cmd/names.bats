@@ -285,7 +285,6 @@ refused_by() { rows < <(printf 'both|%s\n' "$@"); }
 	rows <<-'END'
 		4|scr_index -p p --verify name:4|scr_index: name:4:
 		2|scr_container cat "a'b c"|scr_container list 'a'\''b c'
-		2|scr_env flush-file --summary --name 'a b'|scr_index --build 'a b'
 	END
 	steps
 	rm p/.scr/scr.dataset.{4,5}/summary.scr
