@@ -10,13 +10,15 @@ setup_file() { bed_up 4; }
 # Bytes that a process of a node reads and writes in a second.
 rate=6000000
 
-# lay TYPE [SIZE]: /pfs/lost has lost a rank of each of four sets; /pfs/whole none.
+# lay TYPE [SIZE]: /pfs/lost has lost what each of four sets tolerates (of what is
+# left, nothing is compared before); /pfs/whole none.
 lay() {
 	local name lose
 
 	for name in whole lost; do
 		lose=
 		[[ $name == whole ]] || lose=0,5,10,15
+		[[ -z $lose || $1 != RS ]] || lose+=,1,6,11,14
 		on login gen_dataset -q -p "/pfs/$name" --nodes-dir "/pfs/n.$name" \
 			-n 16 -m 16 -t "$1" --set-size 4 -s "${2:-8000000}" \
 			--recorded-prefix /job/p --lose "$lose"
