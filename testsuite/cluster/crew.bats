@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # whole: set by lay
+# shellcheck disable=SC2016,SC2154 # scripts of nodes; set by bed_lay and try
 # Several nodes rebuild one dataset: how fast, and what if one is lost.
 
 load bed
