@@ -96,7 +96,7 @@ int share_out(struct share *s, struct catalogue *c, int64_t id,
 	      const struct catalogue_options *o, struct plan **plan,
 	      struct error *err);
 
-/* Carry out the part `p` of the plan: in a worker, after its looks. 
+/* Carry out the part `p` of the plan: in a worker, after its looks.
  * ERROR_DAMAGED: it is not plain. */
 int share_rebuild(struct catalogue *c, struct plan *p,
 		  const struct catalogue_options *o, struct rebuild_result *r,
