@@ -53,13 +53,12 @@ share() {
 				echo $((($(date +%s%N) - start) / 1000000))' - \
 				"node[1-$nodes]")
 			same
-			moved=$(on login sed -n \
-				's/.*"bytes_\(read\|written\)": \([0-9]*\).*/\2/p' /tmp/out |
-				paste -sd+ | bc)
+			moved=$(on login awk \
+				'/"bytes_(read|written)":/ { n += $2 } END { print n }' /tmp/out)
 			ideal=$((moved * 1000 / rate / nodes))
 			printf '# %s, %s nodes: %d ms, ideal %d, ratio %s\n' \
 				"$type" "$nodes" "$ms" $ideal \
-				"$(bc -l <<<"$ms / $ideal" | cut -c 1-5)" >&3
+				"$(awk "BEGIN { printf \"%.3f\", $ms / $ideal }")" >&3
 			((ms * 100 <= ideal * 115 * ${SCRKIT_SLOWNESS:-1}))
 		done
 		bed_wipe

@@ -155,7 +155,7 @@ share() { scr_rebuild -p p -r ssh -w "$@" 1; }
 }
 
 @test "a node that freezes, and thaws when it was given up" {
-	local worker='' p
+	local worker='' dir state words
 
 	make XOR
 	# What ends the connection does not end the command there.
@@ -169,9 +169,13 @@ share() { scr_rebuild -p p -r ssh -w "$@" 1; }
 	until [[ -n $worker ]]; do
 		kill -0 $!
 		sleep 0.1
-		for p in $(pgrep -f -- "^$BIN/scr_rebuild .*$PWD/p .*--part"); do
-			[[ $(ps -o stat= -p "$p") != T* ]] || worker=$p
-		done
+		for dir in /proc/[0-9]*; do
+			read -r _ _ state _ <"$dir/stat" || continue
+			[[ $state == T ]] || continue
+			mapfile -d '' -t words <"$dir/cmdline" || continue
+			[[ "${words[*]}" != *"$PWD/p "*--part=* ]] ||
+				worker=${dir##*/}
+		done 2>"$BATS_TEST_TMPDIR/none"
 	done
 	until grep "no output" err; do kill -0 $! && sleep 0.1; done
 	# It holds its lock: nobody else writes its files.
