@@ -76,6 +76,8 @@ check_options(const struct settings *s)
 	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb,
 			verbs[s->verb]);
 #undef ON
+	if (s->nodes.list == NULL && share_wants_nodes(&s->nodes))
+		app_usage("--remote and --node-timeout need --nodes");
 	if (s->verb == VERB_PRUNE && s->keep == 0 && s->keep_daily == 0 &&
 	    s->keep_within == NULL)
 		app_usage("--prune needs --keep N, --keep-daily N or "

@@ -529,6 +529,8 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
 		app_usage("no dataset given: its name, number or directory");
+	if (s->part.nodes.list == NULL && share_wants_nodes(&s->part.nodes))
+		app_usage("--remote and --node-timeout need --nodes");
 	if (s->part.nodes.list != NULL &&
 	    (s->protect != NULL || s->by_hand >= 0))
 		app_usage("--nodes cannot be used with --protect, or with "

@@ -31,6 +31,13 @@ struct share_nodes {
 	uint64_t timeout;	   /* of a silent one, in seconds; 0: default */
 };
 
+/* Is an option given that needs a list of them? */
+static inline bool
+share_wants_nodes(const struct share_nodes *n)
+{
+	return n->remote != NULL || n->timeout > 0;
+}
+
 #define SHARE_OPTIONS(n) \
 	OPT_STRING('w', "nodes", &(n).list, "LIST", OPT_ANY, \
 		   "nodes that share the work, for example node[1-4]"), \

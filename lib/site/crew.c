@@ -155,7 +155,7 @@ complain(struct complaints *c, const char *node, const char *program,
 
 	if (r->state != REMOTE_DONE) {
 		snprintf(said, sizeof(said),
-			 "%s: what is left of its part goes to others",
+			 "%s: others do what is left of its part, or this node",
 			 r->why != NULL ? r->why : "no answer");
 		complaints_add(c, node, said);
 		return;

@@ -82,7 +82,7 @@ share() {
 			bed_heal
 		}
 		wait $! || failed "$fault: status $?" "$(<"$BATS_TEST_TMPDIR/out")"
-		grep "node2: .* goes to others" "$BATS_TEST_TMPDIR/out"
+		grep "node2: .* others do what is left" "$BATS_TEST_TMPDIR/out"
 		bed_heal
 		while on node2 pgrep -f -- --part; do sleep 0.2; done
 		same

@@ -98,12 +98,12 @@ share() { scr_rebuild -p p -r ssh -w "$@" 1; }
 @test "nodes that are not reached: others do their parts, or this one" {
 	make XOR
 	warns 0 "gone1: " share a,gone1,b
-	assert_stderr_has "goes to others"
+	assert_stderr_has "others do what is left"
 	same
 	renew lost
 	: >ran
 	ends 0 share gone1,gone2
-	assert_stderr_has "gone[1-2]: " "goes to others"
+	assert_stderr_has "gone[1-2]: " "others do what is left"
 	same
 	[[ ! -s ran ]]
 }
@@ -121,7 +121,7 @@ share() { scr_rebuild -p p -r ssh -w "$@" 1; }
 		same
 	done
 	# The last of them killed none.
-	[[ $(<err) != *"goes to others"* ]]
+	[[ $(<err) != *"others do what is left"* ]]
 }
 
 @test "a node that fails: its part is done here" {
@@ -236,6 +236,8 @@ share() { scr_rebuild -p p -r ssh -w "$@" 1; }
 	share a --dry-run >out || :
 	[[ ! -s ran ]]
 	misused "--nodes" scr_rebuild -p p -w a --protect XOR 1
+	misused "need --nodes" scr_rebuild -p p -r local 1
+	misused "need --nodes" scr_index -p p --build 1 --node-timeout 5
 	misused "--nodes" scr_rebuild -w a --xor p/.scr/scr.dataset.1/reddesc*
 	gen -p c --layout cache --nodes-dir c.nodes -n 4 -m 2
 	complains 2 "is for datasets on a prefix" scr_rebuild -w a \
