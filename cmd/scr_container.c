@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
+#include "catalogue/share.h"
 #include "container/extract.h"
 #include "container/pack.h"
 #include "container/packed.h"
@@ -22,6 +23,7 @@
 #include "progress.h"
 #include "report/hint.h"
 #include "report/packing.h"
+#include "site/crew_transfer.h"
 #include "stop.h"
 #include "str.h"
 
@@ -55,6 +57,9 @@ struct settings {
 	struct catalogue *catalogue;
 	struct catalogue_options look;
 	struct json *list; /* one result for each dataset, or NULL */
+	struct share_nodes nodes;
+	struct crew_transfer others; /* for look.work.help */
+	const char *part;	     /* of one of them */
 };
 
 static const struct app_info info = {
@@ -257,6 +262,39 @@ some_files(struct settings *s, const struct packed *p,
 	return error_status(err->kind);
 }
 
+/* --- Nodes --- */
+
+/* On a node: copy a part of what is in a list. */
+static int
+part(struct settings *s, const char *list)
+{
+	const struct progress_beat heart = { 1, crew_beat, NULL };
+	struct work *work = &s->look.work;
+	struct error err = ERROR_INIT;
+	struct buf sums = BUF_INIT;
+	struct json *j = NULL;
+	struct crew_part is;
+	int rc = -1;
+
+	if (!crew_part(s->part, &is))
+		app_usage("--" CREW_PART ": not FROM-TO:DIGEST");
+	rc = app_work_start(work, s->jobs, NULL, &err);
+	work->progress = progress_start("scr_container", true, &heart);
+	if (rc == 0)
+		rc = crew_transfer_part(list, &is, work, &sums, &err);
+	app_work_end(work);
+	if (rc == 0) {
+		j = json_new_object();
+		json_set_u64(j, "part", is.from);
+		json_set_str(j, "sums", sums.len > 0 ? sums.data : "");
+		buf_clear(&sums);
+		(void)json_line(j, &sums, NULL);
+		printf("%s\n", sums.data);
+	}
+	buf_free(&sums);
+	return app_report(STATUS_OK, &err);
+}
+
 /* --- Several datasets --- */
 
 /* Run the verb for one dataset, and report its errors. */
@@ -281,6 +319,7 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		report_remedy(&err, c, p.id);
 		return app_report(STATUS_OK, &err);
 	}
+	s->others.dirfd = p.meta_fd;
 	/* Unpacked, it needs no map. */
 	if (p.flaw != NULL && s->verb == VERB_UNPACK && !s->look.work.dry_run)
 		app_warn("%s: %s", p.name, p.flaw);
@@ -342,13 +381,28 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct error err = ERROR_INIT;
 	struct catalogue *c = catalogue_open(app_prefix(s->prefix), &err);
 	struct extract_names names = { .count = 0 };
+	struct crew crew = { .borrowed = true };
+	char program[PATH_MAX];
 	int status = STATUS_OK;
 
+	s->others = (struct crew_transfer){
+		.help = { crew_transfer },
+		.crew = &crew,
+		.program =
+			app_beside(program, sizeof(program), "scr_container"),
+		.jobs = s->jobs,
+	};
 	if (c == NULL ||
-	    app_work_start(&s->look.work, s->jobs, "scr_container", &err) < 0) {
+	    app_work_start(&s->look.work, s->jobs, "scr_container", &err) < 0 ||
+	    (s->nodes.list != NULL &&
+	     share_crew(&crew, &s->nodes, app_prefix(s->prefix), &err) < 0)) {
+		app_work_end(&s->look.work);
+		crew_close(&crew);
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
 	}
+	if (s->nodes.list != NULL)
+		s->look.work.help = &s->others.help;
 	if (files)
 		extract_names_init(&names, args + 1, count - 1);
 	catalogue_stop_on(c, app_stop);
@@ -367,6 +421,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	if (app_json())
 		app_answer_list("datasets", s->list);
 	extract_names_free(&names);
+	crew_close(&crew);
 	catalogue_close(c);
 	return status;
 }
@@ -402,6 +457,8 @@ check_options(struct settings *s, const char *verb)
 		  ON(PACK) | ON(UNPACK) | ON(REPACK) | ON(IMPORT) },
 		{ s->fast, "--fast", ON(VERIFY) },
 		{ s->directory != NULL, "--directory", ON(EXTRACT) },
+		{ s->nodes.list != NULL, "--nodes",
+		  ~(ON(LIST) | ON(CAT) | ON(EXPORT) | ON(IMPORT)) },
 		{ app_json(), "--json", ~ON(CAT) },
 	};
 
@@ -412,6 +469,8 @@ check_options(struct settings *s, const char *verb)
 			  s->columns != NULL ? "--columns" : "--sort");
 	app_columns(&s->chosen, table_words(report_map_columns, words),
 		    s->columns, "--sort", s->sort);
+	if (s->nodes.list == NULL && share_wants_nodes(&s->nodes))
+		app_usage("--remote and --node-timeout need --nodes");
 	if (s->layout == 1 && s->redundancy)
 		app_usage("--layout 1 has no place for redundancy");
 	for (int i = 0; s->order != NULL && i < 3; i++)
@@ -464,17 +523,21 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
 			   OPT_WORDS, "compression (default none)"),
 		OPT_STRING(0, "dump-paths", &s->typed, "TEXT", OPT_ANY, NULL),
+		OPT_STRING(0, CREW_PART, &s->part, "PART", OPT_ANY, NULL),
 		OPT_GROUP("Where and how"),
 		APP_OPT_PREFIX(&s->prefix),
 		APP_OPT_JOBS(&s->jobs),
 		APP_OPT_MEMORY(&s->look.work.memory, 1 << 16,
 			       "memory for buffers (default: 256 KiB for each "
 			       "thread)"),
+		SHARE_OPTIONS(s->nodes),
 		OPT_END,
 	};
 
 	table_words(report_map_columns, words);
 	argv = app_start(&info, argc, argv, opts, count);
+	if (*count == 1 && s->part != NULL)
+		return argv;
 	if (*count == 0)
 		app_usage("no verb given: pack, unpack, repack, list, cat, "
 			  "extract, verify, export or import");
@@ -515,6 +578,11 @@ main(int argc, char **argv)
 		given[i] = argv[i];
 	argv = parse(&s, argc, argv, &count);
 	app_catch_signals();
+	if (s.part != NULL) {
+		status = part(&s, argv[0]);
+		mem_free(given);
+		return app_finish(status);
+	}
 	/* Export and import are done by scr_archive: loading its libraries
 	 * would delay each start of this command by three milliseconds. */
 	if (s.verb == VERB_EXPORT || s.verb == VERB_IMPORT) {

@@ -13,13 +13,15 @@
 struct error;
 struct par;
 struct progress;
+struct transfer_help;
 struct waiting; /* opaque */
 
 struct work {
 	struct par *par; /* threads that compute; NULL: the caller only */
 	struct waiting *waiting; /* for work_waiting(); NULL: use par */
 	uint64_t memory; /* for buffers, in bytes; 0: the module's default */
-	bool dry_run;	 /* report what would be done, and change nothing */
+	struct transfer_help *help; /* for transfer(); NULL: none */
+	bool dry_run; /* report what would be done, and change nothing */
 	struct progress *progress; /* of bytes; or NULL */
 	/* Polled by any thread; true: stop cleanly with ERROR_SYSTEM; NULL:
 	 * never. */

@@ -19,16 +19,22 @@
 #define ARGS 16
 
 int
+share_crew(struct crew *c, const struct share_nodes *n, const char *prefix,
+	   struct error *err)
+{
+	const int rc = crew_open(c, n->list, n->remote, prefix, err);
+
+	if (n->timeout > 0)
+		c->remote.idle = (double)n->timeout;
+	return rc;
+}
+
+int
 share_open(struct share *s, const struct share_nodes *n, const char *prefix,
 	   struct error *err)
 {
-	int rc = -1;
-
 	*s = (struct share){ .jobs = 0 };
-	rc = crew_open(&s->crew, n->list, n->remote, prefix, err);
-	if (n->timeout > 0)
-		s->crew.remote.idle = (double)n->timeout;
-	return rc;
+	return share_crew(&s->crew, n, prefix, err);
 }
 
 void

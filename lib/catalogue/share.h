@@ -71,7 +71,11 @@ struct share {
 #define SHARE_BUILD "for-build"
 #define SHARE_COMPARE "compare"
 
-/* Take the nodes; see crew_open().  The rest of *s is all zero.  Call
+/* Take the nodes; see crew_open(). */
+int share_crew(struct crew *c, const struct share_nodes *n, const char *prefix,
+	       struct error *err);
+
+/* The same, for what follows.  The rest of *s is all zero.  Call
  * share_close() also on failure. */
 int share_open(struct share *s, const struct share_nodes *n, const char *prefix,
 	       struct error *err);

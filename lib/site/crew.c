@@ -5,8 +5,11 @@
  */
 #include "site/crew.h"
 
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "conf.h"
@@ -211,7 +214,8 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	}
 	work_detail(t->work, "%s, on %zu %s", str_size(total),
 		    str_count(used.count, "node"));
-	progress_phase(t->work->progress, t->what, total);
+	if (t->what != NULL)
+		progress_phase(t->work->progress, t->what, total);
 	o.more = more;
 	o.line = take_line;
 	o.arg = &round;
@@ -262,6 +266,15 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	mem_free(to);
 	mem_free(r);
 	return rc;
+}
+
+void
+crew_beat(void *unused, uint64_t done, uint64_t total)
+{
+	(void)unused;
+	if (printf("progress %" PRIu64 " %" PRIu64 "\n", done, total) < 0 ||
+	    fflush(stdout) != 0)
+		(void)kill(getpid(), SIGTERM);
 }
 
 bool

@@ -61,8 +61,9 @@ void crew_take(struct crew *c, const struct remote_options *o);
 
 struct crew_task {
 	const char *const *argv; /* the command, without its part */
-	const char *what;	 /* of the progress: "rebuilding" */
-	const uint64_t *bytes;	 /* by piece; 0: there is nothing to do */
+	/* Of the progress: "rebuilding".  NULL: the phase goes on. */
+	const char *what;
+	const uint64_t *bytes; /* by piece; 0: there is nothing to do */
 	size_t count;
 	uint64_t least; /* bytes that each node should have; 0: any */
 	/* The digest of pieces, in an arena; NULL: *err. */
@@ -87,6 +88,12 @@ void crew_cut(const struct crew_task *t, size_t n, size_t *from, size_t *to);
  */
 int crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	      size_t *failed, struct error *err);
+
+/* --- On a node --- */
+
+/* For progress_start(), each second: print the progress.  If nobody listens any
+ * more, who shares the work out has ended, or has given us up: end, too. */
+void crew_beat(void *unused, uint64_t done, uint64_t total);
 
 /* What the option says; the digest points into its value. */
 struct crew_part {

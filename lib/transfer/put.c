@@ -154,10 +154,13 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	const char *base = path_base(f->what.path);
 	const bool locks = f->what.resume && !p->o.unlocked &&
 			   f->what.size >= RESUME_LEAST;
-	int dir = put_place_take(p, f->place, make, err), fd = -1;
+	int dir = put_place_take(p, f->place, make && f->what.lent == 0, err);
+	int fd = -1;
+	struct stat st;
 
 	if (dir < 0 && dir != AT_FDCWD)
 		return -1;
+	make = make && f->what.lent == 0;
 	if (make)
 		f->opened = new_mode(p, f);
 	if (make && locks)
@@ -171,8 +174,16 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	/* Without a lock, the next run begins with a new one. */
 	if (fd >= 0 && locks)
 		(void)flock(fd, LOCK_EX | LOCK_NB);
+	if (fd >= 0 && f->what.lent != 0 &&
+	    (fstat(fd, &st) < 0 || st.st_ino != f->what.lent ||
+	     !create_may_change(dir, fd))) {
+		close(fd);
+		fd = -1;
+		errno = ESTALE;
+	}
 	if (fd < 0)
-		error_sys(err, "%s: cannot create", f->what.path);
+		error_sys(err, "%s: cannot %s", f->what.path,
+			  make ? "create" : "open its temporary file");
 	put_place_give(p, f->place, dir);
 	return fd;
 }
@@ -228,43 +239,6 @@ put_open(struct put_file *f, struct error *err)
 }
 
 /* --- Full --- */
-
-/*
- * Set the times, and mode and owner if they differ from those that the file was
- * created with.  Then find the modification time that the file system stored:
- * some keep whole seconds only.
- */
-static int
-set_attributes(struct put_file *f, struct error *err)
-{
-	const struct put_what *w = &f->what;
-	const struct attr only = { .has_owner = true, .mode = w->mode };
-	const struct attr *a = w->attr != NULL ? w->attr : &only;
-	struct error why = ERROR_INIT;
-	struct stat st = { .st_mode = 0 };
-	int rc = 0;
-
-	if (w->attr != NULL || w->mode != 0) {
-		if (a->has_owner && put_place_gave(f->put, f, &st, err) < 0)
-			return -1;
-		rc = attr_apply(a, f->fd, w->path, f->place->owner, &st, &why);
-		if (put_applied(f->put, rc, &why, err) < 0)
-			return -1;
-	}
-	if (f->put->o.placed == NULL)
-		return 0;
-	if (a->has_times && (f->place->keeps_nsec || a->mtime.tv_nsec == 0)) {
-		f->mtime = a->mtime;
-		return 0;
-	}
-	if (fstat(f->fd, &st) < 0)
-		return error_sys(err, "%s: cannot stat", w->path);
-	f->mtime = st.st_mtim;
-	if (a->has_times && a->mtime.tv_nsec % 1000 != 0 &&
-	    a->mtime.tv_nsec == st.st_mtim.tv_nsec)
-		f->place->keeps_nsec = true;
-	return 0;
-}
 
 /* Take all files off the queue.  The caller holds the lock. */
 static struct put_file *
@@ -418,9 +392,10 @@ put_wrote(struct put_file *f, uint64_t len, struct error *err)
 		return 0;
 	/* Complete it: the file may end in a hole.  Then it waits in the
 	 * queue. */
-	if (f->holes && ftruncate(f->fd, (off_t)f->what.size) < 0)
+	if (f->what.lent == 0 && f->holes &&
+	    ftruncate(f->fd, (off_t)f->what.size) < 0)
 		return error_sys(err, "%s: cannot set its size", f->what.path);
-	if (set_attributes(f, err) < 0)
+	if (f->what.lent == 0 && put_set_attributes(f, err) < 0)
 		return -1;
 	f->since = p->o.at_once ? clock_seconds() : 0;
 	pthread_mutex_lock(&p->lock);
@@ -472,6 +447,15 @@ put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
 }
 
 int
+put_wrote_elsewhere(struct put_file *f, uint64_t len, struct error *err)
+{
+	if (put_open(f, err) < 0)
+		return -1;
+	f->holes = true; /* they may have left out its end */
+	return put_wrote(f, len, err);
+}
+
+int
 put_settle(struct put *p, double seconds, struct error *err)
 {
 	struct put_file *list = NULL;
@@ -503,7 +487,8 @@ place_kind(void *arg, size_t i, unsigned worker, struct error *err)
 	struct put_file *f = p->files[i];
 
 	(void)worker;
-	return f->what.kind == p->kind && f->state == PUT_SYNCED
+	return f->what.kind == p->kind && f->state == PUT_SYNCED &&
+			       f->what.lent == 0
 		       ? place_file(f, err)
 		       : 0;
 }

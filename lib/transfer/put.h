@@ -77,6 +77,10 @@ struct put_what {
 	 * a run which is not dead loses its file to nobody.  Ignored
 	 * with `unlocked`. */
 	bool resume;
+	/* Not 0: another process has made the temporary file, as this inode,
+	 * and gives it its name.  put_commit() only syncs what was written, of
+	 * which `size` is the number of bytes. */
+	ino_t lent;
 	void *arg; /* for the caller */
 };
 
@@ -156,6 +160,10 @@ int put_check_room(const struct put *p, const char *what, struct error *err);
  */
 int put_open(struct put_file *f, struct error *err);
 int put_wrote(struct put_file *f, uint64_t len, struct error *err);
+
+/* Count bytes that other processes have written to the temporary file, and
+ * synced.  Between put_open() and put_commit(). */
+int put_wrote_elsewhere(struct put_file *f, uint64_t len, struct error *err);
 
 /* Is this a file that was taken up?  Then all bytes have to be written, as what
  * it has is not known. */

@@ -108,6 +108,13 @@ void put_place_give(struct put *p, struct put_place *place, int fd);
 int put_applied(struct put *p, int rc, const struct error *why,
 		struct error *err);
 
+/*
+ * Set the times, and mode and owner if they differ from those that the file was
+ * created with.  Then find the modification time that the file system stored:
+ * some keep whole seconds only.
+ */
+int put_set_attributes(struct put_file *f, struct error *err);
+
 /* Give a directory that the engine made its modes and times; for par_for(). */
 int put_place_finish(void *put, size_t i, unsigned worker, struct error *err);
 

@@ -214,6 +214,38 @@ put_dir(struct put *p, int dirfd, const char *path, const struct attr *attr)
 }
 
 int
+put_set_attributes(struct put_file *f, struct error *err)
+{
+	const struct put_what *w = &f->what;
+	const struct attr only = { .has_owner = true, .mode = w->mode };
+	const struct attr *a = w->attr != NULL ? w->attr : &only;
+	struct error why = ERROR_INIT;
+	struct stat st = { .st_mode = 0 };
+	int rc = 0;
+
+	if (w->attr != NULL || w->mode != 0) {
+		if (a->has_owner && put_place_gave(f->put, f, &st, err) < 0)
+			return -1;
+		rc = attr_apply(a, f->fd, w->path, f->place->owner, &st, &why);
+		if (put_applied(f->put, rc, &why, err) < 0)
+			return -1;
+	}
+	if (f->put->o.placed == NULL)
+		return 0;
+	if (a->has_times && (f->place->keeps_nsec || a->mtime.tv_nsec == 0)) {
+		f->mtime = a->mtime;
+		return 0;
+	}
+	if (fstat(f->fd, &st) < 0)
+		return error_sys(err, "%s: cannot stat", w->path);
+	f->mtime = st.st_mtim;
+	if (a->has_times && a->mtime.tv_nsec % 1000 != 0 &&
+	    a->mtime.tv_nsec == st.st_mtim.tv_nsec)
+		f->place->keeps_nsec = true;
+	return 0;
+}
+
+int
 put_place_finish(void *put, size_t i, unsigned worker, struct error *err)
 {
 	struct put *p = put;

@@ -169,6 +169,8 @@ transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 	unsigned n = 0;
 	int dir = -1, rc = -1;
 
+	if (o->work != NULL && o->work->help != NULL)
+		return o->work->help->fn(o->work->help, from, to, len, o, err);
 	/* One of the file systems decides the number of threads. */
 	if (from->nparts > 0 && from->parts[0].path != NULL)
 		dir = from->parts[0].dirfd;

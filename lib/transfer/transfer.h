@@ -40,8 +40,16 @@ struct transfer_options {
 };
 
 /* Copy `len` bytes from o->begin on.  `to` NULL: only read them, for their
- * checksums. */
+ * checksums.  If o->work has help, that does it. */
 int transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 	     const struct transfer_options *o, struct error *err);
+
+/* Carries transfers out in another way (struct work): by other nodes.  What it
+ * leaves it does itself by transfer(), without help. */
+struct transfer_help {
+	int (*fn)(struct transfer_help *h, const struct stripe *from,
+		  const struct stripe *to, uint64_t len,
+		  const struct transfer_options *o, struct error *err);
+};
 
 #endif /* TRANSFER_TRANSFER_H */

@@ -65,6 +65,34 @@ share() {
 	done
 }
 
+# What each verb moves, in times of the data: packing reads the containers again.
+@test "containers: twice the nodes, half the time" {
+	local nodes ms n ideal verb counts=(4)
+	local -A times=([pack]=3 [verify]=1 [unpack]=2)
+
+	[[ -z ${SCRKIT_SLOW-} ]] || counts=(1 2 4)
+	on login gen_dataset -q -p /pfs/lost --nodes-dir /pfs/n.lost -n 8 -m 8 \
+		-t SINGLE -s 12000000
+	on login scr_index -q -p /pfs/lost --checksums --build 1
+	for n in 1 2 3 4; do bed_slow "node$n" $rate /pfs; done
+	for nodes in "${counts[@]}"; do
+		again
+		for verb in pack verify unpack; do
+			ms=$(on login bash -c 'start=$(date +%s%N)
+				scr_container "$2" -p /pfs/p -r pdsh -j 1 -w "$1" 1 >/tmp/out 2>&1
+				echo $((($(date +%s%N) - start) / 1000000))' - \
+				"node[1-$nodes]" $verb)
+			ideal=$((times[$verb] * 96000000 / (rate / 1000) / nodes))
+			printf '# %s, %s nodes: %d ms, ideal %d, ratio %s\n' \
+				"$verb" "$nodes" "$ms" $ideal \
+				"$(awk "BEGIN { printf \"%.3f\", $ms / $ideal }")" >&3
+			((ms * 100 <= ideal * 115 * ${SCRKIT_SLOWNESS:-1}))
+		done
+		diff -r "$BED_DIR/pfs/lost/ckpt.1" "$BED_DIR/pfs/p/ckpt.1"
+		[[ -z $(find "$BED_DIR/pfs/p" -name '.scrkit*') ]]
+	done
+}
+
 @test "a node is killed, unplugged or frozen while it rebuilds" {
 	local fault n
 
