@@ -503,6 +503,19 @@ for i in "${!order[@]}"; do
 	order[i]=${order[i]#* }
 done
 
+# If not all of the long ones may have their turn, another one is the first, day by
+# day.
+if [ -n "${RUN_UNTIL-}" ] && ((left / jobs > RUN_UNTIL - EPOCHSECONDS)); then
+	long=0
+	for job in "${order[@]}"; do
+		key_of "$job"
+		[ "${expected[$key]-0}" -le 10 ] || long=$((long + 1))
+	done
+	day=$((EPOCHSECONDS / 86400))
+	at=$((long > 0 ? day * (long / 3 + 1) % long : 0))
+	order=("${order[@]:at:long-at}" "${order[@]::at}" "${order[@]:long}")
+fi
+
 # minutes SECONDS
 minutes() {
 	if [ "$1" -lt 90 ]; then

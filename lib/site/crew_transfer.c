@@ -135,9 +135,10 @@ cut(struct crew_round *r, uint64_t len)
 	const struct stripe *by = r->s[1]->nparts > 0 ? r->s[1] : r->s[0];
 	const size_t most = r->t->crew->nodes.count * PIECES;
 	const uint64_t begin = r->o->begin, end = begin + len;
-	uint64_t piece = (len / most / ALIGN + 1) * ALIGN;
+	const uint64_t piece =
+		len / most < ALIGN ? ALIGN : len / most / ALIGN * ALIGN;
 
-	r->cut = arena_alloc(r->arena, most + 2, sizeof(*r->cut));
+	r->cut = arena_alloc(r->arena, len / piece + 2, sizeof(*r->cut));
 	r->cut[0] = begin;
 	for (uint64_t at = begin + piece; at < end; at += piece) {
 		const struct stripe_part *p = stripe_part_at(by, at);
