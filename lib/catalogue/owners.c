@@ -302,19 +302,17 @@ owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
 	return rc;
 }
 
-/* Write the absolute path of `path` below directory `dirfd`. */
+/* Write the absolute path of directory `dirfd`. */
 static int
-full_path(int dirfd, const char *path, struct buf *to, struct error *err)
+dir_path(int dirfd, char to[static PATH_MAX], struct error *err)
 {
-	char dir[PATH_MAX];
 	const ssize_t len = readlink(str_printed(64, "/proc/self/fd/%d", dirfd),
-				     dir, sizeof(dir) - 1);
+				     to, PATH_MAX - 1);
 
 	if (len < 0)
-		return error_sys(err, "%s: cannot find its directory", path);
-	dir[len] = '\0';
-	return path[0] == '\0' ? path_join(to, "", dir, err)
-			       : path_join(to, dir, path, err);
+		return error_sys(err, "a directory of files: cannot be found");
+	to[len] = '\0';
+	return 0;
 }
 
 int
@@ -324,16 +322,17 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 	struct owners_write w = { .id = g->id, .replace = g->o->replace };
 	struct arena *arena = arena_new();
 	const char **paths = NULL, *rel = NULL;
-	struct buf prefix = BUF_INIT, full = BUF_INIT;
+	char prefix[PATH_MAX], dir[PATH_MAX];
+	struct buf full = BUF_INIT;
 	bool replaces = false;
-	int rc = 0;
+	int rc = 0, last = -1;
 
 	if (arena != NULL)
 		paths = arena_alloc(arena, put_count(p) + 1, sizeof(*paths));
 	w.paths = paths;
-	rc = paths == NULL ? error_no_memory(err)
-			   : full_path(catalogue_prefix_fd(g->catalogue), "",
-				       &prefix, err);
+	rc = paths == NULL
+		     ? error_no_memory(err)
+		     : dir_path(catalogue_prefix_fd(g->catalogue), prefix, err);
 	/* List the files that are written, also those that replace nothing: a
 	 * dataset with a missing file must not find a file of another dataset
 	 * in its place. */
@@ -343,8 +342,11 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 		replaces = replaces || what->replaces;
 		if (!what->replaces && what->kind != PUT_FILE)
 			continue;
-		rc = full_path(what->dirfd, what->path, &full, err);
-		rel = rc == 0 ? path_below(full.data, prefix.data) : NULL;
+		if (what->dirfd != last)
+			rc = dir_path(last = what->dirfd, dir, err);
+		if (rc == 0)
+			rc = path_join(&full, dir, what->path, err);
+		rel = rc == 0 ? path_below(full.data, prefix) : NULL;
 		if (rel == NULL) /* also outside of the prefix */
 			continue;
 		paths[w.count] = arena_strdup(arena, rel);
@@ -356,7 +358,6 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 	if (rc == 0 && g->renew && replaces)
 		rc = catalogue_supersede(g->catalogue, g->id, true, g->o, err);
 	buf_free(&full);
-	buf_free(&prefix);
 	arena_free(arena);
 	return rc;
 }

@@ -3,6 +3,7 @@
  * pack_write.c - the range writers: fill containers with bytes from anywhere,
  * as a layout (segmap_cut()) says, and read them again.
  */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -190,6 +191,7 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 				.start = m->files[i].start,
 				.len = m->files[i].size,
 				.dirfd = dirfd,
+				.readable = m->files[i].attr.mode & S_IRUSR,
 				.path = m->files[i].path,
 				.sum = i,
 			};

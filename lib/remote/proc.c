@@ -3,12 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,10 +17,18 @@
 #include "mem.h"
 #include "remote/remote_impl.h"
 
-/* Longest wait for output in seconds, and so the interval at which stop() is
- * polled; shorter if a process has closed its output, and is about to end. */
+/* Seconds from one look at all processes to the next, and so the interval at
+ * which stop() is polled; shorter if a process has closed its output, and is
+ * about to end. */
 #define WAIT 0.1
 #define WAIT_END 0.005
+
+/* About so many processes with open output are asked at each look whether they
+ * have ended: what the rest of them costs does not grow with their number. */
+#define ASKED 256
+
+/* Streams with output that are asked for at a time. */
+#define READY 256
 
 /* Reads of one stream per turn: a node that prints without end must not block
  * the others. */
@@ -138,6 +146,7 @@ remote_proc_start(struct remote_run *run, struct remote_node *n)
 	const struct remote_way *way = &run->ways[n->way];
 	const char **argv = remote_command_argv(run, way, n);
 	struct remote_proc *p = mem_calloc(1, sizeof(*p));
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = p };
 	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
 	int rc = 0;
 
@@ -147,7 +156,9 @@ remote_proc_start(struct remote_run *run, struct remote_node *n)
 		return ENOMEM;
 	}
 	*p = (struct remote_proc){ .node = n, .way = way };
-	if (make_pipe(out) < 0 || make_pipe(err) < 0)
+	if (make_pipe(out) < 0 || make_pipe(err) < 0 ||
+	    epoll_ctl(run->events, EPOLL_CTL_ADD, out[0], &event) < 0 ||
+	    epoll_ctl(run->events, EPOLL_CTL_ADD, err[0], &event) < 0)
 		rc = errno;
 	else
 		rc = spawn(p, argv, out[1], err[1]);
@@ -275,34 +286,42 @@ read_proc(struct remote_run *run, struct remote_proc *p)
 void
 remote_proc_wait(struct remote_run *run)
 {
-	struct pollfd fds[4 * REMOTE_FANOUT_MAX];
-	double wait = WAIT, now = 0;
-	nfds_t n = 0;
+	const double now = clock_seconds();
+	double wait = run->look > now ? run->look - now : 0;
+	struct epoll_event ready[READY];
+	int n = READY;
 
-	for (const struct remote_proc *p = run->procs; p != NULL; p = p->next) {
-		const int is[] = { p->out.fd, p->err.fd };
+	/* All that is there, before a limit is held against it. */
+	while (n == READY) {
+		n = epoll_wait(run->events, ready, READY,
+			       (int)(wait * 1000 + 0.999));
+		for (int i = 0; i < n; i++)
+			if (!((struct remote_proc *)ready[i].data.ptr)->exited)
+				read_proc(run, ready[i].data.ptr);
+		wait = 0;
+	}
+}
 
-		for (int i = 0; i < 2; i++)
-			if (is[i] >= 0)
-				fds[n++] = (struct pollfd){ .fd = is[i],
-							    .events = POLLIN };
-		if (is[0] < 0 && is[1] < 0)
+bool
+remote_proc_look(struct remote_run *run, double now)
+{
+	double wait = WAIT;
+
+	if (now < run->look)
+		return false;
+	for (struct remote_proc *p = run->procs; p != NULL; p = p->next) {
+		const bool closed = p->out.fd < 0 && p->err.fd < 0;
+
+		if (!p->exited && (closed || now >= p->look)) {
+			read_proc(run, p);
+			p->look =
+				now + WAIT * (double)(1 + run->nprocs / ASKED);
+		}
+		if (closed && !p->exited)
 			wait = WAIT_END;
 	}
-	if (run->procs != NULL || run->queue != NULL)
-		(void)poll(fds, n, (int)(wait * 1000));
-	now = clock_seconds();
-	n = 0;
-	for (struct remote_proc *p = run->procs; p != NULL; p = p->next) {
-		bool ready = now >= p->look || (p->out.fd < 0 && p->err.fd < 0);
-
-		for (int i = (p->out.fd >= 0) + (p->err.fd >= 0); i > 0; i--)
-			ready |= fds[n++].revents != 0;
-		if (!ready || p->exited)
-			continue;
-		read_proc(run, p);
-		p->look = now + WAIT;
-	}
+	run->look = now + wait;
+	return true;
 }
 
 /* --- Ending --- */

@@ -10,13 +10,18 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "arena.h"
 #include "clock.h"
 #include "hostlist.h"
+#include "io.h"
 #include "map.h"
 #include "mem.h"
 #include "remote/remote_impl.h"
+
+/* Processes that are started in a row. */
+#define STARTS 64
 
 /* ssh and pdsh get half of their time limit in addition, at most this many
  * seconds, to report a time-out themselves. */
@@ -151,9 +156,20 @@ sweep(struct remote_run *run)
 	}
 }
 
+static bool
+may_start(const struct remote_run *run)
+{
+	return !run->ending && run->queue != NULL &&
+	       run->queue->due <= clock_seconds() &&
+	       run->active < run->fanout && !run->short_of && !run->failed &&
+	       run->nprocs < 2 * (size_t)run->fanout;
+}
+
 static int
 loop(struct remote_run *run, struct error *err)
 {
+	double now = 0;
+
 	while (run->waiting > 0 || run->procs != NULL) {
 		if (!run->ending && run->o->stop != NULL && run->o->stop()) {
 			run->stopped = true;
@@ -161,14 +177,17 @@ loop(struct remote_run *run, struct error *err)
 		}
 		if (!run->ending && run->failed)
 			end_all(run, "out of memory");
-		while (!run->ending && run->queue != NULL &&
-		       run->queue->due <= clock_seconds() &&
-		       run->active < run->fanout && !run->short_of &&
-		       !run->failed && run->nprocs < 2 * (size_t)run->fanout)
+		/* Between starts, hear those that run. */
+		for (int i = 0; i < STARTS && may_start(run); i++)
 			start(run);
+		if (may_start(run))
+			run->look = 0;
 		remote_proc_wait(run);
-		check_limits(run, clock_seconds());
-		sweep(run);
+		now = clock_seconds();
+		if (remote_proc_look(run, now)) {
+			check_limits(run, now);
+			sweep(run);
+		}
 	}
 	if (run->failed)
 		return error_no_memory(err);
@@ -249,6 +268,9 @@ init(struct remote_run *run, const struct hostlist *nodes,
 	if (run->nodes == NULL || run->buffer == NULL || run->arena == NULL ||
 	    run->scratch == NULL)
 		return error_no_memory(err);
+	run->events = epoll_create1(EPOLL_CLOEXEC);
+	if (run->events < 0)
+		return error_sys(err, "commands on the nodes: no epoll");
 	/* Prepare the ways; one that cannot be used is left out if there is
 	 * another. */
 	for (size_t i = 0; i < run->known->count; i++) {
@@ -286,6 +308,7 @@ remote_run(const struct hostlist *nodes, const char *const *argv,
 	struct remote_run run = {
 		.o = &resolved,
 		.argv = argv,
+		.events = -1,
 		.known = o->ways,
 		.once = { .list = { { .kind = o->kind,
 				      .module = o->module != NULL ? o->module
@@ -328,6 +351,7 @@ remote_run(const struct hostlist *nodes, const char *const *argv,
 		buf_free(&run.nodes[i].before);
 		buf_free(&run.nodes[i].sign);
 	}
+	io_close(run.events);
 	map_free(run.ranks);
 	hostlist_free(&run.brokers);
 	arena_free(run.arena);

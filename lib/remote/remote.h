@@ -46,7 +46,7 @@ struct hostlist;
 struct remote_ways; /* opaque */
 
 #define REMOTE_FANOUT 64 /* default: nodes at a time */
-#define REMOTE_FANOUT_MAX 1024
+#define REMOTE_FANOUT_MAX 16384
 #define REMOTE_KEEP ((size_t)1 << 20) /* default: bytes of output */
 
 enum remote_kind {

@@ -118,6 +118,8 @@ struct remote_run {
 	size_t waiting, active;
 	struct remote_proc *procs;
 	size_t nprocs;	       /* at most 2 * fanout */
+	int events;	       /* of their streams: epoll(7) */
+	double look;	       /* when all of them are looked at next */
 	struct arena *scratch; /* of a command line */
 	bool ending, stopped;  /* start no more; because of stop() */
 	bool short_of;	       /* out of descriptors or processes: wait */
@@ -151,9 +153,12 @@ const char *remote_command_objection(const struct remote_run *run,
  * 0, or an errno. */
 int remote_proc_start(struct remote_run *run, struct remote_node *n);
 
-/* Wait for output, but not longer than until limits are due for a look; read
- * it, and notice which processes have ended. */
+/* Wait for output until run->look, and read it. */
 void remote_proc_wait(struct remote_run *run);
+
+/* At run->look: notice which processes have ended.  False: it is not yet
+ * time. */
+bool remote_proc_look(struct remote_run *run, double now);
 
 /* Send the signal that is due at `now` to a process that must end. */
 void remote_proc_push(const struct remote_run *run, struct remote_proc *p,

@@ -358,6 +358,7 @@ plan_file_parts(const struct plan *p, size_t file, uint64_t start, size_t sum,
 		.start = start,
 		.len = f->attr.size,
 		.dirfd = f->nsegs > 0 ? pl->meta_fd : pl->root_fd,
+		.readable = f->nsegs == 0 && !f->unreadable,
 		.path = f->path,
 		.sum = sum,
 	};

@@ -13,6 +13,17 @@
  *				nobody listens any more
  *	{...}			at its end: what it did, as JSON
  *
+ * What W workers cost for P pieces in F files of R ranks:
+ *
+ *	here	a process, two descriptors and 4 KiB for each worker, at most
+ *		REMOTE_FANOUT_MAX at a time; one digest of each piece; 9 bytes
+ *		for each piece, a line of 20 bytes a second from each worker,
+ *		and its answer of some hundred: linear in W and P
+ *	there	each worker makes the whole plan: 1.6 F + 9 R calls to the file
+ *		system, so that W of them make W (1.6 F + 9 R), whatever their
+ *		parts.  Few workers with much to do are better than many with
+ *		little: `least`.
+ *
  * What the pieces are, and what follows when they are done, is up to the
  * caller, who alone changes what all parts share.  Pieces whose node was lost
  * go to the others: the caller makes its plan again, and calls crew_work()

@@ -151,7 +151,7 @@ open_part(struct stripe_cache *c, const struct stripe_part *p,
 	if (parent >= 0)
 		fd = dir_open_file(parent, base, flags | O_NOFOLLOW, 0);
 	if (fd >= 0 && (c->write ? !create_may_change(parent, fd)
-				 : !path_owner_reads(fd))) {
+				 : !p->readable && !path_owner_reads(fd))) {
 		close(fd);
 		fd = -1;
 	}

@@ -26,6 +26,7 @@ struct put_file;
 struct stripe_part {
 	uint64_t start, len; /* offset and length in the string; len > 0 */
 	int dirfd;
+	bool readable;	  /* path_owner_reads(): a stat has said so */
 	const char *path; /* clean and relative; resolved beneath dirfd */
 	uint64_t off;	  /* offset in the file */
 	unsigned char *mem;

@@ -106,6 +106,31 @@ datasets() {
 	cmp p/ckpt.1/rank_5.ckpt whole/ckpt.1/rank_5.ckpt
 }
 
+# a_file MOST COMMAND...: it makes at most MOST calls for each of the 256 files
+# of ckpt.1.
+a_file() {
+	local sum
+
+	rm -f calls
+	LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=$PWD/p/ckpt.1/ \
+		SLOW_COUNT_FILE=$PWD/calls ends 0 "${@:2}" -q -j 1 -p p 1
+	sum=$(awk '{ sum += $2 } END { print sum * 100 / 256 }' calls)
+	((${sum%.*} <= $1 * 100 + 40)) ||
+		failed "${*:2}: $sum calls for 100 files: $(xargs <calls)"
+}
+
+@test "each file costs few calls" {
+	dataset 1 --ranks 8 --nodes 8 --files 32 --crc
+	scr_index -q -p p --build 1
+	a_file 1 scr_index --verify         # stat
+	a_file 4 scr_index --verify --deep  # it, open, read, close
+	# Twice a stat, open, read, close, stat; stat, unlink.
+	a_file 8 scr_container pack
+	a_file 6 scr_container unpack # create, write, times, sync, close, rename
+	rm p/ckpt.1/rank_3_* p/.scr/scr.dataset.1/{*.er.3.*,filemap_3}
+	a_file 5 scr_rebuild # seven eighths are read
+}
+
 @test "a moved prefix: its files are looked up by many threads" {
 	dataset 1 --name run/ckpt.1 --ranks 64 --nodes 4 --type SINGLE
 	mv p q

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_crew.c - how the pieces of a plan are cut into parts.
+ * t_crew.c - how the pieces of a plan are cut into parts, and what many nodes
+ * cost who shares them out.
  */
 #include "site/crew.h"
 
+#include <sys/resource.h>
+
+#include "error.h"
+#include "mem.h"
 #include "scratch.h"
+#include "work.h"
 
 #define NODES 64
 #define PIECES 1000
@@ -90,6 +96,105 @@ TEST(part)
 	   "a part and its digest");
 	for (size_t i = 0; i < COUNT(none); i++)
 		ok(!crew_part(none[i], &p), none[i]);
+}
+
+/* --- What it costs --- */
+
+#define MANY_PIECES 1000000
+
+struct cost {
+	size_t digests, digested, answers, done;
+	double seconds; /* of the processor, here */
+	long memory;	/* KiB, at most so far */
+};
+
+static const char *
+count_digest(void *arg, size_t first, size_t last, struct arena *a,
+	     struct error *err)
+{
+	struct cost *c = arg;
+
+	(void)a;
+	(void)err;
+	c->digests++;
+	c->digested += last - first + 1;
+	return "digest";
+}
+
+static void
+count_answer(void *arg, const struct json_value *j)
+{
+	(void)j;
+	((struct cost *)arg)->answers++;
+}
+
+static double
+used(struct rusage *u)
+{
+	must(getrusage(RUSAGE_SELF, u) == 0);
+	return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) +
+	       (double)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) / 1e6;
+}
+
+/* Share the pieces out to `n` nodes, which are processes here. */
+static struct cost
+share(size_t n)
+{
+	static const char *const argv[] = {
+		"sh", "-c", "echo progress 1 9; echo '{\"status\": 0}'", NULL
+	};
+	struct cost cost = { .digests = 0 };
+	const struct remote_options local = { .kind = REMOTE_LOCAL };
+	uint64_t *sizes = mem_alloc(MANY_PIECES, sizeof(*sizes));
+	bool *done = mem_calloc(MANY_PIECES, sizeof(*done));
+	const struct work work = { .memory = 0 };
+	const struct crew_task t = {
+		.argv = argv,
+		.bytes = sizes,
+		.count = MANY_PIECES,
+		.digest = count_digest,
+		.done = done,
+		.work = &work,
+		.answer = count_answer,
+		.arg = &cost,
+	};
+	size_t lost = 0, failed = 0;
+	struct rusage u;
+	struct crew c;
+
+	for (size_t i = 0; i < MANY_PIECES; i++)
+		sizes[i] = 4096;
+	crew_take(&c, &local);
+	must(hostlist_add(&c.nodes, fmt("n[1-%zu]", n), NULL) == 0);
+	cost.seconds = -used(&u);
+	is_int(crew_work(&c, &t, &lost, &failed, NULL), 0, fmt("%zu nodes", n));
+	cost.seconds += used(&u);
+	cost.memory = u.ru_maxrss;
+	ok(lost == 0 && failed == 0 && c.nodes.count == n, "none is lost");
+	for (size_t i = 0; i < MANY_PIECES; i++)
+		cost.done += done[i];
+	crew_close(&c);
+	mem_free(done);
+	mem_free(sizes);
+	return cost;
+}
+
+TEST(cost)
+{
+	const char *slow = getenv("SCRKIT_SLOW");
+	const size_t n = slow != NULL && *slow != '\0' ? 2000 : 250;
+	const struct cost one = share(n), two = share(2 * n);
+
+	ok(one.done == MANY_PIECES && two.done == MANY_PIECES, "all is done");
+	ok(one.digests == n && one.digested == MANY_PIECES &&
+		   two.digests == 2 * n && two.digested == MANY_PIECES,
+	   "each piece is summed once, however many nodes");
+	ok(one.answers == n && two.answers == 2 * n, "an answer from each");
+	printf("# %zu nodes: %.2f s; twice: %.2f s, %ld KiB more\n", n,
+	       one.seconds, two.seconds, two.memory - one.memory);
+	ok(two.seconds < 3 * one.seconds + 0.1,
+	   "twice the nodes take about twice the time");
+	ok(two.memory - one.memory < 16 * (long)n, "and at most 16 KiB each");
 }
 
 int
