@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * launch.c - what each launcher tells a process, and PMI-1: commands and answers
- * are lines of NAME=VALUE on an inherited socket.
+ * launch.c - what each launcher tells a process, and PMI-1: commands and
+ * answers are lines of NAME=VALUE on an inherited socket.
  */
 #include "site/launch.h"
 
