@@ -433,7 +433,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	if (rc == 0 && t.kind == SUBJECT_PREFIX && s->part.part == NULL &&
 	    share_join(&s->part.nodes, &s->look.work))
 		exit(STATUS_OK);
-	if (share_lacks_nodes(&s->part.nodes))
+	if (rc == 0 && share_lacks_nodes(&s->part.nodes))
 		app_usage("--remote and --node-timeout need --nodes");
 	if (rc == 0 && s->part.nodes.list != NULL && t.kind != SUBJECT_PREFIX)
 		rc = error_set(&err, ERROR_USAGE,

@@ -115,9 +115,9 @@ ask(struct launch *l, const char *command, int ms, const char *field)
 		       : NULL;
 }
 
-/* What makes two commands do the same. */
+/* Two commands with the same sum do the same.  0: unknown. */
 static uint64_t
-same_as(const char *app)
+command_sum(const char *app)
 {
 	char *dir = getcwd(NULL, 0);
 	const char *prefix = getenv("SCR_PREFIX");
@@ -143,6 +143,7 @@ join_pmi(struct launch *l, struct hostlist *nodes)
 	const uint64_t fd = number("PMI_FD"), rank = number("PMI_RANK"),
 		       size = number("PMI_SIZE");
 	char host[256] = "", sum[32], kvs[256], line[1024];
+	uint64_t command = 0;
 	char *value = NULL, *comma = NULL;
 	bool same = true;
 	struct stat st;
@@ -157,13 +158,13 @@ join_pmi(struct launch *l, struct hostlist *nodes)
 	l->entered = value != NULL && str_eq(value, "0");
 	value = l->entered ? ask(l, "cmd=get_appnum\n", MEET_MS, "appnum")
 			   : NULL;
+	command = value != NULL ? command_sum(value) : 0;
+	value = command != 0
+			? ask(l, "cmd=get_my_kvsname\n", MEET_MS, "kvsname")
+			: NULL;
 	if (value == NULL)
 		return LAUNCH_ALONE;
-	str_print(sum, sizeof(sum), "%016llx",
-		  (unsigned long long)same_as(value));
-	value = ask(l, "cmd=get_my_kvsname\n", MEET_MS, "kvsname");
-	if (value == NULL)
-		return LAUNCH_ALONE;
+	str_print(sum, sizeof(sum), "%016llx", (unsigned long long)command);
 	str_print(kvs, sizeof(kvs), "%s", value);
 	str_print(line, sizeof(line),
 		  "cmd=put kvsname=%s key=scr-%llu value=%s,%s\n", kvs,
