@@ -5,7 +5,7 @@
  */
 #include "site/launch.h"
 
-#include <errno.h> /* program_invocation_short_name */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -85,9 +85,14 @@ answer(struct launch *l, int ms, const char *field)
 
 	while (end == NULL) {
 		const size_t room = sizeof(l->line) - 1 - have;
+		int ready = 0;
 		ssize_t n = -1;
 
-		if (room > 0 && poll(&p, 1, ms) == 1)
+		/* A signal is for process 0, too, which ends orderly. */
+		do
+			ready = room > 0 ? poll(&p, 1, ms) : 0;
+		while (ready < 0 && errno == EINTR && ms == NEVER);
+		if (ready == 1)
 			n = recv(l->fd, l->line + have, room, 0);
 		if (n <= 0)
 			return NULL;

@@ -27,11 +27,13 @@ clean(void)
 static void
 set_all(const char *text)
 {
-	char *words = fmt("%s", text), *word = NULL;
+	char *words = fmt("%s", text), *word = NULL, *value = NULL;
 
 	while ((word = strsep(&words, " ")) != NULL)
-		if (*word != '\0')
-			must(putenv(mem_strdup(word)) == 0);
+		if ((value = strchr(word, '=')) != NULL) {
+			*value = '\0';
+			setenv(word, value + 1, 1);
+		}
 }
 
 /* The role as a word, and the nodes. */
