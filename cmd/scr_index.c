@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "app.h"
@@ -76,8 +77,6 @@ check_options(const struct settings *s)
 	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb,
 			verbs[s->verb]);
 #undef ON
-	if (s->nodes.list == NULL && share_wants_nodes(&s->nodes))
-		app_usage("--remote and --node-timeout need --nodes");
 	if (s->verb == VERB_PRUNE && s->keep == 0 && s->keep_daily == 0 &&
 	    s->keep_within == NULL)
 		app_usage("--prune needs --keep N, --keep-daily N or "
@@ -224,6 +223,11 @@ parse(struct settings *s, int argc, char **argv)
 		app_unexpected(*argv);
 	check_options(s);
 	check_values(s);
+	if ((s->verb == VERB_BUILD || s->verb == VERB_VERIFY) &&
+	    share_join(&s->nodes, &s->o.work))
+		exit(STATUS_OK);
+	if (share_lacks_nodes(&s->nodes))
+		app_usage("--remote and --node-timeout need --nodes");
 }
 
 /* --- Helpers --- */
@@ -255,6 +259,7 @@ verbs_finish(struct settings *s, struct json *j, const char *next, int status,
 	struct json *list = NULL;
 
 	share_close(&s->share);
+	launch_leave(&s->nodes.launch);
 
 	if (!stop_say(why, app_prefix(s->prefix), s->barred)) {
 		json_set_known_str(j, "next", next);

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app.h"
@@ -428,6 +429,12 @@ run(struct settings *s, const char *const *args, size_t count)
 		if (c != NULL)
 			catalogue_stop_on(c, app_stop);
 	}
+	/* Caches, and files given by hand, may be others on each node. */
+	if (rc == 0 && t.kind == SUBJECT_PREFIX && s->part.part == NULL &&
+	    share_join(&s->part.nodes, &s->look.work))
+		exit(STATUS_OK);
+	if (rc == 0 && share_lacks_nodes(&s->part.nodes))
+		app_usage("--remote and --node-timeout need --nodes");
 	if (rc == 0 && s->part.nodes.list != NULL && t.kind != SUBJECT_PREFIX)
 		rc = error_set(&err, ERROR_USAGE,
 			       "--nodes is for datasets on a prefix");
@@ -467,6 +474,7 @@ run(struct settings *s, const char *const *args, size_t count)
 		app_answer(j);
 	catalogue_close(c);
 	subject_fini(&t);
+	launch_leave(&s->part.nodes.launch);
 	return status;
 }
 
@@ -529,8 +537,6 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
 		app_usage("no dataset given: its name, number or directory");
-	if (s->part.nodes.list == NULL && share_wants_nodes(&s->part.nodes))
-		app_usage("--remote and --node-timeout need --nodes");
 	if (s->part.nodes.list != NULL &&
 	    (s->protect != NULL || s->by_hand >= 0))
 		app_usage("--nodes cannot be used with --protect, or with "

@@ -8,7 +8,7 @@
  * Without memory, a command ends: app_start() sets mem_exhausted(), and what
  * only commands use (archive, find, fti, ftijob, report, run, scavenge, cmd; of
  * container what packs and unpacks; of remote the ways to nodes; of site jobs,
- * lists, logs, crews; of catalogue what shares a plan out) does not
+ * lists, logs, crews, launches; of catalogue what shares a plan out) does not
  * check allocations.  libscr must not end the application: all other rooms
  * check, as these functions then return NULL with errno = ENOMEM.
  */

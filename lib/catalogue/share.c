@@ -15,8 +15,25 @@
 #include "rescue/part.h"
 #include "rescue/plan.h"
 #include "transfer/put.h"
+#include "work.h"
 
 #define ARGS 16
+
+bool
+share_join(struct share_nodes *n, const struct work *work)
+{
+	launch_join(&n->launch);
+	if (n->launch.role == LAUNCH_SURPLUS) {
+		launch_leave(&n->launch);
+		return true;
+	}
+	if (n->list == NULL && n->launch.unknown)
+		work_say(work, "nodes of this launch are not known: process 0 "
+			       "works alone; name them with -w");
+	if (n->list == NULL)
+		n->list = n->launch.nodes;
+	return false;
+}
 
 int
 share_crew(struct crew *c, const struct share_nodes *n, const char *prefix,

@@ -19,24 +19,36 @@
 #include "opt.h"
 #include "rescue/rebuild.h"
 #include "site/crew.h"
+#include "site/launch.h"
 
 struct catalogue;
 struct catalogue_options;
 struct error;
 struct plan;
+struct work;
 
-/* The nodes, by the command line. */
+/* The nodes, by the command line or by the launch. */
 struct share_nodes {
 	const char *list, *remote; /* list NULL: no others */
 	uint64_t timeout;	   /* of a silent one, in seconds; 0: default */
+	struct launch launch;
 };
 
-/* Is an option given that needs a list of them? */
+/* Is an option given that needs a list of them, and none is? */
 static inline bool
-share_wants_nodes(const struct share_nodes *n)
+share_lacks_nodes(const struct share_nodes *n)
 {
-	return n->remote != NULL || n->timeout > 0;
+	return n->list == NULL && n->launch.role != LAUNCH_FIRST &&
+	       (n->remote != NULL || n->timeout > 0);
 }
+
+/*
+ * If one launcher has started this command several times (launch.h), process 0
+ * takes the nodes of the launch, unless others are given.  Call launch_leave()
+ * when the work is done.  True, in the other processes: process 0 has done it,
+ * or does; end with STATUS_OK and without a word.
+ */
+bool share_join(struct share_nodes *n, const struct work *work);
 
 #define SHARE_OPTIONS(n) \
 	OPT_STRING('w', "nodes", &(n).list, "LIST", OPT_ANY, \

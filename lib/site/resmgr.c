@@ -323,6 +323,12 @@ resmgr_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
 	return hostlist_minus(out, before, err);
 }
 
+const char *
+resmgr_step_name(struct resmgr *r)
+{
+	return r->ops->step_name != NULL ? r->ops->step_name(r) : NULL;
+}
+
 int
 resmgr_signal(struct resmgr *r, const struct resmgr_job *job,
 	      const struct hostlist *steps, bool hard, struct error *err)

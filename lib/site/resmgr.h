@@ -142,6 +142,10 @@ int resmgr_own(struct resmgr *r, const struct resmgr_job *job, const char *mark,
 /* Does resmgr_own() need `before`? */
 bool resmgr_own_by_time(const struct resmgr *r);
 
+/* The name of the step that we run in: by default, of the program that it was
+ * told to start.  Valid until the next call.  NULL: unknown. */
+const char *resmgr_step_name(struct resmgr *r);
+
 /* Send `steps` SIGTERM, or SIGKILL if `hard`. */
 int resmgr_signal(struct resmgr *r, const struct resmgr_job *job,
 		  const struct hostlist *steps, bool hard, struct error *err);

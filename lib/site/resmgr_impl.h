@@ -81,6 +81,7 @@ struct resmgr_ops {
 	 * out: unknown. */
 	int (*own)(struct resmgr *r, const struct resmgr_job *job,
 		   const char *mark, struct hostlist *out, struct error *err);
+	const char *(*step_name)(struct resmgr *r);
 	/* The commands that send SIGTERM and SIGKILL to the steps whose ids
 	 * follow.  proxy() may be left out; it writes the words that reach the
 	 * job from here to `words`, and returns their number. */

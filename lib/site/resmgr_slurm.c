@@ -226,6 +226,22 @@ add_step(char *text, struct hostlist *out, struct error *err)
 	return own ? 0 : hostlist_add_name(out, id, err);
 }
 
+static const char *
+slurm_step_name(struct resmgr *r)
+{
+	const char *step = resmgr_env("SLURM_STEP_ID");
+	const char *argv[] = { "squeue", "--noheader", "--format=%j", NULL,
+			       NULL };
+	char *line = NULL;
+
+	if (r->id == NULL || step == NULL)
+		return NULL;
+	argv[3] = arena_printf(r->arena, "--steps=%s.%s", r->id, step);
+	if (resmgr_ask(r, argv, NULL) == 0)
+		line = resmgr_line(r);
+	return line != NULL ? resmgr_word(&line) : NULL;
+}
+
 static int
 slurm_steps(struct resmgr *r, const struct resmgr_job *job,
 	    struct hostlist *out, struct error *err)
@@ -302,6 +318,7 @@ const struct resmgr_ops resmgr_slurm = {
 		  .state = 1 },
 	.step_command = "squeue",
 	.steps = slurm_steps,
+	.step_name = slurm_step_name,
 	.own = slurm_own,
 	.signal = { { "scancel", "--signal=TERM" },
 		    { "scancel", "--signal=KILL" } },

@@ -148,3 +148,102 @@ share() {
 	[[ $output$stderr =~ on\ [23]\ nodes ]]
 	assert_saved
 }
+
+# once ARG...: this command, on login, says once that 4 nodes rebuild, and they do.
+once() {
+	again
+	run -0 on login "$@" -v -p /pfs/p 1
+	[[ $(grep -c "on 4 nodes" <<<"$output$stderr") == 1 ]]
+	[[ $(grep -c "rebuilt: " <<<"$output") == 1 ]]
+	assert_output_lacks "what is left" "nothing to rebuild"
+	same
+}
+
+@test "srun starts it on all nodes: one run, whatever its options are" {
+	bed_slurm_up
+	lay RS 200000
+	once salloc -Q -N4 srun scr_rebuild
+	once salloc -Q -N4 -n8 srun -l --ntasks-per-node=2 --mpi=none scr_rebuild
+	once salloc -Q -N4 srun scr_rebuild -r ssh
+	again
+	# All on one node; and nodes that are named.
+	run -0 on login salloc -Q -N4 srun -N1 -n4 --overcommit scr_rebuild -v -p /pfs/p 1
+	assert_output_lacks " on "
+	[[ $(grep -c "rebuilt: " <<<"$output") == 1 ]]
+	again
+	run -0 on login salloc -Q -N4 srun scr_rebuild -v -w node2 -p /pfs/p 1
+	assert_output_has "on 1 node"
+	same
+	run -3 on login salloc -Q -N4 srun scr_rebuild -n -p /pfs/lost 1
+	[[ $(grep -c "what a rebuild would do" <<<"$output") == 1 ]]
+}
+
+@test "mpiexec starts it on all nodes: one run, by each way to them" {
+	local hosts=node1,node2,node3,node4 way
+
+	lay RS 200000
+	for way in ssh mpiexec pdsh; do
+		once mpiexec -hosts $hosts -n 8 scr_rebuild -r $way
+	done
+	run -0 on login mpiexec -hosts $hosts -n 4 scr_index -p /pfs/p --build 1
+	[[ $(grep -c "in the index" <<<"$output") == 1 ]]
+	run -0 on login mpiexec -n 3 scr_index -p /pfs/p --verify
+	[[ $(grep -c DSET <<<"$output") == 1 ]]
+	truncate -s 1000 "$BED_DIR"/pfs/p/ckpt.1/rank_3.ckpt
+	run -3 on login mpiexec -hosts $hosts -n 4 scr_index -p /pfs/p --verify --checksums
+	[[ $(grep -c "rank_3.*: can be rebuilt" <<<"$output$stderr") == 1 ]]
+}
+
+# In a launch by mpiexec process 0 is on node1.
+@test "a process of a launch is killed" {
+	local hosts=node1,node2,node3,node4 who n status
+
+	lay XOR 2000000
+	for who in "node1 -o" "node2 -o" "node3 -f -- --part"; do
+		for n in 1 2 3 4; do bed_slow "node$n" 1000000 /pfs; done
+		again
+		on login mpiexec -hosts $hosts -n 4 scr_rebuild -r ssh -j 1 -p /pfs/p 1 \
+			>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+		await on node3 pgrep -f -- --part
+		sleep 0.5
+		# shellcheck disable=SC2086 # words
+		on ${who%% *} pkill -KILL ${who#* } scr_rebuild || on node3 pkill -KILL -f -- --part
+		status=0
+		wait $! || status=$?
+		bed_heal
+		for n in 1 2 3 4; do
+			while on "node$n" pgrep scr_rebuild; do sleep 0.2; done
+		done
+		[[ $who != node3* ]] || { ((status == 0)) && same; }
+		[[ $who == node3* ]] || {
+			((status != 0))
+			! grep "rebuilt: " "$BATS_TEST_TMPDIR/out"
+			run -0 on login scr_rebuild -p /pfs/p 1
+			same
+		}
+	done
+}
+
+# What one process of a launch runs alone is no business of process 0.
+@test "a rank of an application asks for a verdict, and gets it" {
+	local alone launch
+
+	bed_slurm_up
+	lay RS 200000
+	printf '#!/bin/sh\nexec scr_index -p /pfs/lost --verify --json 2>/dev/null\n' \
+		>"$BED_DIR/pfs/ask"
+	chmod +x "$BED_DIR/pfs/ask"
+	printf '0 /bin/true\n1 scr_index -p /pfs/lost --verify --json\n' \
+		>"$BED_DIR/pfs/programs"
+	run -3 on login /pfs/ask
+	alone=$output
+	for launch in \
+		'mpiexec -n 3 sh -c "[ \$PMI_RANK != 1 ] || { /pfs/ask; exit; }"' \
+		'mpiexec -n 1 /bin/true : -n 1 /pfs/ask' \
+		'salloc -Q -N2 srun sh -c "[ \$SLURM_PROCID != 1 ] || exec /pfs/ask"' \
+		'salloc -Q -N2 srun sh -c "[ \$SLURM_PROCID != 1 ] || { /pfs/ask; exit; }"' \
+		'salloc -Q -N2 srun --multi-prog /pfs/programs'; do
+		run -3 on login sh -c "$launch 2>/dev/null"
+		[[ $output == "$alone" ]] || failed "$launch" "$output"
+	done
+}
