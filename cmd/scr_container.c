@@ -285,7 +285,6 @@ part(struct settings *s, const char *list)
 	app_work_end(work);
 	if (rc == 0) {
 		j = json_new_object();
-		json_set_u64(j, "part", is.from);
 		json_set_str(j, "sums", sums.len > 0 ? sums.data : "");
 		buf_clear(&sums);
 		(void)json_line(j, &sums, NULL);
@@ -469,7 +468,7 @@ check_options(struct settings *s, const char *verb)
 			  s->columns != NULL ? "--columns" : "--sort");
 	app_columns(&s->chosen, table_words(report_map_columns, words),
 		    s->columns, "--sort", s->sort);
-	if (s->nodes.list == NULL && share_wants_nodes(&s->nodes))
+	if (share_lacks_nodes(&s->nodes))
 		app_usage("--remote and --node-timeout need --nodes");
 	if (s->layout == 1 && s->redundancy)
 		app_usage("--layout 1 has no place for redundancy");

@@ -118,15 +118,17 @@ digest_of(void *arg, size_t from, size_t to, struct arena *a, struct error *err)
 }
 
 /* Add it up. */
-static void
-take_answer(void *arg, const struct json_value *j)
+static bool
+take_answer(void *arg, size_t from, const struct json_value *j)
 {
 	struct share *s = arg;
 	uint64_t sets = 0;
 
+	(void)from;
 	rebuild_result_read(j, &s->rebuilt);
 	if (json_get_u64(j, "set_count", SIZE_MAX, &sets))
 		s->sets += sets;
+	return true;
 }
 
 /* The state of sharing a plan out. */

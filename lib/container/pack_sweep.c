@@ -56,6 +56,7 @@ sum_of(const struct stripe *s, uint64_t len, const struct work *work,
 	const struct transfer_options t = { .work = &quiet, .sums = &sum };
 
 	quiet.progress = NULL;
+	quiet.help = NULL;
 	if (transfer(s, NULL, len, &t, err) < 0)
 		return -1;
 	*crc = sum.crc;

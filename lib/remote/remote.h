@@ -74,6 +74,9 @@ struct remote_options {
 	char **env;	    /* of a local command; NULL: our own */
 	/* By node: an argument behind those of the command; NULL: none. */
 	const char *const *more;
+	/* Never start a command again that may have begun: after a time-out,
+	 * for instance. */
+	bool wary;
 	unsigned fanout; /* 0: REMOTE_FANOUT */
 	/*
 	 * Limits in seconds; 0: no limit.  `connect`: from the start of the

@@ -272,6 +272,8 @@ remote_way_next(struct remote_run *run, struct remote_node *n,
 		buf_clear(&n->sign);
 		buf_printf(&n->sign, "%s: %s", was, why);
 	}
+	if (run->o->wary && (state == REMOTE_TIMEOUT || state == REMOTE_KILLED))
+		return false;
 	if (++n->tries < run->known->tries)
 		return true;
 	if (other == n->first || !run->ways[other].usable)

@@ -147,10 +147,11 @@ take_line(void *arg, size_t node, const char *line)
 	}
 }
 
-/* What the node said, without the name of its command; or that it was lost. */
+/* What the node said, without the name of its command; or that it was lost, or
+ * did not do its part. */
 static void
 complain(struct complaints *c, const char *node, const char *program,
-	 const struct remote_result *r)
+	 const struct remote_result *r, bool did)
 {
 	const char *text = r->err.data, *line = NULL;
 	char name[64], said[1024];
@@ -171,8 +172,12 @@ complain(struct complaints *c, const char *node, const char *program,
 			 line + skip);
 		complaints_add(c, node, said);
 	}
-	if (r->err.len == 0)
-		complaints_add(c, node, "ended without an answer");
+	if (!did)
+		complaints_add(c, node,
+			       r->status == STATUS_OK
+				       ? "gave another answer than it should: "
+					 "its part is done here"
+				       : "failed: its part is done here");
 }
 
 int
@@ -207,7 +212,10 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 		if (from[i] > to[i])
 			continue;
 		digest = t->digest(t->arg, from[i], to[i], a, err);
-		rc = digest == NULL ? -1 : 0;
+		if (digest == NULL) {
+			rc = -1;
+			break;
+		}
 		more[used.count] = arena_printf(a, "--" CREW_PART "=%zu-%zu:%s",
 						from[i], to[i], digest);
 		(void)hostlist_add_name(&used, c->nodes.names[i], NULL);
@@ -217,6 +225,7 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	if (t->what != NULL)
 		progress_phase(t->work->progress, t->what, total);
 	o.more = more;
+	o.wary = t->wary;
 	o.line = take_line;
 	o.arg = &round;
 	o.stop = t->work->stop;
@@ -227,20 +236,26 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 		bool reached = true;
 
 		if (from[i] <= to[i]) {
-			const struct json_value *answer = round.nodes[k].answer;
+			const struct round_node *is = &round.nodes[k];
+			uint64_t bytes = 0;
+			bool did = false;
 
 			reached = r[k].state == REMOTE_DONE;
-			if (r[k].err.len > 0 || !reached || answer == NULL)
-				complain(&complaints, name, t->argv[0], &r[k]);
-			if (reached && r[k].status == STATUS_OK &&
-			    answer != NULL) {
-				t->answer(t->arg, answer);
-				for (size_t j = from[i]; j <= to[i]; j++)
+			did = reached && r[k].status == STATUS_OK &&
+			      is->answer != NULL &&
+			      t->answer(t->arg, from[i], is->answer);
+			if (r[k].err.len > 0 || !did)
+				complain(&complaints, name, t->argv[0], &r[k],
+					 did);
+			for (size_t j = from[i]; did && j <= to[i]; j++) {
+				bytes += t->bytes[j];
+				if (t->done != NULL)
 					t->done[j] |= t->bytes[j] > 0;
-			} else {
-				*lost += !reached;
-				*failed += reached;
 			}
+			/* What it said last, and what does not count. */
+			progress_add(t->work->progress, bytes - is->done);
+			*lost += !reached;
+			*failed += reached && !did;
 			k++;
 		}
 		if (reached)

@@ -77,13 +77,15 @@ struct crew_task {
 	const uint64_t *bytes; /* by piece; 0: there is nothing to do */
 	size_t count;
 	uint64_t least; /* bytes that each node should have; 0: any */
+	bool wary;	/* as in remote.h */
 	/* The digest of pieces, in an arena; NULL: *err. */
 	const char *(*digest)(void *arg, size_t from, size_t to,
 			      struct arena *a, struct error *err);
-	bool *done;		 /* by piece: set to true */
+	bool *done;		 /* by piece: set to true; or NULL */
 	const struct work *work; /* progress, and where lost nodes are said */
-	/* Called for each node that has done its part. */
-	void (*answer)(void *arg, const struct json_value *j);
+	/* Called for each node that has done its part, from piece `from` on.
+	 * False: this is not the answer. */
+	bool (*answer)(void *arg, size_t from, const struct json_value *j);
 	void *arg;
 };
 

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 #include "io.h"
 #include "json.h"
 #include "mem.h"
+#include "par.h"
+#include "path.h"
 #include "site/crew.h"
 #include "site/crew_transfer_impl.h"
 #include "str.h"
@@ -36,9 +39,6 @@
 #define PIECES 16 /* for each node */
 #define ALIGN ((uint64_t)1 << 20)
 #define ANSWER_MAX ((size_t)64 << 20)
-
-/* The base of the list's temporary name. */
-#define LIST "transfer"
 
 /* What the caller keeps of an item. */
 struct share {
@@ -59,19 +59,21 @@ struct crew_round {
 	const struct stripe *s[2]; /* from, to */
 	const struct transfer_options *o;
 	struct arena *arena;
-	uint64_t *cut;	 /* the borders of the pieces */
-	uint64_t *bytes; /* of the pieces that are not done */
-	bool *done;
-	size_t pieces;
+	uint64_t *cut;	     /* the borders of the pieces */
+	uint64_t *bytes;     /* of the pieces that are not done */
+	size_t pieces, last; /* last: of those that are not done */
 	int dirs[DIRS_MAX];
 	size_t ndirs;
+	const char *path; /* of the list */
 	int list;
 	uint64_t at; /* its end */
+	bool broken; /* it cannot be written */
 	struct section *sections;
 	size_t count, cap;
-	bool *dropped; /* by part of `to` */
-	int *kept;     /* files whose inodes must not be used again */
-	size_t nkept, kept_cap;
+	/* By part of `to`: it was made; was dropped; bytes that were written by
+	 * nodes. */
+	bool *lent, *dropped;
+	uint64_t *elsewhere;
 };
 
 static int
@@ -154,31 +156,53 @@ cut(struct crew_round *r, uint64_t len)
 	}
 	r->cut[++r->pieces] = end;
 	r->bytes = arena_alloc(r->arena, r->pieces, sizeof(*r->bytes));
-	r->done = arena_alloc(r->arena, r->pieces, sizeof(*r->done));
 	for (size_t i = 0; i < r->pieces; i++)
 		r->bytes[i] = r->cut[i + 1] - r->cut[i];
 }
 
-/* Make the temporary file, unless it exists.  Returns its inode; 0: *err. */
-static uint64_t
-lend(struct put_file *f, struct error *err)
+/* Make the temporary file of a part. */
+static int
+lend(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	const int fd = put_open(f, err);
-	struct stat st;
-	int rc = -1;
+	struct crew_round *r = arg;
+	struct put_file *f = r->s[1]->parts[i].put;
 
-	if (fd < 0)
+	(void)worker;
+	if (f == NULL || r->lent[i])
 		return 0;
-	rc = fstat(fd, &st);
-	if (rc < 0)
-		error_sys(err, "%s: cannot stat", put_what(f)->path);
-	return put_wrote(f, 0, err) < 0 || rc < 0 ? 0 : st.st_ino;
+	r->lent[i] = true;
+	return work_go_on(r->o->work, err) < 0 ? -1 : put_lend(f, err);
+}
+
+/* Count what nodes have written to a part. */
+static int
+take_back(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	const struct crew_round *r = arg;
+
+	(void)worker;
+	if (r->elsewhere[i] == 0)
+		return 0;
+	return work_go_on(r->o->work, err) < 0
+		       ? -1
+		       : put_wrote_elsewhere(r->s[1]->parts[i].put,
+					     r->elsewhere[i], err);
+}
+
+/* For each part of `to`, by the threads for its file system. */
+static int
+each_part(struct crew_round *r,
+	  int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
+	  struct error *err)
+{
+	return par_for(work_waiting(r->o->work, r->t->dirfd), r->s[1]->nparts,
+		       4, fn, r, err);
 }
 
 /* Add what the range has of one side. */
-static int
+static void
 add_items(struct crew_round *r, int side, const struct range *g,
-	  struct section *sec, struct buf *arrays, struct error *err)
+	  struct section *sec, struct buf *arrays)
 {
 	const struct stripe *s = r->s[side];
 	const struct stripe_sum *sums = side == 0 ? r->o->sums : r->o->sums_to;
@@ -207,8 +231,6 @@ add_items(struct crew_round *r, int side, const struct range *g,
 			item.len = g->begin + g->len - item.start;
 		if (sums != NULL && p->sum != STRIPE_NO_SUM)
 			item.sum_size = sums[p->sum].size;
-		if (p->put != NULL && (item.lent = lend(p->put, err)) == 0)
-			return -1;
 		if (path != NULL) {
 			item.dir = dir_index(r, dir_of(p));
 			if (path != last)
@@ -227,9 +249,6 @@ add_items(struct crew_round *r, int side, const struct range *g,
 			.len = item.len,
 		};
 	}
-	return arrays[TEXT].len > UINT32_MAX
-		       ? error_set(err, ERROR_USAGE, "too many files")
-		       : 0;
 }
 
 static int
@@ -241,8 +260,9 @@ add_dirs(const struct crew_round *r, struct buf *arrays, struct error *err)
 		struct stat st;
 
 		if (dir_name(r->dirs[i], path) < 0 || stat(path, &st) < 0)
-			return error_sys(err, "a directory: cannot be named");
+			return error_sys(err, "%s: cannot be found", path);
 		place.ino = st.st_ino;
+		place.owner = place_owner(&st);
 		buf_add(&arrays[DIRS], &place, sizeof(place));
 		buf_add(&arrays[TEXT], path, strlen(path) + 1);
 	}
@@ -265,7 +285,7 @@ write_section(void *arg, size_t from, size_t to, struct arena *a,
 	const char *where = NULL;
 	int rc = 0;
 
-	for (size_t i = from, k = 0; rc == 0 && i <= to; i = k + 1) {
+	for (size_t i = from, k = 0; i <= to; i = k + 1) {
 		struct range g = { .begin = r->cut[i] };
 
 		for (k = i; k <= to && r->bytes[k] > 0; k++)
@@ -273,11 +293,13 @@ write_section(void *arg, size_t from, size_t to, struct arena *a,
 		if (g.len == 0)
 			continue;
 		buf_add(&arrays[RANGES], &g, sizeof(g));
-		for (int side = 0; rc == 0 && side < 2; side++)
-			rc = add_items(r, side, &g, &sec, arrays, err);
+		for (int side = 0; side < 2; side++)
+			add_items(r, side, &g, &sec, arrays);
 	}
-	if (rc == 0)
-		rc = add_dirs(r, arrays, err);
+	rc = add_dirs(r, arrays, err);
+	if (rc == 0 && arrays[TEXT].len > UINT32_MAX)
+		rc = error_set(err, ERROR_USAGE, "%s: too many files for it",
+			       r->path);
 	for (int i = 0; i < ARRAYS; i++)
 		head.bytes[i] = arrays[i].len;
 	buf_add(&all, &head, sizeof(head));
@@ -288,12 +310,13 @@ write_section(void *arg, size_t from, size_t to, struct arena *a,
 	if (rc == 0)
 		rc = hash_bytes(all.data, all.len, sum, err);
 	if (rc == 0)
-		rc = io_pwrite(r->list, LIST, all.data, all.len, r->at, err);
-	if (rc == 0)
-		rc = io_fsync(r->list, LIST, err);
+		rc = io_pwrite(r->list, r->path, all.data, all.len, r->at, err);
+	if (rc == 0 && to == r->last)
+		rc = io_fsync(r->list, r->path, err);
 	if (rc == 0)
 		where = arena_printf(a, "%" PRIu64 ",%zu,%s", r->at, all.len,
 				     sum);
+	r->broken = rc < 0;
 	r->at += all.len;
 	buf_free(&all);
 	(void)MEM_ROOM(r->sections, r->count, r->cap);
@@ -301,88 +324,75 @@ write_section(void *arg, size_t from, size_t to, struct arena *a,
 	return where;
 }
 
-/* For struct crew_task. */
-static void
-take_answer(void *arg, const struct json_value *j)
+/* For struct crew_task: the last section that begins there is that of this
+ * round. */
+static bool
+take_answer(void *arg, size_t from, const struct json_value *j)
 {
 	struct crew_round *r = arg;
-	uint64_t from = 0;
+	struct section *s = &r->sections[r->count - 1];
+	const char *sums = NULL;
+	size_t n = 0;
 
-	if (!json_get_u64(j, "part", SIZE_MAX, &from))
-		return;
-	for (size_t i = r->count; i-- > 0;) {
-		struct section *s = &r->sections[i];
-		size_t n = 0;
-
-		if (s->from != from)
-			continue;
-		for (int side = 0; side < 2; side++)
-			for (size_t k = 0; k < s->count[side]; k++)
-				n += s->items[side][k].sum != STRIPE_NO_SUM;
-		if (json_get_str(j, "sums", r->arena, &s->sums, NULL) < 0 ||
-		    s->sums == NULL ||
-		    strspn(s->sums, "0123456789abcdef") != 8 * n ||
-		    s->sums[8 * n] != '\0')
-			s->sums = NULL;
-		return;
-	}
+	while (s->from != from)
+		s--;
+	for (int side = 0; side < 2; side++)
+		for (size_t k = 0; k < s->count[side]; k++)
+			n += s->items[side][k].sum != STRIPE_NO_SUM;
+	if (json_get_str(j, "sums", r->arena, &sums, NULL) < 0 ||
+	    sums == NULL || strspn(sums, "0123456789abcdef") != 8 * n ||
+	    sums[8 * n] != '\0')
+		return false;
+	s->sums = sums;
+	return true;
 }
 
-/* Nodes that may still write were given up: begin the files anew that they
- * could write to. */
-static int
-drop_files(struct crew_round *r, const struct section *s, struct error *err)
+/* Begin the files anew that this section could write to. */
+static void
+drop_files(struct crew_round *r, const struct section *s)
 {
 	for (size_t k = 0; k < s->count[1]; k++) {
 		const size_t part = s->items[1][k].part;
-		struct put_file *f = r->s[1]->parts[part].put;
-		int fd = -1;
 
-		if (f == NULL || r->dropped[part])
+		if (!r->lent[part])
 			continue;
 		r->dropped[part] = true;
-		fd = put_open(f, err);
-		if (fd < 0)
-			return -1;
-		(void)MEM_ROOM(r->kept, r->nkept, r->kept_cap);
-		r->kept[r->nkept] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		if (r->kept[r->nkept] < 0)
-			return error_sys(err, "%s: cannot be begun anew",
-					 put_what(f)->path);
-		r->nkept++;
-		put_drop(f);
+		r->lent[part] = false;
+		put_drop(r->s[1]->parts[part].put);
 	}
-	return 0;
 }
 
 /* What was done, after a round in which nodes were `lost`?  A section that
  * shares a file with one that was lost does not count. */
-static int
-judge(struct crew_round *r, size_t first, size_t lost, struct error *err)
+static void
+judge(struct crew_round *r, size_t first, size_t lost)
 {
-	int rc = 0;
-
 	memset(r->dropped, 0, r->s[1]->nparts + 1);
-	for (size_t i = first; lost > 0 && rc == 0 && i < r->count; i++)
+	for (size_t i = first; lost > 0 && i < r->count; i++)
 		if (r->sections[i].sums == NULL)
-			rc = drop_files(r, &r->sections[i], err);
-	for (size_t i = 0; i < r->count; i++) {
-		struct section *s = &r->sections[i];
-		bool counts = s->sums != NULL;
-
-		for (size_t k = 0; k < s->count[1]; k++)
-			counts = counts && !r->dropped[s->items[1][k].part];
-		if (!counts)
-			s->sums = NULL;
-	}
-	memset(r->done, 0, r->pieces * sizeof(*r->done));
+			drop_files(r, &r->sections[i]);
 	for (size_t i = 0; i < r->pieces; i++)
 		r->bytes[i] = r->cut[i + 1] - r->cut[i];
-	for (size_t i = 0; i < r->count; i++)
-		for (size_t k = r->sections[i].from;
-		     r->sections[i].sums != NULL && k <= r->sections[i].to; k++)
+	for (size_t i = 0; i < r->count; i++) {
+		struct section *s = &r->sections[i];
+
+		for (size_t k = 0; k < s->count[1]; k++)
+			if (r->dropped[s->items[1][k].part])
+				s->sums = NULL;
+		for (size_t k = s->from; s->sums != NULL && k <= s->to; k++)
 			r->bytes[k] = 0;
-	return rc;
+	}
+}
+
+static uint32_t
+hex(const char *text)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < 8; i++)
+		n = n << 4 | (uint32_t)(text[i] <= '9' ? text[i] - '0'
+						       : text[i] - 'a' + 10);
+	return n;
 }
 
 /* Add up what the nodes have answered. */
@@ -398,38 +408,55 @@ take_sums(struct crew_round *r, struct error *err)
 		for (int side = 0; text != NULL && side < 2; side++)
 			for (size_t k = 0; k < s->count[side]; k++) {
 				const struct share *is = &s->items[side][k];
-				struct put_file *f =
-					r->s[side]->parts[is->part].put;
-				uint32_t crc = 0;
 
-				if (f != NULL &&
-				    put_wrote_elsewhere(f, is->len, err) < 0)
-					return -1;
+				if (r->s[side]->parts[is->part].put != NULL)
+					r->elsewhere[is->part] += is->len;
 				if (is->sum == STRIPE_NO_SUM)
 					continue;
-				(void)sscanf(text, "%8" SCNx32, &crc);
-				text += 8;
-				atomic_fetch_xor(&sums[side][is->sum].crc, crc);
+				atomic_fetch_xor(&sums[side][is->sum].crc,
+						 hex(text));
 				atomic_fetch_add(&sums[side][is->sum].seen,
 						 is->len);
+				text += 8;
 			}
 	}
-	return 0;
+	return each_part(r, take_back, err);
 }
 
-/* Let the nodes do what they can. */
+/* Make a list of a name that nobody has. */
+static int
+make_list(struct crew_round *r, struct error *err)
+{
+	const struct owner owner = create_owner(r->t->dirfd);
+	char dir[PATH_MAX], name[TEMP_NAME_MAX];
+	uint64_t number = 0;
+
+	r->list = -1;
+	r->at = 0;
+	if (dir_name(r->t->dirfd, dir) < 0 ||
+	    getrandom(&number, sizeof(number), 0) < 0)
+		return error_sys(err, "%s: no list for nodes", dir);
+	temp_number(name, number);
+	r->path = arena_printf(r->arena, "%s/%s", dir, name);
+	r->list = create_file(r->t->dirfd, name, O_WRONLY, 0600, owner);
+	return r->list < 0 ? error_sys(err, "%s: no list for nodes", r->path)
+			   : 0;
+}
+
+/* Let the nodes do what they can.  That they cannot be asked is said, and is no
+ * failure. */
 static int
 ask_nodes(struct crew_round *r, struct error *err)
 {
 	struct crew *crew = r->t->crew;
 	const char *argv[5] = { r->t->program };
-	char dir[PATH_MAX];
 	const struct crew_task task = {
 		.argv = argv,
 		.bytes = r->bytes,
 		.count = r->pieces,
+		.least = LEAST / 4,
+		.wary = true,
 		.digest = write_section,
-		.done = r->done,
 		.work = r->o->work,
 		.answer = take_answer,
 		.arg = r,
@@ -443,18 +470,34 @@ ask_nodes(struct crew_round *r, struct error *err)
 	if (r->o->work->memory > 0)
 		argv[n++] = arena_printf(r->arena, "--memory=%" PRIu64,
 					 r->o->work->memory);
-	if (dir_name(r->t->dirfd, dir) < 0)
-		return 0;
-	argv[n] = arena_printf(r->arena, "%s/%s", dir, temp_str(LIST));
 	crew->remote.keep = ANSWER_MAX;
-	while (rc == 0 && lost > 0 && crew->nodes.count > 0) {
+	while (lost > 0 && crew->nodes.count > 0) {
+		struct error why = ERROR_INIT;
 		const size_t first = r->count;
 
-		rc = crew_work(crew, &task, &lost, &failed, err);
+		for (size_t i = 0; i < r->pieces; i++)
+			r->last = r->bytes[i] > 0 ? i : r->last;
+		if (each_part(r, lend, err) < 0)
+			return -1;
+		rc = make_list(r, &why);
+		r->broken = rc < 0;
+		argv[n] = r->path;
 		if (rc == 0)
-			rc = judge(r, first, lost, err);
+			rc = crew_work(crew, &task, &lost, &failed, &why);
+		/* From here on no node opens a file of this round. */
+		if (r->list >= 0)
+			(void)unlinkat(r->t->dirfd, path_base(r->path), 0);
+		io_close(r->list);
+		if (rc < 0 && !r->broken)
+			return error_pass(err, &why);
+		if (rc < 0) {
+			work_say(r->o->work, "%s: this node works alone",
+				 why.text);
+			return 0;
+		}
+		judge(r, first, lost);
 	}
-	return rc;
+	return 0;
 }
 
 int
@@ -467,10 +510,10 @@ crew_transfer(struct transfer_help *h, const struct stripe *from,
 		.t = (struct crew_transfer *)h,
 		.s = { from, to != NULL ? to : &nothing },
 		.o = o,
-		.list = -1,
 	};
 	struct work work = *o->work;
 	struct transfer_options rest = *o;
+	const size_t nto = r.s[1]->nparts + 1;
 	int rc = 0;
 
 	work.help = NULL;
@@ -478,11 +521,11 @@ crew_transfer(struct transfer_help *h, const struct stripe *from,
 	if (r.t->crew->nodes.count == 0 || !is_for_nodes(&r, len))
 		return transfer(from, to, len, &rest, err);
 	r.arena = arena_new();
-	r.dropped = mem_calloc(r.s[1]->nparts + 1, sizeof(*r.dropped));
+	r.lent = arena_alloc(r.arena, nto, sizeof(*r.lent));
+	r.dropped = arena_alloc(r.arena, nto, sizeof(*r.dropped));
+	r.elsewhere = arena_alloc(r.arena, nto, sizeof(*r.elsewhere));
 	cut(&r, len);
-	r.list = temp_make(r.t->dirfd, LIST, 0600, create_owner(r.t->dirfd));
-	if (r.list >= 0)
-		rc = ask_nodes(&r, err);
+	rc = ask_nodes(&r, err);
 	for (size_t i = 0, k = 0; rc == 0 && i < r.pieces; i = k + 1) {
 		uint64_t bytes = 0;
 
@@ -494,18 +537,11 @@ crew_transfer(struct transfer_help *h, const struct stripe *from,
 	}
 	if (rc == 0)
 		rc = take_sums(&r, err);
-	if (r.list >= 0)
-		(void)temp_remove(r.t->dirfd, LIST);
-	io_close(r.list);
-	for (size_t i = 0; i < r.nkept; i++)
-		close(r.kept[i]);
 	for (size_t i = 0; i < r.count; i++) {
 		mem_free(r.sections[i].items[0]);
 		mem_free(r.sections[i].items[1]);
 	}
 	mem_free(r.sections);
-	mem_free(r.kept);
-	mem_free(r.dropped);
 	arena_free(r.arena);
 	return rc;
 }

@@ -10,12 +10,14 @@
  * up the checksums that the nodes answer.  A piece that no node has done is
  * done here, so all errors are found here, too.
  *
- * A node that was given up may still run.  What it could write to is begun
- * anew under another inode, and it writes to no other inode than those of its
- * section: the old ones are kept until the end, so that their numbers are not
- * used again.
+ * A node that was given up may still run.  So each round has a list of its own,
+ * whose name nobody used before, and what such a node could write to is begun
+ * anew when the list is gone.  A node looks for its list after it has opened a
+ * file: if the list is there, the file is that of its round.  What others wrote
+ * to the same files does not count either: a node that is lost costs as much as
+ * all whose pieces share a container with its own.
  *
- * Cost: a section has 56 bytes and a path for each file or segment, an answer 8
+ * Cost: a section has 48 bytes and a path for each file or segment, an answer 8
  * bytes for each checksum.
  *
  * Only for commands: without memory they end.
@@ -33,14 +35,13 @@ struct crew_part;
 struct error;
 struct work;
 
-/* For work.help.  The caller sets all but the last. */
+/* For work.help. */
 struct crew_transfer {
 	struct transfer_help help; /* .fn is crew_transfer() */
 	struct crew *crew;
 	const char *program; /* that calls crew_transfer_part() on a node */
 	uint64_t jobs;	     /* threads of each; 0: its default */
 	int dirfd;	     /* where the list is written */
-	const struct crew_round *round; /* private */
 };
 
 /* For struct transfer_help: carry out a transfer. */

@@ -7,6 +7,7 @@
 #define SITE_CREW_TRANSFER_IMPL_H
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "site/crew_transfer.h"
 
@@ -14,7 +15,7 @@
 
 /* A section: its head, then these arrays.  All nodes are alike. */
 enum { RANGES, DIRS, FROM, TO, TEXT, ARRAYS };
-#define MAGIC UINT64_C(0x73637278666572)
+#define MAGIC UINT64_C(0x7363727866657201) /* its layout */
 
 struct head {
 	uint64_t magic, bytes[ARRAYS];
@@ -25,14 +26,20 @@ struct range {
 };
 
 struct place {
-	uint64_t ino, path; /* in TEXT */
+	uint64_t ino, owner; /* user and group, of 32 bits each */
+	uint64_t path;	     /* in TEXT */
 };
+
+static inline uint64_t
+place_owner(const struct stat *st)
+{
+	return (uint64_t)st->st_uid << 32 | st->st_gid;
+}
 
 /* The bytes of a part of the string in these ranges. */
 struct item {
 	uint64_t start, len, off;
 	uint64_t sum_size, sum_off; /* of the checksum; size 0: none */
-	uint64_t lent;		    /* TO: the inode of the temporary file */
 	uint32_t dir;		    /* UINT32_MAX: only summed */
 	uint32_t path;		    /* in TEXT */
 };

@@ -30,12 +30,17 @@ static const size_t sizes[ARRAYS] = {
 	1,
 };
 
+static int
+open_list(const char *path)
+{
+	return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
 /* Read the section.  NULL: *err. */
 static struct head *
 read_section(const char *path, const char *where, struct error *err)
 {
-	const int fd =
-		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	const int fd = open_list(path);
 	uint64_t off = 0, len = 0, sum = sizeof(struct head);
 	char text[HASH_TEXT];
 	struct head *head = NULL;
@@ -68,6 +73,7 @@ read_section(const char *path, const char *where, struct error *err)
 
 /* A section, on a node. */
 struct job {
+	const char *path; /* of the list */
 	struct head *head;
 	const char *at[ARRAYS];
 	size_t count[ARRAYS];
@@ -101,8 +107,7 @@ is_valid(const struct job *j)
 			const bool named = t->dir < j->count[DIRS];
 
 			if (t->len == 0 || t->path >= j->count[TEXT] ||
-			    (!named && (side == 0 || t->dir != UINT32_MAX)) ||
-			    (named && side == 1 && t->lent == 0))
+			    (!named && (side == 0 || t->dir != UINT32_MAX)))
 				return false;
 		}
 	return true;
@@ -121,7 +126,8 @@ open_dirs(struct job *j, struct error *err)
 		if (fd < 0)
 			return error_sys(err, "%s: cannot open", name);
 		j->dirs[j->ndirs++] = fd;
-		if (fstat(fd, &st) < 0 || st.st_ino != p->ino)
+		if (fstat(fd, &st) < 0 || st.st_ino != p->ino ||
+		    place_owner(&st) != p->owner)
 			return error_set(err, ERROR_DAMAGED,
 					 "%s: is another directory here", name);
 	}
@@ -153,7 +159,7 @@ make_side(struct job *j, int side)
 			.dirfd = p.dirfd,
 			.path = p.path,
 			.reread = true,
-			.lent = t->lent,
+			.lent = true,
 		};
 
 		if (named && side == 1) {
@@ -189,19 +195,46 @@ copy(struct job *j, const struct work *work, struct buf *sums,
 	if (put_commit(j->put, err) < 0)
 		return -1;
 	for (int side = 0; side < 2; side++)
-		for (size_t i = 0; i < j->count[FROM + side]; i++)
-			if (item_at(j, side, i)->sum_size > 0)
-				buf_printf(sums, "%08" PRIx32,
-					   (uint32_t)j->sums[side][i].crc);
+		for (size_t i = 0; i < j->count[FROM + side]; i++) {
+			const struct stripe_sum *sum = &j->sums[side][i];
+
+			if (sum->size == 0)
+				continue;
+			if (sum->seen != item_at(j, side, i)->len)
+				return error_set(err, ERROR_CORRUPT,
+						 "%s: not all bytes were read",
+						 j->path);
+			buf_printf(sums, "%08" PRIx32, (uint32_t)sum->crc);
+		}
 	return 0;
+}
+
+/* For struct put_options.  Opening asks the server, where a stat may be
+ * answered from memory. */
+static bool
+list_is_there(void *arg)
+{
+	const struct job *j = arg;
+	const int fd = open_list(j->path);
+
+	io_close(fd);
+	return fd >= 0;
 }
 
 int
 crew_transfer_part(const char *path, const struct crew_part *part,
 		   const struct work *work, struct buf *sums, struct error *err)
 {
-	const struct put_options how = { .par = work->par, .work = work };
-	struct job j = { .head = read_section(path, part->digest, err) };
+	struct job j = {
+		.path = path,
+		.head = read_section(path, part->digest, err),
+	};
+	const struct put_options how = {
+		.par = work->par,
+		.work = work,
+		.still = list_is_there,
+		.arg = &j,
+	};
 	const char *at = NULL;
 	int rc = -1;
 

@@ -154,13 +154,12 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	const char *base = path_base(f->what.path);
 	const bool locks = f->what.resume && !p->o.unlocked &&
 			   f->what.size >= RESUME_LEAST;
-	int dir = put_place_take(p, f->place, make && f->what.lent == 0, err);
-	int fd = -1;
-	struct stat st;
+	int dir = -1, fd = -1;
 
+	make = make && !f->what.lent;
+	dir = put_place_take(p, f->place, make, err);
 	if (dir < 0 && dir != AT_FDCWD)
 		return -1;
-	make = make && f->what.lent == 0;
 	if (make)
 		f->opened = new_mode(p, f);
 	if (make && locks)
@@ -174,9 +173,8 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	/* Without a lock, the next run begins with a new one. */
 	if (fd >= 0 && locks)
 		(void)flock(fd, LOCK_EX | LOCK_NB);
-	if (fd >= 0 && f->what.lent != 0 &&
-	    (fstat(fd, &st) < 0 || st.st_ino != f->what.lent ||
-	     !create_may_change(dir, fd))) {
+	if (fd >= 0 && f->what.lent &&
+	    (!create_may_change(dir, fd) || !p->o.still(p->o.arg))) {
 		close(fd);
 		fd = -1;
 		errno = ESTALE;
@@ -392,10 +390,10 @@ put_wrote(struct put_file *f, uint64_t len, struct error *err)
 		return 0;
 	/* Complete it: the file may end in a hole.  Then it waits in the
 	 * queue. */
-	if (f->what.lent == 0 && f->holes &&
+	if (!f->what.lent && f->holes &&
 	    ftruncate(f->fd, (off_t)f->what.size) < 0)
 		return error_sys(err, "%s: cannot set its size", f->what.path);
-	if (f->what.lent == 0 && put_set_attributes(f, err) < 0)
+	if (!f->what.lent && put_set_attributes(f, err) < 0)
 		return -1;
 	f->since = p->o.at_once ? clock_seconds() : 0;
 	pthread_mutex_lock(&p->lock);
@@ -417,9 +415,10 @@ put_pwrite(struct put_file *f, int fd, const void *data, size_t len,
 
 	if (f->resumed && io_has(fd, data, len, off))
 		return 0;
-	holes = f->resumed ? io_pwrite(fd, f->what.path, data, len, off, err)
-			   : io_pwrite_sparse(fd, f->what.path, data, len, off,
-					      err);
+	holes = f->resumed || f->what.lent
+			? io_pwrite(fd, f->what.path, data, len, off, err)
+			: io_pwrite_sparse(fd, f->what.path, data, len, off,
+					   err);
 	if (holes < 0)
 		return -1;
 	if (holes > 0)
@@ -447,12 +446,18 @@ put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
 }
 
 int
-put_wrote_elsewhere(struct put_file *f, uint64_t len, struct error *err)
+put_lend(struct put_file *f, struct error *err)
 {
 	if (put_open(f, err) < 0)
 		return -1;
-	f->holes = true; /* they may have left out its end */
-	return put_wrote(f, len, err);
+	f->resumed = true;
+	return put_wrote(f, 0, err);
+}
+
+int
+put_wrote_elsewhere(struct put_file *f, uint64_t len, struct error *err)
+{
+	return put_open(f, err) < 0 ? -1 : put_wrote(f, len, err);
 }
 
 int
@@ -488,7 +493,7 @@ place_kind(void *arg, size_t i, unsigned worker, struct error *err)
 
 	(void)worker;
 	return f->what.kind == p->kind && f->state == PUT_SYNCED &&
-			       f->what.lent == 0
+			       !f->what.lent
 		       ? place_file(f, err)
 		       : 0;
 }

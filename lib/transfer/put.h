@@ -77,10 +77,10 @@ struct put_what {
 	 * a run which is not dead loses its file to nobody.  Ignored
 	 * with `unlocked`. */
 	bool resume;
-	/* Not 0: another process has made the temporary file, as this inode,
-	 * and gives it its name.  put_commit() only syncs what was written, of
-	 * which `size` is the number of bytes. */
-	ino_t lent;
+	/* Another process has made the temporary file, and gives it its name.
+	 * put_commit() only syncs what was written, of which `size` is the
+	 * number of bytes. */
+	bool lent;
 	void *arg; /* for the caller */
 };
 
@@ -110,6 +110,9 @@ struct put_options {
 	/* The owner of new files (create.h).  NULL: it is looked up. */
 	const struct owner *owner;
 	struct put_guard guard; /* fn NULL: none */
+	/* Called when a file that is `lent` was opened: does its owner still
+	 * want it?  False: ESTALE. */
+	bool (*still)(void *arg);
 	/* Called for each file that got its name, with the modification time
 	 * that the file system stored.  Any thread may call it; -1 is passed on
 	 * as a failure.  NULL: none. */
@@ -161,8 +164,10 @@ int put_check_room(const struct put *p, const char *what, struct error *err);
 int put_open(struct put_file *f, struct error *err);
 int put_wrote(struct put_file *f, uint64_t len, struct error *err);
 
-/* Count bytes that other processes have written to the temporary file, and
- * synced.  Between put_open() and put_commit(). */
+/* Make the temporary file, for other processes to write to, unless it exists; and
+ * count bytes that they have written and synced.  As they may have failed, all
+ * bytes are written, also zeros. */
+int put_lend(struct put_file *f, struct error *err);
 int put_wrote_elsewhere(struct put_file *f, uint64_t len, struct error *err);
 
 /* Is this a file that was taken up?  Then all bytes have to be written, as what

@@ -121,11 +121,13 @@ count_digest(void *arg, size_t first, size_t last, struct arena *a,
 	return "digest";
 }
 
-static void
-count_answer(void *arg, const struct json_value *j)
+static bool
+count_answer(void *arg, size_t first, const struct json_value *j)
 {
+	(void)first;
 	(void)j;
 	((struct cost *)arg)->answers++;
+	return true;
 }
 
 static double
