@@ -330,6 +330,10 @@ fti_set_dirs(const struct fti_sets *s, struct fti_set *set)
 	bool several = set->geometry.node_size == 0 || set->level == FTI_L4;
 	size_t lacking = 0;
 
+	if (set->dirs != NULL) {
+		memcpy(dirs, set->dirs, nodes * sizeof(*dirs));
+		return dirs;
+	}
 	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
 		const struct fti_rank *of = &set->ranks[i / FTI_PARTS];
 		const struct fti_entry *e = of->parts[i % FTI_PARTS].entry;
