@@ -30,8 +30,10 @@ struct settings {
 	const char *part;
 	uint64_t mask; /* of the modes of new files */
 	/* What was there before they were asked; count 0: they were not.  By
-	 * checkpoint: what they have read. */
+	 * checkpoint: the groups that they have done, and what they have
+	 * read. */
 	struct fti_sets before;
+	bool **done;
 	uint64_t *read;
 };
 
@@ -214,6 +216,7 @@ share(struct settings *s, struct error *err)
 			: fti_open_sets(&s->before, s->v.dir, &s->v.o,
 					&s->v.work, err);
 	s->read = mem_calloc(s->before.count + 1, sizeof(*s->read));
+	s->done = mem_calloc(s->before.count + 1, sizeof(*s->done));
 	for (size_t i = 0; rc == 0 && i < s->before.count; i++) {
 		struct fti_sets now = { .count = 0 };
 		struct sharing g = { .s = s,
@@ -223,7 +226,8 @@ share(struct settings *s, struct error *err)
 		bool again =
 			is_candidate(s, g.set) && nodes.crew.nodes.count > 0;
 
-		g.done = mem_calloc(g.set->groups + 1, sizeof(*g.done));
+		s->done[i] = g.done =
+			mem_calloc(g.set->groups + 1, sizeof(*g.done));
 		while (rc == 0 && again) {
 			rc = share_round(&g, &again, err);
 			if (rc < 0 || !again)
@@ -237,7 +241,6 @@ share(struct settings *s, struct error *err)
 			again = g.set != NULL;
 		}
 		s->read[i] = g.read;
-		mem_free(g.done);
 		fti_sets_free(&now);
 	}
 	if (rc == 0)
@@ -295,8 +298,28 @@ add_done(const struct settings *s, struct fti_rebuild *r)
 	mem_free(own.files);
 }
 
-/* As one of the nodes: rebuild some groups, and print what was done.  Who
- * shares the work out looks at it again. */
+/* Keep the part of the checkpoint.  *set NULL: there is none. */
+static int
+open_part(const struct settings *s, const struct crew_part *is,
+	  struct fti_sets *sets, struct fti_set **set, struct error *err)
+{
+	const struct work *w = &s->v.work;
+
+	*set = NULL;
+	fti_sets_free(sets);
+	if (fti_open_sets(sets, s->v.dir, &s->v.o, w, err) < 0)
+		return -1;
+	for (size_t i = 0; i < sets->count; i++)
+		if (is_candidate(s, &sets->list[i]) &&
+		    is->to < sets->list[i].groups)
+			*set = &sets->list[i];
+	if (*set == NULL)
+		return 0;
+	fti_set_keep(sets, *set, (uint32_t)is->from, (uint32_t)is->to);
+	return fti_set_examine(sets, *set, false, w, err);
+}
+
+/* As one of the nodes: rebuild some groups, and print what was done. */
 static int
 do_part(struct settings *s)
 {
@@ -304,7 +327,7 @@ do_part(struct settings *s)
 	struct fti_sets sets = { .count = 0 };
 	struct fti_rebuild r = { .count = 0 };
 	struct fti_set *set = NULL;
-	struct crew_part is;
+	struct crew_part is = { .from = 0 };
 	struct error err = ERROR_INIT;
 	struct json *answer = NULL;
 	char digest[HASH_TEXT] = "";
@@ -315,17 +338,10 @@ do_part(struct settings *s)
 	if (rc == 0 && !crew_part(s->part, &is))
 		rc = error_set(&err, ERROR_USAGE, "--part: not FROM-TO:DIGEST");
 	if (rc == 0)
-		rc = fti_open_sets(&sets, s->v.dir, &s->v.o, w, &err);
-	for (size_t i = 0; rc == 0 && i < sets.count; i++)
-		if (is_candidate(s, &sets.list[i]))
-			set = &sets.list[i];
-	if (set != NULL && is.to < set->groups) {
-		fti_set_keep(&sets, set, (uint32_t)is.from, (uint32_t)is.to);
-		rc = fti_set_examine(&sets, set, false, w, &err);
-		if (rc == 0)
-			rc = fti_set_digest(&sets, set, (uint32_t)is.from,
-					    (uint32_t)is.to, digest, &err);
-	}
+		rc = open_part(s, &is, &sets, &set, &err);
+	if (rc == 0 && set != NULL)
+		rc = fti_set_digest(&sets, set, (uint32_t)is.from,
+				    (uint32_t)is.to, digest, &err);
 	if (rc == 0 && !str_eq(digest, is.digest))
 		rc = error_set(&err, ERROR_DAMAGED,
 			       "%s: looks different here, or has changed since "
@@ -339,17 +355,23 @@ do_part(struct settings *s)
 		rc = error_set(&err, ERROR_SYSTEM, "%s", r.why);
 	if (rc == 0)
 		rc = fti_rebuild_run(&r, w, &err);
+	/* Nobody else reads the data again. */
+	if (rc == 0 && s->v.at.checksums && r.count > 0 &&
+	    (open_part(s, &is, &sets, &set, &err) < 0 || set == NULL ||
+	     fti_set_examine(&sets, set, true, w, &err) < 0))
+		rc = -1;
+	if (rc == 0 && s->v.at.checksums && set->reason != NULL)
+		rc = error_set(&err, ERROR_DAMAGED, "%s: %s", s->v.dir,
+			       set->reason);
 	if (rc == 0) {
 		answer = json_new_object();
-		json_set_u64(answer, "file_count", r.count);
 		json_set_u64(answer, "bytes_read", r.bytes_read);
-		json_set_u64(answer, "bytes_written", r.bytes_written);
 	}
 	app_part_end(w, answer);
 	fti_rebuild_fini(&r);
 	fti_sets_free(&sets);
 	app_work_end(w);
-	return app_report(STATUS_OK, &err);
+	return app_report(rc == 0 ? STATUS_OK : STATUS_FAILED, &err);
 }
 
 /* --- Rebuild --- */
@@ -437,11 +459,15 @@ each_set(struct settings *s, bool again, struct error *err)
 
 	for (size_t i = 0; rc == 0 && i < sets.count; i++) {
 		struct fti_set *set = &sets.list[i];
+		const struct fti_set *was = NULL;
 		struct error why = ERROR_INIT;
 
 		if (!is_candidate(s, set))
 			continue;
 		s->found++;
+		was = same_set(&s->before, set);
+		if (was != NULL)
+			set->proven = s->done[was - s->before.list];
 		if (!again) {
 			s->v.status = error_worse_status(
 				s->v.status, rebuild_set(s, &sets, set));
@@ -504,7 +530,10 @@ fti_run_rebuild(const struct app_call *call)
 	if (s.part != NULL)
 		return do_part(&s);
 	status = fti_verb_run(&s.v, false, run_rebuild, &s);
-	fti_sets_free(&s.before);
+	for (size_t i = 0; i < s.before.count; i++)
+		mem_free(s.done[i]);
+	mem_free(s.done);
 	mem_free(s.read);
+	fti_sets_free(&s.before);
 	return status;
 }

@@ -123,7 +123,8 @@ open_group(struct run *r, size_t first, size_t end, struct error *err)
 	struct fti_rebuild_file *files = r->r->files;
 	const unsigned k = set->geometry.group_size;
 	bool lost[CAUCHY_MEMBERS_MAX], wanted[CAUCHY_MEMBERS_MAX] = { false };
-	bool unproven = set->level == FTI_L3 && !set->data_read;
+	bool unproven = set->level == FTI_L3 &&
+			!fti_set_reads(set, files[first].rank->group);
 
 	r->from =
 		fti_recover_new(r->r->sets, set, files[first].rank, r->w, err);

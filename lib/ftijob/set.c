@@ -244,6 +244,12 @@ fti_set_is_grouped(const struct fti_set *set)
 	return set->geometry.group_size > 1 && set->geometry.node_size > 0;
 }
 
+bool
+fti_set_reads(const struct fti_set *set, uint32_t group)
+{
+	return set->data_read && (set->proven == NULL || !set->proven[group]);
+}
+
 /* --- Files --- */
 
 const struct fti_entry **

@@ -98,6 +98,9 @@ struct fti_set {
 	bool flat; /* its files are in no directory of a level */
 	/* After fti_set_keep(): the directories of all nodes; else NULL. */
 	const char **dirs;
+	/* By group: its data need not be read, as others have done that, and
+	 * found all right; or NULL. */
+	const bool *proven;
 	/* FTI stops without its Topology.fti: it is there; or, unless its
 	 * place is not known, where it is missing. */
 	bool has_topology;
@@ -178,6 +181,9 @@ bool fti_set_has(const struct fti_set *set, enum fti_part part);
 
 /* Are the groups of its ranks known? */
 bool fti_set_is_grouped(const struct fti_set *set);
+
+/* Does, or did, fti_set_examine() read the data of the group? */
+bool fti_set_reads(const struct fti_set *set, uint32_t group);
 
 /* Is it unknown, and will its data tell more? */
 bool fti_set_asks_data(const struct fti_set *set);
