@@ -298,25 +298,26 @@ add_done(const struct settings *s, struct fti_rebuild *r)
 	mem_free(own.files);
 }
 
-/* Keep the part of the checkpoint.  *set NULL: there is none. */
-static int
+/* Examine the part of the checkpoint.  NULL: there is none. */
+static struct fti_set *
 open_part(const struct settings *s, const struct crew_part *is,
-	  struct fti_sets *sets, struct fti_set **set, struct error *err)
+	  struct fti_sets *sets, struct error *err)
 {
 	const struct work *w = &s->v.work;
+	struct fti_set *set = NULL;
 
-	*set = NULL;
 	fti_sets_free(sets);
 	if (fti_open_sets(sets, s->v.dir, &s->v.o, w, err) < 0)
-		return -1;
+		return NULL;
 	for (size_t i = 0; i < sets->count; i++)
 		if (is_candidate(s, &sets->list[i]) &&
 		    is->to < sets->list[i].groups)
-			*set = &sets->list[i];
-	if (*set == NULL)
-		return 0;
-	fti_set_keep(sets, *set, (uint32_t)is->from, (uint32_t)is->to);
-	return fti_set_examine(sets, *set, false, w, err);
+			set = &sets->list[i];
+	if (set == NULL)
+		return error_set_null(err, ERROR_ABSENT,
+				      "%s: has no such groups", s->v.dir);
+	fti_set_keep(sets, set, (uint32_t)is->from, (uint32_t)is->to);
+	return fti_set_examine(sets, set, false, w, err) < 0 ? NULL : set;
 }
 
 /* As one of the nodes: rebuild some groups, and print what was done. */
@@ -338,10 +339,10 @@ do_part(struct settings *s)
 	if (rc == 0 && !crew_part(s->part, &is))
 		rc = error_set(&err, ERROR_USAGE, "--part: not FROM-TO:DIGEST");
 	if (rc == 0)
-		rc = open_part(s, &is, &sets, &set, &err);
-	if (rc == 0 && set != NULL)
-		rc = fti_set_digest(&sets, set, (uint32_t)is.from,
-				    (uint32_t)is.to, digest, &err);
+		set = open_part(s, &is, &sets, &err);
+	rc = set == NULL ? -1
+			 : fti_set_digest(&sets, set, (uint32_t)is.from,
+					  (uint32_t)is.to, digest, &err);
 	if (rc == 0 && !str_eq(digest, is.digest))
 		rc = error_set(&err, ERROR_DAMAGED,
 			       "%s: looks different here, or has changed since "
@@ -356,10 +357,11 @@ do_part(struct settings *s)
 	if (rc == 0)
 		rc = fti_rebuild_run(&r, w, &err);
 	/* Nobody else reads the data again. */
-	if (rc == 0 && s->v.at.checksums && r.count > 0 &&
-	    (open_part(s, &is, &sets, &set, &err) < 0 || set == NULL ||
-	     fti_set_examine(&sets, set, true, w, &err) < 0))
-		rc = -1;
+	if (rc == 0 && s->v.at.checksums && r.count > 0) {
+		set = open_part(s, &is, &sets, &err);
+		rc = set == NULL ? -1
+				 : fti_set_examine(&sets, set, true, w, &err);
+	}
 	if (rc == 0 && s->v.at.checksums && set->reason != NULL)
 		rc = error_set(&err, ERROR_DAMAGED, "%s: %s", s->v.dir,
 			       set->reason);
@@ -371,7 +373,7 @@ do_part(struct settings *s)
 	fti_rebuild_fini(&r);
 	fti_sets_free(&sets);
 	app_work_end(w);
-	return app_report(rc == 0 ? STATUS_OK : STATUS_FAILED, &err);
+	return app_report(STATUS_OK, &err);
 }
 
 /* --- Rebuild --- */
