@@ -78,7 +78,7 @@ lay_fti() {
 	: >"$whole/Meta/e/Topology.fti"
 	for ((rank = 0; rank < 32; rank++)); do
 		dir=$whole/Local/node$((rank / 4))/e/l1
-		head -c 3000000 /dev/urandom >"$BATS_TEST_TMPDIR/v"
+		head -c 4000000 /dev/urandom >"$BATS_TEST_TMPDIR/v"
 		scr_fti pack -q --to F --id 1 -o "$dir/Ckpt1-Rank$rank.fti" \
 			0="$BATS_TEST_TMPDIR/v"
 	done
