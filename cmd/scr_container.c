@@ -268,28 +268,24 @@ some_files(struct settings *s, const struct packed *p,
 static int
 part(struct settings *s, const char *list)
 {
-	const struct progress_beat heart = { 1, crew_beat, NULL };
 	struct work *work = &s->look.work;
 	struct error err = ERROR_INIT;
 	struct buf sums = BUF_INIT;
-	struct json *j = NULL;
+	struct json *done = NULL;
 	struct crew_part is;
-	int rc = -1;
 
 	if (!crew_part(s->part, &is))
 		app_usage("--" CREW_PART ": not FROM-TO:DIGEST");
-	rc = app_work_start(work, s->jobs, NULL, &err);
-	work->progress = progress_start("scr_container", true, &heart);
-	if (rc == 0)
-		rc = crew_transfer_part(list, &is, work, &sums, &err);
-	app_work_end(work);
-	if (rc == 0) {
-		j = json_new_object();
-		json_set_str(j, "sums", sums.len > 0 ? sums.data : "");
-		buf_clear(&sums);
-		(void)json_line(j, &sums, NULL);
-		printf("%s\n", sums.data);
+	if (app_work_start(work, s->jobs, NULL, &err) == 0) {
+		app_part_start(work, "scr_container");
+		if (crew_transfer_part(list, &is, work, &sums, &err) == 0) {
+			done = json_new_object();
+			json_set_str(done, "sums",
+				     sums.len > 0 ? sums.data : "");
+		}
+		app_part_end(work, done);
 	}
+	app_work_end(work);
 	buf_free(&sums);
 	return app_report(STATUS_OK, &err);
 }

@@ -169,6 +169,12 @@ int app_work_start(struct work *w, uint64_t jobs, const char *what,
 		   struct error *err);
 void app_work_end(struct work *w);
 
+/* Between the two, for what a command does for that of another node
+ * (site/crew.h): a line of progress every second, and what was done, unless it
+ * is NULL. */
+void app_part_start(struct work *w, const char *name);
+void app_part_end(struct work *w, struct json *done);
+
 /* An option that only some verbs take.  With another verb it is a usage error:
  * ignoring it in "--drop NAME --dry-run" would cost data. */
 struct app_rule {

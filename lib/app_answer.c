@@ -3,6 +3,8 @@
  * and progress. */
 #include "app_impl.h"
 
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -142,6 +144,38 @@ app_work_end(struct work *w)
 	progress_end(w->progress);
 	work_end(w);
 	w->progress = NULL;
+}
+
+/* Who shares the work out has ended, or has given us up: nobody listens. */
+static void
+beat(void *unused, uint64_t done, uint64_t total)
+{
+	(void)unused;
+	if (fprintf(stdout, "progress %" PRIu64 " %" PRIu64 "\n", done, total) <
+		    0 ||
+	    fflush(stdout) != 0)
+		(void)kill(getpid(), SIGTERM);
+}
+
+void
+app_part_start(struct work *w, const char *name)
+{
+	static const struct progress_beat heart = { 1, beat, NULL };
+
+	w->progress = progress_start(name, true, &heart);
+	w->detail = w->log;
+}
+
+void
+app_part_end(struct work *w, struct json *done)
+{
+	struct buf line = BUF_INIT;
+
+	progress_end(w->progress);
+	w->progress = NULL;
+	if (done != NULL && json_line(done, &line, NULL) == 0)
+		(void)fprintf(stdout, "%s\n", line.data);
+	buf_free(&line);
 }
 
 void

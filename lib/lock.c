@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -23,6 +24,10 @@
 
 /* Nanoseconds between two attempts to take a lock. */
 #define LOCK_PAUSE 20000000
+
+/* Seconds for which a process that was given up may still hold its shares: as
+ * long as a file system needs to notice that a node is gone. */
+#define PATIENCE 90
 
 bool
 lock_unsupported(const struct error *err)
@@ -178,6 +183,48 @@ lock_shares_close(int dirfd, int lock)
 	    has_name(dirfd, LOCK_SHARES_FILE, lock))
 		(void)unlinkat(dirfd, LOCK_SHARES_FILE, 0);
 	close(lock);
+}
+
+int
+lock_shares_wait(int dirfd, const char *what,
+		 bool (*take)(const void *arg, int lock), const void *arg,
+		 bool (*stop)(void), struct error *err)
+{
+	const struct timespec pause = { .tv_nsec = 5 * LOCK_PAUSE };
+	const double end = clock_seconds() + PATIENCE;
+	struct error why = ERROR_INIT;
+	int lock = -1;
+
+	if (take == NULL &&
+	    faccessat(dirfd, LOCK_SHARES_FILE, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno == ENOENT)
+		return -2;
+	for (;;) {
+		lock = lock_shares_open(dirfd, stop, &why);
+		/* Without room, or the right to write there, for the file. */
+		if (lock == -1 &&
+		    (room_is_short(&why) ||
+		     (why.kind == ERROR_SYSTEM &&
+		      (why.errnum == EACCES || why.errnum == EPERM ||
+		       why.errnum == EROFS)))) {
+			error_clear(&why);
+			return -2;
+		}
+		if (lock == -1)
+			return error_pass(err, &why);
+		if (lock < 0 ||
+		    (take == NULL ? lock_shares_take(lock, 0, INT32_MAX)
+				  : take(arg, lock)))
+			return lock;
+		lock_shares_close(dirfd, lock);
+		if (clock_seconds() > end || (stop != NULL && stop()))
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return error_set(err, ERROR_SYSTEM,
+			 "%s: another process writes files there; run this "
+			 "again when it has ended",
+			 what);
 }
 
 /* --- Looking --- */

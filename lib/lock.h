@@ -54,6 +54,17 @@ bool lock_shares_take(int lock, uint64_t first, uint64_t last);
 /* Release all numbers.  A `lock` < 0 is ignored. */
 void lock_shares_close(int dirfd, int lock);
 
+/*
+ * Open the shares of directory `dirfd`, called `what` in messages, and take
+ * numbers by take(arg, lock), which says whether it got them.  Waits a while
+ * for a process that was given up and is still there.  NULL: all numbers, for
+ * who holds lock_take(), so that nobody comes if nobody is there.  Returns a
+ * value for lock_shares_close(); -2: there is no lock; -1: ERROR_SYSTEM.
+ */
+int lock_shares_wait(int dirfd, const char *what,
+		     bool (*take)(const void *arg, int lock), const void *arg,
+		     bool (*stop)(void), struct error *err);
+
 /* Does a process hold one of these locks of directory `dirfd`, this one
  * included? */
 bool lock_busy(int dirfd);

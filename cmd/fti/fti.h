@@ -326,6 +326,9 @@ struct fti_verb {
 void fti_verb_start(struct fti_verb *v, const struct app_call *c,
 		    const struct opt *opts);
 
+/* Wait until no other node rebuilds files there. */
+int fti_verb_wait(const struct fti_verb *v, struct error *err);
+
 /* Start the work, run, and give the answer.  `locks`: other verbs that do wait,
  * but for a dry run.  Returns an exit status. */
 int fti_verb_run(struct fti_verb *v, bool locks,

@@ -236,6 +236,16 @@ fti_verb_start(struct fti_verb *v, const struct app_call *c,
 }
 
 int
+fti_verb_wait(const struct fti_verb *v, struct error *err)
+{
+	const int lock =
+		lock_shares_wait(v->fd, v->dir, NULL, NULL, v->work.stop, err);
+
+	lock_shares_close(v->fd, lock);
+	return lock == -1 ? -1 : 0;
+}
+
+int
 fti_verb_run(struct fti_verb *v, bool locks,
 	     int (*run)(void *arg, struct error *err), void *arg)
 {
@@ -247,6 +257,9 @@ fti_verb_run(struct fti_verb *v, bool locks,
 		rc = error_sys(&err, "%s: cannot open", v->dir);
 	if (rc == 0 && locks && !v->work.dry_run)
 		lock = lock_take(v->fd, v->dir, &v->work, &err);
+	/* A node that was given up may still rebuild files. */
+	if (rc == 0 && lock != -1 && !v->work.dry_run)
+		rc = fti_verb_wait(v, &err);
 	if (rc == 0 && lock != -1)
 		(void)run(arg, &err);
 	lock_give(v->fd, lock);

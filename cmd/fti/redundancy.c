@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * redundancy.c - verbs rebuild, protect and archive of scr_fti: missing and
- * damaged files of L2 and L3; copies or parity for a checkpoint that has none;
- * checkpoints of level 4 that are kept.
+ * redundancy.c - verbs protect and archive of scr_fti: copies or parity for a
+ * checkpoint that has none; checkpoints of level 4 that are kept.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,151 +17,8 @@
 struct settings {
 	struct fti_verb v;
 	struct fti_select select;
-	uint64_t level; /* protect: to write */
-	/* rebuild */
-	size_t found;	/* checkpoints that are selected */
-	size_t written; /* files */
+	uint64_t level; /* to write */
 };
-
-/* --- Rebuild --- */
-
-/* Put the name of the checkpoint before an error. */
-static int
-report(int status, const struct fti_set *set, struct error *err)
-{
-	struct buf name = BUF_INIT;
-
-	report_fti_name(set, &name);
-	(void)error_wrap(err, "%s", name.data);
-	buf_free(&name);
-	return app_report(status, err);
-}
-
-/* Rebuild one checkpoint.  Returns an exit status. */
-static int
-rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
-{
-	const bool dry = s->v.work.dry_run;
-	struct buf out = BUF_INIT;
-	struct error err = ERROR_INIT;
-	struct fti_rebuild r = { .count = 0 };
-	int status = STATUS_OK;
-
-	if (fti_set_examine(sets, set, s->v.at.checksums, &s->v.work, &err) <
-		    0 ||
-	    fti_rebuild_plan(&r, sets, set, &s->v.work, &err) < 0 ||
-	    fti_rebuild_run(&r, &s->v.work, &err) < 0) {
-		/* A damaged file has been used: checksums tell which. */
-		if (err.kind == ERROR_CORRUPT && !s->v.at.checksums) {
-			struct fti_next n = s->v.at;
-
-			n.checksums = true;
-			fti_next_rebuild(&n, sets, set, s->v.next);
-		}
-		status = report(STATUS_OK, set, &err);
-	} else {
-		fti_answer_plan(&s->v.answer, "rebuild", r.files, r.count);
-		s->v.answer.bytes_read += r.bytes_read;
-		s->v.answer.bytes_written += r.bytes_written;
-		if (r.count > 0) {
-			report_fti_plan(&r, !dry, &out);
-		} else {
-			report_fti_name(r.set, &out);
-			buf_add_str(&out, ": nothing to rebuild\n");
-		}
-		if (r.count > 0 && (dry || app_verbosity() > 0))
-			report_fti_plan_files(r.files, r.count, true, &out);
-		status = app_print_unless_quiet(&out);
-		if (r.unread > 0) {
-			error_set(&err, ERROR_SYSTEM,
-				  "%zu %s could not be read, and stay: %s",
-				  str_count(r.unread, "file"), r.why);
-			status = report(status, set, &err);
-		}
-		if (dry && r.count > 0) {
-			status = error_worse_status(status, STATUS_DAMAGED);
-			if (s->v.next[0] == '\0')
-				fti_next_rebuild(&s->v.at, sets, set,
-						 s->v.next);
-		}
-	}
-	/* What FTI still refuses is no success. */
-	if (status == STATUS_OK && r.count == 0 &&
-	    set->state != FTI_SET_WHOLE) {
-		fti_refuse(&s->v.at, sets, set, s->v.next, &err);
-		status = app_report(status, &err);
-	}
-	s->written += dry ? 0 : r.count;
-	fti_rebuild_fini(&r);
-	return status;
-}
-
-/* Rebuild the checkpoints that are selected; `again`: look whether they are
- * whole now. */
-static int
-each_set(struct settings *s, bool again, struct error *err)
-{
-	struct fti_sets sets = { .count = 0 };
-	int rc = fti_open_sets(&sets, s->v.dir, &s->v.o, &s->v.work, err);
-
-	for (size_t i = 0; rc == 0 && i < sets.count; i++) {
-		struct fti_set *set = &sets.list[i];
-		struct error why = ERROR_INIT;
-
-		if (!fti_selects(&s->select, set) ||
-		    (set->level != FTI_L2 && set->level != FTI_L3))
-			continue;
-		s->found++;
-		if (!again) {
-			s->v.status = error_worse_status(
-				s->v.status, rebuild(s, &sets, set));
-			continue;
-		}
-		rc = fti_set_examine(&sets, set, s->v.at.checksums, &s->v.work,
-				     err);
-		if (rc == 0 && set->state != FTI_SET_WHOLE) {
-			fti_refuse(&s->v.at, &sets, set, s->v.next, &why);
-			s->v.status = app_report(s->v.status, &why);
-		}
-	}
-	fti_sets_free(&sets);
-	return rc;
-}
-
-static int
-run_rebuild(void *arg, struct error *err)
-{
-	struct settings *s = arg;
-
-	if (each_set(s, false, err) < 0)
-		return -1;
-	if (s->found == 0)
-		return error_set(err, ERROR_ABSENT,
-				 "%s: no such checkpoint of level 2 or 3",
-				 s->v.dir);
-	return s->v.status == STATUS_OK && s->written > 0
-		       ? each_set(s, true, err)
-		       : 0;
-}
-
-int
-fti_run_rebuild(const struct app_call *call)
-{
-	struct settings s = { .v.work = { APP_WORK } };
-	const struct opt opts[] = {
-		OPT_GROUP("What"),
-		FTI_SELECT_OPTIONS(s.select, 1, 4),
-		OPT_FLAG(0, "checksums", &s.v.at.checksums,
-			 "read all data first, to find damage in them"),
-		OPT_FLAG('n', "dry-run", &s.v.work.dry_run,
-			 "list the files that would be written"),
-		FTI_GEOMETRY_OPTIONS(s.v.o),
-		FTI_WORK_OPTIONS(&s.v.jobs),
-	};
-
-	fti_verb_start(&s.v, call, opts);
-	return fti_verb_run(&s.v, false, run_rebuild, &s);
-}
 
 /* --- Protect --- */
 

@@ -5,16 +5,13 @@
 #include "part.h"
 
 #include <limits.h>
-#include <stdio.h>
 
 #include "app.h"
-#include "buf.h"
 #include "catalogue/catalogue.h"
 #include "error.h"
 #include "find/subject.h"
 #include "json.h"
 #include "lock.h"
-#include "progress.h"
 #include "rescue/deep.h"
 #include "rescue/part.h"
 #include "rescue/plan.h"
@@ -108,18 +105,15 @@ int
 part_run(struct part *w, const struct subject *t, struct catalogue *c,
 	 struct error *err)
 {
-	const struct progress_beat heart = { 1, crew_beat, NULL };
 	struct work *work = &w->look->work;
 	struct rebuild_result r = { .files = 0 };
 	struct crew_part is;
-	struct buf line = BUF_INIT;
 	struct json *answer = NULL;
 	struct plan *p = NULL;
 	size_t sets = 0;
 	int lock = -2, rc = -1;
 
-	work->progress = progress_start("scr_rebuild", true, &heart);
-	work->detail = work->log;
+	app_part_start(work, "scr_rebuild");
 	if (!crew_part(w->part, &is) || t->kind != SUBJECT_PREFIX)
 		error_set(err, ERROR_USAGE,
 			  "--part: not FROM-TO:DIGEST, of a dataset on a "
@@ -144,15 +138,11 @@ part_run(struct part *w, const struct subject *t, struct catalogue *c,
 				   : share_rebuild(c, p, w->look, &r, err);
 	if (p != NULL)
 		lock_shares_close(p->places[0].meta_fd, lock);
-	progress_end(work->progress);
-	work->progress = NULL;
 	if (rc == 0) {
 		answer = rebuild_json(&r);
 		json_set_u64(answer, "set_count", sets);
-		(void)json_line(answer, &line, NULL);
-		printf("%s\n", line.data);
-		buf_free(&line);
 	}
+	app_part_end(work, answer);
 	plan_free(p);
 	return rc == 0 ? STATUS_OK : error_status(err->kind);
 }

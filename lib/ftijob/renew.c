@@ -123,7 +123,8 @@ open_group(struct run *r, size_t first, size_t end, struct error *err)
 	struct fti_rebuild_file *files = r->r->files;
 	const unsigned k = set->geometry.group_size;
 	bool lost[CAUCHY_MEMBERS_MAX], wanted[CAUCHY_MEMBERS_MAX] = { false };
-	bool unproven = set->level == FTI_L3 && !set->data_read;
+	bool unproven = set->level == FTI_L3 &&
+			!fti_set_reads(set, files[first].rank->group);
 
 	r->from =
 		fti_recover_new(r->r->sets, set, files[first].rank, r->w, err);
@@ -232,8 +233,10 @@ run_block(void *arg, size_t number, unsigned worker, struct error *err)
 		    put_pwrite(o->file->put, fd, data, n, off, err) < 0 ||
 		    put_wrote(o->file->put, 0, err) < 0)
 			return -1;
-		progress_add(r->w->progress, n);
+		progress_add(r->w->progress, r->recipe == NULL ? 2 * n : n);
 	}
+	if (r->recipe != NULL)
+		progress_add(r->w->progress, r->recipe->nin * s.len);
 	return 0;
 }
 
@@ -325,6 +328,7 @@ end_out(const struct run *r, const struct out *o, const struct fti_checked *c,
 					 : "no checkpoint");
 	if (r->w->dry_run)
 		return 0;
+	progress_add(r->w->progress, o->computed->size);
 	if (set->posix && has_no_sum(f))
 		f->sum = arena_strdup(r->r->sets->arena, c->sum);
 	if (!set->posix && f->part == FTI_PARITY &&
@@ -343,7 +347,7 @@ prove(struct run *r, struct error *err)
 	int rc = 0;
 
 	if (!w.dry_run)
-		w.progress = NULL; /* they were counted */
+		w.progress = NULL; /* end_out() counts */
 	while (rc == 0 && count < r->nouts) {
 		rc = open_out(r, &r->outs[count], &files[count], err);
 		count++;
@@ -384,6 +388,15 @@ add_files(const struct run *r, struct error *err)
 	return put_check_room(r->put, "the rebuilt files", err);
 }
 
+static bool
+take_groups(const void *arg, int lock)
+{
+	const struct fti_rebuild *plan = arg;
+
+	return lock_shares_take(lock, plan->files[0].rank->group,
+				plan->files[plan->count - 1].rank->group);
+}
+
 int
 fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 		struct error *err)
@@ -393,17 +406,22 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	struct put_options o = { .par = r.w->par, .work = r.w };
 	const unsigned threads = par_threads(o.par);
 	const bool dry = r.w->dry_run;
+	const bool part = plan->set->dirs != NULL;
 	struct stat st;
 	int lock = -2, rc = 0;
 
 	if (plan->count == 0)
 		return 0;
-	/* Restart, archive or another rebuild would write the same files. */
+	/* Restart, archive or another rebuild would write the same files.  Of
+	 * those who do parts, the caller has the lock. */
 	if (!dry)
-		lock = lock_take(tree->fd, tree->root, r.w, err);
+		lock = part ? lock_shares_wait(tree->fd, tree->root,
+					       take_groups, plan, r.w->stop,
+					       err)
+			    : lock_take(tree->fd, tree->root, r.w, err);
 	if (lock == -1)
 		return -1;
-	o.unlocked = lock < 0;
+	o.unlocked = part || lock < 0;
 	r.put = put_new(&o, NULL);
 	r.buffers = 2 * plan->set->geometry.group_size;
 	r.step = MEMORY / r.buffers / PAGE * PAGE;
@@ -415,7 +433,7 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 		rc = put_clear(r.put, err);
 	if (rc == 0)
 		progress_phase(r.w->progress, "rebuilding",
-			       plan->bytes_written);
+			       plan->bytes_read + 2 * plan->bytes_written);
 	for (size_t at = 0, end = 0; at < plan->count && rc == 0; at = end) {
 		while (end < plan->count && plan->files[end].rank->group ==
 						    plan->files[at].rank->group)
@@ -447,7 +465,10 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 		(void)room_explain(tree->fd, plan->bytes_written, err);
 	put_free(r.put);
 	mem_free(r.memory);
-	lock_give(tree->fd, lock);
+	if (part)
+		lock_shares_close(tree->fd, lock);
+	else
+		lock_give(tree->fd, lock);
 	return rc;
 }
 

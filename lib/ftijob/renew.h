@@ -41,6 +41,8 @@ struct fti_rebuild {
 	size_t count, room;
 	size_t parts[FTI_PARTS]; /* how many of `files` are of each part */
 	uint64_t bytes_read, bytes_written;
+	/* By group: bytes to be read, written and read again. */
+	uint64_t *moved;
 	/* Files that could not be read stay as they are. */
 	size_t unread;
 	const char *why;   /* the reason of the first one */
@@ -62,9 +64,13 @@ int fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		     struct error *err);
 void fti_rebuild_fini(struct fti_rebuild *r);
 
-/* Check the room, compute and prove the files, and unless work.dry_run write
+/*
+ * Check the room, compute and prove the files, and unless work.dry_run write
  * them.  ERROR_CORRUPT: a computed file differs from its sums, because a file
  * that it was computed from is damaged: examine the checkpoint with its data.
+ *
+ * After fti_set_keep() others may do the same with other groups, and who shares
+ * the work out holds the lock of the tree.
  */
 int fti_rebuild_run(const struct fti_rebuild *r, const struct work *w,
 		    struct error *err);

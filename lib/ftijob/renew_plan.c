@@ -178,10 +178,14 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
 	r->dirs = fti_set_dirs(sets, set);
+	r->moved = mem_calloc(set->groups + 1, sizeof(*r->moved));
 	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {
+		const uint64_t before = r->bytes_read + 2 * r->bytes_written;
+
 		rc = work_go_on(w, err);
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)
 			rc = add_group(r, g, w, err);
+		r->moved[g] = r->bytes_read + 2 * r->bytes_written - before;
 	}
 	return rc;
 }
@@ -191,7 +195,9 @@ fti_rebuild_fini(struct fti_rebuild *r)
 {
 	mem_free(r->files);
 	mem_free(r->dirs);
+	mem_free(r->moved);
 	r->files = NULL;
 	r->dirs = NULL;
+	r->moved = NULL;
 	r->count = 0;
 }

@@ -244,6 +244,12 @@ fti_set_is_grouped(const struct fti_set *set)
 	return set->geometry.group_size > 1 && set->geometry.node_size > 0;
 }
 
+bool
+fti_set_reads(const struct fti_set *set, uint32_t group)
+{
+	return set->data_read && (set->proven == NULL || !set->proven[group]);
+}
+
 /* --- Files --- */
 
 const struct fti_entry **
@@ -330,6 +336,10 @@ fti_set_dirs(const struct fti_sets *s, struct fti_set *set)
 	bool several = set->geometry.node_size == 0 || set->level == FTI_L4;
 	size_t lacking = 0;
 
+	if (set->dirs != NULL) {
+		memcpy(dirs, set->dirs, nodes * sizeof(*dirs));
+		return dirs;
+	}
 	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
 		const struct fti_rank *of = &set->ranks[i / FTI_PARTS];
 		const struct fti_entry *e = of->parts[i % FTI_PARTS].entry;

@@ -22,6 +22,7 @@
 #include "fti/layout.h"
 #include "fti/name.h"
 #include "ftijob/tree.h"
+#include "hash.h"
 
 struct fti_posix;
 struct fti_posix_file;
@@ -95,6 +96,11 @@ struct fti_set {
 	int64_t written;
 	const struct fti_entry *whole; /* MPI-IO: the file of all ranks */
 	bool flat; /* its files are in no directory of a level */
+	/* After fti_set_keep(): the directories of all nodes; else NULL. */
+	const char **dirs;
+	/* By group: its data need not be read, as others have done that, and
+	 * found all right; or NULL. */
+	const bool *proven;
 	/* FTI stops without its Topology.fti: it is there; or, unless its
 	 * place is not known, where it is missing. */
 	bool has_topology;
@@ -141,6 +147,17 @@ int fti_sets_open(struct fti_sets *s, const char *root,
 		  struct error *err);
 void fti_sets_free(struct fti_sets *s);
 
+/*
+ * For processes that share the work on a checkpoint: keep only its groups
+ * `from` to `to`, before they are examined; and a digest of what their files
+ * were found to be, by which two processes know that they see the same.
+ */
+void fti_set_keep(const struct fti_sets *s, struct fti_set *set, uint32_t from,
+		  uint32_t to);
+int fti_set_digest(const struct fti_sets *s, struct fti_set *set, uint32_t from,
+		   uint32_t to, char digest[static HASH_TEXT],
+		   struct error *err);
+
 /* Read the files of a checkpoint, with `data` also their contents, compare them
  * with their partners, and judge it.  -1: stopped. */
 int fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
@@ -164,6 +181,9 @@ bool fti_set_has(const struct fti_set *set, enum fti_part part);
 
 /* Are the groups of its ranks known? */
 bool fti_set_is_grouped(const struct fti_set *set);
+
+/* Does, or did, fti_set_examine() read the data of the group? */
+bool fti_set_reads(const struct fti_set *set, uint32_t group);
 
 /* Is it unknown, and will its data tell more? */
 bool fti_set_asks_data(const struct fti_set *set);

@@ -84,7 +84,7 @@ confront_group(struct fti_sets *s, struct fti_set *set, uint32_t group,
 	if (exact < k)
 		return 0;
 	/* Without a sum, what is computed contradicts nothing. */
-	if (agree && set->data_read && !unproven) {
+	if (agree && fti_set_reads(set, group) && !unproven) {
 		from = fti_recover_new(s, set, r, w, err);
 		if (from == NULL)
 			return -1;
@@ -129,7 +129,7 @@ same_file(const struct fti_sets *s, const struct fti_set *set,
 	    a->meta.timestamp != b->meta.timestamp ||
 	    (!repaired && memcmp(a->meta.hash, b->meta.hash, HASH_MD5_SIZE)))
 		return 0;
-	if (!set->data_read)
+	if (!fti_set_reads(set, r->group))
 		return 1;
 	bytes = mem_alloc(2 * STEP, 1);
 

@@ -101,6 +101,7 @@ struct batch {
 	struct fti_rank *of[BATCH];
 	enum fti_part parts[BATCH];
 	size_t count;
+	bool data; /* is read, too */
 	const struct work *w;
 };
 
@@ -263,8 +264,8 @@ static int
 end_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
 	  struct error *err)
 {
-	const int rc = fti_rankfiles_check(b->files, b->count, set->data_read,
-					   b->w, err);
+	const int rc =
+		fti_rankfiles_check(b->files, b->count, b->data, b->w, err);
 
 	for (size_t k = 0; k < b->count; k++) {
 		if (rc == 0)
@@ -299,12 +300,14 @@ read_files(struct fti_sets *s, struct fti_set *set, const struct work *w,
 			continue;
 		for (size_t i = 0; rc == 0 && i < set->nranks; i++) {
 			struct fti_rank *r = &set->ranks[i];
+			const bool data = fti_set_reads(set, r->group);
 
-			if (r->parts[part].entry != NULL &&
+			if (b->count == BATCH || b->data != data)
+				rc = end_batch(s, set, b, err);
+			b->data = data;
+			if (rc == 0 && r->parts[part].entry != NULL &&
 			    (!again || !r->parts[part].exact))
 				add_file(s, set, b, r, part);
-			if (b->count == BATCH)
-				rc = end_batch(s, set, b, err);
 		}
 		if (rc == 0)
 			rc = end_batch(s, set, b, err);

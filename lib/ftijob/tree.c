@@ -156,6 +156,7 @@ read_dir(struct walk *d, struct error *err)
 			.path = fti_tree_join(t->arena, d->path, name),
 			.size = (uint64_t)st.st_size,
 			.mtime = st.st_mtime,
+			.inode = st.st_ino,
 		};
 		if (of_exec || n.kind == FTI_NAME_SECTOR)
 			e->name.id = d->above.id;

@@ -33,6 +33,7 @@ struct fti_entry {
 	const char *path; /* below the root */
 	uint64_t size;
 	int64_t mtime; /* seconds since 1970 */
+	uint64_t inode;
 };
 
 struct fti_tree {

@@ -5,23 +5,11 @@
  */
 #include "rescue/plan.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "clock.h"
 #include "error.h"
 #include "lock.h"
 #include "mem.h"
 #include "rescue/part.h"
 #include "rescue/plan_impl.h"
-#include "room.h"
-
-/* Seconds for which a process that was given up may still hold its lock: as
- * long as a file system needs to notice that a node is gone. */
-#define PATIENCE 90
-#define PAUSE 100000000 /* ns between two attempts to take it */
 
 /* The bytes of the files of a set, and of its redundancy. */
 static uint64_t
@@ -89,14 +77,13 @@ plan_give_away(struct plan *p, const bool *done)
 	plan_finish((struct planner *)p);
 }
 
-/* Lock the ranks of the sets that are not away, or all numbers. */
+/* Lock the ranks of the sets that are not away. */
 static bool
-take(const struct plan *p, int lock)
+take(const void *arg, int lock)
 {
+	const struct plan *p = arg;
 	bool took = true;
 
-	if (!p->part)
-		return lock_shares_take(lock, 0, INT32_MAX);
 	for (size_t i = 0; i < p->nsets && took; i++) {
 		const struct plan_set *s = &p->sets[i];
 
@@ -111,40 +98,6 @@ take(const struct plan *p, int lock)
 int
 plan_lock_sets(const struct plan *p, bool (*stop)(void), struct error *err)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE };
-	const double end = clock_seconds() + PATIENCE;
-	const int dir = p->places[0].meta_fd;
-	struct error why = ERROR_INIT;
-	int lock = -1;
-
-	/* Nobody is there; and nobody comes while the caller has the lock of
-	 * the dataset. */
-	if (!p->part &&
-	    faccessat(dir, LOCK_SHARES_FILE, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
-	    errno == ENOENT)
-		return -2;
-	for (;;) {
-		lock = lock_shares_open(dir, stop, &why);
-		/* Without room, or the right to write there, for the file. */
-		if (lock == -1 &&
-		    (room_is_short(&why) ||
-		     (why.kind == ERROR_SYSTEM &&
-		      (why.errnum == EACCES || why.errnum == EPERM ||
-		       why.errnum == EROFS)))) {
-			error_clear(&why);
-			return -2;
-		}
-		if (lock == -1)
-			return error_pass(err, &why);
-		if (lock < 0 || take(p, lock))
-			return lock;
-		lock_shares_close(dir, lock);
-		if (clock_seconds() > end || (stop != NULL && stop()))
-			break;
-		nanosleep(&pause, NULL);
-	}
-	return error_set(err, ERROR_SYSTEM,
-			 "%s: another process writes files of this dataset; "
-			 "run this again when it has ended",
-			 p->places[0].meta);
+	return lock_shares_wait(p->places[0].meta_fd, p->places[0].meta,
+				p->part ? take : NULL, p, stop, err);
 }

@@ -5,11 +5,8 @@
  */
 #include "site/crew.h"
 
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "conf.h"
@@ -281,15 +278,6 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	mem_free(to);
 	mem_free(r);
 	return rc;
-}
-
-void
-crew_beat(void *unused, uint64_t done, uint64_t total)
-{
-	(void)unused;
-	if (printf("progress %" PRIu64 " %" PRIu64 "\n", done, total) < 0 ||
-	    fflush(stdout) != 0)
-		(void)kill(getpid(), SIGTERM);
 }
 
 bool

@@ -102,12 +102,6 @@ void crew_cut(const struct crew_task *t, size_t n, size_t *from, size_t *to);
 int crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	      size_t *failed, struct error *err);
 
-/* --- On a node --- */
-
-/* For progress_start(), each second: print the progress.  If nobody listens any
- * more, who shares the work out has ended, or has given us up: end, too. */
-void crew_beat(void *unused, uint64_t done, uint64_t total);
-
 /* What the option says; the digest points into its value. */
 struct crew_part {
 	size_t from, to;

@@ -93,6 +93,59 @@ share() {
 	done
 }
 
+# lay_fti LEVEL: /pfs/whole and /pfs/lost are checkpoints of FTI: 8 nodes of 4 ranks,
+# 8 groups; two nodes are lost.
+lay_fti() {
+	local rank dir whole=$BED_DIR/pfs/whole
+
+	mkdir -p "$whole"/{Local/node{0..7}/e/l1,Meta/e/l1}
+	printf '%s\n' "[basic]" "head = 0" "node_size = 4" "group_size = 4" \
+		"ckpt_dir = ./Local" "glbl_dir = ./Global" "meta_dir = ./Meta" \
+		"ckpt_io = 3" "[restart]" "exec_id = e" "[advanced]" \
+		"local_test = 1" >"$whole/config.fti"
+	: >"$whole/Meta/e/Topology.fti"
+	for ((rank = 0; rank < 32; rank++)); do
+		dir=$whole/Local/node$((rank / 4))/e/l1
+		head -c 4000000 /dev/urandom >"$BATS_TEST_TMPDIR/v"
+		scr_fti pack -q --to F --id 1 -o "$dir/Ckpt1-Rank$rank.fti" \
+			0="$BATS_TEST_TMPDIR/v"
+	done
+	on login scr_fti protect -q --level "$1" /pfs/whole
+	rm -r "$whole"/Local/node*/e/l1
+	find "$whole" -name '*RSed*' -delete
+	on login scr_fti rebuild -q /pfs/whole
+	cp -a "$whole" "$BED_DIR/pfs/lost"
+	rm -r "$BED_DIR"/pfs/lost/Local/node[16]
+}
+
+@test "FTI: twice the nodes, half the time" {
+	local level nodes ms moved n ideal
+
+	for level in 2 3; do
+		lay_fti "$level"
+		for n in 1 2 3 4; do bed_slow "node$n" $rate /pfs; done
+		for nodes in 1 2 4; do
+			[[ $level == 2 || $nodes == 4 ]] || continue
+			again
+			ms=$(on login bash -c 'start=$(date +%s%N)
+				scr_fti rebuild -r pdsh -j 1 -w "$1" --json /pfs/p >/tmp/out
+				echo $((($(date +%s%N) - start) / 1000000))' - \
+				"node[1-$nodes]")
+			same
+			# What is written is read again.
+			moved=$(on login awk '/"bytes_read":/ { n += $2 }
+				/"bytes_written":/ { n += 2 * $2 }
+				END { print n }' /tmp/out)
+			ideal=$((moved * 1000 / rate / nodes))
+			printf '# L%s, %s nodes: %d ms, ideal %d, ratio %s\n' \
+				"$level" "$nodes" "$ms" $ideal \
+				"$(awk "BEGIN { printf \"%.3f\", $ms / $ideal }")" >&3
+			((ms * 100 <= ideal * 115 * ${SCRKIT_SLOWNESS:-1}))
+		done
+		bed_wipe
+	done
+}
+
 @test "a node is killed, unplugged or frozen while it rebuilds" {
 	local fault n
 
