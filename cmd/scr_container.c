@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -417,6 +418,7 @@ run(struct settings *s, const char *const *args, size_t count)
 		app_answer_list("datasets", s->list);
 	extract_names_free(&names);
 	crew_close(&crew);
+	launch_leave(&s->nodes.launch);
 	catalogue_close(c);
 	return status;
 }
@@ -464,6 +466,10 @@ check_options(struct settings *s, const char *verb)
 			  s->columns != NULL ? "--columns" : "--sort");
 	app_columns(&s->chosen, table_words(report_map_columns, words),
 		    s->columns, "--sort", s->sort);
+	if (s->verb != VERB_LIST && s->verb != VERB_CAT &&
+	    s->verb != VERB_EXPORT && s->verb != VERB_IMPORT &&
+	    share_join(&s->nodes, &s->look.work))
+		exit(STATUS_OK);
 	if (share_lacks_nodes(&s->nodes))
 		app_usage("--remote and --node-timeout need --nodes");
 	if (s->layout == 1 && s->redundancy)
