@@ -151,7 +151,7 @@ complain(struct complaints *c, const char *node, const char *program,
 	 const struct remote_result *r, bool did)
 {
 	const char *text = r->err.data, *line = NULL;
-	char name[64], said[1024];
+	char name[64], said[1024] = "";
 	size_t len = 0;
 
 	if (r->state != REMOTE_DONE) {
@@ -165,16 +165,20 @@ complain(struct complaints *c, const char *node, const char *program,
 	while ((line = str_line(&text, &len)) != NULL) {
 		const size_t skip = str_starts(line, name) ? strlen(name) : 0;
 
+		if (said[0] != '\0')
+			complaints_add(c, node, said);
 		snprintf(said, sizeof(said), "%.*s", (int)(len - skip),
 			 line + skip);
-		complaints_add(c, node, said);
 	}
+	len = strlen(said);
 	if (!did)
-		complaints_add(c, node,
-			       r->status == STATUS_OK
-				       ? "gave another answer than it should: "
-					 "its part is done here"
-				       : "failed: its part is done here");
+		snprintf(said + len, sizeof(said) - len, "%s%s",
+			 len > 0 ? ": " : "",
+			 r->status == STATUS_OK
+				 ? "gave another answer than it should; its "
+				   "part is done here"
+				 : "its part is done here");
+	complaints_add(c, node, said);
 }
 
 int
