@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
+#include "catalogue/share.h"
 #include "container/extract.h"
 #include "container/pack.h"
 #include "container/packed.h"
@@ -51,7 +52,8 @@ struct settings {
 	struct columns chosen;
 	const char *typed; /* for completions: only list such paths */
 	bool redundancy, keep, force, fast;
-	uint64_t jobs, size, layout;
+	uint64_t jobs, size, layout, split;
+	struct share_nodes nodes; /* for scr_archive */
 	struct catalogue *catalogue;
 	struct catalogue_options look;
 	struct json *list; /* one result for each dataset, or NULL */
@@ -395,6 +397,8 @@ check_options(struct settings *s, const char *verb)
 		{ s->force, "--force", ON(UNPACK) | ON(EXTRACT) | ON(IMPORT) },
 		{ s->output != NULL, "--output", ON(EXPORT) },
 		{ s->compress != NULL, "--compress", ON(EXPORT) },
+		{ s->split > 0, "--split", ON(EXPORT) },
+		{ s->nodes.list != NULL, "--nodes", ON(EXPORT) },
 		{ s->columns != NULL, "--columns", ON(LIST) },
 		{ s->sort != NULL, "--sort", ON(LIST) },
 		{ s->typed != NULL, "--dump-paths", ON(LIST) },
@@ -463,6 +467,10 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			   "file to export to (default standard output)"),
 		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
 			   OPT_WORDS, "compression (default none)"),
+		OPT_BYTES(0, "split", &s->split, "SIZE", 1, UINT64_C(1) << 62,
+			  "export pieces FILE.001, FILE.002, ... of at most "
+			  "this size before compression"),
+		SHARE_OPTIONS(s->nodes),
 		OPT_STRING(0, "dump-paths", &s->typed, "TEXT", OPT_ANY, NULL),
 		OPT_GROUP("Where and how"),
 		APP_OPT_PREFIX(&s->prefix),

@@ -169,6 +169,11 @@ int app_work_start(struct work *w, uint64_t jobs, const char *what,
 		   struct error *err);
 void app_work_end(struct work *w);
 
+/* For progress_start() in a command that other nodes run for a caller
+ * (site/crew.h): a line each second.  If nobody reads it, because the caller has
+ * ended or given the node up, the command is stopped. */
+extern const struct progress_beat app_heart;
+
 /* An option that only some verbs take.  With another verb it is a usage error:
  * ignoring it in "--drop NAME --dry-run" would cost data. */
 struct app_rule {

@@ -4,11 +4,8 @@
  */
 #include "part.h"
 
-#include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "app.h"
 #include "buf.h"
@@ -55,16 +52,6 @@ part_share(const struct part *w, const struct subject *t, struct catalogue *c,
 	plan_free(p);
 	out->sets = 0;
 	return rc == 0 ? subject_plan(t, c, sums, w->look, err) : NULL;
-}
-
-/* Who shares the work out has ended, or has given us up: nobody listens. */
-static void
-beat(void *unused, uint64_t done, uint64_t total)
-{
-	(void)unused;
-	if (printf("progress %" PRIu64 " %" PRIu64 "\n", done, total) < 0 ||
-	    fflush(stdout) != 0)
-		(void)kill(getpid(), SIGTERM);
 }
 
 /* Look at the part.  What is found and cannot be decided here is an error: who
@@ -121,7 +108,6 @@ int
 part_run(struct part *w, const struct subject *t, struct catalogue *c,
 	 struct error *err)
 {
-	const struct progress_beat heart = { 1, beat, NULL };
 	struct work *work = &w->look->work;
 	struct rebuild_result r = { .files = 0 };
 	struct crew_part is;
@@ -131,7 +117,7 @@ part_run(struct part *w, const struct subject *t, struct catalogue *c,
 	size_t sets = 0;
 	int lock = -2, rc = -1;
 
-	work->progress = progress_start("scr_rebuild", true, &heart);
+	work->progress = progress_start("scr_rebuild", true, &app_heart);
 	work->detail = work->log;
 	if (!crew_part(w->part, &is) || t->kind != SUBJECT_PREFIX)
 		error_set(err, ERROR_USAGE,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * export.h - write a dataset to one archive, and read it back.
+ * export.h - write a dataset to one archive, or to pieces of it, and read it
+ * back.
  *
  * The archive has the paths of an unpacked dataset: its files, and
  * PREFIX/.scr/scr.dataset.ID/ with rank2file, summary and, if requested,
@@ -18,14 +19,25 @@
 #include "archive/ark.h"
 #include "container/packed.h"
 
+struct buf;
 struct catalogue;
 struct catalogue_options;
+struct crew;
 struct work;
+
 struct export_options {
 	enum ark_filter filter;
 	bool redundancy;  /* include filemaps and redundancy files */
 	unsigned threads; /* for compression */
 	const struct work *work;
+	/* Pieces of at most so many bytes, before compression, FILE.001 and so
+	 * on; 0: one archive. */
+	uint64_t split;
+	/* Nodes that write pieces, by this command (crew.h), or NULL; and, in
+	 * such a command, its part. */
+	struct crew *crew;
+	const char *const *argv;
+	const char *part;
 };
 
 struct export_result {
@@ -35,10 +47,22 @@ struct export_result {
 	size_t same;	      /* import: identical files that already existed */
 	uint64_t bytes;	      /* of the users' files */
 	uint64_t written;     /* export: size of the archive */
+	/* Pieces of the archive, and the number of the imported one; 0: the
+	 * archive is whole. */
+	uint64_t pieces, piece;
 };
 
-/* Write the archive to `file`, which gets its name when it is complete and on
- * disk.  NULL or "-": write to standard output. */
+/*
+ * Write the archive to `file`, which gets its name when it is complete and on
+ * disk.  NULL or "-": write to standard output.  ERROR_USAGE: an archive, or a
+ * piece, cannot hold one of the files; reported before anything is written.
+ *
+ * In pieces, the first ones are archives of whole files, and the last one also
+ * has the metadata.  Each begins with an empty entry of its manifest's name,
+ * DATASET_DIR_PIECE, and ends with the manifest, so that a reader knows from
+ * the beginning what it reads.  Pieces that an interrupted run has completed
+ * are not written again.
+ */
 int export_to(struct packed *p, const char *file,
 	      const struct export_options *eo, struct export_result *out,
 	      struct error *err);
