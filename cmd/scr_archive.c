@@ -17,6 +17,7 @@
 #include "error.h"
 #include "io.h"
 #include "json.h"
+#include "mem.h"
 #include "opt.h"
 #include "par.h"
 #include "path.h"
@@ -34,6 +35,7 @@ struct settings {
 	struct share_nodes nodes;
 	struct share share;
 	const char *part;
+	struct import_seen *seen;
 	struct catalogue_options look;
 	struct json *list; /* one result for each archive, or NULL */
 };
@@ -140,38 +142,112 @@ out:
 	return app_report(STATUS_OK, &err);
 }
 
-/* Import one archive; "-" is standard input. */
-static int
-import_one(struct settings *s, struct catalogue *c, const char *file)
+/* Print what was imported of `name`, which `text` describes. */
+static void
+say_imported(const struct settings *s, const struct export_result *r,
+	     const char *name, const char *text)
 {
+	if (app_json()) {
+		struct json *j = report_archive_json(r);
+
+		json_set_str(j, "name", r->name);
+		json_set_u64(j, "files_unchanged", r->same);
+		json_set_bool(j, "dry_run", s->look.work.dry_run);
+		if (r->pieces > 0) {
+			json_set_u64(j, "piece", r->piece);
+			json_set_u64(j, "piece_count", r->pieces);
+		}
+		json_push(s->list, j);
+	} else if (app_verbosity() >= 0 && r->piece > 0) {
+		printf("%s: piece %" PRIu64 " of %" PRIu64
+		       " of dataset %" PRId64 ", %zu %s (%s)%s\n",
+		       name, r->piece, r->pieces, r->id,
+		       str_count(r->files, "file"), str_size(r->bytes), text);
+	} else if (app_verbosity() >= 0) {
+		printf("%s: dataset %" PRId64 ", %zu %s (%s)%s\n", name, r->id,
+		       str_count(r->files, "file"), str_size(r->bytes), text);
+	}
+}
+
+/* Import one archive, or a piece of one; "-" is standard input. */
+static int
+import_one(struct settings *s, struct catalogue *c, const char *file,
+	   struct export_result *r)
+{
+	const struct import_options io = { &s->look, s->seen };
 	struct error err = ERROR_INIT;
-	struct export_result r;
-	const bool pipe = str_eq(file, "-");
+	const bool pipe = str_eq(file, "-"), dry_run = s->look.work.dry_run;
 	const char *name = pipe ? "standard input" : file;
 	const int fd = pipe ? STDIN_FILENO : stream_open(file, &err);
 	int rc = -1;
 
+	*r = (struct export_result){ .id = -1 };
 	if (fd >= 0)
-		rc = import_dataset(c, fd, name, &s->look, &r, &err);
+		rc = import_dataset(c, fd, name, &io, r, &err);
 	if (!pipe)
 		io_close(fd);
 	if (rc < 0)
-		return app_report(STATUS_OK, &err);
-	if (app_json()) {
-		struct json *j = report_archive_json(&r);
+		r->pieces = 0;
+	else
+		say_imported(s, r, dry_run || r->pieces > 0 ? name : r->name,
+			     dry_run	     ? ": can be imported"
+			     : r->pieces > 0 ? " imported"
+					     : " imported, in the index");
+	return app_report(STATUS_OK, &err);
+}
 
-		json_set_str(j, "name", r.name);
-		json_set_u64(j, "files_unchanged", r.same);
-		json_set_bool(j, "dry_run", s->look.work.dry_run);
+/* After all pieces: is the dataset complete? */
+static int
+finish_one(struct settings *s, struct catalogue *c, struct export_result *r)
+{
+	const struct import_options io = { &s->look, s->seen };
+	struct error err = ERROR_INIT;
+	struct buf missing = BUF_INIT;
+	const int rc = import_finish(c, &io, r, &missing, &err);
+
+	r->piece = 0;
+	if (rc > 0) {
+		say_imported(s, r, r->name, " imported, in the index");
+	} else if (rc == 0 && app_json()) {
+		struct json *j = report_dataset_new(r->id, NULL);
+
+		json_set_bool(j, "complete", false);
+		json_set_u64(j, "piece_count", r->pieces);
+		json_set_str(j, "pieces_missing", missing.data);
 		json_push(s->list, j);
-	} else if (app_verbosity() >= 0) {
-		printf("%s: dataset %" PRId64 ", %zu %s (%s)%s\n",
-		       s->look.work.dry_run ? name : r.name, r.id,
-		       str_count(r.files, "file"), str_size(r.bytes),
-		       s->look.work.dry_run ? ": can be imported"
-					    : " imported, in the index");
+	} else if (rc == 0 && app_verbosity() >= 0) {
+		printf("dataset %" PRId64 ": not complete, not in the index: "
+		       "pieces %s of %" PRIu64 " are missing: import them\n",
+		       r->id, missing.data, r->pieces);
 	}
-	return STATUS_OK;
+	buf_free(&missing);
+	return app_report(STATUS_OK, &err);
+}
+
+static int
+import_all(struct settings *s, struct catalogue *c, const char *const *args,
+	   size_t count)
+{
+	struct export_result *r = mem_calloc(count, sizeof(*r));
+	int status = STATUS_OK;
+
+	s->seen = import_seen_new();
+	for (size_t i = 0; i < count; i++)
+		status = error_worse_status(status,
+					    import_one(s, c, args[i], &r[i]));
+	for (size_t i = 0; i < count && !s->look.work.dry_run; i++) {
+		size_t last = i;
+
+		for (size_t k = i + 1; k < count; k++)
+			if (r[k].pieces > 0 && r[k].id == r[i].id)
+				last = k;
+		if (r[i].pieces > 0 && last == i)
+			status = error_worse_status(status,
+						    finish_one(s, c, &r[i]));
+	}
+	import_seen_free(s->seen);
+	mem_free(r);
+	return status;
 }
 
 static int
@@ -200,10 +276,8 @@ run(struct settings *s, const char *const *args, size_t count)
 		work->progress = progress_start("export", true, &app_heart);
 	catalogue_stop_on(c, app_stop);
 	s->list = app_json() ? json_new_array() : NULL;
-	for (size_t i = 0; i < count; i++)
-		status = error_worse_status(
-			status, s->exporting ? export_one(s, c, args[i])
-					     : import_one(s, c, args[i]));
+	status = s->exporting ? export_one(s, c, args[0])
+			      : import_all(s, c, args, count);
 	app_work_end(work);
 	share_close(&s->share);
 	app_warn_lines(catalogue_notice(c));

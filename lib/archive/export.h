@@ -67,15 +67,40 @@ int export_to(struct packed *p, const char *file,
 	      const struct export_options *eo, struct export_result *out,
 	      struct error *err);
 
+/* The files that the pieces of archives have brought in one run, which need
+ * not be read again. */
+struct import_seen; /* opaque */
+struct import_seen *import_seen_new(void);
+void import_seen_free(struct import_seen *s);
+
+struct import_options {
+	const struct catalogue_options *look;
+	struct import_seen *seen;
+};
+
 /*
  * Read the archive on `fd`, which may be a pipe (`name` is for messages), into
  * the prefix of `c`, compare it with its manifest, and add the dataset to the
  * index.  No file gets its final name before all of them are verified.
  * ERROR_CORRUPT, ERROR_UNSAFE: the archive is invalid.  ERROR_SYSTEM, without
- * o->replace also if a different file, or a dataset with this id, exists.
+ * look->replace also if a different file, or a dataset with this id, exists.
+ *
+ * A piece (out->pieces > 0) is compared with the manifest of the piece; its
+ * files are put in place, its metadata into DATASET_DIR_IMPORT.
  */
 int import_dataset(struct catalogue *c, int fd, const char *name,
-		   const struct catalogue_options *o, struct export_result *out,
+		   const struct import_options *io, struct export_result *out,
 		   struct error *err);
+
+/*
+ * After pieces of dataset out->id were imported: if all files of the manifest
+ * are on the prefix, and right, put the metadata in place, and the dataset into
+ * the index.  Returns 1; or 0: files are missing, and `missing` is the list of
+ * the pieces that bring them.  ERROR_CORRUPT: all pieces were imported, but a file was
+ * changed since.
+ */
+int import_finish(struct catalogue *c, const struct import_options *io,
+		  struct export_result *out, struct buf *missing,
+		  struct error *err);
 
 #endif /* ARCHIVE_EXPORT_H */

@@ -151,6 +151,10 @@ cut(struct split *s, struct error *err)
 		least = own + end;
 		largest = NULL;
 	}
+	if (s->count > DATASET_DIR_PIECES)
+		return error_set(err, ERROR_USAGE,
+				 "--split %" PRIu64 ": more than %d pieces",
+				 s->x.eo->split, DATASET_DIR_PIECES);
 	least = (least + ARK_RECORD - 1) / ARK_RECORD * ARK_RECORD;
 	if (least <= room)
 		return 0;

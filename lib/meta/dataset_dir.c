@@ -77,10 +77,10 @@ dataset_dir_piece(const char *name, uint64_t *piece, uint64_t *pieces)
 
 	if (!str_starts(name, start))
 		return false;
-	name = value_scan(name + strlen(start), INT64_MAX, piece);
+	name = value_scan(name + strlen(start), DATASET_DIR_PIECES, piece);
 	if (name == NULL || !str_starts(name, middle))
 		return false;
-	name = value_scan(name + strlen(middle), INT64_MAX, pieces);
+	name = value_scan(name + strlen(middle), DATASET_DIR_PIECES, pieces);
 	return name != NULL && str_eq(name, ".sha256") && *piece > 0 &&
 	       *piece <= *pieces;
 }

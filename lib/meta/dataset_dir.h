@@ -53,7 +53,8 @@ int64_t dataset_dir_id(const char *name);
 	".scrkit.gone" /* the dataset's files are deleted; the deletion of its
 			  metadata was interrupted */
 
-/* Is it a name by DATASET_DIR_PIECE?  Numbers begin with 1. */
+/* Is it a name by DATASET_DIR_PIECE?  Numbers are 1 to DATASET_DIR_PIECES. */
+#define DATASET_DIR_PIECES 1000000
 bool dataset_dir_piece(const char *name, uint64_t *piece, uint64_t *pieces);
 
 /* The directory beside it, in SCR_DIR, for what pieces of an archive have
