@@ -60,7 +60,8 @@ to_stdout(const struct settings *s)
 
 /* The command by which a node writes some of the pieces, in `a`. */
 static const char *const *
-worker(const struct settings *s, const char *what, struct arena *a)
+worker(const struct settings *s, const struct packed *p, const char *what,
+       struct arena *a)
 {
 	const char **argv = arena_alloc(a, 12, sizeof(*argv));
 	struct buf path = BUF_INIT;
@@ -80,8 +81,8 @@ worker(const struct settings *s, const char *what, struct arena *a)
 		argv[n++] = "--with-redundancy";
 	if (s->jobs > 0)
 		argv[n++] = arena_printf(a, "--jobs=%" PRIu64, s->jobs);
-	argv[n++] = "--";
-	argv[n++] = what;
+	argv[n++] =
+		p->layout == 3 ? arena_printf(a, "id:%" PRId64, p->id) : what;
 	buf_free(&path);
 	return argv;
 }
@@ -109,7 +110,7 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 	if (catalogue_packed_open(c, what, &how, &s->look, &p, &err) < 0)
 		goto out;
 	if (eo.crew != NULL)
-		eo.argv = worker(s, what, a);
+		eo.argv = worker(s, &p, what, a);
 	if ((s->part == NULL &&
 	     catalogue_packed_prove(c, &p, true, &s->look, &err) < 0) ||
 	    (s->compress != NULL &&
@@ -150,13 +151,13 @@ say_imported(const struct settings *s, const struct export_result *r,
 	if (app_json()) {
 		struct json *j = report_archive_json(r);
 
-		json_set_str(j, "name", r->name);
+		json_set_str(j, "name", r->name[0] != '\0' ? r->name : NULL);
 		json_set_u64(j, "files_unchanged", r->same);
 		json_set_bool(j, "dry_run", s->look.work.dry_run);
-		if (r->pieces > 0) {
-			json_set_u64(j, "piece", r->piece);
+		if (r->pieces > 0)
 			json_set_u64(j, "piece_count", r->pieces);
-		}
+		if (r->piece > 0)
+			json_set_u64(j, "piece", r->piece);
 		json_push(s->list, j);
 	} else if (app_verbosity() >= 0 && r->piece > 0) {
 		printf("%s: piece %" PRIu64 " of %" PRIu64

@@ -417,6 +417,7 @@ work(struct importing *x, struct error *err)
 	struct index_entry e;
 	struct index *ix = NULL;
 	struct ark_entry entry;
+	struct stat st;
 	bool listed = false;
 	int rc = 0;
 
@@ -435,6 +436,15 @@ work(struct importing *x, struct error *err)
 	ix = catalogue_read(x->c, &why);
 	listed = ix != NULL && index_find_id(ix, x->out->id, &e, NULL) == 0;
 	index_free(ix);
+	/* A run that was interrupted may have come that far. */
+	if (x->own != NULL &&
+	    path_stat_beneath(catalogue_prefix_fd(x->c),
+			      arena_printf(x->arena,
+					   DATASET_DIR_IMPORT
+					   "/" DATASET_DIR_MANIFEST,
+					   x->out->id),
+			      &st, NULL) == 0)
+		listed = false;
 	if (listed && !x->o->replace)
 		return error_set(err, ERROR_SYSTEM,
 				 "the index has a dataset %" PRId64

@@ -24,6 +24,7 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "lock.h"
@@ -358,6 +359,21 @@ move_all(struct finishing *x, struct error *err)
 	return x->dir < 0 ? -1 : io_sync_dir(scr, SCR_DIR, err);
 }
 
+/* Remove what is left beside the manifest. */
+static int
+clear(struct finishing *x, struct error *err)
+{
+	const char *name = NULL;
+	struct dir_walk w;
+	int rc = dir_walk(&w, x->stage, "the directory of pieces", err);
+
+	while (rc == 0 && (name = dir_next(&w)) != NULL)
+		if (!str_eq(name, DATASET_DIR_MANIFEST) &&
+		    !str_eq(name, LOCK_FILE) && unlinkat(x->stage, name, 0) < 0)
+			rc = error_sys(err, "%s: cannot remove", name);
+	return dir_done(&w, rc, err);
+}
+
 static int
 finish(struct finishing *x, struct buf *missing, struct error *err)
 {
@@ -385,6 +401,8 @@ finish(struct finishing *x, struct buf *missing, struct error *err)
 	     catalogue_supersede(x->c, x->out->id, true, o, err) < 0) ||
 	    move_all(x, err) < 0 ||
 	    catalogue_build(x->c, x->out->id, o, &b, err) < 0)
+		return -1;
+	if (clear(x, err) < 0)
 		return -1;
 	if (renameat(x->stage, DATASET_DIR_MANIFEST, x->dir,
 		     DATASET_DIR_MANIFEST) < 0)
@@ -422,9 +440,9 @@ import_finish(struct catalogue *c, const struct import_options *io,
 			      NULL);
 	if (lock != -1)
 		rc = finish(&x, missing, err);
-	if (rc > 0 && io_remove_tree(prefix, stage, err) < 0)
-		rc = -1;
 	lock_give(x.stage, lock);
+	if (rc > 0)
+		(void)unlinkat(prefix, stage, AT_REMOVEDIR);
 	io_close(x.dir);
 	close(x.stage);
 	manifest_free(x.manifest);
