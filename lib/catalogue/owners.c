@@ -343,8 +343,12 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 		replaces = replaces || what->replaces;
 		if (!what->replaces && what->kind != PUT_FILE)
 			continue;
-		rc = full_path(what->dirfd, what->path, &full, err);
-		rel = rc == 0 ? path_below(full.data, prefix.data) : NULL;
+		rel = what->path;
+		if (what->dirfd != catalogue_prefix_fd(g->catalogue)) {
+			rc = full_path(what->dirfd, what->path, &full, err);
+			rel = rc == 0 ? path_below(full.data, prefix.data)
+				      : NULL;
+		}
 		if (rel == NULL) /* also outside of the prefix */
 			continue;
 		paths[w.count] = arena_strdup(arena, rel);

@@ -262,7 +262,7 @@ for o in itertools.permutations("1234"): print(*o)')
 	local n total
 
 	operations scr_container -q -p p export --split 60K -j 1 -o b 1
-	for n in $(moments "$total" 15); do
+	for n in $(moments "$total" 6); do
 		rm -f b.* .b.*
 		try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT="$n" SHIM_STICKY=1 \
 			SHIM_ERRNO=ENOSPC scr_container -p p export --split 60K \
@@ -273,7 +273,7 @@ for o in itertools.permutations("1234"): print(*o)')
 	done
 	fresh
 	operations scr_container -q -p q import -j 1 a.00?
-	for n in $(moments "$total" 15); do
+	for n in $(moments "$total" 6); do
 		fresh
 		try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT="$n" SHIM_STICKY=1 \
 			SHIM_ERRNO=ENOSPC scr_container -p q import -j 1 a.00?
@@ -283,6 +283,8 @@ for o in itertools.permutations("1234"): print(*o)')
 				rejects scr_index -p q --verify 1
 			ends 0 import -f a.00?
 		}
+		prints "" find q -path '*/scr.import.1/[!.]*'
+		rm -rf q/.scr/scr.import.1
 		whole
 	done
 }
@@ -291,7 +293,7 @@ for o in itertools.permutations("1234"): print(*o)')
 	local n total
 
 	operations scr_container -q -p p export --split 60K -j 1 -o b 1
-	for n in $(moments "$total" 15); do
+	for n in $(moments "$total" 6); do
 		rm -f b.* .b.*
 		LD_PRELOAD=$SHIM SHIM_KILL_AT=$n scr_container -q -p p export \
 			--split 60K -j 1 -o b 1 2>err || :
@@ -300,7 +302,7 @@ for o in itertools.permutations("1234"): print(*o)')
 	done
 	fresh
 	operations scr_container -q -p q import -j 1 a.004 a.002 a.001 a.003
-	for n in $(moments "$total" 30); do
+	for n in $(moments "$total" 12); do
 		fresh
 		LD_PRELOAD=$SHIM SHIM_KILL_AT=$n scr_container -q -p q import \
 			-j 1 a.004 a.002 a.001 a.003 2>err || :
@@ -409,7 +411,7 @@ for o in itertools.permutations("1234"): print(*o)')
 	same_pieces
 	rm -f b.*
 	operations scr_container -q -p p export --split 60K -j 1 -o b 1
-	for n in $(moments "$total" 8); do
+	for n in $(moments "$total" 6); do
 		echo "export LD_PRELOAD=$SHIM SHIM_PATH=$PWD/ SHIM_KILL_AT=$n" >ran.b
 		rm -f b.*
 		ends 0 split -r ssh -w a,b
