@@ -42,7 +42,8 @@ struct settings {
 
 static const struct app_info info = {
 	.name = "scr_archive",
-	.summary = "export a dataset as one archive, or in pieces, or import it",
+	.summary =
+		"export a dataset as one archive, or in pieces, or import it",
 	.usage = "export [OPTION]... DATASET\n"
 		 "       scr_archive import [OPTION]... ARCHIVE...",
 	.notes = "DATASET is a name or number on the prefix, name:NAME or "

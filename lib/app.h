@@ -170,8 +170,8 @@ int app_work_start(struct work *w, uint64_t jobs, const char *what,
 void app_work_end(struct work *w);
 
 /* For progress_start() in a command that other nodes run for a caller
- * (site/crew.h): a line each second.  If nobody reads it, because the caller has
- * ended or given the node up, the command is stopped. */
+ * (site/crew.h): a line each second.  If nobody reads it, because the caller
+ * has ended or given the node up, the command is stopped. */
 extern const struct progress_beat app_heart;
 
 /* An option that only some verbs take.  With another verb it is a usage error:

@@ -96,8 +96,8 @@ int import_dataset(struct catalogue *c, int fd, const char *name,
  * After pieces of dataset out->id were imported: if all files of the manifest
  * are on the prefix, and right, put the metadata in place, and the dataset into
  * the index.  Returns 1; or 0: files are missing, and `missing` is the list of
- * the pieces that bring them.  ERROR_CORRUPT: all pieces were imported, but a file was
- * changed since.
+ * the pieces that bring them.  ERROR_CORRUPT: all pieces were imported, but a
+ * file was changed since.
  */
 int import_finish(struct catalogue *c, const struct import_options *io,
 		  struct export_result *out, struct buf *missing,

@@ -5,7 +5,7 @@
  * Every entry is written to a temporary file beside its target, and its
  * checksum is computed.  Only when the manifest, the last entry, has confirmed
  * all entries are the files renamed: first the data, then the metadata that
- * name them.
+ * name them.  Those of a piece of an archive are put aside: import_pieces.c.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -85,8 +85,12 @@ import_note(struct import_seen *s, const char *path, const char *sum,
 
 /* --- Comparing --- */
 
-/* A file of the manifest of all files. */
-enum state { GONE, WRONG, RIGHT };
+/* Of a file of the manifest of all files. */
+struct found {
+	enum state { GONE, WRONG, RIGHT } state;
+	bool waits;    /* metadata that are not in their place yet */
+	bool conflict; /* other metadata are in their place */
+};
 
 struct finishing {
 	struct catalogue *c;
@@ -96,9 +100,7 @@ struct finishing {
 	int stage, dir; /* DATASET_DIR_IMPORT; the dataset's, or -1 */
 	struct manifest *manifest;
 	struct imported *list; /* by entry of the manifest */
-	enum state *state;
-	bool *waits;   /* metadata that are not in their place yet */
-	bool conflict; /* other metadata are in their place */
+	struct found *found;
 };
 
 /* Compare the open file with its sum. */
@@ -149,51 +151,33 @@ compare(struct finishing *x, size_t i, int fd, enum state *to,
 
 /* Metadata may have been moved, and other ones may be in their place. */
 static int
-check_meta(struct finishing *x, size_t i, struct error *err)
-{
-	const char *name = path_base(x->list[i].path);
-	const int dirs[] = { x->stage, x->dir };
-	enum state is[] = { GONE, GONE };
-	int rc = 0;
-
-	for (int k = 1; rc == 0 && k >= 0; k--) {
-		struct error why = ERROR_INIT;
-		const int fd = dirs[k] < 0
-				       ? -1
-				       : path_open_beneath(dirs[k], name,
-							   O_RDONLY, 0, &why);
-
-		if (fd >= 0)
-			rc = compare(x, i, fd, &is[k], err);
-		else if (dirs[k] >= 0 && why.kind != ERROR_ABSENT)
-			rc = error_pass(err, &why);
-		io_close(fd);
-	}
-	x->waits[i] = is[0] != GONE;
-	x->state[i] = is[0] != GONE ? is[0] : is[1];
-	if (is[0] != GONE && is[1] == WRONG)
-		x->conflict = true;
-	return rc;
-}
-
-static int
 check_file(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct finishing *x = arg;
-	const char *path = x->list[i].path;
-	struct error why = ERROR_INIT;
-	int fd = -1, rc = 0;
+	const struct imported *f = &x->list[i];
+	const bool meta = f->meta != DATASET_DIR_FOREIGN;
+	const char *path = meta ? path_base(f->path) : f->path;
+	const int first = meta ? x->stage : catalogue_prefix_fd(x->c);
+	enum state is[] = { GONE, GONE };
+	int rc = 0;
 
 	(void)worker;
-	if (x->list[i].meta != DATASET_DIR_FOREIGN)
-		return 0;
-	fd = path_open_beneath(catalogue_prefix_fd(x->c), path,
-			       O_RDONLY | O_NOFOLLOW, 0, &why);
-	if (fd < 0 && why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	if (fd >= 0)
-		rc = compare(x, i, fd, &x->state[i], err);
-	io_close(fd);
+	for (int k = meta && x->dir >= 0; rc == 0 && k >= 0; k--) {
+		struct error why = ERROR_INIT;
+		const int fd = path_open_beneath(k == 0 ? first : x->dir, path,
+						 O_RDONLY, 0, &why);
+
+		if (fd >= 0)
+			rc = compare(x, i, fd, &is[k], err);
+		else if (why.kind != ERROR_ABSENT)
+			rc = error_pass(err, &why);
+		io_close(fd);
+	}
+	x->found[i] = (struct found){
+		.state = is[0] != GONE ? is[0] : is[1],
+		.waits = meta && is[0] != GONE,
+		.conflict = is[0] != GONE && is[1] == WRONG,
+	};
 	return rc;
 }
 
@@ -210,8 +194,7 @@ check_all(struct finishing *x, size_t *bad, struct error *err)
 
 	*bad = SIZE_MAX;
 	x->list = arena_alloc(x->arena, m->count + 1, sizeof(*x->list));
-	x->state = arena_alloc(x->arena, m->count + 1, sizeof(*x->state));
-	x->waits = arena_alloc(x->arena, m->count + 1, sizeof(*x->waits));
+	x->found = arena_alloc(x->arena, m->count + 1, sizeof(*x->found));
 	for (size_t i = 0; rc == 0 && i < m->count; i++) {
 		struct imported *f = &x->list[i];
 
@@ -230,12 +213,9 @@ check_all(struct finishing *x, size_t *bad, struct error *err)
 		return rc;
 	progress_phase(x->io->look->work.progress, "comparing", bytes);
 	rc = par_for(x->io->look->work.par, m->count, 1, check_file, x, err);
-	for (size_t i = 0; rc == 0 && i < m->count; i++) {
-		if (x->list[i].meta != DATASET_DIR_FOREIGN)
-			rc = check_meta(x, i, err);
-		if (x->state[i] != RIGHT)
+	for (size_t i = 0; rc == 0 && i < m->count; i++)
+		if (x->found[i].state != RIGHT)
 			*bad = i;
-	}
 	return rc;
 }
 
@@ -317,7 +297,8 @@ check_names(struct finishing *x, struct error *err)
 		if (f->meta != DATASET_DIR_RANK2FILE &&
 		    f->meta != DATASET_DIR_RANK2FILE_PART)
 			continue;
-		fd = io_open_read(x->waits[i] ? x->stage : x->dir, name, err);
+		fd = io_open_read(x->found[i].waits ? x->stage : x->dir, name,
+				  err);
 		if (fd < 0)
 			return -1;
 		images[n].name = name;
@@ -347,7 +328,7 @@ move_all(struct finishing *x, struct error *err)
 		for (size_t i = 0; i < x->manifest->count; i++) {
 			const char *name = path_base(x->list[i].path);
 
-			if (x->waits[i] &&
+			if (x->found[i].waits &&
 			    (x->list[i].kind == PUT_MAP) == last &&
 			    renameat(x->stage, name, x->dir, name) < 0)
 				return error_sys(err, "%s: cannot move",
@@ -381,6 +362,7 @@ finish(struct finishing *x, struct buf *missing, struct error *err)
 	struct error why = ERROR_INIT;
 	struct build_result b;
 	size_t bad = SIZE_MAX;
+	bool conflict = false;
 
 	x->manifest = read_manifest(x, DATASET_DIR_MANIFEST, &why);
 	if (x->manifest == NULL)
@@ -391,13 +373,15 @@ finish(struct finishing *x, struct buf *missing, struct error *err)
 		return -1;
 	if (bad < SIZE_MAX)
 		return say_missing(x, x->list[bad].path, missing, err);
-	if (x->conflict && !o->replace)
+	for (size_t i = 0; i < x->manifest->count; i++)
+		conflict = conflict || x->found[i].conflict;
+	if (conflict && !o->replace)
 		return error_set(err, ERROR_SYSTEM,
 				 "%s: has other metadata (--force replaces "
 				 "them)",
 				 dataset_dir_str(x->out->id));
 	if (check_names(x, err) < 0 ||
-	    (x->conflict &&
+	    (conflict &&
 	     catalogue_supersede(x->c, x->out->id, true, o, err) < 0) ||
 	    move_all(x, err) < 0 ||
 	    catalogue_build(x->c, x->out->id, o, &b, err) < 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2016,SC2154,SC2164 # texts of scripts; set by try
+# shellcheck disable=SC2016,SC2086,SC2154,SC2164 # texts of scripts, words; set by try
 # Archives in pieces: scr_container export --split, and import of the pieces, in
 # any order, by one run or many.  The result must be that of one archive.
 
@@ -333,7 +333,7 @@ for o in itertools.permutations("1234"): print(*o)')
 	built p 1 -n 4 -f 3 -s 9000,7000 --seed 1
 	touch -d "2001-02-03 04:05:06" p/ckpt.1/*
 	split >out
-	! same_pieces
+	[[ $(listed a.001 | cksum) != $(listed b.001 | cksum) ]]
 	fresh
 	import b.00? >out
 	cmp p/ckpt.1/rank_0_0.ckpt q/ckpt.1/rank_0_0.ckpt
