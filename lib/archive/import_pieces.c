@@ -416,19 +416,26 @@ import_finish(struct catalogue *c, const struct import_options *io,
 	};
 	int lock = -2, rc = -1;
 
-	if (x.stage < 0)
-		return -1;
 	x.arena = arena_new();
-	lock = lock_take(x.stage, stage, &io->look->work, err);
+	if (x.stage >= 0)
+		lock = lock_take(x.stage, stage, &io->look->work, err);
 	x.dir = path_open_dir(catalogue_scr_fd(c), dataset_dir_str(out->id),
 			      NULL);
-	if (lock != -1)
+	if (x.stage >= 0 && lock != -1) {
 		rc = finish(&x, missing, err);
+	} else if (err->kind == ERROR_ABSENT &&
+		   catalogue_may_list(c, out->id)) {
+		/* Another process has imported the other pieces. */
+		error_clear(err);
+		snprintf(out->name, sizeof(out->name), "%s",
+			 dataset_dir_str(out->id));
+		rc = 1;
+	}
 	lock_give(x.stage, lock);
 	if (rc > 0)
 		(void)unlinkat(prefix, stage, AT_REMOVEDIR);
 	io_close(x.dir);
-	close(x.stage);
+	io_close(x.stage);
 	manifest_free(x.manifest);
 	arena_free(x.arena);
 	return rc;

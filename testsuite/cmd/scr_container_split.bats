@@ -70,7 +70,8 @@ same_pieces() {
 
 	shows "a.*, 4 pieces" scr_container -p p export -o a --split 60K 1
 	# They are the same in each run, and on one thread.
-	split -j 1 >out
+	ends 0 split -j 1 --json
+	assert_output_has '"piece_count": 4'
 	same_pieces
 	for n in 1 2 3 4; do
 		size=$(stat -c %s "a.00$n")
@@ -184,6 +185,30 @@ for o in itertools.permutations("1234"): print(*o)')
 	fresh
 	shows "piece 2 of 4 of dataset 1;can be imported" import -n a.002
 	prints "" find q -mindepth 1
+}
+
+@test "two processes import pieces at once" {
+	local n
+
+	for n in 1 2 3; do
+		fresh
+		import a.001 a.003 >out 2>&1 &
+		try import a.002 a.004
+		assert_status 0
+		wait $!
+		whole
+	done
+	# The other one was faster.
+	fresh
+	import a.003 a.004 >out
+	LD_PRELOAD=$SHIM SHIM_PATH=.scrkit.lock SHIM_STOP_AT=1 \
+		scr_container -p q import a.001 >one 2>&1 3>&- &
+	until [[ $(<"/proc/$!/stat") == *" T "* ]]; do kill -0 $! && sleep 0.05; done
+	shows "in the index" import a.002
+	kill -CONT $!
+	wait $!
+	grep "in the index" one
+	whole
 }
 
 @test "damage: pieces, files that were imported, other files there" {
