@@ -411,6 +411,8 @@ check_options(struct settings *s, const char *verb)
 
 	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb, verb);
 #undef ON
+	if (s->nodes.list == NULL && share_wants_nodes(&s->nodes))
+		app_usage("--remote and --node-timeout need --nodes");
 	if ((s->columns != NULL || s->sort != NULL) && app_json())
 		app_usage("%s and --json cannot be used together",
 			  s->columns != NULL ? "--columns" : "--sort");

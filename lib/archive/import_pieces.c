@@ -190,7 +190,7 @@ check_all(struct finishing *x, size_t *bad, struct error *err)
 	struct pathcache *parents = pathcache_new(catalogue_prefix_fd(x->c));
 	uint64_t bytes = 0;
 	struct stat st;
-	int rc = 0;
+	int there = 0, rc = 0;
 
 	*bad = SIZE_MAX;
 	x->list = arena_alloc(x->arena, m->count + 1, sizeof(*x->list));
@@ -202,8 +202,10 @@ check_all(struct finishing *x, size_t *bad, struct error *err)
 		rc = import_classify(f, &x->out->id, err);
 		if (rc < 0 || f->meta != DATASET_DIR_FOREIGN)
 			continue;
-		if (pathcache_look(parents, f->path, &st, NULL) != 1 ||
-		    !S_ISREG(st.st_mode))
+		there = pathcache_look(parents, f->path, &st, err);
+		if (there < 0)
+			rc = -1;
+		else if (there == 0 || !S_ISREG(st.st_mode))
 			*bad = i;
 		else
 			bytes += (uint64_t)st.st_size;
