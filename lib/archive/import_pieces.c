@@ -251,6 +251,8 @@ say_missing(struct finishing *x, const char *bad, struct buf *to,
 		const bool is =
 			k <= all && fstatat(x->stage, name, &st, 0) == 0;
 
+		if (k <= all && !is && errno != ENOENT)
+			error_sys(err, "%s: cannot stat", name);
 		if (is && bad != NULL && has == 0) {
 			struct manifest *m = read_manifest(x, name, NULL);
 
@@ -272,11 +274,10 @@ say_missing(struct finishing *x, const char *bad, struct buf *to,
 		buf_add(to, list.data, list.len);
 	else
 		error_set(err, ERROR_CORRUPT,
-			  "%s: missing, or changed since piece %" PRIu64
-			  " of %" PRIu64 " was imported: import that piece "
-			  "again",
+			  "%s: missing, or changed since piece %s was "
+			  "imported: import that piece again",
 			  bad != NULL ? str_shown(bad) : DATASET_DIR_MANIFEST,
-			  has > 0 ? has : all, all);
+			  has > 0 ? str_printed(32, "%" PRIu64, has) : "?");
 	buf_free(&list);
 	return err->kind != ERROR_NONE ? -1 : 0;
 }
@@ -416,15 +417,18 @@ import_finish(struct catalogue *c, const struct import_options *io,
 		.stage = path_open_dir(prefix, stage, err),
 		.dir = -1,
 	};
+	struct error why = ERROR_INIT;
 	int lock = -2, rc = -1;
 
 	x.arena = arena_new();
 	if (x.stage >= 0)
 		lock = lock_take(x.stage, stage, &io->look->work, err);
 	x.dir = path_open_dir(catalogue_scr_fd(c), dataset_dir_str(out->id),
-			      NULL);
+			      &why);
 	if (x.stage >= 0 && lock != -1) {
-		rc = finish(&x, missing, err);
+		rc = x.dir < 0 && why.kind != ERROR_ABSENT
+			     ? error_pass(err, &why)
+			     : finish(&x, missing, err);
 	} else if (err->kind == ERROR_ABSENT &&
 		   catalogue_may_list(c, out->id)) {
 		/* Another process has imported the other pieces. */
