@@ -54,7 +54,7 @@ struct settings {
 	struct columns chosen;
 	const char *typed; /* for completions: only list such paths */
 	bool redundancy, keep, force, fast;
-	uint64_t jobs, size, layout;
+	uint64_t jobs, size, layout, split;
 	struct catalogue *catalogue;
 	struct catalogue_options look;
 	struct json *list; /* one result for each dataset, or NULL */
@@ -263,8 +263,6 @@ some_files(struct settings *s, const struct packed *p,
 	return error_status(err->kind);
 }
 
-/* --- Nodes --- */
-
 /* On a node: copy a part of what is in a list. */
 static int
 part(struct settings *s, const char *list)
@@ -447,6 +445,7 @@ check_options(struct settings *s, const char *verb)
 		{ s->force, "--force", ON(UNPACK) | ON(EXTRACT) | ON(IMPORT) },
 		{ s->output != NULL, "--output", ON(EXPORT) },
 		{ s->compress != NULL, "--compress", ON(EXPORT) },
+		{ s->split > 0, "--split", ON(EXPORT) },
 		{ s->columns != NULL, "--columns", ON(LIST) },
 		{ s->sort != NULL, "--sort", ON(LIST) },
 		{ s->typed != NULL, "--dump-paths", ON(LIST) },
@@ -455,7 +454,7 @@ check_options(struct settings *s, const char *verb)
 		{ s->fast, "--fast", ON(VERIFY) },
 		{ s->directory != NULL, "--directory", ON(EXTRACT) },
 		{ s->nodes.list != NULL, "--nodes",
-		  ~(ON(LIST) | ON(CAT) | ON(EXPORT) | ON(IMPORT)) },
+		  ~(ON(LIST) | ON(CAT) | ON(IMPORT)) },
 		{ app_json(), "--json", ~ON(CAT) },
 	};
 
@@ -523,6 +522,9 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			   "file to export to (default standard output)"),
 		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
 			   OPT_WORDS, "compression (default none)"),
+		OPT_BYTES(0, "split", &s->split, "SIZE", 1, UINT64_C(1) << 62,
+			  "export pieces FILE.001, FILE.002, ... of at most "
+			  "this size before compression"),
 		OPT_STRING(0, "dump-paths", &s->typed, "TEXT", OPT_ANY, NULL),
 		OPT_STRING(0, CREW_PART, &s->part, "PART", OPT_ANY, NULL),
 		OPT_GROUP("Where and how"),

@@ -52,6 +52,12 @@ const char *ark_filter_name(enum ark_filter filter);
  */
 int ark_fits(const char *path, uint64_t size, struct error *err);
 
+/* An archive that is not compressed has whole records of so many bytes, and
+ * ends with ARK_END bytes.  Its entries take ark_bound() bytes at most. */
+#define ARK_RECORD ((size_t)10240)
+#define ARK_END 1024
+uint64_t ark_bound(const char *path, uint64_t size);
+
 /* --- Writing --- */
 
 /*

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "archive/ark.h"
 #include "error.h"
 
-/* A record of tar; bytes of one read(2) or write(2). */
-#define ARK_RECORD ((size_t)10240)
+/* Bytes of one read(2) or write(2). */
 #define ARK_BLOCK (32 * ARK_RECORD)
 
 /*

@@ -70,6 +70,17 @@ ark_fits(const char *path, uint64_t size, struct error *err)
 	return 0;
 }
 
+uint64_t
+ark_bound(const char *path, uint64_t size)
+{
+	/* Of the extended header: its records except the path. */
+	const uint64_t records = 384, block = 512;
+
+	return 2 * block +
+	       (strlen(path) + records + block - 1) / block * block +
+	       (size + block - 1) / block * block;
+}
+
 /* --- Shared with reading --- */
 
 locale_t

@@ -2,17 +2,18 @@
 /*
  * export.c - write a dataset to an archive.
  */
-#include "archive/export.h"
+#include "archive/export_impl.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "archive/manifest.h"
 #include "arena.h"
-#include "buf.h"
 #include "catalogue/catalogue.h"
 #include "container/extract.h"
 #include "crc.h"
@@ -35,51 +36,14 @@
 /* A file is read in steps of this size. */
 #define STEP ((size_t)1 << 20)
 
-/* One file of the archive, to be read from files or containers: a user's file,
- * a file of the metadata directory, or a packed one. */
-struct entry {
-	const char *path;		/* in the archive */
-	const struct segmap_file *file; /* of a map; NULL: a metadata file */
-	bool data;			/* a user's file */
-	struct attr attr;
-	uint64_t size;
-};
-
-struct exporting {
-	const struct packed *p;
-	const struct export_options *eo;
-	struct export_result *out;
-	struct ark_out *ark;
-	struct hash *hash;
-	struct buf manifest;
-	unsigned char *block; /* STEP bytes */
-	struct arena *arena;
-	struct entry *list;
-	size_t count, cap;
-	struct pathcache *parents;
-	struct stripe_cache *cache;
-};
-
 /* --- One entry --- */
-
-/* Write a metadata file whose bytes are in memory. */
-static int
-put_bytes(struct exporting *x, const char *path, const void *bytes, size_t len,
-	  struct error *err)
-{
-	const struct attr none = { .has_owner = false };
-
-	return ark_out_begin(x->ark, ARK_FILE, path, len, &none, err) < 0 ||
-			       ark_out_data(x->ark, bytes, len, err) < 0
-		       ? -1
-		       : ark_out_end(x->ark, err);
-}
 
 /* Copy an entry from its file, or from containers. */
 static int
-put_entry(struct exporting *x, const struct entry *e, struct error *err)
+put_entry(struct exported *a, const struct export_entry *e, struct error *err)
 {
-	const struct packed *p = x->p;
+	const struct packed *p = a->x->p;
+	const struct work *work = a->x->eo->work;
 	struct stripe_part own = {
 		.len = e->size,
 		.dirfd = p->meta_fd,
@@ -93,27 +57,27 @@ put_entry(struct exporting *x, const struct entry *e, struct error *err)
 
 	if (e->file != NULL &&
 	    packed_file(p, e->data ? &p->map : &p->hidden.map, e->file,
-			x->arena, &from, err) < 0)
+			a->arena, &from, err) < 0)
 		return -1;
-	rc = ark_out_begin(x->ark, ARK_FILE, e->path, e->size, &e->attr, err);
+	rc = ark_out_begin(a->ark, ARK_FILE, e->path, e->size, &e->attr, err);
 	for (uint64_t off = 0; rc == 0 && off < e->size; off += STEP) {
 		const size_t len =
 			e->size - off < STEP ? (size_t)(e->size - off) : STEP;
 
-		if (work_go_on(x->eo->work, err) < 0 ||
-		    stripe_read(&from, x->cache, off, x->block, len, err) < 0 ||
-		    ark_out_data(x->ark, x->block, len, err) < 0)
+		if (work_go_on(work, err) < 0 ||
+		    stripe_read(&from, a->cache, off, a->block, len, err) < 0 ||
+		    ark_out_data(a->ark, a->block, len, err) < 0)
 			rc = -1;
-		hash_update(x->hash, x->block, len);
-		crc = crc_update(crc, x->block, len);
-		progress_add(x->eo->work->progress, len);
+		hash_update(a->hash, a->block, len);
+		crc = crc_update(crc, a->block, len);
+		progress_add(work->progress, len);
 	}
-	stripe_cache_drop(x->cache); /* before the parts, which it uses */
+	stripe_cache_drop(a->cache); /* before the parts, which it uses */
 	if (rc < 0)
 		return -1;
-	hash_text(x->hash, sum);
-	if (ark_out_end(x->ark, err) < 0 ||
-	    manifest_add(&x->manifest, sum, e->path, err) < 0)
+	hash_text(a->hash, sum);
+	if (ark_out_end(a->ark, err) < 0 ||
+	    manifest_add(&a->manifest, sum, e->path, err) < 0)
 		return -1;
 	return e->data && e->file->has_crc && e->size > 0 && e->file->crc != crc
 		       ? segmap_wrong_sum(e->file, crc, err)
@@ -122,61 +86,79 @@ put_entry(struct exporting *x, const struct entry *e, struct error *err)
 
 /* --- The files --- */
 
-static struct entry *
+static struct export_entry *
 add_entry(struct exporting *x, const char *path, const struct segmap_file *file)
 {
 	(void)MEM_ROOM(x->list, x->count, x->cap);
-	x->list[x->count] = (struct entry){ .path = path, .file = file };
+	x->list[x->count] = (struct export_entry){
+		.path = path,
+		.file = file,
+	};
 	return &x->list[x->count++];
 }
 
-/* List the users' files and, if requested, the redundancy, with attributes and
- * sizes.  A size that is not recorded is taken from the file.  Report now if
- * the archive format cannot hold one of them. */
 static int
-list_entries(struct exporting *x, struct error *err)
+list_data(struct exporting *x, struct error *err)
 {
-	const struct packed *p = x->p;
-	const struct segmap *h = &p->hidden.map;
-	struct dir_walk w;
-	const char *name = NULL;
-	struct entry *e = NULL;
-	uint64_t bytes = 0;
-	struct stat st;
+	struct packed *p = x->p;
+	struct pathcache *parents = pathcache_new(p->file_fd);
 	int rc = 0;
 
-	for (size_t i = 0; i < p->map.nfiles; i++) {
+	for (size_t i = 0; rc == 0 && i < p->map.nfiles; i++) {
 		struct segmap_file *f = &p->map.files[i];
+		struct export_entry *e = add_entry(x, f->path, f);
 
-		e = add_entry(x, f->path, f);
 		e->data = true;
-		if (packed_attr(p, i, x->parents, &e->attr, err) < 0)
-			return -1;
+		rc = packed_attr(p, i, parents, &e->attr, err);
 		if (!f->has_size && f->nsegs == 0 && e->attr.has_size)
 			f->size = e->attr.size;
 		e->size = f->size;
 	}
-	if (x->eo->redundancy) {
-		rc = dir_walk(&w, p->meta_fd, p->dir, err);
-		while (rc == 0 && (name = dir_next(&w)) != NULL) {
-			if (!dataset_dir_is_recovery(name))
-				continue;
-			if (dir_stat(p->meta_fd, name, &st,
-				     AT_SYMLINK_NOFOLLOW) < 0) {
-				rc = error_sys(err, "%s: cannot stat", name);
-			} else if (S_ISREG(st.st_mode)) {
-				e = add_entry(x,
-					      arena_printf(x->arena, "%s/%s",
-							   p->dir, name),
-					      NULL);
-				attr_from_stat(&e->attr, &st);
-				e->size = e->attr.size;
-			}
+	pathcache_free(parents);
+	return rc;
+}
+
+static int
+by_path(const void *a, const void *b)
+{
+	const struct export_entry *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static int
+list_redundancy(struct exporting *x, struct error *err)
+{
+	const struct packed *p = x->p;
+	const struct segmap *h = &p->hidden.map;
+	const size_t first = x->count;
+	struct export_entry *e = NULL;
+	const char *name = NULL;
+	struct dir_walk w;
+	struct stat st;
+	int rc = dir_walk(&w, p->meta_fd, p->dir, err);
+
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		if (!dataset_dir_is_recovery(name))
+			continue;
+		if (dir_stat(p->meta_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			rc = error_sys(err, "%s: cannot stat", name);
+		} else if (S_ISREG(st.st_mode)) {
+			e = add_entry(
+				x,
+				arena_printf(x->arena, "%s/%s", p->dir, name),
+				NULL);
+			attr_from_stat(&e->attr, &st);
+			e->size = e->attr.size;
 		}
-		if (dir_done(&w, rc, err) < 0)
-			return -1;
 	}
-	for (size_t i = 0; x->eo->redundancy && i < h->nfiles; i++) {
+	if (dir_done(&w, rc, err) < 0)
+		return -1;
+	/* All who write pieces need the same order. */
+	if (x->eo->split > 0 && x->count > first)
+		qsort(x->list + first, x->count - first, sizeof(*x->list),
+		      by_path);
+	for (size_t i = 0; i < h->nfiles; i++) {
 		const struct segmap_file *f = &h->files[i];
 
 		if (f->tree != NULL || dir_stat(p->meta_fd, f->path, &st,
@@ -187,154 +169,249 @@ list_entries(struct exporting *x, struct error *err)
 		e->attr = f->attr;
 		e->size = f->size;
 	}
+	return 0;
+}
+
+int
+export_list(struct exporting *x, struct error *err)
+{
+	uint64_t bytes = 0;
+
+	*x->out = (struct export_result){ .id = x->p->id };
+	x->arena = arena_new();
+	if (packed_refuse_marked(x->p, 0, x->p->map.nfiles, NULL, err) < 0 ||
+	    packed_renew(x->p, err) < 0 || list_data(x, err) < 0 ||
+	    (x->eo->redundancy && list_redundancy(x, err) < 0))
+		return -1;
 	for (size_t i = 0; i < x->count; i++) {
-		if (ark_fits(x->list[i].path, x->list[i].size, err) < 0)
+		const struct export_entry *e = &x->list[i];
+
+		if (ark_fits(e->path, e->size, err) < 0)
 			return -1;
-		bytes += x->list[i].size;
+		x->out->files += e->data;
+		x->out->bytes += e->data ? e->size : 0;
+		x->out->hidden += !e->data;
+		bytes += e->size;
 	}
 	progress_phase(x->eo->work->progress, "exporting", bytes);
 	return 0;
 }
 
+void
+export_list_free(struct exporting *x)
+{
+	mem_free(x->list);
+	arena_free(x->arena);
+}
+
+int
+export_entries(struct exported *a, size_t from, size_t to, struct error *err)
+{
+	const struct exporting *x = a->x;
+	const struct packed *p = x->p;
+	struct packed_dirs dirs;
+	bool *only = NULL;
+
+	if (to - from < x->count)
+		only = arena_alloc(a->arena, p->map.nfiles + 1, sizeof(*only));
+	for (size_t i = from; i < to; i++) {
+		const struct export_entry *e = &x->list[i];
+
+		if (put_entry(a, e, err) < 0)
+			return -1;
+		if (only != NULL && e->data)
+			only[e->file - p->map.files] = true;
+	}
+	if (packed_dirs(p, only,
+			only == NULL ? work_waiting(x->eo->work, p->file_fd)
+				     : NULL,
+			a->arena, &dirs, err) < 0)
+		return -1;
+	for (size_t i = 0; i < dirs.count; i++)
+		if (ark_out_begin(a->ark, ARK_DIR, dirs.list[i].path, 0,
+				  &dirs.list[i].attr, err) < 0 ||
+		    ark_out_end(a->ark, err) < 0)
+			return -1;
+	return 0;
+}
+
 /* --- Metadata --- */
 
-static int
-put_meta(void *arg, const char *name, const struct buf *image,
-	 struct error *err)
+int
+export_bytes(struct exported *a, const char *name, const struct buf *bytes,
+	     struct error *err)
 {
-	struct exporting *x = arg;
-	const char *path = arena_printf(x->arena, "%s/%s", x->p->dir, name);
+	const struct attr none = { .has_owner = false };
+	const char *path = arena_printf(a->arena, "%s/%s", a->x->p->dir, name);
+
+	a->bound += ark_bound(path, bytes->len);
+	if (a->ark == NULL)
+		return 0;
+	return ark_out_begin(a->ark, ARK_FILE, path, bytes->len, &none, err) <
+				       0 ||
+			       ark_out_data(a->ark, bytes->data, bytes->len,
+					    err) < 0
+		       ? -1
+		       : ark_out_end(a->ark, err);
+}
+
+int
+export_image(void *archive, const char *name, const struct buf *image,
+	     struct error *err)
+{
+	struct exported *a = archive;
+	const char *path = arena_printf(a->arena, "%s/%s", a->x->p->dir, name);
 	char sum[HASH_TEXT];
 
-	if (put_bytes(x, path, image->data, image->len, err) < 0 ||
+	if (export_bytes(a, name, image, err) < 0 ||
 	    hash_bytes(image->data, image->len, sum, err) < 0 ||
-	    manifest_add(&x->manifest, sum, path, err) < 0)
+	    manifest_add(&a->manifest, sum, path, err) < 0)
 		return -1;
-	x->out->hidden++;
+	a->x->out->hidden += a->ark != NULL;
 	return 0;
 }
 
 static int
-put_tree(struct exporting *x, const char *name, const struct kvtree *t,
+put_tree(struct exported *a, const char *name, const struct kvtree *t,
 	 struct error *err)
 {
 	struct buf raw = BUF_INIT;
 	int rc = kvtree_encode(t, &raw, err);
 
 	if (rc == 0)
-		rc = put_meta(x, name, &raw, err);
+		rc = export_image(a, name, &raw, err);
 	buf_free(&raw);
 	return rc;
 }
 
-/* Write the metadata: the redundancy that is packed as trees, unless a file
- * with the same name exists; the summary; the rank2file of the unpacked
- * dataset; and the manifest. */
-static int
-put_metadata(struct exporting *x, struct error *err)
+/* The redundancy that is packed as trees, unless a file with the same name
+ * exists; the summary; the rank2file of the unpacked dataset. */
+int
+export_metadata(struct exported *a, struct error *err)
 {
-	const struct packed *p = x->p;
+	const struct packed *p = a->x->p;
 	const struct segmap *h = &p->hidden.map;
 	struct kvtree *summary = NULL;
 	struct rank2file r;
 	struct stat st;
 	int rc = -1;
 
-	for (size_t i = 0; x->eo->redundancy && i < h->nfiles; i++)
+	for (size_t i = 0; a->x->eo->redundancy && i < h->nfiles; i++)
 		if (h->files[i].tree != NULL &&
 		    dir_stat(p->meta_fd, h->files[i].path, &st,
 			     AT_SYMLINK_NOFOLLOW) < 0 &&
-		    put_tree(x, h->files[i].path, h->files[i].tree, err) < 0)
+		    put_tree(a, h->files[i].path, h->files[i].tree, err) < 0)
 			return -1;
 	summary = p->layout == 1
 			  ? catalogue_old_summary(p, err)
 			  : kvtree_read_file(p->meta_fd, SUMMARY_FILE, err);
 	if (summary != NULL)
-		rc = put_tree(x, SUMMARY_FILE, summary, err);
+		rc = put_tree(a, SUMMARY_FILE, summary, err);
 	kvtree_free(summary);
 	if (rc < 0)
 		return error_wrap(err, "%s", p->dir);
 	if (segmap_write(&p->map, p->r2f.nranks, true, &r, err) < 0)
 		return -1;
-	rc = rank2file_each(&r, RANK2FILE_FILE, put_meta, x, err);
+	rc = rank2file_each(&r, RANK2FILE_FILE, export_image, a, err);
 	rank2file_free(&r);
-	if (rc < 0)
-		return -1;
-	return put_bytes(
-		x, arena_printf(x->arena, "%s/" DATASET_DIR_MANIFEST, p->dir),
-		x->manifest.data, x->manifest.len, err);
+	return rc;
 }
 
-static int
-put_all(struct exporting *x, struct error *err)
+/* --- One archive --- */
+
+int
+export_begin(struct exported *a, int fd, const char *name, struct error *err)
 {
-	const struct packed *p = x->p;
-	struct packed_dirs dirs;
+	const struct export_options *eo = a->x->eo;
 
-	for (size_t i = 0; i < x->count; i++) {
-		const struct entry *e = &x->list[i];
+	a->arena = arena_new();
+	a->block = mem_aligned(4096, STEP);
+	a->hash = hash_new(HASH_SHA256, err);
+	a->cache = stripe_cache_new(16, false, NULL);
+	if (a->hash != NULL)
+		a->ark = ark_out_new(fd, name, eo->filter, eo->threads,
+				     eo->work->stop, err);
+	return a->ark == NULL ? -1 : 0;
+}
 
-		x->out->files += e->data;
-		x->out->bytes += e->data ? e->size : 0;
-		x->out->hidden += !e->data;
-		if (put_entry(x, e, err) < 0)
-			return -1;
-	}
-	if (packed_dirs(p, NULL, work_waiting(x->eo->work, p->file_fd),
-			x->arena, &dirs, err) < 0)
-		return -1;
-	for (size_t i = 0; i < dirs.count; i++)
-		if (ark_out_begin(x->ark, ARK_DIR, dirs.list[i].path, 0,
-				  &dirs.list[i].attr, err) < 0 ||
-		    ark_out_end(x->ark, err) < 0)
-			return -1;
-	return put_metadata(x, err) < 0
-		       ? -1
-		       : ark_out_close(x->ark, &x->out->written, err);
+void
+export_end(struct exported *a)
+{
+	stripe_cache_free(a->cache);
+	ark_out_free(a->ark);
+	buf_free(&a->manifest);
+	hash_free(a->hash);
+	mem_free(a->block);
+	arena_free(a->arena);
 }
 
 /*
- * Write dataset `p` (one of SCR 1.1.8: packed_renew()) as an archive to the
+ * Write the dataset (one of SCR 1.1.8: packed_renew()) as an archive to the
  * descriptor `fd`, which may be a pipe; `name` is for messages.  Checksums are
  * compared while reading.  ERROR_DAMAGED: a file is missing or damaged, and the
- * archive is unusable.  ERROR_USAGE: an archive cannot hold one of the files;
- * reported before anything is written.
+ * archive is unusable.
  */
 static int
-export_dataset(struct packed *p, int fd, const char *name,
-	       const struct export_options *eo, struct export_result *out,
-	       struct error *err)
+write_all(struct exporting *x, int fd, const char *name, struct error *err)
 {
-	struct exporting x = {
-		.p = p,
-		.eo = eo,
-		.out = out,
-		.manifest = BUF_INIT,
-	};
+	struct exported a = { .x = x, .manifest = BUF_INIT };
 	int rc = -1;
 
-	*out = (struct export_result){ .id = p->id };
-	if (packed_refuse_marked(p, 0, p->map.nfiles, NULL, err) < 0 ||
-	    packed_renew(p, err) < 0)
+	if (export_begin(&a, fd, name, err) == 0 &&
+	    export_entries(&a, 0, x->count, err) == 0 &&
+	    export_metadata(&a, err) == 0 &&
+	    export_bytes(&a, DATASET_DIR_MANIFEST, &a.manifest, err) == 0)
+		rc = ark_out_close(a.ark, &x->out->written, err);
+	export_end(&a);
+	return rc;
+}
+
+/* --- Files --- */
+
+int
+export_file(const char *file, bool shared,
+	    int (*fn)(void *arg, int fd, uint64_t *written, struct error *err),
+	    void *arg, struct error *err)
+{
+	char parent[PATH_MAX];
+	const char *base = path_base(file);
+	struct put *put = NULL;
+	struct put_file *f = NULL;
+	uint64_t written = 0;
+	int dir = -1, fd = -1, rc = -1;
+
+	if (io_check_output(file, err) < 0)
 		return -1;
-	x.arena = arena_new();
-	x.block = mem_aligned(4096, STEP);
-	x.hash = hash_new(HASH_SHA256, err);
-	x.parents = pathcache_new(p->file_fd);
-	x.cache = stripe_cache_new(16, false, NULL);
-	if (x.hash != NULL && list_entries(&x, err) == 0)
-		x.ark = ark_out_new(fd, name, eo->filter, eo->threads,
-				    eo->work->stop, err);
-	if (x.ark != NULL)
-		rc = put_all(&x, err);
-	pathcache_free(x.parents);
-	stripe_cache_free(x.cache);
-	ark_out_free(x.ark);
-	buf_free(&x.manifest);
-	hash_free(x.hash);
-	mem_free(x.block);
-	mem_free(x.list);
-	arena_free(x.arena);
+	snprintf(parent, sizeof(parent), "%.*s", (int)(base - file), file);
+	dir = open(parent[0] != '\0' ? parent : ".",
+		   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return error_sys(err, "%s: cannot make", file);
+	put = put_new(&(struct put_options){ .unlocked = shared }, NULL);
+	f = put_add(put,
+		    &(struct put_what){
+			    .dirfd = dir, .path = base, .size = UINT64_MAX },
+		    NULL);
+	fd = put_open(f, err);
+	if (fd >= 0 && fn(arg, fd, &written, err) == 0) {
+		put_what(f)->size = written;
+		if (put_wrote(f, written, err) == 0)
+			rc = put_commit(put, err);
+	}
+	if (rc < 0)
+		room_explain(dir, 0, err);
+	put_free(put);
+	close(dir);
+	return rc;
+}
+
+static int
+write_file(void *arg, int fd, uint64_t *written, struct error *err)
+{
+	struct exporting *x = arg;
+	const int rc = write_all(x, fd, x->name, err);
+
+	*written = x->out->written;
 	return rc;
 }
 
@@ -342,37 +419,16 @@ int
 export_to(struct packed *p, const char *file, const struct export_options *eo,
 	  struct export_result *out, struct error *err)
 {
-	char parent[PATH_MAX];
-	const char *base = NULL;
-	struct put *put = NULL;
-	struct put_file *f = NULL;
-	int dir = -1, fd = -1, rc = -1;
+	struct exporting x = { .p = p, .eo = eo, .out = out, .name = file };
+	int rc = -1;
 
-	if (file == NULL || str_eq(file, "-"))
-		return export_dataset(p, STDOUT_FILENO, "standard output", eo,
-				      out, err);
-	if (io_check_output(file, err) < 0)
-		return -1;
-	base = path_base(file);
-	snprintf(parent, sizeof(parent), "%.*s", (int)(base - file), file);
-	dir = open(parent[0] != '\0' ? parent : ".",
-		   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return error_sys(err, "%s: cannot make", file);
-	put = put_new(&(struct put_options){ .par = NULL }, NULL);
-	f = put_add(put,
-		    &(struct put_what){
-			    .dirfd = dir, .path = base, .size = UINT64_MAX },
-		    NULL);
-	fd = put_open(f, err);
-	if (fd >= 0 && export_dataset(p, fd, file, eo, out, err) == 0) {
-		put_what(f)->size = out->written;
-		if (put_wrote(f, out->written, err) == 0)
-			rc = put_commit(put, err);
-	}
-	if (rc < 0)
-		room_explain(dir, 0, err);
-	put_free(put);
-	close(dir);
+	if (eo->split > 0)
+		return export_split(p, file, eo, out, err);
+	if (export_list(&x, err) == 0)
+		rc = file == NULL || str_eq(file, "-")
+			     ? write_all(&x, STDOUT_FILENO, "standard output",
+					 err)
+			     : export_file(file, false, write_file, &x, err);
+	export_list_free(&x);
 	return rc;
 }

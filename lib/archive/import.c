@@ -5,7 +5,7 @@
  * Every entry is written to a temporary file beside its target, and its
  * checksum is computed.  Only when the manifest, the last entry, has confirmed
  * all entries are the files renamed: first the data, then the metadata that
- * name them.
+ * name them.  Those of a piece of an archive are put aside: import_pieces.c.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "archive/export.h"
+#include "archive/import_impl.h"
 #include "archive/manifest.h"
 #include "arena.h"
 #include "buf.h"
@@ -41,16 +41,6 @@
 /* The directory of metadata in an archive. */
 #define META_DIR ".scr/scr.dataset."
 
-/* A file of the archive. */
-struct imported {
-	const char *path;
-	enum put_kind kind;
-	enum dataset_dir_kind meta; /* FOREIGN: a file of the job */
-	struct put_file *put;
-	uint64_t size;
-	char sum[HASH_TEXT];
-};
-
 struct importing {
 	struct catalogue *c;
 	const struct catalogue_options *o;
@@ -65,14 +55,14 @@ struct importing {
 	size_t count, cap;
 	struct manifest *manifest;
 	struct owners_guard *owners;
+	struct import_seen *seen;
+	const char *own; /* of a piece: the name of its manifest; else NULL */
 };
 
 /* --- Classifying entries --- */
 
-/* Allow all metadata of one dataset, and files of a job; with the place of each
- * in the order of renames. */
-static int
-classify(struct importing *x, struct imported *f, struct error *err)
+int
+import_classify(struct imported *f, int64_t *of, struct error *err)
 {
 	static const enum put_kind kinds[] = {
 		[DATASET_DIR_SUMMARY] = PUT_MAP,
@@ -103,11 +93,11 @@ classify(struct importing *x, struct imported *f, struct error *err)
 			err, ERROR_UNSAFE,
 			"%s: unexpected file in the archive of a dataset",
 			str_shown(path));
-	if (x->out->id > 0 && x->out->id != id)
+	if (*of > 0 && *of != id)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: the archive is of dataset %" PRId64,
-				 str_shown(path), x->out->id);
-	x->out->id = id;
+				 str_shown(path), *of);
+	*of = id;
 	return 0;
 }
 
@@ -175,7 +165,8 @@ take_image(struct importing *x, struct imported *f, struct put_what *what,
 				       "%s: longer than the limit of %zu bytes",
 				       what->path, max);
 	} while (rc == 0 && got == STEP);
-	if (rc == 0 && manifest && x->manifest == NULL)
+	if (rc == 0 && manifest && x->manifest == NULL &&
+	    (x->own == NULL || str_eq(path_base(f->path), x->own)))
 		x->manifest = manifest_parse(raw.data, raw.len, err);
 	if (rc == 0)
 		rc = hash_bytes(raw.data, raw.len, f->sum, err);
@@ -183,7 +174,21 @@ take_image(struct importing *x, struct imported *f, struct put_what *what,
 		arena_strndup(x->arena, raw.len > 0 ? raw.data : "", raw.len);
 	what->image_size = what->size = raw.len;
 	buf_free(&raw);
-	return rc < 0 || (manifest && x->manifest == NULL) ? -1 : 0;
+	return rc < 0 || err->kind != ERROR_NONE ? -1 : 0;
+}
+
+/* Is it the first entry of a piece?  Its metadata go to a directory where
+ * nobody takes the dataset for whole. */
+static bool
+begins_piece(struct importing *x, const struct imported *f, uint64_t size)
+{
+	const char *name = path_base(f->path);
+
+	if (x->count > 0 || x->own != NULL || size > 0 ||
+	    !dataset_dir_piece(name, &x->out->piece, &x->out->pieces))
+		return false;
+	x->own = name;
+	return true;
 }
 
 static int
@@ -196,16 +201,26 @@ read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 	(void)MEM_ROOM(x->list, x->count, x->cap);
 	f = &x->list[x->count];
 	*f = (struct imported){ .path = arena_strdup(x->arena, e->path) };
-	if (classify(x, f, err) < 0)
+	if (import_classify(f, &x->out->id, err) < 0)
 		return -1;
 	*a = e->attr;
+	if (begins_piece(x, f, a->size))
+		return 0;
 	what.kind = f->kind;
 	what.path = f->path;
+	if (x->own != NULL && f->meta != DATASET_DIR_FOREIGN) {
+		/* The manifest comes last: it says that the piece is there. */
+		what.kind = str_eq(path_base(f->path), x->own) ? PUT_MAP
+							       : PUT_REDUNDANCY;
+		what.path = arena_printf(x->arena, DATASET_DIR_IMPORT "/%s",
+					 x->out->id, path_base(f->path));
+	}
 	what.size = a->size;
 	what.attr = a->has_owner || a->has_times ? a : NULL;
 	/* The import depends on these: they are read into memory. */
-	if ((f->meta == DATASET_DIR_KEPT || f->meta == DATASET_DIR_RANK2FILE ||
-	     f->meta == DATASET_DIR_RANK2FILE_PART) &&
+	if ((f->meta == DATASET_DIR_KEPT ||
+	     (x->own == NULL && (f->meta == DATASET_DIR_RANK2FILE ||
+				 f->meta == DATASET_DIR_RANK2FILE_PART))) &&
 	    take_image(x, f, &what, err) < 0)
 		return -1;
 	f->put = put_add(x->put, &what, NULL);
@@ -279,7 +294,11 @@ look_around(struct importing *x, struct error *err)
 
 	for (size_t i = 0; i < x->count; i++) {
 		const struct imported *f = &x->list[i];
-		const int there = pathcache_look(x->parents, f->path, &st, err);
+		const bool aside =
+			x->own != NULL && f->meta != DATASET_DIR_FOREIGN;
+		const int there =
+			aside ? 0
+			      : pathcache_look(x->parents, f->path, &st, err);
 		bool same = false;
 		ssize_t n = 0;
 		int fd = -1;
@@ -322,35 +341,19 @@ look_around(struct importing *x, struct error *err)
 	return 0;
 }
 
-/*
- * Check that the archive has exactly the files that its rank2file names.
- * ERROR_CORRUPT: a file is missing or has another size; ERROR_ABSENT: no
- * rank2file; ERROR_UNSAFE: rank2file does not name a file.
- */
-static int
-check_ranks(const struct importing *x, struct error *err)
+int
+import_check_ranks(const struct imported *list, size_t count,
+		   const struct rank2file_image *images, size_t nimages,
+		   struct error *err)
 {
-	const struct imported *list = x->list;
 	struct rank2file r = { .nranks = 0 };
-	struct rank2file_image *images =
-		mem_calloc(x->count + 1, sizeof(*images));
-	bool *named = mem_calloc(x->count + 1, sizeof(*named));
+	bool *named = mem_calloc(count + 1, sizeof(*named));
 	struct map *by = map_new();
-	size_t n = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < x->count; i++) {
-		const struct put_what *what = put_what(list[i].put);
-
-		if (what->image != NULL)
-			images[n++] = (struct rank2file_image){
-				path_base(what->path),
-				what->image,
-				what->image_size,
-			};
+	for (size_t i = 0; i < count; i++)
 		map_put(by, list[i].path, i);
-	}
-	rc = rank2file_load_images(images, n, RANK2FILE_FILE, &r, err);
+	rc = rank2file_load_images(images, nimages, RANK2FILE_FILE, &r, err);
 	for (size_t i = 0; i < r.nranks && rc == 0; i++)
 		for (size_t k = 0; k < r.ranks[i].nfiles && rc == 0; k++) {
 			const struct rank2file_file *f = &r.ranks[i].files[k];
@@ -369,15 +372,38 @@ check_ranks(const struct importing *x, struct error *err)
 			else
 				named[at] = true;
 		}
-	for (size_t i = 0; i < x->count && rc == 0; i++)
+	for (size_t i = 0; i < count && rc == 0; i++)
 		if (list[i].kind == PUT_FILE && !named[i])
 			rc = error_set(err, ERROR_UNSAFE,
 				       "%s: not in its rank2file",
 				       str_shown(list[i].path));
 	rank2file_free(&r);
-	mem_free(images);
 	mem_free(named);
 	map_free(by);
+	return rc;
+}
+
+/* The same for an archive that was read. */
+static int
+check_ranks(const struct importing *x, struct error *err)
+{
+	struct rank2file_image *images =
+		mem_calloc(x->count + 1, sizeof(*images));
+	size_t n = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < x->count; i++) {
+		const struct put_what *what = put_what(x->list[i].put);
+
+		if (what->image != NULL)
+			images[n++] = (struct rank2file_image){
+				path_base(what->path),
+				what->image,
+				what->image_size,
+			};
+	}
+	rc = import_check_ranks(x->list, x->count, images, n, err);
+	mem_free(images);
 	return rc;
 }
 
@@ -391,6 +417,7 @@ work(struct importing *x, struct error *err)
 	struct index_entry e;
 	struct index *ix = NULL;
 	struct ark_entry entry;
+	struct stat st;
 	bool listed = false;
 	int rc = 0;
 
@@ -409,36 +436,54 @@ work(struct importing *x, struct error *err)
 	ix = catalogue_read(x->c, &why);
 	listed = ix != NULL && index_find_id(ix, x->out->id, &e, NULL) == 0;
 	index_free(ix);
+	/* A run that was interrupted may have come that far. */
+	if (x->own != NULL &&
+	    path_stat_beneath(catalogue_prefix_fd(x->c),
+			      arena_printf(x->arena,
+					   DATASET_DIR_IMPORT
+					   "/" DATASET_DIR_MANIFEST,
+					   x->out->id),
+			      &st, NULL) == 0)
+		listed = false;
 	if (listed && !x->o->replace)
 		return error_set(err, ERROR_SYSTEM,
 				 "the index has a dataset %" PRId64
 				 " already (--force replaces it)",
 				 x->out->id);
-	if (check_ranks(x, err) < 0 || look_around(x, err) < 0)
+	if ((x->own == NULL && check_ranks(x, err) < 0) ||
+	    look_around(x, err) < 0)
 		return -1;
 	if (x->o->work.dry_run)
 		return 0;
 	x->owners->id = x->out->id;
 	if (put_commit(x->put, err) < 0 ||
-	    catalogue_build(x->c, x->out->id, x->o, &b, err) < 0) {
+	    (x->own == NULL &&
+	     catalogue_build(x->c, x->out->id, x->o, &b, err) < 0)) {
 		/* A dataset that the index may list keeps its files. */
 		if (!catalogue_may_list(x->c, x->out->id))
 			put_undo(x->put);
 		return -1;
 	}
-	memcpy(x->out->name, b.name, sizeof(x->out->name));
+	if (x->own == NULL)
+		memcpy(x->out->name, b.name, sizeof(x->out->name));
+	for (size_t i = 0; x->own != NULL && i < x->count; i++)
+		if (x->list[i].meta == DATASET_DIR_FOREIGN)
+			import_note(x->seen, x->list[i].path, x->list[i].sum,
+				    put_what(x->list[i].put)->attr);
 	return 0;
 }
 
 int
 import_dataset(struct catalogue *c, int fd, const char *name,
-	       const struct catalogue_options *o, struct export_result *out,
+	       const struct import_options *io, struct export_result *out,
 	       struct error *err)
 {
+	const struct catalogue_options *o = io->look;
 	struct importing x = {
 		.c = c,
 		.o = o,
 		.out = out,
+		.seen = io->seen,
 		.arena = arena_new(),
 	};
 	struct owners_guard owners = { c, 0, o, true, false };

@@ -45,6 +45,14 @@ manifest_add(struct buf *to, const char *sum, const char *path,
 	return error_set(err, ERROR_USAGE, "manifest: too many files");
 }
 
+size_t
+manifest_line(const char *path)
+{
+	const size_t len = strlen(path);
+
+	return SUM_LEN + 3 + len + (strpbrk(path, plain) != NULL ? len + 1 : 0);
+}
+
 /* --- Reading --- */
 
 /* Remove the escapes of path[0..len).  Returns the new length; 0: a wrong

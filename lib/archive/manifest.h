@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * manifest.h - SHA-256 checksums of files as text, in the form that `sha256sum
- * -c` reads: the last entry of an archive.
+ * -c` reads: the last entry of an archive, or of one of its pieces.
  *
  * One line for each file, in the order of the archive: 64 hexadecimal digits,
  * two spaces (or " *"), path.  If the path has a backslash, a line feed or a
@@ -39,6 +39,9 @@ struct manifest {
  */
 int manifest_add(struct buf *to, const char *sum, const char *path,
 		 struct error *err);
+
+/* The most bytes that a line for `path` has. */
+size_t manifest_line(const char *path);
 
 /*
  * Parse `len` untrusted bytes.  Free the result with manifest_free().  NULL:

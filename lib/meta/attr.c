@@ -119,7 +119,7 @@ attr_apply(const struct attr *a, int fd, const char *name, struct owner owner,
 		if (owner.set &&
 		    (is->st_uid != owner.uid || is->st_gid != owner.gid))
 			rc = create_give(fd, owner);
-		else if (!owner.set && geteuid() != 0 && is->st_gid != a->gid)
+		else if (!owner.set && is->st_gid != a->gid && geteuid() != 0)
 			rc = fchown(fd, (uid_t)-1, a->gid);
 		/* Another group than the user's (EPERM), or one that is unknown
 		 * to the user namespace (EINVAL), is not reported. */

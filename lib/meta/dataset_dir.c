@@ -71,6 +71,21 @@ dataset_dir_packed(const char *name)
 }
 
 bool
+dataset_dir_piece(const char *name, uint64_t *piece, uint64_t *pieces)
+{
+	static const char start[] = "manifest.", middle[] = "-of-";
+
+	if (!str_starts(name, start))
+		return false;
+	name = value_scan(name + strlen(start), DATASET_DIR_PIECES, piece);
+	if (name == NULL || !str_starts(name, middle))
+		return false;
+	name = value_scan(name + strlen(middle), DATASET_DIR_PIECES, pieces);
+	return name != NULL && str_eq(name, ".sha256") && *piece > 0 &&
+	       *piece <= *pieces;
+}
+
+bool
 dataset_dir_is_copy(const char *name, char *to)
 {
 	const bool copy = str_starts(name, RANK2FILE_COPY);
@@ -112,6 +127,7 @@ dataset_dir_kind(const char *name, uint32_t *rank)
 {
 	const int64_t mapped = filemap_name_rank(name);
 	struct redset_name red;
+	uint64_t piece = 0, pieces = 0;
 
 	if (mapped >= 0) {
 		if (rank != NULL)
@@ -128,6 +144,8 @@ dataset_dir_kind(const char *name, uint32_t *rank)
 		return DATASET_DIR_COPIED;
 	if (temp_is(name))
 		return DATASET_DIR_TEMP;
+	if (dataset_dir_piece(name, &piece, &pieces))
+		return DATASET_DIR_KEPT;
 	if (dataset_dir_packed(name) >= 0)
 		return DATASET_DIR_PACKED;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -45,11 +45,22 @@ int64_t dataset_dir_id(const char *name);
 #define DATASET_DIR_MANIFEST \
 	"manifest.sha256" /* of the archive that the dataset came
 						  from */
+/* of piece 3 of 7 of an archive: of the files in it */
+#define DATASET_DIR_PIECE "manifest.%" PRIu64 "-of-%" PRIu64 ".sha256"
 #define DATASET_DIR_MARK \
 	"rebuild.scr" /* container ranges that a rebuild is writing */
 #define DATASET_DIR_GONE \
 	".scrkit.gone" /* the dataset's files are deleted; the deletion of its
 			  metadata was interrupted */
+
+/* Is it a name by DATASET_DIR_PIECE?  Numbers are 1 to DATASET_DIR_PIECES. */
+#define DATASET_DIR_PIECES 1000000
+bool dataset_dir_piece(const char *name, uint64_t *piece, uint64_t *pieces);
+
+/* The directory beside it, in SCR_DIR, for what pieces of an archive have
+ * brought of the metadata, until the dataset is complete.  No dataset can be
+ * taken for whole by what is in there. */
+#define DATASET_DIR_IMPORT SCR_DIR "/scr.import.%" PRId64
 
 /* "packed.7.scr", a part of the packed metadata -> 7; anything else: -1. */
 int64_t dataset_dir_packed(const char *name);
@@ -71,7 +82,7 @@ enum dataset_dir_kind {
 	DATASET_DIR_PACKED,	/* packed.N.scr: packed metadata */
 	DATASET_DIR_COPY,	/* second copy of rank2file, a part, packed.N */
 	DATASET_DIR_CONTAINERS, /* directory of the containers */
-	DATASET_DIR_KEPT,	/* DATASET_DIR_MANIFEST */
+	DATASET_DIR_KEPT,	/* DATASET_DIR_MANIFEST, DATASET_DIR_PIECE */
 	DATASET_DIR_MARKED,	/* DATASET_DIR_MARK */
 	DATASET_DIR_DELETED,	/* DATASET_DIR_GONE */
 	DATASET_DIR_LOCK,	/* of a command working on the dataset */

@@ -96,7 +96,8 @@ plan_compose_maps(struct planner *w, size_t *count, struct error *err)
 
 		if (w->p.ranks[i].map_known || from == NULL)
 			continue;
-		rc = recorded_root(w, &root, err);
+		if (root.len == 0)
+			rc = recorded_root(w, &root, err);
 		if (rc == 0)
 			rc = compose_map(w, (uint32_t)i, from, root.data, err);
 		(*count)++;
