@@ -65,31 +65,39 @@ share() {
 	done
 }
 
-# What each verb moves, in times of the data: packing reads the containers again.
-@test "containers: twice the nodes, half the time" {
-	local nodes ms n ideal verb counts=(4)
-	local -A times=([pack]=3 [verify]=1 [unpack]=2)
+# What each verb moves, in megabytes: packing reads the containers again.  The pieces
+# of an archive have 12 MB each, and the last one is written here.
+@test "containers and archives: twice the nodes, half the time" {
+	local nodes ms n ideal verb counts=(4) rate
+	local -A moved=([pack]=288 [verify]=96 [unpack]=192)
 
 	[[ -z ${SCRKIT_SLOW-} ]] || counts=(1 2 4)
 	on login gen_dataset -q -p /pfs/lost --nodes-dir /pfs/n.lost -n 8 -m 8 \
 		-t SINGLE -s 12000000
 	on login scr_index -q -p /pfs/lost --checksums --build 1
-	for n in 1 2 3 4; do bed_slow "node$n" $rate /pfs; done
 	for nodes in "${counts[@]}"; do
 		again
-		for verb in pack verify unpack; do
+		for verb in pack verify unpack "export --split 13M -o /pfs/a"; do
+			rm -f "$BED_DIR"/pfs/a.*
+			rate=6000000
+			[[ $verb != verify ]] || rate=3000000
+			for n in 1 2 3 4; do bed_slow "node$n" $rate /pfs; done
+			# shellcheck disable=SC2086 # words
 			ms=$(on login bash -c 'start=$(date +%s%N)
-				scr_container "$2" -p /pfs/p -r pdsh -j 1 -w "$1" 1 >/tmp/out 2>&1
+				scr_container "$@" 1 >/tmp/out 2>&1
 				echo $((($(date +%s%N) - start) / 1000000))' - \
-				"node[1-$nodes]" $verb)
-			ideal=$((times[$verb] * 96000000 / (rate / 1000) / nodes))
+				$verb -p /pfs/p -r pdsh -j 1 -w "node[1-$nodes]")
+			n=${moved[$verb]-$(((7 + nodes - 1) / nodes * nodes * 24))}
+			ideal=$((n * 1000000 / (rate / 1000) / nodes))
 			printf '# %s, %s nodes: %d ms, ideal %d, ratio %s\n' \
 				"$verb" "$nodes" "$ms" $ideal \
 				"$(awk "BEGIN { printf \"%.3f\", $ms / $ideal }")" >&3
 			((ms * 100 <= ideal * 115 * ${SCRKIT_SLOWNESS:-1}))
 		done
 		diff -r "$BED_DIR/pfs/lost/ckpt.1" "$BED_DIR/pfs/p/ckpt.1"
-		[[ -z $(find "$BED_DIR/pfs/p" -name '.scrkit*') ]]
+		[[ -e $BED_DIR/pfs/a.008 && ! -e $BED_DIR/pfs/a.009 ]]
+		[[ -z $(find "$BED_DIR/pfs" -name '.a.*') ]]
+		[[ -z $(find "$BED_DIR/pfs" -name '.scrkit*') ]]
 	done
 }
 
@@ -167,6 +175,34 @@ lay_fti() {
 		bed_heal
 		while on node2 pgrep -f -- --part; do sleep 0.2; done
 		same
+	done
+}
+
+@test "a node is killed, unplugged or frozen while it packs" {
+	local fault n faults=(unplug)
+
+	[[ -z ${SCRKIT_SLOW-} ]] || faults=(kill unplug freeze)
+	on login gen_dataset -q -p /pfs/lost --nodes-dir /pfs/n.lost -n 8 -m 8 \
+		-t SINGLE -s 12000000
+	on login scr_index -q -p /pfs/lost --checksums --build 1
+	for fault in "${faults[@]}"; do
+		for n in 1 2 3 4; do bed_slow "node$n" $rate /pfs; done
+		again
+		on login scr_container pack -p /pfs/p -r pdsh --size 10MB \
+			--node-timeout 3 -w "node[1-4]" 1 \
+			>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+		await on node2 pgrep -f -- --part
+		sleep 1
+		"bed_$fault" node2
+		wait $! || failed "$fault: status $?" "$(<"$BATS_TEST_TMPDIR/out")"
+		grep "node2: .* others do what is left" "$BATS_TEST_TMPDIR/out"
+		# It comes back, and finds nothing of its own.
+		bed_heal
+		while on node2 pgrep -f -- --part; do sleep 0.2; done
+		on login scr_container verify -p /pfs/p 1
+		[[ -z $(find "$BED_DIR/pfs" -name '.scrkit*') ]]
+		on login scr_container unpack -q -p /pfs/p 1
+		diff -r "$BED_DIR/pfs/lost/ckpt.1" "$BED_DIR/pfs/p/ckpt.1"
 	done
 }
 
