@@ -164,8 +164,8 @@ int put_check_room(const struct put *p, const char *what, struct error *err);
 int put_open(struct put_file *f, struct error *err);
 int put_wrote(struct put_file *f, uint64_t len, struct error *err);
 
-/* Make the temporary file, for other processes to write to, unless it exists; and
- * count bytes that they have written and synced.  As they may have failed, all
+/* Make the temporary file, for other processes to write to, unless it exists;
+ * and count bytes that they have written and synced.  As they may have failed, all
  * bytes are written, also zeros. */
 int put_lend(struct put_file *f, struct error *err);
 int put_wrote_elsewhere(struct put_file *f, uint64_t len, struct error *err);
