@@ -265,6 +265,14 @@ once() {
 	same
 	run -3 on login salloc -Q -N4 srun scr_rebuild -n -p /pfs/lost 1
 	[[ $(grep -c "what a rebuild would do" <<<"$output") == 1 ]]
+	on login gen_dataset -q -p /pfs/c --nodes-dir /pfs/n.c -n 8 -m 8 -t SINGLE \
+		-s 12000000
+	on login scr_index -q -p /pfs/c --build 1
+	run -0 on login salloc -Q -N4 srun scr_container pack -v -p /pfs/c 1
+	[[ $(grep -c "packed into" <<<"$output") == 1 ]]
+	assert_output_has "on 4 nodes"
+	run -0 on login salloc -Q -N4 srun scr_container verify -p /pfs/c 1
+	[[ $(grep -c "whole" <<<"$output") == 1 ]]
 }
 
 @test "mpiexec starts it on all nodes: one run, by each way to them" {
