@@ -465,9 +465,10 @@ check_options(struct settings *s, const char *verb)
 			  s->columns != NULL ? "--columns" : "--sort");
 	app_columns(&s->chosen, table_words(report_map_columns, words),
 		    s->columns, "--sort", s->sort);
-	if (s->verb != VERB_LIST && s->verb != VERB_CAT &&
-	    s->verb != VERB_EXPORT && s->verb != VERB_IMPORT &&
-	    share_join(&s->nodes, &s->look.work))
+	/* What is extracted may go to a directory of each node. */
+	if ((s->verb == VERB_PACK || s->verb == VERB_UNPACK ||
+	     s->verb == VERB_REPACK || s->verb == VERB_VERIFY) &&
+	    share_join(&s->nodes))
 		exit(STATUS_OK);
 	if (share_lacks_nodes(&s->nodes))
 		app_usage("--remote and --node-timeout need --nodes");

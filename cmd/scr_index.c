@@ -224,7 +224,7 @@ parse(struct settings *s, int argc, char **argv)
 	check_options(s);
 	check_values(s);
 	if ((s->verb == VERB_BUILD || s->verb == VERB_VERIFY) &&
-	    share_join(&s->nodes, &s->o.work))
+	    share_join(&s->nodes))
 		exit(STATUS_OK);
 	if (share_lacks_nodes(&s->nodes))
 		app_usage("--remote and --node-timeout need --nodes");

@@ -431,7 +431,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	}
 	/* Caches, and files given by hand, may be others on each node. */
 	if (rc == 0 && t.kind == SUBJECT_PREFIX && s->part.part == NULL &&
-	    share_join(&s->part.nodes, &s->look.work))
+	    share_join(&s->part.nodes))
 		exit(STATUS_OK);
 	if (rc == 0 && share_lacks_nodes(&s->part.nodes))
 		app_usage("--remote and --node-timeout need --nodes");

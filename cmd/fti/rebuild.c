@@ -7,13 +7,16 @@
  * This process then does what a process does alone, and mostly finds nothing
  * left to do; what the others have written is seen by what was there before.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 
 #include "arena.h"
 #include "catalogue/share.h"
+#include "dir.h"
 #include "error.h"
 #include "fti.h"
+#include "io.h"
 #include "json.h"
 #include "lock.h"
 #include "mem.h"
@@ -170,7 +173,6 @@ share_round(struct sharing *g, bool *again, struct error *err)
 	struct arena *a = arena_new();
 	uint64_t *bytes = group_bytes(g, err), total = 0;
 	size_t lost = 0, failed = 0;
-	bool any = false;
 	int rc = bytes == NULL ? -1 : 0;
 
 	worker(g, a, argv);
@@ -179,13 +181,6 @@ share_round(struct sharing *g, bool *again, struct error *err)
 		total += bytes[i];
 	if (total > 0)
 		rc = crew_work(g->crew, &task, &lost, &failed, err);
-	for (size_t i = 0; i < task.count; i++)
-		any = any || g->done[i];
-	if (rc == 0 && failed > 0 && !any) {
-		work_say(task.work,
-			 "no other node can help: this one does all");
-		hostlist_free(&g->crew->nodes);
-	}
 	*again = rc == 0 && lost > 0 && g->crew->nodes.count > 0;
 	mem_free(bytes);
 	arena_free(a);
@@ -322,6 +317,28 @@ open_part(const struct settings *s, const struct crew_part *is,
 	return fti_set_examine(sets, set, false, w, err) < 0 ? NULL : set;
 }
 
+static bool
+take_groups(const void *arg, int lock)
+{
+	const struct crew_part *is = arg;
+
+	return lock_shares_take(lock, is->from, is->to);
+}
+
+/* Only the caller changes metadata. */
+static bool
+lacks_sums(const struct fti_rebuild *r, const struct fti_set *set)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const struct fti_rank *of = r->files[i].rank;
+
+		if (set->level == FTI_L3 && set->posix &&
+		    (of->posix == NULL || of->posix->parity_sum == NULL))
+			return true;
+	}
+	return false;
+}
+
 /* As one of the nodes: rebuild some groups, and print what was done. */
 static int
 do_part(struct settings *s)
@@ -334,12 +351,21 @@ do_part(struct settings *s)
 	struct error err = ERROR_INIT;
 	struct json *answer = NULL;
 	char digest[HASH_TEXT] = "";
-	int rc = work_start(w, (unsigned)s->v.jobs, &err);
+	const int fd = dir_open(AT_FDCWD, s->v.dir);
+	int lock = -2, rc = work_start(w, (unsigned)s->v.jobs, &err);
 
 	app_part_start(w, "scr_fti");
 	(void)umask((mode_t)s->mask);
 	if (rc == 0 && !crew_part(s->part, &is))
 		rc = error_set(&err, ERROR_USAGE, "--part: not FROM-TO:DIGEST");
+	/* From here on nobody else writes these groups: the look is valid. */
+	if (rc == 0 && fd < 0)
+		rc = error_sys(&err, "%s: cannot open", s->v.dir);
+	if (rc == 0)
+		lock = lock_shares_wait(fd, s->v.dir, take_groups, &is, w->stop,
+					&err);
+	if (lock == -1)
+		rc = -1;
 	if (rc == 0)
 		set = open_part(s, &is, &sets, &err);
 	rc = set == NULL ? -1
@@ -356,6 +382,9 @@ do_part(struct settings *s)
 		rc = fti_rebuild_plan(&r, &sets, set, w, &err);
 	if (rc == 0 && r.unread > 0)
 		rc = error_set(&err, ERROR_SYSTEM, "%s", r.why);
+	if (rc == 0 && lacks_sums(&r, set))
+		rc = error_set(&err, ERROR_DAMAGED,
+			       "%s: its metadata lack checksums", s->v.dir);
 	if (rc == 0)
 		rc = fti_rebuild_run(&r, w, &err);
 	/* Nobody else reads the data again. */
@@ -364,13 +393,17 @@ do_part(struct settings *s)
 		rc = set == NULL ? -1
 				 : fti_set_examine(&sets, set, true, w, &err);
 	}
-	if (rc == 0 && s->v.at.checksums && set->reason != NULL)
+	if (rc == 0 && s->v.at.checksums &&
+	    (set->state != FTI_SET_WHOLE || set->unprotected > 0))
 		rc = error_set(&err, ERROR_DAMAGED, "%s: %s", s->v.dir,
-			       set->reason);
+			       set->reason != NULL ? set->reason
+						   : "is not whole");
 	if (rc == 0) {
 		answer = json_new_object();
 		json_set_u64(answer, "bytes_read", r.bytes_read);
 	}
+	lock_shares_close(fd, lock);
+	io_close(fd);
 	app_part_end(w, answer);
 	fti_rebuild_fini(&r);
 	fti_sets_free(&sets);

@@ -20,16 +20,13 @@
 #define ARGS 16
 
 bool
-share_join(struct share_nodes *n, const struct work *work)
+share_join(struct share_nodes *n)
 {
 	launch_join(&n->launch);
 	if (n->launch.role == LAUNCH_SURPLUS) {
 		launch_leave(&n->launch);
 		return true;
 	}
-	if (n->list == NULL && n->launch.unknown)
-		work_say(work, "nodes of this launch are not known: process 0 "
-			       "works alone; name them with -w");
 	if (n->list == NULL)
 		n->list = n->launch.nodes;
 	return false;
@@ -39,8 +36,14 @@ int
 share_crew(struct crew *c, const struct share_nodes *n, const char *prefix,
 	   struct error *err)
 {
-	const int rc = crew_open(c, n->list, n->remote, prefix, err);
+	int rc = crew_open(c, n->list, n->remote, prefix, err);
 
+	/* Nobody has asked for them: this process works alone. */
+	if (rc < 0 && n->list == n->launch.nodes && err->kind == ERROR_ABSENT) {
+		hostlist_free(&c->nodes);
+		error_clear(err);
+		rc = 0;
+	}
 	if (n->timeout > 0)
 		c->remote.idle = (double)n->timeout;
 	return rc;

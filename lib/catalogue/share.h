@@ -48,7 +48,7 @@ share_lacks_nodes(const struct share_nodes *n)
  * when the work is done.  True, in the other processes: process 0 has done it,
  * or does; end with STATUS_OK and without a word.
  */
-bool share_join(struct share_nodes *n, const struct work *work);
+bool share_join(struct share_nodes *n);
 
 #define SHARE_OPTIONS(n) \
 	OPT_STRING('w', "nodes", &(n).list, "LIST", OPT_ANY, \

@@ -388,15 +388,6 @@ add_files(const struct run *r, struct error *err)
 	return put_check_room(r->put, "the rebuilt files", err);
 }
 
-static bool
-take_groups(const void *arg, int lock)
-{
-	const struct fti_rebuild *plan = arg;
-
-	return lock_shares_take(lock, plan->files[0].rank->group,
-				plan->files[plan->count - 1].rank->group);
-}
-
 int
 fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 		struct error *err)
@@ -412,16 +403,14 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 
 	if (plan->count == 0)
 		return 0;
-	/* Restart, archive or another rebuild would write the same files.  Of
-	 * those who do parts, the caller has the lock. */
-	if (!dry)
-		lock = part ? lock_shares_wait(tree->fd, tree->root,
-					       take_groups, plan, r.w->stop,
-					       err)
-			    : lock_take(tree->fd, tree->root, r.w, err);
+	/* Restart, archive or another rebuild would write the same files.  Who
+	 * does a part has its locks.  A node that was given up may come back:
+	 * then nobody else's temporary file gets a name. */
+	if (!dry && !part)
+		lock = lock_take(tree->fd, tree->root, r.w, err);
 	if (lock == -1)
 		return -1;
-	o.unlocked = part || lock < 0;
+	o.unlocked = part || lock < 0 || plan->set->proven != NULL;
 	r.put = put_new(&o, NULL);
 	r.buffers = 2 * plan->set->geometry.group_size;
 	r.step = MEMORY / r.buffers / PAGE * PAGE;
@@ -465,10 +454,7 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 		(void)room_explain(tree->fd, plan->bytes_written, err);
 	put_free(r.put);
 	mem_free(r.memory);
-	if (part)
-		lock_shares_close(tree->fd, lock);
-	else
-		lock_give(tree->fd, lock);
+	lock_give(tree->fd, lock);
 	return rc;
 }
 

@@ -28,7 +28,6 @@
 /* Processes that start later than this after the first one are not waited
  * for. */
 #define MEET_MS 30000
-#define NEVER (-1)
 #define COMMAND_MAX ((size_t)1 << 20)
 
 /* The value of a variable; UINT64_MAX: it is no number. */
@@ -77,7 +76,7 @@ parent_is(const char *const *names)
 
 /* Read a line, and return the value of `field` in it. */
 static char *
-answer(struct launch *l, int ms, const char *field)
+answer(struct launch *l, const char *field)
 {
 	struct pollfd p = { .fd = l->fd, .events = POLLIN };
 	size_t have = 0;
@@ -85,14 +84,9 @@ answer(struct launch *l, int ms, const char *field)
 
 	while (end == NULL) {
 		const size_t room = sizeof(l->line) - 1 - have;
-		int ready = 0;
 		ssize_t n = -1;
 
-		/* A signal is for process 0, too, which ends orderly. */
-		do
-			ready = room > 0 ? poll(&p, 1, ms) : 0;
-		while (ready < 0 && errno == EINTR && ms == NEVER);
-		if (ready == 1)
+		if (room > 0 && poll(&p, 1, MEET_MS) == 1)
 			n = recv(l->fd, l->line + have, room, 0);
 		if (n <= 0)
 			return NULL;
@@ -111,12 +105,12 @@ answer(struct launch *l, int ms, const char *field)
 }
 
 static char *
-ask(struct launch *l, const char *command, int ms, const char *field)
+ask(struct launch *l, const char *command, const char *field)
 {
 	const size_t len = strlen(command);
 
 	return send(l->fd, command, len, MSG_NOSIGNAL) == (ssize_t)len
-		       ? answer(l, ms, field)
+		       ? answer(l, field)
 		       : NULL;
 }
 
@@ -150,7 +144,7 @@ join_pmi(struct launch *l, struct hostlist *nodes)
 	char host[256] = "", sum[32], kvs[256], line[1024];
 	uint64_t command = 0;
 	char *value = NULL, *comma = NULL;
-	bool same = true;
+	bool same = true, met = false;
 	struct stat st;
 
 	l->fd = (int)fd;
@@ -158,15 +152,11 @@ join_pmi(struct launch *l, struct hostlist *nodes)
 	    !S_ISSOCK(st.st_mode) || fcntl(l->fd, F_SETFD, FD_CLOEXEC) < 0 ||
 	    gethostname(host, sizeof(host) - 1) < 0)
 		return LAUNCH_ALONE;
-	value = ask(l, "cmd=init pmi_version=1 pmi_subversion=1\n", MEET_MS,
-		    "rc");
+	value = ask(l, "cmd=init pmi_version=1 pmi_subversion=1\n", "rc");
 	l->entered = value != NULL && str_eq(value, "0");
-	value = l->entered ? ask(l, "cmd=get_appnum\n", MEET_MS, "appnum")
-			   : NULL;
+	value = l->entered ? ask(l, "cmd=get_appnum\n", "appnum") : NULL;
 	command = value != NULL ? command_sum(value) : 0;
-	value = command != 0
-			? ask(l, "cmd=get_my_kvsname\n", MEET_MS, "kvsname")
-			: NULL;
+	value = command != 0 ? ask(l, "cmd=get_my_kvsname\n", "kvsname") : NULL;
 	if (value == NULL)
 		return LAUNCH_ALONE;
 	str_print(sum, sizeof(sum), "%016llx", (unsigned long long)command);
@@ -174,14 +164,14 @@ join_pmi(struct launch *l, struct hostlist *nodes)
 	str_print(line, sizeof(line),
 		  "cmd=put kvsname=%s key=scr-%llu value=%s,%s\n", kvs,
 		  (unsigned long long)rank, host, sum);
-	l->met = ask(l, line, MEET_MS, "rc") != NULL &&
-		 ask(l, "cmd=barrier_in\n", MEET_MS, "cmd") != NULL;
+	met = ask(l, line, "rc") != NULL &&
+	      ask(l, "cmd=barrier_in\n", "cmd") != NULL;
 	/* Process 0 reads the nodes of all, the others what it is. */
-	for (uint64_t i = 0; l->met && i < (rank == 0 ? size : 1); i++) {
+	for (uint64_t i = 0; met && i < (rank == 0 ? size : 1); i++) {
 		str_print(line, sizeof(line),
 			  "cmd=get kvsname=%s key=scr-%llu\n", kvs,
 			  (unsigned long long)i);
-		value = ask(l, line, MEET_MS, "value");
+		value = ask(l, line, "value");
 		comma = value != NULL ? strrchr(value, ',') : NULL;
 		same = comma != NULL && str_eq(comma + 1, sum);
 		if (comma != NULL)
@@ -191,12 +181,12 @@ join_pmi(struct launch *l, struct hostlist *nodes)
 		if (rank > 0)
 			return same ? LAUNCH_SURPLUS : LAUNCH_ALONE;
 	}
-	return l->met ? LAUNCH_FIRST : LAUNCH_ALONE;
+	return met ? LAUNCH_FIRST : LAUNCH_ALONE;
 }
 
-/* --- SLURM, Open MPI --- */
+/* --- SLURM --- */
 
-/* Was the step, or the launch, told to start this program? */
+/* Was the step told to start this program? */
 static bool
 is_ours(const char *program)
 {
@@ -216,32 +206,10 @@ join_step(struct hostlist *nodes)
 	    getenv("SLURM_HET_SIZE") != NULL ||
 	    hostlist_add(nodes, list, NULL) < 0)
 		return LAUNCH_ALONE;
-	if (rank == 0)
-		return LAUNCH_FIRST;
 	r = resmgr_open(NULL, "slurm", NULL);
 	ours = r != NULL && is_ours(resmgr_step_name(r));
 	resmgr_close(r);
-	return ours ? LAUNCH_SURPLUS : LAUNCH_ALONE;
-}
-
-static enum launch_role
-join_ompi(struct launch *l, struct hostlist *nodes)
-{
-	const uint64_t rank = number("OMPI_COMM_WORLD_RANK"),
-		       size = number("OMPI_COMM_WORLD_SIZE");
-	struct resmgr *r = NULL;
-
-	if (!is_rank(rank, size) || number("OMPI_NUM_APP_CTX") != 1 ||
-	    !is_ours(getenv("OMPI_COMMAND")))
-		return LAUNCH_ALONE;
-	if (rank > 0)
-		return LAUNCH_SURPLUS;
-	if (number("OMPI_COMM_WORLD_LOCAL_SIZE") == size)
-		return LAUNCH_FIRST;
-	r = resmgr_open(NULL, NULL, NULL);
-	l->unknown = r == NULL || resmgr_nodes(r, nodes, NULL) < 0;
-	resmgr_close(r);
-	return LAUNCH_FIRST;
+	return !ours ? LAUNCH_ALONE : rank == 0 ? LAUNCH_FIRST : LAUNCH_SURPLUS;
 }
 
 /* --- The launch --- */
@@ -250,11 +218,9 @@ join_ompi(struct launch *l, struct hostlist *nodes)
 static void
 forget(void)
 {
-	static const char *const launch[] = {
-		"SLURM_",	 "PMI_",       "PMIX_",
-		"MPI_LOCAL",	 "OMPI_COMM_", "OMPI_MCA_orte_",
-		"OMPI_MCA_ess_", "FLUX_TASK_", NULL
-	};
+	static const char *const launch[] = { "SLURM_",	    "PMI_",
+					      "PMIX_",	    "MPI_LOCAL",
+					      "FLUX_TASK_", NULL };
 	static const char *const job[] = { "SLURM_JOB", "SLURM_CONF",
 					   "SLURM_CLUSTER", NULL };
 	char **to = environ;
@@ -270,8 +236,6 @@ launch_join(struct launch *l)
 {
 	static const char *const pmi[] = { "hydra_pmi_proxy", "flux-shell",
 					   NULL };
-	static const char *const ompi[] = { "orte", "prte", "mpirun", "mpiexec",
-					    NULL };
 	struct hostlist nodes = HOSTLIST_INIT;
 	struct buf text = BUF_INIT;
 
@@ -280,8 +244,6 @@ launch_join(struct launch *l)
 		l->role = join_step(&nodes);
 	else if (parent_is(pmi))
 		l->role = join_pmi(l, &nodes);
-	else if (parent_is(ompi))
-		l->role = join_ompi(l, &nodes);
 	if (l->role == LAUNCH_FIRST) {
 		forget();
 		if (hostlist_uniq(&nodes, NULL) == 0 && nodes.count > 1 &&
@@ -295,12 +257,8 @@ launch_join(struct launch *l)
 void
 launch_leave(struct launch *l)
 {
-	/* Others may have come since. */
-	if (l->entered && !l->met)
-		l->met = answer(l, 0, "cmd") != NULL;
-	if (l->entered &&
-	    (!l->met || ask(l, "cmd=barrier_in\n", NEVER, "cmd") != NULL))
-		(void)ask(l, "cmd=finalize\n", MEET_MS, "cmd");
+	if (l->entered)
+		(void)ask(l, "cmd=finalize\n", "cmd");
 	mem_free(l->nodes);
 	*l = (struct launch){ .role = LAUNCH_ALONE };
 }

@@ -13,8 +13,6 @@
  *			another name
  *	mpiexec of	The parent is the launcher's, and the processes compare
  *	MPICH, flux	commands, directories and prefixes by its protocol PMI-1
- *	Open MPI 4	The parent is the launcher's, which was given only this
- *			program
  *
  * Any other process is alone, as without a launcher.
  */
@@ -34,20 +32,20 @@ enum launch_role {
 /* All zero: not joined. */
 struct launch {
 	enum launch_role role;
-	char *nodes;  /* FIRST: they run on these, two or more; else NULL */
-	bool unknown; /* FIRST: they may run on several */
+	char *nodes; /* FIRST: they run on these, two or more; else NULL */
 	/* Private: */
-	bool entered, met; /* the barrier of PMI; all others, too */
+	bool entered; /* PMI */
 	int fd;
 	char line[LAUNCH_LINE];
 };
 
 /* Find out.  In process 0 the variables of the launch are removed from the
  * environment, as children are no processes of it.  Call launch_leave() at the
- * end: the launcher may end all processes when the first one ends. */
+ * end. */
 void launch_join(struct launch *l);
 
-/* Wait until the other processes leave, if the launcher lets us. */
+/* Tell the launcher that we leave: that the first process has ended is then no
+ * reason for it to end the others. */
 void launch_leave(struct launch *l);
 
 #endif /* SITE_LAUNCH_H */

@@ -296,7 +296,7 @@ once() {
 	local hosts=node1,node2,node3,node4 who n status
 
 	lay XOR 2000000
-	for who in "node1 -o" "node2 -o" "node3 -f -- --part"; do
+	for who in "node1 -o" "node3 -f -- --part"; do
 		for n in 1 2 3 4; do bed_slow "node$n" 1000000 /pfs; done
 		again
 		on login mpiexec -hosts $hosts -n 4 scr_rebuild -r ssh -j 1 -p /pfs/p 1 \

@@ -171,8 +171,8 @@ full() {
 			>ran.$node
 	done
 	warns 0 "a,b: /elsewhere: " share a,b
-	[[ $(grep -c "this one does all" <<<"$stderr") == 1 ]]
-	[[ $(wc -l <<<"$stderr") == 2 ]]
+	[[ $(grep -c "its part is done here" <<<"$stderr") == 1 ]]
+	[[ $(wc -l <<<"$stderr") == 1 ]]
 	same
 	# One of them sees other files.
 	rm ran.a
