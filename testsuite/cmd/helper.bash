@@ -669,6 +669,34 @@ stub_ssh() {
 	END
 }
 
+# freezes NODE OPERATION N: what that stub node does with files of p stops before its
+# N-th operation.  What ends the connection does not end the command there.
+freezes() {
+	cat >"ran.$1" <<-END
+		shift
+		LD_PRELOAD=$SHIM SHIM_PATH=$PWD/p SHIM_OP=$2 SHIM_STOP_AT=$3 \
+			setsid sh -c "\$*" | cat
+		exit
+	END
+}
+
+# frozen PID: wait until it has stopped, while that process lives; sets `worker`.
+frozen() {
+	local dir state words
+
+	until [[ -n $worker ]]; do
+		kill -0 "$1"
+		sleep 0.1
+		for dir in /proc/[0-9]*; do
+			read -r _ _ state _ <"$dir/stat" || continue
+			[[ $state == T ]] || continue
+			mapfile -d '' -t words <"$dir/cmdline" || continue
+			[[ "${words[*]}" != *"$PWD/p"[\ /]*--part=* ]] ||
+				worker=${dir##*/}
+		done 2>"$BATS_TEST_TMPDIR/none"
+	done
+}
+
 # one_node: a job whose node is this machine; `args` for scr_postrun.
 one_node() {
 	export SCR_USER_NAME=genuser

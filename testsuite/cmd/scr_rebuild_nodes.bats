@@ -155,28 +155,12 @@ share() { scr_rebuild -p p -r ssh -w "$@" 1; }
 }
 
 @test "a node that freezes, and thaws when it was given up" {
-	local worker='' dir state words
+	local worker=''
 
 	make XOR
-	# What ends the connection does not end the command there.
-	cat >ran.b <<-END
-		shift
-		LD_PRELOAD=$SHIM SHIM_PATH=$PWD/p SHIM_OP=rename SHIM_STOP_AT=1 \
-			setsid sh -c "\$*" | cat
-		exit
-	END
+	freezes b rename 1
 	share a,b --node-timeout 2 >out 2>err 3>&- &
-	until [[ -n $worker ]]; do
-		kill -0 $!
-		sleep 0.1
-		for dir in /proc/[0-9]*; do
-			read -r _ _ state _ <"$dir/stat" || continue
-			[[ $state == T ]] || continue
-			mapfile -d '' -t words <"$dir/cmdline" || continue
-			[[ "${words[*]}" != *"$PWD/p "*--part=* ]] ||
-				worker=${dir##*/}
-		done 2>"$BATS_TEST_TMPDIR/none"
-	done
+	frozen $!
 	until grep "no output" err; do kill -0 $! && sleep 0.1; done
 	# It holds its lock: nobody else writes its files.
 	sleep 1
