@@ -116,7 +116,7 @@ same_pieces() {
 		scr_container -p p export -o c --split "$((size - 1))" 1
 	for n in b.*; do (($(stat -c %s "$n") <= size)); done
 	# Pieces of an export that had more of them.
-	refuses 2 "b.005: a piece of another archive" \
+	refuses 2 "b.005: a piece of an older export" \
 		scr_container -p p export -o b --split 60K 1
 }
 
