@@ -222,7 +222,7 @@ export_entries(struct exported *a, size_t from, size_t to, struct error *err)
 		if (only != NULL && e->data)
 			only[e->file - p->map.files] = true;
 	}
-	/* Pieces are written by the threads themselves. */
+	/* Pieces are written on the threads of `par`. */
 	if (packed_dirs(p, only,
 			x->eo->split == 0
 				? work_waiting(x->eo->work, p->file_fd)

@@ -351,6 +351,7 @@ write_piece(void *arg, int fd, uint64_t *written, struct error *err)
 	if (rc == 0) {
 		/* It is about to be replaced. */
 		(void)unlink(j->p->noted);
+		buf_clear(&j->p->manifest);
 		buf_add(&j->p->manifest, a.manifest.data, a.manifest.len);
 		j->p->written = *written;
 	}
