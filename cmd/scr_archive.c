@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -269,6 +270,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	     share_open(&s->share, &s->nodes, app_prefix(s->prefix), &err) <
 		     0)) {
 		share_close(&s->share);
+		launch_leave(&s->nodes.launch);
 		app_work_end(work);
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
@@ -284,6 +286,7 @@ run(struct settings *s, const char *const *args, size_t count)
 			     status == STATUS_OK ? json_new_object() : NULL);
 	app_work_end(work);
 	share_close(&s->share);
+	launch_leave(&s->nodes.launch);
 	app_warn_lines(catalogue_notice(c));
 	if (catalogue_notice(c) != NULL)
 		app_warn("--build and --current are options of scr_index");
@@ -346,6 +349,9 @@ main(int argc, char **argv)
 	if (s.split == 0 && (s.nodes.list != NULL || s.part != NULL))
 		app_usage("--nodes needs --split SIZE: nodes write pieces of "
 			  "an archive");
+	if (s.split > 0 && s.part == NULL && count == 2 &&
+	    share_join(&s.nodes, &s.look.work))
+		exit(STATUS_OK);
 	if (share_lacks_nodes(&s.nodes))
 		app_usage("--remote and --node-timeout need --nodes");
 	if (count == 1 && s.exporting)

@@ -222,9 +222,11 @@ export_entries(struct exported *a, size_t from, size_t to, struct error *err)
 		if (only != NULL && e->data)
 			only[e->file - p->map.files] = true;
 	}
+	/* Pieces are written on the threads of `par`. */
 	if (packed_dirs(p, only,
-			only == NULL ? work_waiting(x->eo->work, p->file_fd)
-				     : NULL,
+			x->eo->split == 0
+				? work_waiting(x->eo->work, p->file_fd)
+				: NULL,
 			a->arena, &dirs, err) < 0)
 		return -1;
 	for (size_t i = 0; i < dirs.count; i++)
@@ -267,7 +269,8 @@ export_image(void *archive, const char *name, const struct buf *image,
 	    hash_bytes(image->data, image->len, sum, err) < 0 ||
 	    manifest_add(&a->manifest, sum, path, err) < 0)
 		return -1;
-	a->x->out->hidden += a->ark != NULL;
+	a->x->out->hidden +=
+		a->ark != NULL && !str_eq(name, DATASET_DIR_MANIFEST);
 	return 0;
 }
 
@@ -369,12 +372,23 @@ write_all(struct exporting *x, int fd, const char *name, struct error *err)
 /* --- Files --- */
 
 int
+export_parent(const char *file, struct error *err)
+{
+	char parent[PATH_MAX];
+	int dir = -1;
+
+	snprintf(parent, sizeof(parent), "%.*s", (int)(path_base(file) - file),
+		 file);
+	dir = open(parent[0] != '\0' ? parent : ".",
+		   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir >= 0 ? dir : error_sys(err, "%s: cannot make", file);
+}
+
+int
 export_file(const char *file, bool shared,
 	    int (*fn)(void *arg, int fd, uint64_t *written, struct error *err),
 	    void *arg, struct error *err)
 {
-	char parent[PATH_MAX];
-	const char *base = path_base(file);
 	struct put *put = NULL;
 	struct put_file *f = NULL;
 	uint64_t written = 0;
@@ -382,22 +396,24 @@ export_file(const char *file, bool shared,
 
 	if (io_check_output(file, err) < 0)
 		return -1;
-	snprintf(parent, sizeof(parent), "%.*s", (int)(base - file), file);
-	dir = open(parent[0] != '\0' ? parent : ".",
-		   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = export_parent(file, err);
 	if (dir < 0)
-		return error_sys(err, "%s: cannot make", file);
+		return -1;
 	put = put_new(&(struct put_options){ .unlocked = shared }, NULL);
 	f = put_add(put,
-		    &(struct put_what){
-			    .dirfd = dir, .path = base, .size = UINT64_MAX },
+		    &(struct put_what){ .dirfd = dir,
+					.path = path_base(file),
+					.size = UINT64_MAX },
 		    NULL);
 	fd = put_open(f, err);
-	if (fd >= 0 && fn(arg, fd, &written, err) == 0) {
+	if (fd >= 0)
+		rc = fn(arg, fd, &written, err);
+	if (rc == 0) {
 		put_what(f)->size = written;
-		if (put_wrote(f, written, err) == 0)
-			rc = put_commit(put, err);
+		rc = put_wrote(f, written, err);
 	}
+	if (rc == 0)
+		rc = put_commit(put, err);
 	if (rc < 0)
 		room_explain(dir, 0, err);
 	put_free(put);

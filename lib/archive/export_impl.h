@@ -80,8 +80,12 @@ int export_bytes(struct exported *a, const char *name, const struct buf *bytes,
 int export_image(void *archive, const char *name, const struct buf *image,
 		 struct error *err);
 
+/* Open the directory of the file. */
+int export_parent(const char *file, struct error *err);
+
 /* Let `fn` write the file, which gets its name when it is complete and on disk.
- * `shared`: another process may write the same. */
+ * `shared`: another process may write the same; if it was faster, fn() and this
+ * return 1. */
 int export_file(const char *file, bool shared,
 		int (*fn)(void *arg, int fd, uint64_t *written,
 			  struct error *err),

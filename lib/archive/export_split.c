@@ -10,6 +10,7 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,10 +20,13 @@
 #include "archive/manifest.h"
 #include "arena.h"
 #include "container/packed.h"
+#include "dir.h"
 #include "error.h"
+#include "fnv.h"
 #include "hash.h"
 #include "io.h"
 #include "kvtree/value.h"
+#include "lock.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "par.h"
@@ -33,6 +37,7 @@
 #include "work.h"
 
 #define BLOCK 512 /* of tar */
+#define DIGITS 3  /* of a piece's number, at least */
 
 struct piece {
 	size_t from, to;   /* of the list, `to` not included */
@@ -75,21 +80,26 @@ cost_of(const struct export_entry *e, const struct export_entry *before)
 	return cost;
 }
 
-/* The most bytes that the metadata of the dataset, with the manifest of all
- * files, add to the last piece. */
+/* The most bytes of what follows the users' files: the redundancy, and the
+ * metadata of the dataset, with the manifest of all files. */
 static int
 cost_of_end(struct split *s, uint64_t *cost, struct error *err)
 {
 	struct exported a = { .x = &s->x, .manifest = BUF_INIT };
+	uint64_t redundancy = 0;
 	size_t lines = 0;
 	int rc = -1;
 
 	a.arena = arena_new();
-	for (size_t i = 0; i < s->x.count; i++)
-		lines += manifest_line(s->x.list[i].path);
+	for (size_t i = 0; i < s->x.count; i++) {
+		const struct export_entry *e = &s->x.list[i];
+
+		lines += manifest_line(e->path);
+		redundancy += e->data ? 0 : cost_of(e, NULL);
+	}
 	if (export_metadata(&a, err) == 0) {
 		lines += a.manifest.len;
-		*cost = a.bound + a.manifest.len +
+		*cost = redundancy + a.bound + a.manifest.len +
 			ark_bound(s->x.p->dir, lines) +
 			manifest_line(s->x.p->dir) +
 			2 * strlen(DATASET_DIR_MANIFEST) + BLOCK;
@@ -114,7 +124,9 @@ new_piece(struct split *s, size_t from)
 	};
 }
 
-/* Fill one piece after the other, in the order of the list. */
+/* Fill one piece after the other, in the order of the list.  What follows the
+ * users' files, and so comes last, does not begin in a piece of theirs if it
+ * does not end there. */
 static int
 cut(struct split *s, struct error *err)
 {
@@ -124,27 +136,32 @@ cut(struct split *s, struct error *err)
 	const uint64_t room = s->x.eo->split / ARK_RECORD * ARK_RECORD;
 	const struct export_entry *e = NULL, *largest = NULL;
 	uint64_t used = own, least = own, end = 0;
+	struct piece *p = NULL;
 
+	if (cost_of_end(s, &end, err) < 0)
+		return -1;
 	new_piece(s, 0);
 	for (size_t i = 0; i < s->x.count; i++) {
 		const uint64_t alone = own + cost_of(&s->x.list[i], NULL);
 
 		e = &s->x.list[i];
+		p = &s->list[s->count - 1];
 		used += cost_of(e, used > own ? e - 1 : NULL);
-		if (used > room &&
-		    s->list[s->count - 1].to > s->list[s->count - 1].from) {
+		end -= e->data ? 0 : alone - own;
+		if (p->to > p->from &&
+		    (used > room || (!e->data && s->x.list[p->from].data &&
+				     used + end > room))) {
 			new_piece(s, i);
+			p = &s->list[s->count - 1];
 			used = alone;
 		}
-		s->list[s->count - 1].to = i + 1;
-		s->list[s->count - 1].bytes += e->size;
+		p->to = i + 1;
+		p->bytes += e->size;
 		if (alone > least) {
 			least = alone;
 			largest = e;
 		}
 	}
-	if (cost_of_end(s, &end, err) < 0)
-		return -1;
 	if (used + end > room && used > own)
 		new_piece(s, s->x.count);
 	if (own + end > least) {
@@ -179,9 +196,9 @@ name_pieces(struct split *s, struct error *err)
 {
 	struct hash *h = hash_new(HASH_SHA256, err);
 	const char *file = s->x.name, *base = path_base(file);
-	const int digits = snprintf(NULL, 0, "%zu", s->count) > 3
+	const int digits = snprintf(NULL, 0, "%zu", s->count) > DIGITS
 				   ? snprintf(NULL, 0, "%zu", s->count)
-				   : 3;
+				   : DIGITS;
 
 	for (size_t i = 0; h != NULL && i < s->count; i++) {
 		struct piece *p = &s->list[i];
@@ -212,7 +229,43 @@ name_pieces(struct split *s, struct error *err)
 		hash_text(h, p->digest);
 	}
 	hash_free(h);
-	return h == NULL ? -1 : 0;
+	if (h == NULL)
+		return -1;
+	return strlen(path_base(s->list[0].noted)) <= NAME_MAX
+		       ? 0
+		       : error_set(err, ERROR_USAGE,
+				   "%s: too long for the names of pieces: "
+				   "choose a shorter name",
+				   file);
+}
+
+/* Pieces with other numbers would be taken for pieces of this archive. */
+static int
+refuse_others(const struct split *s, int dir, struct error *err)
+{
+	const char *file = s->x.name, *base = path_base(file), *name = NULL;
+	const char *first = path_base(s->list[0].path);
+	const char *last = path_base(s->list[s->count - 1].path);
+	const size_t len = strlen(base);
+	struct stat st;
+	struct dir_walk w;
+	int rc = dir_walk(&w, dir, file, err);
+
+	while (rc == 0 && (name = dir_next(&w)) != NULL) {
+		const size_t all = strlen(name);
+
+		if (str_starts(name, base) && name[len] == '.' &&
+		    all - len > DIGITS &&
+		    strspn(name + len + 1, "0123456789") == all - len - 1 &&
+		    (all != strlen(first) || strcmp(name, first) < 0 ||
+		     strcmp(name, last) > 0) &&
+		    dir_stat(dir, name, &st, 0) == 0 && S_ISREG(st.st_mode))
+			rc = error_set(err, ERROR_USAGE,
+				       "%.*s%s: a piece of an older export: "
+				       "remove it first",
+				       (int)(base - file), file, name);
+	}
+	return dir_done(&w, rc, err);
 }
 
 /* --- What is done --- */
@@ -224,15 +277,18 @@ look(struct piece *p)
 	const size_t len = strlen(p->digest);
 	struct buf raw = BUF_INIT;
 	const char *text = NULL;
+	uint64_t size = 0;
 	struct stat st;
 
-	if (!p->done && stat(p->path, &st) == 0 && S_ISREG(st.st_mode) &&
+	p->done = false;
+	if (stat(p->path, &st) == 0 && S_ISREG(st.st_mode) &&
 	    io_read_file(AT_FDCWD, p->noted, MANIFEST_MAX, &raw, NULL) == 0 &&
 	    raw.len > len && str_starts(raw.data, p->digest))
-		text = value_scan(raw.data + len + 1, INT64_MAX, &p->written);
-	if (text != NULL && *text == '\n' &&
-	    p->written == (uint64_t)st.st_size) {
+		text = value_scan(raw.data + len + 1, INT64_MAX, &size);
+	if (text != NULL && *text == '\n' && size == (uint64_t)st.st_size) {
 		p->done = true;
+		p->written = size;
+		buf_clear(&p->manifest);
 		buf_add_str(&p->manifest, text + 1);
 	}
 	buf_free(&raw);
@@ -283,15 +339,22 @@ write_piece(void *arg, int fd, uint64_t *written, struct error *err)
 		buf_add(&all, a.manifest.data, a.manifest.len);
 		if (rc == 0)
 			rc = export_image(&a, DATASET_DIR_MANIFEST, &all, err);
-		s->x.out->hidden -= rc == 0; /* it is not counted */
 	}
 	if (rc == 0)
 		rc = export_bytes(&a, name, &a.manifest, err);
 	if (rc == 0)
 		rc = ark_out_close(a.ark, written, err);
-	if (rc == 0)
+	if (rc == 0 && at < s->count - 1) {
+		look(j->p);
+		rc = j->p->done;
+	}
+	if (rc == 0) {
+		/* It is about to be replaced. */
+		(void)unlink(j->p->noted);
+		buf_clear(&j->p->manifest);
 		buf_add(&j->p->manifest, a.manifest.data, a.manifest.len);
-	j->p->written = *written;
+		j->p->written = *written;
+	}
 	buf_free(&all);
 	export_end(&a);
 	return rc;
@@ -302,15 +365,32 @@ put_piece(void *split, size_t i, unsigned worker, struct error *err)
 {
 	struct split *s = split;
 	struct piece *p = &s->list[i];
+	int rc = 0;
 
 	(void)worker;
 	if (p->done)
 		return 0;
-	if (export_file(p->path, true, write_piece, &(struct job){ s, p },
-			err) < 0 ||
-	    (i < s->count - 1 && note(p, err) < 0))
-		return -1;
-	p->done = true;
+	rc = export_file(p->path, true, write_piece, &(struct job){ s, p },
+			 err);
+	if (rc == 0 && i < s->count - 1)
+		rc = note(p, err);
+	p->done = rc >= 0;
+	return rc < 0 ? -1 : 0;
+}
+
+/* Are all but the last one still those of this export?  Where there are no
+ * locks, or on a node that was given up, another one may write. */
+static int
+look_again(struct split *s, struct error *err)
+{
+	for (size_t i = 0; i < s->count - 1; i++) {
+		look(&s->list[i]);
+		if (!s->list[i].done)
+			return error_set(err, ERROR_SYSTEM,
+					 "%s: written by another export; run "
+					 "this again",
+					 s->list[i].path);
+	}
 	return 0;
 }
 
@@ -333,14 +413,18 @@ digest_of(void *split, size_t from, size_t to, struct arena *a,
 	return arena_strdup(a, text);
 }
 
-/* What a node has done, the files beside its pieces say. */
+/* What a node has done, the files beside its pieces say, if it has written them
+ * to the same directory.  Opening that lets NFS look up again what was not
+ * there. */
 static bool
 answer(void *split, size_t from, const struct json_value *unused)
 {
-	(void)split;
-	(void)from;
+	struct split *s = split;
+
 	(void)unused;
-	return true;
+	io_close(export_parent(s->x.name, NULL));
+	look(&s->list[from]);
+	return s->list[from].done;
 }
 
 static int
@@ -348,14 +432,12 @@ share(struct split *s, struct error *err)
 {
 	struct crew *crew = s->x.eo->crew;
 	uint64_t *bytes = arena_alloc(s->x.arena, s->count, sizeof(*bytes));
-	bool *done = arena_alloc(s->x.arena, s->count, sizeof(*done));
 	const struct crew_task task = {
 		.argv = s->x.eo->argv,
 		.what = "exporting on other nodes",
 		.bytes = bytes,
 		.count = s->count,
 		.digest = digest_of,
-		.done = done,
 		.work = s->x.eo->work,
 		.answer = answer,
 		.arg = s,
@@ -403,36 +485,31 @@ take_part(struct split *s, struct error *err)
 /* --- All --- */
 
 static int
-put_pieces(struct split *s, struct error *err)
+put_pieces(struct split *s, int dir, struct error *err)
 {
 	const struct export_options *eo = s->x.eo;
 	const size_t last = s->count - 1;
-	const char *next = arena_printf(
-		s->x.arena, "%s.%0*zu", s->x.name,
-		(int)(strlen(s->list[0].path) - strlen(s->x.name) - 1),
-		s->count + 1);
 	size_t done = 0;
 	uint64_t left = 0;
-	int rc = 0;
+	int rc = eo->part != NULL ? take_part(s, err)
+				  : refuse_others(s, dir, err);
 
-	if (access(next, F_OK) == 0)
-		return error_set(err, ERROR_USAGE,
-				 "%s: a piece of another archive of this name: "
-				 "remove it first",
-				 next);
+	if (rc < 0)
+		return -1;
 	for (size_t i = 0; i < last; i++)
-		look(&s->list[i]);
-	if (eo->part != NULL)
-		rc = take_part(s, err);
-	else if (eo->crew != NULL)
+		if (!s->list[i].done)
+			look(&s->list[i]);
+	if (eo->crew != NULL)
 		rc = share(s, err);
 	for (size_t i = 0; i < s->count; i++)
 		left += s->list[i].done ? 0 : s->list[i].bytes;
 	progress_phase(eo->work->progress, "exporting", left);
 	if (rc == 0)
 		rc = par_for(eo->work->par, last, 1, put_piece, s, err);
-	if (rc == 0 && eo->part == NULL)
-		rc = put_piece(s, last, 0, err);
+	if (rc == 0 && eo->part == NULL &&
+	    (look_again(s, err) < 0 || put_piece(s, last, 0, err) < 0 ||
+	     look_again(s, err) < 0 || refuse_others(s, dir, err) < 0))
+		rc = -1;
 	for (size_t i = 0; i < s->count; i++) {
 		done += s->list[i].done;
 		s->x.out->written += s->list[i].written;
@@ -447,6 +524,15 @@ put_pieces(struct split *s, struct error *err)
 	return rc;
 }
 
+/* Take the number of the name among the locks of its directory. */
+static bool
+lock_name(const void *base, int lock)
+{
+	const uint64_t number = fnv_text(base) % INT32_MAX;
+
+	return lock_shares_take(lock, number, number);
+}
+
 int
 export_split(struct packed *p, const char *file,
 	     const struct export_options *eo, struct export_result *out,
@@ -456,17 +542,23 @@ export_split(struct packed *p, const char *file,
 	struct split s = {
 		.x = { .p = p, .eo = &each, .out = out, .name = file },
 	};
-	int rc = -1;
+	const int dir = export_parent(file, err);
+	int lock = -2, rc = -1;
 
-	if (export_list(&s.x, err) == 0 && cut(&s, err) == 0 &&
-	    name_pieces(&s, err) == 0) {
+	if (dir >= 0 && eo->part == NULL)
+		lock = lock_shares_wait(dir, file, lock_name, path_base(file),
+					eo->work->stop, err);
+	if (dir >= 0 && lock != -1 && export_list(&s.x, err) == 0 &&
+	    cut(&s, err) == 0 && name_pieces(&s, err) == 0) {
 		out->pieces = s.count;
 		each
 			.threads = s.count > eo->threads
 					   ? 1
 					   : eo->threads / (unsigned)s.count;
-		rc = put_pieces(&s, err);
+		rc = put_pieces(&s, dir, err);
 	}
+	lock_shares_close(dir, lock);
+	io_close(dir);
 	for (size_t i = 0; i < s.count; i++)
 		buf_free(&s.list[i].manifest);
 	mem_free(s.list);

@@ -254,11 +254,13 @@ packed_dirs(const struct packed *p, const bool *only, struct par *par,
 
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const char *path = p->map.files[i].path;
-		size_t len = (size_t)(path_base(path) - path);
+		size_t len = 0;
 
+		if (only != NULL && !only[i])
+			continue;
+		len = (size_t)(path_base(path) - path);
 		len -= len > 0;
-		if ((only != NULL && !only[i]) ||
-		    (len == last_len && memcmp(path, last, len) == 0))
+		if (len == last_len && memcmp(path, last, len) == 0)
 			continue;
 		last = path;
 		last_len = len;

@@ -116,8 +116,21 @@ same_pieces() {
 		scr_container -p p export -o c --split "$((size - 1))" 1
 	for n in b.*; do (($(stat -c %s "$n") <= size)); done
 	# Pieces of an export that had more of them.
-	refuses 2 "b.005: a piece of another archive" \
-		scr_container -p p export -o b --split 60K 1
+	refuses 2 ": a piece of an older export" split
+	rm b.*
+	touch b.0001
+	refuses 2 "b.0001: a piece of an older export: remove it first" split
+	[[ ! -e b.001 ]]
+	# These are none.
+	mkdir b.0002
+	mv b.0001 b.12
+	ends 0 split
+	# Pieces have names, and so has what is noted beside them.
+	size=$(printf '%0246d' 0)
+	refuses 2 "too long for the names of pieces" \
+		scr_container -p p export -o "$size" --split 60K 1
+	prints "" find . -name '*000*' -type f
+	ends 0 scr_container -p p export -o "${size#0}" --split 60K 1
 }
 
 @test "names of any bytes, empty files, directories" {
@@ -366,6 +379,58 @@ for o in itertools.permutations("1234"): print(*o)')
 	cmp p/ckpt.1/rank_0_0.ckpt q/ckpt.1/rank_0_0.ckpt
 }
 
+# stops ID SHIM=VALUE...: an export of the dataset that stops there.
+stops() {
+	env LD_PRELOAD="$SHIM" "${@:2}" scr_container -q -p p export --split 60K \
+		-j 1 -o b "$1" 2>"err$1" 3>&- &
+	until [[ $(<"/proc/$!/stat") == *" T "* ]]; do kill -0 $! && sleep 0.05; done
+}
+
+@test "two exports to one file at once" {
+	local one two
+
+	built p 2 -n 4 -f 3 -s 9000,7000 --seed 1
+	stops 1 SHIM_OP=rename SHIM_PATH=b.003 SHIM_STOP_AT=1
+	one=$!
+	scr_container -q -p p export --split 60K -o b 2 2>err2 3>&- &
+	two=$!
+	sleep 0.5
+	cmp <(listed a.001) <(listed b.001)
+	kill -CONT $one
+	wait $one
+	wait $two
+	fresh
+	import b.00? >out
+	shows whole scr_index -p q --verify --checksums 2
+	# Without locks: neither takes the pieces of the other for its own.
+	rm b.*
+	stops 1 SHIM_START=b.002.done SHIM_OP=open SHIM_PATH=.scrkit- SHIM_STOP_AT=2
+	one=$!
+	rm .scrkit.shares
+	stops 2 SHIM_OP=rename SHIM_PATH=b.004 SHIM_STOP_AT=1
+	two=$!
+	kill -CONT $one
+	! wait $one || false
+	kill -CONT $two
+	! wait $two || false
+	grep "b.001: written by another export; run this again" err1
+	grep "b.003: written by another export; run this again" err2
+	ends 0 split
+	same_pieces
+	prints "" find . -maxdepth 1 -name '.*' -type f
+}
+
+# Have these pieces users' files, redundancy, or both?
+kinds() {
+	local n
+
+	for n; do
+		tar tf "$n" | sed -n "s/.*redset.*/R/p; s/^ckpt.*ckpt$/F/p" |
+			uniq | tr -d '\n'
+		echo
+	done | xargs
+}
+
 @test "compression, redundancy, packed datasets" {
 	local filter
 
@@ -380,6 +445,12 @@ for o in itertools.permutations("1234"): print(*o)')
 	scr_container -q -p p export --split 60K --with-redundancy -o b 1
 	scr_container -q -p p export --with-redundancy -o ar 1
 	for n in b.*; do (($(stat -c %s "$n") <= 60 * 1024)); done
+	# It is behind the users' files, if it can be in the last piece alone.
+	prints "F F F F R R R" kinds b.*
+	scr_container -q -p p export --split 120K --with-redundancy -o c 1
+	prints "F F R" kinds c.*
+	scr_container -q -p p export --split 200K --with-redundancy -o d 1
+	prints "F R" kinds d.*
 	rm -rf r && mkdir r
 	scr_container -q -p r import ar
 	fresh
@@ -456,6 +527,14 @@ for o in itertools.permutations("1234"): print(*o)')
 	rm -f b.*
 	warns 0 "a: the dataset looks different here" split -r ssh -w a,b
 	[[ -e b.004 ]]
+	rm -f b.*
+	# The same directory has another contents there.
+	mkdir other
+	echo "shift; exec sh -c \"\$(echo \"\$*\" | sed 's,=$PWD/b,=$PWD/other/b,')\"" >ran.a
+	warns 0 "a: gave another answer than it should" split -r ssh -w a,b
+	[[ -e other/b.001 ]]
+	rm -r other
+	same_pieces
 	echo "exec echo hello" >ran.a
 	ends 0 split -r ssh -w a,b
 	[[ ! -e b.005 ]]
