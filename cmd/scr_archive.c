@@ -350,7 +350,7 @@ main(int argc, char **argv)
 		app_usage("--nodes needs --split SIZE: nodes write pieces of "
 			  "an archive");
 	if (s.split > 0 && s.part == NULL && count == 2 &&
-	    share_join(&s.nodes, &s.look.work))
+	    share_join(&s.nodes))
 		exit(STATUS_OK);
 	if (share_lacks_nodes(&s.nodes))
 		app_usage("--remote and --node-timeout need --nodes");
