@@ -23,6 +23,9 @@ struct manifest;
 struct map;
 struct pathcache;
 
+/* A file is read in steps of this size. */
+#define IMPORT_STEP ((size_t)1 << 20)
+
 /* A file of the dataset. */
 struct imported {
 	const char *path;
@@ -39,7 +42,7 @@ struct import {
 	const struct catalogue_options *o;
 	struct export_result out;
 	struct hash *hash;
-	unsigned char *block; /* STEP bytes */
+	unsigned char *block; /* IMPORT_STEP bytes */
 	struct arena *arena;
 	struct put *put;
 	struct pathcache *parents; /* of existing files */
@@ -90,5 +93,10 @@ int import_compare(const struct manifest *m, const struct imported *f,
  * pieces are not those of one archive.
  */
 int import_check_pieces(struct import *x, struct error *err);
+
+/* struct put_guard: other owners of the paths, and another dataset with this
+ * number, are not called whole any more; if nothing was replaced, they are. */
+int import_make_way(void *import, const struct put *p, struct error *err);
+void import_take_back(void *import);
 
 #endif /* ARCHIVE_IMPORT_IMPL_H */

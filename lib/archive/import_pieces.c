@@ -26,8 +26,6 @@
 #include "str.h"
 #include "work.h"
 
-#define STEP ((size_t)1 << 20)
-
 /* The pieces that are given, or those that are not, as "3, 5-7". */
 static const char *
 numbers(const struct import *x, bool given)
@@ -78,8 +76,8 @@ check_file(void *import, size_t i, unsigned worker, struct error *err)
 		rc = 0;
 	else if ((h = hash_new(HASH_SHA256, err)) != NULL)
 		rc = 1;
-	block = rc > 0 ? mem_alloc(STEP, 1) : NULL;
-	while (rc > 0 && (n = read(fd, block, STEP)) > 0) {
+	block = rc > 0 ? mem_alloc(IMPORT_STEP, 1) : NULL;
+	while (rc > 0 && (n = read(fd, block, IMPORT_STEP)) > 0) {
 		hash_update(h, block, (size_t)n);
 		f->size += (uint64_t)n;
 		progress_add(x->o->work.progress, (uint64_t)n);
