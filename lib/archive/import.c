@@ -80,8 +80,8 @@ import_classify(struct imported *f, int64_t *of, struct error *err)
 
 /* --- Reading --- */
 
-/* Read the next bytes of the entry into the block.  *got is less than IMPORT_STEP only
- * at the end of the entry. */
+/* Read the next bytes of the entry into the block.  *got is less than
+ * IMPORT_STEP only at the end of the entry. */
 static int
 read_block(struct import *x, size_t *got, struct error *err)
 {
