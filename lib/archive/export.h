@@ -75,8 +75,8 @@ int export_to(struct packed *p, const char *file,
 
 /*
  * An import: of one archive, or of pieces of one, which are read as a single
- * archive, in any order.  For import_free().  Nothing gets its final name before
- * import_commit().
+ * archive, in any order.  For import_free().  Nothing gets its final name
+ * before import_commit().
  */
 struct import; /* opaque */
 struct import *import_new(struct catalogue *c,

@@ -415,6 +415,7 @@ import_read(struct import *x, int fd, const char *name, struct error *err)
 	manifest_free(x->own);
 	x->own = NULL;
 	ark_in_free(ark);
+	x->ark = NULL;
 	return rc;
 }
 
