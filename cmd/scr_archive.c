@@ -35,7 +35,6 @@ struct settings {
 	struct share_nodes nodes;
 	struct share share;
 	const char *part;
-	struct import_seen *seen;
 	struct catalogue_options look;
 	struct json *list; /* one result for each archive, or NULL */
 };
@@ -144,111 +143,115 @@ out:
 	return app_report(STATUS_OK, &err);
 }
 
-/* Print what was imported of `name`, which `text` describes. */
 static void
-say_imported(const struct settings *s, const struct export_result *r,
-	     const char *name, const char *text)
+say_complete(const struct settings *s, const struct export_result *r,
+	     const char *name)
 {
-	if (app_json()) {
-		struct json *j = report_archive_json(r);
+	const bool dry_run = s->look.work.dry_run;
 
-		json_set_str(j, "name", r->name[0] != '\0' ? r->name : NULL);
-		json_set_u64(j, "files_unchanged", r->same);
-		json_set_bool(j, "dry_run", s->look.work.dry_run);
-		if (r->pieces > 0)
-			json_set_u64(j, "piece_count", r->pieces);
-		if (r->piece > 0)
-			json_set_u64(j, "piece", r->piece);
-		json_push(s->list, j);
-	} else if (app_verbosity() >= 0 && r->piece > 0) {
-		printf("%s: piece %" PRIu64 " of %" PRIu64
-		       " of dataset %" PRId64 ", %zu %s (%s)%s\n",
-		       name, r->piece, r->pieces, r->id,
-		       str_count(r->files, "file"), str_size(r->bytes), text);
-	} else if (app_verbosity() >= 0) {
-		printf("%s: dataset %" PRId64 ", %zu %s (%s)%s\n", name, r->id,
-		       str_count(r->files, "file"), str_size(r->bytes), text);
-	}
+	if (app_verbosity() >= 0 && !app_json())
+		printf("%s: dataset %" PRId64 ", %zu %s (%s)%s\n",
+		       dry_run ? name : r->name, r->id,
+		       str_count(r->files, "file"), str_size(r->bytes),
+		       dry_run ? ": can be imported"
+			       : " imported, in the index");
 }
 
-/* Import one archive, or a piece of one; "-" is standard input. */
+/* The data files of pieces are in place: what is to be done for the rest? */
 static int
-import_one(struct settings *s, struct catalogue *c, const char *file,
-	   struct export_result *r)
+say_incomplete(const struct settings *s, const struct export_result *r,
+	       struct error *err)
 {
-	const struct import_options io = { &s->look, s->seen };
-	struct error err = ERROR_INIT;
-	const bool pipe = str_eq(file, "-"), dry_run = s->look.work.dry_run;
-	const char *name = pipe ? "standard input" : file;
-	const int fd = pipe ? STDIN_FILENO : stream_open(file, &err);
-	int rc = -1;
+	char what[256];
 
-	*r = (struct export_result){ .id = -1 };
-	if (fd >= 0)
-		rc = import_dataset(c, fd, name, &io, r, &err);
-	if (!pipe)
-		io_close(fd);
-	if (rc < 0)
-		r->pieces = 0;
+	snprintf(what, sizeof(what),
+		 "dataset %" PRId64 ": files of pieces %s of %" PRIu64 " %s",
+		 r->id, r->given, r->pieces,
+		 s->look.work.dry_run ? "can be imported"
+				      : "imported; not in the index");
+	if (r->last == NULL) {
+		/* Also with -q, as the exit status does not say it. */
+		app_error("%s: import the last piece when all others are there",
+			  what);
+		return 0;
+	}
+	return error_set(
+		err, ERROR_SYSTEM,
+		"%s: %zu %s missing or different, first %s: import "
+		"pieces %s%s %s",
+		what, r->missing, r->missing == 1 ? "file is" : "files are",
+		str_shown(r->first), r->lacking,
+		r->missing_hidden > 0 ? " together with" : ", then again",
+		r->last);
+}
+
+static int
+commit_one(struct settings *s, struct import *x, const char *name)
+{
+	struct error err = ERROR_INIT;
+	struct export_result r;
+	struct json *j = NULL;
+
+	if (import_commit(x, &r, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	if (r.complete)
+		say_complete(s, &r, name);
 	else
-		say_imported(s, r, dry_run || r->pieces > 0 ? name : r->name,
-			     dry_run	     ? ": can be imported"
-			     : r->pieces > 0 ? " imported"
-					     : " imported, in the index");
-	return app_report(STATUS_OK, &err);
-}
-
-/* After all pieces: is the dataset complete? */
-static int
-finish_one(struct settings *s, struct catalogue *c, struct export_result *r)
-{
-	const struct import_options io = { &s->look, s->seen };
-	struct error err = ERROR_INIT;
-	struct buf missing = BUF_INIT;
-	const int rc = import_finish(c, &io, r, &missing, &err);
-
-	r->piece = 0;
-	if (rc > 0) {
-		say_imported(s, r, r->name, " imported, in the index");
-	} else if (rc == 0 && app_json()) {
-		struct json *j = report_dataset_new(r->id, NULL);
-
-		json_set_bool(j, "complete", false);
-		json_set_u64(j, "piece_count", r->pieces);
-		json_set_str(j, "pieces_missing", missing.data);
-		json_push(s->list, j);
-	} else if (rc == 0 && app_verbosity() >= 0) {
-		printf("dataset %" PRId64 ": not complete, not in the index: "
-		       "pieces %s of %" PRIu64 " are missing: import them\n",
-		       r->id, missing.data, r->pieces);
+		(void)say_incomplete(s, &r, &err);
+	if (!app_json())
+		return app_report(STATUS_OK, &err);
+	j = report_archive_json(&r);
+	json_set_str(j, "name", r.name[0] != '\0' ? r.name : NULL);
+	json_set_u64(j, "files_unchanged", r.same);
+	json_set_bool(j, "dry_run", s->look.work.dry_run);
+	if (r.pieces > 0) {
+		json_set_u64(j, "piece_count", r.pieces);
+		json_set_bool(j, "complete", r.complete);
 	}
-	buf_free(&missing);
+	if (r.piece > 0)
+		json_set_u64(j, "piece", r.piece);
+	if (!r.complete)
+		json_set_str(j, "pieces_missing", r.lacking);
+	json_push(s->list, j);
 	return app_report(STATUS_OK, &err);
 }
 
+/* Import archives one by one, and pieces together. */
 static int
 import_all(struct settings *s, struct catalogue *c, const char *const *args,
 	   size_t count)
 {
-	struct export_result *r = mem_calloc(count, sizeof(*r));
+	struct import *x = NULL;
 	int status = STATUS_OK;
 
-	s->seen = import_seen_new();
-	for (size_t i = 0; i < count; i++)
-		status = error_worse_status(status,
-					    import_one(s, c, args[i], &r[i]));
-	for (size_t i = 0; i < count && !s->look.work.dry_run; i++) {
-		size_t last = i;
+	for (size_t i = 0; i < count; i++) {
+		const bool pipe = str_eq(args[i], "-");
+		const char *name = pipe ? "standard input" : args[i];
+		struct error err = ERROR_INIT;
+		int fd = -1, rc = -1;
 
-		for (size_t k = i + 1; k < count; k++)
-			if (r[k].pieces > 0 && r[k].id == r[i].id)
-				last = k;
-		if (r[i].pieces > 0 && last == i)
+		if (x == NULL)
+			x = import_new(c, &s->look, &err);
+		if (x != NULL)
+			fd = pipe ? STDIN_FILENO : stream_open(args[i], &err);
+		if (fd >= 0)
+			rc = import_read(x, fd, name, &err);
+		if (!pipe)
+			io_close(fd);
+		status =
+			error_worse_status(status, app_report(STATUS_OK, &err));
+		/* All pieces, or none. */
+		if (rc < 0 && import_pieces(x) > 0)
+			break;
+		if (rc == 0 && i < count - 1 && import_pieces(x) > 0)
+			continue;
+		if (rc == 0)
 			status = error_worse_status(status,
-						    finish_one(s, c, &r[i]));
+						    commit_one(s, x, name));
+		import_free(x);
+		x = NULL;
 	}
-	import_seen_free(s->seen);
-	mem_free(r);
+	import_free(x);
 	return status;
 }
 

@@ -47,9 +47,15 @@ struct export_result {
 	size_t same;	      /* import: identical files that already existed */
 	uint64_t bytes;	      /* of the users' files */
 	uint64_t written;     /* export: size of the archive */
-	/* Pieces of the archive, and the number of the imported one; 0: the
-	 * archive is whole. */
-	uint64_t pieces, piece;
+	uint64_t pieces;      /* of the archive; 0: it is whole */
+	/* Of an import.  Of pieces: the number, if it is one; which are given,
+	 * and which are not, as "3, 5-7"; with the last one, its file, and what
+	 * is not there for the dataset to be complete.  Valid until
+	 * import_free(). */
+	bool complete;
+	uint64_t piece;
+	const char *given, *lacking, *last, *first; /* the first missing file */
+	size_t missing, missing_hidden; /* files; metadata among them */
 };
 
 /*
@@ -67,40 +73,35 @@ int export_to(struct packed *p, const char *file,
 	      const struct export_options *eo, struct export_result *out,
 	      struct error *err);
 
-/* The files that the pieces of archives have brought in one run, which need
- * not be read again. */
-struct import_seen; /* opaque */
-struct import_seen *import_seen_new(void);
-void import_seen_free(struct import_seen *s);
-
-struct import_options {
-	const struct catalogue_options *look;
-	struct import_seen *seen;
-};
+/*
+ * An import: of one archive, or of pieces of one, which are read as a single
+ * archive, in any order.  For import_free().  Nothing gets its final name
+ * before import_commit().
+ */
+struct import; /* opaque */
+struct import *import_new(struct catalogue *c,
+			  const struct catalogue_options *o, struct error *err);
+void import_free(struct import *x);
 
 /*
- * Read the archive on `fd`, which may be a pipe (`name` is for messages), into
- * the prefix of `c`, compare it with its manifest, and add the dataset to the
- * index.  No file gets its final name before all of them are verified.
- * ERROR_CORRUPT, ERROR_UNSAFE: the archive is invalid.  ERROR_SYSTEM, without
- * look->replace also if a different file, or a dataset with this id, exists.
- *
- * A piece (out->pieces > 0) is compared with the manifest of the piece; its
- * files are put in place, its metadata into DATASET_DIR_IMPORT.
+ * Read the archive on `fd`, which may be a pipe (`name` is for messages), and
+ * compare it with its manifest.  After a failure only import_free() is left.
+ * ERROR_CORRUPT, ERROR_UNSAFE: the archive is invalid, or not a piece of the
+ * same archive.
  */
-int import_dataset(struct catalogue *c, int fd, const char *name,
-		   const struct import_options *io, struct export_result *out,
-		   struct error *err);
+int import_read(struct import *x, int fd, const char *name, struct error *err);
+
+/* The number of pieces that there are, if pieces were read; else 0. */
+uint64_t import_pieces(const struct import *x);
 
 /*
- * After pieces of dataset out->id were imported: if all files of the manifest
- * are on the prefix, and right, put the metadata in place, and the dataset into
- * the index.  Returns 1; or 0: files are missing, and `missing` is the list of
- * the pieces that bring them.  ERROR_CORRUPT: all pieces were imported, but a
- * file was changed since.
+ * Put the files in place.  If the dataset is out->complete, that is, all files
+ * were read, or are on the prefix and right, also its metadata, and add it to
+ * the index.  ERROR_CORRUPT: pieces contradict each other.  ERROR_SYSTEM,
+ * without o->replace also if a different file, or a dataset with this id,
+ * exists.
  */
-int import_finish(struct catalogue *c, const struct import_options *io,
-		  struct export_result *out, struct buf *missing,
+int import_commit(struct import *x, struct export_result *out,
 		  struct error *err);
 
 #endif /* ARCHIVE_EXPORT_H */

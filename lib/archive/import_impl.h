@@ -10,39 +10,93 @@
 
 #include "archive/export.h"
 #include "hash.h"
+#include "meta/attr.h"
 #include "meta/dataset_dir.h"
 #include "transfer/put.h"
 
-struct attr;
+struct ark_in;
+struct arena;
+struct catalogue;
+struct catalogue_options;
 struct error;
-struct rank2file_image;
+struct manifest;
+struct map;
+struct pathcache;
 
-/* A file of the archive. */
+/* A file is read in steps of this size. */
+#define IMPORT_STEP ((size_t)1 << 20)
+
+/* A file of the dataset. */
 struct imported {
 	const char *path;
 	enum put_kind kind;
 	enum dataset_dir_kind meta; /* FOREIGN: a file of the job */
-	struct put_file *put;
+	struct put_file *put;	    /* NULL: not of this call */
 	uint64_t size;
+	bool right; /* of a file that is not of this call */
 	char sum[HASH_TEXT];
+};
+
+struct import {
+	struct catalogue *c;
+	const struct catalogue_options *o;
+	struct export_result out;
+	struct hash *hash;
+	unsigned char *block; /* IMPORT_STEP bytes */
+	struct arena *arena;
+	struct put *put;
+	struct pathcache *parents; /* of existing files */
+	/* Files: those that were read, in the order of `put`, then those that
+	 * are on the prefix. */
+	struct imported *list;
+	size_t count, cap;
+	struct map *by_path;
+	struct manifest *manifest; /* of all files */
+	struct {
+		const char *path;
+		struct attr attr;
+	} * dirs; /* of the archives */
+	size_t ndirs, dirs_cap;
+	/* Directories of the files, and those that are made. */
+	struct map *places;
+	const char **made;
+	size_t nmade, made_cap;
+	bool made_scr;
+	/* The archive that is read. */
+	struct ark_in *ark;
+	bool begun;
+	size_t first;	      /* of `list` */
+	uint64_t piece;	      /* its number */
+	const char *own_name; /* of a piece: of its manifest; else NULL */
+	struct manifest *own;
+	/* Of pieces: which are given; the name of the last one, or NULL. */
+	bool *given;
+	const char *last;
+	/* The dataset may be called whole now; files are not what they were;
+	 * the dataset that has the number is another one. */
+	bool known, changes, renew;
+	bool done;
 };
 
 /* Allow all metadata of one dataset, and files of a job: set the kinds of
  * f->path.  *id: of the dataset, or not positive: not known yet. */
 int import_classify(struct imported *f, int64_t *id, struct error *err);
 
-/*
- * Check that the list has exactly the files that the rank2file in the images
- * names.  ERROR_CORRUPT: a file is missing or has another size; ERROR_ABSENT:
- * no rank2file; ERROR_UNSAFE: rank2file does not name a file.
- */
-int import_check_ranks(const struct imported *list, size_t count,
-		       const struct rank2file_image *images, size_t nimages,
-		       struct error *err);
+/* Has the manifest the file, with this checksum? */
+int import_compare(const struct manifest *m, const struct imported *f,
+		   struct error *err);
 
-/* Note a file of a piece that is in place now, with this sum and these
- * attributes. */
-void import_note(struct import_seen *s, const char *path, const char *sum,
-		 const struct attr *a);
+/*
+ * Find out what the pieces are together with the files on the prefix: set
+ * `complete` and what follows it in x->out.  With the last piece, files that
+ * are on the prefix, and right, are added to the list.  ERROR_CORRUPT: the
+ * pieces are not those of one archive.
+ */
+int import_check_pieces(struct import *x, struct error *err);
+
+/* struct put_guard: other owners of the paths, and another dataset with this
+ * number, are not called whole any more; if nothing was replaced, they are. */
+int import_make_way(void *import, const struct put *p, struct error *err);
+void import_take_back(void *import);
 
 #endif /* ARCHIVE_IMPORT_IMPL_H */

@@ -54,13 +54,8 @@ int64_t dataset_dir_id(const char *name);
 			  metadata was interrupted */
 
 /* Is it a name by DATASET_DIR_PIECE?  Numbers are 1 to DATASET_DIR_PIECES. */
-#define DATASET_DIR_PIECES 1000000
+#define DATASET_DIR_PIECES 999999
 bool dataset_dir_piece(const char *name, uint64_t *piece, uint64_t *pieces);
-
-/* The directory beside it, in SCR_DIR, for what pieces of an archive have
- * brought of the metadata, until the dataset is complete.  No dataset can be
- * taken for whole by what is in there. */
-#define DATASET_DIR_IMPORT SCR_DIR "/scr.import.%" PRId64
 
 /* "packed.7.scr", a part of the packed metadata -> 7; anything else: -1. */
 int64_t dataset_dir_packed(const char *name);
