@@ -193,8 +193,10 @@ look_up(struct import *x, struct error *err)
 	struct index *ix = catalogue_read(x->c, &why);
 	struct index_entry e;
 	struct stat st;
-	const bool listed =
-		ix != NULL && index_find_id(ix, x->out.id, &e, NULL) == 0;
+	/* Without an index, what is there may be what an import left that was
+	 * killed: other contents are refused by look_around(). */
+	const bool listed = ix != NULL && catalogue_notice(x->c) == NULL &&
+			    index_find_id(ix, x->out.id, &e, NULL) == 0;
 
 	index_free(ix);
 	if (listed && !x->o->replace)

@@ -529,7 +529,7 @@ kinds() {
 	for n in b.*; do (($(stat -c %s "$n") <= 60 * 1024)); done
 	# It is behind the users' files, if it can be in the last piece alone.
 	prints "F F F F R R R" kinds b.*
-	scr_container -q -p p export --split 120K --with-redundancy -o c 1
+	scr_container -q -p p export --split 130K --with-redundancy -o c 1
 	prints "F F R" kinds c.*
 	scr_container -q -p p export --split 200K --with-redundancy -o d 1
 	prints "F R" kinds d.*
