@@ -352,8 +352,7 @@ main(int argc, char **argv)
 	if (s.split == 0 && (s.nodes.list != NULL || s.part != NULL))
 		app_usage("--nodes needs --split SIZE: nodes write pieces of "
 			  "an archive");
-	if (s.split > 0 && s.part == NULL && count == 2 &&
-	    share_join(&s.nodes))
+	if (s.split > 0 && s.part == NULL && count == 2 && share_join(&s.nodes))
 		exit(STATUS_OK);
 	if (share_lacks_nodes(&s.nodes))
 		app_usage("--remote and --node-timeout need --nodes");

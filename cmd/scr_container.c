@@ -278,9 +278,9 @@ part(struct settings *s, const char *list)
 	if (app_work_start(work, s->jobs, NULL, &err) == 0) {
 		app_part_start(work, "scr_container");
 		if (crew_transfer_part(list, &is, work, &sums, &err) == 0) {
+			buf_add_str(&sums, "");
 			done = json_new_object();
-			json_set_str(done, "sums",
-				     sums.len > 0 ? sums.data : "");
+			json_set_str(done, "sums", sums.data);
 		}
 		app_part_end(work, done);
 	}
@@ -288,8 +288,6 @@ part(struct settings *s, const char *list)
 	buf_free(&sums);
 	return app_report(STATUS_OK, &err);
 }
-
-/* --- Several datasets --- */
 
 /* Run the verb for one dataset, and report its errors. */
 static int

@@ -165,8 +165,8 @@ int put_open(struct put_file *f, struct error *err);
 int put_wrote(struct put_file *f, uint64_t len, struct error *err);
 
 /* Make the temporary file, for other processes to write to, unless it exists;
- * and count bytes that they have written and synced.  As they may have failed, all
- * bytes are written, also zeros. */
+ * and count bytes that they have written and synced.  As they may have failed,
+ * all bytes are written, also zeros. */
 int put_lend(struct put_file *f, struct error *err);
 int put_wrote_elsewhere(struct put_file *f, uint64_t len, struct error *err);
 
