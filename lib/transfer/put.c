@@ -155,6 +155,7 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	const bool locks = f->what.resume && !p->o.unlocked &&
 			   f->what.size >= RESUME_LEAST;
 	int dir = -1, fd = -1;
+	struct stat st;
 
 	make = make && !f->what.lent;
 	dir = put_place_take(p, f->place, make, err);
@@ -170,6 +171,10 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	else
 		fd = make ? temp_make(dir, base, f->opened, f->place->owner)
 			  : temp_open(dir, base, f->resumed);
+	if (fd >= 0 && make && p->o.unlocked && fstat(fd, &st) == 0) {
+		f->dev = st.st_dev;
+		f->ino = st.st_ino;
+	}
 	/* Without a lock, the next run begins with a new one. */
 	if (fd >= 0 && locks)
 		(void)flock(fd, LOCK_EX | LOCK_NB);
@@ -254,12 +259,6 @@ take_queue(struct put *p)
 static int
 sync_file(struct put_file *f, struct error *err)
 {
-	struct stat st;
-
-	if (f->put->o.unlocked && fstat(f->fd, &st) == 0) {
-		f->dev = st.st_dev;
-		f->ino = st.st_ino;
-	}
 	if (io_fsync(f->fd, f->what.path, err) < 0)
 		return -1;
 	if (f->what.reread)

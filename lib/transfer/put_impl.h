@@ -55,7 +55,7 @@ struct put_file {
 	struct put_place *place;
 	enum put_state state;
 	int fd;	   /* of the temporary file, or -1 */
-	dev_t dev; /* of the temporary file, if it was synced `unlocked` */
+	dev_t dev; /* of the temporary file, if it is `unlocked` */
 	ino_t ino;
 	unsigned users;
 	bool resumed;	   /* what it has is compared */
