@@ -165,7 +165,7 @@ say_incomplete(const struct settings *s, const struct export_result *r,
 	char what[256];
 
 	snprintf(what, sizeof(what),
-		 "dataset %" PRId64 ": files of pieces %s of %" PRIu64 " %s",
+		 "dataset %" PRId64 ": files of piece %s (of %" PRIu64 ") %s",
 		 r->id, r->given, r->pieces,
 		 s->look.work.dry_run ? "can be imported"
 				      : "imported; not in the index");

@@ -169,12 +169,12 @@ for o in itertools.permutations("1234"): print(*o)')
 	for order in "1 2 3" "3 1 2"; do
 		fresh
 		for n in $order; do
-			complains 0 "dataset 1: files of pieces $n of 4 imported; not in the index: import the last piece when" \
+			complains 0 "dataset 1: files of piece $n (of 4) imported; not in the index: import the last piece when" \
 				import -q "a.00$n"
 			partial
 		done
 		# Again, and with a pipe.
-		complains 0 "files of pieces 1, 3 of 4" import a.003 a.001
+		complains 0 "files of piece 1, 3 (of 4)" import a.003 a.001
 		calm import - <a.004
 		assert_output_has "in the index"
 		whole
@@ -206,7 +206,7 @@ for o in itertools.permutations("1234"): print(*o)')
 	cp -a p/ckpt.1 q
 	shows "in the index" import a.004
 	fresh
-	warns 0 "files of pieces 2 of 4 can be imported" import -n a.002
+	warns 0 "files of piece 2 (of 4) can be imported" import -n a.002
 	prints "" find q -mindepth 1
 	shows "can be imported" import -n a.00?
 	prints "" find q -mindepth 1
