@@ -324,7 +324,6 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 	const char **paths = NULL, *rel = NULL;
 	char prefix[PATH_MAX], dir[PATH_MAX];
 	struct buf full = BUF_INIT;
-	bool replaces = false;
 	int rc = 0, last = -1;
 
 	if (arena != NULL)
@@ -339,7 +338,6 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 	for (size_t i = 0; i < put_count(p) && rc == 0; i++) {
 		const struct put_what *what = put_what(put_at(p, i));
 
-		replaces = replaces || what->replaces;
 		if (!what->replaces && what->kind != PUT_FILE)
 			continue;
 		if (what->dirfd != last)
@@ -355,8 +353,6 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 	}
 	if (rc == 0)
 		rc = owners_make_way(g->catalogue, &w, g->o, err);
-	if (rc == 0 && g->renew && replaces)
-		rc = catalogue_supersede(g->catalogue, g->id, true, g->o, err);
 	buf_free(&full);
 	arena_free(arena);
 	return rc;

@@ -98,8 +98,7 @@ struct owners_guard {
 	struct catalogue *catalogue;
 	int64_t id; /* of the dataset whose files are written; 0: unknown */
 	const struct catalogue_options *o; /* o->replace as in owners_write */
-	bool renew; /* retire the present dataset with the number `id` */
-	bool all;   /* owners_keep(): every other dataset that has files */
+	bool all; /* owners_keep(): every other dataset that has files */
 };
 
 int owners_ask(void *arg, const struct put *p, struct error *err);
