@@ -49,11 +49,21 @@ close_fd(int *fd)
 	*fd = -1;
 }
 
-void
-remote_proc_free(struct remote_proc *p)
+/* Close a stream.  Events do not end with its close alone: a process that
+ * another thread is starting has the descriptor, too, until its exec. */
+static void
+close_stream(const struct remote_run *run, struct remote_stream *s)
 {
-	close_fd(&p->out.fd);
-	close_fd(&p->err.fd);
+	if (s->fd >= 0)
+		epoll_ctl(run->events, EPOLL_CTL_DEL, s->fd, NULL);
+	close_fd(&s->fd);
+}
+
+void
+remote_proc_free(const struct remote_run *run, struct remote_proc *p)
+{
+	close_stream(run, &p->out);
+	close_stream(run, &p->err);
 	buf_free(&p->out.part);
 	buf_free(&p->err.part);
 	mem_free(p);
@@ -167,7 +177,7 @@ remote_proc_start(struct remote_run *run, struct remote_node *n)
 	p->out.fd = out[0];
 	p->err.fd = err[0];
 	if (rc != 0) {
-		remote_proc_free(p);
+		remote_proc_free(run, p);
 		return rc;
 	}
 	n->proc = p;
@@ -230,14 +240,14 @@ read_stream(struct remote_run *run, struct remote_proc *p,
 	    struct remote_stream *s, int times)
 {
 	if (run->failed)
-		close_fd(&s->fd); /* else poll() would not wait */
+		close_stream(run, s); /* else epoll_wait() would not */
 	while (s->fd >= 0 && times-- > 0 && !run->failed) {
 		ssize_t n = read(s->fd, run->buffer, REMOTE_BUFFER);
 
 		if (n > 0) {
 			take(run, p, s, run->buffer, (size_t)n);
 		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-			close_fd(&s->fd);
+			close_stream(run, s);
 		} else if (errno == EAGAIN) {
 			break;
 		}
@@ -251,7 +261,7 @@ flush_stream(struct remote_run *run, struct remote_proc *p,
 {
 	if (s->part.len > 0 && !run->failed)
 		give(run, p, s == &p->err, s->part.data, s->part.len, false);
-	close_fd(&s->fd);
+	close_stream(run, s);
 }
 
 /* Read the available output, and check whether the process ended. */

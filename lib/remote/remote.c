@@ -150,7 +150,7 @@ sweep(struct remote_run *run)
 		*link = p->next;
 		if (p->node->proc == p)
 			p->node->proc = NULL;
-		remote_proc_free(p);
+		remote_proc_free(run, p);
 		run->nprocs--;
 		run->short_of = false;
 	}

@@ -164,7 +164,7 @@ bool remote_proc_look(struct remote_run *run, double now);
 void remote_proc_push(const struct remote_run *run, struct remote_proc *p,
 		      double now);
 
-void remote_proc_free(struct remote_proc *p);
+void remote_proc_free(const struct remote_run *run, struct remote_proc *p);
 
 /* --- node.c --- */
 
