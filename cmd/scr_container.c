@@ -311,7 +311,7 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		report_remedy(&err, c, p.id);
 		return app_report(STATUS_OK, &err);
 	}
-	s->others.dirfd = p.meta_fd;
+	s->others.help.dirfd = p.meta_fd;
 	/* Unpacked, it needs no map. */
 	if (p.flaw != NULL && s->verb == VERB_UNPACK && !s->look.work.dry_run)
 		app_warn("%s: %s", p.name, p.flaw);
@@ -378,7 +378,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	int status = STATUS_OK;
 
 	s->others = (struct crew_transfer){
-		.help = { crew_transfer },
+		.help = { -1, crew_transfer },
 		.crew = &crew,
 		.program =
 			app_beside(program, sizeof(program), "scr_container"),

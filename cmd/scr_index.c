@@ -244,7 +244,10 @@ verbs_start(struct settings *s, struct error *err)
 			return -1;
 		s->share.program =
 			app_beside(s->program, PATH_MAX, "scr_rebuild");
-		s->share.jobs = s->jobs;
+		s->share.reading.program =
+			app_beside(s->reader, PATH_MAX, "scr_container");
+		s->share.jobs = s->share.reading.jobs = s->jobs;
+		s->o.work.help = &s->share.reading.help;
 		s->o.help = s->verb == VERB_BUILD ? share_build : share_verify;
 		s->o.helper = &s->share;
 	}

@@ -49,7 +49,7 @@ struct settings {
 	uint64_t jobs, keep, keep_daily; /* 0: not given */
 	struct share_nodes nodes;
 	struct share share; /* the nodes; none before verbs_start() */
-	char program[PATH_MAX];
+	char program[PATH_MAX], reader[PATH_MAX];
 };
 
 /* --- scr_index.c --- */

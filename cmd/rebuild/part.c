@@ -27,28 +27,32 @@ part_share(const struct part *w, const struct subject *t, struct catalogue *c,
 			    replaced == 0;
 	const bool looks = w->checksums || w->deep;
 	struct plan *p = subject_plan(t, c, sums && !shared, w->look, err);
-	char program[PATH_MAX];
+	char program[PATH_MAX], reader[PATH_MAX];
 	int rc = 0;
 
 	if (p == NULL || !shared)
 		return p;
 	rc = share_open(out, &w->nodes, t->prefix, err);
 	out->program = app_beside(program, sizeof(program), "scr_rebuild");
-	out->jobs = w->jobs;
+	out->reading.program = app_beside(reader, PATH_MAX, "scr_container");
+	out->jobs = out->reading.jobs = w->jobs;
 	out->checksums = w->checksums;
 	out->deep = w->deep;
 	if (rc == 0)
 		rc = share_out(out, c, t->id, w->look, &p, err);
 	if (rc == 0 && out->complete && sums)
 		rc = plan_check_kept(p, &w->look->work, err);
+	/* Else as if there were no others, but that they read. */
+	if (rc < 0 || (looks && (!out->complete || p->verdict == SET_LOST ||
+				 p->flaw != NULL))) {
+		plan_free(p);
+		out->sets = 0;
+		w->look->work.help = &out->reading.help;
+		p = rc == 0 ? subject_plan(t, c, sums, w->look, err) : NULL;
+		w->look->work.help = NULL;
+	}
 	share_close(out);
-	if (rc == 0 && (!looks || (out->complete && p->verdict != SET_LOST &&
-				   p->flaw == NULL)))
-		return p;
-	/* As if there were no others. */
-	plan_free(p);
-	out->sets = 0;
-	return rc == 0 ? subject_plan(t, c, sums, w->look, err) : NULL;
+	return p;
 }
 
 /* Look at the part.  What is found and cannot be decided here is an error: who

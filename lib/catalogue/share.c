@@ -53,7 +53,9 @@ int
 share_open(struct share *s, const struct share_nodes *n, const char *prefix,
 	   struct error *err)
 {
-	*s = (struct share){ .jobs = 0 };
+	*s = (struct share){
+		.reading = { .help = { -1, crew_transfer }, .crew = &s->crew },
+	};
 	return share_crew(&s->crew, n, prefix, err);
 }
 

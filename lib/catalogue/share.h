@@ -19,6 +19,7 @@
 #include "opt.h"
 #include "rescue/rebuild.h"
 #include "site/crew.h"
+#include "site/crew_transfer.h"
 #include "site/launch.h"
 
 struct catalogue;
@@ -61,6 +62,9 @@ bool share_join(struct share_nodes *n);
 
 struct share {
 	struct crew crew;
+	/* For work.help: what is read of datasets whose plan cannot be shared
+	 * out, as they are in containers.  Its program is the caller's. */
+	struct crew_transfer reading;
 	const char *program; /* scr_rebuild, on the nodes */
 	uint64_t jobs;	     /* threads of each; 0: its default */
 	/* Bytes to be moved below which nobody else is asked, and that each

@@ -79,7 +79,11 @@ plan_check_files(struct plan *p, const struct work *work, bool *look,
 	if (rc == 0) {
 		t.sums = c.sums;
 		progress_phase(work->progress, "comparing checksums", c.len);
+		if (work->help != NULL)
+			work->help->dirfd = p->places[0].meta_fd;
 		rc = transfer(&c.files, NULL, c.len, &t, err);
+		if (work->help != NULL)
+			work->help->dirfd = -1;
 	}
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
 		struct plan_file *f = &p->files[i];

@@ -195,7 +195,7 @@ each_part(struct crew_round *r,
 	  int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
 	  struct error *err)
 {
-	return par_for(work_waiting(r->o->work, r->t->dirfd), r->s[1]->nparts,
+	return par_for(work_waiting(r->o->work, r->t->help.dirfd), r->s[1]->nparts,
 		       4, fn, r, err);
 }
 
@@ -427,18 +427,18 @@ take_sums(struct crew_round *r, struct error *err)
 static int
 make_list(struct crew_round *r, struct error *err)
 {
-	const struct owner owner = create_owner(r->t->dirfd);
+	const struct owner owner = create_owner(r->t->help.dirfd);
 	char dir[PATH_MAX], name[TEMP_NAME_MAX];
 	uint64_t number = 0;
 
 	r->list = -1;
 	r->at = 0;
-	if (dir_name(r->t->dirfd, dir) < 0 ||
+	if (dir_name(r->t->help.dirfd, dir) < 0 ||
 	    getrandom(&number, sizeof(number), 0) < 0)
 		return error_sys(err, "%s: no list for nodes", dir);
 	temp_number(name, number);
 	r->path = arena_printf(r->arena, "%s/%s", dir, name);
-	r->list = create_file(r->t->dirfd, name, O_WRONLY, 0600, owner);
+	r->list = create_file(r->t->help.dirfd, name, O_WRONLY, 0600, owner);
 	return r->list < 0 ? error_sys(err, "%s: no list for nodes", r->path)
 			   : 0;
 }
@@ -486,7 +486,7 @@ ask_nodes(struct crew_round *r, struct error *err)
 			rc = crew_work(crew, &task, &lost, &failed, &why);
 		/* From here on no node opens a file of this round. */
 		if (r->list >= 0)
-			(void)unlinkat(r->t->dirfd, path_base(r->path), 0);
+			(void)unlinkat(r->t->help.dirfd, path_base(r->path), 0);
 		io_close(r->list);
 		if (rc < 0 && !r->broken)
 			return error_pass(err, &why);
@@ -518,7 +518,8 @@ crew_transfer(struct transfer_help *h, const struct stripe *from,
 
 	work.help = NULL;
 	rest.work = &work;
-	if (r.t->crew->nodes.count == 0 || !is_for_nodes(&r, len))
+	if (h->dirfd < 0 || r.t->crew->nodes.count == 0 ||
+	    !is_for_nodes(&r, len))
 		return transfer(from, to, len, &rest, err);
 	r.arena = arena_new();
 	r.lent = arena_alloc(r.arena, nto, sizeof(*r.lent));

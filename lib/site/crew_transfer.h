@@ -41,7 +41,6 @@ struct crew_transfer {
 	struct crew *crew;
 	const char *program; /* that calls crew_transfer_part() on a node */
 	uint64_t jobs;	     /* threads of each; 0: its default */
-	int dirfd;	     /* where the list is written */
 };
 
 /* For struct transfer_help: carry out a transfer. */

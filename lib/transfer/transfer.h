@@ -47,6 +47,9 @@ int transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 /* Carries transfers out in another way (struct work): by other nodes.  What it
  * leaves it does itself by transfer(), without help. */
 struct transfer_help {
+	/* The metadata of the dataset, where it writes what they need to know;
+	 * -1: none, transfer() does it. */
+	int dirfd;
 	int (*fn)(struct transfer_help *h, const struct stripe *from,
 		  const struct stripe *to, uint64_t len,
 		  const struct transfer_options *o, struct error *err);

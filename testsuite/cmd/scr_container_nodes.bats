@@ -276,6 +276,42 @@ one() {
 	no_temps
 }
 
+@test "what commands of other names read of containers is shared, too" {
+	local case
+
+	scr_container pack -q -p whole --with-redundancy --size 30MB 1 2>none
+	renew whole one
+	for case in good flipped missing; do
+		renew one
+		case $case in
+		flipped) flip p/.scr/scr.dataset.1/.scr/ctr.1.scr 700 ;;
+		missing) rm p/.scr/scr.dataset.1/.scr/ctr.2.scr ;;
+		esac
+		: >ran
+		try scr_index -p p --verify --checksums 1
+		one="$status $output $stderr"
+		try scr_index -p p --verify --checksums 1 -r ssh -w a,b
+		[[ "$status $output $stderr" == "$one" ]] || failed "$one" \
+			"$status $output $stderr"
+		# What is left of three containers is not worth a node.
+		[[ $case == missing || ($(did a) == 0-* && $(did b) != "$(did a)") ]]
+		no_temps
+		# A dry run writes nothing, and so asks nobody.
+		: >ran
+		renew p q
+		try scr_rebuild -p q --checksums 1
+		one="$status $output $(sed "s/ in [0-9.]* s//" <<<"$stderr")"
+		try scr_rebuild -p p --checksums --dry-run 1 -r ssh -w a,b
+		[[ ! -s ran ]]
+		try scr_rebuild -p p --checksums 1 -r ssh -w a,b
+		[[ "$status $output $(sed "s/ in [0-9.]* s//" <<<"$stderr")" == "$one" ]] ||
+			failed "$one" "$status $output $stderr"
+		[[ $case == missing || -s ran ]]
+		no_temps
+		diff -r q p
+	done
+}
+
 @test "what other nodes cannot help with" {
 	renew whole
 	misused "--nodes cannot be used with list" share list -w a
