@@ -22,6 +22,7 @@
 #include "opt.h"
 #include "par.h"
 #include "path.h"
+#include "report/hint.h"
 #include "report/packing.h"
 #include "str.h"
 #include "stream.h"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "buf.h"
 #include "clock.h"
 #include "error.h"
 #include "json.h"

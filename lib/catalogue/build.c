@@ -508,7 +508,7 @@ look_after(struct build *b, struct error *err)
 		b->out->status =
 			error_worse_status(b->out->status, STATUS_DAMAGED);
 	/* The map of the containers is mended by another command. */
-	if (b->out->dry_run || r.mend >= MEND_MAP)
+	if (b->out->dry_run || r.mend >= REMEDY_REPACK)
 		return 0;
 	return fetchable_error(&r.fetch, err) < 0
 		       ? error_wrap(err, "%s: after the build", b->subject)

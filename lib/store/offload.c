@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"

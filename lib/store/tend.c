@@ -20,7 +20,6 @@
 #include "io.h"
 #include "mem.h"
 #include "store/numa.h"
-#include "store/offload.h"
 #include "store/spill.h"
 #include "store/store_impl.h"
 #include "transfer/pace.h"
