@@ -242,8 +242,6 @@ ranks_of_plan(const struct build *b, struct rank2file *out, struct error *err)
 	struct rank2file_file *files = NULL;
 
 	out->arena = arena_new();
-	if (out->arena == NULL)
-		return error_no_memory(err);
 	out->nranks = (size_t)p->nranks;
 	out->ranks = arena_alloc(out->arena, out->nranks, sizeof(*out->ranks));
 	files = arena_alloc(out->arena, p->nfiles + 1, sizeof(*files));

@@ -253,8 +253,6 @@ pass(struct deep *d, struct error *err)
 
 	d->first = d->out->nfindings;
 	d->arena = arena_new();
-	if (d->arena == NULL)
-		return error_no_memory(err);
 	if (prepare(d, err) == 0) {
 		if (d->out->sets_checked + d->out->sets_skipped == 0)
 			count_sets(d);

@@ -233,8 +233,7 @@ plan_check_red(const struct plan *p, const struct plan_member *m, bool *wrong,
 	    segmap_gone(red->segs, red->nsegs))
 		return 0;
 	arena = arena_new();
-	rc = arena == NULL ? error_no_memory(err)
-			   : plan_red_string(p, m, &whole, arena, &s, err);
+	rc = plan_red_string(p, m, &whole, arena, &s, err);
 	for (size_t i = 0; i < s.nparts; i++)
 		s.parts[i].sum = 0;
 	*wrong = rc == 0 && transfer(&s, NULL, size, &t, &why) < 0;

@@ -304,14 +304,11 @@ int
 plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	       struct error *err)
 {
-	struct solve_member *losses = mem_calloc(s->n, sizeof(*losses));
-	bool *any = mem_calloc(s->n, sizeof(*any));
-	int rc = -1;
+	struct solve_member *losses = arena_alloc(arena, s->n, sizeof(*losses));
+	bool *any = arena_alloc(arena, s->n, sizeof(*any));
 
-	if (losses == NULL || any == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
+	if (losses == NULL || any == NULL)
+		return error_no_memory(err);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
 		int lacks = 0;
@@ -322,7 +319,7 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		else
 			lacks = plan_rank_lacks(w, m, s->map);
 		if (lacks < 0)
-			goto out;
+			return -1;
 		any[i] = lacks > 0;
 	}
 	plan_forget_solution(s);
@@ -333,13 +330,9 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	if (s->reason == NULL &&
 	    (try_solve(s, losses, false, err) < 0 ||
 	     (s->solution->nlost > 0 && try_solve(s, losses, true, err) < 0)))
-		goto out;
+		return -1;
 	judge(w, s, losses, any, arena);
-	rc = 0;
-out:
-	mem_free(any);
-	mem_free(losses);
-	return rc;
+	return 0;
 }
 
 /* --- All sets of a kind --- */
