@@ -33,7 +33,9 @@ struct imported {
 	enum dataset_dir_kind meta; /* FOREIGN: a file of the job */
 	struct put_file *put;	    /* NULL: not of this call */
 	uint64_t size;
-	bool right; /* of a file that is not of this call */
+	/* What has the name on the prefix: no regular file; perhaps the same
+	 * file; it is. */
+	bool odd, perhaps, same;
 	char sum[HASH_TEXT];
 };
 
@@ -57,10 +59,6 @@ struct import {
 		struct attr attr;
 	} * dirs; /* of the archives */
 	size_t ndirs, dirs_cap;
-	/* Directories of the files, and those that are made. */
-	struct map *places;
-	const char **made;
-	size_t nmade, made_cap;
 	bool made_scr;
 	/* The archive that is read. */
 	struct ark_in *ark;
@@ -86,13 +84,12 @@ int import_classify(struct imported *f, int64_t *id, struct error *err);
 int import_compare(const struct manifest *m, const struct imported *f,
 		   struct error *err);
 
-/*
- * Find out what the pieces are together with the files on the prefix: set
- * `complete` and what follows it in x->out.  With the last piece, files that
- * are on the prefix, and right, are added to the list.  ERROR_CORRUPT: the
- * pieces are not those of one archive.
- */
-int import_check_pieces(struct import *x, struct error *err);
+/* With the last piece: add the files of its manifest that are in no piece to
+ * the list.  ERROR_CORRUPT: the pieces are not those of one archive. */
+int import_add_others(struct import *x, struct error *err);
+
+/* Is the dataset complete with the pieces? */
+void import_judge(struct import *x);
 
 /* struct put_guard: other owners of the paths, and another dataset with this
  * number, are not called whole any more; if nothing was replaced, they are. */
