@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * import_impl.h - shared by the import of an archive and that of pieces.
+ * import_impl.h - shared by reading archives and placing their files.
  */
 #ifndef ARCHIVE_IMPORT_IMPL_H
 #define ARCHIVE_IMPORT_IMPL_H
@@ -83,13 +83,6 @@ int import_classify(struct imported *f, int64_t *id, struct error *err);
 /* Has the manifest the file, with this checksum? */
 int import_compare(const struct manifest *m, const struct imported *f,
 		   struct error *err);
-
-/* With the last piece: add the files of its manifest that are in no piece to
- * the list.  ERROR_CORRUPT: the pieces are not those of one archive. */
-int import_add_others(struct import *x, struct error *err);
-
-/* Is the dataset complete with the pieces? */
-void import_judge(struct import *x);
 
 /* struct put_guard: other owners of the paths, and another dataset with this
  * number, are not called whole any more; if nothing was replaced, they are. */

@@ -2,6 +2,9 @@
 /*
  * import_place.c - put the files that were read and verified in place, and the
  * dataset, if it is complete, into the index.
+ *
+ * The last piece of an archive has the manifest of all files.  Those of pieces
+ * that were imported before are on the prefix: they are read again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +14,9 @@
 #include <unistd.h>
 
 #include "archive/import_impl.h"
+#include "archive/manifest.h"
 #include "arena.h"
+#include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
 #include "error.h"
@@ -131,6 +136,103 @@ weigh(struct import *x, struct error *err)
 		return -1;
 	x->renew = x->renew || (other && (x->out.same == 0 || by == x->out.id));
 	return 0;
+}
+
+/* --- Is it the whole dataset? --- */
+
+/* The pieces that are given, or those that are not, as "3, 5-7". */
+static const char *
+numbers(const struct import *x, bool given)
+{
+	struct buf list = BUF_INIT;
+	const char *text = NULL;
+	uint64_t from = 0;
+
+	for (uint64_t k = 1; k <= x->out.pieces + 1; k++) {
+		const bool in = k <= x->out.pieces && x->given[k] == given;
+
+		if (in && from == 0)
+			from = k;
+		if (in || from == 0)
+			continue;
+		buf_printf(&list, "%s%" PRIu64, list.len > 0 ? ", " : "", from);
+		if (from < k - 1)
+			buf_printf(&list, "-%" PRIu64, k - 1);
+		from = 0;
+	}
+	text = arena_strdup(x->arena, list.len > 0 ? list.data : "");
+	buf_free(&list);
+	return text;
+}
+
+static void
+miss(struct import *x, const struct imported *f)
+{
+	if (x->out.missing++ == 0)
+		x->out.first = f->path;
+	x->out.missing_hidden += f->kind != PUT_FILE;
+}
+
+/* Add what is not in the pieces to the list.  Metadata are not looked for: what
+ * is there may be those of another dataset. */
+static int
+add_others(struct import *x, struct error *err)
+{
+	const struct manifest *m = x->manifest;
+
+	if (x->out.pieces == 0)
+		return 0;
+	x->out.given = numbers(x, true);
+	x->out.lacking = numbers(x, false);
+	x->out.last = x->last;
+	if (m == NULL)
+		return 0;
+	for (size_t i = 0; i < x->count; i++)
+		if (!str_eq(path_base(x->list[i].path), DATASET_DIR_MANIFEST) ||
+		    x->list[i].kind == PUT_FILE)
+			if (import_compare(m, &x->list[i], err) < 0)
+				return error_wrap(err, DATASET_DIR_MANIFEST);
+	for (size_t i = 0; i < m->count; i++) {
+		struct imported f = {
+			.path = m->entries[i].path,
+			.perhaps = true,
+		};
+
+		if (map_get(x->by_path, f.path) != MAP_NONE)
+			continue;
+		if (x->out.lacking[0] == '\0')
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: is in no piece",
+					 str_shown(f.path));
+		if (import_classify(&f, &x->out.id, err) < 0)
+			return -1;
+		if (f.kind != PUT_FILE) {
+			miss(x, &f);
+			continue;
+		}
+		memcpy(f.sum, m->entries[i].sum, HASH_TEXT);
+		(void)MEM_ROOM(x->list, x->count, x->cap);
+		x->list[x->count++] = f;
+	}
+	return 0;
+}
+
+static void
+judge(struct import *x)
+{
+	const size_t read = put_count(x->put);
+
+	for (size_t i = read; i < x->count; i++)
+		if (!x->list[i].same)
+			miss(x, &x->list[i]);
+	x->out.complete = x->manifest != NULL && x->out.missing == 0;
+	if (!x->out.complete)
+		x->count = read;
+	for (size_t i = read; i < x->count; i++) {
+		map_put(x->by_path, x->list[i].path, i);
+		x->out.files++;
+		x->out.bytes += x->list[i].size;
+	}
 }
 
 /* Check that the list has exactly the files that the rank2file names. */
@@ -293,11 +395,11 @@ import_commit(struct import *x, struct export_result *out, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "the archive has no metadata of a dataset");
 	x->out.complete = x->out.pieces == 0;
-	if (look_up(x, err) < 0 || import_add_others(x, err) < 0 ||
+	if (look_up(x, err) < 0 || add_others(x, err) < 0 ||
 	    look_around(x, err) < 0)
 		rc = -1;
 	if (rc == 0 && x->out.pieces > 0)
-		import_judge(x);
+		judge(x);
 	if (rc == 0 &&
 	    ((x->out.complete && check_ranks(x, err) < 0) ||
 	     weigh(x, err) < 0 || (!x->o->work.dry_run && place(x, err) < 0)))
