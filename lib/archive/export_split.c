@@ -259,17 +259,6 @@ put_piece(void *exporting, size_t i, unsigned worker, struct error *err)
 
 /* --- Other nodes --- */
 
-static const char *
-digest_of(void *exporting, size_t from, size_t to, struct arena *a,
-	  struct error *err)
-{
-	(void)from;
-	(void)to;
-	(void)a;
-	(void)err;
-	return ((struct exporting *)exporting)->digest;
-}
-
 /* What a node has done, the files beside its pieces say, if it has written them
  * to the same directory.  Opening that lets NFS look up again what was not
  * there. */
@@ -308,7 +297,7 @@ share(struct exporting *x, struct error *err)
 		.what = "exporting on other nodes",
 		.bytes = bytes,
 		.count = x->npieces - 1,
-		.digest = digest_of,
+		.same = x->digest,
 		.work = x->eo->work,
 		.answer = answer,
 		.arg = x,
