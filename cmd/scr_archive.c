@@ -230,29 +230,31 @@ static int
 import_all(struct settings *s, struct catalogue *c, const char *const *args,
 	   size_t count)
 {
+	const bool share = s->nodes.list != NULL && count > 1;
 	struct arena *a = arena_new();
-	bool *done = arena_alloc(a, count, sizeof(*done));
 	struct import *x = NULL;
-	int status = STATUS_OK, shared = 0;
+	bool *done = NULL;
+	int status = STATUS_OK;
 
-	if (s->nodes.list != NULL && count > 1) {
+	if (share) {
 		struct error err = ERROR_INIT;
 
 		x = import_new(c, &s->look, &err);
-		if (x == NULL || import_share(x, &s->crew, worker(s, a), args,
-					      count, done, &err) < 0)
-			shared = -1;
+		if (x != NULL)
+			done = import_share(x, &s->crew, worker(s, a), args,
+					    count, &err);
 		status = app_report(STATUS_OK, &err);
 	}
-	for (size_t i = 0; shared == 0 && i < count; i++) {
+	for (size_t i = 0; (!share || done != NULL) && i < count; i++) {
+		const bool did = share && done[i];
 		const bool pipe = str_eq(args[i], "-");
 		const char *name = pipe ? "standard input" : args[i];
 		struct error err = ERROR_INIT;
-		int fd = -1, rc = done[i] ? 0 : -1;
+		int fd = -1, rc = did ? 0 : -1;
 
 		if (x == NULL)
 			x = import_new(c, &s->look, &err);
-		if (x != NULL && !done[i])
+		if (x != NULL && !did)
 			fd = pipe ? STDIN_FILENO : stream_open(args[i], &err);
 		if (fd >= 0)
 			rc = import_read(x, fd, name, &err);
@@ -272,6 +274,7 @@ import_all(struct settings *s, struct catalogue *c, const char *const *args,
 		x = NULL;
 	}
 	import_free(x);
+	mem_free(done);
 	arena_free(a);
 	return status;
 }

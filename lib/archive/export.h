@@ -92,15 +92,14 @@ void import_free(struct import *x);
 int import_read(struct import *x, int fd, const char *name, struct error *err);
 
 /*
- * Let other nodes read these archives if they are pieces of one, of several;
- * done[i] is set for those that were read so, which import_read() may not get
- * any more.  Others are left to the caller.  argv, with room for one argument
- * more, is a command that calls import_stage() for each of its part on the
- * prefix that it is given.
+ * Let other nodes read these archives if they are pieces of one, of several.
+ * Returns, for mem_free(), which were read so: import_read() may not get these.
+ * argv, with room for one argument more, is a command that calls import_stage()
+ * for each of its part on the prefix that it is given.  NULL: nothing can be
+ * imported.
  */
-int import_share(struct import *x, struct crew *crew, const char **argv,
-		 const char *const *paths, size_t count, bool *done,
-		 struct error *err);
+bool *import_share(struct import *x, struct crew *crew, const char **argv,
+		   const char *const *paths, size_t count, struct error *err);
 int import_stage(struct catalogue *stage, const struct catalogue_options *o,
 		 size_t i, struct error *err);
 

@@ -27,6 +27,7 @@
 #include "create.h"
 #include "error.h"
 #include "io.h"
+#include "mem.h"
 #include "path.h"
 #include "site/crew.h"
 #include "str.h"
@@ -160,12 +161,12 @@ take(struct import *x, const char *const *paths, size_t count, bool *done,
 	return rc;
 }
 
-int
+bool *
 import_share(struct import *x, struct crew *crew, const char **argv,
-	     const char *const *paths, size_t count, bool *done,
-	     struct error *err)
+	     const char *const *paths, size_t count, struct error *err)
 {
 	uint64_t *bytes = arena_alloc(x->arena, count, sizeof(*bytes));
+	bool *done = mem_calloc(count, sizeof(*done));
 	const struct crew_task task = {
 		.argv = argv,
 		.what = "importing on other nodes",
@@ -203,5 +204,8 @@ import_share(struct import *x, struct crew *crew, const char **argv,
 		x->stage = -1;
 		import_clear(x, paths[0]);
 	}
-	return rc;
+	if (rc == 0)
+		return done;
+	mem_free(done);
+	return NULL;
 }
