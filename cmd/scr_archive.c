@@ -34,7 +34,7 @@ struct settings {
 	uint64_t jobs, split;
 	/* The nodes that write pieces; the part of such a node, or NULL. */
 	struct share_nodes nodes;
-	struct share share;
+	struct crew crew;
 	const char *part;
 	struct catalogue_options look;
 	struct json *list; /* one result for each archive, or NULL */
@@ -97,7 +97,7 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 		.threads = par_threads(s->look.work.par),
 		.work = &s->look.work,
 		.split = s->split,
-		.crew = s->nodes.list != NULL ? &s->share.crew : NULL,
+		.crew = s->nodes.list != NULL ? &s->crew : NULL,
 		.part = s->part,
 	};
 	/* The caller of a part holds the lock, and has compared. */
@@ -262,42 +262,38 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct error err = ERROR_INIT;
 	struct catalogue *c = catalogue_open(app_prefix(s->prefix), &err);
 	struct work *work = &s->look.work;
+	const char *verb = s->exporting ? "export" : "import";
 	int status = STATUS_OK;
 
-	if (c == NULL ||
-	    app_work_start(work, s->jobs,
-			   s->part != NULL ? NULL
-			   : s->exporting  ? "export"
-					   : "import",
-			   &err) < 0 ||
-	    (s->nodes.list != NULL &&
-	     share_open(&s->share, &s->nodes, app_prefix(s->prefix), &err) <
+	if (c != NULL &&
+	    app_work_start(work, s->jobs, s->part != NULL ? NULL : verb,
+			   &err) == 0 &&
+	    (s->nodes.list == NULL ||
+	     share_crew(&s->crew, &s->nodes, app_prefix(s->prefix), &err) ==
 		     0)) {
-		share_close(&s->share);
-		launch_leave(&s->nodes.launch);
+		if (s->part != NULL)
+			app_part_start(work, verb);
+		catalogue_stop_on(c, app_stop);
+		s->list = app_json() ? json_new_array() : NULL;
+		status = s->exporting ? export_one(s, c, args[0])
+				      : import_all(s, c, args, count);
+		if (s->part != NULL)
+			app_part_end(work, status == STATUS_OK
+						   ? json_new_object()
+						   : NULL);
 		app_work_end(work);
-		catalogue_close(c);
-		return app_report(STATUS_OK, &err);
+		app_warn_lines(catalogue_notice(c));
+		if (catalogue_notice(c) != NULL)
+			app_warn("--build and --current are options of "
+				 "scr_index");
+		if (app_json())
+			app_answer_list("datasets", s->list);
 	}
-	if (s->part != NULL)
-		app_part_start(work, "export");
-	catalogue_stop_on(c, app_stop);
-	s->list = app_json() ? json_new_array() : NULL;
-	status = s->exporting ? export_one(s, c, args[0])
-			      : import_all(s, c, args, count);
-	if (s->part != NULL)
-		app_part_end(work,
-			     status == STATUS_OK ? json_new_object() : NULL);
 	app_work_end(work);
-	share_close(&s->share);
+	crew_close(&s->crew);
 	launch_leave(&s->nodes.launch);
-	app_warn_lines(catalogue_notice(c));
-	if (catalogue_notice(c) != NULL)
-		app_warn("--build and --current are options of scr_index");
-	if (app_json())
-		app_answer_list("datasets", s->list);
 	catalogue_close(c);
-	return status;
+	return error_worse_status(status, app_report(STATUS_OK, &err));
 }
 
 /* --- The command line --- */
@@ -305,7 +301,10 @@ run(struct settings *s, const char *const *args, size_t count)
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .look = { .work = { APP_WORK } } };
+	struct settings s = {
+		.look = { .work = { APP_WORK } },
+		.crew = { .borrowed = true },
+	};
 	struct app_info as = info;
 	int count = 0;
 	const struct opt opts[] = {

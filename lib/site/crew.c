@@ -208,11 +208,12 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	for (size_t i = parts; i < n; i++)
 		from[i] = 1;
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		const char *digest = NULL;
+		const char *digest = t->same;
 
 		if (from[i] > to[i])
 			continue;
-		digest = t->digest(t->arg, from[i], to[i], a, err);
+		if (t->digest != NULL)
+			digest = t->digest(t->arg, from[i], to[i], a, err);
 		if (digest == NULL) {
 			rc = -1;
 			break;

@@ -78,9 +78,11 @@ struct crew_task {
 	size_t count;
 	uint64_t least; /* bytes that each node should have; 0: any */
 	bool wary;	/* as in remote.h */
-	/* The digest of pieces, in an arena; NULL: *err. */
+	/* The digest of pieces, in an arena; NULL: *err.  Without it, `same` is
+	 * that of all of them. */
 	const char *(*digest)(void *arg, size_t from, size_t to,
 			      struct arena *a, struct error *err);
+	const char *same;
 	bool *done;		 /* by piece: set to true; or NULL */
 	const struct work *work; /* progress, and where lost nodes are said */
 	/* Called for each node that has done its part, from piece `from` on.
