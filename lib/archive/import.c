@@ -27,7 +27,6 @@
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
-#include "progress.h"
 #include "room.h"
 #include "str.h"
 #include "transfer/put.h"
@@ -94,7 +93,7 @@ read_block(struct import *x, size_t *got, struct error *err)
 			return -1;
 		if (n == 0)
 			break;
-		progress_add(x->o->work.progress, n);
+		work_moved(&x->o->work, n);
 	}
 	return 0;
 }

@@ -80,7 +80,7 @@ check_file(void *import, size_t i, unsigned worker, struct error *err)
 	while (rc > 0 && (n = read(fd, block, IMPORT_STEP)) > 0) {
 		hash_update(h, block, (size_t)n);
 		f->size += (uint64_t)n;
-		progress_add(x->o->work.progress, (uint64_t)n);
+		work_moved(&x->o->work, (uint64_t)n);
 		if (work_go_on(&x->o->work, err) < 0)
 			rc = -1;
 	}

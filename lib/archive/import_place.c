@@ -41,14 +41,17 @@ is_same(struct import *x, const struct imported *f, const struct stat *st,
 		return 0;
 	fd = path_open_beneath(catalogue_prefix_fd(x->c), f->path,
 			       O_RDONLY | O_NONBLOCK, 0, err);
-	while (fd >= 0 && (n = read(fd, x->block, IMPORT_STEP)) > 0)
+	while (fd >= 0 && (n = read(fd, x->block, IMPORT_STEP)) > 0 &&
+	       work_go_on(&x->o->work, err) == 0) {
 		hash_update(x->hash, x->block, (size_t)n);
+		work_pace(&x->o->work, (uint64_t)n);
+	}
 	if (n < 0)
 		error_sys(err, "%s: cannot read", f->path);
 	io_close(fd);
 	hash_text(x->hash, sum);
 	*same = str_eq(sum, f->sum);
-	return fd < 0 || n < 0 ? -1 : 0;
+	return fd < 0 || n != 0 ? -1 : 0;
 }
 
 /* Find existing files at the targets.  Identical ones are counted; others are

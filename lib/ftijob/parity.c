@@ -192,6 +192,7 @@ compare_step(void *arg, size_t i, unsigned worker, struct error *err)
 		if (memcmp(at, bytes, s.len) != 0)
 			atomic_store(&c->differs, true);
 	}
+	work_pace(c->w, n * s.len);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A copy keeps its share of the time, however short its blocks are. */
-#include "transfer/pace.h"
+#include "pace.h"
 
 #include "clock.h"
 #include "tap.h"
