@@ -17,11 +17,11 @@ setup_file() {
 
 setup() { in_no_job; }
 
-# took BYTES COMMAND...: at 4 MB/s it moves so many.
+# took BYTES COMMAND...: at 4 MB/s it moves so many.  $ENDS: its status.
 took() {
 	local start=$EPOCHREALTIME
 
-	shows "" "${@:2}" --limit-rate 4000000
+	ends "${ENDS-0}" "${@:2}" --limit-rate 4000000
 	awk -v took="$((${EPOCHREALTIME/./} - ${start/./}))" -v bytes="$1" 'BEGIN {
 		is = took / (bytes / 4); exit !(is > .95 && is < 1.6) }' ||
 		failed "$*: $((${EPOCHREALTIME/./} - ${start/./})) us"
@@ -54,7 +54,8 @@ took() {
 	took 12000000 scr_archive import --force -p q "$all/archive"
 }
 
-# fti: f, a checkpoint of level 2 on 8 nodes in 2 groups, and g, one of level 4.
+# fti: f, a checkpoint of level 2 on 8 nodes in 2 groups, g, one of level 4, and h, of
+# level 3.
 fti() {
 	local rank dir
 
@@ -72,6 +73,9 @@ fti() {
 		((rank > 3)) || cp "$dir"/* g/Global/e/l4
 	done
 	cp f/config.fti g
+	cp -r f h
+	scr_fti protect -q --level 3 h 2>none
+	rm -r h/Local/node*/e/l1 h/Meta/e/l1
 	scr_fti protect -q --level 2 f 2>none
 	rm -r f/Local/node*/e/l1 f/Meta/e/l1
 	scr_fti rebuild -q f
@@ -101,6 +105,9 @@ shares() {
 	took 8000000 scr_fti verify f/Local/*/e/l2/Ckpt1-Rank?.fti
 	# Verified, copied, and read back.
 	took 12000000 scr_fti archive --copy g
+	# A dry run computes a file from four others.
+	rm -r h/Local/node1
+	ENDS=3 took 4000000 scr_fti rebuild -n h
 	renew lost f
 	took 12000000 scr_fti rebuild -r ssh -w a,b f
 	shares
