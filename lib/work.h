@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * work.h - the environment of long work: threads, memory, rate, progress, log,
- * and a way to stop it.  A command fills it in once; every module that does long work
- * takes it.
+ * and a way to stop it.  A command fills it in once; every module that does
+ * long work takes it.
  */
 #ifndef WORK_H
 #define WORK_H
@@ -61,8 +61,8 @@ struct par *work_waiting(const struct work *w, int dirfd);
 #define WORK_RATE_LEAST 1024
 
 /* Call after each block that was read or written: wait as long as the rate
- * says, or until a stop is requested.  The first function also adds the bytes to
- * the progress.  `w` may be NULL. */
+ * says, or until a stop is requested.  The first function also adds the bytes
+ * to the progress.  `w` may be NULL. */
 void work_moved(const struct work *w, uint64_t bytes);
 void work_pace(const struct work *w, uint64_t bytes);
 
