@@ -329,6 +329,7 @@ main(int argc, char **argv)
 		OPT_GROUP("Where and how"),
 		APP_OPT_PREFIX(&s.prefix),
 		APP_OPT_JOBS(&s.jobs),
+		APP_OPT_LIMIT_RATE(&s.look.work.rate),
 		OPT_END,
 	};
 

@@ -532,6 +532,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		APP_OPT_MEMORY(&s->look.work.memory, 1 << 16,
 			       "memory for buffers (default: 256 KiB for each "
 			       "thread)"),
+		APP_OPT_LIMIT_RATE(&s->look.work.rate),
 		SHARE_OPTIONS(s->nodes),
 		OPT_END,
 	};

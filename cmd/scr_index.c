@@ -210,6 +210,7 @@ parse(struct settings *s, int argc, char **argv)
 		APP_OPT_JOBS(&s->jobs),
 		APP_OPT_MEMORY(&s->o.work.memory, 1 << 20,
 			       "memory for a rebuild"),
+		APP_OPT_LIMIT_RATE(&s->o.work.rate),
 		OPT_GROUP("Other nodes, for --build and --verify"),
 		SHARE_OPTIONS(s->nodes),
 		OPT_END,

@@ -534,6 +534,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		APP_OPT_MEMORY(&o->work.memory, 1 << 20,
 			       "memory for buffers (default: 4 MiB for each "
 			       "thread)"),
+		APP_OPT_LIMIT_RATE(&o->work.rate),
 		OPT_END,
 	};
 

@@ -267,7 +267,7 @@ put_entry(struct exported *a, const struct export_entry *e, struct error *err)
 			rc = -1;
 		hash_update(a->hash, a->block, len);
 		crc = crc_update(crc, a->block, len);
-		progress_add(work->progress, len);
+		work_moved(work, len);
 	}
 	stripe_cache_drop(a->cache); /* before the parts, which it uses */
 	if (rc < 0)

@@ -65,7 +65,7 @@ compare_file(void *import, size_t i, unsigned worker, struct error *err)
 		if (io_pread(fd, f->path, block, len, size - left, &why) < 0)
 			break;
 		hash_update(h, block, len);
-		progress_add(x->o->work.progress, len);
+		work_moved(&x->o->work, len);
 		left -= len;
 	}
 	if (h != NULL && why.kind == ERROR_NONE) {

@@ -5,6 +5,7 @@
  */
 #include "site/crew.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -181,11 +182,30 @@ complain(struct complaints *c, const char *node, const char *program,
 	complaints_add(c, node, said);
 }
 
+/* The command of each of `nodes` nodes, in `a`: the rate is shared out. */
+static const char *const *
+worker(const struct crew_task *t, size_t nodes, struct arena *a)
+{
+	const uint64_t rate = t->work->rate;
+	const char **argv = NULL;
+	size_t n = 0;
+
+	while (t->argv[n] != NULL)
+		n++;
+	argv = arena_alloc(a, n + 2, sizeof(*argv));
+	memcpy(argv, t->argv, n * sizeof(*argv));
+	if (rate > 0)
+		argv[n] = arena_printf(a, "--" WORK_RATE "=%" PRIu64,
+				       rate / nodes);
+	return argv;
+}
+
 int
 crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	  size_t *failed, struct error *err)
 {
 	const size_t n = c->nodes.count;
+	const uint64_t rate = t->work->rate;
 	struct hostlist used = HOSTLIST_INIT, left = HOSTLIST_INIT;
 	struct complaints complaints = { .count = 0 };
 	struct remote_options o = c->remote;
@@ -204,6 +224,8 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	for (size_t i = 0; i < t->count; i++)
 		total += t->bytes[i];
 	parts = t->least > 0 && total / t->least < n ? total / t->least + 1 : n;
+	if (rate > 0 && rate / WORK_RATE_LEAST < parts)
+		parts = rate / WORK_RATE_LEAST;
 	crew_cut(t, parts, from, to);
 	for (size_t i = parts; i < n; i++)
 		from[i] = 1;
@@ -232,7 +254,7 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	o.arg = &round;
 	o.stop = t->work->stop;
 	if (rc == 0 && used.count > 0)
-		rc = remote_run(&used, t->argv, &o, r, err);
+		rc = remote_run(&used, worker(t, used.count, a), &o, r, err);
 	for (size_t i = 0, k = 0; rc == 0 && i < n; i++) {
 		const char *name = c->nodes.names[i];
 		bool reached = true;

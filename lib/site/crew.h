@@ -6,7 +6,8 @@
  * bytes to be moved for it.  For each node a run of adjacent pieces is cut,
  * with about equal bytes, and the same command is started there, with
  * "--part=FROM-TO:DIGEST" behind its arguments: the numbers of its first and
- * last piece, and what the caller sees there.  It makes a plan of its own,
+ * last piece, and what the caller sees there; and if task->work has a rate,
+ * with an equal share of it as "--limit-rate".  It makes a plan of its own,
  * refuses if the digest differs, and prints
  *
  *	progress DONE TOTAL	every second, so that it also notices that

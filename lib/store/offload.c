@@ -14,8 +14,8 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/attr.h"
+#include "pace.h"
 #include "room.h"
-#include "transfer/pace.h"
 #include "transfer/pump.h"
 
 #define BLOCK ((size_t)4 << 20)
