@@ -4,16 +4,21 @@
  * and what is in the way of a repair.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arena.h"
 #include "buf.h"
+#include "container/segmap.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "meta/rank2file.h"
+#include "meta/summary.h"
 #include "num.h"
 #include "path.h"
 #include "rescue/plan.h"
@@ -414,14 +419,51 @@ blocks(int dirfd, const char *name)
 	return does;
 }
 
+/* Write the path of `name`, among the metadata of the place, if it is in the
+ * way. */
+static bool
+meta_obstacle(const struct plan *p, uint32_t place, const char *name, char *to,
+	      size_t size)
+{
+	const struct place *at = &p->places[place];
+
+	return name != NULL && blocks(at->meta_fd, name) &&
+	       snprintf(to, size, "%s/%s", at->meta, name) < (int)size;
+}
+
+/* The same of a container, which is written in place: all that is no file is in
+ * the way, and a link to nothing. */
+static bool
+seg_obstacle(const struct plan *p, const struct segment *s, bool red, char *to,
+	     size_t size)
+{
+	const struct place *at = &p->places[0];
+	const char *path = plan_seg_path(p, s, red);
+	char link[PATH_MAX], leads[PATH_MAX];
+	struct stat st;
+
+	return s->gone &&
+	       ((path_stat_beneath(at->meta_fd, path, &st, NULL) == 0 &&
+		 !S_ISREG(st.st_mode) &&
+		 snprintf(to, size, "%s/%s", at->meta, path) < (int)size) ||
+		(path_dangles(at->meta_fd, path, link, leads) &&
+		 snprintf(to, size, "%s/%s", at->meta, link) < (int)size));
+}
+
 /* A file that a rebuild writes takes the place of anything but a directory.  A
  * scavenge leaves a dataset alone whose files all have the right size; else it
  * replaces wrong ones. */
-static void
+static bool
 find_obstacle(const struct plan *p, char *to, size_t size)
 {
+	static const char *const names[] = { SUMMARY_FILE, RANK2FILE_FILE,
+					     RANK2FILE_FILE ".0.0" };
 	bool seen = false; /* a scavenge sees that the dataset is lost */
 
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!p->places[0].cache &&
+		    meta_obstacle(p, 0, names[i], to, size))
+			return true;
 	for (size_t i = 0; i < p->nfiles && !seen; i++)
 		seen = p->files[i].fate == FATE_LOST &&
 		       p->files[i].state != FILE_WRONG_CRC;
@@ -437,16 +479,40 @@ find_obstacle(const struct plan *p, char *to, size_t size)
 
 		if ((lost || dir) &&
 		    snprintf(to, size, "%s/%s", at->root, f->path) < (int)size)
-			return;
+			return true;
+		for (size_t k = 0; f->fate == FATE_REBUILD && k < f->nsegs; k++)
+			if (seg_obstacle(p, &f->segs[k], false, to, size))
+				return true;
 	}
+	for (int64_t i = 0; i < p->nranks; i++) {
+		const struct plan_meta *m = &p->ranks[i].map;
+
+		if (m->fate == FATE_REBUILD &&
+		    meta_obstacle(p, m->place, m->name, to, size))
+			return true;
+	}
+	for (size_t i = 0; i < p->nsets; i++)
+		for (uint32_t k = 0; k < p->sets[i].n; k++) {
+			const struct plan_member *m = &p->sets[i].members[k];
+
+			if (m->fate != FATE_REBUILD)
+				continue;
+			if (meta_obstacle(p, m->place, m->name, to, size))
+				return true;
+			for (size_t l = 0; l < m->red->nsegs; l++)
+				if (seg_obstacle(p, &m->red->segs[l], true, to,
+						 size))
+					return true;
+		}
 	to[0] = '\0';
+	return false;
 }
 
 void
 plan_find_way(const struct plan *p, struct plan_way *out)
 {
 	memset(out, 0, sizeof(*out));
-	find_obstacle(p, out->obstacle, sizeof(out->obstacle));
+	(void)find_obstacle(p, out->obstacle, sizeof(out->obstacle));
 	if (p->was != NULL && strlen(p->was) < sizeof(out->was) &&
 	    strlen(p->is) < sizeof(out->is)) {
 		snprintf(out->was, sizeof(out->was), "%s", p->was);

@@ -292,10 +292,9 @@ away() {
 		RS|damage "$(red 2 map)" 40 XXXX
 		NONE|mv $f $f.old|3|next: mv $f.old $f
 		NONE|mv $f $f.old; rm $f.old/rank_2.ckpt|1|to see what is left;next: mv $f.old $f
+		NONE|rm $D/summary.scr; mkdir -p $D/summary.scr/x|3|mv $D/summary.scr $D/summary.scr.old &&
+		XOR pack=8K|rm $C/ctr.1.scr; mkdir $C/ctr.1.scr|3|rmdir $C/ctr.1.scr && scr_
 	END
-	base XOR pack=8K
-	rm $C/ctr.1.scr
-	mkdir $C/ctr.1.scr
 	mv $C beside
 	ln -s ../../../beside $C
 	complains 1 "a symbolic link" scr_index -p p --delete 1
