@@ -170,6 +170,12 @@ struct kvtree *kvtree_decode(const void *data, size_t len, size_t *used,
  * is empty then. */
 struct kvtree *kvtree_decode_buf(struct buf *raw, struct error *err);
 
+/* Decode a sound image (kvtree_body()) without one child of the root: the `cut`
+ * bytes at `from` are that child, its key and everything below it. */
+struct kvtree *kvtree_decode_without(const void *data, size_t len,
+				     const void *from, size_t cut,
+				     struct error *err);
+
 /* Read the size of the image from its first `len` >= KVTREE_HEADER_SIZE bytes;
  * ERROR_CORRUPT if it exceeds KVTREE_MAX_ENCODED. */
 int kvtree_peek(const void *data, size_t len, size_t *size, struct error *err);

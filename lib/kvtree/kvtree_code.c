@@ -429,6 +429,39 @@ kvtree_decode(const void *data, size_t len, size_t *used, struct error *err)
 }
 
 struct kvtree *
+kvtree_decode_without(const void *data, size_t len, const void *from,
+		      size_t cut, struct error *err)
+{
+	const size_t before = (size_t)((const char *)from - (const char *)data);
+	struct kvtree *t = kvtree_new(err);
+	struct kvtree_tree *tree = t != NULL ? kvtree_tree_of(t) : NULL;
+	struct header h = { 0 };
+	char *image = NULL;
+	size_t end = 0;
+	uint32_t count = 0;
+
+	if (t == NULL || check_length(data, len, &h, err) < 0)
+		goto fail;
+	end = (size_t)h.size -
+	      (h.flags & KVTREE_FLAG_CRC ? KVTREE_CRC_SIZE : 0);
+	if (buf_reserve(&tree->image, end - cut + PAD) < 0) {
+		error_no_memory(err);
+		goto fail;
+	}
+	image = tree->image.data;
+	memcpy(image, data, before);
+	memcpy(image + before, (const char *)from + cut, end - before - cut);
+	memset(image + end - cut, 0, PAD);
+	count = htobe32(get_be32(image + KVTREE_HEADER_SIZE) - 1);
+	memcpy(image + KVTREE_HEADER_SIZE, &count, sizeof(count));
+	if (read_tree(tree, image + end - cut, err) == 0)
+		return t;
+fail:
+	kvtree_free(t);
+	return NULL;
+}
+
+struct kvtree *
 kvtree_decode_buf(struct buf *raw, struct error *err)
 {
 	struct kvtree *t = kvtree_new(err);

@@ -166,10 +166,27 @@ int redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
 		       struct arena *arena, struct redset_header *out,
 		       struct error *err);
 
-/* Decode an image and read the view of the header, for which `owner` must be a
- * value of RANK.  If the image cannot be decoded, out->size is 0. */
-int redset_header_parse(const void *image, size_t len, uint32_t owner,
-			struct arena *arena, struct redset_header *out,
+/*
+ * The GROUP table of the last header that had one.  Headers of a set mostly
+ * have the same bytes there, which need not be parsed for each member.
+ * Initially only the arena is set.
+ */
+struct redset_table {
+	struct arena *arena;
+	const char *image; /* the bytes of GROUP; NULL: none */
+	size_t len;
+	const uint32_t *ranks; /* the ranks in these bytes; NULL: not valid */
+	uint32_t n;
+	bool same; /* the current header has the same */
+};
+
+/*
+ * Decode an image and read the view of the header, for which `owner` must be a
+ * value of RANK.  If the image cannot be decoded, out->size is 0.  Memory is
+ * that of the table, which must be used for one set only.
+ */
+int redset_header_parse(struct redset_table *table, const void *image,
+			size_t len, uint32_t owner, struct redset_header *out,
 			struct error *err);
 
 /*

@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "error.h"
+#include "kvtree/kvstream.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "meta/redset.h"
@@ -97,35 +98,49 @@ find_owner(const struct kvtree *t, uint32_t *out, struct error *err)
  * the size of n chunks does not overflow.  The table confirms the size of the
  * set, so read it before allocating the members. */
 static int
-read_chunks(const struct kvtree *t, struct arena *arena,
+read_chunks(const struct kvtree *t, struct redset_table *table,
 	    struct redset_header *out, struct error *err)
 {
 	const struct kvtree *list = kvtree_get2(t, "GROUP", "RANK"), *k = NULL;
 	const uint32_t n = out->desc.members;
 	uint32_t *ranks = NULL, *sorted = NULL;
 
-	if (list == NULL || kvtree_count(list) != n)
-		return value_bad(err, "GROUP", "not one entry for each member");
-	ranks = arena_alloc(arena, n, sizeof(*ranks));
-	sorted = arena_alloc(arena, n, sizeof(*sorted));
-	if (ranks == NULL || sorted == NULL)
-		return error_no_memory(err);
-	/* The n keys differ and are below n, so every element is set. */
-	kvtree_foreach (k, list) {
-		uint64_t i = 0;
+	if (!table->same) {
+		if (list == NULL || kvtree_count(list) != n)
+			return value_bad(err, "GROUP",
+					 "not one entry for each member");
+		ranks = arena_alloc(table->arena, n, sizeof(*ranks));
+		sorted = arena_alloc(table->arena, n, sizeof(*sorted));
+		if (ranks == NULL || sorted == NULL)
+			return error_no_memory(err);
+		/* The n keys differ and are below n, so every element is
+		 * set. */
+		kvtree_foreach (k, list) {
+			uint64_t i = 0;
 
-		if (!value_number(kvtree_key(k), n - 1, &i))
-			return value_bad(err, kvtree_key(k),
-					 "in GROUP: no member of the set");
-		if (value_u32(k, out->desc.ranks - 1, &ranks[i], err) < 0)
-			return error_wrap(err, "GROUP");
+			if (!value_number(kvtree_key(k), n - 1, &i))
+				return value_bad(
+					err, kvtree_key(k),
+					"in GROUP: no member of the set");
+			if (value_u32(k, out->desc.ranks - 1, &ranks[i], err) <
+			    0)
+				return error_wrap(err, "GROUP");
+		}
+		memcpy(sorted, ranks, n * sizeof(*sorted));
+		qsort(sorted, n, sizeof(*sorted), num_by_u32);
+		for (uint32_t i = 1; i < n; i++)
+			if (sorted[i] == sorted[i - 1])
+				return value_bad(err, "GROUP",
+						 "a rank occurs twice");
+		table->ranks = ranks;
+		table->n = n;
 	}
-	memcpy(sorted, ranks, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), num_by_u32);
-	for (uint32_t i = 1; i < n; i++)
-		if (sorted[i] == sorted[i - 1])
-			return value_bad(err, "GROUP", "a rank occurs twice");
-	out->ranks = ranks;
+	if (table->n != n)
+		return value_bad(err, "GROUP", "not one entry for each member");
+	for (uint32_t i = 0; i < n; i++)
+		if (table->ranks[i] >= out->desc.ranks)
+			return value_bad(err, "GROUP", "no rank of the job");
+	out->ranks = table->ranks;
 	k = value_need(t, "CHUNK", err);
 	if (k == NULL || value_u64(k, BYTES_LIMIT / n, &out->chunk, err) < 0)
 		return -1;
@@ -212,47 +227,112 @@ read_member(const struct kvtree *t, uint32_t number, struct arena *arena,
 	return 0;
 }
 
-int
-redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
-		   struct arena *arena, struct redset_header *out,
-		   struct error *err)
+static int
+read_view(const struct kvtree *t, uint32_t owner, struct redset_table *table,
+	  struct redset_header *out, struct error *err)
 {
 	uint32_t d = 0;
 	bool coded = false;
 
-	*out = (struct redset_header){ .size = image };
 	if (owner == UINT32_MAX && find_owner(t, &owner, err) < 0)
 		return -1;
 	if (read_desc(t, owner, &out->desc, err) < 0)
 		return -1;
 	coded = redset_format(out->desc.type)->body == REDSET_BODY_CHUNKS;
-	if (coded && read_chunks(t, arena, out, err) < 0)
+	if (coded && read_chunks(t, table, out, err) < 0)
 		return -1;
 	if (!coded && out->desc.members > MEMBERS_FREE)
 		return value_bad(err, "RANKS", "no set is as large");
-	out->members =
-		arena_alloc(arena, out->desc.members, sizeof(*out->members));
+	out->members = arena_alloc(table->arena, out->desc.members,
+				   sizeof(*out->members));
 	if (out->members == NULL)
 		return error_no_memory(err);
 	/* Read only the neighbours: a rebuilt XOR header has a stale list. */
 	for (d = 0; d <= redset_neighbours(&out->desc); d++)
-		if (read_member(t, redset_left(&out->desc, owner, d), arena,
-				out, err) < 0)
+		if (read_member(t, redset_left(&out->desc, owner, d),
+				table->arena, out, err) < 0)
 			return -1;
 	return 0;
 }
 
 int
-redset_header_parse(const void *image, size_t len, uint32_t owner,
-		    struct arena *arena, struct redset_header *out,
+redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
+		   struct arena *arena, struct redset_header *out,
+		   struct error *err)
+{
+	struct redset_table table = { .arena = arena };
+
+	*out = (struct redset_header){ .size = image };
+	return read_view(t, owner, &table, out, err);
+}
+
+/* --- Headers of one set --- */
+
+/* Find GROUP among the elements of a header.  False: it has none or two, or is
+ * not in plain form. */
+static bool
+find_group(const struct redset_table *table, const char *body, size_t len,
+	   struct kvscan *group)
+{
+	struct kvstream s;
+	size_t seen = 0;
+
+	kvstream_memory(&s, body, len);
+	for (uint32_t n = kvscan_count(&s.in); n > 0 && !s.in.irregular; n--) {
+		const unsigned char *start = s.in.p;
+		bool is_group = KVSCAN_KEY(&s.in, "GROUP");
+
+		s.in.p = start;
+		if (!is_group || table->len == 0 ||
+		    !kvscan_takes(&s.in, table->image, table->len)) {
+			kvscan_key(&s.in);
+			kvstream_skip(&s);
+		}
+		if (is_group)
+			*group = (struct kvscan){ .p = start, .end = s.in.p };
+		seen += is_group;
+	}
+	return seen == 1 && kvstream_good(&s);
+}
+
+/* Decode an image; without GROUP, if that is the same as in the last one. */
+static struct kvtree *
+decode(struct redset_table *table, const char *image, size_t len,
+       struct error *err)
+{
+	size_t size = 0, group_len = 0;
+	const char *body = kvtree_body(image, len, &size, err);
+	struct kvscan group;
+
+	table->same = false;
+	if (body == NULL)
+		return NULL;
+	if (!find_group(table, body, size, &group))
+		return kvtree_decode(image, len, NULL, err);
+	group_len = (size_t)(group.end - group.p);
+	table->same = table->ranks != NULL && group_len == table->len &&
+		      memcmp(group.p, table->image, group_len) == 0;
+	if (table->same)
+		return kvtree_decode_without(image, len, group.p, group_len,
+					     err);
+	table->image =
+		arena_strndup(table->arena, (const char *)group.p, group_len);
+	table->len = table->image != NULL ? group_len : 0;
+	table->ranks = NULL;
+	return kvtree_decode(image, len, NULL, err);
+}
+
+int
+redset_header_parse(struct redset_table *table, const void *image, size_t len,
+		    uint32_t owner, struct redset_header *out,
 		    struct error *err)
 {
-	struct kvtree *t = kvtree_decode(image, len, NULL, err);
+	struct kvtree *t = decode(table, image, len, err);
 	int rc = -1;
 
-	*out = (struct redset_header){ .size = 0 };
+	*out = (struct redset_header){ .size = t != NULL ? len : 0 };
 	if (t != NULL)
-		rc = redset_header_read(t, len, owner, arena, out, err);
+		rc = read_view(t, owner, table, out, err);
 	/* The header lists its neighbours, too: RANK identifies its owner. */
 	if (rc == 0 && kvtree_get2(t, "RANK", num_str(owner)) == NULL)
 		rc = error_set(err, ERROR_CORRUPT,

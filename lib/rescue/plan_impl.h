@@ -383,9 +383,11 @@ bool plan_concerns(const struct planner *w, const struct plan_rank *r);
 int plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		  struct error *err);
 
-/* Read the header of a member: sets red->read, or state and problem. */
+/* Read the header of a member: sets red->read, or state and problem.  `table`
+ * is that of the set, and has the arena. */
 int plan_read_header(const struct planner *w, struct plan_set *s,
-		     uint32_t member, struct arena *arena, struct error *err);
+		     uint32_t member, struct redset_table *table,
+		     struct error *err);
 
 /* Of how many members does the filemap confirm the list in the header? */
 uint32_t plan_confirmed(const struct planner *w, const struct plan_set *s,

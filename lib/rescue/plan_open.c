@@ -18,6 +18,7 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
+#include "mem.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
@@ -83,8 +84,9 @@ read_start(const struct header_file *f, void *data, size_t len,
  * RED_DAMAGED if it is the header of another file (so the body is, too).
  */
 static int
-read_image(const struct header_file *f, uint32_t member, struct arena *arena,
-	   struct redset_header *h, enum red_state *state, struct error *why)
+read_image(const struct header_file *f, uint32_t member,
+	   struct redset_table *table, struct redset_header *h,
+	   enum red_state *state, struct error *why)
 {
 	const struct plan_member *m = f->m;
 	unsigned char head[KVTREE_HEADER_SIZE];
@@ -105,7 +107,7 @@ read_image(const struct header_file *f, uint32_t member, struct arena *arena,
 	if (buf_reserve(&raw, size) < 0) {
 		error_no_memory(why);
 	} else if (read_start(f, raw.data, size, why) == 0) {
-		rc = redset_header_parse(raw.data, size, member, arena, h, why);
+		rc = redset_header_parse(table, raw.data, size, member, h, why);
 		if (h->size > 0)
 			*state = RED_DAMAGED;
 		if (rc < 0)
@@ -117,9 +119,10 @@ read_image(const struct header_file *f, uint32_t member, struct arena *arena,
 
 int
 plan_read_header(const struct planner *w, struct plan_set *s, uint32_t member,
-		 struct arena *arena, struct error *err)
+		 struct redset_table *table, struct error *err)
 {
 	struct plan_member *m = &s->members[member];
+	struct arena *arena = table->arena;
 	struct redset_header *h = arena_alloc(arena, 1, sizeof(*h));
 	struct error local = ERROR_INIT;
 	enum red_state state = RED_DAMAGED;
@@ -144,7 +147,7 @@ plan_read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 		}
 		m->file_size = (uint64_t)st.st_size;
 	}
-	if (read_image(&f, member, arena, h, &state, &local) < 0) {
+	if (read_image(&f, member, table, h, &state, &local) < 0) {
 		rc = bad_member(m, state, arena, &local, err);
 	} else if (h->desc.type != s->type || h->desc.members != s->n ||
 		   h->desc.member != member || h->desc.rank != m->rank ||
@@ -331,15 +334,23 @@ struct facts {
 	const uint32_t *ranks;
 };
 
+static void
+facts_fini(struct facts *f)
+{
+	mem_free(f->lists);
+	mem_free(f->descs);
+}
+
 static int
-facts_init(struct facts *f, const struct plan_set *s, struct arena *arena,
-	   struct error *err)
+facts_init(struct facts *f, const struct plan_set *s, struct error *err)
 {
 	f->ranks = rank_table(s);
-	f->lists = arena_alloc(arena, s->n, sizeof(*f->lists));
-	f->descs = arena_alloc(arena, s->n, sizeof(*f->descs));
-	if (f->lists == NULL || f->descs == NULL)
+	f->lists = mem_calloc(s->n, sizeof(*f->lists));
+	f->descs = mem_calloc(s->n, sizeof(*f->descs));
+	if (f->lists == NULL || f->descs == NULL) {
+		facts_fini(f);
 		return error_no_memory(err);
+	}
 	for (uint32_t i = 0; i < s->n; i++) {
 		f->lists[i] = s->members[i].list;
 		f->descs[i] = s->members[i].list.desc;
@@ -388,12 +399,15 @@ plan_make_header(const struct planner *w, struct plan_set *s, uint32_t member,
 		 struct arena *arena, struct error *err)
 {
 	struct facts f;
+	int rc = -1;
 
 	if (s->members[member].red->header != NULL)
 		return 0;
-	return facts_init(&f, s, arena, err) < 0
-		       ? -1
-		       : make_images(w, s, member, &f, arena, err);
+	if (facts_init(&f, s, err) < 0)
+		return -1;
+	rc = make_images(w, s, member, &f, arena, err);
+	facts_fini(&f);
+	return rc;
 }
 
 /* Can the beginning and the end of the body be read? */
@@ -465,12 +479,14 @@ int
 plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	      struct error *err)
 {
+	struct redset_table table = { .arena = arena };
 	const uint32_t *ranks = NULL;
 	struct facts f;
+	int rc = -1;
 
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->members[i].state == RED_UNCHECKED &&
-		    plan_read_header(w, s, i, arena, err) < 0)
+		    plan_read_header(w, s, i, &table, err) < 0)
 			return -1;
 	plan_owner_set(w, s);
 	s->opened = true;
@@ -501,13 +517,16 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 			s->members[i].rank = ranks[i];
 	if (plan_renew_lists(w, s, arena, err) < 0)
 		return -1;
-	if (facts_init(&f, s, arena, err) < 0)
+	if (facts_init(&f, s, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < s->n; i++)
 		if (plan_name_member(w, s, i, arena, err) < 0)
-			return -1;
+			goto out;
 	for (uint32_t i = 0; i < s->n; i++)
 		if (finish_member(w, s, i, &f, arena, err) < 0)
-			return -1;
-	return 0;
+			goto out;
+	rc = 0;
+out:
+	facts_fini(&f);
+	return rc;
 }

@@ -294,6 +294,7 @@ sample_set(struct planner *w, struct plan_set *s, struct arena *arena,
 {
 	const struct plan_member *m = &s->members[0];
 	const struct redset_header *h = NULL;
+	struct redset_table table = { .arena = arena };
 	struct redset_member *all = NULL;
 	struct solve_member *none = NULL;
 	struct solve_set whole;
@@ -303,7 +304,7 @@ sample_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->members[i].state != RED_UNCHECKED)
 			return 0;
-	if (plan_read_header(w, s, 0, arena, err) < 0)
+	if (plan_read_header(w, s, 0, &table, err) < 0)
 		return -1;
 	plan_owner_set(w, s);
 	s->foreign = false; /* all headers together decide */

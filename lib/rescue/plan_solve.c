@@ -304,11 +304,14 @@ int
 plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	       struct error *err)
 {
-	struct solve_member *losses = arena_alloc(arena, s->n, sizeof(*losses));
-	bool *any = arena_alloc(arena, s->n, sizeof(*any));
+	struct solve_member *losses = mem_calloc(s->n, sizeof(*losses));
+	bool *any = mem_calloc(s->n, sizeof(*any));
+	int rc = -1;
 
-	if (losses == NULL || any == NULL)
-		return error_no_memory(err);
+	if (losses == NULL || any == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
 		int lacks = 0;
@@ -319,7 +322,7 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		else
 			lacks = plan_rank_lacks(w, m, s->map);
 		if (lacks < 0)
-			return -1;
+			goto out;
 		any[i] = lacks > 0;
 	}
 	plan_forget_solution(s);
@@ -330,9 +333,13 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	if (s->reason == NULL &&
 	    (try_solve(s, losses, false, err) < 0 ||
 	     (s->solution->nlost > 0 && try_solve(s, losses, true, err) < 0)))
-		return -1;
+		goto out;
 	judge(w, s, losses, any, arena);
-	return 0;
+	rc = 0;
+out:
+	mem_free(any);
+	mem_free(losses);
+	return rc;
 }
 
 /* --- All sets of a kind --- */

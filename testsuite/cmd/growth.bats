@@ -214,7 +214,7 @@ instructions() {
 @test "one lost member costs a large set what its members cost" {
 	command -v valgrind >/dev/null || skip "no valgrind"
 	! nm "$BIN/scr_inspect" | grep -q __asan_init || skip "a sanitizer"
-	for n in 16 32; do
+	for n in 60 240; do
 		rm -rf p
 		dataset 1 --name ckpt.1 --ranks "$n" --nodes "$n" --type XOR \
 			--set-size "$n"
@@ -223,7 +223,7 @@ instructions() {
 		for command in "scr_rebuild -n 1" ${SCRKIT_SLOW:+"scr_inspect 1"}; do
 			instructions ${command/ / -j1 -p p }
 			echo "$n $command: $((count / n)) a member"
-			if ((n == 16)); then
+			if ((n == 60)); then
 				small[${#command}]=$((count / n))
 			else
 				((count / n < small[${#command}] * 3 / 2)) ||

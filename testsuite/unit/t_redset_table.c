@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of redundancy files, and the images of their headers. */
+/* Names of redundancy files, and their headers, parsed with a table of ranks
+ * that they share. */
 #include "meta/redset.h"
 #include "metatest.h"
 
@@ -162,10 +163,10 @@ drop_set(struct set *s)
 }
 
 static int
-parse(struct arena *a, const struct set *s, uint32_t m, struct redset_header *h,
-      struct error *err)
+parse(struct redset_table *t, const struct set *s, uint32_t m,
+      struct redset_header *h, struct error *err)
 {
-	return redset_header_parse(s->images[m].data, s->images[m].len, m, a, h,
+	return redset_header_parse(t, s->images[m].data, s->images[m].len, m, h,
 				   err);
 }
 
@@ -177,19 +178,26 @@ is_header(const struct redset_header *h, const struct set *s, uint32_t m)
 	       memcmp(h->ranks, s->ranks, s->n * sizeof(*s->ranks)) == 0;
 }
 
+/* Every header after the first uses the table of the first. */
 static void
-all_parsed(uint32_t n)
+parsed_once(uint32_t n)
 {
-	struct arena *a = arena_new();
+	struct redset_table t = { .arena = arena_new() };
+	const uint32_t *first = NULL;
 	struct redset_header h;
-	uint32_t right = 0;
+	uint32_t right = 0, tables = 0;
 	struct set s;
 
 	make(&s, n);
-	for (uint32_t m = 0; m < n; m++)
-		right += parse(a, &s, m, &h, NULL) == 0 && is_header(&h, &s, m);
+	for (uint32_t m = 0; m < n; m++) {
+		right +=
+			parse(&t, &s, m, &h, NULL) == 0 && is_header(&h, &s, m);
+		tables += h.ranks != first;
+		first = h.ranks;
+	}
 	is_int(right, n, fmt("%u headers are read", n));
-	arena_free(a);
+	is_int(tables, 1, "... one table of ranks");
+	arena_free(t.arena);
 	drop_set(&s);
 }
 
@@ -224,50 +232,58 @@ smaller(struct kvtree *t)
 	must(kvtree_set(desc, "WRANKS", "9", NULL) == 0);
 }
 
-/* One header differs from the others. */
+/* One header differs from the others.  It is read after none, one and two of
+ * them. */
 static void
 differs(void (*change)(struct kvtree *t), const char *what, const char *words)
 {
-	struct arena *a = arena_new();
-	struct redset_header h;
-	struct set s;
-	int rc = -1;
+	for (uint32_t before = 0; before < 3; before++) {
+		struct redset_table t = { .arena = arena_new() };
+		struct redset_header h;
+		struct set s;
+		int rc = -1;
 
-	make(&s, 8);
-	encode(&s, 3, change);
-	rc = parse(a, &s, 3, &h, &why);
-	if (words == NULL)
-		ok(rc == 0 && h.ranks[6] == 15 && h.ranks[7] == 13, what);
-	else
-		ok(rc < 0 && says(&why, words) && h.size > 0,
-		   fmt("%s: %s", what, why.text));
-	arena_free(a);
-	drop_set(&s);
+		make(&s, 8);
+		for (uint32_t m = 0; m < before; m++)
+			must(parse(&t, &s, m, &h, NULL) == 0);
+		encode(&s, 3, change);
+		rc = parse(&t, &s, 3, &h, &why);
+		if (words == NULL)
+			ok(rc == 0 && h.ranks[6] == 15 && h.ranks[7] == 13,
+			   fmt("%s after %u", what, before));
+		else
+			ok(rc < 0 && says(&why, words) && h.size > 0,
+			   fmt("%s after %u: %s", what, before, why.text));
+		ok(parse(&t, &s, 4, &h, NULL) == 0 && is_header(&h, &s, 4),
+		   "... the next is read");
+		arena_free(t.arena);
+		drop_set(&s);
+	}
 }
 
 TEST(damaged)
 {
-	struct arena *a = arena_new();
+	struct redset_table t = { .arena = arena_new() };
 	struct redset_header h;
 	uint32_t good = 0;
 	struct set s;
 
 	make(&s, 4);
-	must(parse(a, &s, 0, &h, NULL) == 0);
+	must(parse(&t, &s, 0, &h, NULL) == 0);
 	for (size_t i = 0; i < s.images[1].len; i++) {
 		s.images[1].data[i] ^= 1;
-		good += parse(a, &s, 1, &h, NULL) == 0 || h.size > 0;
+		good += parse(&t, &s, 1, &h, NULL) == 0 || h.size > 0;
 		s.images[1].data[i] ^= 1;
 	}
 	is_int(good, 0, "no flipped byte goes unseen");
 	for (size_t len = s.images[1].len; len-- > 0;)
-		good += redset_header_parse(s.images[1].data, len, 1, a, &h,
+		good += redset_header_parse(&t, s.images[1].data, len, 1, &h,
 					    NULL) == 0;
 	is_int(good, 0, "nor a lost one");
-	ok(redset_header_parse(s.images[1].data, s.images[1].len, 3, a, &h,
+	ok(redset_header_parse(&t, s.images[1].data, s.images[1].len, 3, &h,
 			       NULL) < 0,
 	   "the header of another member");
-	arena_free(a);
+	arena_free(t.arena);
 	drop_set(&s);
 }
 
@@ -275,22 +291,22 @@ TEST(tables)
 {
 	struct set s;
 
-	all_parsed(2);
-	all_parsed(8);
-	all_parsed(MOST);
+	parsed_once(2);
+	parsed_once(8);
+	parsed_once(MOST);
 	differs(swap_ranks, "another table", NULL);
 	differs(no_group, "no table", "GROUP");
 	differs(twice, "a rank twice", "a rank occurs twice");
 	differs(smaller, "a smaller job", "GROUP");
 	make(&s, 8);
 	without_memory (m, 6, "no memory") {
-		struct arena *a = arena_new();
+		struct redset_table t = { .arena = arena_new() };
 		struct redset_header h;
 
-		m.rc = 0;
+		m.rc = t.arena == NULL ? error_no_memory(&m.err) : 0;
 		for (uint32_t i = 0; i < 2 && m.rc == 0; i++)
-			m.rc = parse(a, &s, i, &h, &m.err);
-		arena_free(a);
+			m.rc = parse(&t, &s, i, &h, &m.err);
+		arena_free(t.arena);
 	}
 	drop_set(&s);
 }
