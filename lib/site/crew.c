@@ -211,8 +211,8 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	struct remote_options o = c->remote;
 	struct remote_result *r = mem_calloc(n, sizeof(*r));
 	struct arena *a = arena_new();
-	size_t *from = mem_calloc(n, sizeof(*from));
-	size_t *to = mem_calloc(n, sizeof(*to));
+	size_t *from = arena_alloc(a, n, sizeof(*from));
+	size_t *to = arena_alloc(a, n, sizeof(*to));
 	const char **more = arena_alloc(a, n, sizeof(*more));
 	struct round round = { t, mem_calloc(n, sizeof(*round.nodes)) };
 	struct buf text = BUF_INIT;
@@ -301,8 +301,6 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	buf_free(&text);
 	hostlist_free(&used);
 	arena_free(a);
-	mem_free(from);
-	mem_free(to);
 	mem_free(r);
 	return rc;
 }
