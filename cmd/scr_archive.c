@@ -59,29 +59,18 @@ to_stdout(const struct settings *s)
 	return s->output == NULL || str_eq(s->output, "-");
 }
 
-/* The command by which a node does some of the pieces, without its arguments,
- * with room for these. */
-static const char **
-worker(const struct settings *s, struct arena *a)
+/* The command by which a node writes some of the pieces, in `a`. */
+static const char *const *
+worker(const struct settings *s, const struct packed *p, const char *what,
+       struct arena *a)
 {
 	const char **argv = arena_alloc(a, 12, sizeof(*argv));
-
-	argv[0] = app_beside(arena_alloc(a, PATH_MAX, 1), PATH_MAX,
-			     "scr_archive");
-	argv[1] = s->exporting ? "export" : "import";
-	if (s->jobs > 0)
-		argv[2] = arena_printf(a, "--jobs=%" PRIu64, s->jobs);
-	return argv;
-}
-
-static const char *const *
-exporter(const struct settings *s, const struct packed *p, const char *what,
-	 struct arena *a)
-{
-	const char **argv = worker(s, a);
 	struct buf path = BUF_INIT;
-	size_t n = s->jobs > 0 ? 3 : 2;
+	size_t n = 0;
 
+	argv[n++] = app_beside(arena_alloc(a, PATH_MAX, 1), PATH_MAX,
+			       "scr_archive");
+	argv[n++] = "export";
 	(void)path_real(app_prefix(s->prefix), &path, NULL);
 	argv[n++] = arena_printf(a, "--prefix=%s", path.data);
 	(void)path_absolute(s->output, &path, NULL);
@@ -91,6 +80,8 @@ exporter(const struct settings *s, const struct packed *p, const char *what,
 		argv[n++] = arena_printf(a, "--compress=%s", s->compress);
 	if (s->redundancy)
 		argv[n++] = "--with-redundancy";
+	if (s->jobs > 0)
+		argv[n++] = arena_printf(a, "--jobs=%" PRIu64, s->jobs);
 	argv[n++] =
 		p->layout == 3 ? arena_printf(a, "id:%" PRId64, p->id) : what;
 	buf_free(&path);
@@ -120,7 +111,7 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 	if (catalogue_packed_open(c, what, &how, &s->look, &p, &err) < 0)
 		goto out;
 	if (eo.crew != NULL)
-		eo.argv = exporter(s, &p, what, a);
+		eo.argv = worker(s, &p, what, a);
 	if ((s->part == NULL &&
 	     catalogue_packed_prove(c, &p, true, &s->look, &err) < 0) ||
 	    (s->compress != NULL &&
@@ -231,31 +222,18 @@ static int
 import_all(struct settings *s, struct catalogue *c, const char *const *args,
 	   size_t count)
 {
-	const bool share = s->nodes.list != NULL && count > 1;
-	struct arena *a = arena_new();
 	struct import *x = NULL;
-	bool *done = NULL;
 	int status = STATUS_OK;
 
-	if (share) {
-		struct error err = ERROR_INIT;
-
-		x = import_new(c, &s->look, &err);
-		if (x != NULL)
-			done = import_share(x, &s->crew, worker(s, a), args,
-					    count, &err);
-		status = app_report(STATUS_OK, &err);
-	}
-	for (size_t i = 0; (!share || done != NULL) && i < count; i++) {
-		const bool did = share && done[i];
+	for (size_t i = 0; i < count; i++) {
 		const bool pipe = str_eq(args[i], "-");
 		const char *name = pipe ? "standard input" : args[i];
 		struct error err = ERROR_INIT;
-		int fd = -1, rc = did ? 0 : -1;
+		int fd = -1, rc = -1;
 
 		if (x == NULL)
 			x = import_new(c, &s->look, &err);
-		if (x != NULL && !did)
+		if (x != NULL)
 			fd = pipe ? STDIN_FILENO : stream_open(args[i], &err);
 		if (fd >= 0)
 			rc = import_read(x, fd, name, &err);
@@ -275,24 +253,7 @@ import_all(struct settings *s, struct catalogue *c, const char *const *args,
 		x = NULL;
 	}
 	import_free(x);
-	mem_free(done);
-	arena_free(a);
 	return status;
-}
-
-/* On a node. */
-static int
-import_some(const struct settings *s, struct catalogue *c)
-{
-	struct error err = ERROR_INIT;
-	struct crew_part is;
-
-	if (!crew_part(s->part, &is))
-		app_usage("--" CREW_PART ": not FROM-TO:DIGEST");
-	while (is.from <= is.to &&
-	       import_stage(c, &s->look, is.from, &err) == 0)
-		is.from++;
-	return app_report(STATUS_OK, &err);
 }
 
 static int
@@ -314,17 +275,15 @@ run(struct settings *s, const char *const *args, size_t count)
 			app_part_start(work, verb);
 		catalogue_stop_on(c, app_stop);
 		s->list = app_json() ? json_new_array() : NULL;
-		status = s->exporting	   ? export_one(s, c, args[0])
-			 : s->part != NULL ? import_some(s, c)
-					   : import_all(s, c, args, count);
+		status = s->exporting ? export_one(s, c, args[0])
+				      : import_all(s, c, args, count);
 		if (s->part != NULL)
 			app_part_end(work, status == STATUS_OK
 						   ? json_new_object()
 						   : NULL);
 		app_work_end(work);
-		if (s->part == NULL)
-			app_warn_lines(catalogue_notice(c));
-		if (s->part == NULL && catalogue_notice(c) != NULL)
+		app_warn_lines(catalogue_notice(c));
+		if (catalogue_notice(c) != NULL)
 			app_warn("--build and --current are options of "
 				 "scr_index");
 		if (app_json())
@@ -364,7 +323,7 @@ main(int argc, char **argv)
 			 "replace existing files that differ"),
 		OPT_FLAG('n', "dry-run", &s.look.work.dry_run,
 			 "only check the archive; import nothing"),
-		OPT_GROUP("Other nodes, for pieces"),
+		OPT_GROUP("Other nodes, for export --split"),
 		SHARE_OPTIONS(s.nodes),
 		OPT_STRING(0, CREW_PART, &s.part, "PART", OPT_ANY, NULL),
 		OPT_GROUP("Where and how"),
@@ -391,8 +350,7 @@ main(int argc, char **argv)
 	if (s.split > 0 && to_stdout(&s))
 		app_usage("--split needs --output FILE: the pieces are "
 			  "FILE.001, FILE.002, ...");
-	if (s.exporting && s.split == 0 &&
-	    (s.nodes.list != NULL || s.part != NULL))
+	if (s.split == 0 && (s.nodes.list != NULL || s.part != NULL))
 		app_usage("--nodes needs --split SIZE: nodes write pieces of "
 			  "an archive");
 	if (s.split > 0 && s.part == NULL && count == 2 && share_join(&s.nodes))
@@ -401,7 +359,7 @@ main(int argc, char **argv)
 		app_usage("--remote and --node-timeout need --nodes");
 	if (count == 1 && s.exporting)
 		app_usage("no dataset given: its name or number");
-	if (count == 1 && s.part == NULL)
+	if (count == 1)
 		app_usage(
 			"no archive given: its file, or - for standard input");
 	if (s.exporting && count > 2)

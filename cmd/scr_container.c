@@ -451,7 +451,8 @@ check_options(struct settings *s, const char *verb)
 		  ON(PACK) | ON(UNPACK) | ON(REPACK) | ON(IMPORT) },
 		{ s->fast, "--fast", ON(VERIFY) },
 		{ s->directory != NULL, "--directory", ON(EXTRACT) },
-		{ s->nodes.list != NULL, "--nodes", ~(ON(LIST) | ON(CAT)) },
+		{ s->nodes.list != NULL, "--nodes",
+		  ~(ON(LIST) | ON(CAT) | ON(IMPORT)) },
 		{ app_json(), "--json", ~ON(CAT) },
 	};
 

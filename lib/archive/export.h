@@ -91,18 +91,6 @@ void import_free(struct import *x);
  */
 int import_read(struct import *x, int fd, const char *name, struct error *err);
 
-/*
- * Let other nodes read these archives if they are pieces of one, of several.
- * Returns, for mem_free(), which were read so: import_read() may not get these.
- * argv, with room for one argument more, is a command that calls import_stage()
- * for each of its part on the prefix that it is given.  NULL: nothing can be
- * imported.
- */
-bool *import_share(struct import *x, struct crew *crew, const char **argv,
-		   const char *const *paths, size_t count, struct error *err);
-int import_stage(struct catalogue *stage, const struct catalogue_options *o,
-		 size_t i, struct error *err);
-
 /* The number of pieces that there are, if pieces were read; else 0. */
 uint64_t import_pieces(const struct import *x);
 

@@ -15,7 +15,6 @@
 #include "transfer/put.h"
 
 struct ark_in;
-struct ark_out;
 struct arena;
 struct catalogue;
 struct catalogue_options;
@@ -61,13 +60,8 @@ struct import {
 	} * dirs; /* of the archives */
 	size_t ndirs, dirs_cap;
 	bool made_scr;
-	/* In a node: the headers of what it has staged.  Where that is from
-	 * which the bytes of an archive of headers are taken; else -1. */
-	struct ark_out *headers;
-	int stage;
 	/* The archive that is read. */
 	struct ark_in *ark;
-	const char *name;
 	bool begun;
 	size_t first;	      /* of `list` */
 	uint64_t piece;	      /* its number */
@@ -86,12 +80,9 @@ struct import {
  * f->path.  *id: of the dataset, or not positive: not known yet. */
 int import_classify(struct imported *f, int64_t *id, struct error *err);
 
-/* Has the manifest the file, with this checksum?  Without one, take it. */
-int import_compare(const struct manifest *m, struct imported *f,
+/* Has the manifest the file, with this checksum? */
+int import_compare(const struct manifest *m, const struct imported *f,
 		   struct error *err);
-
-/* Remove what a run with nodes has left that was killed. */
-void import_clear(const struct import *x, const char *name);
 
 /* struct put_guard: other owners of the paths, and another dataset with this
  * number, are not called whole any more; if nothing was replaced, they are. */

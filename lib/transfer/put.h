@@ -171,11 +171,6 @@ int put_wrote(struct put_file *f, uint64_t len, struct error *err);
 int put_lend(struct put_file *f, struct error *err);
 int put_wrote_elsewhere(struct put_file *f, uint64_t len, struct error *err);
 
-/* Take a file that is complete and on disk, with its attributes, instead of
- * writing it: `from` beneath dirfd, on the same file system. */
-int put_take(struct put_file *f, int dirfd, const char *from,
-	     struct error *err);
-
 /* Is this a file that was taken up?  Then all bytes have to be written, as what
  * it has is not known. */
 bool put_resumed(const struct put_file *f);

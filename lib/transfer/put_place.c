@@ -19,7 +19,6 @@
 #include "meta/attr.h"
 #include "par.h"
 #include "path.h"
-#include "temp.h"
 #include "transfer/put_impl.h"
 #include "work.h"
 
@@ -302,32 +301,6 @@ put_place_finish(void *put, size_t i, unsigned worker, struct error *err)
 	if (rc == 0)
 		rc = io_sync_dir(fd, place->path, err);
 	put_place_give(p, place, fd);
-	return rc;
-}
-
-/* --- Files from elsewhere --- */
-
-int
-put_take(struct put_file *f, int dirfd, const char *from, struct error *err)
-{
-	struct put *p = f->put;
-	const char *to = temp_str(path_base(f->what.path));
-	const int dir = put_place_take(p, f->place, true, err);
-	struct stat st;
-	int rc = 0;
-
-	if (dir < 0 && dir != AT_FDCWD)
-		return -1;
-	if (renameat(dirfd, from, dir, to) < 0 ||
-	    fstatat(dir, to, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		rc = error_sys(err, "%s: cannot take its file", f->what.path);
-	} else {
-		f->state = PUT_SYNCED;
-		f->what.size = (uint64_t)st.st_size;
-		f->dev = st.st_dev;
-		f->ino = st.st_ino;
-	}
-	put_place_give(p, f->place, dir);
 	return rc;
 }
 
