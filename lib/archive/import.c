@@ -88,20 +88,10 @@ read_bytes(struct import *x, struct imported *f, struct buf *image,
 {
 	const size_t max =
 		f->meta == DATASET_DIR_KEPT ? MANIFEST_MAX : KVTREE_MAX_ENCODED;
+	const int fd = image == NULL ? put_open(f->put, err) : -1;
 	size_t got = IMPORT_STEP;
-	int fd = -1, rc = 0;
+	int rc = image != NULL || fd >= 0 ? 0 : -1;
 
-	if (x->stage >= 0) {
-		rc = image != NULL
-			     ? io_read_file(x->stage, f->path, max, image, err)
-			     : put_take(f->put, x->stage, f->path, err);
-		f->size = image != NULL ? image->len : put_what(f->put)->size;
-		return rc;
-	}
-	if (image == NULL) {
-		fd = put_open(f->put, err);
-		rc = fd < 0 ? -1 : 0;
-	}
 	for (; rc == 0 && got == IMPORT_STEP; f->size += got) {
 		if (work_go_on(&x->o->work, err) < 0 ||
 		    ark_in_read(x->ark, x->block, IMPORT_STEP, &got, err) < 0)
@@ -129,7 +119,7 @@ begins_piece(struct import *x, const struct imported *f, uint64_t size,
 
 	if (f->meta != DATASET_DIR_KEPT || size > 0 ||
 	    !dataset_dir_piece(path_base(f->path), &k, &n))
-		return x->out.pieces == 0 && x->headers == NULL
+		return x->out.pieces == 0
 			       ? 0
 			       : error_set(err, ERROR_CORRUPT,
 					   "not a piece of the archive, as the "
@@ -151,8 +141,6 @@ begins_piece(struct import *x, const struct imported *f, uint64_t size,
 	x->piece = k;
 	x->own_name = f->path;
 	x->out.piece = x->count > 0 ? 0 : k;
-	if (x->stage < 0)
-		import_clear(x, x->name);
 	return 1;
 }
 
@@ -222,7 +210,7 @@ read_file(struct import *x, const struct ark_entry *e, struct error *err)
 				x->arena, raw.len > 0 ? raw.data : "", raw.len);
 		what.image_size = what.size = raw.len;
 		buf_free(&raw);
-		if (rc < 0 || (is_own(x, &f) && x->headers == NULL))
+		if (rc < 0 || is_own(x, &f))
 			return rc;
 	}
 	what.kind = f.kind;
@@ -260,10 +248,9 @@ compare(struct import *x, struct error *err)
 						     : DATASET_DIR_MANIFEST);
 	left = m->count;
 	for (size_t i = x->first; i < x->count; i++) {
-		struct imported *f = &x->list[i];
+		const struct imported *f = &x->list[i];
 
-		if (f->meta == DATASET_DIR_KEPT &&
-		    (x->own_name == NULL || is_own(x, f)))
+		if (f->meta == DATASET_DIR_KEPT && x->own_name == NULL)
 			continue;
 		if (import_compare(m, f, err) < 0)
 			return -1;
@@ -276,7 +263,8 @@ compare(struct import *x, struct error *err)
 }
 
 int
-import_compare(const struct manifest *m, struct imported *f, struct error *err)
+import_compare(const struct manifest *m, const struct imported *f,
+	       struct error *err)
 {
 	const size_t at = map_get(m->by_path, f->path);
 
@@ -284,8 +272,6 @@ import_compare(const struct manifest *m, struct imported *f, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: is not in the manifest",
 				 str_shown(f->path));
-	if (f->sum[0] == '\0')
-		memcpy(f->sum, m->entries[at].sum, sizeof(f->sum));
 	return str_eq(m->entries[at].sum, f->sum)
 		       ? 0
 		       : error_set(err, ERROR_CORRUPT,
@@ -312,7 +298,7 @@ import_new(struct catalogue *c, const struct catalogue_options *o,
 
 	x->c = c;
 	x->o = o;
-	x->out.id = x->stage = -1;
+	x->out.id = -1;
 	x->arena = arena_new();
 	x->by_path = map_new();
 	x->block = mem_aligned(4096, IMPORT_STEP);
@@ -335,18 +321,12 @@ import_read(struct import *x, int fd, const char *name, struct error *err)
 	int rc = ark == NULL ? -1 : 1;
 
 	x->ark = ark;
-	x->name = arena_strdup(x->arena, name);
 	x->begun = false;
 	x->own_name = NULL;
 	x->first = x->count;
 	while (rc > 0 && (rc = ark_in_next(ark, &e, err)) > 0) {
 		if (e.kind == ARK_FILE && read_file(x, &e, err) < 0)
 			rc = error_wrap(err, "%s", name);
-		else if (x->headers != NULL &&
-			 (ark_out_begin(x->headers, e.kind, e.path, 0, &e.attr,
-					err) < 0 ||
-			  ark_out_end(x->headers, err) < 0))
-			rc = -1;
 		if (e.kind == ARK_DIR && dataset_dir_is_data(e.path)) {
 			(void)MEM_ROOM(x->dirs, x->ndirs, x->dirs_cap);
 			x->dirs[x->ndirs].path = arena_strdup(x->arena, e.path);
@@ -356,7 +336,7 @@ import_read(struct import *x, int fd, const char *name, struct error *err)
 	if (rc == 0 && compare(x, err) < 0)
 		rc = error_wrap(err, "%s", name);
 	if (rc == 0 && x->out.pieces > 0 && x->piece == x->out.pieces)
-		x->last = x->name;
+		x->last = arena_strdup(x->arena, name);
 	if (rc < 0)
 		room_explain(catalogue_prefix_fd(x->c), 0, err);
 	manifest_free(x->own);
