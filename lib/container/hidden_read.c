@@ -230,8 +230,10 @@ hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 	struct segmap map = { .arena = NULL };
 	int rc = 0;
 
-	if (hidden_init(h, err) < 0)
+	if (hidden_init(h, err) < 0) {
+		hidden_free(h);
 		return -1;
+	}
 	if (kvtree_first(list) == NULL)
 		return 0;
 	h->has_attrs = true;
