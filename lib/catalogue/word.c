@@ -17,6 +17,7 @@
 #include "catalogue/overview.h"
 #include "catalogue/word.h"
 #include "error.h"
+#include "map.h"
 #include "mem.h"
 #include "meta/index.h"
 #include "num.h"
@@ -69,6 +70,8 @@ word_parse_id(const char *text, struct word *w, struct error *err)
 struct catalogue_unnamed {
 	bool all; /* also those that the index names */
 	struct overview seen;
+	struct map *by_name; /* name -> the first entry of this name */
+	size_t *next;	     /* by entry: the next of its name, or MAP_NONE */
 };
 
 void
@@ -76,6 +79,8 @@ catalogue_unnamed_free(struct catalogue_unnamed *u)
 {
 	if (u == NULL)
 		return;
+	map_free(u->by_name);
+	mem_free(u->next);
 	overview_fini(&u->seen);
 	mem_free(u);
 }
@@ -86,6 +91,7 @@ unnamed(struct catalogue *c, const struct index *ix, bool all,
 	struct error *err)
 {
 	struct catalogue_unnamed *u = c->unnamed;
+	int rc = 0;
 
 	if (u != NULL && u->all == all)
 		return u;
@@ -95,18 +101,35 @@ unnamed(struct catalogue *c, const struct index *ix, bool all,
 	if (u == NULL)
 		return error_no_memory_null(err);
 	u->all = all;
+	u->by_name = map_new();
 	u->seen = (struct overview){
 		.catalogue = c,
 		.any_name = true,
 		.skip = all ? NULL : ix,
 		.arena = arena_new(),
 	};
-	if (overview_collect(&u->seen, err) == 0)
-		c->unnamed = u;
+	if (u->seen.arena == NULL || u->by_name == NULL)
+		rc = error_no_memory(err);
+	else
+		rc = overview_collect(&u->seen, err);
 	u->seen.catalogue = NULL; /* it owns the list */
-	if (c->unnamed == NULL)
-		catalogue_unnamed_free(u);
-	return c->unnamed;
+	if (rc == 0)
+		u->next = mem_calloc(u->seen.count + 1, sizeof(*u->next));
+	if (rc == 0 && u->next == NULL)
+		rc = error_no_memory(err);
+	for (size_t i = u->seen.count; rc == 0 && i-- > 0;) {
+		const char *name = u->seen.entries[i].name;
+
+		if (name == NULL)
+			continue;
+		u->next[i] = map_get(u->by_name, name);
+		if (map_put(u->by_name, name, i) < 0)
+			rc = error_no_memory(err);
+	}
+	if (rc == 0)
+		return c->unnamed = u;
+	catalogue_unnamed_free(u);
+	return NULL;
 }
 
 /* --- From words to datasets --- */
@@ -153,13 +176,10 @@ with_name(const struct search *s, const char *name, struct error *err)
 	u = unnamed(s->c, s->ix, s->all, err);
 	if (u == NULL)
 		return -1;
-	for (size_t i = 0; i < u->seen.count; i++) {
-		const struct overview_entry *is = &u->seen.entries[i];
-
-		if (is->name != NULL && str_eq(is->name, name) &&
-		    is->id != e.id)
-			hit(&h, is->id);
-	}
+	for (size_t at = map_get(u->by_name, name); at != MAP_NONE;
+	     at = u->next[at])
+		if (u->seen.entries[at].id != e.id)
+			hit(&h, u->seen.entries[at].id);
 	if (h.count <= 1)
 		return h.first;
 	return error_set(err, ERROR_USAGE,

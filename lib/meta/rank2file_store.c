@@ -87,11 +87,13 @@ put_rank(struct kvwrite *w, const struct rank2file *job, size_t rank,
 
 	if (!job->distinct && rank2file_distinct(r) != 1) {
 		last = map_new();
-		for (size_t i = 0; i < r->nfiles; i++)
+		for (size_t i = 0; last != NULL && i < r->nfiles; i++)
 			if (map_put(last, r->files[i].path, i) < 0) {
 				map_free(last);
-				return error_no_memory(err);
+				last = NULL;
 			}
+		if (last == NULL)
+			return error_no_memory(err);
 		count = map_count(last);
 	}
 	kvwrite_key(w, num_str(rank), (count > 0) + !job->uncounted);
