@@ -111,6 +111,7 @@ index_free(struct index *ix)
 	if (ix == NULL)
 		return;
 	kvtree_free(ix->tree);
+	mem_free(ix->ids);
 	mem_free(ix->list);
 	mem_free(ix);
 }

@@ -46,20 +46,36 @@ index_set_current(struct index *ix, const char *name, struct error *err)
 static int
 move_current(struct index *ix, int64_t id, struct error *err)
 {
-	const struct kvtree *k = NULL;
+	const struct kvtree *table = kvtree_get(ix->tree, "DSET"), *k = NULL;
 	const char *name = NULL;
 	struct index_entry e;
-	uint64_t best = 0, n = 0;
+	size_t low = 0, high = 0;
 
-	/* An entry that is unusable is skipped. */
-	kvtree_foreach (k, kvtree_get(ix->tree, "DSET"))
-		if (value_number(kvtree_key(k), DATASET_ID_MAX, &n) &&
-		    n < (uint64_t)id && n > best &&
-		    index_find_id(ix, (int64_t)n, &e, NULL) == 0 &&
-		    index_entry_valid(&e) && e.desc.is_ckpt) {
-			best = n;
-			name = e.name;
+	if (ix->ids == NULL) { /* the index is not empty */
+		ix->ids = mem_alloc(kvtree_count(table), sizeof(*ix->ids));
+		if (ix->ids == NULL)
+			return error_no_memory(err);
+		kvtree_foreach (k, table) {
+			uint64_t n = 0;
+
+			if (value_number(kvtree_key(k), DATASET_ID_MAX, &n))
+				ix->ids[ix->nids++] = (int64_t)n;
 		}
+		qsort(ix->ids, ix->nids, sizeof(*ix->ids), num_by_id);
+	}
+	for (high = ix->nids; low < high;) { /* count the ids below `id` */
+		size_t middle = low + (high - low) / 2;
+
+		if (ix->ids[middle] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* On an error the entry is removed or unusable, so skip it. */
+	while (name == NULL && low-- > 0)
+		if (index_find_id(ix, ix->ids[low], &e, NULL) == 0 &&
+		    index_entry_valid(&e) && e.desc.is_ckpt)
+			name = e.name;
 	index_changes(ix);
 	return kvtree_set_first(ix->tree, "CURRENT", name, err);
 }
@@ -114,6 +130,9 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 	if (d.name == NULL)
 		return value_bad(err, "NAME", "missing from the descriptor");
 	index_changes(ix);
+	mem_free(ix->ids);
+	ix->ids = NULL;
+	ix->nids = 0;
 	/* Remove the entries with this name or id.  CURRENT does not change. */
 	k = kvtree_get2(ix->tree, "NAME", d.name);
 	if (k != NULL && index_name_id(k, &other, NULL) == 0)

@@ -9,8 +9,17 @@
 
 struct kvtree;
 
+/*
+ * `ids` holds the ids of the DSET table in ascending order.  The array is made
+ * when the entry in CURRENT is removed, and dropped when an entry is added.  It
+ * contains every id of the table, and may contain ids removed since.  So
+ * deleting datasets one by one, newest first, sorts once and visits each
+ * dataset once.
+ */
 struct index {
 	struct kvtree *tree;
+	int64_t *ids; /* NULL: not made */
+	size_t nids;
 	/* index_entries() of the file; NULL: none, or changed since. */
 	struct index_entry *list;
 	bool old; /* converted from VERSION 1 */
