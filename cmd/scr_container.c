@@ -451,8 +451,7 @@ check_options(struct settings *s, const char *verb)
 		  ON(PACK) | ON(UNPACK) | ON(REPACK) | ON(IMPORT) },
 		{ s->fast, "--fast", ON(VERIFY) },
 		{ s->directory != NULL, "--directory", ON(EXTRACT) },
-		{ s->nodes.list != NULL, "--nodes",
-		  ~(ON(LIST) | ON(CAT) | ON(IMPORT)) },
+		{ s->nodes.list != NULL, "--nodes", ~(ON(LIST) | ON(CAT)) },
 		{ app_json(), "--json", ~ON(CAT) },
 	};
 

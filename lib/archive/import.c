@@ -358,6 +358,11 @@ import_free(struct import *x)
 	if (x == NULL)
 		return;
 	put_free(x->put);
+	if (!x->done && x->nodes.pieces > 0)
+		work_say(&x->o->work,
+			 "nodes have put the files of %" PRIu64
+			 " %s in place, which are in no index: run this again",
+			 str_count(x->nodes.pieces, "piece"));
 	if (!x->done && x->made_scr)
 		(void)unlinkat(catalogue_prefix_fd(x->c), SCR_DIR,
 			       AT_REMOVEDIR);

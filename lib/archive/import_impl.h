@@ -74,6 +74,11 @@ struct import {
 	 * the dataset that has the number is another one. */
 	bool known, changes, renew;
 	bool done;
+	/* What nodes have imported, and which pieces; NULL: none was asked. */
+	struct import_sum nodes;
+	bool *did;
+	size_t ndid;
+	uint64_t *sizes; /* by line of the manifest; NULL: not confirmed */
 };
 
 /* Allow all metadata of one dataset, and files of a job: set the kinds of

@@ -195,7 +195,9 @@ add_others(struct import *x, struct error *err)
 	for (size_t i = 0; i < m->count; i++) {
 		struct imported f = {
 			.path = m->entries[i].path,
-			.perhaps = true,
+			.perhaps = x->sizes == NULL,
+			.same = x->sizes != NULL,
+			.size = x->sizes != NULL ? x->sizes[i] : 0,
 		};
 
 		if (map_get(x->by_path, f.path) != MAP_NONE)
@@ -407,6 +409,8 @@ import_commit(struct import *x, struct export_result *out, struct error *err)
 	if (rc < 0)
 		room_explain(catalogue_prefix_fd(x->c), 0, err);
 	x->done = rc == 0 && x->out.complete && !x->o->work.dry_run;
+	if (x->sizes != NULL)
+		x->out.same -= x->nodes.placed;
 	*out = x->out;
 	return rc;
 }
