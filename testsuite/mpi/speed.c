@@ -366,7 +366,8 @@ level_in_force(void)
 	return levels_choose(&run->levels, SCR_FLAG_CHECKPOINT, 1);
 }
 
-/* The number of other ranks to which the bytes of a rank are sent. */
+/* The number of other ranks that keep the bytes of a rank, or check bytes of
+ * them. */
 static unsigned
 copies_sent(void)
 {
@@ -384,21 +385,28 @@ static void
 send_all(void)
 {
 	const int n = (int)run->world.size, me = (int)run->world.rank;
+	const struct sets_mine *set = &level_in_force()->set;
 	char *block = aligned_alloc(4096, BLOCK);
 
 	if (block == NULL)
 		say_abort("out of memory");
-	for (int k = 1; k <= (int)copies_sent(); k++)
-		for (size_t at = 0, len = 0; at < size; at += len) {
+	/* The data once, to where all check chunks are computed; the further
+	 * ones then to their members. */
+	for (int k = 1; k <= (int)copies_sent(); k++) {
+		const size_t all =
+			k == 1 ? size : size / (set->members - set->failures);
+
+		for (size_t at = 0, len = 0; at < all; at += len) {
 			MPI_Request r[2];
 
-			len = size - at < BLOCK ? size - at : BLOCK;
+			len = all - at < BLOCK ? all - at : BLOCK;
 			MPI_Irecv(block, (int)len, MPI_BYTE, (me + n - k) % n,
 				  0, MPI_COMM_WORLD, &r[0]);
 			MPI_Isend(data + at, (int)len, MPI_BYTE, (me + k) % n,
 				  0, MPI_COMM_WORLD, &r[1]);
 			team_wait(r, 2);
 		}
+	}
 	free(block);
 }
 
