@@ -12,7 +12,7 @@
 /* Slices that a member can compute at a time. */
 #define LANES 8
 /* Memory for all of them, as a multiple of the configured buffer. */
-#define WHOLE_MOST 8
+#define WHOLE_MOST 16
 
 /* Messages of so many slices have tags of their own, in which they may arrive
  * in any order; slices that have the same tag follow each other. */
@@ -196,11 +196,11 @@ finish(struct flow *f, const struct task *t)
 static bool
 go_on(struct flow *f, struct task *t)
 {
-	int done = t->is != DONE;
+	bool done = t->is != DONE;
 
 	for (size_t i = 0; done && i < t->count; i++)
-		MPI_Test(&f->requests[(t->first + i) % f->nslots], &done,
-			 MPI_STATUS_IGNORE);
+		done = f->requests[(t->first + i) % f->nslots] ==
+		       MPI_REQUEST_NULL;
 	if (done && t->is++ == BEGUN)
 		finish(f, t);
 	return done;
@@ -211,6 +211,7 @@ flow_run(struct flow *f, int rc, struct error *err)
 {
 	struct team_rest rest = { .polls = 0 };
 	bool more = true, next = false;
+	int which = 0, done = 0;
 
 	f->rc = rc;
 	f->err = err;
@@ -229,6 +230,11 @@ flow_run(struct flow *f, int rc, struct error *err)
 			moved = true;
 			next = false;
 		}
+		/* One poll for all messages, and one for each that arrives. */
+		do
+			MPI_Testany((int)f->nslots, f->requests, &which, &done,
+				    MPI_STATUS_IGNORE);
+		while (done && which != MPI_UNDEFINED);
 		for (size_t i = 0; i < f->active; i++)
 			moved |=
 				go_on(f, &f->tasks[(f->first + i) % f->nslots]);
