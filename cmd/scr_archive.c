@@ -22,6 +22,7 @@
 #include "opt.h"
 #include "par.h"
 #include "path.h"
+#include "report/hint.h"
 #include "report/packing.h"
 #include "str.h"
 #include "stream.h"
@@ -33,7 +34,7 @@ struct settings {
 	uint64_t jobs, split;
 	/* The nodes that write pieces; the part of such a node, or NULL. */
 	struct share_nodes nodes;
-	struct share share;
+	struct crew crew;
 	const char *part;
 	struct catalogue_options look;
 	struct json *list; /* one result for each archive, or NULL */
@@ -58,31 +59,31 @@ to_stdout(const struct settings *s)
 	return s->output == NULL || str_eq(s->output, "-");
 }
 
-/* The command by which a node writes some of the pieces, in `a`. */
-static const char *const *
-worker(const struct settings *s, const struct packed *p, const char *what,
-       struct arena *a)
+/* The command by which a node does some of the pieces, in `a`, with room for
+ * `more` arguments. */
+static const char **
+worker(const struct settings *s, size_t more, struct arena *a)
 {
-	const char **argv = arena_alloc(a, 12, sizeof(*argv));
+	const char **argv = arena_alloc(a, 10 + more, sizeof(*argv));
 	struct buf path = BUF_INIT;
 	size_t n = 0;
 
 	argv[n++] = app_beside(arena_alloc(a, PATH_MAX, 1), PATH_MAX,
 			       "scr_archive");
-	argv[n++] = "export";
+	argv[n++] = s->exporting ? "export" : "import";
 	(void)path_real(app_prefix(s->prefix), &path, NULL);
 	argv[n++] = arena_printf(a, "--prefix=%s", path.data);
-	(void)path_absolute(s->output, &path, NULL);
-	argv[n++] = arena_printf(a, "--output=%s", path.data);
-	argv[n++] = arena_printf(a, "--split=%" PRIu64, s->split);
+	if (s->exporting) {
+		(void)path_absolute(s->output, &path, NULL);
+		argv[n++] = arena_printf(a, "--output=%s", path.data);
+		argv[n++] = arena_printf(a, "--split=%" PRIu64, s->split);
+	}
 	if (s->compress != NULL)
 		argv[n++] = arena_printf(a, "--compress=%s", s->compress);
 	if (s->redundancy)
 		argv[n++] = "--with-redundancy";
 	if (s->jobs > 0)
 		argv[n++] = arena_printf(a, "--jobs=%" PRIu64, s->jobs);
-	argv[n++] =
-		p->layout == 3 ? arena_printf(a, "id:%" PRId64, p->id) : what;
 	buf_free(&path);
 	return argv;
 }
@@ -96,7 +97,7 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 		.threads = par_threads(s->look.work.par),
 		.work = &s->look.work,
 		.split = s->split,
-		.crew = s->nodes.list != NULL ? &s->share.crew : NULL,
+		.crew = s->nodes.list != NULL ? &s->crew : NULL,
 		.part = s->part,
 	};
 	/* The caller of a part holds the lock, and has compared. */
@@ -109,8 +110,15 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 	/* Locked, so that no other process packs it while it is read. */
 	if (catalogue_packed_open(c, what, &how, &s->look, &p, &err) < 0)
 		goto out;
-	if (eo.crew != NULL)
-		eo.argv = worker(s, &p, what, a);
+	if (eo.crew != NULL) {
+		const char **argv = worker(s, 1, a);
+
+		eo.argv = argv;
+		while (*argv != NULL)
+			argv++;
+		*argv = p.layout == 3 ? arena_printf(a, "id:%" PRId64, p.id)
+				      : what;
+	}
 	if ((s->part == NULL &&
 	     catalogue_packed_prove(c, &p, true, &s->look, &err) < 0) ||
 	    (s->compress != NULL &&
@@ -216,43 +224,93 @@ commit_one(struct settings *s, struct import *x, const char *name)
 	return app_report(STATUS_OK, &err);
 }
 
-/* Import archives one by one, and pieces together. */
+static bool
+is_pipe(const char *arg)
+{
+	return str_eq(arg, "-");
+}
+
+static const char *
+shown(const char *arg)
+{
+	return is_pipe(arg) ? "standard input" : arg;
+}
+
+static int
+read_one(struct import *x, const char *arg, struct error *err)
+{
+	const int fd = is_pipe(arg) ? STDIN_FILENO : stream_open(arg, err);
+	const int rc = fd < 0 ? -1 : import_read(x, fd, shown(arg), err);
+
+	if (!is_pipe(arg))
+		io_close(fd);
+	return rc;
+}
+
+/* Import archives one by one, and pieces together: from the last one on, if
+ * other nodes are to import those before it. */
 static int
 import_all(struct settings *s, struct catalogue *c, const char *const *args,
 	   size_t count)
 {
+	const bool share = s->nodes.list != NULL && !s->look.work.dry_run;
+	struct arena *a = arena_new();
+	const char **argv = share ? worker(s, count, a) : NULL;
 	struct import *x = NULL;
 	int status = STATUS_OK;
 
-	for (size_t i = 0; i < count; i++) {
-		const bool pipe = str_eq(args[i], "-");
-		const char *name = pipe ? "standard input" : args[i];
+	for (size_t k = 0; k < count; k++) {
+		const size_t i = share ? count - 1 - k : k;
 		struct error err = ERROR_INIT;
-		int fd = -1, rc = -1;
+		int rc = 0;
 
 		if (x == NULL)
 			x = import_new(c, &s->look, &err);
-		if (x != NULL)
-			fd = pipe ? STDIN_FILENO : stream_open(args[i], &err);
-		if (fd >= 0)
-			rc = import_read(x, fd, name, &err);
-		if (!pipe)
-			io_close(fd);
+		if (x == NULL ||
+		    (!import_did(x, i) && read_one(x, args[i], &err) < 0))
+			rc = -1;
+		if (rc == 0 && share && i > 0)
+			rc = import_share(x, &s->crew, argv, args, i, &err);
+		if (rc == 0 && k == count - 1 && !import_confirm(x))
+			for (size_t n = 0; rc == 0 && n < count; n++)
+				if (import_did(x, n))
+					rc = read_one(x, args[n], &err);
 		status =
 			error_worse_status(status, app_report(STATUS_OK, &err));
 		/* All pieces, or none. */
 		if (rc < 0 && import_pieces(x) > 0)
 			break;
-		if (rc == 0 && i < count - 1 && import_pieces(x) > 0)
+		if (rc == 0 && k < count - 1 && import_pieces(x) > 0)
 			continue;
 		if (rc == 0)
-			status = error_worse_status(status,
-						    commit_one(s, x, name));
+			status = error_worse_status(
+				status, commit_one(s, x, shown(args[i])));
 		import_free(x);
 		x = NULL;
 	}
 	import_free(x);
+	arena_free(a);
 	return status;
+}
+
+/* On a node: its part of the pieces. */
+static int
+import_some(const struct settings *s, struct catalogue *c,
+	    const char *const *args, size_t count, struct json **answer)
+{
+	struct error err = ERROR_INIT;
+	struct import_sum total = { 0 };
+	struct crew_part is;
+
+	if (!crew_part(s->part, &is) || is.to >= count)
+		app_usage("--" CREW_PART ": not FROM-TO:DIGEST");
+	if (import_part(c, &s->look, args, &is, &total, &err) == 0) {
+		*answer = json_new_object();
+		json_set_u64(*answer, "piece_count", total.pieces);
+		json_set_u64(*answer, "files_placed", total.placed);
+		json_set_u64(*answer, "sum", total.sum);
+	}
+	return app_report(STATUS_OK, &err);
 }
 
 static int
@@ -261,42 +319,44 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct error err = ERROR_INIT;
 	struct catalogue *c = catalogue_open(app_prefix(s->prefix), &err);
 	struct work *work = &s->look.work;
+	const char *verb = s->exporting ? "export" : "import";
+	struct json *answer = NULL;
 	int status = STATUS_OK;
 
-	if (c == NULL ||
-	    app_work_start(work, s->jobs,
-			   s->part != NULL ? NULL
-			   : s->exporting  ? "export"
-					   : "import",
-			   &err) < 0 ||
-	    (s->nodes.list != NULL &&
-	     share_open(&s->share, &s->nodes, app_prefix(s->prefix), &err) <
+	if (c != NULL &&
+	    app_work_start(work, s->jobs, s->part != NULL ? NULL : verb,
+			   &err) == 0 &&
+	    (s->nodes.list == NULL ||
+	     share_crew(&s->crew, &s->nodes, app_prefix(s->prefix), &err) ==
 		     0)) {
-		share_close(&s->share);
-		launch_leave(&s->nodes.launch);
+		if (s->part != NULL)
+			app_part_start(work, verb);
+		catalogue_stop_on(c, app_stop);
+		s->list = app_json() ? json_new_array() : NULL;
+		if (s->exporting)
+			status = export_one(s, c, args[0]);
+		else if (s->part == NULL)
+			status = import_all(s, c, args, count);
+		else
+			status = import_some(s, c, args, count, &answer);
+		if (s->part != NULL)
+			app_part_end(work, s->exporting && status == STATUS_OK
+						   ? json_new_object()
+						   : answer);
 		app_work_end(work);
-		catalogue_close(c);
-		return app_report(STATUS_OK, &err);
+		if (s->part == NULL)
+			app_warn_lines(catalogue_notice(c));
+		if (s->part == NULL && catalogue_notice(c) != NULL)
+			app_warn("--build and --current are options of "
+				 "scr_index");
+		if (app_json())
+			app_answer_list("datasets", s->list);
 	}
-	if (s->part != NULL)
-		app_part_start(work, "export");
-	catalogue_stop_on(c, app_stop);
-	s->list = app_json() ? json_new_array() : NULL;
-	status = s->exporting ? export_one(s, c, args[0])
-			      : import_all(s, c, args, count);
-	if (s->part != NULL)
-		app_part_end(work,
-			     status == STATUS_OK ? json_new_object() : NULL);
 	app_work_end(work);
-	share_close(&s->share);
+	crew_close(&s->crew);
 	launch_leave(&s->nodes.launch);
-	app_warn_lines(catalogue_notice(c));
-	if (catalogue_notice(c) != NULL)
-		app_warn("--build and --current are options of scr_index");
-	if (app_json())
-		app_answer_list("datasets", s->list);
 	catalogue_close(c);
-	return status;
+	return error_worse_status(status, app_report(STATUS_OK, &err));
 }
 
 /* --- The command line --- */
@@ -304,7 +364,10 @@ run(struct settings *s, const char *const *args, size_t count)
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .look = { .work = { APP_WORK } } };
+	struct settings s = {
+		.look = { .work = { APP_WORK } },
+		.crew = { .borrowed = true },
+	};
 	struct app_info as = info;
 	int count = 0;
 	const struct opt opts[] = {
@@ -323,12 +386,13 @@ main(int argc, char **argv)
 			 "replace existing files that differ"),
 		OPT_FLAG('n', "dry-run", &s.look.work.dry_run,
 			 "only check the archive; import nothing"),
-		OPT_GROUP("Other nodes, for export --split"),
+		OPT_GROUP("Other nodes, for pieces"),
 		SHARE_OPTIONS(s.nodes),
 		OPT_STRING(0, CREW_PART, &s.part, "PART", OPT_ANY, NULL),
 		OPT_GROUP("Where and how"),
 		APP_OPT_PREFIX(&s.prefix),
 		APP_OPT_JOBS(&s.jobs),
+		APP_OPT_LIMIT_RATE(&s.look.work.rate),
 		OPT_END,
 	};
 
@@ -349,10 +413,13 @@ main(int argc, char **argv)
 	if (s.split > 0 && to_stdout(&s))
 		app_usage("--split needs --output FILE: the pieces are "
 			  "FILE.001, FILE.002, ...");
-	if (s.split == 0 && (s.nodes.list != NULL || s.part != NULL))
+	if (s.exporting && s.split == 0 &&
+	    (s.nodes.list != NULL || s.part != NULL))
 		app_usage("--nodes needs --split SIZE: nodes write pieces of "
 			  "an archive");
-	if (s.split > 0 && s.part == NULL && count == 2 && share_join(&s.nodes))
+	if (s.part == NULL &&
+	    (s.exporting ? s.split > 0 && count == 2 : count > 2) &&
+	    share_join(&s.nodes))
 		exit(STATUS_OK);
 	if (share_lacks_nodes(&s.nodes))
 		app_usage("--remote and --node-timeout need --nodes");

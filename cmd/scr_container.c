@@ -209,7 +209,7 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		char next[ERROR_TEXT_MAX];
 
 		report_health_text(p, &h, status, &line);
-		app_next(report_health_next(c, p, &h, status, next));
+		app_next(report_next_health(c, p, &h, status, next));
 		app_print_unless_quiet(&line);
 	}
 	packed_health_free(&h);
@@ -318,7 +318,7 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 	else if (p.flaw != NULL && s->verb != VERB_VERIFY &&
 		 s->verb != VERB_REPACK) {
 		app_warn("%s: %s", p.name, p.flaw);
-		app_next(report_packed_command(NULL, c, &p, next));
+		app_next(report_next_packed(REMEDY_NONE, c, &p, next));
 	}
 	if (s->verb != VERB_LIST && s->verb != VERB_VERIFY &&
 	    catalogue_packed_prove(c, &p, s->verb == VERB_PACK, &s->look,
@@ -337,12 +337,12 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		if (s->verb == VERB_PACK && status == STATUS_OK && !s->keep &&
 		    p.layout != 1 && s->layout != 1 &&
 		    catalogue_restart_point(c) == p.id)
-			app_warn("%s: the next job restarts from it; one with "
-				 "LLNL's library cannot while it is packed: %s "
-				 "before that job starts",
-				 p.name,
-				 report_packed_command("scr_container unpack",
-						       c, &p, next));
+			app_warn(
+				"%s: the next job restarts from it; one with "
+				"LLNL's library cannot while it is packed: %s "
+				"before that job starts",
+				p.name,
+				report_next_packed(REMEDY_UNPACK, c, &p, next));
 		break;
 	case VERB_LIST:
 		status = list(s, &p);
@@ -451,8 +451,7 @@ check_options(struct settings *s, const char *verb)
 		  ON(PACK) | ON(UNPACK) | ON(REPACK) | ON(IMPORT) },
 		{ s->fast, "--fast", ON(VERIFY) },
 		{ s->directory != NULL, "--directory", ON(EXTRACT) },
-		{ s->nodes.list != NULL, "--nodes",
-		  ~(ON(LIST) | ON(CAT) | ON(IMPORT)) },
+		{ s->nodes.list != NULL, "--nodes", ~(ON(LIST) | ON(CAT)) },
 		{ app_json(), "--json", ~ON(CAT) },
 	};
 
@@ -532,6 +531,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		APP_OPT_MEMORY(&s->look.work.memory, 1 << 16,
 			       "memory for buffers (default: 256 KiB for each "
 			       "thread)"),
+		APP_OPT_LIMIT_RATE(&s->look.work.rate),
 		SHARE_OPTIONS(s->nodes),
 		OPT_END,
 	};

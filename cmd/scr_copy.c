@@ -29,13 +29,15 @@
 #define HEARTBEAT_MAX 86400
 
 struct settings {
-	const char *cntl, *prefix, *ranks, *assign, *moved_from, *sees;
+	const char *cntl, *prefix, *ranks, *assign, *sees;
 	struct opt_list cachedirs;
 	const char *dataset; /* as given */
 	struct word word;    /* what it means */
-	int64_t id;
 	uint64_t buf, jobs, heartbeat, clean;
-	bool list, dry_run, crc, replace, containers;
+	bool list, crc;
+	struct copy_options o;
+	struct copy_ranks given;
+	struct work work;
 	char host[HOST_NAME_MAX + 1];
 	unsigned nbad;
 };
@@ -141,8 +143,7 @@ beat(void *arg, uint64_t done, uint64_t total)
 }
 
 static int
-copy(struct settings *s, const struct nodecache_where *w,
-     const struct copy_options *o, struct work *work, struct error *err)
+copy(struct settings *s, const struct nodecache_where *w, struct error *err)
 {
 	struct copy_result r = { .files = 0 };
 	const struct progress_beat heart = { (unsigned)s->heartbeat, beat, s };
@@ -151,18 +152,18 @@ copy(struct settings *s, const struct nodecache_where *w,
 	int rc = -1;
 
 	/* A terminal shows the more detailed progress line instead. */
-	work->progress =
+	s->work.progress =
 		progress_start("scr_copy", app_verbosity() < 0,
 			       s->heartbeat > 0 && app_verbosity() >= 0 &&
 					       !isatty(STDOUT_FILENO)
 				       ? &heart
 				       : NULL);
-	rc = copy_run(w, o, &r, err);
-	progress_end(work->progress);
+	rc = copy_run(w, &s->o, &r, err);
+	progress_end(s->work.progress);
 	/* Print the result also if the copy failed half-way. */
 	j = json_new_object();
 	json_set_str(j, "host", s->host);
-	json_set_i64(j, "id", s->id);
+	json_set_i64(j, "id", s->o.id);
 	json_set_u64(j, "files", r.files);
 	json_set_u64(j, "copied", r.copied);
 	json_set_u64(j, "adopted", r.adopted);
@@ -183,46 +184,30 @@ run(struct settings *s, const struct nodecache_where *w)
 {
 	struct error err = ERROR_INIT;
 	struct arena *a = arena_new();
-	struct copy_ranks given;
-	int dir = -1, rc = 0;
-	struct work work = {
-		.dry_run = s->dry_run,
-		.stop = app_stop,
-		.log = report_bad,
-		.log_arg = s,
-	};
-	struct copy_options o = {
-		.prefix = app_prefix(s->prefix),
-		.moved_from = s->moved_from,
-		.block = (size_t)s->buf,
-		.replace = s->replace,
-		.containers = s->containers,
-		.taken = print_taken,
-		.work = &work,
-	};
-	int status = STATUS_OK;
+	int dir = -1, rc = 0, status = STATUS_OK;
 
-	s->id = o.id = s->word.name == NULL
-			       ? s->word.id
-			       : nodecache_named(w, s->word.name, &err);
+	s->o.prefix = app_prefix(s->prefix);
+	s->o.block = (size_t)s->buf;
+	s->o.id = s->word.name == NULL ? s->word.id
+				       : nodecache_named(w, s->word.name, &err);
 	/* The ranks to copy; NULL: all. */
 	if (s->ranks != NULL || s->assign != NULL)
-		o.ranks = &given;
-	if (o.id >= 0 && s->ranks != NULL)
-		rc = copy_ranks_parse(s->ranks, a, &given, &err);
-	else if (o.id >= 0 && s->assign != NULL) {
+		s->o.ranks = &s->given;
+	if (s->o.id >= 0 && s->ranks != NULL)
+		rc = copy_ranks_parse(s->ranks, a, &s->given, &err);
+	else if (s->o.id >= 0 && s->assign != NULL) {
 		/* --assign names a file relative to the prefix. */
-		dir = open(o.prefix, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		rc = dir < 0 ? error_sys(&err, "%s: cannot open", o.prefix)
+		dir = open(s->o.prefix, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		rc = dir < 0 ? error_sys(&err, "%s: cannot open", s->o.prefix)
 			     : copy_ranks_assigned(dir, s->assign, s->host, a,
-						   &given, &err);
+						   &s->given, &err);
 		if (dir >= 0)
 			close(dir);
 	}
-	if (rc == 0 && o.id >= 0 &&
-	    work_start(&work, (unsigned)s->jobs, &err) == 0)
-		status = copy(s, w, &o, &work, &err);
-	work_end(&work);
+	if (rc == 0 && s->o.id >= 0 &&
+	    work_start(&s->work, (unsigned)s->jobs, &err) == 0)
+		status = copy(s, w, &err);
+	work_end(&s->work);
 	arena_free(a);
 	status = app_report(status, &err);
 	printf("scr_copy: %s: Return code: %d\n", s->host, status);
@@ -232,7 +217,11 @@ run(struct settings *s, const struct nodecache_where *w)
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .heartbeat = 1 };
+	struct settings s = {
+		.heartbeat = 1,
+		.o = { .taken = print_taken, .work = &s.work },
+		.work = { .stop = app_stop, .log = report_bad, .log_arg = &s },
+	};
 	const struct opt opts[] = {
 		OPT_GROUP("What to copy"),
 		OPT_STRING('c', "cntldir", &s.cntl, "DIR", OPT_DIR,
@@ -250,15 +239,15 @@ main(int argc, char **argv)
 		OPT_STRING('d', "prefix", &s.prefix, "DIR", OPT_DIR,
 			   "the prefix directory (default: $SCR_PREFIX, then "
 			   "the working directory)"),
-		OPT_STRING(0, "moved-from", &s.moved_from, "DIR", OPT_DIR,
+		OPT_STRING(0, "moved-from", &s.o.moved_from, "DIR", OPT_DIR,
 			   "path of the prefix when the job wrote it"),
 		OPT_STRING(0, "sees", &s.sees, "FILE", OPT_FILE,
 			   "fail if this node does not see FILE: the prefix is "
 			   "another directory here"),
-		OPT_FLAG(0, "replace", &s.replace,
+		OPT_FLAG(0, "replace", &s.o.replace,
 			 "replace files with other contents: first drop the "
 			 "dataset that has them from the index"),
-		OPT_FLAG(0, "containers", &s.containers,
+		OPT_FLAG(0, "containers", &s.o.containers,
 			 "write to the places in containers that "
 			 "scr_postrun(1) has laid out"),
 		OPT_BYTES('b', "buf", &s.buf, "SIZE", 4096, 1 << 30,
@@ -268,7 +257,7 @@ main(int argc, char **argv)
 			 "computed"),
 		OPT_U64('j', "jobs", &s.jobs, "N", 1, 1024,
 			"threads (default: one for each processor)"),
-		OPT_FLAG('n', "dry-run", &s.dry_run,
+		OPT_FLAG('n', "dry-run", &s.work.dry_run,
 			 "only report what would be copied"),
 		OPT_U64(0, "heartbeat", &s.heartbeat, "SECONDS", 0,
 			HEARTBEAT_MAX,
@@ -296,7 +285,7 @@ main(int argc, char **argv)
 		app_usage("--id: %s", err.text);
 	if (s.ranks != NULL && s.assign != NULL)
 		app_usage("--ranks and --assign cannot be used together");
-	if (s.containers && (s.dry_run || s.replace))
+	if (s.o.containers && (s.work.dry_run || s.o.replace))
 		app_usage("--containers cannot be used with --dry-run or "
 			  "--replace");
 	if (s.clean > 0 && (s.list || s.word.id == 0 || s.cntl == NULL ||

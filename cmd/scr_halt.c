@@ -2,7 +2,6 @@
 /*
  * scr_halt - make a running job stop at a condition, or stop it now.
  */
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>

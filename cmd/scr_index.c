@@ -210,6 +210,7 @@ parse(struct settings *s, int argc, char **argv)
 		APP_OPT_JOBS(&s->jobs),
 		APP_OPT_MEMORY(&s->o.work.memory, 1 << 20,
 			       "memory for a rebuild"),
+		APP_OPT_LIMIT_RATE(&s->o.work.rate),
 		OPT_GROUP("Other nodes, for --build and --verify"),
 		SHARE_OPTIONS(s->nodes),
 		OPT_END,
@@ -337,31 +338,6 @@ do_dump(struct settings *s, struct catalogue *c)
 
 /* --- Changes of the index alone --- */
 
-/* The command to run next after work on dataset `id`, which failed because of
- * `why`; `again` repeats or repairs it.  A report finds what can be done about
- * data that are lost, or may not be read. */
-static void
-next_after(const struct settings *s, struct catalogue *c, int64_t id,
-	   const struct error *why, const char *again,
-	   char next[static ERROR_TEXT_MAX])
-{
-	const char *command = NULL;
-
-	next[0] = '\0';
-	/* What cannot be read says so; what is not known needs a look. */
-	if ((why->kind == ERROR_SYSTEM && !error_may_pass(why)) ||
-	    why->kind == ERROR_LOST ||
-	    (why->kind == ERROR_ABSENT && catalogue_may_list(c, id)))
-		command = report_check(REPORT_CHECK_INSPECT, s->o.deep,
-				       s->o.checksums);
-	else if (why->kind == ERROR_SYSTEM || why->kind == ERROR_DAMAGED)
-		command = why->remedy == REMEDY_VERIFY ? "scr_container verify"
-						       : again;
-	if (id > 0 && command != NULL && why->remedy != REMEDY_DECIDE &&
-	    !app_stop())
-		report_next(command, c, id, next);
-}
-
 static int
 do_edit(struct settings *s, struct catalogue *c)
 {
@@ -373,6 +349,7 @@ do_edit(struct settings *s, struct catalogue *c)
 		[VERB_UNCURRENT] = CATALOGUE_UNCURRENT,
 	};
 	struct catalogue_edit e = { .kind = kinds[s->verb], .word = s->word };
+	struct next_case n = { .status = STATUS_FAILED };
 	struct error err = ERROR_INIT;
 	struct json *j = NULL;
 	char next[ERROR_TEXT_MAX] = "";
@@ -387,10 +364,10 @@ do_edit(struct settings *s, struct catalogue *c)
 	if (e.refused > 0) {
 		/* After --current was refused: what makes the dataset fit for
 		 * it. */
-		next_after(s, c, e.refused, &err,
-			   err.kind == ERROR_SYSTEM ? "scr_index --current"
-						    : "scr_index --build",
-			   next);
+		n.remedy = err.kind == ERROR_SYSTEM ? REMEDY_CURRENT
+						    : REMEDY_INDEX;
+		if (!app_stop())
+			report_next_after(c, e.refused, &err, n, next);
 		app_advise(&err, err.kind != ERROR_DAMAGED
 					 ? "--force makes it current"
 					 : "repair it first, or add --force");
@@ -430,29 +407,27 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 	/* What stopped it comes first. */
 	const bool barred =
 		r->way.obstacle[0] != '\0' && why->kind == ERROR_SYSTEM;
-	const struct next_case n = {
+	struct next_case n = {
 		.status = STATUS_DAMAGED,
 		.undecided = r->undecided && !barred,
-		.way = r->way,
-		.mend = r->undecided && !barred
-				? NULL
-				: report_check(REPORT_CHECK_BUILD, s->o.deep,
-					       s->o.checksums),
+		.remedy = r->undecided && !barred ? REMEDY_NONE : REMEDY_INDEX,
+		.deep = s->o.deep,
+		.checksums = s->o.checksums,
 	};
 
-	if (!r->undecided && r->way.was[0] == '\0' &&
-	    (r->way.obstacle[0] == '\0' || why->kind != ERROR_SYSTEM) &&
-	    !error_may_pass(why) &&
-	    !(r->dry_run && r->status == STATUS_DAMAGED)) {
-		next_after(s, c, id, why,
-			   report_check(REPORT_CHECK_INSPECT,
-					s->o.deep || r->deep, s->o.checksums),
-			   next);
+	next[0] = '\0';
+	if (id <= 0 || app_stop())
+		return;
+	if (r->undecided || r->way.was[0] != '\0' || barred ||
+	    error_may_pass(why) ||
+	    (r->dry_run && r->status == STATUS_DAMAGED)) {
+		n.way = r->way;
+		report_next_now(c, id, &n, next);
 		return;
 	}
-	next[0] = '\0';
-	if (id > 0 && !app_stop())
-		report_next_now(c, id, &n, next);
+	n.remedy = REMEDY_LOOK;
+	n.deep = s->o.deep || r->deep;
+	report_next_after(c, id, why, n, next);
 }
 
 static int
@@ -488,21 +463,21 @@ do_build(struct settings *s, struct catalogue *c)
 		app_warn("%s", text.data);
 	}
 	buf_free(&text);
-	if (r.left[0] != '\0' && err.kind == ERROR_NONE && r.map == MEND_NONE)
+	if (r.left[0] != '\0' && err.kind == ERROR_NONE && r.map == REMEDY_NONE)
 		app_warn("dataset %" PRId64 ": %s: %s", id,
 			 r.dry_run ? "to be repaired" : "not repaired", r.left);
 	if (r.undecided) {
 		error_remedy(&err, REMEDY_CHOOSE);
 		report_remedy(&err, c, id);
 	}
-	if (r.map != MEND_NONE)
+	if (r.map != REMEDY_NONE)
 		app_warn("dataset %" PRId64 ": %s", id, r.map_flaw);
 	/* Files are rebuilt first. */
-	if (r.map == MEND_NONE || err.kind != ERROR_NONE ||
+	if (r.map == REMEDY_NONE || err.kind != ERROR_NONE ||
 	    (r.dry_run && r.rebuild.files > 0))
 		next_of_build(s, c, id, &r, &err, next);
 	else
-		report_next(report_mend(r.map, false, false), c, id, next);
+		report_next(r.map, c, id, next);
 	s->barred = r.barred;
 	if (app_json() && id >= 0)
 		j = report_build_json(id, &r);
@@ -516,7 +491,8 @@ do_add(struct settings *s, struct catalogue *c)
 	struct json *j = app_json() ? json_new_object() : NULL;
 	struct buf name = BUF_INIT;
 	const int64_t id = catalogue_resolve_now(c, s->word, true, &err);
-	char next[ERROR_TEXT_MAX];
+	struct next_case n = { .checksums = s->o.checksums };
+	char next[ERROR_TEXT_MAX] = "";
 
 	if (id >= 0 && verbs_start(s, &err) == 0)
 		catalogue_add(c, id, &s->o, &name, &err);
@@ -533,12 +509,9 @@ do_add(struct settings *s, struct catalogue *c)
 	json_set_i64(j, "id", id);
 	json_set_str(j, "name", name.data);
 	buf_free(&name);
-	next_after(s, c, id, &err,
-		   err.kind == ERROR_SYSTEM
-			   ? "scr_index --add"
-			   : report_check(REPORT_CHECK_BUILD, false,
-					  s->o.checksums),
-		   next);
+	n.remedy = err.kind == ERROR_SYSTEM ? REMEDY_ADD : REMEDY_INDEX;
+	if (!app_stop())
+		report_next_after(c, id, &err, n, next);
 	return verbs_finish(s, id >= 0 ? j : NULL, next, STATUS_OK, &err);
 }
 

@@ -222,21 +222,20 @@ static void
 next_on_prefix(const struct scavenge *s, int64_t id, char *to, size_t size)
 {
 	struct catalogue_options look = *s->o->catalogue;
+	const struct overview_entry *e = NULL;
 	struct overview all;
 	struct condition h;
 
 	look.work.log = NULL; /* the scavenge has reported */
 	look.deep = look.compare;
-	if (overview_init(&all, s->job->prefix, NULL) == 0) {
+	if (overview_init(&all, s->job->prefix, NULL) == 0)
+		e = overview_entry(&all, id);
+	if (e != NULL) {
 		look.index = all.index;
 		all.searched = true;
-		for (size_t i = 0; i < all.count; i++) {
-			if (all.entries[i].id != id)
-				continue;
-			condition_check(&all, &all.entries[i], &look, &h, NULL);
-			snprintf(to, size, "%s", h.next);
-			condition_fini(&h);
-		}
+		condition_check(&all, e, &look, &h, NULL);
+		snprintf(to, size, "%s", h.next);
+		condition_fini(&h);
 	}
 	overview_fini(&all);
 }

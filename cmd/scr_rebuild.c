@@ -18,7 +18,6 @@
 #include "opt.h"
 #include "rebuild/part.h"
 #include "report/hint.h"
-#include "report/packing.h"
 #include "report/plan_text.h"
 #include "rescue/deep.h"
 #include "rescue/part.h"
@@ -35,7 +34,7 @@ struct settings {
 	const char *protect; /* name of a scheme, or NULL */
 	uint64_t set_size, failures;
 	const char *prefix;
-	bool dry_run, verify, partial, deep, checksums;
+	bool dry_run, verify, partial;
 	struct part part; /* of other nodes */
 	struct catalogue_options look;
 };
@@ -78,7 +77,7 @@ look_closer(const struct settings *s, struct plan *p, struct outcome *o,
 	struct deep_result r = { .nfindings = 0 };
 	int rc = 0;
 
-	if (rebuild_search(p, s->deep, s->checksums && s->dry_run,
+	if (rebuild_search(p, s->look.deep, s->part.checksums && s->dry_run,
 			   &s->look.work, &r, err) < 0)
 		return -1;
 	o->next.undecided = deep_stuck(p, &r);
@@ -228,29 +227,30 @@ show_plan(const struct plan *p, struct json *j)
  * else is to be repaired. */
 static void
 say_nothing(const struct settings *s, const struct plan *p, bool sums,
-	    size_t sets, enum verify_mend mend)
+	    size_t sets, enum error_remedy mend)
 {
 	size_t known = 0;
 
 	for (size_t i = 0; i < p->nfiles; i++)
 		known += p->files[i].has_crc;
 	printf("%s: all files, filemaps and redundancy files are present",
-	       mend == MEND_NONE   ? "nothing to rebuild"
-	       : mend == MEND_LONG ? "damaged: a container, which no rebuild "
-				     "repairs; not damaged"
-				   : "damaged: the map of the containers, "
-				     "which no rebuild repairs; not damaged");
+	       mend == REMEDY_NONE ? "nothing to rebuild"
+	       : mend == REMEDY_UNPACK
+		       ? "damaged: a container, which no rebuild "
+			 "repairs; not damaged"
+		       : "damaged: the map of the containers, "
+			 "which no rebuild repairs; not damaged");
 	if (sums)
 		printf("; checksums of %zu of %zu files compared", known,
 		       p->nfiles);
-	if (s->deep)
+	if (s->look.deep)
 		printf(sets > 0 ? "; data and redundancy agree"
 				: "; no redundancy to compare the data with");
-	if (!sums || !s->deep)
+	if (!sums || !s->look.deep)
 		printf("; not compared: %s%s%s",
 		       sums ? "" : "checksums (--checksums)",
-		       sums || s->deep ? "" : ", ",
-		       s->deep ? "" : "redundancy (--deep)");
+		       sums || s->look.deep ? "" : ", ",
+		       s->look.deep ? "" : "redundancy (--deep)");
 	printf("\n");
 }
 
@@ -263,13 +263,13 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	int64_t replaced = 0;
 	int status = STATUS_OK;
 	char flaw[ERROR_TEXT_MAX];
-	enum verify_mend mend = MEND_NONE;
+	enum error_remedy mend = REMEDY_NONE;
 	bool sums = false, rebuilt = false;
 
 	if (c != NULL &&
 	    catalogue_replaced(c, t->id, &s->look, &replaced, err) < 0)
 		return error_status(err->kind);
-	sums = s->checksums || replaced > 0;
+	sums = s->part.checksums || replaced > 0;
 	p = part_share(&s->part, t, c, replaced, &o->share, err);
 	if (p == NULL) {
 		if (err->kind == ERROR_ABSENT && t->kind == SUBJECT_PREFIX)
@@ -294,8 +294,8 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	}
 	/* A rebuild does not repair a damaged map; files are rebuilt first. */
 	mend = c != NULL ? catalogue_map_flaw(p, flaw, sizeof(flaw))
-			 : MEND_NONE;
-	if (mend != MEND_NONE)
+			 : REMEDY_NONE;
+	if (mend != REMEDY_NONE)
 		app_warn("dataset %" PRId64 ": %s", t->id, flaw);
 	if (status == STATUS_OK && !rebuild_wrote(&o->share.rebuilt)) {
 		if (!app_json() && app_verbosity() >= 0)
@@ -307,18 +307,20 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		rebuilt = status == STATUS_OK;
 	}
 	/* What --deep has mended is compared again. */
-	if (status == STATUS_OK && (s->verify || (s->deep && rebuilt)) &&
+	if (status == STATUS_OK && (s->verify || (s->look.deep && rebuilt)) &&
 	    !s->dry_run) {
 		subject_add_rebuilt(t, p);
 		if (verify(s, t, c, j, err) < 0)
 			status = error_status(err->kind);
-		if (status == STATUS_DAMAGED)
-			o->next.mend = report_check(REPORT_CHECK_INSPECT, true,
-						    s->checksums);
+		if (status == STATUS_DAMAGED) {
+			o->next.remedy = REMEDY_LOOK;
+			o->next.deep = true;
+			o->next.checksums = s->part.checksums;
+		}
 	}
-	if (status == STATUS_OK && mend != MEND_NONE) {
+	if (status == STATUS_OK && mend != REMEDY_NONE) {
 		status = STATUS_DAMAGED;
-		o->next.mend = report_mend(mend, false, false);
+		o->next.remedy = mend;
 	}
 out:
 	plan_free(p);
@@ -367,37 +369,38 @@ find_next(const struct settings *s, const struct subject *t,
 	  struct catalogue *c, struct next_case n, const struct error *why,
 	  char next[static ERROR_TEXT_MAX])
 {
-	const char *command = n.mend;
+	const bool lost = n.status == STATUS_LOST || why->kind == ERROR_ABSENT;
 
 	next[0] = '\0';
+	if (n.status == STATUS_USAGE || why->remedy == REMEDY_DECIDE ||
+	    (s->dry_run && n.status == STATUS_OK))
+		return;
+	if (n.remedy != REMEDY_LOOK) {
+		n.deep = s->look.deep;
+		n.checksums = s->part.checksums;
+	}
 	/* What was found, what stopped a rebuild, as a full disk, or what
 	 * --protect needs first. */
 	if ((n.status == STATUS_FAILED && n.way.obstacle[0] != '\0') ||
 	    (!n.undecided &&
-	     ((s->dry_run && command == NULL && n.status != STATUS_FAILED) ||
+	     ((s->dry_run && n.remedy == REMEDY_NONE &&
+	       n.status != STATUS_FAILED) ||
 	      (n.status == STATUS_FAILED && error_may_pass(why)) ||
 	      (s->protect != NULL && n.status == STATUS_DAMAGED))))
-		command = report_check(REPORT_CHECK_REBUILD, s->deep,
-				       s->checksums);
+		n.remedy = REMEDY_REBUILD;
 	/* A refusal says all.  A report also knows the records that no rebuild
 	 * uses, and other nodes. */
-	if (why->kind != ERROR_UNSAFE)
-		n.look = report_check(REPORT_CHECK_INSPECT, s->deep,
-				      s->checksums);
-	if (n.status == STATUS_LOST || why->kind == ERROR_ABSENT ||
-	    (t->kind == SUBJECT_CACHES && command == NULL))
-		command = n.look;
-	if (n.status == STATUS_USAGE || why->remedy == REMEDY_DECIDE ||
-	    (s->dry_run && n.status == STATUS_OK))
-		return;
+	n.look = why->kind != ERROR_UNSAFE;
+	if (lost || (t->kind == SUBJECT_CACHES && n.remedy == REMEDY_NONE))
+		n.remedy = n.look ? REMEDY_LOOK : REMEDY_NONE;
 	if (t->kind == SUBJECT_CACHES && n.status != STATUS_OK) {
-		report_next_dirs(command, t->dirs, t->ndirs, s->prefix,
-				 n.way.obstacle, next);
-	} else if (c != NULL &&
-		   (n.status == STATUS_LOST || why->kind == ERROR_ABSENT)) {
-		report_next(command, c, t->id, next);
+		report_next_dirs(&n, t->dirs, t->ndirs, s->prefix, next);
 	} else if (c != NULL) {
-		n.mend = command;
+		/* The report knows more. */
+		if (lost) {
+			n.status = STATUS_FAILED;
+			n.way = (struct plan_way){ .was = "" };
+		}
 		report_next_now(c, t->id, &n, next);
 	}
 }
@@ -456,8 +459,8 @@ run(struct settings *s, const char *const *args, size_t count)
 	o.next.kept = status == STATUS_DAMAGED && err.kind == ERROR_LOST;
 	o.next.status = status;
 	/* What the rebuild compared shows only if it is compared. */
-	s->checksums = s->checksums || o.sums || s->protect != NULL;
-	s->deep = s->deep || o.deep;
+	s->part.checksums = s->part.checksums || o.sums || s->protect != NULL;
+	s->look.deep = s->look.deep || o.deep;
 	if (t.kind != SUBJECT_FILES && s->part.part == NULL &&
 	    !stop_say(&err,
 		      t.prefix != NULL ? t.prefix
@@ -497,10 +500,10 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_FLAG(0, "partial", &s->partial,
 			 "rebuild the sets that can be, even if others are "
 			 "lost, and from what nothing confirms"),
-		OPT_FLAG(0, "checksums", &s->checksums,
+		OPT_FLAG(0, "checksums", &s->part.checksums,
 			 "first compare recorded checksums; rebuild damaged "
 			 "files"),
-		OPT_FLAG(0, "deep", &s->deep,
+		OPT_FLAG(0, "deep", &o->deep,
 			 "first compare redundancy with data; rebuild what is "
 			 "identified as damaged"),
 		OPT_FLAG(0, "verify", &s->verify,
@@ -523,7 +526,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		SHARE_OPTIONS(s->part.nodes),
 		OPT_STRING(0, CREW_PART, &s->part.part, "PART", OPT_ANY, NULL),
 		OPT_FLAG(0, SHARE_BUILD, &s->part.build, NULL),
-		OPT_FLAG(0, SHARE_COMPARE, &s->part.compare, NULL),
+		OPT_FLAG(0, SHARE_COMPARE, &o->compare, NULL),
 		OPT_GROUP("Redundancy files given by hand"),
 		REDSET_TYPES_REDUNDANT(BY_HAND),
 		OPT_GROUP("Work"),
@@ -531,6 +534,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		APP_OPT_MEMORY(&o->work.memory, 1 << 20,
 			       "memory for buffers (default: 4 MiB for each "
 			       "thread)"),
+		APP_OPT_LIMIT_RATE(&o->work.rate),
 		OPT_END,
 	};
 
@@ -553,7 +557,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	if (f->key == NULL && s->failures > f->failures)
 		app_usage("--failures: %s tolerates %" PRIu32, f->word,
 			  f->failures);
-	if (s->by_hand >= 0 || s->partial || s->deep || s->checksums)
+	if (s->by_hand >= 0 || s->partial || s->look.deep || s->part.checksums)
 		app_usage("--protect can be used with --set-size, --failures, "
 			  "--dry-run and --verify only");
 	return argv;
@@ -577,11 +581,7 @@ main(int argc, char **argv)
 		s.by_hand = (int)type;
 	argv = parse(&s, argc, argv, &count);
 	s.look.work.dry_run = s.dry_run;
-	s.look.deep = s.deep;
-	s.part.checksums = s.checksums;
-	s.part.deep = s.deep;
 	s.part.look = &s.look;
-	s.look.compare = s.part.compare;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

@@ -9,14 +9,12 @@
 #include <unistd.h>
 
 #include "app.h"
-#include "buf.h"
 #include "conf.h"
 #include "error.h"
 #include "mem.h"
 #include "num.h"
 #include "remote/remote.h"
 #include "run/decide.h"
-#include "run/launcher.h"
 #include "run/run_job.h"
 #include "run/runfile.h"
 #include "site/job_options.h"

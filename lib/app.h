@@ -155,6 +155,10 @@ const char *app_prefix(const char *given);
 		"threads (default: one for each processor)")
 #define APP_OPT_MEMORY(to, least, h) \
 	OPT_BYTES(0, "memory", to, "SIZE", least, UINT64_C(1) << 50, h)
+#define APP_OPT_LIMIT_RATE(to) \
+	OPT_BYTES(0, WORK_RATE, to, "RATE", WORK_RATE_LEAST, \
+		  UINT64_C(1) << 50, \
+		  "bytes per second at most (default: no limit)")
 
 /* Initialisers of struct work: signals stop the work, its log is printed as
  * warnings. */

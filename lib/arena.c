@@ -78,7 +78,7 @@ arena_free(struct arena *a)
 void
 arena_reset(struct arena *a)
 {
-	struct chunk *keep = a->newest, *c = NULL;
+	struct chunk *keep = a != NULL ? a->newest : NULL, *c = NULL;
 
 	if (keep == NULL)
 		return;
@@ -167,7 +167,7 @@ arena_alloc(struct arena *a, size_t count, size_t size)
 	size_t bytes = 0;
 	char *p = NULL;
 
-	if (__builtin_mul_overflow(count, size, &bytes) ||
+	if (a == NULL || __builtin_mul_overflow(count, size, &bytes) ||
 	    bytes > SIZE_MAX - ALIGN) {
 		errno = ENOMEM;
 		return NULL;
@@ -188,11 +188,11 @@ arena_alloc(struct arena *a, size_t count, size_t size)
 static char *
 alloc_string(struct arena *a, size_t len)
 {
+	if (a == NULL || len == SIZE_MAX) {
+		errno = ENOMEM;
+		return NULL;
+	}
 	if (len >= (size_t)(a->high - a->low)) {
-		if (len == SIZE_MAX) {
-			errno = ENOMEM;
-			return NULL;
-		}
 		if (is_large(a, len + 1))
 			return alloc_large(a, len + 1);
 		if (add_chunk(a) < 0)

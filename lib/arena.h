@@ -12,7 +12,9 @@
 
 struct arena; /* opaque */
 
-/* Return an empty arena for arena_free(), or NULL (ENOMEM). */
+/* Return an empty arena for arena_free(), or NULL (ENOMEM): the calls below
+ * take that as an arena without memory, so that only what they return need be
+ * checked. */
 struct arena *arena_new(void);
 
 /* Free everything allocated from `a`, and `a`.  NULL is ignored. */

@@ -126,9 +126,9 @@ conf_merge(struct conf *c, struct conf_source *s, const char *key)
 	struct map *by = map_new();
 	size_t count = 0;
 	const struct conf_group *g = lines_in(s, key, &count);
-	int rc = by == NULL ? -1 : 0;
+	int rc = 0;
 
-	if (rc == 0 && count > 1)
+	if (count > 1)
 		rc = merge(c, s, s->lines + (g - s->lines), count, by);
 	map_free(by);
 	return rc;
@@ -271,11 +271,10 @@ conf_new(struct error *err)
 {
 	struct conf *c = mem_calloc(1, sizeof(*c));
 
-	if (c != NULL)
-		c->arena = arena_new();
-	if (c == NULL || c->arena == NULL)
-		error_no_memory(err);
-	else if (read_environment(c, err) == 0)
+	if (c == NULL)
+		return error_no_memory_null(err);
+	c->arena = arena_new();
+	if (read_environment(c, err) == 0)
 		return c;
 	conf_close(c);
 	return NULL;

@@ -26,19 +26,31 @@ enum error_kind {
 	ERROR_LOST,    /* data gone, and nothing left to rebuild it from */
 };
 
-/* What the user can run against the cause, if an error knows it.  Only commands
- * know their names: they add the command line (report_remedy()). */
+/* What the user can run against the cause, if an error or a check knows it.
+ * Only commands know their names: the command line is added by report_remedy()
+ * and report_next_step(). */
 enum error_remedy {
-	REMEDY_NONE = 0,
+	REMEDY_NONE = 0,  /* nothing is damaged, or only the user can mend it */
 	REMEDY_INDEX,	  /* build the dataset's index entry */
 	REMEDY_REBUILD,	  /* rebuild the dataset */
 	REMEDY_CHECKSUMS, /* the same, after comparing checksums */
 	REMEDY_DEEP,	  /* the same, after comparing redundancy with data */
 	REMEDY_PARTIAL,	  /* rebuild it from what nothing confirms */
 	REMEDY_CHOOSE,	  /* the user says which file is wrong */
-	REMEDY_VERIFY,	  /* list the damage */
-	REMEDY_DECIDE,	  /* no command: the user decides, or all is known */
-	REMEDY_STOP,	  /* the sentence says it (stop_say()) */
+	REMEDY_XOR,	  /* only redundancy is lost: make it again */
+	REMEDY_PARTNER,
+	REMEDY_RS,
+	REMEDY_LOOK,	/* report the state of the dataset */
+	REMEDY_VERIFY,	/* list the damage of containers */
+	REMEDY_ADD,	/* add the dataset to the index */
+	REMEDY_CURRENT, /* restart from it */
+	REMEDY_DROP,	/* remove it from the index */
+	REMEDY_DELETE,	/* and its files */
+	REMEDY_REPACK,	/* only the map of its containers is damaged */
+	REMEDY_FORCE,	/* and the metadata packed with it: unpack it */
+	REMEDY_UNPACK,	/* a container is too long, or has no redundancy */
+	REMEDY_DECIDE,	/* no command: the user decides, or all is known */
+	REMEDY_STOP,	/* the sentence says it (stop_say()) */
 };
 
 /* Exit statuses of every command of the toolkit. */

@@ -319,7 +319,7 @@ struct map *
 hostlist_map(const struct hostlist *h, struct error *err)
 {
 	struct map *first = map_new();
-	int rc = first != NULL ? 0 : -1;
+	int rc = 0;
 
 	for (size_t i = 0; i < h->count && rc == 0; i++)
 		if (map_get(first, h->names[i]) == MAP_NONE)

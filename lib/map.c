@@ -169,10 +169,17 @@ grow_slots(struct map *m)
 int
 map_put(struct map *m, const char *key, size_t value)
 {
-	const uint32_t hash = (uint32_t)map_hash(m, key);
-	const size_t mask = m->mask;
-	struct slot *s = find(m, key, hash);
+	uint32_t hash = 0;
+	size_t mask = 0;
+	struct slot *s = NULL;
 
+	if (m == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	hash = (uint32_t)map_hash(m, key);
+	mask = m->mask;
+	s = find(m, key, hash);
 	if (s->entry != 0) {
 		m->entries[s->entry - 1].value = value;
 		return 0;
@@ -195,8 +202,11 @@ map_put(struct map *m, const char *key, size_t value)
 size_t
 map_get(const struct map *m, const char *key)
 {
-	const struct slot *s = find(m, key, (uint32_t)map_hash(m, key));
+	const struct slot *s = NULL;
 
+	if (m == NULL)
+		return MAP_NONE;
+	s = find(m, key, (uint32_t)map_hash(m, key));
 	return s->entry != 0 ? m->entries[s->entry - 1].value : MAP_NONE;
 }
 

@@ -16,7 +16,8 @@ struct map; /* opaque */
 
 #define MAP_NONE SIZE_MAX /* no such key; not allowed as a value */
 
-struct map *map_new(void); /* NULL: ENOMEM */
+/* NULL: ENOMEM.  It is then an empty map for map_get(), and map_put() fails. */
+struct map *map_new(void);
 void map_free(struct map *m);
 
 /* Set key to value (< MAP_NONE), replacing an existing value.  -1: ENOMEM. */

@@ -209,8 +209,6 @@ list(struct pathcache *c, const char *rel)
 	c->asked_state = NOT_LISTED;
 	c->names = map_new();
 	c->arena = arena_new();
-	if (c->names == NULL || c->arena == NULL)
-		return;
 	if (parent < 0 && parent != AT_FDCWD) {
 		if (why.kind == ERROR_ABSENT) /* nor is anything in it */
 			c->asked_state = LISTED;

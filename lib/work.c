@@ -10,7 +10,9 @@
 #include "clock.h"
 #include "error.h"
 #include "mem.h"
+#include "pace.h"
 #include "par.h"
+#include "progress.h"
 #include "str.h"
 
 /* A call that takes at most this many seconds is served on the node. */
@@ -28,6 +30,12 @@ struct waiting {
 	bool measured;
 };
 
+static bool
+stopped(void *work)
+{
+	return work_stopped(work);
+}
+
 int
 work_start(struct work *w, unsigned jobs, struct error *err)
 {
@@ -39,6 +47,12 @@ work_start(struct work *w, unsigned jobs, struct error *err)
 		if (w->waiting == NULL)
 			return error_no_memory(err);
 	}
+	if (w->rate > 0) {
+		w->pace = mem_calloc(1, sizeof(*w->pace));
+		if (w->pace == NULL)
+			return error_no_memory(err);
+		*w->pace = (struct pace){ w->rate, .stop = stopped, .arg = w };
+	}
 	return 0;
 }
 
@@ -48,7 +62,9 @@ work_end(struct work *w)
 	if (w->waiting != NULL)
 		par_free(w->waiting->par);
 	mem_free(w->waiting);
+	mem_free(w->pace);
 	par_free(w->par);
+	w->pace = NULL;
 	w->waiting = NULL;
 	w->par = NULL;
 }
@@ -95,6 +111,21 @@ work_or_default(const struct work *w)
 	static const struct work alone = { .par = NULL };
 
 	return w != NULL ? w : &alone;
+}
+
+void
+work_moved(const struct work *w, uint64_t bytes)
+{
+	if (w != NULL)
+		progress_add(w->progress, bytes);
+	work_pace(w, bytes);
+}
+
+void
+work_pace(const struct work *w, uint64_t bytes)
+{
+	if (w != NULL && w->pace != NULL)
+		(void)pace_keep(w->pace, bytes);
 }
 
 bool

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * work.h - the environment of long work: threads, memory, progress, log, and a
- * way to stop it.  A command fills it in once; every module that does long work
- * takes it.
+ * work.h - the environment of long work: threads, memory, rate, progress, log,
+ * and a way to stop it.  A command fills it in once; every module that does
+ * long work takes it.
  */
 #ifndef WORK_H
 #define WORK_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct error;
+struct pace;
 struct par;
 struct progress;
 struct transfer_help;
@@ -19,7 +20,9 @@ struct waiting; /* opaque */
 struct work {
 	struct par *par; /* threads that compute; NULL: the caller only */
 	struct waiting *waiting; /* for work_waiting(); NULL: use par */
-	uint64_t memory; /* for buffers, in bytes; 0: the module's default */
+	uint64_t memory;   /* for buffers, in bytes; 0: the module's default */
+	uint64_t rate;	   /* at most, of the bytes per second; 0: no limit */
+	struct pace *pace; /* that keeps it: of work_start(); or NULL */
 	struct transfer_help *help; /* for transfer(); NULL: none */
 	bool dry_run; /* report what would be done, and change nothing */
 	struct progress *progress; /* of bytes; or NULL */
@@ -51,6 +54,17 @@ void work_end(struct work *w);
  * thread only, also if `w` is NULL.
  */
 struct par *work_waiting(const struct work *w, int dirfd);
+
+/* The option that sets `rate`, of which each node gets a share, and its least
+ * value. */
+#define WORK_RATE "limit-rate"
+#define WORK_RATE_LEAST 1024
+
+/* Call after each block that was read or written: wait as long as the rate
+ * says, or until a stop is requested.  The first function also adds the bytes
+ * to the progress.  `w` may be NULL. */
+void work_moved(const struct work *w, uint64_t bytes);
+void work_pace(const struct work *w, uint64_t bytes);
 
 /* Was a stop requested? */
 bool work_stopped(const struct work *w);

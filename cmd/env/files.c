@@ -13,7 +13,6 @@
 #include "buf.h"
 #include "catalogue/word.h"
 #include "clock.h"
-#include "conf.h"
 #include "crc.h"
 #include "env.h"
 #include "error.h"

@@ -195,7 +195,7 @@ fti_run_convert(const struct app_call *call)
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_INPUT_OPTIONS(c.o.in),
 		FTI_GEOMETRY_OPTIONS(c.geometry),
-		FTI_WORK_OPTIONS(&c.o.jobs),
+		FTI_WORK_OPTIONS(&c.o.jobs, &c.o.rate),
 	};
 	struct error err = ERROR_INIT;
 	bool tree = false;

@@ -400,7 +400,7 @@ fti_run_extract(const struct app_call *call)
 			   "look here for copies or parity if the file is "
 			   "missing or damaged (default: as FTI has its "
 			   "directories)"),
-		FTI_WORK_OPTIONS(&x.o.jobs),
+		FTI_WORK_OPTIONS(&x.o.jobs, &x.o.rate),
 	};
 	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;

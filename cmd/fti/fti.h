@@ -20,7 +20,8 @@
 #include "work.h"
 
 /* The end of the options of a verb. */
-#define FTI_WORK_OPTIONS(jobs) OPT_GROUP("Work"), APP_OPT_JOBS(jobs), OPT_END
+#define FTI_WORK_OPTIONS(jobs, rate) \
+	OPT_GROUP("Work"), APP_OPT_JOBS(jobs), APP_OPT_LIMIT_RATE(rate), OPT_END
 
 /* app_start() for a verb: parse the options, set *count and return the other
  * arguments. */
@@ -181,7 +182,7 @@ struct fti_output_options {
 	const char *out; /* a file or directory, or NULL */
 	bool in_place, replace, dry_run;
 	struct fti_input_options in;
-	uint64_t jobs;
+	uint64_t jobs, rate;
 };
 
 #define FTI_OUTPUT_OPTIONS(to) \

@@ -86,13 +86,11 @@ fti_run_look(const struct app_call *call)
 			 : str_eq(verb, "list") ? REPORT_FTI_VARIABLES
 						: REPORT_FTI_VERDICT,
 	};
+	struct work w = { APP_WORK };
 	const struct opt opts[] = {
 		FTI_INPUT_OPTIONS(l.in),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&l.jobs),
-		OPT_END,
+		FTI_WORK_OPTIONS(&l.jobs, &w.rate),
 	};
-	struct work w = { APP_WORK };
 	struct error err = ERROR_INIT;
 	struct fti_input s = { .count = 0 };
 	struct fti_paths paths = { .count = 0 };
@@ -127,15 +125,15 @@ fti_run_scan(const struct app_call *call)
 	uint64_t jobs = 0;
 	bool files = false;
 	char next[FTI_NEXT_MAX] = "";
+	struct work w = { APP_WORK };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_FLAG(0, "checksums", &n.checksums,
 			 "read all data and compare checksums"),
 		OPT_FLAG(0, "files", &files, "list the files of each rank"),
 		FTI_GEOMETRY_OPTIONS(o),
-		FTI_WORK_OPTIONS(&jobs),
+		FTI_WORK_OPTIONS(&jobs, &w.rate),
 	};
-	struct work w = { APP_WORK };
 	struct error err = ERROR_INIT;
 	struct fti_sets s = { .count = 0 };
 	struct buf out = BUF_INIT;
@@ -386,6 +384,7 @@ int
 fti_run_diff(const struct app_call *call)
 {
 	struct diff d = { .in = FTI_INPUT_ALL };
+	struct work w = { APP_WORK };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_LIST('v', "variable", &d.words, "ID", OPT_ANY,
@@ -394,9 +393,8 @@ fti_run_diff(const struct app_call *call)
 		OPT_FLAG(0, "all", &d.all,
 			 "list all ranges, not only the first ones"),
 		FTI_INPUT_OPTIONS(d.in),
-		FTI_WORK_OPTIONS(&d.jobs),
+		FTI_WORK_OPTIONS(&d.jobs, &w.rate),
 	};
-	struct work w = { APP_WORK };
 	struct error err = ERROR_INIT;
 	struct fti_input in = { .count = 0 };
 	int count = 0, status = STATUS_OK;

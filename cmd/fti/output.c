@@ -55,7 +55,8 @@ fti_output_start(struct fti_output *p, const struct fti_output_options *o,
 		 struct error *err)
 {
 	p->o = o;
-	p->work = (struct work){ APP_WORK, .dry_run = o->dry_run };
+	p->work = (struct work){ APP_WORK, .dry_run = o->dry_run,
+				 .rate = o->rate };
 	p->arena = arena_new();
 
 	return app_work_start(&p->work, o->jobs, "scr_fti", err);

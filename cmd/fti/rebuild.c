@@ -556,7 +556,7 @@ fti_run_rebuild(const struct app_call *call)
 		SHARE_OPTIONS(s.nodes),
 		OPT_STRING(0, CREW_PART, &s.part, "PART", OPT_ANY, NULL),
 		OPT_U64(0, "umask", &s.mask, "N", 0, 0777, NULL),
-		FTI_WORK_OPTIONS(&s.v.jobs),
+		FTI_WORK_OPTIONS(&s.v.jobs, &s.v.work.rate),
 	};
 	int status = STATUS_OK;
 

@@ -134,7 +134,7 @@ fti_run_protect(const struct app_call *call)
 		OPT_FLAG('n', "dry-run", &s.v.work.dry_run,
 			 "list the files that would be written"),
 		FTI_GEOMETRY_OPTIONS(s.v.o),
-		FTI_WORK_OPTIONS(&s.v.jobs),
+		FTI_WORK_OPTIONS(&s.v.jobs, &s.v.work.rate),
 	};
 
 	fti_verb_start(&s.v, call, opts);
@@ -372,7 +372,7 @@ fti_run_archive(const struct app_call *call)
 		OPT_FLAG('n', "dry-run", &c.v.work.dry_run,
 			 "report what would be done"),
 		FTI_GEOMETRY_OPTIONS(c.v.o),
-		FTI_WORK_OPTIONS(&c.v.jobs),
+		FTI_WORK_OPTIONS(&c.v.jobs, &c.v.work.rate),
 	};
 
 	fti_verb_start(&c.v, call, opts);

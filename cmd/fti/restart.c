@@ -383,7 +383,7 @@ fti_run_restart(const struct app_call *call)
 		OPT_FLAG('n', "dry-run", &c.v.work.dry_run,
 			 "report what would be done"),
 		FTI_GEOMETRY_OPTIONS(c.v.o),
-		FTI_WORK_OPTIONS(&c.v.jobs),
+		FTI_WORK_OPTIONS(&c.v.jobs, &c.v.work.rate),
 	};
 
 	fti_verb_start(&c.v, call, opts);

@@ -125,7 +125,7 @@ fti_run_repair(const struct app_call *call)
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_IN_PLACE_OPTION(c.o),
 		FTI_LAYOUT_OPTION(c.o.in),
-		FTI_WORK_OPTIONS(&c.o.jobs),
+		FTI_WORK_OPTIONS(&c.o.jobs, &c.o.rate),
 	};
 	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;
@@ -245,7 +245,7 @@ fti_run_pack(const struct app_call *call)
 		OPT_FLAG(0, "numpy", &c.numpy,
 			 "the variables are NumPy files (.npy)"),
 		FTI_OUTPUT_OPTIONS(c.o),
-		FTI_WORK_OPTIONS(&c.o.jobs),
+		FTI_WORK_OPTIONS(&c.o.jobs, &c.o.rate),
 	};
 	struct error err = ERROR_INIT;
 	struct fti_writer *w = NULL;

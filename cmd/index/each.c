@@ -181,7 +181,6 @@ verify_one(struct each *w, const struct index_entry *e)
 	struct error err = ERROR_INIT;
 	struct problems p = { .count = 0 };
 	const struct verify_listener listener = { bad, &p };
-	const bool deep = w->s->o.deep, checksums = w->s->o.checksums;
 	struct next_case n = { .status = STATUS_OK };
 	struct buf word = BUF_INIT;
 	const char *state = "unfinished";
@@ -199,15 +198,15 @@ verify_one(struct each *w, const struct index_entry *e)
 		if (r.status != STATUS_LOST && e->desc.id == 0 &&
 		    err.kind == ERROR_NONE) {
 			bad(&p, "not in the index, so no job restarts from it");
-			if (r.status == STATUS_OK || r.mend != MEND_NONE)
-				r.mend = MEND_BUILD;
+			if (r.status == STATUS_OK || r.mend != REMEDY_NONE)
+				r.mend = REMEDY_INDEX;
 			r.status = error_worse_status(r.status, STATUS_DAMAGED);
 		}
 		if (err.kind == ERROR_NONE)
 			shared = report_overlap(w, e->id, &p);
 		r.status = error_worse_status(r.status, shared);
 		if (shared != STATUS_OK || err.kind != ERROR_NONE)
-			r.mend = MEND_NONE;
+			r.mend = REMEDY_NONE;
 		/* Print what is left to say. */
 		if (p.count > PROBLEMS_SHOWN && app_verbosity() <= 0)
 			app_error("%s: %zu more problems (-v shows all)",
@@ -220,9 +219,10 @@ verify_one(struct each *w, const struct index_entry *e)
 		} else if (status != STATUS_OK && !stop) {
 			n = (struct next_case){
 				.status = status,
-				.mend = report_mend(r.mend, deep, checksums),
-				.look = report_check(REPORT_CHECK_INSPECT, deep,
-						     checksums),
+				.remedy = r.mend,
+				.deep = w->s->o.deep,
+				.checksums = w->s->o.checksums,
+				.look = true,
 				.undecided = r.stuck,
 				.nameless = r.nameless,
 				.way = r.way,
@@ -294,8 +294,7 @@ verbs_each(struct settings *s, struct catalogue *c)
 	/* Only the index is damaged or missing: building a dataset writes
 	 * it. */
 	if (verify && catalogue_notice(c) != NULL && !w.steps && w.whole != 0) {
-		report_next(report_mend(MEND_BUILD, false, false), c, w.whole,
-			    next);
+		report_next(REMEDY_INDEX, c, w.whole, next);
 		json_set_known_str(j, "next", next);
 		app_next(next);
 	}

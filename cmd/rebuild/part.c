@@ -25,7 +25,7 @@ part_share(const struct part *w, const struct subject *t, struct catalogue *c,
 	const bool sums = w->checksums || replaced > 0;
 	const bool shared = w->nodes.list != NULL && !w->look->work.dry_run &&
 			    replaced == 0;
-	const bool looks = w->checksums || w->deep;
+	const bool looks = w->checksums || w->look->deep;
 	struct plan *p = subject_plan(t, c, sums && !shared, w->look, err);
 	char program[PATH_MAX], reader[PATH_MAX];
 	int rc = 0;
@@ -37,7 +37,7 @@ part_share(const struct part *w, const struct subject *t, struct catalogue *c,
 	out->reading.program = app_beside(reader, PATH_MAX, "scr_container");
 	out->jobs = out->reading.jobs = w->jobs;
 	out->checksums = w->checksums;
-	out->deep = w->deep;
+	out->deep = w->look->deep;
 	if (rc == 0)
 		rc = share_out(out, c, t->id, w->look, &p, err);
 	if (rc == 0 && out->complete && sums)
@@ -62,7 +62,8 @@ look(const struct part *w, struct catalogue *c, struct plan *p, size_t *sets,
      struct error *err)
 {
 	const struct work *work = &w->look->work;
-	const bool deep = w->deep || (w->compare && !plan_provable(p));
+	const bool deep =
+		w->look->deep || (w->look->compare && !plan_provable(p));
 	struct deep_result found = { .nfindings = 0 };
 	int rc = 0;
 

@@ -23,8 +23,8 @@ struct part {
 	struct share_nodes nodes;
 	const char *part;
 	uint64_t jobs;
-	bool checksums, deep;
-	bool build, compare; /* the part of a build, which compares */
+	bool checksums;
+	bool build; /* the part of a build */
 	struct catalogue_options *look;
 };
 

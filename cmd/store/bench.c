@@ -2,9 +2,7 @@
 /* bench.c - verb bench of scr_store: how fast files are written in memory. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -7,14 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "buf.h"
-#include "clock.h"
 #include "error.h"
 #include "json.h"
+#include "pace.h"
 #include "progress.h"
 #include "store/offload.h"
 #include "str.h"
-#include "transfer/pace.h"
 #include "verbs.h"
 #include "work.h"
 
@@ -76,9 +74,7 @@ store_run_drain(const struct app_call *c)
 	struct drained drained = { .files = NULL };
 	uint64_t jobs = 2;
 	const struct opt opts[] = {
-		OPT_BYTES(0, "limit-rate", &pace.rate, "RATE", 1024,
-			  UINT64_C(1) << 50,
-			  "bytes per second at most (default: no limit)"),
+		APP_OPT_LIMIT_RATE(&pace.rate),
 		OPT_U64('j', "jobs", &jobs, "N", 1, 1024,
 			"files that are copied at a time (default: 2)"),
 		OPT_END,
@@ -93,10 +89,8 @@ store_run_drain(const struct app_call *c)
 	(void)sched_setscheduler(0, SCHED_IDLE, &none);
 	(void)offload_class(OFFLOAD_IDLE);
 	s = store_entered(args[0], &err);
-	if (s != NULL && app_work_start(&work, jobs, "scr_store", &err) == 0) {
-		pace.start = clock_seconds();
+	if (s != NULL && app_work_start(&work, jobs, "scr_store", &err) == 0)
 		(void)drain(s, args[1], &pace, &work, &drained, &err);
-	}
 	app_work_end(&work);
 	store_left(s);
 	if (drained.names.count > 0 || err.kind == ERROR_NONE)

@@ -74,7 +74,8 @@ struct ark_out *ark_out_new(int fd, const char *name, enum ark_filter filter,
 void ark_out_free(struct ark_out *out);
 
 /*
- * Write one entry: begin, all of its `size` bytes in any number of pieces, end.
+ * Write one entry: begin, all of its `size` bytes in any number of pieces (of
+ * less than 2 GiB: some encoders count in 32 bits), end.
  * The permissions, owner and times of `attr` are stored as far as they are set.
  * A directory, which has no data, comes after the files in it, so that its time
  * and mode last.
@@ -123,8 +124,8 @@ void ark_in_free(struct ark_in *in);
  */
 int ark_in_next(struct ark_in *in, struct ark_entry *out, struct error *err);
 
-/* Read up to `room` bytes of the current entry, in order; *got is 0 at its end.
- * Bytes not read are skipped by ark_in_next(). */
+/* Read the next `room` bytes of the current entry; *got is less only at its
+ * end.  Bytes not read are skipped by ark_in_next(). */
 int ark_in_read(struct ark_in *in, void *to, size_t room, size_t *got,
 		struct error *err);
 

@@ -121,9 +121,6 @@ ark_failed(struct error *err, enum error_kind kind, const char *name,
 
 /* --- Writing --- */
 
-/* Some encoders count the bytes of one call in 32 bits. */
-#define PIECE_MAX ((size_t)1 << 30)
-
 struct ark_out {
 	int fd;
 	char *name;
@@ -312,18 +309,10 @@ int
 ark_out_data(struct ark_out *out, const void *data, size_t len,
 	     struct error *err)
 {
-	const unsigned char *from = data;
-
-	while (len > 0) {
-		la_ssize_t n = archive_write_data(
-			out->archive, from, len < PIECE_MAX ? len : PIECE_MAX);
-
-		if (n <= 0 || out->errnum != 0)
-			return failed(out, err);
-		from += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return archive_write_data(out->archive, data, len) == (la_ssize_t)len &&
+			       out->errnum == 0
+		       ? 0
+		       : failed(out, err);
 }
 
 int

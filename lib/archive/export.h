@@ -23,6 +23,7 @@ struct buf;
 struct catalogue;
 struct catalogue_options;
 struct crew;
+struct crew_part;
 struct work;
 
 struct export_options {
@@ -93,6 +94,31 @@ int import_read(struct import *x, int fd, const char *name, struct error *err);
 
 /* The number of pieces that there are, if pieces were read; else 0. */
 uint64_t import_pieces(const struct import *x);
+
+/*
+ * If the last piece was read, for the first time: let nodes import the pieces
+ * `paths`, by the command `argv` (crew.h), which has room for them and NULL
+ * behind its end; not if metadata might be replaced.  import_did(): piece `i`
+ * need not be read here.
+ */
+int import_share(struct import *x, struct crew *crew, const char **argv,
+		 const char *const *paths, size_t count, struct error *err);
+bool import_did(const struct import *x, size_t i);
+
+/* After all other pieces were read: is there what nodes have imported?  If not,
+ * read those pieces, too. */
+bool import_confirm(struct import *x);
+
+/* In such a command: import the pieces of the part.  Those from one with
+ * metadata on are left to the caller.  ERROR_DAMAGED: the pieces are others
+ * than the caller sees. */
+struct import_sum {
+	uint64_t pieces, placed; /* files, without those that were there */
+	uint64_t sum;		 /* of all files */
+};
+int import_part(struct catalogue *c, const struct catalogue_options *o,
+		const char *const *paths, struct crew_part *is,
+		struct import_sum *total, struct error *err);
 
 /*
  * Put the files in place.  If the dataset is out->complete, that is, all files

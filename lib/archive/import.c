@@ -80,66 +80,34 @@ import_classify(struct imported *f, int64_t *of, struct error *err)
 
 /* --- Reading --- */
 
-/* Read the next bytes of the entry into the block.  *got is less than
- * IMPORT_STEP only at the end of the entry. */
+/* Read the entry into `image`, up to its limit, or if that is NULL, into its
+ * file. */
 static int
-read_block(struct import *x, size_t *got, struct error *err)
-{
-	size_t n = 0;
-
-	for (*got = 0; *got < IMPORT_STEP; *got += n) {
-		if (work_go_on(&x->o->work, err) < 0 ||
-		    ark_in_read(x->ark, x->block + *got, IMPORT_STEP - *got, &n,
-				err) < 0)
-			return -1;
-		if (n == 0)
-			break;
-		progress_add(x->o->work.progress, n);
-	}
-	return 0;
-}
-
-/* Write the bytes of the entry to the file that was added last. */
-static int
-take_bytes(struct import *x, uint64_t size, struct error *err)
-{
-	struct imported *f = &x->list[x->count - 1];
-	const int fd = put_open(f->put, err);
-	size_t got = IMPORT_STEP;
-
-	/* A sparse entry of any size fits into a small archive. */
-	if (fd < 0 ||
-	    (size > IMPORT_STEP &&
-	     room_check(catalogue_prefix_fd(x->c), size, f->path, err) < 0))
-		return -1;
-	for (; got == IMPORT_STEP; f->size += got) {
-		if (read_block(x, &got, err) < 0 ||
-		    put_pwrite(f->put, fd, x->block, got, f->size, err) < 0)
-			return -1;
-		hash_update(x->hash, x->block, got);
-	}
-	hash_text(x->hash, f->sum);
-	return put_wrote(f->put, f->size, err);
-}
-
-/* Read the entry into memory. */
-static int
-read_image(struct import *x, const char *path, size_t max, struct buf *raw,
+read_bytes(struct import *x, struct imported *f, struct buf *image,
 	   struct error *err)
 {
+	const size_t max =
+		f->meta == DATASET_DIR_KEPT ? MANIFEST_MAX : KVTREE_MAX_ENCODED;
+	const int fd = image == NULL ? put_open(f->put, err) : -1;
 	size_t got = IMPORT_STEP;
+	int rc = image != NULL || fd >= 0 ? 0 : -1;
 
-	while (got == IMPORT_STEP) {
-		if (read_block(x, &got, err) < 0)
+	for (; rc == 0 && got == IMPORT_STEP; f->size += got) {
+		if (work_go_on(&x->o->work, err) < 0 ||
+		    ark_in_read(x->ark, x->block, IMPORT_STEP, &got, err) < 0)
 			return -1;
-		buf_add(raw, x->block, got);
-		if (raw->len > max)
-			return error_set(err, ERROR_CORRUPT,
-					 "%s: longer than the limit of %zu "
-					 "bytes",
-					 path, max);
+		work_moved(&x->o->work, got);
+		hash_update(x->hash, x->block, got);
+		if (image == NULL)
+			rc = put_pwrite(f->put, fd, x->block, got, f->size,
+					err);
+		else if (buf_add(image, x->block, got), image->len > max)
+			rc = error_set(err, ERROR_CORRUPT,
+				       "%s: longer than the limit of %zu bytes",
+				       f->path, max);
 	}
-	return 0;
+	hash_text(x->hash, f->sum);
+	return rc < 0 || image != NULL ? rc : put_wrote(f->put, f->size, err);
 }
 
 /* Is it the first entry of a piece?  1; 0: the archive is whole. */
@@ -176,15 +144,21 @@ begins_piece(struct import *x, const struct imported *f, uint64_t size,
 	return 1;
 }
 
-/* Read a manifest: that of the piece, or that of all files. */
+/* Is it the manifest of the piece? */
+static bool
+is_own(const struct import *x, const struct imported *f)
+{
+	return x->own_name != NULL && str_eq(f->path, x->own_name);
+}
+
+/* Read a manifest: that of the piece, which is not kept, or that of all
+ * files. */
 static int
-read_manifest(struct import *x, struct imported *f, struct put_what *what,
+take_manifest(struct import *x, const struct imported *f, const struct buf *raw,
 	      struct error *err)
 {
-	const bool own = x->own_name != NULL && str_eq(f->path, x->own_name);
+	const bool own = is_own(x, f);
 	struct manifest **to = own ? &x->own : &x->manifest;
-	struct buf raw = BUF_INIT;
-	int rc = 0;
 
 	if (!own && (!str_eq(path_base(f->path), DATASET_DIR_MANIFEST) ||
 		     (x->own_name != NULL && x->piece < x->out.pieces)))
@@ -194,112 +168,65 @@ read_manifest(struct import *x, struct imported *f, struct put_what *what,
 	if (*to != NULL)
 		return error_set(err, ERROR_CORRUPT, "%s: occurs twice",
 				 f->path);
-	rc = read_image(x, f->path, MANIFEST_MAX, &raw, err);
-	if (rc == 0)
-		*to = manifest_parse(raw.data, raw.len, err);
-	if (*to != NULL && !own) {
-		rc = hash_bytes(raw.data, raw.len, f->sum, err);
-		what->image = arena_strndup(
-			x->arena, raw.len > 0 ? raw.data : "", raw.len);
-		what->image_size = what->size = raw.len;
-	}
-	buf_free(&raw);
-	return *to == NULL ? -1 : rc;
-}
-
-/* The commit depends on the rank2file: keep it in memory. */
-static int
-read_rank2file(struct import *x, struct imported *f, struct put_what *what,
-	       struct error *err)
-{
-	struct buf raw = BUF_INIT;
-	int rc = read_image(x, f->path, KVTREE_MAX_ENCODED, &raw, err);
-
-	if (rc == 0)
-		rc = hash_bytes(raw.data, raw.len, f->sum, err);
-	what->image =
-		arena_strndup(x->arena, raw.len > 0 ? raw.data : "", raw.len);
-	what->image_size = what->size = raw.len;
-	buf_free(&raw);
-	return rc;
-}
-
-/* Note the directories that have to be made for the file. */
-static int
-note_dirs(struct import *x, const char *path, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct stat st;
-
-	for (const char *end = path; (end = strchr(end, '/')) != NULL; end++) {
-		const char *dir =
-			str_printed(PATH_MAX, "%.*s", (int)(end - path), path);
-
-		if (map_get(x->places, dir) != MAP_NONE)
-			continue;
-		dir = arena_strdup(x->arena, dir);
-		map_put(x->places, dir, 0);
-		if (path_stat_beneath(catalogue_prefix_fd(x->c), dir, &st,
-				      &why) == 0)
-			continue;
-		if (why.kind != ERROR_ABSENT)
-			return error_pass(err, &why);
-		error_clear(&why);
-		(void)MEM_ROOM(x->made, x->nmade, x->made_cap);
-		x->made[x->nmade++] = dir;
-	}
-	return 0;
+	*to = manifest_parse(raw->data, raw->len, err);
+	return *to == NULL ? -1 : 0;
 }
 
 static int
 read_file(struct import *x, const struct ark_entry *e, struct error *err)
 {
-	struct put_what what = { .dirfd = catalogue_prefix_fd(x->c) };
-	struct imported *f = NULL;
-	struct attr *a = NULL;
+	const int prefix = catalogue_prefix_fd(x->c);
+	struct imported f = { .path = arena_strdup(x->arena, e->path) };
+	struct attr *a = arena_alloc(x->arena, 1, sizeof(*a));
+	struct put_what what = {
+		.dirfd = prefix,
+		.path = f.path,
+		.size = e->attr.size,
+		.attr = e->attr.has_owner || e->attr.has_times ? a : NULL,
+	};
+	struct buf raw = BUF_INIT;
 	int rc = 0;
 
-	(void)MEM_ROOM(x->list, x->count, x->cap);
-	f = &x->list[x->count];
-	*f = (struct imported){ .path = arena_strdup(x->arena, e->path) };
-	if (import_classify(f, &x->out.id, err) < 0)
+	*a = e->attr;
+	if (import_classify(&f, &x->out.id, err) < 0)
 		return -1;
 	if (!x->begun) {
 		x->begun = true;
-		rc = begins_piece(x, f, e->attr.size, err);
+		rc = begins_piece(x, &f, e->attr.size, err);
 		if (rc != 0)
 			return rc < 0 ? -1 : 0;
 	}
-	if (map_get(x->by_path, f->path) != MAP_NONE)
+	if (map_get(x->by_path, f.path) != MAP_NONE)
 		return error_set(err, ERROR_CORRUPT, "%s: occurs twice",
-				 str_shown(f->path));
-	if (f->meta == DATASET_DIR_KEPT)
-		rc = read_manifest(x, f, &what, err);
-	else if (f->meta == DATASET_DIR_RANK2FILE ||
-		 f->meta == DATASET_DIR_RANK2FILE_PART)
-		rc = read_rank2file(x, f, &what, err);
-	else
-		what.size = e->attr.size;
-	if (rc < 0 || (f->meta == DATASET_DIR_KEPT && what.image == NULL))
-		return rc; /* the manifest of a piece is not kept */
-	a = arena_alloc(x->arena, 1, sizeof(*a));
-	*a = e->attr;
-	what.kind = f->kind;
-	what.path = f->path;
-	what.attr = a->has_owner || a->has_times ? a : NULL;
-	if (note_dirs(x, f->path, err) < 0)
-		return -1;
-	map_put(x->by_path, f->path, x->count++);
-	f->put = put_add(x->put, &what, NULL);
-	f->size = what.image_size;
-	if (what.image == NULL && take_bytes(x, a->size, err) < 0)
-		return -1;
-	if (f->kind == PUT_FILE) {
-		x->out.files++;
-		x->out.bytes += f->size;
-	} else {
-		x->out.hidden++;
+				 str_shown(f.path));
+	/* What the commit depends on is kept in memory. */
+	if (f.meta == DATASET_DIR_KEPT || f.meta == DATASET_DIR_RANK2FILE ||
+	    f.meta == DATASET_DIR_RANK2FILE_PART) {
+		rc = read_bytes(x, &f, &raw, err);
+		if (rc == 0 && f.meta == DATASET_DIR_KEPT)
+			rc = take_manifest(x, &f, &raw, err);
+		if (rc == 0)
+			what.image = arena_strndup(
+				x->arena, raw.len > 0 ? raw.data : "", raw.len);
+		what.image_size = what.size = raw.len;
+		buf_free(&raw);
+		if (rc < 0 || is_own(x, &f))
+			return rc;
 	}
+	what.kind = f.kind;
+	f.put = put_add(x->put, &what, NULL);
+	/* A sparse entry of any size fits into a small archive. */
+	if (what.image == NULL &&
+	    ((what.size > IMPORT_STEP &&
+	      room_check(prefix, what.size, f.path, err) < 0) ||
+	     read_bytes(x, &f, NULL, err) < 0))
+		return -1;
+	map_put(x->by_path, f.path, x->count);
+	(void)MEM_ROOM(x->list, x->count, x->cap);
+	x->list[x->count++] = f;
+	x->out.files += f.kind == PUT_FILE;
+	x->out.bytes += f.kind == PUT_FILE ? f.size : 0;
+	x->out.hidden += f.kind != PUT_FILE;
 	return 0;
 }
 
@@ -364,6 +291,7 @@ import_new(struct catalogue *c, const struct catalogue_options *o,
 		.par = work_waiting(&o->work, catalogue_prefix_fd(c)),
 		.alone = true,
 		.unlocked = true,
+		.tidy = true,
 		.guard = { import_make_way, x, import_take_back },
 		.work = &o->work,
 	};
@@ -373,7 +301,6 @@ import_new(struct catalogue *c, const struct catalogue_options *o,
 	x->out.id = -1;
 	x->arena = arena_new();
 	x->by_path = map_new();
-	x->places = map_new();
 	x->block = mem_aligned(4096, IMPORT_STEP);
 	x->put = put_new(&how, NULL);
 	x->parents = pathcache_new(catalogue_prefix_fd(c));
@@ -428,24 +355,23 @@ import_pieces(const struct import *x)
 void
 import_free(struct import *x)
 {
-	const int prefix = x == NULL ? -1 : catalogue_prefix_fd(x->c);
-
 	if (x == NULL)
 		return;
 	put_free(x->put);
-	/* What has failed leaves nothing. */
-	for (size_t i = x->done ? 0 : x->nmade; i-- > 0;)
-		(void)unlinkat(prefix, x->made[i], AT_REMOVEDIR);
+	if (!x->done && x->nodes.pieces > 0)
+		work_say(&x->o->work,
+			 "nodes have put the files of %" PRIu64
+			 " %s in place, which are in no index: run this again",
+			 str_count(x->nodes.pieces, "piece"));
 	if (!x->done && x->made_scr)
-		(void)unlinkat(prefix, SCR_DIR, AT_REMOVEDIR);
+		(void)unlinkat(catalogue_prefix_fd(x->c), SCR_DIR,
+			       AT_REMOVEDIR);
 	pathcache_free(x->parents);
 	manifest_free(x->manifest);
 	hash_free(x->hash);
 	map_free(x->by_path);
-	map_free(x->places);
 	mem_free(x->block);
 	mem_free(x->dirs);
-	mem_free(x->made);
 	mem_free(x->list);
 	arena_free(x->arena);
 	mem_free(x);

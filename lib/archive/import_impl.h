@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * import_impl.h - shared by the import of an archive and that of pieces.
+ * import_impl.h - shared by reading archives and placing their files.
  */
 #ifndef ARCHIVE_IMPORT_IMPL_H
 #define ARCHIVE_IMPORT_IMPL_H
@@ -33,7 +33,9 @@ struct imported {
 	enum dataset_dir_kind meta; /* FOREIGN: a file of the job */
 	struct put_file *put;	    /* NULL: not of this call */
 	uint64_t size;
-	bool right; /* of a file that is not of this call */
+	/* What has the name on the prefix: no regular file; perhaps the same
+	 * file; it is. */
+	bool odd, perhaps, same;
 	char sum[HASH_TEXT];
 };
 
@@ -57,10 +59,6 @@ struct import {
 		struct attr attr;
 	} * dirs; /* of the archives */
 	size_t ndirs, dirs_cap;
-	/* Directories of the files, and those that are made. */
-	struct map *places;
-	const char **made;
-	size_t nmade, made_cap;
 	bool made_scr;
 	/* The archive that is read. */
 	struct ark_in *ark;
@@ -76,6 +74,11 @@ struct import {
 	 * the dataset that has the number is another one. */
 	bool known, changes, renew;
 	bool done;
+	/* What nodes have imported, and which pieces; NULL: none was asked. */
+	struct import_sum nodes;
+	bool *did;
+	size_t ndid;
+	uint64_t *sizes; /* by line of the manifest; NULL: not confirmed */
 };
 
 /* Allow all metadata of one dataset, and files of a job: set the kinds of
@@ -85,14 +88,6 @@ int import_classify(struct imported *f, int64_t *id, struct error *err);
 /* Has the manifest the file, with this checksum? */
 int import_compare(const struct manifest *m, const struct imported *f,
 		   struct error *err);
-
-/*
- * Find out what the pieces are together with the files on the prefix: set
- * `complete` and what follows it in x->out.  With the last piece, files that
- * are on the prefix, and right, are added to the list.  ERROR_CORRUPT: the
- * pieces are not those of one archive.
- */
-int import_check_pieces(struct import *x, struct error *err);
 
 /* struct put_guard: other owners of the paths, and another dataset with this
  * number, are not called whole any more; if nothing was replaced, they are. */

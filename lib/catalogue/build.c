@@ -242,8 +242,6 @@ ranks_of_plan(const struct build *b, struct rank2file *out, struct error *err)
 	struct rank2file_file *files = NULL;
 
 	out->arena = arena_new();
-	if (out->arena == NULL)
-		return error_no_memory(err);
 	out->nranks = (size_t)p->nranks;
 	out->ranks = arena_alloc(out->arena, out->nranks, sizeof(*out->ranks));
 	files = arena_alloc(out->arena, p->nfiles + 1, sizeof(*files));
@@ -508,7 +506,7 @@ look_after(struct build *b, struct error *err)
 		b->out->status =
 			error_worse_status(b->out->status, STATUS_DAMAGED);
 	/* The map of the containers is mended by another command. */
-	if (b->out->dry_run || r.mend >= MEND_MAP)
+	if (b->out->dry_run || r.mend >= REMEDY_REPACK)
 		return 0;
 	return fetchable_error(&r.fetch, err) < 0
 		       ? error_wrap(err, "%s: after the build", b->subject)

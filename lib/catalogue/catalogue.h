@@ -160,23 +160,8 @@ struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 			    const struct catalogue_options *o,
 			    struct error *err);
 
-/* The step that repairs all damage found. */
-enum verify_mend {
-	MEND_NONE,  /* nothing is damaged, or only the user can mend it */
-	MEND_BUILD, /* catalogue_build(), with the same options */
-	/* If only redundancy is lost: protect() */
-	MEND_XOR,
-	MEND_PARTNER,
-	MEND_RS,
-	/* If only the map of the containers is damaged: */
-	MEND_MAP,    /* repack() */
-	MEND_UNPACK, /* unpack(), forced: packed metadata are lost, too */
-	MEND_LONG,   /* unpack(): a container is longer than recorded, or its
-			redundancy is lost */
-};
-
 /* The step that mends what `p`, of which no data are lost, shows. */
-enum verify_mend catalogue_plan_mend(const struct plan *p);
+enum error_remedy catalogue_plan_mend(const struct plan *p);
 
 struct build_result {
 	char name[1024]; /* of the dataset */
@@ -189,7 +174,7 @@ struct build_result {
 	bool descriptor_guessed;       /* flush.scr had no descriptor: see
 				    scr_index(1) */
 	/* the step that repairs the map of the containers */
-	enum verify_mend map;
+	enum error_remedy map;
 	char map_flaw[ERROR_TEXT_MAX];
 	/* data and redundancy differ, and it is unknown which is wrong */
 	bool undecided;
@@ -279,7 +264,7 @@ struct verify_result {
 	/* status without filemaps and redundancy, which the library does not
 	 * read */
 	struct fetchable fetch;
-	enum verify_mend mend;
+	enum error_remedy mend;
 	size_t files, bad_files;
 	uint64_t bytes; /* of the files present */
 	/* What was compared.  Unless a file is missing: */
@@ -344,8 +329,8 @@ int protect(struct catalogue *c, int64_t id, const struct protect_options *po,
 
 /* packed_map_flaw() of the plan, which may be NULL.  Returns the step that
  * repairs it. */
-enum verify_mend catalogue_map_flaw(const struct plan *p, char *to,
-				    size_t size);
+enum error_remedy catalogue_map_flaw(const struct plan *p, char *to,
+				     size_t size);
 
 /* Are there containers in the directory of the dataset? */
 bool catalogue_in_containers(struct catalogue *c, int64_t id);

@@ -39,7 +39,6 @@
 
 struct catalogue_strays;
 struct catalogue_unnamed;
-struct map;
 struct stat;
 
 #define CATALOGUE_LOCK "index.lock"

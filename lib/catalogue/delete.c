@@ -201,8 +201,8 @@ read_claims(struct deletion *d, struct error *err)
 					 d->dir.name, why.text);
 		return 0;
 	}
-	if (rc < 0 || d->by_path == NULL)
-		return rc < 0 ? error_pass(err, &why) : error_no_memory(err);
+	if (rc < 0)
+		return error_pass(err, &why);
 	while ((f = catalogue_names_next(&d->names)) != NULL)
 		if (claim(d, f->path, err) < 0)
 			return -1;

@@ -79,24 +79,15 @@ adopt(const struct kvtree *from, int64_t id, const char *name,
 {
 	struct dataset view;
 
-	if (dataset_read(from, &view, err) < 0)
+	if (descriptor_read(from, id, name, &view, err) < 0)
 		return -1;
-	if (view.id != id)
-		return error_set(err, ERROR_CORRUPT,
-				 "the descriptor is that of dataset %" PRId64,
-				 view.id);
-	if (view.name == NULL && name == NULL)
+	if (view.name == NULL)
 		return error_set(err, ERROR_CORRUPT,
 				 "the descriptor has no NAME");
-	if (!dataset_name_ok(view.name != NULL ? view.name : name))
-		return error_set(
-			err, ERROR_CORRUPT,
-			"\"%s\" is not a valid name of a dataset",
-			str_shown(view.name != NULL ? view.name : name));
 	out->tree = copy_desc(from, err);
 	if (out->tree == NULL)
 		return -1;
-	if ((view.name == NULL &&
+	if ((kvtree_get(out->tree, "NAME") == NULL &&
 	     kvtree_set(out->tree, "NAME", name, err) < 0) ||
 	    dataset_read(out->tree, &out->view, err) < 0) {
 		catalogue_desc_free(out);

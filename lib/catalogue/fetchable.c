@@ -172,13 +172,11 @@ same_files(const struct rank2file_rank *r, const struct plan_file *files)
 	if (n == r->nfiles)
 		return 1;
 	by_path = map_new();
-	for (size_t i = 0; by_path != NULL && i < r->nfiles; i++)
+	for (size_t i = 0; i < r->nfiles; i++)
 		if (map_put(by_path, files[i].path, i) < 0) {
 			map_free(by_path);
-			by_path = NULL;
+			return -1;
 		}
-	if (by_path == NULL)
-		return -1;
 	for (n = 0; n < r->nfiles; n++) {
 		size_t at = map_get(by_path, r->files[n].path);
 

@@ -288,8 +288,6 @@ overview_init(struct overview *s, const char *path, struct error *err)
 
 	*s = (struct overview){ .nodes = -1, .notes = BUF_INIT };
 	s->arena = arena_new();
-	if (s->arena == NULL)
-		return error_no_memory(err);
 	s->catalogue = catalogue_open(path, err);
 	if (s->catalogue == NULL || read_index(s, err) < 0 ||
 	    overview_collect(s, err) < 0)

@@ -326,9 +326,7 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 	struct buf full = BUF_INIT;
 	int rc = 0, last = -1;
 
-	if (arena != NULL)
-		paths = arena_alloc(arena, put_count(p) + 1, sizeof(*paths));
-	w.paths = paths;
+	w.paths = paths = arena_alloc(arena, put_count(p) + 1, sizeof(*paths));
 	rc = paths == NULL
 		     ? error_no_memory(err)
 		     : dir_path(catalogue_prefix_fd(g->catalogue), prefix, err);

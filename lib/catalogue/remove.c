@@ -236,11 +236,9 @@ erase_all(int root, const struct catalogue_claims *k, const struct work *work,
 	struct put *put = NULL;
 	int rc = 0;
 
-	if (e.arena == NULL || e.seen == NULL || e.doomed == NULL)
-		rc = error_no_memory(err);
 	/* First the temporary files that an interrupted run left for the files
 	 * and their directories.  Links are not followed. */
-	if (rc == 0 && !e.work->dry_run) {
+	if (!e.work->dry_run) {
 		put = put_new(&(struct put_options){ .par = NULL }, err);
 		rc = put == NULL ? -1 : 0;
 	}
@@ -376,8 +374,6 @@ remove_meta(struct catalogue *c, struct catalogue_dir *dir,
 	struct error why = ERROR_INIT;
 	int fd = -1, rc = -1;
 
-	if (l.arena == NULL)
-		return error_no_memory(err);
 	rc = list_names(dir, &l, err);
 	if (rc < 0 || work->dry_run) {
 		out->dirs += rc == 0 && l.foreign == 0;

@@ -129,9 +129,7 @@ catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 		if (s == NULL)
 			return error_no_memory(err);
 		s->arena = arena_new();
-		if (s->arena == NULL)
-			rc = error_no_memory(err);
-		else if (c->scr_fd >= 0)
+		if (c->scr_fd >= 0)
 			rc = find_strays(c, s, err);
 		if (rc < 0) {
 			catalogue_strays_free(s);
@@ -306,8 +304,6 @@ look_beside(struct catalogue_renamed *r, const struct astray *a,
 	size_t same = 0, similar = 0;
 	int fd = -1, rc = -1;
 
-	if (l.arena == NULL)
-		return error_no_memory(err);
 	if (l.name > a->from) {
 		l.parent = arena_printf(l.arena, "%.*s",
 					(int)(l.name - a->from - 1), a->from);
@@ -412,7 +408,7 @@ catalogue_find_renamed(struct plan *p, struct catalogue_renamed *r,
 	const char *base = "";
 	struct astray a;
 	size_t n = 0, last = 0;
-	int rc = arena == NULL || ours == NULL || files == NULL ? -1 : 0;
+	int rc = files == NULL ? -1 : 0;
 
 	r->arena = p->arena;
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {

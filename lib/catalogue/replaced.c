@@ -95,7 +95,7 @@ fingerprint(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	struct catalogue_names names;
 	int rc = catalogue_names_of(c, id, o, &names, &why);
 
-	if (k.arena == NULL || k.parents == NULL)
+	if (k.parents == NULL)
 		rc = -1;
 	while (rc == 0 && (f = catalogue_names_next(&names)) != NULL) {
 		if (f->path == NULL || f->nsegs > 0)

@@ -26,7 +26,6 @@ struct catalogue;
 struct catalogue_options;
 struct error;
 struct plan;
-struct work;
 
 /* The nodes, by the command line or by the launch. */
 struct share_nodes {

@@ -36,8 +36,8 @@ struct verify {
 	struct catalogue_fetch fetch;
 	bool by_hand; /* only the user can repair some of the damage */
 	bool map_looked;
-	enum verify_mend map;	/* catalogue_map_flaw() */
-	enum verify_mend spare; /* catalogue_plan_mend() */
+	enum error_remedy map;	 /* catalogue_map_flaw() */
+	enum error_remedy spare; /* catalogue_plan_mend() */
 };
 
 /* Report one problem, and set the status that follows from it; with `fetch`,
@@ -69,20 +69,20 @@ say(struct verify *v, int status, bool fetch, const char *fmt, ...)
 
 /* catalogue_map_flaw() of the rank2file that was read, and of the metadata
  * packed with it. */
-static enum verify_mend
+static enum error_remedy
 map_flaw_of(const struct verify *v, char *to, size_t size)
 {
 	const struct rank2file *r = v->fetch.ranks;
 	struct hidden h = { .arena = NULL };
-	enum verify_mend mend = MEND_NONE;
+	enum error_remedy mend = REMEDY_NONE;
 	struct segmap m;
 
 	if (!segmap_is_packed(r) || segmap_read(&m, r, NULL) < 0)
-		return MEND_NONE;
+		return REMEDY_NONE;
 	if (hidden_load(&h, v->dir.fd, r, &m, NULL) < 0)
 		h = (struct hidden){ .arena = NULL };
 	if (packed_map_flaw(r, &h, to, size))
-		mend = h.incomplete ? MEND_UNPACK : MEND_MAP;
+		mend = h.incomplete ? REMEDY_FORCE : REMEDY_REPACK;
 	hidden_free(&h);
 	segmap_free(&m);
 	return mend;
@@ -99,9 +99,9 @@ note_map(struct verify *v, const struct plan *p)
 	v->map_looked = p == NULL || p->packed;
 	v->map = p != NULL ? catalogue_map_flaw(p, text, sizeof(text))
 			   : map_flaw_of(v, text, sizeof(text));
-	if (v->map == MEND_LONG)
+	if (v->map == REMEDY_UNPACK)
 		report_spare(v, "%s", text);
-	else if (v->map != MEND_NONE)
+	else if (v->map != REMEDY_NONE)
 		report(v, STATUS_DAMAGED, "%s", text);
 }
 
@@ -480,10 +480,10 @@ static int
 finish(struct verify *v, int rc)
 {
 	v->out->mend = v->out->status != STATUS_DAMAGED || v->by_hand
-			       ? MEND_NONE
-		       : v->map != MEND_NONE && v->reported == 1 ? v->map
-		       : v->spare > MEND_BUILD			 ? v->spare
-								 : MEND_BUILD;
+			       ? REMEDY_NONE
+		       : v->map != REMEDY_NONE && v->reported == 1 ? v->map
+		       : v->spare > REMEDY_INDEX		   ? v->spare
+						 : REMEDY_INDEX;
 	catalogue_fetch_free(&v->fetch);
 	catalogue_dir_close(&v->dir);
 	return rc;

@@ -13,7 +13,6 @@
 #include "catalogue/share.h"
 #include "container/packed.h"
 #include "error.h"
-#include "map.h"
 #include "mem.h"
 #include "meta/index.h"
 #include "path.h"
@@ -243,47 +242,47 @@ catalogue_build_plan(struct catalogue *c, int64_t id,
 	return NULL;
 }
 
-enum verify_mend
+enum error_remedy
 catalogue_plan_mend(const struct plan *p)
 {
-	static const enum verify_mend again[REDSET_TYPES] = {
-		[REDSET_XOR] = MEND_XOR,
-		[REDSET_PARTNER] = MEND_PARTNER,
-		[REDSET_RS] = MEND_RS,
+	static const enum error_remedy again[REDSET_TYPES] = {
+		[REDSET_XOR] = REMEDY_XOR,
+		[REDSET_PARTNER] = REMEDY_PARTNER,
+		[REDSET_RS] = REMEDY_RS,
 	};
 
 	if (plan_data_status(p) != STATUS_DAMAGED)
-		return MEND_NONE;
+		return REMEDY_NONE;
 	if (p->verdict != SET_LOST ||
 	    p->files_rebuild + p->red_missing + p->maps_missing > p->maps_lost)
-		return MEND_BUILD;
+		return REMEDY_INDEX;
 	for (size_t i = 0; i < p->nsets; i++)
 		if (p->sets[i].verdict == SET_LOST && p->packed)
-			return MEND_LONG;
+			return REMEDY_UNPACK;
 		else if (p->sets[i].verdict == SET_LOST &&
-			 again[p->sets[i].type] != MEND_NONE &&
+			 again[p->sets[i].type] != REMEDY_NONE &&
 			 plan_protectable(p, p->sets[i].type))
 			return again[p->sets[i].type];
-	return MEND_NONE;
+	return REMEDY_NONE;
 }
 
-enum verify_mend
+enum error_remedy
 catalogue_map_flaw(const struct plan *p, char *to, size_t size)
 {
 	bool incomplete = false, flaw = false, is_long = false;
 	char text[ERROR_TEXT_MAX];
 
 	if (p == NULL)
-		return MEND_NONE;
+		return REMEDY_NONE;
 	/* Containers that are too long are not repacked. */
 	is_long = plan_long_container(p, text, sizeof(text));
 	flaw = plan_map_flaw(p, to, size, &incomplete);
 	if (!flaw && is_long)
 		snprintf(to, size, "%s", text);
-	return incomplete ? MEND_UNPACK
-	       : is_long  ? MEND_LONG
-	       : flaw	  ? MEND_MAP
-			  : MEND_NONE;
+	return incomplete ? REMEDY_FORCE
+	       : is_long  ? REMEDY_UNPACK
+	       : flaw	  ? REMEDY_REPACK
+			  : REMEDY_NONE;
 }
 
 int

@@ -137,7 +137,7 @@ extract_cat(const struct packed *p, size_t file, int fd,
 		/* 1: the reader has closed the pipe before the end. */
 		if (rc == 0)
 			rc = stream_put(fd, block, len, work->stop, err);
-		progress_add(work->progress, len);
+		work_moved(work, len);
 	}
 	if (rc == 0) { /* no checksum of a part */
 		stripe_cache_drop(cache);

@@ -36,11 +36,7 @@ hidden_init(struct hidden *h, struct error *err)
 		.by_name = map_new(),
 		.dir_by_path = map_new(),
 	};
-	if (h->arena != NULL && h->by_name != NULL && h->dir_by_path != NULL &&
-	    segmap_init(&h->map, 0, err) == 0)
-		return 0;
-	hidden_free(h);
-	return error_no_memory(err);
+	return segmap_init(&h->map, 0, err);
 }
 
 void

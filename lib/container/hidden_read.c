@@ -11,7 +11,6 @@
 #include "buf.h"
 #include "container/hidden.h"
 #include "error.h"
-#include "kvtree/kvstream.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "map.h"
@@ -54,85 +53,6 @@ find_path(struct loader *l, const char *path, size_t *at, struct error *err)
 	return 0;
 }
 
-/* FILE without a tree.  Attributes of files that are not in the map are not
- * even parsed. */
-static int
-scan_table(struct loader *l, struct kvstream *s, struct error *err)
-{
-	struct attr *to = NULL;
-	size_t at = 0;
-
-	for (uint32_t n = kvscan_count(&s->in); n > 0 && !s->in.irregular;
-	     n--) {
-		kvstream_more(s);
-		if (find_path(l, kvscan_key(&s->in), &at, err) < 0)
-			return -1;
-		if (at == MAP_NONE) {
-			kvstream_skip(s);
-			continue;
-		}
-		to = &l->m->files[at].attr;
-		/* A path listed twice: the reader of trees reports the
-		 * error. */
-		if (to->has_size)
-			s->in.irregular = true;
-		attr_scan(&s->in, to);
-	}
-	return 0;
-}
-
-/* DIR without a tree. */
-static int
-scan_dirs(struct loader *l, struct kvstream *s, struct error *err)
-{
-	for (uint32_t n = kvscan_count(&s->in); n > 0 && !s->in.irregular;
-	     n--) {
-		struct attr attr = { .has_size = false };
-		char path[PATH_MAX];
-		const char *key = NULL;
-
-		kvstream_more(s);
-		key = kvscan_key(&s->in);
-		if (s->in.irregular || strlen(key) >= sizeof(path)) {
-			s->in.irregular = true;
-			break;
-		}
-		memcpy(path, key, strlen(key) + 1);
-		attr_scan(&s->in, &attr);
-		if (!s->in.irregular && path_is_clean(path) &&
-		    hidden_add_dir(l->h, path, &attr, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Read the tables of a part without a tree. 0: done; 1: the part has an unusual
- * form or needed data of other kinds, and needs load_tree(). */
-static int
-scan_part(struct loader *l, struct kvstream *s, struct error *err)
-{
-	const uint32_t tables = kvscan_count(&s->in);
-
-	for (uint32_t n = tables; n > 0 && !s->in.irregular; n--) {
-		kvstream_more(s);
-		if (KVSCAN_KEY(&s->in, "FILE")) {
-			if (scan_table(l, s, err) < 0)
-				return -1;
-		} else if (KVSCAN_KEY(&s->in, "DIR")) {
-			if (scan_dirs(l, s, err) < 0)
-				return -1;
-		} else if (KVSCAN_KEY(&s->in, RANK2FILE_SPARE)) {
-			kvstream_skip(s);
-		} else if (l->partial) {
-			kvscan_key(&s->in);
-			kvstream_skip(s);
-		} else {
-			return 1;
-		}
-	}
-	return kvstream_good(s) ? 0 : 1;
-}
-
 /* META; or, if `red`, RED: each entry is read as a file of a rank2file. */
 static int
 load_files(struct loader *l, const struct kvtree *table, bool red,
@@ -172,22 +92,13 @@ load_files(struct loader *l, const struct kvtree *table, bool red,
 	return 0;
 }
 
-/* The tree is kept, as names and contents are borrowed from it.  Attributes of
- * files that are not in the map are ignored. */
+/* Attributes of files that are not in the map are ignored. */
 static int
-load_tree(struct loader *l, const struct buf *raw, struct error *err)
+load_tables(struct loader *l, const struct kvtree *t, struct error *err)
 {
-	struct hidden *h = l->h;
 	const struct kvtree *k = NULL;
-	struct kvtree *t = NULL;
 	size_t at = 0;
 
-	if (!MEM_ROOM(h->trees, h->ntrees, h->trees_cap))
-		return error_no_memory(err);
-	t = kvtree_decode(raw->data, raw->len, NULL, err);
-	if (t == NULL)
-		return -1;
-	h->trees[h->ntrees++] = t;
 	kvtree_foreach (k, kvtree_get(t, "FILE")) {
 		if (find_path(l, kvtree_key(k), &at, err) < 0)
 			return -1;
@@ -201,12 +112,36 @@ load_tree(struct loader *l, const struct buf *raw, struct error *err)
 		if (attr_read(k, &attr, err) < 0)
 			return error_wrap(err, "DIR");
 		if (path_is_clean(kvtree_key(k)) &&
-		    hidden_add_dir(h, kvtree_key(k), &attr, err) < 0)
+		    hidden_add_dir(l->h, kvtree_key(k), &attr, err) < 0)
 			return -1;
 	}
+	if (l->partial)
+		return 0;
 	if (load_files(l, kvtree_get(t, "META"), false, err) < 0)
 		return -1;
 	return load_files(l, kvtree_get(t, "RED"), true, err);
+}
+
+/* The tree of a part with files is kept, as their names and contents are
+ * borrowed from it. */
+static int
+load_tree(struct loader *l, const struct buf *raw, struct error *err)
+{
+	struct hidden *h = l->h;
+	const size_t before = h->map.nfiles;
+	struct kvtree *t = NULL;
+
+	if (!MEM_ROOM(h->trees, h->ntrees, h->trees_cap))
+		return error_no_memory(err);
+	t = kvtree_decode(raw->data, raw->len, NULL, err);
+	if (t == NULL)
+		return -1;
+	h->trees[h->ntrees++] = t;
+	if (load_tables(l, t, err) < 0)
+		return -1;
+	if (h->map.nfiles == before)
+		kvtree_free(h->trees[--h->ntrees]);
+	return 0;
 }
 
 /* Read the part that is listed as `k`, or its second copy: the one that
@@ -260,11 +195,9 @@ static int
 load_part(struct loader *l, int dirfd, const struct kvtree *k,
 	  struct error *err)
 {
-	const char *name = kvtree_key(k), *body = NULL;
+	const char *name = kvtree_key(k);
 	int64_t n = dataset_dir_packed(name);
-	size_t len = 0;
 	struct buf raw = BUF_INIT;
-	struct kvstream s;
 	bool needed = !l->partial;
 	int rc = 0;
 
@@ -281,18 +214,8 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 	if (!needed)
 		return 0;
 	rc = read_any(l, dirfd, k, &raw, err);
-	if (rc == 0) {
-		body = kvtree_body(raw.data, raw.len, &len, err);
-		rc = body == NULL ? -1 : 0;
-		if (rc == 0) {
-			kvstream_memory(&s, body, len);
-			rc = scan_part(l, &s, err);
-		}
-		if (rc == 1)
-			rc = load_tree(l, &raw, err);
-		if (rc < 0)
-			error_wrap(err, "%s", name);
-	}
+	if (rc == 0 && load_tree(l, &raw, err) < 0)
+		rc = error_wrap(err, "%s", name);
 	buf_free(&raw);
 	return rc < 0 ? -1 : 0;
 }
@@ -307,8 +230,10 @@ hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 	struct segmap map = { .arena = NULL };
 	int rc = 0;
 
-	if (hidden_init(h, err) < 0)
+	if (hidden_init(h, err) < 0) {
+		hidden_free(h);
 		return -1;
+	}
 	if (kvtree_first(list) == NULL)
 		return 0;
 	h->has_attrs = true;

@@ -94,8 +94,7 @@ pack_compare(const struct packed *p, bool meta, size_t file,
 	rc = sum_of(&there, f->size, work, &has, err);
 	if (rc == 0 && !f->has_crc) {
 		arena = arena_new();
-		rc = arena == NULL ? error_no_memory(err)
-				   : packed_file(p, m, f, arena, &packed, err);
+		rc = packed_file(p, m, f, arena, &packed, err);
 		if (rc == 0)
 			rc = sum_of(&packed, f->size, work, &wants, err);
 		arena_free(arena);

@@ -78,7 +78,7 @@ packed_is_old(int prefix_fd, const char *name)
 	struct packed p = { .prefix_fd = prefix_fd,
 			    NOT_OPEN,
 			    .arena = arena_new() };
-	const bool is = p.arena != NULL && open_old(&p, name, NULL) == 0;
+	const bool is = open_old(&p, name, NULL) == 0;
 
 	packed_close(&p);
 	return is;
@@ -183,8 +183,6 @@ packed_open(struct packed *p, const struct packed_where *where,
 	*p = (struct packed){ .prefix_fd = where->prefix_fd,
 			      NOT_OPEN,
 			      .arena = arena_new() };
-	if (p->arena == NULL)
-		return error_no_memory(err);
 	if (where->old == NULL) {
 		p->layout = 3;
 		p->id = where->id;

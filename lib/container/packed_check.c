@@ -392,7 +392,7 @@ packed_check(const struct packed *p, const struct packed_look *look,
 		.bad = mem_calloc(p->map.nfiles + 1, sizeof(*out->bad)),
 	};
 	c.bad = out->bad;
-	if (c.arena == NULL || c.dirs == NULL || out->bad == NULL) {
+	if (c.dirs == NULL || out->bad == NULL) {
 		error_no_memory(err);
 		goto out;
 	}

@@ -20,9 +20,10 @@
 int
 segmap_init(struct segmap *m, size_t nfiles, struct error *err)
 {
-	*m = (struct segmap){ .arena = arena_new() };
-	if (m->arena != NULL)
-		m->files = mem_calloc(nfiles + 1, sizeof(*m->files));
+	*m = (struct segmap){
+		.arena = arena_new(),
+		.files = mem_calloc(nfiles + 1, sizeof(*m->files)),
+	};
 	if (m->files != NULL)
 		return 0;
 	segmap_free(m);
@@ -74,12 +75,11 @@ segmap_by_path(const struct segmap *m)
 {
 	struct map *by = map_new();
 
-	for (size_t i = m->nfiles; by != NULL && i-- > 0;) {
+	for (size_t i = m->nfiles; i-- > 0;)
 		if (map_put(by, m->files[i].path, i) < 0) {
 			map_free(by);
-			by = NULL;
+			return NULL;
 		}
-	}
 	return by;
 }
 
@@ -251,8 +251,6 @@ segmap_write(const struct segmap *m, size_t nranks, bool plain,
 	struct kvtree *t = NULL;
 
 	*out = (struct rank2file){ .nranks = nranks, .arena = arena_new() };
-	if (out->arena == NULL)
-		return error_no_memory(err);
 	out->ranks = arena_alloc(out->arena, nranks + 1, sizeof(*out->ranks));
 	files = arena_alloc(out->arena, m->nfiles + 1, sizeof(*files));
 	segs = arena_alloc(out->arena, m->nsegs + 1, sizeof(*segs));
@@ -435,7 +433,7 @@ segmap_read(struct segmap *m, const struct rank2file *from, struct error *err)
 	}
 	if (segmap_init(m, files, err) == 0) {
 		m->segs = mem_calloc(segs + 1, sizeof(*m->segs));
-		if (r.names == NULL || m->segs == NULL)
+		if (m->segs == NULL)
 			error_no_memory(err);
 		else
 			rc = read_table(&r, from->containers, err);

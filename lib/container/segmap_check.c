@@ -95,7 +95,7 @@ static int
 check_twins(const struct checker *c, const bool *only, struct error *err)
 {
 	struct map *by = map_new();
-	int rc = by == NULL ? error_no_memory(err) : 0;
+	int rc = 0;
 
 	for (size_t i = 0; i < c->m->nfiles && rc == 0; i++) {
 		const struct segmap_file *f = &c->m->files[i];

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "catalogue/word.h"
 #include "find/locate.h"
 #include "meta/redset.h"
 

@@ -90,7 +90,7 @@ compare(struct run *r, struct error *err)
 				     err) < 0)
 			return -1;
 		compare_bytes(r, at, n);
-		progress_add(r->w->progress, n);
+		work_moved(r->w, n);
 	}
 	give(r);
 	r->calls->variable(r->calls->arg, r->d);

@@ -10,7 +10,6 @@
 #include "error.h"
 #include "fti/input.h"
 #include "mem.h"
-#include "progress.h"
 #include "work.h"
 
 #define FILE_HEADER 8  /* block size and stack size */
@@ -410,7 +409,7 @@ sum_run(struct summing *s, uint64_t at, uint64_t count, size_t header,
 			hash_update(s->md5, sum, sizeof(sum));
 			hash_update(s->crc, &crc, sizeof(crc));
 		}
-		progress_add(s->w->progress, n * record);
+		work_moved(s->w, n * record);
 		at += n * record;
 		count -= n;
 	}

@@ -10,7 +10,6 @@
 #include "hash.h"
 #include "io.h"
 #include "mem.h"
-#include "progress.h"
 #include "work.h"
 
 /* Bytes summed at a time: they stay in the cache of a core until then. */
@@ -98,7 +97,7 @@ fti_source_sum(const struct fti_source *s, uint64_t off, uint64_t len,
 			break;
 		}
 		hash_update(h, buf, n);
-		progress_add(work_or_default(w)->progress, n);
+		work_moved(w, n);
 		off += n;
 		len -= n;
 	}

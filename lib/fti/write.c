@@ -79,7 +79,7 @@ pass(const struct fti_writer *r, const struct file *f, size_t i, int fd,
 			hash_update(sums->container, buf, n);
 		if (sums->file != NULL)
 			hash_update(sums->file, buf, n);
-		progress_add(r->w->progress, n);
+		work_moved(r->w, n);
 		done += n;
 	}
 	return 0;
@@ -365,7 +365,7 @@ fti_stream(const struct fti_draft *d, int fd, const struct work *w,
 						     c->c.dptr + at, err) < 0
 				     ? -1
 				     : stream_put(fd, buf, n, work->stop, err);
-			progress_add(work->progress, n);
+			work_moved(work, n);
 		}
 	}
 	mem_free(buf);

@@ -329,6 +329,7 @@ open_copy(void *arg, size_t i, struct pump *p, struct error *err)
 		.crc = f->crc,
 		.to = -1,
 		.put = f->back ? NULL : f->put,
+		.work = k->w,
 	};
 	if (work_go_on(k->w, err) < 0)
 		return -1;

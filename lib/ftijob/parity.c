@@ -121,6 +121,8 @@ read_computed(const struct fti_source *s, void *to, size_t len, uint64_t off,
 		rc = fti_parity_run(p, c->recipe, &slice, err);
 		if (rc == 0)
 			memcpy(to, space + odd, n);
+		/* Who reads the computed bytes counts them. */
+		work_pace(p->work, (c->recipe->nin - 1) * n);
 		to = (unsigned char *)to + n;
 		off += n;
 		len -= n;
@@ -192,6 +194,7 @@ compare_step(void *arg, size_t i, unsigned worker, struct error *err)
 		if (memcmp(at, bytes, s.len) != 0)
 			atomic_store(&c->differs, true);
 	}
+	work_pace(c->w, n * s.len);
 	return 0;
 }
 
@@ -514,6 +517,7 @@ fti_parity_open(struct fti_parity *p, const struct work *w, struct error *err)
 	const uint64_t max = p->length - (has_trailer(p) ? TRAILER : 0);
 	bool lost[CAUCHY_MEMBERS_MAX];
 
+	p->work = w;
 	if (p->length < least || p->length >= UINT64_MAX / 2)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: parity of %" PRIu64

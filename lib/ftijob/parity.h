@@ -56,6 +56,7 @@ struct fti_parity {
 	/* Of fti_parity_open().  A last word that is cut has these bytes. */
 	unsigned char tail[CAUCHY_MEMBERS_MAX];
 	struct fti_computed computed[CAUCHY_MEMBERS_MAX];
+	const struct work *work; /* for the pace of what is computed */
 };
 
 /*

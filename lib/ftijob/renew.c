@@ -233,10 +233,10 @@ run_block(void *arg, size_t number, unsigned worker, struct error *err)
 		    put_pwrite(o->file->put, fd, data, n, off, err) < 0 ||
 		    put_wrote(o->file->put, 0, err) < 0)
 			return -1;
-		progress_add(r->w->progress, r->recipe == NULL ? 2 * n : n);
+		work_moved(r->w, r->recipe == NULL ? 2 * n : n);
 	}
 	if (r->recipe != NULL)
-		progress_add(r->w->progress, r->recipe->nin * s.len);
+		work_moved(r->w, r->recipe->nin * s.len);
 	return 0;
 }
 

@@ -145,6 +145,7 @@ same_file(const struct fti_sets *s, const struct fti_set *set,
 			rc = -1;
 		else
 			rc = memcmp(bytes, bytes + STEP, n) == 0;
+		work_pace(w, 2 * n);
 	}
 	fti_source_close(&x);
 	fti_source_close(&y);

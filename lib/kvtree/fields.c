@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "kvtree/kvstream.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/kvwrite.h"
 #include "kvtree/value.h"
@@ -191,36 +190,4 @@ fields_put(const struct field *fields, size_t n, struct kvwrite *w,
 			kvwrite_u64(w, f->key, number_of(f, record));
 	}
 	kvwrite_set_count(w, at, count);
-}
-
-void
-fields_scan(const struct field *fields, size_t n, struct kvscan *s,
-	    void *record)
-{
-	uint32_t seen = 0;
-	size_t i = 0;
-
-	if (kvscan_count(s) != n)
-		s->irregular = true;
-	for (size_t left = n; left > 0 && !s->irregular; left--, i++) {
-		const char *key = kvscan_key(s);
-		uint64_t number = 0;
-
-		if (!find_field(fields, n, key, &i) || kvscan_count(s) != 1) {
-			s->irregular = true;
-			break;
-		}
-		number = kvscan_u64(s);
-		if (number > fields[i].most)
-			s->irregular = true;
-		if (fields[i].kind == FIELD_U32)
-			*member(&fields[i], record).u32 = (uint32_t)number;
-		else
-			*member(&fields[i], record).u64 = number;
-		set_has(&fields[i], record);
-		seen |= UINT32_C(1) << i;
-	}
-	/* As many keys as fields: if one occurs twice, another is missing. */
-	if ((size_t)__builtin_popcount(seen) != n)
-		s->irregular = true;
 }

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 struct error;
-struct kvscan;
 struct kvtree;
 struct kvwrite;
 
@@ -65,10 +64,5 @@ int fields_write(const struct field *fields, size_t n, struct kvtree *t,
 /* Write `key` with the same children to an image (kvwrite.h). */
 void fields_put(const struct field *fields, size_t n, struct kvwrite *w,
 		const char *key, const void *record);
-
-/* Read a record of numbers from an image (kvstream.h), starting at the count of
- * its keys.  Accept only an image with each key of the table once. */
-void fields_scan(const struct field *fields, size_t n, struct kvscan *s,
-		 void *record);
 
 #endif /* KVTREE_FIELDS_H */

@@ -48,13 +48,6 @@ attr_read(const struct kvtree *t, struct attr *out, struct error *err)
 	return fields_read(fields, NFIELDS, t, out, err) < 0 ? -1 : 0;
 }
 
-void
-attr_scan(struct kvscan *s, struct attr *out)
-{
-	memset(out, 0, sizeof(*out));
-	fields_scan(fields, NFIELDS, s, out);
-}
-
 int
 attr_write(struct kvtree *t, const struct attr *a, struct error *err)
 {

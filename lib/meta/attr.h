@@ -14,7 +14,6 @@
 #include "create.h"
 
 struct error;
-struct kvscan;
 struct kvtree;
 
 struct attr {
@@ -30,10 +29,6 @@ struct attr {
 /* Read from the children of `t`.  Absent attributes stay unset; a value that is
  * not a number in range is ERROR_CORRUPT. */
 int attr_read(const struct kvtree *t, struct attr *out, struct error *err);
-
-/* Read the attributes from an image (kvstream.h), starting at their count.
- * Accept only what attr_write() writes when all attributes are set. */
-void attr_scan(struct kvscan *s, struct attr *out);
 
 /* Write the attributes that are set as children of `t`, keys in byte order (as
  * in redset headers). */

@@ -310,8 +310,6 @@ begin(struct rank2file_loader *l, const char *base, struct error *err)
 	l->out->arena = arena_new();
 	l->seen = map_new();
 	l->base = rank2file_base_split(base);
-	if (l->out->arena == NULL || l->seen == NULL)
-		return error_no_memory(err);
 	/* Read the top file, or what there is instead, from l->source on. */
 	if (l->source != RANK2FILE_TOP)
 		error_set(&why, ERROR_CORRUPT, "%s: not the map of its parts",
@@ -516,7 +514,7 @@ rank2file_load_images(const struct rank2file_image *images, size_t count,
 		.given = images,
 		.by_name = map_new(),
 	};
-	int rc = l.by_name == NULL ? error_no_memory(err) : 0;
+	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < count && rc == 0; i++)

@@ -289,11 +289,8 @@ rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 	out->arenas = mem_calloc(n, sizeof(*out->arenas));
 	if (out->arenas == NULL)
 		return error_no_memory(err);
-	for (; out->narenas < n; out->narenas++) {
+	for (; out->narenas < n; out->narenas++)
 		out->arenas[out->narenas] = arena_new();
-		if (out->arenas[out->narenas] == NULL)
-			return error_no_memory(err);
-	}
 	if ((!out->partial || l->nranks > RANKS_FREE) &&
 	    par_for(l->par, l->nimages, 0,
 		    out->partial ? measure_image : read_image, l, err) < 0)
@@ -373,7 +370,7 @@ stream(int dirfd, const struct rank2file_part_at *part, struct each *e)
 	int rc = 1;
 
 	to.claimed = mem_calloc(nranks + 1, sizeof(*to.claimed));
-	if (to.arena == NULL || to.claimed == NULL) {
+	if (to.claimed == NULL) {
 		rc = error_no_memory(e->err);
 	} else if (part->offset == 0 &&
 		   kvstream_open(&from, dirfd, part->name) == 0) {
@@ -405,8 +402,7 @@ load(int dirfd, const struct rank2file_part_at *part, struct each *e)
 		/* The other parts, of unknown size, have ranks, too. */
 		.bytes = UINT64_MAX / 2,
 	};
-	int rc = all.arena == NULL ? error_no_memory(e->err)
-				   : rank2file_read_parts(&l, e->err);
+	int rc = rank2file_read_parts(&l, e->err);
 
 	for (size_t i = 0; rc == 0 && i < all.nranks; i++)
 		if (all.ranks[i].present)

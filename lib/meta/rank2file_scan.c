@@ -160,8 +160,6 @@ rank2file_distinct(const struct rank2file_rank *r)
 		return 1;
 	}
 	seen = map_new();
-	if (seen == NULL)
-		return -1;
 	for (size_t i = 0; i < r->nfiles && distinct == 1; i++) {
 		if (map_put(seen, r->files[i].path, i) < 0)
 			distinct = -1;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* preload_names.c - the functions of libc for names of files (preload.c). */
-#include <errno.h>
-#include <string.h>
 
 #include "preload/preload_impl.h"
 #include "store/file.h"

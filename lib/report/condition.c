@@ -87,16 +87,15 @@ entry_of(const struct overview *s, int64_t id)
 }
 
 static void
-judge_plan(struct condition *h, const struct catalogue_options *o)
+judge_plan(struct condition *h)
 {
-	const enum verify_mend mend = catalogue_plan_mend(h->plan);
+	const enum error_remedy mend = catalogue_plan_mend(h->plan);
 	struct error why = ERROR_INIT;
 
 	h->status = plan_data_status(h->plan);
-	h->mend = h->plan->unproved != NULL ? "scr_rebuild --partial"
-		  : h->group == NULL || mend == MEND_BUILD
-			  ? report_mend(mend, o->deep, o->checksums)
-			  : NULL;
+	h->mend = h->plan->unproved != NULL		     ? REMEDY_PARTIAL
+		  : h->group == NULL || mend == REMEDY_INDEX ? mend
+							     : REMEDY_NONE;
 	if (plan_status(h->plan) == STATUS_DAMAGED && h->plan->flaw == NULL)
 		snprintf(h->why, sizeof(h->why),
 			 "%s missing or damaged, can be rebuilt",
@@ -118,7 +117,7 @@ look_closer(struct condition *h, const struct catalogue_options *o,
 		return -1;
 	h->deep_done = o->deep;
 	if (h->deep.nfindings > 0 && h->plan->unproved == NULL)
-		h->mend = report_mend(MEND_BUILD, true, o->checksums);
+		h->mend = REMEDY_INDEX;
 	for (size_t i = 0; i < h->deep.nfindings; i++) {
 		deep_error(h->plan, &h->deep.findings[i], &why);
 		if (h->status == STATUS_OK)
@@ -126,7 +125,7 @@ look_closer(struct condition *h, const struct catalogue_options *o,
 		h->status =
 			error_worse_status(h->status, error_status(why.kind));
 		if (deep_is_open(h->plan, &h->deep.findings[i]))
-			h->mend = NULL;
+			h->mend = REMEDY_NONE;
 	}
 	/* With what it found, more may be lost. */
 	h->status = error_worse_status(h->status, plan_data_status(h->plan));
@@ -144,7 +143,8 @@ plan_flags(const struct catalogue_options *o)
 
 /* Set h->next of a dataset on a prefix; "": there is nothing to do. */
 static void
-find_next(const struct overview *s, struct condition *h)
+find_next(const struct overview *s, const struct catalogue_options *o,
+	  struct condition *h)
 {
 	const struct overview_entry *e = h->entry;
 	/* NULL: more is wrong than the plan has. */
@@ -153,20 +153,19 @@ find_next(const struct overview *s, struct condition *h)
 	struct next_case n = {
 		.status = h->status,
 		.absent = h->absent,
+		.deep = o->deep || h->deep.nfindings > 0,
+		.checksums = o->checksums,
 		/* A rebuild does not write a damaged index. */
 		.rebuild = plan != NULL && !s->remade &&
-					   plan_status(plan) == STATUS_DAMAGED
-				   ? report_check(REPORT_CHECK_REBUILD,
-						  h->deep_done, h->checksums)
-				   : NULL,
+			   plan_status(plan) == STATUS_DAMAGED,
 		.kept = h->status == STATUS_DAMAGED && h->deep.nfindings == 0 &&
 			(h->plan != NULL
 				 ? plan_data_status(h->plan) != STATUS_LOST
 				 : h->containers != NULL),
 		.packed = h->packed || h->containers != NULL,
 		/* A rebuild does not decide which witness is right. */
-		.mend = h->plan != NULL && h->plan->flaw != NULL ? NULL
-								 : h->mend,
+		.remedy = h->plan != NULL && h->plan->flaw != NULL ? REMEDY_NONE
+								   : h->mend,
 		.undecided = h->plan != NULL && deep_stuck(h->plan, &h->deep),
 		.searched = s->searched,
 		.nameless = h->plan != NULL ? h->plan->maps_lost > 0 ||
@@ -211,8 +210,7 @@ condition_next_remade(const struct overview *s, int64_t whole,
 		      struct condition *h)
 {
 	if (s->remade && whole > 0 && h->next[0] == '\0')
-		report_next(report_check(REPORT_CHECK_BUILD, false, false),
-			    s->catalogue, whole, h->next);
+		report_next(REMEDY_INDEX, s->catalogue, whole, h->next);
 }
 
 /* --- Containers --- */
@@ -250,7 +248,7 @@ condition_check_containers(struct overview *s,
 			 "%zu of %zu containers damaged, but no file in them "
 			 "is known to be damaged",
 			 h->containers->damaged, h->containers->count);
-		find_next(s, h);
+		find_next(s, o, h);
 	}
 	return 0;
 }
@@ -272,7 +270,7 @@ check_files(struct overview *s, const struct catalogue_options *o,
 	    0)
 		return could_not(h, o, &why, err);
 	h->status = h->verify.status;
-	h->mend = report_mend(h->verify.mend, o->deep, o->checksums);
+	h->mend = h->verify.mend;
 	h->packed = h->verify.fetch.packed;
 	first_problem(h);
 	return 0;
@@ -282,8 +280,7 @@ check_files(struct overview *s, const struct catalogue_options *o,
  * is complete, a job must be able to restart from it, too. */
 static int
 check_metadata(struct overview *s, const struct overview_entry *e,
-	       const struct catalogue_options *o, struct condition *h,
-	       struct error *err)
+	       struct condition *h, struct error *err)
 {
 	const struct verify_listener problems = { add_problem, h };
 	const struct catalogue_options quiet = { .index = s->index };
@@ -305,7 +302,7 @@ check_metadata(struct overview *s, const struct overview_entry *e,
 	} else {
 		/* Only the containers have to be right. */
 		r.mend = catalogue_map_flaw(h->plan, flaw, sizeof(flaw));
-		if (r.mend == MEND_NONE)
+		if (r.mend == REMEDY_NONE)
 			return 0;
 		r.status = STATUS_DAMAGED;
 		add_problem(h, flaw);
@@ -314,9 +311,9 @@ check_metadata(struct overview *s, const struct overview_entry *e,
 		first_problem(h);
 		/* Files are rebuilt before the map is written again. */
 		if (plan_status(h->plan) == STATUS_DAMAGED &&
-		    r.mend != MEND_NONE)
-			r.mend = MEND_BUILD;
-		h->mend = report_mend(r.mend, o->deep, o->checksums);
+		    r.mend != REMEDY_NONE)
+			r.mend = REMEDY_INDEX;
+		h->mend = r.mend;
 	}
 	h->status = error_worse_status(h->status, r.status);
 	return 0;
@@ -338,9 +335,9 @@ check_dir(struct overview *s, const struct overview_entry *e,
 	}
 	if (h->plan == NULL)
 		return could_not(h, o, &why, err);
-	judge_plan(h, o);
+	judge_plan(h);
 	if (h->status == STATUS_OK || h->status == STATUS_DAMAGED)
-		return check_metadata(s, e, o, h, err) < 0
+		return check_metadata(s, e, h, err) < 0
 			       ? -1
 			       : look_closer(h, o, err);
 	/* A directory may have been renamed: check before reporting a loss. */
@@ -351,7 +348,7 @@ check_dir(struct overview *s, const struct overview_entry *e,
 		h->plan = NULL;
 		return 0;
 	}
-	judge_plan(h, o);
+	judge_plan(h);
 	return look_closer(h, o, err);
 }
 
@@ -366,9 +363,8 @@ condition_check(struct overview *s, const struct overview_entry *e,
 	*out = (struct condition){
 		.id = e->id,
 		.entry = e,
-		.checksums = o->checksums,
+		.prefix = catalogue_path(s->catalogue),
 	};
-	out->prefix = catalogue_path(s->catalogue);
 	if (e->has_dir) {
 		rc = check_dir(s, e, o, out, &why);
 		if (rc == 0 && o->checksums)
@@ -389,7 +385,7 @@ condition_check(struct overview *s, const struct overview_entry *e,
 	}
 	if (rc < 0 && could_not(out, o, &why, err) < 0)
 		return -1;
-	find_next(s, out);
+	find_next(s, o, out);
 	return 0;
 }
 
@@ -458,8 +454,7 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 		.moved_from = o->moved_from,
 		.work = &o->work,
 	};
-	const char *command = NULL;
-	struct plan_way way = { .obstacle = "" };
+	struct next_case n = { .deep = o->deep, .checksums = o->checksums };
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
@@ -468,7 +463,7 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 	if (out->plan == NULL) {
 		rc = could_not(out, o, &why, err);
 	} else {
-		judge_plan(out, o);
+		judge_plan(out);
 		rc = look_closer(out, o, err);
 	}
 	/* The next step.  Without a plan, the reason says what stands in the
@@ -479,15 +474,12 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 	      report_chmod(out->plan, out->next)[0] != '\0')))
 		return rc;
 	if (out->plan != NULL)
-		plan_find_way(out->plan, &way);
+		plan_find_way(out->plan, &n.way);
 	if (out->status == STATUS_FAILED)
-		command = report_check(REPORT_CHECK_INSPECT, o->deep,
-				       o->checksums);
-	else if (out->mend != NULL)
-		command = report_check(REPORT_CHECK_REBUILD, o->deep,
-				       o->checksums);
-	report_next_dirs(command, g->dirs, g->ndirs, prefix, way.obstacle,
-			 out->next);
+		n.remedy = REMEDY_LOOK;
+	else if (out->mend != REMEDY_NONE)
+		n.remedy = REMEDY_REBUILD;
+	report_next_dirs(&n, g->dirs, g->ndirs, prefix, out->next);
 	return rc;
 }
 

@@ -33,18 +33,16 @@ struct condition {
 	/* unfinished: the index does not claim that it is on the prefix,
 	 * because it was never flushed, or not completely */
 	bool absent;
-	bool packed; /* whole or not, its files are in containers:
+	bool packed;		/* whole or not, its files are in containers:
 			struct fetchable */
-	/* the command that repairs all damage: see report_mend(); NULL: none
-	 * does */
-	const char *mend;
+	enum error_remedy mend; /* what repairs all damage */
 	int64_t namesake;  /* catalogue_namesake(), of a whole dataset; or 0 */
 	struct plan *plan; /* NULL: nothing names its files, or it could not be
 			      made */
-	struct verify_result verify;   /* valid without a plan */
-	struct buf problems;	       /* its problems, one line each */
-	struct deep_result deep;       /* valid if deep_done */
-	bool deep_done, checksums;     /* of the options */
+	struct verify_result verify; /* valid without a plan */
+	struct buf problems;	     /* its problems, one line each */
+	struct deep_result deep;     /* valid if deep_done */
+	bool deep_done;
 	struct containers *containers; /* NULL: not packed, or not checked */
 	char why[ERROR_TEXT_MAX];      /* one sentence if status is not OK */
 	/* the command to run next, or ""; the functions below that print text
@@ -117,10 +115,8 @@ struct report_choice {
 	struct style style;
 };
 
-/* What it is and what is wrong with it, as labelled lines. */
-void report_facts(const struct condition *h, struct buf *out);
-
-/* The same with its sets, files and containers. */
+/* What it is and what is wrong with it, as labelled lines; its sets, files and
+ * containers. */
 void report_detail(const struct condition *h, const struct report_choice *c,
 		   struct buf *out);
 

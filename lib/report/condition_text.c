@@ -179,8 +179,8 @@ is_undecided(const struct condition *h)
 	       plan_status(h->plan) == STATUS_DAMAGED;
 }
 
-void
-report_facts(const struct condition *h, struct buf *out)
+static void
+put_facts(const struct condition *h, struct buf *out)
 {
 	const struct overview_entry *e = h->entry;
 	const struct plan *p = h->plan;
@@ -240,7 +240,7 @@ report_detail(const struct condition *h, const struct report_choice *c,
 	const struct containers *k = h->containers;
 	const struct plan *p = h->plan;
 
-	report_facts(h, out);
+	put_facts(h, out);
 	if (p != NULL) {
 		buf_printf(out, "\n");
 		report_sets(p, out);

@@ -11,7 +11,6 @@
 #include "ftijob/set.h"
 
 struct buf;
-struct error;
 struct fti_checked;
 struct fti_rankfile;
 struct fti_rebuild;

@@ -106,58 +106,61 @@ report_command(const char *command, const char *prefix, const char *word,
 	return finish(&out, to, size);
 }
 
-char *
-report_next(const char *command, struct catalogue *c, int64_t id,
-	    char to[static ERROR_TEXT_MAX])
-{
-	return report_command(command, catalogue_path(c),
-			      catalogue_word_now_str(c, id), to,
-			      ERROR_TEXT_MAX);
-}
-
-const char *
-report_check(enum report_check what, bool deep, bool checksums)
-{
-	static const char *const commands[][4] = {
-		[REPORT_CHECK_BUILD] = { "scr_index --build",
-					 "scr_index --checksums --build",
-					 "scr_index --deep --build",
-					 "scr_index --deep --checksums --build" },
-		[REPORT_CHECK_REBUILD] = { "scr_rebuild",
-					   "scr_rebuild --checksums",
-					   "scr_rebuild --deep",
-					   "scr_rebuild --deep --checksums" },
-		[REPORT_CHECK_INSPECT] = { "scr_inspect",
-					   "scr_inspect --checksums",
-					   "scr_inspect --deep",
-					   "scr_inspect --deep --checksums" },
-	};
-
-	return commands[what][2 * deep + checksums];
-}
-
-const char *
-report_mend(enum verify_mend mend, bool deep, bool checksums)
+/* Each remedy as a command. */
+static void
+add_remedy(struct buf *out, enum error_remedy what, const struct next_case *n,
+	   const char *prefix, const char *word)
 {
 	static const char *const commands[] = {
-		[MEND_XOR] = "scr_rebuild --protect xor",
-		[MEND_PARTNER] = "scr_rebuild --protect partner",
-		[MEND_RS] = "scr_rebuild --protect rs",
-		[MEND_MAP] = "scr_container repack",
-		[MEND_UNPACK] = "scr_container --force unpack",
-		[MEND_LONG] = "scr_container unpack",
+		[REMEDY_INDEX] = "scr_index --build",
+		[REMEDY_REBUILD] = "scr_rebuild",
+		[REMEDY_CHECKSUMS] = "scr_rebuild --checksums",
+		[REMEDY_DEEP] = "scr_rebuild --deep",
+		[REMEDY_PARTIAL] = "scr_rebuild --partial",
+		[REMEDY_CHOOSE] = "scr_rebuild",
+		[REMEDY_XOR] = "scr_rebuild --protect xor",
+		[REMEDY_PARTNER] = "scr_rebuild --protect partner",
+		[REMEDY_RS] = "scr_rebuild --protect rs",
+		[REMEDY_LOOK] = "scr_inspect",
+		[REMEDY_VERIFY] = "scr_container verify",
+		[REMEDY_ADD] = "scr_index --add",
+		[REMEDY_CURRENT] = "scr_index --current",
+		[REMEDY_DROP] = "scr_index --drop",
+		[REMEDY_DELETE] = "scr_index --delete",
+		[REMEDY_REPACK] = "scr_container repack",
+		[REMEDY_FORCE] = "scr_container --force unpack",
+		[REMEDY_UNPACK] = "scr_container unpack",
 	};
+	const char *command = commands[what];
+	const int verb = (int)strcspn(command, " ");
+	const bool looks = what == REMEDY_INDEX || what == REMEDY_REBUILD ||
+			   what == REMEDY_LOOK;
 
-	return mend == MEND_BUILD
-		       ? report_check(REPORT_CHECK_BUILD, deep, checksums)
-		       : commands[mend];
+	add_command(out,
+		    str_printed(64, "%.*s%s%s%s", verb, command,
+				looks && n->deep ? " --deep" : "",
+				looks && n->checksums ? " --checksums" : "",
+				command + verb),
+		    prefix, word);
+}
+
+char *
+report_next(enum error_remedy what, struct catalogue *c, int64_t id,
+	    char to[static ERROR_TEXT_MAX])
+{
+	const struct next_case plain = { .status = STATUS_OK };
+	struct buf out = BUF_INIT;
+
+	add_remedy(&out, what, &plain, catalogue_path(c),
+		   catalogue_word_now_str(c, id));
+	return finish(&out, to, ERROR_TEXT_MAX);
 }
 
 /* --- The next step --- */
 
 /* The dataset is lost, or its wrong part cannot be found: no job restarts from
  * it any more; then its files go.  Sets *id to the dataset of the command. */
-static const char *
+static enum error_remedy
 give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 	const struct next_case *n, int64_t *id)
 {
@@ -170,13 +173,13 @@ give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 	if (other > 0 &&
 	    (e->current || (current == NULL && newest[0] == e->id))) {
 		*id = other;
-		return "scr_index --current";
+		return REMEDY_CURRENT;
 	}
 	/* All data may be right. */
 	if (n->undecided)
-		return NULL;
+		return REMEDY_NONE;
 	/* --drop removes no file. */
-	return indexed ? "scr_index --drop" : "scr_index --delete";
+	return indexed ? REMEDY_DROP : REMEDY_DELETE;
 }
 
 /* If the directory of the dataset is a link, which --delete refuses: write "rm
@@ -277,20 +280,20 @@ report_scavenge(const char *prefix, const char *obstacle,
 }
 
 char *
-report_next_dirs(const char *command, const char *const *dirs, size_t ndirs,
-		 const char *prefix, const char *obstacle,
+report_next_dirs(const struct next_case *n, const char *const *dirs,
+		 size_t ndirs, const char *prefix,
 		 char to[static ERROR_TEXT_MAX])
 {
 	struct buf out = BUF_INIT;
 
-	clear_way(obstacle, &out);
-	if (command != NULL)
-		add_command(&out, command, NULL, NULL);
+	clear_way(n->way.obstacle, &out);
+	if (n->remedy != REMEDY_NONE)
+		add_remedy(&out, n->remedy, n, NULL, NULL);
 	for (size_t i = 0; i < ndirs && out.len < ERROR_TEXT_MAX; i++)
 		report_add_quoted(&out, " ", dirs[i]);
 	/* What is not here may be on other nodes.  Directories of many nodes do
 	 * not fit. */
-	if (command == NULL || out.len >= ERROR_TEXT_MAX) {
+	if (n->remedy == REMEDY_NONE || out.len >= ERROR_TEXT_MAX) {
 		buf_clear(&out);
 		add_scavenge(&out, prefix);
 	}
@@ -327,7 +330,9 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 {
 	struct index_entry e;
 	const bool indexed = ix != NULL && index_find_id(ix, id, &e, NULL) == 0;
-	const char *command = n->mend;
+	enum error_remedy what = n->remedy;
+	/* To write an entry of the index, nothing has to be found again. */
+	struct next_case how = { .status = STATUS_OK };
 	struct buf out = BUF_INIT;
 
 	if (n->way.was[0] != '\0') {
@@ -336,54 +341,56 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	}
 	if (!indexed)
 		e = (struct index_entry){ .id = id, .complete = -1 };
-	if (n->nameless && !n->searched &&
-	    (n->status == STATUS_FAILED ||
-	     (n->status == STATUS_LOST && !indexed)))
+	if (!n->searched && ((n->status == STATUS_FAILED && n->nameless) ||
+			     (n->status == STATUS_LOST &&
+			      ((n->nameless && !indexed) || n->undecided ||
+			       catalogue_in_cache(c, id)))))
 		return report_scavenge(catalogue_path(c), n->way.obstacle, to);
-	if (n->absent)
-		command = indexed ? "scr_index --drop" : "scr_index --delete";
-	else if (n->kept && command == NULL)
-		command = n->packed		  ? "scr_container unpack"
-			  : index_entry_valid(&e) ? NULL
-						  : "scr_index --build";
-	else if (n->status == STATUS_LOST && !n->searched &&
-		 (n->undecided || catalogue_in_cache(c, id)))
-		return report_scavenge(catalogue_path(c), n->way.obstacle, to);
-	else if (n->status == STATUS_LOST ||
-		 (n->status == STATUS_DAMAGED && command == NULL))
-		command = give_up(ix, &e, indexed, n, &id);
-	else if (n->rebuild != NULL && command != NULL && e.complete == 1)
-		command = n->rebuild;
-	else if (n->status == STATUS_FAILED && command == NULL)
-		command = n->nameless ? NULL : n->look;
-	else if (n->status == STATUS_OK && command == NULL &&
-		 (!indexed || !index_entry_valid(&e)))
-		command = "scr_index --build";
+	if (n->remedy != REMEDY_NONE)
+		how = *n;
+	if (n->absent) {
+		what = indexed ? REMEDY_DROP : REMEDY_DELETE;
+	} else if (n->kept && what == REMEDY_NONE) {
+		what = n->packed	       ? REMEDY_UNPACK
+		       : index_entry_valid(&e) ? REMEDY_NONE
+					       : REMEDY_INDEX;
+	} else if (n->status == STATUS_LOST ||
+		   (n->status == STATUS_DAMAGED && what == REMEDY_NONE)) {
+		what = give_up(ix, &e, indexed, n, &id);
+	} else if (n->rebuild && what != REMEDY_NONE && e.complete == 1) {
+		what = REMEDY_REBUILD;
+	} else if (n->status == STATUS_FAILED && what == REMEDY_NONE) {
+		what = n->look && !n->nameless ? REMEDY_LOOK : REMEDY_NONE;
+		how = *n;
+	} else if (n->status == STATUS_OK && what == REMEDY_NONE &&
+		   (!indexed || !index_entry_valid(&e))) {
+		what = REMEDY_INDEX;
+	}
 	/* The index has a newer one of its name: it stays out. */
-	if (!indexed && command != NULL && str_starts(command, "scr_index ") &&
-	    str_ends(command, "--build") && catalogue_namesake(c, ix, id) > 0)
-		command = n->status == STATUS_DAMAGED ? n->rebuild : NULL;
-	if (command != NULL && str_eq(command, "scr_index --delete") &&
-	    remove_link(catalogue_path(c), id, &out))
-		command = NULL;
-	if (command != NULL) {
+	if (!indexed && what == REMEDY_INDEX &&
+	    catalogue_namesake(c, ix, id) > 0)
+		what = n->rebuild && n->status == STATUS_DAMAGED
+			       ? REMEDY_REBUILD
+			       : REMEDY_NONE;
+	if (what == REMEDY_DELETE && remove_link(catalogue_path(c), id, &out))
+		what = REMEDY_NONE;
+	if (what != REMEDY_NONE) {
 		if (n->status != STATUS_LOST)
 			clear_way(n->way.obstacle, &out);
 		/* Another one becomes current: a job must be able to fetch
 		 * it. */
 		if (id != e.id && catalogue_in_containers(c, id)) {
-			add_command(&out, "scr_container unpack",
-				    catalogue_path(c),
-				    catalogue_word_str(c, ix, id));
+			add_remedy(&out, REMEDY_UNPACK, n, catalogue_path(c),
+				   catalogue_word_str(c, ix, id));
 			buf_add_str(&out, " && ");
 		}
-		add_command(&out, command, catalogue_path(c),
-			    catalogue_word_str(c, ix, id));
+		add_remedy(&out, what, &how, catalogue_path(c),
+			   catalogue_word_str(c, ix, id));
 	}
 	return finish(&out, to, ERROR_TEXT_MAX);
 }
 
-void
+char *
 report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 		char to[static ERROR_TEXT_MAX])
 {
@@ -391,4 +398,87 @@ report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 
 	report_next_step(c, ix, id, n, to);
 	index_free(ix);
+	return to;
+}
+
+char *
+report_next_after(struct catalogue *c, int64_t id, const struct error *why,
+		  struct next_case n, char to[static ERROR_TEXT_MAX])
+{
+	to[0] = '\0';
+	if (id <= 0 || why->remedy == REMEDY_DECIDE)
+		return to;
+	/* What cannot be read says so, and a report finds what can be done
+	 * about data that are lost, or may not be read; what is not known needs
+	 * a look. */
+	n.status = STATUS_FAILED;
+	if ((why->kind == ERROR_SYSTEM && !error_may_pass(why)) ||
+	    why->kind == ERROR_LOST ||
+	    (why->kind == ERROR_ABSENT && catalogue_may_list(c, id)))
+		n.remedy = REMEDY_LOOK;
+	else if (why->kind != ERROR_SYSTEM && why->kind != ERROR_DAMAGED)
+		return to;
+	else if (why->remedy == REMEDY_VERIFY)
+		n.remedy = REMEDY_VERIFY;
+	return report_next_now(c, id, &n, to);
+}
+
+void
+report_remedy(struct error *err, struct catalogue *c, int64_t id)
+{
+	const struct error why = *err;
+	const struct next_case lost = { .status = STATUS_LOST };
+	char next[ERROR_TEXT_MAX];
+
+	/* A dataset of SCR 1.1.8 may have no number, which all remedies
+	 * need. */
+	if (why.remedy == REMEDY_NONE || why.remedy >= REMEDY_DECIDE || id <= 0)
+		return;
+	if (why.kind == ERROR_LOST)
+		report_next_now(c, id, &lost, next);
+	else
+		report_next(why.remedy, c, id, next);
+	error_as(err, &why, "%s%s: %s", why.text,
+		 why.remedy == REMEDY_CHOOSE
+			 ? "; to rebuild a file that you distrust, move it away"
+			 : "",
+		 next);
+}
+
+/* --- Containers --- */
+
+char *
+report_next_packed(enum error_remedy what, struct catalogue *c,
+		   const struct packed *p, char to[static ERROR_TEXT_MAX])
+{
+	const struct next_case plain = { .status = STATUS_OK };
+	struct buf out = BUF_INIT;
+
+	if (what == REMEDY_NONE)
+		what = p->hidden.incomplete ? REMEDY_FORCE : REMEDY_REPACK;
+	if (p->layout != 1)
+		return report_next(what, c, p->id, to);
+	add_remedy(&out, what, &plain, catalogue_path(c), p->root);
+	return finish(&out, to, ERROR_TEXT_MAX);
+}
+
+char *
+report_next_health(struct catalogue *c, const struct packed *p,
+		   const struct packed_health *h, int status,
+		   char to[static ERROR_TEXT_MAX])
+{
+	const bool data = h->files_bad + h->hidden_bad > 0 || h->unfinished;
+	const struct next_case n = { .status = status,
+				     .kept = status == STATUS_DAMAGED,
+				     .packed = true,
+				     .look = true };
+
+	to[0] = '\0';
+	if (status == STATUS_DAMAGED && (data || h->map_damaged))
+		report_next_packed(data ? REMEDY_CHECKSUMS : REMEDY_NONE, c, p,
+				   to);
+	else if (status != STATUS_OK && p->layout != 1 &&
+		 (status != STATUS_FAILED || h->map_flaws == 0))
+		report_next_now(c, p->id, &n, to);
+	return to;
 }

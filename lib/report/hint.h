@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "catalogue/catalogue.h"
+#include "container/packed.h"
 #include "error.h"
 
 struct buf;
@@ -36,39 +37,27 @@ void report_add_quoted(struct buf *out, const char *before, const char *text);
 void report_add_options(struct buf *out, const struct job_where *w,
 			const char *down, const char *remote);
 
-/* The same as report_command() for dataset `id` of a prefix. */
-char *report_next(const char *command, struct catalogue *c, int64_t id,
-		  char to[static ERROR_TEXT_MAX]);
+/* --- The command to run next --- */
 
-enum report_check {
-	REPORT_CHECK_BUILD,   /* scr_index --build */
-	REPORT_CHECK_REBUILD, /* scr_rebuild */
-	REPORT_CHECK_INSPECT, /* scr_inspect */
-};
-
-/* The command of report_command() that looks for damage, or repairs it, with
- * the options that find what a check with these found. */
-const char *report_check(enum report_check what, bool deep, bool checksums);
-
-/* The command of report_command() that repairs the damage found by a check of
- * this kind; NULL: none does. */
-const char *report_mend(enum verify_mend mend, bool deep, bool checksums);
-
-/* What a check has found, and report_next_step() goes by. */
+/*
+ * What a command has found, or what has stopped it.  The functions below are
+ * the only ones that know what is to be run then; they return `to`, "" if there
+ * is nothing to do.
+ */
 struct next_case {
-	int status;  /* STATUS_FAILED: unknown */
-	bool absent; /* unfinished: no files are expected */
-	/* if a rebuild of files is all that is missing: its command, with the
-	 * option that finds the damage again; else NULL */
-	const char *rebuild;
-	bool kept;	  /* no data are lost, only redundancy */
-	bool packed;	  /* with `kept`: unpacking drops what is damaged */
-	const char *mend; /* the command that repairs all damage; if the status
-			     is unknown, the one to run again; or NULL */
+	int status; /* STATUS_FAILED: unknown */
+	/* what repairs all damage; if the status is unknown, what is to be run
+	 * again */
+	enum error_remedy remedy;
+	bool deep, checksums; /* the options that find the damage again */
+	bool look;	      /* a report shows more */
+	bool absent;	      /* unfinished: no files are expected */
+	bool rebuild;	      /* a rebuild of files is all that is missing */
+	bool kept;	      /* no data are lost, only redundancy */
+	bool packed;	      /* with `kept`: unpacking drops what is damaged */
 	/* data and redundancy differ, and it is unknown which is wrong:
 	 * another checkpoint becomes the current one, but it is kept */
 	bool undecided;
-	const char *look; /* the report that shows more; NULL: none does */
 	/* nothing names the files of some ranks: a scavenge may find them */
 	bool nameless;
 	/* a scavenge has searched the caches of all nodes: what is lost is not
@@ -77,33 +66,55 @@ struct next_case {
 	struct plan_way way;
 };
 
-/* The command that searches the caches of all nodes; `obstacle`: of a plan_way,
- * or NULL. */
-char *report_scavenge(const char *prefix, const char *obstacle,
-		      char to[static ERROR_TEXT_MAX]);
-
-/* The command of report_command() for the directories of a dataset in caches.
- * If it is NULL, or they are too many: a scavenge to `prefix` (NULL: the
- * default one).  `obstacle`: of a plan_way; NULL or "": none. */
-char *report_next_dirs(const char *command, const char *const *dirs,
-		       size_t ndirs, const char *prefix, const char *obstacle,
-		       char to[static ERROR_TEXT_MAX]);
-
 /*
- * Write the one command to run next for dataset `id` that is not whole, or not
- * in the index: repair it; if it is lost, restart from the newest other
- * checkpoint, drop it from the index, delete it, but search the caches before;
- * look again if it is unknown.  A dataset is not added to the index in place of
- * a newer one of its name.  "" if there is nothing to do.  `ix`: NULL if there
- * is no index.  Returns `to`.
+ * For dataset `id` that is not whole, or not in the index: repair it; if it is
+ * lost, restart from the newest other checkpoint, drop it from the index,
+ * delete it, but search the caches before; look again if it is unknown.  A
+ * dataset is not added to the index in place of a newer one of its name.  `ix`:
+ * NULL if there is no index.
  */
 char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		       const struct next_case *n,
 		       char to[static ERROR_TEXT_MAX]);
 
 /* The same, with the index read now. */
-void report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
-		     char to[static ERROR_TEXT_MAX]);
+char *report_next_now(struct catalogue *c, int64_t id,
+		      const struct next_case *n,
+		      char to[static ERROR_TEXT_MAX]);
+
+/* The same after the error *why; n->remedy is what to run again, or NONE. */
+char *report_next_after(struct catalogue *c, int64_t id,
+			const struct error *why, struct next_case n,
+			char to[static ERROR_TEXT_MAX]);
+
+/* For a dataset in caches: n->remedy with their directories.  If there is none,
+ * or they are too many: a scavenge to `prefix` (NULL: the default one). */
+char *report_next_dirs(const struct next_case *n, const char *const *dirs,
+		       size_t ndirs, const char *prefix,
+		       char to[static ERROR_TEXT_MAX]);
+
+/* For a dataset that may be packed; REMEDY_NONE: what repairs its map. */
+char *report_next_packed(enum error_remedy what, struct catalogue *c,
+			 const struct packed *p,
+			 char to[static ERROR_TEXT_MAX]);
+
+/* After this check of its containers. */
+char *report_next_health(struct catalogue *c, const struct packed *p,
+			 const struct packed_health *h, int status,
+			 char to[static ERROR_TEXT_MAX]);
+
+/* The command of a remedy for dataset `id`. */
+char *report_next(enum error_remedy what, struct catalogue *c, int64_t id,
+		  char to[static ERROR_TEXT_MAX]);
+
+/* Add the command that removes the cause of the error in *err, if one is known,
+ * to its sentence; `id`: the dataset in `c`. */
+void report_remedy(struct error *err, struct catalogue *c, int64_t id);
+
+/* The command that searches the caches of all nodes; `obstacle`: of a plan_way,
+ * or NULL. */
+char *report_scavenge(const char *prefix, const char *obstacle,
+		      char to[static ERROR_TEXT_MAX]);
 
 /* Write the command that lets their owner read the files of the plan, or "" if
  * the owner may read all of them.  Returns `to`. */

@@ -8,44 +8,10 @@
 #include "catalogue/catalogue.h"
 #include "json.h"
 #include "report/containers.h"
-#include "report/hint.h"
 #include "str.h"
 
 /* Segments named in a line of text; the others are counted. */
 #define SEGS_SHOWN 4
-
-void
-report_remedy(struct error *err, struct catalogue *c, int64_t id)
-{
-	static const char *const commands[] = {
-		[REMEDY_INDEX] = "scr_index --build",
-		[REMEDY_REBUILD] = "scr_rebuild",
-		[REMEDY_CHECKSUMS] = "scr_rebuild --checksums",
-		[REMEDY_DEEP] = "scr_rebuild --deep",
-		[REMEDY_PARTIAL] = "scr_rebuild --partial",
-		[REMEDY_CHOOSE] = "scr_rebuild",
-		[REMEDY_VERIFY] = "scr_container verify",
-		[REMEDY_DECIDE] = NULL,
-		[REMEDY_STOP] = NULL,
-	};
-	const struct error why = *err;
-	const struct next_case lost = { .status = STATUS_LOST };
-	char next[ERROR_TEXT_MAX];
-
-	/* A dataset of SCR 1.1.8 may have no number, which all remedies
-	 * need. */
-	if (commands[why.remedy] == NULL || id <= 0)
-		return;
-	if (why.kind == ERROR_LOST)
-		report_next_now(c, id, &lost, next);
-	else
-		report_next(commands[why.remedy], c, id, next);
-	error_as(err, &why, "%s%s: %s", why.text,
-		 why.remedy == REMEDY_CHOOSE
-			 ? "; to rebuild a file that you distrust, move it away"
-			 : "",
-		 next);
-}
 
 /* --- The map --- */
 
@@ -294,19 +260,6 @@ report_pack_json(const struct packed *p, const struct pack_result *r)
 	return j;
 }
 
-const char *
-report_packed_command(const char *command, struct catalogue *c,
-		      const struct packed *p, char to[static ERROR_TEXT_MAX])
-{
-	if (command == NULL)
-		command = report_mend(p->hidden.incomplete ? MEND_UNPACK
-							   : MEND_MAP,
-				      false, false);
-	return p->layout != 1 ? report_next(command, c, p->id, to)
-			      : report_command(command, catalogue_path(c),
-					       p->root, to, ERROR_TEXT_MAX);
-}
-
 void
 report_health_text(const struct packed *p, const struct packed_health *h,
 		   int status, struct buf *out)
@@ -345,25 +298,6 @@ report_health_text(const struct packed *p, const struct packed_health *h,
 				   str_count(flaws, "flaw"));
 		buf_printf(out, "; %s\n", outlook);
 	}
-}
-
-char *
-report_health_next(struct catalogue *c, const struct packed *p,
-		   const struct packed_health *h, int status,
-		   char to[static ERROR_TEXT_MAX])
-{
-	const bool data = h->files_bad + h->hidden_bad > 0 || h->unfinished;
-	const struct next_case n = { status, .kept = status == STATUS_DAMAGED,
-				     .packed = true, .look = "scr_inspect" };
-
-	to[0] = '\0';
-	if (status == STATUS_DAMAGED && (data || h->map_damaged))
-		report_packed_command(data ? "scr_rebuild --checksums" : NULL,
-				      c, p, to);
-	else if (status != STATUS_OK && p->layout != 1 &&
-		 (status != STATUS_FAILED || h->map_flaws == 0))
-		report_next_now(c, p->id, &n, to);
-	return to;
 }
 
 struct json *

@@ -13,18 +13,11 @@
 #include "archive/export.h"
 #include "container/pack.h"
 #include "container/packed.h"
-#include "error.h"
 #include "report/table.h"
 
 struct buf;
 struct build_result;
-struct catalogue;
 struct json;
-struct rebuild_result;
-
-/* Add the command that removes the cause of the error in *err, if one is known,
- * to its sentence; `id`: the dataset in `c`. */
-void report_remedy(struct error *err, struct catalogue *c, int64_t id);
 
 /* The segment map: one line for each file, sorted as `how` says, at most `most`
  * (0: all), and for each container; if columns are chosen, these of all files,
@@ -46,20 +39,9 @@ void report_pack_text(const struct packed *p, const char *done,
 struct json *report_pack_json(const struct packed *p,
 			      const struct pack_result *r);
 
-/* The command for a dataset that may be packed; `command` NULL: the one that
- * repairs its map.  See report_next().  Returns `to`. */
-const char *report_packed_command(const char *command, struct catalogue *c,
-				  const struct packed *p,
-				  char to[static ERROR_TEXT_MAX]);
-
 /* Result of packed_check(), from which the exit status `status` follows. */
 void report_health_text(const struct packed *p, const struct packed_health *h,
 			int status, struct buf *out);
-/* Write the command to run next after this check; "": there is none.  Returns
- * `to`. */
-char *report_health_next(struct catalogue *c, const struct packed *p,
-			 const struct packed_health *h, int status,
-			 char to[static ERROR_TEXT_MAX]);
 struct json *report_health_json(const struct packed *p,
 				const struct packed_health *h);
 

@@ -6,7 +6,6 @@
 #define REPORT_REPORT_IMPL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "rescue/plan.h"

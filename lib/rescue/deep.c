@@ -120,7 +120,7 @@ note_unread(struct deep *d, uint32_t set, const struct error *why,
 	int rc = 0;
 
 	/* A missing or truncated file has changed since the plan. */
-	if (why->kind != ERROR_SYSTEM)
+	if (why->kind != ERROR_SYSTEM || work_stopped(d->work))
 		return error_pass(err, why);
 	pthread_mutex_lock(&d->lock);
 	for (size_t i = 0; i < out->nfindings && !old; i++)
@@ -156,7 +156,8 @@ check_reds(void *arg, size_t set, unsigned worker, struct error *err)
 	for (uint32_t m = 0; d->look[set] && s->opened && m < s->n; m++) {
 		if (s->members[m].state != RED_PRESENT)
 			continue;
-		if (plan_check_red(d->p, &s->members[m], &wrong, &why) < 0) {
+		if (plan_check_red(d->p, &s->members[m], d->work, &wrong,
+				   &why) < 0) {
 			if (note_unread(d, f.set, &why, err) < 0)
 				return -1;
 			continue;
@@ -253,8 +254,6 @@ pass(struct deep *d, struct error *err)
 
 	d->first = d->out->nfindings;
 	d->arena = arena_new();
-	if (d->arena == NULL)
-		return error_no_memory(err);
 	if (prepare(d, err) == 0) {
 		if (d->out->sets_checked + d->out->sets_skipped == 0)
 			count_sets(d);

@@ -23,25 +23,31 @@
 
 /* --- Reading --- */
 
-/* Take the descriptor `desc`, in d->tree, if it is that of dataset `id`.  If it
- * has no name: `name` (may be NULL). */
+int
+descriptor_read(const struct kvtree *desc, int64_t id, const char *name,
+		struct dataset *view, struct error *err)
+{
+	if (dataset_read(desc, view, err) < 0)
+		return -1;
+	if (view->name == NULL)
+		view->name = name;
+	if (view->id != id)
+		return error_set(err, ERROR_CORRUPT,
+				 "the descriptor is that of dataset %" PRId64,
+				 view->id);
+	if (view->name != NULL && !dataset_name_ok(view->name))
+		return error_set(err, ERROR_CORRUPT,
+				 "\"%s\" is not a valid name of a dataset",
+				 str_shown(view->name));
+	return 0;
+}
+
+/* Take the descriptor `desc`, in d->tree. */
 static void
 take(struct descriptor *d, const struct kvtree *desc, const char *name,
      int64_t id)
 {
-	if (dataset_read(desc, &d->view, &d->why) < 0)
-		return;
-	if (d->view.name == NULL)
-		d->view.name = name;
-	if (d->view.id != id)
-		error_set(&d->why, ERROR_CORRUPT,
-			  "the descriptor is that of dataset %" PRId64,
-			  d->view.id);
-	else if (d->view.name != NULL && !dataset_name_ok(d->view.name))
-		error_set(&d->why, ERROR_CORRUPT,
-			  "\"%s\" is not a valid name of a dataset",
-			  str_shown(d->view.name));
-	else
+	if (descriptor_read(desc, id, name, &d->view, &d->why) == 0)
 		d->desc = desc;
 }
 

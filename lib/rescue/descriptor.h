@@ -56,6 +56,11 @@ int descriptors_read(const struct descriptor_at *at, struct descriptors *out,
 		     struct error *err);
 void descriptors_free(struct descriptors *d);
 
+/* Read the descriptor `desc` into *view if it is that of dataset `id`, else
+ * ERROR_CORRUPT.  If it has no name: `name` (may be NULL). */
+int descriptor_read(const struct kvtree *desc, int64_t id, const char *name,
+		    struct dataset *view, struct error *err);
+
 /* Those that the plan of a dataset on a prefix was made with; borrowed. */
 const struct descriptors *plan_descriptors(const struct plan *p);
 

@@ -309,13 +309,10 @@ make(struct planner *w, struct error *err)
 	w->par = work_waiting(w->work, w->p.places[0].meta_fd);
 	w->nworkers = par_threads(w->par);
 	w->arenas = mem_calloc(w->nworkers, sizeof(*w->arenas));
-	for (unsigned i = 0; w->arenas != NULL && i < w->nworkers; i++) {
-		w->arenas[i] = arena_new();
-		if (w->arenas[i] == NULL)
-			return error_no_memory(err);
-	}
 	if (w->arenas == NULL)
 		return error_no_memory(err);
+	for (unsigned i = 0; i < w->nworkers; i++)
+		w->arenas[i] = arena_new();
 	if (plan_scan_maps(w, err) < 0 || plan_make_sets(w, err) < 0 ||
 	    plan_owner_names(w, err) < 0 || check_any(w, err) < 0)
 		return -1;

@@ -215,14 +215,15 @@ plan_check_kept(struct plan *p, const struct work *work, struct error *err)
 }
 
 int
-plan_check_red(const struct plan *p, const struct plan_member *m, bool *wrong,
-	       struct error *err)
+plan_check_red(const struct plan *p, const struct plan_member *m,
+	       const struct work *work, bool *wrong, struct error *err)
 {
 	const struct plan_red *red = m->red;
 	const uint64_t size = plan_segs_size(red->segs, red->nsegs);
 	const struct solve_range whole = { 0, size };
 	struct stripe_sum sum = { .size = size };
-	const struct transfer_options t = { .sums = &sum };
+	const struct work alone = { .pace = work->pace, .stop = work->stop };
+	const struct transfer_options t = { .work = &alone, .sums = &sum };
 	struct stripe s = { 0, NULL };
 	struct error why = ERROR_INIT;
 	struct arena *arena = NULL;
@@ -233,8 +234,7 @@ plan_check_red(const struct plan *p, const struct plan_member *m, bool *wrong,
 	    segmap_gone(red->segs, red->nsegs))
 		return 0;
 	arena = arena_new();
-	rc = arena == NULL ? error_no_memory(err)
-			   : plan_red_string(p, m, &whole, arena, &s, err);
+	rc = plan_red_string(p, m, &whole, arena, &s, err);
 	for (size_t i = 0; i < s.nparts; i++)
 		s.parts[i].sum = 0;
 	*wrong = rc == 0 && transfer(&s, NULL, size, &t, &why) < 0;
@@ -326,7 +326,7 @@ check_set(void *arg, size_t set, unsigned worker, struct error *err)
 			continue;
 		if (work_go_on(w->work, err) < 0)
 			return -1;
-		if (plan_check_red(&w->p, m, &red->wrong, &why) < 0) {
+		if (plan_check_red(&w->p, m, w->work, &red->wrong, &why) < 0) {
 			red->wrong = false;
 			red->unread = error_is_unread(&why);
 			if (!red->unread)

@@ -127,8 +127,6 @@ list_dirs(struct search *s, struct error *err)
 	const struct plan *p = &s->w->p;
 
 	s->claimed = map_new();
-	if (s->claimed == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < p->nfiles && !s->too_many; i++) {
 		const char *path = p->files[i].path;
 		const size_t len = (size_t)(path_base(path) - path);

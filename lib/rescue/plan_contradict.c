@@ -226,7 +226,7 @@ find_overlap(const struct planner *w, const struct plan_file **one,
 	     const struct plan_file **other, struct error *err)
 {
 	struct map *places = map_new();
-	int rc = places == NULL ? -1 : 0;
+	int rc = 0;
 
 	*one = *other = NULL;
 	for (size_t i = 0; rc == 0 && *one == NULL && i < w->p.nfiles; i++) {

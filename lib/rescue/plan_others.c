@@ -164,10 +164,9 @@ in_filemap(const struct plan_others *o, uint32_t rank, const char *path,
 	struct error why = ERROR_INIT;
 	struct kvtree *t = NULL;
 	struct filemap m = { .nfiles = 0 };
-	int rc = arena == NULL ? -1 : 0;
+	int rc = 0;
 
-	if (rc == 0)
-		t = kvtree_read_beneath(o->fd, filemap_str(rank), NULL, &why);
+	t = kvtree_read_beneath(o->fd, filemap_str(rank), NULL, &why);
 	if (t != NULL && filemap_read(t, arena, &m, &why) < 0)
 		m.nfiles = 0;
 	for (size_t i = 0; i < m.nfiles && !*named && rc == 0; i++) {
@@ -319,7 +318,7 @@ plan_ask_unclaimed(struct planner *w, struct error *err)
 	};
 	struct map *looked = map_new();
 	int fd = -1;
-	int rc = s.claimed == NULL || looked == NULL ? error_no_memory(err) : 0;
+	int rc = 0;
 
 	/* A filemap that is lost, or that of another dataset, claims none. */
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)

@@ -144,7 +144,6 @@ plan_scan_packed(struct planner *w, struct error *err)
 	/* Names that exist as files take precedence over packed ones, because
 	 * they were restored later. */
 	there = map_new();
-	rc = there == NULL ? -1 : 0;
 	for (size_t i = 0; i < w->nmaps && rc == 0; i++)
 		rc = map_put(there, w->maps[i].name, 0);
 	for (size_t i = 0; i < w->nreds && rc == 0; i++)
@@ -257,9 +256,8 @@ plan_red_read(const struct plan *p, const struct plan_member *m, void *data,
 	struct stripe_cache *cache = stripe_cache_new(1, false, NULL);
 	struct arena *arena = arena_new();
 	struct stripe s = { 0, NULL };
-	int rc = cache == NULL || arena == NULL
-			 ? error_no_memory(err)
-			 : plan_red_string(p, m, &start, arena, &s, err);
+	int rc = cache == NULL ? error_no_memory(err)
+			       : plan_red_string(p, m, &start, arena, &s, err);
 
 	if (rc == 0)
 		rc = stripe_read(&s, cache, 0, data, len, err);

@@ -40,7 +40,7 @@ plan_paths(const struct rank2file *r, struct plan_paths *out, struct error *err)
 		n += r->ranks[i].nfiles;
 	out->by_path = map_new();
 	out->entries = mem_calloc(n + 1, sizeof(*out->entries));
-	if (out->by_path == NULL || out->entries == NULL)
+	if (out->entries == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < r->nranks; i++) {
 		const struct rank2file_rank *rank = &r->ranks[i];
@@ -457,8 +457,6 @@ plan_record_sums(struct planner *w, struct error *err)
 	if (!w->reported && compare_older(w, err) < 0)
 		return -1;
 	arena = arena_new();
-	if (arena == NULL)
-		return error_no_memory(err);
 	for (int64_t i = 0; i < w->p.nranks && rc == 0; i++) {
 		const struct plan_rank *r = &w->p.ranks[i];
 		bool lacks = false;

@@ -343,7 +343,7 @@ planner_new(const struct plan_options *o, size_t nplaces, struct error *err)
 	w->work = work_or_default(w->o->work);
 	w->p.arena = arena_new();
 	w->p.places = mem_calloc(nplaces, sizeof(*w->p.places));
-	if (w->p.arena == NULL || w->p.places == NULL) {
+	if (w->p.places == NULL) {
 		error_no_memory(err);
 		plan_free(&w->p);
 		return NULL;

@@ -195,7 +195,7 @@ plan_sums_copied(struct plan *p, struct error *err)
 	struct pathcache *files = pathcache_new(p->places[0].root_fd);
 	struct arena *arena = arena_new(); /* reset for each rank */
 	bool any = false;
-	int rc = files == NULL || arena == NULL ? error_no_memory(err) : 0;
+	int rc = files == NULL ? error_no_memory(err) : 0;
 
 	for (int64_t i = 0; rc == 0 && i < p->nranks; i++) {
 		struct error why = ERROR_INIT;

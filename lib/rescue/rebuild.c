@@ -485,12 +485,7 @@ round_once(struct rebuild_run *r, struct error *err)
 			.unlocked = r->o.unlocked,
 			.work = r->work },
 		err);
-	if (r->arena == NULL || r->put == NULL) {
-		put_free(r->put);
-		arena_free(r->arena);
-		return error_no_memory(err);
-	}
-	if (list_targets(r, err) == 0) {
+	if (r->put != NULL && list_targets(r, err) == 0) {
 		progress_phase(r->work->progress, "rebuilding",
 			       compute_bytes(r->sets, r->nsets));
 		rc = attempt(r, err);

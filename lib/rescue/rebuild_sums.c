@@ -79,7 +79,8 @@ blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 
 		if (!reads_body(s, m))
 			continue;
-		if (plan_check_red(r->p, &s->members[m], &bad[m], &why) < 0) {
+		if (plan_check_red(r->p, &s->members[m], r->work, &bad[m],
+				   &why) < 0) {
 			if (!error_is_unread(&why))
 				return error_pass(err, &why);
 			if (plan_mark_unread(r->p, set, &at, &text, err) < 0)

@@ -152,10 +152,10 @@ enum file_age { AGE_UNKNOWN, AGE_OLDER, AGE_SAME, AGE_LATER };
 enum file_age plan_age_of(const struct stat *st, const struct attr *recorded);
 enum file_age plan_file_age(const struct plan *p, const struct plan_file *f);
 
-/* Read the redundancy file of a member, if its checksum is recorded.  *wrong:
- * it is not as recorded. */
+/* Read the redundancy file of a member, if its checksum is recorded, in the
+ * calling thread and without progress.  *wrong: it is not as recorded. */
 int plan_check_red(const struct plan *p, const struct plan_member *m,
-		   bool *wrong, struct error *err);
+		   const struct work *work, bool *wrong, struct error *err);
 
 /* Do recorded checksums prove all that a rebuild of the set computes? */
 bool plan_can_prove(const struct plan *p, const struct plan_set *s);

@@ -91,15 +91,25 @@ scavenge_check_places(const struct scavenge *s, struct error *err)
 /* Does the resource manager call the node down?  After each call it is asked
  * again, once. */
 static int
-ask_manager(struct scavenge *s, const char *name, bool *down, struct error *err)
+ask_manager(struct scavenge *s, uint32_t node, bool *down, struct error *err)
 {
-	if (!s->manager_asked &&
-	    resmgr_down(s->job->rm, &s->job->nodes, &s->reported, err) < 0)
-		return -1;
-	s->manager_asked = true;
-	for (size_t i = 0; i < s->reported.count; i++)
-		*down = *down || str_eq(s->reported.names[i], name);
-	return 0;
+	const struct hostlist *all = &s->job->nodes;
+	struct hostlist list = HOSTLIST_INIT;
+	int rc = 0;
+
+	if (!s->manager_asked)
+		rc = resmgr_down(s->job->rm, all, &list, err);
+	/* They are in the order of all nodes. */
+	for (size_t i = 0, k = 0;
+	     rc == 0 && !s->manager_asked && i < all->count; i++) {
+		s->nodes[i].down =
+			k < list.count && str_eq(list.names[k], all->names[i]);
+		k += s->nodes[i].down;
+	}
+	hostlist_free(&list);
+	s->manager_asked = rc == 0;
+	*down = rc == 0 && s->nodes[node].down;
+	return rc;
 }
 
 /* The node may have datasets, or files of them, that nobody has seen. */
@@ -145,7 +155,7 @@ scavenge_unreached(struct scavenge *s, uint32_t node,
 	 * node, or something before it. */
 	if (!r->begun && r->state != REMOTE_REFUSED) {
 		if (r->state != REMOTE_DEAD &&
-		    ask_manager(s, s->nodes[node].name, &down, err) < 0)
+		    ask_manager(s, node, &down, err) < 0)
 			return -1;
 		if (down || r->state == REMOTE_DEAD)
 			state = SCAVENGE_NODE_DEAD;
@@ -179,7 +189,7 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 
 		s->nodes[i].name = all->names[i];
 		if (!user && i >= s->job->present)
-			rc = ask_manager(s, all->names[i], &gone, err);
+			rc = ask_manager(s, node, &gone, err);
 		if (user) {
 			mark(s, node, SCAVENGE_NODE_SKIPPED, false,
 			     "Specified as down");

@@ -84,29 +84,22 @@ int
 copy_ranks_assigned(int dirfd, const char *name, const char *host,
 		    struct arena *a, struct copy_ranks *out, struct error *err)
 {
-	const size_t width = strlen(host);
 	struct buf text = BUF_INIT, list = BUF_INIT;
-	const char *line = NULL, *next = NULL;
+	char *rest = NULL, *line = NULL;
 	size_t len = 0;
 	int rc = io_read_file(dirfd, name, ASSIGN_MAX, &text, err);
 
-	next = text.data;
-	while (rc == 0 && (line = str_line(&next, &len)) != NULL) {
-		const char *end = line + len, *p = line + width;
-
+	rest = text.data;
+	while (rc == 0 && (line = strsep(&rest, "\n")) != NULL) {
 		/* A line is "HOST RANKS". */
-		if (len <= width || memcmp(line, host, width) != 0 ||
-		    strchr(" \t", *p) == NULL)
+		if (!str_eq(strsep(&line, " \t"), host) || line == NULL)
 			continue;
-		while (p < end && (*p == ' ' || *p == '\t'))
-			p++;
-		while (end > p && strchr(" \t\r", end[-1]) != NULL)
-			end--;
-		if (p == end)
-			continue;
-		if (list.len > 0)
-			buf_add_char(&list, ',');
-		buf_add(&list, p, (size_t)(end - p));
+		line += strspn(line, " \t");
+		len = strlen(line);
+		while (len > 0 && strchr(" \t\r", line[len - 1]) != NULL)
+			len--;
+		buf_printf(&list, "%s%.*s", list.len > 0 && len > 0 ? "," : "",
+			   (int)len, line);
 	}
 	if (rc == 0) {
 		rc = copy_ranks_parse(list.len > 0 ? list.data : "", a, out,

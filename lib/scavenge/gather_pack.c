@@ -7,10 +7,7 @@
  * The containers are those that a flush of the job makes (PACK_NODE): what an
  * interrupted one left is taken up.
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"

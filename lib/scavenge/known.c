@@ -19,16 +19,6 @@
 
 /* --- flush.scr and the index --- */
 
-/* Is this entry of flush.scr of the job whose caches we read? */
-static bool
-is_ours(const struct scavenge *s, const struct flush_entry *e)
-{
-	struct dataset d;
-
-	return e->desc != NULL && dataset_read(e->desc, &d, NULL) == 0 &&
-	       d.job_id != NULL && str_eq(d.job_id, s->job->id);
-}
-
 /*
  * Add a dataset of flush.scr to the plan if it still needs a flush: it counts
  * as lost if no node has it.  Also add it if the index lists it on the prefix:
@@ -52,10 +42,14 @@ add_flushed(struct scavenge *s, const struct flush_entry *e)
 	struct index_entry k;
 	const bool described =
 		e->desc != NULL && dataset_read(e->desc, &is, NULL) == 0;
+	/* Is it of the job whose caches we read? */
+	const bool ours =
+		described && is.job_id != NULL && str_eq(is.job_id, s->job->id);
 	const bool indexed = ix != NULL &&
 			     index_find_id(ix, e->id, &k, NULL) == 0 &&
 			     index_entry_valid(&k);
 
+	s->flush_ours = s->flush_ours || ours;
 	/* A job is rebuilding what nobody has listed as complete. */
 	if (!e->in_cache && !e->on_pfs)
 		return;
@@ -69,15 +63,14 @@ add_flushed(struct scavenge *s, const struct flush_entry *e)
 
 		is.name = e->name;
 		if (dataset_differs(&cached, &is)) {
-			d->listed = is_ours(s, e);
+			d->listed = ours;
 			return;
 		}
 	}
 	if (d == NULL && !flush_needed(e) && !indexed)
 		return;
 	/* The caches of another job have it, which are not asked. */
-	if (d == NULL && !indexed && is.job_id != NULL &&
-	    !str_eq(is.job_id, s->job->id)) {
+	if (d == NULL && !indexed && is.job_id != NULL && !ours) {
 		job = str_shown(is.job_id);
 		s->others_listed++;
 		work_say(s->work,
@@ -89,7 +82,7 @@ add_flushed(struct scavenge *s, const struct flush_entry *e)
 	d = salvage_dataset(&s->plan, &like, NULL);
 	d->listed = true;
 	d->flushing = flush_needed(e) && (e->flushing || e->sync_flushing);
-	d->ours = is_ours(s, e);
+	d->ours = ours;
 }
 
 bool
@@ -98,6 +91,23 @@ scavenge_is_later(const struct scavenge *s, const struct index_entry *e,
 {
 	return index_entry_later(e, d->id, (int64_t)d->created,
 				 d->ours ? s->job->id : NULL);
+}
+
+/* Add a valid checkpoint of the index. */
+static struct salvage_dataset *
+add_indexed(struct scavenge *s, const struct index_entry *e)
+{
+	const struct nodecache_dataset like = {
+		.id = e->id,
+		.name = e->name,
+		.created = e->desc.created_us > 0 ? (uint64_t)e->desc.created_us
+						  : 0,
+		.ckpt = true,
+		.output = e->desc.is_output,
+		.world = -1,
+	};
+
+	return salvage_dataset(&s->plan, &like, NULL);
 }
 
 /*
@@ -110,14 +120,6 @@ add_newer(struct scavenge *s)
 {
 	for (size_t i = 0; i < s->known.count; i++) {
 		const struct index_entry *e = &s->known.list[i];
-		const struct nodecache_dataset like = {
-			.id = e->id,
-			.name = e->name,
-			.created = (uint64_t)e->desc.created_us,
-			.ckpt = true,
-			.output = e->desc.is_output,
-			.world = -1,
-		};
 		bool any = false, newest = true;
 
 		/* Are there checkpoints in the caches, and is `e` later than
@@ -133,7 +135,7 @@ add_newer(struct scavenge *s)
 		}
 		if (index_entry_valid(e) && e->desc.is_ckpt && any && newest &&
 		    salvage_find(&s->plan, e->id) == NULL)
-			(void)salvage_dataset(&s->plan, &like, NULL);
+			(void)add_indexed(s, e);
 	}
 }
 
@@ -368,7 +370,6 @@ static struct salvage_dataset *
 add_older(struct scavenge *s, int64_t before)
 {
 	const struct index_entry *best = NULL;
-	struct nodecache_dataset like = { .ckpt = true, .world = -1 };
 	struct salvage_dataset *d = NULL;
 
 	for (size_t i = 0; i < s->known.count; i++) {
@@ -383,12 +384,7 @@ add_older(struct scavenge *s, int64_t before)
 	}
 	if (best == NULL)
 		return NULL;
-	like.id = best->id;
-	like.name = best->name;
-	like.created =
-		best->desc.created_us > 0 ? (uint64_t)best->desc.created_us : 0;
-	like.output = best->desc.is_output;
-	d = salvage_dataset(&s->plan, &like, NULL);
+	d = add_indexed(s, best);
 	d->claimed = true;
 	return d;
 }
@@ -441,10 +437,8 @@ scavenge_add_known(struct scavenge *s, struct error *err)
 	if (!s->flush_known && why.kind != ERROR_ABSENT)
 		work_say(s->work, "%s: not used", why.text);
 	s->flush_ours = s->flush_known && f.count == 0;
-	for (size_t i = 0; s->flush_known && i < f.count; i++) {
-		s->flush_ours = s->flush_ours || is_ours(s, &f.all[i]);
+	for (size_t i = 0; s->flush_known && i < f.count; i++)
 		add_flushed(s, &f.all[i]);
-	}
 	jobfiles_flush_free(&f);
 	add_newer(s);
 	salvage_plan(&s->plan);

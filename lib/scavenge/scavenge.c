@@ -169,7 +169,6 @@ scavenge_close(struct scavenge *s)
 {
 	salvage_free(&s->plan);
 	complaints_free(&s->complaints);
-	hostlist_free(&s->reported);
 	catalogue_entries_free(&s->known);
 	token_end(&s->token);
 	catalogue_close(s->prefix);

@@ -63,6 +63,7 @@ struct scavenge_node {
 	enum scavenge_node_state state;
 	const char *why; /* why it is not alive or did not finish; NULL */
 	bool hides;	 /* it may have what nobody has seen */
+	bool down;	 /* for the resource manager, when it was asked last */
 };
 
 enum scavenge_phase {
@@ -92,11 +93,9 @@ struct scavenge {
 	/* Nodes that have the control directory, and each cache directory of
 	 * the job: 1 + job->ncaches counts. */
 	size_t *there;
-	size_t hiding;		  /* nodes that may have what nobody has seen */
-	size_t unasked;		  /* nodes of the job that nobody has named */
-	struct hostlist reported; /* nodes that the resource manager called
-				     down, when it was asked last */
-	bool manager_asked;	  /* ... since the last call */
+	size_t hiding;	    /* nodes that may have what nobody has seen */
+	size_t unasked;	    /* nodes of the job that nobody has named */
+	bool manager_asked; /* since the last call */
 	struct complaints complaints; /* not reported yet */
 	struct scavenge_other *others;
 	struct arena *arena;

@@ -14,7 +14,6 @@
 #include "error.h"
 #include "mem.h"
 #include "par.h"
-#include "progress.h"
 #include "work.h"
 
 /* Number of blocks a worker takes at a time: adjacent blocks share open files,
@@ -159,8 +158,7 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 	rc = r->o->compare != NULL ? r->o->compare(r->o->arg, &b, err)
 				   : write_outputs(r, w, &b, err);
 	if (rc == 0)
-		progress_add(r->work->progress,
-			     (uint64_t)b.len * (j->nin + j->nout));
+		work_moved(r->work, (uint64_t)b.len * (j->nin + j->nout));
 	return rc;
 }
 

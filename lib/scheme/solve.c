@@ -106,8 +106,6 @@ run(struct solving *w, struct error *err)
 {
 	*w->out = (struct solution){ .njobs = 0 };
 	w->out->arena = arena_new();
-	if (w->out->arena == NULL)
-		return error_no_memory(err);
 	if (scheme_of(w->set->type)->solve(w, err) == 0)
 		return 0;
 	solution_free(w->out);

@@ -3,7 +3,6 @@
 #include "scr/fetching.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "arena.h"
 #include "catalogue/catalogue.h"

@@ -15,8 +15,8 @@
 #include "container/segmap.h"
 #include "error.h"
 #include "meta/attr.h"
+#include "pace.h"
 #include "team/team.h"
-#include "transfer/pace.h"
 
 struct arena;
 struct flush_pack;

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "arena.h"
 #include "error.h"
 #include "fast.h"
 #include "mem.h"

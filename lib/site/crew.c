@@ -5,6 +5,7 @@
  */
 #include "site/crew.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -181,18 +182,37 @@ complain(struct complaints *c, const char *node, const char *program,
 	complaints_add(c, node, said);
 }
 
+/* The command of each of `nodes` nodes, in `a`: the rate is shared out. */
+static const char *const *
+worker(const struct crew_task *t, size_t nodes, struct arena *a)
+{
+	const uint64_t rate = t->work->rate;
+	const char **argv = NULL;
+	size_t n = 0;
+
+	while (t->argv[n] != NULL)
+		n++;
+	argv = arena_alloc(a, n + 2, sizeof(*argv));
+	memcpy(argv, t->argv, n * sizeof(*argv));
+	if (rate > 0)
+		argv[n] = arena_printf(a, "--" WORK_RATE "=%" PRIu64,
+				       rate / nodes);
+	return argv;
+}
+
 int
 crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	  size_t *failed, struct error *err)
 {
 	const size_t n = c->nodes.count;
+	const uint64_t rate = t->work->rate;
 	struct hostlist used = HOSTLIST_INIT, left = HOSTLIST_INIT;
 	struct complaints complaints = { .count = 0 };
 	struct remote_options o = c->remote;
 	struct remote_result *r = mem_calloc(n, sizeof(*r));
 	struct arena *a = arena_new();
-	size_t *from = mem_calloc(n, sizeof(*from));
-	size_t *to = mem_calloc(n, sizeof(*to));
+	size_t *from = arena_alloc(a, n, sizeof(*from));
+	size_t *to = arena_alloc(a, n, sizeof(*to));
 	const char **more = arena_alloc(a, n, sizeof(*more));
 	struct round round = { t, mem_calloc(n, sizeof(*round.nodes)) };
 	struct buf text = BUF_INIT;
@@ -204,15 +224,18 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	for (size_t i = 0; i < t->count; i++)
 		total += t->bytes[i];
 	parts = t->least > 0 && total / t->least < n ? total / t->least + 1 : n;
+	if (rate > 0 && rate / WORK_RATE_LEAST < parts)
+		parts = rate / WORK_RATE_LEAST;
 	crew_cut(t, parts, from, to);
 	for (size_t i = parts; i < n; i++)
 		from[i] = 1;
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		const char *digest = NULL;
+		const char *digest = t->same;
 
 		if (from[i] > to[i])
 			continue;
-		digest = t->digest(t->arg, from[i], to[i], a, err);
+		if (t->digest != NULL)
+			digest = t->digest(t->arg, from[i], to[i], a, err);
 		if (digest == NULL) {
 			rc = -1;
 			break;
@@ -231,7 +254,7 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	o.arg = &round;
 	o.stop = t->work->stop;
 	if (rc == 0 && used.count > 0)
-		rc = remote_run(&used, t->argv, &o, r, err);
+		rc = remote_run(&used, worker(t, used.count, a), &o, r, err);
 	for (size_t i = 0, k = 0; rc == 0 && i < n; i++) {
 		const char *name = c->nodes.names[i];
 		bool reached = true;
@@ -278,8 +301,6 @@ crew_work(struct crew *c, const struct crew_task *t, size_t *lost,
 	buf_free(&text);
 	hostlist_free(&used);
 	arena_free(a);
-	mem_free(from);
-	mem_free(to);
 	mem_free(r);
 	return rc;
 }

@@ -6,7 +6,8 @@
  * bytes to be moved for it.  For each node a run of adjacent pieces is cut,
  * with about equal bytes, and the same command is started there, with
  * "--part=FROM-TO:DIGEST" behind its arguments: the numbers of its first and
- * last piece, and what the caller sees there.  It makes a plan of its own,
+ * last piece, and what the caller sees there; and if task->work has a rate,
+ * with an equal share of it as "--limit-rate".  It makes a plan of its own,
  * refuses if the digest differs, and prints
  *
  *	progress DONE TOTAL	every second, so that it also notices that
@@ -78,9 +79,11 @@ struct crew_task {
 	size_t count;
 	uint64_t least; /* bytes that each node should have; 0: any */
 	bool wary;	/* as in remote.h */
-	/* The digest of pieces, in an arena; NULL: *err. */
+	/* The digest of pieces, in an arena; NULL: *err.  Without it, `same` is
+	 * that of all of them. */
 	const char *(*digest)(void *arg, size_t from, size_t to,
 			      struct arena *a, struct error *err);
+	const char *same;
 	bool *done;		 /* by piece: set to true; or NULL */
 	const struct work *work; /* progress, and where lost nodes are said */
 	/* Called for each node that has done its part, from piece `from` on.

@@ -195,8 +195,8 @@ each_part(struct crew_round *r,
 	  int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
 	  struct error *err)
 {
-	return par_for(work_waiting(r->o->work, r->t->help.dirfd), r->s[1]->nparts,
-		       4, fn, r, err);
+	return par_for(work_waiting(r->o->work, r->t->help.dirfd),
+		       r->s[1]->nparts, 4, fn, r, err);
 }
 
 /* Add what the range has of one side. */

@@ -19,7 +19,7 @@
 #include "json.h"
 #include "map.h"
 #include "mem.h"
-#include "num.h"
+#include "meta/dataset_dir.h"
 #include "path.h"
 #include "remote/complaints.h"
 #include "remote/remote.h"
@@ -138,22 +138,18 @@ health_test_dir(const char *path, uint64_t bytes, bool spare,
 void
 health_newest(const char *dir, int64_t *newest)
 {
-	static const char dataset[] = "scr.dataset.", node[] = "node.";
 	const int fd = dir_open(AT_FDCWD, dir);
 	const char *name = NULL;
 	struct buf path = BUF_INIT;
 	struct dir_walk w;
-	int64_t id = 0;
 	int rc = dir_walk(&w, fd, dir, NULL);
 
 	while (rc == 0 && (name = dir_next(&w)) != NULL) {
 		(void)path_join(&path, dir, name, NULL);
-		if (str_starts(name, node))
+		if (str_starts(name, "node."))
 			health_newest(path.data, newest);
-		else if (str_starts(name, dataset) &&
-			 num_i64(name + strlen(dataset), 1, INT32_MAX, &id,
-				 NULL) == 0)
-			*newest = id > *newest ? id : *newest;
+		else if (dataset_dir_id(name) > *newest)
+			*newest = dataset_dir_id(name);
 	}
 	(void)dir_done(&w, rc, NULL);
 	buf_free(&path);

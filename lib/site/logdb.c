@@ -15,7 +15,6 @@
 
 #include "crc.h"
 #include "io.h"
-#include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "meta/log.h"
 #include "site/jobfiles.h"

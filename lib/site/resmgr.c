@@ -153,38 +153,28 @@ resmgr_launcher(const struct resmgr *r)
 	return around(r->ops) > RESMGR_OUTSIDE ? r->ops->launcher : REMOTE_AUTO;
 }
 
-/* Move the list `from` to `to`; `from` is then empty. */
-static void
-move(struct hostlist *to, struct hostlist *from)
-{
-	struct hostlist old = *to;
-
-	*to = *from;
-	*from = old;
-}
-
 int
 resmgr_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 {
-	struct hostlist list = HOSTLIST_INIT;
 	int rc = -1;
 
 	if (r->ops->nodes == NULL)
 		return error_set(
 			err, ERROR_ABSENT,
 			"no resource manager reports the nodes of the job");
-	if (r->ops->nodes(r, &list, err) == 0)
-		rc = hostlist_uniq(&list, err);
-	if (rc == 0 && list.count == 0)
+	hostlist_free(out);
+	if (r->ops->nodes(r, out, err) == 0)
+		rc = hostlist_uniq(out, err);
+	if (rc == 0 && out->count == 0)
 		rc = error_set(err, ERROR_ABSENT, "%s: the job has no nodes",
 			       r->ops->name);
 	if (rc == 0)
-		move(out, &list);
-	hostlist_free(&list);
+		return 0;
+	hostlist_free(out);
 	/* Unreadable output of a manager is not a usage error. */
-	if (rc < 0 && err != NULL && err->kind == ERROR_USAGE)
+	if (err != NULL && err->kind == ERROR_USAGE)
 		err->kind = ERROR_ABSENT;
-	return rc;
+	return -1;
 }
 
 int
@@ -197,19 +187,21 @@ int
 resmgr_down(struct resmgr *r, const struct hostlist *nodes,
 	    struct hostlist *out, struct error *err)
 {
-	struct hostlist list = HOSTLIST_INIT, down = HOSTLIST_INIT;
-	int rc = -1;
+	struct hostlist down = HOSTLIST_INIT;
+	int rc = 0;
 
+	hostlist_free(out);
 	if (r->ops->down == NULL || nodes->count == 0)
-		rc = 0;
-	else if (r->ops->down(r, nodes, &down, err) == 0 &&
-		 hostlist_add_list(&list, nodes, err) == 0)
-		/* In the order of the caller's list, and only nodes in it. */
-		rc = hostlist_both(&list, &down, err);
+		return 0;
+	rc = r->ops->down(r, nodes, &down, err);
+	/* In the order of the caller's list, and only nodes in it. */
 	if (rc == 0)
-		move(out, &list);
+		rc = hostlist_add_list(out, nodes, err);
+	if (rc == 0)
+		rc = hostlist_both(out, &down, err);
 	hostlist_free(&down);
-	hostlist_free(&list);
+	if (rc < 0)
+		hostlist_free(out);
 	return rc;
 }
 
@@ -227,6 +219,15 @@ resmgr_notice(const struct resmgr *r)
 }
 
 /* --- Other jobs --- */
+
+/* Are these ids equal up to the first '.'? */
+static bool
+same_number(const char *a, const char *b)
+{
+	const size_t len = strcspn(a, ".");
+
+	return len > 0 && len == strcspn(b, ".") && strncmp(a, b, len) == 0;
+}
 
 int
 resmgr_runs(struct resmgr *r, const char *job_id)
@@ -258,9 +259,8 @@ resmgr_runs(struct resmgr *r, const char *job_id)
 		for (size_t i = 0; (word = resmgr_word(&line)) != NULL; i++) {
 			if (i < l->ids)
 				is = is ||
-				     (l->number
-					      ? resmgr_same_number(word, job_id)
-					      : str_eq(word, job_id));
+				     (l->number ? same_number(word, job_id)
+						: str_eq(word, job_id));
 			else if (i == l->state && l->ended != NULL)
 				ended = strstr(l->ended,
 					       str_printed(32, " %s ", word)) !=
@@ -532,14 +532,6 @@ bool
 resmgr_is_number(const char *s)
 {
 	return *s != '\0' && s[strspn(s, "0123456789")] == '\0';
-}
-
-bool
-resmgr_same_number(const char *a, const char *b)
-{
-	const size_t len = strcspn(a, ".");
-
-	return len > 0 && len == strcspn(b, ".") && strncmp(a, b, len) == 0;
 }
 
 bool

@@ -150,9 +150,6 @@ char *resmgr_word(char **line);
 /* Does `s` consist of one or more digits? */
 bool resmgr_is_number(const char *s);
 
-/* Are these ids equal up to the first '.'? */
-bool resmgr_same_number(const char *a, const char *b);
-
 /* Parse "[[D:]H:]M:S" into seconds.  False: another format. */
 bool resmgr_span(const char *text, uint64_t *seconds);
 

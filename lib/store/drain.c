@@ -10,6 +10,7 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "pace.h"
 #include "par.h"
 #include "path.h"
 #include "progress.h"
@@ -17,7 +18,6 @@
 #include "store/offload.h"
 #include "store/store_impl.h"
 #include "temp.h"
-#include "transfer/pace.h"
 #include "work.h"
 
 struct drainer {

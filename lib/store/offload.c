@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -15,8 +14,8 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/attr.h"
+#include "pace.h"
 #include "room.h"
-#include "transfer/pace.h"
 #include "transfer/pump.h"
 
 #define BLOCK ((size_t)4 << 20)

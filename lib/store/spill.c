@@ -15,12 +15,12 @@
 #include "error.h"
 #include "io.h"
 #include "map.h"
+#include "pace.h"
 #include "path.h"
 #include "store/names.h"
 #include "store/offload.h"
 #include "store/store_impl.h"
 #include "str.h"
-#include "transfer/pace.h"
 
 #define PASS 1.0     /* seconds of a call of spill_once() */
 #define KEEP 5	     /* seconds for which a copy without a link is kept */

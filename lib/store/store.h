@@ -27,8 +27,6 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct error;

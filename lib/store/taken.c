@@ -10,10 +10,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -21,7 +19,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "error.h"
 #include "mem.h"
 #include "path.h"
 #include "store/file.h"

@@ -14,16 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "pace.h"
 #include "store/numa.h"
-#include "store/offload.h"
 #include "store/spill.h"
 #include "store/store_impl.h"
-#include "transfer/pace.h"
 
 #define STEP ((uint64_t)64 << 20) /* bytes between two looks at stop() */
 #define WAIT_NSEC 100000000
@@ -365,7 +363,6 @@ tend(const struct tending *t, struct error *err)
 	if (check_pool(t, err) < 0 || launder_all(t, err) < 0)
 		return -1;
 	pace.rate = atomic_load(&t->s->state->spill_rate);
-	pace.start = clock_seconds();
 	if (spill_once(t->s, &pace, &t->done->spilled, err) < 0)
 		return -1;
 	return t->done->spilled > before ? launder_all(t, err) : 0;

@@ -14,6 +14,7 @@
 #include "par.h"
 #include "transfer/put.h"
 #include "transfer/stripe.h"
+#include "work.h"
 
 /*
  * The number of bytes to skip from `at` on: whole blocks of a hole.  The block
@@ -118,6 +119,9 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 		}
 		if (rc < 0 || (p->step != NULL &&
 			       p->step(p->arg, p->block, n, at, err) < 0))
+			return -1;
+		work_pace(p->work, n);
+		if (work_go_on(p->work, err) < 0)
 			return -1;
 	}
 	if (!p->part)

@@ -18,6 +18,7 @@ struct error;
 struct put_file;
 struct stripe;
 struct stripe_cache;
+struct work;
 
 #define PUMP_BLOCK ((size_t)256 << 10)
 /* Blocks are whole pages, so that the kernel copies page by page. */
@@ -56,13 +57,14 @@ struct pump {
 	int (*step)(void *arg, const void *data, size_t len, uint64_t at,
 		    struct error *err);
 	void *arg;
+	const struct work *work; /* for its pace and stop(); or NULL */
 };
 
 /*
  * Copy.  Returns 1; 0 if the source is bad: *why says that it cannot be read
  * (ERROR_SYSTEM), ends early (ERROR_CORRUPT) or has another checksum
  * (ERROR_DAMAGED), or why a file of a stripe cannot be opened; or -1 with *err
- * if writing or step() failed.
+ * if writing or step() failed, or a stop was requested.
  */
 int pump_run(struct pump *p, struct error *why, struct error *err);
 

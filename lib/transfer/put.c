@@ -570,7 +570,8 @@ put_free(struct put *p)
 	}
 	/* Files that are renamed at once may be those of several processes,
 	 * which share the directories. */
-	if (!whole && !p->o.at_once && !p->o.unlocked && !p->keep)
+	if (!whole && !p->o.at_once && (!p->o.unlocked || p->o.tidy) &&
+	    !p->keep)
 		put_place_remove(p);
 	if (p->failed && p->o.guard.failed != NULL)
 		p->o.guard.failed(p->o.guard.arg);

@@ -101,6 +101,7 @@ struct put_options {
 	struct par *par; /* threads of put_commit(); NULL: only the caller */
 	bool at_once;	 /* rename each file as soon as it is synced */
 	bool unlocked;	 /* another process may put the same files */
+	bool tidy;  /* although unlocked, remove directories that it has made */
 	bool alone; /* one thread writes files, until put_commit(): the threads
 		       of `par` sync what it has queued */
 	/* Where it is said, once, that the file system refuses modes, owners

@@ -103,11 +103,6 @@ int put_place_take(struct put *p, struct put_place *place, bool make,
 
 void put_place_give(struct put *p, struct put_place *place, int fd);
 
-/* What attr_apply() returned: what the file system refuses is no error, and is
- * said once. */
-int put_applied(struct put *p, int rc, const struct error *why,
-		struct error *err);
-
 /*
  * Set the times, and mode and owner if they differ from those that the file was
  * created with.  Then find the modification time that the file system stored:
@@ -124,11 +119,5 @@ void put_place_remove(struct put *p);
 /* Record that a file of this directory got its name: the directory has to be
  * synced. */
 void put_place_changed(struct put *p, struct put_place *place);
-
-/* Set owner and mode of *st to what the file got when it was created.  They are
- * taken from the directory if known there, else from fstat().  The other
- * members of *st are undefined. */
-int put_place_gave(struct put *p, const struct put_file *f, struct stat *st,
-		   struct error *err);
 
 #endif /* TRANSFER_PUT_IMPL_H */

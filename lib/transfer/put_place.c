@@ -19,7 +19,6 @@
 #include "meta/attr.h"
 #include "par.h"
 #include "path.h"
-#include "temp.h"
 #include "transfer/put_impl.h"
 #include "work.h"
 
@@ -178,8 +177,45 @@ put_place_remove(struct put *p)
 
 /* --- Modes and times --- */
 
-int
-put_applied(struct put *p, int rc, const struct error *why, struct error *err)
+/* Set owner and mode of *st to what the file got when it was created.  They are
+ * taken from the directory if known there, else from fstat().  The other
+ * members of *st are undefined. */
+static int
+place_gave(struct put *p, const struct put_file *f, struct stat *st,
+	   struct error *err)
+{
+	struct put_place *place = f->place;
+	bool known = false;
+
+	if (f->resumed)
+		return fstat(f->fd, st) < 0
+			       ? error_sys(err, "%s: cannot stat", f->what.path)
+			       : 0;
+	pthread_mutex_lock(&p->lock);
+	known = place->known &&
+		(f->opened & ~(place->granted | place->refused)) == 0;
+	st->st_uid = place->uid;
+	st->st_gid = place->gid;
+	st->st_mode = f->opened & place->granted;
+	pthread_mutex_unlock(&p->lock);
+	if (known)
+		return 0;
+	if (fstat(f->fd, st) < 0)
+		return error_sys(err, "%s: cannot stat", f->what.path);
+	pthread_mutex_lock(&p->lock);
+	place->known = true;
+	place->uid = st->st_uid;
+	place->gid = st->st_gid;
+	place->granted |= f->opened & st->st_mode;
+	place->refused |= f->opened & ~st->st_mode;
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+/* What attr_apply() returned: what the file system refuses is no error, and is
+ * said once. */
+static int
+applied(struct put *p, int rc, const struct error *why, struct error *err)
 {
 	bool said = false;
 
@@ -224,10 +260,10 @@ put_set_attributes(struct put_file *f, struct error *err)
 	int rc = 0;
 
 	if (w->attr != NULL || w->mode != 0) {
-		if (a->has_owner && put_place_gave(f->put, f, &st, err) < 0)
+		if (a->has_owner && place_gave(f->put, f, &st, err) < 0)
 			return -1;
 		rc = attr_apply(a, f->fd, w->path, f->place->owner, &st, &why);
-		if (put_applied(f->put, rc, &why, err) < 0)
+		if (applied(f->put, rc, &why, err) < 0)
 			return -1;
 	}
 	if (f->put->o.placed == NULL)
@@ -261,45 +297,11 @@ put_place_finish(void *put, size_t i, unsigned worker, struct error *err)
 		return -1;
 	rc = attr_apply(&place->attr, fd, place->path, place->owner, NULL,
 			&why);
-	rc = put_applied(p, rc, &why, err);
+	rc = applied(p, rc, &why, err);
 	if (rc == 0)
 		rc = io_sync_dir(fd, place->path, err);
 	put_place_give(p, place, fd);
 	return rc;
-}
-
-/* --- New files in it --- */
-
-int
-put_place_gave(struct put *p, const struct put_file *f, struct stat *st,
-	       struct error *err)
-{
-	struct put_place *place = f->place;
-	bool known = false;
-
-	if (f->resumed)
-		return fstat(f->fd, st) < 0
-			       ? error_sys(err, "%s: cannot stat", f->what.path)
-			       : 0;
-	pthread_mutex_lock(&p->lock);
-	known = place->known &&
-		(f->opened & ~(place->granted | place->refused)) == 0;
-	st->st_uid = place->uid;
-	st->st_gid = place->gid;
-	st->st_mode = f->opened & place->granted;
-	pthread_mutex_unlock(&p->lock);
-	if (known)
-		return 0;
-	if (fstat(f->fd, st) < 0)
-		return error_sys(err, "%s: cannot stat", f->what.path);
-	pthread_mutex_lock(&p->lock);
-	place->known = true;
-	place->uid = st->st_uid;
-	place->gid = st->st_gid;
-	place->granted |= f->opened & st->st_mode;
-	place->refused |= f->opened & ~st->st_mode;
-	pthread_mutex_unlock(&p->lock);
-	return 0;
 }
 
 /* --- Sync --- */

@@ -5,7 +5,6 @@
 
 #include "error.h"
 #include "par.h"
-#include "progress.h"
 #include "work.h"
 
 /* A worker takes a stretch at a time, so that files stay open and checksums run
@@ -135,10 +134,10 @@ copy_stretches(void *arg, size_t i, unsigned worker, struct error *err)
 				rc = copy_readable(r, w, r->from, off, n, err);
 			else if (rc == 0)
 				rc = copy(r, w, off, n, &was_read, err);
-			if (rc == 0 && work != NULL)
-				progress_add(work->progress, n);
-			if (rc == 0)
+			if (rc == 0) {
+				work_moved(work, n);
 				continue;
+			}
 			pthread_mutex_lock(&r->lock);
 			r->failed = true;
 			pthread_mutex_unlock(&r->lock);

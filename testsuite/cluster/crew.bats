@@ -66,9 +66,9 @@ share() {
 }
 
 # What each verb moves, in megabytes: packing reads the containers again.  The pieces
-# of an archive have 12 MB each, and the last one is written here.
+# of an archive have 12 MB each, and the last one is written and read here.
 @test "containers and archives: twice the nodes, half the time" {
-	local nodes ms n ideal verb counts=(4) rate
+	local nodes ms n ideal verb counts=(4) rate args
 	local -A moved=([pack]=288 [verify]=96 [unpack]=192)
 
 	[[ -z ${SCRKIT_SLOW-} ]] || counts=(1 2 4)
@@ -77,16 +77,18 @@ share() {
 	on login scr_index -q -p /pfs/lost --checksums --build 1
 	for nodes in "${counts[@]}"; do
 		again
-		for verb in pack verify unpack "export --split 13M -o /pfs/a"; do
-			rm -f "$BED_DIR"/pfs/a.*
-			rate=6000000
+		rm -rf "$BED_DIR"/pfs/{a.*,q}
+		mkdir "$BED_DIR/pfs/q"
+		for verb in pack verify unpack "export --split 13M -o /pfs/a" import; do
+			rate=6000000 args=(-p /pfs/p 1)
+			[[ $verb != import ]] || args=(-p /pfs/q /pfs/a.00{1..8})
 			[[ $verb != verify ]] || rate=3000000
 			for n in 1 2 3 4; do bed_slow "node$n" $rate /pfs; done
 			# shellcheck disable=SC2086 # words
 			ms=$(on login bash -c 'start=$(date +%s%N)
-				scr_container "$@" 1 >/tmp/out 2>&1
+				scr_container "$@" >/tmp/out 2>&1
 				echo $((($(date +%s%N) - start) / 1000000))' - \
-				$verb -p /pfs/p -r pdsh -j 1 -w "node[1-$nodes]")
+				$verb -r pdsh -j 1 -w "node[1-$nodes]" "${args[@]}")
 			n=${moved[$verb]-$(((7 + nodes - 1) / nodes * nodes * 24))}
 			ideal=$((n * 1000000 / (rate / 1000) / nodes))
 			printf '# %s, %s nodes: %d ms, ideal %d, ratio %s\n' \
@@ -94,7 +96,9 @@ share() {
 				"$(awk "BEGIN { printf \"%.3f\", $ms / $ideal }")" >&3
 			((ms * 100 <= ideal * 115 * ${SCRKIT_SLOWNESS:-1}))
 		done
-		diff -r "$BED_DIR/pfs/lost/ckpt.1" "$BED_DIR/pfs/p/ckpt.1"
+		for n in p q; do
+			diff -r "$BED_DIR/pfs/lost/ckpt.1" "$BED_DIR/pfs/$n/ckpt.1"
+		done
 		[[ -e $BED_DIR/pfs/a.008 && ! -e $BED_DIR/pfs/a.009 ]]
 		[[ -z $(find "$BED_DIR/pfs" -name '.a.*') ]]
 		[[ -z $(find "$BED_DIR/pfs" -name '.scrkit*') ]]

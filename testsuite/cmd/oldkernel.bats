@@ -34,7 +34,7 @@ again() {
 }
 
 @test "unit tests, without any of these calls" {
-	for test in path path_walk io put put_new pump transfer copy \
+	for test in path path_walk io put pump transfer copy \
 		remote ${SCRKIT_SLOW:+pathcache rebuild hidden}; do
 		try "$WITHOUT" all "$BIN/../test/t_$test"
 		((status == 0)) || failed "t_$test: $status" \

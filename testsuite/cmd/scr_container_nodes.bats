@@ -300,11 +300,11 @@ one() {
 		: >ran
 		renew p q
 		try scr_rebuild -p q --checksums 1
-		one="$status $output $(sed "s/ in [0-9.]* s//" <<<"$stderr")"
+		one="$status $output ${stderr// in +([0-9.]) s/}"
 		try scr_rebuild -p p --checksums --dry-run 1 -r ssh -w a,b
 		[[ ! -s ran ]]
 		try scr_rebuild -p p --checksums 1 -r ssh -w a,b
-		[[ "$status $output $(sed "s/ in [0-9.]* s//" <<<"$stderr")" == "$one" ]] ||
+		[[ "$status $output ${stderr// in +([0-9.]) s/}" == "$one" ]] ||
 			failed "$one" "$status $output $stderr"
 		[[ $case == missing || -s ran ]]
 		no_temps

@@ -618,7 +618,7 @@ kinds() {
 	# It sees another dataset.
 	echo "touch $PWD/p/ckpt.1/rank_0_0.ckpt" >ran.a
 	rm -f b.*
-	warns 0 "a: the dataset looks different here" split -r ssh -w a,b
+	warns 0 "the dataset looks different here" split -r ssh -w a,b
 	[[ -e b.004 ]]
 	rm -f b.*
 	# The same directory has another contents there.

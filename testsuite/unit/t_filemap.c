@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Filemaps, and the attributes of files. */
-#include "kvtree/kvstream.h"
 #include "meta/attr.h"
 #include "meta/filemap.h"
 #include "metatest.h"
@@ -224,36 +223,12 @@ TEST(attr_parts)
 	is_int(attr_read(NULL, &a, NULL), 0, "no tree is no attributes");
 }
 
-/* Reading without a tree gives the same result for plain input: returns 1 if it
- * was plain. */
-static int
-scan(const struct kvtree *t, const struct attr *want, bool good)
-{
-	auto_buf raw = BUF_INIT;
-	struct kvscan s = { .p = NULL };
-	struct attr a;
-	size_t len = 0;
-
-	if (kvtree_encode(t, &raw, NULL) < 0)
-		return 0;
-	s.p = (const unsigned char *)kvtree_body(raw.data, raw.len, &len, NULL);
-	s.end = s.p + len;
-	attr_scan(&s, &a);
-	if (s.irregular)
-		return 0;
-	return good && s.p == s.end && memcmp(&a, want, sizeof(a)) == 0 ? 1
-									: -1;
-}
-
 static int
 attr_read_one(const struct kvtree *t, struct error *err)
 {
 	struct attr a;
-	int rc = attr_read(t, &a, err);
 
-	return scan(t, &a, rc == 0) < 0
-		       ? error_set(err, ERROR_USAGE, "differs without a tree")
-		       : rc;
+	return attr_read(t, &a, err);
 }
 
 TEST(attr_refused)
@@ -274,30 +249,6 @@ TEST(attr_refused)
 	};
 
 	trees_refused(bad, COUNT(bad), attr_read_one);
-}
-
-TEST(attr_scan)
-{
-	static const char *const odd[] = {
-		"SIZE>0x10\n",
-		"",
-		"UID>5\nUID>6\n",
-		"SIZE>5\n",
-		"ATIME_SECS>18446744073709551615\nMTIME_SECS>0\n",
-	};
-	struct kvtree *t = tree_of(attr_full);
-	struct attr a;
-
-	is_int(attr_read(t, &a, NULL), 0, "attributes with a tree");
-	is_int(scan(t, &a, true), 1, "attributes without a tree");
-	kvtree_set(t, "MTIME_NSECS", "1000000000", NULL);
-	is_int(scan(t, &a, true), 0, "... not with wrong ones");
-	kvtree_free(t);
-	each (o, odd) {
-		t = tree_of(*o);
-		is_int(scan(t, &a, true), 0, label(*o));
-		kvtree_free(t);
-	}
 }
 
 TEST(attr_damage)

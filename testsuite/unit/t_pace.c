@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A copy keeps its share of the time, however short its blocks are. */
-#include "transfer/pace.h"
+/* A copy keeps its share of the time, however short its blocks are, and its
+ * rate. */
+#include "pace.h"
 
 #include "clock.h"
 #include "tap.h"
@@ -44,4 +45,37 @@ TEST(percent)
 			   what);
 			printf("# %.1f %%\n", is);
 		}
+}
+
+/* The seconds in which ten blocks of `len` bytes are moved. */
+static double
+taken(struct pace *p, uint64_t len)
+{
+	const double start = clock_seconds();
+
+	for (int i = 0; i < 10; i++)
+		if (!pace_keep(p, len))
+			return -1;
+	return clock_seconds() - start;
+}
+
+static bool
+stop(void *unused)
+{
+	(void)unused;
+	return true;
+}
+
+TEST(rate)
+{
+	struct pace p = { .rate = 1000000 };
+	double is = taken(&p, 20000);
+
+	ok(is > 0.199 && is < 0.3, "from the first block on");
+	/* After 100 seconds in which nothing was moved. */
+	p.due = clock_seconds() - 100;
+	is = taken(&p, 120000);
+	ok(is > 0.199 && is < 0.3, "a pause saves up bytes of one second");
+	p.stop = stop;
+	ok(!pace_keep(&p, UINT64_C(1) << 40), "a stop ends it");
 }

@@ -9,13 +9,13 @@
 #include <sys/statfs.h>
 #include <sys/uio.h>
 
+#include "pace.h"
 #include "scratch.h"
 #include "store/file.h"
 #include "store/past.h"
 #include "store/spill.h"
 #include "store/store_impl.h"
 #include "store/tend.h"
-#include "transfer/pace.h"
 #include "uppers.h"
 
 #define MIB ((size_t)1 << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transfer/pace.h"
+#include "pace.h"
 
 #include <time.h>
 
@@ -9,18 +9,24 @@
  * this much is made good. */
 #define REST 0.002
 #define CREDIT 0.1
+/* Seconds.  Who moves less than the rate allows may catch up with this much. */
+#define SLACK 1.0
 
 bool
 pace_keep(struct pace *p, uint64_t len)
 {
-	const uint64_t done = atomic_fetch_add(&p->done, len) + len;
 	const double now = clock_seconds();
 	const double began = p->block > 0 ? p->block : p->start;
 	struct timespec wait = { .tv_nsec = 0 };
-	double until = 0, left = 0;
+	double until = 0, left = 0, due = atomic_load(&p->due);
 
 	if (p->rate > 0)
-		until = p->start + (double)done / (double)p->rate;
+		do {
+			until = due == 0	    ? now
+				: due < now - SLACK ? now - SLACK
+						    : due;
+			until += (double)len / (double)p->rate;
+		} while (!atomic_compare_exchange_weak(&p->due, &due, until));
 	if (p->percent > 0)
 		p->owed += (now - began) * (100 / p->percent - 1);
 	if (p->owed >= REST && until < now + p->owed)
