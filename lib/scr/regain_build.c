@@ -320,8 +320,8 @@ prepare(struct building *b)
 
 	b->block = mem_alloc(BLOCK, 1);
 	b->sums = arena_alloc(a, nfiles, sizeof(*b->sums));
-	b->in = stripe_cache_new(1, false, b->sums);
-	b->out = stripe_cache_new(1, true, b->sums);
+	b->in = stripe_cache_new(s->n, false, b->sums);
+	b->out = stripe_cache_new(s->n, true, b->sums);
 	if (bytes == NULL || ranks == NULL || b->block == NULL ||
 	    b->sums == NULL || b->in == NULL || b->out == NULL)
 		return error_no_memory_null(b->err);

@@ -36,8 +36,9 @@ struct task {
 struct flow {
 	const struct flow_job *j;
 	uint32_t me;
-	/* The next slice. */
-	size_t job;
+	/* The next slice: of a job among those that are longer than `off`. */
+	size_t job, njobs;
+	size_t *jobs; /* their numbers */
 	uint64_t off, number;
 	uint64_t slice, longest; /* of the jobs */
 	/* A ring of slots, each with an input or output of a slice, and its
@@ -66,24 +67,37 @@ has_slot(const struct flow *f, const struct task *t,
 	return t->worker == f->me || ref->member == f->me;
 }
 
+static void
+keep_longer(struct flow *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->njobs; i++)
+		if (f->j->solution->jobs[f->jobs[i]].len > f->off)
+			f->jobs[n++] = f->jobs[i];
+	f->njobs = n;
+}
+
 /* Take the next slice in which this member takes part. */
 static bool
 next_slice(struct flow *f, struct task *t)
 {
 	const struct solution *sol = f->j->solution;
 
-	for (; f->off < f->longest; f->off += f->slice, f->job = 0)
-		while (f->job < sol->njobs) {
-			const struct solve_job *j = &sol->jobs[f->job++];
+	while (f->njobs > 0) {
+		while (f->job < f->njobs) {
+			const struct solve_job *j =
+				&sol->jobs[f->jobs[f->job++]];
 			const uint64_t left = j->len - f->off;
+			/* Whatever the strings of a job and its number have in
+			 * common, each input has its turn. */
+			const uint64_t turn = f->job + f->off / f->slice;
 
-			if (j->len <= f->off)
-				continue;
 			*t = (struct task){
 				.job = j,
 				.off = f->off,
 				.len = left < f->slice ? left : f->slice,
-				.worker = j->in[f->number % j->nin].member,
+				.worker = j->in[turn % j->nin].member,
 				.number = f->number,
 				.in = TAG_SLICES + 2 * (int)(f->number % TAGS),
 				.first = f->next,
@@ -95,6 +109,10 @@ next_slice(struct flow *f, struct task *t)
 			if (t->count > 0)
 				return true;
 		}
+		f->off += f->slice;
+		f->job = 0;
+		keep_longer(f);
+	}
 	return false;
 }
 
@@ -140,6 +158,7 @@ start(struct flow *f, const struct task *t)
 		const bool in = i < j->nin, mine = ref->member == f->me;
 		const size_t len = length(f, t, ref);
 		char *data = slot_at(f, slot);
+		size_t have = len;
 
 		if (!has_slot(f, t, ref))
 			continue;
@@ -147,8 +166,10 @@ start(struct flow *f, const struct task *t)
 			f->rc = f->j->read(f->j->arg, ref->body,
 					   ref->off + t->off, data, len,
 					   f->err);
+		if (mine && f->rc < 0)
+			have = 0;
 		if (in)
-			memset(data + len, 0, t->len - len);
+			memset(data + have, 0, t->len - have);
 		if (in && mine && !works)
 			pass(f, slot, data, t->worker, t->in, len);
 		else if (in && !mine)
@@ -231,10 +252,12 @@ flow_run(struct flow *f, int rc, struct error *err)
 			next = false;
 		}
 		/* One poll for all messages, and one for each that arrives. */
-		do
+		do {
 			MPI_Testany((int)f->nslots, f->requests, &which, &done,
 				    MPI_STATUS_IGNORE);
-		while (done && which != MPI_UNDEFINED);
+			done = done && which != MPI_UNDEFINED;
+			moved = moved || done;
+		} while (done);
 		for (size_t i = 0; i < f->active; i++)
 			moved |=
 				go_on(f, &f->tasks[(f->first + i) % f->nslots]);
@@ -299,12 +322,17 @@ flow_new(const struct flow_job *j, struct error *err)
 	f->memory = mem_aligned(CODE_ALIGN, f->nslots * f->slice);
 	f->requests = mem_alloc(f->nslots, sizeof(MPI_Request));
 	f->tasks = mem_alloc(f->nslots, sizeof(*f->tasks));
-	if (f->memory == NULL || f->requests == NULL || f->tasks == NULL) {
+	f->jobs = mem_alloc(sol->njobs, sizeof(*f->jobs));
+	if (f->memory == NULL || f->requests == NULL || f->tasks == NULL ||
+	    f->jobs == NULL) {
 		flow_free(f);
 		return error_no_memory_null(err);
 	}
 	for (size_t i = 0; i < f->nslots; i++)
 		f->requests[i] = MPI_REQUEST_NULL;
+	for (; f->njobs < sol->njobs; f->njobs++)
+		f->jobs[f->njobs] = f->njobs;
+	keep_longer(f);
 	return f;
 }
 
@@ -316,5 +344,6 @@ flow_free(struct flow *f)
 	mem_free(f->memory);
 	mem_free(f->requests);
 	mem_free(f->tasks);
+	mem_free(f->jobs);
 	mem_free(f);
 }

@@ -99,7 +99,7 @@ prepare(struct protecting *p, struct error *err)
 	mine->nfiles = j->nfiles;
 	mine->files = arena_alloc(p->arena, j->nfiles, sizeof(*mine->files));
 	p->sums = arena_alloc(p->arena, j->nfiles, sizeof(*p->sums));
-	p->cache = stripe_cache_new(1, false, p->sums);
+	p->cache = stripe_cache_new(n, false, p->sums);
 	if (mine->files == NULL || p->sums == NULL || p->cache == NULL)
 		return error_no_memory(err);
 	if (stripe_room(&p->data, p->arena, j->nfiles, err) < 0)
