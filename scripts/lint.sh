@@ -131,7 +131,7 @@ check_man_rendering() {
 # include each other.
 declare -A floors=([lib]=0 [lib/kvtree]=1 [lib/meta]=2 [lib/encode]=2
 	[lib/transfer]=3 [lib/remote]=3 [lib/container]=4 [lib/site]=4
-	[lib/team]=4 [lib/fti]=4 [lib/scheme]=4 [lib/store]=4 [lib/preload]=5 [lib/rescue]=5 [lib/ftijob]=5
+	[lib/fti]=4 [lib/scheme]=4 [lib/store]=4 [lib/team]=5 [lib/preload]=5 [lib/rescue]=5 [lib/ftijob]=5
 	[lib/catalogue]=6 [lib/archive]=7 [lib/find]=7
 	[lib/scavenge]=7 [lib/scr]=7 [lib/report]=8 [lib/run]=8)
 

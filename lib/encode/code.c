@@ -275,13 +275,3 @@ recipe_run(const struct recipe *r, size_t len, void *const *in,
 	}
 	field_dot(&m, done, len - done, in, out);
 }
-
-void
-recipe_add(const struct recipe *r, unsigned i, size_t len, const void *in,
-	   void *const *out)
-{
-	const struct field_matrix m = { r->nin, r->nout, r->tables };
-
-	if (r->nout > 0)
-		field_add(&m, i, len, in, out);
-}

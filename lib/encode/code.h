@@ -105,14 +105,4 @@ struct recipe *recipe_from(const struct code *c, unsigned stripe,
 void recipe_run(const struct recipe *r, size_t len, void *const *in,
 		void *const *out);
 
-/*
- * Like recipe_run() with one input at a time, for processes that hold one each:
- * add the contribution of `in`, the chunk of member r->in[i], to every out[].
- * If the outputs start as zeros, they equal those of recipe_run() after all nin
- * inputs were added, in any order.  Partial sums may be combined by
- * exclusive-or.  `in` must not overlap an output.
- */
-void recipe_add(const struct recipe *r, unsigned i, size_t len, const void *in,
-		void *const *out);
-
 #endif /* ENCODE_CODE_H */

@@ -86,24 +86,6 @@ field_dot(const struct field_matrix *m, size_t off, size_t len, void *const *in,
 }
 
 void
-field_add(const struct field_matrix *m, unsigned i, size_t len, const void *in,
-	  void *const *out)
-{
-	unsigned char *dst[FIELD_VECTORS_MAX];
-
-	assert(i < m->nin && m->nin <= FIELD_VECTORS_MAX);
-	assert(m->nout <= FIELD_VECTORS_MAX);
-	for (size_t end = len, off = 0; off < end; off += len) {
-		len = segment(1, end - off);
-		advance(out, m->nout, off, dst);
-		ec_encode_data_update((int)len, (int)m->nin, (int)m->nout,
-				      (int)i, (unsigned char *)m->tables,
-				      (unsigned char *)in + off, dst);
-		simd_leave();
-	}
-}
-
-void
 field_xor(unsigned nin, size_t len, void *const *in, void *out)
 {
 	unsigned char *vec[FIELD_VECTORS_MAX + 1];

@@ -45,11 +45,6 @@ struct field_matrix {
 void field_dot(const struct field_matrix *m, size_t off, size_t len,
 	       void *const *in, void *const *out);
 
-/* out += column `i` of the matrix * in: field_dot() with one input at a
- * time. */
-void field_add(const struct field_matrix *m, unsigned i, size_t len,
-	       const void *in, void *const *out);
-
 /* out = sum of nin >= 2 inputs of `len` bytes.  Buffers are aligned to
  * FIELD_ALIGN, and `len` is a multiple of it. */
 void field_xor(unsigned nin, size_t len, void *const *in, void *out);

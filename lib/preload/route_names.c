@@ -324,28 +324,15 @@ route_start(void)
 
 /* --- Names --- */
 
-/* Could `name`, or what is left of it, match? */
-static bool
-may_match(const struct pattern *p, const char *name)
-{
-	const char first = p->literal[0];
-
-	if (first == '\0')
-		return true;
-	for (; *name != '\0'; name++)
-		if (*name == first && str_starts(name, p->literal))
-			return true;
-	return false;
-}
-
 bool
 route_matches(const char *path)
 {
 	for (size_t i = 0; i < my.npatterns; i++)
-		if (may_match(&my.patterns[i], path))
+		if (strstr(path, my.patterns[i].literal) != NULL)
 			return true;
-	return (my.dir.text != NULL && may_match(&my.dir, path)) ||
-	       (my.temporary.text != NULL && may_match(&my.temporary, path));
+	return (my.dir.text != NULL && strstr(path, my.dir.literal) != NULL) ||
+	       (my.temporary.text != NULL &&
+		strstr(path, my.temporary.literal) != NULL);
 }
 
 /* The absolute normal form of a path; with links as the program has it. */

@@ -9,13 +9,10 @@
 #include "catalogue/written.h"
 #include "clock.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
 #include "meta/dataset.h"
-#include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "meta/rank2file.h"
-#include "meta/summary.h"
 #include "scr/events.h"
 #include "scr/held.h"
 #include "scr/lists.h"
@@ -40,47 +37,6 @@ agree(const struct team *t, enum fetch_verdict v, struct error *err)
 	/* Only ranks with the worst verdict report their error. */
 	(void)team_agree(t, worst != FETCH_DONE && v == worst ? -1 : 0, err);
 	return worst;
-}
-
-/* --- Which files --- */
-
-/*
- * Rank 0 looks at the summary; then each rank gets the list of its files, in
- * `a`.  The verdict is that of all ranks.
- */
-static enum fetch_verdict
-find_files(const struct run *run, const struct dataset *d, struct arena *a,
-	   struct lists *out, struct error *err)
-{
-	struct dataset view = { .id = 0 };
-	struct kvtree *t = NULL;
-	struct summary s;
-	enum fetch_verdict v = FETCH_DONE;
-	bool old = false;
-	int fd = -1, rc = -1;
-
-	if (run->world.rank == 0) {
-		fd = lists_find(run, d, &old, err);
-		if (fd >= 0)
-			t = summary_load(fd, SUMMARY_FILE, NULL, &s, err);
-		if (t != NULL)
-			rc = dataset_read(s.desc, &view, err);
-		if (rc == 0 && (s.complete == 0 || view.id != d->id))
-			rc = error_set(err, ERROR_DAMAGED,
-				       "%s: belongs to another dataset, or is "
-				       "unfinished",
-				       SUMMARY_FILE);
-		if (fd >= 0 && rc < 0)
-			error_wrap(err, DATASET_DIR_FMT, d->id);
-		if (rc < 0)
-			v = fetching_blame(err);
-		kvtree_free(t);
-		io_close(fd);
-	}
-	v = agree(&run->world, v, err);
-	if (v == FETCH_DONE && lists_read(run, d, true, a, out, err) < 0)
-		v = fetching_blame(err);
-	return v;
 }
 
 /* --- Which one --- */
@@ -122,7 +78,9 @@ next(const struct search *s, struct kvtree **t, struct dataset *d,
 
 /* --- One attempt --- */
 
-/* Route the files of this rank, and copy them. */
+/* Route the files of this rank, and copy them.  With SCR_RESTART_ANY_RANKS
+ * (`o` NULL) they stay on the prefix, where all ranks can read them: each rank
+ * verifies its share. */
 static enum fetch_verdict
 bring(const struct run *run, const struct device *store, struct arena *a,
       const struct lists *list, struct outset *o, struct error *err)
@@ -135,7 +93,8 @@ bring(const struct run *run, const struct device *store, struct arena *a,
 		error_no_memory(err);
 		v = FETCH_BROKEN;
 	}
-	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++) {
+	for (size_t i = 0; o != NULL && v == FETCH_DONE && i < list->count;
+	     i++) {
 		char file[SCR_MAX_FILENAME];
 
 		names[i] = arena_printf(a, "%s/%s", run->p.prefix,
@@ -150,9 +109,10 @@ bring(const struct run *run, const struct device *store, struct arena *a,
 	}
 	team_turn(&run->world, run->p.fetch_width);
 	if (v == FETCH_DONE)
-		v = fetching_copy(run, store, a, list, to, err);
+		v = fetching_copy(run, store, a, list, o != NULL ? to : NULL,
+				  err);
 	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++)
-		if (list->files[i].has_crc)
+		if (o != NULL && list->files[i].has_crc)
 			outset_summed(o, names[i], list->files[i].crc);
 	team_turn_done(&run->world, run->p.fetch_width);
 	return agree(&run->world, v, err);
@@ -173,35 +133,6 @@ check_counts(int64_t files, uint64_t bytes, const struct dataset *got,
 	return FETCH_BAD;
 }
 
-/*
- * With SCR_RESTART_ANY_RANKS the dataset stays on the prefix, where all ranks
- * can read it.  Each rank verifies its share of the files.
- */
-static enum fetch_verdict
-verify(struct run *run, struct device *store, struct arena *a,
-       const struct lists *list, struct dataset *d, struct error *err)
-{
-	const int64_t files = d->files;
-	const uint64_t bytes = d->bytes;
-	uint64_t sums[2] = { list->count, 0 }; /* files, bytes */
-	enum fetch_verdict v = FETCH_DONE;
-
-	team_turn(&run->world, run->p.fetch_width);
-	v = fetching_copy(run, store, a, list, NULL, err);
-	team_turn_done(&run->world, run->p.fetch_width);
-	v = agree(&run->world, v, err);
-	for (size_t i = 0; i < list->count; i++)
-		sums[1] += list->files[i].size;
-	team_sum(&run->world, sums, 2);
-	d->files = (int64_t)sums[0];
-	d->bytes = sums[1];
-	if (v == FETCH_DONE)
-		v = check_counts(files, bytes, d, err);
-	if (v == FETCH_DONE && (run->away = held_entry(d, store, true)) == NULL)
-		v = FETCH_BROKEN;
-	return agree(&run->world, v, err);
-}
-
 /* Begin the dataset in the caches, copy its files, and list it. */
 static enum fetch_verdict
 attempt(struct search *of, const struct dataset *d, struct error *err)
@@ -216,6 +147,8 @@ attempt(struct search *of, const struct dataset *d, struct error *err)
 	struct lists list = { .count = 0 };
 	struct dataset done = *d;
 	struct outset *o = NULL;
+	const bool away = run->p.any_ranks;
+	uint64_t sums[2] = { 0, 0 }; /* files, bytes */
 	struct error why = ERROR_INIT;
 	enum fetch_verdict v = FETCH_DONE;
 
@@ -226,36 +159,43 @@ attempt(struct search *of, const struct dataset *d, struct error *err)
 	v = agree(&run->world, v, err);
 	held_entry_free(run->away);
 	run->away = NULL;
-	if (v == FETCH_DONE)
-		v = find_files(run, d, a, &list, err);
+	if (v == FETCH_DONE && lists_read(run, d, true, a, &list, err) < 0)
+		v = fetching_blame(err);
 	of->packed = list.packed;
-	if (v == FETCH_DONE && run->p.any_ranks) {
-		v = verify(run, level.store, a, &list, &done, err);
-		arena_free(a);
-		return v;
-	}
 	level.bypass |= run->p.fetch_bypass;
-	if (v == FETCH_DONE && list.packed && level.bypass) {
+	if (v == FETCH_DONE && list.packed && level.bypass && !away) {
 		level.bypass = false;
 		say_warn_first("dataset %" PRId64 " (%s): no bypass: its files "
 			       "are in containers, and copied into the cache",
 			       d->id, d->name);
 	}
-	if (v == FETCH_DONE && (held_remove(run, d->id, err) < 0 ||
-				held_start(run, &level, d, &s, err) < 0))
+	if (v == FETCH_DONE && !away &&
+	    (held_remove(run, d->id, err) < 0 ||
+	     held_start(run, &level, d, &s, err) < 0))
 		v = FETCH_BROKEN;
-	if (v == FETCH_DONE) {
+	if (v == FETCH_DONE && !away) {
 		o = outset_begin(run, &level, s->dir, 0, err);
 		v = agree(&run->world, o == NULL ? FETCH_BROKEN : FETCH_DONE,
 			  err);
 	}
 	if (v == FETCH_DONE)
 		v = bring(run, level.store, a, &list, o, err);
-	if (v == FETCH_DONE && outset_complete(o, true, &done, err) < 0)
+	if (v == FETCH_DONE && away) {
+		sums[0] = list.count;
+		for (size_t i = 0; i < list.count; i++)
+			sums[1] += list.files[i].size;
+		team_sum(&run->world, sums, 2);
+		done.files = (int64_t)sums[0];
+		done.bytes = sums[1];
+	} else if (v == FETCH_DONE && outset_complete(o, true, &done, err) < 0)
 		v = FETCH_BROKEN;
 	if (v == FETCH_DONE)
 		v = check_counts(d->files, d->bytes, &done, err);
-	if (v == FETCH_DONE && held_commit(run, &done, err) < 0)
+	if (v == FETCH_DONE && away) {
+		run->away = held_entry(&done, level.store, true);
+		v = run->away == NULL ? FETCH_BROKEN : FETCH_DONE;
+		v = agree(&run->world, v, err);
+	} else if (v == FETCH_DONE && held_commit(run, &done, err) < 0)
 		v = FETCH_BROKEN;
 	outset_free(o);
 	if (v != FETCH_DONE && s != NULL)

@@ -26,86 +26,6 @@
 
 /* --- cindex.scrinfo of this node --- */
 
-/* The contents of the cindex of this node, on each rank. */
-struct listed {
-	struct kvtree *tree; /* owns what the entries point to */
-	struct cindex_entry *list;
-	size_t count;
-	struct error unread; /* the leader: why it could not be read; its
-				entries are unknown */
-};
-
-static void
-listed_free(struct listed *l)
-{
-	mem_free(l->list);
-	kvtree_free(l->tree);
-	l->list = NULL;
-	l->tree = NULL;
-	l->count = 0;
-}
-
-/* Decode; no bytes: no entries. */
-static int
-decode(const struct buf *b, struct listed *out, struct error *err)
-{
-	out->tree = b->len > 0 ? kvtree_decode(b->data, b->len, NULL, err)
-			       : kvtree_new(err);
-	if (out->tree != NULL)
-		out->list = cindex_entries(out->tree, &out->count, err);
-	if (out->tree == NULL || out->count == SIZE_MAX) {
-		out->count = 0;
-		listed_free(out);
-		return -1;
-	}
-	return 0;
-}
-
-/* The leader reads and shares the bytes with its node; all decode them.  A
- * missing file is empty. */
-static int
-read_cindex(const struct run *run, struct listed *out, struct error *err)
-{
-	const struct device *control = run->stores.control;
-	struct error why = ERROR_INIT;
-	struct buf bytes = BUF_INIT;
-	int rc = 0;
-
-	if (held_leads(run)) {
-		const int fd = held_open_dir(control->dir, &why);
-
-		rc = fd < 0 ? -1
-			    : io_read_file(fd, CINDEX_FILE, KVTREE_MAX_ENCODED,
-					   &bytes, &why);
-		if (fd >= 0 && rc < 0 && why.kind == ERROR_ABSENT) {
-			error_clear(&why);
-			buf_clear(&bytes);
-			rc = 0;
-		}
-		io_close(fd);
-		if (rc == 0 && decode(&bytes, out, &why) < 0)
-			rc = error_wrap(&why, CINDEX_FILE);
-		if (rc < 0 && why.kind != ERROR_NOMEM) {
-			say_warn("%s/%s: treated as missing", control->dir,
-				 why.text);
-			if (why.kind == ERROR_SYSTEM)
-				error_as(&out->unread, &why, "%s: %s/%s",
-					 run->host, control->dir, why.text);
-			buf_clear(&bytes);
-			rc = 0;
-		}
-		listed_free(out);
-	}
-	rc = team_share(&control->sharers, 0, rc, &bytes, &why);
-	if (rc == 0)
-		rc = decode(&bytes, out, &why);
-	rc = team_agree(&run->world, rc, &why);
-	buf_free(&bytes);
-	return rc < 0 ? error_pass(err, &why) : 0;
-}
-
-/* --- The datasets of all nodes --- */
-
 /*
  * Make an entry from a listed one.  NULL with ERROR_CORRUPT: it is unusable;
  * ERROR_NOMEM.  Only the base of its path is used, to find the store: it comes
@@ -146,35 +66,117 @@ entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
 	return e;
 }
 
-/* Keep the usable entries. */
-static int
-sift(const struct run *run, struct listed *l, struct error *err)
+static uint64_t
+created(const struct held_set *s)
 {
-	size_t good = 0;
+	return s->d.created_us > 0 ? (uint64_t)s->d.created_us : 0;
+}
 
-	for (size_t i = 0; i < l->count; i++) {
+/* The datasets that the cindex of this node lists, on each rank. */
+struct listed {
+	struct held_set **list; /* NULL: others have it now */
+	size_t count, cap;
+	char *current;	     /* or NULL */
+	struct error unread; /* the leader: why it could not be read; its
+				entries are unknown */
+};
+
+static void
+listed_free(struct listed *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		held_entry_free(l->list[i]);
+	mem_free(l->list);
+	mem_free(l->current);
+}
+
+/* Decode; no bytes: no entries.  Unless `strict`, unusable entries are left
+ * out, with a warning. */
+static int
+decode(const struct run *run, const struct buf *b, bool strict,
+       struct listed *out, struct error *err)
+{
+	struct kvtree *t = b->len > 0
+				   ? kvtree_decode(b->data, b->len, NULL, err)
+				   : kvtree_new(err);
+	const char *current = t != NULL ? cindex_current(t) : NULL;
+	struct cindex_entry *all = NULL;
+	size_t count = 0;
+	int rc = -1;
+
+	if (t != NULL)
+		all = cindex_entries(t, &count, err);
+	if (t != NULL && count != SIZE_MAX)
+		rc = 0;
+	if (rc == 0 && current != NULL &&
+	    (out->current = mem_strdup(current)) == NULL)
+		rc = error_no_memory(err);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
 		struct error why = ERROR_INIT;
-		struct held_set *e = entry_of(run, &l->list[i], &why);
+		struct held_set *e = entry_of(run, &all[i], &why);
 
-		if (e != NULL)
-			l->list[good++] = l->list[i];
-		else if (why.kind == ERROR_NOMEM)
-			return error_pass(err, &why);
-		else if (held_leads(run))
+		if (e != NULL && MEM_ROOM(out->list, out->count, out->cap)) {
+			out->list[out->count++] = e;
+		} else if (e != NULL || strict || why.kind == ERROR_NOMEM) {
+			held_entry_free(e);
+			rc = e != NULL ? error_no_memory(err)
+				       : error_pass(err, &why);
+		} else if (held_leads(run)) {
 			say_warn("%s/%s: dataset %lld: left out: %s",
 				 run->stores.control->dir, CINDEX_FILE,
-				 (long long)l->list[i].id, why.text);
-		held_entry_free(e);
+				 (long long)all[i].id, why.text);
+		}
 	}
-	l->count = good;
-	return 0;
+	mem_free(all);
+	kvtree_free(t);
+	return rc;
 }
+
+/* The leader reads and shares the bytes with its node; all decode them.  A
+ * missing file is empty, and so is a damaged one. */
+static int
+read_cindex(const struct run *run, struct listed *out, struct error *err)
+{
+	const struct device *control = run->stores.control;
+	struct error why = ERROR_INIT;
+	struct buf bytes = BUF_INIT;
+	int rc = 0;
+
+	if (held_leads(run)) {
+		const int fd = held_open_dir(control->dir, &why);
+
+		rc = fd < 0 ? -1
+			    : io_read_file(fd, CINDEX_FILE, KVTREE_MAX_ENCODED,
+					   &bytes, &why);
+		if (rc < 0 && why.kind != ERROR_NOMEM) {
+			if (fd < 0 || why.kind != ERROR_ABSENT)
+				say_warn("%s/%s: treated as missing",
+					 control->dir, why.text);
+			if (why.kind == ERROR_SYSTEM)
+				error_as(&out->unread, &why, "%s: %s/%s",
+					 run->host, control->dir, why.text);
+			buf_clear(&bytes);
+			rc = 0;
+		}
+		io_close(fd);
+	}
+	rc = team_share(&control->sharers, 0, rc, &bytes, &why);
+	if (rc == 0 && decode(run, &bytes, false, out, &why) < 0 &&
+	    (rc = why.kind == ERROR_NOMEM ? -1 : 0) == 0 && held_leads(run))
+		say_warn("%s/%s: %s: treated as missing", control->dir,
+			 CINDEX_FILE, why.text);
+	rc = team_agree(&run->world, rc, &why);
+	buf_free(&bytes);
+	return rc < 0 ? error_pass(err, &why) : 0;
+}
+
+/* --- The datasets of all nodes --- */
 
 /* Add an entry that rank `from` lists; `mine` is the entry of this rank's node
  * with the same id, or NULL. */
 static int
 adopt(const struct run *run, struct held *h, uint32_t from,
-      const struct cindex_entry *mine, struct error *err)
+      const struct held_set *mine, struct error *err)
 {
 	struct buf bytes = BUF_INIT;
 	struct listed l = { .count = 0 };
@@ -184,28 +186,20 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 	if (run->world.rank == from) {
 		struct kvtree *t = kvtree_new(err);
 
-		e = entry_of(run, mine, err);
-		rc = t == NULL || e == NULL ? -1 : held_encode(t, e, err);
+		rc = t == NULL ? -1 : held_encode(t, mine, err);
 		if (rc == 0)
 			rc = kvtree_encode(t, &bytes, err);
 		kvtree_free(t);
-		held_entry_free(e);
-		e = NULL;
 	}
 	rc = team_share(&run->world, from, rc, &bytes, err);
 	if (rc == 0) {
-		if (decode(&bytes, &l, err) == 0)
-			e = entry_of(run, &l.list[0], err);
-		if (e != NULL && !MEM_ROOM(h->list, h->count, h->cap)) {
-			error_no_memory(err);
-			held_entry_free(e);
-			e = NULL;
-		}
-		rc = e == NULL ? -1 : 0;
-		if (e != NULL) {
-			e->older = mine != NULL &&
-				   dataset_created(mine->desc) !=
-					   dataset_created(l.list[0].desc);
+		rc = decode(run, &bytes, true, &l, err);
+		if (rc == 0 && !MEM_ROOM(h->list, h->count, h->cap))
+			rc = error_no_memory(err);
+		if (rc == 0) {
+			e = l.list[0];
+			l.list[0] = NULL;
+			e->older = mine != NULL && created(mine) != created(e);
 			e->here = mine != NULL && !e->older;
 			held_insert(h, e);
 		}
@@ -292,13 +286,13 @@ held_flushed(const struct run *run, const struct held_set *s, struct buf *whose)
  */
 static int
 leave_foreign(const struct run *run, struct held *h, int64_t id,
-	      const struct cindex_entry *mine, bool *left, struct error *err)
+	      struct held_set **mine, bool *left, struct error *err)
 {
-	struct held_set *e = mine != NULL ? entry_of(run, mine, err) : NULL;
+	struct held_set *e = mine != NULL ? *mine : NULL;
 	struct buf whose = BUF_INIT;
-	int rc = mine != NULL && e == NULL ? -1 : 0;
 	bool foreign = false;
 	uint64_t first = 0;
+	int rc = 0;
 
 	if (e != NULL && held_leads(run)) {
 		const enum jobfiles_origin of = origin(run, e, &whose);
@@ -318,12 +312,11 @@ leave_foreign(const struct run *run, struct held *h, int64_t id,
 	if (*left && e != NULL) {
 		if (MEM_ROOM(h->others, h->nothers, h->others_cap)) {
 			h->others[h->nothers++] = e;
-			e = NULL;
+			*mine = NULL;
 		} else {
 			rc = error_no_memory(err);
 		}
 	}
-	held_entry_free(e);
 	buf_free(&whose);
 	return team_agree(&run->world, rc, err);
 }
@@ -333,16 +326,17 @@ leave_foreign(const struct run *run, struct held *h, int64_t id,
 /* Merge the lists of all nodes, in the order of ids.  A node that returns may
  * list an older dataset, whose id was reused since: the newest one counts. */
 static int
-merge(const struct run *run, struct held *h, const struct listed *l,
+merge(const struct run *run, struct held *h, struct listed *l,
       struct error *err)
 {
 	size_t at = 0;
 
 	for (;;) {
-		const uint64_t mine =
-			at < l->count ? (uint64_t)l->list[at].id : UINT64_MAX;
+		const uint64_t mine = at < l->count
+					      ? (uint64_t)l->list[at]->d.id
+					      : UINT64_MAX;
 		const uint64_t id = team_least(&run->world, mine);
-		const struct cindex_entry *e = NULL;
+		struct held_set **e = NULL;
 		uint64_t when = 0, newest = 0, from = 0;
 		bool left = false;
 
@@ -354,12 +348,13 @@ merge(const struct run *run, struct held *h, const struct listed *l,
 			return -1;
 		if (left)
 			continue;
-		when = e != NULL ? (uint64_t)dataset_created(e->desc) : 0;
+		when = e != NULL ? created(*e) : 0;
 		newest = team_most(&run->world, when);
 		from = team_least(&run->world, e != NULL && when == newest
 						       ? run->world.rank
 						       : UINT64_MAX);
-		if (adopt(run, h, (uint32_t)from, e, err) < 0)
+		if (adopt(run, h, (uint32_t)from, e != NULL ? *e : NULL, err) <
+		    0)
 			return -1;
 	}
 }
@@ -369,7 +364,7 @@ static int
 merge_current(const struct run *run, struct held *h, const struct listed *l,
 	      struct error *err)
 {
-	const char *mine = cindex_current(l->tree);
+	const char *mine = l->current;
 	const uint64_t from = team_least(
 		&run->world, mine != NULL ? run->world.rank : UINT64_MAX);
 	struct buf name = BUF_INIT;
@@ -454,8 +449,6 @@ held_open(struct run *run, struct held **out, struct error *err)
 	*out = NULL;
 	if (rc == 0)
 		rc = read_cindex(run, &l, err);
-	if (rc == 0)
-		rc = team_agree(&run->world, sift(run, &l, err), err);
 	if (rc == 0)
 		rc = merge(run, h, &l, err);
 	/* The lists of other nodes suffice.  If no node lists anything, the

@@ -22,6 +22,7 @@
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
+#include "meta/summary.h"
 #include "path.h"
 #include "scr/run.h"
 #include "scr/scr.h"
@@ -55,9 +56,11 @@ lists_open(const struct run *run, int64_t id, struct error *err)
 	return open_below(run, str_printed(PATH_MAX, SCR_DIR "/%s", name), err);
 }
 
-int
-lists_find(const struct run *run, const struct dataset *d, bool *old,
-	   struct error *err)
+/* Open the metadata directory of dataset `d`; if it has none, that of a dataset
+ * of SCR 1.1.8 in the directory of that name: then *old is set. */
+static int
+find_dir(const struct run *run, const struct dataset *d, bool *old,
+	 struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int fd = lists_open(run, d->id, &why);
@@ -68,6 +71,24 @@ lists_find(const struct run *run, const struct dataset *d, bool *old,
 				str_printed(PATH_MAX, "%s" OLD_DIR, d->name),
 				NULL);
 	return fd < 0 ? error_pass(err, &why) : fd;
+}
+
+/* Does the summary say that the dataset is complete? */
+static int
+check_summary(int fd, const struct dataset *d, struct error *err)
+{
+	struct dataset view = { .id = 0 };
+	struct summary s;
+	struct kvtree *t = summary_load(fd, SUMMARY_FILE, NULL, &s, err);
+	int rc = t == NULL ? -1 : dataset_read(s.desc, &view, err);
+
+	if (rc == 0 && (s.complete == 0 || view.id != d->id))
+		rc = error_set(err, ERROR_DAMAGED,
+			       "%s: belongs to another dataset, or is "
+			       "unfinished",
+			       SUMMARY_FILE);
+	kvtree_free(t);
+	return rc < 0 ? error_wrap(err, DATASET_DIR_FMT, d->id) : 0;
 }
 
 /* --- Sending lists --- */
@@ -303,8 +324,9 @@ find_parts(struct spreading *s, const struct dataset *d, bool any,
 	const uint32_t size = s->run->world.size;
 	const char *root = NULL;
 
-	s->fd = lists_find(s->run, d, &s->is.old, err);
-	if (s->fd < 0 || list_parts(s, err) < 0)
+	s->fd = find_dir(s->run, d, &s->is.old, err);
+	if (s->fd < 0 || (s->fetch && check_summary(s->fd, d, err) < 0) ||
+	    list_parts(s, err) < 0)
 		return -1;
 	s->is.packed = s->parts.packed;
 	s->is.nranks = s->parts.nranks;

@@ -43,18 +43,12 @@ struct lists {
  * rank2file cannot be read; ERROR_DAMAGED: it lacks files; ERROR_UNSAFE: a path
  * leaves the prefix.  ERROR_NOMEM.
  *
- * `fetch`: read attributes, if SCR_COPY_METADATA wants them, and refuse files
- * with bytes that an interrupted rebuild may have left half written:
- * ERROR_DAMAGED.
+ * `fetch`: read attributes, if SCR_COPY_METADATA wants them, and refuse an
+ * unfinished dataset, and files with bytes that an interrupted rebuild may have
+ * left half written: ERROR_DAMAGED.
  */
 int lists_read(const struct run *run, const struct dataset *d, bool fetch,
 	       struct arena *a, struct lists *out, struct error *err);
-
-/* Open the metadata directory of dataset `d`; if it has none, that of a dataset
- * of SCR 1.1.8 in the directory of that name: then *old is set.  Returns a
- * descriptor to close, or -1.  Local. */
-int lists_find(const struct run *run, const struct dataset *d, bool *old,
-	       struct error *err);
 
 /* Open the metadata directory of dataset `id`, which has the rank2file.
  * Returns a descriptor to close, or -1.  Local. */

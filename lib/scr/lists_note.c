@@ -9,15 +9,10 @@
 #include "scr/lists.h"
 #include "team/team.h"
 
+/* Its pointers mean nothing to the receiver. */
 struct line {
-	uint64_t size, nsegs;
-	uint32_t crc;
-	bool has_size, has_crc;
+	struct rank2file_file f;
 	bool has_attr; /* the attributes follow, as add_attrs() sets them */
-};
-
-struct place {
-	uint64_t off, len;
 };
 
 void
@@ -26,11 +21,7 @@ lists_add(struct buf *b, const struct rank2file_file *f, const struct attr *a)
 	struct line l;
 
 	memset(&l, 0, sizeof(l));
-	l.size = f->size;
-	l.crc = f->crc;
-	l.has_size = f->has_size;
-	l.has_crc = f->has_crc;
-	l.nsegs = f->nsegs;
+	l.f = *f;
 	l.has_attr = a != NULL;
 	(void)buf_add(b, &l, sizeof(l));
 	if (a != NULL)
@@ -38,9 +29,8 @@ lists_add(struct buf *b, const struct rank2file_file *f, const struct attr *a)
 	(void)buf_add(b, f->path, strlen(f->path) + 1);
 	for (size_t i = 0; i < f->nsegs; i++) {
 		const struct rank2file_seg *s = &f->segs[i];
-		const struct place p = { s->off, s->len };
 
-		(void)buf_add(b, &p, sizeof(p));
+		(void)buf_add(b, s, sizeof(*s));
 		(void)buf_add(b, s->file, strlen(s->file) + 1);
 	}
 }
@@ -49,8 +39,7 @@ const char *
 lists_take(const char *at, struct rank2file_file *f, struct attr *a,
 	   struct arena *arena)
 {
-	struct rank2file_seg *segs = NULL;
-	struct place p;
+	struct rank2file_seg *segs = NULL, s;
 	struct line l;
 
 	memcpy(&l, at, sizeof(l));
@@ -58,21 +47,19 @@ lists_take(const char *at, struct rank2file_file *f, struct attr *a,
 	if (l.has_attr && a != NULL)
 		memcpy(a, at, sizeof(*a));
 	at += l.has_attr ? sizeof(*a) : 0;
-	*f = (struct rank2file_file){ .path = at,
-				      .has_size = l.has_size,
-				      .has_crc = l.has_crc,
-				      .size = l.size,
-				      .crc = l.crc,
-				      .nsegs = l.nsegs };
+	*f = l.f;
+	f->path = at;
+	f->node = NULL;
 	at += strlen(at) + 1;
 	if (arena != NULL &&
-	    (segs = arena_alloc(arena, l.nsegs, sizeof(*segs))) == NULL)
+	    (segs = arena_alloc(arena, f->nsegs, sizeof(*segs))) == NULL)
 		return NULL;
-	for (size_t i = 0; i < l.nsegs; i++) {
-		memcpy(&p, at, sizeof(p));
-		at += sizeof(p);
+	for (size_t i = 0; i < f->nsegs; i++) {
+		memcpy(&s, at, sizeof(s));
+		at += sizeof(s);
+		s.file = at;
 		if (segs != NULL)
-			segs[i] = (struct rank2file_seg){ at, p.off, p.len };
+			segs[i] = s;
 		at += strlen(at) + 1;
 	}
 	f->segs = segs;

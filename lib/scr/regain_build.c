@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * regain_build.c - the members of a set compute its lost strings.
- *
- * The jobs of the solution are cut into slices, numbered in one order that all
- * members know.  The input of a slice is sent to one of the members that have
- * some, in turn.  This member computes, and sends the results to the members
- * that lost them.  So the work is spread, and a member only receives what it
- * has lost.  Every member works on its slices in order, LANES at a time.  The
- * lowest unfinished slice is the next one of all its members, so there is no
- * deadlock.
+ * regain_build.c - the members of a set compute its lost strings (team/flow.h).
  *
  * The files were not verified before: checksums are computed while files are
  * read here, and those of the results while they are written.  A file that
@@ -17,13 +9,11 @@
  */
 #include "scr/regain_impl.h"
 
-#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
-#include "encode/code.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -32,34 +22,19 @@
 #include "scheme/solve.h"
 #include "scr/held.h"
 #include "scr/run.h"
+#include "team/flow.h"
 #include "team/say.h"
 #include "transfer/stripe.h"
 
-#define LANES 4
-#define SLICE_LEAST ((uint64_t)4096)
-#define SLICE_MOST ((uint64_t)64 << 20)
-/* memory of all lanes, as a multiple of the configured buffer */
-#define WHOLE_MOST 16
-
-struct task {
-	const struct solve_job *job;
-	uint64_t off; /* in the ranges of the job */
-	size_t len;
-	uint32_t worker; /* member */
-	char *block;	 /* inputs, then outputs */
-	MPI_Request *requests;
-	int count;
-};
+#define BLOCK ((size_t)1 << 20)
 
 struct building {
 	struct regain *g;
 	const struct plan_set *s;
-	const struct solution *sol; /* of the set, or `checks` */
-	struct solution checks;	    /* regain_compare(): all redundancy */
-	uint32_t me;		    /* this rank */
-	MPI_Comm comm;
-	/* Its strings: the data, then the body.  Present files, and
-	 * replacements of lost ones. */
+	struct solution checks; /* regain_compare(): all redundancy */
+	struct flow_job job;
+	/* The strings of this rank: the data, then the body.  Present files,
+	 * and replacements of lost ones. */
 	const struct plan *p;
 	const struct plan_member *m; /* of this rank */
 	struct regain_builts *built;
@@ -67,18 +42,8 @@ struct building {
 	struct stripe_cache *in, *out;
 	struct stripe_sum *sums; /* by file */
 	uint64_t bytes;		 /* of the data */
-	/* The next slice. */
-	size_t job;
-	uint64_t off, number;
-	uint64_t slice;
-	size_t width; /* strings of the widest job */
-	struct task lanes[LANES];
-	unsigned first, active;
-	char *memory;
-	MPI_Request *requests;
-	char *expected; /* to compare with, on disk */
+	char *block;
 	bool differs;
-	int rc;
 	struct error *err;
 };
 
@@ -128,6 +93,22 @@ read_string(struct building *b, bool body, uint64_t at, char *data, size_t len)
 		len -= n;
 	}
 	return 0;
+}
+
+/* Read the range, and perhaps copy it to the replacement. */
+static int
+read_range(struct building *b, bool body, uint64_t from, uint64_t to, bool copy)
+{
+	int rc = 0;
+
+	for (size_t n = 0; rc == 0 && from < to; from += n) {
+		n = to - from < BLOCK ? (size_t)(to - from) : BLOCK;
+		rc = read_string(b, body, from, b->block, n);
+		if (rc == 0 && copy)
+			rc = stripe_write(&b->made[body], b->out, from,
+					  b->block, n, b->err);
+	}
+	return rc;
 }
 
 static void
@@ -202,8 +183,6 @@ add_red(struct building *b)
 	const struct plan_red *red = b->m->red;
 	struct stripe_part part = { .dirfd = b->g->metafd,
 				    .sum = STRIPE_NO_SUM };
-	char block[16384];
-	int rc = 0;
 
 	part.len = red->body_size;
 	part.path = b->m->name;
@@ -225,18 +204,7 @@ add_red(struct building *b)
 		return -1;
 	if (b->m->state != RED_HEADER_DAMAGED || !b->s->salvage)
 		return 0;
-	for (uint64_t at = 0; rc == 0 && at < red->body_size;
-	     at += sizeof(block)) {
-		const uint64_t left = red->body_size - at;
-		const size_t len =
-			left < sizeof(block) ? (size_t)left : sizeof(block);
-
-		rc = read_string(b, true, at, block, len);
-		if (rc == 0)
-			rc = stripe_write(&b->made[1], b->out, at, block, len,
-					  b->err);
-	}
-	return rc;
+	return read_range(b, true, 0, red->body_size, true);
 }
 
 /* Compare the checksums of all files that were read or written completely. */
@@ -268,196 +236,45 @@ verify(struct building *b)
 	}
 }
 
-/* After a failure nothing is read or written, but messages are still sent,
- * because other members wait for them. */
-static void
-move(struct building *b, bool out, const struct task *t,
-     const struct solve_ref *ref, char *data)
+static int
+take_in(void *arg, bool body, uint64_t at, char *data, size_t len,
+	struct error *err)
 {
-	if (b->rc < 0) {
-		if (!out)
-			memset(data, 0, t->len);
-		return;
+	(void)err; /* of the building */
+	return read_string(arg, body, at, data, len);
+}
+
+/* Write a result, or compare it with what is there. */
+static int
+put_out(void *arg, bool body, uint64_t at, const char *data, size_t len,
+	struct error *err)
+{
+	struct building *b = arg;
+	int rc = 0;
+
+	if (!b->g->compare)
+		return stripe_write(&b->made[body], b->out, at, data, len, err);
+	for (size_t n = 0; rc == 0 && len > 0; at += n, data += n, len -= n) {
+		n = len < BLOCK ? len : BLOCK;
+		rc = read_string(b, body, at, b->block, n);
+		b->differs |= memcmp(b->block, data, n) != 0;
 	}
-	if (out && b->g->compare) {
-		b->rc = read_string(b, ref->body, ref->off + t->off,
-				    b->expected, t->len);
-		b->differs |= memcmp(b->expected, data, t->len) != 0;
-	} else if (out)
-		b->rc = stripe_write(&b->made[ref->body], b->out,
-				     ref->off + t->off, data, t->len, b->err);
-	else
-		b->rc = read_string(b, ref->body, ref->off + t->off, data,
-				    t->len);
-}
-
-/* --- Slices --- */
-
-static char *
-input(const struct building *b, const struct task *t, uint32_t i)
-{
-	return t->block + i * b->slice;
-}
-
-/* A job without recipe copies its only input. */
-static char *
-output(const struct building *b, const struct task *t, uint32_t i)
-{
-	return t->block + (t->job->nin + i) * b->slice;
-}
-
-/* Take the next slice in which this member takes part. */
-static bool
-next_slice(struct building *b, struct task *t)
-{
-	const struct solution *sol = b->sol;
-
-	for (; b->job < sol->njobs; b->job++, b->off = 0) {
-		const struct solve_job *j = &sol->jobs[b->job];
-		const uint64_t left = j->len - b->off;
-		bool mine = false;
-
-		if (b->off == j->len)
-			continue;
-		for (uint32_t i = 0; i < j->nin + j->nout; i++)
-			mine |= j->in[i].member == b->me; /* then out[] */
-		if (!mine) {
-			b->number += (left + b->slice - 1) / b->slice;
-			b->off = 0;
-			continue;
-		}
-		t->job = j;
-		t->off = b->off;
-		t->len = left < b->slice ? (size_t)left : (size_t)b->slice;
-		t->worker = j->in[b->number++ % j->nin].member;
-		t->count = 0;
-		b->off += t->len;
-		return true;
-	}
-	return false;
-}
-
-/* Begin to receive from `member`, or with `out` to send to it. */
-static void
-pass(struct building *b, struct task *t, bool out, uint32_t member, int tag,
-     char *data)
-{
-	const int rank = (int)b->s->members[member].rank;
-	MPI_Request *r = &t->requests[t->count++];
-
-	if (out)
-		MPI_Isend(data, (int)t->len, MPI_BYTE, rank, tag, b->comm, r);
-	else
-		MPI_Irecv(data, (int)t->len, MPI_BYTE, rank, tag, b->comm, r);
-}
-
-/* Read this member's inputs of the slice, and begin to send and receive. */
-static void
-start(struct building *b, struct task *t)
-{
-	const struct solve_job *j = t->job;
-	const bool works = t->worker == b->me;
-
-	for (uint32_t i = 0; i < j->nin; i++) {
-		const uint32_t from = j->in[i].member;
-
-		if (from == b->me)
-			move(b, false, t, &j->in[i], input(b, t, i));
-		if (from == b->me && !works)
-			pass(b, t, true, t->worker, TAG_IN, input(b, t, i));
-		else if (from != b->me && works)
-			pass(b, t, false, from, TAG_IN, input(b, t, i));
-	}
-	for (uint32_t i = 0; !works && i < j->nout; i++)
-		if (j->out[i].member == b->me)
-			pass(b, t, false, t->worker, TAG_OUT, output(b, t, i));
-}
-
-static void
-wait_all(struct task *t)
-{
-	team_wait(t->requests, t->count);
-	t->count = 0;
-}
-
-/* As the worker, compute and send; take the outputs of this member. */
-static void
-finish(struct building *b, struct task *t)
-{
-	const struct solve_job *j = t->job;
-	const bool works = t->worker == b->me;
-	void *in[CODE_MAX], *out[CODE_MAX];
-
-	wait_all(t);
-	if (works && j->recipe == NULL)
-		for (uint32_t i = 0; i < j->nout; i++)
-			memcpy(output(b, t, i), input(b, t, 0), t->len);
-	if (works && j->recipe != NULL) {
-		for (uint32_t i = 0; i < j->nin; i++)
-			in[i] = input(b, t, i);
-		for (uint32_t i = 0; i < j->nout; i++)
-			out[i] = output(b, t, i);
-		recipe_run(j->recipe, t->len, in, out);
-	}
-	for (uint32_t i = 0; i < j->nout; i++) {
-		const uint32_t to = j->out[i].member;
-
-		if (to == b->me)
-			move(b, true, t, &j->out[i], output(b, t, i));
-		else if (works)
-			pass(b, t, true, to, TAG_OUT, output(b, t, i));
-	}
-	wait_all(t);
-}
-
-static void
-run(struct building *b)
-{
-	bool more = true;
-
-	for (;;) {
-		while (more && b->active < LANES) {
-			struct task *t =
-				&b->lanes[(b->first + b->active) % LANES];
-
-			more = next_slice(b, t);
-			if (more) {
-				start(b, t);
-				b->active++;
-			}
-		}
-		if (b->active == 0)
-			return;
-		finish(b, &b->lanes[b->first]);
-		b->first = (b->first + 1) % LANES;
-		b->active--;
-	}
+	return rc;
 }
 
 /* --- The rest of the data string --- */
 
-static void
-read_range(struct building *b, uint64_t from, uint64_t to)
-{
-	for (; b->rc == 0 && from < to; from += b->slice) {
-		const uint64_t left = to - from;
-		const size_t len =
-			left < b->slice ? (size_t)left : (size_t)b->slice;
-
-		b->rc = read_string(b, false, from, b->memory, len);
-	}
-}
-
 /* Read the ranges of this member's data string that no job has read or written,
  * for the checksums.  Without memory for them, files are verified one by one
  * later on. */
-static void
+static int
 read_rest(struct building *b)
 {
-	const struct solution *sol = b->sol;
+	const struct solution *sol = b->job.solution;
 	struct solve_range *list = NULL;
 	size_t n = 0, cap = 0;
 	uint64_t at = 0;
+	int rc = 0;
 
 	for (size_t i = 0; i < sol->njobs; i++) {
 		const struct solve_job *j = &sol->jobs[i];
@@ -465,132 +282,113 @@ read_rest(struct building *b)
 		for (uint32_t k = 0; k < j->nin + j->nout; k++) {
 			const struct solve_ref *ref = &j->in[k];
 
-			if (ref->member != b->me || ref->body)
+			if (ref->member != b->job.me || ref->body)
 				continue;
 			if (!MEM_ROOM(list, n, cap)) {
 				mem_free(list);
-				return;
+				return 0;
 			}
 			list[n++] = (struct solve_range){ ref->off,
 							  ref->off + j->len };
 		}
 	}
 	if (n == 0)
-		return;
+		return 0;
 	qsort(list, n, sizeof(*list), num_by_u64);
-	for (size_t i = 0; i < n; i++) {
-		read_range(b, at, list[i].from);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		rc = read_range(b, false, at, list[i].from, false);
 		at = list[i].to > at ? list[i].to : at;
 	}
-	read_range(b, at, b->bytes);
+	if (rc == 0)
+		rc = read_range(b, false, at, b->bytes, false);
 	mem_free(list);
+	return rc;
 }
 
 /* --- All of it --- */
 
-/* What to compute: what is lost; or to compare, all redundancy.  Then the
- * sizes, which are the same for all members, and memory. */
-static int
+/* What to compute: what is lost; or to compare, all redundancy.  Then memory.
+ */
+static struct flow *
 prepare(struct building *b)
 {
 	const struct plan_set *s = b->s;
-	const uint64_t buffer = b->g->run->p.mpi_buf_size;
 	const size_t nfiles = b->m->list.nfiles;
 	struct arena *a = b->g->arena;
-	struct solve_member *m = NULL;
+	uint64_t *bytes = arena_alloc(a, s->n, sizeof(*bytes));
+	uint32_t *ranks = arena_alloc(a, s->n, sizeof(*ranks));
 
-	b->sol = s->solution;
-	if (b->g->compare) {
-		b->sol = &b->checks;
-		m = arena_alloc(a, s->n, sizeof(*m));
-		if (m == NULL)
-			return error_no_memory(b->err);
-		for (uint32_t i = 0; i < s->n; i++)
-			m[i] = (struct solve_member){
-				.bytes = s->members[i].list.bytes,
-				.body_lost = true
-			};
-		if (solve(&(struct solve_set){ .type = s->type,
-					       .n = s->n,
-					       .failures = s->failures,
-					       .chunk = s->chunk,
-					       .member = m },
-			  &b->checks, b->err) < 0)
-			return -1;
-	}
-	b->width = 1;
-	for (size_t i = 0; i < b->sol->njobs; i++) {
-		const size_t w = b->sol->jobs[i].nin + b->sol->jobs[i].nout;
-
-		b->width = w > b->width ? w : b->width;
-	}
-	b->slice = WHOLE_MOST * buffer / (LANES * b->width);
-	b->slice = b->slice < buffer ? b->slice : buffer;
-	b->slice &= ~(SLICE_LEAST - 1);
-	if (b->slice < SLICE_LEAST)
-		b->slice = SLICE_LEAST;
-	if (b->slice > SLICE_MOST)
-		b->slice = SLICE_MOST;
-	b->memory = mem_aligned(CODE_ALIGN, LANES * b->width * b->slice);
-	b->expected = mem_alloc(1, b->slice);
-	b->requests = mem_alloc(LANES * b->width, sizeof(*b->requests));
+	b->block = mem_alloc(BLOCK, 1);
 	b->sums = arena_alloc(a, nfiles, sizeof(*b->sums));
-	b->in = stripe_cache_new(1, false, b->sums);
-	b->out = stripe_cache_new(1, true, b->sums);
-	if (b->memory == NULL || b->requests == NULL || b->expected == NULL ||
+	b->in = stripe_cache_new(s->n, false, b->sums);
+	b->out = stripe_cache_new(s->n, true, b->sums);
+	if (bytes == NULL || ranks == NULL || b->block == NULL ||
 	    b->sums == NULL || b->in == NULL || b->out == NULL)
-		return error_no_memory(b->err);
+		return error_no_memory_null(b->err);
 	for (int body = 0; body < 2; body++)
 		if (stripe_room(&b->present[body], a, nfiles, b->err) < 0 ||
 		    stripe_room(&b->made[body], a, nfiles, b->err) < 0)
-			return -1;
-	for (unsigned i = 0; i < LANES; i++) {
-		b->lanes[i].block = b->memory + i * b->width * b->slice;
-		b->lanes[i].requests = b->requests + i * b->width;
+			return NULL;
+	for (uint32_t i = 0; i < s->n; i++) {
+		bytes[i] = s->members[i].list.bytes;
+		ranks[i] = s->members[i].rank;
 	}
-	return 0;
+	b->job.bytes = bytes;
+	b->job.ranks = ranks;
+	b->job.solution = b->g->compare ? &b->checks : s->solution;
+	if (b->g->compare &&
+	    flow_bodies((struct solve_set){ s->type, s->n, s->failures,
+					    s->chunk, NULL },
+			bytes, &b->checks, b->err) < 0)
+		return NULL;
+	return flow_new(&b->job, b->err);
 }
 
 int
 regain_build(struct regain *g, const struct plan *p, size_t set,
 	     struct regain_builts *out, struct error *err)
 {
-	struct building b = { .g = g,
-			      .s = &p->sets[set],
-			      .p = p,
-			      .built = out,
-			      .comm = g->run->world.comm,
-			      .err = err };
+	struct building b = {
+		.g = g, .s = &p->sets[set], .p = p, .built = out, .err = err
+	};
+	struct flow *flow = NULL;
+	int rc = 0;
 
-	while (b.me < b.s->n && b.s->members[b.me].rank != g->run->world.rank)
-		b.me++;
-	if (b.me == b.s->n)
+	b.job = (struct flow_job){ .comm = g->run->world.comm,
+				   .buffer = g->run->p.mpi_buf_size,
+				   .read = take_in,
+				   .write = put_out,
+				   .arg = &b };
+	while (b.job.me < b.s->n &&
+	       b.s->members[b.job.me].rank != g->run->world.rank)
+		b.job.me++;
+	if (b.job.me == b.s->n)
 		return 0;
-	b.m = &b.s->members[b.me];
-	if (prepare(&b) < 0)
+	b.m = &b.s->members[b.job.me];
+	flow = prepare(&b);
+	if (flow == NULL)
 		say_abort("rebuilding dataset %lld: %s",
 			  (long long)g->set->d.id, err->text);
-	for (size_t i = 0; b.rc == 0 && i < b.m->list.nfiles; i++)
-		b.rc = add_file(&b, i);
-	if (b.rc == 0)
-		b.rc = add_red(&b);
-	run(&b);
-	if (b.rc == 0 && !b.s->map)
-		read_rest(&b);
-	if (b.rc == 0)
+	for (size_t i = 0; rc == 0 && i < b.m->list.nfiles; i++)
+		rc = add_file(&b, i);
+	if (rc == 0)
+		rc = add_red(&b);
+	rc = flow_run(flow, rc, err);
+	if (rc == 0 && !b.s->map)
+		rc = read_rest(&b);
+	if (rc == 0)
 		verify(&b);
-	if (b.rc == 0 && b.differs)
-		b.rc = error_set(err, ERROR_DAMAGED,
-				 "its files and the redundancy of set %u of %u "
-				 "(%s) differ, and no checksum tells which of "
-				 "them is wrong",
-				 b.s->number, b.s->sets,
-				 redset_type_name(b.s->type));
+	if (rc == 0 && b.differs)
+		rc = error_set(err, ERROR_DAMAGED,
+			       "its files and the redundancy of set %u of %u "
+			       "(%s) differ, and no checksum tells which of "
+			       "them is wrong",
+			       b.s->number, b.s->sets,
+			       redset_type_name(b.s->type));
 	stripe_cache_free(b.in);
 	stripe_cache_free(b.out);
 	solution_free(&b.checks);
-	mem_free(b.expected);
-	mem_free(b.memory);
-	mem_free(b.requests);
-	return b.rc;
+	flow_free(flow);
+	mem_free(b.block);
+	return rc;
 }

@@ -23,6 +23,8 @@ struct regain_red {
 	const void *head;      /* its header, or the remaining bytes of it */
 	size_t head_size;
 	uint64_t size; /* of the file */
+	bool known;    /* the header is valid: */
+	struct redset_header h;
 };
 
 /* The files of one rank in the directory of a node. */

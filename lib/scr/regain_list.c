@@ -239,7 +239,6 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 	 struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct redset_header h;
 	struct kvtree *t = NULL;
 	struct stat st;
 	char *head = NULL;
@@ -272,10 +271,10 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 	r->head = head;
 	r->head_size = size;
 	t = kvtree_decode(head, size, NULL, &why);
-	if (t != NULL && p->ranks < 0 &&
-	    redset_header_read(t, size, r->is.member - 1, g->arena, &h, &why) ==
-		    0)
-		p->ranks = h.desc.ranks;
+	r->known = t != NULL && redset_header_read(t, size, r->is.member - 1,
+						   g->arena, &r->h, &why) == 0;
+	if (r->known && p->ranks < 0)
+		p->ranks = r->h.desc.ranks;
 	kvtree_free(t);
 	return 0;
 }

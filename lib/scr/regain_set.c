@@ -19,7 +19,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
-#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "num.h"
 #include "rescue/plan.h"
@@ -50,23 +49,14 @@ static int
 known_members(const struct regain *g, const struct regain_red *red,
 	      struct ranks *out, struct error *err)
 {
-	struct error why = ERROR_INIT;
-	struct redset_header h;
-	struct kvtree *t = kvtree_decode(red->head, red->head_size, NULL, &why);
+	const struct redset_header *h = &red->h;
 	int rc = add_rank(out, g->run->world.rank, err);
 
-	if (t != NULL &&
-	    redset_header_read(t, red->head_size, red->is.member - 1, g->arena,
-			       &h, &why) < 0) {
-		kvtree_free(t);
-		return rc;
-	}
-	for (uint32_t m = 0; t != NULL && rc == 0 && m < h.desc.members; m++)
-		if (h.ranks != NULL)
-			rc = add_rank(out, h.ranks[m], err);
-		else if (h.members[m].known)
-			rc = add_rank(out, h.members[m].desc.rank, err);
-	kvtree_free(t);
+	for (uint32_t m = 0; red->known && rc == 0 && m < h->desc.members; m++)
+		if (h->ranks != NULL)
+			rc = add_rank(out, h->ranks[m], err);
+		else if (h->members[m].known)
+			rc = add_rank(out, h->members[m].desc.rank, err);
 	return rc;
 }
 

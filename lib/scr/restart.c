@@ -43,7 +43,8 @@ struct restart {
 	const struct held_set *set;
 	struct naming naming;
 	struct filemap fm;
-	/* path on the prefix, and its last component: index in fm.files */
+	/* path on the prefix (away: below it), and its last component: index in
+	 * fm.files, or in `files` */
 	struct map *paths, *bases;
 	/* If run->away is read, the files of all ranks: `raw` has their texts,
 	 * for each the rank that wrote it, and what lists_add() adds. */
@@ -53,8 +54,7 @@ struct restart {
 	const char *root; /* of containers */
 	struct buf raw;
 	size_t count;
-	struct file *files;   /* in the order of ranks */
-	struct file **sorted; /* by path */
+	struct file *files; /* in the order of ranks */
 };
 
 /* --- Attempts --- */
@@ -183,15 +183,6 @@ restart_find(struct run *run, struct error *err)
 /* --- The files of all ranks --- */
 
 static int
-by_path(const void *a, const void *b)
-{
-	const struct file *x = *(struct file *const *)a;
-	const struct file *y = *(struct file *const *)b;
-
-	return strcmp(x->is.path, y->is.path);
-}
-
-static int
 by_rank(const void *a, const void *b)
 {
 	const struct file *x = a, *y = b;
@@ -202,8 +193,7 @@ by_rank(const void *a, const void *b)
 	return x->is.path < y->is.path ? -1 : x->is.path > y->is.path;
 }
 
-/* Gather the lists of all ranks, find the files in them, and sort these.
- * Collective. */
+/* Gather the lists of all ranks, and find the files in them.  Collective. */
 static int
 gather(struct restart *r, struct error *err)
 {
@@ -231,23 +221,22 @@ gather(struct restart *r, struct error *err)
 	for (const char *p = at; p < end; n++)
 		p = lists_take(p + sizeof(uint32_t), &f, NULL, NULL);
 	r->files = arena_alloc(r->arena, n + 1, sizeof(*r->files));
-	r->sorted = arena_alloc(r->arena, n + 1, sizeof(*r->sorted));
-	if (r->files == NULL || r->sorted == NULL)
+	if (r->files == NULL)
 		rc = error_no_memory(err);
 	for (; rc == 0 && r->count < n; r->count++) {
 		struct file *to = &r->files[r->count];
 
-		r->sorted[r->count] = to;
 		memcpy(&to->rank, at, sizeof(to->rank));
 		at = lists_take(at + sizeof(to->rank), &to->is, NULL, r->arena);
 		if (at == NULL)
 			rc = error_no_memory(err);
 	}
-	if (team_agree(&run->world, rc, err) < 0)
-		return -1;
-	qsort(r->files, n, sizeof(*r->files), by_rank);
-	qsort(r->sorted, n, sizeof(*r->sorted), by_path);
-	return 0;
+	if (rc == 0)
+		qsort(r->files, n, sizeof(*r->files), by_rank);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		if (map_put(r->paths, r->files[i].is.path, i) < 0)
+			rc = error_no_memory(err);
+	return team_agree(&run->world, rc, err);
 }
 
 /* --- Begin --- */
@@ -352,12 +341,6 @@ copy(const struct restart *r, struct file *is, struct error *err)
 	return 0;
 }
 
-static int
-is_path(const void *path, const void *file)
-{
-	return strcmp(path, (*(struct file *const *)file)->is.path);
-}
-
 /* Write the path `to` of a file, if it can be read. */
 static int
 write_place(const char *path, const char *to,
@@ -399,20 +382,19 @@ restart_route(const struct restart *r, const char *name,
 	if (r->away) {
 		const char *rel = path_below(path, r->run->p.prefix);
 		const char *key = rel != NULL ? rel : path;
-		struct file **at =
-			r->count == 0 ? NULL
-				      : bsearch(key, r->sorted, r->count,
-						sizeof(*r->sorted), is_path);
+		struct file *at = NULL;
 
-		if (at == NULL)
+		i = map_get(r->paths, key);
+		if (i == MAP_NONE)
 			return error_set(err, ERROR_ABSENT,
 					 "%s: dataset %lld `%s' has no such "
 					 "file",
 					 key, (long long)r->set->d.id,
 					 r->set->d.name);
-		if (r->packed && (*at)->copy == NULL && copy(r, *at, err) < 0)
+		at = &r->files[i];
+		if (r->packed && at->copy == NULL && copy(r, at, err) < 0)
 			return -1;
-		return write_place(path, r->packed ? (*at)->copy : path, file,
+		return write_place(path, r->packed ? at->copy : path, file,
 				   err);
 	}
 	i = map_get(r->paths, path);

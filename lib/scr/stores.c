@@ -24,7 +24,6 @@
 #include "scr/run.h"
 #include "str.h"
 #include "team/say.h"
-#include "temp.h"
 
 /* Of a directory that the user's group may enter. */
 #define STORE_MODE 0770
@@ -307,53 +306,38 @@ prepare(struct device *st, struct run *run, uint32_t node, struct error *err)
 	return 0;
 }
 
-/*
- * If nodes see one directory where each should have its own, they replace each
- * other's files.  Rank 0 makes files there whose name no other run has; the
- * first rank of each other directory looks for them.
- */
+/* If nodes see one directory where each should have its own, they replace each
+ * other's files: the first rank of each other directory looks for a file of
+ * rank 0, whose name no other run has. */
 static int
 check_private(const struct stores *s, const struct run *run, struct error *err)
 {
-	enum { MAKE, LOOK, REMOVE, STEPS };
-	const struct team *world = &run->world;
-	char base[64];
-	uint64_t at = 0; /* 1 + the first store that is not private */
+	const char *name =
+		str_printed(25, "%x.%llx", (unsigned)getpid(),
+			    (unsigned long long)(clock_seconds() * 1e6));
 
-	snprintf(base, sizeof(base), "%lx.%a", (long)getpid(), clock_seconds());
-	for (int step = MAKE; step < STEPS; step++) {
-		for (size_t i = s->count; i-- > 0;) {
-			const struct device *st = &s->list[i];
-			struct stat is;
-			int fd = -1;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct device *st = &s->list[i];
+		bool made = false, seen = false;
+		int fd = -1, rc = 0;
 
-			if (st->enabled && st->sharers.rank == 0 &&
-			    (world->rank == 0) == (step != LOOK))
-				fd = dir_open(AT_FDCWD, st->dir);
-			if (fd < 0)
-				continue;
-			if (step == MAKE)
-				io_close(temp_make(fd, base, 0600,
-						   create_owner(fd)));
-			else if (step == REMOVE)
-				(void)temp_remove(fd, base);
-			else if (dir_stat(fd, temp_str(base), &is, 0) == 0)
-				at = i + 1;
-			close(fd);
-		}
-		if (step == MAKE)
-			team_bytes(world, 0, base, sizeof(base));
-		else if (step == LOOK)
-			at = team_most(world, at);
+		if (!st->enabled)
+			continue;
+		if (st->sharers.rank == 0)
+			fd = dir_open(AT_FDCWD, st->dir);
+		rc = team_sees(&run->world, fd, name, &made, &seen, err);
+		io_close(fd);
+		if (rc < 0)
+			return -1;
+		if (team_any(&run->world, seen && run->world.rank != 0))
+			return error_set(err, ERROR_USAGE,
+					 "%s: other nodes see the directory of "
+					 "%s, but each needs its own: set in "
+					 "%s/.scrconf: STORE=%s VIEW=GLOBAL",
+					 st->base, run->host, run->p.prefix,
+					 st->base);
 	}
-	if (at == 0)
-		return 0;
-	return error_set(err, ERROR_USAGE,
-			 "%s: other nodes see the directory of %s, but each "
-			 "needs its own: set in %s/.scrconf: STORE=%s "
-			 "VIEW=GLOBAL",
-			 s->list[at - 1].base, run->host, run->p.prefix,
-			 s->list[at - 1].base);
+	return 0;
 }
 
 int

@@ -11,18 +11,23 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
+#include "mem.h"
 #include "meta/redset.h"
+#include "path.h"
 #include "team/flow.h"
 #include "team/newfile.h"
-#include "team/source.h"
 #include "team/team.h"
+#include "transfer/pump.h"
+#include "transfer/stripe.h"
 
 /* State of redundancy_files(). */
 struct protecting {
 	const struct redundancy_job *j;
 	struct arena *arena;
-	int dirfd;
-	struct source source;
+	int dirfd, filesfd; /* filesfd: the directory of the files */
+	struct stripe data; /* of this rank */
+	struct stripe_sum *sums;
+	struct stripe_cache *cache;
 	uint64_t *bytes; /* by member */
 	struct redset_desc *descs;
 	/* members with lists: this one and its neighbours */
@@ -30,6 +35,8 @@ struct protecting {
 	struct buf header;
 	char name[REDUNDANCY_NAME]; /* of the redundancy file */
 	int fd;			    /* open redundancy file */
+	struct solution bodies;
+	struct flow_job job;
 	struct flow *flow;
 };
 
@@ -63,7 +70,9 @@ prepare(struct protecting *p, struct error *err)
 	struct redset_member *mine = NULL;
 
 	p->dirfd = dir_open(AT_FDCWD, j->dir);
-	if (p->dirfd < 0)
+	if (p->dirfd >= 0)
+		p->filesfd = dir_open(p->dirfd, j->map ? "." : "..");
+	if (p->filesfd < 0)
 		return error_sys(err, "%s", j->dir);
 	p->arena = arena_new();
 	if (p->arena == NULL)
@@ -89,14 +98,29 @@ prepare(struct protecting *p, struct error *err)
 	mine->known = true;
 	mine->nfiles = j->nfiles;
 	mine->files = arena_alloc(p->arena, j->nfiles, sizeof(*mine->files));
-	if (mine->files == NULL)
+	p->sums = arena_alloc(p->arena, j->nfiles, sizeof(*p->sums));
+	p->cache = stripe_cache_new(n, false, p->sums);
+	if (mine->files == NULL || p->sums == NULL || p->cache == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < j->nfiles; i++)
-		mine->files[i] = (struct redset_file){ j->files[i].path,
-						       j->files[i].attr };
-	if (source_open(&p->source, j->files, j->nfiles, err) < 0)
+	if (stripe_room(&p->data, p->arena, j->nfiles, err) < 0)
 		return -1;
-	mine->bytes = source_bytes(&p->source);
+	for (size_t i = 0; i < j->nfiles; i++) {
+		const struct redundancy_file *f = &j->files[i];
+		const struct stripe_part part = {
+			.start = mine->bytes,
+			.len = f->attr.size,
+			.dirfd = p->filesfd,
+			.readable = true,
+			.path = path_base(f->path),
+			.sum = f->has_crc ? STRIPE_NO_SUM : i,
+		};
+
+		mine->files[i] = (struct redset_file){ f->path, f->attr };
+		p->sums[i].size = part.len;
+		if (part.len > 0)
+			stripe_add(&p->data, &part);
+		mine->bytes += part.len;
+	}
 	return 0;
 }
 
@@ -155,6 +179,30 @@ swap_lists(struct protecting *p, struct error *err)
 
 /* --- Files --- */
 
+static int
+read_data(void *arg, bool body, uint64_t at, char *data, size_t len,
+	  struct error *err)
+{
+	struct protecting *p = arg;
+
+	(void)body; /* never */
+	return stripe_read(&p->data, p->cache, at, data, len, err);
+}
+
+static int
+write_body(void *arg, bool body, uint64_t at, const char *data, size_t len,
+	   struct error *err)
+{
+	const struct protecting *p = arg;
+
+	(void)body; /* always */
+	at += p->header.len;
+	if (io_pwrite(p->fd, p->name, data, len, at, err) < 0)
+		return -1;
+	io_write_behind(p->fd, at, len, false);
+	return 0;
+}
+
 /* Write everything except the body. */
 static int
 begin_files(struct protecting *p, struct error *err)
@@ -162,15 +210,9 @@ begin_files(struct protecting *p, struct error *err)
 	const struct sets_mine *s = p->j->set;
 	const struct code code = { s->type == REDSET_RS ? CODE_RS : CODE_XOR,
 				   s->members, s->failures };
-	struct flow_job flow = {
-		.members = p->j->members,
-		.type = s->type,
-		.failures = s->failures,
-		.bytes = p->bytes,
-		.buffer = p->j->buffer,
-		.source = &p->source,
-		.name = p->name,
-	};
+	struct solve_set set = { .type = s->type,
+				 .n = s->members,
+				 .failures = s->failures };
 	struct redundancy_job data = *p->j;
 	char name[REDUNDANCY_NAME], same[REDUNDANCY_NAME];
 	struct kvtree *t = NULL;
@@ -195,8 +237,8 @@ begin_files(struct protecting *p, struct error *err)
 		if (p->bytes[m] > longest)
 			longest = p->bytes[m];
 	if (redset_format(s->type)->body == REDSET_BODY_CHUNKS)
-		flow.chunk = code_chunk_size(&code, longest);
-	t = redset_header_build(p->members, s->ranks, flow.chunk, s->member,
+		set.chunk = code_chunk_size(&code, longest);
+	t = redset_header_build(p->members, s->ranks, set.chunk, s->member,
 				err);
 	if (t != NULL)
 		rc = kvtree_encode(t, &p->header, err);
@@ -208,39 +250,82 @@ begin_files(struct protecting *p, struct error *err)
 	if (p->fd < 0 || io_pwrite(p->fd, p->name, p->header.data,
 				   p->header.len, 0, err) < 0)
 		return -1;
-	flow.fd = p->fd;
-	flow.body = p->header.len;
-	p->flow = flow_new(&flow, err);
+	p->job = (struct flow_job){
+		.comm = p->j->world->comm,
+		.ranks = s->ranks,
+		.bytes = p->bytes,
+		.me = s->member,
+		.solution = &p->bodies,
+		.buffer = p->j->buffer,
+		.read = read_data,
+		.write = write_body,
+		.arg = p,
+	};
+	if (flow_bodies(set, p->bytes, &p->bodies, err) == 0)
+		p->flow = flow_new(&p->job, err);
 	return p->flow == NULL ? -1 : 0;
 }
 
 /* --- All of it --- */
 
 int
+redundancy_sums(struct redundancy_file *files, size_t n, struct error *err)
+{
+	char *block = mem_aligned(PUMP_ALIGN, PUMP_BLOCK);
+	int rc = block == NULL ? error_no_memory(err) : 0;
+
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		struct redundancy_file *f = &files[i];
+		struct pump pump = { .to = -1,
+				     .name = f->path,
+				     .size = f->attr.size,
+				     .block = block,
+				     .room = PUMP_BLOCK };
+
+		if (f->has_crc)
+			continue;
+		pump.from = io_open_read(AT_FDCWD, f->path, err);
+		rc = pump.from < 0 || pump_run(&pump, err, err) != 1 ? -1 : 0;
+		io_close(pump.from);
+		f->crc = pump.crc;
+	}
+	mem_free(block);
+	return rc;
+}
+
+int
 redundancy_files(const struct redundancy_job *j, struct error *err)
 {
-	struct protecting p = { .j = j, .dirfd = -1, .fd = -1 };
+	struct protecting p = { .j = j, .dirfd = -1, .filesfd = -1, .fd = -1 };
 	const struct team *t = j->members;
 	/* A failure in one step is a failure of all members of the set. */
 	int rc = team_agree(t, prepare(&p, err), err);
 
 	if (rc == 0) {
-		team_gather64(t, source_bytes(&p.source), p.bytes);
+		team_gather64(t, p.members[t->rank].bytes, p.bytes);
 		rc = swap_lists(&p, err);
 		if (rc == 0)
 			rc = begin_files(&p, err);
 		rc = team_agree(t, rc, err);
 	}
 	if (rc == 0) {
-		rc = flow_run(p.flow, err);
+		rc = flow_run(p.flow, 0, err);
+		stripe_cache_drop(p.cache);
+		for (size_t i = 0; i < j->nfiles; i++)
+			if (!j->files[i].has_crc)
+				j->files[i].crc = p.sums[i].crc;
+		if (rc == 0 && p.bodies.njobs == 0)
+			rc = redundancy_sums(j->files, j->nfiles, err);
 		rc = newfile_close(p.fd, p.name, j->sync, rc, err);
 		p.fd = -1;
 	}
 	flow_free(p.flow);
-	source_close(&p.source);
+	solution_free(&p.bodies);
+	stripe_cache_free(p.cache);
 	buf_free(&p.header);
 	arena_free(p.arena);
 	io_close(p.fd);
+	io_close(p.filesfd);
 	io_close(p.dirfd);
 	if (rc < 0)
 		error_wrap(err, "%s", j->dir);

@@ -25,16 +25,17 @@ struct team;
 struct redundancy_file {
 	const char *path; /* absolute */
 	struct attr attr; /* of the file now, for the headers */
-	bool has_crc;	  /* `crc` is known; else redundancy_files() sets it */
+	bool has_crc;	  /* `crc` is known; else these functions set it */
 	uint32_t crc;	  /* CRC-32 of the contents */
 };
 
 struct redundancy_job {
 	const struct team *world, *members; /* members: the set of this rank */
 	const struct sets_mine *set;
-	const char *dir; /* .scr of the dataset, for the redundancy files */
-	bool map;	 /* the file is the filemap: stem "reddescmap.er" */
-	bool sync;	 /* sync the redundancy files to disk */
+	const char *dir; /* .scr of the dataset, for the redundancy files; the
+			    files are in the directory above */
+	bool map;  /* the file is the filemap, in `dir`: stem "reddescmap.er" */
+	bool sync; /* sync the redundancy files to disk */
 	uint64_t buffer; /* SCR_MPI_BUF_SIZE */
 	size_t nfiles;
 	struct redundancy_file *files;
@@ -46,6 +47,9 @@ struct redundancy_job {
  * ERROR_CORRUPT: a file got shorter; ERROR_SYSTEM, ERROR_NOMEM.
  */
 int redundancy_files(const struct redundancy_job *j, struct error *err);
+
+/* Only set the CRCs that are not known.  Local.  Errors: as above. */
+int redundancy_sums(struct redundancy_file *files, size_t n, struct error *err);
 
 /* Write the name of a redundancy file of this rank into `to`, and return
  * `to`. */

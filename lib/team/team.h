@@ -54,10 +54,8 @@ enum {
 	TAG_NOTE, /* the first ones belong to team.c */
 	TAG_TURN,
 	TAG_PART,
-	TAG_PIECE, /* flow.c */
-	TAG_MOVE,  /* regain_move.c */
-	TAG_IN,	   /* regain_build.c, and the next */
-	TAG_OUT,
+	TAG_MOVE,   /* regain_move.c */
+	TAG_SLICES, /* flow.c, and those that follow */
 };
 
 /*

@@ -172,24 +172,18 @@ bool
 recipe_right(const struct recipe *r, const struct stripe *s)
 {
 	const size_t each = s->len + 1;
-	void *in[CODE_MAX], *out[CODE_MAX], *sum[CODE_MAX];
-	unsigned char *space = need(calloc(2 * r->nout + 1, each));
+	void *in[CODE_MAX], *out[CODE_MAX];
+	unsigned char *space = need(calloc(r->nout + 1, each));
 	bool right = true;
 
 	for (unsigned i = 0; i < r->nin; i++)
 		in[i] = s->chunk[r->in[i]];
-	for (unsigned i = 0; i < r->nout; i++) {
+	for (unsigned i = 0; i < r->nout; i++)
 		out[i] = memset(space + i * each, 0x5a, each);
-		sum[i] = space + (r->nout + i) * each;
-	}
 	recipe_run(r, s->len, in, out);
-	for (unsigned i = r->nin; i-- > 0;)
-		recipe_add(r, i, s->len, in[i], sum);
 	for (unsigned i = 0; i < r->nout && right; i++)
 		right = memcmp(out[i], s->chunk[r->out[i]], s->len) == 0 &&
-			((unsigned char *)out[i])[s->len] == 0x5a &&
-			memcmp(sum[i], out[i], s->len) == 0 &&
-			((unsigned char *)sum[i])[s->len] == 0;
+			((unsigned char *)out[i])[s->len] == 0x5a;
 	free(space);
 	return right;
 }

@@ -366,7 +366,7 @@ level_in_force(void)
 	return levels_choose(&run->levels, SCR_FLAG_CHECKPOINT, 1);
 }
 
-/* The number of other ranks to which the bytes of a rank are sent. */
+/* The number of other ranks that keep bytes, or check bytes, of a rank. */
 static unsigned
 copies_sent(void)
 {
@@ -380,25 +380,25 @@ copies_sent(void)
 	}
 }
 
+/* The data to where it is coded, and the results to all but one member. */
 static void
 send_all(void)
 {
 	const int n = (int)run->world.size, me = (int)run->world.rank;
+	const size_t k = copies_sent(), m = level_in_force()->set.members - k,
+		     all = k > 0 ? size + (k - 1) * (size / m) : 0;
 	char *block = aligned_alloc(4096, BLOCK);
 
-	if (block == NULL)
-		say_abort("out of memory");
-	for (int k = 1; k <= (int)copies_sent(); k++)
-		for (size_t at = 0, len = 0; at < size; at += len) {
-			MPI_Request r[2];
+	for (size_t at = 0, len = 0; at < all; at += len) {
+		MPI_Request r[2];
 
-			len = size - at < BLOCK ? size - at : BLOCK;
-			MPI_Irecv(block, (int)len, MPI_BYTE, (me + n - k) % n,
-				  0, MPI_COMM_WORLD, &r[0]);
-			MPI_Isend(data + at, (int)len, MPI_BYTE, (me + k) % n,
-				  0, MPI_COMM_WORLD, &r[1]);
-			team_wait(r, 2);
-		}
+		len = all - at < BLOCK ? all - at : BLOCK;
+		MPI_Irecv(block, (int)len, MPI_BYTE, (me + n - 1) % n, 0,
+			  MPI_COMM_WORLD, &r[0]);
+		MPI_Isend(data + at % (size - len + 1), (int)len, MPI_BYTE,
+			  (me + 1) % n, 0, MPI_COMM_WORLD, &r[1]);
+		team_wait(r, 2);
+	}
 	free(block);
 }
 

@@ -106,7 +106,7 @@ TEST(words)
 
 /* The ways to multiply: bytes, all inputs at once or added one by one; words;
  * and the exclusive or, the matrix of ones. */
-enum way { BYTES, ADDED, XOR, WORDS, AVX2 };
+enum way { BYTES, XOR, WORDS, AVX2 };
 
 /* With MARGIN on both sides. */
 static unsigned char *ins[IN_MAX], *outs[OUT_MAX], *want;
@@ -180,12 +180,6 @@ multiply(const struct shape *s, enum way way)
 	case BYTES:
 		field_dot(&m, s->shift, s->len, base, first);
 		break;
-	case ADDED:
-		for (unsigned o = 0; o < s->nout; o++)
-			memset(out[o], 0, s->len);
-		for (unsigned i = 0; i < s->nin; i++)
-			field_add(&m, i, s->len, in[i], out);
-		break;
 	case XOR:
 		field_xor(s->nin, s->len, in, out[0]);
 		break;
@@ -249,7 +243,6 @@ TEST(vectors)
 		aligned_alloc(64, field16_expanded(FIELD16_PLAIN) * CELLS));
 	want = need(malloc(LEN_MAX + 2 * MARGIN));
 	test_way(BYTES, "bytes");
-	test_way(ADDED, "bytes, one by one");
 	test_way(WORDS, "words");
 	if (field16_best() == FIELD16_AVX2) {
 		test_way(AVX2, "words, AVX2");
