@@ -247,20 +247,25 @@ read_one(struct import *x, const char *arg, struct error *err)
 	return rc;
 }
 
-/* Import archives one by one, and pieces together: from the last one on, if
- * other nodes are to import those before it. */
+/* Import archives one by one, and pieces together: the last one first, if other
+ * nodes are to import those before it. */
 static int
 import_all(struct settings *s, struct catalogue *c, const char *const *args,
 	   size_t count)
 {
-	const bool share = s->nodes.list != NULL && !s->look.work.dry_run;
+	const size_t last =
+		s->nodes.list == NULL || s->look.work.dry_run || s->look.replace
+			? count
+			: import_last(args, count, &s->look.work);
 	struct arena *a = arena_new();
-	const char **argv = share ? worker(s, count, a) : NULL;
 	struct import *x = NULL;
 	int status = STATUS_OK;
 
 	for (size_t k = 0; k < count; k++) {
-		const size_t i = share ? count - 1 - k : k;
+		const size_t i = last == count ? k
+				 : k == 0      ? last
+				 : k <= last   ? k - 1
+					       : k;
 		struct error err = ERROR_INIT;
 		int rc = 0;
 
@@ -269,8 +274,9 @@ import_all(struct settings *s, struct catalogue *c, const char *const *args,
 		if (x == NULL ||
 		    (!import_did(x, i) && read_one(x, args[i], &err) < 0))
 			rc = -1;
-		if (rc == 0 && share && i > 0)
-			rc = import_share(x, &s->crew, argv, args, i, &err);
+		if (rc == 0 && i == last)
+			rc = import_share(x, &s->crew, worker(s, count, a),
+					  args, count, &err);
 		if (rc == 0 && k == count - 1 && !import_confirm(x))
 			for (size_t n = 0; rc == 0 && n < count; n++)
 				if (import_did(x, n))

@@ -95,8 +95,13 @@ int import_read(struct import *x, int fd, const char *name, struct error *err);
 /* The number of pieces that there are, if pieces were read; else 0. */
 uint64_t import_pieces(const struct import *x);
 
+/* If these files are all pieces of one archive, for import_share(): the number
+ * of the last piece among them; else `count`.  Reads their first entries. */
+size_t import_last(const char *const *paths, size_t count,
+		   const struct work *work);
+
 /*
- * If the last piece was read, for the first time: let nodes import the pieces
+ * If the last piece, and no other, was read: let nodes import the others of
  * `paths`, by the command `argv` (crew.h), which has room for them and NULL
  * behind its end; not if metadata might be replaced.  import_did(): piece `i`
  * need not be read here.
@@ -117,7 +122,7 @@ struct import_sum {
 	uint64_t sum;		 /* of all files */
 };
 int import_part(struct catalogue *c, const struct catalogue_options *o,
-		const char *const *paths, struct crew_part *is,
+		const char *const *paths, const struct crew_part *is,
 		struct import_sum *total, struct error *err);
 
 /*

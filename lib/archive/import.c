@@ -358,11 +358,10 @@ import_free(struct import *x)
 	if (x == NULL)
 		return;
 	put_free(x->put);
-	if (!x->done && x->nodes.pieces > 0)
+	if (!x->done && x->did != NULL)
 		work_say(&x->o->work,
-			 "nodes have put the files of %" PRIu64
-			 " %s in place, which are in no index: run this again",
-			 str_count(x->nodes.pieces, "piece"));
+			 "nodes may have put files in place, which are in no "
+			 "index: run this again");
 	if (!x->done && x->made_scr)
 		(void)unlinkat(catalogue_prefix_fd(x->c), SCR_DIR,
 			       AT_REMOVEDIR);

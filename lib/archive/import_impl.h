@@ -74,10 +74,10 @@ struct import {
 	 * the dataset that has the number is another one. */
 	bool known, changes, renew;
 	bool done;
+	bool part; /* this is a node */
 	/* What nodes have imported, and which pieces; NULL: none was asked. */
 	struct import_sum nodes;
 	bool *did;
-	size_t ndid;
 	uint64_t *sizes; /* by line of the manifest; NULL: not confirmed */
 };
 

@@ -320,7 +320,9 @@ import_take_back(void *import)
 {
 	const struct import *x = import;
 
-	catalogue_rollback(x->c, x->out.id, x->o);
+	/* Others may be about to write. */
+	if (!x->part)
+		catalogue_rollback(x->c, x->out.id, x->o);
 }
 
 /* May the index, or a summary from which --add would take it, call a dataset
@@ -409,8 +411,9 @@ import_commit(struct import *x, struct export_result *out, struct error *err)
 	if (rc < 0)
 		room_explain(catalogue_prefix_fd(x->c), 0, err);
 	x->done = rc == 0 && x->out.complete && !x->o->work.dry_run;
-	if (x->sizes != NULL)
-		x->out.same -= x->nodes.placed;
+	if (x->sizes != NULL && x->out.complete)
+		x->out.same -= x->out.same < x->nodes.placed ? x->out.same
+							     : x->nodes.placed;
 	*out = x->out;
 	return rc;
 }
