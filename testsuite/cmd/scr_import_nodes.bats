@@ -184,9 +184,8 @@ no_temps() { [[ -z $(find p -name '.scrkit*') ]]; }
 		fresh
 		[[ -z $n ]] || mkdir p/ckpt.1
 		[[ -z $n ]] || ln -s "$PWD/r/ckpt.1/$n" p/ckpt.1
-		ANSWER='{"piece_count": 3, "files_placed": 0, "sum": 0}'
-		export ANSWER
-		try share a a.00?
+		ANSWER='{"piece_count": 3, "files_placed": 0, "sum": 0}' \
+			try share a a.00?
 		assert_stderr_has "not found here"
 		if [[ -z $n ]]; then whole; else
 			assert_stderr_has "exists with other contents"
