@@ -3,12 +3,12 @@
  * import_share.c - have pieces of an archive imported by other nodes.
  *
  * The caller is given all pieces, and has read the last one, and so the
- * manifest of all files.   A node imports other pieces as any process imports
+ * manifest of all files.  A node imports other pieces as any process imports
  * pieces before the last one: it compares them with their own manifest, and
- * puts their files in place if they replace none.   It answers with a sum over
- * their names, checksums, sizes, times and inodes.   If the caller, with the
+ * puts their files in place if they replace none.  It answers with a sum over
+ * their names, checksums, sizes, times and inodes.  If the caller, with the
  * checksums of its manifest, finds all other files and the same sum, these
- * are what the archive has; else it reads the pieces itself.   So nodes can
+ * are what the archive has; else it reads the pieces itself.  So nodes can
  * only save time.
  */
 #include <inttypes.h>
