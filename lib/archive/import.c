@@ -317,6 +317,7 @@ int
 import_read(struct import *x, int fd, const char *name, struct error *err)
 {
 	struct ark_in *ark = ark_in_new(fd, name, x->o->work.stop, err);
+	bool last = false;
 	struct ark_entry e;
 	int rc = ark == NULL ? -1 : 1;
 
@@ -333,9 +334,15 @@ import_read(struct import *x, int fd, const char *name, struct error *err)
 			x->dirs[x->ndirs++].attr = e.attr;
 		}
 	}
+	last = x->out.pieces > 0 && x->piece == x->out.pieces;
 	if (rc == 0 && compare(x, err) < 0)
 		rc = error_wrap(err, "%s", name);
-	if (rc == 0 && x->out.pieces > 0 && x->piece == x->out.pieces)
+	if (rc == 0 && last && x->manifest == NULL)
+		rc = error_set(err, ERROR_CORRUPT,
+			       "%s: has no " DATASET_DIR_MANIFEST
+			       ": not the last piece of an archive",
+			       name);
+	if (rc == 0 && last)
 		x->last = arena_strdup(x->arena, name);
 	if (rc < 0)
 		room_explain(catalogue_prefix_fd(x->c), 0, err);
@@ -358,10 +365,12 @@ import_free(struct import *x)
 	if (x == NULL)
 		return;
 	put_free(x->put);
-	if (!x->done && x->did != NULL)
+	if (!x->done && x->asked) {
 		work_say(&x->o->work,
 			 "nodes may have put files in place, which are in no "
-			 "index: run this again");
+			 "index: the next import takes them up");
+		catalogue_rollback(x->c, x->out.id, x->o);
+	}
 	if (!x->done && x->made_scr)
 		(void)unlinkat(catalogue_prefix_fd(x->c), SCR_DIR,
 			       AT_REMOVEDIR);

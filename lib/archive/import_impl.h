@@ -77,6 +77,7 @@ struct import {
 	bool part; /* this is a node */
 	/* What nodes have imported, and which pieces; NULL: none was asked. */
 	struct import_sum nodes;
+	bool asked; /* some were reached, or may have been */
 	bool *did;
 	uint64_t *sizes; /* by line of the manifest; NULL: not confirmed */
 };

@@ -378,8 +378,10 @@ place(struct import *x, struct error *err)
 	    (x->out.complete &&
 	     catalogue_build(x->c, x->out.id, x->o, &b, err) < 0)) {
 		/* A dataset that the index may list keeps its files; so does
-		 * another process that writes the same ones. */
-		if (err->errnum != EBUSY && err->kind != ERROR_ABSENT &&
+		 * another process that writes the same ones, as others may for
+		 * a node that was given up. */
+		if (!x->part && err->errnum != EBUSY &&
+		    err->kind != ERROR_ABSENT &&
 		    !catalogue_may_list(x->c, x->out.id))
 			put_undo(x->put);
 		return -1;

@@ -305,6 +305,7 @@ import_share(struct import *x, struct crew *crew, const char **argv,
 			break;
 		if (rc == 0 && r.count > 0)
 			rc = crew_work(crew, &task, &lost, &failed, err);
+		x->asked = x->asked || r.count > 0;
 	}
 	buf_free(&path);
 	return rc;
@@ -331,8 +332,10 @@ import_confirm(struct import *x)
 		       (dataset_dir_is_data(m->entries[i].path) &&
 			add_file(x, m->entries[i].path, m->entries[i].sum,
 				 &x->sizes[i], &sum));
-	if (same && sum == x->nodes.sum)
+	if (same && sum == x->nodes.sum) {
+		x->out.piece = 0;
 		return true;
+	}
 	work_say(&x->o->work, "what nodes have put in place is not found here: "
 			      "their pieces are read here");
 	x->sizes = NULL;

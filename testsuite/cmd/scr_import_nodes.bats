@@ -216,7 +216,7 @@ no_temps() { [[ -z $(find p -name '.scrkit*') ]]; }
 }
 
 @test "damage: the same words, what is in place is said, and taken up" {
-	local case one left
+	local case one left n
 
 	cp a.002 bad
 	damage bad 9000 $'\377'
@@ -228,8 +228,8 @@ no_temps() { [[ -z $(find p -name '.scrkit*') ]]; }
 		one="$status $output $stderr"
 		fresh
 		try share a,b a.001 "$case" a.003 a.004
-		[[ $case != @(bad|short) ]] || assert_stderr_has "run this again"
-		left=$(grep -v "^scr_container: [ab]\(,b\)\?: \|run this again\|are read here" <<<"$stderr") || :
+		[[ $case != @(bad|short) ]] || assert_stderr_has "the next import takes them up"
+		left=$(grep -v "^scr_container: [ab]\(,b\)\?: \|next import takes\|are read here" <<<"$stderr") || :
 		[[ "$status $output $left" == "$one" ]] ||
 			failed "$one" "$status $output $stderr"
 		no_temps
@@ -246,10 +246,24 @@ no_temps() { [[ -z $(find p -name '.scrkit*') ]]; }
 	assert_status 1
 	no_temps
 	[[ ! -e p/.scr/scr.dataset.1 ]]
-	assert_stderr_has "run this again"
+	assert_stderr_has "the next import takes them up"
 	ends 0 share a,b a.00?
 	whole
 	fresh
+	# The last piece without the manifest of all files.
+	mkdir t
+	tar -xf a.004 -C t
+	chmod -R u+w t
+	rm t/.scr/scr.dataset.1/manifest.sha256
+	sed -i /manifest.sha256/d t/.scr/scr.dataset.1/manifest.4-of-4.sha256
+	tar -tf a.004 | sed '1d; /\/$/d; /manifest.sha256$/d' >names
+	(cd t && : >e && tar --format=pax --transform='s,^e$,.scr/scr.dataset.1/manifest.4-of-4.sha256,' \
+		-cf ../z e -T ../names)
+	fresh
+	for n in "" "-r ssh -w a,b"; do
+		warns 1 "z: has no manifest.sha256" scr_container -p p import $n a.00[123] z
+		prints "" find p -mindepth 1
+	done
 	# A file on the prefix.
 	mkdir p/ckpt.1
 	echo other >p/ckpt.1/rank_3_2.ckpt

@@ -169,7 +169,8 @@ verified() {
 		sleep 0.05
 	done
 	# The job cannot have noticed the end of the third flush.
-	[[ $(ids .valid) == "1 2" && $(ids .is_current) == 2 ]]
+	[[ $(ids .valid) == "1 2" && $(ids .is_current) == 2 ]] ||
+		failed "$(ids .valid), $(ids .is_current)" "$(scr_index --json --list --dir .)"
 	ends 0 scr_flush_file --dir . --need-flush 3
 	prints FLUSHING scr_flush_file --dir . --location 3
 	ends 1 scr_flush_file --dir . --need-flush 2
