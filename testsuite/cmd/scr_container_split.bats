@@ -103,7 +103,6 @@ same_pieces() {
 	misused "--nodes needs --split" scr_container -p p export -w a -o b 1
 	misused "need --nodes" scr_container -p p export --split 60K -r ssh -o b 1
 	misused "need --nodes" scr_container -p p list -r ssh 1
-	misused "--nodes cannot be used" scr_container -p p import -w a a.001
 	for size in 1 10K 20K; do
 		refuses 2 "is the smallest" \
 			scr_container -p p export -o b --split "$size" 1
