@@ -283,8 +283,9 @@ import_all(struct settings *s, struct catalogue *c, const char *const *args,
 					rc = read_one(x, args[n], &err);
 		status =
 			error_worse_status(status, app_report(STATUS_OK, &err));
-		/* All pieces, or none. */
-		if (rc < 0 && import_pieces(x) > 0)
+		/* All pieces, or none; and what the prefix refuses to one, it
+		 * refuses to all. */
+		if (rc < 0 && (x == NULL || import_pieces(x) > 0))
 			break;
 		if (rc == 0 && k < count - 1 && import_pieces(x) > 0)
 			continue;

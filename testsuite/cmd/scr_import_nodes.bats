@@ -129,6 +129,13 @@ no_temps() { [[ -z $(find p -name '.scrkit*') ]]; }
 	fresh
 	warns 1 "ar: not a piece of the archive" share a,b a.001 ar
 	prints "" find p -mindepth 1
+	# A prefix that takes nothing says so once.
+	fresh
+	: >p/.scr
+	for n in "" "-r ssh -w a,b"; do
+		ends 1 scr_container -p p import $n a.00?
+		[[ $(wc -l <<<"$stderr") == 1 ]] || failed "$stderr"
+	done
 	misused "FROM-TO" scr_archive import --part=5 a.001
 	misused "FROM-TO" scr_archive import --part=0-9:x a.001
 }
